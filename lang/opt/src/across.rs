@@ -1,14 +1,12 @@
 //! Interprocedural elimination of dead results and dead parameters.
 //!
 //! The analysis is a least fixpoint that starts with the results of the root function. A function is analysed with
-//! the results that are known to be needed so far.
-//! Its live variables tell which results of its callees are needed, and which of its own parameters. A
-//! self-recursive function therefore keeps only
-//! what its externally read results need.
+//! the results that are known to be needed so far. Its live variables tell which results of its callees are needed,
+//! and which of its own parameters. A self-recursive function therefore keeps only what its externally read results
+//! need.
 //!
 //! Functions are never changed in place, because other functions may call them. A function with dead results or
-//! parameters is copied without
-//! them, and so is every function on a call path from the root to it.
+//! parameters is copied without them, and so is every function on a call path from the root to it.
 //!
 //! Functions with linear parameters or results, functions with a custom derivative rule, and the rules themselves
 //! stay as they are.
@@ -35,8 +33,7 @@ impl Needs {
 }
 
 /// Removes dead results and parameters from all functions that `root` calls, directly or not. Returns the function
-/// to use instead of `root`:
-/// `root` itself if nothing was dead.
+/// to use instead of `root`: `root` itself if nothing was dead.
 pub fn trim(p: &mut Program, root: FnId) -> FnId {
     let mut t = Trim { p, needs: BTreeMap::new(), callers: BTreeMap::new(), todo: vec![root] };
     t.fix(root);

@@ -6,14 +6,13 @@
 //! ```
 //!
 //! The term must be a product of two factors: one depends on `i` and `l`, the other on `j` and `l`. A factor that
-//! is an element of an array defined
-//! outside of the nest is read in place, whichever index comes first. Any other factor is first computed into a
-//! matrix of its own, which costs a fraction
-//! of the sums. Without the index `i` the contraction is a vector–matrix product.
+//! is an element of an array defined outside of the nest is read in place, whichever index comes first. Any other
+//! factor is first computed into a matrix of its own, which costs a fraction of the sums. Without the index `i` the
+//! contraction is a vector–matrix product.
 //!
 //! The results have the same bits, because a contraction adds terms in the order of `sum` ([`adl_ir::Contract`]).
-//! The numbers of rows and columns are known only at
-//! run time, so the original nest is kept as an alternative for small ones.
+//! The numbers of rows and columns are known only at run time, so the original nest is kept as an alternative for
+//! small ones.
 
 use adl_ir::{Block, Builder, Cmp, Contract, Function, Loop, Lit, Op, Out, Stmt, Terms, Turns, Ty, Var};
 use adl_prim::Bin;

@@ -6,9 +6,8 @@
 //! ```
 //!
 //! The pass runs before differentiation, and rewrites only reads with more enclosing loops than the array has axes,
-//! as in a matrix product written as a comprehension.
-//! Reverse mode recomputes a read at indices of an array that is available anyway, but would store the elements of
-//! a row bound by a loop once for each iteration of all loops.
+//! as in a matrix product written as a comprehension. Reverse mode recomputes a read at indices of an array that is
+//! available anyway, but would store the elements of a row bound by a loop once for each iteration of all loops.
 
 use adl_ir::{Block, Function, Loop, Op, Stmt, Turns, Ty, Var};
 use std::collections::{HashMap, HashSet};

@@ -1,14 +1,12 @@
 //! Index pushdown: an element of a computed array is computed from elements of the operands. `(outer x y)[i, j]`
-//! becomes `x[i] * y[j]`, and a row of a
-//! matrix product becomes the product of a row and a matrix. This is the fusion of producers at their consumers'
-//! indices in *Differentiating a Tensor Language*. A matrix
-//! of which little is read is then not materialised, neither by the function nor by its derivatives.
+//! becomes `x[i] * y[j]`, and a row of a matrix product becomes the product of a row and a matrix. This is the
+//! fusion of producers at their consumers' indices in *Differentiating a Tensor Language*. A matrix of which little
+//! is read is then not materialised, neither by the function nor by its derivatives.
 //!
 //! The results have the same bits, because only rewrites that keep the order of arithmetic are applied; the one
-//! exception, traces of matrix products, depends on [`Order`].
-//! An array that is also read in another way is computed anyway, and nothing would be gained. So the pass looks
-//! through an array only if all of
-//! its readers can be rewritten.
+//! exception, traces of matrix products, depends on [`Order`]. An array that is also read in another way is
+//! computed anyway, and nothing would be gained. So the pass looks through an array only if all of its readers can
+//! be rewritten.
 
 use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
 use adl_prim::{Bin, Prim};

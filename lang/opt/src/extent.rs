@@ -1,6 +1,5 @@
 //! Extents of arrays that can be computed without the array, from what it was made of. Unlike [`crate::shapes`],
-//! this analysis looks at one iteration
-//! only, and it is valid where arrays may be symbolic zeros.
+//! this analysis looks at one iteration only, and it is valid where arrays may be symbolic zeros.
 
 use adl_ir::{Function, Op, Out, SoacKind, Stmt, Var};
 use adl_prim::Bin;
@@ -56,15 +55,13 @@ impl Extents {
     }
 
     /// The array from which `a` was made element by element, in any number of steps. Asking for the shape of that
-    /// array instead means that `a` need
-    /// not be stored.
+    /// array instead means that `a` need not be stored.
     pub fn first(&self, a: Var) -> Option<Var> {
         self.made_of.get(&a).copied()
     }
 
     /// The variable that equals this extent of `a`. `made` finds extents that the code has already asked for. Such
-    /// an array is materialised; an array
-    /// that is only known to have the same shape may be a symbolic zero.
+    /// an array is materialised; an array that is only known to have the same shape may be a symbolic zero.
     pub fn find(&self, a: Var, axis: u32, made: &dyn Fn(Var) -> Option<Var>) -> Option<Var> {
         let (mut todo, mut seen) = (vec![a], HashSet::new());
         while let Some(v) = todo.pop() {

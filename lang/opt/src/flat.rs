@@ -6,8 +6,7 @@
 //! ```
 //!
 //! A row of numbers is written straight into the collected array, while a matrix of rows is first allocated as an
-//! array of its own. The pass is for native code, and
-//! runs after all passes that look at what loops collect.
+//! array of its own. The pass is for native code, and runs after all passes that look at what loops collect.
 
 use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Ty, Var};
 use adl_syntax::span::Span;

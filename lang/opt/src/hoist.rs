@@ -1,10 +1,9 @@
 //! Loop-invariant code motion: a statement that depends on nothing bound in a loop is computed before it, if it
-//! cannot fail and costs no more than the loop's
-//! first iteration would.
+//! cannot fail and costs no more than the loop's first iteration would.
 //!
 //! `slice a 0 k` in a loop with trip count `k` is hoisted too, although it could fail for a short array: if the
-//! loop runs zero times, it takes zero elements. So a loop inside
-//! of a loop over the first `k` rows of a matrix does not copy these in each iteration.
+//! loop runs zero times, it takes zero elements. So a loop inside of a loop over the first `k` rows of a matrix
+//! does not copy these in each iteration.
 
 use crate::simplify::is_pure;
 use adl_ir::{Block, Cmp, Function, Lit, Op, Stmt, Turns, Ty, Var};

@@ -1,10 +1,9 @@
 //! Inlining. Reverse mode stores all residuals of a callee for each iteration of the loop around a call, while an
-//! inlined body stores only what
-//! the loop cannot recompute. Code grows by a bounded number of statements for each function, so its size stays linear.
+//! inlined body stores only what the loop cannot recompute. Code grows by a bounded number of statements for each
+//! function, so its size stays linear.
 //!
 //! [`finally`] runs before a function is lowered. It also inlines larger functions that have a single call site:
-//! their arguments and results
-//! are often small arrays of known lengths.
+//! their arguments and results are often small arrays of known lengths.
 //!
 //! Not inlined: checkpoints, calls with a custom derivative rule (except by [`for_device`], after differentiation),
 //! calls with linear operands, and recursive functions.
@@ -154,8 +153,8 @@ impl Inliner<'_> {
 }
 
 /// How scalar replacement treats sums in an inlined body. A derivative is called for one direction after the other,
-/// and its sums are written out. In a function that
-/// will be differentiated they are kept, which needs fewer residuals.
+/// and its sums are written out. In a function that will be differentiated they are kept, which needs fewer
+/// residuals.
 fn sums(callee: &Function) -> Sums {
     let derivative = callee.vars.iter().any(|v| v.role != Role::Operation);
     if derivative { Sums::Written } else { Sums::Kept }

@@ -1,12 +1,10 @@
 //! Reductions, scans and histograms over rows are interchanged with the map over columns (IRWIM, ISWIM, IRBIWIM of
-//! *Reverse-Mode AD of Multi-Reduce and Scan in
-//! Futhark*) where native code gains by it. A scalar accumulator lives in a register, while a row as accumulator is
-//! an array in each iteration.
+//! *Reverse-Mode AD of Multi-Reduce and Scan in Futhark*) where native code gains by it. A scalar accumulator lives
+//! in a register, while a row as accumulator is an array in each iteration.
 //!
 //! - Histograms are always interchanged, because rows of bins would be copied out and back at each key.
 //! - Reductions and scans are interchanged for rows of a few numbers ([`NARROW`]). For wide rows the order of
-//!   elements in memory favours the original. The width is
-//!   known only at run time, so both forms are emitted.
+//!   elements in memory favours the original. The width is known only at run time, so both forms are emitted.
 //! - Independent components are separated first, so that those with rows can be interchanged.
 //!
 //! The pass runs after fusion, which looks for the producers of the rows. The order of additions and

@@ -1,6 +1,5 @@
 //! Joins both halves of a gradient into one function. If a loop of the reverse half reads only what a loop of the
-//! primal half stores, the two can then be fused
-//! ([`mod@crate::fuse`]), and no residual array is needed.
+//! primal half stores, the two can then be fused ([`mod@crate::fuse`]), and no residual array is needed.
 //!
 //! ```text
 //! primal x = loop over x collect { y = exp x; z = y · y; return z, y }    (z is summed)
@@ -16,8 +15,8 @@ use std::collections::{HashMap, HashSet};
 const MOST: usize = 1500;
 
 /// The value and the gradient of a function with one scalar result. `primal` returns the value and the residuals;
-/// `cotangent` takes the residuals and a cotangent.
-/// `None` if no loop of the one half reads what a loop of the other stores.
+/// `cotangent` takes the residuals and a cotangent. `None` if no loop of the one half reads what a loop of the
+/// other stores.
 pub fn join(p: &Program, primal: FnId, cotangent: FnId) -> Option<Function> {
     let (mut f, g) = ((**p.func(primal)).clone(), p.func(cotangent));
     let results = f.body.results.clone();

@@ -1,8 +1,7 @@
 //! The optimiser: passes from IR to IR. A pass never changes the meaning of a function: results have the same bits,
-//! and a computation that stays raises the
-//! same errors. Only results that are not used are no longer computed. Work, as the reference evaluator counts it,
-//! never grows (except by [`mod@elements`]
-//! for arrays of a few elements).
+//! and a computation that stays raises the same errors. Only results that are not used are no longer computed.
+//! Work, as the reference evaluator counts it, never grows (except by [`mod@elements`] for arrays of a few
+//! elements).
 //!
 //! - [`across`]: interprocedural elimination of dead results and parameters.
 //! - [`mod@inline`]: inlining.
@@ -29,19 +28,17 @@
 //! debug builds:
 //!
 //! - [`function`], before differentiation (J) and between J and unzipping (U): simplification with CSE, hoisting,
-//!   the former again (hoisted statements may have equals
-//!   outside), and dead code elimination. Linear statements are left alone; fewer statements mean fewer residuals.
-//! One round reaches a fixpoint, except for chains
-//!   through nested loops, which one more round would shorten by a level.
+//!   the former again (hoisted statements may have equals outside), and dead code elimination. Linear statements
+//!   are left alone; fewer statements mean fewer residuals. One round reaches a fixpoint, except for chains through
+//!   nested loops, which one more round would shorten by a level.
 //! - [`plain`], for functions that are not differentiated.
-//! - [`finish`], before a function is lowered and after all differentiation: rounds of the above and of fusion, until a
-//!   round changes nothing. Each fusion removes a statement, so this terminates; the limit is [`ROUNDS`].
+//! - [`finish`], before a function is lowered and after all differentiation: rounds of the above and of fusion,
+//!   until a round changes nothing. Each fusion removes a statement, so this terminates; the limit is [`ROUNDS`].
 //! - [`native`], in addition, what pays off in native code only.
 //! - [`inlined`], [`finish_for_device`] and [`device::vectors`] instead of [`finish`], for a device.
 //!
 //! Updates in place are not a pass. The last use of an array moves it out of its register, and an array with a
-//! single owner is updated in place. Fusion
-//! preserves this: it never moves a read of an array behind its update.
+//! single owner is updated in place. Fusion preserves this: it never moves a read of an array behind its update.
 //!
 //! What is *not* here: transformations that change the order of floating-point sums (except for devices); any IO.
 

@@ -1,6 +1,5 @@
 //! Turns arithmetic on entire vectors into loops over their elements, which are then fused ([`mod@crate::fuse`]).
-//! For native code, which vectorises such loops and stores
-//! only their outputs.
+//! For native code, which vectorises such loops and stores only their outputs.
 //!
 //! ```text
 //! y = mul x a; z = add y b   ⟼   n = dim 0 x; assert n == dim 0 b;
@@ -8,8 +7,8 @@
 //! ```
 //!
 //! If an assertion fails, the runtime evaluates the call again in the interpreter, which reports the error. A
-//! function that does
-//! anything else with arrays is left alone, because those operations would stand between the loops and prevent fusion.
+//! function that does anything else with arrays is left alone, because those operations would stand between the
+//! loops and prevent fusion.
 
 use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
 use adl_prim::{Bin, Prim};

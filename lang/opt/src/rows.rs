@@ -6,8 +6,8 @@
 //! ```
 //!
 //! If `w` has no other readers, it is not computed. Transposition then adds to a row of the cotangent of `a`,
-//! instead of adding to a row of a zero matrix and adding
-//! that matrix to the cotangent. Reads of arrays that may be updated in place are not moved to a later position.
+//! instead of adding to a row of a zero matrix and adding that matrix to the cotangent. Reads of arrays that may be
+//! updated in place are not moved to a later position.
 
 use crate::scalars::changing;
 use adl_ir::{Block, Function, Op, Stmt, Ty, Var};

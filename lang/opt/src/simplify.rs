@@ -1,8 +1,6 @@
 //! Algebraic simplification: operations whose result is an operand, branches on a known condition, loop elements
-//! that equal the index or are
-//! constant. The same traversal folds constants ([`crate::fold`]), traces extents ([`crate::extent`]) and
-//! eliminates common subexpressions
-//! ([`crate::cse`]).
+//! that equal the index or are constant. The same traversal folds constants ([`crate::fold`]), traces extents
+//! ([`crate::extent`]) and eliminates common subexpressions ([`crate::cse`]).
 
 use crate::cse::Seen;
 use crate::extent::Extents;
@@ -175,8 +173,7 @@ impl Simplifier<'_> {
     }
 
     /// A cheaper form of the same operation: a square becomes a product, and a scalar is combined with an array
-    /// without being copied first. (Not
-    /// in sums, because a sum with a symbolic zero is the other operand.)
+    /// without being copied first. (Not in sums, because a sum with a symbolic zero is the other operand.)
     fn cheaper(&self, op: &mut Op) {
         // The arguments are available anyway; an array derived from them should not be stored for its shape alone.
         if let Op::Dim(a, _) | Op::Shape(a) = op {

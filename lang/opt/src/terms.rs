@@ -1,6 +1,6 @@
 //! Makes a sum over an index add in the order of `sum` of the array of its terms, whatever computes the terms.
-//! Every executor runs a straight-line loop
-//! in that order ([`crate::straight`]). Of any other loop, the terms are collected and then summed.
+//! Every executor runs a straight-line loop in that order ([`crate::straight`]). Of any other loop, the terms are
+//! collected and then summed.
 //!
 //! The pass is for functions that are not differentiated, whose results have to be the same bits in every engine.
 //! Derivatives add in the fastest order.

@@ -1,11 +1,9 @@
 //! Tail-call elimination. The residuals of a loop's iterations are stored in flat arrays, while each recursive call
-//! would allocate a box for
-//! its residuals.
+//! would allocate a box for its residuals.
 //!
 //! `f x = ... f y ... z` becomes a loop that runs as long as `f` would call itself and carries the arguments,
-//! followed by a call of a copy of `f` with the last
-//! arguments, which does not call itself. The final part of `f` thus appears once, and its results, of any type,
-//! need no initial value in the loop.
+//! followed by a call of a copy of `f` with the last arguments, which does not call itself. The final part of `f`
+//! thus appears once, and its results, of any type, need no initial value in the loop.
 
 use adl_ir::{Block, FnId, Function, Lit, Loop, Op, Program, Stmt, Turns, Ty, Var};
 use adl_syntax::span::Span;

@@ -51,8 +51,7 @@ const PASSES: &[Pass] = &[
 ];
 const HOIST: usize = 4;
 /// From this entry on, scalar replacement is included: reading elements and assembling arrays counts as work, and
-/// so does the initial 0 of a
-/// sum.
+/// so does the initial 0 of a sum.
 const APART: usize = 5;
 
 /// Runs a function before and after each pipeline, and returns the results.

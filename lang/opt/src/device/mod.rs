@@ -1,16 +1,14 @@
 //! Rewrites for a device (a GPU). Writing an intermediate result to memory and reading it in the next kernel costs
-//! more than the arithmetic of a kernel. So operations on
-//! entire vectors become loops over their elements, which are then fused, and a loop returns a sum instead of its
-//! terms.
+//! more than the arithmetic of a kernel. So operations on entire vectors become loops over their elements, which
+//! are then fused, and a loop returns a sum instead of its terms.
 //!
 //! ```text
 //! y = mul x a; z = add y b; s = sum z   ⟼   n = dim 0 x; s = loop for n over (x, b) sum { … }
 //! ```
 //!
 //! Unlike in native code ([`mod@crate::pointwise`]), any operation may stand between the loops, vectors may have
-//! any element type, and the order of sums is
-//! the device's choice. Arrays that may be symbolic zeros are left alone, since they have no extents. An array that
-//! is only read reversed is read from its end instead.
+//! any element type, and the order of sums is the device's choice. Arrays that may be symbolic zeros are left
+//! alone, since they have no extents. An array that is only read reversed is read from its end instead.
 //!
 //! The bodies of stateless loops are kernels already and stay as they are.
 //!
@@ -21,8 +19,8 @@
 //! - `turned`: arrays that are only read reversed. `pulled`: cheap elements, recomputed by their reader. `ended`,
 //!   `assembled`: arrays assembled from parts.
 //! - `arms`: readers of the result of a branch, sunk into its arms. `lifted`: arithmetic commuted with moves.
-//!   `gathered`: fused gathers. `fed`: loops
-//! next to the operators that read them. `sunk`: scalar loads from one array, sunk into a loop.
+//!   `gathered`: fused gathers. `fed`: loops next to the operators that read them. `sunk`: scalar loads from one
+//!   array, sunk into a loop.
 
 mod arms;
 mod assembled;

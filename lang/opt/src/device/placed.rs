@@ -1,6 +1,6 @@
 //! The adjoint of a scan that selects elements. The positions that such a scan selects never decrease, so the
-//! values that are added at one position are adjacent.
-//! A loop from the end therefore adds them up without sorting. That loop is a linear recurrence.
+//! values that are added at one position are adjacent. A loop from the end therefore adds them up without sorting.
+//! That loop is a linear recurrence.
 //!
 //! ```text
 //! ys, ks = scan (e, -1) over (xs, 0 …) { … return v, select c i j }; r = gather_add acc ks w

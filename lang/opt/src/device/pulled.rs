@@ -1,7 +1,6 @@
 //! Fusion by recomputation: if a loop makes an array cheaply and another loop reads it at computed positions or in
-//! another order, the reader recomputes the elements, and a
-//! device stores no array. Producers that are read at the reader's own index have been fused by [`crate::fuse`]
-//! already.
+//! another order, the reader recomputes the elements, and a device stores no array. Producers that are read at the
+//! reader's own index have been fused by [`crate::fuse`] already.
 //!
 //! ```text
 //! ys = loop for n over (x) collect { … y }; r = reverse ys; zs = loop for n (i) collect { … index r [i] … }
@@ -9,8 +8,7 @@
 //! ```
 //!
 //! A loop that does arithmetic is recomputed in two cases only: it has a single reader; or each reader reads every
-//! element once, at its own index minus an offset
-//! (as the readers of concatenated vectors do).
+//! element once, at its own index minus an offset (as the readers of concatenated vectors do).
 
 use super::{Ints, SEEN};
 use crate::copy::{bound, copy};

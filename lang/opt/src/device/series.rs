@@ -1,6 +1,6 @@
 //! Recurrences along rows. If every iteration of a stateless loop runs a sequential loop along a row, each row gets
-//! one thread. That is slow for a few long rows,
-//! so those are scanned, all rows in parallel. The number of rows and their length are tested at run time.
+//! one thread. That is slow for a few long rows, so those are scanned, all rows in parallel. The number of rows and
+//! their length are tested at run time.
 //!
 //! ```text
 //! ys = loop for n over (xs) collect (i, row) { … loop for m over (row) carry … }

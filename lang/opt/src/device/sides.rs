@@ -1,6 +1,5 @@
 //! Extents of small rows and matrices that loops collect. If a loop runs zero times, the extents are 0. For a
-//! device it is enough to assert that the loop runs
-//! at least once. If the assertion fails, the CPU runs the call.
+//! device it is enough to assert that the loop runs at least once. If the assertion fails, the CPU runs the call.
 //!
 //! ```text
 //! ys, n = loop … collect { y = stack a b; return y }; k = dim 1 ys  ⟼  assert n > 0; k = 2

@@ -1,6 +1,5 @@
 //! Sinks scalar loads: if a stateless loop uses several elements of one array that are read outside, it reads them
-//! itself. Its kernel then binds the one array
-//! instead of one buffer for each element.
+//! itself. Its kernel then binds the one array instead of one buffer for each element.
 
 use crate::fuse::{reads_of, rename_op};
 use adl_ir::{Block, Function, Loop, Op, Stmt, Var};

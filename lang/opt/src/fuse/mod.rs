@@ -7,11 +7,9 @@
 //!   device only).
 //!
 //! The results have the same bits. The order of additions in a sum may depend on how a loop is executed:
-//! [`straight`] loops add entire arrays in
-//! chunks. Two loops are fused only if the fused loop is executed in the same way. Fusion may change which of two
-//! errors is raised
-//! first. The runtime therefore answers any error by evaluating the call again in the interpreter, which finds the
-//! first one.
+//! [`straight`] loops add entire arrays in chunks. Two loops are fused only if the fused loop is executed in the
+//! same way. Fusion may change which of two errors is raised first. The runtime therefore answers any error by
+//! evaluating the call again in the interpreter, which finds the first one.
 
 mod branches;
 mod horizontal;
@@ -30,14 +28,12 @@ use adl_prim::Prim;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum For {
     /// Any back end. Straight-line loops are not fused with loops that carry state, since a vectorising executor
-    /// runs the former in a fraction of the
-    /// latter's time.
+    /// runs the former in a fraction of the latter's time.
     Any,
     /// Native code, where storing an element costs more than an iteration of a loop.
     Native,
     /// A device, which runs all iterations of a stateless loop in parallel, but not those of a loop with state.
-    /// Reductions and scans are kept as operators,
-    /// and sums are added in the device's own order.
+    /// Reductions and scans are kept as operators, and sums are added in the device's own order.
     Device,
 }
 
@@ -95,8 +91,7 @@ fn is_plain(f: &Function, op: &Op) -> bool {
 }
 
 /// Whether the iterations of a loop are independent straight-line code on numbers. Such a loop may be executed on
-/// entire arrays, and its sums are
-/// then added like sums of arrays.
+/// entire arrays, and its sums are then added like sums of arrays.
 pub fn straight(f: &Function, l: &Loop) -> bool {
     let b = &l.body;
     let flat = |v: &Var| f.ty(*v).is_flat();

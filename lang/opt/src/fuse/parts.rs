@@ -45,8 +45,7 @@ pub(crate) fn rename_op(op: &mut Op, names: &HashMap<Var, Var>) {
 }
 
 /// Whether the statement at `from` may be moved to just before `to`: nothing between them reads its results, or
-/// updates in place an array that
-/// it reads (which would then have to be copied).
+/// updates in place an array that it reads (which would then have to be copied).
 pub(crate) fn may_move(b: &Block, from: usize, to: usize) -> bool {
     let s = &b.stmts[from];
     let needs = reads(s);
@@ -57,8 +56,7 @@ pub(crate) fn may_move(b: &Block, from: usize, to: usize) -> bool {
 }
 
 /// Moves the statement at `to` next to the one at `from`, whose results it reads. Statements between them that it
-/// needs go before both, the
-/// others after both. Returns the new position of the statement at `from`.
+/// needs go before both, the others after both. Returns the new position of the statement at `from`.
 pub(crate) fn brought(b: &mut Block, from: usize, to: usize) -> Option<usize> {
     let mut needs = reads(&b.stmts[to]);
     let mut first = vec![false; to];

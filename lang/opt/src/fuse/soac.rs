@@ -8,8 +8,7 @@
 //! ```
 //!
 //! The operator meets the elements in the same order, so the results have the same bits. The pass runs after
-//! differentiation, because the derivative
-//! rules for reductions have to see reductions.
+//! differentiation, because the derivative rules for reductions have to see reductions.
 
 use super::parts::{definitions, may_move, prepend, reads, rename, result};
 use super::{For, as_map, is_plain, straight};
@@ -113,8 +112,8 @@ fn accumulating(f: &mut Function, p: &Stmt, map: &Loop, s: &Soac, c: &Stmt) -> S
 }
 
 /// Puts the map's body before the operator of a histogram, whose values are then the map's own inputs. `None` if
-/// the map has sources other than elements, or
-/// if it could fail at elements whose keys are out of range: the fused operation skips these.
+/// the map has sources other than elements, or if it could fail at elements whose keys are out of range: the fused
+/// operation skips these.
 fn counting(f: &Function, (p, map): (&Stmt, &Loop), c: &Stmt) -> Option<Stmt> {
     let mut made = c.clone();
     let Op::ReduceByIndex { dest, op, keys, values, .. } = &mut made.op else { return None };

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Results of the map that have other readers stay outputs of the fused loop. Statements between the two loops that
-//! only depend on the map move
-//! after the fused loop. A stateless loop without sums may be reversed to match the direction of the other.
+//! only depend on the map move after the fused loop. A stateless loop without sums may be reversed to match the
+//! direction of the other.
 
 use super::parts::{brought, definitions, may_move, prepend, reads, reads_of, rename, rename_op, result};
 use super::{For, is_plain, makes, suit};

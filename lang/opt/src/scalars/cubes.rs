@@ -1,6 +1,6 @@
 //! Scalar replacement for arrays of small matrices, whose elements become scalars where an iteration reads a
-//! matrix; and for reductions and scans that accumulate small arrays,
-//! which become loops that carry scalars. Runs after all differentiation.
+//! matrix; and for reductions and scans that accumulate small arrays, which become loops that carry scalars. Runs
+//! after all differentiation.
 
 use super::matrices::Size;
 use super::{Layer, MOST, Scalars, Sums};

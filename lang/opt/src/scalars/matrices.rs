@@ -1,7 +1,6 @@
 //! Scalar replacement for small matrices: each element of a Float matrix of known extents, with no more elements
-//! than a small array, gets a variable of its
-//! own. Products, sums and transposition become arithmetic on these. The order of additions is that of
-//! `interp::ops::kernels`.
+//! than a small array, gets a variable of its own. Products, sums and transposition become arithmetic on these. The
+//! order of additions is that of `interp::ops::kernels`.
 //!
 //! If the matrix itself is used, it is assembled from the elements, like a vector. Runs after all differentiation.
 

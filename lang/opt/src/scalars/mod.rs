@@ -1,16 +1,12 @@
 //! Scalar replacement of small arrays: each element of a Float array whose length is known and at most [`MOST`]
-//! gets a variable of its
-//! own. Arithmetic on such arrays becomes arithmetic on elements, branches and loops return and carry elements, and
-//! short loops
-//! are unrolled. If the array itself is used, it is assembled from the elements; otherwise that code is dead. So
-//! vectors of three
-//! components live in registers, and so do their derivatives.
+//! gets a variable of its own. Arithmetic on such arrays becomes arithmetic on elements, branches and loops return
+//! and carry elements, and short loops are unrolled. If the array itself is used, it is assembled from the
+//! elements; otherwise that code is dead. So vectors of three components live in registers, and so do their
+//! derivatives.
 //!
 //! A length is known for array literals, and if an assertion compares it with a literal, as for sizes in type
-//! signatures. An array
-//! with an asserted length is materialised, so the pass is valid in functions with symbolic zeros. The order of
-//! additions is that of
-//! `interp::ops::kernels`.
+//! signatures. An array with an asserted length is materialised, so the pass is valid in functions with symbolic
+//! zeros. The order of additions is that of `interp::ops::kernels`.
 //!
 //! Small matrices are taken apart as well ([`matrices`]), and so are small arrays that reductions and scans
 //! accumulate ([`cubes`]).

@@ -1,6 +1,6 @@
 //! Loop peeling for transposed code. Such loops start with symbolic zeros as cotangents, whose size is unknown
-//! until the first iteration. If that iteration makes small
-//! arrays of them, it is peeled, and the remaining loop carries scalars.
+//! until the first iteration. If that iteration makes small arrays of them, it is peeled, and the remaining loop
+//! carries scalars.
 //!
 //! ```text
 //! for n reverse carry (zero) { body }

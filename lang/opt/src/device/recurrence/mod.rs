@@ -1,6 +1,6 @@
 //! Linear recurrences as scans. If a loop carries a few numbers and each iteration applies an affine function to
-//! them, a scan computes all carried values, and the remaining
-//! loop has no state. Gradients of scans are such loops, and so are filters, discounted sums and products of matrices.
+//! them, a scan computes all carried values, and the remaining loop has no state. Gradients of scans are such
+//! loops, and so are filters, discounted sums and products of matrices.
 //!
 //! ```text
 //! c, ys = loop for n over (x) carry (c₀) collect { c' = a(x)·c + b(x); return c', y(x, c) }
@@ -10,13 +10,12 @@
 //! ```
 //!
 //! Several numbers that depend on each other form a vector, and `a` is a matrix, of which only the entries that may
-//! be non-zero are kept. For a linear function
-//! there is no `b`, and only the matrices are scanned. The initial values of the loop are part of the first `b`.
+//! be non-zero are kept. For a linear function there is no `b`, and only the matrices are scanned. The initial
+//! values of the loop are part of the first `b`.
 //!
 //! A product of many `a` may overflow although the carried value does not (it may be zero, for example). The
-//! operator therefore asserts that its results are
-//! finite. If they are not, the call fails and the CPU runs the loop sequentially. Underflow of a product changes no
-//! result noticeably.
+//! operator therefore asserts that its results are finite. If they are not, the call fails and the CPU runs the
+//! loop sequentially. Underflow of a product changes no result noticeably.
 
 mod read;
 mod systems;
