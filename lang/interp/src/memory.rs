@@ -16,7 +16,7 @@ pub struct Shortage {
     pub limit: u64,
 }
 
-/// Checks whether so many bytes may be allocated at present.
+/// Checks whether the given number of bytes may be allocated at present.
 pub type Source = fn(u64) -> Result<(), Shortage>;
 
 static SOURCE: OnceLock<Source> = OnceLock::new();
@@ -32,7 +32,7 @@ pub fn set_source(source: Source) {
     let _ = SOURCE.set(source);
 }
 
-/// Whether so many bytes may be allocated.
+/// Whether the given number of bytes may be allocated.
 pub fn ask(bytes: usize) -> Result<(), Shortage> {
     match SOURCE.get() {
         Some(source) if bytes >= LARGE => source(bytes as u64),

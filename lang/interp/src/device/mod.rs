@@ -99,7 +99,7 @@ impl Patience {
     /// No limits.
     pub const ENDLESS: Patience = Patience { kernels: u64::MAX, from: u64::MAX, bytes: 0 };
 
-    /// Whether a call with so many kernels, which were passed `bytes` bytes in all, should be abandoned.
+    /// Whether a call that has started `kernels` kernels on `bytes` bytes in all should be abandoned.
     pub fn is_over(self, kernels: u64, bytes: u64) -> bool {
         kernels > self.kernels || kernels >= self.from && bytes / kernels.max(1) < self.bytes
     }

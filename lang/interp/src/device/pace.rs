@@ -40,7 +40,7 @@ fn class(wide: u64) -> u32 {
 }
 
 impl Pace {
-    /// Where a call with so many element operations runs.
+    /// Where a call with `wide` element operations runs.
     pub fn next(&self, wide: u64) -> Next {
         let t = self.0.get(&class(wide)).copied().unwrap_or_default();
         match (t.cpu, t.device) {

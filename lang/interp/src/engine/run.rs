@@ -205,7 +205,7 @@ impl<'m, F: Field> Run<'m, F> {
     }
 }
 
-/// The depth of a balanced map with so many entries.
+/// The depth of a balanced map with the given number of entries.
 pub(super) fn levels(entries: usize) -> usize {
     (usize::BITS - entries.leading_zeros()).max(1) as usize
 }

@@ -334,7 +334,8 @@ pub(crate) fn add_gather(m: &mut Machine, acc: Value, at: &Value, v: Value, with
     Ok(Value::Array(Rc::new(acc)))
 }
 
-/// `d` with the element at the indices replaced by `v`. If `d` is a symbolic zero, it is returned unchanged.
+/// `d` with the element at the indices replaced by `v`, which may be a symbolic zero. If `d` is a symbolic
+/// zero, it is returned unchanged.
 pub(crate) fn put(d: Value, at: &[Value], v: &Value) -> Res<Value> {
     if matches!(d, Value::Zero) {
         return Ok(d);

@@ -22,7 +22,7 @@ pub(crate) enum Fact {
     Rep(Rc<Rep>),
     /// A data value; its type, if the specialiser asked for it.
     Data(Option<Ty>),
-    /// An array of so many elements that contains functions.
+    /// An array with functions, and its length.
     Array(usize),
     /// Declared data with this constructor.
     Con(DataId, u32),

@@ -11,7 +11,7 @@ use adl_prim::{Bin, Prim};
 use adl_typing::core::ForKind;
 use std::rc::Rc;
 
-/// Number of elements from which a scan over Floats uses whole-array operations.
+/// Number of elements from which reductions and scans by an operator use whole-array primitives.
 const WHOLE: usize = 8;
 
 /// `map f xs`, `map2 f xs ys` and `map3 f xs ys zs`.
@@ -59,7 +59,7 @@ fn has_short_rows(a: &Value) -> bool {
     matches!(a, Value::Array(a) if a.kind() == Kind::F64 && a.shape.len() > 1 && a.shape[1..].iter().product::<usize>() <= SHORT)
 }
 
-/// The map primitive for functions of so many arguments.
+/// The map primitive for functions with the given number of arguments.
 fn map_of(arguments: usize) -> Prim {
     [Prim::Map, Prim::Map2, Prim::Map3][arguments.clamp(1, 3) - 1]
 }

@@ -45,7 +45,7 @@ pub fn threads() -> usize {
     }
 }
 
-/// The thread pool for work on so many elements; `None` if one thread is sufficient or the pool cannot be
+/// The thread pool for work on this number of elements; `None` if one thread is sufficient or the pool cannot be
 /// created.
 fn pool(elements: usize) -> Option<Arc<ThreadPool>> {
     if alone(elements) {
@@ -62,7 +62,7 @@ fn pool(elements: usize) -> Option<Arc<ThreadPool>> {
     Some(made)
 }
 
-/// Whether work on so many elements is done by one thread.
+/// Whether work on this number of elements is done by one thread.
 pub(crate) fn alone(elements: usize) -> bool {
     elements < LEAST || threads() < 2
 }

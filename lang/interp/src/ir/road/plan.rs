@@ -14,11 +14,11 @@ pub enum Plan {
     RecomputeAll,
     /// The least work within the free memory.
     Auto,
-    /// The least work within so many bytes.
+    /// The least work within the given number of bytes.
     Budget(u64),
     /// Checkpoint loops in √n segments.
     Sqrt,
-    /// Checkpoint loops binomially, with so many stored states.
+    /// Checkpoint loops binomially, with the given number of stored states.
     Revolve(u32),
     /// Recompute the residuals with these ids.
     ByHand(Vec<u32>),

@@ -347,7 +347,7 @@ impl Compiler {
         Ok(())
     }
 
-    /// Whether a sibling takes exactly so many arguments.
+    /// Whether a sibling takes exactly `n` arguments.
     fn known_arity(&self, head: &Expr, n: u32) -> bool {
         match &*head.kind {
             ExprKind::Local(l) => self.sibling_arity.get(l).is_some_and(|k| *k == n),
