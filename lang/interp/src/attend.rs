@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// function.
 pub(crate) const STRIDE: usize = 1 << 16;
 
-/// Number of bytes copied at a time. For more than 4 KiB the C library uses the processor's string instruction,
-/// which on some processors is ten times slower if source and destination are aligned differently, as for the
-/// tail of a vector.
+/// Number of bytes copied at a time. For more than 4 KiB the C library uses the processor's string instruction.
+/// On some processors it is ten times slower if source and destination are aligned differently, as for the tail
+/// of a vector.
 pub const PIECE: usize = 2048;
 
 /// Number of elements copied at a time.

@@ -97,7 +97,7 @@ pub(crate) fn text_may_grow(out: &mut String) -> bool {
 }
 
 /// Runs `f` on a larger stack if little of the current one is left. A stack cannot report that its memory is
-/// missing, so an allocation of the same size is tried first: if it fails, the allocator releases its reserve
+/// missing, so an allocation of the same size is tried first. If it fails, the allocator releases its reserve
 /// and tells the run to stop.
 pub(crate) fn on_stack<R>(least: usize, size: usize, f: impl FnOnce() -> R) -> R {
     if stacker::remaining_stack().is_some_and(|left| left < least) {

@@ -31,8 +31,8 @@ pub(crate) struct Rec {
 /// The linear map of an operation at a point. It may read saved values; it is linear in tangents and
 /// cotangents.
 pub(crate) trait Rule {
-    /// Maps cotangents of the outputs to cotangents of the parents, by calls of `add(parent's position,
-    /// cotangent)`.
+    /// Maps cotangents of the outputs to cotangents of the parents. For each contribution it calls
+    /// `add(position of the parent, cotangent)`.
     fn pull(&self, m: &mut Machine, cts: &[Value], add: &mut dyn FnMut(&mut Machine, usize, Value) -> Res<()>) -> Res<()>;
     /// Like `pull`, but owns the cotangents, which may be reused for those of the parents.
     fn pull_taken(&self, m: &mut Machine, cts: Vec<Value>, add: &mut dyn FnMut(&mut Machine, usize, Value) -> Res<()>) -> Res<()> {

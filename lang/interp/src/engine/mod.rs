@@ -1,6 +1,6 @@
-//! Engines for comparison: the constructions of "Efficient dual-numbers reverse AD via well-known program
-//! transformations" (Smeding and Vákár, POPL 2023), the unary normal form, and the two implementations behind
-//! `grad`, each with its cost.
+//! Engines for comparison, each with its cost: the constructions of "Efficient dual-numbers reverse AD via
+//! well-known program transformations" (Smeding and Vákár, POPL 2023), the unary normal form, and the two
+//! implementations behind `grad`.
 //!
 //! The paper defines each engine as a program transformation that pairs every real number with a
 //! backpropagator. The transformation is the identity except in three cases. An input gets a backpropagator for
@@ -10,11 +10,13 @@
 //! Evaluating a transformed program therefore takes the same branches, calls the same functions and builds the
 //! same data as the original program. In addition it creates one backpropagator for each arithmetic operation,
 //! in the order of evaluation, whose environment is that operation's arguments and partial derivatives. This is
-//! the sequence that a tape records. So the program is run once with traced numbers ([`trace`]), array
-//! operations are expanded to scalar operations ([`graph`], by the linear maps of the rules in [`crate::ad`]),
-//! and each engine creates its backpropagators along that sequence, with identifiers counted from 0 as by the
-//! paper's monad. The result is the heap of closures that the transformed program would have left; from there
-//! on the engines follow the paper.
+//! the sequence that a tape records.
+//!
+//! So the program is run once with traced numbers ([`trace`]). Array operations are expanded to scalar
+//! operations ([`graph`]), by the linear maps of the rules in [`crate::ad`]. Each engine creates its
+//! backpropagators along that sequence, with identifiers counted from 0 as by the paper's monad. The result is
+//! the heap of closures that the transformed program would have left; from there on the engines follow the
+//! paper.
 //!
 //! Two simplifications do not affect any engine: constants have no backpropagator (it would return zero), and
 //! moving a number (`x[i]`, `fst`, `reverse`) is not an operation, as in the paper.

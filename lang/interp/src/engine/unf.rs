@@ -3,10 +3,10 @@
 //! The transposed Jacobian of each step is the identity except for the value that the step added. The gradient
 //! is `Jᵀf₁ (Jᵀf₂ (... (Jᵀfₘ (0, ..., 0, 1))))`: nothing is called twice and nothing is updated by identifier.
 //!
-//! A value is a scalar or an entire array, and an operation on arrays is one step. The continuations `λY. Y ∘
-//! Jᵀfᵢ` are composed in advance: steps that the result does not need are removed, copies (`x + c`) become
-//! aliases, and the remaining list is run from its end. A rule without a known linear map has no near-identity
-//! Jacobian that could be written down, and is refused.
+//! A value is a scalar or an entire array, and an operation on arrays is one step. The continuations
+//! `λY. Y ∘ Jᵀfᵢ` are composed in advance. Steps that the result does not need are removed, copies (`x + c`)
+//! become aliases, and the remaining list is run from its end. A rule without a known linear map has no
+//! near-identity Jacobian that could be written down, and is refused.
 
 use super::cost;
 use super::run::{Counts, MAX_OPERATIONS, Out, Stop};

@@ -1,8 +1,8 @@
 //! Buffers in which loops collect their outputs: arrays that are owned by one register and grow in place.
 //!
-//! A buffer begins with shape `[0]`. The first materialised row determines the other axes. Rows that are
-//! symbolic zeros before it are only counted, and are filled with zeros when the row extents become known. If
-//! all rows are symbolic zeros, so is the collected array.
+//! A new buffer has no rows, and its row extents are unknown. The first materialised row determines them. Rows
+//! that are symbolic zeros before it are only counted, and are filled with zeros when the row extents become
+//! known. If all rows are symbolic zeros, so is the collected array.
 
 use crate::{attend, memory};
 use crate::error::{Error, Res, codes};

@@ -26,8 +26,8 @@ use std::rc::Rc;
 pub struct Source {
     /// Functions, by their index in the lowered group.
     pub funcs: Vec<Rc<Function>>,
-    /// The same functions before the target-specific final passes of the optimiser, for devices and shape
-    /// specialisation.
+    /// The same functions before the target-specific final passes of the optimiser. Devices, and their cost
+    /// model, use these.
     pub(super) inlined: Vec<Rc<Function>>,
     /// Indices into `funcs`, by number in the program.
     pub places: HashMap<FnId, u32>,

@@ -1,6 +1,6 @@
-//! Shape specialisation of native code: if an argument is a small vector, has small rows or consists of small
-//! matrices, code that knows these extents keeps the elements in registers ([`mod@adl_opt::scalars`]). The
-//! extents of residuals are only known at run time, so transposed code can be specialised only here.
+//! Shape specialisation of native code, for arguments that are small vectors, have small rows or consist of
+//! small matrices. Code that knows these extents keeps the elements in registers ([`mod@adl_opt::scalars`]).
+//! The extents of residuals are only known at run time, so transposed code can be specialised only here.
 //!
 //! A specialised function begins with assertions of the assumed extents, and is only called with arguments for
 //! which they hold.

@@ -6,8 +6,8 @@
 //! ⟼  if n >= 8 { xs = take n x; ys = xs * a; s = sum ys; return s, ys } else { the loop }
 //! ```
 //!
-//! A variable of the body becomes a *column*, an array of its values in all iterations, if it depends on the
-//! index or on an element; otherwise it remains a scalar. `take` also materialises a symbolic zero. Errors may
+//! A variable of the body that depends on the index or on an element becomes a *column*, an array of its values
+//! in all iterations. Any other variable remains a scalar. `take` also materialises a symbolic zero. Errors may
 //! occur in a different order; this is not observable, because on any error the caller evaluates the program
 //! again by the ordinary interpreter.
 

@@ -1,5 +1,5 @@
 //! Factorisations of dense matrices that keep their precision at the ends of the floating-point range, like
-//! LAPACK's: columns are divided by pivots instead of multiplied by reciprocals, and norms of columns are
+//! LAPACK's. Columns are divided by pivots instead of multiplied by reciprocals, and norms of columns are
 //! computed from scaled columns. Columns are slices, so that inner loops are vectorised.
 
 use super::kernels;

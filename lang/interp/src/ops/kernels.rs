@@ -158,7 +158,7 @@ pub fn running(op: Bin, acc: f64, values: &[f64], out: &mut [f64]) -> f64 {
     acc
 }
 
-/// The index of the first extremum: of the smallest element if `less`, otherwise of the largest; a nan counts
+/// The index of the first extremum: of the smallest element if `less`, otherwise of the largest. A nan counts
 /// as more extreme than any number. 0 if there are no elements.
 pub(crate) fn first_best(x: &[f64], less: bool) -> usize {
     let part = |i: usize| &x[i * CHUNK..x.len().min((i + 1) * CHUNK)];

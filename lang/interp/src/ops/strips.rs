@@ -1,9 +1,9 @@
 //! Fused chains of elementwise operators on large arrays, processed in blocks ("strips"): intermediate results
 //! stay in the cache, and each array is read and written once. All threads take part, each on its own strips.
 //!
-//! Each operator computes what it computes on entire arrays ([`super::elementwise`], [`kernels::map`]), and
-//! sums and inner products of strips are the chunks of [`kernels::sum`] and [`kernels::dot`]; so results have
-//! the same bits.
+//! Each operator computes what it computes on entire arrays ([`super::elementwise`], [`kernels::map`]). Sums
+//! and inner products of strips are the chunks of [`kernels::sum`] and [`kernels::dot`]. So results have the
+//! same bits.
 
 use super::elementwise::{self, Operand};
 use super::kernels::{self, CHUNK};

@@ -1,7 +1,7 @@
 //! Fused gradients: the primal half and its transpose as one IR function. There are three cases:
 //!
 //! - Residuals contain declared data, and there is native code. Data that leaves native code is converted to
-//!   values of the interpreter, and the residuals of a recursive function are as large as its tree of calls; in
+//!   values of the interpreter, and the residuals of a recursive function are as large as its tree of calls. In
 //!   a fused gradient they stay in native code.
 //! - A forward loop stores arrays only for a reverse loop. Both loops are fused ([`adl_opt::join`]), and
 //!   nothing is stored.
@@ -134,9 +134,9 @@ fn joined(m: &mut Machine, ready: &Ready) -> Option<Rc<Fun>> {
     Some(fun)
 }
 
-/// Both halves as one function for a device: forward and reverse work may share a kernel, residuals stay in it,
-/// and the value is not computed unless it is asked for. If the device refuses this function, the halves are
-/// offered separately.
+/// Both halves as one function for a device. Forward and reverse work may share a kernel, in which residuals
+/// stay, and the value is not computed unless it is asked for. If the device refuses this function, the halves
+/// are offered separately.
 pub(super) fn whole_for_device(m: &mut Machine, l: &Lined, value: bool) -> Option<Whole> {
     if l.kept.iter().any(holds_data) {
         return None;
