@@ -9,7 +9,7 @@ use std::rc::Rc;
 /// Maximum number of elements of an array, more than the memory of any supported machine.
 const MAX_ELEMENTS: usize = 1 << 36;
 
-/// The product of extents; an error if it exceeds [`MAX_ELEMENTS`].
+/// The product of extents; an error if it exceeds the maximum number of elements of an array.
 pub fn count(shape: &[usize]) -> Res<usize> {
     let n = shape.iter().try_fold(1usize, |a, b| a.checked_mul(*b));
     match n {
