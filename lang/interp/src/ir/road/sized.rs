@@ -1,6 +1,6 @@
-//! Shape specialisation of functions that are differentiated: functions of small vectors, or of matrices with
-//! small rows, are specialised to the extents of their arguments. Code for general extents stores such values
-//! as arrays; code for two or three elements keeps them in registers ([`mod@adl_opt::scalars`]).
+//! Shape specialisation of IR functions before they are differentiated or lowered, for small vectors and
+//! matrices with small rows. Code for general extents stores such arguments as arrays; code for two or three
+//! elements keeps them in registers ([`mod@adl_opt::scalars`]).
 //!
 //! A specialised function begins with assertions of the assumed extents, and is only called with arguments for
 //! which they hold. Reports and plans refer to the general function.
