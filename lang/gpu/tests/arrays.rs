@@ -290,7 +290,8 @@ fn of_bools(gpu: &Gpu, op: &str, dest: &[bool], keys: &[i64], values: &[bool]) -
 #[test]
 fn bools_of_many_bins() {
     let (gpu, small) = (common::gpu(), common::gpu().with_bindings_of(64 * 1024));
-    // Three kernels without sorting; the last two operators, the second of two and their alternative denied, are none whose order does not matter.
+    // Three kernels without sorting; the last two operators, the second of two and their alternative denied, are none
+    // whose order does not matter.
     let all: [(&str, fn(bool, bool) -> bool, bool); 6] = [
         ("v7: bool = if v5 { v8: bool = true return v8 } else { return v6 }", |x, y| x || y, true),
         ("v9: bool = false v7: bool = select v5 v6 v9", |x, y| x && y, true),

@@ -1,4 +1,5 @@
-//! Bodies of loops that make arrays: put off, in memory of their own, as rows of results. The reference evaluator says what is right.
+//! Bodies of loops that make arrays: put off, in memory of their own, as rows of results. The reference evaluator says
+//! what is right.
 
 mod common;
 
@@ -55,7 +56,8 @@ fn leaves(v: &Val) -> Vec<f64> {
     v.leaves().iter().map(one).collect()
 }
 
-/// Runs a program's first statement on the device, twice, and the program by the evaluator; the same numbers, to some ulps.
+/// Runs a program's first statement on the device, twice, and the program by the evaluator; the same numbers, to some
+/// ulps.
 fn agree(p: &Program, args: &[Arg]) {
     let gpu = common::gpu();
     let operands: Vec<Operand> = args.iter().map(|a| a.operand(&gpu)).collect();
@@ -79,7 +81,8 @@ fn floats(seed: u64, shape: &[usize]) -> Arg {
 
 #[test]
 fn nearest_centres_of_points() {
-    // As k-means has it: a vector of distances in each turn, its least, where that is, and the difference there as a row.
+    // As k-means has it: a vector of distances in each turn, its least, where that is, and the difference there as a
+    // row.
     let p = program(
         "fn f0 t (v0: i64, v1: i64, v2: [][]f64, v3: [][]f64) -> ([]f64, []i64, [][]f64) {
           v4: []f64, v5: []i64, v6: [][]f64, v7: i64 = loop for v0 over (v2) out (collect, collect, collect) (v8: i64, v9: []f64) {

@@ -1,4 +1,5 @@
-//! Whole programs, and their gradients, on the device against the reference evaluator. `ADL_PROGRAMS=1000` makes the run longer.
+//! Whole programs, and their gradients, on the device against the reference evaluator. `ADL_PROGRAMS=1000` makes the
+//! run longer.
 
 mod common;
 
@@ -10,7 +11,8 @@ use adl_specialise::world::Transforms;
 use common::values::{agree, like, plain, value};
 use std::collections::HashMap;
 
-/// The primal half, how many of its results are the function's, and the transposed linear half with which results it takes.
+/// The primal half, how many of its results are the function's, and the transposed linear half with which results it
+/// takes.
 fn linearized(p: &mut Program, f: FnId) -> Option<(FnId, usize, FnId, Vec<bool>)> {
     let n = p.func(f).body.params.len();
     let l = Ad::new().linearize(p, f, &vec![true; n]).ok()?;

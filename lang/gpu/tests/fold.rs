@@ -107,7 +107,8 @@ fn nan_and_infinities_go_through_sums_and_maxima() {
     }
 }
 
-/// The operator of linear recurrences, which does not commute, on Ints: (a, b) after (c, d) is (a c, a d + b), modulo a prime.
+/// The operator of linear recurrences, which does not commute, on Ints: (a, b) after (c, d) is (a c, a d + b), modulo a
+/// prime.
 fn recurrence(kind: &str) -> Program {
     let ty = if kind == "reduce" { "i64" } else { "[]i64" };
     program(&format!(
@@ -313,7 +314,8 @@ fn rows_are_reduced_and_scanned_one_by_one() {
 
 #[test]
 fn arithmetic_is_done_as_it_is_written() {
-    // Compilers for GPUs like to make `(a + b) - a` into `b`, `x * 0` into `0`, `x - x` into `0`, and `x != x` into `false`.
+    // Compilers for GPUs like to make `(a + b) - a` into `b`, `x * 0` into `0`, `x - x` into `0`, and `x != x` into
+    // `false`.
     let gpu = common::gpu();
     assert!(gpu.caps.exact, "{}", gpu.caps.name);
     for ty in ["f64", "f32"] {
@@ -453,7 +455,8 @@ fn scans_in_one_pass_and_in_two_are_the_same_bits() {
 fn in_one_pass_and_in_two(tiles: bool) {
     // A block of 256 tiles has 524,288 elements.
     let (twice_over, once) = (common::gpu().with_once(None, 0), || common::gpu().with_once(Some(0), 1 << 14).with_tiles(tiles));
-    // Where this machine has something else to do, a workgroup may wait in vain: then the scan is done again. Not always.
+    // Where this machine has something else to do, a workgroup may wait in vain: then the scan is done again. Not
+    // always.
     let mut passed = 0;
     for n in SIZES.into_iter().chain([2047, 2048, 2049, 4096, 524_287, 524_288, 524_289, 526_337, 1_200_000]) {
         let gpu = once();

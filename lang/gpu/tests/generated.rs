@@ -1,4 +1,5 @@
-//! Statements of random programs, on the device and by the reference evaluator. `ADL_PROGRAMS=1000` makes the run longer.
+//! Statements of random programs, on the device and by the reference evaluator. `ADL_PROGRAMS=1000` makes the run
+//! longer.
 
 mod common;
 

@@ -127,7 +127,8 @@ fn functions_of_one_f64_are_as_near_as_they_say() {
 
 #[test]
 fn the_cosine_of_the_number_nearest_to_a_zero_of_it_is_right() {
-    // Of all f64 the one that comes nearest to an odd number of quarters of a turn; its cosine by a computation with fifty digits.
+    // Of all f64 the one that comes nearest to an odd number of quarters of a turn; its cosine by a computation with
+    // fifty digits.
     let x = 6381956970095103.0 * 2f64.powi(797);
     let got = apply(&common::gpu(), "cos", &[Data::F64(vec![x])]);
     assert_eq!(f64s(&got), [-4.687165924254627611e-19]);
@@ -200,7 +201,8 @@ fn functions_of_f32_are_those_of_f64_rounded() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What f32 functions are without f64: bounds in units of the result's last digits, or relative to 1 where results are small.
+/// What f32 functions are without f64: bounds in units of the result's last digits, or relative to 1 where results are
+/// small.
 #[test]
 fn functions_of_f32_without_f64_are_near() {
     let gpu = common::gpu().without_f64();

@@ -1,4 +1,5 @@
-//! Programs as users write them, and their gradients, as the compiler hands them over: right, and in as many kernels however many turns there are.
+//! Programs as users write them, and their gradients, as the compiler hands them over: right, and in as many kernels
+//! however many turns there are.
 //!
 //! `programs/*.ir` are what `adl ir --stage spec` says of functions of a few lines.
 
@@ -12,7 +13,8 @@ use adl_specialise::world::Transforms;
 use common::Rng;
 use common::values::{agree, like, numbers, value};
 
-/// A program, its primal and transposed linear halves, ready to be lowered; and how many results are the function's own.
+/// A program, its primal and transposed linear halves, ready to be lowered; and how many results are the function's
+/// own.
 struct Halves {
     p: Program,
     whole: FnId,
@@ -168,7 +170,8 @@ fn branches_add() {
     steady("triangular", include_str!("programs/triangular.ir"), |n| vec![vector(1, 4), matrix(2, 4, 3), matrix(3, 4, 3), matrix(4, 4, 3), matrix(5, n, 3)]);
 }
 
-/// Sums by hand: indices of elements in two arms, one inside of the other, and in a loop in an arm; those of arms that are not taken are out of bounds.
+/// Sums by hand: indices of elements in two arms, one inside of the other, and in a loop in an arm; those of arms that
+/// are not taken are out of bounds.
 #[test]
 fn arms_add_to_elements() {
     let gpu = common::gpu();
