@@ -134,9 +134,9 @@ impl Maker<'_> {
     }
 }
 
-/// The first thread combines `count` tuples of work-group memory with the accumulator, whose values replace them. The
-/// last block may be incomplete; the prefix after it is not used. `more` compares a position: whether further tuples
-/// follow.
+/// The first thread combines `count` tuples of work-group memory with the accumulator, and replaces each by the value
+/// before it. The last block may be incomplete: it is not added, because no prefix depends on it. `more` is the
+/// comparison, up to its right operand, that holds for all other blocks.
 fn one_by_one(e: &mut Emit<'_>, op: &Operator<'_>, acc: &[String], count: &str, more: &str) -> Res<()> {
     e.line("workgroupBarrier();");
     e.open("if l == 0u");

@@ -33,7 +33,7 @@ fn block(p: &Program, f: &Function, b: &Block, sure: bool, inside: &mut Vec<FnId
     for s in &b.stmts {
         match &s.op {
             Op::Prim(prim, _) if sure => {
-                // An error that the program raises itself also needs the CPU, but only if it is reached.
+                // `error` fails on the CPU, too, and is no reason to refuse the function.
                 if let (OnGpu::Cpu(why), true) = (on_gpu(*prim), *prim != Prim::Error) {
                     return Err(format!("`{}`: {why}", prim.name()));
                 }

@@ -428,7 +428,7 @@ fn s_erf(x: f32) -> f32 {
   return s_copysign(1.0f - s_tail(min(a, 5.0f)), x);
 }
 
-// erfc x for x from 0.5 on: a continued fraction of twenty terms.
+// erfc x for x from 0.5 on: a continued fraction of forty terms.
 fn s_tail(x: f32) -> f32 {
   var f = x;
   for (var k = 40u; k > 0u; k--) {

@@ -181,7 +181,7 @@ impl Emit<'_> {
         }
     }
 
-    /// The extents of two arrays, which must be equal; otherwise a check fails, and the extents are 0.
+    /// The extents of two arrays, which must be equal; otherwise a check fails, and the first extent is 0.
     fn agreed(&mut self, a: &[String], b: &[String]) -> Res<Vec<String>> {
         if a.len() != b.len() {
             return not_here("arrays of different ranks inside of a kernel");

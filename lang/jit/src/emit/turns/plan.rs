@@ -511,7 +511,7 @@ impl Search<'_> {
             };
             self.p.classes.insert(*out, class);
         }
-        // An array updated in an arm must not be used after it except as the branch's result.
+        // Every array that an arm accumulates to must be a result of the branch.
         ends.iter().all(|e| *e == before).then_some(())
     }
 
