@@ -1,4 +1,4 @@
-//! Cells: the representation of values of declared types in native code.
+//! Heap cells: the representation of values of declared types in native code.
 //!
 //! A cell has a reference count and a constructor tag, followed by the fields, one word each: numbers as their bits,
 //! arrays as handles, data as cells. Construction, branches and field accesses therefore take a few instructions. A

@@ -1,5 +1,5 @@
-//! Fast paths of operations on flat Float arrays (those that only move elements: also Int arrays), which native code
-//! tries before the interpreter's operation.
+//! Implements fast paths of operations on flat Float arrays (those that only move elements: also Int arrays), which
+//! native code tries before the interpreter's operation.
 //!
 //! A fast path applies if all arrays are materialised and their shapes fit. Otherwise it has no effect and returns
 //! null, and the slow path runs. The arithmetic uses the interpreter's kernels, element by element in the same order,

@@ -66,7 +66,7 @@ impl Emit<'_, '_, '_> {
         let mut takes = self.takes(&vars, at, sc, &|_| false);
         let (mut words, mut rows) = (Vec::new(), Vec::new());
         for (v, take) in vars.iter().zip(&mut takes) {
-            // Fast paths never read the shape operand of a possible symbolic zero.
+            // No fast path reads the shape operand of a possible symbolic zero.
             let (x, made) = if self.is_later(*v) { (self.int(0), false) } else { self.handle(*v) };
             *take |= made;
             rows.extend(made.then_some(x));

@@ -1,5 +1,5 @@
-//! Fast paths of operations that rearrange elements of small arrays: transposition, replication, array literals.
-//! Derivatives in many directions use these often.
+//! Implements fast paths of operations that rearrange elements of small arrays: transposition, replication, array
+//! literals. Derivatives in many directions use these often.
 
 use super::Run;
 use crate::handle::{AXES, Handle};
