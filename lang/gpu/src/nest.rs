@@ -1,4 +1,4 @@
-//! Stateless loops as kernels: one thread per iteration, and for perfect nests of collecting loops one thread per
+//! Stateless loops as kernels: one thread per iteration, and for nests of collecting loops one thread per innermost
 //! innermost iteration.
 //!
 //! `map`, comprehensions and sums over indices are [`Loop`]s. If the last statement of a loop's body is another such

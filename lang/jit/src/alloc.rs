@@ -494,7 +494,7 @@ mod tests {
     fn the_reserve_is_there_for_every_thread_that_runs_out() {
         const SIZE: usize = 1 << 20;
         hold_back(SIZE);
-        // An allocator that has room only where nothing is held back.
+        // An allocator that succeeds only while no reserve is held.
         let room = || if HELD_BACK.load(Ordering::Relaxed) == 0 { std::ptr::dangling_mut() } else { std::ptr::null_mut() };
         std::thread::scope(|s| {
             for _ in 0..4 {
