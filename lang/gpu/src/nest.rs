@@ -1,5 +1,5 @@
 //! Stateless loops as kernels: one thread per iteration, and for nests of collecting loops one thread per innermost
-//! innermost iteration.
+//! iteration.
 //!
 //! `map`, comprehensions and sums over indices are [`Loop`]s. If the last statement of a loop's body is another such
 //! loop, whose extent does not depend on the iteration, the nest is a loop over pairs of indices; statements before the
