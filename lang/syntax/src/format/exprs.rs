@@ -6,12 +6,12 @@ use super::types::Level;
 use crate::ast::{Change, Expr, ExprKind, ForVar, Ident, IndexArg, Lit, LoopKind, Pat, Place, Signature, Slice};
 use std::rc::Rc;
 
-/// An expression's document, and how it looks when it hangs on the end of a line: `[`, `(fun x ->`
-/// or `loop ... do` stay on that line and the rest follows below, indented.
+/// An expression's document, and its form when it hangs at the end of a line: `[`, `(fun x ->` or `loop ... do` stay on
+/// that line, and the rest follows below, indented.
 pub(super) struct Built {
     pub(super) doc: D,
     pub(super) hanging: Option<D>,
-    /// Better left hanging than moved to a line of its own.
+    /// Whether hanging is preferred to a new line.
     pub(super) bracket: bool,
 }
 
@@ -20,7 +20,7 @@ impl Built {
         Built { doc, hanging: None, bracket: false }
     }
 
-    /// `content` on one line, or broken; the broken form can hang.
+    /// `content` on one line or broken; the broken form may hang.
     fn hangs(content: D) -> Built {
         Built { doc: group(content.clone()), hanging: Some(content), bracket: false }
     }
@@ -107,8 +107,9 @@ impl Formatter<'_> {
 
     // Application and operators.
 
-    /// All on one line; or one argument hanging at the end of the line (the last, or a function
-    /// before small ones: `map (fun x -> ...) xs`); or each argument on its own line.
+    /// An application has one of three layouts: all on one line; one argument hanging at the end of the line; or each
+    /// argument on its own line. The hanging argument is the last one, or a function before small ones (`map (fun x ->
+    /// ...) xs`).
     fn application(&mut self, function: &Expr, args: &[Expr]) -> Built {
         let mut built = vec![self.build(function)];
         for arg in args {
@@ -120,7 +121,7 @@ impl Formatter<'_> {
         let after_function = args.iter().rposition(|a| !is_small(a)).filter(|i| is_function(&args[*i]));
         let hangs = after_function.unwrap_or(args.len().saturating_sub(1)) + 1;
         let others_hang = built.iter().enumerate().any(|(i, b)| i != hangs && b.hanging.is_some());
-        // Small arguments fill lines, others get a line each.
+        // Small arguments fill lines; others get a line each.
         let separate = |d: &D| concat(vec![line(), d.clone()]);
         let fill = !built.iter().any(|b| b.hanging.is_some());
         let below = docs.iter().skip(1).map(|d| if fill { group(separate(d)) } else { separate(d) });
@@ -150,7 +151,7 @@ impl Formatter<'_> {
         Built::hangs(concat(vec![word, params, space(), arrow, body]))
     }
 
-    /// A block after `->`, `do` and the like: on the same line, or indented below.
+    /// A block after `->`, `do` and the like: on the same line or indented below.
     pub(super) fn body(&mut self, e: &Expr) -> D {
         match &e.kind {
             ExprKind::Block(stmts) if !self.stays_on_one_line(stmts, e.span) => {
@@ -164,7 +165,7 @@ impl Formatter<'_> {
         }
     }
 
-    /// A block that is always on lines of its own.
+    /// A block that is always on its own lines.
     fn body_below(&mut self, e: &Expr) -> D {
         let entries = match &e.kind {
             ExprKind::Block(stmts) => self.stmts(stmts),
@@ -211,7 +212,7 @@ impl Formatter<'_> {
 
     // if
 
-    /// On one line; or each branch on the line of its word; or all branches indented below.
+    /// On one line; or each branch on its keyword's line; or all branches indented below.
     fn conditional(&mut self, e: &Expr) -> D {
         let (mut broken, mut rows, mut row) = (Vec::new(), Vec::new(), Vec::new());
         let mut rest = e;
@@ -357,7 +358,7 @@ impl Formatter<'_> {
         concat(parts)
     }
 
-    /// `head = value`, or the head alone where it says both.
+    /// `head = value`, or only the head if the field is punned.
     fn given(&mut self, head: D, punned: bool, value: &Expr) -> D {
         if punned {
             return head;
@@ -367,7 +368,7 @@ impl Formatter<'_> {
         self.after_sign(concat(vec![head, space(), sign]), value)
     }
 
-    /// `head = value`: on one line, below on one line, hanging, or below.
+    /// `head = value`: on one line; with the value below on one line; hanging; or below.
     pub(super) fn after_sign(&mut self, head: D, value: Built) -> D {
         let one_line = concat(vec![head.clone(), space(), value.doc.clone()]);
         let rows = Rc::new(Doc::Rows(vec![(0, head.clone()), (super::INDENT, value.doc.clone())]));
@@ -405,7 +406,7 @@ fn spaced(docs: &[D]) -> D {
     concat(docs.iter().enumerate().flat_map(|(i, d)| [if i > 0 { space() } else { nil() }, d.clone()]).collect())
 }
 
-/// Something short that may follow a function that takes several lines.
+/// Whether an expression is short enough to follow a function that takes several lines.
 pub(super) fn is_small(e: &Expr) -> bool {
     match &e.kind {
         ExprKind::Var(_) | ExprKind::Con(..) | ExprKind::Section(_) => true,
@@ -418,7 +419,7 @@ pub(super) fn is_small(e: &Expr) -> bool {
     }
 }
 
-/// A function in parentheses whose body takes lines of its own.
+/// Whether an expression is a parenthesised function whose body takes several lines.
 fn has_lines(e: &Expr) -> bool {
     match &e.kind {
         ExprKind::Paren(inner) => has_lines(inner),
@@ -435,7 +436,7 @@ fn is_function(e: &Expr) -> bool {
     matches!(&e.kind, ExprKind::Paren(inner) if matches!(inner.kind, ExprKind::Fun(..) | ExprKind::Lin(..)))
 }
 
-/// Whether `e` ends in a construct that reads on as far as it can.
+/// Whether `e` ends in a construct that extends as far as possible.
 pub(super) fn ends_openly(e: &Expr) -> bool {
     match &e.kind {
         ExprKind::Fun(..) | ExprKind::Lin(..) | ExprKind::If(..) | ExprKind::Match(..) | ExprKind::For(..) => true,
@@ -450,7 +451,7 @@ pub(super) fn ends_openly(e: &Expr) -> bool {
     }
 }
 
-/// Whether a field is given by its name alone.
+/// Whether a field is punned.
 fn is_punned(name: Ident, value: &Expr) -> bool {
     matches!(value.kind, ExprKind::Var(v) if v == name.name) && value.span == name.span
 }
