@@ -66,7 +66,8 @@ impl Write for Output {
     }
 }
 
-/// Ends the process after a failure to write standard output. A closed pipe ends it quietly with exit code 0, as in any filter.
+/// Ends the process after a failure to write standard output. A closed pipe ends it quietly with exit code 0, as in any
+/// filter.
 fn lost(e: &std::io::Error) -> ! {
     if e.kind() == std::io::ErrorKind::BrokenPipe {
         std::process::exit(0);
