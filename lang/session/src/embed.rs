@@ -6,7 +6,7 @@ use adl_interp::value::Value;
 use adl_syntax::diag::Diagnostic;
 
 impl Session {
-    /// The value of an expression. Definitions and imports that precede it stay in scope.
+    /// The value of an expression. Names that the text defines or imports before it stay in scope.
     pub fn value(&mut self, text: &str) -> Result<Value, Vec<Diagnostic>> {
         let mut out = self.guarded(|s| s.eval_entry(text)).unwrap_or_else(|d| Outcome::of(*d));
         if !out.ok() {

@@ -5,7 +5,7 @@ use super::menu;
 use rustyline::{Cmd, ConditionalEventHandler, Event, EventContext, Movement, RepeatCount};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Entries of this and earlier sessions, the latest last, for searching by keys.
+/// The entries of this and earlier sessions, the latest last, for searching by keys.
 #[derive(Clone, Default)]
 pub struct Entries(Arc<Mutex<Vec<String>>>);
 

@@ -1,4 +1,4 @@
-//! Entries from a pipe: no prompt, no colours, and every echo on one line.
+//! Reads entries from a pipe: no prompt, no colours, and every echo on one line.
 //!
 //! An entry ends where the next line begins another one. If no next line has arrived yet, a complete entry runs
 //! immediately, as on a terminal. An indented block, and the last case of a `match`, wait for an empty line.

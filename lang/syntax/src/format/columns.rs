@@ -1,4 +1,4 @@
-//! Trailing comments of adjacent lines that were aligned in the source stay aligned.
+//! Keeps the comments at the ends of adjacent lines aligned if they were aligned in the source.
 
 use super::WIDTH;
 use crate::lexer::lex;

@@ -38,7 +38,7 @@ pub(crate) enum Because {
     Said(&'static str),
 }
 
-/// Why a type is expected at a place.
+/// The reason why a type is expected at a place.
 #[derive(Clone, Debug)]
 pub(crate) struct Why {
     /// The role of the expression.

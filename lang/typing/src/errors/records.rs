@@ -54,7 +54,7 @@ pub(crate) fn part_of_options((span, text): (Span, &str), of: &str, value: &str,
 
 /// Two record types with different fields.
 pub(crate) struct FieldsDiffer {
-    /// What the expression is.
+    /// A description of the expression.
     pub what: String,
     /// Where.
     pub span: Span,

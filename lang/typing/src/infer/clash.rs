@@ -11,7 +11,7 @@ use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 
-/// Why two types do not unify.
+/// The reason why two types do not unify.
 pub(crate) enum Clash {
     Types,
     /// A number meets another type. Holds the place and the operation that require a number.

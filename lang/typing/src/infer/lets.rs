@@ -27,7 +27,7 @@ pub(super) struct Made {
     pub expr: core::Expr,
 }
 
-/// What is known of a function before its body is inferred.
+/// The known properties of a function before its body is inferred.
 pub(super) struct Function<'a> {
     pub params: &'a [ast::Pat],
     /// Parameter types from the context.

@@ -10,7 +10,7 @@ use adl_prim::{Cmp, Prim, Typing};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 
-/// What is known of an operand's type.
+/// The known part of an operand's type.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Head {
     /// A number, or a rigid variable that is one.
@@ -182,7 +182,7 @@ impl Infer<'_> {
         }
     }
 
-    /// Gives the result the type of an operand of unknown rank.
+    /// Unifies the result with the type of an operand of unknown rank.
     pub(super) fn keep(&mut self, op: &Op, t: &Ty, class: Class) -> bool {
         match self.has_class(class, t, op.span, Self::op_name(op.prim)) {
             Ok(()) => self.finish(op, t),

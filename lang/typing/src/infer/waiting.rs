@@ -45,7 +45,7 @@ impl Op {
     }
 }
 
-/// What the variables of a function's type determine.
+/// The variables and operators that a function's type determines.
 struct Reach {
     /// By inference variable: whether a use determines it.
     known: Vec<bool>,
