@@ -24,7 +24,7 @@ const SLOT: f64 = 64.0;
 
 /// Axes in a frame, with their contents.
 pub struct Panel<'c> {
-    /// What is drawn.
+    /// The chart to be drawn.
     pub chart: &'c Chart,
     /// Light or dark.
     pub theme: Theme,

@@ -26,7 +26,7 @@ pub struct Program {
 /// A top-level item.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Item {
-    /// What it is.
+    /// Its form.
     pub kind: ItemKind,
     /// From its first to its last token (doc comment excluded).
     pub span: Span,
@@ -34,7 +34,7 @@ pub struct Item {
     pub doc: Option<String>,
 }
 
-/// What a top-level item is.
+/// The forms of top-level items.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ItemKind {
     /// `let ...`, `let rec ... and ...`.
@@ -59,7 +59,7 @@ pub enum ItemKind {
     Bench {
         /// The name.
         name: String,
-        /// What is timed.
+        /// The expression to be timed.
         body: Expr,
     },
     /// An expression evaluated for its effect or echoed.
@@ -68,7 +68,7 @@ pub enum ItemKind {
     Error,
 }
 
-/// What an import names.
+/// The source of an import.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ImportSource {
     /// `import "path"`.
@@ -156,7 +156,7 @@ pub struct ConDecl {
 /// A type as written.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Type {
-    /// What it is.
+    /// Its form.
     pub kind: TypeKind,
     /// Where it is.
     pub span: Span,
@@ -199,7 +199,7 @@ pub enum Size {
 /// A pattern.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Pat {
-    /// What it is.
+    /// Its form.
     pub kind: PatKind,
     /// Where it is.
     pub span: Span,
@@ -252,7 +252,7 @@ pub enum Lit {
 /// An expression.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Expr {
-    /// What it is.
+    /// Its form.
     pub kind: ExprKind,
     /// Where it is. Parentheses are inside the span of the `Paren` node only.
     pub span: Span,

@@ -1,8 +1,8 @@
 //! Errors and warnings as data; [`crate::render`] turns them into text.
 //!
-//! Codes are stable: `E01xx` lexis and syntax, `E02xx` names and types, `E03xx` sizes, `E04xx`
-//! patterns, `E05xx` linearity, `E06xx` differentiation, `E07xx` run time, `E08xx` data and files,
-//! `E09xx` faults of adl itself; `Wxxxx` the same for warnings.
+//! Codes are stable: `E01xx` lexis and syntax, `E02xx` names and types, `E03xx` sizes, `E04xx` patterns, `E05xx`
+//! linearity. Furthermore `E06xx` differentiation, `E07xx` run time, `E08xx` data and files, `E09xx` internal errors of
+//! adl. Warnings use the same numbers as `Wxxxx`.
 
 use crate::span::Span;
 

@@ -128,7 +128,7 @@ impl P {
 /// A token with its position and its layout properties.
 #[derive(Clone, Copy, Debug)]
 pub struct Token {
-    /// What it is.
+    /// Its kind and contents.
     pub tok: Tok,
     /// First byte.
     pub lo: u32,

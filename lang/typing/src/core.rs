@@ -81,7 +81,7 @@ impl Drop for Expr {
     }
 }
 
-/// A run-time representation of a type: what a hidden argument holds.
+/// A run-time representation of a type, passed as a hidden argument.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Rep {
     /// The hidden parameter of a type variable in scope.
@@ -224,7 +224,7 @@ pub enum Extent {
     Axes(Vec<(Expr, u32)>),
 }
 
-/// What a comprehension builds.
+/// The result of a comprehension.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ForKind {
     /// An array with one axis for each index.

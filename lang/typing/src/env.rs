@@ -1,4 +1,4 @@
-//! What is in scope: the results of earlier items.
+//! The environment: names defined by earlier items.
 
 use crate::core::GlobalId;
 use crate::ty::{DataDecl, DataId, Scheme, SizeVar, Ty, TyVar};

@@ -70,7 +70,7 @@ fn paths(parts: &[TPat], var: Local) -> Option<Vec<TPat>> {
 pub struct Compiled {
     /// The tree.
     pub tree: Tree,
-    /// Up to [`MAX_MISSING`] values that no arm matches, as source text.
+    /// Up to `MAX_MISSING` values that no arm matches, as source text.
     pub missing: Vec<String>,
     /// Whether each arm can be reached.
     pub reached: Vec<bool>,

@@ -15,7 +15,7 @@ use crate::scene::{Point, Shape};
 pub struct Mark<'p> {
     /// The axes.
     pub panel: &'p Panel<'p>,
-    /// What is drawn.
+    /// The layer to be drawn.
     pub layer: &'p Layer,
     /// Its position among the layers.
     pub index: usize,

@@ -18,8 +18,8 @@ use std::time::Instant;
 #[global_allocator]
 static MEMORY: adl_jit::alloc::Keeping<mimalloc::MiMalloc> = adl_jit::alloc::Keeping(mimalloc::MiMalloc);
 
-/// An operator: its name, the number of numbers per element, a definition, its neutral element, and the conversions
-/// from a vector of all numbers to elements and from a result to a number.
+/// An operator: its name, the number of numbers per element, a definition and its neutral element. Furthermore the
+/// conversions from a vector of all numbers to elements, and from a result to a number.
 struct Operator {
     name: &'static str,
     width: usize,

@@ -239,7 +239,7 @@ pub enum Op {
 /// An expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
-    /// What it does.
+    /// Its operation.
     pub op: Op,
     /// Its type.
     pub ty: Ty,

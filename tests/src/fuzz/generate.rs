@@ -9,7 +9,7 @@ use super::ast::{Arm, DECLS, Decl, Expr, Name, Op, Program, Ty};
 use super::random::Random;
 use std::collections::HashSet;
 
-/// The generator: random numbers, and what is in scope.
+/// The state of the generator: a source of random numbers, and the scope.
 pub struct Generator {
     /// The source of random choices.
     pub random: Random,

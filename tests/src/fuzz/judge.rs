@@ -14,7 +14,7 @@ pub struct Fault {
     pub way: &'static str,
     /// The entry.
     pub entry: String,
-    /// What is expected.
+    /// The expected answer.
     pub want: String,
     /// What came.
     pub have: String,

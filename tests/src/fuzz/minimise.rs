@@ -1,5 +1,5 @@
-//! Minimises failing programs. While the failure stays the same, an expression is replaced by one of its subexpressions
-//! of the same type, by a name in scope, or by a literal.
+//! Minimises failing programs. Expressions are replaced by one of their subexpressions of the same type, by a name in
+//! scope, or by a literal, as long as the failure stays the same.
 
 use super::ast::{Expr, Name, Op, Program, Ty};
 use super::generate::Generator;

@@ -167,7 +167,7 @@ impl Program {
         out
     }
 
-    /// The names of points, direction and cotangent, with what they are.
+    /// The names of points, direction and cotangent, with their values.
     pub fn places(&self) -> [(&'static str, &Expr); 4] {
         [("x0", &self.points[0]), ("x1", &self.points[1]), ("d0", &self.direction), ("c0", &self.cotangent)]
     }

@@ -25,7 +25,7 @@ pub enum Val<'a> {
 
 /// A function.
 pub enum Fun<'a> {
-    /// `fun x -> body` with what it captures.
+    /// `fun x -> body` with its environment.
     Closure(&'a Name, &'a Expr, Env<'a>),
     /// A library function with the arguments given so far.
     Library(&'a str, Vec<Val<'a>>),
@@ -42,7 +42,7 @@ pub type Env<'a> = Option<Rc<Bound<'a>>>;
 pub struct Bound<'a> {
     /// The name.
     pub name: &'a Name,
-    /// What it is.
+    /// Its value.
     pub value: Val<'a>,
     /// The enclosing environment.
     pub outer: Env<'a>,
@@ -53,7 +53,7 @@ pub fn bind<'a>(env: &Env<'a>, name: &'a Name, value: Val<'a>) -> Env<'a> {
     Some(Rc::new(Bound { name, value, outer: env.clone() }))
 }
 
-/// What a name is.
+/// The value of a name.
 pub fn find<'a>(env: &Env<'a>, name: &Name) -> Option<Val<'a>> {
     let mut at = env.as_ref();
     while let Some(b) = at {

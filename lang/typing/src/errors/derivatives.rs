@@ -1,4 +1,4 @@
-//! E0601 to E0604: what has no derivative.
+//! E0601 to E0604: types and functions without derivatives.
 
 use super::{Explanation, classes::quoted};
 use adl_syntax::diag::Diagnostic;

@@ -199,7 +199,7 @@ impl Infer<'_> {
         }
     }
 
-    /// Applies defaults to what is undetermined, then resolves every type in the item.
+    /// Applies defaults to undetermined types, then resolves every type in the item.
     pub(super) fn zonk_item(&mut self, item: Item) -> Item {
         self.settle_ops(0, 0);
         self.force_all();

@@ -37,7 +37,7 @@ pub fn shapes(env: &Env, scheme: &Scheme, tables: &mut Tables, host: &mut dyn Ch
     found.into_iter().map(|(_, text)| text).collect()
 }
 
-/// The variables of the type that stand for operands of any rank.
+/// The variables of the type whose ranks are undetermined.
 fn varied(s: &Scheme) -> Vec<TyVar> {
     let mut operands: HashSet<TyVar> = HashSet::new();
     for c in s.constraints.iter() {
