@@ -417,8 +417,7 @@ impl Infer<'_> {
         for one in &ones {
             match one {
                 One::Name(local, m) => {
-                    // A local that holds the value of a size stays one: `let n = len x` does not, an alias of a size
-                    // does.
+                    // Only sizes that parameter types bind are known as sizes; a local such as `let n = len x` is not.
                     self.scope.push(Bound { name: m.name, local: *local, scheme: Rc::new(m.scheme.clone()), recursive: None, size: None, arity: m.expr.arity(), closed: Cell::default() });
                 }
                 One::Pattern(_, _, _, vars, _) => self.push_vars(vars),
