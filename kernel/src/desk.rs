@@ -1,4 +1,4 @@
-//! What is answered at once, also while a cell runs: completion, inspection, completeness, history, what the kernel is.
+//! Answers requests immediately, even while a cell runs: completion, inspection, completeness, history, kernel info.
 
 use crate::cells::contained;
 use crate::history::History;
@@ -14,33 +14,33 @@ use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What the evaluator leaves for the desk.
+/// Data that the evaluator leaves for the desk.
 #[derive(Default)]
 pub struct Shared {
-    /// Names after the last cell.
+    /// The names defined after the last cell.
     pub snapshot: Snapshot,
-    /// Cells that ran.
+    /// The cells that ran.
     pub history: History,
-    /// Open comms: target by id.
+    /// Open comms: their targets by id.
     pub comms: BTreeMap<String, String>,
-    /// The request of the cell that runs.
+    /// The request of the running cell.
     pub running: Option<Json>,
 }
 
-/// The same for both threads.
+/// The data shared by both threads.
 pub type Common = Arc<Mutex<Shared>>;
 
-/// What both share, whatever happened to the other.
+/// Locks the shared data, even if the other thread has panicked.
 pub fn lock(common: &Common) -> MutexGuard<'_, Shared> {
     common.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The desk.
+/// The responder.
 pub struct Desk {
     common: Common,
     out: Outbox,
     commands: Vec<CommandName>,
-    /// Knows the library, never runs a cell; made when it is first asked.
+    /// A session that has the library loaded but never runs a cell; created on first use.
     library: Option<Session>,
     /// The version of the names that it knows.
     version: u64,
@@ -48,17 +48,17 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// A desk.
+    /// Creates the responder.
     pub fn new(common: Common, out: Outbox, commands: Vec<CommandName>, world: fn() -> Box<dyn adl_interp::host::Host>) -> Desk {
         Desk { common, out, commands, library: None, version: 0, world }
     }
 
-    /// Answers until the requests end.
+    /// Answers requests until the channel is closed.
     pub fn serve(mut self, requests: &std::sync::mpsc::Receiver<Request>) {
         for r in requests.iter() {
             let answer = contained(|| self.answer(&r.message)).unwrap_or_else(|f| {
-                // The panic may have left it in the middle of a change.
-                (self.library, self.version) = (None, 0);
+                // The panic may have left the session in an inconsistent state.
+                self.library = None;
                 let mut content = f.content();
                 content["status"] = json!("error");
                 Some(content)
@@ -67,7 +67,7 @@ impl Desk {
             self.out.status(&r.message.header, "busy");
             self.out.reply(&r, &r.message.kind().replace("_request", "_reply"), content);
             self.out.status(&r.message.header, "idle");
-            // Front ends take the last state for that of the kernel.
+            // Front ends take the latest status for that of the kernel, so `busy` is repeated.
             if let Some(parent) = lock(&self.common).running.clone() {
                 self.out.status(&parent, "busy");
             }
@@ -100,19 +100,7 @@ impl Desk {
         json!({"status": "ok", "comms": comms})
     }
 
-    /// A session without values, in which the names of the last cell have their types.
-    fn typed(&mut self) -> &mut Session {
-        let (version, own) = {
-            let shared = lock(&self.common);
-            (shared.snapshot.version, shared.snapshot.complete("").unwrap_or_default())
-        };
-        if std::mem::replace(&mut self.version, version) != version {
-            self.library().assume(own.iter());
-        }
-        self.library()
-    }
-
-    /// Names of the user and of the library.
+    /// Completions: the user's names first, then the library's.
     fn names(&mut self, prefix: &str) -> Vec<Completion> {
         let own = lock(&self.common).snapshot.complete(prefix);
         let own_module = prefix.contains('.') && own.is_some();
@@ -149,7 +137,7 @@ impl Desk {
         json!({"status": "ok", "found": data != json!({}), "data": data, "metadata": {}})
     }
 
-    /// Documentation, and the source where more is asked for.
+    /// Documentation, with the source at a higher detail level.
     fn describe(&mut self, name: &str, more: bool) -> Option<String> {
         let own = own(&lock(&self.common).snapshot, name);
         let (doc, source) = match own {
@@ -163,7 +151,7 @@ impl Desk {
     }
 }
 
-/// Documentation and source of a name of the user's or of a field of its.
+/// Documentation and source of a name of the user, or of its field.
 fn own(names: &Snapshot, name: &str) -> Option<(String, Option<String>)> {
     if let Some(Name { ty, doc, source, .. }) = names.get(name) {
         let doc = if doc.is_empty() { format!("{name} : {ty}") } else { doc.clone() };
@@ -173,13 +161,14 @@ fn own(names: &Snapshot, name: &str) -> Option<(String, Option<String>)> {
     Some((format!("{name} : {}", field.ty), None))
 }
 
-/// The names that a cursor may ask about, the likeliest first: the one that it touches, then the function that is applied.
+/// The names that a cursor position may refer to, the likeliest first: the name at the cursor, then the applied
+/// function.
 fn asked(code: &str, at: usize) -> Vec<String> {
     let begin = code[..at].char_indices().rev().take_while(|(_, c)| in_name(*c)).last().map_or(at, |(i, _)| i);
     let end = code[at..].char_indices().find(|(_, c)| !in_name(*c)).map_or(code.len(), |(i, _)| at + i);
     let touched = code[begin..end].trim_matches('.');
     let mut out = vec![touched.to_owned()];
-    // `stats.mean` with the cursor in `stats` asks about `stats`.
+    // In `stats.mean` with the cursor in `stats`, the name is `stats`.
     let part = code[at..end].find('.').map_or(touched, |i| code[begin..at + i].trim_matches('.'));
     if part != touched {
         out.insert(0, part.to_owned());
@@ -191,15 +180,15 @@ fn asked(code: &str, at: usize) -> Vec<String> {
     out
 }
 
-/// The byte at a position that counts Unicode characters; the end where there is none.
+/// The byte offset of a position in Unicode characters; the end if there is none.
 pub fn byte_of(code: &str, position: Option<u64>) -> usize {
     let at = position.and_then(|p| usize::try_from(p).ok()).unwrap_or(usize::MAX);
     code.char_indices().nth(at).map_or(code.len(), |(i, _)| i)
 }
 
-/// The kind of a completion, as front ends have pictures for.
-fn kind(c: &Completion) -> &'static str {
-    match c.ty.as_str() {
+/// The kind of a completion, for the icons of front ends.
+fn kind(ty: &str) -> &'static str {
+    match ty {
         "module" => "module",
         "type" => "class",
         "keyword" => "keyword",
@@ -223,7 +212,7 @@ fn is_complete(code: &str) -> Json {
     }
 }
 
-/// What the kernel is.
+/// The content of `kernel_info_reply`.
 fn info() -> Json {
     let version = env!("CARGO_PKG_VERSION");
     json!({

@@ -1,4 +1,4 @@
-//! What names mean after a cell, as text: completion and inspection read it while the next cell runs.
+//! The names defined after a cell, as text. Completion and inspection read it while the next cell runs.
 
 use adl_session::Session;
 use adl_session::complete::Completion;
@@ -6,25 +6,23 @@ use adl_typing::core::GlobalId;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// How deep the fields of records in records are listed.
+/// The nesting depth to which fields of records are listed.
 const DEPTH: usize = 4;
 
-/// A name of the user's.
+/// A name of the user.
 #[derive(Debug, Default)]
 pub struct Name {
-    /// Its type, or what it is.
+    /// Its type, or its category.
     pub ty: String,
-    /// The first sentence about it, or its declaration.
-    pub about: String,
-    /// Its documentation with its type and examples.
+    /// Its documentation with type and examples.
     pub doc: String,
     /// Its source.
     pub source: Option<String>,
-    /// Fields of its type or members of the module, whole paths.
+    /// The fields of its type or the members of the module, with full paths.
     pub members: Vec<Completion>,
 }
 
-/// The names of the user's.
+/// All names of the user.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     names: BTreeMap<String, Arc<Name>>,
@@ -34,7 +32,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Names as they are now. What has not been defined anew is taken from the snapshot before.
+    /// The current names. Unchanged definitions are copied from the previous snapshot.
     pub fn of(s: &mut Session, before: &Snapshot) -> Snapshot {
         let mut out = Snapshot { version: before.version + 1, ..Snapshot::default() };
         let values: Vec<(String, GlobalId)> = s.env.values.iter().map(|(n, g)| (n.to_string(), g.id)).filter(|(n, _)| !n.starts_with("__")).collect();
@@ -61,7 +59,8 @@ impl Snapshot {
         self.names.get(name).map(|n| &**n)
     }
 
-    /// Names that begin with a prefix; members where the prefix goes into a name. `None` where it goes into none of these names.
+    /// Names that begin with a prefix, or members if the prefix is a path. `None` if the path begins with none of these
+    /// names.
     pub fn complete(&self, prefix: &str) -> Option<Vec<Completion>> {
         match prefix.split_once('.') {
             Some((head, _)) => {

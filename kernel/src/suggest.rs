@@ -1,4 +1,4 @@
-//! What may stand at the cursor: letters, commands, files, names. The REPL and the kernel share it.
+//! Completion at the cursor, shared by the REPL and the kernel: letters, commands, files, names.
 
 use crate::letters;
 use adl_session::complete::Completion;
@@ -13,7 +13,7 @@ fn named(text: impl Into<String>, ty: impl Into<String>) -> Completion {
     Completion { text: text.into(), ty: ty.into(), doc: String::new(), own: false }
 }
 
-/// Where in the text before the cursor a completion begins, and the candidates. `names` knows those of the language.
+/// The start of the completed text before the cursor, and the candidates. `names` returns those of the language.
 pub fn candidates(before: &str, commands: &[CommandName], names: impl FnOnce(&str) -> Vec<Completion>) -> (usize, Vec<Completion>) {
     if let Some(at) = before.rfind('\\').filter(|at| before[at + 1..].chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '^' | '+' | '-'))) {
         let found = letters::matching(&before[at + 1..]);
@@ -37,33 +37,11 @@ pub fn candidates(before: &str, commands: &[CommandName], names: impl FnOnce(&st
     (start, in_place(before, start, prefix, names))
 }
 
-/// Words that begin an entry.
-const ITEMS: [&str; 9] = ["let", "type", "import", "if", "match", "for", "loop", "fun", "test"];
-/// Words after which a new name is written.
-const BINDERS: [&str; 9] = ["let", "rec", "and", "fun", "lin", "type", "alias", "loop", "for"];
-
-/// What may be written where no word has begun: names of the user, and at the beginning of an entry the words that begin one, and commands.
-fn unprompted(before: &str, line: &str, commands: &[CommandName], names: impl FnOnce(&str) -> Vec<Completion>) -> Vec<Completion> {
-    let first = before.trim().is_empty();
-    let last = adl_syntax::tokens(before).pop();
-    let binds = last.as_ref().is_some_and(|(range, _)| BINDERS.contains(&&before[range.clone()]));
-    // In a comment there is nothing to say, and at the beginning of a further line Tab is for the indentation.
-    if binds || !first && line.trim().is_empty() || last.is_some_and(|(_, class)| class == Class::Comment) {
-        return Vec::new();
-    }
-    let mut all = in_place(before, before.len(), "", names);
-    all.retain(|c| c.own || !c.text.contains('.') && updated(before.trim_end()).is_some() || annotates(before.trim_end()));
-    if first {
-        all.extend(ITEMS.iter().map(|word| named(*word, "keyword")));
-        all.extend(commands.iter().map(|c| named(c.0, c.1)));
-    }
-    all
-}
-
-/// Types that have no declaration.
+/// Types without a declaration.
 const TYPES: [&str; 5] = ["Bool", "F32", "Float", "Int", "String"];
 
-/// What fits where a name begins: types after a colon, fields in an update, and else all names, those of the entry itself before others.
+/// The candidates at the start of a name: types after a colon, fields in an update, and otherwise all names, those of
+/// the entry first.
 fn in_place(before: &str, start: usize, prefix: &str, names: impl FnOnce(&str) -> Vec<Completion>) -> Vec<Completion> {
     let head = before[..start].trim_end();
     if let Some(record) = updated(head).filter(|_| !prefix.contains('.')) {
@@ -86,18 +64,13 @@ fn in_place(before: &str, start: usize, prefix: &str, names: impl FnOnce(&str) -
     all
 }
 
-/// Whether a type comes next.
-fn annotates(head: &str) -> bool {
-    head.ends_with(':') && !head.ends_with("::") || (head.ends_with("->") || head.ends_with(']')) && in_annotation(head)
-}
-
-/// Whether a type is being written: a colon is the last of what binds stronger than an arrow.
+/// Whether a type is expected: since the last colon there is only text that can be part of a type.
 fn in_annotation(head: &str) -> bool {
     let colon = head.rfind(" : ").or_else(|| head.rfind(": "));
     colon.is_some_and(|at| !head[at..].contains(['=', '(']) || head[at..].matches('(').count() == head[at..].matches(')').count() && !head[at..].contains('='))
 }
 
-/// The record of an open `{r with x = 1, `.
+/// The record in an unclosed `{r with x = 1, `.
 fn updated(head: &str) -> Option<&str> {
     let mut depth = 0;
     let open = head.char_indices().rev().find(|(_, c)| {
@@ -109,7 +82,7 @@ fn updated(head: &str) -> Option<&str> {
     (rest.is_empty() || rest.ends_with(',')).then_some(record.trim())
 }
 
-/// Names of the entry that begin with a prefix, the nearest first: what it defines is not in scope yet.
+/// Names in the entry that begin with a prefix, the nearest first. Names that it defines are not in scope yet.
 fn own_names(before: &str, prefix: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for (range, class) in adl_syntax::tokens(before).into_iter().rev() {
@@ -127,7 +100,7 @@ pub fn in_name(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '.' | '\'')
 }
 
-/// In a line that begins with `:`, the commands, or what theirs are about.
+/// In a line that begins with `:`: commands, or arguments of a command.
 fn of_command(line: &str, commands: &[CommandName]) -> Option<(usize, Vec<Completion>)> {
     if !line.starts_with(':') {
         return None;
@@ -143,7 +116,7 @@ fn of_command(line: &str, commands: &[CommandName]) -> Option<(usize, Vec<Comple
     }
 }
 
-/// The name that help is asked for: `?f`, `f?` and `??f`.
+/// The name for which help is requested: `?f`, `f?` and `??f`.
 pub fn asked(text: &str) -> Option<&str> {
     let text = text.trim();
     let name = text.trim_start_matches('?').trim_end_matches('?').trim();
@@ -151,7 +124,7 @@ pub fn asked(text: &str) -> Option<&str> {
     (one && name.len() < text.len()).then_some(name)
 }
 
-/// The text of a string that is open at the end of a line.
+/// The text of a string that is unclosed at the end of a line.
 fn open_string(line: &str) -> Option<&str> {
     let (mut open, mut escaped) = (None, false);
     for (i, c) in line.char_indices() {
@@ -165,7 +138,7 @@ fn open_string(line: &str) -> Option<&str> {
     open.map(|i| &line[i..])
 }
 
-/// Files whose names begin as a path does; `end` is where the path ends.
+/// Files that match the beginning of a path; `end` is the end of the path.
 fn files(path: &str, end: usize) -> (usize, Vec<Completion>) {
     let (dir, prefix) = path.rfind('/').map_or(("", path), |i| path.split_at(i + 1));
     let Ok(found) = std::fs::read_dir(if dir.is_empty() { Path::new(".") } else { Path::new(dir) }) else { return (end, Vec::new()) };

@@ -1,4 +1,4 @@
-//! The table: one row for each primitive. A primitive without a row does not compile.
+//! The table of primitives: one row for each. A primitive without a row does not compile.
 
 use crate::prim::{Fold, Linearity as L, Prim, Row, Typing};
 
@@ -25,7 +25,7 @@ fn elementwise(p: Prim, text: &'static str, arity: u8, doc: &'static str, exampl
     row(p, Typing::Elementwise(text), arity, L::None, doc, examples)
 }
 
-/// A real function of one argument.
+/// The row of a real function of one argument.
 fn real(p: Prim, doc: &'static str, examples: &'static [&'static str]) -> Row {
     elementwise(p, "Reals a => a -> a", 1, doc, examples)
 }

@@ -1,10 +1,11 @@
-//! Where panics end: every entry of a session is run by [`Session::guarded`]. A panic becomes error E0901, and the session is as it was before
-//! the entry. So does the panic of a thread that serves the session, and an interrupt of the checker unwinds as a panic does.
+//! The boundary for panics: every entry of a session runs inside [`Session::guarded`]. A panic becomes error E0901, and
+//! the session is restored to its state before the entry.
 //!
-//! Hosts that do more with a session than to call one entry (a `:command`, a cell with its pictures) have a boundary of their own around it:
+//! Hosts whose operations involve more than one entry (a `:command`, a cell with its pictures) have their own boundary:
 //! [`Session::checkpoint`], [`adl_interp::fault::catch`], [`Session::recover`].
 //!
-//! Tables that only grow (texts, ids of types and definitions) keep what the entry added: nothing leads there any more.
+//! Tables that only grow (texts, ids of types and definitions) keep what the entry added, because nothing refers to it
+//! any more.
 
 use crate::plans::Watch;
 use crate::reload::Loaded;
@@ -20,7 +21,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
-/// A session as it was before an entry.
+/// The state of a session before an entry.
 pub struct Checkpoint {
     env: Env,
     std: HashMap<String, Rc<Env>>,
@@ -35,7 +36,7 @@ pub struct Checkpoint {
 }
 
 impl Session {
-    /// The session as it is, between entries.
+    /// Saves the state of the session, between entries.
     pub fn checkpoint(&mut self) -> Checkpoint {
         self.boundaries += 1;
         self.item = Span::NOWHERE;
@@ -53,13 +54,13 @@ impl Session {
         }
     }
 
-    /// To be called where what ran since a checkpoint did not panic.
+    /// Discards a checkpoint after a run without a panic.
     pub fn keep(&mut self, before: Checkpoint) {
         drop(before);
         self.boundaries = self.boundaries.saturating_sub(1);
     }
 
-    /// Makes the session what it was at a checkpoint, after a panic. The error to report.
+    /// Restores the state of a checkpoint after a panic. Returns the error to report.
     pub fn recover(&mut self, before: Checkpoint, fault: &Fault) -> Diagnostic {
         let mut error = fault.error().diag;
         error.primary.span = self.machine.stopped_at().unwrap_or(self.item);
@@ -80,7 +81,7 @@ impl Session {
         error
     }
 
-    /// Runs an entry. A panic in it is an error, and the session is as it was before.
+    /// Runs an entry. A panic becomes an error, and the session is restored.
     ///
     /// # Errors
     /// E0901, if there was a panic.
@@ -96,19 +97,7 @@ impl Session {
         }
     }
 
-    /// The same for an entry of the user's: an interrupt ends also what parses and checks it, and the session is as it was before.
-    ///
-    /// # Errors
-    /// E0901, if there was a panic; E0708, if it was interrupted before it ran.
-    pub(crate) fn stoppable<T>(&mut self, entry: impl FnOnce(&mut Session) -> T) -> Result<T, Box<Diagnostic>> {
-        let flag = self.interrupt();
-        self.guarded(|s| {
-            let _listening = stop::listen(flag);
-            entry(s)
-        })
-    }
-
-    /// Remembers the text of a definition, for `:source`.
+    /// Records the source of a definition, for `:source`.
     pub(crate) fn set_text(&mut self, name: Symbol, text: Span) {
         self.texts.insert_mut(name, text);
     }

@@ -1,4 +1,4 @@
-//! What fits at the cursor: names, members of modules, fields of records.
+//! Completion at the cursor: names, members of modules, fields of records.
 
 use adl_interp::fault;
 use adl_interp::value::{Kind, Value};
@@ -10,14 +10,14 @@ use adl_typing::errors::nearest_of;
 use adl_typing::ty::{Scheme, Ty};
 use std::rc::Rc;
 
-/// A name that fits.
+/// A candidate for completion.
 #[derive(Clone, Debug)]
 pub struct Completion {
-    /// The whole name.
+    /// The complete name.
     pub text: String,
-    /// Its type, or what it is.
+    /// Its type, or its category.
     pub ty: String,
-    /// The first sentence about it, or a declaration.
+    /// The first sentence of its documentation.
     pub doc: String,
     /// Whether the user defined it.
     pub own: bool,
@@ -33,12 +33,12 @@ impl Completion {
     }
 }
 
-/// Reserved words that begin or join expressions.
+/// Reserved words that begin or continue expressions.
 const KEYWORDS: &[&str] =
     &["let", "rec", "and", "in", "fun", "lin", "if", "then", "else", "match", "with", "when", "as", "for", "loop", "while", "do", "type", "alias", "import", "true", "false", "test", "bench"];
 
 impl Session {
-    /// Names that begin with a prefix. `optim.ad` looks into a module, `p.x` into the type of a value.
+    /// The candidates for a prefix. `optim.ad` looks into a module, `p.x` into the type of a value.
     pub fn complete(&mut self, prefix: &str) -> Vec<Completion> {
         self.guarded(|s| s.completions(prefix)).unwrap_or_default()
     }
@@ -72,35 +72,7 @@ impl Session {
         out
     }
 
-    /// The names that the user defined.
-    pub fn own_names(&mut self) -> Vec<Completion> {
-        let own = |s: &mut Session| {
-            let mut out = Vec::new();
-            s.names_of(&s.env, "", "", &mut out);
-            out
-        };
-        self.guarded(own).unwrap_or_default()
-    }
-
-    /// Everything that an environment itself names; `before` stands before each name.
-    fn names_of(&self, env: &Env, before: &str, prefix: &str, out: &mut Vec<Completion>) {
-        self.values_of(env, before, prefix, out);
-        self.declarations_of(env, before, prefix, out);
-        out.extend(env.modules.keys().filter(|n| n.as_str().starts_with(prefix)).map(|n| Completion::new(format!("{before}{n}."), "module")));
-    }
-
-    /// Types and constructors of an environment, with their declarations.
-    fn declarations_of(&self, env: &Env, before: &str, prefix: &str, out: &mut Vec<Completion>) {
-        for (n, (d, tag)) in env.cons.iter().filter(|(n, _)| n.as_str().starts_with(prefix)) {
-            let ty = declared::constructor(d, *tag).unwrap_or_else(|| "constructor".to_owned());
-            out.push(Completion { doc: declared::declaration(d), ..Completion::new(format!("{before}{n}"), ty) });
-        }
-        for (n, t) in env.types.iter().filter(|(n, _)| n.as_str().starts_with(prefix)) {
-            out.push(Completion { doc: declared::type_name(*n, t), ..Completion::new(format!("{before}{n}"), "type") });
-        }
-    }
-
-    /// Values of an environment; names that begin with `__` are internal.
+    /// The values of an environment. Names that begin with `__` are internal and left out.
     fn values_of(&self, env: &Env, before: &str, prefix: &str, out: &mut Vec<Completion>) {
         for (n, g) in env.values.iter().filter(|(n, _)| n.as_str().starts_with(prefix) && !n.as_str().starts_with("__")) {
             out.push(Completion::new(format!("{before}{n}"), self.type_text(&g.scheme)).about(g.doc.as_deref().unwrap_or("")));
@@ -117,7 +89,7 @@ impl Session {
         let head = format!("{before}.");
         self.values_of(&env, &head, member, &mut out);
         if self.std.contains_key(before) {
-            // Undocumented members of a standard module are internal.
+            // Undocumented members of a standard module are private.
             out.retain(|c| env.values.get(&Symbol::new(&c.text[head.len()..])).is_some_and(|g| g.doc.is_some() || g.alias.is_some()));
         } else {
             self.declarations_of(&env, &head, member, &mut out);
@@ -151,7 +123,7 @@ impl Session {
         Some(ty)
     }
 
-    /// A module in scope, a standard one or an alias.
+    /// A module in scope: a standard one or an alias.
     pub(crate) fn module_named(&mut self, name: &str) -> Option<Rc<Env>> {
         if let Some(env) = self.env.modules.get(&Symbol::new(name)) {
             return Some(env.clone());
@@ -160,7 +132,7 @@ impl Session {
         self.std.get(name).cloned()
     }
 
-    /// The whole type of a value or built-in in scope.
+    /// The complete type of a value or built-in in scope.
     pub(crate) fn type_of_name(&self, name: &str) -> Option<String> {
         match self.env.value(Symbol::new(name)) {
             Some(g) => Some(self.type_text(&g.scheme.clone())),
@@ -168,7 +140,7 @@ impl Session {
         }
     }
 
-    /// The same of a member of a module.
+    /// The complete type of a member of a module.
     pub(crate) fn type_of_member(&mut self, name: &str) -> Option<String> {
         let (module, member) = name.rsplit_once('.')?;
         let env = self.module_named(module)?;
@@ -186,13 +158,13 @@ impl Session {
         out
     }
 
-    /// Bytes that a definition's value takes, about.
+    /// The approximate size in bytes of a definition's value.
     pub fn bytes_of(&self, name: &str) -> Option<u64> {
         let g = self.env.values.get(&Symbol::new(name))?;
         self.machine.global(g.id).map(bytes)
     }
 
-    /// The name in scope that is nearest to one that is not.
+    /// The name in scope closest to an unknown name.
     pub fn nearest(&mut self, name: &str) -> Option<String> {
         self.guarded(|s| s.nearest_name(name)).unwrap_or_default()
     }
@@ -211,13 +183,13 @@ impl Session {
     }
 }
 
-/// The type of a built-in as its row states it.
+/// The type of a built-in as stated in its row.
 pub(crate) fn prim_type(p: Prim) -> &'static str {
     let (Typing::Scheme(t) | Typing::Elementwise(t) | Typing::Special(t)) = p.row().typing;
     t
 }
 
-/// Bytes that a value takes, about; of one with very many parts, those of the first.
+/// The approximate size in bytes of a value. For values with very many parts, only the first ones are counted.
 fn bytes(v: &Value) -> u64 {
     const MOST: usize = 1 << 16;
     let (mut todo, mut n, mut looked) = (vec![v], 0u64, 0);

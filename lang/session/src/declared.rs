@@ -1,4 +1,4 @@
-//! Types and constructors as they were declared.
+//! Prints the declarations of types and constructors.
 
 use crate::Session;
 use adl_syntax::symbol::Symbol;
@@ -11,7 +11,7 @@ use std::rc::Rc;
 pub(crate) fn declaration(d: &DataDecl) -> String {
     let mut printer = Printer::default();
     let head = printer.ty(&applied(d.id, &d.params));
-    // Constructors before their fields are written as types before their arguments.
+    // A constructor with its fields is printed like a type with its arguments.
     let cons: Vec<String> = d.cons.iter().map(|c| printer.ty(&Ty::Data(DataId(d.id.0, c.name), c.fields.clone().into()))).collect();
     if cons.is_empty() { format!("type {head}") } else { format!("type {head} = {}", cons.join(" | ")) }
 }
@@ -37,19 +37,19 @@ fn alias(name: Symbol, a: &Alias) -> String {
     format!("type alias {head} = {}", printer.ty(&a.body))
 }
 
-/// A name before its parameters.
+/// A type applied to its parameters.
 fn applied(name: DataId, params: &[TyVar]) -> Ty {
     Ty::Data(name, params.iter().map(|v| Ty::Var(*v)).collect())
 }
 
 impl Session {
-    /// Whether an entry or a loaded file declared a type or a constructor of that name.
+    /// Whether an entry or a loaded file declared a type or constructor of this name.
     pub(crate) fn declares(&self, name: &str) -> bool {
         let name = Symbol::new(name);
         self.env.types.contains_key(&name) || self.env.cons.contains_key(&name)
     }
 
-    /// The declaration of a type; of a constructor its type, too.
+    /// The declaration of a type. For a constructor, also its type.
     pub(crate) fn declared(&mut self, name: &str) -> Option<String> {
         let symbol = Symbol::new(name);
         match (self.env.type_name(symbol).cloned(), self.env.con(symbol).cloned()) {

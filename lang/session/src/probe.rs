@@ -1,4 +1,4 @@
-//! What can be said of an entry while it is typed: its type, or what is wrong. Nothing runs, and nothing of it is kept.
+//! Analyses an entry while it is typed: its type, or its errors. Nothing is run or recorded.
 
 use crate::Session;
 use adl_syntax::ast::{Expr, ExprKind, Item, ItemKind};
@@ -10,20 +10,20 @@ use adl_typing::ty::Scheme;
 use adl_typing::walk::walk;
 use std::ops::Range;
 
-/// What is known of a text that was not run.
+/// The analysis of a text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Probe {
     /// The type of its last expression or definition.
     pub ty: Option<String>,
-    /// What is wrong: places and messages. Texts that do not parse yet have none.
+    /// Errors, as places and messages. Incomplete texts that do not parse have none.
     pub errors: Vec<(Range<usize>, String)>,
 }
 
-/// Functions whose types come from files, which would be read at every key.
+/// Functions whose types depend on files, which would be read at every key press.
 const READERS: [&str; 2] = ["read_csv", "read_npy"];
 
 impl Session {
-    /// Checks an entry. Imports and files that it names are not looked at.
+    /// Checks an entry. Imports and data files that it names are not read.
     pub fn probe(&mut self, text: &str) -> Probe {
         if READERS.iter().any(|r| text.contains(r)) {
             return Probe::default();
@@ -32,12 +32,7 @@ impl Session {
     }
 
     fn probed(&mut self, text: &str) -> Probe {
-        self.looked_at(text, |s, items, file| s.of_items(items, file))
-    }
-
-    /// What is found about the items of a text that parses.
-    fn looked_at<T: Default>(&mut self, text: &str, look: impl FnOnce(&mut Session, &[Item], FileId) -> T) -> T {
-        // What is loaded for it stays.
+        // Modules that this loads stay loaded.
         self.load_named(text);
         let sources = self.sources.clone();
         let file = self.new_source(|s| s.add("<typed>", text));
@@ -87,7 +82,7 @@ impl Session {
             }
             env = checked.env;
             out.ty = match (&item.kind, &checked.item) {
-                // A name says its whole scheme.
+                // The type of a plain name is its whole scheme.
                 (ItemKind::Expr(Expr { kind: ExprKind::Var(name), .. }), _) => self.type_of_name(name.as_str()),
                 (_, Some(core::Item::Expr(e))) => Some(self.type_text(&checked.scheme.unwrap_or_else(|| Scheme::mono(e.ty.clone())))),
                 (_, Some(core::Item::Defs(defs))) => defs.last().map(|d| self.type_text(&d.scheme)),
@@ -97,7 +92,7 @@ impl Session {
         out
     }
 
-    /// How a function is called: its type and the first sentence about it.
+    /// The signature of a function: its type and the first sentence of its documentation.
     pub fn signature(&mut self, name: &str) -> Option<(String, String)> {
         let known = self.guarded(|s| s.type_of_name(name).is_some() || name.rsplit_once('.').is_some_and(|(m, n)| s.module_named(m).is_some_and(|e| e.values.contains_key(&Symbol::new(n)))));
         if !known.unwrap_or(false) {

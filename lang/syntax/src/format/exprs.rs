@@ -7,12 +7,12 @@ use crate::ast::{Expr, ExprKind, ForVar, IndexArg, Lit, LoopKind, Pat, Signature
 use crate::span::Span;
 use std::rc::Rc;
 
-/// An expression's document, and how it looks when it hangs on the end of a line: `[`, `(fun x ->`
-/// or `loop ... do` stay on that line and the rest follows below, indented.
+/// An expression's document, and its form when it hangs at the end of a line: `[`, `(fun x ->` or `loop ... do` stay on
+/// that line, and the rest follows below, indented.
 pub(super) struct Built {
     pub(super) doc: D,
     pub(super) hanging: Option<D>,
-    /// Better left hanging than moved to a line of its own.
+    /// Whether hanging is preferred to a new line.
     pub(super) bracket: bool,
 }
 
@@ -21,8 +21,8 @@ impl Built {
         Built { doc, hanging: None, bracket: false }
     }
 
-    /// `content` on one line, or broken; the broken form can hang.
-    pub(super) fn hangs(content: D) -> Built {
+    /// `content` on one line or broken; the broken form may hang.
+    fn hangs(content: D) -> Built {
         Built { doc: group(content.clone()), hanging: Some(content), bracket: false }
     }
 }
@@ -108,8 +108,9 @@ impl Formatter<'_> {
 
     // Application and operators.
 
-    /// All on one line; or one argument hanging at the end of the line (the last, or a function
-    /// before small ones: `map (fun x -> ...) xs`); or each argument on its own line.
+    /// An application has one of three layouts: all on one line; one argument hanging at the end of the line; or each
+    /// argument on its own line. The hanging argument is the last one, or a function before small ones (`map (fun x ->
+    /// ...) xs`).
     fn application(&mut self, function: &Expr, args: &[Expr]) -> Built {
         let mut built = vec![self.build(function)];
         for arg in args {
@@ -121,10 +122,11 @@ impl Formatter<'_> {
         let after_function = args.iter().rposition(|a| !is_small(a)).filter(|i| is_function(&args[*i]));
         let hangs = after_function.unwrap_or(args.len().saturating_sub(1)) + 1;
         let others_hang = built.iter().enumerate().any(|(i, b)| i != hangs && b.hanging.is_some());
-        // Small arguments fill lines, others get a line each.
-        let fill = !built.iter().skip(1).zip(args).any(|(b, arg)| b.hanging.is_some() && !is_block(arg)) && built[0].hanging.is_none();
-        let below = if fill { filled(&docs[1..], args) } else { docs[1..].iter().map(|d| below(d.clone())).collect() };
-        let broken = concat(vec![docs[0].clone(), nest(concat(below))]);
+        // Small arguments fill lines; others get a line each.
+        let separate = |d: &D| concat(vec![line(), d.clone()]);
+        let fill = !built.iter().any(|b| b.hanging.is_some());
+        let below = docs.iter().skip(1).map(|d| if fill { group(separate(d)) } else { separate(d) });
+        let broken = concat(vec![docs[0].clone(), nest(concat(below.collect()))]);
         let hanging = built.get_mut(hangs).and_then(|b| b.hanging.take()).filter(|_| !others_hang);
         let Some(hanging) = hanging else {
             // A text that is too long on a line of its own, too, stays where it is.
@@ -171,7 +173,7 @@ impl Formatter<'_> {
         Built::hangs(concat(vec![word, params, space(), arrow, body]))
     }
 
-    /// A block after `->`, `do` and the like: on the same line, or indented below.
+    /// A block after `->`, `do` and the like: on the same line or indented below.
     pub(super) fn body(&mut self, e: &Expr) -> D {
         match &e.kind {
             ExprKind::Block(stmts) if !self.stays_on_one_line(stmts, e.span) => {
@@ -190,7 +192,7 @@ impl Formatter<'_> {
         }
     }
 
-    /// A block that is always on lines of its own.
+    /// A block that is always on its own lines.
     fn body_below(&mut self, e: &Expr) -> D {
         let entries = match &e.kind {
             ExprKind::Block(stmts) => self.stmts(stmts),
@@ -237,7 +239,7 @@ impl Formatter<'_> {
 
     // if
 
-    /// On one line; or each branch on the line of its word; or all branches indented below.
+    /// On one line; or each branch on its keyword's line; or all branches indented below.
     fn conditional(&mut self, e: &Expr) -> D {
         let (mut broken, mut rows, mut row) = (Vec::new(), Vec::new(), Vec::new());
         let mut rest = e;
@@ -319,8 +321,79 @@ impl Formatter<'_> {
         Built { doc: choice(vec![one_line, hanging.clone()]), hanging: Some(hanging), bracket: true }
     }
 
-    /// `head = value`, or the head alone where it says both.
-    pub(super) fn given(&mut self, head: D, punned: bool, value: &Expr) -> D {
+    fn elements(&mut self, open: &str, parts: &[Expr], close: &str) -> Built {
+        let tuple = open == "(";
+        let open = self.tokens.sign(open);
+        let numbers = parts.len() > 8 && parts.iter().all(is_number);
+        let mut inner = vec![super::doc::soft_line()];
+        for (i, part) in parts.iter().enumerate() {
+            let comma = if i > 0 { self.tokens.sign(",") } else { nil() };
+            let part = if tuple { self.part(part) } else { self.expr(part) };
+            inner.push(comma);
+            match (i > 0, numbers) {
+                (false, _) => inner.push(part),
+                (true, false) => inner.extend([line(), part]),
+                (true, true) => inner.push(group(concat(vec![line(), part]))),
+            }
+        }
+        let close = self.tokens.sign(close);
+        if parts.is_empty() {
+            return Built::plain(concat(vec![open, close]));
+        }
+        let content = concat(vec![open, nest(concat(inner)), super::doc::soft_line(), close]);
+        Built { bracket: true, ..Built::hangs(content) }
+    }
+
+    fn record(&mut self, fields: &[(Ident, Expr)]) -> Built {
+        let open = self.tokens.sign("{");
+        let mut inner = vec![super::doc::soft_line()];
+        for (i, (name, value)) in fields.iter().enumerate() {
+            if i > 0 {
+                inner.extend([self.tokens.sign(","), line()]);
+            }
+            let head = self.ident(*name);
+            inner.push(self.given(head, is_punned(*name, value), value));
+        }
+        let close = self.tokens.sign("}");
+        if fields.is_empty() {
+            return Built::plain(concat(vec![open, close]));
+        }
+        let content = concat(vec![open, nest(concat(inner)), super::doc::soft_line(), close]);
+        Built { bracket: true, ..Built::hangs(content) }
+    }
+
+    fn update(&mut self, base: &Expr, changes: &[Change]) -> Built {
+        let open = self.tokens.sign("{");
+        let mut inner = vec![super::doc::soft_line(), self.expr(base), space(), self.tokens.sign("with")];
+        for (i, change) in changes.iter().enumerate() {
+            inner.extend((i > 0).then(|| self.tokens.sign(",")));
+            inner.push(line());
+            let head = self.place(&change.place);
+            let punned = change.field().is_some_and(|name| is_punned(name, &change.value));
+            inner.push(self.given(head, punned, &change.value));
+        }
+        let close = self.tokens.sign("}");
+        let content = concat(vec![open, nest(concat(inner)), super::doc::soft_line(), close]);
+        Built { bracket: true, ..Built::hangs(content) }
+    }
+
+    /// `w.x[i, j]`.
+    fn place(&mut self, place: &[Place]) -> D {
+        let mut parts = Vec::new();
+        for (i, step) in place.iter().enumerate() {
+            match step {
+                Place::Field(name) => {
+                    parts.extend((i > 0).then(|| self.tokens.sign(".")));
+                    parts.push(self.ident(*name));
+                }
+                Place::At(args, _) => parts.push(self.list("[", args, "]", Self::index)),
+            }
+        }
+        concat(parts)
+    }
+
+    /// `head = value`, or only the head if the field is punned.
+    fn given(&mut self, head: D, punned: bool, value: &Expr) -> D {
         if punned {
             return head;
         }
@@ -329,7 +402,7 @@ impl Formatter<'_> {
         self.after_sign(concat(vec![head, space(), sign]), value)
     }
 
-    /// `head = value`: on one line, below on one line, hanging, or below.
+    /// `head = value`: on one line; with the value below on one line; hanging; or below.
     pub(super) fn after_sign(&mut self, head: D, value: Built) -> D {
         let one_line = concat(vec![head.clone(), space(), value.doc.clone()]);
         let rows = Rc::new(Doc::Rows(vec![(0, head.clone()), (super::INDENT, value.doc.clone())]));
@@ -381,7 +454,7 @@ fn spaced(docs: &[D]) -> D {
     concat(docs.iter().enumerate().flat_map(|(i, d)| [if i > 0 { space() } else { nil() }, d.clone()]).collect())
 }
 
-/// Something short that may follow a function that takes several lines.
+/// Whether an expression is short enough to follow a function that takes several lines.
 pub(super) fn is_small(e: &Expr) -> bool {
     match &e.kind {
         ExprKind::Var(_) | ExprKind::Con(..) | ExprKind::Section(_) => true,
@@ -394,11 +467,24 @@ pub(super) fn is_small(e: &Expr) -> bool {
     }
 }
 
+/// Whether an expression is a parenthesised function whose body takes several lines.
+fn has_lines(e: &Expr) -> bool {
+    match &e.kind {
+        ExprKind::Paren(inner) => has_lines(inner),
+        ExprKind::Fun(_, body) | ExprKind::Lin(_, body) => match &body.kind {
+            ExprKind::Block(_) | ExprKind::Match(..) | ExprKind::Loop(..) => true,
+            ExprKind::If(..) | ExprKind::For(..) | ExprKind::Fun(..) | ExprKind::Lin(..) => true,
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
 fn is_function(e: &Expr) -> bool {
     matches!(&e.kind, ExprKind::Paren(inner) if matches!(inner.kind, ExprKind::Fun(..) | ExprKind::Lin(..)))
 }
 
-/// Whether `e` ends in a construct that reads on as far as it can.
+/// Whether `e` ends in a construct that extends as far as possible.
 pub(super) fn ends_openly(e: &Expr) -> bool {
     match &e.kind {
         ExprKind::Fun(..) | ExprKind::Lin(..) | ExprKind::If(..) | ExprKind::Match(..) | ExprKind::For(..) => true,
@@ -413,9 +499,9 @@ pub(super) fn ends_openly(e: &Expr) -> bool {
     }
 }
 
-/// A block in parentheses.
-fn is_block(e: &Expr) -> bool {
-    matches!(&e.kind, ExprKind::Paren(inner) if matches!(inner.kind, ExprKind::Block(_)))
+/// Whether a field is punned.
+fn is_punned(name: Ident, value: &Expr) -> bool {
+    matches!(value.kind, ExprKind::Var(v) if v == name.name) && value.span == name.span
 }
 
 fn is_text(e: &Expr) -> bool {
