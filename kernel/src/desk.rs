@@ -53,12 +53,12 @@ impl Desk {
         Desk { common, out, commands, library: None, version: 0, world }
     }
 
-    /// Answers requests until the channel is closed.
+    /// Answers until the requests end.
     pub fn serve(mut self, requests: &std::sync::mpsc::Receiver<Request>) {
         for r in requests.iter() {
             let answer = contained(|| self.answer(&r.message)).unwrap_or_else(|f| {
-                // The panic may have left the session in an inconsistent state.
-                self.library = None;
+                // The panic may have left it in the middle of a change.
+                (self.library, self.version) = (None, 0);
                 let mut content = f.content();
                 content["status"] = json!("error");
                 Some(content)
@@ -100,7 +100,19 @@ impl Desk {
         json!({"status": "ok", "comms": comms})
     }
 
-    /// Completions: the user's names first, then the library's.
+    /// A session without values, in which the names of the last cell have their types.
+    fn typed(&mut self) -> &mut Session {
+        let (version, own) = {
+            let shared = lock(&self.common);
+            (shared.snapshot.version, shared.snapshot.complete("").unwrap_or_default())
+        };
+        if std::mem::replace(&mut self.version, version) != version {
+            self.library().assume(own.iter());
+        }
+        self.library()
+    }
+
+    /// Names of the user and of the library.
     fn names(&mut self, prefix: &str) -> Vec<Completion> {
         let own = lock(&self.common).snapshot.complete(prefix);
         let own_module = prefix.contains('.') && own.is_some();
@@ -186,9 +198,9 @@ pub fn byte_of(code: &str, position: Option<u64>) -> usize {
     code.char_indices().nth(at).map_or(code.len(), |(i, _)| i)
 }
 
-/// The kind of a completion, for the icons of front ends.
-fn kind(ty: &str) -> &'static str {
-    match ty {
+/// The kind of a completion, as front ends have pictures for.
+fn kind(c: &Completion) -> &'static str {
+    match c.ty.as_str() {
         "module" => "module",
         "type" => "class",
         "keyword" => "keyword",

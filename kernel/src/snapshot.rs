@@ -14,7 +14,9 @@ const DEPTH: usize = 4;
 pub struct Name {
     /// Its type, or its category.
     pub ty: String,
-    /// Its documentation with type and examples.
+    /// The first sentence about it, or its declaration.
+    pub about: String,
+    /// Its documentation with its type and examples.
     pub doc: String,
     /// Its source.
     pub source: Option<String>,

@@ -37,7 +37,30 @@ pub fn candidates(before: &str, commands: &[CommandName], names: impl FnOnce(&st
     (start, in_place(before, start, prefix, names))
 }
 
-/// Types without a declaration.
+/// Words that begin an entry.
+const ITEMS: [&str; 9] = ["let", "type", "import", "if", "match", "for", "loop", "fun", "test"];
+/// Words after which a new name is written.
+const BINDERS: [&str; 9] = ["let", "rec", "and", "fun", "lin", "type", "alias", "loop", "for"];
+
+/// What may be written where no word has begun: names of the user, and at the beginning of an entry the words that begin one, and commands.
+fn unprompted(before: &str, line: &str, commands: &[CommandName], names: impl FnOnce(&str) -> Vec<Completion>) -> Vec<Completion> {
+    let first = before.trim().is_empty();
+    let last = adl_syntax::tokens(before).pop();
+    let binds = last.as_ref().is_some_and(|(range, _)| BINDERS.contains(&&before[range.clone()]));
+    // In a comment there is nothing to say, and at the beginning of a further line Tab is for the indentation.
+    if binds || !first && line.trim().is_empty() || last.is_some_and(|(_, class)| class == Class::Comment) {
+        return Vec::new();
+    }
+    let mut all = in_place(before, before.len(), "", names);
+    all.retain(|c| c.own || !c.text.contains('.') && updated(before.trim_end()).is_some() || annotates(before.trim_end()));
+    if first {
+        all.extend(ITEMS.iter().map(|word| named(*word, "keyword")));
+        all.extend(commands.iter().map(|c| named(c.0, c.1)));
+    }
+    all
+}
+
+/// Types that have no declaration.
 const TYPES: [&str; 5] = ["Bool", "F32", "Float", "Int", "String"];
 
 /// The candidates at the start of a name: types after a colon, fields in an update, and otherwise all names, those of
@@ -64,7 +87,12 @@ fn in_place(before: &str, start: usize, prefix: &str, names: impl FnOnce(&str) -
     all
 }
 
-/// Whether a type is expected: since the last colon there is only text that can be part of a type.
+/// Whether a type comes next.
+fn annotates(head: &str) -> bool {
+    head.ends_with(':') && !head.ends_with("::") || (head.ends_with("->") || head.ends_with(']')) && in_annotation(head)
+}
+
+/// Whether a type is being written: a colon is the last of what binds stronger than an arrow.
 fn in_annotation(head: &str) -> bool {
     let colon = head.rfind(" : ").or_else(|| head.rfind(": "));
     colon.is_some_and(|at| !head[at..].contains(['=', '(']) || head[at..].matches('(').count() == head[at..].matches(')').count() && !head[at..].contains('='))
@@ -116,7 +144,7 @@ fn of_command(line: &str, commands: &[CommandName]) -> Option<(usize, Vec<Comple
     }
 }
 
-/// The name for which help is requested: `?f`, `f?` and `??f`.
+/// The name that help is asked for: `?f`, `f?` and `??f`.
 pub fn asked(text: &str) -> Option<&str> {
     let text = text.trim();
     let name = text.trim_start_matches('?').trim_end_matches('?').trim();

@@ -41,26 +41,10 @@ pub fn guard(starved: &Starved, limit: Option<u64>) {
         }
     }));
     let weak = starved.downgrade();
-    // If no thread can be started, memory is not monitored.
-    let _ = std::thread::Builder::new().name("adl-memory".into()).stack_size(1 << 17).spawn(move || {
-        let mut pause = SHORTEST;
-        loop {
-            std::thread::sleep(pause);
-            let Some(s) = weak.upgrade() else { return };
-            let Some(held) = Held::now() else { return };
-            let bounds = Bounds::now();
-            let mut left = bounds.left(&held);
-            // Memory cached for later arrays is released first.
-            if left == 0 && adl_jit::alloc::release() > 0 {
-                left = Held::now().map_or(0, |held| bounds.left(&held));
-            }
-            match left {
-                0 => s.set(held.resident),
-                // A run that is ending may use the reserve.
-                _ if s.ending() => {}
-                _ => hold_back(bounds.address),
-            }
-            pause = Duration::from_secs_f64(left as f64 / RATE as f64).clamp(SHORTEST, LONGEST);
+    let alarm = starved.downgrade();
+    let stop = move || {
+        if let Some(s) = alarm.upgrade() {
+            s.interrupt();
         }
     };
     // Where no thread can be had there is no watch.

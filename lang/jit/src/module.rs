@@ -38,7 +38,11 @@ const INSTRUCTION: usize = 64;
 /// superlinear time. (So does Cranelift's verifier for blocks with thousands of parameters.)
 const LARGE: usize = 20_000;
 
-/// Bytes of a spill slot.
+/// Instructions of a unit above which making machine code takes seconds, and the interpreter is done before that. Programs that people write stay far
+/// below it; a profile counts in every branch and loop of a derivative of derivatives, and may be a hundred times as long as its function.
+const MOST: usize = 200_000;
+
+/// Bytes of a register's place on the stack.
 const PLACE: usize = 16;
 
 /// The target machine.
@@ -196,8 +200,9 @@ fn define(module: &mut JITModule, target: &Target, source: &Source, unit: &Unit,
     Ok((entry, frames))
 }
 
-/// Emits all functions of a unit. Also returns the ID of the entry wrapper.
-fn emitted(module: &mut JITModule, source: &Source, unit: &Unit, tables: &mut Tables) -> Result<(Vec<Job>, FuncId), ModuleError> {
+/// All functions of a unit, and which one they are entered through.
+fn emitted(module: &mut JITModule, source: &Source, unit: &Unit, tables: &mut Tables) -> Result<(Vec<Job>, FuncId), String> {
+    let text = |e: ModuleError| format!("{e:?}");
     let conv = if unit.tail_calls { CallConv::Tail } else { module.isa().default_call_conv() };
     let mut ids = Vec::new();
     for (i, f) in unit.funcs.iter().enumerate() {

@@ -156,7 +156,16 @@ impl Session {
         }
     }
 
-    /// Echoes a value and binds it to `it`.
+    /// A function's name, with the place in a file where it was defined.
+    fn with_origin(&self, name: &str) -> String {
+        let defined = name.split(' ').next().and_then(|n| self.env.values.get(&Symbol::new(n)));
+        let Some((g, file)) = defined.and_then(|g| Some((g, self.sources.get(g.span.file)?))) else { return name.to_owned() };
+        // An entry is on the screen, or in `:source`.
+        let in_entry = file.name.starts_with('<');
+        if in_entry { name.to_owned() } else { format!("{name}, {}:{}", file.name, file.line_col(g.span.lo).0) }
+    }
+
+    /// Echoes a value, and keeps it under the name `it`.
     fn echo_value(&mut self, v: Value, mut scheme: Scheme, span: Span, out: &mut Outcome) {
         if matches!(v, Value::Unit) {
             return;
@@ -178,8 +187,7 @@ impl Session {
         let id = self.tables.global();
         self.machine.set_global(id, v);
         let g = Global { id, scheme: Rc::new(scheme), span, doc: None, alias: None, arity: 0 };
-        // The previous value becomes `it1`, and so on. A large one is dropped: it would occupy memory although the user
-        // never named it.
+        // The value before is `it1` from now on, and so on. A large one is let go: it would fill memory under a name that the user did not give it.
         let mut moved = Some(g);
         for name in ITS.map(Symbol::new) {
             let new = std::mem::replace(&mut moved, self.env.values.get(&name).cloned());

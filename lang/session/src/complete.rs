@@ -17,7 +17,7 @@ pub struct Completion {
     pub text: String,
     /// Its type, or its category.
     pub ty: String,
-    /// The first sentence of its documentation.
+    /// The first sentence about it, or a declaration.
     pub doc: String,
     /// Whether the user defined it.
     pub own: bool,
@@ -72,7 +72,35 @@ impl Session {
         out
     }
 
-    /// The values of an environment. Names that begin with `__` are internal and left out.
+    /// The names that the user defined.
+    pub fn own_names(&mut self) -> Vec<Completion> {
+        let own = |s: &mut Session| {
+            let mut out = Vec::new();
+            s.names_of(&s.env, "", "", &mut out);
+            out
+        };
+        self.guarded(own).unwrap_or_default()
+    }
+
+    /// Everything that an environment itself names; `before` stands before each name.
+    fn names_of(&self, env: &Env, before: &str, prefix: &str, out: &mut Vec<Completion>) {
+        self.values_of(env, before, prefix, out);
+        self.declarations_of(env, before, prefix, out);
+        out.extend(env.modules.keys().filter(|n| n.as_str().starts_with(prefix)).map(|n| Completion::new(format!("{before}{n}."), "module")));
+    }
+
+    /// Types and constructors of an environment, with their declarations.
+    fn declarations_of(&self, env: &Env, before: &str, prefix: &str, out: &mut Vec<Completion>) {
+        for (n, (d, tag)) in env.cons.iter().filter(|(n, _)| n.as_str().starts_with(prefix)) {
+            let ty = declared::constructor(d, *tag).unwrap_or_else(|| "constructor".to_owned());
+            out.push(Completion { doc: declared::declaration(d), ..Completion::new(format!("{before}{n}"), ty) });
+        }
+        for (n, t) in env.types.iter().filter(|(n, _)| n.as_str().starts_with(prefix)) {
+            out.push(Completion { doc: declared::type_name(*n, t), ..Completion::new(format!("{before}{n}"), "type") });
+        }
+    }
+
+    /// Values of an environment; names that begin with `__` are internal.
     fn values_of(&self, env: &Env, before: &str, prefix: &str, out: &mut Vec<Completion>) {
         for (n, g) in env.values.iter().filter(|(n, _)| n.as_str().starts_with(prefix) && !n.as_str().starts_with("__")) {
             out.push(Completion::new(format!("{before}{n}"), self.type_text(&g.scheme)).about(g.doc.as_deref().unwrap_or("")));
@@ -89,7 +117,7 @@ impl Session {
         let head = format!("{before}.");
         self.values_of(&env, &head, member, &mut out);
         if self.std.contains_key(before) {
-            // Undocumented members of a standard module are private.
+            // Undocumented members of a standard module are internal.
             out.retain(|c| env.values.get(&Symbol::new(&c.text[head.len()..])).is_some_and(|g| g.doc.is_some() || g.alias.is_some()));
         } else {
             self.declarations_of(&env, &head, member, &mut out);

@@ -131,8 +131,8 @@ impl Session {
         Some(DocEntry::new(member, ty, g.doc.as_deref().unwrap_or(""), None).plain(name))
     }
 
-    /// A type for documentation. An elementwise function of many operations has long constraints; for it, examples for
-    /// numbers and arrays are shown instead.
+    /// A type for documentation: of an elementwise function of many operations, whose constraints would not be read, what it is of numbers
+    /// and of arrays.
     fn readable(&mut self, scheme: &adl_typing::ty::Scheme) -> String {
         let text = self.type_text(scheme);
         match (text.len() > READABLE).then(|| self.shapes_of(scheme)) {
@@ -232,39 +232,12 @@ fn prim_entry(p: Prim) -> DocEntry {
     DocEntry { name: row.name.to_owned(), signature: prim_type(p).to_owned(), text: row.doc.to_owned(), examples, source: None }
 }
 
-/// The comment at the head of a module, which documents no definition.
-fn head_comment(source: &str) -> String {
+/// The comment at the head of a module that belongs to no definition.
+pub(crate) fn head_comment(source: &str) -> String {
     let source = if source.starts_with("#!") { source.split_once('\n').map_or("", |(_, rest)| rest) } else { source };
     let lines = source.lines().take_while(|l| l.starts_with("--")).map(|l| l.trim_start_matches("--|").trim_start_matches("--").trim());
     let followed = source.lines().find(|l| !l.starts_with("--")).is_some_and(|l| l.trim().is_empty());
     if followed { lines.collect::<Vec<_>>().join(" ").trim().to_owned() } else { String::new() }
-}
-
-/// The candidate closest to a name, if it is close enough to be a misspelling.
-pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    // Short names are close to too many others.
-    let limit = if name.chars().count() <= 4 { 1 } else { 1 + name.chars().count() / 4 };
-    candidates.map(|c| (distance(name, c), c)).filter(|(d, c)| *d <= limit && *d < c.chars().count()).min().map(|(_, c)| c)
-}
-
-/// The edit distance: insertions, deletions, replacements, and swaps of neighbours.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows = vec![vec![0usize; b.len() + 1]; a.len() + 1];
-    for i in 0..=a.len() {
-        for j in 0..=b.len() {
-            rows[i][j] = match (i, j) {
-                (0, _) => j,
-                (_, 0) => i,
-                _ => {
-                    let step = (rows[i - 1][j] + 1).min(rows[i][j - 1] + 1).min(rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]));
-                    let swap = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-                    if swap { step.min(rows[i - 2][j - 2] + 1) } else { step }
-                }
-            };
-        }
-    }
-    rows[a.len()][b.len()]
 }
 
 #[cfg(test)]

@@ -20,7 +20,10 @@ const ANY: &str = "(error \"\")";
 /// Endings that complete an expression inside an unfinished construct.
 const ENDS: [&str; 6] = ["", " then error \"\" else error \"\"", " in error \"\"", " -> error \"\"", " do error \"\"", " with _ -> error \"\""];
 
-/// The quality of a candidate, best first.
+/// Said of a name that the entry binds, where its type is not known.
+pub const OF_ENTRY: &str = "in this entry";
+
+/// How a candidate fits; the best first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Fit {
     Itself,
@@ -42,9 +45,40 @@ impl Session {
         }
     }
 
-    /// For each candidate its quality, and whether it belongs to the library. `None` if nothing is known.
-    fn fits(&mut self, head: &str, found: &[Completion]) -> Option<Vec<(Fit, bool)>> {
-        // The argument of a `:command` is an expression.
+    /// Makes names known by their declarations or types alone, in the place of those before: for a session that completes what another one runs.
+    pub fn assume<'a>(&mut self, names: impl Iterator<Item = &'a Completion>) {
+        let (types, values): (Vec<&Completion>, Vec<&Completion>) = names.partition(|c| c.ty == "type");
+        let declared = types.into_iter().map(|c| c.doc.clone());
+        let mut texts: Vec<String> = declared.chain(values.into_iter().filter_map(assumed)).collect();
+        let mut env = Env { base: self.env.base.clone(), ..Env::default() };
+        let all = self.guarded(|s| {
+            // Declarations come in no order: those that need others wait for them.
+            let mut left = texts.len() + 1;
+            while texts.len() < left {
+                left = texts.len();
+                texts.retain(|text| s.assuming(&env, text).map(|more| env = more).is_none());
+            }
+            env
+        });
+        if let Ok(env) = all {
+            self.env = env;
+        }
+    }
+
+    /// An environment with what a text defines, if that is right.
+    fn assuming(&mut self, env: &Env, text: &str) -> Option<Env> {
+        let sources = self.sources.clone();
+        let file = self.new_source(|s| s.add("<assumed>", text));
+        let (program, _) = adl_syntax::parse(file, text);
+        let checked = program.items.first().map(|item| self.check(env, item, true));
+        self.machine.sources = sources.clone();
+        self.sources = sources;
+        checked.filter(|c| !c.diags.iter().any(Diagnostic::is_error)).map(|c| c.env)
+    }
+
+    /// For each candidate, how it fits and whether it is another's; `None` where nothing can be said.
+    fn fits(&mut self, head: &str, found: &mut [Completion]) -> Option<Vec<(Fit, bool)>> {
+        // A command's argument is an expression.
         let head = if head.starts_with(':') { head.split_once(' ')?.1 } else { head };
         let close = closers(head);
         let end = ENDS.iter().map(|e| format!("{e}{close}")).find(|end| parses(&format!("{head}{ANY}{end}")))?;
@@ -69,7 +103,14 @@ impl Session {
         if arguments > 0 && self.checks(&applied()) { Fit::Applied } else { Fit::No }
     }
 
-    /// Whether a text type-checks.
+    /// The type of a name that the entry itself binds.
+    fn local_type(&mut self, head: &str, name: &str, end: &str) -> Option<String> {
+        // What is applied to it takes any type, so that the entry is right whatever it is.
+        let before = format!("{head}((fun _ -> error \"\") ");
+        self.type_at(&format!("{before}{name}){end}"), before.len()..before.len() + name.len())
+    }
+
+    /// Whether a text has a type.
     fn checks(&mut self, text: &str) -> bool {
         let probe = self.probe(text);
         probe.ty.is_some() && probe.errors.is_empty()

@@ -32,7 +32,12 @@ impl Session {
     }
 
     fn probed(&mut self, text: &str) -> Probe {
-        // Modules that this loads stay loaded.
+        self.looked_at(text, |s, items, file| s.of_items(items, file))
+    }
+
+    /// What is found about the items of a text that parses.
+    fn looked_at<T: Default>(&mut self, text: &str, look: impl FnOnce(&mut Session, &[Item], FileId) -> T) -> T {
+        // What is loaded for it stays.
         self.load_named(text);
         let sources = self.sources.clone();
         let file = self.new_source(|s| s.add("<typed>", text));

@@ -287,7 +287,13 @@ impl Repl {
         true
     }
 
-    /// Runs items with commands between them.
+    /// Says what adl has for a command in the form of another shell; whether it is one.
+    fn foreign(&mut self, text: &str) -> bool {
+        let ours = adl_kernel::foreign::entry(text, &command_names());
+        ours.map(|ours| self.complain(&format!("unknown command `{}`; {ours}", text.split_whitespace().next().unwrap_or("")))).is_some()
+    }
+
+    /// Items with commands between them.
     fn items(&mut self, text: &str) -> bool {
         let mut items = String::new();
         let text = if text.trim_start().starts_with(':') { text.trim_start() } else { text };

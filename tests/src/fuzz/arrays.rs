@@ -143,8 +143,10 @@ impl Generator {
 
     fn matrix(&mut self, n: usize, m: usize, d: usize) -> Expr {
         let t = Ty::matrix(n, m);
-        match self.random.below(8) {
-            // Broadcasting: a vector is combined with every row.
+        // Without elements a literal's rows have no length, and meet no matrix that was made otherwise.
+        let way = if n * m == 0 { 5 } else { self.random.below(8) };
+        match way {
+            // By rank: a vector meets every row.
             6 => {
                 let op = *self.random.of(&["+", "-", "*"]);
                 let (rows, row) = (self.expr(&t, d), self.expr(&Ty::vector(m), d));

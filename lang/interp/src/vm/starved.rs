@@ -27,8 +27,14 @@ impl Starved {
     pub fn set(&self, bytes: u64) {
         if self.0.running.load(Ordering::Relaxed) {
             self.0.bytes.store(bytes.max(1), Ordering::Relaxed);
-            // The lock is held only briefly while the flag is replaced; if it is taken, the watching thread
-            // tries again soon.
+            self.interrupt();
+        }
+    }
+
+    /// Stops the run, if there is one, as an interrupt does.
+    pub fn interrupt(&self) {
+        if self.0.running.load(Ordering::Relaxed) {
+            // The thread that changes the flag holds it for a moment; who watches asks again soon.
             if let Ok(interrupt) = self.0.interrupt.try_lock() {
                 interrupt.store(true, Ordering::Relaxed);
             }

@@ -19,7 +19,7 @@ use text::{brief, clip, large, short, summary};
 pub struct Echo {
     /// The defined name; `None` for an expression.
     pub name: Option<String>,
-    /// The name, if the expression is a plain name.
+    /// What a function is called, and where it was defined.
     pub called: Option<String>,
     /// Its type as text, with actual sizes.
     pub ty: String,
@@ -157,8 +157,8 @@ impl Echo {
         match (&self.name, &self.shown) {
             _ if table::of(&self.shown).is_some() => format!("{}\n{value}", self.head(usize::MAX)),
             (Some(n), Value::Fun(_)) => format!("{n} : {}", self.ty),
-            // The type of a function already says everything.
-            (None, Value::Fun(f)) => format!("<fun{}> : {}", self.called.as_ref().map_or_else(|| f.called(), |n| format!(" {n}")), self.ty),
+            // The type of a function says all that there is to see.
+            (None, Value::Fun(_)) => format!("<fun{}> : {}", self.called.as_ref().map_or(String::new(), |n| format!(" {n}")), self.ty),
             (Some(n), _) => format!("{n} = {value} : {}", self.ty),
             (None, _) => format!("{value} : {}", self.ty),
         }

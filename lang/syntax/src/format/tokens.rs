@@ -53,7 +53,13 @@ impl<'a> Tokens<'a> {
         !self.source_of(span).contains('\n')
     }
 
-    /// Whether there is a comment inside `span`.
+    /// Whether the bracket that closes `span` follows a comma.
+    pub(super) fn ends_in_comma(&self, span: Span) -> bool {
+        let end = self.all.partition_point(|t| t.lo < span.hi);
+        end.checked_sub(2).is_some_and(|at| self.all[at].tok == Tok::P(P::Comma))
+    }
+
+    /// Whether a comment stands somewhere under `span`.
     pub(super) fn has_comments(&self, span: Span) -> bool {
         let (from, to) = (self.index_at(span.lo), self.index_at(span.hi));
         let inside = |c: &token::Comment| span.lo <= c.span.lo && c.span.lo < span.hi;

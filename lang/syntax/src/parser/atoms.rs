@@ -355,6 +355,13 @@ impl Parser<'_> {
         fields
     }
 
+    /// Behind a comma or `with`, a part of a record must follow unless the brace closes.
+    fn another_part_before_brace(&mut self, expected: &str) {
+        if !self.at(P::RBrace) && matches!(self.previous().map(|t| t.tok), Some(Tok::P(P::Comma) | Tok::Kw(Kw::With))) {
+            self.wanted("E0110", expected);
+        }
+    }
+
     /// The changes after `with`.
     fn changes(&mut self) -> Vec<Change> {
         let mut changes = Vec::new();

@@ -200,8 +200,13 @@ pub(crate) fn open_field(span: Span, of: &str, con: &str) -> Diagnostic {
         .hint(format!("a parameter may stand for any type: `type {of} a = {con} a`"))
 }
 
-/// The candidate closest to `name`, if it is close enough to be a misspelling.
-pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
+/// The candidate nearest to `name`, if it is near enough to be a slip.
+pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    nearest_of(name, [candidates])
+}
+
+/// The same, where of equally near candidates those of an earlier group come first: the user's before the library's.
+pub fn nearest_of<'a>(name: &str, groups: impl IntoIterator<Item = impl Iterator<Item = &'a str>>) -> Option<&'a str> {
     let length = name.chars().count();
     // In a short word two edits would match too many names.
     let limit = if length <= 4 { 1 } else { 1 + length / 4 };

@@ -66,8 +66,8 @@ impl Infer<'_> {
         })
     }
 
-    /// The candidate closest to an unknown name; none after too many unknown names.
-    pub(super) fn nearest<'a>(&mut self, name: &str, candidates: impl FnOnce(&Self) -> Vec<&'a str>) -> Option<String> {
+    /// The candidate nearest to an unknown name, of equally near ones that of the first group. In a text with very many unknown names the later ones go without.
+    pub(super) fn nearest<'a, const N: usize>(&mut self, name: &str, groups: impl FnOnce(&Self) -> [Vec<&'a str>; N]) -> Option<String> {
         self.tables.looked_for += 1;
         if self.tables.looked_for > MAX_LOOKED_FOR {
             return None;

@@ -72,8 +72,8 @@ impl Infer<'_> {
         self.finish(op, &res)
     }
 
-    /// The last axis of the left operand and the first of the right one, if both are constants and differ.
-    fn inner_sizes(&self, a: &Ty, b: &Ty) -> Option<(Known, Known)> {
+    /// The last axis of the left side of a product, which has `axes`, and the first of its right side, where both are known and differ.
+    fn inner_sizes(&self, a: &Ty, b: &Ty, axes: u8) -> Option<(Known, Known)> {
         let (Ty::Array(n, row), Ty::Array(m, _)) = (self.resolve(a), self.resolve(b)) else { return None };
         let n = match self.resolve(&row) {
             Ty::Array(k, _) => k,
