@@ -210,7 +210,8 @@ impl Host for Terminal {
 }
 
 fn figure(value: &Value) -> Result<Figure, String> {
-    adl_plotting::picture(value).ok_or_else(|| "this value has no picture: it is not a plot, a cost or residuals".to_owned())
+    adl_plotting::picture(value)
+        .ok_or_else(|| "this value has no picture: it is not a plot, a cost or residuals".to_owned())
 }
 
 impl Terminal {
@@ -306,7 +307,14 @@ fn bar_text(done: u64, total: u64, rate: f64) -> String {
     let part = (done as f64 / total.max(1) as f64).clamp(0.0, 1.0);
     let filled = (part * WIDTH as f64) as usize;
     let left = total.saturating_sub(done) as f64 / rate.max(1e-9);
-    format!("[{}{}] {:3.0} %  {}/s  {} left", "#".repeat(filled), " ".repeat(WIDTH - filled), part * 100.0, count(rate), span(left))
+    format!(
+        "[{}{}] {:3.0} %  {}/s  {} left",
+        "#".repeat(filled),
+        " ".repeat(WIDTH - filled),
+        part * 100.0,
+        count(rate),
+        span(left)
+    )
 }
 
 fn count(x: f64) -> String {
@@ -331,7 +339,10 @@ mod tests {
 
     #[test]
     fn a_bar_says_rate_and_time_left() {
-        assert_eq!(bar_text(500, 1000, 250.0), format!("[{}{}]  50 %  250.0 /s  2.0 s left", "#".repeat(15), " ".repeat(15)));
+        assert_eq!(
+            bar_text(500, 1000, 250.0),
+            format!("[{}{}]  50 %  250.0 /s  2.0 s left", "#".repeat(15), " ".repeat(15))
+        );
         assert!(bar_text(0, 0, 0.0).contains("  0 %"));
     }
 }

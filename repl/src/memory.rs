@@ -123,7 +123,10 @@ impl Bounds {
         Bounds {
             asked: Some(ASKED.load(Ordering::Relaxed)).filter(|n| *n > 0),
             address: address_limit(),
-            groups: groups(Path::new("/sys/fs/cgroup"), &std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default()),
+            groups: groups(
+                Path::new("/sys/fs/cgroup"),
+                &std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default(),
+            ),
             machine: machine(),
         }
     }
@@ -134,7 +137,12 @@ impl Bounds {
         let asked = self.asked.map(|limit| of(limit, held.resident));
         let address = self.address.map(|limit| of(limit, held.address));
         let groups = self.groups.iter().map(|(limit, used)| of(limit - limit / RESERVE, *used));
-        asked.into_iter().chain(address).chain(groups).min_by_key(|s| s.free).unwrap_or(Shortage { free: u64::MAX, limit: u64::MAX })
+        asked
+            .into_iter()
+            .chain(address)
+            .chain(groups)
+            .min_by_key(|s| s.free)
+            .unwrap_or(Shortage { free: u64::MAX, limit: u64::MAX })
     }
 
     /// The bytes that a run may still allocate; 0 if it must end.
@@ -145,7 +153,8 @@ impl Bounds {
         }
         // If other processes use most of a shared limit, this process is not stopped for it.
         let shared = self.groups.iter().map(|(limit, used)| (*limit, limit.saturating_sub(*used))).chain(self.machine);
-        let shared = shared.map(|(all, free)| if held.resident > all / 4 { free.saturating_sub(all / RESERVE) } else { all / 4 });
+        let shared = shared
+            .map(|(all, free)| if held.resident > all / 4 { free.saturating_sub(all / RESERVE) } else { all / 4 });
         shared.chain(address).min().unwrap_or(u64::MAX)
     }
 }
@@ -181,7 +190,9 @@ fn groups(root: &Path, text: &str) -> Vec<(u64, u64)> {
         let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
         let (root, max, used, file) = match controllers {
             "" => (root.to_owned(), "memory.max", "memory.current", "inactive_file "),
-            c if c.split(',').any(|c| c == "memory") => (root.join("memory"), "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "),
+            c if c.split(',').any(|c| c == "memory") => {
+                (root.join("memory"), "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file ")
+            }
             _ => continue,
         };
         let number = |path: &Path| std::fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
@@ -191,7 +202,8 @@ fn groups(root: &Path, text: &str) -> Vec<(u64, u64)> {
             let Some(limit) = number(&dir.join(max)).filter(|n| *n < 1 << 60) else { continue };
             // The page cache is reclaimed if memory is short.
             let stat = std::fs::read_to_string(dir.join("memory.stat")).unwrap_or_default();
-            let cached = stat.lines().find_map(|l| l.strip_prefix(file)).and_then(|n| n.trim().parse::<u64>().ok()).unwrap_or(0);
+            let cached =
+                stat.lines().find_map(|l| l.strip_prefix(file)).and_then(|n| n.trim().parse::<u64>().ok()).unwrap_or(0);
             out.push((limit, number(&dir.join(used)).unwrap_or(0).saturating_sub(cached)));
         }
     }
@@ -226,7 +238,8 @@ mod tests {
     #[test]
     fn the_least_limit_counts() {
         let held = Held { resident: 100, address: 300 };
-        let bounds = |asked, address| Bounds { asked, address, groups: vec![(3200, 3000)], machine: Some((3200, 3000)) };
+        let bounds =
+            |asked, address| Bounds { asked, address, groups: vec![(3200, 3000)], machine: Some((3200, 3000)) };
         assert_eq!(bounds(None, None).hard(&held).free, 100);
         assert_eq!(bounds(Some(150), Some(400)).hard(&held).free, 50);
         assert_eq!(bounds(Some(900), Some(310)).hard(&held).free, 10);

@@ -135,7 +135,11 @@ const AFTER: Duration = Duration::from_millis(20);
 
 /// Starts a thread that serves a session: `step` again and again, which says after what time, or that it is done. Where it panics the session hears of it
 /// ([`aside`]) and `stop` ends its run; then it goes on. The second time it ends. No thread is an error of the system.
-pub fn helper(name: &str, mut step: impl FnMut() -> Option<Duration> + Send + 'static, stop: impl Fn() + Send + 'static) -> std::io::Result<()> {
+pub fn helper(
+    name: &str,
+    mut step: impl FnMut() -> Option<Duration> + Send + 'static,
+    stop: impl Fn() + Send + 'static,
+) -> std::io::Result<()> {
     let run = move || {
         let mut faults = 0;
         loop {
@@ -163,7 +167,10 @@ pub fn helper(name: &str, mut step: impl FnMut() -> Option<Duration> + Send + 's
 
 /// The fault of a helper, once.
 pub fn aside() -> Option<Box<Fault>> {
-    IS_ASIDE.swap(false, Ordering::Relaxed).then(|| ASIDE.lock().unwrap_or_else(PoisonError::into_inner).take()).flatten()
+    IS_ASIDE
+        .swap(false, Ordering::Relaxed)
+        .then(|| ASIDE.lock().unwrap_or_else(PoisonError::into_inner).take())
+        .flatten()
 }
 
 /// What a panic said, and where.
@@ -177,7 +184,8 @@ fn fault_of(payload: Box<dyn Any + Send>) -> Box<Fault> {
     }
     let message = message_of(&*payload);
     let here = LAST.with_borrow_mut(Option::take).filter(|f| f.message == message);
-    let fault = here.or_else(|| OF_WORKERS.lock().unwrap_or_else(PoisonError::into_inner).take().filter(|f| f.message == message));
+    let fault = here
+        .or_else(|| OF_WORKERS.lock().unwrap_or_else(PoisonError::into_inner).take().filter(|f| f.message == message));
     Box::new(fault.unwrap_or(Fault { message, place: None, interrupt: false }))
 }
 
@@ -201,7 +209,11 @@ fn install() {
 
 /// Records a panic if a boundary will catch it. Returns whether it did.
 fn record(info: &PanicHookInfo<'_>) -> bool {
-    let fault = || Fault { message: message_of(info.payload()), place: info.location().map(ToString::to_string), interrupt: false };
+    let fault = || Fault {
+        message: message_of(info.payload()),
+        place: info.location().map(ToString::to_string),
+        interrupt: false,
+    };
     if BOUNDARIES.get() > 0 {
         LAST.with_borrow_mut(|l| *l = Some(fault()));
         return true;
@@ -335,7 +347,8 @@ mod tests {
     #[test]
     fn a_boundary_knows_the_place_of_a_panic_on_another_thread() {
         let fault = catch(|| {
-            let thread = std::thread::Builder::new().name("adl-test".into()).spawn(|| [1, 2, 3, 4][std::hint::black_box(9)]);
+            let thread =
+                std::thread::Builder::new().name("adl-test".into()).spawn(|| [1, 2, 3, 4][std::hint::black_box(9)]);
             thread.map(|t| t.join().unwrap_or_else(|p| resume_from(p))).unwrap_or(0)
         });
         let fault = fault.unwrap_err();

@@ -18,7 +18,14 @@ const MORE: usize = 3;
 /// An expression of any type.
 const ANY: &str = "(error \"\")";
 /// Endings that complete an expression inside an unfinished construct.
-const ENDS: [&str; 6] = ["", " then error \"\" else error \"\"", " in error \"\"", " -> error \"\"", " do error \"\"", " with _ -> error \"\""];
+const ENDS: [&str; 6] = [
+    "",
+    " then error \"\" else error \"\"",
+    " in error \"\"",
+    " -> error \"\"",
+    " do error \"\"",
+    " with _ -> error \"\"",
+];
 
 /// Said of a name that the entry binds, where its type is not known.
 pub const OF_ENTRY: &str = "in this entry";
@@ -83,7 +90,9 @@ impl Session {
         let close = closers(head);
         let end = ENDS.iter().map(|e| format!("{e}{close}")).find(|end| parses(&format!("{head}{ANY}{end}")))?;
         // In `2.0 * (f x` the function may need more arguments.
-        let end = (0..=MORE).map(|n| format!("{}{end}", format!(" {ANY}").repeat(n))).find(|end| self.checks(&format!("{head}{ANY}{end}")))?;
+        let end = (0..=MORE)
+            .map(|n| format!("{}{end}", format!(" {ANY}").repeat(n)))
+            .find(|end| self.checks(&format!("{head}{ANY}{end}")))?;
         for c in found.iter_mut().filter(|c| c.ty == OF_ENTRY) {
             c.ty = self.local_type(head, &c.text, &end).unwrap_or_else(|| OF_ENTRY.to_owned());
         }
@@ -122,7 +131,8 @@ fn assumed(c: &Completion) -> Option<String> {
     let ty = c.ty.replace(" -o ", " -> ");
     let parameters = " _".repeat(arrows(&ty));
     let body = if parameters.is_empty() { ANY.to_owned() } else { format!("fun{parameters} -> {ANY}") };
-    (c.text.starts_with(|c: char| c.is_lowercase() || c == '_') && c.ty != "module").then(|| format!("let {} : {ty} = {body}", c.text))
+    (c.text.starts_with(|c: char| c.is_lowercase() || c == '_') && c.ty != "module")
+        .then(|| format!("let {} : {ty} = {body}", c.text))
 }
 
 fn parses(text: &str) -> bool {

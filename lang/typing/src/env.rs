@@ -97,7 +97,10 @@ impl Env {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs)]
 pub enum Column {
-    Int, Float, Bool, Text,
+    Int,
+    Float,
+    Bool,
+    Text,
 }
 
 /// Why the type of a data file could not be determined: the error's code and text.

@@ -20,7 +20,11 @@ pub struct WeakStarved(Weak<Shared>);
 
 impl Starved {
     pub(super) fn new(interrupt: Arc<AtomicBool>) -> Starved {
-        Starved(Arc::new(Shared { interrupt: Mutex::new(interrupt), bytes: AtomicU64::new(0), running: AtomicBool::new(false) }))
+        Starved(Arc::new(Shared {
+            interrupt: Mutex::new(interrupt),
+            bytes: AtomicU64::new(0),
+            running: AtomicBool::new(false),
+        }))
     }
 
     /// Stops the run, if one is in progress. `bytes` is the memory held by the process. Does not allocate.

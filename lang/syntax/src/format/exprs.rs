@@ -123,7 +123,8 @@ impl Formatter<'_> {
         let hangs = after_function.unwrap_or(args.len().saturating_sub(1)) + 1;
         let others_hang = built.iter().enumerate().any(|(i, b)| i != hangs && b.hanging.is_some());
         // Small arguments fill lines, others get a line each.
-        let fill = !built.iter().skip(1).zip(args).any(|(b, arg)| b.hanging.is_some() && !is_block(arg)) && built[0].hanging.is_none();
+        let fill = !built.iter().skip(1).zip(args).any(|(b, arg)| b.hanging.is_some() && !is_block(arg))
+            && built[0].hanging.is_none();
         let below = if fill { filled(&docs[1..], args) } else { docs[1..].iter().map(|d| below(d.clone())).collect() };
         let broken = concat(vec![docs[0].clone(), nest(concat(below))]);
         let hanging = built.get_mut(hangs).and_then(|b| b.hanging.take()).filter(|_| !others_hang);
@@ -287,7 +288,8 @@ impl Formatter<'_> {
                     (false, false) => self.block_operand(stmts, inner.span),
                 };
                 let close = self.tokens.sign(")");
-                let hanging = hangs.then(|| concat(vec![open.clone(), nest(concat(vec![hard(), entries.clone()])), close.clone()]));
+                let hanging = hangs
+                    .then(|| concat(vec![open.clone(), nest(concat(vec![hard(), entries.clone()])), close.clone()]));
                 Built { doc: concat(vec![open, align(entries), close]), hanging, bracket: true }
             }
             ExprKind::If(..) | ExprKind::Match(..) => {
@@ -338,7 +340,11 @@ impl Formatter<'_> {
         match value.hanging {
             Some(hanging) => {
                 let hanging = concat(vec![flat(head), space(), hanging]);
-                choice(if value.bracket { vec![one_line, hanging, below] } else { vec![one_line, rows, hanging, below] })
+                choice(if value.bracket {
+                    vec![one_line, hanging, below]
+                } else {
+                    vec![one_line, rows, hanging, below]
+                })
             }
             None => choice(vec![one_line, below]),
         }
@@ -371,7 +377,10 @@ fn below(doc: D) -> D {
 /// Arguments that fill lines. A small last one does not stand on a line alone.
 fn filled(docs: &[D], args: &[Expr]) -> Vec<D> {
     let mut all: Vec<D> = docs.iter().map(|d| group(below(d.clone()))).collect();
-    if args.len() > 2 && args.last().is_some_and(is_small) && let Some([before, last]) = docs.last_chunk::<2>() {
+    if args.len() > 2
+        && args.last().is_some_and(is_small)
+        && let Some([before, last]) = docs.last_chunk::<2>()
+    {
         all.truncate(docs.len() - 2);
         all.push(group(concat(vec![line(), before.clone(), group(below(last.clone()))])));
     }

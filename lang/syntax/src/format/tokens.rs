@@ -172,7 +172,8 @@ impl<'a> Tokens<'a> {
     pub(super) fn blank_before_node(&self, span: Span) -> bool {
         let at = self.index_at(span.lo);
         let first = self.attached[at].before.first();
-        let skipped = (self.next..at).flat_map(|i| self.attached[i].before.iter().chain(&self.attached[i].after)).next();
+        let skipped =
+            (self.next..at).flat_map(|i| self.attached[i].before.iter().chain(&self.attached[i].after)).next();
         self.blank_before(skipped.or(first).map_or(span.lo, |c| c.span.lo))
     }
 
