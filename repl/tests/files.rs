@@ -95,7 +95,10 @@ fn a_full_disk_leaves_the_old_file() {
         match c.output() {
             Ok(o) if o.status.success() => {}
             o => {
-                return println!("not tested: no file system may be mounted here ({:?})", o.map(|o| text_of(&o.stderr)));
+                return println!(
+                    "not tested: no file system may be mounted here ({:?})",
+                    o.map(|o| text_of(&o.stderr))
+                );
             }
         }
         let (code, err) = (d.read("code"), d.read("err"));
