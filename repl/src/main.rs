@@ -17,7 +17,8 @@ use std::process::ExitCode;
 
 // Programs allocate and free small arrays by the million, and large ones repeatedly.
 #[global_allocator]
-static MEMORY: adl_jit::alloc::Keeping<mimalloc::MiMalloc> = adl_jit::alloc::Keeping(mimalloc::MiMalloc);
+static MEMORY: adl_jit::alloc::CachingAllocator<mimalloc::MiMalloc> =
+    adl_jit::alloc::CachingAllocator(mimalloc::MiMalloc);
 
 /// A strict ML-like scripting language in which gradients are first-class.
 ///
@@ -190,9 +191,9 @@ enum Command {
 }
 
 fn plan(text: &str) -> Result<String, String> {
-    match adl_interp::ir::road::Plan::parse(text) {
+    match adl_interp::ir::derive::Plan::parse(text) {
         Some(_) => Ok(text.to_owned()),
-        None => Err(format!("plans are {}", adl_interp::ir::road::SPELLINGS)),
+        None => Err(format!("plans are {}", adl_interp::ir::derive::SPELLINGS)),
     }
 }
 
@@ -276,7 +277,7 @@ fn run(global: &Global, command: Option<Command>) -> u8 {
         Some(Command::Check { explain: Some(code), .. }) => commands::explain(&code),
         Some(Command::Check { files, .. }) => commands::check(global, &files),
         Some(Command::Fmt { check, diff, files }) => {
-            commands::fmt::fmt(global, commands::fmt::Want::of(check, diff), &files)
+            commands::fmt::fmt(global, commands::fmt::FmtAction::of(check, diff), &files)
         }
         Some(Command::Test { filter, verbose, files }) => commands::measure::test(global, &filter, verbose, &files),
         Some(Command::Bench { filter, save, against, files }) => {

@@ -89,7 +89,7 @@ pub fn timed_session() -> (Session, Rc<RefCell<String>>) {
     let host = Memory::default();
     let out = host.out.clone();
     let mut s = Session::new(Box::new(host));
-    s.set_road(std::env::var("ADL_ROAD").map_or(true, |r| r != "tape"));
+    s.set_compiled_ad(std::env::var("ADL_ROAD").map_or(true, |r| r != "tape"));
     (s, out)
 }
 

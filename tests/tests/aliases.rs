@@ -1,4 +1,4 @@
-//! Arrays change in place where they have one owner, and no other name may see it: random programs that keep arrays under many names, in
+//! Zeros change in place where they have one owner, and no other name may see it: random programs that keep arrays under many names, in
 //! tuples, matrices and functions, and update them, against the same on vectors that are never shared.
 
 use adl_ir::generate::rng::Rng;

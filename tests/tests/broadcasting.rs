@@ -31,7 +31,7 @@ fn total(rank: usize, e: &str) -> String {
 
 fn disagreements(main_road: bool, jit: bool) -> Vec<String> {
     let (mut s, _) = session();
-    s.set_road(main_road);
+    s.set_compiled_ad(main_road);
     s.set_jit(jit);
     let mut wrong = Vec::new();
     for (p, q) in [(2, 1), (1, 2), (3, 1), (1, 3), (3, 2), (2, 3)] {

@@ -97,10 +97,10 @@ fn the_generator_reaches_every_feature() {
 /// Seed 5001101 once multiplied a vector by a matrix without rows, whose width is 0.
 #[test]
 fn the_reference_refuses_no_program() {
-    use adl_tests::fuzz::{evaluate::Stop, generate::Generator, ways::ways};
+    use adl_tests::fuzz::{evaluate::NoAnswer, generate::Generator, ways::ways};
     let refused = || {
         (5_000_600..5_001_200)
-            .filter(|seed| matches!(ways(&Generator::new(*seed).program()), Err(Stop::Invalid)))
+            .filter(|seed| matches!(ways(&Generator::new(*seed).program()), Err(NoAnswer::Invalid)))
             .collect::<Vec<u64>>()
     };
     let refused = std::thread::Builder::new().stack_size(STACK).spawn(refused).unwrap().join().unwrap();

@@ -62,7 +62,7 @@ fn loops_of_what_prints_become_native() {
         ),
         &["main"],
     );
-    // Arrays that the loop has alone change in place; errors are as they are otherwise, and it cannot be seen that the loop is called.
+    // Zeros that the loop has alone change in place; errors are as they are otherwise, and it cannot be seen that the loop is called.
     let array = "let main () =
   let n = 5000
   let a = loop a = replicate n 0 for i < n - 1 do scatter a [i + 1] [(a[i] * 7 + i) % 1001]

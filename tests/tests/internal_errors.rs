@@ -129,9 +129,9 @@ fn settings_and_earlier_plans_stay() {
     let _alone = alone();
     let (mut s, _) = session();
     assert!(s.set_plan("sqrt").is_ok());
-    s.set_road(false);
+    s.set_compiled_ad(false);
     panics(&mut s, Point::Interpreter, "let lost = 1.0\ngrad (fun x -> sum (reverse [x, x])) 1.0");
-    s.forget_roads();
+    s.clear_derivations();
     assert!(s.eval("grad f 1.0").ok());
     assert!(s.roads().iter().all(|r| !r.contains("main road")), "{:?}", s.roads());
 }

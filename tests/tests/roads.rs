@@ -19,7 +19,7 @@ fn scripts() -> Vec<PathBuf> {
 /// What a script prints, its errors included, and how its derivatives were computed.
 fn run(path: &PathBuf, main: bool) -> (String, Vec<String>) {
     let (mut s, out) = adl_tests::session();
-    s.set_road(main);
+    s.set_compiled_ad(main);
     let at = path.strip_prefix(adl_tests::root()).unwrap_or(path).to_string_lossy().into_owned();
     let result = s.run_file(&at, &std::fs::read(path).unwrap());
     for d in &result.diags {

@@ -62,9 +62,9 @@ fn chains_give_the_same_bits() {
             s.set_threads(0);
             let near =
                 format!("let (a, b) = (grad {f} x, tape x) in maximum (abs (a - b)) <= 1e-9 * (1.0 + maximum (abs b))");
-            s.set_road(false);
+            s.set_compiled_ad(false);
             assert!(s.eval(&format!("let tape z = grad {f} z\nlet taped = tape x")).diags.is_empty(), "{f}");
-            s.set_road(true);
+            s.set_compiled_ad(true);
             assert_eq!(echo_in(&mut s, &near.replace("tape x", "taped")), "true : Bool", "{n}: {f}");
         }
     }

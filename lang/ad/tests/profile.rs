@@ -20,7 +20,7 @@ fn program(name: &str, text: &str) -> Program {
 /// Bytes of a residual. Data and text count as references, but the boxes of recursive functions are opened.
 fn bytes(p: &Program, v: &Val, ty: &Ty) -> u64 {
     match (v, ty) {
-        (Val::Absent, Ty::Array(..)) => 0,
+        (Val::SymbolicZero, Ty::Array(..)) => 0,
         (Val::Array(a), Ty::Array(e, _)) => a.elems.iter().map(|v| bytes(p, v, e)).sum(),
         (Val::Data(c), Ty::Data(d)) if p.data(*d).name.starts_with("Residuals of") => {
             8 + c.fields.iter().zip(&p.data(*d).cons[0].1).map(|(v, t)| bytes(p, v, t)).sum::<u64>()

@@ -6,11 +6,11 @@
 //! sorted by their difference from the minimum, which takes as many passes as the largest difference has bytes.
 
 use crate::array::{Array, Data, Scalar};
-use crate::error::{Res, not_here};
-use crate::fold::{Maker, Operator};
+use crate::data_movement;
+use crate::error::{Res, unsupported};
+use crate::fold::{KernelContext, TupleOperator};
 use crate::nest::each;
 use crate::queue::Gpu;
-use crate::shape;
 use crate::wgsl::Emit;
 use adl_ir::{Function, Lit, Program};
 use adl_prim::Bin;
@@ -22,14 +22,14 @@ const THREADS: usize = 128;
 const TILE: usize = 2048;
 
 /// Sort keys: the minimum that is subtracted from Ints, and the number of significant bits.
-struct Keys {
+struct SortKeys {
     least: i64,
     bits: u32,
 }
 
 /// The inputs and outputs of one pass.
 struct Pass<'a> {
-    keys: &'a Keys,
+    keys: &'a SortKeys,
     shift: u32,
     from: (&'a Array, Option<&'a Array>),
     to: (Option<&'a Array>, Option<&'a Array>),
@@ -43,10 +43,10 @@ pub(crate) struct Sorted {
 
 /// Sorts words by their lowest `bits` bits.
 pub(crate) fn words(gpu: &Gpu, a: &Array, bits: u32) -> Res<Sorted> {
-    let (values, places) = sorted(gpu, a, &Keys { least: 0, bits }, (true, Some(Scalar::Word)))?;
+    let (values, places) = sorted(gpu, a, &SortKeys { least: 0, bits }, (true, Some(Scalar::Word)))?;
     match (values, places) {
         (Some(values), Some(places)) => Ok(Sorted { values, places }),
-        _ => not_here("an order without places"),
+        _ => unsupported("an order without places"),
     }
 }
 
@@ -54,15 +54,15 @@ pub(crate) fn words(gpu: &Gpu, a: &Array, bits: u32) -> Res<Sorted> {
 pub fn argsort(gpu: &Gpu, a: &Array) -> Res<Array> {
     vector(a)?;
     let (_, places) = sorted(gpu, a, &keys(gpu, a)?, (false, Some(Scalar::I64)))?;
-    places.map_or_else(|| not_here("an order without places"), Ok)
+    places.map_or_else(|| unsupported("an order without places"), Ok)
 }
 
 /// The indices that sort each row of a matrix: all elements are sorted together, and then by row.
 pub(crate) fn argsort_rows(gpu: &Gpu, a: &Array) -> Res<Array> {
-    let [n, m] = a.shape[..] else { return not_here("the order of what is no vector") };
+    let [n, m] = a.shape[..] else { return unsupported("the order of what is no vector") };
     let flat = a.reshaped(vec![n * m])?;
     let (_, Some(at)) = sorted(gpu, &flat, &keys(gpu, &flat)?, (false, Some(Scalar::Word)))? else {
-        return not_here("an order without places");
+        return unsupported("an order without places");
     };
     let rows = gpu.empty(Scalar::Word, vec![n * m])?;
     each(gpu, n * m, |e, i| {
@@ -84,17 +84,17 @@ pub(crate) fn argsort_rows(gpu: &Gpu, a: &Array) -> Res<Array> {
 pub fn sort(gpu: &Gpu, a: &Array) -> Res<Array> {
     vector(a)?;
     let (values, _) = sorted(gpu, a, &keys(gpu, a)?, (true, None))?;
-    values.map_or_else(|| not_here("an order without values"), Ok)
+    values.map_or_else(|| unsupported("an order without values"), Ok)
 }
 
 fn vector(a: &Array) -> Res<()> {
-    if a.shape.len() == 1 { Ok(()) } else { not_here("the order of what is no vector") }
+    if a.shape.len() == 1 { Ok(()) } else { unsupported("the order of what is no vector") }
 }
 
 /// The sort keys of an array. For many Ints, the host reads the minimum and maximum.
-fn keys(gpu: &Gpu, a: &Array) -> Res<Keys> {
+fn keys(gpu: &Gpu, a: &Array) -> Res<SortKeys> {
     if a.scalar != Scalar::I64 || a.len() <= TILE {
-        return Ok(Keys {
+        return Ok(SortKeys {
             least: i64::MIN,
             bits: if a.scalar == Scalar::Bool { 1 } else { 8 * a.scalar.bytes() as u32 },
         });
@@ -104,19 +104,20 @@ fn keys(gpu: &Gpu, a: &Array) -> Res<Keys> {
         Ok(vec![of(Bin::Min, 0)?, of(Bin::Max, 1)?])
     };
     let neutral = |e: &mut Emit<'_>| Ok(vec![e.literal(&Lit::I64(i64::MAX))?.1, e.literal(&Lit::I64(i64::MIN))?.1]);
-    let op = Operator { kinds: vec![Scalar::I64; 2], combine: &both, neutral: &neutral, prepare: &|_| Ok(()) };
+    let op = TupleOperator { kinds: vec![Scalar::I64; 2], combine: &both, neutral: &neutral, prepare: &|_| Ok(()) };
     let from = |e: &mut Emit<'_>, _: &str, j: &str| {
         let s = e.slot(a, false)?;
         let x = e.define("x", &format!("a{s}[{j}]"));
         Ok(vec![x.clone(), x])
     };
     let (program, function) = (Program::default(), Function::default());
-    let ends = Maker { gpu, program: &program, function: &function, env: &|_| None }.reduce(&op, 1, a.len(), &from)?;
-    match gpu.read(&shape::concat(gpu, &ends[0], &ends[1])?)? {
+    let ends =
+        KernelContext { gpu, program: &program, function: &function, env: &|_| None }.reduce(&op, 1, a.len(), &from)?;
+    match gpu.read(&data_movement::concat(gpu, &ends[0], &ends[1])?)? {
         Data::I64(ends) => {
-            Ok(Keys { least: ends[0], bits: u64::BITS - (ends[1].wrapping_sub(ends[0]) as u64).leading_zeros() })
+            Ok(SortKeys { least: ends[0], bits: u64::BITS - (ends[1].wrapping_sub(ends[0]) as u64).leading_zeros() })
         }
-        _ => not_here("ends that are no Ints"),
+        _ => unsupported("ends that are no Ints"),
     }
 }
 
@@ -124,7 +125,7 @@ fn keys(gpu: &Gpu, a: &Array) -> Res<Keys> {
 fn sorted(
     gpu: &Gpu,
     a: &Array,
-    keys: &Keys,
+    keys: &SortKeys,
     (values, places): (bool, Option<Scalar>),
 ) -> Res<(Option<Array>, Option<Array>)> {
     let n = a.len();
@@ -301,7 +302,7 @@ workgroupBarrier();";
 /// Exclusive prefix sums of words.
 fn scan(gpu: &Gpu, a: &Array) -> Res<Array> {
     let (program, function) = (Program::default(), Function::default());
-    let op = Operator {
+    let op = TupleOperator {
         kinds: vec![Scalar::Word],
         combine: &|e, x, y| e.bin(Bin::Add, Scalar::Word, &x[0], &y[0]).map(|t| vec![t]),
         neutral: &|_| Ok(vec!["0u".to_owned()]),
@@ -311,7 +312,12 @@ fn scan(gpu: &Gpu, a: &Array) -> Res<Array> {
         let s = e.slot(a, false)?;
         Ok(vec![e.define("c", &format!("a{s}[{j}]"))])
     };
-    let mut outs =
-        Maker { gpu, program: &program, function: &function, env: &|_| None }.scan(&op, 1, a.len(), true, &from)?;
+    let mut outs = KernelContext { gpu, program: &program, function: &function, env: &|_| None }.scan(
+        &op,
+        1,
+        a.len(),
+        true,
+        &from,
+    )?;
     outs.remove(0).reshaped(a.shape.clone())
 }

@@ -47,7 +47,7 @@ fn on_device(
 ) -> Option<Vec<Value>> {
     match run_again(gpu, p, f, args) {
         Ok(x) => Some(x),
-        Err(Error::NotHere(why)) => {
+        Err(Error::Unsupported(why)) => {
             *refused.entry(why).or_default() += 1;
             None
         }
@@ -138,7 +138,7 @@ fn turns_have_their_own_index() {
     let given: Vec<Value> =
         args.iter().zip(&p.func(FnId(0)).body.params).map(|(a, v)| value(&gpu, p.func(FnId(0)).ty(*v), a)).collect();
     let got = exec::run(&gpu, &p, FnId(0), &given).unwrap();
-    agree(&gpu, "turns", &got, &adl_ir::eval::run(&p, FnId(0), &args, &[]).unwrap().results);
+    agree(&gpu, "trip", &got, &adl_ir::eval::run(&p, FnId(0), &args, &[]).unwrap().results);
 }
 
 #[test]

@@ -72,12 +72,12 @@ fn words(p: &Program) -> BTreeSet<&'static str> {
                 Op::Call { .. } => "call",
                 Op::Soac(_) => "soac",
                 Op::ReduceByIndex { .. } => "by_index",
-                Op::Con { .. } => "con",
-                Op::Fields { .. } => "fields",
+                Op::Construct { .. } => "con",
+                Op::Destruct { .. } => "fields",
                 Op::IndexAdd { .. } => "index_add",
                 Op::MatMul(..) => "matmul",
-                Op::Loop(l) => match (&l.turns, l.init.is_empty()) {
-                    (adl_ir::Turns::While(_), _) => "while",
+                Op::Loop(l) => match (&l.trip, l.init.is_empty()) {
+                    (adl_ir::Trip::While(_), _) => "while",
                     (_, true) => "map",
                     (_, false) => "carry",
                 },

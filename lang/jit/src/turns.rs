@@ -1,11 +1,11 @@
 //! Runs the kernel of a vectorised loop (`emit::turns`) over all iterations: in strips, on all threads if there are
 //! many iterations.
 
-use crate::handle::{Expect, Handle};
+use crate::handle::{Handle, ValueForm};
 use crate::runtime::{self, Ctx};
 use adl_interp::error::{Error, codes};
 use adl_interp::fault;
-use adl_interp::ops::turns;
+use adl_interp::ops::strip_mining;
 use std::sync::atomic::Ordering;
 
 /// A kernel: runs `len` iterations from `start` on.
@@ -13,7 +13,7 @@ type Some = unsafe extern "C" fn(words: *mut u64, start: i64, len: i64, room: *m
 
 /// The description of a loop that native code passes. The kernel's parameter words follow, then the totals.
 #[repr(C)]
-pub(crate) struct Told {
+pub(crate) struct LoopDescription {
     function: Some,
     n: i64,
     /// The iteration at which the loop must be split and which runs alone; out of range if there is none.
@@ -30,7 +30,7 @@ pub(crate) struct Told {
 }
 
 /// The number of words of the description.
-pub(crate) const TOLD: usize = size_of::<Told>() / 8;
+pub(crate) const DESCRIPTION_WORDS: usize = size_of::<LoopDescription>() / 8;
 
 /// A kernel with its parameters, shared between threads.
 #[derive(Clone, Copy)]
@@ -52,18 +52,18 @@ impl Shared {
 }
 
 /// Runs all iterations of a loop. Returns 1 after an interrupt.
-pub(crate) unsafe fn run(ctx: *mut Ctx, told: *mut Told) -> u64 {
+pub(crate) unsafe fn run(ctx: *mut Ctx, told: *mut LoopDescription) -> u64 {
     // SAFETY: native code passes the live context of its run, and a description that is followed by the parameter words
     // and room for the totals.
-    let (ctx, t, words) = unsafe { (&mut *ctx, &*told, told.cast::<u64>().add(TOLD)) };
+    let (ctx, t, words) = unsafe { (&mut *ctx, &*told, told.cast::<u64>().add(DESCRIPTION_WORDS)) };
     let (f, n, room, k) = (Shared(t.function, words), t.n as usize, t.room as usize, t.totals as usize);
     if ctx.scratch.len() < room {
         ctx.scratch.resize(room, 0.0);
     }
     let of = |start: usize, len: usize, room: &mut [f64]| f.run(start, len, room);
-    if n <= turns::STRIP && t.meets < 0 {
+    if n <= strip_mining::STRIP && t.meets < 0 {
         of(0, n, &mut ctx.scratch);
-        // SAFETY: `k` words for the totals follow the `t.words` parameters.
+        // SAFETY: `k` words for the totals follow the `t.word_conversion` parameters.
         ctx.scratch[..k]
             .iter()
             .enumerate()
@@ -80,12 +80,14 @@ pub(crate) unsafe fn run(ctx: *mut Ctx, told: *mut Told) -> u64 {
         }
     };
     let done = match (t.sequential != 0, usize::try_from(t.meets)) {
-        (true, Ok(alone)) if alone < n => turns::around(&stop, n, alone, &mut ctx.scratch, &of).map(|()| Vec::new()),
-        (sequential, _) => turns::all((&stop, &tell), n, (k, room), !sequential, &of),
+        (true, Ok(alone)) if alone < n => {
+            strip_mining::around(&stop, n, alone, &mut ctx.scratch, &of).map(|()| Vec::new())
+        }
+        (sequential, _) => strip_mining::all((&stop, &tell), n, (k, room), !sequential, &of),
     };
     match done {
         Ok(totals) => {
-            // SAFETY: `k` words for the totals follow the `t.words` parameters.
+            // SAFETY: `k` words for the totals follow the `t.word_conversion` parameters.
             totals
                 .iter()
                 .take(k)
@@ -101,7 +103,7 @@ pub(crate) unsafe fn run(ctx: *mut Ctx, told: *mut Told) -> u64 {
 pub(crate) unsafe fn nothing(ctx: *mut Ctx, n: i64) -> *mut Handle {
     // SAFETY: native code passes the live context of its run; the new array has `n` elements.
     unsafe {
-        let Some(h) = (*ctx).pool.floats(&[n.max(0)], Expect::ROW) else { return std::ptr::null_mut() };
+        let Some(h) = (*ctx).pool.floats(&[n.max(0)], ValueForm::ROW) else { return std::ptr::null_mut() };
         (0..n.max(0) as usize).for_each(|i| *(*h).data.cast::<f64>().add(i) = -0.0);
         h
     }

@@ -448,7 +448,7 @@ const LISTS: &str = "data D0 List = Nil | Cons(f64, []i64, D0)
 fn data_are_the_interpreters() {
     let (p, f) = program(LISTS);
     let con = |tag, fields: Vec<Value>| {
-        let con = adl_interp::ir::site::constructor(p.datas.first(), tag, fields.len());
+        let con = adl_interp::ir::op_site::constructor(p.datas.first(), tag, fields.len());
         Value::Data(std::rc::Rc::new(adl_interp::value::Data { con, fields }))
     };
     let nil = con(0, vec![]);

@@ -5,7 +5,7 @@ mod common;
 
 use adl_ad::segment::Segments;
 use adl_ad::unzip::Plan;
-use adl_ad::{Ad, Arrays};
+use adl_ad::{Ad, Zeros};
 use adl_ir::{FnId, Function, Program};
 use common::check;
 use common::programs::PROGRAMS;
@@ -19,8 +19,8 @@ fn derivatives_agree_when_optimised() {
 }
 
 /// The optimiser without scalar replacement, which makes a residual of each element of a small array.
-fn but_for_small_arrays(p: &Program, f: &mut Function, arrays: Arrays) {
-    if !adl_opt::scalars::scalars(&mut f.clone(), adl_opt::scalars::Sums::Kept) {
+fn but_for_small_arrays(p: &Program, f: &mut Function, arrays: Zeros) {
+    if !adl_opt::scalar_replacement::scalars(&mut f.clone(), adl_opt::scalar_replacement::Sums::Kept) {
         adl_opt::function(p, f, arrays);
     }
 }

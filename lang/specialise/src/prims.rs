@@ -185,7 +185,7 @@ impl Spec<'_> {
             P::Len => self.extent(&args[0], 0).map(Val::Leaf),
             P::Shape => {
                 let dims = self.dims(&args[0])?;
-                Ok(Val::Leaf(self.b.one(Op::Stack { elems: dims, shape: None }, IrTy::shape())))
+                Ok(Val::Leaf(self.b.one(Op::ArrayLit { elems: dims, shape: None }, IrTy::shape())))
             }
             P::Rank => {
                 let n = self.dims(&args[0])?.len();

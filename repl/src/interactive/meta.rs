@@ -1,6 +1,6 @@
 //! `:commands`.
 
-use super::{Repl, cut_entry, look, past, plans};
+use super::{Repl, cut_entry, inspect, plans, undo};
 use crate::commands::{io_text, measure, report};
 use adl_interp::value::digits;
 use adl_session::benches::Effort;
@@ -30,18 +30,23 @@ pub const COMMANDS: &[Command] = &[
     Command { name: ":type", takes: "EXPR", what: "the type of an expression, which is not run", run: type_of },
     Command { name: ":doc", takes: "NAME", what: "documentation of a name or module", run: doc },
     Command { name: ":source", takes: "NAME", what: "the source of a definition", run: source },
-    Command { name: ":env", takes: "", what: "your definitions with their types and sizes in memory", run: look::env },
+    Command {
+        name: ":env",
+        takes: "",
+        what: "your definitions with their types and sizes in memory",
+        run: inspect::env,
+    },
     Command {
         name: ":info",
         takes: "NAME",
         what: "what a name is, where it comes from, and its documentation; so do `?NAME` and `NAME?`",
-        run: look::info,
+        run: inspect::info,
     },
     Command {
         name: ":show",
         takes: "EXPR",
         what: "a whole value, in a pager ($PAGER) where it is longer than the screen",
-        run: look::show,
+        run: inspect::show,
     },
     Command { name: ":load", takes: "FILE", what: "run a file; what it defines stays in scope", run: load },
     Command {
@@ -54,21 +59,21 @@ pub const COMMANDS: &[Command] = &[
         name: ":watch",
         takes: "FILE",
         what: "load a file, and again whenever it is written, until Ctrl-C",
-        run: past::watch,
+        run: undo::watch,
     },
-    Command { name: ":undo", takes: "", what: "take back the last entry that defined something", run: past::undo },
+    Command { name: ":undo", takes: "", what: "take back the last entry that defined something", run: undo::undo },
     Command {
         name: ":snapshot",
         takes: "[NAME]",
         what: "keep all definitions under a name; without one, list the names",
-        run: past::snapshot,
+        run: undo::snapshot,
     },
-    Command { name: ":restore", takes: "NAME", what: "go back to a snapshot", run: past::restore },
+    Command { name: ":restore", takes: "NAME", what: "go back to a snapshot", run: undo::restore },
     Command {
         name: ":save",
         takes: "[FILE]",
         what: "write the entries as a program to a file; without one, the plan as code",
-        run: past::save,
+        run: undo::save,
     },
     Command {
         name: ":edit",
@@ -241,7 +246,7 @@ pub(super) fn doc(repl: &mut Repl, name: &str) -> bool {
     let found = repl.session.borrow_mut().doc(name);
     match found {
         Some(text) => repl.say_wrapped(&text, 0),
-        None => match adl_kernel::letters::named(name) {
+        None => match adl_kernel::latex_symbols::named(name) {
             Some(letter) => repl.say(&format!("{name} is typed \\{letter}<Tab>")),
             None => unknown(repl, name, "unknown name"),
         },
@@ -452,7 +457,7 @@ fn set_engine(repl: &mut Repl, key: &str, value: &str) -> Option<()> {
             repl.session.borrow_mut().set_stack(repl.global.stack as usize * (1 << 20));
         }
         "road" if ["main", "tape"].contains(&value) => {
-            repl.session.borrow_mut().set_road(value == "main");
+            repl.session.borrow_mut().set_compiled_ad(value == "main");
             repl.global.road = value.into();
         }
         "jit" => {

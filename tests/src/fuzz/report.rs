@@ -1,7 +1,7 @@
 //! Runs of many programs, and reports of failures.
 
 use super::ast::Program;
-use super::evaluate::Stop;
+use super::evaluate::NoAnswer;
 use super::features::Counts;
 use super::generate::Generator;
 use super::judge::{Fault, Verdict, judge};
@@ -122,12 +122,12 @@ impl Summary {
     }
 }
 
-fn reason(s: Stop) -> &'static str {
+fn reason(s: NoAnswer) -> &'static str {
     match s {
-        Stop::Fuel => "long",
-        Stop::Large => "large numbers",
-        Stop::Fragile => "near a kink",
-        Stop::Invalid => "invalid",
+        NoAnswer::Fuel => "long",
+        NoAnswer::Large => "large numbers",
+        NoAnswer::Fragile => "near a kink",
+        NoAnswer::Invalid => "invalid",
     }
 }
 
@@ -175,7 +175,7 @@ pub fn programs(plan: &Plan, seeds: impl Iterator<Item = u64>) -> std::io::Resul
         }
         match judge(&p, &mut worker)? {
             Verdict::Skipped(why) => {
-                if why == Stop::Invalid {
+                if why == NoAnswer::Invalid {
                     // A fault of the generator or of the reference: every program is valid.
                     println!("-- the reference refuses the program of seed {seed}");
                 }

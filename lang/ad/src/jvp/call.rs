@@ -54,7 +54,7 @@ impl J<'_> {
                     Ty::F64 => self.b.lit(Lit::F64(0.0)),
                     Ty::Array(e, _) if e.is_real() => {
                         let (zero, shape) = (self.b.real(0.0, *v), self.b.shape(*v));
-                        self.b.one(Op::Spread { a: zero, shape }, ty.clone())
+                        self.b.one(Op::Broadcast { a: zero, shape }, ty.clone())
                     }
                     _ => self.b.one(Op::Zero(ty.clone()), ty.clone()),
                 }

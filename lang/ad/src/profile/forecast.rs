@@ -2,7 +2,7 @@
 
 use super::{Count, Counted, reach};
 use crate::Ad;
-use crate::profile::sites::{Site, Unit};
+use crate::profile::sites::{StmtSite, WorkUnit};
 use crate::unzip::{Plan, Residual, each_stmt};
 use adl_ir::{DataId, FnId, Program, Ty, Var};
 use adl_specialise::Unsupported;
@@ -139,7 +139,7 @@ pub(super) fn work_of(ad: &mut Ad, p: &Program, f: FnId) -> BTreeMap<Count, u64>
 pub(super) fn work_of_plain(ad: &mut Ad, p: &Program, f: FnId) -> BTreeMap<Count, u64> {
     let mut out = BTreeMap::new();
     for g in reach(p, f) {
-        let there: Option<BTreeSet<Var>> = ad.plains.get(&g).map(|plain| made_in(p, *plain));
+        let there: Option<BTreeSet<Var>> = ad.forward_sources.get(&g).map(|plain| made_in(p, *plain));
         weigh(ad, p, g, there.as_ref(), &mut out);
     }
     out
@@ -261,7 +261,7 @@ impl Ad {
     /// result of the statement.
     fn work_of_those(&mut self, p: &Program, g: FnId, c: &Counted, times: &dyn Fn(&Var) -> u64) -> u64 {
         let sites = self.sites(p, g);
-        let leaf = |s: &Site| s.inside.0 == s.inside.1;
+        let leaf = |s: &StmtSite| s.inside.0 == s.inside.1;
         let meant = sites.made.iter().filter(|(v, s)| **v == s.key && leaf(s) && times(v) > 0);
         meant.map(|(v, s)| self.work_at(p, g, s, c).saturating_mul(times(v))).fold(0, u64::saturating_add)
     }
@@ -278,12 +278,12 @@ impl Ad {
     }
 
     /// The work of all runs of a statement, including nested blocks.
-    fn work_at(&mut self, p: &Program, g: FnId, s: &Site, c: &Counted) -> u64 {
+    fn work_at(&mut self, p: &Program, g: FnId, s: &StmtSite, c: &Counted) -> u64 {
         let own = match s.unit {
-            Unit::Free => 0,
-            Unit::One => c.get(Count::Runs(g, s.block)),
-            Unit::Elements => c.get(Count::Elements(g, s.key)),
-            Unit::Own => c.get(Count::Work(g, s.key)),
+            WorkUnit::Free => 0,
+            WorkUnit::One => c.get(Count::Runs(g, s.block)),
+            WorkUnit::Elements => c.get(Count::Elements(g, s.key)),
+            WorkUnit::Own => c.get(Count::Work(g, s.key)),
         };
         let sites = self.sites(p, g);
         let within = |v: &Var| sites.block_of.get(v).is_some_and(|b| (s.inside.0..s.inside.1).contains(b));

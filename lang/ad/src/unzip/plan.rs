@@ -54,7 +54,7 @@ impl Plan {
 
 /// The reason why the results of a statement are never recomputed, if there is one. `parts`: as in
 /// [`Plan::recomputes`].
-pub(super) fn fixed(s: &Stmt, parts: bool) -> Option<&'static str> {
+pub(super) fn never_recomputed(s: &Stmt, parts: bool) -> Option<&'static str> {
     match &s.op {
         Op::Loop(_) if parts => Some("a result of a loop, which runs once"),
         Op::Call { .. } if parts => Some("a result of a call, which runs once"),

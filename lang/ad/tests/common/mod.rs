@@ -57,14 +57,14 @@ fn tangents(ad: &mut Ad, p: &mut Program, ty: &Ty, v: &Val, t: &Val, out: &mut V
             let mut there = t.fields.iter();
             for (v, ty) in c.fields.iter().zip(&tys) {
                 if ad.tangent_ty(p, ty).is_some() {
-                    tangents(ad, p, ty, v, there.next().unwrap_or(&Val::Absent), out);
+                    tangents(ad, p, ty, v, there.next().unwrap_or(&Val::SymbolicZero), out);
                 }
             }
         }
         (Val::Array(a), Ty::Array(e, _), Val::Array(t)) => {
             a.elems.iter().zip(&t.elems).for_each(|(v, t)| tangents(ad, p, e, v, t, out))
         }
-        (_, _, Val::Absent) => {
+        (_, _, Val::SymbolicZero) => {
             let mut n = Vec::new();
             reals(v, &mut n);
             out.resize(out.len() + n.len(), 0.0);
@@ -120,7 +120,7 @@ fn call(p: &Program, f: FnId, args: &[Val]) -> Vec<Val> {
 
 /// `a . b`, where symbolic zeros count as zero.
 fn dot(a: &[Val], b: &[Val]) -> f64 {
-    // Arrays inside of data may be symbolic zeros, too.
+    // Zeros inside of data may be symbolic zeros, too.
     a.iter()
         .zip(b)
         .map(|(a, b)| match (a, b) {
@@ -179,7 +179,7 @@ pub fn check(
     p: Program,
     plan: &Plan,
     how: Segments,
-    cleanup: Option<fn(&Program, &mut adl_ir::Function, adl_ad::Arrays)>,
+    cleanup: Option<fn(&Program, &mut adl_ir::Function, adl_ad::Zeros)>,
 ) -> Vec<Val> {
     let f = FnId(p.funcs.len() as u32 - 1);
     let rng = &mut Rng(7);
@@ -195,7 +195,7 @@ pub fn check_at(
     x: &[Val],
     plan: &Plan,
     how: Segments,
-    cleanup: Option<fn(&Program, &mut adl_ir::Function, adl_ad::Arrays)>,
+    cleanup: Option<fn(&Program, &mut adl_ir::Function, adl_ad::Zeros)>,
 ) -> Vec<Val> {
     if let Err(why) = adl_ir::verify::verify_program(&p) {
         panic!("{name}: {why}");

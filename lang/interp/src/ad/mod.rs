@@ -301,7 +301,7 @@ pub fn arith_bin(m: &mut Machine, op: Bin, a: &Value, b: &Value) -> Res<Value> {
     let level = level_of(a).max(level_of(b));
     let ((x, px), (y, py)) = (split(a, level), split(b, level));
     let z = arith::bin(m, op, x.clone(), y.clone())?;
-    if matches!(op, Bin::IntDiv | Bin::StepLe) {
+    if matches!(op, Bin::IntDiv | Bin::LeIndicator) {
         return Ok(z);
     }
     let (dx, dy) = partials(m, op, [&x, &y, &z], py.is_some())?;
@@ -343,7 +343,7 @@ pub(crate) fn scalar_bin(m: &mut Machine, op: Bin, a: &Value, b: &Value) -> Res<
         Bin::Add => (1.0, 1.0),
         Bin::Sub => (1.0, -1.0),
         Bin::Mul => (y, x),
-        Bin::IntDiv | Bin::StepLe => return Ok(Some(Value::Float(z))),
+        Bin::IntDiv | Bin::LeIndicator => return Ok(Some(Value::Float(z))),
         _ => {
             let Ok(d) = scalar::d_bin(&mut scalar::Plain, op, &x, &y, &z);
             d

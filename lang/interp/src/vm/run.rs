@@ -119,7 +119,7 @@ impl Machine {
         // The end of a loop iteration: a hot function continues as native code.
         macro_rules! back {
             ($head:expr) => {{
-                if code.heat.turn() {
+                if code.profile.turn() {
                     if let Some(v) = seen!(self.hot_frame()) {
                         leave!(self.ret(v, depth));
                         continue;
@@ -196,7 +196,7 @@ impl Machine {
                 I::Prim(d, p, first, hidden, n) => seen!(self.primitive(base, [d, first], p, [hidden, n])),
                 I::Step(k) => seen!(self.step(base, &code.steps[k as usize])),
                 // With `--check-nan` every operation is checked, so chains run one statement at a time.
-                I::Strips(k, t) => jump!(!NAN && check!(self.strips(base, &code.strips[k as usize])), t),
+                I::FusedChain(k, t) => jump!(!NAN && check!(self.strips(base, &code.strips[k as usize])), t),
                 I::For(d, k, f, first, n) => seen!(self.comprehension(base, [d, f, first], code.kinds[k as usize], n)),
                 I::PrimFun(d, p, first, n) => self.prim_fun(base, d, p, first, n),
                 I::Closure(d, k, first, n) => self.closure(base, d, &code.codes[k as usize], first, n),
@@ -229,7 +229,7 @@ impl Machine {
                 I::NoMatch => check!(Err(super::no_match())),
             }
             if let (true, Some(w)) = (NAN, &watched) {
-                check!(self.unharmed(base, w));
+                check!(self.check_finite(base, w));
             }
         }
     }

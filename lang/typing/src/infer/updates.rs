@@ -5,10 +5,10 @@
 //! along one axis, and loops all others.
 
 use super::ops::Head;
-use super::strides::{Lets, Part, Step, after, extent, int, prim, taken, whole};
+use super::slices::{IndexPart, LetBindings, SliceStep, after, extent, int, prim, taken, whole};
 use super::{Infer, array, mk, pending};
 use crate::core::{Expr, ExprKind, Extent, ForKind, IndexArg, Local, LoopKind, SizeAt, SizeRep, Sizes};
-use crate::errors::reason::Why;
+use crate::errors::reason::Reason;
 use crate::errors::sizes;
 use crate::ty::{Size, Ty};
 use adl_prim::Prim;
@@ -17,7 +17,7 @@ use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 
 /// A step on the path to the target, with the type of the value it starts from.
-enum Way {
+enum UpdateStep {
     Field(Symbol, Ty),
     At(Vec<Place>, Ty),
 }
@@ -36,7 +36,7 @@ struct Range {
     length: Expr,
     count: Expr,
     lo: Option<Expr>,
-    step: Step,
+    step: SliceStep,
     size: Size,
     /// It is the whole axis.
     full: bool,
@@ -44,8 +44,8 @@ struct Range {
 }
 
 /// One update with all parts evaluated.
-struct Found {
-    way: Vec<Way>,
+struct ResolvedUpdate {
+    way: Vec<UpdateStep>,
     value: Expr,
     /// The value is a number that fills every position.
     spread: bool,
@@ -59,11 +59,11 @@ impl Infer<'_> {
         if let Some(fields) = fields {
             return self.update_fields(r, &fields, want, span);
         }
-        let mut lets = Lets::new();
+        let mut lets = LetBindings::new();
         let base = self.infer(r, want);
         self.solve_ops();
         let base = self.named(base, &mut lets);
-        let found: Vec<Found> = changes.iter().map(|c| self.find(&base, c, r.span, &mut lets)).collect();
+        let found: Vec<ResolvedUpdate> = changes.iter().map(|c| self.find(&base, c, r.span, &mut lets)).collect();
         let mut now = base;
         for change in found {
             now = self.named(now, &mut lets);
@@ -72,13 +72,13 @@ impl Infer<'_> {
         after(lets, now)
     }
 
-    fn find(&mut self, base: &Expr, change: &ast::Change, record: Span, lets: &mut Lets) -> Found {
+    fn find(&mut self, base: &Expr, change: &ast::Change, record: Span, lets: &mut LetBindings) -> ResolvedUpdate {
         let (mut read, mut way, mut at) = (base.clone(), Vec::new(), record);
         for (k, place) in change.place.iter().enumerate() {
             match place {
                 ast::Place::Field(name) => {
                     read = self.field_of_value(read, *name, at, name.span);
-                    way.push(Way::Field(name.name, read.ty.clone()));
+                    way.push(UpdateStep::Field(name.name, read.ty.clone()));
                     at = name.span;
                 }
                 ast::Place::At(args, span) => {
@@ -105,7 +105,7 @@ impl Infer<'_> {
                         .filter_map(|p| if let Place::One(i) = p { Some(IndexArg::At(i.clone())) } else { None })
                         .collect();
                     read = mk(ExprKind::Index(read, index), ty.clone(), *span);
-                    way.push(Way::At(places, ty));
+                    way.push(UpdateStep::At(places, ty));
                     at = *span;
                 }
             }
@@ -114,7 +114,14 @@ impl Infer<'_> {
     }
 
     /// Infers the new value for a target of type `target`.
-    fn valued(&mut self, change: &ast::Change, mut way: Vec<Way>, target: &Ty, at: Span, lets: &mut Lets) -> Found {
+    fn valued(
+        &mut self,
+        change: &ast::Change,
+        mut way: Vec<UpdateStep>,
+        target: &Ty,
+        at: Span,
+        lets: &mut LetBindings,
+    ) -> ResolvedUpdate {
         let value = self.infer(&change.value, Some(target));
         self.solve_ops();
         let one = match self.resolve(&value.ty) {
@@ -123,25 +130,25 @@ impl Infer<'_> {
         };
         let spread = one && self.head(target) == Head::Array;
         let wanted = if spread { self.bottom(target) } else { target.clone() };
-        let why = Why::is("the new value", at, "what it replaces", target);
+        let why = Reason::is("the new value", at, "what it replaces", target);
         self.expect(&wanted, &value.ty.clone(), change.value.span, &why);
         let mut value = self.held(value, lets);
-        if let Some(Way::At(places, _)) = way.last_mut() {
+        if let Some(UpdateStep::At(places, _)) = way.last_mut() {
             if !spread {
                 value = self.fitting(value, places, at, lets);
             }
         }
-        Found { way, value, spread }
+        ResolvedUpdate { way, value, spread }
     }
 
     /// Evaluates the part of an axis that an update names.
-    fn place(&mut self, read: &Expr, axis: u32, part: Part, lets: &mut Lets) -> Place {
+    fn place(&mut self, read: &Expr, axis: u32, part: IndexPart, lets: &mut LetBindings) -> Place {
         let (lo, hi, size, step, span) = match part {
-            Part::At(i) => return Place::One(self.held(i, lets)),
-            Part::Slice { lo, hi, size, step, span } => (lo, hi, size, step, span),
+            IndexPart::At(i) => return Place::One(self.held(i, lets)),
+            IndexPart::Slice { lo, hi, size, step, span } => (lo, hi, size, step, span),
         };
         let lo = lo.map(|e| self.held(e, lets));
-        let full = lo.is_none() && hi.is_none() && matches!(step, Step::One);
+        let full = lo.is_none() && hi.is_none() && matches!(step, SliceStep::One);
         let mut length = extent(read, axis, span);
         if lo.is_some() || hi.is_some() {
             // Slicing the positions reports errors as slicing the array would.
@@ -157,7 +164,7 @@ impl Infer<'_> {
     }
 
     /// A name or literal with the value of `e`, bound if necessary.
-    fn held(&mut self, e: Expr, lets: &mut Lets) -> Expr {
+    fn held(&mut self, e: Expr, lets: &mut LetBindings) -> Expr {
         if matches!(*e.kind, ExprKind::Lit(_) | ExprKind::IntAt(..) | ExprKind::FloatAt(..)) {
             e
         } else {
@@ -165,7 +172,7 @@ impl Infer<'_> {
         }
     }
 
-    fn local_of(&mut self, e: &Expr, lets: &mut Lets) -> Local {
+    fn local_of(&mut self, e: &Expr, lets: &mut LetBindings) -> Local {
         if let ExprKind::Local(l) = &*e.kind {
             return *l;
         }
@@ -175,7 +182,7 @@ impl Infer<'_> {
     }
 
     /// Checks the sizes of a value against those of the slices it replaces, unless the types show that they are equal.
-    fn fitting(&mut self, value: Expr, places: &[Place], at: Span, lets: &mut Lets) -> Expr {
+    fn fitting(&mut self, value: Expr, places: &[Place], at: Span, lets: &mut LetBindings) -> Expr {
         let (mut t, mut checks) = (value.ty.clone(), Vec::new());
         let from = self.local_of(&value, lets);
         let ranges = places.iter().filter_map(|p| if let Place::Range(r) = p { Some(r) } else { None });
@@ -203,18 +210,25 @@ impl Infer<'_> {
     }
 
     /// `now` with the value stored at its target.
-    fn changed(&mut self, now: Expr, way: &[Way], change: &Found, span: Span, lets: &mut Lets) -> Expr {
+    fn changed(
+        &mut self,
+        now: Expr,
+        way: &[UpdateStep],
+        change: &ResolvedUpdate,
+        span: Span,
+        lets: &mut LetBindings,
+    ) -> Expr {
         match way {
             [] => change.value.clone(),
-            [Way::Field(name, ty), rest @ ..] => {
+            [UpdateStep::Field(name, ty), rest @ ..] => {
                 let now = self.named(now, lets);
                 let old = mk(ExprKind::Field(now.clone(), *name), ty.clone(), span);
                 let new = self.changed(old, rest, change, span, lets);
                 let ty = now.ty.clone();
                 mk(ExprKind::Update(now, vec![(*name, new)]), ty, span)
             }
-            [Way::At(places, _)] => self.filled(now, places, change, span, lets),
-            [Way::At(places, ty), rest @ ..] => {
+            [UpdateStep::At(places, _)] => self.filled(now, places, change, span, lets),
+            [UpdateStep::At(places, ty), rest @ ..] => {
                 let now = self.named(now, lets);
                 let at: Vec<Expr> =
                     places.iter().filter_map(|p| if let Place::One(i) = p { Some(i.clone()) } else { None }).collect();
@@ -227,7 +241,14 @@ impl Infer<'_> {
     }
 
     /// An array with elements replaced.
-    fn filled(&mut self, now: Expr, places: &[Place], change: &Found, span: Span, lets: &mut Lets) -> Expr {
+    fn filled(
+        &mut self,
+        now: Expr,
+        places: &[Place],
+        change: &ResolvedUpdate,
+        span: Span,
+        lets: &mut LetBindings,
+    ) -> Expr {
         let mut places = places.to_vec();
         if change.spread {
             self.add_inner_axes(&now, &mut places, span, lets);
@@ -262,7 +283,7 @@ impl Infer<'_> {
     }
 
     /// A scalar value also fills the axes that the update does not name.
-    fn add_inner_axes(&mut self, now: &Expr, places: &mut Vec<Place>, span: Span, lets: &mut Lets) {
+    fn add_inner_axes(&mut self, now: &Expr, places: &mut Vec<Place>, span: Span, lets: &mut LetBindings) {
         let mut t = now.ty.clone();
         let mut axis = 0;
         while let Ty::Array(size, e) = self.resolve(&t) {
@@ -273,7 +294,7 @@ impl Infer<'_> {
                     count: length.clone(),
                     length,
                     lo: None,
-                    step: Step::One,
+                    step: SliceStep::One,
                     size,
                     full: true,
                     span,
@@ -284,7 +305,7 @@ impl Infer<'_> {
     }
 
     /// The position of the `k`-th element of a slice.
-    fn place_of(&mut self, range: &Range, k: Expr, lets: &mut Lets) -> Expr {
+    fn place_of(&mut self, range: &Range, k: Expr, lets: &mut LetBindings) -> Expr {
         let (_, place) = self.step(range.step, range.length.clone(), k, range.span, lets);
         match &range.lo {
             Some(lo) => whole(Prim::Add, vec![lo.clone(), place], range.span),
@@ -297,10 +318,10 @@ impl Infer<'_> {
         &mut self,
         now: Expr,
         places: &[Place],
-        change: &Found,
+        change: &ResolvedUpdate,
         (mut at, mut from): (Vec<Expr>, Vec<Expr>),
         span: Span,
-        lets: &mut Lets,
+        lets: &mut LetBindings,
     ) -> Expr {
         match places {
             [] => {

@@ -122,7 +122,7 @@ pub(crate) fn put(m: &mut Machine, level: u16, args: &mut [Value]) -> Res<Value>
         call(m, Prim::Put, &[], vec![dest, at.clone(), value])
     };
     let rule = |dest: Shape, values: Shape| {
-        let at = crate::ops::put_places(&at);
+        let at = crate::ops::put_indices(&at);
         let index = |v: &Value| if let Value::Int(i) = v { *i as usize } else { 0 };
         let row = dest[at.len()..].iter().product();
         let place = at.iter().zip(&dest).fold(0, |place, (i, n)| place * n + index(i));

@@ -30,7 +30,7 @@ impl Compiler {
                 continue;
             }
             for j in jumps {
-                self.code.aim(j);
+                self.code.patch_jump(j);
             }
             match d {
                 Some(d) => {
@@ -41,7 +41,7 @@ impl Compiler {
             }
         }
         for e in ends {
-            self.code.aim(e);
+            self.code.patch_jump(e);
         }
         Ok(())
     }
@@ -74,7 +74,7 @@ impl Compiler {
                 let j = self.hole(I::Jump(0));
                 a.jumps[*arm].push(j);
                 if let Some(no) = no {
-                    self.code.aim(no);
+                    self.code.patch_jump(no);
                     self.tree(rest, a)?;
                 }
             }
@@ -124,7 +124,7 @@ impl Compiler {
                     self.emit(I::IsLit(c, on, k));
                     let no = self.hole(I::JumpUnless(c, 0));
                     self.tree(sub, a)?;
-                    self.code.aim(no);
+                    self.code.patch_jump(no);
                 }
                 self.tree(default, a)?;
             }
@@ -139,7 +139,7 @@ impl Compiler {
                         self.emit(I::Elem(r, on, i as u32));
                     }
                     self.tree(sub, a)?;
-                    self.code.aim(no);
+                    self.code.patch_jump(no);
                 }
                 self.tree(default, a)?;
             }

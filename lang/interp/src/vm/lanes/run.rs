@@ -2,7 +2,7 @@
 
 use super::shape::{lanes_of, same};
 use super::{DEPTH, Give, Lane, Lanes, SPLITS, Siblings, Try};
-use crate::ops::{self, watch::Watch};
+use crate::ops::{self, interrupt::InterruptFlag};
 use crate::value::{Buf, Data, Record, Rep, Tuple, Value, compare, seq};
 use crate::vm::code::{Code, I, IndexKind, R};
 use crate::vm::parts::{compare_values, literal_equal, number_at, rep_with, step_into};
@@ -428,7 +428,7 @@ impl Lanes<'_> {
             Value::Array(a) => crate::value::array::elem(a, i),
             v => v.clone(),
         };
-        let bits = match ops::compared(Watch(&self.m.interrupt), op, &x, &y, n) {
+        let bits = match ops::compared(InterruptFlag(&self.m.interrupt), op, &x, &y, n) {
             Some(bits) => bits?,
             None => (0..n).map(|i| compare_values(op, &at(&x, i), &at(&y, i))).collect::<Result<Vec<bool>, _>>()?,
         };

@@ -17,9 +17,9 @@
 //! operator therefore asserts that its results are finite. If they are not, the call fails and the CPU runs the
 //! loop sequentially. Underflow of a product changes no result noticeably.
 
+mod emit;
 mod read;
 mod systems;
-mod write;
 
 use super::Pass;
 use crate::copy::copy_all;
@@ -27,10 +27,10 @@ use crate::fuse::is_thread;
 use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Soac, SoacKind, Stmt, Ty, Var};
 use adl_prim::{Bin, Prim};
 use adl_syntax::span::Span;
-use read::{Coef, Turn, read};
+use emit::Writer;
+use read::{AffineBody, Coef, read};
 use std::collections::{HashMap, HashSet};
 use systems::{System, systems};
-use write::Writer;
 
 /// Limit of the numbers that a scan's operator accumulates, since a device keeps them for each thread of a work-group.
 const NUMBERS: usize = 50;
@@ -103,7 +103,7 @@ impl Pass<'_> {
     /// The statements that replace a loop, if it is a recurrence of numbers over materialised vectors.
     pub(super) fn recurrence(&mut self, s: &Stmt) -> Option<Vec<Stmt>> {
         let Op::Loop(l) = &s.op else { return None };
-        let adl_ir::Turns::For(n) = l.turns else { return None };
+        let adl_ir::Trip::Count(n) = l.trip else { return None };
         if l.init.is_empty() || !l.xs.iter().all(|v| self.known.there.contains(v)) {
             return None;
         }
@@ -125,7 +125,7 @@ impl Pass<'_> {
 }
 
 impl Rewriting<'_, '_> {
-    fn all(&mut self, turn: &Turn, groups: &[Vec<System>], outs: &[Var]) -> Option<()> {
+    fn all(&mut self, turn: &AffineBody, groups: &[Vec<System>], outs: &[Var]) -> Option<()> {
         let k = self.l.init.len();
         let inside = only_needed(&mut self.l.body, k, true);
         // Everything that may fail comes before the first renaming outside of the loop.
@@ -185,17 +185,17 @@ impl Rewriting<'_, '_> {
     }
 
     /// Emits, for each system, the arrays of matrix entries and of the additive terms, in the order of iterations.
-    fn elements(&mut self, turn: &Turn, systems: &[System]) -> Option<Vec<Var>> {
+    fn elements(&mut self, turn: &AffineBody, systems: &[System]) -> Option<Vec<Var>> {
         let mut b = Block { params: vec![self.l.body.params[0]], stmts: turn.stmts.clone(), ..Block::default() };
         b.params.extend(&self.l.body.params[1 + self.l.init.len()..]);
         let start = self.start();
-        let mut in_turn = Vec::new();
-        let first = self.pass.push(Op::Cmp(Cmp::Eq, b.params[0], start), Ty::Bool, self.span, &mut in_turn);
+        let mut in_iteration = Vec::new();
+        let first = self.pass.push(Op::Cmp(Cmp::Eq, b.params[0], start), Ty::Bool, self.span, &mut in_iteration);
         for sys in systems {
-            let made = self.element(turn, sys, first, &mut in_turn);
+            let made = self.element(turn, sys, first, &mut in_iteration);
             b.results.extend(made);
         }
-        b.stmts.extend(in_turn);
+        b.stmts.extend(in_iteration);
         let read = only_needed(&mut b, 0, false);
         let mut xs = self.l.xs.clone();
         for i in (0..xs.len()).rev().filter(|i| !read.contains(&b.params[1 + i])).collect::<Vec<_>>() {
@@ -205,7 +205,7 @@ impl Rewriting<'_, '_> {
         let b = copy_all(self.pass.f, &b);
         let (outs, count) = (vec![Out::Collect; b.results.len()], self.pass.f.fresh(Ty::I64, false));
         let l = Loop {
-            turns: self.l.turns.clone(),
+            trip: self.l.trip.clone(),
             reverse: false,
             init: vec![],
             lin_init: vec![],
@@ -232,7 +232,7 @@ impl Rewriting<'_, '_> {
 
     /// Emits the values of one iteration that the system's operator accumulates. In the first iteration they
     /// include the loop's initial values.
-    fn element(&mut self, turn: &Turn, sys: &System, first: Var, out: &mut Vec<Stmt>) -> Vec<Var> {
+    fn element(&mut self, turn: &AffineBody, sys: &System, first: Var, out: &mut Vec<Stmt>) -> Vec<Var> {
         let begins: Vec<Coef> = (0..self.zero.len()).map(|i| self.begins(i)).collect();
         let mut w = Writer { f: &mut *self.pass.f, ty: &self.ty, span: self.span, out };
         let folded = !sys.linear && sys.members().any(|i| begins[i] != Coef::Zero);
