@@ -117,7 +117,7 @@ fn turns_have_their_own_index() {
         "fn f0 t (v0: f64, v1: []f64, v2: i64, v3: i64) -> ([]f64, [][]f64) {
           v4: []f64, v5: i64 = loop for v2 reverse out (collect) (v6: i64) {
             v7: []f64 = index_set v1 [v6] v0
-            v8: f64 = total v7
+            v8: f64 = sum_all v7
             return v8
           }
           v9: [][]f64, v10: i64 = loop for v2 out (collect) (v11: i64) {

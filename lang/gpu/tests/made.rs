@@ -201,7 +201,7 @@ fn random_numbers_of_programs() {
         fn f0 t (v0: i64, v1: D0) -> ([][]f64, i64, i64, []i64, []i64) {
           v2: i64, v3: i64 = prim __rand_key v0
           v4: i64 = 2
-          v5: []i64 = stack v4 v4
+          v5: []i64 = array v4 v4
           v6: [][]f64 = prim __rand_uniform v1 v5
           v7: []i64, v8: []i64 = prim __rand_split v2 v3 v4
           return v6, v2, v3, v7, v8

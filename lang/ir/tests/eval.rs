@@ -218,7 +218,7 @@ fn shapes_must_fit() {
     assert_eq!(at(&[2]), "the shape [2] is not that of an array of 2 axes (in `f`)");
     assert_eq!(at(&[2, 2]), "2 elements do not fill the shape [2, 2] (in `f`)");
     assert_eq!(at(&[-1, 2]), "-1 is no extent (in `f`)");
-    let spread = "fn f (v0: f64, v1: []i64) -> ([]f64) { v2: []f64 = spread v0 v1 return v2 }";
+    let spread = "fn f (v0: f64, v1: []i64) -> ([]f64) { v2: []f64 = broadcast v0 v1 return v2 }";
     assert_eq!(
         fails(spread, &[F(1.0), Val::ints(&[i64::MAX])]),
         "an array of shape [9223372036854775807] is too large (in `f`)"

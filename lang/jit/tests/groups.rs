@@ -39,7 +39,7 @@ fn functions_are_phases_of_a_loop() {
         v14: []f64 = sin v13
         v15: []f64 = cos v13
         v16: []f64 = mul v14 v15
-        v17: f64 = total v16
+        v17: f64 = sum_all v16
         return v4, v7, v12, v9, v17
       }";
     let (p, f) = program(text);
@@ -110,7 +110,7 @@ const COLLECTED: &str = "fn f0 f (v0: []f64, v1: i64, v2: i64) -> ([][]f64, []([
         v20: []f64 = mul v19 v19
         v21: []f64 = FUNCTION v20
         v22: []f64 = sub v21 v19
-        v23: f64 = total v22
+        v23: f64 = sum_all v22
         return v20, v22, v23
       }
       v24: []f64 = neg v0

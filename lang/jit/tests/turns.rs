@@ -178,7 +178,7 @@ fn loops_inside_are_the_interpreters() {
           return v13, v20
         }
         v7: []f64, v8: i64 = loop for v0 reverse carry (v2) over (v1, v4) (v30: i64, v31: []f64, v32: f64, v33: f64) {
-          v34: f64, v35: []f64, v36: i64 = loop for v3 carry (v33) out (collect) (v37: i64, v38: f64) { v39: f64 = scale v32 v38 return v39, v38 }
+          v34: f64, v35: []f64, v36: i64 = loop for v3 carry (v33) out (collect) (v37: i64, v38: f64) { v39: f64 = scale_tangent v32 v38 return v39, v38 }
           v40: []f64 = add v31 v35
           return v40
         }
@@ -204,7 +204,7 @@ fn functions_in_loops_inside_and_around_them_are_the_interpreters() {
         }
         v7: []f64, v8: i64 = loop for v0 reverse carry (v2) over (v1, v4) (v30: i64, v31: []f64, v32: f64, v33: f64) {
           v39: f64 = sigmoid v32
-          v34: f64, v35: []f64, v36: i64 = loop for v3 carry (v33) out (collect) (v37: i64, v38: f64) { v41: f64 = scale v39 v38 v42: f64 = softplus v41 return v42, v38 }
+          v34: f64, v35: []f64, v36: i64 = loop for v3 carry (v33) out (collect) (v37: i64, v38: f64) { v41: f64 = scale_tangent v39 v38 v42: f64 = softplus v41 return v42, v38 }
           v40: []f64 = add v31 v35
           return v40
         }
@@ -254,7 +254,7 @@ fn sums_of_what_is_made_of_rows_are_the_interpreters() {
     let text = "fn f0 f (v0: i64, v1: []f64, v2: []f64, v3: f64) -> ([]f64, []f64) {
         v4: []f64, v5: i64 = loop for v0 out (collect) (v10: i64) {
           v11: []f64 = sub v1 v2
-          v12: []f64 = scale v11 v3
+          v12: []f64 = scale_tangent v11 v3
           v13: f64 = dot v11 v12
           v14: f64 = sum v12
           v15: f64 = sub v13 v14
@@ -262,7 +262,7 @@ fn sums_of_what_is_made_of_rows_are_the_interpreters() {
         }
         v20: []f64 = mul v1 v2
         v21: f64 = dot v20 v1
-        v22: []f64 = scale v20 v21
+        v22: []f64 = scale_tangent v20 v21
         return v4, v22 }";
     for n in [0, 1, 7, 8, 9, 31, 200, 1023, 1024, 1025, 2100, 65_536, 65_537] {
         check(text, &[Value::Int(3), vector(n, 3), vector(n, 5), Value::Float(0.3)]);

@@ -146,7 +146,7 @@ impl Parser {
                 Op::Dim(self.var()?, axis)
             }
             "shape" => Op::Shape(self.var()?),
-            "count" => Op::Size(self.var()?),
+            "size" => Op::Size(self.var()?),
             "reverse" => Op::Reverse(self.var()?),
             "rotate" => Op::Rotate { n: self.var()?, a: self.var()? },
             "concat" => {
@@ -156,9 +156,9 @@ impl Parser {
             "transpose" => Op::Transpose(self.var()?),
             "replicate" => Op::Replicate { n: self.var()?, a: self.var()? },
             "sum" => Op::Sum { a: self.var()?, n: self.option("len")? },
-            "spread" => Op::Broadcast { a: self.var()?, shape: self.var()? },
-            "total" => Op::SumAll { a: self.var()?, shape: self.option("shape")? },
-            "stack" => Op::ArrayLit { elems: self.many()?, shape: self.option("shape")? },
+            "broadcast" => Op::Broadcast { a: self.var()?, shape: self.var()? },
+            "sum_all" => Op::SumAll { a: self.var()?, shape: self.option("shape")? },
+            "array" => Op::ArrayLit { elems: self.many()?, shape: self.option("shape")? },
             "dot" => Op::Dot(self.var()?, self.var()?),
             "matmul" => Op::MatMul(self.var()?, self.var()?),
             "outer" => Op::Outer(self.var()?, self.var()?),
@@ -167,11 +167,11 @@ impl Parser {
             "cumsum_reversed" => Op::Cumsum { a: self.var()?, reverse: true },
             "nonzero" => Op::Nonzero(self.var()?),
             "zeros" => Op::Zeros(self.var()?),
-            "con" => {
+            "construct" => {
                 let (data, tag) = self.constructor()?;
                 Op::Construct { data, tag, fields: self.many()? }
             }
-            "fields" => {
+            "destruct" => {
                 let (data, tag) = self.constructor()?;
                 Op::Destruct { a: self.var()?, data, tag }
             }
