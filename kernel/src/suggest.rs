@@ -156,7 +156,7 @@ fn of_command(line: &str, commands: &[CommandName]) -> Option<(usize, Vec<Comple
         None => Some((0, commands.iter().filter(|c| c.0.starts_with(line)).map(|c| named(c.0, c.1)).collect())),
         Some((":load" | ":save" | ":l", rest)) => Some(files(rest.trim_start(), line.len())),
         Some((":set", rest)) => {
-            let keys = ["stack", "color", "width", "digits", "keys", "live", "road", "jit", "check_nan", "threads"]
+            let keys = ["stack", "color", "width", "digits", "keys", "live", "ad", "jit", "check_nan", "threads"]
                 .into_iter()
                 .filter(|k| k.starts_with(rest));
             Some((line.len() - rest.len(), keys.map(|k| named(k, "")).collect()))

@@ -1,5 +1,5 @@
 //! Chains of operations on large arrays give the bits of the operations one after the other, whatever their length and the number of
-//! threads: the value that comes with a gradient (code of the main road) against the ordinary evaluation, and gradients against the tape.
+//! threads: the value that comes with a gradient (compiled AD) against the ordinary evaluation, and gradients against the tape.
 
 use adl_ir::generate::rng::Rng;
 use adl_tests::{echo_in, session};
@@ -115,7 +115,7 @@ print (f x y[1:] 0.5)"
                 for d in &result.diags {
                     out.borrow_mut().push_str(&adl_syntax::render::text(d, &s.sources, false));
                 }
-                let native = s.roads().iter().any(|r| r == "call f: main road, native");
+                let native = s.derivations().iter().any(|r| r == "call f: specialised, native");
                 s.set_threads(0);
                 let text = out.borrow().clone();
                 (text, native)

@@ -133,7 +133,7 @@ impl Batch<'_> {
                 args.push(self.k);
             }
             Op::Loop(l) if matches!(l.trip, Trip::While(_)) => {
-                return Err(Unsupported::new("a loop whose trip are not counted", s.span));
+                return Err(Unsupported::new("a loop without a trip count", s.span));
             }
             Op::If(..) | Op::Switch(..) | Op::Loop(_) => {
                 for part in s.op.blocks_mut() {

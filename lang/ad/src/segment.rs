@@ -183,7 +183,7 @@ impl Segmenter<'_> {
                 b.one(Op::Slice { a: *x, lo, hi, shape: None }, ty)
             })
             .collect();
-        let body = self.turn(&mut b, l, lo, names);
+        let body = self.iteration(&mut b, l, lo, names);
         let tys: Vec<Ty> = carry.iter().map(|v| b.ty(*v)).collect();
         let made = Loop {
             trip: Trip::Count(n),
@@ -212,7 +212,7 @@ impl Segmenter<'_> {
     }
 
     /// The loop's body in another function, with indices counted from `lo`. Loops inside of it are not segmented.
-    fn turn(&mut self, b: &mut Builder, l: &Loop, lo: Var, mut names: HashMap<Var, Var>) -> Block {
+    fn iteration(&mut self, b: &mut Builder, l: &Loop, lo: Var, mut names: HashMap<Var, Var>) -> Block {
         // The body's variables belong to the source function, so their descriptions are copied first.
         let at = b.func.vars.len() as u32;
         b.func.vars.extend(self.b.func.vars.iter().cloned());

@@ -85,20 +85,20 @@ fn open(
 /// The words of a number, of which the maximum is sought.
 fn words(e: &mut Emit<'_>, kind: Scalar, value: &str, least: bool) -> Vec<String> {
     let x = e.define("x", value);
-    let turn = if least { "~" } else { "" };
+    let complement = if least { "~" } else { "" };
     if kind == Scalar::F32 {
         let u = e.define("u", &format!("bitcast<u32>({x})"));
         let u = e.define("u", &format!("select({u}, 0u, ({u} & 0x7fffffffu) == 0u)"));
         let key = e.define("u", &format!("select({u} | 0x80000000u, ~{u}, ({u} >> 31u) == 1u)"));
-        return vec![e.define("key", &format!("select({turn}{key}, 0xffffffffu, s_is_nan({x}))"))];
+        return vec![e.define("key", &format!("select({complement}{key}, 0xffffffffu, s_is_nan({x}))"))];
     }
     let u = e.define("u", &format!("bitcast<u64>({x})"));
     let key = if kind == Scalar::I64 {
-        e.define("u", &format!("{turn}({u} ^ 0x8000000000000000lu)"))
+        e.define("u", &format!("{complement}({u} ^ 0x8000000000000000lu)"))
     } else {
         let u = e.define("u", &format!("select({u}, 0lu, ({u} & 0x7ffffffffffffffflu) == 0lu)"));
         let key = e.define("u", &format!("select({u} | 0x8000000000000000lu, ~{u}, ({u} >> 63u) == 1lu)"));
-        e.define("u", &format!("select({turn}{key}, 0xfffffffffffffffflu, d_is_nan({x}))"))
+        e.define("u", &format!("select({complement}{key}, 0xfffffffffffffffflu, d_is_nan({x}))"))
     };
     vec![e.define("key", &format!("u32({key} >> 32u)")), e.define("key", &format!("u32({key} & 0xfffffffflu)"))]
 }

@@ -358,7 +358,7 @@ pub(crate) fn products(
         fn side<'a>(f: &Factor<'a>) -> StridedOperand<'a> {
             StridedOperand {
                 array: &f.of.array,
-                turn: if f.of.each { f.of.size() } else { 0 },
+                iteration: if f.of.each { f.of.size() } else { 0 },
                 rows: f.rows,
                 terms: f.terms,
             }
@@ -373,10 +373,10 @@ pub(crate) fn products(
     };
     let out = reduced(gpu, (scalar, Bin::Add), (trip * n * m, k, beside), |e, row, l| {
         let (n, m) = (e.word(n as u32), e.word(m as u32));
-        let turn = e.define("t", &format!("{row} / ({n} * {m})"));
+        let iteration = e.define("t", &format!("{row} / ({n} * {m})"));
         let mut number = |f: &Factor<'_>, i: String| {
             let (rows, terms) = (e.word(f.rows as u32), e.word(f.terms as u32));
-            let x = f.of.load(e, &turn, &format!("{i} * {rows} + {l} * {terms}"))?;
+            let x = f.of.load(e, &iteration, &format!("{i} * {rows} + {l} * {terms}"))?;
             Ok(e.define("c", &x))
         };
         let (x, y) = (number(&a, format!("(({row} / {m}) % {n})"))?, number(&b, format!("({row} % {m})"))?);

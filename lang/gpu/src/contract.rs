@@ -43,9 +43,9 @@ pub fn contract(
     if terms == Terms::Mul && n.min(m).min(k) >= LARGE && exact(a, turned[0], n) && exact(b, turned[1], m) {
         let side = |array, turned: bool, rows: usize| {
             if turned {
-                StridedOperand { array, turn: 0, rows: 1, terms: rows }
+                StridedOperand { array, iteration: 0, rows: 1, terms: rows }
             } else {
-                StridedOperand { array, turn: 0, rows: k, terms: 1 }
+                StridedOperand { array, iteration: 0, rows: k, terms: 1 }
             }
         };
         return gemm::tiles(gpu, 1, (side(a, turned[0], n), side(b, turned[1], m)), [n, m, k])?.reshaped(extents);

@@ -59,7 +59,7 @@ impl fmt::Display for Check {
             Check::Conversion => "no Int holds a number",
             Check::Power => "an Int cannot have a negative power",
             Check::Assertion => "an assertion does not hold",
-            Check::Trip => "a loop trip too often for a kernel",
+            Check::Trip => "a loop has too many iterations for a kernel",
         })
     }
 }

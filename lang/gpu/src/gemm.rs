@@ -35,8 +35,8 @@ pub fn matmul(gpu: &Gpu, a: &Array, b: &Array) -> Res<Array> {
         return dots(gpu, a, b, [n, m, k])?.reshaped(shape);
     }
     let (left, right) = (
-        StridedOperand { array: a, turn: 0, rows: k, terms: 1 },
-        StridedOperand { array: b, turn: 0, rows: 1, terms: m },
+        StridedOperand { array: a, iteration: 0, rows: k, terms: 1 },
+        StridedOperand { array: b, iteration: 0, rows: 1, terms: m },
     );
     tiles(gpu, 1, (left, right), [n, m, k])?.reshaped(shape)
 }
@@ -46,7 +46,7 @@ pub fn matmul(gpu: &Gpu, a: &Array, b: &Array) -> Res<Array> {
 #[derive(Clone, Copy)]
 pub(crate) struct StridedOperand<'a> {
     pub array: &'a Array,
-    pub turn: usize,
+    pub iteration: usize,
     pub rows: usize,
     pub terms: usize,
 }
@@ -103,7 +103,7 @@ pub(crate) fn tiles(
     let mut e = Emit::new(gpu, &program, &function, &|_| None);
     let (wide, high) = (m.div_ceil(TILE), n.div_ceil(TILE));
     let Ok(groups) = u32::try_from(trip * wide * high) else { return unsupported("so many products") };
-    let numbers = [n, m, k, wide, high, a.turn, a.rows, a.terms, b.turn, b.rows, b.terms];
+    let numbers = [n, m, k, wide, high, a.iteration, a.rows, a.terms, b.iteration, b.rows, b.terms];
     let names = ["$n", "$m", "$k", "$wide", "$high", "$at", "$ar", "$al", "$bt", "$br", "$bl"];
     let words = numbers.map(|w| e.word(w as u32));
     let (x, y, z) = (e.slot(a.array, false)?, e.slot(b.array, false)?, e.slot(&out, true)?);

@@ -204,14 +204,14 @@ fn tell(e: &mut Emit<'_>, op: &TupleOperator<'_>, state: usize, at: &str, values
 fn told(e: &mut Emit<'_>, op: &TupleOperator<'_>, k: &Talk, at: &str) -> Numbers {
     let words: Numbers = (0..width(op)).map(|_| e.name("w")).collect();
     words.iter().for_each(|w| e.line(&format!("var {w} = 0u;")));
-    let (at, state, patience, turn) = (e.define("k", at), k.slot, e.word(k.patience), e.name("turn"));
+    let (at, state, patience, iteration) = (e.define("k", at), k.slot, e.word(k.patience), e.name("turn"));
     let there = format!("(({}) >> 31u) == 1u", words.join(" & "));
-    e.open(&format!("for (var {turn} = 0u; {turn} < {patience}; {turn}++)"));
+    e.open(&format!("for (var {iteration} = 0u; {iteration} < {patience}; {iteration}++)"));
     for _ in 0..looks(e) {
         words.iter().enumerate().for_each(|(i, w)| e.line(&format!("{w} = atomicLoad(&a{state}[{at} + {i}u]);")));
         e.line(&format!("if {there} {{ break; }}"));
     }
-    e.line(&format!("if ({turn} & 63u) == 63u && atomicLoad(&a{state}[1]) != 0u {{ break; }}"));
+    e.line(&format!("if ({iteration} & 63u) == 63u && atomicLoad(&a{state}[1]) != 0u {{ break; }}"));
     e.close();
     e.line(&format!("if !({there}) {{ atomicStore(&a{state}[1], 1u); atomicMax(&faults[1], 1u); }}"));
     let mut words = words.into_iter().map(|w| format!("({w} & 0x7fffffffu)"));

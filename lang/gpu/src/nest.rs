@@ -52,7 +52,7 @@ impl<'a> Nest<'a> {
     pub fn of(l: &'a Loop, env: Env<'_>) -> Res<Nest<'a>> {
         // Boxes whose shape is known to be the same in all threads are rows.
         let all = |l: &Loop, o| l.outs.iter().all(|x| if *x == Out::Boxed { o == Out::Collect } else { *x == o });
-        let Some(n) = extent(l, env) else { return unsupported("a loop whose number of trip the host does not know") };
+        let Some(n) = extent(l, env) else { return unsupported("a loop whose trip count the host does not know") };
         if !free(l) {
             return unsupported("a loop with state");
         }
@@ -170,7 +170,7 @@ fn some(gpu: &Gpu, p: &Program, f: &Function, nest: &Nest<'_>, env: Env<'_>, whi
     let n: usize = shape.iter().product();
     let rows = last.body.results[which.clone()].iter().any(|v| f.ty(*v).rank() > 0);
     if n == 0 && rows {
-        return unsupported("rows that no turn makes");
+        return unsupported("rows that no iteration makes");
     }
     let outs =
         if rows { Vec::new() } else { kinds.iter().map(|s| gpu.empty(*s, shape.clone())).collect::<Res<Vec<_>>>()? };

@@ -119,7 +119,7 @@ pub(crate) fn in_iterations(
 ) -> Res<Vec<Array>> {
     let own = |v: Var| if each(v) { None } else { env(v) };
     let mut e = Emit::new(gpu, p, f, &own);
-    let end = e.word(u32::try_from(n).map_or_else(|_| unsupported("more than 2³² trip"), Ok)?);
+    let end = e.word(u32::try_from(n).map_or_else(|_| unsupported("more than 2³² iterations"), Ok)?);
     let i = e.define("i", &format!("group * {THREADS}u + l"));
     e.lane = Some((i.clone(), n));
     e.open(&format!("if {i} < {end} && group < params[0]"));

@@ -228,15 +228,15 @@ fn linearity() {
         return ; v3~ }",
     );
     // A loop's body has a copy of the variable for each iteration, each of which is used once.
-    let turn = |stmts: &str| {
+    let iteration = |stmts: &str| {
         format!(
             "fn f (v0: i64 ; v1~: f64) -> ( ; f64) {{
         v2: i64 ; v3~: f64 = loop for v0 out ( ; sum) (v4: i64) {{ {stmts} }} return ; v3~ }}"
         )
     };
-    sound(&turn("v5~: f64 = neg v1~ return ; v5~"));
-    breaks(7, "v1~ is used twice", &turn("v5~: f64 = add v1~ v1~ return ; v5~"));
-    breaks(7, "v5~ is never used", &turn("v5~: f64, v6~: f64 = dup v1~ return ; v6~"));
+    sound(&iteration("v5~: f64 = neg v1~ return ; v5~"));
+    breaks(7, "v1~ is used twice", &iteration("v5~: f64 = add v1~ v1~ return ; v5~"));
+    breaks(7, "v5~ is never used", &iteration("v5~: f64, v6~: f64 = dup v1~ return ; v6~"));
 }
 
 #[test]

@@ -48,11 +48,11 @@ type Alarm = Box<dyn Fn() + Send + Sync>;
 
 static ALARM: AtomicPtr<Alarm> = AtomicPtr::new(std::ptr::null_mut());
 
-/// The address of the reserve, 0 without one. Written only by the thread that holds [`TURN`].
+/// The address of the reserve, 0 without one. Written only by the thread that holds [`ITERATION`].
 static HELD_BACK: AtomicUsize = AtomicUsize::new(0);
 
 /// A spin lock: held by the thread that releases or re-establishes the reserve.
-static TURN: AtomicBool = AtomicBool::new(false);
+static ITERATION: AtomicBool = AtomicBool::new(false);
 
 /// How often, and how long, a failed allocation waits for other threads to free memory: runs that end do.
 const TRIES: u32 = 50;
@@ -91,11 +91,11 @@ fn release_reserve() {
 /// Runs `f` under the lock. `f` must not allocate; allocating threads take the lock only after an allocation has
 /// failed.
 fn with_reserve_lock<T>(f: impl FnOnce() -> T) -> T {
-    while TURN.compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
+    while ITERATION.compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
         std::thread::yield_now();
     }
     let out = f();
-    TURN.store(false, Ordering::Release);
+    ITERATION.store(false, Ordering::Release);
     out
 }
 

@@ -258,7 +258,11 @@ fn emitted(
         }
         jobs.push(Job { id: ids[me], name: Some(f.name.to_string()), func });
     }
-    jobs.extend(kernels.into_iter().map(|(id, func)| Job { id, name: Some("some trip of a loop".to_owned()), func }));
+    jobs.extend(kernels.into_iter().map(|(id, func)| Job {
+        id,
+        name: Some("some iterations of a loop".to_owned()),
+        func,
+    }));
     for (args, id) in rare.all() {
         let mut func = ir::Function::with_name_signature(
             UserFuncName::user(0, id.as_u32()),

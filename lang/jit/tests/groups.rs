@@ -97,7 +97,7 @@ fn rows_are_read_before_they_change() {
     }
 }
 
-/// A nested loop of which both levels collect rows. `LENGTH` is the length of a row, `TURNS` the trip count.
+/// A nested loop of which both levels collect rows. `LENGTH` is the length of a row, `ITERATIONS` the trip count.
 const COLLECTED: &str = "fn f0 f (v0: []f64, v1: i64, v2: i64) -> ([][]f64, []([]([]f64)), []([]([]f64)), []([]f64), f64) {
     v3: i64 = 0
     v4: i64 = 1

@@ -28,7 +28,7 @@ fn matrix(n: usize, m: usize, salt: u64) -> Value {
 }
 
 /// Trip counts: small ones, strip sizes and their neighbours, and enough for all threads.
-const TURNS: [usize; 12] = [0, 1, 5, 15, 16, 17, 31, 200, 1024, 1025, 2500, 70_001];
+const ITERATIONS: [usize; 12] = [0, 1, 5, 15, 16, 17, 31, 200, 1024, 1025, 2500, 70_001];
 
 /// A body on the index v10 and the element v11: statements that define Floats and Bools from v20 on, and the variables
 /// of the Floats.
@@ -111,7 +111,7 @@ fn straight_loops_are_the_interpreters() {
               {b} return {}, {}, {}, {} }} return v5, v6, v7, v8 }}",
             last(0), last(1), last(0), last(2)
         );
-        for n in TURNS {
+        for n in ITERATIONS {
             let n = if n > 3000 && seed % 8 > 0 { 40 } else { n };
             let side = n.clamp(3, 2600);
             let m = if n > 3000 { matrix(n, 3, 7) } else { matrix(side, side, 7) };
@@ -149,7 +149,7 @@ fn what_is_added_in_the_order_of_turns_stays_in_it() {
                 return v27, v20, v26, v42, v15
               }} return v6, v7, v8, v9, v40 }}"
         );
-        for n in TURNS {
+        for n in ITERATIONS {
             for at in [0, 3, n / 2, n.max(1) - 1] {
                 let n = n.max(4);
                 check(
@@ -183,7 +183,7 @@ fn loops_inside_are_the_interpreters() {
           return v40
         }
         return v4, v5, v7 }";
-    for n in TURNS {
+    for n in ITERATIONS {
         for m in [0, 1, 5, 33] {
             check(text, &[Value::Int(n as i64), vector(n, 3), vector(m, 11), Value::Int(m as i64)]);
         }
@@ -209,7 +209,7 @@ fn functions_in_loops_inside_and_around_them_are_the_interpreters() {
           return v40
         }
         return v4, v5, v7 }";
-    for n in TURNS {
+    for n in ITERATIONS {
         for m in [0, 1, 5, 33] {
             check(text, &[Value::Int(n as i64), vector(n, 3), vector(m, 11), Value::Int(m as i64)]);
         }
@@ -227,7 +227,7 @@ fn absent_arrays_are_added_to() {
           return v14, v21
         }
         return v5, v6 }";
-    for n in TURNS {
+    for n in ITERATIONS {
         check(text, &[Value::Int(n as i64), vector(n, 3), array::ints(vec![n as i64]), Value::Int(6)]);
     }
 }

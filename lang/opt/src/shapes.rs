@@ -431,7 +431,7 @@ impl ShapeAnalysis<'_> {
         let mut keeps: Vec<bool> = vec![self.loops < DEEPEST; k];
         self.loops += 1;
         let mut symbolic_zero: Vec<bool> = l.init.iter().map(|v| self.symbolic_zero.contains(v)).collect();
-        let mut results = self.turn(l, &keeps, &symbolic_zero);
+        let mut results = self.iteration(l, &keeps, &symbolic_zero);
         // An assumption about one carried value may have been refuted only because of a wrong assumption about
         // another. Assumptions are only ever dropped, so this terminates.
         loop {
@@ -447,7 +447,7 @@ impl ShapeAnalysis<'_> {
             }
             wrong.iter().for_each(|i| keeps[*i] = false);
             more.iter().for_each(|i| symbolic_zero[*i] = true);
-            results = self.turn(l, &keeps, &symbolic_zero);
+            results = self.iteration(l, &keeps, &symbolic_zero);
         }
         self.loops -= 1;
         self.loop_symbolic_zeros(s, l, &symbolic_zero);
@@ -474,7 +474,7 @@ impl ShapeAnalysis<'_> {
 
     /// Processes the body of a loop, assuming that the values in `keeps` have their initial form. Returns the forms
     /// of its results.
-    fn turn(&mut self, l: &Loop, keeps: &[bool], symbolic_zero: &[bool]) -> Vec<Form> {
+    fn iteration(&mut self, l: &Loop, keeps: &[bool], symbolic_zero: &[bool]) -> Vec<Form> {
         self.now += 1;
         l.body.params.iter().for_each(|v| self.own(*v));
         if let (Trip::Count(n), Some(i)) = (&l.trip, l.body.params.first()) {

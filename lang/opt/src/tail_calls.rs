@@ -138,8 +138,8 @@ fn looped(f: &Function, me: FnId, ends: FnId, fixed: &[bool]) -> Function {
         (fresh(&tys[1..]), fresh(&tys[..1])[0], fresh(&[Ty::I64])[0], fresh(&[Ty::I64])[0]);
     let results = fresh(&f.tys(&body.results));
     let names: Vec<Var> = body.params.clone();
-    let mut turn = LoopBuilder { f: &mut g, me, moving: &moving, fixed, tys: &tys, span };
-    let mut turned = turn.block(body);
+    let mut iteration = LoopBuilder { f: &mut g, me, moving: &moving, fixed, tys: &tys, span };
+    let mut turned = iteration.block(body);
     turned.params = std::iter::once(index).chain(going).chain(moving.iter().copied()).collect();
     let replaced = |with: &[Var]| {
         let mut with = with.iter();

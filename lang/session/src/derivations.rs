@@ -8,13 +8,13 @@ use std::time::Duration;
 
 impl Session {
     /// How the derivatives since [`Session::clear_derivations`] were computed, one per line.
-    pub fn roads(&self) -> Vec<String> {
-        self.machine.road.explain.iter().map(|e| self.road(e)).collect()
+    pub fn derivations(&self) -> Vec<String> {
+        self.machine.compiled_ad.explain.iter().map(|e| self.summary(e)).collect()
     }
 
     /// Like `derivations`, with the time of generating code and the number of cache hits.
     pub fn timed_derivations(&self) -> Vec<String> {
-        self.machine.road.explain.iter().map(|e| self.timed(e)).collect()
+        self.machine.compiled_ad.explain.iter().map(|e| self.timed(e)).collect()
     }
 
     /// Like `derivations`, with the rules that generated each derivative.
@@ -23,10 +23,10 @@ impl Session {
             let rules = rules_of(&self.machine, e);
             std::iter::once(self.timed(e)).chain(rules.into_iter().map(|r| format!("  {r}"))).collect::<Vec<_>>()
         };
-        self.machine.road.explain.iter().flat_map(one).collect()
+        self.machine.compiled_ad.explain.iter().flat_map(one).collect()
     }
 
-    /// Like `derivations`, as one JSON object each: `derivative`, `function`, `road`, `tier`, `calls`, `cached` (calls with
+    /// Like `derivations`, as one JSON object each: `derivative`, `function`, `ad`, `tier`, `calls`, `cached` (calls with
     /// all code in the cache), `made_ms`, `compiled_ms`, `gpu` (what the GPU did, or why it was not used), `why` (the
     /// reason for taped AD), `line` (of that reason), `rules`.
     pub fn derivations_json(&self) -> Vec<String> {
@@ -36,10 +36,10 @@ impl Session {
                 if e.span == Span::default() { "null".to_owned() } else { self.sources.line_of(e.span).to_string() };
             let ms = |d: Duration| d.as_secs_f64() * 1e3;
             format!(
-                "{{\"derivative\":{},\"function\":{},\"road\":\"{}\",\"tier\":\"{}\",\"calls\":{},\"cached\":{},\"made_ms\":{:.3},\"compiled_ms\":{:.3},\"gpu\":{},\"why\":{},\"line\":{line},\"rules\":[{}]}}",
+                "{{\"derivative\":{},\"function\":{},\"ad\":\"{}\",\"tier\":\"{}\",\"calls\":{},\"cached\":{},\"made_ms\":{:.3},\"compiled_ms\":{:.3},\"gpu\":{},\"why\":{},\"line\":{line},\"rules\":[{}]}}",
                 quote(&e.op),
                 quote(&e.function),
-                if e.road == Derivation::Compiled { "main" } else { "tape" },
+                if e.derivation == Derivation::Compiled { "compiled" } else { "taped" },
                 if e.native { "native" } else { "interpreted" },
                 e.spent.calls,
                 e.spent.kept,
@@ -50,35 +50,38 @@ impl Session {
                 rules.join(",")
             )
         };
-        self.machine.road.explain.iter().map(one).collect()
+        self.machine.compiled_ad.explain.iter().map(one).collect()
     }
 
     /// The times of transforming and of compiling the code of derivatives since [`Session::clear_derivations`].
     pub fn spent(&self) -> (Duration, Duration) {
-        let all = || self.machine.road.explain.iter().map(|e| &e.spent);
+        let all = || self.machine.compiled_ad.explain.iter().map(|e| &e.spent);
         (all().map(|s| s.made).sum(), all().map(|s| s.compiled).sum())
     }
 
     /// Clears the report.
     pub fn clear_derivations(&mut self) {
-        self.machine.road.explain.clear();
+        self.machine.compiled_ad.explain.clear();
     }
 
-    fn road(&self, e: &DerivativeRecord) -> String {
+    fn summary(&self, e: &DerivativeRecord) -> String {
         let place =
             if e.span == Span::default() { String::new() } else { format!(" (line {})", self.sources.line_of(e.span)) };
         match &e.why {
-            None => format!("{} {}: main road{}", e.op, e.function, if e.native { ", native" } else { "" }),
+            None => {
+                let how = if e.op == "call" { "specialised" } else { "compiled AD" };
+                format!("{} {}: {how}{}", e.op, e.function, if e.native { ", native" } else { "" })
+            }
             Some(why) => format!("{} {}: taped, because of {why}{place}", e.op, e.function),
         }
     }
 
     fn timed(&self, e: &DerivativeRecord) -> String {
         let s = &e.spent;
-        let mut parts = vec![self.road(e)];
+        let mut parts = vec![self.summary(e)];
         parts.extend(crate::device::ran(&e.device));
         if !s.made.is_zero() {
-            parts.push(format!("made in {}", milliseconds(s.made)));
+            parts.push(format!("transformed in {}", milliseconds(s.made)));
         }
         if !s.compiled.is_zero() {
             parts.push(format!("compiled in {}", milliseconds(s.compiled)));
@@ -86,8 +89,8 @@ impl Session {
         let calls = format!("{} call{}", s.calls, if s.calls == 1 { "" } else { "s" });
         parts.push(match s.kept {
             0 => calls,
-            k if k == s.calls => format!("{calls}, by code made before"),
-            k => format!("{calls}, {k} by code made before"),
+            k if k == s.calls => format!("{calls}, all from the cache"),
+            k => format!("{calls}, {k} from the cache"),
         });
         parts.join("; ")
     }

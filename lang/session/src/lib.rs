@@ -173,12 +173,12 @@ impl Session {
 
     /// Whether derivatives are compiled (by program transformation) where possible; otherwise all are taped.
     pub fn set_compiled_ad(&mut self, main: bool) {
-        self.machine.road.choice = if main { Derivation::Compiled } else { Derivation::Taped };
+        self.machine.compiled_ad.choice = if main { Derivation::Compiled } else { Derivation::Taped };
     }
 
     /// The number of IR functions that were generated for derivatives and are cached.
     pub fn derived_functions(&self) -> usize {
-        self.machine.road.functions()
+        self.machine.compiled_ad.functions()
     }
 
     /// Whether derivative code may be compiled to native code.

@@ -71,7 +71,7 @@ impl DisplayedResiduals {
 impl Session {
     /// Sets the plan of every gradient, in command-line syntax.
     pub fn set_plan(&mut self, text: &str) -> Result<(), String> {
-        self.machine.road.plan =
+        self.machine.compiled_ad.plan =
             Plan::parse(text).ok_or_else(|| format!("`{text}` is not a plan; plans are {SPELLINGS}"))?;
         Ok(())
     }
@@ -109,7 +109,7 @@ impl Session {
         let w = watch.borrow();
         let (f, _) = function_and_argument(&w.shown)?;
         let plan = w.plan()?;
-        self.machine.road.apply(&f, plan.clone());
+        self.machine.compiled_ad.apply(&f, plan.clone());
         Some(plan)
     }
 
@@ -138,7 +138,7 @@ impl Session {
         let value = self.value_of(&plan.code())?;
         let gradient = Value::Fun(Rc::new(Fun::Prim(Prim::GradWith, Vec::new())));
         self.call(&gradient, &[value, f.clone(), x]).map_err(|d| vec![*d])?;
-        self.machine.road.apply(&f, plan.clone());
+        self.machine.compiled_ad.apply(&f, plan.clone());
         self.replanned(residuals, &plan)
     }
 

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 pub fn configured(global: &Global, host: Box<dyn Host>) -> Session {
     let mut s = Session::new(host);
     s.set_stack((global.stack as usize).saturating_mul(1 << 20));
-    s.set_compiled_ad(global.road != "tape");
+    s.set_compiled_ad(global.ad != "taped");
     s.set_jit(!global.no_jit);
     s.set_check_nan(global.check_nan);
     s.set_threads(global.threads as usize);
@@ -149,7 +149,7 @@ fn code_of(diags: &[Diagnostic]) -> u8 {
 
 fn finish(global: &Global, s: &mut Session, out: &Outcome) -> u8 {
     report(global, s, &out.diags);
-    if global.roads {
+    if global.derivation {
         let mut err = std::io::stderr().lock();
         for line in if global.json { s.derivations_json() } else { s.timed_derivations() } {
             let _ = writeln!(err, "{line}");

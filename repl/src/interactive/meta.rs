@@ -129,7 +129,7 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: ":set",
         takes: "[KEY VALUE]",
-        what: "settings: digits, width, color, live, keys, stack, road, jit, check_nan, threads; without one, their values",
+        what: "settings: digits, width, color, live, keys, stack, ad, jit, check_nan, threads; without one, their values",
         run: set,
     },
     Command { name: ":clear", takes: "", what: "clear the screen", run: clear },
@@ -407,7 +407,7 @@ fn device(repl: &mut Repl, rest: &str) -> bool {
     true
 }
 
-const SETTINGS: &str = "usage: :set digits N, :set width COLUMNS, :set color on|off, :set live on|off, :set keys emacs|vi, :set stack MIB|short|full, :set road main|tape, :set jit on|off, :set check_nan on|off, :set threads N";
+const SETTINGS: &str = "usage: :set digits N, :set width COLUMNS, :set color on|off, :set live on|off, :set keys emacs|vi, :set stack MIB|short|full, :set ad compiled|taped, :set jit on|off, :set check_nan on|off, :set threads N";
 
 fn set(repl: &mut Repl, rest: &str) -> bool {
     let (key, value) = rest.split_once(char::is_whitespace).map_or((rest, ""), |(k, v)| (k, v.trim()));
@@ -456,9 +456,9 @@ fn set_engine(repl: &mut Repl, key: &str, value: &str) -> Option<()> {
             repl.global.stack = u32::try_from(positive(value)?).ok()?;
             repl.session.borrow_mut().set_stack(repl.global.stack as usize * (1 << 20));
         }
-        "road" if ["main", "tape"].contains(&value) => {
-            repl.session.borrow_mut().set_compiled_ad(value == "main");
-            repl.global.road = value.into();
+        "ad" if ["compiled", "taped"].contains(&value) => {
+            repl.session.borrow_mut().set_compiled_ad(value == "compiled");
+            repl.global.ad = value.into();
         }
         "jit" => {
             repl.global.no_jit = !on(value)?;
@@ -489,7 +489,7 @@ fn settings(repl: &mut Repl) {
         ("live", on(repl.live.get())),
         ("keys", if repl.vi { "vi" } else { "emacs" }.to_owned()),
         ("stack", format!("{} {frames}", repl.global.stack)),
-        ("road", repl.global.road.clone()),
+        ("ad", repl.global.ad.clone()),
         ("jit", on(!repl.global.no_jit)),
         ("check_nan", on(repl.global.check_nan)),
         ("threads", threads),

@@ -42,7 +42,7 @@ pub const PROGRAMS: &[Program] = &[
             ("dot", "input n", "whole", "grad whole"),
             ("map2", "input n", "maps", "grad maps"),
             ("indices", "input n", "indices", "grad indices"),
-            ("loop", "input n", "trip", "grad trip"),
+            ("loop", "input n", "turns", "grad turns"),
         ],
     },
     Program {
@@ -55,7 +55,7 @@ pub const PROGRAMS: &[Program] = &[
         styles: &[
             ("zip of records", "records (input n)", "zips", "grad zips"),
             ("indices of records", "records (input n)", "indices", "grad indices"),
-            ("loop over records", "records (input n)", "trip", "grad trip"),
+            ("loop over records", "records (input n)", "turns", "grad turns"),
             ("short arrays", "input n", "arrays", "grad arrays"),
         ],
     },
@@ -127,7 +127,7 @@ pub const PROGRAMS: &[Program] = &[
             ("map of map", "input n", "maps", "grad maps"),
             ("indices, i != j", "input n", "indices", "grad indices"),
             ("indices, j < i", "input n", "triangle", "grad triangle"),
-            ("loops", "input n", "trip", "grad trip"),
+            ("loops", "input n", "turns", "grad turns"),
         ],
     },
     Program {

@@ -192,9 +192,9 @@ fn session(run: &Value) -> Vec<String> {
 pub const REASON: char = '\u{1}';
 
 fn reasons(s: &adl_session::Session) -> Vec<String> {
-    let roads = s.derivations_json();
-    let parsed = roads.iter().filter_map(|r| serde_json::from_str::<Value>(r).ok());
-    let taped = parsed.filter(|r| r["road"] == "tape" && !r["function"].as_str().unwrap_or("").is_empty());
+    let derivations = s.derivations_json();
+    let parsed = derivations.iter().filter_map(|r| serde_json::from_str::<Value>(r).ok());
+    let taped = parsed.filter(|r| r["ad"] == "taped" && !r["function"].as_str().unwrap_or("").is_empty());
     taped.filter_map(|r| r["why"].as_str().map(str::to_owned)).collect()
 }
 

@@ -51,7 +51,7 @@ impl T<'_> {
             let Some(sites) = self.sites(&nest, l, v, &forms) else {
                 self.added_in_place(
                     s,
-                    "an index, or the number of trip of a loop around it, is no sum of indices with known factors",
+                    "an index, or the trip count of a loop around it, is no sum of indices with known factors",
                 );
                 continue;
             };
@@ -366,11 +366,11 @@ impl T<'_> {
             (_, None) => unreachable!("a sum has a bound"),
         };
         self.b.open();
-        let turn = self.b.func.fresh(Ty::I64, false);
-        self.b.adopt(&[turn], &[]);
+        let iteration = self.b.func.fresh(Ty::I64, false);
+        self.b.adopt(&[iteration], &[]);
         let index = match start {
-            Some(start) if !sum.from.is_empty() => self.b.bin(Bin::Add, start, turn),
-            _ => turn,
+            Some(start) if !sum.from.is_empty() => self.b.bin(Bin::Add, start, iteration),
+            _ => iteration,
         };
         names.new.insert(sum.index, index);
         let value = self.sums(rest, l, site, sol, cts, names)?;

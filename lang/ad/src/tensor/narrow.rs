@@ -238,8 +238,8 @@ impl Narrow {
             None if bounds.narrower() => m.fewer_terms(l, k, bounds, n),
             None => {
                 m.b.open();
-                let turn = m.b.param(Ty::I64);
-                let results = m.term(l, k, bounds.all, turn);
+                let iteration = m.b.param(Ty::I64);
+                let results = m.term(l, k, bounds.all, iteration);
                 let body = m.b.close(results, Vec::new());
                 if bounds.all { m.sum_again(l, n, body) } else { m.sum_loop(l, n, body) }
             }
@@ -369,10 +369,10 @@ impl Narrow {
         }
         let trip = self.b.bin(Bin::Max, count, zero);
         self.b.open();
-        let turn = self.b.param(Ty::I64);
+        let iteration = self.b.param(Ty::I64);
         let steps = match step {
-            Some(step) => self.b.bin(Bin::Mul, step, turn),
-            None => turn,
+            Some(step) => self.b.bin(Bin::Mul, step, iteration),
+            None => iteration,
         };
         let at = match first {
             Some(f) => self.b.bin(Bin::Add, f, steps),
@@ -552,8 +552,8 @@ impl Narrow {
         let holds = if k.arm == 0 { c } else { self.b.one(Op::Not(c), Ty::Bool) };
         Some(self.under(&[holds], l, &mut |n| {
             n.b.open();
-            let turn = n.b.param(Ty::I64);
-            let results = n.term(l, k, true, turn);
+            let iteration = n.b.param(Ty::I64);
+            let results = n.term(l, k, true, iteration);
             let body = n.b.close(results, Vec::new());
             n.sum_loop(l, trip, body)
         }))

@@ -79,8 +79,8 @@ impl T<'_> {
             false => self.ad.decide(
                 s.span,
                 "loop",
-                "backwards, a turn at a time",
-                "each turn needs what the one before it carried",
+                "backwards, one iteration at a time",
+                "each iteration needs what the one before it carried",
             ),
         }
         let (sums, accs): (Vec<Var>, Vec<Var>) =
@@ -97,7 +97,7 @@ impl T<'_> {
         let acc_init: Vec<Var> = accs.iter().map(|v| self.accumulator(*v)).collect();
         let lin_xs: Vec<Var> =
             out_cts.iter().zip(&l.lin_outs).filter(|(_, o)| **o != Out::Sum).filter_map(|(c, _)| *c).collect();
-        let body = self.turn(l, &sums, &accs, &out_cts)?;
+        let body = self.iteration(l, &sums, &accs, &out_cts)?;
         let elems = &l.lin_xs;
         let boxed = |v: &Var| {
             if self.b.ty(*v).rank() == 1 && !self.b.ty(*v).scalar().is_flat() { Out::Boxed } else { Out::Collect }
@@ -141,7 +141,13 @@ impl T<'_> {
     }
 
     /// One iteration in reverse.
-    fn turn(&mut self, l: &Loop, sums: &[Var], accs: &[Var], out_cts: &[Option<Var>]) -> Result<Block, Unsupported> {
+    fn iteration(
+        &mut self,
+        l: &Loop,
+        sums: &[Var],
+        accs: &[Var],
+        out_cts: &[Option<Var>],
+    ) -> Result<Block, Unsupported> {
         let k = l.lin_init.len();
         let saved = std::mem::take(&mut self.cts);
         self.b.open();

@@ -27,7 +27,7 @@ impl U<'_> {
 
     /// The halves of a loop's body. The linear half may read values that the loop stores anyway, and scalars from
     /// outside of the loop.
-    fn turn(&mut self, body: &Block, kept: &dyn Fn(Var) -> bool) -> Result<Halves, Unsupported> {
+    fn iteration(&mut self, body: &Block, kept: &dyn Fn(Var) -> bool) -> Result<Halves, Unsupported> {
         let inside = bound_in(body);
         self.loops += 1;
         let halves = self.block(body, &|f, v| kept(v) || !inside.contains(&v) && f.ty(v).rank() == 0);
@@ -45,7 +45,7 @@ impl U<'_> {
             .zip(&l.body.results[l.init.len()..])
             .map(|(o, v)| (*o == Out::Collect).then_some(*v))
             .collect();
-        let mut halves = self.turn(&l.body, &|v| collected.contains(&Some(v)) || elems.contains(&v))?;
+        let mut halves = self.iteration(&l.body, &|v| collected.contains(&Some(v)) || elems.contains(&v))?;
         let number = u32::from(matches!(l.trip, Trip::While(_)));
         self.pack(s, (number, &l.body), &mut halves, |v| {
             v == index || elems.contains(&v) || collected.contains(&Some(v))

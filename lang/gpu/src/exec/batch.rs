@@ -88,7 +88,7 @@ impl<'a> Exec<'a> {
             let mut vars = Vec::new();
             s.op.each_operand(&mut |v| vars.push(v));
             for v in vars.iter().filter(|v| t.each.contains_key(v) || fr.values.contains_key(v)) {
-                if let Ok(shape) = self.shape_in_turns(fr, t, *v)
+                if let Ok(shape) = self.shape_in_iterations(fr, t, *v)
                     && !shape.is_empty()
                 {
                     inner = shape;
@@ -198,7 +198,7 @@ impl<'a> Exec<'a> {
             _ => (self.as_many(x, n)?, self.as_many(y, n)?),
         };
         if x.inner() != y.inner() {
-            return unsupported("arms of a branch with arrays of different shapes, in trip of a loop");
+            return unsupported("arms of a branch with arrays of different shapes, in iterations of a loop");
         }
         let scalar = x.array.scalar;
         self.applied(n, |v| Op::Select(v[0], v[1], v[2]), &[test.clone(), x, y], scalar).map(Batched::Each)
@@ -215,16 +215,16 @@ impl<'a> Exec<'a> {
         let same = |v: Value| Ok(vec![Batched::Same(v)]);
         let each = |a: Res<Array>| a.map(|a| vec![Batched::Each(a)]);
         match op {
-            Op::Dim(a, k) => match self.shape_in_turns(fr, t, *a)?.get(*k as usize) {
+            Op::Dim(a, k) => match self.shape_in_iterations(fr, t, *a)?.get(*k as usize) {
                 Some(n) => same(Value::Number(Lit::I64(*n as i64))),
                 None => unsupported("an axis that is not there"),
             },
             Op::Shape(a) => {
-                let shape = self.shape_in_turns(fr, t, *a)?;
+                let shape = self.shape_in_iterations(fr, t, *a)?;
                 same(extents(&shape[..(fr.rank(*a) as usize).min(shape.len())]))
             }
             Op::Size(a) => {
-                same(Value::Number(Lit::I64(self.shape_in_turns(fr, t, *a)?.iter().product::<usize>() as i64)))
+                same(Value::Number(Lit::I64(self.shape_in_iterations(fr, t, *a)?.iter().product::<usize>() as i64)))
             }
             Op::Prim(p, args) => self.prim_in_turns(fr, *p, args, t),
             Op::Soac(s) => self.soac_in_turns(fr, s, t),
@@ -240,7 +240,7 @@ impl<'a> Exec<'a> {
                 each(batched_ops::concat(self.gpu, t.n, &self.many(fr, t, *a)?, &self.many(fr, t, *b)?))
             }
             Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => {
-                self.updated_in_turns(fr, op, outs, t)
+                self.updated_in_iterations(fr, op, outs, t)
             }
             op if elementwise(op) => self.with_zeros(fr, op, t),
             op => each(self.moved_in_turns(fr, op, t)),
@@ -313,7 +313,7 @@ impl<'a> Exec<'a> {
             return args.iter().map(|v| self.turned(fr, t, *v)).collect();
         }
         let ([arg], Some(_)) = (args, args.first()) else {
-            return unsupported(format!("`{}` in trip of a loop", p.name()));
+            return unsupported(format!("`{}` in iterations of a loop", p.name()));
         };
         let a = self.each(fr, t, *arg)?;
         let vector = a.shape.len() == 2;
@@ -344,7 +344,7 @@ impl<'a> Exec<'a> {
                 )?
             }
             Prim::Diag if vector => self.diagonals(a, t.n)?,
-            _ => return unsupported(format!("`{}` in trip of a loop", p.name())),
+            _ => return unsupported(format!("`{}` in iterations of a loop", p.name())),
         })])
     }
 
@@ -386,7 +386,7 @@ impl<'a> Exec<'a> {
         let mut all = s.neutral.clone();
         super::turns::reads(&s.op, &mut |v| all.push(v));
         if all.iter().any(|v| t.each.contains_key(v)) {
-            return unsupported("an operator that differs from turn to turn");
+            return unsupported("an operator that differs from iteration to iteration");
         }
         let arrays = s.arrays.iter().map(|v| self.each(fr, t, *v)).collect::<Res<Vec<_>>>()?;
         let Some([_, length]) = arrays.first().map(|a| &a.shape[..]) else {
@@ -437,12 +437,18 @@ impl<'a> Exec<'a> {
                     .reshaped([&[n], &inner[..]].concat())?
             }
             Op::MatMul(..) => matrices(g, n, &a, &b)?,
-            _ => return unsupported("a contraction in trip of a loop"),
+            _ => return unsupported("a contraction in iterations of a loop"),
         };
         Ok(vec![Batched::Each(made)])
     }
 
-    fn updated_in_turns(&mut self, fr: &ExecFrame<'a>, op: &Op, outs: &[Var], t: &IterationBatch) -> Res<Vec<Batched>> {
+    fn updated_in_iterations(
+        &mut self,
+        fr: &ExecFrame<'a>,
+        op: &Op,
+        outs: &[Var],
+        t: &IterationBatch,
+    ) -> Res<Vec<Batched>> {
         let (acc, v, shape) = match op {
             Op::IndexAdd { acc, v, shape, .. }
             | Op::IndexSet { acc, v, shape, .. }
@@ -451,14 +457,14 @@ impl<'a> Exec<'a> {
             _ => return unsupported("no update"),
         };
         if !fr.f.ty(outs[0]).scalar().is_flat() {
-            return unsupported("boxes that change, in trip of a loop");
+            return unsupported("boxes that change, in iterations of a loop");
         }
         if matches!(self.turned(fr, t, v)?, Batched::Same(Value::SymbolicZero)) && !matches!(op, Op::IndexSet { .. }) {
             return self.turned(fr, t, acc).map(|x| vec![x]);
         }
         let a = match (self.turned(fr, t, acc)?, shape) {
             (Batched::Same(Value::SymbolicZero), Some(s)) => BatchedOperand {
-                array: self.zeros(super::kind(fr.f.ty(outs[0]))?, self.ints_in_turns(fr, t, s)?)?,
+                array: self.zeros(super::kind(fr.f.ty(outs[0]))?, self.ints_in_iterations(fr, t, s)?)?,
                 each: false,
             },
             (x, _) => self.as_many(x, t.n)?,
@@ -476,7 +482,7 @@ impl<'a> Exec<'a> {
             }
             Op::SliceAdd { lo, hi, .. } => {
                 let at = |v: Var| {
-                    self.int_in_turns(fr, t, v)
+                    self.int_in_iterations(fr, t, v)
                         .and_then(|n| usize::try_from(n).map_or_else(|_| unsupported("a size below 0"), Ok))
                 };
                 batched_ops::slice_add(g, n, &a, (at(*lo)?, at(*hi)?), &v)?
@@ -490,7 +496,7 @@ impl<'a> Exec<'a> {
                 index::gather_add(g, &flat, &keys.reshaped(vec![keys.len()])?, &v)?
                     .reshaped([&[n, length], &rest[..]].concat())?
             }
-            _ => return unsupported("elements added at indices, in trip of a loop"),
+            _ => return unsupported("elements added at indices, in iterations of a loop"),
         })])
     }
 
@@ -499,7 +505,7 @@ impl<'a> Exec<'a> {
         let (g, n) = (self.gpu, t.n);
         let many = |v: Var| self.many(fr, t, v);
         let size = |v: Var| {
-            self.int_in_turns(fr, t, v)
+            self.int_in_iterations(fr, t, v)
                 .and_then(|n| usize::try_from(n).map_or_else(|_| unsupported("a size below 0"), Ok))
         };
         match op {
@@ -532,7 +538,7 @@ impl<'a> Exec<'a> {
         let a = self.many(fr, t, *a)?;
         let (m, k) = (a.inner()[0], a.inner()[1..].iter().product::<usize>());
         if let Op::Rotate { n: by, .. } = op {
-            let by = self.int_in_turns(fr, t, *by)?.rem_euclid(m.max(1) as i64) as usize * k;
+            let by = self.int_in_iterations(fr, t, *by)?.rem_euclid(m.max(1) as i64) as usize * k;
             return batched_ops::moved(self.gpu, t.n, &a, a.inner(), |e, q| {
                 let (left, by) = (e.word((m * k - by) as u32), e.word(by as u32));
                 format!("select({q} - {left}, {q} + {by}, {q} < {left})")
@@ -548,7 +554,7 @@ impl<'a> Exec<'a> {
         let (g, n) = (self.gpu, t.n);
         let many = |v: Var| self.many(fr, t, v);
         let size = |v: Var| {
-            self.int_in_turns(fr, t, v)
+            self.int_in_iterations(fr, t, v)
                 .and_then(|n| usize::try_from(n).map_or_else(|_| unsupported("a size below 0"), Ok))
         };
         match op {
@@ -570,10 +576,10 @@ impl<'a> Exec<'a> {
                 })
             }
             Op::Broadcast { a, shape } => {
-                batched_ops::moved(g, n, &many(*a)?, &self.ints_in_turns(fr, t, *shape)?, |_, _| "0u".to_owned())
+                batched_ops::moved(g, n, &many(*a)?, &self.ints_in_iterations(fr, t, *shape)?, |_, _| "0u".to_owned())
             }
             Op::Reshape { a, to, .. } => {
-                let (a, to) = (self.each(fr, t, *a)?, self.ints_in_turns(fr, t, *to)?);
+                let (a, to) = (self.each(fr, t, *a)?, self.ints_in_iterations(fr, t, *to)?);
                 a.reshaped([&[n], &to[..]].concat())
             }
             Op::Sum { a, .. } => batched_ops::sum(g, &self.each(fr, t, *a)?),
@@ -581,7 +587,7 @@ impl<'a> Exec<'a> {
                 let a = self.each(fr, t, *a)?;
                 batched_ops::sum(g, &a.reshaped(vec![n, a.shape[1..].iter().product()])?)
             }
-            _ => unsupported("an operation that is not done in all trip of a loop at once"),
+            _ => unsupported("an operation that is not done in all iterations of a loop at once"),
         }
     }
 }

@@ -10,10 +10,10 @@ use adl_prim::Bin;
 use std::rc::Rc;
 
 /// The maximum trip count of a loop run on the host, where each statement is a kernel.
-const TURNS: i64 = 20_000;
+const ITERATIONS: i64 = 20_000;
 
 /// The reason for giving up a loop on the host.
-const HOST: &str = "loops that the host trip, whose kernels do little each";
+const HOST: &str = "loops whose iterations the host starts, with small kernels";
 
 /// The number of threads up to which a kernel has low occupancy.
 const FEW: usize = 4096;
@@ -110,10 +110,10 @@ impl<'a> Exec<'a> {
                 made => return made,
             }
         }
-        if limit.is_some_and(|n| n > TURNS) {
+        if limit.is_some_and(|n| n > ITERATIONS) {
             return unsupported(match why {
-                Some(why) => format!("a loop that trip often, and is no kernel: {why}"),
-                None => "a loop that trip often, and is no kernel".to_owned(),
+                Some(why) => format!("a long loop that is not a kernel: {why}"),
+                None => "a long loop that is not a kernel".to_owned(),
             });
         }
         match (self.on_host(fr, l, limit, outs), why) {
@@ -158,8 +158,8 @@ impl<'a> Exec<'a> {
         let Ok(nest) = nest::Nest::of(l, &known) else { return false };
         let threads: usize = nest.extents().iter().product();
         let levels: Vec<&Loop> = nest.levels.iter().map(|(l, _)| *l).collect();
-        let turn = longest(&l.body, &levels, &number, &length);
-        threads < FEW && turn >= LONG && turn.saturating_mul(threads) <= MOST
+        let iteration = longest(&l.body, &levels, &number, &length);
+        threads < FEW && iteration >= LONG && iteration.saturating_mul(threads) <= MOST
     }
 
     /// Runs a loop on the host. Linear carried values and outputs follow the others.
@@ -172,9 +172,9 @@ impl<'a> Exec<'a> {
         let plain = n + l.outs.len() + 1;
         let of: Vec<Var> =
             (0..l.outs.len()).map(|k| outs[n + k]).chain((0..l.lin_outs.len()).map(|k| outs[plain + m + k])).collect();
-        let mut turn = 0;
-        while self.again(fr, l, limit, turn, &carried)? {
-            let i = if l.reverse { limit.unwrap_or(0) - 1 - turn } else { turn };
+        let mut iteration = 0;
+        while self.again(fr, l, limit, iteration, &carried)? {
+            let i = if l.reverse { limit.unwrap_or(0) - 1 - iteration } else { iteration };
             let (xs, lin_xs) = (self.elements(fr, &l.xs, i)?, self.elements(fr, &l.lin_xs, i)?);
             fr.bind(&l.body.params, [vec![Value::Number(Lit::I64(i))], carried, xs].concat())?;
             fr.bind(&l.body.lin_params, [lin, lin_xs].concat())?;
@@ -186,10 +186,10 @@ impl<'a> Exec<'a> {
             for ((v, kind), made) in put.into_iter().chain(lin_made).zip(&kinds).zip(&mut made) {
                 self.put(*kind, made, v)?;
             }
-            turn += 1;
+            iteration += 1;
             self.patient()?;
-            if turn > TURNS {
-                return unsupported("a loop that trip often, and is no kernel");
+            if iteration > ITERATIONS {
+                return unsupported("a long loop that is not a kernel");
             }
         }
         let mut ends = Vec::new();
@@ -200,7 +200,7 @@ impl<'a> Exec<'a> {
             ends.push(self.finished(fr, x, *kind, *v)?);
         }
         let lin_ends = ends.split_off(l.outs.len());
-        Ok([carried, ends, vec![Value::Number(Lit::I64(turn))], lin, lin_ends].concat())
+        Ok([carried, ends, vec![Value::Number(Lit::I64(iteration))], lin, lin_ends].concat())
     }
 
     /// Whether the host may continue to run loops: small kernels are not worth their launch.
@@ -231,7 +231,7 @@ impl<'a> Exec<'a> {
         fr: &mut ExecFrame<'a>,
         l: &Loop,
         limit: Option<i64>,
-        turn: i64,
+        iteration: i64,
         carried: &[Value],
     ) -> Res<bool> {
         match (&l.trip, limit) {
@@ -244,7 +244,7 @@ impl<'a> Exec<'a> {
                     _ => unsupported("a loop without a condition"),
                 }
             }
-            (Trip::Count(_), n) => Ok(turn < n.unwrap_or(0)),
+            (Trip::Count(_), n) => Ok(iteration < n.unwrap_or(0)),
         }
     }
 
@@ -271,7 +271,7 @@ impl<'a> Exec<'a> {
             Out::Collect if !ty.scalar().is_flat() => Ok(Value::Data(0, Rc::new(x))),
             Out::Collect if x.is_empty() && ty.rank() == 1 => self.gpu.empty(kind(ty)?, vec![0]).map(Value::Array),
             Out::Collect if x.is_empty() && fr.f.linear(v) => Ok(Value::SymbolicZero),
-            Out::Collect if x.is_empty() => unsupported("rows that no turn makes"),
+            Out::Collect if x.is_empty() => unsupported("rows that no iteration makes"),
             Out::Collect if x.iter().all(|x| matches!(x, Value::SymbolicZero)) => Ok(Value::SymbolicZero),
             Out::Collect => self.stacked(&x, ty),
         }

@@ -122,7 +122,7 @@ impl<'a> Exec<'a> {
     /// Runs a stateless loop in a batch.
     pub(super) fn at_once(&mut self, fr: &mut ExecFrame<'a>, l: &Loop, n: i64) -> Res<Vec<Value>> {
         if !free(l) || n == 0 {
-            return unsupported("a loop of no trip, or a linear one");
+            return unsupported("a loop without iterations, or a linear one");
         }
         let mut one = IterationBatch { n: 1, ..IterationBatch::default() };
         let made = stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.free_iterations(fr, l, n as usize, &mut one))?;
@@ -229,7 +229,7 @@ impl<'a> Exec<'a> {
     pub(super) fn spread_out(&self, x: Batched, n: usize) -> Res<Array> {
         match x {
             // Kernels would read one element per iteration.
-            Batched::Each(a) if a.shape.first() != Some(&n) => unsupported("an array for other trip"),
+            Batched::Each(a) if a.shape.first() != Some(&n) => unsupported("an array for another number of iterations"),
             Batched::Each(a) => Ok(a),
             Batched::Same(v) => {
                 batched_ops::spread(self.gpu, n, &BatchedOperand { array: self.on_device(&v)?, each: false })
@@ -417,7 +417,7 @@ impl<'a> Exec<'a> {
             return stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_iterations(fr, if way { a } else { b }, t));
         }
         if may_fail(self.program, fr.f, a, CALLS) || may_fail(self.program, fr.f, b, CALLS) {
-            return unsupported("a branch with checks, in trip that go different ways");
+            return unsupported("a branch with checks, in iterations that take different arms");
         }
         let before = t.only.take();
         t.only =
@@ -440,31 +440,31 @@ impl<'a> Exec<'a> {
     fn one_length(&self, all: &Array) -> Res<i64> {
         match self.gpu.read(all)? {
             crate::array::Data::I64(all) if all.iter().all(|n| *n == all[0]) => {
-                all.first().copied().map_or_else(|| unsupported("no trip"), Ok)
+                all.first().copied().map_or_else(|| unsupported("no iterations"), Ok)
             }
-            _ => unsupported("loops of different lengths in trip of another"),
+            _ => unsupported("loops of different lengths in iterations of another"),
         }
     }
 
     /// Runs a loop inside of a batch.
     fn loop_in_turns(&mut self, fr: &mut ExecFrame<'a>, l: &Loop, t: &mut IterationBatch) -> Res<Vec<Batched>> {
-        let Trip::Count(n) = l.trip else { return unsupported("a loop of unknown length in trip of another") };
+        let Trip::Count(n) = l.trip else { return unsupported("a loop of unknown length in iterations of another") };
         let n = match t.each.get(&n) {
             None if free(l) => self.int(fr, n)?.max(0),
             Some(Batched::Each(a)) if free(l) && t.n <= ASKED => self.one_length(a)?.max(0),
-            _ => return unsupported("loops of different lengths in trip of another"),
+            _ => return unsupported("loops of different lengths in iterations of another"),
         };
         if l.init.is_empty() && n > 0 {
             return self.free_iterations(fr, l, n as usize, t);
         }
         if n > STEPS {
-            return unsupported("a loop with state that trip often, in trip of another");
+            return unsupported("a long loop with state, in iterations of another");
         }
         let mut carried = l.init.iter().map(|v| self.turned(fr, t, *v)).collect::<Res<Vec<_>>>()?;
         let mut made: Vec<Vec<Batched>> = vec![Vec::new(); l.outs.len()];
-        for turn in 0..n {
+        for iteration in 0..n {
             self.patient()?;
-            let i = if l.reverse { n - 1 - turn } else { turn };
+            let i = if l.reverse { n - 1 - iteration } else { iteration };
             let xs = l.xs.iter().map(|x| self.element_of_each(fr, t, *x, i)).collect::<Res<Vec<_>>>()?;
             let index = Batched::Same(Value::Number(Lit::I64(i)));
             l.body.params.iter().zip([vec![index], carried, xs].concat()).for_each(|(p, x)| self.tie(fr, t, *p, x));
@@ -501,7 +501,7 @@ impl<'a> Exec<'a> {
     /// The output of a sequential inner loop.
     fn ended(&self, mut x: Vec<Batched>, out: Out, reverse: bool, n: usize) -> Res<Batched> {
         if x.is_empty() {
-            return unsupported("rows that no turn makes");
+            return unsupported("rows that no iteration makes");
         }
         if out == Out::Sum {
             return Ok(x.remove(0));
@@ -528,7 +528,7 @@ impl<'a> Exec<'a> {
         t: &mut IterationBatch,
     ) -> Res<Vec<Batched>> {
         if t.calls.contains(&id) {
-            return unsupported("a function that calls itself, in trip of a loop");
+            return unsupported("a function that calls itself, in iterations of a loop");
         }
         let f = self.program.func(id);
         let given = args.iter().map(|v| self.turned(fr, t, *v)).collect::<Res<Vec<_>>>()?;
@@ -549,7 +549,7 @@ impl<'a> Exec<'a> {
     }
 
     /// The shape, which is the same in all iterations.
-    pub(super) fn shape_in_turns(&self, fr: &ExecFrame<'a>, t: &IterationBatch, v: Var) -> Res<Vec<usize>> {
+    pub(super) fn shape_in_iterations(&self, fr: &ExecFrame<'a>, t: &IterationBatch, v: Var) -> Res<Vec<usize>> {
         match t.each.get(&v) {
             Some(Batched::Each(a)) => Ok(a.shape[1..].to_vec()),
             Some(Batched::Outer(a, b)) => Ok(vec![a.shape[1], b.shape[1]]),
@@ -558,13 +558,21 @@ impl<'a> Exec<'a> {
     }
 
     /// An Int that is the same in all iterations.
-    pub(super) fn int_in_turns(&self, fr: &ExecFrame<'a>, t: &IterationBatch, v: Var) -> Res<i64> {
-        if t.each.contains_key(&v) { unsupported("extents that differ from turn to turn") } else { self.int(fr, v) }
+    pub(super) fn int_in_iterations(&self, fr: &ExecFrame<'a>, t: &IterationBatch, v: Var) -> Res<i64> {
+        if t.each.contains_key(&v) {
+            unsupported("extents that differ from iteration to iteration")
+        } else {
+            self.int(fr, v)
+        }
     }
 
     /// Ints that are the same in all iterations.
-    pub(super) fn ints_in_turns(&self, fr: &ExecFrame<'a>, t: &IterationBatch, v: Var) -> Res<Vec<usize>> {
-        if t.each.contains_key(&v) { unsupported("extents that differ from turn to turn") } else { self.ints(fr, v) }
+    pub(super) fn ints_in_iterations(&self, fr: &ExecFrame<'a>, t: &IterationBatch, v: Var) -> Res<Vec<usize>> {
+        if t.each.contains_key(&v) {
+            unsupported("extents that differ from iteration to iteration")
+        } else {
+            self.ints(fr, v)
+        }
     }
 }
 

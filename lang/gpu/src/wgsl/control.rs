@@ -9,7 +9,7 @@ use adl_prim::Bin;
 use std::collections::HashMap;
 
 /// The iteration limit of loops with unknown trip count: a kernel that does not terminate blocks the whole device.
-pub(crate) const TURNS: u32 = 1 << 22;
+pub(crate) const ITERATIONS: u32 = 1 << 22;
 
 /// The maximum depth of calls.
 const CALLS: usize = 64;
@@ -124,13 +124,13 @@ impl Emit<'_> {
             t.vars.push((s, n));
         }
         let xs = l.xs.iter().map(|v| self.walked(*v)).collect::<Res<Vec<_>>>()?;
-        let turn = self.name("t");
+        let iteration = self.name("t");
         let times = match &l.trip {
             // The host may know the value of this expression, and allocate arrays of that length.
-            Trip::Count(n) => self.counted(l, *n, &turn, &xs, &mut t)?,
+            Trip::Count(n) => self.counted(l, *n, &iteration, &xs, &mut t)?,
             Trip::While(c) => {
-                self.tested(l, c, &turn, &xs, &mut t)?;
-                turn
+                self.tested(l, c, &iteration, &xs, &mut t)?;
+                iteration
             }
         };
         for (k, (o, (s, n))) in outs.iter().zip(&t.vars).enumerate() {
@@ -144,7 +144,7 @@ impl Emit<'_> {
     }
 
     /// Emits a counted loop. Returns the trip count.
-    fn counted(&mut self, l: &Loop, n: Var, turn: &str, xs: &[ElementSource], t: &mut Turning) -> Res<String> {
+    fn counted(&mut self, l: &Loop, n: Var, iteration: &str, xs: &[ElementSource], t: &mut Turning) -> Res<String> {
         let (_, n) = self.number(n)?;
         let mut n = self.extent(&n);
         let known = self.known(&n);
@@ -155,38 +155,38 @@ impl Emit<'_> {
             n = self.define("n", &format!("select(0u, {n}, {enough})"));
             known.into_iter().for_each(|k| self.know(&n, k));
         }
-        self.line(&format!("var {turn} = 0u;"));
-        self.open(&format!("for (; {turn} < {n}; {turn}++)"));
-        let i = if l.reverse { format!("({n} - 1u - {turn})") } else { turn.to_owned() };
-        self.turn(l, &i, xs, t, Some(&n))?;
+        self.line(&format!("var {iteration} = 0u;"));
+        self.open(&format!("for (; {iteration} < {n}; {iteration}++)"));
+        let i = if l.reverse { format!("({n} - 1u - {iteration})") } else { iteration.to_owned() };
+        self.iteration(l, &i, xs, t, Some(&n))?;
         self.close();
-        self.ended(&format!("{turn} < {n}"));
+        self.ended(&format!("{iteration} < {n}"));
         Ok(n)
     }
 
-    fn tested(&mut self, l: &Loop, c: &Block, turn: &str, xs: &[ElementSource], t: &mut Turning) -> Res<()> {
+    fn tested(&mut self, l: &Loop, c: &Block, iteration: &str, xs: &[ElementSource], t: &mut Turning) -> Res<()> {
         if !xs.is_empty() {
             return unsupported("elements in a loop of unknown length");
         }
         let many = self.check(Check::Trip);
         let over = self.name("over");
-        self.line(&format!("var {turn} = 0u; var {over} = false;"));
+        self.line(&format!("var {iteration} = 0u; var {over} = false;"));
         self.open("loop");
         c.params.iter().zip(&t.vars).for_each(|(p, (s, n))| self.bind(*p, VarValue::Number(*s, n.clone())));
         self.stmts(c)?;
         let Some(test) = c.results.first() else { return unsupported("a loop without a condition") };
         let (_, test) = self.number(*test)?;
         self.line(&format!("if !({test}) || failed {{ {over} = true; break; }}"));
-        self.line(&format!("if {turn} >= {TURNS}u {{ fault({many}); break; }}"));
-        self.turn(l, turn, xs, t, None)?;
-        self.line(&format!("{turn}++;"));
+        self.line(&format!("if {iteration} >= {ITERATIONS}u {{ fault({many}); break; }}"));
+        self.iteration(l, iteration, xs, t, None)?;
+        self.line(&format!("{iteration}++;"));
         self.close();
         self.ended(&format!("!{over}"));
         Ok(())
     }
 
     /// Emits one iteration: updates carried values and sums, and stores collected elements. `n` is the trip count.
-    fn turn(&mut self, l: &Loop, i: &str, xs: &[ElementSource], t: &mut Turning, n: Option<&str>) -> Res<()> {
+    fn iteration(&mut self, l: &Loop, i: &str, xs: &[ElementSource], t: &mut Turning, n: Option<&str>) -> Res<()> {
         self.iteration_index(l.body.params.first(), i);
         for (p, (s, n)) in l.body.params.iter().skip(1).zip(&t.vars[..t.carried]) {
             // The body may read it after another carried value has been assigned.

@@ -9,7 +9,7 @@
 //! - `bindings`: the kernel's bindings and its complete text; `windows`: arrays larger than one binding.
 //!
 //! Invariants: reads are within bounds, since each index is checked, and one that fails the check is replaced by 0
-//! (buffers always have room for an element at 0). Loops of unknown length end after [`control::TURNS`] iterations.
+//! (buffers always have room for an element at 0). Loops of unknown length end after [`control::ITERATIONS`] iterations.
 
 mod bindings;
 mod control;

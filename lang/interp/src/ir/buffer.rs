@@ -193,11 +193,11 @@ pub fn finish(acc: Value, reverse: bool) -> Value {
     if reverse {
         let row: usize = a.shape[1..].iter().product();
         match a.buf_mut() {
-            Buf::F64(b) => turn(b, row),
-            Buf::F32(b) => turn(b, row),
-            Buf::I64(b) => turn(b, row),
-            Buf::Bool(b) => turn(b, row),
-            Buf::Boxed(b) => turn(b, row),
+            Buf::F64(b) => iteration(b, row),
+            Buf::F32(b) => iteration(b, row),
+            Buf::I64(b) => iteration(b, row),
+            Buf::Bool(b) => iteration(b, row),
+            Buf::Boxed(b) => iteration(b, row),
             Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => {}
         }
     }
@@ -205,7 +205,7 @@ pub fn finish(acc: Value, reverse: bool) -> Value {
 }
 
 /// Reverses the order of rows of length `row`.
-fn turn<T>(b: &mut [T], row: usize) {
+fn iteration<T>(b: &mut [T], row: usize) {
     if row <= 1 {
         return b.reverse();
     }

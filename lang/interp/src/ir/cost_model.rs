@@ -19,7 +19,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 /// Assumed trip count of loops whose trip count is unknown, unless an argument is longer.
-const TURNS: u64 = 64;
+const ITERATIONS: u64 = 64;
 
 /// Number of statements that can be interpreted in the time of compiling one.
 const RATIO: u64 = 150;
@@ -64,8 +64,16 @@ pub(crate) fn estimate_call(
     args: &mut dyn Iterator<Item = &Value>,
 ) -> u64 {
     let known = RefCell::default();
-    let mut e =
-        Estimate { source, f, known: &known, sizes: Sizes::default(), chains, depth: 0, longest: TURNS, large: false };
+    let mut e = Estimate {
+        source,
+        f,
+        known: &known,
+        sizes: Sizes::default(),
+        chains,
+        depth: 0,
+        longest: ITERATIONS,
+        large: false,
+    };
     for (v, x) in f.body.params.iter().chain(&f.body.lin_params).zip(args) {
         match x {
             Value::Int(n) => e.sizes.set_int(*v, *n),
@@ -115,9 +123,9 @@ impl Estimate<'_> {
             _ if self.large && fuse_elementwise::on_arrays(self.f, s) && !self.sizes.small(self.f, s) => 0,
             Op::Loop(l) => {
                 self.sizes.enter(l);
-                let turn = self.block(&l.body);
+                let iteration = self.block(&l.body);
                 self.sizes.leave(l, s, self.known_trip(l));
-                self.trip(l).saturating_mul(turn).saturating_add(1)
+                self.trip(l).saturating_mul(iteration).saturating_add(1)
             }
             Op::Soac(x) => {
                 self.sizes.operator(x);
@@ -158,7 +166,7 @@ impl Estimate<'_> {
     fn trip(&self, l: &Loop) -> u64 {
         match &l.trip {
             Trip::Count(_) => self.known_trip(l).map_or(self.longest, |n| u64::try_from(n).unwrap_or(0)),
-            Trip::While(_) => TURNS * TURNS,
+            Trip::While(_) => ITERATIONS * ITERATIONS,
         }
     }
 

@@ -76,7 +76,7 @@ pub struct DerivativeRecord {
     /// The differentiated function: its name, if it has one.
     pub function: String,
     /// Whether compiled or taped AD was used.
-    pub road: Derivation,
+    pub derivation: Derivation,
     /// Whether any of its code ran natively.
     pub native: bool,
     /// What a device did for it.
@@ -94,8 +94,8 @@ pub struct DerivativeRecord {
 impl DerivativeRecord {
     /// Whether two records agree in everything but statistics and the use of native code.
     fn same(&self, other: &DerivativeRecord) -> bool {
-        (&self.op, &self.function, self.road, &self.why, self.span, self.func)
-            == (&other.op, &other.function, other.road, &other.why, other.span, other.func)
+        (&self.op, &self.function, self.derivation, &self.why, self.span, self.func)
+            == (&other.op, &other.function, other.derivation, &other.why, other.span, other.func)
     }
 }
 
@@ -305,13 +305,13 @@ impl CompiledAd {
             return;
         }
         let function = name_of(f);
-        let road = if why.is_some() { Derivation::Taped } else { Derivation::Compiled };
-        let func = self.entered.take().filter(|_| road == Derivation::Compiled);
+        let derivation = if why.is_some() { Derivation::Taped } else { Derivation::Compiled };
+        let func = self.entered.take().filter(|_| derivation == Derivation::Compiled);
         let (why, span) = why.map_or((None, Span::default()), |u| (Some(u.why), u.span));
         let e = DerivativeRecord {
             op: self.op.to_owned(),
             function,
-            road,
+            derivation,
             native,
             device: std::mem::take(&mut self.ran),
             why,
@@ -566,9 +566,9 @@ pub(crate) fn name_of(f: &Value) -> String {
 /// Runs an operator under a plan.
 pub(crate) fn under<T>(m: &mut Machine, plan: &Value, run: impl FnOnce(&mut Machine) -> Res<T>) -> Res<T> {
     let plan = Plan::of(plan)?;
-    let before = m.road.given.replace(plan);
+    let before = m.compiled_ad.given.replace(plan);
     let out = run(m);
-    m.road.given = before;
+    m.compiled_ad.given = before;
     out
 }
 
@@ -607,7 +607,7 @@ fn inputs(m: &Machine, e: &Specialized, f: &Value, args: &[Value]) -> Result<Vec
 
 /// Whether compiled AD should be attempted.
 pub(crate) fn wanted(m: &Machine) -> bool {
-    m.road.choice == Derivation::Compiled && m.ad.depth() == 0
+    m.compiled_ad.choice == Derivation::Compiled && m.ad.depth() == 0
 }
 
 /// Lends the state of compiled AD out of the machine while `run` uses both.
@@ -615,16 +615,16 @@ fn with<T>(
     m: &mut Machine,
     run: impl FnOnce(&mut CompiledAd, &Machine) -> Result<T, NotCompiled>,
 ) -> Result<T, NotCompiled> {
-    let mut road = std::mem::take(&mut m.road);
-    let out = run(&mut road, m);
-    m.road = road;
+    let mut compiled_ad = std::mem::take(&mut m.compiled_ad);
+    let out = run(&mut compiled_ad, m);
+    m.compiled_ad = compiled_ad;
     out
 }
 
 /// The specialised function, with the values of its parameters.
 fn entered(m: &mut Machine, f: &Value, args: &[Value]) -> Result<(Rc<Specialized>, Vec<Value>), NotCompiled> {
-    with(m, |road, m| {
-        let e = road.enter(m, f, args)?;
+    with(m, |compiled_ad, m| {
+        let e = compiled_ad.enter(m, f, args)?;
         let leaves = inputs(m, &e, f, args)?;
         Ok((e, leaves))
     })
@@ -635,8 +635,8 @@ fn answer<T>(m: &mut Machine, f: &Value, out: Res<Result<T, NotCompiled>>) -> Re
     let why = match out {
         Ok(Ok(v)) => {
             let native = std::mem::take(&mut m.ran_native);
-            m.road.ran = m.device.take();
-            m.road.note(f, native, None);
+            m.compiled_ad.ran = m.device.take();
+            m.compiled_ad.note(f, native, None);
             return Ok(Some(v));
         }
         Ok(Err(NotCompiled(u))) => u,
@@ -644,11 +644,11 @@ fn answer<T>(m: &mut Machine, f: &Value, out: Res<Result<T, NotCompiled>>) -> Re
         Err(e) => Unsupported::new(format!("an error: {}", e.diag.message), e.diag.primary.span),
     };
     m.ran_native = false;
-    if let Some(Plan::Budget(_)) = m.road.given {
+    if let Some(Plan::Budget(_)) = m.compiled_ad.given {
         // Taped AD could not keep to the memory bound, and would repeat the effects of the function.
         return Err(no_plans_error(&why));
     }
-    m.road.note(f, false, Some(why));
+    m.compiled_ad.note(f, false, Some(why));
     Ok(None)
 }
 
@@ -660,9 +660,9 @@ fn attempt<T>(
 ) -> Res<Result<T, NotCompiled>> {
     match run(m) {
         Err(e) if e.diag.code == codes::ASSERT => {
-            m.road.allow_zero_trips = true;
+            m.compiled_ad.allow_zero_trips = true;
             let out = run(m);
-            m.road.allow_zero_trips = false;
+            m.compiled_ad.allow_zero_trips = false;
             out
         }
         out => out,
@@ -693,9 +693,9 @@ struct PreparedGradient {
 
 fn readied(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<PreparedGradient, NotCompiled>> {
     let (e, leaves) = or_not_compiled!(entered(m, f, std::slice::from_ref(x)));
-    let plan = m.road.plan_of(f);
+    let plan = m.compiled_ad.plan_of(f);
     let how = or_not_compiled!(resolve_plan::resolve(m, &e, &leaves, &plan)?);
-    let lined = or_not_compiled!(with(m, |road, _| road.lined(e, &how)));
+    let lined = or_not_compiled!(with(m, |compiled_ad, _| compiled_ad.lined(e, &how)));
     Ok(Ok(PreparedGradient { lined, leaves, plan, how }))
 }
 
@@ -708,11 +708,11 @@ fn recorded_by(
     cpu_only: Option<u64>,
 ) -> Res<Result<(Value, LinearMap), NotCompiled>> {
     let PreparedGradient { lined, leaves, plan, how } = ready;
-    let measured = (m.road.given.is_some() || plan != Plan::StoreAll).then(|| resolve_plan::sizes(&leaves));
+    let measured = (m.compiled_ad.given.is_some() || plan != Plan::StoreAll).then(|| resolve_plan::sizes(&leaves));
     let mut outs = m.call_packed(&lined.primal, leaves, lined.outs, true)?;
     let residuals = outs.split_off(lined.results.min(outs.len()));
     if let Some(sizes) = measured {
-        m.road.measure(&lined, (how, sizes), &residuals);
+        m.compiled_ad.measure(&lined, (how, sizes), &residuals);
     }
     let e = &lined.entered;
     let Some(y) = e.datas.from_leaves(&e.entry.result, &mut outs.into_iter()) else {
@@ -736,18 +736,18 @@ pub(crate) fn apply(m: &mut Machine, map: &LinearMap, main: &Map, v: &Value) -> 
     match out {
         Err(e) if !e.stops() => {
             let why = Unsupported::new(format!("an error: {}", e.diag.message), e.diag.primary.span);
-            m.road.note(&main.at.0, false, Some(why));
+            m.compiled_ad.note(&main.at.0, false, Some(why));
             let (_, taped) = linear::taped(m, Default::default(), &main.at.0, &main.at.1)?;
             linear::apply(m, &LinearMap { transposed: map.transposed, ..taped }, v.clone())
         }
         out => {
             // The record was made with the primal half; add the statistics of the half that has run now.
             let (native, ran) = (std::mem::take(&mut m.ran_native), m.device.take());
-            if let Some(last) = m.road.explain.last_mut().filter(|e| e.road == Derivation::Compiled) {
+            if let Some(last) = m.compiled_ad.explain.last_mut().filter(|e| e.derivation == Derivation::Compiled) {
                 last.native |= native;
                 last.device.add(ran);
             }
-            m.road.add_to_last_call();
+            m.compiled_ad.add_to_last_call();
             out
         }
     }
@@ -806,8 +806,8 @@ fn pushed(m: &mut Machine, f: &Value, x: &Value, v: &Value) -> Res<Result<(Value
     }
     let args = std::slice::from_ref(x);
     let (e, mut leaves) = or_not_compiled!(entered(m, f, args));
-    let e = m.road.sized(&e, &leaves);
-    let p = or_not_compiled!(with(m, |road, _| road.pushed(e)));
+    let e = m.compiled_ad.sized(&e, &leaves);
+    let p = or_not_compiled!(with(m, |compiled_ad, _| compiled_ad.pushed(e)));
     let e = &p.entered;
     let layout =
         or_not_compiled!(e.entry.inputs.first().map(|i| &i.layout).ok_or_else(|| not("a function without arguments")));

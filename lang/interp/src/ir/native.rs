@@ -352,7 +352,7 @@ impl Machine {
         mut args: impl Iterator<Item = &'v Value>,
     ) -> Option<Rc<dyn Native>> {
         match (&code.native, &self.compiler) {
-            (Some(state), Some(compiler)) => state.ready(compiler, &self.road.clock, &mut args),
+            (Some(state), Some(compiler)) => state.ready(compiler, &self.compiled_ad.clock, &mut args),
             _ => None,
         }
     }

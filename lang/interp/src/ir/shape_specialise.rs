@@ -107,15 +107,15 @@ pub(super) fn variant(source: &LoweredIr, f: &Function, facts: &[ShapeFact]) -> 
 }
 
 /// The weight of a statement inside a loop.
-const TURNS: usize = 64;
+const ITERATIONS: usize = 64;
 
-/// The number of statements that produce arrays of Floats, weighted by [`TURNS`] in loops. Of two branches the
+/// The number of statements that produce arrays of Floats, weighted by [`ITERATIONS`] in loops. Of two branches the
 /// smaller number counts, because the other one may handle a loop of zero iterations.
 fn arrays(f: &Function, b: &Block) -> usize {
     let array = |v: &Var| f.ty(*v).rank() > 0 && *f.ty(*v).scalar() == Ty::F64;
     let inside = |s: &Stmt| match &s.op {
         Op::If(_, a, b) => arrays(f, a).min(arrays(f, b)),
-        Op::Loop(l) => arrays(f, &l.body).saturating_mul(TURNS),
+        Op::Loop(l) => arrays(f, &l.body).saturating_mul(ITERATIONS),
         op => op.blocks().into_iter().map(|b| arrays(f, b)).sum(),
     };
     b.stmts

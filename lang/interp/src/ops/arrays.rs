@@ -543,7 +543,7 @@ fn transpose(m: &Machine, v: &Value) -> Res<Value> {
         // Each thread gets some rows, but not more than should be processed between two polls.
         let rows = k.div_ceil(parallel::threads().max(1)).min((1 << 22) / n.max(1)).max(1);
         parallel::bands(InterruptFlag(&m.interrupt), &mut out, rows * n, n * k, |start, out| {
-            turn(v, (n, k), start / n, out)
+            iteration(v, (n, k), start / n, out)
         })?;
         return Ok(array::make(Shape::from_slice(&[k, n]), Buf::F64(out)));
     }
@@ -554,7 +554,7 @@ fn transpose(m: &Machine, v: &Value) -> Res<Value> {
 
 /// Computes rows of the transpose of an `n` by `k` matrix, from row `first` on. Works in blocks, so that each
 /// cache line is read while it is in the cache.
-fn turn(v: &[f64], (n, k): (usize, usize), first: usize, out: &mut [f64]) {
+fn iteration(v: &[f64], (n, k): (usize, usize), first: usize, out: &mut [f64]) {
     let rows = out.len() / n;
     let block = (4096 / rows.max(1)).clamp(8, 512);
     for lo in (0..n).step_by(block) {
@@ -570,7 +570,7 @@ fn turn(v: &[f64], (n, k): (usize, usize), first: usize, out: &mut [f64]) {
 
 #[cfg(test)]
 mod tests {
-    use super::turn;
+    use super::iteration;
 
     #[test]
     fn parts_of_a_transpose_make_it() {
@@ -578,7 +578,7 @@ mod tests {
             let v: Vec<f64> = (0..n * k).map(|i| i as f64).collect();
             for rows in [1, 2, k] {
                 let mut out = vec![0.0; n * k];
-                out.chunks_mut(rows * n).enumerate().for_each(|(i, c)| turn(&v, (n, k), i * rows, c));
+                out.chunks_mut(rows * n).enumerate().for_each(|(i, c)| iteration(&v, (n, k), i * rows, c));
                 assert!((0..n * k).all(|t| out[t] == v[(t % n) * k + t / n]), "{n} by {k}, {rows} rows at once");
             }
         }

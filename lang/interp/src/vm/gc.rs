@@ -154,7 +154,7 @@ impl Machine {
         let mut r = Marker::default();
         names.for_each(|g| r.id(g));
         r.values.extend(values);
-        r.values.extend(self.road.kept_functions());
+        r.values.extend(self.compiled_ad.kept_functions());
         r.all(self);
         if r.opaque {
             return 0;
@@ -170,7 +170,7 @@ impl Machine {
             self.buried.extend(self.defs.remove(&GlobalId(*i as u32)));
         }
         if self.buried.len() > BURIED {
-            self.road.forget();
+            self.compiled_ad.forget();
             self.buried.clear();
         }
         dead.len()

@@ -216,7 +216,7 @@ pub struct Machine {
     /// Declared types, for functions that read data.
     pub datas: HashMap<DataId, Rc<DataDecl>>,
     /// The state of compiled AD.
-    pub road: crate::ir::derive::CompiledAd,
+    pub compiled_ad: crate::ir::derive::CompiledAd,
     /// Definitions, for the specialiser. For data only the type is kept.
     pub(crate) defs: HashMap<GlobalId, Rc<Def>>,
     /// Released definitions whose code addresses may still occur in caches.
@@ -252,7 +252,7 @@ impl Machine {
             check_nan: false,
             pack_results: false,
             datas: HashMap::new(),
-            road: crate::ir::derive::CompiledAd::default(),
+            compiled_ad: crate::ir::derive::CompiledAd::default(),
             defs: HashMap::new(),
             buried: Vec::new(),
             globals: Vec::new(),

@@ -81,7 +81,7 @@ impl Profile {
 
     /// Counts a loop iteration. Returns whether the code becomes hot with it.
     #[inline(always)]
-    pub(super) fn turn(&self) -> bool {
+    pub(super) fn iteration(&self) -> bool {
         let n = self.left.get();
         self.left.set(n.saturating_sub(1));
         n == 1
@@ -90,7 +90,7 @@ impl Profile {
     /// Counts a call. Returns whether it should run native or lowered code.
     #[inline(always)]
     fn call(&self) -> bool {
-        self.native.get() || self.chains.get() || self.calls && self.turn()
+        self.native.get() || self.chains.get() || self.calls && self.iteration()
     }
 
     /// Counts an operation on large arrays. After [`CHAIN`] of them, calls run lowered code, which fuses

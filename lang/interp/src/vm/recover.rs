@@ -10,7 +10,7 @@ pub struct SavedState(Settings);
 impl Machine {
     /// Saves that state. Call it before code that may panic, when no run is in progress.
     pub fn keep(&self) -> SavedState {
-        SavedState(self.road.settings())
+        SavedState(self.compiled_ad.settings())
     }
 
     /// The source position at which a panic has stopped the program. Call it before [`Machine::recover`].
@@ -30,7 +30,7 @@ impl Machine {
         self.speculating = false;
         self.pack_results = false;
         self.ad.reset_to(0);
-        self.road = CompiledAd::with(kept.0);
+        self.compiled_ad = CompiledAd::with(kept.0);
         self.device.reopen();
         drop(crate::polling::failure());
         self.clear_interrupt();

@@ -119,7 +119,7 @@ impl Machine {
         // The end of a loop iteration: a hot function continues as native code.
         macro_rules! back {
             ($head:expr) => {{
-                if code.profile.turn() {
+                if code.profile.iteration() {
                     if let Some(v) = seen!(self.hot_frame()) {
                         leave!(self.ret(v, depth));
                         continue;

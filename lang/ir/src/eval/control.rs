@@ -51,9 +51,9 @@ impl Evaluator<'_> {
             Trip::Count(n) => Some(arrays::int(fr.get(*n)).map_err(|e| fr.error(e, s.span))?.max(0)),
             Trip::While(_) => None,
         };
-        let mut turn: i64 = 0;
-        while self.has_next_iteration(fr, l, limit, turn, &carried.0)? {
-            let i = if l.reverse { limit.unwrap_or(0) - 1 - turn } else { turn };
+        let mut iteration: i64 = 0;
+        while self.has_next_iteration(fr, l, limit, iteration, &carried.0)? {
+            let i = if l.reverse { limit.unwrap_or(0) - 1 - iteration } else { iteration };
             let elems = |fr: &CallFrame<'_>, xs: &[Val], params: &[Var], skip: usize| -> Res<Vec<Val>> {
                 let elem =
                     |(k, x): (usize, &Val)| element(x, i, params.get(skip + k).map_or(&Ty::Bool, |v| fr.f.ty(*v)));
@@ -73,14 +73,14 @@ impl Evaluator<'_> {
                 self.counts.add(s.span, linear, work);
             }
             carried = done;
-            turn += 1;
+            iteration += 1;
             self.counts.steps += 1;
         }
         let (n, m) = (carried.0.len(), carried.1.len());
         let finish = |fr: &CallFrame<'_>, o: Outputs, vars: &[Var], skip: usize| {
             o.finish(fr, vars.get(skip..).unwrap_or(&[]), l.reverse, s.span)
         };
-        let plain = [carried.0, finish(fr, outs.0, &s.outs, n)?, vec![Val::I64(turn)]].concat();
+        let plain = [carried.0, finish(fr, outs.0, &s.outs, n)?, vec![Val::I64(iteration)]].concat();
         Ok((plain, [carried.1, finish(fr, outs.1, &s.lin_outs, m)?].concat()))
     }
 
@@ -90,11 +90,11 @@ impl Evaluator<'_> {
         fr: &mut CallFrame<'_>,
         l: &Loop,
         limit: Option<i64>,
-        turn: i64,
+        iteration: i64,
         carried: &[Val],
     ) -> Res<bool> {
         match &l.trip {
-            Trip::Count(_) => Ok(turn < limit.unwrap_or(0)),
+            Trip::Count(_) => Ok(iteration < limit.unwrap_or(0)),
             Trip::While(test) => {
                 let (results, _) = self.inner(fr, test, carried.to_vec())?;
                 Ok(matches!(results.first(), Some(Val::Bool(true))))

@@ -125,7 +125,7 @@ impl<'a> Verifier<'a> {
     fn loop_(&mut self, s: &Stmt, l: &Loop) {
         let (init, lin_init) = (self.tys(&l.init), self.tys(&l.lin_init));
         match &l.trip {
-            Trip::Count(n) => self.has_types("the number of trip", &[*n], &[Ty::I64]),
+            Trip::Count(n) => self.has_types("the trip count", &[*n], &[Ty::I64]),
             Trip::While(test) => {
                 self.has_types("parameters of the test", &test.params, &init);
                 self.has_types("result of the test", &test.results, &[Ty::Bool]);
@@ -147,7 +147,7 @@ impl<'a> Verifier<'a> {
         let collected = self.side_of_loop(&init, &l.outs, &l.body.results, &s.outs, 1);
         let lin_collected = self.side_of_loop(&lin_init, &l.lin_outs, &l.body.lin_results, &s.lin_outs, 0);
         if let (true, true, Some(last)) = (collected, lin_collected, s.outs.last()) {
-            self.has_types("the number of trip", &[*last], &[Ty::I64]);
+            self.has_types("the trip count", &[*last], &[Ty::I64]);
         }
     }
 

@@ -68,7 +68,7 @@ impl Emit<'_, '_, '_> {
         let body = self.fresh();
         self.stays(goes_on, body, exit, &[]);
         self.b.switch_to_block(body);
-        self.turn(l, &t, n, at, sc);
+        self.iteration(l, &t, n, at, sc);
         (self.depth, self.outer) = (self.depth - 1, around);
         self.b.switch_to_block(exit);
         self.end(s, l, &t);
@@ -176,7 +176,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Emits one iteration, and the jump back to the header.
-    fn turn(&mut self, l: &Loop, t: &LoopState, n: Option<Value>, at: u32, sc: &Scope) {
+    fn iteration(&mut self, l: &Loop, t: &LoopState, n: Option<Value>, at: u32, sc: &Scope) {
         let site = self.stmt_site;
         let span = self.span;
         let infos = inner(sc, at);

@@ -161,8 +161,8 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Before an iteration: computes the destination of its row.
-    pub(super) fn place_row(&mut self, row: Var, rows: &Rows, turn: Value) {
-        let base = self.b.ins().imul(turn, rows.width);
+    pub(super) fn place_row(&mut self, row: Var, rows: &Rows, iteration: Value) {
+        let base = self.b.ins().imul(iteration, rows.width);
         self.places.insert(row, RowSlot { buffer: rows.buffer, base, kind: rows.kind });
     }
 

@@ -260,14 +260,14 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Reads the key of an iteration.
-    fn key(&mut self, keys: Var, turn: Value) -> Value {
+    fn key(&mut self, keys: Var, iteration: Value) -> Value {
         let h = self.val(keys);
         let slow = |e: &mut Self| {
             let index = LoweredOp::Op(Op::Index { a: Var(0), at: vec![Var(1)], shape: None });
-            let args = [(WordKind::of(e.f.ty(keys)), h), (WordKind::I64, turn)];
+            let args = [(WordKind::of(e.f.ty(keys)), h), (WordKind::I64, iteration)];
             e.slow_on(index, &args, vec![false; 2], vec![WordKind::I64], vec![adl_interp::value::Value::Int(0)])[0]
         };
-        match self.element_of(keys, turn, slow) {
+        match self.element_of(keys, iteration, slow) {
             Some(key) => key,
             None => slow(self),
         }

@@ -88,7 +88,7 @@ fn write(f: &mut Function, b: &mut Block, found: &Found) {
     let Op::Loop(l) = b.stmts[found.made].op.clone() else { return };
     let span = b.stmts[found.added].span;
     let trip = f.fresh(Ty::I64, false);
-    let l = Ending { f, outside: b, turn: *l, stmts: Vec::new(), span }.all(found);
+    let l = Ending { f, outside: b, iteration: *l, stmts: Vec::new(), span }.all(found);
     let out = b.stmts[found.added].outs[0];
     b.stmts[found.added] = Stmt { outs: vec![out, trip], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span };
     b.stmts.remove(found.made);
@@ -97,7 +97,7 @@ fn write(f: &mut Function, b: &mut Block, found: &Found) {
 struct Ending<'a> {
     f: &'a mut Function,
     outside: &'a Block,
-    turn: Loop,
+    iteration: Loop,
     stmts: Vec<Stmt>,
     span: Span,
 }
@@ -116,7 +116,7 @@ impl Ending<'_> {
         let last = self.push(Op::Bin(Bin::Sub, found.m, one), Ty::I64);
         // What the last iteration reads is not used, but the index has to be in bounds.
         let place = self.push(Op::Bin(Bin::Min, i, last), Ty::I64);
-        let old = self.turn.clone();
+        let old = self.iteration.clone();
         let mut names = HashMap::from([(old.body.params[0], place)]);
         for (x, a) in old.body.params[1..].iter().zip(&old.xs) {
             let ty = self.f.ty(*x).clone();

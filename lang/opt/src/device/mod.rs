@@ -449,7 +449,7 @@ impl Pass<'_> {
     fn inside(&mut self, s: &mut Stmt) {
         if let Op::Loop(l) = &mut s.op {
             if !l.init.is_empty() && l.lin_init.is_empty() {
-                self.turn(l, &s.outs);
+                self.iteration(l, &s.outs);
             }
             return;
         }
@@ -486,7 +486,7 @@ impl Pass<'_> {
 
     /// Processes the body of a loop with state, whose iterations the host starts. A carried array is materialised
     /// if it is so initially and after every iteration.
-    fn turn(&mut self, l: &mut Loop, outs: &[Var]) {
+    fn iteration(&mut self, l: &mut Loop, outs: &[Var]) {
         let k = l.init.len();
         let mut carried: Vec<bool> = l.init.iter().map(|v| self.known.there.contains(v)).collect();
         loop {

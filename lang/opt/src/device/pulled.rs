@@ -254,7 +254,7 @@ impl There<'_> {
         for s in std::mem::take(&mut arm.stmts) {
             match &s.op {
                 Op::Index { a, at, .. } if sources.contains_key(a) => {
-                    _ = names.insert(s.outs[0], self.turn(at[0], &mut stmts)[sources[a].out])
+                    _ = names.insert(s.outs[0], self.iteration(at[0], &mut stmts)[sources[a].out])
                 }
                 _ => stmts.push(s),
             }
@@ -284,22 +284,22 @@ impl There<'_> {
             return made[source.out];
         }
         let place = self.place(source, i, out);
-        let made = self.turn(place, out);
+        let made = self.iteration(place, out);
         self.done.push((source.steps.clone(), made.clone()));
         made[source.out]
     }
 
     /// Emits one iteration of the producer, and returns its results.
-    fn turn(&mut self, place: Var, out: &mut Vec<Stmt>) -> Vec<Var> {
+    fn iteration(&mut self, place: Var, out: &mut Vec<Stmt>) -> Vec<Var> {
         let l = self.made.clone();
         let mut names: HashMap<Var, Var> = HashMap::from([(l.body.params[0], place)]);
         for (x, a) in l.body.params[1..].iter().zip(&l.xs) {
             let ty = self.f.ty(*x).clone();
             names.insert(*x, self.push(Op::Index { a: *a, at: vec![place], shape: None }, ty, out));
         }
-        let turn = copy(self.f, &l.body, names);
-        out.extend(turn.stmts);
-        turn.results
+        let iteration = copy(self.f, &l.body, names);
+        out.extend(iteration.stmts);
+        iteration.results
     }
 
     /// The index of the iteration that is read.

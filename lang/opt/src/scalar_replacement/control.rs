@@ -8,10 +8,10 @@ use adl_prim::Bin;
 use std::collections::HashSet;
 
 /// Largest trip count of a loop that is unrolled: fewer iterations than a sum adds side by side.
-const TURNS: i64 = 7;
+const ITERATIONS: i64 = 7;
 
 /// Largest number of statements of all iterations of such a loop.
-const ALL: usize = 24 * TURNS as usize;
+const ALL: usize = 24 * ITERATIONS as usize;
 
 /// Depth of nested loops up to which the arrays carried by the outer loops are assumed to keep their lengths.
 const GUESSES: usize = 3;
@@ -129,13 +129,13 @@ impl Scalars<'_> {
 
     /// Records what an iteration is given: its index, and rows of known length.
     fn elements_of(&mut self, l: &Loop) {
-        let Some(turn) = l.body.params.first() else { return };
+        let Some(iteration) = l.body.params.first() else { return };
         if let Trip::Count(n) = l.trip {
             let n = self.literal(n);
-            self.note(|l| l.trip.extend(n.map(|n| (*turn, n))));
+            self.note(|l| l.trip.extend(n.map(|n| (*iteration, n))));
         }
         for (x, p) in l.xs.iter().zip(&l.body.params[1 + l.init.len()..]) {
-            let _ = self.is_row(*p, *x, *turn) || self.is_matrix_element(*p, *x, *turn);
+            let _ = self.is_row(*p, *x, *iteration) || self.is_matrix_element(*p, *x, *iteration);
             if let Some(n) = self.identity(*x) {
                 self.note(|l| _ = l.lens.insert(*p, n));
             }
@@ -269,7 +269,7 @@ impl Scalars<'_> {
     fn trip_count_to_unroll(&self, s: &Stmt) -> Option<i64> {
         let Op::Loop(l) = &s.op else { return None };
         let Trip::Count(n) = l.trip else { return None };
-        let n = self.literal(n).filter(|n| (1..=TURNS).contains(n))?;
+        let n = self.literal(n).filter(|n| (1..=ITERATIONS).contains(n))?;
         let linear =
             !(s.lin_outs.is_empty() && l.lin_init.is_empty() && l.lin_xs.is_empty() && l.body.lin_params.is_empty());
         let k = l.init.len();
@@ -295,8 +295,8 @@ impl Scalars<'_> {
         let k = l.init.len();
         let mut carried = l.init.clone();
         let mut made: Vec<Vec<Var>> = vec![Vec::new(); l.outs.len()];
-        for turn in 0..n {
-            let index = self.int(turn, &like, out);
+        for iteration in 0..n {
+            let index = self.int(iteration, &like, out);
             let mut given = vec![index];
             given.extend(&carried);
             for (x, p) in l.xs.iter().zip(&l.body.params[1 + k..]) {

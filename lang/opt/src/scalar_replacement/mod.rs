@@ -46,7 +46,7 @@ pub enum Sums {
 
 /// Replaces small arrays by scalars. Returns whether there were any.
 pub fn scalars(f: &mut Function, sums: Sums) -> bool {
-    apart(f, sums, LoopStart::Turn)
+    apart(f, sums, LoopStart::Iteration)
 }
 
 /// The same for a device: sums are expanded, and symbolic and signed zeros need not be preserved.
@@ -58,7 +58,7 @@ pub fn for_device(f: &mut Function) -> bool {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum LoopStart {
     /// With the results of the first iteration, which is peeled.
-    Turn,
+    Iteration,
     /// With zeros.
     Zeros,
 }

@@ -83,7 +83,7 @@ impl Scalars<'_> {
             && l.init.iter().any(|v| self.is_symbolic_zero(*v));
         if !suits
             || self.guesses > 0
-            || self.begin == LoopStart::Turn && size(&l.body) > LONGEST
+            || self.begin == LoopStart::Iteration && size(&l.body) > LONGEST
             || self.left < 8 * MOST + 3 * LONGEST
         {
             return false;
@@ -119,7 +119,7 @@ impl Scalars<'_> {
         let (k, mut b) = (l.init.len(), Block::default());
         let one = self.one(Op::Lit(Lit::I64(1)), Ty::I64, s, &mut b.stmts);
         let last = self.one(Op::Bin(Bin::Sub, n, one), Ty::I64, s, &mut b.stmts);
-        let first = self.turn(s, l, last, &mut b.stmts);
+        let first = self.iteration(s, l, last, &mut b.stmts);
         let sizes: Vec<Option<ArraySize>> = l
             .init
             .iter()
@@ -174,7 +174,7 @@ impl Scalars<'_> {
     }
 
     /// Emits one iteration of a loop at an index, and returns its results.
-    fn turn(&mut self, s: &Stmt, l: &Loop, at: Var, out: &mut Vec<Stmt>) -> Vec<Var> {
+    fn iteration(&mut self, s: &Stmt, l: &Loop, at: Var, out: &mut Vec<Stmt>) -> Vec<Var> {
         let k = 1 + l.init.len();
         let mut given: Vec<Var> = std::iter::once(at).chain(l.init.iter().copied()).collect();
         for (x, p) in l.xs.iter().zip(&l.body.params[k..]) {

@@ -141,7 +141,7 @@ impl Infer<'_> {
                 format!("the function stands first: `{name} f xs`")
             }
             (Ty::Lin(..), Ty::Array(_, row)) if name == "transpose" && matches!(self.resolve(row), Ty::Array(..)) => {
-                "a matrix is transposed by `m.T`; `transpose` trip a linear function round".into()
+                "a matrix is transposed by `m.T`; `transpose` transposes a linear function".into()
             }
             (Ty::Array(..), Ty::Str) if name == "len" => "the length of a text is `io.length s`".into(),
             (Ty::Array(..), Ty::Str) => {

@@ -34,7 +34,7 @@ pub(crate) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]
     let a: Vec<Value> = args.iter_mut().map(std::mem::take).collect();
     if !matches!(p, Prim::StopGrad | Prim::Checkpoint | Prim::CustomJvp | Prim::CustomVjp | Prim::Ravel | Prim::Unravel)
     {
-        m.road.op = p.name().trim_start_matches("__");
+        m.compiled_ad.op = p.name().trim_start_matches("__");
     }
     match p {
         Prim::Jvp => jvp(m, &a[0], &a[1], &a[2]).map(|(y, t)| pair(y, t)),

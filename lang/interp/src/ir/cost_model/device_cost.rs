@@ -14,7 +14,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
 /// Assumed trip count of loops whose trip count is unknown.
-const TURNS: u64 = 64;
+const ITERATIONS: u64 = 64;
 
 /// Maximum number of calls that are analysed with the known sizes of their arguments.
 const KNOWN: usize = 256;
@@ -105,10 +105,10 @@ impl Estimate<'_> {
                 self.sizes.enter(l);
                 let state = (!l.init.is_empty() || !l.lin_init.is_empty() || matches!(l.trip, Trip::While(_)))
                     && !recurrence::at_once(self.f, l);
-                let turn = if state { self.block(&l.body) } else { Volume::step(self.serial(&l.body)) };
+                let iteration = if state { self.block(&l.body) } else { Volume::step(self.serial(&l.body)) };
                 self.sizes.leave(l, s, self.known_trip(l));
                 let n = self.trip(l);
-                if state { turn.times(n) } else { Volume::step(turn.wide.saturating_mul(n)) }
+                if state { iteration.times(n) } else { Volume::step(iteration.wide.saturating_mul(n)) }
             }
             Op::Soac(x) => {
                 self.sizes.operator(x);
@@ -139,9 +139,9 @@ impl Estimate<'_> {
         match &s.op {
             Op::Loop(l) => {
                 self.sizes.enter(l);
-                let turn = self.serial(&l.body).max(1);
+                let iteration = self.serial(&l.body).max(1);
                 self.sizes.leave(l, s, self.known_trip(l));
-                self.trip(l).saturating_mul(turn)
+                self.trip(l).saturating_mul(iteration)
             }
             Op::Call { f, args, lin_args, .. } => self.call(*f, args.iter().chain(lin_args), s).wide.max(1),
             op if !op.blocks().is_empty() => {
@@ -206,8 +206,10 @@ impl Estimate<'_> {
 
     fn trip(&self, l: &Loop) -> u64 {
         match &l.trip {
-            Trip::Count(_) => self.known_trip(l).map_or(self.longest.max(TURNS), |n| u64::try_from(n).unwrap_or(0)),
-            Trip::While(_) => TURNS * TURNS,
+            Trip::Count(_) => {
+                self.known_trip(l).map_or(self.longest.max(ITERATIONS), |n| u64::try_from(n).unwrap_or(0))
+            }
+            Trip::While(_) => ITERATIONS * ITERATIONS,
         }
     }
 

@@ -68,12 +68,12 @@ fn called(m: &mut Machine, f: &Value, args: &[Value], tier: WantedTier) -> Res<O
 
 fn attempt(m: &mut Machine, f: &Value, args: &[Value], tier: WantedTier) -> Res<Result<Value, NotCompiled>> {
     let (e, leaves) = or_not_compiled!(entered(m, f, args));
-    let e = m.road.sized(&e, &leaves);
-    let fun = or_not_compiled!(with(m, |road, _| {
-        let f = road.plain(e.entry.func);
-        road.linker.function(&road.program, f).map_err(|e| not(&e.diag.message))
+    let e = m.compiled_ad.sized(&e, &leaves);
+    let fun = or_not_compiled!(with(m, |compiled_ad, _| {
+        let f = compiled_ad.plain(e.entry.func);
+        compiled_ad.linker.function(&compiled_ad.program, f).map_err(|e| not(&e.diag.message))
     }));
-    let results = m.road.program.func(e.entry.func).body.results.len();
+    let results = m.compiled_ad.program.func(e.entry.func).body.results.len();
     let (outs, compiled) = match offered(m, &fun, &leaves)? {
         (Some(outs), _) => (outs, false),
         (None, _) if tier == WantedTier::Device => return Ok(Err(not("code that is not for the device"))),
@@ -91,8 +91,8 @@ fn attempt(m: &mut Machine, f: &Value, args: &[Value], tier: WantedTier) -> Res<
     };
     let v = e.datas.from_leaves(&e.entry.result, &mut outs.into_iter());
     if v.is_some() {
-        m.road.ran = m.device.take();
-        m.road.called(f, compiled || m.ran_native);
+        m.compiled_ad.ran = m.device.take();
+        m.compiled_ad.called(f, compiled || m.ran_native);
     }
     Ok(v.ok_or_else(|| not("a result of another layout than its type says")))
 }
@@ -112,7 +112,7 @@ fn offered(m: &mut Machine, fun: &Fun, leaves: &[Value]) -> Res<(Option<Vec<Valu
 /// before.
 pub(super) fn compiled(m: &Machine, fun: &Fun, args: &[Value]) -> bool {
     let (Fun::Member(g, i), Some(compiler)) = (fun, &m.compiler) else { return false };
-    g.codes[*i as usize].native.as_ref().is_some_and(|s| s.compile_for(compiler, &m.road.clock, args.iter()))
+    g.codes[*i as usize].native.as_ref().is_some_and(|s| s.compile_for(compiler, &m.compiled_ad.clock, args.iter()))
 }
 
 impl CompiledAd {

@@ -84,9 +84,9 @@ fn counted(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<Cost, NotCompile
     let Some(vals) = vals else { return Ok(Err(not("an argument that the evaluator has no value for"))) };
     // The evaluator borrows the program and, as its host, the machine; so the program is taken out of the
     // machine.
-    let mut road = std::mem::take(&mut m.road);
-    let out = passes(&mut road, m, &e, &vals);
-    m.road = road;
+    let mut compiled_ad = std::mem::take(&mut m.compiled_ad);
+    let out = passes(&mut compiled_ad, m, &e, &vals);
+    m.compiled_ad = compiled_ad;
     polling::poll()?;
     let mut c = or_not_compiled!(out);
     c.function = super::name_of(f);
@@ -122,8 +122,13 @@ fn on_device(m: &mut Machine, f: &Value, x: &Value) -> Res<DeviceRuns> {
 }
 
 /// Evaluates the function, its forward-mode derivative and its gradient.
-fn passes(road: &mut super::CompiledAd, m: &mut Machine, e: &Specialized, x: &[Val]) -> Result<Cost, NotCompiled> {
-    let (primal, results) = run(&road.program, m, e.entry.func, x, &[])?;
+fn passes(
+    compiled_ad: &mut super::CompiledAd,
+    m: &mut Machine,
+    e: &Specialized,
+    x: &[Val],
+) -> Result<Cost, NotCompiled> {
+    let (primal, results) = run(&compiled_ad.program, m, e.entry.func, x, &[])?;
     let mut c = Cost {
         function: String::new(),
         primal: primal.total,
@@ -140,27 +145,27 @@ fn passes(road: &mut super::CompiledAd, m: &mut Machine, e: &Specialized, x: &[V
         ends: x.iter().chain(&results).map(reals).sum(),
     };
     c.add(m, &primal, |l, n| l.primal += n);
-    let wrt = road.wrt(e);
-    let j = road.ad.jvp(&mut road.program, e.entry.func, &wrt)?;
+    let wrt = compiled_ad.wrt(e);
+    let j = compiled_ad.ad.jvp(&mut compiled_ad.program, e.entry.func, &wrt)?;
     if !j.active.contains(&true) {
         return Ok(c);
     }
-    let u = road.ad.unzip(&mut road.program, j.func, &unzip::Plan::store_all())?;
-    let back = road.ad.transpose(&mut road.program, u.linear)?;
-    let (forward, mut kept) = run(&road.program, m, u.primal, x, &[])?;
+    let u = compiled_ad.ad.unzip(&mut compiled_ad.program, j.func, &unzip::Plan::store_all())?;
+    let back = compiled_ad.ad.transpose(&mut compiled_ad.program, u.linear)?;
+    let (forward, mut kept) = run(&compiled_ad.program, m, u.primal, x, &[])?;
     let residuals = kept.split_off(u.results.min(kept.len()));
-    let func = road.program.func(e.entry.func).clone();
+    let func = compiled_ad.program.func(e.entry.func).clone();
     let mut seeds = |vals: &[Val], vars: &[Var], which: &[bool]| -> Vec<Val> {
         vals.iter()
             .zip(vars)
             .zip(which)
             .filter(|(_, w)| **w)
-            .filter_map(|((x, v), _)| ones(road, x, func.ty(*v)))
+            .filter_map(|((x, v), _)| ones(compiled_ad, x, func.ty(*v)))
             .collect()
     };
     let (dx, dy) = (seeds(x, &func.body.params, &wrt), seeds(&results, &func.body.results, &j.active));
-    let (tangent, _) = run(&road.program, m, u.linear, &residuals, &dx)?;
-    let (adjoint, _) = run(&road.program, m, back, &residuals, &dy)?;
+    let (tangent, _) = run(&compiled_ad.program, m, u.linear, &residuals, &dx)?;
+    let (adjoint, _) = run(&compiled_ad.program, m, back, &residuals, &dy)?;
     // Coefficients of the derivative are computed in the primal half.
     c.add(m, &forward, |l, n| l.forward += n);
     for l in c.lines.values_mut() {
@@ -187,9 +192,9 @@ pub fn rules_of(m: &Machine, e: &super::DerivativeRecord) -> Vec<String> {
 
 /// The rules that were applied in a function and its callees.
 fn rules(m: &Machine, f: FnId) -> Vec<(usize, Decision)> {
-    let spans = places(&m.road.program, f);
+    let spans = places(&m.compiled_ad.program, f);
     let mut out: Vec<(usize, Decision)> = m
-        .road
+        .compiled_ad
         .ad
         .decisions
         .iter()
@@ -321,18 +326,18 @@ fn reals(v: &Val) -> u64 {
 }
 
 /// A tangent of a value, with all components 1. `None` if its type has no tangents.
-pub(super) fn ones(road: &mut super::CompiledAd, v: &Val, ty: &Ty) -> Option<Val> {
-    road.ad.tangent_ty(&mut road.program, ty)?;
+pub(super) fn ones(compiled_ad: &mut super::CompiledAd, v: &Val, ty: &Ty) -> Option<Val> {
+    compiled_ad.ad.tangent_ty(&mut compiled_ad.program, ty)?;
     Some(stacker::maybe_grow(64 * 1024, 1024 * 1024, || match (v, ty) {
         (Val::F64(_), _) => Val::F64(1.0),
         (Val::F32(_), _) => Val::F32(1.0),
         (Val::Array(a), Ty::Array(e, _)) => {
-            let elems = a.elems.iter().map(|x| ones(road, x, e).unwrap_or(Val::SymbolicZero)).collect();
+            let elems = a.elems.iter().map(|x| ones(compiled_ad, x, e).unwrap_or(Val::SymbolicZero)).collect();
             Val::Array(Rc::new(Arr { shape: a.shape.clone(), elems }))
         }
         (Val::Data(c), Ty::Data(d)) => {
-            let tys = road.program.data(*d).cons.get(c.tag as usize).map(|c| c.1.clone()).unwrap_or_default();
-            Val::data(c.tag, c.fields.iter().zip(&tys).filter_map(|(x, t)| ones(road, x, t)).collect())
+            let tys = compiled_ad.program.data(*d).cons.get(c.tag as usize).map(|c| c.1.clone()).unwrap_or_default();
+            Val::data(c.tag, c.fields.iter().zip(&tys).filter_map(|(x, t)| ones(compiled_ad, x, t)).collect())
         }
         _ => Val::SymbolicZero,
     }))

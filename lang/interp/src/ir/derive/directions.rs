@@ -107,7 +107,7 @@ fn at_once(
     seed: &dyn Fn(usize, usize) -> bool,
 ) -> Res<Option<Vec<f64>>> {
     let Some(main) = map.main.clone() else { return Ok(None) };
-    let Ok(f) = with(m, |road, _| road.wide(&main.lined, map.transposed)) else { return Ok(None) };
+    let Ok(f) = with(m, |compiled_ad, _| compiled_ad.wide(&main.lined, map.transposed)) else { return Ok(None) };
     if !main.lined.active.first().is_some_and(|a| *a) {
         return Ok(Some(vec![0.0; to * w]));
     }
@@ -115,7 +115,7 @@ fn at_once(
     args.push(Value::Int(w as i64));
     args.push(matrix(&[from, w], narrow, &|at| seed(at / w, at % w)));
     let outs = m.call_lowered(&f, args, 1);
-    m.road.add_to_last_call();
+    m.compiled_ad.add_to_last_call();
     match outs {
         Ok(outs) => {
             let out = outs.into_iter().next().unwrap_or(Value::Zero);
@@ -132,8 +132,10 @@ pub(crate) fn diagonal(m: &mut Machine, map: &LinearMap) -> bool {
     let Some(main) = map.main.clone() else { return false };
     let active = main.lined.active.first().is_some_and(|a| *a);
     active
-        && with(m, |road, _| {
-            Ok(road.linear_half(&main.lined).is_ok_and(|f| adl_ad::diagonal::is_diagonal(&road.program, f)))
+        && with(m, |compiled_ad, _| {
+            Ok(compiled_ad
+                .linear_half(&main.lined)
+                .is_ok_and(|f| adl_ad::diagonal::is_diagonal(&compiled_ad.program, f)))
         })
         .unwrap_or(false)
 }
@@ -171,9 +173,12 @@ fn coded(
     entries: u64,
 ) -> Option<Rc<Vec<Vec<u32>>>> {
     let main = map.main.clone().filter(|main| main.lined.active.first().is_some_and(|a| *a))?;
-    let structure = with(m, |road, _| {
-        let f = road.linear_half(&main.lined)?;
-        road.ad.structure(&mut road.program, f).ok_or_else(|| super::not("a pattern that depends on the point"))
+    let structure = with(m, |compiled_ad, _| {
+        let f = compiled_ad.linear_half(&main.lined)?;
+        compiled_ad
+            .ad
+            .structure(&mut compiled_ad.program, f)
+            .ok_or_else(|| super::not("a pattern that depends on the point"))
     })
     .ok()?;
     if exact && !structure.exact {
@@ -196,7 +201,7 @@ fn coded(
     {
         return p.rows.clone();
     }
-    let tys = m.road.program.func(structure.func).tys(&m.road.program.func(structure.func).body.params);
+    let tys = m.compiled_ad.program.func(structure.func).tys(&m.compiled_ad.program.func(structure.func).body.params);
     let args: Vec<Val> =
         residuals.iter().zip(&tys).map(|(v, t)| if v.is_symbolic_zero() { Val::zero(t) } else { v.clone() }).collect();
     let rows = evaluated(m, structure.func, &args, size, entries).map(Rc::new);
@@ -242,7 +247,7 @@ fn sets(m: &mut Machine, map: &LinearMap, (n, k): (usize, usize), most: usize, e
     if !main.lined.active.first().is_some_and(|a| *a) {
         return Some(vec![Vec::new(); k]);
     }
-    let f = with(m, |road, _| road.linear_half(&main.lined)).ok()?;
+    let f = with(m, |compiled_ad, _| compiled_ad.linear_half(&main.lined)).ok()?;
     evaluated(m, f, &residuals, (n, k), entries)
 }
 
@@ -256,14 +261,14 @@ fn evaluated(
 ) -> Option<Vec<Vec<u32>>> {
     let left = Rc::new(Cell::new(entries));
     let inputs = (0..n as u32).map(|i| Val::Deps(Rc::new(Deps { of: vec![i], left: left.clone() }))).collect();
-    let road = std::mem::take(&mut m.road);
+    let compiled_ad = std::mem::take(&mut m.compiled_ad);
     let out = {
         let mut host = Builtins(m);
-        let mut e = Evaluator::new(&road.program, &mut host);
+        let mut e = Evaluator::new(&compiled_ad.program, &mut host);
         e.fuel = FUEL;
         e.run(f, residuals, &[Val::array(vec![n], inputs)]).ok().and_then(|o| o.lin_results.into_iter().next())
     };
-    m.road = road;
+    m.compiled_ad = compiled_ad;
     if left.get() == 0 {
         return None;
     }

@@ -69,7 +69,7 @@ pub(crate) fn record_gradient(m: &mut Machine, f: &Value, x: &Value, value: bool
     let out = attempt(m, |m| recorded(m, f, x, value));
     let out = answer(m, f, out)?;
     if let Some(Differentiated::FusedGradient(..)) = out {
-        m.road.add_to_last_call();
+        m.compiled_ad.add_to_last_call();
     }
     Ok(out)
 }
@@ -77,7 +77,10 @@ pub(crate) fn record_gradient(m: &mut Machine, f: &Value, x: &Value, value: bool
 fn recorded(m: &mut Machine, f: &Value, x: &Value, value: bool) -> Res<Result<Differentiated, NotCompiled>> {
     let ready = or_not_compiled!(readied(m, f, x)?);
     // With `--check-nan` the value is always computed, because a non-finite value in it must stop the program.
-    if !m.check_nan && m.road.given.is_none() && ready.plan == super::Plan::StoreAll && ready.lined.active[..] == [true]
+    if !m.check_nan
+        && m.compiled_ad.given.is_none()
+        && ready.plan == super::Plan::StoreAll
+        && ready.lined.active[..] == [true]
     {
         if m.device.is_measured() {
             return match gradient_target::side(m, x, &ready, value) {
@@ -139,7 +142,7 @@ fn joined(m: &mut Machine, ready: &PreparedGradient) -> Option<Rc<Fun>> {
     }
     let again = l.joined.get().is_some();
     if !again {
-        let made = with(m, |road, _| Ok(road.joined(l))).ok().flatten();
+        let made = with(m, |compiled_ad, _| Ok(compiled_ad.joined(l))).ok().flatten();
         l.joined.set(made).ok()?;
     }
     let fun = l.joined.get()?.clone()?;
@@ -160,7 +163,7 @@ pub(super) fn fused_for_device(m: &mut Machine, l: &Linearized, value: bool) -> 
     }
     let made = &l.away[usize::from(value)];
     if made.get().is_none() {
-        let fun = with(m, |road, _| Ok(road.whole(l, value, UnsignedZeros::Arrays))).ok().flatten();
+        let fun = with(m, |compiled_ad, _| Ok(compiled_ad.whole(l, value, UnsignedZeros::Arrays))).ok().flatten();
         made.set(fun).ok()?;
     }
     let whole = made.get()?.clone()?;
@@ -181,7 +184,7 @@ fn native(m: &mut Machine, ready: &PreparedGradient, value: bool) -> Option<Fuse
     let Fun::Member(g, i) = &*whole.fun else { return None };
     let code = g.codes[*i as usize].clone();
     let ready = match (&code.native, l.hot.get()) {
-        (Some(state), true) => state.compile_for(&compiler, &m.road.clock, ready.leaves.iter()),
+        (Some(state), true) => state.compile_for(&compiler, &m.compiled_ad.clock, ready.leaves.iter()),
         _ => m.native_code(&code, ready.leaves.iter()).is_some(),
     };
     ready.then_some(whole)
@@ -193,7 +196,9 @@ fn together(m: &mut Machine, l: &Linearized, value: bool) -> Option<FusedGradien
     if times < 2 || least < WORTH {
         return None;
     }
-    if l.whole[usize::from(value)].get().is_none() && !l.halves.iter().all(|f| arithmetic(m.road.program.func(*f))) {
+    if l.whole[usize::from(value)].get().is_none()
+        && !l.halves.iter().all(|f| arithmetic(m.compiled_ad.program.func(*f)))
+    {
         l.pace.set((0, Duration::MAX));
         return None;
     }
@@ -203,7 +208,7 @@ fn together(m: &mut Machine, l: &Linearized, value: bool) -> Option<FusedGradien
 fn made(m: &mut Machine, l: &Linearized, value: bool) -> Option<FusedGradient> {
     let made = &l.whole[usize::from(value)];
     if made.get().is_none() {
-        let fun = with(m, |road, _| Ok(road.whole(l, value, UnsignedZeros::Vectors))).ok().flatten();
+        let fun = with(m, |compiled_ad, _| Ok(compiled_ad.whole(l, value, UnsignedZeros::Vectors))).ok().flatten();
         made.set(fun).ok()?;
     }
     made.get()?.clone()

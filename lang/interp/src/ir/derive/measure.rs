@@ -33,9 +33,9 @@ pub(super) fn ran(m: &mut Machine, e: &Specialized, leaves: &[Value], how: &Reso
         return Ok(Some(out));
     }
     let Some(vals) = leaves.iter().map(val).collect::<Option<Vec<Val>>>() else { return Ok(None) };
-    let mut road = std::mem::take(&mut m.road);
-    let out = counted(&mut road, m, e, &vals, how);
-    m.road = road;
+    let mut compiled_ad = std::mem::take(&mut m.compiled_ad);
+    let out = counted(&mut compiled_ad, m, e, &vals, how);
+    m.compiled_ad = compiled_ad;
     Ok(out.ok())
 }
 
@@ -48,14 +48,14 @@ struct Halves {
     boxes: BTreeSet<DataId>,
 }
 
-fn halves(road: &mut CompiledAd, e: &Specialized, how: &ResolvedPlan) -> Result<Halves, NotCompiled> {
-    let wrt = road.wrt(e);
-    let whole = road.differentiated(e, Segments::None)?;
-    let f = road.ad.segmented(&mut road.program, e.entry.func, how.segments);
-    let j = road.ad.jvp(&mut road.program, f, &wrt)?;
-    let u = road.ad.unzip(&mut road.program, j.func, &how.plan)?;
-    let back = road.ad.transpose(&mut road.program, u.linear)?;
-    let boxes = road.ad.all_boxes(&mut road.program, j.func, &how.plan)?;
+fn halves(compiled_ad: &mut CompiledAd, e: &Specialized, how: &ResolvedPlan) -> Result<Halves, NotCompiled> {
+    let wrt = compiled_ad.wrt(e);
+    let whole = compiled_ad.differentiated(e, Segments::None)?;
+    let f = compiled_ad.ad.segmented(&mut compiled_ad.program, e.entry.func, how.segments);
+    let j = compiled_ad.ad.jvp(&mut compiled_ad.program, f, &wrt)?;
+    let u = compiled_ad.ad.unzip(&mut compiled_ad.program, j.func, &how.plan)?;
+    let back = compiled_ad.ad.transpose(&mut compiled_ad.program, u.linear)?;
+    let boxes = compiled_ad.ad.all_boxes(&mut compiled_ad.program, j.func, &how.plan)?;
     Ok(Halves { whole, primal: u.primal, results: u.results, back, boxes })
 }
 
@@ -66,17 +66,17 @@ fn metered(
     leaves: &[Value],
     how: &ResolvedPlan,
 ) -> Res<Result<Measured, NotCompiled>> {
-    let (h, funs, (plain, outs), kept) = or_not_compiled!(with(m, |road, _| {
-        let h = halves(road, e, how)?;
+    let (h, funs, (plain, outs), kept) = or_not_compiled!(with(m, |compiled_ad, _| {
+        let h = halves(compiled_ad, e, how)?;
         let mut funs = Vec::new();
         let (mut plain, mut outs) = (Vec::new(), Vec::new());
         for f in [h.whole, h.primal, h.back] {
-            plain.push(road.program.func(f).body.results.len());
-            let f = road.ad.metered(&mut road.program, f, &h.boxes)?;
-            funs.push(road.linker.function(&road.program, f).map_err(|e| not(&e.diag.message))?);
-            outs.push(road.program.func(f).body.results.len());
+            plain.push(compiled_ad.program.func(f).body.results.len());
+            let f = compiled_ad.ad.metered(&mut compiled_ad.program, f, &h.boxes)?;
+            funs.push(compiled_ad.linker.function(&compiled_ad.program, f).map_err(|e| not(&e.diag.message))?);
+            outs.push(compiled_ad.program.func(f).body.results.len());
         }
-        let primal = road.program.func(h.primal);
+        let primal = compiled_ad.program.func(h.primal);
         let kept = primal.tys(&primal.body.results[h.results..]);
         Ok((h, funs, (plain, outs), kept))
     }));
@@ -93,7 +93,7 @@ fn metered(
     let once = or_not_compiled!(run(m, 0, leaves)?).work;
     let mut forwards = or_not_compiled!(run(m, 1, leaves)?);
     let residuals = forwards.results.split_off(h.results);
-    let stored = m.road.bytes_of(&h.boxes, &kept, &residuals);
+    let stored = m.compiled_ad.bytes_of(&h.boxes, &kept, &residuals);
     let reverse = or_not_compiled!(run(m, 2, &residuals)?);
     Ok(Ok(Measured { peak: stored + reverse.peak, again: (forwards.work + reverse.work).saturating_sub(once) }))
 }
@@ -107,32 +107,38 @@ struct MeteredRun {
 
 /// Measures with the reference evaluator, which also knows what recursive functions store inside checkpoints.
 fn counted(
-    road: &mut CompiledAd,
+    compiled_ad: &mut CompiledAd,
     m: &mut Machine,
     e: &Specialized,
     x: &[Val],
     how: &ResolvedPlan,
 ) -> Result<Measured, NotCompiled> {
-    let h = halves(road, e, how)?;
-    let wrt = road.wrt(e);
-    let f = road.ad.segmented(&mut road.program, e.entry.func, how.segments);
-    let active = road.ad.jvp(&mut road.program, f, &wrt)?.active;
-    let func = road.program.func(f).clone();
-    let dx = seeds(road, &func, x, &func.body.params, &wrt);
-    let once = evaluated(road, m, h.whole, (x, &dx), &h.boxes)?.work;
-    let mut forward = evaluated(road, m, h.primal, (x, &[]), &h.boxes)?;
+    let h = halves(compiled_ad, e, how)?;
+    let wrt = compiled_ad.wrt(e);
+    let f = compiled_ad.ad.segmented(&mut compiled_ad.program, e.entry.func, how.segments);
+    let active = compiled_ad.ad.jvp(&mut compiled_ad.program, f, &wrt)?.active;
+    let func = compiled_ad.program.func(f).clone();
+    let dx = seeds(compiled_ad, &func, x, &func.body.params, &wrt);
+    let once = evaluated(compiled_ad, m, h.whole, (x, &dx), &h.boxes)?.work;
+    let mut forward = evaluated(compiled_ad, m, h.primal, (x, &[]), &h.boxes)?;
     let residuals = forward.results.split_off(h.results.min(forward.results.len()));
-    let primal = road.program.func(h.primal).clone();
+    let primal = compiled_ad.program.func(h.primal).clone();
     let kept = primal.tys(&primal.body.results[h.results..]);
-    let stored: u64 = kept.iter().zip(&residuals).map(|(t, v)| bytes_of_val(&road.program, &h.boxes, t, v)).sum();
-    let dy = seeds(road, &func, &forward.results, &func.body.results, &active);
-    let reverse = evaluated(road, m, h.back, (&residuals, &dy), &h.boxes)?;
+    let stored: u64 =
+        kept.iter().zip(&residuals).map(|(t, v)| bytes_of_val(&compiled_ad.program, &h.boxes, t, v)).sum();
+    let dy = seeds(compiled_ad, &func, &forward.results, &func.body.results, &active);
+    let reverse = evaluated(compiled_ad, m, h.back, (&residuals, &dy), &h.boxes)?;
     Ok(Measured { peak: stored + reverse.peak, again: (forward.work + reverse.work).saturating_sub(once) })
 }
 
 /// Unit tangents for the selected variables.
-fn seeds(road: &mut CompiledAd, f: &adl_ir::Function, vals: &[Val], vars: &[Var], which: &[bool]) -> Vec<Val> {
-    vals.iter().zip(vars).zip(which).filter(|(_, w)| **w).filter_map(|((x, v), _)| ones(road, x, f.ty(*v))).collect()
+fn seeds(compiled_ad: &mut CompiledAd, f: &adl_ir::Function, vals: &[Val], vars: &[Var], which: &[bool]) -> Vec<Val> {
+    vals.iter()
+        .zip(vars)
+        .zip(which)
+        .filter(|(_, w)| **w)
+        .filter_map(|((x, v), _)| ones(compiled_ad, x, f.ty(*v)))
+        .collect()
 }
 
 /// The result of evaluating a function.
@@ -145,20 +151,20 @@ struct EvaluatedRun {
 }
 
 fn evaluated(
-    road: &CompiledAd,
+    compiled_ad: &CompiledAd,
     m: &mut Machine,
     f: FnId,
     (args, lin_args): (&[Val], &[Val]),
     boxes: &BTreeSet<DataId>,
 ) -> Result<EvaluatedRun, NotCompiled> {
-    let p = &road.program;
+    let p = &compiled_ad.program;
     let mut host = Builtins(m);
     let mut e = Evaluator::new(p, &mut host);
     e.fuel = FUEL;
     let bytes = |f: &adl_ir::Function, vs: &[Val]| {
         f.body.results.iter().zip(vs).map(|(r, v)| bytes_of_val(p, boxes, f.ty(*r), v)).sum()
     };
-    e.watch = Some(Watch { functions: road.ad.made_again(), bytes: Box::new(bytes), live: 0, peak: 0 });
+    e.watch = Some(Watch { functions: compiled_ad.ad.made_again(), bytes: Box::new(bytes), live: 0, peak: 0 });
     let out = e.run(f, args, lin_args).map_err(|e| NotCompiled(Unsupported::new(e.message, e.span)))?;
     Ok(EvaluatedRun { results: out.results, work: out.counts.non_linear, peak: e.watch.map_or(0, |w| w.peak) })
 }

@@ -69,7 +69,7 @@ fn reported(m: &mut Machine, f: &Value, x: &Value, plan: Value) -> Outcome<Repor
     let (e, leaves) = or_not_compiled!(entered(m, f, args));
     let flat = or_not_compiled!(resolve_plan::study(m, &e, &leaves, Segments::None)?);
     let resolved = or_not_compiled!(resolve_plan::resolve(m, &e, &leaves, &named)?);
-    let measured = m.road.measured(e.entry.func, &resolved, &resolve_plan::sizes(&leaves));
+    let measured = m.compiled_ad.measured(e.entry.func, &resolved, &resolve_plan::sizes(&leaves));
     let ran = match measured {
         Some(_) => measure::ran(m, &e, &leaves, &resolved)?,
         None => None,

@@ -52,10 +52,10 @@ pub(crate) fn study(
     leaves: &[Value],
     segments: Segments,
 ) -> Outcome<ProfiledFunction> {
-    let (j, made, fun) = or_not_compiled!(with(m, |road, _| {
-        let j = road.differentiated(e, segments)?;
-        let made = road.ad.profile(&mut road.program, j)?;
-        let fun = road.linker.function(&road.program, made.func).map_err(|e| not(&e.diag.message))?;
+    let (j, made, fun) = or_not_compiled!(with(m, |compiled_ad, _| {
+        let j = compiled_ad.differentiated(e, segments)?;
+        let made = compiled_ad.ad.profile(&mut compiled_ad.program, j)?;
+        let fun = compiled_ad.linker.function(&compiled_ad.program, made.func).map_err(|e| not(&e.diag.message))?;
         Ok((j, made, fun))
     }));
     let outs = match m.call_lowered(&fun, leaves.to_vec(), made.results + made.counts.len() + 1) {
@@ -74,7 +74,7 @@ pub(crate) fn study(
 
 /// Predicts the memory and work of a plan.
 pub(crate) fn forecast(m: &mut Machine, s: &ProfiledFunction, plan: &unzip::Plan) -> Result<Forecast, NotCompiled> {
-    with(m, |road, _| Ok(road.ad.forecast(&mut road.program, s.j, plan, &s.counted)?))
+    with(m, |compiled_ad, _| Ok(compiled_ad.ad.forecast(&mut compiled_ad.program, s.j, plan, &s.counted)?))
 }
 
 impl CompiledAd {
@@ -119,18 +119,18 @@ pub(crate) fn resolve(m: &mut Machine, e: &Specialized, leaves: &[Value], plan: 
         Plan::Sqrt => divided(Segments::Sqrt),
         Plan::Revolve(k) => divided(Segments::Revolve(*k)),
         Plan::ByHand(ids) => {
-            let j = or_not_compiled!(with(m, |road, _| road.differentiated(e, Segments::None)));
+            let j = or_not_compiled!(with(m, |compiled_ad, _| compiled_ad.differentiated(e, Segments::None)));
             let study = ProfiledFunction { j, counted: Counted::default() };
             let rows = or_not_compiled!(forecast(m, &study, &unzip::Plan::store_all())).rows;
             whole(without(&rows, &chosen(&rows, ids)?))
         }
         Plan::Auto | Plan::Budget(_) => {
             let key = (e.entry.func, plan.clone(), sizes(leaves));
-            if let Some((_, r)) = m.road.decisions.0.iter().find(|(k, _)| *k == key) {
+            if let Some((_, r)) = m.compiled_ad.decisions.0.iter().find(|(k, _)| *k == key) {
                 return Ok(Ok(r.clone()));
             }
             let r = or_not_compiled!(within(m, e, leaves, plan)?);
-            let all = &mut m.road.decisions.0;
+            let all = &mut m.compiled_ad.decisions.0;
             if all.len() >= REMEMBERED {
                 all.clear();
             }

@@ -52,7 +52,7 @@ pub fn text(m: &mut Machine, f: &Value, args: &[Value], stage: Stage) -> Result<
 }
 
 fn staged(m: &mut Machine, f: &Value, args: &[Value], stage: Stage) -> Result<String, NotCompiled> {
-    with(m, |road, m| {
+    with(m, |compiled_ad, m| {
         let wanted = match f {
             Value::Fun(g) => g.arity().max(1),
             _ => return Err(not("a value that is not a function")),
@@ -62,11 +62,11 @@ fn staged(m: &mut Machine, f: &Value, args: &[Value], stage: Stage) -> Result<St
             world::parameter(f, i).ok_or_else(|| not("an argument whose type is open: give one"))?;
             all.push(Value::Unit);
         }
-        let e = road.enter(m, f, &all)?;
-        let roots = road.stage(&e, stage)?;
+        let e = compiled_ad.enter(m, f, &all)?;
+        let roots = compiled_ad.stage(&e, stage)?;
         match stage {
-            Stage::Native(form) => road.listed(m, &roots, form),
-            _ => Ok(road.printed(m, &roots)),
+            Stage::Native(form) => compiled_ad.listed(m, &roots, form),
+            _ => Ok(compiled_ad.printed(m, &roots)),
         }
     })
 }

@@ -48,7 +48,7 @@ impl Lower<'_> {
             }
         };
         let sc_in = Scope { info: &infos[infos.len() - 1], dying: &nothing };
-        self.turn(l, &t, last, &sc_in)?;
+        self.iteration(l, &t, last, &sc_in)?;
         (self.free, self.next) = saved;
         self.emit(I::LoopNext(t.counter, head));
         self.code.patch_jump(exit);
@@ -132,7 +132,7 @@ impl Lower<'_> {
     }
 
     /// One iteration.
-    fn turn(&mut self, l: &Loop, t: &LoopRegs, last: Option<R>, sc: &Scope) -> Res<()> {
+    fn iteration(&mut self, l: &Loop, t: &LoopRegs, last: Option<R>, sc: &Scope) -> Res<()> {
         let b = &l.body;
         let index = match (last, b.params.first()) {
             (None, Some(p)) => {

@@ -24,7 +24,7 @@ impl Lanes<'_> {
         let mut args = args.into_iter();
         let (Some(f), Some(x)) = (args.next(), args.next()) else { return Err(Give::Never) };
         if self.m.ad.depth() == 0 {
-            self.m.road.note_batched(p.name(), same(&f));
+            self.m.compiled_ad.note_batched(p.name(), same(&f));
         }
         let x = self.stacked(&x, n)?;
         match p {

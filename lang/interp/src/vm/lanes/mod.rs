@@ -107,13 +107,13 @@ pub(crate) fn map(m: &mut Machine, f: &Value, arrays: &[Value], n: usize) -> Opt
     if let Some(v) = code.as_ref().and_then(|c| c.paces.natively(m, f, arrays, n)) {
         return Some(v);
     }
-    let (explained, start) = (m.road.explain.len(), Instant::now());
+    let (explained, start) = (m.compiled_ad.explain.len(), Instant::now());
     let derivatives =
         n >= higher_order::MANY && arrays.len() <= 3 && compile_plain::wanted(m) && m.ad.depth() == 0 && !m.speculating;
     let first = if derivatives { Some(speculate(m, f, arrays, n, true)) } else { None };
     let out = match first {
         Some(Err(Give::Transformed)) => {
-            m.road.explain.truncate(explained);
+            m.compiled_ad.explain.truncate(explained);
             // An interrupt is noticed again below.
             if let Ok(Some(v)) = higher_order::transformed(m, f, arrays) {
                 return Some(v);
@@ -124,7 +124,7 @@ pub(crate) fn map(m: &mut Machine, f: &Value, arrays: &[Value], n: usize) -> Opt
         None => speculate(m, f, arrays, n, false),
     };
     if out.is_err() {
-        m.road.explain.truncate(explained);
+        m.compiled_ad.explain.truncate(explained);
     }
     noted(code.as_deref(), n, start, out)
 }
@@ -143,9 +143,9 @@ fn noted(code: Option<&Code>, n: usize, start: Instant, out: Try<Value>) -> Opti
 /// `map f` of empty arrays: evaluates `f` on zero lanes to find the remaining extents of the result. `None` if
 /// they cannot be found.
 pub(crate) fn none(m: &mut Machine, f: &Value, arrays: &[Value]) -> Option<Value> {
-    let explained = m.road.explain.len();
+    let explained = m.compiled_ad.explain.len();
     let out = speculate(m, f, arrays, 0, false).ok();
-    m.road.explain.truncate(explained);
+    m.compiled_ad.explain.truncate(explained);
     out
 }
 

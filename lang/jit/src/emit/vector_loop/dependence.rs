@@ -65,8 +65,8 @@ fn meeting(p: &Plan, a: &At, b: &At) -> Option<Node> {
     a.iter().zip(b).find_map(|(x, y)| {
         let fixed = |n: Node| p.ints[n].inner == 0 && p.ints[n].step == Some(0);
         match (p.ints[*x].op, p.ints[*y].op) {
-            (Int::Turn, _) if fixed(*y) => Some(*y),
-            (_, Int::Turn) if fixed(*x) => Some(*x),
+            (Int::Iteration, _) if fixed(*y) => Some(*y),
+            (_, Int::Iteration) if fixed(*x) => Some(*x),
             _ => None,
         }
     })

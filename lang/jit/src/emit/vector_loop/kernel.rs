@@ -190,20 +190,20 @@ impl Kernel<'_, '_, '_, '_> {
         self.e.b.switch_to_block(body);
         self.side = side;
         self.at = vals[0];
-        let turn = self.e.b.ins().iadd(self.given[1], vals[0]);
-        self.index = turn;
+        let iteration = self.e.b.ins().iadd(self.given[1], vals[0]);
+        self.index = iteration;
         if self.k.falls {
-            let left = self.e.b.ins().isub(self.words[&0], turn);
+            let left = self.e.b.ins().isub(self.words[&0], iteration);
             self.index = self.e.b.ins().iadd_imm_s(left, -lanes);
         }
-        self.turn();
+        self.iteration();
         let next = self.e.b.ins().iadd_imm_s(vals[0], lanes);
         self.e.goto(header, &[next]);
         self.e.b.switch_to_block(exit);
         vals[0]
     }
 
-    fn turn(&mut self) {
+    fn iteration(&mut self) {
         self.env.clear();
         self.mask = None;
         let l = self.k.l;
@@ -344,7 +344,7 @@ impl Kernel<'_, '_, '_, '_> {
         match self.k.p.ints[n].op {
             Int::Outside(_) => (self.words[&self.k.w.ints[&n]], zero),
             Int::Lit(c) => (self.e.int(c), zero),
-            Int::Turn => (self.index, Stride::Known(1)),
+            Int::Iteration => (self.index, Stride::Known(1)),
             Int::Inner(k) => (self.inner[k], zero),
             Int::Dim(a, axis) => (self.words[&(self.k.w.arrays[a] + 1 + axis)], zero),
             Int::Add(a, b) => {

@@ -33,7 +33,7 @@ pub(super) enum Int {
     Outside(Var),
     Lit(i64),
     /// The loop index.
-    Turn,
+    Iteration,
     /// The index of an inner loop.
     Inner(usize),
     /// The extent of an array.
@@ -167,15 +167,15 @@ pub(super) fn plan(f: &Function, l: &Loop) -> Option<Plan> {
         meets: None,
     };
     let mut s = LoopAnalysis { f, p: plan, literals: None };
-    let turn = s.node(Int::Turn)?;
+    let iteration = s.node(Int::Iteration)?;
     let (index, rest) = b.params.split_first()?;
-    s.p.classes.insert(*index, VarClass::Int(turn));
+    s.p.classes.insert(*index, VarClass::Int(iteration));
     let (carried, elems) = rest.split_at(l.init.len());
     for (k, (v, init)) in carried.iter().zip(&l.init).enumerate() {
         let carry = s.carry(b, *v, *init, b.results[k])?;
         s.p.carry.push(carry);
     }
-    s.elements(elems, &l.xs, turn)?;
+    s.elements(elems, &l.xs, iteration)?;
     s.block(b, &Around { loops: Vec::new(), arm: false })?;
     for (k, carry) in s.p.carry.iter().enumerate() {
         match carry {
@@ -249,7 +249,7 @@ impl LoopAnalysis<'_> {
         let (step, bits, inner) = match op {
             Int::Outside(_) | Int::Dim(..) => (Some(0), BITS, 0),
             Int::Lit(n) => (Some(0), 65 - n.unsigned_abs().leading_zeros(), 0),
-            Int::Turn => (Some(1), BITS, 0),
+            Int::Iteration => (Some(1), BITS, 0),
             Int::Inner(k) => (Some(0), BITS, 1 << k),
             Int::Add(a, b) => {
                 (info(a).step.zip(info(b).step).map(|(a, b)| a + b), info(a).bits.max(info(b).bits) + 1, both(a, b))

@@ -161,7 +161,7 @@ impl Emit<'_, '_, '_> {
                 let c = self.int(c);
                 (c, c)
             }
-            Int::Turn => (self.int(0), self.b.ins().iadd_imm_s(o.n, -1)),
+            Int::Iteration => (self.int(0), self.b.ins().iadd_imm_s(o.n, -1)),
             Int::Inner(k) => {
                 let (_, m) = self.range(p, o, p.inner[k].trip);
                 (self.int(0), self.b.ins().iadd_imm_s(m, -1))

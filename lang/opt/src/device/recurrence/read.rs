@@ -54,7 +54,7 @@ pub(super) fn read(f: &Function, l: &Loop, numbers: &[usize], zero: &dyn Fn(Var)
         zero,
         zeros: HashSet::new(),
         forms: HashMap::new(),
-        turn: AffineBody { stmts: Vec::new(), forms: Vec::new(), ty, made: 0 },
+        iteration: AffineBody { stmts: Vec::new(), forms: Vec::new(), ty, made: 0 },
     };
     for (i, k) in numbers.iter().enumerate() {
         let p = b.params[1 + k];
@@ -71,9 +71,9 @@ pub(super) fn read(f: &Function, l: &Loop, numbers: &[usize], zero: &dyn Fn(Var)
     }
     for k in numbers {
         let form = r.form(b.results[*k], numbers.len())?;
-        r.turn.forms.push(form);
+        r.iteration.forms.push(form);
     }
-    Some(r.turn)
+    Some(r.iteration)
 }
 
 struct BodyAnalysis<'a> {
@@ -84,7 +84,7 @@ struct BodyAnalysis<'a> {
     zeros: HashSet<Var>,
     /// Variables that depend on carried numbers; `None` if the dependence is not affine.
     forms: HashMap<Var, Option<AffineForm>>,
-    turn: AffineBody,
+    iteration: AffineBody,
 }
 
 impl BodyAnalysis<'_> {
@@ -98,7 +98,7 @@ impl BodyAnalysis<'_> {
             if matches!(s.op, Op::Lit(Lit::F64(0.0) | Lit::F32(0.0))) || matches!(&s.op, Op::Zero(t) if t.is_flat()) {
                 self.zeros.extend(&s.outs);
             }
-            self.turn.stmts.push(s.clone());
+            self.iteration.stmts.push(s.clone());
             return true;
         }
         if let Op::If(c, a, b) = &s.op
@@ -135,7 +135,7 @@ impl BodyAnalysis<'_> {
                 let form = if *self.f.ty(*out) == self.ty { self.of(&chosen, s.span) } else { None };
                 self.forms.insert(*out, form);
             } else if self.f.ty(*out).rank() == 0 && self.f.ty(*out).is_flat() {
-                self.turn.stmts.push(Stmt { outs: vec![*out], lin_outs: Vec::new(), op: chosen, span: s.span });
+                self.iteration.stmts.push(Stmt { outs: vec![*out], lin_outs: Vec::new(), op: chosen, span: s.span });
             } else {
                 self.forms.insert(*out, None);
             }
@@ -257,9 +257,9 @@ impl BodyAnalysis<'_> {
     }
 
     fn op(&mut self, op: Op, at: Span) -> Var {
-        let v = Var((self.f.vars.len() + self.turn.made) as u32);
-        self.turn.made += 1;
-        self.turn.stmts.push(Stmt { outs: vec![v], lin_outs: Vec::new(), op, span: at });
+        let v = Var((self.f.vars.len() + self.iteration.made) as u32);
+        self.iteration.made += 1;
+        self.iteration.stmts.push(Stmt { outs: vec![v], lin_outs: Vec::new(), op, span: at });
         v
     }
 }

@@ -8,7 +8,7 @@ fn scripts() -> Vec<PathBuf> {
     for dir in ["tests/programs", "examples"] {
         all.extend(std::fs::read_dir(adl_tests::root().join(dir)).unwrap().map(|e| e.unwrap().path()));
     }
-    // What a plan stores, and the pattern of a sparse Jacobian, are of the main road alone.
+    // What a plan stores, and the pattern of a sparse Jacobian, are of compiled AD alone.
     all.retain(|p| {
         p.extension().is_some_and(|e| e == "adl") && p.file_stem().is_none_or(|n| n != "long_ode" && n != "sparse")
     });
@@ -27,7 +27,7 @@ fn run(path: &PathBuf, main: bool) -> (String, Vec<String>) {
         out.borrow_mut().push('\n');
     }
     let text = out.borrow().clone();
-    (text, s.roads())
+    (text, s.derivations())
 }
 
 /// Whether two texts are equal but for the last digits of numbers.
@@ -49,10 +49,10 @@ fn agree(a: &str, b: &str) -> bool {
 fn programs_print_the_same_by_both_roads() {
     let (mut wrong, mut by_main) = (Vec::new(), 0);
     for path in scripts() {
-        let ((taped, _), (transformed, roads)) = (run(&path, false), run(&path, true));
-        by_main += roads.iter().filter(|r| r.ends_with("main road")).count();
+        let ((taped, _), (transformed, derivations)) = (run(&path, false), run(&path, true));
+        by_main += derivations.iter().filter(|r| r.ends_with("compiled AD")).count();
         if !agree(&taped, &transformed) {
-            wrong.push(format!("{}:\n--- taped\n{taped}\n--- main road\n{transformed}", path.display()));
+            wrong.push(format!("{}:\n--- taped\n{taped}\n--- compiled\n{transformed}", path.display()));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -98,8 +98,8 @@ fn functions_in_arrays_order_and_arrays_of_data_take_the_main_road() {
             echo_in(&mut s, d);
         }
         let have = echo_in(&mut s, &format!("(gradcheck (fun (x : Float) -> {body}) {x}).ok"));
-        if have != "true : Bool" || s.roads().iter().any(|r| r.contains("taped")) {
-            wrong.push(format!("{body}: {have}, {:?}", s.roads()));
+        if have != "true : Bool" || s.derivations().iter().any(|r| r.contains("taped")) {
+            wrong.push(format!("{body}: {have}, {:?}", s.derivations()));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -155,8 +155,12 @@ fn long_programs_take_the_main_road() {
         let ran = s.run_file("long.adl", text.as_bytes());
         assert!(ran.diags.is_empty(), "{:?}", ran.diags.first());
         assert_eq!(echo_in(&mut s, &format!("({ask}).ok")), "true : Bool", "{text:.100}");
-        assert!(s.roads().iter().all(|r| r.contains("main road")), "{:?}", s.roads());
-        assert!(!text.contains("many") || s.roads().iter().any(|r| r.contains("native")), "{:?}", s.roads());
+        assert!(s.derivations().iter().all(|r| r.contains("compiled AD")), "{:?}", s.derivations());
+        assert!(
+            !text.contains("many") || s.derivations().iter().any(|r| r.contains("native")),
+            "{:?}",
+            s.derivations()
+        );
     }
 }
 
@@ -167,7 +171,7 @@ fn code_of_nested_derivatives_is_bounded() {
     let (mut s, _) = session();
     assert!(s.eval(f).ok());
     assert_eq!(echo_in(&mut s, "grad (grad (grad (grad (grad (grad f))))) 0.6 < 0.0"), "true : Bool");
-    assert!(s.roads().iter().any(|r| r.contains("grows too large")), "{:?}", s.roads());
+    assert!(s.derivations().iter().any(|r| r.contains("grows too large")), "{:?}", s.derivations());
 }
 
 /// A session that makes new functions for ever keeps a bounded number of what was made from them.
