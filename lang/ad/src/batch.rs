@@ -12,7 +12,7 @@
 
 mod rules;
 
-use crate::unzip::Plan;
+use crate::unzip::UnzipPlan;
 use crate::{Ad, check};
 use adl_ir::{Block, Builder, DataDecl, DataId, FnId, Function, Op, Program, Stmt, Trip, Ty, Var};
 use adl_specialise::Unsupported;
@@ -26,7 +26,7 @@ impl Ad {
         p: &mut Program,
         f: FnId,
         wrt: &[bool],
-        plan: &Plan,
+        plan: &UnzipPlan,
         transposed: bool,
     ) -> Result<FnId, Unsupported> {
         let j = self.jvp(p, f, wrt)?;

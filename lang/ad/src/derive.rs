@@ -1,7 +1,7 @@
 //! The compositions of passes from which the derivative operators are built.
 
 use crate::Ad;
-use crate::unzip::Plan;
+use crate::unzip::UnzipPlan;
 use adl_ir::{FnId, Program, Ty};
 use adl_specialise::{Linearized, Transforms, Unsupported};
 
@@ -12,7 +12,7 @@ impl Ad {
         p: &mut Program,
         f: FnId,
         wrt: &[bool],
-        plan: &Plan,
+        plan: &UnzipPlan,
     ) -> Result<Linearized, Unsupported> {
         let j = self.jvp(p, f, wrt)?;
         let u = self.unzip(p, j.func, plan)?;
@@ -29,11 +29,11 @@ impl Transforms for Ad {
     }
 
     fn linearize(&mut self, p: &mut Program, f: FnId, wrt: &[bool]) -> Result<Linearized, Unsupported> {
-        self.linearize_with(p, f, wrt, &Plan::store_all())
+        self.linearize_with(p, f, wrt, &UnzipPlan::store_all())
     }
 
     fn directions(&mut self, p: &mut Program, f: FnId, wrt: &[bool], transposed: bool) -> Result<FnId, Unsupported> {
-        Ad::directions(self, p, f, wrt, &Plan::store_all(), transposed)
+        Ad::directions(self, p, f, wrt, &UnzipPlan::store_all(), transposed)
     }
 
     fn tangent_ty(&mut self, p: &mut Program, ty: &Ty) -> Option<Ty> {

@@ -3,7 +3,7 @@
 use crate::jvp::Jvp;
 use crate::profile::{FunctionSites, Profile};
 use crate::segment::Segments;
-use crate::unzip::{Plan, Unzipped};
+use crate::unzip::{UnzipPlan, Unzipped};
 use adl_ir::{DataId, FnId, Function, Op, Program};
 use adl_specialise::Unsupported;
 use adl_syntax::span::Span;
@@ -44,7 +44,7 @@ pub struct Ad {
     pub(crate) sources: HashMap<FnId, Rc<Function>>,
     /// These sources as functions that call each other: what a checkpoint runs in the forward pass.
     pub(crate) forward_sources: HashMap<FnId, FnId>,
-    pub(crate) unzips: HashMap<(FnId, Plan), Unzipped>,
+    pub(crate) unzips: HashMap<(FnId, UnzipPlan), Unzipped>,
     /// Primal halves without their results.
     pub(crate) kept: HashMap<FnId, FnId>,
     /// Transposed functions. The Bools say for which parameters the function takes a cotangent to which it adds.

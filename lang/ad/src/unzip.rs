@@ -17,7 +17,7 @@ mod parts;
 mod plan;
 mod sink;
 
-pub use plan::{Plan, Residual};
+pub use plan::{Residual, UnzipPlan};
 
 use crate::Ad;
 use crate::{check, dce};
@@ -61,7 +61,7 @@ pub struct Unzipped {
 
 impl Ad {
     /// U of a function made by J, under a plan.
-    pub fn unzip(&mut self, p: &mut Program, f: FnId, plan: &Plan) -> Result<Unzipped, Unsupported> {
+    pub fn unzip(&mut self, p: &mut Program, f: FnId, plan: &UnzipPlan) -> Result<Unzipped, Unsupported> {
         if let Some(u) = self.unzips.get(&(f, plan.clone())) {
             return Ok(u.clone());
         }
@@ -124,7 +124,7 @@ impl Ad {
         p: &mut Program,
         id: FnId,
         src: &Function,
-        plan: &Plan,
+        plan: &UnzipPlan,
         u: &Unzipped,
     ) -> Result<Unzipped, Unsupported> {
         let mut z = U {
@@ -303,7 +303,7 @@ struct U<'a> {
     p: &'a mut Program,
     id: FnId,
     f: Function,
-    plan: &'a Plan,
+    plan: &'a UnzipPlan,
     /// The residuals that a variable holds.
     origins: HashMap<Var, Vec<Residual>>,
     /// The source location of each variable, and the reason why it cannot be recomputed (empty if it can).

@@ -65,12 +65,12 @@ fn every_pass_makes_functions_that_verify() {
         let (mut p, mut ad) = (Program::default(), Ad::new());
         let f = make(&mut p);
         let l = ad
-            .linearize_with(&mut p, f, &[true], &adl_ad::unzip::Plan::store_all())
+            .linearize_with(&mut p, f, &[true], &adl_ad::unzip::UnzipPlan::store_all())
             .unwrap_or_else(|e| panic!("{}", e.why));
         println!("{}", adl_ir::print::program(&p, Style::PLAIN));
         // Once more, for second derivatives.
         let k = p.func(l.cotangent).body.params.len();
-        ad.linearize_with(&mut p, l.cotangent, &vec![true; k], &adl_ad::unzip::Plan::store_all())
+        ad.linearize_with(&mut p, l.cotangent, &vec![true; k], &adl_ad::unzip::UnzipPlan::store_all())
             .unwrap_or_else(|e| panic!("{}", e.why));
         let _ = function(&p, p.func(l.primal), Style::PLAIN);
     }

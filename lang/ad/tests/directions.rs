@@ -3,7 +3,7 @@
 mod common;
 
 use adl_ad::Ad;
-use adl_ad::unzip::Plan;
+use adl_ad::unzip::UnzipPlan;
 use adl_ir::eval::{Arr, Con, Val, run};
 use adl_ir::{FnId, Program, Ty};
 use common::Rng;
@@ -79,7 +79,7 @@ fn check(name: &str, mut p: Program, f: FnId, args: &[Val]) -> bool {
     let mut ad = Ad::new();
     let wrt = vec![true; args.len()];
     let Ok(j) = ad.jvp(&mut p, f, &wrt) else { return false };
-    let u = ad.unzip(&mut p, j.func, &Plan::store_all()).unwrap_or_else(|e| panic!("{name}: {}", e.why));
+    let u = ad.unzip(&mut p, j.func, &UnzipPlan::store_all()).unwrap_or_else(|e| panic!("{name}: {}", e.why));
     let t = ad.transpose(&mut p, u.linear).unwrap_or_else(|e| panic!("{name}: {}", e.why));
     let primal = run(&p, u.primal, args, &[]).unwrap_or_else(|e| panic!("{name}: {e}"));
     let kept = &primal.results[u.results..];

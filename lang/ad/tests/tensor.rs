@@ -5,7 +5,7 @@ mod common;
 
 use adl_ad::Ad;
 use adl_ad::segment::Segments;
-use adl_ad::unzip::Plan;
+use adl_ad::unzip::UnzipPlan;
 use adl_ir::eval::{Val, run};
 use adl_ir::print::{Style, function};
 use adl_ir::{FnId, Program};
@@ -25,7 +25,7 @@ fn adjoint(text: &str) -> String {
     let (f, mut ad) = (last(&p), Ad::new());
     let n = p.func(f).body.params.len();
     let j = ad.jvp(&mut p, f, &vec![true; n]).unwrap_or_else(|e| panic!("{}", e.why));
-    let u = ad.unzip(&mut p, j.func, &Plan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
+    let u = ad.unzip(&mut p, j.func, &UnzipPlan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
     let t = ad.transpose(&mut p, u.linear).unwrap_or_else(|e| panic!("{}", e.why));
     function(&p, p.func(t), Style::PLAIN)
 }
@@ -62,7 +62,7 @@ fn convolution() {
             p.clone(),
             last(&p),
             &[Val::floats(&x), Val::floats(&c)],
-            &Plan::store_all(),
+            &UnzipPlan::store_all(),
             Segments::None,
             None,
         );
@@ -111,7 +111,7 @@ fn image() {
             program(IMAGE),
             last(&program(IMAGE)),
             &[matrix(x.0, x.1), matrix(k.0, k.1)],
-            &Plan::store_all(),
+            &UnzipPlan::store_all(),
             Segments::None,
             None,
         );
@@ -171,7 +171,7 @@ fn f0 reads (v0: []f64) -> ([]f64) {{
                 program(&text),
                 last(&program(&text)),
                 &[Val::floats(&x)],
-                &Plan::store_all(),
+                &UnzipPlan::store_all(),
                 Segments::None,
                 None,
             );
@@ -213,7 +213,7 @@ fn f0 double (v0: []f64) -> (f64) {{
 fn work(text: &str, n: usize) -> u64 {
     let mut p = program(text);
     let (f, mut ad) = (last(&p), Ad::new());
-    let l = ad.linearize_with(&mut p, f, &[true], &Plan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
+    let l = ad.linearize_with(&mut p, f, &[true], &UnzipPlan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
     let x: Vec<f64> = (0..n).map(|i| (i as f64 * 0.7).sin()).collect();
     let out = run(&p, l.primal, &[Val::floats(&x)], &[]).unwrap_or_else(|e| panic!("{e}"));
     let back = run(&p, l.cotangent, &[&out.results[l.results..], &[Val::F64(1.0)][..]].concat(), &[])
@@ -251,7 +251,7 @@ fn brackets() {
                 program(&text),
                 last(&program(&text)),
                 &[Val::floats(&x)],
-                &Plan::store_all(),
+                &UnzipPlan::store_all(),
                 Segments::None,
                 None,
             );
@@ -314,7 +314,7 @@ fn arrays_of_brackets() {
                 program(&text),
                 last(&program(&text)),
                 &[Val::floats(&x)],
-                &Plan::store_all(),
+                &UnzipPlan::store_all(),
                 Segments::None,
                 None,
             );
@@ -329,7 +329,8 @@ fn arrays_of_brackets() {
 fn a_convolution_keeps_its_signal() {
     let (mut p, mut ad) = (program(CONV), Ad::new());
     let f = last(&p);
-    let l = ad.linearize_with(&mut p, f, &[true, true], &Plan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
+    let l =
+        ad.linearize_with(&mut p, f, &[true, true], &UnzipPlan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
     let (x, k) = (Val::floats(&[1.0; 100]), Val::floats(&[0.5; 40]));
     let out = run(&p, l.primal, &[x, k], &[]).unwrap_or_else(|e| panic!("{e}"));
     let kept = common::scalars(&out.results[l.results..]);

@@ -25,7 +25,7 @@ const STEPS: usize = 8192;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum BufferRef {
     Given(usize),
-    Made(usize),
+    ReplayBuffers(usize),
     Kept(usize),
 }
 
@@ -87,7 +87,7 @@ impl Recording {
             return false;
         }
         b.tape(true);
-        self.places.insert(b.id(), BufferRef::Made(self.made.len()));
+        self.places.insert(b.id(), BufferRef::ReplayBuffers(self.made.len()));
         self.made.push((b.clone(), bytes));
         true
     }
@@ -106,7 +106,7 @@ impl Recording {
     }
 
     fn place(&self, b: &Buffer, writes: bool) -> Option<BufferRef> {
-        self.places.get(&b.id()).copied().filter(|p| !writes || matches!(p, BufferRef::Made(_)))
+        self.places.get(&b.id()).copied().filter(|p| !writes || matches!(p, BufferRef::ReplayBuffers(_)))
     }
 
     pub fn launch(
@@ -149,7 +149,7 @@ impl Recording {
         let mut last: HashMap<usize, usize> = HashMap::new();
         for (k, s) in self.steps.iter().enumerate() {
             let mut see = |p: &BufferRef| {
-                if let BufferRef::Made(m) = p {
+                if let BufferRef::ReplayBuffers(m) = p {
                     last.insert(*m, k);
                 }
             };
@@ -160,7 +160,7 @@ impl Recording {
         }
         let mut dies = vec![Vec::new(); self.steps.len()];
         for (m, k) in last {
-            if !results.contains(&BufferRef::Made(m)) {
+            if !results.contains(&BufferRef::ReplayBuffers(m)) {
                 dies[k].push(m);
             }
         }
@@ -202,8 +202,8 @@ impl Gpu {
     }
 
     /// Replays a recording. Returns the buffers that are results.
-    pub(crate) fn replay_commands(&self, t: &CommandList, given: &[Array]) -> Res<Made> {
-        let mut made = Made { buffers: vec![None; t.made.len()], kept: t.kept.clone() };
+    pub(crate) fn replay_commands(&self, t: &CommandList, given: &[Array]) -> Res<ReplayBuffers> {
+        let mut made = ReplayBuffers { buffers: vec![None; t.made.len()], kept: t.kept.clone() };
         let mut bound = Vec::new();
         for (s, dies) in t.steps.iter().zip(&t.dies) {
             match s {
@@ -228,18 +228,18 @@ impl Gpu {
 }
 
 /// The buffers of a replay.
-pub(crate) struct Made {
+pub(crate) struct ReplayBuffers {
     buffers: Vec<Option<Buffer>>,
     kept: Vec<Buffer>,
 }
 
-impl Made {
+impl ReplayBuffers {
     /// The memory of a buffer of the recording.
     fn buffer(&mut self, gpu: &Gpu, t: &CommandList, p: BufferRef, given: &[Array]) -> Res<Buffer> {
         match p {
             BufferRef::Given(k) => Ok(given[k].buffer.clone()),
             BufferRef::Kept(k) => Ok(self.kept[k].clone()),
-            BufferRef::Made(m) => match &self.buffers[m] {
+            BufferRef::ReplayBuffers(m) => match &self.buffers[m] {
                 Some(b) => Ok(b.clone()),
                 None => {
                     let b = gpu.alloc(t.made[m])?;

@@ -28,7 +28,7 @@ struct SortKeys {
 }
 
 /// The inputs and outputs of one pass.
-struct Pass<'a> {
+struct RadixPass<'a> {
     keys: &'a SortKeys,
     shift: u32,
     from: (&'a Array, Option<&'a Array>),
@@ -135,7 +135,10 @@ fn sorted(
         let last = k + 1 == shifts.len();
         let to = (values || !last).then(|| gpu.empty(a.scalar, vec![n])).transpose()?;
         let to_places = places.map(|s| gpu.empty(if last { s } else { Scalar::Word }, vec![n])).transpose()?;
-        pass(gpu, &Pass { keys, shift: *shift, from: (&now, at.as_ref()), to: (to.as_ref(), to_places.as_ref()) })?;
+        pass(
+            gpu,
+            &RadixPass { keys, shift: *shift, from: (&now, at.as_ref()), to: (to.as_ref(), to_places.as_ref()) },
+        )?;
         (now, at) = (to.unwrap_or(now), to_places);
     }
     if let (Some(s), true) = (places, shifts.is_empty()) {
@@ -155,7 +158,7 @@ fn place(s: Scalar, word: &str) -> String {
 }
 
 /// Sorts by eight bits.
-fn pass(gpu: &Gpu, p: &Pass<'_>) -> Res<()> {
+fn pass(gpu: &Gpu, p: &RadixPass<'_>) -> Res<()> {
     let tiles = p.from.0.len().div_ceil(TILE);
     let begins = if tiles > 1 { Some(counted(gpu, p, tiles)?) } else { None };
     let (program, function) = Default::default();
@@ -196,7 +199,7 @@ fn pass(gpu: &Gpu, p: &Pass<'_>) -> Res<()> {
 }
 
 /// The start position of each digit in each tile.
-fn counted(gpu: &Gpu, p: &Pass<'_>, tiles: usize) -> Res<Array> {
+fn counted(gpu: &Gpu, p: &RadixPass<'_>, tiles: usize) -> Res<Array> {
     let counts = gpu.empty(Scalar::Word, vec![256 * tiles])?;
     let (program, function) = Default::default();
     let mut e = Emit::new(gpu, &program, &function, &|_| None);
@@ -219,7 +222,7 @@ fn counted(gpu: &Gpu, p: &Pass<'_>, tiles: usize) -> Res<Array> {
 }
 
 /// Emits the start of a kernel on tiles.
-fn begin(e: &mut Emit<'_>, p: &Pass<'_>) {
+fn begin(e: &mut Emit<'_>, p: &RadixPass<'_>) {
     let all = e.word(p.from.0.len() as u32);
     let [shift, low, high] = [p.shift, p.keys.least as u32, (p.keys.least >> 32) as u32].map(|w| e.word(w));
     e.open("if group < params[0]");
@@ -232,7 +235,7 @@ fn begin(e: &mut Emit<'_>, p: &Pass<'_>) {
 }
 
 /// The digit of an element.
-fn digit(e: &mut Emit<'_>, p: &Pass<'_>, slot: usize, at: &str) -> String {
+fn digit(e: &mut Emit<'_>, p: &RadixPass<'_>, slot: usize, at: &str) -> String {
     let x = e.define("x", &format!("a{slot}[{at}]"));
     match p.from.0.scalar {
         Scalar::Bool | Scalar::Word => format!("(({x} >> shift) & 255u)"),

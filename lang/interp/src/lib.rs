@@ -38,5 +38,4 @@ pub mod host;
 pub mod ir;
 pub mod ops;
 pub mod value;
-pub mod vector;
 pub mod vm;

@@ -50,7 +50,7 @@ mod runtime;
 mod scalar_math;
 mod scan_loops;
 mod shims;
-mod turns;
+mod strip_runner;
 mod unit;
 mod word_conversion;
 

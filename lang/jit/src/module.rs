@@ -179,7 +179,7 @@ struct Texts {
 }
 
 /// A function to be compiled.
-struct Job {
+struct CompileJob {
     id: FuncId,
     /// Its name in listings, if it is listed.
     name: Option<String>,
@@ -234,7 +234,7 @@ fn emitted(
     source: &LoweredIr,
     unit: &Unit,
     tables: &mut Tables,
-) -> Result<(Vec<Job>, FuncId), String> {
+) -> Result<(Vec<CompileJob>, FuncId), String> {
     let text = |e: ModuleError| format!("{e:?}");
     let conv = if unit.tail_calls { CallConv::Tail } else { module.isa().default_call_conv() };
     let mut ids = Vec::new();
@@ -256,9 +256,9 @@ fn emitted(
         if size > MOST {
             return Err(crate::unit::too_large(&unit.funcs[0]));
         }
-        jobs.push(Job { id: ids[me], name: Some(f.name.to_string()), func });
+        jobs.push(CompileJob { id: ids[me], name: Some(f.name.to_string()), func });
     }
-    jobs.extend(kernels.into_iter().map(|(id, func)| Job {
+    jobs.extend(kernels.into_iter().map(|(id, func)| CompileJob {
         id,
         name: Some("some iterations of a loop".to_owned()),
         func,
@@ -269,7 +269,7 @@ fn emitted(
             Signature::new(module.isa().default_call_conv()),
         );
         emit::rare_function(module, *args, &mut func, &mut shared);
-        jobs.push(Job { id: *id, name: None, func });
+        jobs.push(CompileJob { id: *id, name: None, func });
     }
     if let Some((id, call)) = rare.releases() {
         let mut func = ir::Function::with_name_signature(
@@ -277,7 +277,7 @@ fn emitted(
             Signature::new(module.isa().default_call_conv()),
         );
         emit::release_function(module, call, &mut func, &mut shared);
-        jobs.push(Job { id, name: None, func });
+        jobs.push(CompileJob { id, name: None, func });
     }
     let entry = entered(module, &unit.funcs[0], ids[0], &mut shared).map_err(text)?;
     let id = entry.id;
@@ -291,18 +291,18 @@ fn entered(
     f: &adl_ir::Function,
     id: FuncId,
     shared: &mut FunctionBuilderContext,
-) -> Result<Job, ModuleError> {
+) -> Result<CompileJob, ModuleError> {
     let mut sig = Signature::new(module.isa().default_call_conv());
     sig.params.extend([AbiParam::new(types::I64); 3]);
     sig.returns.push(AbiParam::new(types::I64));
     let entry = module.declare_function("entry", Linkage::Export, &sig)?;
     let mut func = ir::Function::with_name_signature(UserFuncName::user(0, entry.as_u32()), sig);
     emit::entry(module, f, id, &mut func, shared);
-    Ok(Job { id: entry, name: None, func })
+    Ok(CompileJob { id: entry, name: None, func })
 }
 
 /// Compiles a function to machine code, and to text if a listing is requested.
-fn machine_code(target: &Target, job: Job, form: Option<Listing>) -> Result<CompiledFunction, String> {
+fn machine_code(target: &Target, job: CompileJob, form: Option<Listing>) -> Result<CompiledFunction, String> {
     fault::point(fault::Point::Compiler);
     let isa = target.isa_for(&job.func);
     let mut ctx = Context::for_function(job.func);

@@ -8,7 +8,7 @@
 use crate::handle::Handle;
 use crate::heap::{self, HeapCell};
 use crate::runtime::{self, Ctx};
-use crate::turns::{self, LoopDescription};
+use crate::strip_runner::{self, LoopDescription};
 use crate::{fast_paths, output_buffer, scan_loops};
 use adl_interp::fault::shielded;
 
@@ -67,9 +67,9 @@ shims! {
     dot = fast_paths::dot(a: *const f64, b: *const f64, n: usize) -> f64, else f64::NAN;
     total = fast_paths::total(a: *const f64, n: usize) -> f64, else f64::NAN;
     of_chunks = fast_paths::of_chunks(parts: *const f64, step: usize, n: usize) -> f64, else f64::NAN;
-    run_iterations = turns::run(ctx: *mut Ctx, told: *mut LoopDescription) -> u64, else 1;
-    zeros_to_add_to = turns::nothing(ctx: *mut Ctx, n: i64) -> *mut Handle, else std::ptr::null_mut();
-    no_memory = turns::no_room(ctx: *mut Ctx, site: u64) -> u64, else 1;
+    run_iterations = strip_runner::run(ctx: *mut Ctx, told: *mut LoopDescription) -> u64, else 1;
+    zeros_to_add_to = strip_runner::nothing(ctx: *mut Ctx, n: i64) -> *mut Handle, else std::ptr::null_mut();
+    no_memory = strip_runner::no_room(ctx: *mut Ctx, site: u64) -> u64, else 1;
 }
 
 /// Entry points of [`slow_0`] to [`slow_4`] by number of operands. They have at most one result, which is stored in the

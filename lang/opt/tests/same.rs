@@ -4,7 +4,7 @@
 mod common;
 
 use adl_ad::segment::Segments;
-use adl_ad::unzip::Plan;
+use adl_ad::unzip::UnzipPlan;
 use adl_ad::{Ad, Zeros};
 use adl_ir::{FnId, Function, Program};
 use common::check;
@@ -14,7 +14,7 @@ use common::programs::PROGRAMS;
 fn derivatives_agree_when_optimised() {
     for (name, text) in PROGRAMS {
         let p = adl_ir::parse::program(text).unwrap_or_else(|e| panic!("{name}: {e}"));
-        check(name, p, &Plan::store_all(), Segments::None, Some(adl_opt::function));
+        check(name, p, &UnzipPlan::store_all(), Segments::None, Some(adl_opt::function));
     }
 }
 
@@ -34,8 +34,9 @@ fn there_are_no_more_residuals() {
             let mut ad = Ad::new();
             ad.cleanup = cleanup;
             let wrt = vec![true; p.func(f).body.params.len()];
-            let l =
-                ad.linearize_with(&mut p, f, &wrt, &Plan::store_all()).unwrap_or_else(|e| panic!("{name}: {}", e.why));
+            let l = ad
+                .linearize_with(&mut p, f, &wrt, &UnzipPlan::store_all())
+                .unwrap_or_else(|e| panic!("{name}: {}", e.why));
             p.func(l.primal).body.results.len()
         };
         let (plain, optimised) = (count(None), count(Some(but_for_small_arrays)));

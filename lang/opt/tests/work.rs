@@ -1,7 +1,7 @@
 //! Passes on generated programs and their derivatives: results have the same bits, and the reference evaluator
 //! never counts more work.
 
-use adl_ad::unzip::Plan;
+use adl_ad::unzip::UnzipPlan;
 use adl_ad::{Ad, Zeros};
 use adl_ir::eval::{Val, run};
 use adl_ir::generate;
@@ -91,7 +91,7 @@ fn results_are_the_same_bits_for_no_more_work() {
         ad.cleanup = Some(adl_opt::function);
         let wrt = vec![true; g.args.len()];
         let l = ad
-            .linearize_with(&mut p, g.main, &wrt, &Plan::store_all())
+            .linearize_with(&mut p, g.main, &wrt, &UnzipPlan::store_all())
             .unwrap_or_else(|e| panic!("seed {seed}: {}", e.why));
         let mut outs = compare(&mut p, l.primal, &g.args, Zeros::Symbolic, seed);
         let mut seeds = outs.split_off(l.results);

@@ -5,7 +5,7 @@ use crate::{Res, Spec, nowhere};
 use adl_ir::{Lit as IrLit, Op, Ty as IrTy, Var};
 use adl_prim::Prim;
 use adl_syntax::symbol::Symbol;
-use adl_typing::core::{Expr, ExprKind, GlobalId, Lambda, Lit, Local, Rep as CoreRep, SizeRep, Step};
+use adl_typing::core::{Expr, ExprKind, GlobalId, Lambda, Lit, Local, Projection, Rep as CoreRep, SizeRep};
 use adl_typing::free_locals;
 use adl_typing::ty::{Ty, TyVar};
 use adl_typing::walk::walk;
@@ -68,11 +68,11 @@ impl Spec<'_> {
             },
             ExprKind::Item(a, i) => {
                 let v = self.eval(a)?;
-                self.step(&v, Step::Item(*i))
+                self.step(&v, Projection::Item(*i))
             }
             ExprKind::Field(a, n) => {
                 let v = self.eval(a)?;
-                self.step(&v, Step::Field(*n))
+                self.step(&v, Projection::Field(*n))
             }
             ExprKind::Update(r, fs) => self.update(r, fs),
             ExprKind::Array(es) => self.array(es, &e.ty),
@@ -308,11 +308,11 @@ impl Spec<'_> {
     }
 
     /// A component of a tuple or record.
-    pub(crate) fn step(&mut self, v: &Val, s: Step) -> Res<Val> {
+    pub(crate) fn step(&mut self, v: &Val, s: Projection) -> Res<Val> {
         match (v, s) {
             (Val::Bottom, _) => Ok(Val::Bottom),
-            (Val::Tuple(vs), Step::Item(i)) if (i as usize) < vs.len() => Ok(vs[i as usize].clone()),
-            (Val::Record(fs), Step::Field(n)) => match fs.iter().find(|f| f.0 == n) {
+            (Val::Tuple(vs), Projection::Item(i)) if (i as usize) < vs.len() => Ok(vs[i as usize].clone()),
+            (Val::Record(fs), Projection::Field(n)) => match fs.iter().find(|f| f.0 == n) {
                 Some((_, v)) => Ok(v.clone()),
                 None => Err(self.no(format!("there is no field `{n}`"))),
             },

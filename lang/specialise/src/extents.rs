@@ -18,7 +18,7 @@ pub(crate) enum Extent {
 
 /// Facts about extents at the current place. Facts found in a block are removed after it.
 #[derive(Default)]
-pub(crate) struct Known {
+pub(crate) struct KnownExtents {
     /// Ints that are extents.
     of: HashMap<Var, Extent>,
     /// A union-find forest of equal extents: each has at most one parent.
@@ -27,7 +27,7 @@ pub(crate) struct Known {
     log: Vec<Extent>,
 }
 
-impl Known {
+impl KnownExtents {
     /// The representative of an extent.
     fn root(&self, mut e: Extent) -> Extent {
         while let Some(next) = self.equal.get(&e) {

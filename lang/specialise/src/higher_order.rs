@@ -133,7 +133,7 @@ impl<'s> Spec<'s> {
     }
 
     fn part(&mut self, r: &Val, name: &str) -> Res<Rc<Fun>> {
-        let v = self.step(r, adl_typing::core::Step::Field(adl_syntax::symbol::Symbol::new(name)))?;
+        let v = self.step(r, adl_typing::core::Projection::Field(adl_syntax::symbol::Symbol::new(name)))?;
         self.function_of(&v)
     }
 

@@ -107,9 +107,9 @@ pub(crate) struct Spec<'a> {
     /// Literals by variable.
     lits: HashMap<Var, Lit>,
     /// Facts about extents.
-    sizes: extents::Known,
+    sizes: extents::KnownExtents,
     /// Facts about zeros.
-    sparse: sparse::Known,
+    sparse: sparse::KnownZeros,
     /// Elements of arrays that the enclosing loops read.
     elems: Vec<loops::LoopElement>,
     /// Set while code for numbers is evaluated on entire arrays. Functions that it calls are then inlined.
@@ -146,8 +146,8 @@ pub fn specialise(
         subst: Rc::new(BTreeMap::new()),
         globals: Rc::new(BTreeMap::new()),
         lits: HashMap::new(),
-        sizes: extents::Known::default(),
-        sparse: sparse::Known::default(),
+        sizes: extents::KnownExtents::default(),
+        sparse: sparse::KnownZeros::default(),
         elems: Vec::new(),
         whole: false,
         new: Vec::new(),

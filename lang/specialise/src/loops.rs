@@ -12,7 +12,7 @@ use crate::{Res, Spec};
 use adl_ir::{Cmp, Conv, Lit, Loop, Op, Out, Trip, Ty as IrTy, Var};
 use adl_prim::{Bin, Prim};
 use adl_syntax::symbol::Symbol;
-use adl_typing::core::{Expr, ExprKind, Extent, ForKind, GlobalId, IndexArg, Local, LoopKind, Rep, Step};
+use adl_typing::core::{Expr, ExprKind, Extent, ForKind, GlobalId, IndexArg, Local, LoopKind, Projection, Rep};
 use adl_typing::ty::Ty;
 use std::collections::HashMap;
 
@@ -25,7 +25,7 @@ enum PathBase {
 
 /// A variable with a path of fields.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Path(PathBase, Vec<Step>);
+pub(crate) struct Path(PathBase, Vec<Projection>);
 
 /// An array with the first of its indices applied, as an enclosing loop reads it.
 #[derive(Clone)]
@@ -59,14 +59,14 @@ fn path(e: &Expr) -> Option<Path> {
     match &*e.kind {
         ExprKind::Local(l) => Some(Path(PathBase::Local(*l), Vec::new())),
         ExprKind::Global(g) => Some(Path(PathBase::Global(*g), Vec::new())),
-        ExprKind::Item(a, i) => path(a).map(|p| p.then(Step::Item(*i))),
-        ExprKind::Field(a, n) => path(a).map(|p| p.then(Step::Field(*n))),
+        ExprKind::Item(a, i) => path(a).map(|p| p.then(Projection::Item(*i))),
+        ExprKind::Field(a, n) => path(a).map(|p| p.then(Projection::Field(*n))),
         _ => None,
     }
 }
 
 impl Path {
-    fn then(mut self, s: Step) -> Path {
+    fn then(mut self, s: Projection) -> Path {
         self.1.push(s);
         self
     }

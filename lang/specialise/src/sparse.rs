@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 /// Facts about the nonzero elements of arrays.
 #[derive(Default)]
-pub(crate) struct Known {
+pub(crate) struct KnownZeros {
     /// The diagonal of a matrix that is zero elsewhere.
     diagonals: HashMap<Var, Var>,
     /// The position and value of a vector's only nonzero element.

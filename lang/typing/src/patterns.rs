@@ -5,7 +5,7 @@
 //! proportional to the size of the patterns. Rows that match several cases are copied; a match whose cases multiply
 //! beyond a limit is rejected.
 
-use crate::core::{Con, Lit, Local, Step, Tree};
+use crate::core::{Con, Lit, Local, Projection, Tree};
 use crate::ty::{ConDecl, Ty};
 use adl_syntax::symbol::Symbol;
 use std::collections::{HashMap, HashSet};
@@ -21,7 +21,7 @@ pub enum TPat {
     /// A literal.
     Lit(Lit),
     /// The named parts of a tuple or record.
-    Parts(Vec<(Step, TPat)>),
+    Parts(Vec<(Projection, TPat)>),
     /// A constructor.
     Con(Con, Vec<TPat>),
     /// An array of exactly these elements, with the length its type states (if any), and its type.
@@ -90,7 +90,7 @@ struct ArmRow<'p> {
 enum TestOutcome {
     Con(Symbol, Vec<Local>),
     Lit(Lit),
-    Parts(Vec<(Step, Local)>),
+    Parts(Vec<(Projection, Local)>),
     Len(Vec<Local>),
     /// A literal other than these.
     NotLit(Vec<Lit>),
@@ -280,8 +280,8 @@ impl<'p> Compiler<'_> {
     }
 
     fn parts(&mut self, on: Local, mut rows: Vec<ArmRow<'p>>) -> Tree {
-        let mut steps: Vec<(Step, Local)> = Vec::new();
-        let mut locals: HashMap<Step, Local> = HashMap::new();
+        let mut steps: Vec<(Projection, Local)> = Vec::new();
+        let mut locals: HashMap<Projection, Local> = HashMap::new();
         for row in &mut rows {
             let Some(TPat::Parts(parts)) = row.take_column(on) else { continue };
             let others = std::mem::take(&mut row.cols);
@@ -493,17 +493,17 @@ fn witness_of(at: Local, known: &HashMap<Local, TestOutcome>, level: u8) -> Stri
             format!("[{}]", vec!["_"; n].join(", "))
         }
         Some(TestOutcome::Parts(parts)) => {
-            let record = matches!(parts.first(), Some((Step::Field(_), _)));
+            let record = matches!(parts.first(), Some((Projection::Field(_), _)));
             let mut parts = parts.clone();
             parts.sort_by_key(|(s, _)| match s {
-                Step::Item(i) => (*i, ""),
-                Step::Field(f) => (0, f.as_str()),
+                Projection::Item(i) => (*i, ""),
+                Projection::Field(f) => (0, f.as_str()),
             });
             let texts: Vec<String> = parts
                 .iter()
                 .map(|(s, l)| match s {
-                    Step::Item(_) => witness(*l, known, 0),
-                    Step::Field(f) => format!("{f} = {}", witness(*l, known, 0)),
+                    Projection::Item(_) => witness(*l, known, 0),
+                    Projection::Field(f) => format!("{f} = {}", witness(*l, known, 0)),
                 })
                 .collect();
             if record { format!("{{{}}}", texts.join(", ")) } else { format!("({})", texts.join(", ")) }

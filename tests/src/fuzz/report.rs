@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 /// The parameters of a run.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct FuzzPlan {
     /// The executable; `--worker` makes it a worker.
     pub exe: PathBuf,
     /// The first seed.
@@ -132,7 +132,7 @@ fn reason(s: NoAnswer) -> &'static str {
 }
 
 /// Runs cases of malformed text, files or entries until the time is over. Returns their number and the failures.
-pub fn front(plan: &Plan, kind: &str) -> std::io::Result<(usize, Vec<String>)> {
+pub fn front(plan: &FuzzPlan, kind: &str) -> std::io::Result<(usize, Vec<String>)> {
     const AT_ONCE: u64 = 20;
     let mut worker = Worker::new(plan.exe.clone(), plan.limit);
     let (start, mut cases, mut failures) = (Instant::now(), 0, Vec::new());
@@ -158,7 +158,7 @@ pub fn front(plan: &Plan, kind: &str) -> std::io::Result<(usize, Vec<String>)> {
 }
 
 /// Compares programs until the time or the number is reached.
-pub fn programs(plan: &Plan, seeds: impl Iterator<Item = u64>) -> std::io::Result<Summary> {
+pub fn programs(plan: &FuzzPlan, seeds: impl Iterator<Item = u64>) -> std::io::Result<Summary> {
     let mut worker = Worker::new(plan.exe.clone(), plan.limit);
     let (start, mut out) = (Instant::now(), Summary::default());
     let mut kinds: HashMap<(String, &'static str), usize> = HashMap::new();

@@ -110,7 +110,7 @@ impl J<'_> {
         let zeros = self.zeros_like(&results);
         let wrt: Vec<bool> = args.iter().map(|_| false).chain(results.iter().map(|_| true)).collect();
         let j = self.ad.jvp(self.p, g, &wrt)?;
-        let u = self.ad.unzip(self.p, j.func, &crate::unzip::Plan::store_all())?;
+        let u = self.ad.unzip(self.p, j.func, &crate::unzip::UnzipPlan::store_all())?;
         let back = self.ad.transpose(self.p, u.linear)?;
         let primal = self.p.func(u.primal).clone();
         let tys = primal.tys(&primal.body.results);

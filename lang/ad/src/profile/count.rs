@@ -4,7 +4,7 @@ use super::forecast::kept_by;
 use super::sites::{FunctionSites, WorkUnit};
 use super::{Count, Profile};
 use crate::Ad;
-use crate::unzip::Plan;
+use crate::unzip::UnzipPlan;
 use adl_ir::{Block, Builder, Cmp, FnId, Function, Loop, Op, Out, Program, Stmt, Trip, Ty, Var};
 use adl_prim::Bin;
 use adl_specialise::Unsupported;
@@ -274,7 +274,7 @@ impl Counter<'_> {
             None => once,
         };
         self.add(t, Count::Again, again);
-        let kept = kept_by(self.ad, self.p, f, &Plan::store_all())?;
+        let kept = kept_by(self.ad, self.p, f, &UnzipPlan::store_all())?;
         let kept = self.weighted_sum(&kept, &counted);
         let all = self.b.bin(Bin::Add, kept, peak);
         self.raise(t, all);

@@ -5,7 +5,7 @@ use super::{Exec, ExecFrame, Value};
 use crate::array::{Array, Scalar};
 use crate::error::Res;
 use crate::queue::Gpu;
-use crate::recording::{BufferRef, CommandList, Made, Recording};
+use crate::recording::{BufferRef, CommandList, Recording, ReplayBuffers};
 use adl_ir::{Block, Lit, Op, Stmt, Var};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -110,7 +110,7 @@ fn kept(r: &Recording, v: &Value, places: &mut Vec<BufferRef>) -> Option<Recorde
 }
 
 impl RecordedRun {
-    fn value(&self, gpu: &Gpu, k: &RecordedValue, made: &mut Made, given: &[Array]) -> Res<Value> {
+    fn value(&self, gpu: &Gpu, k: &RecordedValue, made: &mut ReplayBuffers, given: &[Array]) -> Res<Value> {
         Ok(match k {
             RecordedValue::Same(v) => v.clone(),
             RecordedValue::Array(p, scalar, shape) => Value::Array(Array {

@@ -2,7 +2,7 @@
 
 use super::sweep;
 use super::tape::Tape;
-use super::{Level, Part, operators};
+use super::{DerivativePart, Level, operators};
 use crate::error::{Error, Res, codes};
 use crate::value::{Value, seq, show, vector_space};
 use crate::vm::Machine;
@@ -149,7 +149,7 @@ pub(crate) fn lower(y: &Value, level: u16) -> Res<(Value, Traced)> {
         let (p, part) = super::split(v, level);
         if vector_space::is_real(&p) || matches!(p, Value::Zero) {
             nodes.push(match part {
-                Some(Part::Node(n)) => n,
+                Some(DerivativePart::Node(n)) => n,
                 _ => super::tape::NONE,
             });
         }

@@ -1,7 +1,7 @@
 //! Primitives on traced arguments: one level is removed, the primitive runs on the primals, and the result is
 //! recorded.
 
-use super::{Part, deep_level, level_of, result, rules, split};
+use super::{DerivativePart, deep_level, level_of, result, rules, split};
 use crate::error::{Error, Res, codes};
 use crate::ops::{self, arith, call, reduce};
 use crate::value::{Buf, Kind, Shape, Value, array, compare, seq};
@@ -318,7 +318,7 @@ fn structural_call(m: &mut Machine, p: Prim, args: &[Value]) -> Res<Value> {
         _ => false,
     };
     let (mut numbers, mut primals, mut parts, mut ins) =
-        (Vec::new(), Vec::new(), Vec::<Option<Part>>::new(), Vec::new());
+        (Vec::new(), Vec::new(), Vec::<Option<DerivativePart>>::new(), Vec::new());
     let mut next = 0i64;
     for (k, a) in args.iter().enumerate() {
         if control(k) {

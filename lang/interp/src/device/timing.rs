@@ -12,7 +12,7 @@ const TIMES: u32 = 2;
 
 /// The number of timed calls of one size class, and the shortest time, for each target.
 #[derive(Clone, Copy, Default, Debug)]
-struct Times {
+struct TargetTimes {
     cpu: (u32, Option<Duration>),
     device: (u32, Option<Duration>),
 }
@@ -33,7 +33,7 @@ pub(crate) enum NextTarget {
 /// The profile of one function: times by size class, which is the binary logarithm of the number of element
 /// operations.
 #[derive(Default, Debug)]
-pub(crate) struct DeviceTimes(HashMap<u32, Times>);
+pub(crate) struct DeviceTimes(HashMap<u32, TargetTimes>);
 
 fn class(wide: u64) -> u32 {
     wide.max(1).ilog2()

@@ -252,7 +252,7 @@ struct Linearized {
     /// plan.
     source: FnId,
     wrt: Vec<bool>,
-    plan: adl_ad::unzip::Plan,
+    plan: adl_ad::unzip::UnzipPlan,
     /// The derivative for many directions at once, in forward and in reverse mode.
     wide: std::cell::RefCell<[Option<Rc<Fun>>; 2]>,
     /// The sparsity pattern of the Jacobian that was last derived from the code.

@@ -109,7 +109,7 @@ impl Machine {
                 }
                 ([d].into_iter().collect(), args)
             }
-            I::Step(k) => {
+            I::Lowered(k) => {
                 let s = &code.steps[k as usize];
                 if !computes(&s.what) {
                     return None;

@@ -81,7 +81,7 @@ pub enum I {
     NoMatch,
     /// An operation of lowered IR: see [`Code::steps`]. This and all following instructions occur only in
     /// lowered IR.
-    Step(u32),
+    Lowered(u32),
     /// Tries to run the chain of statements that follows, up to the target, in one pass over blocks of large
     /// arrays. If it fails, control continues with the first of these statements. See [`Code::fuse_elementwise`].
     FusedChain(u32, u32),
@@ -114,7 +114,7 @@ pub struct Arg {
 
 /// An operation of lowered IR on registers.
 #[derive(Debug)]
-pub struct Step {
+pub struct LoweredStep {
     /// The operation; its operands are positions in `args`.
     pub what: crate::ir::eval_op::LoweredOp,
     /// The operands.
@@ -179,7 +179,7 @@ pub struct Code {
     /// The kinds of comprehensions.
     pub kinds: Vec<core::ForKind>,
     /// Operations of lowered IR.
-    pub steps: Vec<Step>,
+    pub steps: Vec<LoweredStep>,
     /// Chains of operations of lowered IR, with their operands and result registers.
     pub strips: Vec<(crate::ir::fuse_elementwise::FusedChain, Box<[Arg]>, Box<[R]>)>,
     /// Calls of lowered IR.

@@ -14,7 +14,7 @@ use crate::ir;
 use crate::ops::{self, arith};
 use crate::value::{Buf, Data, Kind, Record, Rep, Tuple, Value, seq, show};
 use adl_prim::{Bin, Prim, Un};
-use adl_typing::core::{self, GlobalId, Step};
+use adl_typing::core::{self, GlobalId, Projection};
 use std::rc::Rc;
 
 /// Number of Floats from which an array is large: operations on it are bound by memory bandwidth.
@@ -255,7 +255,7 @@ impl Machine {
 
 /// Components and elements.
 impl Machine {
-    pub(super) fn part(&mut self, base: usize, d: R, a: R, s: Step) -> Res<()> {
+    pub(super) fn part(&mut self, base: usize, d: R, a: R, s: Projection) -> Res<()> {
         let v = step_into(self.reg(base, a), s)?;
         self.set(base, d, v);
         Ok(())

@@ -1,6 +1,6 @@
 //! Instructions of lowered IR: operations on registers, calls within a program, multiple results.
 
-use super::code::{Arg, FnCall, I, R, Step};
+use super::code::{Arg, FnCall, I, LoweredStep, R};
 use super::{CallFrame, Fun, Machine};
 use crate::device::CallTarget;
 use crate::error::{Error, Res, codes};
@@ -98,7 +98,7 @@ impl Machine {
             .collect()
     }
 
-    pub(super) fn step(&mut self, base: usize, s: &Step) -> Res<()> {
+    pub(super) fn step(&mut self, base: usize, s: &LoweredStep) -> Res<()> {
         let mut args = self.taken(base, &s.args);
         fault::point(fault::Point::Lowered);
         let outs = ir::eval_op::run(self, &s.what, &mut args, &s.zeros)?;

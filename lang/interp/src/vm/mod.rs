@@ -416,5 +416,5 @@ pub(crate) fn nowhere(s: Span) -> bool {
 
 /// A component of a tuple.
 pub(crate) fn part(v: &Value, i: u32) -> Res<Value> {
-    parts::step_into(v, adl_typing::core::Step::Item(i))
+    parts::step_into(v, adl_typing::core::Projection::Item(i))
 }

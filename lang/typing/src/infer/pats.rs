@@ -1,7 +1,7 @@
 //! Patterns: their types, and the Core that destructures a value.
 
 use super::{Infer, array, mk};
-use crate::core::{self, Arm, Con, ExprKind, Lit, Local, SizeAt, SizeRep, Sizes, Step};
+use crate::core::{self, Arm, Con, ExprKind, Lit, Local, Projection, SizeAt, SizeRep, Sizes};
 use crate::errors::reason::Reason;
 use crate::errors::{calls, names, patterns};
 use crate::patterns::{TPat, compile};
@@ -34,7 +34,7 @@ impl Infer<'_> {
                     .iter()
                     .zip(&types)
                     .enumerate()
-                    .map(|(i, (q, t))| (Step::Item(i as u32), self.pat(q, t, vars)))
+                    .map(|(i, (q, t))| (Projection::Item(i as u32), self.pat(q, t, vars)))
                     .collect();
                 if known { TPat::Parts(parts) } else { TPat::Wild }
             }
@@ -117,8 +117,11 @@ impl Infer<'_> {
         let tail = Some(self.row_meta());
         let record = Ty::Record(Rc::new(RecordTy { fields: typed, tail }));
         let known = self.expect(ty, &record, span, &Reason::new("this pattern"));
-        let parts =
-            fields.iter().zip(&metas).map(|((n, q), (_, t))| (Step::Field(n.name), self.pat(q, t, vars))).collect();
+        let parts = fields
+            .iter()
+            .zip(&metas)
+            .map(|((n, q), (_, t))| (Projection::Field(n.name), self.pat(q, t, vars)))
+            .collect();
         if known { TPat::Parts(parts) } else { TPat::Wild }
     }
 
@@ -361,9 +364,9 @@ impl Infer<'_> {
 /// Reports patterns whose length contradicts a length known from types.
 fn assume_lengths(
     p: &mut TPat,
-    path: &mut Vec<Step>,
+    path: &mut Vec<Projection>,
     axis: u32,
-    out: &mut Vec<(Vec<Step>, u32, usize)>,
+    out: &mut Vec<(Vec<Projection>, u32, usize)>,
 ) -> Result<(), (usize, usize)> {
     match p {
         TPat::As(p, _) => assume_lengths(p, path, axis, out),

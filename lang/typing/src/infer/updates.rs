@@ -19,12 +19,12 @@ use adl_syntax::symbol::Symbol;
 /// A step on the path to the target, with the type of the value it starts from.
 enum UpdateStep {
     Field(Symbol, Ty),
-    At(Vec<Place>, Ty),
+    At(Vec<UpdatePlace>, Ty),
 }
 
 /// The part of one axis that an update names.
 #[derive(Clone)]
-enum Place {
+enum UpdatePlace {
     One(Expr),
     Range(Range),
 }
@@ -92,17 +92,17 @@ impl Infer<'_> {
                         read = self.error_expr(*span);
                         break;
                     }
-                    let places: Vec<Place> = parts
+                    let places: Vec<UpdatePlace> = parts
                         .into_iter()
                         .enumerate()
                         .map(|(axis, p)| self.place(&read, axis as u32, p, lets))
                         .collect();
                     let ranges =
-                        places.iter().filter_map(|p| if let Place::Range(r) = p { Some(r.size) } else { None });
+                        places.iter().filter_map(|p| if let UpdatePlace::Range(r) = p { Some(r.size) } else { None });
                     let ty = ranges.rev().fold(below, |t, n| array(n, t));
                     let index = places
                         .iter()
-                        .filter_map(|p| if let Place::One(i) = p { Some(IndexArg::At(i.clone())) } else { None })
+                        .filter_map(|p| if let UpdatePlace::One(i) = p { Some(IndexArg::At(i.clone())) } else { None })
                         .collect();
                     read = mk(ExprKind::Index(read, index), ty.clone(), *span);
                     way.push(UpdateStep::At(places, ty));
@@ -142,9 +142,9 @@ impl Infer<'_> {
     }
 
     /// Evaluates the part of an axis that an update names.
-    fn place(&mut self, read: &Expr, axis: u32, part: IndexPart, lets: &mut LetBindings) -> Place {
+    fn place(&mut self, read: &Expr, axis: u32, part: IndexPart, lets: &mut LetBindings) -> UpdatePlace {
         let (lo, hi, size, step, span) = match part {
-            IndexPart::At(i) => return Place::One(self.held(i, lets)),
+            IndexPart::At(i) => return UpdatePlace::One(self.held(i, lets)),
             IndexPart::Slice { lo, hi, size, step, span } => (lo, hi, size, step, span),
         };
         let lo = lo.map(|e| self.held(e, lets));
@@ -160,7 +160,7 @@ impl Infer<'_> {
         let length = self.held(length, lets);
         let (count, _) = self.step(step, length.clone(), int(0, span), span, lets);
         let count = self.held(count, lets);
-        Place::Range(Range { length, count, lo, step, size: taken(step, size, span), full, span })
+        UpdatePlace::Range(Range { length, count, lo, step, size: taken(step, size, span), full, span })
     }
 
     /// A name or literal with the value of `e`, bound if necessary.
@@ -182,10 +182,10 @@ impl Infer<'_> {
     }
 
     /// Checks the sizes of a value against those of the slices it replaces, unless the types show that they are equal.
-    fn fitting(&mut self, value: Expr, places: &[Place], at: Span, lets: &mut LetBindings) -> Expr {
+    fn fitting(&mut self, value: Expr, places: &[UpdatePlace], at: Span, lets: &mut LetBindings) -> Expr {
         let (mut t, mut checks) = (value.ty.clone(), Vec::new());
         let from = self.local_of(&value, lets);
-        let ranges = places.iter().filter_map(|p| if let Place::Range(r) = p { Some(r) } else { None });
+        let ranges = places.iter().filter_map(|p| if let UpdatePlace::Range(r) = p { Some(r) } else { None });
         for (axis, range) in ranges.enumerate() {
             let Ty::Array(n, e) = self.resolve(&t) else { break };
             t = (*e).clone();
@@ -230,8 +230,10 @@ impl Infer<'_> {
             [UpdateStep::At(places, _)] => self.filled(now, places, change, span, lets),
             [UpdateStep::At(places, ty), rest @ ..] => {
                 let now = self.named(now, lets);
-                let at: Vec<Expr> =
-                    places.iter().filter_map(|p| if let Place::One(i) = p { Some(i.clone()) } else { None }).collect();
+                let at: Vec<Expr> = places
+                    .iter()
+                    .filter_map(|p| if let UpdatePlace::One(i) = p { Some(i.clone()) } else { None })
+                    .collect();
                 let index = at.iter().map(|i| IndexArg::At(i.clone())).collect();
                 let old = mk(ExprKind::Index(now.clone(), index), ty.clone(), span);
                 let new = self.changed(old, rest, change, span, lets);
@@ -244,7 +246,7 @@ impl Infer<'_> {
     fn filled(
         &mut self,
         now: Expr,
-        places: &[Place],
+        places: &[UpdatePlace],
         change: &ResolvedUpdate,
         span: Span,
         lets: &mut LetBindings,
@@ -253,14 +255,14 @@ impl Infer<'_> {
         if change.spread {
             self.add_inner_axes(&now, &mut places, span, lets);
         } else {
-            while matches!(places.last(), Some(Place::Range(r)) if r.full) {
+            while matches!(places.last(), Some(UpdatePlace::Range(r)) if r.full) {
                 places.pop();
             }
         }
         match places.as_slice() {
             // The whole array is replaced.
             [] => change.value.clone(),
-            [Place::Range(range)] => {
+            [UpdatePlace::Range(range)] => {
                 let k = self.local();
                 let at = self.place_of(range, mk(ExprKind::Local(k), Ty::Int, range.span), lets);
                 let bound = vec![(k, Symbol::new("i"), Extent::Bound(range.count.clone()))];
@@ -283,14 +285,14 @@ impl Infer<'_> {
     }
 
     /// A scalar value also fills the axes that the update does not name.
-    fn add_inner_axes(&mut self, now: &Expr, places: &mut Vec<Place>, span: Span, lets: &mut LetBindings) {
+    fn add_inner_axes(&mut self, now: &Expr, places: &mut Vec<UpdatePlace>, span: Span, lets: &mut LetBindings) {
         let mut t = now.ty.clone();
         let mut axis = 0;
         while let Ty::Array(size, e) = self.resolve(&t) {
             if axis >= places.len() {
                 let length = extent(now, axis as u32, span);
                 let length = self.held(length, lets);
-                places.push(Place::Range(Range {
+                places.push(UpdatePlace::Range(Range {
                     count: length.clone(),
                     length,
                     lo: None,
@@ -317,7 +319,7 @@ impl Infer<'_> {
     fn nested(
         &mut self,
         now: Expr,
-        places: &[Place],
+        places: &[UpdatePlace],
         change: &ResolvedUpdate,
         (mut at, mut from): (Vec<Expr>, Vec<Expr>),
         span: Span,
@@ -334,11 +336,11 @@ impl Infer<'_> {
                 }
                 put(now, at, value, span)
             }
-            [Place::One(i), rest @ ..] => {
+            [UpdatePlace::One(i), rest @ ..] => {
                 at.push(i.clone());
                 self.nested(now, rest, change, (at, from), span, lets)
             }
-            [Place::Range(range), rest @ ..] => {
+            [UpdatePlace::Range(range), rest @ ..] => {
                 let (state, k, ty) = (self.local(), self.local(), now.ty.clone());
                 let index = mk(ExprKind::Local(k), Ty::Int, range.span);
                 at.push(self.place_of(range, index.clone(), lets));

@@ -11,7 +11,7 @@ pub(crate) use checkpoint::checkpointed;
 pub(crate) use custom::{custom, linear_at};
 
 use super::linear::{self, LinearMap, Traced};
-use super::{Dual, Level, Part, on_tape, split};
+use super::{DerivativePart, Dual, Level, on_tape, split};
 use crate::error::{Error, Res, codes};
 use crate::ir::derive;
 use crate::value::rep::field_rep;
@@ -116,14 +116,14 @@ fn jvp_at(m: &mut Machine, level: u16, f: &Value, x: &Value, v: &Value) -> Res<(
             if !vector_space::is_real(x) {
                 return Ok(x.clone());
             }
-            Ok(Value::Dual(Rc::new(Dual { level, primal: x.clone(), part: Part::Tangent(t.clone()) })))
+            Ok(Value::Dual(Rc::new(Dual { level, primal: x.clone(), part: DerivativePart::Tangent(t.clone()) })))
         })?
     };
     let y = m.call(f, &[lifted])?;
     let primal = vector_space::map_leaves(&y, &mut |v| Ok(split(v, level).0))?;
     let tangent = vector_space::map_leaves(&y, &mut |v| {
         Ok(match split(v, level) {
-            (p, Some(Part::Tangent(t))) => super::sweep::or_zero(t, &p),
+            (p, Some(DerivativePart::Tangent(t))) => super::sweep::or_zero(t, &p),
             (p, _) if vector_space::is_real(&p) => vector_space::zero_like(&p),
             (p, _) => p,
         })

@@ -77,7 +77,7 @@ fn counted(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<Cost, NotCompile
     }
     let (e, leaves) = or_not_compiled!(entered(m, f, args));
     let rows = match resolve_plan::study(m, &e, &leaves, Segments::None)? {
-        Ok(s) => resolve_plan::forecast(m, &s, &unzip::Plan::store_all()).map(|f| f.rows).unwrap_or_default(),
+        Ok(s) => resolve_plan::forecast(m, &s, &unzip::UnzipPlan::store_all()).map(|f| f.rows).unwrap_or_default(),
         Err(_) => Vec::new(),
     };
     let vals: Option<Vec<Val>> = leaves.iter().map(val).collect();
@@ -150,7 +150,7 @@ fn passes(
     if !j.active.contains(&true) {
         return Ok(c);
     }
-    let u = compiled_ad.ad.unzip(&mut compiled_ad.program, j.func, &unzip::Plan::store_all())?;
+    let u = compiled_ad.ad.unzip(&mut compiled_ad.program, j.func, &unzip::UnzipPlan::store_all())?;
     let back = compiled_ad.ad.transpose(&mut compiled_ad.program, u.linear)?;
     let (forward, mut kept) = run(&compiled_ad.program, m, u.primal, x, &[])?;
     let residuals = kept.split_off(u.results.min(kept.len()));

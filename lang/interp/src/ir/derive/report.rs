@@ -110,11 +110,11 @@ fn filled(
         };
         let plans = match segments {
             Segments::None => {
-                vec![("store_all", unzip::Plan::store_all()), ("recompute_all", unzip::Plan::recompute_all())]
+                vec![("store_all", unzip::UnzipPlan::store_all()), ("recompute_all", unzip::UnzipPlan::recompute_all())]
             }
-            Segments::Sqrt => vec![("sqrt", unzip::Plan::store_all())],
+            Segments::Sqrt => vec![("sqrt", unzip::UnzipPlan::store_all())],
             Segments::Partial(_) => Vec::new(),
-            Segments::Revolve(_) => vec![("revolve", unzip::Plan::store_all())],
+            Segments::Revolve(_) => vec![("revolve", unzip::UnzipPlan::store_all())],
         };
         for (name, plan) in plans {
             let f = divided(or_not_compiled!(resolve_plan::forecast(m, &s, &plan)), frontier.first());

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(crate) struct ResolvedPlan {
     pub segments: Segments,
-    pub plan: unzip::Plan,
+    pub plan: unzip::UnzipPlan,
 }
 
 /// A function (its forward-mode transform) and the counts of a profiling run.
@@ -73,7 +73,11 @@ pub(crate) fn study(
 }
 
 /// Predicts the memory and work of a plan.
-pub(crate) fn forecast(m: &mut Machine, s: &ProfiledFunction, plan: &unzip::Plan) -> Result<Forecast, NotCompiled> {
+pub(crate) fn forecast(
+    m: &mut Machine,
+    s: &ProfiledFunction,
+    plan: &unzip::UnzipPlan,
+) -> Result<Forecast, NotCompiled> {
     with(m, |compiled_ad, _| Ok(compiled_ad.ad.forecast(&mut compiled_ad.program, s.j, plan, &s.counted)?))
 }
 
@@ -87,12 +91,12 @@ impl CompiledAd {
 }
 
 /// The plan that stores all rows except the given ones.
-pub(crate) fn without(rows: &[Row], recomputed: &BTreeSet<usize>) -> unzip::Plan {
+pub(crate) fn without(rows: &[Row], recomputed: &BTreeSet<usize>) -> unzip::UnzipPlan {
     if recomputed.is_empty() {
-        return unzip::Plan::store_all();
+        return unzip::UnzipPlan::store_all();
     }
     let store = rows.iter().enumerate().filter(|(k, _)| !recomputed.contains(k)).map(|(_, r)| r.residual.at).collect();
-    unzip::Plan::storing(store, rows.iter().map(|r| r.residual.at.0).collect())
+    unzip::UnzipPlan::storing(store, rows.iter().map(|r| r.residual.at.0).collect())
 }
 
 /// The set of row indices, after checking that each id exists and that its residual can be recomputed.
@@ -112,16 +116,16 @@ pub(crate) fn chosen(rows: &[Row], ids: &[u32]) -> Res<BTreeSet<usize>> {
 /// Resolves a plan at these arguments.
 pub(crate) fn resolve(m: &mut Machine, e: &Specialized, leaves: &[Value], plan: &Plan) -> Outcome<ResolvedPlan> {
     let whole = |plan| ResolvedPlan { segments: Segments::None, plan };
-    let divided = |segments| ResolvedPlan { segments, plan: unzip::Plan::store_all() };
+    let divided = |segments| ResolvedPlan { segments, plan: unzip::UnzipPlan::store_all() };
     Ok(Ok(match plan {
         Plan::StoreAll => ResolvedPlan::default(),
-        Plan::RecomputeAll => whole(unzip::Plan::recompute_all()),
+        Plan::RecomputeAll => whole(unzip::UnzipPlan::recompute_all()),
         Plan::Sqrt => divided(Segments::Sqrt),
         Plan::Revolve(k) => divided(Segments::Revolve(*k)),
         Plan::ByHand(ids) => {
             let j = or_not_compiled!(with(m, |compiled_ad, _| compiled_ad.differentiated(e, Segments::None)));
             let study = ProfiledFunction { j, counted: Counted::default() };
-            let rows = or_not_compiled!(forecast(m, &study, &unzip::Plan::store_all())).rows;
+            let rows = or_not_compiled!(forecast(m, &study, &unzip::UnzipPlan::store_all())).rows;
             whole(without(&rows, &chosen(&rows, ids)?))
         }
         Plan::Auto | Plan::Budget(_) => {
@@ -179,14 +183,14 @@ struct PlanSearch<'a> {
 impl<'a> PlanSearch<'a> {
     fn new(m: &mut Machine, e: &'a Specialized, leaves: &'a [Value]) -> Outcome<PlanSearch<'a>> {
         let flat = or_not_compiled!(study(m, e, leaves, Segments::None)?);
-        let all = or_not_compiled!(forecast(m, &flat, &unzip::Plan::store_all()));
+        let all = or_not_compiled!(forecast(m, &flat, &unzip::UnzipPlan::store_all()));
         Ok(Ok(PlanSearch { e, leaves, flat, all }))
     }
 
     /// The candidate that divides loops into segments.
     fn divided(&self, m: &mut Machine, segments: Segments) -> Outcome<Candidate> {
         let s = or_not_compiled!(study(m, self.e, self.leaves, segments)?);
-        let plan = unzip::Plan::store_all();
+        let plan = unzip::UnzipPlan::store_all();
         let f = or_not_compiled!(forecast(m, &s, &plan));
         Ok(Ok(Candidate {
             resolved: ResolvedPlan { segments, plan },
@@ -197,7 +201,7 @@ impl<'a> PlanSearch<'a> {
 
     /// The candidate that recomputes everything possible, including residuals that no row reports.
     fn recomputing(&self, m: &mut Machine) -> Result<Candidate, NotCompiled> {
-        let plan = unzip::Plan::recompute_all();
+        let plan = unzip::UnzipPlan::recompute_all();
         let f = forecast(m, &self.flat, &plan)?;
         Ok(Candidate { resolved: ResolvedPlan { segments: Segments::None, plan }, peak: f.peak, again: f.again })
     }

@@ -91,7 +91,7 @@ impl super::CompiledAd {
             _ => Segments::None,
         };
         let how = match self.plan {
-            Plan::RecomputeAll => adl_ad::unzip::Plan::recompute_all(),
+            Plan::RecomputeAll => adl_ad::unzip::UnzipPlan::recompute_all(),
             _ => resolve_plan::ResolvedPlan::default().plan,
         };
         let f = self.ad.segmented(&mut self.program, e.entry.func, segments);

@@ -1,7 +1,7 @@
 //! Lowering of IR to register code.
 //!
 //! Control flow becomes jumps. Calls become calls between the functions of one recursive group without captured
-//! values. Scalar operations become instructions of the machine; all other operations become [`Step`]s. Linear
+//! values. Scalar operations become instructions of the machine; all other operations become [`LoweredStep`]s. Linear
 //! variables are treated like other variables.
 //!
 //! Registers are reused: a variable releases its register after its last use ([`super::live`]), so that frames
@@ -17,7 +17,7 @@ use super::native::{CompileState, Compiler, LoweredIr, Native};
 use super::{fuse_elementwise, vectorise};
 use crate::error::{Error, Res, codes};
 use crate::value::Value;
-use crate::vm::code::{Arg, Code, FnCall, I, R, Step};
+use crate::vm::code::{Arg, Code, FnCall, I, LoweredStep, R};
 use crate::vm::{CodeList, Fun, Group};
 use adl_ir::{Block, FnId, Function, Op, Program, Stmt, Ty, Var};
 use adl_syntax::span::Span;
@@ -349,8 +349,8 @@ impl<'a> Lower<'a> {
     }
 
     fn step(&mut self, what: super::eval_op::LoweredOp, args: Box<[Arg]>, outs: Vec<R>, zeros: Box<[Value]>) {
-        self.code.steps.push(Step { what, args, outs: outs.into(), zeros });
-        self.emit(I::Step(self.code.steps.len() as u32 - 1));
+        self.code.steps.push(LoweredStep { what, args, outs: outs.into(), zeros });
+        self.emit(I::Lowered(self.code.steps.len() as u32 - 1));
     }
 
     /// Parallel copy of variables to registers: a source register may also be a target.

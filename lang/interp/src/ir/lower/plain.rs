@@ -144,7 +144,7 @@ impl Lower<'_> {
         op_site::zeros(self.f, s)
     }
 
-    /// Lowers any other operation to a [`Step`].
+    /// Lowers any other operation to a [`LoweredStep`].
     fn general(&mut self, s: &Stmt, at: u32, sc: &Scope) {
         let OpSite { what, vars, zeros } = op_site::site(&self.p.datas, self.f, s);
         let args = self.args(&vars, at, sc, &|_| false);

@@ -140,7 +140,7 @@ impl Verifier<'_> {
                 there(k, c.consts.len())
             }
             I::Switch(_, k) => there(k, c.tables.len()),
-            I::Step(k) => there(k, c.steps.len()),
+            I::Lowered(k) => there(k, c.steps.len()),
             I::FusedChain(k, _) => there(k, c.strips.len()),
             I::CallFn(k) | I::TailFn(k) => there(k, c.calls.len()),
             I::RetMany(k) => there(k, c.rets.len()),
@@ -251,7 +251,7 @@ fn is_lowered(i: &I) -> bool {
             | I::TailFn(..)
             | I::Ret(..)
             | I::RetMany(..)
-            | I::Step(..)
+            | I::Lowered(..)
             | I::FusedChain(..)
             | I::Push(..)
             | I::At1(..)
@@ -312,7 +312,7 @@ fn each_use(code: &Code, i: &I, f: &mut dyn FnMut(RegUse)) {
             call.outs.iter().for_each(|r| f(RegUse::Write(*r)));
         }
         I::RetMany(k) => args(&code.rets[k as usize], f),
-        I::Step(k) => {
+        I::Lowered(k) => {
             let step = &code.steps[k as usize];
             args(&step.args, f);
             step.outs.iter().for_each(|r| f(RegUse::Write(*r)));

@@ -12,7 +12,7 @@ fn uses(i: &I, code: &Code, f: &mut dyn FnMut(u32)) {
     match *i {
         I::Const(..) | I::Global(..) | I::Jump(_) | I::Sibling(..) | I::Back(_) | I::NoMatch => {}
         // Lowered IR already records last uses.
-        I::Step(_)
+        I::Lowered(_)
         | I::FusedChain(..)
         | I::CallFn(_)
         | I::TailFn(_)
@@ -156,7 +156,7 @@ fn defines(i: &I, code: &Code) -> (u32, u32) {
         | I::SameExtent(..)
         | I::CheckSize(..)
         | I::NoMatch
-        | I::Step(_)
+        | I::Lowered(_)
         | I::FusedChain(..)
         | I::CallFn(_)
         | I::TailFn(_)

@@ -3,7 +3,7 @@
 use super::{Compiler, exprs::literal};
 use crate::error::Res;
 use crate::vm::code::{I, R};
-use adl_typing::core::{Arm, Expr, Local, Step, Tree};
+use adl_typing::core::{Arm, Expr, Local, Projection, Tree};
 
 /// The arms of a `match`, with the jumps to their bodies from leaves of the decision tree.
 struct Arms<'a> {
@@ -83,8 +83,8 @@ impl Compiler {
                     let from = self.load(*from)?;
                     let r = self.bind(*l);
                     self.emit(match step {
-                        Step::Item(i) => I::Item(r, from, *i),
-                        Step::Field(n) => I::Field(r, from, *n),
+                        Projection::Item(i) => I::Item(r, from, *i),
+                        Projection::Field(n) => I::Field(r, from, *n),
                     });
                 }
                 self.tree(rest, a)?;

@@ -4,7 +4,7 @@
 use super::shape::same;
 use super::{Give, Lane, Lanes, Try};
 use crate::ad::linear::{self, LinearMap};
-use crate::ad::{self, Dual, Level, Part, operators, sweep};
+use crate::ad::{self, DerivativePart, Dual, Level, operators, sweep};
 use crate::value::{Buf, Kind, Record, Shape, Tuple, Value, array, seq, vector_space};
 use adl_prim::Prim;
 use std::rc::Rc;
@@ -104,14 +104,14 @@ impl Lanes<'_> {
             if !vector_space::is_real(x) {
                 return Ok(x.clone());
             }
-            Ok(Value::Dual(Rc::new(Dual { level, primal: x.clone(), part: Part::Tangent(t.clone()) })))
+            Ok(Value::Dual(Rc::new(Dual { level, primal: x.clone(), part: DerivativePart::Tangent(t.clone()) })))
         })?;
         let y = self.call(n, f, vec![lane(lifted)])?;
         let y = self.stacked(&y, n)?;
         let primal = vector_space::map_leaves(&y, &mut |v| Ok(ad::split(v, level).0))?;
         let tangent = vector_space::map_leaves(&y, &mut |v| {
             Ok(match ad::split(v, level) {
-                (p, Some(Part::Tangent(t))) => sweep::or_zero(t, &p),
+                (p, Some(DerivativePart::Tangent(t))) => sweep::or_zero(t, &p),
                 (p, _) if vector_space::is_real(&p) => vector_space::zero_like(&p),
                 (p, _) => p,
             })

@@ -8,7 +8,7 @@ use crate::vm::code::{Code, I, IndexKind, R};
 use crate::vm::parts::{compare_values, literal_equal, number_at, rep_with, step_into};
 use crate::vm::{Fun, Group};
 use adl_prim::Cmp;
-use adl_typing::core::{SizeAt, Step};
+use adl_typing::core::{Projection, SizeAt};
 use std::rc::Rc;
 
 /// The batched activation of a function. The lanes of a register are those of the `version` in which it was
@@ -320,8 +320,8 @@ impl Lanes<'_> {
                 let parts = self.range(f, first, n)?;
                 (d, self.array(f.n, &parts)?)
             }
-            I::Item(d, a, i) => (d, part(self.get(f, a)?, Step::Item(i))?),
-            I::Field(d, a, name) => (d, part(self.get(f, a)?, Step::Field(name))?),
+            I::Item(d, a, i) => (d, part(self.get(f, a)?, Projection::Item(i))?),
+            I::Field(d, a, name) => (d, part(self.get(f, a)?, Projection::Field(name))?),
             I::Update(d, a, k, first, n) => {
                 let (old, vals) = (self.get(f, a)?, self.range(f, first, n)?);
                 (d, update(old, &code.names[k as usize], vals)?)
@@ -497,11 +497,11 @@ fn plain(l: &Lane) -> Try<Value> {
     }
 }
 
-fn part(l: Lane, s: Step) -> Try<Lane> {
+fn part(l: Lane, s: Projection) -> Try<Lane> {
     match (l, s) {
         (Lane::Same(v), s) => Ok(Lane::Same(step_into(&v, s)?)),
-        (Lane::Tuple(mut ps), Step::Item(i)) if (i as usize) < ps.len() => Ok(ps.swap_remove(i as usize)),
-        (Lane::Record(names, mut ps), Step::Field(name)) => match names.iter().position(|n| *n == name) {
+        (Lane::Tuple(mut ps), Projection::Item(i)) if (i as usize) < ps.len() => Ok(ps.swap_remove(i as usize)),
+        (Lane::Record(names, mut ps), Projection::Field(name)) => match names.iter().position(|n| *n == name) {
             Some(i) => Ok(ps.swap_remove(i)),
             None => Err(Give::Never),
         },

@@ -6,10 +6,10 @@
 //! two different literals. An accumulation to a loop-invariant element is done lane by lane. If one accumulation moves
 //! from element to element and the other does not, they collide in one iteration, which is run separately.
 
-use super::plan::{At, Int, Node, Plan};
+use super::plan::{At, Int, Node, VectorPlan};
 
 /// Determines which accumulations are order-dependent. `None` if the order cannot be preserved.
-pub(super) fn check(p: &mut Plan) -> Option<()> {
+pub(super) fn check(p: &mut VectorPlan) -> Option<()> {
     let mut meets: Vec<Node> = Vec::new();
     let mut sequential = false;
     for s in &p.sums {
@@ -38,12 +38,12 @@ pub(super) fn check(p: &mut Plan) -> Option<()> {
 }
 
 /// Whether an index differs from iteration to iteration, independently of inner loops.
-fn moves(p: &Plan, n: Node) -> bool {
+fn moves(p: &VectorPlan, n: Node) -> bool {
     p.ints[n].inner == 0 && p.ints[n].step.is_some_and(|s| s != 0)
 }
 
 /// Whether two accumulations never update the same element in different iterations.
-fn apart(p: &Plan, a: &At, b: &At) -> bool {
+fn apart(p: &VectorPlan, a: &At, b: &At) -> bool {
     a.iter().zip(b).any(|(x, y)| match (p.ints[*x].op, p.ints[*y].op) {
         (Int::Lit(m), Int::Lit(n)) => m != n,
         _ => x == y && moves(p, *x),
@@ -51,17 +51,17 @@ fn apart(p: &Plan, a: &At, b: &At) -> bool {
 }
 
 /// Whether indices are loop-invariant.
-fn same(p: &Plan, at: &At) -> bool {
+fn same(p: &VectorPlan, at: &At) -> bool {
     at.iter().all(|n| p.ints[*n].step == Some(0))
 }
 
 /// Whether inner loops update each element once.
-fn each_once(p: &Plan, at: &At, loops: &[usize]) -> bool {
+fn each_once(p: &VectorPlan, at: &At, loops: &[usize]) -> bool {
     loops.iter().all(|k| at.iter().any(|n| p.ints[*n].op == Int::Inner(*k)))
 }
 
 /// The iteration in which two accumulations may collide, if there is at most one.
-fn meeting(p: &Plan, a: &At, b: &At) -> Option<Node> {
+fn meeting(p: &VectorPlan, a: &At, b: &At) -> Option<Node> {
     a.iter().zip(b).find_map(|(x, y)| {
         let fixed = |n: Node| p.ints[n].inner == 0 && p.ints[n].step == Some(0);
         match (p.ints[*x].op, p.ints[*y].op) {

@@ -10,7 +10,7 @@ mod stage_calls;
 
 use super::super::{Emit, LOOSE, TRUSTED, machine_type};
 use super::libm_stages::{self, MathFunction, Stages};
-use super::plan::{At, Carry, Int, Node, Plan, VarClass};
+use super::plan::{At, Carry, Int, Node, VarClass, VectorPlan};
 use crate::scalar_math;
 use crate::shims;
 use adl_ir::{Block, Cmp, Conv, Lit, Loop, Op, Stmt, Ty, Var};
@@ -35,8 +35,8 @@ pub(super) enum Total {
 }
 
 /// The description of a kernel.
-pub(super) struct Job<'k> {
-    pub p: &'k Plan,
+pub(super) struct KernelJob<'k> {
+    pub p: &'k VectorPlan,
     pub l: &'k Loop,
     pub w: &'k super::params::KernelParams,
     pub stages: &'k Stages,
@@ -65,7 +65,7 @@ enum Stride {
 
 struct Kernel<'k, 'a, 'j, 'f> {
     e: Emit<'a, 'j, 'f>,
-    k: &'k Job<'k>,
+    k: &'k KernelJob<'k>,
     words: HashMap<usize, Value>,
     given: [Value; 4],
     /// The number of vectors side by side; 0 in the loop over single iterations.
@@ -81,7 +81,7 @@ struct Kernel<'k, 'a, 'j, 'f> {
 }
 
 /// Declares and emits the kernel function.
-pub(super) fn define(outer: &mut Emit, k: &Job) -> Option<FuncId> {
+pub(super) fn define(outer: &mut Emit, k: &KernelJob) -> Option<FuncId> {
     let mut sig = Signature::new(outer.job.module.isa().default_call_conv());
     sig.params.extend(vec![AbiParam::new(types::I64); 4]);
     let name = format!("trip{}", outer.job.kernels.len());

@@ -7,7 +7,7 @@
 //! that of the original loop.
 
 use super::super::group::is_plain;
-use super::plan::{Carry, Plan};
+use super::plan::{Carry, VectorPlan};
 use adl_ir::{Block, Loop, Op, Stmt, Var};
 use adl_prim::{Bin, Un};
 use smallvec::{SmallVec, smallvec};
@@ -96,7 +96,7 @@ impl Stages {
 }
 
 /// Makes the stages of a plan. `None` if it cannot be divided into stages.
-pub(super) fn stages(l: &Loop, p: &Plan) -> Option<Stages> {
+pub(super) fn stages(l: &Loop, p: &VectorPlan) -> Option<Stages> {
     let none = Stages { calls: Vec::new(), kept: HashMap::new(), needed: Vec::new(), buffers: 0 };
     if p.calls.is_empty() {
         return Some(none);
@@ -125,7 +125,7 @@ enum Definition<'a> {
 }
 
 struct StageBuilder<'a> {
-    p: &'a Plan,
+    p: &'a VectorPlan,
     made: HashMap<Var, Definition<'a>>,
     /// The first stage in which a variable is available.
     level: HashMap<Var, usize>,
@@ -143,7 +143,7 @@ pub(super) fn adds(b: &Block) -> bool {
 }
 
 /// Whether an inner loop accumulates to arrays.
-pub(super) fn loop_adds(p: &Plan, s: &Stmt, l: &Loop) -> bool {
+pub(super) fn loop_adds(p: &VectorPlan, s: &Stmt, l: &Loop) -> bool {
     adds(&l.body) || p.inner.iter().any(|i| s.outs.first() == Some(&i.name) && i.to.is_some())
 }
 

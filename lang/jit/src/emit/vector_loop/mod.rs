@@ -26,7 +26,7 @@ use cranelift_module::FuncId;
 use kernel::Total;
 use libm_stages::Stages;
 use params::KernelParams;
-use plan::Plan;
+use plan::VectorPlan;
 
 /// The limit on statements of inner loops for which four vectors fit in registers.
 const SHORT: usize = 6;
@@ -35,7 +35,7 @@ const SHORT: usize = 6;
 struct VectorLoop<'b> {
     s: &'b Stmt,
     l: &'b Loop,
-    p: Plan,
+    p: VectorPlan,
     w: KernelParams,
     stages: Stages,
     /// Outputs that are materialised.
@@ -95,7 +95,7 @@ impl Emit<'_, '_, '_> {
         };
         kernel::define(
             self,
-            &kernel::Job {
+            &kernel::KernelJob {
                 p: &x.p,
                 l: x.l,
                 w: &x.w,
@@ -109,7 +109,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Finds the sums of the loop's outputs that follow it.
-    fn with_sums<'b>(&self, b: &'b Block, at: u32, l: &'b Loop, (p, stages): (Plan, Stages)) -> VectorLoop<'b> {
+    fn with_sums<'b>(&self, b: &'b Block, at: u32, l: &'b Loop, (p, stages): (VectorPlan, Stages)) -> VectorLoop<'b> {
         let s = &b.stmts[at as usize];
         let outs = &s.outs[l.init.len()..l.init.len() + l.outs.len()];
         let falls = l.reverse && p.sequential;
@@ -143,7 +143,7 @@ impl Emit<'_, '_, '_> {
 }
 
 /// An output that is a product of elements of two arrays at unit stride.
-fn product(l: &Loop, p: &Plan, k: usize) -> Option<Total> {
+fn product(l: &Loop, p: &VectorPlan, k: usize) -> Option<Total> {
     let r = l.body.results[l.init.len() + k];
     let s = l.body.stmts.iter().find(|s| s.outs[..] == [r])?;
     let Op::Bin(Bin::Mul, a, b) = &s.op else { return None };

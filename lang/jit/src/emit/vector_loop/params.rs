@@ -1,6 +1,6 @@
 //! The layout of a kernel's parameter words, some of which the kernel updates.
 
-use super::plan::{Carry, Int, Node, Plan};
+use super::plan::{Carry, Int, Node, VectorPlan};
 use crate::handle::ValueForm;
 use adl_ir::{Function, Ty, Var};
 use cranelift_codegen::ir::{Type, types};
@@ -26,7 +26,7 @@ pub(super) struct KernelParams {
 
 impl KernelParams {
     /// Assigns the words of a plan with `outs` outputs that are materialised.
-    pub(super) fn of(f: &Function, p: &Plan, outs: usize) -> KernelParams {
+    pub(super) fn of(f: &Function, p: &VectorPlan, outs: usize) -> KernelParams {
         let mut w = KernelParams { len: 1, ..KernelParams::default() };
         let rank = |v: Var| ValueForm::of(f.ty(v)).rank();
         w.arrays = p.arrays.iter().map(|v| w.take(1 + rank(*v))).collect();

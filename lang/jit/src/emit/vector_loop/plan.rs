@@ -72,7 +72,7 @@ pub(super) enum VarClass {
 }
 
 /// An array that is carried from iteration to iteration and accumulated to.
-pub(super) struct Sum {
+pub(super) struct LoopSum {
     /// Its initial value.
     pub init: Var,
     /// The variable of its current version.
@@ -106,7 +106,7 @@ pub(super) struct Inner {
 }
 
 /// The plan of a vectorised loop.
-pub(super) struct Plan {
+pub(super) struct VectorPlan {
     pub ints: Vec<IntInfo>,
     pub classes: HashMap<Var, VarClass>,
     /// Array elements that loops iterate over, and their accesses.
@@ -122,7 +122,7 @@ pub(super) struct Plan {
     /// Loop-invariant Int comparisons, and those that must be true.
     compared: HashMap<Var, (Cmp, Node, Node)>,
     pub hold: Vec<(Cmp, Node, Node)>,
-    pub sums: Vec<Sum>,
+    pub sums: Vec<LoopSum>,
     pub carry: Vec<Carry>,
     pub inner: Vec<Inner>,
     /// Results of functions that are called on a strip of iterations.
@@ -140,13 +140,13 @@ pub(super) struct Plan {
 }
 
 /// Makes the plan of a loop. `None` if it cannot be vectorised.
-pub(super) fn plan(f: &Function, l: &Loop) -> Option<Plan> {
+pub(super) fn plan(f: &Function, l: &Loop) -> Option<VectorPlan> {
     let Trip::Count(_) = l.trip else { return None };
     let b = &l.body;
     if !(l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty()) {
         return None;
     }
-    let plan = Plan {
+    let plan = VectorPlan {
         ints: Vec::new(),
         classes: HashMap::new(),
         elements: HashMap::new(),
@@ -202,7 +202,7 @@ struct Around {
 
 struct LoopAnalysis<'a> {
     f: &'a Function,
-    p: Plan,
+    p: VectorPlan,
     /// The Int literals of the function, computed on first use.
     literals: Option<HashMap<Var, i64>>,
 }
@@ -341,7 +341,7 @@ impl LoopAnalysis<'_> {
         if !ValueForm::of(ty).is_floats() {
             return None;
         }
-        self.p.sums.push(Sum { init, latest: v, adds: Vec::new(), shape: None, row: None });
+        self.p.sums.push(LoopSum { init, latest: v, adds: Vec::new(), shape: None, row: None });
         let k = self.p.sums.len() - 1;
         self.p.classes.insert(v, VarClass::Sum(k));
         Some(Carry::Sum(k))

@@ -1,11 +1,11 @@
 //! The prologue and epilogue of a vectorised loop: checks, kernel parameters, allocation of outputs, and ownership.
 
 use super::super::{Emit, Scope, TRUSTED, inner, is_ref};
-use super::plan::{BITS, Carry, Int, Node, Plan};
+use super::plan::{BITS, Carry, Int, Node, VectorPlan};
 use super::{VectorLoop, kernel};
 use crate::handle::{self, ValueForm};
 use crate::shims;
-use crate::{runtime, turns};
+use crate::{runtime, strip_runner};
 use adl_ir::{Trip, Ty, Var};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, StackSlot, StackSlotData, StackSlotKind, Value, types};
@@ -20,7 +20,7 @@ const FEWEST: i64 = 16;
 const MOST: i64 = 1 << (BITS - 2);
 
 /// The number of description words before the parameters.
-const DESCRIPTION_WORDS: usize = turns::DESCRIPTION_WORDS;
+const DESCRIPTION_WORDS: usize = strip_runner::DESCRIPTION_WORDS;
 
 /// The address of an array's elements, and its extents.
 type Seen = (Value, SmallVec<[Value; 4]>);
@@ -116,7 +116,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Records the conditions that Ints are as small as the plan assumes, and that hoisted checks hold.
-    fn check_ints(&mut self, p: &Plan, o: &mut Outside) {
+    fn check_ints(&mut self, p: &VectorPlan, o: &mut Outside) {
         let bound = self.int(1 << (BITS - 1));
         for i in &p.ints {
             match i.op {
@@ -140,7 +140,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Records the condition that indices are in bounds in all iterations.
-    fn inside(&mut self, p: &Plan, o: &mut Outside, at: &[Node], dims: &[Value]) {
+    fn inside(&mut self, p: &VectorPlan, o: &mut Outside, at: &[Node], dims: &[Value]) {
         for (i, d) in at.iter().zip(dims) {
             let (lo, hi) = self.range(p, o, *i);
             self.below(o, lo, *d);
@@ -151,7 +151,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// The minimum and maximum of an Int over all iterations.
-    fn range(&mut self, p: &Plan, o: &mut Outside, n: Node) -> (Value, Value) {
+    fn range(&mut self, p: &VectorPlan, o: &mut Outside, n: Node) -> (Value, Value) {
         if let Some(r) = o.ranges[n] {
             return r;
         }
