@@ -233,19 +233,19 @@ impl Terminal {
 }
 
 /// Asks for progress ten times a second, as long as there is a session and a terminal to show it on.
-pub fn watch(tick: &Arc<AtomicBool>, starved: &OutOfMemoryFlag) {
+pub fn watch(tick: &Arc<AtomicBool>, out_of_memory: &OutOfMemoryFlag) {
     if !std::io::stderr().is_terminal() {
         return;
     }
     let tick = Arc::downgrade(tick);
-    let starved = starved.downgrade();
+    let out_of_memory = out_of_memory.downgrade();
     let step = move || {
         fault::point(fault::Point::Progress);
         tick.upgrade()?.store(true, Ordering::Relaxed);
         Some(Duration::from_millis(100))
     };
     let stop = move || {
-        if let Some(s) = starved.upgrade() {
+        if let Some(s) = out_of_memory.upgrade() {
             s.interrupt();
         }
     };

@@ -30,18 +30,18 @@ static ASKED: AtomicU64 = AtomicU64::new(0);
 
 /// Monitors the memory as long as the session lives. `limit`: the maximal memory of the process in bytes; by default
 /// nearly all of the machine's.
-pub fn guard(starved: &OutOfMemoryFlag, limit: Option<u64>) {
+pub fn guard(out_of_memory: &OutOfMemoryFlag, limit: Option<u64>) {
     ASKED.store(limit.unwrap_or(0), Ordering::Relaxed);
     adl_interp::memory::set_source(grant);
     reserve_address_space(address_limit());
-    let alarm = starved.downgrade();
+    let alarm = out_of_memory.downgrade();
     adl_jit::alloc::set_alarm(Box::new(move || {
         if let Some(s) = alarm.upgrade() {
             s.set(adl_jit::alloc::peak_resident_bytes());
         }
     }));
-    let weak = starved.downgrade();
-    let alarm = starved.downgrade();
+    let weak = out_of_memory.downgrade();
+    let alarm = out_of_memory.downgrade();
     let stop = move || {
         if let Some(s) = alarm.upgrade() {
             s.interrupt();
@@ -51,7 +51,7 @@ pub fn guard(starved: &OutOfMemoryFlag, limit: Option<u64>) {
     let _ = fault::helper("adl-memory", move || look(&weak.upgrade()?), stop);
 }
 
-/// Looks once, and says when to look again; not where nobody knows what the process holds.
+/// Checks once. Returns when to check again, or nothing if the resident size is unknown.
 fn look(s: &OutOfMemoryFlag) -> Option<Duration> {
     fault::point(fault::Point::Memory);
     let held = MemoryUse::now()?;

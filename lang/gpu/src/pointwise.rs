@@ -99,7 +99,7 @@ pub fn run(gpu: &Gpu, p: &Program, f: &Function, stmts: &[Stmt], results: &[Var]
 
 /// A batch of iterations: their number, the extents of their arrays, and which variables have the iterations as their
 /// first axis.
-pub(crate) struct InTurns<'a> {
+pub(crate) struct InIterations<'a> {
     pub n: usize,
     pub inner: &'a [usize],
     pub each: &'a dyn Fn(Var) -> bool,
@@ -114,9 +114,9 @@ pub(crate) fn in_iterations(
     stmts: &[Stmt],
     results: &[Var],
     env: Env<'_>,
-    trip: &InTurns<'_>,
+    trip: &InIterations<'_>,
 ) -> Res<Vec<Array>> {
-    let InTurns { n, inner, .. } = *trip;
+    let InIterations { n, inner, .. } = *trip;
     let size: usize = inner.iter().product();
     let kinds = results
         .iter()
@@ -144,8 +144,8 @@ pub(crate) fn in_iterations(
 }
 
 /// Loads the operands at a thread's index; `one` is the number of elements per iteration.
-fn bind(e: &mut Emit<'_>, stmts: &[Stmt], env: Env<'_>, trip: &InTurns<'_>, (i, one): (&str, &str)) -> Res<()> {
-    let InTurns { inner, each, .. } = *trip;
+fn bind(e: &mut Emit<'_>, stmts: &[Stmt], env: Env<'_>, trip: &InIterations<'_>, (i, one): (&str, &str)) -> Res<()> {
+    let InIterations { inner, each, .. } = *trip;
     for v in read(stmts) {
         let a = match env(v) {
             Some(Operand::Array(a)) => a,

@@ -5,7 +5,7 @@
 //! - Threads of a pool hand their panic to the thread that waits for them, as `rayon` does. So does `ops::interrupt`.
 //! - Native code has no tables for unwinding. Its run-time functions are [`shielded`]: the fault is kept for the thread and the run is asked
 //!   to stop. Once native code has returned, [`resume`] goes on with the panic.
-//! - A thread that serves a session, and that nobody waits for, is a [`helper`]: its fault is kept until the session's next boundary.
+//! - A thread that serves a session without being joined is a [`helper`]: its fault is kept until the session's next boundary.
 //! - Tests [`inject`] a panic at a [`Point`].
 
 use crate::error::{Error, codes};
@@ -126,7 +126,7 @@ pub(crate) fn resume_from(payload: Box<dyn Any + Send>) -> ! {
     resume_unwind(payload)
 }
 
-/// The fault of a helper that nobody has heard of yet.
+/// The fault of a helper that has not been reported yet.
 static ASIDE: Mutex<Option<Box<Fault>>> = Mutex::new(None);
 static IS_ASIDE: AtomicBool = AtomicBool::new(false);
 

@@ -147,8 +147,8 @@ impl Session {
     }
 
     /// A signal that stops the current evaluation because memory is exhausted.
-    pub fn starved(&self) -> adl_interp::vm::OutOfMemoryFlag {
-        self.machine.starved.clone()
+    pub fn out_of_memory(&self) -> adl_interp::vm::OutOfMemoryFlag {
+        self.machine.out_of_memory.clone()
     }
 
     /// A flag that requests a progress report of loops through the host; to be set a few times per second.

@@ -32,7 +32,7 @@ pub fn configured(global: &Global, host: Box<dyn Host>) -> Session {
     if std::env::var_os("ADL_VERIFY").is_some() {
         adl_interp::ir::verify_always();
     }
-    crate::memory::guard(&s.starved(), global.memory.map(|mib| mib << 20));
+    crate::memory::guard(&s.out_of_memory(), global.memory.map(|mib| mib << 20));
     s
 }
 
@@ -71,7 +71,7 @@ pub fn session(global: &Global, args: Vec<String>) -> Session {
     choose_device(global, &mut s);
     // If the handler cannot be installed, the default one ends the process, which is acceptable.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, s.interrupt());
-    crate::host::watch(&s.tick(), &s.starved());
+    crate::host::watch(&s.tick(), &s.out_of_memory());
     s
 }
 
@@ -87,7 +87,7 @@ fn batch_on(global: &Global, host: Terminal) -> Session {
     }
     let _ = signal_hook::flag::register_conditional_shutdown(signal_hook::consts::SIGINT, 130, s.interrupt());
     let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, s.interrupt());
-    crate::host::watch(&s.tick(), &s.starved());
+    crate::host::watch(&s.tick(), &s.out_of_memory());
     s
 }
 

@@ -5,7 +5,7 @@ use super::{Exec, ExecFrame, Value};
 use crate::array::{Array, Operand, Scalar};
 use crate::batched_ops::{self, BatchedOperand, Factor};
 use crate::error::{Res, unsupported};
-use crate::pointwise::{self, InTurns, is_pointwise};
+use crate::pointwise::{self, InIterations, is_pointwise};
 use crate::primitive_table::{OnGpu, on_gpu};
 use crate::{data_movement, gemm, index, soac, sort};
 use adl_ir::{Function, Lit, Op, Program, Soac, SoacKind, Stmt, Var};
@@ -108,7 +108,7 @@ impl<'a> Exec<'a> {
             stmts,
             &outs,
             &env,
-            &InTurns { n: t.n, inner: &inner, each: &|v| t.each.contains_key(&v) },
+            &InIterations { n: t.n, inner: &inner, each: &|v| t.each.contains_key(&v) },
         )?;
         outs.into_iter().zip(made).for_each(|(v, a)| {
             t.each.insert(v, Batched::Each(a));
@@ -138,7 +138,7 @@ impl<'a> Exec<'a> {
             &[stmt],
             &[r],
             &env,
-            &InTurns { n, inner: &inner, each: &|v| at(v).is_some_and(|k| x[k].each) },
+            &InIterations { n, inner: &inner, each: &|v| at(v).is_some_and(|k| x[k].each) },
         )?;
         Ok(made.remove(0))
     }

@@ -66,7 +66,7 @@ pub(super) fn push(f: &mut Function, to: &mut Vec<Stmt>, op: Op, ty: Ty) -> Var 
     v
 }
 
-/// Trip carried values that are only accumulated to into sums. Returns the statements that add them to the initial
+/// Turns carried values that are only accumulated to into sums. Returns the statements that add them to the initial
 /// values.
 fn sums(
     f: &mut Function,

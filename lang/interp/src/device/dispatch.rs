@@ -68,7 +68,7 @@ impl Machine {
             Mode::Cpu => return CallTarget::Cpu(None),
             Mode::Gpu => NextTarget::Device,
             Mode::Auto if self.device.device_only => NextTarget::Device,
-            Mode::Auto => state.pace(|p| p.next(wide)),
+            Mode::Auto => state.times(|p| p.next(wide)),
         };
         let measured = match next {
             NextTarget::Cpu => return CallTarget::Cpu(None),
@@ -79,7 +79,7 @@ impl Machine {
         match self.prepared(state) {
             Ok(prepared) => CallTarget::Device(DeviceCall { prepared, wide, measured }),
             Err(why) => {
-                state.pace(|p| p.refused(wide));
+                state.times(|p| p.refused(wide));
                 self.device.ran.add(DeviceRuns { refused: Some(why), ..DeviceRuns::default() });
                 CallTarget::Cpu(None)
             }
@@ -153,7 +153,7 @@ impl Machine {
                     if ran.kernels >= MANY {
                         state.set_on_device(OnDevice::Never(why));
                     }
-                    state.pace(|p| p.refused(call.wide));
+                    state.times(|p| p.refused(call.wide));
                 }
                 None
             }
@@ -193,7 +193,7 @@ impl Machine {
     /// excluded from the device, because each of its kernels does too little work.
     fn record_device_call(&self, state: &CompileState, call: &DeviceCall, kernels: u64, time: Duration) {
         if call.measured {
-            state.pace(|p| p.took(call.wide, true, time));
+            state.times(|p| p.took(call.wide, true, time));
         }
         let worth = if kernels >= MANY { WORTH } else { STEP };
         if kernels >= KERNELS && call.wide / kernels < worth.min(self.device.least()) {
@@ -204,7 +204,7 @@ impl Machine {
     /// Records how long a call took on the CPU.
     pub(crate) fn timed(&mut self, code: &Code, t: Option<CpuTimer>) {
         if let (Some(t), Some(state)) = (t, &code.native) {
-            state.pace(|p| p.took(t.wide, false, t.start.elapsed()));
+            state.times(|p| p.took(t.wide, false, t.start.elapsed()));
         }
     }
 

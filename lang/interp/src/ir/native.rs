@@ -141,7 +141,7 @@ pub struct CompileState {
     tier: RefCell<CodeState>,
     /// The result of preparing the function for a device, once that was attempted.
     on_device: RefCell<Option<OnDevice>>,
-    pace: RefCell<DeviceTimes>,
+    device_times: RefCell<DeviceTimes>,
     /// The estimated device work of the last call, with a hash of the argument sizes for which it was computed.
     volume: Cell<Option<(u64, Volume)>>,
     /// Native code specialised to small argument shapes, with the facts that it assumes. `None` if
@@ -166,7 +166,7 @@ impl CompileState {
             chains,
             tier: RefCell::new(CodeState::Cold(0, 0)),
             on_device: RefCell::default(),
-            pace: RefCell::default(),
+            device_times: RefCell::default(),
             volume: Cell::default(),
             variants: RefCell::default(),
         }
@@ -291,8 +291,8 @@ impl CompileState {
     }
 
     /// Accesses the timings of the function on CPU and device.
-    pub(crate) fn pace<T>(&self, f: impl FnOnce(&mut DeviceTimes) -> T) -> T {
-        f(&mut self.pace.borrow_mut())
+    pub(crate) fn times<T>(&self, f: impl FnOnce(&mut DeviceTimes) -> T) -> T {
+        f(&mut self.device_times.borrow_mut())
     }
 
     /// Unpacks packed arguments for interpreted code.

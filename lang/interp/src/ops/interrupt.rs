@@ -43,7 +43,7 @@ impl InterruptFlag<'_> {
         let take = |w: &std::sync::Mutex<Option<_>>| w.lock().ok().and_then(|mut w| w.take());
         let spawned = std::thread::Builder::new().name("adl-work".into()).spawn(move || {
             if let Some(f) = take(&theirs) {
-                // Nobody may be waiting any more.
+                // The receiver may be gone.
                 let _ = send.send(catch_unwind(AssertUnwindSafe(|| {
                     fault::point(fault::Point::Work);
                     f()

@@ -189,7 +189,7 @@ pub struct Machine {
     /// Set by another thread to stop the run.
     pub interrupt: Arc<AtomicBool>,
     /// Set by another thread to stop the run because memory is exhausted.
-    pub starved: OutOfMemoryFlag,
+    pub out_of_memory: OutOfMemoryFlag,
     /// Set by another thread, a few times a second, to request a progress report of the outermost loop.
     pub tick: Arc<AtomicBool>,
     /// The outside world.
@@ -238,7 +238,7 @@ impl Machine {
     pub fn new(host: Box<dyn Host>) -> Machine {
         let interrupt: Arc<AtomicBool> = Arc::default();
         Machine {
-            starved: OutOfMemoryFlag::new(interrupt.clone()),
+            out_of_memory: OutOfMemoryFlag::new(interrupt.clone()),
             interrupt,
             tick: Arc::default(),
             host,
@@ -314,13 +314,13 @@ impl Machine {
         crate::polling::listen(&self.interrupt);
         // Discard a failure that was recorded before this run.
         drop(crate::polling::failure());
-        let inside = self.starved.run(true);
+        let inside = self.out_of_memory.run(true);
         let mut out = run(self);
-        self.starved.run(inside);
+        self.out_of_memory.run(inside);
         self.ad.reset_to(depth);
         if let Err(e) = &mut out {
             let failed = crate::polling::failure();
-            if e.diag.code == codes::INTERRUPT && (failed.is_some() || self.starved.get().is_some()) {
+            if e.diag.code == codes::INTERRUPT && (failed.is_some() || self.out_of_memory.get().is_some()) {
                 // Operations that were stopped by the flag do not know the reason.
                 let why = failed.unwrap_or_else(|| self.stopped());
                 (e.diag.code, e.diag.message, e.diag.hint) = (why.diag.code, why.diag.message, why.diag.hint);
@@ -359,7 +359,7 @@ impl Machine {
 
     #[cold]
     fn stopped(&self) -> Box<Error> {
-        match self.starved.get() {
+        match self.out_of_memory.get() {
             None => crate::polling::failure().unwrap_or_else(|| Error::new(codes::INTERRUPT, "interrupted")),
             Some(bytes) => crate::memory::exhausted(bytes),
         }
@@ -367,14 +367,14 @@ impl Machine {
 
     /// Uses the signals of another machine, which this one replaces.
     pub fn share_signals(&mut self, interrupt: Arc<AtomicBool>, tick: Arc<AtomicBool>) {
-        self.starved.stops(interrupt.clone());
+        self.out_of_memory.stops(interrupt.clone());
         self.interrupt = interrupt;
         self.tick = tick;
     }
 
     /// Clears all requests to stop.
     pub fn clear_interrupt(&self) {
-        self.starved.clear();
+        self.out_of_memory.clear();
         self.interrupt.store(false, Ordering::Relaxed);
     }
 

@@ -166,7 +166,7 @@ impl Infer<'_> {
         Constraint { prim: op.prim, args: types, res, at: op.inside.unwrap_or_else(|| Rc::new(place())) }
     }
 
-    /// Trip an inference variable that belongs to the definition into a quantified variable.
+    /// Turns an inference variable that belongs to the definition into a quantified variable.
     fn quantify(&mut self, m: u32, function: bool) -> Option<(TyVar, Vec<Class>, Symbol)> {
         let meta = self.metas[m as usize].clone();
         if meta.level <= self.level {

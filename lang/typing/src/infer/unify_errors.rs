@@ -1,4 +1,4 @@
-//! Trip a failed constraint into a message: the types as text, the places involved, and a hint.
+//! Turns a failed constraint into a message: the types as text, the places involved, and a hint.
 
 use super::Infer;
 use crate::errors::classes::{NoInstance, quoted};
