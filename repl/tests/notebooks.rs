@@ -34,3 +34,38 @@ fn every_notebook_was_run_whole() {
         assert!(code.iter().all(|c| c["execution_count"].is_number()), "{path:?}");
     }
 }
+
+/// The text of a cell.
+fn source(cell: &serde_json::Value) -> String {
+    cell["source"].as_array().into_iter().flatten().filter_map(serde_json::Value::as_str).collect()
+}
+
+#[test]
+fn lessons_can_be_read() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../notebooks/README.md");
+    let index = std::fs::read_to_string(path).unwrap();
+    for path in notebooks() {
+        let book: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        assert!(index.contains(&format!("({name})")), "{name} is not in the index");
+        let cells = book["cells"].as_array().unwrap();
+        let mut figures = 0;
+        for (i, cell) in cells.iter().enumerate() {
+            for line in source(cell).lines() {
+                assert!(line.chars().count() <= 88, "{name}, cell {}: {line}", i + 1);
+            }
+            for output in cell["outputs"].as_array().into_iter().flatten() {
+                figures += usize::from(!output["data"]["image/png"].is_null());
+            }
+        }
+        assert!((3..=6).contains(&figures), "{name}: {figures} figures");
+        let text: String = cells.iter().map(source).collect();
+        for part in ["**What you will learn**", "$$", "## Try", "(README.md)"] {
+            assert!(text.contains(part), "{name}: no {part}");
+        }
+        // Links go to files that are there.
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            assert!(path.with_file_name(link).is_file(), "{name}: {link}");
+        }
+    }
+}
