@@ -83,7 +83,7 @@ impl Kind {
 fn program(code: &str) -> String {
     const ANSWER: &str = "<span class=\"c\">-- &gt; ";
     let line = |l: &str| match l.strip_prefix(ANSWER) {
-        Some(answer) => format!("<span class=\"answer\">{}\n", answer.strip_suffix("</span>").unwrap_or(answer).to_owned() + "</span>"),
+        Some(answer) => format!("<span class=\"answer\">{answer}\n"),
         None => format!("{l}\n"),
     };
     html(code).lines().map(line).collect()

@@ -28,7 +28,7 @@ fn targets(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     for line in text.lines() {
         code ^= line.starts_with("```");
-        let ends = if code { Vec::new() } else { line.match_indices("](").map(|(i, _)| i + 2).collect() };
+        let ends: Vec<usize> = if code { Vec::new() } else { line.match_indices("](").map(|(i, _)| i + 2).collect() };
         let found = ends.iter().filter_map(|i| line[*i..].split_once(')')).map(|(t, _)| t.to_owned());
         out.extend(found.filter(|t| !t.contains("://") && !t.contains(' ')));
     }
@@ -40,7 +40,11 @@ fn resolved(page: &str, path: &str) -> String {
     let mut parts: Vec<&str> = page.split('/').collect();
     parts.pop();
     for part in path.split('/') {
-        if part == ".." { drop(parts.pop()) } else { parts.push(part) }
+        if part == ".." {
+            parts.pop();
+        } else {
+            parts.push(part);
+        }
     }
     parts.join("/")
 }

@@ -97,8 +97,7 @@ impl Page {
                 }
             }
         }
-        let printed = out.borrow().clone();
-        printed
+        out.borrow().clone()
     }
 }
 
