@@ -1,16 +1,16 @@
-//! Files that a new file cannot stand in for.
+//! Writing in place, for files that cannot be replaced by a new file.
 
 use crate::{Put, flushed, pieces};
 use std::fs::File;
 use std::io::{Error, Result};
 
-/// Writes the contents over the old ones. A disk without room for them says so before anything is changed.
+/// Overwrites the contents. If the disk lacks space for them, this fails before anything is changed.
 pub fn write(file: &mut File, bytes: &[u8], put: Put) -> Result<()> {
     let old = file.metadata()?.len();
     let new = bytes.len() as u64;
     if new > old {
         if let Err(e) = reserve(file, old, new - old) {
-            // What was reserved before it failed is given back.
+            // Releases the space reserved before the failure.
             file.set_len(old)?;
             return Err(e);
         }
@@ -23,7 +23,7 @@ pub fn write(file: &mut File, bytes: &[u8], put: Put) -> Result<()> {
     flushed(file)
 }
 
-/// Room behind the end, where the file system can reserve it.
+/// Reserves space after the end of the file, if the file system supports it.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn reserve(file: &File, end: u64, more: u64) -> Result<()> {
     use rustix::fs::{FallocateFlags, fallocate};
@@ -39,13 +39,13 @@ fn reserve(_: &File, _: u64, _: u64) -> Result<()> {
     Ok(())
 }
 
-/// Whether the file has what a new one would not have: further names, attributes such as access lists.
+/// Whether the file has properties that a new file would lose: further hard links, or attributes such as access lists.
 #[cfg(unix)]
 pub fn needed(old: &File) -> Result<bool> {
     Ok(std::os::unix::fs::MetadataExt::nlink(&old.metadata()?) > 1 || attributes(old))
 }
 
-/// Gives a new file the owner and the group of the old one; whether it has them.
+/// Gives a new file the owner and group of the old one; returns whether it has them then.
 #[cfg(unix)]
 pub fn owned_alike(new: &File, old: &File) -> Result<bool> {
     use std::os::unix::fs::MetadataExt;
@@ -64,13 +64,13 @@ pub fn owned_alike(_: &File, _: &File) -> Result<bool> {
     Ok(true)
 }
 
-/// Whether there are extended attributes, beside the label that SELinux gives every file.
+/// Whether there are extended attributes other than the SELinux label that every file has.
 #[cfg(any(target_os = "linux", target_os = "macos"))]
 fn attributes(file: &File) -> bool {
     let mut names = [0u8; 4096];
     match rustix::fs::flistxattr(file, &mut names) {
         Ok(n) => names[..n].split(|b| *b == 0).any(|name| !name.is_empty() && name != b"security.selinux"),
-        // More names than fit, or a file system without attributes.
+        // There are more names than fit into the buffer (`RANGE`), or the file system has no attributes.
         Err(e) => e == rustix::io::Errno::RANGE,
     }
 }

@@ -1,12 +1,13 @@
-//! Files are replaced whole or not at all: every file that adl writes goes through [`write`].
+//! Atomic replacement of files: every file that adl writes goes through [`write`].
 //!
-//! The new contents are written to a temporary file in the same directory, which then takes the file's name. So a full disk, a stopped run
-//! or a crash leaves the old file as it was. The new file has the mode and the owner of the old one. Symbolic links are followed: the link
-//! stays, and its target is replaced.
+//! The new contents are written to a temporary file in the same directory, which is then renamed. So a full disk, an
+//! interrupted run or a crash leaves the old file unchanged. The new file has the mode and owner of the old one.
+//! Symbolic links are followed: the link stays, and its target is replaced.
 //!
-//! A file that cannot be replaced in this way is written in place, after the disk has reserved room for what it grows by. These are: a file with further hard links or
-//! extended attributes, a file whose owner this process cannot set, and a file in a directory that takes no new files. Devices, pipes and
-//! open descriptors (`/dev/stdout`) are written directly.
+//! Some files cannot be replaced in this way: a file with further hard links or extended attributes, a file whose owner
+//! this process cannot set, and a file in a directory without write permission. These are written in place, after the
+//! space by which they grow was reserved on the disk. Devices, pipes and open descriptors (`/dev/stdout`) are written
+//! directly.
 
 mod in_place;
 mod target;
@@ -16,21 +17,21 @@ use std::io::{ErrorKind, Read, Result, Write};
 use std::path::Path;
 use target::Target;
 
-/// Bytes that are read or written between two looks at whether to stop.
+/// Bytes to read or write between two checks whether to stop.
 const PIECE: usize = 1 << 20;
 
-/// Bytes after which an old file's replacement is flushed to the disk, so that no single flush takes long.
+/// The interval in bytes at which a file's replacement is flushed to the disk, so that no single flush takes long.
 const FLUSHED: usize = 1 << 24;
 
-/// How a piece of the contents is written; tests have some that fail.
+/// Writes a piece of the contents. Tests substitute functions that fail.
 type Put<'a> = &'a dyn Fn(&mut dyn Write, &[u8]) -> Result<()>;
 
-/// Writes a file whole, or leaves what was there.
+/// Writes the entire file, or leaves the old contents.
 pub fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> Result<()> {
     write_unless(path, bytes, &|| false)
 }
 
-/// The same; if `stop` says so on the way the result is an error of kind `Interrupted`.
+/// Like [`write`]. If `stop` returns true on the way, the result is an error of kind `Interrupted`.
 pub fn write_unless(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>, stop: &dyn Fn() -> bool) -> Result<()> {
     let put = |out: &mut dyn Write, piece: &[u8]| {
         stopped(stop)?;
@@ -39,11 +40,11 @@ pub fn write_unless(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>, stop: &dyn 
     write_by(path.as_ref(), bytes.as_ref(), &put)
 }
 
-/// Reads a whole file; if `stop` says so on the way the result is an error of kind `Interrupted`.
+/// Reads an entire file. If `stop` returns true on the way, the result is an error of kind `Interrupted`.
 pub fn read_unless(path: impl AsRef<Path>, stop: &dyn Fn() -> bool) -> Result<Vec<u8>> {
     let file = File::open(path)?;
     let mut bytes = Vec::new();
-    // An error of memory, not an abort.
+    // Lack of memory is an error here, not an abort.
     bytes.try_reserve(usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX)).map_err(|_| ErrorKind::OutOfMemory)?;
     loop {
         stopped(stop)?;
@@ -88,12 +89,13 @@ fn pieces(out: &mut dyn Write, bytes: &[u8], put: Put) -> Result<()> {
     out.flush()
 }
 
-/// Writes a temporary file that takes the name of the old one; `false`, with nothing changed, where the directory or the owner does not allow it.
+/// Writes a temporary file and renames it to the old one. Returns `false`, with nothing changed, if the directory or
+/// the ownership does not permit that.
 fn beside(path: &Path, old: Option<&File>, bytes: &[u8], put: Put) -> Result<bool> {
     let directory = path.parent().filter(|d| !d.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut named = tempfile::Builder::new();
     named.prefix(".adl-").suffix(".tmp");
-    // What was there gives its mode later; until then only its owner may read the new one.
+    // An existing file determines the mode later. Until then only its owner may read the new file.
     #[cfg(unix)]
     if old.is_none() {
         named.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
@@ -125,12 +127,12 @@ fn beside(path: &Path, old: Option<&File>, bytes: &[u8], put: Put) -> Result<boo
     }
 }
 
-/// Whether a directory takes no new files.
+/// Whether an error means that the directory accepts no new files.
 fn refused(e: &std::io::Error) -> bool {
     matches!(e.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
 }
 
-/// The error without the name of the temporary file.
+/// Removes the name of the temporary file from an error.
 fn plain(e: std::io::Error) -> std::io::Error {
     match e.raw_os_error() {
         Some(code) => std::io::Error::from_raw_os_error(code),
@@ -141,7 +143,7 @@ fn plain(e: std::io::Error) -> std::io::Error {
     }
 }
 
-/// Puts what was written on the disk, where the file system can.
+/// Flushes the file to the disk, if the file system supports it.
 fn flushed(file: &File) -> Result<()> {
     match file.sync_all() {
         Err(e) if !matches!(e.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => Err(e),

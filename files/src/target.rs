@@ -1,23 +1,23 @@
-//! What a path leads to.
+//! Resolves paths to the file that is actually written.
 
 use std::path::{Path, PathBuf};
 
-/// Links that are followed at most, as in Linux.
+/// The maximal number of links that are followed, as in Linux.
 const LINKS: usize = 40;
 
-/// What is written.
+/// The destination of a write.
 pub enum Target {
-    /// The file of that name, which is no link.
+    /// A regular path that is not a link.
     Path(PathBuf),
-    /// Standard output of this process.
+    /// The standard output of this process.
     Output,
-    /// Standard error of this process.
+    /// The standard error of this process.
     Errors,
-    /// A descriptor, or a file that the system makes up (`/proc`, `/sys`): only the system's own `open` knows what it is.
+    /// A descriptor, or a virtual file of the system (`/proc`, `/sys`), which can only be opened directly.
     Special(PathBuf),
 }
 
-/// Follows links to the end, which need not exist.
+/// Follows all links. The final target need not exist.
 pub fn of(path: &Path) -> Target {
     let mut path = path.to_owned();
     for _ in 0..LINKS {
@@ -30,7 +30,7 @@ pub fn of(path: &Path) -> Target {
     Target::Path(path)
 }
 
-/// Whether the name is of a descriptor or of something that is no stored file.
+/// Whether the path refers to a descriptor or a virtual file.
 fn made_up(path: &Path) -> bool {
     let Some(directory) = path.parent().filter(|d| !d.as_os_str().is_empty()) else { return false };
     std::fs::canonicalize(directory).is_ok_and(|d| ["/proc", "/sys", "/dev/fd"].iter().any(|made_up| d.starts_with(made_up)))

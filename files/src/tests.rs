@@ -8,7 +8,7 @@ fn names(dir: &Path) -> Vec<String> {
     out
 }
 
-/// Writes half of a piece, then finds the disk full.
+/// Writes half of a piece, then reports a full disk.
 fn full(out: &mut dyn Write, piece: &[u8]) -> Result<()> {
     out.write_all(&piece[..piece.len() / 2])?;
     Err(ErrorKind::StorageFull.into())
@@ -45,7 +45,7 @@ fn mode_and_symbolic_links_stay() {
         assert!(data.ino() != inode && fs::symlink_metadata(at("link")).unwrap().is_symlink());
         assert_eq!(names(&at("sub")), ["a"]);
     }
-    // A link to nothing makes its target; links in a circle are an error.
+    // Writing through a dangling link creates its target; a cycle of links is an error.
     symlink("sub/b", at("to_nothing")).unwrap();
     write(at("to_nothing"), "b").unwrap();
     assert_eq!(fs::read(at("sub/b")).unwrap(), b"b");
@@ -84,7 +84,7 @@ fn a_file_that_may_not_be_written_is_not_replaced() {
     let file = d.path().join("a");
     write(&file, "old").unwrap();
     fs::set_permissions(&file, Permissions::from_mode(0o444)).unwrap();
-    // The superuser may write everything.
+    // The superuser may write to every file.
     if OpenOptions::new().write(true).open(&file).is_err() {
         assert_eq!(write(&file, "new").unwrap_err().kind(), ErrorKind::PermissionDenied);
         assert_eq!(fs::read(&file).unwrap(), b"old");

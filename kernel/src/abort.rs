@@ -1,32 +1,34 @@
-//! Which requests are aborted after a cell has failed: those that were sent before the front end could know of the error.
+//! Which requests are aborted after a cell has failed: those that were sent before the front end could know of the
+//! error.
 //!
-//! *Run All* sends every cell at once, and a cell may fail before the requests of the next ones have arrived. So the reply of a failed
-//! cell waits until no more requests come ([`patience`]). Of what arrives after the reply, the dates of the headers tell what was made
-//! before it: they are compared with the date of the failed request, by the clock of the front end that wrote both.
+//! *Run All* sends every cell at once, and a cell may fail before the requests of the next ones have arrived. So the
+//! reply of a failed cell is delayed until no more requests arrive ([`patience`]). For requests that arrive after the
+//! reply, the dates in their headers show whether they were sent before it. They are compared with the date of the
+//! failed request, which comes from the same clock of the front end.
 
 use crate::outbox::Request;
 use chrono::{DateTime, FixedOffset, TimeDelta};
 use std::time::{Duration, Instant};
 
-/// A burst of requests has ended when none has come for so long.
+/// A burst of requests has ended when no request has arrived for this long.
 const QUIET: Duration = Duration::from_millis(30);
-/// The longest that the reply of a failed cell waits.
+/// The maximal delay of a failed cell's reply.
 const LONGEST: Duration = Duration::from_millis(100);
-/// How long after the reply requests without a date are aborted.
+/// The time after the reply during which requests without a date are aborted.
 const UNDATED: Duration = Duration::from_millis(100);
-/// How late a request that was made in time may arrive. It bounds the effect of a clock that is set back.
+/// The maximal delay in transit of a request. It limits the effect of a clock that is set back.
 const LATE: Duration = Duration::from_secs(30);
 
 /// A failed cell whose reply has been sent.
 pub struct Failed {
     session: String,
     made: Option<DateTime<FixedOffset>>,
-    /// From the arrival of the request to its reply.
+    /// The time from the arrival of the request to its reply.
     took: TimeDelta,
     replied: Instant,
 }
 
-/// When the request was made, as its front end says.
+/// The date at which the front end created the request.
 fn made(r: &Request) -> Option<DateTime<FixedOffset>> {
     DateTime::parse_from_rfc3339(r.message.header["date"].as_str()?).ok()
 }
@@ -35,13 +37,14 @@ fn session(r: &Request) -> &str {
     r.message.header["session"].as_str().unwrap_or("")
 }
 
-/// How much longer the reply of a failed cell waits for requests, when the last one arrived at `last` and the cell failed at `failed`.
+/// How much longer the reply of a failed cell is delayed. The last request arrived at `last`, and the cell failed at
+/// `failed`.
 pub fn patience(last: Instant, failed: Instant) -> Duration {
     (last + QUIET).min(failed + LONGEST).saturating_duration_since(Instant::now())
 }
 
 impl Failed {
-    /// The reply of a request is sent now.
+    /// Records that the reply of a request is sent now.
     pub fn now(r: &Request) -> Failed {
         let took = TimeDelta::from_std(r.arrived.elapsed()).unwrap_or(TimeDelta::MAX);
         Failed { session: session(r).to_owned(), made: made(r), took, replied: Instant::now() }
@@ -54,7 +57,8 @@ impl Failed {
             return true;
         }
         match (self.made, made(r)) {
-            // A client that has seen the reply writes a date that is later by more than the cell took; dates may have whole milliseconds only.
+            // After the reply, a client writes a date that is later by more than the cell's duration. Dates may have
+            // millisecond precision only.
             (Some(failed), Some(date)) => late < LATE && session(r) == self.session && date - failed < self.took - TimeDelta::milliseconds(1),
             _ => late < UNDATED,
         }
@@ -76,7 +80,7 @@ mod tests {
         Request { message, channel: Channel::Shell, arrived }
     }
 
-    /// A cell that failed 40 ms after it had been sent.
+    /// A cell that failed 40 ms after it was sent.
     fn failed(date: Option<&str>) -> Failed {
         let replied = Instant::now();
         let mut f = Failed::now(&request("a", date, replied));
@@ -95,7 +99,7 @@ mod tests {
         assert!(!precedes("a", "2026-03-01T10:00:00.040Z"));
         assert!(!precedes("a", "2026-03-01T09:00:00.041-01:00"));
         assert!(!precedes("a", "2026-03-01T10:00:03Z"));
-        // Clocks of two front ends are not compared.
+        // Clocks of different front ends are not compared.
         assert!(!precedes("b", "2026-03-01T10:00:00.001Z"));
     }
 

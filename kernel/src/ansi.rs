@@ -1,9 +1,10 @@
-//! Escape sequences in texts for terminals.
+//! ANSI escape sequences in terminal output.
 
-/// Keeps bold and drops colours.
+/// Keeps bold and removes colours.
 ///
-/// JupyterLab draws errors on light red in the light theme and on dark red in the dark one, in the same sixteen colours. No colour has
-/// a contrast of 4.5 to both grounds (the best reaches 3.3); bold text in the theme's own colour has more than 13.
+/// JupyterLab displays errors on light red in the light theme and on dark red in the dark one, with the same sixteen
+/// colours. No colour has a contrast of 4.5 on both backgrounds (the best reaches 3.3). Bold text in the theme's own
+/// colour has more than 13.
 pub fn bold_only(text: &str) -> String {
     rewritten(text, |codes| {
         let kept: Vec<&str> = codes.split(';').filter(|c| matches!(*c, "" | "0" | "1" | "22")).collect();
@@ -11,12 +12,12 @@ pub fn bold_only(text: &str) -> String {
     })
 }
 
-/// Drops every escape sequence of style.
+/// Removes every style escape sequence.
 pub fn plain(text: &str) -> String {
     rewritten(text, |_| String::new())
 }
 
-/// A text with the codes of each style replaced.
+/// Replaces the codes of each style sequence.
 fn rewritten(text: &str, style: impl Fn(&str) -> String) -> String {
     let mut parts = text.split("\u{1b}[");
     let mut out = parts.next().unwrap_or("").to_owned();

@@ -1,4 +1,4 @@
-//! A value as a front end wants it: the same thing by several media types, the front end picks.
+//! MIME bundles: a value in several media types, from which the front end chooses.
 
 use crate::html;
 use adl_interp::ir::road::table;
@@ -7,19 +7,20 @@ use adl_plotting::{Figure, Theme};
 use adl_session::Echo;
 use serde_json::{Map, Value as Json, json};
 
-/// Columns of text.
+/// The width of text.
 const WIDTH: usize = 100;
-/// Rows and columns of a matrix that is set as a formula.
+/// The maximal number of rows and columns of a matrix typeset as a formula.
 const SMALL: usize = 8;
 
-/// Bytes of a picture beyond which points take less room than lines.
+/// The size in bytes of an SVG beyond which a bitmap is smaller.
 const LARGE: usize = 300_000;
-/// A picture as text: columns and rows.
+/// The size of a picture as text: columns and rows.
 const TEXT: (usize, usize) = (72, 20);
-/// Points of the screen for one of a picture.
+/// The resolution of bitmaps relative to screen pixels.
 const SCALE: f64 = 2.0;
 
-/// Data and metadata of a picture. SVG follows the page, light or dark; PNG beside it is for LaTeX and for pages that do not trust SVG.
+/// Data and metadata of a picture. The SVG adapts to light and dark pages. The PNG is for LaTeX, and for pages that do
+/// not display untrusted SVG.
 pub fn picture(figure: &Figure) -> (Json, Json) {
     let (mut data, metadata) = frame(figure);
     if data.get("image/png").is_some() {
@@ -30,7 +31,7 @@ pub fn picture(figure: &Figure) -> (Json, Json) {
     (data, json!({"image/png": {"width": width.round(), "height": height.round()}}))
 }
 
-/// Data and metadata of a picture that the next one replaces soon: one medium, the one that is made fastest.
+/// Data and metadata of a picture that is soon replaced: only the medium that is fastest to produce.
 pub fn frame(figure: &Figure) -> (Json, Json) {
     let svg = figure.svg(Theme::Adaptive);
     let text = figure.text(TEXT.0, TEXT.1, false);
@@ -42,11 +43,11 @@ pub fn frame(figure: &Figure) -> (Json, Json) {
     (json!({"text/plain": text, "image/png": png}), json!({"image/png": {"width": width.round(), "height": height.round()}}))
 }
 
-/// Data and metadata of a value; its type is said where it is known.
+/// Data and metadata of a value, with its type if known.
 pub fn shown(v: &Value, ty: &str) -> (Json, Json) {
     if let Some(figure) = adl_plotting::picture(v).filter(|_| table::inside(v).is_none()) {
         let (mut data, metadata) = picture(&figure);
-        // A cost is a table that has a picture too.
+        // A cost is displayed as a table and as a picture.
         if let Some(text) = table::cost(v) {
             data["text/plain"] = json!(text);
         }
@@ -62,17 +63,17 @@ pub fn shown(v: &Value, ty: &str) -> (Json, Json) {
     (Json::Object(data), json!({}))
 }
 
-/// An echo: definitions as text, values by all that fits them.
+/// The bundle of an echo: definitions as text, values in all suitable media.
 pub fn of(e: &Echo) -> (Json, Json) {
     match &e.name {
-        // A picture that has a name is shown where it is asked for.
+        // A named picture is displayed only when it is evaluated as an expression.
         Some(n) if adl_plotting::picture(&e.shown).is_some() => (json!({"text/plain": format!("{n} : {}", e.ty)}), json!({})),
         Some(_) => (json!({"text/plain": e.screen(WIDTH)}), json!({})),
         None => shown(&e.shown, &e.ty),
     }
 }
 
-/// A matrix that fits into a formula.
+/// A matrix small enough for a formula.
 fn small_matrix(v: &Value) -> Option<String> {
     let Value::Array(a) = v else { return None };
     let [rows, columns] = a.shape[..] else { return None };

@@ -1,4 +1,4 @@
-//! Cells: items and `:commands` of a text, one after the other, up to the first that fails.
+//! Runs cells: the items and `:commands` of a text in order, up to the first failure.
 
 use crate::{ansi, bundle};
 use crate::record::Record;
@@ -21,43 +21,43 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// What runs lines that begin with `:`.
+/// Runs lines that begin with `:`.
 pub trait Commands {
-    /// Runs one; whether it could be done.
+    /// Runs a command; returns whether it succeeded.
     fn run(&mut self, line: &str) -> bool;
 }
 
-/// Makes a session in a world.
+/// Creates a session with a host.
 pub type MakeSession = Rc<dyn Fn(Box<dyn Host>) -> Session>;
-/// Makes the commands of a session, given what makes a fresh one.
+/// Creates the commands of a session, given a function that creates a fresh one.
 pub type MakeCommands = Rc<dyn Fn(Rc<RefCell<Session>>, Box<dyn Fn() -> Session>) -> Box<dyn Commands>>;
 
-/// What the binary gives, so that cells are what the REPL's entries are.
+/// Functions that the binary supplies, so that cells behave like the REPL's entries.
 #[derive(Clone)]
 pub struct Setup {
-    /// Files, the environment, the clock.
+    /// Creates a host for files, environment and clock.
     pub world: fn() -> Box<dyn Host>,
-    /// A session with the flags of the command line.
+    /// Creates a session configured by the command line's flags.
     pub session: MakeSession,
-    /// `:commands`.
+    /// Creates the `:commands`.
     pub commands: MakeCommands,
-    /// Their names, for completion.
+    /// The names of the commands, for completion.
     pub names: Vec<crate::suggest::CommandName>,
 }
 
-/// Why a cell failed.
+/// The failure of a cell.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// The code of the error.
+    /// The error code.
     pub name: String,
-    /// Its message.
+    /// The message.
     pub text: String,
-    /// As a terminal shows it, with colours.
+    /// The rendered error with ANSI colours.
     pub traceback: String,
 }
 
 impl Failure {
-    /// A fault of adl itself, outside of the session.
+    /// An internal error outside the session's boundary.
     fn internal(fault: &Fault) -> Failure {
         let error = fault.error().diag;
         Failure { name: error.code.to_owned(), text: error.message.clone(), traceback: render::text(&error, &SourceMap::default(), true) }
@@ -69,16 +69,16 @@ impl Failure {
     }
 }
 
-/// What a cell gave.
+/// The result of a cell.
 #[derive(Clone, Debug, Default)]
 pub struct Given {
-    /// Its last value or definition as text.
+    /// The last value or definition as text.
     pub result: Option<String>,
-    /// Pages for the pager.
+    /// Texts for the pager.
     pub pages: Vec<String>,
 }
 
-/// What runs cells.
+/// The evaluator of cells.
 pub struct Cells {
     /// The session.
     pub session: Rc<RefCell<Session>>,
@@ -88,7 +88,7 @@ pub struct Cells {
     controls: Vec<Control>,
 }
 
-/// The audience, except while a command's words are kept.
+/// Forwards output to the audience, unless a command's output is being captured.
 struct Hearer {
     audience: Rc<dyn Audience>,
     kept: RefCell<Option<Kept>>,
@@ -96,7 +96,7 @@ struct Hearer {
     progress: Cell<Option<Progress>>,
 }
 
-/// How far a loop was when it was last heard of.
+/// The progress of a loop at its last report.
 #[derive(Clone, Copy)]
 struct Progress {
     done: u64,
@@ -106,7 +106,7 @@ struct Progress {
 }
 
 impl Progress {
-    /// What an interrupted loop has done; nothing if the loop has ended since, and something else was interrupted.
+    /// The progress of the interrupted loop; `None` if that loop had already ended.
     fn interrupted(&self) -> Option<String> {
         let since = self.heard.elapsed();
         let iteration = self.time.div_f64(self.done.max(1) as f64);
@@ -115,7 +115,7 @@ impl Progress {
     }
 }
 
-/// A loop of which nothing has been heard for so long has ended, unless its iterations take longer.
+/// A loop without a report for this long is assumed to have ended, unless its iterations take longer.
 const RECENT: Duration = Duration::from_millis(500);
 
 #[derive(Default)]
@@ -155,16 +155,16 @@ impl Audience for Hearer {
 
 /// A part of a cell.
 enum Part {
-    /// Items, behind as many empty lines as stand before them in the cell, so that places are those of the cell.
+    /// Items, preceded by as many empty lines as in the cell, so that line numbers agree.
     Items(String),
     Command(String),
 }
 
-/// Commands whose words are read in the pager.
+/// Commands whose output is displayed in the pager.
 const PAGED: &[&str] = &[":doc", ":help", ":source", ":h", ":?"];
 
 impl Cells {
-    /// Runs cells before an audience; the flags stop a cell and ask for its progress.
+    /// An evaluator whose output goes to `audience`; the flags stop a cell and request its progress.
     pub fn new(setup: &Setup, audience: Rc<dyn Audience>, interrupt: Arc<AtomicBool>, tick: Arc<AtomicBool>) -> Cells {
         let hearer = Rc::new(Hearer { audience, kept: RefCell::default(), record: RefCell::default(), progress: Cell::default() });
         let (make, world, to) = (setup.session.clone(), setup.world, hearer.clone());
@@ -178,19 +178,20 @@ impl Cells {
         Cells { session, commands, hearer, widgets: Widgets::default(), controls: Vec::new() }
     }
 
-    /// Forgets interrupts of what has ended. To be called before anybody is told that something runs: who is told may interrupt it at once.
+    /// Clears interrupts of earlier cells. Must be called before the `busy` status is published, because a front end
+    /// may interrupt as soon as it sees that.
     pub fn begin(&self) {
         self.session.borrow().clear_interrupt();
     }
 
-    /// The output of a cell begins anew, and the outputs of deleted cells are gone: so are the models that they showed.
+    /// Called when a cell's output is cleared and when cells were deleted: closes the widget models in those outputs.
     pub fn begin_output(&mut self, cell: &str, deleted: &[&str]) {
         deleted.iter().for_each(|id| self.widgets.close_cell(&*self.hearer, id));
         self.widgets.begin_cell(&*self.hearer, cell);
         self.controls.retain(|c| c.is_open(&self.widgets));
     }
 
-    /// Runs a cell, which messages call by a name. Results are published as of a number.
+    /// Runs a cell; `name` is its name in messages. Results are published with the given execution number.
     pub fn run(&mut self, name: &str, code: &str, number: u64, silent: bool) -> Result<Given, Failure> {
         self.hearer.record.borrow_mut().clear();
         self.hearer.progress.set(None);
@@ -210,7 +211,7 @@ impl Cells {
         Ok(given)
     }
 
-    /// Runs items. The last echo is the cell's result if it has a number.
+    /// Runs items. The last echo is the cell's result if there is an execution number.
     fn items(&mut self, name: &str, text: &str, number: Option<u64>, silent: bool, given: &mut Given) -> Result<(), Failure> {
         self.session.borrow_mut().release();
         let out = self.session.borrow_mut().eval_cell(name, text);
@@ -235,8 +236,8 @@ impl Cells {
         if out.ok() { Ok(()) } else { Err(self.failure(&out.diags)) }
     }
 
-    /// Shows live controls of residuals, where a front end may be watching. They are an output of their own: the table beside them is what a saved
-    /// notebook shows where no kernel runs.
+    /// Displays live controls of residuals if a front end may be connected. They are a separate output: the static
+    /// table beside them is what a saved notebook displays without a kernel.
     fn control(&mut self, v: &Value) {
         if !self.hearer.watched() || table::inside(v).is_none() {
             return;
@@ -253,18 +254,18 @@ impl Cells {
         }
     }
 
-    /// Controls show what has changed.
+    /// Updates all controls after changes.
     fn refresh(&mut self) {
         let s = self.session.borrow();
         self.controls.iter_mut().for_each(|c| c.refresh(&s, &mut self.widgets, &*self.hearer));
     }
 
-    /// A message about a control.
+    /// Handles a comm message for a control.
     pub fn comm(&mut self, kind: &str, content: &Json) {
         let (id, data) = (content["comm_id"].as_str().unwrap_or(""), &content["data"]);
         match (kind, data["method"].as_str().unwrap_or("")) {
             ("comm_open", _) if content["target_name"] == widgets::CONTROL => {}
-            // Controls are opened here; what else front ends open has no meaning.
+            // Controls are opened by the kernel. Comms opened by front ends are not supported.
             ("comm_open", _) => self.hearer.publish("comm_close", json!({"comm_id": id, "data": {}}), json!({})),
             ("comm_close", _) => {
                 self.widgets.close(id);
@@ -283,11 +284,11 @@ impl Cells {
 
     fn act(&mut self, id: &str, clicked: bool) {
         let Some(at) = self.controls.iter().position(|c| c.has(id)) else { return };
-        // A fault is seen by the control not changing.
+        // After an internal error the control stays unchanged.
         let _ = self.guarded(|c| c.controls[at].act(id, clicked, &mut c.session.borrow_mut(), &mut c.widgets, &*c.hearer));
     }
 
-    /// Open comms with their targets.
+    /// The open comms with their targets.
     pub fn comms(&self) -> std::collections::BTreeMap<String, String> {
         self.widgets.comms()
     }
@@ -309,14 +310,14 @@ impl Cells {
         Failure { name: first.map_or_else(String::new, |d| d.code.to_owned()), text: first.map_or_else(String::new, |d| d.message.clone()), traceback: texts.join("\n\n") }
     }
 
-    /// An interrupt says how far the loop was.
+    /// Adds the progress of the interrupted loop to the message of an interrupt.
     fn counted(&self, mut d: Diagnostic) -> Diagnostic {
         let progress = self.hearer.progress.get().filter(|_| d.code == codes::INTERRUPT);
         d.message = progress.and_then(|p| p.interrupted()).unwrap_or(d.message);
         d
     }
 
-    /// Runs something whose panic fails the cell, and leaves the session as it was before.
+    /// Runs `f`. A panic becomes a failure of the cell, and the session is restored.
     fn guarded<T>(&mut self, f: impl FnOnce(&mut Cells) -> T) -> Result<T, Failure> {
         let before = self.session.borrow_mut().checkpoint();
         match fault::catch(|| f(self)) {
@@ -360,7 +361,7 @@ impl Cells {
         Err(Failure { name, text, traceback: kept.complained })
     }
 
-    /// The answers to `user_expressions`.
+    /// The results of `user_expressions`.
     pub fn expressions(&mut self, wanted: &Map<String, Json>) -> Map<String, Json> {
         let mut out = Map::new();
         for (key, text) in wanted {
@@ -387,15 +388,19 @@ impl Cells {
     }
 }
 
-/// Runs something whose panic is a failure of the cell, not the end of the thread.
+/// Runs `f`. A panic becomes a failure of the cell instead of ending the thread.
 pub fn contained<T>(f: impl FnOnce() -> T) -> Result<T, Failure> {
     fault::catch(f).map_err(|fault| Failure::internal(&fault))
 }
 
-/// Splits a cell at lines that are commands.
+/// Splits a cell at its command lines.
 fn parts(code: &str) -> Vec<Part> {
     if let Some(name) = crate::suggest::asked(code) {
         return vec![Part::Command(format!(":doc {name}"))];
+    }
+    let first = code.trim_start().lines().next().unwrap_or("");
+    if crate::foreign::entry(first, &[]).is_some() {
+        return vec![Part::Command(first.to_owned())];
     }
     let mut out = Vec::new();
     let mut items = String::new();
@@ -417,7 +422,7 @@ fn parts(code: &str) -> Vec<Part> {
     out
 }
 
-/// The code and the message of the first line of an error as a terminal shows it.
+/// The code and message in the first line of a rendered error.
 fn headline(complained: &str) -> (String, String) {
     let line = ansi::plain(complained.lines().next().unwrap_or(""));
     match line.strip_prefix("error[").and_then(|l| l.split_once("]: ")) {
@@ -437,6 +442,7 @@ mod tests {
         };
         assert_eq!(shown("let x = 1\n:type x\nx + 1\n"), ["let x = 1\n", "!:type x", "\n\nx + 1"]);
         assert_eq!(shown("\n\n"), [""; 0]);
+        assert_eq!(shown("%timeit f x\n"), ["!%timeit f x"]);
         assert_eq!(shown("1\n:: [2]"), ["1\n:: [2]"]);
     }
 }

@@ -1,4 +1,4 @@
-//! The sockets: one thread that reads, sorts and sends messages, and never waits for a cell.
+//! The sockets. One thread reads, routes and sends messages; it never waits for a cell.
 
 use crate::cells::contained;
 use crate::outbox::{Channel, Outbox, Request};
@@ -14,27 +14,27 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use zeromq::{SocketRecv, SocketSend};
 
-/// How long a front end may take to receive a message before it is dropped.
+/// The time after which a message is dropped that a front end does not receive.
 const STUCK: Duration = Duration::from_secs(5);
-/// How often loops are asked for their progress, and whether the parent lives.
+/// The interval of progress requests and of checks whether the parent process lives.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Where what comes in goes to.
+/// The destinations of incoming messages.
 #[derive(Clone)]
 pub struct Inboxes {
-    /// Cells and comms: the evaluator.
+    /// Cells and comms, for the evaluator.
     pub jobs: Sender<Request>,
-    /// What is answered while a cell runs.
+    /// Requests that are answered while a cell runs.
     pub desk: Sender<Request>,
-    /// Answers of the user.
+    /// The user's input.
     pub answers: Sender<String>,
-    /// Stops the cell.
+    /// Stops the running cell.
     pub interrupt: Arc<AtomicBool>,
-    /// Asks the cell for its progress.
+    /// Requests a progress report.
     pub tick: Arc<AtomicBool>,
 }
 
-/// The connection file, read leniently.
+/// Parses the connection file, leniently.
 pub fn connection(text: &str) -> Result<ConnectionInfo, String> {
     let file: Json = serde_json::from_str(text).map_err(|e| format!("it is not JSON: {e}"))?;
     let port = |name: &str| file[name].as_u64().and_then(|p| u16::try_from(p).ok()).ok_or_else(|| format!("`{name}` is missing or no port"));
@@ -50,7 +50,7 @@ pub fn connection(text: &str) -> Result<ConnectionInfo, String> {
     };
     let ip = text("ip", if transport == Transport::TCP { "127.0.0.1" } else { "kernel-ipc" });
     Ok(ConnectionInfo {
-        // A star is how ZeroMQ spells every interface.
+        // ZeroMQ uses a star for all interfaces.
         ip: if ip == "*" { "0.0.0.0".into() } else { ip },
         transport,
         shell_port: port("shell_port")?,
@@ -64,7 +64,7 @@ pub fn connection(text: &str) -> Result<ConnectionInfo, String> {
     })
 }
 
-/// Starts the thread of the sockets. It runs until the process ends, which it ends itself at a shutdown.
+/// Starts the socket thread. It runs until the process ends, and ends the process at a shutdown.
 pub fn start(info: ConnectionInfo, inboxes: Inboxes) -> Result<Outbox, String> {
     let session = uuid::Uuid::new_v4().to_string();
     let (shell, shell_out) = unbounded_channel();
@@ -130,7 +130,7 @@ impl Sockets {
 async fn write(mut socket: zeromq::RouterSendHalf, mut out: UnboundedReceiver<Message>, key: Key) {
     while let Some(m) = out.recv().await {
         if let Ok(Some(m)) = contained(|| wire::write(m, &key)) {
-            // Whoever went away, or does not read, gets no reply.
+            // A peer that is gone or does not read gets no reply.
             let _ = tokio::time::timeout(STUCK, socket.send(m)).await;
         }
     }
@@ -144,13 +144,13 @@ async fn read(mut socket: zeromq::RouterRecvHalf, channel: Channel, desk: Arc<De
                     desk.sort(Request { message, channel, arrived: Instant::now() }).await;
                 }
             }
-            // A peer that broke off; the others go on.
+            // A failed connection must not stop the others.
             Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
         }
     }
 }
 
-/// Echoes what asks whether the kernel lives.
+/// Echoes heartbeats.
 async fn beat(mut socket: zeromq::RepSocket) {
     loop {
         match socket.recv().await {
@@ -160,7 +160,7 @@ async fn beat(mut socket: zeromq::RepSocket) {
     }
 }
 
-/// Publishes, and welcomes those who begin to listen.
+/// Publishes messages, and welcomes new subscribers.
 async fn publish(mut socket: zeromq::XPubSocket, out: Outbox, key: Key) {
     loop {
         tokio::select! {
@@ -180,7 +180,7 @@ async fn publish(mut socket: zeromq::XPubSocket, out: Outbox, key: Key) {
     }
 }
 
-/// Asks loops for their progress, and ends the kernel when the process that started it is gone.
+/// Requests progress reports, and ends the kernel when its parent process is gone.
 async fn watch(desk: &Desk) {
     let parent = std::env::var_os("JPY_PARENT_PID").map(|_| std::os::unix::process::parent_id());
     loop {
@@ -201,7 +201,7 @@ fn end(info: &ConnectionInfo) -> ! {
     std::process::exit(0)
 }
 
-/// Sorts what comes in.
+/// Routes incoming messages.
 struct Desk {
     inboxes: Inboxes,
     out: Outbox,
@@ -210,7 +210,7 @@ struct Desk {
 
 impl Desk {
     async fn sort(&self, request: Request) {
-        // A thread that has ended has nothing to say any more.
+        // If the receiving thread has ended, the message is dropped.
         match request.message.kind() {
             "execute_request" | "comm_open" | "comm_msg" | "comm_close" => drop(self.inboxes.jobs.send(request)),
             "input_reply" => drop(self.inboxes.answers.send(request.message.text("value").to_owned())),
@@ -222,7 +222,7 @@ impl Desk {
                 let content = json!({"status": "ok", "restart": request.message.flag("restart", false)});
                 self.out.publish(&request.message.header, "shutdown_reply", content.clone());
                 self.answer(&request, "shutdown_reply", content);
-                // What was said goes out first.
+                // Pending output is sent first.
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 end(&self.info);
             }

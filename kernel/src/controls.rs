@@ -1,4 +1,4 @@
-//! Residuals as a live control: a switch for each row, a budget, plans, the frontier between memory and work, and *Apply*.
+//! Residuals as a live control: a switch for each row, a budget, plans, the frontier of memory and work, and *Apply*.
 
 use crate::html::escape;
 use crate::stage::Audience;
@@ -12,17 +12,17 @@ use adl_syntax::diag::Diagnostic;
 use serde_json::{Value as Json, json};
 use std::rc::Rc;
 
-/// Rows that have a switch; of more, the largest.
+/// The maximal number of rows with a switch; of longer tables the largest rows are shown.
 const ROWS: usize = 40;
-/// Plans by name that can be picked; behind them stands what was chosen by hand.
+/// The named plans that can be selected; one more entry stands for manual choices.
 const PLANS: &[&str] = &["store_all", "recompute_all", "auto", "sqrt", "revolve 32", "revolve 8"];
 const BY_HAND: &str = "by hand or budget";
 
 /// A live table.
 pub struct Control {
-    /// The residuals, which commands change too.
+    /// The residuals, which commands may also change.
     watch: Watch,
-    /// Those that the views show.
+    /// The version that the views currently show.
     drawn: Value,
     summary: String,
     frontier: String,
@@ -30,19 +30,19 @@ pub struct Control {
     budget: String,
     apply: String,
     rows: Vec<LiveRow>,
-    /// Widths of the columns.
+    /// The CSS widths of the columns.
     widths: String,
-    /// Peak memory and extra work of the plans that the slider stops at.
+    /// Peak memory and extra work of the plans at the slider's stops.
     stops: Vec<(u64, u64)>,
-    /// The name of the function, once it means another one.
+    /// The name of the function, if it has been redefined since.
     redefined: Option<String>,
-    /// What happened last: what was applied, or why something could not be done.
+    /// The latest status message: what was applied, or why an action failed.
     note: String,
 }
 
-/// A row with its models.
+/// A row with its widget models.
 struct LiveRow {
-    /// Its residual.
+    /// The residual's id.
     id: u64,
     switch: String,
     words: String,
@@ -60,24 +60,24 @@ fn rows(r: &Value) -> Vec<Value> {
 }
 
 const COLUMNS: &[&str] = &["id", "line", "expression", "shape", "bytes", "work", "decision", "reason"];
-/// Columns of numbers, which are set to the right.
+/// Numeric columns, which are right-aligned.
 const NUMBERS: &[&str] = &["id", "line", "bytes", "work"];
-/// Columns that share the width that the others leave, with their parts of it.
+/// Columns that share the remaining width, with their fractions.
 const WIDE: &[(&str, &str)] = &[("expression", "minmax(9em, 3fr)"), ("reason", "minmax(13em, 4fr)")];
-/// The width of a character, on average, and the most that a column of words takes, in ems.
+/// The average width of a character, and the maximal width of a text column, both in ems.
 const CHARACTER: f64 = 0.58;
 const MOST: f64 = 15.0;
-/// Rows are no narrower: where the page is, they can be scrolled.
+/// The minimal width of rows; on narrower pages they scroll.
 const LEAST: &str = "53em";
 /// The width of the column of switches.
 const SWITCH: &str = "3em";
-/// The ground of rows that have changed: one that is seen on light and dark pages.
+/// The background of changed rows, visible on light and dark pages.
 const CHANGED: &str = "background:rgba(208,122,0,0.2);";
-/// While the controls are there, the table that the notebook keeps is hidden. Where they are not, so is this rule not. Switches are level
-/// with the words beside them.
+/// Hides the static table in the notebook while the controls are displayed; without the controls this rule is absent
+/// too. Also aligns the switches with the text beside them.
 const LIVE: &str = "<style>.jp-OutputArea-child:has(.adl-live) ~ .jp-OutputArea-child:has(.adl-still) { display: none } .adl-rows .widget-checkbox, .adl-rows .widget-label-basic { display: flex; align-items: center; height: auto } .adl-rows .widget-checkbox input { margin: 0 }</style>";
 
-/// The words of a row, a column each.
+/// The texts of a row, one for each column.
 fn cells(row: &Value) -> Vec<String> {
     let line = number(row, "line");
     vec![
@@ -96,10 +96,10 @@ fn align(column: &str) -> &'static str {
     if NUMBERS.contains(&column) { "right" } else { "left" }
 }
 
-/// Widths of columns as wide as what is in them: rows are grids of their own, which must have the same.
+/// Column widths that fit the contents. Every row is a grid of its own, so all rows must use the same widths.
 fn widths(rows: &[Value]) -> String {
     let width = |(k, name): (usize, &&str)| {
-        // A row may come to be recomputed.
+        // The decision of a row may change to `recompute`.
         let least = if *name == "decision" { "recompute".len() } else { name.len() };
         let longest = |words: usize, row: &Value| words.max(cells(row).get(k).map_or(0, |t| t.chars().count()));
         let ems = (CHARACTER * (1 + rows.iter().fold(least, longest)) as f64).min(MOST);
@@ -108,7 +108,7 @@ fn widths(rows: &[Value]) -> String {
     COLUMNS.iter().enumerate().map(width).collect::<Vec<_>>().join(" ")
 }
 
-/// Cells side by side, in the same places in every row.
+/// Cells side by side, with the same widths in every row.
 fn grid(cells: impl Iterator<Item = String>, widths: &str, style: &str) -> String {
     format!("<div style=\"display:grid;grid-template-columns:{widths};column-gap:0.8em;line-height:1.35;padding:0.15em 0;align-items:center;{style}\">{}</div>", cells.collect::<String>())
 }
@@ -116,7 +116,7 @@ fn grid(cells: impl Iterator<Item = String>, widths: &str, style: &str) -> Strin
 fn live_row(row: &Value, before: &str, widths: &str) -> String {
     let cell = |(text, column): (String, &&str)| {
         let (t, to) = (escape(&text), align(column));
-        // The reason is read in full, on as many lines as it takes; the rest is cut to one.
+        // The reason may take several lines; other columns are cut to one line.
         let room = if *column == "reason" { "" } else { "overflow:hidden;text-overflow:ellipsis;white-space:nowrap;" };
         format!("<span title=\"{t}\" style=\"{room}text-align:{to}\">{t}</span>")
     };
@@ -128,14 +128,14 @@ fn heads(widths: &str) -> String {
     grid(COLUMNS.iter().map(|c| format!("<b style=\"text-align:{}\">{c}</b>", align(c))), widths, "")
 }
 
-/// The state of a row's switch.
+/// The widget state of a row's switch.
 fn switch(row: &Value, still: bool) -> Json {
     let (movable, stored) = (table::flag(row, "movable"), table::text(row, "decision") == "store");
     let tip = if movable { "stored if on, recomputed if off".to_owned() } else { format!("cannot be recomputed: it is {}", table::text(row, "reason")) };
     json!({"value": stored, "disabled": still || !movable, "tooltip": tip})
 }
 
-/// What the plan takes.
+/// A summary of the plan's memory and work.
 fn summary(r: &Value, note: &str) -> String {
     let (again, work) = (number(r, "again"), number(r, "work").max(1));
     let measured = table::measured(r).map_or("not measured yet".to_owned(), |n| format!("measured {} ({n} bytes)", size(n)));
@@ -152,14 +152,14 @@ fn summary(r: &Value, note: &str) -> String {
     )
 }
 
-/// Plans between extra work and peak memory as an image, which needs no trust.
+/// The frontier of extra work and peak memory as an image, which is displayed even in untrusted notebooks.
 fn frontier(v: &Value, steps: &[(u64, u64)]) -> String {
     let Some(figure) = adl_plotting::frontier(v, steps) else { return String::new() };
     let svg = figure.svg(adl_plotting::Theme::Adaptive);
     format!("<img alt=\"memory and extra work of plans\" style=\"max-width:100%\" src=\"data:image/svg+xml;base64,{}\">", data_encoding::BASE64.encode(svg.as_bytes()))
 }
 
-/// The table where nothing can be switched.
+/// The static table, if there is nothing to switch.
 pub fn still(v: &Value) -> Option<String> {
     let r = table::inside(v)?;
     let line = |cells: Vec<String>, tag: &str| {
@@ -174,7 +174,7 @@ pub fn still(v: &Value) -> Option<String> {
     Some(format!("<div class=\"adl adl-still\">{}<table><thead>{head}</thead><tbody>{body}</tbody></table>{}</div>", summary(r, ""), frontier(v, &[])))
 }
 
-/// Stops whose sizes look different; that of the plan where there are no others.
+/// Stops that differ visibly in memory; if there are none, the stop of the current plan.
 fn told_apart(mut stops: Vec<(u64, u64)>, r: &Value) -> Vec<(u64, u64)> {
     if stops.is_empty() {
         stops.push((number(r, "peak"), number(r, "again")));
@@ -183,7 +183,7 @@ fn told_apart(mut stops: Vec<(u64, u64)>, r: &Value) -> Vec<(u64, u64)> {
     stops
 }
 
-/// The stop of the slider at which a plan stands: that of its budget, or the one of about its size.
+/// The index of the slider's stop for a plan: the stop of its budget, or the one closest in size.
 fn stop(stops: &[(u64, u64)], r: &Value) -> usize {
     let last = stops.len().saturating_sub(1);
     if let Plan::Budget(n) = table::plan(r) {
@@ -194,20 +194,20 @@ fn stop(stops: &[(u64, u64)], r: &Value) -> usize {
     (0..=last).min_by(|a, b| far(a).total_cmp(&far(b))).unwrap_or(last)
 }
 
-/// The state of the slider: the size of the plan at its stop, what other plans take at theirs.
+/// The state of the slider: the plan's own size at its stop, and the sizes of other plans at theirs.
 fn slider(stops: &[(u64, u64)], r: &Value, still: bool) -> Json {
     let at = stop(stops, r);
     let label = |(k, (peak, _)): (usize, &(u64, u64))| size(if k == at { number(r, "peak") } else { *peak });
     json!({"_options_labels": stops.iter().enumerate().map(label).collect::<Vec<_>>(), "index": at, "disabled": still})
 }
 
-/// The name under which the list of plans has a plan.
+/// The index of a plan in the list of plans.
 fn listed(plan: &Plan) -> usize {
     let name = plan.to_string();
     PLANS.iter().position(|p| *p == name).unwrap_or(PLANS.len())
 }
 
-/// Opens models, with layouts.
+/// Opens widget models with their layouts.
 struct Opener<'a> {
     widgets: &'a mut Widgets,
     to: &'a dyn Audience,
@@ -229,13 +229,13 @@ impl Opener<'_> {
         self.model("SelectionSlider", json!({"width": "30em", "flex": "0 1 auto"}), state)
     }
 
-    /// Boxes side by side, or below each other.
+    /// A box that contains other models, horizontally or vertically.
     fn boxes(&mut self, class: &str, layout: Json, children: &[String]) -> String {
         let children: Vec<String> = children.iter().map(|c| reference(c)).collect();
         self.model(class, layout, json!({"children": children}))
     }
 
-    /// Rows below their heads, which can be scrolled where they are wider than the page.
+    /// Rows with a heading, which scroll horizontally on narrow pages.
     fn table(&mut self, all: &[Value], widths: &str) -> (Vec<LiveRow>, String) {
         let left = self.model("HTML", json!({"width": SWITCH, "margin": "0", "flex": "0 0 auto"}), json!({"value": "<b style=\"line-height:1.35\">store</b>"}));
         let heads = self.html(&heads(widths));
@@ -250,12 +250,12 @@ impl Opener<'_> {
         (rows, table)
     }
 
-    /// A row: something as wide as a switch, and words.
+    /// A row: a model as wide as a switch, and text.
     fn row(&mut self, left: &str, words: &str) -> String {
         self.boxes("HBox", json!({"align_items": "center", "min_width": LEAST, "margin": "0", "overflow": "visible"}), &[left.to_owned(), words.to_owned()])
     }
 
-    /// A row, its model and how it is placed.
+    /// A row with its switch model and layout model.
     fn live_row(&mut self, row: &Value, widths: &str) -> (LiveRow, String) {
         let mut state = switch(row, false);
         state["indent"] = json!(false);
@@ -268,7 +268,7 @@ impl Opener<'_> {
 }
 
 impl Control {
-    /// Opens the models of a table of residuals; the id of the whole, and the control.
+    /// Opens the models of a table of residuals. Returns the id of the outermost model, and the control.
     pub fn open(watch: Watch, stops: Vec<(u64, u64)>, widgets: &mut Widgets, to: &dyn Audience) -> Option<(String, Control)> {
         let v = watch.borrow().shown.clone();
         let r = table::inside(&v)?;
@@ -289,7 +289,7 @@ impl Control {
         Some((whole, Control { watch, widths, drawn: v, summary, frontier, plans, budget, apply, rows: lines, stops, redefined: None, note: String::new() }))
     }
 
-    /// Whether a model is one that acts.
+    /// Whether a model belongs to this control and accepts actions.
     pub fn has(&self, id: &str) -> bool {
         [&self.plans, &self.budget, &self.apply].into_iter().any(|m| m == id) || self.rows.iter().any(|row| row.switch == id)
     }
@@ -299,7 +299,7 @@ impl Control {
         widgets.has(&self.apply)
     }
 
-    /// Acts on what was changed or clicked in a view.
+    /// Handles a change or click in a view.
     pub fn act(&mut self, id: &str, clicked: bool, s: &mut Session, widgets: &mut Widgets, to: &dyn Audience) {
         if self.redefined.is_some() || id == self.apply && !clicked {
             return;
@@ -324,7 +324,7 @@ impl Control {
         self.redraw(widgets, to);
     }
 
-    /// Shows what cells and commands have changed.
+    /// Shows the changes made by cells and commands.
     pub fn refresh(&mut self, s: &Session, widgets: &mut Widgets, to: &dyn Audience) {
         let same = match (&self.watch.borrow().shown, &self.drawn) {
             (Value::Data(a), Value::Data(b)) => Rc::ptr_eq(a, b),
@@ -342,7 +342,7 @@ impl Control {
         self.redraw(widgets, to);
     }
 
-    /// The plan that a view asks for, or why there is none.
+    /// The plan that a view selects, or the reason why there is none.
     fn wanted(&self, id: &str, widgets: &Widgets) -> Result<Plan, String> {
         let index = || widgets.get(id, "index").as_u64().and_then(|i| usize::try_from(i).ok()).unwrap_or(usize::MAX);
         let watched = self.watch.borrow();
@@ -379,7 +379,7 @@ impl Control {
     }
 }
 
-/// Says that the controls are there.
+/// The marker element for the live control, with a summary as text.
 fn live(summary: &str) -> String {
     format!("<div class=\"adl-live\">{summary}</div>")
 }

@@ -1,4 +1,4 @@
-//! What is answered at once, also while a cell runs: completion, inspection, completeness, history, what the kernel is.
+//! Answers requests immediately, even while a cell runs: completion, inspection, completeness, history, kernel info.
 
 use crate::cells::contained;
 use crate::history::History;
@@ -14,48 +14,50 @@ use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What the evaluator leaves for the desk.
+/// Data that the evaluator leaves for the desk.
 #[derive(Default)]
 pub struct Shared {
-    /// Names after the last cell.
+    /// The names defined after the last cell.
     pub snapshot: Snapshot,
-    /// Cells that ran.
+    /// The cells that ran.
     pub history: History,
-    /// Open comms: target by id.
+    /// Open comms: their targets by id.
     pub comms: BTreeMap<String, String>,
-    /// The request of the cell that runs.
+    /// The request of the running cell.
     pub running: Option<Json>,
 }
 
-/// The same for both threads.
+/// The data shared by both threads.
 pub type Common = Arc<Mutex<Shared>>;
 
-/// What both share, whatever happened to the other.
+/// Locks the shared data, even if the other thread has panicked.
 pub fn lock(common: &Common) -> MutexGuard<'_, Shared> {
     common.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The desk.
+/// The responder.
 pub struct Desk {
     common: Common,
     out: Outbox,
     commands: Vec<CommandName>,
-    /// Knows the library, never runs a cell; made when it is first asked.
+    /// A session that has the library loaded but never runs a cell; created on first use.
     library: Option<Session>,
+    /// The version of the names that it knows.
+    version: u64,
     world: fn() -> Box<dyn adl_interp::host::Host>,
 }
 
 impl Desk {
-    /// A desk.
+    /// Creates the responder.
     pub fn new(common: Common, out: Outbox, commands: Vec<CommandName>, world: fn() -> Box<dyn adl_interp::host::Host>) -> Desk {
-        Desk { common, out, commands, library: None, world }
+        Desk { common, out, commands, library: None, version: 0, world }
     }
 
-    /// Answers until nobody asks any more.
+    /// Answers requests until the channel is closed.
     pub fn serve(mut self, requests: &std::sync::mpsc::Receiver<Request>) {
         for r in requests.iter() {
             let answer = contained(|| self.answer(&r.message)).unwrap_or_else(|f| {
-                // The panic may have left it in the middle of a change.
+                // The panic may have left the session in an inconsistent state.
                 self.library = None;
                 let mut content = f.content();
                 content["status"] = json!("error");
@@ -65,7 +67,7 @@ impl Desk {
             self.out.status(&r.message.header, "busy");
             self.out.reply(&r, &r.message.kind().replace("_request", "_reply"), content);
             self.out.status(&r.message.header, "idle");
-            // Front ends take the last state for that of the kernel.
+            // Front ends take the latest status for that of the kernel, so `busy` is repeated.
             if let Some(parent) = lock(&self.common).running.clone() {
                 self.out.status(&parent, "busy");
             }
@@ -98,17 +100,18 @@ impl Desk {
         json!({"status": "ok", "comms": comms})
     }
 
-    /// Names of the user's first, then the library's.
+    /// Completions: the user's names first, then the library's.
     fn names(&mut self, prefix: &str) -> Vec<Completion> {
         let own = lock(&self.common).snapshot.complete(prefix);
         let own_module = prefix.contains('.') && own.is_some();
         let mut out = own.unwrap_or_default();
         if !own_module {
-            let more = self.library().complete(prefix);
+            let more = self.typed().complete(prefix);
             out.extend(more);
         }
-        out.sort_by(|a, b| a.text.cmp(&b.text));
-        out.dedup_by(|a, b| a.text == b.text);
+        // Of two of one name the user's hides the library's.
+        out.sort_by(|a, b| (&a.text, !a.own).cmp(&(&b.text, !b.own)));
+        out.dedup_by(|a, b| a.text == b.text && (a.ty == "type") == (b.ty == "type"));
         out
     }
 
@@ -116,10 +119,11 @@ impl Desk {
         let code = m.text("code");
         let before = &code[..byte_of(code, m.content["cursor_pos"].as_u64())];
         let commands = std::mem::take(&mut self.commands);
-        let (start, found) = candidates(before, &commands, |p| self.names(p));
+        let (start, mut found) = candidates(before, &commands, |p| self.names(p));
         self.commands = commands;
+        self.typed().order_by_type(before, start, &mut found);
         let (start, end) = (before[..start].chars().count(), before.chars().count());
-        let kinds: Vec<Json> = found.iter().map(|c| json!({"text": c.text, "type": kind(&c.ty), "signature": c.ty, "start": start, "end": end})).collect();
+        let kinds: Vec<Json> = found.iter().map(|c| json!({"text": c.text, "type": kind(c), "signature": c.ty, "start": start, "end": end})).collect();
         let matches: Vec<&str> = found.iter().map(|c| c.text.as_str()).collect();
         json!({"status": "ok", "matches": matches, "cursor_start": start, "cursor_end": end, "metadata": {"_jupyter_types_experimental": kinds}})
     }
@@ -133,7 +137,7 @@ impl Desk {
         json!({"status": "ok", "found": data != json!({}), "data": data, "metadata": {}})
     }
 
-    /// Documentation, and the source where more is asked for.
+    /// Documentation, with the source at a higher detail level.
     fn describe(&mut self, name: &str, more: bool) -> Option<String> {
         let own = own(&lock(&self.common).snapshot, name);
         let (doc, source) = match own {
@@ -147,7 +151,7 @@ impl Desk {
     }
 }
 
-/// Documentation and source of a name of the user's or of a field of its.
+/// Documentation and source of a name of the user, or of its field.
 fn own(names: &Snapshot, name: &str) -> Option<(String, Option<String>)> {
     if let Some(Name { ty, doc, source, .. }) = names.get(name) {
         let doc = if doc.is_empty() { format!("{name} : {ty}") } else { doc.clone() };
@@ -157,13 +161,14 @@ fn own(names: &Snapshot, name: &str) -> Option<(String, Option<String>)> {
     Some((format!("{name} : {}", field.ty), None))
 }
 
-/// The names that a cursor may ask about, the likeliest first: the one that it touches, then the function that is applied.
+/// The names that a cursor position may refer to, the likeliest first: the name at the cursor, then the applied
+/// function.
 fn asked(code: &str, at: usize) -> Vec<String> {
     let begin = code[..at].char_indices().rev().take_while(|(_, c)| in_name(*c)).last().map_or(at, |(i, _)| i);
     let end = code[at..].char_indices().find(|(_, c)| !in_name(*c)).map_or(code.len(), |(i, _)| at + i);
     let touched = code[begin..end].trim_matches('.');
     let mut out = vec![touched.to_owned()];
-    // `stats.mean` with the cursor in `stats` asks about `stats`.
+    // In `stats.mean` with the cursor in `stats`, the name is `stats`.
     let part = code[at..end].find('.').map_or(touched, |i| code[begin..at + i].trim_matches('.'));
     if part != touched {
         out.insert(0, part.to_owned());
@@ -175,21 +180,21 @@ fn asked(code: &str, at: usize) -> Vec<String> {
     out
 }
 
-/// The byte at a position that counts Unicode characters; the end where there is none.
+/// The byte offset of a position in Unicode characters; the end if there is none.
 pub fn byte_of(code: &str, position: Option<u64>) -> usize {
     let at = position.and_then(|p| usize::try_from(p).ok()).unwrap_or(usize::MAX);
     code.char_indices().nth(at).map_or(code.len(), |(i, _)| i)
 }
 
-/// The kind of a completion, as front ends have pictures for.
+/// The kind of a completion, for the icons of front ends.
 fn kind(ty: &str) -> &'static str {
     match ty {
         "module" => "module",
         "type" => "class",
-        "constructor" => "class",
         "keyword" => "keyword",
         "" => "path",
         t if t.starts_with('\\') => "text",
+        _ if c.text.starts_with(char::is_uppercase) => "class",
         t if t.contains("->") || t.contains("-o") => "function",
         _ => "instance",
     }
@@ -207,7 +212,7 @@ fn is_complete(code: &str) -> Json {
     }
 }
 
-/// What the kernel is.
+/// The content of `kernel_info_reply`.
 fn info() -> Json {
     let version = env!("CARGO_PKG_VERSION");
     json!({
@@ -224,7 +229,8 @@ fn info() -> Json {
 
 #[cfg(test)]
 mod tests {
-    use super::{Common, Desk, asked, byte_of, is_complete, kind};
+    use super::{Common, Completion, Desk, asked, byte_of, is_complete, kind, lock};
+    use crate::snapshot::Snapshot;
     use crate::outbox::{Channel, Outbox, Request};
     use crate::wire::Message;
     use adl_interp::fault;
@@ -250,6 +256,29 @@ mod tests {
     }
 
     #[test]
+    fn candidates_are_ordered_as_in_the_repl() {
+        let mut s = adl_session::Session::new(Box::new(Nobody));
+        s.eval("type Shape = Circle Float\nlet loss (w : [2]Float) (x : Float) = sum w * x\nlet wa = \"text\"\nlet wb = [1.0, 2.0]\nlet wd (n : Int) = [float n, 1.0]");
+        let common = Common::default();
+        let names = Snapshot::of(&mut s, &Snapshot::default());
+        lock(&common).snapshot = names;
+        let out = Outbox::new("session", unbounded_channel().0, unbounded_channel().0, unbounded_channel().0);
+        let mut desk = Desk::new(common, out, Vec::new(), || Box::new(Nobody));
+        let mut matches = |code: &str| {
+            let answer = desk.complete(&Message::new("session", "complete_request", &json!({}), json!({"code": code, "cursor_pos": code.len()})));
+            answer["matches"].as_array().unwrap().iter().map(|m| m.as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        for text in ["loss w", "let g x = 2.0 * (loss w"] {
+            let mut found = s.complete("w");
+            s.order_by_type(text, text.len() - 1, &mut found);
+            let there: Vec<String> = found.into_iter().map(|c| c.text).collect();
+            assert_eq!((&there[..2], matches(text)), (&["wb".to_owned(), "wd".to_owned()][..], there.clone()), "{text}");
+        }
+        assert_eq!(matches("loss ")[..2], ["wb", "wd"]);
+        assert_eq!(matches("let f (s : Sh"), ["Shape"]);
+    }
+
+    #[test]
     fn positions_count_characters() {
         assert_eq!(byte_of("αβ x", Some(2)), 4);
         assert_eq!(byte_of("αβ", Some(9)), 4);
@@ -268,7 +297,9 @@ mod tests {
 
     #[test]
     fn kinds() {
-        assert_eq!([kind("Float -> Float"), kind("Float"), kind("module")], ["function", "instance", "module"]);
+        let of = |text: &str, ty: &str| kind(&Completion { text: text.into(), ty: ty.into(), doc: String::new(), own: false });
+        assert_eq!([of("f", "Float -> Float"), of("x", "Float"), of("stats.", "module")], ["function", "instance", "module"]);
+        assert_eq!([of("Circle", "Float -> Shape"), of("Shape", "type")], ["class", "class"]);
     }
 
     #[test]

@@ -1,11 +1,11 @@
-//! Cells that ran, for `history_request`.
+//! The cells that ran, for `history_request`.
 
 use serde_json::{Value as Json, json};
 
-/// Cells of this session that are remembered.
+/// The number of cells to keep.
 const MOST: usize = 10_000;
 
-/// What a cell was and what it gave.
+/// The source and the output of a cell.
 #[derive(Clone, Debug)]
 struct Entry {
     line: u64,
@@ -13,14 +13,14 @@ struct Entry {
     output: Option<String>,
 }
 
-/// The cells of a session.
+/// The cells of the current session.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     entries: Vec<Entry>,
 }
 
 impl History {
-    /// Remembers a cell.
+    /// Adds a cell.
     pub fn add(&mut self, line: u64, input: &str, output: Option<String>) {
         if self.entries.len() >= MOST {
             self.entries.remove(0);
@@ -48,7 +48,7 @@ impl History {
         json!({"status": "ok", "history": found.into_iter().map(line).collect::<Vec<_>>()})
     }
 
-    /// Lines from `start` up to (not including) `stop`. Session 0 is the current one, as is 1: there is no other.
+    /// Lines from `start` up to but excluding `stop`. Sessions 0 and 1 are the current one; there is no other.
     fn range(&self, request: &Json) -> Vec<&Entry> {
         if !matches!(request["session"].as_i64().unwrap_or(0), 0 | 1) {
             return Vec::new();
@@ -63,7 +63,7 @@ fn last(mut found: Vec<&Entry>, n: Option<usize>) -> Vec<&Entry> {
     found.split_off(from)
 }
 
-/// The last of each text.
+/// Only the last entry of each text.
 fn unique<'e>(found: impl DoubleEndedIterator<Item = &'e Entry>) -> Vec<&'e Entry> {
     let mut out: Vec<&Entry> = Vec::new();
     let mut seen = std::collections::HashSet::new();
@@ -72,9 +72,9 @@ fn unique<'e>(found: impl DoubleEndedIterator<Item = &'e Entry>) -> Vec<&'e Entr
     out
 }
 
-/// Whether a text fits a pattern in which `*` stands for anything and `?` for one character.
+/// Whether a text matches a pattern in which `*` stands for any text and `?` for one character.
 fn glob(pattern: &[char], text: &[char]) -> bool {
-    // The last star, and how much of the text it takes.
+    // The position of the last star, and of the text after its match.
     let (mut p, mut t, mut star) = (0, 0, None);
     while t < text.len() {
         match pattern.get(p) {

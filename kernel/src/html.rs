@@ -1,26 +1,26 @@
-//! Values as HTML: tables for arrays, tables and records, cut to what one looks at. All text is escaped.
+//! Values as HTML: tables for arrays, tables and records, abridged if large. All text is escaped.
 
 use adl_interp::value::{Array, Buf, Kind, Value, array, digits, show};
 use adl_session::columns;
 use adl_syntax::order;
 use std::fmt::Write;
 
-/// Rows and columns of a table that are shown; of more, the first and last.
+/// The maximal number of rows and columns of a table; of larger ones the first and last are shown.
 const ROWS: usize = 20;
 const COLUMNS: usize = 16;
-/// Elements of a vector.
+/// The maximal number of elements of a vector.
 const VECTOR: usize = 24;
-/// How deep values in values are laid out.
+/// The nesting depth to which values are laid out.
 const DEPTH: usize = 4;
-/// Characters of a value in a cell of a table.
+/// The maximal length of a value in a table cell.
 const CELL: usize = 60;
-/// Elements that a value in a cell is looked at for.
+/// The maximal number of elements of a value in a table cell that are examined.
 const LOOK: usize = 200;
 
 const RIGHT: &str = "text-align:right;font-variant-numeric:tabular-nums";
 const LEFT: &str = "text-align:left";
 
-/// A text in which nothing is markup.
+/// Escapes HTML markup.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -36,7 +36,7 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// A value that has parts, under its type; `None` where its text says all.
+/// A structured value with its type as caption; `None` if plain text is sufficient.
 pub fn of(v: &Value, ty: &str) -> Option<String> {
     let body = laid_out(v, 0)?;
     let caption = if ty.is_empty() { String::new() } else { format!("<div><code>{}</code></div>", escape(ty)) };
@@ -66,7 +66,7 @@ fn plain(a: &Array) -> bool {
     matches!(a.kind(), Kind::F64 | Kind::F32 | Kind::I64 | Kind::Bool)
 }
 
-/// Parts under their names, one a row.
+/// Components with their names, one per row.
 fn parts<'v>(parts: impl Iterator<Item = (String, &'v Value)>, depth: usize) -> String {
     let mut out = String::from("<table>");
     for (name, v) in parts {
@@ -76,7 +76,7 @@ fn parts<'v>(parts: impl Iterator<Item = (String, &'v Value)>, depth: usize) -> 
     out + "</table>"
 }
 
-/// A value in a cell.
+/// A value in a table cell.
 fn brief(v: &Value) -> String {
     let text = match v {
         Value::Array(a) if a.shape.iter().product::<usize>() > LOOK => {
@@ -93,10 +93,10 @@ fn brief(v: &Value) -> String {
     }
 }
 
-/// A blank as wide as a digit: it keeps points of numbers below each other where they stand at the right.
+/// A space as wide as a digit. It aligns decimal points in right-aligned columns.
 const FIGURE: &str = "\u{2007}";
 
-/// Elements as cells of one column. Numbers have the digits that are wanted, with their points below each other.
+/// The cells of a column. Numbers have the same number of digits, with aligned decimal points.
 fn cells(a: &Array, at: &[usize]) -> Vec<String> {
     let numbers = |xs: Vec<f64>| -> Vec<String> {
         let pad = |t: &String| {
@@ -119,13 +119,13 @@ fn cells(a: &Array, at: &[usize]) -> Vec<String> {
     texts.iter().map(|t| format!("<td style=\"{}\">{t}</td>", if numbers { RIGHT } else { LEFT })).collect()
 }
 
-/// The same for rows of which some are left out.
+/// Like `cells`, for rows of which some are omitted.
 fn column(a: &Array, rows: &[Option<usize>], at: impl Fn(usize) -> usize) -> Vec<String> {
     let mut found = cells(a, &rows.iter().flatten().map(|r| at(*r)).collect::<Vec<_>>()).into_iter();
     rows.iter().map(|r| r.map_or_else(|| GAP.to_owned(), |_| found.next().unwrap_or_default())).collect()
 }
 
-/// Rows of a table, each led by its number, from columns.
+/// The rows of a table from its columns; each begins with its index.
 fn rows(shown: &[Option<usize>], columns: &[Vec<String>]) -> String {
     let row = |(k, r): (usize, &Option<usize>)| {
         let cells: String = columns.iter().map(|c| c[k].as_str()).collect();
@@ -134,7 +134,7 @@ fn rows(shown: &[Option<usize>], columns: &[Vec<String>]) -> String {
     shown.iter().enumerate().map(row).collect()
 }
 
-/// The first and last of many; `None` stands for those between.
+/// The indices of the first and last elements; `None` stands for those omitted.
 fn picked(n: usize, limit: usize) -> Vec<Option<usize>> {
     if n <= limit {
         return (0..n).map(Some).collect();

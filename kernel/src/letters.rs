@@ -1,6 +1,6 @@
 //! Letters by their LaTeX names: `\alpha<TAB>`.
 
-/// Name and letter. A variant (`varepsilon`) gives the letter that most fonts show for it.
+/// Names and letters. A variant (`varepsilon`) maps to the letter that most fonts show for it.
 pub const LETTERS: &[(&str, &str)] = &[
     ("alpha", "α"), ("beta", "β"), ("gamma", "γ"), ("delta", "δ"), ("epsilon", "ϵ"), ("varepsilon", "ε"), ("zeta", "ζ"), ("eta", "η"),
     ("theta", "θ"), ("vartheta", "ϑ"), ("iota", "ι"), ("kappa", "κ"), ("varkappa", "ϰ"), ("lambda", "λ"), ("mu", "μ"), ("nu", "ν"),
@@ -16,7 +16,7 @@ pub const LETTERS: &[(&str, &str)] = &[
     ("hat", "\u{302}"), ("bar", "\u{304}"), ("dot", "\u{307}"), ("ddot", "\u{308}"), ("tilde", "\u{303}"), ("vec", "\u{20d7}"),
 ];
 
-/// Signs for texts and comments, which stand in no name.
+/// Symbols for strings and comments, which cannot be part of names.
 const SIGNS: &[(&str, &str)] = &[
     ("infty", "∞"), ("times", "×"), ("cdot", "·"), ("pm", "±"), ("approx", "≈"), ("leq", "≤"), ("geq", "≥"), ("neq", "≠"), ("to", "→"), ("degree", "°"), ("^0", "⁰"),
     ("^1", "¹"), ("^2", "²"), ("^3", "³"), ("^4", "⁴"), ("^5", "⁵"), ("^6", "⁶"), ("^7", "⁷"), ("^8", "⁸"), ("^9", "⁹"), ("^+", "⁺"), ("^-", "⁻"), ("^n", "ⁿ"), ("^i", "ⁱ"),
@@ -26,7 +26,7 @@ fn all() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
     LETTERS.iter().chain(SIGNS)
 }
 
-/// The letters that a name (without its backslash) may become; one alone if the name is whole.
+/// The letters whose names begin with `name` (without its backslash); a single one for an exact match.
 pub fn matching(name: &str) -> Vec<(&'static str, &'static str)> {
     match all().find(|(n, _)| *n == name) {
         Some(l) => vec![*l],
@@ -34,7 +34,7 @@ pub fn matching(name: &str) -> Vec<(&'static str, &'static str)> {
     }
 }
 
-/// How a letter is typed.
+/// The LaTeX name of a letter.
 pub fn named(letter: &str) -> Option<&'static str> {
     all().find(|(_, l)| *l == letter).map(|(n, _)| *n)
 }

@@ -1,4 +1,4 @@
-//! Notebooks without a front end: every code cell is run and its outputs stored, as a front end would have stored them.
+//! Notebooks without a front end: every code cell is run, and its outputs are stored as a front end would store them.
 
 use crate::cells::{Cells, Setup};
 use crate::parameters::{self, Parameter};
@@ -9,13 +9,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// A notebook that has run.
+/// A notebook after a run.
 pub struct Ran {
-    /// Its text.
+    /// Its JSON text.
     pub text: String,
-    /// The cells (from 1) whose outputs are not those that were stored.
+    /// The cells (from 1) whose outputs differ from the stored ones.
     pub changed: Vec<usize>,
-    /// The first cell that failed and was not expected to, with its message and traceback.
+    /// The first cell that failed unexpectedly, with its message and traceback.
     pub failed: Option<(usize, String, String)>,
 }
 
@@ -45,7 +45,7 @@ impl Audience for Page {
                 let same = outputs.iter_mut().filter(|o| o["id"] == *id);
                 same.for_each(|o| (o["data"], o["metadata"]) = (content["data"].clone(), content["metadata"].clone()));
             }
-            // Until the cell ends, an output has its id, by which it is updated.
+            // Until the cell ends, an output keeps its id, by which it can be updated.
             "display_data" => outputs.push(json!({"output_type": kind, "data": content["data"], "metadata": content["metadata"], "id": id})),
             "execute_result" | "error" => {
                 let mut output = content;
@@ -58,7 +58,7 @@ impl Audience for Page {
     }
 
     fn ask(&self, _prompt: &str) -> Result<Option<String>, String> {
-        Err("nobody can be asked while a notebook runs by itself".into())
+        Err("input cannot be asked for while a notebook runs by itself".into())
     }
 
     fn watched(&self) -> bool {
@@ -66,8 +66,8 @@ impl Audience for Page {
     }
 }
 
-/// Runs a notebook, given as its text, up to the first cell that fails. A cell tagged `raises-exception` may fail.
-/// `parameters` go into a cell of their own.
+/// Runs the text of a notebook up to the first cell that fails. A cell tagged `raises-exception` may fail. `parameters`
+/// are inserted as a cell.
 pub fn run(text: &str, parameters: &[Parameter], setup: &Setup) -> Result<Ran, String> {
     let mut book: Json = serde_json::from_str(text).map_err(|e| format!("it is not a notebook: {e}"))?;
     if book["nbformat"].as_u64() != Some(4) || !book["cells"].is_array() {
@@ -111,7 +111,7 @@ fn tagged(cell: &Json, tag: &str) -> bool {
     cell["metadata"]["tags"].as_array().is_some_and(|tags| tags.iter().any(|t| t == tag))
 }
 
-/// What the notebook says of the kernel.
+/// Sets the kernel metadata of the notebook.
 fn about(book: &mut Json) {
     if !book["metadata"].is_object() {
         book["metadata"] = json!({});
@@ -120,7 +120,7 @@ fn about(book: &mut Json) {
     book["metadata"]["language_info"] = crate::language_info();
 }
 
-/// As notebooks are written: sorted, indented by one.
+/// Serialises a notebook in the usual format: sorted keys, indented by one.
 fn written(book: &Json) -> Result<String, String> {
     let mut out = Vec::new();
     let mut to = serde_json::Serializer::with_formatter(&mut out, serde_json::ser::PrettyFormatter::with_indent(b" "));
@@ -129,7 +129,7 @@ fn written(book: &Json) -> Result<String, String> {
     String::from_utf8(out).map_err(|e| e.to_string())
 }
 
-/// A text that may be stored as its lines.
+/// A text that may be stored as an array of lines.
 pub fn joined(text: &Json) -> String {
     match text {
         Json::Array(lines) => lines.iter().filter_map(Json::as_str).collect(),
@@ -137,7 +137,7 @@ pub fn joined(text: &Json) -> String {
     }
 }
 
-/// A text without the numbers of milliseconds in it.
+/// Removes numbers of milliseconds from a text.
 fn timeless(text: &str) -> String {
     let mut parts = text.split(" ms");
     let mut out = parts.next().unwrap_or("").to_owned();
@@ -153,7 +153,7 @@ fn lines(text: &str) -> Json {
     json!(text.split_inclusive('\n').collect::<Vec<_>>())
 }
 
-/// An output as notebooks store it: texts as lines, nothing that only a running kernel means.
+/// An output in its stored format: texts as lines, without data that only a running kernel can use.
 fn stored(mut output: Json) -> Json {
     let Some(o) = output.as_object_mut() else { return output };
     o.remove("id");
@@ -168,7 +168,8 @@ fn stored(mut output: Json) -> Json {
     output
 }
 
-/// Outputs such that equal ones are equal, however their texts are split. The number of a cell is not what it gives, nor is how long something took.
+/// Normalises outputs for comparison, independently of how their texts are split. Execution counts and durations are
+/// removed.
 fn normal(outputs: &[Json]) -> Vec<Json> {
     fn flat(v: &Json) -> Json {
         match v {

@@ -1,4 +1,4 @@
-//! What the kernel says, on its way to the sockets. Text that is printed in a row becomes one message.
+//! Outgoing messages on their way to the sockets. Consecutive printed texts are merged into one message.
 
 use crate::wire::Message;
 use bytes::Bytes;
@@ -9,32 +9,32 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
 
-/// Characters of printed text in one message.
+/// The maximal length of printed text in one message.
 const CHUNK: usize = 1 << 16;
-/// Bytes of printed text that may wait; whoever prints more waits too.
+/// The maximal number of bytes of pending printed text; printing more blocks.
 const WAITING: usize = 1 << 23;
-/// How long printed text waits for more.
+/// The time for which printed text waits for more.
 const PATIENCE: Duration = Duration::from_millis(15);
 
-/// A channel that has requests and replies.
+/// A channel with requests and replies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Channel {
     /// Cells, completion, inspection.
     Shell,
     /// Interrupts and shutdown.
     Control,
-    /// Questions to the user.
+    /// Input requests to the user.
     Stdin,
 }
 
-/// A message that wants an answer on the channel that it came on.
+/// A message that must be answered on the channel on which it arrived.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The message.
     pub message: Message,
-    /// Where it came from.
+    /// The channel on which it arrived.
     pub channel: Channel,
-    /// When it came.
+    /// The time of its arrival.
     pub arrived: Instant,
 }
 
@@ -46,11 +46,11 @@ enum Item {
 #[derive(Default)]
 struct Published {
     queue: VecDeque<Item>,
-    /// Bytes of text in the queue.
+    /// Bytes of printed text in the queue.
     text: usize,
 }
 
-/// The way out, for every thread.
+/// The outgoing side, shared by all threads.
 #[derive(Clone)]
 pub struct Outbox {
     session: Arc<str>,
@@ -63,7 +63,7 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// A way out to three channels, and to what [`Outbox::collect`] publishes.
+    /// An outbox for three channels, and for the messages that [`Outbox::collect`] publishes.
     pub fn new(session: &str, shell: UnboundedSender<Message>, control: UnboundedSender<Message>, stdin: UnboundedSender<Message>) -> Outbox {
         Outbox { session: session.into(), published: Arc::default(), some: Arc::default(), urgent: Arc::default(), shell, control, stdin }
     }
@@ -72,12 +72,12 @@ impl Outbox {
         self.published.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Publishes a message in answer to a header.
+    /// Publishes a message with a parent header.
     pub fn publish(&self, parent: &Json, kind: &str, content: Json) {
         self.publish_with(parent, kind, content, json!({}));
     }
 
-    /// The same with metadata.
+    /// Publishes a message with metadata.
     pub fn publish_with(&self, parent: &Json, kind: &str, content: Json, metadata: Json) {
         let mut m = Message::new(&self.session, kind, parent, content);
         m.metadata = metadata;
@@ -92,7 +92,7 @@ impl Outbox {
         self.publish(parent, "status", json!({"execution_state": state}));
     }
 
-    /// Publishes printed text, soon, together with what is printed next.
+    /// Publishes printed text, after a short delay in which more text is merged.
     pub fn stream(&self, parent: &Json, name: &'static str, text: &str) {
         while self.published().text > WAITING {
             std::thread::sleep(Duration::from_millis(1));
@@ -107,7 +107,7 @@ impl Outbox {
         self.some.notify_one();
     }
 
-    /// Tells who has begun to listen to a topic that nothing is missed from now on.
+    /// Tells a new subscriber of a topic that it receives all messages from now on.
     pub fn welcome(&self, topic: &str) {
         let mut m = Message::new(&self.session, "iopub_welcome", &json!({}), json!({"subscription": topic}));
         m.identities = vec![Bytes::copy_from_slice(topic.as_bytes())];
@@ -123,7 +123,7 @@ impl Outbox {
         self.send(to.channel, m);
     }
 
-    /// Asks on the channel for questions whoever sent a request.
+    /// Sends an input request to the sender of a request.
     pub fn ask(&self, of: &Request, kind: &str, content: Json) {
         let mut m = Message::new(&self.session, kind, &of.message.header, content);
         m.identities.clone_from(&of.message.identities);
@@ -136,13 +136,13 @@ impl Outbox {
             Channel::Control => &self.control,
             Channel::Stdin => &self.stdin,
         };
-        // Nobody listens any more when the kernel ends.
+        // When the kernel ends, nothing receives messages.
         let _ = to.send(m);
     }
 
-    /// Waits for something to publish, and takes it.
+    /// Waits for messages to publish, and removes them from the queue.
     pub async fn collect(&self) -> Vec<Message> {
-        // Whoever waits may be dropped with the notice in hand: the queue decides.
+        // The waiting future may be dropped after it was notified, so the queue itself is checked.
         while self.published().queue.is_empty() {
             self.some.notified().await;
         }

@@ -1,4 +1,4 @@
-//! Parameters of notebooks: a cell tagged `injected-parameters` behind the one tagged `parameters`, as papermill writes it.
+//! Notebook parameters: a cell tagged `injected-parameters` after the one tagged `parameters`, as papermill writes it.
 
 use adl_session::Session;
 use serde_json::{Value as Json, json};
@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 const DEFAULTS: &str = "parameters";
 const INJECTED: &str = "injected-parameters";
 
-/// `name=value` of the command line.
+/// `name=value` from the command line.
 #[derive(Clone, Debug)]
 pub struct Parameter {
     name: String,
@@ -29,7 +29,8 @@ impl std::str::FromStr for Parameter {
     }
 }
 
-/// A number, `true`, `false`, `nan`, `inf`, `None`, or what begins with a quote or a bracket, is an expression; all else is text.
+/// The value as an adl expression. A number, `true`, `false`, `nan`, `inf`, `None`, or a text that begins with a quote
+/// or bracket is an expression; anything else becomes a String.
 fn expression(value: &str) -> String {
     let word = matches!(value.trim_start_matches('-'), "true" | "false" | "nan" | "inf" | "None");
     if word || is_number(value) || value.starts_with(['"', '(', '[', '{']) { value.to_owned() } else { adl_syntax::render::quote(value) }
@@ -39,12 +40,12 @@ fn is_number(text: &str) -> bool {
     text.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit()) && text.replace('_', "").parse::<f64>().is_ok()
 }
 
-/// The place of the first cell with a tag.
+/// The index of the first cell with a tag.
 fn tagged(cells: &[Json], tag: &str) -> Option<usize> {
     cells.iter().position(|c| c["metadata"]["tags"].as_array().is_some_and(|tags| tags.iter().any(|t| t == tag)))
 }
 
-/// Puts the cell of the parameters into a notebook, in place of the one that is there; its place.
+/// Inserts the cell of parameters into a notebook, or replaces an existing one; returns its index.
 pub fn inject(book: &mut Json, parameters: &[Parameter]) -> Result<usize, String> {
     let with_id = book["nbformat_minor"].as_u64().is_some_and(|n| n >= 5);
     let Some(cells) = book["cells"].as_array_mut() else { return Err("it has no cells".into()) };
@@ -76,7 +77,7 @@ pub fn source(parameters: &[Parameter]) -> Json {
     json!(text.split_inclusive('\n').collect::<Vec<_>>())
 }
 
-/// Every parameter is defined in the cell of defaults.
+/// Checks that every parameter is defined in the cell of defaults.
 fn known(defaults: &str, parameters: &[Parameter]) -> Result<(), String> {
     let word = |line: &str| line.strip_prefix("let ").map(|rest| rest.trim_start().split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '\''))).next().unwrap_or("").to_owned());
     let names: Vec<String> = defaults.lines().filter_map(word).collect();
@@ -86,7 +87,8 @@ fn known(defaults: &str, parameters: &[Parameter]) -> Result<(), String> {
     }
 }
 
-/// Compares the types of parameters with those of their defaults, where these have run. An Int for a Float becomes one.
+/// Compares the types of parameters with those of their defaults, if these have run. An Int is converted if the default
+/// is a Float.
 pub fn typed(parameters: &mut [Parameter], s: &mut Session) -> Result<(), String> {
     for p in parameters {
         let Ok(wanted) = s.type_of(&p.name) else { continue };
@@ -100,7 +102,7 @@ pub fn typed(parameters: &mut [Parameter], s: &mut Session) -> Result<(), String
     Ok(())
 }
 
-/// A type without the sizes of arrays.
+/// A type without array sizes.
 fn sizeless(ty: &str) -> String {
     ty.split('[').map(|part| part.split_once(']').map_or(part, |(_, rest)| rest)).collect::<Vec<_>>().join("[]")
 }

@@ -1,12 +1,12 @@
-//! The outputs of the running cell, so that one of them can be taken back.
+//! The outputs of the running cell, so that one of them can be removed.
 //!
-//! The protocol has no message that removes an output: an update with nothing in it leaves an empty output in the notebook. So the
-//! cell's output is cleared, and what else was in it is sent again.
+//! The protocol has no message that removes an output: an update without data leaves an empty output in the notebook.
+//! So the cell's output is cleared, and its other outputs are sent again.
 
 use crate::stage::Audience;
 use serde_json::{Value as Json, json};
 
-/// Bytes that are kept for one cell; what a cell with more output takes back is left empty.
+/// The number of bytes recorded for one cell. If a cell has more output, a removed output is only emptied.
 const LIMIT: usize = 1 << 20;
 
 enum Output {
@@ -26,12 +26,12 @@ fn display_id(content: &Json) -> &Json {
 }
 
 impl Record {
-    /// The output of a cell begins anew.
+    /// Clears the record with the cell's output.
     pub fn clear(&mut self) {
         *self = Record::default();
     }
 
-    /// Text was printed.
+    /// Records printed text.
     pub fn stream(&mut self, name: &'static str, text: &str) {
         if !self.fits(text.len()) {
             return;
@@ -42,7 +42,7 @@ impl Record {
         }
     }
 
-    /// A message was published.
+    /// Records a published message.
     pub fn publish(&mut self, kind: &str, content: &Json, metadata: &Json) {
         let size = || content["data"].as_object().map_or(0, |data| data.values().filter_map(Json::as_str).map(str::len).sum());
         match kind {
@@ -54,7 +54,7 @@ impl Record {
         }
     }
 
-    /// Whether so many bytes more are kept.
+    /// Whether `bytes` more can be recorded.
     fn fits(&mut self, bytes: usize) -> bool {
         self.bytes = self.bytes.saturating_add(bytes);
         if self.bytes > LIMIT {
@@ -74,13 +74,13 @@ impl Record {
         }
     }
 
-    /// Takes the display with an id back.
+    /// Removes the display with an id.
     pub fn take_back(&mut self, id: &str, to: &dyn Audience) {
         if self.bytes > LIMIT {
             return to.take_back(id);
         }
         self.outputs.retain(|o| !matches!(o, Output::Display { content, .. } if display_id(content) == id));
-        // A front end that waits with clearing for the next output does not flicker.
+        // If the front end delays clearing until the next output, the display does not flicker.
         to.publish("clear_output", json!({"wait": !self.outputs.is_empty()}), json!({}));
         for output in &self.outputs {
             match output {

@@ -1,4 +1,4 @@
-//! A kernel that runs: cells and comms in the order in which they come.
+//! The kernel process: runs cells and comms in order of arrival.
 
 use crate::abort::{Failed, patience};
 use crate::cells::{Cells, Failure, Given, Setup, contained};
@@ -18,16 +18,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// How often somebody who waits for an answer looks whether he is interrupted.
+/// The interval at which a wait for input checks for an interrupt.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Runs a kernel at the addresses of a connection file. It returns only if it cannot begin; a shutdown ends the process.
+/// Runs a kernel at the addresses of a connection file. Returns only if it cannot start; a shutdown ends the process.
 pub fn run(file: &Path, setup: &Setup) -> Result<(), String> {
     let said = |e: String| format!("{}: {e}", file.display());
     let text = std::fs::read_to_string(file).map_err(|e| said(e.to_string()))?;
     let info = channels::connection(&text).map_err(said)?;
     let (interrupt, tick) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-    // Without a handler the default one ends the process.
+    // If the handler cannot be installed, the default one ends the process.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, interrupt.clone());
     let (jobs, work) = channel();
     let (desk, questions) = channel();
@@ -43,7 +43,7 @@ pub fn run(file: &Path, setup: &Setup) -> Result<(), String> {
     Ok(())
 }
 
-/// The front end that sent the cell that runs.
+/// The audience of the running cell: the front end that sent it.
 struct Front {
     out: Outbox,
     request: RefCell<Option<Request>>,
@@ -52,7 +52,7 @@ struct Front {
 }
 
 impl Front {
-    /// The header that outputs answer.
+    /// The parent header of outputs.
     fn parent(&self) -> Json {
         self.request.borrow().as_ref().map_or_else(|| json!({}), |r| r.message.header.clone())
     }
@@ -72,7 +72,7 @@ impl Audience for Front {
         let Some(r) = request.as_ref().filter(|r| r.message.flag("allow_stdin", false)) else {
             return Err("this front end takes no input".into());
         };
-        // An answer to a question of before is none to this.
+        // Discards answers to earlier questions.
         while self.answers.try_recv().is_ok() {}
         self.out.ask(r, "input_request", json!({"prompt": prompt, "password": false}));
         loop {
@@ -94,12 +94,12 @@ struct Server {
     common: Common,
     front: Rc<Front>,
     cells: Cells,
-    /// Number of the last cell.
+    /// The execution number of the last cell.
     count: u64,
     work: Receiver<Request>,
-    /// What came while the reply of a failed cell waited.
+    /// Requests that arrived while the reply of a failed cell was delayed.
     waiting: VecDeque<Request>,
-    /// The last cell that failed and stops those that were sent with it.
+    /// The last failed cell, which aborts the requests sent together with it.
     failed: Option<Failed>,
 }
 
@@ -119,7 +119,7 @@ impl Server {
             if cell {
                 self.execute(&r);
             } else {
-                // A view that does not change is how a fault shows.
+                // After an internal error the view stays unchanged.
                 let _ = contained(|| self.cells.comm(r.message.kind(), &r.message.content));
             }
             let mut shared = lock(&self.common);
@@ -141,7 +141,7 @@ impl Server {
         }
         let ended = contained(|| self.evaluate(m, code, silent)).and_then(|ended| ended);
         let result = ended.as_ref().ok().and_then(|(given, _)| given.result.clone());
-        // Completion has the names of before where they cannot be read.
+        // If the names cannot be read, completion keeps the earlier ones.
         let _ = contained(|| self.remember(stored.then_some(code), result));
         let failed = ended.is_err() && m.flag("stop_on_error", true);
         let mut content = ended.map_or_else(|f| self.failed(&f, &m.header, silent), |(given, expressions)| ok(&given, expressions));
@@ -149,12 +149,12 @@ impl Server {
         if failed {
             self.await_burst(r.arrived);
         }
-        // Before the reply: a client that reads it may send the next request at once.
+        // Set before the reply: a client that receives the reply may send its next request immediately.
         self.failed = failed.then(|| Failed::now(r));
         self.out.reply(r, "execute_reply", content);
     }
 
-    /// What a cell gives, and the answers to its `user_expressions`.
+    /// The result of a cell, and of its `user_expressions`.
     fn evaluate(&mut self, m: &Message, code: &str, silent: bool) -> Result<(Given, Map<String, Json>), Failure> {
         if !silent {
             self.cells.begin_output(&output_of(m), &deleted(m));
@@ -164,7 +164,7 @@ impl Server {
         Ok((given, expressions))
     }
 
-    /// Receives the requests that were sent together with a cell that failed and arrived at `last`.
+    /// Receives the requests sent together with a failed cell that arrived at `last`.
     fn await_burst(&mut self, mut last: Instant) {
         let failed = Instant::now();
         loop {
@@ -189,7 +189,7 @@ impl Server {
         content
     }
 
-    /// What the cell left for completion and history.
+    /// Updates completion and history after a cell.
     fn remember(&mut self, code: Option<&str>, result: Option<String>) {
         let before = lock(&self.common).snapshot.clone();
         let now = Snapshot::of(&mut self.cells.session.borrow_mut(), &before);
@@ -207,7 +207,7 @@ impl Server {
     }
 }
 
-/// What names the cell whose output a request replaces: the id that the front end gives, or else the code.
+/// The identity of the cell whose output a request replaces: the id from the front end, or else the code.
 fn output_of(m: &Message) -> String {
     match m.metadata["cellId"].as_str() {
         Some(id) => id.to_owned(),
@@ -215,7 +215,7 @@ fn output_of(m: &Message) -> String {
     }
 }
 
-/// The cells that the user has deleted since the last request.
+/// The cells that the user deleted since the last request.
 fn deleted(m: &Message) -> Vec<&str> {
     m.metadata["deletedCells"].as_array().into_iter().flatten().filter_map(Json::as_str).collect()
 }
@@ -253,7 +253,7 @@ mod tests {
         }
     }
 
-    /// The contents of the replies to cells that are sent one after the other.
+    /// The contents of the replies to cells sent in a burst.
     fn replies(cells: &[&str]) -> Vec<Json> {
         let (shell, mut sent) = unbounded_channel();
         let out = Outbox::new("k", shell, unbounded_channel().0, unbounded_channel().0);

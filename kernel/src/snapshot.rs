@@ -1,4 +1,4 @@
-//! What names mean after a cell, as text: completion and inspection read it while the next cell runs.
+//! The names defined after a cell, as text. Completion and inspection read it while the next cell runs.
 
 use adl_session::Session;
 use adl_session::complete::Completion;
@@ -6,33 +6,35 @@ use adl_typing::core::GlobalId;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// How deep the fields of records in records are listed.
+/// The nesting depth to which fields of records are listed.
 const DEPTH: usize = 4;
 
-/// A name of the user's.
+/// A name of the user.
 #[derive(Debug, Default)]
 pub struct Name {
-    /// Its type, or what it is.
+    /// Its type, or its category.
     pub ty: String,
-    /// Its documentation with its type and examples.
+    /// Its documentation with type and examples.
     pub doc: String,
     /// Its source.
     pub source: Option<String>,
-    /// Fields of its type or members of the module, whole paths.
+    /// The fields of its type or the members of the module, with full paths.
     pub members: Vec<Completion>,
 }
 
-/// The names of the user's.
+/// All names of the user.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     names: BTreeMap<String, Arc<Name>>,
     ids: HashMap<String, GlobalId>,
+    /// How many there were before.
+    pub version: u64,
 }
 
 impl Snapshot {
-    /// Names as they are now. What has not been defined anew is taken from the snapshot before.
+    /// The current names. Unchanged definitions are copied from the previous snapshot.
     pub fn of(s: &mut Session, before: &Snapshot) -> Snapshot {
-        let mut out = Snapshot::default();
+        let mut out = Snapshot { version: before.version + 1, ..Snapshot::default() };
         let values: Vec<(String, GlobalId)> = s.env.values.iter().map(|(n, g)| (n.to_string(), g.id)).filter(|(n, _)| !n.starts_with("__")).collect();
         for (name, id) in values {
             let known = before.names.get(&name).filter(|_| before.ids.get(&name) == Some(&id));
@@ -40,11 +42,10 @@ impl Snapshot {
             out.ids.insert(name.clone(), id);
             out.names.insert(name, entry);
         }
-        let constructors: Vec<String> = s.env.cons.keys().map(ToString::to_string).collect();
-        let types: Vec<String> = s.env.types.keys().map(ToString::to_string).collect();
         let modules: Vec<String> = s.env.modules.keys().map(ToString::to_string).collect();
-        for (names, what) in [(constructors, "constructor"), (types, "type")] {
-            out.names.extend(names.into_iter().map(|n| (n, Arc::new(Name { ty: what.into(), ..Name::default() }))));
+        for c in s.own_names().into_iter().filter(|c| c.text.starts_with(char::is_uppercase) && c.ty != "module") {
+            let name = Name { doc: s.doc(&c.text).unwrap_or_default(), about: c.doc, ty: c.ty, ..Name::default() };
+            out.names.insert(c.text, Arc::new(name));
         }
         for m in modules {
             let members = s.complete(&format!("{m}."));
@@ -58,7 +59,8 @@ impl Snapshot {
         self.names.get(name).map(|n| &**n)
     }
 
-    /// Names that begin with a prefix; members where the prefix goes into a name. `None` where it goes into none of these names.
+    /// Names that begin with a prefix, or members if the prefix is a path. `None` if the path begins with none of these
+    /// names.
     pub fn complete(&self, prefix: &str) -> Option<Vec<Completion>> {
         match prefix.split_once('.') {
             Some((head, _)) => {
@@ -68,15 +70,17 @@ impl Snapshot {
             }
             None => {
                 let text = |n: &str, what: &Name| if what.ty == "module" { format!("{n}.") } else { n.to_owned() };
-                Some(self.names.range(prefix.to_owned()..).take_while(|(n, _)| n.starts_with(prefix)).map(|(n, what)| Completion { text: text(n, what), ty: what.ty.clone(), doc: String::new() }).collect())
+                let completion = |(n, what): (&String, &Arc<Name>)| Completion { text: text(n, what), ty: what.ty.clone(), doc: what.about.clone(), own: true };
+                Some(self.names.range(prefix.to_owned()..).take_while(|(n, _)| n.starts_with(prefix)).map(completion).collect())
             }
         }
     }
 }
 
 fn value(s: &mut Session, name: &str) -> Name {
-    let scheme = s.env.value(adl_syntax::symbol::Symbol::new(name)).map(|g| g.scheme.clone());
-    let ty = scheme.map_or(String::new(), |t| s.type_text(&t));
+    let g = s.env.value(adl_syntax::symbol::Symbol::new(name)).cloned();
+    let ty = g.as_ref().map_or(String::new(), |g| s.type_text(&g.scheme));
+    let about = g.and_then(|g| g.doc).map_or(String::new(), |d| adl_session::docs::summary(&d).to_owned());
     let mut members = Vec::new();
     // Only records and matrices have members.
     if ty.contains(['{', '[']) {
@@ -87,5 +91,5 @@ fn value(s: &mut Session, name: &str) -> Name {
             members.extend(found);
         }
     }
-    Name { doc: s.doc(name).unwrap_or_default(), source: s.source_of(name), ty, members }
+    Name { about, doc: s.doc(name).unwrap_or_default(), source: s.source_of(name), ty, members }
 }

@@ -1,14 +1,14 @@
-//! The kernelspec: what front ends start, under which name and logo.
+//! The kernelspec, from which front ends learn how to start the kernel, and its name and logo.
 
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// Where a kernelspec is put.
+/// The location of a kernelspec.
 #[derive(Clone, Debug)]
 pub enum Place {
     /// For the user.
     User,
-    /// Into the Python environment that is active.
+    /// In the active Python environment.
     SysPrefix,
     /// Below a directory, as `PREFIX/share/jupyter`.
     Prefix(PathBuf),
@@ -33,7 +33,7 @@ pub fn directory(place: &Place) -> Result<PathBuf, String> {
     Ok(data.join("kernels/adl"))
 }
 
-/// `sys.prefix` of the Python that front ends run on.
+/// `sys.prefix` of the Python that front ends use.
 fn sys_prefix() -> Result<PathBuf, String> {
     let active = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().find_map(std::env::var_os);
     if let Some(p) = active.filter(|p| !p.is_empty()) {

@@ -1,4 +1,4 @@
-//! The world as a cell sees it: files of the machine, output to whoever runs the cell.
+//! The host of a cell: files of the machine, and output to the cell's audience.
 
 use adl_interp::host::{Format, Host};
 use adl_interp::value::Value;
@@ -8,30 +8,30 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// Whoever runs cells and gets their outputs.
+/// The receiver of a cell's outputs.
 pub trait Audience {
     /// Printed text, on `stdout` or `stderr`.
     fn stream(&self, name: &'static str, text: &str);
     /// An output: `display_data`, `update_display_data`, `clear_output`, `execute_result`, `error`, `comm_open`, ...
     fn publish(&self, kind: &str, content: Json, metadata: Json);
-    /// A line of the user's.
+    /// Asks the user for a line of input.
     fn ask(&self, prompt: &str) -> Result<Option<String>, String>;
-    /// Whether somebody watches, so that progress is worth showing.
+    /// Whether output is displayed live, so that progress is worth showing.
     fn watched(&self) -> bool;
-    /// Takes an output back that was shown under an id.
+    /// Removes an output by its id.
     fn take_back(&self, id: &str) {
         self.publish("update_display_data", json!({"data": {}, "metadata": {}, "transient": {"display_id": id}}), json!({}));
     }
-    /// A loop has done so many of its iterations, in so much time.
+    /// Called when a loop has done `done` of `total` iterations in a time.
     fn progressed(&self, done: u64, total: u64, time: Duration) {
-        // Who does not say how far an interrupted loop was need not know.
+        // By default, progress is ignored.
         let _ = (done, total, time);
     }
 }
 
-/// How often what is shown in one slot is drawn anew.
+/// The interval at which the display in one slot is redrawn.
 const REDRAW: Duration = Duration::from_millis(60);
-/// Loops that take longer have a bar.
+/// Loops that take longer show a progress bar.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The host of a session whose cells have an audience.
@@ -40,18 +40,18 @@ pub struct Stage {
     audience: Rc<dyn Audience>,
     slots: HashMap<String, Slot>,
     bar: Option<Bar>,
-    /// The picture that changes, and the id under which it is shown.
+    /// The live picture, and its display id.
     live: Live,
     live_id: Option<String>,
-    /// What is shown there, if it was drawn without the media that only a last picture has.
+    /// The displayed figure, if it was drawn without the media that only a final picture has.
     live_frame: Option<Figure>,
 }
 
-/// What is shown in a slot.
+/// The display of a slot.
 struct Slot {
     id: String,
     drawn: Instant,
-    /// What has not been drawn yet.
+    /// A value that has not been drawn yet.
     next: Option<Value>,
 }
 
@@ -63,7 +63,7 @@ struct Bar {
 }
 
 impl Stage {
-    /// A stage in a world, before an audience.
+    /// A stage with a host and an audience.
     pub fn new(world: Box<dyn Host>, audience: Rc<dyn Audience>) -> Stage {
         Stage { world, audience, slots: HashMap::new(), bar: None, live: Live::default(), live_id: None, live_frame: None }
     }
@@ -72,7 +72,7 @@ impl Stage {
         self.send(id, crate::bundle::shown(v, ""), kind);
     }
 
-    /// Draws the live picture of the cell; `last` where no other follows.
+    /// Draws the live picture of the cell; `last` for the final one.
     fn draw_live(&mut self, figure: &Figure, last: bool) {
         let bundle = if last { crate::bundle::picture } else { crate::bundle::frame };
         let kind = if self.live_id.is_some() { "update_display_data" } else { "display_data" };
@@ -94,7 +94,7 @@ impl Host for Stage {
     fn print(&mut self, text: &str) {
         self.audience.stream("stdout", text);
     }
-    /// The cell has ended: what has not been drawn is drawn, and slots are new in the next one.
+    /// Called at the end of a cell: draws pending displays, and resets the slots.
     fn flush(&mut self) {
         if let Some(last) = self.live.finish().or_else(|| self.live_frame.take()) {
             self.draw_live(&last, true);
@@ -201,7 +201,7 @@ impl Host for Stage {
     }
 }
 
-/// A progress bar: how far, how fast, how long still.
+/// A progress bar: fraction, rate, remaining time.
 fn bar_data(done: u64, total: u64, rate: f64) -> Json {
     let left = total.saturating_sub(done) as f64 / rate.max(1e-9);
     let percent = 100.0 * done as f64 / total.max(1) as f64;
@@ -210,7 +210,7 @@ fn bar_data(done: u64, total: u64, rate: f64) -> Json {
     json!({"text/plain": text, "text/html": html})
 }
 
-/// A number with its digits in groups of three.
+/// A number with digits in groups of three.
 pub fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let first = digits.len() % 3;

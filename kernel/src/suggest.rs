@@ -1,7 +1,8 @@
-//! What may stand at the cursor: letters, commands, files, names. The REPL and the kernel share it.
+//! Completion at the cursor, shared by the REPL and the kernel: letters, commands, files, names.
 
 use crate::letters;
 use adl_session::complete::Completion;
+use adl_session::fitting::OF_ENTRY;
 use adl_syntax::highlight::Class;
 use std::path::Path;
 
@@ -9,10 +10,10 @@ use std::path::Path;
 pub type CommandName = (&'static str, &'static str);
 
 fn named(text: impl Into<String>, ty: impl Into<String>) -> Completion {
-    Completion { text: text.into(), ty: ty.into(), doc: String::new() }
+    Completion { text: text.into(), ty: ty.into(), doc: String::new(), own: false }
 }
 
-/// Where in the text before the cursor a completion begins, and the candidates. `names` knows those of the language.
+/// The start of the completed text before the cursor, and the candidates. `names` returns those of the language.
 pub fn candidates(before: &str, commands: &[CommandName], names: impl FnOnce(&str) -> Vec<Completion>) -> (usize, Vec<Completion>) {
     if let Some(at) = before.rfind('\\').filter(|at| before[at + 1..].chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '^' | '+' | '-'))) {
         let found = letters::matching(&before[at + 1..]);
@@ -27,16 +28,20 @@ pub fn candidates(before: &str, commands: &[CommandName], names: impl FnOnce(&st
     }
     let start = before.char_indices().rev().take_while(|(_, c)| in_name(*c)).last().map_or(before.len(), |(i, _)| i);
     let prefix = &before[start..];
-    if prefix.is_empty() || prefix.starts_with(|c: char| c.is_ascii_digit()) {
+    if prefix.is_empty() {
+        return (before.len(), unprompted(before, &before[line..], commands, names));
+    }
+    if prefix.starts_with(|c: char| c.is_ascii_digit()) {
         return (before.len(), Vec::new());
     }
     (start, in_place(before, start, prefix, names))
 }
 
-/// Types that have no declaration.
+/// Types without a declaration.
 const TYPES: [&str; 5] = ["Bool", "F32", "Float", "Int", "String"];
 
-/// What fits where a name begins: types after a colon, fields in an update, and else all names, those of the entry itself before others.
+/// The candidates at the start of a name: types after a colon, fields in an update, and otherwise all names, those of
+/// the entry first.
 fn in_place(before: &str, start: usize, prefix: &str, names: impl FnOnce(&str) -> Vec<Completion>) -> Vec<Completion> {
     let head = before[..start].trim_end();
     if let Some(record) = updated(head).filter(|_| !prefix.contains('.')) {
@@ -44,8 +49,7 @@ fn in_place(before: &str, start: usize, prefix: &str, names: impl FnOnce(&str) -
         let found = names(&format!("{path}{prefix}"));
         return found.into_iter().map(|c| Completion { text: c.text[path.len()..].to_owned(), ..c }).collect();
     }
-    let annotated = head.ends_with(':') && !head.ends_with("::") || head.ends_with("->") && in_annotation(head) || head.ends_with(']') && in_annotation(head);
-    if annotated && prefix.starts_with(char::is_uppercase) {
+    if annotates(head) && (prefix.is_empty() || prefix.starts_with(char::is_uppercase)) {
         let built_in = TYPES.iter().filter(|t| t.starts_with(prefix)).map(|t| named(*t, "type"));
         let mut all: Vec<Completion> = built_in.chain(names(prefix).into_iter().filter(|c| c.ty == "type" || c.ty == "module")).collect();
         all.sort_by(|a, b| a.text.cmp(&b.text));
@@ -53,18 +57,20 @@ fn in_place(before: &str, start: usize, prefix: &str, names: impl FnOnce(&str) -
         return all;
     }
     let mut all = names(prefix);
-    let own = own_names(&before[..start], prefix).into_iter().filter(|n| !all.iter().any(|c| c.text == *n)).map(|n| named(n, "in this entry")).collect::<Vec<_>>();
+    all.dedup_by(|a, b| a.text == b.text);
+    let new = own_names(&before[..start], prefix).into_iter().filter(|n| !all.iter().any(|c| c.text == *n));
+    let own: Vec<Completion> = new.map(|n| Completion { own: true, ..named(n, OF_ENTRY) }).collect();
     all.splice(0..0, own);
     all
 }
 
-/// Whether a type is being written: a colon is the last of what binds stronger than an arrow.
+/// Whether a type is expected: since the last colon there is only text that can be part of a type.
 fn in_annotation(head: &str) -> bool {
     let colon = head.rfind(" : ").or_else(|| head.rfind(": "));
     colon.is_some_and(|at| !head[at..].contains(['=', '(']) || head[at..].matches('(').count() == head[at..].matches(')').count() && !head[at..].contains('='))
 }
 
-/// The record of an open `{r with x = 1, `.
+/// The record in an unclosed `{r with x = 1, `.
 fn updated(head: &str) -> Option<&str> {
     let mut depth = 0;
     let open = head.char_indices().rev().find(|(_, c)| {
@@ -76,7 +82,7 @@ fn updated(head: &str) -> Option<&str> {
     (rest.is_empty() || rest.ends_with(',')).then_some(record.trim())
 }
 
-/// Names of the entry that begin with a prefix, the nearest first: what it defines is not in scope yet.
+/// Names in the entry that begin with a prefix, the nearest first. Names that it defines are not in scope yet.
 fn own_names(before: &str, prefix: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for (range, class) in adl_syntax::tokens(before).into_iter().rev() {
@@ -94,7 +100,7 @@ pub fn in_name(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '.' | '\'')
 }
 
-/// In a line that begins with `:`, the commands, or what theirs are about.
+/// In a line that begins with `:`: commands, or arguments of a command.
 fn of_command(line: &str, commands: &[CommandName]) -> Option<(usize, Vec<Completion>)> {
     if !line.starts_with(':') {
         return None;
@@ -110,7 +116,7 @@ fn of_command(line: &str, commands: &[CommandName]) -> Option<(usize, Vec<Comple
     }
 }
 
-/// The name that help is wanted for: `?f`, `f?` and `??f`.
+/// The name for which help is requested: `?f`, `f?` and `??f`.
 pub fn asked(text: &str) -> Option<&str> {
     let text = text.trim();
     let name = text.trim_start_matches('?').trim_end_matches('?').trim();
@@ -118,7 +124,7 @@ pub fn asked(text: &str) -> Option<&str> {
     (one && name.len() < text.len()).then_some(name)
 }
 
-/// The text of a string that is open at the end of a line.
+/// The text of a string that is unclosed at the end of a line.
 fn open_string(line: &str) -> Option<&str> {
     let (mut open, mut escaped) = (None, false);
     for (i, c) in line.char_indices() {
@@ -132,7 +138,7 @@ fn open_string(line: &str) -> Option<&str> {
     open.map(|i| &line[i..])
 }
 
-/// Files whose names begin as a path does; `end` is where the path ends.
+/// Files that match the beginning of a path; `end` is the end of the path.
 fn files(path: &str, end: usize) -> (usize, Vec<Completion>) {
     let (dir, prefix) = path.rfind('/').map_or(("", path), |i| path.split_at(i + 1));
     let Ok(found) = std::fs::read_dir(if dir.is_empty() { Path::new(".") } else { Path::new(dir) }) else { return (end, Vec::new()) };
@@ -148,11 +154,11 @@ fn files(path: &str, end: usize) -> (usize, Vec<Completion>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{asked, candidates, named, open_string};
+    use super::{Completion, asked, candidates, named, open_string};
 
     #[test]
     fn where_a_completion_begins() {
-        for (text, start, first) in [("\\alpha", 0, "α"), ("let x = so", 8, "so!"), ("π + so", 5, "so!"), (":ty", 0, ":type"), ("1\n:ty", 2, ":type"), ("12", 2, ""), ("", 0, "")] {
+        for (text, start, first) in [("\\alpha", 0, "α"), ("let x = so", 8, "so!"), ("π + so", 5, "so!"), (":ty", 0, ":type"), ("1\n:ty", 2, ":type"), ("12", 2, ""), ("", 0, "let")] {
             let (at, found) = candidates(text, &[(":type", "")], |p| vec![named(format!("{p}!"), "")]);
             assert_eq!((at, found.first().map_or("", |c| c.text.as_str())), (start, first), "{text}");
         }
@@ -176,6 +182,29 @@ mod tests {
         ] {
             let found: Vec<String> = candidates(text, &[], names).1.into_iter().map(|c| c.text).collect();
             assert_eq!(found, want, "{text}");
+        }
+    }
+
+    #[test]
+    fn without_a_word() {
+        let names = |p: &str| {
+            let own = ["rate", "Rect"].map(|n| Completion { own: true, ..named(n, if n == "Rect" { "type" } else { "Float" }) });
+            let all: Vec<Completion> = own.into_iter().chain([named("sum", "a"), named("r.radius", "Float")]).collect();
+            all.into_iter().filter(|c| c.text.starts_with(p)).collect::<Vec<_>>()
+        };
+        let texts = |text: &str| candidates(text, &[(":type", "")], names).1.into_iter().map(|c| c.text).collect::<Vec<_>>();
+        let first = texts("");
+        assert_eq!((&first[..3], first.last().map(String::as_str)), (&["rate", "Rect", "let"].map(str::to_owned)[..], Some(":type")));
+        for (text, want) in [
+            ("sum ", &["rate", "Rect"][..]),
+            ("let square = 1 in square * ", &["square", "rate", "Rect"]),
+            ("{r with ", &["radius"]),
+            ("let f (x : ", &["Bool", "F32", "Float", "Int", "Rect", "String"]),
+            ("let ", &[]),
+            ("let f x =\n  ", &[]),
+            ("1 -- ", &[]),
+        ] {
+            assert_eq!(texts(text), want, "{text}");
         }
     }
 

@@ -1,36 +1,37 @@
-//! Models of the standard widgets, whose views front ends have: their states, and the messages that keep both sides equal.
+//! Models of Jupyter's standard widgets: their states, and the messages that synchronise them with the views in front
+//! ends.
 
 use crate::stage::Audience;
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
 
-/// The comm target that front ends know.
+/// The comm target of widget models.
 pub const TARGET: &str = "jupyter.widget";
-/// The comm target by which a front end that has just come asks for all models.
+/// The comm target on which a newly connected front end requests all models.
 pub const CONTROL: &str = "jupyter.widget.control";
-/// The version of the messages.
+/// The version of the widget messages.
 const MESSAGES: &str = "2.1.0";
-/// Versions of the modules that views come from.
+/// The modules and versions of the views.
 const BASE: (&str, &str) = ("@jupyter-widgets/base", "2.0.0");
 const CONTROLS: (&str, &str) = ("@jupyter-widgets/controls", "2.0.0");
 
-/// Models that are open, by comm id.
+/// The open models by comm id.
 #[derive(Default)]
 pub struct Widgets {
     states: BTreeMap<String, Json>,
-    /// The cell in whose output each model is shown.
+    /// The cell whose output displays each model.
     cells: BTreeMap<String, String>,
-    /// The cell that runs.
+    /// The running cell.
     cell: String,
 }
 
-/// How a state refers to another model.
+/// A reference to another model inside a state.
 pub fn reference(id: &str) -> String {
     format!("IPY_MODEL_{id}")
 }
 
 impl Widgets {
-    /// Opens a model of a class (`Checkbox`) with a state; its id.
+    /// Opens a model of a class (`Checkbox`) with a state; returns its id.
     pub fn open(&mut self, to: &dyn Audience, class: &str, state: Json) -> String {
         let (module, version) = if class == "Layout" { BASE } else { CONTROLS };
         let mut full = json!({
@@ -46,7 +47,7 @@ impl Widgets {
         id
     }
 
-    /// The output of a cell begins anew: its models are closed, and those opened from now on are its own.
+    /// Called when a cell's output is cleared: closes its models. Models opened from now on belong to this cell.
     pub fn begin_cell(&mut self, to: &dyn Audience, cell: &str) {
         self.close_cell(to, cell);
         cell.clone_into(&mut self.cell);
@@ -66,7 +67,7 @@ impl Widgets {
         self.close_cell(to, &self.cell.clone());
     }
 
-    /// Changes a model. What is as it was is not sent.
+    /// Changes the state of a model; only the differences are sent.
     pub fn set(&mut self, to: &dyn Audience, id: &str, state: Json) {
         let Some(old) = self.states.get_mut(id) else { return };
         let changed: Map<String, Json> = state.as_object().into_iter().flatten().filter(|(k, v)| old[k.as_str()] != **v).map(|(k, v)| (k.clone(), v.clone())).collect();
@@ -76,7 +77,7 @@ impl Widgets {
         }
     }
 
-    /// Takes over what a front end changed in its view, and tells the other front ends (`echo_update`).
+    /// Applies a change made in a view, and informs other front ends (`echo_update`).
     pub fn changed(&mut self, to: &dyn Audience, id: &str, state: &Json) {
         if let Some(old) = self.states.get_mut(id) {
             merge(old, state);
@@ -89,14 +90,14 @@ impl Widgets {
         self.states.get(id).map_or(Json::Null, |s| s[name].clone())
     }
 
-    /// Tells a front end that has just come what a model is.
+    /// Sends the state of a model to a newly connected front end.
     pub fn tell(&self, to: &dyn Audience, id: &str) {
         if let Some(state) = self.states.get(id) {
             send(to, id, json!({"method": "update", "state": state, "buffer_paths": []}));
         }
     }
 
-    /// Answers a front end that asks on a comm for all models at once.
+    /// Answers a request for all models on a comm.
     pub fn tell_all(&self, to: &dyn Audience, comm: &str) {
         let model = |state: &Json| json!({"model_name": state["_model_name"], "model_module": state["_model_module"], "model_module_version": state["_model_module_version"], "state": state});
         let states: Map<String, Json> = self.states.iter().map(|(id, state)| (id.clone(), model(state))).collect();
@@ -108,7 +109,7 @@ impl Widgets {
         self.states.contains_key(id)
     }
 
-    /// Forgets a model.
+    /// Removes a model.
     pub fn close(&mut self, id: &str) {
         self.states.remove(id);
         self.cells.remove(id);

@@ -1,7 +1,7 @@
-//! Messages as they stand on the wire: identities, a signature, four JSON objects, buffers.
+//! Messages in wire format: identities, a signature, four JSON objects, buffers.
 //!
-//! They are read leniently: a field that is missing or of the wrong kind counts as absent, because front ends differ in what they send.
-//! What is not signed with the key of the connection file is no message at all.
+//! Messages are parsed leniently: a field that is missing or has the wrong type counts as absent, because front ends
+//! differ. Messages without a valid signature are dropped.
 
 use bytes::Bytes;
 use jupyter_zmq_client::RawMessage;
@@ -9,22 +9,22 @@ use ring::hmac;
 use serde_json::{Value as Json, json};
 use zeromq::ZmqMessage;
 
-/// The version of the protocol that is spoken.
+/// The protocol version.
 pub const PROTOCOL: &str = "5.4";
 
-/// A key of the connection file; `None` where messages are not signed.
+/// The signing key of the connection file; `None` if messages are not signed.
 pub type Key = Option<hmac::Key>;
 
 /// A message.
 #[derive(Clone, Debug)]
 pub struct Message {
-    /// Who sent it, or shall receive it; of a published message its topic.
+    /// The sender or receiver; for a published message, the topic.
     pub identities: Vec<Bytes>,
     /// `msg_id`, `msg_type`, `session` and more.
     pub header: Json,
-    /// The header of what it answers.
+    /// The header of the message that it answers.
     pub parent: Json,
-    /// What front ends add.
+    /// Metadata of front ends.
     pub metadata: Json,
     /// The content, an object.
     pub content: Json,
@@ -33,7 +33,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// A message of the kernel's in answer to a header.
+    /// A message of the kernel with a parent header.
     pub fn new(session: &str, kind: &str, parent: &Json, content: Json) -> Message {
         let header = json!({
             "msg_id": uuid::Uuid::new_v4().to_string(),
@@ -51,18 +51,18 @@ impl Message {
         self.header["msg_type"].as_str().unwrap_or("")
     }
 
-    /// A text of its content.
+    /// A String field of the content.
     pub fn text(&self, field: &str) -> &str {
         self.content[field].as_str().unwrap_or("")
     }
 
-    /// A switch of its content.
+    /// A Bool field of the content, or `otherwise`.
     pub fn flag(&self, field: &str, otherwise: bool) -> bool {
         self.content[field].as_bool().unwrap_or(otherwise)
     }
 }
 
-/// Reads a message. `None` for what is not signed rightly or is no message.
+/// Parses a message. `None` if it is malformed or its signature is wrong.
 pub fn read(raw: ZmqMessage, key: &Key) -> Option<Message> {
     let raw = RawMessage::from_multipart(raw, key).ok()?;
     let object = |i: usize| raw.jparts.get(i).and_then(|b| serde_json::from_slice::<Json>(b).ok()).filter(Json::is_object);
@@ -78,7 +78,7 @@ pub fn read(raw: ZmqMessage, key: &Key) -> Option<Message> {
     })
 }
 
-/// A message ready to be sent.
+/// Serialises and signs a message.
 pub fn write(message: Message, key: &Key) -> Option<ZmqMessage> {
     let parts = [&message.header, &message.parent, &message.metadata, &message.content];
     let parts: Vec<Vec<u8>> = parts.iter().map(|p| p.to_string().into_bytes()).collect();

@@ -4,39 +4,39 @@ use crate::colour::Theme;
 use adl_interp::ir::road::table::field;
 use adl_interp::value::{Array, Buf, Value, plot, seq};
 
-/// How deep plots may stand in plots.
+/// The maximal nesting depth of plots in plots.
 const DEPTH: usize = 4;
 
-/// A picture as a program describes it.
+/// A plot as described by a program.
 #[derive(Clone, Debug, Default)]
 pub struct Chart {
-    /// From the lowest.
+    /// The layers, from the back to the front.
     pub layers: Vec<Layer>,
-    /// Plots side by side; then there are no layers.
+    /// Subplots; if there are any, there are no layers.
     pub facets: Vec<Chart>,
-    /// So many of them in a row.
+    /// The number of subplots per row.
     pub columns: usize,
-    /// The colours of heights.
+    /// The colour map of heights.
     pub colour_map: String,
-    /// Whether a unit is as long on both axes.
+    /// Whether both axes have the same scale.
     pub equal: bool,
-    /// Whether names are shown.
+    /// Whether the legend is shown.
     pub legend: bool,
-    /// Which axes are logarithmic, across and up.
+    /// Whether the x and y axes are logarithmic.
     pub log: (bool, bool),
-    /// Pixels.
+    /// Width and height in pixels, if given.
     pub size: Option<(f64, f64)>,
-    /// If the program wants one.
+    /// The theme, if given.
     pub theme: Option<Theme>,
-    /// Above.
+    /// The title.
     pub title: String,
-    /// Under the axis across, and beside the axis up.
+    /// The labels of the x and y axes.
     pub labels: (String, String),
-    /// What the axes show, if the program says so.
+    /// The limits of the x and y axes, if given.
     pub limits: (Option<(f64, f64)>, Option<(f64, f64)>),
 }
 
-/// What a layer draws.
+/// The kinds of layers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[allow(missing_docs)]
 pub enum Kind {
@@ -63,27 +63,27 @@ pub enum Kind {
 /// Something drawn on the axes.
 #[derive(Clone, Debug, Default)]
 pub struct Layer {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// In the legend.
+    /// Its name in the legend.
     pub name: String,
-    /// As the program wrote it.
+    /// Its colour as given by the program.
     pub colour: String,
     /// Whether the line is dashed.
     pub dashed: bool,
     /// Whether each point of the line has a marker.
     pub markers: bool,
-    /// Pixels; 0 where the program does not say.
+    /// The line width in pixels; 0 if not given.
     pub width: f64,
-    /// Places across.
+    /// The x coordinates.
     pub x: Vec<f64>,
-    /// Places up.
+    /// The y coordinates.
     pub y: Vec<f64>,
-    /// Arrows across; the number of intervals of a histogram.
+    /// The x components of arrows; or the number of intervals of a histogram.
     pub u: Vec<f64>,
-    /// Arrows up; the upper edge of a band.
+    /// The y components of arrows; or the upper edge of a band.
     pub v: Vec<f64>,
-    /// Categories, or a text.
+    /// Categories, or texts.
     pub words: Vec<String>,
     /// Heights on a grid.
     pub z: Grid,
@@ -96,12 +96,12 @@ pub struct Grid {
     pub rows: usize,
     /// Columns.
     pub columns: usize,
-    /// Row by row.
+    /// In row-major order.
     pub data: Vec<f64>,
 }
 
 impl Grid {
-    /// An element; `nan` outside.
+    /// An element; `nan` if out of bounds.
     pub fn at(&self, i: usize, j: usize) -> f64 {
         if j < self.columns { self.data.get(i * self.columns + j).copied().unwrap_or(f64::NAN) } else { f64::NAN }
     }
@@ -205,7 +205,7 @@ fn layer(r: &Value) -> Option<Layer> {
     })
 }
 
-/// The numbers of an array, also of one that is being differentiated.
+/// The numbers of an array; of traced arrays the primal.
 fn floats(v: &Value) -> &[f64] {
     match v {
         Value::Dual(d) => floats(&d.primal),

@@ -1,4 +1,4 @@
-//! Geometry that stays inside a frame, and lines of no more points than a picture can show.
+//! Clipping to a frame, and reduction of lines to as many points as a picture can show.
 
 use crate::scene::{Frame, Point};
 
@@ -55,10 +55,11 @@ pub fn polygon(points: &[Point], f: Frame) -> Vec<Point> {
     out
 }
 
-/// Points beyond which a line is thinned.
+/// Longer lines are thinned.
 const DENSE: usize = 3000;
 
-/// A line as few points show it. Where x does not go back, each column of half a pixel keeps its first, lowest, highest and last point.
+/// A thinned line that looks the same. If x is monotonic, each column of half a pixel keeps its first, lowest, highest
+/// and last point.
 pub fn thin(points: Vec<Point>) -> Vec<Point> {
     if points.len() <= DENSE {
         return points;
@@ -103,7 +104,7 @@ fn columns(points: &[Point]) -> Vec<Point> {
     out
 }
 
-/// Points without those that lie on others: at most `most` of them.
+/// At most `most` of the points, without those that coincide with others.
 pub fn distinct(points: Vec<Point>, most: usize) -> Vec<Point> {
     let mut cell = 0.5;
     let mut points = points;

@@ -1,39 +1,40 @@
-//! Colours that colour-blind people can tell apart (Okabe and Ito), colour maps of even lightness, and the two themes.
+//! Colours that colour-blind people can distinguish (Okabe and Ito), colour maps of uniform lightness, and the themes.
 
-/// Red, green, blue.
+/// Red, green and blue.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Colour(pub u8, pub u8, pub u8);
 
-/// What a picture is drawn on.
+/// The background of a picture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Theme {
-    /// Dark letters on white.
+    /// Dark text on white.
     #[default]
     Light,
-    /// Light letters on nearly black.
+    /// Light text on nearly black.
     Dark,
-    /// Nothing is drawn behind, and every colour can be read on light and on dark pages.
+    /// A transparent background. Every colour is readable on light and on dark pages.
     Adaptive,
 }
 
-/// What a theme draws with.
+/// The colours of a theme.
 #[derive(Clone, Copy, Debug)]
 pub struct Ink {
-    /// Behind everything; without it the ground of the page is seen.
+    /// The background; `None` if it is transparent.
     pub paper: Option<Colour>,
-    /// Titles and labels.
+    /// The colour of titles and labels.
     pub ink: Colour,
-    /// Numbers at ticks, frames.
+    /// The colour of tick labels and frames.
     pub soft: Colour,
-    /// Lines of the grid.
+    /// The colour of grid lines.
     pub grid: Colour,
-    /// The opacity of the grid.
+    /// The opacity of grid lines.
     pub grid_opacity: f64,
-    /// Layers, in turn.
+    /// The colours of layers, in order.
     pub series: [Colour; 8],
 }
 
-/// Okabe and Ito's colours, lightened or darkened where they would be lost: on white, on nearly black, and on both (contrast at least 3).
+/// Okabe and Ito's colours for the three backgrounds: white, nearly black, and both. Colours with too little contrast
+/// (below 3) are lightened or darkened.
 const NAMED: [(&str, [Colour; 3]); 9] = [
     ("blue", [Colour(0, 114, 178), Colour(86, 160, 224), Colour(20, 122, 190)]),
     ("orange", [Colour(213, 124, 0), Colour(240, 170, 40), Colour(208, 122, 0)]),
@@ -46,7 +47,7 @@ const NAMED: [(&str, [Colour; 3]); 9] = [
     ("black", [Colour(20, 20, 20), Colour(235, 235, 235), Colour(120, 120, 120)]),
 ];
 
-/// The darkest page on which adaptive pictures stand.
+/// The darkest page background for adaptive pictures.
 const DARK_PAGE: Colour = Colour(17, 17, 17);
 const WHITE: Colour = Colour(255, 255, 255);
 
@@ -59,7 +60,7 @@ impl Theme {
         }
     }
 
-    /// Its colours.
+    /// The colours of this theme.
     pub fn ink(self) -> Ink {
         let series = [0, 4, 2, 3, 1, 5, 6, 7].map(|k: usize| NAMED[k].1[self.column()]);
         let solid = |paper, ink, soft, grid| Ink { paper: Some(paper), ink, soft, grid, grid_opacity: 1.0, series };
@@ -73,13 +74,13 @@ impl Theme {
         }
     }
 
-    /// The least distance in lightness, from 0 to 1, between a colour and the grounds that it may stand on.
+    /// The smallest difference in lightness, from 0 to 1, between a colour and the possible backgrounds.
     pub fn distance(self, c: Colour) -> f64 {
         let apart = |ground: Colour| (c.lightness() - ground.lightness()).abs();
         self.ink().paper.map_or_else(|| apart(WHITE).min(apart(DARK_PAGE)), apart)
     }
 
-    /// A colour that a program names, or writes as `#rrggbb`.
+    /// A colour by its name, or as `#rrggbb`.
     pub fn named(self, name: &str) -> Option<Colour> {
         if let Some((_, colours)) = NAMED.iter().find(|n| n.0 == name) {
             return Some(colours[self.column()]);
@@ -96,13 +97,13 @@ impl Colour {
         format!("#{:02x}{:02x}{:02x}", self.0, self.1, self.2)
     }
 
-    /// The part `t` of the way to another.
+    /// Interpolates: the fraction `t` of the way to another colour.
     pub fn mix(self, other: Colour, t: f64) -> Colour {
         let part = |a: u8, b: u8| (f64::from(a) + (f64::from(b) - f64::from(a)) * t.clamp(0.0, 1.0)).round() as u8;
         Colour(part(self.0, other.0), part(self.1, other.1), part(self.2, other.2))
     }
 
-    /// How light it is, from 0 to 1.
+    /// The lightness, from 0 to 1.
     pub fn lightness(self) -> f64 {
         (0.299 * f64::from(self.0) + 0.587 * f64::from(self.1) + 0.114 * f64::from(self.2)) / 255.0
     }
@@ -114,16 +115,16 @@ const MAGMA: &[u32] = &[0x000004, 0x140e36, 0x3b0f70, 0x641a80, 0x8c2981, 0xb737
 const GREY: &[u32] = &[0x1a1a1a, 0xf2f2f2];
 const BALANCE: &[u32] = &[0x053061, 0x2166ac, 0x4393c3, 0x92c5de, 0xd1e5f0, 0xf7f7f7, 0xfddbc7, 0xf4a582, 0xd6604d, 0xb2182b, 0x67001f];
 
-/// Colours of heights.
+/// A colour map for heights.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ColourMap {
     anchors: &'static [u32],
-    /// Whether its middle stands for 0.
+    /// Whether its centre represents 0.
     pub centred: bool,
 }
 
 impl ColourMap {
-    /// The map of a name; `viridis` if there is none.
+    /// The colour map of a name; `viridis` if it is unknown.
     pub fn named(name: &str) -> ColourMap {
         let anchors = match name {
             "cividis" => CIVIDIS,
@@ -149,7 +150,7 @@ impl ColourMap {
 mod tests {
     use super::*;
 
-    /// Contrast of two colours as WCAG 2 defines it.
+    /// The contrast of two colours as defined by WCAG 2.
     fn contrast(a: Colour, b: Colour) -> f64 {
         let linear = |c: u8| {
             let c = f64::from(c) / 255.0;

@@ -1,4 +1,4 @@
-//! Costs beside the source: a row a line, with its work as a bar of three parts and what it stores as another.
+//! Costs beside the source: one row per line, with a bar for its work in three parts and a bar for what it stores.
 
 use crate::colour::Theme;
 use crate::font;
@@ -7,9 +7,9 @@ use crate::scene::{Anchor, Frame, Scene, Shape};
 use adl_interp::ir::road::table::{self, field};
 use adl_interp::value::{Array, Buf, Value, array, show};
 
-/// Rows that are shown; of more, those with the most work.
+/// The maximal number of rows; of longer sources, those with the most work are shown.
 const ROWS: usize = 40;
-/// The picture, from the left: line numbers, source, bars of work, bars of bytes.
+/// The layout from the left: line numbers, source, bars of work, bars of bytes.
 const WIDTH: f64 = 860.0;
 const SOURCE: f64 = 52.0;
 const WORK: f64 = 420.0;
@@ -17,12 +17,12 @@ const BYTES: f64 = 700.0;
 const ROW: f64 = 22.0;
 const HEAD: f64 = 84.0;
 const SMALL: f64 = 11.0;
-/// Room for the number behind a bar.
+/// The space for the number after a bar.
 const NUMBER: f64 = 58.0;
-/// Rules of reductions that are named.
+/// The maximal number of reduction rules that are listed.
 const RULES: usize = 12;
 
-/// What `cost` says.
+/// The contents of a value of type `Cost`.
 #[derive(Clone, Debug)]
 pub struct Cost {
     function: String,
@@ -30,9 +30,9 @@ pub struct Cost {
     bound: f64,
     rows: Vec<Row>,
     left_out: usize,
-    /// Which rule differentiated each reduction, in words.
+    /// The derivative rule of each reduction, as text.
     rules: Vec<String>,
-    /// The same as a table.
+    /// The same data as a text table.
     pub table: String,
 }
 
@@ -41,7 +41,7 @@ pub struct Cost {
 struct Row {
     line: i64,
     source: String,
-    /// Primal, tangent, adjoint.
+    /// The work of the primal, tangent and adjoint.
     work: [f64; 3],
     bytes: f64,
 }
@@ -101,12 +101,12 @@ fn rows(lines: &Array) -> Option<Vec<Row>> {
 }
 
 impl Cost {
-    /// Pixels across and down.
+    /// Width and height in pixels.
     pub fn size(&self) -> (f64, f64) {
         (WIDTH, HEAD + ROW * self.rows.len().max(1) as f64 + 36.0 + 18.0 * self.rules.len() as f64)
     }
 
-    /// The picture.
+    /// The cost as a scene.
     pub fn scene(&self, theme: Theme) -> Scene {
         let ink = theme.ink();
         let (width, height) = self.size();

@@ -1,21 +1,21 @@
-//! Plots side by side.
+//! Subplots.
 
 use crate::chart::Chart;
 use crate::colour::Theme;
 use crate::panel;
 use crate::scene::{Frame, Shape};
 
-/// Plots that are drawn at most.
+/// The maximal number of subplots.
 const MOST: usize = 64;
 
-/// Rows and columns of a chart's plots.
+/// The number of rows and columns of subplots.
 pub fn shape(chart: &Chart) -> (usize, usize) {
     let n = chart.facets.len().clamp(1, MOST);
     let columns = chart.columns.clamp(1, n);
     (n.div_ceil(columns), columns)
 }
 
-/// All of them in a frame.
+/// Draws all subplots into a frame.
 pub fn draw(chart: &Chart, theme: Theme, f: Frame) -> Vec<Shape> {
     let (rows, columns) = shape(chart);
     let (w, h) = (f.w / columns as f64, f.h / rows as f64);

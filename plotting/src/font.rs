@@ -1,9 +1,9 @@
-//! The embedded font: how wide texts are.
+//! The embedded font and text widths.
 
 use ab_glyph::{Font, FontRef, ScaleFont};
 use std::sync::OnceLock;
 
-/// DejaVu Sans. Its licence stands beside it.
+/// DejaVu Sans. Its licence is in the same directory.
 pub const BYTES: &[u8] = include_bytes!("../assets/DejaVuSans.ttf");
 
 fn font() -> Option<&'static FontRef<'static>> {
@@ -11,7 +11,7 @@ fn font() -> Option<&'static FontRef<'static>> {
     FONT.get_or_init(|| FontRef::try_from_slice(BYTES).ok()).as_ref()
 }
 
-/// Pixels that a text takes at a size (pixels of an em).
+/// The width of a text in pixels, for a font size in pixels.
 pub fn width(text: &str, size: f64) -> f64 {
     let Some(font) = font() else { return 0.6 * size * text.chars().count() as f64 };
     let Some(units) = font.units_per_em() else { return 0.6 * size * text.chars().count() as f64 };
@@ -19,7 +19,7 @@ pub fn width(text: &str, size: f64) -> f64 {
     text.chars().map(|c| f64::from(scaled.h_advance(scaled.glyph_id(c)))).sum()
 }
 
-/// A text cut to a width.
+/// A text truncated to a width.
 pub fn cut(text: &str, size: f64, room: f64) -> String {
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     if width(&line, size) <= room {

@@ -1,4 +1,4 @@
-//! The legend and the scale of heights, to the right of the axes.
+//! The legend and the colour bar, to the right of the axes.
 
 use crate::chart::Kind;
 use crate::font;
@@ -6,11 +6,11 @@ use crate::panel::{Panel, SMALL, ticks_up};
 use crate::scale::Axis;
 use crate::scene::{Anchor, Frame, Shape};
 
-/// Pixels of a line of the legend.
+/// The line height of the legend in pixels.
 const LINE: f64 = 18.0;
-/// Pixels of the scale of heights, without its numbers.
+/// The width of the colour bar in pixels, without its labels.
 const BAR: f64 = 14.0;
-/// Pixels that a name may take.
+/// The maximal width of a name in pixels.
 const NAME: f64 = 150.0;
 
 /// Layers with names.
@@ -21,7 +21,7 @@ pub fn entries(p: &Panel) -> Vec<usize> {
     (0..p.chart.layers.len()).filter(|k| !p.chart.layers[*k].name.is_empty()).collect()
 }
 
-/// Pixels to the right of the axes; 0 where there is nothing to say.
+/// The width in pixels; 0 if there is neither a legend nor a colour bar.
 pub fn width(p: &Panel) -> f64 {
     let names = entries(p).iter().map(|k| font::width(&p.chart.layers[*k].name, SMALL).min(NAME) + 24.0).fold(0.0, f64::max);
     let bar = bar_width(p);
@@ -39,7 +39,7 @@ fn heights(p: &Panel, f: Frame) -> Option<Axis> {
     p.heights.map(|h| Axis::new(h, false, (f.bottom(), f.y)))
 }
 
-/// Draws them in a frame.
+/// Draws both into a frame.
 pub fn draw(p: &Panel, f: Frame) -> Vec<Shape> {
     let mut out = Vec::new();
     let mut left = f.x;
@@ -88,7 +88,7 @@ fn names(p: &Panel, f: Frame) -> Vec<Shape> {
     out
 }
 
-/// How a layer looks, in small.
+/// A small sample of a layer.
 fn sample(p: &Panel, k: usize, x: f64, y: f64) -> Vec<Shape> {
     let l = &p.chart.layers[k];
     let colour = p.colour(k);

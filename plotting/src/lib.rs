@@ -1,9 +1,9 @@
 //! Pictures of adl values: plots as SVG, PNG and text.
 //!
-//! Reading order: `chart` (a plot as data, read from a value), `range` and `scale` (numbers and ticks of axes), `panel` (where everything
-//! stands), `marks` (layers as shapes), then the back ends on a list of shapes (`scene`): `svg`, `png`, `text`.
+//! Reading order: `chart` (a plot as data, read from a value), `range` and `scale` (numbers and ticks of axes), `panel`
+//! (layout), `marks` (layers as shapes), then the back ends for lists of shapes (`scene`): `svg`, `png`, `text`.
 //!
-//! What is *not* here: files, terminals and notebooks. Hosts have them, and call [`picture`].
+//! What is *not* here: files, terminals and notebooks. Hosts handle these and call [`picture`].
 
 mod chart;
 mod clip;
@@ -33,10 +33,10 @@ use adl_interp::value::Value;
 use chart::Chart;
 use scene::{Frame, Scene};
 
-/// Pixels of a picture that says nothing of its size.
+/// The default size in pixels.
 const SIZE: (f64, f64) = (640.0, 400.0);
 
-/// Something that can be drawn.
+/// A value that can be drawn.
 #[derive(Clone, Debug)]
 pub struct Figure {
     what: What,
@@ -48,7 +48,8 @@ enum What {
     Cost(Box<cost::Cost>),
 }
 
-/// The picture of a plot, of a cost (its bars beside the source), or of residuals (plans between memory and work); `None` for other values.
+/// The picture of a plot, of a cost (bars beside the source), or of residuals (the frontier of memory and work); `None`
+/// for other values.
 pub fn picture(v: &Value) -> Option<Figure> {
     match chart::read(v).or_else(|| plans::read(v, &[])) {
         Some(chart) => Some(Figure::of(chart)),
@@ -56,7 +57,8 @@ pub fn picture(v: &Value) -> Option<Figure> {
     }
 }
 
-/// The picture of residuals, with plans between those that have names: their peak memory and extra work. `None` for other values.
+/// The picture of residuals, including the plans in `steps` between the named ones: their peak memory and extra work.
+/// `None` for other values.
 pub fn frontier(v: &Value, steps: &[(u64, u64)]) -> Option<Figure> {
     plans::read(v, steps).map(Figure::of)
 }
@@ -66,7 +68,7 @@ impl Figure {
         Figure { what: What::Chart(Box::new(chart)) }
     }
 
-    /// Pixels across and down.
+    /// Width and height in pixels.
     pub fn size(&self) -> (f64, f64) {
         match &self.what {
             What::Cost(c) => c.size(),
@@ -95,17 +97,17 @@ impl Figure {
         svg::write(&self.scene(theme))
     }
 
-    /// As PNG, `scale` times as large.
+    /// As PNG, magnified by `scale`.
     pub fn png(&self, theme: Theme, scale: f64) -> Vec<u8> {
         png::write(&self.scene(theme), scale)
     }
 
-    /// In a terminal's protocol.
+    /// As escape sequences of a terminal graphics protocol.
     pub fn terminal(&self, protocol: terminal::Protocol, theme: Theme) -> String {
         terminal::write(&self.scene(theme), protocol, 1.0)
     }
 
-    /// As characters, in so many columns and rows. A cost is its table, which may be wider.
+    /// As characters in the given number of columns and rows. A cost is shown as its table, which may be wider.
     pub fn text(&self, columns: usize, rows: usize, colour: bool) -> String {
         match &self.what {
             What::Chart(c) => text::write(c, columns, rows, colour),

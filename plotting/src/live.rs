@@ -1,24 +1,24 @@
-//! Pictures that change while a program runs: when to draw them again, and the curves of numbers that a program gives one by one.
+//! Pictures that change while a program runs: when to redraw them, and curves that receive one number at a time.
 
 use crate::Figure;
 use crate::chart::{Chart, Kind, Layer};
 use std::time::{Duration, Instant};
 
-/// Between two drawings.
+/// The minimal interval between two drawings.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Points of a curve, beyond which every second is left out.
+/// The maximal number of points of a curve; then every second point is dropped.
 const MOST: usize = 20_000;
 
-/// A curve that grows.
+/// A growing curve.
 struct Curve {
     name: String,
     /// Position and value.
     points: Vec<(f64, f64)>,
-    /// Numbers so far.
+    /// The count of numbers so far.
     count: u64,
-    /// Of so many numbers one is kept.
+    /// One in `stride` numbers is kept.
     stride: u64,
-    /// The newest, kept or not.
+    /// The latest point, kept or not.
     last: (f64, f64),
 }
 
@@ -27,28 +27,28 @@ struct Curve {
 pub struct Live {
     curves: Vec<Curve>,
     drawn: Option<Instant>,
-    /// What has not been drawn yet.
+    /// A figure that has not been drawn yet.
     waiting: Option<Figure>,
     /// Whether a curve has numbers that have not been drawn yet.
     grown: bool,
-    /// Whether nobody watches, so that only the last picture is drawn.
+    /// Whether intermediate pictures are not displayed, so that only the last one is drawn.
     unseen: bool,
 }
 
 impl Live {
-    /// For an output that nobody watches: only `finish` gives a picture.
+    /// For an output without a viewer: only `finish` returns a picture.
     pub fn unseen() -> Live {
         Live { unseen: true, ..Live::default() }
     }
 
-    /// A picture in place of the one before: it is given back if it is time to draw.
+    /// Replaces the picture; returns it if it is time to draw.
     pub fn show(&mut self, figure: Figure) -> Option<Figure> {
         self.waiting = Some(figure);
         self.grown = false;
         self.due().then(|| self.waiting.take()).flatten()
     }
 
-    /// One more number of a curve; the picture of all curves if it is time to draw.
+    /// Appends a number to a curve; returns the picture of all curves if it is time to draw.
     pub fn watch(&mut self, name: &str, y: f64) -> Option<Figure> {
         match self.curves.iter_mut().find(|c| c.name == name) {
             Some(c) => c.add(y),
@@ -63,7 +63,7 @@ impl Live {
         self.due().then(|| self.figure())
     }
 
-    /// The run is over: what has not been drawn yet. The next run begins anew.
+    /// Ends the run: returns what has not been drawn yet, and resets the state.
     pub fn finish(&mut self) -> Option<Figure> {
         let left = if self.grown { Some(self.figure()) } else { self.waiting.take() };
         *self = Live { unseen: self.unseen, ..Live::default() };
@@ -86,7 +86,7 @@ impl Live {
             Layer { kind: Kind::Line, name: c.name.clone(), x, y, ..Layer::default() }
         };
         let layers: Vec<Layer> = self.curves.iter().map(layer).collect();
-        // Losses fall by orders of magnitude.
+        // Losses decrease by orders of magnitude, so the axis may be logarithmic.
         let all = || layers.iter().flat_map(|l| &l.y).copied().filter(|v| v.is_finite());
         let (low, high) = all().fold((f64::INFINITY, 0.0f64), |(a, b), v| (a.min(v), b.max(v)));
         let log = (false, low > 0.0 && high > 50.0 * low);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_watches_the_last_is_drawn() {
+    fn without_a_viewer_the_last_is_drawn() {
         let mut live = Live::unseen();
         let figure = Figure::of(Chart::default());
         assert!(live.show(figure.clone()).is_none() && live.watch("a", 1.0).is_none() && live.show(figure).is_none());

@@ -1,4 +1,4 @@
-//! One pair of axes with what is drawn on them: where everything stands.
+//! A pair of axes with its contents: the layout.
 
 use crate::chart::{Chart, Kind};
 use crate::colour::{Colour, ColourMap, Ink, Theme};
@@ -8,23 +8,23 @@ use crate::scale::{Axis, Ticks};
 use crate::scene::{Anchor, Frame, Label, Shape};
 use crate::{legend, marks};
 
-/// Sizes of letters.
+/// Font size of tick labels.
 pub const SMALL: f64 = 11.0;
-/// Of labels of axes.
+/// Font size of axis labels.
 pub const LABEL: f64 = 12.5;
-/// Of titles.
+/// Font size of titles.
 pub const TITLE: f64 = 15.0;
-/// Air at the picture's edge.
+/// Margin at the picture's edge.
 const EDGE: f64 = 12.0;
-/// Pixels that upright names of categories may take.
+/// The maximal height in pixels of rotated category names.
 const UPRIGHT: f64 = 110.0;
 
-/// Pixels in which a name is cut rather than stood upright.
+/// With more space than this per category, a name is truncated rather than rotated.
 const SLOT: f64 = 64.0;
 
-/// Axes in a frame.
+/// Axes in a frame, with their contents.
 pub struct Panel<'c> {
-    /// What is drawn.
+    /// The chart to be drawn.
     pub chart: &'c Chart,
     /// Light or dark.
     pub theme: Theme,
@@ -32,22 +32,22 @@ pub struct Panel<'c> {
     pub ink: Ink,
     /// The axes' frame.
     pub frame: Frame,
-    /// Across.
+    /// The x axis.
     pub x: Axis,
-    /// Up.
+    /// The y axis.
     pub y: Axis,
-    /// Names across, where they are not numbers.
+    /// The names along the x axis, if it has categories.
     pub categories: Vec<String>,
     /// Colours of heights.
     pub map: ColourMap,
-    /// The lowest and the highest height.
+    /// The minimal and maximal height.
     pub heights: Option<(f64, f64)>,
-    /// Whether a pixel is large: fewer lines, nothing half filled.
+    /// Whether pixels are large (text output): fewer lines, no partial opacity.
     pub coarse: bool,
 }
 
 impl<'c> Panel<'c> {
-    /// Axes for a chart in a frame of their own.
+    /// Lays out the axes of a chart in a frame.
     pub fn new(chart: &'c Chart, theme: Theme, frame: Frame) -> Panel<'c> {
         let categories = range::categories(chart);
         let (across, up) = range::of(chart, &categories);
@@ -76,7 +76,7 @@ impl<'c> Panel<'c> {
         panel
     }
 
-    /// Makes a unit as long on both axes, by showing more of one.
+    /// Gives both axes the same scale by extending the range of one of them.
     fn equalise(&mut self) {
         if self.x.log || self.y.log {
             return;
@@ -92,7 +92,7 @@ impl<'c> Panel<'c> {
         }
     }
 
-    /// The colour of a layer, by its own wish or its turn.
+    /// The colour of a layer, as given by the program or by its index.
     pub fn colour(&self, k: usize) -> Colour {
         let l = &self.chart.layers[k];
         let quiet = |kind| matches!(kind, Kind::Heatmap | Kind::Contour | Kind::Surface | Kind::Across | Kind::Upright | Kind::Text);
@@ -107,7 +107,7 @@ impl<'c> Panel<'c> {
         }
     }
 
-    /// The colour of a line at a height: never so near to the paper that it is lost.
+    /// The colour of a contour line at a height, with sufficient contrast to the background.
     pub fn line_height(&self, z: f64) -> Option<Colour> {
         let c = self.height(z)?;
         Some(if self.theme.distance(c) < 0.3 { c.mix(self.ink.ink, 0.35) } else { c })
@@ -121,7 +121,7 @@ impl<'c> Panel<'c> {
     }
 }
 
-/// Numbers under the axis across, so many that they do not touch.
+/// Ticks of the x axis; as many as fit without touching.
 pub fn ticks_across(axis: &Axis, size: f64) -> Ticks {
     let length = (axis.ends.1 - axis.ends.0).abs();
     let mut room = (length / 60.0) as usize;
@@ -136,12 +136,12 @@ pub fn ticks_across(axis: &Axis, size: f64) -> Ticks {
     }
 }
 
-/// Numbers beside the axis up.
+/// Ticks of the y axis.
 pub fn ticks_up(axis: &Axis) -> Ticks {
     axis.ticks(((axis.ends.1 - axis.ends.0).abs() / 38.0) as usize)
 }
 
-/// Everything of a chart in a frame: title, axes, marks, legend.
+/// Draws a chart into a frame: title, axes, marks, legend.
 pub fn draw(chart: &Chart, theme: Theme, whole: Frame) -> Vec<Shape> {
     let ink = theme.ink();
     let mut out = Vec::new();
@@ -161,7 +161,8 @@ pub fn draw(chart: &Chart, theme: Theme, whole: Frame) -> Vec<Shape> {
         out.extend(crate::surface::draw(chart, theme, inner));
         return out;
     }
-    // The legend's width depends on names and heights, the margins on numbers, which depend on the frame: estimated with all of it.
+    // The legend's width depends on names and heights, and the margins on tick labels, which depend on the frame. So
+    // both are estimated for the full frame.
     let first = Panel::new(chart, theme, Frame { x: inner.x, y: inner.y, w: inner.w.max(40.0), h: inner.h.max(40.0) });
     let side = legend::width(&first).min(0.45 * inner.w);
     let frame = margins(&first, inner, side);
@@ -176,7 +177,7 @@ pub fn draw(chart: &Chart, theme: Theme, whole: Frame) -> Vec<Shape> {
     out
 }
 
-/// The frame of the axes inside what is left for them.
+/// The frame of the axes inside the remaining space.
 fn margins(p: &Panel, inner: Frame, side: f64) -> Frame {
     let up = ticks_up(&Axis { ends: (inner.bottom() - 40.0, inner.y), ..p.y.clone() });
     let numbers = up.at.iter().map(|t| font::width(&t.1, SMALL)).fold(8.0, f64::max);
@@ -189,7 +190,7 @@ fn margins(p: &Panel, inner: Frame, side: f64) -> Frame {
     Frame { x: inner.x + left, y: inner.y + top, w, h: (inner.h - top - bottom).max(30.0) }
 }
 
-/// Whether names across have to stand upright in a width.
+/// Whether names along the x axis must be rotated.
 fn upright(p: &Panel, width: f64) -> bool {
     let slot = width / p.categories.len().max(1) as f64;
     slot < SLOT && p.categories.iter().any(|c| font::width(c, SMALL) > slot - 4.0)
@@ -245,7 +246,7 @@ fn names(p: &Panel, out: &mut Vec<Shape>) {
     let (f, ink) = (p.frame, p.ink);
     let slot = f.w / p.categories.len().max(1) as f64;
     let stand = upright(p, f.w);
-    // Of more names than have room, every so manieth.
+    // If there are more names than fit, only every n-th one is shown.
     let every = if stand { (13.0 / slot).ceil().max(1.0) as usize } else { 1 };
     for (k, name) in p.categories.iter().enumerate().step_by(every) {
         let Some(x) = p.x.at(k as f64).filter(|x| *x >= f.x && *x <= f.right()) else { continue };
@@ -256,7 +257,7 @@ fn names(p: &Panel, out: &mut Vec<Shape>) {
     }
 }
 
-/// What the marks do not show by themselves, in words.
+/// Remarks about what the marks do not show, as text.
 fn remark(p: &Panel, remarks: marks::Remarks) -> Vec<Shape> {
     let f = p.frame;
     let empty = p.chart.layers.iter().all(|l| l.x.is_empty() && l.y.is_empty() && l.z.data.is_empty());

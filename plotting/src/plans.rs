@@ -1,23 +1,23 @@
-//! Residuals as a picture: where plans stand between memory and work.
+//! Residuals as a picture: the peak memory and work of plans.
 
 use crate::chart::{Chart, Kind, Layer};
 use adl_interp::ir::road::table::{self, number};
 use adl_interp::value::Value;
 
-/// The plan of the residuals, and another one.
+/// Marker sizes of the current plan and of others.
 const NOW: f64 = 13.0;
 const OTHER: f64 = 9.0;
-/// Pixels across and down.
+/// Width and height in pixels.
 const SIZE: (f64, f64) = (640.0, 320.0);
 
-/// Plans at one point: work, as a multiple of what storing everything takes, peak memory, and their names.
+/// Plans with equal values: work relative to storing everything, peak memory, and the plans' names.
 struct Point {
     at: (f64, f64),
     names: Vec<String>,
     now: bool,
 }
 
-/// The chart of a value of type `Residuals`. `steps`: peak memory and extra work of plans between those that have names.
+/// The chart of a value of type `Residuals`. `steps`: peak memory and extra work of plans between the named ones.
 pub fn read(v: &Value, steps: &[(u64, u64)]) -> Option<Chart> {
     let r = table::inside(v)?;
     let work = number(r, "work").max(1) as f64;

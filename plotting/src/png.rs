@@ -1,4 +1,4 @@
-//! Scenes as PNG: drawn several times too large by plotters, then averaged, so that edges are smooth.
+//! Scenes as PNG: drawn at a multiple of the size by plotters, then averaged for smooth edges.
 
 use crate::colour::Colour;
 use crate::font;
@@ -8,10 +8,10 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, FontStyle, FontTransform, IntoFont, RGBColor, TextStyle, register_font};
 use std::sync::OnceLock;
 
-/// Pixels that are drawn at most: beyond, edges are less smooth, then the picture is smaller.
+/// The maximal number of drawn pixels. For larger pictures there is less smoothing, then the picture is reduced.
 const MOST: f64 = 60e6;
 
-/// The bytes of a PNG file, `scale` times as large as the scene.
+/// The bytes of a PNG file, magnified by `scale`.
 pub fn write(scene: &Scene, scale: f64) -> Vec<u8> {
     if scene.paper.is_some() {
         let (w, h, pixels) = pixels(scene, scale);
@@ -22,11 +22,11 @@ pub fn write(scene: &Scene, scale: f64) -> Vec<u8> {
     encode(w, h, png::ColorType::Rgba, &transparent(&on_white, &on_black))
 }
 
-/// Red, green, blue and opacity of each pixel, from the same picture on white and on black.
+/// The RGBA pixels of a picture, computed from its renderings on white and on black.
 fn transparent(on_white: &[u8], on_black: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(on_white.len() / 3 * 4);
     for (w, b) in on_white.chunks_exact(3).zip(on_black.chunks_exact(3)) {
-        // On white a colour c of opacity a is 255 (1 - a) + a c, on black a c.
+        // A colour c of opacity a is 255 (1 - a) + a c on white, and a c on black.
         let opacity = (0..3).map(|k| 255 - i32::from(w[k]) + i32::from(b[k])).max().unwrap_or(0).clamp(0, 255);
         let part = |k: usize| (i32::from(b[k]) * 255 + opacity / 2).checked_div(opacity).unwrap_or(0).clamp(0, 255) as u8;
         out.extend([part(0), part(1), part(2), opacity as u8]);
@@ -34,7 +34,7 @@ fn transparent(on_white: &[u8], on_black: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Width, height, and red, green and blue of each pixel; on white where the scene has no paper.
+/// The width, the height, and the RGB pixels; on white if the scene has no background.
 pub fn pixels(scene: &Scene, scale: f64) -> (usize, usize, Vec<u8>) {
     on(scene, scene.paper.unwrap_or(Colour(255, 255, 255)), scale)
 }
@@ -56,20 +56,20 @@ fn on(scene: &Scene, paper: Colour, scale: f64) -> (usize, usize, Vec<u8>) {
     (w, h, averaged(&buffer, w, h, fine))
 }
 
-/// The cells of a grid as an image of one pixel each.
+/// The cells of a grid as an image with one pixel each.
 pub fn of_cells(columns: usize, rows: usize, colours: &[Option<Colour>]) -> Vec<u8> {
     let pixels: Vec<u8> = colours.iter().take(columns * rows).flat_map(|c| c.map_or([0; 4], |c| [c.0, c.1, c.2, 255])).collect();
     encode(columns, rows, png::ColorType::Rgba, &pixels)
 }
 
-/// Cells of one colour and of many opacities as an image of one pixel each.
+/// Cells of one colour with varying opacity, as an image with one pixel each.
 pub fn of_density(columns: usize, fill: Colour, opacity: &[u8]) -> Vec<u8> {
     let rows = opacity.len() / columns.max(1);
     let pixels: Vec<u8> = opacity.iter().take(columns * rows).flat_map(|a| [fill.0, fill.1, fill.2, *a]).collect();
     encode(columns, rows, png::ColorType::Rgba, &pixels)
 }
 
-/// Writing into memory cannot fail; if it did, the file would be empty.
+/// Encodes a PNG in memory, which cannot fail; after an error the file would be empty.
 fn encode(w: usize, h: usize, kind: png::ColorType, pixels: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut encoder = png::Encoder::new(&mut out, w as u32, h as u32);
@@ -102,7 +102,7 @@ fn rgb(c: Colour) -> RGBColor {
     RGBColor(c.0, c.1, c.2)
 }
 
-/// A bitmap under a scale. What plotters says went wrong is not looked at: a bitmap in memory takes everything.
+/// A bitmap with a scale. Errors of plotters are ignored, because drawing into memory does not fail.
 struct Canvas<'a> {
     to: BitMapBackend<'a>,
     scale: f64,
@@ -141,7 +141,7 @@ impl Canvas<'_> {
 
     fn rect(&mut self, f: Frame, fill: Colour, opacity: f64) {
         let (a, b) = (self.px((f.x, f.y)), self.px((f.right(), f.bottom())));
-        // Both corners belong to a rectangle of plotters.
+        // A rectangle in plotters includes both corners.
         if b.0 > a.0 && b.1 > a.1 {
             let _ = self.to.draw_rect(a, (b.0 - 1, b.1 - 1), &rgb(fill).mix(opacity), true);
         }
@@ -152,7 +152,8 @@ impl Canvas<'_> {
         let _ = self.to.draw_circle(self.px(p), r, &rgb(fill).mix(opacity), true);
     }
 
-    /// Each piece a rectangle, each joint a circle: plotters' own thick lines have spikes at sharp corners.
+    /// Draws each segment as a rectangle and each joint as a circle: thick lines of plotters have spikes at sharp
+    /// corners.
     fn line(&mut self, points: &[Point], colour: Colour, width: f64, opacity: f64) {
         let half = 0.5 * width;
         for pair in points.windows(2) {
@@ -164,7 +165,7 @@ impl Canvas<'_> {
             let (nx, ny) = ((by - ay) / length * half, (ax - bx) / length * half);
             self.polygon(&[(ax + nx, ay + ny), (bx + nx, by + ny), (bx - nx, by - ny), (ax - nx, ay - ny)], colour, opacity);
         }
-        // Joints of a line that lets its ground through would be darker than its pieces.
+        // At the joints of a translucent line, overlapping shapes would be darker.
         if width > 1.0 && points.len() > 2 && opacity == 1.0 {
             for p in &points[1..points.len() - 1] {
                 self.dot(*p, half, colour, 1.0);
@@ -185,7 +186,7 @@ impl Canvas<'_> {
         let _ = self.to.draw_text(&l.text, &style, at);
     }
 
-    /// Cells of a grid; `cell` gives the colour and opacity of each.
+    /// The cells of a grid; `cell` returns the colour and opacity of each.
     fn cells(&mut self, frame: Frame, columns: usize, cell: impl Fn(usize) -> Option<(Colour, f64)>, count: usize) {
         let rows = count / columns.max(1);
         let (w, h) = (frame.w / columns.max(1) as f64, frame.h / rows.max(1) as f64);
@@ -193,13 +194,14 @@ impl Canvas<'_> {
             let Some((c, opacity)) = cell(k).filter(|c| c.1 > 0.0) else { continue };
             let (x, y) = (frame.x + (k % columns) as f64 * w, frame.y + (k / columns) as f64 * h);
             let (a, b) = (self.px((x, y)), self.px((x + w, y + h)));
-            // The last row and column belong to opaque rectangles only: such neighbours share an edge, so that the ground does not shine through.
+            // Opaque rectangles include the last row and column. So neighbours overlap by one pixel, and the background
+            // does not show through.
             let _ = self.to.draw_rect(a, b, &rgb(c).mix(opacity), true);
         }
     }
 }
 
-/// A line cut into pieces of length `on` with gaps of `off`.
+/// Cuts a line into dashes of length `on` with gaps of length `off`.
 fn dashes(points: &[Point], on: f64, off: f64) -> Vec<Vec<Point>> {
     let (mut out, mut piece): (Vec<Vec<Point>>, Vec<Point>) = (Vec::new(), Vec::new());
     let (mut left, mut drawing) = (on.max(0.5), true);

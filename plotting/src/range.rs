@@ -1,15 +1,15 @@
-//! What the axes have to show: the numbers of all layers.
+//! The ranges of the axes, from the numbers of all layers.
 
 use crate::chart::{Chart, Kind, Layer};
 
-/// Numbers along an axis.
+/// The range of numbers along an axis.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Extent {
     /// The lowest.
     pub low: f64,
     /// The highest.
     pub high: f64,
-    /// Whether air is wanted below and above.
+    /// Whether there is padding below and above.
     pub air: (bool, bool),
 }
 
@@ -21,13 +21,13 @@ impl Extent {
         self.high = self.high.max(v);
     }
 
-    /// What grows from 0 shows it, and has air only at its end.
+    /// For marks that begin at 0: includes 0, with padding only at the other end.
     fn from_zero(&mut self) {
         self.air = (self.low < 0.0, self.high > 0.0);
         self.add(0.0);
     }
 
-    /// Whether no number was there.
+    /// Whether there were no numbers.
     pub fn is_empty(self) -> bool {
         self.low > self.high
     }
@@ -46,7 +46,7 @@ impl Extent {
         self.high = self.high.max(other.high);
     }
 
-    /// With air, as an axis wants it.
+    /// The range with padding.
     pub fn padded(self, log: bool) -> (f64, f64) {
         const AIR: f64 = 0.04;
         if self.is_empty() {
@@ -59,35 +59,35 @@ impl Extent {
     }
 }
 
-/// The names of bars and boxes, in the order in which they first come.
+/// The categories of bars and boxes, in order of first appearance.
 pub fn categories(chart: &Chart) -> Vec<String> {
     let mut seen = std::collections::HashSet::new();
     let words = chart.layers.iter().filter(|l| by_category(l.kind)).flat_map(|l| &l.words);
     words.filter(|w| seen.insert(w.as_str())).cloned().collect()
 }
 
-/// Whether a layer's places across are names.
+/// Whether the x coordinates of a layer are categories.
 pub fn by_category(kind: Kind) -> bool {
     matches!(kind, Kind::Bars | Kind::Stacked | Kind::Box)
 }
 
-/// Whether a matrix is shown as it is written, its first row on top.
+/// Whether a matrix is shown in reading order, with its first row at the top.
 pub fn upside_down(chart: &Chart) -> bool {
     !chart.layers.is_empty() && chart.layers.iter().all(|l| l.kind == Kind::Heatmap && l.y.is_empty())
 }
 
-/// What has a place on an axis.
+/// Whether a number has a position on an axis.
 pub fn fits(v: f64, log: bool) -> bool {
     v.is_finite() && (!log || v > 0.0)
 }
 
-/// Whether some number has no place in the picture.
+/// Whether some number has no position in the picture.
 pub fn any_missing(chart: &Chart) -> bool {
     let bad = |vs: &[f64], log| vs.iter().any(|v| !fits(*v, log));
     chart.layers.iter().any(|l| bad(&l.x, chart.log.0) || bad(&l.y, chart.log.1) || bad(&l.v, false) || bad(&l.u, false) || bad(&l.z.data, false))
 }
 
-/// Both axes of a chart.
+/// The ranges of both axes of a chart.
 pub fn of(chart: &Chart, categories: &[String]) -> (Extent, Extent) {
     let (mut across, mut up) = (NOTHING, NOTHING);
     for l in &chart.layers {
@@ -146,7 +146,7 @@ fn histogram(l: &Layer, (log_x, log_y): (bool, bool), x: &mut Extent, y: &mut Ex
     (x.air, y.air) = ((true, true), (true, true));
 }
 
-/// Arrows reach as far as their points are apart. Over a grid, which has ends of its own, they are cut.
+/// Arrows extend by up to the distance of their points. Over a grid, which has its own limits, they are clipped.
 fn room_for_arrows(chart: &Chart, l: &Layer, x: &mut Extent, y: &mut Extent) {
     let on_grid = chart.layers.iter().any(|l| matches!(l.kind, Kind::Heatmap | Kind::Contour));
     let part = (1.0 / (l.x.len().max(1) as f64).sqrt()).min(0.25);
@@ -167,7 +167,7 @@ fn points(l: &Layer, ys: &[f64], log: (bool, bool), x: &mut Extent, y: &mut Exte
     }
 }
 
-/// The ends of stacked bars.
+/// The extent of stacked bars.
 fn stacks(chart: &Chart, categories: &[String]) -> Extent {
     let mut out = NOTHING;
     if !chart.layers.iter().any(|l| l.kind == Kind::Stacked) {
@@ -191,18 +191,18 @@ fn stacks(chart: &Chart, categories: &[String]) -> Extent {
     out
 }
 
-/// Names with their positions.
+/// Categories with their positions.
 pub fn places(categories: &[String]) -> std::collections::HashMap<&str, usize> {
     categories.iter().enumerate().map(|(k, c)| (c.as_str(), k)).collect()
 }
 
-/// The intervals of a histogram, with how many values are in each.
+/// The intervals of a histogram with their counts.
 pub fn bins(l: &Layer) -> Vec<(f64, f64, usize)> {
     let values: Vec<f64> = l.x.iter().copied().filter(|v| v.is_finite()).collect();
     let n = l.u.first().map_or(10.0, |n| n.max(1.0).min(5000.0)) as usize;
     let (Some(low), Some(high)) = (values.iter().copied().reduce(f64::min), values.iter().copied().reduce(f64::max)) else { return Vec::new() };
     let (low, high) = if high > low { (low, high) } else { (low - 0.5, high + 0.5) };
-    // Halves, so that the widest range has a width.
+    // Halves avoid an overflow for the widest ranges.
     let width = (high / 2.0 - low / 2.0) / n as f64;
     let mut counts = vec![0; n];
     for v in values {
@@ -213,7 +213,7 @@ pub fn bins(l: &Layer) -> Vec<(f64, f64, usize)> {
     counts.into_iter().enumerate().map(|(k, c)| (edge(k), edge(k + 1), c)).collect()
 }
 
-/// Where the cells of a grid end (heatmaps), or its points stand (contours).
+/// The edges of a grid's cells (heatmaps), or the positions of its points (contours).
 pub fn edges(at: &[f64], n: usize, kind: Kind) -> Vec<f64> {
     if n == 0 {
         return Vec::new();
@@ -226,7 +226,7 @@ pub fn edges(at: &[f64], n: usize, kind: Kind) -> Vec<f64> {
     (0..=n).map(|k| if k == 0 { centre(0) - half(0) } else if k == n { centre(n - 1) + half(n - 1) } else { centre(k - 1) / 2.0 + centre(k) / 2.0 }).collect()
 }
 
-/// The lowest and highest height of a chart's grids.
+/// The minimal and maximal height in a chart's grids.
 pub fn heights(chart: &Chart, centred: bool) -> Option<(f64, f64)> {
     let grids = chart.layers.iter().filter(|l| matches!(l.kind, Kind::Heatmap | Kind::Contour | Kind::Surface));
     let mut e = NOTHING;

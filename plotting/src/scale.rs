@@ -1,6 +1,6 @@
-//! Axes: from numbers to pixels, and the numbers that stand at ticks.
+//! Axes: the mapping from numbers to pixels, and tick labels.
 
-/// Beyond this the difference of two numbers is not finite.
+/// Differences of larger numbers may overflow.
 const LARGEST: f64 = 4e307;
 
 /// An axis.
@@ -8,30 +8,30 @@ const LARGEST: f64 = 4e307;
 pub struct Axis {
     /// The numbers at its ends.
     pub range: (f64, f64),
-    /// Whether equal ratios are equally long.
+    /// Whether it is logarithmic.
     pub log: bool,
-    /// The pixels of its ends.
+    /// The pixels at its ends.
     pub ends: (f64, f64),
-    /// Whether only whole numbers mean something.
+    /// Whether only integers are meaningful.
     pub whole: bool,
 }
 
-/// Numbers at ticks, and a factor or summand that all of them share.
+/// Ticks, and a common factor or summand of their labels.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ticks {
-    /// Number and text.
+    /// The position and label of each tick.
     pub at: Vec<(f64, String)>,
     /// `×10⁶`, or `+ 1000000`.
     pub note: String,
 }
 
 impl Axis {
-    /// An axis over a range of numbers, made wide enough to be one.
+    /// An axis for a range of numbers, which is widened if it is empty.
     pub fn new(range: (f64, f64), log: bool, ends: (f64, f64)) -> Axis {
         Axis { range: if log { wide_log(range) } else { wide(range) }, log, ends, whole: false }
     }
 
-    /// The pixel of a number; `None` for what has no place on it.
+    /// The pixel of a number; `None` if it has no position on this axis.
     pub fn at(&self, v: f64) -> Option<f64> {
         let (a, b) = self.range;
         let t = if self.log {
@@ -43,16 +43,16 @@ impl Axis {
             (v / 2.0 - a / 2.0) / (b / 2.0 - a / 2.0)
         };
         let p = self.ends.0 + t * (self.ends.1 - self.ends.0);
-        // Far outside is outside: clipping needs numbers that can be told apart.
+        // Positions far outside are clamped: clipping needs distinguishable numbers.
         p.is_finite().then(|| p.clamp(-1e7, 1e7))
     }
 
-    /// About as many ticks as there is room for.
+    /// About `room` ticks.
     pub fn ticks(&self, room: usize) -> Ticks {
         let room = room.clamp(2, 12);
         if self.log {
             let t = log_ticks(self.range, room);
-            // Within a decade round numbers are few, and equally spaced ones do as well.
+            // Within a decade there are few round numbers, so linear ticks are used.
             if t.at.len() > 2 || self.range.1 / self.range.0 > 10.0 {
                 return t;
             }
@@ -60,7 +60,7 @@ impl Axis {
         linear_ticks(self.range, room, if self.whole { 1.0 } else { 0.0 })
     }
 
-    /// Round numbers inside the range, about `least` of them to twice as many.
+    /// Round numbers inside the range, between about `least` and twice as many.
     pub fn levels(&self, least: f64) -> Vec<f64> {
         let (a, b) = self.range;
         let step = nice((b / 2.0 - a / 2.0) / least);
@@ -70,7 +70,7 @@ impl Axis {
     }
 }
 
-/// A range that can be divided.
+/// A range of positive width.
 fn wide((a, b): (f64, f64)) -> (f64, f64) {
     if !(a.is_finite() && b.is_finite() && a <= b) {
         return (0.0, 1.0);
@@ -92,7 +92,7 @@ fn wide_log((a, b): (f64, f64)) -> (f64, f64) {
     if b / a > 1.000001 { (a, b) } else { (a / 3.0, b * 3.0) }
 }
 
-/// The step among 1, 2, 5 times a power of ten that is at least `x`.
+/// The smallest step of the form 1, 2 or 5 times a power of ten that is at least `x`.
 fn nice(x: f64) -> f64 {
     let unit = 10f64.powf(x.log10().floor());
     let part = x / unit;
@@ -111,18 +111,18 @@ fn linear_ticks((a, b): (f64, f64), room: usize, least: f64) -> Ticks {
     label(&at, step)
 }
 
-/// Digits behind the point that a step needs.
+/// The number of decimal places for a step.
 fn digits(step: f64) -> usize {
     (-(step.log10() + 1e-9).floor()).clamp(0.0, 17.0) as usize
 }
 
-/// Texts of equally spaced numbers.
+/// The labels of equally spaced numbers.
 fn label(at: &[f64], step: f64) -> Ticks {
     let most = at.iter().fold(0f64, |m, v| m.max(v.abs()));
     if most == 0.0 {
         return Ticks { at: at.iter().map(|v| (*v, "0".to_owned())).collect(), note: String::new() };
     }
-    // Numbers that differ only far behind: their differences to the first.
+    // If the numbers share many leading digits, show their differences to the first one.
     if most / step > 1e5 {
         let base = at.first().copied().unwrap_or(0.0);
         let steps: Vec<f64> = (0..at.len()).map(|k| k as f64 * step).collect();
@@ -146,7 +146,7 @@ fn signed(v: f64, digits: usize) -> String {
     if v < 0.0 && !zero { format!("−{text}") } else { text }
 }
 
-/// A number for people, with six digits at most.
+/// A number with at most six digits.
 pub fn short(v: f64) -> String {
     if v == 0.0 || !v.is_finite() {
         return if v == 0.0 { "0".into() } else { format!("{v}") };
@@ -162,7 +162,7 @@ pub fn short(v: f64) -> String {
     }
 }
 
-/// A whole number, high and small.
+/// An integer in superscript digits.
 pub fn superscript(n: i32) -> String {
     const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
     let digits = n.unsigned_abs().to_string().bytes().map(|b| DIGITS[usize::from(b - b'0')]).collect::<String>();

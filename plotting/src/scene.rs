@@ -1,8 +1,8 @@
-//! What a picture is made of, in pixels from the upper left corner. Every back end draws these shapes and nothing else.
+//! The shapes of a picture, in pixels from the upper left corner. Every back end draws exactly these shapes.
 
 use crate::colour::{Colour, Ink};
 
-/// A place.
+/// A point.
 pub type Point = (f64, f64);
 
 /// A rectangle.
@@ -35,7 +35,7 @@ impl Frame {
     }
 }
 
-/// Which point of a text stands at its place.
+/// The part of a text that is at its position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs)]
 pub enum Anchor {
@@ -44,24 +44,24 @@ pub enum Anchor {
     End,
 }
 
-/// A text on one line; its place is vertically in the middle.
+/// A text on one line, vertically centred at its position.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Label {
-    /// Its place.
+    /// Its position.
     pub at: Point,
     /// The words.
     pub text: String,
-    /// Pixels.
+    /// Font size in pixels.
     pub size: f64,
-    /// Which of its ends stands there.
+    /// Horizontal alignment at the position.
     pub anchor: Anchor,
-    /// Whether it runs upwards.
+    /// Whether it is rotated to read upwards.
     pub upwards: bool,
     /// Its colour.
     pub colour: Colour,
 }
 
-/// Something drawn.
+/// A shape.
 #[derive(Clone, PartialEq, Debug)]
 #[allow(missing_docs)]
 pub enum Shape {
@@ -73,28 +73,28 @@ pub enum Shape {
     Rect { frame: Frame, fill: Colour, opacity: f64 },
     /// Filled circles.
     Dots { at: Vec<Point>, radius: f64, fill: Colour, opacity: f64 },
-    /// How densely points lie: the opacity of each cell of a grid, row by row from the top.
+    /// The density of points: the opacity of each cell of a grid, in row-major order from the top.
     Density { frame: Frame, columns: usize, fill: Colour, opacity: Vec<u8> },
     /// Words.
     Text(Label),
-    /// Cells of a grid, row by row from the top; `None` shows the paper.
+    /// The cells of a grid, in row-major order from the top; `None` is transparent.
     Cells { frame: Frame, columns: usize, colours: Vec<Option<Colour>> },
-    /// Shapes that belong together, with what they are.
+    /// Related shapes, with the name of the group.
     Group(&'static str, Vec<Shape>),
 }
 
 /// A whole picture.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Scene {
-    /// Pixels across.
+    /// Width in pixels.
     pub width: f64,
-    /// Pixels down.
+    /// Height in pixels.
     pub height: f64,
-    /// Behind everything; without it the ground of the page is seen.
+    /// The background; `None` if it is transparent.
     pub paper: Option<Colour>,
-    /// What it shows, in words, for those who cannot see it.
+    /// A description for users who cannot see the picture.
     pub title: String,
-    /// From the back to the front.
+    /// From back to front.
     pub shapes: Vec<Shape>,
 }
 
@@ -104,7 +104,7 @@ impl Shape {
         Shape::Text(Label { at, text: text.into(), size, anchor, upwards: false, colour })
     }
 
-    /// A circle that is not filled.
+    /// A circle outline.
     pub fn ring(at: Point, radius: f64, colour: Colour, width: f64) -> Shape {
         const SIDES: usize = 24;
         let angle = |k: usize| k as f64 / SIDES as f64 * std::f64::consts::TAU;

@@ -1,4 +1,4 @@
-//! Surfaces in space, seen from above and aside, the far pieces first.
+//! Surfaces in perspective, drawn from back to front.
 
 use crate::chart::{Chart, Grid, Kind, Layer};
 use crate::colour::{Colour, Theme};
@@ -7,13 +7,13 @@ use crate::panel::{LABEL, Panel, SMALL};
 use crate::scale::Axis;
 use crate::scene::{Anchor, Frame, Point, Shape};
 
-/// Pieces along an axis; of more, every so manieth point.
+/// The maximal number of pieces along an axis; of finer grids every n-th point is used.
 const MOST: usize = 60;
-/// The view: turned about the upright axis, then tilted (radians).
+/// The view: rotation about the vertical axis, then tilt (radians).
 const TURN: f64 = 0.72;
 const TILT: f64 = 0.5;
 
-/// The box of numbers from 0 to 1, on the screen.
+/// The projection of the unit cube to the screen.
 struct View {
     centre: Point,
     scale: f64,
@@ -25,7 +25,7 @@ impl View {
         View { centre: (f.x + f.w / 2.0, f.y + f.h / 2.0), scale }
     }
 
-    /// A point's place, and how near it is.
+    /// The screen position of a point, and its depth.
     fn at(&self, x: f64, y: f64, z: f64) -> (Point, f64) {
         let (x, y, z) = (x - 0.5, y - 0.5, (z - 0.5) * 0.8);
         let (across, deep) = (x * TURN.cos() + y * TURN.sin(), y * TURN.cos() - x * TURN.sin());
@@ -34,7 +34,7 @@ impl View {
     }
 }
 
-/// A chart with a surface.
+/// Draws a chart with a surface.
 pub fn draw(chart: &Chart, theme: Theme, inner: Frame) -> Vec<Shape> {
     let whole = Panel::new(chart, theme, Frame { w: inner.w.max(40.0), h: inner.h.max(40.0), ..inner });
     let side = legend::width(&whole).min(0.4 * inner.w);
@@ -54,7 +54,7 @@ pub fn draw(chart: &Chart, theme: Theme, inner: Frame) -> Vec<Shape> {
     out
 }
 
-/// The range of a layer's places on an axis.
+/// The range of a layer's coordinates along an axis.
 fn span(layers: &[&Layer], part: impl Fn(&Layer) -> (&[f64], usize)) -> Axis {
     let all = layers.iter().flat_map(|l| part(l).0.iter().take(part(l).1)).copied().filter(|v| v.is_finite());
     let (a, b) = all.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
@@ -89,7 +89,7 @@ fn surface(p: &Panel, l: &Layer, view: &View) -> Vec<Shape> {
         .collect()
 }
 
-/// A piece between two rows and two columns: depth, corners, mean height. None if a corner has no place.
+/// A piece between two rows and two columns: depth, corners, mean height. `None` if a corner is not finite.
 fn piece(l: &Layer, g: &Grid, (i, j): (&[usize], &[usize]), at: impl Fn(f64, f64, f64) -> Option<(Point, f64)>) -> Option<(f64, Vec<Point>, f64)> {
     let (mut depth, mut points, mut height) = (0.0, Vec::new(), 0.0);
     for (r, c) in [(i[0], j[0]), (i[0], j[1]), (i[1], j[1]), (i[1], j[0])] {
@@ -105,7 +105,7 @@ fn piece(l: &Layer, g: &Grid, (i, j): (&[usize], &[usize]), at: impl Fn(f64, f64
     Some((depth, points, height))
 }
 
-/// At most so many positions, with the first and the last.
+/// At most `MOST` indices, including the first and the last.
 fn picked(n: usize) -> Vec<usize> {
     if n <= MOST + 1 {
         return (0..n).collect();
@@ -113,7 +113,7 @@ fn picked(n: usize) -> Vec<usize> {
     (0..=MOST).map(|k| k * (n - 1) / MOST).collect()
 }
 
-/// Three walls of the box, with numbers along the edges in front.
+/// Three walls of the box, with tick labels along the front edges.
 fn axes(p: &Panel, layers: &[&Layer], view: &View) -> Vec<Shape> {
     let [ax, ay, az] = spans(p, layers);
     let ink = p.ink;

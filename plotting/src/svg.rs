@@ -1,14 +1,14 @@
-//! Scenes as SVG: few elements, numbers of two digits behind the point, text as text.
+//! Scenes as SVG: few elements, coordinates with two decimals, text as text elements.
 
 use crate::colour::Colour;
 use crate::png;
 use crate::scene::{Anchor, Frame, Label, Point, Scene, Shape};
 use std::fmt::Write;
 
-/// Cells up to which each is a rectangle of its own; more are an image inside.
+/// Up to this number, cells are separate rectangles; more cells are an embedded image.
 const RECTS: usize = 900;
 
-/// The text of a scene.
+/// The SVG text of a scene.
 pub fn write(scene: &Scene) -> String {
     let (w, h) = (num(scene.width), num(scene.height));
     let mut out = format!(
@@ -65,7 +65,7 @@ fn faint_stroke(opacity: f64) -> String {
     if opacity < 1.0 { format!(" stroke-opacity=\"{}\"", num(opacity)) } else { String::new() }
 }
 
-/// Points are lines without length and with round ends: one element for all of them.
+/// Points are lines of length zero with round caps: one element for all of them.
 fn dots(at: &[Point], radius: f64, fill: Colour, opacity: f64, out: &mut String) -> std::fmt::Result {
     let d: String = at.iter().map(|p| format!("M{} {}h0", num(p.0), num(p.1))).collect();
     let faint = faint_stroke(opacity);
@@ -86,7 +86,7 @@ fn text(l: &Label, out: &mut String) -> std::fmt::Result {
         Anchor::Middle => " text-anchor=\"middle\"",
         Anchor::End => " text-anchor=\"end\"",
     };
-    // Half the height of capitals below the middle.
+    // Moves the baseline down by half the height of capitals.
     let down = 0.36 * l.size;
     let (x, y) = l.at;
     let (at, turn) = match l.upwards {
@@ -96,7 +96,7 @@ fn text(l: &Label, out: &mut String) -> std::fmt::Result {
     writeln!(out, "<text x=\"{}\" y=\"{}\" font-size=\"{}\" fill=\"{}\"{anchor}{turn}>{}</text>", num(at.0), num(at.1), num(l.size), l.colour.hex(), escape(&l.text))
 }
 
-/// A PNG file in a frame.
+/// Embeds a PNG file in a frame.
 fn image(frame: Frame, png: &[u8], out: &mut String) -> std::fmt::Result {
     let (place, data) = (place(frame), base64(png));
     writeln!(out, "<image {place} preserveAspectRatio=\"none\" image-rendering=\"pixelated\" href=\"data:image/png;base64,{data}\"/>")
@@ -121,13 +121,14 @@ fn cells(frame: Frame, columns: usize, colours: &[Option<Colour>], out: &mut Str
     Ok(())
 }
 
-/// A number with at most two digits behind the point. What is not finite never gets here; if it did, it would not break the file.
+/// A number with at most two decimals. Numbers that are not finite never reach this function; if they did, the file
+/// would still be valid.
 fn num(x: f64) -> String {
     let x = if x.is_finite() { (x * 100.0).round() / 100.0 } else { 0.0 };
     format!("{}", if x == 0.0 { 0.0 } else { x })
 }
 
-/// Text as XML allows it.
+/// Escapes text for XML.
 fn escape(text: &str) -> String {
     text.chars()
         .map(|c| match c {
@@ -141,7 +142,7 @@ fn escape(text: &str) -> String {
         .collect()
 }
 
-/// Bytes in base 64.
+/// Encodes bytes in base64.
 pub fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);

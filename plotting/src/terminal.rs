@@ -1,14 +1,14 @@
-//! Pictures in the protocols of terminals that show them.
+//! Pictures in terminal graphics protocols.
 
 use crate::scene::Scene;
 use crate::svg::base64;
 use crate::png;
 use std::fmt::Write;
 
-/// How a terminal takes pictures.
+/// A terminal graphics protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Protocol {
-    /// kitty, ghostty: PNG in pieces.
+    /// kitty, ghostty: PNG in chunks.
     Kitty,
     /// iTerm2, WezTerm: PNG as a file.
     Iterm,
@@ -16,10 +16,10 @@ pub enum Protocol {
     Sixel,
 }
 
-/// Characters of a piece, as kitty wants them.
+/// The chunk size in characters that kitty requires.
 const PIECE: usize = 4096;
 
-/// What to write to the terminal.
+/// The escape sequences for a scene.
 pub fn write(scene: &Scene, protocol: Protocol, scale: f64) -> String {
     match protocol {
         Protocol::Kitty => kitty(&base64(&png::write(scene, scale))),
@@ -45,7 +45,7 @@ fn kitty(data: &str) -> String {
     out
 }
 
-/// The nearest of 216 colours.
+/// The nearest of 216 palette colours.
 fn index(rgb: &[u8]) -> usize {
     rgb.iter().fold(0, |n, c| n * 6 + (usize::from(*c) * 5 + 127) / 255)
 }
@@ -56,7 +56,7 @@ fn sixel(w: usize, h: usize, pixels: &[u8]) -> String {
         let _ = write!(out, "#{c};2;{};{};{}", c / 36 * 20, c / 6 % 6 * 20, c % 6 * 20);
     }
     for top in (0..h).step_by(6) {
-        // For each colour of the band, which pixels of each column have it.
+        // For each colour in the band, the pixels of each column that have it.
         let mut bands: std::collections::BTreeMap<usize, Vec<u8>> = std::collections::BTreeMap::new();
         for y in top..h.min(top + 6) {
             for x in 0..w {
@@ -74,7 +74,7 @@ fn sixel(w: usize, h: usize, pixels: &[u8]) -> String {
     out + "\x1b\\"
 }
 
-/// Columns of six pixels, equal ones counted.
+/// Run-length encodes columns of six pixels.
 fn runs(bits: &[u8], out: &mut String) {
     let mut at = 0;
     while at < bits.len() {

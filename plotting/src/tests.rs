@@ -1,4 +1,4 @@
-//! All kinds with hostile numbers: nothing panics, and no file holds what is no number.
+//! All kinds of plots with hostile numbers: no panics, and no invalid numbers in files.
 
 use crate::chart::{Chart, Grid, Kind, Layer};
 use crate::{Figure, Theme};
@@ -23,7 +23,7 @@ const KINDS: [Kind; 17] = [
     Kind::Text,
 ];
 
-/// Numbers from a seed (xorshift).
+/// Pseudo-random numbers from a seed (xorshift).
 struct Random(u64);
 
 impl Random {
@@ -88,7 +88,7 @@ impl Random {
     }
 }
 
-/// Numbers of an SVG are numbers, and tags are closed.
+/// Checks that numbers in an SVG are valid and that tags are closed.
 fn check(svg: &str) {
     assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
     assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
@@ -136,7 +136,7 @@ fn a_million_points_make_a_small_picture() {
     }
 }
 
-/// A line's text, to the letter.
+/// The exact text of a line plot.
 #[test]
 fn text_is_drawn_with_axes() {
     let layer = Layer { kind: Kind::Line, x: vec![0.0, 1.0, 2.0], y: vec![0.0, 1.0, 0.0], name: "tent".into(), ..Layer::default() };

@@ -1,11 +1,12 @@
-//! What this process's terminal can show.
+//! Graphics capabilities of this process's terminal.
 
 use std::io::IsTerminal;
 
 use adl_plotting::terminal::Protocol;
 use adl_plotting::{Figure, Theme};
 
-/// How this terminal takes pictures, if it does: `ADL_GRAPHICS` (`kitty`, `iterm`, `sixel`, `text`) says, or what the terminal says of itself.
+/// The picture protocol of the terminal, if it has one: from `ADL_GRAPHICS` (`kitty`, `iterm`, `sixel`, `text`), or
+/// from the terminal's own variables.
 fn protocol() -> Option<Protocol> {
     let var = |n: &str| std::env::var(n).unwrap_or_default();
     match var("ADL_GRAPHICS").as_str() {
@@ -15,7 +16,7 @@ fn protocol() -> Option<Protocol> {
         "" => {}
         _ => return None,
     }
-    // A multiplexer does not pass pictures on.
+    // Terminal multiplexers do not forward pictures.
     if !std::io::stdout().is_terminal() || !var("TMUX").is_empty() {
         return None;
     }
@@ -27,13 +28,13 @@ fn protocol() -> Option<Protocol> {
     }
 }
 
-/// The terminal's paper: dark, unless it says otherwise.
+/// The terminal's background: dark unless the environment says otherwise.
 fn theme() -> Theme {
     let colours = std::env::var("COLORFGBG").unwrap_or_default();
     if matches!(colours.rsplit(';').next(), Some("7" | "15")) { Theme::Light } else { Theme::Dark }
 }
 
-/// A picture for the screen: a real one where the terminal can, else characters.
+/// A picture for the screen: in a graphics protocol if the terminal has one, otherwise made of characters.
 pub fn picture(figure: &Figure, colour: bool) -> String {
     match protocol() {
         Some(p) => figure.terminal(p, theme()),
@@ -41,13 +42,13 @@ pub fn picture(figure: &Figure, colour: bool) -> String {
     }
 }
 
-/// A picture of characters.
+/// A picture made of characters.
 pub fn characters(figure: &Figure, colour: bool) -> String {
     let (columns, rows) = room();
     figure.text(columns, rows, colour)
 }
 
-/// Columns and rows for a picture.
+/// The space for a picture in columns and rows.
 fn room() -> (usize, usize) {
     match terminal_size::terminal_size() {
         Some((w, h)) if std::io::stdout().is_terminal() => (usize::from(w.0).clamp(40, 120), usize::from(h.0).saturating_sub(4).clamp(12, 30)),
@@ -55,7 +56,7 @@ fn room() -> (usize, usize) {
     }
 }
 
-/// Whether pictures may be coloured.
+/// Whether pictures may have colours.
 pub fn colour() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
 }

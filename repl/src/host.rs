@@ -1,7 +1,9 @@
-//! The real world.
+//! The host of the command line: files, environment and terminal.
 
+use adl_interp::fault;
 use adl_interp::host::{Format, Host};
 use adl_interp::value::Value;
+use adl_interp::vm::Starved;
 use adl_plotting::live::Live;
 use adl_plotting::{Figure, Theme};
 use std::io::{IsTerminal, Write};
@@ -13,26 +15,26 @@ use std::time::{Duration, Instant};
 /// Files, the environment and the terminal of this process.
 pub struct Terminal {
     out: std::io::BufWriter<Output>,
-    /// Whether somebody watches, so that every line is shown at once.
+    /// Whether output goes to a terminal, so that every line is flushed immediately.
     watched: bool,
     args: Vec<String>,
     start: Instant,
     bar: Bar,
     live: Live,
-    /// Lines on the screen that the live picture takes.
+    /// The number of lines of the live picture on the screen.
     live_lines: usize,
-    /// Whether what programs print goes nowhere.
+    /// Whether printed output is discarded.
     silent: bool,
 }
 
 impl Terminal {
-    /// The same, but what programs print goes nowhere.
+    /// The same host with printed output discarded.
     pub fn silent(mut self) -> Terminal {
         self.silent = true;
         self
     }
 
-    /// The same for those who cannot see what moves: no bars, no live pictures.
+    /// The same host without animations (for screen readers): no progress bars, no live pictures.
     pub fn still(mut self, still: bool) -> Terminal {
         if still {
             self.bar.terminal = false;
@@ -41,7 +43,7 @@ impl Terminal {
         self
     }
 
-    /// With the arguments of the script.
+    /// A host with the arguments of the script.
     pub fn new(args: Vec<String>) -> Terminal {
         let out = std::io::BufWriter::with_capacity(1 << 16, Output);
         let watched = std::io::stdout().is_terminal();
@@ -50,7 +52,8 @@ impl Terminal {
     }
 }
 
-/// Standard output. One that was closed when the process began is an error, though the runtime has put `/dev/null` there.
+/// Standard output. If it was closed at the start of the process, writing fails, although the Rust runtime has opened
+/// `/dev/null` in its place.
 pub struct Output;
 
 impl Write for Output {
@@ -65,7 +68,8 @@ impl Write for Output {
     }
 }
 
-/// Ends the process because standard output cannot be written: quietly where its reader went away, as any filter does.
+/// Ends the process after a failure to write standard output. A closed pipe ends it quietly with exit code 0, as in any
+/// filter.
 fn lost(e: &std::io::Error) -> ! {
     if e.kind() == std::io::ErrorKind::BrokenPipe {
         std::process::exit(0);
@@ -74,14 +78,14 @@ fn lost(e: &std::io::Error) -> ! {
     std::process::exit(1);
 }
 
-/// Writes to standard output, at once.
+/// Writes to standard output and flushes it.
 pub fn say(text: &str) {
     if let Err(e) = Output.write_all(text.as_bytes()).and_then(|()| Output.flush()) {
         lost(&e);
     }
 }
 
-/// Where things are kept that can be made again: `$ADL_CACHE`, or `adl` where the system keeps such; nowhere, if that is empty.
+/// The cache directory: `$ADL_CACHE`, or `adl` in the system's cache directory. `None` if the variable is empty.
 fn kept_in() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).map(PathBuf::from);
     match set("ADL_CACHE") {
@@ -119,7 +123,7 @@ impl Host for Terminal {
         std::fs::metadata(path).map_or(0, |m| usize::try_from(m.len()).unwrap_or(usize::MAX))
     }
     fn write(&mut self, path: &str, bytes: &[u8]) -> Result<(), String> {
-        // What was printed before comes before it, where both go to one place.
+        // If both streams go to the same place, earlier output must come first.
         if let Err(e) = self.out.flush() {
             lost(&e);
         }
@@ -137,7 +141,7 @@ impl Host for Terminal {
     }
     fn warn(&mut self, text: &str) {
         self.bar.erase();
-        // What goes to both must come out in order where both are one terminal.
+        // If both streams go to the same terminal, their output must stay in order.
         if self.watched {
             let _ = self.out.flush();
         }
@@ -147,7 +151,7 @@ impl Host for Terminal {
         self.args.clone()
     }
     fn env(&mut self, name: &str) -> Option<String> {
-        // A name with `=` or NUL in it is nobody's.
+        // No variable has `=` or NUL in its name.
         if name.is_empty() || name.contains(['=', '\0']) {
             return None;
         }
@@ -158,14 +162,14 @@ impl Host for Terminal {
     }
     fn keep(&mut self, name: &str, bytes: &[u8]) {
         let Some(dir) = kept_in() else { return };
-        // What cannot be kept is made again.
+        // If the cache cannot be written, the data is computed again next time.
         let _ = std::fs::create_dir_all(&dir).and_then(|()| adl_files::write(dir.join(name), bytes));
     }
     fn time(&mut self) -> f64 {
         self.start.elapsed().as_secs_f64()
     }
     fn free_memory(&mut self) -> Option<u64> {
-        // Linux says so in kB; elsewhere nobody is asked.
+        // Linux reports this in kB; other systems have no such file.
         let info = std::fs::read_to_string("/proc/meminfo").ok()?;
         let line = info.lines().find(|l| l.starts_with("MemAvailable:"))?;
         line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kb| kb * 1024)
@@ -174,7 +178,7 @@ impl Host for Terminal {
         adl_jit::alloc::release();
     }
     fn progress(&mut self, done: u64, total: u64) {
-        // Whoever sees a curve grow needs no bar under it.
+        // A live picture already shows the progress.
         if self.live_lines == 0 {
             self.bar.step(done, total);
         }
@@ -210,43 +214,45 @@ fn figure(value: &Value) -> Result<Figure, String> {
 }
 
 impl Terminal {
-    /// Takes the live picture off the screen, for what comes.
+    /// Removes the live picture from the screen before other output.
     fn lift(&mut self) {
         let lines = std::mem::take(&mut self.live_lines);
         if lines > 0 && self.watched {
-            // Whether the terminal takes it shows with what is written next.
+            // A write error is reported by the next write.
             let _ = write!(self.out, "\x1b[{lines}A\x1b[J");
         }
     }
 
     fn draw(&mut self, figure: &Figure) {
-        // Characters, whose lines can be counted.
+        // Pictures of characters have a known number of lines.
         let text = crate::graphics::characters(figure, self.watched && crate::graphics::colour()) + "\n";
         self.print(&text);
         self.live_lines = if self.watched { text.lines().count() } else { 0 };
     }
 }
 
-/// Asks for progress ten times a second, as long as there is a session and a terminal to show it on.
+/// Requests progress ten times per second, while the session lives and a terminal can show it.
 pub fn watch(tick: &Arc<AtomicBool>) {
     if !std::io::stderr().is_terminal() {
         return;
     }
     let tick = Arc::downgrade(tick);
-    // Without a thread there is no bar.
+    // If no thread can be started, there is no progress bar.
     let _ = std::thread::Builder::new().stack_size(1 << 17).spawn(move || {
         while let Some(t) = tick.upgrade() {
             t.store(true, Ordering::Relaxed);
             drop(t);
             std::thread::sleep(Duration::from_millis(100));
         }
-    });
+    };
+    // Without a thread there is no bar.
+    let _ = fault::helper("adl-progress", step, stop);
 }
 
-/// A bar on the terminal for loops that take longer than half a second.
+/// A progress bar on the terminal, for loops that take longer than half a second.
 struct Bar {
     terminal: bool,
-    /// When the loop was first heard of, and what it had done.
+    /// The time of the first report of the loop, and its counts then.
     begin: Option<(Instant, u64, u64)>,
     drawn: bool,
 }
@@ -277,14 +283,14 @@ impl Bar {
         let _ = write!(std::io::stderr(), "\r{}\x1b[K", bar_text(done, total, rate));
     }
 
-    /// Takes the bar off the screen, for what is printed.
+    /// Removes the bar from the screen before other output.
     fn erase(&mut self) {
         if std::mem::take(&mut self.drawn) {
             let _ = write!(std::io::stderr(), "\r\x1b[K");
         }
     }
 
-    /// The loop is over.
+    /// Forgets a loop that has ended.
     fn clear(&mut self) {
         self.erase();
         self.begin = None;

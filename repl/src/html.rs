@@ -1,4 +1,4 @@
-//! `adl doc --html DIR`: the library as pages.
+//! `adl doc --html DIR`: the library's documentation as HTML pages.
 
 use crate::Global;
 use crate::commands::{io_text, session};
@@ -46,7 +46,8 @@ summary { color: var(--soft); cursor: pointer; font-size: .9rem; }
 }
 ";
 
-/// Finds names, types and words about them: whole names before beginnings, these before what only mentions a word. `/` goes to the field.
+/// Searches names, types and descriptions. Exact names come first, then prefixes, then mentions. `/` focuses the search
+/// field.
 const SEARCH: &str = "\
 const field = document.getElementById('search'), list = document.getElementById('found');
 const rank = (e, w) => e.name === w ? 0 : e.name.startsWith(w) ? 1 : e.name.includes(w) ? 2 : (e.sig + ' ' + e.text).toLowerCase().includes(w) ? 3 : 9;
@@ -75,7 +76,8 @@ document.addEventListener('keydown', e => {
 show();
 ";
 
-/// The names of the library with the search over them. A script and no data file: pages that are opened from a disk may load it.
+/// The search index with the search script. It is a script rather than a data file, because pages opened from a disk
+/// may load scripts.
 fn search(library: &[DocModule]) -> String {
     let global = |m: &DocModule| m.name == "builtins" || m.name == "prelude";
     let entry = |m: &DocModule, e: &DocEntry| {
@@ -88,7 +90,7 @@ fn search(library: &[DocModule]) -> String {
     format!("const NAMES = [\n{}\n];\n{SEARCH}", entries.join(",\n"))
 }
 
-/// Writes the pages; the exit code.
+/// Writes the pages and returns the exit code.
 pub fn write(global: &Global, dir: &str) -> u8 {
     let library = session(global, Vec::new()).library();
     match pages(&library, Path::new(dir)) {
@@ -166,12 +168,12 @@ fn entry(e: &DocEntry) -> String {
     out
 }
 
-/// A name as the target of a link.
+/// A name as an anchor.
 fn anchor(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c.to_string() } else { format!("-{:x}", c as u32) }).collect()
 }
 
-/// Paragraphs, and blocks indented by four.
+/// Converts paragraphs, and code blocks indented by four.
 fn prose(text: &str) -> String {
     text.split("\n\n")
         .filter(|p| !p.trim().is_empty())
@@ -182,7 +184,7 @@ fn prose(text: &str) -> String {
         .collect()
 }
 
-/// Text with `code` in it.
+/// Converts text with `code` in it.
 fn inline(text: &str) -> String {
     let mut parts = text.split('`');
     let mut out = escape(parts.next().unwrap_or(""));

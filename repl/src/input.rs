@@ -1,17 +1,17 @@
-//! Standard input a line at a time, for programs and for entries from a pipe: both read through one buffer, and can be interrupted.
+//! Standard input line by line. Programs and entries from a pipe share one buffer, and reads can be interrupted.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Result};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How often a wait looks whether to stop.
+/// The interval of checks whether to stop.
 const LOOK: Duration = Duration::from_millis(50);
 
 struct Input {
-    /// `None` where the descriptor cannot be had.
+    /// `None` if the descriptor is unavailable.
     reader: Option<BufReader<File>>,
-    /// The next line, if it has been read ahead.
+    /// The next line, if it was read ahead.
     next: Option<Vec<u8>>,
 }
 
@@ -29,7 +29,8 @@ fn descriptor() -> Result<File> {
     std::io::stdin().as_handle().try_clone_to_owned().map(File::from)
 }
 
-/// The bytes of the next line with its end, none at the end of input. An error of kind `Interrupted` if `stop` says so meanwhile.
+/// The bytes of the next line with its line end; empty at the end of input. If `stop` returns true meanwhile, an error
+/// of kind `Interrupted`.
 pub fn line(stop: &dyn Fn() -> bool) -> Result<Vec<u8>> {
     let mut input = INPUT.lock().unwrap_or_else(PoisonError::into_inner);
     let Input { reader, next } = &mut *input;
@@ -40,7 +41,7 @@ pub fn line(stop: &dyn Fn() -> bool) -> Result<Vec<u8>> {
     }
 }
 
-/// The same, but the line stays the next one. `None` if neither a line nor the end comes within a time.
+/// Like `line`, but the line remains unread. `None` if neither a line nor the end arrives within `patience`.
 pub fn peek(patience: Duration, stop: &dyn Fn() -> bool) -> Result<Option<Vec<u8>>> {
     let there = {
         let input = INPUT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -82,7 +83,7 @@ fn readable(patience: Duration) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let stdin = std::io::stdin();
     let timeout = Timespec { tv_sec: patience.as_secs() as i64, tv_nsec: patience.subsec_nanos().into() };
-    // A descriptor that cannot be polled is one whose reading does not wait, or fails.
+    // Reading a descriptor that cannot be polled either does not block, or fails.
     match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&timeout)) {
         Ok(n) => n > 0,
         Err(e) => e != rustix::io::Errno::INTR,

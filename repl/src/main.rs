@@ -1,7 +1,7 @@
 //! The `adl` binary: batch runs, sub-commands, and the REPL.
 //!
-//! Everything that adl does is in the crates below; here are only the command line, the terminal and files. Exit codes: 0; 1 on an error in
-//! a program; 2 on wrong usage; 130 when interrupted.
+//! All functionality is in the other crates; this one has the command line, the terminal and files. Exit codes: 0; 1
+//! after an error in a program; 2 for wrong usage; 130 when interrupted.
 
 mod commands;
 mod graphics;
@@ -15,7 +15,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-// Programs make and drop small arrays by the million, and large ones again and again.
+// Programs allocate and free small arrays by the million, and large ones repeatedly.
 #[global_allocator]
 static MEMORY: adl_jit::alloc::Keeping<mimalloc::MiMalloc> = adl_jit::alloc::Keeping(mimalloc::MiMalloc);
 
@@ -195,7 +195,7 @@ fn main() -> ExitCode {
     if std::env::var_os("XDG_RUNTIME_DIR").is_none() {
         adl_gpu::quiet(&std::env::temp_dir());
     }
-    // A limit on the size of files is an error of the write, not the end of the process.
+    // Exceeding the file size limit becomes a write error instead of ending the process.
     #[cfg(unix)]
     let _ = signal_hook::flag::register(rustix::process::Signal::XFSZ.as_raw(), Default::default());
     let words: Vec<String> = std::env::args_os().skip(1).map(|w| w.to_string_lossy().into_owned()).collect();
@@ -208,7 +208,7 @@ fn main() -> ExitCode {
     ExitCode::from(commands::guarded(&global, || dispatch(cli)))
 }
 
-/// The command line. The flags that every command takes are listed once, in the help of `adl` itself.
+/// The clap command. Global flags are listed only in the help of `adl` itself.
 fn shape(words: &[String]) -> clap::Command {
     let all = Cli::command();
     let flags: Vec<clap::Id> = all.get_arguments().filter(|a| a.is_global_set()).map(|a| a.get_id().clone()).collect();
@@ -220,7 +220,7 @@ fn shape(words: &[String]) -> clap::Command {
     hidden.mut_subcommands(|c| c.after_help("Flags of all commands: `adl --help`."))
 }
 
-/// Shows help, the version, or what is wrong with the command line; the exit code.
+/// Prints help, the version, or the usage error; returns the exit code.
 fn not_run(e: &clap::Error) -> u8 {
     if e.use_stderr() {
         let _ = e.print();

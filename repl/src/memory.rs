@@ -1,31 +1,35 @@
-//! Ends a run before the system runs out of memory: it would kill the process, and a session with it.
+//! Ends a run before the system runs out of memory and kills the process together with its session.
 //!
-//! A thread looks at what the process holds, the more often the nearer that is to the limit (Linux only; there is no such thread elsewhere). What is about to
-//! take much at once asks before it does (`adl_interp::memory`), and where the system refuses memory the allocator's reserve lets the run end with an error.
+//! On Linux, a thread monitors the memory of the process, more frequently the closer it is to the limit. Code that is
+//! about to allocate much asks first (`adl_interp::memory`). If the system refuses memory, the allocator's reserve
+//! suffices to end the run with an error.
 
+use adl_interp::fault;
 use adl_interp::memory::Shortage;
 use adl_interp::vm::Starved;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Memory that other processes are left with, at least, as a part of all.
+/// The reciprocal of the fraction of the machine's memory that is left to other processes.
 const RESERVE: u64 = 32;
 
-/// The part of a limited address space that is held back: what allocates at most as much without asking can then still end with an error.
+/// The reciprocal of the fraction of a limited address space that is reserved. Code that allocates up to that much
+/// without asking can still end with an error.
 const HELD_BACK: u64 = 4;
 
-/// Bytes a second that a program takes at most, as far as the watch is concerned.
+/// The assumed maximal rate of allocation in bytes per second, which determines the interval between two checks.
 const RATE: u64 = 4 << 30;
 
-/// Times between two looks.
+/// The maximal interval between two checks.
 const LONGEST: Duration = Duration::from_millis(50);
 const SHORTEST: Duration = Duration::from_millis(2);
 
-/// What `--memory` says; 0 if it was not given.
+/// The limit given by `--memory`; 0 without that flag.
 static ASKED: AtomicU64 = AtomicU64::new(0);
 
-/// Watches as long as the session lives. `limit`: bytes that the process may hold; by default nearly all that there are.
+/// Monitors the memory as long as the session lives. `limit`: the maximal memory of the process in bytes; by default
+/// nearly all of the machine's.
 pub fn guard(starved: &Starved, limit: Option<u64>) {
     ASKED.store(limit.unwrap_or(0), Ordering::Relaxed);
     adl_interp::memory::set_source(grant);
@@ -37,7 +41,7 @@ pub fn guard(starved: &Starved, limit: Option<u64>) {
         }
     }));
     let weak = starved.downgrade();
-    // Where no thread can be had there is no watch.
+    // If no thread can be started, memory is not monitored.
     let _ = std::thread::Builder::new().name("adl-memory".into()).stack_size(1 << 17).spawn(move || {
         let mut pause = SHORTEST;
         loop {
@@ -46,57 +50,78 @@ pub fn guard(starved: &Starved, limit: Option<u64>) {
             let Some(held) = Held::now() else { return };
             let bounds = Bounds::now();
             let mut left = bounds.left(&held);
-            // What is kept for later arrays goes first.
+            // Memory cached for later arrays is released first.
             if left == 0 && adl_jit::alloc::release() > 0 {
                 left = Held::now().map_or(0, |held| bounds.left(&held));
             }
             match left {
                 0 => s.set(held.resident),
-                // A run that is ending has the reserve.
+                // A run that is ending may use the reserve.
                 _ if s.ending() => {}
                 _ => hold_back(bounds.address),
             }
             pause = Duration::from_secs_f64(left as f64 / RATE as f64).clamp(SHORTEST, LONGEST);
         }
-    });
+    };
+    // Where no thread can be had there is no watch.
+    let _ = fault::helper("adl-memory", move || look(&weak.upgrade()?), stop);
 }
 
-/// Address space for the end of a run, where it is limited.
+/// Looks once, and says when to look again; not where nobody knows what the process holds.
+fn look(s: &Starved) -> Option<Duration> {
+    fault::point(fault::Point::Memory);
+    let held = Held::now()?;
+    let bounds = Bounds::now();
+    let mut left = bounds.left(&held);
+    // What is kept for later arrays goes first.
+    if left == 0 && adl_jit::alloc::release() > 0 {
+        left = Held::now().map_or(0, |held| bounds.left(&held));
+    }
+    match left {
+        0 => s.set(held.resident),
+        // A run that is ending has the reserve.
+        _ if s.ending() => {}
+        _ => hold_back(bounds.address),
+    }
+    Some(Duration::from_secs_f64(left as f64 / RATE as f64).clamp(SHORTEST, LONGEST))
+}
+
+/// Reserves address space for the end of a run, if the address space is limited.
 fn hold_back(limit: Option<u64>) {
     if let Some(limit) = limit {
         adl_jit::alloc::hold_back(usize::try_from(limit / HELD_BACK).unwrap_or(0));
     }
 }
 
-/// Whether so many bytes may be taken at once.
+/// Whether an allocation of this size is permitted now.
 fn grant(bytes: u64) -> Result<(), Shortage> {
     let bounds = Bounds::now();
     let shortage = || Some(bounds.hard(&Held::now()?)).filter(|s| s.free < bytes);
     match shortage() {
-        // What is kept for later arrays is free.
+        // Memory cached for later arrays counts as free.
         Some(_) if adl_jit::alloc::release() > 0 => shortage().map_or(Ok(()), Err),
         Some(s) => Err(s),
         None => Ok(()),
     }
 }
 
-/// What the process holds, in bytes.
+/// The memory of the process in bytes.
 struct Held {
     resident: u64,
     /// Its address space.
     address: u64,
 }
 
-/// What may be held, in bytes.
+/// The limits in bytes.
 #[derive(Default)]
 struct Bounds {
-    /// What `--memory` says.
+    /// The limit given by `--memory`.
     asked: Option<u64>,
     /// The limit of the address space (`ulimit -v`).
     address: Option<u64>,
-    /// The limits of the control groups that the process is in, with what is used of each.
+    /// The limits of the control groups that contain the process, each with its current usage.
     groups: Vec<(u64, u64)>,
-    /// All memory of the machine, and what of it is free.
+    /// The total and the free memory of the machine.
     machine: Option<(u64, u64)>,
 }
 
@@ -119,7 +144,7 @@ impl Bounds {
         }
     }
 
-    /// Bytes that are left of the limits that are kept to before anything is taken.
+    /// The remaining bytes under the hard limits, which are checked before an allocation.
     fn hard(&self, held: &Held) -> Shortage {
         let of = |limit: u64, used: u64| Shortage { free: limit.saturating_sub(used), limit };
         let asked = self.asked.map(|limit| of(limit, held.resident));
@@ -128,13 +153,13 @@ impl Bounds {
         asked.into_iter().chain(address).chain(groups).min_by_key(|s| s.free).unwrap_or(Shortage { free: u64::MAX, limit: u64::MAX })
     }
 
-    /// Bytes that a run may still take; 0 if it is to end.
+    /// The bytes that a run may still allocate; 0 if it must end.
     fn left(&self, held: &Held) -> u64 {
         let address = self.address.map(|limit| limit.saturating_sub(held.address));
         if let Some(limit) = self.asked {
             return limit.saturating_sub(held.resident).min(address.unwrap_or(u64::MAX));
         }
-        // Where other processes hold most of it, this one is not to blame.
+        // If other processes use most of a shared limit, this process is not stopped for it.
         let shared = self.groups.iter().map(|(limit, used)| (*limit, limit.saturating_sub(*used))).chain(self.machine);
         let shared = shared.map(|(all, free)| if held.resident > all / 4 { free.saturating_sub(all / RESERVE) } else { all / 4 });
         shared.chain(address).min().unwrap_or(u64::MAX)
@@ -152,7 +177,7 @@ fn address_limit() -> Option<u64> {
     None
 }
 
-/// Bytes of memory in all, and of those that are free.
+/// The total and the free memory of the machine in bytes.
 fn machine() -> Option<(u64, u64)> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let of = |key: &str| {
@@ -162,11 +187,12 @@ fn machine() -> Option<(u64, u64)> {
     Some((of("MemTotal:")?, of("MemAvailable:")?))
 }
 
-/// The limits of the control groups of a process, those around them too, and what is used. `text`: `/proc/self/cgroup`.
+/// The limits and usage of the control groups of a process, including parent groups. `text`: the contents of
+/// `/proc/self/cgroup`.
 fn groups(root: &Path, text: &str) -> Vec<(u64, u64)> {
     let mut out = Vec::new();
     for line in text.lines() {
-        // hierarchy:controllers:path; the second version has the hierarchy 0 and no controllers.
+        // The format is hierarchy:controllers:path. In cgroup v2 the hierarchy is 0 and there are no controllers.
         let mut parts = line.splitn(3, ':').skip(1);
         let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
         let (root, max, used, file) = match controllers {
@@ -177,9 +203,9 @@ fn groups(root: &Path, text: &str) -> Vec<(u64, u64)> {
         let number = |path: &Path| std::fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
         for group in Path::new(path.trim_start_matches('/')).ancestors() {
             let dir = root.join(group);
-            // Without a limit there is a word, or a number beyond any memory.
+            // An unlimited group has a word here, or a number larger than any memory.
             let Some(limit) = number(&dir.join(max)).filter(|n| *n < 1 << 60) else { continue };
-            // Pages of files are given back when memory is short.
+            // The page cache is reclaimed if memory is short.
             let stat = std::fs::read_to_string(dir.join("memory.stat")).unwrap_or_default();
             let cached = stat.lines().find_map(|l| l.strip_prefix(file)).and_then(|n| n.trim().parse::<u64>().ok()).unwrap_or(0);
             out.push((limit, number(&dir.join(used)).unwrap_or(0).saturating_sub(cached)));
@@ -222,7 +248,7 @@ mod tests {
         assert_eq!(bounds(Some(900), Some(310)).hard(&held).free, 10);
         assert_eq!(bounds(Some(90), None).left(&held), 0);
         assert_eq!(bounds(None, Some(320)).left(&held), 20);
-        // The group is full, but not of this process.
+        // The group is full, but mostly because of other processes.
         assert!(bounds(None, None).left(&held) > 0);
         assert_eq!(bounds(None, None).left(&Held { resident: 3000, address: 3000 }), 100);
         assert_eq!(Bounds::default().hard(&held).free, u64::MAX);

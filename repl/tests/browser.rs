@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// A browser: `$CHROME`, one that is installed, or Debian's, which is installed.
+/// A browser: `$CHROME`, an installed one, or Debian's, which is then installed.
 fn browser() -> PathBuf {
     let known = ["chromium", "chromium-browser", "google-chrome", "chrome"];
     std::env::var_os("CHROME").map_or_else(|| program(&known, &["chromium"]), PathBuf::from)
@@ -29,7 +29,7 @@ fn playwright() -> PathBuf {
     module
 }
 
-/// A server that ends with the test.
+/// A server that is stopped at the end of the test.
 struct Lab(Child);
 
 impl Drop for Lab {
@@ -39,7 +39,7 @@ impl Drop for Lab {
     }
 }
 
-/// JupyterLab in a directory, and its address.
+/// Starts JupyterLab in a directory; also returns its address.
 fn lab(dir: &Path) -> (Lab, String) {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut child = jupyter("jupyter")
@@ -60,12 +60,12 @@ fn lab(dir: &Path) -> (Lab, String) {
             break;
         }
     }
-    // Nobody reads the rest, but it must not fill the pipe.
+    // The rest of the output is discarded, so that it does not fill the pipe.
     std::thread::spawn(move || std::io::copy(&mut said.by_ref(), &mut std::io::sink()));
     (Lab(child), format!("http://127.0.0.1:{port}"))
 }
 
-/// What a script says that drives a browser on JupyterLab in a directory of this name, with these files.
+/// The output of a browser script on JupyterLab in a directory of this name that contains these files.
 fn in_lab(name: &str, files: &[&str], script: &str) -> String {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::create_dir_all(&dir).unwrap();
@@ -77,7 +77,7 @@ fn in_lab(name: &str, files: &[&str], script: &str) -> String {
     run(Command::new("node").arg(root().join("tests/jupyter").join(script)).args([&playwright, &browser]).arg(url).arg(&dir)).unwrap_or_else(|e| panic!("{e}"))
 }
 
-// One test: two servers at once would share the settings of JupyterLab.
+// A single test: two servers at the same time would share JupyterLab's settings.
 #[test]
 fn the_kernel_in_jupyterlab() {
     let said = in_lab("lab", &["live.ipynb"], "browser.mjs");

@@ -1,4 +1,4 @@
-//! The command line, by runs of the binary.
+//! The command line, tested by runs of the binary.
 
 mod common;
 
@@ -218,7 +218,7 @@ fn commands_that_are_words() {
         assert!(r.code == 0 && r.out.contains("notebook") && r.out.contains("against"), "{shell}: {}", r.out);
     }
     assert!(d.adl(&["man"]).out.contains(".TH adl 1"));
-    // Flags of all commands are listed once.
+    // Global flags are listed once.
     let (all, fmt) = (d.adl(&["help"]).out, d.adl(&["help", "fmt"]).out);
     assert!(all.contains("--threads") && all.contains("completions"), "{all}");
     assert!(!fmt.contains("--threads") && fmt.contains("--diff") && fmt.contains("`adl --help`"), "{fmt}");
@@ -235,6 +235,9 @@ fn stacks_are_folded() {
     assert!(d.adl(&["--full-stack", "a.adl"]).err.matches("in `down`").count() >= 10);
     d.file("b.adl", "let down x = x * 2.0\n");
     d.adl(&["ir", "b.adl", "dwn"]).is(1, "", "did you mean `down`?");
+    d.file("loss.adl", "let loss (x : Float) = x * x\n");
+    d.adl(&["ir", "loss.adl", "los"]).is(1, "", "did you mean `loss`?");
+    d.adl(&["cost", "loss.adl", "los", "1.0"]).is(1, "", "did you mean `loss`?");
 }
 
 #[test]
@@ -290,7 +293,7 @@ fn documentation() {
     assert_eq!(r.code, 0, "{}", r.err);
     let (index, optim) = (d.read("out/pages/index.html"), d.read("out/pages/optim.html"));
     assert!(index.contains("href=\"optim.html#adam\"") && optim.contains("id=\"adam\"") && optim.contains("<summary>source</summary>"));
-    // Every link inside the pages leads somewhere.
+    // Every link inside the pages has a target.
     for link in index.split("href=\"").skip(1).map(|l| l.split('"').next().unwrap()) {
         let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
         let page = d.read(&format!("out/pages/{file}"));
@@ -484,12 +487,12 @@ fn an_interrupt_ends_a_run_with_its_stack() {
     ] {
         d.file("a.adl", text);
         let mut child = d.command(&["a.adl"]).stdin(Stdio::null()).spawn().unwrap();
-        // Output to a pipe may wait in a buffer: only time says that it runs.
+        // Output to a pipe may stay in a buffer, so only time shows that the program runs.
         std::thread::sleep(Duration::from_millis(400));
         let start = Instant::now();
         std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
         let status = child.wait().unwrap();
-        // The page says 0.1 s; a machine under test runs more than this test.
+        // The documentation says 0.1 s; the machine may be loaded by other tests.
         assert!(start.elapsed() < Duration::from_millis(500), "{name}: {:?}", start.elapsed());
         let mut err = String::new();
         child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
@@ -513,7 +516,7 @@ fn the_first_nan_is_found() {
     assert!(main.code == 1 && main.out == "0.0\n" && main.err.contains("E0724") && main.err.contains("a.adl:2:3") && main.err.contains("a derivative of `loss`"), "{}", main.err);
     let taped = d.adl(&["--check-nan", "--road", "tape", "a.adl"]);
     assert!(taped.code == 1 && taped.err.contains("inf appeared here") && taped.err.contains("a.adl:6:8"), "{}", taped.err);
-    // What is given may be infinite; arrays are looked at as wholes and by element.
+    // Inputs may be infinite; arrays are checked as a whole and by element.
     d.adl(&["--check-nan", "-e", "(max (-inf) 3.0, sum [1.0, inf])"]).is(0, "(3.0, inf) : (Float, Float)\n", "");
     d.adl(&["--check-nan", "-e", "log [1.0, 0.0]"]).is(1, "", "-inf appeared here");
     d.adl(&["--check-nan", "-e", "loop s = 1.0 for i < 400 do s * 10.0"]).is(1, "", "e307 and 10.0");
@@ -537,7 +540,7 @@ fn plans_costs_and_stages() {
         assert!(out.code == 0 && out.out.contains("sin") != (stage == "transpose") && !out.out.contains("not shown"), "{stage}: {}{}", out.out, out.err);
         assert!(stage == "core" || out.out.contains("-- line "), "{stage}: {}", out.out);
     }
-    // What a type leaves open is Float.
+    // Types that are left open become Float.
     for (stage, sign) in [("clif", "fmul"), ("asm", "ret")] {
         let out = d.adl(&["ir", "--stage", stage, "a.adl", "f"]);
         assert!(out.code == 0 && out.out.contains("; primal f") && out.out.contains("; transpose linear f") && out.out.contains(sign), "{stage}: {}{}", out.out, out.err);
@@ -555,7 +558,7 @@ fn plans_costs_and_stages() {
     d.adl(&["--plan", "some", "-e", e]).is(2, "", "store_all");
 }
 
-/// Endless growth of what a program holds ends in an error with its place, whatever holds it, and the REPL goes on.
+/// Unbounded growth of any data structure ends in an error with its place, and the REPL continues.
 #[test]
 #[cfg(target_os = "linux")]
 fn memory_used_up_is_an_error() {
@@ -592,7 +595,7 @@ fn pictures_of_scripts_and_of_costs() {
     d.adl(&["-e", "plot.show (plot.line_y [1.0])"]).is(0, &d.adl(&["-e", "plot.live (plot.line_y [1.0])"]).out, "");
 }
 
-/// A panic is an error with exit code 1; in the REPL the entry changes nothing, and the next one runs.
+/// A panic is an error with exit code 1. In the REPL the entry changes nothing, and the next one runs.
 #[test]
 fn panics_are_internal_errors() {
     let d = Dir::new("panics");
@@ -608,6 +611,13 @@ fn panics_are_internal_errors() {
         assert!(!run.err.contains("stack backtrace"), "{}", run.err);
         run.is(1, "", error);
     }
+    // Threads that serve a session: one entry hears of it.
+    d.file("entries", "1\nloop x = 0.0 for i < 30000000 do x + 1.0\nlen [1, 2]\n");
+    let mut c = panicking("memory", &[]);
+    c.stdin(std::fs::File::open(d.path().join("entries")).unwrap());
+    let run = finish(c);
+    assert_eq!(run.err.matches(error).count(), 1, "{}", run.err);
+    assert!(run.out.ends_with("2 : Int\n"), "{}", run.out);
     for (point, out) in [("interpreter", "a = 1 : Int\n2 : Int\n"), ("renderer", "1 : Int\n2 : Int\n")] {
         d.file("entries", "let a = 1\nlen (reverse [1])\nlen [1, 2]\n");
         let mut c = panicking(point, &[]);

@@ -1,4 +1,4 @@
-//! What adl writes: a file that was there is replaced whole or not at all.
+//! Files written by adl: an existing file is either replaced entirely or unchanged.
 #![cfg(unix)]
 
 mod common;
@@ -8,14 +8,14 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A program that `fmt` makes much longer.
+/// A program that becomes much longer by `fmt`.
 fn narrow() -> String {
     (0..300).map(|i| format!("let f{i} x=if x>{i} then(if x>{i} then x+{i} else x*{i}) else(if x<{i} then x else {i})\n")).collect()
 }
 
 const NOTEBOOK: &str = r#"{"cells": [{"cell_type": "code", "execution_count": null, "id": "a", "metadata": {}, "outputs": [], "source": ["iota 900"]}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}"#;
 
-/// Commands that replace the files of [`filled`], with the file and what it holds before.
+/// Commands that replace the files of [`filled`], each with the file and its previous contents.
 fn writers() -> Vec<(&'static [&'static str], &'static str, &'static str, String)> {
     vec![
         (&["fmt", "a.adl"], "", "a.adl", narrow()),
@@ -41,7 +41,7 @@ fn names(dir: &Path) -> Vec<String> {
     out
 }
 
-/// A run in which no file may grow beyond a kibibyte or so, as on a full disk.
+/// A run in which files may not grow beyond about a kibibyte, as on a full disk.
 fn short_of_room(d: &Dir, args: &[&str], input: &str) -> Run {
     let mut c = Command::new("sh");
     c.args(["-c", "ulimit -f 2 && exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_adl")]).args(args).current_dir(d.path()).env("ADL_HISTORY", "");
@@ -61,7 +61,7 @@ fn a_write_that_fails_leaves_the_old_file() {
         assert_eq!((r.code, d.read(file) == old), (1, true), "{args:?}: {}{}", r.out, r.err);
         assert!(r.err.contains("File too large"), "{args:?}: {}", r.err);
         assert_eq!(names(d.path()), before, "{args:?}");
-        // Where there is room they do replace it.
+        // With enough space they replace it.
         d.piped(args, input);
         assert!(std::fs::read(d.path().join(file)).unwrap() != old.as_bytes() && names(d.path()) == before, "{args:?}");
     }
@@ -70,7 +70,7 @@ fn a_write_that_fails_leaves_the_old_file() {
     assert!(!names(d.path()).iter().any(|n| n.ends_with(".tmp")));
 }
 
-/// The same on a file system that is full, where one may be mounted.
+/// The same on a full file system, if one can be mounted.
 #[test]
 fn a_full_disk_leaves_the_old_file() {
     let d = Dir::new("full-disk");
@@ -123,7 +123,7 @@ fn descriptors_devices_and_pipes_are_written_directly() {
         return;
     }
     d.adl(&["a.adl"]).is(0, "a\nb\nc\n", "d\n");
-    // The same where standard output is a file, which must not be replaced by another.
+    // The same if standard output is a file, which must not be replaced by another.
     let out = std::fs::File::create(d.path().join("out")).unwrap();
     assert!(d.command(&["a.adl"]).stdout(out).status().unwrap().success());
     assert_eq!(d.read("out"), "a\nb\nc\n");

@@ -1,4 +1,4 @@
-//! The kernel under Jupyter itself: its own tests for kernels, what users count on, how it is installed.
+//! The kernel under Jupyter: Jupyter's own tests for kernels, behaviour that users rely on, and installation.
 
 mod jupyter;
 

@@ -1,4 +1,5 @@
-//! Programs that take more memory than there is: each ends with adl's own error, under any limit, and a session lives on.
+//! Programs that need more memory than is available. Each ends with adl's own error under any limit, and the session
+//! survives.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -6,7 +7,7 @@ mod common;
 use common::{Dir, Run, finish};
 use std::process::{Command, Stdio};
 
-/// Programs by what takes the memory.
+/// Programs, named by the operation that uses the memory.
 const HUNGRY: &[(&str, &str)] = &[
     ("interpreted calls", "let rec f n = if n == 0 then 0 else 1 + f (n - 1)\nprint (f 1000000000000)"),
     ("native calls", "let rec f xs n = if n == 0 then xs else f (n :: xs) (n - 1)\nprint (list.length (f Nil 1000000000000))"),

@@ -1,4 +1,4 @@
-//! The notebooks give the outputs that are stored in them.
+//! The notebooks produce the outputs that are stored in them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

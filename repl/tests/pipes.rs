@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-/// Far more than an answer takes.
+/// Much longer than any answer takes.
 const LONG: Duration = Duration::from_secs(60);
 
 /// A REPL whose input stays open.
@@ -27,7 +27,7 @@ impl Open {
         Open { input: child.stdin.take(), child, lines }
     }
 
-    /// Sends a text in one write; the lines that come back.
+    /// Sends a text in one write and compares the lines that come back.
     fn says(&mut self, text: &str, want: &[&str]) {
         self.input.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
         for w in want {
@@ -54,7 +54,7 @@ fn entries_run_when_they_are_complete() {
     repl.says("let x = 1\nprint \"a\"\n", &["x = 1 : Int", "a"]);
     repl.says("x + 1\n", &["2 : Int"]);
     repl.says("\n\nx + 2\n\n", &["3 : Int"]);
-    // An indented block ends with an empty line, or where another entry begins.
+    // An indented block ends with an empty line, or before another entry.
     repl.says("let f y =\n  y + x\n", &[]);
     repl.quiet();
     repl.says("\n", &["f : (Nums a, a + Int : a) => a -> a"]);
@@ -62,16 +62,16 @@ fn entries_run_when_they_are_complete() {
     repl.says("match x with\n| 1 -> \"one\"\n", &[]);
     repl.quiet();
     repl.says("| _ -> \"more\"\n\n", &["\"one\" : String"]);
-    // What is not complete by its syntax waits, however many empty lines come.
+    // A syntactically incomplete entry waits, even after empty lines.
     repl.says("(1,\n\n", &[]);
     repl.quiet();
     repl.says("  2)\n", &["(1, 2) : (Int, Int)"]);
-    // Lines that came together belong together.
+    // Lines that arrive together are parsed together.
     repl.says("[1, 2]\n|> sum\n", &["3 : Int"]);
     repl.says(":type x\n", &["x : Int"]);
     repl.says("let s = io.input \"name? \"\n", &[]);
     repl.says("Ada\n", &["name? s = \"Ada\" : String"]);
-    // The last line needs no end.
+    // The last line needs no line end.
     repl.says("x + 41", &[]);
     repl.quiet();
     repl.input = None;
@@ -88,7 +88,7 @@ fn an_interrupt_ends_a_session_on_a_pipe() {
     assert_eq!(repl.child.wait().unwrap().code(), Some(130));
 }
 
-/// Every command that prints, with what it reads.
+/// Every command that prints, with its input.
 const PRINTING: &[(&[&str], &str)] = &[
     (&["-e", "1"], ""),
     (&["a.adl"], ""),
@@ -130,11 +130,11 @@ fn standard_output_that_is_closed_or_full_is_an_error() {
         for (streams, why) in [(">&-", "standard output: it is closed"), (">/dev/full", "standard output: No space left on device")] {
             shell(&d, streams, args, input).is(1, "", why);
         }
-        // Without anybody to hear of it too.
+        // Also if messages cannot be written either.
         shell(&d, ">&- 2>&-", args, input).is(1, "", "");
         shell(&d, ">/dev/null 2>&-", args, input).is(if args.contains(&"--check") { 1 } else { 0 }, "", "");
     }
-    // What prints nothing has lost nothing.
+    // A command that prints nothing does not fail.
     shell(&d, ">&-", &["check", "a.adl"], "").is(0, "", "");
     shell(&d, ">&-", &["-e", "()"], "").is(0, "", "");
     shell(&d, "<&-", &["-e", "1"], "").is(0, "1 : Int\n", "");

@@ -146,8 +146,18 @@ def completion():
     t.type("\x15let radish = 1 in radi\t")
     assert "in radish" in "\n".join(t.lines()), t.lines()
     t.type("\x15sinh\x7f\t", "Sine")
+    t.type("\x15type Shape = Circle Float | Dot\r\r")
+    t.type("[Circle 1.0, \t", "Circle : Float -> Shape")
+    t.type("\x15let f (side : Float) = let sides = [side] in sum si\t", "sides : [1]Float")
     t.type("\x15let f (x : Floa\t")
     assert "(x : Float" in "\n".join(t.lines()), t.lines()
+
+
+def without_a_word():
+    t = Terminal(rows=60)
+    t.type("let r = {radius = 1.0}\r", "radius")
+    t.type("\t", "let : keyword")
+    assert "r : {radius : Float}" in t.lines() and ":quit : leave (so does Ctrl-D)" in t.lines(), t.lines()
 
 
 def by_type():
@@ -240,7 +250,7 @@ def without_colours():
     assert "\x1b" not in t.raw, t.raw
 
 
-for check in [prefix_history, menu, live, completion, by_type, odd_numbers, stopped, vi, pasted, asked, pages, watching, narrow, without_colours]:
+for check in [prefix_history, menu, live, completion, without_a_word, by_type, odd_numbers, stopped, vi, pasted, asked, pages, watching, narrow, without_colours]:
     if len(sys.argv) < 2 or check.__name__ in sys.argv[1:]:
         check()
         print("ok", check.__name__)

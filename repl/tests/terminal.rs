@@ -1,4 +1,4 @@
-//! The REPL on a pseudo-terminal: keys, menus, what is shown while one types, pagers, colours.
+//! The REPL on a pseudo-terminal: keys, menus, display while typing, pagers, colours.
 
 use std::process::Command;
 

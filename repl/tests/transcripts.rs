@@ -1,22 +1,22 @@
-//! The REPL, by transcripts: `tests/transcripts/*.txt`.
+//! Transcripts of the REPL: `tests/transcripts/*.txt`.
 //!
-//! Lines that begin with `adl> ` and `...> ` are typed, the lines after them are what comes back. `UPDATE=1` rewrites what comes back.
-//! Blocks `console` of the book are such transcripts, too. Each
-//! transcript runs in a directory of its own; `# file NAME` followed by indented lines writes a file before what follows is typed.
+//! Lines that begin with `adl> ` and `...> ` are input, and the lines after them are output. `UPDATE=1` rewrites the
+//! output. Each transcript runs in its own directory. `# file NAME` followed by indented lines writes a file before the
+//! following input. Blocks `console` of the book are transcripts, too.
 
 mod common;
 
 use common::Dir;
 use std::path::Path;
 
-/// What is asked after each entry, and what the answer is: it marks the end of the entry's own output.
+/// A command sent after each entry. Its answer marks the end of the entry's output.
 const ASK: &str = ":type \"@@end of entry@@\"";
 const MARK: &str = "\"@@end of entry@@\" : String";
 
 enum Part {
     /// A comment, or an empty line between entries.
     Note(String),
-    /// A file to write: its name and lines.
+    /// A file to be written: its name and lines.
     File(String, Vec<String>),
     /// An entry and its output.
     Entry(Vec<String>, Vec<String>),
@@ -43,14 +43,14 @@ fn parse(text: &str) -> Vec<Part> {
     parts
 }
 
-/// The transcript with the output that the binary gives now.
+/// The transcript with the current output of the binary.
 fn replay(name: &str, parts: &[Part]) -> String {
     let d = Dir::new(&format!("transcript-{name}"));
     let mut input = String::new();
     for p in parts {
         match p {
             Part::Note(_) => {}
-            // Files change while the session runs: it writes them itself.
+            // Files may change while the session runs, so the session itself writes them.
             Part::File(name, lines) => {
                 let lines: Vec<String> = lines.iter().map(|l| l.replace('\\', "\\\\").replace('"', "\\\"")).collect();
                 input += &format!("write_text \"{name}\" \"{}\\n\"\n", lines.join("\\n"));
@@ -76,7 +76,7 @@ fn replay(name: &str, parts: &[Part]) -> String {
                 }
                 let given = outputs.next().unwrap_or("");
                 out += &if lines == &[":explain"] { timeless(given) } else { given.to_owned() };
-                // Empty lines between entries are the writer's.
+                // Empty lines between entries are kept.
                 out += &"\n".repeat(old.iter().rev().take_while(|l| l.is_empty()).count());
             }
         }
@@ -114,7 +114,7 @@ fn replayed_page(name: &str, text: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Without durations, which differ from run to run.
+/// Removes durations, which differ between runs.
 fn timeless(text: &str) -> String {
     let times = |w: &str, last: &str| last == "in" && w.starts_with(|c: char| c.is_ascii_digit());
     let mut last = "";

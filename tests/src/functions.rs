@@ -1,4 +1,4 @@
-//! Functions that tests differentiate in every way there is.
+//! Functions that tests differentiate by every available method.
 
 /// Scalar functions of a vector of three positive numbers, one or more for each rule.
 pub const FUNCTIONS: &[&str] = &[

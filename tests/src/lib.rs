@@ -1,7 +1,7 @@
 //! The test-suite: programs with expected output, gradient checks, examples of the documentation, fuzz targets.
 //!
-//! `programs/*.adl` are scripts; what each prints stands beside it in `*.out` (`UPDATE=1` rewrites them). This library has what the
-//! tests share: a [`Host`] in memory and [`session`]s on it.
+//! `programs/*.adl` are scripts; the file `*.out` beside each has its expected output (`UPDATE=1` rewrites them). This
+//! library has the tests' shared code: a [`Host`] in memory and [`session`]s on it.
 
 pub mod bench;
 pub mod by_hand;
@@ -19,12 +19,12 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// A host that keeps what is printed and written, and reads files of the repository.
+/// A host that records printed and written output, and reads files of the repository.
 #[derive(Clone, Default)]
 pub struct Memory {
-    /// What was printed.
+    /// The printed text.
     pub out: Rc<RefCell<String>>,
-    /// Files that were written.
+    /// The written files.
     pub files: Rc<RefCell<HashMap<String, Vec<u8>>>>,
 }
 
@@ -73,18 +73,18 @@ impl Host for Memory {
     }
 }
 
-/// The repository.
+/// The repository's root.
 pub fn root() -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// A session that prints into memory. `ADL_ROAD=tape` makes all derivatives take the taped road.
+/// A session that prints into memory. With `ADL_ROAD=tape`, all derivatives use taped AD.
 pub fn session() -> (Session, Rc<RefCell<String>>) {
     adl_ir::verify::always();
     timed_session()
 }
 
-/// The same for what measures times: in release builds passes are not followed by verifiers.
+/// Like `session`, for measurements: in release builds the IR verifier does not run after each pass.
 pub fn timed_session() -> (Session, Rc<RefCell<String>>) {
     let host = Memory::default();
     let out = host.out.clone();
@@ -99,7 +99,7 @@ pub fn echo(text: &str) -> String {
     echo_in(&mut s, text)
 }
 
-/// The same, in a session that goes on.
+/// Like `echo`, in an existing session.
 pub fn echo_in(s: &mut Session, text: &str) -> String {
     let out = s.eval(text);
     match (out.diags.iter().find(|d| d.is_error()), out.echoes.last()) {

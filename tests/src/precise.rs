@@ -1,10 +1,11 @@
-//! Real numbers of some hundred bits with exponents far beyond those of floats, and functions of them: what tests compare results with.
+//! Real numbers with a few hundred bits and a larger exponent range than floats, and functions of them: reference
+//! values for tests.
 
 use astro_float::{BigFloat, Consts, Radix, RoundingMode};
 use std::cell::RefCell;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-/// Bits of a number.
+/// The precision in bits.
 const BITS: usize = 256;
 const NEAREST: RoundingMode = RoundingMode::ToEven;
 
@@ -12,7 +13,7 @@ thread_local! {
     static CONSTANTS: RefCell<Option<Consts>> = RefCell::new(Consts::new().ok());
 }
 
-/// A real number, or an infinity, or nothing.
+/// A real number, an infinity, or undefined.
 #[derive(Clone, Debug)]
 pub struct Real(BigFloat);
 
@@ -36,7 +37,7 @@ impl Neg for Real {
 }
 
 impl From<f64> for Real {
-    /// Exactly. (Numbers below the normal ones are scaled first, which `BigFloat` does not take.)
+    /// Exact conversion. (Subnormal numbers are scaled first, because `BigFloat` does not accept them.)
     fn from(x: f64) -> Real {
         if x == 0.0 || x.abs() >= f64::MIN_POSITIVE || !x.is_finite() {
             return Real(BigFloat::from_f64(x, BITS));
@@ -103,7 +104,7 @@ impl Real {
         self.clone() * self.clone()
     }
 
-    /// x to the power y, for positive x, and negative x where y is a whole number.
+    /// x to the power y, for positive x, or for negative x and integer y.
     pub fn powf(&self, y: &Real) -> Real {
         self.constants(|x, c| x.pow(&y.0, BITS, NEAREST, c))
     }
@@ -136,7 +137,7 @@ impl Real {
     }
 }
 
-/// 1 - erf x, by a continued fraction where that is small.
+/// 1 - erf x; by a continued fraction if the result is small.
 pub fn erfc(x: &Real) -> Real {
     if x.is_negative() {
         return Real::from(2.0) - erfc(&-x.clone());
@@ -151,7 +152,7 @@ pub fn erfc(x: &Real) -> Real {
     (-x.squared()).exp() / (Real::pi().sqrt() * t)
 }
 
-/// 2/√π ∫₀ˣ exp (-t²), by its power series, or from its complement.
+/// 2/√π ∫₀ˣ exp (-t²), by its power series or from its complement.
 pub fn erf(x: &Real) -> Real {
     let size = if x.is_negative() { -x.clone() } else { x.clone() };
     if (Real::from(4.0) - size).is_negative() {
@@ -170,16 +171,16 @@ pub fn erf(x: &Real) -> Real {
     sum * Real::from(2.0) / Real::pi().sqrt()
 }
 
-/// Bernoulli numbers B₂, B₄, ..., as fractions.
+/// Bernoulli numbers B₂, B₄, ... as fractions.
 const BERNOULLI: [(f64, f64); 14] = [
     (1.0, 6.0), (-1.0, 30.0), (1.0, 42.0), (-1.0, 30.0), (5.0, 66.0), (-691.0, 2730.0), (7.0, 6.0), (-3617.0, 510.0), (43867.0, 798.0),
     (-174611.0, 330.0), (854513.0, 138.0), (-236364091.0, 2730.0), (8553103.0, 6.0), (-23749461029.0, 870.0),
 ];
 
-/// Where the asymptotic series of the logarithm of Γ has forty digits.
+/// From here on the asymptotic series of the logarithm of Γ has forty digits.
 const FAR: f64 = 200.0;
 
-/// log |Γ(x)| and its first two derivatives, for x above 0.
+/// log |Γ(x)| and its first two derivatives, for x > 0.
 pub fn log_gamma(x: &Real) -> [Real; 3] {
     let one = || Real::from(1.0);
     let mut y = x.clone();

@@ -69,6 +69,15 @@ fn the_generator_reaches_every_feature() {
     assert!(missing.is_empty(), "{missing:?}\n{}", counts.table());
 }
 
+/// Seed 5001101 once multiplied a vector by a matrix without rows, whose width is 0.
+#[test]
+fn the_reference_refuses_no_program() {
+    use adl_tests::fuzz::{evaluate::Stop, generate::Generator, ways::ways};
+    let refused = || (5_000_600..5_001_200).filter(|seed| matches!(ways(&Generator::new(*seed).program()), Err(Stop::Invalid))).collect::<Vec<u64>>();
+    let refused = std::thread::Builder::new().stack_size(STACK).spawn(refused).unwrap().join().unwrap();
+    assert!(refused.is_empty(), "{refused:?}");
+}
+
 /// The reference itself: its gradients are the slopes of its values.
 #[test]
 fn gradients_of_the_reference_are_central_differences() {

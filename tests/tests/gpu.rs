@@ -66,7 +66,7 @@ fn texts_are_compared_by_their_numbers() {
 }
 
 /// Programs of thousands of tiny calls, each of which waits for the device.
-const SLOW: [&str; 9] = ["aliases_in_loops", "elements", "functions_as_data", "grad_corpus_a", "grad_corpus_b", "grad_corpus_c", "grad_joined", "matrix_reads", "modules"];
+const SLOW: [&str; 11] = ["aliases_in_loops", "densities", "elements", "functions_as_data", "grad_corpus_a", "grad_corpus_b", "grad_corpus_c", "grad_joined", "matrix_reads", "modules", "optimisers"];
 
 #[test]
 fn programs_print_on_a_gpu_what_they_print_elsewhere() {
@@ -177,7 +177,7 @@ fn arrays_stay_on_the_device() {
     }
     let (kernels, sent, fetched) = used(&s);
     assert!(kernels >= 8 && sent < 1000 && fetched < 1000, "{kernels} kernels, {sent} sent, {fetched} fetched");
-    // One number comes back; whoever prints an array fetches it, once.
+    // One number comes back; printing an array fetches it, once.
     echo_in(&mut s, "sum h");
     assert!(used(&s).2 - fetched <= 16, "{:?}", used(&s));
     echo_in(&mut s, "h");
@@ -418,7 +418,7 @@ fn what_was_compiled_is_kept_for_later_runs() {
     let tells = common::gpu().cache_blob().is_some();
     let keeper = Keeper::default();
     let mut s = Session::new(Box::new(keeper.clone()));
-    assert!(keeper.0.borrow().is_empty(), "a device was opened that nobody wanted");
+    assert!(keeper.0.borrow().is_empty(), "a device was opened that was not needed");
     s.set_device("gpu").unwrap_or_else(|d| panic!("{}", d.message));
     assert_eq!(echo_in(&mut s, "sum (for i < 100000 -> 1.0)"), "100000.0 : Float");
     drop(s);

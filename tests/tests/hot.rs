@@ -47,7 +47,7 @@ fn loops_of_what_prints_become_native() {
     check(&format!("let say x = print x\nlet main n =\n  let s = {lcg}\n  say (s + n)\n  s\nlet r = main 1"), &["main"]);
     check(&format!("let text n = (let s = {lcg} in f\"{{s}} of {{n}}\")\nprint (text 1)"), &["text"]);
     check(&format!("let main () =\n  loop t = 0 for k < 3 do\n    let s = {lcg}\n    print (k, s)\n    s + t\nprint (main ())"), &["main"]);
-    // Arrays that the loop has alone change in place; errors are as they are otherwise, and nobody sees that the loop is called.
+    // Arrays that the loop has alone change in place; errors are as they are otherwise, and it cannot be seen that the loop is called.
     let array = "let main () =
   let n = 5000
   let a = loop a = replicate n 0 for i < n - 1 do scatter a [i + 1] [(a[i] * 7 + i) % 1001]

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Injected panics belong to the process, so the tests here take turns.
+/// Injected panics belong to the process, so the tests here run one after the other.
 fn alone() -> MutexGuard<'static, ()> {
     static LOCK: Mutex<()> = Mutex::new(());
     let guard = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
@@ -59,6 +59,7 @@ const ENTRIES: &[(Point, &str)] = &[
     (Point::Worker, "let lost = 1.0\nsum (map (fun x -> exp x) (for i < 400000 -> float i * 1e-6))"),
     (Point::Worker, "let lost = 1.0\nlet a = for i < 400000 -> float i\nsum (sin (a * 2.0) + cos a)"),
     (Point::Compiler, "let lost = 1.0\nloop x = 1.0 for i < 1000000 do sin x + 1.0"),
+    (Point::Work, "let lost = 1.0\ndet (eye 300)"),
 ];
 
 #[test]
@@ -72,6 +73,42 @@ fn a_panic_while_an_entry_runs_changes_nothing() {
         let again = s.eval(entry);
         assert!(again.ok(), "{entry}: {:?}", again.diags);
     }
+}
+
+#[test]
+fn a_panic_beside_a_device_changes_nothing() {
+    let _alone = alone();
+    let (mut s, _) = session();
+    s.set_device_least(0);
+    if let Err(d) = s.set_device("gpu") {
+        println!("no device: {}", d.message);
+        return;
+    }
+    panics(&mut s, Point::Device, "let lost = 1.0\nlet a = for i < 400000 -> float i\nsum (sin (a * 2.0) + cos a)");
+    goes_on(&mut s, "device");
+}
+
+/// A thread that serves a session panics while an entry runs that would not end.
+#[test]
+fn a_panic_of_a_helper_ends_the_run() {
+    let _alone = alone();
+    let (mut s, _) = session();
+    let starved = s.starved();
+    let (begin, begun) = std::sync::mpsc::channel::<()>();
+    let mut steps = 0;
+    let step = move || {
+        steps += 1;
+        if steps == 1 {
+            let _ = begun.recv();
+            std::thread::sleep(std::time::Duration::from_millis(30));
+        }
+        fault::point(Point::Memory);
+        (steps < 3).then_some(std::time::Duration::ZERO)
+    };
+    fault::helper("adl-test", step, move || starved.interrupt()).expect("a thread");
+    let _ = begin.send(());
+    panics(&mut s, Point::Memory, "let lost = 1.0\nloop x = 0.0 while x < 1.0 do x * 0.5");
+    goes_on(&mut s, "helper");
 }
 
 #[test]

@@ -54,6 +54,40 @@ const LONG: &[(&str, &str)] = &[
     ("let a = linspace 0.0 1.0 4000", "hessian (fun x -> sum (sin x) * sum (x * x) * prod (cos x)) a"),
 ];
 
+/// A text that takes seconds to check.
+fn large(items: usize, lines: usize) -> String {
+    let item = |k: usize| {
+        let lets: String = (1..lines).map(|i| format!("  let a{i} = if x > y then a{} + {i}.0 * y else sin (x - y) * a{}\n", i - 1, i - 1)).collect();
+        format!("let f{k} x y =\n  let a0 = x\n{lets}  a{}\n", lines - 1)
+    };
+    (0..items).map(item).collect()
+}
+
+/// Of many items and of few large ones: an interrupt before the first or while one is checked leaves the session as it was before.
+#[test]
+fn checking_ends_when_it_is_interrupted() {
+    for (items, lines) in [(40_000, 3), (4, 20_000)] {
+        let text = format!("let lost = 1.0\n{}", large(items, lines));
+        for pause in [0, 100, 400] {
+            let mut session = Session::new(Box::new(Memory::default()));
+            assert_eq!(echo_in(&mut session, "let kept = 40.0\nkept"), "40.0 : Float");
+            let flag = session.interrupt();
+            let timer = std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(pause));
+                flag.store(true, Ordering::Relaxed);
+            });
+            let out = if pause == 100 { session.run_file("large.adl", text.as_bytes()) } else { session.eval(&text) };
+            assert!(timer.join().is_ok());
+            assert_eq!(out.diags.iter().map(|d| d.code).collect::<Vec<_>>(), ["E0708"], "{pause}");
+            assert!(out.interrupted && out.echoes.len() < items, "{pause}");
+            // What the user asks for meanwhile does not look at a flag that was meant for the entry.
+            assert!(!session.complete("ke").is_empty());
+            session.clear_interrupt();
+            assert_eq!(echo_in(&mut session, "kept + 2.0"), "42.0 : Float");
+        }
+    }
+}
+
 #[test]
 fn long_operations_end_when_they_are_interrupted() {
     let mut wrong = Vec::new();

@@ -1,4 +1,5 @@
-//! Which variables of a function carry a tangent: those that depend on an active parameter through operations that have a derivative.
+//! Activity analysis: which variables of a function carry a tangent. These are the variables that depend on an
+//! active parameter through differentiable operations.
 
 use crate::Ad;
 use adl_ir::{Block, FnId, Function, Op, Program, Stmt, Turns, Var};
@@ -7,12 +8,12 @@ use std::collections::HashSet;
 
 /// The active variables of one function.
 pub(crate) struct Activity {
-    /// Those that carry a tangent.
+    /// The variables that carry a tangent.
     pub vars: HashSet<Var>,
 }
 
 impl Activity {
-    /// Of a function whose parameters in `wrt` are active.
+    /// Analyses a function whose parameters selected by `wrt` are active.
     pub fn of(ad: &mut Ad, p: &mut Program, f: &Function, wrt: &[bool]) -> Activity {
         let mut a = Activity { vars: HashSet::new() };
         for (x, w) in f.body.params.iter().zip(wrt) {
@@ -53,7 +54,7 @@ impl Activity {
         }
     }
 
-    /// One statement.
+    /// Propagates activity through one statement.
     pub fn stmt(&mut self, ad: &mut Ad, p: &mut Program, f: &Function, s: &Stmt) {
         match &s.op {
             Op::If(_, a, b) => {
@@ -131,7 +132,7 @@ impl Activity {
         found
     }
 
-    /// Whether a leaf operation passes tangents on.
+    /// Whether an operation without blocks propagates tangents.
     fn carries(&self, op: &Op) -> bool {
         match op {
             Op::Lit(_) | Op::Zero(_) | Op::Cmp(..) | Op::Not(_) | Op::Dim(..) | Op::Shape(_) | Op::Count(_) | Op::Nonzero(_) | Op::Zeros(_) => false,
@@ -147,13 +148,14 @@ impl Activity {
     }
 }
 
-/// Whether a built-in passes tangents on; the others are flat, or stop them.
+/// Whether a built-in propagates tangents. The others are piecewise constant, or stop derivatives.
 fn has_derivative(p: Prim) -> bool {
     !matches!(p, Prim::StopGrad | Prim::Argsort | Prim::Argmin | Prim::Argmax | Prim::IsNan | Prim::IsInf | Prim::Len | Prim::Shape | Prim::Rank | Prim::Assert | Prim::Error)
 }
 
 impl Ad {
-    /// Which results of a call carry a tangent: exactly for functions that do not call themselves, all that can for those that do.
+    /// Which results of a call carry a tangent. The answer is exact for non-recursive functions; for recursive
+    /// ones, every result whose type has a tangent counts as active.
     pub(crate) fn active_results(&mut self, p: &mut Program, g: FnId, wrt: &[bool]) -> Vec<bool> {
         if let Some(j) = self.jvps.get(&(g, wrt.to_vec())) {
             return j.active.clone();

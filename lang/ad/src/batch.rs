@@ -1,14 +1,14 @@
-//! A linear function in many directions at once: `(r… ; ẋ…) -> ( ; ẏ…)` becomes `(r…, k ; Ẋ…) -> ( ; Ẏ…)`, where every linear variable has
-//! one more axis, the last, for `k` directions.
+//! Vectorisation of a linear function over directions: `(r… ; ẋ…) -> ( ; ẏ…)` becomes `(r…, k ; Ẋ…) -> ( ; Ẏ…)`,
+//! where every linear variable has an additional last axis for `k` directions.
 //!
 //! ```text
-//! ẏ = scale c ẋ        ⟼   Ẏ = scale c Ẋ             (a number meets each direction)
+//! ẏ = scale c ẋ        ⟼   Ẏ = scale c Ẋ             (a scalar scales each direction)
 //! ẏ = matmul A ẋ       ⟼   Ẏ = matmul A Ẋ            (directions are columns)
-//! ẏ = index ẋ [i]      ⟼   Ẏ = index Ẋ [i]           (leading axes stay what they are)
+//! ẏ = index ẋ [i]      ⟼   Ẏ = index Ẋ [i]           (leading axes are unchanged)
 //! ```
 //!
-//! The non-linear code runs once for all directions. Since the new axis is the last, what acts on leading axes (elements, parts, sums along
-//! the first axis, loops over elements) stays as it is; [`rules`] has the others.
+//! The non-linear code runs once for all directions. Since the new axis is the last, operations on leading axes
+//! (indexing, slices, sums along the first axis, loops over elements) do not change; [`rules`] has the others.
 
 mod rules;
 
@@ -18,8 +18,9 @@ use adl_ir::{Block, Builder, DataDecl, DataId, FnId, Function, Op, Program, Stmt
 use adl_specialise::Unsupported;
 
 impl Ad {
-    /// The tangent function of `f` (or, `transposed`, the cotangent function) in many directions at once, erased. Parameters: residuals,
-    /// the number of directions, tangents. The residuals are those of [`Ad::linearize_with`] under the same plan.
+    /// The tangent function of `f` (or its cotangent function, if `transposed`) for many directions, erased. Its
+    /// parameters are residuals, the number of directions, and tangents. The residuals are those of
+    /// [`Ad::linearize_with`] under the same plan.
     pub fn directions(&mut self, p: &mut Program, f: FnId, wrt: &[bool], plan: &Plan, transposed: bool) -> Result<FnId, Unsupported> {
         let j = self.jvp(p, f, wrt)?;
         let u = self.unzip(p, j.func, plan)?;
@@ -28,7 +29,7 @@ impl Ad {
         Ok(self.erase(p, wide))
     }
 
-    /// A linear function in many directions at once.
+    /// A linear function, vectorised over directions.
     pub fn batch(&mut self, p: &mut Program, f: FnId) -> Result<FnId, Unsupported> {
         if let Some(b) = self.batches.get(&f) {
             return b.clone();
@@ -51,7 +52,7 @@ fn function(ad: &mut Ad, p: &mut Program, src: &Function, id: FnId) -> Result<()
         v.ty = wide(ad, p, &v.ty);
     }
     let k = out.fresh(Ty::I64, false);
-    // A caller inside the recursion needs the signature now.
+    // Recursive callers need the signature before the body exists.
     let mut early = out.clone();
     early.body.params = [&src.body.params[..], &[k]].concat();
     (early.body.lin_params, early.body.lin_results) = (src.body.lin_params.clone(), src.body.lin_results.clone());
@@ -66,7 +67,8 @@ fn function(ad: &mut Ad, p: &mut Program, src: &Function, id: FnId) -> Result<()
     Ok(())
 }
 
-/// The type of many tangents of a type: arrays have an axis more, and data has fields of such types.
+/// The tangent type with an additional axis for directions: arrays have one axis more, and the fields of data are
+/// changed likewise.
 fn wide(ad: &mut Ad, p: &mut Program, ty: &Ty) -> Ty {
     match ty {
         Ty::F64 | Ty::F32 | Ty::I64 | Ty::Bool | Ty::Str => ty.array(1),

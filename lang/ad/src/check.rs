@@ -1,8 +1,9 @@
-//! The verifier after every pass, in debug builds and in tests.
+//! Runs the verifier after every pass, in debug builds and in tests.
 
 use adl_ir::{Function, Program, verify};
 
-/// Panics if a pass has made a function that breaks an invariant: that is a mistake of the pass, never of the user.
+/// Panics if a pass produced a function that breaks an invariant. That is always a bug of the pass, not of the
+/// user's program.
 pub(crate) fn made(pass: &str, p: &Program, f: &Function) {
     if verify::is_on() {
         if let Err(faults) = verify::verify(p, f) {

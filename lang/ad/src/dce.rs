@@ -1,7 +1,7 @@
-//! Removing what nobody reads: statements, results of branches, outputs and carried values of loops.
+//! Dead code elimination: statements, results of branches, outputs and carried values of loops.
 //!
-//! Statements in which something linear takes part stay: each linear variable must be used once. What may print or fail on purpose stays
-//! too.
+//! Statements with linear operands or results stay, because each linear variable must be used exactly once.
+//! Statements that may print or fail on purpose stay too.
 
 use adl_ir::{Block, Function, Loop, Op, Stmt, Turns, Var};
 use adl_prim::Prim;
@@ -12,8 +12,9 @@ pub fn remove_dead(f: &mut Function) {
     run(f, false);
 }
 
-/// Removes dead code, linear code too, from a function whose linear variables may still be used any number of times (before
-/// [`crate::explicit`]). What would be dropped is not computed: its transpose would be zeros.
+/// Removes dead code, linear statements included, from a function in the relaxed form, in which linear variables
+/// may be used any number of times (before [`crate::explicit`]). The transpose of a dropped linear value would be
+/// zero, so it is not computed.
 pub(crate) fn remove_dead_relaxed(f: &mut Function) {
     run(f, true);
 }
@@ -24,12 +25,12 @@ fn run(f: &mut Function, relaxed: bool) {
     f.body = body;
 }
 
-/// Removes the dead code of a block that stands for itself.
+/// Removes the dead code of a block on its own.
 pub(crate) fn prune(f: &Function, b: &mut Block) {
     Dce { f, relaxed: false }.block(b, &mut HashSet::new());
 }
 
-/// Whether a statement does more than make its results.
+/// Whether a statement has an effect besides its results.
 pub(crate) fn has_effect(s: &Stmt) -> bool {
     match &s.op {
         Op::Prim(p, _) => matches!(p, Prim::Assert | Prim::Error | Prim::Print),
@@ -44,7 +45,7 @@ fn is_linear(f: &Function, s: &Stmt) -> bool {
     found || !crate::explicit::captured_by(f, &s.op).is_empty()
 }
 
-/// Keeps the elements at the places where `keep` holds.
+/// Keeps the elements of a vector at which `keep` holds. `keep` has the vector's length.
 pub fn retain<T>(v: &mut Vec<T>, keep: &[bool]) {
     let mut k = 0;
     v.retain(|_| {
@@ -59,7 +60,7 @@ struct Dce<'a> {
 }
 
 impl Dce<'_> {
-    /// Removes what is dead in a block; adds to `live` what it reads (its own variables too).
+    /// Removes the dead code of a block, and adds all variables that it reads (including its own) to `live`.
     fn block(&self, b: &mut Block, live: &mut HashSet<Var>) {
         live.extend(b.results.iter().chain(&b.lin_results));
         let mut kept = Vec::with_capacity(b.stmts.len());
@@ -78,12 +79,12 @@ impl Dce<'_> {
         b.stmts = kept;
     }
 
-    /// Which of some variables are read. Linear ones may go in the relaxed form only.
+    /// For each variable, whether it is read. Linear variables count as read, except in the relaxed form.
     fn read(&self, vs: &[Var], live: &HashSet<Var>, linear: bool) -> Vec<bool> {
         vs.iter().map(|v| live.contains(v) || (linear && !self.relaxed)).collect()
     }
 
-    /// Removes the dead results of a statement with blocks, and what is dead inside.
+    /// Removes the dead results of a statement with blocks, and the dead code inside of it.
     fn shrink(&self, s: &mut Stmt, live: &mut HashSet<Var>) {
         match &mut s.op {
             Op::If(..) | Op::Switch(..) => {
@@ -113,8 +114,8 @@ impl Dce<'_> {
         }
     }
 
-    /// The components of an operator that live results depend on; the others are removed from it. An operator that stays for its
-    /// checks alone keeps one component: the arrays say how often it runs.
+    /// Determines the components of an operator on which live results depend, and removes the others. An operator
+    /// kept only for its checks retains one component, because the array operand determines how often it runs.
     fn components(&self, op: &mut Block, outs: &[Var], live: &mut HashSet<Var>) -> Vec<bool> {
         let mut keep = self.read(outs, live, false);
         loop {
@@ -137,7 +138,8 @@ impl Dce<'_> {
         }
     }
 
-    /// Removes what is dead from a loop's turns: what is read there. A carried value is live where a live result of a turn reads it.
+    /// Removes dead code from a loop's body, and returns what the body reads. A carried value is live if a live
+    /// result of an iteration depends on it.
     fn shrink_turn(&self, l: &mut Loop, [carry, lin_carry]: [&mut Vec<bool>; 2], [outs, lin_outs]: [&[bool]; 2]) -> HashSet<Var> {
         loop {
             let mut trial = l.body.clone();

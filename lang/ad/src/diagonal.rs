@@ -1,15 +1,16 @@
-//! Whether a linear function between vectors is diagonal: seen from its code, for all points. Each component of its result then depends on
-//! that component of its argument alone, so that one direction tells all of its matrix.
+//! A conservative analysis of the code: is a linear function from vectors to vectors diagonal at every point? Then
+//! each component of the result depends on the same component of the argument only, and a single direction
+//! determines the entire matrix.
 
 use crate::explicit::captured;
 use adl_ir::{Block, FnId, Function, Loop, Op, Out, Program, Turns, Var};
 use adl_prim::{Bin, Un};
 use std::collections::HashSet;
 
-/// Calls that are looked into, one inside the other.
+/// Limit for nested calls that are analysed.
 const DEEPEST: u32 = 16;
 
-/// Whether `( ; ẋ) -> ( ; ẏ)`, beside its residuals, acts on each component for itself.
+/// Whether a linear function `( ; ẋ) -> ( ; ẏ)`, apart from its residuals, acts componentwise.
 pub fn is_diagonal(p: &Program, f: FnId) -> bool {
     function(p, f, DEEPEST)
 }
@@ -26,12 +27,12 @@ struct Diagonal<'a> {
     p: &'a Program,
     f: &'a Function,
     left: u32,
-    /// Linear vectors each component of which depends on that component of the argument alone.
+    /// Linear vectors each of whose components depends on the same component of the argument only.
     along: HashSet<Var>,
 }
 
 impl Diagonal<'_> {
-    /// Whether nothing in a block mixes components.
+    /// Whether no statement of a block mixes components.
     fn block(&mut self, b: &Block) -> bool {
         b.stmts.iter().all(|s| {
             let fits = self.fits(&s.op);
@@ -40,7 +41,7 @@ impl Diagonal<'_> {
         })
     }
 
-    /// Whether an operation without linear operands, or on vectors component by component.
+    /// Whether an operation has no linear operands or acts on vectors componentwise.
     fn fits(&mut self, op: &Op) -> bool {
         let one = |d: &Self, v: &Var| d.along.contains(v) && d.f.ty(*v).rank() == 1;
         match op {
@@ -65,7 +66,7 @@ impl Diagonal<'_> {
         }
     }
 
-    /// A loop each turn of which reads and makes the elements of its own index.
+    /// Whether each iteration of a loop reads and makes only elements at its own index.
     fn elements(&self, l: &Loop) -> bool {
         let independent = l.lin_init.is_empty() && matches!(l.turns, Turns::For(_)) && l.lin_outs.iter().all(|o| *o == Out::Collect);
         let elements = l.body.lin_params.iter().chain(&l.body.lin_results).all(|v| self.f.ty(*v).rank() == 0);

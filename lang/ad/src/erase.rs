@@ -1,11 +1,11 @@
-//! Forgetting linearity (§4.5): linear variables become ordinary ones, `dup` a second name, `drop` nothing.
+//! Erasure of linearity (§4.5): linear variables become ordinary ones, `dup` becomes renaming, and `drop` disappears.
 
 use crate::{Ad, check, dce};
 use adl_ir::{Block, FnId, Function, Loop, Op, Program, Stmt, Turns, Var};
 use std::collections::HashMap;
 
 impl Ad {
-    /// The function with its linear parameters and results after the non-linear ones.
+    /// The erased function. The formerly linear parameters and results follow the non-linear ones.
     pub fn erase(&mut self, p: &mut Program, f: FnId) -> FnId {
         if let Some(e) = self.erasures.get(&f) {
             return *e;
@@ -27,7 +27,7 @@ impl Ad {
         id
     }
 
-    /// `names`: what copies are called.
+    /// `names` maps copies made by `dup` to their originals.
     fn erase_block(&mut self, p: &mut Program, f: &mut Function, b: &Block, names: &mut HashMap<Var, Var>) -> Block {
         let mut out = Block { params: [&b.params[..], &b.lin_params].concat(), ..Block::default() };
         for s in &b.stmts {
@@ -70,14 +70,14 @@ impl Ad {
         Stmt { outs, lin_outs: Vec::new(), op, span: s.span }
     }
 
-    /// Parameters and results of a loop are interleaved: carried first, then elements or outputs.
+    /// The parameters and results of a loop are interleaved: carried values first, then elements or outputs.
     fn erase_loop(&mut self, p: &mut Program, f: &mut Function, s: &Stmt, l: Loop, names: &mut HashMap<Var, Var>) -> (Loop, Vec<Var>) {
         let (k, lk) = (l.init.len(), l.lin_init.len());
         let turns = match l.turns {
             Turns::For(n) => Turns::For(n),
             Turns::While(c) => {
                 let mut c = self.erase_block(p, f, &c, names);
-                // The condition is given the linear values too.
+                // The condition block gets the formerly linear carried values as parameters too.
                 for v in &l.body.lin_params[..lk] {
                     let ty = f.ty(*v).clone();
                     c.params.push(f.fresh(ty, false));
@@ -90,7 +90,7 @@ impl Ad {
         let (np, nr) = (l.body.params.len(), l.body.results.len());
         body.params = mix(&body.params[..np].to_vec(), &body.params[np..].to_vec(), k + 1, lk);
         body.results = mix(&body.results[..nr].to_vec(), &body.results[nr..].to_vec(), k, lk);
-        // The number of turns stays last.
+        // The trip count stays the last result.
         let (trips, outs) = s.outs.split_last().map_or((None, &s.outs[..]), |(t, o)| (Some(*t), o));
         let mut order = mix(outs, &s.lin_outs, k, lk);
         order.extend(trips);

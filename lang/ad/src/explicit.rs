@@ -1,19 +1,20 @@
-//! Makes every linear variable be used exactly once: further uses get copies by `dup`, unused ones end in `drop` (§5.1.2).
+//! Makes every linear variable be used exactly once: further uses get copies by `dup`, and unused variables end in
+//! `drop` (§5.1.2).
 //!
-//! A block inside a statement counts as one use of each linear variable that it reads from outside; both branches of an `if` must then
-//! consume it, so that a branch that does not read it drops it.
+//! A nested block counts as one use of each linear variable that it reads from outside. Both arms of an `if` must
+//! then consume the variable; an arm that does not read it drops it.
 
 use adl_ir::{Block, Function, Op, Stmt, Turns, Var};
 use std::collections::{BTreeSet, HashMap};
 
-/// Puts `dup` and `drop` where they are needed in the whole function.
+/// Inserts `dup` and `drop` in the entire function.
 pub fn uses(f: &mut Function) {
     let mut body = std::mem::take(&mut f.body);
     block(f, &mut body, &[]);
     f.body = body;
 }
 
-/// Linear variables that a block reads from outside, in order.
+/// Linear variables that a block reads from outside, in order of their numbers.
 pub(crate) fn captured(f: &Function, b: &Block) -> BTreeSet<Var> {
     let mut free = BTreeSet::new();
     let mut bound: BTreeSet<Var> = b.lin_params.iter().copied().collect();
@@ -38,7 +39,7 @@ pub(crate) fn captured_by(f: &Function, op: &Op) -> BTreeSet<Var> {
     op.blocks().into_iter().flat_map(|b| captured(f, b)).collect()
 }
 
-/// Renames variables in a block and everything inside.
+/// Renames variables in a block and its nested blocks.
 pub(crate) fn rename(b: &mut Block, names: &HashMap<Var, Var>) {
     if names.is_empty() {
         return;
@@ -52,7 +53,7 @@ pub(crate) fn rename(b: &mut Block, names: &HashMap<Var, Var>) {
     }
 }
 
-/// Gives every variable of a block that is not linear another number: those that it binds, too.
+/// Renames every non-linear variable of a block by `name`, including those that it binds.
 pub fn renumber(b: &mut Block, name: &dyn Fn(Var) -> Var) {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
         b.params.iter_mut().chain(&mut b.results).for_each(|v| *v = name(*v));
@@ -64,7 +65,7 @@ pub fn renumber(b: &mut Block, name: &dyn Fn(Var) -> Var) {
     });
 }
 
-/// Renames the operands of an operation and variables in its blocks.
+/// Renames the operands of an operation, and variables in its blocks.
 pub(crate) fn rename_op(op: &mut Op, names: &HashMap<Var, Var>) {
     op.map_operands(&mut |v| *names.get(&v).unwrap_or(&v));
     for inner in op.blocks_mut() {
@@ -90,7 +91,7 @@ fn block(f: &mut Function, b: &mut Block, outer: &[Var]) {
         for part in s.op.blocks_mut() {
             rename(part, &names);
         }
-        // A loop's condition sees no linear variable.
+        // The condition block of a loop sees no linear variables.
         let outer: Vec<Var> = names.values().copied().collect::<BTreeSet<_>>().into_iter().collect();
         if let Op::Loop(l) = &mut s.op {
             if let Turns::While(c) = &mut l.turns {
@@ -117,7 +118,7 @@ fn block(f: &mut Function, b: &mut Block, outer: &[Var]) {
     b.stmts = u.out;
 }
 
-/// How often each linear variable is used in the block, blocks inside counting once a statement.
+/// Number of uses of each linear variable in the block. A statement's nested blocks count once together.
 fn count(f: &Function, b: &Block) -> HashMap<Var, usize> {
     let mut left = HashMap::new();
     let mut see = |v: Var| {
@@ -140,7 +141,7 @@ impl Uses {
         }
     }
 
-    /// The variable to use here for `v`.
+    /// The variable for the next use of `v`: a copy, unless it is the last use.
     fn take(&mut self, f: &mut Function, v: Var, span: adl_syntax::span::Span) -> Var {
         let now = *self.current.get(&v).unwrap_or(&v);
         let left = self.left.entry(v).or_insert(1);

@@ -4,27 +4,27 @@
 //! J  jvp         f : (x…) -> (y…)                 ⟼  (x… ; ẋ…) -> (y… ; ẏ…)                        §5
 //! U  unzip       (x… ; ẋ…) -> (y… ; ẏ…)           ⟼  (x…) -> (y…, r…)   and   (r… ; ẋ…) -> ( ; ẏ…)  §6
 //! T  transpose   (r… ; ẋ…) -> ( ; ẏ…)             ⟼  (r… ; ÿ…) -> ( ; ẍ…)                           §7
-//!    erase       forgets linearity, to nest derivatives and to run                                  §4.5
+//!    erase       removes linearity, to nest derivatives and to execute                              §4.5
 //! ```
 //!
 //! Everything else is made of these: `grad f x` is T (U (J f)) at cotangent 1.
 //!
 //! - [`tangent`]: the tangent type of a type; discrete types have none.
 //! - [`activity`]: which variables carry a tangent.
-//! - [`jvp`]: J. One rule for each operation; control flow keeps its shape.
-//! - [`soac`]: J of reductions, scans and histograms, whose rules depend on the operator.
+//! - [`jvp`]: J. One rule for each operation; control flow keeps its structure.
+//! - [`soac`]: J of reductions, scans and histograms, with rules that depend on the operator.
 //! - [`explicit`]: makes each linear variable be used exactly once, by `dup` and `drop`.
-//! - [`unzip`]: U, with a plan that says which intermediates are stored and which recomputed.
-//! - [`transpose`]: T. Cotangents of arrays are accumulated in place of being summed copy by copy.
-//! - [`diagonal`]: whether a linear function is diagonal, seen from its code.
-//! - [`structure`]: which entries the matrix of a linear function may have, seen from its code.
-//! - [`batch`]: a linear function in many directions at once.
+//! - [`unzip`]: U, with a plan that says which intermediates are stored and which are recomputed.
+//! - [`transpose`]: T. Cotangents of arrays are accumulated in place, not summed copy by copy.
+//! - [`diagonal`]: whether a linear function is diagonal, from its code.
+//! - [`structure`]: the sparsity pattern of a linear function, from its code.
+//! - [`batch`]: vectorisation of a linear function over directions.
 //! - `tensor`: adjoints of comprehensions as comprehensions, without scatter.
-//! - [`segment`]: loops in segments that are recomputed, for reverse memory O(√n) or O(log n).
-//! - [`profile`]: what a plan would store and recompute, counted without storing it.
-//! - [`erase`], [`dce`]: forgetting linearity; removing what nobody reads.
-//! - [`Ad`]: the memo of all of these over one program. Calls are transformed to calls of transformed functions, so that code grows
-//!   linearly.
+//! - [`segment`]: checkpointing of loops by segments, for reverse memory O(√n) or O(log n).
+//! - [`profile`]: what a plan would store and recompute, counted without storing anything.
+//! - [`erase`], [`dce`]: erasure of linearity; dead code elimination.
+//! - [`Ad`]: the memo of all of these for one program. A call becomes a call of the transformed callee, so code
+//!   grows linearly.
 //!
 //! What is *not* here: choosing plans by cost, run-time values, closures, any IO.
 

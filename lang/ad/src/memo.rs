@@ -1,4 +1,4 @@
-//! What has been transformed already.
+//! The memo of all transformations.
 
 use crate::jvp::Jvp;
 use crate::profile::{Profile, Sites};
@@ -10,86 +10,89 @@ use adl_syntax::span::Span;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-/// Variables of all functions that one derivative may take: more is code that grows with each derivative inside another one.
+/// Limit of the variables of all functions generated for one derivative. Code grows with each level of nested
+/// derivatives, and beyond this limit the derivative is refused.
 const MOST: usize = 1_000_000;
 
-/// Whether all arrays of a function have a shape.
+/// Whether all arrays of a function are materialised.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Arrays {
-    /// They do: it is code of the user's.
+    /// All arrays have a shape, as in the user's code.
     There,
-    /// Absent zeros may be among them: a derivative, or what one keeps.
+    /// Arrays may be symbolic zeros, as in derivatives and their residuals.
     MayBeAbsent,
 }
 
-/// The transformations over one program, each made once for each function.
+/// The transformations of one program. Each is done once for each function.
 #[derive(Default)]
 pub struct Ad {
-    /// What is done to every function before J, and to what J has made of it before that is unzipped: fewer statements are fewer
-    /// residuals. (The optimiser stands below this crate.)
+    /// Simplifies every function before J, and the output of J before unzipping: fewer statements mean fewer
+    /// residuals. It is a function pointer because the optimiser depends on this crate.
     pub cleanup: Option<fn(&Program, &mut Function, Arrays)>,
-    /// What is done to functions that loops in segments become: it changes no order of additions.
+    /// Simplifies the functions made for segmented loops, without reordering additions.
     pub simplify: Option<fn(&mut Function)>,
-    /// Whether reductions, scans and histograms are differentiated as the loops that they are, whatever their operator: the rules are
-    /// compared with it.
+    /// Differentiates all reductions, scans and histograms as loops, whatever their operator. Tests compare the
+    /// rules with this.
     pub only_loops: bool,
-    /// Which rule differentiates each reduction, scan and histogram that J has met.
+    /// The rule chosen for each reduction, scan and histogram that J has met.
     pub decisions: Vec<crate::soac::Decision>,
     pub(crate) helpers: crate::soac::Helpers,
     pub(crate) tangents: HashMap<DataId, Option<DataId>>,
     pub(crate) jvps: HashMap<(FnId, Vec<bool>), Jvp>,
-    /// The function that a `J` came from, as it was differentiated: variables have their numbers in the `J`.
+    /// The source of each function made by J, in the form that was differentiated. The function made by J uses the
+    /// same variable numbers.
     pub(crate) sources: HashMap<FnId, Rc<Function>>,
-    /// Those functions, which call each other: what checkpoints run forwards.
+    /// These sources as functions that call each other: what a checkpoint runs in the forward pass.
     pub(crate) plains: HashMap<FnId, FnId>,
     pub(crate) unzips: HashMap<(FnId, Plan), Unzipped>,
     /// Primal halves without their results.
     pub(crate) kept: HashMap<FnId, FnId>,
-    /// By which cotangents they are given, and add to.
+    /// Transposed functions. The Bools say for which parameters the function takes a cotangent to which it adds.
     pub(crate) transposes: HashMap<FnId, Vec<(Vec<bool>, FnId)>>,
-    /// Linear functions in many directions at once, or why there is none.
+    /// Linear functions vectorised over directions, or why that is not supported.
     pub(crate) batches: HashMap<FnId, Result<FnId, Unsupported>>,
-    /// The structures of linear functions, or that there is none.
+    /// Sparsity patterns of linear functions; `None` if the pattern depends on data.
     pub(crate) structures: HashMap<FnId, Option<crate::structure::Structure>>,
     pub(crate) wide_datas: HashMap<DataId, DataId>,
     pub(crate) segments: HashMap<(FnId, Segments), FnId>,
-    /// Functions that are differentiated as they are: they were made of what J would be given.
+    /// Functions that J takes as they are, because they were made from prepared sources.
     pub(crate) ready: HashSet<FnId>,
     pub(crate) profiles: HashMap<FnId, Profile>,
     pub(crate) sites: HashMap<FnId, Rc<Sites>>,
-    /// Functions that say what they took.
+    /// Metered functions.
     pub(crate) meters: HashMap<FnId, FnId>,
     pub(crate) erasures: HashMap<FnId, FnId>,
-    /// Whether the user's functions make absent arrays.
+    /// Whether the user's functions create symbolic zeros.
     pub(crate) zeros: bool,
-    /// Functions made here in which arrays may be absent.
+    /// Generated functions in which arrays may be symbolic zeros.
     pub(crate) absent: HashSet<FnId>,
     pub(crate) recursive: HashMap<FnId, bool>,
-    /// Functions that are made, with all that they call.
+    /// Functions whose bodies, and those of all their callees, exist.
     complete: HashSet<FnId>,
     pub(crate) activities: HashMap<(FnId, Vec<bool>), Vec<bool>>,
-    /// Variables of the functions made since [`Ad::begin`].
+    /// Number of variables of the functions made since [`Ad::begin`].
     made: usize,
 }
 
 impl Ad {
-    /// Nothing transformed yet.
+    /// An empty memo.
     pub fn new() -> Ad {
         Ad::default()
     }
 
-    /// Another derivative, or another function that may have some inside, begins.
+    /// Resets the size limit, for another derivative.
     pub fn begin(&mut self) {
         self.made = 0;
     }
 
-    /// Counts a function that was made; an error if all of them are too large.
+    /// Adds a generated function to the size limit. An error if the limit is exceeded.
     pub(crate) fn count(&mut self, f: &Function) -> Result<(), Unsupported> {
         self.made += f.vars.len();
         if self.made > MOST { Err(Unsupported::new("derivatives inside derivatives whose code grows too large", Span::default())) } else { Ok(()) }
     }
 
-    /// An error where a function, or one that it calls, is still being made: its derivative would be that of an empty body.
+    /// An error if a function or one of its callees is still being built: its derivative would be that of an empty
+    /// body.
     pub(crate) fn complete(&mut self, p: &Program, f: FnId) -> Result<(), Unsupported> {
         let (mut work, mut seen) = (vec![f], HashSet::new());
         while let Some(g) = work.pop() {
@@ -104,8 +107,8 @@ impl Ad {
         Ok(())
     }
 
-    /// Whether calls from the function may come back to it. Found for all that it calls at once (Tarjan's strongly connected components), so that a
-    /// chain of functions takes linear time.
+    /// Whether a function is recursive, directly or through others. Computed for all its callees at once (Tarjan's
+    /// strongly connected components), so that a chain of functions takes linear time.
     pub(crate) fn is_recursive(&mut self, p: &Program, f: FnId) -> bool {
         if let Some(r) = self.recursive.get(&f) {
             return *r;
@@ -142,7 +145,7 @@ impl Ad {
     }
 }
 
-/// The functions that a function calls.
+/// The functions that a function calls, custom derivative rules included.
 pub(crate) fn callees(p: &Program, f: FnId) -> Vec<FnId> {
     let mut out = Vec::new();
     let mut blocks = vec![&p.func(f).body];

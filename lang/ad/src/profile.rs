@@ -1,13 +1,15 @@
-//! Profiles: what running a function would store and cost, found by running a function that only counts.
+//! Profiles: predicts what a plan would store and recompute, by running a function with counters.
 //!
-//! The profile of a J is `(x…) -> (y…, count…, peak)`: its non-linear part, with counters and without residuals, so that it takes no more
-//! memory than the function itself. From the counts follows by arithmetic ([`Forecast`]) what *any* plan stores and recomputes: a plan
-//! changes where a value is made, not how often a block runs.
+//! The profile of a function made by J is `(x…) -> (y…, count…, peak)`: its non-linear part, with counters and
+//! without residuals, so it needs no more memory than the function itself. From the counts, [`Forecast`] computes
+//! what *any* plan stores and recomputes, because a plan changes where a value is computed, but not how often a
+//! block runs.
 //!
-//! - A scalar is counted with the block that makes it ([`Count::Runs`]), an array by its elements.
-//! - A checkpointed call runs again in reverse; what it then stores counts for the peak, the largest such call, not for what is stored.
-//! - What happened is counted by metered functions ([`Ad::metered`]), made of the halves that run.
-//! - Data counts as one reference, 8 bytes: its contents are shared with whoever made it.
+//! - A scalar is counted with the block that computes it ([`Count::Runs`]), an array by its elements.
+//! - A checkpointed call runs again in the reverse pass. What it stores then counts towards the peak (the largest
+//!   such call), not towards the stored bytes.
+//! - Metered functions ([`Ad::metered`]), made from the two halves that run, measure what actually happened.
+//! - Data counts as one reference, 8 bytes, because its contents are shared.
 
 mod count;
 mod forecast;
@@ -24,36 +26,36 @@ use adl_prim::Bin;
 use adl_specialise::Unsupported;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is counted.
+/// A counter.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Count {
-    /// Runs of a block of a function; blocks are numbered from 0, the body, in the order in which they open.
+    /// Runs of a block of a function. Blocks are numbered in the order in which they open; 0 is the body.
     Runs(FnId, u32),
-    /// Elements of all arrays that a variable held.
+    /// Total number of elements of all arrays that a variable held.
     Elements(FnId, Var),
-    /// Extents of an axis, but the last, of all arrays that a variable held.
+    /// Sum of the extents of an axis (other than the last) of all arrays that a variable held.
     Extent(FnId, Var, u32),
-    /// Work of a statement (named by its first result) that is not the number of its elements.
+    /// Work of a statement (identified by its first result), if it is not the number of elements.
     Work(FnId, Var),
-    /// Work of checkpointed calls, which is done again in reverse: each time that a call around it runs, once more.
+    /// Work of checkpointed calls that is repeated in the reverse pass, counted again for each enclosing checkpoint.
     Again,
-    /// Work of a checkpointed call (a statement, by its first result) in the forward pass.
+    /// Work of a checkpointed call (identified by its first result) in the forward pass.
     Inside(FnId, Var),
 }
 
-/// A function that counts.
+/// A function with counters.
 #[derive(Clone, Debug)]
 pub struct Profile {
     /// `(x…) -> (y…, count…, peak)`.
     pub func: FnId,
     /// Number of `y`s.
     pub results: usize,
-    /// What the counts are.
+    /// What each count is.
     pub counts: Vec<Count>,
 }
 
-/// Gives a loop one more carried value, the first after its own: the most that any turn takes, `here` in one. `lists`: the turn's parameters and
-/// results, and the loop's results. The value after the last turn.
+/// Adds a carried value to a loop, after its own: the maximum of `here` over all iterations. `lists` are the body's
+/// parameters, the body's results, and the loop's results. Returns the value after the last iteration.
 fn carry_peak(b: &mut Builder, made: &mut Loop, lists: [&mut Vec<Var>; 3], here: Var, zero: Var) -> Var {
     let [params, results, outs] = lists;
     let at = made.init.len();
@@ -69,7 +71,7 @@ fn carry_peak(b: &mut Builder, made: &mut Loop, lists: [&mut Vec<Var>; 3], here:
 }
 
 impl Ad {
-    /// The profile of a J (or of any function).
+    /// The profile of a function made by J (or of any function).
     pub fn profile(&mut self, p: &mut Program, f: FnId) -> Result<Profile, Unsupported> {
         if let Some(made) = self.profiles.get(&f) {
             return Ok(made.clone());
@@ -101,7 +103,7 @@ impl Ad {
         Ok(made)
     }
 
-    /// What a function's profile counts: its own counters and those of all that it calls, other than in checkpoints.
+    /// The counters of a function's profile: its own and those of all its callees, except inside of checkpoints.
     fn counts_of(&mut self, p: &Program, f: FnId) -> Vec<Count> {
         let mut all: BTreeSet<Count> = [Count::Again].into();
         for g in reach(p, f) {
@@ -117,22 +119,22 @@ impl Ad {
     }
 }
 
-/// A function and those that it calls, directly or not, other than in checkpoints.
+/// A function and all functions that it calls, directly or not, except inside of checkpoints.
 pub(crate) fn reach(p: &Program, f: FnId) -> BTreeSet<FnId> {
     p.callees(f, |_, checkpoint| !checkpoint)
 }
 
-/// What running a profile has counted.
+/// The counts of one run of a profile.
 #[derive(Clone, Debug, Default)]
 pub struct Counted {
-    /// By counter.
+    /// The value of each counter.
     pub counts: BTreeMap<Count, u64>,
-    /// The most that a checkpointed call stores when it runs again, with the calls inside it.
+    /// The most bytes that a checkpointed call, with nested calls, stores when it runs again.
     pub peak: u64,
 }
 
 impl Profile {
-    /// The counts among a run's results, which come after its `y`s.
+    /// Extracts the counts from a run's results, where they follow the `y`s.
     pub fn counted(&self, results: &[i64]) -> Counted {
         let number = |n: &i64| u64::try_from(*n).unwrap_or(0);
         let counts = self.counts.iter().copied().zip(results.iter().map(number)).collect();

@@ -1,4 +1,4 @@
-//! The compositions that derivative operators are made of.
+//! The compositions of passes from which the derivative operators are built.
 
 use crate::Ad;
 use crate::unzip::Plan;
@@ -6,7 +6,7 @@ use adl_ir::{FnId, Program, Ty};
 use adl_specialise::{Linearized, Transforms, Unsupported};
 
 impl Ad {
-    /// Forward mode, unzipped by a plan, with the transpose; everything erased.
+    /// J, U with a plan, and T of a function, all erased.
     pub fn linearize_with(&mut self, p: &mut Program, f: FnId, wrt: &[bool], plan: &Plan) -> Result<Linearized, Unsupported> {
         let j = self.jvp(p, f, wrt)?;
         let u = self.unzip(p, j.func, plan)?;

@@ -1,23 +1,25 @@
-//! Loops in segments: fewer states stored, more recomputed.
+//! Checkpointing of loops by segments: fewer states are stored, and more is recomputed.
 //!
-//! Both transformations act on a function before J. They put turns into functions whose calls are *checkpoints*: reverse mode keeps the
-//! arguments of such a call only, and runs it again when it needs its intermediates. What they make has the same values, and by the
-//! order in which T adds cotangents up the same gradients to the last bit.
+//! The transformations act on a function before J. They move iterations into functions whose calls are
+//! *checkpoints*: reverse mode stores only the arguments of such a call, and runs it again when it needs the
+//! intermediates. Results have the same values. Because T adds cotangents in the same order, gradients have the
+//! same bits.
 //!
-//! - [`Segments::Sqrt`]: about √n segments of √n turns. One more run of the primal; memory O(√n).
-//! - [`Segments::Partial`] k: the same for the first iterations; the intermediates of the last k/256 are stored. Memory and extra work lie
-//!   between those of [`Segments::Sqrt`] and those of storing everything.
-//! - [`Segments::Revolve`] k: the turns are halved recursively as in binomial checkpointing (Griewank and Walther's revolve): with k
-//!   states and r repetitions C(k + r, r) turns can be reversed; with fewer states than repetitions, in halves. Memory O(k + log n).
+//! - [`Segments::Sqrt`]: about √n segments of √n iterations. One more run of the primal; memory O(√n).
+//! - [`Segments::Partial`] k: the same for the first iterations; the intermediates of the last k/256 are stored.
+//!   Memory and extra work lie between those of [`Segments::Sqrt`] and those of storing everything.
+//! - [`Segments::Revolve`] k: binomial checkpointing by recursive bisection (Griewank and Walther's revolve): with
+//!   k states and r repetitions, C(k + r, r) iterations can be reversed. With fewer states than repetitions,
+//!   intervals are halved. Memory O(k + log n).
 //!
-//! Loops that carry nothing, collect outputs, or turn while a condition holds stay as they are.
+//! Loops without carried state, loops that collect outputs, and `while` loops stay as they are.
 
 use crate::{Ad, dce, explicit};
 use adl_ir::{Block, Builder, Cmp, Conv, FnId, Function, Lit, Loop, Op, Program, Stmt, Turns, Ty, Var};
 use adl_prim::{Bin, Un};
 use std::collections::HashMap;
 
-/// How loops are divided.
+/// How loops are segmented.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Segments {
     /// Not at all.
@@ -25,17 +27,17 @@ pub enum Segments {
     None,
     /// √n segments.
     Sqrt,
-    /// √n segments up to the last k of [`PARTS`] parts of the iterations, whose intermediates are stored.
+    /// √n segments, except for the last k of [`PARTS`] parts of the iterations, whose intermediates are stored.
     Partial(u32),
-    /// Binomially, with so many states.
+    /// Binomial checkpointing with this number of states.
     Revolve(u32),
 }
 
-/// Parts in which [`Segments::Partial`] counts iterations.
+/// Number of parts in which [`Segments::Partial`] measures iterations.
 pub const PARTS: u32 = 256;
 
 impl Ad {
-    /// The function, and those that it calls, with loops divided.
+    /// The function and its callees, with segmented loops.
     pub fn segmented(&mut self, p: &mut Program, f: FnId, how: Segments) -> FnId {
         if how == Segments::None {
             return f;
@@ -43,10 +45,11 @@ impl Ad {
         if let Some(g) = self.segments.get(&(f, how)) {
             return *g;
         }
-        // What J would be given: small arrays are numbers by now, so that cotangents are added in the order of the whole loop.
+        // Segments the prepared source. Small arrays are scalars by now, so that cotangents are added in the order
+        // of the original loop.
         let arrays = self.arrays(p, f);
         let src = self.prepared(p, f, arrays);
-        // Callers inside a recursion need the signature now.
+        // Recursive callers need the signature before the body exists.
         let id = p.add(Function { body: Block { stmts: Vec::new(), ..src.body.clone() }, ..(*src).clone() });
         self.segments.insert((f, how), id);
         let absent = self.absent.contains(&f);
@@ -74,7 +77,7 @@ struct Segmenter<'a> {
     ad: &'a mut Ad,
     p: &'a mut Program,
     how: Segments,
-    /// Whether arrays may be absent in the source.
+    /// Whether arrays of the source may be symbolic zeros.
     absent: bool,
     b: Builder,
 }
@@ -107,7 +110,7 @@ impl Segmenter<'_> {
         self.b.close(b.results.clone(), Vec::new())
     }
 
-    /// A loop in segments.
+    /// Emits a loop in segments.
     fn divided(&mut self, s: &Stmt, l: &Loop) {
         let Turns::For(n) = l.turns else { return };
         let mut outside: Vec<Var> = crate::unzip::free(&self.b.func, &l.body).into_iter().collect();
@@ -131,7 +134,7 @@ impl Segmenter<'_> {
             }
             Segments::None | Segments::Sqrt => self.root_segments(part, n, l, &tys, &rest),
         };
-        // The statement's own results: other names for these.
+        // Renames the results to those of the original statement.
         let names: HashMap<Var, Var> = s.outs[..carried].iter().copied().zip(results).collect();
         for (out, made) in s.outs[..carried].iter().zip(s.outs[..carried].iter().map(|o| names[o])) {
             let span = s.span;
@@ -143,8 +146,9 @@ impl Segmenter<'_> {
         self.b.push(Stmt { outs: vec![turns], lin_outs: Vec::new(), op: Op::Bin(Bin::Add, n, zero), span: s.span });
     }
 
-    /// `segment lo hi xs… outside… carry…`: the turns from `lo` to `hi`. What is carried comes last: where it begins with a variable that the
-    /// body reads too, T then adds up in the order of the whole loop.
+    /// The function `segment lo hi xs… outside… carry…`, which runs the iterations from `lo` to `hi`. The carried
+    /// values come last: if the initial value is a variable that the body reads too, T then adds cotangents in the
+    /// order of the original loop.
     fn segment(&mut self, l: &Loop, outside: &[Var]) -> FnId {
         let mut b = Builder::new("segment");
         b.span = self.b.span;
@@ -170,7 +174,7 @@ impl Segmenter<'_> {
         self.like_source(id)
     }
 
-    /// A function that has absent arrays if the source has, and is differentiated as it is.
+    /// Adds a function that may contain symbolic zeros if the source may, and that J takes as it is.
     fn like_source(&mut self, id: FnId) -> FnId {
         self.ad.ready.insert(id);
         if self.absent {
@@ -179,9 +183,9 @@ impl Segmenter<'_> {
         id
     }
 
-    /// The loop's body in another function, its index counted from `lo`. The body's loops are divided no further.
+    /// The loop's body in another function, with indices counted from `lo`. Loops inside of it are not segmented.
     fn turn(&mut self, b: &mut Builder, l: &Loop, lo: Var, mut names: HashMap<Var, Var>) -> Block {
-        // Variables of the body are those of the source function: copy their descriptions first.
+        // The body's variables belong to the source function, so their descriptions are copied first.
         let at = b.func.vars.len() as u32;
         b.func.vars.extend(self.b.func.vars.iter().cloned());
         let mut body = l.body.clone();
@@ -194,10 +198,10 @@ impl Segmenter<'_> {
         body
     }
 
-    /// How many of `n` iterations come before the last `k` of [`PARTS`] parts.
+    /// The number of those of `n` iterations that precede the last `k` of [`PARTS`] parts.
     fn first_iterations(&mut self, n: Var, k: u32) -> Var {
         let (parts, left, zero) = (self.b.int(i64::from(PARTS)), self.b.int(i64::from(PARTS.saturating_sub(k))), self.b.int(0));
-        // Divided first, so that no product of a large count overflows.
+        // Divides first, so that the product of a large count does not overflow.
         let (whole, rest) = (self.b.bin(Bin::IntDiv, n, parts), self.b.bin(Bin::Rem, n, parts));
         let (whole, rest) = (self.b.bin(Bin::Mul, whole, left), self.b.bin(Bin::Mul, rest, left));
         let rest = self.b.bin(Bin::IntDiv, rest, parts);
@@ -205,7 +209,7 @@ impl Segmenter<'_> {
         self.b.bin(Bin::Max, first, zero)
     }
 
-    /// A loop over √n segments.
+    /// Emits a loop over √n segments.
     fn root_segments(&mut self, part: FnId, n: Var, l: &Loop, tys: &[Ty], rest: &[Var]) -> Vec<Var> {
         let x = self.b.convert(Conv::ToF64, n);
         let root = self.b.un(Un::Sqrt, x);
@@ -231,7 +235,7 @@ impl Segmenter<'_> {
         outs[..tys.len()].to_vec()
     }
 
-    /// `halves lo len k rest… carry…`: `len` turns from `lo` with `k` states.
+    /// The function `halves lo len k rest… carry…`, which runs `len` iterations from `lo` with `k` states.
     fn halving(&mut self, part: FnId, tys: &[Ty], rest: &[Var]) -> FnId {
         let id = self.p.reserve("halves");
         self.like_source(id);
@@ -268,7 +272,8 @@ fn checkpoint(f: FnId, args: Vec<Var>) -> Op {
 }
 
 fn suits(f: &Function, l: &Loop) -> bool {
-    // An array read by elements that is also read whole, or carried, gets cotangents in an order that segments would change.
+    // If an array is read by elements and also as a whole, or carried, segments would change the order in which its
+    // cotangents are added.
     let twice = || {
         let outside = crate::unzip::free(f, &l.body);
         l.xs.iter().any(|x| outside.contains(x) || l.init.contains(x))
@@ -277,9 +282,10 @@ fn suits(f: &Function, l: &Loop) -> bool {
     divisible && !twice()
 }
 
-/// Where to divide `len` turns with `k` states: of C(k + r, r) turns that can be reversed with r repetitions, the first part is the
-/// C(k + r - 1, r - 1) that can be with one repetition fewer. Calls nest k + r deep, and each keeps its state: so where that would take
-/// more repetitions than states, halves are divided, which nest log n deep.
+/// Where to divide `len` iterations with `k` states. Of the C(k + r, r) iterations that can be reversed with r
+/// repetitions, the first part has the C(k + r - 1, r - 1) that can be reversed with one repetition fewer. Calls
+/// nest k + r deep, and each stores its state. If that needs more repetitions than states, the interval is halved,
+/// and calls nest log n deep.
 fn middle(b: &mut Builder, len: Var, k: Var) -> Var {
     let (zero, one) = (b.int(0), b.int(1));
     b.open();

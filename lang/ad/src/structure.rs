@@ -1,30 +1,32 @@
-//! Which entries of its matrix a linear function may have, from its code: the function with all coefficients 1, and with both arms of each branch
-//! on data. What is left depends on Ints and shapes alone, so that evaluating it with sets of inputs tells the pattern for all
-//! points with these: bands of stencils, blocks of maps over rows, what gathers by data indices take.
+//! Sparsity patterns: which entries of its matrix a linear function may have, derived from its code. All
+//! coefficients are replaced by 1, and a branch on data by both of its arms. The remaining function depends on Ints
+//! and shapes only, so evaluating it with sets of inputs gives the pattern for all points with the same Ints and
+//! shapes: bands of stencils, blocks of maps over rows, gathers at indices from data.
 
 use crate::{Ad, check, dce, explicit};
 use adl_ir::{Block, Builder, FnId, Function, Lit, Loop, Op, Program, Stmt, Turns, Ty, Var};
 use adl_prim::Bin;
 use std::collections::{HashMap, HashSet};
 
-/// A function that tells the pattern.
+/// A function that computes the pattern.
 #[derive(Clone, Debug)]
 pub struct Structure {
     /// `(r… ; ẋ…) -> ( ; ẏ…)`.
     pub func: FnId,
-    /// Which residuals it reads.
+    /// For each residual, whether the function reads it.
     pub reads: Vec<bool>,
-    /// Whether no entry can be missing at a point: there are no branches on data, and no products of matrices whose elements may be 0.
+    /// Whether every entry of the pattern occurs at every point: there are no branches on data, and no products of
+    /// matrices whose elements may be 0.
     pub exact: bool,
 }
 
 impl Ad {
-    /// The structure of a linear function; `None` where it depends on more than Ints and shapes.
+    /// The pattern of a linear function; `None` if it depends on more than Ints and shapes.
     pub fn structure(&mut self, p: &mut Program, f: FnId) -> Option<Structure> {
         if let Some(s) = self.structures.get(&f) {
             return s.clone();
         }
-        // A function that calls itself turns as often as data say.
+        // The depth of a recursion depends on data.
         self.structures.insert(f, None);
         let src = p.func(f).clone();
         let made = function(self, p, &src)?;
@@ -55,7 +57,7 @@ fn function(ad: &mut Ad, p: &mut Program, src: &Function) -> Option<(Function, b
     Some((out, exact))
 }
 
-/// Ints, arrays of Ints, and boxes of these.
+/// Whether a type consists of Ints, arrays of Ints, and boxes of these.
 fn of_ints(ty: &Ty) -> bool {
     match ty {
         Ty::I64 => true,
@@ -64,7 +66,7 @@ fn of_ints(ty: &Ty) -> bool {
     }
 }
 
-/// Everything that a block and its blocks read.
+/// Collects all variables that a block and its nested blocks read.
 fn operands(b: &Block, out: &mut HashSet<Var>) {
     let mut work = vec![b];
     while let Some(b) = work.pop() {
@@ -80,11 +82,11 @@ struct Structured<'a> {
     ad: &'a mut Ad,
     p: &'a mut Program,
     b: Builder,
-    /// What copies are copies of, and what branches' results have become.
+    /// Renaming: copies to originals, and results of branches to their replacements.
     names: HashMap<Var, Var>,
-    /// What depends on numbers of the point.
+    /// Variables that depend on real numbers of the point.
     data: HashSet<Var>,
-    /// Numbers that are 0 in the code: coefficients that make no entry.
+    /// Numbers that are literally 0: coefficients without an entry.
     nothing: HashSet<Var>,
     exact: bool,
 }
@@ -157,7 +159,7 @@ impl Structured<'_> {
     }
 
     fn callee(&mut self, f: FnId, args: &[Var]) -> Option<FnId> {
-        // An Int that depends on the point is none that a callee's pattern may rest on.
+        // The pattern of a callee must not depend on an Int that depends on the point.
         let callee = self.p.func(f).clone();
         let told = args.iter().zip(&callee.body.params).any(|(a, v)| self.data.contains(a) && of_ints(callee.ty(*v)));
         let made = self.ad.structure(self.p, f).filter(|_| !told)?;
@@ -165,7 +167,7 @@ impl Structured<'_> {
         Some(made.func)
     }
 
-    /// Non-linear code: whether it depends on the point.
+    /// Analyses non-linear code: whether it depends on the point.
     fn plain(&mut self, s: &Stmt) {
         let mut depends = false;
         s.op.each_operand(&mut |v| depends |= self.data.contains(&v));
@@ -180,7 +182,7 @@ impl Structured<'_> {
         }
     }
 
-    /// A branch on data: the sum of what both arms give.
+    /// Replaces a branch on data by the sum of the results of both arms.
     fn both(&mut self, s: &Stmt, a: &Block, b: &Block) -> Option<()> {
         self.exact = false;
         if !s.outs.is_empty() || !a.params.is_empty() {
@@ -197,7 +199,7 @@ impl Structured<'_> {
         Some(())
     }
 
-    /// Ones in the place of a coefficient.
+    /// Ones of the shape of a coefficient.
     fn ones(&mut self, c: Var) -> Var {
         let ty = self.b.ty(c);
         let one = match ty.scalar() {

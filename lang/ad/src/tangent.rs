@@ -1,11 +1,11 @@
-//! Tangent types: reals and arrays of them are their own; discrete types have none; data has a type of the same constructors whose
-//! fields are the fields' tangents.
+//! Tangent types. Reals and arrays of reals are their own tangent types, and discrete types have none. Data has a
+//! data type with the same constructors, whose fields are the tangents of the fields.
 
 use crate::Ad;
 use adl_ir::{DataDecl, DataId, Program, Ty};
 
 impl Ad {
-    /// The type of tangents (and cotangents) of a type, if it has any.
+    /// The type of tangents (and cotangents) of a type, if it has one.
     pub fn tangent_ty(&mut self, p: &mut Program, ty: &Ty) -> Option<Ty> {
         match ty {
             Ty::F64 | Ty::F32 => Some(ty.clone()),
@@ -18,7 +18,8 @@ impl Ad {
         }
     }
 
-    /// The tangent type of a data type: the same constructors; of each field that has tangents, the tangent.
+    /// The tangent type of a data type: the same constructors, with the tangents of those fields that have one.
+    /// `None` if no field has.
     pub fn tangent_data(&mut self, p: &mut Program, d: DataId) -> Option<DataId> {
         if let Some(t) = self.tangents.get(&d) {
             return *t;
@@ -30,7 +31,7 @@ impl Ad {
         let decl = p.data(d).clone();
         let id = p.add_data(DataDecl { name: format!("{}'", decl.name), cons: Vec::new(), declared: None });
         self.tangents.insert(d, Some(id));
-        // The tangent of a tangent is itself.
+        // A tangent type is its own tangent type.
         self.tangents.insert(id, Some(id));
         let cons = decl.cons.iter().map(|(n, fields)| (format!("{n}'"), fields.iter().filter_map(|t| self.tangent_ty(p, t)).collect())).collect();
         p.set_data(id, DataDecl { name: format!("{}'", decl.name), cons, declared: None });
@@ -38,7 +39,7 @@ impl Ad {
     }
 }
 
-/// Whether values of the type may hold a real number.
+/// Whether values of the type may contain a real number.
 fn has_real(p: &Program, d: DataId, seen: &mut Vec<DataId>) -> bool {
     if seen.contains(&d) {
         return false;

@@ -1,15 +1,19 @@
 //! T: transposition (§7) of linear functions `(r… ; ẋ…) -> ( ; ẏ…)` into `(r… ; ÿ…) -> ( ; ẍ…)`.
 //!
-//! Statements are read from the last to the first. Each linear variable has at most one cotangent at a time; what a statement contributes
-//! is added to it. Copies made by `dup` are one variable with their original, so that adding up is where the uses are, and a contribution
-//! to one element of an array is added to that element alone ([`Op::IndexAdd`]), not as an array of zeros.
+//! Statements are processed from the last to the first. Each linear variable has at most one cotangent at a time,
+//! to which the contributions of statements are added. Copies made by `dup` share the cotangent of their original,
+//! so that contributions are added where the uses are. A contribution to one element of an array is added to that
+//! element only ([`Op::IndexAdd`]), not as an array of zeros.
 //!
-//! - A branch is given the cotangents so far of the linear variables that it reads from outside, and returns them with its contributions.
-//! - A loop runs the other way round: what it carried is carried back, arrays that it read are collected, outputs that it collected are
-//!   read, sums become copies and copies sums. Cotangents of arrays from outside are carried and added to in place; where a comprehension
-//!   reads them at affine indices, they are comprehensions themselves ([`crate::tensor`]).
-//! - Calls go to transposed callees, which are given the cotangents so far of their arguments, where there are any, and return them with
-//!   what they add. So a recursion adds to arrays in place, and a sum does not depend on how its terms are spread over functions.
+//! - A branch takes the cotangents so far of the linear variables that it reads from outside, and returns them with
+//!   its contributions added.
+//! - A loop runs in reverse order: cotangents of carried values are carried back, cotangents of arrays that it read
+//!   elementwise are collected, cotangents of collected outputs are read elementwise, sums become broadcasts, and
+//!   broadcasts become sums. Cotangents of captured arrays are carried and added to in place. If a comprehension
+//!   reads them at affine indices, they become comprehensions themselves ([`crate::tensor`]).
+//! - A call becomes a call of the transposed callee. It takes the cotangents so far of its arguments, if there are
+//!   any, and returns them with its contributions added. So recursive functions add to arrays in place, and the
+//!   order of a sum does not depend on how its terms are divided among functions.
 
 mod control;
 mod rules;
@@ -29,8 +33,9 @@ impl Ad {
         Ok(self.transposed(p, f, &none)?.0)
     }
 
-    /// T of a linear function, and which parameters' cotangents so far it takes, after the cotangents of the results, and adds to: those
-    /// that are `there`, or all of them, so that no function is made in more than [`VARIANTS`] ways.
+    /// T of a linear function that also takes accumulators: cotangents so far of parameters, which follow the
+    /// cotangents of the results. The Bools tell for which parameters. These are the parameters in `there`, or all
+    /// of them once there are [`VARIANTS`] versions of the function.
     fn transposed(&mut self, p: &mut Program, f: FnId, there: &[bool]) -> Result<(FnId, Vec<bool>), Unsupported> {
         let made = self.transposes.entry(f).or_default();
         if let Some((_, t)) = made.iter().find(|(t, _)| t == there) {
@@ -47,7 +52,7 @@ impl Ad {
         };
         let id = p.reserve(&name);
         self.transposes.entry(f).or_default().push((there.clone(), id));
-        // A caller inside the recursion needs the signature now.
+        // Recursive callers need the signature before the body exists.
         let mut early = Function { name: name.clone(), vars: src.vars.clone(), body: Block::default() };
         early.body.params = src.body.params.clone();
         early.body.lin_params = src.body.lin_results.clone();
@@ -69,10 +74,10 @@ impl Ad {
     }
 }
 
-/// Ways in which a function is transposed, apart from that which takes all cotangents so far.
+/// Limit of the transposed versions of a function, besides the one that takes all accumulators.
 const VARIANTS: usize = 2;
 
-/// Those that are there.
+/// The elements of `all` selected by `there`.
 fn taken<'v>(all: &'v [Var], there: &'v [bool]) -> impl Iterator<Item = &'v Var> {
     all.iter().zip(there).filter(|(_, t)| **t).map(|(v, _)| v)
 }
@@ -97,7 +102,7 @@ fn function(ad: &mut Ad, p: &mut Program, src: &Function, name: &str, there: &[b
     Ok(out)
 }
 
-/// Whether a statement, or a block in it, reads one of some variables.
+/// Whether a statement, or a block in it, reads one of these variables.
 pub(crate) fn reads(s: &Stmt, vars: &[Var]) -> bool {
     stacker::maybe_grow(32 * 1024, 1024 * 1024, || {
         let mut found = false;
@@ -110,13 +115,13 @@ pub(crate) struct T<'a> {
     pub(crate) ad: &'a mut Ad,
     p: &'a mut Program,
     pub(crate) b: Builder,
-    /// What each copy is a copy of.
+    /// The original of each copy.
     roots: HashMap<Var, Var>,
-    /// The cotangent so far of each (root) variable.
+    /// The cotangent so far of each original variable.
     pub(crate) cts: HashMap<Var, Var>,
-    /// Int literals, and sums that stand outside of all loops.
+    /// Int literals, and affine forms computed outside of all loops.
     pub(crate) literals: Forms,
-    /// Cotangents that are products of matrices, or (`true`) their negatives.
+    /// Cotangents that are matrix products (the operands), or their negatives (`true`).
     products: HashMap<Var, (Var, Var, bool)>,
 }
 
@@ -133,7 +138,7 @@ impl T<'_> {
         self.b.lin(Op::Zero(ty.clone()), ty)
     }
 
-    /// The cotangent of a variable all whose uses have been seen; zero if there was none.
+    /// The cotangent of a variable whose uses have all been processed; a symbolic zero if there was no contribution.
     pub(crate) fn finished(&mut self, v: Var) -> Var {
         let r = self.root(v);
         match self.cts.remove(&r) {
@@ -158,7 +163,7 @@ impl T<'_> {
         self.cts.insert(r, sum);
     }
 
-    /// The cotangent of `v` so far, to be added to in place.
+    /// Takes the cotangent of `v` so far, to be added to in place.
     fn accumulator(&mut self, v: Var) -> Var {
         let r = self.root(v);
         match self.cts.get(&r) {
@@ -175,10 +180,11 @@ impl T<'_> {
         self.cts.insert(r, ct);
     }
 
-    /// Transposes a block's statements into the open block. `cts`: the cotangents of its linear results. Afterwards `self.cts` has those
-    /// of its parameters and of the variables that it read from outside.
+    /// Transposes a block's statements into the open block. `cts` are the cotangents of its linear results.
+    /// Afterwards `self.cts` has those of its parameters and of the variables that it read from outside.
     ///
-    /// What a checkpoint makes again is made where it is read, so that one checkpoint's intermediates are there at a time.
+    /// Statements that recompute a checkpoint's intermediates are delayed until they are needed, so that only one
+    /// checkpoint's intermediates exist at a time.
     fn block(&mut self, b: &Block, cts: &[Var]) -> Result<(), Unsupported> {
         let mut later: Vec<&Stmt> = Vec::new();
         for s in &b.stmts {
@@ -205,7 +211,7 @@ impl T<'_> {
         Ok(())
     }
 
-    /// Makes those of the statements that `reader` reads, which wait for it.
+    /// Emits those of the delayed statements that `reader` needs.
     fn wanted(&mut self, later: &mut Vec<&Stmt>, reader: &Stmt) {
         later.retain(|s| {
             let read = reads(reader, &s.outs);
@@ -216,7 +222,7 @@ impl T<'_> {
         });
     }
 
-    /// Copies are one variable with their original.
+    /// Records that variables are copies of `of`.
     pub(crate) fn note_copies(&mut self, copies: &[Var], of: Var) {
         self.roots.extend(copies.iter().map(|c| (*c, of)));
     }
@@ -234,7 +240,7 @@ impl T<'_> {
             Op::Loop(_) => self.nest_or_loop(s),
             Op::Call { f, args, lin_args, .. } => self.call(s, *f, args, lin_args),
             Op::Fields { a, data, tag } => {
-                // Absent fields stay absent: nothing to rebuild where no field has a cotangent.
+                // If no field has a cotangent, the data's cotangent stays a symbolic zero.
                 if s.lin_outs.iter().any(|o| self.cts.contains_key(&self.root(*o))) {
                     let fields = s.lin_outs.iter().map(|o| self.finished(*o)).collect();
                     let ty = Ty::Data(*data);
@@ -246,7 +252,7 @@ impl T<'_> {
             _ => {
                 let Some(out) = s.lin_outs.first() else { return Ok(()) };
                 let r = self.root(*out);
-                // Without a cotangent there is nothing to pass on.
+                // Without a cotangent there is nothing to propagate.
                 match self.cts.remove(&r) {
                     Some(ct) => self.leaf(s, ct),
                     None => Ok(()),
@@ -257,7 +263,7 @@ impl T<'_> {
 
     fn call(&mut self, s: &Stmt, f: FnId, args: &[Var], lin_args: &[Var]) -> Result<(), Unsupported> {
         let mut cts: Vec<Var> = s.lin_outs.iter().map(|o| self.finished(*o)).collect();
-        // Where two arguments are copies of one variable, the second starts from nothing.
+        // If two arguments are copies of one variable, the second one starts without a cotangent.
         let roots: Vec<Var> = lin_args.iter().map(|a| self.root(*a)).collect();
         let there: Vec<bool> = roots.iter().enumerate().map(|(i, r)| self.cts.contains_key(r) && !roots[..i].contains(r)).collect();
         let (back, takes) = self.ad.transposed(self.p, f, &there)?;

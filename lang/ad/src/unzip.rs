@@ -1,14 +1,15 @@
-//! U: unzipping (§6). A function `(x… ; ẋ…) -> (y… ; ẏ…)` becomes a non-linear one, `(x…) -> (y…, r…)`, and a linear one,
-//! `(r… ; ẋ…) -> ( ; ẏ…)`, of the residuals `r`: the non-linear values that the linear part reads.
+//! U: unzipping (§6). A function `(x… ; ẋ…) -> (y… ; ẏ…)` is split into a non-linear one, `(x…) -> (y…, r…)`, and a
+//! linear one, `(r… ; ẋ…) -> ( ; ẏ…)`. The residuals `r` are the non-linear values that the linear part reads.
 //!
-//! - A branch's residuals are returned by the branch that ran, in slots that the branches share; the other slots hold zeros. The linear
-//!   part branches on the same condition. Deep nests of branches keep less than a slot for each ([`arms`]).
-//! - A loop's residuals are arrays over the turns. The linear part is a loop over their number. Arrays and data go into boxes, so that
-//!   nothing is copied and shapes may differ.
-//!   What says whether there is another turn is not stored: the number of the turn says it.
-//! - A call's residuals are more results of the callee. Those of a function that calls itself are one value of a data type, so that
-//!   recursion makes a recursive type.
-//! - What the plan says to recompute moves to the linear side, reading what is stored.
+//! - A branch returns the residuals of the arm that ran in slots that the arms share; other slots hold zeros. The
+//!   linear part branches on the same condition. Deep nests of branches store less than one slot for each condition
+//!   ([`arms`]).
+//! - A loop's residuals are arrays over its iterations, and the linear part is a loop with the same trip count.
+//!   Residuals that are arrays or data are put into boxes, so that nothing is copied and shapes may differ. The
+//!   condition for another iteration is not stored, because the iteration's index determines it.
+//! - A call's residuals are additional results of the callee. Those of a recursive function are one value of a
+//!   recursive data type.
+//! - Values that the plan recomputes move to the linear part, which reads the stored values that they need.
 
 mod arms;
 mod balance;
@@ -27,7 +28,7 @@ use adl_syntax::span::Span;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-/// Residuals of its callees that a function passes on one by one.
+/// Largest number of residuals of callees that a function returns one by one.
 const PASSED_ON: usize = 64;
 
 /// The two halves of a function.
@@ -39,25 +40,27 @@ pub struct Unzipped {
     pub results: usize,
     /// `(r… ; ẋ…) -> ( ; ẏ…)`.
     pub linear: FnId,
-    /// The type of all residuals in one, for functions that call themselves, and those that would pass on very many.
+    /// The data type that packs all residuals, for recursive functions and those with more than [`PASSED_ON`]
+    /// residuals of callees.
     pub boxed: Option<DataId>,
-    /// What each residual is: one list for each result of the primal half after `results`. Branches share slots, and what a function
-    /// keeps that calls itself is one value.
+    /// For each result of the primal half after the first `results`, the residuals that it stands for. The arms of
+    /// a branch share slots, and the residuals of a recursive function are one value.
     pub residuals: Vec<Vec<Residual>>,
     /// Residuals that are variables of this function, not of its callees.
     pub own: Rc<[Residual]>,
-    /// Variables that the linear half makes again, with what they are called there.
+    /// Variables that the linear half recomputes, with their copies there.
     pub moved: Rc<[(Var, Var)]>,
-    /// Blocks of branches to which the linear half finds by comparing a number, with how often it does.
+    /// Arms of branches that the linear half selects by comparing a number, with the number of comparisons.
     pub compared: Rc<[(balance::Arm, u64)]>,
-    /// The types of values in which blocks pack their residuals.
+    /// The data types in which blocks pack their residuals.
     pub packs: Rc<[DataId]>,
-    /// Scalar places for residuals of other branches, and for packed ones: the statement, by a result, the block in it, the type.
+    /// Scalar slots that hold residuals of other arms, and packed ones: the statement (by a result), the block in
+    /// it, and the type.
     pub padding: Rc<[(Var, u32, Ty)]>,
 }
 
 impl Ad {
-    /// U of a function (of a `J`).
+    /// U of a function made by J, under a plan.
     pub fn unzip(&mut self, p: &mut Program, f: FnId, plan: &Plan) -> Result<Unzipped, Unsupported> {
         if let Some(u) = self.unzips.get(&(f, plan.clone())) {
             return Ok(u.clone());
@@ -67,10 +70,10 @@ impl Ad {
         let boxed = self.is_recursive(p, f).then(|| p.add_data(DataDecl { name: format!("Residuals of {name}"), cons: Vec::new(), declared: None }));
         let u = Unzipped { primal: p.reserve(&format!("primal {name}")), results: src.body.results.len(), linear: p.reserve(&format!("linear {name}")), boxed, residuals: Vec::new(), own: Rc::default(), moved: Rc::default(), compared: Rc::default(), packs: Rc::default(), padding: Rc::default() };
         self.unzips.insert((f, plan.clone()), u.clone());
-        // What a branch that is not taken keeps is absent.
+        // The residuals of an arm that was not taken are symbolic zeros.
         self.absent.insert(u.primal);
         if let Some(d) = boxed {
-            // Callers inside the recursion need the signatures now.
+            // Recursive callers need the signatures before the bodies exist.
             self.announce(p, &u, &src, d);
         }
         let made = self.unzip_function(p, f, &src, plan, &u);
@@ -86,7 +89,7 @@ impl Ad {
         }
     }
 
-    /// Functions without statements whose signatures are those that the two halves will have.
+    /// Placeholder functions without statements, with the signatures that the two halves will have.
     fn announce(&mut self, p: &mut Program, u: &Unzipped, src: &Function, d: DataId) {
         let mut primal = Function { name: p.func(u.primal).name.clone(), vars: src.vars.clone(), body: Block::default() };
         primal.body.params = src.body.params.clone();
@@ -112,8 +115,8 @@ impl Ad {
         let mut linear = Function { name: p.func(u.linear).name.clone(), vars: vars.vars, body: halves.linear };
         primal.body.results = [&src.body.results[..], &needs].concat();
         linear.body.params = needs.clone();
-        // Each of many calls would pass on all residuals of what it calls: code as large as the tree of calls. One value is as small as a synonym
-        // of its type (§8).
+        // If each of many calls returned all residuals of its callees, code size would be that of the call tree. A
+        // packed value is as small as a synonym of its type (§8).
         let own: Rc<[Residual]> = own;
         let boxed = u.boxed.or_else(|| (needs.len() > own.len() + PASSED_ON).then(|| p.add_data(DataDecl { name: format!("Residuals of {}", p.func(u.primal).name.trim_start_matches("primal ")), cons: Vec::new(), declared: None })));
         if let Some(d) = boxed {
@@ -147,7 +150,7 @@ impl Ad {
         self.kept.values().copied().collect()
     }
 
-    /// What a `J` came from, for a checkpoint to run forwards; `None` if it is not known.
+    /// The source of a function made by J, for a checkpoint to run in the forward pass; `None` if it is not known.
     pub(crate) fn plain(&mut self, p: &mut Program, j: FnId) -> Option<FnId> {
         if let Some(f) = self.plains.get(&j) {
             return Some(*f);
@@ -155,7 +158,7 @@ impl Ad {
         let mut f = (**self.sources.get(&j)?).clone();
         let id = p.add(Function { body: Block { stmts: Vec::new(), ..f.body.clone() }, ..f.clone() });
         self.plains.insert(j, id);
-        // The same calls, by a result, as the `J` has them.
+        // The same calls, by a result, in the form they have in the function made by J.
         let src = p.func(j).clone();
         let mut called: HashMap<Var, FnId> = HashMap::new();
         each_stmt(&src.body, &mut |s| {
@@ -185,7 +188,7 @@ impl Ad {
         }
     }
 
-    /// The primal half without its results: what a checkpoint runs again. It does not compute what only the results need.
+    /// The primal half without its results, for a checkpoint to run again. It omits what only the results need.
     pub(crate) fn residuals_only(&mut self, p: &mut Program, u: &Unzipped) -> FnId {
         if let Some(k) = self.kept.get(&u.primal) {
             return *k;
@@ -206,7 +209,7 @@ fn kept(primal: &Function, results: usize) -> Function {
     f
 }
 
-/// Every statement of a block and of those inside it.
+/// Calls `see` with every statement of a block, nested ones included.
 pub(crate) fn each_stmt(b: &Block, see: &mut dyn FnMut(&Stmt)) {
     for s in &b.stmts {
         see(s);
@@ -230,39 +233,39 @@ struct U<'a> {
     id: FnId,
     f: Function,
     plan: &'a Plan,
-    /// What variables that hold residuals stand for.
+    /// The residuals that a variable holds.
     origins: HashMap<Var, Vec<Residual>>,
-    /// Where each variable is made, and why it cannot be recomputed if that is so.
+    /// The source location of each variable, and the reason why it cannot be recomputed (empty if it can).
     made: HashMap<Var, (Span, &'static str)>,
-    /// What control flow and calls keep for their linear halves.
+    /// Residuals of control flow and calls.
     parts: HashSet<Var>,
-    /// How deep statements are nested, by a linear result.
+    /// Nesting depths of statements, by a linear result.
     depths: HashMap<Var, arms::Depth>,
-    /// Branches, by a linear result, that go on with the numbers of the nest around them.
+    /// Branches (by a linear result) that continue the numbering of the nest around them.
     numbered: HashSet<Var>,
-    /// Their numbers of arms, until the branch around them takes them on.
+    /// The numbers of the arms of these branches, until the branch around them continues the numbering.
     which: HashMap<Var, arms::Which>,
     notes: Notes,
-    /// Literal Bools.
+    /// Bools with a literal value.
     bools: HashMap<Var, bool>,
-    /// Arrays bound outside of all loops, and the number of loops around the block that is taken apart.
+    /// Arrays bound outside of all loops; and the number of loops around the current block.
     outside: HashSet<Var>,
     loops: u32,
 }
 
-/// What is said of a function besides its halves.
+/// Facts about a function besides its halves.
 #[derive(Default)]
 struct Notes {
     moved: Vec<(Var, Var)>,
-    /// Numbered branches, by a linear result, with the result by which they are known.
+    /// Numbered branches: maps a linear result to the result that identifies the branch.
     keys: HashMap<Var, Var>,
     packs: Vec<DataId>,
     padding: Vec<(Var, u32, Ty)>,
 }
 
 impl U<'_> {
-    /// Takes a block apart. The linear half keeps the linear parameters and results; it has no non-linear parameters or results. `there`: variables
-    /// that it may read at no cost.
+    /// Splits a block. The linear half keeps the linear parameters and results, and has no non-linear ones. `there`
+    /// tells which variables it may read at no cost.
     fn block(&mut self, b: &Block, there: &There<'_>) -> Result<Halves, Unsupported> {
         let mut primal = Block { params: b.params.clone(), results: b.results.clone(), ..Block::default() };
         let mut linear: Vec<Stmt> = Vec::new();
@@ -281,7 +284,7 @@ impl U<'_> {
         Ok(self.with_recomputed(primal, linear, there))
     }
 
-    /// Says why the results of a statement cannot be recomputed, if its primal half runs once.
+    /// Records why the results of a statement cannot be recomputed, if its primal half must run only once.
     fn note_fixed(&mut self, s: &Stmt, half: Option<&Stmt>) {
         let parts = half.is_some_and(|h| h.outs.iter().any(|o| self.parts.contains(o)));
         if let Some(why) = plan::fixed(s, parts) {
@@ -297,7 +300,7 @@ impl U<'_> {
         }
     }
 
-    /// What a residual stands for.
+    /// The residuals that a variable stands for.
     fn origin(&self, v: Var) -> Vec<Residual> {
         match self.origins.get(&v) {
             Some(rows) => rows.clone(),
@@ -309,12 +312,12 @@ impl U<'_> {
         }
     }
 
-    /// Whether a residual is a variable of this function, and not the box of a call.
+    /// Whether a residual is a variable of this function, and not the packed residuals of a call.
     fn is_own(&self, r: &Residual) -> bool {
         r.at.0 == self.id && self.made.contains_key(&r.at.1)
     }
 
-    /// Whether a statement reads, makes or holds anything linear.
+    /// Whether a statement has linear operands, results or nested statements.
     fn has_linear(&self, s: &Stmt) -> bool {
         if !s.lin_outs.is_empty() {
             return true;
@@ -324,9 +327,10 @@ impl U<'_> {
         found || !crate::explicit::captured_by(&self.f, &s.op).is_empty()
     }
 
-    /// Ints that are sums and products of indices, literals and what is there anyway; their comparisons and conversions; shapes that are written out; and
-    /// elements at such indices that more loops read than the array has axes. Like literals they are never stored: T reads them as the
-    /// affine subscripts, predicates and extents that they are, and of what is read again and again the array is less than the reads.
+    /// Index arithmetic, which like literals is always recomputed: sums and products of Ints from indices, literals
+    /// and available values; their comparisons and conversions; shapes that are written out; and elements at such
+    /// indices that are read in more loops than the array has axes. T needs to see it as affine subscripts,
+    /// predicates and extents. The array of repeatedly read elements is smaller than the sequence of reads.
     fn index_arithmetic(&self, b: &Block) -> HashSet<Var> {
         let mut bound: HashSet<Var> = HashSet::new();
         let mut out: HashSet<Var> = HashSet::new();
@@ -342,7 +346,7 @@ impl U<'_> {
                 Op::Index { a, at, .. } => self.read_again(*a, at.len(), at.iter().filter(|i| !self.outside.contains(*i)).count()) && at.iter().all(free),
                 _ => false,
             };
-            // An extent is there anyway.
+            // An extent is always available.
             if !matches!(s.op, Op::Dim(..)) {
                 bound.extend(&s.outs);
             }
@@ -353,15 +357,15 @@ impl U<'_> {
         out
     }
 
-    /// Whether an array is there anyway, and loops read numbers or rows of it that are more than it has. `indices` are those that may differ
-    /// from one turn to the next.
+    /// Whether an array is available anyway, and loops read more elements or rows of it than it has. `indices` is
+    /// the number of subscripts that may vary between iterations.
     fn read_again(&self, a: Var, axes: usize, indices: usize) -> bool {
         let (ty, loops) = (self.f.ty(a), self.loops as usize);
         let (rank, flat) = (ty.rank() as usize, ty.scalar().is_flat());
         self.outside.contains(&a) && flat && if rank == axes { rank < loops } else { axes < rank && indices < loops }
     }
 
-    /// Moves what the plan recomputes to the front of the linear half, and says what that half still needs.
+    /// Moves what the plan recomputes to the front of the linear half, and computes what that half still needs.
     fn with_recomputed(&mut self, primal: Block, mut linear: Block, there: &There<'_>) -> Halves {
         let mut needs = free(&self.f, &linear);
         let sinks = sink::sinks(&self.f, &primal, &needs, there);
@@ -383,7 +387,7 @@ impl U<'_> {
             }
         }
         moved.reverse();
-        // Both halves bind the moved variables, each in its own function or block.
+        // Both halves bind the moved variables, each in its own function or block, so the linear half gets copies.
         let mut names = HashMap::new();
         let mut b = Builder::on(std::mem::take(&mut self.f));
         let copies: Vec<Stmt> = moved.iter().map(|s| b.copy_stmt(s, &mut names)).collect();
@@ -407,12 +411,12 @@ fn bools(b: &Block) -> HashMap<Var, bool> {
     out
 }
 
-/// Non-linear variables that a block binds at its own level.
+/// Non-linear variables that a block binds, nested blocks not included.
 fn bound_at(b: &Block) -> impl Iterator<Item = Var> + '_ {
     b.params.iter().chain(b.stmts.iter().flat_map(|s| &s.outs)).copied()
 }
 
-/// Non-linear variables that a block reads and does not bind.
+/// Non-linear variables that a block reads but does not bind.
 pub(crate) fn free(f: &Function, b: &Block) -> HashSet<Var> {
     let mut out = HashSet::new();
     let mut bound: HashSet<Var> = b.params.iter().copied().collect();

@@ -1,4 +1,4 @@
-//! Many directions at once are the directions one by one.
+//! A function vectorised over directions must agree with one direction at a time.
 
 mod common;
 
@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 const K: usize = 3;
 
-/// Values with a last axis for their directions.
+/// Stacks values along a last axis for directions.
 fn together(vs: &[Val]) -> Val {
     if let Val::Data(c) = &vs[0] {
         let field = |i: usize| together(&vs.iter().filter_map(|v| match v {
@@ -47,7 +47,8 @@ fn compare(name: &str, p: &Program, (one, all): (FnId, FnId), kept: &[Val], dirs
     for (d, dir) in dirs.iter().enumerate() {
         let want = run(p, one, kept, dir).unwrap_or_else(|e| panic!("{name}: {e}"));
         for (g, w) in got.lin_results.iter().zip(&want.lin_results) {
-            // A field of data, or data in an array, may be absent in all directions and a zero in one.
+            // Data in a field or array may be a symbolic zero for all directions together but a materialised one
+            // for a single direction.
             let holds = |v: &Val| matches!(v, Val::Data(_)) || v.arr().is_some_and(|a| a.elems.iter().any(|e| matches!(e, Val::Data(_) | Val::Absent)));
             let (data, g, w) = (holds(w) || holds(g), numbers(g), numbers(w));
             if data && g.len() != K * w.len() {

@@ -1,5 +1,5 @@
-//! Derivatives as numbers: every transformation against central differences, against each other, and nested, with the reference
-//! evaluator, at points away from kinks. Under every plan the gradient is the same to the last bit.
+//! Derivatives as numbers: every transformation against central differences, against each other, and nested, with
+//! the reference evaluator, at points away from kinks. Gradients must have the same bits under every plan.
 
 mod common;
 

@@ -1,4 +1,5 @@
-//! What profiles predict is what happens: bytes of residuals to the byte, work done again, and the same gradient to the last bit.
+//! Profiles must predict what happens: the exact bytes of residuals and the repeated work. Gradients must have the
+//! same bits.
 
 mod common;
 
@@ -16,7 +17,7 @@ fn program(name: &str, text: &str) -> Program {
     adl_ir::parse::program(text).unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
-/// Bytes of a residual: numbers in arrays and alone; data and text are references, boxes of recursive functions are opened.
+/// Bytes of a residual. Data and text count as references, but the boxes of recursive functions are opened.
 fn bytes(p: &Program, v: &Val, ty: &Ty) -> u64 {
     match (v, ty) {
         (Val::Absent, Ty::Array(..)) => 0,
@@ -66,7 +67,7 @@ impl Case {
         self.ad.forecast(&mut self.p, j.func, plan, &counted).unwrap_or_else(|e| panic!("{name}: {}", e.why))
     }
 
-    /// Bytes of the residuals, and the gradient at a fixed cotangent.
+    /// Actual bytes of the residuals, and the gradient at a fixed cotangent.
     fn really(&mut self, name: &str, plan: &Plan) -> (u64, Vec<Val>) {
         let wrt = vec![true; self.x.len()];
         let l = self.ad.linearize_with(&mut self.p, self.f, &wrt, plan).unwrap_or_else(|e| panic!("{name}: {}", e.why));
@@ -90,7 +91,7 @@ fn like(rng: &mut Rng, v: &Val, ty: &Ty) -> Val {
 }
 
 impl Case {
-    /// Work and the most bytes of what checkpoints made again, of a half by its metered function; the same as the evaluator counts.
+    /// Work and peak bytes of checkpoints of a half, by its metered function; must agree with the evaluator's counts.
     fn took(&mut self, what: &str, f: FnId, args: &[Val], boxes: &BTreeSet<adl_ir::DataId>) -> Option<(Vec<Val>, u64, u64)> {
         let metered = self.ad.metered(&mut self.p, f, boxes).ok()?;
         let mut out = run(&self.p, metered, args, &[]).unwrap_or_else(|e| panic!("{what}: {e}")).results;
@@ -99,7 +100,7 @@ impl Case {
         Some((out, number(&took[0]), number(&took[1])))
     }
 
-    /// What a plan takes beyond doing everything once: work, and the most bytes; `None` where it cannot be metered.
+    /// The cost of a plan beyond executing everything once: work and peak bytes; `None` if it cannot be metered.
     fn extra(&mut self, what: &str, plan: &Plan, whole: &mut Case) -> Option<(u64, u64)> {
         let wrt = vec![true; self.x.len()];
         let j = self.ad.jvp(&mut self.p, self.f, &wrt).unwrap();
@@ -109,7 +110,7 @@ impl Case {
         let x = self.x.clone();
         let (out, forwards, _) = self.took(what, u.primal, &x, &boxes)?;
         let counted = run(&self.p, u.primal, &x, &[]).unwrap().counts.non_linear;
-        // Data that is moved is one number to the one, and as many as it has to the other.
+        // Moving data counts as one number in one model, and as all its numbers in the other.
         assert!(forwards.abs_diff(counted) <= 2 + counted / 50, "{what}: forwards {forwards} metered, {counted} counted");
         let tys = self.p.func(u.primal).tys(&self.p.func(u.primal).body.results);
         let stored: u64 = out.iter().zip(&tys).skip(u.results).map(|(v, t)| bytes(&self.p, v, t)).sum();
@@ -119,7 +120,7 @@ impl Case {
     }
 }
 
-/// Plans that differ from each other as much as they can.
+/// Plans that differ as much as possible.
 fn plans(rows: &[adl_ad::profile::Row], seed: u64) -> Vec<Plan> {
     let mut rng = Rng(seed);
     let mut out = vec![Plan::store_all(), Plan::recompute_all()];
@@ -142,16 +143,16 @@ fn check(name: &str, make: impl Fn() -> Given, seed: u64) {
             assert_eq!(told.stored, stored, "{what}: bytes\n{:#?}", told.rows);
             let before = first.get_or_insert_with(|| gradient.clone());
             assert_eq!(*before, gradient, "{what}: the gradient");
-            // Loops are divided where everything is stored.
+            // Segmented loops are tested with the plan that stores everything.
             if how != Segments::None && plan != Plan::store_all() {
                 continue;
             }
             let mut whole = case(make(), Segments::None);
             if let Some((again, peak)) = case(make(), how).extra(&what, &plan, &mut whole) {
-                // What checkpoints keep is foretold as if they kept everything.
+                // The prediction for checkpoints assumes that they store everything.
                 assert!(told.peak == peak || plan != Plan::store_all(), "{what}: {} bytes at most foretold, {peak} at most there", told.peak);
                 let once = whole.forecast(&what, &Plan::store_all()).work;
-                // Where T gathers, it computes the places, and what it needs for them, itself: nobody foretells that.
+                // Where T emits gathers, it also computes the positions, which is not predicted.
                 let told = (told.again + told.work).saturating_sub(once);
                 let computed = *places.get_or_insert(again.saturating_sub(told));
                 let told = told + computed;

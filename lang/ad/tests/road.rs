@@ -1,4 +1,5 @@
-//! The whole road on small functions made by hand: every pass's result passes the verifier (which runs inside), and text is as expected.
+//! All passes in sequence on small hand-written functions: every pass runs the verifier internally, and the text
+//! must be as expected.
 
 use adl_ad::Ad;
 use adl_ir::print::{Style, function};
@@ -55,7 +56,7 @@ fn every_pass_makes_functions_that_verify() {
         let f = make(&mut p);
         let l = ad.linearize_with(&mut p, f, &[true], &adl_ad::unzip::Plan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
         println!("{}", adl_ir::print::program(&p, Style::PLAIN));
-        // Twice: derivatives of derivatives.
+        // Once more, for second derivatives.
         let k = p.func(l.cotangent).body.params.len();
         ad.linearize_with(&mut p, l.cotangent, &vec![true; k], &adl_ad::unzip::Plan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
         let _ = function(&p, p.func(l.primal), Style::PLAIN);

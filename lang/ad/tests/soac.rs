@@ -1,5 +1,5 @@
-//! The rules of reductions, scans and histograms against the loop that each of them is, against differences and each other, first and
-//! second derivatives; which rule was taken; and what the rules cost.
+//! The rules of reductions, scans and histograms, compared with the equivalent loop, with differences and with each
+//! other, for first and second derivatives; which rule is chosen; and the cost of the rules.
 
 mod common;
 
@@ -36,7 +36,7 @@ fn gradient(p: &Program, x: &[Val], only_loops: bool) -> (Vec<f64>, Vec<String>)
     for v in &back {
         let mut one = Vec::new();
         reals(v, &mut one);
-        // An absent cotangent is zero.
+        // A cotangent that is a symbolic zero counts as zeros.
         one.resize(given.next().unwrap_or(0), 0.0);
         all.extend(one);
     }
@@ -55,13 +55,14 @@ fn m(rows: usize, cols: usize, x: &[f64]) -> Val {
     Val::array(vec![rows, cols], x.iter().map(|x| Val::F64(*x)).collect())
 }
 
-/// The loop's gradient at every point; at the first points, differences and second derivatives too.
+/// Compares with the loop's gradient at every point, and at the smooth points also with differences and second
+/// derivatives.
 fn same_as_loop(name: &str, text: &str, rule: &str, smooth: &[Vec<Val>], kinks: &[Vec<Val>]) {
     let p = program(text);
     for x in smooth.iter().chain(kinks) {
         let (fast, said) = gradient(&p, x, false);
         let (slow, _) = gradient(&p, x, true);
-        assert!(said.iter().any(|d| d.contains(rule)), "{name}: {rule} is wanted, not {said:?}");
+        assert!(said.iter().any(|d| d.contains(rule)), "{name}: expected {rule}, not {said:?}");
         assert_eq!(fast.len(), slow.len(), "{name} at {x:?}");
         for (a, b) in fast.iter().zip(&slow) {
             assert!((a - b).abs() <= 1e-10 * (1.0 + b.abs()), "{name} at {x:?}: {fast:?} against {slow:?}");
@@ -74,7 +75,7 @@ fn same_as_loop(name: &str, text: &str, rule: &str, smooth: &[Vec<Val>], kinks: 
     }
 }
 
-/// A reduction, a scan and an exclusive scan by one operator.
+/// A reduction, a scan and an exclusive scan with one operator.
 fn all_kinds(name: &str, neutral: &str, elems: &str, params: &str, block: &str, rules: [&str; 2], smooth: &[Vec<Val>], kinks: &[Vec<Val>]) {
     let count = neutral.matches(": f64").count().max(1);
     for (kind, rule) in [("reduce", rules[0]), ("scan", rules[1]), ("scan_exclusive", rules[1])] {
@@ -126,10 +127,10 @@ fn extremes() {
 fn products() {
     let smooth = [
         vec![v(&[1.5, -2.0, 0.5, 3.0])], vec![v(&[])], vec![v(&[4.0])],
-        // One, two, three zeros: first and second derivatives.
+        // One, two and three zeros: first and second derivatives.
         vec![v(&[1.5, 0.0, 0.5, 3.0])], vec![v(&[0.0, -2.0, 0.5, 0.0])], vec![v(&[0.0, 0.0, 0.0, 2.0])], vec![v(&[0.0])],
     ];
-    // Products that under- and overflow on the way.
+    // Products with intermediate under- and overflow.
     let extreme = [vec![v(&[1e-200, 1e-200])], vec![v(&[1e200, 1e-170, 1e-180])], vec![v(&[1e-200, 1e-200, 0.0])]];
     let block = "v4: f64 = mul v3 v2 return v4";
     for e in ["1.0", "2.5", "0.0"] {
@@ -164,7 +165,7 @@ fn pairs() {
     all_kinds("complex product", "v50: f64 = 1.0 v51: f64 = 0.0", "v0, v1", params, complex, [GENERAL, "Jacobians, a linear"], &at, &zeros);
     let apart = "v6: f64 = add v4 v2 v8: f64 = mul v5 v3 return v6, v8";
     all_kinds("independent", "v50: f64 = 0.0 v51: f64 = 1.0", "v0, v1", params, apart, ["*: products", "+: running"], &at, &zeros);
-    // The larger first component wins: not differentiable where they are equal.
+    // The pair with the larger first component is chosen: not differentiable where they are equal.
     let winner = "v6: bool = ge v2 v4 v7: f64 = select v6 v2 v4 v8: f64 = select v6 v3 v5 return v7, v8";
     all_kinds("winner", "v50: f64 = -1e300 v51: f64 = 0.0", "v0, v1", params, winner, [GENERAL, "Jacobians"], &at, &zeros);
 }
@@ -192,7 +193,7 @@ fn operators_without_the_laws_are_loops() {
     let block = "v4: f64 = mul v2 v3 v5: f64 = add v4 v3 return v5";
     let x = [vec![v(&[1.5, -2.0, 0.5])], vec![v(&[])]];
     all_kinds("a b + b", "v50: f64 = 1.0", "v0", "v2: f64, v3: f64", block, ["not associative", "Jacobians"], &x, &[]);
-    // An element that is not neutral.
+    // A declared neutral element that is not neutral.
     let block = "v4: f64 = mul v2 v3 v5: f64 = add v2 v3 v6: f64 = add v4 v5 return v6";
     all_kinds("a b + a + b from 2", "v50: f64 = 2.0", "v0", "v2: f64, v3: f64", block, [GENERAL, "Jacobians"], &x, &[]);
 }
@@ -263,7 +264,7 @@ fn histograms() {
     same_as_loop("x + y + x y", &histogram(general), "sorted keys", &smooth, &zeros);
     let none = "v6: f64 = mul v4 v5 v7: f64 = add v6 v5 return v7";
     same_as_loop("not associative", &histogram(none), "not associative", &smooth, &zeros);
-    // Only the values, or only the destination, are differentiated.
+    // Only the values, or only the destination, are active.
     for (constant, wrt) in [("v0: []i64, v1: []f64", "v10: []f64 = to_f64 v0 v11: []f64 = mul v1 v1"), ("v0: []f64, v1: []i64", "v10: []f64 = mul v0 v0 v11: []f64 = to_f64 v1")] {
         for (block, rule) in [("v6: f64 = mul v4 v5 return v6", "*"), (general, "sorted"), ("v6: f64 = add v4 v5 return v6", "+"), ("v6: f64 = max v4 v5 return v6", "max")] {
             let text = format!("fn f0 f ({constant}, v2: []i64) -> ([]f64) {{ v3: f64 = 0.0 {wrt}
@@ -313,7 +314,7 @@ fn work_is_a_small_multiple() {
         let ty = if kind == "reduce" { "f64" } else { "[]f64" };
         format!("fn f0 f (v0: []f64) -> ({ty}) {{ v1: f64 = {e} v9: {ty} = {kind} (v1) over (v0) (v2: f64, v3: f64) {{ v4: f64 = {op} v2 v3 return v4 }} return v9 }}")
     };
-    // In passes over the data, where the primal is one.
+    // Measured in passes over the data, where the primal is one pass.
     let table = [
         (of("reduce", "0.0", "add"), 1.1), (of("reduce", "1e300", "min"), 2.1), (of("reduce", "1.0", "mul"), 4.0),
         (of("scan", "0.0", "add"), 2.1), (of("scan", "1e300", "min"), 10.1), (of("scan", "1.0", "mul"), 6.1),

@@ -1,5 +1,6 @@
-//! What the rules of reductions, scans and histograms cost, in the reference evaluator's work: statements of *Reverse-Mode AD of
-//! Multi-Reduce and Scan in Futhark* that are statements about work. A pass is what the primal costs.
+//! The cost of the rules of reductions, scans and histograms in the reference evaluator's work model, compared with
+//! the claims about work of *Reverse-Mode AD of Multi-Reduce and Scan in Futhark*. A pass is the cost of the
+//! primal.
 
 mod common;
 
@@ -9,7 +10,7 @@ use adl_ir::eval::{Val, run};
 use adl_ir::{FnId, Program};
 use common::{directions, scalars};
 
-/// The work of a program, of its primal half and of its cotangent half; the numbers that are kept; the rules.
+/// The work of a program, of its primal half and of its cotangent half; the number of stored scalars; the rules used.
 struct Measured {
     plain: u64,
     forward: u64,
@@ -93,7 +94,8 @@ fn products_take_few_passes_whatever_their_zeros() {
 
 #[test]
 fn pairs_keep_to_the_papers_ratios() {
-    // The paper's ratios on its device (Fig. 9) count traffic, these operations: what they bound is the order of magnitude.
+    // The paper's ratios on its device (Fig. 9) measure memory traffic, these numbers operations; they bound the
+    // order of magnitude only.
     let table = [
         ("reduce", ["0.0", "1.0"], COMPOSE, 5.01, "two exclusive scans"),
         ("reduce", ["0.0", "0.0"], PRODUCTS, 2.8, "two exclusive scans"),
@@ -115,7 +117,7 @@ fn histogram(bins: usize, n: usize, block: &str) -> Measured {
     measured(&text, &[Val::floats(&vec![1.0; bins]), floats(n), Val::ints(&keys)])
 }
 
-/// Work grows as the data does (sorting adds a logarithm), whatever the rule.
+/// Work grows linearly with the data (sorting adds a logarithm), for every rule.
 #[test]
 fn work_is_linear() {
     let general = "v6: f64 = mul v4 v5 v7: f64 = add v4 v5 v8: f64 = add v6 v7 return v8";
@@ -141,7 +143,7 @@ fn rows(n: usize, cols: usize) -> Val {
     Val::array(vec![n, cols], (0..n * cols).map(|i| Val::F64(0.99 + 0.02 * ((i * 37 % 101) as f64 / 101.0))).collect())
 }
 
-/// Interchanged with the map inside, an operator costs what it costs on each column.
+/// An interchanged operator costs as much as the operator on each column.
 #[test]
 fn interchange_costs_what_columns_cost() {
     for kind in ["reduce", "scan"] {
@@ -157,7 +159,8 @@ fn interchange_costs_what_columns_cost() {
     }
 }
 
-/// The cheaper of the two rules of scans is taken: Jacobians where they are sparse, linearised steps for products of matrices.
+/// The cheaper of the two rules for scans is chosen: Jacobians if they are sparse, linearised steps for products of
+/// matrices.
 #[test]
 fn the_cheaper_rule_is_chosen() {
     let text = |n: usize| format!("fn f0 f (v0: [][][]f64) -> ([][][]f64) {{ v1: i64 = {n} v2: [][]f64 = prim eye v1
@@ -172,12 +175,12 @@ fn the_cheaper_rule_is_chosen() {
     assert!(m.rules.contains("Jacobians"), "{}", m.rules);
 }
 
-/// Complex products: a full Jacobian of two components.
+/// Complex products: a dense Jacobian of two components.
 fn complex_products() -> String {
     text("scan", 2, ["1.0", "0.0"], "v6: f64 = mul v2 v4 v7: f64 = mul v3 v5 v8: f64 = sub v6 v7 v9: f64 = mul v2 v5 v10: f64 = mul v3 v4 v11: f64 = add v9 v10 return v8, v11")
 }
 
-/// Value and gradient of scans and histograms with the operators that have rules of their own, in passes.
+/// Value and gradient of scans and histograms with operators that have rules of their own, in passes.
 #[test]
 fn passes_of_scans_and_histograms() {
     for (op, e, most) in [("add", "0.0", 2.1), ("min", "1e300", 6.1), ("max", "-1e300", 6.1), ("mul", "1.0", 5.1)] {

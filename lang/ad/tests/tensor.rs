@@ -1,4 +1,5 @@
-//! Comprehensions: their adjoints are comprehensions, right, and no dearer than the function by more than a constant.
+//! Comprehensions: their adjoints are comprehensions, are correct, and cost at most a constant factor more than the
+//! function.
 
 mod common;
 
@@ -100,7 +101,7 @@ fn image() {
     }
 }
 
-/// Strides, reversed reads, triangles, a constant, several reads, a guard, reads of one row: each at several sizes.
+/// Strides, reversed reads, triangles, a constant, several reads, a guard, and reads of one row, each at several sizes.
 #[test]
 fn affine_reads() {
     let nest = |turns: &str, at: &str| format!("
@@ -151,7 +152,7 @@ fn f0 reads (v0: []f64) -> ([]f64) {{
     }
 }
 
-/// A double sum under a predicate of the two indices, over n and n numbers.
+/// A double sum with a predicate on the two indices, over n and n numbers.
 fn double(turns: &str, p: &str) -> String {
     format!("
 fn f0 double (v0: []f64) -> (f64) {{
@@ -177,7 +178,7 @@ fn f0 double (v0: []f64) -> (f64) {{
 }}")
 }
 
-/// The work of the gradient's two halves at a size.
+/// The work of both halves of the gradient at a size.
 fn work(text: &str, n: usize) -> u64 {
     let mut p = program(text);
     let (f, mut ad) = (last(&p), Ad::new());
@@ -188,8 +189,8 @@ fn work(text: &str, n: usize) -> u64 {
     out.counts.steps + back.counts.steps
 }
 
-/// An equality leaves no sum: four times the numbers are four times the work, not sixteen. An inequality leaves the terms for which it
-/// holds. Predicates that are not understood stay.
+/// An equality leaves no sum: four times the numbers take four times the work, not sixteen times. An inequality
+/// leaves only the terms for which it holds. Unrecognised predicates stay.
 #[test]
 fn brackets() {
     let cases = [
@@ -246,8 +247,8 @@ fn f0 bracketed (v0: []f64) -> (f64) {{
 }}")
 }
 
-/// Such a matrix is not made, and neither is its cotangent: four times the numbers are four times the work. Where a reader may be out of
-/// bounds it is made.
+/// Neither such a matrix nor its cotangent is materialised: four times the numbers take four times the work. If a
+/// reader may be out of bounds, the matrix is materialised.
 #[test]
 fn arrays_of_brackets() {
     let cases = [
@@ -269,7 +270,7 @@ fn arrays_of_brackets() {
     }
 }
 
-/// Of what loops read again and again the array is kept, not the reads.
+/// If loops read elements repeatedly, the array is stored, not the reads.
 #[test]
 fn a_convolution_keeps_its_signal() {
     let (mut p, mut ad) = (program(CONV), Ad::new());

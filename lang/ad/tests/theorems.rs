@@ -1,8 +1,9 @@
-//! The theorems of *You Only Linearize Once* as properties of generated programs: J costs at most a constant times the program, U
-//! preserves work, T preserves amortised work, code grows linearly, transposing twice gives the same function at no more cost; and
-//! derivatives agree with central differences, with each other, and under every plan to the last bit.
+//! The theorems of *You Only Linearize Once* as properties of generated programs: J costs at most a constant times
+//! the program, U preserves work, T preserves amortised work, code grows linearly, and transposing twice gives the
+//! same function at no higher cost. Moreover, derivatives agree with central differences and with each other, and
+//! have the same bits under every plan.
 //!
-//! `ADL_PROGRAMS=10000` makes the run longer, `ADL_SEED=7` runs one seed; a failing one is shrunk and printed.
+//! `ADL_PROGRAMS=10000` makes the run longer, `ADL_SEED=7` runs one seed; a failing program is shrunk and printed.
 
 mod common;
 
@@ -14,14 +15,15 @@ use adl_ir::generate::{self, Generated};
 use adl_ir::{Block, FnId, Op, Program};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Seeds of programs that have found faults: 900 has a loop that turns as often as the one around it says, in a nest that is lifted.
+/// Seeds of programs that exposed bugs: in 900, the trip count of a loop in a lifted nest is the index of the
+/// enclosing loop.
 const FOUND: [u64; 1] = [900];
 
 fn programs() -> u64 {
     std::env::var("ADL_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(500)
 }
 
-/// Operations and operands: every node of the grammar, as §8 counts.
+/// The number of operations and operands: every node of the grammar, as counted in §8.
 fn size(p: &Program, f: FnId) -> usize {
     fn of(b: &Block) -> usize {
         let own = b.params.len() + b.lin_params.len() + b.results.len() + b.lin_results.len();
@@ -67,7 +69,7 @@ fn plans_do_not_change_gradients() {
     });
 }
 
-/// The program without checkpoints, which are there to do work again.
+/// The program without checkpoints, which repeat work by design.
 fn without_checkpoints(p: &Program) -> Program {
     fn clear(b: &mut Block) {
         for s in &mut b.stmts {
@@ -101,7 +103,7 @@ fn work_is_preserved() {
         let primal = run(&p, u.primal, &g.args, &[]).unwrap_or_else(|e| panic!("{e}"));
         let kept = &primal.results[u.results..];
         let linear = run(&p, u.linear, kept, &dx).unwrap_or_else(|e| panic!("{e}"));
-        // Sums of indices are made again where they are read, and nothing else.
+        // Only index arithmetic is repeated where its result is read.
         let work = |c: [&adl_ir::eval::Counts; 2]| (c[0].arithmetic + c[1].arithmetic, c[0].total + c[1].total);
         let (arithmetic, total) = work([&primal.counts, &linear.counts]);
         assert!(arithmetic <= both.counts.arithmetic, "U: {arithmetic} against {}", both.counts.arithmetic);
@@ -110,7 +112,7 @@ fn work_is_preserved() {
         let ct = common::directions(&mut ad, &mut p, &mut common::Rng(6), &tys, &linear.lin_results);
         let back = run(&p, t, kept, &ct).unwrap_or_else(|e| panic!("{e}"));
         let (inputs, outputs) = (common::scalars(&dx), common::scalars(&linear.lin_results));
-        // The law is one of linear work: a gather that takes the place of a scatter also computes where it reads.
+        // The theorem is about linear work: a gather that replaces a scatter also computes its positions.
         let bound = linear.counts.total + linear.counts.beyond + outputs;
         assert!(back.counts.linear <= bound, "T: {} against the bound {bound}", back.counts.linear);
         assert!(back.counts.non_linear <= 8 * (bound + inputs), "T: {} computing indices, against the bound {bound}", back.counts.non_linear);
@@ -132,7 +134,7 @@ fn code_grows_linearly() {
     });
 }
 
-/// Programs that are nested `depth` deep, for some seeds.
+/// Checks programs nested `depth` deep, for some seeds.
 fn nests(depth: u32, check: fn(u64, u32)) {
     for seed in 0..programs().min(2000) / 10 {
         if let Err(e) = catch_unwind(AssertUnwindSafe(|| check(seed, depth))) {

@@ -1,54 +1,57 @@
-//! Adapters: which there are, and one of them opened.
+//! Enumerates adapters and opens one.
 //!
-//! Opening takes some tens of milliseconds (drivers are loaded), so nothing here happens before somebody asks for a device.
+//! Opening takes some tens of milliseconds, because it loads drivers. Nothing here runs before a device is requested.
 
 use crate::error::{Error, Res};
 use std::sync::{Arc, Mutex};
 
-/// What the device can do, as far as kernels depend on it.
+/// The capabilities of the device that kernels depend on.
 #[derive(Clone, Debug)]
 pub struct Caps {
     /// The adapter's name, with its driver.
     pub name: String,
-    /// Whether it is a processor that plays one (Mesa's lavapipe, for tests).
+    /// Whether it is a software implementation on the CPU (Mesa's lavapipe, for tests).
     pub software: bool,
-    /// Whether there are 64-bit floats.
+    /// Whether 64-bit floats are supported.
     pub f64: bool,
-    /// Whether there are 64-bit integers.
+    /// Whether 64-bit integers are supported.
     pub i64: bool,
-    /// Whether there are operations on subgroups.
+    /// Whether subgroup operations are supported.
     pub subgroups: bool,
     /// Whether passes can be timed.
     pub timestamps: bool,
-    /// Whether kernels go to the driver as SPIR-V with exact arithmetic (see `shader`); elsewhere the driver's compiler has its way.
+    /// Whether kernels are passed to the driver as SPIR-V with exact arithmetic (see `shader`); otherwise its compiler
+    /// may reorder arithmetic.
     pub exact: bool,
-    /// The most bytes of one buffer that a kernel sees.
+    /// The maximum size of a binding in bytes.
     pub binding: u64,
-    /// The most bytes of one buffer.
+    /// The maximum size of a buffer in bytes.
     pub buffer: u64,
-    /// How many buffers one kernel may see.
+    /// The maximum number of storage buffers per kernel.
     pub bindings: u32,
-    /// Offsets of bindings are multiples of it.
+    /// The alignment of binding offsets in bytes.
     pub align: u32,
-    /// Workgroups along one axis of a dispatch.
+    /// The maximum number of work-groups along one axis of a dispatch.
     pub groups: u32,
-    /// Bytes of a workgroup's own memory.
+    /// The size of work-group memory in bytes.
     pub workgroup: u32,
-    /// Whether that is faster than the device's, so that tiles go there first: not where a processor plays a GPU. No bit of a result depends on it.
+    /// Whether work-group memory is faster than device memory, so that tiles are staged in it: false for software
+    /// devices. Results do not depend on it.
     pub tiles: bool,
-    /// From how many tiles on scans go over their input once, which wants a driver that lets workgroups get on that have begun. No bit of a result depends on it.
+    /// The number of tiles from which scans use a single pass, which requires forward progress of started work-groups.
+    /// Results do not depend on it.
     pub once: Option<u32>,
-    /// How often a workgroup looks for what another one is to tell it, at most, until it gives up.
+    /// The maximum number of times that a work-group polls for another one's result.
     pub patience: u32,
 }
 
-/// Makers of GPUs whose workgroups get on once they have begun, whatever others do: NVIDIA and AMD.
+/// The vendors whose GPUs guarantee forward progress of started work-groups: NVIDIA and AMD.
 const GETS_ON: [u32; 2] = [0x10de, 0x1002];
 
-/// Tiles of scans that are worth two more kernels (see `lookback`) in the place of a second look at the input.
+/// The number of tiles from which a single-pass scan is worth its two additional kernels (see `lookback`).
 const ONCE: u32 = 1024;
 
-/// An open device, its queue, and what it said about itself.
+/// An open device, its queue, and its capabilities.
 pub(crate) struct Opened {
     pub device: wgpu::Device,
     pub queue: wgpu::Queue,
@@ -56,21 +59,21 @@ pub(crate) struct Opened {
     pub state: Arc<Mutex<State>>,
 }
 
-/// What the driver reports between calls.
+/// What the driver has reported asynchronously.
 #[derive(Default)]
 pub(crate) struct State {
-    /// Why the device is gone.
+    /// Why the device was lost.
     pub lost: Option<String>,
-    /// The first error since it was last asked.
+    /// The first error since the last query.
     pub error: Option<Error>,
 }
 
-/// Keeps a library that drivers load from complaining on standard error that there is no desktop, where there is none: gives it a directory to look
-/// for one. Does nothing where other threads run, or that is not known: it is for the beginning of `main`.
+/// Silences a library that drivers load and that reports a missing desktop session on standard error, by setting a
+/// directory for it. Has no effect unless the process is known to have a single thread: call it at the start of `main`.
 #[allow(unsafe_code)]
 pub fn quiet(directory: &std::path::Path) {
     if std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() == 1) {
-        // SAFETY: this is the only thread, so that no other reads or writes the environment.
+        // SAFETY: the process has only this thread, so that no other thread reads or writes the environment.
         unsafe { std::env::set_var("XDG_RUNTIME_DIR", directory) };
     }
 }
@@ -82,7 +85,7 @@ fn instance() -> wgpu::Instance {
     wgpu::Instance::new(desc)
 }
 
-/// All adapters, the likeliest first: separate processors, then those that share memory, then software.
+/// All adapters in order of preference: discrete, then integrated, then software.
 fn adapters() -> Vec<wgpu::Adapter> {
     let mut all = pollster::block_on(instance().enumerate_adapters(wgpu::Backends::all()));
     all.retain(|a| a.get_downlevel_capabilities().flags.contains(wgpu::DownlevelFlags::COMPUTE_SHADERS));
@@ -107,7 +110,7 @@ pub fn names() -> Vec<String> {
     adapters().iter().map(name).collect()
 }
 
-/// The adapter that a text asks for: its number, or a part of its name, in any case; without one the first.
+/// Selects an adapter by its number or a part of its name, ignoring case; the first one by default.
 fn choose(all: Vec<wgpu::Adapter>, pick: Option<&str>) -> Res<wgpu::Adapter> {
     let known = all.iter().map(name).enumerate().map(|(i, n)| format!("{i}: {n}")).collect::<Vec<_>>().join("; ");
     if all.is_empty() {
@@ -124,7 +127,7 @@ fn choose(all: Vec<wgpu::Adapter>, pick: Option<&str>) -> Res<wgpu::Adapter> {
     }
 }
 
-/// Opens the adapter that `pick` asks for (the text of `ADL_GPU`; see [`names`]).
+/// Opens the adapter that `pick` selects (the value of `ADL_GPU`; see [`names`]).
 pub(crate) fn open(pick: Option<&str>) -> Res<Opened> {
     let adapter = choose(adapters(), pick)?;
     let (info, has, limits) = (adapter.get_info(), adapter.features(), adapter.limits());
@@ -162,7 +165,7 @@ pub(crate) fn open(pick: Option<&str>) -> Res<Opened> {
     Ok(Opened { device, queue, caps, state })
 }
 
-/// Notes what the driver reports.
+/// Records what the driver reports asynchronously.
 fn watch(device: &wgpu::Device) -> Arc<Mutex<State>> {
     let state = Arc::new(Mutex::new(State::default()));
     let (to, lost) = (state.clone(), state.clone());

@@ -1,11 +1,11 @@
-//! Arrays of the device: memory with a kind of number and a shape, row by row.
+//! Device arrays: memory with an element type and a shape, in row-major order.
 
 use crate::error::{Res, not_here};
 use crate::memory::Buffer;
 use crate::queue::{Bound, Gpu};
 use adl_ir::{Lit, Ty};
 
-/// The kinds of numbers. A Bool is a word, 0 or 1; words are none of the language's: kernels count in them.
+/// Element types. A Bool is a word, 0 or 1. `Word` is internal, for counters and indices of kernels.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]
 pub enum Scalar {
@@ -13,7 +13,7 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// Of a type that is one.
+    /// The element type of a scalar type.
     pub fn of(t: &Ty) -> Option<Scalar> {
         Some(match t {
             Ty::F32 => Scalar::F32,
@@ -24,7 +24,7 @@ impl Scalar {
         })
     }
 
-    /// Of the numbers in arrays, and in arrays in boxes.
+    /// The element type of an array, also inside boxes.
     pub(crate) fn inside(t: &Ty) -> Option<Scalar> {
         match t {
             Ty::Array(e, _) => Scalar::inside(e),
@@ -32,7 +32,7 @@ impl Scalar {
         }
     }
 
-    /// Bytes of one in memory.
+    /// The size in bytes in memory.
     pub fn bytes(self) -> u64 {
         match self {
             Scalar::F32 | Scalar::Bool | Scalar::Word => 4,
@@ -41,7 +41,7 @@ impl Scalar {
     }
 }
 
-/// Numbers on the host.
+/// Array elements on the host.
 #[derive(Clone, PartialEq, Debug)]
 #[allow(missing_docs)]
 pub enum Data {
@@ -53,7 +53,7 @@ pub enum Data {
 }
 
 impl Data {
-    /// What they are.
+    /// The element type.
     pub fn scalar(&self) -> Scalar {
         match self {
             Data::F32(_) => Scalar::F32,
@@ -64,7 +64,7 @@ impl Data {
         }
     }
 
-    /// How many.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         match self {
             Data::F32(x) => x.len(),
@@ -75,7 +75,7 @@ impl Data {
         }
     }
 
-    /// Whether there are none.
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -102,39 +102,39 @@ impl Data {
     }
 }
 
-/// An array on the device. A number on the device is one of no axes.
+/// An array on the device. A device scalar is an array without axes.
 #[derive(Clone, Debug)]
 pub struct Array {
-    /// Where its numbers are.
+    /// Its memory.
     pub buffer: Buffer,
-    /// What they are.
+    /// Its element type.
     pub scalar: Scalar,
     /// Its extents.
     pub shape: Vec<usize>,
 }
 
 impl Array {
-    /// How many numbers it has.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.shape.iter().product()
     }
 
-    /// Whether it has none.
+    /// Whether it has no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many bytes its numbers take.
+    /// The size of its elements in bytes.
     pub fn bytes(&self) -> u64 {
         self.len() as u64 * self.scalar.bytes()
     }
 
-    /// All of it, for a kernel.
+    /// A binding of the whole array.
     pub(crate) fn whole(&self) -> Bound {
         Bound::first(&self.buffer, self.bytes())
     }
 
-    /// The same numbers in another shape, which has as many.
+    /// The same elements in another shape of the same size.
     pub fn reshaped(&self, shape: Vec<usize>) -> Res<Array> {
         if shape.iter().product::<usize>() != self.len() {
             return not_here(format!("{} numbers in the shape {shape:?}", self.len()));
@@ -143,7 +143,7 @@ impl Array {
     }
 }
 
-/// An operand of a kernel: an array, or a number that the host knows.
+/// An operand of a kernel: an array, or a scalar that the host knows.
 #[derive(Clone, Debug)]
 pub enum Operand {
     /// On the device.
@@ -153,7 +153,7 @@ pub enum Operand {
 }
 
 impl Gpu {
-    /// Refuses what the device does not have.
+    /// Fails if the device does not support an element type.
     pub(crate) fn has(&self, s: Scalar) -> Res<()> {
         match s {
             Scalar::F64 if !self.caps.f64 => not_here(format!("{} has no 64-bit floats (use F32)", self.caps.name)),
@@ -162,7 +162,7 @@ impl Gpu {
         }
     }
 
-    /// An array whose numbers are not known yet.
+    /// Allocates an array with unspecified elements.
     pub fn empty(&self, scalar: Scalar, shape: Vec<usize>) -> Res<Array> {
         self.has(scalar)?;
         let numbers = shape.iter().try_fold(1u64, |n, k| n.checked_mul(*k as u64)).filter(|n| *n < 1 << 32);
@@ -170,7 +170,7 @@ impl Gpu {
         Ok(Array { buffer: self.alloc(n * scalar.bytes())?, scalar, shape })
     }
 
-    /// An array of these numbers, which are of the kind that is said and lie as on the device (all but Bools do).
+    /// Uploads elements whose Rust representation equals that of `scalar` on the device (true for all but Bools).
     pub fn array_of<T: bytemuck::NoUninit>(&self, scalar: Scalar, numbers: &[T], shape: Vec<usize>) -> Res<Array> {
         self.has(scalar)?;
         let bytes: &[u8] = bytemuck::cast_slice(numbers);
@@ -180,7 +180,7 @@ impl Gpu {
         Ok(Array { buffer: self.upload(bytes)?, scalar, shape })
     }
 
-    /// An array of these numbers.
+    /// Uploads elements.
     pub fn array(&self, data: &Data, shape: Vec<usize>) -> Res<Array> {
         self.has(data.scalar())?;
         if shape.iter().product::<usize>() != data.len() {
@@ -189,7 +189,7 @@ impl Gpu {
         Ok(Array { buffer: self.upload(&data.bytes())?, scalar: data.scalar(), shape })
     }
 
-    /// The numbers of an array, after all that was started.
+    /// Reads the elements of an array, after all launched work.
     pub fn read(&self, a: &Array) -> Res<Data> {
         self.download(&a.buffer, a.bytes()).map(|b| Data::read(a.scalar, &b))
     }

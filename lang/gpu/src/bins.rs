@@ -1,11 +1,13 @@
-//! Histograms without sorting: by any operator where the bins fit a workgroup's memory, and of sums of Ints where they do not.
+//! Histograms without sorting: by any operator if the bins fit in work-group memory, and Int sums otherwise.
 //!
-//! The input is cut into runs of neighbours. Some threads take a run together: each reads an element, then each goes through all that were
-//! read, from the left, and applies the operator to those whose bins it owns. So nothing is atomic, a bin's elements keep their order, and what runs made
-//! is reduced as any row is. How many runs there are depends on sizes alone. (Where a workgroup's memory is no faster than the device's, a thread takes
-//! a run alone, which makes the same bits.)
+//! The input is divided into runs of consecutive elements. Several threads process a run: each loads an element, then
+//! each goes through all loaded elements from the left and applies the operator to those whose bins it owns. No atomic
+//! operation is needed, and the order of a bin's elements is preserved. The results of the runs are reduced like any
+//! rows. The number of runs depends on sizes only. (If work-group memory is not faster than device memory, a single
+//! thread processes each run, with the same bits.)
 //!
-//! Sums of Ints do not depend on their order: each bin is three words, to which threads add atomically with carries, so that the sum is exact and overflow is seen.
+//! Int sums do not depend on their order: each bin is three words, to which threads add atomically with carries. The
+//! sum is exact, and overflow is detected.
 
 use crate::array::{Array, Scalar};
 use crate::error::{Check, Res};
@@ -14,16 +16,17 @@ use crate::index::Elements;
 use crate::nest::{THREADS, each};
 use crate::wgsl::{Emit, load, packed, wgsl};
 
-/// Memory of a workgroup that every adapter has.
+/// The work-group memory in bytes that every adapter has.
 const SHARED: usize = 16384;
 
-/// Elements of a run, where there are enough.
+/// The length of a run, if there are enough elements.
 const RUN: usize = 1024;
 
-/// Bins of all runs together, at most.
+/// The maximum number of private bins of all runs.
 const BINS: usize = 1 << 20;
 
-/// How elements are shared out: `count` runs of `length` neighbours (the last ones shorter), and so many threads for each.
+/// The division of elements: `count` runs of `length` elements (the last ones may be shorter), each with `owners`
+/// threads.
 pub(crate) struct Runs {
     owners: usize,
     pub count: usize,
@@ -31,7 +34,7 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    /// Of so many elements; none where the bins do not fit. The kinds are those of a bin.
+    /// Divides that many elements. `None` if the bins do not fit. `kinds` are the types of a bin.
     pub fn of(kinds: &[Scalar], elements: usize, bins: usize) -> Option<Runs> {
         let (bytes, threads) = (kinds.iter().map(|s| s.bytes() as usize).sum::<usize>(), THREADS as usize);
         let room = SHARED.checked_sub(threads * (bytes + 4))?;
@@ -40,13 +43,13 @@ impl Runs {
         (elements < u32::MAX as usize - 2 * BINS).then(|| Runs { owners, count, length: elements.div_ceil(count) })
     }
 
-    /// Runs of a workgroup.
+    /// The number of runs per work-group.
     fn beside(&self) -> usize {
         THREADS as usize / self.owners
     }
 }
 
-/// What each run makes of its elements, for each bin: arrays of shape bins by runs.
+/// Computes the private bins of each run: arrays of shape bins × runs.
 pub(crate) fn of_runs(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, r: &Runs) -> Res<Vec<Array>> {
     let outs = m.empty(op, &[of.bins, r.count])?;
     if !m.gpu.caps.tiles {
@@ -96,7 +99,7 @@ pub(crate) fn of_runs(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, r: &R
     Ok(outs)
 }
 
-/// The same by one thread for each run, whose bins lie where the result does.
+/// [`of_runs`] with one thread per run, whose bins are in the result arrays.
 fn alone(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, r: &Runs, outs: &[Array]) -> Res<()> {
     let mut e = m.emit();
     let [count, length, runs, bins] = [of.count, r.length, r.count, of.bins].map(|w| e.word(w as u32));
@@ -130,15 +133,15 @@ fn alone(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, r: &Runs, outs: &[
     m.gpu.launch(&w.kernel, &w.bound(), &w.words, (r.count as u32).div_ceil(THREADS))
 }
 
-/// What a workgroup shares: so many bins, and an element of each thread with its key. (The first component of a tuple is a Bool that
-/// holds for all elements.)
+/// Declarations of work-group memory: bins, and an element and key for each thread. (The first component of a tuple is
+/// a Bool that is true for all elements.)
 fn shared(op: &Operator<'_>, bins: usize) -> String {
     let bins = op.kinds.iter().enumerate().map(|(i, s)| format!("var<workgroup> bins{i}: array<{}, {bins}>;\n", wgsl(*s)));
     let elements = op.kinds.iter().enumerate().skip(1).map(|(i, s)| format!("var<workgroup> new{i}: array<{}, {THREADS}>;\n", wgsl(*s)));
     bins.chain(elements).chain([format!("var<workgroup> keys: array<u32, {THREADS}>;\n")]).collect()
 }
 
-/// Reads a thread's next element.
+/// Loads a thread's next element.
 fn take(e: &mut Emit<'_>, op: &Operator<'_>, of: &Elements<'_>, at: &str, (end, bins): (&str, &str)) -> Res<()> {
     e.line(&format!("keys[l] = {bins};"));
     let j = e.define("j", at);
@@ -154,7 +157,7 @@ fn take(e: &mut Emit<'_>, op: &Operator<'_>, of: &Elements<'_>, at: &str, (end, 
     Ok(())
 }
 
-/// Applies the operator to a bin and the element that a thread has read.
+/// Applies the operator to a bin and the element that a thread has loaded.
 fn put(e: &mut Emit<'_>, op: &Operator<'_>, to: &[String], thread: &str) -> Res<()> {
     let old: Numbers = to.iter().map(|t| e.define("c", t)).collect();
     let new: Numbers = (1..op.kinds.len()).map(|i| e.define("c", &format!("new{i}[{thread}]"))).collect();
@@ -199,7 +202,7 @@ pub(crate) fn int_sums(m: &Maker<'_>, of: &Elements<'_>, dest: &Array) -> Res<Ar
     Ok(out)
 }
 
-/// Adds an Int to three words with carries: sums are right modulo 2⁹⁶ in whatever order words change.
+/// Adds an Int to three words with carries: the sum is correct modulo 2⁹⁶ in any order of the additions.
 const ADD: &str = "let value = bitcast<u64>($value);
 let low = u32(value & 0xfffffffflu);
 let carry = select(0u, 1u, atomicAdd(&$sums[$at], low) > 0xffffffffu - low);

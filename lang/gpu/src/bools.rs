@@ -1,5 +1,6 @@
-//! Histograms of Bools by operators whose order does not matter (and, or, equal, not equal), with more bins than a workgroup's memory holds: atomically, without
-//! sorting. Which operator a block is, its four results say. (Ints have no such operators: they have no bitwise ones.)
+//! Histograms of Bools by commutative operators (and, or, equal, not equal) that have more bins than fit in work-group
+//! memory: by atomic operations, without sorting. The operator of a block is recognised by its truth table. (Ints have
+//! no such operators, because the language has no bitwise ones.)
 
 use crate::array::{Array, Scalar};
 use crate::error::Res;
@@ -11,7 +12,7 @@ use crate::wgsl::{load, packed};
 use adl_ir::{Block, Cmp, Lit, Op, Var};
 use std::collections::HashMap;
 
-/// How an element changes the word of its bin: what it does where it is (not) true, and with what words begin.
+/// How an element updates the word of its bin: for which value, with which atomic function, and the initial word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Rule {
     when: bool,
@@ -19,7 +20,7 @@ pub(crate) struct Rule {
     begin: bool,
 }
 
-/// What an operator on two Bools is, if its order does not matter and something leaves the other as it is.
+/// The rule of an operator on two Bools. `None` if it is not commutative or has no neutral element.
 pub(crate) fn rule(op: &Block) -> Option<Rule> {
     let [x, y] = op.params[..] else { return None };
     let made = |a, b| of_block(op, &mut HashMap::from([(x, a), (y, b)]))?.first().copied();
@@ -34,7 +35,7 @@ pub(crate) fn rule(op: &Block) -> Option<Rule> {
     Some(Rule { when, change, begin })
 }
 
-/// The results of a block of operations on Bools.
+/// Evaluates a block of Bool operations.
 fn of_block(b: &Block, known: &mut HashMap<Var, bool>) -> Option<Vec<bool>> {
     for s in &b.stmts {
         let of = |v: &Var| known.get(v).copied();
@@ -52,7 +53,7 @@ fn of_block(b: &Block, known: &mut HashMap<Var, bool>) -> Option<Vec<bool>> {
     b.results.iter().map(|v| known.get(v).copied()).collect()
 }
 
-/// `dest` with the operator applied at each bin.
+/// A histogram: `dest` with the operator applied at each bin.
 pub(crate) fn of_bins(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, rule: Rule, dest: &Array) -> Res<Array> {
     let word = filled(m, of.bins, if rule.begin { "1u" } else { "0u" })?;
     each(m.gpu, of.count, |e, i| {
@@ -61,7 +62,7 @@ pub(crate) fn of_bins(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, rule:
         let value = (of.values)(e, i)?.concat();
         let to = e.atomic(&word)?;
         let changes = if rule.when { value } else { format!("!({value})") };
-        // And and or change a word once.
+        // And and or change a word at most once.
         let still = if rule.change == "atomicXor" { String::new() } else { format!(" && atomicLoad(&a{to}[{bin}]) == {}u", u32::from(rule.begin)) };
         let with = u32::from(rule.change != "atomicAnd");
         e.line(&format!("if {changes}{still} {{ {}(&a{to}[{bin}], {with}u); }}", rule.change));
@@ -73,7 +74,7 @@ pub(crate) fn of_bins(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, rule:
     Ok(out)
 }
 
-/// Writes `dest` with what was found for its bins.
+/// Combines `dest` with the results of its bins.
 fn joined(m: &Maker<'_>, op: &Operator<'_>, dest: &Array, word: &Array, out: &Array) -> Res<()> {
     let mut e = m.emit();
     let all = e.word(dest.len() as u32);

@@ -1,14 +1,14 @@
-//! Compiled pipelines as bytes, which the caller may keep between runs: drivers take most of a first call's time over them.
+//! Compiled pipelines as bytes, which the caller may store between runs: compilation dominates the first call.
 
 use crate::queue::Gpu;
 
-/// The first bytes: the format, whose last digit changes with it.
+/// The magic number, whose last digit is the version of the format.
 const MAGIC: &[u8; 8] = b"adl gpu1";
 
-/// Bytes before those of the driver.
+/// The size of the header before the driver's bytes.
 const HEAD: usize = 16;
 
-/// A sum over bytes, by which it is seen that they are those that were written.
+/// A checksum (FNV-1a) that detects damaged bytes.
 fn sum(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x100_0000_01b3))
 }
@@ -17,25 +17,28 @@ fn sealed(data: &[u8]) -> Vec<u8> {
     [MAGIC.as_slice(), &sum(data).to_le_bytes(), data].concat()
 }
 
-/// The driver's bytes, if they are whole.
+/// The driver's bytes, if magic number and checksum are right.
 fn opened(blob: &[u8]) -> Option<&[u8]> {
     let (head, data) = blob.split_at_checked(HEAD)?;
     (head == [MAGIC.as_slice(), &sum(data).to_le_bytes()].concat()).then_some(data)
 }
 
-/// The cache of a device, filled with what a blob has, if that is of this device and whole; none where the device has no such thing.
+/// The pipeline cache of a device, initialised from a blob if it is valid and from this device. `None` if the device
+/// has no pipeline cache.
 #[allow(unsafe_code)]
 pub(crate) fn make(device: &wgpu::Device, blob: Option<&[u8]>) -> Option<wgpu::PipelineCache> {
     if !device.features().contains(wgpu::Features::PIPELINE_CACHE) {
         return None;
     }
     let desc = wgpu::PipelineCacheDescriptor { label: None, data: blob.and_then(opened), fallback: true };
-    // SAFETY: the bytes are those that `cache_blob` wrote, as their sum says; wgpu itself refuses those of another adapter or driver.
+    // SAFETY: the checksum says that the bytes are those that `cache_blob` wrote; wgpu itself rejects those of another
+    // adapter or driver.
     Some(unsafe { device.create_pipeline_cache(&desc) })
 }
 
 impl Gpu {
-    /// What the driver has compiled so far, for [`Gpu::open_with_cache`] of a later run; none where the driver does not tell.
+    /// The driver's compiled pipelines, for [`Gpu::open_with_cache`] in a later run. `None` if the driver does not
+    /// expose them.
     pub fn cache_blob(&self) -> Option<Vec<u8>> {
         self.cache().and_then(wgpu::PipelineCache::get_data).map(|d| sealed(&d))
     }

@@ -1,4 +1,4 @@
-//! Contractions: sums of products of two matrices' numbers, of which either may lie turned.
+//! Contractions: sums of products of the elements of two matrices, either of which may be transposed.
 
 use crate::array::{Array, Scalar};
 use crate::error::{Check, Error, Fault, Res, not_here};
@@ -9,14 +9,14 @@ use crate::product::{self, Side};
 use adl_ir::{Function, Program, Terms};
 use adl_prim::Bin;
 
-/// Rows, columns and terms from which the kernel of products is worth it, which goes by tiles.
+/// The least number of rows, columns and terms for which the tiled product kernel is worthwhile.
 const LARGE: usize = 16;
 
-/// `Σ l. a[i, l] · b[j, l]` for `n` rows of the one, `m` of the other and `k` terms; `turned`: of which the first index runs over the terms. Of a
-/// vector `a` the result is one.
+/// `Σ l. a[i, l] · b[j, l]` for `n` rows of `a`, `m` rows of `b`, and `k` terms. `turned`: whether the first axis of
+/// each operand runs over the terms. If `a` is a vector, so is the result.
 ///
 /// # Errors
-/// [`Error::Fault`] where a factor is too small.
+/// [`Error::Fault`] if an operand has too few elements.
 pub fn contract(gpu: &Gpu, (a, b): (&Array, &Array), turned: [bool; 2], [n, m, k]: [usize; 3], terms: Terms) -> Res<Array> {
     let vector = a.shape.len() == 1;
     if a.scalar != Scalar::F64 || b.scalar != Scalar::F64 || a.shape.len() > 2 || b.shape.len() != 2 {
@@ -41,7 +41,7 @@ pub fn contract(gpu: &Gpu, (a, b): (&Array, &Array), turned: [bool; 2], [n, m, k
     sums(gpu, (a, b), turned, [n, m, k], terms)?.reshaped(extents)
 }
 
-/// Each as a sum of its own.
+/// Each element as a separate sum.
 fn sums(gpu: &Gpu, (a, b): (&Array, &Array), turned: [bool; 2], [n, m, k]: [usize; 3], terms: Terms) -> Res<Array> {
     let (program, function) = (Program::default(), Function::default());
     let op = Operator {
@@ -70,7 +70,8 @@ fn sums(gpu: &Gpu, (a, b): (&Array, &Array), turned: [bool; 2], [n, m, k]: [usiz
         Ok(vec![e.define("c", &term)])
     };
     let maker = Maker { gpu, program: &program, function: &function, env: &|_| None };
-    // Of a vector and a matrix: in whose lines terms lie beside each other, or lines do.
+    // For a vector and a matrix: whether neighbouring elements in memory belong to the same sum or to neighbouring
+    // sums.
     match if n == 1 { Some(turned[1]) } else if m == 1 { Some(turned[0]) } else { None } {
         Some(true) => maker.columns(&op, n * m, k, &from),
         Some(false) => return maker.sums_of_rows(Scalar::F64, n * m, k, &from),

@@ -1,6 +1,7 @@
-//! Random numbers: block `i` of a draw is a function of the key and `i` alone, so that a thread makes each.
+//! Random numbers: block `i` of a draw is a function of the key and `i` only, so that each thread computes its own.
 //!
-//! Words, keys, Ints and uniform numbers are the CPU's, bit by bit; normal ones within what `log`, `sin` and `cos` differ by.
+//! Words, keys, Ints and uniform numbers equal those of the CPU bit for bit; normal ones differ by the errors of `log`,
+//! `sin` and `cos`.
 
 use crate::array::{Array, Scalar};
 use crate::error::{Res, not_here};
@@ -11,7 +12,7 @@ use crate::wgsl::Emit;
 /// The two words of a key.
 pub type Key = [u64; 2];
 
-/// One block of four words from a counter and a key.
+/// One Philox4x32-10 block from a counter and a key.
 fn philox(mut c: [u32; 4], mut k: [u32; 2]) -> [u32; 4] {
     for _ in 0..10 {
         let (p0, p1) = (u64::from(c[0]) * 0xD251_1F53, u64::from(c[2]) * 0xCD9E_8D57);
@@ -21,7 +22,7 @@ fn philox(mut c: [u32; 4], mut k: [u32; 2]) -> [u32; 4] {
     c
 }
 
-/// Two words for a counter: the key's first word keys the cipher, the second is part of the counter.
+/// The two words of block `i`: the key's first word keys the cipher, and the second is part of the counter.
 fn block(key: Key, i: u64) -> [u64; 2] {
     let r = philox([i as u32, (i >> 32) as u32, key[1] as u32, (key[1] >> 32) as u32], [key[0] as u32, (key[0] >> 32) as u32]);
     [u64::from(r[0]) | u64::from(r[1]) << 32, u64::from(r[2]) | u64::from(r[3]) << 32]
@@ -32,14 +33,14 @@ pub fn key(seed: u64) -> Key {
     block([seed, 0x5eed], 0)
 }
 
-/// `n` new keys: words of a stream apart from that of the draws.
+/// `n` new keys, from a stream that is distinct from that of the draws.
 pub fn split(key: Key, n: usize) -> [Vec<i64>; 2] {
     let blocks = (0..n as u64).map(|i| block([key[0], key[1] ^ 0x9e37_79b9_7f4a_7c15], i).map(|w| w as i64));
     let (a, b) = blocks.map(|[a, b]| (a, b)).unzip();
     [a, b]
 }
 
-/// The same on the device.
+/// [`split`] on the device.
 pub fn split_there(gpu: &Gpu, key: Key, n: usize) -> Res<[Array; 2]> {
     let outs = [gpu.empty(Scalar::I64, vec![n])?, gpu.empty(Scalar::I64, vec![n])?];
     let key = [key[0], key[1] ^ 0x9e37_79b9_7f4a_7c15];
@@ -54,14 +55,14 @@ pub fn split_there(gpu: &Gpu, key: Key, n: usize) -> Res<[Array; 2]> {
     Ok(outs)
 }
 
-/// Writes the two words of a block.
+/// Emits the two words of a block.
 fn words(e: &mut Emit<'_>, key: Key, i: &str) -> [String; 2] {
     let [a, b, c, d] = [key[0] as u32, (key[0] >> 32) as u32, key[1] as u32, (key[1] >> 32) as u32].map(|w| e.word(w));
     let r = e.define("r", &format!("r_philox(vec4<u32>({i}, 0u, {c}, {d}), vec2<u32>({a}, {b}))"));
     [e.define("w", &format!("u64({r}.x) | (u64({r}.y) << 32u)")), e.define("w", &format!("u64({r}.z) | (u64({r}.w) << 32u)"))]
 }
 
-/// Numbers of this shape, two of each block.
+/// An array of this shape, with two numbers from each block.
 fn pairs(gpu: &Gpu, key: Key, scalar: Scalar, shape: Vec<usize>, two: impl FnOnce(&mut Emit<'_>, [String; 2]) -> Res<[String; 2]>) -> Res<Array> {
     gpu.has(Scalar::I64)?;
     let out = gpu.empty(scalar, shape)?;
@@ -77,12 +78,12 @@ fn pairs(gpu: &Gpu, key: Key, scalar: Scalar, shape: Vec<usize>, two: impl FnOnc
     Ok(out)
 }
 
-/// Uniform in [0, 1).
+/// Uniform numbers in [0, 1).
 pub fn uniform(gpu: &Gpu, key: Key, shape: Vec<usize>) -> Res<Array> {
     pairs(gpu, key, Scalar::F64, shape, |_, words| Ok(words.map(|w| format!("r_unit({w})"))))
 }
 
-/// Standard normal (Box and Muller).
+/// Standard normal numbers (Box–Muller transform).
 pub fn normal(gpu: &Gpu, key: Key, shape: Vec<usize>) -> Res<Array> {
     pairs(gpu, key, Scalar::F64, shape, |e, [a, b]| {
         let r = e.define("r", &format!("d_sqrt(-2.0lf * d_log(1.0lf - r_unit({a})))"));
@@ -91,7 +92,7 @@ pub fn normal(gpu: &Gpu, key: Key, shape: Vec<usize>) -> Res<Array> {
     })
 }
 
-/// Uniform in lo … hi - 1.
+/// Uniform Ints from `lo` (inclusive) to `hi` (exclusive).
 pub fn ints(gpu: &Gpu, key: Key, (lo, hi): (i64, i64), shape: Vec<usize>) -> Res<Array> {
     let range = (i128::from(hi) - i128::from(lo)).max(0) as u64;
     if range == 0 {
@@ -111,7 +112,7 @@ pub fn ints(gpu: &Gpu, key: Key, (lo, hi): (i64, i64), shape: Vec<usize>) -> Res
 mod tests {
     use super::philox;
 
-    /// Known answers published with Random123.
+    /// Known answers published with Random123 (Salmon et al., 2011).
     #[test]
     fn philox_known_answers() {
         assert_eq!(philox([0; 4], [0; 2]), [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8]);

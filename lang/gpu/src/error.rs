@@ -1,52 +1,52 @@
-//! What goes wrong, in words for users.
+//! Errors of this crate, with messages for users.
 
 use adl_syntax::span::Span;
 use std::fmt;
 
-/// Why something was not done on the device.
+/// Why an operation was not run on the device.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Error {
-    /// No adapter was found, or none that was asked for.
+    /// No adapter was found, or none matches the selection.
     NoAdapter(String),
-    /// The code, or its sizes, are not for this device (no f64, an operation that only the CPU has, ...): the CPU can do it.
+    /// The device does not support the code or its sizes (no f64, a primitive of the CPU, ...): the CPU can run it.
     NotHere(String),
-    /// A check in a kernel failed: the CPU says what is wrong in the user's words when it runs the same.
+    /// A check in a kernel failed: the CPU repeats the call and reports the error in the user's terms.
     Fault(Fault),
-    /// There is not enough memory on the device.
+    /// Device memory is exhausted.
     Memory(String),
-    /// The device is gone; a new one may be opened.
+    /// The device was lost; another one may be opened.
     Lost(String),
-    /// The run is to stop: nobody waits for results any more.
+    /// The run was interrupted while waiting for results.
     Stopped,
-    /// The driver or the shader compiler refuses what this crate gave it: a mistake here.
+    /// The driver or the shader compiler rejected generated code: a bug in this crate.
     Refused(String),
 }
 
 /// A check that failed in a kernel.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Fault {
-    /// What was checked.
+    /// The kind of check.
     pub what: Check,
     /// The source of the statement.
     pub span: Span,
 }
 
-/// What kernels check.
+/// The kinds of checks in kernels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Check {
-    /// An index in bounds.
+    /// An index is in bounds.
     Bounds,
-    /// An Int that fits.
+    /// An Int operation does not overflow.
     Overflow,
-    /// A divisor that is not 0.
+    /// A divisor is not 0.
     Zero,
-    /// A number that an Int holds.
+    /// A Float is in the range of Int.
     Conversion,
-    /// A power of an Int that is not negative.
+    /// The exponent of an Int power is not negative.
     Power,
-    /// A condition of the program's own.
+    /// A condition of the program.
     Assertion,
-    /// A loop that ends before very many turns.
+    /// A loop ends before an iteration limit.
     Turns,
 }
 
@@ -80,10 +80,10 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// The result of most functions here.
+/// The result type of this crate.
 pub type Res<T> = Result<T, Error>;
 
-/// [`Error::NotHere`].
+/// Returns [`Error::NotHere`] with a reason.
 pub fn not_here<T>(why: impl Into<String>) -> Res<T> {
     Err(Error::NotHere(why.into()))
 }

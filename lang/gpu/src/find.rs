@@ -1,4 +1,4 @@
-//! Positions: where Bools hold, or numbers are zero, in their order; and simple arrays that are made of numbers.
+//! Positions of `true` or zero elements, in order; and arrays made of scalars.
 
 use crate::array::{Array, Data, Scalar};
 use crate::error::{Res, not_here};
@@ -9,7 +9,7 @@ use crate::wgsl::{Emit, load};
 use adl_ir::{Function, Program};
 use adl_prim::Bin;
 
-/// Whether the element at a place is looked for.
+/// Whether the element at an index matches.
 fn sought(e: &mut Emit<'_>, a: &Array, at: &str, zeros: bool) -> Res<String> {
     let x = load(e.slot(a, false)?, a.scalar, at);
     match (a.scalar, zeros) {
@@ -19,7 +19,8 @@ fn sought(e: &mut Emit<'_>, a: &Array, at: &str, zeros: bool) -> Res<String> {
     }
 }
 
-/// Positions of `true`, or of zeros: a scan counts them, each goes to its place. The host reads how many there are.
+/// The positions of `true`, or of zeros. A scan counts the matches, each of which is then written to its place. The
+/// host reads their number.
 pub fn places(gpu: &Gpu, a: &Array, zeros: bool) -> Res<Array> {
     let n = a.len();
     if n == 0 {
@@ -51,7 +52,7 @@ pub fn places(gpu: &Gpu, a: &Array, zeros: bool) -> Res<Array> {
     Ok(out)
 }
 
-/// The Ints from `lo` to below `hi`.
+/// The Ints from `lo` (inclusive) to `hi` (exclusive).
 pub fn range(gpu: &Gpu, lo: i64, hi: i64) -> Res<Array> {
     let Ok(n) = usize::try_from(hi.saturating_sub(lo).max(0)) else { return not_here("a range as long as this") };
     let out = gpu.empty(Scalar::I64, vec![n])?;
@@ -63,7 +64,7 @@ pub fn range(gpu: &Gpu, lo: i64, hi: i64) -> Res<Array> {
     Ok(out)
 }
 
-/// `n` numbers from `lo` to `hi`, which is the last.
+/// `n` equidistant numbers from `lo` to `hi`, both inclusive.
 pub fn linspace(gpu: &Gpu, lo: f64, hi: f64, n: usize) -> Res<Array> {
     let out = gpu.empty(Scalar::F64, vec![n])?;
     each(gpu, n, |e, i| {
@@ -73,7 +74,7 @@ pub fn linspace(gpu: &Gpu, lo: f64, hi: f64, n: usize) -> Res<Array> {
             format!("d_of(u64({low}) | (u64({high}) << 32u))")
         };
         let (a, b, width, steps) = (real(lo), real(hi), real(hi - lo), real((n.max(2) - 1) as f64));
-        // One that is alone is the first.
+        // If there is only one, it is `lo`.
         let last = e.word(if n > 1 { n as u32 - 1 } else { u32::MAX });
         e.line(&format!("a{to}[{i}] = select(select({a} + {width} * (f64({i}) / {steps}), {b}, {i} == {last}), {a}, {i} == 0u);"));
         Ok(())

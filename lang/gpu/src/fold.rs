@@ -1,12 +1,13 @@
-//! Reductions and scans by any associative operator on tuples, of rows: reduce-then-scan in tiles.
+//! Reductions and scans of rows by any associative operator on tuples: reduce-then-scan in tiles.
 //!
-//! A tile is some threads' [`ITEMS`] neighbouring elements. Threads go through theirs from left to right; what they found is put together in
-//! neighbouring pairs, then in pairs of pairs; what tiles found is reduced in the same way (scans: see `scan`). So the order of elements is
-//! kept, the operator need not be commutative, and how elements are grouped depends on sizes alone: results are the same bits on
-//! every adapter that does arithmetic alike. The neutral element comes once, on the left, as on the CPU.
+//! A tile has [`ITEMS`] consecutive elements for each thread of a work-group. Each thread combines its elements from
+//! left to right; the threads' results are combined in a binary tree; and the tiles' results are reduced in the same
+//! way (scans: see `scan`). The order of elements is preserved, so that the operator need not be commutative. The
+//! grouping depends on sizes only: results are bit-identical on all adapters with the same arithmetic. The neutral
+//! element is applied once, on the left, as on the CPU.
 //!
-//! Vectors of more bytes than a kernel may see go in several launches, each of some tiles and of the part of the vectors that is theirs; rows of such are seen whole, by several
-//! bindings (`wgsl::windows`).
+//! Vectors larger than the maximum binding are processed in several launches, each on some tiles and on their part of
+//! the vectors. Matrices are passed as a whole, by several bindings (`wgsl::windows`).
 
 use crate::array::{Array, Scalar};
 use crate::error::{Res, not_here};
@@ -18,48 +19,48 @@ use crate::wgsl::scalar::zero;
 use crate::wgsl::{Emit, Env, MOST, Written, packed, wgsl};
 use adl_ir::{Function, Program};
 
-/// Neighbouring elements of a thread.
+/// Consecutive elements per thread.
 pub(crate) const ITEMS: u32 = 8;
 
-/// Memory of a workgroup that every adapter has.
+/// The work-group memory in bytes that every adapter has.
 const SHARED: u64 = 16384;
 
-/// Components from which on tuples are kept side by side.
+/// The tuple size from which intermediate components are stored interleaved in one array.
 const TOGETHER: usize = 4;
 
-/// Rows up to this length are reduced by one thread each, where there are more than one.
+/// The maximum length of rows that one thread each reduces, if there is more than one row.
 const SHORT: usize = 128;
 
-/// WGSL of numbers.
+/// WGSL expressions of the components of a tuple.
 pub(crate) type Numbers = Vec<String>;
 
-/// Writes the elements of a row, by the row's number and theirs.
+/// Emits the element of a row, given the indices of row and element.
 pub(crate) type Source<'a> = &'a dyn Fn(&mut Emit<'_>, &str, &str) -> Res<Numbers>;
 
-/// Writes an operator's statements for two tuples.
+/// Emits an operator on two tuples.
 pub(crate) type Combine<'a> = &'a dyn Fn(&mut Emit<'_>, &[String], &[String]) -> Res<Numbers>;
 
-/// An operator, as it is written into kernels.
+/// An operator, as it is emitted into kernels.
 pub(crate) struct Operator<'a> {
-    /// The kinds of a tuple's components.
+    /// The types of a tuple's components.
     pub kinds: Vec<Scalar>,
-    /// What it does.
+    /// Emits the operation.
     pub combine: Combine<'a>,
-    /// Writes the neutral element.
+    /// Emits the neutral element.
     pub neutral: &'a dyn Fn(&mut Emit<'_>) -> Res<Numbers>,
-    /// Names what comes from outside.
+    /// Binds the variables from outside.
     pub prepare: &'a dyn Fn(&mut Emit<'_>) -> Res<()>,
 }
 
 impl Operator<'_> {
-    /// Threads of a workgroup, by the size of a tuple.
+    /// The work-group size, which depends on the size of a tuple.
     pub fn threads(&self) -> Res<u32> {
         let bytes: u64 = self.kinds.iter().map(|s| s.bytes()).sum();
         let fits = [THREADS, 128, 64, 32].into_iter().find(|t| u64::from(*t) * bytes <= SHARED);
         fits.map_or_else(|| not_here("a reduction of tuples as large as these"), Ok)
     }
 
-    /// The memory that a workgroup shares.
+    /// Declarations of work-group memory.
     pub fn shared(&self, threads: u32) -> String {
         self.kinds.iter().enumerate().map(|(i, s)| format!("var<workgroup> s{i}: array<{}, {threads}>;\n", wgsl(*s))).collect()
     }
@@ -79,12 +80,12 @@ pub(crate) fn assign(e: &mut Emit<'_>, to: &[String], values: &[String]) {
     to.iter().zip(values).for_each(|(t, v)| e.line(&format!("{t} = {v};")));
 }
 
-/// Copies, so that what the values are read from may change.
+/// Copies values to new variables, so that their sources may be overwritten.
 pub(crate) fn copies(e: &mut Emit<'_>, values: &[String]) -> Numbers {
     values.iter().map(|v| e.define("c", v)).collect()
 }
 
-/// How rows are cut.
+/// The division of rows into tiles.
 pub(crate) struct Tiles {
     pub rows: usize,
     pub length: usize,
@@ -100,12 +101,12 @@ impl Tiles {
         self.length.div_ceil(self.size()).max(1)
     }
 
-    /// Blocks of tiles of a row: see `scan`.
+    /// The number of blocks of tiles per row: see `scan`.
     pub fn blocks(&self) -> usize {
         self.count().div_ceil(self.threads as usize)
     }
 
-    /// Tiles of all rows.
+    /// The number of tiles of all rows.
     pub fn groups(&self) -> Res<u32> {
         if self.length > MOST {
             return not_here("a reduction of more numbers than a word counts");
@@ -114,35 +115,35 @@ impl Tiles {
     }
 }
 
-/// A kernel over tiles that is begun: names of its tile's number among all, its row, and where its thread's elements begin and end.
+/// The variables of a kernel over tiles: the tile's index, its row, and the range of this thread's elements.
 pub(crate) struct Begun {
     pub tile: String,
     pub row: String,
-    /// Tiles of a row.
+    /// The number of tiles per row.
     pub tiles: String,
-    /// The tile's first element in its row.
+    /// The index in the row of the tile's first element.
     pub start: String,
     pub first: String,
     pub end: String,
-    /// Threads of the tile that have elements.
+    /// The number of threads of the tile that have elements.
     pub active: String,
 }
 
-/// The name of the first element of which a launch sees the part of vectors that is its own.
+/// The variable with the index of the first element that a launch sees, for arrays bound in part.
 pub(crate) const ORIGIN: &str = "origin";
 
-/// Which tile a workgroup takes.
+/// The assignment of tiles to work-groups.
 #[derive(Clone, Copy)]
 pub(crate) enum Order<'a> {
-    /// The one of its number.
+    /// The tile with the work-group's index.
     Number,
-    /// The next one that nobody has taken, and all if some were given up: see `lookback`.
+    /// The next unassigned tile; or all tiles again, if some were given up: see `lookback`.
     Next(&'a Array),
     Again(&'a Array),
 }
 
 pub(crate) fn begin(e: &mut Emit<'_>, t: &Tiles, op: &Operator<'_>, order: Order<'_>) -> Res<Begun> {
-    // Parts of arrays are of one row.
+    // Arrays are bound in part only if there is a single row.
     e.whole = t.rows > 1;
     let (from, count) = (e.word(0), e.word(t.groups()?));
     let (length, tiles) = (e.word(t.length as u32), e.word(t.count() as u32));
@@ -166,7 +167,7 @@ pub(crate) fn begin(e: &mut Emit<'_>, t: &Tiles, op: &Operator<'_>, order: Order
     Ok(Begun { tile, row, tiles, start, first, end, active })
 }
 
-/// Goes through elements from left to right: what they make together stands in `to`.
+/// Combines elements from left to right into `to`.
 pub(crate) fn gather(e: &mut Emit<'_>, op: &Operator<'_>, to: &[String], (row, first, end): (&str, &str, &str), from: Source<'_>) -> Res<()> {
     let j = e.name("j");
     e.line(&format!("var {j} = {first};"));
@@ -185,15 +186,16 @@ pub(crate) fn gather(e: &mut Emit<'_>, op: &Operator<'_>, to: &[String], (row, f
     Ok(())
 }
 
-/// Where pairs, and pairs of pairs, begin. Prefixes that double steps make (see `scan`) are those that begin at the right.
+/// Whether the binary tree is aligned to the left or to the right end. The prefixes of the doubling steps in `scan` are
+/// aligned to the right.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ends {
     Left,
     Right,
 }
 
-/// Puts together what so many threads have left in the workgroup's memory, in pairs of neighbours, then in pairs of pairs: it stands at 0 then. What begins at the right
-/// stands there in turned order.
+/// Combines the values of `threads` threads in work-group memory in a binary tree; the result is at index 0. Values are
+/// stored in reverse order if the tree is aligned to the right.
 pub(crate) fn tree(e: &mut Emit<'_>, op: &Operator<'_>, threads: u32, active: &str, ends: Ends) -> Res<()> {
     e.line("workgroupBarrier();");
     let d = e.name("d");
@@ -208,7 +210,7 @@ pub(crate) fn tree(e: &mut Emit<'_>, op: &Operator<'_>, threads: u32, active: &s
     Ok(())
 }
 
-/// One tuple for each tile; for each row, with the neutral element, where that is all of a reduction.
+/// Writes one tuple per tile. For a reduction of a single tile, this includes the neutral element.
 fn totals(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, from: Source<'_>, (outs, ends): (&[Array], Ends)) -> Res<()> {
     let b = begin(e, t, op, Order::Number)?;
     let x = op.declare(e, "x");
@@ -216,7 +218,7 @@ fn totals(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, from: Source<'_>, (out
     let start = b.start.clone();
     let again = move |e: &mut Emit<'_>, _: &str, j: &str| Ok(stage::read(e, op, &start, j));
     gather(e, op, &x, (&b.row, &b.first, &b.end), if staged { &again } else { from })?;
-    // Of scans the last thread stands first.
+    // For scans, the threads are in reverse order.
     let place = if ends == Ends::Right { e.define("k", &format!("select(l, {0} - 1u - l, l < {0})", b.active)) } else { "l".to_owned() };
     assign(e, &op.shared_at(&place), &x);
     tree(e, op, t.threads, &b.active, ends)?;
@@ -229,7 +231,7 @@ fn totals(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, from: Source<'_>, (out
     Ok(())
 }
 
-/// What a whole row makes, after the neutral element, or that alone.
+/// The result of a row after the neutral element; the neutral element alone if the row is empty.
 fn with_neutral(e: &mut Emit<'_>, op: &Operator<'_>, all: &[String], active: &str) -> Res<Numbers> {
     let neutral = (op.neutral)(e)?;
     let y = op.declare(e, "y");
@@ -241,7 +243,7 @@ fn with_neutral(e: &mut Emit<'_>, op: &Operator<'_>, all: &[String], active: &st
     Ok(y)
 }
 
-/// Writes a tuple; arrays of no elements stand for what nobody reads.
+/// Stores a tuple; components whose arrays are empty are unused.
 pub(crate) fn store(e: &mut Emit<'_>, op: &Operator<'_>, outs: &[Array], at: &str, values: &[String]) -> Res<()> {
     for (((a, at), s), v) in places(op, outs, at).zip(&op.kinds).zip(values).filter(|(((a, _), _), _)| !a.is_empty()) {
         let place = e.element(a, true, &at)?;
@@ -250,14 +252,14 @@ pub(crate) fn store(e: &mut Emit<'_>, op: &Operator<'_>, outs: &[Array], at: &st
     Ok(())
 }
 
-/// Reads a tuple.
+/// Loads a tuple.
 pub(crate) fn taken(e: &mut Emit<'_>, op: &Operator<'_>, arrays: &[Array], at: &str) -> Res<Numbers> {
     let read = |(a, at): (&Array, String), e: &mut Emit<'_>| e.element(a, false, &at).map(|t| if a.scalar == Scalar::Bool { format!("({t} != 0u)") } else { t });
     let values = places(op, arrays, at).map(|p| read(p, e)).collect::<Res<Vec<_>>>()?;
     Ok(copies(e, &values))
 }
 
-/// Where the components of a tuple are: each in an array of its own, or side by side in one.
+/// The components of a tuple in memory: in separate arrays, or interleaved in one.
 fn places<'a>(op: &Operator<'_>, arrays: &'a [Array], at: &'a str) -> impl Iterator<Item = (&'a Array, String)> + 'a {
     let n = op.kinds.len();
     (0..n).filter_map(move |k| match arrays {
@@ -266,7 +268,7 @@ fn places<'a>(op: &Operator<'_>, arrays: &'a [Array], at: &'a str) -> impl Itera
     })
 }
 
-/// A source that reads tuples that kernels left, in rows of this length.
+/// A source that reads the tuples of an earlier kernel, in rows of this length.
 pub(crate) fn rows_of<'a>(op: &'a Operator<'a>, arrays: &'a [Array], length: usize) -> impl Fn(&mut Emit<'_>, &str, &str) -> Res<Numbers> + 'a {
     move |e, row, j| {
         let n = e.word(length as u32);
@@ -286,7 +288,7 @@ pub(crate) fn reading(arrays: &[Array], length: usize) -> impl Fn(&mut Emit<'_>,
     }
 }
 
-/// What all kernels of one operation are made with.
+/// The context of all kernels of one operation.
 pub(crate) struct Maker<'a> {
     pub gpu: &'a Gpu,
     pub program: &'a Program,
@@ -303,7 +305,8 @@ impl Maker<'_> {
         op.kinds.iter().map(|s| self.gpu.empty(*s, shape.to_vec())).collect()
     }
 
-    /// Tuples that kernels leave for each other: those of many alike are side by side, since a kernel sees so many arrays at most.
+    /// Allocates intermediate tuples. Large uniform tuples are interleaved, because the number of bindings of a kernel
+    /// is limited.
     pub fn inner(&self, op: &Operator<'_>, shape: &[usize]) -> Res<Vec<Array>> {
         if op.kinds.len() < TOGETHER || op.kinds.iter().any(|s| *s != op.kinds[0]) {
             return self.empty(op, shape);
@@ -311,7 +314,7 @@ impl Maker<'_> {
         Ok(vec![self.gpu.empty(op.kinds[0], [shape, &[op.kinds.len()]].concat())?])
     }
 
-    /// Reduces rows: one array with a number for each row, for each component.
+    /// Reduces rows. Returns one array per component, with one element per row.
     pub fn reduce(&self, op: &Operator<'_>, rows: usize, length: usize, from: Source<'_>) -> Res<Vec<Array>> {
         if rows == 0 {
             return self.empty(op, &[0]);
@@ -330,7 +333,7 @@ impl Maker<'_> {
         self.reduce(op, rows, t.count(), &rows_of(op, &outs, t.count()))
     }
 
-    /// Reduces short rows, one thread for each.
+    /// Reduces short rows, with one thread for each.
     fn short(&self, op: &Operator<'_>, rows: usize, length: usize, from: Source<'_>) -> Res<Vec<Array>> {
         let outs = self.empty(op, &[rows])?;
         let mut e = self.emit();
@@ -359,7 +362,7 @@ impl Maker<'_> {
         Ok(outs)
     }
 
-    /// One tuple for each tile of rows, for scans.
+    /// Reduces each tile of rows to one tuple, for scans.
     pub fn totals(&self, op: &Operator<'_>, t: &Tiles, from: Source<'_>) -> Res<Vec<Array>> {
         let sums = self.inner(op, &[t.rows, t.count()])?;
         let mut e = self.emit();
@@ -368,7 +371,8 @@ impl Maker<'_> {
         Ok(sums)
     }
 
-    /// Starts a kernel on all tiles, with a workgroup for each, or so many; where vectors are larger than a kernel may see, on some tiles after the others.
+    /// Launches a kernel on all tiles, with a work-group per tile or with `groups` work-groups. If vectors exceed the
+    /// maximum binding, launches it on ranges of tiles.
     pub fn launch(&self, w: Written, t: &Tiles, groups: Option<u32>) -> Res<()> {
         if !w.has_parts() {
             return self.gpu.launch(&w.kernel, &w.bound(), &w.words, groups.unwrap_or(t.groups()?));

@@ -1,9 +1,10 @@
-//! Histograms and scatter: elements that go where keys say.
+//! Histograms and scatter: elements go to the positions that keys select.
 //!
-//! A histogram (`reduce_by_index`) by any operator: with few bins runs of neighbouring elements have bins of their own in a workgroup's memory, which are
-//! reduced (see `bins`); with many, elements are sorted by key and scanned, beginning anew at each key. In both the order of the elements of
-//! a bin is kept. Atomic operations would add in an order that differs from run to run: only sums of Ints, the least and greatest of
-//! numbers (see `picks`), and what is true of Bools (see `bools`), with many bins, are made by them.
+//! A histogram (`reduce_by_index`) accepts any operator. With few bins, each run of consecutive elements has private
+//! bins in work-group memory, which are then reduced (see `bins`). With many bins, elements are sorted by key, and a
+//! segmented scan combines them. Both preserve the order of the elements of a bin. Atomic operations would combine in
+//! an order that varies from run to run. They are used, for many bins, only for sums of Ints, for minima and maxima
+//! (see `picks`), and for commutative operators on Bools (see `bools`).
 
 use crate::array::{Array, Operand, Scalar};
 use crate::bins::{self, Runs};
@@ -20,14 +21,14 @@ use crate::wgsl::{Emit, Env, load, packed};
 use adl_ir::{Block, Function, Op, Program, Stmt, Var};
 use adl_prim::Bin;
 
-/// `dest` with values put at indices; what is out of bounds is left out, and of equal indices the last counts.
+/// `dest` with values written at indices. Indices out of bounds are skipped; among equal indices the last one wins.
 pub fn scatter(gpu: &Gpu, dest: &Array, at: &Array, values: &Array) -> Res<Array> {
     let ((n, k), m) = (shape::rows(dest), at.len());
     if values.scalar != dest.scalar || values.len() != m * k {
         return not_here(format!("{m} indices for values of shape {:?}", values.shape));
     }
     let out = Array { buffer: gpu.copy(&dest.buffer, dest.bytes())?, ..dest.clone() };
-    // Who is the last to write a row: one more than its number, or 0.
+    // For each row, the last element that writes it: its index plus one, or 0.
     let last = gpu.empty(Scalar::Word, vec![n])?;
     each(gpu, n, |e, i| {
         let to = e.slot(&last, true)?;
@@ -53,35 +54,35 @@ pub fn scatter(gpu: &Gpu, dest: &Array, at: &Array, values: &Array) -> Res<Array
     Ok(out)
 }
 
-/// What a histogram is of: so many elements, the bin of each (as many as there are, where it has none), and its values.
+/// The elements of a histogram: their number, the bin of each (the number of bins if it has none), and their values.
 pub(crate) struct Elements<'a> {
     pub count: usize,
     pub bins: usize,
-    /// Neighbours that go to neighbours: elements of a row, and as many bins.
+    /// The number of scalars per row, which go to consecutive bins.
     pub width: usize,
-    /// Whether nobody else reads what is added to: it may be changed.
+    /// Whether the destination is not shared, so that it may be overwritten.
     pub own: bool,
     pub key: &'a dyn Fn(&mut Emit<'_>, &str) -> Res<String>,
     pub values: &'a dyn Fn(&mut Emit<'_>, &str) -> Res<Numbers>,
-    /// Whether the values are Ints, and the operator their sum.
+    /// Whether the values are Ints and the operator is addition.
     pub int_sums: bool,
-    /// Whether the operator is the least (else greatest) of two numbers, if it is one of these.
+    /// Whether the operator is the minimum (true) or maximum (false).
     pub least: Option<bool>,
-    /// What the operator is on Bools, where their order does not matter.
+    /// The rule of a commutative operator on Bools.
     pub bools: Option<bools::Rule>,
 }
 
 /// The operands of a histogram.
 pub struct ByIndex<'a> {
-    /// Vectors to which is added.
+    /// The destination vectors.
     pub dest: &'a [Array],
-    /// The operator: parameters are accumulated values and elements.
+    /// The operator: its parameters are accumulated values, then elements.
     pub op: &'a Block,
     /// Its neutral element.
     pub neutral: &'a [Var],
-    /// Ints, of which those out of bounds are left out.
+    /// Int keys; elements with keys out of bounds are skipped.
     pub keys: &'a Array,
-    /// What is added, of the kinds of `dest`.
+    /// The values, whose types are those of `dest`.
     pub values: &'a [Array],
 }
 
@@ -116,13 +117,13 @@ pub fn reduce_by_index(gpu: &Gpu, p: &Program, f: &Function, x: &ByIndex<'_>, en
     histogram(&Maker { gpu, program: p, function: f, env }, &op, &of, x.dest)
 }
 
-/// Whether an operator is a sum.
+/// Whether an operator is addition.
 fn adds(op: &Block) -> bool {
     let (params, results) = (&op.params, &op.results);
     matches!(&op.stmts[..], [Stmt { op: Op::Bin(Bin::Add, x, y), outs, .. }] if outs == results && (params == &[*x, *y] || params == &[*y, *x]))
 }
 
-/// Whether an operator is the least, or the greatest, of its operands in their order.
+/// Whether an operator is the minimum or maximum of its operands in order.
 fn least(op: &Block) -> Option<bool> {
     match &op.stmts[..] {
         [Stmt { op: Op::Bin(b @ (Bin::Min | Bin::Max), x, y), outs, .. }] if outs == &op.results && op.params == [*x, *y] => Some(*b == Bin::Min),
@@ -130,19 +131,19 @@ fn least(op: &Block) -> Option<bool> {
     }
 }
 
-/// The bin that an Int says.
+/// The bin of an Int key.
 fn bin_of(e: &mut Emit<'_>, keys: &Array, j: &str, bins: usize) -> Res<String> {
     let (slot, n) = (e.slot(keys, false)?, e.word(bins as u32));
     let key = e.define("key", &format!("a{slot}[{j}]"));
     Ok(e.define("bin", &format!("select({n}, u32({key}), {key} >= 0li && {key} < l_of({n}))")))
 }
 
-/// `acc` with rows of `v` added at indices, of which those out of bounds are left out.
+/// `acc` with rows of `v` added at indices; those out of bounds are skipped.
 pub fn gather_add(gpu: &Gpu, acc: &Array, at: &Array, v: &Array) -> Res<Array> {
     rows_added(gpu, acc, at, v, false)
 }
 
-/// The same; where nobody else reads `acc` (`own`), it may be what is given.
+/// [`gather_add`]; `own`: `acc` is not shared and may be overwritten.
 pub(crate) fn rows_added(gpu: &Gpu, acc: &Array, at: &Array, v: &Array, own: bool) -> Res<Array> {
     let (n, k) = shape::rows(acc);
     if v.scalar != acc.scalar || v.len() != at.len() * k || !matches!(acc.scalar, Scalar::F32 | Scalar::F64 | Scalar::I64) {
@@ -172,7 +173,7 @@ pub(crate) fn rows_added(gpu: &Gpu, acc: &Array, at: &Array, v: &Array, own: boo
     outs.remove(0).reshaped(acc.shape.clone())
 }
 
-/// The same where `acc` is zeros that nobody else reads, and no two indices are the same: each row has its place.
+/// [`gather_add`] if `acc` is zero and not shared, and no two indices are equal: each row is written directly.
 pub fn placed(gpu: &Gpu, acc: &Array, at: &Array, v: &Array) -> Res<Array> {
     let (n, k) = shape::rows(acc);
     if v.scalar != acc.scalar || v.len() != at.len() * k {
@@ -182,7 +183,7 @@ pub fn placed(gpu: &Gpu, acc: &Array, at: &Array, v: &Array) -> Res<Array> {
         let (keys, from, to) = (e.slot(at, false)?, e.slot(v, false)?, e.slot(acc, true)?);
         let (n, k) = (e.word(n as u32), e.word(k as u32));
         e.line(&format!("let key = a{keys}[{i} / {k}];"));
-        // Like a sum that begins at 0, which has no sign.
+        // As in a sum that starts at 0, -0 becomes 0.
         let zero = e.zero(v.scalar);
         let sum = e.bin(Bin::Add, v.scalar, &zero, &load(from, v.scalar, i))?;
         e.line(&format!("if key >= 0li && key < l_of({n}) {{ a{to}[u32(key) * {k} + {i} % {k}] = {sum}; }}"));
@@ -210,8 +211,8 @@ fn histogram(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, dest: &[Array]
     }
 }
 
-/// Tuples with a Bool before them, and how two such become one: `both` says where the operator is applied, else it is the second where
-/// its Bool holds, and the first where not.
+/// An operator on tuples that are prefixed with a Bool. If `both` holds, the operator is applied; otherwise the result
+/// is the second tuple if its Bool is set, and else the first.
 fn marked<'a>(op: &'a Operator<'_>, both: &'a dyn Fn(&str, &str) -> String) -> impl Fn(&mut Emit<'_>, &[String], &[String]) -> Res<Numbers> + 'a {
     move |e, x, y| {
         let made = op.declare(e, "m");
@@ -229,7 +230,7 @@ fn marked<'a>(op: &'a Operator<'_>, both: &'a dyn Fn(&str, &str) -> String) -> i
     }
 }
 
-/// Runs of neighbouring elements have bins of their own, of which a Bool says whether anything is in them.
+/// Private bins per run of consecutive elements; a Bool says whether a bin is non-empty.
 fn few(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, dest: &[Array], r: &Runs) -> Res<Vec<Array>> {
     let kinds = [vec![Scalar::Bool], op.kinds.clone()].concat();
     let both = |x: &str, y: &str| format!("{x} && {y}");
@@ -240,13 +241,14 @@ fn few(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, dest: &[Array], r: &
     joined(m, op, (dest, of.own), &sums[1..], Places::InOrder(&sums[0]))
 }
 
-/// Rows are sorted by their keys, and columns of them scanned; the last of each key has what its bin gets.
+/// Sorts rows by key, then runs a segmented scan on their columns; the last element of each key is the result of its
+/// bin.
 fn many(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, dest: &[Array]) -> Res<Vec<Array>> {
     let (n, width) = (of.count / of.width, of.width);
     let bits = usize::BITS - (of.bins / width).leading_zeros();
     let Sorted { values: sorted, places } = sort::words(m.gpu, &bins_of(m, of)?, bits)?;
     let kinds: Vec<Scalar> = [vec![Scalar::Bool], op.kinds.clone()].concat();
-    // Where the second begins a bin it stands alone.
+    // The second tuple starts a new bin, and replaces the first.
     let both = |_: &str, y: &str| format!("!{y}");
     let combine = marked(op, &both);
     let anew = Operator { kinds, combine: &combine, neutral: &|e| Ok([vec!["false".to_owned()], (op.neutral)(e)?].concat()), prepare: op.prepare };
@@ -263,7 +265,7 @@ fn many(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, dest: &[Array]) -> 
     joined(m, op, (dest, of.own), &scanned[1..], Places::Sorted(&sorted))
 }
 
-/// The bin of each row, as words: among as many rows of bins.
+/// The bin of each row, as words: the index among rows of bins.
 fn bins_of(m: &Maker<'_>, of: &Elements<'_>) -> Res<Array> {
     let n = of.count / of.width;
     let keys = m.gpu.empty(Scalar::Word, vec![n])?;
@@ -282,13 +284,13 @@ fn bins_of(m: &Maker<'_>, of: &Elements<'_>) -> Res<Array> {
     Ok(keys)
 }
 
-/// For which bins something was found: one for each, where a Bool says so, or the last one of each key among sorted ones.
+/// Which bins have a result: one per bin, with a Bool; or the last element of each key in sorted order.
 enum Places<'a> {
     InOrder(&'a Array),
     Sorted(&'a Array),
 }
 
-/// `dest` with what was found for its bins.
+/// Combines `dest` with the results of its bins.
 fn joined(m: &Maker<'_>, op: &Operator<'_>, (dest, own): (&[Array], bool), found: &[Array], places: Places<'_>) -> Res<Vec<Array>> {
     let copy = |a: &Array| Ok(Array { buffer: m.gpu.copy(&a.buffer, a.bytes())?, ..a.clone() });
     let outs = dest.iter().map(|a| if own { Ok(a.clone()) } else { copy(a) }).collect::<Res<Vec<_>>>()?;

@@ -1,11 +1,13 @@
-//! Reductions of many lines of a matrix, so that neighbouring threads read neighbouring numbers.
+//! Reductions along many lines of a matrix, with coalesced loads.
 //!
-//! - Lines whose elements at one place are neighbours (columns): a workgroup takes some lines and some elements of them, of which each thread has a run of neighbours
-//!   of one line. Runs are put together in pairs of neighbours, and what workgroups made as any short rows. The order is kept.
-//! - Sums of lines of up to [`MOST`] elements that are neighbours (rows): some threads share a line, of which each adds every so many elements. Few threads share
-//!   a short line.
+//! Two layouts are handled:
+//! - Column reductions: elements at the same index of neighbouring lines are contiguous. A work-group processes some
+//!   lines and some of their elements; each thread has a run of consecutive elements of one line. Runs are combined in
+//!   a binary tree, and the work-groups' results as any short rows. The order is preserved.
+//! - Row sums of up to [`MOST`] contiguous elements: several threads share a line, each of which adds elements at a
+//!   fixed stride. Short lines are shared by few threads.
 //!
-//! How elements are grouped depends on sizes alone.
+//! The grouping of elements depends on sizes only.
 
 use crate::array::{Array, Scalar};
 use crate::error::Res;
@@ -14,17 +16,17 @@ use crate::nest::THREADS;
 use crate::wgsl::Emit;
 use adl_prim::Bin;
 
-/// Lines that a workgroup takes, at most.
+/// The maximum number of lines per work-group.
 const WIDE: usize = 32;
 
-/// Elements of a thread, at least, and runs of a line that workgroups make, at most.
+/// The minimum number of elements per thread, and the maximum number of partial results per line.
 const RUN: usize = 16;
 const RUNS: usize = 128;
 
-/// Elements of lines that are added here, at most.
+/// The maximum length of lines for row sums.
 const MOST: usize = 4096;
 
-/// How columns are cut: so many lines in a workgroup, by so many threads each, of so many elements.
+/// The division of columns: lines per work-group, threads per line, and elements per thread.
 struct Cut {
     wide: usize,
     deep: usize,
@@ -32,7 +34,8 @@ struct Cut {
 }
 
 impl Maker<'_> {
-    /// Reduces lines: numbers of neighbouring lines lie beside each other. One array with a number for each line, for each component.
+    /// Reduces lines whose elements at one index are contiguous. Returns one array per component, with one element per
+    /// line.
     pub fn columns(&self, op: &Operator<'_>, lines: usize, length: usize, from: Source<'_>) -> Res<Vec<Array>> {
         let threads = op.threads()?;
         if lines < 4 || length <= RUNS {
@@ -44,7 +47,7 @@ impl Maker<'_> {
         let parts = length.div_ceil(deep * c.run);
         let outs = self.empty(op, &[parts, lines])?;
         self.runs(op, (lines, length), &c, from, &outs)?;
-        // The neutral element comes with the last step.
+        // The last step applies the neutral element.
         self.reduce(op, lines, parts, &|e, line, j| {
             let lines = e.word(lines as u32);
             let k = e.define("k", &format!("{j} * {lines} + {line}"));
@@ -53,7 +56,7 @@ impl Maker<'_> {
         })
     }
 
-    /// What workgroups make of their elements.
+    /// The work-groups' partial results.
     fn runs(&self, op: &Operator<'_>, (lines, length): (usize, usize), c: &Cut, from: Source<'_>, outs: &[Array]) -> Res<()> {
         let (threads, across, parts) = ((c.wide * c.deep) as u32, lines.div_ceil(c.wide), length.div_ceil(c.deep * c.run));
         let mut e = self.emit();
@@ -73,7 +76,7 @@ impl Maker<'_> {
         e.line("workgroupBarrier();");
         let d = e.name("d");
         e.open(&format!("for (var {d} = 1u; {d} < {}u; {d} = {d} * 2u)", c.deep));
-        // Whether the right one has elements: those before it have then, too.
+        // Whether the right operand has elements; then so have those before it.
         e.open(&format!("if {deep} % (2u * {d}) == 0u && {deep} + {d} < {}u && {line} < {all} && ({part} * {}u + {deep} + {d}) * {run} < {length}", c.deep, c.deep));
         let (left, right) = (copies(&mut e, &op.shared_at("l")), copies(&mut e, &op.shared_at(&format!("l + {d} * {}u", c.wide))));
         let made = (op.combine)(&mut e, &left, &right)?;
@@ -90,7 +93,7 @@ impl Maker<'_> {
         self.gpu.launch(&w.kernel, &w.bound(), &w.words, (across * parts) as u32)
     }
 
-    /// Sums of lines, of which an element's neighbours lie beside it.
+    /// Sums lines whose elements are contiguous.
     pub fn sums_of_rows(&self, kind: Scalar, lines: usize, length: usize, from: Source<'_>) -> Res<Array> {
         let op = Operator {
             kinds: vec![kind],
@@ -130,7 +133,7 @@ impl Maker<'_> {
     }
 }
 
-/// Adds what so many neighbouring threads have made, in pairs of neighbours: the first of them has it then.
+/// Adds the results of `lanes` neighbouring threads in a binary tree; the first thread then has the sum.
 fn of_lanes(e: &mut Emit<'_>, op: &Operator<'_>, lane: &str, lanes: usize) -> Res<()> {
     e.line("workgroupBarrier();");
     let d = e.name("d");

@@ -1,5 +1,5 @@
-//! Statements on numbers, one after the other, as one kernel of one thread: loops with state whose turns read and write elements, and what is computed
-//! between them. A device is slow at them, but not as slow as a kernel for each statement of each turn is.
+//! Scalar code as a kernel of one thread: loops with scalar state that access array elements. A device is slow at
+//! sequential code, but a launch for each statement of each iteration would be slower.
 
 use crate::array::{Array, Operand, Scalar};
 use crate::error::{Res, not_here};
@@ -8,24 +8,27 @@ use crate::queue::Gpu;
 use crate::wgsl::{Emit, Env, Place, View, packed};
 use adl_ir::{Block, Function, Loop, Op, Out, Program, Stmt, Turns, Var};
 
-/// Operations of a thread, at most, as far as the host knows how often loops turn: one thread takes some ten nanoseconds for each, and hundreds where it reads memory.
+/// The maximum number of operations per thread, as far as the host knows trip counts: one operation takes about ten
+/// nanoseconds, and hundreds if it reads memory.
 const MOST: u64 = 1 << 20;
 
-/// The same where there is one thread alone: the CPU is a hundred times as fast, and has what it wants sent in less time.
+/// The same limit if there is a single thread: the CPU is about a hundred times as fast, and sending it the data takes
+/// less time.
 const ALONE: u64 = 1 << 18;
 
-/// Statements of one such kernel, at most: compilers take long over more, and it hardly pays.
+/// The maximum number of statements of such a kernel: larger ones take long to compile, which rarely pays.
 pub(crate) const STATEMENTS: usize = 40;
 
-/// How many statements there are in one.
+/// The number of statements, including nested ones.
 pub(crate) fn size(s: &Stmt) -> usize {
     1 + s.op.blocks().into_iter().map(|b| b.stmts.iter().map(size).sum::<usize>()).sum::<usize>()
 }
 
-/// How often a loop is taken to turn of which that is not known.
+/// The assumed trip count of loops whose trip count is unknown.
 const UNKNOWN: u64 = 1 << 12;
 
-/// About how many operations a statement is, if it is of numbers and of elements of arrays alone; `turns` knows extents.
+/// An estimate of the operations of a statement. `None` if it is not scalar code with element accesses. `turns` returns
+/// known extents.
 pub(crate) fn work(f: &Function, s: &Stmt, turns: &dyn Fn(Var) -> Option<u64>) -> Option<u64> {
     if !s.lin_outs.is_empty() || !s.outs.iter().all(|v| Scalar::of(f.ty(*v)).is_some() || matches!(s.op, Op::Loop(_))) {
         return None;
@@ -46,23 +49,23 @@ pub(crate) fn work(f: &Function, s: &Stmt, turns: &dyn Fn(Var) -> Option<u64>) -
     }
 }
 
-/// Whether a loop carries numbers, and reads and collects numbers.
+/// Whether a loop carries, reads and collects scalars only.
 fn numbers(f: &Function, l: &Loop) -> bool {
     let number = |v: &Var| Scalar::of(f.ty(*v)).is_some();
     l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty() && !l.outs.contains(&Out::Boxed) && l.body.params.iter().all(number) && l.body.results.iter().all(number)
 }
 
-/// Whether so much is not too much for each of some threads.
+/// Whether this much work is acceptable for each of several threads.
 pub(crate) fn bearable(work: u64) -> bool {
     work <= MOST
 }
 
-/// Whether it is not too much for the only one.
+/// Whether this much work is acceptable for a single thread.
 pub(crate) fn bearable_alone(work: u64) -> bool {
     work <= ALONE
 }
 
-/// Runs statements: these of the variables that they make, numbers as arrays without axes.
+/// Runs statements in one thread. Returns the values of `outs`; scalars as arrays without axes.
 pub(crate) fn run(gpu: &Gpu, p: &Program, f: &Function, stmts: &[&Stmt], outs: &[Var], env: Env<'_>) -> Res<Vec<Array>> {
     let mut e = Emit::new(gpu, p, f, env);
     let one = e.word(1);
@@ -79,8 +82,8 @@ pub(crate) fn run(gpu: &Gpu, p: &Program, f: &Function, stmts: &[&Stmt], outs: &
     Ok(made)
 }
 
-/// A statement in many turns at once, each done by a thread of its own: what it makes, with the turns as the first axis. `each` says which variables are arrays
-/// with the turns as their first axis.
+/// Runs a statement in `n` iterations of a loop, each in a thread of its own. The results have the iterations as their
+/// first axis. `each` says which variables are arrays whose first axis is the iterations.
 pub(crate) fn in_turns(gpu: &Gpu, p: &Program, f: &Function, s: &Stmt, env: Env<'_>, (n, each): (usize, &dyn Fn(Var) -> bool)) -> Res<Vec<Array>> {
     let own = |v: Var| if each(v) { None } else { env(v) };
     let mut e = Emit::new(gpu, p, f, &own);
@@ -108,7 +111,7 @@ pub(crate) fn in_turns(gpu: &Gpu, p: &Program, f: &Function, s: &Stmt, env: Env<
     Ok(outs)
 }
 
-/// All that a block reads, once each.
+/// The variables that a block reads, without repetition.
 fn read(b: &Block) -> Vec<Var> {
     let mut all = Vec::new();
     crate::exec::reads(b, &mut |v| {
@@ -119,7 +122,7 @@ fn read(b: &Block) -> Vec<Var> {
     all
 }
 
-/// Writes what a variable is.
+/// Stores the value of a variable in an array.
 fn kept(gpu: &Gpu, e: &mut Emit<'_>, v: Var) -> Res<Array> {
     match e.place(v)? {
         Place::Number(s, x) => {
@@ -128,7 +131,7 @@ fn kept(gpu: &Gpu, e: &mut Emit<'_>, v: Var) -> Res<Array> {
             e.line(&format!("a{slot}[0] = {};", packed(s, &x)));
             Ok(a)
         }
-        // Memory of the only thread: its numbers lie one behind the other.
+        // Memory of a single thread is contiguous.
         Place::View(View { array, dims, base, .. }) => {
             let extents = dims.iter().map(|d| e.known(d).and_then(|n| usize::try_from(n).ok())).collect::<Option<Vec<_>>>();
             match (extents, e.written(array)) {

@@ -1,14 +1,18 @@
-//! Scans that read their input once: a workgroup tells what its tile makes, waits until it is told what stands left of it, and goes on.
+//! Single-pass scans: a work-group publishes the result of its tile, waits for the prefix before its tile, and
+//! continues.
 //!
-//! A workgroup takes the next tile that nobody has, so that all before it have begun. It waits for them, where drivers let workgroups get on that have begun
-//! ([`Caps::once`](crate::Caps::once)). What stands left of a tile is put together as it is in two passes (see `scan`), not as others happen to be ready: its threads each wait for
-//! one of the tiles before it in its block, and the first then for what the blocks before it make, which the last tile of that block tells.
+//! A work-group takes the next unassigned tile, so that all preceding tiles have started. It waits for them if the
+//! driver guarantees forward progress of started work-groups ([`Caps::once`](crate::Caps::once)). The prefix is grouped
+//! as in two passes (see `scan`), independently of timing. Each thread waits for one of the preceding tiles in its
+//! block; the first thread then waits for the prefix of the block, which the last tile of the preceding block
+//! publishes.
 //!
-//! WGSL orders nothing between workgroups. So each word that is told says itself that it is there, by its highest bit, and numbers are cut into
-//! words of 31 bits.
+//! WGSL does not order memory accesses of different work-groups. The highest bit of each published word therefore marks
+//! it as valid, and numbers are split into words of 31 bits.
 //!
-//! Who has waited too long notes it and goes on with anything. A workgroup that is started when all have ended then makes all tiles again, one after the
-//! other: results are right, and the host, as soon as it reads something, knows to make scans in two passes.
+//! A work-group that has waited too long records this and continues with arbitrary values. A work-group that starts
+//! after all others then recomputes all tiles sequentially, so that results are right. The host sees the record at its
+//! next read, and uses two passes from then on.
 
 use crate::array::{Array, Scalar};
 use crate::error::Res;
@@ -18,25 +22,26 @@ use crate::queue::Gpu;
 use crate::scan::grow;
 use crate::wgsl::Emit;
 
-/// What a workgroup shares besides its tile.
+/// Work-group memory in addition to that of the tile.
 pub(crate) const SHARED: &str = "var<workgroup> next: u32;\n";
 
-/// Words before those of tiles: the next tile, and whether some were given up.
+/// The number of words before those of tiles: the next tile, and whether any were given up.
 const HEAD: usize = 2;
 
-/// How often words are looked at in one turn. (Software devices end loops after so many turns, and may have to wait until the system lets a thread go on.)
+/// The number of polls per loop iteration. (Software devices limit the iterations of a loop, and may have to wait until
+/// a thread is scheduled.)
 fn looks(e: &Emit<'_>) -> usize {
     if e.caps.software { 64 } else { 4 }
 }
 
-/// The words through which workgroups tell each other, how many threads they have, and how often they look.
+/// The state buffer, the work-group size, and the maximum number of polls.
 struct Talk {
     slot: usize,
     threads: u32,
     patience: u32,
 }
 
-/// Words that tell a number.
+/// The number of words that encode a number.
 fn words(s: Scalar) -> usize {
     match s {
         Scalar::F64 | Scalar::I64 => 3,
@@ -49,7 +54,7 @@ fn width(op: &Operator<'_>) -> usize {
     op.kinds.iter().map(|s| words(*s)).sum()
 }
 
-/// Words in which nothing has been told: of all tiles, then of all blocks.
+/// An empty state buffer, with words for all tiles, then for all blocks.
 pub(crate) fn state(gpu: &Gpu, op: &Operator<'_>, t: &Tiles) -> Res<Array> {
     let state = gpu.empty(Scalar::Word, vec![HEAD + t.rows * (t.count() + t.blocks()) * width(op)])?;
     each(gpu, state.len(), |e, i| {
@@ -60,7 +65,7 @@ pub(crate) fn state(gpu: &Gpu, op: &Operator<'_>, t: &Tiles) -> Res<Array> {
     Ok(state)
 }
 
-/// Begins a kernel that takes the next tile: its number.
+/// Emits the start of a kernel that takes the next tile. Returns the tile's index.
 pub(crate) fn next(e: &mut Emit<'_>, state: &Array) -> Res<String> {
     let s = e.atomic(state)?;
     e.open("if group < params[0]");
@@ -68,7 +73,7 @@ pub(crate) fn next(e: &mut Emit<'_>, state: &Array) -> Res<String> {
     Ok(e.define("tile", "workgroupUniformLoad(&next)"))
 }
 
-/// Begins a kernel that takes all tiles from one on, so many, if some were given up.
+/// Emits the start of a kernel that takes `count` tiles from `from` on, if any were given up.
 pub(crate) fn again(e: &mut Emit<'_>, state: &Array, from: &str, count: &str) -> Res<String> {
     let s = e.atomic(state)?;
     e.open("if group < params[0]");
@@ -79,10 +84,10 @@ pub(crate) fn again(e: &mut Emit<'_>, state: &Array, from: &str, count: &str) ->
     Ok(e.define("tile", &format!("{from} + turn")))
 }
 
-/// Ends what `begin` has begun.
+/// Emits the end of a kernel.
 pub(crate) fn end(e: &mut Emit<'_>, order: Order<'_>) {
     if let Order::Again(_) = order {
-        // The next tile takes the memory of this one.
+        // The next tile reuses this tile's work-group memory.
         e.line("workgroupBarrier();");
         e.close();
         e.ended("turn < turns");
@@ -90,9 +95,10 @@ pub(crate) fn end(e: &mut Emit<'_>, order: Order<'_>) {
     e.close();
 }
 
-/// Puts what stands left of a tile in each thread's `acc`, after the workgroup's memory has all prefixes of what threads made: what stands left of a thread in the tile.
+/// Computes the tile's prefix in each thread's `acc`. Work-group memory holds the prefixes of the threads' results.
+/// Returns the thread's prefix within the tile.
 pub(crate) fn left(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, (state, again): (&Array, bool), b: &Begun, acc: &[String]) -> Res<Numbers> {
-    // Where all is done again nobody waits: all has been told.
+    // The repeated computation never waits: all values have been published.
     let k = Talk { slot: e.atomic(state)?, threads: t.threads, patience: if again { 1 } else { e.caps.patience } };
     let (wide, n) = (width(op), t.threads);
     let own = op.declare(e, "own");
@@ -121,10 +127,11 @@ pub(crate) fn left(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, (state, again
     Ok(own)
 }
 
-/// Where it is told what stands left of a block.
+/// Computes the address at which a block's prefix is published.
 type Places<'a> = &'a dyn Fn(&str) -> String;
 
-/// What the first thread does: waits for what stands left of the block, and tells what stands left of the next one. `at` says where.
+/// Emits the first thread's work: waits for the block's prefix, and publishes that of the next block. `at` computes
+/// their addresses.
 fn first(e: &mut Emit<'_>, op: &Operator<'_>, k: &Talk, (b, behind, block): (&Begun, &str, &str), (at, all): (Places<'_>, &[String]), acc: &[String]) -> Res<()> {
     let tells = e.define("f", &format!("{behind} == {}u - 1u && {} % {} + 1u < {}", k.threads, b.tile, b.tiles, b.tiles));
     let whole = op.declare(e, "whole");
@@ -152,7 +159,7 @@ fn first(e: &mut Emit<'_>, op: &Operator<'_>, k: &Talk, (b, behind, block): (&Be
     Ok(())
 }
 
-/// Tells a tuple, from a word on.
+/// Publishes a tuple at a word address.
 fn tell(e: &mut Emit<'_>, op: &Operator<'_>, state: usize, at: &str, values: &[String]) {
     let mut parts = Vec::new();
     for (s, v) in op.kinds.iter().zip(values) {

@@ -1,4 +1,4 @@
-//! Our own functions in WGSL, of which a kernel is given those that it names.
+//! The library of WGSL functions. A kernel includes those that it uses.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::OnceLock;
@@ -6,9 +6,9 @@ use std::sync::OnceLock;
 /// A function, a structure or a constant of the library.
 struct Item {
     text: &'static str,
-    /// Names that it uses, in the library.
+    /// The library items that it uses.
     uses: Vec<&'static str>,
-    /// Its place: what stands first is written first.
+    /// Its position: items are emitted in this order.
     place: usize,
 }
 
@@ -30,7 +30,7 @@ fn library() -> &'static HashMap<&'static str, Item> {
     })
 }
 
-/// The items of a file: each begins with its word at the left, and ends before the next one, or comments on it.
+/// The items of a file: each begins with a keyword in the first column, and ends before the next item or its comment.
 fn parts(text: &'static str) -> Vec<(&'static str, &'static str)> {
     let begins = |l: &str| ["fn ", "struct ", "const "].iter().find_map(|w| l.strip_prefix(w)).map(str::len);
     let mut out: Vec<(&str, usize, usize)> = Vec::new();
@@ -52,7 +52,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|w| !w.is_empty())
 }
 
-/// The text of what a kernel's text uses of the library.
+/// The library text that a kernel's text needs.
 pub(crate) fn used_by(text: &str) -> String {
     let all = library();
     let mut found: BTreeSet<&str> = BTreeSet::new();

@@ -1,70 +1,70 @@
-//! Buffers: taken from a pool by size class, counted, and given back when the last handle goes.
+//! Buffers: allocated from a pool by size class, counted, and returned to the pool when the last handle is dropped.
 //!
-//! A buffer that comes back may be taken again at once, although kernels that use it have not run: all work of a device is in one order,
-//! and what uses it next comes later. (What the host writes is an exception, which `queue` sees to.)
+//! A returned buffer may be reused while kernels that use it have not run yet: a device executes all work in order, and
+//! the next use comes later. (Writes by the host are the exception, which `queue` handles.)
 
 use crate::error::{Error, Res};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::{Rc, Weak};
 
-/// Bytes that are kept for later, at most.
+/// The maximum number of bytes kept in the pool.
 const KEEP: u64 = 1 << 30;
 
-/// What kernels were given that is kept for later, at most.
+/// The maximum number of cached bind groups.
 const GROUPS: usize = 4096;
 
-/// The least bytes of a buffer: an element at index 0 can always be read.
+/// The minimum size of a buffer in bytes, so that index 0 can always be read.
 const LEAST: u64 = 256;
 
-/// How much memory there is and was.
+/// Memory statistics.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Memory {
-    /// Bytes that somebody holds.
+    /// Bytes in live buffers.
     pub used: u64,
-    /// The most that there were.
+    /// The peak of `used`.
     pub peak: u64,
-    /// Bytes that are kept for later.
+    /// Bytes kept in the pool.
     pub kept: u64,
-    /// Buffers that were made, of all that were wanted.
+    /// Buffers created by the driver.
     pub made: u64,
-    /// Buffers that were wanted.
+    /// Buffers requested.
     pub wanted: u64,
 }
 
 /// Free buffers by size.
 #[derive(Default)]
 pub(crate) struct Pool {
-    /// By their numbers, each with the batch of kernels in which it was used last. The least number is taken first: who allocates and lets go as before gets
-    /// the same buffers, and what kernels are given is made once.
+    /// By buffer number, each with the batch in which the buffer was last used. The lowest number is taken first: a
+    /// repeated sequence of allocations gets the same buffers, so that bind groups are reused.
     free: BTreeMap<u64, BTreeMap<u64, (wgpu::Buffer, u64)>>,
     pub stats: Memory,
-    /// What kernels were given: these hold buffers, so that none of them outlives a buffer that is let go.
+    /// Cached bind groups. They hold buffers, and are therefore dropped before any buffer is freed.
     pub groups: HashMap<GroupKey, wgpu::BindGroup>,
 }
 
-/// What a kernel is given: its layout, the bytes of its words, its arrays.
+/// The key of a bind group: its layout, the parameter slot size, and its arrays.
 #[derive(PartialEq, Eq, Hash)]
 pub(crate) struct GroupKey {
-    /// The pipeline's place: pipelines are kept as long as the device is open.
+    /// The address of the pipeline, which lives as long as the device.
     pub pipeline: usize,
     pub slot: u64,
-    /// Numbers of buffers, begins and lengths.
+    /// Buffer numbers, offsets and lengths.
     pub arrays: Vec<(u64, u64, u64)>,
 }
 
-/// Memory of the device. Handles are cheap to copy.
+/// Device memory. Cloning a handle is cheap.
 #[derive(Clone)]
 pub struct Buffer(Rc<Held>);
 
 struct Held {
     raw: wgpu::Buffer,
-    /// No other buffer of the driver's has it.
+    /// A number unique among the driver's buffers.
     number: u64,
     size: u64,
-    /// The batch of kernels in which it was used last.
+    /// The batch in which it was last used.
     batch: Cell<u64>,
-    /// Whether one of the handles is that of a tape that is being recorded.
+    /// Whether one of the handles belongs to a recording.
     taped: Cell<bool>,
     pool: Weak<RefCell<Pool>>,
 }
@@ -81,32 +81,32 @@ impl Buffer {
         &self.0.raw
     }
 
-    /// A number that no other buffer of the driver's has.
+    /// A number unique among the driver's buffers.
     pub(crate) fn number(&self) -> u64 {
         self.0.number
     }
 
-    /// The batch of kernels in which it was used last.
+    /// The batch in which it was last used.
     pub(crate) fn batch(&self) -> &Cell<u64> {
         &self.0.batch
     }
 
-    /// Whether nobody else holds it.
+    /// Whether this is the only handle, except one of a recording.
     pub fn alone(&self) -> bool {
         Rc::strong_count(&self.0) == 1 + usize::from(self.0.taped.get())
     }
 
-    /// Says whether one of the handles is that of a tape.
+    /// Sets whether one of the handles belongs to a recording.
     pub(crate) fn tape(&self, on: bool) {
         self.0.taped.set(on);
     }
 
-    /// A number that no other memory has that somebody holds.
+    /// An identifier that is unique among live buffers.
     pub(crate) fn id(&self) -> usize {
         Rc::as_ptr(&self.0).addr()
     }
 
-    /// How many bytes it has, at least those that were asked for.
+    /// Its size in bytes, at least the requested size.
     pub fn size(&self) -> u64 {
         self.0.size
     }
@@ -124,7 +124,7 @@ impl Drop for Held {
     }
 }
 
-/// Sizes that buffers have: four between a power of two and the next.
+/// The size class of an allocation: there are four classes per power of two.
 fn class(bytes: u64) -> u64 {
     let b = bytes.max(LEAST);
     let step = (b.next_power_of_two() / 8).max(64);
@@ -132,7 +132,7 @@ fn class(bytes: u64) -> u64 {
 }
 
 impl Pool {
-    /// Lets go of what is free, largest first, until no more than so many bytes are kept.
+    /// Frees pooled buffers, largest first, until at most `most` bytes are kept.
     pub fn trim(&mut self, most: u64) {
         while self.stats.kept > most {
             self.groups.clear();
@@ -146,7 +146,7 @@ impl Pool {
         }
     }
 
-    /// Keeps what a kernel was given.
+    /// Caches a bind group.
     pub fn keep(&mut self, key: GroupKey, group: wgpu::BindGroup) {
         if self.groups.len() >= GROUPS {
             self.groups.clear();
@@ -161,7 +161,7 @@ impl Pool {
     }
 }
 
-/// A buffer of at least so many bytes, whose contents are not known. `make` makes one of the driver's.
+/// A buffer of at least `bytes` bytes with unspecified contents. `make` creates one.
 pub(crate) fn take(pool: &Rc<RefCell<Pool>>, bytes: u64, most: u64, make: impl Fn(u64) -> Res<wgpu::Buffer>) -> Res<Buffer> {
     let size = class(bytes);
     if size > most {
@@ -174,7 +174,7 @@ pub(crate) fn take(pool: &Rc<RefCell<Pool>>, bytes: u64, most: u64, make: impl F
         None => {
             pool.borrow_mut().stats.made += 1;
             let made = make(size).or_else(|e| match e {
-                // What is kept for later may be what is missing.
+                // Freeing the pooled buffers may make enough room.
                 Error::Memory(_) => {
                     pool.borrow_mut().trim(0);
                     make(size)

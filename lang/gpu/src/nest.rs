@@ -1,8 +1,10 @@
-//! Loops without state as kernels: a thread for each turn, and of nested loops that only collect for each turn of the innermost.
+//! Stateless loops as kernels: one thread per iteration, and for nests of collecting loops one thread per innermost
+//! iteration.
 //!
-//! `map`, comprehensions and sums over indices are [`Loop`]s. A loop in whose body the last statement is another such loop, whose extent
-//! does not depend on the turn, is a loop over pairs of indices; statements before the inner loop are done again for each pair. So
-//! `for i j` is one kernel, and a sum inside (`for i, sum for k`) a reduction of rows (see `fold`).
+//! `map`, comprehensions and sums over indices are [`Loop`]s. If the last statement of a loop's body is another such
+//! loop, whose extent does not depend on the iteration, the nest is a loop over pairs of indices; statements before the
+//! inner loop are repeated for each pair. So `for i j` is one kernel, and an inner sum (`for i, sum for k`) is a
+//! reduction of rows (see `fold`).
 
 use crate::array::{Array, Operand, Scalar};
 use crate::error::{Check, Res, not_here};
@@ -12,18 +14,18 @@ use crate::wgsl::{Emit, Env, Place, View, Written, load, packed};
 use adl_ir::{Block, Function, Lit, Loop, Op, Out, Program, Stmt, Turns, Var};
 use std::ops::Range;
 
-/// Threads of a workgroup.
+/// The work-group size.
 pub(crate) const THREADS: u32 = 256;
 
-/// Loops inside of each other that are one kernel.
+/// A loop nest that becomes one kernel.
 pub(crate) struct Nest<'a> {
-    /// The loops, from outside, each with its extent.
+    /// The loops, from the outermost, each with its extent.
     pub levels: Vec<(&'a Loop, usize)>,
-    /// What the innermost does with its outputs.
+    /// Whether the outputs of the innermost loop are sums.
     pub sums: bool,
 }
 
-/// The extent of a loop that turns as often as the host knows.
+/// The trip count of a loop, if the host knows it.
 fn extent(l: &Loop, env: Env<'_>) -> Option<usize> {
     let Turns::For(n) = &l.turns else { return None };
     match env(*n)? {
@@ -32,12 +34,12 @@ fn extent(l: &Loop, env: Env<'_>) -> Option<usize> {
     }
 }
 
-/// Whether turns do not depend on each other.
+/// Whether iterations are independent.
 fn free(l: &Loop) -> bool {
     l.init.is_empty() && l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty()
 }
 
-/// The inner loop whose outputs are all of a block's results, in their order.
+/// The inner loop whose outputs are exactly the results of a block, and the statements before it.
 fn inner(b: &Block) -> Option<(&Loop, &[Stmt])> {
     let (last, before) = b.stmts.split_last()?;
     let Op::Loop(l) = &last.op else { return None };
@@ -45,9 +47,9 @@ fn inner(b: &Block) -> Option<(&Loop, &[Stmt])> {
 }
 
 impl<'a> Nest<'a> {
-    /// What becomes one kernel of a loop.
+    /// The nest that becomes one kernel.
     pub fn of(l: &'a Loop, env: Env<'_>) -> Res<Nest<'a>> {
-        // Boxes of which each thread knows that they have one shape are rows.
+        // Boxes whose shape is known to be the same in all threads are rows.
         let all = |l: &Loop, o| l.outs.iter().all(|x| if *x == Out::Boxed { o == Out::Collect } else { *x == o });
         let Some(n) = extent(l, env) else { return not_here("a loop whose number of turns the host does not know") };
         if !free(l) {
@@ -66,19 +68,19 @@ impl<'a> Nest<'a> {
         Ok(Nest { levels, sums })
     }
 
-    /// Extents of the loops.
+    /// The extents of the loops.
     pub fn extents(&self) -> Vec<usize> {
         self.levels.iter().map(|(_, n)| *n).collect()
     }
 
-    /// The same without the innermost loop, which its turns then do themselves.
+    /// The nest without its innermost loop, which each thread then runs sequentially.
     fn shallower(mut self) -> Nest<'a> {
         self.levels.pop();
         self.sums = false;
         self
     }
 
-    /// Writes all loops' bodies, for these indices: the results of the innermost.
+    /// Emits the bodies of all loops for these indices. Returns the results of the innermost one.
     pub fn body(&self, e: &mut Emit<'_>, at: &[String], first: Option<&str>) -> Res<Vec<Elements>> {
         for (k, (l, n)) in self.levels.iter().enumerate() {
             e.turn_index(l.body.params.first(), &at[k]);
@@ -114,7 +116,7 @@ impl<'a> Nest<'a> {
     }
 }
 
-/// The indices along all axes of the element at a place.
+/// The multidimensional indices of a linear index.
 pub(crate) fn indices(e: &mut Emit<'_>, at: &str, dims: &[String]) -> Vec<String> {
     let (mut left, mut out) = (at.to_owned(), Vec::new());
     for d in dims.iter().skip(1).rev() {
@@ -127,16 +129,16 @@ pub(crate) fn indices(e: &mut Emit<'_>, at: &str, dims: &[String]) -> Vec<String
     out
 }
 
-/// A loop as kernels: one array for each output.
+/// Runs a loop as kernels. Returns one array per output.
 pub fn run(gpu: &Gpu, p: &Program, f: &Function, l: &Loop, env: Env<'_>) -> Res<Vec<Array>> {
     let nest = Nest::of(l, env)?;
     let rows = l.body.results.iter().any(|v| f.ty(*v).rank() > 0);
     if l.outs.contains(&Out::Sum) && (!nest.sums || rows) {
-        // What is added up is collected first.
+        // Rows are collected before they are summed.
         let all = map(gpu, p, f, &nest, env)?;
         return all.into_iter().zip(&l.outs).map(|(a, o)| if *o == Out::Sum { crate::soac::sum(gpu, &a) } else { Ok(a) }).collect();
     }
-    // Few terms are added by the thread that wants them.
+    // Short sums are computed by the thread that needs them.
     let nest = match nest.levels.last() {
         Some((_, n)) if nest.sums && nest.levels.len() > 1 && *n <= 64 => nest.shallower(),
         _ => nest,
@@ -144,7 +146,7 @@ pub fn run(gpu: &Gpu, p: &Program, f: &Function, l: &Loop, env: Env<'_>) -> Res<
     if nest.sums { crate::soac::sums(gpu, p, f, &nest, env) } else { map(gpu, p, f, &nest, env) }
 }
 
-/// The kinds of a loop's results.
+/// The element types of a loop's results.
 pub(crate) fn kinds(f: &Function, b: &Block) -> Res<Vec<Scalar>> {
     let of = |v: &Var| Scalar::inside(f.ty(*v)).map_or_else(|| not_here("arrays of data"), Ok);
     b.results.iter().map(of).collect()
@@ -155,7 +157,8 @@ fn map(gpu: &Gpu, p: &Program, f: &Function, nest: &Nest<'_>, env: Env<'_>) -> R
     some(gpu, p, f, nest, env, 0..results)
 }
 
-/// Some of the outputs of loops that collect; where they are more arrays than a kernel may see, by several kernels, which do the body again.
+/// Computes some outputs of collecting loops. If they exceed the maximum number of bindings, several kernels are used,
+/// which repeat the body.
 fn some(gpu: &Gpu, p: &Program, f: &Function, nest: &Nest<'_>, env: Env<'_>, which: Range<usize>) -> Res<Vec<Array>> {
     let Some((last, _)) = nest.levels.last() else { return Ok(Vec::new()) };
     let (kinds, shape) = (&kinds(f, &last.body)?[which.clone()], nest.extents());
@@ -193,14 +196,14 @@ fn some(gpu: &Gpu, p: &Program, f: &Function, nest: &Nest<'_>, env: Env<'_>, whi
     Ok(outs)
 }
 
-/// Room for what a thread makes, for all of them.
+/// Allocates an array for the results of all threads.
 pub(crate) fn whole(gpu: &Gpu, e: &Emit<'_>, x: &Elements, shape: &[usize]) -> Res<Array> {
     let inner = x.dims().iter().map(|d| e.known(d).and_then(|n| usize::try_from(n).ok())).collect::<Option<Vec<_>>>();
     let Some(inner) = inner else { return not_here("rows whose length the host does not know") };
     gpu.empty(x.scalar(), [shape.to_vec(), inner].concat())
 }
 
-/// Writes what a thread makes in its place: a number, or a row.
+/// Stores a thread's result, a scalar or a row.
 pub(crate) fn put(e: &mut Emit<'_>, a: &Array, x: &Elements, i: &str, first: Option<&str>) -> Res<()> {
     if let (Elements::Number(s, x), Some(first)) = (x, first) {
         let slot = e.part(a, true)?;
@@ -218,8 +221,8 @@ pub(crate) fn put(e: &mut Emit<'_>, a: &Array, x: &Elements, i: &str, first: Opt
     e.fill(&View { array: slot, scalar: a.scalar, base, dims, steps }, x)
 }
 
-/// How many elements a launch may have where an array is larger than a binding and its elements are those of the loop. (Where it is read at any place launches see
-/// all of it, by several bindings.)
+/// The number of elements per launch if an array exceeds the maximum binding and its elements are those of the loop.
+/// (If it is read at arbitrary indices, launches see all of it, by several bindings.)
 pub(crate) fn parts(gpu: &Gpu, nest: &Nest<'_>, outs: &[Array], env: Env<'_>) -> Res<Option<usize>> {
     let large = |a: &Array| a.bytes() > gpu.caps.binding;
     let xs: Vec<Array> = nest.levels.iter().flat_map(|(l, _)| &l.xs).filter_map(|v| env(*v)).filter_map(|o| if let Operand::Array(a) = o { Some(a) } else { None }).collect();
@@ -234,7 +237,8 @@ pub(crate) fn parts(gpu: &Gpu, nest: &Nest<'_>, outs: &[Array], env: Env<'_>) ->
     if each == 0 { not_here("kernels that see too little memory") } else { Ok(Some(each)) }
 }
 
-/// Starts a kernel for elements from 0 to n, so many at a time; its first two words are where it begins and ends.
+/// Launches a kernel over elements from 0 to `n`, `each` at a time. Its first two parameters are the start and end of
+/// the range.
 pub(crate) fn launch(gpu: &Gpu, w: Written, n: usize, each: usize) -> Res<()> {
     let mut words = w.words.clone();
     for from in (0..n).step_by(each.max(1)) {
@@ -245,13 +249,13 @@ pub(crate) fn launch(gpu: &Gpu, w: Written, n: usize, each: usize) -> Res<()> {
     Ok(())
 }
 
-/// The elements of an array from one to another.
+/// A range of elements of an array.
 pub(crate) fn cut(a: &Array, from: usize, to: usize) -> Bound {
     let b = a.scalar.bytes();
     Bound { buffer: a.buffer.clone(), offset: from as u64 * b, size: (to - from) as u64 * b }
 }
 
-/// A kernel with a thread for each number from 0 on, written by hand: `body` is given the thread's number.
+/// Launches a hand-written kernel with a thread per number from 0 to `n`; `body` receives the thread's number.
 pub(crate) fn each(gpu: &Gpu, n: usize, body: impl FnOnce(&mut Emit<'_>, &str) -> Res<()>) -> Res<()> {
     if n == 0 {
         return Ok(());
@@ -268,7 +272,7 @@ pub(crate) fn each(gpu: &Gpu, n: usize, body: impl FnOnce(&mut Emit<'_>, &str) -
 }
 
 impl Nest<'_> {
-    /// Names what comes from outside, before all control flow. Of arrays that launches see a part of nothing is said.
+    /// Binds variables from outside before any control flow. Arrays of which launches see a part are skipped.
     pub fn prepare(&self, e: &mut Emit<'_>, split: bool) -> Res<()> {
         if let Some((l, _)) = self.levels.first() {
             for x in l.xs.iter().filter(|_| split) {
@@ -292,7 +296,7 @@ fn reads(b: &Block, v: Var) -> bool {
 }
 
 impl Emit<'_> {
-    /// The element at a place of an array of which the kernel sees a part.
+    /// The element at an index of an array that is bound in part.
     fn element_of_part(&mut self, v: Var, at: &str) -> Res<Place> {
         match self.place(v)? {
             Place::View(w) if w.steps.len() == 1 => Ok(Place::Number(w.scalar, load(w.array, w.scalar, &format!("({at})")))),

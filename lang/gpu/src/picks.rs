@@ -1,9 +1,10 @@
-//! Histograms of least and greatest numbers, with more bins than a workgroup's memory holds: without sorting.
+//! Histograms by minimum or maximum with more bins than fit in work-group memory, by atomic operations, without
+//! sorting.
 //!
-//! Numbers become words that are ordered as they are (nan above all), the high word first. Threads make the greatest high word of each bin atomically, then the
-//! greatest low word of those that have it, then the first place of those that have both: none of this depends on an order. What
-//! stands at that place is what the operator makes of the bin's elements from left to right, to the bit: of equal numbers
-//! (0 and -0, nans) it keeps the first.
+//! Numbers are mapped to words with the same order (NaN above all), the high word first. Threads compute the maximum
+//! high word of each bin atomically, then the maximum low word among its holders, then the first position that has
+//! both: none of this depends on the order. The element at this position is exactly the result of a left-to-right
+//! reduction, which keeps the first of equal numbers (0 and -0, NaNs).
 
 use crate::array::{Array, Scalar};
 use crate::error::Res;
@@ -12,7 +13,7 @@ use crate::index::Elements;
 use crate::nest::each;
 use crate::wgsl::{Emit, packed};
 
-/// For each bin whether anything is in it, and its least (else greatest) number.
+/// For each bin, whether it is non-empty, and its minimum (or maximum).
 pub(crate) fn of_bins(m: &Maker<'_>, of: &Elements<'_>, kind: Scalar, least: bool) -> Res<[Array; 2]> {
     let mut best = Vec::new();
     for _ in 0..kind.bytes() / 4 {
@@ -48,7 +49,7 @@ pub(crate) fn of_bins(m: &Maker<'_>, of: &Elements<'_>, kind: Scalar, least: boo
     Ok([there, found])
 }
 
-/// Words that are all alike.
+/// An array of `n` equal words.
 pub(crate) fn filled(m: &Maker<'_>, n: usize, with: &str) -> Res<Array> {
     let out = m.gpu.empty(Scalar::Word, vec![n])?;
     each(m.gpu, n, |e, i| {
@@ -59,7 +60,8 @@ pub(crate) fn filled(m: &Maker<'_>, n: usize, with: &str) -> Res<Array> {
     Ok(out)
 }
 
-/// Begins what is done for an element that has a bin, and the bin's best words so far: the bin, and the element's words.
+/// Emits the start of the code for an element that has a bin and matches the bin's best words so far. Returns the bin
+/// and the element's words.
 fn open(e: &mut Emit<'_>, of: &Elements<'_>, (kind, least): (Scalar, bool), (i, best): (&str, &[Array])) -> Res<(String, Vec<String>)> {
     let bin = (of.key)(e, i)?;
     let bins = e.word(of.bins as u32);
@@ -75,7 +77,7 @@ fn open(e: &mut Emit<'_>, of: &Elements<'_>, (kind, least): (Scalar, bool), (i, 
     Ok((at, keys))
 }
 
-/// The words of a number, of which the greatest is wanted.
+/// The words of a number, of which the maximum is sought.
 fn words(e: &mut Emit<'_>, kind: Scalar, value: &str, least: bool) -> Vec<String> {
     let x = e.define("x", value);
     let turn = if least { "~" } else { "" };

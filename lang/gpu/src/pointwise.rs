@@ -1,4 +1,4 @@
-//! Statements on whole arrays of one shape, element by element, as one kernel.
+//! Fused elementwise statements on arrays of one shape, as one kernel.
 
 use crate::array::{Array, Operand, Scalar};
 use crate::error::{Res, not_here};
@@ -7,12 +7,12 @@ use crate::queue::Gpu;
 use crate::wgsl::{Emit, Env, Place, packed};
 use adl_ir::{Function, Op, Program, Stmt, Var};
 
-/// Whether an operation on arrays is done element by element.
+/// Whether an operation is elementwise.
 pub fn is_pointwise(op: &Op) -> bool {
     matches!(op, Op::Lit(_) | Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) | Op::Dup(_) | Op::Drop(_))
 }
 
-/// What statements read that they do not make, once each.
+/// The variables that statements read but do not define, without repetition.
 fn read(stmts: &[Stmt]) -> Vec<Var> {
     let (mut made, mut out) = (Vec::new(), Vec::new());
     for s in stmts {
@@ -26,7 +26,7 @@ fn read(stmts: &[Stmt]) -> Vec<Var> {
     out
 }
 
-/// The arrays that statements read, which are of one shape.
+/// The arrays that statements read, which must have one shape.
 fn operands(stmts: &[Stmt], env: Env<'_>) -> Res<Vec<(Var, Array)>> {
     let mut arrays: Vec<(Var, Array)> = Vec::new();
     for v in read(stmts) {
@@ -39,7 +39,7 @@ fn operands(stmts: &[Stmt], env: Env<'_>) -> Res<Vec<(Var, Array)>> {
     if arrays.windows(2).any(|w| w[0].1.shape != w[1].1.shape) { not_here("arrays of different shapes") } else { Ok(arrays) }
 }
 
-/// Such statements, each on arrays of one shape and numbers: the arrays that these variables are.
+/// Runs elementwise statements on arrays of one shape and scalars. Returns the values of `results`.
 pub fn run(gpu: &Gpu, p: &Program, f: &Function, stmts: &[Stmt], results: &[Var], env: Env<'_>) -> Res<Vec<Array>> {
     if !stmts.iter().all(|s| is_pointwise(&s.op)) {
         return not_here("an operation that is not done element by element");
@@ -77,15 +77,16 @@ pub fn run(gpu: &Gpu, p: &Program, f: &Function, stmts: &[Stmt], results: &[Var]
     Ok(outs)
 }
 
-/// In which turns statements are done at once: so many, in which arrays have these extents; and which variables are arrays with the turns as their first axis.
+/// A batch of iterations: their number, the extents of their arrays, and which variables have the iterations as their
+/// first axis.
 pub(crate) struct InTurns<'a> {
     pub n: usize,
     pub inner: &'a [usize],
     pub each: &'a dyn Fn(Var) -> bool,
 }
 
-/// The same in many turns at once: arrays for each turn have the turns as their first axis, others are for all; numbers and arrays that are
-/// smaller than what a turn makes are spread over it.
+/// [`run`] for all iterations of a loop. Arrays that vary have the iterations as their first axis; others are shared.
+/// Scalars and arrays smaller than an iteration's result are broadcast.
 pub(crate) fn in_turns(gpu: &Gpu, p: &Program, f: &Function, stmts: &[Stmt], results: &[Var], env: Env<'_>, turns: &InTurns<'_>) -> Res<Vec<Array>> {
     let InTurns { n, inner, .. } = *turns;
     let size: usize = inner.iter().product();
@@ -111,7 +112,7 @@ pub(crate) fn in_turns(gpu: &Gpu, p: &Program, f: &Function, stmts: &[Stmt], res
     Ok(outs)
 }
 
-/// Reads what statements want, at the place of a thread; `one` is how many numbers a turn has.
+/// Loads the operands at a thread's index; `one` is the number of elements per iteration.
 fn bind(e: &mut Emit<'_>, stmts: &[Stmt], env: Env<'_>, turns: &InTurns<'_>, (i, one): (&str, &str)) -> Res<()> {
     let InTurns { inner, each, .. } = *turns;
     for v in read(stmts) {

@@ -1,5 +1,6 @@
-//! Products of matrices, one or many at once, in tiles: a workgroup makes 64 by 64 numbers, each thread four by four, from strips of both that it
-//! keeps in its own memory. Terms are added from left to right, so that the result depends on nothing but the numbers. Products with vectors are sums (see `lines`).
+//! Matrix products, single and batched, in tiles: a work-group computes 64 × 64 elements, each thread 4 × 4, from
+//! strips of both operands in work-group memory. Terms are added from left to right, so that the result depends on the
+//! operands only. Products with vectors are sums (see `lines`).
 
 use crate::array::{Array, Scalar};
 use crate::error::{Res, not_here};
@@ -10,16 +11,16 @@ use crate::wgsl::{Emit, load, wgsl};
 use adl_ir::{Function, Program};
 use adl_prim::Bin;
 
-/// Edge of the tiles.
+/// The edge of a tile.
 const TILE: usize = 64;
 
-/// Depth of the strips.
+/// The depth of a strip.
 const DEPTH: usize = 16;
 
-/// Terms of a product on a software device: its kernels end loops after 65,535 turns, of all loops together.
+/// The maximum number of terms on a software device, whose kernels end loops after 65,535 iterations in total.
 const LONGEST: usize = 12_000;
 
-/// Matrix·matrix, matrix·vector or vector·matrix; axes of `b` after the second stand for columns.
+/// Matrix × matrix, matrix × vector or vector × matrix. Axes of `b` after the first are treated as columns.
 pub fn matmul(gpu: &Gpu, a: &Array, b: &Array) -> Res<Array> {
     let (n, k) = if a.shape.len() == 1 { (1, a.shape[0]) } else { (a.shape[0], a.len() / a.shape[0].max(1)) };
     let depth = b.shape.first().copied().unwrap_or(0);
@@ -37,7 +38,8 @@ pub fn matmul(gpu: &Gpu, a: &Array, b: &Array) -> Res<Array> {
     tiles(gpu, 1, (left, right), [n, m, k])?.reshaped(shape)
 }
 
-/// A factor whose numbers lie in steps: from turn to turn (0: all have the same), from one row (or column) of the product to the next, from term to term.
+/// An operand with strides: from one product of the batch to the next (0 if they share it), from one row (or column) of
+/// the product to the next, and from term to term.
 #[derive(Clone, Copy)]
 pub(crate) struct Side<'a> {
     pub array: &'a Array,
@@ -46,7 +48,7 @@ pub(crate) struct Side<'a> {
     pub terms: usize,
 }
 
-/// The inner product of two arrays of one shape: a number on the device.
+/// The inner product of two arrays of one shape, as a device scalar.
 pub fn dot(gpu: &Gpu, a: &Array, b: &Array) -> Res<Array> {
     if a.shape != b.shape || a.scalar != b.scalar {
         return not_here(format!("the inner product of arrays of shapes {:?} and {:?}", a.shape, b.shape));
@@ -55,7 +57,7 @@ pub fn dot(gpu: &Gpu, a: &Array, b: &Array) -> Res<Array> {
     dots(gpu, &a.reshaped(vec![1, k])?, &b.reshaped(vec![k, 1])?, [1, 1, k])?.reshaped(Vec::new())
 }
 
-/// Each number as a sum of its own: of vectors times matrices, whose columns lie beside each other, of matrices times vectors, or of any two.
+/// Each element as a separate sum: vector × matrix with contiguous columns, matrix × vector, or others.
 fn dots(gpu: &Gpu, a: &Array, b: &Array, [n, m, k]: [usize; 3]) -> Res<Array> {
     let (kind, program, function) = (a.scalar, Program::default(), Function::default());
     let op = Operator {
@@ -78,7 +80,7 @@ fn dots(gpu: &Gpu, a: &Array, b: &Array, [n, m, k]: [usize; 3]) -> Res<Array> {
     Ok(outs.remove(0))
 }
 
-/// Products of so many pairs of matrices (turns): `Σ l. a[i, l] · b[l, j]`, n × m numbers of k terms for each, of f64 or f32.
+/// A batch of `turns` products `Σ l. a[i, l] · b[l, j]` with n × m elements of k terms each, in f64 or f32.
 pub(crate) fn tiles(gpu: &Gpu, turns: usize, (a, b): (Side<'_>, Side<'_>), [n, m, k]: [usize; 3]) -> Res<Array> {
     let kind = a.array.scalar;
     let (ty, out) = (wgsl(kind), gpu.empty(kind, vec![turns, n, m])?);
@@ -96,7 +98,7 @@ pub(crate) fn tiles(gpu: &Gpu, turns: usize, (a, b): (Side<'_>, Side<'_>), [n, m
     let names = ["$n", "$m", "$k", "$wide", "$high", "$at", "$ar", "$al", "$bt", "$br", "$bl"];
     let words = numbers.map(|w| e.word(w as u32));
     let (x, y, z) = (e.slot(a.array, false)?, e.slot(b.array, false)?, e.slot(&out, true)?);
-    // Neighbouring threads read neighbouring numbers: of one row, or of one term.
+    // Neighbouring threads load neighbouring elements: of one row, or of one term.
     let places = [("$left", a.terms <= a.rows), ("$right", b.terms <= b.rows)];
     let body = places.iter().fold(BODY.to_owned(), |t, (name, by_row)| t.replace(&format!("{name}_row"), if *by_row { "i / 16u" } else { "i % 64u" }).replace(&format!("{name}_term"), if *by_row { "i % 16u" } else { "i / 64u" }));
     let body = body.replace("$a[", &format!("a{x}[")).replace("$b[", &format!("a{y}[")).replace("$c[", &format!("a{z}["));
@@ -114,7 +116,7 @@ pub(crate) fn tiles(gpu: &Gpu, turns: usize, (a, b): (Side<'_>, Side<'_>), [n, m
     Ok(out)
 }
 
-/// The kernel, for tiles of 64 and strips of 16: thread `l` makes rows 4 (l / 16) … and columns 4 (l % 16) …
+/// The kernel, for tiles of 64 and strips of 16: thread `l` computes rows 4 (l / 16) … and columns 4 (l % 16) …
 const BODY: &str = "if group < params[0] {
   let turn = group / ($wide * $high);
   let r0 = (group / $wide % $high) * 64u;

@@ -1,7 +1,8 @@
-//! The device as the interpreter sees it: behind its seam ([`adl_interp::device`]), with values of the interpreter in the place of [`exec::Value`]s.
+//! The device as the interpreter sees it: implements [`adl_interp::device`], and converts the interpreter's values to
+//! [`exec::Value`]s.
 //!
-//! Arrays that are results stay on the device; the interpreter fetches them when somebody looks. Large arrays that are arguments are sent once, and
-//! then are on both sides. Numbers come back at once, since the host goes on with them.
+//! Array results stay on the device until the interpreter reads them. Large array arguments are sent once, and then
+//! exist on both sides. Scalars are read immediately, since the host needs them.
 
 use crate::array::{Array, Data, Scalar};
 use crate::error::{Error, Res, not_here};
@@ -15,19 +16,19 @@ use adl_ir::{Builder, FnId, Lit, Program, Ty};
 use adl_prim::Bin;
 use std::rc::Rc;
 
-/// Elements from which on an argument stays on the device as well.
+/// The number of elements from which a device copy of an argument is kept.
 const STAYS: usize = 256;
 
-/// Ints that the host goes on knowing: shapes, and what stands for some.
+/// The maximum number of Ints that stay on the host: shapes and similar.
 const INTS: usize = 16;
 
-/// Opens a device for the interpreter: the adapter whose number, or a part of whose name, is given; without one the first. `compiled`: what
-/// [`Device::compiled`] gave in an earlier run.
+/// Opens a device for the interpreter: the adapter with the given number or part of a name; the first one by default.
+/// `compiled`: what [`Device::compiled`] returned in an earlier run.
 pub fn open(pick: Option<&str>, compiled: Option<&[u8]>) -> Result<Rc<dyn Device>, String> {
     Ok(device(Rc::new(Gpu::open_with_cache(pick, compiled).map_err(|e| e.to_string())?)))
 }
 
-/// An open device for the interpreter.
+/// Wraps an open device for the interpreter.
 pub fn device(gpu: Rc<Gpu>) -> Rc<dyn Device> {
     gpu.stop_when(adl_interp::interrupted);
     Rc::new(Opened(gpu))
@@ -42,10 +43,10 @@ struct Function {
     ready: exec::Prepared,
 }
 
-/// A value on the device, of a type that is an array.
+/// An array value on the device.
 struct Held {
     gpu: Rc<Gpu>,
-    /// Where declared types are, if it may hold data.
+    /// The declared types, if the value may contain data.
     program: Option<Rc<Program>>,
     value: exec::Value,
     ty: Ty,
@@ -109,14 +110,14 @@ impl Prepared for Function {
         };
         let out = run();
         if out.is_err() && self.gpu.is_doubtful() {
-            // What failed in kernels of a call that was given up is nobody else's.
+            // Clears faults of the abandoned call, which must not be attributed to a later one.
             drop(self.gpu.wait());
         }
         out.map_err(refusal)
     }
 }
 
-/// A value of the interpreter on the device.
+/// Sends a value of the interpreter to the device.
 fn sent(gpu: &Rc<Gpu>, v: &Value, ty: &Ty) -> Res<exec::Value> {
     Ok(match (v, ty) {
         (Value::Float(x), _) => exec::Value::Number(Lit::F64(*x)),
@@ -152,7 +153,7 @@ fn sent_array(gpu: &Rc<Gpu>, a: &value::Array, elem: &Ty, ty: &Ty) -> Res<exec::
     Ok(sent)
 }
 
-/// A value of the device as one of the interpreter.
+/// Converts a device value to one of the interpreter.
 fn received(gpu: &Rc<Gpu>, program: &Rc<Program>, v: exec::Value, ty: &Ty) -> Res<Value> {
     Ok(match (v, ty) {
         (exec::Value::Absent, _) => Value::Zero,
@@ -189,7 +190,7 @@ fn number(l: &Lit) -> Res<Value> {
     })
 }
 
-/// The number of an array without axes.
+/// The scalar in an array without axes.
 fn first(gpu: &Gpu, a: &Array) -> Res<Value> {
     let one = match gpu.read(a)? {
         Data::F64(x) => x.first().map(|x| Value::Float(*x)),
@@ -202,7 +203,7 @@ fn first(gpu: &Gpu, a: &Array) -> Res<Value> {
 }
 
 impl Held {
-    /// The boxes of an array that has their axes behind its own.
+    /// The boxes of an array that stores their axes after its own.
     fn boxes(&self, a: &Array) -> Res<Vec<exec::Value>> {
         let rank = self.ty.rank() as usize;
         let Some((outer, inner)) = a.shape.split_at_checked(rank) else { return not_here("boxes of another shape than their type says") };

@@ -1,6 +1,7 @@
-//! The device at work: kernels are collected until somebody reads, and go to the driver together.
+//! The device queue: launches are collected until a result is read, then submitted together.
 //!
-//! A kernel sees, in this order: words that the host gives it (`params`), the place for failed checks (`faults`), then its arrays.
+//! The bindings of a kernel are, in this order: host parameters (`params`), the word for failed checks (`faults`), then
+//! its arrays.
 
 use crate::adapter::{self, Caps, Opened};
 use crate::cache;
@@ -12,39 +13,39 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Bytes for the words of all kernels of one batch.
+/// The size in bytes of the parameters of all kernels in a batch.
 const PARAMS: u64 = 1 << 18;
 
-/// Kernels of one batch, at most: the driver may begin while others are still written.
+/// The maximum number of kernels in a batch, so that the driver can start while later kernels are still encoded.
 const BATCH: u32 = 1024;
 
-/// How long results are waited for until it is asked whether to go on.
+/// The interval at which waiting for results polls for an interrupt.
 const ASK: std::time::Duration = std::time::Duration::from_millis(20);
 
-/// The text of a kernel and what it is to be given.
+/// The text of a kernel, and its interface.
 #[derive(Clone, Debug, Default)]
 pub struct Kernel {
     /// WGSL with an entry point `main`.
     pub text: String,
     /// For each array, whether the kernel writes it.
     pub writes: Vec<bool>,
-    /// What its checks are, by number.
+    /// Its checks, by number.
     pub faults: Vec<Fault>,
 }
 
-/// An array of a kernel, or a part of it.
+/// An array argument of a kernel, or a part of one.
 #[derive(Clone, Debug)]
 pub struct Bound {
     /// The memory.
     pub buffer: Buffer,
-    /// Where the part begins, in bytes: a multiple of [`Caps::align`].
+    /// The offset of the part in bytes: a multiple of [`Caps::align`].
     pub offset: u64,
-    /// How many bytes it has.
+    /// The size in bytes.
     pub size: u64,
 }
 
 impl Bound {
-    /// The first bytes of a buffer.
+    /// The first `size` bytes of a buffer.
     pub fn first(buffer: &Buffer, size: u64) -> Bound {
         Bound { buffer: buffer.clone(), offset: 0, size }
     }
@@ -55,32 +56,32 @@ pub(crate) struct Pipeline {
     layout: wgpu::BindGroupLayout,
 }
 
-/// What has not gone to the driver yet.
+/// The commands that are not submitted yet.
 struct Batch {
-    /// Ends before anything else is written: kernels that follow each other are of one pass.
+    /// The current compute pass, which consecutive kernels share. It ends before any other command is encoded.
     pass: Option<wgpu::ComputePass<'static>>,
     encoder: Option<wgpu::CommandEncoder>,
     params: Vec<u8>,
     number: u64,
     kernels: u32,
-    /// Checks of kernels since faults were last looked at.
+    /// Checks of the kernels launched since faults were last read.
     faults: Vec<Fault>,
 }
 
-/// How much work there was.
+/// Counters of the work done.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Work {
-    /// Kernels that were started.
+    /// Kernels launched.
     pub kernels: u64,
-    /// Batches that went to the driver.
+    /// Batches submitted.
     pub submits: u64,
-    /// Kernels that were compiled.
+    /// Kernels compiled.
     pub compiled: u64,
-    /// Bytes that went to the device.
+    /// Bytes sent to the device.
     pub up: u64,
-    /// Bytes that came from it.
+    /// Bytes read from the device.
     pub down: u64,
-    /// Bytes of the arrays that kernels were given: what they read and write if each looks at each element once.
+    /// Bytes of the kernels' array arguments: a lower bound on traffic if each element is accessed once.
     pub traffic: u64,
 }
 
@@ -88,7 +89,7 @@ pub struct Work {
 pub struct Gpu {
     device: wgpu::Device,
     queue: wgpu::Queue,
-    /// What it can do.
+    /// Its capabilities.
     pub caps: Caps,
     state: std::sync::Arc<std::sync::Mutex<adapter::State>>,
     pool: Rc<RefCell<Pool>>,
@@ -98,10 +99,10 @@ pub struct Gpu {
     faults: wgpu::Buffer,
     work: Cell<Work>,
     cache: Option<wgpu::PipelineCache>,
-    /// Asked while results are waited for.
+    /// The interrupt query, called while waiting for results.
     stop: Cell<fn() -> bool>,
     recording: RefCell<Option<Recording>>,
-    /// Whether a workgroup has waited for another in vain: scans go in two passes from then on.
+    /// Whether a work-group has waited for another in vain: from then on scans use two passes.
     waited: Cell<bool>,
 }
 
@@ -112,12 +113,13 @@ impl std::fmt::Debug for Gpu {
 }
 
 impl Gpu {
-    /// Opens the adapter whose number, or a part of whose name, is given; without one the first.
+    /// Opens the adapter with the given number or part of a name; the first one by default.
     pub fn open(pick: Option<&str>) -> Res<Gpu> {
         Gpu::open_with_cache(pick, None)
     }
 
-    /// The same, with what [`Gpu::cache_blob`] of an earlier run gave; bytes that are of another device, or damaged, are as none.
+    /// Opens an adapter with the bytes that [`Gpu::cache_blob`] of an earlier run returned. Bytes that are damaged or
+    /// belong to another device are ignored.
     pub fn open_with_cache(pick: Option<&str>, blob: Option<&[u8]>) -> Res<Gpu> {
         let Opened { device, queue, caps, state } = adapter::open(pick)?;
         let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::COPY_SRC;
@@ -130,42 +132,42 @@ impl Gpu {
         Ok(gpu)
     }
 
-    /// The same device, as if its bindings had at most so many bytes.
+    /// For tests: limits the maximum binding to `bytes`.
     pub fn with_bindings_of(mut self, bytes: u64) -> Gpu {
         self.caps.binding = bytes.min(self.caps.binding);
         self
     }
 
-    /// The same device, as if a workgroup's own memory were faster than the device's, or not: see [`Caps::tiles`].
+    /// For tests: overrides [`Caps::tiles`].
     pub fn with_tiles(mut self, tiles: bool) -> Gpu {
         self.caps.tiles = tiles;
         self
     }
 
-    /// The same device, with scans in one pass from so many tiles on (or none), whose workgroups look so often for what others tell them: see [`Caps::once`].
+    /// For tests: overrides [`Caps::once`] and [`Caps::patience`].
     pub fn with_once(mut self, once: Option<u32>, patience: u32) -> Gpu {
         (self.caps.once, self.caps.patience) = (once, patience);
         self
     }
 
-    /// From how many tiles on scans go in one pass, if they do.
+    /// The number of tiles from which scans use a single pass, if they may.
     pub fn once(&self) -> Option<u32> {
         self.caps.once.filter(|_| !self.waited.get())
     }
 
-    /// The same device, as if a kernel could see so many buffers only.
+    /// For tests: limits the number of bindings of a kernel.
     pub fn with_so_many_bindings(mut self, count: u32) -> Gpu {
         self.caps.bindings = count.min(self.caps.bindings);
         self
     }
 
-    /// The same device, as if it had no 64-bit floats.
+    /// For tests: disables 64-bit floats.
     pub fn without_f64(mut self) -> Gpu {
         self.caps.f64 = false;
         self
     }
 
-    /// Gives the device back. What is asked of it from now on fails as if it were lost.
+    /// Closes the device. Later operations fail as if it were lost.
     pub fn close(&self) {
         if let Ok(mut s) = self.state.lock() {
             s.lost = Some("it was closed".to_owned());
@@ -173,17 +175,17 @@ impl Gpu {
         self.device.destroy();
     }
 
-    /// Says what to ask while results are waited for: whether to go on without them.
+    /// Sets the interrupt query, which is called while waiting for results.
     pub fn stop_when(&self, asked: fn() -> bool) {
         self.stop.set(asked);
     }
 
-    /// Whether checks may have failed that nobody has looked at.
+    /// Whether faults may have been recorded that have not been read yet.
     pub fn is_doubtful(&self) -> bool {
         !self.batch.borrow().faults.is_empty()
     }
 
-    /// Memory that is used and was.
+    /// Memory statistics.
     pub fn memory(&self) -> Memory {
         self.pool.borrow().stats
     }
@@ -192,7 +194,7 @@ impl Gpu {
         self.cache.as_ref()
     }
 
-    /// Work that was done.
+    /// Work counters.
     pub fn work(&self) -> Work {
         self.work.get()
     }
@@ -203,7 +205,7 @@ impl Gpu {
         self.work.set(w);
     }
 
-    /// What the driver has reported since it was last asked.
+    /// Returns the errors that the driver has reported since the last query.
     fn fine(&self) -> Res<()> {
         let Ok(mut s) = self.state.lock() else { return Ok(()) };
         let error = s.error.take();
@@ -214,7 +216,7 @@ impl Gpu {
         }
     }
 
-    /// Memory of at least so many bytes, whose contents are not known.
+    /// Allocates at least `bytes` bytes of uninitialised memory.
     pub fn alloc(&self, bytes: u64) -> Res<Buffer> {
         self.fine()?;
         let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::COPY_SRC;
@@ -227,17 +229,18 @@ impl Gpu {
         Ok(b)
     }
 
-    /// What is being recorded.
+    /// The current recording.
     pub(crate) fn recording(&self) -> &RefCell<Option<Recording>> {
         &self.recording
     }
 
-    /// Whether something is.
+    /// Whether commands are being recorded.
     pub(crate) fn records(&self) -> bool {
         self.recording.borrow().is_some()
     }
 
-    /// Tells what is recorded of something; where it says that this cannot be, nothing is.
+    /// Adds a command to the recording, if there is one; `f` returns false if it cannot be recorded, which ends the
+    /// recording.
     fn tell(&self, f: impl FnOnce(&mut Recording) -> bool) {
         let mut r = self.recording.borrow_mut();
         if r.as_mut().is_some_and(|r| !f(r)) {
@@ -245,16 +248,16 @@ impl Gpu {
         }
     }
 
-    /// Ends recording without a tape.
+    /// Discards the recording.
     pub(crate) fn unrecord(&self) {
         self.tell(|_| false);
     }
 
-    /// Memory with these bytes, of which there is a multiple of four.
+    /// Allocates memory with these contents; the length is a multiple of four.
     pub fn upload(&self, bytes: &[u8]) -> Res<Buffer> {
         let b = self.alloc(bytes.len() as u64)?;
         if !bytes.is_empty() {
-            // A kernel that has not gone to the driver may still read what was in it.
+            // A kernel that is not submitted yet may still read the buffer's previous contents.
             let waits = b.batch().get() == self.batch.borrow().number;
             if waits {
                 self.submit()?;
@@ -267,14 +270,14 @@ impl Gpu {
         Ok(b)
     }
 
-    /// A copy of the first bytes of a buffer (a multiple of four).
+    /// Copies the first `bytes` bytes of a buffer, a multiple of four.
     pub fn copy(&self, from: &Buffer, bytes: u64) -> Res<Buffer> {
         let to = self.alloc(bytes)?;
         self.copy_into(from, 0, &to, 0, bytes)?;
         Ok(to)
     }
 
-    /// Copies bytes between two different buffers; all places and lengths are multiples of four.
+    /// Copies between two distinct buffers; offsets and length are multiples of four bytes.
     pub fn copy_into(&self, from: &Buffer, at: u64, to: &Buffer, place: u64, bytes: u64) -> Res<()> {
         if bytes > 0 {
             let number = self.batch.borrow().number;
@@ -292,7 +295,7 @@ impl Gpu {
         f(b.encoder.get_or_insert_with(|| self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: None })));
     }
 
-    /// Hands over a batch that has become long.
+    /// Submits the batch if it is full.
     fn full(&self) -> Res<()> {
         let b = self.batch.borrow();
         let full = b.kernels >= BATCH;
@@ -300,7 +303,7 @@ impl Gpu {
         if full { self.submit() } else { Ok(()) }
     }
 
-    /// Hands all that was collected to the driver.
+    /// Submits all collected commands.
     pub fn submit(&self) -> Res<()> {
         if self.caps.software && self.batch.borrow().encoder.is_some() {
             self.idle()?;
@@ -351,8 +354,8 @@ impl Gpu {
         Ok(p)
     }
 
-    /// Starts a kernel in so many workgroups. Its first two parameters are the number of workgroups and where its checks begin; `params`
-    /// follow.
+    /// Launches a kernel in `groups` work-groups. Its first two parameters are the number of work-groups and the number
+    /// of its first check; `params` follow.
     pub fn launch(&self, k: &Kernel, arrays: &[Bound], params: &[u32], groups: u32) -> Res<()> {
         if groups == 0 {
             return Ok(());
@@ -363,7 +366,7 @@ impl Gpu {
         Ok(())
     }
 
-    /// The same of a kernel that is compiled.
+    /// [`Gpu::launch`] for a compiled kernel.
     pub(crate) fn start(&self, p: &Pipeline, faults: &[Fault], arrays: &[Bound], params: &[u32], groups: u32) -> Res<()> {
         let slot = u64::from(self.caps.align).max(4 * (params.len() as u64 + 2)).next_multiple_of(u64::from(self.caps.align));
         if let Some(a) = arrays.iter().find(|a| a.size > self.caps.binding) {
@@ -403,7 +406,7 @@ impl Gpu {
         self.full()
     }
 
-    /// The arrays of a kernel, as the driver wants them; those of the last kernels are kept.
+    /// The bind group of a kernel; recent ones are cached.
     fn group(&self, p: &Pipeline, arrays: &[Bound], slot: u64) -> wgpu::BindGroup {
         let key = GroupKey { pipeline: std::ptr::from_ref(p).addr(), slot, arrays: arrays.iter().map(|a| (a.buffer.number(), a.offset, a.size)).collect() };
         if let Some(g) = self.pool.borrow().groups.get(&key) {
@@ -418,9 +421,10 @@ impl Gpu {
         made
     }
 
-    /// The first bytes of a buffer (a multiple of four), after all that was started; an error if a check of any kernel so far failed.
+    /// Reads the first `bytes` bytes of a buffer (a multiple of four) after all launched work. Fails if a check in any
+    /// kernel so far failed.
     pub fn download(&self, from: &Buffer, bytes: u64) -> Res<Vec<u8>> {
-        // What the host reads, it may decide by.
+        // The host may branch on what it reads, so that the command list is not replayable.
         self.unrecord();
         let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
         let staging = self.device.create_buffer(&wgpu::BufferDescriptor { label: None, size: bytes + 8, usage, mapped_at_creation: false });
@@ -435,7 +439,7 @@ impl Gpu {
         self.submit()?;
         let (tell, told) = std::sync::mpsc::channel();
         staging.map_async(wgpu::MapMode::Read, .., move |r| {
-            // Nobody listens any more where waiting has failed already.
+            // The receiver is gone if waiting has failed already.
             let _ = tell.send(r);
         });
         let lost = |e: &dyn std::fmt::Display| self.fine().err().unwrap_or(Error::Lost(e.to_string()));
@@ -448,8 +452,8 @@ impl Gpu {
         Ok(all)
     }
 
-    /// Waits until all that was submitted is done, or the run is to stop. Mesa's software driver may wait where something is submitted behind it, and
-    /// nothing ends that.
+    /// Waits until all submitted work is done, or an interrupt. Mesa's software driver may block in a submission behind
+    /// other work, which cannot be interrupted.
     fn idle(&self) -> Res<()> {
         loop {
             match self.device.poll(wgpu::PollType::Wait { submission_index: None, timeout: Some(ASK) }) {
@@ -461,7 +465,7 @@ impl Gpu {
         }
     }
 
-    /// Waits until a buffer can be read, or the run is to stop.
+    /// Waits until a buffer is mapped, or an interrupt.
     fn arrived(&self, told: &std::sync::mpsc::Receiver<Result<(), wgpu::BufferAsyncError>>) -> Res<()> {
         let lost = |e: &dyn std::fmt::Display| self.fine().err().unwrap_or(Error::Lost(e.to_string()));
         loop {
@@ -478,7 +482,7 @@ impl Gpu {
         }
     }
 
-    /// Waits for all that was started; an error if a check failed.
+    /// Waits for all launched work. Fails if a check failed.
     pub fn wait(&self) -> Res<()> {
         let b = self.alloc(4)?;
         self.download(&b, 0).map(|_| ())
@@ -494,7 +498,7 @@ impl Gpu {
     }
 }
 
-/// Workgroups along two axes, which are at least as many; each axis has a limit.
+/// A two-dimensional dispatch of at least `groups` work-groups, each axis of which is limited.
 fn grid(groups: u32, most: u32) -> (u32, u32) {
     let y = groups.div_ceil(most.max(1));
     (groups.div_ceil(y.max(1)), y.max(1))

@@ -1,4 +1,4 @@
-//! Operations on many arrays of one shape at once, which lie one behind the other: what a statement of a loop does in all turns.
+//! Batched operations: a statement of a loop body run for all iterations, on arrays stored one after the other.
 
 use crate::array::{Array, Scalar};
 use crate::error::{Check, Res, not_here};
@@ -12,7 +12,7 @@ use crate::wgsl::{Emit, load, packed};
 use adl_ir::{Cmp, Function, Program};
 use adl_prim::Bin;
 
-/// An operand: an array for each turn, of which the first axis counts the turns, or one for all.
+/// An operand: an array per iteration, with the iterations as the first axis, or one array for all.
 #[derive(Clone, Debug)]
 pub(crate) struct Many {
     pub array: Array,
@@ -20,17 +20,17 @@ pub(crate) struct Many {
 }
 
 impl Many {
-    /// The extents of what a turn has.
+    /// The extents of one iteration's value.
     pub fn inner(&self) -> &[usize] {
         &self.array.shape[usize::from(self.each)..]
     }
 
-    /// How many numbers a turn has.
+    /// The number of elements of one iteration's value.
     pub fn size(&self) -> usize {
         self.inner().iter().product()
     }
 
-    /// Where a turn's numbers begin.
+    /// The offset of an iteration's elements.
     fn start(&self, e: &mut Emit<'_>, row: &str) -> String {
         if !self.each {
             return "0u".to_owned();
@@ -39,14 +39,14 @@ impl Many {
         format!("{row} * {size}")
     }
 
-    /// A turn's number at a place.
+    /// Loads an element of an iteration's value.
     fn load(&self, e: &mut Emit<'_>, row: &str, at: &str) -> Res<String> {
         let (slot, start) = (e.slot(&self.array, false)?, self.start(e, row));
         Ok(load(slot, self.array.scalar, &format!("{start} + {at}")))
     }
 }
 
-/// A kernel that makes `n` arrays of these extents, a thread for each number: `value` is given the turn and the place.
+/// Computes `n` arrays of these extents with a thread per element: `value` receives the iteration and the index.
 pub(crate) fn made(gpu: &Gpu, n: usize, scalar: Scalar, inner: &[usize], value: impl FnOnce(&mut Emit<'_>, &str, &str) -> Res<String>) -> Res<Array> {
     let out = gpu.empty(scalar, [&[n], inner].concat())?;
     let size: usize = inner.iter().product();
@@ -61,7 +61,7 @@ pub(crate) fn made(gpu: &Gpu, n: usize, scalar: Scalar, inner: &[usize], value: 
     Ok(out)
 }
 
-/// Arrays each of whose numbers stands at some place of others.
+/// Arrays whose elements are copied from the positions that `place` computes.
 pub(crate) fn moved(gpu: &Gpu, n: usize, a: &Many, inner: &[usize], place: impl FnOnce(&mut Emit<'_>, &str) -> String) -> Res<Array> {
     made(gpu, n, a.array.scalar, inner, |e, row, q| {
         let at = place(e, q);
@@ -69,12 +69,12 @@ pub(crate) fn moved(gpu: &Gpu, n: usize, a: &Many, inner: &[usize], place: impl 
     })
 }
 
-/// The same for all turns, for each.
+/// Broadcasts an operand to all iterations.
 pub(crate) fn spread(gpu: &Gpu, n: usize, a: &Many) -> Res<Array> {
     if a.each { Ok(a.array.clone()) } else { moved(gpu, n, a, a.inner(), |_, q| q.to_owned()) }
 }
 
-/// Each turn's numbers `m` times: as turns of a loop inside see them.
+/// Repeats each iteration's elements `m` times, for the iterations of an inner loop.
 pub(crate) fn repeated(gpu: &Gpu, a: &Array, m: usize) -> Res<Array> {
     let (n, size): (usize, usize) = (a.shape[0], a.shape[1..].iter().product());
     let all = Many { array: a.reshaped(vec![a.len()])?, each: false };
@@ -84,7 +84,7 @@ pub(crate) fn repeated(gpu: &Gpu, a: &Array, m: usize) -> Res<Array> {
     })
 }
 
-/// The index of each turn of a loop of `m` turns, in `n` turns of another.
+/// The indices of an inner loop of `m` iterations, for `n` outer ones.
 pub(crate) fn turns(gpu: &Gpu, n: usize, m: usize) -> Res<Array> {
     made(gpu, n * m, Scalar::I64, &[], |e, row, _| {
         let m = e.word(m as u32);
@@ -92,7 +92,7 @@ pub(crate) fn turns(gpu: &Gpu, n: usize, m: usize) -> Res<Array> {
     })
 }
 
-/// Indices of one place in arrays of these extents: where it begins, and whether it is in bounds.
+/// The offset of an indexed element in arrays of these extents, and whether the indices are in bounds.
 fn place(e: &mut Emit<'_>, row: &str, keys: &[Many], extents: &[usize]) -> Res<(String, String)> {
     let (mut at, mut inside) = ("0u".to_owned(), "true".to_owned());
     for (k, n) in keys.iter().zip(extents) {
@@ -109,7 +109,7 @@ fn checked(e: &mut Emit<'_>, inside: &str, only: &str) {
     e.line(&format!("if {only} && !{inside} {{ fault({check}); }}"));
 }
 
-/// Elements, or parts, at indices.
+/// Elements, or subarrays, at indices.
 pub(crate) fn index(gpu: &Gpu, n: usize, a: &Many, keys: &[Many]) -> Res<Array> {
     let rest = &a.inner()[keys.len()..];
     let size: usize = rest.iter().product();
@@ -121,7 +121,7 @@ pub(crate) fn index(gpu: &Gpu, n: usize, a: &Many, keys: &[Many]) -> Res<Array> 
     })
 }
 
-/// Elements of the first axis at vectors of indices, or zeros where they are out of bounds.
+/// Elements of the first axis at vectors of indices; with `zeros`, those out of bounds are zero.
 pub(crate) fn gather(gpu: &Gpu, n: usize, a: &Many, at: &Many, zeros: bool) -> Res<Array> {
     let (Some((length, rest)), scalar) = (a.inner().split_first(), a.array.scalar) else { return not_here("elements of a number") };
     let size: usize = rest.iter().product();
@@ -138,7 +138,7 @@ pub(crate) fn gather(gpu: &Gpu, n: usize, a: &Many, at: &Many, zeros: bool) -> R
     })
 }
 
-/// Arrays with something added or replaced at one place of each.
+/// Arrays with a value added to, or replaced at, one index each.
 pub(crate) fn update(gpu: &Gpu, n: usize, a: &Many, keys: &[Many], v: &Many, add: bool) -> Res<Array> {
     let size: usize = a.inner()[keys.len()..].iter().product();
     made(gpu, n, a.array.scalar, a.inner(), |e, row, q| {
@@ -152,7 +152,7 @@ pub(crate) fn update(gpu: &Gpu, n: usize, a: &Many, keys: &[Many], v: &Many, add
     })
 }
 
-/// Arrays with others added from an index of the first axis on.
+/// Arrays with others added to a slice of the first axis.
 pub(crate) fn slice_add(gpu: &Gpu, n: usize, a: &Many, (lo, hi): (usize, usize), v: &Many) -> Res<Array> {
     let size: usize = a.inner()[1..].iter().product();
     if lo > hi || hi > a.inner()[0] || v.size() != (hi - lo) * size {
@@ -168,7 +168,7 @@ pub(crate) fn slice_add(gpu: &Gpu, n: usize, a: &Many, (lo, hi): (usize, usize),
     })
 }
 
-/// One after the other along the first axis.
+/// Concatenation along the first axis.
 pub(crate) fn concat(gpu: &Gpu, n: usize, a: &Many, b: &Many) -> Res<Array> {
     if a.inner().len() != b.inner().len() || a.inner().get(1..) != b.inner().get(1..) || a.array.scalar != b.array.scalar || a.inner().is_empty() {
         return not_here("arrays of different shapes in a row");
@@ -182,7 +182,7 @@ pub(crate) fn concat(gpu: &Gpu, n: usize, a: &Many, b: &Many) -> Res<Array> {
     })
 }
 
-/// Arrays of the given elements.
+/// Array literals.
 pub(crate) fn stack(gpu: &Gpu, n: usize, elems: &[Many]) -> Res<Array> {
     let Some(first) = elems.first() else { return not_here("an array of nothing") };
     if elems.iter().any(|x| x.inner() != first.inner() || x.array.scalar != first.array.scalar) {
@@ -202,14 +202,14 @@ pub(crate) fn stack(gpu: &Gpu, n: usize, elems: &[Many]) -> Res<Array> {
     Ok(out)
 }
 
-/// What lies beside each other in memory.
+/// Which elements are contiguous in memory.
 enum Beside {
     Nothing,
     Rows,
     Terms,
 }
 
-/// Sums, or products, of rows of terms.
+/// Sums or products of rows of terms.
 fn reduced(gpu: &Gpu, (scalar, b): (Scalar, Bin), (rows, length, beside): (usize, usize, Beside), from: impl Fn(&mut Emit<'_>, &str, &str) -> Res<String>) -> Res<Array> {
     let (program, function) = (Program::default(), Function::default());
     let op = Operator {
@@ -234,12 +234,12 @@ fn reduced(gpu: &Gpu, (scalar, b): (Scalar, Bin), (rows, length, beside): (usize
     .map(|mut outs| outs.remove(0))
 }
 
-/// The sums along the first axes, one for each turn.
+/// Sums along each iteration's first axis.
 pub(crate) fn sum(gpu: &Gpu, a: &Array) -> Res<Array> {
     along(gpu, a, Bin::Add)
 }
 
-/// The sums or products along the first axes, one for each turn.
+/// Sums or products along each iteration's first axis.
 pub(crate) fn along(gpu: &Gpu, a: &Array, b: Bin) -> Res<Array> {
     let [n, k, ..] = a.shape[..] else { return not_here("the sum of a number") };
     let m: usize = a.shape[2..].iter().product();
@@ -247,13 +247,13 @@ pub(crate) fn along(gpu: &Gpu, a: &Array, b: Bin) -> Res<Array> {
     out.reshaped([&[n], &a.shape[2..]].concat())
 }
 
-/// An element of a column of all turns' arrays, which have `k` rows and `m` columns.
+/// An element of a column of the iterations' arrays, which have `k` rows and `m` columns.
 fn columns(e: &mut Emit<'_>, a: &Array, (row, j): (&str, &str), (k, m): (usize, usize)) -> Res<String> {
     let (slot, k, m) = (e.slot(a, false)?, e.word(k as u32), e.word(m as u32));
     Ok(format!("a{slot}[({row} / {m}) * {k} * {m} + {j} * {m} + {row} % {m}]"))
 }
 
-/// Running sums or products along the first axes, from the end if `reverse`.
+/// Prefix sums or products along each iteration's first axis, from the end if `reverse`.
 pub(crate) fn running(gpu: &Gpu, a: &Array, b: Bin, reverse: bool) -> Res<Array> {
     let [n, k, ..] = a.shape[..] else { return not_here("the running sums of a number") };
     let (m, kind): (usize, Scalar) = (a.shape[2..].iter().product(), a.scalar);
@@ -269,7 +269,7 @@ pub(crate) fn running(gpu: &Gpu, a: &Array, b: Bin, reverse: bool) -> Res<Array>
     if m == 1 && !reverse {
         return rows.reshaped(a.shape.clone());
     }
-    // Rows of running sums are columns of what was given.
+    // Rows of the scan are columns of the operand.
     let rows = Many { array: rows.reshaped(vec![n, m, k])?, each: true };
     moved(gpu, n, &rows, &a.shape[1..], |e, q| {
         let (k, m) = (e.word(k as u32), e.word(m as u32));
@@ -278,23 +278,23 @@ pub(crate) fn running(gpu: &Gpu, a: &Array, b: Bin, reverse: bool) -> Res<Array>
     })
 }
 
-/// Rows and columns of products that are made in tiles, at least.
+/// The least number of rows and columns of products computed in tiles.
 const TILED: usize = 32;
 
-/// A factor of products of matrices, with the steps of its rows (or columns) and of the terms.
+/// An operand of matrix products, with the strides of its rows (or columns) and of the terms.
 pub(crate) struct Factor<'a> {
     pub of: &'a Many,
     pub rows: usize,
     pub terms: usize,
 }
 
-/// `Σ l. a[i, l] · b[j, l]`, n × m numbers of k terms for each turn.
+/// `Σ l. a[i, l] · b[j, l]`: n × m elements of k terms for each iteration.
 pub(crate) fn products(gpu: &Gpu, turns: usize, (a, b): (Factor<'_>, Factor<'_>), [n, m, k]: [usize; 3], term: Bin) -> Res<Array> {
     let scalar = a.of.array.scalar;
     if scalar != b.of.array.scalar {
         return not_here("a product of numbers of two kinds");
     }
-    // Tiles of 64 by 64 are worth it where they are a quarter full.
+    // Tiles of 64 × 64 are worthwhile if they are at least a quarter full.
     if term == Bin::Mul && scalar != Scalar::I64 && n.min(m) >= TILED && k >= TILED / 2 {
         fn side<'a>(f: &Factor<'a>) -> Side<'a> {
             Side { array: &f.of.array, turn: if f.of.each { f.of.size() } else { 0 }, rows: f.rows, terms: f.terms }
@@ -321,7 +321,7 @@ pub(crate) fn products(gpu: &Gpu, turns: usize, (a, b): (Factor<'_>, Factor<'_>)
     out.reshaped(vec![turns, n, m])
 }
 
-/// The first of the least (or largest) numbers of each turn's vector, and its index; a nan is before all.
+/// The first minimum (or maximum) of each iteration's vector, and its index; NaN precedes all numbers.
 pub(crate) fn extreme(gpu: &Gpu, a: &Array, least: bool) -> Res<[Array; 2]> {
     let kind = a.scalar;
     let [n, k] = a.shape[..] else { return not_here("the extremes of a matrix") };
@@ -330,7 +330,7 @@ pub(crate) fn extreme(gpu: &Gpu, a: &Array, least: bool) -> Res<[Array; 2]> {
     }
     let (program, function) = (Program::default(), Function::default());
     let better = if least { Cmp::Lt } else { Cmp::Gt };
-    // The Bool says that there is one.
+    // The Bool marks an existing element.
     let op = Operator {
         kinds: vec![Scalar::Bool, kind, Scalar::I64],
         combine: &|e, x, y| {
@@ -350,7 +350,7 @@ pub(crate) fn extreme(gpu: &Gpu, a: &Array, least: bool) -> Res<[Array; 2]> {
     Ok([outs[1].reshaped(vec![n])?, outs[2].reshaped(vec![n])?])
 }
 
-/// Keys of arrays that lie one behind the other as keys of one; what is out of bounds stays so.
+/// Offsets keys of consecutive arrays to keys of one array; those out of bounds stay out of bounds.
 pub(crate) fn shifted(gpu: &Gpu, n: usize, keys: &Many, length: usize) -> Res<Array> {
     made(gpu, n, Scalar::I64, keys.inner(), |e, row, q| {
         let (key, length) = (keys.load(e, row, q)?, e.word(length as u32));
@@ -359,7 +359,7 @@ pub(crate) fn shifted(gpu: &Gpu, n: usize, keys: &Many, length: usize) -> Res<Ar
     })
 }
 
-/// Notes a failed check where a turn's Bool does not hold.
+/// Records a failed check for iterations whose Bool is false.
 pub(crate) fn asserted(gpu: &Gpu, a: &Array) -> Res<()> {
     each(gpu, a.len(), |e, i| {
         let (slot, check) = (e.slot(a, false)?, e.check(Check::Assertion));
@@ -368,7 +368,7 @@ pub(crate) fn asserted(gpu: &Gpu, a: &Array) -> Res<()> {
     })
 }
 
-/// Notes a failed check where an index is out of bounds.
+/// Records a failed check for indices out of bounds.
 pub(crate) fn in_bounds(gpu: &Gpu, keys: &Array, n: usize) -> Res<()> {
     each(gpu, keys.len(), |e, i| {
         let (slot, check, n) = (e.slot(keys, false)?, e.check(Check::Bounds), e.word(n as u32));

@@ -1,8 +1,9 @@
-//! Scans: what tiles make together is scanned, then each tile again, after what stands left of it (see `fold`); or both at once (see `lookback`), with the same bits.
+//! Scans in two passes: the tiles' totals are scanned, then each tile is scanned after its prefix (see `fold`).
+//! Single-pass scans (see `lookback`) have the same bits.
 //!
-//! What stands left of a tile is put together as sizes alone say. A workgroup's threads are as many as the tiles of a block. Left of a tile are the blocks before
-//! its own, which are added to the neutral element one after the other, and then the tiles before it in its block: in pairs of neighbours and pairs of pairs that end at
-//! the tile, which are what doubling steps make (`threads`).
+//! The grouping of a tile's prefix depends on sizes only. A block has as many tiles as a work-group has threads. The
+//! blocks before the tile's block are added to the neutral element one by one. Then follow the preceding tiles of its
+//! block, as a binary tree aligned to the right end, which is what doubling steps compute (`threads`).
 
 use crate::array::Array;
 use crate::error::Res;
@@ -11,14 +12,14 @@ use crate::lookback;
 use crate::stage;
 use crate::wgsl::{Emit, wgsl};
 
-/// Where what stands left of a tile is found.
+/// The source of a tile's prefix.
 #[derive(Clone, Copy)]
 pub(crate) enum Left<'a> {
-    /// Nothing does.
+    /// There is no prefix.
     Nothing,
-    /// What the tiles before it in its block make, and what the blocks before it do, where there are any.
+    /// The result of the preceding tiles in its block, and that of the preceding blocks, if any.
     Made { within: &'a [Array], blocks: Option<&'a [Array]> },
-    /// Other workgroups say it; `again`: one workgroup makes all that were given up.
+    /// Other work-groups publish it; `again`: one work-group computes all tiles that were given up.
     Told { state: &'a Array, again: bool },
 }
 
@@ -33,12 +34,12 @@ impl<'a> Left<'a> {
 }
 
 impl Maker<'_> {
-    /// Scans rows: arrays of rows of the same length.
+    /// Scans rows of equal length. Returns one array per component.
     pub fn scan(&self, op: &Operator<'_>, rows: usize, length: usize, exclusive: bool, from: Source<'_>) -> Res<Vec<Array>> {
         self.scan_for(op, (rows, length), exclusive, from, &|_| true)
     }
 
-    /// The same where only some components are read: the others are arrays of no elements.
+    /// [`Maker::scan`] if only some components are used: the others are empty arrays.
     pub fn scan_for(&self, op: &Operator<'_>, (rows, length): (usize, usize), exclusive: bool, from: Source<'_>, wanted: &dyn Fn(usize) -> bool) -> Res<Vec<Array>> {
         let shape = |k| if wanted(k) { vec![rows, length] } else { vec![0, length] };
         let outs = op.kinds.iter().enumerate().map(|(k, s)| self.gpu.empty(*s, shape(k))).collect::<Res<Vec<_>>>()?;
@@ -72,7 +73,8 @@ impl Maker<'_> {
         self.launch(e.finish(t.threads, &(stage::shared(self.gpu, op, t.threads) + told)), t, groups)
     }
 
-    /// For each tile what those before it in its block make (but for the first of each, which has none), and what each block makes that is full, if there are several.
+    /// Computes the result of the preceding tiles in its block for each tile (except the first of a block), and, if
+    /// there are several blocks, the result of each full block.
     fn within(&self, op: &Operator<'_>, t: &Tiles, sums: &[Array]) -> Res<(Vec<Array>, Option<Vec<Array>>)> {
         let outs = self.inner(op, &[t.rows, t.count()])?;
         let whole = if t.blocks() > 1 { Some(self.inner(op, &[t.rows, t.blocks()])?) } else { None };
@@ -101,7 +103,8 @@ impl Maker<'_> {
         Ok((outs, whole))
     }
 
-    /// What stands left of each block, one after the other: a workgroup for each row, whose first thread goes through what the others have read.
+    /// Computes the prefix of each block sequentially: a work-group per row, whose first thread combines what the
+    /// others have loaded.
     fn chain(&self, op: &Operator<'_>, t: &Tiles, whole: &[Array]) -> Res<Vec<Array>> {
         let outs = self.inner(op, &[t.rows, t.blocks()])?;
         let mut e = self.emit();
@@ -131,8 +134,9 @@ impl Maker<'_> {
     }
 }
 
-/// The first thread adds so many tuples of the workgroup's memory to what is accumulated, which takes their places; the last of all may not be full, and nobody asks for
-/// what stands right of it. `more` is a comparison with the place of one, of which others come.
+/// The first thread combines `count` tuples of work-group memory with the accumulator, and replaces each by the value
+/// before it. The last block may be incomplete: it is not added, because no prefix depends on it. `more` is the
+/// comparison, up to its right operand, that holds for all other blocks.
 fn one_by_one(e: &mut Emit<'_>, op: &Operator<'_>, acc: &[String], count: &str, more: &str) -> Res<()> {
     e.line("workgroupBarrier();");
     e.open("if l == 0u");
@@ -149,7 +153,7 @@ fn one_by_one(e: &mut Emit<'_>, op: &Operator<'_>, acc: &[String], count: &str, 
     Ok(())
 }
 
-/// Writes all prefixes of a tile, after what stands left of it.
+/// Writes all prefixes of a tile, after the tile's own prefix.
 fn spread(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, from: Source<'_>, before: Left<'_>, (outs, exclusive): (&[Array], bool)) -> Res<()> {
     let order = before.order();
     let b = begin(e, t, op, order)?;
@@ -191,7 +195,7 @@ fn spread(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, from: Source<'_>, befo
     Ok(())
 }
 
-/// What stands left of a thread's elements.
+/// The prefix of a thread's elements.
 fn left(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, before: Left<'_>, b: &Begun) -> Res<Numbers> {
     let acc = op.declare(e, "acc");
     let of_threads = match before {
@@ -221,7 +225,7 @@ fn left(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, before: Left<'_>, b: &Be
     Ok(acc)
 }
 
-/// Puts a tuple to the right of what is accumulated.
+/// Combines the accumulator with a tuple on its right.
 pub(crate) fn grow(e: &mut Emit<'_>, op: &Operator<'_>, acc: &[String], by: &[String]) -> Res<()> {
     let v = copies(e, by);
     let made = (op.combine)(e, acc, &v)?;
@@ -230,7 +234,7 @@ pub(crate) fn grow(e: &mut Emit<'_>, op: &Operator<'_>, acc: &[String], by: &[St
     Ok(())
 }
 
-/// Scans what the threads of a tile made: afterwards the workgroup's memory has all prefixes.
+/// Scans the results of a tile's threads: afterwards work-group memory holds all prefixes.
 fn threads(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, x: &[String], active: &str) -> Res<()> {
     assign(e, &op.shared_at("l"), x);
     e.line("workgroupBarrier();");

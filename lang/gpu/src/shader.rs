@@ -1,11 +1,12 @@
-//! From WGSL to the driver.
+//! Passes WGSL to the driver.
 //!
-//! WGSL lets a compiler contract and reorder arithmetic on floats, and drivers do: Mesa makes `(a + b) - a` into `b` and `x * 0` into
-//! `0`, which breaks every function that carries a rounding error along, and hides nan. Vulkan has a word against it, the decoration
-//! `NoContraction`, which WGSL cannot say. So on Vulkan this module makes the SPIR-V itself and decorates every arithmetic instruction. On
-//! other systems the text goes to the driver as it is, and results may differ in their last digits.
+//! WGSL allows a compiler to contract and reorder floating-point arithmetic, and drivers do: Mesa simplifies `(a + b) -
+//! a` to `b` and `x * 0` to `0`, which breaks every function that tracks a rounding error, and hides NaN. Vulkan's
+//! `NoContraction` decoration forbids this, but WGSL cannot express it. On Vulkan this module therefore generates
+//! SPIR-V itself and decorates every arithmetic instruction. On other systems the driver gets the WGSL text, and
+//! results may differ in their last digits.
 //!
-//! Indices are checked, or known to be right, where kernels are written; so nothing is checked again here.
+//! Generated kernels check their indices, or know them to be in bounds, so that nothing is checked again here.
 
 use crate::error::{Error, Res};
 use naga::back::spv;
@@ -13,10 +14,11 @@ use naga::back::spv;
 const DECORATE: u32 = 71;
 const NO_CONTRACTION: u32 = 42;
 
-/// Instructions whose arithmetic is to stay as it is written: negation, sum, difference, product, quotient, remainders, product of a vector and a number.
+/// The opcodes of instructions to decorate: negation, addition, subtraction, multiplication, division, remainders, and
+/// vector times scalar.
 const ARITHMETIC: [u32; 8] = [127, 129, 131, 133, 136, 140, 141, 142];
 
-/// Checks the text and gives SPIR-V in which arithmetic is exact.
+/// Validates the text and generates SPIR-V with exact arithmetic.
 pub(crate) fn spirv(text: &str) -> Res<Vec<u32>> {
     let refused = |why: String| Error::Refused(format!("{why}\n{}", numbered(text)));
     let module = naga::front::wgsl::parse_str(text).map_err(|e| refused(e.emit_to_string(text)))?;
@@ -38,7 +40,7 @@ pub(crate) fn spirv(text: &str) -> Res<Vec<u32>> {
     Ok(exact(&words))
 }
 
-/// A built-in function of f64 that a module calls: drivers have no such functions, or wrong ones.
+/// A built-in f64 function that a module calls, if any: drivers lack them or compute them wrongly.
 fn forbidden(module: &naga::Module, info: &naga::valid::ModuleInfo) -> Option<String> {
     let own = module.functions.iter().map(|(h, f)| (f, &info[h]));
     let entries = module.entry_points.iter().enumerate().map(|(i, e)| (&e.function, info.get_entry_point(i)));
@@ -57,7 +59,7 @@ fn numbered(text: &str) -> String {
     text.lines().enumerate().map(|(i, l)| format!("{:4} {l}\n", i + 1)).collect()
 }
 
-/// The instructions of a module: where they begin, their number, and how many words they have.
+/// The instructions of a module: word offset, opcode, and length in words.
 fn instructions(words: &[u32]) -> impl Iterator<Item = (usize, u32, usize)> + '_ {
     let mut at = 5;
     std::iter::from_fn(move || {
@@ -68,10 +70,10 @@ fn instructions(words: &[u32]) -> impl Iterator<Item = (usize, u32, usize)> + '_
     })
 }
 
-/// The same module with every arithmetic result decorated.
+/// Decorates every arithmetic result of a module.
 fn exact(words: &[u32]) -> Vec<u32> {
     let results: Vec<u32> = instructions(words).filter(|(_, op, _)| ARITHMETIC.contains(op)).filter_map(|(at, ..)| words.get(at + 2).copied()).collect();
-    // Decorations stand before the first type; there may be others already.
+    // Decorations precede the first type; there may be others already.
     let at = instructions(words).find(|(_, op, _)| matches!(*op, 19..=39 | DECORATE | 72)).map_or(words.len(), |(at, ..)| at);
     let mut out = words[..at].to_vec();
     out.extend(results.iter().flat_map(|id| [(3 << 16) | DECORATE, *id, NO_CONTRACTION]));
@@ -79,7 +81,7 @@ fn exact(words: &[u32]) -> Vec<u32> {
     out
 }
 
-/// A module of the device.
+/// A shader module of the device.
 #[allow(unsafe_code)]
 pub(crate) fn module(device: &wgpu::Device, text: &str, passthrough: bool) -> Res<wgpu::ShaderModule> {
     if !passthrough {
@@ -88,8 +90,8 @@ pub(crate) fn module(device: &wgpu::Device, text: &str, passthrough: bool) -> Re
     let words = spirv(text)?;
     let entry = wgpu::PassthroughShaderEntryPoint { name: "main".into(), workgroup_size: (1, 1, 1) };
     let desc = wgpu::ShaderModuleDescriptorPassthrough { label: None, entry_points: vec![entry].into(), spirv: Some(words.into()), ..Default::default() };
-    // SAFETY: the words are a module that the validator accepts, with decorations added that only restrict the compiler; what
-    // the module reads and writes lies inside of its bindings, which the kernels of this crate see to.
+    // SAFETY: the words are a module that the validator accepts, with added decorations that only restrict the
+    // compiler. The generated kernels access their bindings within bounds only.
     Ok(unsafe { device.create_shader_module_passthrough(desc) })
 }
 

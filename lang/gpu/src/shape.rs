@@ -1,4 +1,4 @@
-//! Arrays whose elements stand elsewhere: kernels that only move numbers.
+//! Data movement: kernels that copy elements to other positions.
 
 use crate::array::{Array, Scalar};
 use crate::error::{Check, Res, not_here};
@@ -6,12 +6,12 @@ use crate::nest::{THREADS, cut, each};
 use crate::queue::Gpu;
 use crate::wgsl::{Emit, load, packed};
 
-/// The length of the first axis, and the numbers of each of its elements.
+/// The length of the first axis, and the number of scalars per element of it.
 pub(crate) fn rows(a: &Array) -> (usize, usize) {
     (a.shape.first().copied().unwrap_or(1), a.shape.iter().skip(1).product())
 }
 
-/// An array of a shape, each of whose numbers stands at some place of another.
+/// An array of a given shape, each element of which is copied from the position of `a` that `place` computes.
 fn moved(gpu: &Gpu, a: &Array, shape: Vec<usize>, place: impl FnOnce(&mut Emit<'_>, &str) -> String) -> Res<Array> {
     let out = gpu.empty(a.scalar, shape)?;
     each(gpu, out.len(), |e, i| {
@@ -43,7 +43,7 @@ pub fn replicate(gpu: &Gpu, n: usize, a: &Array) -> Res<Array> {
     })
 }
 
-/// The first axis turned round.
+/// The array reversed along the first axis.
 pub fn reverse(gpu: &Gpu, a: &Array) -> Res<Array> {
     let (n, k) = rows(a);
     moved(gpu, a, a.shape.clone(), |e, i| {
@@ -52,12 +52,12 @@ pub fn reverse(gpu: &Gpu, a: &Array) -> Res<Array> {
     })
 }
 
-/// Rotated left by `by` along the first axis.
+/// The array rotated left by `by` along the first axis.
 pub fn rotate(gpu: &Gpu, by: i64, a: &Array) -> Res<Array> {
     let (n, k) = rows(a);
     let by = by.rem_euclid(n.max(1) as i64) as usize * k;
     moved(gpu, a, a.shape.clone(), |e, i| {
-        // What stands before the end, and what begins again; the sum of two places may not fit a word.
+        // The elements before the wrap-around, and those after it; computing the sum first could overflow a word.
         let (left, by) = (e.word((a.len() - by) as u32), e.word(by as u32));
         format!("select({i} - {left}, {i} + {by}, {i} < {left})")
     })
@@ -75,7 +75,7 @@ pub fn slice(gpu: &Gpu, a: &Array, lo: usize, hi: usize) -> Res<Array> {
     Ok(out)
 }
 
-/// One after the other along the first axis.
+/// Concatenation along the first axis.
 pub fn concat(gpu: &Gpu, a: &Array, b: &Array) -> Res<Array> {
     if a.scalar != b.scalar || a.shape.get(1..) != b.shape.get(1..) {
         return not_here(format!("arrays of shapes {:?} and {:?} in a row", a.shape, b.shape));
@@ -87,7 +87,7 @@ pub fn concat(gpu: &Gpu, a: &Array, b: &Array) -> Res<Array> {
     Ok(out)
 }
 
-/// Rows at Ints: all in bounds, or zeros (0, false) where they are not.
+/// Rows at Int indices, which are in bounds; with `zeros`, those out of bounds are zero (0, false).
 pub fn gather(gpu: &Gpu, a: &Array, at: &Array, zeros: bool) -> Res<Array> {
     let (n, k) = rows(a);
     let out = gpu.empty(a.scalar, [at.shape.clone(), a.shape[1..].to_vec()].concat())?;
@@ -111,8 +111,8 @@ pub fn gather(gpu: &Gpu, a: &Array, at: &Array, zeros: bool) -> Res<Array> {
     Ok(out)
 }
 
-/// The same where one of the arrays is larger than a kernel may see: a launch for each part of what is made and each part of what is read, which
-/// writes what it finds there. The first part of what is read has what is out of bounds.
+/// [`gather`] if an array exceeds the maximum binding: one launch for each part of the result and each part of the
+/// source, which writes the elements found there. The first part of the source also handles indices out of bounds.
 fn gathered(gpu: &Gpu, a: &Array, at: &Array, zeros: bool, out: Array) -> Res<Array> {
     let ((n, k), most) = (rows(a), (gpu.caps.binding / 8) as usize / 256 * 256);
     if most == 0 || a.is_empty() {
@@ -147,7 +147,7 @@ fn gathered(gpu: &Gpu, a: &Array, at: &Array, zeros: bool, out: Array) -> Res<Ar
     Ok(out)
 }
 
-/// A square matrix with the numbers of a vector on its diagonal, or the diagonal of a matrix.
+/// A square matrix with a vector on its diagonal, or the diagonal of a matrix.
 pub fn diag(gpu: &Gpu, a: &Array) -> Res<Array> {
     let (n, m) = match a.shape[..] {
         [n] => (n, n),
@@ -170,10 +170,10 @@ pub fn diag(gpu: &Gpu, a: &Array) -> Res<Array> {
     Ok(out)
 }
 
-/// Edge of the tiles that transposing goes by.
+/// The tile edge of transpositions.
 const EDGE: usize = 16;
 
-/// The first two axes exchanged.
+/// Transposes the first two axes.
 pub fn transpose(gpu: &Gpu, a: &Array) -> Res<Array> {
     let [n, m, ..] = a.shape[..] else { return not_here("the transpose of a vector") };
     let rest: usize = a.shape[2..].iter().product();

@@ -1,4 +1,4 @@
-//! Reductions and scans of the IR, and loops that add up, as the kernels of `fold` and `scan`.
+//! Reductions and scans of the IR, and loops with sums, in terms of `fold` and `scan`.
 
 use crate::array::{Array, Operand, Scalar};
 use crate::error::{Res, not_here};
@@ -11,7 +11,7 @@ use crate::wgsl::{Emit, Env, Place, load};
 use adl_ir::{Block, Cmp, Function, Loop, Program, Soac, SoacKind, Var};
 use adl_prim::Bin;
 
-/// The operator of a block: parameters are accumulated values and elements.
+/// Emits the operator of a block: its parameters are accumulated values, then elements.
 pub(crate) fn combine(e: &mut Emit<'_>, b: &Block, kinds: &[Scalar], x: &[String], y: &[String]) -> Res<Numbers> {
     for (p, (s, v)) in b.params.iter().zip(kinds.iter().chain(kinds).zip(x.iter().chain(y))) {
         e.bind(*p, Place::Number(*s, v.clone()));
@@ -20,11 +20,11 @@ pub(crate) fn combine(e: &mut Emit<'_>, b: &Block, kinds: &[Scalar], x: &[String
     b.results.iter().map(|v| e.number(*v).map(|(_, t)| t)).collect()
 }
 
-/// The sums of a nest whose innermost loop adds up: an array over the other loops for each.
+/// The sums of a nest whose innermost loop is a sum: one array per sum, over the other loops.
 pub(crate) fn sums(gpu: &Gpu, p: &Program, f: &Function, nest: &Nest<'_>, env: Env<'_>) -> Res<Vec<Array>> {
     let Some((last, length)) = nest.levels.last() else { return Ok(Vec::new()) };
     let kinds = nest::kinds(f, &last.body)?;
-    // Vectors larger than a kernel may see, of which launches see parts.
+    // If vectors exceed the maximum binding, launches see parts of them.
     let split = nest::parts(gpu, nest, &[], env)?.is_some();
     let outer: Vec<usize> = nest.extents()[..nest.levels.len() - 1].to_vec();
     let op = Operator {
@@ -52,7 +52,7 @@ pub fn sum(gpu: &Gpu, a: &Array) -> Res<Array> {
     along(gpu, a, Bin::Add)
 }
 
-/// What an operator, a sum or product, begins with.
+/// The neutral element of addition or multiplication.
 pub(crate) fn unit(e: &mut Emit<'_>, b: Bin, s: Scalar) -> Res<Numbers> {
     let one = match s {
         Scalar::F32 => "1.0f",
@@ -78,7 +78,7 @@ pub fn along(gpu: &Gpu, a: &Array, b: Bin) -> Res<Array> {
     outs.remove(0).reshaped(inner.to_vec())
 }
 
-/// Running sums or products along the first axis, from the end if `reverse`.
+/// Prefix sums or products along the first axis, from the end if `reverse`.
 pub fn running(gpu: &Gpu, a: &Array, b: Bin, reverse: bool) -> Res<Array> {
     let Some((n, inner)) = a.shape.split_first() else { return not_here("the running sums of a number") };
     let (m, kind): (usize, Scalar) = (inner.iter().product(), a.scalar);
@@ -91,13 +91,13 @@ pub fn running(gpu: &Gpu, a: &Array, b: Bin, reverse: bool) -> Res<Array> {
         Ok(vec![e.define("c", &format!("a{slot}[{j} * {m} + {row}]"))])
     };
     let mut outs = Maker { gpu, program: &program, function: &function, env: &|_| None }.scan(&op, m, *n, false, &from)?;
-    // Rows of running sums are columns of what was given; of a vector there is one.
+    // Rows of the scan are columns of the operand; a vector is a single column.
     let rows = outs.remove(0);
     let made = if m == 1 { rows } else { crate::shape::transpose(gpu, &rows)? }.reshaped(a.shape.clone())?;
     if reverse { crate::shape::reverse(gpu, &made) } else { Ok(made) }
 }
 
-/// Whether any (or every one) of the Bools of an array holds.
+/// Whether any (or, with `every`, each) Bool of an array is true.
 pub fn any(gpu: &Gpu, a: &Array, every: bool) -> Res<Array> {
     let (program, function) = (Program::default(), Function::default());
     let op = Operator {
@@ -113,14 +113,14 @@ pub fn any(gpu: &Gpu, a: &Array, every: bool) -> Res<Array> {
     outs.remove(0).reshaped(Vec::new())
 }
 
-/// The first of the least (or largest) numbers of a vector that has some, and its index; a nan is before all.
+/// The first minimum (or maximum) of a non-empty vector, and its index; NaN precedes all numbers.
 pub fn extreme(gpu: &Gpu, a: &Array, least: bool) -> Res<[Array; 2]> {
     let (kind, program, function) = (a.scalar, Program::default(), Function::default());
     if a.shape.len() != 1 || a.is_empty() {
         return not_here("the extremes of a matrix, or of nothing");
     }
     let better = if least { Cmp::Lt } else { Cmp::Gt };
-    // The Bool says that there is one.
+    // The Bool marks an existing element.
     let op = Operator {
         kinds: vec![Scalar::Bool, kind, Scalar::I64],
         combine: &|e, x, y| {
@@ -140,7 +140,7 @@ pub fn extreme(gpu: &Gpu, a: &Array, least: bool) -> Res<[Array; 2]> {
     Ok([outs[1].reshaped(Vec::new())?, outs[2].reshaped(Vec::new())?])
 }
 
-/// Which results of a reduction or scan somebody reads. Those of a scan that nobody does are arrays of no elements.
+/// Which results of a reduction or scan are used. Unused results of a scan are empty arrays.
 pub(crate) type Wanted<'a> = &'a dyn Fn(usize) -> bool;
 
 /// A reduction or scan of vectors.
@@ -148,7 +148,7 @@ pub fn run(gpu: &Gpu, p: &Program, f: &Function, s: &Soac, env: Env<'_>) -> Res<
     run_for(gpu, p, f, s, env, &|_| true)
 }
 
-/// The same where only some results are read.
+/// [`run`] if only some results are used.
 pub(crate) fn run_for(gpu: &Gpu, p: &Program, f: &Function, s: &Soac, env: Env<'_>, wanted: Wanted<'_>) -> Res<Vec<Array>> {
     let arrays = s.arrays.iter().map(|v| match env(*v) {
         Some(Operand::Array(a)) if a.shape.len() == 1 => Ok(a),
@@ -164,7 +164,7 @@ pub(crate) fn run_for(gpu: &Gpu, p: &Program, f: &Function, s: &Soac, env: Env<'
     Ok(shaped(outs, s, length))
 }
 
-/// A reduction or scan of what a loop without state makes, which never is an array. `made`: what the loop makes.
+/// A reduction or scan fused with a stateless loop, whose outputs are not materialised. `made`: the loop's outputs.
 pub(crate) fn fed(gpu: &Gpu, p: &Program, f: &Function, (l, made): (&Loop, &[Var]), s: &Soac, env: Env<'_>, wanted: Wanted<'_>) -> Res<Vec<Array>> {
     let nest = Nest::of(l, env)?;
     let ([(_, length)], None) = (&nest.levels[..], nest::parts(gpu, &nest, &[], env)?) else { return not_here("a reduction of rows, or of parts") };
@@ -192,20 +192,20 @@ pub(crate) fn fed(gpu: &Gpu, p: &Program, f: &Function, (l, made): (&Loop, &[Var
     Ok(shaped(outs, s, *length))
 }
 
-/// What a row makes, as numbers or vectors.
+/// The results of a single row, as scalars or vectors.
 fn shaped(outs: Vec<Array>, s: &Soac, length: usize) -> Vec<Array> {
     let shape = |a: &Array| if s.kind == SoacKind::Reduce { Vec::new() } else { vec![length.min(a.len())] };
     outs.into_iter().map(|a| Array { shape: shape(&a), ..a }).collect()
 }
 
-/// A reduction or scan of each row of arrays that have so many rows of this length.
+/// A reduction or scan of each row of arrays with `rows` rows of this length.
 #[allow(clippy::too_many_arguments)]
 pub fn rows(gpu: &Gpu, p: &Program, f: &Function, s: &Soac, env: Env<'_>, arrays: &[Array], rows: usize, length: usize) -> Res<Vec<Array>> {
     let kinds: Vec<Scalar> = arrays.iter().map(|a| a.scalar).collect();
     accumulated(&Maker { gpu, program: p, function: f, env }, (s, &kinds), (rows, length), &|_| Ok(()), &reading(arrays, length), &|_| true)
 }
 
-/// The same of elements that `from` writes, which need what `prepare` names.
+/// A reduction or scan of elements that `from` emits, after `prepare` has bound variables.
 fn accumulated(m: &Maker<'_>, (s, kinds): (&Soac, &[Scalar]), (rows, length): (usize, usize), prepare: &dyn Fn(&mut Emit<'_>) -> Res<()>, from: Source<'_>, wanted: Wanted<'_>) -> Res<Vec<Array>> {
     let op = Operator {
         kinds: kinds.to_vec(),

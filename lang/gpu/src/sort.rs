@@ -1,8 +1,9 @@
-//! Sorting, by radix: stable, nan last, the two zeros alike.
+//! Radix sort: stable, with NaN last and the two zeros equal.
 //!
-//! Numbers have words whose order is theirs. For each eight bits of these, from the lowest, digits are counted by tiles, counts are scanned, and elements go to where
-//! their digit begins. A tile first sorts its elements by the digit in its workgroup's memory, so that neighbours go to neighbouring places. Ints are sorted by how much
-//! they are above the least one, which takes as many passes as the greatest of these numbers has bytes.
+//! Numbers are mapped to words with the same order. For each eight bits of these, from the lowest, the digits are
+//! counted per tile, the counts are scanned, and the elements are moved to the start of their digit. A tile first sorts
+//! its elements by digit in work-group memory, so that consecutive elements go to consecutive positions. Ints are
+//! sorted by their difference from the minimum, which takes as many passes as the largest difference has bytes.
 
 use crate::array::{Array, Data, Scalar};
 use crate::error::{Res, not_here};
@@ -14,19 +15,19 @@ use crate::wgsl::Emit;
 use adl_ir::{Function, Lit, Program};
 use adl_prim::Bin;
 
-/// Threads of a tile.
+/// Threads per tile.
 const THREADS: usize = 128;
 
-/// Elements of a tile.
+/// Elements per tile.
 const TILE: usize = 2048;
 
-/// What an array is sorted by: its numbers, of Ints from the least one on; and how many bits of that there are.
+/// Sort keys: the minimum that is subtracted from Ints, and the number of significant bits.
 struct Keys {
     least: i64,
     bits: u32,
 }
 
-/// What one pass reads and writes.
+/// The inputs and outputs of one pass.
 struct Pass<'a> {
     keys: &'a Keys,
     shift: u32,
@@ -34,13 +35,13 @@ struct Pass<'a> {
     to: (Option<&'a Array>, Option<&'a Array>),
 }
 
-/// What is sorted, and where each element stood.
+/// Sorted values, and their original positions.
 pub(crate) struct Sorted {
     pub values: Array,
     pub places: Array,
 }
 
-/// Sorts words of which so many bits, from the lowest, are not zero.
+/// Sorts words by their lowest `bits` bits.
 pub(crate) fn words(gpu: &Gpu, a: &Array, bits: u32) -> Res<Sorted> {
     let (values, places) = sorted(gpu, a, &Keys { least: 0, bits }, (true, Some(Scalar::Word)))?;
     match (values, places) {
@@ -49,14 +50,14 @@ pub(crate) fn words(gpu: &Gpu, a: &Array, bits: u32) -> Res<Sorted> {
     }
 }
 
-/// The indices that sort a vector: stable, nan last.
+/// The indices that sort a vector: stable, NaN last.
 pub fn argsort(gpu: &Gpu, a: &Array) -> Res<Array> {
     vector(a)?;
     let (_, places) = sorted(gpu, a, &keys(gpu, a)?, (false, Some(Scalar::I64)))?;
     places.map_or_else(|| not_here("an order without places"), Ok)
 }
 
-/// The indices that sort each row of a matrix: all numbers are sorted together, and then by their rows.
+/// The indices that sort each row of a matrix: all elements are sorted together, and then by row.
 pub(crate) fn argsort_rows(gpu: &Gpu, a: &Array) -> Res<Array> {
     let [n, m] = a.shape[..] else { return not_here("the order of what is no vector") };
     let flat = a.reshaped(vec![n * m])?;
@@ -88,7 +89,7 @@ fn vector(a: &Array) -> Res<()> {
     if a.shape.len() == 1 { Ok(()) } else { not_here("the order of what is no vector") }
 }
 
-/// Of many Ints the host asks for the least and the greatest.
+/// The sort keys of an array. For many Ints, the host reads the minimum and maximum.
 fn keys(gpu: &Gpu, a: &Array) -> Res<Keys> {
     if a.scalar != Scalar::I64 || a.len() <= TILE {
         return Ok(Keys { least: i64::MIN, bits: if a.scalar == Scalar::Bool { 1 } else { 8 * a.scalar.bytes() as u32 } });
@@ -112,7 +113,7 @@ fn keys(gpu: &Gpu, a: &Array) -> Res<Keys> {
     }
 }
 
-/// The values in their order, if they are wanted, and where they stood, as numbers of this type.
+/// The sorted values, if requested, and their original positions as numbers of the given type.
 fn sorted(gpu: &Gpu, a: &Array, keys: &Keys, (values, places): (bool, Option<Scalar>)) -> Res<(Option<Array>, Option<Array>)> {
     let n = a.len();
     let shifts: Vec<u32> = (0..if n < 2 { 0 } else { keys.bits }).step_by(8).collect();
@@ -179,7 +180,7 @@ fn pass(gpu: &Gpu, p: &Pass<'_>) -> Res<()> {
     gpu.launch(&w.kernel, &w.bound(), &w.words, tiles as u32)
 }
 
-/// Where each tile's elements with each digit begin.
+/// The start position of each digit in each tile.
 fn counted(gpu: &Gpu, p: &Pass<'_>, tiles: usize) -> Res<Array> {
     let counts = gpu.empty(Scalar::Word, vec![256 * tiles])?;
     let (program, function) = Default::default();
@@ -200,7 +201,7 @@ fn counted(gpu: &Gpu, p: &Pass<'_>, tiles: usize) -> Res<Array> {
     scan(gpu, &counts)
 }
 
-/// Begins a kernel on tiles.
+/// Emits the start of a kernel on tiles.
 fn begin(e: &mut Emit<'_>, p: &Pass<'_>) {
     let all = e.word(p.from.0.len() as u32);
     let [shift, low, high] = [p.shift, p.keys.least as u32, (p.keys.least >> 32) as u32].map(|w| e.word(w));
@@ -230,14 +231,16 @@ fn digit(e: &mut Emit<'_>, p: &Pass<'_>, slot: usize, at: &str) -> String {
     }
 }
 
-/// What the threads of a tile share: digits with the places of elements, counters of two digits each, sums of these, and where digits begin.
+/// Work-group memory: digits with element positions, counters of two digits each, their sums, and the start of each
+/// digit.
 const SHARED: &str = "var<workgroup> pairs: array<u32, 2112>;
 var<workgroup> counts: array<u32, 1024>;
 var<workgroup> sums: array<u32, 128>;
 var<workgroup> firsts: array<u32, 256>;";
 
-/// Sorts the pairs of a tile, by four bits of the digit after the other. Each thread counts those of sixteen neighbours, so that they keep their order; counters of 16 bits
-/// lie in words, digits from 8 on above those below. Every 32nd place of `pairs` is empty: threads then read different banks of memory.
+/// Sorts the pairs of a tile by two groups of four bits of the digit. Each thread counts sixteen consecutive pairs, so
+/// that their order is preserved. Two 16-bit counters share a word, with digits from 8 on in the upper half. Every 33rd
+/// position of `pairs` is unused, so that threads access different memory banks.
 const ORDER: &str = "workgroupBarrier();
 var own: array<u32, 16>;
 for (var r = 11u; r < 19u; r += 4u) {
@@ -275,7 +278,7 @@ if j == 0u || (pairs[i + (i >> 5u)] >> 11u) != d { firsts[d] = j; }
 }
 workgroupBarrier();";
 
-/// Sums of the words before each.
+/// Exclusive prefix sums of words.
 fn scan(gpu: &Gpu, a: &Array) -> Res<Array> {
     let (program, function) = (Program::default(), Function::default());
     let op = Operator { kinds: vec![Scalar::Word], combine: &|e, x, y| e.bin(Bin::Add, Scalar::Word, &x[0], &y[0]).map(|t| vec![t]), neutral: &|_| Ok(vec!["0u".to_owned()]), prepare: &|_| Ok(()) };

@@ -1,7 +1,6 @@
-//! How a workgroup reads and writes a tile: neighbouring threads take neighbouring elements, which wait in the workgroup's memory for the threads whose
-//! they are. Reads and writes of the device's memory then go in whole lines. Where a workgroup has too little memory, or such as is no
-//! faster, threads read and write their own elements themselves;
-//! what is made does not depend on it, to the bit.
+//! Tile staging: neighbouring threads load neighbouring elements into work-group memory, from which each thread then
+//! reads its own. Accesses to device memory are thus coalesced. If work-group memory is too small, or no faster than
+//! device memory, threads access their own elements directly. The results are the same bits.
 
 use crate::adapter::Caps;
 use crate::array::Array;
@@ -10,14 +9,14 @@ use crate::fold::{self, Begun, ITEMS, Numbers, Operator, Source, Tiles, assign};
 use crate::queue::Gpu;
 use crate::wgsl::{Emit, wgsl};
 
-/// Whether a tile fits beside what threads tell each other.
+/// Whether a tile fits in addition to the memory of the reduction.
 fn fits(caps: &Caps, op: &Operator<'_>, threads: u32) -> bool {
     let bytes: u64 = op.kinds.iter().map(|s| s.bytes()).sum();
     caps.tiles && u64::from(threads) * u64::from(ITEMS + 2) * bytes <= u64::from(caps.workgroup)
 }
 
-/// The memory that a workgroup shares. A place is left free after each thread's elements: so threads that read their own do not wait for
-/// the same bank.
+/// Declarations of work-group memory. A position is left unused after each thread's elements, which avoids bank
+/// conflicts.
 pub(crate) fn shared(gpu: &Gpu, op: &Operator<'_>, threads: u32) -> String {
     let mut text = op.shared(threads);
     if fits(&gpu.caps, op, threads) {
@@ -26,12 +25,12 @@ pub(crate) fn shared(gpu: &Gpu, op: &Operator<'_>, threads: u32) -> String {
     text
 }
 
-/// Where an element waits, by its place in the tile.
+/// The staging position of an element of the tile.
 fn at(op: &Operator<'_>, i: &str) -> Numbers {
     (0..op.kinds.len()).map(|k| format!("g{k}[{i} + {i} / {ITEMS}u]")).collect()
 }
 
-/// Begins a loop over the elements of a tile that a thread writes: the name of the element's place in the tile.
+/// Opens a loop over the tile's elements that a thread stores. Returns the element's index in the tile.
 fn turns(e: &mut Emit<'_>, t: &Tiles, b: &Begun) -> String {
     let (k, length) = (e.name("k"), e.word(t.length as u32));
     e.open(&format!("for (var {k} = 0u; {k} < {ITEMS}u; {k}++)"));
@@ -40,12 +39,12 @@ fn turns(e: &mut Emit<'_>, t: &Tiles, b: &Begun) -> String {
     i
 }
 
-/// Reads a tile, if it fits: all threads may read it then.
+/// Loads a tile if it fits. Returns whether it did; all threads may then read it.
 pub(crate) fn load(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, b: &Begun, from: Source<'_>) -> Res<bool> {
     if !fits(e.caps, op, t.threads) {
         return Ok(false);
     }
-    // Behind a row's end its last element is read again, so that no read waits for a branch.
+    // After the end of a row its last element is read again, so that loads need no branch.
     let (k, length) = (e.name("k"), e.word(t.length as u32));
     e.open(&format!("if {} < {length}", b.start));
     let last = e.define("k", &format!("{length} - {} - 1u", b.start));
@@ -60,19 +59,19 @@ pub(crate) fn load(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, b: &Begun, fr
     Ok(true)
 }
 
-/// The element of a row that waits.
+/// The staged element of a row.
 pub(crate) fn read(e: &mut Emit<'_>, op: &Operator<'_>, start: &str, j: &str) -> Numbers {
     let i = e.define("i", &format!("{j} - {start}"));
     fold::copies(e, &at(op, &i))
 }
 
-/// Puts what was made in an element's place.
+/// Stores a result in an element's staging position.
 pub(crate) fn write(e: &mut Emit<'_>, op: &Operator<'_>, start: &str, j: &str, values: &[String]) {
     let i = e.define("i", &format!("{j} - {start}"));
     assign(e, &at(op, &i), values);
 }
 
-/// Writes a tile that threads have made.
+/// Stores a staged tile.
 pub(crate) fn store(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, b: &Begun, (outs, length): (&[Array], &str)) -> Res<()> {
     e.line("workgroupBarrier();");
     let i = turns(e, t, b);

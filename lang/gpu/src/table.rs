@@ -1,21 +1,22 @@
-//! The table of primitives: which a GPU does, and where. Exhaustive, so that a new primitive says it here.
+//! The table of primitives: which ones run on a GPU, and how. It is exhaustive, so that a new primitive must be added
+//! here.
 
 use adl_prim::Prim;
 
-/// What becomes of a primitive on a GPU.
+/// How a primitive runs on a GPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OnGpu {
-    /// It is of numbers: code inside of kernels (`wgsl::scalar`).
+    /// A scalar function: code inside of kernels (`wgsl::scalar`).
     Number,
-    /// It is of arrays, and has kernels here.
+    /// An array operation with kernels in this crate.
     Kernels,
-    /// It is none of the IR's: functions of functions, derivatives and the like are resolved before.
+    /// Not part of the IR: higher-order functions, derivatives and the like are resolved before.
     Resolved,
-    /// The CPU does it, since only the CPU can.
+    /// Only the CPU supports it, for this reason.
     Cpu(&'static str),
 }
 
-/// What becomes of a primitive.
+/// How a primitive runs on a GPU.
 pub fn on_gpu(p: Prim) -> OnGpu {
     use OnGpu::{Cpu, Kernels, Number, Resolved};
     use Prim as P;

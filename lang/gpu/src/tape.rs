@@ -1,7 +1,9 @@
-//! Kernels and copies as they were started once, to be started again on other arrays of the same shapes without writing their text.
+//! A recorded command list: kernel launches and copies that can be replayed on other arrays of the same shapes, without
+//! generating their text.
 //!
-//! While a tape is recorded it holds what is allocated, so that no memory stands for two arrays. Whoever plays it makes sure that all that decides
-//! which kernels there are is as it was: shapes, numbers that the host knows, and which arrays share memory.
+//! A recording holds all memory allocated during it, so that no memory is assigned to two arrays. The caller of a
+//! replay ensures that everything that determines the commands is unchanged: shapes, host scalars, and which arrays
+//! share memory.
 
 use crate::array::Array;
 use crate::error::{Fault, Res, not_here};
@@ -10,16 +12,16 @@ use crate::queue::{Bound, Gpu, Kernel, Pipeline};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Bytes that are allocated while a tape is recorded, at most: they are all held until its end.
+/// The maximum number of bytes allocated during a recording, which are held until its end.
 const BYTES: u64 = 1 << 26;
 
-/// Bytes that the host sends and that a tape keeps, at most.
+/// The maximum number of uploaded bytes that a recording keeps.
 const SENT: u64 = 1 << 16;
 
-/// Kernels and copies of one tape, at most.
+/// The maximum number of commands of a recording.
 const STEPS: usize = 8192;
 
-/// Memory of a tape: what it is given, what is allocated each time, and what was sent when it was recorded.
+/// A buffer of a recording: an argument, an allocation that each replay repeats, or an upload that is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
     Given(usize),
@@ -32,7 +34,7 @@ enum Step {
     Copy { from: (Place, u64), to: (Place, u64), bytes: u64 },
 }
 
-/// What is being recorded.
+/// The current recording.
 #[derive(Default)]
 pub(crate) struct Recording {
     places: HashMap<usize, Place>,
@@ -43,13 +45,13 @@ pub(crate) struct Recording {
     sent: u64,
 }
 
-/// What was recorded.
+/// A finished recording.
 pub(crate) struct Tape {
-    /// Bytes of what is allocated.
+    /// The sizes in bytes of the allocations.
     made: Vec<u64>,
     kept: Vec<Buffer>,
     steps: Vec<Step>,
-    /// What is not read after each step.
+    /// The allocations that are dead after each command.
     dies: Vec<Vec<usize>>,
 }
 
@@ -68,7 +70,7 @@ impl Recording {
         r
     }
 
-    /// Whether there is room for so much more.
+    /// Records an allocation; false if the limit is exceeded.
     pub fn alloc(&mut self, b: &Buffer, bytes: u64) -> bool {
         self.bytes += b.size();
         if self.bytes > BYTES {
@@ -80,13 +82,13 @@ impl Recording {
         true
     }
 
-    /// What was allocated last is written by the host.
+    /// Records that the host writes the most recent allocation.
     pub fn sent(&mut self, b: &Buffer) -> bool {
         self.sent += b.size();
         if self.sent > SENT || self.made.pop().is_none() {
             return false;
         }
-        // It is never alone, so that nobody changes it.
+        // An additional reference remains, so that it is never updated in place.
         b.tape(false);
         self.places.insert(b.id(), Place::Kept(self.kept.len()));
         self.kept.push(b.clone());
@@ -110,12 +112,12 @@ impl Recording {
         self.steps.len() <= STEPS
     }
 
-    /// The memory of an array.
+    /// The buffer of an array in this recording.
     pub fn find(&self, a: &Array) -> Option<Place> {
         self.place(&a.buffer, false)
     }
 
-    /// The tape, of which these places are results.
+    /// Finishes the recording; `results` are its results.
     fn finish(mut self, results: &[Place]) -> Tape {
         let mut last: HashMap<usize, usize> = HashMap::new();
         for (k, s) in self.steps.iter().enumerate() {
@@ -146,7 +148,7 @@ impl Drop for Recording {
 }
 
 impl Gpu {
-    /// Begins to record, if nothing is being recorded.
+    /// Starts a recording, unless one is in progress.
     pub(crate) fn record(&self, given: &[Array]) -> bool {
         let mut r = self.recording().borrow_mut();
         if r.is_some() {
@@ -156,7 +158,7 @@ impl Gpu {
         true
     }
 
-    /// Ends it: the tape, if all could be recorded, where `results` says where the results are.
+    /// Ends the recording. Returns it if everything could be recorded and `results` could identify the result buffers.
     pub(crate) fn recorded<T>(&self, results: impl FnOnce(&Recording, &mut Vec<Place>) -> Option<T>) -> Option<(Tape, T)> {
         let r = self.recording().borrow_mut().take()?;
         let mut places = Vec::new();
@@ -164,7 +166,7 @@ impl Gpu {
         Some((r.finish(&places), made))
     }
 
-    /// Starts all again: what was allocated and is a result.
+    /// Replays a recording. Returns the buffers that are results.
     pub(crate) fn play(&self, t: &Tape, given: &[Array]) -> Res<Made> {
         let mut made = Made { buffers: vec![None; t.made.len()], kept: t.kept.clone() };
         let mut bound = Vec::new();
@@ -190,14 +192,14 @@ impl Gpu {
     }
 }
 
-/// What a tape made when it was played.
+/// The buffers of a replay.
 pub(crate) struct Made {
     buffers: Vec<Option<Buffer>>,
     kept: Vec<Buffer>,
 }
 
 impl Made {
-    /// The memory of a place.
+    /// The memory of a buffer of the recording.
     fn buffer(&mut self, gpu: &Gpu, t: &Tape, p: Place, given: &[Array]) -> Res<Buffer> {
         match p {
             Place::Given(k) => Ok(given[k].buffer.clone()),
@@ -213,7 +215,7 @@ impl Made {
         }
     }
 
-    /// The memory of a result; what no kernel wrote has not been allocated yet.
+    /// The memory of a result; a buffer that no kernel has written is allocated here.
     pub fn result(&mut self, gpu: &Gpu, t: &Tape, p: Place, given: &[Array]) -> Res<Buffer> {
         if matches!(p, Place::Given(k) if k >= given.len()) {
             return not_here("an array that was not given");

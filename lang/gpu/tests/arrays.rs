@@ -1,4 +1,4 @@
-//! Kernels on whole arrays against plain Rust, at all sizes, twice for the same bits.
+//! Compares kernels on whole arrays with plain Rust at all sizes; each runs twice and must give the same bits.
 
 mod common;
 
@@ -15,21 +15,21 @@ fn vector(gpu: &Gpu, d: Data) -> Array {
     on(gpu, d, &[n])
 }
 
-/// The numbers that a function makes, the same ones twice.
+/// Runs a function twice, and checks that the results are the same bits.
 fn twice(gpu: &Gpu, f: impl Fn() -> Res<Array>) -> Data {
     let (a, b) = (gpu.read(&f().unwrap()).unwrap(), gpu.read(&f().unwrap()).unwrap());
     assert!(same(&a, &b));
     a
 }
 
-/// Numbers with ties, zeros of both signs, infinities and nan.
+/// Numbers with ties, zeros of both signs, infinities and NaN.
 fn hard(seed: u64, n: usize) -> Vec<f64> {
     let mut rng = Rng(seed);
     let all = [0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1.0, -1.0, 5e-324, -5e-324];
     (0..n).map(|i| if i % 3 == 0 { all[rng.below(9)] } else { (rng.unit() - 0.5) * 10f64.powi(rng.below(40) as i32 - 20) }).collect()
 }
 
-/// The indices that sort: stable, nan last.
+/// The indices that sort: stable, NaN last.
 fn order(xs: &[f64]) -> Vec<usize> {
     let mut at: Vec<usize> = (0..xs.len()).collect();
     at.sort_by(|i, j| xs[*i].partial_cmp(&xs[*j]).unwrap_or_else(|| xs[*i].is_nan().cmp(&xs[*j].is_nan())));
@@ -138,12 +138,12 @@ fn of_equal_indices_the_last_is_scattered() {
             want[2 * *k as usize..2 * *k as usize + 2].copy_from_slice(&[2 * j as i64, 2 * j as i64 + 1]);
         }
         assert_eq!(twice(&gpu, || index::scatter(&gpu, &dest, &at, &v)), Data::I64(want), "{n}");
-        // Nothing of what was given has changed.
+        // The operand has not changed.
         assert_eq!(gpu.read(&dest).unwrap(), Data::I64((0..2 * bins as i64).map(|k| -k).collect()));
     }
 }
 
-/// Tuples that remember their order: the first and the last element, and how many.
+/// Tuples that record their order: first element, last element, and count.
 const FIRST_LAST: &str = "fn f0 t (v0: []i64, v1: []i64, v2: []i64, v3: i64, v4: i64, v5: []i64, v6: []i64, v7: []i64, v8: []i64) -> ([]i64, []i64, []i64) {
   v9: []i64, v10: []i64, v11: []i64 = reduce_by_index (v0, v1, v2) neutral (v3, v3, v4) keys v5 values (v6, v7, v8) (v12: i64, v13: i64, v14: i64, v15: i64, v16: i64, v17: i64) {
     v18: i64 = 0
@@ -174,7 +174,7 @@ fn keeps_the_order(gpu: &Gpu) {
     for n in SIZES {
         for bins in [0, 1, 7, 2048, 2049, 50_000] {
             let mut rng = Rng((n + bins) as u64);
-            // One key stands for half of all.
+            // Half of all elements have the same key.
             let ks: Vec<i64> = (0..n).map(|j| if j % 2 == 0 { 3 } else { rng.below(bins + 3) as i64 - 1 }).collect();
             let js: Vec<i64> = (0..n as i64).collect();
             let mut want = [vec![-1i64; bins], vec![-1; bins], vec![100; bins]];
@@ -197,7 +197,7 @@ fn keeps_the_order(gpu: &Gpu) {
     }
 }
 
-/// A histogram of one vector by the sum or product of floats or Ints.
+/// A histogram of one vector by the sum or product of Floats or Ints.
 fn histogram(gpu: &Gpu, op: &str, dest: Data, keys: &[i64], values: Data) -> Res<Array> {
     let ty = if matches!(dest, Data::I64(_)) { "i64" } else if matches!(dest, Data::F32(_)) { "f32" } else { "f64" };
     let p = program(&format!(
@@ -224,7 +224,7 @@ fn histograms_of_sums() {
         let mut rng = Rng((n + bins) as u64);
         let ks: Vec<i64> = (0..n).map(|_| rng.below(bins + 2) as i64 - 1).collect();
         let inside = || ks.iter().enumerate().filter(|(_, k)| (0..bins as i64).contains(*k)).map(|(j, k)| (j, *k as usize));
-        // Large Ints of both signs: each half carries into the other.
+        // Large Ints of both signs: the two halves carry into each other.
         let ints: Vec<i64> = (0..n).map(|j| (if j % 2 == 0 { 1 } else { -1 }) * ((rng.bits() >> 20) as i64)).collect();
         let mut want = vec![-5i64; bins];
         inside().for_each(|(j, k)| want[k] += ints[j]);
@@ -275,7 +275,7 @@ fn least_and_greatest_of_many_bins() {
     }
 }
 
-/// What a histogram of Bools makes by an operator that these statements are, and how many kernels it takes.
+/// The result of a histogram of Bools by the operator that these statements define, and its number of kernels.
 fn of_bools(gpu: &Gpu, op: &str, dest: &[bool], keys: &[i64], values: &[bool]) -> (Data, u64) {
     let p = program(&format!("fn f0 t (v0: []bool, v1: bool, v2: []i64, v3: []bool) -> ([]bool) {{ v4: []bool = reduce_by_index (v0) neutral (v1) keys v2 values (v3) (v5: bool, v6: bool) {{ {op} return v7 }} return v4 }}"));
     let adl_ir::Op::ReduceByIndex { op, neutral, .. } = &p.funcs[0].body.stmts[0].op else { panic!() };
@@ -290,7 +290,7 @@ fn of_bools(gpu: &Gpu, op: &str, dest: &[bool], keys: &[i64], values: &[bool]) -
 #[test]
 fn bools_of_many_bins() {
     let (gpu, small) = (common::gpu(), common::gpu().with_bindings_of(64 * 1024));
-    // Three kernels without sorting; the last two operators, the second of two and their alternative denied, are none whose order does not matter.
+    // Three kernels without sorting. The last two operators, the second and the first operand, are not commutative.
     let all: [(&str, fn(bool, bool) -> bool, bool); 6] = [
         ("v7: bool = if v5 { v8: bool = true return v8 } else { return v6 }", |x, y| x || y, true),
         ("v9: bool = false v7: bool = select v5 v6 v9", |x, y| x && y, true),

@@ -1,4 +1,5 @@
-//! Bodies of loops that make arrays: put off, in memory of their own, as rows of results. The reference evaluator says what is right.
+//! Loop bodies that create arrays: deferred, in scratch memory, or as rows of results. Compared with the reference
+//! evaluator.
 
 mod common;
 
@@ -6,7 +7,7 @@ use adl_gpu::{Check, Data, Error, Gpu, Operand};
 use adl_ir::{FnId, Lit, Program, Val};
 use common::{Rng, program};
 
-/// An argument, for both.
+/// An argument for both.
 #[derive(Clone)]
 enum Arg {
     Int(i64),
@@ -35,7 +36,7 @@ impl Arg {
     }
 }
 
-/// The numbers of a result, whatever they are.
+/// The elements of a result as Floats.
 fn numbers(d: &Data) -> Vec<f64> {
     match d {
         Data::F64(x) => x.clone(),
@@ -55,7 +56,8 @@ fn leaves(v: &Val) -> Vec<f64> {
     v.leaves().iter().map(one).collect()
 }
 
-/// Runs a program's first statement on the device, twice, and the program by the evaluator; the same numbers, to some ulps.
+/// Runs a program's first statement twice on the device, and the program in the evaluator; results must agree to some
+/// ulps.
 fn agree(p: &Program, args: &[Arg]) {
     let gpu = common::gpu();
     let operands: Vec<Operand> = args.iter().map(|a| a.operand(&gpu)).collect();
@@ -79,7 +81,7 @@ fn floats(seed: u64, shape: &[usize]) -> Arg {
 
 #[test]
 fn nearest_centres_of_points() {
-    // As k-means has it: a vector of distances in each turn, its least, where that is, and the difference there as a row.
+    // As in k-means: each iteration computes a vector of distances, its minimum and position, and a row of differences.
     let p = program(
         "fn f0 t (v0: i64, v1: i64, v2: [][]f64, v3: [][]f64) -> ([]f64, []i64, [][]f64) {
           v4: []f64, v5: []i64, v6: [][]f64, v7: i64 = loop for v0 over (v2) out (collect, collect, collect) (v8: i64, v9: []f64) {
@@ -104,7 +106,7 @@ fn nearest_centres_of_points() {
 
 #[test]
 fn rows_are_functions_of_rows() {
-    // A softmax with a temperature: functions are stored, arithmetic is put off.
+    // A softmax with temperature: function results are stored, arithmetic is deferred.
     let p = program(
         "fn f0 t (v0: i64, v1: [][]f64, v2: f64) -> ([][]f64, []f64, [][]bool) {
           v3: [][]f64, v4: []f64, v5: [][]bool, v6: i64 = loop for v0 over (v1) out (collect, collect, collect) (v7: i64, v8: []f64) {
@@ -158,7 +160,7 @@ fn arrays_are_stacked_copied_and_chosen() {
 
 #[test]
 fn matrices_inside_of_turns() {
-    // A matrix for each turn, read as it stands and transposed; a reduction by an operator inside; calls.
+    // A matrix per iteration, read directly and transposed; a reduction by an operator inside; calls.
     let p = program(
         "fn f0 t (v0: i64, v1: i64, v2: [][]f64, v3: f64) -> ([]f64, []f64) {
           v4: []f64, v5: []f64, v6: i64 = loop for v0 over (v2) out (collect, collect) (v7: i64, v8: []f64) {
@@ -236,7 +238,7 @@ fn rows_of_lengths_that_data_say_are_left_to_the_cpu() {
     let gpu = common::gpu();
     let got = common::run(&gpu, &p, &[Arg::Int(3), Arg::Ints(vec![1, 2, 3])].map(|a| a.operand(&gpu)));
     assert!(matches!(got, Err(Error::NotHere(_))));
-    // Where only a sum is wanted no array is made.
+    // No array is created if only its sum is needed.
     let p = program(
         "fn f0 t (v0: i64, v1: []i64) -> ([]f64) {
           v2: []f64, v3: i64 = loop for v0 over (v1) out (collect) (v4: i64, v5: i64) {
@@ -251,7 +253,7 @@ fn rows_of_lengths_that_data_say_are_left_to_the_cpu() {
 
 #[test]
 fn sums_of_rows_and_sums_beside_what_is_collected() {
-    // As gradients have it: a row added up over all turns, a number too, and what each turn makes.
+    // As in gradients: a row and a scalar summed over all iterations, and an output per iteration.
     let p = program(
         "fn f0 t (v0: i64, v1: [][]f64, v2: []f64) -> ([]f64, f64, []f64) {
           v3: []f64, v4: f64, v5: []f64, v6: i64 = loop for v0 over (v1) out (sum, sum, collect) (v7: i64, v8: []f64) {
@@ -270,7 +272,7 @@ fn sums_of_rows_and_sums_beside_what_is_collected() {
 
 #[test]
 fn names_of_long_bodies_hide_no_type() {
-    // Names are numbered: somewhere among so many stands one that would be `i64` or `f32`.
+    // Names are numbered: among many there would be `i64` or `f32`.
     for before in 0..6 {
         let mut body = String::new();
         let mut last = "v4".to_owned();

@@ -54,7 +54,7 @@ fn what_the_host_writes_does_not_reach_kernels_that_wait() {
     let x = gpu.upload(&words(0..1000)).unwrap();
     let y = plus(&gpu, &k, &x, 1000);
     drop(x);
-    // The same memory again, while the kernel that reads it has not run.
+    // The same memory is reused before the kernel that reads it has run.
     let z = gpu.upload(&words(5000..6000)).unwrap();
     assert_eq!(gpu.download(&y, 4000).unwrap(), words(1..1001));
     assert_eq!(gpu.download(&z, 4000).unwrap(), words(5000..6000));

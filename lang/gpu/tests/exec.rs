@@ -1,4 +1,5 @@
-//! Whole programs, and their gradients, on the device against the reference evaluator. `ADL_PROGRAMS=1000` makes the run longer.
+//! Whole programs and their gradients, on the device and in the reference evaluator. `ADL_PROGRAMS=1000` tests more
+//! programs.
 
 mod common;
 
@@ -10,14 +11,15 @@ use adl_specialise::world::Transforms;
 use common::values::{agree, like, plain, value};
 use std::collections::HashMap;
 
-/// The primal half, how many of its results are the function's, and the transposed linear half with which results it takes.
+/// The primal half, the number of its results that are the function's, and the transposed linear half with the results
+/// that it uses.
 fn linearized(p: &mut Program, f: FnId) -> Option<(FnId, usize, FnId, Vec<bool>)> {
     let n = p.func(f).body.params.len();
     let l = Ad::new().linearize(p, f, &vec![true; n]).ok()?;
     Some((l.primal, l.results, l.cotangent, l.active))
 }
 
-/// Runs a function on other numbers first, so that these meet kernels that are kept.
+/// Runs a function on other numbers first, so that the second run replays recorded kernels.
 fn run_again(gpu: &Gpu, p: &Program, f: FnId, args: &[Value]) -> Res<Vec<Value>> {
     let ready = exec::Prepared::new(p, f);
     let other = |v: &Value| match v {
@@ -27,13 +29,13 @@ fn run_again(gpu: &Gpu, p: &Program, f: FnId, args: &[Value]) -> Res<Vec<Value>>
         },
         v => v.clone(),
     };
-    // Other numbers may fail a check, which the next result would tell.
+    // Other numbers may fail a check, which the next read would report.
     let _ = ready.run(gpu, &args.iter().map(other).collect::<Vec<_>>());
     let _ = gpu.wait();
     ready.run(gpu, args)
 }
 
-/// What the device makes of a call, if all of it is there.
+/// The device's results of a call, unless the device refuses it.
 fn on_device(gpu: &Gpu, p: &Program, f: FnId, args: &[Value], refused: &mut HashMap<String, usize>) -> Option<Vec<Value>> {
     match run_again(gpu, p, f, args) {
         Ok(x) => Some(x),
@@ -45,7 +47,7 @@ fn on_device(gpu: &Gpu, p: &Program, f: FnId, args: &[Value], refused: &mut Hash
     }
 }
 
-/// A program and its gradient; which of the two ran.
+/// Checks a program and its gradient; returns which of the two ran on the device.
 fn check(gpu: &Gpu, p: &Program, main: FnId, args: &[Val], what: &str, refused: &mut HashMap<String, usize>) -> (bool, bool) {
     let mut p = p.clone();
     let values = |p: &Program, f: FnId, args: &[Val]| -> Vec<Value> { args.iter().zip(&p.func(f).body.params.clone()).map(|(a, v)| value(gpu, p.func(f).ty(*v), a)).collect() };
@@ -145,7 +147,7 @@ fn products_of_all_turns_are_one_kernel() {
         }",
     );
     for (n, h, k) in [(3, 40, 33), (2, 70, 130), (5, 33, 64), (4, 8, 5)] {
-        // Small whole numbers, so that sums are exact in any order; one nan, in the last turn.
+        // Small integers, so that sums are exact in any order; one NaN, in the last iteration.
         let numbers = |seed: usize, count: usize| (0..count).map(|i| ((i * 7919 + seed) % 17) as f64 - 8.0).collect::<Vec<_>>();
         let array = |shape: &[usize], mut x: Vec<f64>, odd: bool| {
             if odd {
@@ -161,7 +163,7 @@ fn products_of_all_turns_are_one_kernel() {
         agree(&gpu, "products", &got, &adl_ir::eval::run(&p, FnId(0), &args, &[]).unwrap().results);
         let again = exec::run(&gpu, &p, FnId(0), &given).unwrap();
         agree(&gpu, "products", &again, &adl_ir::eval::run(&p, FnId(0), &args, &[]).unwrap().results);
-        // Three products and a row of each turn's matrix.
+        // Three products, and a row of each iteration's matrix.
         assert_eq!(kernels, 4);
     }
 }

@@ -1,4 +1,5 @@
-//! Maps, reductions and scans against the reference evaluator or plain Rust, at all sizes, twice for the same bits.
+//! Compares maps, reductions and scans with the reference evaluator or plain Rust at all sizes; each runs twice and
+//! must give the same bits.
 
 mod common;
 
@@ -6,7 +7,7 @@ use adl_gpu::{Check, Data, Error, Gpu, Operand};
 use adl_ir::Program;
 use common::{Rng, SIZES, int, program, same, vector};
 
-/// Runs a program's first statement twice.
+/// Runs a program's first statement twice, and checks that the results are the same bits.
 fn twice(gpu: &Gpu, p: &Program, args: &[Operand]) -> Vec<Data> {
     let (a, b) = (common::run(gpu, p, args).unwrap(), common::run(gpu, p, args).unwrap());
     assert!(a.iter().zip(&b).all(|(a, b)| same(a, b)));
@@ -62,7 +63,7 @@ fn maps_of_several_arrays_with_branches_and_loops() {
     }
 }
 
-/// A reduction or scan by an operator on one kind.
+/// A reduction or scan by a scalar operator.
 fn soac(kind: &str, ty: &str, op: &str) -> Program {
     let array = if kind == "reduce" { ty.to_owned() } else { format!("[]{ty}") };
     program(&format!("fn f0 t (v0: []{ty}, v1: {ty}) -> ({array}) {{ v2: {array} = {kind} (v1) over (v0) (v3: {ty}, v4: {ty}) {{ v5: {ty} = {op} v3 v4 return v5 }} return v2 }}"))
@@ -107,7 +108,8 @@ fn nan_and_infinities_go_through_sums_and_maxima() {
     }
 }
 
-/// The operator of linear recurrences, which does not commute, on Ints: (a, b) after (c, d) is (a c, a d + b), modulo a prime.
+/// The operator of linear recurrences on Ints, which is not commutative: (a, b) after (c, d) is (a c, a d + b), modulo
+/// a prime.
 fn recurrence(kind: &str) -> Program {
     let ty = if kind == "reduce" { "i64" } else { "[]i64" };
     program(&format!(
@@ -274,7 +276,7 @@ fn reductions_and_scans_of_split_vectors_are_the_same_bits() {
     let squares = program("fn f0 t (v0: i64, v1: []f64) -> (f64) { v2: f64, v3: i64 = loop for v0 over (v1) out (sum) (v4: i64, v5: f64) { v6: f64 = mul v5 v5 return v6 } return v2 }");
     let (a, b) = (twice(&whole, &squares, &[int(n), vector(&whole, &xs)]), twice(&split, &squares, &[int(n), vector(&split, &xs)]));
     assert!(same(&a[0], &b[0]));
-    // What is read at any place is not split: launches see all of it by several bindings.
+    // Arrays read at arbitrary indices are not split: launches see all of them by several bindings.
     let any = program("fn f0 t (v0: i64, v1: []f64) -> ([]f64) { v2: []f64, v3: i64 = loop for v0 over (v1) out (collect) (v4: i64, v5: f64) { v6: i64 = 0 v7: f64 = index v1 [v6] v8: f64 = sub v5 v7 return v8 } return v2 }");
     let (a, b) = (twice(&whole, &any, &[int(n), vector(&whole, &xs)]), twice(&split, &any, &[int(n), vector(&split, &xs)]));
     assert!(same(&a[0], &b[0]));
@@ -313,7 +315,7 @@ fn rows_are_reduced_and_scanned_one_by_one() {
 
 #[test]
 fn arithmetic_is_done_as_it_is_written() {
-    // Compilers for GPUs like to make `(a + b) - a` into `b`, `x * 0` into `0`, `x - x` into `0`, and `x != x` into `false`.
+    // GPU compilers tend to simplify `(a + b) - a` to `b`, `x * 0` to `0`, `x - x` to `0`, and `x != x` to `false`.
     let gpu = common::gpu();
     assert!(gpu.caps.exact, "{}", gpu.caps.name);
     for ty in ["f64", "f32"] {
@@ -402,7 +404,7 @@ fn more_outputs_than_a_kernel_may_see_are_made_by_several() {
 
 #[test]
 fn indices_are_compared_with_constants() {
-    // Mesa 22 has wrong answers for a 32-bit number whose sign is extended.
+    // Mesa 22 miscompiles comparisons of sign-extended 32-bit numbers.
     let gpu = common::gpu();
     for (op, holds) in [("lt", i64::lt as fn(&i64, &i64) -> bool), ("le", i64::le), ("gt", i64::gt), ("ge", i64::ge), ("eq", i64::eq), ("ne", i64::ne)] {
         for k in [-1, 0, 1, 2, 31, 1 << 40] {
@@ -429,7 +431,7 @@ fn how_a_workgroup_reads_its_tile_changes_no_bit() {
     }
 }
 
-/// The operator of linear recurrences on Floats: sums and products whose last digits depend on how they are grouped.
+/// The operator of linear recurrences on Floats: sums and products whose last digits depend on the grouping.
 fn recurrence_of_floats(kind: &str) -> Program {
     program(&format!(
         "fn f0 t (v0: []f64, v1: []f64, v2: f64, v3: f64) -> ([]f64, []f64) {{
@@ -449,11 +451,11 @@ fn scans_in_one_pass_and_in_two_are_the_same_bits() {
     [true, false].into_iter().for_each(in_one_pass_and_in_two);
 }
 
-/// With tiles in the workgroup's memory, or not.
+/// Compares scans in one pass and in two, with tiles in work-group memory or without.
 fn in_one_pass_and_in_two(tiles: bool) {
     // A block of 256 tiles has 524,288 elements.
     let (twice_over, once) = (common::gpu().with_once(None, 0), || common::gpu().with_once(Some(0), 1 << 14).with_tiles(tiles));
-    // Where this machine has something else to do, a workgroup may wait in vain: then the scan is done again. Not always.
+    // On a busy machine a work-group may wait in vain, and the scan is repeated. This must not always happen.
     let mut passed = 0;
     for n in SIZES.into_iter().chain([2047, 2048, 2049, 4096, 524_287, 524_288, 524_289, 526_337, 1_200_000]) {
         let gpu = once();
@@ -479,7 +481,7 @@ fn in_one_pass_and_in_two(tiles: bool) {
     }
     assert!(passed > 0);
     let gpu = once();
-    // Tuples, whose blocks have fewer tiles, an operator that does not commute, other kinds.
+    // Tuples, whose blocks have fewer tiles; a non-commutative operator; other types.
     let n = 300_000;
     let (a, b) = (floats(1, n), floats(2, n));
     let p = recurrence_of_floats("scan");
@@ -527,7 +529,7 @@ fn who_waits_in_vain_has_the_scan_done_again() {
     let before = gpu.work().kernels;
     assert!(same(&on(&gpu)[0], &on(&whole)[0]));
     assert_eq!(gpu.work().kernels - before, 4);
-    // Ints whose sum of anything may not fit: right, or a fault with which the CPU does the same.
+    // Ints whose partial sums may overflow: the result is right, or a fault, after which the CPU repeats the call.
     let gpu = common::gpu().with_once(Some(0), 0);
     let want: Vec<i64> = ks.iter().map(|k| k * (k + 1) / 2).collect();
     match common::run(&gpu, &ints, &[vector(&gpu, &Data::I64(ks)), Operand::Number(adl_ir::Lit::I64(0))]) {

@@ -1,4 +1,5 @@
-//! Statements of random programs, on the device and by the reference evaluator. `ADL_PROGRAMS=1000` makes the run longer.
+//! Statements of random programs, on the device and in the reference evaluator. `ADL_PROGRAMS=1000` tests more
+//! programs.
 
 mod common;
 
@@ -6,7 +7,7 @@ use adl_gpu::{Array, Data, Error, Gpu, Operand, Res, Scalar, index, nest, pointw
 use adl_ir::{Block, Function, Lit, Op, Program, Stmt, Ty, Val, Var, generate};
 use std::collections::HashMap;
 
-/// What a statement reads that stands before it, those inside of its blocks too.
+/// The variables bound outside that a statement reads, including nested blocks.
 fn free(s: &Stmt) -> Vec<Var> {
     fn block(b: &Block, read: &mut Vec<Var>, made: &mut Vec<Var>) {
         made.extend(b.params.iter().chain(&b.lin_params));
@@ -26,7 +27,7 @@ fn free(s: &Stmt) -> Vec<Var> {
     read
 }
 
-/// What some variables are after so many statements.
+/// The values of some variables after `stmts` statements.
 fn values(p: &Program, f: &Function, args: &[Val], stmts: usize, of: &[Var]) -> Vec<Val> {
     let mut p = p.clone();
     let body = Block { stmts: f.body.stmts[..stmts].to_vec(), results: of.to_vec(), ..f.body.clone() };
@@ -34,7 +35,7 @@ fn values(p: &Program, f: &Function, args: &[Val], stmts: usize, of: &[Var]) -> 
     adl_ir::eval::run(&p, id, args, &[]).unwrap().results
 }
 
-/// A value on the device, if it has a place there.
+/// A value on the device, if it is representable there.
 fn operand(gpu: &Gpu, ty: &Ty, v: &Val) -> Option<Operand> {
     let scalar = Scalar::of(ty.scalar())?;
     let leaves = v.leaves();
@@ -54,7 +55,7 @@ fn operand(gpu: &Gpu, ty: &Ty, v: &Val) -> Option<Operand> {
     }
 }
 
-/// A statement on the device.
+/// Runs a statement on the device.
 fn on_device(gpu: &Gpu, p: &Program, f: &Function, s: &Stmt, env: &dyn Fn(Var) -> Option<Operand>) -> Res<Vec<Array>> {
     let array = |v: &Var| match env(*v) {
         Some(Operand::Array(a)) => Ok(a),
@@ -91,7 +92,7 @@ fn number(v: &Val) -> f64 {
     }
 }
 
-/// Compares all statements of a program that kernels take: how many did, and why others did not.
+/// Compares all statements of a program that kernels accept. Returns their number, and records why others were refused.
 fn check(gpu: &Gpu, g: &generate::Generated, refused: &mut HashMap<String, usize>) -> usize {
     let (f, mut done) = (g.program.func(g.main).clone(), 0);
     for (k, s) in f.body.stmts.iter().enumerate() {

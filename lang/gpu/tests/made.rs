@@ -1,4 +1,5 @@
-//! Contractions, positions, ranges and random numbers against the reference evaluator, and numbers that the CPU drew.
+//! Compares contractions, positions, ranges and random numbers with the reference evaluator, and with numbers drawn on
+//! the CPU.
 
 mod common;
 
@@ -8,7 +9,7 @@ use adl_ir::{FnId, Lit, Program, Val};
 use common::{Rng, SIZES, program};
 use std::rc::Rc;
 
-/// An argument, for both.
+/// An argument for both.
 fn given(gpu: &Gpu, v: &Val) -> Value {
     match v {
         Val::F64(x) => Value::Number(Lit::F64(*x)),
@@ -33,7 +34,7 @@ fn numbers(d: Data) -> Vec<f64> {
     }
 }
 
-/// The first result on the device and by the evaluator, within so many parts of one (1 for equal bits).
+/// Compares the first result on the device with the evaluator's, with relative error `within` (1 for equal bits).
 fn agree(gpu: &Gpu, p: &Program, args: &[Val], within: f64) {
     let got = exec::run(gpu, p, FnId(0), &args.iter().map(|v| given(gpu, v)).collect::<Vec<_>>()).unwrap();
     let want = adl_ir::eval::run(p, FnId(0), args, &[]).unwrap().results;
@@ -77,7 +78,7 @@ fn contractions_of_vectors_and_of_parts() {
     let p = program("fn f0 t (v0: []f64, v1: [][]f64, v2: i64, v3: i64) -> ([]f64) { v4: i64 = 1 v5: []f64 = contract mul v0 v1 turned v4 v2 v3 return v5 }");
     let vector = |n: usize| Val::floats(&matrix(3, 1, n).leaves().iter().filter_map(|v| v.float()).collect::<Vec<_>>());
     for (m, k) in [(1, 1), (33, 31), (1000, 5), (4, 100_000)] {
-        // More rows and columns lie there than are asked for.
+        // The arrays have more rows and columns than requested.
         agree(&gpu, &p, &[vector(k), matrix(4, k + 2, m + 3), Val::I64(m as i64), Val::I64(k as i64)], 1e-10);
     }
     let short = exec::run(&gpu, &p, FnId(0), &[given(&gpu, &vector(5)), given(&gpu, &matrix(4, 4, 3)), Value::Number(Lit::I64(3)), Value::Number(Lit::I64(5))]);
@@ -121,7 +122,7 @@ fn real(gpu: &Gpu, a: &adl_gpu::Array) -> Vec<f64> {
     numbers(gpu.read(a).unwrap())
 }
 
-/// What `random.key 42` and its draws are on the CPU.
+/// The values of `random.key 42` and its draws on the CPU.
 #[test]
 fn random_numbers_are_the_cpus() {
     let gpu = common::gpu();
@@ -140,7 +141,7 @@ fn random_numbers_are_the_cpus() {
         for (a, w) in there.iter().zip(words) {
             assert_eq!(gpu.read(a).unwrap(), Data::I64(w));
         }
-        // A longer draw begins with the shorter one, and Ints come of the same words as uniform numbers.
+        // A longer draw starts with the shorter one, and Ints use the same words as uniform numbers.
         let (u, i) = (real(&gpu, &draw::uniform(&gpu, key, vec![n]).unwrap()), gpu.read(&draw::ints(&gpu, key, (0, 1 << 53), vec![n]).unwrap()).unwrap());
         assert!(u.iter().zip(real(&gpu, &uniform)).all(|(a, b)| *a == b));
         assert_eq!(Data::I64(u.iter().map(|x| (x * (1u64 << 53) as f64) as i64).collect()), i);

@@ -1,4 +1,4 @@
-//! Our functions against the CPU's, within the bounds that they state.
+//! Compares this crate's math functions with the CPU's, within their stated bounds.
 
 mod common;
 
@@ -8,7 +8,7 @@ use common::Rng;
 
 const POINTS: usize = 100_000;
 
-/// Numbers that functions treat apart.
+/// Numbers that functions treat specially.
 fn special() -> Vec<f64> {
     let one = [
         0.0, f64::INFINITY, f64::NAN, 1.0, 2.0, 0.5, 3.0, 1.5, 0.4375, 0.6875, 1.1875, 2.4375, 5e-324, 1e-310, f64::MIN_POSITIVE, 1e-300, 1e-20, 1e300, f64::MAX, 709.78, 745.13, 746.0, 710.0, 22.0, 40.0, 1e6,
@@ -18,7 +18,7 @@ fn special() -> Vec<f64> {
     one.iter().flat_map(|x| [*x, -*x]).collect()
 }
 
-/// Some of all sizes, some within ±`span`.
+/// Numbers of all magnitudes, and numbers within ±`span`.
 fn points(seed: u64, span: f64) -> Vec<f64> {
     let mut rng = Rng(seed);
     let mut all = special();
@@ -33,7 +33,7 @@ fn points(seed: u64, span: f64) -> Vec<f64> {
     all
 }
 
-/// How many of the wanted number's last digits lie between; numbers below the normal ones count as the least of these.
+/// The difference in ulps; subnormal results count in units of the smallest normal number's last digit.
 fn ulps(got: f64, want: f64) -> f64 {
     if got == want || got.is_nan() && want.is_nan() {
         return 0.0;
@@ -66,7 +66,7 @@ fn f64s(d: &Data) -> &[f64] {
     }
 }
 
-/// Operator, its name, where it is interesting, and how many ulps it may be off.
+/// Operator, name, interval of interest, and error bound in ulps.
 const UNARY: [(Un, &str, f64, f64); 34] = [
     (Un::Neg, "neg", 1.0, 0.0), (Un::Abs, "abs", 1.0, 0.0), (Un::Sign, "sign", 1.0, 0.0), (Un::Floor, "floor", 100.0, 0.0), (Un::Ceil, "ceil", 100.0, 0.0),
     (Un::Round, "round", 100.0, 0.0), (Un::Sqrt, "sqrt", 1e3, 0.0), (Un::Relu, "relu", 1.0, 0.0), (Un::Step, "step", 1.0, 0.0), (Un::Powi(3), "powi 3", 10.0, 0.0),
@@ -77,7 +77,7 @@ const UNARY: [(Un, &str, f64, f64); 34] = [
     (Un::Gamma, "gamma", 171.0, 12.0), (Un::Digamma, "digamma", 50.0, 8.0), (Un::Polygamma(1), "polygamma 1", 50.0, 24.0),
 ];
 
-/// Functions near whose zeros, and below 0, an absolute error counts: how many of the larger of 1 and the result.
+/// The absolute error bound of functions near their zeros and below 0, relative to the larger of 1 and the result.
 fn absolute(u: Un) -> f64 {
     match u {
         Un::Lgamma => 1e-14,
@@ -86,7 +86,7 @@ fn absolute(u: Un) -> f64 {
     }
 }
 
-/// Where results stay far from what a reference that is a few ulps off itself can say.
+/// Whether the reference, which has errors of a few ulps itself, is accurate enough.
 fn sane(u: Un, x: f64) -> bool {
     match u {
         // The reference loses digits near poles, as all such formulas do.
@@ -127,7 +127,7 @@ fn functions_of_one_f64_are_as_near_as_they_say() {
 
 #[test]
 fn the_cosine_of_the_number_nearest_to_a_zero_of_it_is_right() {
-    // Of all f64 the one that comes nearest to an odd number of quarters of a turn; its cosine by a computation with fifty digits.
+    // The f64 closest to an odd multiple of π / 2; its cosine was computed with fifty digits.
     let x = 6381956970095103.0 * 2f64.powi(797);
     let got = apply(&common::gpu(), "cos", &[Data::F64(vec![x])]);
     assert_eq!(f64s(&got), [-4.687165924254627611e-19]);
@@ -138,7 +138,7 @@ const BINARY: [(Bin, &str, f64); 13] = [
     (Bin::Atan2, "atan2", 3.0), (Bin::Hypot, "hypot", 1.0), (Bin::Min, "min", 0.0), (Bin::Max, "max", 0.0), (Bin::StepLe, "step_le", 0.0), (Bin::Scale, "scale", 0.0),
 ];
 
-/// Pairs: all special numbers with each other, then such whose results are finite.
+/// All pairs of special numbers, then pairs whose results are finite.
 fn pairs(seed: u64) -> (Vec<f64>, Vec<f64>) {
     let (one, mut rng) = (special(), Rng(seed));
     let mut all: Vec<(f64, f64)> = one.iter().flat_map(|x| one.iter().map(|y| (*x, *y))).collect();
@@ -189,7 +189,7 @@ fn functions_of_f32_are_those_of_f64_rounded() {
         let Data::F32(got) = got else { panic!("not f32") };
         for (x, y) in xs.iter().zip(&got) {
             let want = u.eval(f64::from(*x)) as f32;
-            // Where the two f64 stand on different sides of a middle, or near a zero.
+            // The two f64 may be on different sides of a rounding boundary, or near a zero.
             let near = (f64::from(*y) - f64::from(want)).abs() <= absolute(u).max(f64::from(want.abs()) * if most > 0.0 || matches!(u, Un::Powi(_)) { 1.3e-7 } else { 0.0 });
             if y.to_bits() != want.to_bits() && !(y.is_nan() && want.is_nan()) && !near {
                 wrong.push(format!("{name} at {x:e}: {y:e} instead of {want:e}"));
@@ -200,7 +200,7 @@ fn functions_of_f32_are_those_of_f64_rounded() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What f32 functions are without f64: bounds in units of the result's last digits, or relative to 1 where results are small.
+/// f32 functions without f64: bounds in ulps, or relative to 1 where results are small.
 #[test]
 fn functions_of_f32_without_f64_are_near() {
     let gpu = common::gpu().without_f64();
@@ -211,7 +211,7 @@ fn functions_of_f32_without_f64_are_near() {
         }
         let mut xs: Vec<f32> = points(300 + k as u64, span.min(30.0)).iter().map(|x| *x as f32).collect();
         let wave = matches!(u, Un::Sin | Un::Cos | Un::Tan);
-        // Small numbers may count as 0 on a GPU; angles are reduced with 32-bit numbers only.
+        // Subnormal numbers may be flushed to 0 on a GPU; angles are reduced in 32-bit arithmetic.
         xs.retain(|x| sane(u, f64::from(*x)) && (!x.is_finite() || (*x == 0.0 || x.abs() > 1e-30) && x.abs() < if wave { 1e3 } else { 1e30 }));
         let Data::F32(got) = apply(&gpu, name, &[Data::F32(xs.clone())]) else { panic!("not f32") };
         let (mut worst, mut at) = (0.0, String::new());

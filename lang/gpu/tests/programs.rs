@@ -1,6 +1,7 @@
-//! Programs as users write them, and their gradients, as the compiler hands them over: right, and in as many kernels however many turns there are.
+//! Programs as users write them, and their gradients, in the form that the compiler passes on: correct, and with a
+//! number of kernels that does not depend on trip counts.
 //!
-//! `programs/*.ir` are what `adl ir --stage spec` says of functions of a few lines.
+//! `programs/*.ir` are the output of `adl ir --stage spec` for short functions.
 
 mod common;
 
@@ -12,7 +13,8 @@ use adl_specialise::world::Transforms;
 use common::Rng;
 use common::values::{agree, like, numbers, value};
 
-/// A program, its primal and transposed linear halves, ready to be lowered; and how many results are the function's own.
+/// A program, its primal and transposed linear halves, ready for lowering; and the number of results that are the
+/// function's own.
 struct Halves {
     p: Program,
     whole: FnId,
@@ -54,11 +56,11 @@ fn values(gpu: &Gpu, p: &Program, f: FnId, args: &[Val]) -> Vec<Value> {
     args.iter().zip(&f.body.params).map(|(a, v)| value(gpu, f.ty(*v), a)).collect()
 }
 
-/// Kernels are started again as they were where shapes are the same: on other numbers, and then on these.
+/// Checks that recorded kernels are replayed for equal shapes: on other numbers, then on these.
 fn again(gpu: &Gpu, h: &Halves, f: FnId, ready: &Prepared, args: &[Value], made: &[Value]) {
     let f64s = |v: &Value| matches!(v, Value::Array(a) if a.scalar == adl_gpu::Scalar::F64);
     let other: Vec<Value> = args.iter().map(|v| if let Value::Array(a) = v && f64s(v) { Value::Array(changed(gpu, a)) } else { v.clone() }).collect();
-    // Residuals that were changed alone need not be what the function expects.
+    // Residuals that were changed in isolation may violate the function's assumptions.
     if f == h.whole {
         let got = ready.run(gpu, &other).unwrap();
         let fresh = adl_gpu::exec::run(gpu, &h.p, f, &other).unwrap();
@@ -80,7 +82,7 @@ fn changed(gpu: &Gpu, a: &adl_gpu::Array) -> adl_gpu::Array {
     }
 }
 
-/// The function and both halves on the device: all results, and how many kernels each took.
+/// Runs the function and both halves on the device. Returns all results and the number of kernels of each.
 fn on_device(gpu: &Gpu, h: &Halves, args: &[Val], seeds: &[Val]) -> Res<(Vec<Vec<Value>>, [u64; 3])> {
     let args = values(gpu, &h.p, h.whole, args);
     let counted = |f: FnId, args: &[Value]| {
@@ -99,7 +101,7 @@ fn on_device(gpu: &Gpu, h: &Halves, args: &[Val], seeds: &[Val]) -> Res<(Vec<Vec
     Ok((vec![whole, primal, cotangent], [a, b, c]))
 }
 
-/// Checks numbers, and says how many kernels there were.
+/// Checks results, and returns the numbers of kernels.
 fn checked(gpu: &Gpu, h: &Halves, what: &str, args: &[Val]) -> [u64; 3] {
     let run = |f: FnId, args: &[Val]| adl_ir::eval::run(&h.p, f, args, &[]).unwrap().results;
     let whole = run(h.whole, args);
@@ -114,7 +116,7 @@ fn checked(gpu: &Gpu, h: &Halves, what: &str, args: &[Val]) -> [u64; 3] {
     kernels
 }
 
-/// The kernels do not become more with the turns.
+/// Checks that the number of kernels does not grow with the trip count.
 fn steady(what: &str, text: &str, args: impl Fn(usize) -> Vec<Val>) {
     let (gpu, h) = (common::gpu(), halves(text));
     for n in [1, 2, 7] {
@@ -148,7 +150,7 @@ fn stencils() {
     steady("stencil", include_str!("programs/stencil.ir"), |n| vec![matrix(1, n + 3, 6)]);
 }
 
-/// Few turns that are long are done at once; so are few and short ones, by threads.
+/// Few long iterations are batched; few short ones run in threads.
 #[test]
 fn few_turns() {
     let (gpu, h) = (common::gpu(), halves(include_str!("programs/few.ir")));
@@ -168,7 +170,8 @@ fn branches_add() {
     steady("triangular", include_str!("programs/triangular.ir"), |n| vec![vector(1, 4), matrix(2, 4, 3), matrix(3, 4, 3), matrix(4, 4, 3), matrix(5, n, 3)]);
 }
 
-/// Sums by hand: indices of elements in two arms, one inside of the other, and in a loop in an arm; those of arms that are not taken are out of bounds.
+/// Sums with element indices in nested arms, and in a loop in an arm; those of arms that are not taken are out of
+/// bounds.
 #[test]
 fn arms_add_to_elements() {
     let gpu = common::gpu();
@@ -190,7 +193,7 @@ fn arms_add_to_elements() {
     }
     assert!(kernels[3] <= kernels[2] + 4, "{kernels:?}");
     println!("arms: {kernels:?}");
-    // An index of an arm that is taken is checked.
+    // The index of an arm that is taken is checked.
     let wrong = run(40, 3).0.and_then(|_| gpu.wait());
     assert!(matches!(wrong, Err(adl_gpu::Error::Fault(_))), "{wrong:?}");
 }

@@ -1,4 +1,4 @@
-//! Arrays that are larger than one binding: the same bits as where they are not.
+//! Arrays larger than one binding give the same bits as arrays in one binding.
 
 mod common;
 
@@ -6,14 +6,14 @@ use adl_gpu::index::{self, ByIndex};
 use adl_gpu::{Array, Data, Error, Gpu, Res, product, shape, soac, sort};
 use common::{Rng, program, same};
 
-/// Bytes of a binding.
+/// The size of a binding in bytes.
 const BYTES: u64 = 64 * 1024;
 
 fn on(gpu: &Gpu, d: &Data, shape: &[usize]) -> Array {
     gpu.array(d, shape.to_vec()).unwrap()
 }
 
-/// What a function makes where bindings show all, and where they do not, twice.
+/// Runs a function with unlimited and with small bindings, twice each; results must be the same bits.
 fn alike(what: &str, f: impl Fn(&Gpu) -> Res<Vec<Array>>) {
     let (whole, small) = (common::gpu(), common::gpu().with_bindings_of(BYTES));
     let read = |g: &Gpu| f(g).unwrap_or_else(|e| panic!("{what}: {e}")).iter().map(|a| g.read(a).unwrap()).collect::<Vec<_>>();
@@ -74,7 +74,7 @@ fn histograms_by_any_operator() {
                     let (dest, keys, values) = ([on(g, &small(7, bins), &[bins])], on(g, &ints(8, n, bins), &[n]), [on(g, &small(9, n), &[n])]);
                     let by = ByIndex { dest: &dest, op, neutral, keys: &keys, values: &values };
                     let mut all = index::reduce_by_index(g, &p, &p.funcs[0], &by, &env)?;
-                    // Long enough to be larger than a binding, whatever the bins are.
+                    // Longer than a binding, whatever the number of bins.
                     all.push(values[0].clone());
                     Ok(all)
                 };

@@ -1,18 +1,21 @@
-//! Loops over large data that can be interrupted where no machine is at hand: they ask the flag of the run on their thread now and then.
+//! Interruptible loops over large data in code that has no access to the machine: they poll the interrupt flag
+//! of the run on their thread.
 
 use crate::error::{Error, Res, codes};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Elements after which a loop asks again: well below a tenth of a second of the slowest function.
+/// Number of elements between two polls: well below a tenth of a second, even for the slowest elementwise
+/// function.
 pub(crate) const STRIDE: usize = 1 << 16;
 
-/// Bytes copied at a time. More than 4 KiB at once the C library leaves to the processor's string instruction, which some processors do ten times
-/// slower than that where the two ends are not aligned alike, as with a vector's tail.
+/// Number of bytes copied at a time. For more than 4 KiB the C library uses the processor's string instruction.
+/// On some processors it is ten times slower if source and destination are aligned differently, as for the tail
+/// of a vector.
 pub const PIECE: usize = 2048;
 
-/// Elements copied at a time.
+/// Number of elements copied at a time.
 const fn at_once<T>() -> usize {
     if size_of::<T>() == 0 { PIECE } else { PIECE.div_ceil(size_of::<T>()) }
 }
@@ -22,7 +25,7 @@ thread_local! {
     static WHY: Cell<Option<Box<Error>>> = const { Cell::new(None) };
 }
 
-/// From now on loops on this thread ask this flag.
+/// Sets the interrupt flag that loops on this thread poll.
 pub(crate) fn listen(flag: &Arc<AtomicBool>) {
     let _ = FLAG.try_with(|f| {
         if let Ok(mut f) = f.try_borrow_mut() {
@@ -33,30 +36,30 @@ pub(crate) fn listen(flag: &Arc<AtomicBool>) {
     });
 }
 
-/// Whether the run is to stop.
+/// Whether the run should stop.
 pub fn asked() -> bool {
     FLAG.try_with(|f| f.try_borrow().is_ok_and(|f| f.load(Ordering::Relaxed))).unwrap_or(false)
 }
 
-/// Stops if the run is to stop.
+/// An error if the run should stop.
 pub(crate) fn poll() -> Res<()> {
     if asked() { Err(failure().unwrap_or_else(|| Error::new(codes::INTERRUPT, "interrupted"))) } else { Ok(()) }
 }
 
-/// The run stops with this error at its next poll: what fails where nothing can be returned says it here.
+/// Stops the run with this error at its next poll. For failures in functions that cannot return an error.
 pub(crate) fn fail(e: Box<Error>) {
     let _ = WHY.try_with(|w| w.set(Some(e)));
     let _ = FLAG.try_with(|f| f.try_borrow().map(|f| f.store(true, Ordering::Relaxed)));
 }
 
-/// What [`fail`] was told, once; then the run is not asked to stop any more.
+/// Takes the error recorded by [`fail`], if any, and clears the interrupt flag that it set.
 pub fn failure() -> Option<Box<Error>> {
     let why = WHY.try_with(Cell::take).ok().flatten()?;
     let _ = FLAG.try_with(|f| f.try_borrow().map(|f| f.store(false, Ordering::Relaxed)));
     Some(why)
 }
 
-/// `f` of all numbers below `n`.
+/// The values of `f` for all numbers below `n`.
 pub(crate) fn collect<T>(n: usize, f: impl FnMut(usize) -> T) -> Res<Vec<T>> {
     let mut out = crate::value::array::room(n)?;
     let mut f = f;
@@ -67,7 +70,7 @@ pub(crate) fn collect<T>(n: usize, f: impl FnMut(usize) -> T) -> Res<Vec<T>> {
     Ok(out)
 }
 
-/// All that an iterator gives.
+/// Collects the items of an iterator.
 pub(crate) fn gathered<T>(items: impl ExactSizeIterator<Item = T>) -> Res<Vec<T>> {
     let mut items = items;
     let mut out = crate::value::array::room(items.len())?;
@@ -78,7 +81,7 @@ pub(crate) fn gathered<T>(items: impl ExactSizeIterator<Item = T>) -> Res<Vec<T>
     Ok(out)
 }
 
-/// Puts a copy of elements behind others.
+/// Appends copies of elements.
 pub(crate) fn extend<T: Clone>(out: &mut Vec<T>, from: &[T]) -> Res<()> {
     for part in from.chunks(STRIDE) {
         poll()?;
@@ -87,33 +90,33 @@ pub(crate) fn extend<T: Clone>(out: &mut Vec<T>, from: &[T]) -> Res<()> {
     Ok(())
 }
 
-/// Puts a copy of elements behind others, whoever asks for a stop.
+/// Appends copies of elements without polling.
 pub(crate) fn append<T: Clone>(out: &mut Vec<T>, from: &[T]) {
     out.reserve(from.len());
     from.chunks(at_once::<T>()).for_each(|part| out.extend_from_slice(part));
 }
 
-/// A copy of elements, whoever asks for a stop.
+/// A copy of a slice, without polling.
 pub(crate) fn cloned<T: Clone>(from: &[T]) -> Vec<T> {
     let mut out = Vec::with_capacity(from.len());
     append(&mut out, from);
     out
 }
 
-/// Writes elements over others, of which there are as many.
+/// Overwrites a slice with another one of the same length.
 pub(crate) fn write<T: Clone>(to: &mut [T], from: &[T]) {
     debug_assert_eq!(to.len(), from.len());
     to.chunks_mut(at_once::<T>()).zip(from.chunks(at_once::<T>())).for_each(|(to, from)| to.clone_from_slice(from));
 }
 
-/// A copy of elements.
+/// A copy of a slice.
 pub(crate) fn copy<T: Clone>(from: &[T]) -> Res<Vec<T>> {
     let mut out = crate::value::array::room(from.len())?;
     extend(&mut out, from)?;
     Ok(out)
 }
 
-/// Works on elements a part at a time.
+/// Applies `f` to parts of a slice.
 pub(crate) fn each<T>(v: &mut [T], mut f: impl FnMut(&mut [T])) -> Res<()> {
     for part in v.chunks_mut(STRIDE) {
         poll()?;
@@ -122,7 +125,7 @@ pub(crate) fn each<T>(v: &mut [T], mut f: impl FnMut(&mut [T])) -> Res<()> {
     Ok(())
 }
 
-/// Works on elements beside others, a part at a time.
+/// Applies `f` to corresponding parts of two slices.
 pub(crate) fn pairs<T, U>(v: &mut [T], w: &[U], mut f: impl FnMut(&mut [T], &[U])) -> Res<()> {
     for (v, w) in v.chunks_mut(STRIDE).zip(w.chunks(STRIDE)) {
         poll()?;
@@ -142,7 +145,7 @@ mod tests {
         let mut v = collect(3 * STRIDE, |i| i).unwrap();
         assert_eq!((v.len(), v[3 * STRIDE - 1]), (3 * STRIDE, 3 * STRIDE - 1));
         assert_eq!(copy(&v).unwrap(), v);
-        // Asked for in the second part: the third is not reached.
+        // The interrupt comes in the second part, so the third one is not processed.
         let mut parts = 0;
         let out = each(&mut v, |_| {
             parts += 1;

@@ -3,24 +3,24 @@
 use adl_syntax::diag::{Diagnostic, Excerpt};
 use adl_syntax::span::Span;
 
-/// A run-time error. Primitives make it without a place; the machine adds the place of the call and
-/// the call stack while it unwinds.
+/// A run-time error. Primitives create it without a source position; the machine adds the position of the call
+/// and the call stack during unwinding.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Error {
-    /// The error; its primary span is meaningful once `located`.
+    /// The diagnostic; its primary span is valid once `located` is set.
     pub diag: Diagnostic,
-    /// Whether the place is known.
+    /// Whether the source position is known.
     pub located: bool,
-    /// An index, or the bounds of a slice, that are out of bounds of an axis, whose extent is the last number.
+    /// For out-of-bounds errors: the index or the bounds of the slice, and the extent of the axis.
     pub bounds: Option<(Vec<i64>, usize)>,
 }
 
-/// Result of anything that runs. The error is boxed: the good path stays small.
+/// The result of evaluation. The error is boxed to keep successful results small.
 pub type Res<T> = Result<T, Box<Error>>;
 
 impl Error {
-    /// An error whose place the machine will add. `code` is of the family `E07xx` (run time) or
-    /// `E08xx` (data and files), see [`codes`].
+    /// An error without a source position. `code` is in the family `E07xx` (run time) or `E08xx` (data and
+    /// files), see [`codes`].
     pub fn new(code: &'static str, message: impl Into<String>) -> Box<Error> {
         Box::new(Error { diag: Diagnostic::error(code, Span::default(), message), located: false, bounds: None })
     }
@@ -31,35 +31,36 @@ impl Error {
         self
     }
 
-    /// Says which index, or bounds of a slice, of which extent.
+    /// Records the index, or the bounds of a slice, and the extent of the axis.
     pub fn of_bounds(mut self: Box<Self>, ends: &[i64], extent: usize) -> Box<Error> {
         self.bounds = Some((ends.to_vec(), extent));
         self
     }
 
-    /// Whether it ends the whole run: another way to the same result would be stopped as well.
+    /// Whether the error ends the run even if there is another way to compute the same result, because that
+    /// would be stopped as well.
     pub fn stops(&self) -> bool {
         [codes::INTERRUPT, codes::EXHAUSTED, codes::NON_FINITE, codes::DEVICE].contains(&self.diag.code)
     }
 
-    /// Adds the line of a file of data that it is about.
+    /// Adds an excerpt of the data file that the error is about.
     pub fn excerpt(mut self: Box<Self>, excerpt: Excerpt) -> Box<Error> {
         self.diag.excerpt = Some(Box::new(excerpt));
         self
     }
 
-    /// Adds a fact.
+    /// Adds a note.
     pub fn note(mut self: Box<Self>, text: impl Into<String>) -> Box<Error> {
         self.diag.notes.push(text.into());
         self
     }
 }
 
-/// Codes of run-time errors. One place, so that none is used twice.
+/// Codes of run-time errors, in one place so that none is used twice.
 pub mod codes {
     /// Index out of bounds.
     pub const BOUNDS: &str = "E0701";
-    /// Sizes differ.
+    /// Sizes that must be equal differ.
     pub const SIZE: &str = "E0702";
     /// Integer overflow.
     pub const OVERFLOW: &str = "E0703";
@@ -67,61 +68,61 @@ pub mod codes {
     pub const DIV_ZERO: &str = "E0704";
     /// `assert` failed.
     pub const ASSERT: &str = "E0705";
-    /// `error text`.
+    /// Raised by `error text`.
     pub const USER: &str = "E0706";
     /// Too many nested calls.
     pub const DEPTH: &str = "E0707";
     /// Interrupted.
     pub const INTERRUPT: &str = "E0708";
-    /// Reduction of an empty array without a neutral element.
+    /// A reduction of an empty array without a neutral element.
     pub const EMPTY: &str = "E0709";
     /// Not enough memory for an array.
     pub const MEMORY: &str = "E0710";
-    /// Tangents of different structure.
+    /// Tangents with a structure that differs from the primal's.
     pub const STRUCTURE: &str = "E0711";
-    /// Irregular array (rows of different shape).
+    /// An irregular array, with rows of different shapes.
     pub const RAGGED: &str = "E0712";
     /// A negative size, exponent or count.
     pub const NEGATIVE: &str = "E0713";
-    /// A matrix that has no inverse, is not positive definite, ….
+    /// A matrix that is singular, not positive definite, or otherwise unsuitable.
     pub const SINGULAR: &str = "E0714";
-    /// `transpose` does not know the shape of its input.
+    /// `transpose` cannot determine the shape of its input.
     pub const SHAPE_UNKNOWN: &str = "E0715";
     /// A custom rule's function captures a value that is being differentiated.
     pub const CAPTURE: &str = "E0716";
-    /// No arm of a `match` fits.
+    /// No arm of a `match` covers the value.
     pub const NO_MATCH: &str = "E0717";
-    /// A definition is used before it has its value.
+    /// A definition is used before it has a value.
     pub const UNDEFINED: &str = "E0718";
-    /// A value out of a function's domain (a bad option, an empty choice).
+    /// A value outside of a function's domain, such as an invalid option or an empty choice.
     pub const DOMAIN: &str = "E0719";
-    /// An engine of reverse mode that takes more than it may.
+    /// An engine of reverse mode exceeded its limits.
     pub const ENGINE_LIMIT: &str = "E0720";
-    /// A function that an engine of reverse mode does not take.
+    /// A function that an engine of reverse mode does not support.
     pub const ENGINE_CANNOT: &str = "E0721";
-    /// A plan that cannot be followed.
+    /// An invalid checkpointing plan.
     pub const PLAN: &str = "E0722";
-    /// The process holds all the memory that it may.
+    /// The process has reached its memory limit.
     pub const EXHAUSTED: &str = "E0723";
-    /// Under `--check-nan`: an operation made a nan or an infinity.
+    /// Under `--check-nan`: an operation produced a nan or an infinity.
     pub const NON_FINITE: &str = "E0724";
-    /// A GPU that is not there, or is lost with what was on it.
+    /// A GPU that is not available, or was lost together with the data on it.
     pub const DEVICE: &str = "E0725";
-    /// File cannot be read or written.
+    /// A file that cannot be read or written.
     pub const FILE: &str = "E0801";
-    /// CSV that does not parse.
+    /// Invalid CSV.
     pub const CSV: &str = "E0802";
-    /// NPY/NPZ that does not parse.
+    /// Invalid NPY or NPZ.
     pub const NPY: &str = "E0803";
-    /// JSON that does not parse or does not fit the type.
+    /// JSON that is invalid or does not match the expected type.
     pub const JSON: &str = "E0804";
-    /// A picture that cannot be drawn or written.
+    /// A picture that cannot be rendered or written.
     pub const PICTURE: &str = "E0805";
-    /// A fault of adl itself ([`crate::fault`]).
+    /// An internal error of adl ([`crate::fault`]).
     pub const INTERNAL: &str = "E0901";
 }
 
-/// Explanations by code: what it means, an example of wrong and right.
+/// Explanations by code: the meaning, an example of an error, and its correction.
 const EXPLAIN: &[(&str, &str)] = &[
     (
         codes::BOUNDS,
@@ -331,7 +332,7 @@ const EXPLAIN: &[(&str, &str)] = &[
     ),
 ];
 
-/// Every code of this crate that has an explanation.
+/// All codes of this crate that have an explanation.
 pub fn explained() -> impl Iterator<Item = &'static str> {
     EXPLAIN.iter().map(|(code, _)| *code)
 }

@@ -1,34 +1,42 @@
-//! Panics: a panic is a fault of adl, which ends neither the session nor the process.
+//! Panics: a panic is a bug in adl, and must end neither the session nor the process.
 //!
-//! - [`catch`] is a boundary: a panic below it becomes a [`Fault`], with its message and place, which a hook records. Nothing is printed unless
-//!   `RUST_BACKTRACE` asks for a backtrace.
-//! - Threads of a pool hand their panic to the thread that waits for them, as `rayon` does. So does `ops::watch`.
-//! - Native code has no tables for unwinding. Its run-time functions are [`shielded`]: the fault is kept for the thread and the run is asked
-//!   to stop. Once native code has returned, [`resume`] goes on with the panic.
+//! - [`catch`] is a boundary: a panic below it becomes a [`Fault`] with its message and source position, which
+//!   a panic hook records. Nothing is printed unless `RUST_BACKTRACE` requests a backtrace.
+//! - A panic on a thread of a pool is passed to the thread that waits for it, as `rayon` does. `ops::watch`
+//!   does the same.
+//! - Native code has no unwind tables. Its run-time functions are [`shielded`]: the fault is stored for the
+//!   thread and the run is told to stop. After native code has returned, [`resume`] resumes the panic.
 //! - Tests [`inject`] a panic at a [`Point`].
 
 use crate::attend;
 use crate::error::{Error, codes};
 use adl_syntax::span::Span;
+use adl_syntax::stop::Stopped;
 use std::any::Any;
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
+use std::time::Duration;
 
-/// A panic that was caught.
+/// A caught panic.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Fault {
-    /// What it said.
+    /// The panic message.
     pub message: String,
     /// The source file, line and column, if they are known.
     pub place: Option<String>,
+    /// It was no panic, but an interrupt of what cannot fail ([`adl_syntax::stop`]).
+    pub interrupt: bool,
 }
 
 impl Fault {
-    /// The error that is reported; the program's own place is still to be added.
+    /// The error to report; the position in the program is added later.
     pub fn error(&self) -> Box<Error> {
+        if self.interrupt {
+            return Error::new(codes::INTERRUPT, "interrupted");
+        }
         let place = self.place.as_deref().map_or(String::new(), |p| format!(" at {p}"));
         let mut error = Error::new(codes::INTERNAL, format!("internal error{place}: {}", self.message))
             .note("this is a fault of adl, not of the program; the session is as it was before")
@@ -39,21 +47,21 @@ impl Fault {
 }
 
 thread_local! {
-    /// Boundaries around what runs on this thread.
+    /// Number of active boundaries on this thread.
     static BOUNDARIES: Cell<usize> = const { Cell::new(0) };
     /// The last panic of this thread.
     static LAST: RefCell<Option<Fault>> = const { RefCell::new(None) };
-    /// The panic that native code of this thread has to return from.
+    /// The panic to resume after native code of this thread has returned.
     static PENDING: Cell<Option<Box<Fault>>> = const { Cell::new(None) };
 }
 
-/// Boundaries of all threads.
+/// Number of active boundaries on all threads.
 static ALL_BOUNDARIES: AtomicUsize = AtomicUsize::new(0);
 
 /// The last panic of a worker thread.
 static OF_WORKERS: Mutex<Option<Fault>> = Mutex::new(None);
 
-/// A boundary, while something runs below it.
+/// A guard for an active boundary.
 struct Boundary;
 
 impl Boundary {
@@ -71,10 +79,10 @@ impl Drop for Boundary {
     }
 }
 
-/// Runs something; a panic in it is an error.
+/// Runs a function, and converts a panic in it to an error.
 ///
 /// # Errors
-/// The fault. What `run` has changed may be half done: the caller restores it or drops it.
+/// The fault. State that `run` modified may be inconsistent; the caller must restore or drop it.
 pub fn catch<T>(run: impl FnOnce() -> T) -> Result<T, Box<Fault>> {
     install();
     let boundary = Boundary::enter();
@@ -83,8 +91,8 @@ pub fn catch<T>(run: impl FnOnce() -> T) -> Result<T, Box<Fault>> {
     done.map_err(fault_of)
 }
 
-/// The result of a function that native code calls. Where it panics, native code gets `otherwise`,
-/// with which it must be able to go on until it stops.
+/// The result of a function called by native code. If it panics, native code gets `otherwise`, and must be able
+/// to continue with that value until it polls and stops.
 #[inline]
 pub fn shielded<T>(otherwise: impl FnOnce() -> T, run: impl FnOnce() -> T) -> T {
     match catch_unwind(AssertUnwindSafe(run)) {
@@ -96,7 +104,7 @@ pub fn shielded<T>(otherwise: impl FnOnce() -> T, run: impl FnOnce() -> T) -> T 
     }
 }
 
-/// Keeps a panic until native code has returned, and asks it to.
+/// Stores a panic until native code has returned, and tells the run to stop.
 #[cold]
 fn defer(payload: Box<dyn Any + Send>) {
     let fault = PENDING.take().unwrap_or_else(|| fault_of(payload));
@@ -104,7 +112,7 @@ fn defer(payload: Box<dyn Any + Send>) {
     PENDING.set(Some(fault));
 }
 
-/// Goes on with the panic of a function that native code has called. To be called where native code has returned.
+/// Resumes the panic of a function that native code called. Must be called after native code has returned.
 #[inline]
 pub fn resume() {
     if let Some(fault) = PENDING.take() {
@@ -113,21 +121,24 @@ pub fn resume() {
     }
 }
 
-/// Goes on with the panic of a thread that was waited for.
+/// Resumes the panic of a thread that was joined.
 pub(crate) fn resume_from(payload: Box<dyn Any + Send>) -> ! {
     resume_unwind(payload)
 }
 
-/// What a panic said, and where.
+/// The message and position of a panic.
 fn fault_of(payload: Box<dyn Any + Send>) -> Box<Fault> {
     let payload = match payload.downcast::<Fault>() {
         Ok(fault) => return fault,
         Err(other) => other,
     };
+    if payload.is::<Stopped>() {
+        return Box::new(Fault { message: "interrupted".to_owned(), place: None, interrupt: true });
+    }
     let message = message_of(&*payload);
     let here = LAST.with_borrow_mut(Option::take).filter(|f| f.message == message);
     let fault = here.or_else(|| OF_WORKERS.lock().unwrap_or_else(PoisonError::into_inner).take().filter(|f| f.message == message));
-    Box::new(fault.unwrap_or(Fault { message, place: None }))
+    Box::new(fault.unwrap_or(Fault { message, place: None, interrupt: false }))
 }
 
 fn message_of(payload: &dyn Any) -> String {
@@ -135,7 +146,7 @@ fn message_of(payload: &dyn Any) -> String {
     text.unwrap_or("a panic without a message").to_owned()
 }
 
-/// Has panics below boundaries recorded. All others go to the hook that was there before.
+/// Installs a hook that records panics below boundaries. All others are passed to the previous hook.
 fn install() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -148,9 +159,9 @@ fn install() {
     });
 }
 
-/// Records a panic if a boundary will catch it.
+/// Records a panic if a boundary will catch it. Returns whether it did.
 fn record(info: &PanicHookInfo<'_>) -> bool {
-    let fault = || Fault { message: message_of(info.payload()), place: info.location().map(ToString::to_string) };
+    let fault = || Fault { message: message_of(info.payload()), place: info.location().map(ToString::to_string), interrupt: false };
     if BOUNDARIES.get() > 0 {
         LAST.with_borrow_mut(|l| *l = Some(fault()));
         return true;
@@ -163,33 +174,41 @@ fn record(info: &PanicHookInfo<'_>) -> bool {
     worker
 }
 
-/// Where tests have a panic happen.
+/// Where tests can inject a panic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Point {
-    /// Checking an item.
+    /// Type checking of an item.
     Checker = 1,
-    /// A primitive that the interpreter calls.
+    /// A primitive called by the interpreter.
     Interpreter,
     /// An operation of lowered code.
     Lowered,
-    /// A run-time function that native code calls.
+    /// A run-time function called by native code.
     Helper,
-    /// A part of an array, on a thread of the pool.
+    /// Parallel work on a part of an array, on a thread of the pool.
     Worker,
-    /// Machine code being made, on a thread of the pool.
+    /// Generation of machine code, on a thread of the pool.
     Compiler,
-    /// A value being shown.
+    /// Display of a value.
     Renderer,
-    /// A name being completed or documented.
+    /// Completion or documentation of a name.
     Inspection,
-    /// A question to the kernel being answered, on the thread that does that while a cell runs.
+    /// An answer of the kernel, on the thread that answers requests while a cell runs.
     Answer,
+    /// A long operation on a thread of its own.
+    Work,
+    /// Code that a device runs.
+    Device,
+    /// The thread that watches memory.
+    Memory,
+    /// The thread that asks for progress.
+    Progress,
 }
 
 impl Point {
     /// All points with their names.
-    pub const ALL: [(&'static str, Point); 9] = [
+    pub const ALL: [(&'static str, Point); 13] = [
         ("checker", Point::Checker),
         ("interpreter", Point::Interpreter),
         ("lowered", Point::Lowered),
@@ -199,17 +218,21 @@ impl Point {
         ("renderer", Point::Renderer),
         ("inspection", Point::Inspection),
         ("answer", Point::Answer),
+        ("work", Point::Work),
+        ("device", Point::Device),
+        ("memory", Point::Memory),
+        ("progress", Point::Progress),
     ];
 }
 
 static INJECTED: AtomicU8 = AtomicU8::new(0);
 
-/// For tests: the next time that a point is reached, by any thread, it panics once.
+/// For tests: the next time that any thread reaches the point, it panics once. `None` cancels this.
 pub fn inject(point: Option<Point>) {
     INJECTED.store(point.map_or(0, |p| p as u8), Ordering::Relaxed);
 }
 
-/// A place where tests may inject a panic.
+/// A position at which tests may inject a panic.
 #[inline]
 pub fn point(here: Point) {
     if INJECTED.load(Ordering::Relaxed) == here as u8 {
@@ -221,7 +244,7 @@ pub fn point(here: Point) {
 fn fire(here: Point) {
     if INJECTED.compare_exchange(here as u8, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
         let nothing: [u8; 0] = [];
-        // The panic that tests want: an index out of bounds.
+        // The panic that tests expect: an index out of bounds.
         std::hint::black_box(std::hint::black_box(&nothing[..])[std::hint::black_box(0)]);
     }
 }
@@ -248,6 +271,25 @@ mod tests {
         assert_eq!(fault.unwrap_err().message, "index out of bounds: the len is 2 but the index is 2");
         assert!(!attend::asked());
         resume();
+    }
+
+    #[test]
+    fn a_helper_that_panics_goes_on_and_is_heard_of() {
+        let (send, steps) = std::sync::mpsc::channel();
+        let (told, stops) = std::sync::mpsc::channel();
+        let mut n = 0;
+        let step = move || {
+            n += 1;
+            send.send(n).ok()?;
+            Some([Duration::ZERO; 2][if n == 1 { std::hint::black_box(7) } else { 0 }])
+        };
+        let stop = move || {
+            let _ = told.send(());
+        };
+        helper("adl-test", step, stop).unwrap();
+        assert_eq!((steps.recv(), stops.recv()), (Ok(1), Ok(())));
+        assert!(aside().is_some_and(|f| f.message.contains("the index is 7") && f.place.is_some()));
+        assert_eq!((steps.recv(), aside()), (Ok(2), None));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::value::{Value, show};
 
-/// How a picture is written.
+/// A picture format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs)]
 pub enum Format {
@@ -11,39 +11,42 @@ pub enum Format {
     Text,
 }
 
-/// What a program may do to the world. Implemented by the command line, the kernel and tests. What a host does not say, it does not have.
+/// The interface to the outside world, implemented by the command line, the kernel and tests. By default a host
+/// has no files, no input and no pictures.
 pub trait Host {
-    /// Standard output (`print`), text as it is, newline included.
+    /// Writes text to standard output exactly as given, including newlines.
     fn print(&mut self, _text: &str) {}
-    /// Makes what was printed visible.
+    /// Flushes standard output.
     fn flush(&mut self) {}
-    /// A whole file. Relative paths are relative to the script, or the working directory.
+    /// Reads an entire file. Relative paths are relative to the script or the working directory.
     fn read(&mut self, _path: &str) -> Result<Vec<u8>, String> {
         Err("there are no files here".into())
     }
-    /// Bytes that reading a file will take, as far as that is known.
+    /// The number of bytes that reading a file will allocate, as far as it is known.
     fn size(&mut self, _path: &str) -> usize {
         0
     }
-    /// Writes a whole file.
+    /// Writes an entire file.
     fn write(&mut self, _path: &str, _bytes: &[u8]) -> Result<(), String> {
         Err("there are no files here".into())
     }
-    /// One name for a file, however its path is spelled; `None` where the host knows of none.
+    /// A canonical name for a file, independent of how its path is spelled; `None` if the host does not know
+    /// one.
     fn identity(&mut self, _path: &str) -> Option<String> {
         None
     }
-    /// A line of the user's, without its end, after a prompt; `None` at the end of input.
+    /// Reads a line from the user after a prompt, without its line end; `None` at the end of input.
     fn input(&mut self, _prompt: &str) -> Result<Option<String>, String> {
-        Err("nobody can be asked here".into())
+        Err("input cannot be asked for here".into())
     }
-    /// Standard error, text as it is.
+    /// Writes text to standard error exactly as given.
     fn warn(&mut self, _text: &str) {}
-    /// Shows a value while a program runs. What was shown before in the same slot is replaced where the host can; the slot `""` is always new.
+    /// Displays a value while a program runs. It replaces the previous value of the same slot if the host
+    /// supports this; the slot `""` is always new.
     fn display(&mut self, value: &Value, _slot: &str) {
         self.print(&(show::show(value) + "\n"));
     }
-    /// `ARGS…` of the command line.
+    /// The arguments (`ARGS…`) of the command line.
     fn args(&mut self) -> Vec<String> {
         Vec::new()
     }
@@ -51,41 +54,45 @@ pub trait Host {
     fn env(&mut self, _name: &str) -> Option<String> {
         None
     }
-    /// What [`Host::keep`] kept in an earlier run under this name.
+    /// The bytes that [`Host::keep`] stored under this name in an earlier run.
     fn kept(&mut self, _name: &str) -> Option<Vec<u8>> {
         None
     }
-    /// Keeps bytes for later runs: what can be made again. A host that cannot says nothing.
+    /// Stores bytes for later runs. They must be reproducible, because a host may ignore this.
     fn keep(&mut self, _name: &str, _bytes: &[u8]) {}
-    /// Seconds since an arbitrary origin, monotonic.
+    /// Seconds since an arbitrary origin; monotonic.
     fn time(&mut self) -> f64 {
         0.0
     }
-    /// Bytes of memory that are free; `None` where the host does not know.
+    /// Bytes of free memory; `None` if the host does not know.
     fn free_memory(&mut self) -> Option<u64> {
         None
     }
-    /// Much memory is free again: an allocator that keeps blocks for reuse may return them to the system.
+    /// Called when much memory has been freed: an allocator that keeps blocks for reuse may return them to the
+    /// system.
     fn return_memory(&mut self) {
-        // Most hosts keep none.
+        // Most hosts keep no blocks.
     }
-    /// A plot (or another value that has a picture) as the bytes of a file. The core draws nothing: this and the next two are for hosts that do.
+    /// Renders a plot, or another value with a picture, as the bytes of a file. The core does not render; this
+    /// and the next two methods are for hosts that do.
     fn render(&mut self, _value: &Value, _format: Format) -> Result<Vec<u8>, String> {
         Err("no pictures can be drawn here".to_owned())
     }
-    /// Shows a picture; a live one in place of the live one before.
+    /// Shows a picture; a live one replaces the previous live one.
     fn show(&mut self, _value: &Value, _live: bool) -> Result<(), String> {
         Err("no pictures can be shown here".to_owned())
     }
-    /// One more number of a live curve.
+    /// Adds a point to a live curve.
     fn watch(&mut self, _name: &str, _y: f64) -> Result<(), String> {
         Err("no pictures can be shown here".to_owned())
     }
-    /// The outermost loop with a known count has done `done` of `total`. Called when the machine's `tick` was set.
+    /// Reports that the outermost loop with a known trip count has completed `done` of `total` iterations.
+    /// Called after the machine's `tick` was set.
     fn progress(&mut self, _done: u64, _total: u64) {}
 }
 
-/// A host that hears nothing and has nothing: for a machine whose host is elsewhere, and for code without effects.
+/// A host without any capabilities: for a machine whose host is temporarily elsewhere, and for code without
+/// effects.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Nobody;
 

@@ -1,29 +1,30 @@
-//! The Core evaluator: the full language, its effects, and dual-number differentiation.
+//! The evaluator: runs Core programs with their effects, and computes their derivatives.
 //!
 //! Reading order
-//! 1. [`value`]: what a value is. Scalars are unboxed (16 bytes a value), arrays are flat typed
-//!    buffers, arrays of tuples and records are kept as one array a component.
-//! 2. [`error`]: run-time errors.
-//! 3. [`ops`]: primitives on *plain* values (no derivatives in sight): arithmetic, arrays, linear
-//!    algebra, random numbers, text and data formats.
-//! 4. [`vm`]: Core → register code → results. Calls keep their frames on the heap.
-//! 5. [`vector`]: elementwise lambdas as strip programs over whole arrays.
-//! 6. [`ad`]: dual numbers, the tape, linear maps, and the derivative operators.
-//! 7. [`ir`]: derivatives by the main road: specialised, transformed and lowered to register code.
-//! 8. [`engine`]: the engines of reverse mode beside each other, with what each costs.
+//! 1. [`value`]: values. Scalars are unboxed (16 bytes a value), arrays are flat typed buffers, and arrays of
+//!    tuples and records are stored as one array for each component.
+//! 2. [`error`], [`fault`]: run-time errors, and panics as errors.
+//! 3. [`host`]: the interface to the outside world. `attend` polls for interrupts, [`memory`] checks
+//!    allocations.
+//! 4. [`ops`]: primitives on untraced values: arithmetic, arrays, linear algebra, random numbers, text and data
+//!    formats.
+//! 5. [`vm`]: Core → register code → results. Frames are on the heap.
+//! 6. [`ad`]: taped AD: dual numbers, the tape, linear maps, and the derivative operators.
+//! 7. [`ir`]: compiled AD: functions are specialised to IR, transformed and lowered to register code.
+//! 8. [`device`]: the interface to a GPU, and the choice between it and the CPU.
+//! 9. `engine`: engines of reverse mode for comparison, with the cost of each.
 //!
 //! Invariants
 //! - [`ops`] never sees a traced value: [`ops::apply`] sends a call with a traced argument to
 //!   [`ad::apply_traced`], which strips one level, calls [`ops::apply`] again, and records.
-//! - A traced value never outlives the extent of the derivative operator that made it, except inside
-//!   the tape of a linear map.
-//! - Evaluating adl calls does not recurse on the machine stack. Higher-order primitives re-enter
-//!   [`vm::Machine::call`], which grows the stack through `stacker` and counts against the same
-//!   frame budget.
-//! - Dropping or traversing a deep value does not recurse on the machine stack.
+//! - A traced value never outlives the derivative operator that made it, except inside the tape of a linear
+//!   map.
+//! - Evaluating adl calls does not recurse on the native stack. Higher-order primitives re-enter
+//!   [`vm::Machine::call`], which grows the stack through `stacker` and counts against the same frame budget.
+//! - Dropping or traversing a deep value does not recurse on the native stack.
 //!
-//! What is *not* here: parsing, types (beyond run-time representations), IO: everything that touches
-//! the world goes through [`host::Host`].
+//! What is *not* here: parsing, types (beyond run-time representations), and IO. Everything that touches the
+//! world goes through [`host::Host`].
 
 pub mod ad;
 mod attend;

@@ -1,37 +1,38 @@
-//! Memory that is asked for before it is taken.
+//! Checks memory limits before large allocations.
 //!
-//! What allocates much asks here first, so that it ends with an error instead of ending the process. How much may be taken is known to the
-//! binary, which sees the limits of the system ([`set_source`]); without a source everything is granted.
+//! Code that allocates much memory asks here first, so that it ends with an error instead of the process being
+//! killed. The binary knows the limits of the system ([`set_source`]); without a source every request is
+//! granted.
 
 use crate::error::{Error, Res, codes};
 use std::sync::OnceLock;
 
-/// Why memory is refused.
+/// The reason for refusing memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Shortage {
-    /// Bytes that may still be taken.
+    /// Bytes that may still be allocated.
     pub free: u64,
-    /// Bytes that may be held in all.
+    /// Bytes that the process may hold in all.
     pub limit: u64,
 }
 
-/// Whether so many bytes may be taken now.
+/// Checks whether the given number of bytes may be allocated at present.
 pub type Source = fn(u64) -> Result<(), Shortage>;
 
 static SOURCE: OnceLock<Source> = OnceLock::new();
 
-/// Bytes below which no limit is asked: the reserve of the allocator has as many.
+/// Number of bytes below which requests are granted without a check; the allocator's reserve has the same size.
 const LARGE: usize = 1 << 24;
 
-/// Bytes that may be added to a text between two looks.
+/// Number of bytes that may be appended to a text between two checks.
 const BETWEEN: usize = 1 << 20;
 
-/// Sets who knows how much memory there is. The first one stays.
+/// Sets the function that knows the memory limits. Only the first call has an effect.
 pub fn set_source(source: Source) {
     let _ = SOURCE.set(source);
 }
 
-/// Whether so many bytes may be taken.
+/// Whether the given number of bytes may be allocated.
 pub fn ask(bytes: usize) -> Result<(), Shortage> {
     match SOURCE.get() {
         Some(source) if bytes >= LARGE => source(bytes as u64),
@@ -40,12 +41,12 @@ pub fn ask(bytes: usize) -> Result<(), Shortage> {
 }
 
 impl Shortage {
-    /// The error where so many bytes are needed for something.
+    /// The error if `bytes` bytes are needed for `what`.
     pub fn error(self, what: &str, bytes: usize) -> Box<Error> {
         Error::new(codes::MEMORY, format!("there is not enough memory for {what}")).note(self.text(bytes)).hint(HINT)
     }
 
-    /// What is needed, and what there is.
+    /// The requested and the available memory, as text.
     fn text(self, bytes: usize) -> String {
         format!("{} are needed, {} of {} are left", size(bytes as u64), size(self.free), size(self.limit))
     }
@@ -53,7 +54,7 @@ impl Shortage {
 
 const HINT: &str = "`--memory`, `ulimit -v` and containers bound what a process may hold";
 
-/// Asks for the numbers of a dense matrix of derivatives.
+/// Asks for the memory of a dense matrix of derivatives.
 pub(crate) fn ask_dense(rows: usize, columns: usize) -> Res<()> {
     let bytes = rows.saturating_mul(columns).saturating_mul(8);
     ask(bytes).map_err(|s| {
@@ -62,7 +63,8 @@ pub(crate) fn ask_dense(rows: usize, columns: usize) -> Res<()> {
     })
 }
 
-/// Room for more elements behind those of a vector, which doubles while it is small, and grows by at least half. An error where there is none.
+/// Reserves space for `more` elements at the end of a vector. Its capacity doubles while it is small, and later
+/// grows by at least half. An error if memory is short.
 #[inline]
 pub(crate) fn grow<T>(v: &mut Vec<T>, more: usize) -> Res<()> {
     if v.capacity() - v.len() >= more {
@@ -76,14 +78,15 @@ fn larger<T>(v: &mut Vec<T>, more: usize) -> Res<()> {
     let step = if v.capacity() * size_of::<T>() < LARGE { v.capacity() } else { v.capacity() / 2 };
     let n = (v.capacity() + step).max(v.len().saturating_add(more)).max(16);
     let bytes = n.saturating_mul(size_of::<T>());
-    // Old and new elements are there at once while they are copied.
+    // While elements are copied, the old and the new allocation exist together.
     if let Err(s) = ask(bytes) {
         return Err(exhausted(s.limit - s.free.min(s.limit)).note(s.text(bytes)));
     }
     v.try_reserve_exact(n - v.len()).map_err(|_| exhausted((v.capacity() * size_of::<T>()) as u64))
 }
 
-/// Room in a text for what is added until the next look, or whether there is none: then the run is told to stop.
+/// Reserves space in a text for what is appended until the next check. If there is not enough memory, tells the
+/// run to stop and returns false.
 pub(crate) fn text_may_grow(out: &mut String) -> bool {
     if out.len() < LARGE || out.capacity() - out.len() >= BETWEEN {
         return true;
@@ -93,8 +96,9 @@ pub(crate) fn text_may_grow(out: &mut String) -> bool {
     short.map_err(crate::attend::fail).is_ok()
 }
 
-/// Runs on a larger stack where little of it is left. That its memory is there is found out before, because the stack cannot say that there is none:
-/// the allocator gives its reserve away and tells the run to stop.
+/// Runs `f` on a larger stack if little of the current one is left. A stack cannot report that its memory is
+/// missing, so an allocation of the same size is tried first. If it fails, the allocator releases its reserve
+/// and tells the run to stop.
 pub(crate) fn on_stack<R>(least: usize, size: usize, f: impl FnOnce() -> R) -> R {
     if stacker::remaining_stack().is_some_and(|left| left < least) {
         let _ = Vec::<u8>::new().try_reserve_exact(2 * size);
@@ -102,13 +106,13 @@ pub(crate) fn on_stack<R>(least: usize, size: usize, f: impl FnOnce() -> R) -> R
     stacker::maybe_grow(least, size, f)
 }
 
-/// The error of a run that holds all the memory that it may.
+/// The error for a run that has reached its memory limit.
 pub fn exhausted(held: u64) -> Box<Error> {
     Error::new(codes::EXHAUSTED, format!("memory is used up: the program holds {} MiB", held >> 20))
         .hint("`--memory` sets how much it may hold; under a derivative, plans such as `sqrt` or `checkpoint` store less")
 }
 
-/// Bytes in words.
+/// A number of bytes, as text.
 fn size(bytes: u64) -> String {
     match bytes {
         b if b >= 1_000_000_000 => format!("{:.1} GB", b as f64 / 1e9),

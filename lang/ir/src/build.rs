@@ -1,4 +1,5 @@
-//! Making functions: [`Builder`] adds statements to the innermost open block, and finds the types of their results.
+//! Construction of functions: [`Builder`] appends statements to the innermost open block, and infers the types of
+//! their results.
 
 use crate::func::{Block, FnId, Function, Program, Role, Stmt, Var};
 use crate::op::{Cmp, Conv, Lit, Op};
@@ -7,22 +8,22 @@ use adl_prim::{Bin, Prim, Un};
 use adl_syntax::span::Span;
 use std::collections::HashMap;
 
-/// Makes one function.
+/// Builds one function.
 pub struct Builder {
-    /// The function so far; its body is put in place by [`Builder::finish`].
+    /// The function so far. [`Builder::finish`] sets its body.
     pub func: Function,
-    /// Where new statements come from.
+    /// The source location given to new statements.
     pub span: Span,
     open: Vec<Block>,
 }
 
 impl Builder {
-    /// A function without parameters or statements yet.
+    /// Starts a function without parameters and statements.
     pub fn new(name: &str) -> Builder {
         Builder { func: Function { name: name.to_owned(), ..Function::default() }, span: Span::default(), open: vec![Block::default()] }
     }
 
-    /// Goes on with the variables of a function, with an empty body.
+    /// Starts a new, empty body over the variables of an existing function.
     pub fn on(func: Function) -> Builder {
         Builder { func: Function { body: Block::default(), ..func }, span: Span::default(), open: vec![Block::default()] }
     }
@@ -35,31 +36,32 @@ impl Builder {
         &mut self.open[last]
     }
 
-    /// A parameter of the innermost open block.
+    /// Adds a parameter to the innermost open block.
     pub fn param(&mut self, ty: Ty) -> Var {
         let v = self.func.fresh(ty, false);
         self.top().params.push(v);
         v
     }
 
-    /// A linear parameter of the innermost open block.
+    /// Adds a linear parameter to the innermost open block.
     pub fn lin_param(&mut self, ty: Ty) -> Var {
         let v = self.func.fresh(ty, true);
         self.top().lin_params.push(v);
         v
     }
 
-    /// New variables of the types of others.
+    /// New non-linear variables of the same types as `vs`.
     pub fn like(&mut self, vs: &[Var]) -> Vec<Var> {
         vs.iter().map(|v| self.func.fresh(self.func.ty(*v).clone(), false)).collect()
     }
 
-    /// New variables for elements of arrays.
+    /// New non-linear variables of the arrays' element types.
     pub fn elements(&mut self, arrays: &[Var]) -> Vec<Var> {
         arrays.iter().map(|a| self.func.fresh(self.func.ty(*a).elem(), false)).collect()
     }
 
-    /// Opens the body of a loop without state over arrays; the variables of their elements.
+    /// Opens the body of a stateless loop over arrays. Returns the variables of the elements; the loop's index is
+    /// the first parameter.
     pub fn open_loop(&mut self, arrays: &[Var]) -> Vec<Var> {
         self.open();
         let mut params = vec![self.func.fresh(Ty::I64, false)];
@@ -69,19 +71,19 @@ impl Builder {
         elems
     }
 
-    /// Makes existing variables the parameters of the innermost open block.
+    /// Makes existing variables parameters of the innermost open block.
     pub fn adopt(&mut self, params: &[Var], lin_params: &[Var]) {
         let top = self.top();
         top.params = params.to_vec();
         top.lin_params = lin_params.to_vec();
     }
 
-    /// Opens a block inside; statements go there until [`Builder::close`].
+    /// Opens a nested block. Statements are appended to it until [`Builder::close`].
     pub fn open(&mut self) {
         self.open.push(Block::default());
     }
 
-    /// Closes the innermost block.
+    /// Closes the innermost block, with these results.
     pub fn close(&mut self, results: Vec<Var>, lin_results: Vec<Var>) -> Block {
         let mut b = self.open.pop().unwrap_or_default();
         b.results = results;
@@ -99,7 +101,8 @@ impl Builder {
         self.top().results.clone()
     }
 
-    /// Copies a non-linear block's statements with new variables, its parameters replaced by `args`; its results.
+    /// Appends a copy of a non-linear block's statements, with new variables and `args` in the place of its
+    /// parameters. Returns its results.
     pub fn inline(&mut self, b: &Block, args: &[Var]) -> Vec<Var> {
         let mut names: HashMap<Var, Var> = b.params.iter().copied().zip(args.iter().copied()).collect();
         for s in &b.stmts {
@@ -117,7 +120,8 @@ impl Builder {
         new
     }
 
-    /// A statement with new variables for all that it binds.
+    /// A copy of a statement with new variables for all that it binds. `names` renames its operands, and is
+    /// extended by the new variables.
     pub fn copy_stmt(&mut self, s: &Stmt, names: &mut HashMap<Var, Var>) -> Stmt {
         let mut op = s.op.clone();
         op.map_operands(&mut |v| *names.get(&v).unwrap_or(&v));
@@ -129,7 +133,8 @@ impl Builder {
         Stmt { outs, lin_outs, op, span: s.span }
     }
 
-    /// A block with new variables for all that it binds; `names` says what variables from outside become.
+    /// A copy of a block with new variables for all that it binds. `names` renames variables from outside, and is
+    /// extended by the new variables.
     pub fn copy_block(&mut self, b: &Block, names: &mut HashMap<Var, Var>) -> Block {
         let params = b.params.iter().map(|v| self.copy_var(*v, names)).collect();
         let lin_params = b.lin_params.iter().map(|v| self.copy_var(*v, names)).collect();
@@ -138,25 +143,26 @@ impl Builder {
         Block { params, lin_params, stmts, results: b.results.iter().map(name).collect(), lin_results: b.lin_results.iter().map(name).collect() }
     }
 
-    /// Says that what was added since there were `first` variables finds a derivative: `found`, and before it steps.
+    /// Marks the variables added since there were `first` as the computation of a derivative: `found` as
+    /// [`Role::Derivative`], the others as steps.
     pub fn derivative(&mut self, first: usize, found: &[Var]) {
         for (i, info) in self.func.vars.iter_mut().enumerate().skip(first) {
             info.role = if found.contains(&Var(i as u32)) { Role::Derivative } else { Role::Step };
         }
     }
 
-    /// Closes the function.
+    /// Closes the body with these results, and returns the function.
     pub fn finish(mut self, results: Vec<Var>, lin_results: Vec<Var>) -> Function {
         self.func.body = self.close(results, lin_results);
         self.func
     }
 
-    /// Adds a statement as it is.
+    /// Appends a statement unchanged.
     pub fn push(&mut self, stmt: Stmt) {
         self.top().stmts.push(stmt);
     }
 
-    /// Adds an operation whose results have these types.
+    /// Appends an operation with results of these types. Returns the non-linear and the linear results.
     pub fn emit(&mut self, op: Op, tys: &[Ty], lin_tys: &[Ty]) -> (Vec<Var>, Vec<Var>) {
         let outs: Vec<Var> = tys.iter().map(|t| self.func.fresh(t.clone(), false)).collect();
         let lin_outs: Vec<Var> = lin_tys.iter().map(|t| self.func.fresh(t.clone(), true)).collect();
@@ -165,33 +171,33 @@ impl Builder {
         (outs, lin_outs)
     }
 
-    /// Adds a non-linear operation with one result.
+    /// Appends a non-linear operation with one result.
     pub fn one(&mut self, op: Op, ty: Ty) -> Var {
         self.emit(op, &[ty], &[]).0[0]
     }
 
-    /// Adds a linear operation with one result.
+    /// Appends a linear operation with one result.
     pub fn lin(&mut self, op: Op, ty: Ty) -> Var {
         self.emit(op, &[], &[ty]).1[0]
     }
 
-    /// A type.
+    /// The type of a variable.
     pub fn ty(&self, v: Var) -> Ty {
         self.func.ty(v).clone()
     }
 
-    /// A literal.
+    /// Appends a literal.
     pub fn lit(&mut self, l: Lit) -> Var {
         let ty = l.ty();
         self.one(Op::Lit(l), ty)
     }
 
-    /// An Int.
+    /// Appends an Int literal.
     pub fn int(&mut self, n: i64) -> Var {
         self.lit(Lit::I64(n))
     }
 
-    /// The constant `x` as a scalar of the precision of `like`.
+    /// Appends the literal `x`, as a scalar of the element type of `like`.
     pub fn real(&mut self, x: f64, like: Var) -> Var {
         match self.ty(like).scalar() {
             Ty::F32 => self.lit(Lit::F32(x as f32)),
@@ -199,26 +205,26 @@ impl Builder {
         }
     }
 
-    /// An elementwise function.
+    /// Appends an elementwise function.
     pub fn un(&mut self, op: Un, a: Var) -> Var {
         let ty = self.ty(a);
         if self.func.linear(a) { self.lin(Op::Un(op, a), ty) } else { self.one(Op::Un(op, a), ty) }
     }
 
-    /// An elementwise operator; linear where an operand is.
+    /// Appends an elementwise operator. The result is linear if an operand is.
     pub fn bin(&mut self, op: Bin, a: Var, b: Var) -> Var {
         let ty = if self.ty(a).rank() >= self.ty(b).rank() { self.ty(a) } else { self.ty(b) };
         let linear = self.func.linear(a) || self.func.linear(b);
         if linear { self.lin(Op::Bin(op, a, b), ty) } else { self.one(Op::Bin(op, a, b), ty) }
     }
 
-    /// A comparison.
+    /// Appends a comparison.
     pub fn cmp(&mut self, op: Cmp, a: Var, b: Var) -> Var {
         let rank = self.ty(a).rank().max(self.ty(b).rank());
         self.one(Op::Cmp(op, a, b), Ty::Bool.array(rank))
     }
 
-    /// A conversion; linear where its operand is.
+    /// Appends a conversion. The result is linear if the operand is.
     pub fn convert(&mut self, c: Conv, a: Var) -> Var {
         let rank = self.ty(a).rank();
         let ty = match c {
@@ -230,22 +236,22 @@ impl Builder {
         if linear { self.lin(Op::Convert(c, a), ty.array(rank)) } else { self.one(Op::Convert(c, a), ty.array(rank)) }
     }
 
-    /// A built-in with one result.
+    /// Appends a built-in with one result.
     pub fn prim(&mut self, p: Prim, args: &[Var], ty: Ty) -> Var {
         self.one(Op::Prim(p, args.to_vec()), ty)
     }
 
-    /// The extent of an axis.
+    /// Appends the extent of an axis.
     pub fn dim(&mut self, a: Var, axis: u32) -> Var {
         self.one(Op::Dim(a, axis), Ty::I64)
     }
 
-    /// The shape of an array.
+    /// Appends the shape of an array.
     pub fn shape(&mut self, a: Var) -> Var {
         self.one(Op::Shape(a), Ty::shape())
     }
 
-    /// A call without a rule.
+    /// Appends a call without a custom rule. Returns the non-linear and the linear results.
     pub fn call(&mut self, p: &Program, f: FnId, args: &[Var], lin_args: &[Var]) -> (Vec<Var>, Vec<Var>) {
         let callee = p.func(f);
         let (tys, lin_tys) = (callee.tys(&callee.body.results), callee.tys(&callee.body.lin_results));

@@ -14,7 +14,7 @@ pub struct Var(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct FnId(pub u32);
 
-/// What is known of a variable.
+/// The description of a variable.
 #[derive(Clone, PartialEq, Debug)]
 pub struct VarInfo {
     /// Its type.
@@ -23,38 +23,39 @@ pub struct VarInfo {
     pub linear: bool,
     /// The user's name for it, for printing.
     pub name: Option<Rc<str>>,
-    /// What makes it.
+    /// How its computation is counted.
     pub role: Role,
 }
 
 impl VarInfo {
-    /// A variable without a name, that an operation of the program makes.
+    /// A variable without a name, and with role [`Role::Operation`].
     pub fn new(ty: Ty, linear: bool) -> VarInfo {
         VarInfo { ty, linear, name: None, role: Role::Operation }
     }
 }
 
-/// What the statement is that makes a variable, where arithmetic is counted as in *Differentiating a Tensor Language* (Fig. 6), for which a function of numbers
-/// is one black box, and its derivative another. No transformation's result depends on it; a function that has derivatives in it may be inlined sooner.
+/// How the computation of a variable counts as arithmetic in the cost model of *Differentiating a Tensor Language*
+/// (Fig. 6), where a scalar function is one black box and its derivative another. Transformations do not depend on
+/// it, except that a function containing derivatives may be inlined sooner.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Role {
     /// An operation of the program.
     #[default]
     Operation,
-    /// A step on the way to a derivative: not counted.
+    /// An intermediate step of a derivative: not counted.
     Step,
-    /// The derivative of a function at a point, which counts as one.
+    /// The derivative of a scalar function at a point: counted as one operation.
     Derivative,
 }
 
-/// Statements, and what they make.
+/// Parameters, statements and results.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Block {
     /// Non-linear parameters.
     pub params: Vec<Var>,
     /// Linear parameters.
     pub lin_params: Vec<Var>,
-    /// In order.
+    /// Executed in order.
     pub stmts: Vec<Stmt>,
     /// Non-linear results.
     pub results: Vec<Var>,
@@ -62,25 +63,25 @@ pub struct Block {
     pub lin_results: Vec<Var>,
 }
 
-/// `x, … ; ẋ, … = op`.
+/// A statement `x, … ; ẋ, … = op`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Stmt {
     /// Non-linear variables that it binds.
     pub outs: Vec<Var>,
     /// Linear variables that it binds.
     pub lin_outs: Vec<Var>,
-    /// What is done.
+    /// The operation.
     pub op: Op,
-    /// The source that it came from.
+    /// The source location.
     pub span: Span,
 }
 
-/// A function. Its parameters and results are its body's.
+/// A function. The parameters and results are those of its body.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Function {
-    /// The user's name with what was done to it (`loss`, `jvp loss`), for printing. Not unique.
+    /// The user's name, prefixed by the transformations applied (`loss`, `jvp loss`), for printing. Not unique.
     pub name: String,
-    /// All variables, by number.
+    /// The descriptions of all variables, indexed by [`Var`].
     pub vars: Vec<VarInfo>,
     /// The body.
     pub body: Block,
@@ -103,7 +104,7 @@ impl Function {
         self.vars[v.0 as usize].linear
     }
 
-    /// Whether it is only a place for a function that is being made ([`Program::reserve`]).
+    /// Whether it is a placeholder for a function under construction ([`Program::reserve`]).
     pub fn is_reserved(&self) -> bool {
         self.vars.is_empty() && self.body.stmts.is_empty()
     }
@@ -119,26 +120,26 @@ impl Function {
 pub struct DataDecl {
     /// Its name.
     pub name: String,
-    /// Constructors: name and fields.
+    /// The constructors: name, and types of the fields.
     pub cons: Vec<(String, Vec<Ty>)>,
-    /// The number of the user's type, if it is one: values carry it. (Not part of the text form.)
+    /// The number of the user's declared type, if it is one, which values carry. (Not part of the text form.)
     pub declared: Option<u32>,
 }
 
-/// Functions and data types that refer to each other by number. Transformations add to it; nothing is ever taken away, so that numbers
-/// stay valid.
+/// Functions and data types, which refer to each other by number. Transformations only add entries, so numbers stay
+/// valid.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Program {
-    /// Functions. A function that is being made is empty until it is done.
+    /// Functions. A function under construction is an empty placeholder.
     pub funcs: Vec<Rc<Function>>,
     /// Data types.
     pub datas: Vec<Rc<DataDecl>>,
-    /// Whether code of the user's makes zeros of arrays or data, which have no shape. (Not part of the text form.)
+    /// Whether the user's code creates symbolic zeros of arrays or data. (Not part of the text form.)
     pub absent: bool,
 }
 
 impl Program {
-    /// Makes room for a function (which may be recursive).
+    /// Adds a placeholder, for a function that may be recursive.
     pub fn reserve(&mut self, name: &str) -> FnId {
         self.add(Function { name: name.to_owned(), ..Function::default() })
     }
@@ -149,7 +150,7 @@ impl Program {
         FnId(self.funcs.len() as u32 - 1)
     }
 
-    /// Gives a reserved function its body.
+    /// Replaces a placeholder by the function.
     pub fn set(&mut self, id: FnId, f: Function) {
         self.funcs[id.0 as usize] = Rc::new(f);
     }
@@ -159,7 +160,8 @@ impl Program {
         &self.funcs[id.0 as usize]
     }
 
-    /// A function and those that it calls, directly or not. `follow` is given each callee, and whether the call is a checkpoint.
+    /// A function and all its direct and indirect callees for which `follow` holds. `follow` is called with each
+    /// callee, and whether the call is a checkpoint.
     pub fn callees(&self, f: FnId, follow: impl Fn(FnId, bool) -> bool) -> BTreeSet<FnId> {
         let mut seen = BTreeSet::from([f]);
         let mut blocks = vec![&self.func(f).body];
@@ -176,13 +178,13 @@ impl Program {
         seen
     }
 
-    /// Adds a data type (or makes room for a recursive one).
+    /// Adds a data type (or a placeholder for a recursive one).
     pub fn add_data(&mut self, d: DataDecl) -> DataId {
         self.datas.push(Rc::new(d));
         DataId(self.datas.len() as u32 - 1)
     }
 
-    /// Completes a data type.
+    /// Replaces a placeholder by the data type.
     pub fn set_data(&mut self, id: DataId, d: DataDecl) {
         self.datas[id.0 as usize] = Rc::new(d);
     }

@@ -12,24 +12,26 @@
 //! ty       ::= f64 | f32 | i64 | bool | str | []…ty | D
 //! ```
 //!
-//! What stands left of `;` is non-linear, what stands right of it linear. Every function is in A-normal form, returns several results,
-//! and names each variable once.
+//! Variables left of `;` are non-linear, variables right of it linear. Every function is in A-normal form, may
+//! return several results, and binds each variable once.
 //!
-//! - Tuples and records do not exist: they are their components. An array of tuples is a tuple of arrays.
-//! - Elementwise arithmetic acts on whole arrays of any rank.
-//! - `map`, comprehensions, `sum for` and loops are one construct, [`Loop`]: state carried from turn to turn, arrays read an element a
-//!   turn, and outputs collected into arrays or added up.
-//! - An operation is linear where an operand is: [`Op::linear_in`] says which operands may be, and the [`verify`] pass checks that each
-//!   linear variable is used exactly once and that nothing non-linear depends on one.
-//! - A linear array may be *absent* at run time: a zero whose shape nobody needed. Operations that lose the shape of a linear operand
-//!   carry it as a non-linear operand `shape`.
+//! - There are no tuples and records, only their components. An array of tuples is a tuple of arrays.
+//! - Elementwise arithmetic acts on entire arrays of any rank.
+//! - `map`, comprehensions, `sum for` and loops are one construct, [`Loop`]: values carried from one iteration to
+//!   the next, arrays of which each iteration reads an element, and outputs that are collected into arrays or
+//!   summed.
+//! - An operation is linear if an operand is. [`Op::linear_in`] tells which operands may be linear. The [`verify`]
+//!   pass checks that each linear variable is used exactly once, and that nothing non-linear depends on one.
+//! - A linear array may be a *symbolic zero* at run time ([`eval::Val::Absent`]): a zero without a shape.
+//!   Operations that lose the shape of a linear operand have it as a non-linear operand `shape`.
 //!
-//! Reading order: [`ty`], [`op`], [`func`], [`build`]; then what is done to programs here: [`print`] (with the grammar of the text form),
-//! [`parse`], [`verify`] (with the invariants), [`eval`] (the reference evaluator, which counts work by the paper's §4.3: [`eval::cost`]),
-//! and, with the feature `generate`, random programs for property tests.
+//! Reading order: [`ty`], [`op`], [`func`], [`build`]. Then come the functions of this crate on programs: [`print`]
+//! (with the grammar of the text form), [`parse`], [`verify`] (with the invariants), [`eval`] (the reference
+//! evaluator, which counts work after §4.3 of the paper: [`eval::cost`]), and, with the feature `generate`, random
+//! programs for property tests.
 //!
-//! What is *not* here: closures, polymorphism and derivative operators (resolved by `lang/specialise`), the transformations
-//! (`lang/ad`, `lang/opt`), fast evaluation (`lang/interp`, `lang/jit`), and any IO.
+//! What is *not* here: closures, polymorphism and derivative operators (resolved by `lang/specialise`), the
+//! transformations (`lang/ad`, `lang/opt`), fast evaluation (`lang/interp`, `lang/jit`), and any IO.
 
 pub mod build;
 pub mod eval;

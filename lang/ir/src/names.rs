@@ -3,7 +3,7 @@
 use crate::op::{Cmp, Conv, Op, Out, SoacKind, Terms};
 use adl_prim::{Bin, Un};
 
-/// The word for a unary operator, and its parameter.
+/// The keyword of a unary operator, and its parameter.
 pub fn un(op: Un) -> (&'static str, Option<i64>) {
     let word = match op {
         Un::Neg => "neg", Un::Sin => "sin", Un::Cos => "cos", Un::Tan => "tan", Un::Asin => "asin", Un::Acos => "acos", Un::Atan => "atan",
@@ -24,7 +24,7 @@ pub const UNS: &[Un] = &[
     Un::Erfc, Un::Lgamma, Un::Digamma, Un::Gamma, Un::Step, Un::Sech2,
 ];
 
-/// The word for a binary operator.
+/// The keyword of a binary operator.
 pub fn bin(op: Bin) -> &'static str {
     match op {
         Bin::Add => "add", Bin::Sub => "sub", Bin::Mul => "mul", Bin::Div => "div", Bin::IntDiv => "int_div", Bin::Rem => "rem",
@@ -33,7 +33,7 @@ pub fn bin(op: Bin) -> &'static str {
     }
 }
 
-/// The name of what a contraction adds.
+/// The keyword for the terms of a contraction.
 pub fn terms(t: Terms) -> &'static str {
     match t {
         Terms::Mul => "mul",
@@ -47,7 +47,7 @@ pub const BINS: &[Bin] = &[
     Bin::Add, Bin::Sub, Bin::Mul, Bin::Div, Bin::IntDiv, Bin::Rem, Bin::Pow, Bin::Atan2, Bin::Hypot, Bin::Min, Bin::Max, Bin::StepLe, Bin::Scale,
 ];
 
-/// The word for a comparison.
+/// The keyword of a comparison.
 pub fn cmp(op: Cmp) -> &'static str {
     match op {
         Cmp::Eq => "eq", Cmp::Ne => "ne", Cmp::Lt => "lt", Cmp::Gt => "gt", Cmp::Le => "le", Cmp::Ge => "ge",
@@ -57,7 +57,7 @@ pub fn cmp(op: Cmp) -> &'static str {
 /// All comparisons.
 pub const CMPS: &[Cmp] = &[Cmp::Eq, Cmp::Ne, Cmp::Lt, Cmp::Gt, Cmp::Le, Cmp::Ge];
 
-/// The word for a conversion.
+/// The keyword of a conversion.
 pub fn conv(c: Conv) -> &'static str {
     match c {
         Conv::ToF64 => "to_f64", Conv::ToF32 => "to_f32", Conv::ToI64 => "to_i64",
@@ -67,27 +67,27 @@ pub fn conv(c: Conv) -> &'static str {
 /// All conversions.
 pub const CONVS: &[Conv] = &[Conv::ToF64, Conv::ToF32, Conv::ToI64];
 
-/// The word for what becomes of a loop's output.
+/// The keyword of a loop's output mode.
 pub fn out(o: Out) -> &'static str {
     match o {
         Out::Collect => "collect", Out::Boxed => "boxed", Out::Sum => "sum",
     }
 }
 
-/// All of them.
+/// All output modes.
 pub const OUTS: &[Out] = &[Out::Collect, Out::Boxed, Out::Sum];
 
-/// The word for a second-order combinator.
+/// The keyword of a reduction or scan.
 pub fn soac(k: SoacKind) -> &'static str {
     match k {
         SoacKind::Reduce => "reduce", SoacKind::Scan => "scan", SoacKind::ScanExclusive => "scan_exclusive",
     }
 }
 
-/// All of them.
+/// All reductions and scans.
 pub const SOACS: &[SoacKind] = &[SoacKind::Reduce, SoacKind::Scan, SoacKind::ScanExclusive];
 
-/// The word with which an operation begins in the text; a literal has none.
+/// The keyword with which an operation begins in the text form. A literal has none.
 pub fn word(op: &Op) -> &'static str {
     match op {
         Op::Lit(_) => "", Op::Zero(_) => "zero", Op::Un(u, _) => un(*u).0, Op::Bin(b, ..) => bin(*b), Op::Cmp(c, ..) => cmp(*c),
@@ -104,7 +104,7 @@ pub fn word(op: &Op) -> &'static str {
     }
 }
 
-/// Whether a name stands in the text without quotes: letters, digits, `_` and `'`, not beginning with a digit.
+/// Whether a name needs no quotes in the text form: letters, digits, `_` and `'`, not starting with a digit.
 pub fn plain(name: &str) -> bool {
     let first = name.chars().next();
     first.is_some_and(|c| c.is_alphabetic() || c == '_') && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '\'')

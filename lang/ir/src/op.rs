@@ -30,120 +30,121 @@ impl Lit {
     }
 }
 
-/// A conversion between numbers. From `Bool`: 0 or 1.
+/// A conversion between numbers. A `Bool` converts to 0 or 1.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]
 pub enum Conv {
     ToF64, ToF32, ToI64,
 }
 
-/// How often a loop turns.
+/// Loop bound.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Turns {
-    /// So many times.
+    /// A fixed trip count.
     For(Var),
-    /// While the block's one Bool result holds; its parameters are the carried non-linear values.
+    /// Repeat while the block's single Bool result holds. Its parameters are the carried non-linear values.
     While(Block),
 }
 
-/// What becomes of an output of a loop's turns.
+/// How the outputs of a loop's iterations are combined.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Out {
-    /// An array of them, all of one shape. A reversed loop fills it from the end.
+    /// They are collected in an array; all have one shape. A reversed loop fills it from the end.
     Collect,
-    /// A one-dimensional array of boxes, each of its own shape (residuals).
+    /// They are collected in a one-dimensional array of boxes, each with a shape of its own (residuals).
     Boxed,
-    /// Their sum, from zero.
+    /// They are summed, from zero.
     Sum,
 }
 
 /// `map`, comprehensions, sums over indices, and loops.
 ///
-/// Parameters of `body`: the turn's index, the carried values, the elements of `xs`; linear: carried, elements. Results of `body`:
-/// carried, outputs; linear the same. Results of the loop: carried, outputs, and the number of turns; linear: carried, outputs. The
-/// body sees the non-linear variables around it. It also sees the linear ones: each turn then has a copy.
-/// Without carried values the turns are independent of each other.
+/// Parameters of `body`: the index, the carried values, the elements of `xs`; linear: carried values, elements.
+/// Results of `body`: carried values, outputs; linear: the same. Results of the loop: carried values, outputs, and
+/// the trip count; linear: carried values, outputs. The body may read variables from outside. If these are linear,
+/// each iteration has a copy. A loop without carried values is *stateless*: its iterations are independent of each
+/// other.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Loop {
-    /// How often.
+    /// Loop bound.
     pub turns: Turns,
-    /// Whether the index runs from the last to 0.
+    /// Whether the index runs from the last one down to 0.
     pub reverse: bool,
-    /// Initial values of what is carried.
+    /// Initial values of the non-linear carried values.
     pub init: Vec<Var>,
-    /// The linear ones.
+    /// Initial values of the linear carried values.
     pub lin_init: Vec<Var>,
-    /// Arrays of which each turn reads the element at its index.
+    /// Non-linear arrays of which each iteration reads the element at its index.
     pub xs: Vec<Var>,
-    /// The linear ones.
+    /// Linear arrays of which each iteration reads the element at its index.
     pub lin_xs: Vec<Var>,
-    /// What becomes of each output.
+    /// How each non-linear output is combined.
     pub outs: Vec<Out>,
-    /// Of each linear output.
+    /// How each linear output is combined.
     pub lin_outs: Vec<Out>,
-    /// One turn.
+    /// One iteration.
     pub body: Block,
 }
 
-/// Which second-order array combinator.
+/// The kind of a second-order array combinator.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum SoacKind {
-    /// From the left, beginning with the neutral element.
+    /// Reduction from the left, starting with the neutral element.
     Reduce,
-    /// Each prefix, the element included.
+    /// Inclusive scan: the reduction of each prefix, up to and including the element.
     Scan,
-    /// Each prefix without the element.
+    /// Exclusive scan: the reduction of the elements before each element.
     ScanExclusive,
 }
 
 /// A reduction or scan by an associative operator over tuples of arrays.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Soac {
-    /// Which.
+    /// Reduction or scan.
     pub kind: SoacKind,
-    /// Parameters: accumulated values, elements; results: the new accumulated values.
+    /// The operator. Parameters: accumulated values, then elements. Results: the new accumulated values.
     pub op: Block,
-    /// The neutral element.
+    /// The neutral element, one variable for each component.
     pub neutral: Vec<Var>,
     /// One array for each component.
     pub arrays: Vec<Var>,
 }
 
-/// A derivative given by the user instead of the callee's own.
+/// A derivative rule given by the user, to be used instead of the callee's own derivative.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Rule {
-    /// Which direction `func` gives.
+    /// What `func` computes.
     pub kind: RuleKind,
-    /// `(args, t…) -> (results, u…)`: for [`RuleKind::Jvp`] `t` is the arguments' tangent and `u` the results'; for
-    /// [`RuleKind::Vjp`] `t` is the results' cotangent and `u` the arguments'. `u` is linear in `t`. For [`RuleKind::Inverse`] it is
-    /// `(args, z…, b…) -> (a…)` with `a ⊙ b = z`.
+    /// For [`RuleKind::Jvp`] and [`RuleKind::Vjp`] the type is `(args, t…) -> (results, u…)`, and `u` is linear in
+    /// `t`. For `Jvp`, `t` is the arguments' tangent and `u` the results'. For `Vjp`, `t` is the results' cotangent
+    /// and `u` the arguments'. For [`RuleKind::Inverse`] the type is `(args, z…, b…) -> (a…)`, with `a ⊙ b = z`.
     pub func: FnId,
 }
 
-/// The direction of a custom rule.
+/// The kind of a custom rule.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum RuleKind {
-    /// From tangents to tangents.
+    /// Maps tangents to tangents.
     Jvp,
-    /// From cotangents to cotangents.
+    /// Maps cotangents to cotangents.
     Vjp,
-    /// No derivative: the callee is one reduction or histogram, whose operator has this inverse.
+    /// Not a derivative: the inverse of the operator of the callee, which is a single reduction or histogram.
     Inverse,
 }
 
-/// What the terms of a contraction are.
+/// The terms of a contraction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Terms {
     /// Products.
     Mul,
-    /// Numbers of `b`, scaled by those of `a`: a zero stays zero whatever scales it.
+    /// Elements of `b`, scaled by those of `a`: 0 if either is 0, as in [`Bin::Scale`].
     Scale,
-    /// Numbers of `a`, scaled by those of `b`.
+    /// Elements of `a`, scaled by those of `b`.
     Scaled,
 }
 
 impl Terms {
-    /// A term.
+    /// One term.
     pub fn eval(self, a: f64, b: f64) -> f64 {
         match self {
             Terms::Mul => a * b,
@@ -153,52 +154,54 @@ impl Terms {
     }
 }
 
-/// Sums of products of two matrices' numbers, `Σ l. a[i, l] · b[j, l]` for the first `n` rows of the one and `m` of the other, and `k` terms, which are added
-/// as [`Op::Sum`] adds them. The optimiser makes it when nothing will be differentiated any more.
+/// A contraction `Σ l. a[i, l] · b[j, l]` of two matrices, for the first `n` rows of `a`, the first `m` rows of
+/// `b`, and `k` terms, which are added as [`Op::Sum`] adds them. The optimiser introduces it after all
+/// differentiation.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Contract {
     /// What the terms are.
     pub terms: Terms,
-    /// One factor: a matrix of Floats, or a vector for one row, and then the result is a vector.
+    /// One factor: a matrix of Floats. It may be a vector instead, for one row; then the result is a vector as well.
     pub a: Var,
-    /// The other: a matrix.
+    /// The other factor: a matrix.
     pub b: Var,
     /// The extents `n`, `m` and `k`.
     pub size: [Var; 3],
-    /// Of which factor the first index runs over the terms.
+    /// For each factor, whether its first index runs over the terms.
     pub turned: [bool; 2],
 }
 
-/// An operation. Operands called `shape` are arrays of Ints that say the shape of a linear operand or result; they are `None` where all
-/// is non-linear.
+/// An operation. An operand called `shape` is an array of Ints: the shape of a linear operand or result. It is
+/// `None` if everything is non-linear.
 #[derive(Clone, PartialEq, Debug)]
 #[allow(missing_docs)]
 pub enum Op {
     /// A constant.
     Lit(Lit),
-    /// A zero. Of an array or of data: absent.
+    /// A zero; a symbolic zero for arrays and data.
     Zero(Ty),
     /// An elementwise function of a number or an array.
     Un(Un, Var),
-    /// An elementwise operator; a number meets each element of an array. Linear: `add`, `sub` of two linear operands of one shape,
-    /// `mul` and `scale` (the right operand linear), `div` (the left one). A linear number meets a non-linear array in `scale` too.
+    /// An elementwise operator; a scalar is combined with each element of an array. Linear cases: `add` and `sub`
+    /// of two linear operands of one shape, `mul` and `scale` (linear in the right operand), `div` (in the left
+    /// one). `scale` may also combine a linear scalar with a non-linear array.
     Bin(Bin, Var, Var),
     /// A comparison of two scalars, texts or Bools; elementwise on arrays of numbers.
     Cmp(Cmp, Var, Var),
     /// Negation.
     Not(Var),
-    /// `a` where the condition holds, else `b`: as a whole, or elementwise under an array of Bools (where `a` and `b` are arrays of its
-    /// shape or numbers). Linear in `a` and `b`.
+    /// `a` if the condition holds, else `b`. With an array of Bools, elementwise (then `a` and `b` are arrays of
+    /// its shape or scalars). Linear in `a` and `b`.
     Select(Var, Var, Var),
     /// Elementwise conversion. Linear between reals.
     Convert(Conv, Var),
-    /// A built-in whose arguments are all there, in the table's order; never linear.
+    /// A built-in with all its arguments, in the order of the primitive table; never linear.
     Prim(Prim, Vec<Var>),
     /// The extent of an axis.
     Dim(Var, u32),
-    /// All extents.
+    /// All extents, as an array of Ints.
     Shape(Var),
-    /// The number of elements, those in boxes included; 0 of an absent array.
+    /// The number of elements, including those in boxes; 0 for a symbolic zero.
     Count(Var),
     /// `a[i, j, ...]`: an element, or the array at the leading indices.
     Index { a: Var, at: Vec<Var>, shape: Option<Var> },
@@ -210,15 +213,17 @@ pub enum Op {
     Slice { a: Var, lo: Var, hi: Var, shape: Option<Var> },
     /// `acc` with `v` added to `acc[lo:hi]`.
     SliceAdd { acc: Var, lo: Var, hi: Var, v: Var, shape: Option<Var> },
-    /// Elements of the first axis at an array of indices, all in bounds; where `shape` is given, zeros at those out of bounds.
+    /// Elements of the first axis at an array of indices, which must be in bounds. If `shape` is given, indices out
+    /// of bounds give zeros instead.
     Gather { a: Var, at: Var, shape: Option<Var> },
-    /// `acc` with the elements of `v` added at the indices; where `shape` is given, those out of bounds are left out.
+    /// `acc` with the elements of `v` added at the indices. If `shape` is given, elements at indices out of bounds
+    /// are ignored.
     GatherAdd { acc: Var, at: Var, v: Var, shape: Option<Var> },
-    /// The first axis turned round.
+    /// The first axis reversed.
     Reverse(Var),
     /// Rotated left by `n` along the first axis.
     Rotate { n: Var, a: Var },
-    /// One after the other along the first axis; `len` is the length of `a`, `shape` that of the result.
+    /// Concatenation along the first axis; `len` is the length of `a`, `shape` that of the result.
     Concat { a: Var, b: Var, len: Option<Var>, shape: Option<Var> },
     /// The same elements in another shape; `from` is the shape of `a`.
     Reshape { a: Var, to: Var, from: Option<Var> },
@@ -228,7 +233,7 @@ pub enum Op {
     Replicate { n: Var, a: Var },
     /// The sum along the first axis, whose length is `n`.
     Sum { a: Var, n: Option<Var> },
-    /// An array of the shape, with one number everywhere.
+    /// Broadcast: an array of the shape with one number everywhere.
     Spread { a: Var, shape: Var },
     /// The sum of all numbers of an array.
     Total { a: Var, shape: Option<Var> },
@@ -236,13 +241,14 @@ pub enum Op {
     Stack { elems: Vec<Var>, shape: Option<Var> },
     /// Sum of the products of the elements of two arrays of one shape, of any rank. Linear in either.
     Dot(Var, Var),
-    /// Matrix·matrix, matrix·vector or vector·matrix. Linear in either. The right operand may have more axes, which stand for columns.
+    /// Matrix·matrix, matrix·vector or vector·matrix. Linear in either. The right operand may have additional axes,
+    /// which act as columns.
     MatMul(Var, Var),
     /// A contraction.
     Contract(Box<Contract>),
-    /// Products of each element of a vector with each of an array. Linear in either.
+    /// The products of each element of a vector with each element of an array. Linear in either.
     Outer(Var, Var),
-    /// Running sums along the first axis, from the end if reversed.
+    /// Prefix sums along the first axis, from the end if reversed.
     Cumsum { a: Var, reverse: bool },
     /// Positions of `true`.
     Nonzero(Var),
@@ -250,24 +256,25 @@ pub enum Op {
     Zeros(Var),
     /// A constructor. Linear in its fields.
     Con { data: DataId, tag: u32, fields: Vec<Var> },
-    /// All fields of data that has this constructor. Linear; the fields of absent data are absent.
+    /// All fields of data with this constructor. Linear; the fields of a symbolic zero are symbolic zeros.
     Fields { a: Var, data: DataId, tag: u32 },
-    /// Two of a linear variable.
+    /// Two copies of a linear variable.
     Dup(Var),
-    /// None of a linear variable.
+    /// Discards a linear variable.
     Drop(Var),
-    /// Two branches.
+    /// A two-way branch; the first block runs if the condition holds.
     If(Var, Box<Block>, Box<Block>),
-    /// A branch for each constructor, whose parameters are its fields.
+    /// A branch with one arm for each constructor. The parameters of an arm are the fields.
     Switch(Var, Vec<Block>),
     /// A loop.
     Loop(Box<Loop>),
-    /// A call. `checkpoint`: reverse mode keeps the arguments only.
+    /// A call. `checkpoint`: reverse mode stores the arguments only, and repeats the call.
     Call { f: FnId, args: Vec<Var>, lin_args: Vec<Var>, rule: Option<Rule>, checkpoint: bool },
     /// A reduction or scan.
     Soac(Box<Soac>),
-    /// `dest` with `op` applied at each key in bounds; parameters and results of the block as in [`Soac`]. After differentiation the
-    /// elements of `values` may be of other types and numbers than those of `dest`: what was fused makes the ones from the others.
+    /// A histogram: applies `op` to `dest` at each key in bounds. Parameters and results of the block are as in
+    /// [`Soac`]. After differentiation the number and types of `values` may differ from those of `dest`, because
+    /// fusion may add computations to the operator.
     ReduceByIndex { dest: Vec<Var>, op: Box<Block>, neutral: Vec<Var>, keys: Var, values: Vec<Var> },
 }
 
@@ -278,9 +285,9 @@ pub enum LinearIn {
     Nothing,
     /// All of these, or none.
     All(Vec<Var>),
-    /// Exactly one of these, or none.
+    /// One of these, or none.
     OneOf(Vec<Var>),
-    /// Control flow and calls: their parts say.
+    /// Control flow and calls: defined by their components.
     Parts,
 }
 
@@ -309,7 +316,7 @@ impl Op {
         }
     }
 
-    /// The blocks inside.
+    /// The nested blocks.
     pub fn blocks(&self) -> Vec<&Block> {
         match self {
             Op::If(_, a, b) => vec![a, b],
@@ -324,7 +331,7 @@ impl Op {
         }
     }
 
-    /// The branch on the same value with other arms.
+    /// The same branch with other arms.
     pub fn with_arms(&self, mut arms: Vec<Block>) -> Op {
         match self {
             Op::If(c, ..) => {
@@ -337,7 +344,7 @@ impl Op {
         }
     }
 
-    /// The blocks inside, to be changed.
+    /// The nested blocks, mutably.
     pub fn blocks_mut(&mut self) -> Vec<&mut Block> {
         match self {
             Op::If(_, a, b) => vec![a, b],

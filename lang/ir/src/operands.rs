@@ -1,10 +1,10 @@
-//! Walking over the operands of operations: one list of them, which serves to read and to replace.
+//! Traversal of operands: one list of them, for reading and for replacing.
 
 use crate::func::Var;
 use crate::op::{Op, Turns};
 use std::iter::{empty, once};
 
-/// Calls a function with a reference to each operand that stands in the operation itself, in the order of the fields.
+/// Calls a function with a reference to each operand of the operation itself, in the order of the fields.
 macro_rules! operands {
     ($op:expr, $one:ident $(, $mut:tt)?) => {{
         #[allow(unused_mut)]
@@ -47,13 +47,13 @@ macro_rules! operands {
 }
 
 impl Op {
-    /// Calls `f` with each operand that stands in the operation itself (not inside its blocks), non-linear or linear.
+    /// Calls `f` with each operand of the operation itself, linear or not. Nested blocks are not visited.
     pub fn each_operand(&self, f: &mut dyn FnMut(Var)) {
         let see = |v: &Var| f(*v);
         operands!(self, see)
     }
 
-    /// Replaces each operand that stands in the operation itself (not inside its blocks).
+    /// Replaces each operand of the operation itself. Nested blocks are not changed.
     pub fn map_operands(&mut self, f: &mut dyn FnMut(Var) -> Var) {
         let replace = |v: &mut Var| *v = f(*v);
         operands!(self, replace, mut)

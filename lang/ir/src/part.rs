@@ -1,4 +1,4 @@
-//! Some functions of a program as a program of their own.
+//! Extraction of some functions of a program as a program of their own.
 
 use crate::func::{Block, DataDecl, FnId, Function, Program, Stmt};
 use crate::op::Op;
@@ -6,8 +6,8 @@ use crate::ty::{DataId, Ty};
 use std::collections::HashMap;
 
 impl Program {
-    /// The functions in `roots` and those that they call, numbered in the order in which they are reached, with the data types that they
-    /// name.
+    /// The functions in `roots` and all their callees, renumbered in the order in which they are reached, with the
+    /// data types that they use.
     pub fn part(&self, roots: &[FnId]) -> Program {
         let mut part = Part { p: self, funcs: HashMap::new(), order: Vec::new(), datas: HashMap::new(), out: Program::default() };
         roots.iter().for_each(|f| {
@@ -40,7 +40,7 @@ impl Part<'_> {
         })
     }
 
-    /// The new number of a data type; those in its fields follow.
+    /// The new number of a data type. The data types of its fields are added too.
     fn data(&mut self, d: DataId) -> DataId {
         if let Some(new) = self.datas.get(&d) {
             return *new;
@@ -99,7 +99,7 @@ impl Part<'_> {
     }
 }
 
-/// Renames the data types in a type.
+/// Applies `to` to the data types in a type.
 fn each_data(t: &mut Ty, to: &mut dyn FnMut(DataId) -> DataId) {
     match t {
         Ty::Data(d) => *d = to(*d),

@@ -19,8 +19,8 @@ pub enum Ty {
     Bool,
     /// Text.
     Str,
-    /// An array of that rank (at least 1). Elements that are numbers or truth values lie flat; others (data, text, and arrays whose
-    /// shapes may differ) are boxed.
+    /// An array of that rank (at least 1). Numbers and Bools are stored unboxed. Other elements (data, text, and
+    /// arrays whose shapes may differ) are boxed.
     Array(Rc<Ty>, u32),
     /// A sum type.
     Data(DataId),
@@ -36,12 +36,12 @@ impl Ty {
         }
     }
 
-    /// A one-dimensional array of boxes that hold a `self` each: its elements may differ in shape.
+    /// A one-dimensional array of boxes, each of which contains a `self`. The elements may differ in shape.
     pub fn boxed(&self) -> Ty {
         Ty::Array(Rc::new(self.clone()), 1)
     }
 
-    /// Whether an array of them is one flat buffer.
+    /// Whether an array of this type is one unboxed buffer.
     pub fn is_flat(&self) -> bool {
         matches!(self, Ty::F64 | Ty::F32 | Ty::I64 | Ty::Bool)
     }
@@ -51,7 +51,7 @@ impl Ty {
         matches!(self, Ty::F64 | Ty::F32)
     }
 
-    /// Number of axes; 0 for what is no array.
+    /// The number of axes; 0 for types other than arrays.
     pub fn rank(&self) -> u32 {
         match self {
             Ty::Array(_, r) => *r,
@@ -59,7 +59,7 @@ impl Ty {
         }
     }
 
-    /// The scalar at the bottom of an array; itself otherwise.
+    /// The element type of an array, across all axes; the type itself otherwise.
     pub fn scalar(&self) -> &Ty {
         match self {
             Ty::Array(e, _) => e,
@@ -67,7 +67,7 @@ impl Ty {
         }
     }
 
-    /// The type of an element (of the first axis).
+    /// The type of a row, that is, an element of the first axis.
     pub fn elem(&self) -> Ty {
         match self {
             Ty::Array(e, 1) => (**e).clone(),

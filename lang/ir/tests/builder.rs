@@ -1,4 +1,4 @@
-//! Functions made with [`adl_ir::Builder`]: printed and verified.
+//! Functions built with [`adl_ir::Builder`]: printed and verified.
 
 use adl_ir::print::{self, Style};
 use adl_ir::{Block, Builder, Function, Loop, Op, Out, Program, Ty, Turns, verify, verify_linear_b};
@@ -46,7 +46,7 @@ fn sample (v0: f64, v1: i64 ; v2~: f64) -> (f64 ; f64) {
 }
 ";
     assert_eq!(print::function(&p, &f, Style::PLAIN), want);
-    // The loop mixes both parts.
+    // The loop has both linear and non-linear outputs.
     let faults = verify_linear_b(&p, &f).unwrap_err();
     assert!(faults.iter().all(|x| x.invariant == 11) && faults.len() == 2, "{faults:?}");
 }

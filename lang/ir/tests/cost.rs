@@ -1,5 +1,5 @@
-//! The cost model: each linear operation next to its transpose, written by hand. The paper's Theorem 7.1:
-//! `work(T e) + inputs <= work(e) + outputs`, here with equality; and the dot products agree.
+//! The cost model: each linear operation beside its transpose, written by hand. The paper's Theorem 7.1, `work(T e)
+//! + inputs <= work(e) + outputs`, must hold with equality; and the dot products must agree.
 
 use adl_ir::eval::{self, Outcome, Val};
 use adl_ir::{FnId, parse, verify};
@@ -81,7 +81,7 @@ fn elementwise() -> Vec<(Side, Side)> {
     ]
 }
 
-/// Whole arrays.
+/// Operations on entire arrays.
 fn wholes() -> Vec<(Side, Side)> {
     let (v1, m1) = ("v0~: []f64", "v0~: [][]f64");
     vec![
@@ -106,7 +106,8 @@ fn wholes() -> Vec<(Side, Side)> {
 #[test]
 fn transposes_cost_what_the_theorem_says() {
     for (e, t) in elementwise().into_iter().chain(wholes()) {
-        // Each side is the other's transpose. Reading parts of an array that goes on living is the exception: see below.
+        // Each side is the transpose of the other. The exception are reads of parts of an array that is used again:
+        // see below.
         let reads = t.body.contains("index");
         let (there, back) = (surplus(&e, &t), surplus(&t, &e));
         assert!(reads || (there, back) == (0, 0), "{} | {}: {there} {back}", e.body, t.body);
@@ -115,13 +116,13 @@ fn transposes_cost_what_the_theorem_says() {
 
 #[test]
 fn zero_and_drop_are_transposes() {
-    // The cotangent of an absent zero is dropped: 3 for its scalars.
+    // The cotangent of a symbolic zero is dropped, which costs 3 for its scalars.
     let (fwd, _) = run("v0~: []f64", "", "drop v0~ return", &[V], 0.3);
     let (bwd, _) = run("", "[]f64", "v0~: []f64 = zero []f64 return ; v0~", &[], 0.3);
     assert_eq!((fwd.counts.linear, bwd.counts.linear), (3, 0));
 }
 
-/// What reads a part costs that part, what updates one twice that, and nothing else of the array.
+/// A read of a part costs the size of that part, an update twice that. The rest of the array costs nothing.
 #[test]
 fn parts_cost_their_size() {
     let cost = |params, tys, body, shapes| run(params, tys, body, shapes, 0.3).0.counts.linear;
@@ -131,11 +132,11 @@ fn parts_cost_their_size() {
     assert_eq!(cost("v0~: []f64", "[]f64", "v1~: []f64 = gather v0~ v908 shape v906 return ; v1~", &[V]), 3);
     assert_eq!(cost("v0~: []f64, v1~: f64", "[]f64", "v2~: []f64 = index_add v0~ [v904] v1~ shape v906 return ; v2~", &[V, S]), 2);
     assert_eq!(cost("v0~: []f64, v1~: []f64", "[]f64", "v2~: []f64 = gather_add v0~ v908 v1~ shape v906 return ; v2~", &[V, V]), 6);
-    // Onto nothing, too.
+    // An update of a symbolic zero, too.
     assert_eq!(cost("v1~: f64", "[]f64", "v0~: []f64 = zero []f64 v2~: []f64 = index_add v0~ [v904] v1~ shape v906 return ; v2~", &[S]), 2);
 }
 
-/// A loop's sum costs the additions of its turns; what it reads from outside is copied freely. They are transposes.
+/// A loop's sum costs the additions between iterations; captured variables are copied for free. The two are transposes.
 #[test]
 fn loops_pay_for_their_sums() {
     let sum = side("v0~: []f64", "f64", "v1: i64 ; v2~: f64 = loop for v905 over ( ; v0~) out ( ; sum) (v3: i64 ; v4~: f64) {

@@ -1,4 +1,4 @@
-//! Text programs through the reference evaluator: results by hand, and counted work.
+//! Text programs in the reference evaluator: results computed by hand, and counted work.
 
 use adl_ir::eval::{self, Evaluator, Simple, Val};
 use adl_ir::{FnId, Program, parse, verify};
@@ -45,7 +45,7 @@ fn integers_do_not_wrap() {
 
 #[test]
 fn loops_carry_collect_and_sum() {
-    // Fibonacci numbers, and the sum of i * xs[i], from the last to the first.
+    // Fibonacci numbers, and the sum of i * xs[i] in reverse order.
     let text = "fn f (v0: i64, v1: []f64) -> (i64, []i64, f64, i64) {
         v2: i64 = 0  v3: i64 = 1
         v10: i64, v11: i64, v12: []i64, v13: f64, v14: i64 = loop for v0 reverse carry (v2, v3) over (v1) out (collect, sum)
@@ -157,7 +157,7 @@ fn absent_zeros() {
     let args = [Val::floats(&[1.0, 2.0]), Val::ints(&[2]), Val::I64(1)];
     let r = run(text, &args, &[Val::Absent]);
     assert_eq!(r.lin_results, [Val::Absent, F(0.0), Val::floats(&[0.0, 0.0])]);
-    // Only the update costs: it does not know that its number is zero.
+    // Only the update costs; it is not known that the added number is zero.
     assert_eq!((r.counts.linear, r.counts.non_linear), (2, 0));
     let r = run(text, &args, &[Val::floats(&[3.0, 4.0])]);
     assert_eq!(r.lin_results, [Val::floats(&[3.0, 8.0]), F(4.0), Val::floats(&[3.0, 4.0])]);

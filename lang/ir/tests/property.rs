@@ -1,4 +1,4 @@
-//! Random programs: verified, printed and read back, evaluated.
+//! Random programs: verified, printed and parsed, evaluated.
 
 use adl_ir::eval::{Evaluator, Simple};
 use adl_ir::generate::{self, Generated};
@@ -60,7 +60,7 @@ fn programs_end_tamely_and_work_adds_up() {
     });
 }
 
-/// Kinds of operations in a program.
+/// The keywords of all operations in a program.
 fn words(p: &Program) -> BTreeSet<&'static str> {
     let mut out = BTreeSet::new();
     let mut todo: Vec<_> = p.funcs.iter().map(|f| &f.body).collect();

@@ -1,4 +1,4 @@
-//! The text form: literals and names, comments for people, errors of the parser, and texts that are no programs.
+//! The text form: literals and names, comments in the plain style, syntax errors, and invalid texts.
 
 use adl_ir::generate::{self, rng::Rng};
 use adl_ir::print::{self, Style};
@@ -7,7 +7,7 @@ use adl_ir::{DataDecl, Lit, Op, Program, Ty, parse};
 fn round_trip(p: &Program) {
     let text = print::program(p, Style::EXACT);
     let back = parse::program(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
-    // Debug text, so that nan equals nan and -0.0 differs from 0.0.
+    // Compares the debug output, so that nan equals nan and -0.0 differs from 0.0.
     assert_eq!(format!("{back:?}"), format!("{p:?}"), "{text}");
 }
 
@@ -43,7 +43,7 @@ fn every_name_reads_back() {
         let (x, y) = (b.param(Ty::F64), b.lin_param(Ty::F64));
         b.func.vars[0].name = Some(name.into());
         b.func.vars[1].name = Some(name.into());
-        // Bound nowhere.
+        // A variable that is not bound.
         b.func.fresh(Ty::F64.array(2).boxed(), true);
         p.add(b.finish(vec![x], vec![y]));
         p.add_data(DataDecl { name: name.to_owned(), cons: vec![(name.to_owned(), vec![]), (name.to_owned(), vec![Ty::Str, Ty::F32.array(3)])], declared: None });
@@ -118,7 +118,8 @@ fn deep_texts_are_refused() {
     assert!(parse::program(&blocks).unwrap_err().message.contains("deep"));
 }
 
-/// Broken texts give errors or other programs, which the verifier and the evaluator bear. `FUZZ_SEEDS=6000` tries more.
+/// Mutated texts give errors or other programs, on which the verifier and the evaluator must not panic.
+/// `FUZZ_SEEDS=6000` tries more.
 #[test]
 fn mutated_texts_do_no_harm() {
     let mut rng = Rng::new(1);

@@ -1,16 +1,16 @@
-//! One broken program for each way to break an invariant, and sound programs next to them.
+//! For each invariant, programs that violate it, and valid programs beside them.
 
 use adl_ir::{Block, Builder, Function, Op, Program, Stmt, Ty, Var, parse, verify, verify_linear_b};
 use adl_prim::Bin;
 
-/// The faults of the last function: number and message.
+/// The faults of the last function: invariant and message.
 fn faults(text: &str) -> Vec<(u8, String)> {
     let p = parse::program(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let f = p.funcs.last().expect("a function").clone();
     verify(&p, &f).err().unwrap_or_default().into_iter().map(|f| (f.invariant, f.message)).collect()
 }
 
-/// There is exactly this fault.
+/// Asserts that there is exactly this fault.
 fn breaks(invariant: u8, message: &str, text: &str) {
     assert_eq!(faults(text), [(invariant, message.to_owned())], "{text}");
 }
@@ -37,7 +37,7 @@ fn scope() {
         v1: f64 = if v0 { v2: f64 = 1.0 return v2 } else { v3: f64 = 2.0 return v3 }
         v4: f64 = neg v2
         return v1 }");
-    // Nothing that a turn binds is seen by the test of the next.
+    // The condition of the next iteration does not see variables bound in the body.
     breaks(2, "v4 is used outside of its scope", "fn f (v0: i64) -> () {
         v1: i64, v2: i64 = loop while (v3: i64) { return v4 } carry (v0) (v5: i64, v6: i64) { v4: bool = true return v6 }
         return }");
@@ -138,7 +138,7 @@ fn linearity() {
         v2~: f64 = if v0 { return ; v1~ } else { return ; v1~ }
         v3~: f64 = add v1~ v2~
         return ; v3~ }");
-    // A loop's body has a copy for each turn, of which each is used once.
+    // A loop's body has a copy of the variable for each iteration, each of which is used once.
     let turn = |stmts: &str| format!("fn f (v0: i64 ; v1~: f64) -> ( ; f64) {{
         v2: i64 ; v3~: f64 = loop for v0 out ( ; sum) (v4: i64) {{ {stmts} }} return ; v3~ }}");
     sound(&turn("v5~: f64 = neg v1~ return ; v5~"));

@@ -1,36 +1,39 @@
-//! Memory of large arrays is kept for the next ones of about their size.
+//! A global allocator that reuses freed blocks of large arrays.
 //!
-//! The system gives large blocks back at once and clears each page of a new one at its first use, which takes longer than arithmetic on
-//! it does. So freed blocks of a quarter of a mebibyte and more wait in a list, up to a bound; sizes are rounded up by at most an eighth, so that they
-//! fit again; and the system is told to use large pages for them. Smaller blocks are another allocator's.
+//! The operating system reclaims large blocks when they are freed and zeroes each page of a new block at first use,
+//! which costs more than arithmetic on the block. Freed blocks of at least 256 KiB are therefore kept in a bounded
+//! list. Sizes are rounded up by at most an eighth, so that blocks can be reused. The system is advised to use large
+//! pages for them. Smaller blocks come from the wrapped allocator.
 //!
-//! Where the system has no block to give, kept blocks are freed, then a reserve of address space ([`hold_back`]), and the function of
-//! [`set_alarm`] is called: the run ends with an error soon, and until then has the reserve. A block larger than the reserve that cannot be had is
-//! the caller's business: what allocates so much asks first, or handles the failure. Threads that run out of memory at once take turns, and
-//! whoever holds the reserve back waits for them: each finds the reserve either held or free, never in between.
+//! If the system is out of memory, all kept blocks are freed, then a reserve of address space ([`hold_back`]), and the
+//! function set by [`set_alarm`] is called. The run then ends with an error soon, and allocates from the reserve until
+//! it does. A failed allocation larger than the reserve is left to the caller: code that allocates so much checks first
+//! or handles failure. A lock serialises threads that run out of memory with those that reserve: each sees the reserve
+//! as either held or released, never an intermediate state.
 //!
-//! A binary takes it with `#[global_allocator] static MEMORY: Keeping<A> = Keeping(A)`, where `A` has the smaller blocks.
+//! A binary installs it with `#[global_allocator] static MEMORY: Keeping<A> = Keeping(A)`, where `A` serves the smaller
+//! blocks.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// The allocator, with that of smaller blocks.
+/// The allocator. `A` serves blocks below 256 KiB.
 pub struct Keeping<A>(pub A);
 
-/// Bytes from which blocks are kept.
+/// The smallest block, in bytes, that is kept.
 const LARGE: usize = 1 << 18;
 
-/// Blocks that are kept at most.
+/// The largest number of kept blocks.
 const SLOTS: usize = 128;
 
-/// Bytes that are kept at most, on whatever machine; a sixteenth of its memory if that is less.
+/// The upper limit on kept bytes; the limit is lower on machines with less than 16 times this much memory.
 const MOST: usize = 1 << 30;
 
-/// The alignment that the system gives every block.
+/// The alignment that the system allocator guarantees.
 const ALIGN: usize = 16;
 
-/// The room that a block of so many bytes has: a multiple of an eighth of the power of two below.
+/// Rounds a size up to a multiple of an eighth of the largest power of two that does not exceed it.
 fn rounded(n: usize) -> usize {
     let step = (1usize << n.max(1).ilog2()) / 8;
     n.checked_next_multiple_of(step.max(1)).unwrap_or(n)
@@ -40,30 +43,32 @@ fn large(layout: &Layout, size: usize) -> bool {
     cfg!(unix) && size >= LARGE && layout.align() <= ALIGN
 }
 
-/// Told when the reserve is taken. It must not allocate.
+/// Called when the reserve is released. It must not allocate.
 type Alarm = Box<dyn Fn() + Send + Sync>;
 
 static ALARM: AtomicPtr<Alarm> = AtomicPtr::new(std::ptr::null_mut());
 
-/// The address of the reserve, 0 without one. Changed by whoever has [`TURN`] alone.
+/// The address of the reserve, 0 without one. Written only by the thread that holds [`TURN`].
 static HELD_BACK: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether a thread gives the reserve up, or holds one back.
+/// A spin lock: held by the thread that releases or re-establishes the reserve.
 static TURN: AtomicBool = AtomicBool::new(false);
 
-/// How often, and how long, a block is waited for that other threads may free: a run that ends gives memory back.
+/// How often, and how long, a failed allocation waits for other threads to free memory: runs that end do.
 const TRIES: u32 = 50;
 const WAIT: Duration = Duration::from_millis(4);
 
-/// Bytes of the reserve, the same while the process lives.
+/// Bytes of the reserve; constant once set.
 static RESERVE: AtomicUsize = AtomicUsize::new(0);
 
-/// Sets what is called when the reserve is taken, in the place of what was. It must not allocate. Alarms are never freed, because another thread may be in one.
+/// Sets the function that is called when the reserve is released, replacing the previous one. It must not allocate.
+/// Alarms are never freed, because another thread may be executing one.
 pub fn set_alarm(alarm: Alarm) {
     ALARM.store(Box::into_raw(Box::new(alarm)), Ordering::Release);
 }
 
-/// Holds address space back for the end of a run that has none left, if none is held. Only where address space is limited does that help. The first size stays.
+/// Reserves `size` bytes of address space for a run that exhausts it, unless a reserve is held. This helps only where
+/// address space is limited. The first call determines the size for the life of the process.
 pub fn hold_back(size: usize) {
     if RESERVE.compare_exchange(0, size, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
         kept::spare_address_space();
@@ -75,7 +80,7 @@ pub fn hold_back(size: usize) {
     });
 }
 
-/// Gives the reserve up.
+/// Releases the reserve.
 fn give_up() {
     match HELD_BACK.swap(0, Ordering::Relaxed) {
         0 => {}
@@ -83,7 +88,8 @@ fn give_up() {
     }
 }
 
-/// Does something that no two threads do at once. Allocates nothing, and nobody who allocates waits for it but after a failure.
+/// Runs `f` under the lock. `f` must not allocate; allocating threads take the lock only after an allocation has
+/// failed.
 fn in_turn<T>(f: impl FnOnce() -> T) -> T {
     while TURN.compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
         std::thread::yield_now();
@@ -93,12 +99,12 @@ fn in_turn<T>(f: impl FnOnce() -> T) -> T {
     out
 }
 
-/// The most bytes that the process has ever had in memory. Allocates nothing.
+/// The peak resident set size of the process in bytes. Allocates nothing.
 pub fn most_resident() -> u64 {
     kept::most_resident()
 }
 
-/// Halves a size until twice as much address space is there; 0 if that is not so for the least size.
+/// Halves `size` until twice as much address space is available. Returns 0 if even `least` does not fit.
 pub(crate) fn fitting(size: usize, least: usize) -> usize {
     let mut size = size;
     while size >= least {
@@ -112,7 +118,7 @@ pub(crate) fn fitting(size: usize, least: usize) -> usize {
     0
 }
 
-/// A block after the system had none: from what is kept, or from the reserve.
+/// Retries a failed allocation after freeing kept blocks, then after releasing the reserve.
 #[cold]
 fn insist(size: usize, again: &dyn Fn() -> *mut u8) -> *mut u8 {
     if release() > 0 {
@@ -124,10 +130,10 @@ fn insist(size: usize, again: &dyn Fn() -> *mut u8) -> *mut u8 {
     if size > RESERVE.load(Ordering::Relaxed) {
         return std::ptr::null_mut();
     }
-    // First of all, so that the watch does not hold the reserve back again.
+    // The alarm comes first, so that the watchdog does not re-establish the reserve meanwhile.
     let alarm = ALARM.load(Ordering::Acquire);
     if !alarm.is_null() {
-        // SAFETY: `set_alarm` stores pointers of boxes that are never freed.
+        // SAFETY: `set_alarm` stores pointers from `Box::into_raw`, and these boxes are never freed.
         unsafe { (*alarm)() };
     }
     for _ in 0..TRIES {
@@ -143,28 +149,28 @@ fn insist(size: usize, again: &dyn Fn() -> *mut u8) -> *mut u8 {
     std::ptr::null_mut()
 }
 
-/// A block, insisted on where the first answer is none.
+/// Allocates with `make`, and retries with [`insist`] on failure.
 #[inline]
 fn or_insist(size: usize, make: &impl Fn() -> *mut u8) -> *mut u8 {
     let p = make();
     if p.is_null() { insist(size, make) } else { p }
 }
 
-/// Frees all that is kept; how many bytes that was.
+/// Frees all kept blocks. Returns their size in bytes.
 pub fn release() -> usize {
     kept::empty()
 }
 
 #[cfg(unix)]
 mod kept {
-    //! The list. Its lock is held for some steps, and by nobody who allocates.
+    //! The list of kept blocks. Its lock is held for a few steps only, and never during an allocation.
 
     use super::{LARGE, MOST, SLOTS};
     use std::cell::UnsafeCell;
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     struct List {
-        /// Blocks with their sizes, the oldest first.
+        /// Addresses and sizes of blocks, oldest first.
         blocks: [(usize, usize); SLOTS],
         len: usize,
         bytes: usize,
@@ -172,7 +178,7 @@ mod kept {
 
     struct Shared(AtomicBool, UnsafeCell<List>);
 
-    // SAFETY: the list is reached through `with` alone, which one thread at a time is in.
+    // SAFETY: the list is accessed only in `with`, which holds the lock.
     unsafe impl Sync for Shared {}
 
     static SHARED: Shared = Shared(AtomicBool::new(false), UnsafeCell::new(List { blocks: [(0, 0); SLOTS], len: 0, bytes: 0 }));
@@ -181,18 +187,18 @@ mod kept {
         while SHARED.0.compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
             std::hint::spin_loop();
         }
-        // SAFETY: the lock is held, so that no other reference is alive.
+        // SAFETY: the lock is held, so that no other reference to the list exists.
         let out = f(unsafe { &mut *SHARED.1.get() });
         SHARED.0.store(false, Ordering::Release);
         out
     }
 
-    /// Bytes that may be kept.
+    /// The limit on kept bytes on this machine.
     fn bound() -> usize {
         static BOUND: AtomicUsize = AtomicUsize::new(0);
         match BOUND.load(Ordering::Relaxed) {
             0 => {
-                // SAFETY: these ask for numbers only.
+                // SAFETY: `sysconf` has no preconditions.
                 let (pages, size) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
                 let memory = (pages.max(0) as usize).saturating_mul(size.max(0) as usize);
                 let b = (memory / 16).clamp(LARGE, MOST);
@@ -213,7 +219,7 @@ mod kept {
         }
     }
 
-    /// A block of that size, 0 if there is none.
+    /// Removes a block of exactly that size from the list; 0 if there is none.
     pub fn take(size: usize) -> usize {
         with(|l| match (0..l.len).rev().find(|i| l.blocks[*i].1 == size) {
             Some(i) => l.remove(i),
@@ -221,7 +227,7 @@ mod kept {
         })
     }
 
-    /// Keeps a block; older ones go where there is no room.
+    /// Keeps a block, and frees the oldest ones to stay within the limits.
     pub fn put(block: usize, size: usize) {
         let bound = bound();
         if size > bound / 2 {
@@ -244,7 +250,7 @@ mod kept {
         }
     }
 
-    /// Frees everything.
+    /// Frees all kept blocks. Returns their size in bytes.
     pub fn empty() -> usize {
         let bytes = with(|l| l.bytes);
         loop {
@@ -257,7 +263,8 @@ mod kept {
 
     pub fn most_resident() -> u64 {
         let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-        // SAFETY: the pointer is to a `rusage`, which the call fills; zeros are one too.
+        // SAFETY: the pointer is to a `rusage` that the call may fill, and all zeros are a valid `rusage` if it does
+        // not.
         let usage = unsafe {
             libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
             usage.assume_init()
@@ -265,62 +272,62 @@ mod kept {
         usage.ru_maxrss.max(0) as u64 * if cfg!(target_os = "macos") { 1 } else { 1024 }
     }
 
-    /// Keeps the C library from reserving address space for each thread (64 MiB): only large blocks come from it here.
+    /// Stops the C library from reserving 64 MiB of address space for each thread: it serves only large blocks here.
     pub fn spare_address_space() {
         #[cfg(all(target_os = "linux", target_env = "gnu"))]
-        // SAFETY: `mallopt` may be called at any time; it sets a number that later allocations read.
+        // SAFETY: `mallopt` may be called at any time; it sets a parameter of later allocations.
         unsafe {
             libc::mallopt(libc::M_ARENA_MAX, 1);
         }
     }
 
-    /// Address space without memory, 0 if there is none.
+    /// Reserves address space without memory; 0 on failure.
     pub fn mapped(size: usize) -> usize {
-        // SAFETY: a new mapping at an address of the system's choice touches no other memory.
+        // SAFETY: a new mapping at an address chosen by the system affects no existing memory.
         let p = unsafe { libc::mmap(std::ptr::null_mut(), size, libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANON, -1, 0) };
         if p == libc::MAP_FAILED { 0 } else { p as usize }
     }
 
-    /// Gives it back.
+    /// Releases address space from `mapped`.
     pub fn unmap(block: usize, size: usize) {
-        // SAFETY: the caller gives up a mapping of `mapped`, which nothing points into.
+        // SAFETY: `block` is null or the start of a mapping of `size` bytes from `mapped`, and nothing points into it.
         unsafe { libc::munmap(block as *mut libc::c_void, size) };
     }
 
-    /// Gives a block back to the system.
+    /// Returns a block to the system.
     fn free(block: usize) {
-        // SAFETY: blocks in the list come from `malloc` and its kin, and nobody else has them.
+        // SAFETY: blocks in the list come from `malloc`, `calloc` or `realloc`, and the list owns them.
         unsafe { libc::free(block as *mut libc::c_void) }
     }
 
-    /// A new block.
+    /// Allocates a new block.
     pub fn fresh(size: usize, zeroed: bool) -> *mut u8 {
-        // SAFETY: these have no conditions.
+        // SAFETY: `calloc` and `malloc` have no preconditions.
         let p = unsafe { if zeroed { libc::calloc(size, 1) } else { libc::malloc(size) } };
         pages(p as usize, size);
         p.cast()
     }
 
-    /// Makes a block larger or smaller.
+    /// Reallocates a block.
     ///
     /// # Safety
-    /// `p` is a block of this allocator.
+    /// `p` is a live block from `fresh` or `resized`, which the caller owns; it is invalid after success.
     pub unsafe fn resized(p: *mut u8, size: usize) -> *mut u8 {
-        // SAFETY: the block came from `malloc` and its kin.
+        // SAFETY: by this function's contract, `p` is a live block from `malloc`, `calloc` or `realloc`.
         let p = unsafe { libc::realloc(p.cast(), size) };
         pages(p as usize, size);
         p.cast()
     }
 
-    /// Asks for large pages.
+    /// Advises the system to use large pages for a block.
     fn pages(block: usize, size: usize) {
         #[cfg(target_os = "linux")]
         {
             const PAGE: usize = 1 << 16;
             let (start, end) = (block.next_multiple_of(PAGE), (block + size) & !(PAGE - 1));
-            // A smaller block has no large page for itself.
+            // A block below 2 MiB contains no large page.
             if block != 0 && end > start && size >= 1 << 21 {
-                // SAFETY: advice on pages inside a block changes no contents.
+                // SAFETY: the pages lie inside the block, and this advice changes no contents.
                 unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
             }
         }
@@ -331,7 +338,7 @@ mod kept {
 
 #[cfg(not(unix))]
 mod kept {
-    //! Nothing is kept.
+    //! Platforms without these calls keep no blocks.
 
     pub fn take(_: usize) -> usize {
         0
@@ -364,12 +371,13 @@ mod kept {
     }
 }
 
-// SAFETY: a large block has at least the size that was asked for, and the system's alignment; it is in the list only between its `dealloc`
-// and its next `alloc`. Whether a block is large depends on its layout alone, so that each is freed by whom it came from.
+// SAFETY: a large block has at least the requested size and the system's alignment. It is in the list only between its
+// `dealloc` and its next `alloc`. Whether a block is large depends on its layout alone, so that every block returns to
+// the allocator that it came from.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Keeping<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if !large(&layout, layout.size()) {
-            // SAFETY: as for the caller.
+            // SAFETY: the caller upholds the contract of `GlobalAlloc::alloc`, which is passed on unchanged.
             return or_insist(layout.size(), &|| unsafe { self.0.alloc(layout) });
         }
         let size = rounded(layout.size());
@@ -381,14 +389,15 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Keeping<A> {
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         if !large(&layout, layout.size()) {
-            // SAFETY: as for the caller.
+            // SAFETY: the caller upholds the contract of `GlobalAlloc::alloc_zeroed`, which is passed on unchanged.
             return or_insist(layout.size(), &|| unsafe { self.0.alloc_zeroed(layout) });
         }
         let size = rounded(layout.size());
         match kept::take(size) {
             0 => or_insist(size, &|| kept::fresh(size, true)),
             block => {
-                // SAFETY: the block has so many bytes and is nobody else's.
+                // SAFETY: the block has at least `layout.size()` bytes and was taken out of the list, so that this call
+                // owns it.
                 unsafe { std::ptr::write_bytes(block as *mut u8, 0, layout.size()) };
                 block as *mut u8
             }
@@ -399,31 +408,36 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Keeping<A> {
         if large(&layout, layout.size()) {
             kept::put(p as usize, rounded(layout.size()));
         } else {
-            // SAFETY: as for the caller; the block came from there.
+            // SAFETY: the caller upholds the contract of `GlobalAlloc::dealloc`; a small layout means that the block
+            // came from `self.0`.
             unsafe { self.0.dealloc(p, layout) }
         }
     }
 
     unsafe fn realloc(&self, p: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         match (large(&layout, layout.size()), large(&layout, size)) {
-            // SAFETY: as for the caller; the block came from there, and still lives where the first call had no other.
+            // SAFETY: the caller upholds the contract of `GlobalAlloc::realloc`; the block came from `self.0`, and is
+            // still live at a retry, because the first attempt failed.
             (false, false) => or_insist(size, &|| unsafe { self.0.realloc(p, layout, size) }),
             (true, true) if rounded(layout.size()) == rounded(size) => p,
             (true, true) => match kept::take(rounded(size)) {
-                // SAFETY: a large block of this allocator, which still lives where the first call had no other.
+                // SAFETY: a large block of this allocator, which is still live at a retry, because the first attempt
+                // failed.
                 0 => or_insist(size, &|| unsafe { kept::resized(p, rounded(size)) }),
-                // A block whose pages are there is cheaper than new pages, also for what grows by and by.
+                // A kept block, whose pages are mapped, is cheaper than new pages, even for a buffer that grows
+                // repeatedly.
                 block => {
                     let new = block as *mut u8;
-                    // SAFETY: both blocks have as many bytes as are copied, and the new one is nobody else's.
+                    // SAFETY: both blocks hold at least the copied number of bytes, and this call owns the new one, so
+                    // that they do not overlap.
                     unsafe { std::ptr::copy_nonoverlapping(p, new, layout.size().min(size)) };
                     kept::put(p as usize, rounded(layout.size()));
                     new
                 }
             },
             _ => {
-                // SAFETY: the caller says that the size with the alignment is a layout; the old block lives, and both have as many bytes as
-                // are copied.
+                // SAFETY: by the contract of `GlobalAlloc::realloc`, the size and the alignment form a layout. The old
+                // block is live, and both blocks hold at least the copied number of bytes.
                 unsafe {
                     let new = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));
                     if !new.is_null() {
@@ -456,7 +470,8 @@ mod tests {
     fn blocks_keep_their_contents_when_they_grow_and_are_clear_when_that_was_asked() {
         let layout = |n| Layout::from_size_align(n, 8).unwrap();
         let (small, big, bigger) = (LARGE / 2, LARGE + 10, 3 * LARGE);
-        // SAFETY: layouts are those of the blocks; contents are in bounds.
+        // SAFETY: each call passes the layout that its block was allocated with, and contents are accessed within
+        // bounds.
         unsafe {
             let p = KEEPING.alloc(layout(small));
             p.write_bytes(7, small);
@@ -479,7 +494,7 @@ mod tests {
     fn the_reserve_is_there_for_every_thread_that_runs_out() {
         const SIZE: usize = 1 << 20;
         hold_back(SIZE);
-        // An allocator that has room only where nothing is held back.
+        // An allocator that succeeds only while no reserve is held.
         let room = || if HELD_BACK.load(Ordering::Relaxed) == 0 { std::ptr::dangling_mut() } else { std::ptr::null_mut() };
         std::thread::scope(|s| {
             for _ in 0..4 {
@@ -494,7 +509,7 @@ mod tests {
     #[test]
     fn what_is_kept_can_be_given_back() {
         let layout = Layout::from_size_align(5 * LARGE, 8).unwrap();
-        // SAFETY: the layouts are the blocks' own.
+        // SAFETY: each block is freed with the layout that it was allocated with.
         unsafe {
             let blocks: Vec<*mut u8> = (0..40).map(|_| KEEPING.alloc(layout)).collect();
             blocks.into_iter().for_each(|p| KEEPING.dealloc(p, layout));

@@ -1,15 +1,18 @@
-//! Cells: how native code sees values of declared types.
+//! Heap cells: the representation of values of declared types in native code.
 //!
-//! A cell counts its owners, says which constructor it is, and has the fields behind that, one word each: numbers as their bits, arrays as
-//! handles, data as cells. Constructors, branches and fields are then a few instructions. A cell may also be *closed*: it holds a value of
-//! the interpreter, with which a run begins and ends. Native code opens a closed cell where it looks at its fields, which closes the data inside it in
-//! turn; an operation of the interpreter closes what it is given. Either is done in the cell's own place, so that what is shared stays shared, and
-//! is done once.
+//! A cell has a reference count and a constructor tag, followed by the fields, one word each: numbers as their bits,
+//! arrays as handles, data as cells. Construction, branches and field accesses therefore take a few instructions. A
+//! cell may also be *closed*: it then holds a value of the interpreter, as at the start and the end of a run. Native
+//! code opens a closed cell when it reads the fields, which are then closed cells themselves. An operation of the
+//! interpreter closes its operands. Both conversions are in place, so that sharing is preserved and each conversion
+//! happens once.
 //!
 //! Invariants
-//! - The fields of an open cell are those that its layout says, each with an owner. A cell has room for them, and for a value.
-//! - A cell without owners is in the list of free ones of its room, which the owners' word links. It holds nothing.
-//! - Nothing here goes as deep into the machine's stack as data are deep.
+//! - The fields of an open cell have the kinds of its layout, and the cell owns a reference to each. A cell has room
+//!   for its fields, and for a `Value`.
+//! - A cell without references is in the free list of its size, which is linked through the reference count. It owns
+//!   nothing.
+//! - No function here recurses on the depth of the data.
 
 use crate::handle::Pool;
 use crate::layouts::Layouts;
@@ -20,75 +23,75 @@ use adl_interp::value::{Data, Value};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Of a cell that holds a value of the interpreter.
+/// The tag of a cell that holds a value of the interpreter.
 pub(crate) const CLOSED: i32 = -1;
 
-/// Of the cell of absent data.
+/// The tag of the cell of symbolic zeros.
 pub(crate) const ABSENT: i32 = -2;
 
-/// See the head of the module. The layout is known to the code generator.
+/// See the module documentation. The code generator depends on the layout.
 #[repr(C)]
 pub(crate) struct Cell {
-    /// Owners; of a free cell the next one.
+    /// The reference count; in a free cell the address of the next one.
     pub rc: i64,
-    /// Which constructor, or [`CLOSED`], or [`ABSENT`].
+    /// The constructor's index, or [`CLOSED`], or [`ABSENT`].
     pub tag: i32,
-    /// Of an open cell its layout; of a closed one that of the first constructor of its type.
+    /// The layout number; in a closed cell that of the first constructor of its type.
     pub layout: u16,
-    /// For how many words there is room.
+    /// The capacity in words.
     pub room: u16,
 }
 
-/// Offsets for the code generator.
+/// Field offsets for the code generator.
 pub(crate) mod offset {
     use super::Cell;
     pub const RC: i32 = std::mem::offset_of!(Cell, rc) as i32;
     pub const TAG: i32 = std::mem::offset_of!(Cell, tag) as i32;
 }
 
-/// Words before the fields.
+/// The size of the header in words.
 const HEAD: usize = size_of::<Cell>() / 8;
 
-/// Words that a value takes.
+/// The size of a `Value` in words.
 pub(crate) const VALUE: usize = 2;
 const _: () = assert!(size_of::<Value>() <= 8 * VALUE && align_of::<Value>() <= 8);
 
-/// Rooms below this have lists of free cells that native code takes from.
+/// The number of free lists for small cells, which native code also uses; sizes from here on are kept in a map.
 pub(crate) const LISTS: usize = 32;
 
-/// Words in the first block of memory for cells, and in the largest.
+/// The size in words of the first block of memory for cells, and the maximum.
 const BLOCKS: (usize, usize) = (1 << 10, 1 << 19);
 
-/// Words of cells that are made at once.
+/// The number of words that are carved into cells when a free list is empty.
 const AT_ONCE: usize = 256;
 
 impl Cell {
-    /// The fields, or the value.
+    /// The address of the fields or of the value.
     fn words(c: *mut Cell) -> *mut u64 {
-        // SAFETY: every cell has room behind its head.
+        // SAFETY: every cell is allocated with room after its header.
         unsafe { c.add(1).cast() }
     }
 }
 
-/// The bits of a head's second word.
+/// The second word of a header: tag, layout, and room.
 pub(crate) fn head(tag: u32, layout: u16, room: u16) -> i64 {
     (u64::from(tag) | u64::from(layout) << 32 | u64::from(room) << 48) as i64
 }
 
 /// All cells of a run.
 pub(crate) struct Cells {
-    /// Free cells by their room.
+    /// Free lists of small cells by size.
     pub heads: [*mut Cell; LISTS],
-    /// Free cells with more room.
+    /// Free larger cells by size.
     large: HashMap<u16, Vec<*mut Cell>>,
-    /// Memory, and how many words of each block are cells.
+    /// Blocks of memory, and the number of words in use in each.
     blocks: Vec<(Vec<u64>, usize)>,
-    /// Cells that are closed.
+    /// The number of closed cells.
     closed: usize,
-    /// Cells that have lost their last owner, and whether somebody is freeing them.
+    /// The list of cells whose last reference was dropped, and whether it is being processed.
     pending: *mut Cell,
     freeing: bool,
-    /// The cell of absent data.
+    /// The cell of symbolic zeros.
     pub absent: *mut Cell,
     layouts: *const Layouts,
 }
@@ -99,18 +102,19 @@ impl Cells {
         let mut c = Cells { heads: [null; LISTS], large: HashMap::new(), blocks: Vec::new(), closed: 0, pending: null, freeing: false, absent: null, layouts };
         c.absent = c.carve(VALUE as u16);
         if !c.absent.is_null() {
-            // SAFETY: the cell is new.
+            // SAFETY: the cell was just created, so no other pointer to it exists.
             unsafe { (*c.absent).tag = ABSENT };
         }
         c
     }
 
     fn layouts(&self) -> &'static Layouts {
-        // SAFETY: as of `Ctx::tables`: the unit whose code runs keeps them, and the reference does not outlive the call in which it is made.
+        // SAFETY: as for `Ctx::tables`: the unit whose code runs keeps the layouts alive, and the reference is used
+        // only during the call in which it was made.
         unsafe { &*self.layouts }
     }
 
-    /// A cell of new memory; null if there is none.
+    /// Allocates a cell from a block; null if memory is exhausted.
     fn carve(&mut self, room: u16) -> *mut Cell {
         let n = HEAD + usize::from(room);
         if self.blocks.last().is_none_or(|(b, used)| used + n > b.capacity()) {
@@ -122,7 +126,8 @@ impl Cells {
             self.blocks.push((block, 0));
         }
         let Some((block, used)) = self.blocks.last_mut() else { return std::ptr::null_mut() };
-        // SAFETY: so many words are left in the block; the head is written at once.
+        // SAFETY: the check above leaves at least `n` words in the last block, and the header is written before the
+        // cell is used.
         unsafe {
             let c: *mut Cell = block.as_mut_ptr().add(*used).cast();
             *used += n;
@@ -131,7 +136,7 @@ impl Cells {
         }
     }
 
-    /// A cell with one owner, whose tag, layout and fields are still to be written; null if there is no memory.
+    /// A cell with one reference, whose tag, layout and fields are uninitialised; null if memory is exhausted.
     pub fn take(&mut self, room: u16) -> *mut Cell {
         let small = usize::from(room) < LISTS;
         let free = if small { self.heads[usize::from(room)] } else { self.large.get_mut(&room).and_then(Vec::pop).unwrap_or(std::ptr::null_mut()) };
@@ -146,12 +151,12 @@ impl Cells {
             }
             let c = self.carve(room);
             if !c.is_null() {
-                // SAFETY: the cell is new.
+                // SAFETY: the cell was just created, so no other pointer to it exists.
                 unsafe { (*c).rc = 1 };
             }
             return c;
         }
-        // SAFETY: a free cell is linked by its owners' word.
+        // SAFETY: a free cell is live memory of this pool, linked through its reference count.
         unsafe {
             if small {
                 self.heads[usize::from(room)] = (*free).rc as *mut Cell;
@@ -161,9 +166,9 @@ impl Cells {
         free
     }
 
-    /// Keeps a cell that holds nothing for later.
+    /// Adds a cell that owns nothing to its free list.
     fn free(&mut self, c: *mut Cell) {
-        // SAFETY: the cell is this run's and nobody refers to it.
+        // SAFETY: the cell belongs to this run, and no other pointer to it is used.
         unsafe {
             let room = (*c).room;
             if usize::from(room) < LISTS {
@@ -175,12 +180,12 @@ impl Cells {
         }
     }
 
-    /// Makes a cell a closed one. It must hold nothing.
+    /// Stores a value in a cell that owns nothing, which closes it.
     ///
     /// # Safety
-    /// The cell is this run's.
+    /// `c` is a live cell of this run that owns nothing.
     unsafe fn shut(&mut self, c: *mut Cell, base: u16, v: Value) {
-        // SAFETY: every cell has room for a value.
+        // SAFETY: by this function's contract `c` is live, and every cell has room for a `Value`.
         unsafe {
             Cell::words(c).cast::<Value>().write(v);
             (*c).tag = CLOSED;
@@ -189,13 +194,13 @@ impl Cells {
         self.closed += 1;
     }
 
-    /// Takes the value out of a closed cell, which then holds nothing.
+    /// Moves the value out of a closed cell, which then owns nothing.
     ///
     /// # Safety
-    /// The cell is this run's, and closed.
+    /// `c` is a live, closed cell of this run.
     unsafe fn unshut(&mut self, c: *mut Cell) -> Value {
         self.closed -= 1;
-        // SAFETY: a closed cell holds a value, which is not read there again.
+        // SAFETY: by this function's contract, `c` holds a value. Resetting the tag ensures that it is not read again.
         unsafe {
             (*c).tag = 0;
             Cell::words(c).cast::<Value>().read()
@@ -208,7 +213,7 @@ impl Drop for Cells {
         for (block, used) in &mut self.blocks {
             let mut at = 0;
             while at < *used && self.closed > 0 {
-                // SAFETY: cells stand one behind the other, each with its room.
+                // SAFETY: cells are contiguous in the used part of a block, each with the room that its header states.
                 unsafe {
                     let c: *mut Cell = block.as_mut_ptr().add(at).cast();
                     at += HEAD + usize::from((*c).room);
@@ -223,7 +228,7 @@ impl Drop for Cells {
 }
 
 impl Pool {
-    /// A closed cell for a value of a declared type; null if there is no memory.
+    /// A closed cell for a value of declared type `data`; null if memory is exhausted.
     pub fn cell(&mut self, data: u32, v: Value) -> *mut Cell {
         if matches!(v, Value::Zero) {
             return self.cells.absent;
@@ -231,29 +236,30 @@ impl Pool {
         let (base, room) = self.cells.layouts().first(data);
         let c = self.cells.take(room);
         if !c.is_null() {
-            // SAFETY: the cell is new.
+            // SAFETY: the cell was just created, so no other pointer to it exists.
             unsafe { self.cells.shut(c, base, v) };
         }
         c
     }
 
-    /// Opens a cell: its constructor, or -1 if it has none.
+    /// Opens a cell. Returns its constructor tag, or -1 if it has none.
     ///
     /// # Safety
-    /// The cell is this run's and lives.
+    /// `c` is a live cell of this run.
     pub unsafe fn open(&mut self, c: *mut Cell) -> i64 {
-        // SAFETY: the caller says so, here and below.
+        // SAFETY: by this function's contract, `c` is live.
         let (tag, base) = unsafe { ((*c).tag, (*c).layout) };
         if tag != CLOSED {
             return if tag == ABSENT { -1 } else { i64::from(tag) };
         }
-        // SAFETY: it is closed.
+        // SAFETY: `c` is live, and its tag says that it is closed.
         let v = unsafe { self.cells.unshut(c) };
         let (tag, words) = match &v {
             Value::Data(d) => (d.con.tag, self.fields(&v, base.wrapping_add(d.con.tag as u16))),
             _ => (0, None),
         };
-        // SAFETY: the cell's room is that of the largest constructor of its type, or it was one of this constructor.
+        // SAFETY: the cell is live and owns nothing. Its size is checked, and suffices for the largest constructor of
+        // its type, or for the one that it was allocated for.
         unsafe {
             let Some(words) = words.filter(|w| w.len() <= usize::from((*c).room)) else {
                 self.cells.shut(c, base, v);
@@ -266,7 +272,7 @@ impl Pool {
         i64::from(tag)
     }
 
-    /// The fields of a value as words with owners.
+    /// Converts the fields of a value to words, each with a reference.
     fn fields(&mut self, v: &Value, layout: u16) -> Option<smallvec::SmallVec<[u64; 8]>> {
         let Value::Data(d) = v else { return None };
         let l = self.cells.layouts().get(layout)?;
@@ -276,14 +282,14 @@ impl Pool {
         l.fields.iter().zip(&d.fields).map(|(k, v)| self.word_of(*k, v)).collect()
     }
 
-    /// Closes a cell, with all data inside it.
+    /// Closes a cell and all open cells that it reaches.
     ///
     /// # Safety
-    /// The cell is this run's and lives.
+    /// `c` is a live cell of this run.
     unsafe fn close(&mut self, c: *mut Cell) {
         let mut todo = vec![c];
         while let Some(c) = todo.last().copied() {
-            // SAFETY: fields of a live cell live; the caller says that this one does.
+            // SAFETY: `c` is live by this function's contract, and a live cell keeps its fields alive.
             let (tag, layout) = unsafe { ((*c).tag, (*c).layout) };
             let l = self.cells.layouts().get(layout).filter(|_| tag >= 0);
             let Some(l) = l else {
@@ -292,7 +298,7 @@ impl Pool {
             };
             let before = todo.len();
             for (i, _) in l.fields.iter().enumerate().filter(|(_, k)| matches!(k, Kind::Data(_))) {
-                // SAFETY: as above.
+                // SAFETY: the word is a live cell, because the layout says that the field is data.
                 unsafe {
                     let inner = *Cell::words(c).add(i) as *mut Cell;
                     if (*inner).tag >= 0 {
@@ -304,24 +310,24 @@ impl Pool {
                 continue;
             }
             todo.pop();
-            // SAFETY: the words are of the fields' kinds, with owners, which the value takes over.
+            // SAFETY: the words have the kinds of the layout, and the new value takes over their references.
             let mut field = |(i, k): (usize, &Kind)| unsafe { self.value(*k, true, *Cell::words(c).add(i)) };
             let fields: Vec<Value> = l.fields.iter().enumerate().map(|f| match f.1 {
                 Kind::Ref(e) => boxes::unpack(field(f), e.boxes()),
                 _ => field(f),
             }).collect();
             let base = layout.wrapping_sub(tag as u16);
-            // SAFETY: the cell holds nothing now.
+            // SAFETY: the fields have been moved out, so that the live cell owns nothing.
             unsafe { self.cells.shut(c, base, Value::Data(Rc::new(Data { con: l.con.clone(), fields }))) };
         }
     }
 
-    /// The value of a cell, which loses an owner if `take` says so.
+    /// Converts a cell to a value. `take`: drops one reference to the cell.
     ///
     /// # Safety
-    /// The cell is this run's and lives.
+    /// `c` is a live cell of this run; with `take`, one reference to it is given up.
     pub unsafe fn data(&mut self, c: *mut Cell, take: bool) -> Value {
-        // SAFETY: the caller says so; a cell that has been closed holds a value.
+        // SAFETY: by this function's contract `c` is live, and after `close` it holds a value.
         unsafe {
             if (*c).tag == ABSENT {
                 return Value::Zero;
@@ -341,12 +347,12 @@ impl Pool {
         }
     }
 
-    /// Takes an owner of a cell away.
+    /// Drops a reference to a cell.
     ///
     /// # Safety
-    /// The cell is this run's and has an owner.
+    /// `c` is a live cell of this run, and one reference to it is given up.
     pub unsafe fn let_go(&mut self, c: *mut Cell) {
-        // SAFETY: the caller says so.
+        // SAFETY: by this function's contract, `c` is live.
         unsafe {
             (*c).rc -= 1;
             if (*c).rc == 0 {
@@ -357,7 +363,7 @@ impl Pool {
         }
     }
 
-    /// Frees cells that have lost their last owner, and what they held.
+    /// Frees the pending cells and everything that they own, iteratively.
     fn let_go_pending(&mut self) {
         if self.cells.freeing {
             return;
@@ -365,7 +371,7 @@ impl Pool {
         self.cells.freeing = true;
         while !self.cells.pending.is_null() {
             let c = self.cells.pending;
-            // SAFETY: cells that wait to be freed are linked by the owners' word, and hold what they held.
+            // SAFETY: pending cells are linked through their reference counts, and still own their contents.
             unsafe {
                 self.cells.pending = (*c).rc as *mut Cell;
                 self.empty(c);
@@ -375,12 +381,13 @@ impl Pool {
         self.cells.freeing = false;
     }
 
-    /// Takes what a cell holds away.
+    /// Drops the contents of a cell.
     ///
     /// # Safety
-    /// The cell is this run's, and nobody reads it again.
+    /// `c` is a cell of this run without references, and its contents are not used again.
     unsafe fn empty(&mut self, c: *mut Cell) {
-        // SAFETY: the caller says so; fields are of the kinds that the layout says, with an owner each.
+        // SAFETY: by this function's contract `c` owns its contents: a value, or fields of the layout's kinds with a
+        // reference each.
         unsafe {
             if (*c).tag == CLOSED {
                 drop(self.cells.unshut(c));
@@ -399,9 +406,9 @@ impl Pool {
     }
 }
 
-/// A cell with room for so many words, where no free one is left. Null after an error.
+/// A cell with room for `room` words, called if the free list is empty. Null after an error.
 pub(crate) unsafe fn make(ctx: *mut Ctx, room: u64, site: u64) -> *mut Cell {
-    // SAFETY: native code passes its context.
+    // SAFETY: native code passes the live context of its run.
     let ctx = unsafe { &mut *ctx };
     let c = ctx.pool.cells.take(room as u16);
     if c.is_null() {
@@ -410,30 +417,32 @@ pub(crate) unsafe fn make(ctx: *mut Ctx, room: u64, site: u64) -> *mut Cell {
     c
 }
 
-/// Opens a cell: its constructor, or -1.
+/// Opens a cell. Returns its constructor tag, or -1 if it has none.
 pub(crate) unsafe fn open(ctx: *mut Ctx, c: *mut Cell) -> i64 {
-    // SAFETY: native code passes its context and a live cell.
+    // SAFETY: native code passes the live context of its run and a live cell.
     unsafe { (*ctx).pool.open(c) }
 }
 
-/// Frees a cell that has lost its last owner.
+/// Frees a cell whose last reference native code has dropped.
 pub(crate) unsafe fn free(ctx: *mut Ctx, c: *mut Cell) {
-    // SAFETY: native code passes its context and a cell of it without owners.
+    // SAFETY: native code passes the live context of its run and a cell of it whose last reference it gives up.
     unsafe {
         (*c).rc = 1;
         (*ctx).pool.let_go(c);
     }
 }
 
-/// Keeps a cell whose fields have been taken over for later.
+/// Adds a cell whose fields have been moved out to its free list.
 pub(crate) unsafe fn put_back(ctx: *mut Ctx, c: *mut Cell) {
-    // SAFETY: native code passes its context and a cell of it that nobody reads again.
+    // SAFETY: native code passes the live context of its run and a cell of it that it does not use again.
     unsafe { &mut *ctx }.pool.cells.free(c);
 }
 
-/// The fields of a cell that is not open, with owners, in `slot`: of absent data zeros. 1 after an error.
+/// Writes the fields of a cell that is not open to `slot`, each with a reference: zeros for a symbolic zero. Returns 1
+/// after an error.
 pub(crate) unsafe fn fields(ctx: *mut Ctx, c: *mut Cell, layout: u64, slot: *mut u64, site: u64) -> u64 {
-    // SAFETY: native code passes its context, a live cell, and room for the fields.
+    // SAFETY: native code passes the live context of its run, a live cell, and a `slot` with room for the fields of the
+    // layout.
     unsafe {
         let ctx = &mut *ctx;
         let Some(l) = ctx.tables().layouts.get(layout as u16) else { return 1 };

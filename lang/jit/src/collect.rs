@@ -1,9 +1,10 @@
-//! Buffers that loops fill: scalars, and rows of Floats one behind the other.
+//! Output buffers of loops: scalars, and contiguous rows of Floats.
 //!
-//! Scalars are written by native code itself, behind those that are there; [`grow`] makes room. Rows come as handles ([`push`]). The first
-//! row says how long they are: then the buffer takes an array of the run's pool, in which rows follow each other as long as they have one
-//! shape, whether the loop collects them as they are or in boxes (`interp::ir::boxes`). Until then the buffer *waits*: it has no value. What
-//! is collected otherwise, rows of different shapes in boxes among it, is the interpreter's (`interp::ir::buffer`).
+//! Native code appends scalars itself; [`grow`] enlarges the buffer. Rows are passed as handles ([`push`]). The first
+//! row determines the row extents: the buffer then takes an array from the run's pool. Rows are stored contiguously in
+//! it while they have the same shape, whether the loop collects them as arrays or in boxes (`interp::ir::boxes`). Until
+//! the first row the buffer *waits* and has no value. All other elements, including boxed rows of different shapes, are
+//! collected by the interpreter (`interp::ir::buffer`).
 
 use crate::cells::Cell;
 use crate::handle::{AXES, Expect, Handle};
@@ -14,40 +15,40 @@ use adl_interp::value::Value;
 use adl_ir::Ty;
 use std::rc::Rc;
 
-/// Floats for which a loop's buffer has room at once, where the number of turns is known. What is never written takes no memory; a buffer that
-/// grows is copied, and each page of a new one cleared.
+/// The maximum initial capacity in Floats if the trip count is known. Memory that is never written costs nothing,
+/// whereas growing copies the buffer and faults in new pages.
 const ROOM: i64 = 1 << 27;
 
-/// The same of data.
+/// The maximum initial capacity in cells.
 const CELLS: i64 = 1 << 20;
 
-/// Rows for which a buffer has room at first, where the number of turns is not known.
+/// The initial capacity in rows if the trip count is not known.
 const ROWS: i64 = 4;
 
-/// Floats above which a buffer gets no more room than it was told, and is not kept for later arrays.
+/// The size in Floats above which a buffer gets exactly the requested capacity, and does not become a spare buffer.
 const KEPT: i64 = 1 << 12;
 
-/// What rows of an array make: the array, or a packed one of boxes.
+/// The form of an array of rows, boxed or not; `None` if it is not supported.
 fn of_rows(row: Expect, boxed: bool) -> Option<Expect> {
     if boxed { row.boxed() } else { row.stacked() }
 }
 
-/// Whether extents are these. Few numbers are compared faster one by one.
+/// Whether extents are equal. A loop is faster than a slice comparison for so few numbers.
 #[inline]
 fn agree(all: &[i64], dims: &[i64]) -> bool {
     all.iter().zip(dims).all(|(a, b)| a == b)
 }
 
-/// An empty buffer for what a loop collects in `n` turns (0 if nobody knows). Null after an error.
+/// An empty buffer for the results of `n` iterations (0 if unknown). Null after an error.
 pub(crate) unsafe fn new_buffer(ctx: *mut Ctx, id: u64, n: i64, site: u64) -> *mut Handle {
-    // SAFETY: native code passes the context that it was given.
+    // SAFETY: native code passes the live context of its run; no other reference to it exists during this call.
     let ctx = unsafe { &mut *ctx };
     let Some((ty, boxed)) = ctx.tables().buffers.get(id as usize) else { return std::ptr::null_mut() };
     if let Some(h) = pooled(ctx, ty, *boxed, n) {
         return h;
     }
     let p = ctx.pool.wrap(Value::Unit, Expect(0));
-    // SAFETY: the handle is new.
+    // SAFETY: the handle was just created, so that no other reference to it exists.
     let h = unsafe { &mut *p };
     (h.hint, h.waits) = (n, id as i64 + 1);
     if of_rows(Expect::of(ty), *boxed).is_some() {
@@ -63,9 +64,10 @@ pub(crate) unsafe fn new_buffer(ctx: *mut Ctx, id: u64, n: i64, site: u64) -> *m
     p
 }
 
-/// The same for what is added as a whole to the buffer `around`: a part of that, where its rows have a length already and are as many.
+/// An empty buffer whose contents become one row of the buffer `around`: a slot of `around` if its row extents are
+/// known and their first is `n`.
 pub(crate) unsafe fn new_part(ctx: *mut Ctx, id: u64, n: i64, site: u64, around: *mut Handle) -> *mut Handle {
-    // SAFETY: native code passes its context and a live buffer of it.
+    // SAFETY: native code passes the live context of its run and a live buffer of it.
     unsafe {
         let Some((ty, boxed)) = (*ctx).tables().buffers.get(id as usize) else { return std::ptr::null_mut() };
         let all = &mut *around;
@@ -77,11 +79,12 @@ pub(crate) unsafe fn new_part(ctx: *mut Ctx, id: u64, n: i64, site: u64, around:
     }
 }
 
-/// Where the next row of a buffer goes, of this kind and extents. Null if rows do not follow each other in it.
+/// The address at which a row of this form and extents is to be written. Null if the buffer does not store such rows
+/// contiguously.
 pub(crate) unsafe fn place(ctx: *mut Ctx, buffer: *mut Handle, row: u64, a: i64, b: i64, c: i64) -> *mut f64 {
     let (row, dims) = (Expect(row as u8), [a, b, c]);
     let dims = &dims[..row.rank()];
-    // SAFETY: native code passes its context and a live buffer of it, and no reference to that is alive.
+    // SAFETY: native code passes the live context of its run and a live buffer of it, to which no reference exists.
     unsafe {
         if (*buffer).waits > 0 && !begin(&mut *ctx, buffer, row, dims) {
             return std::ptr::null_mut();
@@ -95,25 +98,25 @@ pub(crate) unsafe fn place(ctx: *mut Ctx, buffer: *mut Handle, row: u64, a: i64,
     }
 }
 
-/// Makes room for one row more in a buffer of rows that follow each other; whether there is some.
+/// Ensures capacity for one more row in a buffer of contiguous rows. Returns whether there is.
 ///
 /// # Safety
-/// The buffer is a live handle of this context in which rows have been written as its extents say.
+/// The buffer is a live handle of this context that holds as many initialised rows as its extents state.
 #[inline]
 unsafe fn make_room(ctx: &mut Ctx, b: &mut Handle) -> bool {
     let (n, len) = (b.row() as usize, b.dims[0] as usize);
-    // SAFETY: the caller says so.
+    // SAFETY: this function has the contract of `make_larger`.
     (len + 1) * n <= b.room() as usize || unsafe { make_larger(ctx, b, n, len) }
 }
 
-/// Makes more room in a buffer of `len` rows of `n` elements; whether there was some.
+/// Enlarges a buffer of `len` rows of `n` elements. Returns whether memory sufficed.
 ///
 /// # Safety
-/// As of [`make_room`].
+/// That of [`make_room`].
 #[cold]
 unsafe fn make_larger(ctx: &mut Ctx, b: &mut Handle, n: usize, len: usize) -> bool {
     let Some(new) = ctx.pool.floats(&[((len + 1) * n) as i64 * 2], Expect::ROW) else { return false };
-    // SAFETY: the new handle is another one; both have room for the rows that are there.
+    // SAFETY: the new handle is distinct from the old one, and both have room for the existing rows.
     unsafe {
         crate::moves::copy(b.data.cast::<f64>(), (*new).data.cast(), len * n);
         take_over(b, &mut *new);
@@ -122,7 +125,7 @@ unsafe fn make_larger(ctx: &mut Ctx, b: &mut Handle, n: usize, len: usize) -> bo
     true
 }
 
-/// A buffer of the pool for Floats, Ints or cells.
+/// A pooled output buffer for Floats, Ints or cells; `None` for other element types.
 fn pooled(ctx: &mut Ctx, ty: &Ty, boxed: bool, n: i64) -> Option<*mut Handle> {
     let (expect, room) = match ty {
         Ty::F64 if !boxed => (Expect::ROW, ROOM),
@@ -131,17 +134,18 @@ fn pooled(ctx: &mut Ctx, ty: &Ty, boxed: bool, n: i64) -> Option<*mut Handle> {
         _ => return None,
     };
     let p = ctx.pool.floats(&[n.clamp(8, room)], expect)?;
-    // SAFETY: the handle is new.
+    // SAFETY: the handle was just created, so no other reference to it exists.
     unsafe { &mut *p }.fill_later();
     Some(p)
 }
 
-/// Adds a cell to a buffer of cells, which has an owner more then; whether there was room.
+/// Appends a cell, and a reference to it, to a buffer of cells. Returns whether there was room.
 ///
 /// # Safety
-/// The buffer is a live handle of this context to which no reference is alive, and the cell lives.
+/// The buffer is a live handle of this context to which no reference exists, and the cell is live.
 unsafe fn push_cell(ctx: &mut Ctx, buffer: *mut Handle, cell: *mut Cell) -> bool {
-    // SAFETY: the caller says so; there is room for one more after `grow`.
+    // SAFETY: by this function's contract, buffer and cell are live. After `grow` the capacity is checked before the
+    // cell is written.
     unsafe {
         let len = (*buffer).dims[0];
         if len >= (*buffer).owned {
@@ -163,7 +167,7 @@ unsafe fn push_cell(ctx: &mut Ctx, buffer: *mut Handle, cell: *mut Cell) -> bool
 pub(crate) unsafe fn new_rows(ctx: *mut Ctx, id: u64, n: i64, width: i64, site: u64) -> *mut Handle {
     let total = n.max(0).saturating_mul(width).clamp(1, ROOM);
     if total > KEPT {
-        // SAFETY: native code passes the context that it was given.
+        // SAFETY: native code passes the live context of its run; no other reference to it exists during this call.
         let ctx = unsafe { &mut *ctx };
         if let Some((Ty::F64, false)) = ctx.tables().buffers.get(id as usize) {
             let Some(h) = ctx.pool.exactly(total as usize) else {
@@ -171,22 +175,23 @@ pub(crate) unsafe fn new_rows(ctx: *mut Ctx, id: u64, n: i64, width: i64, site: 
                 ctx.fail(e, site as u32);
                 return std::ptr::null_mut();
             };
-            // SAFETY: the handle is new.
+            // SAFETY: the handle was just created, so no other reference to it exists.
             let b = unsafe { &mut *h };
             (b.rc, b.expect) = (1, Expect::ROW);
             b.fill_later();
             return h;
         }
     }
-    // SAFETY: the same.
+    // SAFETY: `ctx` is the live context of the run, as `new_buffer` requires.
     unsafe { new_buffer(ctx, id, total, site) }
 }
 
-/// Makes an array of a buffer with `n` rows of `width` elements. `id`: the buffer of such rows, if there are none. `how`: what it is to be, and whether
-/// the last row is the first.
+/// Makes an array of a buffer with `n` rows of `width` elements. `id`: the row buffer to use if there are none. `how`:
+/// the form of the result, and in bit 0 whether the order of rows is reversed.
 pub(crate) unsafe fn finish_rows(ctx: *mut Ctx, h: *mut Handle, n: u64, width: u64, id: u64, how: u64) -> *mut Handle {
     let (reverse, expect) = (how & 1 == 1, Expect((how >> 1) as u8));
-    // SAFETY: native code passes its context and a live buffer with one owner, in which all elements have been written.
+    // SAFETY: native code passes the live context of its run and a live buffer with one reference, in which all
+    // elements have been written.
     unsafe {
         if n == 0 {
             (*ctx).pool.release(h);
@@ -212,7 +217,7 @@ pub(crate) unsafe fn finish_rows(ctx: *mut Ctx, h: *mut Handle, n: u64, width: u
     }
 }
 
-/// The elements of a matrix, or of packed rows, in a row.
+/// The form of the flattened elements of a matrix or of packed rows.
 fn of_elements(matrix: Expect) -> Expect {
     if matrix == Expect::RAGGED {
         return Expect::ROW;
@@ -220,16 +225,16 @@ fn of_elements(matrix: Expect) -> Expect {
     Expect(matrix.0 / 8 * 8 + 1)
 }
 
-/// Makes a buffer that waits, or has rows one behind the other, one that the interpreter's operations fill.
+/// Hands a buffer that waits, or that has contiguous rows, over to the interpreter's representation.
 fn settle(ctx: &mut Ctx, h: &mut Handle) -> Res<()> {
     if let Some((ty, boxed)) = usize::try_from(h.waits - 1).ok().and_then(|id| ctx.tables().buffers.get(id)) {
         h.value = buffer::empty(ty, *boxed, &Value::Int(h.hint))?;
     } else if h.stale && h.expect == Expect::RAGGED && h.dims[3] != 0 {
-        // SAFETY: the handle is a live buffer to which rows of different lengths were added.
+        // SAFETY: the handle is a live buffer, and `dims[3]` says that rows of different lengths were added.
         h.value = boxes::unpack(unsafe { ragged(ctx, h) }, 1);
     } else if h.stale {
         let packed = h.expect.boxes();
-        // SAFETY: the caller's handle is live.
+        // SAFETY: `h` is a mutable reference to a live handle, which is passed on.
         unsafe { ctx.pool.settled(h) };
         h.value = boxes::unpack(std::mem::take(&mut h.value), packed);
     }
@@ -238,13 +243,13 @@ fn settle(ctx: &mut Ctx, h: &mut Handle) -> Res<()> {
     Ok(())
 }
 
-/// Room for the element after `len` others: 1 if there is none.
+/// Ensures room for one element after `len` existing ones. Returns 1 after an error.
 pub(crate) unsafe fn grow(ctx: *mut Ctx, h: *mut Handle, len: u64, site: u64) -> u64 {
-    // SAFETY: native code passes its context and a live buffer.
+    // SAFETY: native code passes the live context of its run and a live buffer.
     let ctx = unsafe { &mut *ctx };
-    // SAFETY: the same; `len` elements have been written.
+    // SAFETY: `h` is a live buffer in which native code has written `len` elements.
     unsafe { ctx.pool.grow(h, len as usize) };
-    // SAFETY: the same.
+    // SAFETY: `h` is live, and no other reference to it exists.
     let h = unsafe { &mut *h };
     if h.owned as u64 > len {
         return 0;
@@ -253,7 +258,7 @@ pub(crate) unsafe fn grow(ctx: *mut Ctx, h: *mut Handle, len: u64, site: u64) ->
     ctx.fail(e, site as u32)
 }
 
-/// The number of a kind, for [`push`].
+/// The encoding of a kind as the argument of [`push`].
 pub(crate) fn code_of(kind: Kind) -> i64 {
     match kind {
         Kind::F64 => 0,
@@ -265,12 +270,13 @@ pub(crate) fn code_of(kind: Kind) -> i64 {
     }
 }
 
-/// Takes an array of the pool for a buffer that waits; whether rows like this one can follow each other in it.
+/// Allocates an array for a buffer that waits for its first row. Returns whether rows like this one can be stored
+/// contiguously.
 ///
 /// # Safety
-/// The buffer is a live handle of this context to which no reference is alive.
+/// The buffer is a live handle of this context to which no reference exists.
 unsafe fn begin(ctx: &mut Ctx, buffer: *mut Handle, row: Expect, dims: &[i64]) -> bool {
-    // SAFETY: the caller says so.
+    // SAFETY: by this function's contract, the buffer is live and not borrowed.
     let b = unsafe { &mut *buffer };
     let Some((_, boxed)) = usize::try_from(b.waits - 1).ok().and_then(|id| ctx.tables().buffers.get(id)) else { return false };
     let n = dims.iter().product::<i64>();
@@ -278,7 +284,7 @@ unsafe fn begin(ctx: &mut Ctx, buffer: *mut Handle, row: Expect, dims: &[i64]) -
     let room = b.hint.max(ROWS).saturating_mul(n).min(ROOM).max(n).max(1);
     let new = if room > KEPT { ctx.pool.exactly(room as usize) } else { ctx.pool.floats(&[room], Expect::ROW) };
     let Some(new) = new else { return false };
-    // SAFETY: the new handle is another one.
+    // SAFETY: the new handle is distinct from the buffer, and its only reference is given up.
     unsafe {
         take_over(b, &mut *new);
         ctx.pool.release(new);
@@ -289,7 +295,7 @@ unsafe fn begin(ctx: &mut Ctx, buffer: *mut Handle, row: Expect, dims: &[i64]) -
     true
 }
 
-/// Exchanges the arrays of a buffer and of a new handle, whose array is stale.
+/// Swaps the arrays of a buffer and of a new, stale handle.
 fn take_over(b: &mut Handle, new: &mut Handle) {
     std::mem::swap(&mut b.value, &mut new.value);
     std::mem::swap(&mut b.data, &mut new.data);
@@ -297,30 +303,31 @@ fn take_over(b: &mut Handle, new: &mut Handle) {
     std::mem::swap(&mut b.stale, &mut new.stale);
 }
 
-/// Adds a row of Floats to a buffer of rows of its shape; whether it could.
+/// Appends a Float row to a buffer of rows of the same shape. Returns whether it was possible.
 ///
 /// # Safety
-/// The buffer is a live handle of this context to which no reference is alive, and not the row.
+/// The buffer is a live handle of this context, distinct from the row, and no reference to it exists.
 unsafe fn push_row(ctx: &mut Ctx, buffer: *mut Handle, row: &Handle) -> bool {
-    // SAFETY: the caller says so.
+    // SAFETY: by this function's contract, the buffer is live and not borrowed.
     let b = unsafe { &mut *buffer };
     if row.data.is_null() || !row.expect.holds_floats() {
         return false;
     }
     let dims = &row.dims[..row.expect.rank()];
-    // SAFETY: the same.
+    // SAFETY: this function's contract includes that of `begin`.
     if b.waits > 0 && !unsafe { begin(ctx, buffer, row.expect, dims) } {
         return false;
     }
     if b.stale && b.expect == Expect::RAGGED && dims.len() == 1 && (b.dims[3] != 0 || b.dims[1] != dims[0]) {
-        // SAFETY: the same.
+        // SAFETY: buffer and row are distinct live handles, and the buffer is stale.
         return unsafe { push_ragged(ctx, b, row) }.is_some();
     }
     if !b.stale || b.expect.rank() != dims.len() + 1 || !agree(&b.dims[1..], dims) {
         return false;
     }
     let (n, len) = (dims.iter().product::<i64>() as usize, b.dims[0] as usize);
-    // SAFETY: the same; there is room for one row more, and so many elements lie in the other array. A part of this buffer is where it belongs.
+    // SAFETY: the buffer is live; room for one more row is ensured, and the row holds `n` Floats. A row that is a slot
+    // of this buffer is already in place.
     unsafe {
         if !make_room(ctx, b) {
             return false;
@@ -334,13 +341,14 @@ unsafe fn push_row(ctx: &mut Ctx, buffer: *mut Handle, row: &Handle) -> bool {
     true
 }
 
-/// Adds a row to a buffer of rows of different lengths. `None` if there is no room; then nothing has happened.
+/// Appends a row to a buffer of rows of different lengths. `None`, without any effect, if memory is exhausted.
 ///
 /// # Safety
-/// The buffer and the row are different live handles of this context; the buffer is stale and holds rows.
+/// The buffer and the row are distinct live handles of this context; the buffer is stale and holds rows.
 unsafe fn push_ragged(ctx: &mut Ctx, b: &mut Handle, row: &Handle) -> Option<()> {
     let (rows, n) = (b.dims[0], row.dims[0] as usize);
-    // SAFETY: the caller says so; places are written before they are read, and only where there is room.
+    // SAFETY: by this function's contract, both are live. Offsets are written before they are read, and only within the
+    // capacity.
     unsafe {
         if b.dims[3] == 0 {
             let starts = ctx.pool.floats(&[b.hint.max(2 * rows).clamp(8, ROOM) + 1], Expect::INTS)?;
@@ -370,13 +378,14 @@ unsafe fn push_ragged(ctx: &mut Ctx, b: &mut Handle, row: &Handle) -> Option<()>
     Some(())
 }
 
-/// Makes a value of a buffer of rows of different lengths, which then holds nothing.
+/// Makes a value of a buffer of rows of different lengths, which then is empty.
 ///
 /// # Safety
-/// As of [`push_ragged`]; such a row has been added.
+/// That of [`push_ragged`], which has added at least one row.
 unsafe fn ragged(ctx: &mut Ctx, b: &mut Handle) -> Value {
     let starts = b.dims[3] as *mut Handle;
-    // SAFETY: the caller says so: there is a start more than rows, and the last one says how many numbers have been written.
+    // SAFETY: by this function's contract, the array of offsets has one more element than there are rows, and its last
+    // element is the number of Floats written.
     unsafe {
         (*starts).filled(b.dims[0] as usize + 1, false);
         b.dims = [*(*starts).data.cast::<i64>().add(b.dims[0] as usize), 0, 0, 0];
@@ -387,44 +396,46 @@ unsafe fn ragged(ctx: &mut Ctx, b: &mut Handle) -> Value {
     }
 }
 
-/// Adds a value, which is lent, to a buffer. `kind` is as [`code_of`] says.
+/// Appends a value, which stays owned by the caller, to a buffer. `code` encodes its kind as in [`code_of`]. Returns 1
+/// after an error.
 pub(crate) unsafe fn push(ctx: *mut Ctx, buffer: *mut Handle, word: u64, code: u64, site: u64) -> u64 {
     let kind = [Kind::F64, Kind::F32, Kind::I64, Kind::Bool].get(code as usize).copied().unwrap_or(if code == 4 { Kind::Ref(Expect(0)) } else { Kind::Data(0) });
-    // SAFETY: native code passes its context.
+    // SAFETY: native code passes the live context of its run.
     let ctx = unsafe { &mut *ctx };
-    // SAFETY: native code passes a live buffer, and a live cell where it says so.
+    // SAFETY: native code passes a live buffer.
     if let (Kind::Data(_), true) = (kind, unsafe { (*buffer).stale && (*buffer).expect == Expect::CELLS }) {
-        // SAFETY: the same.
+        // SAFETY: the buffer is live, and the word is a live cell because the kind is data.
         let done = unsafe { push_cell(ctx, buffer, word as *mut Cell) };
         return if done { 0 } else { ctx.fail(Error::new(codes::MEMORY, "there is not enough memory for an array of data"), site as u32) };
     }
     if let Kind::Ref(_) = kind {
-        // SAFETY: native code passes a live buffer, and another live handle.
+        // SAFETY: native code passes a live buffer and, for this kind, another live handle.
         if unsafe { push_row(ctx, buffer, &*(word as *const Handle)) } {
             return 0;
         }
-        // SAFETY: the same. What follows may move the buffer of which the row is a part.
+        // SAFETY: the word is a live handle. It is detached because the code below may reallocate the buffer in which
+        // the row is a slot.
         if !unsafe { ctx.pool.detach(word as *mut Handle) } {
             return ctx.fail(Error::new(codes::MEMORY, "there is not enough memory for an array"), site as u32);
         }
     }
-    // SAFETY: the same.
+    // SAFETY: the buffer is live, and no other reference to it exists.
     let h = unsafe { &mut *buffer };
     if h.waits > 0 || h.stale {
-        // From now on the rows differ.
+        // From now on rows may have different shapes.
         if let Err(e) = settle(ctx, h) {
             return ctx.fail(e, site as u32);
         }
     }
-    // SAFETY: native code passes a word of the kind.
+    // SAFETY: native code passes a live word of this kind.
     let mut v = unsafe { ctx.value(kind, false, word) };
     if let Kind::Ref(_) = kind {
-        // SAFETY: the same.
+        // SAFETY: a word of this kind is a live handle.
         v = boxes::unpack(v, unsafe { (*(word as *const Handle)).expect.boxes() });
     }
     let pushed: Res<()> = buffer::push(&mut h.value, &v);
     if let Kind::Ref(_) = kind {
-        // SAFETY: the same; no reference to the value's handle is alive.
+        // SAFETY: the word is a live handle to which no reference exists.
         unsafe { crate::runtime::recount(word as *mut Handle, &mut v) };
     }
     match pushed {
@@ -433,18 +444,19 @@ pub(crate) unsafe fn push(ctx: *mut Ctx, buffer: *mut Handle, word: u64, code: u
     }
 }
 
-/// Makes an array of a buffer with `len` elements. `how`: 1 if it is turned round; `expect` in the bits above.
+/// Makes an array of a buffer with `len` elements. `how`: bit 0 says whether the order is reversed; the bits above are
+/// the expected form.
 pub(crate) unsafe fn finish(ctx: *mut Ctx, h: *mut Handle, len: u64, how: u64) -> *mut Handle {
-    // SAFETY: native code passes its context and a live buffer with one owner.
+    // SAFETY: native code passes the live context of its run and a live buffer with one reference.
     let (ctx, b) = unsafe { (&mut *ctx, &mut *h) };
     let (reverse, expect) = (how & 1 == 1, Expect((how >> 1) as u8));
     if b.stale && matches!(b.expect, Expect::ROW | Expect::INTS | Expect::CELLS) {
-        // SAFETY: native code has written `len` elements.
+        // SAFETY: native code has written `len` elements, all within the capacity.
         unsafe { b.filled(len as usize, reverse) };
         return h;
     }
     if b.stale && b.expect == Expect::RAGGED && expect == Expect::RAGGED && b.dims[3] != 0 && !reverse {
-        // SAFETY: rows of different lengths have been added to it; it has one owner.
+        // SAFETY: rows of different lengths have been added, and the buffer's only reference is given up.
         unsafe {
             let v = ragged(ctx, b);
             ctx.pool.release(h);
@@ -467,18 +479,18 @@ pub(crate) unsafe fn finish(ctx: *mut Ctx, h: *mut Handle, len: u64, how: u64) -
             }
         }
     }
-    // SAFETY: the same handle; the reference above is not used any more.
+    // SAFETY: `h` is live, its only reference is given up, and `b` is not used any more.
     let v = unsafe { ctx.pool.unwrap(h) };
     ctx.pool.wrap(buffer::finish(v, reverse), expect)
 }
 
-/// Puts the rows of a buffer in the opposite order.
+/// Reverses the order of a buffer's rows if `reverse` is set.
 fn turn_rows(b: &mut Handle, reverse: bool) {
     let n = b.dims[1..b.expect.rank()].iter().product::<i64>() as usize;
     if !reverse || n == 0 {
         return;
     }
-    // SAFETY: so many elements have been written there, and the buffer has one owner.
+    // SAFETY: the buffer holds that many initialised elements and has a single reference.
     let all = unsafe { std::slice::from_raw_parts_mut(b.data.cast::<f64>(), b.dims[0] as usize * n) };
     all.reverse();
     all.chunks_exact_mut(n).for_each(<[f64]>::reverse);

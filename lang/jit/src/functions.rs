@@ -1,10 +1,10 @@
-//! Functions of numbers that native code calls: the same Rust functions as the interpreter's.
+//! Scalar math functions that native code calls: the Rust functions that the interpreter uses, too.
 
 use adl_interp::fault::shielded;
 use adl_interp::ops::kernels;
 use adl_prim::{Bin, Un};
 
-/// The number that a function gives; native code goes on with a nan after a panic, until it stops.
+/// Evaluates a math function. After a panic it returns NaN, and native code continues until its next poll.
 #[inline]
 fn number(run: impl FnOnce() -> f64) -> f64 {
     shielded(|| f64::NAN, run)
@@ -16,28 +16,28 @@ macro_rules! unary {
             number(|| Un::$op.eval(x))
         })*
 
-        /// The same functions of many numbers, in place.
+        /// The same functions applied in place to a block of numbers.
         mod strips {
             use super::*;
 
             $(pub(super) unsafe extern "C" fn $name(x: *mut f64, n: usize) {
-                // SAFETY: native code passes a buffer of so many numbers, of which it alone knows.
+                // SAFETY: native code passes `n` initialised Floats that nothing else refers to meanwhile.
                 shielded(|| (), || kernels::map(Un::$op, unsafe { std::slice::from_raw_parts_mut(x, n) }));
             })*
         }
 
-        /// The function for many numbers, and what it is to be given besides, of an operator.
+        /// The block function of a unary operator, and the extra integer argument that it takes (order or exponent).
         pub(crate) fn strip_of_unary(op: Un) -> (*const u8, Option<i64>) {
             match op {
                 $(Un::$op => (strips::$name as *const u8, None),)*
                 Un::Polygamma(n) => (polygammas as *const u8, Some(i64::from(n))),
                 Un::Powi(n) => (powis as *const u8, Some(i64::from(n))),
-                // Instructions, of which no strips are asked for.
+                // These compile to instructions, so that no block function is requested for them.
                 Un::Neg | Un::Sqrt | Un::Abs | Un::Sign | Un::Floor | Un::Ceil | Un::Round | Un::Relu | Un::Step => (std::ptr::null(), None),
             }
         }
 
-        /// The function of an operator that is no instruction.
+        /// The address of an operator's function; `None` if it compiles to instructions or needs an extra argument.
         pub(crate) fn unary(op: Un) -> Option<*const u8> {
             match op {
                 $(Un::$op => Some($name as *const u8),)*
@@ -68,7 +68,7 @@ extern "C" fn rem(x: f64, y: f64) -> f64 {
     number(|| Bin::Rem.eval(x, y))
 }
 
-/// The function of an operator that is no instruction.
+/// The address of an operator's function; `None` if it compiles to instructions.
 pub(crate) fn binary(op: Bin) -> Option<*const u8> {
     match op {
         Bin::Pow => Some(pow as *const u8),
@@ -79,35 +79,36 @@ pub(crate) fn binary(op: Bin) -> Option<*const u8> {
     }
 }
 
-/// A derivative of digamma.
+/// The polygamma function of order `n`: the `n`-th derivative of digamma.
 pub(crate) extern "C" fn polygamma(n: u64, x: f64) -> f64 {
     number(|| Un::Polygamma(n as u8).eval(x))
 }
 
-/// A power whose exponent is not written out as multiplications.
+/// `x` to the power `n`, for exponents that are not expanded into multiplications.
 pub(crate) extern "C" fn powi(n: i64, x: f64) -> f64 {
     number(|| Un::Powi(n as i32).eval(x))
 }
 
 unsafe extern "C" fn polygammas(x: *mut f64, n: usize, order: i64) {
-    // SAFETY: native code passes a buffer of so many numbers, of which it alone knows.
+    // SAFETY: native code passes `n` initialised Floats that nothing else refers to meanwhile.
     shielded(|| (), || kernels::map(Un::Polygamma(order as u8), unsafe { std::slice::from_raw_parts_mut(x, n) }));
 }
 
 unsafe extern "C" fn powis(x: *mut f64, n: usize, exponent: i64) {
-    // SAFETY: native code passes a buffer of so many numbers, of which it alone knows.
+    // SAFETY: native code passes `n` initialised Floats that nothing else refers to meanwhile.
     shielded(|| (), || kernels::map(Un::Powi(exponent as i32), unsafe { std::slice::from_raw_parts_mut(x, n) }));
 }
 
 macro_rules! pairs {
     ($($name:ident $op:ident),*) => {
         $(unsafe extern "C" fn $name(x: *mut f64, y: *const f64, n: usize) {
-            // SAFETY: native code passes two buffers of so many numbers, of which it alone knows.
+            // SAFETY: native code passes two disjoint buffers of `n` initialised Floats each.
             let (x, y) = unsafe { (std::slice::from_raw_parts_mut(x, n), std::slice::from_raw_parts(y, n)) };
             shielded(|| (), || x.iter_mut().zip(y).for_each(|(x, y)| *x = Bin::$op.eval(*x, *y)));
         })*
 
-        /// The function for many pairs of numbers, the first of which make place for the results, of an operator that is no instruction.
+        /// The block function of a binary operator, whose results overwrite the first operands. Null if the operator
+        /// compiles to instructions.
         pub(crate) fn strip_of_binary(op: Bin) -> *const u8 {
             match op {
                 $(Bin::$op => $name as *const u8,)*

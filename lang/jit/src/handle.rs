@@ -1,22 +1,29 @@
-//! Handles: how native code sees values that are no scalars.
+//! Handles: the representation of non-scalar values in native code.
 //!
-//! A handle counts its owners and holds one value. Of a flat array it also says where the elements are and how many, so that native code
-//! reads and writes them without asking. No elements are copied on the way in or out.
+//! A handle is reference-counted and holds one value. For a flat array it also caches the address of the elements and
+//! the extents, so that native code accesses elements directly. No elements are copied at the boundary to the
+//! interpreter.
 //!
 //! Invariants
-//! - A handle with no owners is in the pool's list of free ones and holds `()`, or in a list of spare buffers and holds an array.
-//! - `data` is null, and all extents are 0, unless the value is an array of the kind and rank that the code expects: every bounds check
-//!   then fails, and the slow way answers.
-//! - A `stale` handle's array has room for the elements, but does not know yet how many there are and in what shape: `settle` says so before
-//!   anybody looks at the value. Nobody else holds it. So buffers that live and die in native code cost next to nothing.
-//! - A small buffer's elements are the pool's own memory, and its value is `()`: it stays stale, and a value of it is a copy. What keeps very many small
-//!   arrays then takes little more room than their elements do.
-//! - A part of a buffer that a loop fills with rows ([`Pool::part`]) is the same, with that buffer's memory.
-//! - `shape` is the array of the extents, if somebody has asked for it, with an owner.
-//! - Rows of Floats in boxes that have different lengths are one buffer too: `dims[2]` is then where the numbers are, `dims[3]` where it stands at which
-//!   of them each row begins, and `hint` how many rows there are. `data` is null. Of a buffer that is being filled, `dims[3]` is the handle of the latter.
-//! - `owned` is 1 only if the handle's value is the only reference to its array: then, with one owner, elements may be written.
-//! - Handles do not move. They are freed with their pool at the end of the run, which is what becomes of them after an error.
+//! - A handle without references is either in the pool's free list and holds `()`, or in a list of spare buffers and
+//!   holds an array.
+//! - `data` is null and all extents are 0 unless the value is an array of the expected element kind and rank. Every
+//!   bounds check then fails, and the slow path handles the operation.
+//! - The array of a `stale` handle has capacity for its elements, but its length and shape are not yet set: `settle`
+//!   sets them before the value is read. The handle holds the only reference to this array. Buffers that live only in
+//!   native code are therefore cheap.
+//! - The elements of a small buffer are in the pool's own memory, and its value is `()`. It stays stale, and converting
+//!   it to a value copies it. Programs that keep very many small arrays therefore need little more memory than the
+//!   elements.
+//! - A slot for the next row of an output buffer ([`Pool::part`]) works the same way; its memory is that of the output
+//!   buffer.
+//! - `shape` is the cached array of the extents, with a reference, or null if it was never requested.
+//! - Boxed Float rows of different lengths are also stored in one buffer. `dims[2]` is then the address of the numbers,
+//!   `dims[3]` the address of the rows' start offsets, `hint` the number of rows, and `data` is null. In an output
+//!   buffer that is being filled, `dims[3]` is the handle of the array of offsets.
+//! - `owned` is 1 only if the handle's value is the only reference to its array. If the handle itself has one
+//!   reference, too, elements may be written.
+//! - Handles never move. They are freed with their pool at the end of the run, also after an error.
 
 use crate::cells::{Cell, Cells};
 use crate::layouts::Layouts;
@@ -25,32 +32,33 @@ use adl_interp::value::{Array, Buf, Value, array};
 use adl_ir::Ty;
 use std::rc::Rc;
 
-/// Axes whose extents a handle says.
+/// The largest rank whose extents a handle stores.
 pub(crate) const AXES: usize = 4;
 
-/// Owners that the handle of absent values begins with: it is never freed.
+/// The initial reference count of the handle of symbolic zeros, which is never freed.
 const IMMORTAL: i64 = 1 << 40;
 
-/// What native code expects a value to be: 0, or the kind of elements and the rank of a flat array. Arrays of boxes that hold Floats may be
-/// packed (`interp::ir::boxes`): their kinds also say how many axes are boxes, and their rank is that of the packed array. Arrays of data with one
-/// axis may be arrays of cells: a stale handle has the cells as its elements, each with an owner.
+/// The form of a value that native code expects: 0, or the element kind and the rank of a flat array. Arrays of boxes
+/// that hold Floats may be packed (`interp::ir::boxes`): their kind also encodes how many axes are boxes, and their
+/// rank is that of the packed array. One-dimensional arrays of data may be arrays of cells: the elements of a stale
+/// handle are then cells, each with a reference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Expect(pub u8);
 
 impl Expect {
-    /// One axis of Floats.
+    /// A vector of Floats.
     pub const ROW: Expect = Expect(8 + 1);
 
-    /// One axis of Ints.
+    /// A vector of Ints.
     pub const INTS: Expect = Expect(3 * 8 + 1);
 
-    /// One axis of boxes with one axis of Floats in each.
+    /// A vector of boxes that each contain a vector of Floats.
     pub const RAGGED: Expect = Expect(5 * 8 + 2);
 
-    /// One axis of cells.
+    /// A vector of cells.
     pub const CELLS: Expect = Expect(8 * 8 + 1);
 
-    /// Of a type.
+    /// The form of values of a type.
     pub fn of(ty: &Ty) -> Expect {
         let Ty::Array(e, r) = ty else { return Expect(0) };
         let boxes = boxes::boxes(ty);
@@ -74,12 +82,12 @@ impl Expect {
         if *r as usize <= AXES { Expect(kind * 8 + *r as u8) } else { Expect(0) }
     }
 
-    /// Axes; 0 if it is no flat array.
+    /// The number of axes; 0 if it is not a flat array.
     pub fn rank(self) -> usize {
         usize::from(self.0 % 8)
     }
 
-    /// Axes that are boxes.
+    /// The number of axes that are boxes.
     pub fn boxes(self) -> usize {
         match self.0 / 8 {
             kind @ 5..8 => usize::from(kind) - 4,
@@ -92,18 +100,18 @@ impl Expect {
         matches!(self.0 / 8, 1 | 3)
     }
 
-    /// Whether buffers of the pool can be such arrays.
+    /// Whether the pool's buffers can hold such arrays.
     fn is_pooled(self) -> bool {
         self.holds_floats() || self.0 / 8 == 3 || self == Expect::CELLS
     }
 
-    /// What holds a value of this as one more box.
+    /// The form of an array of boxes of such values.
     pub fn boxed(self) -> Option<Expect> {
         let kind = if self.is_floats() { 5 } else { self.0 / 8 + 1 };
         ((self.is_floats() || self.boxes() > 0) && self.rank() < AXES).then_some(Expect(kind * 8 + self.0 % 8 + 1))
     }
 
-    /// An array of such arrays of Floats.
+    /// The form of an array whose elements are such Float arrays.
     pub fn stacked(self) -> Option<Expect> {
         (self.is_floats() && self.rank() < AXES).then_some(Expect(self.0 + 1))
     }
@@ -113,40 +121,40 @@ impl Expect {
         self.is_floats() || self.boxes() > 0
     }
 
-    /// Whether it is an array of Floats.
+    /// Whether it is an unpacked array of Floats.
     pub fn is_floats(self) -> bool {
         self.0 / 8 == 1
     }
 }
 
-/// See the head of the module. The layout is known to the code generator.
+/// See the module documentation. The code generator depends on the layout.
 #[repr(C)]
 pub(crate) struct Handle {
-    /// Owners.
+    /// The reference count.
     pub rc: i64,
-    /// The elements.
+    /// The address of the elements.
     pub data: *mut u8,
-    /// Whether the value is the only reference to its array. Of a buffer that a loop fills: how many elements have room.
+    /// 1 if the value is the only reference to its array. In an output buffer: the capacity in elements.
     pub owned: i64,
     /// Extents.
     pub dims: [i64; AXES],
     /// The value.
     pub value: Value,
-    /// What the code expects the value to be.
+    /// The form that native code expects.
     pub expect: Expect,
     /// Whether the array's length and shape are still to be set.
     pub stale: bool,
-    /// Of a buffer that a loop fills: how many elements will come, or 0.
+    /// In an output buffer: the expected number of elements, or 0.
     pub hint: i64,
-    /// Of a buffer that waits for its first row: its number among the tables' buffers, and 1; else 0.
+    /// In an output buffer that waits for its first row: its index in the tables' buffers, plus 1; else 0.
     pub waits: i64,
-    /// Of a stale array: its class among the buffers that are kept.
+    /// Of a stale array: its size class among spare buffers.
     pub class: u8,
     /// The array of the extents, or null.
     pub shape: *mut Handle,
 }
 
-/// Offsets for the code generator.
+/// Field offsets for the code generator.
 pub(crate) mod offset {
     use super::Handle;
     pub const RC: i32 = std::mem::offset_of!(Handle, rc) as i32;
@@ -156,7 +164,8 @@ pub(crate) mod offset {
     pub const HINT: i32 = std::mem::offset_of!(Handle, hint) as i32;
 }
 
-/// Where the elements of a flat buffer are, if it is of the expected kind. Elements of an array with one reference may be written there.
+/// The address of a flat buffer's elements, if it is of the expected kind. They may be written if the array has one
+/// reference.
 fn elements(b: &mut Buf, e: Expect) -> Option<*mut u8> {
     match (b, e.0 / 8) {
         (Buf::F64(v), 1 | 5..8) => Some(v.as_mut_ptr().cast()),
@@ -167,7 +176,7 @@ fn elements(b: &mut Buf, e: Expect) -> Option<*mut u8> {
     }
 }
 
-/// The same for elements that are only read.
+/// The address of elements for reading only.
 fn read_elements(b: &Buf, e: Expect) -> Option<*mut u8> {
     match (b, e.0 / 8) {
         (Buf::F64(v), 1 | 5..8) => Some(v.as_ptr().cast_mut().cast()),
@@ -185,10 +194,11 @@ fn place(rc: &mut Rc<Array>, e: Expect) -> (Option<*mut u8>, bool) {
     }
 }
 
-/// The bits of Floats as Ints, where they are.
+/// Reinterprets a vector of Floats as Ints, in place.
 fn as_ints(v: Vec<f64>) -> Vec<i64> {
     let mut v = std::mem::ManuallyDrop::new(v);
-    // SAFETY: both are eight bytes with the same alignment and any bits; the memory has one owner, before and after.
+    // SAFETY: `f64` and `i64` have the same size and alignment, and every bit pattern is valid. Ownership of the memory
+    // moves from one vector to the other.
     unsafe { Vec::from_raw_parts(v.as_mut_ptr().cast(), v.len(), v.capacity()) }
 }
 
@@ -197,7 +207,7 @@ impl Handle {
         Handle { rc: 0, data: std::ptr::null_mut(), owned: 0, dims: [0; AXES], value: Value::Unit, expect: Expect(0), stale: false, hint: 0, waits: 0, class: 0, shape: std::ptr::null_mut() }
     }
 
-    /// Says what a stale array's length, shape and elements are. Not for arrays of cells.
+    /// Sets the length, shape and element type of a stale array. Not for arrays of cells.
     #[cold]
     fn settle(&mut self) {
         self.stale = false;
@@ -207,7 +217,7 @@ impl Handle {
         a.shape = dims.iter().map(|d| *d as usize).collect();
         let n = a.shape.iter().product();
         if let Buf::F64(v) = a.buf_mut() {
-            // SAFETY: whoever made the handle stale had room for so many, and has written them.
+            // SAFETY: native code has written `n` elements, which are within the capacity of the buffer.
             unsafe { v.set_len(n) };
             if self.expect.0 / 8 == 3 {
                 let ints = as_ints(std::mem::take(v));
@@ -216,17 +226,17 @@ impl Handle {
         }
     }
 
-    /// Makes a stale array a buffer that a loop fills.
+    /// Makes an output buffer of a stale array.
     pub fn fill_later(&mut self) {
         self.owned = self.room();
         self.dims = [0; AXES];
     }
 
-    /// Elements of one element of the first axis.
+    /// The number of scalars in one element of the first axis.
     #[inline]
     pub fn row(&self) -> i64 {
         let [_, a, b, c] = self.dims;
-        // One by one: this is asked for each row that a loop collects.
+        // Unrolled, because this is called for each row that a loop collects.
         match self.expect.rank() {
             0 | 1 => 1,
             2 => a,
@@ -235,7 +245,7 @@ impl Handle {
         }
     }
 
-    /// How many Floats the array has room for.
+    /// The capacity in Floats.
     #[inline]
     pub fn room(&self) -> i64 {
         match &self.value {
@@ -249,20 +259,20 @@ impl Handle {
         }
     }
 
-    /// Makes an array of a stale buffer.
+    /// Makes an array of a stale output buffer.
     ///
     /// # Safety
-    /// `len` elements have been written.
+    /// `data` holds `len` initialised elements.
     pub unsafe fn filled(&mut self, len: usize, reverse: bool) {
         self.owned = 1;
         self.dims[0] = len as i64;
         if reverse {
-            // SAFETY: the caller says so.
+            // SAFETY: by this function's contract, `data` holds `len` initialised elements, which this handle owns.
             unsafe { std::slice::from_raw_parts_mut(self.data.cast::<f64>(), len) }.reverse();
         }
     }
 
-    /// Says again what is known of the value.
+    /// Recomputes the cached fields from the value.
     pub fn refresh(&mut self) {
         self.data = std::ptr::null_mut();
         self.owned = 0;
@@ -282,19 +292,20 @@ impl Handle {
         }
     }
 
-    /// Where a row lies among others of different lengths, and how many numbers it has.
+    /// The address and length of one of several rows of different lengths.
     pub fn ragged_row(&self, index: u64) -> Option<(*const f64, i64)> {
         if !self.data.is_null() || self.expect != Expect::RAGGED || self.dims[3] == 0 || index >= self.hint as u64 {
             return None;
         }
-        // SAFETY: so many rows are there, each with a start and an end.
+        // SAFETY: `index` is less than the number of rows, and the array of offsets has one more element than there are
+        // rows.
         unsafe {
             let starts = (self.dims[3] as *const i64).add(index as usize);
             Some(((self.dims[2] as *const f64).add(*starts as usize), *starts.add(1) - *starts))
         }
     }
 
-    /// Of a buffer that a loop fills with scalars: room for elements after those that are there, which are `len`.
+    /// Reserves capacity for `more` scalars after the `len` existing ones of an output buffer.
     pub fn reserve(&mut self, len: usize, more: usize) {
         self.data = std::ptr::null_mut();
         self.owned = 0;
@@ -302,10 +313,10 @@ impl Handle {
         let Some(a) = Rc::get_mut(rc) else { return };
         macro_rules! grow {
             ($v:expr) => {{
-                // SAFETY: native code has written `len` elements, all within the capacity that it was told, or begins with the last one; all are numbers,
-                // and nobody reads them before all are written.
+                // SAFETY: native code has written `len` elements, or restarts from the beginning; the length is limited
+                // to the capacity. Elements are scalars, and they are read only after all have been written.
                 unsafe { $v.set_len(len.min($v.capacity())) };
-                // Without room for more the next push asks again and then fails on its own.
+                // If the reservation fails, the next push requests room again and reports the error.
                 let _ = $v.try_reserve(more);
                 self.data = $v.as_mut_ptr().cast();
                 self.owned = $v.capacity() as i64;
@@ -321,43 +332,44 @@ impl Handle {
     }
 }
 
-/// Floats in the smallest buffers that are kept for later arrays; each class is twice as large as the one before.
+/// The capacity in Floats of the smallest class of spare buffers; each class doubles it.
 const SMALLEST: usize = 4;
 
-/// Classes of buffers that are kept.
+/// The number of size classes of spare buffers.
 const CLASSES: usize = 19;
 
-/// Classes of buffers in the pool's own memory: of those that are so small that what stands around them would take more room.
+/// The number of classes whose buffers are in the pool's own memory, because a separate allocation would cost more than
+/// the elements.
 const SMALL: usize = 2;
 
-/// The class of parts of other buffers.
+/// The class of slots in output buffers.
 const PART: u8 = u8::MAX;
 
-/// Words of the first block of such memory, and of the largest.
+/// The size in words of the first block of such memory, and the maximum.
 const WORDS: (usize, usize) = (1 << 9, 1 << 19);
 
-/// Floats in all buffers of a class that are kept, but for two buffers.
+/// The number of Floats in all spare buffers of a class, beyond which only two buffers are kept.
 const SPARE: usize = 1 << 16;
 
-/// The class of buffers with room for so many Floats.
+/// The smallest class with room for `n` Floats.
 fn class(n: usize) -> usize {
     (n.max(1) - 1 >> SMALLEST.trailing_zeros()).checked_ilog2().map_or(0, |k| k as usize + 1)
 }
 
-/// Handles in a block of the pool.
+/// Handles per block of the pool.
 const BLOCK: usize = 32;
 
 /// All handles of a run.
 pub(crate) struct Pool {
     blocks: Vec<Box<[Handle]>>,
     free: Vec<*mut Handle>,
-    /// Handles without owners that hold an array of Floats, by the room in it. All are stale.
+    /// Handles without references that hold a Float array, by size class. All are stale.
     spare: [Vec<*mut Handle>; CLASSES],
-    /// Memory of small buffers, and how many words of the last block are taken.
+    /// Memory of small buffers, and the number of words in use in the last block.
     words: (Vec<Vec<u64>>, usize),
-    /// The handle of absent values.
+    /// The handle of symbolic zeros.
     pub absent: *mut Handle,
-    /// Data.
+    /// Heap objects.
     pub cells: Cells,
 }
 
@@ -365,7 +377,7 @@ impl Pool {
     pub fn new(layouts: *const Layouts) -> Pool {
         let mut p = Pool { blocks: Vec::new(), free: Vec::new(), spare: Default::default(), words: Default::default(), absent: std::ptr::null_mut(), cells: Cells::new(layouts) };
         p.absent = p.take();
-        // SAFETY: `take` gives a live handle of this pool that nobody else refers to.
+        // SAFETY: `take` returns a live handle of this pool to which no other pointer exists.
         let h = unsafe { &mut *p.absent };
         h.rc = IMMORTAL;
         h.value = Value::Zero;
@@ -381,13 +393,13 @@ impl Pool {
         self.free.pop().unwrap_or(self.absent)
     }
 
-    /// A handle with one owner.
+    /// A handle with one reference to a value.
     pub fn wrap(&mut self, value: Value, expect: Expect) -> *mut Handle {
         if matches!(value, Value::Zero) {
             return self.absent;
         }
         let p = self.take();
-        // SAFETY: `take` gives a handle of this pool that no native code refers to.
+        // SAFETY: `take` returns a live handle of this pool to which no other pointer exists.
         let h = unsafe { &mut *p };
         h.rc = 1;
         h.value = value;
@@ -397,7 +409,8 @@ impl Pool {
         p
     }
 
-    /// A new array of Floats, Ints or cells, whose elements are still to be written: at least one axis. `None` if it is too large to be taken from here.
+    /// A new array of Floats, Ints or cells with at least one axis and uninitialised elements. `None` if the size
+    /// overflows, the form is not supported, or memory is exhausted.
     #[inline]
     pub fn floats(&mut self, dims: &[i64], expect: Expect) -> Option<*mut Handle> {
         let n = dims.iter().try_fold(1usize, |n, d| n.checked_mul(usize::try_from(*d).ok()?))?;
@@ -409,7 +422,7 @@ impl Pool {
             Some(p) => p,
             None => self.room(n, class)?,
         };
-        // SAFETY: the handle is new or has no owners.
+        // SAFETY: the handle is new or without references, so that no other pointer to it is used.
         let h = unsafe { &mut *p };
         (h.rc, h.owned, h.expect) = (1, 1, expect);
         h.dims = [0; AXES];
@@ -419,19 +432,19 @@ impl Pool {
         Some(p)
     }
 
-    /// A stale array with room for so many Floats and no more, which is not kept for later.
+    /// A stale array with room for exactly `n` Floats, which is not kept as a spare buffer.
     pub fn exactly(&mut self, n: usize) -> Option<*mut Handle> {
         self.room(n, CLASSES)
     }
 
-    /// A stale array with room for so many Floats.
+    /// A stale array with room for `n` Floats.
     #[cold]
     fn room(&mut self, n: usize, class: usize) -> Option<*mut Handle> {
         let room = if class < CLASSES { SMALLEST << class } else { n };
         if class < SMALL {
             let data = self.small(room)?;
             let p = self.take();
-            // SAFETY: `take` gives a handle of this pool that no native code refers to.
+            // SAFETY: `take` returns a live handle of this pool to which no other pointer exists.
             let h = unsafe { &mut *p };
             (h.data, h.stale, h.class, h.waits) = (data.cast(), true, class as u8, 0);
             return Some(p);
@@ -439,20 +452,21 @@ impl Pool {
         let mut buf = array::room::<f64>(room).ok()?;
         let data = buf.as_mut_ptr();
         let p = self.wrap(array::make(Default::default(), Buf::F64(buf)), Expect(0));
-        // SAFETY: `wrap` gives a live handle, which is new.
+        // SAFETY: `wrap` returned a live handle to which no other pointer exists.
         let h = unsafe { &mut *p };
         h.data = data.cast();
         (h.stale, h.class) = (true, class.min(CLASSES) as u8);
         Some(p)
     }
 
-    /// A buffer for the rows of the next element of a buffer, in which there is room for it. It is a place there: the buffer is not to be moved as long as it is used.
+    /// The slot for the next row of an output buffer that has room for it, as a buffer of its own. The output buffer
+    /// must not be reallocated while the slot is in use.
     pub fn part(&mut self, all: &Handle, expect: Expect) -> *mut Handle {
         let p = self.take();
-        // SAFETY: `take` gives a handle of this pool that no native code refers to.
+        // SAFETY: `take` returns a live handle of this pool to which no other pointer exists.
         let h = unsafe { &mut *p };
         let size = all.row();
-        // SAFETY: the caller says that there is room.
+        // SAFETY: the caller has ensured that `all` has room for one row more.
         h.data = unsafe { all.data.cast::<f64>().add((all.dims[0] * size) as usize) }.cast();
         h.dims = [0, all.dims[2], all.dims[3], 0];
         (h.rc, h.owned, h.expect, h.waits) = (1, 0, expect, 0);
@@ -460,19 +474,19 @@ impl Pool {
         p
     }
 
-    /// Gives an array that is a part of a buffer memory of its own; whether there was some.
+    /// Copies a slot of an output buffer to memory of its own. Returns whether memory sufficed.
     ///
     /// # Safety
-    /// `p` is a live handle of this pool to which no reference is alive.
+    /// `p` is a live handle of this pool to which no reference exists.
     pub unsafe fn detach(&mut self, p: *mut Handle) -> bool {
-        // SAFETY: the caller says so.
+        // SAFETY: by this function's contract, `p` is live and not borrowed.
         let h = unsafe { &mut *p };
         if !(h.stale && h.class == PART && matches!(h.value, Value::Unit)) {
             return true;
         }
         let n = h.dims[..h.expect.rank()].iter().product::<i64>();
         let Some(new) = self.floats(&[n], Expect::ROW) else { return false };
-        // SAFETY: the new handle is another one, with room for as many elements.
+        // SAFETY: the new handle is distinct from the old one, and it has room for `n` elements.
         unsafe {
             crate::moves::copy(h.data.cast::<f64>(), (*new).data.cast(), n as usize);
             std::mem::swap(&mut h.value, &mut (*new).value);
@@ -483,7 +497,7 @@ impl Pool {
         true
     }
 
-    /// Memory for so many words; it is freed with the pool.
+    /// Allocates `n` words, which are freed with the pool.
     fn small(&mut self, n: usize) -> Option<*mut u64> {
         let (blocks, used) = &mut self.words;
         if blocks.last().is_none_or(|b| *used + n > b.capacity()) {
@@ -495,21 +509,21 @@ impl Pool {
         }
         let at = *used;
         *used += n;
-        // SAFETY: so many words are left in the block.
+        // SAFETY: the check above leaves at least `n` words in the last block.
         Some(unsafe { blocks.last_mut()?.as_mut_ptr().add(at) })
     }
 
-    /// A copy of a small buffer's elements as an array.
+    /// Copies the elements of a small buffer to an array.
     fn copied(&self, h: &Handle) -> Value {
         let dims = &h.dims[..h.expect.rank()];
         let n = dims.iter().product::<i64>() as usize;
-        // SAFETY: so many elements have been written there.
+        // SAFETY: a stale buffer holds as many initialised elements as its extents multiply to.
         let x = unsafe { std::slice::from_raw_parts(h.data.cast::<f64>(), n) }.to_vec();
         let buf = if h.expect.0 / 8 == 3 { Buf::I64(as_ints(x)) } else { Buf::F64(x) };
         array::make(dims.iter().map(|d| *d as usize).collect(), buf)
     }
 
-    /// Keeps a stale array without owners for later; whether there was place for it.
+    /// Keeps a stale array without references as a spare buffer. Returns whether there was room for it.
     #[inline]
     fn keep(&mut self, p: *mut Handle, class: usize) -> bool {
         match self.spare.get_mut(class) {
@@ -521,13 +535,13 @@ impl Pool {
         }
     }
 
-    /// Takes an owner of a handle away. An array that nobody else holds is kept for later ones.
+    /// Drops a reference to a handle. A stale array without references becomes a spare buffer.
     ///
     /// # Safety
-    /// `p` is a handle of this pool with an owner, and no reference to it is alive.
+    /// `p` is a live handle of this pool, one reference to it is given up, and no Rust reference to it exists.
     #[inline]
     pub unsafe fn release(&mut self, p: *mut Handle) {
-        // SAFETY: the caller says so.
+        // SAFETY: by this function's contract, `p` is live and not borrowed.
         let h = unsafe { &mut *p };
         h.rc -= 1;
         if h.rc > 0 {
@@ -535,11 +549,11 @@ impl Pool {
         }
         if !h.shape.is_null() {
             let shape = std::mem::replace(&mut h.shape, std::ptr::null_mut());
-            // SAFETY: the handle has an owner of it, and it is no array whose shape was asked for through itself.
+            // SAFETY: the handle owned a reference to its shape, which is a different handle.
             unsafe { self.release(shape) };
         }
         if h.stale && h.expect == Expect::CELLS {
-            // SAFETY: so many cells lie there, with an owner each.
+            // SAFETY: the array holds `dims[0]` cells, and the handle owns a reference to each.
             (0..h.dims[0]).for_each(|i| unsafe { self.let_go(*h.data.cast::<*mut Cell>().add(i as usize)) });
         }
         if !(h.stale && self.keep(p, h.class as usize)) {
@@ -547,18 +561,18 @@ impl Pool {
         }
     }
 
-    /// Room for more elements in a buffer that a loop fills, or no more room than before.
+    /// Enlarges an output buffer. If memory is exhausted, its capacity stays the same.
     ///
     /// # Safety
-    /// `h` is a live buffer of this pool in which `len` elements have been written, and no reference to it is alive.
+    /// `h` is a live output buffer of this pool with `len` initialised elements, and no reference to it exists.
     pub unsafe fn grow(&mut self, h: *mut Handle, len: usize) {
-        // SAFETY: the caller says so.
+        // SAFETY: by this function's contract, `h` is live and not borrowed.
         let b = unsafe { &mut *h };
         if !b.stale {
             return b.reserve(len, len.max(8));
         }
         let Some(new) = self.floats(&[len as i64 * 2], Expect::ROW) else { return };
-        // SAFETY: the new handle is another one; both have room for `len`.
+        // SAFETY: the new handle is distinct from the old one, and both have room for `len` elements of eight bytes.
         unsafe {
             let n = &mut *new;
             crate::moves::copy(b.data, n.data, 8 * len);
@@ -570,12 +584,12 @@ impl Pool {
         }
     }
 
-    /// The value of a handle, with its length and shape.
+    /// The value of a handle, after setting its length and shape.
     ///
     /// # Safety
-    /// `p` is a live handle of this pool to which no reference is alive, and no array of cells.
+    /// `p` is a live handle of this pool, not an array of cells, and no reference to it exists.
     pub unsafe fn settled<'h>(&mut self, p: *mut Handle) -> &'h mut Value {
-        // SAFETY: the caller says so.
+        // SAFETY: by this function's contract, `p` is live and not borrowed.
         let h = unsafe { &mut *p };
         if h.stale && matches!(h.value, Value::Unit) {
             let v = self.copied(h);
@@ -586,9 +600,9 @@ impl Pool {
             if class == PART {
                 return &mut h.value;
             }
-            // The memory is kept for another array.
+            // The memory becomes a spare buffer.
             let other = self.take();
-            // SAFETY: `take` gives a handle of this pool that no native code refers to.
+            // SAFETY: `take` returns a live handle of this pool to which no other pointer exists.
             let o = unsafe { &mut *other };
             (o.data, o.stale, o.class, o.waits) = (data, true, class, 0);
             self.keep(other, usize::from(class));
@@ -598,12 +612,12 @@ impl Pool {
         &mut h.value
     }
 
-    /// An array of cells, or a small one, as a value. The elements stay where they are, for code that knows the place.
+    /// Converts an array of cells, or a small array, to a value. The handle keeps its elements.
     ///
     /// # Safety
-    /// As of [`Pool::settled`].
+    /// `p` is a live handle of this pool to which no mutable reference exists.
     unsafe fn boxed(&mut self, p: *mut Handle) -> Option<Value> {
-        // SAFETY: the caller says so.
+        // SAFETY: by this function's contract, `p` is live and not mutably borrowed.
         let h = unsafe { &*p };
         if h.stale && h.expect != Expect::CELLS && matches!(h.value, Value::Unit) {
             return Some(self.copied(h));
@@ -611,17 +625,17 @@ impl Pool {
         if !h.stale || h.expect != Expect::CELLS {
             return None;
         }
-        // SAFETY: so many cells lie there, with an owner each.
+        // SAFETY: the array holds `dims[0]` live cells.
         let vs: Vec<Value> = (0..h.dims[0]).map(|i| unsafe { self.data(*h.data.cast::<*mut Cell>().add(i as usize), false) }).collect();
         Some(array::make([vs.len()].into_iter().collect(), Buf::Boxed(vs)))
     }
 
-    /// The value of a handle that keeps its owners.
+    /// The value of a handle, which keeps its references.
     ///
     /// # Safety
-    /// `p` is a live handle of this pool to which no reference is alive.
+    /// `p` is a live handle of this pool to which no reference exists.
     pub unsafe fn lent(&mut self, p: *mut Handle) -> Value {
-        // SAFETY: the caller says so.
+        // SAFETY: by this function's contract, `p` is live and not borrowed; `boxed` handles arrays of cells.
         unsafe {
             match self.boxed(p) {
                 Some(v) => v,
@@ -630,7 +644,7 @@ impl Pool {
         }
     }
 
-    /// What becomes of a handle without owners.
+    /// Recycles a handle without references.
     fn recycle(&mut self, p: *mut Handle, h: &mut Handle) {
         if let (false, Value::Array(rc)) = (h.stale, &mut h.value) {
             if let Some(Buf::F64(v)) = Rc::get_mut(rc).map(|a| a.buf_mut()) {
@@ -647,21 +661,21 @@ impl Pool {
         self.free.push(p);
     }
 
-    /// The value of a handle that loses an owner.
+    /// The value of a handle, one reference to which is dropped.
     ///
     /// # Safety
-    /// `p` is a handle of this pool with an owner, and no reference to it is alive.
+    /// `p` is a live handle of this pool, one reference to it is given up, and no Rust reference to it exists.
     pub unsafe fn unwrap(&mut self, p: *mut Handle) -> Value {
         if p == self.absent {
             return Value::Zero;
         }
-        // SAFETY: the caller says so.
+        // SAFETY: by this function's contract, `p` is live and not borrowed.
         if let Some(v) = unsafe { self.boxed(p) } {
-            // SAFETY: the same.
+            // SAFETY: by this function's contract, the caller gives up one reference to `p`.
             unsafe { self.release(p) };
             return v;
         }
-        // SAFETY: the same.
+        // SAFETY: `p` is live and not borrowed, and `boxed` has ruled out arrays of cells.
         let h = unsafe {
             self.settled(p);
             &mut *p
@@ -673,7 +687,7 @@ impl Pool {
         }
         let shape = std::mem::replace(&mut h.shape, std::ptr::null_mut());
         if !shape.is_null() {
-            // SAFETY: the handle had an owner of it.
+            // SAFETY: the handle owned a reference to its shape.
             unsafe { self.release(shape) };
         }
         self.free.push(p);

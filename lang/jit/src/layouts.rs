@@ -1,4 +1,4 @@
-//! The constructors of a unit: which fields cells have.
+//! Layouts of heap objects: the constructors of a unit and their fields.
 
 use crate::cells::VALUE;
 use crate::runtime::Kind;
@@ -7,34 +7,34 @@ use adl_interp::value::ConInfo;
 use adl_ir::{DataDecl, DataId, Ty};
 use std::rc::Rc;
 
-/// A constructor.
+/// The layout of one constructor.
 pub(crate) struct Layout {
-    /// What the interpreter calls it.
+    /// The interpreter's description of it.
     pub con: Rc<ConInfo>,
-    /// Its fields.
+    /// The kinds of its fields.
     pub fields: Box<[Kind]>,
-    /// The room that native code gives a cell of it.
+    /// The number of words that native code allocates for its fields.
     pub room: u16,
 }
 
 impl Layout {
-    /// Which constructor of its type.
+    /// The constructor's index within its type.
     pub fn tag(&self) -> u32 {
         self.con.tag
     }
 }
 
-/// The constructors of a unit.
+/// The layouts of a unit.
 #[derive(Default)]
 pub(crate) struct Layouts {
     all: Vec<Layout>,
-    /// Of each type by its number: its first constructor, and the most room that one takes.
+    /// By type number: the type's first constructor, and its largest field count in words.
     of: Vec<Option<(u16, u16)>>,
-    /// Whether there are more than a cell can tell apart.
+    /// Whether the number of constructors exceeds what a cell's layout field can hold.
     pub full: bool,
 }
 
-/// The declared type in a type.
+/// The declared type that a type is or contains.
 fn data_in(t: &Ty) -> Option<DataId> {
     match t {
         Ty::Data(d) => Some(*d),
@@ -44,7 +44,7 @@ fn data_in(t: &Ty) -> Option<DataId> {
 }
 
 impl Layouts {
-    /// Adds the declared type in a type, with all that its fields lead to.
+    /// Adds the declared type in a type, and all types that its fields reach.
     pub fn add(&mut self, datas: &[Rc<DataDecl>], ty: &Ty) {
         let mut todo: Vec<DataId> = data_in(ty).into_iter().collect();
         while let Some(d) = todo.pop() {
@@ -74,23 +74,23 @@ impl Layouts {
         self.of.get(data as usize).copied().flatten()
     }
 
-    /// The number of a constructor.
+    /// The layout number of a constructor.
     pub fn at(&self, data: DataId, tag: u32) -> u16 {
         self.known(data.0).map_or(0, |(base, _)| base.wrapping_add(tag as u16))
     }
 
-    /// The most room that a constructor of the same type takes.
+    /// The largest room, in words, among the constructors of the same type.
     pub fn most(&self, at: u16) -> u16 {
         let base = self.get(at).map_or(at, |l| at.wrapping_sub(l.tag() as u16));
         self.of.iter().flatten().find(|(b, _)| *b == base).map_or(0, |(_, most)| *most)
     }
 
-    /// The first constructor of a type, and the most room that one takes.
+    /// A type's first constructor, and the largest room among its constructors.
     pub fn first(&self, data: u32) -> (u16, u16) {
         self.known(data).unwrap_or((0, VALUE as u16))
     }
 
-    /// A constructor by its number.
+    /// A layout by its number.
     pub fn get(&self, at: u16) -> Option<&Layout> {
         self.all.get(usize::from(at))
     }

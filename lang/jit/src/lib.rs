@@ -1,31 +1,37 @@
 //! Native code of IR functions, through Cranelift.
 //!
-//! The crate stands after `lang/interp` and implements its trait [`adl_interp::ir::native::Compiler`]: native code works on the
-//! interpreter's values and calls its operations wherever it has no instructions of its own. So results are the same bits, errors the
-//! same text at the same place, and every function compiles, whatever it contains.
+//! The crate depends on `lang/interp` and implements its trait [`adl_interp::ir::native::Compiler`]. Native code works
+//! on the interpreter's values and calls the interpreter's operations for everything that it does not compile to
+//! instructions. Results are therefore bit-identical, errors have the same text and location, and every function can be
+//! compiled.
 //!
-//! - `unit`: what is compiled together; `split`: loops of a large function as functions.
-//! - `module`: machine code made, run, freed. One Cranelift module a unit, whose memory goes when the last reference does.
-//! - `emit`: IR → Cranelift's IR. Scalars are machine values, control flow is control flow; elements of flat arrays are read and written
-//!   in line behind bounds checks.
-//! - `handle`: how native code sees arrays and other values.
-//! - `cells`: data: constructors with their fields in one place.
-//! - `quick`: operations on whole arrays of Floats, done on handles; `slow` in `runtime` does the rest as the interpreter does.
-//! - `running`: histograms and scans by one operator.
-//! - `collect`: buffers that loops fill.
-//! - [`alloc`]: memory of large arrays is kept for the next ones.
-//! - [`process`]: which standard descriptors were closed when the process began.
-//! - `runtime`: the functions that native code calls; `shims`: how it sees them, so that no panic reaches it; `functions`: those of numbers.
+//! - `unit`: the functions that are compiled together; `split`: outlines the loops of a large function.
+//! - `module`: makes, runs and frees machine code. Each unit is one Cranelift module; its memory is freed with the last
+//!   reference to it.
+//! - `emit`: IR → Cranelift IR. Scalars are machine values and control flow is control flow; elements of flat arrays
+//!   are read and written inline, behind bounds checks.
+//! - `handle`: the representation of arrays and other non-scalar values in native code.
+//! - `cells`: heap objects for values of declared types: a constructor tag followed by the fields.
+//! - `quick`: operations on whole Float arrays, implemented on handles. `slow` in `runtime` runs every other operation
+//!   in the interpreter.
+//! - `running`: histograms and scans by a single operator.
+//! - `collect`: output buffers that loops append to.
+//! - [`alloc`]: an allocator that reuses the memory of large arrays.
+//! - [`process`]: which standard descriptors were closed when the process started.
+//! - `runtime`: the functions that native code calls; `shims`: their C entry points, which stop panics; `functions`:
+//!   the scalar math functions.
 //!
 //! Invariants
-//! - Where a fast way does not apply (an index out of bounds, an overflow, an absent array, a shared buffer), the slow way is the
-//!   interpreter's operation on the same operands: it gives the result or the error.
-//! - A value that is no scalar is counted: each variable owns one reference, which its last use takes over.
-//! - After an error nothing is cleaned up one by one: all handles of the run go with their pool.
-//! - Interrupts are looked for at each turn of a loop, at each call back to the start of a function, and at each call of functions that call each other.
-//! - Registers of large functions are found in one pass (`module::LARGE`): worse code, in time that grows with the function.
+//! - Where a fast path does not apply (index out of bounds, overflow, symbolic zero, shared buffer), the slow path runs
+//!   the interpreter's operation on the same operands. It returns the result or the error.
+//! - Non-scalar values are reference-counted: each variable owns one reference, and its last use consumes it.
+//! - After an error no value is released individually: the run's pool frees all handles.
+//! - Interrupts are polled in each loop iteration, at each jump back to the start of a function, and at each call
+//!   between mutually recursive functions.
+//! - Large functions (`module::LARGE`) use single-pass register allocation: the code is worse, but compile time is
+//!   linear.
 //!
-//! What is *not* here: when to compile (`lang/interp`, `ir/work.rs`), transformations of the IR.
+//! What is *not* here: when to compile (`lang/interp`, `ir/work.rs`), and transformations of the IR.
 
 #![allow(unsafe_code)]
 
@@ -54,7 +60,7 @@ use std::rc::Rc;
 
 #[derive(Default)]
 struct Jit {
-    /// Found out when something is compiled for the first time.
+    /// Detected at the first compilation.
     target: OnceCell<Result<module::Target, String>>,
 }
 

@@ -1,4 +1,4 @@
-//! Machine code of one unit: made, run, freed.
+//! Machine code of one unit: compilation, execution, and release.
 
 use crate::emit;
 use crate::handle::Pool;
@@ -22,45 +22,46 @@ use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module, ModuleError, ModuleReloc};
 use std::rc::Rc;
 
-/// Stack that run-time functions may take below native code.
+/// Stack, in bytes, that run-time functions may use below native code.
 const MARGIN: usize = 256 * 1024;
 
-/// Stack that a unit without recursion gets at least.
+/// The minimum stack, in bytes, of a unit without recursion.
 const STACK: usize = 4 << 20;
 
-/// Stack that recursion may take at most, whatever `--stack` says.
+/// The maximum stack, in bytes, for recursion, regardless of `--stack`.
 const MAX_STACK: usize = 1 << 30;
 
-/// An instruction's compilation takes about as long as so many elements' arithmetic.
+/// Cost model: compiling one instruction takes about as long as arithmetic on this many elements.
 const INSTRUCTION: usize = 64;
 
-/// Instructions of a function from which on registers are found in one pass: backtracking takes time that grows faster than the function. (So does
-/// the verifier of Cranelift, where a block has thousands of parameters.)
+/// The number of instructions from which a function's registers are allocated in a single pass: backtracking takes
+/// superlinear time. (So does Cranelift's verifier for blocks with thousands of parameters.)
 const LARGE: usize = 20_000;
 
-/// Bytes of a register's place on the stack.
+/// Bytes of a spill slot.
 const PLACE: usize = 16;
 
-/// The machine that code is made for.
+/// The target machine.
 pub(crate) struct Target {
     isa: OwnedTargetIsa,
-    /// The same, for large functions.
+    /// The same machine with single-pass register allocation, for large functions.
     one_pass: OwnedTargetIsa,
 }
 
 impl Target {
-    /// This machine.
+    /// The host machine.
     pub fn new() -> Result<Target, String> {
         Ok(Target { isa: machine("backtracking", cfg!(debug_assertions))?, one_pass: machine("single_pass", false)? })
     }
 
-    /// How a function becomes machine code.
+    /// The settings with which a function is compiled.
     fn isa_for(&self, f: &ir::Function) -> &dyn TargetIsa {
         if f.dfg.num_insts() < LARGE { &*self.isa } else { &*self.one_pass }
     }
 }
 
-/// The most that a function's frame takes beyond what [`MARGIN`] has room for: in one pass each value gets a place of its own.
+/// Upper bound on the part of a function's frame that [`MARGIN`] does not cover: the single-pass allocator spills every
+/// value.
 fn frame(f: &ir::Function) -> usize {
     if f.dfg.num_insts() < LARGE { 0 } else { PLACE * (f.dfg.num_insts() + f.dfg.num_values()) }
 }
@@ -73,20 +74,21 @@ fn machine(registers: &str, verifies: bool) -> Result<OwnedTargetIsa, String> {
     }
     let isa = cranelift_native::builder().map_err(str::to_owned)?;
     let isa = isa.finish(settings::Flags::new(flags)).map_err(|e| e.to_string())?;
-    // Scalars are read from words that hold them in their low bytes.
+    // Scalars are read from the low bytes of words, which requires little-endian byte order.
     match isa.endianness() {
         cranelift_codegen::ir::Endianness::Little => Ok(isa),
         cranelift_codegen::ir::Endianness::Big => Err("this machine stores numbers from their high end".to_owned()),
     }
 }
 
-/// A module that frees its memory.
+/// A module that frees its memory when dropped.
 struct Code(Option<JITModule>);
 
 impl Drop for Code {
     fn drop(&mut self) {
         if let Some(m) = self.0.take() {
-            // SAFETY: pointers into the module are in the `Unit` that drops it, and code runs only while somebody holds that.
+            // SAFETY: pointers into the module are held only by the `Compiled` that owns this field, and code runs only
+            // through a reference to it.
             unsafe { m.free_memory() };
         }
     }
@@ -94,7 +96,7 @@ impl Drop for Code {
 
 type Entry = unsafe extern "C" fn(*mut Ctx, *mut u64, *mut u64) -> u64;
 
-/// A compiled function with all that it calls.
+/// The machine code of a function and everything that it calls.
 pub(crate) struct Compiled {
     entry: Entry,
     params: Vec<Kind>,
@@ -105,14 +107,15 @@ pub(crate) struct Compiled {
     _code: Code,
 }
 
-/// Bytes on the stack, at most: of the largest function's frame, and of all functions'.
+/// Upper bounds in bytes on stack frames: of the largest function, and the sum over all functions.
 #[derive(Clone, Copy, Default)]
 struct Frames {
     largest: usize,
     all: usize,
 }
 
-/// Compiles a function with all that it calls.
+/// Compiles a function with everything that it calls. Fails with a message if the unit is too large or Cranelift
+/// rejects it.
 pub(crate) fn compile(target: &Target, source: &Source, at: u32) -> Result<Rc<dyn Native>, String> {
     let unit = Unit::new(source, at)?;
     let mut module = JITModule::new(JITBuilder::with_isa(target.isa.clone(), cranelift_module::default_libcall_names()));
@@ -122,7 +125,7 @@ pub(crate) fn compile(target: &Target, source: &Source, at: u32) -> Result<Rc<dy
     let (entry, frames) = made?;
     let Some(m) = &code.0 else { return Err("no module".to_owned()) };
     let pointer = m.get_finalized_function(entry);
-    // SAFETY: `entry` was declared with the signature that `Entry` says.
+    // SAFETY: `entry` was declared with the signature of `Entry`.
     let entry = unsafe { std::mem::transmute::<*const u8, Entry>(pointer) };
     let f = &unit.funcs[0];
     let kinds = |vs: &[adl_ir::Var], ws: &[adl_ir::Var]| vs.iter().chain(ws).map(|v| Kind::of(f.ty(*v))).collect();
@@ -130,14 +133,14 @@ pub(crate) fn compile(target: &Target, source: &Source, at: u32) -> Result<Rc<dy
     Ok(Rc::new(Compiled { entry, params: kinds(&b.params, &b.lin_params), results: kinds(&b.results, &b.lin_results), recursive: unit.recursive, tables, frames, _code: code }))
 }
 
-/// The tables of a unit, with the constructors that its variables may have.
+/// The tables of a unit, with the constructors of all declared types of its variables.
 fn tables(source: &Source, unit: &Unit) -> Result<Tables, String> {
     let mut t = Tables::default();
     unit.funcs.iter().flat_map(|f| &f.vars).for_each(|v| t.layouts.add(&source.datas, &v.ty));
     if t.layouts.full { Err("more constructors than native code can tell apart".to_owned()) } else { Ok(t) }
 }
 
-/// The native code of a function with all that it calls, as text.
+/// The native code of a function and everything that it calls, as text.
 pub(crate) fn listing(target: &Target, source: &Source, at: u32, form: Listing) -> Result<String, String> {
     let unit = Unit::new(source, at)?;
     let module = JITModule::new(JITBuilder::with_isa(target.isa.clone(), cranelift_module::default_libcall_names()));
@@ -149,21 +152,21 @@ pub(crate) fn listing(target: &Target, source: &Source, at: u32, form: Listing) 
     Ok(texts.map_or_else(String::new, |t| t.out))
 }
 
-/// Functions as text, while they are compiled.
+/// Listings of functions, collected during compilation.
 struct Texts {
     form: Listing,
     out: String,
 }
 
-/// A function that is to become machine code.
+/// A function to be compiled.
 struct Job {
     id: FuncId,
-    /// What it is called in listings, where it is shown.
+    /// Its name in listings, if it is listed.
     name: Option<String>,
     func: ir::Function,
 }
 
-/// A function as machine code.
+/// The machine code of one function.
 struct Made {
     id: FuncId,
     alignment: u64,
@@ -172,13 +175,13 @@ struct Made {
     text: String,
 }
 
-/// Defines all functions, and the one through which they are entered. All are emitted first, then made machine code by all threads.
+/// Defines all functions and the entry wrapper. All are emitted first, then compiled on all threads.
 fn define(module: &mut JITModule, target: &Target, source: &Source, unit: &Unit, tables: &mut Tables, texts: &mut Option<Texts>) -> Result<(FuncId, Frames), String> {
     let text = |e: ModuleError| format!("{e:?}");
-    let (mut jobs, entry) = emitted(module, source, unit, tables).map_err(text)?;
+    let (mut jobs, entry) = emitted(module, source, unit, tables)?;
     let weight = jobs.iter().map(|j| j.func.dfg.num_insts()).sum::<usize>() * INSTRUCTION;
     let frames = jobs.iter().map(|j| frame(&j.func)).fold(Frames::default(), |f, n| Frames { largest: f.largest.max(n), all: f.all + n });
-    // The longest first, so that threads end together.
+    // Longest first, to balance the threads.
     jobs.sort_by_key(|j| std::cmp::Reverse(j.func.dfg.num_insts()));
     let form = texts.as_ref().map(|t| t.form);
     let mut made = parallel::handed_out(jobs, weight, |job| machine_code(target, job, form)).into_iter().collect::<Result<Vec<Made>, String>>()?;
@@ -193,18 +196,22 @@ fn define(module: &mut JITModule, target: &Target, source: &Source, unit: &Unit,
     Ok((entry, frames))
 }
 
-/// All functions of a unit, and which one they are entered through.
+/// Emits all functions of a unit. Also returns the ID of the entry wrapper.
 fn emitted(module: &mut JITModule, source: &Source, unit: &Unit, tables: &mut Tables) -> Result<(Vec<Job>, FuncId), ModuleError> {
     let conv = if unit.tail_calls { CallConv::Tail } else { module.isa().default_call_conv() };
     let mut ids = Vec::new();
     for (i, f) in unit.funcs.iter().enumerate() {
-        ids.push(module.declare_function(&format!("f{i}"), Linkage::Local, &emit::signature(f, conv))?);
+        ids.push(module.declare_function(&format!("f{i}"), Linkage::Local, &emit::signature(f, conv)).map_err(text)?);
     }
     let mut shared = FunctionBuilderContext::new();
-    let (mut rare, mut kernels, mut jobs) = (emit::Rare::default(), Vec::new(), Vec::new());
+    let (mut rare, mut kernels, mut jobs, mut size) = (emit::Rare::default(), Vec::new(), Vec::new(), 0);
     for (me, f) in unit.funcs.iter().enumerate() {
         let mut func = ir::Function::with_name_signature(UserFuncName::user(0, ids[me].as_u32()), emit::signature(f, conv));
         emit::function(&mut emit::Job { module, source, unit, ids: &ids, tables, rare: &mut rare, kernels: &mut kernels, me }, f, &mut func, &mut shared);
+        size += func.dfg.num_insts();
+        if size > MOST {
+            return Err(crate::unit::too_large(&unit.funcs[0]));
+        }
         jobs.push(Job { id: ids[me], name: Some(f.name.to_string()), func });
     }
     jobs.extend(kernels.into_iter().map(|(id, func)| Job { id, name: Some("some turns of a loop".to_owned()), func }));
@@ -218,13 +225,13 @@ fn emitted(module: &mut JITModule, source: &Source, unit: &Unit, tables: &mut Ta
         emit::release_function(module, call, &mut func, &mut shared);
         jobs.push(Job { id, name: None, func });
     }
-    let entry = entered(module, &unit.funcs[0], ids[0], &mut shared)?;
+    let entry = entered(module, &unit.funcs[0], ids[0], &mut shared).map_err(text)?;
     let id = entry.id;
     jobs.push(entry);
     Ok((jobs, id))
 }
 
-/// The function through which another one is entered.
+/// Emits the entry wrapper, which calls a function with arguments from an array of words.
 fn entered(module: &mut JITModule, f: &adl_ir::Function, id: FuncId, shared: &mut FunctionBuilderContext) -> Result<Job, ModuleError> {
     let mut sig = Signature::new(module.isa().default_call_conv());
     sig.params.extend([AbiParam::new(types::I64); 3]);
@@ -235,7 +242,7 @@ fn entered(module: &mut JITModule, f: &adl_ir::Function, id: FuncId, shared: &mu
     Ok(Job { id: entry, name: None, func })
 }
 
-/// Machine code of a function, and its text if one is asked for.
+/// Compiles a function to machine code, and to text if a listing is requested.
 fn machine_code(target: &Target, job: Job, form: Option<Listing>) -> Result<Made, String> {
     fault::point(fault::Point::Compiler);
     let isa = target.isa_for(&job.func);
@@ -256,7 +263,7 @@ impl Native for Compiled {
     fn run(&self, m: &mut Machine, args: Vec<Value>) -> Res<Vec<Value>> {
         m.poll()?;
         if !self.recursive {
-            // As much again, so that the guard of the last function finds what it leaves free.
+            // Twice the sum, so that the stack check of the innermost function still leaves its own frame free.
             let frames = 2 * self.frames.all;
             return stacker::maybe_grow(STACK / 2 + frames, STACK + frames, || self.enter(m, args));
         }
@@ -266,7 +273,7 @@ impl Native for Compiled {
             return Err(memory::exhausted(crate::alloc::most_resident()));
         }
         let out = stacker::grow(size, || self.enter(m, args));
-        // A stack that address space has cut short says that memory is used up.
+        // If address space limited the stack, the error reports exhausted memory instead of recursion depth.
         out.map_err(|e| if size < wanted && e.diag.code == codes::DEPTH { at_place_of(memory::exhausted(crate::alloc::most_resident()), e) } else { e })
     }
 }
@@ -306,7 +313,8 @@ impl Compiled {
             words.push(ctx.word(*kind, v).ok_or_else(wrong)?);
         }
         let mut outs = vec![0u64; self.results.len()];
-        // SAFETY: the code was made for these parameters and results; `self` keeps it and the tables while it runs.
+        // SAFETY: the code was compiled for these parameter and result kinds, and `words` and `outs` have their
+        // lengths; `self` keeps code and tables alive during the call.
         let failed = unsafe { (self.entry)(&mut ctx, words.as_mut_ptr(), outs.as_mut_ptr()) };
         fault::resume();
         if failed != 0 {
@@ -314,7 +322,7 @@ impl Compiled {
         }
         let mut results = Vec::with_capacity(outs.len());
         for (kind, w) in self.results.iter().zip(outs) {
-            // SAFETY: native code has written a word of its kind for each result, with an owner.
+            // SAFETY: native code has written a word of the result's kind, with one reference, for each result.
             let v = unsafe { ctx.value(*kind, true, w) };
             results.push(match kind {
                 Kind::Ref(e) if !packs => boxes::unpack(v, e.boxes()),
@@ -325,7 +333,7 @@ impl Compiled {
     }
 }
 
-/// An error in the place of another.
+/// Replaces the message of an error, and keeps its location.
 fn at_place_of(mut new: Box<Error>, old: Box<Error>) -> Box<Error> {
     let (message, hint) = (std::mem::take(&mut new.diag.message), new.diag.hint.take());
     let code = new.diag.code;

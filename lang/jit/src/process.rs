@@ -1,13 +1,14 @@
-//! What the process was started with, as it was before Rust's runtime looked.
+//! The state of the standard descriptors at process start, recorded before Rust's runtime changes it.
 //!
-//! The runtime opens `/dev/null` in the place of a standard descriptor that is closed, after which writing to it succeeds.
+//! The runtime opens `/dev/null` for a standard descriptor that is closed, after which writes to it succeed.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// A bit for each of the three standard descriptors that was closed.
+/// One bit for each standard descriptor that was closed.
 static CLOSED: AtomicU8 = AtomicU8::new(0);
 
-/// Whether a standard descriptor (0 to 2) was closed when the process began. Elsewhere than on Linux none counts as closed.
+/// Whether a standard descriptor (0 to 2) was closed when the process started. Always false on systems other than
+/// Linux.
 pub fn was_closed(descriptor: u8) -> bool {
     CLOSED.load(Ordering::Relaxed) & (1 << descriptor) != 0
 }
@@ -22,7 +23,8 @@ extern "C" fn look() {
     }
 }
 
-// SAFETY: functions in this section are called once, before `main`, with arguments that C functions may ignore. `look` needs nothing of Rust's runtime.
+// SAFETY: functions in this section are called once, before `main`, with arguments that C functions may ignore. `look`
+// uses nothing that Rust's runtime initialises.
 #[cfg(target_os = "linux")]
 #[used]
 #[unsafe(link_section = ".init_array")]

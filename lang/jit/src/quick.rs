@@ -1,8 +1,9 @@
-//! Quick ways of operations on flat arrays of Floats (those that only move elements, on Ints too): what native code calls before the interpreter's operation.
+//! Implements fast paths of operations on flat Float arrays (those that only move elements: also Int arrays), which
+//! native code tries before the interpreter's operation.
 //!
-//! A quick way applies where all arrays are there and fit; otherwise it changes nothing and says so, and the slow way answers. The
-//! arithmetic is the interpreter's own, element by element in the same order, so results are the same bits. Small buffers come from the
-//! run's pool.
+//! A fast path applies if all arrays are materialised and their shapes fit. Otherwise it has no effect and returns
+//! null, and the slow path runs. The arithmetic uses the interpreter's kernels, element by element in the same order,
+//! so that results are bit-identical. Small buffers come from the run's pool.
 
 mod moved;
 
@@ -13,63 +14,63 @@ use adl_interp::value::{Buf, Value};
 use adl_ir::Terms;
 use adl_prim::{Bin, Un};
 
-/// Words that a quick operation is given.
+/// The number of operand words of a fast operation.
 pub(crate) const WORDS: usize = 5;
 
-/// An operation. Operands are those of the IR operation, in its order.
+/// A fast operation. Operands are those of the IR operation, in its order.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Fast {
-    /// Two arrays of one shape.
+    /// Elementwise, on two arrays of one shape.
     Zip(Bin),
-    /// An array and a number.
+    /// Elementwise, on an array and a scalar.
     Right(Bin),
-    /// A number and an array.
+    /// Elementwise, on a scalar and an array.
     Left(Bin),
-    /// Each element.
+    /// Elementwise, on one array.
     Map(Un),
-    /// `a[i]`, an array.
+    /// `a[i]` where the element is an array.
     Row,
-    /// `a[i]` of an array of boxes; of data, with the number of their type.
+    /// `a[i]` of an array of boxes; for data, with the number of their declared type.
     Unbox(Option<u32>),
     /// `a[lo:hi]`.
     Slice,
-    /// `n` copies of a number.
+    /// `n` copies of a scalar.
     Fill,
-    /// All extents.
+    /// The array of all extents.
     Shape,
-    /// `acc` with a row added.
+    /// `acc` with an array added to one row.
     AddRow,
-    /// `acc` with a row replaced.
+    /// `acc` with one row replaced.
     SetRow,
-    /// `acc` with a part added.
+    /// `acc` with an array added to a slice.
     AddSlice,
-    /// A product of matrices or a matrix and a vector.
+    /// A product of two matrices, or of a matrix and a vector.
     MatMul,
     Contract(Terms, [bool; 2]),
-    /// Each element with each.
+    /// The outer product of two vectors.
     Outer,
-    /// An array, which may be absent, with such products added.
+    /// An array, possibly a symbolic zero, plus an outer product.
     AddOuter,
-    /// One vector behind another.
+    /// The concatenation of two vectors.
     Concat,
-    /// The first two axes exchanged.
+    /// A transposition of the first two axes.
     Transpose,
     /// `n` copies of an array.
     Copies,
-    /// So many arrays as the elements of one.
+    /// An array literal of that many arrays.
     Stack(u8),
 }
 
-/// An operation at a place.
+/// A fast operation at one place of the code.
 pub(crate) struct Quick {
     pub what: Fast,
-    /// Operands that lose an owner: bits.
+    /// A bit mask of the operands that are consumed.
     pub takes: u32,
-    /// What the result is.
+    /// The expected form of the result.
     pub expect: Expect,
 }
 
-/// A live array.
+/// A flat array behind a live handle.
 #[derive(Clone, Copy)]
 pub(crate) struct Floats {
     pub handle: *mut Handle,
@@ -77,16 +78,16 @@ pub(crate) struct Floats {
     dims: [i64; AXES],
     rank: usize,
     pub len: usize,
-    /// Whether nobody else reads it, so that it may be changed.
+    /// Whether this is the only reference, so that the array may be written.
     pub alone: bool,
 }
 
 impl Floats {
     /// # Safety
-    /// `word` is a live handle.
+    /// `word` is a pointer to a live handle, and no mutable reference to it exists.
     pub unsafe fn of(word: u64) -> Option<Floats> {
         let handle = word as *mut Handle;
-        // SAFETY: the caller says so; no reference to it is alive.
+        // SAFETY: by this function's contract, the handle is live and not mutably borrowed.
         let h = unsafe { &*handle };
         if h.data.is_null() || !h.expect.is_numbers() {
             return None;
@@ -100,15 +101,16 @@ impl Floats {
         &self.dims[..self.rank]
     }
 
-    /// Elements of one element of the first axis.
+    /// The number of scalars in one element of the first axis.
     fn row(&self) -> usize {
         self.dims[1..self.rank].iter().product::<i64>() as usize
     }
 
     /// # Safety
-    /// The array lives and nobody changes it for as long as the slice is used.
+    /// The array is live and not written while the slice is used.
     pub unsafe fn slice(&self) -> &[f64] {
-        // SAFETY: the handle's invariant: so many elements lie there.
+        // SAFETY: by this function's contract, the array is live, and by the handle's invariant `data` holds `len`
+        // elements.
         unsafe { std::slice::from_raw_parts(self.data, self.len) }
     }
 }
@@ -119,7 +121,7 @@ struct Run<'a> {
     words: [u64; WORDS],
 }
 
-/// Multiplications of a product of matrices that the interpreter does.
+/// The number of multiplications above which the interpreter computes a product, on all threads.
 const LARGE_PRODUCT: i64 = 1 << 24;
 
 impl Run<'_> {
@@ -128,29 +130,29 @@ impl Run<'_> {
     }
 
     fn array(&self, i: usize) -> Option<Floats> {
-        // SAFETY: native code passes live handles where the operation has arrays.
+        // SAFETY: native code passes live handles for the array operands of the operation.
         unsafe { Floats::of(self.words[i]) }
     }
 
-    /// An index in bounds.
+    /// An operand as an index; `None` if it is out of bounds.
     fn place(&self, i: usize, extent: i64) -> Option<usize> {
         let k = self.words[i] as i64;
         (0 <= k && k < extent).then_some(k as usize)
     }
 
-    /// A new array.
+    /// A new, uninitialised array.
     fn fresh(&mut self, dims: &[i64]) -> Option<Floats> {
         let h = self.ctx.pool.floats(dims, self.quick.expect)?;
-        // SAFETY: the handle is new.
+        // SAFETY: the handle was just created, so no other reference to it exists.
         unsafe { Floats::of(h as u64) }
     }
 
-    /// Where a result of `a`'s shape goes: `a` itself if it may be changed.
+    /// The destination of a result with the shape of `a`: `a` itself if it may be written.
     fn target(&mut self, at: usize, a: &Floats) -> Option<Floats> {
         if self.takes(at) && a.alone { Some(*a) } else { self.fresh(a.dims()) }
     }
 
-    /// Takes owners away, but not of what has become the result.
+    /// Releases the consumed operands, except one reference to a handle that became the result.
     fn done(&mut self, result: *mut Handle) -> *mut Handle {
         let mut kept = false;
         for i in 0..WORDS {
@@ -159,7 +161,7 @@ impl Run<'_> {
                 if h == result && !kept {
                     kept = true;
                 } else {
-                    // SAFETY: native code says that the operand loses an owner here.
+                    // SAFETY: native code passes a live handle and gives up one reference to it.
                     unsafe { self.ctx.pool.release(h) };
                 }
             }
@@ -167,7 +169,7 @@ impl Run<'_> {
         result
     }
 
-    /// `None` where the quick way does not apply.
+    /// Runs the operation. `None` if the fast path does not apply.
     fn run(&mut self) -> Option<*mut Handle> {
         let out = match self.quick.what {
             Fast::Zip(op) => self.zip(op)?,
@@ -207,8 +209,8 @@ impl Run<'_> {
         macro_rules! each {
             ($f:expr) => {
                 for i in 0..x.len {
-                    // SAFETY: all three have so many elements; the target may be one of the operands, each element of which is read
-                    // before it is written.
+                    // SAFETY: all three arrays have `x.len` elements. The target may be one of the operands; each of
+                    // its elements is read before it is written.
                     unsafe { *to.data.add(i) = $f(*x.data.add(i), *y.data.add(i)) };
                 }
             };
@@ -230,7 +232,8 @@ impl Run<'_> {
         macro_rules! each {
             ($f:expr) => {
                 for i in 0..x.len {
-                    // SAFETY: as in `zip`.
+                    // SAFETY: `x` and the target have `x.len` elements; if they are one array, each element is read
+                    // before it is written.
                     unsafe { *to.data.add(i) = $f(*x.data.add(i)) };
                 }
             };
@@ -251,27 +254,27 @@ impl Run<'_> {
         let x = self.array(0)?;
         let to = self.target(0, &x)?;
         if to.data != x.data {
-            // SAFETY: both have so many elements, and the target is new.
+            // SAFETY: both arrays have `x.len` elements, and the target is a new array.
             unsafe { crate::moves::copy(x.data, to.data, x.len) };
         }
-        // SAFETY: so many elements have been written there, and nobody else reads them.
+        // SAFETY: the target's `x.len` elements have been written, and this operation holds the only reference to it.
         kernels::map(op, unsafe { std::slice::from_raw_parts_mut(to.data, x.len) });
         Some(to.handle)
     }
 
-    /// The bounds of a slice: where it begins, and how many.
+    /// The bounds of a slice: its first index and its length.
     fn range(&self, a: &Floats) -> Option<(usize, Option<usize>)> {
         let (lo, hi) = (self.words[1] as i64, self.words[2] as i64);
         (0 <= lo && lo <= hi && hi <= a.dims[0]).then_some((lo as usize, Some((hi - lo) as usize)))
     }
 
-    /// A copy of some elements of the first axis, or of one.
+    /// Copies one element (`None`), or a range of elements, of the first axis.
     fn part(&mut self, bounds: impl Fn(&Self, &Floats) -> Option<(usize, Option<usize>)>) -> Option<*mut Handle> {
         let a = self.array(0)?;
         let (lo, n) = bounds(self, &a)?;
         let row = a.row();
         if n == Some(a.dims[0] as usize) {
-            // SAFETY: the operand is a live handle, to which no reference is alive. Who shares an array with a result is not its only owner.
+            // SAFETY: the operand is a live handle, and no reference to it exists.
             unsafe { (*a.handle).rc += 1 };
             return Some(a.handle);
         }
@@ -283,20 +286,20 @@ impl Run<'_> {
                 self.fresh(&dims[..a.rank])?
             }
         };
-        // SAFETY: the bounds are in `a`, and the target is new and as large as the part.
+        // SAFETY: the bounds are within `a`; the target is a new array of the size of the slice.
         unsafe { crate::moves::copy(a.data.add(lo * row), to.data, n.unwrap_or(1) * row) };
         Some(to.handle)
     }
 
     fn unbox(&mut self, data: Option<u32>) -> Option<*mut Handle> {
-        // SAFETY: native code passes a live handle; no reference to it is alive.
+        // SAFETY: native code passes a live handle, and no mutable reference to it exists.
         let h = unsafe { &*(self.words[0] as *const Handle) };
         if h.expect.boxes() > 0 && !h.data.is_null() {
             return self.packed(h);
         }
         if h.expect == Expect::CELLS && !h.data.is_null() {
             let at = self.place(1, h.dims[0])?;
-            // SAFETY: so many cells lie there, and live.
+            // SAFETY: by the handle's invariant, `dims[0]` live cells are stored there.
             unsafe {
                 let c = *h.data.cast::<*mut crate::cells::Cell>().add(at);
                 (*c).rc += 1;
@@ -305,12 +308,12 @@ impl Run<'_> {
         }
         if let Some((at, n)) = h.ragged_row(self.words[1]) {
             let to = self.ctx.pool.floats(&[n], self.quick.expect)?;
-            // SAFETY: so many numbers lie there, and the target is new and as large.
+            // SAFETY: `ragged_row` returned `n` Floats; the target is a new array of `n` elements.
             unsafe { crate::moves::copy(at, (*to).data.cast(), n as usize) };
             return Some(to);
         }
         let v = {
-            // SAFETY: native code passes a live handle; no other reference to it is alive.
+            // SAFETY: native code passes a live handle, and no mutable reference to it exists.
             let Value::Array(a) = (unsafe { &(*(self.words[0] as *const Handle)).value }) else { return None };
             let Buf::Boxed(v) = a.buf() else { return None };
             match v.get(usize::try_from(self.words[1] as i64).ok()?)? {
@@ -324,12 +327,12 @@ impl Run<'_> {
         }
     }
 
-    /// A row of a packed array.
+    /// Copies a row of a packed array.
     fn packed(&mut self, h: &Handle) -> Option<*mut Handle> {
         let (at, dims) = (self.place(1, h.dims[0])?, &h.dims[1..h.expect.rank()]);
         let n = dims.iter().product::<i64>() as usize;
         let to = self.ctx.pool.floats(dims, self.quick.expect)?;
-        // SAFETY: the index is in bounds, and the target is new and as large as the row.
+        // SAFETY: the index is in bounds, and the target is a new array of the size of the row.
         unsafe { crate::moves::copy(h.data.cast::<f64>().add(at * n), (*to).data.cast(), n) };
         Some(to)
     }
@@ -338,7 +341,7 @@ impl Run<'_> {
         let (n, x) = (self.words[0] as i64, f64::from_bits(self.words[1]));
         let to = self.fresh(&[n])?;
         for i in 0..to.len {
-            // SAFETY: the array is new and has so many elements.
+            // SAFETY: the target is a new array of `to.len` elements.
             unsafe { *to.data.add(i) = x };
         }
         Some(to.handle)
@@ -346,7 +349,8 @@ impl Run<'_> {
 
     fn shape(&mut self) -> Option<*mut Handle> {
         let a = self.array(0)?;
-        // SAFETY: the operand is a live handle; the new array has so many elements. What is said once is kept with the operand.
+        // SAFETY: the operand is a live handle, and the new array has `a.rank` elements. The result is cached in the
+        // operand's handle.
         unsafe {
             if (*a.handle).shape.is_null() {
                 let to = self.ctx.pool.floats(&[a.rank as i64], Expect::INTS)?;
@@ -358,7 +362,8 @@ impl Run<'_> {
         }
     }
 
-    /// An array changed in place by the one at `from`. `at`: the element of the first axis where that begins, and how many numbers.
+    /// Updates an array in place with the one at `from`. `at` computes the first element of the first axis to update,
+    /// and the number of scalars.
     fn change(&mut self, from: usize, at: impl Fn(&Self, &Floats) -> Option<(usize, usize)>, f: impl Fn(&mut f64, f64)) -> Option<*mut Handle> {
         let (acc, v) = (self.array(0)?, self.array(from)?);
         let (lo, n) = at(self, &acc)?;
@@ -367,7 +372,8 @@ impl Run<'_> {
             return None;
         }
         for i in 0..n {
-            // SAFETY: in bounds of both; they are different arrays, since nobody else holds `acc`.
+            // SAFETY: both indices are in bounds. The arrays are distinct, because this operation holds the only
+            // reference to `acc`.
             unsafe { f(&mut *acc.data.add(start + i), *v.data.add(i)) };
         }
         Some(acc.handle)
@@ -376,7 +382,7 @@ impl Run<'_> {
     fn concat(&mut self) -> Option<*mut Handle> {
         let (a, b) = (self.array(0)?, self.array(1)?);
         let to = self.fresh(&[a.dims[0].checked_add(b.dims[0])?])?;
-        // SAFETY: the target is new and has room for both.
+        // SAFETY: the target is a new array with room for both operands.
         unsafe {
             crate::moves::copy(a.data, to.data, a.len);
             crate::moves::copy(b.data, to.data.add(a.len), b.len);
@@ -384,7 +390,7 @@ impl Run<'_> {
         Some(to.handle)
     }
 
-    /// The products of the elements of two vectors, which are operands from `at` on.
+    /// The outer product of the vectors that are operands `at` and `at + 1`.
     fn outer(&mut self, at: usize) -> Option<*mut Handle> {
         let (x, y) = (self.array(at)?, self.array(at + 1)?);
         let large = x.dims[0].saturating_mul(y.dims[0]) > LARGE_PRODUCT;
@@ -392,12 +398,12 @@ impl Run<'_> {
             return None;
         }
         let to = self.fresh(&[x.dims[0], y.dims[0]])?;
-        // SAFETY: the target is new; all its elements are written before they are read.
+        // SAFETY: the target is a new array of `to.len` elements, which are zeroed before the slice is made.
         let out = unsafe {
             std::ptr::write_bytes(to.data, 0, to.len);
             std::slice::from_raw_parts_mut(to.data, to.len)
         };
-        // SAFETY: operands live until `done`.
+        // SAFETY: operands are live and unchanged until `done` releases them.
         unsafe { kernels::outer(x.slice(), y.slice(), out, false) };
         Some(to.handle)
     }
@@ -410,7 +416,8 @@ impl Run<'_> {
         if x.rank != 1 || y.rank != 1 || acc.dims() != [x.dims[0], y.dims[0]] || !(self.takes(0) && acc.alone) {
             return None;
         }
-        // SAFETY: nobody else holds the array, so that the vectors are others; all live until `done`.
+        // SAFETY: this operation holds the only reference to the accumulator, so that it is distinct from the vectors;
+        // all are live until `done`.
         unsafe { kernels::outer(x.slice(), y.slice(), std::slice::from_raw_parts_mut(acc.data, acc.len), true) };
         Some(acc.handle)
     }
@@ -424,12 +431,12 @@ impl Run<'_> {
         let dims = [n, m];
         let [n, m, k] = [n, m, k].map(|n| n as usize);
         let shape = |a: &Floats| a.dims().iter().map(|n| *n as usize).collect::<Vec<_>>();
-        // SAFETY: operands live until `done`.
+        // SAFETY: operands are live and unchanged until `done` releases them.
         let (x, y) = unsafe { (a.slice(), b.slice()) };
         let x = Factor::of(x, &shape(&a), turned[0], (n, k))?;
         let y = Factor::of(y, &shape(&b), turned[1], (m, k))?;
         let to = self.fresh(if a.rank == 1 { &dims[1..] } else { &dims })?;
-        // SAFETY: the target is new; all its elements are written below before they are read.
+        // SAFETY: the target is a new array of `to.len` elements, which are zeroed before the slice is made.
         let out = unsafe {
             std::ptr::write_bytes(to.data, 0, to.len);
             std::slice::from_raw_parts_mut(to.data, to.len)
@@ -441,9 +448,9 @@ impl Run<'_> {
     fn matmul(&mut self) -> Option<*mut Handle> {
         let (a, b) = (self.array(0)?, self.array(1)?);
         let (n, k) = if a.rank == 1 { (1, a.dims[0]) } else { (a.dims[0], a.dims[1]) };
-        // Further axes of the right operand stand for columns.
+        // Further axes of the right operand are treated as columns.
         let (k2, c) = (b.dims[0], b.row() as i64);
-        // Large ones are done by all threads, and may be interrupted.
+        // The interpreter computes large products on all threads, and can interrupt them.
         let large = n.saturating_mul(k).saturating_mul(c) > LARGE_PRODUCT;
         if k != k2 || a.rank > 2 || a.rank + b.rank < 3 || large {
             return None;
@@ -453,39 +460,40 @@ impl Run<'_> {
         dims.iter_mut().zip(left.iter().chain(right)).for_each(|(d, n)| *d = *n);
         let dims = dims.get(..rank)?;
         let to = self.fresh(dims)?;
-        // SAFETY: the target is new; operands live until `done`. All its elements are written below before they are read.
+        // SAFETY: the target is a new array of `to.len` elements, which are zeroed before the slice is made.
         let out = unsafe {
             std::ptr::write_bytes(to.data, 0, to.len);
             std::slice::from_raw_parts_mut(to.data, to.len)
         };
-        // SAFETY: the same.
+        // SAFETY: operands are live and unchanged until `done` releases them.
         unsafe { kernels::multiply(a.slice(), b.slice(), (n as usize, k as usize, c as usize), out) };
         Some(to.handle)
     }
 }
 
-/// Does a quick operation: its result, or null if the quick way does not apply.
+/// Runs fast operation `id`. Returns its result, or null if the fast path does not apply.
 pub(crate) unsafe fn quick(ctx: *mut Ctx, id: u64, a: u64, b: u64, c: u64, d: u64, e: u64) -> *mut Handle {
-    // SAFETY: native code passes the context that it was given, and operands of the operation's kinds.
+    // SAFETY: native code passes the live context of its run, to which no other reference exists, and operands of the
+    // operation's kinds.
     let ctx = unsafe { &mut *ctx };
     let Some(quick) = ctx.tables().quick.get(id as usize) else { return std::ptr::null_mut() };
     Run { ctx, quick, words: [a, b, c, d, e] }.run().unwrap_or(std::ptr::null_mut())
 }
 
-/// The inner product of `n` Floats each.
+/// The inner product of two vectors of `n` Floats.
 pub(crate) unsafe fn dot(a: *const f64, b: *const f64, n: usize) -> f64 {
-    // SAFETY: native code has checked that so many are there.
+    // SAFETY: native code has checked that both vectors have `n` elements.
     unsafe { kernels::dot(std::slice::from_raw_parts(a, n), std::slice::from_raw_parts(b, n)) }
 }
 
 /// The sum of `n` Floats.
 pub(crate) unsafe fn total(a: *const f64, n: usize) -> f64 {
-    // SAFETY: native code has checked that so many are there.
+    // SAFETY: native code has checked that the vector has `n` elements.
     unsafe { kernels::sum(std::slice::from_raw_parts(a, n)) }
 }
 
-/// The sum of `n` Floats whose chunks have been added up: every `step`-th number is the sum of one.
+/// Combines the sums of the chunks of `n` Floats; they are `step` words apart.
 pub(crate) unsafe fn of_chunks(parts: *const f64, step: usize, n: usize) -> f64 {
-    // SAFETY: native code has written the sums of all chunks.
+    // SAFETY: native code has written the sum of every chunk at a multiple of `step`.
     kernels::of_chunks(n, &|k| unsafe { *parts.add(k * step) })
 }

@@ -1,5 +1,5 @@
-//! Histograms and scans by one operator of numbers, as loops of the runtime. Where such a loop does not apply it changes nothing and says so,
-//! and native code goes through the elements itself. The order of operations is the same.
+//! Histograms and scans by a single scalar operator, as loops in Rust. If such a loop does not apply, it has no effect
+//! and returns null, and native code iterates over the elements itself. The order of operations is the same.
 
 use crate::handle::{Expect, Handle};
 use crate::quick::Floats;
@@ -8,29 +8,29 @@ use adl_interp::ops::kernels;
 
 use adl_prim::Bin;
 
-/// Operators of reductions, scans and histograms that have loops of their own, by number.
+/// The operators with specialised reductions, scans and histograms, by number.
 pub(crate) const SIMPLE: [Bin; 4] = [Bin::Add, Bin::Mul, Bin::Min, Bin::Max];
 
-/// Elements that are made at a time: they stay in cache.
+/// Elements per block, small enough for the cache.
 const PART: usize = 1 << 12;
 
-/// The elements of a live handle's array of Ints.
+/// The elements of an Int array; `None` if the handle is not one.
 ///
 /// # Safety
-/// `h` is a live handle, and nobody changes its array for as long as the slice is used.
+/// `h` is a live handle, and its array is not modified while the slice is used.
 unsafe fn ints<'a>(h: *const Handle) -> Option<&'a [i64]> {
-    // SAFETY: the caller says so; where there are elements, they are as many as the extents say.
+    // SAFETY: by this function's contract, `h` is live; if `data` is not null, the array has `dims[0]` elements.
     unsafe {
         let h = &*h;
         (h.expect == Expect::INTS && !h.data.is_null()).then(|| std::slice::from_raw_parts(h.data.cast(), h.dims[0] as usize))
     }
 }
 
-/// A histogram by one of the [`SIMPLE`] operators: the destination, whose owner it takes over, or null where this does not apply; then nothing
-/// has happened.
+/// A histogram by one of the [`SIMPLE`] operators. Consumes a reference to the destination and returns it. Returns null
+/// without any effect if this loop does not apply.
 pub(crate) unsafe fn count(ctx: *mut Ctx, dest: *mut Handle, keys: *mut Handle, values: *mut Handle, op: u64) -> *mut Handle {
     let none = std::ptr::null_mut();
-    // SAFETY: native code passes the context that it was given, and live handles.
+    // SAFETY: native code passes the live context of its run, and live handles.
     let (ctx, found) = unsafe { (&mut *ctx, (ints(keys), Floats::of(values as u64), Floats::of(dest as u64))) };
     let ((Some(keys), Some(v), Some(mut d)), Some(op)) = (found, SIMPLE.get(op as usize)) else { return none };
     if ctx.asked() {
@@ -38,7 +38,8 @@ pub(crate) unsafe fn count(ctx: *mut Ctx, dest: *mut Handle, keys: *mut Handle, 
     }
     if !d.alone {
         let Some(copy) = ctx.pool.floats(d.dims(), Expect::ROW) else { return none };
-        // SAFETY: the copy is new and as large; the operand loses the owner that the result has instead.
+        // SAFETY: the copy is a new array of the same size. The result replaces the operand, whose reference is
+        // released.
         unsafe {
             crate::moves::copy(d.data, (*copy).data.cast(), d.len);
             ctx.pool.release(dest);
@@ -46,16 +47,17 @@ pub(crate) unsafe fn count(ctx: *mut Ctx, dest: *mut Handle, keys: *mut Handle, 
             d = new;
         }
     }
-    // SAFETY: the destination is alone, so that the slices are apart; all live until the operation ends.
+    // SAFETY: the destination has a single reference, so that the slices do not overlap; all arrays are live until this
+    // function returns.
     let (bins, v) = unsafe { (std::slice::from_raw_parts_mut(d.data, d.len), v.slice()) };
     kernels::count(*op, bins, keys, v);
     d.handle
 }
 
-/// The same by `min` or `max`, with the places of what was taken: the destinations are two handles at `slot`, where the results come. 0 where this
-/// does not apply; then nothing has happened.
+/// A histogram by `min` or `max` that also records the positions of the chosen values. `slot` holds the two
+/// destinations, and receives the results. Returns 0 without any effect if this loop does not apply.
 pub(crate) unsafe fn count_places(ctx: *mut Ctx, slot: *mut *mut Handle, keys: *mut Handle, values: *mut Handle, places: *mut Handle, op: u64) -> u64 {
-    // SAFETY: native code passes the context that it was given, live handles, and a slot with two.
+    // SAFETY: native code passes the live context of its run, live handles, and a slot that holds two handles.
     let (ctx, [dest, at], found) = unsafe { (&mut *ctx, [*slot, *slot.add(1)], (ints(keys), Floats::of(values as u64), ints(places), Floats::of(*slot as u64), ints(*slot.add(1)))) };
     let ((Some(keys), Some(v), Some(places), Some(d), Some(p)), Some(op)) = (found, SIMPLE.get(op as usize)) else { return 0 };
     if ctx.asked() || d.len != p.len() || places.len() < keys.len() || v.len < keys.len() {
@@ -63,7 +65,8 @@ pub(crate) unsafe fn count_places(ctx: *mut Ctx, slot: *mut *mut Handle, keys: *
     }
     let Some(best) = ctx.pool.floats(d.dims(), Expect::ROW) else { return 0 };
     let mut taken = p.to_vec();
-    // SAFETY: the new array is as large as the destination, and written before it is a slice; the operands live until their owners go below.
+    // SAFETY: the new array is as large as the destination and written before the slice is made. Operands are live
+    // until they are released below.
     unsafe {
         crate::moves::copy(d.data, (*best).data.cast(), d.len);
         let bins = std::slice::from_raw_parts_mut((*best).data.cast::<f64>(), d.len);
@@ -77,22 +80,22 @@ pub(crate) unsafe fn count_places(ctx: *mut Ctx, slot: *mut *mut Handle, keys: *
     1
 }
 
-/// A scan by one of the [`SIMPLE`] operators, or null where this does not apply.
+/// A scan by one of the [`SIMPLE`] operators, or null if this loop does not apply.
 pub(crate) unsafe fn running(ctx: *mut Ctx, array: *mut Handle, neutral: u64, op: u64) -> *mut Handle {
     let none = std::ptr::null_mut();
-    // SAFETY: native code passes the context that it was given, and a live handle.
+    // SAFETY: native code passes the live context of its run, and a live handle.
     let (ctx, x) = unsafe { (&mut *ctx, Floats::of(array as u64)) };
     let (Some(x), Some(op)) = (x, SIMPLE.get(op as usize)) else { return none };
     let Some(to) = ctx.pool.floats(&[x.len as i64], Expect::ROW) else { return none };
     let mut acc = f64::from_bits(neutral);
-    // SAFETY: the array lives until the operation ends.
+    // SAFETY: the array is live and unchanged until this function returns.
     for (k, x) in unsafe { x.slice() }.chunks(PART).enumerate() {
         if ctx.asked() {
-            // SAFETY: the new handle has one owner.
+            // SAFETY: the new handle has exactly one reference.
             unsafe { ctx.pool.release(to) };
             return none;
         }
-        // SAFETY: the target is new and as large as the array; the part is written before it is a slice.
+        // SAFETY: the target is a new array of the operand's size; the block is zeroed before the slice is made.
         let out = unsafe {
             let part = (*to).data.cast::<f64>().add(k * PART);
             std::ptr::write_bytes(part, 0, x.len());

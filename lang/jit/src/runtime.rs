@@ -1,6 +1,6 @@
-//! What native code calls: operations on values that it has no instructions for, errors, interrupts.
+//! The functions that native code calls: operations that it has no instructions for, errors, and interrupts.
 //!
-//! Operands and results go through an array of words: scalars as their bits, other values as handles.
+//! Operands and results are passed in an array of words: scalars as their bits, other values as handles.
 
 use crate::cells::Cell;
 use crate::layouts::Layouts;
@@ -16,16 +16,16 @@ use adl_ir::Ty;
 use adl_syntax::span::Span;
 use std::rc::Rc;
 
-/// How a value is passed.
+/// The representation of a value in a word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     F64,
     F32,
     I64,
     Bool,
-    /// By handle.
+    /// A pointer to a handle.
     Ref(Expect),
-    /// By cell: data of the declared type with that number.
+    /// A pointer to a cell; the number is that of the declared type.
     Data(u32),
 }
 
@@ -42,66 +42,66 @@ impl Kind {
     }
 }
 
-/// Where something may fail.
+/// The location that an error reports.
 #[derive(Clone, Debug)]
 pub(crate) struct Site {
-    /// The function.
+    /// The function's name.
     pub name: Rc<str>,
-    /// The source.
+    /// The source span.
     pub span: Span,
 }
 
-/// An operation that native code has no instructions for.
+/// An operation that the interpreter runs for native code.
 pub(crate) struct Slow {
     pub what: What,
-    /// Operands, and whether each loses an owner.
+    /// Operands, and whether the operation consumes a reference to each.
     pub args: Vec<(Kind, bool)>,
     pub outs: Vec<Kind>,
     pub zeros: Vec<Value>,
     pub site: u32,
 }
 
-/// What the code of a unit refers to by number.
+/// The tables that the code of a unit indexes by number.
 #[derive(Default)]
 pub(crate) struct Tables {
     pub sites: Vec<Site>,
     pub slow: Vec<Slow>,
     pub quick: Vec<Quick>,
-    /// Functions that kernels evaluate.
+    /// Unary functions that `map` applies to blocks.
     pub maps: Vec<adl_prim::Un>,
     pub consts: Vec<Value>,
-    /// Elements of buffers that loops fill, and whether each is in a box.
+    /// Element types of output buffers, and whether each element is in a box.
     pub buffers: Vec<(Ty, bool)>,
     /// Constructors of declared types.
     pub layouts: Layouts,
 }
 
-/// A run of native code. The first fields are read by it.
+/// The context of one run of native code. Native code reads the first fields at fixed offsets.
 #[repr(C)]
 pub(crate) struct Ctx {
-    /// Set from elsewhere to stop the run.
+    /// Set by another thread to stop the run.
     pub interrupt: *const u8,
-    /// Set from elsewhere when somebody wants to hear how far loops are.
+    /// Set by another thread to request a progress report.
     pub tick: *const u8,
-    /// Where the stack ends.
+    /// The lowest address that the stack pointer may reach.
     pub stack_limit: usize,
-    /// The handle of absent values.
+    /// The handle of symbolic zeros.
     pub absent: *mut Handle,
-    /// The cell of absent data.
+    /// The cell of a symbolic zero of a declared type.
     pub absent_data: *mut Cell,
-    /// What a call that seldom happens gave.
+    /// The result of an out-of-line call (a word).
     pub returned: u64,
-    /// The result of an operation that seldom happens.
+    /// The result of an out-of-line operation (a word).
     pub made: u64,
     pub pool: Pool,
-    /// Room for what turns of loops leave for others ([`crate::turns`]).
+    /// Scratch memory through which vectorised loops pass values between stages ([`crate::turns`]).
     pub scratch: Vec<f64>,
     pub tables: *const Tables,
     pub machine: *mut Machine,
     pub error: Option<Box<Error>>,
 }
 
-/// Offsets for the code generator.
+/// Field offsets for the code generator.
 pub(crate) mod offset {
     use super::Ctx;
     pub const INTERRUPT: i32 = std::mem::offset_of!(Ctx, interrupt) as i32;
@@ -111,31 +111,31 @@ pub(crate) mod offset {
     pub const MADE: i32 = std::mem::offset_of!(Ctx, made) as i32;
     pub const ABSENT: i32 = std::mem::offset_of!(Ctx, absent) as i32;
     pub const ABSENT_DATA: i32 = std::mem::offset_of!(Ctx, absent_data) as i32;
-    /// Where the lists of free cells begin.
+    /// Offset of the free lists of cells.
     pub const CELLS: i32 = std::mem::offset_of!(Ctx, pool.cells.heads) as i32;
 }
 
 impl Ctx {
     pub fn tables(&self) -> &'static Tables {
-        // SAFETY: the unit whose code runs keeps the tables, and is kept by whoever runs it; the reference does not outlive the call
-        // from native code in which it is made.
+        // SAFETY: the unit that owns the running code also owns the tables, and the caller of the run keeps the unit
+        // alive. The reference is used only during one call from native code.
         unsafe { &*self.tables }
     }
 
-    /// The machine that runs the code.
+    /// The interpreter's machine on whose behalf the code runs.
     #[allow(clippy::mut_from_ref)]
     pub fn machine(&self) -> &mut Machine {
-        // SAFETY: `run` has lent the machine for as long as native code runs, and uses it itself only before and after; the functions
-        // below make one reference at a time.
+        // SAFETY: `run` lends the machine exclusively for the duration of native code and uses it only before and
+        // after. Functions in this module hold one reference at a time.
         unsafe { &mut *self.machine }
     }
 
-    /// Whether the run is to stop.
+    /// Whether an interrupt was requested.
     pub fn asked(&self) -> bool {
         self.machine().interrupt.load(std::sync::atomic::Ordering::Relaxed)
     }
 
-    /// Remembers an error; 1, for native code to return.
+    /// Records an error raised at a site. Always returns 1, which native code returns in turn.
     pub fn fail(&mut self, mut e: Box<Error>, site: u32) -> u64 {
         if let Some(s) = self.tables().sites.get(site as usize) {
             self.machine().leave(&mut e, &s.name, s.span);
@@ -144,16 +144,16 @@ impl Ctx {
         1
     }
 
-    /// A word as a value. `take`: it loses an owner.
+    /// Converts a word to a value. `take`: consumes one of its references.
     ///
     /// # Safety
-    /// As of [`Pool::value`].
+    /// The contract of [`Pool::value`].
     pub unsafe fn value(&mut self, kind: Kind, take: bool, word: u64) -> Value {
-        // SAFETY: the caller says so.
+        // SAFETY: by this function's contract, `word` is a live value of `kind`, as `Pool::value` requires.
         unsafe { self.pool.value(kind, take, word) }
     }
 
-    /// A value as a word, if it is of the kind.
+    /// Converts a value to a word; `None` if it is not of the kind.
     pub fn word(&mut self, kind: Kind, v: Value) -> Option<u64> {
         self.pool.word(kind, v)
     }
@@ -163,17 +163,18 @@ fn kind_error() -> Box<Error> {
     Error::new(codes::STRUCTURE, "a value of another kind than its type says")
 }
 
-/// Does an operation on words: operands first, results in their place.
+/// Runs operation `id` on the words in `slot`: operands on entry, results on return. Returns 1 after an error.
 ///
 /// # Safety
-/// `slot` has room for the operands and results of the operation, and holds operands of its kinds.
+/// `ctx` is the live context of the run. `slot` has room for the operands and for the results of the operation, and
+/// holds live operands of its kinds; those marked as consumed carry a reference.
 pub(crate) unsafe fn slow(ctx: *mut Ctx, id: u64, slot: *mut u64) -> u64 {
-    // SAFETY: native code passes the context that it was given.
+    // SAFETY: native code passes the live context of its run; no other reference to it exists during this call.
     let ctx = unsafe { &mut *ctx };
     let Some(op) = ctx.tables().slow.get(id as usize) else { return 1 };
     let mut args: smallvec::SmallVec<[Value; 4]> = smallvec::SmallVec::new();
     for (i, (kind, take)) in op.args.iter().enumerate() {
-        // SAFETY: the caller says what the slot holds.
+        // SAFETY: by this function's contract, `slot` holds an operand of this kind at `i`.
         let v = unsafe { ctx.value(*kind, *take, *slot.add(i)) };
         args.push(match kind {
             Kind::Ref(e) if e.boxes() > 0 => boxes::unpack(v, e.boxes()),
@@ -188,17 +189,17 @@ pub(crate) unsafe fn slow(ctx: *mut Ctx, id: u64, slot: *mut u64) -> u64 {
     if outs.len() != op.outs.len() {
         return ctx.fail(kind_error(), op.site);
     }
-    // Whoever shares an array with a result is not its only owner any more; who shared one with an operand may be.
+    // Results may share arrays with operands, so whether each handle is its array's only owner is determined again.
     for (i, (kind, take)) in op.args.iter().enumerate() {
         if let (Kind::Ref(_), false) = (kind, take) {
-            // SAFETY: an operand that has not lost its owner is still a live handle.
+            // SAFETY: an operand that was not consumed is still a live handle, and no reference to it exists.
             unsafe { recount(*slot.add(i) as *mut Handle, &mut args[i]) };
         }
     }
     args.clear();
     for (i, (kind, v)) in op.outs.iter().zip(outs).enumerate() {
         match ctx.word(*kind, v) {
-            // SAFETY: the caller says that there is room for the results.
+            // SAFETY: by this function's contract, `slot` has room for all results.
             Some(w) => unsafe { *slot.add(i) = w },
             None => return ctx.fail(kind_error(), op.site),
         }
@@ -206,9 +207,10 @@ pub(crate) unsafe fn slow(ctx: *mut Ctx, id: u64, slot: *mut u64) -> u64 {
     0
 }
 
-/// The same with operands as they are; the result goes into the context.
+/// Runs [`slow`] with operands passed as arguments. The result is stored in the context.
 unsafe fn slow_of<const N: usize>(ctx: *mut Ctx, id: u64, mut words: [u64; N]) -> u64 {
-    // SAFETY: native code passes its context and as many operands as the operation has, which has one result at most, for which there is room.
+    // SAFETY: native code passes the live context of its run and all operands of operation `id`. It has at most one
+    // result, and `words` has room for one.
     unsafe {
         let failed = slow(ctx, id, words.as_mut_ptr());
         (*ctx).made = words.first().copied().unwrap_or_default();
@@ -217,42 +219,44 @@ unsafe fn slow_of<const N: usize>(ctx: *mut Ctx, id: u64, mut words: [u64; N]) -
 }
 
 pub(crate) unsafe fn slow_0(ctx: *mut Ctx, id: u64) -> u64 {
-    // SAFETY: as of `slow_of`.
+    // SAFETY: `ctx` and the operands meet the contract of `slow_of`.
     unsafe { slow_of(ctx, id, [0]) }
 }
 
 pub(crate) unsafe fn slow_1(ctx: *mut Ctx, id: u64, a: u64) -> u64 {
-    // SAFETY: as of `slow_of`.
+    // SAFETY: `ctx` and the operands meet the contract of `slow_of`.
     unsafe { slow_of(ctx, id, [a]) }
 }
 
 pub(crate) unsafe fn slow_2(ctx: *mut Ctx, id: u64, a: u64, b: u64) -> u64 {
-    // SAFETY: as of `slow_of`.
+    // SAFETY: `ctx` and the operands meet the contract of `slow_of`.
     unsafe { slow_of(ctx, id, [a, b]) }
 }
 
 pub(crate) unsafe fn slow_3(ctx: *mut Ctx, id: u64, a: u64, b: u64, c: u64) -> u64 {
-    // SAFETY: as of `slow_of`.
+    // SAFETY: `ctx` and the operands meet the contract of `slow_of`.
     unsafe { slow_of(ctx, id, [a, b, c]) }
 }
 
 pub(crate) unsafe fn slow_4(ctx: *mut Ctx, id: u64, a: u64, b: u64, c: u64, d: u64) -> u64 {
-    // SAFETY: as of `slow_of`.
+    // SAFETY: `ctx` and the operands meet the contract of `slow_of`.
     unsafe { slow_of(ctx, id, [a, b, c, d]) }
 }
 
-/// A check that fails: it says a constant.
+/// Fails a check whose message is a constant.
 pub(crate) unsafe fn refused(ctx: *mut Ctx, id: u64, text: u64) -> u64 {
-    // SAFETY: native code passes its context, and a check that has a Bool and a text, which it takes over.
+    // SAFETY: native code passes the live context of its run, and operation `id` is a check with two operands: a Bool
+    // and a text, which it consumes.
     unsafe {
         let text = constant(ctx, text);
         slow(ctx, id, [0, text as u64].as_mut_ptr())
     }
 }
 
-/// An element of an array, by the quick way if that applies. Null after an error.
+/// Reads an element of an array, by the fast path if it applies. Null after an error.
 pub(crate) unsafe fn row(ctx: *mut Ctx, quick: u64, id: u64, h: u64, index: u64) -> u64 {
-    // SAFETY: native code passes its context, a live handle, and two forms of one operation that makes no number.
+    // SAFETY: native code passes the live context of its run and a live handle `h`; `quick` and `id` are the fast and
+    // slow forms of one operation with a non-scalar result.
     unsafe {
         let made = crate::quick::quick(ctx, quick, h, index, 0, 0, 0) as u64;
         let mut words = [h, index];
@@ -263,13 +267,13 @@ pub(crate) unsafe fn row(ctx: *mut Ctx, quick: u64, id: u64, h: u64, index: u64)
     }
 }
 
-/// Says whether a handle's value is the only reference to its array, after an operation that was lent another reference.
+/// Drops `lent`, then updates whether the handle's value is the only reference to its array.
 ///
 /// # Safety
-/// `h` is a live handle to which no reference is alive.
+/// `h` is a live handle of this run, and no reference to it exists.
 pub(crate) unsafe fn recount(h: *mut Handle, lent: &mut Value) {
     *lent = Value::Unit;
-    // SAFETY: the caller says so.
+    // SAFETY: by this function's contract, `h` is live and not borrowed.
     let h = unsafe { &mut *h };
     if let Value::Array(rc) = &h.value {
         if h.owned == 1 && Rc::strong_count(rc) > 1 {
@@ -278,18 +282,18 @@ pub(crate) unsafe fn recount(h: *mut Handle, lent: &mut Value) {
     }
 }
 
-/// Frees a handle that loses its last owner.
+/// Frees a handle whose last reference native code has dropped.
 pub(crate) unsafe fn free(ctx: *mut Ctx, h: *mut Handle) {
-    // SAFETY: native code passes its context and a handle of it with one owner.
+    // SAFETY: native code passes the live context of its run and a handle of its pool whose last reference it gives up.
     unsafe {
         (*h).rc = 1;
         (*ctx).pool.release(h);
     }
 }
 
-/// Adds the frame that an error leaves; 1.
+/// Adds a stack frame to the pending error. Returns 1.
 pub(crate) unsafe fn trace(ctx: *mut Ctx, site: u64) -> u64 {
-    // SAFETY: native code passes the context that it was given.
+    // SAFETY: native code passes the live context of its run; no other reference to it exists during this call.
     let ctx = unsafe { &mut *ctx };
     match ctx.error.take() {
         Some(e) => ctx.fail(e, site as u32),
@@ -297,9 +301,9 @@ pub(crate) unsafe fn trace(ctx: *mut Ctx, site: u64) -> u64 {
     }
 }
 
-/// An interrupt was asked for: 1, unless it has been taken back.
+/// Polls for an interrupt: returns 1 unless the request was withdrawn.
 pub(crate) unsafe fn poll(ctx: *mut Ctx, site: u64) -> u64 {
-    // SAFETY: native code passes the context that it was given.
+    // SAFETY: native code passes the live context of its run; no other reference to it exists during this call.
     let ctx = unsafe { &mut *ctx };
     match ctx.machine().poll() {
         Ok(()) => 0,
@@ -307,40 +311,42 @@ pub(crate) unsafe fn poll(ctx: *mut Ctx, site: u64) -> u64 {
     }
 }
 
-/// Somebody wants to hear how far the loop is.
+/// Reports loop progress: iterations done, and the total.
 pub(crate) unsafe fn progress(ctx: *mut Ctx, done: i64, total: i64) {
-    // SAFETY: native code passes the context that it was given.
+    // SAFETY: native code passes the live context of its run; no other reference to it exists during this call.
     let m = unsafe { &*ctx }.machine();
     m.report_progress_of(Some((done.unsigned_abs(), total.unsigned_abs())));
 }
 
-/// A call finds the stack full or an interrupt asked for: 1, unless that has been taken back.
+/// Called if the stack is exhausted or an interrupt was requested. Returns 1 unless the request was withdrawn.
 pub(crate) unsafe fn halt(ctx: *mut Ctx, sp: u64) -> u64 {
-    // SAFETY: native code passes the context that it was given.
+    // SAFETY: native code passes the live context of its run; no other reference to it exists during this call.
     let ctx = unsafe { &mut *ctx };
-    // The caller adds its frame: the callee has not begun.
+    // The calling function adds its own frame: the callee has not started.
     ctx.error = if sp as usize <= ctx.stack_limit { Some(adl_interp::vm::too_deep()) } else { ctx.machine().poll().err() };
     u64::from(ctx.error.is_some())
 }
 
-/// No arm fits: 1.
+/// Reports that no arm of a match applies. Returns 1.
 pub(crate) unsafe fn no_match(ctx: *mut Ctx, site: u64) -> u64 {
-    // SAFETY: native code passes the context that it was given.
+    // SAFETY: native code passes the live context of its run; no other reference to it exists during this call.
     let ctx = unsafe { &mut *ctx };
     ctx.fail(adl_interp::vm::no_match(), site as u32)
 }
 
-/// A constant.
+/// A new handle for constant `id`.
 pub(crate) unsafe fn constant(ctx: *mut Ctx, id: u64) -> *mut Handle {
-    // SAFETY: native code passes the context that it was given.
+    // SAFETY: native code passes the live context of its run; no other reference to it exists during this call.
     let ctx = unsafe { &mut *ctx };
     let v = ctx.tables().consts.get(id as usize).cloned().unwrap_or_default();
     ctx.pool.wrap(v, Expect(0))
 }
 
-/// Where the row of an array in boxes lies: its extents go to `dims`. Null if there is none of that rank.
+/// The address of a row in an array of boxes; its extents are written to `dims`. Null if there is no such row of rank
+/// `rank`.
 pub(crate) unsafe fn row_place(_: *mut Ctx, h: *const Handle, index: u64, rank: u64, dims: *mut i64) -> *const f64 {
-    // SAFETY: native code passes a live handle, whose array stays while its rows are read, and room for so many extents.
+    // SAFETY: native code passes a live handle, keeps its array alive while it reads the row, and `dims` has room for
+    // `rank` extents.
     unsafe {
         if let (Some((at, n)), 1) = ((*h).ragged_row(index), rank) {
             *dims = n;
@@ -359,13 +365,15 @@ pub(crate) unsafe fn row_place(_: *mut Ctx, h: *const Handle, index: u64, rank: 
     }
 }
 
-/// What an absent array to which something is added is read as: adding to -0 changes nothing.
+/// The elements of a symbolic zero that is read as the old value of an accumulation: adding to -0 is exact.
 pub(crate) static NOTHING: [f64; 8] = [-0.0; 8];
 
-/// An array for a result: `old`, if that is an array with one owner, else a new one. Null if there is no memory. Its elements are still to be written.
+/// An array for a result: `old` if it is non-null with a single owner, else a new one. Null if memory is exhausted. The
+/// elements are uninitialised.
 pub(crate) unsafe fn target(ctx: *mut Ctx, old: *mut Handle, expect: u64, a: i64, b: i64, c: i64, d: i64) -> *mut Handle {
     let expect = Expect(expect as u8);
-    // SAFETY: native code passes its context, and null or a live handle of an array of the wanted shape.
+    // SAFETY: native code passes the live context of its run; `old` is null or a live handle of an array of the
+    // requested shape.
     unsafe {
         if !old.is_null() && (*old).rc == 1 && (*old).owned == 1 {
             return old;
@@ -375,11 +383,12 @@ pub(crate) unsafe fn target(ctx: *mut Ctx, old: *mut Handle, expect: u64, a: i64
     }
 }
 
-/// A copy of a part of an array, as large as the extents say. Null if there is no memory.
+/// Copies a block of Floats into a new array of the given extents. Null if memory is exhausted.
 pub(crate) unsafe fn copied(ctx: *mut Ctx, data: *const f64, expect: u64, a: i64, b: i64, c: i64) -> *mut Handle {
     let (expect, dims) = (Expect(expect as u8), [a, b, c]);
     let dims = &dims[..expect.rank()];
-    // SAFETY: native code passes its context, and as many elements as it says.
+    // SAFETY: native code passes the live context of its run; `data` is valid for reading as many Floats as the extents
+    // multiply to.
     unsafe {
         let Some(h) = (*ctx).pool.floats(dims, expect) else { return std::ptr::null_mut() };
         crate::moves::copy(data, (*h).data.cast(), dims.iter().product::<i64>() as usize);
@@ -387,9 +396,9 @@ pub(crate) unsafe fn copied(ctx: *mut Ctx, data: *const f64, expect: u64, a: i64
     }
 }
 
-/// The same for one axis.
+/// [`target`] for one axis of length `n`.
 pub(crate) unsafe fn target_row(ctx: *mut Ctx, old: *mut Handle, n: i64) -> *mut Handle {
-    // SAFETY: as in `target`.
+    // SAFETY: `ctx` and `old` meet the conditions stated in `target`.
     unsafe {
         if !old.is_null() && (*old).rc == 1 && (*old).owned == 1 {
             return old;
@@ -398,9 +407,10 @@ pub(crate) unsafe fn target_row(ctx: *mut Ctx, old: *mut Handle, n: i64) -> *mut
     }
 }
 
-/// Room for so many numbers, until the next call. It is no shim: native code needs the room, and there is always some for the few numbers of a strip.
+/// Scratch memory for `n` Floats, valid until the next call. It has no shim, because native code cannot continue
+/// without the memory. Blocks are short, so that the allocation succeeds in practice.
 pub(crate) unsafe extern "C" fn room(ctx: *mut Ctx, n: usize) -> *mut f64 {
-    // SAFETY: native code passes the context that it was given.
+    // SAFETY: native code passes the live context of its run; no other reference to it exists during this call.
     let ctx = unsafe { &mut *ctx };
     if ctx.scratch.len() < n {
         ctx.scratch.resize(n, 0.0);
@@ -408,9 +418,11 @@ pub(crate) unsafe extern "C" fn room(ctx: *mut Ctx, n: usize) -> *mut f64 {
     ctx.scratch.as_mut_ptr()
 }
 
-/// A function of `n` numbers, in their place. What lies behind them, up to a multiple of eight, may be anything afterwards.
+/// Applies unary function `id` to `n` numbers in place. Elements from `n` up to the next multiple of eight are
+/// overwritten with unspecified values.
 pub(crate) unsafe fn map(ctx: *mut Ctx, id: usize, x: *mut f64, n: usize) {
-    // SAFETY: native code passes its context, and room for so many numbers and seven more.
+    // SAFETY: native code passes the live context of its run; `x` is valid for writing `n` Floats rounded up to a
+    // multiple of eight.
     unsafe {
         let Some(op) = (*ctx).tables().maps.get(id) else { return };
         let all = n.next_multiple_of(8);
@@ -419,9 +431,11 @@ pub(crate) unsafe fn map(ctx: *mut Ctx, id: usize, x: *mut f64, n: usize) {
     }
 }
 
-/// The logistic function of `n` numbers, in their place, and of their negatives in another. Of both more may be written, as in [`map`].
+/// Replaces `n` numbers by their logistic function, and writes that of their negatives to `other`. Both are padded as
+/// in [`map`].
 pub(crate) unsafe fn sigmoids(x: *mut f64, other: *mut f64, n: usize) {
-    // SAFETY: native code passes two places that are apart, each with room for so many numbers and seven more.
+    // SAFETY: native code passes two disjoint buffers, each valid for writing `n` Floats rounded up to a multiple of
+    // eight.
     unsafe {
         let all = n.next_multiple_of(8);
         (n..all).for_each(|k| *x.add(k) = 0.0);
@@ -430,9 +444,11 @@ pub(crate) unsafe fn sigmoids(x: *mut f64, other: *mut f64, n: usize) {
     }
 }
 
-/// The hyperbolic tangent of `n` numbers, in their place, and its derivative in another. Of both more may be written, as in [`map`].
+/// Replaces `n` numbers by their hyperbolic tangent, and writes its derivative to `other`. Both are padded as in
+/// [`map`].
 pub(crate) unsafe fn tanh_and_sech2(x: *mut f64, other: *mut f64, n: usize) {
-    // SAFETY: native code passes two places that are apart, each with room for so many numbers and seven more.
+    // SAFETY: native code passes two disjoint buffers, each valid for writing `n` Floats rounded up to a multiple of
+    // eight.
     unsafe {
         let all = n.next_multiple_of(8);
         (n..all).for_each(|k| *x.add(k) = 0.0);
@@ -441,11 +457,13 @@ pub(crate) unsafe fn tanh_and_sech2(x: *mut f64, other: *mut f64, n: usize) {
     }
 }
 
-/// An array that is to be changed, with one owner: a copy of `h` if others hold it, zeros of the shape if it is absent. Takes the owner of
-/// `h` over, unless it gives null: then there is no such array, and nothing was done.
+/// Makes an array writable with a single owner: `h` itself, a copy if it is shared, or zeros with the shape of `shape`
+/// if it is a symbolic zero. Consumes a reference to `h`. Returns null, and consumes nothing, if there is no such
+/// array.
 pub(crate) unsafe fn own(ctx: *mut Ctx, h: *mut Handle, shape: *mut Handle, expect: u64) -> *mut Handle {
     let expect = Expect(expect as u8);
-    // SAFETY: native code passes its context and live handles; the new array has as many elements as are written.
+    // SAFETY: native code passes the live context of its run and live handles (`shape` may be null). The new array has
+    // the product of `dims` elements, all of which are written.
     unsafe {
         let ctx = &mut *ctx;
         let n = |dims: &[i64]| dims.iter().product::<i64>() as usize;
@@ -473,9 +491,9 @@ pub(crate) unsafe fn own(ctx: *mut Ctx, h: *mut Handle, shape: *mut Handle, expe
     }
 }
 
-/// The length of an array's first axis; 0 where it is absent.
+/// The length of an array's first axis; 0 for a symbolic zero.
 pub(crate) unsafe fn extent(h: *const Handle) -> i64 {
-    // SAFETY: native code passes a live handle.
+    // SAFETY: native code passes a live handle, which is not modified during this call.
     let h = unsafe { &*h };
     if let (Some(_), n) = (h.ragged_row(0), h.hint) {
         return n;

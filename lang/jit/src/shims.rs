@@ -1,9 +1,9 @@
-//! The run-time functions as native code sees them.
+//! The C entry points of the run-time functions.
 //!
-//! Native code has no tables for unwinding: a panic that reached it would end the process. So each function is shielded
-//! ([`adl_interp::fault::shielded`]): its panic is kept, the run is asked to stop, and native code gets the answer after `else`. This is the function's
-//! answer for an error or for "does not apply", which native code handles anyhow. Once native code has returned, the panic goes on.
-//! A call that does not panic costs nothing more.
+//! Native code has no unwind tables: a panic that reached it would abort the process. Each function is therefore
+//! shielded ([`adl_interp::fault::shielded`]). A panic is stored, the run is asked to stop, and native code receives
+//! the value after `else`. This value means an error or "does not apply", which native code handles in any case. The
+//! panic resumes after native code has returned. The shield costs nothing in a call that does not panic.
 
 use crate::cells::{self, Cell};
 use crate::handle::Handle;
@@ -15,7 +15,8 @@ use adl_interp::fault::shielded;
 macro_rules! shims {
     ($($name:ident = $module:ident::$function:ident($($arg:ident: $ty:ty),*) $(-> $out:ty)?, else $otherwise:expr;)*) => {
         $(pub(crate) unsafe extern "C" fn $name($($arg: $ty),*) $(-> $out)? {
-            // SAFETY: native code keeps to what the function demands.
+            // SAFETY: native code upholds the contract of the wrapped function: live pointers of its own run, and
+            // operands of the declared kinds.
             shielded(|| $otherwise, || unsafe { $module::$function($($arg),*) })
         })*
     };
@@ -71,11 +72,12 @@ shims! {
     no_memory = turns::no_room(ctx: *mut Ctx, site: u64) -> u64, else 1;
 }
 
-/// Operations by the number of their operands, with one result at most, which goes into the context.
+/// Entry points of [`slow_0`] to [`slow_4`] by number of operands. They have at most one result, which is stored in the
+/// context.
 pub(crate) const SLOW_OF: [*const u8; 5] = [slow_0 as *const u8, slow_1 as *const u8, slow_2 as *const u8, slow_3 as *const u8, slow_4 as *const u8];
 
-/// What native code takes for an array that could not be made, until it stops.
+/// The array that native code receives after a failed allocation, until it stops.
 fn absent(ctx: *mut Ctx) -> *mut Handle {
-    // SAFETY: native code passes its context.
+    // SAFETY: native code passes the live context of its run.
     unsafe { (*ctx).absent }
 }

@@ -1,20 +1,21 @@
-//! Loops of a large function as functions of their own.
+//! Outlines the loops of a large function.
 //!
-//! Finding registers takes longer the more blocks a value lives through: many small functions are compiled faster than one large one, and by all
-//! threads. So the loops of the function that a unit is entered by, which runs once for each run of the unit, become functions: what a loop reads
-//! comes as arguments, but for literals, absent arrays and shapes, which are made again inside. The code of a loop stays as it is.
+//! Register allocation takes longer the more blocks a value is live in. Many small functions therefore compile faster
+//! than one large function, and on all threads. The loops of a unit's entry function, which runs once per run of the
+//! unit, become functions. The values that a loop reads become parameters, except literals, symbolic zeros and shapes,
+//! which are rematerialised inside. The code of the loop does not change.
 
 use adl_interp::ir::live;
 use adl_ir::{Block, FnId, Function, Loop, Op, Stmt, Ty, Var};
 use std::collections::HashSet;
 
-/// Statements of a function from which on its loops are taken out.
+/// The number of statements from which the loops of a function are outlined.
 const LARGE: usize = 100;
 
-/// Statements of a loop that is taken out.
+/// The least number of statements of an outlined loop.
 const LOOP: usize = 8;
 
-/// A function without its loops, and those. `next`: the number of the first one.
+/// Returns a function without its loops, and the outlined loops. `next`: the ID of the first outlined loop.
 pub(crate) fn split(f: &Function, next: FnId) -> Option<(Function, Vec<Function>)> {
     if size(&f.body) < LARGE {
         return None;
@@ -33,13 +34,13 @@ pub(crate) fn split(f: &Function, next: FnId) -> Option<(Function, Vec<Function>
     Some((Function { name: f.name.clone(), vars: f.vars.clone(), body }, parts))
 }
 
-/// Statements of a block, with those inside.
+/// The number of statements of a block, including nested ones.
 fn size(b: &Block) -> usize {
     let inside = |s: &Stmt| s.op.blocks().into_iter().map(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || size(b))).sum::<usize>();
     b.stmts.iter().map(|s| 1 + inside(s)).sum()
 }
 
-/// Whether a statement is made again where it is read: nothing is passed for it.
+/// Whether a statement is rematerialised where its result is read, instead of being passed as an argument.
 fn again(f: &Function, s: &Stmt) -> bool {
     match (&s.op, &s.outs[..]) {
         (Op::Lit(_) | Op::Zero(_), [_]) => s.lin_outs.is_empty(),
@@ -56,7 +57,7 @@ struct Split<'a> {
 }
 
 impl Split<'_> {
-    /// Takes out the loop at a statement, or leaves the statement; where it goes on.
+    /// Outlines the loop at a statement, or keeps the statement. Returns the index of the next statement.
     fn step(&mut self, at: usize) -> usize {
         let all = &self.f.body.stmts;
         let s = &all[at];
@@ -76,7 +77,8 @@ impl Split<'_> {
         }
     }
 
-    /// The loop at a statement, with the sums behind it, as a function: where these end, and its call.
+    /// Makes a function of the loop at a statement and the sums after it that consume its results. Returns the end of
+    /// this range, and the call.
     fn part(&mut self, at: usize) -> Option<(usize, Stmt)> {
         let (f, b) = (self.f, &self.f.body);
         let s = &b.stmts[at];
@@ -87,7 +89,7 @@ impl Split<'_> {
         read.extend(b.results.iter().chain(&b.lin_results));
         let results: Vec<Var> = b.stmts[at..end].iter().flat_map(|s| &s.outs).copied().filter(|v| read.contains(v)).collect();
         if end == b.stmts.len() && results == b.results {
-            // It would be a call in the place of the function.
+            // The outlined function would be the whole function.
             return None;
         }
         let mut body = Block { stmts: b.stmts[at..end].to_vec(), results: results.clone(), ..Block::default() };
@@ -103,19 +105,19 @@ impl Split<'_> {
     }
 }
 
-/// Whether nothing of a loop is linear.
+/// Whether a loop has no linear operands or results.
 fn plain(s: &Stmt, l: &Loop) -> bool {
     s.lin_outs.is_empty() && l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty()
 }
 
-/// What a block reads of outside, in order.
+/// The free variables of a block, in order.
 fn free(b: &Block, vars: usize) -> Vec<Var> {
     let mut all: Vec<Var> = live::analyse(b, vars).0.free.into_keys().collect();
     all.sort_unstable();
     all
 }
 
-/// What statements read, with those inside.
+/// Collects the variables that statements read, including nested statements.
 fn reads(stmts: &[Stmt], out: &mut HashSet<Var>) {
     for s in stmts {
         s.op.each_operand(&mut |v| _ = out.insert(v));
@@ -126,7 +128,7 @@ fn reads(stmts: &[Stmt], out: &mut HashSet<Var>) {
     }
 }
 
-/// Takes away what only the loops have read that are gone.
+/// Removes rematerialisable statements whose only readers were outlined.
 fn forget(b: &mut Block) {
     let mut read: HashSet<Var> = b.results.iter().chain(&b.lin_results).copied().collect();
     let mut kept = Vec::new();

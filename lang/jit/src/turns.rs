@@ -1,4 +1,5 @@
-//! Runs the functions that do some turns of a loop (`emit::turns`) on all of its turns: a strip at a time, by all threads if there are many.
+//! Runs the kernel of a vectorised loop (`emit::turns`) over all iterations: in strips, on all threads if there are
+//! many iterations.
 
 use crate::handle::{Expect, Handle};
 use crate::runtime::{self, Ctx};
@@ -7,50 +8,53 @@ use adl_interp::fault;
 use adl_interp::ops::turns;
 use std::sync::atomic::Ordering;
 
-/// Does `len` turns from `start` on.
+/// A kernel: runs `len` iterations from `start` on.
 type Some = unsafe extern "C" fn(words: *mut u64, start: i64, len: i64, room: *mut f64);
 
-/// What native code tells of a loop; the function's words follow, and the totals.
+/// The description of a loop that native code passes. The kernel's parameter words follow, then the totals.
 #[repr(C)]
 pub(crate) struct Told {
     function: Some,
     n: i64,
-    /// The turn that is done alone, if it is one.
+    /// The iteration at which the loop must be split and which runs alone; out of range if there is none.
     meets: i64,
     words: u64,
     totals: u64,
-    /// Numbers that a strip needs room for.
+    /// Scratch Floats per strip.
     room: u64,
-    /// Whether strips follow each other.
+    /// Whether strips must run in order.
     sequential: u64,
-    /// Whether no loop stands around this one.
+    /// Whether this loop is outermost, so that it reports progress.
     outermost: u64,
     site: u64,
 }
 
-/// Words that native code tells.
+/// The number of words of the description.
 pub(crate) const TOLD: usize = size_of::<Told>() / 8;
 
-/// A function with its words, which threads share.
+/// A kernel with its parameters, shared between threads.
 #[derive(Clone, Copy)]
 struct Shared(Some, *mut u64);
 
-// SAFETY: the function reads its words; it writes some, and arrays that others write too, only where strips are done one after the other.
+// SAFETY: concurrent kernels only read the parameter words. Kernels that write parameters, or arrays that other
+// iterations write, run their strips sequentially.
 unsafe impl Send for Shared {}
-// SAFETY: the same.
+// SAFETY: see `Send` above.
 unsafe impl Sync for Shared {}
 
 impl Shared {
     fn run(&self, start: usize, len: usize, room: &mut [f64]) {
-        // SAFETY: the room is as large as the function's maker said, and native code has checked that all turns stay within their arrays.
+        // SAFETY: `room` has the number of Floats that the code generator computed, and native code has checked that
+        // all iterations stay within their arrays.
         unsafe { (self.0)(self.1, start as i64, len as i64, room.as_mut_ptr()) }
         fault::resume();
     }
 }
 
-/// All turns of a loop; 1 after an interrupt.
+/// Runs all iterations of a loop. Returns 1 after an interrupt.
 pub(crate) unsafe fn run(ctx: *mut Ctx, told: *mut Told) -> u64 {
-    // SAFETY: native code passes its context, and what is told with the words and the place of the totals behind it.
+    // SAFETY: native code passes the live context of its run, and a description that is followed by the parameter words
+    // and room for the totals.
     let (ctx, t, words) = unsafe { (&mut *ctx, &*told, told.cast::<u64>().add(TOLD)) };
     let (f, n, room, k) = (Shared(t.function, words), t.n as usize, t.room as usize, t.totals as usize);
     if ctx.scratch.len() < room {
@@ -59,7 +63,7 @@ pub(crate) unsafe fn run(ctx: *mut Ctx, told: *mut Told) -> u64 {
     let of = |start: usize, len: usize, room: &mut [f64]| f.run(start, len, room);
     if n <= turns::STRIP && t.meets < 0 {
         of(0, n, &mut ctx.scratch);
-        // SAFETY: there is place for the totals behind the words.
+        // SAFETY: `k` words for the totals follow the `t.words` parameters.
         ctx.scratch[..k].iter().enumerate().for_each(|(i, x)| unsafe { *words.add(t.words as usize + i) = x.to_bits() });
         return 0;
     }
@@ -68,7 +72,7 @@ pub(crate) unsafe fn run(ctx: *mut Ctx, told: *mut Told) -> u64 {
     let told: *mut Ctx = ctx;
     let tell = |done: usize| {
         if outermost && ticks.load(Ordering::Relaxed) {
-            // SAFETY: the context that native code has passed.
+            // SAFETY: `told` is the live context that native code passed.
             unsafe { runtime::progress(told, done as i64, n as i64) }
         }
     };
@@ -78,7 +82,7 @@ pub(crate) unsafe fn run(ctx: *mut Ctx, told: *mut Told) -> u64 {
     };
     match done {
         Ok(totals) => {
-            // SAFETY: there is place for the totals behind the words.
+            // SAFETY: `k` words for the totals follow the `t.words` parameters.
             totals.iter().take(k).enumerate().for_each(|(i, x)| unsafe { *words.add(t.words as usize + i) = x.to_bits() });
             0
         }
@@ -86,9 +90,9 @@ pub(crate) unsafe fn run(ctx: *mut Ctx, told: *mut Told) -> u64 {
     }
 }
 
-/// A row of so many numbers to which adding gives what is added. Null if there is no memory.
+/// A vector of `n` additive identities (-0). Null if memory is exhausted.
 pub(crate) unsafe fn nothing(ctx: *mut Ctx, n: i64) -> *mut Handle {
-    // SAFETY: native code passes its context; the new array has so many elements.
+    // SAFETY: native code passes the live context of its run; the new array has `n` elements.
     unsafe {
         let Some(h) = (*ctx).pool.floats(&[n.max(0)], Expect::ROW) else { return std::ptr::null_mut() };
         (0..n.max(0) as usize).for_each(|i| *(*h).data.cast::<f64>().add(i) = -0.0);
@@ -96,8 +100,8 @@ pub(crate) unsafe fn nothing(ctx: *mut Ctx, n: i64) -> *mut Handle {
     }
 }
 
-/// There was no memory for an array: 1.
+/// Reports that memory for an array is exhausted. Returns 1.
 pub(crate) unsafe fn no_room(ctx: *mut Ctx, site: u64) -> u64 {
-    // SAFETY: native code passes its context.
+    // SAFETY: native code passes the live context of its run.
     unsafe { &mut *ctx }.fail(Error::new(codes::MEMORY, "there is not enough memory for an array"), site as u32)
 }

@@ -1,4 +1,4 @@
-//! What is compiled together: a function with all that it calls.
+//! Selects the functions that are compiled together: a function and everything that it calls.
 
 use crate::split;
 use adl_interp::ir::native::Source;
@@ -6,28 +6,29 @@ use adl_ir::{Block, FnId, Function, Op};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Variables of a function above which its frame takes much of a stack.
+/// The limit on variables of a function: above it, its frame takes much of a stack.
 const MAX_VARS: usize = 100_000;
 
-/// Statements of a unit above which compiling takes seconds.
+/// The limit on statements of a unit: above it, compiling takes seconds.
 const MAX_SIZE: usize = 150_000;
 
-/// Functions that are compiled together.
+/// The functions that are compiled together.
 pub(crate) struct Unit {
-    /// The first is the one that is called.
+    /// The first is the entry point.
     pub funcs: Vec<Rc<Function>>,
-    /// By number in the program.
+    /// Index into `funcs` by function ID.
     pub index: HashMap<FnId, usize>,
-    /// Whether some function ends with a call of another function: they then take no space on the stack.
+    /// Whether some function tail-calls another one. All functions then use a calling convention with proper tail
+    /// calls.
     pub tail_calls: bool,
-    /// Whether functions call each other in a circle.
+    /// Whether the call graph has a cycle.
     pub recursive: bool,
-    /// From which one on functions are loops of the first one.
+    /// The index of the first outlined loop: functions from here on are loops of the entry function.
     parts: usize,
 }
 
 impl Unit {
-    /// The functions that the one at a place calls, directly or not.
+    /// Collects the function at a place and all functions that it calls, directly or indirectly.
     pub fn new(source: &Source, at: u32) -> Result<Unit, String> {
         let of_place: HashMap<u32, FnId> = source.places.iter().map(|(f, p)| (*p, *f)).collect();
         let first = *of_place.get(&at).ok_or("a function that is not lowered")?;
@@ -41,7 +42,7 @@ impl Unit {
             let mut calls = Vec::new();
             size += scan(&f.body, &mut |g| calls.push(g));
             if f.vars.len() > MAX_VARS || size > MAX_SIZE {
-                return Err(format!("`{}` is too large to be compiled", f.name));
+                return Err(too_large(&f));
             }
             u.tail_calls |= tail(&f.body, me);
             let mut out = Vec::new();
@@ -64,7 +65,7 @@ impl Unit {
         Ok(u)
     }
 
-    /// Takes the loops of the first function out if it is large.
+    /// Outlines the loops of the entry function if it is large.
     fn split(&mut self) {
         let next = FnId(self.index.keys().map(|f| f.0 + 1).max().unwrap_or(0));
         let Some((first, parts)) = split::split(&self.funcs[0], next) else { return };
@@ -75,13 +76,13 @@ impl Unit {
         }
     }
 
-    /// Whether a function is a loop of another one, in whose frame it runs.
+    /// Whether a function is an outlined loop. Errors in it report the frame of the entry function.
     pub fn is_part(&self, k: usize) -> bool {
         k >= self.parts
     }
 }
 
-/// Statements in a block; tells of each call.
+/// Counts the statements of a block, and calls `call` for each call in it.
 fn scan(b: &Block, call: &mut dyn FnMut(FnId)) -> usize {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
         let mut n = b.stmts.len();
@@ -97,7 +98,7 @@ fn scan(b: &Block, call: &mut dyn FnMut(FnId)) -> usize {
     })
 }
 
-/// Whether a block in tail position ends with a call of another function than this one.
+/// Whether a block in tail position ends with a call of a function other than `me`.
 fn tail(b: &Block, me: FnId) -> bool {
     let Some(s) = b.stmts.last() else { return false };
     if !s.outs.iter().chain(&s.lin_outs).eq(b.results.iter().chain(&b.lin_results)) {
@@ -111,7 +112,7 @@ fn tail(b: &Block, me: FnId) -> bool {
     })
 }
 
-/// Whether calls go in a circle: functions that only call what has been taken away are taken away, until none is left.
+/// Whether the call graph has a cycle: functions without remaining callees are removed until none is left.
 fn circular(callees: &[Vec<usize>]) -> bool {
     let mut callers: Vec<Vec<usize>> = vec![Vec::new(); callees.len()];
     let mut left: Vec<usize> = callees.iter().map(Vec::len).collect();

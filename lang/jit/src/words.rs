@@ -1,4 +1,4 @@
-//! Words of native code as values of the interpreter, and back.
+//! Conversion between words of native code and values of the interpreter.
 
 use crate::cells::Cell;
 use crate::handle::{Handle, Pool};
@@ -6,26 +6,28 @@ use crate::runtime::Kind;
 use adl_interp::value::Value;
 
 impl Pool {
-    /// A word as a value. `take`: it loses an owner.
+    /// Converts a word to a value. `take`: consumes one of its references.
     ///
     /// # Safety
-    /// The word was made for that kind: of a `Ref` it is a handle of this pool with an owner, of `Data` a cell.
+    /// The word has the given kind. A `Ref` is a live handle of this pool, `Data` a live cell of it, and no Rust
+    /// reference to either exists. With `take` the caller gives up one reference.
     pub unsafe fn value(&mut self, kind: Kind, take: bool, word: u64) -> Value {
         match kind {
             Kind::F64 => Value::Float(f64::from_bits(word)),
             Kind::F32 => Value::F32(f32::from_bits(word as u32)),
             Kind::I64 => Value::Int(word as i64),
             Kind::Bool => Value::Bool(word & 1 == 1),
-            // SAFETY: the caller says so.
+            // SAFETY: by this function's contract, the word is a live handle, one of whose references is given up.
             Kind::Ref(_) if take => unsafe { self.unwrap(word as *mut Handle) },
-            // SAFETY: the caller says so.
+            // SAFETY: by this function's contract, the word is a live handle to which no Rust reference exists.
             Kind::Ref(_) => unsafe { self.lent(word as *mut Handle) },
-            // SAFETY: the caller says so.
+            // SAFETY: by this function's contract, the word is a live cell; with `take`, one of its references is given
+            // up.
             Kind::Data(_) => unsafe { self.data(word as *mut Cell, take) },
         }
     }
 
-    /// A copy of a value as a word, if it is of the kind.
+    /// Converts a copy of a value to a word; `None` if it is not of the kind.
     pub fn word_of(&mut self, kind: Kind, v: &Value) -> Option<u64> {
         match (kind, v) {
             (Kind::F64, Value::Float(x)) => Some(x.to_bits()),
@@ -35,7 +37,7 @@ impl Pool {
         }
     }
 
-    /// A value as a word, if it is of the kind.
+    /// Converts a value to a word; `None` if it is not of the kind.
     pub fn word(&mut self, kind: Kind, v: Value) -> Option<u64> {
         Some(match (kind, v) {
             (Kind::F64, Value::Float(x)) => x.to_bits(),

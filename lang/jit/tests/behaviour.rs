@@ -1,9 +1,10 @@
-//! What native code must do besides giving the right numbers: errors, interrupts, depth, changes in place, memory.
+//! Tests of native code beyond results: errors, interrupts, recursion depth, in-place updates, memory.
 
 mod common;
 
 use adl_interp::error::codes;
 use adl_interp::value::{Buf, Value, array};
+use adl_interp::ir::lower::Linker;
 use adl_ir::{FnId, Program};
 use common::{both, compile, interpreted, machine, native, same};
 use std::sync::atomic::Ordering;
@@ -55,7 +56,7 @@ fn errors_name_the_functions_that_they_leave() {
     assert_eq!(names, ["inner", "outer"]);
 }
 
-/// A function with so many loops that they are compiled apart from it: each adds the sines of elements up to one that a callee reads.
+/// A function with enough loops that they are outlined: each adds the sines of elements up to one that a callee reads.
 fn with_loops(loops: usize) -> String {
     let mut text = String::from("fn f0 inner (v0: []f64, v1: i64) -> (f64) { v2: f64 = index v0 [v1] v3: f64 = sin v2 return v3 }\nfn f1 outer (v0: []f64, v1: i64) -> (f64, []f64) { v2: f64 = 0.5 v3: str = \"no\" v4: []f64 = zero []f64 v6: []i64 = stack v1\n");
     let (mut sum, mut array) = (2, 4);
@@ -181,7 +182,7 @@ fn recursion_is_deep_and_ends() {
     assert_eq!((e.diag.code, &e.diag.message, &e.diag.stack), (w.diag.code, &w.diag.message, &w.diag.stack));
 }
 
-/// Registers of large functions are found in another way, and their frames are large.
+/// Large functions use another register allocator and have large frames.
 #[test]
 fn long_straight_code_is_native() {
     let mut text = "fn f0 f (v0: f64) -> (f64) { v1: f64 = 0.9 ".to_owned();
@@ -194,6 +195,24 @@ fn long_straight_code_is_native() {
         v2: f64, v3: i64 = loop for v1 carry (v0) (v4: i64, v5: f64) {{ v6: f64 = call f0 (v5) v7: f64 = sin v6 return v7 }} return v2 }}", n - 1);
     let (p, f) = program(&text);
     assert!(both(&p, f, &[Value::Float(0.7), Value::Int(3)]).is_ok());
+}
+
+/// Additions of Ints are many instructions each: a unit is refused by what it becomes, not by its statements alone.
+#[test]
+fn code_that_would_take_seconds_to_compile_is_interpreted() {
+    let lines = 2_000;
+    let part = |k: usize| {
+        let adds: String = (2..lines).map(|i| format!("v{i}: i64 = add v{} v{} ", i - 1, i % 2)).collect();
+        format!("fn f{k} part (v0: i64) -> (i64) {{ v1: i64 = {k} {adds}return v{} }}\n", lines - 1)
+    };
+    let refused = |calls: usize| {
+        let parts: String = (0..calls).map(part).collect();
+        let body: String = (0..calls).map(|k| format!("v{}: i64 = call f{k} (v{k}) checkpoint ", k + 1)).collect();
+        let (p, f) = program(&format!("{parts}fn f{calls} all (v0: i64) -> (i64) {{ {body}return v{calls} }}"));
+        Linker::default().native(&p, f, &*adl_jit::compiler()).err()
+    };
+    assert_eq!(refused(2), None);
+    assert_eq!(refused(60).as_deref(), Some("`all` is too large to be compiled"));
 }
 
 #[test]
@@ -218,7 +237,7 @@ fn interrupts_stop_loops() {
     for text in [
         "fn f0 f (v0: f64) -> (f64) { v1: f64, v2: i64 = loop while (v3: f64) { v4: bool = eq v3 v3 return v4 } carry (v0) (v5: i64, v6: f64) { v7: f64 = neg v6 return v7 } return v1 }",
         "fn f0 f (v0: f64) -> (f64) { v1: f64 = call f0 (v0) return v1 }",
-        // Calls that are no tail calls, in a tree that has no end.
+        // Non-tail calls that form an infinite tree.
         "fn f0 f (v0: f64) -> (f64) { v1: f64 = 60.0 v2: f64 = call f1 (v1) return v2 }
          fn f1 g (v0: f64) -> (f64) {
             v1: f64 = 0.0 v2: bool = le v0 v1
@@ -251,7 +270,7 @@ fn arrays_with_one_owner_change_in_place() {
     let (p, f) = program(FILL);
     let n = 200_000usize;
     let xs = array::floats(vec![1.0; n]);
-    // With a copy a turn this would take minutes.
+    // With a copy in each iteration this would take minutes.
     let start = Instant::now();
     let out = native(&p, f, vec![xs.clone(), Value::Int(n as i64)]).unwrap();
     assert!(start.elapsed() < Duration::from_secs(5));
@@ -285,7 +304,7 @@ fn histograms_and_scans_by_one_operator_are_the_interpreters() {
     let odd = vec![0.5, -0.0, f64::NAN, 0.0, 3.0, -7.5, f64::INFINITY, 0.1, 0.2, 0.3];
     let keys = vec![0, 1, 1, -1, 2, 0, 3, i64::MIN, 2, i64::MAX];
     for op in ["add", "mul", "min", "max", "sub", "div"] {
-        // In either order of the operands, with a destination of its own and one that is read afterwards.
+        // Both orders of the operands, and destinations that are dead or used afterwards.
         for (x, y) in [("v4", "v5"), ("v5", "v4"), ("v4", "v4")] {
             let text = format!(
                 "fn f0 f (v0: []f64, v1: f64, v2: []i64, v3: []f64) -> ([]f64, []f64, []f64) {{
@@ -357,7 +376,7 @@ fn data_are_the_interpreters() {
     let one = con(1, vec![Value::Float(2.5), array::ints(vec![7]), nil.clone()]);
     for n in [0i64, 1, 2, 5] {
         for end in [&nil, &one] {
-            // Without a second element the index is out of bounds.
+            // Without a second element, the index is out of bounds.
             let out = both(&p, f, &[Value::Int(n), array::ints((0..n).collect()), end.clone()]);
             assert_eq!(out.is_ok(), n > 1);
         }

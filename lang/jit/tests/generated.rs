@@ -1,4 +1,5 @@
-//! Native code against the interpreter on generated programs and their derivatives of first and second order, bit for bit.
+//! Compares native code with the interpreter, bit for bit, on generated programs and their first and second
+//! derivatives.
 //!
 //! `ADL_PROGRAMS=10000` makes the run longer; a failing seed is shrunk and printed.
 

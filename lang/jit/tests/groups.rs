@@ -1,4 +1,4 @@
-//! Statements on arrays that become one loop: functions among them, rows that are read and changed, and rows that loops collect.
+//! Tests of elementwise fusion: functions, rows that are read and updated, and rows that loops collect.
 
 mod common;
 
@@ -22,7 +22,8 @@ fn matrix(n: usize, m: usize, by: f64) -> Value {
 
 #[test]
 fn functions_are_phases_of_a_loop() {
-    // Arguments of the second tanh are results of the first functions; some results are read in later phases too, and some given back.
+    // Arguments of the second tanh are results of the first functions. Some results are also read in later phases, and
+    // some are returned.
     let text = "fn f0 f (v0: []f64, v1: []f64, v2: f64) -> ([]f64, []f64, []f64, []f64, f64) {
         v3: []f64 = mul v0 v1
         v4: []f64 = sigmoid v3
@@ -75,16 +76,16 @@ fn rows_are_read_before_they_change() {
             let args = |turns| [matrix(3, n, 0.9), matrix(3, n, 0.4), array::floats(numbers(n, 0.2)), Value::Int(turns)];
             both(&p, f, &args(0)).expect("values");
             both(&p, f, &args(3)).expect("values");
-            // The row to which something is added is out of bounds.
+            // The row that is accumulated to is out of bounds.
             both(&p, f, &args(4)).expect_err("an error");
         }
         both(&p, f, &[matrix(3, 5, 0.9), matrix(3, 5, 0.4), array::floats(numbers(4, 0.2)), Value::Int(2)]).expect_err("an error");
-        // The first matrix is absent, or the vector.
+        // The first matrix, or the vector, is a symbolic zero.
         both(&p, f, &[Value::Zero, matrix(3, 5, 0.4), array::floats(numbers(5, 0.2)), Value::Int(0)]).expect("values");
     }
 }
 
-/// A loop in a loop, which both collect rows: `LENGTH` is that of a row, `TURNS` how many there are.
+/// A nested loop of which both levels collect rows. `LENGTH` is the length of a row, `TURNS` the trip count.
 const COLLECTED: &str = "fn f0 f (v0: []f64, v1: i64, v2: i64) -> ([][]f64, []([]([]f64)), []([]([]f64)), []([]f64), f64) {
     v3: i64 = 0
     v4: i64 = 1
@@ -111,7 +112,7 @@ const COLLECTED: &str = "fn f0 f (v0: []f64, v1: i64, v2: i64) -> ([][]f64, []([
 
 #[test]
 fn rows_stand_where_loops_collect_them() {
-    // All as long; as many rows, of different lengths; different numbers of rows; one row, then more.
+    // Rows of equal length; as many rows of different lengths; different numbers of rows; one row, then more.
     let lengths = ["add v2 v3", "add v2 v17", "add v2 v11"];
     let turns = ["add v2 v3", "add v11 v3", "rem v11 v50", "add v11 v4"];
     for (length, turns) in lengths.into_iter().flat_map(|l| turns.map(|t| (l, t))) {

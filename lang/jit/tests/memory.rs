@@ -1,4 +1,4 @@
-//! Redefining functions does not take memory for ever. (A test of its own: it measures the process.)
+//! Redefining functions does not leak memory. (A test binary of its own, because it measures the process.)
 
 mod common;
 

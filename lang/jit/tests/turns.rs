@@ -1,5 +1,5 @@
-//! Loops whose turns are done several at once give the interpreter's bits: straight-line code made at random, additions to arrays, numbers that are
-//! carried, loops inside, few turns and many.
+//! Vectorised loops give the interpreter's bits: random straight-line code, accumulations to arrays, carried numbers,
+//! inner loops, and various trip counts.
 
 mod common;
 
@@ -27,10 +27,11 @@ fn matrix(n: usize, m: usize, salt: u64) -> Value {
     array::make([n, m].into_iter().collect::<Shape>(), Buf::F64(numbers(n * m, salt)))
 }
 
-/// Numbers of turns: few, those of strips and their neighbours, and enough for all threads.
+/// Trip counts: small ones, strip sizes and their neighbours, and enough for all threads.
 const TURNS: [usize; 12] = [0, 1, 5, 15, 16, 17, 31, 200, 1024, 1025, 2500, 70_001];
 
-/// A body on the index v10 and the element v11: statements that make Floats and Bools from v20 on, and the names of the Floats.
+/// A body on the index v10 and the element v11: statements that define Floats and Bools from v20 on, and the variables
+/// of the Floats.
 fn body(r: &mut Rng, length: usize) -> (String, Vec<String>) {
     let (mut text, mut floats, mut bools) = (String::new(), vec!["v11".to_owned(), "v3".to_owned()], Vec::new());
     let mut next = 20;
@@ -110,7 +111,7 @@ fn straight_loops_are_the_interpreters() {
             let n = if n > 3000 && seed % 8 > 0 { 40 } else { n };
             let side = n.clamp(3, 2600);
             let m = if n > 3000 { matrix(n, 3, 7) } else { matrix(side, side, 7) };
-            // Of a long matrix the columns have too few elements, so that it is done turn by turn, to the error.
+            // The columns of a long matrix have too few elements, so that the loop runs sequentially up to the error.
             let (p, f) = program(&text);
             let _ = both(&p, f, &[Value::Int(n as i64), vector(n, 3), m, Value::Float(0.25), Value::Int(2)]);
         }

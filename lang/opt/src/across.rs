@@ -1,17 +1,21 @@
-//! What no caller reads, through calls: results of functions, and the parameters that only those need. A function that calls itself
-//! keeps what it needs for the results that are read from outside, and no more.
+//! Interprocedural elimination of dead results and dead parameters.
 //!
-//! The least fixpoint: nothing is needed but what the root gives; a function is taken with the results that are needed so far, and what is
-//! alive in it says which results of its callees are needed, and which of its parameters. Functions are never changed, since others
-//! may call them: those that need less are made anew, with all on the way to them.
+//! The analysis is a least fixpoint that starts with the results of the root function. A function is analysed with
+//! the results that are known to be needed so far. Its live variables tell which results of its callees are needed,
+//! and which of its own parameters. A self-recursive function therefore keeps only what its externally read results
+//! need.
 //!
-//! Functions with linear parameters or results, those with a rule of the user's, and the rules themselves stay as they are.
+//! Functions are never changed in place, because other functions may call them. A function with dead results or
+//! parameters is copied without them, and so is every function on a call path from the root to it.
+//!
+//! Functions with linear parameters or results, functions with a custom derivative rule, and the rules themselves
+//! stay as they are.
 
 use adl_ad::dce::{self, retain};
 use adl_ir::{Block, FnId, Function, Op, Program, Var};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-/// What of a function is read.
+/// The results and parameters of a function that are needed.
 #[derive(Clone, PartialEq)]
 struct Needs {
     results: Vec<bool>,
@@ -28,7 +32,8 @@ impl Needs {
     }
 }
 
-/// The function whose callees make what it reads. It is the same function where they do already.
+/// Removes dead results and parameters from all functions that `root` calls, directly or not. Returns the function
+/// to use instead of `root`: `root` itself if nothing was dead.
 pub fn trim(p: &mut Program, root: FnId) -> FnId {
     let mut t = Trim { p, needs: BTreeMap::new(), callers: BTreeMap::new(), todo: vec![root] };
     t.fix(root);
@@ -51,12 +56,12 @@ struct Trim<'a> {
     p: &'a Program,
     needs: BTreeMap<FnId, Needs>,
     callers: BTreeMap<FnId, BTreeSet<FnId>>,
-    /// Functions to be looked at (again).
+    /// Worklist of functions to analyse (again).
     todo: Vec<FnId>,
 }
 
 impl Trim<'_> {
-    /// All of a function is needed.
+    /// Marks all results and parameters of a function as needed.
     fn fix(&mut self, f: FnId) {
         let all = Needs::all(self.p.func(f), true);
         if self.needs.insert(f, all.clone()) != Some(all) {
@@ -65,7 +70,7 @@ impl Trim<'_> {
         }
     }
 
-    /// Has the callers of a function looked at again.
+    /// Puts the callers of a function on the worklist.
     fn wake(&mut self, f: FnId) {
         self.todo.extend(self.callers.get(&f).into_iter().flatten());
     }
@@ -96,7 +101,7 @@ impl Trim<'_> {
         }
     }
 
-    /// The functions that are made anew: those of which something is not needed, and those that call them.
+    /// The functions to copy: those with a dead result or parameter, and all functions that call one of them.
     fn affected(&self) -> BTreeSet<FnId> {
         let mut todo: Vec<FnId> = self.needs.iter().filter(|(_, n)| !n.is_all()).map(|(f, _)| *f).collect();
         let mut found = BTreeSet::new();
@@ -109,14 +114,15 @@ impl Trim<'_> {
     }
 }
 
-/// Says yes at more places; whether there are more.
+/// Sets further entries of `known`. Returns whether any entry changed.
 fn grow(known: &mut [bool], more: impl Iterator<Item = bool>) -> bool {
     let before = known.iter().filter(|k| **k).count();
     known.iter_mut().zip(more).for_each(|(k, m)| *k |= m);
     known.iter().filter(|k| **k).count() > before
 }
 
-/// A function without what nobody needs. Calls have the arguments that are needed, and all their results.
+/// A copy of a function without its dead results and parameters. Its calls still pass only the needed arguments,
+/// but bind all results.
 fn shrunk(p: &Program, f: FnId, needs: &BTreeMap<FnId, Needs>) -> Function {
     let mut out = (**p.func(f)).clone();
     if let Some(n) = needs.get(&f) {
@@ -134,7 +140,7 @@ fn shrunk(p: &Program, f: FnId, needs: &BTreeMap<FnId, Needs>) -> Function {
     out
 }
 
-/// The same as a function of the program, calling those that were made anew.
+/// A copy of a function whose calls refer to the trimmed callees in `names`.
 fn trimmed(p: &Program, f: FnId, needs: &BTreeMap<FnId, Needs>, names: &BTreeMap<FnId, FnId>) -> Function {
     let mut out = shrunk(p, f, needs);
     if let Some(n) = needs.get(&f) {
@@ -153,7 +159,7 @@ fn trimmed(p: &Program, f: FnId, needs: &BTreeMap<FnId, Needs>, names: &BTreeMap
     out
 }
 
-/// Does something with the results and the operation of each call.
+/// Applies `run` to the results and the operation of every call, nested blocks included.
 fn each_call(b: &mut Block, run: &mut dyn FnMut(&mut Vec<Var>, &mut Op)) {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
         for s in &mut b.stmts {
@@ -165,7 +171,7 @@ fn each_call(b: &mut Block, run: &mut dyn FnMut(&mut Vec<Var>, &mut Op)) {
     });
 }
 
-/// All blocks in a block, itself among them.
+/// A block and all blocks nested in it.
 fn blocks(b: &Block) -> Vec<&Block> {
     let mut all = vec![b];
     let mut at = 0;
@@ -181,7 +187,7 @@ fn calls(b: &Block) -> Vec<(&[Var], &Op)> {
     stmts.filter(|s| matches!(s.op, Op::Call { .. })).map(|s| (&s.outs[..], &s.op)).collect()
 }
 
-/// What is read somewhere.
+/// All variables that a block reads.
 fn reads(b: &Block) -> HashSet<Var> {
     let mut read = HashSet::new();
     for b in blocks(b) {

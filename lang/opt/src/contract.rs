@@ -1,27 +1,29 @@
-//! Sums of products in comprehensions as contractions, which a tuned kernel computes.
+//! Recognises sums of products in comprehensions as contractions, which a tuned kernel computes.
 //!
 //! ```text
 //! for i < n, j < m -> g (sum for l < k -> a[i, l] * b[l, j])
 //! ⟼  c = contract a (b turned) n m k;  for i < n, j < m -> g c[i, j]
 //! ```
 //!
-//! The term is a product of two factors, of which one depends on `i` and `l` and the other on `j` and `l`. A factor that is an element of an
-//! array from outside of the nest is read where it lies, whichever index comes first; any other is computed into a matrix of its own, which
-//! takes a fraction of the work that the sums took. Without `i` it is a product of a vector and a matrix.
+//! The term must be a product of two factors: one depends on `i` and `l`, the other on `j` and `l`. A factor that
+//! is an element of an array defined outside of the nest is read in place, whichever index comes first. Any other
+//! factor is first computed into a matrix of its own, which costs a fraction of the sums. Without the index `i` the
+//! contraction is a vector–matrix product.
 //!
-//! Results are the same bits: a contraction adds as sums do ([`adl_ir::Contract`]). How many rows and columns there are is known when the
-//! code runs, so where there are few the nest stays beside it.
+//! The results have the same bits, because a contraction adds terms in the order of `sum` ([`adl_ir::Contract`]).
+//! The numbers of rows and columns are known only at run time, so the original nest is kept as an alternative for
+//! small ones.
 
 use adl_ir::{Block, Builder, Cmp, Contract, Function, Loop, Lit, Op, Out, Stmt, Terms, Turns, Ty, Var};
 use adl_prim::Bin;
 use std::collections::HashMap;
 
-/// Rows and columns from which a contraction pays.
+/// Number of rows and of columns from which a contraction pays off.
 const WIDE: i64 = 4;
-/// Terms from which it pays; as many as are added side by side.
+/// Number of terms from which a contraction pays off: as many as the kernel adds side by side.
 const DEEP: i64 = 8;
 
-/// Makes contractions; whether there were any.
+/// Introduces contractions. Returns whether the function changed.
 pub fn contract(f: &mut Function) -> bool {
     if !sums_in_loops(f, &f.body, 0) {
         return false;
@@ -34,7 +36,7 @@ pub fn contract(f: &mut Function) -> bool {
     c.changed
 }
 
-/// Whether there is a sum over an index inside of a loop.
+/// Whether a sum over an index occurs inside of a loop.
 fn sums_in_loops(f: &Function, b: &Block, depth: usize) -> bool {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
         b.stmts.iter().any(|s| {
@@ -44,7 +46,7 @@ fn sums_in_loops(f: &Function, b: &Block, depth: usize) -> bool {
     })
 }
 
-/// A loop whose turns are independent.
+/// The loop of a statement, with its trip count, if its iterations are independent.
 fn independent(s: &Stmt) -> Option<(&Loop, Var)> {
     let Op::Loop(l) = &s.op else { return None };
     let Turns::For(n) = l.turns else { return None };
@@ -52,12 +54,12 @@ fn independent(s: &Stmt) -> Option<(&Loop, Var)> {
     plain.then_some((&**l, n))
 }
 
-/// A sum of Floats over an index.
+/// The loop of a statement, with its trip count, if its only output is a sum of Floats over an index.
 fn summed<'a>(f: &Function, s: &'a Stmt) -> Option<(&'a Loop, Var)> {
     independent(s).filter(|(l, _)| l.outs == [Out::Sum] && *f.ty(l.body.results[0]) == Ty::F64)
 }
 
-/// A loop that makes arrays.
+/// The loop of a statement, with its trip count, if its iterations are independent and it collects an array.
 fn collecting(s: &Stmt) -> Option<(&Loop, Var)> {
     independent(s).filter(|(l, _)| l.outs.contains(&Out::Collect))
 }
@@ -67,31 +69,31 @@ struct Contractions {
     changed: bool,
 }
 
-/// What a variable that is bound in a nest is.
+/// How a variable of a nest is defined.
 #[derive(Clone, Copy)]
 enum Def<'a> {
     /// The index of a loop.
     Index,
-    /// An element of an array at a loop's index.
+    /// An element of an array (the first variable) at the index of a loop (the second).
     Elem(Var, Var),
-    /// The result of an operation.
+    /// The result of a statement.
     Made(&'a Stmt),
-    /// Something else.
+    /// Any other definition.
     Other,
 }
 
 /// A nest of loops around a sum.
 struct Nest<'a> {
-    /// What is bound in it, and the loops on which that depends, a bit for each.
+    /// The definition of each variable bound in the nest, and a bit set of the loops on which it depends.
     defs: HashMap<Var, (Def<'a>, u8)>,
-    /// The indices and the numbers of turns, from the outermost loop in.
+    /// The index and the trip count of each loop, from the outermost inwards.
     loops: Vec<(Var, Var)>,
 }
 
-/// What depends on more than indices.
+/// Bit of a variable that depends on more than loop indices.
 const MORE: u8 = 128;
 
-/// A factor of the term, and the index of its rows (none for a vector).
+/// A factor of the term, and the index of its rows (`None` for a vector).
 #[derive(Clone, Copy)]
 struct Side {
     v: Var,
@@ -99,7 +101,7 @@ struct Side {
 }
 
 impl<'a> Nest<'a> {
-    /// The nest of loops, the last of which is the sum.
+    /// Analyses a nest of loops, the innermost of which is the sum.
     fn of(f: &Function, loops: &[(&'a Loop, Var)]) -> Nest<'a> {
         let mut nest = Nest { defs: HashMap::new(), loops: Vec::new() };
         for (k, (l, n)) in loops.iter().enumerate() {
@@ -121,7 +123,7 @@ impl<'a> Nest<'a> {
         nest
     }
 
-    /// The loops on which a variable depends.
+    /// The set of loops on which a variable depends, as bits.
     fn on(&self, v: Var) -> u8 {
         self.defs.get(&v).map_or(0, |d| d.1)
     }
@@ -130,7 +132,7 @@ impl<'a> Nest<'a> {
         !self.defs.contains_key(&v)
     }
 
-    /// The array from outside of which a variable is a part, and where.
+    /// If a variable is an element or row of an array from outside of the nest: that array, and the indices.
     fn place(&self, v: Var) -> Option<(Var, Vec<Var>)> {
         let (a, at) = match self.defs.get(&v) {
             None => return Some((v, Vec::new())),
@@ -143,7 +145,7 @@ impl<'a> Nest<'a> {
         Some((a, to))
     }
 
-    /// The factors of a sum's term, if they are those of a contraction.
+    /// The factors of a sum's term, if they have the form of a contraction.
     fn factors(&self, sum: &Loop) -> Option<(Terms, [Side; 2])> {
         let last = self.loops.len() - 1;
         let Some((Def::Made(Stmt { op: Op::Bin(by @ (Bin::Mul | Bin::Scale), x, y), .. }), _)) = self.defs.get(&sum.body.results[0]) else { return None };
@@ -165,16 +167,16 @@ impl<'a> Nest<'a> {
     }
 }
 
-/// The array that a factor is a part of, at which indices, and whether its first index after these is that of the terms.
+/// An array, the indices at which the factor lies in it, and whether the next index runs over the terms.
 type Lies = (Var, Vec<Var>, bool);
 
 impl Nest<'_> {
-    /// The indices on which a factor depends, with their numbers of turns.
+    /// The indices on which a factor depends, with their trip counts.
     fn axes(&self, side: Side) -> Vec<(Var, Var)> {
         side.row.into_iter().chain([self.loops.len() - 1]).map(|k| self.loops[k]).collect()
     }
 
-    /// Where a factor lies, if it is an element of an array from outside.
+    /// The position of a factor, if it is an element of an array from outside of the nest.
     fn lies(&self, f: &Function, side: Side) -> Option<Lies> {
         let way: Vec<Var> = self.axes(side).iter().map(|a| a.0).collect();
         let (a, at) = self.place(side.v).filter(|(a, at)| *f.ty(*a) == Ty::F64.array(at.len() as u32))?;
@@ -184,7 +186,7 @@ impl Nest<'_> {
     }
 }
 
-/// What a factor may be made of.
+/// Whether a statement may be part of the computation of a factor.
 fn copied(f: &Function, s: &Stmt) -> bool {
     let flat = s.outs.len() == 1 && s.lin_outs.is_empty() && f.ty(s.outs[0]).is_flat();
     match &s.op {
@@ -194,7 +196,7 @@ fn copied(f: &Function, s: &Stmt) -> bool {
     }
 }
 
-/// A sum that becomes a contraction: the nest, the sum's statement, and its factors.
+/// A sum that can become a contraction: the nest around it, its statement, and its factors.
 struct Found<'a> {
     nest: Nest<'a>,
     sum: &'a Stmt,
@@ -202,7 +204,7 @@ struct Found<'a> {
     sides: [Side; 2],
 }
 
-/// The first sum of a nest that is a contraction.
+/// The first sum of a nest that can become a contraction.
 fn found<'a>(f: &Function, s: &'a Stmt) -> Option<Found<'a>> {
     let outer = collecting(s)?;
     let inner = outer.0.body.stmts.iter().filter_map(collecting);
@@ -211,14 +213,15 @@ fn found<'a>(f: &Function, s: &'a Stmt) -> Option<Found<'a>> {
     all.into_iter().find_map(|(mut loops, sum)| {
         loops.push(summed(f, sum)?);
         let nest = Nest::of(f, &loops);
-        // How often loops turn is asked before the nest, and nobody asks afterwards how often that was.
+        // The replacement needs the trip counts before the nest, and does not define the trip count results of the
+        // replaced loops.
         let around = loops[loops.len() - 2].0;
         let counted = sum.outs.get(1).is_some_and(|v| reads(&around.body, *v));
         if counted || !nest.loops.iter().all(|l| nest.outside(l.1)) {
             return None;
         }
         let (terms, sides) = nest.factors(loops[loops.len() - 1].0)?;
-        // To copy a matrix takes as long as to multiply it by one vector.
+        // Copying a matrix costs as much as multiplying it by one vector.
         if loops.len() == 2 && !nest.lies(f, sides[1]).is_some_and(|(_, before, _)| before.is_empty()) {
             return None;
         }
@@ -267,7 +270,7 @@ impl Contractions {
         self.b.push(Stmt { op: Op::If(many, Box::new(some), Box::new(few)), ..s.clone() });
     }
 
-    /// Whether a contraction pays.
+    /// Emits the condition under which a contraction pays off at run time.
     fn many(&mut self, nest: &Nest) -> Var {
         let last = nest.loops.len() - 1;
         let no = self.b.lit(Lit::Bool(false));
@@ -280,7 +283,7 @@ impl Contractions {
         all.unwrap_or(no)
     }
 
-    /// The contraction and what is left of the nest; its results.
+    /// Emits the contraction and the rest of the nest. Returns the results.
     fn contracted(&mut self, s: &Stmt, found: &Found) -> Vec<Var> {
         let Found { nest, sum, terms, sides } = found;
         let ((a, left), (b, right)) = (self.factor(nest, sides[0]), self.factor(nest, sides[1]));
@@ -301,7 +304,7 @@ impl Contractions {
         results
     }
 
-    /// A factor as an array, and whether its first index is that of the terms.
+    /// Emits a factor as an array. The Bool tells whether its first index runs over the terms.
     fn factor(&mut self, nest: &Nest, side: Side) -> (Var, bool) {
         let axes = nest.axes(side);
         if let Some((a, at, turned)) = nest.lies(&self.b.func, side) {
@@ -323,7 +326,7 @@ impl Contractions {
         (made, false)
     }
 
-    /// A variable of the nest, made again.
+    /// Recomputes a variable of the nest outside of it.
     fn made(&mut self, nest: &Nest, v: Var, names: &mut HashMap<Var, Var>) -> Var {
         if let Some(v) = names.get(&v) {
             return *v;
@@ -346,7 +349,7 @@ impl Contractions {
     }
 }
 
-/// Whether the sums are all that a nest makes.
+/// Whether the nest collects only the sums themselves.
 fn is_all(f: &Function, s: &Stmt, sum: Var) -> bool {
     let Some((l, _)) = collecting(s).filter(|(l, _)| l.outs == [Out::Collect]) else { return false };
     let result = l.body.results[0];
@@ -354,7 +357,7 @@ fn is_all(f: &Function, s: &Stmt, sum: Var) -> bool {
     l.body.stmts.iter().all(simple) && (result == sum || l.body.stmts.iter().any(|s| s.outs.contains(&result) && is_all(f, s, sum)))
 }
 
-/// Replaces the statement of a nest that makes a variable.
+/// Replaces the statement of a nest that defines the variable `made`.
 fn replace(s: &mut Stmt, made: Var, by: &Stmt) {
     for b in s.op.blocks_mut() {
         for s in &mut b.stmts {

@@ -4,7 +4,8 @@ use adl_ad::explicit::renumber;
 use adl_ir::{Block, Function, Var};
 use std::collections::HashMap;
 
-/// A block without parameters, for which `names` stands, and with new variables for all that it binds. It binds nothing linear.
+/// Copies a block without its parameters: `names` maps these to variables, and everything that the block binds gets
+/// a new variable. The block must not bind linear variables.
 pub(crate) fn copy(f: &mut Function, b: &Block, mut names: HashMap<Var, Var>) -> Block {
     let mut b = b.clone();
     b.params.clear();
@@ -18,14 +19,14 @@ pub(crate) fn copy(f: &mut Function, b: &Block, mut names: HashMap<Var, Var>) ->
     b
 }
 
-/// A block with new variables for its parameters, too.
+/// Copies a block with new variables for its parameters and for everything that it binds.
 pub(crate) fn copy_all(f: &mut Function, b: &Block) -> Block {
     let params: Vec<Var> = b.params.iter().map(|v| f.fresh(f.ty(*v).clone(), false)).collect();
     let names = b.params.iter().copied().zip(params.iter().copied()).collect();
     Block { params, ..copy(f, b, names) }
 }
 
-/// Variables that a block binds, those of blocks inside included.
+/// Appends the variables that a block binds to `out`, nested blocks included.
 pub(crate) fn bound(b: &Block, out: &mut Vec<Var>) {
     out.extend(&b.params);
     for s in &b.stmts {

@@ -1,34 +1,35 @@
-//! One statement for equal ones: a statement whose operation has been done, in this block or around it, is not done again.
+//! Common subexpression elimination: a statement is dropped if an equal one has been computed in the same block or
+//! an enclosing one.
 //!
-//! Operations are compared as text. Those with blocks (loops, reductions, branches) are too, with the variables that they bind numbered
-//! anew; large ones are not looked at.
+//! Operations are compared by their text. Operations with blocks (loops, reductions, branches) are compared with
+//! their bound variables renumbered; those with more than [`LARGEST`] statements are skipped.
 
 use crate::simplify::is_pure;
 use adl_ir::{Block, Function, Lit, Op, Stmt, Var};
 use adl_syntax::span::Span;
 use std::collections::HashMap;
 
-/// Statements of an operation with blocks, above which it is not compared.
+/// Largest number of statements of an operation with blocks that is still compared.
 const LARGEST: usize = 48;
 
-/// Statements that have been made, by text, for each open block.
+/// Statements seen so far, by text, one table for each open block.
 #[derive(Default)]
 pub struct Seen {
     blocks: Vec<HashMap<String, Vec<Var>>>,
 }
 
 impl Seen {
-    /// A block begins.
+    /// Enters a block.
     pub fn open(&mut self) {
         self.blocks.push(HashMap::new());
     }
 
-    /// The innermost block ends.
+    /// Leaves the innermost block.
     pub fn close(&mut self) {
         self.blocks.pop();
     }
 
-    /// The results of an equal statement; if there is none, this one is remembered.
+    /// The results of an equal earlier statement. If there is none, records this statement.
     pub fn find(&mut self, f: &Function, s: &Stmt) -> Option<Vec<Var>> {
         let key = key(f, &s.op)?;
         if let Some(made) = self.get(&key) {
@@ -41,7 +42,7 @@ impl Seen {
         None
     }
 
-    /// The variable that has been made of an array's extent.
+    /// The variable that an earlier statement bound to this extent of the array.
     pub fn extent(&self, a: Var, axis: u32) -> Option<Var> {
         self.get(&plain(&Op::Dim(a, axis)))?.first().copied()
     }
@@ -51,7 +52,7 @@ impl Seen {
     }
 }
 
-/// A text that equal operations share, of those whose results depend on their operands alone.
+/// A text that is the same for equal operations. `None` if the results depend on more than the operands.
 fn key(f: &Function, op: &Op) -> Option<String> {
     match op {
         Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. } if may_repeat(f, op, &mut LARGEST.clone()) => {
@@ -64,7 +65,7 @@ fn key(f: &Function, op: &Op) -> Option<String> {
     }
 }
 
-/// (Literals of equal value but other bits differ.)
+/// The text of an operation without blocks. Float literals are compared by bits, so that 0.0 and -0.0 differ.
 fn plain(op: &Op) -> String {
     match op {
         Op::Lit(Lit::F64(x)) => format!("f64 {:x}", x.to_bits()),
@@ -73,7 +74,7 @@ fn plain(op: &Op) -> String {
     }
 }
 
-/// Whether an operation with blocks is small, not linear, and does nothing but compute.
+/// Whether an operation with blocks is small, not linear, and pure.
 fn may_repeat(f: &Function, op: &Op, left: &mut usize) -> bool {
     let mut plain = true;
     op.each_operand(&mut |v| plain &= !f.linear(v));
@@ -86,7 +87,8 @@ fn may_repeat(f: &Function, op: &Op, left: &mut usize) -> bool {
     })
 }
 
-/// A literal whose text tells its bits, or an update.
+/// Further operations that a compared block may contain: Float literals other than nan, whose text determines their
+/// bits, and in-place updates.
 fn exact(op: &Op) -> bool {
     match op {
         Op::Lit(Lit::F64(x)) => !x.is_nan(),
@@ -96,7 +98,7 @@ fn exact(op: &Op) -> bool {
     }
 }
 
-/// Numbers what a block binds in the order of binding, and forgets where it came from.
+/// Renumbers the variables that a block binds in binding order, and clears the spans.
 fn number(b: &mut Block, names: &mut HashMap<Var, Var>) {
     let bind = |v: &mut Var, names: &mut HashMap<Var, Var>| {
         let new = Var(u32::MAX - names.len() as u32);

@@ -1,17 +1,18 @@
-//! Elements of rows, read from the array.
+//! Reads elements of rows directly from the array that has these rows.
 //!
 //! ```text
 //! loop for n over (a) (i, row) { … index row [j] … }
 //! ⟼  loop for n (i) { … index a [i, j] … }
 //! ```
 //!
-//! Done before derivatives are made, where more loops stand around the read than the array has axes, as in a product of matrices written as a comprehension: a read
-//! at indices of an array that is there anyway is made again, but elements of a row that a loop binds would be kept for each turn of all loops.
+//! The pass runs before differentiation, and rewrites only reads with more enclosing loops than the array has axes,
+//! as in a matrix product written as a comprehension. Reverse mode recomputes a read at indices of an array that is
+//! available anyway, but would store the elements of a row bound by a loop once for each iteration of all loops.
 
 use adl_ir::{Block, Function, Loop, Op, Stmt, Turns, Ty, Var};
 use std::collections::{HashMap, HashSet};
 
-/// Reads elements of rows directly.
+/// Rewrites reads of elements of rows.
 pub fn direct(f: &mut Function) {
     let mut body = std::mem::take(&mut f.body);
     let mut d = Direct { f, outside: body.params.iter().copied().collect(), dims: HashMap::new(), shapes: Vec::new() };
@@ -32,11 +33,12 @@ pub fn direct(f: &mut Function) {
 
 struct Direct<'a> {
     f: &'a mut Function,
-    /// What is bound outside of all loops, so far.
+    /// Variables bound outside of all loops so far.
     outside: HashSet<Var>,
-    /// Extents that have been taken there.
+    /// Extents that have been computed there.
     dims: HashMap<(Var, u32), Var>,
-    /// Shapes that are to be made before the statement which is looked at: of which array, with how many rows.
+    /// Shapes to be computed before the current statement: the variable of the shape, the array, and its number of
+    /// rows.
     shapes: Vec<(Var, Var, Var)>,
 }
 
@@ -52,7 +54,7 @@ impl Direct<'_> {
         }
     }
 
-    /// The rows that a loop at some depth binds.
+    /// Rewrites the reads of rows bound by loop `l`, which stands at this loop depth.
     fn rows(&mut self, l: &mut Loop, depth: u32) {
         let Turns::For(n) = l.turns else { return };
         let first = 1 + l.init.len();
@@ -71,7 +73,8 @@ impl Direct<'_> {
         }
     }
 
-    /// The shape of an array of which a loop says how many rows it has, so that T sees that the loops read all of it.
+    /// Emits the shape of an array whose number of rows is the loop's trip count. Transposition thus sees that the
+    /// loops read the entire array.
     fn shape(&mut self, shape: Var, x: Var, rows: Var, like: &Stmt) -> Vec<Stmt> {
         let (mut stmts, mut elems) = (Vec::new(), vec![rows]);
         let mut push = |op: Op, v: Var| stmts.push(Stmt { op, outs: vec![v], lin_outs: Vec::new(), span: like.span });
@@ -88,7 +91,7 @@ impl Direct<'_> {
     }
 }
 
-/// How many loops stand around the read of a number of a row that has the fewest of them; `None` where it is read otherwise.
+/// The smallest number of loops around a read of an element of `row`; `None` if `row` is also read in another way.
 fn shallowest(b: &Block, row: Var, axes: u32, depth: u32) -> Option<u32> {
     let mut least = u32::MAX;
     for s in &b.stmts {
@@ -107,7 +110,7 @@ fn shallowest(b: &Block, row: Var, axes: u32, depth: u32) -> Option<u32> {
     (!b.results.contains(&row)).then_some(least)
 }
 
-/// Reads of a row become reads of an array at an index, with the array's shape.
+/// Replaces reads of a row by reads of the array at an index, with the array's shape.
 fn replace(b: &mut Block, row: Var, of: (Var, Var, Var)) {
     for s in &mut b.stmts {
         match &mut s.op {

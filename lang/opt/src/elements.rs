@@ -1,31 +1,33 @@
-//! Elements of arrays that operations make are made of elements of their operands: `(outer x y)[i, j]` is `x[i] * y[j]`, a row of a product of
-//! matrices is the product of a row (the producers of *Differentiating a Tensor Language* at their consumers' indices). So a matrix of which
-//! little is read is not made, neither by the function nor by its derivatives.
+//! Index pushdown: an element of a computed array is computed from elements of the operands. `(outer x y)[i, j]`
+//! becomes `x[i] * y[j]`, and a row of a matrix product becomes the product of a row and a matrix. This is the
+//! fusion of producers at their consumers' indices in *Differentiating a Tensor Language*. A matrix of which little
+//! is read is then not materialised, neither by the function nor by its derivatives.
 //!
-//! Results are the same bits (but for traces of products of matrices, which [`Order`] says): only forms are taken whose arithmetic is in the
-//! same order. What stays read otherwise is made all the same, and then nothing is gained: so an array is looked through only if all of its
-//! readers are.
+//! The results have the same bits, because only rewrites that keep the order of arithmetic are applied; the one
+//! exception, traces of matrix products, depends on [`Order`]. An array that is also read in another way is
+//! computed anyway, and nothing would be gained. So the pass looks through an array only if all of its readers can
+//! be rewritten.
 
 use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
 use adl_prim::{Bin, Prim};
 use adl_syntax::span::Span;
 use std::collections::{HashMap, HashSet};
 
-/// Rounds: a row of a transpose of a product takes two.
+/// Number of rounds: a row of a transpose of a product takes two.
 const ROUNDS: usize = 4;
-/// Readers of an array whose elements cost more than a product of two.
+/// Largest number of readers of an array whose elements cost more than one product of two numbers.
 const READERS: usize = 4;
 
-/// Which sums may be made in another order.
+/// Which sums may be reordered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
     /// None.
     Kept,
-    /// Those of a product of matrices of which only the diagonal is read.
+    /// The sums of a matrix product of which only the diagonal is read.
     Free,
 }
 
-/// Rewrites reads; whether there were any.
+/// Rewrites reads of elements and rows. Returns whether the function changed.
 pub fn elements(f: &mut Function, order: Order) -> bool {
     let mut changed = false;
     for _ in 0..ROUNDS {
@@ -44,20 +46,20 @@ pub fn elements(f: &mut Function, order: Order) -> bool {
     changed
 }
 
-/// An array that an operation makes, and how deep in loops that stands.
+/// The operation that makes an array, and its loop depth.
 struct Made {
     op: Op,
     depth: usize,
 }
 
-/// What is known of a function's arrays.
+/// Facts about the arrays of a function.
 struct Facts {
     made: HashMap<Var, Made>,
-    /// Those that are looked through.
+    /// Arrays whose readers are all rewritten.
     through: HashSet<Var>,
-    /// Elements of loops that are rows of outer products, and of which only elements are read.
+    /// Variables bound by loops to rows of outer products, of which only elements are read.
     rows: HashSet<Var>,
-    /// Arrays that one operation reads.
+    /// Arrays with a single reader.
     once: HashSet<Var>,
 }
 
@@ -66,7 +68,8 @@ impl Facts {
         let mut made = HashMap::new();
         let mut readers = Readers::default();
         let mut loops = Vec::new();
-        // Arrays that may go on as others do, changed in place: to read them later would keep them as they were.
+        // Arrays that may be updated in place under another name. Reading such an array later would keep the old
+        // version alive and force a copy.
         let mut changed: HashSet<Var> = HashSet::new();
         let mut work = vec![(&f.body, 0)];
         while let Some((b, depth)) = work.pop() {
@@ -81,7 +84,7 @@ impl Facts {
                     s.op.each_operand(&mut |v| *readers.once.entry(v).or_default() += 1);
                 }
                 match &s.op {
-                    // Judged when all readers of its rows are known.
+                    // Decided below, when all readers of the rows are known.
                     Op::Loop(l) => {
                         loops.push((&**l, depth));
                         changed.extend(&l.init);
@@ -109,7 +112,7 @@ impl Facts {
     }
 }
 
-/// The array that an operation updates.
+/// The array that an operation updates in place.
 fn updated(op: &Op) -> Option<Var> {
     match op {
         Op::IndexAdd { acc, .. } | Op::IndexSet { acc, .. } | Op::SliceAdd { acc, .. } | Op::GatherAdd { acc, .. } => Some(*acc),
@@ -117,7 +120,8 @@ fn updated(op: &Op) -> Option<Var> {
     }
 }
 
-/// Rows of outer products in loops, of which only elements are read; the loops are readers of the products.
+/// The rows of outer products that loops bind and of which only elements are read. The loops count as readers of
+/// the products.
 fn rows_of_outer_products(f: &Function, made: &HashMap<Var, Made>, loops: &[(&Loop, usize)], readers: &mut Readers) -> HashSet<Var> {
     let mut rows = HashSet::new();
     for (l, depth) in loops {
@@ -131,11 +135,12 @@ fn rows_of_outer_products(f: &Function, made: &HashMap<Var, Made>, loops: &[(&Lo
     rows
 }
 
-/// Who reads an array: how deep in loops an element or a row is read; `None` where it is read otherwise.
+/// The readers of each array: the loop depths at which an element or a row is read; `None` if the array is read in
+/// another way.
 #[derive(Default)]
 struct Readers {
     of: HashMap<Var, Vec<Option<usize>>>,
-    /// How many operations read more than an extent.
+    /// The number of operations that read more of an array than an extent.
     once: HashMap<Var, usize>,
 }
 
@@ -159,7 +164,7 @@ fn looked_through(f: &Function, v: Var, m: &Made, readers: &[Option<usize>], cha
     }
 }
 
-/// An operation without blocks; of others nothing is asked.
+/// An operation without blocks; of operations with blocks, a placeholder that has no rewrite.
 fn plain(op: &Op) -> Op {
     if op.blocks().is_empty() { op.clone() } else { Op::Lit(Lit::Bool(false)) }
 }
@@ -198,7 +203,7 @@ impl Rewrite<'_> {
         b.stmts = out;
     }
 
-    /// What a read of an array is instead; statements before it go to `out`.
+    /// The operation that replaces a read of an array. Statements that it needs are appended to `out`.
     fn read(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<Op> {
         if let Op::Slice { a, lo, hi, .. } = &s.op {
             let Made { op: Op::Outer(x, y), .. } = self.facts.made.get(a).filter(|_| self.facts.through.contains(a))? else { return None };
@@ -239,7 +244,8 @@ impl Rewrite<'_> {
         }
     }
 
-    /// The diagonal of a product, read as places of its numbers in a row: of `outer x y` the products of pairs, of `x @ y` those of rows and columns.
+    /// An element of the diagonal of a product, read from the flattened matrix. For `outer x y` it is a product of
+    /// two elements, for `x @ y` the inner product of a row and a column.
     fn diagonal(&mut self, flat: Var, at: Var, span: Span, out: &mut Vec<Stmt>) -> Option<Op> {
         let facts = self.facts;
         let made = |v: Var| facts.made.get(&v).map(|m| &m.op);
@@ -270,7 +276,7 @@ impl Rewrite<'_> {
         }
     }
 
-    /// The inner products of the rows of two matrices.
+    /// The inner products of corresponding rows of two matrices.
     fn products(&mut self, n: Var, x: Var, y: Var) -> Op {
         let (row, number) = (self.f.ty(x).elem(), self.f.ty(x).scalar().clone());
         let params = [Ty::I64, row.clone(), row].map(|t| self.f.fresh(t, false)).to_vec();
@@ -280,7 +286,7 @@ impl Rewrite<'_> {
         Op::Loop(Box::new(Loop { turns: Turns::For(n), reverse: false, init: Vec::new(), lin_init: Vec::new(), xs: vec![x, y], lin_xs: Vec::new(), outs: vec![Out::Collect], lin_outs: Vec::new(), body }))
     }
 
-    /// The product of a row and `y`, or an element of it.
+    /// The product of a row and `y`, or one element of it.
     fn row_times(&mut self, row: Var, y: Var, at: &[Var], span: Span, out: &mut Vec<Stmt>) -> Option<Op> {
         match (self.f.ty(y).rank(), at) {
             (1, []) => Some(Op::Dot(row, y)),
@@ -294,7 +300,7 @@ impl Rewrite<'_> {
         }
     }
 
-    /// The error that the operation on whole arrays would be.
+    /// Emits a check that fails where the operation on entire arrays would have failed.
     fn same_shapes(&mut self, x: Var, y: Var, span: Span, out: &mut Vec<Stmt>) {
         let rank = self.f.ty(x).rank();
         if x == y || rank != self.f.ty(y).rank() {
@@ -308,7 +314,7 @@ impl Rewrite<'_> {
         }
     }
 
-    /// A loop over the rows of such an array reads them by its index, if it reads elements of them.
+    /// Makes a loop over the rows of a product read them by its index, if it reads elements of them.
     fn rows(&mut self, l: &mut Loop, span: Span) {
         let carried = l.init.len();
         for k in (0..l.xs.len()).rev() {
@@ -334,7 +340,8 @@ impl Rewrite<'_> {
         self.push(Op::Index { a, at: at.to_vec(), shape: None }, ty, span, out)
     }
 
-    /// A column of a matrix, read where its transpose would be made: of an outer product a multiple, of others element by element.
+    /// A column of a matrix, read as a row of its transpose. A column of an outer product is a multiple of a
+    /// vector; other columns are read element by element.
     fn column(&mut self, m: Var, j: Var, span: Span, out: &mut Vec<Stmt>) -> Option<Op> {
         if let Some(Made { op: Op::Outer(x, y), .. }) = self.facts.made.get(&m) {
             if self.f.ty(*x).rank() == 1 && self.f.ty(*y).rank() == 1 {

@@ -1,26 +1,26 @@
-//! Extents of arrays that are known without asking the array: those of what it was made from. Unlike [`crate::shapes`] it looks within one
-//! turn only, and is right where arrays may be absent.
+//! Extents of arrays that can be computed without the array, from what it was made of. Unlike [`crate::shapes`],
+//! this analysis looks at one iteration only, and it is valid where arrays may be symbolic zeros.
 
 use adl_ir::{Function, Op, Out, SoacKind, Stmt, Var};
 use adl_prim::Bin;
 use std::collections::{HashMap, HashSet};
 
-/// Arrays that are looked at for one extent.
+/// Largest number of arrays searched for one extent.
 const MOST: usize = 32;
 
-/// What is known of shapes.
+/// Known facts about shapes.
 #[derive(Default)]
 pub struct Extents {
     /// Arrays of the same shape.
     like: HashMap<Var, Vec<Var>>,
-    /// The extents of first axes.
+    /// The extent of the first axis.
     first: HashMap<Var, Var>,
-    /// Arrays that are there, and of the same shape, where this one is.
+    /// Maps an array to an array of the same shape that is materialised whenever the key is.
     made_of: HashMap<Var, Var>,
 }
 
 impl Extents {
-    /// Learns from a statement.
+    /// Records what a statement tells about shapes.
     pub fn learn(&mut self, f: &Function, s: &Stmt) {
         if let (Some(a), [out], []) = (source(f, &s.op), s.outs.as_slice(), s.lin_outs.as_slice()) {
             let first = self.made_of.get(&a).copied().unwrap_or(a);
@@ -54,14 +54,14 @@ impl Extents {
         }
     }
 
-    /// The array from which an array was made element by element, over any number of steps: whoever asks for its shape instead need not
-    /// keep the array.
+    /// The array from which `a` was made element by element, in any number of steps. Asking for the shape of that
+    /// array instead means that `a` need not be stored.
     pub fn first(&self, a: Var) -> Option<Var> {
         self.made_of.get(&a).copied()
     }
 
-    /// The variable that an extent is. `made` knows extents that have been asked for: an array of which one was asked is there, which an
-    /// array that only stands for one of the same shape need not be.
+    /// The variable that equals this extent of `a`. `made` finds extents that the code has already asked for. Such
+    /// an array is materialised; an array that is only known to have the same shape may be a symbolic zero.
     pub fn find(&self, a: Var, axis: u32, made: &dyn Fn(Var) -> Option<Var>) -> Option<Var> {
         let (mut todo, mut seen) = (vec![a], HashSet::new());
         while let Some(v) = todo.pop() {
@@ -76,12 +76,12 @@ impl Extents {
     }
 }
 
-/// An operand that has the shape of the result, and is there where the result is.
+/// An operand that has the shape of the result, and is materialised whenever the result is.
 fn source(f: &Function, op: &Op) -> Option<Var> {
     let array = |v: &Var| f.ty(*v).rank() > 0 && !f.linear(*v);
     match op {
         Op::Un(_, a) => Some(*a).filter(array),
-        // A sum with something absent is the other operand.
+        // If one operand is a symbolic zero, the sum is the other operand.
         Op::Bin(Bin::Add | Bin::Sub, ..) => None,
         Op::Bin(_, a, b) => [*a, *b].into_iter().find(array),
         _ => None,

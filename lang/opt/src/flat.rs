@@ -1,21 +1,21 @@
-//! Loops that collect small matrices whose elements are numbers collect them as rows.
+//! Loops that collect small matrices built element by element collect flat rows instead.
 //!
 //! ```text
 //! for n out (collect) { p = stack a b;  q = stack c d;  m = stack p q;  return m }
 //! ⟼  reshape [n, 2, 2] (for n out (collect) { m = stack a b c d;  return m })
 //! ```
 //!
-//! A row of numbers is written where it stays; a matrix of rows is an array of its own first. For native code, and after everything that looks at what is
-//! collected.
+//! A row of numbers is written straight into the collected array, while a matrix of rows is first allocated as an
+//! array of its own. The pass is for native code, and runs after all passes that look at what loops collect.
 
 use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Ty, Var};
 use adl_syntax::span::Span;
 use std::collections::HashMap;
 
-/// Elements of such a matrix.
+/// Largest number of elements of such a matrix.
 const MOST: usize = 64;
 
-/// Collects matrices as rows; whether there were any.
+/// Flattens collected matrices. Returns whether the function changed.
 pub fn flat(f: &mut Function) -> bool {
     let mut body = std::mem::take(&mut f.body);
     let changed = block(f, &mut body);
@@ -47,7 +47,7 @@ fn block(f: &mut Function, b: &mut Block) -> bool {
     })
 }
 
-/// The elements, row by row, of a matrix of numbers that a loop collects.
+/// The elements, row by row, of the matrix of numbers that a loop collects as its `k`-th output.
 fn matrix(f: &Function, l: &Loop, k: usize) -> Option<Vec<Vec<Var>>> {
     let r = *l.body.results.get(l.init.len() + k)?;
     let once = l.body.results.iter().filter(|v| **v == r).count() == 1;
@@ -60,14 +60,14 @@ fn matrix(f: &Function, l: &Loop, k: usize) -> Option<Vec<Vec<Var>>> {
     }).collect();
     let rows: Vec<Vec<Var>> = stacks.get(&r)?.iter().map(|row| stacks.get(row).map(|e| (*e).clone())).collect::<Option<_>>()?;
     let columns = rows.first()?.len();
-    // Arrays of three axes and more are stacks of stacks too.
+    // Arrays with three or more axes are stacks of stacks as well; they are left alone.
     if f.ty(*rows[0].first()?).rank() > 0 {
         return None;
     }
     (rows.iter().all(|row| row.len() == columns) && rows.len() * columns <= MOST).then_some(rows)
 }
 
-/// Lets a loop collect rows; the array of these. What it was follows.
+/// Makes a loop collect flat rows, and returns the array of these. Appends the reshape to the original form to `after`.
 fn collected(f: &mut Function, l: &mut Loop, k: usize, m: &[Vec<Var>], (out, turns, span): (Var, Var, Span), after: &mut Vec<Stmt>) -> Var {
     let stmt = |op, v| Stmt { op, outs: vec![v], lin_outs: Vec::new(), span };
     let Ty::Array(e, _) = f.ty(out).clone() else { return out };
@@ -80,7 +80,7 @@ fn collected(f: &mut Function, l: &mut Loop, k: usize, m: &[Vec<Var>], (out, tur
         after.push(stmt(op, v));
         v
     };
-    // Where there are no turns, nothing says how large the matrices would be.
+    // If the loop runs zero times, the extents of the matrices are unknown; 0 is used.
     let zero = one(Op::Lit(Lit::I64(0)), Ty::I64);
     let some = one(Op::Cmp(Cmp::Ne, turns, zero), Ty::Bool);
     let mut size = |n: usize| {

@@ -1,4 +1,4 @@
-//! Constants: what an operation on literals gives, where evaluation at run time gives the same bits and no error.
+//! Constant folding, restricted to operations whose evaluation at run time would give the same bits and no error.
 
 use adl_ir::{Conv, Lit, Op, Var};
 use adl_prim::Bin;
@@ -9,12 +9,12 @@ use std::collections::HashMap;
 pub struct Lits(HashMap<Var, Lit>);
 
 impl Lits {
-    /// A variable is a literal.
+    /// Records that a variable is a literal.
     pub fn put(&mut self, v: Var, l: Lit) {
         self.0.insert(v, l);
     }
 
-    /// The literal that a variable is.
+    /// The literal that a variable is bound to.
     pub fn get(&self, v: Var) -> Option<&Lit> {
         self.0.get(&v)
     }
@@ -45,7 +45,7 @@ impl Lits {
         }
     }
 
-    /// The Int that a variable is.
+    /// The value of a variable that is an Int literal.
     pub fn int(&self, v: Var) -> Option<i64> {
         match self.get(v) {
             Some(Lit::I64(x)) => Some(*x),
@@ -53,7 +53,7 @@ impl Lits {
         }
     }
 
-    /// The constant that the operation's result is. Only where evaluation at run time gives the same bits and no error.
+    /// The constant result of an operation, if evaluation at run time would give the same bits and no error.
     pub fn folded(&self, op: &Op) -> Option<Lit> {
         match op {
             Op::Un(u, a) => Some(Lit::F64(u.eval(self.float(*a)?))),

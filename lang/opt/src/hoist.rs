@@ -1,14 +1,16 @@
-//! What no turn of a loop changes is computed before it, if it cannot fail and costs no more than the loop's first turn would.
+//! Loop-invariant code motion: a statement that depends on nothing bound in a loop is computed before it, if it
+//! cannot fail and costs no more than the loop's first iteration would.
 //!
-//! The first elements of an array are such too, though there may be too few: of a loop that does not turn, none are taken. So a loop inside a loop
-//! over the first `k` rows of a matrix does not copy them in each turn.
+//! `slice a 0 k` in a loop with trip count `k` is hoisted too, although it could fail for a short array: if the
+//! loop runs zero times, it takes zero elements. So a loop inside of a loop over the first `k` rows of a matrix
+//! does not copy these in each iteration.
 
 use crate::simplify::is_pure;
 use adl_ir::{Block, Cmp, Function, Lit, Op, Stmt, Turns, Ty, Var};
 use adl_prim::{Bin, Un};
 use std::collections::HashSet;
 
-/// Moves invariant statements out of loops, as far as they go. `safe` are results of `index` statements that cannot fail.
+/// Moves invariant statements out of loops, as far as possible. `safe`: results of `index` statements that cannot fail.
 pub fn hoist(f: &mut Function, safe: &HashSet<Var>) {
     let mut body = std::mem::take(&mut f.body);
     let mut zeros = HashSet::new();
@@ -16,7 +18,7 @@ pub fn hoist(f: &mut Function, safe: &HashSet<Var>) {
     f.body = body;
 }
 
-/// `zeros` are Ints that are 0.
+/// `zeros`: Ints that are known to be 0.
 fn block(f: &mut Function, b: &mut Block, safe: &HashSet<Var>, zeros: &mut HashSet<Var>) {
     let mut out = Vec::with_capacity(b.stmts.len());
     for mut s in std::mem::take(&mut b.stmts) {
@@ -40,12 +42,12 @@ fn block(f: &mut Function, b: &mut Block, safe: &HashSet<Var>, zeros: &mut HashS
     b.stmts = out;
 }
 
-/// Moves `slice a 0 k` in front of a loop of `n` turns that changes neither of them.
+/// Moves `slice a 0 k` in front of a loop with trip count `n` if the loop changes neither `a` nor `k`.
 fn first_elements(f: &mut Function, b: &mut Block, n: Var, zeros: &HashSet<Var>, to: &mut Vec<Stmt>) {
     let mut inside: HashSet<Var> = b.params.iter().chain(&b.lin_params).copied().collect();
     let mut left = Vec::with_capacity(b.stmts.len());
     for mut s in std::mem::take(&mut b.stmts) {
-        // The operand that gives the shape of an array that may be absent counts too.
+        // The operand with the shape of an array that may be a symbolic zero counts too.
         let mut depends = false;
         s.op.each_operand(&mut |v| depends |= inside.contains(&v));
         match &mut s.op {
@@ -66,7 +68,7 @@ fn first_elements(f: &mut Function, b: &mut Block, n: Var, zeros: &HashSet<Var>,
     b.stmts = left;
 }
 
-/// Takes the statements out of a loop's block that depend on nothing bound in it.
+/// Removes from a loop's body the statements that depend on nothing bound in it, and returns them.
 fn invariant(f: &Function, b: &mut Block, safe: &HashSet<Var>) -> Vec<Stmt> {
     let mut moved = Vec::new();
     let cannot_fail = |s: &Stmt| is_pure(&s.op) && never_fails(f, &s.op) || matches!(s.op, Op::Index { .. }) && s.outs.iter().all(|v| safe.contains(v));
@@ -74,7 +76,8 @@ fn invariant(f: &Function, b: &mut Block, safe: &HashSet<Var>) -> Vec<Stmt> {
     moved
 }
 
-/// Takes out what depends on nothing `inside`; of branches, which may not be taken, only what costs nothing.
+/// Moves the statements that depend on nothing in `inside` to `moved`. Out of branches, which may not be taken,
+/// only free operations are moved.
 fn outwards(f: &Function, b: &mut Block, inside: &mut HashSet<Var>, cannot_fail: &dyn Fn(&Stmt) -> bool, moved: &mut Vec<Stmt>) {
     inside.extend(b.params.iter().chain(&b.lin_params));
     b.stmts.retain_mut(|s| {
@@ -92,12 +95,13 @@ fn outwards(f: &Function, b: &mut Block, inside: &mut HashSet<Var>, cannot_fail:
     });
 }
 
-/// What costs nothing: literals and extents.
+/// Operations that cost nothing: literals and extents.
 fn free(op: &Op) -> bool {
     matches!(op, Op::Lit(_) | Op::Dim(..) | Op::Shape(_))
 }
 
-/// Whether evaluation always succeeds. Integer arithmetic may overflow, indices may be out of bounds, shapes may differ.
+/// Whether evaluation always succeeds. Integer arithmetic may overflow, indices may be out of bounds, and shapes
+/// may differ, so these may fail.
 pub(crate) fn never_fails(f: &Function, op: &Op) -> bool {
     let real = |v: &Var| f.ty(*v).scalar().is_real();
     let scalar = |v: &Var| f.ty(*v).rank() == 0;
@@ -110,7 +114,7 @@ pub(crate) fn never_fails(f: &Function, op: &Op) -> bool {
         Op::Cmp(_, a, b) => scalar(a) && scalar(b) && f.ty(*a) == f.ty(*b) && (real(a) || f.ty(*a).is_flat()),
         Op::Select(c, a, b) => scalar(c) && scalar(a) && scalar(b),
         Op::Convert(adl_ir::Conv::ToF64, _) => true,
-        // A shape.
+        // An array of Ints, such as a shape.
         Op::Stack { elems, .. } => !elems.is_empty() && elems.iter().all(|v| *f.ty(*v) == Ty::I64),
         Op::Dot(..) | Op::MatMul(..) | Op::Outer(..) => false,
         _ => false,

@@ -1,10 +1,12 @@
-//! Small functions in the place of calls. A call's derivative passes on all that the callee keeps, for each turn of the loop around it;
-//! the body in its place keeps what the loop does not know already. Code grows by a bounded number of statements, so it stays linear.
+//! Inlining. Reverse mode stores all residuals of a callee for each iteration of the loop around a call, while an
+//! inlined body stores only what the loop cannot recompute. Code grows by a bounded number of statements for each
+//! function, so its size stays linear.
 //!
-//! Before a function is lowered ([`finally`]) larger ones that it calls from one place stand there too: what it gives them are often small
-//! arrays of known lengths, and what they give.
+//! [`finally`] runs before a function is lowered. It also inlines larger functions that have a single call site:
+//! their arguments and results are often small arrays of known lengths.
 //!
-//! Not inlined: checkpoints, calls with a rule of their own, until nothing is differentiated any more ([`for_device`]), calls with linear operands, functions that call themselves.
+//! Not inlined: checkpoints, calls with a custom derivative rule (except by [`for_device`], after differentiation),
+//! calls with linear operands, and recursive functions.
 
 use crate::scalars::Sums;
 use adl_ad::explicit::renumber;
@@ -12,35 +14,37 @@ use adl_ir::{Block, FnId, Function, Op, Program, Role, Stmt, Var};
 use adl_prim::Prim;
 use std::collections::HashMap;
 
-/// Statements of a function that is small, besides those that check sizes.
+/// Largest number of statements of a small function, size checks not counted.
 const SMALL: usize = 32;
-/// Statements of a function without loops on small arrays, which are numbers where it is known what they are made of.
+/// Largest number of statements of a function without loops on small arrays, which become scalars where their
+/// elements are known.
 const STRAIGHT: usize = 96;
-/// Statements that a function may gain.
+/// Number of statements that a function may gain.
 const GROWTH: usize = 256;
-/// Calls within calls.
+/// Largest depth of calls within inlined calls.
 const DEPTH: usize = 4;
-/// Statements of a function without calls that is put in however deep it is called.
+/// Largest number of statements of a function without calls, which is inlined at any depth.
 const LEAF: usize = 16;
 
-/// Statements of a function that is called from one place.
+/// Largest number of statements of a function with a single call site.
 const ONCE: usize = 256;
-/// Statements that a function may gain before it is lowered.
+/// Number of statements that a function may gain in [`finally`].
 const LAST_GROWTH: usize = 768;
 
-/// Puts small functions in the place of their calls.
+/// Inlines small functions.
 pub fn inline(p: &Program, f: &mut Function) {
     within(p, f, GROWTH, HashMap::new(), false);
 }
 
-/// The same, and functions that are called from one place: for a function that will not be differentiated any more. Whether there were any.
+/// Inlines small functions and functions with a single call site, in a function that will not be differentiated any
+/// more. Returns whether there were any.
 pub fn finally(p: &Program, f: &mut Function) -> bool {
     let mut calls = HashMap::new();
     count(&f.body, &mut calls);
     !calls.is_empty() && within(p, f, LAST_GROWTH, calls, false)
 }
 
-/// The same, and functions that have rules for their derivatives. Whether there were any.
+/// Like [`finally`], and also inlines functions that have custom derivative rules. Returns whether there were any.
 pub fn for_device(p: &Program, f: &mut Function) -> bool {
     let mut calls = HashMap::new();
     count(&f.body, &mut calls);
@@ -56,7 +60,7 @@ fn within(p: &Program, f: &mut Function, growth: usize, calls: HashMap<FnId, usi
     left < growth
 }
 
-/// Counts the places from which functions are called.
+/// Counts the call sites of each function.
 fn count(b: &Block, calls: &mut HashMap<FnId, usize>) {
     let mut blocks = vec![b];
     while let Some(b) = blocks.pop() {
@@ -73,13 +77,13 @@ struct Inliner<'a> {
     p: &'a Program,
     f: &'a mut Function,
     left: usize,
-    /// From how many places functions are called, where larger ones are put in.
+    /// The number of call sites of each function; empty if only small functions are inlined.
     calls: HashMap<FnId, usize>,
-    /// Whether those with rules are put in, too.
+    /// Whether functions with custom derivative rules are inlined too.
     ruled: bool,
-    /// The functions whose bodies are being put in.
+    /// The functions whose bodies are being inlined, outermost first.
     within: Vec<FnId>,
-    /// What results of calls have become.
+    /// Renaming of the results of inlined calls.
     names: HashMap<Var, Var>,
 }
 
@@ -113,7 +117,8 @@ impl Inliner<'_> {
         out.push(s);
     }
 
-    /// The body of a small function that is called, its variables numbered anew and its parameters replaced.
+    /// The body of a callee to be inlined, with new variables for everything it binds and the arguments in the
+    /// place of its parameters.
     fn callee(&mut self, s: &Stmt) -> Option<(FnId, Block)> {
         let Op::Call { f: g, args, lin_args, rule, checkpoint: false } = &s.op else { return None };
         if (rule.is_some() && !self.ruled) || !lin_args.is_empty() || !s.lin_outs.is_empty() || self.within.contains(g) {
@@ -121,7 +126,7 @@ impl Inliner<'_> {
         }
         let callee = self.p.funcs.get(g.0 as usize)?;
         let size = size(&callee.body, *g)?;
-        // A function without statements is one that is being made.
+        // A function without statements is still being built.
         let once = self.calls.get(g) == Some(&1);
         let most = if once { ONCE } else { STRAIGHT };
         if size == 0 || size > most.min(self.left) || callee.body.params.len() != args.len() {
@@ -147,14 +152,15 @@ impl Inliner<'_> {
     }
 }
 
-/// Which sums are seen as numbers. In derivatives, which are called for one direction after the other, all; what is differentiated first keeps less where
-/// it is called.
+/// How scalar replacement treats sums in an inlined body. A derivative is called for one direction after the other,
+/// and its sums are written out. In a function that will be differentiated they are kept, which needs fewer
+/// residuals.
 fn sums(callee: &Function) -> Sums {
     let derivative = callee.vars.iter().any(|v| v.role != Role::Operation);
     if derivative { Sums::Written } else { Sums::Kept }
 }
 
-/// Statements of a block of `g`, those inside included. None if it calls itself or is linear.
+/// The number of statements of a block of `g`, nested ones included. `None` if it calls `g` or is linear.
 fn size(b: &Block, g: FnId) -> Option<usize> {
     let mut blocks = vec![b];
     let mut n = 0;
@@ -176,7 +182,7 @@ fn size(b: &Block, g: FnId) -> Option<usize> {
     Some(n)
 }
 
-/// Statements of a block, those inside included, but for literals and what checks sizes.
+/// The number of statements of a block, nested ones included, without literals and size checks.
 fn work(b: &Block) -> usize {
     let checks = |s: &&Stmt| !matches!(s.op, Op::Lit(_) | Op::Dim(..) | Op::Cmp(..) | Op::Prim(Prim::Assert, _));
     let (mut blocks, mut n) = (vec![b], 0);
@@ -187,7 +193,7 @@ fn work(b: &Block) -> usize {
     n
 }
 
-/// Whether there is such an operation in a block.
+/// Whether a block contains an operation for which `is` holds.
 fn contains(b: &Block, is: impl Fn(&Op) -> bool) -> bool {
     let mut blocks = vec![b];
     while let Some(b) = blocks.pop() {

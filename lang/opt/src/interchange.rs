@@ -1,31 +1,33 @@
-//! Reductions, scans and histograms of rows become those of columns (IRWIM, ISWIM, IRBIWIM of *Reverse-Mode AD of Multi-Reduce and Scan in
-//! Futhark*) where native code gains by it: an accumulator that is a number lives in a register, one that is a row is an array for each turn.
+//! Reductions, scans and histograms over rows are interchanged with the map over columns (IRWIM, ISWIM, IRBIWIM of
+//! *Reverse-Mode AD of Multi-Reduce and Scan in Futhark*) where native code gains by it. A scalar accumulator lives
+//! in a register, while a row as accumulator is an array in each iteration.
 //!
-//! - Histograms always: rows of bins would be taken out and put back at each key.
-//! - Reductions and scans of rows of a few numbers ([`NARROW`]); for wide rows the elements' order in memory is the better one. The width is
-//!   known when the code runs, so both forms are made.
-//! - Components that do not depend on each other are taken apart, so that those which are rows can be turned.
+//! - Histograms are always interchanged, because rows of bins would be copied out and back at each key.
+//! - Reductions and scans are interchanged for rows of a few numbers ([`NARROW`]). For wide rows the order of
+//!   elements in memory favours the original. The width is known only at run time, so both forms are emitted.
+//! - Independent components are separated first, so that those with rows can be interchanged.
 //!
-//! Done after fusion, which reads what makes the rows. Each column's sums and products are made in the same order as before.
+//! The pass runs after fusion, which looks for the producers of the rows. The order of additions and
+//! multiplications within each column does not change.
 
 use adl_ad::soac::interchange::{by_columns, parts};
 use adl_ir::{Block, Builder, Cmp, Function, Lit, Op, Stmt, Var};
 use std::collections::HashMap;
 
-/// Numbers in a row for which columns are faster.
+/// Largest width of rows for which the form by columns is faster.
 const NARROW: i64 = 4;
 
-/// Interchanges what can be; whether there was anything.
+/// Interchanges for native code. Returns whether the function changed.
 pub fn interchange(f: &mut Function) -> bool {
     turned(f, NARROW)
 }
 
-/// The same for a device, which does columns side by side, however many there are.
+/// Interchanges for a device, which processes columns in parallel, however many there are.
 pub fn for_device(f: &mut Function) -> bool {
     turned(f, i64::MAX)
 }
 
-/// Rows of at most so many numbers.
+/// Interchanges operations on rows of at most `narrow` numbers.
 fn turned(f: &mut Function, narrow: i64) -> bool {
     if !has_rows(f, &f.body) {
         return false;
@@ -54,9 +56,9 @@ fn has_rows(f: &Function, b: &Block) -> bool {
 
 struct Turn {
     b: Builder,
-    /// Numbers that are known, and arrays of one such number.
+    /// Variables bound to a literal, and arrays with one literal at all indices.
     filled: HashMap<Var, Lit>,
-    /// How many numbers a row may have.
+    /// Largest width of rows.
     narrow: i64,
     changed: bool,
 }
@@ -94,7 +96,7 @@ impl Turn {
         }
     }
 
-    /// Emits the statement in the other form, if it has one.
+    /// Emits the interchanged form of a statement, if there is one.
     fn turned(&mut self, s: &Stmt) -> bool {
         if let Some(parts) = parts(&mut self.b, &s.op) {
             let any = parts.iter().any(|(_, op)| of_rows(&self.b.func, op) && self.columns(op).is_some());
@@ -115,7 +117,7 @@ impl Turn {
         true
     }
 
-    /// The operation by columns, with statements to stand before it.
+    /// The operation by columns, and the statements that it needs before it.
     fn columns(&mut self, op: &Op) -> Option<(Vec<Stmt>, Op)> {
         self.b.open();
         let filled = &self.filled;
@@ -124,7 +126,7 @@ impl Turn {
         Some((before.stmts, made?))
     }
 
-    /// Columns for rows of a few numbers, the statement as it was for others.
+    /// Emits a branch: the form by columns for narrow rows, the original statement for others.
     fn narrow(&mut self, s: &Stmt, row: Var, (before, op): (&[Stmt], Op)) {
         let (width, most) = (self.b.dim(row, 0), self.b.int(self.narrow));
         let wide = self.b.cmp(Cmp::Gt, width, most);

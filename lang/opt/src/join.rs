@@ -1,21 +1,22 @@
-//! Both halves of a gradient as one function: what a loop of the one keeps for a loop of the other is then no array, where the two become one loop
-//! ([`mod@crate::fuse`]).
+//! Joins both halves of a gradient into one function. If a loop of the reverse half reads only what a loop of the
+//! primal half stores, the two can then be fused ([`mod@crate::fuse`]), and no residual array is needed.
 //!
 //! ```text
-//! primal x = loop over x collect { y = exp x; z = y · y; return z, y }, of which the first is summed
+//! primal x = loop over x collect { y = exp x; z = y · y; return z, y }    (z is summed)
 //! transpose y c = loop over y collect { … }
-//! ⟼  gradient x = loop over x collect { y = exp x; z = y · y; …; return z, … }, of which the first is summed
+//! ⟼  gradient x = loop over x collect { y = exp x; z = y · y; …; return z, … }    (z is summed)
 //! ```
 
 use adl_ad::explicit::renumber;
 use adl_ir::{Block, FnId, Function, Lit, Loop, Op, Out, Program, Stmt, Turns, Ty, Var};
 use std::collections::{HashMap, HashSet};
 
-/// Statements of both halves at most.
+/// Largest number of statements of both halves together.
 const MOST: usize = 1500;
 
-/// The value and the gradient of a function that gives one number, from its primal half, which gives it and then residuals, and the transpose, which is given these and a cotangent.
-/// Nothing where no loop reads what another keeps.
+/// The value and the gradient of a function with one scalar result. `primal` returns the value and the residuals;
+/// `cotangent` takes the residuals and a cotangent. `None` if no loop of the one half reads what a loop of the
+/// other stores.
 pub fn join(p: &Program, primal: FnId, cotangent: FnId) -> Option<Function> {
     let (mut f, g) = ((**p.func(primal)).clone(), p.func(cotangent));
     let results = f.body.results.clone();
@@ -57,14 +58,15 @@ fn turns(s: &Stmt) -> Option<&Loop> {
     }
 }
 
-/// Whether a loop reads elements of what another one without state keeps.
+/// Whether a loop reads elements of an array that a stateless loop of the other half stores.
 fn meet(f: &Block, kept: &[Var], g: &Block, given: &[Var]) -> bool {
     let made: HashSet<Var> = f.stmts.iter().filter(|s| turns(s).is_some_and(|l| l.init.is_empty())).flat_map(|s| s.outs.iter().copied()).collect();
     let read: HashSet<Var> = g.stmts.iter().filter_map(turns).flat_map(|l| l.xs.iter().copied()).collect();
     kept.iter().zip(given).any(|(k, v)| made.contains(k) && read.contains(v))
 }
 
-/// Sums of loops without state are taken behind them, in the same order: such a loop can join one that turns the other way.
+/// Separates the sums of stateless loops from the loops, in the same order of additions. Such a loop can then be
+/// fused with one in the other direction.
 fn apart(f: &mut Function) {
     let mut body = std::mem::take(&mut f.body);
     for mut s in std::mem::take(&mut body.stmts) {

@@ -1,42 +1,46 @@
-//! The optimiser: IR → IR. A pass changes a function and never its meaning: results are the same bits, and so are the errors of what is
-//! computed; what nobody reads is not computed. Work, as the reference evaluator counts it, never grows (but for [`mod@elements`] of arrays of a
-//! few elements).
+//! The optimiser: passes from IR to IR. A pass never changes the meaning of a function: results have the same bits,
+//! and a computation that stays raises the same errors. Only results that are not used are no longer computed.
+//! Work, as the reference evaluator counts it, never grows (except by [`mod@elements`] for arrays of a few
+//! elements).
 //!
-//! - [`across`]: results that no caller reads, and parameters that only they need, through calls and recursion.
-//! - [`mod@inline`]: small functions in the place of calls.
-//! - [`mod@simplify`]: constants folded ([`fold`]), identities, extents found where they come from ([`extent`]).
-//! - [`cse`]: one statement for equal ones, in the block or around it.
-//! - [`mod@shapes`]: shapes found where they come from, through loops and branches too.
-//! - [`mod@scalars`]: small vectors of known length as numbers, loops of few turns written out.
-//! - [`mod@hoist`]: what no turn of a loop changes, and what cannot fail, is computed before it.
-//! - [`mod@elements`]: elements of products and sums of arrays from those of their operands, so that the arrays are not made.
+//! - [`across`]: interprocedural elimination of dead results and parameters.
+//! - [`mod@inline`]: inlining.
+//! - [`mod@simplify`]: constant folding ([`fold`]), algebraic identities, extents traced to their origin ([`extent`]).
+//! - [`cse`]: common subexpression elimination.
+//! - [`mod@shapes`]: shape propagation, through loops and branches too.
+//! - [`mod@scalars`]: scalar replacement of small arrays, unrolling of short loops.
+//! - [`mod@hoist`]: loop-invariant code motion.
+//! - [`mod@elements`]: index pushdown: elements of products and sums of arrays from elements of the operands.
 //! - [`mod@interchange`]: reductions, scans and histograms of rows as those of columns.
-//! - [`mod@rows`]: rows of rows, read from the array.
-//! - [`mod@pointwise`]: arithmetic on whole vectors as loops. [`mod@device`]: the same for a device.
-//! - [`mod@direct`]: elements of rows that are read in more loops than the array has axes, read from the array.
-//! - [`mod@contract`]: sums of products that are contractions.
+//! - [`mod@rows`]: index pushdown for rows of rows.
+//! - [`mod@pointwise`]: arithmetic on entire vectors as loops. [`mod@device`]: the same for a device.
+//! - [`mod@direct`]: index pushdown for elements of rows that are read in more loops than the array has axes.
+//! - [`mod@contract`]: recognition of contractions (sums of products).
 //! - [`mod@join`]: both halves of a gradient as one function.
-//! - [`mod@ranges`]: loops without branches that ask where the index is, where those say yes.
-//! - [`mod@flat`]: small matrices that loops collect, as rows of numbers.
-//! - [`mod@terms`]: sums of terms in the order of sums of arrays.
-//! - [`mod@fuse`]: loops over the same indices become one: map–map, map–reduce, map–scan, map–histogram, and maps side by side.
-//! - dead code: [`adl_ad::dce`], in components of reductions, outputs and carried values of loops, and results of branches too.
+//! - [`mod@ranges`]: index-set splitting: a loop without boundary tests for the interior.
+//! - [`mod@flat`]: small matrices that loops collect, as flat rows of numbers.
+//! - [`mod@terms`]: sums over an index in the order of sums of arrays.
+//! - [`mod@fuse`]: loop fusion: map–map, map–reduce, map–scan, map–histogram, and maps side by side.
+//! - dead code elimination: [`adl_ad::dce`], which also covers components of reductions, outputs and carried values
+//!   of loops, and results of branches.
 //!
-//! [`across::trim`] comes first, on what was specialised. Five compositions, each followed by the verifier in debug builds:
+//! [`across::trim`] comes first, on specialised code. There are five pipelines, each followed by the verifier in
+//! debug builds:
 //!
-//! - [`function`], before J and between J and U: simplify and equal statements, hoist, the former again (what was hoisted meets its equals), dead
-//!   code. These leave linear statements alone; fewer statements are fewer residuals. One round reaches the fixpoint but for chains
-//!   through loops nested in loops, which a round more would shorten by a level.
-//! - [`plain`], for functions that nobody differentiates.
-//! - [`finish`], before a function is lowered, when nothing will be differentiated any more: rounds of the former and fusion, until a
-//!   round changes nothing (each fusion removes a statement, so there is an end; [`ROUNDS`] at most).
-//! - [`native`], the same with what pays in native code alone.
-//! - [`inlined`], [`finish_for_device`] and [`device::vectors`] in the place of [`finish`], for a device beside the CPU.
+//! - [`function`], before differentiation (J) and between J and unzipping (U): simplification with CSE, hoisting,
+//!   the former again (hoisted statements may have equals outside), and dead code elimination. Linear statements
+//!   are left alone; fewer statements mean fewer residuals. One round reaches a fixpoint, except for chains through
+//!   nested loops, which one more round would shorten by a level.
+//! - [`plain`], for functions that are not differentiated.
+//! - [`finish`], before a function is lowered and after all differentiation: rounds of the above and of fusion,
+//!   until a round changes nothing. Each fusion removes a statement, so this terminates; the limit is [`ROUNDS`].
+//! - [`native`], in addition, what pays off in native code only.
+//! - [`inlined`], [`finish_for_device`] and [`device::vectors`] instead of [`finish`], for a device.
 //!
-//! Updates in place are no pass: an update takes its array's register at its last use, and an array with one owner changes in place. Fusion
-//! keeps what is needed for that: no read of an array is moved behind its update.
+//! Updates in place are not a pass. The last use of an array moves it out of its register, and an array with a
+//! single owner is updated in place. Fusion preserves this: it never moves a read of an array behind its update.
 //!
-//! What is *not* here: transformations that change the order of floating-point sums, but for devices; any IO.
+//! What is *not* here: transformations that change the order of floating-point sums (except for devices); any IO.
 
 pub mod across;
 pub mod contract;
@@ -69,10 +73,10 @@ use adl_ir::{Function, Program};
 use std::collections::HashSet;
 use fuse::For;
 
-/// Rounds of [`finish`].
+/// Limit of the rounds of fusion in [`finish`].
 pub const ROUNDS: usize = 4;
 
-/// What suits every function, to be differentiated or not.
+/// Optimises any function, whether it will be differentiated or not.
 pub fn function(p: &Program, f: &mut Function, arrays: Arrays) {
     inline::inline(p, f);
     if arrays == Arrays::There {
@@ -87,7 +91,8 @@ pub fn function(p: &Program, f: &mut Function, arrays: Arrays) {
     check(p, f);
 }
 
-/// What suits a function that nobody differentiates: the order of all sums is kept ([`mod@terms`] makes it what the language says).
+/// Optimises a function that is not differentiated. The order of all sums is kept ([`mod@terms`] establishes the
+/// order that the language defines).
 pub fn plain(p: &Program, f: &mut Function, arrays: Arrays) {
     inline::inline(p, f);
     if arrays == Arrays::There {
@@ -98,40 +103,40 @@ pub fn plain(p: &Program, f: &mut Function, arrays: Arrays) {
     check(p, f);
 }
 
-/// What [`finish`] begins with: functions that a function calls in the place of their calls.
+/// The first phase of [`finish`]: inlining.
 pub fn inlined(p: &Program, f: &mut Function) {
     inline::finally(p, f);
     round(f, Arrays::MayBeAbsent);
 }
 
-/// For a function that is about to be lowered.
+/// Optimises a function that is about to be lowered, after all differentiation.
 pub fn finish(p: &Program, f: &mut Function) {
     inlined(p, f);
     finish_inlined(p, f);
 }
 
-/// The rest of [`finish`].
+/// The second phase of [`finish`], after [`inlined`].
 pub fn finish_inlined(p: &Program, f: &mut Function) {
     until_done(p, f, For::Any);
 }
 
-/// The same for a device beside the CPU; [`device::vectors`] may follow.
+/// Optimises a function for a device; [`device::vectors`] may follow.
 pub fn finish_for_device(p: &Program, f: &mut Function) {
     until_done(p, f, For::Device);
-    // What collects small matrices is a loop by now.
+    // All code that collects small matrices is in the form of loops by now.
     if device::sides::sides(f) {
         check(p, f);
         round(f, Arrays::MayBeAbsent);
         until_done(p, f, For::Device);
     }
-    // What loops that became one hand on.
+    // Takes apart small arrays that fused loops carry.
     if scalars::for_device(f) {
         round(f, Arrays::MayBeAbsent);
         check(p, f);
     }
 }
 
-/// For a function that has been through [`finish`] and becomes native code.
+/// Optimises a function that has been through [`finish`] for native code.
 pub fn native(p: &Program, f: &mut Function) {
     until_done(p, f, For::Native);
     if ranges::ranges(f) {
@@ -141,7 +146,8 @@ pub fn native(p: &Program, f: &mut Function) {
     }
 }
 
-/// For a function as [`native`] leaves it, of whose arguments assertions say that they are small; whether there is anything to gain.
+/// Optimises the output of [`native`] further if assertions establish that arguments are small. Returns whether
+/// there was anything to gain.
 pub fn small(p: &Program, f: &mut Function) -> bool {
     if !scalars::scalars(f, scalars::Sums::Written) {
         return false;
@@ -194,7 +200,7 @@ fn round(f: &mut Function, arrays: Arrays) {
     adl_ad::dce::remove_dead(f);
 }
 
-/// A literal of a type of real numbers.
+/// A literal of type `f32` or `f64`.
 fn real(ty: &adl_ir::Ty, x: f64) -> adl_ir::Lit {
     if *ty == adl_ir::Ty::F32 { adl_ir::Lit::F32(x as f32) } else { adl_ir::Lit::F64(x) }
 }

@@ -1,23 +1,24 @@
-//! Arithmetic on whole vectors as loops over their elements, which then become one ([`mod@crate::fuse`]): for native code, which does several turns of such
-//! a loop at once and stores what leaves it alone.
+//! Turns arithmetic on entire vectors into loops over their elements, which are then fused ([`mod@crate::fuse`]).
+//! For native code, which vectorises such loops and stores only their outputs.
 //!
 //! ```text
 //! y = mul x a; z = add y b   ⟼   n = dim 0 x; assert n == dim 0 b;
 //!                                y = loop for n over (x) collect { … }; z = loop for n over (y, b) collect { … }
 //! ```
 //!
-//! Where an assertion fails, whoever runs the code answers by evaluating in the ordinary way, which finds the error. A function is left alone if it does
-//! anything else with arrays: that would be between the loops.
+//! If an assertion fails, the runtime evaluates the call again in the interpreter, which reports the error. A
+//! function that does anything else with arrays is left alone, because those operations would stand between the
+//! loops and prevent fusion.
 
 use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
 use adl_prim::{Bin, Prim};
 use adl_syntax::span::Span;
 use std::collections::HashMap;
 
-/// Operations on vectors that are worth it.
+/// Fewest operations on vectors for which the rewrite pays off.
 const FEWEST: usize = 2;
 
-/// Rewrites a function, none of whose arrays is absent; whether it did.
+/// Rewrites a function, none of whose arrays is a symbolic zero. Returns whether it changed.
 pub fn pointwise(f: &mut Function) -> bool {
     let linear = !f.body.lin_params.is_empty() || !f.body.lin_results.is_empty();
     if linear || !f.body.stmts.iter().all(|s| suits(f, s)) || f.body.stmts.iter().filter(|s| on_vectors(f, s)).count() < FEWEST {
@@ -36,7 +37,7 @@ fn is_vector(f: &Function, v: Var) -> bool {
     matches!(f.ty(v), Ty::Array(e, 1) if **e == Ty::F64)
 }
 
-/// An operation on the elements of vectors that becomes a loop.
+/// Whether a statement is an operation on the elements of vectors that becomes a loop.
 fn on_vectors(f: &Function, s: &Stmt) -> bool {
     let operand = |v: &Var| is_vector(f, *v) || *f.ty(*v) == Ty::F64;
     match &s.op {
@@ -49,7 +50,7 @@ fn on_vectors(f: &Function, s: &Stmt) -> bool {
     }
 }
 
-/// Whether a statement may stand beside such loops.
+/// Whether a statement may stay beside such loops.
 fn suits(f: &Function, s: &Stmt) -> bool {
     let number = |v: &Var| f.ty(*v).is_flat();
     if !s.lin_outs.is_empty() {
@@ -68,11 +69,11 @@ fn suits(f: &Function, s: &Stmt) -> bool {
 struct Pass<'a> {
     f: &'a mut Function,
     out: Vec<Stmt>,
-    /// How long vectors are.
+    /// The lengths of vectors.
     extents: HashMap<Var, Var>,
-    /// The extent that stands for another one, which was found to be equal.
+    /// Maps an extent to an equal one that represents it.
     same: HashMap<Var, Var>,
-    /// Vectors of one number: how long, and the number.
+    /// Constant vectors: the length and the number.
     filled: HashMap<Var, (Var, Var)>,
 }
 
@@ -104,7 +105,7 @@ impl Pass<'_> {
         }
     }
 
-    /// The extent that stands for all that are equal.
+    /// The representative of an extent.
     fn first(&self, mut n: Var) -> Var {
         while let Some(m) = self.same.get(&n) {
             n = *m;
@@ -121,7 +122,7 @@ impl Pass<'_> {
         n
     }
 
-    /// From here on two extents are equal.
+    /// Unifies two extents from here on.
     fn unite(&mut self, n: Var, m: Var, span: Span) {
         if n == m {
             return;
@@ -132,7 +133,7 @@ impl Pass<'_> {
         self.same.insert(m, n);
     }
 
-    /// A loop that does an operation with each element of vectors, or with numbers.
+    /// Emits a loop that applies an operation to each element of vectors, and to scalars.
     fn each(&mut self, s: &Stmt, operands: &[Var], op: &dyn Fn(&[Var]) -> Op) {
         let mut long: Option<Var> = None;
         let (mut xs, mut params, mut given) = (Vec::new(), vec![self.f.fresh(Ty::I64, false)], Vec::new());

@@ -1,13 +1,15 @@
-//! Loops whose branches ask where the index is, as those of a stencil's gradient do at the borders, run without asking where all of these say yes.
+//! Index-set splitting: a loop whose branches test where the index is, like the boundary tests in the gradient of a
+//! stencil, gets a copy without tests for the interior.
 //!
 //! ```text
 //! for n out (collect) { c = i - 1 >= 0;  d = n - i - 2 >= 0;  if c { if d { e } else { 0 } } else { 0 } }
 //! ⟼  lo = 1; hi = n - 1:  (for lo { … }) ++ (for hi - lo { i = k + lo; e }) ++ (for n - hi { i = k + hi; … })
 //! ```
 //!
-//! What is left in the middle is straight code, of which native code does several turns at once. Only where there are many turns: [`FEWEST`].
+//! The copy for the interior is straight-line code, which native code vectorises. Used only for long loops: [`FEWEST`].
 //!
-//! Results are the same: turns are independent, and each element is computed as it was. For native code alone: it is written three times.
+//! Iterations are independent and each element is computed as before, so the results have the same bits. The loop
+//! is emitted three times, so the pass is for native code only.
 
 use crate::copy;
 use adl_ad::explicit::renumber;
@@ -16,13 +18,13 @@ use adl_prim::Bin;
 use adl_syntax::span::Span;
 use std::collections::{HashMap, HashSet};
 
-/// Turns in the middle from which on the loop is taken apart.
+/// Trip count of the interior from which the split loop is used.
 const FEWEST: i64 = 48;
 
-/// Statements of a turn.
+/// Largest number of statements of a body that is split.
 const LONGEST: usize = 90;
 
-/// Takes loops apart; whether there were any.
+/// Splits loops. Returns whether there were any.
 pub fn ranges(f: &mut Function) -> bool {
     let mut body = std::mem::take(&mut f.body);
     let changed = block(f, &mut body);
@@ -49,7 +51,7 @@ fn block(f: &mut Function, b: &mut Block) -> bool {
     })
 }
 
-/// A sum of variables of outside, and a number: so often the index is added.
+/// An affine function of the loop's index: a sum of loop-invariant variables, a constant, and a multiple of the index.
 #[derive(Clone, Default)]
 struct Affine {
     index: i64,
@@ -58,7 +60,7 @@ struct Affine {
 }
 
 impl Affine {
-    /// This plus another, or minus it.
+    /// This function plus or minus another one. `None` on overflow.
     fn plus(&self, other: &Affine, minus: bool) -> Option<Affine> {
         let sign = if minus { -1 } else { 1 };
         let mut terms = self.terms.clone();
@@ -68,24 +70,24 @@ impl Affine {
     }
 }
 
-/// What must hold for all branches that are taken to be the first ones.
+/// The conditions under which all branches take their first arm.
 struct Bounds {
-    /// Each at least 0.
+    /// Functions that must be at least 0.
     least: Vec<Affine>,
-    /// Conditions that no turn changes.
+    /// Loop-invariant conditions.
     conditions: Vec<Var>,
-    /// The branches' conditions.
+    /// The conditions of the branches.
     known: HashSet<Var>,
 }
 
 struct Search<'a> {
     f: &'a Function,
     index: Var,
-    /// Ints that are known of the loop's body.
+    /// Ints of the loop's body that are affine functions of the index.
     ints: HashMap<Var, Affine>,
-    /// Comparisons of such.
+    /// Comparisons of such Ints, as functions that are at least 0 where the comparison holds.
     compared: HashMap<Var, Affine>,
-    /// Variables of the body.
+    /// Variables bound in the body.
     inside: HashSet<Var>,
     bounds: Bounds,
 }
@@ -130,7 +132,7 @@ impl Search<'_> {
         }
     }
 
-    /// What is at least 0 where a comparison holds.
+    /// A function that is at least 0 exactly where a comparison holds.
     fn compare(&self, c: Cmp, x: Var, y: Var) -> Option<Affine> {
         let (x, y) = (self.affine(x)?, self.affine(y)?);
         let one = Affine { number: 1, ..Affine::default() };
@@ -148,7 +150,7 @@ fn size(b: &Block) -> usize {
     b.stmts.iter().map(|s| 1 + s.op.blocks().into_iter().map(size).sum::<usize>()).sum()
 }
 
-/// The bounds of a loop that is to be taken apart.
+/// The conditions for splitting a loop, if it can be split.
 fn found(f: &Function, s: &Stmt) -> Option<Bounds> {
     let Op::Loop(l) = &s.op else { return None };
     let plain = matches!(l.turns, Turns::For(_)) && l.init.is_empty() && l.lin_init.is_empty() && l.lin_xs.is_empty() && l.body.lin_params.is_empty() && s.lin_outs.is_empty();
@@ -164,7 +166,7 @@ fn found(f: &Function, s: &Stmt) -> Option<Bounds> {
     search.bounds.least.iter().any(|a| a.index != 0).then_some(search.bounds)
 }
 
-/// Whether there is nothing inside but branches.
+/// Whether a block contains no nested blocks other than branches.
 fn simple(b: &Block) -> bool {
     b.stmts.iter().all(|s| match &s.op {
         Op::If(_, a, b) => simple(a) && simple(b),
@@ -173,7 +175,7 @@ fn simple(b: &Block) -> bool {
     })
 }
 
-/// Makes statements.
+/// Emits statements.
 struct Make<'a> {
     f: &'a mut Function,
     out: Vec<Stmt>,
@@ -195,7 +197,7 @@ impl Make<'_> {
         self.one(Op::Bin(op, a, b), Ty::I64)
     }
 
-    /// The sum without the index.
+    /// Emits the value of a function without its index term.
     fn rest(&mut self, a: &Affine) -> Var {
         let mut sum = self.int(a.number);
         for (minus, v) in &a.terms {
@@ -204,7 +206,8 @@ impl Make<'_> {
         sum
     }
 
-    /// The first turn for which all holds, and the first after those; none, and so both are `n`, where a condition does not.
+    /// The first iteration for which all conditions hold, and the first one after those. Both are `n` if a
+    /// loop-invariant condition does not hold.
     fn middle(&mut self, n: Var, bounds: &Bounds) -> (Var, Var) {
         let zero = self.int(0);
         let (mut lo, mut hi, mut holds) = (zero, n, Vec::new());
@@ -225,7 +228,7 @@ impl Make<'_> {
         }
         for c in holds.into_iter().chain(bounds.conditions.iter().copied()) {
             let c = self.one(Op::Convert(Conv::ToI64, c), Ty::I64);
-            // 0 where it does not hold.
+            // 0 if it does not hold.
             let (all, none) = (hi, zero);
             let holds = self.one(Op::Cmp(Cmp::Ne, c, zero), Ty::Bool);
             hi = self.one(Op::Select(holds, all, none), Ty::I64);
@@ -235,7 +238,7 @@ impl Make<'_> {
         (lo, hi)
     }
 
-    /// The loop over the turns from `lo` on, of which there are `n`; what it collects.
+    /// Emits the loop over `n` iterations from `lo` on, and returns what it collects.
     fn part(&mut self, l: &Loop, body: &Block, (lo, n): (Var, Var), tys: &[Ty]) -> Vec<Var> {
         let k = self.f.fresh(Ty::I64, false);
         let mut b = Block { params: vec![k], ..Block::default() };
@@ -258,7 +261,7 @@ impl Make<'_> {
     }
 }
 
-/// A block in which all these conditions hold.
+/// A copy of a block in which all conditions in `known` hold.
 fn settled(b: &Block, known: &HashSet<Var>) -> Block {
     let mut names: HashMap<Var, Var> = HashMap::new();
     let mut out = Block { params: b.params.clone(), ..Block::default() };
@@ -284,7 +287,7 @@ fn settled(b: &Block, known: &HashSet<Var>) -> Block {
     out
 }
 
-/// The loop, taken apart where it has many turns in the middle.
+/// Emits a branch between the split loop, for a long interior, and the original.
 fn apart(f: &mut Function, s: Stmt, bounds: Bounds, out: &mut Vec<Stmt>) {
     let Op::Loop(l) = &s.op else { return out.push(s) };
     let Turns::For(n) = l.turns else { return out.push(s.clone()) };

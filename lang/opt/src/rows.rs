@@ -1,18 +1,19 @@
-//! Rows of rows, read from the array.
+//! Index pushdown for rows of rows: a read of a row of a row becomes one read of the array.
 //!
 //! ```text
 //! w = index a [i]; … r = index w [j]
 //! ⟼  w = index a [i]; … r = index a [i, j]
 //! ```
 //!
-//! Where nothing else is read of `w` it is not made. T then adds to a row of the cotangent of `a`, in the place of a matrix of zeros with one row to which
-//! something was added. Arrays that may change in place are not read later than they were.
+//! If `w` has no other readers, it is not computed. Transposition then adds to a row of the cotangent of `a`,
+//! instead of adding to a row of a zero matrix and adding that matrix to the cotangent. Reads of arrays that may be
+//! updated in place are not moved to a later position.
 
 use crate::scalars::changing;
 use adl_ir::{Block, Function, Op, Stmt, Ty, Var};
 use std::collections::{HashMap, HashSet};
 
-/// Reads rows of rows directly.
+/// Rewrites reads of rows of rows.
 pub fn rows(f: &mut Function) {
     let mut body = std::mem::take(&mut f.body);
     if finds(f, &body, &mut HashSet::new()) {
@@ -23,14 +24,15 @@ pub fn rows(f: &mut Function) {
     f.body = body;
 }
 
-/// The array and the indices, where a statement reads an array at indices of one that has no arrays inside.
+/// If a statement reads an array at indices, and its elements are not boxed arrays: the result, the array, and the
+/// indices.
 fn read<'s>(f: &Function, s: &'s Stmt) -> Option<(Var, Var, &'s [Var])> {
     let (Op::Index { a, at, shape: None }, [out]) = (&s.op, &s.outs[..]) else { return None };
     let flat = matches!(f.ty(*a), Ty::Array(e, rank) if e.is_flat() && e.rank() == 0 && *rank as usize > at.len());
     (flat && !f.linear(*out)).then_some((*out, *a, at))
 }
 
-/// Whether there is a row of a row.
+/// Whether a block reads a row of a row.
 fn finds(f: &Function, b: &Block, rows: &mut HashSet<Var>) -> bool {
     b.stmts.iter().any(|s| {
         if let Some((out, a, _)) = read(f, s) {
@@ -43,7 +45,7 @@ fn finds(f: &Function, b: &Block, rows: &mut HashSet<Var>) -> bool {
 
 struct Rows<'a> {
     f: &'a Function,
-    /// Arrays that may change in place.
+    /// Arrays that may be updated in place.
     given_away: HashSet<Var>,
     /// Rows, with the array and the indices.
     made: HashMap<Var, (Var, Vec<Var>)>,

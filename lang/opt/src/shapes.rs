@@ -1,13 +1,15 @@
-//! Shapes that are known without the array: those of what it was made from. `shape` and `dim` of an array that a loop's turn makes become
-//! those of one that stands before the loop, so that nothing of each turn is kept for them; and indices that are literals are found to be
-//! in bounds.
+//! Shape propagation: shapes that can be computed without the array, from what it was made of. `shape` and `dim` of
+//! an array made in a loop become those of an array from before the loop, so that reverse mode need not store the
+//! array for its shape. Literal indices are proved to be in bounds.
 //!
-//! Every array has a *form*, one [`Extent`] for each axis. A loop's carried array has the form of its beginning if each turn gives it
-//! back in this form, which is assumed until it is refuted. What assertions say of extents holds in the rest of their block.
-//! The index of a loop is in bounds of arrays that have as many elements as the loop has turns: a test whether it is becomes a literal ([`bounds`]).
+//! Every array has a *form*, one [`Extent`] for each axis. A carried array has the form of its initial value if
+//! every iteration returns it in that form; this is assumed until refuted. Assertions about extents hold in the
+//! rest of their block. A loop's index is in bounds of arrays with as many elements as the loop has iterations, so
+//! bounds tests become literals ([`bounds`]).
 //!
-//! An absent zero has no shape, though what it is added to has. [`known`] is for functions whose arrays are all there, and leaves one that makes a zero
-//! itself alone; [`known_beside_zeros`] goes by what may be one of them ([`absent`]), of which nothing is said.
+//! A symbolic zero has no shape, though the array to which it is added has one. [`known`] is for functions called
+//! without symbolic zeros, and skips functions that create some. [`known_beside_zeros`] tracks which variables may
+//! be symbolic zeros ([`absent`]) and derives nothing from those.
 
 mod absent;
 mod bounds;
@@ -17,24 +19,25 @@ use adl_prim::Prim;
 use bounds::Bounds;
 use std::collections::{HashMap, HashSet};
 
-/// Axes of an array whose shape is written out where it is that of another.
+/// Largest rank for which the shape of an array is written out element by element if it is also the shape of
+/// another array.
 const WRITTEN: usize = 1;
-/// Loops in loops, from which on a carried array has a form of its own.
+/// Loop depth from which a carried array gets a form of its own, without analysis.
 const DEEPEST: usize = 6;
 
 /// The extent of an axis.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Extent {
     Lit(i64),
-    /// The value of an Int.
+    /// The value of an Int variable.
     Is(Var),
-    /// That of an array of which nothing else is known.
+    /// An axis of an array of which nothing else is known.
     Of(Var, u32),
 }
 
 type Form = Vec<Extent>;
 
-/// Rewrites `shape` and `dim`. The results of those `index` statements are given which cannot fail.
+/// Replaces `shape` and `dim` by what is known. Returns the results of `index` statements that cannot fail.
 pub fn known(f: &mut Function) -> HashSet<Var> {
     if makes_absent(&f.body, f) {
         return HashSet::new();
@@ -42,7 +45,7 @@ pub fn known(f: &mut Function) -> HashSet<Var> {
     all(f, false)
 }
 
-/// The same of a function whose parameters are there, though it may make zeros.
+/// The same for a function that is called without symbolic zeros but may create some.
 pub fn known_beside_zeros(f: &mut Function) -> HashSet<Var> {
     let zeros = makes_absent(&f.body, f);
     all(f, zeros)
@@ -62,7 +65,7 @@ fn all(f: &mut Function, zeros: bool) -> HashSet<Var> {
     safe
 }
 
-/// Whether a zero without a shape is among the values that are not linear.
+/// Whether a non-linear value may be a symbolic zero.
 fn makes_absent(b: &Block, f: &Function) -> bool {
     b.stmts.iter().any(|s| {
         let absent = matches!(s.op, Op::Zero(_)) && s.outs.iter().any(|v| f.ty(*v).rank() > 0 || !f.ty(*v).is_flat());
@@ -70,14 +73,15 @@ fn makes_absent(b: &Block, f: &Function) -> bool {
     })
 }
 
-/// Puts what was found in the place of what asks for it.
+/// Replaces shape queries by what was found.
 fn write(f: &mut Function, b: &mut Block, found: &HashMap<Var, Form>) {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
         let mut out = Vec::with_capacity(b.stmts.len());
         for mut s in std::mem::take(&mut b.stmts) {
             s.op.blocks_mut().into_iter().for_each(|b| write(f, b, found));
             if let Some(form) = s.outs.first().and_then(|v| found.get(v)) {
-                // A shape that is written out is made of extents that others know too. Many axes are taken at once.
+                // A shape is written out from extents that are also used elsewhere. With many axes, `shape` of
+                // another array is cheaper.
                 s.op = match (&s.op, whole(f, form).filter(|_| form.len() > WRITTEN)) {
                     (Op::Shape(_), Some(a)) => Op::Shape(a),
                     (Op::Shape(_), None) => Op::Stack { elems: form.iter().map(|e| int(f, *e, &s, &mut out)).collect(), shape: None },
@@ -94,14 +98,14 @@ fn write(f: &mut Function, b: &mut Block, found: &HashMap<Var, Form>) {
     });
 }
 
-/// The array of which a form is the whole shape.
+/// The array whose entire shape this form is.
 fn whole(f: &Function, form: &Form) -> Option<Var> {
     let Some(Extent::Of(a, 0)) = form.first() else { return None };
     let all = f.ty(*a).rank() as usize == form.len() && form.iter().enumerate().all(|(k, e)| *e == Extent::Of(*a, k as u32));
     all.then_some(*a)
 }
 
-/// A variable that is the extent.
+/// A variable with the value of the extent.
 fn int(f: &mut Function, e: Extent, like: &Stmt, out: &mut Vec<Stmt>) -> Var {
     let op = match e {
         Extent::Is(v) => return v,
@@ -116,10 +120,10 @@ fn int(f: &mut Function, e: Extent, like: &Stmt, out: &mut Vec<Stmt>) -> Var {
 struct Known<'a> {
     f: &'a Function,
     forms: HashMap<Var, Form>,
-    /// Whether the function makes zeros without a shape, and what may be one.
+    /// Whether the function creates symbolic zeros, and which variables may be some.
     zeros: bool,
     absent: HashSet<Var>,
-    /// How many blocks stand around a variable.
+    /// The block depth at which each variable is bound.
     level: HashMap<Var, usize>,
     now: usize,
     loops: usize,
@@ -127,13 +131,13 @@ struct Known<'a> {
     ints: HashMap<Var, Extent>,
     /// Comparisons for equality.
     equal: HashMap<Var, (Var, Var)>,
-    /// What has been asserted: the first is the second. With how many blocks stand around the assertion.
+    /// Asserted equalities, as replacements of the first extent by the second, with the block depth of the assertion.
     facts: Vec<(Extent, Extent, usize)>,
-    /// Forms for `shape`, one extent for `dim`.
+    /// Results: a form for each `shape`, one extent for each `dim`.
     found: HashMap<Var, Form>,
     safe: HashSet<Var>,
     bounds: Bounds,
-    /// Arrays of Ints that are written out.
+    /// Elements of arrays of Ints.
     stacks: HashMap<Var, Vec<Var>>,
 }
 
@@ -142,7 +146,7 @@ impl Known<'_> {
         self.f.ty(v).rank()
     }
 
-    /// A variable of which nothing is known but that it is bound here.
+    /// Records that a variable is bound here, with no known shape.
     fn own(&mut self, v: Var) {
         self.level.insert(v, self.now);
         self.ints.remove(&v);
@@ -158,7 +162,7 @@ impl Known<'_> {
         }
     }
 
-    /// What an Int was made as, whatever is asserted.
+    /// The extent that an Int was made from, without assertions.
     fn plain(&self, e: Extent) -> Extent {
         match e {
             Extent::Is(v) => self.ints.get(&v).copied().unwrap_or(e),
@@ -166,10 +170,10 @@ impl Known<'_> {
         }
     }
 
-    /// The number that an extent is by its making or by assertions with at most so many blocks around them.
+    /// The value of an extent, if it is known by definition or by assertions at most `within` blocks deep.
     fn number(&self, e: Extent, within: usize) -> Option<i64> {
         let mut e = e;
-        // Each fact leads further out or to a literal.
+        // Each fact leads to a variable bound further out or to a literal.
         for _ in 0..=self.facts.len() {
             match self.plain(e) {
                 Extent::Lit(n) => return Some(n),
@@ -186,7 +190,7 @@ impl Known<'_> {
         }
     }
 
-    /// What is asserted: from now on the one that is bound further in is the other.
+    /// Uses an asserted equality: from now on, the extent bound further in is replaced by the other.
     fn fact(&mut self, x: Var, y: Var) {
         let (a, b) = (self.plain(Extent::Is(x)), self.plain(Extent::Is(y)));
         let literal = |e: Extent| matches!(e, Extent::Lit(_));
@@ -206,7 +210,7 @@ impl Known<'_> {
         });
     }
 
-    /// A block inside, with what holds in it alone.
+    /// Processes a nested block; facts established in it are dropped at its end.
     fn inner(&mut self, b: &Block) {
         let facts = self.facts.len();
         self.now += 1;
@@ -251,7 +255,7 @@ impl Known<'_> {
         self.inner(b);
     }
 
-    /// Gives a variable a form, if it has as many axes.
+    /// Gives a variable a form, if the rank agrees.
     fn is(&mut self, v: Var, form: Form) {
         if form.len() == self.rank(v) as usize && !self.absent.contains(&v) {
             self.forms.insert(v, form);
@@ -281,7 +285,7 @@ impl Known<'_> {
                 }
                 self.is(out, form.get(at.len()..).unwrap_or_default().to_vec());
             }
-            // How many rows there are is its own.
+            // The number of rows of a slice is unknown.
             Op::Slice { a, .. } => self.is(out, [&[Extent::Of(out, 0)], self.form(*a).get(1..).unwrap_or_default()].concat()),
             op => {
                 if let Some(form) = self.made(op) {
@@ -291,7 +295,7 @@ impl Known<'_> {
         }
     }
 
-    /// `out` is an extent of `a`.
+    /// Records that `out` is an extent of `a`.
     fn is_extent(&mut self, out: Var, a: Var, axis: u32) {
         let Some(e) = self.form(a).get(axis as usize).copied() else { return };
         self.ints.insert(out, e);
@@ -302,7 +306,7 @@ impl Known<'_> {
         }
     }
 
-    /// `out` is the shape of `a`, which is worth saying otherwise where it can be said of what stands further out.
+    /// Records that `out` is the shape of `a`, and replaces it if the form consists of values bound further out.
     fn is_shape(&mut self, out: Var, a: Var, form: Form) {
         self.found.remove(&out);
         let outside = form.iter().all(|e| self.depth(*e) < self.now);
@@ -341,14 +345,14 @@ impl Known<'_> {
         })
     }
 
-    /// Of two operands the one with more axes, or the one that is known from further out.
+    /// The form of the operand with more axes, or of the one bound further out.
     fn wider(&self, a: Var, b: Var) -> Form {
         let (x, y) = (self.form(a), self.form(b));
         let inmost = |form: &Form| form.iter().map(|e| self.depth(*e)).max();
         if (x.len(), std::cmp::Reverse(inmost(&x))) >= (y.len(), std::cmp::Reverse(inmost(&y))) { x } else { y }
     }
 
-    /// Whether a form says nothing of what is bound inside.
+    /// Whether a form refers only to variables that are visible in the current block.
     fn stands_here(&self, form: &Form) -> bool {
         form.iter().all(|e| self.depth(*e) <= self.now)
     }
@@ -358,7 +362,7 @@ impl Known<'_> {
         for b in arms {
             self.now += 1;
             b.params.iter().for_each(|v| self.own(*v));
-            // Data may have zeros in it.
+            // Data may contain symbolic zeros.
             self.are_absent(&b.params);
             self.now -= 1;
             self.inner(b);
@@ -382,7 +386,8 @@ impl Known<'_> {
         self.loops += 1;
         let mut absent: Vec<bool> = l.init.iter().map(|v| self.absent.contains(v)).collect();
         let mut results = self.turn(l, &keeps, &absent);
-        // What was assumed of some may be refuted by what was wrongly assumed of others, so this ends.
+        // An assumption about one carried value may have been refuted only because of a wrong assumption about
+        // another. Assumptions are only ever dropped, so this terminates.
         loop {
             let wrong: Vec<usize> = (0..k).filter(|i| keeps[*i] && results.get(*i) != Some(&self.form(l.init[*i]))).collect();
             let more: Vec<usize> = (0..k).filter(|i| !absent[*i] && l.body.results.get(*i).is_some_and(|r| self.absent.contains(r))).collect();
@@ -401,7 +406,7 @@ impl Known<'_> {
         let Some(turns) = s.outs.last() else { return };
         if let Turns::For(n) = l.turns {
             self.bounds.turns.insert(*turns, n);
-            // A negative number of turns is none.
+            // A loop with a negative trip count runs zero times, so only non-negative literals are used.
             if let Some(Extent::Lit(n)) = self.ints.get(&n).filter(|e| matches!(e, Extent::Lit(0..))) {
                 self.ints.insert(*turns, Extent::Lit(*n));
             }
@@ -416,7 +421,8 @@ impl Known<'_> {
         }
     }
 
-    /// One turn, where these carried values have the form of their beginning. The forms of its results.
+    /// Processes the body of a loop, assuming that the values in `keeps` have their initial form. Returns the forms
+    /// of its results.
     fn turn(&mut self, l: &Loop, keeps: &[bool], absent: &[bool]) -> Vec<Form> {
         self.now += 1;
         l.body.params.iter().for_each(|v| self.own(*v));

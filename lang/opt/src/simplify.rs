@@ -1,6 +1,6 @@
-//! Identities: operations whose result is an operand, branches whose condition is known, elements of a loop that are its index or always
-//! the same. What they need is found on the way: constants ([`crate::fold`]), extents ([`crate::extent`]), equal statements
-//! ([`crate::cse`]).
+//! Algebraic simplification: operations whose result is an operand, branches on a known condition, loop elements
+//! that equal the index or are constant. The same traversal folds constants ([`crate::fold`]), traces extents
+//! ([`crate::extent`]) and eliminates common subexpressions ([`crate::cse`]).
 
 use crate::cse::Seen;
 use crate::extent::Extents;
@@ -22,12 +22,12 @@ pub fn simplify(f: &mut Function) {
 struct Simplifier<'a> {
     f: &'a Function,
     params: HashSet<Var>,
-    /// What variables turned out to be.
+    /// Replacements of variables.
     names: HashMap<Var, Var>,
     lits: Lits,
     seen: Seen,
     extents: Extents,
-    /// Operations of which something is to be known later: their own inverses, and arrays of one element.
+    /// Definitions that later rules look at: involutions, and arrays of one element.
     defs: HashMap<Var, Op>,
 }
 
@@ -79,7 +79,7 @@ impl Simplifier<'_> {
         }
     }
 
-    /// The branch of a condition that is known, the one turn of a loop that has one.
+    /// The arm of a branch on a known condition, or the only iteration of a loop with trip count 1.
     fn taken(&mut self, s: &mut Stmt) -> Option<Block> {
         match &mut s.op {
             Op::Loop(l) => self.once(l, &s.outs),
@@ -92,7 +92,7 @@ impl Simplifier<'_> {
         }
     }
 
-    /// The turn of a loop that has one, where nothing is linear or collected and its elements are known.
+    /// The body of a loop with trip count 1, if nothing is linear or collected and its elements are known.
     fn once(&mut self, l: &mut Loop, outs: &[Var]) -> Option<Block> {
         let Turns::For(n) = l.turns else { return None };
         let linear = !(l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty() && l.body.lin_params.is_empty());
@@ -117,7 +117,7 @@ impl Simplifier<'_> {
         Some(b)
     }
 
-    /// Elements that are the index, always the same, or read twice.
+    /// Removes loop elements that equal the index, are constant, or occur twice.
     fn elements(&mut self, l: &mut Loop) {
         let (Some(index), Turns::For(n)) = (l.body.params.first().copied(), &l.turns) else { return };
         let (n, k) = (*n, 1 + l.init.len());
@@ -139,7 +139,7 @@ impl Simplifier<'_> {
         }
     }
 
-    /// The statement to keep, if any.
+    /// Simplifies a statement. `None` if it is not needed any more.
     fn stmt(&mut self, mut s: Stmt) -> Option<Stmt> {
         self.extents.learn(self.f, &s);
         if !s.lin_outs.is_empty() {
@@ -172,10 +172,10 @@ impl Simplifier<'_> {
         }
     }
 
-    /// The same operation for less: a square is a product, and a number meets each element of an array without being copied first. (Not
-    /// in sums, where an array that is absent leaves the other operand.)
+    /// A cheaper form of the same operation: a square becomes a product, and a scalar is combined with an array
+    /// without being copied first. (Not in sums, because a sum with a symbolic zero is the other operand.)
     fn cheaper(&self, op: &mut Op) {
-        // The arguments are there anyhow; what is made of them need not be kept for its shape.
+        // The arguments are available anyway; an array derived from them should not be stored for its shape alone.
         if let Op::Dim(a, _) | Op::Shape(a) = op {
             *a = self.extents.first(*a).filter(|x| self.params.contains(x)).unwrap_or(*a);
         }
@@ -193,13 +193,13 @@ impl Simplifier<'_> {
         }
     }
 
-    /// The number that stands everywhere in an array of which the other operand has the shape.
+    /// The number that a constant array contains, if it has the shape of the other operand.
     fn everywhere(&self, a: Var, other: Var) -> Option<Var> {
         let (Op::Replicate { a: x, .. } | Op::Spread { a: x, .. }) = self.defs.get(&a)? else { return None };
         (self.f.ty(*x).rank() == 0 && self.f.ty(a).rank() == self.f.ty(other).rank()).then_some(*x)
     }
 
-    /// An Int compared with itself.
+    /// The result of comparing an Int with itself.
     fn compared(&self, op: &Op) -> Option<Lit> {
         match op {
             Op::Cmp(c, a, b) if a == b && *self.f.ty(*a) == Ty::I64 => Some(Lit::Bool(c.holds(Some(std::cmp::Ordering::Equal)))),
@@ -207,7 +207,7 @@ impl Simplifier<'_> {
         }
     }
 
-    /// The operand that the operation's result is.
+    /// The operand that equals the operation's result.
     fn same(&self, op: &Op) -> Option<Var> {
         let one = |v: Var| self.lits.is_one(v);
         let none = |v: Var| self.lits.int(v) == Some(0);
@@ -238,7 +238,8 @@ impl Simplifier<'_> {
         }
     }
 
-    /// What an operation that is its own inverse was applied to, where it is applied twice. (Not to Ints: the least has no negative.)
+    /// The operand of an involution that is applied twice. (Not of negation on Ints, because the least Int has no
+    /// negative.)
     fn twice(&self, op: &Op, a: Var) -> Option<Var> {
         match (op, self.defs.get(&a)?) {
             (Op::Un(Un::Neg, _), Op::Un(Un::Neg, x)) if self.f.ty(*x).scalar().is_real() => Some(*x),
@@ -248,12 +249,12 @@ impl Simplifier<'_> {
     }
 }
 
-/// Operations without blocks whose results depend on their operands alone.
+/// Whether an operation has no blocks and its results depend on its operands alone.
 pub(crate) fn is_pure(op: &Op) -> bool {
     match op {
         Op::Prim(p, _) => !matches!(p, adl_prim::Prim::Assert | adl_prim::Prim::Error | adl_prim::Prim::Print | adl_prim::Prim::Time),
         Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } | Op::Soac(_) | Op::ReduceByIndex { .. } | Op::Dup(_) | Op::Drop(_) | Op::Fields { .. } => false,
-        // Memory that is written to in place.
+        // Updates in place would share memory.
         Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => false,
         _ => true,
     }

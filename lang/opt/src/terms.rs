@@ -1,12 +1,14 @@
-//! A sum over an index adds as `sum` of the array of its terms does, whatever computes the terms. A loop that is straight-line code is run so by whoever runs
-//! it ([`crate::straight`]); of any other, the terms are collected and then added.
+//! Makes a sum over an index add in the order of `sum` of the array of its terms, whatever computes the terms.
+//! Every executor runs a straight-line loop in that order ([`crate::straight`]). Of any other loop, the terms are
+//! collected and then summed.
 //!
-//! Done for functions that nobody differentiates, whose results are to be the same bits in every engine. Derivatives add in the order that is fastest.
+//! The pass is for functions that are not differentiated, whose results have to be the same bits in every engine.
+//! Derivatives add in the fastest order.
 
 use crate::straight;
 use adl_ir::{Block, Function, Op, Out, Stmt, Turns};
 
-/// Collects terms.
+/// Replaces sums of loops by sums of collected terms.
 pub fn terms(f: &mut Function) {
     let mut body = std::mem::take(&mut f.body);
     block(f, &mut body);

@@ -1,17 +1,19 @@
-//! Functions that end by calling themselves, as loops: what a loop's turns keep for a derivative lies in flat arrays, while each call would keep a box of its
-//! own.
+//! Tail-call elimination. The residuals of a loop's iterations are stored in flat arrays, while each recursive call
+//! would allocate a box for its residuals.
 //!
-//! `f x = ... f y ... z` becomes a loop that goes on as long as `f` would call itself, from one turn's arguments to the next one's, and a call of `f` as it
-//! was on the last ones, which ends at once. So the end of `f` stands in one place, and whatever types its results have, nothing stands for them before.
+//! `f x = ... f y ... z` becomes a loop that runs as long as `f` would call itself and carries the arguments,
+//! followed by a call of a copy of `f` with the last arguments, which does not call itself. The final part of `f`
+//! thus appears once, and its results, of any type, need no initial value in the loop.
 
 use adl_ir::{Block, FnId, Function, Lit, Loop, Op, Program, Stmt, Turns, Ty, Var};
 use adl_syntax::span::Span;
 use std::collections::HashSet;
 
-/// Statements of a function that is worth having twice.
+/// Largest number of statements of a function that is duplicated.
 const MOST: usize = 256;
 
-/// Makes loops of the functions that a function calls, and of itself. `seen` has those that were looked at before.
+/// Eliminates tail calls in `root` and the functions that it calls. `seen` holds the functions that have been
+/// processed.
 pub fn turns(p: &mut Program, root: FnId, seen: &mut HashSet<FnId>) {
     for me in p.callees(root, |_, _| true) {
         if !seen.insert(me) {
@@ -28,7 +30,8 @@ pub fn turns(p: &mut Program, root: FnId, seen: &mut HashSet<FnId>) {
     }
 }
 
-/// Of a function that calls itself at its ends only, which arguments it always passes on; nothing of another one.
+/// For a function that calls itself in tail position only: which parameters every such call passes on unchanged.
+/// `None` for other functions.
 fn carried(f: &Function, me: FnId) -> Option<Vec<bool>> {
     let b = &f.body;
     let flat = |v: &Var| f.ty(*v).scalar().is_flat() && !matches!(f.ty(*v), Ty::Array(e, _) if !e.is_flat());
@@ -43,7 +46,7 @@ fn size(b: &Block) -> usize {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || b.stmts.iter().map(|s| 1 + s.op.blocks().into_iter().map(size).sum::<usize>()).sum())
 }
 
-/// Whether the function is called at the block's ends only, and the arguments there.
+/// Whether a block calls the function in tail position only. Appends the arguments of these calls to `calls`.
 fn ends(b: &Block, me: FnId, calls: &mut Vec<Vec<Var>>) -> bool {
     let Some((last, first)) = b.stmts.split_last() else { return true };
     if first.iter().any(|s| mentions(s, me)) {
@@ -69,8 +72,8 @@ fn mentions(s: &Stmt, me: FnId) -> bool {
         || s.op.blocks().into_iter().any(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || b.stmts.iter().any(|s| mentions(s, me))))
 }
 
-/// The function for arguments with which it does not call itself. Where its results are numbers, any stand for what it would call; otherwise it calls
-/// itself under its new name.
+/// The copy of a function for arguments with which it does not call itself. A self-call is replaced by arbitrary
+/// numbers if the results are numbers; otherwise it is a call of the copy.
 fn ending(f: &Function, me: FnId, ends: FnId) -> Function {
     let nothing: Option<Vec<Lit>> = f.body.results.iter().map(|v| nothing(f.ty(*v))).collect();
     let mut g = f.clone();
@@ -92,7 +95,7 @@ fn nothing(ty: &Ty) -> Option<Lit> {
     }
 }
 
-/// Puts statements in the place of a function's calls.
+/// Replaces the calls of a function by other statements.
 fn replace(b: &mut Block, me: FnId, with: &dyn Fn(&Stmt) -> Vec<Stmt>) {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
         for mut s in std::mem::take(&mut b.stmts) {
@@ -106,7 +109,7 @@ fn replace(b: &mut Block, me: FnId, with: &dyn Fn(&Stmt) -> Vec<Stmt>) {
     });
 }
 
-/// A function that turns, and then calls what ends.
+/// The function as a loop, followed by a call of the copy `ends`.
 fn looped(f: &Function, me: FnId, ends: FnId, fixed: &[bool]) -> Function {
     let mut g = f.clone();
     let body = std::mem::take(&mut g.body);
@@ -147,20 +150,20 @@ fn looped(f: &Function, me: FnId, ends: FnId, fixed: &[bool]) -> Function {
     g
 }
 
-/// What a turn is made with.
+/// Context for building the body of the loop.
 struct Turn<'a> {
     f: &'a mut Function,
     me: FnId,
-    /// Parameters that change, and for all of them whether they do not.
+    /// The parameters that change, and for every parameter whether it is fixed.
     moving: &'a [Var],
     fixed: &'a [bool],
-    /// The types of what a turn gives: whether there is another one, and its arguments.
+    /// The types of an iteration's results: whether it continues, and the next arguments.
     tys: &'a [Ty],
     span: Span,
 }
 
 impl Turn<'_> {
-    /// A block that gives the next turn's arguments in place of results.
+    /// Converts a block to return the next iteration's arguments instead of results.
     fn block(&mut self, mut b: Block) -> Block {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
             let end = b.stmts.last().is_some_and(|s| mentions(s, self.me));
@@ -176,7 +179,7 @@ impl Turn<'_> {
                     b.stmts.push(Stmt { op, outs: outs.clone(), lin_outs: Vec::new(), span: last.span });
                     Block { stmts: b.stmts, results: outs, ..b }
                 }
-                // Nothing else calls the function.
+                // A return without a self-call.
                 _ => self.leaf(b.stmts, false, self.moving.to_vec()),
             }
         })

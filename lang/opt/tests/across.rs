@@ -1,4 +1,4 @@
-//! Results that no caller reads: as text, and on generated programs of which one result is read.
+//! Elimination of dead results: as text, and on generated programs of which one result is read.
 
 use adl_ir::eval::run;
 use adl_ir::print::{self, Style};
@@ -31,7 +31,7 @@ fn what_is_read_is_made() {
     assert_eq!(out, read("out"));
 }
 
-/// A function that gives one result of another.
+/// Adds a function that calls `f` and returns one of its results.
 fn reader(p: &mut Program, f: FnId, which: usize) -> FnId {
     let callee = p.func(f);
     let vars = |vs: &[Var]| -> Vec<VarInfo> { callee.tys(vs).into_iter().map(|ty| VarInfo::new(ty, false)).collect() };

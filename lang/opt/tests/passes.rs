@@ -1,4 +1,4 @@
-//! Each pass, as text before and after.
+//! Golden tests of single passes, as text.
 
 use adl_ir::print::{self, Style};
 use adl_ir::{Function, Program};
@@ -46,7 +46,7 @@ const PASSES: &[(&str, Pass)] = &[
     ("finish", adl_opt::finish),
 ];
 
-/// `NAME.ir` goes through the pass `NAME`; `NAME.out` is what it becomes. `UPDATE=1` rewrites that.
+/// Applies the pass `NAME` to `NAME.ir` and compares with `NAME.out`. `UPDATE=1` rewrites the latter.
 #[test]
 fn passes_change_text_as_recorded() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/passes");

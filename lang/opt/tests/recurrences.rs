@@ -1,4 +1,5 @@
-//! Random loops that make affine functions of what they carry, before and after the pass for devices: the same but for the last digits, without a loop with state.
+//! Random loops with affine recurrences, before and after the pass for devices: results must agree up to the last
+//! digits, and no loop with state may remain.
 
 use adl_ir::eval::{Arr, Val, run};
 use adl_ir::{Block, FnId, Op, Program};
@@ -13,17 +14,17 @@ impl Rng {
         ((self.0 >> 33) % n as u64) as usize
     }
 
-    /// From -1 to 1.
+    /// A number between -1 and 1.
     fn real(&mut self) -> f64 {
         self.below(1 << 20) as f64 / f64::from(1 << 19) - 1.0
     }
 }
 
-/// A body under construction.
+/// The body of a loop under construction.
 struct Body {
     text: String,
     next: usize,
-    /// Numbers that do not depend on what is carried, and those that may.
+    /// Numbers that do not depend on carried values, and those that may.
     free: Vec<usize>,
     all: Vec<usize>,
     ty: &'static str,
@@ -60,7 +61,7 @@ impl Body {
     }
 }
 
-/// A loop that carries `k` numbers, as text.
+/// The text of a loop that carries `k` numbers.
 fn program(r: &mut Rng, k: usize, ty: &'static str) -> String {
     let mut params: Vec<String> = vec![format!("v0: []{ty}"), format!("v1: []{ty}")];
     params.extend((0..k).map(|i| format!("v{}: {ty}", 2 + i)));
@@ -71,7 +72,7 @@ fn program(r: &mut Rng, k: usize, ty: &'static str) -> String {
     let mut b = Body { text: String::new(), next: condition + 1, free: vec![x, y], all: (first..first + k + 2).collect(), ty };
     writeln!(b.text, "    v{one}: i64 = 1\n    v{condition}: bool = gt v{index} v{one}").unwrap();
     (0..2 + r.below(3 * k + 3)).for_each(|_| b.step(r, condition));
-    // What is carried stays small, so that no digits are lost.
+    // Carried values stay small, so that no digits are lost.
     let half = b.op(if ty == "f64" { "0.3" } else { "0.3f32" }, false);
     let carried: Vec<usize> = (0..k).map(|_| b.all[b.all.len() - 1 - r.below(b.all.len().min(k + 3))]).collect::<Vec<_>>().into_iter().map(|v| b.op(&format!("mul v{half} v{v}"), true)).collect();
     let shown = b.op(&format!("abs v{}", first + r.below(k)), true);
@@ -108,7 +109,7 @@ fn has_state(b: &Block) -> bool {
     b.stmts.iter().any(|s| matches!(&s.op, Op::Loop(l) if !l.init.is_empty()) || s.op.blocks().into_iter().any(has_state))
 }
 
-/// Whether there is no loop with state any more.
+/// Compares both versions. Returns whether no loop with state remains.
 fn check(seed: u64, text: &str, ty: &'static str, k: usize) -> bool {
     let p: Program = adl_ir::parse::program(text).unwrap_or_else(|e| panic!("{seed}: {e}\n{text}"));
     let mut f = (**p.func(FnId(0))).clone();
@@ -143,6 +144,6 @@ fn recurrences_as_scans_give_what_turns_give() {
         let text = program(&mut r, k, ty);
         done += usize::from(check(seed, &text, ty, k));
     }
-    // Four numbers that all depend on each other are more than a scan accumulates.
+    // A system of four coupled numbers exceeds what a scan may accumulate.
     assert!(done as u64 >= n * 9 / 10, "{done} of {n}");
 }

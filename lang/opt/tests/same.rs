@@ -1,4 +1,4 @@
-//! The optimiser between J and U changes no value and no derivative, and leaves no more residuals than there were.
+//! The optimiser between J and U changes no value and no derivative, and does not add residuals.
 
 #[path = "../../ad/tests/common/mod.rs"]
 mod common;
@@ -18,7 +18,7 @@ fn derivatives_agree_when_optimised() {
     }
 }
 
-/// The optimiser on functions without small arrays, of which each element is a residual of its own.
+/// The optimiser without scalar replacement, which makes a residual of each element of a small array.
 fn but_for_small_arrays(p: &Program, f: &mut Function, arrays: Arrays) {
     if !adl_opt::scalars::scalars(&mut f.clone(), adl_opt::scalars::Sums::Kept) {
         adl_opt::function(p, f, arrays);

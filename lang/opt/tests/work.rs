@@ -1,4 +1,5 @@
-//! Passes on generated programs and their derivatives: the same bits, and never more work by the reference evaluator's count.
+//! Passes on generated programs and their derivatives: results have the same bits, and the reference evaluator
+//! never counts more work.
 
 use adl_ad::{Ad, Arrays};
 use adl_ad::unzip::Plan;
@@ -49,17 +50,17 @@ const PASSES: &[Pass] = &[
     |p, f, _| adl_opt::native(p, f),
 ];
 const HOIST: usize = 4;
-/// From here on small arrays are taken apart: what reads elements and puts arrays together counts as work, and so does the 0 with which
-/// sums begin.
+/// From this entry on, scalar replacement is included: reading elements and assembling arrays counts as work, and
+/// so does the initial 0 of a sum.
 const APART: usize = 5;
 
-/// Runs a function as it is and after each composition; the results.
+/// Runs a function before and after each pipeline, and returns the results.
 fn compare(p: &mut Program, f: FnId, args: &[Val], arrays: Arrays, seed: u64) -> Vec<Val> {
     let plain = run(p, f, args, &[]).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
     let mut made: Function = (**p.func(f)).clone();
     let mut hoisted = 0;
     for (k, pass) in PASSES.iter().enumerate() {
-        // What is computed before a loop is computed once though the loop may not turn.
+        // A hoisted statement is computed once even if the loop runs zero times.
         hoisted = match k {
             HOIST => 32 + plain.counts.total / 8,
             APART => 32 + plain.counts.total,

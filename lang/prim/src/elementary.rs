@@ -1,15 +1,16 @@
-//! Elementary functions, branch-free, so that loops over them become vector instructions. Operations and their order are the same whatever
-//! the width of the vectors, nothing is fused, and so the bits are the same everywhere. Errors are below an ulp.
+//! Elementary functions without branches, so that loops over them can be vectorised. The operations and their order do
+//! not depend on the vector width, and no multiply-adds are fused. So results are bit-identical on every machine.
+//! Errors are below 1 ulp.
 //!
-//! The functions are made for loops, into which they are put; whoever wants one number calls those of [`one`].
+//! These functions are meant to be inlined into loops. For single numbers, use the non-inlined versions in [`one`].
 //!
-//! Arguments are reduced to a short interval around 0, where a polynomial (Chebyshev) says the rest; what rounding loses at the large
-//! terms is carried along and added at the end.
+//! Arguments are reduced to a short interval around 0, where a polynomial (Chebyshev) approximates the function. The
+//! rounding errors of the large terms are computed separately and added at the end.
 
-/// Added and taken away, it rounds to a whole number, which then stands in the lowest bits.
+/// Adding and subtracting this constant rounds to an integer, which the lowest bits of the sum contain.
 const ROUND: f64 = 6755399441055744.0;
 
-/// log 2: the leading 42 bits and the rest.
+/// log 2: the leading 42 bits, and the remainder.
 const LN2: (f64, f64) = (0.6931471805598903, 5.497923018708371e-14);
 
 /// (exp r - 1 - r) / r².
@@ -32,18 +33,18 @@ const SIN: [f64; 6] =
 const COS: [f64; 6] =
     [0.041666666666666664, -0.0013888888888887398, 2.480158729876456e-05, -2.7557317271145144e-07, 2.087614614655861e-09, -1.1382623647474604e-11];
 
-/// π / 2 in three parts, of which a whole number below 2²⁰ times the first or the second is exact.
+/// π / 2 in three parts. Products of the first or the second part with integers below 2²⁰ are exact.
 const HALF_PI: [f64; 3] = [1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21];
 
-/// Up to here sines are found by [`HALF_PI`].
+/// The bound up to which [`HALF_PI`] is accurate enough to reduce arguments of sines.
 const LARGE: f64 = 1e6;
 
-/// One number at a time.
+/// The functions on a single number, not inlined.
 pub mod one {
     macro_rules! called {
         ($($name:ident)*) => {
             $(
-                /// The function of that name, called.
+                /// Calls the function of the same name.
                 pub fn $name(x: f64) -> f64 {
                     super::$name(x)
                 }
@@ -63,7 +64,7 @@ pub mod one {
     }
 }
 
-/// Σ cᵢ xⁱ, in pairs, so that not every step waits for the one before.
+/// Σ cᵢ xⁱ, evaluated in pairs to shorten the dependency chain.
 #[inline(always)]
 fn polynomial<const N: usize>(c: [f64; N], x: f64) -> f64 {
     let z = x * x;
@@ -75,7 +76,7 @@ fn polynomial<const N: usize>(c: [f64; N], x: f64) -> f64 {
     sum
 }
 
-/// `a + b`, and what rounding takes off.
+/// `a + b` and its rounding error.
 #[inline(always)]
 fn two_sum(a: f64, b: f64) -> (f64, f64) {
     let s = a + b;
@@ -83,14 +84,14 @@ fn two_sum(a: f64, b: f64) -> (f64, f64) {
     (s, (a - (s - t)) + (b - t))
 }
 
-/// The same where |a| is not below |b|.
+/// `a + b` and its rounding error, for |a| ≥ |b|.
 #[inline(always)]
 fn fast_sum(a: f64, b: f64) -> (f64, f64) {
     let s = a + b;
     (s, (a - s) + b)
 }
 
-/// x as k log 2 + r: k (plus 2048, in bits), r, and exp r - 1 - r.
+/// Argument reduction x = k log 2 + r. Returns k (plus 2048, in the lowest bits), r, and exp r - 1 - r.
 #[inline(always)]
 fn reduced(x: f64) -> (u64, f64, f64) {
     let t = x * std::f64::consts::LOG2_E + ROUND;
@@ -125,7 +126,7 @@ fn below_one(x: f64) -> (f64, f64) {
     less_one(reduced(x))
 }
 
-/// The same from what [`reduced`] gives.
+/// eˣ - 1 in two parts, from the result of [`reduced`].
 #[inline(always)]
 fn less_one((k, r, q): (u64, f64, f64)) -> (f64, f64) {
     let s = power(k.wrapping_sub(1024));
@@ -155,9 +156,9 @@ fn leading(x: f64) -> f64 {
 fn quotient((a, da): (f64, f64), (b, db): (f64, f64)) -> f64 {
     let q = a / b;
     let (p, c) = (leading(q), leading(b));
-    // a - q b, of which all but the last product is exact.
+    // a - q b. All of it but the last product is exact.
     let left = ((a - p * c) - (q - p) * c) - q * (b - c);
-    // 1 / b need not be exact here.
+    // An approximation of 1 / b suffices here.
     q + (left + da - q * db) * (1.457 - 0.5 * b)
 }
 
@@ -169,27 +170,28 @@ pub fn tanh(x: f64) -> f64 {
     tanh_of(below_one(-2.0 * a)).copysign(x)
 }
 
-/// The hyperbolic tangent of a positive number, from exp (-2 x) - 1 in two parts.
+/// The hyperbolic tangent of a positive number x, from exp (-2 x) - 1 in two parts.
 #[inline(always)]
 fn tanh_of((m, rest): (f64, f64)) -> f64 {
     let (d, more) = fast_sum(2.0, m);
     quotient((-m, -rest), (d, more + rest))
 }
 
-/// 1 / cosh² x, the derivative of the hyperbolic tangent, as 4 e / (1 + e)² with e = exp (-2 |x|): nothing cancels.
+/// 1 / cosh² x, the derivative of tanh, as 4 e / (1 + e)² with e = exp (-2 |x|). No cancellation occurs.
 #[inline(always)]
 pub fn sech2(x: f64) -> f64 {
     sech2_of(reduced(-2.0 * below_overflow(x)))
 }
 
-/// The size of `x`, or the largest of which the square of the hyperbolic secant is not 0.
+/// |x|, limited to the largest argument at which 1 / cosh² does not underflow to 0.
 #[inline(always)]
 fn below_overflow(x: f64) -> f64 {
     let a = x.abs();
     if a > 374.0 { 374.0 } else { a }
 }
 
-/// From exp (-2 |x|) as [`reduced`] gives it. Four times this is found first, so that a result below the normal numbers is rounded once.
+/// 1 / cosh² x from the reduction of -2 |x| by [`reduced`]. Four times the result is computed first, so that a
+/// subnormal result is rounded only once.
 #[inline(always)]
 fn sech2_of((k, r, q): (u64, f64, f64)) -> f64 {
     let k = k + 2;
@@ -200,13 +202,13 @@ fn sech2_of((k, r, q): (u64, f64, f64)) -> f64 {
     four / (d * d)
 }
 
-/// The hyperbolic tangent and its derivative, for less work than both.
+/// The hyperbolic tangent and its derivative, which share most of their work.
 #[inline(always)]
 pub fn tanh_and_sech2(x: f64) -> (f64, f64) {
     let a = below_overflow(x);
     let e = reduced(-2.0 * a);
     let t = tanh_of(less_one(e));
-    // Beyond this the difference from 1 is below half an ulp, and `less_one` has no meaning.
+    // Beyond 22 the difference from 1 is below half an ulp, and `less_one` is out of range.
     let t = if a > 22.0 { 1.0 } else { t };
     (t.copysign(x), sech2_of(e))
 }
@@ -218,7 +220,7 @@ pub fn sigmoid(x: f64) -> f64 {
     quotient(if x < 0.0 { e } else { (1.0, 0.0) }, all)
 }
 
-/// The same of `x` and of `-x`, for less work than both.
+/// The logistic function at `x` and at `-x`, which share most of their work.
 #[inline(always)]
 pub fn sigmoids(x: f64) -> (f64, f64) {
     let (e, all) = odds(x);
@@ -226,7 +228,7 @@ pub fn sigmoids(x: f64) -> (f64, f64) {
     (if x < 0.0 { less } else { more }, if -x < 0.0 { less } else { more })
 }
 
-/// e to the negative of |x|, and 1 more, in two parts each.
+/// exp (-|x|) and 1 + exp (-|x|), in two parts each.
 #[inline(always)]
 fn odds(x: f64) -> ((f64, f64), (f64, f64)) {
     let a = -x.abs();
@@ -263,7 +265,7 @@ fn logarithm(x: f64) -> (f64, f64) {
     let f = m - 1.0;
     let s = f / (2.0 + f);
     let z = s * s;
-    // f² / 2, of which the first part is exact.
+    // f² / 2; its first part is exact.
     let head = leading(f);
     let (square, rest) = (0.5 * head * head, 0.5 * (f - head) * (f + head));
     let (a, e1) = fast_sum(f, -square);
@@ -291,7 +293,7 @@ pub fn softplus(x: f64) -> f64 {
     if x > 0.0 { x + y } else { y }
 }
 
-/// Sine (`turn` 0) or cosine (1), for |x| up to [`LARGE`].
+/// The sine (`turn` 0) or cosine (1), for |x| up to [`LARGE`].
 #[inline(always)]
 fn wave(x: f64, turn: u64) -> f64 {
     let t = x * std::f64::consts::FRAC_2_PI + ROUND;
@@ -307,7 +309,7 @@ fn wave(x: f64, turn: u64) -> f64 {
     f64::from_bits(y.to_bits() ^ (quarter & 2) << 62)
 }
 
-/// Whether sine and cosine of it are found here.
+/// Whether `sin` and `cos` here accept the argument.
 #[inline(always)]
 pub fn is_small(x: f64) -> bool {
     x.abs() <= LARGE
@@ -329,7 +331,7 @@ pub fn cos(x: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Numbers of all sizes, the same ones in each run.
+    /// Numbers of all magnitudes, the same in each run.
     fn samples() -> Vec<f64> {
         let mut seed = 1u64;
         let mut next = || {
@@ -339,7 +341,7 @@ mod tests {
         (0..4000).map(|i| (2.0 * next() - 1.0) * if i % 2 == 0 { 6.0 } else { 10f64.powf(12.0 * next() - 9.0) }).collect()
     }
 
-    /// How many of the wanted number's last digits lie between.
+    /// The distance in units of the last place of the expected number.
     fn ulps(got: f64, want: f64) -> f64 {
         if got == want || got.is_nan() && want.is_nan() {
             return 0.0;
@@ -350,7 +352,7 @@ mod tests {
 
     #[test]
     fn functions_are_those_of_the_standard_library_to_an_ulp_or_two() {
-        // The standard library itself is off by up to two ulps in hyperbolic functions.
+        // The hyperbolic functions of Rust's standard library have errors up to two ulps themselves.
         let table: [(fn(f64) -> f64, fn(f64) -> f64, f64); 7] = [
             (exp, f64::exp, 1.0), (expm1, f64::exp_m1, 2.0), (tanh, f64::tanh, 3.0), (|x| log(x.abs()), |x| x.abs().ln(), 1.0),
             (|x| log1p(x.abs() - 0.999), |x| (x.abs() - 0.999).ln_1p(), 2.0), (one::sin, f64::sin, 1.0), (one::cos, f64::cos, 1.0),
@@ -384,7 +386,7 @@ mod tests {
 
     #[test]
     fn tails_keep_their_digits() {
-        // Values of a computation with fifty digits.
+        // Expected values were computed with fifty digits.
         let all = [(sigmoid(-40.0), 4.248354255291589e-18), (tanh(0.2), 0.197375320224904), (softplus(-50.0), 1.9287498479639178e-22), (expm1(1e-5), 1.0000050000166668e-05), (sigmoid(2.0), 0.8807970779778824)];
         for (got, want) in all {
             assert!(ulps(got, want) <= 1.0, "{got:e} {want:e}");

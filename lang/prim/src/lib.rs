@@ -9,8 +9,8 @@
 //! - [`rule`]: those derivatives as formulas to read.
 //! - [`special`]: special functions (digamma, polygamma, lgamma, erf) that `libm` lacks.
 //!
-//! Adding a primitive touches these files and the evaluator's exhaustive `match`; forgetting a
-//! rule is a compile error.
+//! A new primitive needs a variant and a row here, and a case in the exhaustive matches of `lang/ir`, `lang/interp`,
+//! `lang/specialise`, `lang/jit` and `lang/gpu`. A missing case, also of a derivative rule, is a compile error.
 //!
 //! What is *not* here: values, arrays and their evaluation (`lang/interp`), and any IO.
 

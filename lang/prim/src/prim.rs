@@ -1,4 +1,4 @@
-//! Every built-in name: its row in the table.
+//! The built-in names, and the columns of their table.
 
 use crate::scalar::{Bin, Un};
 use std::collections::HashMap;
@@ -6,47 +6,48 @@ use std::collections::HashMap;
 /// How a primitive is typed.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Typing {
-    /// An ordinary scheme, in adl's own type syntax: `"Num a => [n]a -> a"`.
+    /// An ordinary type scheme, in adl's own syntax: `"Num a => [n]a -> a"`.
     Scheme(&'static str),
-    /// The scalar scheme of an elementwise function (`"Real a => a -> a"`). Where an operand's type is
-    /// known to be an array, the function acts on each element (scalars broadcast).
+    /// The scalar type scheme of an elementwise function (`"Real a => a -> a"`). On arrays the function acts on each
+    /// element, and scalars are broadcast.
     Elementwise(&'static str),
-    /// The type checker has a rule of its own; the text is for documentation and for uses that are
-    /// not applied to all their arguments.
+    /// The type checker has a special rule. The text is for documentation, and for uses with fewer arguments than the
+    /// arity.
     Special(&'static str),
 }
 
-/// In which arguments (together) a primitive is linear; the others must be free of the linear variable.
+/// The arguments in which a primitive is (jointly) linear; the others must not depend on the linear variable.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Linearity {
-    /// In none.
+    /// Linear in no argument.
     None,
-    /// In all arguments jointly (`+`, `zip`, `concat`).
+    /// Linear in all arguments jointly (`+`, `zip`, `concat`).
     Joint,
-    /// In this argument only (`take n xs`: 1).
+    /// Linear in the listed arguments only (`take n xs`: 1).
     In(&'static [u8]),
-    /// In either one argument, the other being free (`*`, `@`, `dot`).
+    /// Linear in each of its two arguments while the other is fixed (`*`, `@`, `dot`).
     Bilinear,
-    /// A higher-order function (`map f xs`): linear in the data where the function is linear.
+    /// A higher-order function (`map f xs`): linear in the data if the function is linear.
     Mapped,
-    /// A state combined with each element (`reduce op e xs`): linear where the function is linear in the state, or in the state and the elements jointly.
+    /// Combines a state with each element (`reduce op e xs`). Linear if the function is linear in the state, or in the
+    /// state and the elements jointly.
     Folded(Fold),
 }
 
 /// The arguments of a primitive that combines a state with each element.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Fold {
-    /// The place of the function.
+    /// The index of the function.
     pub function: u8,
-    /// The places of states before the first element.
+    /// The indices of the initial states.
     pub states: &'static [u8],
-    /// The place of the elements.
+    /// The index of the elements.
     pub elements: u8,
-    /// The function takes the element first.
+    /// Whether the function takes the element before the state.
     pub element_first: bool,
 }
 
-/// What the table says of a primitive.
+/// A row of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     /// The user's name for it.
@@ -57,13 +58,13 @@ pub struct Row {
     pub arity: u8,
     /// Its linearity.
     pub linearity: Linearity,
-    /// Markdown: a sentence or three, shapes, errors, the derivative where it is not obvious.
+    /// Markdown: one to three sentences; shapes, errors, and the derivative if it is not obvious.
     pub doc: &'static str,
-    /// `>>>` examples, `expression => echo`. They run as tests.
+    /// `>>>` examples, as `expression => echo`. They run as tests.
     pub examples: &'static [&'static str],
 }
 
-/// A built-in.
+/// A built-in function or constant.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]
 pub enum Prim {
@@ -113,14 +114,14 @@ impl Prim {
     pub fn by_name(name: &str) -> Option<Prim> {
         thread_local! {
             static NAMES: HashMap<&'static str, Prim> = {
-                // `^` is also a function with a name.
+                // `^` also has a spelled-out name.
                 Prim::ALL.iter().map(|p| (p.name(), *p)).chain([("pow", Prim::Pow)]).collect()
             };
         }
         NAMES.with(|names| names.get(name).copied())
     }
 
-    /// The unary scalar operator that it applies elementwise.
+    /// The unary scalar operator that the primitive applies elementwise.
     pub fn un(self) -> Option<Un> {
         Some(match self {
             Prim::Neg => Un::Neg, Prim::Sin => Un::Sin, Prim::Cos => Un::Cos, Prim::Tan => Un::Tan, Prim::Asin => Un::Asin,
@@ -134,7 +135,7 @@ impl Prim {
         })
     }
 
-    /// The binary scalar operator that it applies elementwise.
+    /// The binary scalar operator that the primitive applies elementwise.
     pub fn bin(self) -> Option<Bin> {
         Some(match self {
             Prim::Add => Bin::Add, Prim::Sub => Bin::Sub, Prim::Mul => Bin::Mul, Prim::Div => Bin::Div,
@@ -144,12 +145,12 @@ impl Prim {
         })
     }
 
-    /// The built-in that is a binary operator.
+    /// The built-in for a binary scalar operator.
     pub fn of_bin(op: Bin) -> Option<Prim> {
         Prim::ALL.iter().copied().find(|p| p.bin() == Some(op))
     }
 
-    /// The built-in that is a unary operator.
+    /// The built-in for a unary scalar operator.
     pub fn of_un(op: Un) -> Option<Prim> {
         Prim::ALL.iter().copied().find(|p| p.un() == Some(op))
     }
@@ -189,7 +190,7 @@ impl Prim {
         Prim::GradWith, Prim::ValueAndGradWith, Prim::ResidualsUnder, Prim::Cost, Prim::JacobianSparse,
     ];
 
-    /// The user's name for it (operators as written; names with `__` are for standard modules only).
+    /// The name in source programs (operators as written; names with `__` are reserved for the standard modules).
     pub fn name(self) -> &'static str {
         match self {
             Prim::Add => "+",
@@ -408,7 +409,7 @@ impl Prim {
     }
 }
 
-/// The list holds every variant, in order (`Cost` is the last).
+/// Checks at compile time that the list contains every variant, in order (`Cost` is the last).
 const _: () = {
     let mut i = 0;
     while i < Prim::ALL.len() {

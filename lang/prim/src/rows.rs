@@ -1,4 +1,4 @@
-//! The table: one row for each primitive. A primitive without a row does not compile.
+//! The table of primitives: one row for each. A primitive without a row does not compile.
 
 use crate::prim::{Fold, Linearity as L, Prim, Row, Typing};
 
@@ -25,7 +25,7 @@ fn elementwise(p: Prim, text: &'static str, arity: u8, doc: &'static str, exampl
     row(p, Typing::Elementwise(text), arity, L::None, doc, examples)
 }
 
-/// A real function of one argument.
+/// The row of a real function of one argument.
 fn real(p: Prim, doc: &'static str, examples: &'static [&'static str]) -> Row {
     elementwise(p, "Reals a => a -> a", 1, doc, examples)
 }
@@ -109,7 +109,7 @@ pub(crate) fn row_of(p: Prim) -> Row {
         P::WriteCsv => scheme(p, "Data a => String -> a -> ()", 2, L::None, "Writes a record of columns.", &[]),
         P::ReadNpy => special(p, "Data a => String -> a", 1, L::None, "An NPY array (or an NPZ archive as a record of arrays).", &[]),
         P::WriteNpy => scheme(p, "Data a => String -> a -> ()", 2, L::None, "Writes an NPY array (or a record of arrays as NPZ).", &[]),
-        P::ReadJson => scheme(p, "Data a => String -> a", 1, L::None, "A JSON file, read as the type that is wanted (annotate it).", &[]),
+        P::ReadJson => scheme(p, "Data a => String -> a", 1, L::None, "A JSON file, read as the expected type (annotate it).", &[]),
         P::WriteJson => scheme(p, "Data a => String -> a -> ()", 2, L::None, "Writes a value as JSON.", &[]),
         P::ReadText => scheme(p, "String -> String", 1, L::None, "A whole file as text.", &[]),
         P::WriteText => scheme(p, "String -> String -> ()", 2, L::None, "`write_text path text`.", &[]),

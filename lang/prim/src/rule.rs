@@ -1,4 +1,4 @@
-//! Derivatives of scalar built-ins as one reads them: the rules of [`crate::scalar`], applied to formulas.
+//! Derivatives of scalar built-ins as text: the rules of [`crate::scalar`], applied to symbolic formulas.
 
 use crate::prim::{Linearity, Prim};
 use crate::scalar::{Bin, Ops, Un, d_bin, d_un};
@@ -14,7 +14,7 @@ enum Formula {
 
 use Formula::Number;
 
-/// Formulas, away from the points where a rule has a value of its own.
+/// Symbolic formulas; points at which a rule has a special value are ignored.
 struct Symbolic;
 
 impl Ops for Symbolic {
@@ -52,7 +52,7 @@ impl Ops for Symbolic {
     }
 }
 
-/// How tightly parts of a formula hold together.
+/// Precedence levels of formulas.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
     Sum,
@@ -77,7 +77,7 @@ fn infix(op: Bin) -> Option<(&'static str, Level)> {
 }
 
 impl Formula {
-    /// Its text, in parentheses where it holds together less than what it stands in.
+    /// The formula as text, in parentheses if it binds less tightly than its context `around`.
     fn text(&self, around: Level) -> String {
         let (text, level) = self.parts();
         if level < around { format!("({text})") } else { text }
@@ -101,7 +101,7 @@ impl Formula {
                 (format!("(1 where {} > {}, else 0)", x.text(Level::Sum), y.text(Level::Sum)), Level::Atom)
             }
             Formula::Bin(op, x, y) => match infix(*op) {
-                // Of operators of one level, the left operand needs no parentheses.
+                // Operators of one level associate to the left, so the left operand needs no parentheses.
                 Some((sign, level)) => (format!("{} {sign} {}", x.text(level), y.text(above(level))), level),
                 None if *op == Bin::StepLe => (format!("(1 where {} <= {}, else 0)", x.text(Level::Sum), y.text(Level::Sum)), Level::Atom),
                 None => (format!("{} {} {}", Prim::of_bin(*op).map_or("", Prim::name), x.text(Level::Atom), y.text(Level::Atom)), Level::Call),
@@ -118,7 +118,7 @@ fn name(op: Un) -> &'static str {
     Prim::ALL.iter().find(|p| p.un() == Some(op)).map_or("", |p| p.name())
 }
 
-/// What the derivative of a built-in is, in a sentence; `None` where its documentation says all.
+/// The derivative of a built-in as a sentence; `None` if its documentation already states it.
 pub fn derivative(p: Prim) -> Option<String> {
     let (x, y) = (Formula::Name("x"), Formula::Name("y"));
     let text = |f: Formula| f.text(Level::Sum);
@@ -134,7 +134,7 @@ pub fn derivative(p: Prim) -> Option<String> {
     linear(p.row().linearity, p.row().arity)
 }
 
-/// What linearity says of a derivative.
+/// The derivative as implied by linearity.
 fn linear(l: Linearity, arity: u8) -> Option<String> {
     let place = |n: u8| ["first", "second", "third", "fourth"].get(usize::from(n)).copied();
     Some(match l {

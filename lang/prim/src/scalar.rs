@@ -11,11 +11,11 @@ pub enum Un {
     Sign, Floor, Ceil, Round, Sigmoid, Relu, Softplus, Erf, Erfc, Lgamma, Digamma, Gamma,
     /// The n-th derivative of digamma, n at least 1.
     Polygamma(u8),
-    /// 1 where x > 0, else 0.
+    /// 1 if x > 0, else 0.
     Step,
     /// 1 / cosh² x, the derivative of `tanh`.
     Sech2,
-    /// x to a literal integer power.
+    /// x to a constant integer power.
     Powi(i32),
 }
 
@@ -27,7 +27,7 @@ pub enum Cmp {
 }
 
 impl Cmp {
-    /// The comparison that a primitive is.
+    /// The comparison of whole values that a primitive performs.
     pub fn of(p: crate::Prim) -> Option<Cmp> {
         use crate::Prim;
         Some(match p {
@@ -41,7 +41,7 @@ impl Cmp {
         })
     }
 
-    /// The comparison that a primitive makes of each element.
+    /// The comparison that a primitive performs elementwise.
     pub fn of_each(p: crate::Prim) -> Option<Cmp> {
         use crate::Prim;
         Some(match p {
@@ -55,7 +55,7 @@ impl Cmp {
         })
     }
 
-    /// Whether it holds of two values in this order; nan has none, and only differs.
+    /// Whether the comparison holds for two values in this order. nan has no order: it only satisfies `!=`.
     #[inline]
     pub fn holds(self, order: Option<std::cmp::Ordering>) -> bool {
         use std::cmp::Ordering::{Equal, Greater, Less};
@@ -75,25 +75,25 @@ impl Cmp {
 #[allow(missing_docs)]
 pub enum Bin {
     Add, Sub, Mul, Div,
-    /// Division rounded towards negative infinity.
+    /// Division rounded toward negative infinity.
     IntDiv,
     /// Remainder with the divisor's sign.
     Rem,
     Pow, Atan2, Hypot, Min, Max,
-    /// 1 where x is at most y, else 0.
+    /// 1 if x ≤ y, else 0.
     StepLe,
-    /// x y, and 0 where either is 0, whatever the other is: a tangent times a coefficient. So 0 · inf makes no nan in a derivative, in forward
-    /// mode and in reverse mode alike.
+    /// x y, but 0 if either factor is 0: a tangent times a coefficient. So 0 · inf produces no nan in a derivative, in
+    /// forward and in reverse mode alike.
     Scale,
 }
 
-/// What a derivative rule needs of a number domain: f64 itself, dual numbers, arrays, IR builders.
+/// The operations that derivative rules require of a number domain: f64, dual numbers, arrays, IR builders.
 pub trait Ops {
     /// A value of the domain.
     type V: Clone;
-    /// What goes wrong in the domain (nothing, for f64).
+    /// The error of a failed operation (uninhabited for f64).
     type E;
-    /// The constant `x`, of the precision of `like`.
+    /// The constant `x`, with the precision of `like`.
     fn constant(&mut self, x: f64, like: &Self::V) -> Self::V;
     /// Applies a unary operator.
     fn un(&mut self, op: Un, x: &Self::V) -> Result<Self::V, Self::E>;
@@ -101,7 +101,7 @@ pub trait Ops {
     fn bin(&mut self, op: Bin, x: &Self::V, y: &Self::V) -> Result<Self::V, Self::E>;
 }
 
-/// Plain f64.
+/// The domain of f64 numbers.
 pub struct Plain;
 
 impl Ops for Plain {
@@ -169,8 +169,9 @@ impl Un {
 }
 
 impl Bin {
-    /// As how many operations it counts in *Differentiating a Tensor Language*, Fig. 6: additions, products and functions of one number, which it is made of
-    /// there. (Their bound on derivatives holds for these; a function of two numbers that counted as one would cost five with its partial derivatives.)
+    /// The number of operations in the sense of *Differentiating a Tensor Language*, Fig. 6, in which a function counts
+    /// as the additions, products and unary functions that it consists of. The paper's bound on derivatives holds for
+    /// these: a binary function that counted as one operation would cost five together with its partial derivatives.
     pub fn operations(self) -> u64 {
         match self {
             Bin::Add | Bin::Sub | Bin::Mul | Bin::Scale | Bin::Min | Bin::Max => 1,
@@ -183,7 +184,7 @@ impl Bin {
             Bin::Pow | Bin::Atan2 => 3,
             // sqrt (x x + y y).
             Bin::Hypot => 4,
-            // A bracket.
+            // An Iverson bracket.
             Bin::StepLe => 0,
         }
     }
@@ -209,7 +210,7 @@ impl Bin {
     }
 }
 
-/// Squares are products, so that a known exponent may be replaced by what it stands for.
+/// Squares are computed as products, so that replacing a constant exponent by a product does not change results.
 fn pow(x: f64, y: f64) -> f64 {
     if y == 2.0 {
         x * x
@@ -225,7 +226,7 @@ fn floor_rem(x: f64, y: f64) -> f64 {
     if r != 0.0 && (r < 0.0) != (y < 0.0) { r + y } else { r }
 }
 
-/// The derivative of `op` at `x`, where `y = op(x)`. At the kinks: 0 for `abs` and `relu` at 0.
+/// The derivative of `op` at `x`, where `y = op(x)`. At kinks: 0 for `abs` and `relu` at 0.
 pub fn d_un<O: Ops>(o: &mut O, op: Un, x: &O::V, y: &O::V) -> Result<O::V, O::E> {
     let one = o.constant(1.0, x);
     let two = o.constant(2.0, x);
@@ -252,7 +253,7 @@ pub fn d_un<O: Ops>(o: &mut O, op: Un, x: &O::V, y: &O::V) -> Result<O::V, O::E>
         }
         Un::Sinh => o.un(Un::Cosh, x)?,
         Un::Cosh => o.un(Un::Sinh, x)?,
-        // 1 - y² has no digits left where y is nearly 1.
+        // 1 - y² would lose all digits where y is close to 1.
         Un::Tanh => o.un(Un::Sech2, x)?,
         Un::Sech2 => {
             let t = o.un(Un::Tanh, x)?;
@@ -261,7 +262,7 @@ pub fn d_un<O: Ops>(o: &mut O, op: Un, x: &O::V, y: &O::V) -> Result<O::V, O::E>
             o.bin(Bin::Mul, &c, &ty)?
         }
         Un::Exp => y.clone(),
-        // y + 1 has no digits left where y is nearly -1.
+        // y + 1 would lose all digits where y is close to -1.
         Un::Expm1 => o.un(Un::Exp, x)?,
         Un::Log => o.bin(Bin::Div, &one, x)?,
         Un::Log1p => {
@@ -281,7 +282,7 @@ pub fn d_un<O: Ops>(o: &mut O, op: Un, x: &O::V, y: &O::V) -> Result<O::V, O::E>
         Un::Abs => o.un(Un::Sign, x)?,
         Un::Sign | Un::Floor | Un::Ceil | Un::Round | Un::Step => o.constant(0.0, x),
         Un::Sigmoid => {
-            // y (1 - y), with 1 - y as sigmoid (-x) so that it keeps its digits.
+            // y (1 - y), with 1 - y computed as sigmoid (-x) to avoid cancellation.
             let nx = o.un(Un::Neg, x)?;
             let z = o.un(Un::Sigmoid, &nx)?;
             o.bin(Bin::Mul, y, &z)?
@@ -325,7 +326,7 @@ fn gauss<O: Ops>(o: &mut O, x: &O::V, c: f64) -> Result<O::V, O::E> {
     o.bin(Bin::Mul, &c, &g)
 }
 
-/// A power of two by which the larger of both sizes is neither above 1e150 nor below 1e-150; its derivative is 0.
+/// A power of two that scales the larger magnitude to between 1e-150 and 1e150; its derivative is 0.
 fn unit<O: Ops>(o: &mut O, x: &O::V, y: &O::V) -> Result<O::V, O::E> {
     let (a, b) = (o.un(Un::Abs, x)?, o.un(Un::Abs, y)?);
     let size = o.bin(Bin::Max, &a, &b)?;
@@ -333,7 +334,7 @@ fn unit<O: Ops>(o: &mut O, x: &O::V, y: &O::V) -> Result<O::V, O::E> {
     let small = o.bin(Bin::StepLe, &size, &least)?;
     let large = o.bin(Bin::StepLe, &most, &size)?;
     let (up, down) = (o.constant(f64::powi(2.0, 1000), x), o.constant(f64::powi(2.0, -540), x));
-    // Of 32 bits these constants are infinite or 0, and not used.
+    // In F32 these constants overflow or underflow, and the scale is 1.
     let (up, down) = (o.bin(Bin::Scale, &up, &small)?, o.bin(Bin::Scale, &down, &large)?);
     let extreme = o.bin(Bin::Add, &small, &large)?;
     let usual = o.bin(Bin::Sub, &one, &extreme)?;
@@ -341,17 +342,17 @@ fn unit<O: Ops>(o: &mut O, x: &O::V, y: &O::V) -> Result<O::V, O::E> {
     o.bin(Bin::Add, &usual, &sum)
 }
 
-/// `a / b`, but 0 where `b` is 0 (for gradients of norms at the origin).
+/// `a / b`, but 0 if `b` is 0 (for gradients of norms at the origin).
 fn safe_div<O: Ops>(o: &mut O, a: &O::V, b: &O::V) -> Result<O::V, O::E> {
-    // b is never negative here: b + [b <= 0] is b, or 1 at 0, where a is 0 too.
+    // Here b ≥ 0, so b + [b <= 0] is b, or 1 at 0, where a is 0 too.
     let zero = o.constant(0.0, b);
     let at_zero = o.bin(Bin::StepLe, b, &zero)?;
     let d = o.bin(Bin::Add, b, &at_zero)?;
     o.bin(Bin::Div, a, &d)
 }
 
-/// Both partial derivatives of `op` at `(x, y)`, where `z = op(x, y)`. Ties of `min` and `max` go to the first argument; `hypot` at
-/// the origin gives 0.
+/// Both partial derivatives of `op` at `(x, y)`, where `z = op(x, y)`. At ties, `min` and `max` differentiate the first
+/// argument; the derivative of `hypot` at the origin is 0.
 pub fn d_bin<O: Ops>(o: &mut O, op: Bin, x: &O::V, y: &O::V, z: &O::V) -> Result<(O::V, O::V), O::E> {
     let one = o.constant(1.0, x);
     let zero = o.constant(0.0, x);
@@ -374,7 +375,7 @@ pub fn d_bin<O: Ops>(o: &mut O, op: Bin, x: &O::V, y: &O::V, z: &O::V) -> Result
         }
         Bin::Pow => d_pow(o, x, y, z)?,
         Bin::Atan2 => {
-            // In units in which the square of the radius is neither too large nor too small for a float.
+            // Scaled so that the square of the radius neither overflows nor underflows.
             let unit = unit(o, x, y)?;
             let (x, y) = (o.bin(Bin::Mul, x, &unit)?, o.bin(Bin::Mul, y, &unit)?);
             let xx = o.bin(Bin::Mul, &x, &x)?;
@@ -398,14 +399,15 @@ pub fn d_bin<O: Ops>(o: &mut O, op: Bin, x: &O::V, y: &O::V, z: &O::V) -> Result
     })
 }
 
-/// y xʸ⁻¹ and xʸ log x. Where x is not positive, xʸ counts as constant in y: below 0 it is defined at isolated exponents only. Then neither
-/// partial derivative depends on y, so that second derivatives are symmetric.
+/// y xʸ⁻¹ and xʸ log x. For x ≤ 0, xʸ counts as constant in y, because for negative x it is defined at isolated
+/// exponents only. Then neither partial derivative depends on y, so that second derivatives are symmetric.
 fn d_pow<O: Ops>(o: &mut O, x: &O::V, y: &O::V, z: &O::V) -> Result<(O::V, O::V), O::E> {
     let one = o.constant(1.0, x);
     let zero = o.constant(0.0, x);
     let non_positive = o.bin(Bin::StepLe, x, &zero)?;
     let positive = o.bin(Bin::Sub, &one, &non_positive)?;
-    // `y`, with derivative 0 where `x` is not positive: the next whole number away from 0, which `y` is unless `x` is 0, and then only its sign counts.
+    // `y`, with derivative 0 if `x` ≤ 0. There `y` is rounded away from 0 to an integer. This changes `y` only if `x`
+    // is 0, and then only its sign matters.
     let size = o.un(Un::Abs, y)?;
     let whole = o.un(Un::Ceil, &size)?;
     let sign = o.un(Un::Sign, y)?;
@@ -416,7 +418,7 @@ fn d_pow<O: Ops>(o: &mut O, x: &O::V, y: &O::V, z: &O::V) -> Result<(O::V, O::V)
     let y1 = o.bin(Bin::Sub, y, &one)?;
     let p = o.bin(Bin::Pow, x, &y1)?;
     let dx = o.bin(Bin::Scale, &p, &factor)?;
-    // The logarithm stays finite where x is not positive, and is multiplied by 0 there.
+    // Keeps the logarithm finite for x ≤ 0, where it is multiplied by 0.
     let tiny = o.constant(f64::from_bits(1), x);
     let safe = o.bin(Bin::Max, x, &tiny)?;
     let l = o.un(Un::Log, &safe)?;
@@ -425,8 +427,8 @@ fn d_pow<O: Ops>(o: &mut O, x: &O::V, y: &O::V, z: &O::V) -> Result<(O::V, O::V)
     Ok((dx, dy))
 }
 
-/// By which power of two to multiply numbers before their squares are added, where the sum of their squares is `sum`: 1 where that is far from the
-/// largest and from the smallest floats. `single`: of 32 bits.
+/// The power of two by which numbers are scaled before their squares are added, given the unscaled sum of squares. It
+/// is 1 unless that sum is close to overflow or underflow. `single`: for F32.
 pub fn norm_unit(sum: f64, single: bool) -> f64 {
     let (range, up) = norm_range(single);
     if range.contains(&sum) || sum.is_nan() {
@@ -438,7 +440,8 @@ pub fn norm_unit(sum: f64, single: bool) -> f64 {
     }
 }
 
-/// The sums of squares whose roots are norms, and the power of two by which smaller numbers are multiplied, and larger ones divided.
+/// The sums of squares that need no scaling, and the power of two by which smaller numbers are multiplied and larger
+/// ones divided.
 pub fn norm_range(single: bool) -> (std::ops::Range<f64>, f64) {
     if single { (1e-28..1e30, 2f64.powi(100)) } else { (1e-280..1e300, 2f64.powi(600)) }
 }

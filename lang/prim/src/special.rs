@@ -7,7 +7,7 @@ pub fn lgamma(x: f64) -> f64 {
     libm::lgamma(x)
 }
 
-/// Where ψ is 0 between 1 and 2, as the sum of two floats.
+/// The zero of ψ between 1 and 2, as the sum of two floats.
 const ROOT: (f64, f64) = (1.4616321449683622, 9.549995429965697e-17);
 
 /// ψ(x) / (x - root) on [1, 2], as a series in Chebyshev polynomials of 2 x - 3.
@@ -19,8 +19,9 @@ const NEAR_ROOT: [f64; 25] = [
     -8.11148420346509e-17, 1.391707769474154e-17, -2.3877901082188625e-18, 4.096797187161558e-19,
 ];
 
-/// ψ(x), the derivative of log Γ. NaN at 0, -1, -2, .... Between 1 and 2 a series around its root, so that values near 0 keep their
-/// digits; above 12 the asymptotic series; elsewhere recurrence, and reflection below 0.
+/// ψ(x), the derivative of log Γ. NaN at 0, -1, -2, .... Between 1 and 2 it uses a series around its zero, so that
+/// small values keep their precision. Above 12 it uses the asymptotic series, elsewhere recurrence, and below 0
+/// reflection.
 pub fn digamma(x: f64) -> f64 {
     if x <= 0.0 && x == x.floor() || x.is_nan() || x == f64::NEG_INFINITY {
         return f64::NAN;
@@ -72,7 +73,7 @@ pub fn polygamma(n: u8, x: f64) -> f64 {
         x += 1.0;
     }
     let mut tail = factorial / order / x.powf(order) + factorial / 2.0 / x.powf(order + 1.0);
-    // (2k + n - 1)! / (2k)!, updated from term to term.
+    // (2k + n - 1)! / (2k)!, updated for each term.
     let mut ratio = factorial * (order + 1.0) / 2.0;
     let mut power = x.powf(order + 2.0);
     for (k, b) in BERNOULLI.iter().enumerate() {

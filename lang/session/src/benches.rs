@@ -15,40 +15,41 @@ use std::rc::Rc;
 pub struct Timing {
     /// Its name.
     pub name: String,
-    /// Half of the samples took less.
+    /// The median of the samples.
     pub median: f64,
-    /// The middle half of the samples lies between these.
+    /// The first and third quartile of the samples.
     pub quartiles: (f64, f64),
-    /// The quickest sample.
+    /// The fastest sample.
     pub min: f64,
-    /// Samples taken.
+    /// The number of samples.
     pub samples: usize,
-    /// Evaluations in all, warm-up excluded.
+    /// The number of evaluations, excluding warm-up.
     pub iterations: u64,
 }
 
-/// How long to measure.
+/// Limits of the measuring time.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// Seconds before measuring begins.
+    /// Seconds of warm-up before measuring.
     pub warm_up: f64,
-    /// Seconds of measuring (one evaluation at least).
+    /// Seconds of measuring (at least one evaluation).
     pub measure: f64,
-    /// Samples at most.
+    /// The maximal number of samples.
     pub samples: usize,
 }
 
 impl Effort {
-    /// What `adl bench` does.
+    /// The limits of `adl bench`.
     pub const NORMAL: Effort = Effort { warm_up: 0.1, measure: 1.0, samples: 100 };
-    /// What `:time` does after the first evaluation.
+    /// The limits of `:time` after the first evaluation.
     pub const SHORT: Effort = Effort { warm_up: 0.0, measure: 0.3, samples: 50 };
 }
 
 impl Session {
-    /// Runs a file, and times each `bench` item with a text in its name where it stands; `each` hears of it at once.
+    /// Runs a file, and times each `bench` item whose name contains `filter` where it occurs. `each` is called with
+    /// every result immediately.
     pub fn run_benches(&mut self, name: &str, bytes: &[u8], filter: &str, effort: Effort, mut each: impl FnMut(&Timing)) -> Vec<Diagnostic> {
-        self.guarded(|s| s.run_benches_here(name, bytes, filter, effort, &mut each)).unwrap_or_else(|d| vec![*d])
+        self.stoppable(|s| s.run_benches_here(name, bytes, filter, effort, &mut each)).unwrap_or_else(|d| vec![*d])
     }
 
     fn run_benches_here(&mut self, name: &str, bytes: &[u8], filter: &str, effort: Effort, each: &mut dyn FnMut(&Timing)) -> Vec<Diagnostic> {
@@ -75,8 +76,8 @@ impl Session {
         diags
     }
 
-    /// Times an expression that has been evaluated once, and defines nothing. What it prints and writes is dropped. `None` where the text is no
-    /// expression or it fails.
+    /// Times an expression that has been evaluated once and defines nothing. Its output and files are discarded. `None`
+    /// if the text is not an expression, or if it fails.
     pub fn time_again(&mut self, text: &str, effort: Effort) -> Option<Timing> {
         let body = self.expression_of(text).ok()?;
         let slot: Slot = Rc::default();
@@ -95,11 +96,11 @@ impl Session {
             for _ in 0..n {
                 s.machine.apply(&f, &[Value::Unit]).map_err(|e| Box::new(e.diag))?;
             }
-            // What a device has only begun takes no time yet; what it meets is told by who looks at results.
+            // Work that a device has only started must not be counted. Its errors are reported when results are read.
             _ = s.wait_for_device();
             Ok(s.machine.host.time() - start)
         };
-        // Warm-up doubles the number of evaluations, and so learns how long one takes.
+        // The warm-up doubles the number of evaluations until it knows how long one takes.
         let (mut n, mut spent) = (1u64, 0.0);
         let once = loop {
             let t = run(self, n)?;
@@ -120,7 +121,7 @@ impl Session {
         Ok(Timing { name: name.to_owned(), median: at(0.5), quartiles: (at(0.25), at(0.75)), min: times[0], samples, iterations: batch * samples as u64 })
     }
 
-    /// What a checked expression gives, as text, or its error.
+    /// The value of a checked expression as text, or its error.
     pub(crate) fn show_core(&mut self, e: &Expr) -> Result<String, Box<Diagnostic>> {
         self.machine.eval(e, None).map(|v| show::show(&v)).map_err(|e| Box::new(e.diag))
     }
@@ -128,7 +129,7 @@ impl Session {
 
 type Slot = Rc<RefCell<Option<Box<dyn Host>>>>;
 
-/// A host that reads as another does, and shows and changes nothing.
+/// A host that reads like another one, but discards all output.
 struct Muted(Slot);
 
 impl Muted {
@@ -171,10 +172,10 @@ impl Host for Muted {
     }
 }
 
-/// `fun () -> e`. Where `e` is itself a function of `()`, its call.
+/// `fun () -> e`. If `e` is itself a function of `()`, the body calls it.
 fn thunk(e: &Expr) -> Expr {
     let unit = |kind| Expr { kind: Box::new(kind), ty: Ty::Unit, span: e.span };
-    // A number that no local of the item has.
+    // A number that no local of the item uses.
     let param = Param { local: Local(u32::MAX), name: None, ty: Ty::Unit };
     let body = match &e.ty {
         Ty::Fun(from, to) if **from == Ty::Unit => {

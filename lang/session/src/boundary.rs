@@ -1,10 +1,11 @@
-//! Where panics end: every entry of a session is run by [`Session::guarded`]. A panic becomes error E0901, and the session is as it was before
-//! the entry.
+//! The boundary for panics: every entry of a session runs inside [`Session::guarded`]. A panic becomes error E0901, and
+//! the session is restored to its state before the entry.
 //!
-//! Hosts that do more with a session than to call one entry (a `:command`, a cell with its pictures) have a boundary of their own around it:
+//! Hosts whose operations involve more than one entry (a `:command`, a cell with its pictures) have their own boundary:
 //! [`Session::checkpoint`], [`adl_interp::fault::catch`], [`Session::recover`].
 //!
-//! Tables that only grow (texts, ids of types and definitions) keep what the entry added: nothing leads there any more.
+//! Tables that only grow (texts, ids of types and definitions) keep what the entry added, because nothing refers to it
+//! any more.
 
 use crate::plans::Watch;
 use crate::reload::Loaded;
@@ -13,12 +14,14 @@ use crate::{Session, imports};
 use adl_interp::fault::{self, Fault};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
+use adl_syntax::stop;
 use adl_syntax::symbol::Symbol;
 use adl_typing::env::Env;
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::atomic::Ordering;
 
-/// A session as it was before an entry.
+/// The state of a session before an entry.
 pub struct Checkpoint {
     env: Env,
     std: HashMap<String, Rc<Env>>,
@@ -33,7 +36,7 @@ pub struct Checkpoint {
 }
 
 impl Session {
-    /// The session as it is, between entries.
+    /// Saves the state of the session, between entries.
     pub fn checkpoint(&mut self) -> Checkpoint {
         self.boundaries += 1;
         self.item = Span::NOWHERE;
@@ -51,13 +54,13 @@ impl Session {
         }
     }
 
-    /// To be called where what ran since a checkpoint did not panic.
+    /// Discards a checkpoint after a run without a panic.
     pub fn keep(&mut self, before: Checkpoint) {
         drop(before);
         self.boundaries = self.boundaries.saturating_sub(1);
     }
 
-    /// Makes the session what it was at a checkpoint, after a panic. The error to report.
+    /// Restores the state of a checkpoint after a panic. Returns the error to report.
     pub fn recover(&mut self, before: Checkpoint, fault: &Fault) -> Diagnostic {
         let mut error = fault.error().diag;
         error.primary.span = self.machine.stopped_at().unwrap_or(self.item);
@@ -72,17 +75,20 @@ impl Session {
         self.failures = before.failures + 1;
         self.watched = before.watched;
         self.machine.recover(before.machine);
+        // Who has more to do than this entry stops there too: a run leaves the flag set as well.
+        self.machine.interrupt.store(fault.interrupt, Ordering::Relaxed);
         self.boundaries = self.boundaries.saturating_sub(1);
         error
     }
 
-    /// Runs an entry. A panic in it is an error, and the session is as it was before.
+    /// Runs an entry. A panic becomes an error, and the session is restored.
     ///
     /// # Errors
     /// E0901, if there was a panic.
     pub fn guarded<T>(&mut self, entry: impl FnOnce(&mut Session) -> T) -> Result<T, Box<Diagnostic>> {
         let before = self.checkpoint();
-        match fault::catch(|| entry(self)) {
+        let done = fault::catch(|| entry(self));
+        match done.and_then(|done| fault::aside().map_or(Ok(done), Err)) {
             Ok(done) => {
                 self.keep(before);
                 Ok(done)
@@ -91,7 +97,7 @@ impl Session {
         }
     }
 
-    /// Remembers the text of a definition, for `:source`.
+    /// Records the source of a definition, for `:source`.
     pub(crate) fn set_text(&mut self, name: Symbol, text: Span) {
         self.texts.insert_mut(name, text);
     }

@@ -1,4 +1,4 @@
-//! Cells: entries of the REPL, of a notebook, of `adl -e`. Item by item, up to the first error.
+//! Cells: entries of the REPL, of a notebook, or of `adl -e`. They run item by item, up to the first error.
 
 use crate::Session;
 use crate::echo::Echo;
@@ -17,18 +17,18 @@ use adl_typing::ty::Scheme;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// What an entry did.
+/// The effect of an entry.
 #[derive(Default)]
 struct Done {
-    /// The end of its last item that ran.
+    /// The end of the last item that ran.
     end: usize,
     /// Whether it defined anything.
     defined: bool,
-    /// Where expressions stand whose values became `it`.
+    /// The positions of the expressions whose values became `it`.
     values: Vec<Range<usize>>,
 }
 
-/// Where items end with what belongs to them, and whether a semicolon there mutes their echoes.
+/// The end of each item including its trailing punctuation, and whether a semicolon there suppresses its echo.
 fn ends(text: &str, items: &[ast::Item]) -> Vec<(usize, bool)> {
     let tokens = adl_syntax::lexer::lex(FileId::default(), text).tokens;
     let next = |i: usize| items.get(i + 1).map_or(text.len(), |n| n.span.lo as usize);
@@ -37,14 +37,14 @@ fn ends(text: &str, items: &[ast::Item]) -> Vec<(usize, bool)> {
 }
 
 impl Session {
-    /// Runs a cell or REPL entry, item by item, up to the first error. An item that fails changes nothing.
+    /// Runs a cell or REPL entry item by item, up to the first error. An item that fails changes nothing.
     pub fn eval(&mut self, text: &str) -> Outcome {
         self.eval_cell(&format!("<{}>", self.entries + 1), text)
     }
 
-    /// The same; messages call the text by a name.
+    /// Like `eval`; `name` is the name of the text in messages.
     pub fn eval_cell(&mut self, name: &str, text: &str) -> Outcome {
-        let done = self.guarded(|s| {
+        let done = self.stoppable(|s| {
             s.forget_roads();
             s.remember(text.trim_end());
             let (out, ran) = s.eval_text(name, text);
@@ -126,7 +126,7 @@ impl Session {
     }
 
     fn eval_import(&mut self, item: &ast::Item, file: FileId) -> Result<(), Vec<Diagnostic>> {
-        // Whoever imports a file again that changed wants it as it is now.
+        // Importing a changed file again must load its current text.
         for changed in self.changed_imports() {
             self.files.remove(&changed);
         }
@@ -134,19 +134,19 @@ impl Session {
         if let Some(m) = &module {
             self.run_module(m).map_err(|d| vec![*d])?;
         }
-        // Again, for the types that its values turned out to have.
+        // Repeats the import, so that the types include the sizes found at run time.
         self.env = self.import(&self.env.clone(), item, file)?.0;
         Ok(())
     }
 
-    /// From now on the names of a group mean what it defines.
+    /// Binds the names of a group in the session's environment.
     fn take_names(&mut self, env: Env, group: &Item) {
         let before = std::mem::replace(&mut self.env, env);
         let Item::Defs(defs) = group else { return };
         defs.iter().filter_map(|d| d.name).for_each(|n| self.loses(before.values.get(&n)));
     }
 
-    /// Says what was defined.
+    /// Adds the echoes of a group's definitions.
     fn echo_definitions(&mut self, group: Item, span: Span, out: &mut Outcome) {
         let Item::Defs(defs) = group else { return };
         defs.iter().filter_map(|d| d.name).for_each(|n| self.set_text(n, span));
@@ -156,7 +156,7 @@ impl Session {
         }
     }
 
-    /// Echoes a value, and keeps it under the name `it`.
+    /// Echoes a value and binds it to `it`.
     fn echo_value(&mut self, v: Value, mut scheme: Scheme, span: Span, out: &mut Outcome) {
         if matches!(v, Value::Unit) {
             return;
@@ -167,12 +167,19 @@ impl Session {
         }
         self.values += 1;
         let text = self.sources.text(span).trim();
-        let called = text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '\'')).then(|| text.to_owned());
+        let is_name = text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '\''));
+        let called = match &v {
+            Value::Fun(_) if is_name => Some(text.to_owned()),
+            Value::Fun(f) => Some(f.called().trim().to_owned()).filter(|n| !n.is_empty()),
+            _ => None,
+        };
+        let called = called.map(|name| self.with_origin(&name));
         out.echoes.push(Echo { name: None, called, ty: self.type_text(&scheme), of: Some(scheme.ty.clone()), shown: v.clone() });
         let id = self.tables.global();
         self.machine.set_global(id, v);
         let g = Global { id, scheme: Rc::new(scheme), span, doc: None, alias: None, arity: 0 };
-        // The value before is `it1` from now on, and so on. A large one is let go: it would fill memory under a name that nobody gave it.
+        // The previous value becomes `it1`, and so on. A large one is dropped: it would occupy memory although the user
+        // never named it.
         let mut moved = Some(g);
         for name in ITS.map(Symbol::new) {
             let new = std::mem::replace(&mut moved, self.env.values.get(&name).cloned());
@@ -184,7 +191,7 @@ impl Session {
         }
     }
 
-    /// Gives a definition its true sizes, and says what it is.
+    /// Refines a definition's type by the sizes of its value, and returns its echo.
     fn defined(&mut self, d: &Def) -> Option<Echo> {
         let name = d.name?;
         let v = self.machine.global(d.global)?.clone();
@@ -196,10 +203,10 @@ impl Session {
         Some(Echo { name: Some(name.to_string()), called: None, ty: self.type_text(&scheme), of: Some(scheme.ty), shown: v })
     }
 
-    /// An expression's value as an echo; it does not become `it`.
+    /// The echo of an expression, without binding `it`.
     ///
     /// # Errors
-    /// What is wrong with it, or what happened when it ran.
+    /// The errors of the text, or the error of its evaluation.
     pub fn echo_of(&mut self, text: &str) -> Result<Echo, Vec<Diagnostic>> {
         self.guarded(|s| {
             let (env, history, values) = (s.env.clone(), s.history.clone(), s.values);
@@ -213,12 +220,12 @@ impl Session {
         .unwrap_or_else(|d| Err(vec![*d]))
     }
 
-    /// The type of an expression, not run.
+    /// The type of an expression, without evaluating it.
     pub fn type_of(&mut self, text: &str) -> Result<String, Vec<Diagnostic>> {
-        self.guarded(|s| s.type_of_text(text)).unwrap_or_else(|d| Err(vec![*d]))
+        self.stoppable(|s| s.type_of_text(text)).unwrap_or_else(|d| Err(vec![*d]))
     }
 
-    /// Examples of the shapes that a function accepts whose ranks each call decides; none of anything else.
+    /// Example shapes that a function of unknown ranks accepts; empty for anything else.
     pub fn shapes(&mut self, text: &str) -> Vec<String> {
         let found = self.guarded(|s| s.scheme_of_text(text).map(|scheme| s.shapes_of(&scheme)).unwrap_or_default());
         found.unwrap_or_default()
@@ -246,7 +253,7 @@ impl Session {
             return Err(diags);
         }
         let Some(item) = program.items.first() else { return Ok(String::new()) };
-        // A name says its whole scheme.
+        // The type of a plain name is its whole scheme.
         if let ItemKind::Expr(ast::Expr { kind: ast::ExprKind::Var(name), .. }) = &item.kind {
             if let Some(t) = self.type_of_name(name.as_str()) {
                 return Ok(t);

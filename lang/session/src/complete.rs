@@ -1,28 +1,31 @@
-//! What fits at the cursor: names, members of modules, fields of records.
+//! Completion at the cursor: names, members of modules, fields of records.
 
 use adl_interp::fault;
 use adl_interp::value::{Kind, Value};
-use crate::Session;
+use crate::{Session, declared};
 use adl_prim::{Prim, Typing};
 use adl_syntax::symbol::Symbol;
 use adl_typing::env::Env;
+use adl_typing::errors::nearest_of;
 use adl_typing::ty::{Scheme, Ty};
 use std::rc::Rc;
 
-/// A name that fits.
+/// A candidate for completion.
 #[derive(Clone, Debug)]
 pub struct Completion {
-    /// The whole name.
+    /// The complete name.
     pub text: String,
-    /// Its type, or what it is.
+    /// Its type, or its category.
     pub ty: String,
-    /// The first sentence about it.
+    /// The first sentence of its documentation.
     pub doc: String,
+    /// Whether the user defined it.
+    pub own: bool,
 }
 
 impl Completion {
     fn new(text: impl Into<String>, ty: impl Into<String>) -> Completion {
-        Completion { text: text.into(), ty: ty.into(), doc: String::new() }
+        Completion { text: text.into(), ty: ty.into(), doc: String::new(), own: false }
     }
 
     fn about(self, doc: &str) -> Completion {
@@ -30,12 +33,12 @@ impl Completion {
     }
 }
 
-/// Reserved words that begin or join expressions.
+/// Reserved words that begin or continue expressions.
 const KEYWORDS: &[&str] =
     &["let", "rec", "and", "in", "fun", "lin", "if", "then", "else", "match", "with", "when", "as", "for", "loop", "while", "do", "type", "alias", "import", "true", "false", "test", "bench"];
 
 impl Session {
-    /// Names that begin with a prefix. `optim.ad` looks into a module, `p.x` into the type of a value.
+    /// The candidates for a prefix. `optim.ad` looks into a module, `p.x` into the type of a value.
     pub fn complete(&mut self, prefix: &str) -> Vec<Completion> {
         self.guarded(|s| s.completions(prefix)).unwrap_or_default()
     }
@@ -47,29 +50,29 @@ impl Session {
             None => self.names(prefix),
         };
         out.sort_by(|a, b| a.text.cmp(&b.text));
-        out.dedup_by(|a, b| a.text == b.text);
+        // A type and its constructor may share a name.
+        out.dedup_by(|a, b| a.text == b.text && (a.ty == "type") == (b.ty == "type"));
         out
     }
 
     fn names(&mut self, prefix: &str) -> Vec<Completion> {
         let mut out = Vec::new();
-        let envs: Vec<Env> = [Some(self.env.clone()), self.env.base.as_deref().cloned()].into_iter().flatten().collect();
-        for env in &envs {
-            self.values_of(env, "", prefix, &mut out);
-            out.extend(env.cons.keys().filter(|n| n.as_str().starts_with(prefix)).map(|n| Completion::new(n.as_str(), "constructor")));
-            out.extend(env.types.keys().filter(|n| n.as_str().starts_with(prefix)).map(|n| Completion::new(n.as_str(), "type")));
-            out.extend(env.modules.keys().filter(|n| n.as_str().starts_with(prefix)).map(|n| Completion::new(format!("{n}."), "module")));
+        self.names_of(&self.env, "", prefix, &mut out);
+        out.iter_mut().for_each(|c| c.own = true);
+        if let Some(base) = &self.env.base {
+            self.names_of(base, "", prefix, &mut out);
         }
         for p in Prim::ALL.iter().filter(|p| p.name().starts_with(prefix) && p.name().starts_with(char::is_alphabetic)) {
             out.push(Completion::new(p.name(), prim_type(*p)).about(p.row().doc));
         }
-        let known = |name: &str| envs.iter().any(|e| e.values.contains_key(&Symbol::new(name)));
-        out.extend(adl_std::MODULES.iter().filter(|(n, _)| n.starts_with(prefix) && !known(n)).map(|(n, _)| Completion::new(format!("{n}."), "module")));
+        let known = |name: &str| self.env.value(Symbol::new(name)).is_some();
+        let modules = adl_std::MODULES.iter().filter(|(n, _)| n.starts_with(prefix) && !known(n));
+        out.extend(modules.map(|(n, source)| Completion::new(format!("{n}."), "module").about(&crate::docs::head_comment(source))));
         out.extend(KEYWORDS.iter().filter(|k| !prefix.is_empty() && k.starts_with(prefix)).map(|k| Completion::new(*k, "keyword")));
         out
     }
 
-    /// Values of an environment; names that begin with `__` are nobody's business.
+    /// The values of an environment. Names that begin with `__` are internal and left out.
     fn values_of(&self, env: &Env, before: &str, prefix: &str, out: &mut Vec<Completion>) {
         for (n, g) in env.values.iter().filter(|(n, _)| n.as_str().starts_with(prefix) && !n.as_str().starts_with("__")) {
             out.push(Completion::new(format!("{before}{n}"), self.type_text(&g.scheme)).about(g.doc.as_deref().unwrap_or("")));
@@ -86,11 +89,10 @@ impl Session {
         let head = format!("{before}.");
         self.values_of(&env, &head, member, &mut out);
         if self.std.contains_key(before) {
-            // What a standard module does not document it keeps to itself.
+            // Undocumented members of a standard module are private.
             out.retain(|c| env.values.get(&Symbol::new(&c.text[head.len()..])).is_some_and(|g| g.doc.is_some() || g.alias.is_some()));
         } else {
-            out.extend(env.cons.keys().filter(|n| n.as_str().starts_with(member)).map(|n| Completion::new(format!("{head}{n}"), "constructor")));
-            out.extend(env.types.keys().filter(|n| n.as_str().starts_with(member)).map(|n| Completion::new(format!("{head}{n}"), "type")));
+            self.declarations_of(&env, &head, member, &mut out);
         }
         out
     }
@@ -121,7 +123,7 @@ impl Session {
         Some(ty)
     }
 
-    /// A module in scope, a standard one or an alias.
+    /// A module in scope: a standard one or an alias.
     pub(crate) fn module_named(&mut self, name: &str) -> Option<Rc<Env>> {
         if let Some(env) = self.env.modules.get(&Symbol::new(name)) {
             return Some(env.clone());
@@ -130,7 +132,7 @@ impl Session {
         self.std.get(name).cloned()
     }
 
-    /// The whole type of a value or built-in in scope.
+    /// The complete type of a value or built-in in scope.
     pub(crate) fn type_of_name(&self, name: &str) -> Option<String> {
         match self.env.value(Symbol::new(name)) {
             Some(g) => Some(self.type_text(&g.scheme.clone())),
@@ -138,7 +140,7 @@ impl Session {
         }
     }
 
-    /// The same of a member of a module.
+    /// The complete type of a member of a module.
     pub(crate) fn type_of_member(&mut self, name: &str) -> Option<String> {
         let (module, member) = name.rsplit_once('.')?;
         let env = self.module_named(module)?;
@@ -156,13 +158,13 @@ impl Session {
         out
     }
 
-    /// Bytes that a definition's value takes, about.
+    /// The approximate size in bytes of a definition's value.
     pub fn bytes_of(&self, name: &str) -> Option<u64> {
         let g = self.env.values.get(&Symbol::new(name))?;
         self.machine.global(g.id).map(bytes)
     }
 
-    /// The name in scope that is nearest to one that is not.
+    /// The name in scope closest to an unknown name.
     pub fn nearest(&mut self, name: &str) -> Option<String> {
         self.guarded(|s| s.nearest_name(name)).unwrap_or_default()
     }
@@ -173,19 +175,21 @@ impl Session {
             Some(m) => self.members(m, ""),
             None => self.names(""),
         };
-        let names: Vec<String> = all.into_iter().map(|c| c.text.trim_end_matches('.').to_owned()).collect();
+        let (own, others): (Vec<&Completion>, Vec<&Completion>) = all.iter().partition(|c| c.own);
         let whole = module.map_or(member.to_owned(), |m| format!("{m}.{member}"));
-        crate::docs::nearest(&whole, names.iter().map(String::as_str)).map(str::to_owned)
+        let texts = |all: Vec<&'_ Completion>| all.into_iter().map(|c| c.text.trim_end_matches('.').to_owned()).collect::<Vec<_>>();
+        let (own, others) = (texts(own), texts(others));
+        nearest_of(&whole, [&own, &others].map(|group| group.iter().map(String::as_str))).map(str::to_owned)
     }
 }
 
-/// The type of a built-in as its row states it.
+/// The type of a built-in as stated in its row.
 pub(crate) fn prim_type(p: Prim) -> &'static str {
     let (Typing::Scheme(t) | Typing::Elementwise(t) | Typing::Special(t)) = p.row().typing;
     t
 }
 
-/// Bytes that a value takes, about; of one with very many parts, those of the first.
+/// The approximate size in bytes of a value. For values with very many parts, only the first ones are counted.
 fn bytes(v: &Value) -> u64 {
     const MOST: usize = 1 << 16;
     let (mut todo, mut n, mut looked) = (vec![v], 0u64, 0);

@@ -1,4 +1,4 @@
-//! The device beside the CPU: which one is used, and what it has done.
+//! The accelerator device: its selection, and statistics of its use.
 
 use crate::Session;
 use adl_interp::device::{Device, Mode, Ran, Used};
@@ -13,18 +13,19 @@ impl Drop for Session {
 }
 
 impl Session {
-    /// Uses the CPU, a GPU, or whichever is faster (`cpu`, `gpu`, `auto`). Without a GPU, `gpu` is an error, and everything stays as it was.
+    /// Selects the CPU, a GPU, or whichever is faster (`cpu`, `gpu`, `auto`). If there is no GPU, `gpu` is an error and
+    /// the setting is unchanged.
     pub fn set_device(&mut self, name: &str) -> Result<(), Box<Diagnostic>> {
         let mode = Mode::parse(name).unwrap_or_default();
         self.machine.set_device(mode).map_err(|e| Box::new(e.diag))
     }
 
-    /// Which is used: `cpu`, `gpu` or `auto`.
+    /// The current setting: `cpu`, `gpu` or `auto`.
     pub fn device(&self) -> &'static str {
         self.machine.device.mode().name()
     }
 
-    /// What is used, what it is called and what it has done, a line each.
+    /// The setting, the device's name and its statistics, as lines.
     pub fn device_lines(&self) -> Vec<String> {
         let mode = self.device();
         let Some(d) = self.machine.device.open() else {
@@ -40,31 +41,31 @@ impl Session {
         ]
     }
 
-    /// What the open device has done; `None` where none is open.
+    /// Statistics of the open device; `None` if none is open.
     pub fn device_used(&self) -> Option<Used> {
         self.machine.device.open().map(|d| d.used())
     }
 
-    /// Waits until the device has done all that was started there: times mean nothing before.
+    /// Waits until the device has completed all work that was started, as measurements require.
     ///
     /// # Errors
-    /// What a kernel has met, or that the device is gone, in words.
+    /// An error of a kernel, or the loss of the device, as text.
     pub fn wait_for_device(&self) -> Result<(), String> {
         self.machine.device.open().map_or(Ok(()), |d| d.wait().map_err(|e| format!("{e:?}")))
     }
 
-    /// Uses a device that is open already.
+    /// Uses a device that is already open.
     pub fn set_open_device(&mut self, device: Rc<dyn Device>) {
         self.machine.device.set_open(device);
     }
 
-    /// For tests: calls go to the device from so many operations on elements on.
+    /// For tests: the number of elementwise operations from which calls go to the device.
     pub fn set_device_least(&mut self, least: u64) {
         self.machine.device.set_least(Some(least));
     }
 }
 
-/// What a device did of calls, in words; nothing where it was not asked.
+/// What the device did for a function's calls, as text; `None` if it was not considered.
 pub(crate) fn ran(r: &Ran) -> Option<String> {
     let done = (r.calls > 0).then(|| format!("on the GPU ({} kernels, {} sent, {} fetched)", r.kernels, size(r.up), size(r.down)));
     let not = r.refused.as_ref().map(|why| format!("not on the GPU: {}", why.strip_prefix("not on this GPU: ").or(why.strip_prefix("on the GPU: ")).unwrap_or(why)));

@@ -1,4 +1,4 @@
-//! Documentation of names, of modules, of the whole library.
+//! Documentation of names, modules, and the whole library.
 
 use adl_interp::fault;
 use crate::Session;
@@ -8,30 +8,31 @@ use adl_syntax::ast::ItemKind;
 use adl_syntax::span::FileId;
 use adl_syntax::symbol::Symbol;
 use adl_typing::env::Env;
+pub use adl_typing::errors::nearest;
 
 /// A documented name.
 #[derive(Clone, Debug)]
 pub struct DocEntry {
-    /// `adam`, without its module.
+    /// The name without its module: `adam`.
     pub name: String,
     /// Its type, or the declaration of a type.
     pub signature: String,
-    /// Words (Markdown), without the examples.
+    /// Markdown text without the examples.
     pub text: String,
-    /// Expressions with their echoes.
+    /// Expressions with their expected echoes.
     pub examples: Vec<(String, String)>,
-    /// Its source, where it is written in adl.
+    /// Its source, if it is written in adl.
     pub source: Option<String>,
 }
 
 /// A chapter of the library.
 #[derive(Clone, Debug)]
 pub struct DocModule {
-    /// `optim`; `builtins` for what is in scope without a module.
+    /// `optim`; `builtins` for names in scope without a module.
     pub name: String,
-    /// What the module is for: the comment at its head.
+    /// The purpose of the module: the comment at its head.
     pub text: String,
-    /// In order of the source.
+    /// In source order.
     pub entries: Vec<DocEntry>,
 }
 
@@ -48,7 +49,7 @@ impl DocEntry {
         DocEntry { name: name.to_owned(), signature, text: words.join("\n").trim().to_owned(), examples: crate::tests_of::examples(doc), source }
     }
 
-    /// As text for a terminal. `name` is how the user calls it.
+    /// As text for a terminal. `name` is the name as the user wrote it.
     pub fn plain(&self, name: &str) -> String {
         let head = if self.signature.starts_with("type ") { self.signature.clone() } else { format!("{name} : {}", self.signature) };
         let text = if self.text.is_empty() { "(no documentation)" } else { &self.text };
@@ -62,10 +63,10 @@ impl DocEntry {
     }
 }
 
-/// The first sentence of a documentation.
+/// The first sentence of a documentation text.
 pub fn summary(text: &str) -> &str {
     let line = text.lines().next().unwrap_or("");
-    // `lo .. hi` ends no sentence, nor does `0, 1, 2, ...`, nor an initial.
+    // The dots in `lo .. hi`, `0, 1, 2, ...`, and after an initial do not end a sentence.
     let ends = |i: &usize| {
         let (before, after) = (&line[..*i], line[*i + 1..].trim_start());
         let initial = before.chars().rev().take_while(|c| c.is_alphabetic()).count() < 2 && before.ends_with(char::is_uppercase);
@@ -77,16 +78,16 @@ pub fn summary(text: &str) -> &str {
     line.strip_suffix('.').filter(|l| !l.ends_with('.')).unwrap_or(line)
 }
 
-/// Characters of a type that one reads.
+/// The length up to which a type is considered readable.
 const READABLE: usize = 60;
 
 impl Session {
-    /// Documentation of a name or a module: its type, words and examples.
+    /// Documentation of a name or a module: type, text and examples.
     pub fn doc(&mut self, name: &str) -> Option<String> {
         self.guarded(|s| s.doc_text(name).map(|text| text + &s.more_of(name))).unwrap_or_else(|d| Some(d.message))
     }
 
-    /// What belongs to a name of the library: its derivative, and names like it.
+    /// Additions to a library name's documentation: its derivative and related names.
     fn more_of(&mut self, name: &str) -> String {
         if self.env.values.contains_key(&Symbol::new(name)) {
             return String::new();
@@ -130,8 +131,8 @@ impl Session {
         Some(DocEntry::new(member, ty, g.doc.as_deref().unwrap_or(""), None).plain(name))
     }
 
-    /// A type for documentation: of an elementwise function of many operations, whose constraints nobody would read, what it is of numbers
-    /// and of arrays.
+    /// A type for documentation. An elementwise function of many operations has long constraints; for it, examples for
+    /// numbers and arrays are shown instead.
     fn readable(&mut self, scheme: &adl_typing::ty::Scheme) -> String {
         let text = self.type_text(scheme);
         match (text.len() > READABLE).then(|| self.shapes_of(scheme)) {
@@ -140,7 +141,7 @@ impl Session {
         }
     }
 
-    /// What a name is: where it comes from, its type, its documentation.
+    /// Information about a name: origin, type, documentation.
     pub fn info(&mut self, name: &str) -> Option<String> {
         let text = self.doc(name)?;
         let symbol = Symbol::new(name);
@@ -158,14 +159,14 @@ impl Session {
         Some(format!("{name}: {origin}{bytes}\n{text}"))
     }
 
-    /// A standard module's documentation; `prelude` is what is in scope everywhere and written in adl.
+    /// A standard module's documentation; `prelude` has the prelude names that are written in adl.
     pub fn doc_module(&mut self, name: &str) -> Option<DocModule> {
         let source = if name == "prelude" { adl_std::PRELUDE } else { adl_std::source(name)? };
         let env = if name == "prelude" { self.env.base.clone()? } else { self.module_named(name)? };
         Some(self.chapter(name, source, &env, false))
     }
 
-    /// The definitions of a source, whose names an environment has; `all`: also those without documentation.
+    /// The documentation of a source whose names are in `env`; `all` includes undocumented definitions.
     pub(crate) fn chapter(&mut self, name: &str, source: &str, env: &Env, all: bool) -> DocModule {
         let (program, _) = adl_syntax::parse(FileId::default(), source);
         let mut entries = Vec::new();
@@ -178,7 +179,7 @@ impl Session {
                 ItemKind::Import { .. } => {}
                 _ => entries.extend(names.iter().filter_map(|n| {
                     let g = env.values.get(n)?.clone();
-                    // What is only another name of a built-in has no source to show.
+                    // An alias of a built-in has no source worth showing.
                     let source = g.alias.is_none().then(|| text.to_owned());
                     Some(DocEntry::new(n.as_str(), self.readable(&g.scheme), doc, source))
                 })),
@@ -187,7 +188,7 @@ impl Session {
         DocModule { name: name.to_owned(), text: head_comment(source), entries }
     }
 
-    /// The whole library: built-ins, prelude, standard modules.
+    /// The documentation of the whole library: built-ins, prelude, standard modules.
     pub fn library(&mut self) -> Vec<DocModule> {
         let names = ["prelude"].into_iter().chain(adl_std::MODULES.iter().map(|(n, _)| *n));
         std::iter::once(builtins()).chain(names.filter_map(|n| self.doc_module(n))).collect()
@@ -195,13 +196,13 @@ impl Session {
 }
 
 impl DocModule {
-    /// One line a name, for a terminal.
+    /// One line per name, for a terminal.
     pub fn plain(&self) -> String {
         let head = if self.text.is_empty() { format!("module {}", self.name) } else { format!("module {}: {}", self.name, self.text) };
         format!("{head}\n\n{}", self.lines(&format!("{}.", self.name)))
     }
 
-    /// Every definition with its whole documentation: a file of the user's.
+    /// All definitions with their full documentation, for a file of the user.
     pub fn page(&self) -> String {
         let whole = |e: &DocEntry| e.plain(&e.name).trim_end_matches("(no documentation)").trim_end().to_owned();
         let head = (!self.text.is_empty()).then(|| format!("{}: {}", self.name, self.text));
@@ -219,7 +220,7 @@ impl DocModule {
     }
 }
 
-/// The chapter of the built-ins.
+/// The documentation of the built-ins.
 pub(crate) fn builtins() -> DocModule {
     let named = Prim::ALL.iter().filter(|p| p.name().starts_with(char::is_alphabetic));
     DocModule { name: "builtins".into(), text: "What is in scope everywhere.".into(), entries: named.map(|p| prim_entry(*p)).collect() }
@@ -231,7 +232,7 @@ fn prim_entry(p: Prim) -> DocEntry {
     DocEntry { name: row.name.to_owned(), signature: prim_type(p).to_owned(), text: row.doc.to_owned(), examples, source: None }
 }
 
-/// The comment at the head of a module that belongs to no definition.
+/// The comment at the head of a module, which documents no definition.
 fn head_comment(source: &str) -> String {
     let source = if source.starts_with("#!") { source.split_once('\n').map_or("", |(_, rest)| rest) } else { source };
     let lines = source.lines().take_while(|l| l.starts_with("--")).map(|l| l.trim_start_matches("--|").trim_start_matches("--").trim());
@@ -239,14 +240,14 @@ fn head_comment(source: &str) -> String {
     if followed { lines.collect::<Vec<_>>().join(" ").trim().to_owned() } else { String::new() }
 }
 
-/// The candidate nearest to a name, if it is near enough to be a slip.
+/// The candidate closest to a name, if it is close enough to be a misspelling.
 pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    // Short names are near to everything.
+    // Short names are close to too many others.
     let limit = if name.chars().count() <= 4 { 1 } else { 1 + name.chars().count() / 4 };
     candidates.map(|c| (distance(name, c), c)).filter(|(d, c)| *d <= limit && *d < c.chars().count()).min().map(|(_, c)| c)
 }
 
-/// Insertions, deletions, replacements and exchanges of neighbours that lead from one to the other.
+/// The edit distance: insertions, deletions, replacements, and swaps of neighbours.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut rows = vec![vec![0usize; b.len() + 1]; a.len() + 1];
@@ -268,18 +269,12 @@ fn distance(a: &str, b: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{DocEntry, nearest};
+    use super::DocEntry;
 
     #[test]
     fn the_first_sentence() {
         for (doc, want) in [("One. Two.", "One"), ("In `lo .. hi - 1`. More.", "In `lo .. hi - 1`"), ("Only one.", "Only one"), ("", ""), ("At 0, 1, ... and so on. More.", "At 0, 1, ... and so on"), ("By He et al. (2015). More.", "By He et al. (2015)")] {
             assert_eq!(DocEntry::new("f", String::new(), doc, None).summary(), want);
         }
-    }
-
-    #[test]
-    fn slips() {
-        assert_eq!(nearest("chekc", ["fmt", "check", "test"].into_iter()), Some("check"));
-        assert_eq!(nearest("zzz", ["fmt", "check", "test"].into_iter()), None);
     }
 }

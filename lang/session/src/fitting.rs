@@ -1,26 +1,26 @@
-//! Candidates at the cursor in the order of how well their types fit there.
+//! Orders completion candidates by how well their types fit at the cursor.
 //!
-//! Nothing is known of the rest of an entry, so each candidate is put in and the text ended in the shortest way that parses; the type checker then says
-//! whether it fits. A function that would fit once it is applied comes second.
+//! The rest of an entry is unknown. So each candidate is inserted, and the text is completed in the shortest way that
+//! parses; then the type checker decides whether it fits. A function that would fit once it is applied comes second.
 
 use crate::Session;
 use crate::complete::Completion;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::highlight::Class;
-use adl_syntax::symbol::Symbol;
+use adl_typing::env::Env;
 
-/// Candidates of which the types are looked at; more would be felt.
+/// The number of candidates whose types are checked; more would cause a noticeable delay.
 const MOST: usize = 100;
-/// Bytes of an entry that is not checked so many times.
+/// Longer entries are not checked repeatedly.
 const LONG: usize = 2000;
-/// Arguments that may follow the one at the cursor.
+/// The number of arguments that may follow the one at the cursor.
 const MORE: usize = 3;
 /// An expression of any type.
 const ANY: &str = "(error \"\")";
-/// What may follow an expression that stands in the middle of something.
+/// Endings that complete an expression inside an unfinished construct.
 const ENDS: [&str; 6] = ["", " then error \"\" else error \"\"", " in error \"\"", " -> error \"\"", " do error \"\"", " with _ -> error \"\""];
 
-/// How a candidate fits; the best first.
+/// The quality of a candidate, best first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Fit {
     Itself,
@@ -29,7 +29,8 @@ enum Fit {
 }
 
 impl Session {
-    /// Puts those first whose types fit where the text before the cursor ends, and among them those of the user. `start`: where the name begins.
+    /// Moves candidates whose types fit at the end of `before` to the front, among them the user's own names first.
+    /// `start`: where the name begins.
     pub fn order_by_type(&mut self, before: &str, start: usize, found: &mut Vec<Completion>) {
         if before.len() > LONG || found.len() < 2 || found.len() > MOST {
             return;
@@ -41,21 +42,24 @@ impl Session {
         }
     }
 
-    /// For each candidate, how it fits and whether it is another's; `None` where nothing can be said.
+    /// For each candidate its quality, and whether it belongs to the library. `None` if nothing is known.
     fn fits(&mut self, head: &str, found: &[Completion]) -> Option<Vec<(Fit, bool)>> {
-        // A command's argument is an expression.
+        // The argument of a `:command` is an expression.
         let head = if head.starts_with(':') { head.split_once(' ')?.1 } else { head };
         let close = closers(head);
         let end = ENDS.iter().map(|e| format!("{e}{close}")).find(|end| parses(&format!("{head}{ANY}{end}")))?;
-        // In `2.0 * (f x` the function wants more arguments.
+        // In `2.0 * (f x` the function may need more arguments.
         let end = (0..=MORE).map(|n| format!("{}{end}", format!(" {ANY}").repeat(n))).find(|end| self.checks(&format!("{head}{ANY}{end}")))?;
-        Some(found.iter().map(|c| (self.fit(head, c, &end), self.env.values.get(&Symbol::new(&c.text)).is_none() && c.ty != "in this entry")).collect())
+        for c in found.iter_mut().filter(|c| c.ty == OF_ENTRY) {
+            c.ty = self.local_type(head, &c.text, &end).unwrap_or_else(|| OF_ENTRY.to_owned());
+        }
+        Some(found.iter().map(|c| (self.fit(head, c, &end), !c.own)).collect())
     }
 
     fn fit(&mut self, head: &str, c: &Completion, end: &str) -> Fit {
         let arguments = match c.ty.as_str() {
             "keyword" | "module" | "type" => return Fit::No,
-            "constructor" | "in this entry" => 1,
+            "constructor" | OF_ENTRY => 1,
             ty => arrows(ty),
         };
         if self.checks(&format!("{head}{}{end}", c.text)) {
@@ -65,11 +69,19 @@ impl Session {
         if arguments > 0 && self.checks(&applied()) { Fit::Applied } else { Fit::No }
     }
 
-    /// Whether a text has a type.
+    /// Whether a text type-checks.
     fn checks(&mut self, text: &str) -> bool {
         let probe = self.probe(text);
         probe.ty.is_some() && probe.errors.is_empty()
     }
+}
+
+/// A definition of a value by its type.
+fn assumed(c: &Completion) -> Option<String> {
+    let ty = c.ty.replace(" -o ", " -> ");
+    let parameters = " _".repeat(arrows(&ty));
+    let body = if parameters.is_empty() { ANY.to_owned() } else { format!("fun{parameters} -> {ANY}") };
+    (c.text.starts_with(|c: char| c.is_lowercase() || c == '_') && c.ty != "module").then(|| format!("let {} : {ty} = {body}", c.text))
 }
 
 fn parses(text: &str) -> bool {
@@ -77,7 +89,7 @@ fn parses(text: &str) -> bool {
     !diags.iter().any(Diagnostic::is_error)
 }
 
-/// Brackets that close what is open.
+/// The closing brackets for all open ones.
 fn closers(text: &str) -> String {
     let mut open = Vec::new();
     for (range, class) in adl_syntax::tokens(text) {
@@ -92,12 +104,12 @@ fn closers(text: &str) -> String {
     open.iter().rev().collect()
 }
 
-/// Arguments that a function of a type takes.
+/// The number of arguments in a function type.
 fn arrows(ty: &str) -> usize {
     parameters(ty).len().saturating_sub(1)
 }
 
-/// The places of a function's parameters in its type, and of its result.
+/// The positions of the parameter types in the text of a function type, and of the result type.
 pub fn parameters(ty: &str) -> Vec<std::ops::Range<usize>> {
     let (mut depth, mut start, mut out) = (0i32, 0, Vec::new());
     for (i, c) in ty.char_indices() {

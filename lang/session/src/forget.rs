@@ -1,4 +1,5 @@
-//! Long sessions: what was defined and is out of reach is released, so that defining a name again and again does not fill memory.
+//! Garbage collection of definitions in long sessions: unreachable values and code are released, so that redefining a
+//! name again and again does not fill memory.
 
 use crate::Session;
 use crate::plans::Watch;
@@ -8,27 +9,28 @@ use adl_typing::env::{Env, Global};
 use std::collections::HashSet;
 use std::rc::Rc;
 
-/// Definitions after which it is looked for dead ones, if fewer are kept: looking takes time in proportion to those.
+/// The minimal number of new definitions between collections. The time of a collection is proportional to the number of
+/// definitions kept.
 const MANY: u32 = 256;
-/// Numbers in a value from which on it is not kept until then.
+/// Values with more numbers than this trigger an earlier collection.
 const LARGE: usize = 1 << 16;
 
-/// What [`Session::release`] remembers.
+/// State of [`Session::release`].
 #[derive(Default)]
 pub(crate) struct Memory {
-    /// Definitions there had been when it last looked.
+    /// The number of definitions at the last collection.
     looked: u32,
-    /// Definitions that were kept then.
+    /// The number of definitions kept by it.
     kept: u32,
     /// Whether a large value has lost its name since.
     large: bool,
-    /// Residuals that front ends show.
+    /// Residuals that front ends display.
     pub watches: Vec<std::rc::Weak<std::cell::RefCell<crate::plans::Watched>>>,
 }
 
 impl Session {
-    /// Releases values and code that no name leads to any more, if there may be many or large ones. For front ends, between entries: values of
-    /// this session that a program holds itself may then have lost the definitions that they use.
+    /// Releases values and code that are unreachable from any name, if there may be many or large ones. For front ends,
+    /// between entries: values of this session that the embedding program holds may lose definitions that they use.
     pub fn release(&mut self) {
         let defined = self.tables.globals;
         if !self.memory.large && defined.wrapping_sub(self.memory.looked) < MANY.max(self.memory.kept / 2) {
@@ -52,23 +54,23 @@ impl Session {
         self.memory.kept = self.definitions() as u32;
     }
 
-    /// Definitions that are kept, those of the library that are in use included.
+    /// The number of definitions that are kept, including library definitions in use.
     pub fn definitions(&self) -> usize {
         self.machine.definitions()
     }
 
-    /// Notes that a name is to mean something else.
+    /// Records that a name is about to be rebound.
     pub(crate) fn loses(&mut self, g: Option<&Global>) {
         self.memory.large |= g.is_some_and(|g| self.is_large(g));
     }
 
-    /// Whether a definition holds a large array.
+    /// Whether a definition's value contains a large array.
     pub(crate) fn is_large(&self, g: &Global) -> bool {
         self.machine.global(g.id).is_some_and(|v| large(v, 3))
     }
 }
 
-/// Whether a large array stands in a value, not deeper than some levels.
+/// Whether a value contains a large array, up to a nesting depth of `levels`.
 fn large(v: &Value, levels: u32) -> bool {
     let any = |vs: &[Value]| levels > 0 && vs.len() <= LARGE && vs.iter().any(|v| large(v, levels - 1));
     match v {
@@ -80,7 +82,7 @@ fn large(v: &Value, levels: u32) -> bool {
     }
 }
 
-/// All definitions that names in environments mean.
+/// All definitions that are reachable by name from environments.
 #[derive(Default)]
 struct Names {
     ids: Vec<GlobalId>,

@@ -1,4 +1,4 @@
-//! Imported files: checked when the text that imports them is checked, run once, when its turn comes.
+//! Imported files. They are checked together with the importing text, and run once, when the import is reached.
 
 use crate::Session;
 use crate::run::CheckedText;
@@ -13,11 +13,11 @@ use std::cell::{Cell, RefCell};
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
-/// What a checked text does at one place.
+/// A step of running a checked text.
 pub(crate) enum Step {
     /// Evaluates an item.
     Item(Item),
-    /// Runs a file, if it has not run yet.
+    /// Runs a file, unless it has run already.
     Run(Rc<Module>),
 }
 
@@ -28,22 +28,22 @@ pub(crate) struct Entry {
     pub span: Span,
 }
 
-/// A file that was imported.
+/// An imported file.
 pub(crate) struct Module {
-    /// Which file it is, however it was spelled.
+    /// A canonical path, equal for all spellings of the file.
     pub identity: String,
     /// The text that was checked.
     pub text: String,
-    /// What it defines.
+    /// Its definitions.
     pub env: RefCell<Rc<Env>>,
-    /// What running it does.
+    /// The steps of running it.
     pub entries: Vec<Entry>,
-    /// Whether it has run (or runs).
+    /// Whether it has run or is running.
     pub ran: Cell<bool>,
 }
 
 impl Module {
-    /// Whether a file that it imports, directly or through others, is among `changed`.
+    /// Whether any file that it imports, directly or indirectly, is in `changed`.
     pub fn imports_any(&self, changed: &[String]) -> bool {
         self.entries.iter().any(|e| match &e.step {
             Step::Run(m) => changed.contains(&m.identity) || stacker_guard(|| m.imports_any(changed)),
@@ -56,7 +56,7 @@ fn stacker_guard<T>(f: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, f)
 }
 
-/// A path without `.` and `dir/..`: the identity of a file for hosts that know no better.
+/// A path without `.` and `dir/..`: the identity of a file for hosts without a better one.
 pub fn normal(path: &str) -> String {
     let mut out = PathBuf::new();
     for part in Path::new(path).components() {
@@ -72,7 +72,7 @@ pub fn normal(path: &str) -> String {
 }
 
 impl Session {
-    /// Checks an import inside a text. One that fails makes the items that mention it silent.
+    /// Checks an import in a text. After an error, errors of items that mention the module are suppressed.
     pub(crate) fn check_import(&mut self, out: &mut CheckedText, item: &ast::Item, file: FileId) {
         match self.import(&out.env.clone(), item, file) {
             Ok((env, module)) => {
@@ -88,7 +88,7 @@ impl Session {
         }
     }
 
-    /// Resolves an import: the environment with the module in it, and the file to run.
+    /// Resolves an import. Returns the environment extended by the module, and the file to run.
     pub(crate) fn import(&mut self, env: &Env, item: &ast::Item, from: FileId) -> Result<(Env, Option<Rc<Module>>), Vec<Diagnostic>> {
         let ast::ItemKind::Import { what, alias } = &item.kind else { return Ok((env.clone(), None)) };
         let mut env = env.clone();
@@ -152,7 +152,7 @@ impl Session {
         Ok(module)
     }
 
-    /// Runs a module that has not run. One that fails is forgotten, so that it can be imported again.
+    /// Runs a module that has not run. After an error it is removed, so that it can be imported again.
     pub(crate) fn run_module(&mut self, module: &Rc<Module>) -> Result<(), Box<Diagnostic>> {
         if module.ran.replace(true) {
             return Ok(());
@@ -167,7 +167,7 @@ impl Session {
         Ok(())
     }
 
-    /// Runs what a text does, up to the first error.
+    /// Runs the steps of a text, up to the first error.
     pub(crate) fn run_entries(&mut self, entries: &[Entry]) -> Result<(), Box<Diagnostic>> {
         self.machine.sources = self.sources.clone();
         for e in entries {
@@ -183,13 +183,13 @@ impl Session {
         Ok(())
     }
 
-    /// Whether an item mentions a module that could not be read: its errors would only repeat that.
+    /// Whether an item mentions a module that could not be read, so that its errors would be consequences of that.
     pub(crate) fn hidden(&self, out: &CheckedText, item: &ast::Item) -> bool {
         let text = self.sources.text(item.span);
         out.unreadable.iter().any(|m| mentions(text, m.as_str())) && !defined_names(item).iter().any(|n| out.unreadable.contains(n))
     }
 
-    /// Files imported so far whose text is no longer what was run.
+    /// Imported files whose text has changed since they ran.
     pub(crate) fn changed_imports(&mut self) -> Vec<String> {
         let all: Vec<Rc<Module>> = self.files.values().cloned().collect();
         let mut changed: Vec<String> = Vec::new();

@@ -1,16 +1,16 @@
-//! The incremental engine: one API for the command line, the REPL, tests and (later) notebooks.
+//! The incremental engine: one API for the command line, the REPL, notebooks and tests.
 //!
-//! A [`Session`] owns the sources, the environment, the tables and the machine. A file is parsed and checked whole before any of it
-//! runs; a cell is checked and run item by item, so that each item sees the true sizes of what ran before it. An item that fails
-//! changes nothing.
+//! A [`Session`] owns the sources, the environment, the tables and the machine. A file is parsed and checked completely
+//! before it runs. A cell is checked and run item by item, so that each item sees the actual sizes of earlier values.
+//! An item that fails changes nothing.
 //!
-//! A panic in an entry is an error like others (`boundary`).
+//! A panic in an entry becomes an ordinary error (`boundary`).
 //!
-//! Reading order: `run` (files), `cells` (entries of the REPL), `modules` (standard modules, loaded when a text first names them),
-//! `imports` (files), `reload`, [`echo`](Echo), `tests_of`, [`benches`], [`docs`], [`complete`],
-//! `embed` (values and calls for programs that use adl as a library).
+//! Reading order: `run` (files), `cells` (entries of the REPL), `modules` (standard modules, loaded when a text first
+//! names them), `imports` (files), `reload`, [`echo`](Echo), `tests_of`, [`benches`], [`docs`], [`complete`], `embed`
+//! (values and calls for programs that use adl as a library).
 //!
-//! What is *not* here: terminals and files (the [`Host`] has them).
+//! What is *not* here: access to terminals and files (the [`Host`] provides it).
 
 pub mod benches;
 mod boundary;
@@ -57,38 +57,38 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// A running adl.
+/// A session: the state of a running adl.
 pub struct Session {
-    /// Every text that it has read.
+    /// All texts that it has read.
     pub sources: SourceMap,
-    /// Names in scope.
+    /// The names in scope.
     pub env: Env,
     pub(crate) tables: Tables,
     pub(crate) machine: Machine,
     pub(crate) std: HashMap<String, Rc<Env>>,
     /// Imported files by identity.
     pub(crate) files: HashMap<String, Rc<imports::Module>>,
-    /// Files that are being checked, outermost first: identity and the path that was written.
+    /// Files being checked, outermost first: identity and the path as written.
     pub(crate) open: Vec<(String, String)>,
-    /// Warnings of imported files that nobody has reported yet.
+    /// Warnings of imported files that have not been reported yet.
     pub(crate) import_warnings: Vec<Diagnostic>,
     entries: usize,
-    /// Values that became `it`.
+    /// The number of values that became `it`.
     values: usize,
     failures: usize,
-    /// Entries that ran, in order: what `:save` writes.
+    /// Entries that ran, in order, for `:save`.
     pub history: saved::History,
-    /// What `undo` and `restore` go back to.
+    /// Earlier states for `undo` and `restore`.
     pub(crate) past: snapshots::Past,
-    /// Files that were loaded, for `:reload`.
+    /// Loaded files, for `:reload`.
     pub(crate) loaded: Vec<Rc<reload::Loaded>>,
-    /// The text of each definition.
+    /// The source of each definition.
     pub(crate) texts: rpds::HashTrieMap<adl_syntax::symbol::Symbol, Span>,
-    /// The item that is checked or run.
+    /// The item being checked or run.
     pub(crate) item: Span,
-    /// Checkpoints that are in use.
+    /// The number of checkpoints in use.
     boundaries: usize,
-    /// The residuals that somebody looks at.
+    /// The residuals that a front end displays.
     pub(crate) watched: Option<plans::Watch>,
     pub(crate) memory: forget::Memory,
 }
@@ -128,65 +128,65 @@ impl Session {
         s
     }
 
-    /// A new text, which messages can show from now on.
+    /// Adds a text to the sources, so that messages can quote it.
     pub(crate) fn add_source(&mut self, name: impl Into<String>, text: impl Into<String>) -> FileId {
         self.new_source(|sources| sources.add(name, text))
     }
 
     pub(crate) fn new_source(&mut self, add: impl FnOnce(&mut SourceMap) -> FileId) -> FileId {
-        // While nobody else has the list, it is not copied.
+        // Drops the machine's reference first: an unshared list is extended without a copy.
         self.machine.sources = SourceMap::default();
         let file = add(&mut self.sources);
         self.machine.sources = self.sources.clone();
         file
     }
 
-    /// Set it to stop what runs.
+    /// A flag that stops the current evaluation when it is set.
     pub fn interrupt(&self) -> Arc<AtomicBool> {
         self.machine.interrupt.clone()
     }
 
-    /// Set it to stop what runs because memory is used up.
+    /// A signal that stops the current evaluation because memory is exhausted.
     pub fn starved(&self) -> adl_interp::vm::Starved {
         self.machine.starved.clone()
     }
 
-    /// Set it, a few times a second, to hear of the progress of loops through the host.
+    /// A flag that requests a progress report of loops through the host; to be set a few times per second.
     pub fn tick(&self) -> Arc<AtomicBool> {
         self.machine.tick.clone()
     }
 
-    /// Takes the signals of another session, whose place it takes.
+    /// Takes over the signals of another session, which this one replaces.
     pub fn share_signals(&mut self, interrupt: Arc<AtomicBool>, tick: Arc<AtomicBool>) {
         self.machine.share_signals(interrupt, tick);
     }
 
-    /// Bytes that frames may take before a recursion counts as endless.
+    /// The stack limit in bytes, beyond which a recursion is reported as infinite.
     pub fn set_stack(&mut self, bytes: usize) {
         self.machine.stack_budget = bytes;
     }
 
-    /// What derivatives have recorded so far.
+    /// Statistics of what derivatives have recorded on tapes.
     pub fn recorded(&self) -> adl_interp::ad::Recorded {
         self.machine.ad.recorded
     }
 
-    /// Whether derivatives take the main road (transformed code) where they can; otherwise all are taped.
+    /// Whether derivatives are compiled (by program transformation) where possible; otherwise all are taped.
     pub fn set_road(&mut self, main: bool) {
         self.machine.road.choice = if main { Choice::Main } else { Choice::Tape };
     }
 
-    /// Functions of IR that were made for derivatives, and are kept.
+    /// The number of IR functions that were generated for derivatives and are cached.
     pub fn derived_functions(&self) -> usize {
         self.machine.road.functions()
     }
 
-    /// Whether code of the main road may be compiled to native code.
+    /// Whether derivative code may be compiled to native code.
     pub fn set_jit(&mut self, on: bool) {
         self.machine.compiler = on.then(adl_jit::compiler);
     }
 
-    /// Whether the first nan or infinity that an operation makes is an error at its place. Then nothing runs as native code.
+    /// Whether the first operation that produces a nan or an infinity is an error. If set, nothing runs as native code.
     pub fn set_check_nan(&mut self, on: bool) {
         self.machine.check_nan = on;
         if on {
@@ -194,17 +194,18 @@ impl Session {
         }
     }
 
-    /// How many threads work on large arrays, in the whole process; 0 for as many as the machine has. Results do not depend on it.
+    /// The number of threads for large arrays, for the whole process; 0 for the number of processors. Results do not
+    /// depend on it.
     pub fn set_threads(&mut self, n: usize) {
         adl_interp::ops::parallel::set_threads(n);
     }
 
-    /// Number of entries that have failed.
+    /// The number of entries that have failed.
     pub fn failures(&self) -> usize {
         self.failures
     }
 
-    /// The source of a definition, as it was written.
+    /// The source of a definition.
     pub fn source_of(&self, name: &str) -> Option<String> {
         let symbol = adl_syntax::symbol::Symbol::new(name);
         let span = match self.texts.get(&symbol) {
@@ -217,7 +218,7 @@ impl Session {
         Some(self.sources.text(span).to_owned())
     }
 
-    /// The item of a source that a name stands in.
+    /// The span of the item that contains a name.
     fn item_around(&self, name: Span) -> Span {
         let Some(file) = self.sources.get(name.file) else { return name };
         let items = adl_syntax::parse(name.file, &file.text).0.items;
@@ -230,7 +231,7 @@ impl Session {
         adl_typing::print::scheme(scheme)
     }
 
-    /// The world, for the front end that made it.
+    /// The host, for the front end that supplied it.
     pub fn host(&mut self) -> &mut dyn Host {
         &mut *self.machine.host
     }

@@ -1,4 +1,4 @@
-//! Standard modules, and checking an item with what it names loaded.
+//! Standard modules, and checking an item after loading the modules that it names.
 
 use adl_interp::fault;
 use crate::Session;
@@ -14,7 +14,7 @@ use adl_typing::{Checked, check_item};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// What checking asks of the world: headers of data files, and modules that are loaded already.
+/// The checker's host: headers of data files, and loaded modules.
 struct Adapter<'a> {
     machine: &'a mut Machine,
     std: &'a HashMap<String, Rc<Env>>,
@@ -65,7 +65,7 @@ impl CheckHost for Adapter<'_> {
 }
 
 impl Session {
-    /// Checks an item after loading the standard modules that its text names.
+    /// Checks an item after loading the standard modules that its text mentions.
     pub(crate) fn check(&mut self, env: &Env, item: &ast::Item, internal: bool) -> Checked {
         let text = self.sources.text(item.span).to_owned();
         self.load_named(&text);
@@ -83,14 +83,14 @@ impl Session {
         checked
     }
 
-    /// Examples of the shapes that a function of unknown ranks accepts.
+    /// Example shapes that a function of unknown ranks accepts.
     pub(crate) fn shapes_of(&mut self, scheme: &Scheme) -> Vec<String> {
         let env = self.env.clone();
         let mut adapter = Adapter { machine: &mut self.machine, std: &self.std, sources: &self.sources };
         adl_typing::shapes(&env, scheme, &mut self.tables, &mut adapter)
     }
 
-    /// Loads every standard module that a text names.
+    /// Loads every standard module that a text mentions.
     pub(crate) fn load_named(&mut self, text: &str) {
         let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '\''));
         let wanted: Vec<&'static str> = words
@@ -107,13 +107,14 @@ impl Session {
             return;
         }
         let Some(source) = adl_std::source(name) else { return };
-        // A module that names itself in its documentation sees itself as it is so far: empty.
+        // A module that mentions itself in its documentation sees an empty module while it is loaded.
         self.std.insert(name.to_owned(), Rc::new(Env::default()));
         let env = self.load_text(name, source, true);
         self.std.insert(name.to_owned(), Rc::new(env));
     }
 
-    /// Parses, checks and runs a text; what it defines. Errors in a standard module are errors of adl itself; they are reported with what comes next.
+    /// Parses, checks and runs a text, and returns its environment. Errors in a standard module are internal errors;
+    /// they are reported with the next entry.
     pub(crate) fn load_text(&mut self, name: &str, source: &str, internal: bool) -> Env {
         let file = self.new_source(|s| s.add_library(format!("<{name}>"), source));
         self.machine.library.insert(file);

@@ -1,4 +1,4 @@
-//! Plans, costs and stages of functions, for the command line and the REPL.
+//! Plans, costs and compiler stages of functions, for the command line and the REPL.
 
 use crate::Session;
 use adl_interp::ir::road::stages::{self, Stage};
@@ -19,32 +19,32 @@ use std::rc::Rc;
 /// The stages that [`Session::ir`] prints.
 pub const STAGES: [&str; 8] = ["core", "spec", "jvp", "unzip", "transpose", "opt", "clif", "asm"];
 
-/// Residuals that somebody looks at: the REPL's commands and a notebook's live table change the same ones.
+/// Displayed residuals. The REPL's commands and a notebook's live table modify the same object.
 pub struct Watched {
     /// The value of type `Residuals`.
     pub shown: Value,
     words: Option<(String, String)>,
-    /// The name of the function's definition, if it had one when it was looked at.
+    /// The name of the function's definition when it was displayed, if it had one.
     definition: Option<Symbol>,
 }
 
-/// A place where residuals are looked at.
+/// A shared display of residuals.
 pub type Watch = Rc<RefCell<Watched>>;
 
 impl Watched {
-    /// The function and the argument as expressions.
+    /// The function and the argument as source text.
     pub fn words(&self) -> (String, String) {
         let name = || table::inside(&self.shown).map_or_else(String::new, |r| table::text(r, "function"));
         self.words.clone().unwrap_or_else(|| (name(), "x".to_owned()))
     }
 
-    /// Their plan.
+    /// The current plan.
     pub fn plan(&self) -> Option<Plan> {
         table::inside(&self.shown).map(table::plan)
     }
 
-    /// Their plan with some rows stored and others recomputed: what it recomputes is recomputed still, but for those. A row that cannot be
-    /// recomputed is an error that says why.
+    /// The current plan with some rows stored and others recomputed; rows in neither list keep their state. An error
+    /// explains which row cannot be recomputed.
     pub fn refined(&self, store: &[u32], recompute: &[u32]) -> Result<Plan, String> {
         let Some(r) = table::inside(&self.shown) else { return Ok(Plan::StoreAll) };
         let rows = table::rows(r, "rows");
@@ -66,14 +66,14 @@ impl Watched {
 }
 
 impl Session {
-    /// Makes a plan, as command lines spell it, the plan of every gradient.
+    /// Sets the plan of every gradient, in command-line syntax.
     pub fn set_plan(&mut self, text: &str) -> Result<(), String> {
         self.machine.road.plan = Plan::parse(text).ok_or_else(|| format!("`{text}` is not a plan; plans are {SPELLINGS}"))?;
         Ok(())
     }
 
-    /// Makes residuals the ones that `:store`, `:recompute`, `:plan` and `:apply` act on. `words`: their function and argument, where
-    /// somebody wrote them.
+    /// Makes residuals the object of `:store`, `:recompute`, `:plan` and `:apply`. `words`: source text of their
+    /// function and argument, if available.
     pub fn watch(&mut self, shown: Value, words: Option<(String, String)>) -> Watch {
         let name = table::inside(&shown).map(|r| Symbol::new(&table::text(r, "function")));
         let definition = name.filter(|n| self.defines(*n, &shown));
@@ -83,23 +83,23 @@ impl Session {
         watch
     }
 
-    /// Whether a name means the function that residuals are about.
+    /// Whether a name refers to the function of these residuals.
     fn defines(&self, name: Symbol, residuals: &Value) -> bool {
         let now = self.env.value(name).and_then(|g| self.machine.global(g.id));
         looked_at(residuals).zip(now).is_some_and(|((f, _), g)| road::same_definition(&f, g))
     }
 
-    /// The name of the function that residuals are about, if it means another one by now.
+    /// The name of the residuals' function, if it has been redefined since.
     pub fn redefined(&self, w: &Watched) -> Option<String> {
         w.definition.filter(|n| !self.defines(*n, &w.shown)).map(|n| n.to_string())
     }
 
-    /// The residuals that were looked at last.
+    /// The residuals that were displayed last.
     pub fn watched(&self) -> Option<Watch> {
         self.watched.clone()
     }
 
-    /// Makes the plan of the residuals that are looked at the one of all gradients of their function.
+    /// Makes the plan of the displayed residuals the plan of all gradients of their function.
     pub fn apply_watched(&mut self) -> Option<Plan> {
         let watch = self.watched()?;
         let w = watch.borrow();
@@ -109,7 +109,8 @@ impl Session {
         Some(plan)
     }
 
-    /// Plans for the function of residuals, from the least memory to storing everything: peak memory and extra work. None beats another in both.
+    /// Pareto-optimal plans for the residuals' function, from the least memory to storing everything: peak memory and
+    /// extra work.
     pub fn steps(&mut self, residuals: &Value) -> Vec<(u64, u64)> {
         let Some((f, x)) = looked_at(residuals) else { return Vec::new() };
         report::steps(&mut self.machine, &f, &x).unwrap_or_default()
@@ -123,7 +124,8 @@ impl Session {
         self.call(under, &[plan]).map_err(|d| vec![*d])
     }
 
-    /// Makes the plan of residuals the one of all gradients of their function, and computes one; the residuals then say what it stored.
+    /// Applies the plan of residuals to all gradients of their function, and computes one. The residuals then report
+    /// what it stored.
     pub fn apply_residuals(&mut self, residuals: &Value) -> Result<Value, Vec<Diagnostic>> {
         let (Some((f, x)), Some(r)) = (looked_at(residuals), table::inside(residuals)) else { return Ok(residuals.clone()) };
         let plan = table::plan(r);
@@ -134,7 +136,7 @@ impl Session {
         self.replanned(residuals, &plan)
     }
 
-    /// The value of an expression, which defines nothing and is not remembered.
+    /// The value of an expression, which is neither bound nor recorded.
     pub fn value_of(&mut self, text: &str) -> Result<Value, Vec<Diagnostic>> {
         let done = self.guarded(|s| {
             let e = s.expression_of(text)?;
@@ -161,8 +163,8 @@ impl Session {
         }
     }
 
-    /// A function at a stage as text, with source lines in comments. `args` are expressions whose types its arguments have, where its own
-    /// type leaves them open.
+    /// A function at a stage of the compiler, as text with source lines in comments. `args`: expressions that determine
+    /// the types of its arguments, where its own type leaves them open.
     pub fn ir(&mut self, stage: &str, function: &str, args: &[String]) -> Result<String, Vec<Diagnostic>> {
         self.guarded(|s| s.ir_text(stage, function, args)).unwrap_or_else(|d| Err(vec![*d]))
     }
@@ -192,7 +194,7 @@ impl Session {
         })
     }
 
-    /// The arguments given, and for the others of a generic function some of its type: `Num` and `Real` are `Float`.
+    /// The given arguments, extended by sample arguments for a generic function: `Num` and `Real` become `Float`.
     fn filled(&self, function: &str, args: &[String]) -> Vec<String> {
         let mut out = args.to_vec();
         let Some(scheme) = self.env.value(Symbol::new(function)).map(|g| g.scheme.clone()) else { return out };
@@ -209,7 +211,7 @@ impl Session {
         out
     }
 
-    /// A function at the types that arguments have: a generic one is made for them.
+    /// A function instantiated at the types of the arguments.
     fn at_types(&mut self, function: &str, args: &[String]) -> Result<Value, Vec<Diagnostic>> {
         if args.is_empty() {
             return self.value_of(function);
@@ -234,7 +236,7 @@ impl Session {
     }
 }
 
-/// Some value of a type, as an expression. Functions and declared data have none.
+/// A sample value of a type, as an expression. Functions and declared data have none.
 fn sample(ty: &Ty) -> Option<String> {
     Some(match ty {
         Ty::Unit => "()".to_owned(),
@@ -258,7 +260,7 @@ fn wanted(file: adl_syntax::span::FileId, text: &str, what: &str) -> Diagnostic 
     Diagnostic::error(adl_interp::error::codes::PLAN, Span::new(file, 0, text.len()), what)
 }
 
-/// The function and the argument that residuals are about: what the function of plans behind them was applied to.
+/// The function and the argument of residuals, taken from the captured values of the plan function inside them.
 fn looked_at(residuals: &Value) -> Option<(Value, Value)> {
     let Value::Data(d) = residuals else { return None };
     let Some(Value::Fun(mut f)) = d.fields.get(1).cloned() else { return None };

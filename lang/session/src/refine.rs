@@ -1,4 +1,4 @@
-//! The size that a value really has, put into its type.
+//! Refines types by the actual sizes of values.
 
 use adl_interp::value::{Value, seq};
 use adl_syntax::span::Span;
@@ -6,9 +6,9 @@ use adl_typing::env::Tables;
 use adl_typing::ty::{RecordTy, Size, Ty};
 use std::rc::Rc;
 
-/// The type with sizes that were unknown (or quantified) replaced by those of the value.
+/// Replaces unknown (or quantified) sizes in a type by those of the value.
 ///
-/// `span` is the place of the definition, where such a size comes from.
+/// `span` is the place of the definition, which becomes the origin of these sizes.
 pub fn refine(t: &Ty, v: &Value, span: Span, tables: &Tables) -> Ty {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || refined(t, v, span, tables))
 }
@@ -32,8 +32,8 @@ fn refined(t: &Ty, v: &Value, span: Span, tables: &Tables) -> Ty {
             Ty::Record(Rc::new(RecordTy { fields, tail: r.tail.clone() }))
         }
         (Ty::Data(id, args), Value::Data(d)) => {
-            // `Some xs`: a field whose type is a parameter says the parameter's sizes. A parameter that several fields
-            // (or a recursive type) hold has no one size.
+            // `Some xs`: a field whose type is a parameter determines the parameter's sizes. If several fields have
+            // that type, or the data type is recursive, no single size exists.
             let Some(decl) = tables.datas.get(id) else { return t.clone() };
             let fields = decl.cons.get(d.con.tag as usize).map_or(&[][..], |c| &c.fields);
             let of = |p: &adl_typing::ty::TyVar| match fields {

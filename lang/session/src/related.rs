@@ -1,15 +1,16 @@
-//! Names that belong together: what "see also" lists.
+//! Related names, for "see also".
 
 use crate::Session;
 use crate::docs::{DocEntry, DocModule};
 
-/// Names that are listed at most.
+/// The maximal number of names to list.
 const MOST: usize = 6;
-/// Letters of a name that others may be made from.
+/// The length of a common prefix that makes names related.
 const STEM: usize = 3;
 
 impl Session {
-    /// Names that the documentation of a library name speaks of, those whose documentation speaks of it, and those of its chapter that are made from it.
+    /// Names that the documentation of a library name mentions, names whose documentation mentions it, and names of its
+    /// module that extend it.
     pub(crate) fn related(&mut self, name: &str) -> Vec<String> {
         let (module, member) = name.rsplit_once('.').unwrap_or(("", name));
         let chapters: Vec<(String, DocModule)> = match module {
@@ -33,7 +34,7 @@ impl Session {
     }
 }
 
-/// What stands between backquotes.
+/// The words in backquotes.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }

@@ -1,6 +1,7 @@
-//! Loading a file into a session, and loading it again: only what changed, and what depends on it, runs again.
+//! Loads a file into a session, and reloads it: only changed items and those that depend on them run again.
 //!
-//! An item is kept if its text is unchanged, its order among the kept ones too, and no word in it is a name whose meaning changed.
+//! An item is kept if its text is unchanged, its order among the kept items is unchanged, and it mentions no name whose
+//! meaning changed.
 
 use crate::Session;
 use crate::imports::Step;
@@ -13,7 +14,7 @@ use adl_typing::ty::DataDecl;
 use std::collections::HashSet;
 use std::rc::Rc;
 
-/// A file that was loaded, item by item.
+/// A loaded file, item by item.
 #[derive(Default)]
 pub(crate) struct Loaded {
     pub name: String,
@@ -21,7 +22,7 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
-    /// The values and modules that it gave names to.
+    /// Visits the values and modules that it bound.
     pub fn given(&self, value: &mut dyn FnMut(&Global), module: &mut dyn FnMut(&Rc<Env>)) {
         for i in &self.items {
             i.gives.values.iter().for_each(|g| value(&g.1));
@@ -36,7 +37,7 @@ struct LoadedItem {
     gives: Gives,
 }
 
-/// What an item put into the environment.
+/// The bindings that an item added to the environment.
 #[derive(Default, Clone)]
 struct Gives {
     values: Vec<(Symbol, Global)>,
@@ -63,16 +64,16 @@ impl Gives {
     }
 }
 
-/// What loading did.
+/// Statistics of loading a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Items that ran.
     pub ran: usize,
-    /// Items that were kept as they were.
+    /// Items that were kept.
     pub kept: usize,
 }
 
-/// Which old items a new text may keep, and which names changed their meaning.
+/// Compares an old and a new text: which items may be kept, and which names changed their meaning.
 struct Comparison {
     old: Rc<Loaded>,
     next: usize,
@@ -82,18 +83,18 @@ struct Comparison {
 impl Comparison {
     fn new(old: Rc<Loaded>, texts: &[String], changed: HashSet<String>) -> Comparison {
         let mut c = Comparison { old, next: 0, changed };
-        // Names of items that are gone mean something else from now on.
+        // The names of removed items have changed their meaning.
         let there: HashSet<&str> = texts.iter().map(String::as_str).collect();
         let gone = c.old.items.iter().filter(|i| !there.contains(i.text.as_str())).flat_map(|i| &i.names);
         c.changed.extend(gone.map(Symbol::to_string));
         c
     }
 
-    /// The old item that stays for a text, if any.
+    /// The old item that is kept for a text, if any.
     fn keep(&mut self, text: &str, names: &[Symbol]) -> Option<Gives> {
         let found = self.old.items[self.next..].iter().position(|i| i.text == text).map(|k| self.next + k);
         if let Some(k) = found {
-            // Definitions that were passed over count as gone: they come later now, or nowhere.
+            // Skipped definitions count as removed: they come later, or are gone.
             let passed: Vec<String> = self.old.items[self.next..k].iter().flat_map(|i| &i.names).map(Symbol::to_string).collect();
             self.changed.extend(passed);
             self.next = k + 1;
@@ -111,9 +112,10 @@ impl Comparison {
 }
 
 impl Session {
-    /// Loads a file: what it defines stays in scope, and `:reload` knows it. If it was loaded before, only what changed since runs.
+    /// Loads a file. Its definitions stay in scope, and it is registered for `:reload`. If it was loaded before, only
+    /// the changes run.
     pub fn load_file(&mut self, name: &str, bytes: &[u8]) -> (Outcome, Counts) {
-        let loaded = self.guarded(|s| {
+        let loaded = self.stoppable(|s| {
             let at = s.loaded.iter().position(|l| l.name == name);
             let old = at.map_or_else(Rc::default, |i| s.loaded[i].clone());
             let stale = s.forget_changed(&old);
@@ -134,12 +136,12 @@ impl Session {
         loaded.unwrap_or_else(|d| (Outcome::of(*d), Counts::default()))
     }
 
-    /// Names of the files that were loaded.
+    /// The names of the loaded files.
     pub fn loaded_files(&self) -> Vec<String> {
         self.loaded.iter().map(|l| l.name.clone()).collect()
     }
 
-    /// Forgets imported files whose text changed; the marks of the imports that must run again.
+    /// Drops imported files whose text changed. Returns marks (`import NAME`) of the imports that must run again.
     fn forget_changed(&mut self, old: &Loaded) -> HashSet<String> {
         let changed = self.changed_imports();
         let envs: Vec<Rc<Env>> = changed.iter().filter_map(|i| self.files.remove(i)).map(|m| m.env.borrow().clone()).collect();
@@ -185,7 +187,7 @@ impl Session {
         (out, counts, Some(Loaded { name: name.to_owned(), items }))
     }
 
-    /// Makes the new environment the session's, with the sizes and modules that running gave.
+    /// Installs the new environment with the sizes and modules that running determined.
     fn finish_load(&mut self, checked: CheckedText, items: &mut [LoadedItem]) {
         for e in &checked.entries {
             let Step::Run(m) = &e.step else { continue };
@@ -208,12 +210,12 @@ impl Session {
     }
 }
 
-/// Whether loading a file does something for an item.
+/// Whether loading a file executes an item.
 fn runs(item: &ast::Item) -> bool {
     !matches!(item.kind, ast::ItemKind::Test { .. } | ast::ItemKind::Bench { .. } | ast::ItemKind::Error)
 }
 
-/// Whether two environments hold the same values, apart from what is known of their types.
+/// Whether two environments bind the same values, ignoring refined types.
 fn same_globals(a: &Env, b: &Env) -> bool {
     a.values.size() == b.values.size() && a.values.iter().all(|(n, g)| b.values.get(n).is_some_and(|h| h.id == g.id))
 }

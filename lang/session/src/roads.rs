@@ -1,4 +1,4 @@
-//! How derivatives were computed: by which road and tier, from which code, by which rules.
+//! Reports how derivatives were computed: by compiled or taped AD, on which tier, from which code, by which rules.
 
 use crate::Session;
 use adl_interp::ir::road::{Choice, Explain, rules_of};
@@ -7,17 +7,17 @@ use adl_syntax::span::Span;
 use std::time::Duration;
 
 impl Session {
-    /// How the derivatives since [`Session::forget_roads`] were computed, a line each.
+    /// How the derivatives since [`Session::forget_roads`] were computed, one per line.
     pub fn roads(&self) -> Vec<String> {
         self.machine.road.explain.iter().map(|e| self.road(e)).collect()
     }
 
-    /// The same, with what it took to make their code and how often it was there already.
+    /// Like `roads`, with the time of generating code and the number of cache hits.
     pub fn timed_roads(&self) -> Vec<String> {
         self.machine.road.explain.iter().map(|e| self.timed(e)).collect()
     }
 
-    /// The same, with the rules by which each derivative was made.
+    /// Like `roads`, with the rules that generated each derivative.
     pub fn explained(&self) -> Vec<String> {
         let one = |e: &Explain| {
             let rules = rules_of(&self.machine, e);
@@ -26,8 +26,9 @@ impl Session {
         self.machine.road.explain.iter().flat_map(one).collect()
     }
 
-    /// The same as JSON, an object each: `derivative`, `function`, `road`, `tier`, `calls`, `cached` (calls that found everything made), `made_ms`,
-    /// `compiled_ms`, `gpu` (what a GPU did, or why it did not), `why` (not the main road), `line` (of the reason), `rules`.
+    /// Like `roads`, as one JSON object each: `derivative`, `function`, `road`, `tier`, `calls`, `cached` (calls with
+    /// all code in the cache), `made_ms`, `compiled_ms`, `gpu` (what the GPU did, or why it was not used), `why` (the
+    /// reason for taped AD), `line` (of that reason), `rules`.
     pub fn roads_json(&self) -> Vec<String> {
         let one = |e: &Explain| {
             let rules: Vec<String> = rules_of(&self.machine, e).iter().map(|r| quote(r)).collect();
@@ -51,13 +52,13 @@ impl Session {
         self.machine.road.explain.iter().map(one).collect()
     }
 
-    /// How long code of the derivatives since [`Session::forget_roads`] took to transform, and to compile.
+    /// The times of transforming and of compiling the code of derivatives since [`Session::forget_roads`].
     pub fn spent(&self) -> (Duration, Duration) {
         let all = || self.machine.road.explain.iter().map(|e| &e.spent);
         (all().map(|s| s.made).sum(), all().map(|s| s.compiled).sum())
     }
 
-    /// Forgets how derivatives were computed.
+    /// Clears the report.
     pub fn forget_roads(&mut self) {
         self.machine.road.explain.clear();
     }

@@ -1,4 +1,4 @@
-//! Running files: checked whole, then run.
+//! Runs files: a file is checked completely before it runs.
 
 use crate::Session;
 use crate::echo::Echo;
@@ -12,10 +12,10 @@ use adl_syntax::symbol::Symbol;
 use adl_typing::core::Item;
 use adl_typing::env::Env;
 
-/// What running a text gives.
+/// The result of running a text.
 #[derive(Default)]
 pub struct Outcome {
-    /// Of a cell: definitions and values.
+    /// For a cell: its definitions and values.
     pub echoes: Vec<Echo>,
     /// Errors and warnings.
     pub diags: Vec<Diagnostic>,
@@ -24,43 +24,45 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Whether nothing went wrong.
+    /// Whether there was no error.
     pub fn ok(&self) -> bool {
         !self.diags.iter().any(Diagnostic::is_error)
     }
 
-    /// Of an entry that a panic has stopped.
+    /// The outcome of an entry that a panic has stopped.
     pub(crate) fn of(error: Diagnostic) -> Outcome {
-        Outcome { diags: vec![error], ..Outcome::default() }
+        let mut out = Outcome::default();
+        out.stopped(error);
+        out
     }
 
-    /// Adds what stopped the run.
+    /// Adds the error that stopped the run.
     pub(crate) fn stopped(&mut self, d: Diagnostic) {
         self.interrupted = d.code == codes::INTERRUPT;
         self.diags.push(d);
     }
 }
 
-/// A text that was checked whole.
+/// A completely checked text.
 pub(crate) struct CheckedText {
     pub entries: Vec<Entry>,
     pub env: Env,
     pub diags: Vec<Diagnostic>,
     /// Aliases of imports that failed.
     pub unreadable: Vec<Symbol>,
-    /// Places that did not parse, in order.
+    /// Spans that did not parse, in order.
     faults: Vec<Span>,
 }
 
 impl CheckedText {
-    /// A text that was parsed, with the messages of that.
+    /// A parsed text with its messages.
     pub fn new(env: Env, diags: Vec<Diagnostic>) -> CheckedText {
         let mut faults: Vec<Span> = diags.iter().filter(|d| d.is_error() && d.code.starts_with("E01")).map(|d| d.primary.span).collect();
         faults.sort_unstable();
         CheckedText { entries: Vec::new(), env, diags, unreadable: Vec::new(), faults }
     }
 
-    /// Whether something inside a place did not parse.
+    /// Whether a span contains text that did not parse.
     fn unparsed(&self, place: Span) -> bool {
         let first = self.faults.partition_point(|s| (s.file, s.lo) < (place.file, place.lo));
         self.faults.get(first).is_some_and(|s| s.file == place.file && s.lo <= place.hi)
@@ -68,7 +70,7 @@ impl CheckedText {
 }
 
 impl Session {
-    /// Parses bytes; what is not UTF-8 is an error of the text.
+    /// Parses bytes; invalid UTF-8 is an error of the text.
     pub(crate) fn parse_bytes(&mut self, name: &str, bytes: &[u8]) -> (FileId, ast::Program, Vec<Diagnostic>) {
         let file = self.add_source(name, String::from_utf8_lossy(bytes));
         match adl_syntax::parser::decode(file, bytes) {
@@ -81,7 +83,7 @@ impl Session {
         }
     }
 
-    /// Counts anew what is done once for each text, and notes what it defines.
+    /// Resets the counters that apply to one text, and registers the names it defines.
     pub(crate) fn begin_text(&mut self, program: &ast::Program) {
         (self.tables.looked_for, self.tables.tried) = (0, 0);
         self.tables.defined.extend(adl_typing::definitions(&program.items));
@@ -100,7 +102,7 @@ impl Session {
         out
     }
 
-    /// Does something while a file counts as open, for cycles of imports.
+    /// Runs `f` while a file counts as open, to detect import cycles.
     pub(crate) fn in_file<T>(&mut self, name: &str, f: impl FnOnce(&mut Session) -> T) -> T {
         let plain = crate::imports::normal(name);
         let identity = self.machine.host.identity(name).unwrap_or_else(|| plain.clone());
@@ -116,7 +118,7 @@ impl Session {
             return;
         }
         let checked = self.check(&out.env.clone(), item, false);
-        // What did not parse is reported as that alone: its types say nothing.
+        // For an item that did not parse, only the syntax errors are reported.
         let faulty = out.unparsed(item.span);
         if !faulty && !self.hidden(out, item) {
             out.diags.extend(checked.diags);
@@ -130,16 +132,16 @@ impl Session {
         }
     }
 
-    /// Checks a file: all its errors and warnings.
+    /// Checks a file and returns all its errors and warnings.
     pub fn check_file(&mut self, name: &str, bytes: &[u8]) -> Vec<Diagnostic> {
         let env = self.env.clone();
-        self.guarded(|s| s.check_bytes(name, bytes, env).diags).unwrap_or_else(|d| vec![*d])
+        self.stoppable(|s| s.check_bytes(name, bytes, env).diags).unwrap_or_else(|d| vec![*d])
     }
 
-    /// The documentation of a file, which is checked and not run.
+    /// The documentation of a file, which is checked but not run.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The errors of the file.
     pub fn doc_file(&mut self, name: &str, bytes: &[u8]) -> Result<crate::docs::DocModule, Vec<Diagnostic>> {
         let done = self.guarded(|s| {
             let checked = s.check_bytes(name, bytes, s.env.clone());
@@ -149,9 +151,9 @@ impl Session {
         done.unwrap_or_else(|d| Err(vec![*d]))
     }
 
-    /// Checks a file whole, then runs it. What it defines stays in scope.
+    /// Checks a file completely, then runs it. Its definitions stay in scope.
     pub fn run_file(&mut self, name: &str, bytes: &[u8]) -> Outcome {
-        self.guarded(|s| s.run_file_here(name, bytes)).unwrap_or_else(|d| Outcome::of(*d))
+        self.stoppable(|s| s.run_file_here(name, bytes)).unwrap_or_else(|d| Outcome::of(*d))
     }
 
     fn run_file_here(&mut self, name: &str, bytes: &[u8]) -> Outcome {
@@ -168,7 +170,7 @@ impl Session {
         out
     }
 
-    /// Makes what a text defined visible, with its true sizes.
+    /// Brings the definitions of a text into scope, refined by the sizes of their values.
     pub(crate) fn adopt(&mut self, checked: CheckedText) {
         let mut env = checked.env;
         self.refine_names(&mut env, &checked.entries);
@@ -176,7 +178,7 @@ impl Session {
         self.env = env;
     }
 
-    /// Keeps the text of each definition, for `:source`.
+    /// Records the source of each definition, for `:source`.
     pub(crate) fn remember_texts(&mut self, entries: &[Entry]) {
         for e in entries {
             if let Step::Item(Item::Defs(defs)) = &e.step {
@@ -185,7 +187,7 @@ impl Session {
         }
     }
 
-    /// Gives the definitions of a text that has run the sizes that their values have.
+    /// Refines the types of a text's definitions by the sizes of their values.
     pub(crate) fn refine_names(&mut self, env: &mut Env, entries: &[Entry]) {
         for e in entries {
             let Step::Item(Item::Defs(defs)) = &e.step else { continue };
@@ -200,7 +202,7 @@ impl Session {
         }
     }
 
-    /// Forgets an interrupt that was asked for before.
+    /// Clears a pending interrupt.
     pub fn clear_interrupt(&self) {
         self.machine.clear_interrupt();
     }

@@ -1,4 +1,4 @@
-//! What ran, as a program: entries in order, loaded files in their place, and `it` under names.
+//! The session as a program: entries in order, loaded files in their places, and names for `it`.
 
 use crate::Session;
 use crate::texts::mentions;
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Names of the last values, the latest first.
+/// The names of the last values, the latest first.
 pub(crate) const ITS: [&str; 3] = ["it", "it1", "it2"];
 
 /// An entry that ran, or the part of it before an error.
@@ -18,20 +18,20 @@ pub(crate) const ITS: [&str; 3] = ["it", "it1", "it2"];
 pub struct Ran {
     /// Its text, without items that failed.
     pub text: String,
-    /// The file that it is the text of, after `:load`.
+    /// The file it came from, after `:load`.
     pub file: Option<String>,
-    /// Where expressions stand whose values became `it`.
+    /// The positions of the expressions whose values became `it`.
     pub(crate) values: Vec<Range<usize>>,
 }
 
-/// A part of a text, and what takes its place.
+/// A range of a text and its replacement.
 type Edit = (Range<usize>, String);
 
-/// Entries that ran, as one persistent list: snapshots share it.
+/// Entries that ran, as a persistent list that snapshots share.
 pub type History = rpds::Vector<Ran>;
 
 impl Session {
-    /// Notes the text of a file that was loaded: in the place of what it was before.
+    /// Records the text of a loaded file; it replaces an earlier version.
     pub(crate) fn ran_file(&mut self, name: &str, text: String) {
         let ran = Ran { text, file: Some(name.to_owned()), values: Vec::new() };
         match self.history.iter().position(|e| e.file.as_deref() == Some(name)) {
@@ -40,7 +40,7 @@ impl Session {
         }
     }
 
-    /// The session as a program that does what its entries did. Paths of imports in loaded files are made to fit files in `dir`.
+    /// The session as a program with the same effects. Import paths in loaded files are adapted to files in `dir`.
     pub fn program(&self, dir: &Path) -> String {
         let mut values: Vec<String> = Vec::new();
         let mut parts: Vec<(String, Vec<Edit>)> = Vec::new();
@@ -74,13 +74,13 @@ impl Session {
     }
 }
 
-/// Where a text means the last values, and which: 0 is `it`.
+/// The uses of the last values in a text, and which one each refers to: 0 is `it`.
 fn uses(text: &str) -> Vec<(Range<usize>, usize)> {
     if !ITS.iter().any(|n| mentions(text, n)) {
         return Vec::new();
     }
     let tokens = lex(FileId::default(), text).tokens;
-    // Fields have that name for themselves.
+    // A field may be called `it`.
     let before = |i: usize| i.checked_sub(1).map(|i| &tokens[i].tok);
     let labels = |i: usize| matches!(before(i), Some(Tok::P(P::LBrace | P::Comma) | Tok::Kw(Kw::With))) && tokens.get(i + 1).is_some_and(|t| t.tok == Tok::P(P::Eq));
     let free = |i: usize| before(i) != Some(&Tok::P(P::Dot)) && !labels(i);
@@ -99,7 +99,7 @@ fn edited(text: &str, mut edits: Vec<Edit>) -> String {
     out + &text[at..]
 }
 
-/// A file's text whose imports are found from another directory.
+/// A file's text with import paths relative to another directory.
 fn imports_from(text: &str, file: &str, dir: &Path) -> String {
     let home = Path::new(file).parent().unwrap_or(Path::new("")).to_owned();
     let same = |a: &Path, b: &Path| a.components().eq(b.components());
@@ -111,7 +111,7 @@ fn imports_from(text: &str, file: &str, dir: &Path) -> String {
         ItemKind::Import { what: ImportSource::File(path, at), .. } => Some((path, at)),
         _ => None,
     });
-    // The place has the quotes.
+    // The span includes the quotes.
     let edits = edits.filter_map(|(path, at)| {
         let target: PathBuf = if dir.as_os_str().is_empty() { home.join(path) } else { std::path::absolute(home.join(path)).ok()? };
         Some((at.lo as usize + 1..at.hi as usize - 1, target.to_string_lossy().into_owned()))

@@ -1,4 +1,4 @@
-//! Going back: definitions as they were before an entry, or when they were given a name.
+//! Undo and snapshots: the definitions before an entry, or when they were saved under a name.
 
 use crate::Session;
 use crate::reload::Loaded;
@@ -9,21 +9,21 @@ use adl_typing::env::Env;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Entries that can be undone.
+/// The maximal number of entries that can be undone.
 const MOST: usize = 100;
 
-/// What names mean.
+/// The meaning of all names at one time.
 #[derive(Clone)]
 pub(crate) struct Definitions {
     pub env: Env,
     texts: rpds::HashTrieMap<Symbol, Span>,
     pub loaded: Vec<Rc<Loaded>>,
     history: History,
-    /// What was entered then.
+    /// The entry that was about to run.
     entry: String,
 }
 
-/// What one can go back to.
+/// The saved states.
 #[derive(Default)]
 pub(crate) struct Past {
     undo: Vec<Definitions>,
@@ -31,12 +31,12 @@ pub(crate) struct Past {
 }
 
 impl Past {
-    /// All that is kept.
+    /// All saved states.
     pub fn all(&self) -> impl Iterator<Item = &Definitions> {
         self.undo.iter().chain(self.named.values())
     }
 
-    /// Large values of old definitions are not worth their memory, but for those of the last entry.
+    /// Removes large values of old states, except those before the last entry.
     pub fn shorten(&mut self) {
         let n = self.undo.len();
         self.undo.drain(..n.saturating_sub(1));
@@ -52,7 +52,7 @@ impl Session {
         Definitions { env, texts: self.texts.clone(), loaded: self.loaded.clone(), history: self.history.clone(), entry: entry.to_owned() }
     }
 
-    /// The last values stay what they are.
+    /// Restores a state. The last values (`it`) stay.
     fn go_to(&mut self, there: Definitions) {
         let its = ITS.map(|n| (Symbol::new(n), self.env.values.get(&Symbol::new(n)).cloned()));
         self.env = there.env;
@@ -67,7 +67,7 @@ impl Session {
         self.history = there.history;
     }
 
-    /// Remembers the definitions as they are, before an entry changes them.
+    /// Saves the state before an entry changes it.
     pub(crate) fn remember(&mut self, entry: &str) {
         if self.past.undo.len() >= MOST {
             self.past.undo.remove(0);
@@ -76,12 +76,12 @@ impl Session {
         self.past.undo.push(now);
     }
 
-    /// The entry defined nothing.
+    /// Drops the last saved state, because the entry defined nothing.
     pub(crate) fn forget_last(&mut self) {
         self.past.undo.pop();
     }
 
-    /// Takes back the last entry that defined something; what it was.
+    /// Undoes the last entry that defined something, and returns its text.
     pub fn undo(&mut self) -> Option<String> {
         let before = self.past.undo.pop()?;
         let entry = before.entry.clone();
@@ -89,13 +89,13 @@ impl Session {
         Some(entry)
     }
 
-    /// Keeps the definitions under a name.
+    /// Saves the state under a name.
     pub fn snapshot(&mut self, name: &str) {
         let now = self.definitions_now(&format!("snapshot {name}"));
         self.past.named.insert(name.to_owned(), now);
     }
 
-    /// Goes back to a snapshot, which `undo` takes back; whether there is one.
+    /// Restores a snapshot; `undo` reverts this. Returns whether it exists.
     pub fn restore(&mut self, name: &str) -> bool {
         let Some(there) = self.past.named.get(name).cloned() else { return false };
         self.remember(&format!(":restore {name}"));
@@ -103,7 +103,7 @@ impl Session {
         true
     }
 
-    /// Names of snapshots.
+    /// The names of the snapshots.
     pub fn snapshots(&self) -> Vec<String> {
         self.past.named.keys().cloned().collect()
     }

@@ -13,29 +13,29 @@ use adl_typing::core::{Expr, ExprKind, Item};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// A test that does not hold.
+/// A failed test.
 #[derive(Clone, Debug)]
 pub struct Failure {
     /// `test "name"`, or the expression of an example.
     pub what: String,
     /// `file:line:column`.
     pub place: String,
-    /// What went wrong, on as many lines as it takes.
+    /// The reason, possibly in several lines.
     pub why: String,
 }
 
-/// What the tests of a file gave.
+/// The test results of a file.
 #[derive(Default)]
 pub struct TestReport {
-    /// Tests and examples that hold.
+    /// The number of passed tests and examples.
     pub passed: usize,
-    /// Their names, in order.
+    /// The names of all tests, in order.
     pub names: Vec<String>,
-    /// Those that do not.
+    /// The failed tests.
     pub failed: Vec<Failure>,
-    /// Errors that kept the file from running, and warnings.
+    /// Errors that prevented the file from running, and warnings.
     pub diags: Vec<Diagnostic>,
-    /// What names must have in them to be run.
+    /// Only tests whose names contain this text run.
     filter: String,
 }
 
@@ -50,7 +50,7 @@ impl TestReport {
     }
 }
 
-/// Examples of a doc comment: expression and expected output. It ends at an empty line or the next example.
+/// The examples of a doc comment: expression and expected output, which ends at an empty line or the next example.
 pub fn examples(doc: &str) -> Vec<(String, String)> {
     let mut out: Vec<(String, String)> = Vec::new();
     let mut open = false;
@@ -72,7 +72,7 @@ pub fn examples(doc: &str) -> Vec<(String, String)> {
     out
 }
 
-/// Keeps what is printed; all else goes to the host that it stands before.
+/// Captures printed output; all other operations go to the wrapped host.
 struct Capture {
     inner: Rc<RefCell<Box<dyn Host>>>,
     out: Rc<RefCell<String>>,
@@ -106,7 +106,7 @@ impl Host for Capture {
     fn render(&mut self, value: &Value, format: Format) -> Result<Vec<u8>, String> {
         self.inner.borrow_mut().render(value, format)
     }
-    // Nobody looks at what tests show.
+    // Tests display nothing.
     fn show(&mut self, _value: &Value, _live: bool) -> Result<(), String> {
         Ok(())
     }
@@ -124,10 +124,10 @@ impl Session {
         self.run_tests_with(name, bytes, "")
     }
 
-    /// Those that have a text in their names.
+    /// Like `run_tests`, for those whose names contain `filter`.
     pub fn run_tests_with(&mut self, name: &str, bytes: &[u8], filter: &str) -> TestReport {
         let mut report = TestReport { filter: filter.to_owned(), ..TestReport::default() };
-        if let Err(d) = self.guarded(|s| s.run_tests_into(name, bytes, &mut report)) {
+        if let Err(d) = self.stoppable(|s| s.run_tests_into(name, bytes, &mut report)) {
             report.diags.push(*d);
         }
         report
@@ -174,7 +174,7 @@ impl Session {
         report.failed.push(Failure { what, place: render::place(span, &self.sources), why });
     }
 
-    /// The two sides of a comparison that does not hold.
+    /// The two operands of a failed comparison.
     fn sides(&mut self, body: &Expr) -> Option<String> {
         let ExprKind::App(f, args) = &*body.kind else { return None };
         let ExprKind::Prim(p, _) = &*f.kind else { return None };
@@ -189,7 +189,7 @@ impl Session {
         })
     }
 
-    /// Runs one example against its expected output: what it prints, then its echo.
+    /// Runs one example and compares its output (printed text, then the echo) with the expected one.
     pub fn example(&mut self, e: &str, want: &str, span: Span, report: &mut TestReport) {
         let what = format!("`{e}`");
         if !report.wants(&what) {
@@ -204,7 +204,7 @@ impl Session {
             have.push_str(&echo.whole());
         }
         let have = have.trim_end();
-        // A unit is not echoed, but may be written down.
+        // The value `()` is not echoed, but the documentation may show it.
         if have == want || have.is_empty() && want == "() : ()" {
             report.pass(what);
         } else {
@@ -214,7 +214,7 @@ impl Session {
         }
     }
 
-    /// Runs an entry; what it prints comes back instead of going to the host.
+    /// Runs an entry and returns what it prints instead of sending it to the host.
     pub fn eval_captured(&mut self, text: &str) -> (Outcome, String) {
         let printed = Rc::new(RefCell::new(String::new()));
         let inner = Rc::new(RefCell::new(std::mem::replace(&mut self.machine.host, Box::new(Nobody))));
@@ -228,7 +228,7 @@ impl Session {
         (out, text)
     }
 
-    /// Examples of the primitive table and of the standard modules.
+    /// The examples of the primitive table and of the standard modules.
     pub fn standard_examples() -> Vec<(String, String)> {
         let mut out: Vec<(String, String)> = Vec::new();
         for p in Prim::ALL {

@@ -1,4 +1,4 @@
-//! Items as texts: the names that they define and the names that they mention.
+//! Lexical analysis of items: the names that they define and mention.
 
 use adl_syntax::ast::{Item, ItemKind, Pat, PatKind, TypeBody};
 use adl_syntax::symbol::Symbol;
@@ -8,12 +8,12 @@ pub(crate) fn mentions(text: &str, word: &str) -> bool {
     words(text).any(|w| w == word)
 }
 
-/// Names and whatever looks like them. Those in comments and strings count too: it is an estimate from above.
+/// All words that look like names, including those in comments and strings: an upper bound of the mentioned names.
 pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '\'')).filter(|w| !w.is_empty())
 }
 
-/// Values, types, constructors and modules that an item defines.
+/// The values, types, constructors and modules that an item defines.
 pub(crate) fn defined_names(item: &Item) -> Vec<Symbol> {
     let mut out = Vec::new();
     match &item.kind {

@@ -1,4 +1,4 @@
-//! Arithmetic on numbers, arrays, and leaf by leaf on compound data.
+//! Arithmetic on numbers and arrays, and leaf by leaf on compound data.
 
 use crate::val::Val;
 use crate::{Res, Spec};
@@ -32,13 +32,15 @@ impl<'s> Spec<'s> {
         }
     }
 
-    /// Operands of one kind of number: where data of any type is scaled, the data may be F32 and the factor a Float, or the other way round.
+    /// Converts one operand if their number types differ. This happens when data of any type is scaled: the data may be
+    /// F32 and the factor Float, or the reverse.
     fn alike(&mut self, x: Var, y: Var) -> (Var, Var) {
         let wide = |v: Var| *self.b.ty(v).scalar() == IrTy::F64;
         if !self.real(x) || !self.real(y) || wide(x) == wide(y) {
             return (x, y);
         }
-        // An array is what is scaled. Of two numbers the narrow one is: literals are wide unless they say otherwise.
+        // The array is the data, and the scalar the factor. Of two scalars the F32 one is the data: literals are Float
+        // unless they are marked.
         let x_scales = match (self.b.ty(x).rank(), self.b.ty(y).rank()) {
             (0, 0) => wide(x),
             (rank, _) => rank == 0,
@@ -46,7 +48,7 @@ impl<'s> Spec<'s> {
         if x_scales { (self.number_like(x, y), y) } else { (x, self.number_like(y, x)) }
     }
 
-    /// A number as the type of what it scales.
+    /// Converts the scale factor `s` to the number type of `x`.
     fn number_like(&mut self, s: Var, x: Var) -> Var {
         match (self.b.ty(s).scalar(), self.b.ty(x).scalar()) {
             (IrTy::F64, IrTy::F32) => self.b.convert(Conv::ToF32, s),
@@ -55,7 +57,7 @@ impl<'s> Spec<'s> {
         }
     }
 
-    /// `a + b` or `a - b` on compound data: real leaves; the others are the left operand's.
+    /// `a + b` or `a - b` on compound data: combines the real leaves and takes the others from the left operand.
     pub(crate) fn combine(&mut self, op: Bin, a: &Val, b: &Val) -> Res<Val> {
         match (a, b) {
             (Val::Unit, _) => Ok(Val::Unit),
@@ -73,7 +75,7 @@ impl<'s> Spec<'s> {
         }
     }
 
-    /// Each real leaf times or divided by a number.
+    /// Multiplies or divides each real leaf by a number.
     pub(crate) fn scaled(&mut self, op: Bin, v: &Val, s: Var) -> Res<Val> {
         match v {
             Val::Leaf(x) if self.real(*x) => {
@@ -103,7 +105,7 @@ impl<'s> Spec<'s> {
         }
     }
 
-    /// Operators and functions of numbers.
+    /// Operators and functions of numbers, applied to all their arguments.
     pub(crate) fn number_prim(&mut self, p: Prim, reps: &[Val], args: &[Val]) -> Res<Val> {
         if let (Some(op), [a, b]) = (p.bin(), args) {
             return self.bin(op, a, b);
@@ -166,7 +168,7 @@ impl<'s> Spec<'s> {
         }
     }
 
-    /// A power with Int exponents that are computed: of a real base, the same with real ones.
+    /// A power with a computed Int exponent. With a real base the exponent is converted to a real number.
     fn whole_power(&mut self, x: Var, n: Var) -> Res<Val> {
         let to = match self.b.ty(x).scalar() {
             IrTy::I64 => {

@@ -1,4 +1,4 @@
-//! Primitives that make arrays or move elements.
+//! Primitives that build arrays or rearrange elements.
 
 use crate::val::Val;
 use crate::{Res, Spec};
@@ -52,7 +52,7 @@ impl Spec<'_> {
         Ok(Val::array_of(first.with(&outs)))
     }
 
-    /// An array without elements.
+    /// An array without elements, for an element type.
     fn empty(&mut self, t: &Ty) -> Res<Val> {
         let l = self.layout(t)?;
         let n = self.int(0);
@@ -86,7 +86,7 @@ impl Spec<'_> {
         (0..axes).map(|k| self.extent(v, k)).collect()
     }
 
-    /// Number of an array's own axes.
+    /// The number of an array's own axes.
     fn axes(&self, v: &Val) -> Res<u32> {
         match v {
             Val::Leaf(x) => Ok(self.b.ty(*x).rank()),
@@ -106,7 +106,7 @@ impl Spec<'_> {
         self.b.one(Op::Stack { elems: dims, shape: None }, IrTy::shape())
     }
 
-    /// The elements of an array of numbers of any rank, in one row.
+    /// Flattens an array of numbers of any rank to a vector.
     pub(crate) fn flat(&mut self, v: &Val) -> Res<Val> {
         let x = self.leaf(v)?;
         let t = self.b.ty(x);
@@ -122,7 +122,7 @@ impl Spec<'_> {
         Ok(Val::Leaf(self.b.one(Op::Reshape { a: x, to, from: None }, t.scalar().array(1))))
     }
 
-    /// Array primitives that make arrays or move elements.
+    /// Array primitives that build arrays or rearrange elements, applied to all their arguments.
     pub(crate) fn move_prim(&mut self, p: Prim, args: &[Val], ty: Option<Ty>) -> Res<Val> {
         match p {
             Prim::Iota | Prim::Range => self.leaf_prim(p, args, IrTy::I64.array(1)),
@@ -177,7 +177,7 @@ impl Spec<'_> {
 
     fn linspace(&mut self, args: &[Val]) -> Res<Val> {
         let (a, b, n) = (self.leaf(&args[0])?, self.leaf(&args[1])?, self.leaf(&args[2])?);
-        // Like the primitive: the last number is exactly `b`, and the others have a derivative.
+        // As in the interpreter: the last number is exactly `b`, and the others have a derivative.
         let (one, two) = (self.int(1), self.int(2));
         let at = self.b.prim(Prim::Iota, &[n], IrTy::I64.array(1));
         let most = self.b.bin(Bin::Max, n, two);
@@ -185,7 +185,7 @@ impl Spec<'_> {
         let (at_f, steps_f) = (self.b.convert(Conv::ToF64, at), self.b.convert(Conv::ToF64, steps));
         let t = self.b.bin(Bin::Div, at_f, steps_f);
         let width = self.b.bin(Bin::Sub, b, a);
-        // The first number is exactly `a`, also where the width is infinite.
+        // The first number is exactly `a`, even if the width is infinite.
         let scaled = self.b.bin(Bin::Scale, width, t);
         let inner = self.b.bin(Bin::Add, a, scaled);
         let last = self.b.cmp(Cmp::Eq, at, steps);
@@ -215,14 +215,14 @@ impl Spec<'_> {
         })
     }
 
-    /// Elements at positions.
+    /// The elements at given positions.
     pub(crate) fn gather(&mut self, v: &Val, at: Var) -> Val {
         self.leafwise(v, &mut |s, a, t| s.b.one(Op::Gather { a, at, shape: None }, t))
     }
 
-    /// The elements of `values` put into `dest` one after the other.
+    /// Stores the elements of `values` into `dest` in order.
     fn scatter(&mut self, p: Prim, dest: &Val, at: &Val, values: &Val) -> Res<Val> {
-        // Functions of both arrays have numbers of their own.
+        // The functions in the two arrays have different candidate numbers.
         if self.layout_of_val(dest)? != self.layout_of_val(values)? {
             return Err(self.no("arrays that are laid out differently"));
         }
@@ -246,7 +246,7 @@ impl Spec<'_> {
         })
     }
 
-    /// `dest` with another element or row at an index, or at a tuple of indices.
+    /// `dest` with the element or row at an index, or at a tuple of indices, replaced.
     fn put(&mut self, dest: &Val, at: &Val, value: &Val) -> Res<Val> {
         let at = match at {
             Val::Tuple(parts) => parts.iter().map(|i| self.leaf(i)).collect::<Res<Vec<_>>>()?,
@@ -320,7 +320,7 @@ impl Spec<'_> {
         Ok(Val::Leaf(self.b.one(Op::Reshape { a, to, from: None }, t)))
     }
 
-    /// A vector as a diagonal matrix; of a matrix, its diagonal.
+    /// The diagonal matrix of a vector, or the diagonal of a matrix.
     pub(crate) fn diag(&mut self, v: &Val) -> Res<Val> {
         let a = self.leaf(v)?;
         let t = self.b.ty(a);
@@ -347,7 +347,7 @@ impl Spec<'_> {
         Ok(Val::Leaf(m))
     }
 
-    /// Positions of a diagonal: `k` steps of `m + 1`.
+    /// The positions of a diagonal in the flattened matrix: `k` steps of `m + 1`.
     fn steps(&mut self, k: Var, m: Var, one: Var) -> Var {
         let i = self.b.prim(Prim::Iota, &[k], IrTy::I64.array(1));
         let step = self.b.bin(Bin::Add, m, one);
@@ -359,7 +359,7 @@ impl Spec<'_> {
         Ok(Val::Array(Box::new(Val::Tuple(args.iter().map(Val::lifted_elem).collect()))))
     }
 
-    /// The common length of some arrays.
+    /// Asserts that all arrays have the same length, and returns it.
     pub(crate) fn same_lengths(&mut self, args: &[Val], what: &str) -> Res<Var> {
         let n = self.extent(&args[0], 0)?;
         for a in &args[1..] {

@@ -1,12 +1,15 @@
-//! Functions as data: defunctionalisation.
+//! Functions as data (defunctionalisation; Reynolds, "Definitional interpreters for higher-order programming
+//! languages").
 //!
-//! A function inside declared data, one that grows from call to call (a continuation), or one of an array that captures arrays is a value of
-//! a data type that is made for its type: a constructor for each code, whose fields are what the code captures, with the globals that it
-//! reads. Applying such a value is a call of one function of the IR for the type, with a branch for each constructor.
+//! Some functions are represented as values of a data type that is generated for their function type. These are
+//! functions inside declared data, functions that grow from call to call (continuations), and functions in arrays that
+//! capture arrays. The data type has a constructor for each code; its fields are the captured values and the globals
+//! that the code reads. Applying such a value calls one IR function per type, with a branch for each constructor.
 //!
-//! Which code there is shows only in the end. So constructors are added while code is made, and the functions that apply are written when
-//! the entry is done, as often as that adds constructors. These types belong to one entry: what was made with them is not shared with
-//! other entries ([`Spec::forget_boxes`]). A derivative inside the entry needs the types whole: from then on they take no more constructors.
+//! The set of codes is known only at the end. So constructors are added during specialisation, and the apply functions
+//! are written when the entry is complete, repeatedly until no constructor is new. These types belong to one entry;
+//! functions that use them are not shared with other entries ([`Spec::forget_boxes`]). A derivative inside the entry
+//! needs complete types, so from then on the types take no more constructors.
 
 use crate::call::{Promise, Target};
 use crate::info::local_types;
@@ -20,25 +23,25 @@ use adl_typing::ty::{self, Ty};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
-/// Codes that functions of one type may have.
+/// The limit of codes of one function type.
 const MOST_CODES: usize = 200;
 
-/// Functions of one type as data.
+/// The data type for functions of one type.
 struct Kind {
     arg: Ty,
     result: Ty,
-    /// What applies such a function, if anything does.
+    /// The function that applies such values, if one is needed.
     apply: Option<FnId>,
     codes: Vec<Code>,
-    /// Codes that the body of `apply` knows.
+    /// The number of codes that the body of `apply` covers.
     written: usize,
-    /// Whether that body is being written.
+    /// Whether that body is being generated.
     writing: bool,
-    /// A derivative rests on the codes that there are.
+    /// Whether a derivative depends on the set of codes, so that it must not grow.
     sealed: bool,
 }
 
-/// A code with what it captures, over variables that mean nothing.
+/// A code with its captured values. Their variables are placeholders; only layouts matter.
 #[derive(Clone)]
 struct Code {
     key: Key,
@@ -47,20 +50,20 @@ struct Code {
     fields: Vec<IrTy>,
 }
 
-/// The functions as data of one entry.
+/// All functions that one entry represents as data.
 #[derive(Default)]
 pub(crate) struct Boxes {
     by_type: HashMap<Ty, DataId>,
     kinds: BTreeMap<DataId, Kind>,
-    /// Declared types that were laid out for this entry.
+    /// Declared types whose layouts were computed for this entry.
     pub(crate) declared: Vec<(ty::DataId, Vec<Ty>)>,
-    /// Recursive functions whose result was counted on before it was there.
+    /// Recursive functions whose result layout was used before the function was complete.
     pub(crate) promised: HashSet<FnId>,
-    /// How many functions of each code are being made.
+    /// The number of specialisations in progress, by code.
     pub(crate) making: HashMap<*const Lambda, usize>,
 }
 
-/// Whether a function is in a value of this type, other than in declared data.
+/// Whether values of this type contain functions, other than inside declared data.
 pub(crate) fn functional(t: &Ty) -> bool {
     match t {
         Ty::Fun(..) | Ty::Lin(..) => true,
@@ -71,7 +74,7 @@ pub(crate) fn functional(t: &Ty) -> bool {
     }
 }
 
-/// Whether an array of functions is in a value of this type.
+/// Whether values of this type contain arrays of functions.
 pub(crate) fn in_arrays(t: &Ty) -> bool {
     match t {
         Ty::Array(_, e) => functional(e),
@@ -82,7 +85,7 @@ pub(crate) fn in_arrays(t: &Ty) -> bool {
 }
 
 impl Spec<'_> {
-    /// The data type for functions of a type.
+    /// The data type for functions of a given type.
     pub(crate) fn function_data(&mut self, t: &Ty) -> Res<DataId> {
         let t = apply(&BTreeMap::new(), t);
         let (Ty::Fun(arg, result), true) = (&t, closed(&t)) else { return Err(self.no("a function inside data")) };
@@ -103,7 +106,7 @@ impl Spec<'_> {
         self.boxes.kinds.get_mut(&d).ok_or_else(|| crate::Unsupported::new("a function inside data", adl_syntax::span::Span::default()))
     }
 
-    /// A value in a layout that functions have as data.
+    /// Converts the functions in a value to data where a layout requires it.
     pub(crate) fn shaped(&mut self, v: Val, l: &Layout) -> Res<Val> {
         if !v.has_fun() {
             return Ok(v);
@@ -123,7 +126,7 @@ impl Spec<'_> {
         }
     }
 
-    /// A value whose functions are data, by its type.
+    /// Converts all functions in a value of the given type to data.
     pub(crate) fn as_data(&mut self, v: Val, t: &Ty) -> Res<Val> {
         if !v.has_fun() {
             return Ok(v);
@@ -132,7 +135,7 @@ impl Spec<'_> {
         self.shaped(v, &l)
     }
 
-    /// A function as data.
+    /// Converts a function to data.
     fn boxed(&mut self, f: &Rc<Fun>, d: DataId) -> Res<Val> {
         let f = match &**f {
             Fun::Boxed(_, from) if *from == d => return Ok(Val::Fun(f.clone())),
@@ -164,7 +167,7 @@ impl Spec<'_> {
         self.if_(c, &mut |s| s.boxed(&fs[k], d), &mut |s| s.boxed_choice(tag, fs, k + 1, d))
     }
 
-    /// The number of a code, which may be new.
+    /// The constructor number of a code, which is added if it is new.
     fn code(&mut self, d: DataId, globals: &[(GlobalId, Val)], f: &Rc<Fun>) -> Res<u32> {
         let mut key = Key::new();
         globals.iter().for_each(|g| self.key_val(&g.1, &mut key));
@@ -189,7 +192,8 @@ impl Spec<'_> {
         Ok(tag as u32)
     }
 
-    /// The same function, in which captured functions are data: so that functions that contain functions are finitely many.
+    /// The same function with its captured functions converted to data, so that functions which contain functions are
+    /// finitely many.
     fn with_data_captured(&mut self, f: &Rc<Fun>) -> Res<Rc<Fun>> {
         let captures = |vs: &[Val]| vs.iter().any(Val::has_fun);
         match &**f {
@@ -225,7 +229,7 @@ impl Spec<'_> {
         }
     }
 
-    /// A function that is data, applied.
+    /// Applies a function that is represented as data.
     pub(crate) fn call_boxed(&mut self, x: Var, d: DataId, arg: Val) -> Res<Val> {
         let kind = self.kind(d)?;
         let (arg_ty, result_ty) = (kind.arg.clone(), kind.result.clone());
@@ -246,8 +250,8 @@ impl Spec<'_> {
         self.emit_call(&target, &[Val::fun(Fun::Boxed(x, d)), arg], None, false)
     }
 
-    /// Writes what applies functions, until no code is new. What is being written further out is left to there: it would take the place of
-    /// what is written here, without the codes that came since.
+    /// Generates the apply functions until no code is new. Functions whose generation is in progress further out are
+    /// skipped: the outer generation would overwrite the result without the newest codes.
     pub(crate) fn finish_boxes(&mut self) -> Res<()> {
         loop {
             let open = |k: &Kind| k.apply.is_some() && !k.writing && (k.written < k.codes.len() || k.codes.is_empty() && k.written == 0);
@@ -259,12 +263,12 @@ impl Spec<'_> {
 
     fn write_apply(&mut self, d: DataId) -> Res<()> {
         let kind = self.kind(d)?;
-        // An empty type is written once.
+        // The apply function of an empty type is generated once.
         kind.written = kind.codes.len().max(1);
         kind.writing = true;
         let (id, arg, result) = (kind.apply, kind.arg.clone(), kind.result.clone());
         let Some(id) = id else { return Ok(()) };
-        // Until its body has all codes nothing may rest on it: a derivative of it, inside one of the codes, is refused.
+        // Nothing may use the body before it covers all codes: a derivative of it inside one of the codes is rejected.
         self.p.set(id, Function { name: "apply".to_owned(), ..Function::default() });
         let (from, to) = (self.layout(&arg)?, self.layout(&result)?);
         let f = &mut self.b.func;
@@ -285,7 +289,8 @@ impl Spec<'_> {
         }
         let (mut branches, mut params): (Vec<(Block, Val)>, Vec<Vec<Var>>) = (Vec::new(), Vec::new());
         let outer = self.globals.clone();
-        // A branch may add codes to this very type: each gets its branch, so that the body is complete when it is optimised.
+        // A branch may add codes to this very type. Each gets a branch, so that the body is complete before it is
+        // optimised.
         while let Some(c) = self.kind(d)?.codes.get(branches.len()).cloned() {
             let ps: Vec<Var> = c.fields.iter().map(|t| self.b.func.fresh(t.clone(), false)).collect();
             let mut next = ps.iter().copied();
@@ -304,14 +309,14 @@ impl Spec<'_> {
         self.switch(x, branches, params)
     }
 
-    /// Before a derivative inside: its types must be whole.
+    /// Freezes the types before a derivative, which needs them complete.
     pub(crate) fn seal_boxes(&mut self) -> Res<()> {
         self.finish_boxes()?;
         self.boxes.kinds.values_mut().for_each(|k| k.sealed = true);
         Ok(())
     }
 
-    /// Forgets what rests on this entry's functions as data.
+    /// Forgets everything that depends on this entry's functional data types.
     pub(crate) fn forget_boxes(&mut self) {
         if self.boxes.kinds.is_empty() {
             return;
@@ -322,7 +327,7 @@ impl Spec<'_> {
         }
     }
 
-    /// Whether functions are in a layout, also in declared data.
+    /// Whether a layout contains functions, including inside declared data.
     pub(crate) fn holds_functions(&self, l: &Layout) -> bool {
         let (mut todo, mut seen) = (vec![l.clone()], HashSet::new());
         while let Some(l) = todo.pop() {
@@ -342,7 +347,7 @@ impl Spec<'_> {
         false
     }
 
-    /// Whether a function is being made more than once over, for ever other functions.
+    /// Whether the same code is being specialised at least twice at the same time, for different captured functions.
     pub(crate) fn grows(&self, lam: &Rc<Lambda>) -> bool {
         self.boxes.making.get(&Rc::as_ptr(lam)).is_some_and(|n| *n >= 2)
     }

@@ -1,4 +1,4 @@
-//! Operands of different rank: choices, comparisons and logic of elements, and what is done for each row.
+//! Broadcasting: selections, elementwise comparisons and logic on operands of different rank, and loops over rows.
 
 use crate::val::Val;
 use crate::{Res, Spec};
@@ -12,8 +12,8 @@ impl Spec<'_> {
         ranks.any(|r| Some(r) != first)
     }
 
-    /// An elementwise operation on arrays of different rank: on each row of those of the highest rank and the others as they are, so that
-    /// nothing is repeated in memory.
+    /// An elementwise operation on arrays of different rank. It is applied to each row of the operands of highest rank
+    /// and to the others unchanged, so that nothing is copied in memory.
     pub(crate) fn over_rows(&mut self, vars: &[Var], f: &mut dyn FnMut(&mut Self, &[Val]) -> Res<Val>) -> Res<Val> {
         let most = vars.iter().map(|v| self.b.ty(*v).rank()).max().unwrap_or(0);
         let all: Vec<Val> = vars.iter().map(|v| Val::Leaf(*v)).collect();
@@ -41,7 +41,7 @@ impl Spec<'_> {
         Ok(self.b.ty(x).rank())
     }
 
-    /// Which elements a comparison holds of.
+    /// An elementwise comparison, as an array of Bools.
     pub(crate) fn compare_each(&mut self, op: Cmp, a: &Val, b: &Val) -> Res<Val> {
         let (x, y) = (self.leaf(a)?, self.leaf(b)?);
         if self.repeats(&[x, y]) {
@@ -55,7 +55,7 @@ impl Spec<'_> {
         Ok(Val::Leaf(z))
     }
 
-    /// Both of two Bools, or either, elementwise.
+    /// Elementwise `and` or `or`.
     pub(crate) fn logic(&mut self, and: bool, a: &Val, b: &Val) -> Res<Val> {
         let (x, y) = (self.leaf(a)?, self.leaf(b)?);
         if self.repeats(&[x, y]) {
@@ -69,7 +69,7 @@ impl Spec<'_> {
         Ok(Val::Leaf(z))
     }
 
-    /// The elements where a mask is true.
+    /// The elements selected by a mask.
     pub(crate) fn compress(&mut self, mask: &Val, v: &Val) -> Res<Val> {
         self.same_lengths(&[mask.clone(), v.clone()], "compress")?;
         let mask = self.leaf(mask)?;
@@ -96,7 +96,7 @@ impl Spec<'_> {
         Ok(Val::Leaf(z))
     }
 
-    /// A number as an array of the other's shape, where the other is one.
+    /// Broadcasts a number to the shape of the other operand, if that is an array.
     fn like(&mut self, a: &Val, other: &Val) -> Res<Val> {
         match (a, other) {
             (Val::Leaf(x), Val::Leaf(y)) if self.b.ty(*x).rank() == 0 && self.b.ty(*y).rank() > 0 => {

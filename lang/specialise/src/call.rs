@@ -1,4 +1,5 @@
-//! Application: functions of the IR, one for each code and layout of what it captures and takes.
+//! Application. A function is specialised to one IR function for each combination of code and of the layouts of
+//! captured values and arguments.
 
 use crate::key::{Key, Tok};
 use crate::boxes::functional;
@@ -11,20 +12,20 @@ use adl_typing::ty::{Ty, TyVar};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-/// How often one code may be in the making at one time, for arguments of ever other kinds.
+/// The limit of concurrent specialisations of one code, whose arguments have different layouts each time.
 const DEEPEST: usize = 100;
 
 /// A function of the IR that can be called.
 pub(crate) struct Target {
     pub id: FnId,
     pub globals: Rc<[GlobalId]>,
-    /// Its result over variables that mean nothing here.
+    /// Its result, as a value over placeholder variables.
     pub result: Val,
     /// The types of its results.
     pub tys: Vec<IrTy>,
 }
 
-/// What is known of a result before the function is made, for recursive calls.
+/// The result layout of a recursive function, known before the function is complete.
 #[derive(Clone)]
 pub(crate) enum Promise {
     Nothing,
@@ -38,7 +39,7 @@ impl Promise {
     }
 }
 
-/// A function's body over its inputs.
+/// Generates a function's body from its inputs.
 pub(crate) type Body<'f, 's> = &'f mut dyn FnMut(&mut Spec<'s>, &[Val]) -> Res<Val>;
 
 impl<'s> Spec<'s> {
@@ -58,16 +59,17 @@ impl<'s> Spec<'s> {
             (f, _) if vals.is_empty() => Ok(f.clone()),
             (Val::Fun(g), ExprKind::Lam(_)) => self.apply_here(g, vals, Some(ty)),
             (Val::Fun(g), _) => self.call(g, vals, Some(ty)),
-            _ => Err(self.no("an application of something that is no function")),
+            _ => Err(self.no("an application of something that is not a function")),
         }
     }
 
-    /// A function applied to any number of arguments. `ty`: the result's type.
+    /// Applies a function to any number of arguments. `ty`: the result type.
     pub(crate) fn call(&mut self, f: &Rc<Fun>, args: Vec<Val>, ty: Option<Ty>) -> Res<Val> {
         stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || self.call_inner(f, args, ty, false))
     }
 
-    /// Like [`Spec::call`], but the code becomes part of the current block: for functions that are written where they are applied.
+    /// Like [`Spec::call`], but inlines the code into the current block. For function literals that are applied where
+    /// they are written.
     pub(crate) fn apply_here(&mut self, f: &Rc<Fun>, args: Vec<Val>, ty: Option<Ty>) -> Res<Val> {
         stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || self.call_inner(f, args, ty, true))
     }
@@ -85,7 +87,7 @@ impl<'s> Spec<'s> {
             return match self.call_inner(f, args, None, here)? {
                 Val::Fun(g) => self.call(&g, rest, ty),
                 Val::Bottom => Ok(Val::Bottom),
-                _ => Err(self.no("an application of something that is no function")),
+                _ => Err(self.no("an application of something that is not a function")),
             };
         }
         match &**f {
@@ -106,7 +108,7 @@ impl<'s> Spec<'s> {
         }
     }
 
-    /// A function that was chosen at run time.
+    /// Applies a function that was selected at run time, by a branch on its tag.
     fn dispatch(&mut self, tag: Var, fs: &[Rc<Fun>], k: usize, args: &[Val], ty: &Option<Ty>) -> Res<Val> {
         if k + 1 >= fs.len() {
             return self.call(&fs[k], args.to_vec(), ty.clone());
@@ -153,7 +155,7 @@ impl<'s> Spec<'s> {
         self.emit_call(&t, &inputs, None, false)
     }
 
-    /// Functions among arguments as data: those of a function that is called with ever larger ones.
+    /// Converts functions among the arguments to data, for a function that is called with ever larger ones.
     fn data_arguments(&mut self, c: &Closure, subst: &Subst, args: Vec<Val>) -> Res<Vec<Val>> {
         let hidden = c.hidden.len();
         let mut out = Vec::new();
@@ -186,7 +188,8 @@ impl<'s> Spec<'s> {
         Ok(out)
     }
 
-    /// Polymorphic functions among arguments, at the types of the parameters: a call has one key however its argument came.
+    /// Instantiates polymorphic functions among the arguments at the parameter types, so that a call's key does not
+    /// depend on the origin of its arguments.
     fn at_param_types(&mut self, c: &Closure, subst: &Subst, args: Vec<Val>) -> Vec<Val> {
         let hidden = c.hidden.len();
         let types = c.lam.params.iter().map(|p| apply(subst, &p.ty));
@@ -195,7 +198,7 @@ impl<'s> Spec<'s> {
         reps.iter().cloned().chain(own.collect::<Vec<_>>()).collect()
     }
 
-    /// What the type variables of a function stand for where it takes these arguments.
+    /// The substitution for a function's type variables at these arguments.
     fn bound(&mut self, c: &Closure, args: &[Val]) -> Subst {
         let vars = self.info(&c.hidden, &c.lam).tyvars.clone();
         if vars.iter().all(|v| c.subst.contains_key(v)) {
@@ -210,7 +213,7 @@ impl<'s> Spec<'s> {
         Rc::new(s)
     }
 
-    /// A polymorphic function at the type of a use.
+    /// Instantiates a polymorphic function at the type of a use.
     pub(crate) fn instantiate(&mut self, v: Val, t: &Ty) -> Val {
         match (v, t) {
             (Val::Fun(f), t) => Val::Fun(self.instantiate_fun(f, t, 0)),
@@ -242,8 +245,8 @@ impl<'s> Spec<'s> {
         }
     }
 
-    /// The function of the IR for a key, made if there is none yet. Its parameters are the leaves of the globals that the inputs' code
-    /// can reach, and of the inputs. 
+    /// The IR function for a key, generated on first use. Its parameters are the leaves of the globals that the inputs'
+    /// code can reach, and of the inputs.
     pub(crate) fn outline(&mut self, key: Key, name: &str, inputs: &[Val], result: Promise, body: Body<'_, 's>) -> Res<Target> {
         if let Some(m) = self.cache.made.get(&key).cloned() {
             return self.target(m, result);
@@ -314,7 +317,8 @@ impl<'s> Spec<'s> {
         Ok((v, tys))
     }
 
-    /// A result in the layout that its type says, which recursive calls count on. Functions have it only where such a call did.
+    /// Converts a result to the layout of its type, which recursive calls rely on. Functions are converted only if such
+    /// a call has used the layout.
     fn as_promised(&mut self, id: FnId, v: Val, result: Promise) -> Res<Val> {
         let promised = match result {
             Promise::Ty(t) if functional(&t) && !self.boxes.promised.contains(&id) => None,
@@ -334,14 +338,14 @@ impl<'s> Spec<'s> {
         }
     }
 
-    /// Calls a function of the IR with the leaves of its inputs.
+    /// Calls an IR function with the leaves of its inputs.
     pub(crate) fn emit_call(&mut self, t: &Target, inputs: &[Val], rule: Option<Rule>, checkpoint: bool) -> Res<Val> {
         let args = self.arguments(inputs, &t.globals)?;
         let (outs, _) = self.b.emit(Op::Call { f: t.id, args, lin_args: Vec::new(), rule, checkpoint }, &t.tys, &[]);
         Ok(t.result.with(&outs))
     }
 
-    /// The leaves of globals and inputs.
+    /// The leaves of the globals and of the inputs.
     pub(crate) fn arguments(&mut self, inputs: &[Val], globals: &[GlobalId]) -> Res<Vec<Var>> {
         let mut args: Vec<Var> = Vec::new();
         for g in globals {
@@ -354,7 +358,7 @@ impl<'s> Spec<'s> {
         Ok(args)
     }
 
-    /// A value that is one variable.
+    /// The variable of a value that consists of one leaf.
     pub(crate) fn leaf(&self, v: &Val) -> Res<Var> {
         match v {
             Val::Leaf(x) | Val::Data(x, _) => Ok(*x),
@@ -362,22 +366,22 @@ impl<'s> Spec<'s> {
         }
     }
 
-    /// A value that is a function.
+    /// The function of a functional value.
     pub(crate) fn function_of(&self, v: &Val) -> Res<Rc<Fun>> {
         match v {
             Val::Fun(f) => Ok(f.clone()),
-            _ => Err(self.no("an application of something that is no function")),
+            _ => Err(self.no("an application of something that is not a function")),
         }
     }
 
-    /// The layout that a type has here.
+    /// The layout of a type under the current substitution.
     pub(crate) fn layout_at(&mut self, t: &Ty) -> Res<Layout> {
         let t = self.ty(t);
         self.layout(&t)
     }
 }
 
-/// Number of arguments that a function waits for.
+/// The number of arguments that a function still takes.
 pub(crate) fn arity(f: &Fun) -> usize {
     match f {
         Fun::Closure(c) => c.hidden.len() + c.lam.params.len(),

@@ -1,4 +1,4 @@
-//! Comparisons of whole values.
+//! Comparisons of entire values.
 
 use crate::val::Val;
 use crate::{Res, Spec};
@@ -6,7 +6,7 @@ use adl_ir::{Cmp, Lit, Op, Ty as IrTy, Var};
 use adl_prim::Prim;
 
 impl Spec<'_> {
-    /// `a op b` on whole values.
+    /// `a op b` on entire values.
     pub(crate) fn compare(&mut self, op: Cmp, a: &Val, b: &Val) -> Res<Val> {
         let c = match op {
             Cmp::Eq => self.equal(a, b)?,
@@ -29,7 +29,7 @@ impl Spec<'_> {
         }
     }
 
-    /// `a` and `b`.
+    /// The conjunction of two Bools.
     fn both(&mut self, a: Var, b: Var) -> Var {
         let no = self.lit(Lit::Bool(false));
         self.b.one(Op::Select(a, b, no), IrTy::Bool)

@@ -1,4 +1,4 @@
-//! Recursive functions over declared data that the language has built in: equality, addition, scaling, joining lists.
+//! Built-in recursive functions over declared data: equality, addition, scaling, appending lists.
 
 use crate::call::Promise;
 use crate::key::Tok;
@@ -7,7 +7,7 @@ use crate::{Layout, Res, Spec};
 use adl_ir::{DataId, Lit, Op, Out, Turns, Ty as IrTy, Var};
 use adl_prim::Bin;
 
-/// A function of two values of a data type, case by case: both have the same constructor with these fields.
+/// A function of two values of a data type that have the same constructor, given its tag and the fields of both.
 type Both<'f, 's> = &'f mut dyn FnMut(&mut Spec<'s>, u32, &[Val], &[Val]) -> Res<Val>;
 
 impl<'s> Spec<'s> {
@@ -33,7 +33,7 @@ impl<'s> Spec<'s> {
 
     /// Whether two values of a data type are equal.
     pub(crate) fn equal_data(&mut self, x: Var, y: Var, d: DataId) -> Res<Var> {
-        // Maps are equal whose entries are, however their trees have grown.
+        // Maps are equal if their entries are, whatever the shape of their trees.
         if self.p.data(d).cons.iter().any(|(name, _)| name == "MapNode") {
             return Err(self.no("a comparison of maps or sets"));
         }
@@ -51,7 +51,7 @@ impl<'s> Spec<'s> {
         self.leaf(&v)
     }
 
-    /// Each real number inside times or divided by `n`.
+    /// Multiplies or divides each real number inside by `n`.
     pub(crate) fn scale_data(&mut self, op: Bin, x: Var, n: Var, d: DataId) -> Res<Val> {
         let inputs = [Val::Data(x, d), Val::Leaf(n)];
         let name = if op == Bin::Mul { "scale" } else { "divide" };
@@ -85,7 +85,7 @@ impl<'s> Spec<'s> {
         self.emit_call(&t, &inputs, None, false)
     }
 
-    /// The element of a list type: `Nil | Cons a (List a)`.
+    /// The element layout of a list type: `Nil | Cons a (List a)`.
     fn list(&self, d: DataId) -> Res<Layout> {
         let cons = self.constructors_of(d)?;
         match cons.as_slice() {

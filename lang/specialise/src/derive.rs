@@ -1,4 +1,4 @@
-//! Derivative operators on known functions, through [`crate::Transforms`].
+//! Derivative operators on known functions, computed by [`crate::Transforms`].
 
 use crate::Linearized;
 use crate::call::Promise;
@@ -11,21 +11,21 @@ use std::rc::Rc;
 
 const CAPTURES: &str = "a custom derivative whose functions capture numbers of the differentiated function";
 
-/// A function of data as a function of the IR.
+/// A function of data, as an IR function.
 pub(crate) struct Known {
     pub target: crate::call::Target,
-    /// The argument and the function, whose leaves it takes.
+    /// The argument and the function, whose leaves are the parameters.
     inputs: [Val; 2],
     /// Which parameters are differentiated.
     pub wrt: Vec<bool>,
 }
 
 impl Spec<'_> {
-    /// The operators of language.md §5, and what goes with them.
+    /// The derivative operators (docs/reference.md) and their helpers.
     pub(crate) fn derivative_prim(&mut self, p: Prim, reps: Vec<Val>, a: &[Val]) -> Res<Val> {
         match p {
             Prim::Grad => Ok(self.value_and_grad(&a[0], &a[1])?.1),
-            // Inside code that is differentiated there are no plans: the numbers do not depend on them.
+            // Plans have no effect inside differentiated code: they do not change results.
             Prim::GradWith => Ok(self.value_and_grad(&a[1], &a[2])?.1),
             Prim::ValueAndGrad | Prim::ValueAndGradWith => {
                 let k = usize::from(p == Prim::ValueAndGradWith);
@@ -63,7 +63,7 @@ impl Spec<'_> {
         }
     }
 
-    /// `f` as a function of the leaves of `x` and of what it captures.
+    /// `f` as an IR function of the leaves of `x` and of its captured values.
     pub(crate) fn known(&mut self, f: &Val, x: &Val) -> Res<Known> {
         if x.has_fun() {
             return Err(self.no("a derivative with respect to a function"));
@@ -85,12 +85,13 @@ impl Spec<'_> {
         Ok(Known { target, inputs, wrt })
     }
 
-    /// A reason of a transformation, at the place of the derivative if it has none.
+    /// Adds the place of the derivative to a failure of a transformation that has no place.
     fn located(&self, e: Unsupported) -> Unsupported {
         if crate::nowhere(e.span) { self.no(e.why) } else { e }
     }
 
-    /// Whether functions capture what can be differentiated. (Whether it is shows only when a rule is used.)
+    /// Whether functions capture differentiable values. (Whether their derivatives matter is seen only when a rule is
+    /// used.)
     pub(crate) fn captures_numbers(&mut self, vals: &[Val]) -> Res<bool> {
         self.seal_boxes()?;
         Ok(vals.iter().flat_map(Val::leaves).any(|v| self.has_tangent(v)))
@@ -120,7 +121,7 @@ impl Spec<'_> {
         Ok(Linear { tangent, cotangent, transposed: false, x: k.inputs[0].clone(), y, active, residuals: outs[results..].to_vec() })
     }
 
-    /// A derivative or its transpose, applied.
+    /// Applies a derivative or its transpose.
     pub(crate) fn apply_linear(&mut self, l: &Linear, v: &Val) -> Res<Val> {
         let (f, to) = if l.transposed { (l.cotangent, &l.x) } else { (l.tangent, &l.y) };
         let active = |k: usize| l.active.get(k).copied().unwrap_or(false);
@@ -134,9 +135,9 @@ impl Spec<'_> {
         self.tangent_at(to, &|k| l.transposed || active(k), &outs)
     }
 
-    /// The user's tangent from those of the active leaves.
+    /// Builds the user-level tangent from the tangents of the active leaves.
     fn tangent_at(&mut self, primal: &Val, active: &dyn Fn(usize) -> bool, outs: &[Var]) -> Res<Val> {
-        // One for each leaf that has a tangent, active or not.
+        // One tangent for each leaf that has one, active or not.
         let (mut next, mut given) = (outs.iter().copied(), Vec::new());
         for (k, x) in primal.leaves().into_iter().enumerate() {
             if self.has_tangent(x) {
@@ -167,7 +168,8 @@ impl Spec<'_> {
         Ok((y, t))
     }
 
-    /// The transpose of a linear function: a derivative is turned round; another function is linear, and so is its own derivative at 0.
+    /// The transpose of a linear function. For a derivative, this flips its direction. Any other linear function is its
+    /// own derivative, taken here at 0.
     fn transpose_fun(&mut self, f: &Val, like: Option<&Val>, reps: &[Val]) -> Res<Val> {
         if let Val::Fun(g) = f {
             if let Fun::Linear(l) = &**g {
@@ -212,9 +214,9 @@ impl Spec<'_> {
         self.emit_call(&t, &inputs, Some(Rule { kind, func }), false)
     }
 
-    /// The rule as a function `(args, t…) -> (results, u…)`.
+    /// The custom rule as an IR function `(args, t…) -> (results, u…)`.
     fn rule(&mut self, vjp: bool, inputs: &[Val; 3], t: &crate::call::Target) -> Res<adl_ir::FnId> {
-        // Variables that stand for the tangents: only their types matter.
+        // Placeholder variables for the tangents: only their types matter.
         let like: Vec<IrTy> = if vjp { t.tys.clone() } else { self.arguments(inputs, &t.globals)?.iter().map(|v| self.b.ty(*v)).collect() };
         let mut given = Vec::new();
         for t in like {
@@ -243,7 +245,7 @@ impl Spec<'_> {
         let direction = self.tangent_of(to, &|_| true, &mut given)?;
         let u = self.call(&map, vec![direction], None)?;
         let mut out = parts[0].leaves();
-        // What is not the argument has no derivative by the rule.
+        // By the rule, everything except the argument has a zero derivative.
         if vjp {
             before.into_iter().for_each(|t| out.push(self.b.one(Op::Zero(t.clone()), t)));
         }
@@ -261,7 +263,7 @@ impl Spec<'_> {
         if data { Err(self.no("`ravel` of declared data")) } else { Ok(()) }
     }
 
-    /// The real leaves of data as one vector of Floats.
+    /// Flattens the real leaves of data to one vector of Floats.
     fn ravel(&mut self, v: &Val) -> Res<Val> {
         self.no_data_inside(v)?;
         let mut out: Option<Val> = None;
@@ -285,7 +287,7 @@ impl Spec<'_> {
         }
     }
 
-    /// Data shaped as `like` with real leaves from a vector.
+    /// Data with the structure of `like` and real leaves from a vector.
     fn unravel(&mut self, like: &Val, v: &Val) -> Res<Val> {
         self.no_data_inside(like)?;
         let all = self.leaf(v)?;
@@ -320,7 +322,7 @@ impl Spec<'_> {
     }
 }
 
-/// Whether a type has one shape.
+/// Whether all values of a type have the same shape.
 fn known_shape(r: &Rep) -> bool {
     use crate::val::Size;
     match r {

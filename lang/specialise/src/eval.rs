@@ -1,4 +1,4 @@
-//! The cases of Core.
+//! Evaluation of Core expressions to abstract values.
 
 use adl_typing::walk::walk;
 use crate::val::{Closure, Fun, Rep, Size, Val};
@@ -12,14 +12,14 @@ use adl_typing::ty::{Ty, TyVar};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Expressions in code that is copied to stand on its own. (Copying goes down the tree on the machine's stack.)
+/// The size limit of an expression that is copied to become code of its own. (Copying is recursive.)
 const LARGEST_COPY: usize = 4000;
 
-/// Variables that one value may have.
+/// The limit of IR variables for one value.
 const MOST_LEAVES: usize = 4000;
 
 impl Spec<'_> {
-    /// Makes the code of an expression.
+    /// Generates the code of an expression.
     pub(crate) fn eval(&mut self, e: &Expr) -> Res<Val> {
         stacker::maybe_grow(256 * 1024, 4 * 1024 * 1024, || {
             let span = self.b.span;
@@ -84,7 +84,7 @@ impl Spec<'_> {
         }
     }
 
-    /// The value of a branch: functions in arrays are data, since branches may give different ones.
+    /// The value of a branch. Functions in its arrays are converted to data, since branches may return different ones.
     pub(crate) fn branch(&mut self, e: &Expr) -> Res<Val> {
         let v = self.eval(e)?;
         if !v.has_fun() {
@@ -94,7 +94,7 @@ impl Spec<'_> {
         if crate::boxes::in_arrays(&t) && crate::types::closed(&t) { self.as_data(v, &t) } else { Ok(v) }
     }
 
-    /// `let`, after the bound value.
+    /// A `let` after its bound value.
     fn bind(&mut self, l: Local, name: Option<Symbol>, v: Val, body: &Expr) -> Res<Val> {
         if matches!(v, Val::Bottom) {
             return Ok(v);
@@ -118,12 +118,12 @@ impl Spec<'_> {
         if p.row().arity == 0 { self.prim(p, reps, Vec::new(), None) } else { Ok(Val::fun(Fun::Prim(p, reps))) }
     }
 
-    /// Tuples of tuples that double at each level would have more leaves than fit anywhere.
+    /// Rejects values with too many leaves: nested tuples may double in size at each level.
     fn of_bearable_size(&self, v: Val) -> Res<Val> {
         if v.leaves().len() > MOST_LEAVES { Err(self.no("a value of very many parts")) } else { Ok(v) }
     }
 
-    /// The values of some expressions; `None` if one of them has none.
+    /// The values of several expressions; `None` if one of them always fails.
     pub(crate) fn all<'e>(&mut self, es: impl Iterator<Item = &'e Expr>) -> Res<Option<Vec<Val>>> {
         let mut out = Vec::new();
         for e in es {
@@ -142,14 +142,14 @@ impl Spec<'_> {
         }
     }
 
-    /// A literal's variable.
+    /// A variable with the value of a literal.
     pub(crate) fn lit(&mut self, l: IrLit) -> Var {
         let v = self.b.lit(l.clone());
         self.lits.insert(v, l);
         v
     }
 
-    /// An Int's variable.
+    /// A variable with the value of an Int.
     pub(crate) fn int(&mut self, n: i64) -> Var {
         self.lit(IrLit::I64(n))
     }
@@ -190,7 +190,7 @@ impl Spec<'_> {
         Ok(self.instantiate(v, &t))
     }
 
-    /// What a run-time type of Core is here.
+    /// Converts a run-time type of Core.
     pub(crate) fn rep_val(&mut self, r: &CoreRep) -> Val {
         let rep = self.rep(r);
         Val::Rep(rep)
@@ -234,7 +234,7 @@ impl Spec<'_> {
         }
     }
 
-    /// An expression as code without parameters.
+    /// An expression as a function without parameters.
     pub(crate) fn thunk(&mut self, e: &Expr) -> Res<Rc<Lambda>> {
         let at: *const ExprKind = &*e.kind;
         if let Some(lam) = self.cache.thunks.get(&at) {
@@ -250,7 +250,7 @@ impl Spec<'_> {
         Ok(lam)
     }
 
-    /// The part of the substitution that some code needs.
+    /// The part of the substitution that some code uses.
     fn restricted(&self, vars: &[TyVar]) -> Rc<BTreeMap<TyVar, Ty>> {
         Rc::new(vars.iter().filter_map(|v| self.subst.get(v).map(|t| (*v, t.clone()))).collect())
     }
@@ -282,7 +282,7 @@ impl Spec<'_> {
             };
             match &*inner.kind {
                 ExprKind::Lam(lam) => group.push((*l, Rc::from(hidden), lam.clone())),
-                _ => return Err(self.no("a recursive value that is no function")),
+                _ => return Err(self.no("a recursive value that is not a function")),
             }
         }
         let views: Vec<(Local, &[Local], &Lambda)> = group.iter().map(|(l, h, lam)| (*l, &**h, &**lam)).collect();
@@ -297,7 +297,7 @@ impl Spec<'_> {
         Ok(())
     }
 
-    /// A part of a tuple or record.
+    /// A component of a tuple or record.
     pub(crate) fn step(&mut self, v: &Val, s: Step) -> Res<Val> {
         match (v, s) {
             (Val::Bottom, _) => Ok(Val::Bottom),
@@ -331,7 +331,7 @@ impl Spec<'_> {
         self.zero(&rep)
     }
 
-    /// The zero of a run-time type; of arrays whose sizes are not known, absent.
+    /// The zero of a run-time type. Arrays whose sizes are not known become symbolic zeros.
     pub(crate) fn zero(&mut self, rep: &Rep) -> Res<Val> {
         match rep {
             Rep::Tuple(ps) => Ok(Val::Tuple(ps.iter().map(|p| self.zero(p)).collect::<Res<_>>()?)),
@@ -369,14 +369,14 @@ impl Spec<'_> {
         Ok(self.zeros(&l))
     }
 
-    /// An array of those extents with one number everywhere.
+    /// Broadcasts a number to an array of the given extents.
     pub(crate) fn spread(&mut self, x: Var, dims: Vec<Var>) -> Var {
         let t = self.b.ty(x).array(dims.len() as u32);
         let shape = self.b.one(Op::Stack { elems: dims, shape: None }, IrTy::shape());
         self.b.one(Op::Spread { a: x, shape }, t)
     }
 
-    /// Zeros of a layout; arrays and data are absent.
+    /// Zeros of a layout. Arrays and data become symbolic zeros.
     pub(crate) fn zeros(&mut self, l: &crate::Layout) -> Val {
         let (b, absent) = (&mut self.b, &mut self.p.absent);
         Self::build(l, &mut |t| match t {
@@ -390,7 +390,7 @@ impl Spec<'_> {
     }
 }
 
-/// The type behind a run-time type.
+/// The type that a run-time type represents.
 pub(crate) fn ty_of_rep(r: &Rep) -> Option<Ty> {
     use adl_typing::ty::{RecordTy, Size as TySize};
     Some(match r {

@@ -1,4 +1,4 @@
-//! Primitives that take functions.
+//! Higher-order primitives.
 
 use crate::call::Promise;
 use crate::key::{Key, Tok};
@@ -11,7 +11,7 @@ use adl_typing::ty::Ty;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// The operator that a function is, where it is one of those that have array operations of their own.
+/// The operator that a function computes, if it is one with its own array operations.
 fn operator(f: &Fun) -> Option<Prim> {
     let known = |p: Prim| matches!(p, Prim::Add | Prim::Mul | Prim::Min | Prim::Max).then_some(p);
     match f {
@@ -20,7 +20,7 @@ fn operator(f: &Fun) -> Option<Prim> {
             ExprKind::App(g, args) if args.len() == 2 => match (&*g.kind, &*args[0].kind, &*args[1].kind) {
                 (ExprKind::Prim(p, _), ExprKind::Local(a), ExprKind::Local(b)) => {
                     let (x, y) = (lam.params[0].local, lam.params[1].local);
-                    // The order matters for ties of `min` and `max`.
+                    // The argument order matters for ties of `min` and `max`.
                     let straight = (*a, *b) == (x, y);
                     let either = (*a, *b) == (y, x) && matches!(p, Prim::Add | Prim::Mul);
                     known(*p).filter(|_| straight || either)
@@ -33,7 +33,7 @@ fn operator(f: &Fun) -> Option<Prim> {
     }
 }
 
-/// The result's type of a function of two arguments that is written out.
+/// The result type of a function literal of two arguments.
 fn result_type(f: &Fun) -> Option<Ty> {
     match f {
         Fun::Closure(c) if c.lam.params.len() == 2 => Some(crate::types::apply(&c.subst, &c.lam.body.ty)),
@@ -46,7 +46,7 @@ impl<'s> Spec<'s> {
         if here { self.apply_here(f, args, None) } else { self.call(f, args, None) }
     }
 
-    /// Primitives that take functions. `ty`: the result's type; `here`: the function is written where the primitive is applied.
+    /// Higher-order primitives. `ty`: the result type. `here`: the function is a literal at the application.
     pub(crate) fn higher_prim(&mut self, p: Prim, args: &[Val], ty: Option<&Ty>, here: bool) -> Res<Val> {
         let f = self.function_of(&args[usize::from(p == Prim::ReduceByIndex)]);
         match p {
@@ -94,7 +94,7 @@ impl<'s> Spec<'s> {
         self.each(n, arrays, Out::Collect, &mut |s, _, elems| s.run(f, elems.to_vec(), here))
     }
 
-    /// Straight-line arithmetic acts on whole arrays as it does on numbers.
+    /// Maps straight-line arithmetic by applying it to entire arrays.
     fn map_whole(&mut self, f: &Rc<Fun>, arrays: &[Val], n: Var) -> Res<Option<Val>> {
         let flat = |s: &Self, v: &Val| matches!(v, Val::Leaf(x) if matches!(s.b.ty(*x), IrTy::Array(ref e, 1) if e.is_real()));
         if !arrays.iter().all(|a| flat(self, a)) {
@@ -103,7 +103,7 @@ impl<'s> Spec<'s> {
         let v = match &**f {
             Fun::Prim(p, _) if p.un().is_some() && arrays.len() == 1 || p.bin().is_some() && arrays.len() == 2 => self.number_prim(*p, &[], arrays)?,
             Fun::Closure(c) if c.hidden.is_empty() && c.lam.params.len() == arrays.len() && self.elementwise(c) => {
-                // Functions that it calls take arrays for numbers too: they have no code of their own for that.
+                // Functions that it calls are inlined too: their own IR functions would take numbers, not arrays.
                 let outer = std::mem::replace(&mut self.whole, true);
                 let made = self.enter(c, arrays);
                 self.whole = outer;
@@ -117,7 +117,7 @@ impl<'s> Spec<'s> {
         }
     }
 
-    /// The record of `invertible`.
+    /// The record that `invertible` takes.
     fn invertible_parts(&self, f: &Fun) -> Option<Val> {
         match f {
             Fun::Partial(g, args) if args.len() == 1 && matches!(&**g, Fun::Prim(Prim::Invertible, _)) => Some(args[0].clone()),
@@ -165,8 +165,9 @@ impl<'s> Spec<'s> {
         self.soac(SoacKind::Reduce, f, e, xs, here)
     }
 
-    /// A reduction as a function of its own, with the inverse of its operator, which derivatives use. `inputs` begin with the neutral
-    /// element, the elements, the operator and the inverse. `None`: the operator has a rule without, or captures numbers.
+    /// A reduction as an IR function of its own together with the inverse of its operator, which derivatives use.
+    /// `inputs` begin with the neutral element, the elements, the operator and the inverse. `None` if the operator has
+    /// a derivative rule without an inverse, or captures numbers.
     fn with_inverse(&mut self, name: &'static str, inputs: Vec<Val>, body: crate::call::Body<'_, 's>) -> Res<Option<Val>> {
         let op = self.function_of(&inputs[2])?;
         if operator(&op).is_some() || self.captures_numbers(&inputs[2..4])? {

@@ -5,14 +5,14 @@ use crate::{Res, Spec};
 use adl_ir::{Op, Out, Ty as IrTy, Var};
 use adl_typing::core::{Expr, IndexArg};
 
-/// One evaluated entry of an index list.
+/// One evaluated element of an index list.
 #[derive(Clone, Copy)]
 enum At {
     One(Var),
     Slice(Option<Var>, Option<Var>),
 }
 
-/// An array without its first axes: the tree of an element, over the same leaves.
+/// Removes the first axes of an array: the value of an element over the same leaves.
 fn stripped(v: &Val, axes: usize) -> Val {
     (0..axes).fold(v.clone(), |v, _| v.lifted_elem())
 }
@@ -120,7 +120,7 @@ impl Spec<'_> {
         if ok { Ok(out) } else { Err(self.no("an index into something that is no array")) }
     }
 
-    /// Each leaf replaced by one of the same type.
+    /// Replaces each leaf by one of the same type.
     pub(crate) fn leafwise(&mut self, v: &Val, f: &mut dyn FnMut(&mut Self, Var, IrTy) -> Var) -> Val {
         v.map(&mut |a| {
             let t = self.b.ty(a);
@@ -128,7 +128,7 @@ impl Spec<'_> {
         })
     }
 
-    /// The first two axes exchanged.
+    /// Exchanges the first two axes.
     pub(crate) fn transpose(&mut self, v: &Val) -> Res<Val> {
         if v.leaves().iter().any(|x| self.b.ty(*x).rank() < 2) {
             return Err(self.no("the transpose of an array of one axis"));

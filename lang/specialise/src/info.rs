@@ -1,4 +1,4 @@
-//! Facts about a piece of Core that do not depend on where it is used.
+//! Facts about code that do not depend on its use. They are computed once and cached.
 
 use crate::Spec;
 use crate::val::{Closure, Fun, Val};
@@ -10,7 +10,7 @@ use adl_typing::ty::{Ty, TyVar};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-/// What is known of a function's code.
+/// Facts about a function's code.
 #[derive(Debug)]
 pub(crate) struct Info {
     /// Locals that it captures.
@@ -19,15 +19,15 @@ pub(crate) struct Info {
     pub tyvars: Vec<TyVar>,
     /// Globals that it names.
     pub globals: Vec<GlobalId>,
-    /// Whether it is small and calls nothing, so that it may be copied.
+    /// Whether it is small and contains no calls or loops, so that it may be inlined.
     pub small: bool,
     /// Whether it is small.
     pub short: bool,
-    /// Keeps the code where it is, because it is known by its address.
+    /// Keeps the code alive, because the cache identifies it by address.
     _code: Rc<Lambda>,
 }
 
-/// Expressions in code that may be copied.
+/// The size limit of code that may be inlined.
 const SMALL: usize = 40;
 
 fn tyvars(t: &Ty, out: &mut BTreeSet<TyVar>) {
@@ -49,7 +49,7 @@ fn tyvars(t: &Ty, out: &mut BTreeSet<TyVar>) {
     });
 }
 
-/// Whether code calls or repeats something.
+/// Whether code contains calls or loops.
 fn works(e: &Expr) -> bool {
     match &*e.kind {
         ExprKind::App(f, _) => !matches!(&*f.kind, ExprKind::Prim(p, _) if p.un().is_some() || p.bin().is_some()),
@@ -87,7 +87,7 @@ impl Spec<'_> {
         info
     }
 
-    /// Globals whose values are inputs, among all that the code of functions in these values can reach.
+    /// The globals with input values among all that the code of functions in these values can reach.
     pub(crate) fn globals_of(&mut self, vals: &[Val]) -> BTreeSet<GlobalId> {
         let mut codes: Vec<(Rc<[Local]>, Rc<Lambda>)> = Vec::new();
         vals.iter().for_each(|v| codes_of(v, &mut codes));
@@ -112,14 +112,14 @@ impl Spec<'_> {
             }
         }
         if out.is_empty() {
-            // So that a chain of functions is not walked from each of them.
+            // Cached so that a chain of functions is traversed once, not from each of them.
             self.cache.closed.extend(done);
         }
         out
     }
 }
 
-/// The code of every function in a value.
+/// Collects the code of every function in a value.
 fn codes_of(v: &Val, out: &mut Vec<(Rc<[Local]>, Rc<Lambda>)>) {
     match v {
         Val::Unit | Val::Leaf(_) | Val::Data(..) | Val::Rep(_) | Val::Bottom => {}
@@ -154,7 +154,7 @@ fn codes_of_fun(f: &Fun, out: &mut Vec<(Rc<[Local]>, Rc<Lambda>)>) {
     }
 }
 
-/// Types of the locals that a function mentions.
+/// The types of the locals that a function mentions.
 pub(crate) fn local_types(lam: &Lambda) -> HashMap<Local, Ty> {
     let mut out = HashMap::new();
     walk(&lam.body, &mut |e| {
@@ -165,11 +165,11 @@ pub(crate) fn local_types(lam: &Lambda) -> HashMap<Local, Ty> {
     out
 }
 
-/// Functions inside functions that are looked into.
+/// The nesting depth to which called functions are examined.
 const LAYERS: u32 = 4;
 
 impl Spec<'_> {
-    /// Whether a function of numbers is straight-line arithmetic that acts on whole arrays as it does on numbers.
+    /// Whether a function of numbers is straight-line arithmetic, which gives the same results on entire arrays.
     pub(crate) fn elementwise(&mut self, c: &Closure) -> bool {
         let number = |t: &Ty| matches!(crate::types::apply(&c.subst, t), Ty::Float);
         let scalars = c.env.iter().all(|(_, v)| match v {
@@ -208,8 +208,8 @@ impl Spec<'_> {
         }
     }
 
-    /// Whether a top-level function of numbers is straight-line arithmetic. Its types may be variables: what takes numbers and does
-    /// arithmetic only gives numbers.
+    /// Whether a top-level function of numbers is straight-line arithmetic. Its types may be variables: arithmetic
+    /// alone maps numbers to numbers.
     fn straight_global(&mut self, g: GlobalId, given: usize, layers: u32) -> bool {
         let Some((hidden, lam)) = self.global_code(g) else { return false };
         layers > 0 && given == lam.params.len() && self.info(&hidden, &lam).short && self.straight(&lam.body, &|_| true, layers - 1)

@@ -1,4 +1,5 @@
-//! Values from outside: arguments, captured values, globals. Their leaves are the entry's parameters.
+//! Values from outside the specialised code: arguments, captured values, globals. Their leaves are the entry's
+//! parameters.
 
 use crate::info::local_types;
 use crate::types::{apply, closed};
@@ -11,7 +12,7 @@ use adl_typing::ty::{self, Ty};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-/// Functions inside functions that are followed.
+/// The nesting depth of captured functions that is followed.
 const DEEPEST: usize = 64;
 
 impl Place {
@@ -22,7 +23,7 @@ impl Place {
     }
 }
 
-/// Whether a type has a function in it.
+/// Whether a type contains a function type.
 fn functional(t: &Ty) -> bool {
     matches!(t, Ty::Fun(..) | Ty::Lin(..))
 }
@@ -52,7 +53,7 @@ impl Spec<'_> {
         Ok(Entry { func, inputs, result, datas: self.cache.layouts.clone() })
     }
 
-    /// The code of the function itself becomes part of the entry.
+    /// The body of the function is inlined into the entry.
     fn entry_body(&mut self, f: &Rc<Fun>, args: Vec<Val>) -> Res<Val> {
         match &**f {
             Fun::Closure(c) if c.group.is_none() && crate::call::arity(f) == args.len() && !self.recursive(c) => self.enter(c, &args),
@@ -64,7 +65,7 @@ impl Spec<'_> {
         }
     }
 
-    /// Whether a top-level function can reach itself; it then stays one function.
+    /// Whether a top-level function can reach itself. Then it is not inlined.
     fn recursive(&mut self, c: &Closure) -> bool {
         let mut todo = self.info(&c.hidden, &c.lam).globals.clone();
         let mut seen = std::collections::BTreeSet::new();
@@ -93,7 +94,7 @@ impl Spec<'_> {
         Ok(v)
     }
 
-    /// The value at a place; its data become inputs. `ty`: its type, where Core says it.
+    /// The abstract value of a place. Its data become inputs. `ty`: its type, if Core states it.
     fn outside(&mut self, place: Place, ty: Option<Ty>, inputs: &mut Vec<Input>) -> Res<Val> {
         if place.steps.len() > DEEPEST {
             return Err(self.no("functions that contain ever more functions"));
@@ -130,7 +131,8 @@ impl Spec<'_> {
         }
     }
 
-    /// `ty`: its type where Core says it. Variables in it are those of a top-level value: there is nothing whose type they are.
+    /// Data at a place. `ty`: its type, if Core states it. Type variables in it belong to a polymorphic top-level value
+    /// and have no instance.
     fn captured_data(&mut self, place: Place, ty: Option<Ty>, inputs: &mut Vec<Input>) -> Res<Val> {
         let told = ty.clone().filter(closed).or_else(|| self.world.ty(&place)).filter(closed);
         let known = told.or_else(|| ty.filter(undecided_in_data));
@@ -146,7 +148,7 @@ impl Spec<'_> {
         Ok(self.holds_functions(&layout))
     }
 
-    /// Declared data with functions in it is made again of its fields.
+    /// Declared data that contains functions is rebuilt from its fields.
     fn outside_data(&mut self, place: Place, id: ty::DataId, args: &[Ty], inputs: &mut Vec<Input>) -> Res<Val> {
         let (Some((tag, n)), Some(decl)) = (self.world.constructor(&place), self.world.data(id)) else {
             return Err(self.no("functions inside declared data that was made outside"));
@@ -202,7 +204,8 @@ impl Spec<'_> {
         Ok(env.into())
     }
 
-    /// Inputs for the globals that code in these values can reach. What a global captures may reach more.
+    /// Adds inputs for the globals that code in these values can reach. The captured values of a global may reach
+    /// further ones.
     fn global_inputs(&mut self, roots: &[Val], inputs: &mut Vec<Input>) -> Res<()> {
         loop {
             let missing: Vec<GlobalId> = self.globals_of(roots).into_iter().filter(|g| !self.globals.contains_key(g)).collect();
@@ -222,7 +225,8 @@ impl Spec<'_> {
         let place = Place { root: Root::Global(g), steps: Vec::new() };
         let def = self.world.global(g);
         if let (View::Opaque(_), Some(def)) = (self.world.view(&place), def.as_ref().filter(|d| !matches!(*d.expr.kind, ExprKind::Lit(adl_typing::core::Lit::Unit)))) {
-            // Something that its value does not show: its code, where it is kept, is evaluated here. (Globals that it needs come first.)
+            // An opaque value. Its Core definition, if available, is evaluated here. (The globals that it needs come
+            // first.)
             let c = Closure { lam: self.thunk(&def.expr)?, hidden: Rc::new([]), group: None, env: Rc::new([]), subst: Rc::new(BTreeMap::new()) };
             self.global_inputs(&[Val::fun(Fun::Closure(c.clone()))], inputs)?;
             return self.enter(&c, &[]);
@@ -231,7 +235,7 @@ impl Spec<'_> {
         self.outside(place, ty, inputs)
     }
 
-    /// The code of a global that is a function as it stands.
+    /// The code of a global that is a function literal.
     pub(crate) fn global_code(&mut self, g: GlobalId) -> Option<(Rc<[Local]>, Rc<Lambda>)> {
         let def = self.world.global(g)?;
         self.def_code(&def)
@@ -257,7 +261,7 @@ impl Spec<'_> {
     }
 }
 
-/// Whether a type's variables stand only inside declared data.
+/// Whether the variables of a type occur only inside declared data.
 fn undecided_in_data(t: &Ty) -> bool {
     match t {
         Ty::Data(..) => true,
@@ -267,14 +271,14 @@ fn undecided_in_data(t: &Ty) -> bool {
     }
 }
 
-/// The type of a parameter, if it has no variables.
+/// The type of a parameter, if it has no type variables.
 fn parameter(f: &Fun, k: usize) -> Option<Ty> {
     let Fun::Closure(c) = f else { return None };
     let t = &c.lam.params.get(k.checked_sub(c.hidden.len())?)?.ty;
     Some(apply(&c.subst, t)).filter(closed)
 }
 
-/// The user's name of a function.
+/// The source name of a function.
 fn name(f: &Fun) -> String {
     match f {
         Fun::Closure(c) => c.lam.name.map_or("fun".to_owned(), |n| n.to_string()),

@@ -1,5 +1,5 @@
-//! `jacobian`, `jacfwd`, `jacrev` and `hessian` inside code that is differentiated or compiled: all directions in one pass,
-//! or one after the other where the code works on single numbers.
+//! `jacobian`, `jacfwd`, `jacrev` and `hessian` inside code that is differentiated or compiled. All directions are
+//! computed in one pass, or one after the other if the code works on scalars.
 
 use crate::derive::Known;
 use crate::val::{Linear, Val};
@@ -8,7 +8,7 @@ use adl_ir::{Block, Cmp, FnId, Function, Op, Out, Ty as IrTy, Var};
 use adl_prim::{Bin, Prim};
 
 impl Spec<'_> {
-    /// The Jacobian of `f` at the vector `x`, from columns or from rows.
+    /// The Jacobian of `f` at the vector `x`, by columns or by rows.
     pub(crate) fn jacobian(&mut self, p: Prim, f: &Val, x: &Val) -> Res<Val> {
         let k = self.known(f, x)?;
         let l = self.linear_of(&k)?;
@@ -24,7 +24,7 @@ impl Spec<'_> {
         }
     }
 
-    /// From `n` directions at once, or one after the other where that cannot be. The image has `m` components.
+    /// Computes the Jacobian from `n` directions, all at once if possible. The image has `m` components.
     fn columns(&mut self, k: &Known, l: &Linear, n: Var, m: Var) -> Res<Val> {
         if let Some(all) = self.at_once(k, l, n, m)? {
             return Ok(all);
@@ -40,7 +40,7 @@ impl Spec<'_> {
         }
     }
 
-    /// The images of all `n` basis vectors, as the columns of a matrix with `m` rows.
+    /// The images of all `n` basis vectors in one pass, as the columns of a matrix with `m` rows.
     fn at_once(&mut self, k: &Known, l: &Linear, n: Var, m: Var) -> Res<Option<Val>> {
         let Some(wide) = self.wide(k, l) else { return Ok(None) };
         let from = self.leaf(if l.transposed { &l.y } else { &l.x })?;
@@ -48,20 +48,20 @@ impl Spec<'_> {
         args.extend([n, self.identity(n, from)]);
         let (outs, _) = self.b.call(self.p, wide, &args, &[]);
         let [out] = outs[..] else { return Err(self.no("a Jacobian of something else than a vector")) };
-        // What is absent becomes zeros.
+        // Symbolic zeros are materialised.
         let zero = self.b.real(0.0, from);
         let zeros = self.spread(zero, vec![m, n]);
         Ok(Some(Val::Leaf(self.b.bin(Bin::Add, zeros, out))))
     }
 
-    /// The derivative's code for many directions, if there is one.
+    /// The code of the derivative for many directions, if available.
     fn wide(&mut self, k: &Known, l: &Linear) -> Option<FnId> {
         let f = self.p.func(if l.transposed { l.cotangent } else { l.tangent });
         let active = l.active.first().is_some_and(|a| *a) && !on_numbers(f, &f.body);
         active.then(|| self.t.directions(self.p, k.target.id, &k.wrt, l.transposed).ok()).flatten()
     }
 
-    /// The identity matrix, of numbers like those of `like`.
+    /// The identity matrix, with the number type of `like`.
     fn identity(&mut self, n: Var, like: Var) -> Var {
         let (one, zero) = (self.b.real(1.0, like), self.b.real(0.0, like));
         let (ints, t) = (IrTy::I64.array(1), self.b.ty(like).array(1));
@@ -72,7 +72,7 @@ impl Spec<'_> {
         self.b.one(Op::Select(here, one, zero), t)
     }
 
-    /// A linear map at each of `n` basis vectors.
+    /// Applies a linear map to each of `n` basis vectors.
     fn images(&mut self, l: &Linear, n: Var) -> Res<Val> {
         let from = self.leaf(if l.transposed { &l.y } else { &l.x })?;
         let (one, zero) = (self.b.real(1.0, from), self.b.real(0.0, from));
@@ -85,7 +85,7 @@ impl Spec<'_> {
     }
 }
 
-/// Whether code does its work on numbers one by one: in many directions at once each of them would be an array.
+/// Whether code works mainly on scalars. For many directions at once, each of them would become an array.
 fn on_numbers(f: &Function, b: &Block) -> bool {
     let number = |v: &Var| f.ty(*v).rank() == 0;
     b.stmts.iter().all(|s| match &s.op {

@@ -1,4 +1,4 @@
-//! Branches: each makes its value in a block of its own; the values are joined into one layout.
+//! Branches. Each computes its value in its own block, and the values are converted to one common layout.
 
 use crate::key::Key;
 use crate::val::{Fun, Rep, Val};
@@ -8,22 +8,22 @@ use adl_typing::core::Expr;
 use adl_typing::ty::Ty;
 use std::rc::Rc;
 
-/// Where a branch's result comes from.
+/// The source of a branch's result.
 #[derive(Clone)]
 enum Src {
     Var(Var),
-    /// Nothing reads it.
+    /// Not used in this branch: zero.
     Zero,
-    /// The number of a candidate.
+    /// The number of a candidate function.
     Tag(i64),
-    /// The branch's own number of a candidate, renumbered.
+    /// The branch's candidate number, mapped to the common numbering.
     Remap(Var, Vec<i64>),
 }
 
-/// Results of all branches: the type of each, and for each the source in each branch.
+/// The results of all branches: for each, its type and its source in each branch.
 #[derive(Default)]
 struct Joined {
-    /// Whether a function gets its number also where there is one candidate.
+    /// Whether a function gets a tag even if there is only one candidate.
     always: bool,
     tys: Vec<IrTy>,
     src: Vec<Vec<Src>>,
@@ -37,14 +37,14 @@ impl Joined {
     }
 }
 
-/// A function in a branch: its candidates' numbers in the whole.
+/// A function in a branch: the common numbers of its candidates.
 enum Choice {
     None,
     One(usize, Rc<Fun>),
     Many(Var, Vec<usize>, Vec<Rc<Fun>>),
 }
 
-/// Makes a branch's value.
+/// Computes a branch's value.
 pub(crate) type Make<'f, 's> = &'f mut dyn FnMut(&mut Spec<'s>) -> Res<Val>;
 
 impl<'s> Spec<'s> {
@@ -74,7 +74,7 @@ impl<'s> Spec<'s> {
         Ok(template.with(&outs))
     }
 
-    /// A block whose results are still to be said, and its value.
+    /// Opens a block whose results are set later, and returns it with its value.
     pub(crate) fn block(&mut self, f: Make<'_, 's>) -> Res<(Block, Val)> {
         let (span, mark) = (self.b.span, self.sizes.mark());
         self.b.open();
@@ -84,7 +84,7 @@ impl<'s> Spec<'s> {
         Ok((self.b.close(Vec::new(), Vec::new()), v))
     }
 
-    /// Gives blocks results of one layout: the blocks, the layout as a value, and the results' types.
+    /// Converts blocks to a common result layout. Returns the blocks, the layout as a value, and the result types.
     pub(crate) fn join(&mut self, branches: Vec<(Block, Val)>) -> Res<(Vec<Block>, Val, Vec<IrTy>)> {
         let vals: Vec<Option<Val>> = branches.iter().map(|(_, v)| if matches!(v, Val::Bottom) { None } else { Some(v.clone()) }).collect();
         let mut j = Joined::default();
@@ -129,7 +129,7 @@ impl<'s> Spec<'s> {
         }
     }
 
-    /// The common layout of some values (`None`: the branch has none).
+    /// The common layout of some values (`None` for a branch without a value).
     fn unify(&mut self, vs: &[Option<&Val>], j: &mut Joined) -> Res<Val> {
         let Some(first) = vs.iter().flatten().next().copied() else { return Ok(Val::Bottom) };
         match first {
@@ -180,7 +180,7 @@ impl<'s> Spec<'s> {
         self.unify(&parts, j)
     }
 
-    /// Arrays of functions are joined where they have the same candidates.
+    /// Arrays of functions can be joined if they have the same candidates.
     fn unify_functions(&mut self, first: &Val, vs: &[Option<&Val>], j: &mut Joined) -> Res<Val> {
         let mut keys = Vec::new();
         for v in vs.iter().flatten() {
@@ -200,7 +200,8 @@ impl<'s> Spec<'s> {
         }))
     }
 
-    /// An array of elements with functions in them: of each, the number of its candidate, and what the candidates capture.
+    /// An array of elements that contain functions: for each element the candidate's number, and the values that the
+    /// candidates capture.
     pub(crate) fn stacked_functions(&mut self, vals: &[Val], elem: Option<&Ty>) -> Res<Val> {
         let mut j = Joined { always: true, ..Joined::default() };
         let refs: Vec<Option<&Val>> = vals.iter().map(Some).collect();
@@ -223,7 +224,7 @@ impl<'s> Spec<'s> {
         Ok(Val::array_of(template.with(&outs)))
     }
 
-    /// The same value, in which each function has the number of a candidate: so that an array of it has a length.
+    /// Gives each function in a value a candidate number, so that an array of such values has a length.
     pub(crate) fn tagged(&mut self, v: &Val) -> Val {
         match v {
             Val::Fun(f) if !matches!(&**f, Fun::Tagged(..) | Fun::Boxed(..)) => {
@@ -313,7 +314,7 @@ fn chosen(c: &Choice, k: usize) -> Option<&Rc<Fun>> {
     }
 }
 
-/// Sizes that branches may disagree on are forgotten.
+/// Removes sizes on which branches may disagree.
 fn unsized_rep(r: &Rep) -> Rep {
     match r {
         Rep::Array(_, e) => Rep::Array(crate::val::Size::Unknown, Rc::new(unsized_rep(e))),

@@ -1,4 +1,4 @@
-//! When two calls may share one IR function: the same code, layouts, known functions and types.
+//! Identity of calls. Two calls share one IR function if their code, layouts, known functions and types are equal.
 
 use crate::val::{Closure, Fun, Rep, Size, Val};
 use crate::{Res, Spec};
@@ -8,16 +8,16 @@ use adl_syntax::symbol::Symbol;
 use adl_typing::ty::{Ty, TyVar};
 use std::rc::Rc;
 
-/// Longest key: functions inside functions that grow from call to call would never end.
+/// The limit of a key's length. Without it, functions that nest deeper at each call would not terminate.
 const LONGEST: usize = 4000;
 
-/// A call's identity, as a flat text.
+/// The identity of a call, flattened to a list of tokens.
 pub(crate) type Key = Vec<Tok>;
 
-/// A piece of a key.
+/// A token of a key.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Tok {
-    /// What follows, or a number.
+    /// The length of the sequence that follows, or another number.
     Num(u64),
     What(&'static str),
     Code(usize),
@@ -42,7 +42,7 @@ impl Spec<'_> {
         Ok(out)
     }
 
-    /// What a function's code is, without what it captures.
+    /// Adds a function's code, without its captured values.
     pub(crate) fn key_code(&mut self, c: &Closure, out: &mut Key) {
         out.push(Tok::Code(Rc::as_ptr(&c.lam) as usize));
         for v in self.info(&c.hidden, &c.lam).tyvars.clone() {

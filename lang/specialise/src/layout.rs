@@ -1,10 +1,10 @@
-//! How a value of the language is spread over IR variables.
+//! The representation of language values by IR variables.
 
 use adl_ir::{DataId, Ty};
 use adl_syntax::symbol::Symbol;
 use std::rc::Rc;
 
-/// The shape of a type as a tree; its leaves, from left to right, are IR variables.
+/// The structure of a type as a tree; its leaves, from left to right, are IR variables.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Layout {
     /// One variable.
@@ -15,11 +15,12 @@ pub enum Layout {
     Tuple(Vec<Layout>),
     /// The fields' variables, sorted by name.
     Record(Vec<(Symbol, Layout)>),
-    /// An array: each leaf of the element with one more axis. (Arrays of arrays of numbers are one leaf.)
+    /// An array: the element's leaves, each with one more axis. (An array of arrays of numbers is a single leaf.)
     Array(Rc<Layout>),
-    /// A declared type at its arguments: one variable. [`crate::Entry::datas`] says how its constructors' fields are laid out.
+    /// A declared type at its arguments: one variable. [`crate::Entry::datas`] has the layouts of its constructors'
+    /// fields.
     Data(DataId),
-    /// A function, as data that only the IR has: one variable.
+    /// A function represented as a data type of the IR: one variable.
     Fun(DataId),
 }
 

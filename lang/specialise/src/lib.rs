@@ -1,24 +1,27 @@
 //! A closure at known types → first-order IR.
 //!
-//! The specialiser evaluates typed Core with *abstract values* ([`val`]): trees whose leaves are IR variables, and whose functions are
-//! known code with abstract captured values. So higher-order code, tuples, records, polymorphism and derivative operators disappear, while
-//! loops, recursion and branches on data stay. Functions are specialised once for each code and layout of arguments, never copied at
-//! calls, so that the IR grows linearly with the program.
+//! The specialiser evaluates typed Core with *abstract values* ([`val`]): trees whose leaves are IR variables, and
+//! whose functions are known code with abstract captured values. So higher-order code, tuples, records, polymorphism
+//! and derivative operators disappear, while loops, recursion and branches on data remain. Functions are specialised
+//! once for each combination of code and argument layouts, and never inlined at every call. So the IR grows linearly
+//! with the program.
 //!
-//! - A called function becomes an IR function of the leaves of what it captures, of its arguments, and of the globals that its code can
-//!   reach. Only functions that are small and call nothing, and those written at the place where they are applied, become part of a block.
-//! - A function that a branch chooses becomes a tagged closure: an Int, and the captured values of every candidate.
-//! - A function inside declared data, or one that grows from call to call, is data itself: [`boxes`].
-//! - A derivative operator applied to a known function becomes calls of transformed IR, made through [`Transforms`].
-//! - Values that come from outside (arguments, captured values, globals) become parameters of the entry: [`Entry::inputs`].
-//! - Type variables are followed with a substitution: every use of a polymorphic function says at which types.
+//! - A called function becomes an IR function. Its parameters are the leaves of its captured values, of its arguments,
+//!   and of the globals that its code can reach. Only two kinds of functions are inlined: small ones without calls, and
+//!   function literals that are applied where they are written.
+//! - A function selected by a branch becomes a tagged closure: an Int, and the captured values of every candidate.
+//! - A function inside declared data, or one that grows from call to call, is represented as data: [`boxes`].
+//! - A derivative operator on a known function becomes calls of transformed IR, generated through [`Transforms`].
+//! - Values from outside (arguments, captured values, globals) become parameters of the entry: [`Entry::inputs`].
+//! - Type variables are instantiated by a substitution: every use of a polymorphic function determines its types.
 //!
-//! What cannot be specialised is an [`Unsupported`] with its reason; derivatives then take the second road (taped dual numbers). The list
-//! of these cases is in docs/ARCHITECTURE.md.
+//! Code that cannot be specialised is reported as [`Unsupported`] with the reason; derivatives then use taped AD. The
+//! list of these cases is in docs/ARCHITECTURE.md.
 //!
-//! Reading order: [`layout`], [`world`] (the seams), [`val`], `types`, `key` (when two calls may share code), `eval` (the cases of Core),
-//! `join` (branches), `matches`, `loops`, `call` (functions of the IR), `prims` and the files named after families of primitives,
-//! `derive` and `jacobian` (derivative operators), `boxes` (functions as data), `inputs` (values from outside).
+//! Reading order: [`layout`], [`world`] (the interface), [`val`], `types`, `key` (when two calls may share code),
+//! `eval` (the cases of Core), `join` (branches), `matches`, `loops`, `call` (functions of the IR), `prims` and the
+//! files named after families of primitives, `derive` and `jacobian` (derivative operators), `boxes` (functions as
+//! data), `inputs` (values from outside).
 //!
 //! What is *not* here: run-time values (behind [`World`]), the transformations themselves (`lang/ad`), and any IO.
 
@@ -66,32 +69,32 @@ use val::{Subst, Val};
 
 pub(crate) type Res<T> = Result<T, Unsupported>;
 
-/// What specialisation remembers between calls: functions that were made, by code and layouts, and data types. It belongs to one
-/// [`Program`].
+/// Results of specialisation that are kept between calls: IR functions by code and layouts, and data types. A cache
+/// belongs to one [`Program`].
 #[derive(Default)]
 pub struct Cache {
     made: HashMap<Key, Made>,
     infos: HashMap<*const Lambda, Rc<info::Info>>,
-    /// Code that reaches no top-level value but code.
+    /// Code that reaches no top-level values except code.
     closed: HashSet<*const Lambda>,
-    /// Functions of hidden arguments only, by the address of their value.
+    /// Functions with only hidden arguments, by the address of their value.
     thunks: HashMap<*const ExprKind, Rc<Lambda>>,
     datas: HashMap<(adl_typing::ty::DataId, Vec<Ty>), DataId>,
     data_tys: HashMap<DataId, Ty>,
     layouts: HashMap<DataId, Rc<Vec<(Symbol, Vec<Layout>)>>>,
 }
 
-/// A function that was made, or is being made.
+/// A specialised function, or one in progress.
 #[derive(Clone)]
 pub(crate) struct Made {
     id: FnId,
-    /// Globals whose leaves it takes before its inputs.
+    /// Globals whose leaves are parameters before those of its inputs.
     globals: Rc<[GlobalId]>,
-    /// The result over the function's own variables; `None` while it is being made.
+    /// The result over the function's own variables; `None` while it is in progress.
     result: Option<Val>,
 }
 
-/// The specialiser at work on one function.
+/// The state of specialising one entry.
 pub(crate) struct Spec<'a> {
     world: &'a mut dyn World,
     t: &'a mut dyn Transforms,
@@ -103,28 +106,29 @@ pub(crate) struct Spec<'a> {
     globals: Rc<BTreeMap<GlobalId, Val>>,
     /// Literals by variable.
     lits: HashMap<Var, Lit>,
-    /// What is known of extents.
+    /// Facts about extents.
     sizes: sizes::Known,
-    /// What is known of zeros.
+    /// Facts about zeros.
     sparse: sparse::Known,
-    /// Elements of arrays that loops around read.
+    /// Elements of arrays that the enclosing loops read.
     elems: Vec<loops::Elem>,
-    /// Whether code for numbers is evaluated with whole arrays in their place: what it calls becomes part of the block.
+    /// Set while code for numbers is evaluated on entire arrays. Functions that it calls are then inlined.
     whole: bool,
-    /// Keys of functions made for this entry, to be forgotten if it fails.
+    /// Keys of functions specialised for this entry, which are removed if it fails.
     new: Vec<Key>,
-    /// Functions that are data.
+    /// Functions represented as data.
     boxes: boxes::Boxes,
 }
 
 impl Spec<'_> {
-    /// A reason at the current place.
+    /// A failure at the current place.
     pub(crate) fn no(&self, why: impl Into<String>) -> Unsupported {
         Unsupported::new(why, self.b.span)
     }
 }
 
-/// Specialises the function at [`Root::Fun`] for arguments of these types (without variables; sizes do not matter).
+/// Specialises the function at [`Root::Fun`] for arguments of these types. They have no type variables; their sizes are
+/// ignored.
 pub fn specialise(world: &mut dyn World, t: &mut dyn Transforms, p: &mut Program, cache: &mut Cache, args: &[Ty]) -> Result<Entry, Unsupported> {
     let mut s = Spec {
         world,
@@ -153,7 +157,7 @@ pub fn specialise(world: &mut dyn World, t: &mut dyn Transforms, p: &mut Program
     out
 }
 
-/// No place in a text.
+/// Whether a span has no source.
 pub(crate) fn nowhere(s: Span) -> bool {
     s == Span::default()
 }

@@ -1,7 +1,8 @@
 //! Comprehensions and loops.
 //!
-//! Where a comprehension's index runs over a whole axis, the arrays that it indexes there are read an element a turn (`xs` of the loop)
-//! instead of by position: nothing is checked at run time, and the derivative needs no scatter.
+//! If a comprehension's index runs over an entire axis, the arrays that it indexes there become the loop's inputs
+//! (`xs`): each iteration receives one element. Then there are no bounds checks at run time, and the derivative needs
+//! no scatter.
 
 use crate::key::Key;
 use crate::sizes::Extent as SizeOf;
@@ -15,18 +16,18 @@ use adl_typing::core::{Expr, ExprKind, Extent, ForKind, GlobalId, IndexArg, Loca
 use adl_typing::ty::Ty;
 use std::collections::HashMap;
 
-/// Where a path begins.
+/// The start of a path.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Base {
     Local(Local),
     Global(GlobalId),
 }
 
-/// A variable and a way into it.
+/// A variable with a path of fields.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Path(Base, Vec<Step>);
 
-/// An array at the first of its indices, which a loop around reads.
+/// An array with the first of its indices applied, as an enclosing loop reads it.
 #[derive(Clone)]
 pub(crate) struct Elem {
     path: Path,
@@ -38,7 +39,7 @@ pub(crate) struct Elem {
 struct Read {
     path: Path,
     at: Vec<Local>,
-    /// Whether each turn reads it.
+    /// Whether every iteration reads it.
     always: bool,
 }
 
@@ -47,10 +48,10 @@ struct Comp<'a> {
     kind: ForKind,
     vars: &'a [(Local, Symbol, Extent)],
     body: &'a Expr,
-    /// The extent of each index, and the axes that it is taken from.
+    /// The extent of each index, with the axes that determine it.
     extents: Vec<(Var, Vec<(Path, u32)>)>,
     reads: Vec<Read>,
-    /// Locals from outside the body.
+    /// Locals that the body captures.
     free: Vec<Local>,
 }
 
@@ -71,7 +72,7 @@ impl Path {
     }
 }
 
-/// The variables that an index list begins with.
+/// The leading variables of an index list.
 fn leading(args: &[IndexArg]) -> Vec<Local> {
     let mut out = Vec::new();
     for a in args {
@@ -86,7 +87,7 @@ fn leading(args: &[IndexArg]) -> Vec<Local> {
     out
 }
 
-/// Arrays that a body indexes by variables. Those in branches and functions are not read each turn.
+/// The arrays that a body indexes by variables. Reads inside branches and functions do not occur in every iteration.
 fn reads(body: &Expr) -> Vec<Read> {
     let mut out = Vec::new();
     let mut todo = vec![(body, true)];
@@ -106,7 +107,7 @@ fn reads(body: &Expr) -> Vec<Read> {
     out
 }
 
-/// A turn of a loop that carries a value: it gets the index, what is carried, and the elements of the arrays.
+/// Generates one iteration of a loop with carried state, from the index, the state and the elements of the arrays.
 pub(crate) type Turn<'f, 's> = &'f mut dyn FnMut(&mut Spec<'s>, Var, &Val, &[Val]) -> Res<Val>;
 
 impl<'s> Spec<'s> {
@@ -157,7 +158,7 @@ impl<'s> Spec<'s> {
         }
     }
 
-    /// The loop over the index `k` and those after it.
+    /// The loop over index `k` and the loops inside it.
     fn nest(&mut self, comp: &Comp, k: usize) -> Res<Val> {
         let l = comp.vars[k].0;
         let sources = self.sources(comp, k)?;
@@ -181,7 +182,7 @@ impl<'s> Spec<'s> {
         v
     }
 
-    /// Arrays that the loop over index `k` reads an element a turn: path, indices before, value.
+    /// Arrays that the loop over index `k` reads one element per iteration: path, preceding indices, value.
     fn sources(&mut self, comp: &Comp, k: usize) -> Res<Vec<(Path, Vec<Local>, Val)>> {
         let l = comp.vars[k].0;
         let (n, axes) = &comp.extents[k];
@@ -204,7 +205,8 @@ impl<'s> Spec<'s> {
                 },
             };
             let Some(first) = whole.leaves().first().copied() else { continue };
-            // Elements of a diagonal matrix are read by position: they are known where the indices are.
+            // Elements of a diagonal matrix are read by position: then they are recognised as zero or diagonal
+            // elements.
             if self.b.ty(first).rank() <= p as u32 || self.diagonal(first).is_some() {
                 continue;
             }
@@ -232,7 +234,8 @@ impl<'s> Spec<'s> {
         Some(v)
     }
 
-    /// An array at the longest prefix of its indices that a loop around reads, and the length of the prefix.
+    /// The value of an array at the longest prefix of its indices that an enclosing loop reads, with the length of the
+    /// prefix.
     pub(crate) fn read(&self, a: &Expr, args: &[IndexArg]) -> Option<(Val, usize)> {
         if self.elems.is_empty() {
             return None;
@@ -259,7 +262,7 @@ impl<'s> Spec<'s> {
         }
     }
 
-    /// Each leaf divided by an Int.
+    /// Divides each leaf by an Int.
     pub(crate) fn divide_by_count(&mut self, v: &Val, n: Var) -> Res<Val> {
         let b = &mut self.b;
         Ok(v.map(&mut |x| {
@@ -269,7 +272,7 @@ impl<'s> Spec<'s> {
         }))
     }
 
-    /// A loop of independent turns over the elements of some arrays. `f` gets the index and the elements.
+    /// A loop with independent iterations over the elements of some arrays. `f` gets the index and the elements.
     pub(crate) fn each(&mut self, n: Var, xs: &[Val], out: Out, f: &mut dyn FnMut(&mut Self, Var, &[Val]) -> Res<Val>) -> Res<Val> {
         let (span, mark, base) = (self.b.span, self.sizes.mark(), self.b.func.vars.len() as u32);
         self.b.open();
@@ -304,7 +307,7 @@ impl<'s> Spec<'s> {
         Ok(Val::array_of(made))
     }
 
-    /// The extents of the rows that a turn makes, as far as they are those of variables from outside (before `base`).
+    /// The row extents of an iteration's result that are extents of variables from outside the loop (before `base`).
     fn rows_from_outside(&self, v: &Val, base: u32) -> HashMap<Var, Vec<SizeOf>> {
         if !self.world.no_rows() {
             return HashMap::new();
@@ -313,8 +316,9 @@ impl<'s> Spec<'s> {
         v.leaves().into_iter().filter_map(|x| Some((x, extents(x)?))).collect()
     }
 
-    /// An error where a loop that collects rows does not turn: rows that nobody has made say nothing of their extents, which the ordinary
-    /// evaluator finds in another way. Where they are known (`extents`), what was made (`outs`) gets them.
+    /// Handles a loop that collects rows and runs no iteration: then no row determines the extents. Unless `extents`
+    /// gives them, this is a run-time error, after which the interpreter runs the call. If they are known, the results
+    /// `outs` get them.
     pub(crate) fn rows_known(&mut self, n: Var, rows: &[Var], extents: &HashMap<Var, Vec<SizeOf>>, outs: &mut [Var]) -> Res<()> {
         if matches!(self.known_extent(n), SizeOf::Const(k) if k > 0) {
             return Ok(());
@@ -356,7 +360,7 @@ impl<'s> Spec<'s> {
         }
     }
 
-    /// Parameters of the open block for an element of an array.
+    /// Adds parameters to the open block for an element of an array.
     pub(crate) fn element_params(&mut self, x: &Val) -> Val {
         let b = &mut self.b;
         let elem = x.lifted_elem().map(&mut |v| {
@@ -367,12 +371,13 @@ impl<'s> Spec<'s> {
         elem
     }
 
-    /// A loop that carries a value. `f` gets the index, what is carried, and the elements of the arrays.
+    /// A loop with carried state. `f` gets the index, the state, and the elements of the arrays.
     pub(crate) fn carry(&mut self, n: Var, reverse: bool, init: &Val, xs: &[Val], f: Turn<'_, 's>) -> Res<Val> {
         self.carry_at(n, reverse, (init, None), xs, f)
     }
 
-    /// The same for a state of a known type: where functions in it change from turn to turn, they are data.
+    /// Like `carry`, for a state of a known type. Functions in it that change between iterations are represented as
+    /// data.
     pub(crate) fn carry_at(&mut self, n: Var, reverse: bool, (init, ty): (&Val, Option<&Ty>), xs: &[Val], f: Turn<'_, 's>) -> Res<Val> {
         let made = self.carried(Turns::For(n), reverse, init, xs, f)?;
         match (made, ty) {
@@ -389,7 +394,7 @@ impl<'s> Spec<'s> {
         }
     }
 
-    /// `None`: the state changes its layout.
+    /// `None` if an iteration changes the layout of the state.
     fn carried(&mut self, turns: Turns, reverse: bool, init: &Val, xs: &[Val], f: Turn<'_, 's>) -> Res<Option<Val>> {
         let (span, mark) = (self.b.span, self.sizes.mark());
         self.b.open();
@@ -415,7 +420,7 @@ impl<'s> Spec<'s> {
         Ok(Some(init.with(&outs)))
     }
 
-    /// Parameters of the open block for a value of the same layout.
+    /// Adds parameters to the open block for a value of the same layout.
     fn params_like(&mut self, v: &Val) -> Val {
         let b = &mut self.b;
         v.map(&mut |x| {

@@ -1,4 +1,5 @@
-//! Decision trees → switches. An arm that several leaves reach becomes a function of its own, so that code is not copied.
+//! Decision trees → switches. An arm that several leaves reach becomes a function of its own, so that its code is not
+//! duplicated.
 
 use crate::call::Promise;
 use crate::key::Tok;
@@ -10,7 +11,7 @@ use adl_typing::free;
 use adl_typing::ty::Ty;
 use std::rc::Rc;
 
-/// Arms with how often each is reached.
+/// The arms, with the number of leaves that reach each.
 struct Arms<'a> {
     arms: &'a [Arm],
     reached: Vec<usize>,
@@ -88,7 +89,7 @@ impl Spec<'_> {
         self.shared(c, &body.ty)
     }
 
-    /// Code without parameters, as a function of what it captures.
+    /// Calls code without parameters as a function of its captured values.
     fn shared(&mut self, c: &Closure, ty: &Ty) -> Res<Val> {
         let inputs = [Val::fun(Fun::Closure(c.clone()))];
         let key = self.key(vec![Tok::What("arm")], &inputs)?;
@@ -137,7 +138,7 @@ impl Spec<'_> {
         self.switch(x, branches, params)
     }
 
-    /// A default that several constructors reach: code of its own, unless it is only an arm.
+    /// A default that several constructors reach becomes a function of its own, unless it consists of a single arm.
     fn shared_tree(&mut self, t: &Tree, a: &Arms) -> Res<Val> {
         if matches!(t, Tree::Leaf(..) | Tree::Fail) {
             return self.tree(t, a);
@@ -150,7 +151,7 @@ impl Spec<'_> {
         let inputs: Vec<Val> = locals.iter().map(|l| self.env[l].clone()).collect();
         let at: *const Tree = t;
         let key = self.key(vec![Tok::What("default"), Tok::Code(at as usize)], &inputs)?;
-        // The code lies in a function that `Info` keeps where it is.
+        // `Info` keeps the function alive whose code this is.
         let result = Promise::of(a.arms.first().map(|arm| self.ty(&arm.body.ty)));
         let target = self.outline(key, "default", &inputs, result, &mut |s, vals| {
             s.env = locals.iter().copied().zip(vals.iter().cloned()).collect();
@@ -174,7 +175,7 @@ impl Spec<'_> {
         self.cache.layouts.get(&d).cloned().ok_or_else(|| self.no("a declared type that holds functions"))
     }
 
-    /// The fields of data that has a constructor.
+    /// The fields of data with a known constructor.
     pub(crate) fn fields(&mut self, x: Var, d: adl_ir::DataId, tag: u32) -> Res<Vec<Val>> {
         let layouts = self.constructors_of(d)?;
         let Some((_, fields)) = layouts.get(tag as usize) else { return Err(self.no("a constructor that is not there")) };
@@ -191,7 +192,7 @@ impl Spec<'_> {
         self.con(d, c.tag, &vals)
     }
 
-    /// Data from its constructor and fields.
+    /// Builds data from its constructor and fields.
     pub(crate) fn con(&mut self, d: adl_ir::DataId, tag: u32, vals: &[Val]) -> Res<Val> {
         let layouts = self.constructors_of(d)?;
         let mut shaped = Vec::new();
@@ -226,7 +227,7 @@ impl Spec<'_> {
         self.if_(c, &mut |s| s.tree(sub, a), &mut |s| s.lit_tree(on, rest, default, a))
     }
 
-    /// A literal pattern: an Int literal fits any number of that value.
+    /// An Int literal in a pattern matches numbers of every type.
     fn literal_like(&mut self, lit: &Lit, x: Var) -> Var {
         let number = match lit {
             Lit::Int(n) => *n as f64,
@@ -262,7 +263,7 @@ impl Spec<'_> {
 }
 
 
-/// Locals that a tree and the arms that it reaches may read.
+/// Locals that a tree and its reachable arms may read.
 fn reads(t: &Tree, arms: &[Arm], out: &mut Vec<Local>) {
     let arm = |k: usize, binds: &[(Local, Local)], out: &mut Vec<Local>| {
         out.extend(binds.iter().map(|b| b.1));
@@ -298,7 +299,7 @@ fn reads(t: &Tree, arms: &[Arm], out: &mut Vec<Local>) {
     });
 }
 
-/// Counts how many leaves reach each arm; a default is reached from every constructor that is not named.
+/// Counts the leaves that reach each arm. A default counts once for every constructor that is not listed.
 fn count(t: &Tree, reached: &mut [usize], times: usize) {
     stacker::maybe_grow(32 * 1024, 1024 * 1024, || match t {
         Tree::Leaf(k, _) => reached[*k] += times,

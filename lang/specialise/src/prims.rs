@@ -1,4 +1,5 @@
-//! Primitives by family. The `match` is exhaustive: a new primitive is a compile error here.
+//! Dispatch of primitives by family. The `match` is exhaustive: a new primitive does not compile before it is added
+//! here.
 
 use crate::val::{Fun, Rep, Val};
 use crate::{Res, Spec};
@@ -10,10 +11,10 @@ use adl_typing::ty::Ty;
 use std::rc::Rc;
 
 impl Spec<'_> {
-    /// A primitive applied in the code to any number of arguments.
+    /// A primitive applied to any number of arguments, as Core has it.
     pub(crate) fn prim_app(&mut self, p: Prim, reps: Vec<Val>, args: &[&Expr], ty: Ty, span: Span) -> Res<Val> {
         if let (Prim::Error, [text]) = (p, args) {
-            // Only the text would be lost, and whoever runs the code asks the ordinary evaluator for it.
+            // The text of an `error` may be dropped: after a failure the interpreter repeats the call and reports it.
             let text = match &*text.kind {
                 ExprKind::Lit(Lit::Str(s)) => s.to_string(),
                 _ => "error".to_owned(),
@@ -35,11 +36,11 @@ impl Spec<'_> {
             v if rest.is_empty() => Ok(v),
             Val::Fun(f) => self.call(&f, rest, Some(ty)),
             Val::Bottom => Ok(Val::Bottom),
-            _ => Err(self.no("an application of something that is no function")),
+            _ => Err(self.no("an application of something that is not a function")),
         }
     }
 
-    /// A primitive applied to all its arguments. `ty`: the result's type, where it is known.
+    /// A primitive applied to all its arguments. `ty`: the result type, if known.
     pub(crate) fn prim(&mut self, p: Prim, reps: Vec<Val>, args: Vec<Val>, ty: Option<Ty>) -> Res<Val> {
         self.prim_here(p, reps, args, ty, false)
     }
@@ -135,7 +136,7 @@ impl Spec<'_> {
         self.several(p, args, &tys)
     }
 
-    /// A built-in with several results, which are the components of a tuple.
+    /// A built-in with several results, which become the components of a tuple.
     fn several(&mut self, p: Prim, args: &[Val], tys: &[IrTy]) -> Res<Val> {
         let xs = args.iter().map(|a| self.leaf(a)).collect::<Res<Vec<_>>>()?;
         let (outs, _) = self.b.emit(Op::Prim(p, xs), tys, &[]);

@@ -1,4 +1,4 @@
-//! Sums, extremes, products, sorting: primitives that reduce arrays of numbers.
+//! Reductions: sums, extrema, products; and sorting.
 
 use crate::val::Val;
 use crate::{Res, Spec};
@@ -105,13 +105,13 @@ impl Spec<'_> {
         self.carry(n, false, &Val::Leaf(start), std::slice::from_ref(v), &mut |s, _, acc, e| s.bin(Bin::Mul, acc, &e[0]))
     }
 
-    /// The first position of the greatest (or least) element. Of compound ones, by comparing them one after the other.
+    /// The first position of the largest (or smallest) element. Compound elements are compared one after the other.
     fn extreme(&mut self, greatest: bool, v: &Val) -> Res<Var> {
         if let Val::Leaf(x) = v {
             return Ok(self.b.prim(if greatest { Prim::Argmax } else { Prim::Argmin }, &[*x], IrTy::I64));
         }
         let (n, zero) = (self.extent(v, 0)?, self.int(0));
-        // An empty array has no extreme: the check is that of its first element.
+        // An empty array has no extremum: reading its first element reports that.
         self.element(v, &[zero])?;
         let op = if greatest { Cmp::Gt } else { Cmp::Lt };
         let best = self.carry(n, false, &Val::Leaf(zero), std::slice::from_ref(v), &mut |s, i, best, e| {
@@ -124,7 +124,8 @@ impl Spec<'_> {
         self.leaf(&best)
     }
 
-    /// The positions that sort an array. Compound elements are sorted by their last part first: sorting is stable.
+    /// The permutation that sorts an array. Compound elements are sorted by their last component first, as sorting is
+    /// stable.
     pub(crate) fn sorted(&mut self, v: &Val) -> Res<Var> {
         if let Val::Leaf(x) = v {
             return Ok(self.b.prim(Prim::Argsort, &[*x], IrTy::I64.array(1)));
@@ -152,9 +153,9 @@ impl Spec<'_> {
         Ok(Val::Leaf(self.b.one(Op::Dot(x, y), t)))
     }
 
-    /// The Euclidean norm; its derivative at 0 is 0, so that the root is not taken there.
-    /// The root of the sum of squares of multiples of the numbers. These are the numbers themselves unless their squares are nearly too large or too
-    /// small for floats. A branch instead of the second sum would keep loops over rows from being vectorised.
+    /// The Euclidean norm. Its derivative at 0 is 0, so the square root is not taken there. The numbers are scaled
+    /// before they are squared if their squares would overflow or underflow. The scale is a factor (usually 1) rather
+    /// than a branch, because a branch would prevent the vectorisation of loops over rows.
     fn norm(&mut self, v: &Val) -> Res<Val> {
         let x = self.leaf(v)?;
         let t = self.b.ty(x).scalar().clone();
@@ -181,7 +182,7 @@ impl Spec<'_> {
         self.b.one(Op::Total { a: squares, shape: None }, t)
     }
 
-    /// A built-in on values that are one variable each, with one result.
+    /// A built-in whose arguments and result are single leaves.
     pub(crate) fn leaf_prim(&mut self, p: Prim, args: &[Val], ty: IrTy) -> Res<Val> {
         let xs = args.iter().map(|a| self.leaf(a)).collect::<Res<Vec<_>>>()?;
         Ok(Val::Leaf(self.b.prim(p, &xs, ty)))

@@ -1,4 +1,4 @@
-//! Extents: where they are checked, and what is known of them, so that nothing is checked twice.
+//! Extents: run-time checks, and the known equalities that make further checks unnecessary.
 
 use crate::val::Val;
 use crate::{Res, Spec};
@@ -7,28 +7,28 @@ use adl_prim::Prim;
 use adl_typing::core::{SizeAt, SizeRep, Sizes};
 use std::collections::HashMap;
 
-/// An extent.
+/// An extent as a term.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Extent {
-    /// Of an axis of an array.
+    /// The extent of an axis of an array.
     Axis(Var, u32),
     Const(i64),
     Int(Var),
 }
 
-/// What is known of extents at a place. Facts that were found in a block are forgotten after it.
+/// Facts about extents at the current place. Facts found in a block are removed after it.
 #[derive(Default)]
 pub(crate) struct Known {
     /// Ints that are extents.
     of: HashMap<Var, Extent>,
-    /// Equal extents: each has at most one other that stands for it.
+    /// A union-find forest of equal extents: each has at most one parent.
     equal: HashMap<Extent, Extent>,
-    /// Keys of `equal`, in order.
+    /// The keys of `equal` in order of insertion.
     log: Vec<Extent>,
 }
 
 impl Known {
-    /// What stands for an extent.
+    /// The representative of an extent.
     fn root(&self, mut e: Extent) -> Extent {
         while let Some(next) = self.equal.get(&e) {
             e = *next;
@@ -36,7 +36,7 @@ impl Known {
         e
     }
 
-    /// Two extents are equal from here to the end of the block.
+    /// Records that two extents are equal until the end of the block.
     pub(crate) fn learn(&mut self, a: Extent, b: Extent) {
         let (a, b) = (self.root(a), self.root(b));
         if a != b {
@@ -50,7 +50,7 @@ impl Known {
         self.root(a) == self.root(b)
     }
 
-    /// An extent that equals this one, of variables before `base` alone.
+    /// An extent equal to this one that only refers to variables before `base`.
     pub(crate) fn before(&self, e: Extent, base: u32) -> Option<Extent> {
         let old = |e: &Extent| match e {
             Extent::Const(_) => true,
@@ -60,12 +60,12 @@ impl Known {
         [e, root].into_iter().find(old).or_else(|| self.log.iter().copied().find(|k| old(k) && self.root(*k) == root))
     }
 
-    /// How much is known.
+    /// The current position in the log.
     pub(crate) fn mark(&self) -> usize {
         self.log.len()
     }
 
-    /// Forgets what was found since.
+    /// Removes the facts recorded since a mark.
     pub(crate) fn forget(&mut self, mark: usize) {
         for e in self.log.drain(mark..) {
             self.equal.remove(&e);
@@ -74,7 +74,7 @@ impl Known {
 }
 
 impl Spec<'_> {
-    /// What an Int is as an extent.
+    /// The extent that an Int is known to be.
     pub(crate) fn known_extent(&self, n: Var) -> Extent {
         match (self.sizes.of.get(&n), self.lits.get(&n)) {
             (Some(e), _) => *e,
@@ -83,7 +83,7 @@ impl Spec<'_> {
         }
     }
 
-    /// Sizes of a function's parameters.
+    /// Binds and checks the sizes of a function's parameters.
     pub(crate) fn bind_sizes(&mut self, s: &Sizes) -> Res<()> {
         for (_, local, name, at) in &s.binds {
             let n = self.size_at(at)?;
@@ -124,7 +124,7 @@ impl Spec<'_> {
         Ok(n)
     }
 
-    /// An error unless two Ints are equal.
+    /// Asserts that two Ints are equal.
     pub(crate) fn same(&mut self, a: Var, b: Var, text: &str) {
         let (x, y) = (self.known_extent(a), self.known_extent(b));
         if self.sizes.equals(x, y) {
@@ -135,7 +135,7 @@ impl Spec<'_> {
         self.sizes.learn(x, y);
     }
 
-    /// An error if an Int is negative.
+    /// Asserts that an Int is not negative.
     pub(crate) fn not_negative(&mut self, n: Var, text: &str) {
         match self.known_extent(n) {
             Extent::Axis(..) => return,
@@ -147,7 +147,7 @@ impl Spec<'_> {
         self.assert(c, text);
     }
 
-    /// The elements of `whole` are `elem`: its axes are those after the first.
+    /// Records that the elements of `whole` have the shape of `elem`: its axes are those after the first.
     pub(crate) fn learn_element(&mut self, whole: &Val, elem: &Val) {
         for (w, e) in whole.leaves().into_iter().zip(elem.leaves()) {
             for k in 0..self.b.ty(e).rank() {
@@ -156,7 +156,7 @@ impl Spec<'_> {
         }
     }
 
-    /// An array whose first axis is as long as an Int says.
+    /// Records that an Int is the extent of an array's first axis.
     pub(crate) fn learn_length(&mut self, v: &Val, n: Var) {
         let n = self.known_extent(n);
         for x in v.leaves() {
@@ -164,20 +164,20 @@ impl Spec<'_> {
         }
     }
 
-    /// Two arrays of one shape.
+    /// Records that two arrays have the same shape.
     pub(crate) fn learn_shape(&mut self, a: Var, b: Var) {
         for k in 0..self.b.ty(a).rank().min(self.b.ty(b).rank()) {
             self.sizes.learn(Extent::Axis(a, k), Extent::Axis(b, k));
         }
     }
 
-    /// An error unless a condition holds.
+    /// Asserts a condition.
     pub(crate) fn assert(&mut self, c: Var, text: &str) {
         let text = self.lit(Lit::Str(text.into()));
         self.b.emit(Op::Prim(Prim::Assert, vec![c, text]), &[], &[]);
     }
 
-    /// An error.
+    /// Emits an unconditional error.
     pub(crate) fn fail(&mut self, text: &str) -> Val {
         let text = self.lit(Lit::Str(text.into()));
         self.b.emit(Op::Prim(Prim::Error, vec![text]), &[], &[]);

@@ -1,8 +1,8 @@
-//! Matrices that are zero off their diagonal, and vectors that are zero but at one place.
+//! Matrices that are zero off their diagonal, and vectors with a single nonzero element.
 //!
-//! Such an array is made as any other; beside it stands what it is made of, and operations that need no more read that: the sum of a
-//! diagonal, the product of a row and a column. An array that nobody reads any more is not computed. So a gradient through
-//! `trace (diag x)` is as cheap as one through `sum x`.
+//! Such an array is computed like any other. In addition this table records its components, and operations that need
+//! only these use them: the sum of a diagonal, the product of a row and a column. The array itself is then dead code.
+//! So a gradient through `trace (diag x)` costs no more than one through `sum x`.
 
 use crate::sizes::Extent;
 use crate::{Res, Spec, Val};
@@ -10,14 +10,14 @@ use adl_ir::{Block, Cmp, Op, Ty, Var};
 use adl_prim::{Bin, Prim};
 use std::collections::HashMap;
 
-/// What is known of arrays.
+/// Facts about the nonzero elements of arrays.
 #[derive(Default)]
 pub(crate) struct Known {
     /// The diagonal of a matrix that is zero elsewhere.
     diagonals: HashMap<Var, Var>,
-    /// The position at which a vector is not zero, and what stands there.
+    /// The position and value of a vector's only nonzero element.
     units: HashMap<Var, (Var, Var)>,
-    /// The extents that indices of comprehensions run over.
+    /// The extents that comprehension indices run over.
     turns: HashMap<Var, Var>,
 }
 
@@ -27,18 +27,18 @@ impl Spec<'_> {
         self.sparse.diagonals.get(&m).copied()
     }
 
-    /// Remembers that a matrix has this diagonal and is zero elsewhere.
+    /// Records the diagonal of a matrix that is zero elsewhere.
     pub(crate) fn learn_diagonal(&mut self, m: Var, d: Var) {
         self.sparse.diagonals.insert(m, d);
         (0..2).for_each(|k| self.sizes.learn(Extent::Axis(m, k), Extent::Axis(d, 0)));
     }
 
-    /// Remembers that an index runs over an extent.
+    /// Records that an index runs over an extent.
     pub(crate) fn learn_turns(&mut self, index: Var, n: Var) {
         self.sparse.turns.insert(index, n);
     }
 
-    /// An element of a diagonal matrix, where it is seen to be one.
+    /// The element at an index of a matrix known to be diagonal, if the index is known well enough.
     pub(crate) fn diagonal_element(&mut self, m: Var, at: &[Var]) -> Option<Var> {
         let (Some(d), [i, j]) = (self.diagonal(m), at) else { return None };
         let inside: Vec<bool> = [i, j].into_iter().map(|v| {
@@ -63,7 +63,7 @@ impl Spec<'_> {
         Some(self.b.one(Op::If(same, Box::new(some), Box::new(none)), ty))
     }
 
-    /// An error unless a position is one of an array.
+    /// Asserts that a position is inside an array.
     fn within(&mut self, i: Var, a: Var) {
         let (n, zero) = (self.b.dim(a, 0), self.int(0));
         let low = self.b.cmp(Cmp::Ge, i, zero);
@@ -82,7 +82,7 @@ impl Spec<'_> {
         Ok(Val::Leaf(m))
     }
 
-    /// A number times a diagonal matrix, or a diagonal matrix divided by one, is diagonal.
+    /// Records that a diagonal matrix, multiplied or divided by a number, is diagonal.
     pub(crate) fn learn_scaled(&mut self, op: Bin, x: Var, y: Var, z: Var) {
         let number = |v: Var| self.b.ty(v).rank() == 0;
         let d = match (op, self.diagonal(x), self.diagonal(y)) {
@@ -93,14 +93,14 @@ impl Spec<'_> {
         self.learn_diagonal(z, d);
     }
 
-    /// The transpose of a diagonal matrix.
+    /// Records that the transpose of a diagonal matrix is diagonal.
     pub(crate) fn learn_transpose(&mut self, m: Var, t: Var) {
         if let Some(d) = self.diagonal(m) {
             self.learn_diagonal(t, d);
         }
     }
 
-    /// A row of a diagonal matrix.
+    /// Records that a row of a diagonal matrix has a single nonzero element.
     pub(crate) fn learn_row(&mut self, m: Var, at: &[Var], row: Var) {
         if let (Some(d), [i]) = (self.diagonal(m), at) {
             let ty = self.b.ty(d).elem();
@@ -109,7 +109,7 @@ impl Spec<'_> {
         }
     }
 
-    /// The product of two vectors each of which is zero but at one place.
+    /// The inner product of two vectors with a single nonzero element each.
     pub(crate) fn unit_product(&mut self, x: Var, y: Var) -> Option<Var> {
         let ((i, a), (j, b)) = (*self.sparse.units.get(&x)?, *self.sparse.units.get(&y)?);
         let ty = self.b.ty(a);

@@ -1,8 +1,8 @@
-//! Tangents as the user sees them, and as the transformations want them.
+//! Conversion between tangents in the language and tangents in the IR.
 //!
-//! The user's tangent of a value has the value's own type: discrete leaves and constructors are the value's. The IR's tangent has no
-//! discrete leaves, and declared data has a tangent type of its own ([`crate::Transforms::tangent_ty`]). Recursive functions lead from
-//! one to the other.
+//! In the language, the tangent of a value has the value's own type; its discrete leaves and constructors are those of
+//! the primal. In the IR, tangents have no discrete leaves, and declared data has a separate tangent type
+//! ([`crate::Transforms::tangent_ty`]). Recursive functions convert between the two.
 
 use crate::call::Promise;
 use crate::key::Tok;
@@ -31,7 +31,7 @@ impl<'s> Spec<'s> {
         }
     }
 
-    /// Does something with each element of arrays of declared data; the array of what it gives, which is data too.
+    /// Applies `f` to each element of arrays of declared data, and returns the array of results, which are data too.
     fn each_element(&mut self, arrays: &[(Var, DataId)], f: &mut dyn FnMut(&mut Self, &[Var]) -> Res<Val>) -> Res<Var> {
         let vals: Vec<Val> = arrays.iter().map(|(x, d)| Val::Array(Box::new(Val::Data(*x, *d)))).collect();
         let n = self.extent(&vals[0], 0)?;
@@ -45,7 +45,7 @@ impl<'s> Spec<'s> {
         }
     }
 
-    /// The IR's tangents in a user's tangent, of the leaves that have one.
+    /// The IR tangents of the leaves of a language-level tangent.
     pub(crate) fn tangents_in(&mut self, v: &Val) -> Res<Vec<Var>> {
         let mut out = Vec::new();
         for x in v.leaves() {
@@ -88,7 +88,8 @@ impl<'s> Spec<'s> {
         self.leaf(&v).map(Some)
     }
 
-    /// The user's tangent: `given` are the IR's tangents of the leaves that have one and are `active`; the others are zero.
+    /// Builds a language-level tangent. `given` holds the IR tangents of the leaves that have one and are `active`;
+    /// other tangents are zero.
     pub(crate) fn tangent_of(&mut self, primal: &Val, active: &dyn Fn(usize) -> bool, given: &mut dyn Iterator<Item = Var>) -> Res<Val> {
         let mut leaves = Vec::new();
         for (k, x) in primal.leaves().into_iter().enumerate() {
@@ -106,7 +107,7 @@ impl<'s> Spec<'s> {
         Ok(primal.with(&leaves))
     }
 
-    /// A tangent over its primal. What is absent becomes zeros of the primal's shape.
+    /// Combines a tangent with its primal. Symbolic zeros become zeros of the primal's shape.
     pub(crate) fn merge(&mut self, x: Var, t: Var) -> Res<Var> {
         match (self.b.ty(x), self.b.ty(t)) {
             (IrTy::Data(d), IrTy::Data(from)) => self.merge_data(x, d, t, from),
@@ -143,12 +144,12 @@ impl<'s> Spec<'s> {
         self.leaf(&v)
     }
 
-    /// Zeros of the shape of a number, array or data; discrete leaves stay.
+    /// The zero tangent of a number, array or data. Discrete leaves keep their value.
     pub(crate) fn zero_tangent(&mut self, v: &Val) -> Res<Val> {
         self.tangent_of(v, &|_| false, &mut std::iter::empty())
     }
 
-    /// Zeros of a number's or array's shape.
+    /// Zeros with the shape of a number or array.
     pub(crate) fn zero_like(&mut self, x: Var) -> Var {
         let zero = self.b.real(0.0, x);
         if self.b.ty(x).rank() == 0 {

@@ -1,4 +1,4 @@
-//! Types of Core at known type variables, and how their values are laid out.
+//! Instantiation of Core types under a substitution, and their layouts.
 
 use crate::val::{Fun, Rep, Size, Val};
 use crate::{Layout, Spec, Unsupported};
@@ -8,13 +8,13 @@ use adl_typing::ty::{self, RecordTy, Ty, TyVar};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Instances of declared types in one entry: nested types that grow at each level would make infinitely many.
+/// The limit of declared type instances in one entry: nested types that grow at each level have infinitely many.
 const MOST_DATA: usize = 200;
 
-/// Parts of the arguments of a declared type.
+/// The size limit of a declared type's arguments.
 const LARGEST: usize = 2000;
 
-/// Number of parts of a type, as far as it matters.
+/// The number of parts of a type, counted up to a limit.
 fn size(t: &Ty) -> usize {
     let (mut todo, mut n) = (vec![t], 0);
     while let Some(t) = todo.pop() {
@@ -33,7 +33,7 @@ fn size(t: &Ty) -> usize {
     n
 }
 
-/// The type at what its variables stand for; sizes are forgotten.
+/// Applies a substitution to a type and removes its sizes.
 pub(crate) fn apply(s: &BTreeMap<TyVar, Ty>, t: &Ty) -> Ty {
     stacker::maybe_grow(32 * 1024, 1024 * 1024, || match t {
         Ty::Unit | Ty::Bool | Ty::Int | Ty::Float | Ty::F32 | Ty::Str | Ty::Meta(_) => t.clone(),
@@ -57,7 +57,7 @@ pub(crate) fn apply(s: &BTreeMap<TyVar, Ty>, t: &Ty) -> Ty {
     })
 }
 
-/// Whether it has no variables.
+/// Whether a type has no type variables.
 pub(crate) fn closed(t: &Ty) -> bool {
     stacker::maybe_grow(32 * 1024, 1024 * 1024, || match t {
         Ty::Unit | Ty::Bool | Ty::Int | Ty::Float | Ty::F32 | Ty::Str => true,
@@ -69,7 +69,7 @@ pub(crate) fn closed(t: &Ty) -> bool {
     })
 }
 
-/// Adds what the variables of `generic` stand for where its instance is `t`.
+/// Extends a substitution so that it maps `generic` to its instance `t`.
 pub(crate) fn bind(generic: &Ty, t: &Ty, s: &mut BTreeMap<TyVar, Ty>) {
     stacker::maybe_grow(32 * 1024, 1024 * 1024, || match (generic, t) {
         (Ty::Var(v), t) => {
@@ -103,7 +103,7 @@ fn bind_record(x: &RecordTy, y: &RecordTy, s: &mut BTreeMap<TyVar, Ty>) {
 }
 
 impl Spec<'_> {
-    /// A type of the code that is being specialised.
+    /// Applies the current substitution to a type.
     pub(crate) fn ty(&self, t: &Ty) -> Ty {
         apply(&self.subst, t)
     }
@@ -135,7 +135,8 @@ impl Spec<'_> {
             },
             Ty::Data(id, args) => Layout::Data(self.data(*id, args)?),
             Ty::Fun(..) | Ty::Lin(..) => Layout::Fun(self.function_data(t)?),
-            // A type that nothing decides has no values: the elements of `Nil` where nobody looks at them.
+            // A type variable without an instance has no values, such as the elements of `Nil` where nothing reads
+            // them.
             Ty::Var(_) | Ty::Meta(_) => Layout::Leaf(IrTy::I64),
         })
     }
@@ -148,7 +149,7 @@ impl Spec<'_> {
         }
     }
 
-    /// The IR's data type for a declared type at its arguments.
+    /// The IR data type of a declared type at its arguments.
     pub(crate) fn data(&mut self, id: ty::DataId, args: &[Ty]) -> Result<DataId, Unsupported> {
         let args: Vec<Ty> = args.iter().map(|a| apply(&BTreeMap::new(), a)).collect();
         let key = (id, args);
@@ -189,7 +190,7 @@ impl Spec<'_> {
         Ok(cons)
     }
 
-    /// A value of a layout whose leaves `make` gives.
+    /// A value of a layout whose leaves are created by `make`.
     pub(crate) fn build(layout: &Layout, make: &mut dyn FnMut(IrTy) -> adl_ir::Var) -> Val {
         Self::build_at(layout, 0, make)
     }
@@ -206,12 +207,12 @@ impl Spec<'_> {
         }
     }
 
-    /// The layout of a value without functions.
+    /// The layout of a value that contains no functions.
     pub(crate) fn layout_of_val(&self, v: &Val) -> Result<Layout, Unsupported> {
         self.layout_under(v, 0)
     }
 
-    /// The layout of what lies under so many axes of arrays.
+    /// The layout under the first `rank` axes of an array.
     pub(crate) fn layout_under(&self, v: &Val, rank: u32) -> Result<Layout, Unsupported> {
         Ok(match v {
             Val::Unit => Layout::Unit,
@@ -233,7 +234,7 @@ impl Spec<'_> {
         })
     }
 
-    /// The type of a value without functions, where it is known.
+    /// The type of a value that contains no functions, if it is known.
     pub(crate) fn ty_of_val(&self, v: &Val) -> Option<Ty> {
         let layout = self.layout_of_val(v).ok()?;
         self.ty_of_layout(&layout)

@@ -1,4 +1,4 @@
-//! Top-level data of a type with variables, as the `None` in `{rate = 0.1, bounds = None}`: each use decides them.
+//! Top-level data of polymorphic type, such as the `None` in `{rate = 0.1, bounds = None}`: each use instantiates it.
 
 use crate::types::{apply, closed};
 use crate::val::Val;
@@ -8,7 +8,7 @@ use adl_typing::ty::{Ty, TyVar};
 use std::collections::BTreeMap;
 
 impl<'s> Spec<'s> {
-    /// A top-level value at the type of a use: `None` may be an option of anything.
+    /// Instantiates a top-level value at the type of a use: `None` may be an option of any type.
     pub(crate) fn decided(&mut self, v: Val, t: &Ty) -> Res<Val> {
         match (v, t) {
             (Val::Tuple(vs), Ty::Tuple(ts)) => Ok(Val::Tuple(vs.into_iter().zip(ts.iter()).map(|(v, t)| self.decided(v, t)).collect::<Res<_>>()?)),
@@ -28,7 +28,8 @@ impl<'s> Spec<'s> {
         }
     }
 
-    /// Data whose type has variables, at another type. A constructor with a field of such a type has no values.
+    /// Converts data of polymorphic type to an instance. A constructor with a field of uninstantiated type has no
+    /// values.
     fn converted(&mut self, x: Var, from: DataId, to: DataId) -> Res<Val> {
         let (old, new) = (self.constructors_of(from)?, self.constructors_of(to)?);
         let (mut branches, mut params) = (Vec::new(), Vec::new());
@@ -49,7 +50,7 @@ impl<'s> Spec<'s> {
         self.switch(x, branches, params)
     }
 
-    /// Whether a constructor has a field whose type is a variable that nothing decides.
+    /// Whether a constructor has a field whose type is an uninstantiated variable.
     fn undecided_field(&mut self, d: DataId, tag: usize) -> bool {
         let Some(Ty::Data(id, args)) = self.cache.data_tys.get(&d).cloned() else { return false };
         let Some(decl) = self.world.data(id) else { return false };

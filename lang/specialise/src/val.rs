@@ -1,4 +1,4 @@
-//! Abstract values: what the specialiser knows of a value while it makes code.
+//! Abstract values: the static knowledge about a value during specialisation.
 
 use adl_ir::{DataId, FnId, Var};
 use adl_prim::Prim;
@@ -8,7 +8,7 @@ use adl_typing::ty::{Ty, TyVar};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// What type variables stand for, without sizes.
+/// A substitution for type variables, without sizes.
 pub(crate) type Subst = Rc<BTreeMap<TyVar, Ty>>;
 
 /// Captured values.
@@ -21,7 +21,7 @@ pub(crate) type Group = Vec<(Local, Rc<[Local]>, Rc<Lambda>)>;
 #[derive(Clone, Debug)]
 pub(crate) enum Val {
     Unit,
-    /// A scalar, a text, or an array of those.
+    /// A scalar, a String, or an array of those.
     Leaf(Var),
     Tuple(Vec<Val>),
     /// Sorted by name.
@@ -30,16 +30,16 @@ pub(crate) enum Val {
     Array(Box<Val>),
     Data(Var, DataId),
     Fun(Rc<Fun>),
-    /// A run-time type.
+    /// A run-time type representation.
     Rep(Rc<Rep>),
-    /// No value: an error was raised before.
+    /// No value: evaluation has failed before.
     Bottom,
 }
 
-/// A run-time type, with the sizes that are known.
+/// A run-time type representation, with the known sizes.
 #[derive(Clone, Debug)]
 pub(crate) enum Rep {
-    /// A type without arrays whose sizes matter; also declared data.
+    /// A type in which no array sizes matter, or declared data.
     Base(Ty),
     Array(Size, Rc<Rep>),
     Tuple(Vec<Rc<Rep>>),
@@ -47,7 +47,7 @@ pub(crate) enum Rep {
     Other,
 }
 
-/// A size in a run-time type.
+/// The size of an array in a run-time type.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Size {
     Const(u64),
@@ -66,7 +66,7 @@ pub(crate) struct Closure {
     pub subst: Subst,
 }
 
-/// A derivative at a point.
+/// A derivative at a point, as a linear map.
 #[derive(Clone, Debug)]
 pub(crate) struct Linear {
     /// `(residual…, dx…) -> (dy…)`.
@@ -74,7 +74,7 @@ pub(crate) struct Linear {
     /// `(residual…, ct_y…) -> (ct_x…)`.
     pub cotangent: FnId,
     pub transposed: bool,
-    /// The point, and the value there: discrete leaves and shapes of what the map takes and gives.
+    /// The point, and the value there. They determine the discrete leaves and shapes of arguments and results.
     pub x: Val,
     pub y: Val,
     /// Which leaves of `y` have a tangent.
@@ -92,19 +92,19 @@ pub(crate) enum Fun {
     Custom { vjp: bool, f: Val, rule: Val },
     Checkpoint(Val),
     Linear(Linear),
-    /// Chosen at run time: the number of the candidate.
+    /// A function selected at run time: its tag, and the candidates.
     Tagged(Var, Vec<Rc<Fun>>),
-    /// Data: the constructor says which code, its fields are what that captures.
+    /// A function represented as data: the constructor identifies the code, and its fields are the captured values.
     Boxed(Var, DataId),
 }
 
 impl Val {
-    /// The value of a function.
+    /// A functional value.
     pub fn fun(f: Fun) -> Val {
         Val::Fun(Rc::new(f))
     }
 
-    /// An array whose element, lifted, is `elem`.
+    /// An array, given its element with one more axis on each leaf.
     pub fn array_of(elem: Val) -> Val {
         match elem {
             leaf @ Val::Leaf(_) => leaf,
@@ -113,7 +113,7 @@ impl Val {
         }
     }
 
-    /// The element of an array, still lifted.
+    /// The element of an array, with the extra axis on each leaf.
     pub fn lifted_elem(&self) -> Val {
         match self {
             Val::Array(e) => (**e).clone(),
@@ -131,7 +131,7 @@ impl Val {
         out
     }
 
-    /// With each leaf replaced, from left to right.
+    /// Replaces each leaf, from left to right.
     pub fn map(&self, f: &mut dyn FnMut(Var) -> Var) -> Val {
         match self {
             Val::Unit => Val::Unit,
@@ -146,13 +146,13 @@ impl Val {
         }
     }
 
-    /// The same tree over other leaves, in order.
+    /// The same tree with other leaves, in order.
     pub fn with(&self, leaves: &[Var]) -> Val {
         let mut next = leaves.iter();
         self.map(&mut |v| next.next().copied().unwrap_or(v))
     }
 
-    /// Whether a function is in it.
+    /// Whether it contains a function.
     pub fn has_fun(&self) -> bool {
         match self {
             Val::Fun(_) => true,
@@ -183,7 +183,7 @@ impl Rep {
 }
 
 impl Fun {
-    /// With each leaf of what it captures replaced.
+    /// Replaces each leaf of the captured values.
     pub fn map(&self, f: &mut dyn FnMut(Var) -> Var) -> Fun {
         let mut all = |vs: &[Val]| -> Vec<Val> { vs.iter().map(|v| v.map(f)).collect() };
         match self {

@@ -1,4 +1,5 @@
-//! Gradients of functions of a vector, one for each way of computing: specialised and transformed, against the taped ones.
+//! Gradients of functions of a vector. Every method of computing them, specialised and transformed, is compared to
+//! taped gradients.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Programs that could make specialisation run for ever, or make too much code.
+//! Programs for which a naive specialiser would not terminate, or would generate too much code.
 
 mod common;
 
@@ -18,7 +18,7 @@ fn functions_that_grow_from_call_to_call() {
     let start = Instant::now();
     check("let rec go (n : Int) (k : Float -> Float) : Float = if n == 0 then k 1.0 else go (n - 1) (fun x -> k (x * 2.0))\nlet it = go 9 (fun x -> x)");
     check("type F = F (Float -> Float)\nlet it = match F sin with | F f -> f 1.0");
-    // A function that takes itself is of no type, but one that is data may.
+    // A function that takes itself has no type, but a constructor makes it possible.
     check("type R = R (R -> Float -> Float)\nlet f (r : R) (x : Float) = match r with | R g -> if x > 100.0 then x else g r (x * 2.0)\nlet it = f (R f) 1.0");
     assert!(start.elapsed().as_secs() < 20);
 }
@@ -49,7 +49,7 @@ fn values_that_double_from_line_to_line() {
     assert!(refused(&text).contains("very many parts"), "{}", refused(&text));
 }
 
-/// Statements in all functions.
+/// The number of statements in all functions.
 fn size(text: &str) -> usize {
     common::ir(&made(&format!("{text}\nlet main () = it")).unwrap_or_else(|u| panic!("{}", u.why)).program).lines().count()
 }
@@ -63,7 +63,7 @@ fn code_grows_with_the_program() {
         format!("{t}let it = f{} 1.0", n - 1)
     };
     assert!(size(&chain(40)) < 3 * size(&chain(20)));
-    // A default that nine of ten constructors reach, at three places.
+    // A default that nine of ten constructors reach, in three places.
     let cons: Vec<String> = (0..10).map(|k| format!("C{k} Float")).collect();
     let many = format!(
         "type T = {}\nlet f a b c = match (a, b, c) with | (C0 x, _, _) -> x | (_, C0 x, _) -> x * 2.0 | (_, _, C0 x) -> x * 3.0 | _ -> 0.0\nlet it = f (C1 1.0) (C2 2.0) (C0 3.0)",

@@ -2,10 +2,10 @@
 
 mod common;
 
-/// Why examples stay with the ordinary evaluator, and how many do.
+/// The reasons why some examples are not specialised, and how many they are.
 const REFUSED: &[&str] = &["text made of values", "inside a differentiated function", "the reference evaluator does not know", "an engine of reverse mode", "a result that is a function"];
 
-/// Examples in a module's documentation that are one expression.
+/// Examples in a module's documentation that consist of one expression.
 fn examples(source: &str) -> Vec<String> {
     source.lines().filter_map(|l| l.trim_start().strip_prefix("--| >>> ")).filter(|l| !l.starts_with("let ") || l.contains(" in ")).map(str::to_owned).collect()
 }

@@ -4,7 +4,7 @@ mod common;
 
 use adl_prim::Prim;
 
-/// Examples that stay with the ordinary evaluator, and why.
+/// Examples that are not specialised, and why.
 const UNSUPPORTED: &[(Prim, &str)] = &[(Prim::Show, "text made of values"), (Prim::Gradcheck, "`gradcheck` inside a differentiated function")];
 
 #[test]

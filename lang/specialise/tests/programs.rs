@@ -1,10 +1,10 @@
-//! Programs of every construct: specialised code gives what the ordinary evaluator gives.
+//! Programs with every construct: specialised code and the interpreter agree.
 
 mod common;
 
 use common::check;
 
-/// Programs that are separated by lines of dashes; each defines `it`.
+/// Checks programs that are separated by lines of dashes; each defines `it`.
 fn all(text: &str) {
     text.split("\n----\n").for_each(check);
 }

@@ -4,7 +4,7 @@ mod common;
 
 use adl_specialise::Root;
 
-/// Where an input comes from. (Globals' numbers depend on the prelude.)
+/// The source of an input. (The numbers of globals depend on the prelude.)
 fn root(r: Root) -> String {
     match r {
         Root::Fun => "captured".into(),

@@ -1,6 +1,6 @@
-//! The prelude and the standard modules, as adl source.
+//! The prelude and the standard modules as adl source.
 //!
-//! What is *not* here: anything that runs. The session parses a module when something first names it.
+//! What is *not* here: parsing and evaluation. The session parses a module when it is first named.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -26,10 +26,10 @@ pub const MODULES: &[(&str, &str)] = &[
     ("transforms", include_str!("../adl/transforms.adl")),
 ];
 
-/// What every program sees.
+/// The source of the prelude, whose names are in scope in every program.
 pub const PRELUDE: &str = include_str!("../adl/prelude.adl");
 
-/// Names in scope everywhere that a module defines.
+/// Names of the prelude that a module defines.
 const HOMES: &[(&str, &str)] = &[
     ("solve", "linalg"), ("cholesky", "linalg"), ("qr", "linalg"), ("lu", "linalg"), ("svd", "linalg"), ("eigh", "linalg"),
     ("inv", "linalg"), ("det", "linalg"), ("logdet", "linalg"), ("lstsq", "linalg"),
@@ -40,12 +40,12 @@ pub fn source(module: &str) -> Option<&'static str> {
     MODULES.iter().find(|(n, _)| *n == module).map(|(_, s)| *s)
 }
 
-/// The module that defines a name which is in scope everywhere.
+/// The module that defines a name of the prelude.
 pub fn home(name: &str) -> Option<&'static str> {
     HOMES.iter().find(|(n, _)| *n == name).map(|(_, m)| *m)
 }
 
-/// The modules that have a documented member of a name.
+/// The modules that have a documented member of this name.
 pub fn with_member(name: &str) -> impl Iterator<Item = &'static str> {
     static HOMES: OnceLock<HashMap<&'static str, Vec<&'static str>>> = OnceLock::new();
     let homes = HOMES.get_or_init(|| {

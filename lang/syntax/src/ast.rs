@@ -26,7 +26,7 @@ pub struct Program {
 /// A top-level item.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Item {
-    /// What it is.
+    /// Its form.
     pub kind: ItemKind,
     /// From its first to its last token (doc comment excluded).
     pub span: Span,
@@ -34,7 +34,7 @@ pub struct Item {
     pub doc: Option<String>,
 }
 
-/// What a top-level item is.
+/// The forms of top-level items.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ItemKind {
     /// `let ...`, `let rec ... and ...`.
@@ -59,7 +59,7 @@ pub enum ItemKind {
     Bench {
         /// The name.
         name: String,
-        /// What is timed.
+        /// The expression to be timed.
         body: Expr,
     },
     /// An expression evaluated for its effect or echoed.
@@ -68,7 +68,7 @@ pub enum ItemKind {
     Error,
 }
 
-/// What an import names.
+/// The source of an import.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ImportSource {
     /// `import "path"`.
@@ -82,7 +82,7 @@ pub enum ImportSource {
 pub struct LetGroup {
     /// `let rec`.
     pub rec: bool,
-    /// At least one.
+    /// Never empty.
     pub bindings: Vec<Binding>,
 }
 
@@ -93,8 +93,8 @@ pub struct Binding {
     pub pat: Pat,
     /// Parameters: `let f p1 p2 = ...` (empty for plain bindings).
     pub params: Vec<Pat>,
-    /// After `:`. With parameters it is the result's type; without, the whole type, and may then
-    /// have constraints.
+    /// The annotation after `:`. For a function it is the result type. Otherwise it is the whole type, and may have
+    /// constraints.
     pub sig: Option<Signature>,
     /// The right-hand side.
     pub body: Expr,
@@ -111,7 +111,7 @@ pub struct Signature {
     pub ty: Type,
 }
 
-/// What a signature asks of its type variables.
+/// A constraint on the type variables of a signature.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Constraint {
     /// `Diff a`: class name and type variable.
@@ -156,7 +156,7 @@ pub struct ConDecl {
 /// A type as written.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Type {
-    /// What it is.
+    /// Its form.
     pub kind: TypeKind,
     /// Where it is.
     pub span: Span,
@@ -167,7 +167,7 @@ pub struct Type {
 pub enum TypeKind {
     /// `a`.
     Var(Symbol),
-    /// `Float`, `List a`, `M.Shape` (the module first, if any).
+    /// `Float`, `List a`, `M.Shape`: optional module, name, arguments.
     Con(Option<Ident>, Ident, Vec<Type>),
     /// `a -> b`.
     Fun(Box<Type>, Box<Type>),
@@ -192,14 +192,14 @@ pub enum Size {
     Const(i64, Span),
     /// `[n]`.
     Var(Ident),
-    /// `[]` or `[_]`: anything.
+    /// `[]` or `[_]`: any size.
     Any(Span),
 }
 
 /// A pattern.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Pat {
-    /// What it is.
+    /// Its form.
     pub kind: PatKind,
     /// Where it is.
     pub span: Span,
@@ -252,13 +252,13 @@ pub enum Lit {
 /// An expression.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Expr {
-    /// What it is.
+    /// Its form.
     pub kind: ExprKind,
     /// Where it is. Parentheses are inside the span of the `Paren` node only.
     pub span: Span,
 }
 
-/// Binary operators, loosest first (language.md §3).
+/// Binary operators, loosest first. docs/reference.md has the table of precedences.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]
 pub enum BinOp {
@@ -275,7 +275,7 @@ impl BinOp {
         BinOp::Mul, BinOp::Div, BinOp::IntDiv, BinOp::Rem, BinOp::MatMul, BinOp::Pow,
     ];
 
-    /// As written.
+    /// The spelling in source text.
     pub fn text(self) -> &'static str {
         match self {
             BinOp::PipeLeft => "<|", BinOp::PipeRight => "|>", BinOp::Compose => ">>", BinOp::Or => "||",
@@ -308,7 +308,7 @@ pub enum IndexArg {
 }
 
 impl IndexArg {
-    /// Every expression in it.
+    /// The expressions in the argument.
     pub fn parts(&self) -> impl Iterator<Item = &Expr> {
         let (at, slice) = match self {
             IndexArg::At(e) => (Some(e), None),
@@ -318,19 +318,19 @@ impl IndexArg {
     }
 }
 
-/// `from:to:step`.
+/// `from:to:step`, each part optional.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Slice {
     /// Before the first colon.
     pub from: Option<Expr>,
-    /// Behind it: the first place that is not taken.
+    /// After the first colon: the first position that is not included.
     pub to: Option<Expr>,
     /// Behind the second colon.
     pub step: Option<Expr>,
 }
 
 impl Slice {
-    /// What stands between the colons, in order.
+    /// The parts that are present, in order.
     pub fn parts(&self) -> impl Iterator<Item = &Expr> {
         self.from.iter().chain(&self.to).chain(&self.step)
     }
@@ -339,13 +339,13 @@ impl Slice {
 /// `x = e`, `w[i, j] = e` or `[i] = e` of an update.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Change {
-    /// The way to what is replaced: at least one step.
+    /// The path to the replaced part: at least one step.
     pub place: Vec<Place>,
-    /// What takes its place; of a punned field its name.
+    /// The new value; for a punned field, a `Var` of the field's name.
     pub value: Expr,
 }
 
-/// A step on the way to what an update replaces.
+/// A step on the path to the part that an update replaces.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Place {
     /// `x`.
@@ -355,7 +355,7 @@ pub enum Place {
 }
 
 impl Change {
-    /// The field, where it is one alone.
+    /// The field, if the path is a single field.
     pub fn field(&self) -> Option<Ident> {
         match self.place.as_slice() {
             [Place::Field(name)] => Some(*name),
@@ -363,7 +363,7 @@ impl Change {
         }
     }
 
-    /// Every expression in it.
+    /// The expressions in the step.
     pub fn parts(&self) -> impl Iterator<Item = &Expr> {
         let at = self.place.iter().flat_map(|p| match p {
             Place::Field(_) => &[][..],
@@ -378,7 +378,7 @@ impl Change {
 pub struct ForVar {
     /// The index.
     pub name: Ident,
-    /// After `<`; `None`: the extent comes from what the index indexes.
+    /// After `<`. `None`: the extent is that of the arrays it indexes.
     pub bound: Option<Expr>,
 }
 
@@ -407,7 +407,7 @@ pub struct Arm {
 pub enum Stmt {
     /// `let p = e` (the rest of the block is its scope).
     Let(LetGroup, Span),
-    /// An expression; not last: its value is `()`.
+    /// An expression. Unless it is the last entry, it must be `()`.
     Expr(Expr),
 }
 
@@ -434,8 +434,8 @@ pub enum ExprKind {
     Fun(Vec<Pat>, Box<Expr>),
     /// `lin p -> e`.
     Lin(Box<Pat>, Box<Expr>),
-    /// A block of at least one entry whose last is an expression. `let p = e in b`, `e1; e2` and
-    /// indented blocks all parse to this.
+    /// A block of at least one entry, the last of which is an expression. `let p = e in b`, `e1; e2` and indented
+    /// blocks all parse to this.
     Block(Vec<Stmt>),
     /// `if c then a else b`; `else` may be missing when `a` is `()`.
     If(Box<Expr>, Box<Expr>, Option<Box<Expr>>),

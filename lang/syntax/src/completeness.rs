@@ -1,18 +1,18 @@
-//! Whether a REPL entry can be run, or more lines are wanted.
+//! Decides whether a REPL entry can be run, or needs more lines.
 
 use crate::lexer::{Lexed, lex};
 use crate::parser::parse_all;
 use crate::span::FileId;
 use crate::token::{Kw, P, Tok, Token};
 
-/// Whether a text can be run as it is.
+/// The completeness of a text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Completeness {
-    /// It parses.
+    /// It can be run.
     Complete,
-    /// More lines may follow; the next would be indented by so many columns.
+    /// More lines may follow. The next one should be indented by this many columns.
     Incomplete(usize),
-    /// No further line repairs it.
+    /// It has an error that no further line repairs.
     Invalid,
 }
 
@@ -22,14 +22,14 @@ const UNCLOSED_STRING: &str = "E0102";
 /// Columns of indentation a level.
 const INDENT: usize = 2;
 
-/// Whether an entry of the REPL is complete. One that ends inside an indented block or in a case of
-/// a `match` on a line of its own is complete only after an empty line or `;;`, because more may
-/// follow. So is one that ends with a documentation comment, and one with a string that is not closed.
+/// Whether an entry of the REPL is complete. An entry that ends inside an indented block, or in a case of a `match` on
+/// a line of its own, may continue. It is complete only after an empty line or `;;`. The same holds after a
+/// documentation comment and inside a string that is not closed.
 pub fn is_complete(text: &str) -> Completeness {
     let outcome = parse_all(FileId::default(), text);
     let first = outcome.diagnostics.iter().filter(|d| d.is_error()).min_by_key(|d| d.primary.span.lo);
     if first.is_some_and(|d| d.code == UNCLOSED_STRING) && !text.ends_with('\n') {
-        // A string may hold newlines: what follows its first line is text.
+        // A string may contain newlines, so what follows its first line is text.
         return Completeness::Incomplete(0);
     }
     if outcome.broken {
@@ -55,7 +55,7 @@ pub fn is_complete(text: &str) -> Completeness {
     }
 }
 
-/// The first token of the last line that begins outside brackets, in a text of several such lines.
+/// The first token of the last line that begins outside brackets, if the text has several such lines.
 fn last_line_outside_brackets(tokens: &[Token]) -> Option<Token> {
     let mut open = 0usize;
     let (mut last, mut lines) = (None, 0);
@@ -72,8 +72,8 @@ fn last_line_outside_brackets(tokens: &[Token]) -> Option<Token> {
     last.filter(|_| lines > 1)
 }
 
-/// Where the next line of a text that was cut off goes: one level further in than the line that
-/// began what is open, and in the column of the last line where that goes on already.
+/// The indentation of the next line of an incomplete text: one level more than the line that opened the construct. If
+/// the construct has lines already, it is the column of the last one.
 fn indent_of_next(text: &str, lexed: &Lexed) -> usize {
     let written = text.lines().last().map_or(0, |line| line.chars().take_while(|c| *c == ' ').count());
     let tokens = lexed.tokens.get(..lexed.tokens.len().saturating_sub(1)).unwrap_or(&[]);
@@ -103,7 +103,7 @@ fn begins_definition(token: Option<&Token>) -> bool {
     token.is_some_and(|t| matches!(t.tok, Tok::Kw(Kw::Let | Kw::And)))
 }
 
-/// Whether an indented block follows.
+/// Whether a token at the end of a line opens an indented block.
 fn opens_block(tok: Tok) -> bool {
     match tok {
         Tok::P(p) => p.opens() || matches!(p, P::Eq | P::Arrow),
@@ -112,7 +112,7 @@ fn opens_block(tok: Tok) -> bool {
     }
 }
 
-/// Whether a line that ends with `tok` is continued by the next without a block.
+/// Whether a line that ends with `tok` continues on the next line without a block.
 fn goes_on(tok: Tok) -> bool {
     match tok {
         Tok::P(p) => !p.closes() && p != P::SemiSemi && !matches!(p, P::Eq | P::Arrow),

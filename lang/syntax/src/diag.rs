@@ -1,12 +1,12 @@
-//! What every error and warning is: data first, rendering (`render`) apart.
+//! Errors and warnings as data; [`crate::render`] turns them into text.
 //!
-//! Codes are stable: `E01xx` lexis and syntax, `E02xx` names and types, `E03xx` sizes, `E04xx`
-//! patterns, `E05xx` linearity, `E06xx` differentiation, `E07xx` run time, `E08xx` data and files,
-//! `E09xx` faults of adl itself; `Wxxxx` the same for warnings.
+//! Codes are stable: `E01xx` lexis and syntax, `E02xx` names and types, `E03xx` sizes, `E04xx` patterns, `E05xx`
+//! linearity. Furthermore `E06xx` differentiation, `E07xx` run time, `E08xx` data and files, `E09xx` internal errors of
+//! adl. Warnings use the same numbers as `Wxxxx`.
 
 use crate::span::Span;
 
-/// How bad it is.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Severity {
     /// The item cannot be used.
@@ -15,41 +15,41 @@ pub enum Severity {
     Warning,
 }
 
-/// A marked place with a word about it.
+/// A marked place with a label.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Label {
     /// The place.
     pub span: Span,
-    /// What is there (may be empty).
+    /// The label's text (may be empty).
     pub text: String,
 }
 
-/// A change of the text: what stands at a place is replaced.
+/// An edit of the source: replaces the text of a span.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Edit {
-    /// What is replaced; empty for what is added.
+    /// The replaced text; an empty span for an insertion.
     pub span: Span,
-    /// By this.
+    /// The replacement.
     pub text: String,
 }
 
-/// A line of a file that is data: what an error is about that the program met in it.
+/// A line of a data file, for errors that arise while the file is read.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Excerpt {
-    /// The file, as the program calls it.
+    /// The file's path as the program writes it.
     pub path: String,
-    /// Its line, from 1.
+    /// The line number, from 1.
     pub line: usize,
-    /// The line, or the part of a long one around the place.
+    /// The line, or a part of a long line around the error.
     pub text: String,
-    /// The bytes of `text` that are wrong.
+    /// First wrong byte of `text`.
     pub lo: usize,
-    /// Their end.
+    /// One past the last wrong byte.
     pub hi: usize,
 }
 
 impl Excerpt {
-    /// The line of a text around the bytes from `lo` to `hi`, which are on it; of a long line a part.
+    /// The excerpt of a line for the bytes `lo..hi` of it. Long lines are shortened.
     pub fn new(path: &str, line: usize, text: &str, (lo, hi): (usize, usize)) -> Excerpt {
         const AROUND: usize = 100;
         let bytes = text.as_bytes();
@@ -78,17 +78,17 @@ pub struct Diagnostic {
     pub message: String,
     /// The place that is wrong.
     pub primary: Label,
-    /// Places where conflicting facts came from.
+    /// Places that explain the error.
     pub secondary: Vec<Label>,
-    /// Facts worth knowing.
+    /// Additional facts.
     pub notes: Vec<String>,
-    /// What to do about it.
+    /// A suggestion.
     pub hint: Option<String>,
-    /// The changes of the text that mend it, where that needs no thought; they do not overlap.
+    /// Edits that fix the error; they do not overlap. Empty if the fix needs a decision.
     pub fix: Vec<Edit>,
-    /// Where in a file of data it arose.
+    /// The line of the data file in which it arose.
     pub excerpt: Option<Box<Excerpt>>,
-    /// For run-time errors: the adl call stack, innermost first (function name, call place).
+    /// For run-time errors: the adl call stack, innermost first (function name, call site).
     pub stack: Vec<(String, Span)>,
 }
 
@@ -114,31 +114,31 @@ impl Diagnostic {
         Diagnostic { severity: Severity::Warning, ..Diagnostic::error(code, span, message) }
     }
 
-    /// Sets the words at the primary place.
+    /// Sets the label of the primary place.
     pub fn label(mut self, text: impl Into<String>) -> Diagnostic {
         self.primary.text = text.into();
         self
     }
 
-    /// Adds a second place.
+    /// Adds a secondary place.
     pub fn also(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
         self.secondary.push(Label { span, text: text.into() });
         self
     }
 
-    /// Adds a fact.
+    /// Adds a note.
     pub fn note(mut self, text: impl Into<String>) -> Diagnostic {
         self.notes.push(text.into());
         self
     }
 
-    /// Sets the suggestion.
+    /// Sets the hint.
     pub fn hint(mut self, text: impl Into<String>) -> Diagnostic {
         self.hint = Some(text.into());
         self
     }
 
-    /// Adds a change that mends it, with others that were added.
+    /// Adds an edit to the fix.
     pub fn fix(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
         self.fix.push(Edit { span, text: text.into() });
         self

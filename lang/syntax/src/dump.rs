@@ -1,9 +1,9 @@
-//! The tree as text, without places: for tests, and for comparing trees up to spans.
+//! Prints the tree as text without spans: for tests, and for comparing trees.
 
 use crate::ast::*;
 use std::fmt::Write;
 
-/// The whole program, one item a line.
+/// The whole program, one item per line.
 pub fn program(program: &Program) -> String {
     let mut out = String::new();
     for item in &program.items {
@@ -41,7 +41,7 @@ impl Dump<'_> {
         let _ = write!(self.0, "{value:?}");
     }
 
-    /// ` x` for each.
+    /// Prints a space before each element.
     fn each<T>(&mut self, all: &[T], mut one: impl FnMut(&mut Self, &T)) {
         for x in all {
             self.text(" ");

@@ -5,10 +5,10 @@ use crate::span::FileId;
 use crate::token::{Kw, P, Tok, Token};
 use std::ops::Range;
 
-/// What a highlighter shows differently.
+/// Classes of tokens that a highlighter distinguishes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
-    /// A reserved word, or one that is a keyword at its place (`test`, `alias`).
+    /// A reserved word, or a contextual keyword (`test`, `alias`).
     Keyword,
     /// A `lower_case` name or `_`.
     Name,
@@ -28,8 +28,8 @@ pub enum Class {
     Bracket,
 }
 
-/// The tokens and comments of `text`, in order, with their byte ranges. Total, and quick enough to
-/// run at every key.
+/// The tokens and comments of `text`, in order, with their byte ranges. Never fails, and is fast enough to run at every
+/// key press.
 pub fn tokens(text: &str) -> Vec<(Range<usize>, Class)> {
     let lexed = lex(FileId::default(), text);
     let mut types = Types::default();
@@ -97,15 +97,15 @@ fn class(token: &Token, next: Option<&Token>, in_type: bool) -> Option<Class> {
     })
 }
 
-/// Follows where types stand: after `:` up to `=`, or up to what closes or separates at its level;
-/// and in `type` declarations, but for the constructors declared there.
+/// Tracks type positions: after `:` up to `=` or to the token that closes or separates at its level. Type declarations
+/// count too, except the constructors that they declare.
 #[derive(Default)]
 struct Types {
     depth: u32,
-    /// Bracket depth of the `:` that began the type.
+    /// Bracket depth of the `:` that opened the type.
     since: Option<u32>,
     declaration: bool,
-    /// The next upper-case name is a constructor being declared.
+    /// Whether the next upper-case name is a constructor declaration.
     declares: bool,
 }
 

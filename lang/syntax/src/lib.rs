@@ -1,8 +1,8 @@
 //! Text → tokens → AST, and back.
 //!
-//! This crate turns adl source text into the tree of [`ast`], prints that tree back as canonical
-//! text ([`mod@format`]), and owns what every later stage needs to talk about source: [`span`]s, the
-//! [`diag::Diagnostic`] type with its renderers, and interned [`symbol::Symbol`]s.
+//! This crate parses adl source text to the tree of [`ast`] and prints that tree as canonical text ([`mod@format`]). It
+//! also owns what every later stage needs to refer to source text: [`span`]s, the [`diag::Diagnostic`] type with its
+//! renderers, and interned [`symbol::Symbol`]s.
 //!
 //! Reading order: [`span`], [`symbol`], [`diag`], [`token`], [`lexer`], [`ast`], [`parser`],
 //! [`mod@format`], [`render`].
@@ -13,7 +13,7 @@
 //! - Trees are at most [`parser::MAX_DEPTH`] deep, so later passes may recurse (through `stacker`).
 //! - `parse(format(parse(s)))` equals `parse(s)` up to spans, and `format` is idempotent.
 //!
-//! What is *not* here: names are not resolved, types are not known, and nothing does IO.
+//! What is *not* here: name resolution, types, and IO.
 
 pub mod ast;
 pub mod completeness;
@@ -27,6 +27,7 @@ pub mod order;
 pub mod parser;
 pub mod render;
 pub mod span;
+pub mod stop;
 pub mod symbol;
 pub mod token;
 

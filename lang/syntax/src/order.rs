@@ -1,16 +1,17 @@
-//! In which order the fields of records are shown: the one in which a source first wrote them.
+//! The display order of record fields: the order in which the source first wrote them.
 //!
-//! Types and values keep fields sorted by name, so that `{x, y}` and `{y, x}` are one type. What is shown follows this table, which has the order of each
-//! set of names. It is a hint for the eye and changes no meaning: it belongs to a thread, and a new session begins it anew.
+//! Types and values keep fields sorted by name, so that `{x, y}` and `{y, x}` are one type. This table records the
+//! display order of each set of names. It only affects display, never meaning. It is thread-local, and a new session
+//! resets it.
 
 use crate::symbol::Symbol;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
 struct Order {
-    /// Positions among the sorted names, in the order in which they are shown.
+    /// Indices into the sorted names, in display order.
     positions: Box<[usize]>,
-    /// Whether only the standard library has written it so.
+    /// Whether only the standard library has written this set so far.
     library: bool,
 }
 
@@ -19,16 +20,16 @@ thread_local! {
     static LIBRARY: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Forgets every order.
+/// Clears the table.
 pub fn reset() {
     ORDERS.with_borrow_mut(HashMap::clear);
 }
 
-/// As long as it lives, what is written is the standard library's: sources of users go before it.
+/// A guard during which written records count as the standard library's; the order in user sources takes precedence.
 pub struct InLibrary(bool);
 
 impl InLibrary {
-    /// From now on.
+    /// Begins library mode.
     pub fn begin() -> InLibrary {
         InLibrary(LIBRARY.replace(true))
     }
@@ -40,7 +41,7 @@ impl Drop for InLibrary {
     }
 }
 
-/// A source has written these names as the fields of a record. The first one counts.
+/// Records the order of a record's fields in a source. The first occurrence counts.
 pub fn written(names: impl Iterator<Item = Symbol>) {
     let names: Vec<Symbol> = names.collect();
     let mut at: Vec<usize> = (0..names.len()).collect();
@@ -56,7 +57,7 @@ pub fn written(names: impl Iterator<Item = Symbol>) {
     });
 }
 
-/// Positions among sorted names in the order in which fields are shown.
+/// The indices of sorted field names in display order.
 pub fn shown(sorted: &[Symbol]) -> Vec<usize> {
     ORDERS.with_borrow(|orders| orders.get(sorted).map_or_else(|| (0..sorted.len()).collect(), |o| o.positions.to_vec()))
 }

@@ -1,27 +1,27 @@
-//! Diagnostics as text for people and JSON for programs.
+//! Renders diagnostics as text for people and as JSON for programs.
 
 use crate::diag::{Diagnostic, Label, Severity};
 use crate::span::{SourceFile, SourceMap, Span};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use std::fmt::Write;
 
-/// How a message is written.
+/// Options for rendering.
 #[derive(Clone, Copy, Default)]
 pub struct Style {
-    /// With ANSI colours.
+    /// Use ANSI colours.
     pub color: bool,
-    /// Columns between whose words lines are broken; 0 for no limit.
+    /// The width at which lines are wrapped between words; 0 for no limit.
     pub columns: usize,
-    /// With every call of the stack, those inside the standard library too.
+    /// Show every call of the stack, including those inside the standard library.
     pub full_stack: bool,
 }
 
-/// As text with source lines and carets; with ANSI colours where `color`.
+/// Renders as text with source lines and carets, with ANSI colours if `color`.
 pub fn text(d: &Diagnostic, sources: &SourceMap, color: bool) -> String {
     styled(d, sources, Style { color, ..Style::default() })
 }
 
-/// A text whose lines are broken between words, after so many columns.
+/// Wraps a text between words at the given width.
 fn folded(text: &str, columns: usize) -> String {
     const LEAST: usize = 20;
     if columns == 0 {
@@ -47,7 +47,7 @@ fn folded(text: &str, columns: usize) -> String {
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// As text in a style.
+/// Renders as text in a style.
 pub fn styled(d: &Diagnostic, sources: &SourceMap, style: Style) -> String {
     let room = |lead: usize| if style.columns == 0 { 0 } else { style.columns.saturating_sub(lead) };
     let title = folded(&d.message, room("warning[E0000]: ".len()));
@@ -66,7 +66,7 @@ pub fn styled(d: &Diagnostic, sources: &SourceMap, style: Style) -> String {
         let mark = AnnotationKind::Primary.span(x.lo..x.hi);
         group = group.element(Snippet::source(x.text.as_str()).line_start(x.line).path(x.path.as_str()).annotation(mark));
     }
-    // Beside the line of a file of data the place in the program says only who reads it.
+    // If the message shows a line of a data file, the place in the program is only context.
     let primary = if d.excerpt.is_some() { AnnotationKind::Context } else { AnnotationKind::Primary };
     for id in files {
         let Some(file) = sources.get(id) else { continue };
@@ -86,7 +86,8 @@ pub fn styled(d: &Diagnostic, sources: &SourceMap, style: Style) -> String {
     out
 }
 
-/// The call stack, innermost first. Equal calls that follow each other are one line, and so are those of the library; the middle of a long stack is left out.
+/// Writes the call stack, innermost first. Consecutive equal calls become one line, and so do calls inside the library.
+/// The middle of a long stack is left out.
 fn write_stack(d: &Diagnostic, sources: &SourceMap, full: bool, out: &mut String) {
     const INNERMOST: usize = 16;
     const OUTERMOST: usize = 8;
@@ -120,8 +121,8 @@ fn calls(n: usize) -> String {
     if n == 1 { "1 call".to_owned() } else { format!("{n} calls") }
 }
 
-/// The lines of `file` that the labels touch. Only they are given to the renderer, whose time grows
-/// with the text.
+/// The snippet of the lines that the labels touch. The renderer gets only these, because its time grows with the length
+/// of the text.
 fn snippet<'a>(
     file: &'a SourceFile,
     labels: impl Iterator<Item = (AnnotationKind, &'a Label)> + Clone,
@@ -138,7 +139,7 @@ fn snippet<'a>(
     snippet
 }
 
-/// A caret needs something to stand under: the span's bytes, moved to the boundaries of characters.
+/// The span's bytes, extended to character boundaries and not empty, so that a caret has a character to mark.
 fn on_characters(span: Span, text: &str) -> (usize, usize) {
     let mut lo = (span.lo as usize).min(text.len());
     while !text.is_char_boundary(lo) {
@@ -162,7 +163,7 @@ pub fn place(span: Span, sources: &SourceMap) -> String {
     }
 }
 
-/// As one JSON object on one line.
+/// Renders as one JSON object on one line.
 pub fn json(d: &Diagnostic, sources: &SourceMap) -> String {
     let severity = match d.severity {
         Severity::Error => "error",

@@ -1,4 +1,4 @@
-//! Places in source text.
+//! Positions in source text.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// A place in no file: messages about it show no source.
+    /// The span of nodes without a source; messages show no source line for it.
     pub const NOWHERE: Span = Span { file: FileId(u32::MAX), lo: 0, hi: 0 };
 
     /// The range `lo..hi` of `file`.
@@ -40,7 +40,7 @@ pub struct SourceFile {
     /// The text.
     pub text: String,
     line_starts: Vec<u32>,
-    /// Whether it is of the standard library.
+    /// Whether it belongs to the standard library.
     pub library: bool,
 }
 
@@ -54,8 +54,8 @@ impl SourceFile {
         (line + 1, col + 1)
     }
 
-    /// The whole lines that the bytes from `lo` to `hi` touch: the number of the first, the byte where it
-    /// begins, and the text.
+    /// The complete lines that the bytes `lo..hi` touch: the number of the first line, the byte at which it begins, and
+    /// the text.
     pub fn lines_around(&self, lo: usize, hi: usize) -> (usize, usize, &str) {
         let first = self.line_starts.partition_point(|&s| s as usize <= lo).max(1) - 1;
         let after = self.line_starts.partition_point(|&s| s as usize <= hi);

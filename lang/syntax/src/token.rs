@@ -1,4 +1,4 @@
-//! Tokens: what the lexer makes and the parser reads.
+//! Tokens: the lexer's output and the parser's input.
 
 use crate::span::Span;
 use crate::symbol::Symbol;
@@ -18,7 +18,7 @@ impl Kw {
         Kw::Lin, Kw::For, Kw::Loop, Kw::While, Kw::Do, Kw::Type, Kw::Import, Kw::True, Kw::False,
     ];
 
-    /// As written.
+    /// The spelling in source text.
     pub fn text(self) -> &'static str {
         match self {
             Kw::Let => "let", Kw::Rec => "rec", Kw::And => "and", Kw::In => "in", Kw::If => "if", Kw::Then => "then",
@@ -34,7 +34,7 @@ impl Kw {
     }
 }
 
-/// What a token is. Texts of strings live in [`crate::lexer::Lexed::strings`].
+/// The kinds of tokens. String contents are stored in [`crate::lexer::Lexed::strings`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Tok {
     /// A reserved word.
@@ -43,13 +43,13 @@ pub enum Tok {
     Ident(Symbol),
     /// `UpperCase` name.
     Con(Symbol),
-    /// An integer's magnitude, at most 2⁶³ (2⁶³ itself only makes sense after a minus).
+    /// An integer's magnitude, at most 2⁶³ (2⁶³ itself is valid only after a minus).
     Int(u64),
     /// A Float literal.
     Float(f64),
     /// A literal with the suffix `f32`.
     F32(f32),
-    /// A whole string literal.
+    /// A string literal without interpolation.
     Str(u32),
     /// `f"`.
     FStart,
@@ -65,7 +65,7 @@ pub enum Tok {
     Underscore,
     /// Operators, punctuation and brackets.
     P(P),
-    /// End of the text; also what the parser sees where layout hides the next token.
+    /// End of the text. The parser also sees it where the layout rule hides the next token.
     End,
 }
 
@@ -78,12 +78,12 @@ pub enum P {
     PipeLeft, PipeRight, Compose, OrOr, AndAnd, EqEq, Ne, Lt, Gt, Le, Ge,
     DotOr, DotAnd, DotEq, DotNe, DotLt, DotGt, DotLe, DotGe, Cons, Append, Plus, Minus, Star, Slash,
     SlashSlash, Percent, At, Caret,
-    // Operators of other languages, recognised so that the error can name ours.
+    // Operators of other languages, recognised so that the error can name adl's.
     StarStar, ColonEq, LtGt, Bang, Amp, Dollar,
 }
 
 impl P {
-    /// Spellings, longest first among those that share a beginning.
+    /// All spellings; among those with a common prefix the longest comes first.
     pub const ALL: [P; 54] = [
         P::LIverson, P::RIverson, P::LParen, P::RParen, P::LBracket, P::RBracket, P::LBrace, P::RBrace,
         P::SemiSemi, P::Semi, P::Comma,
@@ -93,7 +93,7 @@ impl P {
         P::Percent, P::At, P::Caret, P::Backslash, P::Dollar,
     ];
 
-    /// As written.
+    /// The spelling in source text.
     pub fn text(self) -> &'static str {
         match self {
             P::LParen => "(", P::RParen => ")", P::LBracket => "[", P::RBracket => "]", P::LBrace => "{",
@@ -125,23 +125,23 @@ impl P {
     }
 }
 
-/// A token at a place, with what layout needs to know.
+/// A token with its position and its layout properties.
 #[derive(Clone, Copy, Debug)]
 pub struct Token {
-    /// What it is.
+    /// Its kind and contents.
     pub tok: Tok,
     /// First byte.
     pub lo: u32,
     /// One past the last byte.
     pub hi: u32,
-    /// 0-based column in characters (tabs go to multiples of 8). For the first token of a line the
-    /// column where the line's text begins, be it a comment.
+    /// 0-based column in characters (tabs advance to multiples of 8). For the first token of a line: the column where
+    /// the line's text begins, even if that is a comment.
     pub col: u32,
     /// Column where the text of its line begins.
     pub indent: u32,
-    /// First token of its line.
+    /// Whether it is the first token of its line.
     pub line_start: bool,
-    /// Whether blanks, a comment or the start of the text stand before it.
+    /// Whether it follows white space, a comment or the start of the text.
     pub space_before: bool,
 }
 
@@ -156,14 +156,14 @@ pub enum CommentKind {
     Block,
 }
 
-/// A comment at a place.
+/// A comment with its position.
 #[derive(Clone, Copy, Debug)]
 pub struct Comment {
     /// Which kind.
     pub kind: CommentKind,
-    /// With its marks, without the newline.
+    /// Includes the comment marks, excludes the newline.
     pub span: Span,
-    /// Whether nothing but blanks stands before it on its line.
+    /// Whether only white space precedes it on its line.
     pub own_line: bool,
     /// Its 0-based column.
     pub col: u32,

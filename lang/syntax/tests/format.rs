@@ -1,5 +1,5 @@
-//! `adl fmt`: snapshots in `tests/formatting/*.txt` (source, `---`, canonical text; `UPDATE=1`
-//! rewrites), and its promises on every program at hand.
+//! `adl fmt`: snapshots in `tests/formatting/*.txt` (source, `---`, canonical text; `UPDATE=1` rewrites), and its
+//! guarantees for every available program.
 
 mod common;
 
@@ -42,7 +42,7 @@ fn tree(text: &str) -> (String, Vec<String>) {
     (adl_syntax::dump::program(&adl_syntax::parse(file, text).0), comments)
 }
 
-/// The formatter's promises, for a text that parses. Returns the number of items left as written.
+/// Checks the formatter's guarantees for a text that parses. Returns the number of items left as written.
 fn check(text: &str) -> Option<usize> {
     let (once, kept) = format_counting(text).ok()?;
     assert_eq!(tree(text), tree(&once), "the tree or the comments changed\n{text}\n--- became\n{once}");
@@ -57,7 +57,7 @@ fn every_program_of_the_repository() {
         let kept = check(&text);
         assert_eq!(kept, Some(0), "{}", path.display());
         let formatted = format(&text).expect("it parses");
-        // Errors are also about layout.
+        // Some error tests are about layout.
         assert!(formatted == text || path.to_string_lossy().contains("/errors/"), "{}: run `adl fmt` on it", path.display());
         if let Some(dir) = std::env::var_os("FORMATTED") {
             let name = path.file_name().expect("a name");
@@ -140,13 +140,13 @@ fn generated_programs() {
     assert!(parsed > count(600) && kept * 10 < parsed, "{parsed} parsed, {kept} have items left as written");
 }
 
-/// How many programs are generated where `few` are in a short run: `ADL_PROGRAMS` times as many.
+/// The number of generated programs: `few`, times `ADL_PROGRAMS` if that is set.
 fn count(few: usize) -> usize {
     let times = std::env::var("ADL_PROGRAMS").ok().and_then(|n| n.parse::<usize>().ok());
     few * times.unwrap_or(1)
 }
 
-/// `text` with comments at the ends of some lines and between some.
+/// `text` with comments inserted at line ends and between lines.
 fn commented(text: &str, random: &mut Random) -> String {
     let mut out = String::new();
     for (i, line) in text.lines().enumerate() {

@@ -1,4 +1,4 @@
-//! Parsing is total: no text makes it panic, hang or build a tree that is too deep.
+//! Parsing is total: no text makes it panic, hang, or build a tree that is too deep.
 
 mod common;
 
@@ -13,7 +13,7 @@ const WORDS: &[&str] = &[
     "\n    ", "\n        ", "\r\n", "!", "$", ":=", "{{", "}}", "\\n",
 ];
 
-/// Declarations, whole and broken.
+/// Declarations, valid and broken.
 const DECLARATIONS: &[&str] = &[
     "type P = []F e\nlet a : P = 1\n", "type alias V = [n]Float\ntype alias W = (V, V)\ntype T = A V | B W | C\n",
     "type L a = Nil2 | More a (L a)\nand S = S (L S)\n", "type U = U _ | D {x : Int, y : Foo, ..}\n", "type alias R a = {x : Float, y : [n][m]a | r}\n",

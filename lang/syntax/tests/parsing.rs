@@ -1,4 +1,4 @@
-//! Programs that parse, and errors where they do not.
+//! Programs that parse, and errors in programs that do not.
 
 use adl_syntax::ast::*;
 use adl_syntax::span::FileId;

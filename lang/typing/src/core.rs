@@ -25,21 +25,21 @@ pub struct GlobalId(pub u32);
 /// An expression.
 #[derive(PartialEq, Debug)]
 pub struct Expr {
-    /// What it is.
+    /// Its form.
     pub kind: Box<ExprKind>,
     /// Its type.
     pub ty: Ty,
-    /// Where it came from.
+    /// The source text it was made from.
     pub span: Span,
 }
 
 impl Expr {
-    /// What it is, leaving a unit behind.
+    /// Moves the expression out and leaves a unit literal in its place.
     pub(crate) fn take(&mut self) -> ExprKind {
         std::mem::replace(&mut *self.kind, ExprKind::Lit(Lit::Unit))
     }
 
-    /// The parameters of the function that is written here; 0 if none is.
+    /// The number of parameters if this is a function literal (also under hidden parameters); 0 otherwise.
     pub fn arity(&self) -> usize {
         match &*self.kind {
             ExprKind::Abs(_, e) => e.arity(),
@@ -48,7 +48,7 @@ impl Expr {
         }
     }
 
-    /// The function at the bottom of an application, its hidden arguments, and its arguments.
+    /// Splits an application into its callee, the callee's hidden arguments and the arguments.
     pub fn spine(&self) -> (&Expr, &[Rep], Vec<&Expr>) {
         match &*self.kind {
             ExprKind::App(f, args) => {
@@ -63,7 +63,7 @@ impl Expr {
     }
 }
 
-/// Blocks of many thousand `let`s nest as deep: what is inside is copied, and dropped, on a stack that is long enough.
+/// Blocks of many thousand `let`s nest equally deeply. Cloning and dropping them therefore grows the stack on demand.
 impl Clone for Expr {
     fn clone(&self) -> Expr {
         let kind = stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.kind.clone());
@@ -81,7 +81,7 @@ impl Drop for Expr {
     }
 }
 
-/// A run-time representation of a type: what a hidden argument holds.
+/// A run-time representation of a type, passed as a hidden argument.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Rep {
     /// The hidden parameter of a type variable in scope.
@@ -96,18 +96,18 @@ pub enum Rep {
     Record(Vec<(Symbol, Rep)>),
     /// A declared type at its arguments.
     Data(Rc<DataDecl>, Vec<Rep>),
-    /// Functions and whatever else has no representation.
+    /// Functions, and every other type without a run-time representation.
     Other,
 }
 
 /// A size in a [`Rep`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum SizeRep {
-    /// Known.
+    /// A compile-time constant.
     Const(u64),
     /// The local that holds it.
     Local(Local),
-    /// Not known.
+    /// Determined only by the value at run time.
     Unknown,
 }
 
@@ -128,7 +128,7 @@ pub enum Lit {
     Str(Rc<str>),
 }
 
-/// As in a program.
+/// Printed as in source text.
 impl std::fmt::Display for Lit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -154,9 +154,9 @@ pub struct Con {
 /// A parameter of a `λ`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Param {
-    /// The variable (patterns are matched in the body).
+    /// The variable. (Patterns are matched in the body.)
     pub local: Local,
-    /// The user's name, where it has one.
+    /// The name in the source, if the parameter is a plain variable.
     pub name: Option<Symbol>,
     /// Its type.
     pub ty: Ty,
@@ -165,17 +165,17 @@ pub struct Param {
 /// A function.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Lambda {
-    /// At least one.
+    /// Never empty.
     pub params: Vec<Param>,
     /// The body.
     pub body: Expr,
-    /// Whether it is `lin`.
+    /// Whether it was written with `lin`.
     pub linear: bool,
     /// The name of the definition it belongs to, for call stacks.
     pub name: Option<Symbol>,
 }
 
-/// One step from a value to a part of it.
+/// One step of a path from a value to one of its parts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Step {
     /// Component of a tuple.
@@ -184,12 +184,12 @@ pub enum Step {
     Field(Symbol),
 }
 
-/// Where a size that a signature names is found: the extent of `axis` of the part of `from`.
+/// The location of a size that a signature names: the extent of `axis` of the array that `path` reaches from `from`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SizeAt {
     /// A parameter.
     pub from: Local,
-    /// The way to an array inside it.
+    /// The path from the parameter to the array.
     pub path: Vec<Step>,
     /// Which axis of that array.
     pub axis: u32,
@@ -202,7 +202,7 @@ pub struct SizeAt {
 pub struct Sizes {
     /// Size variables with the local that holds each as an `Int`, in order.
     pub binds: Vec<(SizeVar, Local, Symbol, SizeAt)>,
-    /// Extents that must equal a constant or an earlier bound size: (where, expected, name to print).
+    /// Extents that must equal a constant or a size bound earlier: (location, expected size, name for messages).
     pub checks: Vec<(SizeAt, SizeRep, String)>,
 }
 
@@ -224,13 +224,13 @@ pub enum Extent {
     Axes(Vec<(Expr, u32)>),
 }
 
-/// What a comprehension builds.
+/// The result of a comprehension.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ForKind {
-    /// An array, one axis an index.
+    /// An array with one axis for each index.
     Build,
-    /// `sum for`, `prod for`, ...: nothing is built. The primitive is one of Sum, Prod, Maximum, Minimum,
-    /// Mean, Any, All. Over several indices it reduces over all of them.
+    /// `sum for`, `prod for`, ...: reduces the elements without building the array. The primitive is one of Sum, Prod,
+    /// Maximum, Minimum, Mean, Any, All. With several indices it reduces over all of them.
     Reduce(Prim),
 }
 
@@ -248,25 +248,24 @@ pub enum LoopKind {
 pub enum Tree {
     /// Run the arm after copying locals into its variables: (arm's variable, tree's local).
     Leaf(usize, Vec<(Local, Local)>),
-    /// Like `Leaf`, if the arm's guard holds; else the rest.
+    /// Like `Leaf` if the arm's guard holds; otherwise continues with the given tree.
     Guard(usize, Vec<(Local, Local)>, Box<Tree>),
     /// Bind parts of a tuple or record: (new local, from, step).
     Parts(Vec<(Local, Local, Step)>, Box<Tree>),
-    /// Branch on a constructor; each case binds one local a field.
+    /// Branch on a constructor; each case binds one local for each field.
     Con(Local, Vec<(Con, Vec<Local>, Tree)>, Option<Box<Tree>>),
     /// Branch on equality with literals.
     Lit(Local, Vec<(Lit, Tree)>, Box<Tree>),
-    /// Branch on an array's length; each case binds one local an element.
+    /// Branch on an array's length; each case binds one local for each element.
     Len(Local, Vec<(u64, Vec<Local>, Tree)>, Box<Tree>),
-    /// No arm matches: only where exhaustiveness cannot be decided (refutable `let` is an error
-    /// before this).
+    /// No arm matches. Occurs only where exhaustiveness cannot be decided (a refutable `let` is rejected earlier).
     Fail,
 }
 
 /// An arm of a match.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Arm {
-    /// Variables that leaves assign.
+    /// Variables that the leaves assign before the arm runs.
     pub vars: Vec<(Local, Symbol, Ty)>,
     /// `when g`.
     pub guard: Option<Expr>,
@@ -279,18 +278,18 @@ pub struct Arm {
 pub enum ExprKind {
     /// A literal of a known type.
     Lit(Lit),
-    /// An integer literal at a type variable (`Num a`); its representation says which number it is.
+    /// An integer literal at a type variable (`Num a`); the representation selects the number type at run time.
     IntAt(i64, Rep),
     /// A real literal at a type variable.
     FloatAt(f64, Rep),
     /// A local.
     Local(Local),
-    /// An earlier (or mutually recursive) top-level value.
+    /// A top-level value defined earlier, or in the same recursive group.
     Global(GlobalId),
     /// A primitive with the representations of its constrained type variables, in its scheme's order
     /// (empty for arithmetic and elementwise functions, which look at their operands).
     Prim(Prim, Vec<Rep>),
-    /// Hidden parameters; stands only at the top of a `let`-bound or top-level value.
+    /// Abstraction over hidden parameters; occurs only at the top of a `let`-bound or top-level value.
     Abs(Vec<Local>, Expr),
     /// Hidden arguments.
     Inst(Expr, Vec<Rep>),
@@ -298,7 +297,7 @@ pub enum ExprKind {
     Lam(Rc<Lambda>),
     /// Application to one or more arguments (curried: may be partial or over-applied).
     App(Expr, Vec<Expr>),
-    /// Constructor application, saturated.
+    /// Application of a constructor to all its fields.
     Con(Con, Vec<Expr>),
     /// `let x = e in b`.
     Let(Local, Option<Symbol>, Expr, Expr),
@@ -308,7 +307,7 @@ pub enum ExprKind {
     Sizes(Sizes, Expr),
     /// `if`.
     If(Expr, Expr, Expr),
-    /// Binds the scrutinee to the local, then decides.
+    /// Binds the scrutinee to the local, then runs the decision tree.
     Match(Expr, Local, Tree, Vec<Arm>),
     /// `(a, b)`.
     Tuple(Vec<Expr>),
@@ -345,7 +344,7 @@ pub struct Def {
     pub scheme: Scheme,
     /// Its value.
     pub expr: Expr,
-    /// Where the name stands.
+    /// The place of the name in the source.
     pub span: Span,
     /// Doc comment.
     pub doc: Option<Rc<str>>,
@@ -362,6 +361,6 @@ pub enum Item {
     Test(Rc<str>, Expr),
     /// `bench "name" = e`.
     Bench(Rc<str>, Expr),
-    /// Declarations only.
+    /// Declarations only; there is nothing to run.
     Nothing,
 }

@@ -1,4 +1,4 @@
-//! What is in scope: the results of earlier items.
+//! The environment: names defined by earlier items.
 
 use crate::core::GlobalId;
 use crate::ty::{DataDecl, DataId, Scheme, SizeVar, Ty, TyVar};
@@ -19,9 +19,9 @@ pub struct Global {
     pub span: Span,
     /// Doc comment.
     pub doc: Option<Rc<str>>,
-    /// The primitive that it is only another name of (`let uniform = __rand_uniform`).
+    /// The primitive that this name is an alias of (`let uniform = __rand_uniform`).
     pub alias: Option<Prim>,
-    /// The parameters of the function that is written in its definition; 0 if none is.
+    /// The number of parameters if the definition is a function literal; 0 otherwise.
     pub arity: usize,
 }
 
@@ -39,15 +39,16 @@ pub enum TypeName {
 pub struct Alias {
     /// Type parameters.
     pub params: Vec<TyVar>,
-    /// Parts that the declaration leaves open (`_`, `..`, types with errors), which each use makes anew; whether each is the rest of a record.
+    /// Parts that the declaration leaves open (`_`, `..`, types with errors), each with whether it is a row variable.
+    /// Every use of the alias instantiates them afresh.
     pub open: Vec<(TyVar, bool)>,
-    /// Sizes that the declaration names, which each use makes anew.
+    /// Sizes that the declaration names; every use instantiates them afresh.
     pub sizes: Vec<SizeVar>,
-    /// What it stands for.
+    /// The aliased type.
     pub body: Ty,
 }
 
-/// A persistent map: a copy takes constant time, and adding a name to a copy leaves the original as it is.
+/// A persistent map: copying takes constant time, and extending a copy leaves the original unchanged.
 pub type Names<T> = rpds::HashTrieMap<Symbol, T>;
 
 /// Names in scope, after each item.
@@ -61,14 +62,14 @@ pub struct Env {
     pub cons: Names<(Rc<DataDecl>, u32)>,
     /// Imported modules by alias.
     pub modules: Names<Rc<Env>>,
-    /// What is visible below: the prelude.
+    /// The enclosing scope, which every lookup falls back to: the prelude.
     pub base: Option<Rc<Env>>,
-    /// Names that a definition with errors would have bound: silent.
+    /// Names whose definitions had errors. Uses of them are not reported again.
     pub broken: Names<Span>,
 }
 
 impl Env {
-    /// A value by name, the base included.
+    /// Looks a value up by name, in the base too.
     pub fn value(&self, name: Symbol) -> Option<&Global> {
         self.values.get(&name).or_else(|| self.base.as_ref().and_then(|b| b.value(name)))
     }
@@ -83,7 +84,7 @@ impl Env {
         self.cons.get(&name).or_else(|| self.base.as_ref().and_then(|b| b.con(name)))
     }
 
-    /// Refines the type of a value after it was run.
+    /// Replaces the type of a value by a more precise one after it was evaluated.
     pub fn set_type(&mut self, name: Symbol, scheme: Scheme) {
         if let Some(g) = self.values.get(&name) {
             let g = Global { scheme: Rc::new(scheme), ..g.clone() };
@@ -99,10 +100,10 @@ pub enum Column {
     Int, Float, Bool, Text,
 }
 
-/// Why a data file has no type: the error's code and text.
+/// Why the type of a data file could not be determined: the error's code and text.
 pub type NoHeader = (&'static str, String);
 
-/// What checking asks of the world.
+/// What type checking needs from its host: headers of data files, standard modules, source text.
 pub trait CheckHost {
     /// Names (as identifiers) and types of a CSV file's columns.
     fn csv_header(&mut self, path: &str) -> Result<Vec<(String, Column)>, NoHeader>;
@@ -110,17 +111,17 @@ pub trait CheckHost {
     fn npy_header(&mut self, path: &str) -> Result<Vec<(String, Column, Vec<u64>)>, NoHeader>;
     /// A standard module, loaded on first use.
     fn std_module(&mut self, name: &str) -> Option<Rc<Env>>;
-    /// The 1-based line of a place, with the file's name where that is not `near`'s: `line 3`.
+    /// The 1-based line of a span as text (`line 3`), with the file's name if it differs from `near`'s.
     fn line(&self, span: Span, near: Span) -> String;
     /// The source text of a place.
     fn text(&self, span: Span) -> &str;
-    /// The source text behind a place, to the end of its line.
+    /// The source text from the end of a span to the end of its line.
     fn rest(&self, span: Span) -> &str;
     /// The names of the standard modules.
     fn std_modules(&self) -> Vec<&'static str>;
-    /// The standard modules that have a member of a name.
+    /// The standard modules that have a member of this name.
     fn std_homes(&self, name: &str) -> Vec<&'static str>;
-    /// The standard module that defines a name which is in scope everywhere.
+    /// The standard module that defines a name of the prelude.
     fn prelude_home(&mut self, name: &str) -> Option<&'static str>;
 }
 
@@ -135,30 +136,31 @@ pub struct Tables {
     pub sizes: u32,
     /// Declared types.
     pub datas: HashMap<DataId, Rc<DataDecl>>,
-    /// Types declared since this list was last taken.
+    /// Types declared since this list was last emptied.
     pub declared: Vec<DataId>,
-    /// Unknown names of the text at hand for which a near one was looked for.
+    /// The number of unknown names in the current text for which similar names were searched.
     pub looked_for: usize,
-    /// Where types are declared.
+    /// The places of the declarations.
     pub places: HashMap<DataId, Span>,
-    /// Where the type of what is read is left to the uses of a function: the operation.
+    /// Operations that read data whose type is decided at each use of the enclosing function, by that type variable.
     pub reads: HashMap<TyVar, (Span, &'static str)>,
-    /// Derivatives at a type that is left to the uses of a function: by a variable of that type, the type and the operator.
+    /// Derivatives at types that are decided at each use of the enclosing function: for each type variable, the types
+    /// and operators.
     pub points: HashMap<TyVar, Vec<(Ty, &'static str)>>,
-    /// How often something else was tried where arguments do not fit.
+    /// The number of trial inferences made so far for arguments that do not fit.
     pub tried: usize,
-    /// Names that definitions of the text at hand give, with the places of the names and of the definitions.
+    /// Names that the current text defines, each with the spans of the name and of its definition.
     pub defined: HashMap<Symbol, Vec<(Span, Span)>>,
 }
 
 impl Tables {
-    /// A new global.
+    /// Allocates a global.
     pub fn global(&mut self) -> GlobalId {
         self.globals += 1;
         GlobalId(self.globals - 1)
     }
 
-    /// A new type variable.
+    /// Allocates a type variable.
     pub fn var(&mut self) -> TyVar {
         self.vars += 1;
         TyVar(self.vars - 1)
@@ -170,7 +172,7 @@ impl Tables {
         self.datas.insert(decl.id, decl);
     }
 
-    /// A new size variable.
+    /// Allocates a size variable.
     pub fn size(&mut self) -> SizeVar {
         self.sizes += 1;
         SizeVar(self.sizes - 1)

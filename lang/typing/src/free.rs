@@ -12,7 +12,7 @@ pub fn of_lambda(hidden: &[Local], lam: &Lambda) -> Vec<Local> {
     f.out
 }
 
-/// Free locals of several functions that know each other.
+/// Free locals of mutually recursive functions.
 pub fn of_group(members: &[(Local, &[Local], &Lambda)]) -> Vec<Local> {
     let mut f = Free { bound: HashSet::new(), out: Vec::new(), seen: HashSet::new() };
     f.bound.extend(members.iter().map(|m| m.0));
@@ -30,7 +30,7 @@ pub fn of_body(bound: &[Local], e: &Expr) -> Vec<Local> {
     f.out
 }
 
-/// Locals are unique within an item, so that a flat set of bound ones is enough.
+/// Collects free locals. Locals are unique within an item, so a flat set of bound ones suffices.
 struct Free {
     bound: HashSet<Local>,
     out: Vec<Local>,
@@ -68,7 +68,7 @@ impl Free {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.inner(e));
     }
 
-    /// Expressions, each after what stands before it.
+    /// Visits expressions in order.
     fn all<'e>(&mut self, es: impl IntoIterator<Item = &'e Expr>) {
         es.into_iter().for_each(|e| self.expr(e));
     }

@@ -1,6 +1,7 @@
-//! Whether the body of `lin x -> e` is linear in `x` (language.md §3), with the place that is not.
+//! Decides whether the body of `lin x -> e` is linear in `x`, and reports the place where it is not.
 //!
-//! Every expression is *free* (it does not depend on a linear variable) or *linear* (it depends on them linearly, jointly).
+//! Every expression is *free* (independent of the linear variables) or *linear* (jointly linear in the linear variables
+//! it mentions).
 
 use crate::core::{Expr, ExprKind, Extent, ForKind, IndexArg, Lambda, Lit, Local, LoopKind, Tree};
 use crate::errors::linearity::{self, Fault, Variables};
@@ -22,16 +23,16 @@ type Out<T> = Result<T, Box<Diagnostic>>;
 
 struct Checker {
     kinds: HashMap<Local, Kind>,
-    /// Local functions, looked into where they are applied.
+    /// Local functions; their bodies are checked where they are applied.
     functions: HashMap<Local, Rc<Lambda>>,
     /// Locals that are zero.
     zeros: HashSet<Local>,
-    /// The linear variables as the user calls them.
+    /// The linear variables by their source names, for messages.
     vars: Variables,
     depth: usize,
 }
 
-/// Checks the body of `lin`; `line` says where it is.
+/// Checks the body of a `lin`; `line` is its place for messages.
 pub(crate) fn check(lam: &Lambda, line: String) -> Result<(), Box<Diagnostic>> {
     let vars = Variables { names: names(lam), span: None, line };
     let mut c = Checker { kinds: HashMap::new(), functions: HashMap::new(), zeros: HashSet::new(), vars, depth: 0 };
@@ -42,7 +43,7 @@ pub(crate) fn check(lam: &Lambda, line: String) -> Result<(), Box<Diagnostic>> {
     c.result(kind, &lam.body)
 }
 
-/// The names of the parameter: of the variable, or of those that its pattern binds.
+/// The source names of the parameter: of the variable, or of all variables that its pattern binds.
 fn names(lam: &Lambda) -> Vec<String> {
     let mut body = &lam.body;
     while let ExprKind::Sizes(_, inner) = &*body.kind {
@@ -60,7 +61,7 @@ fn names(lam: &Lambda) -> Vec<String> {
     }
 }
 
-/// Whether a type has no real leaf: what the linear structure does not see.
+/// Whether a type has no real leaf, so that linearity does not concern it.
 fn discrete(t: &Ty) -> bool {
     match t {
         Ty::Unit | Ty::Bool | Ty::Int | Ty::Str => true,
@@ -72,7 +73,7 @@ fn discrete(t: &Ty) -> bool {
 }
 
 impl Checker {
-    /// Whether an expression is zero, or data whose numbers are.
+    /// Whether an expression is zero, or data whose numbers are all zero.
     fn is_zero(&self, e: &Expr) -> bool {
         match &*e.kind {
             ExprKind::Lit(Lit::Float(x)) => *x == 0.0,
@@ -87,7 +88,7 @@ impl Checker {
                 ExprKind::Prim(Prim::Neg, _) => args.iter().all(|a| self.is_zero(a)),
                 _ => false,
             },
-            // A constructor says which data it is, not how large: data whose numbers are zero is zero.
+            // A constructor fixes the structure, not a magnitude: data whose numbers are all zero counts as zero.
             ExprKind::Con(_, es) | ExprKind::Tuple(es) | ExprKind::Array(es) => es.iter().all(|e| self.is_zero(e) || discrete(&e.ty)),
             ExprKind::Record(fs) => fs.iter().all(|(_, e)| self.is_zero(e) || discrete(&e.ty)),
             ExprKind::If(_, a, b) => self.is_zero(a) && self.is_zero(b),
@@ -107,7 +108,7 @@ impl Checker {
         Ok(())
     }
 
-    /// Parts that stand side by side: free parts among linear ones must be zero.
+    /// Components of one value: if some are linear, every free component must be zero.
     fn joint(&mut self, parts: &[&Expr], what: &str) -> Out<Kind> {
         let kinds = parts.iter().map(|e| self.expr(e)).collect::<Out<Vec<Kind>>>()?;
         if kinds.iter().all(|k| *k == Free) {
@@ -121,7 +122,7 @@ impl Checker {
         Ok(Linear)
     }
 
-    /// Must be free.
+    /// Requires that an expression is free.
     fn free(&mut self, e: &Expr, what: &str) -> Out<()> {
         match self.expr(e)? {
             Free => Ok(()),
@@ -134,6 +135,7 @@ impl Checker {
     }
 
     fn expr(&mut self, e: &Expr) -> Out<Kind> {
+        adl_syntax::stop::poll();
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.expr_inner(e))
     }
 
@@ -141,13 +143,13 @@ impl Checker {
         match &*e.kind {
             ExprKind::Lit(_) | ExprKind::IntAt(..) | ExprKind::FloatAt(..) | ExprKind::Global(_) | ExprKind::Prim(..) => Ok(Free),
             ExprKind::Local(l) => {
-                // A number of the input that has no tangent (a size, an index) is no linear part.
+                // Numbers of the input that have no tangent (sizes, indices) count as free.
                 let k = self.kinds.get(l).copied().unwrap_or(Free);
                 Ok(if discrete(&e.ty) { Free } else { k })
             }
             ExprKind::Abs(_, e) | ExprKind::Inst(e, _) => self.expr(e),
             ExprKind::Lam(l) => {
-                // A function is judged where it is applied; one that is returned must not hold linear variables.
+                // A function is checked where it is applied. A returned function must not capture linear variables.
                 let inner = self.lambda(l, &vec![Free; l.params.len()])?;
                 if inner == Linear {
                     return Err(self.fault(Fault::Captured, e.span));
@@ -241,12 +243,12 @@ impl Checker {
         }
     }
 
-    /// The state is linear where its beginning or what a turn makes is; then both must map zero to zero.
+    /// The state of a loop is linear if its initial value or its next value is. Both must then map zero to zero.
     fn loop_(&mut self, state: Local, init: &Expr, kind: &LoopKind, body: &Expr) -> Out<Kind> {
         let first = self.expr(init)?;
         let mut k = first;
         let mut next = self.turn(state, k, kind, body);
-        // What is free at first may become linear; zero is both.
+        // A state that starts free may become linear; zero counts as both.
         if k == Free && (next.as_ref().is_ok_and(|n| *n == Linear) || next.is_err() && self.is_zero(init)) {
             k = Linear;
             next = self.turn(state, k, kind, body);
@@ -260,7 +262,7 @@ impl Checker {
         Ok(k)
     }
 
-    /// What a turn makes of a state.
+    /// The kind of the next state after one iteration.
     fn turn(&mut self, state: Local, k: Kind, kind: &LoopKind, body: &Expr) -> Out<Kind> {
         self.bind(state, k);
         match kind {
@@ -273,7 +275,7 @@ impl Checker {
         self.expr(body)
     }
 
-    /// What a tree takes apart has the kind of the scrutinee; branching needs what is free (or discrete).
+    /// The parts that a tree binds have the scrutinee's kind. Branching requires a free (or discrete) scrutinee.
     fn tree(&mut self, t: &Tree, k: Kind, s: &Expr) -> Out<()> {
         let branching = |me: &Self| match k {
             Free => Ok(()),
@@ -289,7 +291,7 @@ impl Checker {
                 self.tree(rest, k, s)
             }
             Tree::Con(_, cases, default) => {
-                // One constructor only is no branch.
+                // A match with a single constructor does not branch.
                 if cases.len() + usize::from(default.is_some()) > 1 {
                     branching(self)?;
                 }
@@ -331,7 +333,7 @@ impl Checker {
         out
     }
 
-    /// The lambda that an expression is, or names.
+    /// The lambda that an expression is, or that it refers to by name.
     fn as_lambda(&self, f: &Expr) -> Option<Rc<Lambda>> {
         match &*f.kind {
             ExprKind::Lam(l) => Some(l.clone()),
@@ -356,7 +358,7 @@ impl Checker {
         if callee == Free && kinds.iter().all(|k| *k == Free) {
             return Ok(Free);
         }
-        // In `h a x` only the arrow of the argument that is linear must be `-o`.
+        // In `h a x` only the arrow of the linear argument must be `-o`.
         let mut t = &f.ty;
         for k in &kinds {
             match t {
@@ -427,7 +429,7 @@ impl Checker {
         self.applied(f, &kinds)
     }
 
-    /// What a function makes of elements of these kinds.
+    /// The kind of the result of a function applied to elements of these kinds.
     fn applied(&mut self, f: &Expr, kinds: &[Kind]) -> Out<Kind> {
         if let Some(l) = self.as_lambda(f) {
             if l.params.len() == kinds.len() {
@@ -442,13 +444,13 @@ impl Checker {
             let fits = match p.row().linearity {
                 Linearity::Joint => linear == kinds.len(),
                 Linearity::Bilinear => linear == 1,
-                // Beside the one linear place the others are free.
+                // All arguments except the one in the linear position must be free.
                 Linearity::In([at]) => linear == 1 && kinds.get(*at as usize) == Some(&Linear),
                 Linearity::In(_) | Linearity::None | Linearity::Mapped | Linearity::Folded(_) => false,
             };
             return if fits { Ok(Linear) } else { Err(self.not_linear(spelled(*p), f.span)) };
         }
-        // Of a function of several arguments it is known that it is linear in each `-o`, the others being free.
+        // A function of several arguments is only known to be linear in each `-o` argument while the others are free.
         let arrow = kinds.iter().position(|k| *k == Linear).unwrap_or_default();
         let mut t = &f.ty;
         for _ in 0..arrow {
@@ -462,7 +464,7 @@ impl Checker {
         }
     }
 
-    /// The kinds of the arguments of a fold but the function; only states and elements may be linear.
+    /// The kinds of a fold's arguments except the function. Only states and elements may be linear.
     fn fold_kinds(&mut self, fold: Fold, op: &str, args: &[Expr]) -> Out<Vec<Kind>> {
         let mut kinds = vec![Free; args.len()];
         for (i, a) in args.iter().enumerate().filter(|(i, _)| *i != fold.function as usize) {
@@ -474,11 +476,11 @@ impl Checker {
         Ok(kinds)
     }
 
-    /// A state and elements combined by a function: like a loop, linear where a beginning or a step is. Then beginnings that are free must be zero.
+    /// A fold is linear, like a loop, if an initial state or a step is. Free initial states must then be zero.
     fn folded(&mut self, fold: Fold, op: &str, args: &[Expr], whole: &Expr) -> Out<Kind> {
         let at = |i: u8| args.get(i as usize);
         let (Some(f), Some(elements)) = (at(fold.function), at(fold.elements)) else {
-            // Not applied to everything: what is given must be free.
+            // A partial application: the arguments must be free.
             args.iter().try_for_each(|a| self.free(a, "an argument of a function that is not applied to all of them"))?;
             return Ok(Free);
         };
@@ -488,7 +490,7 @@ impl Checker {
         let mut state = if fold.states.iter().any(|i| of(*i) == Linear) { Linear } else { Free };
         let step = |me: &mut Self, state| me.applied(f, &if fold.element_first { [element, state] } else { [state, element] });
         let mut next = step(self, state);
-        // A beginning of zero is linear too.
+        // An initial state of zero counts as linear.
         let zero = |me: &Self, i: &u8| of(*i) == Linear || at(*i).is_none_or(|e| me.is_zero(e));
         if state == Free && !next.as_ref().is_ok_and(|n| *n == Free) {
             let again = step(self, Linear);
@@ -505,7 +507,7 @@ impl Checker {
         }
         match next {
             Linear => Ok(Linear),
-            // A step that forgets the state and is free must make zero.
+            // A step that ignores the state and is free must return zero.
             Free => match self.as_lambda(f) {
                 Some(l) if self.is_zero(&l.body) => Ok(Linear),
                 _ => Err(self.not_linear(op, whole.span)),
@@ -514,7 +516,7 @@ impl Checker {
     }
 }
 
-/// A primitive as programs write it.
+/// The name of a primitive in source programs.
 fn spelled(p: Prim) -> &'static str {
     match p {
         Prim::PowInt => "^",

@@ -1,8 +1,9 @@
-//! Patterns → decision trees (Maranget, "Compiling pattern matching to good decision trees"), with a missing case where a match is
-//! not exhaustive and the arms that nothing reaches.
+//! Compiles patterns to decision trees (Maranget, "Compiling pattern matching to good decision trees"). It also returns
+//! examples of missing cases and the arms that are unreachable.
 //!
-//! Rows refer to the patterns, and a row whose pattern names a constructor or literal moves to that case: a match costs time in proportion to its
-//! patterns. Rows that fit several cases are copied; a match whose cases multiply beyond a limit is refused.
+//! Rows borrow the patterns, and a row whose pattern names a constructor or literal moves to that case. So the time is
+//! proportional to the size of the patterns. Rows that match several cases are copied; a match whose cases multiply
+//! beyond a limit is rejected.
 
 use crate::core::{Con, Lit, Local, Step, Tree};
 use crate::ty::{ConDecl, Ty};
@@ -19,11 +20,11 @@ pub enum TPat {
     Var(Local),
     /// A literal.
     Lit(Lit),
-    /// Parts of a tuple or record: all that the pattern names.
+    /// The named parts of a tuple or record.
     Parts(Vec<(Step, TPat)>),
     /// A constructor.
     Con(Con, Vec<TPat>),
-    /// An array of exactly these elements, how many the type says that there are, and its type.
+    /// An array of exactly these elements, with the length its type states (if any), and its type.
     Array(Vec<TPat>, Option<usize>, Ty),
     /// `p as x`.
     As(Box<TPat>, Local),
@@ -32,7 +33,8 @@ pub enum TPat {
 }
 
 impl TPat {
-    /// The pattern with this variable alone: parts that do not bind it fit everything where all values of their type have them.
+    /// The pattern reduced to this variable. Parts that do not bind it become wildcards if every value of their type
+    /// has those parts.
     pub(crate) fn only(&self, var: Local) -> TPat {
         stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.path(var)).unwrap_or(TPat::Wild)
     }
@@ -56,7 +58,7 @@ impl TPat {
     }
 }
 
-/// Patterns side by side with this variable alone, if one of them binds it.
+/// Reduces a list of patterns to the one that binds this variable, if any does.
 fn paths(parts: &[TPat], var: Local) -> Option<Vec<TPat>> {
     let (at, path) = parts.iter().enumerate().find_map(|(i, p)| Some((i, p.path(var)?)))?;
     let mut out = vec![TPat::Wild; parts.len()];
@@ -64,19 +66,19 @@ fn paths(parts: &[TPat], var: Local) -> Option<Vec<TPat>> {
     Some(out)
 }
 
-/// What compilation gives.
+/// The result of compiling a match.
 pub struct Compiled {
     /// The tree.
     pub tree: Tree,
-    /// Values that no arm fits, as source: a few of them.
+    /// Up to `MAX_MISSING` values that no arm matches, as source text.
     pub missing: Vec<String>,
     /// Whether each arm can be reached.
     pub reached: Vec<bool>,
-    /// The combinations of cases are too many: the tree, what is missing and what is reached are not complete.
+    /// The combinations of cases exceed the limit, so the tree, `missing` and `reached` are incomplete.
     pub too_large: bool,
 }
 
-/// An arm so far: what is left to test, the next column last.
+/// An arm during compilation: the columns still to be tested, the next one last.
 #[derive(Clone)]
 struct Row<'p> {
     cols: Vec<(Local, &'p TPat)>,
@@ -90,23 +92,23 @@ enum Known {
     Lit(Lit),
     Parts(Vec<(Step, Local)>),
     Len(Vec<Local>),
-    /// None of these literals.
+    /// A literal other than these.
     NotLit(Vec<Lit>),
-    /// None of these lengths, and perhaps this one.
+    /// A length other than these, and if known the required length.
     NotLen(Vec<usize>, Option<usize>),
 }
 
-/// Missing cases that are shown.
+/// The number of missing cases to report.
 const MAX_MISSING: usize = 3;
-/// Nodes of a tree, beyond some for each part of a pattern.
+/// Base limit of the number of tree nodes; each part of a pattern adds to it.
 const MAX_NODES: usize = 20_000;
-/// Rows that all nodes look at, beyond some for each part of a pattern.
+/// Base limit of the rows visited by all nodes together; each part of a pattern adds to it.
 const MAX_ROWS: usize = 1_000_000;
 
 struct Compiler<'a> {
     fresh: &'a mut dyn FnMut() -> Local,
     root: Local,
-    /// What the tests on the way to this place have found.
+    /// The outcomes of the tests on the path to the current node.
     known: HashMap<Local, Known>,
     missing: Vec<String>,
     reached: Vec<bool>,
@@ -141,14 +143,14 @@ fn size(p: &TPat) -> usize {
     })
 }
 
-/// The rows of each case, in the order in which the cases appear, and the rows that fit what is no case.
+/// The rows of each case, in order of first appearance, and the default rows, which match values of no listed case.
 struct Split<'p, K> {
     cases: Vec<(K, Vec<Row<'p>>)>,
     rest: Vec<Row<'p>>,
 }
 
 impl<'p> Row<'p> {
-    /// Adds a column that is tested next; a variable is bound at once.
+    /// Adds a column that is tested next. Variables are bound immediately.
     fn add(&mut self, on: Local, mut p: &'p TPat) {
         loop {
             match p {
@@ -173,13 +175,13 @@ impl<'p> Row<'p> {
         Some(self.cols.remove(i).1)
     }
 
-    /// Whether it fits whatever comes here.
+    /// Whether the pattern matches every value.
     fn fits(&self) -> bool {
         self.cols.is_empty() && !self.guard
     }
 }
 
-/// Whether alternatives bind nothing and fit every value between them.
+/// Whether the alternatives bind nothing and together match every value.
 fn fits_all(alts: &[TPat]) -> bool {
     let mut tags = HashSet::new();
     let (mut yes, mut no) = (false, false);
@@ -204,7 +206,7 @@ impl<'p> Compiler<'_> {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.rows_inner(rows))
     }
 
-    /// The tree of rows below a test that found `known` at `on`.
+    /// The subtree for these rows after a test that established `known` for `on`.
     fn below(&mut self, on: Local, known: Known, rows: Vec<Row<'p>>) -> Tree {
         self.known.insert(on, known);
         let tree = self.rows(rows);
@@ -232,12 +234,12 @@ impl<'p> Compiler<'_> {
             TPat::Con(con, _) => self.constructors(on, con, rows),
             TPat::Lit(_) => self.literals(on, rows),
             TPat::Array(..) => self.lengths(on, rows),
-            // Columns hold none of these.
+            // Columns never contain these patterns.
             TPat::Wild | TPat::Var(_) | TPat::As(..) | TPat::Or(_) => Tree::Fail,
         }
     }
 
-    /// Rows of which the first has nothing left to test.
+    /// Compiles rows whose first one has no tests left.
     fn guards(&mut self, rows: Vec<Row<'p>>) -> Tree {
         let mut tried = Vec::new();
         let mut rows = rows.into_iter().peekable();
@@ -256,7 +258,7 @@ impl<'p> Compiler<'_> {
         tried.into_iter().rev().fold(last, |rest, row| Tree::Guard(row.arm, row.binds, Box::new(rest)))
     }
 
-    /// Notes that no arm fits what is known here.
+    /// Records that no arm matches under the current facts.
     fn miss(&mut self) {
         if self.missing.len() < MAX_MISSING {
             let case = witness(self.root, &self.known, 0);
@@ -280,7 +282,7 @@ impl<'p> Compiler<'_> {
                 });
                 row.add(local, p);
             }
-            // Parts are tested after the columns that are there.
+            // Parts are tested after the existing columns.
             row.cols.reverse();
             row.cols.extend(others);
         }
@@ -311,7 +313,8 @@ impl<'p> Compiler<'_> {
         Tree::Con(on, cases, default)
     }
 
-    /// The rows for the constructors that no pattern names. If there are none, each of those constructors is a missing case.
+    /// The default branch for the constructors that no pattern names. If it has no rows, each of those constructors is
+    /// a missing case.
     fn others(&mut self, on: Local, first: &ConDecl, left: &[&ConDecl], rows: Vec<Row<'p>>) -> Tree {
         let shown = if rows.is_empty() { left } else { std::slice::from_ref(&first) };
         let mut tree = Tree::Fail;
@@ -369,7 +372,7 @@ impl<'p> Compiler<'_> {
             let tree = self.below(on, Known::Len(locals.clone()), rows);
             cases.push((n as u64, locals, tree));
         }
-        // Where the type says the size, there is no other.
+        // If the type fixes the length, there is no other case.
         if size.is_some_and(|n| lens.contains(&n)) {
             return Tree::Len(on, cases, Box::new(Tree::Fail));
         }
@@ -378,7 +381,7 @@ impl<'p> Compiler<'_> {
     }
 }
 
-/// A literal as a key; equal numbers are equal keys.
+/// A literal as a hash key; equal numbers have equal keys.
 #[derive(PartialEq, Eq, Hash)]
 enum Key {
     Unit,
@@ -395,7 +398,7 @@ impl Key {
             Lit::Unit => Key::Unit,
             Lit::Bool(b) => Key::Bool(*b),
             Lit::Int(n) => Key::Int(*n),
-            // The sum makes 0 of -0.
+            // Adding 0.0 maps -0 to 0.
             Lit::Float(x) => Key::Float((x + 0.0).to_bits()),
             Lit::F32(x) => Key::F32((x + 0.0).to_bits()),
             Lit::Str(s) => Key::Str(s.clone()),
@@ -403,8 +406,8 @@ impl Key {
     }
 }
 
-/// Divides rows by the case that `case` says their pattern on `on` is of, which adds the columns of the pattern's parts. Rows without a pattern there
-/// fit every case.
+/// Splits rows by the case that `case` returns for their pattern on `on`, and replaces that pattern by columns for its
+/// parts. Rows without a pattern on `on` go to every case.
 fn split<'p, K: Eq + Hash + Copy>(rows: Vec<Row<'p>>, on: Local, mut case: impl FnMut(&'p TPat, &mut Row<'p>) -> Option<K>) -> Split<'p, K> {
     let mut places: HashMap<K, usize> = HashMap::new();
     let mut out = Split { cases: Vec::new(), rest: Vec::new() };
@@ -431,7 +434,7 @@ fn split<'p, K: Eq + Hash + Copy>(rows: Vec<Row<'p>>, on: Local, mut case: impl 
     out
 }
 
-/// Rows with one alternative each on a column.
+/// Expands or-patterns on a column to one row for each alternative.
 fn alternatives(rows: Vec<Row<'_>>, on: Local) -> Vec<Row<'_>> {
     let mut out = Vec::new();
     for row in rows {
@@ -452,7 +455,7 @@ fn alternatives(rows: Vec<Row<'_>>, on: Local) -> Vec<Row<'_>> {
     out
 }
 
-/// A value that reaches this place, as source. `level` 1: an argument.
+/// A value that reaches this node, as source text. `level` 1: as an argument, in parentheses if needed.
 fn witness(at: Local, known: &HashMap<Local, Known>, level: u8) -> String {
     stacker::maybe_grow(32 * 1024, 1024 * 1024, || witness_of(at, known, level))
 }
@@ -495,7 +498,7 @@ fn witness_of(at: Local, known: &HashMap<Local, Known>, level: u8) -> String {
     }
 }
 
-/// A literal that is none of these.
+/// A literal that differs from all of these.
 fn other_literal(lits: &[Lit]) -> String {
     let known: HashSet<Key> = lits.iter().map(Key::of).collect();
     let other = |l: &Lit| !known.contains(&Key::of(l));

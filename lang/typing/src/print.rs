@@ -6,7 +6,7 @@ use adl_syntax::order;
 use adl_syntax::symbol::Symbol;
 use std::collections::HashMap;
 
-/// Prints types with one set of names.
+/// Prints types with one shared set of variable names.
 #[derive(Default)]
 pub struct Printer {
     vars: HashMap<TyVar, String>,
@@ -14,14 +14,14 @@ pub struct Printer {
     sizes: HashMap<SizeVar, String>,
     size_metas: HashMap<u32, String>,
     used: Vec<String>,
-    /// What follows the names of declared types that share one with another.
+    /// Suffixes that distinguish declared types of the same name.
     marks: HashMap<DataId, String>,
 }
 
 /// A scheme as text.
 pub fn scheme(s: &Scheme) -> String {
     let mut p = Printer::default();
-    // Names that were written go first; the others follow as they are met.
+    // Variables with source names are printed first, then the others in order of appearance.
     let (written, others): (Vec<_>, Vec<_>) = s.vars.iter().partition(|v| !v.2.as_str().is_empty());
     for (v, _, name) in written.into_iter().chain(others) {
         p.name_var(*v, name.as_str());
@@ -54,7 +54,7 @@ pub fn scheme(s: &Scheme) -> String {
     }
 }
 
-/// Whether classes say all of a constraint: a literal beside an operand whose type the result has.
+/// Whether the scheme's classes already express a constraint: a literal beside an operand whose type the result has.
 fn is_implied(s: &Scheme, c: &Constraint) -> bool {
     let given = |t: &Ty| s.constraints.iter().any(|c| c.res == *t);
     let literal = |t: &Ty| !given(t) && matches!(t, Ty::Var(v) if s.determined.iter().any(|(w, classes)| w == v && classes.iter().any(|c| matches!(c, Class::Num | Class::Real))));
@@ -66,7 +66,7 @@ pub fn ty(t: &Ty) -> String {
     Printer::default().ty(t)
 }
 
-/// Without what others imply.
+/// Removes the classes that other classes imply.
 pub fn minimal(classes: &[Class]) -> Vec<Class> {
     let mut out: Vec<Class> = classes
         .iter()
@@ -99,19 +99,19 @@ impl Printer {
         String::new()
     }
 
-    /// Gives a variable a name, the wished one if it is free.
+    /// Names a variable, with the wished name if it is free.
     pub fn name_var(&mut self, v: TyVar, wish: &str) {
         let name = self.fresh(wish, "abcdefgh");
         self.vars.insert(v, name);
     }
 
-    /// Gives a size a name, the wished one if it is free.
+    /// Names a size, with the wished name if it is free.
     pub fn name_size(&mut self, v: SizeVar, wish: &str) {
         let name = self.fresh(wish, "nmkpq");
         self.sizes.insert(v, name);
     }
 
-    /// Shows declared types with marks behind their names: `T@1`.
+    /// Adds marks to the names of declared types: `T@1`.
     pub(crate) fn mark(&mut self, marks: &HashMap<DataId, String>) {
         self.marks.clone_from(marks);
     }
@@ -150,7 +150,7 @@ impl Printer {
         self.at(t, 0)
     }
 
-    /// Level 0: anywhere; 1: left of an arrow; 2: an argument of a type.
+    /// Level 0: anywhere; 1: left of an arrow; 2: an argument of a type constructor.
     fn at(&mut self, t: &Ty, level: u8) -> String {
         stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.parts(t, level))
     }

@@ -31,7 +31,7 @@ impl Printer {
         self.out.push_str(&"  ".repeat(self.depth));
     }
 
-    /// Does something one level further in.
+    /// Runs `f` with one more level of indentation.
     fn inside(&mut self, f: impl FnOnce(&mut Printer)) {
         self.depth += 1;
         self.line();
@@ -52,7 +52,7 @@ impl Printer {
         self.put(close);
     }
 
-    /// An operand: in parentheses unless it is a word.
+    /// An operand, in parentheses unless it is atomic.
     fn atom(&mut self, e: &Expr) {
         let plain = matches!(*e.kind, ExprKind::Lit(_) | ExprKind::Local(_) | ExprKind::Global(_) | ExprKind::Prim(..) | ExprKind::Tuple(_) | ExprKind::Record(_) | ExprKind::Array(_));
         self.put(if plain { "" } else { "(" });

@@ -13,7 +13,7 @@ pub struct TyVar(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct SizeVar(pub u32);
 
-/// A declared data type: its number, and the name that it is shown with.
+/// A declared data type: its number and its display name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct DataId(pub u32, pub Symbol);
 
@@ -50,7 +50,7 @@ pub enum Ty {
     Data(DataId, Rc<[Ty]>),
 }
 
-/// A record type: fields sorted by name, and what may follow.
+/// A record type: fields sorted by name, and optionally a row.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct RecordTy {
     /// Sorted by `Symbol::as_str`.
@@ -62,13 +62,13 @@ pub struct RecordTy {
 /// A size.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Size {
-    /// `3`, and the place that made it so.
+    /// A constant such as `3`, with the place that determined it.
     Const(u64, Origin),
     /// `n`.
     Var(SizeVar),
     /// An inference variable (never in Core).
     Meta(u32),
-    /// Known when the code runs.
+    /// Determined only at run time.
     Unknown,
 }
 
@@ -89,20 +89,20 @@ impl std::hash::Hash for Origin {
 }
 
 impl Size {
-    /// A known size that came from nowhere in particular.
+    /// A constant size without an origin.
     pub fn known(n: u64) -> Size {
         Size::Const(n, Origin::default())
     }
 
-    /// A known size that came from a place.
+    /// A constant size with its origin.
     pub fn from(n: u64, span: Span) -> Size {
         Size::Const(n, Origin(span))
     }
 }
 
-/// The built-in classes. `Num` and `Real` are single numbers, `Nums` and `Reals` such numbers and arrays of them at any rank, `Space` those
-/// and data with a real leaf. `Data` (internal, spelled `Data` in messages) is what `read_csv` and `read_json` need of their result:
-/// first-order data, known when the program runs.
+/// The built-in classes. `Num` and `Real` are single numbers; `Nums` and `Reals` are such numbers or arrays of them of
+/// any rank. `Space` also includes data with a real leaf. `Data` is what `read_csv` and `read_json` require of their
+/// result: first-order data, whose type is known at run time.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 #[allow(missing_docs)]
 pub enum Class {
@@ -110,7 +110,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// Whether values constrained by it take a hidden representation of the type.
+    /// Whether type variables of this class take a hidden representation at run time.
     pub fn has_rep(self) -> bool {
         match self {
             Class::Num | Class::Real | Class::Nums | Class::Reals | Class::Space | Class::Diff | Class::Data => true,
@@ -127,16 +127,17 @@ pub struct Scheme {
     pub vars: Vec<(TyVar, Vec<Class>, Symbol)>,
     /// Quantified size variables.
     pub sizes: Vec<(SizeVar, Symbol)>,
-    /// Operators whose ranks each use decides.
+    /// Operators whose operand ranks are decided at each use.
     pub constraints: Rc<[Constraint]>,
-    /// Variables that only the constraints mention: the types of literals and of intermediate results. A use solves for them and passes
-    /// their representations.
+    /// Variables that only the constraints mention: the types of literals and of intermediate results. Each use solves
+    /// for them and passes their representations.
     pub determined: Vec<(TyVar, Vec<Class>)>,
     /// The type.
     pub ty: Ty,
 }
 
-/// An operator on operands whose types a use decides: `a @ b : c`. The result is a function of the operands.
+/// An operator on operands whose types are decided at each use: `a @ b : c`. The operand types determine the result
+/// type.
 #[derive(Clone, Debug)]
 pub struct Constraint {
     /// The operator.
@@ -145,7 +146,7 @@ pub struct Constraint {
     pub args: Vec<Ty>,
     /// Its result.
     pub res: Ty,
-    /// The operation, and its operands, in the definition.
+    /// The places of the operation and its operands in the definition.
     pub at: Rc<Place>,
 }
 
@@ -156,11 +157,11 @@ pub struct Place {
     pub span: Span,
     /// Its operands.
     pub operands: Vec<Span>,
-    /// The definition that it stands in.
+    /// The enclosing definition.
     pub within: Option<Symbol>,
 }
 
-/// Where it came from does not matter.
+/// Constraints are compared without their places.
 impl PartialEq for Constraint {
     fn eq(&self, other: &Constraint) -> bool {
         (self.prim, &self.args, &self.res) == (other.prim, &other.args, &other.res)
@@ -168,7 +169,7 @@ impl PartialEq for Constraint {
 }
 
 impl Scheme {
-    /// A type without variables.
+    /// A type without quantified variables.
     pub fn mono(ty: Ty) -> Scheme {
         Scheme { vars: Vec::new(), sizes: Vec::new(), constraints: Rc::new([]), determined: Vec::new(), ty }
     }

@@ -1,8 +1,8 @@
-//! The parts of Core expressions.
+//! Traversal of Core expressions.
 
 use crate::core::{Expr, ExprKind, Extent, IndexArg, LoopKind};
 
-/// The expressions directly inside.
+/// The direct subexpressions.
 pub fn children(e: &Expr) -> Vec<&Expr> {
     match &*e.kind {
         ExprKind::Lit(_) | ExprKind::IntAt(..) | ExprKind::FloatAt(..) | ExprKind::Local(_) | ExprKind::Global(_) | ExprKind::Prim(..) => Vec::new(),

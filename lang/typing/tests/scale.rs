@@ -1,4 +1,4 @@
-//! Large programs: what takes a time that grows with the square of the program or faster does not end here.
+//! Large programs. If checking them took quadratic time or worse, these tests would not finish.
 
 mod common;
 #[path = "../../../tests/src/bench/large.rs"]

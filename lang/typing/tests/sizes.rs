@@ -1,4 +1,4 @@
-//! Sizes that the parameters of functions inside expressions name.
+//! Sizes named by the parameters of functions inside expressions.
 
 mod common;
 

@@ -1,10 +1,10 @@
-//! Checking is total: declarations and programs that were cut up at random give errors, and never a panic.
+//! Checking is total: randomly mutated declarations and programs give errors but never a panic.
 
 mod common;
 
 use common::Checker;
 
-/// Items that refer to each other: types, aliases with sizes, constructors, and what uses them.
+/// Items that refer to each other: types, aliases with sizes, constructors, and their uses.
 const ITEMS: &[&str] = &[
     "type P = []F e", "let a : P = 1", "type alias V = [n]Float", "type alias W = (V, V)", "type alias M = [n][m]a", "type alias R = {x : Float, y : V, ..}",
     "type T = A V | B W | C", "type L a = Nil2 | More a (L a)", "type Q a b = Q a b and S = S (Q Int S)", "type U = U Missing | D {x : Int, y : Foo}",
@@ -36,7 +36,7 @@ impl Random {
     }
 }
 
-/// Replaces, adds or takes away a word.
+/// Replaces, inserts or deletes a word.
 fn mutate_words(text: &str, random: &mut Random) -> String {
     let mut words: Vec<&str> = text.split(' ').collect();
     let at = random.below(words.len());
@@ -52,7 +52,7 @@ fn mutate_words(text: &str, random: &mut Random) -> String {
     words.join(" ")
 }
 
-/// The same with characters.
+/// Replaces, inserts or deletes a character.
 fn mutate_chars(text: &str, random: &mut Random) -> String {
     let mut chars: Vec<char> = text.chars().collect();
     let at = random.below(chars.len());
@@ -98,6 +98,6 @@ fn mutated_declarations_and_their_uses() {
             Err(_) => panic!("checking panics:\n{text}"),
         }
     }
-    // Programs without any error are among them, and are not all of them.
+    // Some of the programs, but not all, are free of errors.
     assert!(sound > 0 && sound < rounds, "{sound} of {rounds}");
 }

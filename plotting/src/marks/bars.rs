@@ -5,11 +5,11 @@ use crate::chart::Kind;
 use crate::range;
 use crate::scene::{Frame, Shape};
 
-/// The part of a category's room that its bars take.
+/// The fraction of a category's width that its bars take.
 const FULL: f64 = 0.8;
 
 impl Mark<'_> {
-    /// A bar between two numbers across and two heights, as far as the frame shows it.
+    /// A bar between two x coordinates and two heights, clipped to the frame.
     fn bar(&self, (left, right): (f64, f64), (a, b): (f64, f64)) -> Option<Shape> {
         let f = self.panel.frame;
         let (x0, x1) = (self.panel.x.at(left)?.max(f.x), self.panel.x.at(right)?.min(f.right()));
@@ -18,7 +18,7 @@ impl Mark<'_> {
         if x1 <= x0 {
             return None;
         }
-        // Bars so many that there is less than a pixel for each are still to be seen.
+        // Bars narrower than a pixel must stay visible.
         let frame = Frame { x: x0, y: y0, w: (x1 - x0).max(0.3), h: y1 - y0 };
         Some(Shape::Rect { frame, fill: self.colour, opacity: opacity(self.layer.kind) })
     }
@@ -46,7 +46,7 @@ impl Mark<'_> {
 
     pub(super) fn stacked(&mut self) -> Vec<Shape> {
         let places = range::places(&self.panel.categories);
-        // What the layers below have made of each place, upwards and downwards.
+        // The heights of the stacks so far at each position, upwards and downwards.
         let (mut up, mut down) = (vec![0.0f64; places.len()], vec![0.0f64; places.len()]);
         for l in self.panel.chart.layers[..self.index].iter().filter(|l| l.kind == Kind::Stacked) {
             for (w, v) in l.words.iter().zip(&l.y).filter(|p| p.1.is_finite()) {
@@ -79,7 +79,7 @@ impl Mark<'_> {
         let mut out = Vec::new();
         for (low, high, count) in range::bins(self.layer) {
             if let (true, Some(y)) = (count > 0, self.panel.y.at(count as f64)) {
-                // On a logarithmic axis the first interval may begin below what it shows.
+                // On a logarithmic axis the first interval may begin outside the range.
                 let low = if self.panel.x.log { low.max(self.panel.x.range.0) } else { low };
                 out.extend(self.bar((low, high), (ground, y)).map(with_gap));
             }
@@ -88,7 +88,7 @@ impl Mark<'_> {
     }
 }
 
-/// A hair of paper between neighbours that are wide enough.
+/// Leaves a thin gap between neighbours that are wide enough.
 fn with_gap(s: Shape) -> Shape {
     match s {
         Shape::Rect { frame, fill, opacity } if frame.w > 4.0 => Shape::Rect { frame: Frame { x: frame.x + 0.5, w: frame.w - 1.0, ..frame }, fill, opacity },

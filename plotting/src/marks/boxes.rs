@@ -1,14 +1,14 @@
-//! Boxes with whiskers.
+//! Box plots.
 
 use super::{Mark, opacity};
 use crate::clip;
 use crate::range;
 use crate::scene::{Frame, Point, Shape};
 
-/// Half the width of a box, in categories.
+/// Half the width of a box, as a fraction of a category's width.
 const HALF: f64 = 0.28;
 
-/// What a box shows.
+/// The statistics that a box shows.
 #[derive(PartialEq, Debug)]
 pub struct Summary {
     /// Lower whisker, lower quartile, median, upper quartile, upper whisker.
@@ -17,7 +17,7 @@ pub struct Summary {
     pub beyond: Vec<f64>,
 }
 
-/// The summary of numbers that are sorted and not empty.
+/// The statistics of sorted numbers; there is at least one.
 pub fn summary(sorted: &[f64]) -> Summary {
     let quantile = |q: f64| {
         let at = q * (sorted.len() - 1) as f64;

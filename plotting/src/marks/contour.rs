@@ -1,4 +1,4 @@
-//! Lines of equal height: marching squares, whose pieces are joined where they share an edge of the grid.
+//! Contour lines by marching squares. Segments are joined where they share an edge of the grid.
 
 use super::Mark;
 use crate::chart::Grid;
@@ -7,7 +7,7 @@ use crate::scale::Axis;
 use crate::scene::{Point, Shape};
 use std::collections::HashMap;
 
-/// An edge of the grid: the point that it begins at, and whether it goes to the next row.
+/// An edge of the grid: its first point (row, column), and whether it leads to the next row.
 type Edge = (usize, usize, bool);
 
 impl Mark<'_> {
@@ -29,7 +29,7 @@ impl Mark<'_> {
         out
     }
 
-    /// Where the level crosses an edge.
+    /// The point where the level crosses an edge.
     fn crossing(&self, (i, j, down): Edge, level: f64) -> Option<Point> {
         let l = self.layer;
         let (i1, j1) = if down { (i + 1, j) } else { (i, j + 1) };
@@ -53,7 +53,7 @@ fn lines(g: &Grid, level: f64) -> Vec<Vec<Edge>> {
             }
         }
     }
-    // First lines that end at the border, then rings.
+    // Lines that end at the border come first, then closed lines.
     let border: Vec<Edge> = order.iter().flat_map(|e| [*e].into_iter().chain(ends[e].clone())).filter(|e| ends[e].len() == 1).collect();
     let mut out = Vec::new();
     for start in border.into_iter().chain(order) {
@@ -65,7 +65,7 @@ fn lines(g: &Grid, level: f64) -> Vec<Vec<Edge>> {
     out
 }
 
-/// Follows a line from an edge and takes it away.
+/// Follows a line from an edge and removes its segments.
 fn follow(start: Edge, ends: &mut HashMap<Edge, Vec<Edge>>) -> Vec<Edge> {
     let mut line = vec![start];
     let mut at = start;
@@ -81,7 +81,7 @@ fn follow(start: Edge, ends: &mut HashMap<Edge, Vec<Edge>>) -> Vec<Edge> {
     line
 }
 
-/// The pieces of a level's line in a cell: none, one or two.
+/// The segments of a level's line in a cell: none, one or two.
 fn pieces(g: &Grid, level: f64, i: usize, j: usize) -> Vec<(Edge, Edge)> {
     let corners = [g.at(i, j), g.at(i, j + 1), g.at(i + 1, j + 1), g.at(i + 1, j)];
     if corners.iter().any(|v| !v.is_finite()) {
@@ -93,7 +93,7 @@ fn pieces(g: &Grid, level: f64, i: usize, j: usize) -> Vec<(Edge, Edge)> {
     match crossed[..] {
         [a, b] => vec![(a, b)],
         [a, b, c, d] => {
-            // A saddle: the height in the middle says which corners belong together.
+            // At a saddle, the mean height decides which corners are connected.
             let middle = corners.iter().map(|v| v / 4.0).sum::<f64>() >= level;
             if middle == above[0] { vec![(a, b), (c, d)] } else { vec![(d, a), (b, c)] }
         }

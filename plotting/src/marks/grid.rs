@@ -6,9 +6,9 @@ use crate::range;
 use crate::scale::Axis;
 use crate::scene::{Frame, Shape};
 
-/// Cells along an axis that are shown; of more, the means of neighbours.
+/// The maximal number of cells along an axis; of finer grids, means of neighbours are shown.
 const MOST: usize = 800;
-/// The same where cells are not equally large.
+/// The maximum if cells have different sizes.
 const UNEVEN: usize = 150;
 
 impl Mark<'_> {
@@ -25,7 +25,7 @@ impl Mark<'_> {
         }
     }
 
-    /// Cells of one size, in the order of the screen.
+    /// Cells of equal size, in screen order.
     fn even_cells(&self, (x0, x1): (f64, f64), (y0, y1): (f64, f64)) -> Vec<Shape> {
         let (g, f) = (&self.layer.z, self.panel.frame);
         let (rows, columns) = (g.rows.min(MOST), g.columns.min(MOST));
@@ -38,7 +38,7 @@ impl Mark<'_> {
             let colours = (0..rows * columns).map(|k| colour(k / columns, k % columns)).collect();
             return vec![Shape::Cells { frame, columns, colours }];
         }
-        // Of cells that reach over the frame only a part is to be seen.
+        // Cells that extend beyond the frame are shown in part.
         let (w, h) = (frame.w / columns as f64, frame.h / rows as f64);
         let cell = |k: usize| Frame { x: frame.x + (k % columns) as f64 * w, y: frame.y + (k / columns) as f64 * h, w, h };
         (0..rows * columns).filter_map(|k| self.cell(cell(k), colour(k / columns, k % columns)?)).collect()
@@ -82,7 +82,7 @@ fn mean(g: &Grid, (i0, i1): (usize, usize), (j0, j1): (usize, usize)) -> f64 {
     if n == 0 { f64::NAN } else { sum / n as f64 }
 }
 
-/// The pixels of the ends of edges that are equally far apart on the screen.
+/// The pixels of the ends of edges that are equally spaced on the screen.
 fn even(edges: &[f64], axis: &Axis) -> Option<(f64, f64)> {
     let at: Vec<f64> = edges.iter().map(|e| axis.at(*e)).collect::<Option<_>>()?;
     let (first, last) = (*at.first()?, *at.last()?);

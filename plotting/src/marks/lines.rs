@@ -4,13 +4,13 @@ use super::{Mark, opacity};
 use crate::clip;
 use crate::scene::{Anchor, Frame, Point, Shape};
 
-/// Points beyond which a scatter shows their density, and markers that lie on others are left out.
+/// Larger scatter plots are drawn as a density, and markers that coincide with others are omitted.
 pub(super) const POINTS: usize = 8000;
 /// The side of a cell of a density, in pixels.
 const CELL: f64 = 2.0;
-/// The opacity of a cell with almost no points.
+/// The opacity of a cell with very few points.
 const FAINTEST: f64 = 0.2;
-/// The side of the head of an arrow, in pixels.
+/// The size of an arrow head in pixels.
 const HEAD: f64 = 5.0;
 
 impl Mark<'_> {
@@ -19,7 +19,7 @@ impl Mark<'_> {
         let runs = self.runs(ys);
         let mut out = self.strokes(&runs, 2.0);
         let frame = self.panel.frame;
-        // A point without neighbours would not be seen.
+        // A point without neighbours would be invisible as a line.
         let alone = runs.iter().filter(|r| r.len() == 1).map(|r| r[0]);
         let mut dots: Vec<Point> = alone.filter(|p| frame.holds(*p)).collect();
         if self.layer.markers {
@@ -50,7 +50,7 @@ impl Mark<'_> {
             self.dense += points.len();
             return vec![self.density(&points)];
         }
-        // Many points are small and let those behind them through.
+        // With many points, markers are small and translucent.
         let (radius, opacity) = match points.len() {
             n if n > 2000 => (1.5, 0.6),
             n if n > 300 => (2.5, 0.7),
@@ -60,7 +60,8 @@ impl Mark<'_> {
         vec![Shape::Dots { at: clip::distinct(points, POINTS), radius, fill: self.colour, opacity }]
     }
 
-    /// More points than can be told apart, as how many lie in each cell of a grid: opacity grows with the logarithm of their number.
+    /// Draws points that are too dense to distinguish as their count in each cell of a grid: opacity grows with the
+    /// logarithm of the count.
     fn density(&self, points: &[Point]) -> Shape {
         let frame = self.panel.frame;
         let along = |length: f64| (length / CELL).ceil().max(1.0) as usize;
@@ -184,7 +185,7 @@ impl Mark<'_> {
         }
         let size = crate::panel::SMALL;
         let words = self.layer.words.first().map_or(String::new(), |w| crate::font::cut(w, size, f.w - 8.0));
-        // Beside its point, inside the frame.
+        // Beside its point, but inside the frame.
         let half = crate::font::width(&words, size) / 2.0;
         let x = at.0.clamp(f.x + half + 2.0, (f.right() - half - 2.0).max(f.x + half + 2.0));
         let y = if at.1 - 10.0 > f.y + 6.0 { at.1 - 10.0 } else { at.1 + 10.0 };
@@ -216,7 +217,7 @@ impl Mark<'_> {
         out
     }
 
-    /// An arrow's direction on the screen: on linear axes the one that it has in the plane.
+    /// An arrow's direction on the screen: on linear axes, its direction in the plane.
     fn direction(&self, u: f64, v: f64) -> Point {
         let p = self.panel;
         if p.x.log || p.y.log {

@@ -1,4 +1,4 @@
-//! Layers as shapes, each kind in its family's file.
+//! Layers as shapes, with one file for each family of kinds.
 
 mod bars;
 mod boxes;
@@ -11,33 +11,33 @@ use crate::colour::Colour;
 use crate::panel::Panel;
 use crate::scene::{Point, Shape};
 
-/// A layer with what its marks share.
+/// A layer with the data that all kinds of marks use.
 pub struct Mark<'p> {
     /// The axes.
     pub panel: &'p Panel<'p>,
-    /// What is drawn.
+    /// The layer to be drawn.
     pub layer: &'p Layer,
     /// Its position among the layers.
     pub index: usize,
     /// Its colour.
     pub colour: Colour,
-    /// Values that have no place in the picture.
+    /// The number of values without a position in the picture.
     pub missing: usize,
-    /// Points that are drawn as a density.
+    /// The number of points drawn as a density.
     pub dense: usize,
 }
 
-/// What a picture has to say of its marks.
+/// Remarks about what the marks do not show.
 #[derive(Clone, Copy, Default)]
 pub struct Remarks {
-    /// Values that could not be drawn.
+    /// The number of values that could not be drawn.
     pub missing: usize,
-    /// Points that are drawn as a density.
+    /// The number of points drawn as a density.
     pub dense: usize,
 }
 
 impl Remarks {
-    /// In words, if there is something to say.
+    /// The remarks as text, if there are any.
     pub fn words(self) -> Option<String> {
         let missing = match self.missing {
             0 => None,
@@ -77,7 +77,7 @@ pub fn all(panel: &Panel) -> (Vec<Shape>, Remarks) {
     (out, remarks)
 }
 
-/// How much of what lies behind them shapes of a kind hide.
+/// The opacity of a kind's shapes.
 pub fn opacity(kind: Kind) -> f64 {
     match kind {
         Kind::Area => 0.35,
@@ -116,7 +116,7 @@ impl Mark<'_> {
         if self.layer.width > 0.0 { self.layer.width } else { default }
     }
 
-    /// The place of a pair of numbers.
+    /// The point of a pair of numbers.
     fn place(&self, x: f64, y: f64) -> Option<Point> {
         let p = self.panel;
         if !x.is_finite() || !y.is_finite() {
@@ -125,7 +125,7 @@ impl Mark<'_> {
         Some((p.x.at(x)?, p.y.at(y)?))
     }
 
-    /// Runs of points that have places, and counts those that have none.
+    /// Runs of points that have positions; counts the others.
     fn runs(&mut self, ys: &[f64]) -> Vec<Vec<Point>> {
         let mut out: Vec<Vec<Point>> = Vec::new();
         let mut open = false;
@@ -147,7 +147,7 @@ impl Mark<'_> {
         out
     }
 
-    /// Where what grows from 0 begins.
+    /// The pixel at which bars and similar marks begin: 0 if it is on the axis.
     fn ground(&self) -> f64 {
         let f = self.panel.frame;
         self.panel.y.at(0.0).unwrap_or(f.bottom()).clamp(f.y, f.bottom())

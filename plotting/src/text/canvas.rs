@@ -1,15 +1,15 @@
-//! Shapes on a grid of dots, eight dots a character.
+//! Draws shapes on a grid of dots, with eight dots per character.
 
 use super::painted;
 use crate::colour::Colour;
 use crate::scene::{Anchor, Frame, Point, Shape};
 
-/// Dots across and down in a character.
+/// Dots per character horizontally.
 pub const OVER: usize = 2;
-/// Down.
+/// Dots per character vertically.
 pub const DOWN: usize = 4;
 
-/// The bit of each dot of a braille character, row by row.
+/// The bit of each dot in a braille character, row by row.
 const BITS: [[u8; OVER]; DOWN] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]];
 
 /// A character.
@@ -17,26 +17,26 @@ const BITS: [[u8; OVER]; DOWN] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x4
 struct Cell {
     dots: u8,
     letter: Option<char>,
-    /// How light a filled cell is.
+    /// The lightness of a filled cell.
     shade: Option<f64>,
     colour: Option<Colour>,
 }
 
-/// Rows of characters.
+/// A grid of characters.
 pub struct Canvas {
     columns: usize,
-    /// How many rows there are.
+    /// The number of rows.
     pub rows: usize,
     cells: Vec<Cell>,
 }
 
 impl Canvas {
-    /// An empty one.
+    /// An empty canvas.
     pub fn new(columns: usize, rows: usize) -> Canvas {
         Canvas { columns, rows, cells: vec![Cell::default(); columns * rows] }
     }
 
-    /// Whether something is shown by shades.
+    /// Whether the picture contains shades.
     pub fn shaded(&self) -> bool {
         self.cells.iter().any(|c| c.shade.is_some())
     }
@@ -56,7 +56,7 @@ impl Canvas {
         }
     }
 
-    /// Draws shapes whose places are dots.
+    /// Draws shapes whose coordinates are in dots.
     pub fn draw(&mut self, shapes: &[Shape]) {
         for s in shapes {
             match s {
@@ -67,7 +67,7 @@ impl Canvas {
                 Shape::Dots { at, fill, .. } => at.iter().for_each(|p| self.dot(*p, *fill)),
                 Shape::Text(l) => self.letters(l.at, &l.text, l.anchor, l.colour),
                 Shape::Cells { frame, columns, colours } => self.shades(*frame, *columns, colours),
-                // Where a dot is large, points are drawn one by one (`Panel::coarse`).
+                // At this resolution, points are drawn individually (`Panel::coarse`).
                 Shape::Density { .. } => {}
             }
         }
@@ -88,7 +88,7 @@ impl Canvas {
         }
     }
 
-    /// What lets through what is behind it has every second dot.
+    /// Fills a dot. Translucent shapes fill every second dot.
     fn fill(&mut self, x: usize, y: usize, colour: Colour, opacity: f64) {
         if opacity > 0.6 || (x + y) % 2 == 0 {
             self.dot((x as f64, y as f64), colour);
@@ -143,7 +143,7 @@ impl Canvas {
         }
     }
 
-    /// Each character takes the cell in its middle.
+    /// Each character takes the grid cell at its centre.
     fn shades(&mut self, f: Frame, columns: usize, colours: &[Option<Colour>]) {
         let rows = colours.len() / columns.max(1);
         if rows == 0 || f.w <= 0.0 || f.h <= 0.0 {
@@ -164,7 +164,7 @@ impl Canvas {
         }
     }
 
-    /// A row as text, without the blanks at its end. Neighbours of one colour share its code.
+    /// A row as text, without trailing spaces. Neighbours of the same colour share one escape sequence.
     pub fn row(&self, k: usize, colour: bool) -> String {
         let cells = self.cells.get(k * self.columns..(k + 1) * self.columns).unwrap_or_default();
         let letters: Vec<char> = cells.iter().map(|c| c.letter(colour)).collect();

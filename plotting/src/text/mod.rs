@@ -1,4 +1,4 @@
-//! Plots as characters: axes of letters, marks of dots, eight in a character.
+//! Plots as characters: axes as text, marks as dots, with eight dots per character.
 
 mod canvas;
 
@@ -10,9 +10,9 @@ use crate::scene::Frame;
 use crate::{facets, legend, marks};
 use canvas::{Canvas, DOWN, OVER};
 
-/// The fewest columns and rows that a plot is drawn in.
+/// The minimal number of columns and rows of a plot.
 const LEAST: (usize, usize) = (20, 8);
-/// The most.
+/// The maximal number of columns and rows of a plot.
 const MOST: (usize, usize) = (400, 200);
 
 /// A chart as lines of text.
@@ -38,7 +38,7 @@ fn from_above(chart: &Chart) -> Chart {
 fn side_by_side(chart: &Chart, columns: usize, rows: usize, colour: bool) -> Vec<String> {
     let (_, across) = facets::shape(chart);
     let width = (columns / across).max(LEAST.0);
-    // What does not fit beside goes below.
+    // Subplots that do not fit beside each other are placed below.
     let across = (columns / width).max(1);
     let mut out = title(chart, columns);
     for row in chart.facets.chunks(across) {
@@ -52,7 +52,7 @@ fn side_by_side(chart: &Chart, columns: usize, rows: usize, colour: bool) -> Vec
     out
 }
 
-/// Characters that are seen: colours are not.
+/// The number of visible characters, without escape sequences.
 fn seen(text: &str) -> usize {
     let (mut n, mut escape) = (0, false);
     for c in text.chars() {
@@ -84,7 +84,7 @@ fn title(chart: &Chart, columns: usize) -> Vec<String> {
 }
 
 fn dots(columns: usize, rows: usize) -> Frame {
-    // The last dot of a character belongs to it.
+    // The last dot of a character is inside the frame.
     Frame { x: 0.5, y: 0.5, w: (columns * OVER) as f64 - 1.0, h: (rows * DOWN) as f64 - 1.0 }
 }
 
@@ -111,7 +111,7 @@ fn one(chart: &Chart, columns: usize, rows: usize, colour: bool) -> Vec<String> 
     out
 }
 
-/// The label of the axis up, and what its numbers share.
+/// The label of the y axis, and the common factor or summand of its ticks.
 fn heading(chart: &Chart, up: &Ticks, left: usize, columns: usize) -> Option<String> {
     let text = [chart.labels.1.as_str(), up.note.as_str()].join(" ");
     let text = cut(text.trim(), columns.saturating_sub(left));
@@ -137,7 +137,7 @@ fn body(p: &Panel, canvas: &Canvas, up: &Ticks, left: usize, colour: bool) -> Ve
     (0..canvas.rows).map(|k| row(k).trim_end().to_owned()).collect()
 }
 
-/// The axis across, its numbers or names, and its label.
+/// The x axis, its tick labels or categories, and its label.
 fn below(p: &Panel, left: usize, wide: usize) -> Vec<String> {
     let mut rule: Vec<char> = vec!['─'; wide];
     let mut marks: Vec<char> = vec![' '; wide + left + 2];
@@ -169,7 +169,7 @@ fn below(p: &Panel, left: usize, wide: usize) -> Vec<String> {
     out
 }
 
-/// Names in a line, or as many as it takes.
+/// The legend, on as many lines as necessary.
 fn names(p: &Panel, columns: usize, colour: bool) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for k in legend::entries(p).into_iter().take(12) {
@@ -184,7 +184,7 @@ fn names(p: &Panel, columns: usize, colour: bool) -> Vec<String> {
     out
 }
 
-/// What shades stand for.
+/// The legend of shades.
 fn heights(p: &Panel, canvas: &Canvas, colour: bool) -> Option<String> {
     let (low, high) = p.heights.filter(|_| canvas.shaded())?;
     let scale: String = match colour {

@@ -6,14 +6,14 @@ use crate::host::say;
 use adl_syntax::span::{SourceMap, Span};
 use std::fmt::Write;
 
-/// What is done with files whose layout is another one.
+/// The action for files that are not in canonical layout.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Want {
-    /// They are written anew.
+    /// Rewrite them.
     Write,
-    /// Their names are listed.
+    /// List their names.
     Check,
-    /// What would change is shown.
+    /// Show the changes as a diff.
     Diff,
 }
 
@@ -27,7 +27,8 @@ impl Want {
     }
 }
 
-/// `adl fmt [--check|--diff] FILES…`; without files, the directory that it runs in. Standard input is formatted to standard output.
+/// `adl fmt [--check|--diff] FILES…`. Without files, it formats the current directory. Standard input is formatted to
+/// standard output.
 pub fn fmt(global: &Global, want: Want, files: &[String]) -> u8 {
     let here = [".".to_owned()];
     let files = if files.is_empty() && !global.stdin { &here[..] } else { files };
@@ -60,10 +61,10 @@ fn changed(global: &Global, want: Want, file: &str, old: &str, new: &str) -> u8 
     1
 }
 
-/// Lines around a change that are shown with it.
+/// The number of context lines around a change.
 const CONTEXT: usize = 3;
 
-/// A line of the comparison: of both texts, of the old or of the new one.
+/// A line of the comparison: common to both texts, only in the old one, or only in the new one.
 #[derive(Clone, Copy, PartialEq)]
 enum Side {
     Both,
@@ -71,7 +72,7 @@ enum Side {
     New,
 }
 
-/// The differences of two texts in the unified form.
+/// The differences of two texts in unified diff format.
 fn diff(name: &str, old: &str, new: &str) -> String {
     let (a, b): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let steps = compared(&a, &b);
@@ -100,10 +101,10 @@ fn diff(name: &str, old: &str, new: &str) -> String {
     out
 }
 
-/// Cells of the table of common lines beyond which a changed part counts as new altogether.
+/// The maximal size of the table of common subsequences; a larger changed part counts as completely replaced.
 const CELLS: usize = 1 << 24;
 
-/// The lines of both texts in order, as many as possible in common.
+/// The lines of both texts in order, with a longest common subsequence.
 fn compared<'t>(a: &[&'t str], b: &[&'t str]) -> Vec<(Side, &'t str)> {
     let head = a.iter().zip(b).take_while(|(x, y)| x == y).count();
     let tail = a[head..].iter().rev().zip(b[head..].iter().rev()).take_while(|(x, y)| x == y).count();
@@ -120,7 +121,7 @@ fn middle<'t>(old: &[&'t str], new: &[&'t str]) -> Vec<(Side, &'t str)> {
     let (n, m) = (old.len(), new.len());
     let (mut i, mut j) = (0, 0);
     if n.saturating_mul(m) <= CELLS {
-        // The longest common lines of what is left from each place on.
+        // The length of the longest common subsequence of the suffixes from each pair of positions.
         let mut common = vec![vec![0u32; m + 1]; n + 1];
         for i in (0..n).rev() {
             for j in (0..m).rev() {

@@ -1,4 +1,4 @@
-//! `adl cost` and `adl ir`: what a function of a file costs, and what becomes of it.
+//! `adl cost` and `adl ir`: the cost of a function, and its compiled forms.
 
 use super::{code_of, finish, read, report, shown, unreadable};
 use crate::Global;
@@ -11,13 +11,13 @@ use adl_session::Session;
 /// A session in which a file has run.
 fn loaded(global: &Global, file: &str) -> Result<Session, u8> {
     let bytes = read(file).map_err(|e| unreadable(global, file, &super::io_text(&e), None))?;
-    // What the file prints is not what was asked for.
+    // Output of the file is not part of the result.
     let mut s = super::batch_on(global, crate::host::Terminal::new(Vec::new()).silent());
     let out = s.run_file(shown(file), &bytes);
     if out.ok() { Ok(s) } else { Err(finish(global, &mut s, &out)) }
 }
 
-/// `adl cost FILE NAME [ARGS]`: `NAME ARGS…` at the last argument.
+/// `adl cost FILE NAME [ARGS]`: the cost of `NAME ARGS…` and its derivative with respect to the last argument.
 pub fn cost(global: &Global, svg: Option<&str>, file: &str, name: &str, args: &[String]) -> u8 {
     let Some((last, first)) = args.split_last() else { return super::usage("`adl cost` needs the function's arguments: adl cost FILE NAME ARGS") };
     let mut s = match loaded(global, file) {
@@ -41,7 +41,7 @@ pub fn cost(global: &Global, svg: Option<&str>, file: &str, name: &str, args: &[
     }
 }
 
-/// Writes the picture of a value; the exit code.
+/// Writes a value as a picture; returns the exit code.
 fn picture(global: &Global, path: &str, v: &Value) -> u8 {
     let Some(figure) = adl_plotting::picture(v) else { return 1 };
     let png = std::path::Path::new(path).extension().is_some_and(|e| e.eq_ignore_ascii_case("png"));

@@ -70,15 +70,15 @@ fn world() -> Box<dyn adl_interp::host::Host> {
     Box::new(Terminal::new(Vec::new()))
 }
 
-/// With the device that the flags ask for.
+/// Selects the device that the flags ask for.
 fn on_device(global: &Global, mut s: adl_session::Session) -> adl_session::Session {
     super::choose_device(global, &mut s);
     s
 }
 
-/// Cells are what entries of the REPL are.
+/// The setup of a kernel whose cells behave like entries of the REPL.
 fn setup(global: &Global) -> Setup {
-    // Messages are shown by front ends, which know colours.
+    // Front ends display the messages, and support colours.
     let global = Global { color: "always".into(), json: false, ..global.clone() };
     let flags = global.clone();
     Setup { world, session: Rc::new(move |host| on_device(&flags, configured(&flags, host))), commands: Rc::new(move |s, fresh| interactive::commands(&global, s, fresh)), names: interactive::command_names() }

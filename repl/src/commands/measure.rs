@@ -9,7 +9,7 @@ use adl_session::benches::{Effort, Timing};
 use adl_syntax::render::quote;
 use std::io::Write;
 
-/// `adl test FILES…`; without files, the directory that it runs in. With `--json`, an object for each test.
+/// `adl test FILES…`. Without files, it tests the current directory. With `--json`, it prints an object for each test.
 pub fn test(global: &Global, filter: &str, verbose: bool, files: &[String]) -> u8 {
     let here = [".".to_owned()];
     let files = if files.is_empty() && !global.stdin { &here[..] } else { files };
@@ -35,13 +35,13 @@ pub fn test(global: &Global, filter: &str, verbose: bool, files: &[String]) -> u
     code
 }
 
-/// A test as an object on a line.
+/// The result of a test as a JSON object on one line.
 fn result(file: &str, name: &str, failure: Option<&Failure>) -> String {
     let more = failure.map_or(String::new(), |f| format!(",\"place\":{},\"why\":{}", quote(&f.place), quote(&f.why)));
     format!("{{\"file\":{},\"name\":{},\"passed\":{}{more}}}\n", quote(shown(file)), quote(name), failure.is_none())
 }
 
-/// `adl bench FILES…`: a line for each item, or with `--json` an object.
+/// `adl bench FILES…`: prints a line for each item, or an object with `--json`.
 pub fn bench(global: &Global, filter: &str, stored: Stored, files: &[String]) -> u8 {
     let then = match stored.against.as_deref().map(stored::load).transpose() {
         Ok(then) => then,
@@ -96,7 +96,7 @@ fn json(file: &str, t: &Timing) -> String {
     )
 }
 
-/// Seconds in the unit that suits them.
+/// A duration in a suitable unit.
 pub fn duration(seconds: f64) -> String {
     let (x, unit) = match seconds {
         s if s < 1e-6 => (s * 1e9, "ns"),

@@ -17,7 +17,7 @@ use adl_syntax::span::SourceMap;
 use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// A session in a world, as the command line's flags want it.
+/// A session with the given host, configured by the flags.
 pub fn configured(global: &Global, host: Box<dyn Host>) -> Session {
     let mut s = Session::new(host);
     s.set_stack((global.stack as usize).saturating_mul(1 << 20));
@@ -25,7 +25,7 @@ pub fn configured(global: &Global, host: Box<dyn Host>) -> Session {
     s.set_jit(!global.no_jit);
     s.set_check_nan(global.check_nan);
     s.set_threads(global.threads as usize);
-    // The flag was checked when it was read.
+    // The flag was validated during parsing.
     let _ = s.set_plan(&global.plan);
     inject_panic();
     // For tests of release builds.
@@ -36,7 +36,7 @@ pub fn configured(global: &Global, host: Box<dyn Host>) -> Session {
     s
 }
 
-/// For tests: the first session of the process panics at the point that `ADL_TEST_PANIC` names.
+/// For tests: makes the first session of the process panic at the point that `ADL_TEST_PANIC` names.
 fn inject_panic() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
@@ -45,7 +45,7 @@ fn inject_panic() {
     });
 }
 
-/// Runs a command. A panic that no session has caught ends it with exit code 1.
+/// Runs a command. A panic outside any session's boundary ends it with exit code 1.
 pub fn guarded(global: &Global, command: impl FnOnce() -> u8) -> u8 {
     fault::catch(command).unwrap_or_else(|fault| {
         report_in(global, &SourceMap::default(), &[fault.error().diag]);
@@ -53,7 +53,8 @@ pub fn guarded(global: &Global, command: impl FnOnce() -> u8) -> u8 {
     })
 }
 
-/// Opens the device that the flags ask for; whether there is one. If not, the CPU is used, and the reason is reported.
+/// Opens the device that the flags ask for. Returns whether that succeeded; otherwise the reason is reported and the
+/// CPU is used.
 pub fn choose_device(global: &Global, s: &mut Session) -> bool {
     match s.set_device(&global.device) {
         Ok(()) => true,
@@ -64,17 +65,17 @@ pub fn choose_device(global: &Global, s: &mut Session) -> bool {
     }
 }
 
-/// A session on the terminal that stops on an interrupt.
+/// A session on the terminal that an interrupt stops.
 pub fn session(global: &Global, args: Vec<String>) -> Session {
     let mut s = configured(global, Box::new(Terminal::new(args).still(global.plain)));
     choose_device(global, &mut s);
-    // Without a handler the default one ends the process, which is right too.
+    // If the handler cannot be installed, the default one ends the process, which is acceptable.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, s.interrupt());
-    crate::host::watch(&s.tick());
+    crate::host::watch(&s.tick(), &s.starved());
     s
 }
 
-/// The same for a run that a second interrupt may end at once, wherever it is.
+/// Like `session`, for batch runs: a second interrupt ends the process immediately.
 fn batch(global: &Global, args: Vec<String>) -> Session {
     batch_on(global, Terminal::new(args).still(global.plain))
 }
@@ -86,11 +87,12 @@ fn batch_on(global: &Global, host: Terminal) -> Session {
     }
     let _ = signal_hook::flag::register_conditional_shutdown(signal_hook::consts::SIGINT, 130, s.interrupt());
     let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, s.interrupt());
-    crate::host::watch(&s.tick());
+    crate::host::watch(&s.tick(), &s.starved());
     s
 }
 
-/// Whether what goes to a stream is coloured: what the command line says, then NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE, TERM, and whether it is a terminal.
+/// Whether output to a stream is coloured. The command line has precedence, then NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE,
+/// TERM, and whether the stream is a terminal.
 pub fn colours(global: &Global, terminal: bool) -> bool {
     let set = |name: &str| std::env::var_os(name).is_some_and(|v| !v.is_empty());
     let forced = |name: &str| std::env::var_os(name).is_some_and(|v| !v.is_empty() && v != "0");
@@ -103,14 +105,14 @@ pub fn colours(global: &Global, terminal: bool) -> bool {
     }
 }
 
-/// How messages are written.
+/// The style of rendered messages.
 fn style(global: &Global) -> render::Style {
     let terminal = std::io::stderr().is_terminal();
     let columns = if terminal { terminal_size::terminal_size_of(std::io::stderr()).map_or(0, |(w, _)| usize::from(w.0)) } else { 0 };
     render::Style { color: colours(global, terminal), columns, full_stack: global.full_stack }
 }
 
-/// Writes diagnostics to standard error. That nobody reads them is no error.
+/// Writes diagnostics to standard error. Failures to write are ignored.
 pub fn report(global: &Global, s: &mut Session, diags: &[Diagnostic]) {
     s.host().flush();
     for d in diags {
@@ -127,7 +129,7 @@ fn report_in(global: &Global, sources: &SourceMap, diags: &[Diagnostic]) {
     }
 }
 
-/// An error of the command line.
+/// Reports a usage error.
 pub fn usage(text: &str) -> u8 {
     let _ = writeln!(std::io::stderr(), "error: {text}\n\nFor more information, try '--help'.");
     2
@@ -152,13 +154,14 @@ fn finish(global: &Global, s: &mut Session, out: &Outcome) -> u8 {
     code_of(&out.diags)
 }
 
-/// The same where the process ends with the session: releasing its values one by one would only take time.
+/// Reports an outcome when the process is about to end. The session is leaked, because releasing its values one by one
+/// only takes time.
 fn ended(global: &Global, s: Session, out: &Outcome) -> u8 {
     let mut s = std::mem::ManuallyDrop::new(s);
     finish(global, &mut s, out)
 }
 
-/// An error that has a file but no place in it.
+/// Reports an error that concerns a file but has no position in it.
 fn unreadable(global: &Global, file: &str, text: &str, hint: Option<&str>) -> u8 {
     let mut err = std::io::stderr().lock();
     let _ = if global.json {
@@ -172,7 +175,7 @@ fn unreadable(global: &Global, file: &str, text: &str, hint: Option<&str>) -> u8
     1
 }
 
-/// Why a file could not be read or written, in words.
+/// A description of the error from reading or writing a file.
 pub fn io_text(e: &std::io::Error) -> String {
     match e.kind() {
         std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
@@ -182,7 +185,7 @@ pub fn io_text(e: &std::io::Error) -> String {
     }
 }
 
-/// Writes a file whole, or says in words why what was there has stayed.
+/// Writes a file atomically; the error describes why the old file was kept.
 pub fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> Result<(), String> {
     adl_files::write_unless(path, bytes, &adl_interp::interrupted).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => "there is no such directory".to_owned(),
@@ -190,7 +193,7 @@ pub fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> Result<(), Stri
     })
 }
 
-/// A file, or standard input under the name `-`.
+/// The contents of a file, or of standard input for the name `-`.
 fn read(file: &str) -> std::io::Result<Vec<u8>> {
     if file != "-" {
         return std::fs::read(file);
@@ -227,7 +230,7 @@ pub fn stdin(global: &Global, args: Vec<String>) -> u8 {
     script(global, "-", args)
 }
 
-/// `adl -e EXPR`: echoes of expressions, and of a definition that stands last.
+/// `adl -e EXPR`: echoes expressions, and the last item if it is a definition.
 pub fn expression(global: &Global, text: &str, args: Vec<String>) -> u8 {
     let mut s = batch(global, args);
     let out = s.eval(text);
@@ -239,7 +242,7 @@ pub fn expression(global: &Global, text: &str, args: Vec<String>) -> u8 {
     ended(global, s, &out)
 }
 
-/// The files that a command line names: directories stand for the .adl files below them.
+/// Expands the files of a command line: a directory stands for all .adl files below it.
 fn expand(global: &Global, files: &[String]) -> Result<Vec<String>, u8> {
     let mut out = Vec::new();
     for f in files {
@@ -264,7 +267,7 @@ fn below(dir: &Path, out: &mut Vec<PathBuf>) -> std::io::Result<()> {
             let e = e?;
             let (path, name) = (e.path(), e.file_name());
             let hidden = name.to_string_lossy().starts_with('.') && name != ".";
-            // Links to directories are not followed: they may go in circles.
+            // Links to directories are not followed: they may form cycles.
             if e.file_type()?.is_dir() && !hidden && name != "target" {
                 todo.push(path);
             } else if path.extension().is_some_and(|x| x == "adl") && path.is_file() {
@@ -275,7 +278,7 @@ fn below(dir: &Path, out: &mut Vec<PathBuf>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Runs a command on each of its files; the worst exit code.
+/// Runs a command on each of its files; returns the highest exit code.
 fn each(global: &Global, command: &str, files: &[String], mut run: impl FnMut(&str, &[u8]) -> u8) -> u8 {
     if files.is_empty() && !global.stdin {
         return usage(&format!("`adl {command}` needs files"));

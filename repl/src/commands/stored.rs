@@ -1,28 +1,28 @@
-//! Times of `adl bench` that are kept, for later runs to be compared with.
+//! Saved timings of `adl bench`, with which later runs are compared.
 
 use adl_session::benches::Timing;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-/// Where times go and come from, by the command line.
+/// The names under which to save and to load timings, from the command line.
 #[derive(Default)]
 pub struct Stored {
     pub save: Option<String>,
     pub against: Option<String>,
 }
 
-/// Where a run is kept.
+/// The file of a saved run.
 fn file(name: &str) -> PathBuf {
     PathBuf::from(".adl-bench").join(format!("{name}.json"))
 }
 
-/// Median and middle half of an item, by its file and name.
+/// The median and quartiles of each item, by file and name.
 pub type Times = HashMap<(String, String), (f64, f64, f64)>;
 
-/// A run that was kept.
+/// Loads a saved run.
 ///
 /// # Errors
-/// Why it cannot be read, in words.
+/// A description of why it cannot be read.
 pub fn load(name: &str) -> Result<Times, String> {
     let path = file(name);
     let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {}", path.display(), super::io_text(&e)))?;
@@ -34,10 +34,10 @@ pub fn load(name: &str) -> Result<Times, String> {
     text.lines().map(item).collect::<Option<Times>>().ok_or_else(|| format!("{}: this is not a run of `adl bench`", path.display()))
 }
 
-/// Keeps a run: objects on lines, as `--json` writes them.
+/// Saves a run as one object per line, as `--json` prints them.
 ///
 /// # Errors
-/// Why it cannot be written, in words.
+/// A description of why it cannot be written.
 pub fn save(name: &str, lines: &str) -> Result<(), String> {
     let path = file(name);
     let said = |e: &str| format!("{}: {e}", path.display());
@@ -48,7 +48,7 @@ pub fn save(name: &str, lines: &str) -> Result<(), String> {
     super::write(&path, lines).map_err(|e| said(&e))
 }
 
-/// How a time compares with one that was kept: the change of the median, and whether the middle halves are apart.
+/// Compares a timing with a saved one: the change of the median, and whether the interquartile ranges are disjoint.
 pub fn compared(now: &Timing, then: (f64, f64, f64)) -> String {
     let (median, low, high) = then;
     let change = (now.median / median - 1.0) * 100.0;

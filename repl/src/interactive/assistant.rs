@@ -1,4 +1,5 @@
-//! What helps while typing: completion, colours, brackets, hints, types and errors, when an entry is complete.
+//! Support while typing: completion, colours, bracket matching, hints, types and errors, and detection of complete
+//! entries.
 
 use super::signature;
 use adl_kernel::suggest;
@@ -21,34 +22,34 @@ use std::time::{Duration, Instant};
 pub struct Assistant {
     pub session: Rc<RefCell<Session>>,
     pub color: Rc<Cell<bool>>,
-    /// Whether types and errors are shown while one types.
+    /// Whether types and errors are shown while typing.
     pub live: Rc<Cell<bool>>,
     pub history: HistoryHinter,
     pub checked: RefCell<Checked>,
 }
 
-/// What was found about the text that is typed.
+/// The result of analysing the current text.
 #[derive(Default)]
 pub struct Checked {
     text: String,
     probe: Probe,
-    /// The parameter that the cursor's argument is for, in the line below the entry.
+    /// The range of the current parameter in the status line.
     parameter: Option<Range<usize>>,
-    /// Checking took long: it waits until the next entry.
+    /// Whether the check was slow; then it is not repeated until the next entry.
     slow: bool,
 }
 
-/// A check that takes longer than this is not repeated at every key.
+/// If a check takes longer, it is not repeated at every key press.
 const PATIENCE: Duration = Duration::from_millis(30);
-/// Bytes of an entry beyond which it is not checked at every key.
+/// Longer entries are not checked at every key press.
 const LONG: usize = 8000;
-/// How lines below the entry begin.
+/// The prefix of lines below the entry.
 const BELOW: &str = "  ";
 const WRONG: &str = "error: ";
 
 impl Helper for Assistant {}
 
-/// The rest of an earlier entry, which Right takes, and below the line what is known about the text.
+/// The hint: the rest of an earlier entry, which the Right key accepts, and the status line about the text.
 pub struct Shown {
     text: String,
     rest: Option<String>,
@@ -69,7 +70,7 @@ impl Hinter for Assistant {
         if line.trim().is_empty() {
             return None;
         }
-        // One line of a longer entry: the rest would push the screen about.
+        // Only one line of a longer entry; more lines would make the screen jump.
         let rest = self.history.hint(line, pos, ctx).and_then(|h| h.lines().next().map(str::to_owned)).filter(|l| !l.is_empty());
         let columns = terminal_size::terminal_size().map_or(80, |(w, _)| usize::from(w.0));
         let below = self.status(line, pos, columns.saturating_sub(4)).map_or(String::new(), |s| format!("\n{BELOW}{s}"));
@@ -78,7 +79,7 @@ impl Hinter for Assistant {
     }
 }
 
-/// So many columns of a text.
+/// A text truncated to a width.
 pub(super) fn clip(text: &str, columns: usize) -> String {
     let fits = |(i, c): &(usize, char)| adl_session::width(&text[..i + c.len_utf8()]) < columns;
     let end = text.char_indices().take_while(fits).last().map_or(0, |(i, c)| i + c.len_utf8());
@@ -86,7 +87,7 @@ pub(super) fn clip(text: &str, columns: usize) -> String {
 }
 
 impl Assistant {
-    /// A line about the text: what is wrong, its type, or how the function at the cursor is called.
+    /// The status line: the error, the type, or the signature of the function at the cursor.
     fn status(&self, line: &str, pos: usize, columns: usize) -> Option<String> {
         self.checked.borrow_mut().parameter = None;
         if !self.live.get() || line.starts_with([':', '?']) || line.len() > LONG {
@@ -126,7 +127,7 @@ impl Assistant {
     }
 }
 
-/// Errors worth showing: not those of a word that is still typed.
+/// Errors to show, without those in the word being typed.
 fn errors_of(probe: &Probe, pos: usize) -> impl Iterator<Item = &(Range<usize>, String)> {
     probe.errors.iter().filter(move |(place, _)| place.end != pos)
 }
@@ -139,7 +140,7 @@ impl Completer for Assistant {
     }
 }
 
-/// One line of the list: a name, its type, and what it is for.
+/// A line of the completion list: a name, its type, and its purpose.
 fn pair(c: &Completion, columns: usize) -> Pair {
     let head = if c.ty.is_empty() { c.text.clone() } else { format!("{} : {}", c.text, c.ty) };
     let half = (columns / 2).max(30);
@@ -147,7 +148,7 @@ fn pair(c: &Completion, columns: usize) -> Pair {
     Pair { display: clip(&line, columns), replacement: c.text.clone() }
 }
 
-/// What may stand before the cursor: where it begins, and the candidates.
+/// Completions before the cursor: where they begin, and the candidates.
 pub fn candidates(s: &mut Session, before: &str) -> (usize, Vec<Pair>) {
     let (start, mut found) = suggest::candidates(before, &super::command_names(), |prefix| s.complete(prefix));
     s.order_by_type(before, start, &mut found);
@@ -182,7 +183,7 @@ impl Highlighter for Assistant {
         Cow::Owned(format!("\x1b[90m{rest}\x1b[0m{below}"))
     }
     fn highlight_candidate<'c>(&self, candidate: &'c str, _: CompletionType) -> Cow<'c, str> {
-        // The list is written over the line below the entry.
+        // The list overwrites the status line.
         match candidate.split_once(" : ").filter(|_| self.color.get()) {
             Some((name, about)) => Cow::Owned(format!("\x1b[K{name}\x1b[90m : {about}\x1b[0m")),
             None => Cow::Owned(format!("\x1b[K{candidate}")),
@@ -193,7 +194,7 @@ impl Highlighter for Assistant {
     }
 }
 
-/// An entry with colours, the brackets at the cursor marked, and what is wrong underlined.
+/// An entry with syntax colours, matching brackets marked, and errors underlined.
 fn coloured(line: &str, pos: usize, wrong: &[Range<usize>]) -> String {
     let tokens = adl_syntax::tokens(line);
     let marked = brackets_at(line, pos, &tokens);
@@ -229,7 +230,7 @@ fn style_of(class: Class) -> &'static str {
     }
 }
 
-/// Where the bracket at (or just before) the cursor and its partner begin.
+/// The positions of the bracket at (or directly before) the cursor and of its partner.
 fn brackets_at(line: &str, pos: usize, tokens: &[(std::ops::Range<usize>, Class)]) -> Vec<usize> {
     let side = |r: &std::ops::Range<usize>| match line.get(r.clone()) {
         Some("(" | "[" | "{" | "[|") => 1i32,
@@ -259,9 +260,9 @@ impl Validator for Assistant {
     }
 }
 
-/// The indentation of the line that an entry still wants; `None` if it can run.
+/// The indentation of the next line of an incomplete entry; `None` if it is complete.
 pub(super) fn wanted(text: &str) -> Option<usize> {
-    if text.starts_with([':', '?']) || suggest::asked(text).is_some() || super::paste::entries(text).is_some() || text.trim().is_empty() {
+    if text.starts_with([':', '?']) || suggest::asked(text).is_some() || super::paste::entries(text).is_some() || adl_kernel::foreign::entry(text, &super::command_names()).is_some() || text.trim().is_empty() {
         return None;
     }
     match adl_syntax::is_complete(text) {
@@ -320,6 +321,14 @@ mod tests {
         assert_eq!(texts(&mut s, "2 * point."), ["point.x", "point.y"]);
         assert_eq!(texts(&mut s, "point.y."), ["point.y.z"]);
         assert_eq!(texts(&mut s, "poi"), ["point"]);
+        assert_eq!(texts(&mut s, "")[..2], ["point", "let"]);
+        assert_eq!(texts(&mut s, "2.0 * "), ["point"]);
+        s.eval("type Shape = Circle Float | Dot");
+        let display = |s: &mut Session, before: &str| candidates(s, before).1.into_iter().map(|p| p.display.trim_end().to_owned()).collect::<Vec<_>>();
+        let circle = display(&mut s, "Circ").concat();
+        assert!(circle.starts_with("Circle : Float -> Shape ") && circle.ends_with("type Shape = Circle Float | Dot"), "{circle}");
+        let of_entry = display(&mut s, "let f (side : Float) = let sides = [side] in sum si");
+        assert!(of_entry[0] == "sides : [1]Float" && of_entry.contains(&"side : Float".to_owned()), "{of_entry:?}");
         assert_eq!(texts(&mut s, "\\alpha"), ["α"]);
         assert_eq!(texts(&mut s, ":re"), [":reload", ":restore", ":residuals", ":recompute", ":reset"]);
         assert_eq!(texts(&mut s, ":type poi"), ["point"]);

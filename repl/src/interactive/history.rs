@@ -1,16 +1,19 @@
-//! The file of entries. The editor reads it, but would write it in a way that a full disk could leave without its old entries.
+//! The history file. The editor reads it, but adl writes it: the editor's own writing could lose old entries on a full
+//! disk.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Result, Write};
 use std::path::{Path, PathBuf};
 
-/// Entries that are kept.
+/// The maximal number of entries.
 pub const MOST: usize = 10_000;
 
-/// The first line of the editor's format, in which a line is an entry with `\\` and `\n` for backslashes and line ends.
+/// The header of the editor's format. Each further line is an entry, in which backslashes and newlines are written `\\`
+/// and `
+/// `.
 const HEAD: &str = "#V2";
 
-/// Where entries are remembered: `$ADL_HISTORY`, or a file in the home directory.
+/// The path of the history file: `$ADL_HISTORY`, or a file in the home directory.
 pub fn file() -> Option<PathBuf> {
     match std::env::var_os("ADL_HISTORY") {
         Some(f) => (!f.is_empty()).then(|| PathBuf::from(f)),
@@ -18,14 +21,14 @@ pub fn file() -> Option<PathBuf> {
     }
 }
 
-/// Adds an entry at the end. Where that fails the file is as it was.
+/// Appends an entry. If that fails, the file is unchanged.
 pub fn append(path: &Path, entry: &str) -> Result<()> {
     let mut options = OpenOptions::new();
     options.append(true).create(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let file = options.open(path)?;
-    // Other sessions append too.
+    // Other sessions append to the same file.
     file.lock()?;
     let before = file.metadata()?.len();
     let head = if before == 0 { format!("{HEAD}\n") } else { String::new() };
@@ -34,11 +37,11 @@ pub fn append(path: &Path, entry: &str) -> Result<()> {
 }
 
 fn taken_back(file: &File, len: u64) {
-    // Where even that fails, the last line is cut short.
+    // If even truncating fails, the last line stays incomplete.
     let _ = file.set_len(len);
 }
 
-/// Drops the oldest entries of a file that holds twice as many as are kept, and brings one of an older format into this one.
+/// Removes the oldest entries if there are more than twice the maximum, and converts an older format.
 pub fn shorten(path: &Path) -> Result<()> {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,

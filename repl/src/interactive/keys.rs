@@ -1,16 +1,16 @@
-//! What keys do that the editor does not know.
+//! Key bindings that the editor lacks.
 
 use super::assistant::wanted;
 use super::menu;
 use rustyline::{Cmd, ConditionalEventHandler, Event, EventContext, Movement, RepeatCount};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Entries of this session and of those before, the latest last: what keys search in.
+/// The entries of this and earlier sessions, the latest last, for searching by keys.
 #[derive(Clone, Default)]
 pub struct Entries(Arc<Mutex<Vec<String>>>);
 
 impl Entries {
-    /// Remembers one.
+    /// Adds an entry.
     pub fn add(&self, entry: &str) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if all.last().is_none_or(|l| l != entry) {
@@ -22,7 +22,7 @@ impl Entries {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|e| e == entry)
     }
 
-    /// The latest first, each once.
+    /// The entries without duplicates, the latest first.
     pub fn latest(&self) -> Vec<String> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut seen = std::collections::HashSet::new();
@@ -30,21 +30,21 @@ impl Entries {
     }
 }
 
-/// Enter: a new line with its indentation where the entry is not complete.
+/// Enter: inserts a new line with its indentation if the entry is incomplete.
 pub struct Enter;
 
 impl ConditionalEventHandler for Enter {
     fn handle(&self, _event: &Event, _n: RepeatCount, _positive: bool, ctx: &EventContext) -> Option<Cmd> {
         let (line, pos) = (ctx.line(), ctx.pos());
         if pos < line.len() {
-            // In the middle of an entry of several lines, a new line; at the end of it, it runs.
+            // Inside a multi-line entry it inserts a new line; at its end it runs the entry.
             return if line.contains('\n') && wanted(line).is_some() { Some(Cmd::Insert(1, "\n".into())) } else { None };
         }
         wanted(line).map(|n| Cmd::Insert(1, format!("\n{}", " ".repeat(n))))
     }
 }
 
-/// Alt-Enter: a new line, whatever stands there.
+/// Alt-Enter: always inserts a new line.
 pub struct NewLine;
 
 impl ConditionalEventHandler for NewLine {
@@ -56,18 +56,18 @@ impl ConditionalEventHandler for NewLine {
     }
 }
 
-/// Tab: indents where only blanks stand before the cursor, completes elsewhere.
+/// Tab: indents after leading white space, and otherwise completes.
 pub struct Tab;
 
 impl ConditionalEventHandler for Tab {
     fn handle(&self, _event: &Event, _n: RepeatCount, _positive: bool, ctx: &EventContext) -> Option<Cmd> {
         let before = &ctx.line()[..ctx.pos()];
         let line = &before[before.rfind('\n').map_or(0, |i| i + 1)..];
-        line.trim().is_empty().then(|| Cmd::Insert(1, "  ".into()))
+        (line.trim().is_empty() && !before.trim().is_empty()).then(|| Cmd::Insert(1, "  ".into()))
     }
 }
 
-/// Up and Down: what begins like the text before the cursor, where there is some.
+/// Up and Down: search for entries that begin with the text before the cursor, if there is any.
 pub struct Prefix {
     pub entries: Entries,
     pub back: bool,
@@ -76,14 +76,15 @@ pub struct Prefix {
 impl ConditionalEventHandler for Prefix {
     fn handle(&self, _event: &Event, _n: RepeatCount, _positive: bool, ctx: &EventContext) -> Option<Cmd> {
         let (line, pos) = (ctx.line(), ctx.pos());
-        // An entry of which the cursor is at the end was called back whole: Up goes on from there. In entries of several lines the keys move.
+        // With the cursor at its end, a complete entry from the history was recalled: Up continues from there. In
+        // multi-line entries the keys move the cursor.
         let whole = pos == line.len() && self.entries.has(line);
         let searches = pos > 0 && !whole && !line[..pos].contains('\n') && (self.back || !line.contains('\n'));
         searches.then_some(if self.back { Cmd::HistorySearchBackward } else { Cmd::HistorySearchForward })
     }
 }
 
-/// Ctrl-R: a menu of entries.
+/// Ctrl-R: opens a menu of entries.
 pub struct Search(pub Entries);
 
 impl ConditionalEventHandler for Search {

@@ -1,10 +1,10 @@
-//! Looking at names and values.
+//! Commands that show names and values.
 
 use super::{Repl, meta, pager};
 use adl_kernel::letters;
 use adl_session::{Echo, wrapped_type};
 
-/// `:show NAME`: a whole value, in a pager where it is longer than the screen.
+/// `:show NAME`: an entire value, in a pager if it is longer than the screen.
 pub fn show(repl: &mut Repl, text: &str) -> bool {
     let found = repl.session.borrow_mut().echo_of(text);
     match found {
@@ -21,7 +21,7 @@ fn laid(repl: &Repl, echo: &Echo) -> String {
     echo.all(repl.screen().unwrap_or(100))
 }
 
-/// A text above the screen's height goes to a pager.
+/// Shows a text, in a pager if it is longer than the screen.
 pub fn paged(repl: &mut Repl, text: &str) {
     repl.session.borrow_mut().host().flush();
     if repl.notebook || repl.global.plain || !pager::page(text) {
@@ -29,7 +29,7 @@ pub fn paged(repl: &mut Repl, text: &str) {
     }
 }
 
-/// `:info NAME`: what a name is, where it comes from, and what is written about it.
+/// `:info NAME`: kind, origin and documentation of a name.
 pub fn info(repl: &mut Repl, name: &str) -> bool {
     if let Some(letter) = letters::named(name) {
         repl.say(&format!("{name} is typed \\{letter}<Tab>"));
@@ -43,7 +43,7 @@ pub fn info(repl: &mut Repl, name: &str) -> bool {
     true
 }
 
-/// `:env`: definitions with their types, and the bytes of those that take many.
+/// `:env`: definitions with their types, and the sizes of large ones.
 pub fn env(repl: &mut Repl, _: &str) -> bool {
     let names = repl.session.borrow().listing();
     if names.is_empty() {

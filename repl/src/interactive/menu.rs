@@ -1,14 +1,15 @@
-//! A menu under the line that is edited, from which an earlier entry is chosen.
+//! A menu below the edited line for choosing an earlier entry.
 //!
-//! The editor has the terminal in raw mode while a key is handled. The menu leaves the cursor where it was, and nothing below it.
+//! The terminal is in raw mode while the editor handles a key. The menu restores the cursor position and clears the
+//! lines below it.
 
 use adl_session::width;
 use std::io::{Read, Write};
 
-/// Entries that are seen at a time.
+/// The number of visible entries.
 const ROWS: usize = 8;
 
-/// What a key does.
+/// The action of a key.
 #[derive(Clone, Debug, PartialEq)]
 enum Key {
     Older,
@@ -21,7 +22,7 @@ enum Key {
     Nothing,
 }
 
-/// The keys of what was read at once.
+/// The keys in a chunk of input.
 fn keys(mut bytes: &[u8]) -> Vec<Key> {
     let mut out = Vec::new();
     while let Some((first, rest)) = bytes.split_first() {
@@ -48,7 +49,7 @@ fn keys(mut bytes: &[u8]) -> Vec<Key> {
     out
 }
 
-/// What is searched, and where the choice stands.
+/// The state of the menu: query and selection.
 struct Menu<'a> {
     entries: &'a [String],
     query: String,
@@ -63,14 +64,14 @@ impl<'a> Menu<'a> {
         m
     }
 
-    /// Entries with every word of the query.
+    /// Selects the entries that contain every word of the query.
     fn search(&mut self) {
         let fits = |e: &String| self.query.split_whitespace().all(|w| e.contains(w));
         self.found = (0..self.entries.len()).filter(|i| fits(&self.entries[*i])).collect();
         self.at = 0;
     }
 
-    /// The choice, or `Some(None)` where nothing was chosen; `None` as long as it goes on.
+    /// Handles a key. `Some` ends the menu with the choice, `Some(None)` without one; `None` continues.
     fn press(&mut self, key: Key) -> Option<Option<String>> {
         match key {
             Key::Older => self.at = (self.at + 1).min(self.found.len().saturating_sub(1)),
@@ -88,7 +89,7 @@ impl<'a> Menu<'a> {
         None
     }
 
-    /// The lines of the menu, and which of them is the choice.
+    /// The lines of the menu, and the index of the selected one.
     fn lines(&self, columns: usize) -> (Vec<String>, usize) {
         let first = self.at.saturating_sub(ROWS - 1);
         let shown = self.found.iter().skip(first).take(ROWS);
@@ -110,14 +111,14 @@ fn clip(text: &str, columns: usize) -> String {
     out
 }
 
-/// Lets the user choose one of the entries, the latest first. `query` is what is searched at first.
+/// Lets the user choose one of the entries, the latest first. `query` is the initial search.
 pub fn choose(entries: &[String], query: &str) -> Option<String> {
     if entries.is_empty() {
         return None;
     }
     let mut menu = Menu::new(entries, query.lines().next().unwrap_or(""));
     let columns = terminal_size::terminal_size().map_or(80, |(w, _)| usize::from(w.0));
-    // Room below the line: the column stays.
+    // Scrolls to make room below the line; the column is unchanged.
     write(&format!("{}\x1b[{}A\x1b7", "\x1bD".repeat(ROWS + 1), ROWS + 1));
     let chosen = loop {
         draw(&menu, columns);
@@ -146,7 +147,7 @@ fn draw(menu: &Menu, columns: usize) {
 
 fn write(text: &str) {
     let mut out = std::io::stdout().lock();
-    // The editor hears of a terminal that is gone by itself.
+    // If the terminal is gone, the editor detects that itself.
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 

@@ -12,14 +12,14 @@ use std::time::Instant;
 pub struct Command {
     /// `:type`.
     pub name: &'static str,
-    /// What it takes, as usage shows it; empty for nothing. In brackets: may be left out.
+    /// Its arguments as usage shows them; empty if it has none. Optional ones are in brackets.
     takes: &'static str,
-    /// One line.
+    /// A description in one line.
     pub what: &'static str,
     run: fn(&mut Repl, &str) -> bool,
 }
 
-/// One table for running, help and completion.
+/// The table of commands, used for running, help and completion.
 pub const COMMANDS: &[Command] = &[
     Command { name: ":help", takes: "[TOPIC]", what: "help: a command, a name, a module, `keys` or `language`", run: help },
     Command { name: ":type", takes: "EXPR", what: "the type of an expression, which is not run", run: type_of },
@@ -72,7 +72,7 @@ type T = A Float | B             data; match t with | A x -> x | B -> 0.0
 grad f x   jvp f x v   hessian f x   transpose (lin x -> ...)
 import \"file.adl\" as M           M.f; standard modules are always there: optim. stats. ...";
 
-/// Runs a command line; whether to go on.
+/// Runs a command line. Returns whether the session continues.
 pub fn run(repl: &mut Repl, line: &str) -> bool {
     let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let rest = rest.trim();
@@ -80,6 +80,8 @@ pub fn run(repl: &mut Repl, line: &str) -> bool {
         ":t" => ":type",
         ":r" => ":reload",
         ":h" | ":?" => ":help",
+        ":i" => ":info",
+        ":e" => ":edit",
         n => n,
     };
     let fits: Vec<&Command> = COMMANDS.iter().filter(|c| c.name.starts_with(name)).collect();
@@ -87,7 +89,8 @@ pub fn run(repl: &mut Repl, line: &str) -> bool {
         (Some(c), _) => c,
         (None, [only]) if name.len() > 1 => only,
         (None, []) => {
-            let near = nearest(name, COMMANDS.iter().map(|c| c.name)).map_or("`:help` lists them".to_owned(), |n| format!("did you mean `{n}`?"));
+            let near = || nearest(name, COMMANDS.iter().map(|c| c.name)).map_or("`:help` lists them".to_owned(), |n| format!("did you mean `{n}`?"));
+            let near = adl_kernel::foreign::command(&name[1..]).map_or_else(near, str::to_owned);
             repl.complain(&format!("unknown command `{name}`; {near}"));
             return true;
         }
@@ -169,7 +172,7 @@ pub(super) fn unknown(repl: &mut Repl, name: &str, what: &str) {
 fn source(repl: &mut Repl, name: &str) -> bool {
     let (found, known) = {
         let mut s = repl.session.borrow_mut();
-        // Looking the documentation up loads the module that the name is in.
+        // Looking up the documentation loads the module that defines the name.
         let known = s.doc(name).is_some();
         (s.source_of(name), known)
     };
@@ -182,7 +185,7 @@ fn source(repl: &mut Repl, name: &str) -> bool {
 }
 
 fn load(repl: &mut Repl, file: &str) -> bool {
-    // A name in quotes is what one types after `import`.
+    // Quotes are accepted, as after `import`.
     load_one(repl, file.trim_matches('"'), false);
     true
 }
@@ -211,7 +214,7 @@ fn reload(repl: &mut Repl, _: &str) -> bool {
     true
 }
 
-/// An entry from the user's editor.
+/// Edits an entry in the user's editor.
 fn edit(repl: &mut Repl, name: &str) -> bool {
     if repl.notebook {
         repl.complain("a notebook is its own editor: `:source NAME` shows a definition");
@@ -250,10 +253,10 @@ fn edit(repl: &mut Repl, name: &str) -> bool {
     true
 }
 
-/// Evaluations that take longer are not repeated.
+/// Slower evaluations are not repeated.
 const REPEATED: f64 = 1.0;
 
-/// `:time e`: the first evaluation, and the median and spread of more, without what they print.
+/// `:time e`: the time of the first evaluation, and the median and spread of further ones, whose output is discarded.
 fn time(repl: &mut Repl, text: &str) -> bool {
     let failed = repl.failed;
     let start = Instant::now();
@@ -328,7 +331,7 @@ fn positive(value: &str) -> Option<usize> {
     value.parse().ok().filter(|n| *n > 0)
 }
 
-/// Settings of what is shown and of keys; `None` where it is none of these, or has no such value.
+/// Settings of display and keys; `None` if the key is another one or does not have this value.
 fn set_display(repl: &mut Repl, key: &str, value: &str) -> Option<()> {
     match key {
         "digits" => digits::set_digits(positive(value).filter(|n| *n <= digits::EXACT)?),
@@ -346,7 +349,7 @@ fn set_display(repl: &mut Repl, key: &str, value: &str) -> Option<()> {
     Some(())
 }
 
-/// Settings of how code runs.
+/// Settings of execution.
 fn set_engine(repl: &mut Repl, key: &str, value: &str) -> Option<()> {
     match key {
         "stack" => {
@@ -394,7 +397,7 @@ fn settings(repl: &mut Repl) {
     lines.iter().for_each(|(key, value)| repl.say(&format!("{key} {value}")));
 }
 
-/// What code runs on: native code, unless it is off, or each operation is looked at.
+/// Reports whether code runs natively: not if that is off or if every operation is checked.
 fn engines(repl: &Repl) {
     let mut s = repl.session.borrow_mut();
     s.set_jit(!repl.global.no_jit);

@@ -1,4 +1,4 @@
-//! The REPL: on a terminal with an editor, elsewhere entry by entry from a pipe.
+//! The REPL: with an editor on a terminal, and otherwise entry by entry from a pipe.
 
 mod assistant;
 mod history;
@@ -30,35 +30,35 @@ use std::io::IsTerminal;
 use std::rc::Rc;
 use std::time::Instant;
 
-/// A running REPL.
+/// The state of a REPL.
 pub struct Repl {
     global: Global,
     session: Rc<RefCell<Session>>,
     color: Rc<Cell<bool>>,
-    /// Whether types and errors are shown while one types.
+    /// Whether types and errors are shown while typing.
     live: Rc<Cell<bool>>,
-    /// Whether keys are those of vi.
+    /// Whether vi key bindings are used.
     vi: bool,
-    /// Whether somebody looks at a screen: values are laid out on it.
+    /// Whether output goes to a screen, so that values are laid out.
     terminal: bool,
-    /// The width that `:set` asked for.
+    /// The width set by `:set`.
     width: Option<usize>,
-    /// The terminal's.
+    /// The terminal's width.
     columns: usize,
-    /// Entries and commands that failed.
+    /// The number of entries and commands that failed.
     failed: usize,
     /// Whether the last entry was interrupted.
     interrupted: bool,
-    /// Makes the session that `:reset` begins.
+    /// Creates the session after `:reset`.
     fresh: Box<dyn Fn(&Global) -> Session>,
     /// Whether entries are cells of a notebook.
     notebook: bool,
 }
 
-/// Columns of a notebook.
+/// The width of output in a notebook.
 const NOTEBOOK: usize = 100;
 
-/// The `:commands` of a kernel's cells.
+/// The `:commands` for a kernel's cells.
 pub fn commands(global: &Global, session: Rc<RefCell<Session>>, fresh: Box<dyn Fn() -> Session>) -> Box<dyn adl_kernel::Commands> {
     Box::new(Repl {
         global: global.clone(),
@@ -79,12 +79,14 @@ pub fn commands(global: &Global, session: Rc<RefCell<Session>>, fresh: Box<dyn F
 impl adl_kernel::Commands for Repl {
     fn run(&mut self, line: &str) -> bool {
         let before = self.failed;
-        meta::run(self, line);
+        if !self.foreign(line) {
+            meta::run(self, line);
+        }
         self.failed == before
     }
 }
 
-/// The names of the `:commands` with what they do.
+/// The names of the `:commands` with their descriptions.
 pub fn command_names() -> Vec<adl_kernel::suggest::CommandName> {
     meta::COMMANDS.iter().map(|c| (c.name, c.what)).collect()
 }
@@ -148,7 +150,7 @@ fn interactive(repl: &mut Repl, mut editor: AdlEditor, entries: &Entries) -> u8 
     repl.say_wrapped(&format!("adl {} on {device}, {threads} thread{}. `:help` lists the commands, `:quit` leaves.", env!("CARGO_PKG_VERSION"), if threads == 1 { "" } else { "s" }), 0);
     let history = history::file();
     if let Some(h) = &history {
-        // The first time there is none.
+        // The first session has no history file.
         let _ = history::shorten(h).and_then(|()| editor.load_history(h).map_err(std::io::Error::other));
     }
     let all = editor.history();
@@ -166,7 +168,7 @@ fn interactive(repl: &mut Repl, mut editor: AdlEditor, entries: &Entries) -> u8 
                 }
                 if !line.trim().is_empty() && editor.add_history_entry(line.trim_end()).unwrap_or(false) {
                     if let Some(h) = &history {
-                        // An entry that cannot be kept is in the session's history all the same.
+                        // An entry that cannot be saved is still in this session's history.
                         let _ = history::append(h, line.trim_end());
                     }
                 }
@@ -183,7 +185,7 @@ fn interactive(repl: &mut Repl, mut editor: AdlEditor, entries: &Entries) -> u8 
 }
 
 impl Repl {
-    /// Columns of the screen, where there is one.
+    /// The width of the screen, if output goes to one.
     fn screen(&self) -> Option<usize> {
         self.width.or(self.terminal.then_some(self.columns))
     }
@@ -192,7 +194,7 @@ impl Repl {
         self.session.borrow_mut().host().print(&format!("{text}\n"));
     }
 
-    /// Text whose lines break between words where there is a screen.
+    /// Prints text, wrapped between words on a screen.
     fn say_wrapped(&self, text: &str, indent: usize) {
         match self.screen() {
             Some(columns) => self.say(&adl_session::wrapped(text, columns, indent).join("\n")),
@@ -200,7 +202,7 @@ impl Repl {
         }
     }
 
-    /// A message about an entry or command that could not be done.
+    /// Reports an entry or command that failed.
     fn complain(&mut self, text: &str) {
         self.failed += 1;
         let mut session = self.session.borrow_mut();
@@ -220,7 +222,7 @@ impl Repl {
         report(&self.global, &mut self.session.borrow_mut(), &out.diags);
     }
 
-    /// A plot under its line. Costs and residuals have tables of their own.
+    /// Prints a plot below its echo. Costs and residuals have their own tables.
     fn draw(&mut self, v: &adl_interp::value::Value) {
         let plot = adl_interp::value::plot::inside(v).and_then(|_| adl_plotting::picture(v));
         if let (Some(figure), Some(_)) = (plot, self.screen()) {
@@ -245,7 +247,8 @@ impl Repl {
         }
     }
 
-    /// Runs one entry; whether to go on. A panic in it, in a command or in what is shown, leaves the session as it was before.
+    /// Runs one entry and returns whether the session continues. After a panic in the entry, in a command or in the
+    /// display of a value, the session is restored.
     fn entry(&mut self, text: &str) -> bool {
         let before = self.session.borrow_mut().checkpoint();
         match fault::catch(|| self.parts(text)) {
@@ -262,12 +265,15 @@ impl Repl {
         }
     }
 
-    /// The parts of an entry: a pasted block may hold commands between its items.
+    /// Runs the parts of an entry: pasted text may contain commands between items.
     fn parts(&mut self, text: &str) -> bool {
         self.session.borrow().clear_interrupt();
         if let Some(name) = adl_kernel::suggest::asked(text) {
             let name = name.to_owned();
             return meta::doc(self, &name);
+        }
+        if self.foreign(text) {
+            return true;
         }
         let Some(entries) = paste::entries(text) else { return self.items(text) };
         for e in entries {
@@ -281,7 +287,7 @@ impl Repl {
         true
     }
 
-    /// Items with commands between them.
+    /// Runs items with commands between them.
     fn items(&mut self, text: &str) -> bool {
         let mut items = String::new();
         let text = if text.trim_start().starts_with(':') { text.trim_start() } else { text };
@@ -309,7 +315,7 @@ impl Repl {
     }
 }
 
-/// An entry as the editor left it, a screen of it at most.
+/// An entry as edited, truncated to one screen.
 fn cut_entry(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     match lines.len() {

@@ -1,11 +1,11 @@
-//! Colour in what is shown.
+//! Colours in displayed values.
 
 use std::ops::Range;
 
 const ODD: &str = "\x1b[31m";
 const PLAIN: &str = "\x1b[0m";
 
-/// A value with its nan and infinities in colour. Texts and names are left alone.
+/// Colours nan and infinities in the text of a value, but not inside strings and names.
 pub fn marked(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
@@ -20,7 +20,7 @@ pub fn marked(text: &str) -> String {
     out
 }
 
-/// Where the numbers stand that are none.
+/// The positions of nan and infinity.
 fn odd(text: &str) -> Vec<Range<usize>> {
     let mut out = Vec::new();
     let (mut quoted, mut escaped, mut word) = (false, false, None);
@@ -44,7 +44,7 @@ fn odd(text: &str) -> Vec<Range<usize>> {
     out
 }
 
-/// The place of such a number, with its sign; a name that is spelled like one has something behind it.
+/// The position of such a number with its sign. Names with the same spelling are followed by further characters.
 fn number(text: &str, word: Range<usize>) -> Option<Range<usize>> {
     let named = [" = ", " : ", ": "].iter().any(|s| text[word.end..].starts_with(s)) && !text[word.end..].starts_with(" : Float");
     let start = if text[..word.start].ends_with('-') { word.start - 1 } else { word.start };

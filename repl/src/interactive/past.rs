@@ -1,4 +1,4 @@
-//! Going back, saving, and following a file.
+//! Commands for undo, saving, and watching a file.
 
 use super::{Repl, meta, plans};
 use crate::commands::io_text;
@@ -19,7 +19,7 @@ pub fn undo(repl: &mut Repl, _: &str) -> bool {
     true
 }
 
-/// `:snapshot NAME`; without one, their names.
+/// `:snapshot NAME`; without a name, it lists the snapshots.
 pub fn snapshot(repl: &mut Repl, name: &str) -> bool {
     if name.is_empty() {
         let names = repl.session.borrow().snapshots();
@@ -45,7 +45,7 @@ pub fn restore(repl: &mut Repl, name: &str) -> bool {
     true
 }
 
-/// `:save FILE`: a program that does what the entries did. Without a file, the plan as code.
+/// `:save FILE`: writes a program with the effects of the entries. Without a file, it prints the plan as code.
 pub fn save(repl: &mut Repl, file: &str) -> bool {
     if file.is_empty() {
         plans::code(repl);
@@ -63,16 +63,16 @@ pub fn save(repl: &mut Repl, file: &str) -> bool {
     true
 }
 
-/// How often a file is looked at.
+/// The interval at which a file is checked.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// What shows that a file has changed.
+/// A fingerprint that shows whether a file has changed.
 fn mark(file: &str) -> Result<(SystemTime, u64), std::io::Error> {
     let about = std::fs::metadata(file)?;
     Ok((about.modified()?, about.len()))
 }
 
-/// `:watch FILE`: loads it, and again whenever it is written, until Ctrl-C.
+/// `:watch FILE`: loads it, and reloads it on every change, until Ctrl-C.
 pub fn watch(repl: &mut Repl, file: &str) -> bool {
     if repl.notebook {
         repl.complain("a notebook does not wait for files: run `:load` again");
@@ -91,7 +91,7 @@ pub fn watch(repl: &mut Repl, file: &str) -> bool {
     let stop = repl.session.borrow().interrupt();
     while !stop.load(std::sync::atomic::Ordering::Relaxed) {
         std::thread::sleep(LOOK);
-        // An editor may have taken the old file away, and not yet written the new one.
+        // An editor may have removed the old file but not written the new one yet.
         let Ok(now) = mark(file) else { continue };
         if now != seen && !stop.load(std::sync::atomic::Ordering::Relaxed) {
             seen = now;

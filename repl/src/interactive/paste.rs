@@ -1,17 +1,17 @@
-//! Text that was copied from a session or a document: prompts and outputs in it are no program.
+//! Text copied from a session or a document: prompts and outputs in it are not part of the program.
 
-/// How prompts begin, and what continues them.
+/// The prompt of entries.
 const PROMPT: &str = "adl>";
 const MORE: &str = "...>";
 
-/// The entries of a copied session, or `None` where there is no prompt.
+/// The entries of a copied session, or `None` if there is no prompt.
 pub fn entries(text: &str) -> Option<Vec<String>> {
     let after = |line: &str, prompt: &str| line.trim_start().strip_prefix(prompt).map(|l| l.strip_prefix(' ').unwrap_or(l).to_owned());
     if !text.lines().any(|l| after(l, PROMPT).is_some()) {
         return None;
     }
     let mut out: Vec<String> = Vec::new();
-    // What stands before the first prompt was typed; behind an entry, what is no prompt came back.
+    // Text before the first prompt was typed. After an entry, lines without a prompt are output.
     let mut typed = true;
     for line in text.lines() {
         if let Some(entry) = after(line, PROMPT) {

@@ -1,7 +1,7 @@
-//! Entries from a pipe: no prompt, no colours, the same echo on one line each.
+//! Reads entries from a pipe: no prompt, no colours, and every echo on one line.
 //!
-//! An entry is over where the next line begins another. Where no next line is there yet, an entry that is complete runs without waiting for one,
-//! as on a terminal: an indented block, and the last case of a `match`, wait for an empty line.
+//! An entry ends where the next line begins another one. If no next line has arrived yet, a complete entry runs
+//! immediately, as on a terminal. An indented block, and the last case of a `match`, wait for an empty line.
 
 use super::Repl;
 use crate::input;
@@ -9,29 +9,29 @@ use adl_syntax::Completeness;
 use std::io::IsTerminal;
 use std::time::Duration;
 
-/// How long a complete entry waits for a line that may continue it: a writer may send one text in several pieces.
+/// The time that a complete entry waits for a continuation line: a writer may send one text in several pieces.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// What stands behind an entry.
+/// The text after an entry.
 #[derive(Clone, Copy)]
 enum Next<'a> {
     Line(&'a str),
-    /// Nothing has come yet.
+    /// Nothing has arrived yet.
     Later,
     /// The end of input.
     End,
 }
 
-/// Runs every entry. The exit code is 1 if one failed, or 130 if one, or the wait for one, was interrupted.
+/// Runs all entries. The exit code is 1 if one failed, or 130 if an entry, or waiting for one, was interrupted.
 pub fn run(repl: &mut Repl) -> u8 {
     let (mut text, mut wrong) = (String::new(), None);
-    // Somebody types without the editor.
+    // Without the editor, a terminal user still needs prompts.
     let prompts = std::io::stdin().is_terminal();
     loop {
         if prompts {
             prompt(repl, text.trim().is_empty());
         }
-        // `:reset` makes another session.
+        // `:reset` creates a new session with a new flag.
         let asked = repl.session.borrow().interrupt();
         let stop = || asked.load(std::sync::atomic::Ordering::Relaxed);
         let line = match input::line(&stop) {
@@ -42,7 +42,7 @@ pub fn run(repl: &mut Repl) -> u8 {
         wrong = wrong.or_else(|| bad_byte(&line));
         text.push_str(&plain(&line));
         text.push('\n');
-        // The line that follows is left for the entry to read, if the entry ends here.
+        // The next line stays unread, so that the entry can read it if it ends here.
         let next = match input::peek(PATIENCE, &stop) {
             Ok(next) => next.map(|n| (n.is_empty(), plain(&n))),
             Err(e) => return ended(repl, &e),
@@ -63,14 +63,14 @@ pub fn run(repl: &mut Repl) -> u8 {
     }
 }
 
-/// Asks for a line on a terminal without the editor.
+/// Prints a prompt on a terminal without the editor.
 fn prompt(repl: &mut Repl, first: bool) {
     let mut session = repl.session.borrow_mut();
     session.host().print(if first { "adl> " } else { "...> " });
     session.host().flush();
 }
 
-/// The exit code where no more can be read.
+/// The exit code after a failure to read.
 fn ended(repl: &mut Repl, e: &std::io::Error) -> u8 {
     if e.kind() == std::io::ErrorKind::Interrupted {
         return 130;
@@ -79,20 +79,20 @@ fn ended(repl: &mut Repl, e: &std::io::Error) -> u8 {
     1
 }
 
-/// The column of the first byte that is no text.
+/// The column of the first byte that is not valid UTF-8.
 fn bad_byte(line: &[u8]) -> Option<usize> {
     let e = std::str::from_utf8(line).err()?;
     Some(String::from_utf8_lossy(&line[..e.valid_up_to()]).chars().count() + 1)
 }
 
-/// A line without its end.
+/// A line without its line end.
 fn plain(line: &[u8]) -> String {
     String::from_utf8_lossy(line).trim_end_matches('\n').trim_end_matches('\r').to_owned()
 }
 
-/// Whether what comes next belongs to the entry.
+/// Whether the next text belongs to the entry.
 fn goes_on(text: &str, next: Next) -> bool {
-    if text.starts_with(':') || text.trim().is_empty() {
+    if text.starts_with(':') || text.trim().is_empty() || adl_kernel::foreign::entry(text, &[]).is_some() {
         return false;
     }
     let next = match next {
@@ -100,16 +100,17 @@ fn goes_on(text: &str, next: Next) -> bool {
         Next::Later => return matches!(adl_syntax::is_complete(text.strip_suffix('\n').unwrap_or(text)), Completeness::Incomplete(_)),
         Next::End => return false,
     };
-    // What comes after a blank line decides.
+    // The text after a blank line decides.
     if next.trim().is_empty() {
         return true;
     }
-    // A comment belongs to what it stands above.
+    // A comment belongs to the item below it.
     let only_comments = text.lines().all(|l| l.trim().is_empty() || l.starts_with("--"));
     only_comments || continues(next) || matches!(adl_syntax::is_complete(text), Completeness::Incomplete(_)) && !begins(next)
 }
 
-/// Whether a line in column 0 cannot begin an item (language.md: brackets, `|`, `in`, `then`, ..., operators).
+/// Whether a line in column 0 cannot begin an item, because it begins with a closing bracket, `|`, `in`, `then`, ...,
+/// or an operator.
 fn continues(line: &str) -> bool {
     let word: String = line.chars().take_while(|c| c.is_alphanumeric() || *c == '_' || *c == '\'').collect();
     match line.chars().next() {
@@ -121,7 +122,7 @@ fn continues(line: &str) -> bool {
     }
 }
 
-/// Whether a line in column 0 begins an item whatever came before: what was not complete never will be.
+/// Whether a line in column 0 always begins an item. An incomplete entry before it can then never be completed.
 fn begins(line: &str) -> bool {
     let word: String = line.chars().take_while(|c| c.is_alphanumeric()).collect();
     line.starts_with(':') && !line.starts_with("::") || matches!(word.as_str(), "let" | "type" | "import")

@@ -1,4 +1,4 @@
-//! Choosing what reverse mode stores: `:residuals` and what acts on it; `:cost` and `:ir`.
+//! Commands that choose what reverse mode stores: `:residuals` and those that act on it; `:cost` and `:ir`.
 
 use super::Repl;
 use crate::commands::report;
@@ -9,12 +9,12 @@ use adl_interp::value::Value;
 use adl_session::{Watch, Watched};
 use adl_syntax::diag::Diagnostic;
 
-/// An expression as an argument.
+/// An expression in the form of an argument.
 fn atom(text: &str) -> String {
     format!("({text})")
 }
 
-/// Says why something could not be done. The place of some errors would be in a text that nobody wrote.
+/// Reports why a command failed. The places of some errors are in generated text, so they are not shown.
 fn refused(repl: &mut Repl, diags: &[Diagnostic]) {
     match diags {
         [d] if d.code == adl_interp::error::codes::PLAN => repl.complain(&d.message),
@@ -22,7 +22,7 @@ fn refused(repl: &mut Repl, diags: &[Diagnostic]) {
     }
 }
 
-/// The residuals that are looked at under a plan, which they then have; what they were before.
+/// Computes the displayed residuals under a plan and displays them. Returns the previous ones.
 fn replan(repl: &mut Repl, watch: &Watch, plan: &Plan) -> Option<Value> {
     let before = watch.borrow().shown.clone();
     let out = repl.session.borrow_mut().replanned(&before, plan);
@@ -38,7 +38,7 @@ fn replan(repl: &mut Repl, watch: &Watch, plan: &Plan) -> Option<Value> {
     }
 }
 
-/// What is looked at; complains where nothing is, and where it is a definition that has been replaced.
+/// The displayed residuals. Reports an error if there are none, or if their function has been redefined.
 fn watched(repl: &mut Repl) -> Option<Watch> {
     let watch = repl.session.borrow().watched();
     let Some(watch) = watch else {
@@ -58,7 +58,7 @@ fn failed(repl: &mut Repl, diags: &[Diagnostic]) {
     report(&repl.global, &mut repl.session.borrow_mut(), diags);
 }
 
-/// `:residuals f x`; without them, those that are looked at, again for what has been measured since.
+/// `:residuals f x`. Without arguments, it shows the displayed residuals again, with the measurements made since.
 pub fn residuals(repl: &mut Repl, text: &str) -> bool {
     if text.is_empty() {
         let Some(watch) = watched(repl) else { return true };
@@ -124,7 +124,7 @@ pub fn plan(repl: &mut Repl, text: &str) -> bool {
     true
 }
 
-/// Another plan for the function that is looked at, and what it changes.
+/// Switches the displayed function to another plan, and reports the changes.
 fn switch(repl: &mut Repl, watch: &Watch, plan: &Plan) {
     let Some(before) = replan(repl, watch, plan) else { return };
     let now = watch.borrow().shown.clone();
@@ -149,7 +149,7 @@ pub fn apply(repl: &mut Repl, _: &str) -> bool {
     true
 }
 
-/// The plan as code: what `:save` without a file says.
+/// Prints the plan as code, for `:save` without a file.
 pub fn code(repl: &mut Repl) {
     let watch = repl.session.borrow().watched();
     match watch {

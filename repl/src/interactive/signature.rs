@@ -1,4 +1,4 @@
-//! How the function at the cursor is called: its type on a line, with the parameter that is being typed.
+//! The signature of the function at the cursor: its type on one line, with the current parameter marked.
 
 use super::assistant::clip;
 use adl_kernel::suggest;
@@ -7,7 +7,7 @@ use adl_session::width;
 use adl_syntax::highlight::Class;
 use std::ops::Range;
 
-/// The function whose argument the cursor stands in, and which argument that is, from 0.
+/// The function in whose argument the cursor is, and the index of that argument.
 pub fn called(before: &str) -> Option<(&str, usize)> {
     let (mut depth, mut start, mut arguments) = (0usize, before.len(), Vec::new());
     for (range, class) in adl_syntax::tokens(before).into_iter().rev() {
@@ -27,14 +27,14 @@ pub fn called(before: &str) -> Option<(&str, usize)> {
     let application = &before[start..];
     let name = &application[..application.find(|c: char| !suggest::in_name(c))?];
     let applied = name.starts_with(|c: char| c.is_lowercase()) && application[name.len()..].starts_with(' ');
-    // An argument begins behind a blank; `p.x` and `v[0]` are one.
+    // An argument begins after white space; `p.x` and `v[0]` are single arguments.
     let begun = arguments.iter().filter(|at| **at > start && before[..**at].ends_with(char::is_whitespace)).count();
     let nth = if before.ends_with(char::is_whitespace) { begun } else { begun.saturating_sub(1) };
     applied.then_some((name, nth))
 }
 
-/// A function's type and what it is for, in so many columns, and where in the text the parameter stands. What comes before it is left out where the line
-/// would end first.
+/// A function's type and purpose within a width, and the range of the parameter in that text. If the parameter would be
+/// cut off, the beginning of the type is left out.
 pub fn line(name: &str, ty: &str, about: &str, nth: usize, columns: usize) -> (String, Option<Range<usize>>) {
     let all = parameters(ty);
     let about = if about.is_empty() { String::new() } else { format!("   {about}") };

@@ -1,4 +1,4 @@
-//! Runs of the built binary in a directory of their own.
+//! Runs the built binary in a temporary directory.
 
 #![allow(dead_code, reason = "each test binary uses some of it")]
 
@@ -6,14 +6,14 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What a run gave.
+/// The result of a run.
 pub struct Run {
     pub code: i32,
     pub out: String,
     pub err: String,
 }
 
-/// A directory that goes away with the test.
+/// A directory that is removed at the end of the test.
 pub struct Dir(PathBuf);
 
 impl Dir {
@@ -28,7 +28,7 @@ impl Dir {
         &self.0
     }
 
-    /// Writes a file, with the directories that it needs.
+    /// Writes a file and creates its parent directories.
     pub fn file(&self, name: &str, text: impl AsRef<[u8]>) -> &Dir {
         let path = self.0.join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -56,7 +56,7 @@ impl Dir {
         let mut child = c.stdin(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         let text = input.to_owned();
-        // A process that ends early does not read to the end.
+        // A process that ends early does not read all input.
         let writer = std::thread::spawn(move || {
             let _ = stdin.write_all(text.as_bytes());
         });
@@ -65,7 +65,7 @@ impl Dir {
         Run { code: o.status.code().unwrap_or(-1), out: text_of(&o.stdout), err: text_of(&o.stderr) }
     }
 
-    /// A REPL on a pipe; its output and its messages in the order in which they come.
+    /// A REPL on a pipe; output and messages in the order in which they are written.
     pub fn piped_together(&self, input: &str) -> String {
         use std::os::fd::OwnedFd;
         let (mut reader, writer) = std::io::pipe().unwrap();
@@ -102,7 +102,7 @@ pub fn finish(mut c: Command) -> Run {
 }
 
 impl Run {
-    /// Code, standard output, and a part of standard error (empty: nothing at all).
+    /// Checks the exit code, standard output, and a part of standard error (an empty part: no output at all).
     #[track_caller]
     pub fn is(&self, code: i32, out: &str, err: &str) -> &Run {
         assert_eq!((self.code, self.out.as_str()), (code, out), "stderr: {}", self.err);

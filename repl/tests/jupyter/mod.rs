@@ -1,4 +1,5 @@
-//! Jupyter in a Python environment below `target/`, made the first time it is wanted; what cannot be installed is a failure that says so.
+//! Jupyter in a Python environment below `target/`, created on first use. If it cannot be installed, the test fails
+//! with that message.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +10,7 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Runs a command; its output, or what it said when it failed.
+/// Runs a command; returns its output, or its messages if it failed.
 pub fn run(command: &mut Command) -> Result<String, String> {
     let shown = format!("{command:?}");
     let out = command.output().map_err(|e| format!("{shown}: {e}"))?;
@@ -17,12 +18,12 @@ pub fn run(command: &mut Command) -> Result<String, String> {
     if out.status.success() { Ok(text) } else { Err(format!("{shown} failed:\n{text}")) }
 }
 
-/// The last line of what went wrong, for a failure in one line.
+/// The last line of an error, for a message in one line.
 pub fn gist(e: &str) -> &str {
     e.lines().rev().find(|l| !l.trim().is_empty()).unwrap_or("")
 }
 
-/// The first of these programs that is on the path; where none is, Debian's packages are installed.
+/// The first of these programs on the path. If there is none, the Debian packages are installed.
 #[allow(dead_code)]
 pub fn program(names: &[&str], packages: &[&str]) -> PathBuf {
     let found = || names.iter().find_map(|n| run(Command::new("sh").args(["-c", &format!("command -v {n}")])).ok()).map(|p| PathBuf::from(p.trim()));
@@ -42,7 +43,7 @@ pub fn install(packages: &[&str]) {
     }
 }
 
-/// A new Python environment; where Python or its venv is missing, Debian's is installed.
+/// A new Python environment. If Python or venv is missing, the Debian packages are installed.
 fn venv(dir: &Path) -> Result<String, String> {
     let make = || {
         let _ = std::fs::remove_dir_all(dir);
@@ -54,13 +55,13 @@ fn venv(dir: &Path) -> Result<String, String> {
     })
 }
 
-/// A Python environment with Jupyter in it, and the kernel under test installed there.
+/// A Python environment with Jupyter and the kernel under test.
 fn environment() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("jupyter");
         std::fs::create_dir_all(&dir).unwrap();
-        // Test binaries that run beside each other make it once.
+        // Test binaries that run concurrently create it once.
         let lock = std::fs::File::create(dir.with_extension("lock")).unwrap();
         lock.lock().unwrap();
         let wanted = std::fs::read_to_string(root().join("tests/jupyter/requirements.txt")).unwrap();
@@ -77,7 +78,7 @@ fn environment() -> &'static Path {
     })
 }
 
-/// A command in the environment that sees no other Jupyter than its own.
+/// A command in the environment, isolated from other Jupyter installations.
 pub fn jupyter(program: &str) -> Command {
     let dir = environment();
     let mut c = Command::new(dir.join("bin").join(program));

@@ -1,12 +1,12 @@
-//! How fast operations on arrays beyond the caches move memory, beside a copy of as many numbers in the same run.
+//! Memory bandwidth of operations on arrays larger than the caches, compared with a copy of the same size.
 
 use super::time;
 use adl_interp::value::{Buf, Value, array};
 
-/// Numbers in an array: 128 MiB.
+/// The number of elements of an array: 128 MiB.
 const NUMBERS: usize = 1 << 24;
 
-/// Operations: what is shown, the function of two arrays, how many arrays it reads and writes.
+/// Operations: the label, a function of two arrays, and the number of arrays that it reads and writes.
 const OPERATIONS: &[(&str, &str, usize)] = &[
     ("2.0 * x + 1.0", "fun (x : []Float) (y : []Float) -> 2.0 * x + 1.0", 2),
     ("map (fun v -> 2.0 * v + 1.0) x", "fun (x : []Float) (y : []Float) -> map (fun v -> 2.0 * v + 1.0) x", 2),
@@ -19,7 +19,7 @@ const OPERATIONS: &[(&str, &str, usize)] = &[
     ("gradient of sum (x * x)", "fun (x : [n]Float) (y : [n]Float) -> grad (fun (x : [n]Float) -> sum (x * x)) x", 2),
 ];
 
-/// Prints GB a second of each, and of a copy.
+/// Prints GB/s of each operation and of a copy.
 pub fn report(seconds: f64) -> Result<(), String> {
     let x: Vec<f64> = (0..NUMBERS).map(|i| (i % 1000) as f64 / 1000.0).collect();
     let mut to = vec![0.0; NUMBERS];

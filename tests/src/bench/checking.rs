@@ -1,4 +1,4 @@
-//! How long checking takes for programs of size n and 4 n: about four times as long, whatever they are made of.
+//! The time of type checking for programs of size n and 4 n. It should grow about fourfold for all kinds of programs.
 
 use super::large::PROGRAMS;
 use super::time;
@@ -23,7 +23,7 @@ pub fn report(seconds: f64) -> Result<(), String> {
     Ok(())
 }
 
-/// Milliseconds of `n` definitions, each an entry of its own.
+/// The time in milliseconds of `n` definitions, each an entry of its own.
 fn entries(n: usize) -> Result<f64, String> {
     let mut s = crate::session().0;
     let start = std::time::Instant::now();

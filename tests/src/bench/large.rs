@@ -1,8 +1,8 @@
-//! Programs of a size: what checking them costs must grow with it.
+//! Large programs of a given size, to measure how the time of checking grows.
 
 use std::fmt::Write;
 
-/// Joins what is made of each of `0..n`.
+/// Concatenates the texts that `f` returns for `0..n`, separated by `between`.
 fn each(n: usize, between: &str, f: impl Fn(usize) -> String) -> String {
     let mut out = String::new();
     for i in 0..n {
@@ -45,7 +45,7 @@ fn tuple_patterns(n: usize) -> String {
 /// A program of size `n`.
 pub type Make = fn(usize) -> String;
 
-/// Names, sizes that take some milliseconds, programs.
+/// Names, sizes that take some milliseconds, and generators.
 pub const PROGRAMS: &[(&str, usize, Make)] = &[
     ("fields of an open record", 500, |n| format!("let f r = {}\n", each(n, " + ", |i| format!("r.a{i}")))),
     ("an open record passed on", 250, |n| format!("{}\nlet f r = {}\n", each(n, "\n", |i| format!("let g{i} r = r.a{i} + 1.0")), each(n, " + ", |i| format!("g{i} r")))),

@@ -1,17 +1,17 @@
-//! How long one waits for the first answer.
+//! The latency of the first answer.
 
 use super::{Times, time};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Processes from start to end: what is run, and its arguments.
+/// Processes measured from start to end: a label and the arguments.
 const PROCESSES: &[(&str, &[&str])] = &[
     ("start: adl -e 1", &["-e", "1"]),
     ("first gradient of a number", &["-e", "grad (fun x -> sin x * x) 1.0"]),
     ("first gradient of gmm", &["tests/bench/first_gmm.adl"]),
 ];
 
-/// Cells as people enter them, after each other in one session.
+/// Typical cells, run in order in one session.
 const CELLS: &[(&str, &str)] = &[
     ("cell: a function", "let f x y = sin x * y + x * x"),
     ("cell: its gradient", "grad (fun (x, y) -> f x y) (1.0, 2.0)"),
@@ -24,13 +24,13 @@ const CELLS: &[(&str, &str)] = &[
     ("cell: Hessian", "hessian (fun x -> sum (x * x * sin x)) (linspace 0.0 1.0 5)"),
 ];
 
-/// The binary beside this one.
+/// The adl binary in the directory of this one.
 fn binary() -> Option<PathBuf> {
     let path = std::env::current_exe().ok()?.with_file_name("adl");
     path.exists().then_some(path)
 }
 
-/// Prints how long each of them takes.
+/// Prints the time of each.
 pub fn report() -> Result<(), String> {
     println!("{:32} {:>10} {:>10}", "latency", "least ms", "median ms");
     let show = |name: &str, t: Times| println!("{name:32} {:>10.2} {:>10.2}", t.least, t.median);
@@ -63,7 +63,7 @@ pub fn report() -> Result<(), String> {
     Ok(())
 }
 
-/// What transforming and compiling take of the first gradient of a mixture of Gaussians, in milliseconds.
+/// The times of transforming and of compiling the first gradient of a Gaussian mixture, in milliseconds.
 fn compile_gmm() -> Result<[Times; 2], String> {
     let mut runs = [Vec::new(), Vec::new()];
     for _ in 0..10 {

@@ -1,4 +1,4 @@
-//! Programs timed beside the same by hand: what `--bin bench` prints.
+//! Benchmarks of programs against hand-written Rust, printed by `--bin bench`.
 
 pub mod bandwidth;
 pub mod checking;
@@ -10,30 +10,30 @@ pub mod suite;
 use crate::by_hand::ByHand;
 use std::time::Instant;
 
-/// How long something takes, in milliseconds.
+/// The time of an operation in milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
-    /// The least of all runs: what the others take more is the machine's.
+    /// The minimum of all runs; longer times are due to the machine.
     pub least: f64,
-    /// Half of all runs take no longer.
+    /// The median of all runs.
     pub median: f64,
 }
 
 impl Times {
-    /// From some runs; none takes no time.
+    /// Times from several runs; zero if there are none.
     pub fn of(mut runs: Vec<f64>) -> Times {
         runs.sort_unstable_by(f64::total_cmp);
         let at = |i: usize| runs.get(i).copied().unwrap_or(0.0);
         Times { least: at(0), median: at(runs.len() / 2) }
     }
 
-    /// How much longer than the least the median is.
+    /// How much the median exceeds the minimum.
     fn spread(self) -> String {
         format!("{:.0}%", 100.0 * (self.median / self.least - 1.0))
     }
 }
 
-/// Runs something for so many seconds, three times at least.
+/// Runs `f` for a number of seconds, but at least three times.
 pub fn time<E>(seconds: f64, mut f: impl FnMut() -> Result<(), E>) -> Result<Times, E> {
     let (mut runs, mut total) = (Vec::new(), 0.0);
     while runs.len() < 3 || total < seconds {
@@ -46,9 +46,9 @@ pub fn time<E>(seconds: f64, mut f: impl FnMut() -> Result<(), E>) -> Result<Tim
     Ok(Times::of(runs))
 }
 
-/// What was measured of one program.
+/// The measurements of one program.
 pub struct Row {
-    /// The program, and how it is written.
+    /// The program and its style.
     pub name: String,
     /// Its size.
     pub size: String,
@@ -56,14 +56,14 @@ pub struct Row {
     pub primal: Option<Times>,
     /// Its derivative.
     pub gradient: Option<Times>,
-    /// The same by hand.
+    /// The same, written by hand.
     pub by_hand: Option<(Times, Times)>,
-    /// MiB that the derivative held at most, beyond what there was before.
+    /// Peak memory of the derivative in MiB, beyond the memory used before.
     pub memory: Option<f64>,
 }
 
 impl Row {
-    /// The heads of the columns.
+    /// The column headings.
     pub fn head() -> String {
         format!(
             "{:32} {:22} {:>10} {:>6} {:>10} {:>6} | {:>10} {:>6} {:>10} {:>6} {:>6} {:>8}",
@@ -86,7 +86,7 @@ impl std::fmt::Display for Row {
     }
 }
 
-/// Times of what is written by hand.
+/// The times of hand-written code.
 pub fn time_by_hand(hand: &ByHand, seconds: f64) -> (Times, Times) {
     let run = |job: &dyn Fn() -> Vec<f64>| {
         let made: Result<Times, ()> = time(seconds, || {
@@ -98,7 +98,7 @@ pub fn time_by_hand(hand: &ByHand, seconds: f64) -> (Times, Times) {
     (run(&hand.value), run(&hand.gradient))
 }
 
-/// An error where results are not the same numbers, in whatever order data keeps them.
+/// Fails unless both results contain the same numbers, in any order.
 pub fn compare(what: &str, ours: &[f64], hand: &[f64]) -> Result<(), String> {
     let sorted = |x: &[f64]| {
         let mut x = x.to_vec();
@@ -113,7 +113,7 @@ pub fn compare(what: &str, ours: &[f64], hand: &[f64]) -> Result<(), String> {
     far.map_or(Ok(()), |(a, b)| Err(format!("{what}: {a}, by hand {b}")))
 }
 
-/// MiB that something holds at most, beyond what there was before; where the system says so.
+/// The peak memory of `f` in MiB beyond the memory used before, if the system reports it.
 pub fn memory<T>(f: impl FnOnce() -> T) -> (T, Option<f64>) {
     let held = |name: &str| {
         let status = std::fs::read_to_string("/proc/self/status").ok()?;
@@ -121,7 +121,7 @@ pub fn memory<T>(f: impl FnOnce() -> T) -> (T, Option<f64>) {
         line.split_whitespace().nth(1)?.parse::<f64>().ok()
     };
     adl_jit::alloc::release();
-    // Makes the most that was held what is held now.
+    // Resets the recorded peak to the current usage.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
     let before = held("VmRSS:");
     let made = f();

@@ -1,11 +1,11 @@
-//! Programs of `tests/bench`, written in the ways in which people write them.
+//! The programs of `tests/bench`, each in several common styles.
 
 use super::{Row, compare, memory, time, time_by_hand};
 use crate::by_hand::{ByHand, deals, network, numbers, systems};
 use adl_interp::value::{Buf, Value};
 use adl_session::Session;
 
-/// A way to write a program: its name, its argument, the function and its derivative as expressions.
+/// A style of a program: its name, its argument, and the function and its derivative as expressions.
 type Style = (&'static str, &'static str, &'static str, &'static str);
 
 /// A program.
@@ -13,12 +13,12 @@ pub struct Program {
     /// Its name.
     pub name: &'static str,
     source: &'static str,
-    /// How many numbers, steps, ...; `n` in expressions.
+    /// The problem size; `n` in expressions.
     size: usize,
-    /// The numbers that the one by hand is given.
+    /// The numbers passed to the hand-written version.
     given: &'static str,
     by_hand: fn(Vec<f64>, usize) -> ByHand,
-    /// What is differentiated of the argument, which is called `i`.
+    /// The part of the argument `i` with respect to which it is differentiated.
     wrt: &'static str,
     styles: &'static [Style],
 }
@@ -135,7 +135,7 @@ pub const PROGRAMS: &[Program] = &[
     },
 ];
 
-/// A session with a program.
+/// A session that has loaded a program.
 struct Run(Session);
 
 impl Run {
@@ -168,7 +168,7 @@ impl Run {
     }
 }
 
-/// Measures a program of some size (its own, if none is given), written in each way.
+/// Measures a program in all styles, at `size` or at its default size.
 pub fn measure(p: &Program, size: Option<usize>, seconds: f64, row: &mut dyn FnMut(Row)) -> Result<(), String> {
     let n = size.unwrap_or(p.size);
     let given = Run::new(p, n)?.floats(p.given)?;

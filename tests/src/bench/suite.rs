@@ -1,4 +1,4 @@
-//! The problems of GradBench at sizes that are worth comparing with other tools.
+//! The problems of GradBench at sizes suitable for comparisons with other tools.
 
 use super::{Row, Times, compare, memory, time_by_hand};
 use crate::by_hand::{ByHand, cameras, hand, memory as lstm, mixture, sums};
@@ -13,7 +13,7 @@ pub struct Case {
     input: Json,
 }
 
-/// How a problem is written by hand.
+/// The hand-written version of a problem.
 fn by_hand(module: &str, input: &Json) -> Option<ByHand> {
     Some(match module {
         "llsq" => sums::llsq(input),
@@ -28,7 +28,7 @@ fn by_hand(module: &str, input: &Json) -> Option<ByHand> {
     })
 }
 
-/// The function that is differentiated, where messages can ask for it, and those that give derivatives.
+/// The differentiated function, if messages can request it, and the functions that return derivatives.
 fn functions(module: &str) -> (Option<&'static str>, &'static [&'static str]) {
     match module {
         "hello" => (Some("square"), &["double"]),
@@ -39,7 +39,7 @@ fn functions(module: &str) -> (Option<&'static str>, &'static [&'static str]) {
     }
 }
 
-/// The inputs of the golden messages, each once.
+/// The inputs of the golden messages, without duplicates.
 pub fn small(module: &'static str) -> Vec<Case> {
     let mut out: Vec<Case> = Vec::new();
     for (message, _) in golden(module) {
@@ -51,7 +51,7 @@ pub fn small(module: &'static str) -> Vec<Case> {
     out
 }
 
-/// Sizes that are worth comparing with other tools.
+/// Sizes suitable for comparisons with other tools.
 pub fn large() -> Vec<Case> {
     let case = |module, size: &str, input| Case { module, size: size.to_owned(), input };
     let mut out = vec![
@@ -83,7 +83,7 @@ fn run(tool: &mut Tool, case: &Case, function: &str, seconds: f64) -> Result<(Ti
     Ok((Times::of(run.nanoseconds.iter().map(|n| *n as f64 / 1e6).collect()), run))
 }
 
-/// Floats of a result, in its order.
+/// The floats of a result, in order.
 fn floats(v: &Json, out: &mut Vec<f64>) {
     match v {
         Json::Array(a) => a.iter().for_each(|v| floats(v, out)),

@@ -1,5 +1,6 @@
-//! Programs timed beside the same by hand: `bench [--seconds S] [--size N] [--threads N] [--small] [NAME...]`. Names are those of
-//! programs of `tests/bench`, of problems of GradBench, `bandwidth`, `latency` and `checking`; without any, all. One thread works unless more are asked for, as by hand.
+//! Benchmarks against hand-written code: `bench [--seconds S] [--size N] [--threads N] [--small] [NAME...]`. Names are
+//! those of programs in `tests/bench`, of GradBench problems, `bandwidth`, `latency` and `checking`; by default all.
+//! Like the hand-written code, programs use one thread unless more are requested.
 
 use adl_tests::bench::{Row, bandwidth, checking, latency, programs, suite};
 use adl_tests::gradbench::problems;
@@ -8,11 +9,11 @@ use std::process::ExitCode;
 #[global_allocator]
 static MEMORY: adl_jit::alloc::Keeping<mimalloc::MiMalloc> = adl_jit::alloc::Keeping(mimalloc::MiMalloc);
 
-/// What the command line asks for.
+/// The command line's options.
 struct Wanted {
     seconds: f64,
     size: Option<usize>,
-    /// The sizes of the golden messages, too.
+    /// Also run the sizes of the golden messages.
     small: bool,
     names: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Random programs against a reference evaluator, in every way that there is to run them.
+//! Compares random programs with a reference evaluator, under every execution mode.
 //!
 //! `fuzz [--kind programs|text|files|entries] [--minutes N] [--programs N] [--seed S] [--jobs J] [--limit SECONDS] [--out DIRECTORY] [--skip WORD,WORD] [--of-a-kind N] [--minimise SECONDS] [--show]`
 
@@ -22,7 +22,7 @@ fn number(name: &str, default: u64) -> u64 {
     flag(name).and_then(|n| n.parse().ok()).unwrap_or(default)
 }
 
-/// Stack of the threads that generate and evaluate.
+/// The stack size of threads that generate and evaluate.
 const STACK: usize = 256 << 20;
 
 fn main() -> ExitCode {
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether nothing was found.
+/// Runs the fuzzer; returns whether it found no failure.
 fn run() -> std::io::Result<bool> {
     let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |t| t.as_secs());
     let seed = number("--seed", time << 20);

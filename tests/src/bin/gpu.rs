@@ -1,7 +1,8 @@
-//! The kernels of `lang/gpu` timed on an adapter (`ADL_GPU` picks one): `gpu [--n N] [--json]`. Each row says what memory is read and written at
-//! least, in GB a second, and how that compares with a copy on the same device; of sorting it is millions of elements a second, of products
-//! GFLOP/s. Times are medians of seven rounds, after a warm-up, without transfers. Every result is checked against the CPU's; a wrong one ends the run.
-//! `tests/bench/gpu_peers.py` prints the same rows for JAX and PyTorch.
+//! Measures the kernels of `lang/gpu` on an adapter (`ADL_GPU` selects one): `gpu [--n N] [--json]`. Each row shows the
+//! minimal memory traffic in GB/s and compares it with a copy on the same device; for sorting it shows millions of
+//! elements per second, for products GFLOP/s. Times are medians of seven rounds after a warm-up, without transfers.
+//! Every result is compared with the CPU's, and a wrong one ends the run. `tests/bench/gpu_peers.py` prints the same
+//! rows for JAX and PyTorch.
 
 use adl_gpu::index::{self, ByIndex};
 use adl_gpu::{Array, Data, Gpu, Operand, Scalar, nest, product, soac, sort};
@@ -9,15 +10,15 @@ use adl_ir::{Lit, Op, Program, Var};
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// Rounds of which the median is taken.
+/// The number of rounds for the median.
 const ROUNDS: usize = 7;
 
-/// Seconds of a round, about.
+/// The approximate duration of a round in seconds.
 const ROUND: f64 = 0.02;
 
 type Made = Result<Vec<Array>, String>;
 
-/// The device, how many elements, and the GB a second of a copy.
+/// The device, the number of elements, and the bandwidth of a copy in GB/s.
 struct Bench {
     gpu: Gpu,
     n: usize,
@@ -25,7 +26,7 @@ struct Bench {
     copy: f64,
 }
 
-/// Numbers from -0.5 to 0.5 that f32 holds, the same ones in each run.
+/// Numbers from -0.5 to 0.5 that f32 represents exactly, the same in each run.
 fn numbers(n: usize) -> Vec<f64> {
     (0..n as u64).map(|i| f64::from((mixed(i) >> 40) as f32 / 16_777_216.0 - 0.5)).collect()
 }
@@ -52,7 +53,7 @@ fn name(ty: Scalar) -> &'static str {
     if ty == Scalar::F32 { "f32" } else { "f64" }
 }
 
-/// The rounding of one operation.
+/// The relative rounding error of one operation.
 fn eps(ty: Scalar) -> f64 {
     if ty == Scalar::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON }
 }
@@ -74,7 +75,7 @@ impl Bench {
         self.gpu.read(a).map_err(words).and_then(floats)
     }
 
-    /// Seconds of what `f` starts, and what it makes.
+    /// The seconds of the work that `f` starts, and its results.
     fn time(&self, f: &dyn Fn() -> Made) -> Result<(f64, Vec<Array>), String> {
         let round = |times: usize| {
             let start = Instant::now();
@@ -107,7 +108,7 @@ impl Bench {
         self.row(what, ty, self.n, seconds, ((bytes * self.n) as f64 / seconds / 1e9, "GB/s"));
     }
 
-    /// A copy, by which others are measured.
+    /// A copy, the baseline of other measurements.
     fn copies(&mut self, ty: Scalar, xs: &[f64]) -> Result<(), String> {
         let a = self.vector(&data(ty, xs))?;
         let (t, made) = self.time(&|| self.gpu.copy(&a.buffer, a.bytes()).map(|buffer| vec![Array { buffer, ..a.clone() }]).map_err(words))?;
@@ -132,7 +133,7 @@ impl Bench {
         Ok(())
     }
 
-    /// A reduction or a scan by sums, right within 64 roundings of the sum of all absolute values.
+    /// A reduction or scan by sums. Accepted error: 64 roundings of the sum of all absolute values.
     fn folds(&self, ty: Scalar, xs: &[f64], what: &str) -> Result<(), String> {
         let (t, scan) = (name(ty), what == "scan");
         let out = if scan { format!("[]{t}") } else { t.to_owned() };
@@ -149,7 +150,7 @@ impl Bench {
         Ok(())
     }
 
-    /// A histogram of sums, right within 1,200 roundings of the sum of a bin's absolute values.
+    /// A histogram of sums. Accepted error: 1,200 roundings of the sum of a bin's absolute values.
     fn histograms(&self, ty: Scalar, xs: &[f64], bins: usize) -> Result<(), String> {
         let t = name(ty);
         let p = program(&format!(
@@ -182,7 +183,7 @@ impl Bench {
         Ok(())
     }
 
-    /// A product of square matrices of small whole numbers, which is exact; a thousand of its numbers are looked at.
+    /// A product of square matrices of small integers, which is exact; a thousand elements are checked.
     fn products(&self, ty: Scalar, m: usize) -> Result<(), String> {
         let whole = |seed: u64| (0..(m * m) as u64).map(|i| (mixed(i ^ (seed << 50)) % 9) as f64 - 4.0).collect::<Vec<_>>();
         let (x, y) = (whole(1), whole(2));
@@ -202,12 +203,12 @@ fn lit(ty: Scalar, x: f64) -> Lit {
     if ty == Scalar::F32 { Lit::F32(x as f32) } else { Lit::F64(x) }
 }
 
-/// A program's variables from 0 on.
+/// Assigns a program's variables from 0 on to operands.
 fn given<const N: usize>(args: [Operand; N]) -> impl Fn(Var) -> Option<Operand> {
     move |v| args.get(v.0 as usize).cloned()
 }
 
-/// A sum that keeps what rounding takes.
+/// A compensated sum.
 #[derive(Clone, Default)]
 struct Sum {
     high: f64,

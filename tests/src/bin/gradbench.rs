@@ -1,4 +1,4 @@
-//! A tool of GradBench: messages on standard input, an answer to each on standard output.
+//! A tool for GradBench: reads messages from standard input and writes an answer to each to standard output.
 
 use adl_tests::gradbench::Tool;
 use std::io::{BufRead, Write};

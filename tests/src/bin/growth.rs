@@ -1,6 +1,6 @@
-//! How the time of gradients grows with the size of their input, for programs on which eager tensor systems go quadratic
-//! (*Differentiating a Tensor Language*): `growth [--size N]` times each at N and at 4 N, and prints milliseconds, how many times longer
-//! the larger one takes, and whether the gradient stays in the primal's class.
+//! Growth of gradient times with the input size, for programs on which eager tensor systems need quadratic time
+//! (*Differentiating a Tensor Language*): `growth [--size N]`. It measures each program at N and at 4 N, and prints
+//! milliseconds, the ratio, and whether the gradient stays in the primal's complexity class.
 
 use adl_interp::value::Value;
 use adl_session::Session;
@@ -10,7 +10,7 @@ use std::time::Instant;
 #[global_allocator]
 static MEMORY: adl_jit::alloc::Keeping<mimalloc::MiMalloc> = adl_jit::alloc::Keeping(mimalloc::MiMalloc);
 
-/// What programs share.
+/// Definitions that the programs share.
 const SHARED: &str = "let conv (x : [n]Float) (k : [m]Float) = for i < n - m + 1 -> sum for j < m -> x[i + j] * k[j]
 let conv2 (x : [n][p]Float) (k : [m][q]Float) = for i < n - m + 1, l < p - q + 1 -> sum for j < m, t < q -> x[i + j, l + t] * k[j, t]
 let diagonal (x : [n]Float) : [n][n]Float = for i < n, j < n -> [| i == j |] * x[i]
@@ -41,7 +41,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("histogram by brackets", "let k = for i < n -> i % 4 in let h = (for b < 4 -> sum for i < n -> [| k[i] == b |] * x[i]) in sum (h * h)"),
 ];
 
-/// The least milliseconds of some calls.
+/// The minimal time of several calls in milliseconds.
 fn time(s: &mut Session, f: &Value, x: &Value) -> Result<f64, String> {
     let (mut least, mut total, mut runs) = (f64::INFINITY, 0.0, 0);
     while runs < 5 || total < 0.3 {

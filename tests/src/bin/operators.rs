@@ -1,10 +1,12 @@
-//! Reductions, scans and histograms, and their gradients, timed for each operator of *Reverse-Mode AD of Multi-Reduce and Scan in
-//! Futhark* (its Fig. 9 and 10): `operators [--size N] [--threads N] [--device gpu] [--f32] [--bins N,N] [--json] [OPERATOR...]`. Prints milliseconds of the
-//! function, of the gradient (which runs the function too), their ratio, and where somebody wrote the gradient by hand, milliseconds of that in the same
-//! run and how many times longer ours takes. The two gradients must agree.
+//! Times of reductions, scans and histograms and their gradients, for each operator of *Reverse-Mode AD of Multi-Reduce
+//! and Scan in Futhark* (Fig. 9 and 10): `operators [--size N] [--threads N] [--device gpu] [--f32] [--bins N,N]
+//! [--json] [OPERATOR...]`. Prints milliseconds of the function and of the gradient (which includes the function), and
+//! their ratio. If there is a hand-written gradient, it also prints its milliseconds in the same run, and the ratio to
+//! it. The two gradients must agree.
 //!
-//! On a GPU (`ADL_GPU` says which) the gradient must be the CPU's, times are those after which the GPU has done all, and the last columns are kernels of
-//! both, and how many bytes of arrays these were given for each byte of input: what bounds them. `tests/bench/gpu_peers.py` prints such rows for JAX and PyTorch.
+//! On a GPU (`ADL_GPU` selects it), gradients are compared with the CPU's, and times include the completion of all GPU
+//! work. The last columns are the kernel counts of both calls, and the bytes of kernel operands per byte of input,
+//! which bound the time. `tests/bench/gpu_peers.py` prints such rows for JAX and PyTorch.
 
 use adl_interp::value::{Buf, Value};
 use adl_session::Session;
@@ -16,8 +18,8 @@ use std::time::Instant;
 #[global_allocator]
 static MEMORY: adl_jit::alloc::Keeping<mimalloc::MiMalloc> = adl_jit::alloc::Keeping(mimalloc::MiMalloc);
 
-/// An operator: its name, its numbers an element, a definition, its neutral element, how elements come from a vector of all numbers, and
-/// how a result becomes a number.
+/// An operator: its name, the number of numbers per element, a definition and its neutral element. Furthermore the
+/// conversions from a vector of all numbers to elements, and from a result to a number.
 struct Operator {
     name: &'static str,
     width: usize,
@@ -61,7 +63,7 @@ const OPERATORS: &[Operator] = &[
     matrices("5x5 matrices", 25, "(eye 5)", "(reshape [len x // 25, 5, 5] x)"),
 ];
 
-/// What an operator is used in.
+/// The construct that applies an operator.
 #[derive(Clone, Copy)]
 enum Construct {
     Reduce,
@@ -78,7 +80,7 @@ impl Construct {
         }
     }
 
-    /// Whether the construct takes such an operator.
+    /// Whether the construct supports an operator.
     fn takes(self, o: &Operator) -> bool {
         match self {
             Construct::Reduce => true,
@@ -107,7 +109,7 @@ struct Bench {
     json: bool,
 }
 
-/// Kernels of a call on a GPU, and bytes of the arrays that they were given.
+/// The kernels of a call on a GPU, and the bytes of their operands.
 #[derive(Clone, Copy)]
 struct Moved {
     kernels: u64,
@@ -129,7 +131,7 @@ impl Bench {
         Ok(made)
     }
 
-    /// What a call takes of a GPU; `None` on the CPU.
+    /// The GPU work of a call; `None` on the CPU.
     fn moved(&mut self, f: &Value, x: &Value) -> Result<Option<Moved>, String> {
         let Some(before) = self.session.device_used() else { return Ok(None) };
         self.called(f, x)?;
@@ -137,7 +139,7 @@ impl Bench {
         Ok(Some(Moved { kernels: after.kernels - before.kernels, bytes: after.traffic - before.traffic }))
     }
 
-    /// The least milliseconds of some runs.
+    /// The minimal time of several runs in milliseconds.
     fn time(&mut self, f: &Value, x: &Value) -> Result<f64, String> {
         let (mut least, mut total, mut runs) = (f64::INFINITY, 0.0, 0);
         while runs < 3 || total < self.seconds {
@@ -152,7 +154,7 @@ impl Bench {
         Ok(least * 1e3)
     }
 
-    /// The least milliseconds of a gradient that is written by hand, if there is one; it must be that of `g`.
+    /// The minimal time in milliseconds of a hand-written gradient, if there is one; it must agree with `g`.
     fn by_hand(&mut self, construct: Construct, o: &Operator, g: &Value, x: &Value) -> Result<Option<f64>, String> {
         let keys = self.value("keys")?;
         let (Value::Array(a), Value::Array(k)) = (x, &keys) else { return Ok(None) };
@@ -179,7 +181,7 @@ impl Bench {
         Ok(Some(least * 1e3))
     }
 
-    /// Whether a gradient is the CPU's: within what regrouped sums and products of so many numbers lose.
+    /// Whether a gradient equals the CPU's, up to the errors of reordered sums and products.
     fn agrees(&mut self, g: &Value, x: &Value) -> Result<(), String> {
         let there = floats(&self.called(g, x)?);
         self.set("cpu")?;
@@ -203,7 +205,7 @@ impl Bench {
         let n = numbers / o.width;
         let (single, ty) = (self.ty == "F32", self.ty);
         let bins = if let Construct::Histogram(bins) = construct { bins } else { 1 };
-        // Near 1, so that products stay numbers; those of matrices of ones grow by their side each.
+        // Values near 1, so that products stay finite. Products of matrices of ones grow by the matrix size.
         let side = if o.name.contains("matrices") { (o.width as f64).sqrt() } else { 1.0 };
         let x = self.value(&format!("map (fun v -> {}((0.99 + 0.02 * v) / {side:?})) (random.uniform (random.key 7) [{}])", if single { "to_f32 " } else { "" }, n * o.width))?;
         self.value(&format!("let keys = random.int (random.key 8) 0 {bins} [{n}]"))?;
@@ -229,7 +231,7 @@ impl Bench {
     }
 }
 
-/// The same function of F32: literals end so, and what gives Floats is rounded.
+/// The same function for F32: literals get the suffix, and results of Float functions are converted.
 fn of_f32(text: &str) -> String {
     let text = [2, 3, 5].iter().fold(text.replace("inf", "(to_f32 inf)"), |t, k| t.replace(&format!("(eye {k})"), &format!("(map (map to_f32) (eye {k}))")));
     let (mut out, mut literal) = (String::new(), false);
@@ -257,7 +259,7 @@ fn floats(v: &Value) -> Vec<f64> {
     }
 }
 
-/// What is asked for.
+/// The command line's options.
 struct Asked {
     numbers: usize,
     bins: Vec<usize>,

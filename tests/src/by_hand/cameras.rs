@@ -14,7 +14,7 @@ fn dot(a: Vec3, b: Vec3) -> f64 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
-/// A rotation about an axis by its length.
+/// A rotation given by its axis, whose length is the angle.
 #[derive(Clone, Copy)]
 pub(super) struct Turn {
     angle: f64,
@@ -34,7 +34,7 @@ impl Turn {
         std::array::from_fn(|k| v[k] * self.cos + p[k] * self.sin + self.axis[k] * along)
     }
 
-    /// The derivatives of what a vector becomes, by each component of the axis with its length.
+    /// The derivatives of the rotated vector by each component of the axis vector.
     pub fn slopes(&self, v: Vec3) -> [Vec3; 3] {
         let (a, along, rest) = (self.axis, dot(self.axis, v), 1.0 - self.cos);
         let p = cross(a, v);
@@ -58,7 +58,7 @@ struct Problem {
     feats: Vec<[f64; 2]>,
 }
 
-/// What a camera sees of a point: the point as the camera turns, the flat place, its square, the distortion.
+/// The projection of a point by a camera: the rotated point, the image point, its squared radius, the distortion.
 fn seen(cam: &[f64; 11], x: Vec3) -> (Vec3, [f64; 2], f64, f64) {
     let z = Turn::new([cam[0], cam[1], cam[2]]).of([x[0] - cam[3], x[1] - cam[4], x[2] - cam[5]]);
     let flat = [z[0] / z[2], z[1] / z[2]];
@@ -71,7 +71,7 @@ fn error(cam: &[f64; 11], x: Vec3, w: f64, feat: [f64; 2]) -> [f64; 2] {
     std::array::from_fn(|k| w * (flat[k] * lens * cam[6] + cam[7 + k] - feat[k]))
 }
 
-/// The two rows of an observation: by its camera, its point and its weight.
+/// The two Jacobian rows of an observation: by its camera, its point and its weight.
 fn rows(cam: &[f64; 11], x: Vec3, w: f64, feat: [f64; 2]) -> [[f64; 15]; 2] {
     let (z, flat, r2, lens) = seen(cam, x);
     let turn = Turn::new([cam[0], cam[1], cam[2]]);
@@ -96,7 +96,7 @@ fn rows(cam: &[f64; 11], x: Vec3, w: f64, feat: [f64; 2]) -> [[f64; 15]; 2] {
     })
 }
 
-/// From a message: all errors, and all blocks; what is compared are the first and last ones.
+/// From a message: all errors and all blocks; only the first and last ones are compared.
 pub fn ba(input: &Json) -> ByHand {
     let count = |name: &str| input[name].as_u64().unwrap_or(0) as usize;
     let vector = |name: &str| numbers(&input[name]);

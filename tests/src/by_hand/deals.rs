@@ -1,4 +1,4 @@
-//! Options after Black and Scholes.
+//! Options by the Black–Scholes model.
 
 use super::{ByHand, wide};
 use adl_prim::elementary::{exp, log};
@@ -8,7 +8,8 @@ type Deals = [Vec<f64>; 5];
 
 const STRIP: usize = 512;
 
-/// The distribution of the normal law, by Hart's approximation, which is good to 15 digits in the middle: no branches for the compiler.
+/// The cumulative normal distribution by Hart's approximation, which has 15 digits in the central range; without
+/// branches, so that it can be vectorised.
 #[inline(always)]
 fn normal(x: f64) -> f64 {
     let z = x.abs();

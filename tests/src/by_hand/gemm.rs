@@ -1,18 +1,18 @@
-//! A product of matrices as fast as it can be written in some lines: columns of the right factor are copied into panels as wide as a vector, and a
-//! tile of eight rows stays in registers while the inner index runs.
+//! A short but fast matrix product. Columns of the right factor are copied into panels as wide as a vector, and a tile
+//! of eight rows stays in registers in the inner loop.
 
 use pulp::{Arch, Simd, WithSimd};
 use std::ops::Range;
 
-/// Elements of the inner dimension that are gone through before the next.
+/// The block size of the inner dimension.
 const INNER: usize = 256;
 
-/// Adds the product of matrices of `n` by `k` and `k` by `c` numbers.
+/// Adds the product of an `n` × `k` and a `k` × `c` matrix to `out`.
 pub fn add_product(x: &[f64], y: &[f64], size: (usize, usize, usize), out: &mut [f64]) {
     add_some(x, y, size, out, |_, _| 0..size.1);
 }
 
-/// The same where `inner` says over which indices the sums of some rows and columns go.
+/// Like `add_product`, where `inner` returns the range of the inner index for some rows and columns.
 pub fn add_some(x: &[f64], y: &[f64], size: (usize, usize, usize), out: &mut [f64], inner: impl Fn(Range<usize>, Range<usize>) -> Range<usize>) {
     Arch::new().dispatch(Tiles { x, y, size, out, inner });
 }

@@ -28,7 +28,7 @@ fn times(a: &Mat, b: &Mat) -> Mat {
     std::array::from_fn(|i| std::array::from_fn(|j| (0..4).map(|k| a[i][k] * b[k][j]).sum()))
 }
 
-/// A rotation about the first axis (or its derivative), as a map of homogeneous coordinates.
+/// A rotation about the first axis, or its derivative, in homogeneous coordinates.
 fn about_x(a: f64, slope: bool) -> Mat {
     let (s, c) = if slope { (a.cos(), -a.sin()) } else { (a.sin(), a.cos()) };
     let one = f64::from(u8::from(!slope));
@@ -41,7 +41,7 @@ fn about_z(a: f64, slope: bool) -> Mat {
     [[c, -s, 0.0, 0.0], [s, c, 0.0, 0.0], [0.0, 0.0, one, 0.0], [0.0, 0.0, 0.0, one]]
 }
 
-/// How bones move, and how that changes with each angle that moves them: the bone, the number in theta, the derivative.
+/// The transformations of the bones, and their derivatives: the bone, the index in theta, the derivative.
 struct Pose {
     bones: Vec<Mat>,
     slopes: Vec<(usize, usize, Mat)>,
@@ -83,7 +83,7 @@ impl Hand {
         Pose { bones, slopes }
     }
 
-    /// A vertex before the hand turns as a whole.
+    /// A vertex before the global rotation of the hand.
     fn bent(&self, p: &Pose, v: usize) -> Vec3 {
         let (at, mut out) = (&self.positions[v], [0.0; 3]);
         for (w, m) in self.weights[v].iter().zip(&p.bones) {

@@ -5,22 +5,22 @@ use super::{ByHand, wide};
 use adl_prim::elementary::{exp, sigmoid, tanh};
 use serde_json::Value as Json;
 
-/// Bits of a character.
+/// The number of bits of a character.
 const B: usize = 14;
 
 type Bits = [f64; B];
 
 struct Model {
     layers: usize,
-    /// Of each layer four rows of weights, then four of biases.
+    /// For each layer four rows of weights, then four of biases.
     main: Vec<[Bits; 8]>,
     extra: [Bits; 3],
-    /// Of each layer the hidden and the cell vector.
+    /// For each layer the hidden and the cell vector.
     state: Vec<[Bits; 2]>,
     sequence: Vec<Bits>,
 }
 
-/// What a layer computed for a character.
+/// The intermediate results of a layer for a character.
 #[derive(Clone, Copy)]
 struct Kept {
     v: Bits,
@@ -30,7 +30,7 @@ struct Kept {
     top: Bits,
 }
 
-/// A loop, so that it is part of its caller, and as wide as that.
+/// A loop that is inlined into its caller, so that it uses the caller's vector instructions.
 #[inline(always)]
 fn each(f: impl Fn(usize) -> f64) -> Bits {
     let mut out = [0.0; B];
@@ -40,7 +40,7 @@ fn each(f: impl Fn(usize) -> f64) -> Bits {
     out
 }
 
-/// A layer's new state, and what was computed.
+/// A layer's new state, and its intermediate results.
 #[inline(always)]
 fn layer(p: &[Bits; 8], [hidden, cell]: [Bits; 2], v: Bits) -> ([Bits; 2], Kept) {
     let forget = each(|k| sigmoid(v[k] * p[0][k] + p[4][k]));
@@ -52,7 +52,7 @@ fn layer(p: &[Bits; 8], [hidden, cell]: [Bits; 2], v: Bits) -> ([Bits; 2], Kept)
     ([each(|k| outgate[k] * top[k]), next], Kept { v, hidden, cell, gates: [forget, ingate, outgate, change], top })
 }
 
-/// Adds to the cotangents of the parameters; those of the state before and of the input.
+/// Adds the cotangents of the parameters; returns those of the previous state and of the input.
 #[inline(always)]
 fn layer_back(p: &[Bits; 8], k: &Kept, dh: Bits, dc: Bits, dp: &mut [Bits; 8]) -> ([Bits; 2], Bits) {
     let [f, i, o, g] = k.gates;
@@ -75,7 +75,7 @@ fn layer_back(p: &[Bits; 8], k: &Kept, dh: Bits, dc: Bits, dp: &mut [Bits; 8]) -
 }
 
 impl Model {
-    /// Runs the model. `seen` is given what the layers computed, the outputs, and the exponentials with their sum.
+    /// Runs the model. `seen` gets the layers' intermediate results, the outputs, and the exponentials with their sum.
     #[inline(always)]
     fn run(&self, mut seen: impl FnMut(&[Kept], Bits, Bits, f64)) -> f64 {
         let (mut state, mut total) = (self.state.clone(), 0.0);

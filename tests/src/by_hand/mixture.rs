@@ -6,7 +6,7 @@ use super::{ByHand, wide};
 use adl_prim::elementary::exp;
 use serde_json::Value as Json;
 
-/// Points that are taken together.
+/// The number of points per block.
 const BLOCK: usize = 64;
 
 struct Mixture {
@@ -35,7 +35,7 @@ impl Mixture {
         f
     }
 
-    /// Differences from the mean, and those times the factor, of the points of a block.
+    /// For the points of a block: differences from the mean, and their products with the factor.
     #[inline(always)]
     fn block(&self, (c, start): (usize, usize), f: &[f64], diff: &mut Vec<f64>, z: &mut Vec<f64>) -> usize {
         let (d, rows) = (self.d, BLOCK.min(self.n - start));
@@ -48,7 +48,7 @@ impl Mixture {
         rows
     }
 
-    /// log densities, component by component.
+    /// Log densities, by component.
     #[inline(always)]
     fn betas(&self) -> Vec<f64> {
         let (d, mut out) = (self.d, Vec::with_capacity(self.k * self.n));
@@ -64,7 +64,7 @@ impl Mixture {
         out
     }
 
-    /// Makes weights of log densities; the sum of the logarithms of the points' sums.
+    /// Converts log densities to weights; returns the sum of the points' log-sum-exps.
     #[inline(always)]
     fn weights(&self, b: &mut [f64]) -> f64 {
         let n = self.n;

@@ -1,7 +1,7 @@
-//! Programs and their derivatives as one would write them in Rust by hand: what a benchmark's times are compared with.
+//! Programs and their derivatives, written by hand in Rust as the baseline of benchmarks.
 //!
-//! They are written to be fast: no intermediate arrays that need not be, loops that the compiler vectorises ([`wide`]), elementary functions that it can
-//! vectorise, too.
+//! They are optimised: no unnecessary intermediate arrays, and loops and elementary functions that the compiler
+//! vectorises ([`wide`]).
 
 pub mod cameras;
 pub mod deals;
@@ -15,19 +15,19 @@ pub mod operators;
 pub mod sums;
 pub mod systems;
 
-/// Something to compute.
+/// A computation.
 pub type Job = Box<dyn Fn() -> Vec<f64>>;
 
-/// A function and its derivative, by hand. The order of a derivative's numbers is that of nobody in particular.
+/// A hand-written function and its derivative. The order of the derivative's numbers is unspecified.
 pub struct ByHand {
     /// The function's results.
     pub value: Job,
-    /// Those of its derivative.
+    /// The numbers of its derivative.
     pub gradient: Job,
 }
 
 impl ByHand {
-    /// Of functions of the same data.
+    /// Builds both from functions of the same data.
     pub fn of<T: 'static>(data: T, value: fn(&T) -> Vec<f64>, gradient: fn(&T) -> Vec<f64>) -> ByHand {
         let data = std::rc::Rc::new(data);
         let again = data.clone();
@@ -35,7 +35,7 @@ impl ByHand {
     }
 }
 
-/// Runs code with the machine's widest vector instructions, as a compiler for this machine alone would have it.
+/// Runs code compiled for the widest vector instructions of the machine.
 pub fn wide<T>(f: impl FnOnce() -> T) -> T {
     pulp::Arch::new().dispatch(f)
 }

@@ -5,7 +5,7 @@ use super::{ByHand, wide};
 
 const SIZES: [usize; 4] = [784, 128, 64, 10];
 
-/// `b` and `w` of each layer, the pictures and their labels.
+/// `b` and `w` of each layer, the images and their labels.
 struct Batch {
     b: Vec<Vec<f64>>,
     w: Vec<Vec<f64>>,
@@ -24,7 +24,7 @@ fn transposed(x: &[f64], (n, m): (usize, usize)) -> Vec<f64> {
 }
 
 impl Batch {
-    /// What goes into each layer, and the scores.
+    /// The input of each layer, and the scores.
     #[inline(always)]
     fn forward(&self) -> Vec<Vec<f64>> {
         let n = self.labels.len();
@@ -68,7 +68,7 @@ impl Batch {
             let mut w = vec![0.0; k * c];
             add_product(&transposed(&all[l], (n, k)), &d, (k, n, c), &mut w);
             parts.push([b, w].concat());
-            // Nobody wants the pictures' own.
+            // The derivative with respect to the images is not needed.
             if l > 0 {
                 let mut before = vec![0.0; n * k];
                 add_product(&d, &transposed(&self.w[l], (k, c)), (n, c, k), &mut before);
@@ -80,7 +80,7 @@ impl Batch {
     }
 }
 
-/// From the layers (biases, then weights), the pictures and the labels.
+/// From the layers (biases, then weights), the images and the labels.
 pub fn layers(x: Vec<f64>) -> ByHand {
     let mut rest = &x[..];
     let mut take = |n: usize| {

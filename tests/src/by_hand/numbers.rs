@@ -18,7 +18,7 @@ fn dot(x: &[f64], y: &[f64]) -> f64 {
     acc.iter().sum::<f64>() + p.remainder().iter().zip(q.remainder()).map(|(a, b)| a * b).sum::<f64>()
 }
 
-/// The inner product of two vectors that stand one behind the other.
+/// The inner product of two concatenated vectors.
 pub fn inner(x: Vec<f64>) -> ByHand {
     let gradient = |x: &Vec<f64>| {
         let (p, q) = halves(x);
@@ -48,7 +48,7 @@ fn rotated([x, y, z, w]: [f64; 4], v: Vec3) -> Vec3 {
     std::array::from_fn(|k| v[k] + 2.0 * (w * p[k] + t[k]))
 }
 
-/// The derivative of the sum of a turned vector's components, by the quaternion and the vector.
+/// The derivative of the sum of a rotated vector's components, by the quaternion and the vector.
 #[inline(always)]
 fn rotated_back([x, y, z, w]: [f64; 4], v: Vec3) -> ([f64; 4], Vec3) {
     let (u, ones) = ([x, y, z], [1.0; 3]);
@@ -59,7 +59,7 @@ fn rotated_back([x, y, z, w]: [f64; 4], v: Vec3) -> ([f64; 4], Vec3) {
     ([2.0 * b[0] + c[0], 2.0 * b[1] + c[1], 2.0 * b[2] + c[2], 2.0 * (p[0] + p[1] + p[2])], std::array::from_fn(|k| 1.0 + d[k]))
 }
 
-/// Vectors (behind the quaternions) turned.
+/// Rotations of vectors, which follow their quaternions.
 pub fn quaternions(x: Vec<f64>) -> ByHand {
     let parts = |x: &[f64]| {
         let n = x.len() / 7;
@@ -90,7 +90,7 @@ fn root(a: f64) -> f64 {
     }
 }
 
-/// The slope of `root`, with the steps kept and walked back.
+/// The derivative of `root`, by reverse iteration over its recorded steps.
 fn root_slope(a: f64, kept: &mut Vec<f64>) -> f64 {
     kept.clear();
     let mut x = a;

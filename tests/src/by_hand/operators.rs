@@ -1,7 +1,7 @@
-//! Values and gradients of reductions, scans and histograms, written by hand: what a benchmark's times are compared with.
+//! Hand-written values and gradients of reductions, scans and histograms, as the baseline of benchmarks.
 
-/// The value and the gradient of the sum of all numbers that a construct gives (`reduce`, `scan`, or `reduce_by_index` at keys), by an
-/// operator. None where nobody wrote one.
+/// The value and the gradient of the sum of all results of a construct (`reduce`, `scan`, or `reduce_by_index` at keys)
+/// with an operator. `None` if there is no hand-written version.
 pub fn value_and_gradient(construct: &str, operator: &str, x: &[f64], keys: &[i64], bins: usize) -> Option<(f64, Vec<f64>)> {
     match (construct, operator) {
         ("reduce", "+") => Some((x.iter().sum(), vec![1.0; x.len()])),
@@ -74,7 +74,7 @@ fn running_products(x: &[f64]) -> (f64, Vec<f64>) {
     (total, g)
 }
 
-/// `b + c · t` after each other: the first half of `x` has the `b`, the other the `c`.
+/// Composes the functions `b + c · t`: the first half of `x` holds the `b`, the second the `c`.
 fn composed(x: &[f64], each: bool) -> (f64, Vec<f64>) {
     let n = x.len() / 2;
     let (b, c) = x.split_at(n);

@@ -1,10 +1,10 @@
-//! Least squares, logarithms of sums of exponentials, chains of equations, clusters.
+//! Least squares, log-sum-exp, chains of equations, clusters.
 
 use super::{ByHand, wide};
 use adl_prim::elementary::exp;
 use serde_json::Value as Json;
 
-/// The numbers of a JSON value, in its order.
+/// The numbers of a JSON value, in order.
 pub fn numbers(v: &Json) -> Vec<f64> {
     match v {
         Json::Array(a) => a.iter().flat_map(numbers).collect(),
@@ -16,10 +16,10 @@ fn whole(v: &Json) -> usize {
     v.as_u64().unwrap_or(0) as usize
 }
 
-/// Points whose powers are made together.
+/// The number of points whose powers are computed together.
 const LANES: usize = 32;
 
-/// Calls `f` with each strip of points, what the polynomial is off by there (0 behind the last point).
+/// Calls `f` with each strip of points and the polynomial's errors there (0 for padding).
 #[inline(always)]
 fn errors((x, n): &(Vec<f64>, usize), mut f: impl FnMut(&[f64; LANES], &[f64; LANES])) {
     for start in (0..*n).step_by(LANES) {
@@ -67,7 +67,7 @@ fn greatest(x: &[f64]) -> f64 {
     acc.into_iter().fold(rest, f64::max)
 }
 
-/// The greatest number, and the sum of exponentials beside it; what `keep` is given are those.
+/// The maximum, and the sum of exponentials relative to it. The exponentials are stored in `out`.
 #[inline(always)]
 fn exponentials(x: &[f64], out: &mut [f64]) -> (f64, f64) {
     let top = greatest(x);
@@ -112,7 +112,7 @@ fn chain(x: &[f64], y: &[f64], k: &mut [f64]) {
     k[1..].iter_mut().zip(&x[1..]).zip(y).for_each(|((k, x), y)| *k = x * y);
 }
 
-/// Adds the cotangents of `x` and of `y`, which is set.
+/// Adds the cotangents of `x`, and stores those of `y`.
 #[inline(always)]
 fn chain_back((x, y): (&[f64], &[f64]), dk: &[f64], dx: &mut [f64], dy: &mut [f64]) {
     let n = x.len();
@@ -187,11 +187,11 @@ pub fn ode(input: &Json) -> ByHand {
 /// Points, centroids and dimensions.
 type Clusters = (Vec<f64>, Vec<f64>, usize);
 
-/// Of each point its nearest centroid and the squared distance.
+/// Calls `f` for each point with its nearest centroid and the squared distance.
 #[inline(always)]
 fn nearest((points, centroids, d): &Clusters, mut f: impl FnMut(usize, &[f64], usize, f64)) {
     let k = centroids.len() / d;
-    // Centroids side by side, eight at a time.
+    // The centroids interleaved, eight at a time.
     let mut lanes = vec![[f64::INFINITY; 8]; k.div_ceil(8) * d];
     for c in 0..k {
         (0..*d).for_each(|j| lanes[c / 8 * d + j][c % 8] = centroids[c * d + j]);

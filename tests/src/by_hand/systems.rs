@@ -2,7 +2,7 @@
 
 use super::{ByHand, wide};
 
-/// A state of an oscillator, with its parameter in front: `mu`, `v`, `x` as records have them.
+/// The state of an oscillator with its parameter: `mu`, `v`, `x` in the order of record fields.
 #[derive(Clone, Copy)]
 struct Oscillator {
     mu: f64,
@@ -55,7 +55,7 @@ impl Oscillator {
     }
 }
 
-/// The Runge-Kutta method for so many steps from `mu`, `v`, `x`.
+/// The Runge-Kutta method for `n` steps from `mu`, `v`, `x`.
 pub fn rk4(x: Vec<f64>, n: usize) -> ByHand {
     let begin = |(x, n): &(Vec<f64>, usize)| (Oscillator { mu: x[0], h: 20.0 / *n as f64 }, [x[2], x[1]]);
     let value = move |data: &(Vec<f64>, usize)| {
@@ -121,7 +121,7 @@ pub fn bodies(x: Vec<f64>) -> ByHand {
     ByHand::of(data, value, |b| wide(|| (0..b[0].len()).flat_map(|i| force(b, i)).collect()))
 }
 
-/// What a filter knows: position and speed, and their covariance.
+/// The state of a filter: position and speed, and their covariance.
 #[derive(Clone, Copy)]
 struct Filter {
     x: f64,
@@ -133,7 +133,7 @@ struct Filter {
 
 const DT: f64 = 0.1;
 
-/// The noise of a step, of the three numbers of a covariance.
+/// The process noise of a step, for the three entries of a covariance.
 const NOISE: [f64; 3] = [DT * DT * DT / 3.0, DT * DT / 2.0, DT];
 
 impl Filter {
@@ -174,7 +174,7 @@ impl Filter {
     }
 }
 
-/// Kalman's filter: `q`, `r`, the beginning, what was measured.
+/// Kalman filter: `q`, `r`, the initial state, the measurements.
 pub fn kalman(p: Vec<f64>) -> ByHand {
     const START: [f64; 3] = [1.0, 0.0, 1.0];
     let begin = |p: &[f64]| Filter { x: p[2], v: p[3], a: START[0], b: START[1], c: START[2] };
@@ -199,7 +199,7 @@ pub fn kalman(p: Vec<f64>) -> ByHand {
             let x = d.x;
             let (before, r) = before.corrected_back(p[1], p[4 + i], d);
             out[1] += r;
-            // What is measured acts on what the prediction was off by alone.
+            // A measurement only affects the difference from the prediction.
             out[4 + i] = x - before.x;
             let q;
             (d, q) = before.predicted_back();

@@ -1,10 +1,10 @@
-//! What makes arrays.
+//! Generators of arrays.
 
 use super::ast::{Expr, Op, Ty};
 use super::generate::Generator;
 
 impl Generator {
-    /// An array of anything but numbers.
+    /// An array of non-numeric elements.
     pub fn array(&mut self, u: &Ty, n: usize, d: usize) -> Expr {
         let t = Ty::Array(Box::new(u.clone()), n);
         if let Ty::Array(e, m) = u {
@@ -21,7 +21,7 @@ impl Generator {
         self.any_array(u, n, d)
     }
 
-    /// What makes arrays of every type.
+    /// Generators that work for every element type.
     fn any_array(&mut self, u: &Ty, n: usize, d: usize) -> Expr {
         let t = Ty::Array(Box::new(u.clone()), n);
         match self.random.below(10) {
@@ -47,7 +47,7 @@ impl Generator {
         }
     }
 
-    /// The same elements in another order, or with some from elsewhere.
+    /// The same elements in another order, or with some replaced.
     fn moved(&mut self, t: &Ty, n: usize, d: usize) -> Expr {
         let Ty::Array(u, _) = t else { return self.leaf(t) };
         let sized = |n| Ty::Array(u.clone(), n);
@@ -144,7 +144,7 @@ impl Generator {
     fn matrix(&mut self, n: usize, m: usize, d: usize) -> Expr {
         let t = Ty::matrix(n, m);
         match self.random.below(8) {
-            // By rank: a vector meets every row.
+            // Broadcasting: a vector is combined with every row.
             6 => {
                 let op = *self.random.of(&["+", "-", "*"]);
                 let (rows, row) = (self.expr(&t, d), self.expr(&Ty::vector(m), d));

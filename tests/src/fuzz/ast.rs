@@ -1,12 +1,12 @@
-//! The programs that are generated: a typed tree in which every name is bound once.
+//! The syntax tree of generated programs: typed, with unique names.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// A name. The generator never makes the same one twice in a program.
+/// A name. The generator never creates the same one twice in a program.
 pub type Name = Arc<str>;
 
-/// A type. Arrays have the size that they have when the program runs.
+/// A type. Arrays have their run-time sizes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ty {
     /// A number.
@@ -15,11 +15,11 @@ pub enum Ty {
     Int,
     /// A truth value.
     Bool,
-    /// An array of so many elements.
+    /// An array with its number of elements.
     Array(Box<Ty>, usize),
     /// A tuple of two or more.
     Tuple(Vec<Ty>),
-    /// A record; its fields are called `p`, `q`, `r`.
+    /// A record with fields `p`, `q`, `r`.
     Record(Vec<Ty>),
     /// A function of one argument.
     Fun(Box<Ty>, Box<Ty>),
@@ -27,22 +27,22 @@ pub enum Ty {
     Option(Box<Ty>),
     /// `List a`.
     List(Box<Ty>),
-    /// A type that the program declares.
+    /// A type declared by the program.
     Data(Decl),
 }
 
 /// The declared types.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Decl {
-    /// A function, or two parts of which one is a number.
+    /// A function, or two components of which one is a number.
     Layer,
     /// A chain of functions.
     Net,
     /// A binary tree of numbers.
     Tree,
-    /// Alternatives without functions.
+    /// A sum type without functions.
     Shape,
-    /// A record with a function, inside data.
+    /// A record with a function, inside a constructor.
     Cell,
 }
 
@@ -91,7 +91,7 @@ impl Ty {
         Ty::fun(Ty::Float, Ty::Float)
     }
 
-    /// Whether there is a function in it.
+    /// Whether it contains a function.
     pub fn has_function(&self) -> bool {
         match self {
             Ty::Float | Ty::Int | Ty::Bool => false,
@@ -102,7 +102,7 @@ impl Ty {
         }
     }
 
-    /// Whether it is declared data, and so may have fields.
+    /// Whether it is declared data, which has constructors.
     pub fn is_data(&self) -> bool {
         matches!(self, Ty::Option(_) | Ty::List(_) | Ty::Data(_))
     }
@@ -128,13 +128,13 @@ impl Ty {
 pub struct Arm {
     /// The constructor.
     pub con: &'static str,
-    /// What its fields are called.
+    /// The names of its fields.
     pub fields: Vec<Name>,
-    /// In a recursion: what the results for those fields are called that are of the same type.
+    /// In a recursion: names for the recursive results of the fields of the same type.
     pub results: Vec<(usize, Name)>,
 }
 
-/// What an expression does with its parts, `kids`.
+/// The operation that an expression applies to its operands, `kids`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Op {
     /// A bound name, or a function of the library.
@@ -147,7 +147,7 @@ pub enum Op {
     Bool(bool),
     /// An operator between two parts.
     Infix(&'static str),
-    /// A function of the library, perhaps with literal arguments (`take 2`), on all parts.
+    /// A library function, possibly with literal arguments (`take 2`), applied to all operands.
     Call(String),
     /// `let x = 0 in 1`.
     Let(Name),
@@ -167,7 +167,7 @@ pub enum Op {
     Tuple,
     /// A record.
     Record,
-    /// The part of a record with this number.
+    /// The field of a record with this index.
     Field(usize),
     /// An array of all parts.
     Array,
@@ -187,7 +187,8 @@ pub enum Op {
     Loop(Name, Name, usize),
     /// `loop s = 0 while k < n && 2 do 1`, with a counter.
     While(Name, Name, usize),
-    /// A recursion down from n: `go n 0` where `go n s` is 2, in which `r` is `go (n - 1) 1`.
+    /// A recursion down from `count`: `go count 0`, where the body of `go n s` is 2, and `r` stands for `go (n - 1) 1`
+    /// in it.
     Rec {
         /// The function.
         go: Name,
@@ -197,10 +198,10 @@ pub enum Op {
         s: Name,
         /// The result from below.
         r: Name,
-        /// From where it counts down.
+        /// The initial count.
         count: usize,
     },
-    /// Two functions that call each other n times in all, from 0: one step is 1, the other 2.
+    /// Two mutually recursive functions with `count` calls in all, starting from 0. The steps are 1 and 2.
     Mutual {
         /// The functions.
         names: [Name; 2],
@@ -208,10 +209,10 @@ pub enum Op {
         n: Name,
         /// The state.
         s: Name,
-        /// From where it counts down.
+        /// The initial count.
         count: usize,
     },
-    /// A recursion over data, 0, with an arm for each constructor.
+    /// A recursion over data (operand 0), with an arm for each constructor.
     Walk {
         /// The function.
         go: Name,
@@ -220,9 +221,9 @@ pub enum Op {
         /// The arms.
         arms: Vec<Arm>,
     },
-    /// A function of one number with a derivative of its own, which is right: forward or reverse.
+    /// A function of one number with a custom derivative rule that is correct, in forward or reverse mode.
     Custom {
-        /// `custom_jvp`, or else `custom_vjp`.
+        /// Whether it uses `custom_jvp`; otherwise `custom_vjp`.
         forward: bool,
         /// The rule's argument.
         x: Name,
@@ -238,11 +239,11 @@ pub enum Op {
 /// An expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
-    /// What it does.
+    /// Its operation.
     pub op: Op,
     /// Its type.
     pub ty: Ty,
-    /// Its parts.
+    /// Its operands.
     pub kids: Vec<Expr>,
 }
 
@@ -272,12 +273,12 @@ impl Expr {
         Expr::new(Op::Call(name.into()), ty, kids)
     }
 
-    /// How many expressions it consists of.
+    /// The number of nodes.
     pub fn size(&self) -> usize {
         1 + self.kids.iter().map(Expr::size).sum::<usize>()
     }
 
-    /// The names that the expression binds in its part `kid`.
+    /// The names that the expression binds in its operand `kid`.
     pub fn binds(&self, kid: usize) -> Vec<&Name> {
         match &self.op {
             Op::Let(x) if kid == 1 => vec![x],
@@ -293,12 +294,12 @@ impl Expr {
         }
     }
 
-    /// Whether all its names are bound, here or in `scope`, or are of the library.
+    /// Whether all its names are bound here or in `scope`, or belong to the library.
     pub fn is_closed(&self, scope: &mut Vec<Name>) -> bool {
         if let Op::Var(x) = &self.op {
             return scope.contains(x) || is_library(x);
         }
-        // A custom derivative may capture nothing that is differentiated.
+        // A custom derivative must not capture differentiated values.
         if matches!(self.op, Op::Custom { .. }) {
             return self.kids[0].is_closed(&mut vec![]);
         }
@@ -311,30 +312,31 @@ impl Expr {
         })
     }
 
-    /// Every expression inside, itself first.
+    /// Visits every subexpression, itself first.
     pub fn each<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {
         f(self);
         self.kids.iter().for_each(|k| k.each(f));
     }
 }
 
-/// Whether a name is of the library: those of the program end in a digit.
+/// Whether a name belongs to the library: names of the program end in a digit.
 pub fn is_library(name: &str) -> bool {
     !name.ends_with(|c: char| c.is_ascii_digit())
 }
 
-/// A program: definitions, the last of which is a function `f0` of one argument, and a place to differentiate it at.
+/// A program: definitions, the last of which is a function `f0` of one argument, and a point at which it is
+/// differentiated.
 #[derive(Clone, Debug)]
 pub struct Program {
     /// Definitions before the function.
     pub globals: Vec<(Name, Expr)>,
     /// Its parameter.
     pub param: Name,
-    /// What the parameter is.
+    /// The type of the parameter.
     pub input: Ty,
     /// Its body.
     pub body: Expr,
-    /// Two places, a direction, and a cotangent of the result: literals.
+    /// Two points, a direction, and a cotangent of the result: literals.
     pub points: [Expr; 2],
     /// The direction.
     pub direction: Expr,
@@ -348,7 +350,7 @@ impl Program {
         Expr::new(Op::Fun(self.param.clone()), Ty::fun(self.input.clone(), self.body.ty.clone()), vec![self.body.clone()])
     }
 
-    /// How large it is.
+    /// The number of nodes.
     pub fn size(&self) -> usize {
         self.body.size() + self.globals.iter().map(|g| 1 + g.1.size()).sum::<usize>()
     }

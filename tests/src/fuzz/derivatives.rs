@@ -1,4 +1,4 @@
-//! Derivative operators of the reference: all by forward mode, a direction at a time.
+//! Derivative operators of the reference, all by forward mode with one direction at a time.
 
 use super::evaluate::{Outcome, Reference, Stop};
 use super::number::{Num, binary};
@@ -35,7 +35,7 @@ impl Reference {
         Ok((value, columns))
     }
 
-    /// The value, and the cotangent of the point for one of the result.
+    /// The value, and the cotangent of the point for a cotangent of the result.
     fn backward<'a>(&mut self, f: &Val<'a>, x: &Val<'a>, cotangent: &[Num]) -> Result<(Val<'a>, Val<'a>), Stop> {
         let (value, columns) = self.columns(f, x)?;
         let mut numbers = Vec::new();
@@ -55,7 +55,7 @@ impl Reference {
 
     fn jacobian<'a>(&mut self, f: &Val<'a>, x: &Val<'a>) -> Outcome<'a> {
         let (value, columns) = self.columns(f, x)?;
-        // The axes of the input inside those of the output: a number has none.
+        // The axes of the input are inside those of the output; a number has none.
         let partials: Vec<Val> = (0..value.numbers().len()).map(|i| x.with(&columns.iter().map(|c| c[i].clone()).collect::<Vec<_>>())).collect();
         let single = matches!(value, Val::Num(_));
         if single { partials.into_iter().next().ok_or(Stop::Invalid) } else { Ok(Val::array(partials)) }
@@ -70,7 +70,7 @@ impl Reference {
         Ok(Val::array(rows.collect::<Result<_, _>>()?))
     }
 
-    /// The gradient's tangent: the Hessian times a direction.
+    /// The tangent of the gradient: the Hessian times a direction.
     fn along<'a>(&mut self, f: &Val<'a>, x: &Val<'a>, direction: &[Num]) -> Outcome<'a> {
         let tag = self.tag();
         let numbers = x.numbers();
@@ -82,7 +82,7 @@ impl Reference {
         Ok(g.map(&mut |n| n.parts(tag).1))
     }
 
-    /// A derivative operator, if the word is one.
+    /// The result of a derivative operator, if `word` is one.
     pub fn derivative<'a>(&mut self, word: &str, args: &[Val<'a>]) -> Option<Outcome<'a>> {
         let one = [Num::Flat(1.0)];
         Some(match (word, args) {

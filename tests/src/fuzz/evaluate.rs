@@ -1,4 +1,4 @@
-//! The reference: a direct evaluator of generated programs, with derivatives of any nesting by dual numbers.
+//! The reference: a direct evaluator of generated programs. Derivatives of any nesting use dual numbers.
 
 use super::ast::{Arm, Expr, Name, Op, Ty};
 use super::features;
@@ -6,25 +6,25 @@ use super::number::Num;
 use super::value::{Env, Fun, Val, bind, find};
 use std::rc::Rc;
 
-/// Why a program has no answer that others can be compared with.
+/// The reason why a program has no reference answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Stop {
     /// It takes too long.
     Fuel,
-    /// A number is too large, or not a number.
+    /// A number is too large or nan.
     Large,
-    /// A comparison of numbers that rounding may decide.
+    /// A comparison of numbers depends on rounding.
     Fragile,
-    /// An index out of bounds, or a part that is not there.
+    /// An index is out of bounds, or a component does not exist.
     Invalid,
 }
 
 /// A result of evaluation.
 pub type Outcome<'a> = Result<Val<'a>, Stop>;
 
-/// The evaluator's state.
+/// The state of the evaluator.
 pub struct Reference {
-    /// Steps that are left.
+    /// The remaining steps.
     pub fuel: usize,
     /// The largest number so far.
     pub largest: f64,
@@ -35,12 +35,12 @@ pub struct Reference {
 const LARGE: f64 = 1e5;
 
 impl Reference {
-    /// An evaluator for so many steps.
+    /// An evaluator with a limit of steps.
     pub fn new(fuel: usize) -> Reference {
         Reference { fuel, largest: 1.0, tags: 0 }
     }
 
-    /// A tag that no derivative has yet.
+    /// A fresh tag for a derivative.
     pub fn tag(&mut self) -> u32 {
         self.tags += 1;
         self.tags
@@ -52,7 +52,7 @@ impl Reference {
         Ok(())
     }
 
-    /// A number that was computed.
+    /// Checks a computed number.
     pub fn number<'a>(&mut self, n: Num) -> Outcome<'a> {
         let size = n.magnitude();
         self.largest = self.largest.max(size);
@@ -80,7 +80,7 @@ impl Reference {
             }
             Op::Call(name) => {
                 let args = kids.iter().map(|k| self.eval(k, env)).collect::<Result<Vec<_>, _>>()?;
-                // An operator without its point is a function of the point.
+                // A derivative operator without its point is a function of the point.
                 if matches!(e.ty, Ty::Fun(..)) && features::is_derivative(e) { Val::Fun(Rc::new(Fun::Library(name, args))) } else { self.library(name, args)? }
             }
             Op::Fun(x) => Val::Fun(Rc::new(Fun::Closure(x, &kids[0], env.clone()))),
@@ -128,7 +128,7 @@ impl Reference {
             return vs.get(*a..*b).map(|part| Val::array(part.to_vec())).ok_or(Stop::Invalid);
         }
         match self.eval(&kids[1], env)? {
-            // A literal counts from the end.
+            // A negative literal counts from the end.
             Val::Int(i) if i < 0 && matches!(kids[1].op, Op::Int(_)) => self.part(&array, counted(&array, i)?),
             Val::Int(i) => self.part(&array, usize::try_from(i).map_err(|_| Stop::Invalid)?),
             _ => Err(Stop::Invalid),
@@ -168,7 +168,7 @@ impl Reference {
         }
     }
 
-    /// Loops and recursions down from a number.
+    /// Loops, and recursions over a count.
     fn repeated<'a>(&mut self, e: &'a Expr, env: &Env<'a>) -> Outcome<'a> {
         let kids = &e.kids;
         let mut state = self.eval(&kids[0], env)?;
@@ -205,7 +205,7 @@ impl Reference {
         self.eval(&kids[2], &bind(&inner, r, below))
     }
 
-    /// Which arm a value takes, with its fields bound.
+    /// The index of the arm that matches a value, and the environment with its fields.
     fn arm<'a>(&mut self, arms: &'a [Arm], v: &Val<'a>, env: &Env<'a>) -> Result<(usize, Env<'a>), Stop> {
         let Val::Con(c, fields) = v else { return Err(Stop::Invalid) };
         let at = arms.iter().position(|a| a.con == *c).ok_or(Stop::Invalid)?;
@@ -239,7 +239,7 @@ impl Reference {
             Fun::Library(name, args) => {
                 let mut args = args.clone();
                 args.push(x);
-                // The only functions of two arguments that stand alone are operators of reductions.
+                // The only library functions of two arguments that occur as values are operators of reductions.
                 if args.len() == 1 && (["min", "max"].contains(name) || name.starts_with("(")) {
                     return Ok(Val::Fun(Rc::new(Fun::Library(name, args))));
                 }
@@ -255,14 +255,14 @@ impl Reference {
     }
 }
 
-/// The place of an element that is counted from the end.
+/// The position of an element that is counted from the end.
 pub fn counted(array: &Val, i: i64) -> Result<usize, Stop> {
     let Val::Array(vs) = array else { return Err(Stop::Invalid) };
     let from = if i < 0 { vs.len() as i64 } else { 0 };
     usize::try_from(from + i).map_err(|_| Stop::Invalid)
 }
 
-/// An array of a type: all elements the same, or each its place.
+/// An array of a type, filled with one value or with the positions.
 fn filled<'a>(name: &str, t: &Ty, x: &Val<'a>) -> Val<'a> {
     let Ty::Array(row, n) = t else { return x.clone() };
     let element = |i: usize| if name == "float arange" { Val::flat(i as f64) } else { filled(name, row, x) };

@@ -1,9 +1,9 @@
-//! What programs have in them, so that the reach of the generator is seen.
+//! Statistics of the features of generated programs, which show the coverage of the generator.
 
 use super::ast::{Expr, Op, Program, Ty};
 use std::collections::BTreeMap;
 
-/// Whether values of a type are numbers, and arrays, tuples and records of them: then any two have the same shape.
+/// Whether values of a type consist of numbers in arrays, tuples and records, so that all values have the same shape.
 pub fn is_plain(t: &Ty) -> bool {
     match t {
         Ty::Float => true,
@@ -13,12 +13,12 @@ pub fn is_plain(t: &Ty) -> bool {
     }
 }
 
-/// How many programs have each feature.
+/// The number of programs with each feature.
 #[derive(Clone, Debug, Default)]
 pub struct Counts(BTreeMap<&'static str, usize>);
 
 impl Counts {
-    /// One more.
+    /// Counts one occurrence.
     pub fn add(&mut self, feature: &'static str) {
         *self.0.entry(feature).or_insert(0) += 1;
     }
@@ -30,12 +30,12 @@ impl Counts {
         }
     }
 
-    /// How many have a feature.
+    /// The number of programs with a feature.
     pub fn of(&self, feature: &str) -> usize {
         self.0.get(feature).copied().unwrap_or(0)
     }
 
-    /// All features of a program.
+    /// Counts all features of a program.
     pub fn program(&mut self, p: &Program) {
         let mut seen = Vec::new();
         for e in p.globals.iter().map(|g| &g.1).chain([&p.body]) {
@@ -53,7 +53,7 @@ impl Counts {
         seen.into_iter().for_each(|f| self.add(f));
     }
 
-    /// A table, the most frequent first.
+    /// A table, sorted by frequency.
     pub fn table(&self) -> String {
         let mut all: Vec<_> = self.0.iter().collect();
         all.sort_by_key(|(_, n)| std::cmp::Reverse(**n));

@@ -1,4 +1,5 @@
-//! Broken texts, files and entries: whatever comes, there is an answer or an error, never a panic, a hang or the machine's memory.
+//! Malformed texts, files and entries. Every input must give an answer or an error, but no panic, hang or exhaustion of
+//! memory.
 
 use super::random::Random;
 use super::worker::guarded;
@@ -6,16 +7,16 @@ use crate::Memory;
 use adl_syntax::span::FileId;
 use serde_json::Value;
 
-/// What the front-end fuzzer makes.
+/// The kinds of inputs that the front-end fuzzer generates.
 pub const KINDS: [&str; 3] = ["text", "files", "entries"];
 
-/// Tokens, so that broken texts are not only strange letters.
+/// Tokens that are inserted, so that malformed texts are not only odd characters.
 const TOKENS: [&str; 60] = [
     "let", "rec", "and", "in", "if", "then", "else", "match", "with", "when", "as", "fun", "lin", "for", "loop", "while", "do", "type", "alias", "import", "true", "test", "x", "f", "A", "M.B", "1",
     "2.5", "1e9", "3f32", "\"s\"", "f\"", "{", "}", "(", ")", "[", "]", "[|", "|]", ",", ";;", ":", "=", "|", "->", "=>", "-o", "-", "+", "^", "@", "<|", "|>", "::", "..", ".", "_", "(*", "\n  ",
 ];
 
-/// A job of a worker: cases of a kind, from a seed. The answer lists those that fail.
+/// A worker's job: cases of a kind, from a seed. The answer lists the failed ones.
 pub fn job(job: &Value) -> Vec<String> {
     let (kind, seed, count) = (job["kind"].as_str().unwrap_or(""), job["seed"].as_u64().unwrap_or(0), job["count"].as_u64().unwrap_or(0));
     let sources = sources();
@@ -31,7 +32,7 @@ pub fn job(job: &Value) -> Vec<String> {
     (seed..seed + count).filter_map(one).collect()
 }
 
-/// The programs of the repository, as what is broken.
+/// The programs of the repository, as input of mutations.
 fn sources() -> Vec<String> {
     let mut out = Vec::new();
     for dir in ["tests/programs", "examples", "tests/errors", "lang/std/adl"] {
@@ -43,7 +44,7 @@ fn sources() -> Vec<String> {
     out
 }
 
-/// A program with some changes.
+/// A mutated program.
 fn broken(random: &mut Random, sources: &[String]) -> String {
     if sources.is_empty() || random.once_in(6) {
         return (0..random.below(40)).map(|_| format!("{} ", random.of(&TOKENS))).collect();
@@ -72,7 +73,7 @@ fn broken(random: &mut Random, sources: &[String]) -> String {
     chars.into_iter().collect()
 }
 
-/// Parses, formats and checks a broken text. What is formatted stays as it is when it is formatted again.
+/// Parses, formats and checks a malformed text. Formatting twice must give the same result as once.
 fn text(random: &mut Random, sources: &[String]) -> String {
     let text = broken(random, sources);
     if random.once_in(8) {
@@ -82,7 +83,7 @@ fn text(random: &mut Random, sources: &[String]) -> String {
     let _ = (adl_syntax::is_complete(&text), adl_syntax::tokens(&text), adl_syntax::parse_type(&text));
     let (mut s, _) = crate::session();
     let _ = s.check_file("fuzz.adl", text.as_bytes());
-    // A first item that stands further right than others loses its indentation.
+    // If the first item is indented further than others, it loses its indentation.
     let indented = text.starts_with(char::is_whitespace);
     let Ok(once) = adl_syntax::format::format(&text) else { return String::new() };
     if indented {
@@ -95,7 +96,7 @@ fn text(random: &mut Random, sources: &[String]) -> String {
     }
 }
 
-/// Files with what reads them.
+/// A valid file, with the expressions that read it.
 fn whole_file(random: &mut Random) -> (Vec<u8>, &'static str, &'static str) {
     let csv: &[u8] = b"a,b,c\n1,2.5,x\n2,NA,\"y, z\"\n3,-1e9,true\n";
     let json: &[u8] = b"{\"p\": 1.5, \"q\": [1, 2, 3], \"r\": {\"x\": null, \"y\": [[true, \"a\\u00e9\"]]}}";
@@ -149,7 +150,7 @@ fn file(random: &mut Random) -> String {
     let mut s = adl_session::Session::new(Box::new(host));
     s.eval("type Tree = Leaf Float | Node Tree Tree");
     let out = s.eval(&format!("let t = {reader}"));
-    // What was read can be shown and written.
+    // Data that was read can be displayed and written.
     if out.ok() {
         s.eval("print t");
         s.eval("write_json \"g\" t");
@@ -157,8 +158,8 @@ fn file(random: &mut Random) -> String {
     String::new()
 }
 
-/// Entries of the REPL that define the same few names again and again, run programs among them, and fail now and then. Functions keep the
-/// meaning that the names in them had: that is compared with a model, in which each function is its value.
+/// REPL entries that repeatedly redefine a few names, run other programs in between, and sometimes fail. Functions keep
+/// the earlier meaning of the names inside them. This is compared with a model in which each function is its value.
 fn entries(random: &mut Random, sources: &[String]) -> String {
     let (mut s, _) = crate::session();
     let mut values: [Option<f64>; 3] = [None; 3];
@@ -184,7 +185,7 @@ fn entries(random: &mut Random, sources: &[String]) -> String {
             }
             4 => {
                 let text = broken(random, sources);
-                // A broken text may define anything but these names.
+                // A mutated text may define anything except these names.
                 if !text.contains("v0") && !text.contains("f0") && !text.contains("loop") && !text.contains("rec") {
                     let _ = s.type_of(&text);
                 }

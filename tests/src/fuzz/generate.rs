@@ -1,36 +1,37 @@
-//! Random programs, by types: an expression of any wanted type, from what is in scope.
+//! Type-directed generation of random programs: an expression of any requested type, from the names in scope.
 //!
-//! To add a feature: an `Op` (`ast`) or a function of the library; how it is printed (`print`); what it means (`evaluate`, `library`); and a
-//! production here, in `any` if it makes every type, or in `producers` for those that it makes. `features` counts how often it is reached.
+//! To add a feature, add an `Op` (`ast`) or a library function; its syntax (`print`); its semantics (`evaluate`,
+//! `library`); and a production here. Productions that work for every type belong in `any`, others in `producers`.
+//! `features` counts how often it is generated.
 
 use super::features;
 use super::ast::{Arm, DECLS, Decl, Expr, Name, Op, Program, Ty};
 use super::random::Random;
 use std::collections::HashSet;
 
-/// The generator: random numbers, and what is in scope.
+/// The state of the generator: a source of random numbers, and the scope.
 pub struct Generator {
-    /// Where choices come from.
+    /// The source of random choices.
     pub random: Random,
     /// Names in scope with their types.
     pub scope: Vec<(Name, Ty)>,
-    /// How many derivative operators stand around.
+    /// The number of enclosing derivative operators.
     pub nesting: usize,
-    /// Names that depend on what is differentiated.
+    /// Names whose values depend on the point of differentiation.
     active: HashSet<Name>,
-    /// What this program is made of: a part of all productions and types, so that programs differ more from each other.
+    /// A subset of all productions and types for this program, so that programs differ more from each other.
     habit: Habit,
     names: usize,
 }
 
-/// The productions and types that a program may use, and how rarely it has derivative operators.
+/// The productions and types that a program may use, and the frequency of derivative operators.
 struct Habit {
     productions: Vec<usize>,
     types: Vec<usize>,
     derivatives: usize,
 }
 
-/// Productions of `any`, and types of `any_type`.
+/// The number of productions of `any`, and of types of `any_type`.
 const PRODUCTIONS: usize = 16;
 const TYPES: usize = 20;
 
@@ -39,7 +40,7 @@ impl Habit {
         Habit { productions: (0..PRODUCTIONS).collect(), types: (0..TYPES).collect(), derivatives: 4 }
     }
 
-    /// Of three programs two have a habit.
+    /// Two of three programs use a restricted subset.
     fn random(random: &mut Random) -> Habit {
         if random.once_in(3) {
             return Habit::all();
@@ -50,7 +51,7 @@ impl Habit {
     }
 }
 
-/// Derivative operators inside derivative operators.
+/// The maximal nesting of derivative operators.
 pub const NESTING: usize = 3;
 
 impl Generator {
@@ -59,17 +60,17 @@ impl Generator {
         Generator { random: Random::new(seed), scope: Vec::new(), nesting: 0, active: HashSet::new(), habit: Habit::all(), names: 0 }
     }
 
-    /// The generator of a seed, whose names are not those of the programs of other generators.
+    /// A generator whose names differ from those of [`Generator::new`].
     pub fn beside(seed: u64) -> Generator {
         Generator { names: 1000 + (seed as usize % 1000) * 1000, ..Generator::new(seed) }
     }
 
-    /// Says that a name depends on what is differentiated.
+    /// Records that a name depends on the point of differentiation.
     pub fn activate(&mut self, x: &Name) {
         self.active.insert(x.clone());
     }
 
-    /// Says so if its value does.
+    /// Records that if its value does.
     fn inherit(&mut self, x: &Name, value: &Expr) {
         if self.is_active(value) {
             self.activate(x);
@@ -88,7 +89,7 @@ impl Generator {
         format!("{of}{}", self.names).into()
     }
 
-    /// A part of a scope of its own: with these names bound.
+    /// Generates a part in a scope extended by these names.
     pub fn under<T>(&mut self, names: &[(Name, Ty)], make: impl FnOnce(&mut Generator) -> T) -> T {
         let before = self.scope.len();
         self.scope.extend(names.iter().cloned());
@@ -125,7 +126,7 @@ impl Generator {
         Program { globals, param, input, body, points, direction, cotangent }
     }
 
-    /// The body of a function of a parameter, whose parts often get names.
+    /// The body of a function, which often begins by naming the components of its parameter.
     fn taken_apart(&mut self, param: &Name, input: &Ty, output: &Ty, depth: usize) -> Expr {
         let Ty::Tuple(ts) = input else { return self.expr(output, depth) };
         let names: Vec<Name> = ts.iter().map(|_| self.name("x")).collect();
@@ -135,7 +136,7 @@ impl Generator {
         Expr::new(Op::LetTuple(names), output.clone(), vec![Expr::var(param, input), body])
     }
 
-    /// A literal with the constructors and sizes of another.
+    /// A literal with the same constructors and sizes as another one.
     pub fn like(&mut self, e: &Expr) -> Expr {
         match &e.op {
             Op::Float(_) => Expr::float(self.random.float()),
@@ -193,12 +194,12 @@ impl Generator {
         }
     }
 
-    /// Whether there shall be a derivative operator.
+    /// Decides whether to generate a derivative operator.
     pub fn differentiates(&mut self) -> bool {
         self.random.once_in(self.habit.derivatives)
     }
 
-    /// An expression of a type, about so deep.
+    /// An expression of a type with an approximate depth.
     pub fn expr(&mut self, t: &Ty, depth: usize) -> Expr {
         if depth == 0 {
             return self.leaf(t);
@@ -209,7 +210,7 @@ impl Generator {
         if self.random.below(5) < 2 { self.any(t, depth - 1) } else { self.own(t, depth - 1) }
     }
 
-    /// What makes any type.
+    /// Productions for any type.
     fn any(&mut self, t: &Ty, d: usize) -> Expr {
         let at = self.random.below(self.habit.productions.len());
         match self.habit.productions[at] {
@@ -248,7 +249,7 @@ impl Generator {
 
     fn local_tuple(&mut self, t: &Ty, d: usize) -> Expr {
         let mut ts: Vec<Ty> = (0..2 + self.random.below(2)).map(|_| self.any_type(1)).collect();
-        // A pattern of an array, whose length is known when the program runs.
+        // An array pattern, whose length is checked at run time.
         let whole = if self.random.once_in(4) {
             ts = vec![ts[0].clone(); ts.len()];
             Ty::Array(Box::new(ts[0].clone()), ts.len())
@@ -285,7 +286,7 @@ impl Generator {
         Expr::new(Op::Match(arms), t.clone(), kids)
     }
 
-    /// A function applied: by itself, by a pipe, or one made on the spot.
+    /// An application: direct, by a pipe, or of a lambda.
     fn applied(&mut self, t: &Ty, d: usize) -> Expr {
         let u = if self.random.once_in(2) { Ty::Float } else { self.any_type(1) };
         let f = self.expr(&Ty::fun(u.clone(), t.clone()), d);
@@ -293,7 +294,7 @@ impl Generator {
         Expr::new(if self.random.once_in(4) { Op::Pipe } else { Op::Apply }, t.clone(), vec![f, x])
     }
 
-    /// One part of something larger, whose other parts are not used.
+    /// A component of a larger value, whose other components are unused.
     fn part_of(&mut self, t: &Ty, d: usize) -> Expr {
         let other = self.any_type(1);
         match self.random.below(4) {
@@ -387,7 +388,7 @@ impl Generator {
         Expr::call(if right { "foldr" } else { "fold" }, t.clone(), vec![f, self.expr(t, d), array])
     }
 
-    /// The same value through something that leaves it as it is.
+    /// The same value through an operation that does not change it.
     fn passed(&mut self, t: &Ty, d: usize) -> Expr {
         match self.random.below(3) {
             0 => Expr::call("id", t.clone(), vec![self.expr(t, d)]),
@@ -396,7 +397,7 @@ impl Generator {
         }
     }
 
-    /// An expression under names that are bound, the last of which it mostly reads.
+    /// An expression in the scope of bound names, which usually uses the last one.
     pub fn reading(&mut self, bound: &[(Name, Ty)], t: &Ty, d: usize) -> Expr {
         self.under(bound, |g| {
             let body = g.expr(t, d);
@@ -420,7 +421,7 @@ impl Generator {
         })
     }
 
-    /// A function written out.
+    /// A lambda.
     pub fn lambda(&mut self, t: &Ty, d: usize) -> Expr {
         let Ty::Fun(a, b) = t else { return self.expr(t, d) };
         let x = self.name("x");
@@ -429,7 +430,7 @@ impl Generator {
         Expr::new(Op::Fun(x), t.clone(), vec![body])
     }
 
-    /// A literal of a type; functions get small ones.
+    /// A literal of a type; for a function type, a small lambda.
     pub fn literal(&mut self, t: &Ty, d: usize) -> Expr {
         match t {
             Ty::Float => Expr::float(self.random.float()),
@@ -442,7 +443,7 @@ impl Generator {
             Ty::Fun(..) => self.lambda(t, d),
             Ty::Option(_) | Ty::List(_) | Ty::Data(_) => {
                 let all = t.constructors();
-                // What is recursive ends at the fourth level.
+                // Recursive types end at the fourth level.
                 let ends: Vec<_> = all.iter().filter(|c| !c.1.contains(t)).cloned().collect();
                 let (con, fields) = if d > 3 { self.random.of(&ends).clone() } else { self.random.of(&all).clone() };
                 Expr::new(Op::Con(con), t.clone(), fields.iter().map(|t| self.literal(t, d + 1)).collect())
@@ -456,7 +457,7 @@ impl Generator {
         Expr::new(Op::Var(f.into()), Ty::scalar(), vec![])
     }
 
-    /// The shortest way to a type: a name, a part of one, a function applied to one, or a literal.
+    /// A smallest expression of a type: a name, a component of one, a function applied to one, or a literal.
     pub fn leaf(&mut self, t: &Ty) -> Expr {
         let mut found = Vec::new();
         for (x, u) in &self.scope {
@@ -466,7 +467,7 @@ impl Generator {
             found.retain(|e| self.is_active(e));
         }
         if !found.is_empty() && self.random.below(8) > 0 {
-            // What was bound last is preferred.
+            // Recently bound names are preferred.
             let n = found.len();
             let at = if self.random.once_in(2) { n - 1 - self.random.below(n.min(4)) } else { self.random.below(n) };
             return found.swap_remove(at);
@@ -489,7 +490,7 @@ impl Generator {
     }
 }
 
-/// All ways from a value to one of a type, by parts of it.
+/// All paths from a value to components of the wanted type.
 fn reach(e: Expr, want: &Ty, depth: usize, out: &mut Vec<Expr>) {
     if e.ty == *want {
         return out.push(e);

@@ -1,28 +1,28 @@
-//! Runs a program in all ways, and says what is wrong.
+//! Runs a program in all execution modes and reports discrepancies.
 
 use super::ast::Program;
 use super::evaluate::Stop;
 use super::ways::{Check, Query, Step, Way, ways};
 use super::worker::{Answer, REASON, Worker};
 
-/// A fault: what kind it is, the way of running that shows it, the entry, what was wanted and what came.
+/// A failure: its kind, the execution mode, the entry, and the expected and actual answers.
 #[derive(Clone, Debug)]
 pub struct Fault {
     /// `value`, `bits`, `error E0123`, `panic file:line`, `hang`, `died`, `rejected`.
     pub kind: String,
-    /// The way's name.
+    /// The name of the execution mode.
     pub way: &'static str,
     /// The entry.
     pub entry: String,
-    /// What is expected.
+    /// The expected answer.
     pub want: String,
     /// What came.
     pub have: String,
 }
 
-/// What became of a program.
+/// The outcome for a program.
 pub enum Verdict {
-    /// All ways agree with the reference.
+    /// All modes agree with the reference.
     Fine {
         /// Whether the gradient is not 0.
         active: bool,
@@ -33,7 +33,7 @@ pub enum Verdict {
     Wrong(Vec<Fault>),
 }
 
-/// A text's words as the reference makes them.
+/// Splits a text into words in the form of the reference.
 fn words(text: &str) -> Vec<String> {
     let separators = |c: char| c.is_whitespace() || "()[],{}=".contains(c);
     text.split(separators).filter(|w| !w.is_empty() && !["Cons", "Nil", "p", "q", "r"].contains(w)).map(str::to_owned).collect()
@@ -46,7 +46,7 @@ fn close(have: &str, want: &str, slack: f64, size: f64) -> bool {
     }
 }
 
-/// Whether an answer is the reference's.
+/// Whether an answer agrees with the reference.
 fn agrees(have: &str, q: &Query) -> bool {
     let have = words(have);
     let size = 1.0 + q.words.iter().filter_map(|w| w.parse::<f64>().ok()).fold(0.0, |m: f64, x| m.max(x.abs()));
@@ -58,7 +58,7 @@ fn error_code(text: &str) -> Option<&str> {
     (code.len() == 5 && code.starts_with('E') && code[1..].bytes().all(|b| b.is_ascii_digit())).then_some(code)
 }
 
-/// The kind of an answer that is no value.
+/// The kind of an answer that is not a value.
 fn failure(have: &str) -> Option<String> {
     if let Some(text) = have.strip_prefix("panic: ").or_else(|| have.strip_prefix("E0901: ")) {
         let place = text.split_whitespace().find(|w| w.contains(".rs:")).unwrap_or("somewhere");
@@ -71,19 +71,21 @@ fn fault(kind: String, step: &Step, want: String, have: &str) -> Fault {
     Fault { kind, way: step.way, entry: step.text.clone(), want, have: have.chars().take(2000).collect() }
 }
 
-/// The words of an answer, zeros without their signs: those of a derivative's zeros may differ (`docs/reference.md`, Differentiation).
+/// The words of an answer without the signs of zeros: those of a derivative's zeros may differ (`docs/reference.md`,
+/// Differentiation).
 fn unsigned(text: &str) -> Vec<String> {
     words(text).into_iter().map(|w| if w == "-0.0" { "0.0".to_owned() } else { w }).collect()
 }
 
-/// Whether derivatives are part of an answer: one of an operator's names stands in the question or in the definitions before it.
+/// Whether an answer involves derivatives: a derivative operator occurs in the question or in the definitions before
+/// it.
 fn derived(way: &Way, step: &Step) -> bool {
     const WORDS: [&str; 7] = ["grad", "jvp", "vjp", "linearize", "jac", "hessian", "hvp"];
     let texts = way.steps.iter().filter(|s| s.way == "definitions").chain([step]);
     texts.map(|s| &s.text).any(|t| WORDS.iter().any(|w| t.contains(w)))
 }
 
-/// What is wrong with one answer. `derived`: whether derivatives are part of it.
+/// The failure of one answer, if any. `derived`: whether it involves derivatives.
 fn check(step: &Step, derived: bool, have: &str, echoes: &[Vec<String>]) -> Option<Fault> {
     if have == "not run" {
         return None;
@@ -103,7 +105,7 @@ fn check(step: &Step, derived: bool, have: &str, echoes: &[Vec<String>]) -> Opti
         Check::Same(_, _, codes) if allowed(codes) => None,
         Check::Same(r, e, _) => {
             let want = &echoes[*r][*e];
-            // Where the other one failed, that is said there.
+            // If the other entry failed, that is reported there.
             if have == *want || failure(want).is_some() || want == "not run" || (derived && unsigned(have) == unsigned(want)) {
                 return failed.filter(|k| k.starts_with("panic")).map(|k| fault(k, step, want.clone(), have));
             }
@@ -118,7 +120,7 @@ fn plain(answers: &[Vec<String>]) -> Vec<Vec<String>> {
     answers.iter().map(|run| run.iter().map(echo).collect()).collect()
 }
 
-/// Reasons for a tape that are none of a program's: what is written down in `docs/ARCHITECTURE.md` as not specialised is something else.
+/// Reasons for taped AD that indicate a defect, unlike the limitations documented in `docs/ARCHITECTURE.md`.
 const NEEDLESS: [&str; 2] = ["laid out differently", "specialised without end"];
 
 fn needless(way: &Way, answers: &[String]) -> Option<Fault> {
@@ -126,7 +128,7 @@ fn needless(way: &Way, answers: &[String]) -> Option<Fault> {
     faults.into_iter().find(|(_, r)| NEEDLESS.iter().any(|n| r.contains(n))).map(|(s, r)| fault("needless tape".into(), s, "compiled".into(), r))
 }
 
-/// Runs the program in these ways and judges the answers.
+/// Runs the program in these modes and judges the answers.
 pub fn judge_ways(ways: &[Way], worker: &mut Worker) -> std::io::Result<Vec<Fault>> {
     if ways.is_empty() {
         return Ok(vec![]);
@@ -142,7 +144,7 @@ pub fn judge_ways(ways: &[Way], worker: &mut Worker) -> std::io::Result<Vec<Faul
     }
 }
 
-/// Which way of several does not come back.
+/// Finds the mode that does not terminate.
 fn narrowed(ways: &[Way], worker: &mut Worker) -> std::io::Result<Vec<Fault>> {
     let kind = |a: &Answer| match a {
         Answer::Hang => "hang".to_owned(),
@@ -154,7 +156,7 @@ fn narrowed(ways: &[Way], worker: &mut Worker) -> std::io::Result<Vec<Fault>> {
         if matches!(alone, Answer::Echoes(_)) {
             continue;
         }
-        // The first entry after which nothing comes back.
+        // The first entry without an answer.
         for n in 1..=w.steps.len() {
             let mut part = w.clone();
             part.steps.truncate(n);
@@ -164,7 +166,7 @@ fn narrowed(ways: &[Way], worker: &mut Worker) -> std::io::Result<Vec<Fault>> {
             }
         }
     }
-    // Together they took too long, and one after the other they do not: the machine is busy.
+    // Together they exceeded the time, but individually they do not: the machine is busy.
     Ok(vec![])
 }
 

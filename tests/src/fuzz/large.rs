@@ -1,16 +1,17 @@
-//! Functions of one number on large arrays, by one thread and two.
+//! Functions of one number on large arrays, with one and two threads.
 
 use super::ast::{Expr, Name, Op, Program, Ty};
 use super::ways::{Check, Way, answer};
 
-/// Elements, and after how many they come again, so that the reference needs few of them.
+/// The number of elements, and the period after which they repeat, so that the reference computes only a few.
 const ELEMENTS: usize = 110_000;
 const PERIOD: usize = 7;
 
-/// Adds it to the first session, and a session of one thread, if the program is a function of one number; only for some programs, because it takes long.
+/// Adds these entries to the first session, and a session with one thread, if the program is a function of one number.
+/// Because they are slow, only some programs get them.
 pub fn large(p: &Program, sessions: &mut Vec<Way>) {
     let wanted = p.input == Ty::Float && p.body.ty == Ty::Float && p.body.size() <= 60 && p.body.size().is_multiple_of(3);
-    // An engine runs for each element anew.
+    // An engine would run separately for each element.
     if !wanted || p.entries().iter().any(|e| e.contains("engine.")) {
         return;
     }
@@ -24,7 +25,7 @@ pub fn large(p: &Program, sessions: &mut Vec<Way>) {
     let mut one = Way { jit: true, compiled: true, threads: 1, steps: vec![] };
     p.entries().into_iter().chain(definitions.clone()).for_each(|e| one.ask("definitions", e, Check::Defines));
     definitions.into_iter().for_each(|e| sessions[0].ask("definitions", e, Check::Defines));
-    // Once more, when it may be native.
+    // Asked again, when the code may be native.
     for (text, q) in [("(b0 0.7)", &mean), ("(grad b0 0.7)", &slope), ("(b0 0.7)", &mean), ("(grad b0 0.7)", &slope)] {
         one.ask("one thread", text.to_owned(), Check::Same(0, sessions[0].steps.len(), &[]));
         sessions[0].ask("two threads", text.to_owned(), Check::Agrees(q.clone()));

@@ -1,4 +1,4 @@
-//! The library as the reference has it: operators and functions of arrays, by their definitions.
+//! The library in the reference: operators and array functions by their definitions.
 
 use super::evaluate::{Outcome, Reference, Stop, counted};
 use super::number::{BINARY, Num, UNARY, binary, unary};
@@ -18,12 +18,12 @@ fn int(v: &Val) -> Result<i64, Stop> {
     if let Val::Int(i) = v { Ok(*i) } else { Err(Stop::Invalid) }
 }
 
-/// How many axes a value has.
+/// The number of axes of a value.
 fn rank(v: &Val) -> usize {
     if let Val::Array(vs) = v { 1 + vs.first().map_or(0, rank) } else { 0 }
 }
 
-/// Whether rounding may decide how two numbers compare.
+/// Whether the comparison of two numbers may depend on rounding.
 fn near(x: f64, y: f64) -> bool {
     x != y && (x - y).abs() < 1e-7 * (1.0 + x.abs() + y.abs())
 }
@@ -46,7 +46,7 @@ impl Reference {
             .filter(|i| i.abs() < 1 << 40)
             .map(Val::Int)
             .ok_or(Stop::Invalid),
-            // The lower rank meets every row of the higher one.
+            // The operand of lower rank is combined with every row of the other.
             (_, Val::Array(x), Val::Array(_)) if rank(a) > rank(b) => Ok(Val::array(x.iter().map(|x| self.infix(f, x, b)).collect::<Result<_, _>>()?)),
             (_, Val::Array(_), Val::Array(y)) if rank(a) < rank(b) => Ok(Val::array(y.iter().map(|y| self.infix(f, a, y)).collect::<Result<_, _>>()?)),
             (_, Val::Array(x), Val::Array(y)) if x.len() == y.len() => self.pairwise(f, x, y).map(Val::array),
@@ -86,13 +86,13 @@ impl Reference {
         }))
     }
 
-    /// A sum of values, from the first.
+    /// A sum of values, in order.
     pub fn total<'a>(&mut self, vs: &[Val<'a>]) -> Outcome<'a> {
         let Some((first, rest)) = vs.split_first() else { return Ok(Val::flat(0.0)) };
         rest.iter().try_fold(first.clone(), |s, v| self.infix("+", &s, v))
     }
 
-    /// Matrix products: of vectors and matrices.
+    /// Matrix products of vectors and matrices.
     fn product<'a>(&mut self, a: &Val<'a>, b: &Val<'a>) -> Outcome<'a> {
         let (x, y) = (items(a)?, items(b)?);
         match (x.first(), y.first()) {
@@ -116,7 +116,7 @@ impl Reference {
         Ok(Val::array((0..width).map(column).collect::<Result<_, _>>()?))
     }
 
-    /// A function of the library on all its arguments.
+    /// A library function applied to all its arguments.
     pub fn library<'a>(&mut self, name: &str, args: Vec<Val<'a>>) -> Outcome<'a> {
         let (word, literal) = name.split_once(' ').map_or((name, 0), |(w, n)| (w, n.parse().unwrap_or(0)));
         self.spend(args.len())?;
@@ -145,7 +145,7 @@ impl Reference {
         }
     }
 
-    /// A function without annotations, by its definition (`print`).
+    /// A function without annotations (see `print`), by its definition.
     fn helper<'a>(&mut self, word: &str, args: &[Val<'a>]) -> Option<Outcome<'a>> {
         let [x, y] = args else { return None };
         match word {

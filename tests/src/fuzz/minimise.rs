@@ -1,5 +1,5 @@
-//! Makes a program that fails smaller: as long as it fails in the same way, a part is replaced by one of its own parts of the same type, by a
-//! name in scope, or by a literal.
+//! Minimises failing programs. Expressions are replaced by one of their subexpressions of the same type, by a name in
+//! scope, or by a literal, as long as the failure stays the same.
 
 use super::ast::{Expr, Name, Op, Program, Ty};
 use super::generate::Generator;
@@ -8,7 +8,7 @@ use super::ways::{only, ways};
 use super::worker::Worker;
 use std::time::{Duration, Instant};
 
-/// Where an expression is: the numbers of parts from the top.
+/// The path to an expression: operand indices from the root.
 type Place = Vec<usize>;
 
 /// A root of a program: a global by its number, or the body.
@@ -45,7 +45,7 @@ fn put(e: &Expr, at: &[usize], new: &Expr) -> Expr {
     out
 }
 
-/// Programs that are smaller by one replacement at a place.
+/// Smaller programs, by one replacement at a path.
 fn smaller(p: &Program, r: Root, at: &[usize], seed: u64) -> Vec<Program> {
     let here = get(root(p, r), at);
     let mut out: Vec<Expr> = Vec::new();
@@ -78,7 +78,7 @@ fn with(p: &Program, r: Root, e: Expr) -> Program {
     out
 }
 
-/// The same construct with less of it.
+/// The same construct with fewer parts.
 fn simpler(e: &Expr) -> Vec<Expr> {
     let with = |op: Op| Expr { op, ..e.clone() };
     match &e.op {
@@ -86,13 +86,13 @@ fn simpler(e: &Expr) -> Vec<Expr> {
         Op::Rec { go, n, s, r, count } if *count > 1 => vec![with(Op::Rec { go: go.clone(), n: n.clone(), s: s.clone(), r: r.clone(), count: count - 1 })],
         Op::Pipe => vec![with(Op::Apply)],
         Op::Call(f) if f.starts_with("engine.grad") || f.starts_with("grad_with") => vec![with(Op::Call("grad".into()))],
-        // A function of the library for a function written out.
+        // A library function in place of a lambda.
         Op::Fun(_) if e.ty == Ty::scalar() => ["sin", "id"].iter().map(|f| Expr::new(Op::Var((*f).into()), Ty::scalar(), vec![])).collect(),
         _ => vec![],
     }
 }
 
-/// What is bound at a place.
+/// The names in scope at a path.
 fn scope(p: &Program, r: Root, at: &[usize]) -> Vec<(Name, Ty)> {
     let globals = if let Root::Global(i) = r { i } else { p.globals.len() };
     let mut out: Vec<(Name, Ty)> = p.globals[..globals].iter().map(|(x, e)| (x.clone(), e.ty.clone())).collect();
@@ -115,7 +115,7 @@ fn scope(p: &Program, r: Root, at: &[usize]) -> Vec<(Name, Ty)> {
     out
 }
 
-/// Minimises a program that has a fault, for at most so long.
+/// Minimises a program with a failure, within a time limit.
 pub fn minimise(p: &Program, fault: &Fault, worker: &mut Worker, time: Duration) -> std::io::Result<(Program, Fault)> {
     let end = Instant::now() + time;
     let (mut best, mut best_fault) = (p.clone(), fault.clone());
@@ -136,7 +136,7 @@ pub fn minimise(p: &Program, fault: &Fault, worker: &mut Worker, time: Duration)
     }
 }
 
-/// All places of a program, the largest parts first.
+/// All paths in a program, the largest subexpressions first.
 fn candidates(p: &Program) -> Vec<(Root, Place)> {
     let mut out = Vec::new();
     for r in (0..p.globals.len()).map(Root::Global).chain([Root::Body]) {
@@ -164,7 +164,7 @@ fn improve(best: &mut Program, fault: &mut Fault, (r, at): (Root, Place), seed: 
             }
         }
     }
-    // Replacements since the places were found may have taken this one away.
+    // Earlier replacements may have removed this expression.
     let mut e = root(best, r);
     for i in &at {
         let Some(k) = e.kids.get(*i) else { return Ok(()) };
@@ -182,7 +182,7 @@ fn improve(best: &mut Program, fault: &mut Fault, (r, at): (Root, Place), seed: 
     Ok(())
 }
 
-/// What is to become smaller: expressions, then how often things are repeated, then numbers.
+/// The size to minimise: first nodes, then repetition counts, then numbers.
 fn weight(p: &Program) -> usize {
     let mut extra = 0;
     for e in p.globals.iter().map(|g| &g.1).chain([&p.body]) {
@@ -223,7 +223,7 @@ fn rounded(e: &Expr) -> Expr {
     }
 }
 
-/// Whether a program has the same fault: of the same kind, in the same way of running.
+/// Whether a program has the same failure: the same kind in the same execution mode.
 fn fails(p: &Program, fault: &Fault, worker: &mut Worker) -> std::io::Result<Option<Fault>> {
     let Ok(all) = ways(p) else { return Ok(None) };
     let wanted = only(&all, fault.way);

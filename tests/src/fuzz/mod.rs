@@ -1,9 +1,11 @@
-//! Fuzzing: random programs against a reference evaluator, in every way that there is to run them; and broken texts, files and messages.
+//! Fuzzing: random programs in all execution modes against a reference evaluator; and malformed texts, files and
+//! entries.
 //!
-//! `cargo run --release -p adl-tests --bin fuzz -- --minutes 60` is the long run; `tests/fuzz.rs` has the quick one. A program is a typed tree
-//! (`ast`) that the generator makes from a seed (`generate`, `producers`, `arrays`). The reference (`number`, `value`, `evaluate`, `library`,
-//! `derivatives`) shares no code with adl: it evaluates the tree with nested dual numbers. `ways` lists the runs and what each must answer;
-//! `worker` runs them in a child process with limits of time and memory; `judge` compares, and `minimise` makes a small program of a failure.
+//! `cargo run --release -p adl-tests --bin fuzz -- --minutes 60` is the long run; `tests/fuzz.rs` has a short one. A
+//! program is a typed tree (`ast`) generated from a seed (`generate`, `producers`, `arrays`). The reference (`number`,
+//! `value`, `evaluate`, `library`, `derivatives`) shares no code with adl: it evaluates the tree with nested dual
+//! numbers. `ways` lists the execution modes and the expected answers; `worker` runs them in a child process with
+//! limits of time and memory; `judge` compares the answers, and `minimise` reduces failing programs.
 
 pub mod arrays;
 pub mod ast;

@@ -1,10 +1,11 @@
-//! Numbers of the reference: nested dual numbers. Each derivative has a tag of its own, so that perturbations of nested derivatives are kept apart.
+//! Numbers of the reference: nested dual numbers. Each derivative has its own tag, so that the perturbations of nested
+//! derivatives are distinguished.
 //!
-//! Every rule is written here once more, by hand; nothing is shared with the engine. A tangent that is zero is not multiplied, as in adl.
+//! All derivative rules are implemented independently of the engine. As in adl, a zero tangent is not multiplied.
 
 use std::rc::Rc;
 
-/// A number, or a number with its tangent for the derivative with this tag.
+/// A number, or a dual number for the derivative with a tag.
 #[derive(Clone, Debug)]
 pub enum Num {
     /// Without tangents.
@@ -24,7 +25,7 @@ pub const UNARY: [&str; 22] = [
 pub const BINARY: [&str; 9] = ["+", "-", "*", "/", "^", "min", "max", "atan2", "hypot"];
 
 impl Num {
-    /// The value without any tangent.
+    /// The primal value.
     pub fn value(&self) -> f64 {
         match self {
             Flat(x) => *x,
@@ -32,7 +33,7 @@ impl Num {
         }
     }
 
-    /// The largest of all its components.
+    /// The largest magnitude of all components.
     pub fn magnitude(&self) -> f64 {
         match self {
             Flat(x) if x.is_nan() => f64::INFINITY,
@@ -45,7 +46,7 @@ impl Num {
         if let Dual(t, _) = self { *t } else { 0 }
     }
 
-    /// The parts for a tag.
+    /// The value and the tangent for a tag.
     pub fn parts(&self, tag: u32) -> (Num, Num) {
         match self {
             Dual(t, p) if *t == tag => (p.0.clone(), p.1.clone()),
@@ -65,8 +66,8 @@ impl Num {
         }
     }
 
-    /// A tangent times a coefficient. Where the tangent is zero and the coefficient not finite, reverse mode need not give zero: such
-    /// programs have no answer.
+    /// A tangent times a coefficient. If the tangent is zero and the coefficient is not finite, reverse mode need not
+    /// give zero. Such programs have no reference answer.
     fn scale(&self, by: impl FnOnce() -> Num) -> Num {
         match self.is_zero() {
             false => binary("*", self, &by()),
@@ -104,7 +105,7 @@ fn flat_unary(f: &str, x: f64) -> f64 {
     }
 }
 
-/// The error function by its series (up to 3) or continued fraction, which is independent of rational approximations.
+/// The error function by its series (up to 3) or by a continued fraction, independent of rational approximations.
 fn erf(x: f64) -> f64 {
     let a = x.abs();
     let value = if a < 3.0 {
@@ -183,7 +184,7 @@ fn flat_binary(f: &str, x: f64, y: f64) -> f64 {
     }
 }
 
-/// The partial derivatives of a function of two numbers, each made only if it is asked for.
+/// A partial derivative of a function of two numbers; only the requested one is computed.
 fn slopes(f: &str, x: &Num, y: &Num, first: bool) -> Num {
     let first_wins = if f == "min" { x.value() <= y.value() } else { x.value() >= y.value() };
     match (f, first) {
@@ -228,7 +229,7 @@ pub fn binary(f: &str, x: &Num, y: &Num) -> Num {
 mod tests {
     use super::*;
 
-    /// Tangents against central differences of the values, for every function.
+    /// Compares tangents with central differences of the values, for every function.
     #[test]
     fn rules_are_the_slopes_of_the_values() {
         let h = 1e-6;

@@ -1,4 +1,4 @@
-//! Programs as text. Everything is in parentheses and annotated, so that neither layout nor inference is in question.
+//! Programs as text, fully parenthesised and annotated, so that layout and inference play no part.
 
 use super::ast::{Arm, Expr, FIELDS, Name, Op, Program, Ty};
 use std::fmt::Write;
@@ -58,7 +58,7 @@ pub fn expr(e: &Expr) -> String {
         Op::Tuple => format!("({})", list(&e.kids)),
         Op::Record => format!("{{{}}}", e.kids.iter().zip(FIELDS).map(|(v, f)| format!("{f} = {}", expr(v))).collect::<Vec<_>>().join(", ")),
         Op::Field(i) => format!("{}.{}", k(0), FIELDS[*i]),
-        // Operators take the elements of `[]` to be numbers.
+        // Operators infer numbers as the elements of `[]`.
         Op::Array if e.kids.is_empty() => format!("([] : {})", ty(&e.ty)),
         Op::Array => format!("[{}]", list(&e.kids)),
         Op::Index => format!("{}[{}]", k(0), k(1)),
@@ -107,13 +107,13 @@ fn branches(arms: &[Arm], kids: &[Expr], go: Option<&Name>) -> String {
     text
 }
 
-/// A function with the derivative that it has anyway, computed by `grad`.
+/// A function with its own derivative as a custom rule, computed by `grad`.
 fn custom(forward: bool, [x, y, d, c]: [&Name; 4], f: &str) -> String {
     let way = if forward { "custom_jvp" } else { "custom_vjp" };
     format!("({way} {f} (fun ({x} : Float) -> (let ({y}, {d}) = jvp {f} {x} 1.0 in ({y}, lin ({c} : Float) -> {d} * {c}))))")
 }
 
-/// The extents of an array, as `zeros` takes them: one number, or a list.
+/// The extents of an array in the form that `zeros` takes: one number or a list.
 fn sized(t: &Ty) -> String {
     match t {
         Ty::Array(e, n) => match &**e {
@@ -124,7 +124,7 @@ fn sized(t: &Ty) -> String {
     }
 }
 
-/// Functions of the library, and short forms of several of them.
+/// Library functions, and abbreviations of some combinations.
 fn call(name: &str, e: &Expr) -> String {
     let k = |i: usize| expr(&e.kids[i]);
     match name {
@@ -150,11 +150,11 @@ fn call(name: &str, e: &Expr) -> String {
     }
 }
 
-/// Functions without annotations, which each use gives its ranks.
+/// Functions without annotations, whose ranks are decided at each use.
 const HELPERS: [(&str, &str); 3] = [("affine", "let affine a x = a * x + sin x"), ("spread", "let spread x y = let d = x - y in d * d + 0.5 * y"), ("weighed", "let weighed w x = sum (w * tanh x)")];
 
 impl Program {
-    /// The definitions, an entry each: types, globals, the function, and what it is differentiated at.
+    /// The definitions, one entry each: types, globals, the function, and the points of differentiation.
     pub fn entries(&self) -> Vec<String> {
         let mut out: Vec<String> = self.decls().into_iter().map(|d| d.text().1.to_owned()).collect();
         let bodies = self.globals.iter().map(|g| expr(&g.1)).chain([expr(&self.body)]).collect::<Vec<_>>();
@@ -167,7 +167,7 @@ impl Program {
         out
     }
 
-    /// The names of points, direction and cotangent, with what they are.
+    /// The names of points, direction and cotangent, with their values.
     pub fn places(&self) -> [(&'static str, &Expr); 4] {
         [("x0", &self.points[0]), ("x1", &self.points[1]), ("d0", &self.direction), ("c0", &self.cotangent)]
     }

@@ -1,10 +1,10 @@
-//! What makes expressions of one type: arithmetic, operations on arrays, constructors, derivative operators.
+//! Productions for specific types: arithmetic, array operations, constructors, derivative operators.
 
 use super::ast::{Decl, Expr, Op, Ty};
 use super::generate::{Generator, NESTING};
 
 impl Generator {
-    /// A type's own operations.
+    /// Operations of a specific type.
     pub fn own(&mut self, t: &Ty, d: usize) -> Expr {
         if self.nesting < NESTING && !t.has_function() && self.differentiates() {
             if let Some(e) = self.derivative(t, d) {
@@ -61,7 +61,7 @@ impl Generator {
         }
     }
 
-    /// A closed function with a derivative of its own.
+    /// A closed function with a custom derivative rule.
     fn custom(&mut self) -> Expr {
         let scope = std::mem::take(&mut self.scope);
         let nesting = std::mem::replace(&mut self.nesting, NESTING);
@@ -113,7 +113,7 @@ impl Generator {
                 1 => Expr::call("weighed", t, vec![self.expr(&Ty::Float, d), self.expr(&v, d)]),
                 _ => self.helped(&t, &t, &t, d),
             },
-            // What is masked is written twice.
+            // The masked operand is written twice.
             19 => {
                 let kept = Expr::call("mask", v.clone(), vec![self.leaf(&v), self.leaf(&Ty::Float)]);
                 Expr::call("sum", t, vec![kept])
@@ -126,12 +126,12 @@ impl Generator {
         }
     }
 
-    /// A function without annotations, of two types.
+    /// A function without annotations, of two argument types.
     pub fn helped(&mut self, t: &Ty, a: &Ty, b: &Ty, d: usize) -> Expr {
         Expr::call(*self.random.of(&["affine", "spread"]), t.clone(), vec![self.expr(a, d), self.expr(b, d)])
     }
 
-    /// An argument in the domain of a function, for those that have a small one.
+    /// An argument in the domain of a function, for functions with a restricted domain.
     fn safe(&mut self, f: &str, d: usize) -> Expr {
         let x = self.expr(&Ty::Float, d);
         let infix = |op, a, b| Expr::new(Op::Infix(op), Ty::Float, vec![a, b]);
@@ -148,7 +148,7 @@ impl Generator {
         Expr::new(Op::Infix("/"), Ty::Float, vec![self.expr(&Ty::Float, d), below])
     }
 
-    /// A power: a literal exponent of anything, any exponent of something positive.
+    /// A power: a literal exponent for any base, or any exponent for a positive base.
     fn power(&mut self, d: usize) -> Expr {
         if self.random.once_in(2) {
             let n = *self.random.of(&[2.0, 3.0, 1.0, 0.0]);
@@ -159,7 +159,7 @@ impl Generator {
         Expr::new(Op::Infix("^"), Ty::Float, vec![base, exponent])
     }
 
-    /// A number that is 0 here, and has a derivative.
+    /// A number that is 0 at this point but has a derivative.
     fn vanishing(&mut self) -> Expr {
         let x = self.leaf(&Ty::Float);
         let held = Expr::call("stop_grad", Ty::Float, vec![x.clone()]);
@@ -185,7 +185,7 @@ impl Generator {
         }
     }
 
-    /// `x + y + [.., c, ..][i]`: an operator with a check of bounds inside.
+    /// `x + y + [.., c, ..][i]`: an operator with a bounds check inside.
     fn sum_with_a_check(&mut self) -> (Expr, f64) {
         let (x, y) = (self.name("x"), self.name("y"));
         let (a, b) = (Expr::var(&x, &Ty::Float), Expr::var(&y, &Ty::Float));
@@ -250,7 +250,7 @@ impl Generator {
         f
     }
 
-    /// A function written out, whose parameter is differentiated.
+    /// A lambda whose parameter is differentiated.
     fn active_lambda(&mut self, a: &Ty, b: &Ty, d: usize) -> Expr {
         let x = self.name("x");
         self.activate(&x);
@@ -258,7 +258,7 @@ impl Generator {
         Expr::new(Op::Fun(x), Ty::fun(a.clone(), b.clone()), vec![body])
     }
 
-    /// A derivative operator that gives a type.
+    /// A derivative operator with a result of the given type.
     fn derivative(&mut self, t: &Ty, d: usize) -> Option<Expr> {
         if !has_real(t) {
             return None;
@@ -318,7 +318,7 @@ impl Generator {
     }
 }
 
-/// Whether data of a type may have a real number: a derivative is taken at no other.
+/// Whether data of a type may contain a real number, as points of derivatives must.
 fn has_real(t: &Ty) -> bool {
     match t {
         Ty::Int | Ty::Bool | Ty::Fun(..) => false,
@@ -328,7 +328,7 @@ fn has_real(t: &Ty) -> bool {
     }
 }
 
-/// Whether a Jacobian may have a type: Floats, arrays of Floats, and tuples and records of those outside of arrays.
+/// Whether a type is possible for a Jacobian: Floats, arrays of Floats, and tuples and records of those outside arrays.
 fn has_structure(t: &Ty, in_array: bool) -> bool {
     match t {
         Ty::Float => true,
@@ -338,7 +338,7 @@ fn has_structure(t: &Ty, in_array: bool) -> bool {
     }
 }
 
-/// The input and the output of a function whose Jacobian has a type: one of them is a number.
+/// The input and output types of a function whose Jacobian has the given type; one of them is a number.
 fn partial(t: &Ty, point: &Ty) -> Option<(Ty, Ty)> {
     match (t, point) {
         (Ty::Float, _) => Some((Ty::Float, Ty::Float)),
@@ -348,7 +348,7 @@ fn partial(t: &Ty, point: &Ty) -> Option<(Ty, Ty)> {
     }
 }
 
-/// Whether values of a type may differ in their constructors, or in what has no tangent.
+/// Whether values of a type may differ in their constructors or in discrete parts.
 fn contains_data(t: &Ty) -> bool {
     match t {
         Ty::Float => false,

@@ -8,12 +8,12 @@ use std::ops::{Deref, DerefMut};
 pub struct Random(Rng);
 
 impl Random {
-    /// The stream of a seed: that of one seed is not a part of the next one's.
+    /// The stream of a seed. Streams of consecutive seeds do not overlap.
     pub fn new(seed: u64) -> Random {
         Random(Rng::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5851_f42d_4c95_7f2d))
     }
 
-    /// One of several.
+    /// A random element.
     pub fn of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
         &all[self.below(all.len())]
     }

@@ -1,4 +1,4 @@
-//! Runs of many programs, and what is said of failures.
+//! Runs of many programs, and reports of failures.
 
 use super::ast::Program;
 use super::evaluate::Stop;
@@ -12,55 +12,55 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// What a run shall do.
+/// The parameters of a run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The executable that `--worker` makes a worker.
+    /// The executable; `--worker` makes it a worker.
     pub exe: PathBuf,
     /// The first seed.
     pub seed: u64,
-    /// How long it goes on.
+    /// The duration of the run.
     pub time: Duration,
-    /// The most programs.
+    /// The maximal number of programs.
     pub programs: usize,
-    /// How long one program may take in all ways.
+    /// The time limit of one program in all execution modes.
     pub limit: Duration,
-    /// How long a failure is minimised.
+    /// The time limit of minimising one failure.
     pub minimise: Duration,
-    /// How many failures of one kind in one way are minimised.
+    /// The number of failures of the same kind and execution mode that are minimised.
     pub of_a_kind: usize,
-    /// Programs with one of these words in them are left out.
+    /// Programs that contain one of these words are skipped.
     pub skip: Vec<String>,
-    /// Whether what happens is printed while it does.
+    /// Whether to print progress.
     pub verbose: bool,
 }
 
-/// A failure, minimised.
+/// A minimised failure.
 #[derive(Clone, Debug)]
 pub struct Failure {
     /// The seed of its program.
     pub seed: u64,
-    /// What is wrong with the small program.
+    /// The failure of the minimised program.
     pub fault: Fault,
-    /// The small program.
+    /// The minimised program.
     pub program: Program,
 }
 
-/// What a run found.
+/// The results of a run.
 #[derive(Default)]
 pub struct Summary {
     /// Programs that were compared.
     pub compared: usize,
-    /// Programs without an answer of the reference, by reason.
+    /// The numbers of programs without a reference answer, by reason.
     pub skipped: HashMap<&'static str, usize>,
-    /// Features of the compared programs.
+    /// The features of the compared programs.
     pub counts: Counts,
-    /// Faults, one for each kind and way, with how many programs have each.
+    /// Failures, one for each kind and mode, with the number of programs that have it.
     pub failures: Vec<(Failure, usize)>,
 }
 
 impl Failure {
-    /// A program in the form of `tests/programs`, which prints what is wrong; what is expected stands in a comment.
+    /// A program in the form of `tests/programs` that prints the wrong answer; a comment has the expected one.
     pub fn text(&self) -> String {
         let Fault { kind, way, want, have, entry } = &self.fault;
         let one_line = |t: &str| t.replace('\n', " ");
@@ -72,12 +72,12 @@ impl Failure {
         adl_syntax::format::format(&out).unwrap_or(out)
     }
 
-    /// The program without the digits of numbers and names: failures with one shape count as one.
+    /// The program without digits in numbers and names: failures of the same shape count as one.
     fn shape(&self) -> String {
         format!("{}{}{}", self.fault.kind, self.fault.way, super::print::expr(&self.program.body)).chars().filter(|c| !c.is_ascii_digit()).collect()
     }
 
-    /// A name for its file.
+    /// A file name for it.
     pub fn file(&self) -> String {
         let words: String = format!("{}_{}", self.fault.kind, self.fault.way).chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect();
         format!("{}_{}.adl", words.trim_matches('_'), self.seed)
@@ -85,7 +85,7 @@ impl Failure {
 }
 
 impl Summary {
-    /// Counts by feature, and what was found.
+    /// The feature counts and the failures.
     pub fn text(&self) -> String {
         let skipped: usize = self.skipped.values().sum();
         let mut out = format!("{} programs compared, {skipped} without an answer of the reference {:?}\n{}", self.compared, self.skipped, self.counts.table());
@@ -95,7 +95,7 @@ impl Summary {
         out
     }
 
-    /// Adds what another run found.
+    /// Adds the results of another run.
     pub fn join(&mut self, other: Summary) {
         self.compared += other.compared;
         for (why, n) in other.skipped {
@@ -115,7 +115,7 @@ fn reason(s: Stop) -> &'static str {
     }
 }
 
-/// Cases of broken text, files or entries until the time is over: how many there were, and which failed.
+/// Runs cases of malformed text, files or entries until the time is over. Returns their number and the failures.
 pub fn front(plan: &Plan, kind: &str) -> std::io::Result<(usize, Vec<String>)> {
     const AT_ONCE: u64 = 20;
     let mut worker = Worker::new(plan.exe.clone(), plan.limit);
@@ -126,7 +126,7 @@ pub fn front(plan: &Plan, kind: &str) -> std::io::Result<(usize, Vec<String>)> {
         match worker.send(&job(seed, AT_ONCE))? {
             Answer::Echoes(found) => failures.extend(found.into_iter().flatten()),
             _ => {
-                // One of them.
+                // Run them individually to find the failing one.
                 for one in seed..seed + AT_ONCE {
                     match worker.send(&job(one, 1))? {
                         Answer::Echoes(found) => failures.extend(found.into_iter().flatten()),
@@ -158,7 +158,13 @@ pub fn programs(plan: &Plan, seeds: impl Iterator<Item = u64>) -> std::io::Resul
             continue;
         }
         match judge(&p, &mut worker)? {
-            Verdict::Skipped(why) => *out.skipped.entry(reason(why)).or_insert(0) += 1,
+            Verdict::Skipped(why) => {
+                if why == Stop::Invalid {
+                    // A fault of the generator or of the reference: every program is valid.
+                    println!("-- the reference refuses the program of seed {seed}");
+                }
+                *out.skipped.entry(reason(why)).or_insert(0) += 1;
+            }
             Verdict::Fine { active } => {
                 out.compared += 1;
                 out.counts.program(&p);

@@ -1,10 +1,10 @@
-//! Values of the reference, and what is done with all numbers in one.
+//! Values of the reference, and operations on all numbers in a value.
 
 use super::ast::{Expr, Name};
 use super::number::Num;
 use std::rc::Rc;
 
-/// A value. It borrows the program's text for the bodies of functions.
+/// A value. It borrows the bodies of functions from the program.
 #[derive(Clone)]
 pub enum Val<'a> {
     /// A number.
@@ -25,26 +25,26 @@ pub enum Val<'a> {
 
 /// A function.
 pub enum Fun<'a> {
-    /// `fun x -> body` with what it captures.
+    /// `fun x -> body` with its environment.
     Closure(&'a Name, &'a Expr, Env<'a>),
-    /// A function of the library, with the arguments that it has so far.
+    /// A library function with the arguments given so far.
     Library(&'a str, Vec<Val<'a>>),
-    /// One after the other.
+    /// The composition of two functions.
     Compose(Val<'a>, Val<'a>),
-    /// The same function, as `checkpoint` and custom derivatives that are right have it.
+    /// A function with the same values, such as from `checkpoint` or a correct custom derivative rule.
     Same(Val<'a>),
 }
 
-/// What is bound, the innermost first.
+/// An environment, innermost binding first.
 pub type Env<'a> = Option<Rc<Bound<'a>>>;
 
-/// One name.
+/// A binding.
 pub struct Bound<'a> {
     /// The name.
     pub name: &'a Name,
-    /// What it is.
+    /// Its value.
     pub value: Val<'a>,
-    /// What is bound outside.
+    /// The enclosing environment.
     pub outer: Env<'a>,
 }
 
@@ -53,7 +53,7 @@ pub fn bind<'a>(env: &Env<'a>, name: &'a Name, value: Val<'a>) -> Env<'a> {
     Some(Rc::new(Bound { name, value, outer: env.clone() }))
 }
 
-/// What a name is.
+/// The value of a name.
 pub fn find<'a>(env: &Env<'a>, name: &Name) -> Option<Val<'a>> {
     let mut at = env.as_ref();
     while let Some(b) = at {
@@ -81,7 +81,7 @@ impl<'a> Val<'a> {
         Val::Tuple(Rc::new(vec![a, b]))
     }
 
-    /// The value with each number replaced; functions and discrete parts stay.
+    /// Replaces each number; functions and discrete parts are unchanged.
     pub fn map(&self, f: &mut impl FnMut(&Num) -> Num) -> Val<'a> {
         let mut all = |vs: &[Val<'a>]| Rc::new(vs.iter().map(|v| v.map(f)).collect::<Vec<_>>());
         match self {
@@ -103,13 +103,13 @@ impl<'a> Val<'a> {
         out
     }
 
-    /// The value with other numbers.
+    /// The value with its numbers replaced.
     pub fn with(&self, numbers: &[Num]) -> Val<'a> {
         let mut rest = numbers.iter();
         self.map(&mut |n| rest.next().unwrap_or(n).clone())
     }
 
-    /// Its words as they are compared with what adl shows: numbers, truth values, constructors.
+    /// The words that are compared with adl's output: numbers, truth values, constructors.
     pub fn words(&self, out: &mut Vec<String>) {
         match self {
             Val::Num(n) => out.push(format!("{:?}", n.value())),

@@ -1,4 +1,4 @@
-//! What is asked about a program, and the ways in which it is run.
+//! The questions about a program, and the execution modes.
 
 use super::ast::{Expr, Name, Op, Program, Ty};
 use super::evaluate::{Reference, Stop};
@@ -8,58 +8,58 @@ use super::print::{expr, ty};
 use super::value::bind;
 use super::worker::Run;
 
-/// A question with the reference's answer.
+/// A question with its reference answer.
 #[derive(Clone, Debug)]
 pub struct Query {
     /// The entry.
     pub text: String,
-    /// The words of the answer.
+    /// The words of the reference answer.
     pub words: Vec<String>,
-    /// What numbers may differ by, beside their own size.
+    /// The absolute tolerance of numbers, in addition to the relative one.
     pub slack: f64,
 }
 
-/// How an answer of a run is judged.
+/// How an answer is judged.
 #[derive(Clone, Debug)]
 pub enum Check {
-    /// It is the reference's answer, but for rounding.
+    /// It must agree with the reference up to rounding.
     Agrees(Query),
-    /// So, or one of these errors.
+    /// It must agree with the reference, or be one of these errors.
     AgreesOr(Query, &'static [&'static str]),
-    /// It is the same text as that of another entry (run, entry), if that is no error, or one of these errors.
+    /// It must equal the text of another entry (run, entry), if that is not an error; or be one of these errors.
     Same(usize, usize, &'static [&'static str]),
-    /// It is a definition.
+    /// It must be a definition.
     Defines,
 }
 
 /// One entry of a session.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// What is special about it, for the report.
+    /// The execution mode of this entry, for the report.
     pub way: &'static str,
-    /// What is typed.
+    /// The text of the entry.
     pub text: String,
-    /// What it must answer.
+    /// The expected answer.
     pub check: Check,
 }
 
-/// A session with what is expected of each entry.
+/// A session with the expected answers of its entries.
 #[derive(Clone, Debug)]
 pub struct Way {
-    /// Whether native code is made.
+    /// Whether native code is enabled.
     pub jit: bool,
-    /// Whether derivatives are compiled; on a tape otherwise.
+    /// Whether AD is compiled; otherwise taped.
     pub compiled: bool,
-    /// Threads for large arrays.
+    /// The number of threads for large arrays.
     pub threads: usize,
     /// Its entries.
     pub steps: Vec<Step>,
 }
 
-/// Steps that a program may take in the reference.
+/// The limit of steps in the reference.
 const FUEL: usize = 60_000;
 
-/// The questions about a program, each as an expression of the generator's own.
+/// The questions about a program, as expressions of the generator.
 fn questions(p: &Program) -> Vec<Expr> {
     let (input, output) = (&p.input, &p.body.ty);
     let var = |x: &str, t: &Ty| Expr::var(&Name::from(x), t);
@@ -88,7 +88,7 @@ fn questions(p: &Program) -> Vec<Expr> {
         }
         return out;
     }
-    // A cotangent has the constructors of the result: that of data is the result itself.
+    // A cotangent has the same constructors as the result, so for data the result itself is used.
     let cotangent = |x: &Expr| if is_plain(output) { var("c0", output) } else { Expr::new(Op::Apply, output.clone(), vec![f.clone(), x.clone()]) };
     let c = cotangent(&x);
     out.push(Expr::call("jvp", Ty::Tuple(vec![output.clone(), output.clone()]), vec![f.clone(), x.clone(), d]));
@@ -105,7 +105,7 @@ fn questions(p: &Program) -> Vec<Expr> {
     out
 }
 
-/// The reference's answer to a question, and the steps that it took.
+/// The reference's answer to a question, and its number of steps.
 pub fn answer(p: &Program, question: &Expr) -> Result<(Query, usize), Stop> {
     let mut r = Reference::new(FUEL);
     let mut env = None;
@@ -129,11 +129,11 @@ pub fn answer(p: &Program, question: &Expr) -> Result<(Query, usize), Stop> {
     Ok((Query { text: expr(question), words, slack: 1e-11 * r.largest }, FUEL - r.fuel))
 }
 
-/// Engines of module `engine`.
+/// The engines of module `engine`.
 const ENGINES: [&str; 8] = ["Linearize", "Naive", "Staged", "Cayley", "Sparse", "Mutable", "Taped", "Unf"];
 const PLANS: [&str; 7] = ["StoreAll", "RecomputeAll", "Sqrt", "Revolve 1", "Revolve 3", "Budget 100_000_000", "ByHand ([] : [_]Int)"];
 
-/// All ways to run a program, or why it is none that can be judged. The first is the ordinary one.
+/// All execution modes of a program, or the reason why it cannot be judged. The first is the default mode.
 pub fn ways(p: &Program) -> Result<Vec<Way>, Stop> {
     let questions = questions(p);
     let mut queries = Vec::new();
@@ -167,12 +167,12 @@ pub fn ways(p: &Program) -> Result<Vec<Way>, Stop> {
 }
 
 impl Way {
-    /// One more entry.
+    /// Adds an entry.
     pub fn ask(&mut self, way: &'static str, text: String, check: Check) {
         self.steps.push(Step { way, text, check });
     }
 
-    /// The session as a worker gets it.
+    /// The session in the form that workers receive.
     pub fn run(&self) -> Run {
         Run { jit: self.jit, compiled: self.compiled, threads: self.threads, entries: self.steps.iter().map(|s| s.text.clone()).collect() }
     }
@@ -185,13 +185,13 @@ fn gradients(g: &Query, plain: &mut Way) {
         plain.ask("engines", format!("(engine.grad {e} f0 x0)"), Check::AgreesOr(g.clone(), &["E0720", "E0721"]));
     }
     for p in PLANS {
-        // A budget is refused where nothing keeps within it, and where the gradient is taped.
+        // A budget is rejected if no plan satisfies it, and if the gradient is taped.
         let refused: &[&str] = if p.starts_with("Budget") { &["E0722"] } else { &[] };
         plain.ask("plans", format!("(grad_with ({p}) f0 x0)"), Check::Same(0, at, refused));
     }
 }
 
-/// The value and the gradient in loops that become native, with and without native code.
+/// The value and the gradient in loops that become native code, with native code on and off.
 fn hot(p: &Program, queries: &[Query], steps: usize, plain: &mut Way, interpreted: &mut Way) {
     let rounds = (60_000 / steps).clamp(20, 3000) | 1;
     let (input, output) = (ty(&p.input), ty(&p.body.ty));
@@ -210,7 +210,7 @@ fn hot(p: &Program, queries: &[Query], steps: usize, plain: &mut Way, interprete
     }
 }
 
-/// The sessions with only those entries that a way of running needs: its own, those that it is compared with, and definitions.
+/// The sessions reduced to the entries that a mode needs: its own, those it is compared with, and definitions.
 pub fn only(all: &[Way], name: &str) -> Vec<Way> {
     let referred = |r: usize, e: usize| {
         all.iter().flat_map(|w| &w.steps).any(|s| s.way == name && matches!(s.check, Check::Same(a, b, _) if (a, b) == (r, e)))

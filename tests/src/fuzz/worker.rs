@@ -1,4 +1,5 @@
-//! Programs are run in a child process, which may hang, run out of memory or abort: a job goes in as one line of JSON, and its results come back as one.
+//! Runs programs in a child process, because they may hang, exhaust memory or abort. Jobs and results are exchanged as
+//! lines of JSON.
 
 use serde_json::{Value, json};
 use std::cell::RefCell;
@@ -11,31 +12,31 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// How one session is set, and what is typed into it.
+/// The settings of a session, and its entries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// Whether native code is made.
+    /// Whether native code is enabled.
     pub jit: bool,
-    /// Whether derivatives are compiled; on a tape otherwise.
+    /// Whether AD is compiled; otherwise taped.
     pub compiled: bool,
-    /// Threads for large arrays.
+    /// The number of threads for large arrays.
     pub threads: usize,
     /// Entries, in order.
     pub entries: Vec<String>,
 }
 
-/// What became of a job.
+/// The outcome of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
     /// The echo of each entry of each run: a value, `E0123: message`, or `panic: message`.
     Echoes(Vec<Vec<String>>),
     /// No answer within the time.
     Hang,
-    /// The process ended: out of memory (`memory`), or by a signal or an abort.
+    /// The process ended: out of memory (`memory`), by a signal, or by an abort.
     Died(String),
 }
 
-/// The most bytes that a child may take, and its exit code when it takes more.
+/// The memory limit of a child in bytes, and its exit code when it exceeds the limit.
 const MEMORY: usize = 3 << 30;
 const FULL: i32 = 77;
 
@@ -47,7 +48,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// A worker: the fuzzer's own executable, which `--worker` makes one, and how long a job may take.
+    /// A worker that runs the fuzzer's own executable with `--worker`; `limit` is the time limit of a job.
     pub fn new(exe: PathBuf, limit: Duration) -> Worker {
         Worker { exe, limit, child: None }
     }
@@ -69,7 +70,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Runs programs, each in a session of its own. An error is one of the machinery.
+    /// Runs each list of entries in its own session. Errors are failures of the worker itself.
     pub fn run(&mut self, runs: &[Run]) -> std::io::Result<Answer> {
         let job = runs.iter().map(|r| json!({"jit": r.jit, "compiled": r.compiled, "threads": r.threads, "entries": r.entries})).collect::<Vec<_>>();
         self.send(&json!({ "runs": job }))
@@ -116,7 +117,7 @@ fn texts(line: &str) -> Vec<Vec<String>> {
     list(&parsed).iter().map(|run| list(run).iter().map(|t| t.as_str().unwrap_or_default().to_owned()).collect()).collect()
 }
 
-/// Where the last panic was, and what it said.
+/// The place and message of the last panic.
 static PANIC: Mutex<String> = Mutex::new(String::new());
 
 /// The child: answers jobs until its input ends.
@@ -136,7 +137,7 @@ pub fn serve() {
     }
 }
 
-/// Ends the process before it takes the machine's memory.
+/// Ends the process before it exhausts the machine's memory.
 fn watch_memory() {
     loop {
         std::thread::sleep(Duration::from_millis(20));
@@ -147,7 +148,7 @@ fn watch_memory() {
     }
 }
 
-/// Runs something that may panic.
+/// Runs `run` and catches panics.
 pub fn guarded(run: impl FnOnce() -> String) -> String {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| format!("panic: {}", PANIC.lock().unwrap_or_else(PoisonError::into_inner)))
 }
@@ -165,7 +166,7 @@ fn session(run: &Value) -> Vec<String> {
         let reasons = if over { vec![] } else { reasons(&s.borrow()) };
         out.push(echo + &reasons.into_iter().map(|r| format!("{REASON}{r}")).collect::<String>());
         if over {
-            // Its state may be anything.
+            // After a panic the session may be inconsistent, so it is not dropped.
             std::mem::forget(s);
             break;
         }
@@ -174,7 +175,7 @@ fn session(run: &Value) -> Vec<String> {
     out
 }
 
-/// What stands between an echo and the reasons why its derivatives took a tape.
+/// Separates an echo from the reasons why its derivatives were taped.
 pub const REASON: char = '\u{1}';
 
 fn reasons(s: &adl_session::Session) -> Vec<String> {

@@ -1,11 +1,11 @@
-//! Whether an answer is the expected one.
+//! Compares answers with the expected ones.
 
 use serde_json::Value;
 
-/// How far two numbers may be apart: absolutely below 1, relatively above.
+/// The tolerance: absolute below 1, relative above.
 const TOLERANCE: f64 = 1e-4;
 
-/// Nothing, or the first place where an answer differs from what is expected.
+/// The first place where an answer differs from the expected one, if any.
 pub fn differs(module: &str, have: &Value, want: &Value) -> Option<String> {
     let close = if module == "hello" { close_to_reference } else { close };
     walk(have, want, "output", &close)
@@ -19,7 +19,7 @@ fn close_to_reference(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-8 + 1e-5 * b.abs()
 }
 
-/// What is not a number is null in JSON, and never right.
+/// A nan is null in JSON, and never correct.
 fn walk(have: &Value, want: &Value, at: &str, close: &dyn Fn(f64, f64) -> bool) -> Option<String> {
     let found = || Some(format!("{at} is {}, expected {}", short(have), short(want)));
     match (have, want) {

@@ -1,9 +1,9 @@
-//! Inputs of any size, always the same ones, distributed as the suite's own.
+//! Deterministic inputs of any size, with the distributions of the suite's own inputs.
 
 use adl_ir::generate::rng::Rng;
 use serde_json::{Value, json};
 
-/// Numbers that look random.
+/// A pseudo-random generator.
 pub struct Random(Rng);
 
 impl Random {
@@ -82,7 +82,7 @@ pub fn lstm(layers: usize, characters: usize) -> Value {
     json!({"main_params": main, "extra_params": extra, "state": state, "sequence": sequence})
 }
 
-/// The hand of `small` with its skin repeated to so many vertices, and so many points on it.
+/// The hand of `small`, with its skin repeated to `vertices` vertices and with `points` points on it.
 pub fn ht(small: &Value, vertices: usize, points: usize) -> Value {
     let mut r = Random::new(8);
     let mut input = small.clone();

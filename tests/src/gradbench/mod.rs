@@ -1,8 +1,9 @@
-//! GradBench (github.com/gradbench/gradbench), a suite for tools of differentiation: its twelve problems, in adl, and its protocol.
+//! GradBench (github.com/gradbench/gradbench), a benchmark suite for differentiation tools: its twelve problems in adl,
+//! and its protocol.
 //!
-//! The problems are `tests/gradbench/*.adl`. Each has a type `Input`, perhaps a function `prepare` (what need not be timed), and the functions that
-//! messages name. [`Tool`] answers messages; [`compare`] says whether an answer is right;
-//! [`generate`] makes inputs of any size.
+//! The problems are `tests/gradbench/*.adl`. Each has a type `Input`, optionally a function `prepare` (for work that is
+//! not timed), and the functions that messages name. [`Tool`] answers messages; [`compare`] checks answers;
+//! [`generate`] creates inputs of any size.
 
 pub mod compare;
 pub mod generate;
@@ -15,9 +16,9 @@ use std::path::Path;
 
 /// A problem: its name and its text.
 pub struct Problem {
-    /// As messages call it.
+    /// The name in messages.
     pub name: &'static str,
-    /// adl.
+    /// The adl source.
     pub source: &'static str,
 }
 
@@ -27,7 +28,7 @@ macro_rules! problems {
     };
 }
 
-/// All problems, and what they import.
+/// All problems and the files that they import.
 const SOURCES: &[Problem] = problems!["hello", "det", "gmm", "ba", "ht", "kmeans", "llsq", "lse", "lstm", "ode", "particle", "saddle", "descent"];
 
 /// The problems.
@@ -35,12 +36,12 @@ pub fn problems() -> &'static [Problem] {
     &SOURCES[..12]
 }
 
-/// The golden messages of a problem with the answers that are right for them.
+/// The golden messages of a problem with the correct answers.
 pub fn golden(module: &str) -> Vec<(Value, Value)> {
     recorded(&crate::root().join("tests/gradbench/golden"), module)
 }
 
-/// Those of a folder; none where it has no such file.
+/// The recorded messages in a folder; none if the file does not exist.
 pub fn recorded(folder: &Path, module: &str) -> Vec<(Value, Value)> {
     let text = std::fs::read_to_string(folder.join(module).with_extension("jsonl")).unwrap_or_default();
     let records = text.lines().filter_map(|l| serde_json::from_str::<Value>(l).ok());

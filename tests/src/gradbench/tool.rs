@@ -12,25 +12,25 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::time::Instant;
 
-/// The file in which programs find the message.
+/// The file from which programs read the message.
 const MESSAGE: &str = "message.json";
 
-/// A session with the problems that were asked for.
+/// A session with the problems requested so far.
 pub struct Tool {
     session: Session,
     files: Rc<RefCell<HashMap<String, Vec<u8>>>>,
     loaded: HashSet<String>,
 }
 
-/// A function of a problem, run: what it gave, as JSON, and the nanoseconds of each run.
+/// The result of running a function: its output as JSON, and the nanoseconds of each run.
 pub struct Run {
     /// The answer.
     pub output: String,
-    /// One for each run.
+    /// One number for each run.
     pub nanoseconds: Vec<u128>,
 }
 
-/// How often a function is run: so many times, and for so many seconds in all.
+/// The minimal number of runs, and the minimal total time in seconds.
 struct Effort {
     runs: u64,
     seconds: f64,
@@ -71,7 +71,7 @@ impl Tool {
         }
     }
 
-    /// Runs what a message asks for.
+    /// Runs the function that a message requests.
     pub fn evaluate(&mut self, line: &str, message: &Json) -> Result<Run, String> {
         let (module, function) = (message["module"].as_str().unwrap_or(""), message["function"].as_str().unwrap_or(""));
         let name = self.load(module)?;
@@ -105,7 +105,7 @@ impl Tool {
         }
     }
 
-    /// Imports a problem, once. Its name as a module.
+    /// Imports a problem once; returns its module name.
     fn load(&mut self, module: &str) -> Result<String, String> {
         if !super::problems().iter().any(|p| p.name == module) {
             return Err(format!("there is no problem `{module}`"));

@@ -1,6 +1,7 @@
-//! Random definitions without types, and calls of them at types of several ranks.
+//! Random definitions without type annotations, and calls of them at types of several ranks.
 //!
-//! A definition is made for one choice of concrete types, so that it has a meaning there. Other calls are tried at random.
+//! A definition is generated for one choice of concrete types, at which it is valid. Further calls are chosen at
+//! random.
 
 use super::tree::{Arg, At, Def, Expr, Given, Program, Ty, Use, Way, value};
 use super::write::pair;
@@ -15,7 +16,7 @@ pub struct Maker {
     defs: Vec<Def>,
 }
 
-/// A function in scope, with the types that it was made for.
+/// A function in scope, with the types for which it was generated.
 #[derive(Clone)]
 struct Function {
     name: String,
@@ -37,7 +38,7 @@ fn bin(op: &'static str, a: Expr, b: Expr) -> Expr {
     Expr::Bin(op, boxed(a), boxed(b))
 }
 
-/// The program of a seed, and for each call whether it was made to be right.
+/// The program of a seed, and for each call whether it was generated to be valid.
 pub fn program(seed: u64) -> Program {
     let mut m = Maker { random: Random::new(seed), scope: vec![], functions: vec![], names: 0, defs: vec![] };
     for k in 0..1 + m.random.below(3) {
@@ -163,7 +164,7 @@ impl Maker {
         }
     }
 
-    /// A function of the expression, which is used at one type here, and perhaps at others by calls.
+    /// A local function that is used at one type here; calls of the definition may use it at others.
     fn local_function(&mut self, t: &Ty, d: usize) -> Expr {
         let (f, x, u) = (self.name("g"), self.name("y"), self.some_type());
         let r = if self.random.once_in(2) { u.clone() } else { self.some_type() };
@@ -335,7 +336,7 @@ impl Maker {
         }
     }
 
-    /// Calls of a definition: at its own types, at others that have a meaning, and at some that have none.
+    /// Calls of a definition: at its own types, at other valid types, and at some invalid ones.
     fn calls(&mut self, p: &mut Program, at: usize) {
         let f = self.functions[at].clone();
         let (mut right, mut wrong) = (Vec::new(), 0);
@@ -387,7 +388,7 @@ impl Maker {
     }
 }
 
-/// One leading axis more, in every part.
+/// The type with one more leading axis in every component.
 fn lifted(t: &Ty) -> Ty {
     match t {
         Ty::Tuple(ts) => Ty::Tuple(ts.iter().map(lifted).collect()),

@@ -1,8 +1,9 @@
-//! Generated programs without annotations, printed a second time with all of them: values and errors must agree.
+//! Generated programs without annotations are printed a second time with full annotations. Values and errors must
+//! agree.
 //!
-//! `make` makes definitions whose parameters have no types, and calls of them at several ranks. `write` goes through each call with the types of
-//! its arguments and writes a copy of every function that it reaches, whose parameters and results are annotated: it is a checker of its own,
-//! which decides ranks from concrete types alone.
+//! `make` generates definitions whose parameters have no types, and calls of them at several ranks. `write` traverses
+//! each call with the types of its arguments, and prints an annotated copy of every function that the call reaches. It
+//! is an independent type checker, which determines ranks from concrete types only.
 
 pub mod make;
 pub mod rules;

@@ -1,11 +1,12 @@
-//! Types of operations on operands whose types are known. `None` is a type that nobody knows, after a fault or where nothing is annotated.
+//! Types of operations on operands of known types. `None` is an unknown type, after an error or where nothing is
+//! annotated.
 
 use super::tree::{At, Ty};
 
-/// The type of an operation, or a fault.
+/// The type of an operation, or an error.
 pub type Typed = Result<Ty, ()>;
 
-/// One extent that stands for two.
+/// The common extent of two.
 fn extent(a: Option<usize>, b: Option<usize>) -> Result<Option<usize>, ()> {
     match (a, b) {
         (Some(x), Some(y)) if x != y => Err(()),
@@ -13,7 +14,7 @@ fn extent(a: Option<usize>, b: Option<usize>) -> Result<Option<usize>, ()> {
     }
 }
 
-/// One type for two that differ at most in what is known of sizes.
+/// The common type of two types that may differ only in known sizes.
 pub fn same(a: &Ty, b: &Ty) -> Typed {
     let all = |x: &[Ty], y: &[Ty]| if x.len() == y.len() { x.iter().zip(y).map(|(x, y)| same(x, y)).collect::<Result<Vec<_>, _>>() } else { Err(()) };
     match (a, b) {
@@ -27,7 +28,7 @@ pub fn same(a: &Ty, b: &Ty) -> Typed {
     }
 }
 
-/// The operand of higher rank, along whose leading axes the other is repeated. Elements are those of `a`.
+/// The operand of higher rank, along whose leading axes the other is broadcast. The element type is that of `a`.
 fn spread(a: &Ty, b: &Ty) -> Typed {
     if a.rank() < b.rank() {
         return spread(&b.with_leaf(a.leaf()), a);
@@ -39,7 +40,7 @@ fn spread(a: &Ty, b: &Ty) -> Typed {
     }
 }
 
-/// All of whose numbers are Floats.
+/// Whether all its numbers are Floats.
 pub fn is_vector_space(t: &Ty) -> bool {
     t.parts().map_or_else(|| t.is_real(), |ps| ps.iter().all(|p| is_vector_space(p)))
 }

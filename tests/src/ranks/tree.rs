@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// A concrete type. Sizes that only values know are `None`.
+/// A concrete type. Sizes that are known only at run time are `None`.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Ty {
     /// `Float`.
@@ -30,12 +30,12 @@ impl Ty {
         if let Ty::Array(_, e) = self { 1 + e.rank() } else { 0 }
     }
 
-    /// What stands under all axes.
+    /// The type under all axes.
     pub fn leaf(&self) -> &Ty {
         if let Ty::Array(_, e) = self { e.leaf() } else { self }
     }
 
-    /// The array with other elements.
+    /// The array with another element type.
     pub fn with_leaf(&self, leaf: &Ty) -> Ty {
         if let Ty::Array(n, e) = self { Ty::Array(*n, Box::new(e.with_leaf(leaf))) } else { leaf.clone() }
     }
@@ -83,16 +83,16 @@ pub enum At {
     Slice(&'static str),
 }
 
-/// An expression. Functions that expressions make are written where they are used.
+/// An expression. Lambdas are written where they are used.
 #[derive(Clone, Debug)]
 pub enum Expr {
     /// A name.
     Var(String),
-    /// An array that is written out.
+    /// An array literal.
     Literal(Ty, String),
     /// A Float.
     Float(f64),
-    /// An Int, which is a Float beside one.
+    /// An Int literal, which is a Float beside a Float.
     Int(i64),
     /// `sin x`, `-x`.
     Un(&'static str, Box<Expr>),
@@ -100,7 +100,7 @@ pub enum Expr {
     Bin(&'static str, Box<Expr>, Box<Expr>),
     /// A function of the library whose arguments are arrays or tuples.
     Call(&'static str, Vec<Expr>),
-    /// A function of the program, with arguments.
+    /// A function of the program, applied to arguments.
     User(String, Vec<Arg>),
     /// `x[i, j]`.
     Index(Box<Expr>, Vec<At>),
@@ -159,7 +159,7 @@ pub struct Def {
 /// A call of a definition.
 #[derive(Clone, Debug)]
 pub struct Use {
-    /// Which definition.
+    /// The index of the definition.
     pub def: usize,
     /// The arguments.
     pub args: Vec<Given>,
@@ -196,7 +196,7 @@ pub struct Program {
     pub uses: Vec<Use>,
 }
 
-/// Text of a value of a type, from a stream of numbers.
+/// The text of a value of a type, from a stream of numbers.
 pub fn value(t: &Ty, number: &mut dyn FnMut() -> f64) -> String {
     match t {
         Ty::Float => float(number()),

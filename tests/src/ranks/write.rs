@@ -1,17 +1,17 @@
-//! A program as text, twice: as it is, and with a copy of each function for the types of each use.
+//! Prints a program twice: unchanged, and with a copy of each function for the types of each use.
 
 use super::rules::{self, Typed};
 use super::tree::{Arg, At, Def, Expr, Given, Program, Ty, Use, Way, float};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Clone)]
 enum Bind {
     Value(Option<Ty>),
-    /// A function that an expression makes, with its copies.
+    /// A local function, with its copies.
     Local(Rc<Local>),
-    /// A parameter that is a function, with its type and text once it is applied.
+    /// A parameter that is a function, with its type and text once it has been applied.
     Passed(Rc<Passed>),
 }
 
@@ -29,7 +29,7 @@ struct Passed {
     applied: RefCell<Option<(Ty, Option<Ty>, String)>>,
 }
 
-/// A function at the types of one use.
+/// A function specialised to the types of one use.
 #[derive(Clone)]
 struct Copied {
     of: usize,
@@ -41,36 +41,36 @@ struct Copied {
 
 type Env = Vec<(String, Bind)>;
 
-/// An expression's type, where it is known, and its text.
+/// An expression's type, if known, and its text.
 type Written = (Option<Ty>, String);
 
-/// What is written so far.
+/// The state of printing.
 #[derive(Default)]
 struct Writer<'p> {
     defs: &'p [Def],
-    /// Whether types are followed and written down.
+    /// Whether types are computed and printed.
     typed: bool,
     copies: Vec<Copied>,
-    /// Whether some operation has no type.
+    /// Whether some operation was ill-typed.
     wrong: bool,
 }
 
-/// A use of a program, both ways.
+/// A use of a program in both forms.
 #[derive(Clone, Debug)]
 pub struct Pair {
-    /// The call, of definitions without types.
+    /// The call of the unannotated definitions.
     pub inferred: String,
-    /// Annotated copies, an entry each.
+    /// Annotated copies, one entry each.
     pub definitions: Vec<String>,
-    /// The call of these.
+    /// The call of these copies.
     pub annotated: String,
-    /// Whether types say that it runs.
+    /// Whether the types are valid.
     pub fits: bool,
     /// The type of its value.
     pub result: Option<Ty>,
 }
 
-/// The definitions as they are.
+/// The unannotated definitions.
 pub fn definitions(p: &Program) -> Vec<String> {
     let mut w = Writer { defs: &p.defs, ..Writer::default() };
     p.defs.iter().map(|d| {
@@ -79,7 +79,7 @@ pub fn definitions(p: &Program) -> Vec<String> {
     }).collect()
 }
 
-/// One use, both ways.
+/// One use, in both forms.
 pub fn pair(p: &Program, u: &Use) -> Pair {
     let mut plain = Writer { defs: &p.defs, ..Writer::default() };
     let mut typed = Writer { defs: &p.defs, typed: true, ..Writer::default() };
@@ -125,7 +125,7 @@ impl Writer<'_> {
         (t, format!("jvp (fun {z} -> {call}) {text} {text}"))
     }
 
-    /// The type of an operation, if it has one.
+    /// The type of an operation, if it is valid.
     fn check(&mut self, t: Typed) -> Option<Ty> {
         self.wrong |= t.is_err();
         t.ok()
@@ -185,7 +185,7 @@ impl Writer<'_> {
         let ((ta, x), (tb, y)) = (self.expr(a, env), self.expr(b, env));
         let text = if op.starts_with(char::is_alphabetic) { format!("({op} {x} {y})") } else { format!("({x} {op} {y})") };
         let (Some(ta), Some(tb)) = (ta, tb) else { return (None, text) };
-        // An Int that is written out is a Float beside one, and any exponent of any number.
+        // An Int literal becomes a Float beside a Float, and may be the exponent of any number.
         let beside = |t: &Ty| if t.parts().is_some() || t.is_real() { Ty::Float } else { Ty::Int };
         let t = match (a, b) {
             (_, Expr::Int(_)) if op == "^" => if ta.is_numeric() { Ok(ta) } else { Err(()) },
@@ -257,7 +257,7 @@ impl Writer<'_> {
                     return (u, format!("(let {f} {} = {body} in {rest})", params.join(" ")));
                 }
                 if local.copies.borrow().is_empty() {
-                    // What nobody uses is checked too.
+                    // Unused functions are checked too.
                     let wrong = self.wrong;
                     self.local(&local, &vec![None; params.len()]);
                     self.wrong = wrong;
@@ -351,7 +351,7 @@ impl Writer<'_> {
             let (t, f) = self.function(f, &ts, env);
             return (t, format!("({f} {})", texts.join(" ")));
         }
-        // Functions among the arguments: a copy for this call.
+        // For function arguments, a copy for this call is made.
         let Some(at) = self.defs.iter().position(|d| d.name == f) else { return (None, String::new()) };
         let (mut binds, mut texts) = (Vec::new(), Vec::new());
         for a in args {
@@ -381,7 +381,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A function at arguments of these types: what it gives, and its name.
+    /// A function at given argument types: the result type, and the copy's name.
     fn function(&mut self, f: &str, ts: &[Option<Ty>], env: &Env) -> Written {
         if !self.typed {
             return (None, f.to_owned());

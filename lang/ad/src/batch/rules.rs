@@ -1,4 +1,4 @@
-//! Linear operations in many directions: one rule each.
+//! Vectorisation over directions: one rule for each linear operation.
 
 use super::Batch;
 use adl_ir::{Op, Stmt, Ty, Var};
@@ -6,18 +6,19 @@ use adl_prim::Bin;
 use adl_specialise::Unsupported;
 
 impl Batch<'_> {
-    /// The rank that a variable has in the function of one direction.
+    /// The rank of a variable in the function of one direction.
     fn rank(&self, v: Var) -> u32 {
         self.src.vars.get(v.0 as usize).map_or_else(|| self.b.ty(v).rank(), |i| i.ty.rank())
     }
 
-    /// A shape with the directions after it.
+    /// A shape extended by the number of directions.
     fn wider(&mut self, shape: Var) -> Var {
         let k = self.b.one(Op::Stack { elems: vec![self.k], shape: None }, Ty::shape());
         self.b.one(Op::Concat { a: shape, b: k, len: None, shape: None }, Ty::shape())
     }
 
-    /// The shape of `a` (of a result like it), with the directions. Boxes have them inside.
+    /// Extends the shape of `a` (and of a result like it) by the number of directions. Boxed arrays have the
+    /// additional axis inside of the boxes.
     fn widen(&mut self, a: Var, shape: &mut Option<Var>) {
         let flat = self.b.ty(a).scalar().is_flat();
         if let Some(s) = shape.as_mut().filter(|_| flat) {
@@ -25,7 +26,7 @@ impl Batch<'_> {
         }
     }
 
-    /// The number of elements of an array of a shape, as a shape.
+    /// The number of elements of an array of a shape, as a shape of rank 1.
     fn volume(&mut self, shape: Var, rank: u32) -> Var {
         let mut n = self.b.int(1);
         for axis in 0..rank {
@@ -40,7 +41,7 @@ impl Batch<'_> {
         self.b.one(Op::Stack { elems: ns.to_vec(), shape: None }, Ty::shape())
     }
 
-    /// A non-linear array with each of its elements once for each direction.
+    /// A non-linear array in which each element is repeated for each direction.
     fn each(&mut self, c: Var) -> Var {
         let ty = self.b.ty(c);
         let (rank, scalar) = (ty.rank(), ty.scalar().clone());
@@ -54,7 +55,7 @@ impl Batch<'_> {
         self.b.one(Op::Reshape { a: made, to, from: None }, ty.array(1))
     }
 
-    /// A non-linear array as a vector, and its shape.
+    /// A non-linear array flattened to a vector, and its shape.
     fn flat(&mut self, c: Var) -> (Var, Var) {
         let ty = self.b.ty(c);
         let shape = self.b.shape(c);
@@ -66,7 +67,7 @@ impl Batch<'_> {
         (self.b.one(Op::Reshape { a: c, to, from: None }, ty.scalar().array(1)), shape)
     }
 
-    /// A number's directions, at each element of an array of a shape.
+    /// Broadcasts the directions of a scalar to each element of an array of a shape.
     fn everywhere(&mut self, a: Var, shape: Var, rank: u32) -> Var {
         let ty = self.b.ty(a);
         let n = self.volume(shape, rank);
@@ -78,7 +79,7 @@ impl Batch<'_> {
         self.b.lin(Op::Reshape { a: rows, to, from: Some(from) }, ty.array(rank))
     }
 
-    /// An array's directions as rows, one for each element; how many there are.
+    /// The directions of an array as the rows of a matrix, one row for each element, and the number of rows.
     fn rows(&mut self, a: Var, shape: Var, rank: u32) -> (Var, Var) {
         let n = self.volume(shape, rank);
         if rank == 1 {
@@ -130,7 +131,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// A choice between arrays, element by element.
+    /// An elementwise `select`.
     fn choice(&mut self, c: &mut Var, parts: [&mut Var; 2]) {
         let (shape, rank) = (self.b.shape(*c), self.rank(*c));
         for v in parts {
@@ -141,7 +142,7 @@ impl Batch<'_> {
         *c = self.each(*c);
     }
 
-    /// Shapes that operations carry.
+    /// Extends the shape operands of an operation.
     fn shapes(&mut self, op: &mut Op) {
         match op {
             Op::Index { a, shape, .. } | Op::Slice { a, shape, .. } | Op::Gather { a, shape, .. } | Op::Concat { a, shape, .. } => self.widen(*a, shape),
@@ -152,7 +153,7 @@ impl Batch<'_> {
                 *to = self.wider(*to);
                 self.widen(*a, from);
             }
-            // The new axis is the last, and these act on the others.
+            // The remaining operations act on leading axes; the new axis is the last.
             _ => {}
         }
     }
@@ -162,7 +163,7 @@ impl Batch<'_> {
     }
 
     fn scaled(&mut self, op: Bin, c: Var, a: Var) -> Op {
-        // An outer product, unlike copies, needs no shape of a factor that may be absent.
+        // An outer product, unlike a broadcast, needs no shape of a factor that may be a symbolic zero.
         if self.rank(c) == 1 && self.rank(a) == 0 {
             return Op::Outer(c, a);
         }
@@ -170,7 +171,7 @@ impl Batch<'_> {
         Op::Bin(op, c, a)
     }
 
-    /// A factor and what it scales, of one shape or the factor a number.
+    /// A coefficient and the linear operand that it scales, brought to one shape unless the coefficient is a scalar.
     fn factor(&mut self, c: Var, a: Var) -> (Var, Var) {
         let rank = self.rank(c);
         if rank == 0 {
@@ -196,7 +197,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// A product whose left operand is linear: its transposed, whose right operand is.
+    /// A product whose left operand is linear is computed as the transpose of a product whose right operand is.
     fn product(&mut self, mut s: Stmt, a: Var, b: Var) -> Result<(), Unsupported> {
         let (ra, rb) = (self.rank(a), self.rank(b));
         let left = if ra == 2 {

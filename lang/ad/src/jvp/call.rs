@@ -1,4 +1,4 @@
-//! J of calls: a call of the callee's J, or of the rule that the user gave.
+//! J of calls: a call of the J of the callee, or of a custom derivative rule.
 
 use super::J;
 use adl_ir::{FnId, Lit, Op, Rule, RuleKind, Stmt, Ty, Var};
@@ -31,7 +31,7 @@ impl J<'_> {
         }
     }
 
-    /// Those of some variables that have tangents at all.
+    /// Those variables whose type has a tangent.
     fn tangible(&mut self, vs: &[Var]) -> Vec<Var> {
         let mut out = Vec::new();
         for v in vs {
@@ -43,7 +43,8 @@ impl J<'_> {
         out
     }
 
-    /// Non-linear zeros like the tangents of some variables: the point at which the (linear) rule is differentiated.
+    /// Materialised zeros of the tangent types of some variables: the point at which the (linear) rule is
+    /// differentiated.
     fn zeros_like(&mut self, vs: &[Var]) -> Vec<Var> {
         vs.iter().map(|v| {
             let ty = self.tangent_ty(*v);
@@ -59,7 +60,8 @@ impl J<'_> {
         }).collect()
     }
 
-    /// `g (x…, t…) -> (y…, u…)`, linear in `t`: its derivative in `t` at 0 is the tangent.
+    /// A custom forward rule `g (x…, t…) -> (y…, u…)`, linear in `t`: its derivative with respect to `t` at 0 is
+    /// the tangent.
     fn forward_rule(&mut self, s: &Stmt, args: &[Var], g: FnId) -> Result<(), Unsupported> {
         let given = self.tangible(args);
         let zeros = self.zeros_like(&given);
@@ -77,7 +79,8 @@ impl J<'_> {
         let mut lin_outs = Vec::new();
         for (k, active) in j.active.iter().enumerate() {
             if *active {
-                // A rule whose value depends on the tangent is no rule: results before n have no tangent.
+                // The values that a rule returns must not depend on tangents, so only results from the `n`-th on
+                // have one.
                 lin_outs.push(match k.checked_sub(n).and_then(|k| results.get(k)) {
                     Some(y) => self.fresh_tangent(*y),
                     None => self.b.func.fresh(callee.ty(callee.body.results[k]).clone(), true),
@@ -89,7 +92,8 @@ impl J<'_> {
         Ok(())
     }
 
-    /// `g (x…, c…) -> (y…, u…)`, linear from cotangents `c` to cotangents `u`: its transpose is the tangent.
+    /// A custom reverse rule `g (x…, c…) -> (y…, u…)`, linear from cotangents `c` to cotangents `u`: its transpose
+    /// computes the tangent.
     fn backward_rule(&mut self, s: &Stmt, f: FnId, args: &[Var], g: FnId) -> Result<(), Unsupported> {
         self.b.push(Stmt { op: Op::Call { f, args: args.to_vec(), lin_args: Vec::new(), rule: None, checkpoint: false }, ..s.clone() });
         let results = self.tangible(&s.outs);
@@ -102,7 +106,7 @@ impl J<'_> {
         let tys = primal.tys(&primal.body.results);
         let (made, _) = self.b.emit(Op::Call { f: u.primal, args: [args, &zeros[..]].concat(), lin_args: Vec::new(), rule: None, checkpoint: false }, &tys, &[]);
         let given = self.tangible(args);
-        // Cotangents come for the active `u`s only.
+        // Only the active `u`s have cotangents.
         let n = s.outs.len();
         let mut lin_args = Vec::new();
         for (k, active) in j.active.iter().enumerate() {

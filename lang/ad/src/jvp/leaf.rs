@@ -7,14 +7,14 @@ use adl_prim::{Bin, Prim, Un};
 use adl_specialise::Unsupported;
 use std::collections::HashSet;
 
-/// Arrays whose shapes rules will ask for: active operands of operations that lose their shape.
+/// Arrays whose shapes rules need: active operands of operations whose result does not determine the operand's shape.
 pub(super) fn wanted_shapes(b: &Block, act: &Activity) -> HashSet<Var> {
     let mut out = HashSet::new();
     b.stmts.iter().for_each(|s| wanted_of(s, act, &mut out));
     out
 }
 
-/// Those of one statement and the blocks inside.
+/// The same for one statement and its nested blocks.
 pub(super) fn wanted_of(s: &Stmt, act: &Activity, out: &mut HashSet<Var>) {
     let mut work = vec![s];
     while let Some(s) = work.pop() {
@@ -32,7 +32,7 @@ pub(super) fn wanted_of(s: &Stmt, act: &Activity, out: &mut HashSet<Var>) {
 }
 
 impl J<'_> {
-    /// Emits the statement and, where it is active, its tangent.
+    /// Emits the statement and, if it is active, its tangent.
     pub(super) fn leaf(&mut self, s: &Stmt) -> Result<(), Unsupported> {
         if let (Op::Prim(Prim::Cumprod, args), [y]) = (&s.op, s.outs.as_slice()) {
             if self.act.has(*y) && self.b.ty(*y).rank() == 1 {
@@ -51,7 +51,7 @@ impl J<'_> {
         Ok(())
     }
 
-    /// The fields of data: so are their tangents.
+    /// The tangents of a data value's fields are the fields of its tangent.
     fn fields(&mut self, s: &Stmt, a: Var, tag: u32) {
         let (Some(t), adl_ir::Ty::Data(data)) = (self.has(a), self.tangent_ty(a)) else { return };
         let mut lin_outs = Vec::new();
@@ -64,7 +64,7 @@ impl J<'_> {
         self.b.push(Stmt { outs: Vec::new(), lin_outs, op: Op::Fields { a: t, data, tag }, span: s.span });
     }
 
-    /// The tangent of an active result `y`, which has been emitted.
+    /// Emits the tangent of an active result `y`, whose statement has been emitted.
     fn tangent_of(&mut self, s: &Stmt, y: Var) -> Result<Var, Unsupported> {
         let ty = self.tangent_ty(y);
         let op = match &s.op {
@@ -162,7 +162,7 @@ impl J<'_> {
         }
     }
 
-    /// The tangent; of an array without one a zero of its shape, for operations that must know it.
+    /// The tangent of a variable. An array without one gets a materialised zero, for operations that need its shape.
     fn full_tangent(&mut self, v: Var) -> Var {
         let ty = self.b.ty(v);
         if self.has(v).is_some() || ty.rank() == 0 || !ty.scalar().is_real() {
@@ -173,7 +173,7 @@ impl J<'_> {
         self.b.lin(Op::Spread { a: zero, shape }, ty)
     }
 
-    /// The tangent with the rank of `y`.
+    /// The tangent of `v`, broadcast to the rank of `y`.
     fn spread_tangent(&mut self, v: Var, y: Var) -> Var {
         let t = match self.has(v) {
             Some(t) => t,
@@ -185,7 +185,7 @@ impl J<'_> {
         self.spread(t, y)
     }
 
-    /// A linear number as an array of the shape of `y`, if that is one.
+    /// A linear scalar, broadcast to the shape of `y` if that is an array.
     pub(super) fn spread(&mut self, t: Var, y: Var) -> Var {
         let ty = self.b.ty(y);
         if ty.rank() == self.b.ty(t).rank() {
@@ -228,7 +228,7 @@ impl J<'_> {
         }
     }
 
-    /// `c t`, with the rank of `y`.
+    /// `c t`, broadcast to the rank of `y`.
     pub(super) fn partial(&mut self, c: Var, t: Var, y: Var) -> Var {
         let scaled = self.b.bin(Bin::Scale, c, t);
         self.spread(scaled, y)
@@ -244,8 +244,9 @@ impl J<'_> {
             (None, None) => self.tangent(y),
         }
     }
-    /// A product whose right operand may have more axes than the `most` of the plain one: code for many directions has such products. With
-    /// respect to the left operand the further axes are one, since the transpose of that product sums over all of them.
+    /// A product whose right operand may have more than `most` axes; code for many directions has such products. In
+    /// the tangent with respect to the left operand, the additional axes are flattened to one, because the
+    /// transposed product sums over all of them.
     fn wide_product(&mut self, y: Var, a: Var, b: Var, most: u32, op: &dyn Fn(Var, Var) -> Op) -> Var {
         let (Some(t), true) = (self.has(a), self.b.ty(b).rank() > most) else { return self.bilinear(y, a, b, op) };
         let (kept, ty) = (self.b.ty(a).rank() + 1 - most, self.tangent_ty(y));
@@ -265,7 +266,7 @@ impl J<'_> {
         }
     }
 
-    /// A shape of `rank` axes of which those after the first `kept` are one.
+    /// A shape of rank `rank` in which the axes after the first `kept` are flattened to one.
     fn flat_after(&mut self, shape: Var, kept: u32, rank: u32) -> Var {
         let mut extents = Vec::new();
         for axis in 0..rank {

@@ -1,4 +1,4 @@
-//! J of built-ins that are no operation of the IR.
+//! J of built-ins that are not IR operations of their own.
 
 use super::{J, partials};
 use adl_ir::{Cmp, Op, Ty, Var};
@@ -29,7 +29,7 @@ impl J<'_> {
         }
     }
 
-    /// Records the rule of a built-in that is a reduction, or sorts.
+    /// Records which rule is used for a built-in that reduces or sorts.
     fn reduction(&mut self, p: Prim, args: &[Var], span: Span) {
         match p {
             Prim::Maximum | Prim::Minimum => self.decide(span, "reduce", "min, max: the first position (§3.2.2)", ""),
@@ -39,7 +39,7 @@ impl J<'_> {
         }
     }
 
-    /// `y` is the element where `which` says: so is its tangent.
+    /// `y` is an element at a computed position; its tangent is the element's tangent.
     fn picked(&mut self, which: Prim, a: Var, y: Var) -> Result<Var, Unsupported> {
         let i = self.b.prim(which, &[a], Ty::I64);
         let (shape, ty) = (self.shape(a), self.tangent_ty(y));
@@ -86,7 +86,7 @@ impl J<'_> {
         self.b.lin(Op::Dot(c, t), ty.elem())
     }
 
-    /// a / |a|, and 0 at 0.
+    /// The derivative of the norm: a / |a|, and 0 at 0.
     fn norm(&mut self, a: Var, y: Var) -> Var {
         let (zero, one) = (self.b.real(0.0, a), self.b.real(1.0, a));
         let at_zero = self.b.cmp(Cmp::Eq, y, zero);
@@ -102,7 +102,7 @@ impl J<'_> {
         self.b.lin(Op::Total { a: scaled, shape: Some(shape) }, scalar)
     }
 
-    /// `min (max x lo) hi`: at a bound the derivative goes to `x`.
+    /// `min (max x lo) hi`: at a bound the tangent of `x` is used.
     fn clamp(&mut self, args: &[Var], y: Var) -> Var {
         let (lo, hi, x) = (args[0], args[1], args[2]);
         let inner = self.b.bin(Bin::Max, x, lo);
@@ -137,7 +137,7 @@ impl J<'_> {
         [(a, ca), (b, cb)]
     }
 
-    /// a (1 - w) + b w for n weights from 0 to 1.
+    /// `linspace`: a (1 - w) + b w for n weights w from 0 to 1.
     fn linspace(&mut self, args: &[Var], y: Var) -> Var {
         let ty = self.b.ty(y);
         let (zero, one) = (self.b.real(0.0, y), self.b.real(1.0, y));
@@ -152,7 +152,7 @@ impl J<'_> {
         }
     }
 
-    /// Positions of the diagonal in the flat elements of an n×m matrix.
+    /// Positions of the diagonal in the flattened elements of an n×m matrix.
     fn diagonal_at(&mut self, n: Var, m: Var) -> Var {
         let k = self.b.bin(Bin::Min, n, m);
         let rows = self.b.prim(Prim::Iota, &[k], Ty::shape());
@@ -197,7 +197,7 @@ impl J<'_> {
         self.b.lin(Op::Sum { a: d, n: Some(n) }, ty)
     }
 
-    /// a y = b: ẏ = a⁻¹ (ḃ - ȧ y).
+    /// The solution y of a y = b: ẏ = a⁻¹ (ḃ - ȧ y).
     fn solved(&mut self, a: Var, b: Var, y: Var) -> Var {
         let ty = self.tangent_ty(y);
         let matrix = self.b.ty(a);
@@ -212,7 +212,7 @@ impl J<'_> {
         self.b.lin(Op::MatMul(inverse, rhs), ty)
     }
 
-    /// a y = 1: ẏ = -y ȧ y.
+    /// The inverse y of a: ẏ = -y ȧ y.
     fn inverted(&mut self, a: Var, y: Var) -> Var {
         let ty = self.tangent_ty(y);
         let t = self.tangent(a);

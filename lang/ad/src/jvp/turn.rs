@@ -1,7 +1,9 @@
-//! The tangent of one element of what a loop without state collects: that of the turn which makes it, done again.
+//! Recomputation of one iteration of a stateless loop, for the tangent of a single element of an array that the
+//! loop collects.
 //!
-//! `minimum (map f xs)` needs the derivative of `f` at one of the `xs`. With the turn done again at that index, tangents of all others are
-//! dead code, backwards no array of cotangents is nearly all zeros, and one turn's residuals are kept, not all.
+//! `minimum (map f xs)` needs the derivative of `f` at only one of the `xs`. J therefore recomputes the iteration
+//! at that index and differentiates it. The tangents of the other iterations are dead code, the reverse pass needs
+//! no array of cotangents that is almost all zeros, and the residuals of one iteration are stored instead of all.
 
 use super::J;
 use adl_ir::{Block, Function, Loop, Op, Out, Turns, Ty, Var};
@@ -9,24 +11,24 @@ use adl_specialise::Unsupported;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Statements of a turn that is done again.
+/// Largest number of statements of an iteration that is recomputed.
 const MOST: usize = 48;
 
-/// Loops whose turns may be done again, and how often arrays are read.
+/// Loops of which an iteration may be recomputed, and the number of readers of each array.
 #[derive(Default)]
 pub(crate) struct Turned {
-    /// What a loop collects: how deep in loops that stands, the loop, and which of its outputs.
+    /// For each collected array: the loop depth, the loop, and the index of the output.
     made: HashMap<Var, (u32, Rc<Loop>, usize)>,
-    /// How many operations read more of an array than extents.
+    /// The number of operations that read more of an array than its extents.
     readers: HashMap<Var, usize>,
-    /// Loops around.
+    /// Current loop depth.
     pub depth: u32,
-    /// Whether a turn is being done again: then no other is inside.
+    /// Whether an iteration is being recomputed. Recomputation is not nested.
     again: bool,
 }
 
 impl Turned {
-    /// Before J of a function.
+    /// Counts the readers in a function, before J.
     pub fn of(src: &Function) -> Turned {
         let mut t = Turned::default();
         t.count(&src.body);
@@ -43,7 +45,7 @@ impl Turned {
         }
     }
 
-    /// Notes a loop of the source.
+    /// Records a loop of the source.
     pub fn note(&mut self, l: &Loop, outs: &[Var]) {
         let free = l.init.is_empty() && matches!(l.turns, Turns::For(_));
         if !free || self.again || size(&l.body) > MOST || crate::soac::has_output(&l.body) {
@@ -59,14 +61,14 @@ impl Turned {
     }
 }
 
-/// Statements of a block and of those inside.
+/// The number of statements of a block, nested ones included.
 fn size(b: &Block) -> usize {
     let inside = |b: &Block| stacker::maybe_grow(64 * 1024, 1024 * 1024, || size(b));
     b.stmts.len() + b.stmts.iter().flat_map(|s| s.op.blocks()).map(inside).sum::<usize>()
 }
 
 impl J<'_> {
-    /// The tangent of `a[i]`, which stands at an index within `a`.
+    /// The tangent of `a[i]`, where the index `i` is in bounds.
     pub(crate) fn tangent_at(&mut self, a: Var, i: Var, shape: Var, ty: Ty) -> Result<Var, Unsupported> {
         match self.turn_again(a, i)? {
             Some(t) => Ok(t),
@@ -77,7 +79,7 @@ impl J<'_> {
         }
     }
 
-    /// The same by doing a turn again, where one made it and nothing else reads the array.
+    /// The same tangent by recomputing an iteration, if a loop collected the array and nothing else reads it.
     fn turn_again(&mut self, a: Var, i: Var) -> Result<Option<Var>, Unsupported> {
         let Some((depth, l, k)) = self.turned.made.get(&a).cloned() else { return Ok(None) };
         if depth != self.turned.depth || self.turned.again {

@@ -1,4 +1,4 @@
-//! The function that counts.
+//! Builds the function with counters.
 
 use super::forecast::kept_by;
 use super::sites::{Sites, Unit};
@@ -11,7 +11,7 @@ use adl_specialise::Unsupported;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// What a block has counted so far. A counter that is not there is 0.
+/// The counters of a block so far. A missing counter is 0.
 #[derive(Default)]
 struct Tally {
     counts: BTreeMap<Count, Var>,
@@ -62,12 +62,12 @@ impl Counter<'_> {
         });
     }
 
-    /// Number of elements of an array.
+    /// Emits the number of elements of an array.
     fn elements(&mut self, v: Var) -> Var {
         self.b.one(Op::Count(v), Ty::I64)
     }
 
-    /// The extent of an array of `n` elements; an absent array has none.
+    /// Emits an extent of an array of `n` elements; 0 for a symbolic zero, which has none.
     fn extent(&mut self, v: Var, n: Var, axis: u32) -> Var {
         let zero = self.b.int(0);
         let there = self.b.cmp(Cmp::Gt, n, zero);
@@ -92,7 +92,7 @@ impl Counter<'_> {
         }
     }
 
-    /// The statements of a block into the open one, and what they count.
+    /// Emits the statements of a block and their counters into the open block.
     fn stmts(&mut self, b: &Block) -> Result<Tally, Unsupported> {
         self.next += 1;
         let mut t = Tally::default();
@@ -131,10 +131,10 @@ impl Counter<'_> {
         }
     }
 
-    /// The operator of a reduction runs about once an element.
+    /// Counts the operator of a reduction, which runs about once for each element.
     fn combinator(&mut self, s: &Stmt, t: &mut Tally) {
         let number = self.next;
-        // Operators are straight code on numbers mostly; blocks inside them are not counted.
+        // Operators are mostly straight-line code on numbers, so their nested blocks are not counted.
         self.next += s.op.blocks().iter().map(|b| count_blocks(b)).sum::<u32>();
         self.b.push(s.clone());
         let over = match &s.op {
@@ -215,7 +215,7 @@ impl Counter<'_> {
         keys.into_iter().zip(sums).for_each(|(k, v)| self.add(t, k, v));
         self.add(t, Count::Runs(self.id, number), trips);
         if let Some(test) = test {
-            // The last time, it does not hold.
+            // The condition is evaluated once more than the body.
             let one = self.b.int(1);
             let tested = self.b.bin(Bin::Add, trips, one);
             self.add(t, Count::Runs(self.id, test), tested);
@@ -264,7 +264,7 @@ impl Counter<'_> {
         Ok(())
     }
 
-    /// A weighted sum of counters.
+    /// Emits a weighted sum of counters.
     fn weighed(&mut self, weights: &BTreeMap<Count, u64>, counted: &BTreeMap<Count, Var>) -> Var {
         let mut sum = self.b.int(0);
         for (k, w) in weights {

@@ -1,4 +1,4 @@
-//! What a plan stores and recomputes, from counts.
+//! Computes from counts what a plan stores and recomputes.
 
 use super::{Count, Counted, reach};
 use crate::Ad;
@@ -15,32 +15,32 @@ pub struct Row {
     pub residual: Residual,
     /// Bytes of all its values.
     pub bytes: u64,
-    /// How many values it has: one each time its block runs.
+    /// Number of values: one for each run of its block.
     pub values: u64,
-    /// The extents of an array, if all its values have the same.
+    /// The extents of an array, if all values have the same.
     pub extents: Option<Vec<u64>>,
-    /// The work of making them, by the statement that makes them alone.
+    /// Work of the statement that computes it, over all runs.
     pub work: u64,
-    /// Whether it is made for the derivative alone: a coefficient.
+    /// Whether it is needed by the derivative only: a coefficient.
     pub coefficient: bool,
 }
 
-/// What a plan takes.
+/// The cost of a plan.
 #[derive(Clone, Debug, Default)]
 pub struct Forecast {
     /// The residuals, in program order.
     pub rows: Vec<Row>,
-    /// Bytes of all residuals: what the forward pass keeps for the reverse pass.
+    /// Bytes of all residuals: what the forward pass stores for the reverse pass.
     pub stored: u64,
-    /// The most bytes at once: with what a checkpointed call stores while the reverse pass is in it.
+    /// Peak bytes: the residuals, plus what a checkpointed call stores during the reverse pass.
     pub peak: u64,
-    /// Work that is done a second time.
+    /// Work that is repeated.
     pub again: u64,
-    /// Work of the function itself, with its derivative's coefficients.
+    /// Work of the function itself, including its derivative's coefficients.
     pub work: u64,
 }
 
-/// Bytes of one element or number; of data and text, a reference.
+/// Bytes of one element or number. Data and text count as a reference.
 fn width(ty: &Ty) -> u64 {
     match ty {
         Ty::F64 | Ty::I64 | Ty::Str | Ty::Data(_) => 8,
@@ -50,7 +50,8 @@ fn width(ty: &Ty) -> u64 {
     }
 }
 
-/// What the counts must be multiplied with to give the bytes of the residuals of J `f`, functions that it calls included.
+/// The factors by which counts are multiplied to give the residual bytes of the function `f` made by J, including
+/// its callees.
 pub(super) fn kept_by(ad: &mut Ad, p: &mut Program, f: FnId, plan: &Plan) -> Result<BTreeMap<Count, u64>, Unsupported> {
     let mut out = BTreeMap::new();
     for r in rows_of(ad, p, f, plan)? {
@@ -77,14 +78,15 @@ pub(super) fn kept_by(ad: &mut Ad, p: &mut Program, f: FnId, plan: &Plan) -> Res
     Ok(out)
 }
 
-/// A function and those that it calls (other than in checkpoints) that have a linear part.
+/// A function and its callees (except inside of checkpoints) that have a linear part.
 fn active(p: &Program, f: FnId) -> BTreeSet<FnId> {
     p.callees(f, |g, checkpoint| !checkpoint && !p.func(g).body.lin_results.is_empty() && !p.func(g).body.results.is_empty())
 }
 
 impl Ad {
-    /// The types in which recursive functions keep their residuals, of J `f` and of what it calls. (Residuals may hold others: those of
-    /// derivatives inside `f`, which are data like any other.)
+    /// The data types in which recursive functions store their residuals, for `f`, made by J, and its callees.
+    /// Residuals may contain other data, such as the residuals of derivatives inside of `f`, which are data like
+    /// any other.
     pub fn boxes(&mut self, p: &mut Program, f: FnId, plan: &Plan) -> Result<BTreeSet<DataId>, Unsupported> {
         let mut out = BTreeSet::new();
         for g in active(p, f) {
@@ -96,7 +98,7 @@ impl Ad {
 }
 
 impl Ad {
-    /// The same types, also of functions that checkpoints run again.
+    /// The same types, including those of functions that checkpoints run again.
     pub fn all_boxes(&mut self, p: &mut Program, f: FnId, plan: &Plan) -> Result<BTreeSet<DataId>, Unsupported> {
         let mut out = BTreeSet::new();
         for g in p.callees(f, |g, _| !p.func(g).body.lin_results.is_empty() && !p.func(g).body.results.is_empty()) {
@@ -107,7 +109,7 @@ impl Ad {
     }
 }
 
-/// The residuals of J `f` and of what it calls, in program order.
+/// The residuals of `f`, made by J, and of its callees, in program order.
 fn rows_of(ad: &mut Ad, p: &mut Program, f: FnId, plan: &Plan) -> Result<Vec<Residual>, Unsupported> {
     let mut out = Vec::new();
     let mut seen = BTreeSet::new();
@@ -122,7 +124,7 @@ fn rows_of(ad: &mut Ad, p: &mut Program, f: FnId, plan: &Plan) -> Result<Vec<Res
     Ok(out)
 }
 
-/// What the counts must be multiplied with to give the work of `f` and of what it calls.
+/// The factors by which counts are multiplied to give the work of `f` and its callees.
 pub(super) fn work_of(ad: &mut Ad, p: &Program, f: FnId) -> BTreeMap<Count, u64> {
     let mut out = BTreeMap::new();
     for g in reach(p, f) {
@@ -131,7 +133,7 @@ pub(super) fn work_of(ad: &mut Ad, p: &Program, f: FnId) -> BTreeMap<Count, u64>
     out
 }
 
-/// What one run of a call in a checkpoint does forwards: that of the functions as they were before J.
+/// The same for one forward run of a call in a checkpoint, which runs the functions from before J.
 pub(super) fn work_of_plain(ad: &mut Ad, p: &Program, f: FnId) -> BTreeMap<Count, u64> {
     let mut out = BTreeMap::new();
     for g in reach(p, f) {
@@ -141,7 +143,8 @@ pub(super) fn work_of_plain(ad: &mut Ad, p: &Program, f: FnId) -> BTreeMap<Count
     out
 }
 
-/// The same for what it runs again, which does not compute what only the results of `f` need, and for what the linear halves make again.
+/// The same for the repeated run, which omits what only the results of `f` need, and includes what the linear
+/// halves recompute.
 pub(super) fn work_of_residuals(ad: &mut Ad, p: &mut Program, f: FnId) -> Result<BTreeMap<Count, u64>, Unsupported> {
     let plan = Plan::store_all();
     let u = ad.unzip(p, f, &plan)?;
@@ -167,14 +170,15 @@ pub(super) fn work_of_residuals(ad: &mut Ad, p: &mut Program, f: FnId) -> Result
     Ok(out)
 }
 
-/// Results of a function's statements, outer and inner.
+/// Results of a function's statements, nested ones included.
 fn made_in(p: &Program, f: FnId) -> BTreeSet<Var> {
     let mut out = BTreeSet::new();
     each_stmt(&p.func(f).body, &mut |s| out.extend(&s.outs));
     out
 }
 
-/// Adds what the counts of J `g` must be multiplied with to give the work of its statements, or of those whose results are `there`.
+/// Adds the factors for the work of the statements of `g`, made by J; of only those whose results are in `there`,
+/// if given.
 fn weigh(ad: &mut Ad, p: &Program, g: FnId, there: Option<&BTreeSet<Var>>, out: &mut BTreeMap<Count, u64>) {
     let sites = ad.sites(p, g);
     let counts = |v: &Var| there.is_none_or(|t| t.contains(v));
@@ -187,7 +191,7 @@ fn weigh(ad: &mut Ad, p: &Program, g: FnId, there: Option<&BTreeSet<Var>>, out: 
     }
 }
 
-/// The extents that so many arrays have, as the sums of their extents tell.
+/// The common extents of a residual's arrays, derived from the sums of their extents. `None` if these cannot be equal.
 fn extents(r: &Residual, c: &Counted, values: u64) -> Option<Vec<u64>> {
     let (g, v) = r.at;
     let whole = |n: u64, by: u64| (by > 0 && n % by == 0).then(|| n / by);
@@ -209,7 +213,7 @@ impl Counted {
 }
 
 impl Ad {
-    /// What a plan takes for J `f`, whose profile has counted this.
+    /// The cost of a plan for `f`, made by J, given the counts of its profile.
     pub fn forecast(&mut self, p: &mut Program, f: FnId, plan: &Plan, c: &Counted) -> Result<Forecast, Unsupported> {
         let stored = c.weighed(&kept_by(self, p, f, plan)?);
         let mut rows = Vec::new();
@@ -221,7 +225,7 @@ impl Ad {
             let u = self.unzip(p, g, plan)?;
             let (moved, forwards) = (self.moved(p, g, plan)?, made_in(p, u.primal));
             again = again.saturating_add(self.work_of_those(p, g, c, &|v| moved.get(v).copied().unwrap_or(0)));
-            // What only the linear half needs, the primal half does not do any more.
+            // The primal half no longer computes what only the linear half needs.
             spared = spared.saturating_add(self.work_of_those(p, g, c, &|v| u64::from(!forwards.contains(v))));
             let sites = self.sites(p, g);
             again += u.compared.iter().filter_map(|(arm, n)| Some(n * c.get(Count::Runs(g, *sites.arms.get(arm)?)))).sum::<u64>();
@@ -231,7 +235,7 @@ impl Ad {
         Ok(Forecast { rows, stored, peak: stored + c.peak, again, work })
     }
 
-    /// Variables of J `g` that the transposed half makes again, with how many statements do.
+    /// Variables of `g`, made by J, that the transposed half recomputes, with the number of statements that do.
     fn moved(&mut self, p: &mut Program, g: FnId, plan: &Plan) -> Result<BTreeMap<Var, u64>, Unsupported> {
         let u = self.unzip(p, g, plan)?;
         self.transpose(p, u.linear)?;
@@ -246,7 +250,8 @@ impl Ad {
         Ok(out)
     }
 
-    /// The work of statements of J `g`, by a result, outer and inner, so many times.
+    /// The work of statements of `g`, made by J, nested ones included. `times` gives the number of repetitions by a
+    /// result of the statement.
     fn work_of_those(&mut self, p: &Program, g: FnId, c: &Counted, times: &dyn Fn(&Var) -> u64) -> u64 {
         let sites = self.sites(p, g);
         let leaf = |s: &Site| s.inside.0 == s.inside.1;
@@ -265,7 +270,7 @@ impl Ad {
         Row { residual, bytes, values, extents, work, coefficient }
     }
 
-    /// The work of all runs of a statement, with what is inside it.
+    /// The work of all runs of a statement, including nested blocks.
     fn work_at(&mut self, p: &Program, g: FnId, s: &Site, c: &Counted) -> u64 {
         let own = match s.unit {
             Unit::Free => 0,
@@ -280,7 +285,7 @@ impl Ad {
         let others: u64 = sites.own.iter().filter(|v| within(v)).map(|v| c.get(Count::Work(g, *v))).sum();
         let mut sum = own + scalars + arrays + others;
         for (block, callee) in &s.calls {
-            // The callee's work, shared out evenly among its calls.
+            // The callee's work is divided evenly among its calls.
             let all = u128::from(c.weighed(&work_of(self, p, *callee)));
             let part = all * u128::from(c.get(Count::Runs(g, *block))) / u128::from(c.get(Count::Runs(*callee, 0)).max(1));
             sum = sum.saturating_add(u64::try_from(part).unwrap_or(u64::MAX));

@@ -1,9 +1,10 @@
-//! Functions that say what they took: the statements of a half as it is run, with counters.
+//! Metered functions: the statements of a half as it is executed, with counters for work and memory.
 //!
-//! A metered function is `(x…) -> (y…, work, peak, bytes…)`: the non-linear part of a function with the work that it did, by the cost model of
-//! the reference evaluator, the most bytes at one time of what checkpoints made again, and the bytes of each result that holds the
-//! residuals of a recursion (counted while they are made: afterwards nobody could say where they end). Unlike a profile, which counts for all
-//! plans at once what they would do, it is made of one plan's own halves, so that what it counts has happened.
+//! A metered function is `(x…) -> (y…, work, peak, bytes…)`: the non-linear part of a function, the work that it
+//! did in the cost model of the reference evaluator, the peak bytes of what checkpoints recomputed, and the bytes
+//! of each result that holds the residuals of a recursion. The latter are counted while the residuals are built,
+//! because their boundaries are unknown afterwards. A profile predicts all plans at once; a metered function is
+//! built from the halves of one plan, so its counts are measurements.
 
 use super::sites::{Unit, unit};
 use super::work::{own, size, sizes};
@@ -15,14 +16,14 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 impl Ad {
-    /// The metered function of a half, whose data of the types `boxes` holds residuals.
+    /// The metered function of a half. Data of the types `boxes` holds residuals.
     pub fn metered(&mut self, p: &mut Program, f: FnId, boxes: &BTreeSet<DataId>) -> Result<FnId, Unsupported> {
         if let Some(m) = self.meters.get(&f) {
             return Ok(*m);
         }
         let src = p.func(f).clone();
         let name = format!("metered {}", src.name);
-        // Callers inside a recursion need the signature now.
+        // Recursive callers need the signature before the body exists.
         let mut sign = Function { name: name.clone(), vars: src.vars.clone(), body: Block::default() };
         sign.body.params = src.body.params.clone();
         sign.body.results = src.body.results.clone();
@@ -60,7 +61,7 @@ fn function(ad: &mut Ad, p: &mut Program, src: &Rc<Function>, name: String, boxe
     Ok(m.b.finish([&src.body.results[..], &[work, peak], &sizes].concat(), Vec::new()))
 }
 
-/// Whether a type is, or is an array of, data that holds residuals.
+/// Whether a type is data that holds residuals, or an array of such data.
 fn holds(ty: &Ty, boxes: &BTreeSet<DataId>) -> bool {
     match ty {
         Ty::Array(e, _) => holds(e, boxes),
@@ -69,16 +70,16 @@ fn holds(ty: &Ty, boxes: &BTreeSet<DataId>) -> bool {
     }
 }
 
-/// What a block has taken so far.
+/// The counters of a block so far.
 #[derive(Default)]
 struct Taken {
-    /// Work that is known.
+    /// Work that is known statically.
     fixed: i64,
-    /// Work that depends on sizes and on what runs.
+    /// Work that depends on sizes and control flow.
     work: Vec<Var>,
-    /// The most bytes.
+    /// Peak bytes.
     peak: Option<Var>,
-    /// Bytes that are there, and the statement that reads them last.
+    /// Bytes in use, and the position of the last statement that reads them.
     live: Vec<(usize, Var)>,
 }
 
@@ -89,7 +90,7 @@ struct Meter<'a> {
     boxes: &'a BTreeSet<DataId>,
     /// Functions that checkpoints run again.
     again: HashSet<FnId>,
-    /// Bytes of data that holds residuals.
+    /// Bytes of variables that hold residuals.
     sizes: HashMap<Var, Var>,
     b: Builder,
 }
@@ -138,7 +139,7 @@ impl Meter<'_> {
         Ok(t)
     }
 
-    /// Meters a statement; gives the most bytes at one time inside it.
+    /// Meters a statement. Returns the peak bytes inside of it.
     fn stmt(&mut self, s: &Stmt, t: &mut Taken) -> Result<Option<Var>, Unsupported> {
         match &s.op {
             Op::If(..) | Op::Switch(..) => self.branches(s, t),
@@ -212,7 +213,7 @@ impl Meter<'_> {
         Ok(peak)
     }
 
-    /// So much work, so many times.
+    /// Adds `work`, `n` times.
     fn times(&mut self, t: &mut Taken, work: i64, n: Var) {
         if work > 0 {
             let work = self.b.int(work);
@@ -220,7 +221,7 @@ impl Meter<'_> {
         }
     }
 
-    /// What a loop does beside its turns: sums, and conditions, one more than there are turns.
+    /// Adds what a loop costs besides its iterations: sums, and conditions, which run once more than the body.
     fn turns(&mut self, s: &Stmt, l: &Loop, t: &mut Taken, trips: Var) {
         if let Turns::While(c) = &l.turns {
             let tested = c.stmts.iter().filter(|s| unit(&self.f, s) == Unit::One).count() as i64;
@@ -229,7 +230,7 @@ impl Meter<'_> {
         }
         for (kind, out) in l.outs.iter().zip(&s.outs[l.init.len()..]) {
             if *kind == Out::Sum {
-                // The first is no addition.
+                // The first term of a sum needs no addition.
                 let (one, zero) = (self.b.int(1), self.b.int(0));
                 let n = self.b.bin(Bin::Sub, trips, one);
                 let n = self.b.bin(Bin::Max, n, zero);
@@ -250,7 +251,7 @@ impl Meter<'_> {
         Ok(watched.then_some(peak))
     }
 
-    /// The work of a statement without blocks.
+    /// Adds the work of a statement without blocks.
     fn count(&mut self, s: &Stmt, t: &mut Taken) {
         match unit(&self.f, s) {
             Unit::Free => self.operators(s, t),
@@ -263,7 +264,7 @@ impl Meter<'_> {
         }
     }
 
-    /// How many keys say a place.
+    /// Emits the number of keys in bounds.
     fn in_bounds(&mut self, keys: Var, dest: &[Var]) -> Var {
         let zero = self.b.int(0);
         let Some(n) = dest.first().map(|d| self.b.dim(*d, 0)) else { return zero };
@@ -277,7 +278,7 @@ impl Meter<'_> {
         self.b.one(Op::Total { a: both, shape: None }, Ty::I64)
     }
 
-    /// The operator of a reduction runs once for each element.
+    /// Adds the operator of a reduction, which runs once for each element.
     fn operators(&mut self, s: &Stmt, t: &mut Taken) {
         let over = match &s.op {
             Op::Soac(x) => x.arrays.first().copied(),
@@ -293,7 +294,7 @@ impl Meter<'_> {
         self.times(t, each, n);
     }
 
-    /// Bytes of a residual.
+    /// Emits the bytes of a residual.
     fn bytes(&mut self, v: Var) -> Result<Var, Unsupported> {
         let mut ty = self.f.ty(v);
         if holds(ty, self.boxes) {
@@ -311,13 +312,13 @@ impl Meter<'_> {
         Ok(self.b.bin(Bin::Mul, n, width))
     }
 
-    /// Bytes of those among some variables that hold residuals.
+    /// Emits the bytes of those variables that hold residuals.
     fn boxed(&mut self, vs: &[Var]) -> Vec<Var> {
         let boxed: Vec<Var> = vs.iter().copied().filter(|v| holds(self.f.ty(*v), self.boxes)).collect();
         boxed.iter().map(|v| self.sizes.get(v).copied().unwrap_or_else(|| self.b.int(0))).collect()
     }
 
-    /// New variables for them.
+    /// New variables for these bytes.
     fn have_sizes(&mut self, vs: &[Var]) -> Vec<Var> {
         let boxed: Vec<Var> = vs.iter().copied().filter(|v| holds(self.f.ty(*v), self.boxes)).collect();
         let sizes: Vec<Var> = boxed.iter().map(|_| self.b.func.fresh(Ty::I64, false)).collect();
@@ -325,7 +326,7 @@ impl Meter<'_> {
         sizes
     }
 
-    /// Bytes of residuals that are put together, or absent.
+    /// Records the bytes of residuals that a statement builds, or of a symbolic zero.
     fn made(&mut self, s: &Stmt) {
         let Some(out) = s.outs.first().copied().filter(|v| holds(self.f.ty(*v), self.boxes)) else { return };
         let own = self.b.int(if self.f.ty(out).rank() == 0 { 8 } else { 0 });

@@ -1,43 +1,43 @@
-//! Where in a function each variable is made, and what making it costs.
+//! Where each variable of a function is computed, and what that costs.
 
 use crate::Ad;
 use adl_ir::{Block, FnId, Function, Op, Program, Stmt, Var};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// The work of one run of a statement, without that of its blocks and callees.
+/// The work of one run of a statement, without its blocks and callees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Unit {
-    /// None.
+    /// No work.
     Free,
-    /// One.
+    /// One unit.
     One,
-    /// The elements of its first result.
+    /// One unit for each element of the first result.
     Elements,
-    /// Something else, with a counter of its own.
+    /// Anything else; such a statement has a counter of its own.
     Own,
 }
 
-/// A statement, by its results.
+/// A statement, identified by its results.
 #[derive(Clone, Debug)]
 pub(crate) struct Site {
-    /// The block that it stands in.
+    /// The block that contains it.
     pub block: u32,
     /// Its first result.
     pub key: Var,
     pub unit: Unit,
-    /// The first block inside it and the one after the last.
+    /// The range of its nested blocks: the first, and the one after the last.
     pub inside: (u32, u32),
-    /// Functions that it, or something inside it, calls, with the block of the call.
+    /// The functions called by it or inside of it, with the block of each call.
     pub calls: Vec<(u32, FnId)>,
 }
 
-/// A function's blocks and statements.
+/// The blocks and statements of a function.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sites {
-    /// For each block, the number of statements that cost one.
+    /// For each block, the number of statements that cost one unit.
     pub blocks: Vec<u64>,
-    /// The statements that cost one, by a result, with their blocks.
+    /// The statements that cost one unit: the block, and a result.
     pub ones: Vec<(u32, Var)>,
     /// Checkpointed calls, by a result.
     pub regions: Vec<Var>,
@@ -45,18 +45,18 @@ pub(crate) struct Sites {
     pub arrays: Vec<Var>,
     /// Statements with counters of their own.
     pub own: Vec<Var>,
-    /// Statements whose work is the elements of this result.
+    /// Results of statements that cost one unit for each element.
     pub elementwise: Vec<Var>,
-    /// The statement that makes a variable. (A parameter has none.)
+    /// The statement that binds a variable. (Parameters have none.)
     pub made: HashMap<Var, Rc<Site>>,
     /// The block that binds a variable.
     pub block_of: HashMap<Var, u32>,
-    /// The blocks of branches, by a result of their statement and their number in it.
+    /// The blocks of branches, by a result of their statement and the index of the arm.
     pub arms: HashMap<(Var, u32), u32>,
 }
 
 impl Ad {
-    /// The sites of a function.
+    /// Analyses a function.
     pub(crate) fn sites(&mut self, p: &Program, f: FnId) -> Rc<Sites> {
         if let Some(s) = self.sites.get(&f) {
             return s.clone();
@@ -84,7 +84,7 @@ impl Sites {
     }
 }
 
-/// A result by which a statement is known.
+/// A result that identifies a statement.
 pub(crate) fn key(s: &Stmt) -> Option<Var> {
     s.outs.first().or(s.lin_outs.first()).copied()
 }
@@ -135,7 +135,7 @@ fn block(f: &Function, b: &Block, out: &mut Sites) -> Vec<(u32, FnId)> {
     all
 }
 
-/// What one run of a statement costs (the model of `adl_ir::eval::cost`).
+/// The cost of one run of a statement, in the cost model of `adl_ir::eval::cost`.
 pub(super) fn unit(f: &Function, s: &Stmt) -> Unit {
     let scalars = s.outs.iter().all(|o| f.ty(*o).rank() == 0);
     let each = if scalars { Unit::One } else { Unit::Elements };

@@ -1,9 +1,9 @@
-//! The work of statements whose cost is neither one nor the number of their elements, as code that computes it.
+//! Code that computes the work of statements whose cost is neither one nor the number of elements.
 
 use adl_ir::{Builder, Conv, Lit, Op, Stmt, Ty, Var};
 use adl_prim::{Bin, Prim, Un};
 
-/// How many numbers a value has.
+/// The number of scalars in a value.
 pub(super) fn size(b: &mut Builder, v: Var) -> Var {
     match b.ty(v).rank() {
         0 => b.int(1),
@@ -11,7 +11,7 @@ pub(super) fn size(b: &mut Builder, v: Var) -> Var {
     }
 }
 
-/// How many all of them have.
+/// The number of scalars in several values.
 pub(super) fn sizes(b: &mut Builder, vs: &[Var]) -> Var {
     let mut sum = None;
     for v in vs {
@@ -38,7 +38,7 @@ fn products(b: &mut Builder, n: Var) -> Var {
     less(b, twice, one)
 }
 
-/// The work of a statement, by the cost model of `adl_ir::eval::cost`.
+/// The work of a statement, in the cost model of `adl_ir::eval::cost`.
 pub(super) fn own(b: &mut Builder, s: &Stmt) -> Var {
     match &s.op {
         Op::Dot(x, _) => {

@@ -1,17 +1,17 @@
-//! Operators that give one of their two arguments, by whatever condition: `fun a b -> if a < b then b else a`.
+//! Operators that return one of their two arguments, by any condition: `fun a b -> if a < b then b else a`.
 //!
-//! They are run with the place of each element beside it, and the tangent is that of the element at the place. The choices are the
-//! primal's own, so that ties and `nan` go where its condition sends them, and nothing is asked about associativity. (`min` and `max` have
-//! rules of their own, on whole arrays.)
+//! They are run on elements paired with their positions, and the tangent is that of the element at the resulting
+//! position. The primal's own condition decides, so ties and nan are treated as in the primal, and associativity
+//! need not be checked. (`min` and `max` have rules of their own, on entire arrays.)
 
 use super::{Group, operator};
 use crate::jvp::J;
 use adl_ir::{Block, Cmp, Function, Op, Soac, SoacKind, Stmt, Ty, Var};
 
-/// The rule's name.
+/// The name of the rule.
 pub(super) const RULE: &str = "a choice of one of two: the element that was chosen (as §3.2.2)";
 
-/// The condition of a choice as a block over the two arguments, and whether it holds for the first one.
+/// The condition of a choice, as a block of the two arguments, and whether the first argument is chosen if it holds.
 fn choice(f: &Function, op: &Block) -> Option<(Block, bool)> {
     let ([x, y], [r]) = (op.params.as_slice(), op.results.as_slice()) else { return None };
     let number = |v: &Var| f.ty(*v).rank() == 0 && f.ty(*v).is_real();
@@ -32,7 +32,7 @@ fn choice(f: &Function, op: &Block) -> Option<(Block, bool)> {
 }
 
 impl J<'_> {
-    /// The operator on elements with their places, if it is a choice.
+    /// The operator on elements paired with positions, if the operator is a choice.
     pub(super) fn chooser(&mut self, op: &Block) -> Option<Block> {
         let (condition, first) = choice(&self.b.func, op)?;
         let elem = self.b.ty(op.params[0]);
@@ -45,7 +45,8 @@ impl J<'_> {
         Some(self.b.close(vec![value, place], Vec::new()))
     }
 
-    /// Runs the operator with places, those of a scan as an array; the neutral element's is -1.
+    /// Runs the operator with positions and returns the resulting ones (an array for a scan). The neutral element
+    /// has position -1.
     fn with_places(&mut self, g: &Group, op: Block) -> Var {
         let (n, none) = (self.b.dim(g.arrays[0], 0), self.b.int(-1));
         let places = self.iota(n);
@@ -57,7 +58,7 @@ impl J<'_> {
         place
     }
 
-    /// A reduction.
+    /// J of a reduction.
     pub(super) fn chosen(&mut self, g: &Group, op: Block) {
         let place = self.with_places(g, op);
         let (te, ta) = (self.has(g.neutral[0]), self.has(g.arrays[0]));
@@ -77,7 +78,7 @@ impl J<'_> {
         self.set_tangent(g.outs[0], Some(made[0]));
     }
 
-    /// A scan.
+    /// J of a scan.
     pub(super) fn chosen_so_far(&mut self, g: &Group, op: Block) {
         let places = self.with_places(g, op);
         self.tangents_at(g, places);

@@ -1,14 +1,14 @@
-//! Reductions, scans and histograms by any operator as loops, which have rules.
+//! Reductions, scans and histograms by any operator as loops, for which J has rules.
 
 use adl_ir::{Block, Builder, Lit, Loop, Op, Out, Soac, SoacKind, Stmt, Turns, Ty, Var};
 
-/// The loop binds one more result, the number of turns, which nobody reads.
+/// Emits the loop with one additional, unused result: the trip count.
 fn bind(b: &mut Builder, mut outs: Vec<Var>, l: Loop, s: &Stmt) {
     outs.push(b.func.fresh(Ty::I64, false));
     b.push(Stmt { outs, lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span });
 }
 
-/// A reduction or scan as a loop that carries the accumulated values.
+/// Emits a reduction or scan as a loop that carries the accumulated values.
 pub(super) fn reduction(b: &mut Builder, s: &Stmt, c: &Soac) {
     let (kind, neutral, arrays) = (c.kind, &c.neutral, &c.arrays);
     let n = b.dim(arrays[0], 0);
@@ -43,7 +43,7 @@ pub(super) fn reduction(b: &mut Builder, s: &Stmt, c: &Soac) {
     bind(b, outs, l, s);
 }
 
-/// `dest` with the operator applied at each key in bounds.
+/// Emits a histogram as a loop that applies the operator to `dest` at each key in bounds.
 pub(super) fn histogram(b: &mut Builder, s: &Stmt, dest: &[Var], keys: Var, values: &[Var], op: &Block) {
     let n = b.dim(keys, 0);
     let len = b.dim(dest[0], 0);
@@ -83,7 +83,7 @@ pub(super) fn histogram(b: &mut Builder, s: &Stmt, dest: &[Var], keys: Var, valu
     bind(b, s.outs.clone(), l, s);
 }
 
-/// Whether a key is one of `len` bins.
+/// Emits whether a key is one of `len` bins.
 fn within(b: &mut Builder, key: Var, len: Var) -> Var {
     let zero = b.lit(Lit::I64(0));
     let low = b.cmp(adl_ir::Cmp::Ge, key, zero);
@@ -92,7 +92,7 @@ fn within(b: &mut Builder, key: Var, len: Var) -> Var {
     b.one(Op::Select(low, high, never), Ty::Bool)
 }
 
-/// The accumulated arrays with the operator applied at the key; they are left as the open block's results.
+/// Applies the operator to the accumulated arrays at the key. The updated arrays become the results of the open block.
 fn update(b: &mut Builder, carry: &[Var], key: Var, elems: &[Var], op: &Block) {
     let old: Vec<Var> = carry.iter().map(|c| {
         let ty = b.ty(*c).elem();

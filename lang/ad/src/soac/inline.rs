@@ -1,14 +1,14 @@
-//! Operators without calls: the bodies of functions stand where they are called.
+//! Inlines all calls in an operator.
 
 use crate::jvp::J;
 use adl_ir::{Block, FnId, Function, Op, Role, Stmt, Var, VarInfo};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// More statements than this are not made; the calls that are left stay calls.
+/// Limit of the statements of the result; further calls are not inlined.
 const MOST: usize = 2000;
 
-/// What variables are called in the copy.
+/// Renaming of variables in the copy.
 type Names = HashMap<Var, Var>;
 
 fn named(names: &Names, v: Var) -> Var {
@@ -16,7 +16,7 @@ fn named(names: &Names, v: Var) -> Var {
 }
 
 impl J<'_> {
-    /// A copy of an operator in which calls are replaced by what they do, and what nobody reads is gone.
+    /// A copy of an operator in which calls are inlined and dead code is removed.
     pub(super) fn inlined(&mut self, op: &Block) -> Block {
         let mut left = MOST;
         let mut made = self.copied(op, None, &mut Names::new(), &mut left);
@@ -24,7 +24,7 @@ impl J<'_> {
         made
     }
 
-    /// The statements of a call, calls inside replaced too, and what it gives.
+    /// The statements of a call, nested calls inlined, and its results.
     pub(super) fn unfolded(&mut self, f: FnId, args: &[Var]) -> (Vec<Stmt>, Vec<Var>) {
         let callee = self.p.func(f).clone();
         let mut names: Names = callee.body.params.iter().copied().zip(args.iter().copied()).collect();
@@ -34,7 +34,7 @@ impl J<'_> {
         (made.stmts, callee.body.results.iter().map(|r| named(&names, *r)).collect())
     }
 
-    /// A copy of a block of `from` (of the function that is being made, where it is none).
+    /// Copies a block of `from`, or of the function under construction if `from` is `None`.
     fn copied(&mut self, b: &Block, from: Option<&Rc<Function>>, names: &mut Names, left: &mut usize) -> Block {
         self.b.open();
         let params: Vec<Var> = b.params.iter().map(|v| self.fresh_like(*v, from, names)).collect();

@@ -1,18 +1,19 @@
-//! Operators that act on each element of arrays: `reduce (map2 op)` is `map (reduce op)` on the transpose (IRWIM, §3.2.4), and the same
-//! holds of scans (ISWIM, §5.3.2) and histograms (IRBIWIM, §4.2.5). The sums and products that are made are the same, in the same order.
+//! Operators that act elementwise on arrays: `reduce (map2 op)` is `map (reduce op)` on the transpose (IRWIM,
+//! §3.2.4), and likewise for scans (ISWIM, §5.3.2) and histograms (IRBIWIM, §4.2.5). The same additions and
+//! multiplications happen in the same order.
 //!
-//! The rules differentiate what is made; the optimiser makes it where it is faster.
+//! The derivative rules are applied to the interchanged form. The optimiser also interchanges where that is faster.
 
 use super::operator::{self, Column, has_checks};
 use adl_ir::{Block, Builder, Cmp, Lit, Loop, Op, Out, Soac, SoacKind, Turns, Ty, Var};
 use adl_prim::Bin;
 use std::collections::HashMap;
 
-/// What is known of arrays: the number that all elements are.
+/// The literal that all elements of an array are equal to, if known.
 pub type Filled<'a> = &'a dyn Fn(Var) -> Option<Lit>;
 
-/// The same, column by column, if the operation is a reduction, scan or histogram whose operator acts on each element of arrays. Its operator has
-/// no calls of functions that could be inlined.
+/// The interchanged operation, if `op` is a reduction, scan or histogram whose operator acts elementwise on arrays.
+/// Calls in the operator must have been inlined.
 pub fn by_columns(b: &mut Builder, op: &Op, filled: Filled) -> Option<Op> {
     match op {
         Op::Soac(c) => {
@@ -27,8 +28,8 @@ pub fn by_columns(b: &mut Builder, op: &Op, filled: Filled) -> Option<Op> {
     }
 }
 
-/// A reduction, scan or histogram for each part of an operator whose components do not depend on each other, with the places of its results. None if
-/// there is one part only.
+/// A separate reduction, scan or histogram for each independent part of an operator, with the positions of its
+/// results. `None` if there is only one part.
 pub fn parts(b: &mut Builder, op: &Op) -> Option<Vec<(Vec<usize>, Op)>> {
     let block = op.blocks().into_iter().next()?.clone();
     let parts = operator::groups(&b.func, &block);
@@ -70,13 +71,13 @@ fn reduction(b: &mut Builder, c: &Soac, column: &Column, filled: Filled) -> Op {
     Op::If(empty, Box::new(none), Box::new(some))
 }
 
-/// An array of no elements has lost the shape of its rows.
+/// Restores the row shape of an array that may have no elements.
 fn like_another(b: &mut Builder, a: Var, like: Var) -> Var {
     let (to, ty) = (b.shape(like), b.ty(like));
     b.one(Op::Reshape { a, to, from: None }, ty)
 }
 
-/// The operator's checks of shapes, which are the same for all elements.
+/// Emits the operator's shape checks once, since they are the same for all elements.
 fn checked_once(b: &mut Builder, op: &Block, left: &[Var], arrays: &[Var], at: Var) {
     let firsts = rows(b, arrays, at);
     b.inline(op, &[left, &firsts].concat());
@@ -98,7 +99,7 @@ fn transposed(b: &mut Builder, arrays: &[Var]) -> Vec<Var> {
     arrays.iter().map(&mut turned).collect()
 }
 
-/// The construct on each column.
+/// Emits the operation for each column.
 fn columns(b: &mut Builder, c: &Soac, column: &Column, turned: &[Var], filled: Filled) -> Vec<Var> {
     let n = b.dim(c.neutral[0], 0);
     let known: Vec<Option<Lit>> = c.neutral.iter().map(|e| filled(*e).filter(|_| b.func.ty(*e).rank() == 1)).collect();
@@ -124,7 +125,7 @@ fn columns(b: &mut Builder, c: &Soac, column: &Column, turned: &[Var], filled: F
     collected(b, n, xs, body, &tys)
 }
 
-/// A loop without state that collects the results of its body.
+/// Emits a stateless loop that collects the results of its body.
 fn collected(b: &mut Builder, n: Var, xs: Vec<Var>, body: Block, tys: &[Ty]) -> Vec<Var> {
     let l = Loop {
         turns: Turns::For(n),
@@ -179,7 +180,7 @@ fn column_histograms(b: &mut Builder, keys: Var, column: &Column, (dest, values)
     collected(b, n, xs, body, &tys)
 }
 
-/// A value of a type, which nobody reads.
+/// An arbitrary value of a type, which will not be read.
 pub(super) fn nothing(b: &mut Builder, ty: &Ty) -> Var {
     match ty {
         Ty::F64 => b.lit(Lit::F64(0.0)),

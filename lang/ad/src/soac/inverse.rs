@@ -1,5 +1,6 @@
-//! Operators that have an inverse (§3.3, and §4.2.4 with Fig. 6): what all other elements give is the total without the one, so that no scans
-//! are needed. The user says the inverse (`invertible`); it comes as the rule of a call whose callee is the reduction or the histogram.
+//! Operators with an inverse (§3.3, and §4.2.4 with Fig. 6): the combination of all other elements is the total
+//! with the one element removed, so no scans are needed. The user provides the inverse (`invertible`). It is
+//! represented as the rule of a call whose callee is the reduction or histogram.
 
 use super::by_index::{Histogram, NAME};
 use super::partials::{self, Row, Rows};
@@ -10,7 +11,7 @@ use adl_specialise::Unsupported;
 use std::collections::HashMap;
 
 impl J<'_> {
-    /// A call of a reduction or a histogram whose operator has an inverse.
+    /// J of a call of a reduction or histogram whose operator has an inverse.
     pub(crate) fn by_inverse(&mut self, s: &Stmt, f: FnId, args: &[Var], inverse: FnId) -> Result<(), Unsupported> {
         let (stmts, results) = self.unfolded(f, args);
         let last = stmts.last().filter(|l| l.outs == results).cloned();
@@ -37,8 +38,9 @@ impl J<'_> {
         }
     }
 
-    /// The operator and its inverse, where the rule holds and no better one does: straight-line arithmetic on numbers that captures nothing
-    /// that is differentiated, and is not made of operators with rules of their own.
+    /// The operator and its inverse, if this rule applies and no better one does. The operator must be
+    /// straight-line arithmetic on numbers, must not capture active variables, and must not consist of operators
+    /// that have rules of their own.
     fn with_inverse(&mut self, op: &Block, args: &[Var], inverse: FnId) -> Option<(Block, Block)> {
         let op = self.inlined(op);
         let own = |part: &Vec<usize>| operator::known(&self.b.func, &operator::restrict(&self.b.func, &op, part)).is_some();
@@ -64,7 +66,8 @@ impl J<'_> {
         let none = vec![Row::new(); w];
         let units: Vec<Row> = (0..w).map(partials::unit).collect();
         let rest = self.with_partials(inverse, &[totals, elems].concat(), &[none.clone(), none.clone()].concat());
-        // What does not depend on the element is one number: as long as the array, branches may choose it.
+        // A value that does not depend on the element is a scalar. It is broadcast to the array's length, because
+        // branches may select it.
         let rest: Vec<Var> = rest.into_iter().zip(elems).map(|((r, _), a)| self.as_long_as(r, *a)).collect();
         self.with_partials(op, &[&rest[..], elems].concat(), &[none, units].concat())
     }
@@ -109,7 +112,7 @@ impl J<'_> {
         Ok(())
     }
 
-    /// Each value's bin's total; zeros for keys out of range.
+    /// The total of each value's bin; zeros for keys out of range.
     fn in_bins(&mut self, y: Var, keys: Var) -> Var {
         let (ty, shape) = (self.b.ty(y), self.b.shape(y));
         self.b.one(Op::Gather { a: y, at: keys, shape: Some(shape) }, ty)

@@ -1,18 +1,19 @@
-//! Whether an operator is associative: it is tried, at a few points, by the reference evaluator. `reduce` asks for associativity, but an
-//! operator that only a left-to-right run gives its meaning is not differentiated as if it had another.
+//! Tests by the reference evaluator, at a few points, whether an operator is associative. `reduce` requires
+//! associativity, but an operator whose meaning depends on evaluation from left to right must not be differentiated
+//! by a rule that assumes it.
 
 use adl_ir::eval::{Evaluator, Simple, Val};
 use adl_ir::{Block, Function, Program, Ty, Var};
 
-/// Statements that one trial may run.
+/// Limit of the statements that one trial may execute.
 const FUEL: u64 = 20_000;
 
-/// What trials say.
+/// The outcome of a trial.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Law {
     Holds,
     Fails,
-    /// The operator could not be run on made-up arguments.
+    /// The operator could not be run on generated arguments.
     Unknown,
 }
 
@@ -25,7 +26,7 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    /// `f` has the operator's variables, `known` the values of some.
+    /// `f` has the operator's variables, and `known` the values of captured ones. `None` if it cannot be run.
     pub(super) fn new(p: &Program, f: &Function, op: &Block, known: &dyn Fn(Var) -> Option<Val>) -> Option<Trial> {
         let mut program = p.clone();
         let free: Vec<Var> = {
@@ -48,7 +49,7 @@ impl Trial {
         e.run(self.f, &[a, b, &self.free].concat(), &[]).ok().map(|o| o.results)
     }
 
-    /// Whether (a b) c is a (b c).
+    /// Whether (a b) c = a (b c).
     pub(super) fn associative(&self) -> Law {
         let mut rng = Rng(5);
         let mut seen = 0;
@@ -66,7 +67,7 @@ impl Trial {
         if seen > 1 { Law::Holds } else { Law::Unknown }
     }
 
-    /// Whether e a and a e are a.
+    /// Whether e a = a and a e = a.
     pub(super) fn neutral(&self, e: &[Val]) -> bool {
         let mut rng = Rng(9);
         (0..4).all(|k| {
@@ -77,7 +78,7 @@ impl Trial {
     }
 }
 
-/// Whether numbers that are none are among them: nothing follows from such a trial.
+/// Whether there are infinities or nan among the values; such a trial is inconclusive.
 fn strange(vs: &[Val]) -> bool {
     let mut bad = false;
     vs.iter().for_each(|v| leaves(v, &mut |x| bad |= x.float().is_some_and(|x| !x.is_finite())));
@@ -105,7 +106,7 @@ fn same(a: &[Val], b: &[Val]) -> bool {
     })
 }
 
-/// A small generator of numbers.
+/// A small random number generator.
 struct Rng(u64);
 
 impl Rng {
@@ -114,7 +115,7 @@ impl Rng {
         ((self.0 >> 33) as f64) / f64::from(1u32 << 31)
     }
 
-    /// A value; reals are positive, or of either sign.
+    /// A random value. Real numbers are positive unless `signed` is set.
     fn value(&mut self, ty: &Ty, signed: bool) -> Option<Val> {
         let real = |r: &mut Rng| if signed { 2.0 * r.next() - 1.0 } else { 0.5 + r.next() };
         match ty {

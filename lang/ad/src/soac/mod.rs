@@ -1,17 +1,21 @@
 //! J of reductions, scans and histograms (*Reverse-Mode AD of Multi-Reduce and Scan in Futhark*).
 //!
-//! The primal statement stays as it is, in its parallel form. Beside it stand coefficients, made by operations on whole arrays, by
-//! further scans, or by loops without state; and linear statements that read them, whose transposes are the paper's reverse rules.
-//! So one rule gives both directions, and nests: the coefficients are ordinary code, exact as functions of the inputs.
+//! The primal statement keeps its parallel form. It is followed by the coefficients, computed by operations on
+//! entire arrays, by further scans, or by stateless loops; and by linear statements that read them, whose
+//! transposes are the paper's reverse rules. So one rule gives both directions. Rules also nest, because the
+//! coefficients are ordinary code, exact as functions of the inputs.
 //!
-//! - [`operator`]: what an operator is: its independent components, `+`, `*`, `min`, `max`, an elementwise operator on arrays.
-//! - [`inline`]: operators without calls. [`partials`]: their partial derivatives, sparse. [`laws`]: whether they are associative.
-//! - [`choice`]: operators that give one of their arguments. [`reduce`] (§3), [`scan`] (§5), [`by_index`] (§4): the rules. [`product`]: products of the other elements (Fig. 3).
-//! - [`inverse`]: operators that have one (§3.3, §4.2.4).
-//! - [`interchange`]: operators that act on each element of arrays (§3.2.4, §4.2.5, §5.3.2), for the optimiser too.
-//! - [`fold`]: the loop that every construct is; the rule where no other holds.
+//! - [`operator`]: classifies operators: independent components, `+`, `*`, `min`, `max`, elementwise operators on
+//!   arrays.
+//! - [`inline`]: inlines calls in operators. [`partials`]: their sparse partial derivatives. [`laws`]: tests
+//!   associativity.
+//! - [`choice`]: operators that return one of their arguments. [`reduce`] (§3), [`scan`] (§5), [`by_index`] (§4):
+//!   the rules. [`product`]: products of the other elements (Fig. 3).
+//! - [`inverse`]: operators with an inverse (§3.3, §4.2.4).
+//! - [`interchange`]: operators that act elementwise on arrays (§3.2.4, §4.2.5, §5.3.2); also used by the optimiser.
+//! - [`fold`]: the equivalent loop, which is the rule if no other applies.
 //!
-//! Which rule was taken where, and why no faster one, is recorded in [`crate::Ad::decisions`].
+//! [`crate::Ad::decisions`] records which rule was chosen where, and why no faster one applied.
 
 mod by_index;
 mod choice;
@@ -35,20 +39,21 @@ use adl_prim::Prim;
 use adl_specialise::Unsupported;
 use adl_syntax::span::Span;
 
-/// Which rule differentiates a construct: a reduction, a scan, a histogram, a loop or a comprehension, or elements that are moved.
+/// The rule that differentiates a construct: a reduction, scan, histogram, loop or comprehension, or an operation
+/// that moves elements.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Decision {
-    /// Where it stands.
+    /// The source location.
     pub span: Span,
     /// `reduce`, `scan`, `scan_exclusive`, `reduce_by_index`, `comprehension`, `loop`, `gather`, `scatter` or `sort`.
     pub construct: &'static str,
-    /// The rule, with its place in the paper.
+    /// The rule, with its section of the paper.
     pub rule: &'static str,
-    /// Why no faster rule, or how this one was chosen; empty where it is the fastest.
+    /// Why no faster rule applied, or why this one was chosen; empty for the fastest rule.
     pub why: String,
 }
 
-/// A reduction or scan whose components depend on each other. The operator has no calls of functions that can be inlined.
+/// A reduction or scan whose components depend on each other. Calls in the operator have been inlined.
 pub(crate) struct Group {
     pub kind: SoacKind,
     pub op: Block,
@@ -58,7 +63,7 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// The construct's name.
+    /// The name of the construct in the language.
     fn name(&self) -> &'static str {
         match self.kind {
             SoacKind::Reduce => "reduce",
@@ -69,7 +74,7 @@ impl Group {
 }
 
 impl crate::Ad {
-    /// Records a decision.
+    /// Records the decision for this construct.
     pub(crate) fn decide(&mut self, span: Span, construct: &'static str, rule: &'static str, why: &str) {
         let d = Decision { span, construct, rule, why: why.to_owned() };
         if !self.decisions.contains(&d) {
@@ -79,7 +84,7 @@ impl crate::Ad {
 }
 
 impl J<'_> {
-    /// A reduction or scan.
+    /// J of a reduction or scan.
     pub(crate) fn soac(&mut self, s: &Stmt, c: &Soac) -> Result<(), Unsupported> {
         if !s.outs.iter().any(|o| self.act.has(*o)) {
             self.b.push(s.clone());
@@ -105,7 +110,7 @@ impl J<'_> {
         Ok(())
     }
 
-    /// Why no rule but the loop's holds for any part of it.
+    /// The reason why only the rule for loops applies, if so.
     fn unsuitable(&self, g: &Group) -> Option<&'static str> {
         if self.ad.only_loops {
             return Some("only loops are wanted");
@@ -143,13 +148,13 @@ impl J<'_> {
         }
     }
 
-    /// An operator whose partial derivatives are both 1 is differentiated as `+` is, however it is written.
+    /// An operator whose partial derivatives are both 1 is treated as `+`, however it is written.
     fn adds(&mut self, op: &Block) -> Option<adl_prim::Bin> {
         let number = |v: &Var| self.b.ty(*v).rank() == 0 && self.b.ty(*v).is_real();
         if op.results.len() != 1 || !op.params.iter().all(number) || !operator::elementwise(&self.b.func, op) {
             return None;
         }
-        // What this emits is thrown away.
+        // The code emitted here is discarded.
         self.b.open();
         let units: Vec<_> = (0..2).map(partials::unit).collect();
         let rows = self.with_partials(op, &op.params, &units);
@@ -158,7 +163,7 @@ impl J<'_> {
         ones.then_some(adl_prim::Bin::Add)
     }
 
-    /// The rule that always holds.
+    /// The fallback rule, which always applies: the equivalent loop is differentiated.
     fn as_loop(&mut self, s: &Stmt, c: &Soac, construct: &'static str, why: &str) -> Result<(), Unsupported> {
         self.decide(s.span, construct, "the loop that it is, backwards", why);
         self.b.open();
@@ -167,7 +172,7 @@ impl J<'_> {
         self.derive_all(&made.stmts)
     }
 
-    /// A running product is a scan.
+    /// J of `cumprod`, as a scan.
     pub(crate) fn cumprod(&mut self, s: &Stmt, a: Var) -> Result<(), Unsupported> {
         let one = self.b.real(1.0, a);
         let elem = self.b.ty(a).elem();
@@ -201,7 +206,7 @@ impl J<'_> {
         }
     }
 
-    /// Sets the tangent of `y`: zero where nothing contributes.
+    /// Sets the tangent of `y`: zero if `t` is `None`.
     fn set_tangent(&mut self, y: Var, t: Option<Var>) {
         if let Some(t) = t {
             self.tan.insert(y, t);
@@ -212,7 +217,7 @@ impl J<'_> {
         self.b.prim(Prim::Iota, &[n], Ty::shape())
     }
 
-    /// A copy of an operator, whose variables are its own.
+    /// A copy of an operator with new variables.
     fn another(&mut self, op: &Block) -> Block {
         self.b.copy_block(op, &mut std::collections::HashMap::new())
     }

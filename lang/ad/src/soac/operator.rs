@@ -1,10 +1,10 @@
-//! What an operator is.
+//! Classification of operators.
 
 use adl_ir::{Block, Builder, Function, Op, Out, Stmt, Turns, Ty, Var};
 use adl_prim::{Bin, Prim};
 use std::collections::{BTreeSet, HashMap};
 
-/// Components that do not depend on each other: each list is a reduction of its own.
+/// Partitions the components of an operator into independent groups. Each group is a reduction of its own.
 pub(super) fn groups(f: &Function, op: &Block) -> Vec<Vec<usize>> {
     let w = op.results.len();
     let mut home: Vec<usize> = (0..w).collect();
@@ -32,7 +32,7 @@ pub(super) fn groups(f: &Function, op: &Block) -> Vec<Vec<usize>> {
     out
 }
 
-/// The components that each variable of a block depends on.
+/// The components on which each variable of a block depends.
 fn dependencies(f: &Function, op: &Block) -> HashMap<Var, BTreeSet<usize>> {
     let w = op.results.len();
     let mut read: HashMap<Var, BTreeSet<usize>> = op.params.iter().enumerate().map(|(k, v)| (*v, BTreeSet::from([k % w]))).collect();
@@ -61,7 +61,7 @@ fn stmt_reads(s: &Stmt, read: &HashMap<Var, BTreeSet<usize>>) -> BTreeSet<usize>
     deps
 }
 
-/// The operator on some components, which do not depend on the others.
+/// The operator restricted to some components, which must not depend on the others.
 pub(super) fn restrict(f: &Function, op: &Block, part: &[usize]) -> Block {
     let w = op.results.len();
     let read = dependencies(f, op);
@@ -81,12 +81,13 @@ pub(crate) fn has_output(b: &Block) -> bool {
     b.stmts.iter().any(|s| matches!(s.op, Op::Prim(Prim::Print, _)) || s.op.blocks().into_iter().any(has_output))
 }
 
-/// Whether a block may stop with an error on purpose.
+/// Whether a block may raise an error on purpose.
 pub(super) fn has_checks(b: &Block) -> bool {
     b.stmts.iter().any(|s| matches!(s.op, Op::Prim(Prim::Assert | Prim::Error, _)) || s.op.blocks().into_iter().any(has_checks))
 }
 
-/// The operator that has rules of its own, if it is one: `+`, `*`, `min` or `max` of its two arguments, in either order.
+/// The scalar operator with a rule of its own that a block computes from its two arguments, in either order: `+`,
+/// `*`, `min` or `max`.
 pub(super) fn known(f: &Function, op: &Block) -> Option<Bin> {
     let ([x, y], [r]) = (op.params.as_slice(), op.results.as_slice()) else { return None };
     if !f.ty(*x).scalar().is_real() {
@@ -99,12 +100,12 @@ pub(super) fn known(f: &Function, op: &Block) -> Option<Bin> {
     }
 }
 
-/// `x * y` on such elements.
+/// The operator `x * y` for an element type.
 pub(super) fn product(b: &mut Builder, elem: &Ty) -> Block {
     binary(b, elem, Bin::Mul)
 }
 
-/// An operator of the IR as a block.
+/// A scalar operator of the IR as a block.
 pub(super) fn binary(b: &mut Builder, elem: &Ty, op: Bin) -> Block {
     b.open();
     let (x, y) = (b.param(elem.clone()), b.param(elem.clone()));
@@ -112,7 +113,8 @@ pub(super) fn binary(b: &mut Builder, elem: &Ty, op: Bin) -> Block {
     b.close(vec![z], Vec::new())
 }
 
-/// Whether a block on numbers is straight-line elementwise arithmetic (branches without effects among it): it means the same on arrays.
+/// Whether a block on numbers is straight-line elementwise arithmetic, possibly with pure branches, so that it can
+/// be applied to arrays unchanged.
 pub(super) fn elementwise(f: &Function, b: &Block) -> bool {
     b.params.iter().all(|v| f.ty(*v).is_flat()) && b.stmts.iter().all(|s| elementwise_stmt(f, s))
 }
@@ -122,14 +124,14 @@ fn elementwise_stmt(f: &Function, s: &Stmt) -> bool {
     s.op.each_operand(&mut |v| numbers &= f.ty(v).is_flat());
     numbers && match &s.op {
         Op::Lit(_) | Op::Un(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) => true,
-        // On Ints they may fail in the branch that is not taken.
+        // On Ints these may fail in a branch that is not taken.
         Op::Bin(op, a, _) => f.ty(*a).is_real() || !matches!(op, Bin::IntDiv | Bin::Rem),
         Op::If(_, a, b) => [a, b].into_iter().all(|b| elementwise(f, b)),
         _ => false,
     }
 }
 
-/// The work of a linearised step of a straight-line operator: a scaling for each operand that counts, and the additions.
+/// The work of a linearised step of a straight-line operator: one scaling for each relevant operand, and the additions.
 pub(super) fn linear_cost(op: &Block, real: &dyn Fn(Var) -> bool) -> usize {
     let mut live: BTreeSet<Var> = op.params.iter().copied().filter(|v| real(*v)).collect();
     let mut work = 0;
@@ -156,16 +158,17 @@ fn step_cost(b: &Block, real: &dyn Fn(Var) -> bool, live: &mut BTreeSet<Var>, wo
     }
 }
 
-/// The operator on elements, where an operator on arrays acts on each of their elements.
+/// The scalar operator that an operator on arrays applies to each of their elements.
 pub(super) struct Column {
     params: Vec<Var>,
     stmts: Vec<Stmt>,
     results: Vec<Var>,
-    /// Whether the statements act on whole arrays still.
+    /// Whether the statements still act on entire arrays.
     whole: bool,
 }
 
-/// Sees an operator on arrays that acts on each element: arithmetic on whole arrays, or a loop without state over its arguments.
+/// Recognises an operator on arrays that acts elementwise: arithmetic on entire arrays, or a stateless loop over
+/// its arguments.
 pub(super) fn vectorised(f: &Function, op: &Block) -> Option<Column> {
     let arrays = |vs: &[Var]| vs.iter().all(|v| matches!(f.ty(*v), Ty::Array(e, _) if e.is_flat()));
     if !arrays(&op.params) || !arrays(&op.results) {
@@ -181,7 +184,7 @@ fn arithmetic(f: &Function, op: &Block) -> Option<Column> {
     let inside: BTreeSet<Var> = op.params.iter().chain(op.stmts.iter().flat_map(|s| &s.outs)).copied().collect();
     let ok = op.stmts.iter().all(|s| {
         let mut fine = matches!(s.op, Op::Lit(_) | Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..));
-        // An array from outside has no column of its own here; a condition on the whole is no elementwise choice.
+        // A captured array has no column here, and a condition on entire arrays is not an elementwise selection.
         s.op.each_operand(&mut |v| fine &= inside.contains(&v) || f.ty(v).rank() == 0);
         if let Op::Select(c, ..) = s.op {
             fine &= f.ty(c).rank() > 0;
@@ -195,7 +198,7 @@ fn mapped(f: &Function, op: &Block) -> Option<Column> {
     let made = op.stmts.iter().find(|s| s.outs.contains(&op.results[0]))?;
     let Op::Loop(l) = &made.op else { return None };
     let plain = l.init.is_empty() && matches!(l.turns, Turns::For(_)) && l.outs.iter().all(|o| *o == Out::Collect);
-    // Everything else may only say how many turns there are.
+    // The other statements may only compute the trip count.
     let rest = op.stmts.iter().all(|s| s.outs == made.outs || matches!(s.op, Op::Dim(..) | Op::Lit(_)));
     let trips = *made.outs.last()?;
     if !plain || !rest || !l.xs.iter().all(|x| op.params.contains(x)) || op.results.contains(&trips) || reads(&l.body, l.body.params[0]) {
@@ -203,7 +206,7 @@ fn mapped(f: &Function, op: &Block) -> Option<Column> {
     }
     let mut params = Vec::new();
     for p in &op.params {
-        // An argument that nobody reads has no element in the loop.
+        // An argument that is not read has no element in the loop.
         params.push(l.body.params[1 + l.xs.iter().position(|x| x == p)?]);
     }
     let outside = |v: Var| op.params.contains(&v) || op.stmts.iter().any(|s| s.outs.contains(&v));
@@ -229,7 +232,7 @@ fn each_read(b: &Block, see: &mut dyn FnMut(Var)) {
 }
 
 impl Column {
-    /// As a block of its own, on elements of these types.
+    /// The operator as a block on elements of these types.
     pub(super) fn block(&self, b: &mut Builder) -> Block {
         let from = Block { params: self.params.clone(), stmts: self.stmts.clone(), results: self.results.clone(), ..Block::default() };
         let mut names = HashMap::new();

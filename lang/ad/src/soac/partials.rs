@@ -1,13 +1,14 @@
-//! Partial derivatives of straight-line operators, sparse: which are zero, one or minus one is known from the form.
+//! Sparse partial derivatives of straight-line operators: which of them are zero, one or minus one follows from the
+//! code.
 //!
-//! An operator on numbers is run here on whole arrays of arguments. A branch becomes a choice of elements.
+//! An operator on numbers is executed here on entire arrays of arguments. A branch becomes an elementwise selection.
 
 use crate::jvp::{J, derivative, partials};
 use adl_ir::{Block, Builder, Lit, Op, Stmt, Var};
 use adl_prim::{Bin, Un};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// A partial derivative that is not zero.
+/// A partial derivative other than zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Coef {
     One,
@@ -15,19 +16,19 @@ pub(super) enum Coef {
     Is(Var),
 }
 
-/// The partial derivatives of a value, by argument; those that are not there are zero.
+/// The partial derivatives of a value, by argument. Missing entries are zero.
 pub(super) type Row = BTreeMap<usize, Coef>;
 
-/// Results of an operator with their partial derivatives.
+/// The results of an operator with their partial derivatives.
 pub(super) type Rows = Vec<(Var, Row)>;
 
-/// The derivative with respect to the argument itself.
+/// The derivative of the `k`-th argument with respect to itself.
 pub(super) fn unit(k: usize) -> Row {
     Row::from([(k, Coef::One)])
 }
 
 impl J<'_> {
-    /// Runs an operator on arguments whose derivatives are `rows`.
+    /// Emits an operator on arguments whose derivatives are `rows`.
     pub(super) fn with_partials(&mut self, op: &Block, args: &[Var], rows: &[Row]) -> Rows {
         let mut run = Run { b: &mut self.b, names: HashMap::new(), rows: HashMap::new() };
         for ((p, a), row) in op.params.iter().zip(args).zip(rows) {
@@ -47,7 +48,7 @@ impl J<'_> {
         }
     }
 
-    /// The sum of `row[k] t[k]`, where there is anything.
+    /// The sum of `row[k] t[k]` over the entries for which `t` exists; `None` if there are none.
     pub(super) fn row_times(&mut self, row: &Row, t: &dyn Fn(usize) -> Option<Var>) -> Option<Var> {
         let mut sum = None;
         for (k, c) in row {
@@ -63,7 +64,7 @@ impl J<'_> {
 struct Run<'a> {
     b: &'a mut Builder,
     names: HashMap<Var, Var>,
-    /// By the names in the operator.
+    /// The derivatives of the operator's variables.
     rows: HashMap<Var, Row>,
 }
 
@@ -216,11 +217,11 @@ impl Run<'_> {
         p
     }
 
-    /// The elements of one or the other.
+    /// An elementwise selection.
     fn choose(&mut self, c: Var, (x, y): (Var, Var)) -> Var {
         let (rc, rx, ry) = (self.b.ty(c).rank(), self.b.ty(x).rank(), self.b.ty(y).rank());
         let (x, y) = match rc {
-            // A choice of the whole is one of two arrays.
+            // A scalar condition selects one of two arrays of equal rank.
             0 if rx > ry => (x, self.spread_like(y, x)),
             0 if ry > rx => (self.spread_like(x, y), y),
             _ => (x, y),

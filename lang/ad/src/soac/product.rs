@@ -1,8 +1,9 @@
-//! Products of the other elements: the coefficients of a reduction by `*` (§3.2.3, Fig. 3).
+//! Products of all other elements: the coefficients of a reduction by `*` (§3.2.3, Fig. 3).
 //!
-//! Where the product is neither zero nor out of range they are quotients. Zeros are looked for where the product is zero: with one, only its
-//! own coefficient is not zero, with several none is. Where products under- or overflow, two exclusive scans make them. The last is exact as a function everywhere
-//! (quotients are not, at zeros), so that it stands for the derivative: the function made here is called with a rule.
+//! If the total product is neither zero nor out of range, they are quotients. If it is zero, the zeros are counted:
+//! with one zero, only its own coefficient is non-zero; with several, all are zero. If products under- or overflow,
+//! two exclusive scans compute the coefficients. Only the scans are exact as functions everywhere (quotients are
+//! not, at zeros), so they define the derivative: the function generated here is called with a rule.
 
 use crate::Ad;
 use crate::jvp::J;
@@ -11,16 +12,16 @@ use adl_prim::{Bin, Prim, Un};
 use adl_specialise::Unsupported;
 use std::collections::HashMap;
 
-/// Functions that rules call, by the type of numbers: `others` and its rule.
+/// Helper functions that rules call, by element type: `others` and its rule.
 #[derive(Default)]
 pub(crate) struct Helpers {
     others: HashMap<Ty, (FnId, FnId)>,
-    /// The same in bins.
+    /// The same for products in bins.
     pub(super) in_bins: super::by_index::Products,
 }
 
 impl J<'_> {
-    /// The product of `e` and of all elements of `a` but one, for each; `y` is that of all.
+    /// For each element of `a`, the product of `e` and all other elements; `y` is the total product.
     pub(super) fn products_of_others(&mut self, e: Var, a: Var, y: Var) -> Result<Var, Unsupported> {
         let elem = self.b.ty(e);
         let (f, rule) = others(self.ad, self.p, &elem)?;
@@ -30,7 +31,7 @@ impl J<'_> {
     }
 }
 
-/// `(e, a, y) -> c` and its forward rule.
+/// The function `(e, a, y) -> c` and its forward rule.
 fn others(ad: &mut Ad, p: &mut Program, elem: &Ty) -> Result<(FnId, FnId), Unsupported> {
     if let Some(known) = ad.helpers.others.get(elem) {
         return Ok(*known);
@@ -48,7 +49,8 @@ fn others(ad: &mut Ad, p: &mut Program, elem: &Ty) -> Result<(FnId, FnId), Unsup
     Ok((f, rule))
 }
 
-/// `(e, a, y, ė, ȧ, ẏ) -> (c, ċ)`: J of what the scans make. The product itself is not looked at: it depends on the others.
+/// The function `(e, a, y, ė, ȧ, ẏ) -> (c, ċ)`: J of the version by scans. The total `y` is not differentiated,
+/// because it depends on the others.
 fn rule(ad: &mut Ad, p: &mut Program, slow: FnId, elem: &Ty) -> Result<FnId, Unsupported> {
     let j = ad.jvp(p, slow, &[true, true])?;
     let forward = ad.erase(p, j.func);
@@ -60,7 +62,7 @@ fn rule(ad: &mut Ad, p: &mut Program, slow: FnId, elem: &Ty) -> Result<FnId, Uns
     Ok(p.add(b.finish(out, Vec::new())))
 }
 
-/// Products before each element times products after it.
+/// Prefix products times suffix products.
 fn by_scans(b: &mut Builder, e: Var, a: Var) -> Var {
     let ty = b.ty(a);
     let scan = |b: &mut Builder, from: Var, over: Var| {
@@ -75,12 +77,12 @@ fn by_scans(b: &mut Builder, e: Var, a: Var) -> Var {
     b.bin(Bin::Mul, before, after)
 }
 
-/// Bounds within which quotients of a product are exact to rounding.
+/// Bounds of the total product within which quotients are accurate to rounding.
 fn bounds(elem: &Ty) -> (f64, f64) {
     if *elem == Ty::F32 { (1e-30, 1e30) } else { (1e-280, 1e280) }
 }
 
-/// Whether each number is far from under- and overflow.
+/// Whether each number is within these bounds, far from under- and overflow.
 pub(super) fn ordinary(b: &mut Builder, x: Var) -> Var {
     let (lo, hi) = bounds(b.ty(x).scalar());
     let size = b.un(Un::Abs, x);
@@ -105,7 +107,7 @@ fn fast(b: &mut Builder, p: &Program, slow: FnId, (e, a, y): (Var, Var, Var)) ->
     b.one(Op::If(fine, Box::new(yes), Box::new(no)), ty)
 }
 
-/// One or the other.
+/// Emits a branch with one result.
 fn either(b: &mut Builder, c: Var, ty: &Ty, yes: &mut dyn FnMut(&mut Builder) -> Var, no: &mut dyn FnMut(&mut Builder) -> Var) -> Var {
     let mut arm = |make: &mut dyn FnMut(&mut Builder) -> Var| {
         b.open();
@@ -116,7 +118,8 @@ fn either(b: &mut Builder, c: Var, ty: &Ty, yes: &mut dyn FnMut(&mut Builder) ->
     b.one(Op::If(c, yes, no), ty.clone())
 }
 
-/// Where the product is zero: with two zeros all coefficients are, with one all but its own, and without any it has underflown.
+/// The case in which the total product is zero. With two or more zeros all coefficients are zero; with one, all but
+/// its own; without any, the product has underflowed.
 fn with_zeros(b: &mut Builder, p: &Program, slow: FnId, e: Var, a: Var) -> Var {
     let ty = b.ty(a);
     let (zero, first, single) = (b.real(0.0, a), b.int(0), b.int(1));

@@ -38,7 +38,7 @@ impl J<'_> {
         }
     }
 
-    /// ẏ = ė + Σ ȧ.
+    /// A sum: ẏ = ė + Σ ȧ.
     fn sum(&mut self, g: &Group) {
         let (e, a, y) = (g.neutral[0], g.arrays[0], g.outs[0]);
         let n = self.b.dim(a, 0);
@@ -48,7 +48,8 @@ impl J<'_> {
         self.set_tangent(y, t);
     }
 
-    /// The tangent of the element at the first extreme position; of the neutral element where no other is better.
+    /// An extreme: the tangent of the element at the first extreme position; of the neutral element if no element
+    /// is better.
     fn extreme(&mut self, g: &Group, op: Bin) -> Result<(), Unsupported> {
         let (e, a, y) = (g.neutral[0], g.arrays[0], g.outs[0]);
         let ty = self.tangent_ty(y);
@@ -93,7 +94,7 @@ impl J<'_> {
         Ok(())
     }
 
-    /// By two exclusive scans, if the operator is associative.
+    /// For any associative operator: by two exclusive scans.
     fn any_reduction(&mut self, g: &Group, s: &Stmt, c: &Soac) -> Result<(), Unsupported> {
         if g.neutral.iter().any(|e| self.has(*e).is_some()) {
             return self.as_loop(s, c, "reduce", "its neutral element is differentiated");
@@ -117,7 +118,7 @@ impl J<'_> {
         self.two_scans_and_loop(g)
     }
 
-    /// The operator, to be tried.
+    /// The operator, prepared for trials.
     pub(super) fn trial(&self, op: &Block) -> Option<Trial> {
         Trial::new(self.p, &self.b.func, op, &|v| self.literal(v))
     }
@@ -145,7 +146,8 @@ impl J<'_> {
         }).collect()
     }
 
-    /// What stands before each element, and what after it, combined; then the partial derivatives of l ⊙ a ⊙ r on whole arrays.
+    /// Combines all elements before, and all elements after each element, by two scans; then computes the partial
+    /// derivatives of l ⊙ a ⊙ r on entire arrays.
     fn two_scans(&mut self, g: &Group) {
         let op = self.another(&g.op);
         let before = self.emit_soac(SoacKind::ScanExclusive, op, &g.neutral, &g.arrays);
@@ -162,7 +164,7 @@ impl J<'_> {
         self.totals(g, all);
     }
 
-    /// Each result's tangent: the sum of its partial derivatives, arrays of them, times the elements' tangents.
+    /// The tangent of each result: the sum of its partial derivatives (arrays) times the elements' tangents.
     pub(super) fn totals(&mut self, g: &Group, all: partials::Rows) {
         for (y, (_, row)) in g.outs.iter().zip(all) {
             if !self.act.has(*y) {
@@ -191,8 +193,8 @@ impl J<'_> {
         }
     }
 
-    /// The same for any operator: a loop runs it on each triple, and adds up its tangents. The scan from the right begins with the last
-    /// element, so that nothing depends on the neutral element being one.
+    /// The same for an operator that is not arithmetic: a loop runs it on each triple and sums the tangents. The
+    /// scan from the right starts with the last element, so that the declared neutral element need not be neutral.
     fn two_scans_and_loop(&mut self, g: &Group) -> Result<(), Unsupported> {
         let (n, zero, one) = (self.b.dim(g.arrays[0], 0), self.b.int(0), self.b.int(1));
         let empty = self.b.cmp(Cmp::Eq, n, zero);
@@ -211,7 +213,8 @@ impl J<'_> {
         let op = self.flipped(&g.op);
         let after = self.emit_soac(SoacKind::ScanExclusive, op, &ends, &turned);
         let after = self.reversed(&after);
-        // A loop has as many turns as its arrays have elements: so its transpose makes whole arrays.
+        // The arrays have exactly as many elements as the loop has iterations, so that the transpose collects
+        // entire arrays.
         let others: Vec<Var> = before.iter().map(|l| {
             let ty = self.b.ty(*l);
             self.b.one(Op::Slice { a: *l, lo: zero, hi: last, shape: None }, ty)
@@ -241,7 +244,7 @@ impl J<'_> {
         Ok(())
     }
 
-    /// Parts of arrays, differentiated.
+    /// Slices or elements of arrays, with their tangents.
     fn part_of(&mut self, arrays: &[Var], part: &dyn Fn(Var) -> Op, element: bool) -> Result<Vec<Var>, Unsupported> {
         let mut out = Vec::new();
         for a in arrays {
@@ -254,7 +257,8 @@ impl J<'_> {
         Ok(out)
     }
 
-    /// The sums of (l ⊙ a) ⊙ r over all triples, where only `a` is differentiated: their tangents are what counts.
+    /// The sums of (l ⊙ a) ⊙ r over all triples, differentiated with respect to `a` only. Their tangents are the
+    /// result.
     fn triples(&mut self, g: &Group, n: Var, before: &[Var], arrays: &[Var], after: &[Var]) -> Result<Vec<Var>, Unsupported> {
         let xs = [before, arrays, after].concat();
         let elems = self.b.open_loop(&xs);

@@ -1,5 +1,5 @@
-//! J of scans (§5). Whatever the operator, ẏᵢ = ∂₁ ẏᵢ₋₁ + ∂₂ ȧᵢ: a linear recurrence, whose coefficients are made without order from the
-//! prefixes, and whose transpose runs from the other end.
+//! J of scans (§5). For any operator, ẏᵢ = ∂₁ ẏᵢ₋₁ + ∂₂ ȧᵢ: a linear recurrence. Its coefficients are computed in
+//! parallel from the prefixes, and its transpose runs in the opposite direction.
 
 use super::partials::{Coef, Row, unit};
 use super::{Group, operator};
@@ -9,7 +9,7 @@ use adl_prim::Bin;
 use adl_specialise::Unsupported;
 use std::collections::BTreeMap;
 
-/// Tangents of one component: of the prefixes with the element, and without it.
+/// Tangents of one component: of the inclusive and of the exclusive prefixes.
 #[derive(Clone, Copy, Default)]
 struct Prefixes {
     with: Option<Var>,
@@ -60,7 +60,7 @@ impl J<'_> {
         Ok(())
     }
 
-    /// The operator's prefixes before each element.
+    /// The exclusive prefixes of the operator.
     fn prefixes_before(&mut self, g: &Group) -> Vec<Var> {
         if g.kind == SoacKind::ScanExclusive {
             return g.outs.clone();
@@ -68,7 +68,7 @@ impl J<'_> {
         g.neutral.iter().zip(&g.outs).map(|(e, y)| self.previous(*y, *e)).collect()
     }
 
-    /// Each element's predecessor, the first's being `e`: one pass over the array.
+    /// The predecessor of each element, and `e` for the first one, in one pass over the array.
     pub(super) fn previous(&mut self, xs: Var, e: Var) -> Var {
         let (ty, n, zero, back) = (self.b.ty(xs), self.b.dim(xs, 0), self.b.int(0), self.b.int(-1));
         let empty = self.b.cmp(Cmp::Eq, n, zero);
@@ -81,9 +81,9 @@ impl J<'_> {
         self.b.one(Op::If(empty, Box::new(none), Box::new(some)), ty)
     }
 
-    /// The work of a turn with Jacobians: a multiplication for each entry that is not one, and the additions.
+    /// The work of an iteration with Jacobians: a multiplication for each entry other than one, and the additions.
     fn jacobian_cost(&mut self, g: &Group) -> usize {
-        // The operator on its own parameters tells the pattern; what it emits is thrown away.
+        // Runs the operator on its own parameters to find the pattern of entries. The emitted code is discarded.
         self.b.open();
         let units: Vec<Row> = (0..g.op.params.len()).map(unit).collect();
         let rows = self.with_partials(&g.op, &g.op.params, &units);
@@ -92,8 +92,8 @@ impl J<'_> {
         scalings + rows.iter().map(|(_, r)| r.len().saturating_sub(1)).sum::<usize>()
     }
 
-    /// By Jacobians: components that depend on each other in a cycle are one recurrence (so blocks of block-diagonal Jacobians are
-    /// apart, §5.3.3), the others are driven by those before them.
+    /// The rule by Jacobians. Components that depend on each other cyclically form one recurrence (so the blocks of
+    /// a block-diagonal Jacobian are separate, §5.3.3); the others are driven by the components before them.
     pub(super) fn recurrence(&mut self, g: &Group) -> Result<(), Unsupported> {
         let w = g.arrays.len();
         let before = self.prefixes_before(g);
@@ -112,8 +112,8 @@ impl J<'_> {
         Ok(())
     }
 
-    /// The recurrence whose coefficients are those of `rows` below the number of components, and whose other terms are `driven`. It begins
-    /// anew at the elements that `restart` says.
+    /// The recurrence with the coefficients in `rows` (for arguments below the number of components) and the
+    /// additive terms `driven`. It restarts at the elements that `restart` selects.
     fn prefixes_by(&mut self, g: &Group, rows: &[Row], driven: Vec<Option<Var>>, restart: Option<Var>) -> Vec<Prefixes> {
         let w = rows.len();
         let mut done: BTreeMap<usize, Prefixes> = BTreeMap::new();
@@ -134,7 +134,7 @@ impl J<'_> {
         done.into_values().collect()
     }
 
-    /// Tangents of the prefixes of a recurrence.
+    /// The tangents of the prefixes of a recurrence.
     pub(super) fn prefixes(&mut self, g: &Group, rows: &[Row], driven: Vec<Option<Var>>, restart: Var) -> Vec<Option<Var>> {
         self.prefixes_by(g, rows, driven, Some(restart)).into_iter().map(|p| p.with).collect()
     }
@@ -157,7 +157,8 @@ impl J<'_> {
         self.decide(span, g.name(), rule, &format!("the operator is none that has a rule of its own; sizes of blocks: {}", sizes.join(", ")));
     }
 
-    /// Tangents of the components of one block, driven by `drive`; those without the element where they are asked for.
+    /// The tangents of the components of one block, driven by `drive`; those of the exclusive prefixes too if
+    /// `without` is set.
     fn solve(&mut self, g: &Group, rows: &[Row], block: &[usize], (drive, without): (&[Option<Var>], bool), restart: Option<Var>) -> Vec<Prefixes> {
         if let [j] = block {
             match rows[*j].get(j) {
@@ -176,7 +177,7 @@ impl J<'_> {
         self.linear_loop(g, rows, block, (drive, without), restart)
     }
 
-    /// r = A r + x, an element a turn.
+    /// A sequential loop for r = A r + x.
     fn linear_loop(&mut self, g: &Group, rows: &[Row], block: &[usize], (drive, without): (&[Option<Var>], bool), restart: Option<Var>) -> Vec<Prefixes> {
         let n = self.b.dim(g.arrays[0], 0);
         let tys: Vec<Ty> = block.iter().map(|j| self.b.ty(g.neutral[*j])).collect();
@@ -238,7 +239,7 @@ impl J<'_> {
         (0..q).map(|i| Prefixes { with: Some(made[q + i]), without: without.then(|| made[2 * q + i]) }).collect()
     }
 
-    /// A linear number, or zero where `c` holds.
+    /// A linear number, or zero if `c` holds.
     fn unless(&mut self, c: Var, r: Var) -> Var {
         let ty = self.b.ty(r);
         self.b.open();
@@ -249,13 +250,13 @@ impl J<'_> {
         self.b.emit(Op::If(c, Box::new(yes), Box::new(no)), &[], &[ty]).1[0]
     }
 
-    /// Running sums of `x`.
+    /// Prefix sums of `x`.
     fn running_sum(&mut self, x: Var) -> Var {
         let ty = self.b.ty(x);
         self.b.lin(Op::Cumsum { a: x, reverse: false }, ty)
     }
 
-    /// With the neutral element's tangent added to each.
+    /// Adds the neutral element's tangent to each element.
     fn and_neutral(&mut self, g: &Group, t: Option<Var>, k: usize) -> Option<Var> {
         let e = self.has(g.neutral[k]).map(|e| {
             let (n, ty) = (self.b.dim(g.arrays[k], 0), self.b.ty(g.arrays[k]));
@@ -264,7 +265,8 @@ impl J<'_> {
         self.lin_sum(t, e)
     }
 
-    /// The tangents with the element, and where they are asked for those without it: the same, one place further.
+    /// The tangents of the inclusive prefixes, and if `without` is set those of the exclusive ones, which are the
+    /// same shifted by one.
     fn both(&mut self, g: &Group, with: Option<Var>, k: usize, without: bool) -> Prefixes {
         let e = self.has(g.neutral[k]);
         if !without || with.is_none() && e.is_none() {
@@ -294,11 +296,11 @@ impl J<'_> {
         }
     }
 
-    /// The tangents of a scan that gives elements, by their places: -1 is the neutral element's.
+    /// The tangents of a scan that selects elements, by their positions; -1 is the neutral element.
     pub(super) fn tangents_at(&mut self, g: &Group, places: Var) {
         let (e, a, y) = (g.neutral[0], g.arrays[0], g.outs[0]);
         let ty = self.tangent_ty(a);
-        // Where the neutral element stands, nothing is read of the array.
+        // At the neutral element's positions nothing is read from the array.
         let read = self.has(a).map(|t| {
             let shape = self.shape(a);
             self.b.lin(Op::Gather { a: t, at: places, shape: Some(shape) }, ty.clone())
@@ -315,7 +317,8 @@ impl J<'_> {
         self.set_tangent(y, t);
     }
 
-    /// `(v, i) (w, j)`: the extreme and its place, the first of equal ones. At `nan` the places are those of later elements.
+    /// The operator `(v, i) (w, j)`: the extreme and its position, the first among equals. If the extreme is nan,
+    /// the position is that of a later element.
     pub(super) fn extreme_with_place(&mut self, elem: &Ty, op: Bin) -> Block {
         self.b.open();
         let [v, i, w, j] = [elem.clone(), Ty::I64, elem.clone(), Ty::I64].map(|t| self.b.param(t));
@@ -325,7 +328,7 @@ impl J<'_> {
         self.b.close(vec![value, place], Vec::new())
     }
 
-    /// `(v, i) (w, j)`: the first unless the second is better; a `nan` stays.
+    /// The operator `(v, i) (w, j)`: the first pair, unless the second is better; nan stays.
     pub(super) fn first_better(&mut self, elem: &Ty, op: Bin) -> Block {
         self.b.open();
         let [v, i, w, j] = [elem.clone(), Ty::I64, elem.clone(), Ty::I64].map(|t| self.b.param(t));
@@ -337,7 +340,7 @@ impl J<'_> {
         self.b.close(vec![value, place], Vec::new())
     }
 
-    /// The operator itself, linearised at each prefix and element.
+    /// The rule by linearised steps: the operator itself, linearised at each prefix and element.
     fn linear_steps(&mut self, g: &Group) -> Result<(), Unsupported> {
         let w = g.arrays.len();
         let before = self.prefixes_before(g);
@@ -385,7 +388,7 @@ impl J<'_> {
     }
 }
 
-/// Components that depend on each other's prefixes in a cycle, each after those that it depends on.
+/// Strongly connected components of the dependences between prefixes, each after those on which it depends.
 fn cycles(rows: &[Row], w: usize) -> Vec<Vec<usize>> {
     let mut reach: Vec<Vec<bool>> = (0..w).map(|j| (0..w).map(|k| j == k || rows[j].contains_key(&k)).collect()).collect();
     for m in 0..w {
@@ -402,7 +405,7 @@ fn cycles(rows: &[Row], w: usize) -> Vec<Vec<usize>> {
     let mut out: Vec<Vec<usize>> = Vec::new();
     let mut left: Vec<usize> = (0..w).collect();
     while !left.is_empty() {
-        // One of those that depend on nothing that is left but their own cycle.
+        // A component is ready if everything it depends on is done or in its own cycle.
         let ready = |j: &usize| left.iter().all(|k| !reach[*j][*k] || reach[*k][*j]);
         let first = left.iter().copied().find(|j| ready(j)).unwrap_or(left[0]);
         let block: Vec<usize> = left.iter().copied().filter(|k| reach[first][*k] && reach[*k][first]).collect();

@@ -1,4 +1,4 @@
-//! Sums of Ints with known factors: what indices of comprehensions are made of.
+//! Affine functions of Ints, of which the subscripts of comprehensions consist.
 
 use adl_ir::{Block, Builder, Function, Lit, Op, Stmt, Ty, Var};
 use adl_prim::{Bin, Un};
@@ -20,12 +20,12 @@ impl Affine {
         Affine { terms: BTreeMap::new(), constant: k }
     }
 
-    /// The factor of a variable.
+    /// The factor of a variable; 0 if it does not occur.
     pub(crate) fn factor(&self, v: Var) -> i64 {
         self.terms.get(&v).copied().unwrap_or(0)
     }
 
-    /// `self + k·other`, unless a number overflows.
+    /// `self + k·other`; `None` on overflow.
     pub(crate) fn plus(&self, k: i64, other: &Affine) -> Option<Affine> {
         let mut out = self.clone();
         out.constant = out.constant.checked_add(other.constant.checked_mul(k)?)?;
@@ -44,14 +44,14 @@ impl Affine {
         Affine::default().plus(k, self)
     }
 
-    /// The rest without a variable's term.
+    /// The function without a variable's term.
     pub(crate) fn without(&self, v: Var) -> Affine {
         let mut out = self.clone();
         out.terms.remove(&v);
         out
     }
 
-    /// With a variable replaced by what it is.
+    /// The function with `is` substituted for a variable.
     pub(crate) fn with(&self, v: Var, is: &Affine) -> Option<Affine> {
         match self.factor(v) {
             0 => Some(self.clone()),
@@ -59,7 +59,7 @@ impl Affine {
         }
     }
 
-    /// With other names for variables.
+    /// The function with variables renamed.
     pub(crate) fn renamed(&self, names: &HashMap<Var, Var>) -> Affine {
         let mut out = Affine::constant(self.constant);
         for (v, k) in &self.terms {
@@ -68,12 +68,12 @@ impl Affine {
         out
     }
 
-    /// Whether all its variables satisfy a condition.
+    /// Whether all variables satisfy a condition.
     pub(crate) fn all(&self, ok: &dyn Fn(Var) -> bool) -> bool {
         self.terms.keys().all(|v| ok(*v))
     }
 
-    /// Emits its value: what is added before what is taken away.
+    /// Emits the value. Positive terms are added before negative ones.
     pub(crate) fn emit(&self, b: &mut Builder) -> Var {
         let mut terms: Vec<(Var, i64)> = self.terms.iter().map(|(v, k)| (*v, *k)).collect();
         terms.sort_by_key(|(v, k)| (*k < 0, *v));
@@ -108,7 +108,8 @@ impl Affine {
     }
 }
 
-/// What is known of Ints: the affine form of each variable that has another than itself; and the extents in shapes that are written out.
+/// Known affine forms of Ints, and the extents in shapes that are written out. A variable without an entry stands
+/// for itself.
 #[derive(Clone, Default)]
 pub(crate) struct Forms {
     of: HashMap<Var, Affine>,
@@ -116,7 +117,7 @@ pub(crate) struct Forms {
 }
 
 impl Forms {
-    /// The literals and shapes of a function, wherever they stand.
+    /// The literals and shapes of a function, at any depth.
     pub(crate) fn literals(body: &Block) -> Forms {
         let mut out = Forms::default();
         let mut work = vec![body];
@@ -134,7 +135,7 @@ impl Forms {
         out
     }
 
-    /// The same, and the sums that stand outside of all loops.
+    /// The same, and the Ints that are computed outside of all loops.
     pub(crate) fn outside(f: &Function) -> Forms {
         let mut out = Forms::literals(&f.body);
         f.body.stmts.iter().for_each(|s| out.note(f, s));
@@ -150,7 +151,7 @@ impl Forms {
         Some(self.shapes.get(&v)?.iter().map(|n| self.of(*n)).collect())
     }
 
-    /// Says what a shape is.
+    /// Records the extents of a shape.
     pub(crate) fn set_shape(&mut self, v: Var, extents: Vec<Var>) {
         self.shapes.insert(v, extents);
     }
@@ -160,12 +161,12 @@ impl Forms {
         self.shapes.get(&v).map(Vec::as_slice)
     }
 
-    /// Says what a variable is.
+    /// Records the form of a variable.
     pub(crate) fn set(&mut self, v: Var, form: Affine) {
         self.of.insert(v, form);
     }
 
-    /// Takes a statement into account.
+    /// Records what a statement defines.
     pub(crate) fn note(&mut self, f: &Function, s: &Stmt) {
         let [v] = s.outs.as_slice() else { return };
         if *f.ty(*v) != Ty::I64 {

@@ -1,45 +1,45 @@
-//! The conditions of a predicate, sorted by what they do for a sum.
+//! The conditions of a predicate, classified by their effect on a sum.
 
 use super::affine::Affine;
 use super::predicate::{Atom, Linear};
 
-/// Factors and moduli up to this size are solved for.
+/// Largest factor and modulus for which conditions are solved.
 const FACTOR: i64 = 1 << 20;
 
-/// What a sum is narrowed to.
+/// The remaining range of a sum.
 #[derive(Default)]
 pub(super) struct Bounds {
-    /// Conditions on the whole sum.
+    /// Conditions that do not depend on the index of the sum.
     pub(super) guards: Vec<Atom>,
-    /// One index: this, divided by a positive number.
+    /// The single remaining index: this form, divided by a positive number.
     pub(super) one: Option<(Affine, i64)>,
-    /// From each, and below each, divided and rounded up.
+    /// Lower bounds and exclusive upper bounds, as forms divided by positive numbers and rounded up.
     pub(super) from: Vec<(Affine, i64)>,
     pub(super) to: Vec<(Affine, i64)>,
-    /// Zeros (true) and what is not negative, with factors that are known when the sum begins.
+    /// Conditions `= 0` (true) or `≥ 0`, whose factors are known only when the sum starts.
     pub(super) unknown: Vec<(Linear, bool)>,
-    /// What is a multiple of what.
+    /// A form that must be a multiple of another one.
     pub(super) stride: Option<(Linear, Affine)>,
-    /// Whether these are all conditions.
+    /// Whether the bounds express all conditions.
     pub(super) all: bool,
 }
 
 impl Bounds {
-    /// Sorts conditions. `None` if they narrow nothing.
+    /// Classifies conditions. `None` if they do not narrow the sum.
     pub(super) fn of(atoms: Vec<Atom>) -> Option<Bounds> {
         let mut out = Bounds { all: true, ..Bounds::default() };
         for a in atoms {
             out.add(a);
         }
         if out.one.is_some() {
-            // The others are tested at the one index.
+            // With a single index left, the other conditions are tested at that index.
             out.all &= !out.narrower();
         }
         let some = !out.guards.is_empty() || out.one.is_some() || out.narrower();
         some.then_some(out)
     }
 
-    /// Whether fewer turns are left than before.
+    /// Whether the sum has fewer iterations than before.
     pub(super) fn narrower(&self) -> bool {
         !self.from.is_empty() || !self.to.is_empty() || !self.unknown.is_empty() || self.stride.is_some()
     }
@@ -74,7 +74,7 @@ impl Bounds {
         Some(())
     }
 
-    /// by·i + rest ≥ 0: i ≥ -rest / by, or i < (rest + 1) / -by, rounded up.
+    /// The bound from by·i + rest ≥ 0: i ≥ -rest / by, or i < (rest + 1) / -by, rounded up.
     fn bound(&mut self, l: &Linear, by: i64) -> Option<()> {
         let (bound, size) = (if by > 0 { l.rest.times(-1)? } else { l.rest.plus(1, &Affine::constant(1))? }, by.checked_abs()?);
         if by > 0 { &mut self.from } else { &mut self.to }.push((bound, size));

@@ -1,7 +1,9 @@
-//! Sums under predicates with alternatives: `Σ [p ∨ q] e` is `Σ [p] e + Σ [q ∧ ¬p] e`, so that each part is narrowed for itself, and no term is
-//! there twice. `max` and `min` of Ints are alternatives, too; `Σ ([p] d + [q] e)` is two sums.
+//! Sums with alternatives in their predicates: `Σ [p ∨ q] e` becomes `Σ [p] e + Σ [q ∧ ¬p] e`, so that each part is
+//! narrowed separately and no term is added twice. `max` and `min` of Ints are alternatives, too; `Σ ([p] d + [q]
+//! e)` is split into two sums.
 //!
-//! Only where both parts have comparisons of indices that may be solved: to test data, one sum is better than two.
+//! A sum is split only if both parts contain comparisons of indices that may be solved. To test data, one sum is
+//! better than two.
 
 use super::path::comprehension;
 use super::predicate::{negated, turned};
@@ -10,12 +12,12 @@ use adl_prim::Bin;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Sums that a function is split into, beyond those that it has.
+/// Largest number of sums that are added to a function.
 const MOST: usize = 12;
-/// Blocks and connectives that are looked into, one inside the other.
+/// Limit for nested blocks and connectives that are analysed.
 const DEEPEST: u32 = 24;
 
-/// The function with such sums split, if there are any.
+/// The function with such sums split; `None` if there are none.
 pub(super) fn split(src: &Function) -> Option<Function> {
     let mut s = Split { b: Builder::on(src.clone()), literals: literals(src), left: MOST };
     let mut body = src.body.clone();
@@ -26,7 +28,7 @@ pub(super) fn split(src: &Function) -> Option<Function> {
 
 struct Split {
     b: Builder,
-    /// The function's own literals and zeros, which may stand anywhere.
+    /// The function's own literals and zeros, wherever they are bound.
     literals: Rc<HashMap<Var, Op>>,
     left: usize,
 }
@@ -45,12 +47,12 @@ fn literals(f: &Function) -> Rc<HashMap<Var, Op>> {
     Rc::new(out)
 }
 
-/// A nest of sums that ends with a bracket, or with a sum of two.
+/// A nest of sums whose innermost body ends with a bracket, or with a sum of two brackets.
 struct Nest<'a> {
-    /// Where the inner sums stand.
+    /// The positions of the inner sums in their bodies.
     steps: Vec<usize>,
     body: &'a Block,
-    /// How Bools and Ints are made, and which Ints are indices or made of what is outside.
+    /// Definitions of Bools and Ints, to tell which Ints consist of indices and loop-invariant values.
     defs: HashMap<Var, &'a Op>,
     data: Vec<Var>,
     literals: Rc<HashMap<Var, Op>>,
@@ -80,7 +82,7 @@ fn nest(s: &Stmt, literals: Rc<HashMap<Var, Op>>) -> Option<Nest<'_>> {
     }
 }
 
-/// A sum of numbers.
+/// A loop whose output is a sum of numbers.
 fn sum(op: &Op) -> Option<&Loop> {
     let (l, _) = comprehension(op)?;
     (l.outs == [Out::Sum] && l.lin_outs.is_empty() && !l.reverse).then_some(l)
@@ -105,7 +107,7 @@ impl Split {
         b.stmts = out;
     }
 
-    /// Two sums and their sum.
+    /// The two sums, and the addition of their results.
     fn halves(&mut self, s: &Stmt) -> Option<Vec<Stmt>> {
         let ([total, trips], true) = (s.outs.as_slice(), self.left > 0) else { return None };
         let n = nest(s, self.literals.clone()).filter(|_| self.b.ty(*total).rank() == 0)?;
@@ -128,7 +130,7 @@ impl Split {
         Some(made)
     }
 
-    /// What a turn ends with in one of the halves, and its result.
+    /// The end of the body of one of the two sums, and its result.
     fn half(&mut self, n: &Nest, second: bool) -> Option<(Vec<Stmt>, Var)> {
         let result = *n.body.results.first()?;
         let end = n.body.stmts.iter().find(|s| s.outs == [result])?;
@@ -169,7 +171,8 @@ impl Split {
         Block { stmts, results: vec![v], ..Block::default() }
     }
 
-    /// The first, or the second without the first, of the alternatives of which `c` holds (or does not): a Bool that is made at the end of `out`.
+    /// Emits the first alternative of `c` (or of its negation), or the second one without the first, as a Bool at
+    /// the end of `out`.
     fn alternative(&mut self, n: &Nest, c: Var, holds: bool, second: bool, out: &mut Vec<Stmt>, depth: u32) -> Option<Var> {
         if depth > DEEPEST {
             return None;
@@ -181,7 +184,7 @@ impl Split {
             }
             Op::If(c, a, b) => {
                 let (x, y) = (*a.results.first()?, *b.results.first()?);
-                // Where both must be so, one of them has the alternatives.
+                // For a conjunction, one of the operands has the alternatives.
                 let both = match () {
                     () if n.is(y, !holds) => Some((true, 0, x)),
                     () if n.is(x, !holds) => Some((false, 1, y)),
@@ -211,7 +214,7 @@ impl Split {
         }
     }
 
-    /// `max x y` or `min x y` against something.
+    /// The alternatives of a comparison with `max x y` or `min x y`.
     fn of_two(&mut self, n: &Nest, op: Cmp, (a, b): (Var, Var), holds: bool, second: bool, out: &mut Vec<Stmt>) -> Option<Var> {
         let parts = |v: Var| match n.defs.get(&v) {
             Some(Op::Bin(pick @ (Bin::Max | Bin::Min), x, y)) => Some((*pick, *x, *y)),
@@ -225,7 +228,7 @@ impl Split {
         if n.data.contains(&x) || n.data.contains(&y) || n.data.contains(&c) {
             return None;
         }
-        // What x and what y must be: (x first) or (y second, and x not first).
+        // The comparisons for x and y: (x first), or (y second and not x first).
         let (first, other) = match (pick, op) {
             (Bin::Max, Cmp::Ge | Cmp::Gt) | (Bin::Min, Cmp::Le | Cmp::Lt) => (op, None),
             (Bin::Max, Cmp::Eq) => (Cmp::Eq, Some((Cmp::Le, Cmp::Lt))),
@@ -255,7 +258,7 @@ impl Nest<'_> {
         self.defs.get(&v).copied().or_else(|| self.literals.get(&v))
     }
 
-    /// Whether a block's result is a zero.
+    /// Whether the result of a block is zero.
     fn zeros(&self, b: &Block) -> bool {
         let zero = |v: &Var| matches!(self.made(*v), Some(Op::Zero(_) | Op::Lit(Lit::F64(0.0) | Lit::F32(0.0) | Lit::I64(0))));
         b.results.iter().all(zero)
@@ -273,7 +276,7 @@ impl Nest<'_> {
         }
     }
 
-    /// Whether a condition has a comparison of Ints that are not data.
+    /// Whether a condition contains a comparison of Ints that do not depend on data.
     fn solvable(&self, c: Var, depth: u32) -> bool {
         if depth > DEEPEST {
             return false;
@@ -286,7 +289,7 @@ impl Nest<'_> {
         }
     }
 
-    /// Whether an Int is made of indices and of what is outside.
+    /// Whether an Int consists of indices and loop-invariant values.
     fn of_indices(&self, v: Var, depth: u32) -> bool {
         if depth > DEEPEST || self.data.contains(&v) {
             return false;

@@ -10,7 +10,8 @@ use adl_prim::Bin;
 use adl_specialise::Unsupported;
 use std::collections::{HashMap, HashSet};
 
-/// The cotangent of a value in the nest: an array's or a number's own, at indices from outside in.
+/// The cotangent of a value in the nest: an element of an array, or a scalar. The indices are ordered from the
+/// outermost loop inwards.
 #[derive(Clone)]
 struct Ct {
     whole: Var,
@@ -18,18 +19,20 @@ struct Ct {
     shape: Option<Var>,
 }
 
-/// What variables of the nest have become.
+/// Renaming of the nest's variables.
 #[derive(Default)]
 struct Names {
     new: HashMap<Var, Var>,
-    /// Rows of arrays: the array, and where in it they are.
+    /// Rows of arrays: the array, and the indices of the row.
     rows: HashMap<Var, (Var, Vec<Var>)>,
-    /// The shapes of arrays from outside that loops run over. (Taken here: where they are bound they may be absent.)
+    /// The shapes of arrays from outside over which loops run. (Computed here, because the arrays may be symbolic
+    /// zeros where they are bound.)
     shapes: HashMap<Var, Var>,
 }
 
 impl T<'_> {
-    /// Transposes what a nest reads at affine indices from arrays outside it. Returns the nest without those reads.
+    /// Transposes the nest's reads of outside arrays at affine indices into comprehensions. Returns the nest
+    /// without those reads.
     pub(crate) fn gathered(&mut self, s: &Stmt) -> Result<Option<Stmt>, Unsupported> {
         let Some((l, _)) = path::comprehension(&s.op) else { return Ok(None) };
         let Some(shapes) = self.shapes_of_outputs(s, l) else { return Ok(None) };
@@ -75,7 +78,8 @@ impl T<'_> {
         self.ad.decide(s.span, "comprehension", "additions in place, at the elements that are read", why);
     }
 
-    /// Whether a site reads about all of the array. (A whole array for the sake of a few elements would cost more than their sum did.)
+    /// Whether a site reads almost the entire array. (To materialise an array for a few elements would cost more
+    /// than the sum itself.)
     fn covers(site: &Site, sol: &Solution) -> bool {
         let Extents::Turns(extents) = &site.extents else { return false };
         let span = |at: &Affine| site.axes.iter().filter(|a| at.factor(a.index) != 0).try_fold(Affine::constant(1), |sum, a| {
@@ -85,7 +89,7 @@ impl T<'_> {
         sol.equal.is_empty() && site.at.iter().zip(extents).all(|(at, n)| about(at, n))
     }
 
-    /// All reads of an array, solved for where they read.
+    /// All reads of an array, each solved for the positions that it reads.
     fn sites(&mut self, nest: &Stmt, l: &Loop, v: Var, forms: &Forms) -> Option<Vec<(Site, Solution)>> {
         let places = path::reads(&self.b.func, &l.body, v)?;
         places.into_iter().map(|p| {
@@ -95,8 +99,9 @@ impl T<'_> {
         }).collect()
     }
 
-    /// The sites to be solved, and reads that stay in the nest, with the array's shape: those of so few places (of a diagonal, or a row) that
-    /// the comparisons of all positions would cost more than the additions do.
+    /// Splits the sites into those to be solved and those that stay in the nest, the latter with the array's shape.
+    /// A read of only a few positions (a diagonal, or a row) stays, because comparing all positions would cost more
+    /// than the additions.
     fn parted(&mut self, sites: Vec<(Site, Solution)>, l: &Loop, few: &dyn Fn(&Solution) -> bool) -> (Vec<(Site, Solution)>, HashMap<Var, Var>) {
         let (few, all): (Vec<_>, Vec<_>) = sites.into_iter().partition(|(_, solution)| few(solution));
         let mut shapes = HashMap::new();
@@ -113,7 +118,8 @@ impl T<'_> {
         (all, shapes)
     }
 
-    /// The shapes of a nest's array outputs that have cotangents, made before it. None if one is not made of plain nested comprehensions.
+    /// The shapes, computed before the nest, of its array outputs that have cotangents. `None` if an output is not
+    /// made by nested comprehensions.
     fn shapes_of_outputs(&mut self, s: &Stmt, l: &Loop) -> Option<HashMap<Var, Var>> {
         let mut found = Vec::new();
         for (k, o) in s.lin_outs.iter().enumerate() {
@@ -130,7 +136,7 @@ impl T<'_> {
         }).collect())
     }
 
-    /// The extents of a nest's output, where they are known before it.
+    /// The extents of a nest's output, if they are known before the nest.
     fn turns_of_output(&self, s: &Stmt, l: &Loop, k: usize) -> Option<Vec<Affine>> {
         let (mut forms, mut dims) = (self.literals.clone(), Vec::new());
         let (mut stmt, mut out) = (s, k);
@@ -151,7 +157,7 @@ impl T<'_> {
         dims.iter().all(|d| d.all(&|v| !inside.contains(&v))).then_some(dims)
     }
 
-    /// The cotangent of an array that a loop within the nest makes. It is read at single places, so its shape is wanted.
+    /// The cotangent of an array that a loop inside of the nest makes. It is read elementwise, so its shape is needed.
     fn within(&mut self, s: &Stmt, k: usize, whole: Var, names: &Names) -> Result<Ct, Unsupported> {
         let shape = match &s.op {
             Op::Loop(l) if self.b.ty(whole).rank() > 0 => {
@@ -164,7 +170,7 @@ impl T<'_> {
         Ok(Ct { whole, at: Vec::new(), shape })
     }
 
-    /// Adds the cotangent of all that a site reads.
+    /// Adds the cotangent of everything that a site reads.
     fn contribute(&mut self, s: &Stmt, l: &Loop, site: &Site, sol: &Solution, v: Var, shapes: &HashMap<Var, Var>) -> Result<(), Unsupported> {
         let cts: Vec<Option<Ct>> = s.lin_outs.iter().map(|o| {
             let whole = *self.cts.get(&self.root(*o))?;
@@ -198,7 +204,7 @@ impl T<'_> {
         Ok(())
     }
 
-    /// Takes the shapes of arrays from outside that the nest's loops run over.
+    /// Computes the shapes of arrays from outside over which the nest's loops run.
     fn outer_shapes(&mut self, nest: &Block, l: &Loop, names: &mut Names) {
         let inside = bound_inside(nest);
         let mut work = vec![l];
@@ -221,13 +227,13 @@ impl T<'_> {
         }
     }
 
-    /// A comprehension with one linear output.
+    /// Emits a comprehension with one linear output.
     fn nest(&mut self, n: Var, out: Out, body: Block, ty: Ty) -> Var {
         let l = Loop { turns: Turns::For(n), reverse: false, init: Vec::new(), lin_init: Vec::new(), xs: Vec::new(), lin_xs: Vec::new(), outs: Vec::new(), lin_outs: vec![out], body };
         self.b.emit(Op::Loop(Box::new(l)), &[Ty::I64], &[ty]).1[0]
     }
 
-    /// The element at one position: a sum where the conditions on the position hold, else zero.
+    /// Emits the element at one position: a sum if the position satisfies the conditions, else zero.
     fn guarded(&mut self, l: &Loop, site: &Site, sol: &Solution, cts: &[Option<Ct>], mut names: Names) -> Result<Var, Unsupported> {
         let mut guards = Vec::new();
         let zero = self.b.int(0);
@@ -260,7 +266,7 @@ impl T<'_> {
         Ok(self.or_zero(*first, some, true, ty))
     }
 
-    /// A linear branch whose other side is zero.
+    /// Emits a linear branch whose other arm is zero.
     fn or_zero(&mut self, c: Var, some: Block, holds: bool, ty: Ty) -> Var {
         self.b.open();
         let zero = self.b.lin(Op::Zero(ty.clone()), ty.clone());
@@ -299,11 +305,11 @@ impl T<'_> {
         Ok(self.nest(turns, Out::Sum, body, ty))
     }
 
-    /// The largest or least of some bounds.
+    /// The largest or smallest of several bounds.
     fn bound(&mut self, bounds: &[(Affine, i64)], pick: Bin, names: &Names) -> Option<Var> {
         let mut all = None;
         for (a, by) in bounds {
-            // Rounded up: -(-a // by).
+            // Division rounded up: -(-a // by).
             let one = if *by == 1 {
                 a.renamed(&names.new).emit(&mut self.b)
             } else {
@@ -320,7 +326,7 @@ impl T<'_> {
         all
     }
 
-    /// One term: the nest's own code at indices that are all known.
+    /// Emits one term: the nest's own code at known indices.
     fn innermost(&mut self, l: &Loop, site: &Site, sol: &Solution, cts: &[Option<Ct>], names: &mut Names) -> Result<Var, Unsupported> {
         for (v, k) in &sol.known {
             if let Known::Is(a) = k {
@@ -347,7 +353,7 @@ impl T<'_> {
         self.term(&l.body, &inner, site, depth, names)
     }
 
-    /// Binds an element that a loop reads, by its indices in the array that it is part of.
+    /// Binds an element that a loop reads to its indices in the outermost array.
     fn element(&mut self, x: Var, e: Var, index: Var, names: &mut Names) {
         let ty = self.b.ty(e);
         let (base, at) = match names.rows.get(&x) {
@@ -362,7 +368,7 @@ impl T<'_> {
         names.new.insert(e, v);
     }
 
-    /// The cotangent of what the site reads, from those of a block's results.
+    /// The cotangent of the value that the site reads, computed from the cotangents of a block's results.
     fn term(&mut self, b: &Block, cts: &[Option<Ct>], site: &Site, depth: usize, names: &mut Names) -> Result<Var, Unsupported> {
         let target = path::next(&site.place, depth);
         for s in &b.stmts {
@@ -376,7 +382,7 @@ impl T<'_> {
         let mut arrays: HashMap<Var, Ct> = HashMap::new();
         for (r, ct) in b.lin_results.iter().zip(cts) {
             let Some(ct) = ct.as_ref().filter(|_| deps.contains(r)) else { continue };
-            // What a branch gives is read inside: where it is not taken, nothing is.
+            // A branch on the path contains the read; if it is not taken, nothing is read.
             if self.b.ty(*r).rank() > 0 || depth < site.place.steps.len() && b.stmts[target].lin_outs.contains(r) {
                 arrays.insert(*r, ct.clone());
             } else {
@@ -404,7 +410,7 @@ impl T<'_> {
         self.into_target(&b.stmts[target], arrays, site, depth, names)
     }
 
-    /// Transposes a copy of a branch, whose variables are its own.
+    /// Transposes a copy of a branch with new variables.
     fn copied_branches(&mut self, s: &Stmt, names: &Names) -> Result<(), Unsupported> {
         let copy = self.b.copy_stmt(s, &mut names.new.clone());
         for (o, c) in s.lin_outs.iter().zip(&copy.lin_outs) {
@@ -441,7 +447,7 @@ impl T<'_> {
         }
     }
 
-    /// A cotangent, of the type of `r`.
+    /// A cotangent, at the type of `r`.
     fn at(&mut self, ct: &Ct, r: Var) -> Var {
         if ct.at.is_empty() {
             return ct.whole;
@@ -477,7 +483,7 @@ fn bound_inside(b: &Block) -> HashSet<Var> {
     out
 }
 
-/// A nest in which reads of an array are zeros, but for some, which are told its shape.
+/// The nest with reads of `array` replaced by zeros, except for the reads in `but`, which get the array's shape.
 fn without(f: &Function, s: &Stmt, array: Var, but: &HashMap<Var, Var>) -> Stmt {
     let mut s = s.clone();
     let Op::Loop(l) = &mut s.op else { return s };

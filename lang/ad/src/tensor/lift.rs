@@ -1,13 +1,15 @@
-//! Let-lifting of reads (Fig. 7): a nest that reads arrays at many affine indices, and whose transposed body costs much, is transposed once,
-//! into the cotangents of all its reads; a gather brings each of them to its place.
+//! Let-lifting of reads (Fig. 7). A nest that reads arrays at many affine indices, and whose transposed body is
+//! expensive, is transposed once into the cotangents of all its reads. A gather then moves each of these to its
+//! position.
 //!
 //! ```text
 //! Σ i. c₁ ẋ[i] + c₂ ẋ[i + 1] + …   ⟼   w₁ = ⊞ i. ẋ[i]   w₂ = ⊞ i. ẋ[i + 1]   …   Σ i. c₁ w₁[i] + c₂ w₂[i] + …
 //! ```
 //!
-//! Otherwise each read is gathered for itself ([`super::gather`]), and computes its coefficient anew: k factors of a product would take k² products.
-//! Lifted reads take a number for each turn of the nest, as the coefficients do that are stored where there are so many factors. Where
-//! loops turn differently often, nothing is lifted, and the one transposed nest adds in place.
+//! Otherwise each read is transposed separately ([`super::gather`]) and recomputes its coefficient: k factors of a
+//! product would need k² products. Each lifted read stores one number for each iteration of the nest, as stored
+//! coefficients would. If the trip counts of the loops vary between iterations, nothing is lifted, and the one
+//! transposed nest adds in place.
 
 use super::affine::{Affine, Forms};
 use super::narrow::bound_in;
@@ -18,7 +20,7 @@ use adl_ir::{Block, Function, Loop, Op, Out, Stmt, Turns, Ty, Var};
 use adl_prim::Bin;
 use std::collections::{HashMap, HashSet};
 
-/// A read: the array, and what its element is called.
+/// A read: the array, and the variable of the element.
 struct Read {
     of: Var,
     to: Var,
@@ -26,7 +28,8 @@ struct Read {
 }
 
 impl T<'_> {
-    /// The statements that read, and the nest that reads what they make. What the nest still reads from outside is added to in place.
+    /// The statements that perform the reads, and the nest that uses their results. Reads that remain in the nest
+    /// are transposed to additions in place.
     pub(crate) fn lifted(&mut self, s: &Stmt) -> Option<(Vec<Stmt>, Stmt)> {
         path::comprehension(&s.op)?;
         let mut forms = self.literals.clone();
@@ -56,7 +59,7 @@ impl T<'_> {
         Some((copies, nest))
     }
 
-    /// All reads of an array, if each can be gathered for itself.
+    /// All reads of an array, if each of them can be transposed to a gather.
     fn all_reads(&mut self, nest: &Stmt, v: Var, forms: &Forms) -> Option<Vec<Read>> {
         let Op::Loop(l) = &nest.op else { return None };
         let places = path::reads(&self.b.func, &l.body, v)?;
@@ -68,7 +71,7 @@ impl T<'_> {
         }).collect()
     }
 
-    /// `⊞ axes. v[at]`, and the nest with its elements in the place of the read.
+    /// Emits `⊞ axes. v[at]`, and replaces the read in the nest by its elements.
     fn copy(&mut self, r: &Read, nest: &mut Stmt) -> Option<Stmt> {
         let (d, scalar) = (r.site.axes.len() as u32, self.b.ty(r.of).scalar().clone());
         let shape = match &r.site.extents {
@@ -108,7 +111,7 @@ impl T<'_> {
         made
     }
 
-    /// A variable whose form is known.
+    /// A variable with the value of an affine form.
     fn known(&mut self, a: &Affine) -> Var {
         let v = a.emit(&mut self.b);
         if *a != Affine::var(v) {
@@ -118,8 +121,8 @@ impl T<'_> {
     }
 }
 
-/// Whether a read can be brought before the nest: all loops around it turn as often each time. In a branch it is cheaper to add where the
-/// branch is taken.
+/// Whether a read can be moved before the nest: the trip counts of all loops around it must be loop-invariant. A
+/// read in a branch is not moved, because it is cheaper to add only if the branch is taken.
 fn liftable(nest: &Stmt, r: &Read) -> bool {
     let Op::Loop(l) = &nest.op else { return false };
     let inside = bound_in(&l.body);
@@ -127,7 +130,7 @@ fn liftable(nest: &Stmt, r: &Read) -> bool {
     loops && r.site.axes.iter().all(|a| a.turns.all(&|v| !inside.contains(&v)))
 }
 
-/// Makes the elements of `w` those of a loop and of the loops inside, down to the read that makes `to`.
+/// Passes the elements of `w` through a loop and the loops inside of it, down to the read that binds `to`.
 fn thread(f: &mut Function, l: &mut Loop, w: Var, to: Var) -> bool {
     let here = l.body.stmts.iter().position(|s| s.lin_outs == [to] && matches!(s.op, Op::Index { .. }));
     let e = if let Some(k) = here {
@@ -149,7 +152,7 @@ fn thread(f: &mut Function, l: &mut Loop, w: Var, to: Var) -> bool {
     true
 }
 
-/// Removes copies of arrays that are not read any more.
+/// Removes `dup`s and `drop`s of arrays that are no longer read.
 fn forget(b: &mut Block, arrays: &HashSet<Var>) {
     let copies = path::copies(b);
     let mut work = vec![b];
@@ -159,8 +162,9 @@ fn forget(b: &mut Block, arrays: &HashSet<Var>) {
     }
 }
 
-/// Whether the transposed bodies of the single reads, and of what else is linear, would make the gradient cost more than four times the
-/// function (Theorem 6.35), and one body for all of them is cheaper. Only linear statements are looked at, so that no plan changes the choice.
+/// Whether separate transposed bodies, for each read and for the other linear operands, would make the gradient
+/// cost more than four times the function (Theorem 6.35), and one common body is cheaper. Only linear statements
+/// are considered, so that the choice does not depend on the plan.
 fn pays(f: &Function, nest: &Stmt, gathered: &HashSet<Var>) -> bool {
     let Op::Loop(l) = &nest.op else { return false };
     let (mut stmts, mut others) = (Vec::new(), HashSet::new());
@@ -175,7 +179,7 @@ fn pays(f: &Function, nest: &Stmt, gathered: &HashSet<Var>) -> bool {
     }
     let made: HashSet<Var> = stmts.iter().flat_map(|s| &s.lin_outs).copied().collect();
     others.retain(|v| !made.contains(v));
-    // What is read elsewhere than by gathers, element by element.
+    // Elements that are read in other ways than by gathers.
     others.extend(stmts.iter().filter(|s| matches!(s.op, Op::Index { .. })).flat_map(|s| &s.lin_outs));
     others.retain(|v| f.ty(*v).rank() == 0 && !gathered.contains(v));
     let cost = |from: &HashSet<Var>| dependents(f, &stmts, from);
@@ -186,7 +190,8 @@ fn pays(f: &Function, nest: &Stmt, gathered: &HashSet<Var>) -> bool {
     single > all + 1 && single + sources + functions_of_one > 3 * function
 }
 
-/// How many operations of the function linear statements come from, with the sum's, and how many of these are functions of one number.
+/// The number of operations of the primal from which linear statements come, including the sum, and how many of
+/// these are functions of one number.
 fn primal(f: &Function, stmts: &[&Stmt]) -> (usize, usize) {
     let (mut additions, mut scalings) = (Vec::new(), HashSet::new());
     for s in stmts {
@@ -201,7 +206,7 @@ fn primal(f: &Function, stmts: &[&Stmt]) -> (usize, usize) {
     (additions.len() + of_one + 1, of_one)
 }
 
-/// How many operations the transposes of the statements are that depend on some numbers.
+/// The number of operations in the transposes of the statements that depend on some numbers.
 fn dependents(f: &Function, stmts: &[&Stmt], from: &HashSet<Var>) -> usize {
     let (mut reached, mut counted) = (from.clone(), HashSet::new());
     let mut grown = true;
@@ -218,7 +223,7 @@ fn dependents(f: &Function, stmts: &[&Stmt], from: &HashSet<Var>) -> usize {
                 Op::Bin(Bin::Sub, _, b) if reached.contains(b) => _ = counted.insert(k),
                 Op::Bin(Bin::Add | Bin::Sub, ..) => {}
                 Op::Bin(..) => _ = counted.insert(k),
-                // Copies become an addition.
+                // A copy is transposed to an addition.
                 Op::Un(..) | Op::Dup(_) if s.lin_outs.iter().all(|o| f.ty(*o).rank() == 0) => _ = counted.insert(k),
                 _ => {}
             }

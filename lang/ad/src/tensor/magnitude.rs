@@ -1,9 +1,10 @@
-//! `abs x` of an Int is the larger of `x` and `-x`: so what is known of `max` in predicates holds of bands like `abs (i - j) <= k`, too.
+//! Rewrites `abs x` of an Int as the maximum of `x` and `-x`, so that the rules for `max` in predicates apply to
+//! bands like `abs (i - j) <= k`, too.
 
 use adl_ir::{Block, Function, Op, Stmt, Ty};
 use adl_prim::{Bin, Un};
 
-/// The function with such choices, if it takes the size of an Int.
+/// The function with `abs` of Ints rewritten; `None` if it has none.
 pub(super) fn as_choices(src: &Function) -> Option<Function> {
     let mut f = src.clone();
     let mut body = std::mem::take(&mut f.body);

@@ -1,8 +1,9 @@
-//! Brackets in sums: `Σ i [p] e`, where `p` compares forms of indices ([`super::predicate`]), runs over those `i` only for which `p` holds (§4.3
-//! of the paper). An equality leaves one term and no sum; inequalities narrow the bounds; a congruence makes the sum stride; what does not
-//! depend on `i` guards the whole sum. A sum whose predicate has alternatives is first one for each of them ([`super::disjoint`]).
+//! Brackets in sums: `Σ i [p] e`, where `p` compares affine forms of indices ([`super::predicate`]), is restricted
+//! to those `i` for which `p` holds (§4.3 of the paper). An equality leaves one term and no sum, inequalities
+//! narrow the bounds, a congruence gives the sum a stride, and a condition that does not depend on `i` guards the
+//! entire sum. A sum whose predicate has alternatives is first split ([`super::disjoint`]).
 //!
-//! Done before J, inner sums first, so that what is left of an inner predicate is seen by the sum around it.
+//! The pass runs before J, on inner sums first, so that the sum around it can use what remains of an inner predicate.
 
 use super::affine::{Affine, Forms};
 use super::bounds::Bounds;
@@ -14,16 +15,16 @@ use adl_ir::{Block, Builder, Function, Lit, Loop, Op, Out, Stmt, Ty, Var};
 use adl_prim::{Bin, Un};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// Which sums become narrower.
+/// Which sums are narrowed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Which {
-    /// All.
+    /// All sums.
     All,
-    /// Those of which one term is left, or none: no addition changes its place among others.
+    /// Sums of which at most one term is left: no additions are reordered.
     OneTerm,
 }
 
-/// The function with narrower sums, if there are any to narrow.
+/// The function with narrowed sums; `None` if there are none to narrow.
 pub(crate) fn narrowed(src: &Function, which: Which) -> Option<Function> {
     if !has_bracket(&src.body) {
         return None;
@@ -53,30 +54,31 @@ pub(crate) fn narrowed(src: &Function, which: Which) -> Option<Function> {
     Some(out)
 }
 
-/// `Σ i [p] e`.
+/// The pattern `Σ i [p] e`.
 struct Bracket {
-    /// The branch in the body.
+    /// The position of the branch in the body.
     at: usize,
-    /// Which of its blocks is `e`.
+    /// The index of the arm that computes `e`.
     arm: usize,
 }
 
 pub(super) struct Narrow {
     pub(super) b: Builder,
     pub(super) forms: Forms,
-    /// Indices of the loops around, with their turns.
+    /// The indices of the enclosing loops, with their trip counts.
     pub(super) axes: Vec<(Var, Affine)>,
-    /// Extents: they are not negative.
+    /// Extents, which are not negative.
     extents: HashSet<Var>,
-    /// What results have become.
+    /// Renaming of results.
     names: HashMap<Var, Var>,
     /// Zeros.
     nothing: HashSet<Var>,
-    /// How Bools and Ints are made.
+    /// Definitions of Bools and Ints.
     pub(super) defs: HashMap<Var, Op>,
-    /// Ints in predicates that are no indices: arithmetic on them is done for fewer turns, and must not have failed in the others.
+    /// Ints in predicates that are not indices. Arithmetic on them is executed in fewer iterations, so it must be
+    /// shown not to overflow in the others.
     checked: Ranges,
-    /// Divisors in predicates, which are taken to be positive.
+    /// Divisors in predicates, which are assumed to be positive.
     pub(super) divisors: BTreeSet<Var>,
     which: Which,
     changed: bool,
@@ -121,7 +123,7 @@ impl Narrow {
         self.b.push(s);
     }
 
-    /// Remembers what a statement makes, and those in its blocks.
+    /// Records the definitions by a statement and its blocks.
     fn learn(&mut self, s: &Stmt) {
         let mut work = vec![s];
         while let Some(s) = work.pop() {
@@ -149,7 +151,7 @@ impl Narrow {
         self.b.close(results, lin)
     }
 
-    /// Emits a loop, narrowed as far as it can be.
+    /// Emits a loop, narrowed as far as possible.
     fn summed(&mut self, s: Stmt) {
         let Op::Loop(l) = &s.op else { return self.push(s) };
         l.body.stmts.iter().for_each(|s| self.learn(s));
@@ -178,7 +180,7 @@ impl Narrow {
         self.names.extend(s.outs.iter().copied().zip(made.into_iter().chain([trips])));
     }
 
-    /// Whether nothing in a turn, but for the bracket, divides by what may be 0.
+    /// Whether nothing in the body, apart from the bracket, divides by a number that may be 0.
     fn divided(&mut self, l: &Loop, bracket: usize, sum: &Sum) -> bool {
         let mut divisors = Vec::new();
         let mut work: Vec<&Stmt> = l.body.stmts.iter().enumerate().filter(|(k, _)| *k != bracket).map(|(_, s)| s).collect();
@@ -194,7 +196,7 @@ impl Narrow {
         })
     }
 
-    /// Sees `Σ i [p] e` where nothing else in the body can fail.
+    /// Recognises `Σ i [p] e` if nothing else in the body can fail.
     fn bracket(&self, l: &Loop) -> Option<Bracket> {
         let plain = l.init.is_empty() && !l.outs.is_empty() && l.outs.iter().all(|o| *o == Out::Sum) && l.lin_outs.is_empty();
         if !plain || l.body.results.iter().any(|r| self.b.ty(*r).rank() > 0) {
@@ -210,7 +212,7 @@ impl Narrow {
         l.body.stmts.iter().enumerate().all(|(k, s)| k == at || safe(&self.b.func, s)).then_some(Bracket { at, arm })
     }
 
-    /// The sum over those indices for which the bounds hold.
+    /// Emits the sum over the indices within the bounds.
     fn bounded(&mut self, l: &Loop, k: &Bracket, bounds: &Bounds, n: Var) -> Vec<Var> {
         let guards: Vec<Var> = bounds.guards.iter().map(|a| self.holds(a)).collect();
         self.under(&guards, l, &mut |m| match &bounds.one {
@@ -226,7 +228,7 @@ impl Narrow {
         })
     }
 
-    /// Whether a condition in which no index of the sum takes part holds.
+    /// Emits a condition that does not depend on the index of the sum.
     fn holds(&mut self, a: &Atom) -> Var {
         let zero = self.b.int(0);
         let (op, v) = match a {
@@ -241,19 +243,19 @@ impl Narrow {
         self.b.cmp(op, v, zero)
     }
 
-    /// Whether a block's results are zeros.
+    /// Whether the results of a block are zeros.
     fn zeros(&self, b: &Block) -> bool {
         b.results.iter().all(|r| self.nothing.contains(r) || b.stmts.iter().any(|s| s.outs.contains(r) && is_zero(&s.op)))
             && b.stmts.iter().all(|s| matches!(s.op, Op::Zero(_) | Op::Lit(_)))
     }
 
-    /// Whether a form is not negative, whatever the indices around are.
+    /// Whether a form is not negative for all values of the enclosing indices.
     pub(super) fn not_negative(&self, a: &Affine) -> bool {
         let small = |a: &Affine| a.constant >= 0 && a.terms.iter().all(|(v, k)| *k > 0 && (self.extents.contains(v) || self.axes.iter().any(|(i, _)| i == v)));
         small(a) || self.axes.iter().any(|(v, turns)| turns.plus(-1, &Affine::var(*v)).and_then(|d| a.plus(-1, &d)?.plus(1, &Affine::constant(1))).is_some_and(|rest| small(&rest)))
     }
 
-    /// The body of a bracket whose predicate is known to hold, or is kept.
+    /// Emits the body of a bracket. The predicate is omitted if `known`, else it is kept.
     fn term(&mut self, l: &Loop, k: &Bracket, known: bool, index: Var) -> Vec<Var> {
         let mut body = l.body.clone();
         if known {
@@ -274,7 +276,7 @@ impl Narrow {
         body.results.iter().map(|r| *names.get(r).unwrap_or(r)).collect()
     }
 
-    /// The term at `whole / by`, if that is an index.
+    /// Emits the term at index `whole / by`, if that is an index of the sum.
     fn one_term(&mut self, l: &Loop, k: &Bracket, whole: &Affine, by: i64, known: bool, n: Var) -> Vec<Var> {
         let mut guards = Vec::new();
         let zero = self.b.int(0);
@@ -297,7 +299,7 @@ impl Narrow {
         }
         self.under(&guards, l, &mut |n| {
             let term = n.term(l, k, known, at);
-            // A sum of one negative zero is a zero.
+            // A sum adds to 0.0, so a single term -0.0 gives 0.0.
             let exact = n.which == Which::OneTerm;
             term.into_iter().map(|v| if exact && n.b.ty(v).is_real() { n.from_zero(v) } else { v }).collect()
         })
@@ -308,7 +310,7 @@ impl Narrow {
         self.b.bin(Bin::Add, zero, v)
     }
 
-    /// The sum over those indices that bounds and a stride leave.
+    /// Emits the sum over the indices left by bounds and a stride.
     fn fewer_terms(&mut self, l: &Loop, k: &Bracket, bounds: &Bounds, n: Var) -> Vec<Var> {
         let (mut from, mut to) = self.ends(bounds, n);
         for (a, equal) in &bounds.unknown {
@@ -344,7 +346,7 @@ impl Narrow {
         if bounds.all { self.sum_again(l, turns, body) } else { self.sum_loop(l, turns, body) }
     }
 
-    /// From which index, and below which, bounds with known factors hold.
+    /// The first index, and the end of the range, for bounds with known factors.
     fn ends(&mut self, bounds: &Bounds, n: Var) -> (Option<Var>, Var) {
         let (mut from, mut to): (Option<Var>, Option<Var>) = (None, None);
         for (bound, by) in &bounds.from {
@@ -374,7 +376,7 @@ impl Narrow {
         self.b.one(Op::Select(c, a, b), Ty::I64)
     }
 
-    /// The same for `by·i + rest = 0` or `≥ 0`, whose factor is known when the sum begins, and may be 0.
+    /// The same for `by·i + rest = 0` or `≥ 0` with a factor that is known only when the sum starts, and may be 0.
     fn unknown_factor(&mut self, a: &Linear, equal: bool, (from, to): (Option<Var>, Var), n: Var) -> (Option<Var>, Var) {
         use adl_ir::Cmp::{Eq, Ge, Lt};
         let (by, rest) = (a.by.emit(&mut self.b), a.rest.emit(&mut self.b));
@@ -403,13 +405,14 @@ impl Narrow {
         (Some(self.b.bin(Bin::Max, from, low)), self.b.bin(Bin::Min, to, high))
     }
 
-    /// The first index at or behind `from` at which `a` is a multiple of `by`, and the step to the next.
+    /// The first index from `from` on at which `a` is a multiple of `by`, and the stride.
     fn stride(&mut self, a: &Linear, by: &Affine, from: Option<Var>, to: &mut Var) -> (Option<Var>, Option<Var>) {
         let zero = self.b.int(0);
         let factor = a.factor().unwrap_or(1);
         let mut rest = a.rest.emit(&mut self.b);
         let (step, start) = if by.terms.is_empty() {
-            // factor·i ≡ -rest: both are divided by what factor and modulus share, and the rest of the factor has an inverse.
+            // Solves factor·i ≡ -rest: both sides are divided by the common divisor of factor and modulus; the rest
+            // of the factor then has an inverse.
             let shared = gcd(factor, by.constant);
             let step = by.constant / shared;
             if shared > 1 {
@@ -434,7 +437,7 @@ impl Narrow {
         (Some(self.b.bin(Bin::Add, from, ahead)), Some(step))
     }
 
-    /// A sum whose predicate was settled: there may be another bracket in it.
+    /// Emits a sum whose predicate has been resolved; it may contain another bracket.
     fn sum_again(&mut self, l: &Loop, turns: Var, body: Block) -> Vec<Var> {
         let outs: Vec<Var> = body.results.iter().map(|r| self.b.ty(*r)).chain([Ty::I64]).collect::<Vec<_>>().into_iter().map(|t| self.b.func.fresh(t, false)).collect();
         let made = Loop { turns: adl_ir::Turns::For(turns), xs: Vec::new(), body, ..l.clone() };
@@ -443,7 +446,7 @@ impl Narrow {
         self.named(&outs[..outs.len() - 1])
     }
 
-    /// -(-a // by).
+    /// Division rounded up: -(-a // by).
     fn rounded_up(&mut self, a: &Affine, by: i64) -> Var {
         let a = a.emit(&mut self.b);
         if by == 1 {
@@ -463,7 +466,7 @@ impl Narrow {
         outs
     }
 
-    /// A predicate that no index of the sum takes part in guards all of it.
+    /// Makes a predicate that does not depend on the index a guard of the entire sum.
     fn guarded(&mut self, l: &Loop, k: &Bracket, turns: Var) -> Option<Vec<Var>> {
         let Op::If(c, ..) = &l.body.stmts[k.at].op else { return None };
         let (mut outer, mut varying): (Vec<Stmt>, HashSet<Var>) = (Vec::new(), l.body.params.iter().copied().collect());
@@ -500,7 +503,7 @@ impl Narrow {
         }))
     }
 
-    /// What `make` emits where all guards hold, else zeros.
+    /// Emits a branch: the results of `make` if all guards hold, else zeros.
     fn under(&mut self, guards: &[Var], l: &Loop, make: &mut dyn FnMut(&mut Narrow) -> Vec<Var>) -> Vec<Var> {
         let Some((first, rest)) = guards.split_first() else { return make(self) };
         let tys: Vec<Ty> = l.body.results.iter().map(|r| self.b.ty(*r)).collect();
@@ -514,7 +517,7 @@ impl Narrow {
     }
 }
 
-/// The greatest number that divides both.
+/// The greatest common divisor.
 fn gcd(a: i64, b: i64) -> i64 {
     let (mut a, mut b) = (a.saturating_abs(), b.saturating_abs());
     while b != 0 {
@@ -523,7 +526,7 @@ fn gcd(a: i64, b: i64) -> i64 {
     a.max(1)
 }
 
-/// `x` with `a·x ≡ 1 (mod m)`, for `a` in `0..m` that shares no divisor with `m`.
+/// The inverse `x` of `a` modulo `m`: `a·x ≡ 1 (mod m)`, for `a` in `0..m` coprime to `m`.
 fn inverse(a: i64, m: i64) -> i64 {
     let (mut r, mut s) = ((m, a), (0i64, 1i64));
     while r.1 > 1 {
@@ -541,7 +544,7 @@ fn is_zero(op: &Op) -> bool {
     matches!(op, Op::Zero(_) | Op::Lit(Lit::F64(0.0) | Lit::F32(0.0) | Lit::I64(0)))
 }
 
-/// Whether there is a sum whose turns branch.
+/// Whether a block contains a sum with a branch in its body.
 fn has_bracket(b: &Block) -> bool {
     let mut work = vec![(b, false)];
     while let Some((b, summed)) = work.pop() {
@@ -556,12 +559,12 @@ fn has_bracket(b: &Block) -> bool {
     false
 }
 
-/// Whether a statement may be left out where nobody reads it: it cannot fail.
+/// Whether a statement may be omitted if its results are not read, because it cannot fail.
 fn safe(f: &Function, s: &Stmt) -> bool {
     match &s.op {
         Op::Lit(_) | Op::Zero(_) | Op::Cmp(..) | Op::Not(_) | Op::Dim(..) => true,
         Op::Bin(Bin::Add | Bin::Sub | Bin::Mul, a, b) => f.ty(*a).rank() == 0 && f.ty(*b).rank() == 0,
-        // That divisors are not 0 is seen, or asserted, for all of a turn.
+        // Divisors are proved, or asserted, to be non-zero in all iterations.
         Op::Bin(Bin::Rem | Bin::IntDiv | Bin::Min | Bin::Max, a, _) => *f.ty(*a) == Ty::I64,
         Op::Un(Un::Neg, a) => f.ty(*a).rank() == 0,
         Op::If(_, a, b) => [a, b].into_iter().all(|b| b.stmts.iter().all(|s| safe(f, s))),

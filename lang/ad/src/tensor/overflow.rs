@@ -1,6 +1,7 @@
-//! Overflow in predicates. A narrowed sum computes its predicate for fewer turns, or not at all; an overflow there would be lost. Indices
-//! and extents are small, since loops turn that often; other Ints are checked once, where they are made. (A derivative whose check fails is
-//! computed in the ordinary way, which meets the overflow where it is.)
+//! Overflow in predicates. A narrowed sum evaluates its predicate in fewer iterations, or not at all, and would
+//! miss an overflow there. Indices and extents are small, since loops run that often. Other Ints are checked once,
+//! where they are computed. (If the check of a derivative fails, the derivative is computed in the ordinary way,
+//! which meets the overflow at its place.)
 
 use super::affine::{Affine, Forms};
 use super::narrow::bound_in;
@@ -8,22 +9,23 @@ use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Stmt, Ty, Var};
 use adl_prim::{Bin, Prim};
 use std::collections::{BTreeMap, HashSet};
 
-/// Factors, and Ints, up to these sizes cannot overflow in sums of a few.
+/// Factors and Ints up to these limits cannot overflow in short sums.
 const FACTOR: i64 = 1 << 16;
 const INT: i64 = 1 << 42;
-/// The same for Ints that are multiplied by an index.
+/// The limit for Ints that are multiplied by an index.
 const MULTIPLIED: i64 = 1 << 30;
 
-/// Ints that are to be between two others.
+/// Required ranges of Ints, bounds included.
 pub(super) type Ranges = BTreeMap<Var, (i64, i64)>;
 
-/// Narrows the range of an Int.
+/// Intersects the required range of an Int.
 pub(super) fn within_range(ranges: &mut Ranges, v: Var, (lo, hi): (i64, i64)) {
     let now = ranges.entry(v).or_insert((-INT, INT));
     *now = (now.0.max(lo), now.1.min(hi));
 }
 
-/// The Ints that predicates compute with besides what is `small`, with their ranges. None if it is not seen that they cannot overflow.
+/// The Ints with which predicates compute, other than `small` ones, with their required ranges. `None` if an
+/// overflow cannot be excluded.
 pub(super) fn of_predicates(f: &Function, l: &Loop, bracket: usize, forms: &Forms, small: &dyn Fn(Var) -> bool) -> Option<Ranges> {
     let bound = bound_in(&l.body);
     let mut forms = forms.clone();
@@ -35,7 +37,7 @@ pub(super) fn of_predicates(f: &Function, l: &Loop, bracket: usize, forms: &Form
         if let (Op::Bin(op, a, b), [v]) = (&s.op, s.outs.as_slice()) {
             if *f.ty(*v) == Ty::I64 {
                 let form = forms.of(*v);
-                // A product of two Ints that both vary is no sum of them.
+                // A product of two variables is not affine, so both factors are checked.
                 let parts = if form == Affine::var(*v) { vec![forms.of(*a), forms.of(*b)] } else { vec![form] };
                 let multiplied = parts.len() == 2 && !matches!(op, Bin::Rem | Bin::IntDiv | Bin::Min | Bin::Max);
                 let mut others = Vec::new();
@@ -53,15 +55,15 @@ pub(super) fn of_predicates(f: &Function, l: &Loop, bracket: usize, forms: &Form
     Some(out)
 }
 
-/// What of a form is not small.
+/// The variables of a form that are not small.
 fn checked(form: &Affine, bound: &HashSet<Var>, small: &dyn Fn(Var) -> bool) -> Option<Vec<Var>> {
     let fits = form.constant.checked_abs()? <= INT * FACTOR && form.terms.len() <= 8 && form.terms.values().all(|k| k.checked_abs().is_some_and(|k| k <= FACTOR));
-    // Remainders, quotients, and what is chosen of two are no larger than what they are made of, which is looked at where they are.
+    // Remainders, quotients, minima and maxima are no larger than their operands, which are checked where they occur.
     let rest: Vec<Var> = form.terms.keys().copied().filter(|v| !small(*v)).collect();
     (fits && !rest.iter().any(|v| bound.contains(v))).then_some(rest)
 }
 
-/// Adds the checks of Ints behind the statements that make them.
+/// Inserts the checks after the statements that compute the Ints.
 pub(super) fn guard(f: &mut Function, ints: &Ranges) {
     if ints.is_empty() {
         return;

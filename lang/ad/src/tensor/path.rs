@@ -1,18 +1,18 @@
-//! Where a nest reads a linear array: the paths from the nest's outputs to the reads.
+//! The reads of a linear array in a nest, and the paths from the nest's body to them.
 
 use super::affine::{Affine, Forms};
 use crate::explicit::captured_by;
 use adl_ir::{Block, Builder, Function, Loop, Op, Stmt, Turns, Ty, Var};
 use std::collections::{HashMap, HashSet};
 
-/// The way from a nest's body to a read: statements and the blocks of theirs that lead on, then the reading statement.
+/// The path from a nest's body to a read: statements with the index of the nested block, then the reading statement.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub(super) steps: Vec<(usize, usize)>,
     pub(super) stmt: usize,
 }
 
-/// An index on the path, with its number of turns.
+/// A loop index on the path, with its trip count.
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
     pub(super) index: Var,
@@ -23,24 +23,24 @@ pub(super) struct Axis {
 #[derive(Debug)]
 pub(super) struct Site {
     pub(super) place: Place,
-    /// The indices of the loops on the path, from the outermost in.
+    /// The loop indices on the path, from the outermost inwards.
     pub(super) axes: Vec<Axis>,
     /// The subscripts of the read.
     pub(super) at: Vec<Affine>,
-    /// The shape of what is read.
+    /// The shape of the array that is read.
     pub(super) extents: Extents,
 }
 
 /// The shape of an array.
 #[derive(Debug)]
 pub(super) enum Extents {
-    /// It is this array of Ints.
+    /// This array of Ints.
     Of(Var),
-    /// These are its numbers.
+    /// These extents.
     Turns(Vec<Affine>),
 }
 
-/// Copies by `dup` inside a block and its blocks.
+/// The copies made by `dup` in a block and its nested blocks, with their operands.
 pub(super) fn copies(b: &Block) -> HashMap<Var, Var> {
     let mut out = HashMap::new();
     let mut work = vec![b];
@@ -55,7 +55,7 @@ pub(super) fn copies(b: &Block) -> HashMap<Var, Var> {
     out
 }
 
-/// What a copy is a copy of.
+/// The original of a copy.
 pub(super) fn original(copies: &HashMap<Var, Var>, v: Var) -> Var {
     let mut v = v;
     while let Some(a) = copies.get(&v) {
@@ -64,18 +64,20 @@ pub(super) fn original(copies: &HashMap<Var, Var>, v: Var) -> Var {
     v
 }
 
-/// A part of an array: its indices, the turns of the loops that have it as an element, and the shape of the array, if a slice says it.
+/// A part of an array: its indices, the trip counts of the loops that have it as an element, and the shape of the
+/// array, if a slice provides it.
 #[derive(Clone, Default)]
 struct Row {
     at: Vec<Var>,
     turns: Vec<Var>,
     shape: Option<Var>,
-    /// Where a slice of the array begins.
+    /// The first index of a slice of the array.
     from: Option<Var>,
 }
 
-/// The nest with reads of elements of `of`, where inner loops run over it or over its rows, and where elements of rows are read, written as
-/// reads at their indices. None where something else is done with a row. `forms` learns the shapes of what is read.
+/// The nest with all reads of elements of `of` rewritten as reads at explicit indices: those by inner loops over
+/// the array or its rows, and those of elements of rows. `None` if a row is used in another way. Adds the shapes of
+/// the arrays that are read to `forms`.
 pub(super) fn indexed(b: &mut Builder, forms: &mut Forms, nest: &Stmt, of: Var) -> Option<Stmt> {
     let mut nest = nest.clone();
     let Op::Loop(l) = &mut nest.op else { return None };
@@ -97,13 +99,13 @@ pub(super) fn indexed(b: &mut Builder, forms: &mut Forms, nest: &Stmt, of: Var) 
     Some(nest)
 }
 
-/// Reads of the array `of` through its rows, on the way to reads of itself.
+/// Rewrites reads of rows of the array `of` as reads of `of` itself.
 struct Rows<'a> {
     b: &'a mut Builder,
     forms: &'a mut Forms,
     copies: &'a HashMap<Var, Var>,
     of: Var,
-    /// Variables that hold a part of it.
+    /// Variables that hold a part of the array.
     parts: HashMap<Var, Row>,
 }
 
@@ -128,7 +130,7 @@ impl Rows<'_> {
         }
     }
 
-    /// A slice of the whole array: elements of it are elements of the array.
+    /// Records a slice of the entire array: its elements are elements of the array.
     fn sliced(&mut self, s: &Stmt) -> bool {
         let (Op::Slice { a, lo, shape: Some(shape), .. }, [part]) = (&s.op, s.lin_outs.as_slice()) else { return false };
         let whole = original(self.copies, *a) == self.of;
@@ -138,7 +140,7 @@ impl Rows<'_> {
         whole
     }
 
-    /// An element of a row whose shape is written out is one of the array.
+    /// Rewrites a read of an element of a row whose shape is written out.
     fn read(&mut self, s: &mut Stmt) {
         let Op::Index { a, at, shape: Some(shape) } = &s.op else { return };
         let Some(row) = self.part(*a).filter(|r| !r.at.is_empty() || r.from.is_some()) else { return };
@@ -190,7 +192,7 @@ impl Rows<'_> {
     }
 }
 
-/// All reads of `of` in a block: scalar elements only, or nothing.
+/// The paths of all reads of `of` in a block. `None` unless all of them read scalars.
 pub(super) fn reads(f: &Function, body: &Block, of: Var) -> Option<Vec<Place>> {
     let copies = copies(body);
     let mut out = Vec::new();
@@ -227,7 +229,7 @@ pub(super) fn at_place<'b>(body: &'b Block, place: &Place) -> &'b Stmt {
     &b.stmts[place.stmt]
 }
 
-/// Whether the read that makes `to` stands in a block, in inner ones too.
+/// Whether the read that binds `to` is in a block or its nested blocks.
 pub(super) fn holds(b: &Block, to: Var) -> bool {
     let mut work = vec![b];
     while let Some(b) = work.pop() {
@@ -239,13 +241,13 @@ pub(super) fn holds(b: &Block, to: Var) -> bool {
     false
 }
 
-/// The statement that leads on from a block, or reads.
+/// The position of the statement that continues the path at this depth, or reads.
 pub(super) fn next(place: &Place, depth: usize) -> usize {
     place.steps.get(depth).map_or(place.stmt, |s| s.0)
 }
 
-/// What of a block depends on the linear results of the statement `k`: nothing but arithmetic on numbers may. Arrays go straight into
-/// the block's results.
+/// The variables of a block that depend on the linear results of statement `k`. `None` unless they are scalars
+/// computed by arithmetic; arrays may only be results of the block.
 pub(super) fn dependents(f: &Function, b: &Block, k: usize) -> Option<HashSet<Var>> {
     let mut deps: HashSet<Var> = b.stmts[k].lin_outs.iter().copied().collect();
     for s in &b.stmts[k + 1..] {
@@ -270,7 +272,7 @@ pub(super) fn dependents(f: &Function, b: &Block, k: usize) -> Option<HashSet<Va
     Some(deps)
 }
 
-/// A loop that is a comprehension: it carries nothing.
+/// The loop of an operation, with its trip count, if it is stateless.
 pub(super) fn comprehension(op: &Op) -> Option<(&Loop, Var)> {
     match op {
         Op::Loop(l) if l.init.is_empty() && l.lin_init.is_empty() => match l.turns {
@@ -281,7 +283,7 @@ pub(super) fn comprehension(op: &Op) -> Option<(&Loop, Var)> {
     }
 }
 
-/// Follows the path of a read, and sees whether its subscripts and all bounds are affine in the indices.
+/// Follows the path of a read. Succeeds if the subscripts and all loop bounds are affine in the indices.
 pub(super) fn site(f: &Function, nest: &Stmt, place: Place, literals: &Forms) -> Option<Site> {
     let mut w = Walk { f, forms: literals.clone(), inside: HashSet::new(), axes: Vec::new() };
     let mut b = w.enter(nest, 0)?;
@@ -298,7 +300,7 @@ pub(super) fn site(f: &Function, nest: &Stmt, place: Place, literals: &Forms) ->
             None if w.inside.contains(s) => return None,
             None => Extents::Of(*s),
         },
-        // As the loops run over all of the array, it is as long as they turn.
+        // The loops run over the entire array, so its extents are their trip counts.
         None => {
             let turns = at.iter().map(|v| w.axes.iter().find(|a| a.index == *v).map(|a| a.turns.clone()).filter(|t| w.fixed(t)));
             Extents::Turns(turns.collect::<Option<Vec<_>>>()?)
@@ -317,13 +319,13 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// The form of an Int, if it depends on indices and on what stands outside the nest alone.
+    /// The form of an Int, if it depends only on indices and values from outside of the nest.
     fn known(&self, v: Var) -> Option<Affine> {
         let form = self.forms.of(v);
         form.all(&|v| !self.inside.contains(&v) || self.axes.iter().any(|a| a.index == v)).then_some(form)
     }
 
-    /// Whether an Int depends on nothing in the nest.
+    /// Whether a form depends on nothing in the nest.
     fn fixed(&self, a: &Affine) -> bool {
         a.all(&|v| !self.inside.contains(&v))
     }

@@ -1,7 +1,9 @@
-//! What a predicate says of one index: conditions `by·i + rest = 0`, `≥ 0` or `≡ 0 (mod k)`, whose parts do not depend on the index.
+//! What a predicate requires of one index: conditions `by·i + rest = 0`, `≥ 0` or `≡ 0 (mod k)`, whose coefficients
+//! do not depend on the index.
 //!
-//! Comparisons of sums of Ints come so at once. A quotient `a // k` compared with `c` is two inequalities, a remainder `a % k = c` a congruence; of
-//! `max` and `min` both parts are bounded, and a product with what stands still is a factor that is known when the sum begins.
+//! Comparisons of affine forms have this form directly. A quotient `a // k` compared with `c` gives two
+//! inequalities, and a remainder `a % k = c` a congruence. For `max` and `min`, both operands are bounded. A
+//! loop-invariant factor of the index is known when the sum starts.
 
 use super::affine::Affine;
 use super::narrow::Narrow;
@@ -9,7 +11,7 @@ use adl_ir::{Cmp, Op, Ty, Var};
 use adl_prim::Bin;
 use std::collections::HashSet;
 
-/// Products and blocks that are looked into, one inside the other.
+/// Limit for nested products and blocks that are analysed.
 const DEEPEST: u32 = 16;
 
 /// `by·i + rest`.
@@ -32,37 +34,37 @@ impl Linear {
         Some(Linear { by: self.by.times(k)?, rest: self.rest.times(k)? })
     }
 
-    /// Whether the index takes no part.
+    /// Whether the index does not occur.
     pub(super) fn still(&self) -> bool {
         self.by == Affine::default()
     }
 
-    /// The factor of the index, if it is a number.
+    /// The factor of the index, if it is a literal.
     pub(super) fn factor(&self) -> Option<i64> {
         self.by.terms.is_empty().then_some(self.by.constant)
     }
 }
 
-/// One condition of those that must hold together.
+/// One condition of a conjunction.
 #[derive(Clone, Debug)]
 pub(super) enum Atom {
-    /// It is 0.
+    /// The form is 0.
     Zero(Linear),
-    /// It is not negative.
+    /// The form is not negative.
     Positive(Linear),
-    /// It is a multiple of a positive number.
+    /// The form is a multiple of a positive number.
     Multiple(Linear, Affine),
-    /// Something else.
+    /// Any other condition.
     Test,
 }
 
-/// An index, and what is bound where it is.
+/// The index of a sum, and the variables bound in the sum.
 pub(super) struct Sum<'a> {
     pub(super) index: Var,
     pub(super) bound: &'a HashSet<Var>,
 }
 
-/// The comparison that holds where another does not.
+/// The negation of a comparison.
 pub(super) fn negated(op: Cmp) -> Cmp {
     match op {
         Cmp::Eq => Cmp::Ne,
@@ -74,7 +76,7 @@ pub(super) fn negated(op: Cmp) -> Cmp {
     }
 }
 
-/// The comparison with sides exchanged.
+/// The comparison with its operands exchanged.
 pub(super) fn turned(op: Cmp) -> Cmp {
     match op {
         Cmp::Eq | Cmp::Ne => op,
@@ -86,7 +88,7 @@ pub(super) fn turned(op: Cmp) -> Cmp {
 }
 
 impl Narrow {
-    /// The conditions that `c` is made of, if it is to hold or (`!holds`) not to.
+    /// Appends the conditions of which `c` (or its negation, if `!holds`) consists.
     pub(super) fn atoms(&mut self, c: Var, holds: bool, sum: &Sum, out: &mut Vec<Atom>, depth: u32) {
         let Some(op) = self.defs.get(&c).cloned().filter(|_| depth < DEEPEST) else {
             out.push(Atom::Test);
@@ -104,7 +106,7 @@ impl Narrow {
             Op::Not(a) => self.atoms(*a, !holds, sum, out, depth + 1),
             Op::If(c, a, b) => {
                 let (Some(x), Some(y)) = (a.results.first(), b.results.first()) else { return out.push(Atom::Test) };
-                // `if c then x else y` holds where both do: c and x, if y cannot; not c and y, if x cannot.
+                // `if c then x else y` is a conjunction if one arm cannot hold: of c and x, or of not c and y.
                 let (c_holds, of) = match () {
                     () if self.is(*y, !holds) => (true, *x),
                     () if self.is(*x, !holds) => (false, *y),
@@ -127,7 +129,7 @@ impl Narrow {
     fn compared(&mut self, op: Cmp, a: &Affine, b: &Affine, sum: &Sum, out: &mut Vec<Atom>, depth: u32) -> Option<()> {
         let d = a.plus(-1, b)?;
         let Some((v, k)) = self.special(&d, sum) else { return self.plain(op, &d, sum, out) };
-        // k·v + rest against 0 is v against -k·rest.
+        // Compares v with -k·rest instead of k·v + rest with 0 (k is 1 or -1).
         let (op, c) = (if k < 0 { turned(op) } else { op }, d.without(v).times(-k)?);
         let Some(Op::Bin(of, x, y)) = self.defs.get(&v).cloned() else { return None };
         let (x, y) = (self.forms.of(x), self.forms.of(y));
@@ -142,7 +144,7 @@ impl Narrow {
         }
     }
 
-    /// A remainder, quotient or choice in a form, of an index of the sum before others.
+    /// A remainder, quotient, minimum or maximum in a form, with its factor; those that depend on the index come first.
     fn special(&self, d: &Affine, sum: &Sum) -> Option<(Var, i64)> {
         let of_index = |v: Var| match self.defs.get(&v) {
             Some(Op::Bin(Bin::Rem | Bin::IntDiv | Bin::Min | Bin::Max, x, y)) => Some([x, y].into_iter().any(|x| self.forms.of(*x).factor(sum.index) != 0)),
@@ -152,7 +154,7 @@ impl Narrow {
         all.filter_map(|(v, k)| Some((of_index(v)?, v, k))).max_by_key(|(of_index, ..)| *of_index).map(|(_, v, k)| (v, k))
     }
 
-    /// `d` against 0.
+    /// The condition from comparing `d` with 0.
     fn plain(&mut self, op: Cmp, d: &Affine, sum: &Sum, out: &mut Vec<Atom>) -> Option<()> {
         let d = self.linear(d, sum, 0)?;
         out.push(match op {
@@ -166,12 +168,12 @@ impl Narrow {
         Some(())
     }
 
-    /// `x % k` against `c`.
+    /// The condition from comparing `x % k` with `c`.
     fn remainder(&mut self, op: Cmp, x: &Affine, k: &Affine, c: &Affine, sum: &Sum, out: &mut Vec<Atom>) -> Option<()> {
         let other = Affine::constant(1).plus(-1, c)?;
         let c = match op {
             Cmp::Eq => c,
-            // Of two remainders it is the other one.
+            // There are only two remainders modulo 2.
             Cmp::Ne if *k == Affine::constant(2) && c.terms.is_empty() && (0..2).contains(&c.constant) => &other,
             _ => return None,
         };
@@ -184,7 +186,7 @@ impl Narrow {
         Some(())
     }
 
-    /// `x // k` against `c`: `x` against multiples of `k`.
+    /// The conditions from comparing `x // k` with `c`: `x` is compared with multiples of `k`.
     fn quotient(&mut self, op: Cmp, x: &Affine, k: &Affine, c: &Affine, sum: &Sum, out: &mut Vec<Atom>) -> Option<()> {
         let (x, c) = (self.linear(x, sum, 0)?, self.linear(c, sum, 0)?);
         self.is_positive(k, sum).then_some(())?;
@@ -204,7 +206,7 @@ impl Narrow {
         Some(())
     }
 
-    /// Whether a divisor that stands still is positive; one that is an Int of outside is asserted to be.
+    /// Whether a loop-invariant divisor is positive. A divisor from outside is recorded to be asserted.
     pub(super) fn is_positive(&mut self, k: &Affine, sum: &Sum) -> bool {
         let still = k.all(&|v| v != sum.index && !sum.bound.contains(&v));
         if k.terms.is_empty() {
@@ -219,7 +221,7 @@ impl Narrow {
         known
     }
 
-    /// A form as one of the index.
+    /// A form as a linear function of the index.
     fn linear(&mut self, a: &Affine, sum: &Sum, depth: u32) -> Option<Linear> {
         let mut out = Linear { by: Affine::default(), rest: Affine::constant(a.constant) };
         for (v, k) in &a.terms {
@@ -232,7 +234,7 @@ impl Narrow {
                     let (x, y) = (self.linear(&x, sum, depth + 1)?, self.linear(&y, sum, depth + 1)?);
                     match op {
                         Bin::Mul => self.product(&x, &y)?,
-                        // It may be computed before the sum.
+                        // Both are loop-invariant, so the product may be computed before the sum.
                         _ if x.still() && y.still() => {
                             let (x, y) = (x.rest.emit(&mut self.b), y.rest.emit(&mut self.b));
                             Linear { by: Affine::default(), rest: Affine::var(self.b.bin(op, x, y)) }
@@ -246,7 +248,7 @@ impl Narrow {
         Some(out)
     }
 
-    /// A product one of whose factors stands still.
+    /// A product with a loop-invariant factor.
     fn product(&mut self, x: &Linear, y: &Linear) -> Option<Linear> {
         let (still, other) = if x.still() { (x, y) } else { (y, x) };
         still.still().then_some(())?;

@@ -1,9 +1,10 @@
-//! Arrays of brackets are not made where only elements of them are read (the paper's β-rule of `gen`): the element
-//! `(⊞ i j. [p] x[i])[e, e']` is `[p] x[i]` at `i = e`, `j = e'`. So a matrix that is zero off its diagonal takes part in a sum as its
-//! diagonal does, and its cotangent is no matrix.
+//! Arrays of brackets are not materialised if only elements of them are read (the paper's β-rule of `gen`): the
+//! element `(⊞ i j. [p] x[i])[e, e']` is `[p] x[i]` at `i = e`, `j = e'`. So a matrix that is zero off its diagonal
+//! costs no more in a sum than its diagonal, and its cotangent is not a matrix.
 //!
-//! An array is pushed to its readers if its elements are numbers that are only moved, under predicates that compare indices, and if all
-//! readers are seen to read within its bounds. Done before J, before sums are narrowed.
+//! An array is pushed to its readers if its elements are numbers that are only moved, or computed by little
+//! arithmetic, under predicates that compare indices, and if all readers provably read within bounds. The pass runs
+//! before J, and before sums are narrowed.
 
 use super::affine::{Affine, Forms};
 use super::view::{View, candidates};
@@ -11,10 +12,10 @@ use adl_ir::{Block, Builder, Cmp, Function, Loop, Op, Out, Stmt, Turns, Ty, Var}
 use adl_prim::{Bin, Prim};
 use std::collections::{HashMap, HashSet};
 
-/// Arrays that one function has pushed, at most.
+/// Largest number of arrays that are pushed in one function.
 const MOST: usize = 16;
 
-/// The function with its arrays of brackets pushed to where they are read, if there are any.
+/// The function with its arrays of brackets pushed to their readers; `None` if there are none.
 pub(crate) fn pushed(src: &Function) -> Option<Function> {
     let mut now: Option<Function> = None;
     let mut done: HashSet<Var> = HashSet::new();
@@ -28,7 +29,7 @@ pub(crate) fn pushed(src: &Function) -> Option<Function> {
     now
 }
 
-/// A part of the array: the index of each axis that is fixed, and the axes that are left, with what is added to positions there.
+/// A part of the array: the index for each fixed axis, and for each remaining axis the offset added to positions.
 #[derive(Clone)]
 struct Part {
     fixed: Vec<Option<Var>>,
@@ -40,24 +41,24 @@ struct Push<'a> {
     view: &'a View,
     b: Builder,
     forms: Forms,
-    /// Loops around, with their turns.
+    /// The enclosing loops, with their trip counts.
     axes: Vec<(Var, Affine)>,
-    /// What is not negative.
+    /// Ints that are not negative.
     extents: HashSet<Var>,
-    /// What is not negative where a condition holds, and in the branches around.
+    /// Forms that are not negative if a condition holds, and in the arms of enclosing branches.
     implied: HashMap<Var, Vec<Affine>>,
     facts: Vec<Affine>,
     /// Literals that are false.
     never: HashSet<Var>,
     parts: HashMap<Var, Part>,
-    /// What variables have become.
+    /// Renaming of variables.
     names: HashMap<Var, Var>,
-    /// Loops `while` around; how many loops there are around the array.
+    /// The number of enclosing `while` loops, and the loop depth of the array.
     whiles: usize,
     depth: (usize, usize),
-    /// Whether an element has been read already.
+    /// Whether an element has already been read.
     read: bool,
-    /// Rows that are read as a whole: they are made as vectors.
+    /// Rows that are read as a whole; they are materialised as vectors.
     whole: HashSet<Var>,
     /// A row that turned out to be read as a whole.
     found: Option<Var>,
@@ -79,7 +80,7 @@ impl View {
                 return Some(out);
             }
             whole = p.whole;
-            // Once more, with that row made where it is taken.
+            // Retry, with that row materialised where it is taken.
             whole.insert(p.found.filter(|v| *v != self.array && !whole.contains(v))?);
         }
         None
@@ -99,7 +100,7 @@ impl Push<'_> {
                     let facts = self.compared(*op, *a, *b);
                     self.implied.insert(s.outs[0], facts);
                 }
-                // What is asserted holds in the rest of the block.
+                // An assertion holds in the rest of the block.
                 Op::Prim(Prim::Assert, args) => {
                     let facts = args.first().and_then(|c| self.implied.get(c)).cloned().unwrap_or_default();
                     self.facts.extend(facts);
@@ -135,7 +136,7 @@ impl Push<'_> {
                 let n = self.forms.of(self.view.turns(axis)?);
                 let inside = cut.open[0].1.is_none() && self.not_negative(&lo_form) && self.not_negative(&hi_form.plus(-1, &lo_form)?) && self.not_negative(&n.plus(-1, &hi_form)?);
                 cut.open[0].1 = (lo_form != Affine::constant(0)).then_some(*lo);
-                // What is cut off behind is never read: the reader's loop is as long as what is left.
+                // The end of a slice needs no check: the reader's loop is as long as the slice.
                 inside.then(|| self.parts.insert(s.outs[0], cut))?;
                 Some(())
             }
@@ -150,7 +151,7 @@ impl Push<'_> {
         }
     }
 
-    /// What a comparison says of forms.
+    /// The forms that are not negative if a comparison holds.
     fn compared(&self, op: Cmp, a: Var, b: Var) -> Vec<Affine> {
         let (a, b) = (self.forms.of(a), self.forms.of(b));
         let less = |x: &Affine, y: &Affine, strict: i64| y.plus(-1, x).and_then(|d| d.plus(-strict, &Affine::constant(1)));
@@ -160,14 +161,14 @@ impl Push<'_> {
             Cmp::Le => [less(&a, &b, 0), None],
             Cmp::Gt => [less(&b, &a, 1), None],
             Cmp::Ge => [less(&b, &a, 0), None],
-            // An extent that is not 0.
+            // A non-negative extent other than 0 is at least 1.
             Cmp::Ne if b == Affine::constant(0) && self.extents.iter().any(|n| a == Affine::var(*n)) => [a.plus(-1, &Affine::constant(1)), None],
             Cmp::Ne => [None, None],
         };
         facts.into_iter().flatten().collect()
     }
 
-    /// `p && q` is a branch whose other arm is false.
+    /// Recognises `p && q`, a branch whose other arm is false.
     fn both(&mut self, s: &Stmt) {
         let (Op::If(c, a, b), [o]) = (&s.op, s.outs.as_slice()) else { return };
         let never = b.results.iter().all(|r| self.never.contains(r));
@@ -178,7 +179,7 @@ impl Push<'_> {
         }
     }
 
-    /// A statement that may have blocks but does not know of the array itself.
+    /// Processes a statement, possibly with blocks, that does not read the array itself.
     fn other(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<()> {
         let mut read = None;
         s.op.each_operand(&mut |v| read = read.or(self.parts.contains_key(&v).then_some(v)));
@@ -240,7 +241,7 @@ impl Push<'_> {
         Some(())
     }
 
-    /// The part at some more indices, if these are seen to be within bounds.
+    /// The part at further indices, if these are provably within bounds.
     fn indexed(&mut self, part: Part, at: &[Var], out: &mut Vec<Stmt>) -> Option<Part> {
         for (i, (axis, start)) in at.iter().zip(&part.open) {
             let mut form = self.forms.of(*i);
@@ -274,7 +275,7 @@ impl Push<'_> {
         Some(part)
     }
 
-    /// Binds a variable to a part: its number, or the row, to be read later.
+    /// Binds a variable to a part: computes the number, or records a row to be read later.
     fn bind(&mut self, v: Var, part: Part, out: &mut Vec<Stmt>) -> Option<()> {
         if part.open.is_empty() {
             let at = part.fixed.into_iter().collect::<Option<Vec<_>>>()?;
@@ -292,7 +293,8 @@ impl Push<'_> {
         self.row(v, part, out)
     }
 
-    /// Whether no element is read twice: this is the only place, and its indices determine those of all loops.
+    /// Whether no element is read twice: this is the only reader, and its indices determine the indices of all
+    /// enclosing loops.
     fn once(&mut self, at: &[Var]) -> bool {
         let forms: Vec<Affine> = at.iter().map(|v| self.forms.of(*v)).collect();
         let around: Vec<Var> = self.axes[self.depth.0..].iter().map(|a| a.0).collect();
@@ -301,7 +303,7 @@ impl Push<'_> {
         !std::mem::replace(&mut self.read, true) && self.whiles == self.depth.1 && determined
     }
 
-    /// A row that is read as a whole.
+    /// Emits a row that is read as a whole.
     fn row(&mut self, v: Var, part: Part, out: &mut Vec<Stmt>) -> Option<()> {
         let [(axis, None)] = part.open[..] else { return None };
         if self.view.arithmetic {
@@ -318,7 +320,7 @@ impl Push<'_> {
         Some(())
     }
 
-    /// Emits the code of an element.
+    /// Emits the computation of an element.
     fn element(&mut self, at: &[Var], out: &mut Vec<Stmt>) -> Var {
         let view = self.view;
         let mut names: HashMap<Var, Var> = HashMap::new();
@@ -348,7 +350,7 @@ impl Push<'_> {
         *names.get(&view.result).unwrap_or(&view.result)
     }
 
-    /// Whether a form is not negative, whatever the indices of the loops around are, by what the branches around say.
+    /// Whether a form is not negative for all values of the enclosing loop indices, given the enclosing branches.
     fn not_negative(&self, a: &Affine) -> bool {
         self.always(a) || self.facts.iter().any(|f| a.plus(-1, f).is_some_and(|rest| self.always(&rest)))
     }
@@ -360,7 +362,7 @@ impl Push<'_> {
             let Some(next) = least.and_then(|l| a.with(*i, &l)) else { return false };
             a = next;
         }
-        // A loop's extent is at least 1 inside the loop, other extents at least 0.
+        // A loop's extent is at least 1 inside of the loop; other extents are at least 0.
         let one = |v: Var| self.axes.iter().any(|(_, n)| *n == Affine::var(v));
         let least: Option<i64> = a.terms.iter().map(|(v, k)| match () {
             () if *k > 0 && one(*v) => Some(*k),

@@ -1,20 +1,20 @@
-//! Predicates: equalities that eliminate sums, inequalities that narrow them (§2.2, §4.3 of the paper).
+//! Solves predicates: equalities eliminate sums, inequalities narrow them (§2.2, §4.3 of the paper).
 
 use super::affine::Affine;
 use super::path::{Extents, Site};
 use adl_ir::{Builder, Ty, Var};
 use std::collections::HashSet;
 
-/// An index that is known from the others.
+/// An index determined by others.
 pub(super) enum Known {
-    /// It is this.
+    /// Equal to this form.
     Is(Affine),
-    /// It is this divided, where it can be.
+    /// Equal to this form divided by a number, where it is divisible.
     Part(Affine, i64),
 }
 
-/// A sum that is left, with what it is bounded by: from each of `from`, divided and rounded up, to below each of `to`, divided and
-/// rounded up.
+/// A remaining sum with its bounds: at least each form in `from`, and below each in `to`, where forms are divided
+/// by the number and rounded up.
 pub(super) struct Sum {
     pub(super) index: Var,
     pub(super) from: Vec<(Affine, i64)>,
@@ -25,23 +25,23 @@ pub(super) struct Sum {
 pub(super) struct Solution {
     /// The position in the array.
     pub(super) h: Vec<Var>,
-    /// Indices that the position and the sums determine.
+    /// Indices determined by the position and the remaining sums.
     pub(super) known: Vec<(Var, Known)>,
-    /// The others, from the outermost in.
+    /// The remaining sums, from the outermost inwards.
     pub(super) sums: Vec<Sum>,
-    /// What is 0 where something contributes.
+    /// Forms that are 0 wherever a term contributes.
     pub(super) equal: Vec<Affine>,
-    /// What is not negative there.
+    /// Forms that are not negative there.
     pub(super) positive: Vec<Affine>,
 }
 
-/// Solves for the position at which a site reads.
+/// Solves for the positions at which a site reads.
 pub(super) fn solve(b: &mut Builder, site: &Site) -> Option<Solution> {
     let h: Vec<Var> = site.at.iter().map(|_| b.func.fresh(Ty::I64, false)).collect();
     let mut s = Solution { h: h.clone(), known: Vec::new(), sums: Vec::new(), equal: Vec::new(), positive: Vec::new() };
     let mut left: Vec<(Var, &Affine)> = h.iter().copied().zip(&site.at).collect();
     while !left.is_empty() {
-        // One that determines an index without a division, while there is one.
+        // Prefers an equation that determines an index without a division.
         let next = left.iter().position(|(_, at)| s.determines(site, at)).unwrap_or(0);
         let (h, at) = left.remove(next);
         s.equation(site, h, at)?;
@@ -64,7 +64,7 @@ pub(super) fn solve(b: &mut Builder, site: &Site) -> Option<Solution> {
     Some(s)
 }
 
-/// Whether a condition holds for any position: positions are not negative, and below the extents.
+/// Whether a condition holds for any position, since positions are not negative and are below the extents.
 fn always(c: &Affine, h: &[Var], extents: &Extents) -> bool {
     let mut c = c.clone();
     if let Extents::Turns(extents) = extents {
@@ -87,13 +87,13 @@ impl Solution {
         Some(a)
     }
 
-    /// Whether an index that is not known yet has the factor 1 or -1.
+    /// Whether an equation has an undetermined index with factor 1 or -1.
     fn determines(&self, site: &Site, at: &Affine) -> bool {
         let open = |v: Var| !self.known.iter().any(|(k, _)| *k == v);
         self.substituted(at).is_some_and(|at| site.axes.iter().any(|a| open(a.index) && at.factor(a.index).abs() == 1))
     }
 
-    /// `h = at`: determines the outermost index that it can.
+    /// Uses `h = at` to determine an index, the outermost possible one.
     fn equation(&mut self, site: &Site, h: Var, at: &Affine) -> Option<()> {
         let at = self.substituted(at)?;
         let open = |v: Var| !self.known.iter().any(|(k, _)| *k == v);
@@ -121,7 +121,7 @@ impl Solution {
         Some(())
     }
 
-    /// Gives each sum that is left the bounds that follow when the sums around it are settled.
+    /// Gives each remaining sum the bounds that follow once the sums around it are fixed.
     fn bounds(&mut self, site: &Site, conditions: &mut Vec<Affine>) -> Option<()> {
         let left: Vec<Var> = site.axes.iter().map(|a| a.index).filter(|v| !self.known.iter().any(|(k, _)| k == v)).collect();
         for (n, index) in left.iter().enumerate() {

@@ -1,26 +1,27 @@
-//! Arrays of brackets: numbers that are moved, or computed by a little arithmetic, under predicates that compare indices.
+//! Recognises arrays of brackets: numbers that are moved, or computed by little arithmetic, under predicates that
+//! compare indices.
 
 use super::path::comprehension;
 use adl_ir::{Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
 use adl_prim::{Bin, Un};
 use std::collections::HashSet;
 
-/// Statements that an element may take.
+/// Largest number of statements for an element.
 const ELEMENT: usize = 24;
 
-/// An array whose elements are known code of their indices.
+/// An array whose elements are computed by known code from their indices.
 pub(super) struct View {
     pub(super) array: Var,
-    /// The loops that collect it, from the outermost in, and where in the body of each the next one stands.
+    /// The loops that collect it, from the outermost inwards, and the position of each in the body of the previous one.
     pub(super) loops: Vec<Loop>,
     pub(super) next: Vec<usize>,
-    /// The element.
+    /// The variable of the element.
     pub(super) result: Var,
-    /// Whether it is computed, and not only moved.
+    /// Whether the element is computed by arithmetic, and not only moved.
     pub(super) arithmetic: bool,
 }
 
-/// The arrays that may be pushed, as far as their own code goes.
+/// The arrays that may be pushed, judging by their own code.
 pub(super) fn candidates(f: &Function) -> Vec<View> {
     let mut out = Vec::new();
     let mut work = vec![&f.body];
@@ -68,7 +69,8 @@ fn view(f: &Function, s: &Stmt, l: &Loop, k: usize) -> Option<View> {
     }
 }
 
-/// The size of a statement that moves numbers, computes indices or compares them, and cannot fail; `arithmetic`: or adds and multiplies numbers.
+/// The size of a statement that moves numbers, or computes or compares indices, and cannot fail; `None` for others.
+/// Sets `arithmetic` if it adds or multiplies real numbers.
 fn moves(f: &Function, s: &Stmt, arithmetic: &mut bool) -> Option<usize> {
     let ints = |vs: &[Var]| vs.iter().all(|v| *f.ty(*v) == Ty::I64);
     match &s.op {

@@ -23,7 +23,7 @@ impl T<'_> {
         Ok(())
     }
 
-    /// One branch: it goes on with the cotangents so far, and returns them.
+    /// Transposes one arm. It takes the cotangents so far of the variables in `read`, and returns them updated.
     fn arm(&mut self, arm: &Block, read: &[Var], cts: &[Var]) -> Result<Block, Unsupported> {
         let outer: HashMap<Var, Var> = read.iter().filter_map(|v| self.cts.get(&self.root(*v)).map(|c| (self.root(*v), *c))).collect();
         let saved = std::mem::replace(&mut self.cts, outer);
@@ -35,7 +35,7 @@ impl T<'_> {
         Ok(self.b.close(Vec::new(), results))
     }
 
-    /// A loop; what it reads at affine indices, if it is a comprehension, is transposed as one.
+    /// Transposes a loop. If it is a comprehension, its reads at affine indices are transposed to comprehensions.
     pub(super) fn nest_or_loop(&mut self, s: &Stmt) -> Result<(), Unsupported> {
         if let Some((reads, nest)) = self.lifted(s) {
             self.ad.decide(s.span, "comprehension", "cotangents of all reads at once, then gathers (tensor language, Fig. 7 and 16)", "");
@@ -59,8 +59,9 @@ impl T<'_> {
 
     fn loop_(&mut self, s: &Stmt, l: &Loop) -> Result<(), Unsupported> {
         let read: Vec<Var> = captured_by(&self.b.func, &s.op).into_iter().collect();
-        // Numbers from outside, where turns are independent: their cotangents are sums over the turns. Otherwise, and for arrays and data:
-        // carried, to be added to in place, in one order however the turns are grouped.
+        // If iterations are independent, the cotangents of captured scalars are sums over the iterations. All other
+        // captured cotangents are carried and added to in place, so that the order of additions does not depend on
+        // how iterations are grouped.
         let independent = l.lin_init.is_empty();
         match independent {
             true => self.ad.decide(s.span, "comprehension", "a comprehension of the transposed body: sums become copies, copies sums", ""),
@@ -97,11 +98,11 @@ impl T<'_> {
         Ok(())
     }
 
-    /// What a transposed loop has given: what it carried, what it added to, elements, sums.
+    /// Distributes the results of a transposed loop: carried values, accumulators, elements, sums.
     fn take_results(&mut self, l: &Loop, sums: &[Var], accs: &[Var], results: &[Var]) {
         let k = l.lin_init.len();
         let (carried, rest) = results.split_at(k + accs.len());
-        // What was added to goes first: a variable may be both.
+        // Accumulators first, because a variable may be both captured and carried.
         for (v, ct) in accs.iter().zip(&carried[k..]) {
             self.set(*v, *ct);
         }
@@ -113,7 +114,7 @@ impl T<'_> {
         }
     }
 
-    /// One turn, backwards.
+    /// One iteration in reverse.
     fn turn(&mut self, l: &Loop, sums: &[Var], accs: &[Var], out_cts: &[Option<Var>]) -> Result<Block, Unsupported> {
         let k = l.lin_init.len();
         let saved = std::mem::take(&mut self.cts);
@@ -154,7 +155,7 @@ impl T<'_> {
         Ok(self.b.close(Vec::new(), results))
     }
 
-    /// Like [`T::block`], where some results have no cotangent.
+    /// Like [`T::block`], for results some of which have no cotangent.
     fn turn_block(&mut self, b: &Block, cts: &[Option<Var>]) -> Result<(), Unsupported> {
         let known: Vec<(Var, Var)> = b.lin_results.iter().zip(cts).filter_map(|(r, c)| c.map(|c| (*r, c))).collect();
         let part = Block { lin_results: known.iter().map(|(r, _)| *r).collect(), ..b.clone() };

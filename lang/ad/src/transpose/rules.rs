@@ -6,7 +6,7 @@ use adl_prim::{Bin, Un};
 use adl_specialise::Unsupported;
 
 impl T<'_> {
-    /// Passes the cotangent of the statement's result on to its linear operands.
+    /// Propagates the cotangent of the statement's result to its linear operands.
     pub(crate) fn leaf(&mut self, s: &Stmt, ct: Var) -> Result<(), Unsupported> {
         match &s.op {
             Op::Zero(_) => {}
@@ -67,7 +67,7 @@ impl T<'_> {
         }
     }
 
-    /// Each operand gets the cotangent where it was chosen, and zeros elsewhere.
+    /// Each operand of `select` gets the cotangent where it was selected, and zeros elsewhere.
     fn selected(&mut self, c: Var, a: Var, b: Var, ct: Var) {
         let ty = self.b.ty(ct);
         for (v, first) in [(a, true), (b, false)] {
@@ -84,7 +84,7 @@ impl T<'_> {
         self.add(a, c);
     }
 
-    /// `acc` with `v` added somewhere: `part` reads the cotangent there.
+    /// An update `acc` with `v` added somewhere: `part` reads the cotangent at that position.
     fn added(&mut self, acc: Var, v: Var, part: Op, ct: Var) {
         self.pass(v, part);
         self.add(acc, ct);
@@ -115,7 +115,7 @@ impl T<'_> {
         self.add(x, part);
     }
 
-    /// Contributes the result of an operation, which has the type of `v`.
+    /// Adds the result of an operation to the cotangent of `v`, which has the same type.
     fn pass(&mut self, v: Var, op: Op) {
         let ty = self.b.ty(v);
         let product = match op {
@@ -127,7 +127,8 @@ impl T<'_> {
         self.add(v, ct);
     }
 
-    /// The sum of copies' cotangents. That of a product's rows is the product of the sum, which takes a fraction of the multiplications.
+    /// Transposes `replicate`: sums the cotangents of the copies. If the cotangent is a matrix product, the sum is
+    /// moved into the product, which saves most of its multiplications.
     fn summed(&mut self, a: Var, n: Var, ct: Var) {
         let Some((x, y, negative)) = self.products.get(&ct).copied() else { return self.pass(a, Op::Sum { a: ct, n: Some(n) }) };
         let (linear, row, ty) = (self.b.func.linear(x), self.b.ty(x).elem(), self.b.ty(a));
@@ -136,7 +137,7 @@ impl T<'_> {
         if negative { self.negated(a, all) } else { self.add(a, all) }
     }
 
-    /// An operation that adds to the cotangent so far.
+    /// Emits an operation that adds to the cotangent so far in place.
     fn into_accumulator(&mut self, v: Var, op: &dyn Fn(Var) -> Op) {
         let acc = self.accumulator(v);
         let ty = self.b.ty(v);
@@ -144,12 +145,12 @@ impl T<'_> {
         self.set(v, sum);
     }
 
-    /// The non-linear operand and the linear one.
+    /// The non-linear operand, then the linear one.
     fn ordered(&self, a: Var, b: Var) -> (Var, Var) {
         if self.b.func.linear(b) { (a, b) } else { (b, a) }
     }
 
-    /// `c a`: where a number met an array, all its products' cotangents meet in it again.
+    /// Transposes `c a`. If a linear scalar was broadcast to an array, the cotangents of all products are summed.
     fn scaled(&mut self, c: Var, a: Var, ct: Var) {
         let (wide, narrow) = (self.b.ty(c).rank(), self.b.ty(a).rank());
         if wide == narrow || narrow > 0 {
@@ -176,7 +177,8 @@ impl T<'_> {
         }
     }
 
-    /// The right operand may have axes for directions after its own; J has made those of a non-linear one a single axis.
+    /// The right operand may have additional axes for directions. J has flattened those of a non-linear right
+    /// operand to one axis.
     fn matmul(&mut self, a: Var, b: Var, ct: Var) {
         let (ra, rb) = (self.b.ty(a).rank(), self.b.ty(b).rank());
         if self.b.func.linear(b) {

@@ -1,12 +1,13 @@
 //! U of branches.
 //!
-//! What an arm keeps goes up through all branches around it, so where branches are nested deep, code would grow with the square of the
-//! depth. Two things keep it linear:
+//! The residuals of an arm are returned through all enclosing branches, so code would grow with the square of the
+//! nesting depth. Two measures keep it linear:
 //!
-//! - In a nest of more than [`FLAT`] branches a decision is not kept for each: the arms are numbered, and the number of the one that ran is kept.
-//!   The linear half compares that number ([`super::balance`]). A branch goes on with the numbers of the arm that is nested deepest, and has one more for the other arm, whose own nest has its own
-//!   numbers.
-//! - At every [`FLAT`]th level above the innermost, what is kept is packed in one value, as in recursion.
+//! - In a nest of more than [`FLAT`] branches the conditions are not stored separately. The arms are numbered, and
+//!   only the number of the one that ran is stored. The linear half compares that number ([`super::balance`]). A
+//!   branch continues the numbering of its most deeply nested arm, and adds one number for the other arm, whose own
+//!   nest has its own numbering.
+//! - At every [`FLAT`]th level above the innermost one, residuals are packed in one value, as in recursive functions.
 
 use super::parts::{bound_in, push_linear};
 use super::{Halves, Residual, U};
@@ -15,43 +16,43 @@ use adl_specialise::Unsupported;
 use adl_syntax::span::Span;
 use std::collections::HashMap;
 
-/// Branches inside each other, and residuals of an arm, that are passed on one by one.
+/// Limit of nested branches, and of an arm's residuals, that are returned separately.
 const FLAT: u32 = 8;
 
 /// The number of the arm that ran, in a nest of branches.
 #[derive(Clone, Copy)]
 pub(super) struct Which {
-    /// Where it is.
+    /// The variable with the number.
     var: Var,
-    /// How many numbers there are.
+    /// The number of arms.
     arms: i64,
 }
 
-/// How a branch of a numbered nest is taken.
+/// How a branch of a numbered nest is selected.
 struct Numbered {
-    /// The arm whose nest goes on with the numbers.
+    /// The arm whose numbering is continued.
     deep: usize,
-    /// The number in that arm; if there is no nest, the arm is number 0.
+    /// The numbering of that arm. If it has no nested branches, it has number 0.
     inner: Option<Which>,
-    /// The number here.
+    /// The numbering of this branch.
     here: Which,
 }
 
-/// How deep a statement's branches and loops are nested.
+/// Nesting depth of the branches and loops of a statement.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Depth {
-    /// Through branches in two, one directly inside the other.
+    /// Counting only two-way branches directly inside each other.
     chain: u32,
-    /// Through all.
+    /// Counting all of them.
     all: u32,
 }
 
-/// Statements by a linear result: those that matter here have one.
+/// A linear result that identifies a statement. Every statement considered here has one.
 fn name_of(s: &Stmt) -> Option<Var> {
     s.lin_outs.first().copied()
 }
 
-/// The linear branch in two of a block that is nested deepest.
+/// The most deeply nested linear two-way branch of a block.
 fn deepest<'b>(u: &mut U, b: &'b Block) -> Option<(u32, &'b Stmt)> {
     b.stmts.iter().filter(|s| matches!(s.op, Op::If(..)) && name_of(s).is_some()).map(|s| (u.depth(s).chain, s)).max_by_key(|(d, _)| *d)
 }
@@ -107,7 +108,8 @@ impl U<'_> {
         Ok(())
     }
 
-    /// Whether a branch belongs to a numbered nest, and the arm that goes on with it. Decisions that are recomputed need no number.
+    /// Whether a branch belongs to a numbered nest, and which arm's numbering it continues. If conditions are
+    /// recomputed, no number is needed.
     fn numbers(&mut self, s: &Stmt) -> Option<usize> {
         let inside = name_of(s).is_some_and(|n| self.numbered.contains(&n));
         let Op::If(_, a, b) = &s.op else { return None };
@@ -118,7 +120,7 @@ impl U<'_> {
         Some(usize::from(depth(self, a) <= depth(self, b)))
     }
 
-    /// Has the arms return the number of the one that ran.
+    /// Makes the arms return the number of the arm that ran.
     fn number(&mut self, s: &Stmt, n: &Numbered, prims: &mut [Block]) {
         for (k, arm) in prims.iter_mut().enumerate() {
             let v = match n.inner {
@@ -142,7 +144,8 @@ impl U<'_> {
         v
     }
 
-    /// Which arm the linear half takes: all numbers but the last are the deep arm's.
+    /// Emits which arm the linear half takes: the last number is that of the other arm, all others belong to the
+    /// deep arm.
     fn taken(&mut self, s: &Stmt, n: &Numbered, linear: &mut Vec<Stmt>) -> Var {
         let last = self.int(s.span, n.here.arms - 1, linear);
         let v = self.f.fresh(Ty::Bool, false);
@@ -151,7 +154,7 @@ impl U<'_> {
         v
     }
 
-    /// Packs what a block keeps (apart from what is `there` anyway), where branches are nested deep in it.
+    /// Packs the residuals of a block of a deep nest, except for values that are `there` anyway.
     pub(super) fn pack(&mut self, s: &Stmt, (number, block): (u32, &Block), half: &mut Halves, there: impl Fn(Var) -> bool) {
         let height = block.stmts.iter().map(|s| self.depth(s).all).max().unwrap_or(0);
         let inside = bound_in(&half.primal);
@@ -174,8 +177,9 @@ impl U<'_> {
         half.primal.stmts.push(Stmt { outs: vec![one], lin_outs: Vec::new(), op: Op::Con { data, tag: 0, fields: kept }, span: s.span });
     }
 
-    /// Their residuals in shared slots, the primal arms (which return them after their results), the linear arms. An arm's own parameters
-    /// (fields of data) are bound again by its linear half.
+    /// Assigns the arms' residuals to shared slots. Returns the slots, the primal arms (which return the slots
+    /// after their results), and the linear arms. An arm's own parameters (fields of data) are bound again by its
+    /// linear half.
     fn arms(&mut self, s: &Stmt, arms: Vec<Halves>, numbered: Option<&Numbered>) -> (Vec<Var>, Vec<Block>, Vec<Block>) {
         let mut slots: Vec<Var> = Vec::new();
         let mut filled: Vec<Vec<Option<Var>>> = Vec::new();
@@ -207,7 +211,7 @@ impl U<'_> {
         (slots, primals, linears)
     }
 
-    /// A place for a residual that this arm has not used.
+    /// A slot that this arm has not used yet, for a residual.
     fn slot(&mut self, v: Var, slots: &mut Vec<Var>, mine: &mut Vec<Option<Var>>) -> Var {
         let ty = self.f.ty(v).clone();
         let free = (0..slots.len()).find(|k| mine[*k].is_none() && *self.f.ty(slots[*k]) == ty);
@@ -222,7 +226,7 @@ impl U<'_> {
         slots[k]
     }
 
-    /// An arm returns what is in its slots, and zeros in those of other arms.
+    /// Makes an arm return the contents of its slots, and zeros in the slots of other arms.
     fn fill(&mut self, s: &Stmt, number: u32, slots: &[Var], mine: &[Option<Var>], arm: &mut Block) {
         for (k, slot) in slots.iter().enumerate() {
             let v = match mine.get(k).copied().flatten() {
@@ -237,7 +241,7 @@ impl U<'_> {
         }
     }
 
-    /// A value of the type of `like` that nobody will read.
+    /// An arbitrary value of the type of `like`, which will not be read.
     fn nothing(&mut self, like: Var, span: Span, b: &mut Block) -> Var {
         let v = self.copy_of(like);
         let op = match self.f.ty(like).clone() {

@@ -1,23 +1,24 @@
-//! The linear half of a chain of branches, balanced.
+//! Balances the linear half of a chain of branches.
 //!
-//! In a numbered nest (see [`super::arms`]) the linear half compares the number of the arm that ran at each level. Where a level does nothing
-//! else (`if … else if … else`), levels need not come one after the other: their arms are found by halving, in fewer comparisons than the
-//! conditions that the primal half has tested.
+//! In a numbered nest (see [`super::arms`]) the linear half compares the number of the arm that ran at each level.
+//! If a level does nothing else (`if … else if … else`), the arms of the chain are found by binary search instead,
+//! in fewer comparisons than the primal half needed conditions.
 
 use adl_ir::{Block, Cmp, Function, Lit, Op, Stmt, Ty, Var};
 use std::collections::HashMap;
 
-/// A block of a branch: a result of the branch's statement, and the block's number in it.
+/// A block of a branch: a result of the branch's statement, and the index of the block in it.
 pub(crate) type Arm = (Var, u32);
 
-/// An arm of a chain: its number (of several, the first), its code, where it comes from.
+/// An arm of a chain: its number (the first, if it has several), its code, and its origin.
 struct Leaf {
     first: i64,
     block: Block,
     arm: Arm,
 }
 
-/// A numbered branch: the statement, the number of its last arm, the variable with the number, the arm that has all other numbers.
+/// A numbered branch: the statement, the number of its last arm, the variable with the number, and the arm for all
+/// other numbers.
 struct Branch {
     stmt: Stmt,
     last: i64,
@@ -27,12 +28,12 @@ struct Branch {
 
 struct Balancer<'a> {
     f: &'a mut Function,
-    /// Numbered branches, by a linear result, with the result by which they are known.
+    /// Numbered branches: maps a linear result to the result that identifies the branch.
     keys: &'a HashMap<Var, Var>,
     compared: Vec<(Arm, u64)>,
 }
 
-/// Balances chains; says how many comparisons lead to each arm.
+/// Balances all chains of a function. Returns the number of comparisons for each arm.
 pub(super) fn balanced(f: &mut Function, keys: &HashMap<Var, Var>) -> Vec<(Arm, u64)> {
     if keys.is_empty() {
         return Vec::new();
@@ -66,7 +67,7 @@ impl Balancer<'_> {
         });
     }
 
-    /// The numbered branch that ends these statements: a literal, a comparison with it, the branch.
+    /// The numbered branch at the end of these statements: a literal, a comparison with it, the branch.
     fn branch(&self, stmts: &[Stmt]) -> Option<Branch> {
         let [.., lit, cmp, stmt] = stmts else { return None };
         let (Op::Lit(Lit::I64(last)), Op::Cmp(c, which, _), Op::If(..)) = (&lit.op, &cmp.op, &stmt.op) else { return None };
@@ -74,7 +75,7 @@ impl Balancer<'_> {
         Some(Branch { stmt: stmt.clone(), last: *last, which: *which, deep: usize::from(*c != Cmp::Lt) })
     }
 
-    /// The statements of a chain, balanced.
+    /// The statements of a balanced chain.
     fn chain(&mut self, top: Branch) -> Vec<Stmt> {
         let (outs, span, which) = (top.stmt.lin_outs.clone(), top.stmt.span, top.which);
         let mut leaves = Vec::new();
@@ -103,7 +104,7 @@ impl Balancer<'_> {
         made
     }
 
-    /// A block that goes on with the leaf that the number says.
+    /// A block that selects the leaf with the number in `which` by binary search.
     fn tree(&mut self, mut leaves: Vec<Leaf>, which: Var, tys: &[Ty], depth: u64) -> Block {
         let right = leaves.split_off(leaves.len() / 2);
         if leaves.is_empty() {

@@ -1,4 +1,4 @@
-//! U of loops, calls and what else has linear and non-linear in one.
+//! U of loops, calls and other statements with both linear and non-linear parts.
 
 use super::{Halves, U};
 use adl_ir::{Block, Cmp, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
@@ -8,7 +8,7 @@ use adl_syntax::span::Span;
 use std::collections::{HashMap, HashSet};
 
 impl U<'_> {
-    /// Puts the halves of a statement where they belong.
+    /// Appends the halves of a statement to the halves of the block.
     pub(super) fn split(&mut self, s: &Stmt, primal: &mut Block, linear: &mut Vec<Stmt>) -> Result<(), Unsupported> {
         match &s.op {
             Op::If(..) | Op::Switch(..) => self.branches(s, primal, linear)?,
@@ -25,7 +25,8 @@ impl U<'_> {
         Var(self.f.vars.len() as u32 - 1)
     }
 
-    /// The halves of a turn, whose linear half may read what the loop keeps anyway, and numbers from around the loop.
+    /// The halves of a loop's body. The linear half may read values that the loop stores anyway, and scalars from
+    /// outside of the loop.
     fn turn(&mut self, body: &Block, kept: &dyn Fn(Var) -> bool) -> Result<Halves, Unsupported> {
         let inside = bound_in(body);
         self.loops += 1;
@@ -58,12 +59,12 @@ impl U<'_> {
             }
             elem_params.push(elem);
             if let Some(k) = elems.iter().position(|e| e == v) {
-                // An element of an array that is there anyway.
+                // An element of an array that is available anyway.
                 xs.push(l.xs[k]);
                 continue;
             }
             if let Some(k) = collected.iter().position(|c| *c == Some(*v)) {
-                // What the loop collects as its result is not collected twice.
+                // A value that the loop collects as a result is not collected again as a residual.
                 xs.push(s.outs[l.init.len() + k]);
                 continue;
             }
@@ -94,7 +95,8 @@ impl U<'_> {
         Ok(())
     }
 
-    /// What is true in a turn of a loop exactly if another one follows: the Bool that it carries as its condition, and what that is chosen by.
+    /// The variables in a loop's body that are true exactly if another iteration follows: the Bool that the loop
+    /// carries as its condition, and the values of which it is selected.
     fn another(&self, l: &Loop) -> HashSet<Var> {
         let Turns::While(c) = &l.turns else { return HashSet::new() };
         let found = c.params.iter().position(|p| c.stmts.is_empty() && c.results[..] == [*p]);
@@ -109,7 +111,7 @@ impl U<'_> {
         out
     }
 
-    /// Makes such variables in the linear half of a turn.
+    /// Recomputes these variables in the linear half from the iteration's index.
     fn goes_on(&mut self, again: &[Var], (index, trips): (Var, Var), body: &mut Block, span: Span) {
         if again.is_empty() {
             return;
@@ -138,7 +140,7 @@ impl U<'_> {
         let call = |f, args: &[Var], lin_args: &[Var]| Op::Call { f, args: args.to_vec(), lin_args: lin_args.to_vec(), rule: None, checkpoint: false };
         let forward = Stmt { outs: [&s.outs[..], &kept].concat(), lin_outs: Vec::new(), op: call(u.primal, args, &[]), span: s.span };
         if *checkpoint {
-            // Forward, only the results; backward, all of it again.
+            // The forward pass computes the results only; the reverse pass repeats the entire call.
             let origin = self.ad.plain(self.p, *f).unwrap_or(u.primal);
             let outs = match origin == u.primal {
                 true => s.outs.iter().copied().chain(kept.iter().map(|v| self.copy_of(*v))).collect(),
@@ -154,7 +156,7 @@ impl U<'_> {
         Ok(())
     }
 
-    /// Whether a function has no non-linear results: it needs no unzipping.
+    /// Whether a function has no non-linear results, so that it needs no unzipping.
     fn is_linear(&self, f: adl_ir::FnId) -> bool {
         let f = self.p.func(f);
         f.body.results.is_empty() && !f.body.lin_results.is_empty()

@@ -1,4 +1,4 @@
-//! Which intermediates are stored and which recomputed.
+//! Plans: which intermediates are stored and which are recomputed.
 
 use adl_ir::{FnId, Op, Stmt, Ty, Var};
 use adl_prim::Prim;
@@ -6,16 +6,17 @@ use adl_syntax::span::Span;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-/// A choice at unzip: for each non-linear variable that the linear part reads, store or recompute. (Literals are always recomputed.)
+/// For each non-linear variable that the linear half reads, whether unzipping stores or recomputes it. (Literals
+/// are always recomputed.)
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Plan {
-    /// Recompute whatever can be.
+    /// Recompute everything that can be recomputed.
     pub everything: bool,
     /// With `everything`: variables that are stored nevertheless.
     pub store: BTreeSet<(FnId, Var)>,
-    /// With `everything`: the functions that it concerns. Empty: all.
+    /// With `everything`: the functions to which it applies; all, if empty.
     pub within: BTreeSet<FnId>,
-    /// Variables (of functions that J made) that are recomputed.
+    /// Variables (of functions made by J) that are recomputed.
     pub recompute: BTreeSet<(FnId, Var)>,
 }
 
@@ -25,18 +26,19 @@ impl Plan {
         Plan::default()
     }
 
-    /// Recomputes everything: only arguments, and what loops carry, are stored.
+    /// Recomputes everything; only arguments and carried values of loops are stored.
     pub fn recompute_all() -> Plan {
         Plan { everything: true, ..Plan::default() }
     }
 
-    /// Stores these, and recomputes what can be made from them, in these functions.
+    /// In the functions `within`, stores the variables in `store` and recomputes everything that can be computed
+    /// from them.
     pub fn storing(store: BTreeSet<(FnId, Var)>, within: BTreeSet<FnId>) -> Plan {
         Plan { everything: true, store, within, ..Plan::default() }
     }
 
-    /// Whether the results of a statement of `f` are recomputed. `parts`: it is control flow or a call with residuals of its own, which
-    /// runs once: what is inside it is recomputed there, statement by statement.
+    /// Whether the results of a statement of `f` are recomputed. `parts`: the statement is control flow or a call
+    /// with residuals of its own, which must run once; the plan then applies to the statements inside of it.
     pub(crate) fn recomputes(&self, f: FnId, s: &Stmt, parts: bool) -> bool {
         match &s.op {
             Op::Lit(_) | Op::Zero(_) => true,
@@ -47,7 +49,8 @@ impl Plan {
     }
 }
 
-/// Why the results of a statement are never recomputed, if that is so. `parts`: as in [`Plan::recomputes`].
+/// The reason why the results of a statement are never recomputed, if there is one. `parts`: as in
+/// [`Plan::recomputes`].
 pub(super) fn fixed(s: &Stmt, parts: bool) -> Option<&'static str> {
     match &s.op {
         Op::Loop(_) if parts => Some("a result of a loop, which runs once"),
@@ -58,24 +61,25 @@ pub(super) fn fixed(s: &Stmt, parts: bool) -> Option<&'static str> {
     }
 }
 
-/// What prints, or fails on purpose, happens once.
+/// Whether an operation may print, or fail on purpose, and must therefore run only once.
 fn has_effect(op: &Op) -> bool {
     matches!(op, Op::Prim(Prim::Assert | Prim::Error | Prim::Print, _)) || op.blocks().iter().any(|b| b.stmts.iter().any(|s| has_effect(&s.op)))
 }
 
-/// An intermediate that the linear part reads.
+/// An intermediate that the linear half reads.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Residual {
-    /// The function that J made, and its variable.
+    /// The function made by J, and its variable.
     pub at: (FnId, Var),
-    /// The source of the statement that makes it.
+    /// The source location of the statement that computes it.
     pub span: Span,
     /// The user's name for it, if it has one.
     pub name: Option<Rc<str>>,
-    /// Its type there (in a loop: of one turn).
+    /// Its type (in a loop: for one iteration).
     pub ty: Ty,
-    /// Whether it can be recomputed: it is no argument, not what a loop carries, and no result of code that runs once.
+    /// Whether it can be recomputed: it is neither an argument, nor carried by a loop, nor a result of code that
+    /// must run once.
     pub movable: bool,
-    /// Why, where it cannot.
+    /// The reason if it cannot be recomputed.
     pub reason: &'static str,
 }

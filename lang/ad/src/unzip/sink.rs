@@ -1,7 +1,9 @@
-//! What the linear half computes itself, under every plan: cheap arithmetic that nothing else reads, on values that this half has anyway.
+//! Sinks cheap arithmetic into the linear half, under every plan: statements on values that this half has anyway,
+//! whose results nothing else reads.
 //!
-//! J writes the coefficient of `t = tan x` as `1 + t * t`. The product after it needs `t`: storing `1 + t * t` beside it would double what is
-//! stored. Computed in the linear half it costs the same work (the primal half no longer does it), and no memory.
+//! J emits the coefficient of `t = tan x` as `1 + t * t`. The following product needs `t`, so storing `1 + t * t`
+//! too would double the memory. Computing it in the linear half costs no memory, and the same work, because the
+//! primal half no longer computes it.
 
 use super::free;
 use crate::dce::has_effect;
@@ -9,12 +11,13 @@ use adl_ir::{Block, Function, Op, Stmt, Ty, Var};
 use adl_prim::{Bin, Un};
 use std::collections::HashSet;
 
-/// Results of statements of `primal` that the linear half, which needs `needs`, had better compute. `there`: other variables that cost it nothing.
+/// The results of statements of `primal` that the linear half should compute itself. `needs` are the variables that
+/// it reads, and `there` tells which others cost it nothing.
 pub(super) fn sinks(f: &Function, primal: &Block, needs: &HashSet<Var>, there: &dyn Fn(&Function, Var) -> bool) -> HashSet<Var> {
     let mut made: HashSet<Var> = primal.stmts.iter().flat_map(|s| &s.outs).copied().collect();
     let mut read = HashSet::new();
     loop {
-        // What stays in the primal half may read what would have gone: then that stays too.
+        // Statements that stay in the primal half may read candidates, which then stay too.
         read.extend(reads(f, primal, needs, &made));
         let fewer = movable(f, primal, &read, &|v| needs.contains(&v) || there(f, v));
         if fewer == made {
@@ -24,7 +27,7 @@ pub(super) fn sinks(f: &Function, primal: &Block, needs: &HashSet<Var>, there: &
     }
 }
 
-/// Results of cheap statements that the primal half does not read, made of what is there.
+/// Results of cheap statements that the primal half does not read, computed from variables that are `there`.
 fn movable(f: &Function, b: &Block, read: &HashSet<Var>, there: &dyn Fn(Var) -> bool) -> HashSet<Var> {
     let mut made: HashSet<Var> = HashSet::new();
     let mut literals: HashSet<Var> = HashSet::new();
@@ -43,7 +46,7 @@ fn movable(f: &Function, b: &Block, read: &HashSet<Var>, there: &dyn Fn(Var) -> 
     made
 }
 
-/// What a block reads for its results, its effects, and for what is needed of it besides `gone`.
+/// The variables that a block reads for its results, its effects, and for the variables in `needs` other than `gone`.
 fn reads(f: &Function, b: &Block, needs: &HashSet<Var>, gone: &HashSet<Var>) -> HashSet<Var> {
     let mut read: HashSet<Var> = b.results.iter().copied().collect();
     for s in b.stmts.iter().rev() {
@@ -58,7 +61,7 @@ fn reads(f: &Function, b: &Block, needs: &HashSet<Var>, gone: &HashSet<Var>) -> 
     read
 }
 
-/// Arithmetic on Floats that takes no longer than reading its result from memory, and cannot fail.
+/// Whether a statement is Float arithmetic that costs no more than loading its result from memory, and cannot fail.
 fn is_cheap(f: &Function, s: &Stmt) -> bool {
     let cheap = matches!(s.op, Op::Bin(Bin::Add | Bin::Sub | Bin::Mul | Bin::Div, ..) | Op::Un(Un::Neg | Un::Step | Un::Powi(2..=4), _));
     cheap && s.outs.iter().all(|o| matches!(f.ty(*o).scalar(), Ty::F64 | Ty::F32))

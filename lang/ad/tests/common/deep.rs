@@ -1,33 +1,33 @@
-//! Programs whose branches are nested deep.
+//! Programs with deeply nested branches.
 
 use super::Rng;
 use adl_ir::eval::{Arr, Val};
 use adl_ir::{Builder, Cmp, FnId, Lit, Loop, Op, Program, Turns, Ty, Var};
 use adl_prim::{Bin, Un};
 
-/// What one level of a nest is.
+/// The form of one level of a nest.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Level {
     /// `if x < c then sin (c x) else` the rest.
     Else,
     /// `if x > c then` the rest `else sin (c x)`.
     Then,
-    /// The rest at another number, which each level makes.
+    /// The rest at another number, computed at each level.
     Own,
-    /// The rest is not the branch's last value.
+    /// The rest is not the branch's final value.
     Inner,
-    /// The rest at a sum over an array that each level makes.
+    /// The rest at a sum over an array that is made at each level.
     Array,
-    /// Two branches, one after the other, the rest inside the second.
+    /// Two consecutive branches, with the rest inside of the second.
     Two,
-    /// The rest is a loop's body.
+    /// The rest is the body of a loop.
     Turns,
 }
 
 const LEVELS: [Level; 6] = [Level::Else, Level::Then, Level::Own, Level::Inner, Level::Array, Level::Two];
 
-/// A nest of `depth` levels, which repeat every three or four by a seed; one level in eleven is a loop of two turns. Its arguments are a
-/// number and an array.
+/// A nest of `depth` levels, whose forms repeat every three or four levels, depending on the seed; one level in
+/// eleven is a loop of two iterations. Its arguments are a number and an array.
 pub fn program(seed: u64, depth: u32) -> (Program, FnId, Vec<Val>) {
     let mut rng = Rng(seed * 77 + 5);
     let period: Vec<Level> = (0..3 + seed % 2).map(|_| LEVELS[(rng.next() * 6.0) as usize % 6]).collect();
@@ -52,7 +52,7 @@ fn one(b: &mut Builder, x: Var, c: f64) -> Var {
     b.un(Un::Sin, y)
 }
 
-/// `if x < c then` one `else` the other.
+/// Emits `if x < c` with the two arms.
 fn branch(b: &mut Builder, (x, c): (Var, f64), then: impl FnOnce(&mut Builder) -> Var, other: impl FnOnce(&mut Builder) -> Var) -> Var {
     let c = real(b, c);
     let c = b.cmp(Cmp::Lt, x, c);
@@ -67,7 +67,7 @@ fn branch(b: &mut Builder, (x, c): (Var, f64), then: impl FnOnce(&mut Builder) -
 
 fn nest(b: &mut Builder, levels: &[Level], x: Var, a: Var) -> Var {
     let Some((level, rest)) = levels.split_first() else { return b.bin(Bin::Mul, x, x) };
-    // Deep levels are reached by some numbers, not by all.
+    // Deep levels are reached for some arguments only.
     let c = -1.2 + 0.02 * levels.len() as f64;
     match level {
         Level::Else => branch(b, (x, c), |b| one(b, x, c), |b| nest(b, rest, x, a)),

@@ -1,4 +1,4 @@
-//! Checks of every transformation of a program's last function, by numbers.
+//! Numerical checks of every transformation of a program's last function.
 #![allow(dead_code)]
 
 pub mod deep;
@@ -10,7 +10,7 @@ use adl_ad::unzip::Plan;
 use adl_ir::eval::{Val, run};
 use adl_ir::{Builder, FnId, Op, Program, Ty};
 
-/// A small generator of numbers.
+/// A small random number generator.
 pub struct Rng(pub u64);
 
 impl Rng {
@@ -20,7 +20,7 @@ impl Rng {
     }
 }
 
-/// An argument of a type: reals in 0.3..1.3, arrays of 5 (a side), Ints small.
+/// A random argument of a type: reals in 0.3..1.3, arrays with extents of 5, small Ints.
 pub fn input(rng: &mut Rng, ty: &Ty) -> Val {
     match ty {
         Ty::F64 => Val::F64(0.3 + rng.next()),
@@ -48,7 +48,7 @@ pub fn reals(v: &Val, out: &mut Vec<f64>) {
     }
 }
 
-/// The real numbers of a tangent, one for each of its value `v`: where a part is absent they are zero.
+/// The real numbers of a tangent, one for each real of its value `v`; zeros for symbolic zeros.
 fn tangents(ad: &mut Ad, p: &mut Program, ty: &Ty, v: &Val, t: &Val, out: &mut Vec<f64>) {
     match (v, ty, t) {
         (Val::Data(c), Ty::Data(d), Val::Data(t)) => {
@@ -80,7 +80,7 @@ fn map_reals(v: &Val, f: &mut dyn FnMut(f64) -> f64) -> Val {
     }
 }
 
-/// A value of the tangent type: data keeps those fields that have tangents.
+/// A value of the tangent type: data keeps only the fields that have tangents.
 fn tangent_of(ad: &mut Ad, p: &mut Program, ty: &Ty, v: &Val) -> Option<Val> {
     ad.tangent_ty(p, ty)?;
     match (v, ty) {
@@ -107,9 +107,9 @@ fn call(p: &Program, f: FnId, args: &[Val]) -> Vec<Val> {
     run(p, f, args, &[]).unwrap_or_else(|e| panic!("{e}\n{}", adl_ir::print::program(p, adl_ir::print::Style::PLAIN))).results
 }
 
-/// `a . b`, where an absent value is zero.
+/// `a . b`, where symbolic zeros count as zero.
 fn dot(a: &[Val], b: &[Val]) -> f64 {
-    // Also inside data an array may be absent.
+    // Arrays inside of data may be symbolic zeros, too.
     a.iter().zip(b).map(|(a, b)| match (a, b) {
         (Val::F64(x), Val::F64(y)) => x * y,
         (Val::F32(x), Val::F32(y)) => f64::from(*x) * f64::from(*y),
@@ -119,8 +119,8 @@ fn dot(a: &[Val], b: &[Val]) -> f64 {
     }).sum()
 }
 
-/// A derivative `d` against the values before, at and behind a point. Where those on the two sides tell different ones, as at ties of
-/// maxima, it must lie between them.
+/// Compares a derivative `d` with the values below, at and above a point. If the one-sided slopes differ, as at
+/// ties of maxima, it must lie between them.
 fn close_to_slope(what: &str, d: f64, (down, at, up): (f64, f64, f64), h: f64, tolerance: f64) {
     let (left, right) = ((at - down) / h, (up - at) / h);
     let slack = 1e3 * tolerance * (1.0 + left.abs().max(right.abs()));
@@ -136,7 +136,7 @@ fn close(what: &str, a: f64, b: f64, tolerance: f64) {
     assert!((a - b).abs() <= tolerance * scale, "{what}: {a} against {b}");
 }
 
-/// `x + h d`; the reals of `d` are those of `x`, in order.
+/// `x + h d`. The reals of `d` correspond to those of `x`, in order.
 fn moved(x: &[Val], d: &[Val], h: f64) -> Vec<Val> {
     let mut step = Vec::new();
     d.iter().for_each(|d| reals(d, &mut step));
@@ -198,7 +198,7 @@ pub fn scalars(x: &[Val]) -> u64 {
     }).sum()
 }
 
-/// Values, tangents and cotangents; the cotangent at a fixed direction.
+/// Values, tangents and cotangents. Returns the cotangent at a fixed direction.
 fn first(name: &str, ad: &mut Ad, p: &mut Program, f: FnId, x: &[Val], plan: &Plan, rng: &mut Rng) -> Vec<Val> {
     let wrt = vec![true; x.len()];
     let l = ad.linearize_with(p, f, &wrt, plan).unwrap_or_else(|e| panic!("{name}: {}", e.why));
@@ -240,7 +240,7 @@ fn first(name: &str, ad: &mut Ad, p: &mut Program, f: FnId, x: &[Val], plan: &Pl
     cx
 }
 
-/// Transposing twice gives the linear function back.
+/// Transposing twice must give the linear function back.
 #[allow(clippy::too_many_arguments)]
 fn twice(name: &str, ad: &mut Ad, p: &mut Program, f: FnId, plan: &Plan, residuals: &[Val], given: &[Val], dy: &[Val]) {
     let wrt = vec![true; p.func(f).body.params.len()];
@@ -255,7 +255,7 @@ fn twice(name: &str, ad: &mut Ad, p: &mut Program, f: FnId, plan: &Plan, residua
     }
 }
 
-/// The gradient as a function of x, differentiated in its turn both ways.
+/// Differentiates the gradient, as a function of x, in both modes.
 fn second(name: &str, ad: &mut Ad, p: &mut Program, f: FnId, x: &[Val], rng: &mut Rng) {
     let l = ad.linearize_with(p, f, &vec![true; x.len()], &Plan::store_all()).unwrap_or_else(|e| panic!("{name}: {}", e.why));
     let callee = p.func(l.cotangent).clone();
@@ -267,7 +267,7 @@ fn second(name: &str, ad: &mut Ad, p: &mut Program, f: FnId, x: &[Val], rng: &mu
     let args = [&out[l.results..], &cts[..]].concat();
     let tys = callee.tys(&callee.body.results);
     let (grad, _) = b.emit(Op::Call { f: l.cotangent, args, lin_args: vec![], rule: None, checkpoint: false }, &tys, &[]);
-    // An absent gradient would have no shape to differ in: scale what is there.
+    // A gradient that is a symbolic zero has no shape, so the others are scaled.
     let g = p.add(b.finish(grad, vec![]));
     let y = call(p, f, x);
     let (tys, vals) = (only(&result_tys(p, f), &l.active), only(&y, &l.active));

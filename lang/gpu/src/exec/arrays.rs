@@ -9,10 +9,10 @@ use adl_prim::{Bin, Prim};
 use std::rc::Rc;
 
 impl<'a> Exec<'a> {
-    /// The shape of a value that is an array.
+    /// The shape of an array value.
     pub(super) fn shape(&self, fr: &Frame<'a>, v: Var) -> Res<Vec<usize>> {
         match fr.get(v)? {
-            // What is in boxes has axes of its own.
+            // The axes of boxed elements are not part of the shape.
             Value::Array(a) => Ok(a.shape.iter().take(fr.rank(v) as usize).copied().collect()),
             Value::Ints(x) => Ok(vec![x.len()]),
             Value::Data(_, boxes) if fr.rank(v) > 0 => Ok(vec![boxes.len()]),
@@ -20,7 +20,7 @@ impl<'a> Exec<'a> {
         }
     }
 
-    /// Ints, read from the device if they are there.
+    /// Ints, read from the device if necessary.
     pub(super) fn ints(&self, fr: &Frame<'a>, v: Var) -> Res<Vec<usize>> {
         let read = match fr.get(v)? {
             Value::Ints(x) => (**x).clone(),
@@ -33,7 +33,7 @@ impl<'a> Exec<'a> {
         read.into_iter().map(|n| usize::try_from(n).map_or_else(|_| not_here("an extent below 0"), Ok)).collect()
     }
 
-    /// The part of an array at leading indices: a copy.
+    /// A copy of the subarray at leading indices.
     pub(super) fn part(&self, a: &Array, at: &[i64]) -> Res<Array> {
         let place = place(a, at)?;
         let out = self.gpu.empty(a.scalar, a.shape[at.len()..].to_vec())?;
@@ -41,12 +41,12 @@ impl<'a> Exec<'a> {
         Ok(out)
     }
 
-    /// An operator on two numbers or arrays.
+    /// A binary operator on two scalars or arrays.
     pub(super) fn pair(&mut self, b: Bin, x: Value, y: Value) -> Res<Value> {
         self.made_of(&[x, y], |vs| Op::Bin(b, vs[0], vs[1]))
     }
 
-    /// An operator on numbers and arrays that no variables are.
+    /// An operator on scalars and arrays that are not bound to variables.
     pub(super) fn made_of(&mut self, x: &[Value], op: impl FnOnce(&[Var]) -> Op) -> Res<Value> {
         let mut f = Function::default();
         let tys = x.iter().map(ty_of).collect::<Res<Vec<_>>>()?;
@@ -59,14 +59,14 @@ impl<'a> Exec<'a> {
         exec.arithmetic(&mut fr, &stmt.op, &stmt, &[r])
     }
 
-    /// `a` with a part of it replaced, in place where nobody else has it.
+    /// `a` with a part replaced, in place if it is not shared.
     fn replaced(&self, a: Array, at: u64, v: &Array) -> Res<Array> {
         let out = if a.buffer.alone() { a } else { Array { buffer: self.gpu.copy(&a.buffer, a.bytes())?, ..a } };
         self.gpu.copy_into(&v.buffer, 0, &out.buffer, at, v.bytes())?;
         Ok(out)
     }
 
-    /// An accumulator: an absent one is zeros of the shape that is given.
+    /// An accumulator: a symbolic zero is materialised with the given shape.
     fn accumulator(&self, fr: &Frame<'a>, acc: Value, shape: Option<Var>, out: Var) -> Res<Array> {
         match (acc, shape) {
             (Value::Absent, Some(s)) => self.zeros(kind(fr.f.ty(out))?, self.ints(fr, s)?),
@@ -128,7 +128,7 @@ impl<'a> Exec<'a> {
         }
     }
 
-    /// An array with something added or replaced.
+    /// An array with a value added or replaced.
     pub(super) fn updated(&mut self, fr: &mut Frame<'a>, op: &Op, own: Value, out: Var) -> Res<Value> {
         if !fr.f.ty(out).scalar().is_flat() && !matches!(own, Value::Array(_)) {
             return self.updated_boxes(fr, op, own);
@@ -174,7 +174,7 @@ impl<'a> Exec<'a> {
         sums.map(Value::Array)
     }
 
-    /// Boxes with one of them replaced, or something added to one.
+    /// Boxes with one of them replaced, or with a value added to one.
     fn updated_boxes(&mut self, fr: &mut Frame<'a>, op: &Op, own: Value) -> Res<Value> {
         let (Op::IndexAdd { at, v, shape, .. } | Op::IndexSet { at, v, shape, .. }) = op else { return not_here("parts of arrays of boxes") };
         let (at, v) = (self.indices(fr, at)?, fr.get(*v)?.clone());
@@ -200,7 +200,7 @@ impl<'a> Exec<'a> {
         contract::contract(self.gpu, (&self.array(fr, c.a)?, &self.array(fr, c.b)?), c.turned, [n, m, k], c.terms)
     }
 
-    /// Whether an operation makes an absent zero of absent ones.
+    /// Whether an operation maps symbolic zeros to a symbolic zero.
     fn is_of_absent(&self, fr: &Frame<'a>, op: &Op) -> bool {
         let absent = |v: &Var| matches!(fr.get(*v), Ok(Value::Absent));
         match op {
@@ -211,7 +211,7 @@ impl<'a> Exec<'a> {
         }
     }
 
-    /// Arrays whose elements stand elsewhere, and products.
+    /// Data movement and products.
     fn moved(&mut self, fr: &mut Frame<'a>, op: &Op, out: Var) -> Res<Value> {
         let (g, array) = (self.gpu, |v: &Var| self.array(fr, *v));
         if self.is_of_absent(fr, op) {
@@ -249,7 +249,7 @@ impl<'a> Exec<'a> {
     }
 }
 
-/// Whether no two elements of a vector of Ints are the same, because of what made it.
+/// Whether the elements of an Int vector are distinct, because of the operation that produced it.
 fn are_distinct(b: &Block, v: Var) -> bool {
     match made_by(b, v) {
         Some(Op::Prim(Prim::Argsort, _) | Op::Nonzero(_) | Op::Zeros(_)) => true,
@@ -262,7 +262,7 @@ fn made_by(b: &Block, v: Var) -> Option<&Op> {
     b.stmts.iter().find_map(|s| if s.outs.contains(&v) { Some(&s.op) } else { s.op.blocks().into_iter().find_map(|b| made_by(b, v)) })
 }
 
-/// The type of a number or an array.
+/// The type of a scalar or array.
 fn ty_of(v: &Value) -> Res<Ty> {
     let of = |s: Scalar| match s {
         Scalar::F64 => Ty::F64,
@@ -278,7 +278,7 @@ fn ty_of(v: &Value) -> Res<Ty> {
     }
 }
 
-/// The word of an operation without a kernel, for messages.
+/// The name of an operation without a kernel, for messages.
 fn name(op: &Op) -> &'static str {
     match op {
         Op::Fields { .. } => "fields of data",
@@ -290,7 +290,7 @@ fn int(n: usize) -> Value {
     Value::Number(Lit::I64(n as i64))
 }
 
-/// How many numbers there are in boxes and arrays.
+/// The number of scalars in boxes and arrays.
 fn count(v: &Value) -> Res<usize> {
     match v {
         Value::Absent => Ok(0),
@@ -306,7 +306,7 @@ fn bounds() -> Error {
     Error::Fault(Fault { what: Check::Bounds, span: Default::default() })
 }
 
-/// The number of the part at leading indices.
+/// The linear index of the subarray at leading indices.
 fn place(a: &Array, at: &[i64]) -> Res<u64> {
     let mut place = 0;
     for (i, n) in at.iter().zip(&a.shape) {

@@ -1,4 +1,4 @@
-//! Operations in all turns of a loop at once (see `turns`).
+//! Batched operations, for all iterations of a loop (see `turns`).
 
 use super::turns::{Batch, Turned, extents};
 use super::{Exec, Frame, Value};
@@ -12,7 +12,7 @@ use adl_ir::{Function, Lit, Op, Program, Soac, SoacKind, Stmt, Var};
 use adl_prim::{Bin, Prim};
 use std::collections::HashMap;
 
-/// Whether an operation may be done element by element.
+/// Whether an operation can be computed elementwise.
 fn elementwise(op: &Op) -> bool {
     match op {
         Op::Lit(_) | Op::Dup(_) | Op::Drop(_) => false,
@@ -22,7 +22,7 @@ fn elementwise(op: &Op) -> bool {
 }
 
 impl<'a> Exec<'a> {
-    /// How many statements at the front are done element by element, on arrays of one shape.
+    /// The number of leading statements that are elementwise on arrays of one shape.
     pub(super) fn alike(&self, fr: &Frame<'a>, stmts: &[Stmt], t: &Batch) -> usize {
         let mut made: HashMap<Var, Vec<usize>> = HashMap::new();
         let mut one: Option<Vec<usize>> = None;
@@ -50,7 +50,8 @@ impl<'a> Exec<'a> {
                     own = shape;
                 }
             }
-            // A Bool, or a number, chooses between whole arrays: the turns' own shape is that of the result.
+            // A condition that is a scalar per iteration selects whole arrays: the shape of an iteration's value must
+            // be that of the result.
             fine &= each && *one.get_or_insert_with(|| own.clone()) == own && (own.is_empty() || !matches!(s.op, Op::Prim(..)));
             if fine {
                 made.extend(s.outs.iter().chain(&s.lin_outs).map(|o| (*o, own.clone())));
@@ -62,7 +63,7 @@ impl<'a> Exec<'a> {
         n - stmts[..n].iter().rev().take_while(|s| matches!(s.op, Op::Lit(_))).count()
     }
 
-    /// Runs such statements as one kernel, which writes what `later` says is read.
+    /// Runs such statements as one kernel, which stores the results for which `later` is true.
     pub(super) fn alike_at_once(&mut self, fr: &mut Frame<'a>, stmts: &[Stmt], t: &mut Batch, later: &dyn Fn(Var) -> bool) -> Res<()> {
         let outs: Vec<Var> = stmts.iter().filter(|s| !matches!(s.op, Op::Lit(_))).flat_map(|s| s.outs.iter().chain(&s.lin_outs)).copied().filter(|v| later(*v)).collect();
         if outs.is_empty() {
@@ -91,7 +92,7 @@ impl<'a> Exec<'a> {
         Ok(())
     }
 
-    /// An operator on what are no variables: element by element.
+    /// Applies an elementwise operator to values that are not bound to variables.
     fn applied(&self, n: usize, op: impl FnOnce(&[Var]) -> Op, x: &[Many], out: Scalar) -> Res<Array> {
         let mut f = Function::default();
         let of = |s: Scalar| match s {
@@ -117,7 +118,7 @@ impl<'a> Exec<'a> {
         }
     }
 
-    /// The sum of two.
+    /// The sum of two values.
     pub(super) fn added(&mut self, x: Turned, y: Turned, n: usize) -> Res<Turned> {
         match (x, y) {
             (Turned::Same(Value::Absent), z) | (z, Turned::Same(Value::Absent)) => Ok(z),
@@ -130,7 +131,7 @@ impl<'a> Exec<'a> {
         }
     }
 
-    /// The turns that come to an arm of a branch, of those that come to the branch.
+    /// The iterations that reach a branch arm, among those that reach the branch.
     pub(super) fn only(&self, test: &Many, before: Option<&Array>, arm: bool, n: usize) -> Res<Array> {
         let constant = |b: bool| self.device_number(&Lit::Bool(b)).map(|array| Many { array, each: false });
         let to = match before {
@@ -141,12 +142,12 @@ impl<'a> Exec<'a> {
         self.applied(n, |v| Op::Select(v[0], v[1], v[2]), &[test.clone(), yes, no], Scalar::Bool)
     }
 
-    /// Zeros for all turns, of the shape that each turn's array has.
+    /// Zeros of the shape of an iteration's value, for all iterations.
     fn zeros_like(&self, x: &Many) -> Res<Many> {
         self.zeros(x.array.scalar, x.inner().to_vec()).map(|array| Many { array, each: false })
     }
 
-    /// One or the other, as a Bool of each turn says.
+    /// Selects between two values by each iteration's Bool.
     pub(super) fn chosen(&mut self, test: &Many, x: Turned, y: Turned, n: usize) -> Res<Turned> {
         if let (Turned::Same(Value::Absent), Turned::Same(Value::Absent)) = (&x, &y) {
             return Ok(x);
@@ -171,7 +172,7 @@ impl<'a> Exec<'a> {
         self.applied(n, |v| Op::Select(v[0], v[1], v[2]), &[test.clone(), x, y], scalar).map(Turned::Each)
     }
 
-    /// An operation of which some operand differs from turn to turn.
+    /// Runs an operation with an operand that varies between iterations.
     pub(super) fn operation(&mut self, fr: &mut Frame<'a>, op: &Op, outs: &[Var], t: &mut Batch) -> Res<Vec<Turned>> {
         let same = |v: Value| Ok(vec![Turned::Same(v)]);
         let each = |a: Res<Array>| a.map(|a| vec![Turned::Each(a)]);
@@ -200,7 +201,7 @@ impl<'a> Exec<'a> {
         }
     }
 
-    /// Arithmetic where an operand is an absent zero.
+    /// Arithmetic with symbolic zeros.
     fn with_zeros(&mut self, fr: &Frame<'a>, op: &Op, t: &Batch) -> Res<Vec<Turned>> {
         let mut vars = Vec::new();
         op.each_operand(&mut |v| vars.push(v));
@@ -225,7 +226,7 @@ impl<'a> Exec<'a> {
                 Turned::Each(self.applied(t.n, |v| Op::Select(v[0], v[1], v[2]), &x, scalar)?)
             }
             (_, x) if x.iter().any(absent) => return not_here("the elements of an absent zero"),
-            // Products that were put off, and arrays of shapes that are not those of their neighbours.
+            // Deferred outer products, and arrays whose shapes differ from those of adjacent statements.
             (Op::Un(u, _), [a]) => {
                 let a = self.as_many(a.clone(), t.n)?;
                 let scalar = a.array.scalar;
@@ -240,7 +241,7 @@ impl<'a> Exec<'a> {
         }])
     }
 
-    /// The Bools of an assertion; in arms of branches it holds in turns that do not come there.
+    /// The condition of an assertion; in a branch arm it is true for iterations that do not reach the arm.
     fn tested(&self, fr: &Frame<'a>, t: &Batch, v: Var) -> Res<Array> {
         let test = self.each(fr, t, v)?;
         let Some(only) = &t.only else { return Ok(test) };
@@ -286,7 +287,7 @@ impl<'a> Exec<'a> {
         })])
     }
 
-    /// The diagonal matrix of each turn's vector.
+    /// The diagonal matrix of each iteration's vector.
     fn diagonals(&self, a: Array, turns: usize) -> Res<Array> {
         let g = self.gpu;
         let (n, k) = (a.shape[1], a.scalar);
@@ -295,13 +296,13 @@ impl<'a> Exec<'a> {
             let n = e.word(n as u32);
             format!("{q} / {n}")
         })?;
-        // All but the diagonal is zero.
+        // All elements off the diagonal are zero.
         let zeros = self.zeros(k, vec![n, n])?;
         let ones = shape::diag(g, &self.spread(&self.device_number(&Lit::Bool(true))?, vec![n])?)?;
         self.applied(turns, |v| Op::Select(v[0], v[1], v[2]), &[Many { array: ones, each: false }, Many { array: made, each: true }, Many { array: zeros, each: false }], k)
     }
 
-    /// The norm of each turn's vector.
+    /// The norm of each iteration's vector.
     fn norms(&self, a: Array, n: usize) -> Res<Array> {
         let (k, all) = (a.shape[1], Many { array: a, each: true });
         let one = || Factor { of: &all, rows: 0, terms: 1 };
@@ -310,7 +311,7 @@ impl<'a> Exec<'a> {
         self.applied(n, |v| Op::Un(adl_prim::Un::Sqrt, v[0]), &[Many { array: squares, each: true }], scalar)
     }
 
-    /// A reduction or scan of the vectors of each turn.
+    /// A reduction or scan of each iteration's vectors.
     fn soac_in_turns(&mut self, fr: &Frame<'a>, s: &Soac, t: &Batch) -> Res<Vec<Turned>> {
         let mut all = s.neutral.clone();
         super::turns::reads(&s.op, &mut |v| all.push(v));
@@ -403,7 +404,7 @@ impl<'a> Exec<'a> {
         })])
     }
 
-    /// Parts of arrays.
+    /// Elements, slices and subarrays.
     fn parts_in_turns(&mut self, fr: &Frame<'a>, op: &Op, t: &Batch) -> Res<Array> {
         let (g, n) = (self.gpu, t.n);
         let many = |v: Var| self.many(fr, t, v);
@@ -426,8 +427,7 @@ impl<'a> Exec<'a> {
         }
     }
 
-    /// Arrays whose elements stand elsewhere.
-    /// Rows turned round, or round and on.
+    /// Reversals and rotations.
     fn turned_in_turns(&self, fr: &Frame<'a>, op: &Op, t: &Batch) -> Res<Array> {
         let (Op::Reverse(a) | Op::Rotate { a, .. }) = op else { return not_here("no array that is turned") };
         let a = self.many(fr, t, *a)?;
@@ -480,7 +480,7 @@ impl<'a> Exec<'a> {
     }
 }
 
-/// Products of matrices and vectors in all turns.
+/// Products of matrices and vectors in all iterations.
 fn matrices(g: &crate::Gpu, n: usize, a: &Many, b: &Many) -> Res<Array> {
     let (vector, depth) = (a.inner().len() == 1, b.inner().first().copied().unwrap_or(0));
     let (r, k) = match *a.inner() {
@@ -493,7 +493,7 @@ fn matrices(g: &crate::Gpu, n: usize, a: &Many, b: &Many) -> Res<Array> {
     }
     let m: usize = b.inner()[1..].iter().product();
     let shape = [&[n], &a.inner()[..usize::from(!vector)], &b.inner()[1..]].concat();
-    // Rows of all turns are those of one matrix.
+    // The rows of all iterations form one matrix.
     if a.each && !b.each && n * r > 1 && m > 1 {
         return product::matmul(g, &a.array.reshaped(vec![n * r, k])?, &b.array.reshaped(vec![k, m])?)?.reshaped(shape);
     }

@@ -9,22 +9,23 @@ use adl_ir::{Block, FnId, Lit, Loop, Op, Out, Stmt, Turns, Var};
 use adl_prim::Bin;
 use std::rc::Rc;
 
-/// Turns of a loop on the host, at most: each statement of one is a kernel.
+/// The maximum trip count of a loop run on the host, where each statement is a kernel.
 const TURNS: i64 = 20_000;
 
-/// Why a loop is given up while it turns.
+/// The reason for giving up a loop on the host.
 const HOST: &str = "loops that the host turns, whose kernels do little each";
 
-/// Threads of a kernel that are few.
+/// The number of threads up to which a kernel has low occupancy.
 const FEW: usize = 4096;
 
-/// Elements that are many for one thread.
+/// The number of elements from which a thread's work is long.
 const LONG: usize = 2048;
 
-/// Elements of all turns at once, at most: what they make is stored.
+/// The maximum number of elements of batched intermediate results, which are stored.
 const MOST: usize = 1 << 27;
 
-/// The most elements that a thread goes through, as far as the host knows, in a block of which these loops are not the thread's.
+/// The largest number of elements that a thread iterates over, as far as the host knows, in a block whose loops
+/// `levels` are parallel.
 fn longest(b: &Block, levels: &[&Loop], number: &dyn Fn(Var) -> Option<usize>, length: &dyn Fn(Var) -> usize) -> usize {
     let of = |s: &Stmt| match &s.op {
         Op::Loop(l) => {
@@ -54,7 +55,7 @@ impl<'a> Exec<'a> {
         made
     }
 
-    /// An operation with blocks, or a call; `None` for others.
+    /// Runs an operation with blocks, or a call; `None` for others.
     pub(super) fn control(&mut self, fr: &mut Frame<'a>, s: &Stmt, outs: &[Var]) -> Res<Option<Vec<Value>>> {
         let made = match &s.op {
             Op::If(c, a, b) => {
@@ -113,13 +114,14 @@ impl<'a> Exec<'a> {
             });
         }
         match (self.on_host(fr, l, limit, outs), why) {
-            // The innermost loop that might have been a kernel says why it is none.
+            // Report why the innermost candidate for a kernel is not one.
             (Err(Error::NotHere(what)), Some(why)) if what == HOST => not_here(format!("{HOST}: {why}")),
             (made, _) => made,
         }
     }
 
-    /// A loop without state: as one kernel, or all turns at once, if it is either. The first that was tried says why it is not.
+    /// Runs a stateless loop as one kernel or in a batch. If neither is possible, the error is that of the first
+    /// attempt.
     fn without_state(&mut self, fr: &mut Frame<'a>, l: &Loop, v: Var, n: i64) -> Res<Vec<Value>> {
         let long = self.is_long(fr, l, v, n);
         let mut first = None;
@@ -135,12 +137,12 @@ impl<'a> Exec<'a> {
 
     fn as_kernel(&self, fr: &Frame<'a>, l: &Loop, v: Var, n: i64) -> Res<Vec<Value>> {
         let env = self.env(fr, None);
-        // The extent is known to the host now, wherever it was.
+        // The host now knows the extent, wherever it was stored.
         let known = |x: Var| if x == v { Some(Operand::Number(Lit::I64(n))) } else { env(x) };
         nest::run(self.gpu, self.program, fr.f, l, &known).map(|made| made.into_iter().map(Value::Array).chain([Value::Number(Lit::I64(n))]).collect())
     }
 
-    /// Whether a kernel for the loop would be one of few threads that do much each.
+    /// Whether a kernel for the loop would have few threads with much work each.
     fn is_long(&self, fr: &Frame<'a>, l: &Loop, v: Var, n: i64) -> bool {
         let number = |x: Var| match fr.values.get(&x) {
             _ if x == v => usize::try_from(n).ok(),
@@ -156,13 +158,13 @@ impl<'a> Exec<'a> {
         threads < FEW && turn >= LONG && turn.saturating_mul(threads) <= MOST
     }
 
-    /// A loop turned on the host. What is carried and put out stands with linear parts behind the others.
+    /// Runs a loop on the host. Linear carried values and outputs follow the others.
     fn on_host(&mut self, fr: &mut Frame<'a>, l: &Loop, limit: Option<i64>, outs: &[Var]) -> Res<Vec<Value>> {
         let (n, m) = (l.init.len(), l.lin_init.len());
         let (mut carried, mut lin) = (fr.all(&l.init)?, fr.all(&l.lin_init)?);
         let mut made: Vec<Vec<Value>> = vec![Vec::new(); l.outs.len() + l.lin_outs.len()];
         let kinds: Vec<Out> = l.outs.iter().chain(&l.lin_outs).copied().collect();
-        // Variables of the outputs: those behind the carried ones, but for the number of turns.
+        // The variables of the outputs, which follow the carried values; the trip count comes last.
         let plain = n + l.outs.len() + 1;
         let of: Vec<Var> = (0..l.outs.len()).map(|k| outs[n + k]).chain((0..l.lin_outs.len()).map(|k| outs[plain + m + k])).collect();
         let mut turn = 0;
@@ -196,7 +198,7 @@ impl<'a> Exec<'a> {
         Ok([carried, ends, vec![Value::Number(Lit::I64(turn))], lin, lin_ends].concat())
     }
 
-    /// Whether the host may go on turning loops: kernels that do little are not worth their start.
+    /// Whether the host may continue to run loops: small kernels are not worth their launch.
     pub(super) fn patient(&self) -> Res<()> {
         let now = self.gpu.work();
         let (kernels, bytes) = (now.kernels - self.before.kernels, now.traffic - self.before.traffic);
@@ -206,7 +208,7 @@ impl<'a> Exec<'a> {
         Ok(())
     }
 
-    /// Takes what a turn put out: of sums only the sum is kept.
+    /// Adds the output of an iteration; of sums only the sum is kept.
     fn put(&mut self, kind: Out, made: &mut Vec<Value>, v: Value) -> Res<()> {
         let v = match (kind, made.is_empty()) {
             (Out::Sum, false) => {
@@ -244,7 +246,7 @@ impl<'a> Exec<'a> {
         xs.iter().map(one).collect()
     }
 
-    /// What a loop's outputs become.
+    /// The value of a loop's output.
     fn finished(&mut self, fr: &Frame<'a>, mut x: Vec<Value>, out: Out, v: Var) -> Res<Value> {
         let ty = fr.f.ty(v);
         match out {
@@ -259,7 +261,7 @@ impl<'a> Exec<'a> {
         }
     }
 
-    /// Boxes: an array with an axis more, where all are arrays of one shape.
+    /// Boxes: an array with one more axis if all elements are arrays of one shape.
     fn boxed(&mut self, x: Vec<Value>) -> Value {
         let arrays: Option<Vec<&Array>> = x.iter().map(|v| if let Value::Array(a) = v { Some(a) } else { None }).collect();
         let alike = arrays.is_some_and(|a| !a.is_empty() && a.windows(2).all(|w| w[0].shape == w[1].shape && w[0].scalar == w[1].scalar));
@@ -297,7 +299,7 @@ impl<'a> Exec<'a> {
         Ok(Value::Array(out))
     }
 
-    /// A value's array.
+    /// The device array of a value.
     pub(super) fn on_device(&self, v: &Value) -> Res<Array> {
         match v {
             Value::Array(a) => Ok(a.clone()),

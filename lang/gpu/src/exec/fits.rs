@@ -1,11 +1,11 @@
-//! What is known before a call: that a function has something in it that no GPU does.
+//! A static check before a call: whether a function contains operations that no GPU supports.
 
 use crate::table::{OnGpu, on_gpu};
 use adl_ir::{Block, FnId, Function, Op, Program, Ty};
 use adl_prim::Prim;
 
-/// Says why a function will not run here ([`crate::Error::NotHere`]), as far as its code shows it: built-ins of the CPU's and operations on texts that are surely
-/// come to, and functions that call themselves, of which each call would be the host's. That nothing is said is no promise.
+/// Says why a function will not run here ([`crate::Error::NotHere`]), as far as its code shows: CPU primitives and text
+/// operations that every call reaches, and recursion, which would run on the host. Success is not a guarantee.
 ///
 /// # Errors
 /// The reason.
@@ -28,12 +28,12 @@ fn visit(p: &Program, id: FnId, inside: &mut Vec<FnId>, done: &mut Vec<FnId>) ->
     Ok(())
 }
 
-/// `sure`: whether the block is come to in every call.
+/// `sure`: whether every call reaches the block.
 fn block(p: &Program, f: &Function, b: &Block, sure: bool, inside: &mut Vec<FnId>, done: &mut Vec<FnId>) -> Result<(), String> {
     for s in &b.stmts {
         match &s.op {
             Op::Prim(prim, _) if sure => {
-                // An error that the program makes itself is one here, too.
+                // `error` fails on the CPU, too, and is no reason to refuse the function.
                 if let (OnGpu::Cpu(why), true) = (on_gpu(*prim), *prim != Prim::Error) {
                     return Err(format!("`{}`: {why}", prim.name()));
                 }
@@ -42,7 +42,7 @@ fn block(p: &Program, f: &Function, b: &Block, sure: bool, inside: &mut Vec<FnId
             Op::Call { f, .. } => visit(p, *f, inside, done)?,
             _ => {}
         }
-        // Arms and bodies may not be come to.
+        // Arms and loop bodies may not be reached.
         for inner in s.op.blocks() {
             stacker::maybe_grow(128 * 1024, 1024 * 1024, || block(p, f, inner, false, inside, done))?;
         }

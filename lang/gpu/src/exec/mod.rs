@@ -1,14 +1,18 @@
-//! Functions of the IR, walked statement by statement on the host, with their arrays on the device.
+//! Runs functions of the IR statement by statement on the host, with their arrays on the device.
 //!
-//! - Numbers that the host knows stay there, for sizes and control flow; numbers that kernels make stay on the device, as arrays without axes,
-//!   until a branch, a loop's condition or an extent asks for them.
-//! - Neighbouring operations on whole arrays of one shape are one kernel ([`crate::pointwise`]); it writes what is read later.
-//! - What is read for the last time is let go, so that its memory serves again and arrays change in place where nobody else has them.
-//! - Where a kernel is [`crate::Error::NotHere`], a loop turns on the host, statement by statement, if it does not turn too often; else the whole
-//!   call is.
+//! - Scalars that the host knows stay on the host, for sizes and control flow. Scalars computed by kernels stay on the
+//!   device, as arrays without axes, until a branch, a loop condition or an extent needs them.
+//! - Adjacent elementwise operations on arrays of one shape are fused to one kernel ([`crate::pointwise`]), which
+//!   stores only the results that are used later.
+//! - A value is dropped after its last use, so that its memory is reused, and arrays that are not shared are updated in
+//!   place.
+//! - If a kernel for a loop is [`crate::Error::NotHere`], the loop runs on the host, statement by statement, unless its
+//!   trip count is too large; then the whole call is [`crate::Error::NotHere`].
 //!
-//! - `numbers`: arithmetic on the host, and numbers of the device. `arrays`: operations on whole arrays. `prims`: built-ins. `control`: branches, loops, calls.
-//! - `prepared`, `terms`: loops that carry less. `turns`, `batch`: all turns of a loop at once. `replay`: kernels started again as they were.
+//! - `numbers`: scalar arithmetic on the host and the device. `arrays`: operations on whole arrays. `prims`:
+//!   primitives. `control`: branches, loops, calls.
+//! - `prepared`, `terms`: remove carried values from loops. `turns`, `batch`: batched loop execution. `replay`: replays
+//!   recorded kernels.
 
 mod arrays;
 mod batch;
@@ -36,34 +40,34 @@ use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Calls inside of calls, at most.
+/// The maximum depth of calls.
 const CALLS: usize = 200;
 
-/// What a variable holds.
+/// The value of a variable.
 #[derive(Clone, Debug)]
 pub enum Value {
-    /// A number that the host knows, or a text.
+    /// A scalar that the host knows, or a text.
     Number(Lit),
-    /// Ints that the host knows: shapes.
+    /// Ints that the host knows, such as shapes.
     Ints(Rc<Vec<i64>>),
-    /// On the device. An array of boxes that are all of one shape is one with their axes behind its own.
+    /// On the device. An array of boxes of one shape is one array, with their axes after its own.
     Array(Array),
     /// A constructor with its fields.
     Data(u32, Rc<Vec<Value>>),
-    /// A zero whose shape nobody needed.
+    /// A symbolic zero, whose shape is not materialised.
     Absent,
 }
 
-/// A function that is ready to run, often.
+/// A function prepared for repeated execution.
 #[derive(Debug)]
 pub struct Prepared {
     any: Ready,
-    /// The same for arguments none of which is an absent zero, with operations on vectors as loops.
+    /// The same for arguments without symbolic zeros, with vector operations as loops.
     vectors: OnceCell<Ready>,
     f: FnId,
 }
 
-/// A program, and what was recorded of its kernels.
+/// A program, and the recordings of its kernels.
 #[derive(Debug)]
 struct Ready {
     program: Program,
@@ -77,23 +81,24 @@ impl Ready {
 }
 
 impl Prepared {
-    /// Of a function of a program, as `adl_opt::inlined` leaves it, or later.
+    /// Prepares a function of a program, in the form of `adl_opt::inlined` or a later one.
     pub fn new(program: &Program, f: FnId) -> Prepared {
         Prepared { any: Ready::new(prepared::ready(program, f)), vectors: OnceCell::new(), f }
     }
 
-    /// Runs it.
+    /// Runs the function.
     ///
     /// # Errors
-    /// [`crate::Error::NotHere`] where something is not for a GPU, [`crate::Error::Fault`] where a check fails: the CPU then runs the same.
+    /// [`crate::Error::NotHere`] if an operation is not supported, [`crate::Error::Fault`] if a check fails: the CPU
+    /// then repeats the call.
     pub fn run(&self, gpu: &Gpu, args: &[Value]) -> Res<Vec<Value>> {
         self.run_within(gpu, args, Patience::ENDLESS)
     }
 
-    /// Runs it, as long as its loops that turn on the host do much in each kernel.
+    /// Runs the function, unless loops on the host launch too many small kernels.
     ///
     /// # Errors
-    /// As [`Prepared::run`].
+    /// As for [`Prepared::run`].
     pub fn run_within(&self, gpu: &Gpu, args: &[Value], patience: Patience) -> Res<Vec<Value>> {
         let absent = args.iter().any(|v| matches!(v, Value::Absent));
         let vectors = || Ready::new(prepared::vectors(&self.any.program, self.f));
@@ -105,7 +110,7 @@ impl Prepared {
 /// Runs a function once.
 ///
 /// # Errors
-/// As [`Prepared::run`].
+/// As for [`Prepared::run`].
 pub fn run(gpu: &Gpu, program: &Program, f: FnId, args: &[Value]) -> Res<Vec<Value>> {
     Prepared::new(program, f).run(gpu, args)
 }
@@ -116,7 +121,7 @@ struct Exec<'a> {
     tapes: &'a replay::Tapes,
     calls: usize,
     patience: Patience,
-    /// What the device had done when the call began.
+    /// The device's work counters at the start of the call.
     before: Work,
 }
 
@@ -148,7 +153,7 @@ impl Frame<'_> {
     }
 }
 
-/// After which statement of a block each variable is not read any more; what a block gives is read at its end.
+/// The last use of each variable in a block; results of the block are used at its end.
 fn last_reads(b: &Block) -> HashMap<Var, usize> {
     fn reads(s: &Stmt, see: &mut dyn FnMut(Var)) {
         s.op.each_operand(&mut *see);
@@ -167,7 +172,7 @@ fn last_reads(b: &Block) -> HashMap<Var, usize> {
     last
 }
 
-/// After which statement what a block binds is not read any more.
+/// The variables bound in a block that are dead after each statement.
 fn dying(b: &Block, last: &HashMap<Var, usize>) -> Vec<Vec<Var>> {
     let mut dies = vec![Vec::new(); b.stmts.len()];
     let params = b.params.iter().chain(&b.lin_params).map(|v| (*v, 0));
@@ -180,12 +185,12 @@ fn dying(b: &Block, last: &HashMap<Var, usize>) -> Vec<Vec<Var>> {
     dies
 }
 
-/// Arrays as values; those that nobody reads are absent.
+/// Arrays as values; unused ones become symbolic zeros.
 fn read_later(outs: Vec<Array>, read: &dyn Fn(usize) -> bool) -> Vec<Value> {
     outs.into_iter().enumerate().map(|(k, a)| if read(k) { Value::Array(a) } else { Value::Absent }).collect()
 }
 
-/// Whether the first two statements are a loop without state and an operator that alone reads what it makes.
+/// Whether the first two statements are a stateless loop and a reduction or scan that is the only user of its outputs.
 fn is_fed(stmts: &[Stmt], at: usize, last: &HashMap<Var, usize>) -> bool {
     let [Stmt { op: Op::Loop(l), outs, .. }, Stmt { op: Op::Soac(s), .. }, ..] = stmts else { return false };
     let Some((_, made)) = outs.split_last() else { return false };
@@ -195,7 +200,7 @@ fn is_fed(stmts: &[Stmt], at: usize, last: &HashMap<Var, usize>) -> bool {
 }
 
 impl<'a> Exec<'a> {
-    /// Runs a block, whose parameters are bound: its results.
+    /// Runs a block whose parameters are bound. Returns its results.
     fn block(&mut self, fr: &mut Frame<'a>, b: &Block) -> Res<Vec<Value>> {
         let known = self.tapes.last_reads(b);
         let mut k = 0;
@@ -233,7 +238,7 @@ impl<'a> Exec<'a> {
         b.results.iter().chain(&b.lin_results).map(|v| fr.get(*v).cloned()).collect()
     }
 
-    /// Runs a loop and the operator that alone reads what it makes as one, if they can be.
+    /// Runs a loop fused with the reduction or scan that uses its outputs, if possible.
     fn fed(&mut self, fr: &mut Frame<'a>, stmts: &[Stmt], dies: &[Vec<Var>], later: &dyn Fn(Var) -> bool) -> Res<()> {
         if let (Op::Loop(l), Op::Soac(s), Some((turns, made))) = (&stmts[0].op, &stmts[1].op, stmts[0].outs.split_last()) {
             let env = self.env(fr, None);
@@ -255,7 +260,7 @@ impl<'a> Exec<'a> {
         stmts.iter().zip(dies).try_for_each(|(s, dies)| self.stmt(fr, s, dies))
     }
 
-    /// How many statements at the front are operations on whole arrays of one shape.
+    /// The number of leading statements that are elementwise on arrays of one shape.
     fn group(&self, fr: &Frame<'a>, stmts: &[Stmt]) -> usize {
         let mut shapes: HashMap<Var, Vec<usize>> = HashMap::new();
         let mut one: Option<Vec<usize>> = None;
@@ -284,7 +289,7 @@ impl<'a> Exec<'a> {
         stmts.iter().take_while(fits).count()
     }
 
-    /// Runs such statements as one kernel, which writes what `later` says is read.
+    /// Runs such statements as one kernel, which stores the results for which `later` is true.
     fn together(&mut self, fr: &mut Frame<'a>, stmts: &[Stmt], later: &dyn Fn(Var) -> bool) -> Res<()> {
         let outs: Vec<Var> = stmts.iter().flat_map(|s| s.outs.iter().chain(&s.lin_outs)).copied().filter(|v| later(*v)).collect();
         if outs.is_empty() {
@@ -296,8 +301,8 @@ impl<'a> Exec<'a> {
         fr.bind(&outs, made.into_iter().map(Value::Array).collect())
     }
 
-    /// Runs a loop with state, or a branch, of numbers alone as a kernel of one thread, if it is one. (Other statements on numbers are kernels that many
-    /// programs share, which compiles sooner than one for each sequence of them.)
+    /// Runs a scalar loop with state, or a scalar branch, as a kernel of one thread. Returns whether it did. (Other
+    /// scalar statements use kernels that many programs share, which saves compilation of a kernel for each sequence.)
     fn lone(&mut self, fr: &mut Frame<'a>, s: &Stmt, later: &dyn Fn(Var) -> bool) -> Res<bool> {
         if lone::size(s) > lone::STATEMENTS || !self.is_lone(fr, s) {
             return Ok(false);
@@ -314,10 +319,10 @@ impl<'a> Exec<'a> {
         Ok(true)
     }
 
-    /// Whether a statement is such a loop or branch, and not too long.
+    /// Whether a statement is such a loop or branch, and short enough.
     fn is_lone(&self, fr: &Frame<'a>, s: &Stmt) -> bool {
         let suits = match &s.op {
-            // What the host knows, it decides.
+            // If the host knows the condition, it selects the arm.
             Op::If(c, ..) => !matches!(fr.values.get(c), Some(Value::Number(_))),
             Op::Loop(l) => !l.init.is_empty(),
             _ => false,
@@ -336,7 +341,8 @@ impl<'a> Exec<'a> {
         fine && lone::work(fr.f, s, &known).is_some_and(lone::bearable_alone)
     }
 
-    /// What kernels see of variables: Ints go to the device when they are looked at, and numbers there seem to be vectors where one is asked for.
+    /// The variables as kernels see them: Ints are sent to the device on demand, and device scalars in `vectors` appear
+    /// as vectors of one element.
     fn env<'f>(&'f self, fr: &'f Frame<'a>, vectors: Option<&'f [Var]>) -> impl Fn(Var) -> Option<Operand> + 'f {
         move |v| match fr.values.get(&v)? {
             Value::Number(Lit::Str(_)) | Value::Data(..) | Value::Absent => None,
@@ -347,7 +353,7 @@ impl<'a> Exec<'a> {
         }
     }
 
-    /// An array on the device.
+    /// A value as a device array.
     fn array(&self, fr: &Frame<'a>, v: Var) -> Res<Array> {
         match fr.get(v)? {
             Value::Array(a) => Ok(a.clone()),
@@ -358,7 +364,7 @@ impl<'a> Exec<'a> {
         }
     }
 
-    /// Runs a statement, after which `dies` is not read any more.
+    /// Runs a statement, after which the variables `dies` are dead.
     fn stmt(&mut self, fr: &mut Frame<'a>, s: &Stmt, dies: &[Var]) -> Res<()> {
         let outs: Vec<Var> = s.outs.iter().chain(&s.lin_outs).copied().collect();
         let made = match self.control(fr, s, &outs)? {
@@ -384,7 +390,7 @@ impl<'a> Exec<'a> {
         fr.bind(&outs, made)
     }
 
-    /// The result of an operation that has one.
+    /// Runs an operation with one result.
     fn one(&mut self, fr: &mut Frame<'a>, op: &Op, s: &Stmt, outs: &[Var]) -> Res<Value> {
         match op {
             Op::Lit(l) => Ok(Value::Number(l.clone())),
@@ -406,7 +412,7 @@ fn zero(t: &Ty) -> Value {
     }
 }
 
-/// The kind of an array's numbers.
+/// The element type of an array type.
 fn kind(t: &Ty) -> Res<Scalar> {
     Scalar::inside(t).map_or_else(|| not_here("arrays of data"), Ok)
 }

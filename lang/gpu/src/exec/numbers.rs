@@ -1,4 +1,4 @@
-//! Arithmetic on numbers: on the host where it knows them, else on the device; and absent zeros.
+//! Scalar arithmetic, on the host if it knows the operands, else on the device; and symbolic zeros.
 
 use super::{Exec, Frame, Value};
 use crate::array::{Array, Data};
@@ -9,7 +9,7 @@ use adl_ir::{Lit, Op, Stmt, Val, Var};
 use adl_prim::Bin;
 use std::rc::Rc;
 
-/// A number for the evaluator.
+/// A literal as a value of the reference evaluator.
 pub(super) fn val(l: &Lit) -> Val {
     match l {
         Lit::F64(x) => Val::F64(*x),
@@ -20,7 +20,7 @@ pub(super) fn val(l: &Lit) -> Val {
     }
 }
 
-/// A number of the evaluator's.
+/// A value of the reference evaluator as a literal.
 pub(super) fn lit(v: &Val) -> Res<Lit> {
     Ok(match v {
         Val::F64(x) => Lit::F64(*x),
@@ -33,7 +33,7 @@ pub(super) fn lit(v: &Val) -> Res<Lit> {
 }
 
 impl<'a> Exec<'a> {
-    /// A number of the host's, on the device.
+    /// Sends a host scalar to the device.
     pub(super) fn device_number(&self, l: &Lit) -> Res<Array> {
         let data = match l {
             Lit::F64(x) => Data::F64(vec![*x]),
@@ -45,7 +45,7 @@ impl<'a> Exec<'a> {
         self.gpu.array(&data, Vec::new())
     }
 
-    /// A number, read from the device if it is there.
+    /// A scalar, read from the device if necessary.
     pub(super) fn number(&self, fr: &Frame<'a>, v: Var) -> Res<Lit> {
         self.number_of(fr.get(v)?)
     }
@@ -69,7 +69,7 @@ impl<'a> Exec<'a> {
         self.whole_number(fr.get(v)?)
     }
 
-    /// The Int that a value is.
+    /// The Int in a value.
     pub(super) fn whole_number(&self, v: &Value) -> Res<i64> {
         match self.number_of(v)? {
             Lit::I64(n) => Ok(n),
@@ -77,12 +77,12 @@ impl<'a> Exec<'a> {
         }
     }
 
-    /// An Int that is no less than 0.
+    /// A non-negative Int.
     pub(super) fn size(&self, fr: &Frame<'a>, v: Var) -> Res<usize> {
         usize::try_from(self.int(fr, v)?).map_or_else(|_| not_here("a size below 0"), Ok)
     }
 
-    /// A truth value.
+    /// A Bool.
     pub(super) fn holds(&self, fr: &Frame<'a>, v: Var) -> Res<bool> {
         match self.number(fr, v)? {
             Lit::Bool(b) => Ok(b),
@@ -103,7 +103,7 @@ impl<'a> Exec<'a> {
             let made = on_host(op, &x).map_err(|_| Error::Fault(Fault { what: Check::Overflow, span: s.span }))?;
             return lit(&made).map(Value::Number);
         }
-        // All that is on the device without axes seems to be a vector of one.
+        // Operations on device scalars only run on vectors of one element.
         let scalar = values.iter().all(|v| matches!(v, Value::Number(_)) || matches!(v, Value::Array(a) if a.shape.is_empty()));
         let env = self.env(fr, scalar.then_some(&vars));
         let mut made = pointwise::run(self.gpu, self.program, fr.f, std::slice::from_ref(s), outs, &env)?;
@@ -113,7 +113,8 @@ impl<'a> Exec<'a> {
 }
 
 impl Exec<'_> {
-    /// An operator on values that may be absent or data: these are vectors, field by field. (The operands that stand in `op` are not looked at.)
+    /// Applies an operator to values that may be symbolic zeros or data, field by field. (The operands in `op` are
+    /// ignored.)
     pub(super) fn vector(&mut self, op: &Op, x: &[Value]) -> Res<Value> {
         if let (Op::Select(..), [c, a, b]) = (op, x)
             && [a, b].iter().any(|v| matches!(v, Value::Absent | Value::Data(..)))
@@ -144,7 +145,7 @@ impl Exec<'_> {
 }
 
 impl Exec<'_> {
-    /// One of two, of which some are data or absent.
+    /// Selects between two values, which may be data or symbolic zeros.
     fn select_parts(&mut self, c: &Value, a: &Value, b: &Value) -> Res<Value> {
         let zeros = |exec: &Self, like: &Value| match like {
             Value::Array(x) => exec.zeros(x.scalar, x.shape.clone()).map(Value::Array),
@@ -176,11 +177,11 @@ fn on_host(op: &Op, x: &[Val]) -> scalar::Res {
     }
 }
 
-/// Arithmetic with absent zeros.
+/// Arithmetic with symbolic zeros.
 fn absent(op: &Op, x: &[Value]) -> Res<Value> {
     match (op, x) {
         (Op::Un(adl_prim::Un::Neg, _) | Op::Convert(..), _) => Ok(Value::Absent),
-        // A number beside an array: of an absent one nobody knows the extents.
+        // The extents of a symbolic zero are unknown, so that it cannot be combined with a scalar.
         (Op::Bin(Bin::Add | Bin::Sub, ..), [Value::Number(Lit::F64(0.0) | Lit::F32(0.0)), Value::Absent] | [Value::Absent, Value::Number(Lit::F64(0.0) | Lit::F32(0.0))]) => Ok(Value::Absent),
         (Op::Bin(Bin::Add | Bin::Sub, ..), [Value::Number(_), _] | [_, Value::Number(_)]) => not_here("a number beside an absent zero"),
         (Op::Bin(Bin::Add, ..), [Value::Absent, y]) => Ok(y.clone()),

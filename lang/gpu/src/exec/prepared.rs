@@ -1,16 +1,18 @@
-//! Functions made ready: those that are called become ones whose loops carry less.
+//! Prepares functions for the device: removes carried arrays from the loops of a function and its callees.
 //!
-//! The transposed half of a derivative carries arrays to which each turn adds something, and which nothing else reads: sums over the turns. As such
-//! they leave the turns independent of each other, which is what kernels want. The order of the additions changes.
+//! The transposed half of a derivative carries arrays that each iteration only accumulates to and does not otherwise
+//! read: sums over the iterations. Turning them into sums makes the iterations independent, as kernels require. The
+//! order of the additions changes.
 //!
-//! Here: what a loop's results become, and what is added after it. `terms`: what a turn adds, through branches and loops inside.
+//! This module rewrites a loop's results and adds the sums after it. `terms` finds what an iteration adds, through
+//! branches and inner loops.
 
 use super::terms::{self, Group, Term};
 use adl_ir::{Block, Cmp, FnId, Function, Lit, Loop, Op, Out, Program, Stmt, Turns, Ty, Var};
 use adl_prim::{Bin, Prim};
 use std::collections::HashMap;
 
-/// A program whose functions that this one calls are ready.
+/// A program in which all callees of `f` are prepared.
 pub(super) fn ready(p: &Program, f: FnId) -> Program {
     let mut p = p.clone();
     for id in p.callees(f, |_, _| true) {
@@ -24,7 +26,7 @@ pub(super) fn ready(p: &Program, f: FnId) -> Program {
     p
 }
 
-/// The same with operations on vectors as loops in this function, for arguments none of which is an absent zero.
+/// The program with vector operations of this function as loops, for arguments without symbolic zeros.
 pub(super) fn vectors(p: &Program, f: FnId) -> Program {
     let mut p = p.clone();
     let mut own = (**p.func(f)).clone();
@@ -33,7 +35,8 @@ pub(super) fn vectors(p: &Program, f: FnId) -> Program {
     p
 }
 
-/// Whether anything changed. `groups`: what was added after loops inside, by what it made. `within`: whether the block is a loop's, or in one.
+/// Rewrites a block. Returns whether anything changed. `groups`: accumulations that were moved after inner loops, by
+/// their result. `within`: whether the block is in a loop.
 fn block(f: &mut Function, b: &mut Block, groups: &mut HashMap<Var, Group>, within: bool) -> bool {
     let mut changed = false;
     let stmts = std::mem::take(&mut b.stmts);
@@ -56,14 +59,15 @@ fn block(f: &mut Function, b: &mut Block, groups: &mut HashMap<Var, Group>, with
     changed
 }
 
-/// Puts a statement of one result behind others.
+/// Appends a statement with one result.
 pub(super) fn push(f: &mut Function, to: &mut Vec<Stmt>, op: Op, ty: Ty) -> Var {
     let v = f.fresh(ty, false);
     to.push(Stmt { outs: vec![v], lin_outs: Vec::new(), op, span: Default::default() });
     v
 }
 
-/// Makes sums of what a loop carries and only adds to; statements that add them to what there was before.
+/// Turns carried values that are only accumulated to into sums. Returns the statements that add them to the initial
+/// values.
 fn sums(f: &mut Function, l: &mut Loop, n: Var, outs: &mut Vec<Var>, groups: &mut HashMap<Var, Group>, within: bool) -> Vec<Stmt> {
     let mut after = Vec::new();
     let mut k = 0;
@@ -83,14 +87,14 @@ fn sums(f: &mut Function, l: &mut Loop, n: Var, outs: &mut Vec<Var>, groups: &mu
             before = Adding { f: &mut *f, l: &mut *l, n, outs: &mut *outs, groups: &mut *groups, after: &mut after, acc: init, inside: &inside, within }.add(term, before, last);
         }
         if terms.is_empty() {
-            // No turn adds anything.
+            // No iteration adds anything.
             after.push(Stmt { outs: vec![old], lin_outs: Vec::new(), op: Op::Dup(init), span: Default::default() });
         }
     }
     after
 }
 
-/// A loop of which one carried value less is carried.
+/// A loop from which one carried value is being removed.
 struct Adding<'a> {
     f: &'a mut Function,
     l: &'a mut Loop,
@@ -98,16 +102,16 @@ struct Adding<'a> {
     outs: &'a mut Vec<Var>,
     groups: &'a mut HashMap<Var, Group>,
     after: &'a mut Vec<Stmt>,
-    /// What the loop began with.
+    /// The initial value.
     acc: Var,
-    /// What the loop binds.
+    /// The variables bound in the loop.
     inside: &'a std::collections::HashSet<Var>,
-    /// Whether the loop is in another, which may add up what this one adds.
+    /// Whether the loop is in another loop, to which the additions may be moved.
     within: bool,
 }
 
 impl Adding<'_> {
-    /// Has the loop put out what a variable of its body is.
+    /// Adds a variable of the body to the loop's outputs.
     fn put(&mut self, v: Var, out: Out) -> Var {
         let ty = self.f.ty(v).clone();
         let ty = if out == Out::Sum { ty } else { Ty::Array(std::rc::Rc::new(ty.scalar().clone()), ty.rank() + 1) };
@@ -118,7 +122,8 @@ impl Adding<'_> {
         made
     }
 
-    /// Adds a term of all turns to what there was before; `last` is what the last makes.
+    /// Adds one term of all iterations to the previous value. `last`: the variable for the final value, if this is the
+    /// last term.
     fn add(&mut self, t: &Term, before: Var, last: Option<Var>) -> Var {
         let ty = self.f.ty(self.acc).clone();
         let to = last.unwrap_or_else(|| self.f.fresh(ty, false));
@@ -127,7 +132,7 @@ impl Adding<'_> {
         } else if t.rows.is_none() && t.keys.iter().all(|k| !self.inside.contains(k)) {
             Op::IndexAdd { acc: before, at: t.keys.clone(), v: self.put(t.v, Out::Sum), shape: t.shape }
         } else if !self.within && t.rows.is_none() && t.taken.is_none() && t.keys == [self.l.body.params[0]] {
-            // Each turn at its own place: no two at the same.
+            // Each iteration has its own index, so that no two collide.
             let zero = push(self.f, self.after, Op::Lit(Lit::I64(0)), Ty::I64);
             let v = self.put(t.v, Out::Collect);
             Op::SliceAdd { acc: before, lo: zero, hi: self.n, v, shape: t.shape }
@@ -138,7 +143,8 @@ impl Adding<'_> {
         to
     }
 
-    /// The same for terms at different places in different turns: they are collected, and then added together.
+    /// [`Adding::add`] for terms whose indices vary between iterations: they are collected, and then added by one
+    /// operation.
     fn add_rows(&mut self, t: &Term, before: Var, to: Var) -> Var {
         let (axes, mut extents, at) = match &t.rows {
             Some((axes, extents)) => (*axes, extents.clone(), t.keys[0]),
@@ -170,8 +176,8 @@ impl Adding<'_> {
         to
     }
 
-    /// The number of the place that a turn's indices say, below 0 where it adds nothing. Each turn checks that it is in bounds: what is added after the
-    /// loop leaves out what is not.
+    /// The linear index of an iteration's term, negative if nothing is added. Each iteration checks its bounds, because
+    /// the addition after the loop skips indices out of bounds.
     fn place(&mut self, t: &Term) -> Var {
         let (f, stmts) = (&mut *self.f, &mut self.l.body.stmts);
         let (zero, no, yes) = (push(f, stmts, Op::Lit(Lit::I64(0)), Ty::I64), push(f, stmts, Op::Lit(Lit::Bool(false)), Ty::Bool), push(f, stmts, Op::Lit(Lit::Bool(true)), Ty::Bool));
@@ -185,7 +191,7 @@ impl Adding<'_> {
             let (low, high) = (push(f, stmts, Op::Cmp(Cmp::Ge, *key, zero), Ty::Bool), push(f, stmts, Op::Cmp(Cmp::Lt, *key, n), Ty::Bool));
             let fine = push(f, stmts, Op::Select(low, high, no), Ty::Bool);
             inside = Some(inside.map_or(fine, |i| push(f, stmts, Op::Select(i, fine, no), Ty::Bool)));
-            // An index far out of bounds must not make a product overflow.
+            // An index far out of bounds must not cause an overflow.
             let key = push(f, stmts, Op::Select(fine, *key, zero), Ty::I64);
             at = Some(at.map_or(key, |at| {
                 let at = push(f, stmts, Op::Bin(Bin::Mul, at, n), Ty::I64);
@@ -202,7 +208,7 @@ impl Adding<'_> {
     }
 }
 
-/// An extent of a shape.
+/// One extent of a shape.
 fn extent(f: &mut Function, to: &mut Vec<Stmt>, shape: Var, axis: usize) -> Var {
     let k = push(f, to, Op::Lit(Lit::I64(axis as i64)), Ty::I64);
     push(f, to, Op::Index { a: shape, at: vec![k], shape: None }, Ty::I64)

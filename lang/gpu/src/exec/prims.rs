@@ -1,4 +1,4 @@
-//! Built-ins.
+//! Primitives.
 
 use super::numbers::{lit, val};
 use super::{Exec, Frame, Value};
@@ -9,11 +9,11 @@ use adl_ir::{Lit, Op, Stmt, Val, Var};
 use adl_prim::{Bin, Prim};
 use std::rc::Rc;
 
-/// Keys that the host makes itself, at most.
+/// The maximum number of random keys computed on the host.
 const KEYS: usize = 1024;
 
 impl<'a> Exec<'a> {
-    /// A built-in.
+    /// Runs a primitive.
     pub(super) fn prim(&mut self, fr: &mut Frame<'a>, p: Prim, args: &[Var], s: &Stmt) -> Res<Vec<Value>> {
         let values = fr.all(args)?;
         let g = self.gpu;
@@ -46,7 +46,7 @@ impl<'a> Exec<'a> {
         }
     }
 
-    /// Of numbers alone: as the evaluator has it.
+    /// Runs a scalar primitive with the reference evaluator.
     fn of_numbers(&mut self, fr: &Frame<'a>, p: Prim, args: &[Var], s: &Stmt) -> Res<Vec<Value>> {
         let numbers = args.iter().map(|v| self.number(fr, *v).map(|l| val(&l))).collect::<Res<Vec<Val>>>()?;
         if pointwise::is_pointwise(&s.op) || s.outs.len() != 1 {
@@ -65,7 +65,7 @@ impl<'a> Exec<'a> {
         }
     }
 
-    /// The words of a key.
+    /// The words of a random key.
     fn key(&self, fr: &Frame<'a>, v: Var) -> Res<draw::Key> {
         let Value::Data(_, fields) = fr.get(v)? else { return not_here("no key in the place of one") };
         match &fields[..] {
@@ -97,7 +97,8 @@ impl<'a> Exec<'a> {
     }
 }
 
-/// Whether the first two statements ask for the least (or greatest) element of one array and for its index: one kernel finds both.
+/// Whether the first two statements compute the minimum (or maximum) of one array and its index: one kernel computes
+/// both.
 pub(super) fn are_extremes(stmts: &[Stmt]) -> bool {
     let [Stmt { op: Op::Prim(p, x), .. }, Stmt { op: Op::Prim(q, y), .. }, ..] = stmts else { return false };
     let both = |p, q| matches!((p, q), (Prim::Minimum, Prim::Argmin) | (Prim::Maximum, Prim::Argmax));
@@ -105,7 +106,7 @@ pub(super) fn are_extremes(stmts: &[Stmt]) -> bool {
 }
 
 impl Exec<'_> {
-    /// Both such statements.
+    /// Runs both such statements.
     pub(super) fn extremes(&self, fr: &mut Frame<'_>, stmts: &[Stmt]) -> Res<()> {
         for (s, other) in [(&stmts[0], &stmts[1]), (&stmts[1], &stmts[0])] {
             if let Op::Prim(p @ (Prim::Minimum | Prim::Maximum), args) = &s.op {
@@ -116,7 +117,7 @@ impl Exec<'_> {
         Ok(())
     }
 
-    /// A built-in of one array.
+    /// Runs a primitive of one array.
     fn of_array(&mut self, p: Prim, a: &Array) -> Res<Value> {
         let g = self.gpu;
         let n = a.shape.first().copied().unwrap_or(0);

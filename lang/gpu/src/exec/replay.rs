@@ -1,4 +1,4 @@
-//! Functions, and statements of functions, that are run again on arrays of the same shapes: their kernels are started as they were (see [`crate::tape`]).
+//! Replays recordings of functions and statements on arrays of the same shapes (see [`crate::tape`]).
 
 use super::turns::reads;
 use super::{Exec, Frame, Value};
@@ -11,10 +11,11 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-/// Tapes of one place in the code, at most: where numbers or shapes are other ones each time, recording does not help.
+/// The maximum number of recordings per place in the code: if scalars or shapes vary in each call, recording is
+/// useless.
 const EACH: u32 = 8;
 
-/// A value of a tape.
+/// A result of a recording.
 #[derive(Debug)]
 enum Kept {
     Same(Value),
@@ -28,30 +29,30 @@ struct Played {
     results: Vec<Kept>,
 }
 
-/// Variables, by the place of the first statement and how many there are.
+/// Free variables, by the address of the first statement and the number of statements.
 type Free = HashMap<(u64, usize), Rc<[Var]>>;
 
-/// Tapes by place and by what decides which kernels there are.
+/// Recordings, by place and by everything that determines the commands.
 #[derive(Debug, Default)]
 pub(super) struct Tapes {
     all: RefCell<HashMap<Vec<u64>, Rc<Played>>>,
-    /// How many there are of a place, or that there is no use.
+    /// The number of recordings per place, or a mark that recording is useless.
     counts: RefCell<HashMap<u64, u32>>,
-    /// What statements read that they do not bind.
+    /// Variables that statements read but do not bind.
     free: RefCell<Free>,
-    /// When the variables of blocks are read last.
+    /// The last uses of variables, by block.
     last: RefCell<HashMap<u64, Rc<LastReads>>>,
 }
 
-/// When the variables of a block are read last.
+/// The last uses of a block's variables.
 #[derive(Debug)]
 pub(super) struct LastReads {
     pub last: HashMap<Var, usize>,
-    /// What is not read after each statement.
+    /// The variables that are dead after each statement.
     pub dies: Vec<Vec<Var>>,
 }
 
-/// What decides which kernels there are.
+/// Everything that determines the commands.
 #[derive(Default)]
 struct Key {
     words: Vec<u64>,
@@ -117,7 +118,7 @@ impl Played {
 }
 
 impl Tapes {
-    /// Runs something whose result depends on the values alone, or does again what it did on others like them.
+    /// Runs code whose commands depend on the given values only, or replays its recording for equal ones.
     fn run(&self, gpu: &Gpu, place: u64, mut key: Key, run: impl FnOnce() -> Res<Vec<Value>>) -> Res<Vec<Value>> {
         if gpu.records() {
             return run();
@@ -145,7 +146,7 @@ impl Tapes {
         Ok(made)
     }
 
-    /// When the variables of a block of the program are read last.
+    /// The last uses of the variables of a block of the program.
     pub fn last_reads(&self, b: &Block) -> Rc<LastReads> {
         let at = std::ptr::from_ref(b).addr() as u64;
         if let Some(found) = self.last.borrow().get(&at) {
@@ -158,7 +159,7 @@ impl Tapes {
         made
     }
 
-    /// What statements read that they do not bind.
+    /// The variables that statements read but do not bind.
     fn free(&self, place: u64, stmts: &[Stmt]) -> Rc<[Var]> {
         let at = (place, stmts.len());
         if let Some(found) = self.free.borrow().get(&at) {
@@ -181,7 +182,7 @@ impl Tapes {
         made
     }
 
-    /// A whole function.
+    /// Runs or replays a whole function.
     pub fn function(&self, gpu: &Gpu, args: &[Value], run: impl FnOnce() -> Res<Vec<Value>>) -> Res<Vec<Value>> {
         let mut key = Key::default();
         args.iter().for_each(|v| key.add(v));
@@ -189,7 +190,7 @@ impl Tapes {
     }
 }
 
-/// Whether a statement starts kernels whose number and kind the values decide, and changes nothing in place.
+/// Whether the values determine a statement's commands, and it updates nothing in place.
 fn suits(op: &Op) -> bool {
     let of_elements = matches!(op, Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) | Op::Prim(..));
     let moves = matches!(op, Op::Slice { .. } | Op::Gather { .. } | Op::Reverse(_) | Op::Rotate { .. } | Op::Concat { .. } | Op::Transpose(_) | Op::Replicate { .. } | Op::Spread { .. } | Op::Stack { .. });
@@ -198,7 +199,7 @@ fn suits(op: &Op) -> bool {
 }
 
 impl<'a> Exec<'a> {
-    /// Runs statements of the program, from the first of them on: their results. `run` says what they are.
+    /// Runs or replays statements of the program, from the first of them on. `run` executes them.
     pub(super) fn as_before(&mut self, fr: &mut Frame<'a>, stmts: &[Stmt], run: impl FnOnce(&mut Self, &mut Frame<'a>) -> Res<Vec<Value>>) -> Res<Vec<Value>> {
         let Some(first) = stmts.first().filter(|s| suits(&s.op)) else { return run(self, fr) };
         if self.gpu.records() {

@@ -1,46 +1,48 @@
-//! What a turn of a loop adds to a value that it carries: read back from its result to its parameter, through branches and what loops inside add.
+//! Finds what an iteration adds to a carried value: follows the value back from its result to its parameter, through
+//! branches and the additions of inner loops.
 
 use super::prepared::push;
 use adl_ir::{Block, Function, Lit, Loop, Op, Stmt, Ty, Var};
 use adl_prim::Bin;
 use std::collections::{HashMap, HashSet};
 
-/// Something that is added.
+/// A term that is added.
 #[derive(Clone, Debug)]
 pub(super) struct Term {
-    /// The place: without indices it is added to all.
+    /// The indices; empty if the term is added to the whole value.
     pub keys: Vec<Var>,
-    /// What.
+    /// The added value.
     pub v: Var,
-    /// Says the shape of what it is added to.
+    /// The shape of the value that it is added to.
     pub shape: Option<Var>,
-    /// Of many rows, whose places are the numbers of one array: how many axes these number, and the extents along which there are rows.
+    /// For many rows, whose positions are the elements of one array: the number of axes that they index, and the
+    /// extents over which the rows range.
     pub rows: Option<(usize, Vec<Var>)>,
-    /// Whether it is added at all.
+    /// Whether the term is added at all.
     pub taken: Option<Var>,
 }
 
 /// Rows that are added after a loop.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
-    /// To what.
+    /// The value to which they are added.
     pub acc: Var,
     pub term: Term,
-    /// What its statements make.
+    /// The variables that its statements define.
     pub made: Vec<Var>,
 }
 
-/// One step back from a carried value's result.
+/// One step back from the result of a carried value.
 #[derive(Debug)]
 pub(super) enum Step {
-    /// A statement that makes this.
+    /// A statement that defines this variable.
     Add(Term, Var),
     Rows(Group),
-    /// A branch that makes this, with the steps in its arms.
+    /// A branch that defines this variable, with the steps in its arms.
     Either(Var, Vec<Step>, Vec<Step>),
 }
 
-/// All that a block binds, and what is bound inside of it.
+/// All variables that a block binds, including nested blocks.
 pub(super) fn bound(b: &Block) -> HashSet<Var> {
     fn visit(b: &Block, all: &mut HashSet<Var>) {
         all.extend(b.params.iter().chain(&b.lin_params));
@@ -54,14 +56,14 @@ pub(super) fn bound(b: &Block) -> HashSet<Var> {
     all
 }
 
-/// How often a block reads each variable.
+/// The number of uses of each variable in a block.
 fn counts(b: &Block) -> HashMap<Var, usize> {
     let mut n = HashMap::new();
     super::turns::reads(b, &mut |v| *n.entry(v).or_default() += 1);
     n
 }
 
-/// What depends on variables, which are in the set already.
+/// Adds all variables that depend on those in the set.
 fn depending(b: &Block, on: &mut HashSet<Var>) {
     for s in &b.stmts {
         s.op.blocks().into_iter().for_each(|b| depending(b, on));
@@ -85,7 +87,7 @@ fn depending(b: &Block, on: &mut HashSet<Var>) {
     }
 }
 
-/// A loop's carried value, as it is followed.
+/// A carried value that is being followed.
 struct Back<'a> {
     f: &'a Function,
     groups: &'a HashMap<Var, Group>,
@@ -94,7 +96,8 @@ struct Back<'a> {
     depends: HashSet<Var>,
 }
 
-/// What each turn does to the carried value of this number, last step first: if it adds to it, and this is all that becomes of it.
+/// The steps from the result of carried value `k` to its parameter, last step first. `None` unless it is only
+/// accumulated to and not otherwise used.
 pub(super) fn steps(f: &Function, l: &Loop, k: usize, groups: &HashMap<Var, Group>) -> Option<Vec<Step>> {
     let (param, result) = (*l.body.params.get(k + 1)?, *l.body.results.get(k)?);
     if !matches!(f.ty(param).scalar(), Ty::F64 | Ty::F32) || f.linear(param) {
@@ -112,7 +115,8 @@ impl Back<'_> {
         !self.inside.contains(&v)
     }
 
-    /// Steps from a variable back to what its block does not make: that, and how often they read it.
+    /// The steps from a variable back to one that the block does not define. Also returns that variable, and how often
+    /// the steps read it.
     fn from(&self, b: &Block, mut at: Var) -> Option<(Vec<Step>, Var, usize)> {
         let (mut steps, mut reads) = (Vec::new(), 1);
         loop {
@@ -155,7 +159,8 @@ impl Back<'_> {
     }
 }
 
-/// Takes steps out of a block: what they add, as variables of the block. `inside`: what the loop binds, which becomes more.
+/// Removes steps from a block. Returns the terms, as variables of the block. `inside`: the variables bound in the loop,
+/// which are extended.
 pub(super) fn lifted(f: &mut Function, b: &mut Block, steps: Vec<Step>, inside: &mut HashSet<Var>) -> Vec<Term> {
     let mut terms = Vec::new();
     for step in steps {
@@ -184,7 +189,7 @@ pub(super) fn lifted(f: &mut Function, b: &mut Block, steps: Vec<Step>, inside: 
     terms
 }
 
-/// A branch that puts out what its arms add.
+/// A branch whose results are extended with the terms of its arms.
 struct Arms<'a> {
     f: &'a mut Function,
     a: &'a mut Block,
@@ -194,7 +199,7 @@ struct Arms<'a> {
 }
 
 impl Arms<'_> {
-    /// Terms of either arm, as what the branch puts out. Those of both that may stand at one place share it.
+    /// The terms of both arms, as results of the branch. Compatible terms of both arms share one result.
     fn joined(&mut self, x: Vec<Term>, mut y: Vec<Term>) -> Vec<Term> {
         let mut terms = Vec::new();
         for t in x {
@@ -209,7 +214,7 @@ impl Arms<'_> {
     }
 
     fn term(&mut self, x: Option<Term>, y: Option<Term>) -> Term {
-        // One of both is there.
+        // At least one of the two exists.
         let Some(one) = x.as_ref().or(y.as_ref()).cloned() else { return Term { keys: Vec::new(), v: Var(0), shape: None, rows: None, taken: None } };
         let (p, q) = (x.as_ref(), y.as_ref());
         let v = self.put([p.map(|t| t.v), q.map(|t| t.v)], self.f.ty(one.v).clone(), &|f, to, ty| push(f, to, Op::Zero(ty.clone()), ty));
@@ -232,7 +237,7 @@ impl Arms<'_> {
         Term { keys, v, shape: one.shape, rows: one.rows.clone(), taken }
     }
 
-    /// Whether a term is added.
+    /// The variable that says whether a term is added.
     fn taken(&mut self, p: Option<&Term>, q: Option<&Term>) -> Var {
         let mut known = |t: Option<&Term>, first: bool| {
             let to = if first { &mut self.a.stmts } else { &mut self.b.stmts };
@@ -245,7 +250,7 @@ impl Arms<'_> {
         self.put(both, Ty::Bool, &|_, _, _| Var(0))
     }
 
-    /// Has both arms put something out; the one that has nothing what `filler` makes.
+    /// Adds a result to both arms; an arm without one gets the result of `filler`.
     fn put(&mut self, of: [Option<Var>; 2], ty: Ty, filler: &dyn Fn(&mut Function, &mut Vec<Stmt>, Ty) -> Var) -> Var {
         let [x, y] = of;
         let x = x.unwrap_or_else(|| filler(self.f, &mut self.a.stmts, ty.clone()));

@@ -1,10 +1,10 @@
-//! Turns of a loop that do not depend on each other, all at once: each statement of the body is done for all turns before the next, as an
-//! operation on arrays that have one axis more.
+//! Batched loop execution (flattening): each statement of the body runs for all iterations before the next statement,
+//! as an operation on arrays with one more axis.
 //!
-//! This is for bodies of operations on whole arrays (products of matrices and vectors, updates, loops with state), where one kernel for the
-//! whole loop ([`crate::nest`]) is not to be had, or has too few threads. What is the same in all turns is done once, as elsewhere.
-//! Of branches whose condition differs from turn to turn both arms are done, if there are no checks in them; where there are operations on arrays in them, the host asks whether all
-//! turns go one way.
+//! This is for bodies of operations on whole arrays (matrix products, updates, loops with state), for which a single
+//! kernel ([`crate::nest`]) is not possible or would have too few threads. Loop-invariant statements run once. If the
+//! condition of a branch varies between iterations, both arms run, unless they contain checks. If they contain array
+//! operations, the host reads whether all iterations take the same arm.
 //!
 //! - Here: blocks and control flow. `batch`: operations.
 
@@ -20,38 +20,38 @@ use adl_prim::{Bin, Prim};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-/// Calls inside of calls, at most, in arms of a branch that both are done.
+/// The maximum depth of calls in branch arms that both run.
 const CALLS: usize = 8;
 
-/// Turns that are asked which way they go, at most.
+/// The maximum number of iterations whose conditions the host reads.
 const ASKED: usize = 1 << 16;
 
-/// Turns of a loop with state inside of such turns, at most: each statement is a kernel in each.
+/// The maximum trip count of an inner loop with state, each iteration of which launches a kernel per statement.
 const STEPS: i64 = 2000;
 
-/// What a variable is in all turns.
+/// The value of a variable in all iterations.
 #[derive(Clone, Debug)]
 pub(super) enum Turned {
-    /// The same in all.
+    /// A loop-invariant value.
     Same(Value),
-    /// An array, whose first axis counts the turns.
+    /// An array whose first axis is the iterations.
     Each(Array),
-    /// Products of each number of one with each of another, of which mostly only the sum over the turns is wanted.
+    /// A deferred outer product for each iteration; usually only the sum over the iterations is needed.
     Outer(Array, Array),
 }
 
-/// Turns that are done at once.
+/// The iterations of a batch.
 #[derive(Default)]
 pub(super) struct Batch {
     pub n: usize,
     pub each: HashMap<Var, Turned>,
-    /// Functions that are being called.
+    /// The functions that are being called.
     calls: Vec<FnId>,
-    /// In an arm of a branch, the turns that come to it: others must not fail there.
+    /// In a branch arm, the iterations that reach it: checks must not fail in others.
     pub only: Option<Array>,
 }
 
-/// All that a block reads.
+/// Visits all variables that a block reads.
 pub(crate) fn reads(b: &Block, see: &mut dyn FnMut(Var)) {
     for s in &b.stmts {
         s.op.each_operand(&mut *see);
@@ -60,7 +60,7 @@ pub(crate) fn reads(b: &Block, see: &mut dyn FnMut(Var)) {
     b.results.iter().chain(&b.lin_results).for_each(|v| see(*v));
 }
 
-/// All that a statement reads.
+/// All variables that a statement reads.
 fn operands(s: &Stmt) -> HashSet<Var> {
     let mut all = HashSet::new();
     s.op.each_operand(&mut |v| {
@@ -74,11 +74,11 @@ fn operands(s: &Stmt) -> HashSet<Var> {
     all
 }
 
-/// Whether a block has checks, but for assertions, which turns that do not come to it must not make.
+/// Whether a block contains checks, other than assertions, which iterations that do not reach it must not execute.
 fn may_fail(p: &Program, f: &Function, b: &Block, calls: usize) -> bool {
     let literal = |v: &Var| b.stmts.iter().any(|s| matches!(s.op, Op::Lit(_)) && s.outs.contains(v));
     b.stmts.iter().any(|s| match &s.op {
-        // An extent.
+        // An extent of a shape, which is in bounds.
         Op::Index { a, at, .. } if *f.ty(*a) == Ty::shape() && at.iter().all(literal) => false,
         Op::Index { .. } | Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::Slice { .. } | Op::SliceAdd { .. } | Op::Gather { shape: None, .. } | Op::GatherAdd { .. } | Op::Contract(_) => true,
         Op::Prim(p, _) => on_gpu(*p) != OnGpu::Number,
@@ -89,7 +89,7 @@ fn may_fail(p: &Program, f: &Function, b: &Block, calls: usize) -> bool {
     })
 }
 
-/// Whether a block has assertions.
+/// Whether a block contains assertions.
 fn asserts(p: &Program, b: &Block, calls: usize) -> bool {
     b.stmts.iter().any(|s| match &s.op {
         Op::Prim(Prim::Assert, _) => true,
@@ -98,18 +98,18 @@ fn asserts(p: &Program, b: &Block, calls: usize) -> bool {
     })
 }
 
-/// Whether a block has operations on arrays: to ask where turns go costs less than to go both ways.
+/// Whether a block contains array operations: reading the conditions costs less than running both arms.
 fn on_arrays(f: &Function, b: &Block) -> bool {
     b.stmts.iter().any(|s| s.outs.iter().any(|v| f.ty(*v).rank() > 0) && !matches!(s.op, Op::Zero(_)) || s.op.blocks().into_iter().any(|b| on_arrays(f, b)))
 }
 
-/// Whether a loop carries nothing and is not linear.
+/// Whether a loop has no linear operands or results.
 fn free(l: &Loop) -> bool {
     l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty()
 }
 
 impl<'a> Exec<'a> {
-    /// A loop without state, all turns at once.
+    /// Runs a stateless loop in a batch.
     pub(super) fn at_once(&mut self, fr: &mut Frame<'a>, l: &Loop, n: i64) -> Res<Vec<Value>> {
         if !free(l) || n == 0 {
             return not_here("a loop of no turns, or a linear one");
@@ -124,7 +124,7 @@ impl<'a> Exec<'a> {
         made.into_iter().map(single).collect()
     }
 
-    /// The same inside of turns.
+    /// Runs a loop inside of a batch.
     fn free_turns(&mut self, fr: &mut Frame<'a>, l: &Loop, m: usize, t: &mut Batch) -> Res<Vec<Turned>> {
         let only = t.only.as_ref().map(|a| rows::repeated(self.gpu, a, m)).transpose()?;
         let mut inner = Batch { n: t.n * m, each: HashMap::new(), calls: t.calls.clone(), only };
@@ -155,7 +155,7 @@ impl<'a> Exec<'a> {
         })
     }
 
-    /// The elements that turns inside of turns read.
+    /// The elements that the iterations of an inner loop read.
     fn elements_of_all(&self, fr: &Frame<'a>, t: &Batch, x: Var, m: usize) -> Res<Array> {
         let x = self.many(fr, t, x)?;
         let Some((length, rest)) = x.inner().split_first() else { return not_here("elements of a number") };
@@ -173,12 +173,12 @@ impl<'a> Exec<'a> {
         whole.reshaped([&[t.n * m], &rest[..]].concat())
     }
 
-    /// What an output of m turns inside of each of n becomes.
+    /// The output of an inner loop with m iterations in each of n.
     fn joined(&self, x: Turned, out: Out, n: usize, m: usize) -> Res<Turned> {
         let g = self.gpu;
         match (x, out) {
             (Turned::Same(Value::Absent), _) => Ok(Turned::Same(Value::Absent)),
-            // What the host knows, it goes on knowing.
+            // The host keeps what it knows.
             (Turned::Same(Value::Number(Lit::I64(k))), Out::Collect) if m <= ASKED => Ok(Turned::Same(Value::Ints(Rc::new(vec![k; m])))),
             (Turned::Outer(a, b), Out::Sum) if n == 1 => {
                 let sum = product::matmul(g, &shape::transpose(g, &a)?, &b)?;
@@ -197,10 +197,10 @@ impl<'a> Exec<'a> {
         }
     }
 
-    /// An array for each turn, whatever it was.
+    /// Converts any value to an array per iteration.
     pub(super) fn spread_out(&self, x: Turned, n: usize) -> Res<Array> {
         match x {
-            // Kernels read as many as there are turns.
+            // Kernels would read one element per iteration.
             Turned::Each(a) if a.shape.first() != Some(&n) => not_here("an array for other turns"),
             Turned::Each(a) => Ok(a),
             Turned::Same(v) => rows::spread(self.gpu, n, &Many { array: self.on_device(&v)?, each: false }),
@@ -212,7 +212,7 @@ impl<'a> Exec<'a> {
         }
     }
 
-    /// What a variable is.
+    /// The value of a variable.
     pub(super) fn turned(&self, fr: &Frame<'a>, t: &Batch, v: Var) -> Res<Turned> {
         match t.each.get(&v) {
             Some(x) => Ok(x.clone()),
@@ -220,12 +220,12 @@ impl<'a> Exec<'a> {
         }
     }
 
-    /// An array for each turn.
+    /// An array per iteration.
     pub(super) fn each(&self, fr: &Frame<'a>, t: &Batch, v: Var) -> Res<Array> {
         self.turned(fr, t, v).and_then(|x| self.spread_out(x, t.n))
     }
 
-    /// An operand.
+    /// An operand of a batched operation.
     pub(super) fn many(&self, fr: &Frame<'a>, t: &Batch, v: Var) -> Res<Many> {
         match t.each.get(&v) {
             Some(x) => self.spread_out(x.clone(), t.n).map(|array| Many { array, each: true }),
@@ -233,7 +233,7 @@ impl<'a> Exec<'a> {
         }
     }
 
-    /// Says what a variable is.
+    /// Binds a variable.
     fn tie(&self, fr: &mut Frame<'a>, t: &mut Batch, v: Var, x: Turned) {
         match x {
             Turned::Same(x) => {
@@ -246,10 +246,10 @@ impl<'a> Exec<'a> {
         }
     }
 
-    /// Runs a block in all turns: its results.
+    /// Runs a block in all iterations. Returns its results.
     fn in_turns(&mut self, fr: &mut Frame<'a>, b: &Block, t: &mut Batch) -> Res<Vec<Turned>> {
         let known = self.tapes.last_reads(b);
-        // Literals are bound before all, so that they do not come between other statements.
+        // Literals are bound first, so that they do not separate other statements.
         for s in &b.stmts {
             if let (Op::Lit(l), [out]) = (&s.op, &s.outs[..]) {
                 fr.values.insert(*out, Value::Number(l.clone()));
@@ -272,7 +272,8 @@ impl<'a> Exec<'a> {
         b.results.iter().chain(&b.lin_results).map(|v| self.turned(fr, t, *v)).collect()
     }
 
-    /// Runs statements that are alike as one kernel, or as many at the front as one may have arrays for: how many.
+    /// Runs elementwise statements as one kernel, or as many of them as the number of bindings permits. Returns how
+    /// many.
     fn most_alike(&mut self, fr: &mut Frame<'a>, stmts: &[Stmt], t: &mut Batch, later: &dyn Fn(Var, usize) -> bool) -> Res<usize> {
         let mut n = stmts.len();
         loop {
@@ -283,7 +284,7 @@ impl<'a> Exec<'a> {
         }
     }
 
-    /// Runs one statement in all turns.
+    /// Runs one statement in all iterations.
     fn step(&mut self, fr: &mut Frame<'a>, s: &Stmt, t: &mut Batch) -> Res<()> {
         if matches!(s.op, Op::Lit(_) | Op::Drop(_)) {
             return Ok(());
@@ -316,7 +317,7 @@ impl<'a> Exec<'a> {
         Ok(())
     }
 
-    /// A branch, or a loop with state, of numbers: as a kernel in which each turn is a thread's, if it is one.
+    /// Runs a scalar branch, or a scalar loop with state, as a kernel with one thread per iteration, if possible.
     fn threads(&mut self, fr: &Frame<'a>, s: &Stmt, t: &Batch) -> Res<Option<Vec<Array>>> {
         let suits = match &s.op {
             Op::If(c, ..) => t.each.contains_key(c),
@@ -350,7 +351,7 @@ impl<'a> Exec<'a> {
         }
     }
 
-    /// A branch: both arms, where turns go different ways.
+    /// Runs a branch: both arms if the iterations diverge.
     fn both(&mut self, fr: &mut Frame<'a>, c: Var, (a, b): (&Block, &Block), t: &mut Batch) -> Res<Vec<Turned>> {
         let Some(test) = t.each.get(&c).cloned() else {
             let arm = if self.holds(fr, c)? { a } else { b };
@@ -376,13 +377,13 @@ impl<'a> Exec<'a> {
         yes.into_iter().zip(no).map(|(x, y)| self.chosen(&test, x, y, t.n)).collect()
     }
 
-    /// The way that all turns go, if it is one.
+    /// The arm that all iterations take, if they do not diverge.
     fn one_way(&self, test: &Array) -> Res<Option<bool>> {
         let crate::array::Data::Bool(ways) = self.gpu.read(test)? else { return Ok(None) };
         Ok(ways.first().copied().filter(|w| ways.iter().all(|x| x == w)))
     }
 
-    /// The number that all turns have.
+    /// The number that is the same in all iterations.
     fn one_length(&self, all: &Array) -> Res<i64> {
         match self.gpu.read(all)? {
             crate::array::Data::I64(all) if all.iter().all(|n| *n == all[0]) => all.first().copied().map_or_else(|| not_here("no turns"), Ok),
@@ -390,7 +391,7 @@ impl<'a> Exec<'a> {
         }
     }
 
-    /// A loop inside of turns.
+    /// Runs a loop inside of a batch.
     fn loop_in_turns(&mut self, fr: &mut Frame<'a>, l: &Loop, t: &mut Batch) -> Res<Vec<Turned>> {
         let Turns::For(n) = l.turns else { return not_here("a loop of unknown length in turns of another") };
         let n = match t.each.get(&n) {
@@ -425,7 +426,7 @@ impl<'a> Exec<'a> {
         Ok([carried, ends, vec![Turned::Same(Value::Number(Lit::I64(n)))]].concat())
     }
 
-    /// The element that each turn reads.
+    /// The element that each iteration reads.
     fn element_of_each(&mut self, fr: &mut Frame<'a>, t: &Batch, x: Var, i: i64) -> Res<Turned> {
         if !t.each.contains_key(&x) {
             let mut made = self.elements(fr, &[x], i)?;
@@ -441,7 +442,7 @@ impl<'a> Exec<'a> {
         rows::moved(self.gpu, t.n, &x, rest, place).map(Turned::Each)
     }
 
-    /// What an output of turns one after the other becomes.
+    /// The output of a sequential inner loop.
     fn ended(&self, mut x: Vec<Turned>, out: Out, reverse: bool, n: usize) -> Res<Turned> {
         if x.is_empty() {
             return not_here("rows that no turn makes");
@@ -459,7 +460,7 @@ impl<'a> Exec<'a> {
         rows::stack(self.gpu, n, &all).map(Turned::Each)
     }
 
-    /// A call, in all turns.
+    /// Runs a call in all iterations.
     fn call_in_turns(&mut self, fr: &mut Frame<'a>, id: FnId, args: &[Var], t: &mut Batch) -> Res<Vec<Turned>> {
         if t.calls.contains(&id) {
             return not_here("a function that calls itself, in turns of a loop");
@@ -472,7 +473,7 @@ impl<'a> Exec<'a> {
         stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_turns(&mut own, &f.body, &mut inner))
     }
 
-    /// The shape that is the same in all turns.
+    /// The shape, which is the same in all iterations.
     pub(super) fn shape_in_turns(&self, fr: &Frame<'a>, t: &Batch, v: Var) -> Res<Vec<usize>> {
         match t.each.get(&v) {
             Some(Turned::Each(a)) => Ok(a.shape[1..].to_vec()),
@@ -481,18 +482,18 @@ impl<'a> Exec<'a> {
         }
     }
 
-    /// An Int that is the same in all turns.
+    /// An Int that is the same in all iterations.
     pub(super) fn int_in_turns(&self, fr: &Frame<'a>, t: &Batch, v: Var) -> Res<i64> {
         if t.each.contains_key(&v) { not_here("extents that differ from turn to turn") } else { self.int(fr, v) }
     }
 
-    /// Ints that are the same in all turns.
+    /// Ints that are the same in all iterations.
     pub(super) fn ints_in_turns(&self, fr: &Frame<'a>, t: &Batch, v: Var) -> Res<Vec<usize>> {
         if t.each.contains_key(&v) { not_here("extents that differ from turn to turn") } else { self.ints(fr, v) }
     }
 }
 
-/// The Ints of a shape.
+/// A shape as Ints.
 pub(super) fn extents(shape: &[usize]) -> Value {
     Value::Ints(Rc::new(shape.iter().map(|n| *n as i64).collect()))
 }

@@ -1,13 +1,14 @@
-// Functions on f32 where the device has no f64. (Where it has, they are those on f64, rounded, and so the CPU's.) Of the device's own functions
-// they use `log`, `exp2`, `log2` and `sqrt`. At most 4 ulps, but: erf 16, erfc 32; asin, acos, tan and sines an absolute 4e-7 of angles
-// up to 1000, beyond which nothing is promised; lgamma and digamma 4e-6 of the larger of 1 and the result; gamma 2e-5 of the result.
+// Functions on f32 for devices without f64. (On others they are the rounded f64 functions, and so equal the CPU's.)
+// They use the device's `log`, `exp2`, `log2` and `sqrt`. Error bounds: at most 4 ulps, except erf (16) and erfc (32);
+// asin, acos, tan, sin and cos an absolute 4e-7 for angles up to 1000, and none beyond; lgamma and digamma 4e-6 of the
+// larger of 1 and the result; gamma 2e-5 of the result.
 
-// Whether it is no number.
+// Whether x is NaN.
 fn s_is_nan(x: f32) -> bool {
   return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
 }
 
-// Whether it is an infinity.
+// Whether x is infinite.
 fn s_is_inf(x: f32) -> bool {
   return (bitcast<u32>(x) & 0x7fffffffu) == 0x7f800000u;
 }
@@ -17,7 +18,7 @@ fn s_of(bits: u32) -> f32 {
   return bitcast<f32>(bits);
 }
 
-// No number.
+// NaN.
 fn s_nan() -> f32 {
   return s_of(0x7fc00000u);
 }
@@ -32,12 +33,12 @@ fn s_abs(x: f32) -> f32 {
   return bitcast<f32>(bitcast<u32>(x) & 0x7fffffffu);
 }
 
-// Of x, with the sign of y.
+// |x| with the sign of y.
 fn s_copysign(x: f32, y: f32) -> f32 {
   return bitcast<f32>((bitcast<u32>(x) & 0x7fffffffu) | (bitcast<u32>(y) & 0x80000000u));
 }
 
-// Exact. To the nearest whole number, ties to the even one.
+// Exact. Rounds to the nearest integer, ties to even.
 fn s_round(x: f32) -> f32 {
   let a = s_abs(x);
   if !(a < 8388608.0f) {
@@ -46,39 +47,39 @@ fn s_round(x: f32) -> f32 {
   return s_copysign((a + 8388608.0f) - 8388608.0f, x);
 }
 
-// Exact. To the next whole number below.
+// Exact. Rounds towards negative infinity.
 fn s_floor(x: f32) -> f32 {
   let r = s_round(x);
   return s_copysign(select(r, r - 1.0f, r > x), x);
 }
 
-// Exact. To the next whole number above.
+// Exact. Rounds towards positive infinity.
 fn s_ceil(x: f32) -> f32 {
   let r = s_round(x);
   return s_copysign(select(r, r + 1.0f, r < x), x);
 }
 
-// 1, -1, or x itself where it is zero or no number.
+// 1, -1, or x itself if it is zero or NaN.
 fn s_sign(x: f32) -> f32 {
   return select(select(x, -1.0f, x < 0.0f), 1.0f, x > 0.0f);
 }
 
-// The smaller; the first if it is no number.
+// The minimum; x if it is NaN.
 fn s_min(x: f32, y: f32) -> f32 {
   return select(y, x, s_is_nan(x) || x <= y);
 }
 
-// The larger; the first if it is no number.
+// The maximum; x if it is NaN.
 fn s_max(x: f32, y: f32) -> f32 {
   return select(y, x, s_is_nan(x) || x >= y);
 }
 
-// x y, and 0 where either is 0.
+// x y, and 0 if either is 0.
 fn s_scale(x: f32, y: f32) -> f32 {
   return select(x * y, 0.0f, x == 0.0f || y == 0.0f);
 }
 
-// 0, or x where it is above or no number.
+// x if it is positive or NaN, else 0.
 fn s_relu(x: f32) -> f32 {
   return select(0.0f, x, x > 0.0f || s_is_nan(x));
 }
@@ -124,7 +125,7 @@ fn s_log(x: f32) -> f32 {
   if s_is_inf(x) {
     return x;
   }
-  // Near 1 by the series of the area tangent, whose error is relative to the result.
+  // Near 1 by the series of artanh, whose error is relative to the result.
   let f = x - 1.0f;
   if s_abs(f) < 0.2f {
     let s = f / (2.0f + f);
@@ -134,7 +135,7 @@ fn s_log(x: f32) -> f32 {
   return log(x);
 }
 
-// exp x - 1: by its series where x is small.
+// exp x - 1, by its series if x is small.
 fn s_expm1(x: f32) -> f32 {
   if s_abs(x) < 0.4f {
     return x + x * x * (0.5f + x * (0.16666667f + x * (0.041666668f + x * (0.008333334f + x * (0.0013888889f + x * 0.0001984127f)))));
@@ -208,14 +209,14 @@ fn s_softplus(x: f32) -> f32 {
   return select(y, x + y, x > 0.0f);
 }
 
-// An angle without quarters of a turn, and how many quarters; exact enough up to some 10000.
+// Argument reduction: an angle minus multiples of π / 2, and their number; accurate up to about 10000.
 fn s_angle(x: f32) -> vec2<f32> {
   let n = s_round(x * 0.63661977f);
   let r = ((x - n * 1.5703125f) - n * 0.0004837513f) - n * 7.549790e-8f;
   return vec2<f32>(r, n - 4.0f * s_floor(0.25f * n));
 }
 
-// The sine of an angle, this many quarters later.
+// The sine of an angle plus this many multiples of π / 2.
 fn s_wave(x: f32, turn: f32) -> f32 {
   if s_is_nan(x) || s_is_inf(x) {
     return s_nan();
@@ -244,7 +245,7 @@ fn s_tan(x: f32) -> f32 {
   return select(s_wave(x, 0.0f) / s_wave(x, 1.0f), x, x == 0.0f);
 }
 
-// The angle from -π/2 to π/2 whose tangent is x.
+// The arctangent, from -π/2 to π/2.
 fn s_atan(x: f32) -> f32 {
   if s_is_nan(x) || x == 0.0f {
     return x;
@@ -264,7 +265,7 @@ fn s_atan(x: f32) -> f32 {
   return s_copysign(base + (t + t * z * p), x);
 }
 
-// The angle from -π/2 to π/2 whose sine is x.
+// The arcsine, from -π/2 to π/2.
 fn s_asin(x: f32) -> f32 {
   let a = s_abs(x);
   if !(a <= 1.0f) {
@@ -273,7 +274,7 @@ fn s_asin(x: f32) -> f32 {
   return select(s_atan(x / s_sqrt((1.0f - x) * (1.0f + x))), s_copysign(1.5707964f, x), a == 1.0f);
 }
 
-// The angle from 0 to π whose cosine is x.
+// The arccosine, from 0 to π.
 fn s_acos(x: f32) -> f32 {
   if !(s_abs(x) <= 1.0f) {
     return s_nan();
@@ -301,12 +302,12 @@ fn s_atan2(y: f32, x: f32) -> f32 {
   if b == 0.0f || s_is_inf(y) {
     return s_copysign(1.5707964f, y);
   }
-  // Halved, so that neither is above what the quotient holds.
+  // Halved, so that neither overflows.
   let r = select(s_atan(a / b), 1.5707964f, a * 1e-30f > b);
   return s_copysign(select(r, 3.1415927f - r, left), y);
 }
 
-// The length of (x, y).
+// The length of the vector (x, y).
 fn s_hypot(x: f32, y: f32) -> f32 {
   if s_is_inf(x) || s_is_inf(y) {
     return s_inf();
@@ -359,7 +360,7 @@ fn s_pow(x: f32, y: f32) -> f32 {
   if x < 0.0f && !whole {
     return s_nan();
   }
-  // Whole powers by products, others by the logarithm.
+  // Integer powers by multiplication, others by the logarithm.
   var r: f32;
   if whole && s_abs(y) <= 64.0f {
     r = s_powi(a, i32(y));
@@ -369,7 +370,7 @@ fn s_pow(x: f32, y: f32) -> f32 {
   return select(r, -r, minus);
 }
 
-// x to the power n by squaring.
+// x to the integer power n, by repeated squaring.
 fn s_powi(x: f32, n: i32) -> f32 {
   var r = 1.0f;
   var a = x;
@@ -387,7 +388,7 @@ fn s_powi(x: f32, n: i32) -> f32 {
   return select(r, 1.0f / r, n < 0);
 }
 
-// Exact. The remainder with the divisor's sign.
+// Exact. The remainder, with the divisor's sign.
 fn s_rem(x: f32, y: f32) -> f32 {
   if s_is_nan(x) || s_is_nan(y) || s_is_inf(x) || y == 0.0f {
     return s_nan();
@@ -395,7 +396,7 @@ fn s_rem(x: f32, y: f32) -> f32 {
   let b = s_abs(y);
   var r = s_abs(x);
   if !s_is_inf(y) {
-    // Divisors that are y times powers of two, from the largest: each difference is exact.
+    // Divisors are y times powers of two, from the largest: each difference is exact.
     var d = b;
     var steps = 0u;
     while d <= 0.5f * r && steps < 300u {
@@ -417,7 +418,7 @@ fn s_rem(x: f32, y: f32) -> f32 {
   return select(r, r + y, r != 0.0f && (r < 0.0f) != (y < 0.0f));
 }
 
-// The error function, by its series, or as 1 less the tail.
+// The error function, by its series or as 1 minus erfc.
 fn s_erf(x: f32) -> f32 {
   let a = s_abs(x);
   if s_is_nan(x) || a < 1.0f {
@@ -427,18 +428,18 @@ fn s_erf(x: f32) -> f32 {
   return s_copysign(1.0f - s_tail(min(a, 5.0f)), x);
 }
 
-// erfc x for x from 0.5 on: a continued fraction, from its twentieth term.
+// erfc x for x from 0.5 on: a continued fraction of forty terms.
 fn s_tail(x: f32) -> f32 {
   var f = x;
   for (var k = 40u; k > 0u; k--) {
     f = x + 0.5f * f32(k) / f;
   }
-  // exp (-x²) by the leading bits of x, whose square is exact.
+  // exp (-x²) from the leading bits of x, whose square is exact.
   let h = bitcast<f32>(bitcast<u32>(x) & 0xfffff000u);
   return s_exp(-h * h) * s_exp((h - x) * (h + x)) * 0.5641896f / f;
 }
 
-// 1 less the error function.
+// The complementary error function.
 fn s_erfc(x: f32) -> f32 {
   if s_is_nan(x) {
     return x;
@@ -449,7 +450,7 @@ fn s_erfc(x: f32) -> f32 {
   return select(s_tail(min(x, 11.0f)), 0.0f, x > 10.5f);
 }
 
-// log |Γ(x)|, to some 1e-6 of the larger of 1 and the result.
+// log |Γ(x)|, with an error of about 1e-6 of the larger of 1 and the result.
 fn s_lgamma(x: f32) -> f32 {
   if s_is_nan(x) {
     return x;
@@ -472,7 +473,7 @@ fn s_lgamma(x: f32) -> f32 {
   return l;
 }
 
-// Γ(x), to some 2e-5 of the result.
+// Γ(x), with an error of about 2e-5 of the result.
 fn s_gamma(x: f32) -> f32 {
   if s_is_nan(x) || x == 0.0f {
     return select(x, 1.0f / x, x == 0.0f);
@@ -488,7 +489,7 @@ fn s_gamma(x: f32) -> f32 {
   return select(g, -g, x < 0.0f && s_floor(0.5f * k) != 0.5f * k);
 }
 
-// The derivative of log Γ, to some 1e-6 of the larger of 1 and the result.
+// The derivative of log Γ, with an error of about 1e-6 of the larger of 1 and the result.
 fn s_digamma(x: f32) -> f32 {
   if s_is_nan(x) || (x <= 0.0f && (x == s_floor(x) || s_is_inf(x))) {
     return s_nan();

@@ -1,26 +1,27 @@
-// Functions on f64, which WGSL's own are not good enough for: `exp` gives wrong results, and SPIR-V has no others.
+// Functions on f64. WGSL's own are insufficient: `exp` is wrong, and SPIR-V has no others.
 //
-// Only + - * / and comparisons of f64 are the device's, all of which adapters do as IEEE 754 says; nan and infinities are made and
-// known by their bits. Arithmetic must be exact (see `shader`). Operations are those of `adl_prim::elementary` where that has the function
-// (exp, expm1, log, log1p, tanh, sigmoid, softplus, sin, cos), so that the bits are the CPU's; the other polynomials interpolate at
-// Chebyshev's points, computed with fifty digits. Bounds of errors, in ulps, stand above each function, and are tested.
+// Only + - * / and comparisons of f64 are the device's, which all adapters compute as IEEE 754 requires. NaN and
+// infinities are created and recognised by their bits. Arithmetic must be exact (see `shader`). Functions that
+// `adl_prim::elementary` defines (exp, expm1, log, log1p, tanh, sigmoid, softplus, sin, cos) use the same operations,
+// so that results equal the CPU's bit for bit. The other polynomials interpolate at Chebyshev nodes, computed with
+// fifty digits. Error bounds in ulps are stated above each function, and are tested.
 
 // The absolute value.
 fn d_abs(x: f64) -> f64 {
   return bitcast<f64>(bitcast<u64>(x) & 0x7ffffffffffffffflu);
 }
 
-// Of x, with the sign of y.
+// |x| with the sign of y.
 fn d_copysign(x: f64, y: f64) -> f64 {
   return bitcast<f64>((bitcast<u64>(x) & 0x7ffffffffffffffflu) | (bitcast<u64>(y) & 0x8000000000000000lu));
 }
 
-// Whether it is no number.
+// Whether x is NaN.
 fn d_is_nan(x: f64) -> bool {
   return (bitcast<u64>(x) & 0x7ffffffffffffffflu) > 0x7ff0000000000000lu;
 }
 
-// Whether it is an infinity.
+// Whether x is infinite.
 fn d_is_inf(x: f64) -> bool {
   return (bitcast<u64>(x) & 0x7ffffffffffffffflu) == 0x7ff0000000000000lu;
 }
@@ -30,7 +31,7 @@ fn d_of(bits: u64) -> f64 {
   return bitcast<f64>(bits);
 }
 
-// No number.
+// NaN.
 fn d_nan() -> f64 {
   return d_of(0x7ff8000000000000lu);
 }
@@ -40,7 +41,7 @@ fn d_inf() -> f64 {
   return d_of(0x7ff0000000000000lu);
 }
 
-// Exact. To the next whole number towards zero.
+// Exact. Rounds towards zero.
 fn d_trunc(x: f64) -> f64 {
   let a = d_abs(x);
   if !(a < 4503599627370496.0lf) {
@@ -50,7 +51,7 @@ fn d_trunc(x: f64) -> f64 {
   return d_copysign(select(r, r - 1.0lf, r > a), x);
 }
 
-// Exact. To the nearest whole number, ties to the even one.
+// Exact. Rounds to the nearest integer, ties to even.
 fn d_round(x: f64) -> f64 {
   let a = d_abs(x);
   if !(a < 4503599627370496.0lf) {
@@ -59,57 +60,57 @@ fn d_round(x: f64) -> f64 {
   return d_copysign((a + 4503599627370496.0lf) - 4503599627370496.0lf, x);
 }
 
-// Exact. To the next whole number below.
+// Exact. Rounds towards negative infinity.
 fn d_floor(x: f64) -> f64 {
   let r = d_round(x);
   return d_copysign(select(r, r - 1.0lf, r > x), x);
 }
 
-// Exact. To the next whole number above.
+// Exact. Rounds towards positive infinity.
 fn d_ceil(x: f64) -> f64 {
   let r = d_round(x);
   return d_copysign(select(r, r + 1.0lf, r < x), x);
 }
 
-// 1, -1, or x itself where it is zero or no number.
+// 1, -1, or x itself if it is zero or NaN.
 fn d_sign(x: f64) -> f64 {
   return select(select(x, -1.0lf, x < 0.0lf), 1.0lf, x > 0.0lf);
 }
 
-// The smaller; the first if it is no number.
+// The minimum; x if it is NaN.
 fn d_min(x: f64, y: f64) -> f64 {
   return select(y, x, d_is_nan(x) || x <= y);
 }
 
-// The larger; the first if it is no number.
+// The maximum; x if it is NaN.
 fn d_max(x: f64, y: f64) -> f64 {
   return select(y, x, d_is_nan(x) || x >= y);
 }
 
-// x y, and 0 where either is 0.
+// x y, and 0 if either is 0.
 fn d_scale(x: f64, y: f64) -> f64 {
   return select(x * y, 0.0lf, x == 0.0lf || y == 0.0lf);
 }
 
-// a + b, and what rounding takes off.
+// a + b and its rounding error.
 fn d_two_sum(a: f64, b: f64) -> vec2<f64> {
   let s = a + b;
   let t = s - a;
   return vec2<f64>(s, (a - (s - t)) + (b - t));
 }
 
-// The same where |a| is not below |b|.
+// a + b and its rounding error, if |a| is not less than |b|.
 fn d_fast_sum(a: f64, b: f64) -> vec2<f64> {
   let s = a + b;
   return vec2<f64>(s, (a - s) + b);
 }
 
-// The leading 26 bits.
+// x truncated to its leading 26 bits.
 fn d_leading(x: f64) -> f64 {
   return bitcast<f64>(bitcast<u64>(x) & 0xfffffffff8000000lu);
 }
 
-// a b, and what rounding takes off.
+// a b and its rounding error.
 fn d_two_prod(a: f64, b: f64) -> vec2<f64> {
   let p = a * b;
   let ah = d_leading(a);
@@ -119,13 +120,13 @@ fn d_two_prod(a: f64, b: f64) -> vec2<f64> {
   return vec2<f64>(p, ((ah * bh - p) + ah * bl + al * bh) + al * bl);
 }
 
-// The product of two sums of two numbers, as one.
+// The product of two double-double numbers.
 fn d_mul2(a: vec2<f64>, b: vec2<f64>) -> vec2<f64> {
   let p = d_two_prod(a.x, b.x);
   return d_fast_sum(p.x, p.y + (a.x * b.y + a.y * b.x));
 }
 
-// The sum of two sums of two numbers, as one.
+// The sum of two double-double numbers.
 fn d_add2(a: vec2<f64>, b: vec2<f64>) -> vec2<f64> {
   let s = d_two_sum(a.x, b.x);
   return d_fast_sum(s.x, s.y + (a.y + b.y));
@@ -142,14 +143,14 @@ fn d_poly_exp(x: f64) -> f64 {
   return (((((2.0914686968086876e-09lf * z + (2.75572736431103e-07lf + 2.5105217004720745e-08lf * x)) * z + (2.4801587325547743e-05lf + 2.7557255400206422e-06lf * x)) * z + (0.0013888888888883748lf + 0.00019841269874820627lf * x)) * z + (0.04166666666666667lf + 0.008333333333326136lf * x)) * z + (0.5lf + 0.1666666666666667lf * x));
 }
 
-// x = k log 2 + r.
+// The argument reduction x = k log 2 + r.
 struct DReduced {
   k: u64,
   r: f64,
   q: f64,
 }
 
-// x as k log 2 + r: k + 2048, r, and exp r - 1 - r.
+// The parts of the reduction: k + 2048, r, and exp r - 1 - r.
 fn d_reduced(x: f64) -> DReduced {
   let t = x * 1.4426950408889634lf + 6755399441055744.0lf;
   let n = t - 6755399441055744.0lf;
@@ -172,7 +173,7 @@ fn d_exp(x: f64) -> f64 {
   return (s.x + (s.y + d.q)) * d_power(half) * d_power(d.k - half);
 }
 
-// The exponential of a sum of two numbers.
+// The exponential of a double-double number.
 fn d_exp2(x: vec2<f64>) -> f64 {
   if x.x > 710.0lf {
     return d_inf();
@@ -187,7 +188,7 @@ fn d_exp2(x: vec2<f64>) -> f64 {
   return (s.x + (q + (s.x + q) * x.y)) * d_power(half) * d_power(d.k - half);
 }
 
-// exp x - 1 in two parts, for x from -50 to 40.
+// exp x - 1 as a double-double number, for x from -50 to 40.
 fn d_below_one(x: f64) -> vec2<f64> {
   let d = d_reduced(x);
   let s = d_power(d.k - 1024lu);
@@ -267,7 +268,7 @@ fn d_poly_log(x: f64) -> f64 {
   return ((((0.13268759668560612lf + 0.13086767009948175lf * x) * z + (0.18181795630884753lf + 0.15386240205813478lf * x)) * z + (0.2857142857080323lf + 0.2222222239180047lf * x)) * z + (0.6666666666666666lf + 0.4000000000000088lf * x));
 }
 
-// The logarithm of a positive number in two parts.
+// The logarithm of a positive number as a double-double number.
 fn d_logarithm(x: f64) -> vec2<f64> {
   let tiny = x < 2.2250738585072014e-308lf;
   let u = bitcast<u64>(select(x, x * 18014398509481984.0lf, tiny));
@@ -326,7 +327,7 @@ fn d_softplus(x: f64) -> f64 {
   return select(y, x + y, x > 0.0lf);
 }
 
-// 0, or x where it is above or no number.
+// x if it is positive or NaN, else 0.
 fn d_relu(x: f64) -> f64 {
   return select(0.0lf, x, x > 0.0lf || d_is_nan(x));
 }
@@ -343,28 +344,29 @@ fn d_poly_cos(x: f64) -> f64 {
   return (((2.087614614655861e-09lf + -1.1382623647474604e-11lf * x) * z + (2.480158729876456e-05lf + -2.7557317271145144e-07lf * x)) * z + (0.041666666666666664lf + -0.0013888888888887398lf * x));
 }
 
-// The bits of 2 / π behind the point, after 64 zeros.
+// The bits of 2 / π after the binary point, preceded by 64 zeros.
 const D_TWO_OVER_PI = array<u32, 40>(0x00000000u, 0x00000000u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu, 0xdebbc561u, 0xb7246e3au, 0x424dd2e0u, 0x06492eeau, 0x09d1921cu, 0xfe1deb1cu, 0xb129a73eu, 0xe88235f5u, 0x2ebb4484u, 0xe99c7026u, 0xb45f7e41u, 0x3991d639u, 0x835339f4u, 0x9c845f8bu, 0xbdf9283bu, 0x1ff897ffu, 0xde05980fu, 0xef2f118bu, 0x5a0a6d1fu, 0x6d367ecfu, 0x27cb09b7u, 0x4f463f66u, 0x9e5fea2du, 0x7527bac7u, 0xebe5f17bu, 0x3d0739f7u, 0x8a5292eau, 0x6bfb5fb1u, 0x1f8d5d08u, 0x56033046u, 0xfc7b6babu);
 
-// An angle without quarters of a turn: r + rest, and how many quarters.
+// A reduced angle: r + rest, and the number of multiples of π / 2.
 struct DAngle {
   r: f64,
   rest: f64,
   quarters: u64,
 }
 
-// Any finite number as an angle: the product of its bits with those of 2 / π, of which whole turns need not be known.
+// Argument reduction of any finite number: the product of its bits with those of 2 / π, without full circles (Payne and
+// Hanek, 1983).
 fn d_large_angle(x: f64) -> DAngle {
   let u = bitcast<u64>(d_abs(x));
   let m = (u & 0x000ffffffffffffflu) | 0x0010000000000000lu;
-  // x is m 2^e; the bits of 2 / π from weight 2^(1 - e) on count.
+  // x is m 2^e; the bits of 2 / π from weight 2^(1 - e) on are needed.
   let start = u32(u >> 52u) - 1075u + 62u;
   let word = start / 32u;
   let shift = start % 32u;
   var table = D_TWO_OVER_PI;
   var low = m & 0xfffffffflu;
   var high = m >> 32u;
-  // Six words of them, from the lowest, times m, without what is above.
+  // Six words of them, from the lowest, times m; higher bits are full circles.
   var p: array<u64, 6>;
   var carry = 0lu;
   var before = 0lu;
@@ -392,7 +394,7 @@ fn d_large_angle(x: f64) -> DAngle {
     f0 = ~f0 + 1lu;
     f1 = ~f1 + select(0lu, 1lu, f0 == 0lu);
   }
-  // The fraction, normalised: 53 bits and 53 more.
+  // The normalised fraction: 53 bits, then 53 more.
   var scale = 5.421010862427522e-20lf;
   if f1 == 0lu {
     f1 = f0;
@@ -416,7 +418,7 @@ fn d_large_angle(x: f64) -> DAngle {
   return DAngle(v.x, v.y, select(quarters, 4lu - quarters, x < 0.0lf));
 }
 
-// A finite number as an angle.
+// Argument reduction of a finite number.
 fn d_angle(x: f64) -> DAngle {
   if d_abs(x) > 1e6lf {
     return d_large_angle(x);
@@ -428,20 +430,20 @@ fn d_angle(x: f64) -> DAngle {
   return DAngle(r.x, r.y, bitcast<u64>(t));
 }
 
-// The sine of such an angle, without its quarters.
+// The sine of a reduced angle, ignoring the multiples of π / 2.
 fn d_small_sin(a: DAngle) -> f64 {
   let z = a.r * a.r;
   return a.r + (a.r * z * d_poly_sin(z) + a.rest * (1.0lf - 0.5lf * z));
 }
 
-// The cosine of such an angle, without its quarters.
+// The cosine of a reduced angle, ignoring the multiples of π / 2.
 fn d_small_cos(a: DAngle) -> f64 {
   let z = a.r * a.r;
   let c = d_fast_sum(1.0lf, -0.5lf * z);
   return c.x + (c.y + (z * z * d_poly_cos(z) - a.r * a.rest));
 }
 
-// The sine of an angle, this many quarters later.
+// The sine of a reduced angle plus this many multiples of π / 2.
 fn d_wave(a: DAngle, turn: u64) -> f64 {
   let quarter = a.quarters + turn;
   let y = select(d_small_sin(a), d_small_cos(a), (quarter & 1lu) == 1lu);
@@ -481,7 +483,7 @@ fn d_tan(x: f64) -> f64 {
   return select(s / c, -c / s, (a.quarters & 1lu) == 1lu);
 }
 
-// As IEEE 754 says. The square root: Newton's method from that of an f32, then the nearest of neighbours.
+// Correctly rounded. The square root: Newton's method from the f32 root, then the nearest of the neighbouring numbers.
 fn d_sqrt(x: f64) -> f64 {
   if d_is_nan(x) || x < 0.0lf {
     return d_nan();
@@ -491,7 +493,7 @@ fn d_sqrt(x: f64) -> f64 {
   }
   let tiny = x < 2.2250738585072014e-308lf;
   let u = bitcast<u64>(select(x, x * 18014398509481984.0lf, tiny));
-  // x is m 4^e, m from 1 to 4.
+  // x is m 4^e, with m from 1 to 4.
   let k = (u >> 52u) + 1lu;
   let odd = k & 1lu;
   let m = bitcast<f64>((u & 0x000ffffffffffffflu) | ((0x3fflu + odd) << 52u));
@@ -519,7 +521,7 @@ fn d_cbrt(x: f64) -> f64 {
   let a = d_abs(x);
   let tiny = a < 2.2250738585072014e-308lf;
   let u = bitcast<u64>(select(a, a * 18014398509481984.0lf, tiny));
-  // a is m 8^e, m from 1 to 8.
+  // a is m 8^e, with m from 1 to 8.
   let k = u >> 52u;
   let e = k / 3lu;
   let m = bitcast<f64>((u & 0x000ffffffffffffflu) | ((0x3fflu + k % 3lu) << 52u));
@@ -534,7 +536,7 @@ fn d_cbrt(x: f64) -> f64 {
   return d_copysign(y * bitcast<f64>((e + 682lu - select(0lu, 18lu, tiny)) << 52u), x);
 }
 
-// At most 1 ulp. The length of (x, y).
+// At most 1 ulp. The length of the vector (x, y).
 fn d_hypot(x: f64, y: f64) -> f64 {
   if d_is_inf(x) || d_is_inf(y) {
     return d_inf();
@@ -552,7 +554,7 @@ fn d_hypot(x: f64, y: f64) -> f64 {
   if a == 0.0lf || a + b == a {
     return a + b;
   }
-  // By a power of two to a size whose square is there.
+  // Scaled by a power of two, so that the squares neither overflow nor underflow.
   let f = select(select(1.0lf, 2.409919865102884e-181lf, a > 1e150lf), 5.260135901548374e210lf, a < 1e-100lf);
   a = a * f;
   b = b * f;
@@ -569,7 +571,7 @@ fn d_poly_asin(x: f64) -> f64 {
   return (((((((-0.019277545928584557lf + 0.02963502626354855lf * x) * z + (0.0030350071727267623lf + 0.019579201619744684lf * x)) * z + (0.00962140274734483lf + 0.009322101501082774lf * x)) * z + (0.013963775787848137lf + 0.011566511821890942lf * x)) * z + (0.022372157435623815lf + 0.017352816768546473lf * x)) * z + (0.04464285714255019lf + 0.030381944475693704lf * x)) * z + (0.16666666666666666lf + 0.07500000000000119lf * x));
 }
 
-// √((1 - a) / 2) in two parts, for the arcs of a from 0.5 to 1: z, its root and what that lacks.
+// √((1 - a) / 2) as a double-double number, for the arcs of a from 0.5 to 1: z, its root, and the root's error.
 fn d_half_chord(a: f64) -> vec3<f64> {
   let z = (1.0lf - a) * 0.5lf;
   let s = d_sqrt(z);
@@ -577,7 +579,7 @@ fn d_half_chord(a: f64) -> vec3<f64> {
   return vec3<f64>(z, s, select(((z - p.x) - p.y) / (s + s), 0.0lf, s == 0.0lf));
 }
 
-// At most 2 ulps. The angle from -π/2 to π/2 whose sine is x.
+// At most 2 ulps. The arcsine, from -π/2 to π/2.
 fn d_asin(x: f64) -> f64 {
   let a = d_abs(x);
   if !(a <= 1.0lf) {
@@ -592,7 +594,7 @@ fn d_asin(x: f64) -> f64 {
   return d_copysign(s.x + (s.y + (6.123233995736766e-17lf - 2.0lf * b)), x);
 }
 
-// At most 2 ulps. The angle from 0 to π whose cosine is x.
+// At most 2 ulps. The arccosine, from 0 to π.
 fn d_acos(x: f64) -> f64 {
   let a = d_abs(x);
   if !(a <= 1.0lf) {
@@ -617,7 +619,7 @@ fn d_poly_atan(x: f64) -> f64 {
   return ((((((-0.033114228762660534lf + 0.014759380407779155lf * x) * z + (-0.05216532007308444lf + 0.044916556747777434lf * x)) * z + (-0.06666239748865294lf + 0.05876924062763387lf * x)) * z + (-0.09090908350382436lf + 0.07692285419714515lf * x)) * z + (-0.14285714285565465lf + 0.111111110965279lf * x)) * z + (-0.3333333333333333lf + 0.19999999999999404lf * x));
 }
 
-// The angle of a positive number, as that of a number up to 7/16 and a known one.
+// The arctangent of a positive number, reduced to a number up to 7/16 and a known angle.
 fn d_arc(a: f64) -> f64 {
   var base = vec2<f64>(0.0lf, 0.0lf);
   var t = a;
@@ -638,7 +640,7 @@ fn d_arc(a: f64) -> f64 {
   return s.x + (s.y + (t * (t * t * d_poly_atan(t * t)) + base.y));
 }
 
-// At most 2 ulps. The angle from -π/2 to π/2 whose tangent is x.
+// At most 2 ulps. The arctangent, from -π/2 to π/2.
 fn d_atan(x: f64) -> f64 {
   if d_is_nan(x) || x == 0.0lf {
     return x;
@@ -668,7 +670,7 @@ fn d_atan2(y: f64, x: f64) -> f64 {
   if b == 0.0lf || d_is_inf(y) {
     return d_copysign(1.5707963267948966lf, y);
   }
-  // Steeper than 2^60, or flatter: the quotient counts no more.
+  // Steeper than 2^60, or flatter than 2^-60: the quotient does not affect the result.
   let steep = i64(bitcast<u64>(a) >> 52u) - i64(bitcast<u64>(b) >> 52u);
   if steep > 60li {
     return d_copysign(1.5707963267948966lf, y);
@@ -721,7 +723,7 @@ fn d_poly_pow(x: f64) -> f64 {
   return ((((0.10769647487380807lf * z + (0.11766848885567724lf + 0.10455528040257733lf * x)) * z + (0.15384615771752186lf + 0.13333295705394957lf * x)) * z + (0.22222222222228674lf + 0.18181818179584094lf * x)) * z + (0.4lf + 0.28571428571428564lf * x));
 }
 
-// The logarithm of a positive number in two parts, to some 64 bits.
+// The logarithm of a positive number as a double-double number, with about 64 bits.
 fn d_log_exactly(x: f64) -> vec2<f64> {
   let tiny = x < 2.2250738585072014e-308lf;
   let u = bitcast<u64>(select(x, x * 18014398509481984.0lf, tiny));
@@ -769,7 +771,7 @@ fn d_pow(x: f64, y: f64) -> f64 {
     return d_nan();
   }
   var r: f64;
-  // So large a power is 0, 1 or infinite whatever the digits.
+  // The result is 0, 1 or infinite.
   if b > 1e300lf {
     r = select(select(0.0lf, d_inf(), (a > 1.0lf) == (y > 0.0lf)), 1.0lf, a == 1.0lf);
   } else {
@@ -814,7 +816,7 @@ fn d_mod(x: f64, y: f64) -> f64 {
   return head * bitcast<f64>(u64(eb + 971) << 52u) * 1.1125369292536007e-308lf;
 }
 
-// Exact but for one rounding. The remainder with the divisor's sign.
+// Exact except for one rounding. The remainder, with the divisor's sign.
 fn d_rem(x: f64, y: f64) -> f64 {
   if d_is_nan(x) || d_is_nan(y) || d_is_inf(x) || y == 0.0lf {
     return d_nan();
@@ -834,7 +836,7 @@ fn d_small_erf(x: f64) -> f64 {
   return 1.1283791670955126lf * x + x * d_poly_erf(x * x);
 }
 
-// erfc x exp x² (1 + 2 x), in (x - 3.75) / (x + 3.75) stretched to -1 to 1.
+// erfc x exp x² (1 + 2 x), in (x - 3.75) / (x + 3.75) scaled to -1 to 1.
 fn d_poly_erfc(t: f64) -> f64 {
   let u = t + t;
   let b0 = u * 0.0lf - 0.0lf + -5.502163238603025e-18lf;
@@ -881,7 +883,7 @@ fn d_erf(x: f64) -> f64 {
   return d_copysign(1.0lf - select(0.0lf, d_large_erfc(select(6.0lf, a, a < 6.0lf)), a < 6.0lf), x);
 }
 
-// At most 4 ulps. 1 less the error function.
+// At most 4 ulps. The complementary error function.
 fn d_erfc(x: f64) -> f64 {
   if d_is_nan(x) {
     return x;
@@ -928,7 +930,7 @@ fn d_poly_lgamma(t: f64) -> f64 {
   return t * b21 - b20 + 0.49141539302938714lf;
 }
 
-// The series behind Stirling's formula, in 1 / x.
+// The series in Stirling's formula, in 1 / x.
 fn d_stirling(x: f64) -> f64 {
   let r = 1.0lf / (x * x);
   return (0.08333333333333333lf - r * (0.002777777777777778lf - r * (0.0007936507936507937lf - r * (0.0005952380952380953lf - r * (0.0008417508417508417lf - r * (0.0019175269175269176lf - r * (0.00641025641025641lf - r * 0.029550653594771243lf))))))) / x;
@@ -937,7 +939,7 @@ fn d_stirling(x: f64) -> f64 {
 // log Γ of a positive number.
 fn d_positive_lgamma(x: f64) -> f64 {
   if x < 1.0lf {
-    // With y = 1 + x, whose factors are known exactly.
+    // With y = 1 + x, whose factors are exact.
     return x * (x - 1.0lf) * d_poly_lgamma(2.0lf * x - 1.0lf) - d_log(x);
   }
   if x < 12.0lf {
@@ -967,7 +969,7 @@ fn d_sin_pi(x: f64) -> f64 {
   return d_copysign(d_wave(d_angle_of(s), 0lu), r);
 }
 
-// A small sum of two numbers as an angle.
+// The sine of a small double-double number.
 fn d_angle_of(s: vec2<f64>) -> DAngle {
   if s.x < 0.7853981633974483lf {
     return DAngle(s.x, s.y, 0lu);
@@ -976,7 +978,7 @@ fn d_angle_of(s: vec2<f64>) -> DAngle {
   return DAngle(d.x, d.y, 1lu);
 }
 
-// At most 6 ulps for positive numbers; below, 1e-14 of the larger of 1 and the result. log |Γ(x)|.
+// At most 6 ulps for positive numbers; below 0, 1e-14 of the larger of 1 and the result. log |Γ(x)|.
 fn d_lgamma(x: f64) -> f64 {
   if d_is_nan(x) {
     return x;
@@ -1070,7 +1072,7 @@ fn d_gamma(x: f64) -> f64 {
     return d_copysign(0.0lf, s);
   }
   if a > 160.0lf {
-    // Γ(a) alone may not fit.
+    // Γ(a) alone may overflow.
     let half = d_positive_gamma(a - 20.0lf);
     var p = 1.0lf;
     for (var i = 20u; i > 0u; i--) {
@@ -1111,7 +1113,8 @@ fn d_poly_digamma(t: f64) -> f64 {
   return t * b23 - b22 + 0.983570260441567lf;
 }
 
-// At most 8 ulps where |ψ| is not small against 1; an absolute 4e-15 else. The derivative of log Γ for positive numbers.
+// At most 8 ulps where |ψ| is not small compared with 1, else an absolute 4e-15. The derivative of log Γ for positive
+// numbers.
 fn d_positive_digamma(x: f64) -> f64 {
   if d_is_inf(x) {
     return x;
@@ -1134,7 +1137,7 @@ fn d_positive_digamma(x: f64) -> f64 {
   return shift + (y - 1.4616321449683622lf - 9.549995429965697e-17lf) * d_poly_digamma(2.0lf * y - 3.0lf);
 }
 
-// As for positive numbers; below 0 by reflection. nan at 0, -1, -2, …
+// The same bound for positive numbers; below 0 by reflection. NaN at 0, -1, -2, …
 fn d_digamma(x: f64) -> f64 {
   if d_is_nan(x) || (x <= 0.0lf && (x == d_floor(x) || d_is_inf(x))) {
     return d_nan();
@@ -1145,7 +1148,7 @@ fn d_digamma(x: f64) -> f64 {
   return d_positive_digamma(1.0lf - x) - 3.141592653589793lf / d_tan(3.141592653589793lf * (x - d_round(x)));
 }
 
-// x to the power n by squaring, as the CPU does it.
+// x to the integer power n by repeated squaring, with the CPU's order of operations.
 fn d_powi(x: f64, n: i32) -> f64 {
   var r = 1.0lf;
   var a = x;
@@ -1163,10 +1166,11 @@ fn d_powi(x: f64, n: i32) -> f64 {
   return select(r, 1.0lf / r, n < 0);
 }
 
-// B₂, B₄, …
+// The Bernoulli numbers B₂, B₄, …
 const D_BERNOULLI = array<f64, 12>(0.16666666666666666lf, -0.03333333333333333lf, 0.023809523809523808lf, -0.03333333333333333lf, 0.07575757575757576lf, -0.2531135531135531lf, 1.1666666666666667lf, -7.092156862745098lf, 54.971177944862156lf, -529.1242424242424lf, 6192.123188405797lf, -86580.25311355312lf);
 
-// Some 20 ulps. The n-th derivative of digamma, n at least 1: recurrence and the asymptotic series. nan at 0, -1, …, and below -1e6.
+// About 20 ulps. The n-th derivative of digamma, for n at least 1: recurrence and the asymptotic series. NaN at 0, -1,
+// …, and below -1e6.
 fn d_polygamma(n: u32, at: f64) -> f64 {
   if d_is_nan(at) || (at <= 0.0lf && at == d_floor(at)) || at < -1e6lf {
     return d_nan();

@@ -1,12 +1,14 @@
-// Operators of Ints whose results may not fit: the check with this number fails then. And divisions, rounded towards negative infinity.
+// Int operators that may overflow: the check with the given number then fails. Also division, rounded towards negative
+// infinity.
 
-// Notes that a check failed, the last one of all.
+// Records a failed check; of several, the one with the highest number is kept.
 fn fault(site: u32) {
   failed = true;
   atomicMax(&faults[0], params[1] + site);
 }
 
-// A word as an Int. Not by `i64`, which extends a sign, and whose comparisons with constants Mesa 22 gets wrong.
+// Converts a word to an Int. Not by `i64`, which sign-extends, and whose comparisons with constants Mesa 22
+// miscompiles.
 fn l_of(word: u32) -> i64 {
   return i64(u64(word));
 }
@@ -29,7 +31,7 @@ fn l_sub(a: i64, b: i64, site: u32) -> i64 {
   return r;
 }
 
-// Whether it is the least Int, which has no opposite.
+// Whether a is the minimum Int, which has no negation.
 fn l_is_least(a: i64) -> bool {
   return bitcast<u64>(a) == 0x8000000000000000lu;
 }
@@ -86,7 +88,7 @@ fn l_powi(a: i64, n: u32, site: u32) -> i64 {
   return r;
 }
 
-// a / b; the check for 0 is the first, that the result fits the second.
+// a / b. The first check is for a zero divisor, the second for overflow.
 fn l_div(a: i64, b: i64, zero: u32, site: u32) -> i64 {
   if b == 0li {
     fault(zero);
@@ -99,7 +101,7 @@ fn l_div(a: i64, b: i64, zero: u32, site: u32) -> i64 {
   return select(q, q - 1li, q * b != a && (a < 0li) != (b < 0li));
 }
 
-// What a / b leaves, with the sign of b.
+// The remainder of a / b, with the sign of b.
 fn l_rem(a: i64, b: i64, zero: u32) -> i64 {
   if b == 0li {
     fault(zero);
@@ -112,7 +114,7 @@ fn l_rem(a: i64, b: i64, zero: u32) -> i64 {
   return select(r, r + b, r != 0li && (r < 0li) != (b < 0li));
 }
 
-// The Int that a number is without its fraction.
+// A Float truncated to an Int.
 fn l_of_f64(x: f64, site: u32) -> i64 {
   let t = d_trunc(x);
   if !(t >= -9223372036854775808.0lf && t < 9223372036854775808.0lf) {
@@ -122,7 +124,7 @@ fn l_of_f64(x: f64, site: u32) -> i64 {
   return i64(t);
 }
 
-// The same of an f32, by its bits.
+// An f32 truncated to an Int, by its bits.
 fn l_of_f32(x: f32, site: u32) -> i64 {
   if !(x >= -9223372036854775808.0f && x < 9223372036854775808.0f) {
     fault(site);
@@ -138,7 +140,7 @@ fn l_of_f32(x: f32, site: u32) -> i64 {
   return select(a, 0li - a, (u >> 31u) == 1u);
 }
 
-// Where an index points, on an axis of this length; the check fails where it does not, and the answer is then 0.
+// Converts an index on an axis of this length; if it is out of bounds, the check fails and the result is 0.
 fn l_at(i: i64, n: u32, site: u32) -> u32 {
   if i < 0li || i >= l_of(n) {
     fault(site);
@@ -147,7 +149,7 @@ fn l_at(i: i64, n: u32, site: u32) -> u32 {
   return u32(i);
 }
 
-// The bits of the least Int.
+// The bits of the minimum Int.
 fn l_least() -> u64 {
   return 0x8000000000000000lu;
 }

@@ -1,4 +1,4 @@
-// Counter-based random numbers: Philox4x32-10 (Salmon et al., 2011), as the CPU has them, bit by bit.
+// Counter-based random numbers: Philox4x32-10 (Salmon et al., 2011), equal to the CPU's bit for bit.
 
 // One block of four words from a counter and a key.
 fn r_philox(counter: vec4<u32>, key: vec2<u32>) -> vec4<u32> {

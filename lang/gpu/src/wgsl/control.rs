@@ -8,19 +8,19 @@ use adl_ir::{Block, FnId, Loop, Op, Out, Soac, SoacKind, Turns, Ty, Var};
 use adl_prim::Bin;
 use std::collections::HashMap;
 
-/// Turns of a loop whose number is not known before, at most: a kernel that does not end takes the whole device with it.
+/// The iteration limit of loops with unknown trip count: a kernel that does not terminate blocks the whole device.
 pub(crate) const TURNS: u32 = 1 << 22;
 
-/// Calls inside of calls, at most.
+/// The maximum depth of calls.
 const CALLS: usize = 64;
 
-/// Where an arm of a branch leaves a result.
+/// Where a branch arm stores a result.
 enum Target {
     Number(Scalar, String),
     Array(Option<View>),
 }
 
-/// What changes from turn to turn: carried values, then sums; and arrays that are collected, once it is known what they are of.
+/// The loop state: carried values, then sums; and collected arrays, as soon as their elements are known.
 struct Turning {
     vars: Vec<(Scalar, String)>,
     outs: Vec<Out>,
@@ -29,7 +29,7 @@ struct Turning {
 }
 
 impl Emit<'_> {
-    /// Writes an operation with blocks, or a call; whether it is one.
+    /// Emits an operation with blocks, or a call. Returns whether it is one.
     pub(super) fn control(&mut self, op: &Op, outs: &[Var]) -> Res<bool> {
         match op {
             Op::If(c, a, b) => self.branch(*c, a, b, outs)?,
@@ -43,7 +43,7 @@ impl Emit<'_> {
         Ok(true)
     }
 
-    /// A variable that changes, for what `v` will be; an array's memory is taken where the first arm makes it.
+    /// Declares a mutable variable for the future value of `v`; the memory of an array is allocated by the first arm.
     fn changing(&mut self, v: Var) -> Res<Target> {
         if self.ty(v).rank() > 0 {
             return Ok(Target::Array(None));
@@ -108,7 +108,7 @@ impl Emit<'_> {
             t.vars.push((s, n));
         }
         for (o, kind) in outs.iter().skip(l.init.len()).zip(&l.outs) {
-            // Of what is collected only the kind counts here.
+            // For collected outputs, only the kind matters here.
             let s = if *kind == Out::Sum { self.scalar(*o)? } else { Scalar::Word };
             let n = self.name("s");
             let zero = self.zero(s);
@@ -118,7 +118,7 @@ impl Emit<'_> {
         let xs = l.xs.iter().map(|v| self.walked(*v)).collect::<Res<Vec<_>>>()?;
         let turn = self.name("t");
         let times = match &l.turns {
-            // By the name of what the host may know: arrays of so many elements are made of it.
+            // The host may know the value of this expression, and allocate arrays of that length.
             Turns::For(n) => self.counted(l, *n, &turn, &xs, &mut t)?,
             Turns::While(c) => {
                 self.tested(l, c, &turn, &xs, &mut t)?;
@@ -135,7 +135,7 @@ impl Emit<'_> {
         Ok(())
     }
 
-    /// A loop that turns so often: how often.
+    /// Emits a counted loop. Returns the trip count.
     fn counted(&mut self, l: &Loop, n: Var, turn: &str, xs: &[Elements], t: &mut Turning) -> Res<String> {
         let (_, n) = self.number(n)?;
         let mut n = self.extent(&n);
@@ -177,11 +177,11 @@ impl Emit<'_> {
         Ok(())
     }
 
-    /// One turn: what is carried takes its new values, sums grow, and what is collected is written. `n` is how many turns there are.
+    /// Emits one iteration: updates carried values and sums, and stores collected elements. `n` is the trip count.
     fn turn(&mut self, l: &Loop, i: &str, xs: &[Elements], t: &mut Turning, n: Option<&str>) -> Res<()> {
         self.turn_index(l.body.params.first(), i);
         for (p, (s, n)) in l.body.params.iter().skip(1).zip(&t.vars[..t.carried]) {
-            // The body may still read it when another has changed.
+            // The body may read it after another carried value has been assigned.
             self.bind_number(*p, *s, n);
         }
         for (p, e) in l.body.params.iter().skip(1 + t.carried).zip(xs) {
@@ -194,7 +194,7 @@ impl Emit<'_> {
             let kind = k.checked_sub(t.carried).map(|k| t.outs[k]);
             let (s, to) = t.vars[k].clone();
             match (kind, e) {
-                // Results are named values, so that no assignment changes another's.
+                // Results are named values, so that no assignment affects another one.
                 (None, Elements::Number(_, x)) => self.line(&format!("{to} = {x};")),
                 (Some(Out::Sum), Elements::Number(_, x)) => {
                     let x = self.bin(Bin::Add, s, &to, x)?;
@@ -213,7 +213,7 @@ impl Emit<'_> {
         Ok(())
     }
 
-    /// The index of a turn, as an Int where there are Ints; without them nothing may read it.
+    /// The loop index as an Int, if the device has Ints; otherwise it must not be used.
     pub(crate) fn turn_index(&mut self, param: Option<&Var>, i: &str) {
         let Some(p) = param else { return };
         match self.caps.i64 {
@@ -222,7 +222,7 @@ impl Emit<'_> {
         }
     }
 
-    /// A call, in whose place the function's statements are written.
+    /// Inlines a call.
     fn call(&mut self, id: FnId, args: &[Var], outs: &[Var]) -> Res<()> {
         if self.calls.contains(&id) {
             return not_here("a function that calls itself");
@@ -245,7 +245,7 @@ impl Emit<'_> {
         Ok(())
     }
 
-    /// What goes into a call or out of it; texts and data are nothing.
+    /// The argument or result of a call; texts and data cannot be accessed.
     fn passed(&mut self, v: Var) -> Res<Place> {
         match self.ty(v) {
             Ty::Str | Ty::Data(_) => Ok(Place::Nothing),
@@ -253,7 +253,7 @@ impl Emit<'_> {
         }
     }
 
-    /// A reduction, one element after the other.
+    /// Emits a sequential reduction.
     fn fold(&mut self, s: &Soac, outs: &[Var]) -> Res<()> {
         if s.kind != SoacKind::Reduce {
             return not_here("a scan inside of a kernel");

@@ -1,8 +1,9 @@
-//! Arrays that are made inside of a kernel.
+//! Arrays created inside of a kernel.
 //!
-//! Arithmetic on arrays is put off ([`Lazy`]): whoever reads an element computes it. What is not cheap to compute again, what a loop
-//! collects, and what must lie in memory goes to *scratch*: memory of the kernel in which every thread has its own numbers, so many for
-//! all of them; so extents must be known on the host. Neighbouring threads have neighbouring numbers.
+//! Elementwise arithmetic on arrays is deferred ([`Lazy`]): each read of an element computes it. Results that are
+//! expensive to recompute, outputs of loops, and arrays that must be in memory are stored in *scratch* memory, which
+//! has elements for every thread; extents must therefore be known on the host. The elements of neighbouring threads are
+//! contiguous.
 
 use super::{Emit, Place, View, load, packed};
 use crate::array::Scalar;
@@ -12,19 +13,19 @@ use adl_ir::{Cmp, Conv, Op, Var};
 use adl_prim::{Bin, Un};
 use std::rc::Rc;
 
-/// Operations that are put off inside of each other, at most: each reader does them all again.
+/// The maximum depth of deferred operations, because each read recomputes all of them.
 const DEPTH: u32 = 4;
 
-/// What has elements.
+/// A value with elements.
 #[derive(Clone, Debug)]
 pub(crate) enum Elements {
-    /// A number, at each place.
+    /// A scalar, broadcast to each index.
     Number(Scalar, String),
     View(View),
     Lazy(Rc<Lazy>),
 }
 
-/// An array that is computed where it is read.
+/// An array whose elements are computed when they are read.
 #[derive(Debug)]
 pub(crate) struct Lazy {
     scalar: Scalar,
@@ -42,11 +43,11 @@ enum Late {
     Not(Elements),
     Select(Elements, Elements, Elements),
     Convert(Conv, Elements),
-    /// One after the other, along the first axis.
+    /// An array literal: the parts along the first axis.
     Parts(Vec<Elements>),
 }
 
-/// Numbers of a stack that is put off, and parts of it, at most: whoever reads one of them looks at each part.
+/// The maximum number of scalars and of parts of a deferred array literal: each read of an element tests all parts.
 const PARTS: (usize, usize) = (32, 8);
 
 impl Elements {
@@ -70,7 +71,7 @@ impl Elements {
         if let Elements::Lazy(l) = self { l.depth } else { 0 }
     }
 
-    /// As what a variable is.
+    /// The same as the value of a variable.
     pub fn place(self) -> Place {
         match self {
             Elements::Number(s, t) => Place::Number(s, t),
@@ -80,7 +81,7 @@ impl Elements {
     }
 }
 
-/// Whether computing it again costs little.
+/// Whether recomputation is cheap.
 fn cheap(op: &Op) -> bool {
     match op {
         Op::Un(u, _) => matches!(u, Un::Neg | Un::Abs | Un::Sign | Un::Relu | Un::Step | Un::Floor | Un::Ceil | Un::Round),
@@ -90,7 +91,7 @@ fn cheap(op: &Op) -> bool {
 }
 
 impl Emit<'_> {
-    /// What has elements, or is one.
+    /// The value of a variable, as elements.
     pub(crate) fn elements(&mut self, v: Var) -> Res<Elements> {
         match self.place(v)? {
             Place::Number(s, t) => Ok(Elements::Number(s, t)),
@@ -100,7 +101,7 @@ impl Emit<'_> {
         }
     }
 
-    /// An operation on arrays, element by element, put off; `None` where its operands are numbers, or it is another.
+    /// Defers an elementwise operation on arrays. `None` if its operands are scalars, or if it is another operation.
     pub(super) fn put_off(&mut self, op: &Op) -> Res<Option<Elements>> {
         if !crate::pointwise::is_pointwise(op) || matches!(op, Op::Lit(_) | Op::Dup(_) | Op::Drop(_)) {
             return Ok(None);
@@ -145,7 +146,7 @@ impl Emit<'_> {
         Ok(Elements::Lazy(Rc::new(Lazy { scalar: a.scalar(), dims, depth: a.depth() + 1, op: Late::Same(a) })))
     }
 
-    /// A stack of few numbers, or of rows of them, put off. Its extents are those of the first part behind `n`.
+    /// Defers an array literal of few scalars or short rows. Its extents are `n` and those of the first part.
     pub(super) fn parts(&mut self, n: String, all: &[Elements]) -> Option<Elements> {
         let size: Option<i64> = all[0].dims().iter().map(|d| self.known(d)).product();
         let depth = all.iter().map(Elements::depth).max().unwrap_or(0) + 1;
@@ -156,14 +157,14 @@ impl Emit<'_> {
         Some(Elements::Lazy(Rc::new(Lazy { scalar: all[0].scalar(), dims, depth, op: Late::Parts(all.to_vec()) })))
     }
 
-    /// The part of a stack at a place that the host knows.
+    /// The part of a deferred array literal at an index that the host knows.
     pub(super) fn part_at(&self, e: &Elements, i: &str) -> Option<Elements> {
         let Elements::Lazy(l) = e else { return None };
         let Late::Parts(all) = &l.op else { return None };
         all.get(usize::try_from(self.known(i)?).ok()?).cloned()
     }
 
-    /// An Int as an extent: a word, 0 where it is negative; what is too large fails a check.
+    /// Converts an Int to an extent (a word): 0 if it is negative; a check fails if it is too large.
     pub(super) fn extent(&mut self, n: &str) -> String {
         let many = self.check(Check::Turns);
         let known = self.known(n);
@@ -180,7 +181,7 @@ impl Emit<'_> {
         }
     }
 
-    /// The extents of two arrays that must be the same; where they are not, a check fails and there are no elements.
+    /// The extents of two arrays, which must be equal; otherwise a check fails, and the first extent is 0.
     fn agreed(&mut self, a: &[String], b: &[String]) -> Res<Vec<String>> {
         if a.len() != b.len() {
             return not_here("arrays of different ranks inside of a kernel");
@@ -238,7 +239,7 @@ impl Emit<'_> {
         }
     }
 
-    /// The element of the part that the first index says.
+    /// The element of the part that the first index selects.
     fn one_of(&mut self, all: &[Elements], at: &[String]) -> Res<String> {
         let mut found = self.at(&all[0], &at[1..])?;
         for (k, part) in all.iter().enumerate().skip(1) {
@@ -248,7 +249,7 @@ impl Emit<'_> {
         Ok(found)
     }
 
-    /// Loops over all indices of an array: their names. Whoever opens them closes them.
+    /// Opens loops over all indices of an array. Returns the index variables; the caller closes the loops.
     pub(crate) fn indices(&mut self, dims: &[String]) -> Vec<String> {
         let mut at = Vec::new();
         for d in dims {
@@ -267,7 +268,7 @@ impl Emit<'_> {
         }
     }
 
-    /// Memory of these extents, for each thread its own.
+    /// Allocates private memory of these extents for each thread.
     pub(crate) fn scratch(&mut self, scalar: Scalar, dims: &[String]) -> Res<View> {
         let Some((lane, lanes)) = self.lane.clone() else { return not_here("an array that is made inside of this kernel") };
         let known = dims.iter().map(|d| self.known(d).and_then(|n| usize::try_from(n).ok())).collect::<Option<Vec<_>>>();
@@ -282,12 +283,12 @@ impl Emit<'_> {
         for k in 0..known.len() {
             steps.push(self.word((known[k + 1..].iter().product::<usize>() * lanes) as u32));
         }
-        // Extents by words of their own: the names of `dims` may end before this array does.
+        // New variables for the extents, because the scope of `dims` may end before that of this array.
         let dims = known.iter().map(|n| self.word(*n as u32)).collect();
         Ok(View { array: slot, scalar, base: lane, dims, steps })
     }
 
-    /// An array in memory.
+    /// Materialises an array.
     pub(crate) fn stored(&mut self, e: &Elements) -> Res<View> {
         if let Elements::View(w) = e {
             return Ok(w.clone());
@@ -297,7 +298,7 @@ impl Emit<'_> {
         Ok(to)
     }
 
-    /// Writes an array, or a number, into memory of its extents.
+    /// Stores an array, or broadcasts a scalar, to memory of its extents.
     pub(crate) fn fill(&mut self, to: &View, e: &Elements) -> Res<()> {
         if let Elements::Lazy(l) = e
             && let Late::Parts(all) = &l.op
@@ -316,7 +317,7 @@ impl Emit<'_> {
         Ok(())
     }
 
-    /// An element of the first axis, as what a variable is.
+    /// An element of the first axis, as the value of a variable.
     pub(crate) fn first_axis(&mut self, e: &Elements, i: &str) -> Res<Place> {
         match e {
             Elements::View(w) => {
@@ -332,7 +333,7 @@ impl Emit<'_> {
         }
     }
 
-    /// What a loop reads elements of, before it begins: rows of what is put off are stored.
+    /// An array over which a loop iterates: deferred arrays of rows are materialised before the loop.
     pub(crate) fn walked(&mut self, v: Var) -> Res<Elements> {
         match self.elements(v)? {
             e @ Elements::Lazy(_) if e.dims().len() > 1 => self.stored(&e).map(Elements::View),
@@ -341,7 +342,7 @@ impl Emit<'_> {
         }
     }
 
-    /// The sum of all elements, or of their products with those of another, one after the other.
+    /// The sequential sum of all elements, or the inner product with another array.
     pub(super) fn sum(&mut self, a: &Elements, other: Option<&Elements>) -> Res<(Scalar, String)> {
         let dims = match other {
             Some(b) => self.agreed(a.dims(), b.dims())?,
@@ -361,7 +362,7 @@ impl Emit<'_> {
         Ok((a.scalar(), sum))
     }
 
-    /// The first of the least (or largest) elements of a vector, and its index; a nan is before all. There must be one.
+    /// The first minimum (or maximum) of a non-empty vector, and its index; NaN precedes all numbers.
     pub(super) fn extreme(&mut self, a: &Elements, least: bool) -> Res<(String, String)> {
         let [n] = a.dims() else { return not_here("the extremes of a matrix in a kernel") };
         let (n, s) = (n.clone(), a.scalar());

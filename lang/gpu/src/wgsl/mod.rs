@@ -1,15 +1,15 @@
-//! Blocks of the IR as WGSL.
+//! Translates blocks of the IR to WGSL.
 //!
-//! A block becomes straight-line code and control flow on scalars. Arrays are seen through views: a row, a part or the transpose of an
-//! array is where its numbers stand, and costs nothing. Arrays that a block makes are put off or lie in the thread's own memory (`lazy`);
-//! of loops that only collect, [`crate::nest`] makes the kernel's own.
+//! A block becomes straight-line code and control flow on scalars. Arrays are accessed through views: a row, a slice or
+//! the transpose of an array is an offset with strides, and costs nothing. Arrays that a block creates are deferred or
+//! stored in private memory (`lazy`). Arrays that the kernel's own loops collect are handled by [`crate::nest`].
 //!
-//! - [`scalar`]: operators and functions of numbers, exhaustive by `match`: what a GPU does not do is said there.
+//! - [`scalar`]: scalar operators and functions, in exhaustive matches that also state what a GPU does not support.
 //! - `ops`: statements without blocks; `control`: branches, loops, calls; `lazy`: arrays.
-//! - `slots`: the kernel's arrays, and its text as a whole; `windows`: arrays that are larger than one binding.
+//! - `slots`: the kernel's bindings and its complete text; `windows`: arrays larger than one binding.
 //!
-//! Invariants: what is read lies inside of its array, since each index is checked, and one that fails the check is 0 (memory has room for
-//! an element at 0 always); a loop of unknown length ends after [`control::TURNS`] turns.
+//! Invariants: reads are within bounds, since each index is checked, and one that fails the check is replaced by 0
+//! (buffers always have room for an element at 0). Loops of unknown length end after [`control::TURNS`] iterations.
 
 mod control;
 pub(crate) mod lazy;
@@ -30,13 +30,13 @@ use adl_syntax::span::Span;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Statements of one kernel, at most: drivers take long over more.
+/// The maximum number of statements of a kernel: drivers take long to compile larger ones.
 const STATEMENTS: usize = 20_000;
 
-/// Blocks inside of blocks, at most: compilers of WGSL go down into them on the machine's stack.
+/// The maximum nesting depth of blocks: WGSL compilers are recursive.
 const DEPTH: usize = 100;
 
-/// Where the numbers of an array stand: WGSL of u32 for its begin, its extents and the steps along its axes.
+/// The location of an array's elements, as u32 expressions: offset, extents and strides.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
     pub array: usize,
@@ -46,29 +46,29 @@ pub(crate) struct View {
     pub steps: Vec<String>,
 }
 
-/// What a variable is.
+/// The value of a variable.
 #[derive(Clone, Debug)]
 pub(crate) enum Place {
-    /// WGSL that names or is a number of this kind.
+    /// A WGSL expression of a scalar of this type.
     Number(Scalar, String),
     /// An array.
     View(View),
-    /// An array that is computed where it is read.
+    /// An array whose elements are computed when they are read.
     Lazy(Rc<lazy::Lazy>),
-    /// Nothing that code here can read.
+    /// A value that kernels cannot access.
     Nothing,
 }
 
-/// The variables of a function that is being written.
+/// The variables of a function that is being emitted.
 struct Frame<'a> {
     f: &'a Function,
     places: HashMap<Var, Place>,
 }
 
-/// What a kernel's variables outside of its blocks are.
+/// The values of variables bound outside of the kernel.
 pub(crate) type Env<'a> = &'a dyn Fn(Var) -> Option<Operand>;
 
-/// A kernel that is being written.
+/// A kernel that is being emitted.
 pub(crate) struct Emit<'a> {
     pub gpu: &'a Gpu,
     pub caps: &'a Caps,
@@ -85,11 +85,11 @@ pub(crate) struct Emit<'a> {
     faults: Vec<Fault>,
     known: HashMap<Var, Place>,
     zero: Option<String>,
-    /// Whole numbers that texts stand for.
+    /// Int values that expressions are known to have.
     values: HashMap<String, i64>,
-    /// Indices of turns of the loops that are the kernel: as words, and how many turns there are.
+    /// Indices of the kernel's own loops: the index as a word, and the trip count.
     pub(crate) turns: HashMap<Var, (String, usize)>,
-    /// The name of a number that each thread has for itself, and how many there are.
+    /// The variable with the thread's index, and the number of threads.
     pub lane: Option<(String, usize)>,
     /// Whether launches see all of each array, however large.
     pub whole: bool,
@@ -102,27 +102,27 @@ impl<'a> Emit<'a> {
         Emit { gpu, caps: &gpu.caps, program, env, text: String::new(), depth: 1, fresh: 0, statements: 0, frames, calls: Vec::new(), slots: Vec::new(), words: Vec::new(), faults: Vec::new(), known: HashMap::new(), zero: None, values: HashMap::new(), turns: HashMap::new(), lane: None, whole: false, span: Span::default() }
     }
 
-    /// A line of the kernel's body.
+    /// Emits a line of the kernel's body.
     pub fn line(&mut self, text: &str) {
         self.text.extend(std::iter::repeat_n("  ", self.depth));
         self.text.push_str(text);
         self.text.push('\n');
     }
 
-    /// A line that begins a block of lines.
+    /// Emits a line that opens a block.
     pub fn open(&mut self, text: &str) {
         self.line(&format!("{text} {{"));
         self.depth += 1;
     }
 
-    /// The end of a block of lines.
+    /// Closes a block.
     pub fn close(&mut self) {
         self.depth -= 1;
         self.line("}");
     }
 
-    /// After a loop that ends where this condition does not hold: software devices have been seen to leave loops of 65,535 turns before that (those of a
-    /// kernel together), without a word.
+    /// Emits a check after a loop with this condition: software devices silently end loops after 65,535 iterations (of
+    /// all loops of a kernel together).
     pub fn ended(&mut self, goes_on: &str) {
         if self.caps.software {
             let cut = self.check(Check::Turns);
@@ -130,7 +130,7 @@ impl<'a> Emit<'a> {
         }
     }
 
-    /// A name that nothing has.
+    /// A new name.
     pub fn name(&mut self, kind: &str) -> String {
         self.fresh += 1;
         // No name may hide a type: i32, f64, u16.
@@ -150,18 +150,18 @@ impl<'a> Emit<'a> {
         n
     }
 
-    /// Notes what a text stands for.
+    /// Records the known value of an expression.
     pub fn know(&mut self, text: &str, k: i64) {
         self.values.insert(text.to_owned(), k);
     }
 
-    /// The whole number that a text stands for, if the host knows it.
+    /// The known Int value of an expression.
     pub fn known(&self, text: &str) -> Option<i64> {
         let inner = text.strip_prefix("l_of(").and_then(|t| t.strip_suffix(')'));
         self.values.get(text).or_else(|| self.values.get(inner?)).copied()
     }
 
-    /// A word that the host gives.
+    /// A word that the host passes as a parameter.
     pub fn word(&mut self, w: u32) -> String {
         self.words.push(w);
         let text = format!("params[{}]", self.words.len() + 1);
@@ -169,7 +169,7 @@ impl<'a> Emit<'a> {
         text
     }
 
-    /// A word that is 0, which compilers do not know.
+    /// A parameter that is 0, which compilers cannot fold.
     pub fn nothing(&mut self) -> String {
         if self.zero.is_none() {
             self.zero = Some(self.word(0));
@@ -177,7 +177,7 @@ impl<'a> Emit<'a> {
         self.zero.clone().unwrap_or_default()
     }
 
-    /// A number of the host's.
+    /// A scalar of the host.
     fn given(&mut self, l: &Lit) -> Res<Place> {
         let (scalar, bits) = match l {
             Lit::F32(x) => (Scalar::F32, u64::from(x.to_bits())),
@@ -203,7 +203,7 @@ impl<'a> Emit<'a> {
         Ok(Place::Number(scalar, text))
     }
 
-    /// Refuses what the device does not have.
+    /// Fails if the device does not support an element type.
     pub fn has(&self, s: Scalar) -> Res<()> {
         match s {
             Scalar::F64 if !self.caps.f64 => not_here(format!("{} has no 64-bit floats (use F32)", self.caps.name)),
@@ -212,7 +212,7 @@ impl<'a> Emit<'a> {
         }
     }
 
-    /// What a variable is; one from outside becomes the kernel's.
+    /// The value of a variable. A variable from outside is added to the kernel.
     pub fn place(&mut self, v: Var) -> Res<Place> {
         if let Some(p) = self.frames.last().and_then(|f| f.places.get(&v)) {
             return Ok(p.clone());
@@ -229,7 +229,7 @@ impl<'a> Emit<'a> {
                 let slot = self.slot(&a, false)?;
                 Place::Number(a.scalar, load(slot, a.scalar, "0u"))
             }
-            // Not kept: steps are named where they are needed.
+            // Not cached: strides are named where they are needed.
             Some(Operand::Array(a)) => return self.view(&a).map(Place::View),
             None => return not_here("a value that is not on the device"),
         };
@@ -237,7 +237,7 @@ impl<'a> Emit<'a> {
         Ok(place)
     }
 
-    /// Names a variable from outside, if it is one, before code that may not be reached.
+    /// Binds a variable from outside, before code that may be skipped.
     pub fn outside(&mut self, v: Var) -> Res<()> {
         let known = self.frames.last().is_some_and(|f| f.places.contains_key(&v));
         if !known && (self.env)(v).is_some() {
@@ -247,7 +247,7 @@ impl<'a> Emit<'a> {
         Ok(())
     }
 
-    /// The same for all that a block reads.
+    /// [`Emit::outside`] for all variables that a block reads.
     pub fn prepare(&mut self, b: &Block) -> Res<()> {
         self.prepared(b, DEPTH)
     }
@@ -264,7 +264,7 @@ impl<'a> Emit<'a> {
         all.into_iter().try_for_each(|v| self.outside(v))
     }
 
-    /// The number that a variable is.
+    /// The scalar value of a variable.
     pub fn number(&mut self, v: Var) -> Res<(Scalar, String)> {
         match self.place(v)? {
             Place::Number(s, t) => Ok((s, t)),
@@ -273,7 +273,7 @@ impl<'a> Emit<'a> {
         }
     }
 
-    /// The array that a variable is.
+    /// The array value of a variable.
     pub fn array(&mut self, v: Var) -> Res<View> {
         match self.place(v)? {
             Place::View(w) => Ok(w),
@@ -282,14 +282,14 @@ impl<'a> Emit<'a> {
         }
     }
 
-    /// Says what a variable is.
+    /// Binds a variable.
     pub fn bind(&mut self, v: Var, p: Place) {
         if let Some(f) = self.frames.last_mut() {
             f.places.insert(v, p);
         }
     }
 
-    /// Binds a number, by a name of its own.
+    /// Binds a scalar, with a name of its own.
     pub fn bind_number(&mut self, v: Var, s: Scalar, value: &str) {
         let n = self.define("v", value);
         self.bind(v, Place::Number(s, n));
@@ -299,7 +299,7 @@ impl<'a> Emit<'a> {
         self.frames.last().map_or(&Ty::Bool, |f| f.f.ty(v))
     }
 
-    /// The kind of number that a variable is.
+    /// The element type of a scalar variable.
     pub fn scalar(&self, v: Var) -> Res<Scalar> {
         match Scalar::of(self.ty(v)) {
             Some(s) => self.has(s).map(|()| s),
@@ -328,7 +328,7 @@ impl<'a> Emit<'a> {
     }
 }
 
-/// The type of a number in code.
+/// The WGSL type of a scalar.
 pub(crate) fn wgsl(s: Scalar) -> &'static str {
     match s {
         Scalar::F32 => "f32",
@@ -339,7 +339,7 @@ pub(crate) fn wgsl(s: Scalar) -> &'static str {
     }
 }
 
-/// Its type in memory.
+/// Its WGSL type in memory.
 pub(crate) fn stored(s: Scalar) -> &'static str {
     match s {
         Scalar::Bool => "u32",
@@ -347,7 +347,7 @@ pub(crate) fn stored(s: Scalar) -> &'static str {
     }
 }
 
-/// An element of an array.
+/// Loads an element of an array.
 pub(crate) fn load(slot: usize, s: Scalar, at: &str) -> String {
     match s {
         Scalar::Bool => format!("(a{slot}[{at}] != 0u)"),
@@ -355,7 +355,7 @@ pub(crate) fn load(slot: usize, s: Scalar, at: &str) -> String {
     }
 }
 
-/// A number as it lies in memory.
+/// Converts a scalar to its representation in memory.
 pub(crate) fn packed(s: Scalar, value: &str) -> String {
     match s {
         Scalar::Bool => format!("select(0u, 1u, {value})"),

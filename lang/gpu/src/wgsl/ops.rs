@@ -9,12 +9,12 @@ use adl_ir::{Block, Op, Stmt, Ty, Var};
 use adl_prim::Prim;
 
 impl Emit<'_> {
-    /// Writes the statements of a block, whose parameters are bound.
+    /// Emits the statements of a block whose parameters are bound.
     pub(crate) fn stmts(&mut self, b: &Block) -> Res<()> {
         b.stmts.iter().try_for_each(|s| self.write(s))
     }
 
-    /// Writes one statement.
+    /// Emits one statement.
     pub(crate) fn write(&mut self, s: &Stmt) -> Res<()> {
         self.step(s.span)?;
         let outs: Vec<Var> = s.outs.iter().chain(&s.lin_outs).copied().collect();
@@ -49,7 +49,7 @@ impl Emit<'_> {
         }
     }
 
-    /// An operation with one result.
+    /// Emits an operation with one result.
     fn one(&mut self, op: &Op, out: Var) -> Res<()> {
         if let Some(made) = self.put_off(op)? {
             self.bind(out, made.place());
@@ -62,7 +62,7 @@ impl Emit<'_> {
                 self.bind(out, made.place());
             }
             Op::Stack { elems, .. } => self.stack(elems, out)?,
-            // Most only say the shape of what may be absent, which nothing in a kernel is.
+            // Most shapes are only used by operations on symbolic zeros, which do not occur in kernels.
             Op::Shape(_) => self.bind(out, Place::Nothing),
             Op::Index { a, at, .. } => self.index(*a, at, out)?,
             Op::Slice { .. } | Op::Transpose(_) | Op::Reverse(_) => self.part_of(op, out)?,
@@ -79,7 +79,7 @@ impl Emit<'_> {
         Ok(())
     }
 
-    /// The number that an operation makes.
+    /// Emits an operation with a scalar result.
     fn value(&mut self, op: &Op) -> Res<(Scalar, String)> {
         Ok(match op {
             Op::Lit(l) => self.literal(l)?,
@@ -108,7 +108,7 @@ impl Emit<'_> {
         })
     }
 
-    /// The number that an operation makes of arrays; all that is not for kernels is refused here.
+    /// Emits an operation on arrays with a scalar result; rejects all that kernels do not support.
     fn of_array(&mut self, op: &Op) -> Res<(Scalar, String)> {
         match op {
             Op::Dim(a, axis) => {
@@ -144,7 +144,7 @@ impl Emit<'_> {
         Ok((Scalar::I64, format!("l_of({word})")))
     }
 
-    /// An array of numbers, or of rows.
+    /// Emits an array literal of scalars or rows.
     fn stack(&mut self, elems: &[Var], out: Var) -> Res<()> {
         let all = elems.iter().map(|v| self.elements(*v)).collect::<Res<Vec<_>>>()?;
         let Some(first) = all.first() else { return not_here("an array of nothing") };
@@ -166,13 +166,13 @@ impl Emit<'_> {
         Ok(())
     }
 
-    /// An element, or the part at the leading indices.
+    /// An element, or the subarray at the leading indices.
     fn index(&mut self, a: Var, at: &[Var], out: Var) -> Res<()> {
         if let Some(part) = self.indexed_part(a, at)? {
             self.bind(out, part.place());
             return Ok(());
         }
-        // One element of what is put off is computed alone.
+        // A single element of a deferred array is computed alone.
         let e = self.elements(a)?;
         if matches!(e, Elements::Lazy(_)) && e.dims().len() == at.len() {
             let dims = e.dims().to_vec();
@@ -190,7 +190,7 @@ impl Emit<'_> {
         Ok(())
     }
 
-    /// An index as a word, which is checked where the host does not know that it is in bounds.
+    /// An index as a word; it is checked unless the host knows that it is in bounds.
     fn in_bounds(&mut self, v: Var, dim: &str) -> Res<String> {
         let (_, i) = self.number(v)?;
         Ok(match self.turn_in_bounds(v, dim) {
@@ -202,7 +202,7 @@ impl Emit<'_> {
         })
     }
 
-    /// The part of what is stacked, or put together of such, at indices that the host knows.
+    /// The part of a deferred array literal, possibly nested, at indices that the host knows.
     fn indexed_part(&mut self, a: Var, at: &[Var]) -> Res<Option<Elements>> {
         let mut part = self.elements(a)?;
         for v in at {
@@ -215,14 +215,14 @@ impl Emit<'_> {
         Ok(Some(part))
     }
 
-    /// A turn's index that needs no check: a nest turns so often at most, and the host knows that the axis is as long.
+    /// A loop index that needs no check: the host knows that the axis is at least as long as the loop.
     fn turn_in_bounds(&self, v: Var, dim: &str) -> Option<String> {
-        // Functions that are called have variables of their own.
+        // Inlined functions have variables of their own.
         let (word, turns) = self.turns.get(&v).filter(|_| self.calls.is_empty())?;
         (self.known(dim)? >= *turns as i64).then(|| word.clone())
     }
 
-    /// A view as what a variable is: without axes it is a number.
+    /// Binds a view; without axes it is a scalar.
     pub(crate) fn bind_view(&mut self, out: Var, w: View) {
         match w.dims.is_empty() {
             true => self.bind_number(out, w.scalar, &load(w.array, w.scalar, &w.base)),
@@ -239,7 +239,7 @@ impl Emit<'_> {
         View { base, dims: w.dims[1..].to_vec(), steps: w.steps[1..].to_vec(), ..w.clone() }
     }
 
-    /// Parts and turns of an array, which are views.
+    /// Slices, transposes and reversals, which are views.
     fn part_of(&mut self, op: &Op, out: Var) -> Res<()> {
         let w = match op {
             Op::Slice { a, lo, hi, .. } => {
@@ -259,7 +259,7 @@ impl Emit<'_> {
                 w
             }
             Op::Reverse(a) => {
-                // Steps are taken modulo 2³².
+                // Strides are computed modulo 2³².
                 let mut w = self.array(*a)?;
                 w.base = self.define("k", &format!("{} + ({} - 1u) * {}", w.base, w.dims[0], w.steps[0]));
                 w.steps[0] = self.define("k", &format!("0u - {}", w.steps[0]));

@@ -1,7 +1,8 @@
-//! Operators and functions of numbers: for each of the table, what it is on a GPU, or that it is nothing there.
+//! Scalar operators and functions: how each entry of the table runs on a GPU, or that it does not.
 //!
-//! On f64 the device does + - * / and comparisons; all else is ours (`math`). On f32 it does these too; functions are those on f64, rounded,
-//! where there is f64, so that results are the CPU's. Comparisons never say `!=`, which WGSL's compilers make false for nan.
+//! For f64 the device computes + - * / and comparisons; all other functions are this crate's (`math`). For f32 it
+//! computes these too. Functions of f32 are rounded f64 functions if the device has f64, so that results equal the
+//! CPU's. Comparisons never use `!=`, which WGSL compilers evaluate to false for NaN.
 
 use super::{Emit, wgsl};
 use crate::array::Scalar;
@@ -10,7 +11,7 @@ use crate::table::{OnGpu, on_gpu};
 use adl_ir::{Cmp, Conv, Lit};
 use adl_prim::{Bin, Prim, Un};
 
-/// A literal that is no zero of a float (see [`Emit::literal`]).
+/// A literal, except a Float zero (see [`Emit::literal`]).
 fn literal(l: &Lit) -> Res<(Scalar, String)> {
     Ok(match l {
         Lit::F64(x) => (Scalar::F64, f64_text(*x)),
@@ -23,12 +24,12 @@ fn literal(l: &Lit) -> Res<(Scalar, String)> {
     })
 }
 
-/// Infinities, nan and what is not normal by their bits: compilers do not always read them right.
+/// Infinities, NaN and subnormals are given by their bits, because some compilers misread their literals.
 fn f64_text(x: f64) -> String {
     if x.is_normal() || x.to_bits() == 0 { format!("({x:?}lf)") } else { format!("d_of({}lu)", x.to_bits()) }
 }
 
-/// The zero of a kind, where nothing is computed with it.
+/// The zero of a type, for contexts without arithmetic.
 pub(crate) fn zero(s: Scalar) -> &'static str {
     match s {
         Scalar::F32 => "0.0f",
@@ -39,7 +40,8 @@ pub(crate) fn zero(s: Scalar) -> &'static str {
     }
 }
 
-/// The function of the library that a unary operator is, without its prefix. The exhaustive table of what a GPU does to one number.
+/// The library function of a unary operator, without its prefix. This match is the exhaustive table of unary operators
+/// on a GPU.
 fn function(u: Un) -> &'static str {
     match u {
         Un::Sin => "sin",
@@ -71,7 +73,7 @@ fn function(u: Un) -> &'static str {
         Un::Lgamma => "lgamma",
         Un::Digamma => "digamma",
         Un::Gamma => "gamma",
-        // Written where they stand.
+        // These are emitted as expressions.
         Un::Neg => "neg",
         Un::Step => "step",
         Un::Polygamma(_) => "polygamma",
@@ -79,12 +81,12 @@ fn function(u: Un) -> &'static str {
     }
 }
 
-/// Whether the function of f32 is exact without f64.
+/// Whether the f32 function is exact without f64.
 fn plain(u: Un) -> bool {
     matches!(u, Un::Neg | Un::Abs | Un::Sign | Un::Floor | Un::Ceil | Un::Round | Un::Relu | Un::Step)
 }
 
-/// The function of a binary operator, where it is one.
+/// The library function of a binary operator, if it has one.
 fn function2(b: Bin) -> Option<&'static str> {
     match b {
         Bin::Add | Bin::Sub | Bin::Mul | Bin::Div | Bin::IntDiv | Bin::StepLe => None,
@@ -99,7 +101,7 @@ fn function2(b: Bin) -> Option<&'static str> {
 }
 
 impl Emit<'_> {
-    /// A literal. Zeros of floats are read from a word: compilers that know one make `x * 0` into 0, and `0 - 0` or `x + 0` into x.
+    /// A literal. Float zeros are parameters: compilers that see a zero fold `x * 0` to 0, and `0 - 0` or `x + 0` to x.
     pub(crate) fn literal(&mut self, l: &Lit) -> Res<(Scalar, String)> {
         let negative = match l {
             Lit::F64(x) if *x == 0.0 => x.is_sign_negative(),
@@ -116,7 +118,7 @@ impl Emit<'_> {
         Ok((s, if negative { format!("(-{zero})") } else { zero }))
     }
 
-    /// The zero of a kind, of floats one that compilers do not know.
+    /// The zero of a type; for floats a parameter that compilers cannot fold.
     pub(crate) fn zero(&mut self, s: Scalar) -> String {
         match s {
             Scalar::F32 => format!("s_of({})", self.nothing()),
@@ -125,7 +127,7 @@ impl Emit<'_> {
         }
     }
 
-    /// A unary operator.
+    /// Emits a unary operator.
     pub(crate) fn un(&mut self, u: Un, s: Scalar, x: &str) -> Res<String> {
         match s {
             Scalar::F64 => real_un(u, "d_", "lf", x),
@@ -152,7 +154,7 @@ impl Emit<'_> {
         })
     }
 
-    /// A binary operator.
+    /// Emits a binary operator.
     pub(crate) fn bin(&mut self, b: Bin, s: Scalar, x: &str, y: &str) -> Res<String> {
         match s {
             Scalar::F64 => Ok(real_bin(b, "d_", "lf", x, y)),
@@ -161,7 +163,7 @@ impl Emit<'_> {
             }
             Scalar::F32 => Ok(real_bin(b, "s_", "f", x, y)),
             Scalar::I64 => self.int_bin(b, x, y),
-            // Words are this crate's own, and do not overflow.
+            // Words are internal to this crate, and do not overflow.
             Scalar::Word if b == Bin::Add => Ok(format!("({x} + {y})")),
             Scalar::Bool | Scalar::Word => not_here("arithmetic on Bools"),
         }
@@ -181,7 +183,7 @@ impl Emit<'_> {
             Bin::StepLe => format!("select(0li, 1li, {x} <= {y})"),
             Bin::Div | Bin::Pow | Bin::Atan2 | Bin::Hypot => return not_here("a real operator on Ints"),
         };
-        // Extents are often such.
+        // Constant folding, mostly of extents.
         let known = self.known(x).zip(self.known(y)).and_then(|(x, y)| match b {
             Bin::Add => x.checked_add(y),
             Bin::Sub => x.checked_sub(y),
@@ -192,7 +194,7 @@ impl Emit<'_> {
         Ok(text)
     }
 
-    /// A conversion.
+    /// Emits a conversion.
     pub(crate) fn convert(&mut self, c: Conv, s: Scalar, x: &str) -> Res<(Scalar, String)> {
         let to = match c {
             Conv::ToF64 => Scalar::F64,
@@ -207,14 +209,14 @@ impl Emit<'_> {
             (Scalar::Bool, _) => format!("select(0li, 1li, {x})"),
             (Scalar::F64, Scalar::I64) => format!("l_of_f64({x}, {})", self.check(Check::Conversion)),
             (Scalar::F32, Scalar::I64) => format!("l_of_f32({x}, {})", self.check(Check::Conversion)),
-            // By way of f64, as on the CPU.
+            // Via f64, as on the CPU.
             (Scalar::I64, Scalar::F32) if self.caps.f64 => format!("f32(f64({x}))"),
             _ => format!("{}({x})", wgsl(to)),
         };
         Ok((to, text))
     }
 
-    /// A built-in of numbers: its results. [`on_gpu`] says what is one.
+    /// Emits a scalar primitive. Returns its results. [`on_gpu`] says which primitives are scalar.
     pub(crate) fn prim(&mut self, p: Prim, args: &[(Scalar, String)]) -> Res<Vec<(Scalar, String)>> {
         match on_gpu(p) {
             OnGpu::Number => {}
@@ -257,7 +259,7 @@ impl Emit<'_> {
     }
 }
 
-/// Whether a number is none.
+/// Whether a number is NaN.
 pub(crate) fn is_nan(s: Scalar, x: &str) -> String {
     match s {
         Scalar::F64 => format!("d_is_nan({x})"),
@@ -289,7 +291,7 @@ fn real_bin(b: Bin, prefix: &str, suffix: &str, x: &str, y: &str) -> String {
     }
 }
 
-/// A comparison of two numbers of one kind.
+/// Compares two scalars of one type.
 pub(crate) fn compare(c: Cmp, s: Scalar, x: &str, y: &str) -> String {
     if s == Scalar::Bool {
         return match c {

@@ -1,4 +1,4 @@
-//! The arrays of a kernel, and its text.
+//! The array bindings of a kernel, and its text.
 
 use super::{Emit, Place, View, stored, windows};
 use crate::array::{Array, Operand};
@@ -9,21 +9,21 @@ use crate::queue::{Bound, Kernel};
 use adl_ir::Var;
 use std::fmt::Write;
 
-/// Numbers of an array, at most: threads count a little further, in words.
+/// The maximum number of elements of an array: threads use indices slightly beyond it, in words.
 pub(crate) const MOST: usize = u32::MAX as usize - (1 << 20);
 
 /// An array of the kernel.
 pub(super) struct Slot {
     array: Array,
     write: bool,
-    /// Whether launches see the part of it that belongs to their elements.
+    /// Whether launches bind only the part that belongs to their elements.
     part: bool,
-    /// Whether its words change atomically.
+    /// Whether its words are atomic.
     atomic: bool,
 }
 
 impl Emit<'_> {
-    /// Makes an array one of the kernel's: its number. One that is read has one number, however often it is asked for.
+    /// Adds an array to the kernel. Returns its slot; arrays that are only read share one.
     pub fn slot(&mut self, array: &Array, write: bool) -> Res<usize> {
         self.has(array.scalar)?;
         if array.len() > MOST {
@@ -37,7 +37,7 @@ impl Emit<'_> {
         Ok(self.slots.len() - 1)
     }
 
-    /// The same, of which launches see only the part that belongs to their elements.
+    /// [`Emit::slot`] for an array of which launches bind only the part that belongs to their elements.
     pub fn part(&mut self, array: &Array, write: bool) -> Res<usize> {
         self.has(array.scalar)?;
         if array.len() > MOST {
@@ -51,8 +51,8 @@ impl Emit<'_> {
         Ok(self.slots.len() - 1)
     }
 
-    /// An element of an array, as it lies in memory. Of one that is larger than a kernel may see, launches have a part, which begins at `origin`
-    /// (see `fold`), if not all of them see it whole.
+    /// An element of an array in memory. An array larger than the maximum binding is bound in part, from `origin` on
+    /// (see `fold`), unless launches see all of it.
     pub fn element(&mut self, array: &Array, write: bool, at: &str) -> Res<String> {
         if array.bytes() > self.caps.binding && !self.whole {
             return self.part(array, write).map(|s| format!("a{s}[{at} - {}]", crate::fold::ORIGIN));
@@ -60,14 +60,14 @@ impl Emit<'_> {
         self.slot(array, write).map(|s| format!("a{s}[{at}]"))
     }
 
-    /// Makes words ones that threads change together.
+    /// Makes the words of an array atomic.
     pub fn atomic(&mut self, array: &Array) -> Res<usize> {
         let slot = self.slot(array, true)?;
         self.slots[slot].atomic = true;
         Ok(slot)
     }
 
-    /// All of an array, as a view.
+    /// A view of a whole array.
     pub fn view(&mut self, array: &Array) -> Res<View> {
         let slot = self.slot(array, false)?;
         let dims: Vec<String> = array.shape.iter().map(|n| self.word(*n as u32)).collect();
@@ -75,7 +75,7 @@ impl Emit<'_> {
         Ok(View { array: slot, scalar: array.scalar, base: "0u".to_owned(), dims, steps })
     }
 
-    /// Steps along the axes of an array that lies row by row.
+    /// The strides of a row-major array.
     pub fn steps(&mut self, dims: &[String]) -> Vec<String> {
         let mut steps = vec!["1u".to_owned()];
         for d in dims.iter().skip(1).rev() {
@@ -88,7 +88,7 @@ impl Emit<'_> {
         steps
     }
 
-    /// Names a vector from outside of which launches see the part of their elements.
+    /// Binds a vector from outside of which launches bind the part that belongs to their elements.
     pub fn take_part(&mut self, v: Var) -> Res<()> {
         let Some(Operand::Array(a)) = (self.env)(v) else { return not_here("a value that is not on the device") };
         let slot = self.part(&a, false)?;
@@ -97,18 +97,18 @@ impl Emit<'_> {
         Ok(())
     }
 
-    /// The array of a number that the kernel writes.
+    /// The array of a slot that the kernel writes.
     pub fn written(&self, slot: usize) -> Option<Array> {
         self.slots.get(slot).filter(|s| s.write).map(|s| s.array.clone())
     }
 
-    /// How many arrays the kernel has, as bindings.
+    /// The number of bindings of the kernel's arrays.
     pub fn arrays(&self) -> usize {
         self.slots.iter().map(|s| if s.part { 1 } else { windows::of(&s.array, self.caps.binding).len().max(1) }).sum()
     }
 
-    /// The kernel: workgroups of so many threads, memory that they share (`declared`), and the body, which stands in `main` after
-    /// `group` (the workgroup's number) and `l` (the thread's).
+    /// Finishes the kernel: `threads` is the work-group size, `declared` declares work-group memory. The body is in
+    /// `main`, after `group` (the work-group's index) and `l` (the thread's).
     pub fn finish(self, threads: u32, declared: &str) -> Written {
         let mut head = String::from(
             "@group(0) @binding(0) var<storage, read> params: array<u32>;\n@group(0) @binding(1) var<storage, read_write> faults: array<atomic<u32>>;\nvar<private> failed: bool;\n",
@@ -139,14 +139,14 @@ impl Emit<'_> {
     }
 }
 
-/// What a binding shows of an array: all, what belongs to a launch's elements, or some elements, from one to another.
+/// The part of an array that a binding shows: all, the part of a launch's elements, or a window.
 struct Seen {
     array: Array,
     part: bool,
     window: Option<(usize, usize)>,
 }
 
-/// A kernel with its arrays and words.
+/// A finished kernel with its arrays and parameters.
 pub(crate) struct Written {
     pub kernel: Kernel,
     bound: Vec<Seen>,
@@ -154,17 +154,17 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// Whether launches see parts of arrays.
+    /// Whether launches bind parts of arrays.
     pub fn has_parts(&self) -> bool {
         self.bound.iter().any(|s| s.part)
     }
 
-    /// All arrays, whole.
+    /// Bindings of all arrays as a whole.
     pub fn bound(&self) -> Vec<Bound> {
         self.bound_with(Array::whole)
     }
 
-    /// All arrays, some of them as parts.
+    /// Bindings of all arrays, some of them in part.
     pub fn bound_with(&self, part: impl Fn(&Array) -> Bound) -> Vec<Bound> {
         let one = |s: &Seen| match s.window {
             Some((from, to)) => cut(&s.array, from, to),

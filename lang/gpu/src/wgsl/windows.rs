@@ -1,17 +1,18 @@
-//! Arrays that are larger than one binding: a kernel has several, each of which shows a window of the array, and whoever reads or writes an element chooses
-//! among them by its index.
+//! Arrays larger than one binding: a kernel has several bindings, each of which shows a window of the array, and each
+//! access selects one by its index.
 //!
-//! Kernels are written as if there was one array. Here `a3[i]` becomes `a3_get(i)`, `a3[i] = x;` becomes `a3_set(i, x);`, and `atomicMax(&a3[i], x)` becomes
-//! `a3_atomicMax(i, x)`. A use that has none of these forms names an array that is not there, and the compiler refuses it.
+//! Kernels are emitted as if there were one array. Here `a3[i]` becomes `a3_get(i)`, `a3[i] = x;` becomes `a3_set(i,
+//! x);`, and `atomicMax(&a3[i], x)` becomes `a3_atomicMax(i, x)`. An access of another form refers to an undeclared
+//! array, which the compiler rejects.
 
 use crate::array::Array;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// Windows begin where any binding may.
+/// The alignment of windows, which suffices for any binding.
 const ALIGN: u64 = 256;
 
-/// The elements that each binding shows, from one to another, if one does not show all.
+/// The range of elements that each binding shows; empty if one binding shows all.
 pub(super) fn of(a: &Array, binding: u64) -> Vec<(usize, usize)> {
     let each = (binding / ALIGN * ALIGN / a.scalar.bytes()) as usize;
     if a.bytes() <= binding || each == 0 {
@@ -25,7 +26,8 @@ pub(super) fn name(slot: usize, k: usize) -> String {
     format!("a{slot}_{k}")
 }
 
-/// The text with all uses of an array as calls, and their functions, written to `head`: of so many windows of so many elements each.
+/// Replaces all accesses to an array by calls, and writes the called functions to `head`; `windows` windows have `each`
+/// elements each.
 pub(super) fn seen(text: &str, slot: usize, (ty, each): (&str, usize), windows: usize, head: &mut String) -> String {
     let (mut out, mut used) = (String::new(), BTreeSet::new());
     calls(text, &format!("a{slot}"), &mut out, &mut used);
@@ -47,7 +49,7 @@ pub(super) fn seen(text: &str, slot: usize, (ty, each): (&str, usize), windows: 
     out
 }
 
-/// Writes a text with uses of an array as calls, and notes which functions are called.
+/// Replaces accesses to an array by calls, and records which functions are called.
 fn calls(text: &str, array: &str, out: &mut String, used: &mut BTreeSet<String>) {
     let mut rest = text;
     while let Some((at, index, after)) = next_use(rest, array) {
@@ -79,7 +81,7 @@ fn calls(text: &str, array: &str, out: &mut String, used: &mut BTreeSet<String>)
     out.push_str(rest);
 }
 
-/// The first use of an array: where it begins, its index, and what stands behind it.
+/// The first access to an array: its position, its index, and the text after it.
 fn next_use<'a>(text: &'a str, array: &str) -> Option<(usize, &'a str, &'a str)> {
     let pattern = format!("{array}[");
     let begins = |at: usize| !text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');

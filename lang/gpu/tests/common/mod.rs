@@ -1,4 +1,4 @@
-//! A device for tests. Where there is no adapter, Mesa's software one is installed; where that fails the tests do.
+//! A device for tests. Without an adapter, Mesa's software adapter is installed; if this fails, so do the tests.
 #![allow(dead_code)]
 
 pub mod values;
@@ -7,7 +7,7 @@ use adl_gpu::Gpu;
 use std::process::Command;
 use std::sync::Once;
 
-/// The first adapter, or the one that `ADL_GPU` asks for.
+/// The first adapter, or the one that `ADL_GPU` selects.
 pub fn gpu() -> Gpu {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
@@ -29,7 +29,7 @@ fn install(packages: &[&str]) {
     }
 }
 
-/// Numbers from 0 to 1, the same ones in each run.
+/// Random numbers from 0 to 1, reproducible.
 pub struct Rng(pub u64);
 
 impl Rng {
@@ -50,16 +50,16 @@ impl Rng {
     }
 }
 
-/// The lengths that everything is tried at.
+/// The array lengths that tests use.
 pub const SIZES: [usize; 7] = [0, 1, 31, 32, 33, 1000, 100_000];
 
-/// The arguments of the first function of a program, as a kernel's variables.
+/// The arguments of a program's first function, as a kernel environment.
 pub fn env<'a>(p: &'a adl_ir::Program, args: &'a [adl_gpu::Operand]) -> impl Fn(adl_ir::Var) -> Option<adl_gpu::Operand> + 'a {
     let params = p.funcs[0].body.params.clone();
     move |v| params.iter().position(|p| *p == v).and_then(|i| args.get(i).cloned())
 }
 
-/// The first statement of the first function, run on the device: what it makes.
+/// Runs the first statement of the first function on the device.
 pub fn run(gpu: &Gpu, p: &adl_ir::Program, args: &[adl_gpu::Operand]) -> adl_gpu::Res<Vec<adl_gpu::Data>> {
     let f = &p.funcs[0];
     let env = env(p, args);
@@ -71,7 +71,7 @@ pub fn run(gpu: &Gpu, p: &adl_ir::Program, args: &[adl_gpu::Operand]) -> adl_gpu
     arrays.iter().map(|a| gpu.read(a)).collect()
 }
 
-/// A program from its text, checked.
+/// Parses and verifies a program.
 pub fn program(text: &str) -> adl_ir::Program {
     let p = adl_ir::parse::program(text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
     p.funcs.iter().for_each(|f| adl_ir::verify(&p, f).unwrap_or_else(|e| panic!("{e:?}\n{text}")));
@@ -82,12 +82,12 @@ pub fn int(n: usize) -> adl_gpu::Operand {
     adl_gpu::Operand::Number(adl_ir::Lit::I64(n as i64))
 }
 
-/// A vector on the device.
+/// Uploads a vector.
 pub fn vector(gpu: &Gpu, d: &adl_gpu::Data) -> adl_gpu::Operand {
     adl_gpu::Operand::Array(gpu.array(d, vec![d.len()]).unwrap())
 }
 
-/// The same numbers, bit by bit; any nan is like another.
+/// Whether data are equal bit for bit; all NaNs are considered equal.
 pub fn same(a: &adl_gpu::Data, b: &adl_gpu::Data) -> bool {
     use adl_gpu::Data;
     match (a, b) {
@@ -97,7 +97,7 @@ pub fn same(a: &adl_gpu::Data, b: &adl_gpu::Data) -> bool {
     }
 }
 
-/// How many random programs are tried: so many, or what `ADL_PROGRAMS` says.
+/// The number of random programs: the default, or a larger value of `ADL_PROGRAMS`.
 pub fn programs(usual: u64) -> u64 {
     std::env::var("ADL_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(usual).max(usual)
 }

@@ -1,11 +1,11 @@
-//! Values of the reference evaluator and those of the device.
+//! Converts between values of the reference evaluator and of the device.
 
 use adl_gpu::exec::Value;
 use adl_gpu::{Data, Gpu, Scalar};
 use adl_ir::{Lit, Ty, Val};
 use std::rc::Rc;
 
-/// A value for the device.
+/// Converts a value for the device.
 pub fn value(gpu: &Gpu, ty: &Ty, v: &Val) -> Value {
     match v {
         Val::F64(x) => Value::Number(Lit::F64(*x)),
@@ -13,7 +13,7 @@ pub fn value(gpu: &Gpu, ty: &Ty, v: &Val) -> Value {
         Val::I64(x) => Value::Number(Lit::I64(*x)),
         Val::Bool(x) => Value::Number(Lit::Bool(*x)),
         Val::Str(x) => Value::Number(Lit::Str(x.clone())),
-        // All arrays in data are of Floats here.
+        // All arrays in data are of Floats in these tests.
         Val::Data(c) => Value::Data(c.tag, Rc::new(c.fields.iter().map(|f| value(gpu, &Ty::F64.array(1), f)).collect())),
         Val::Array(a) if ty.scalar().is_flat() => Value::Array(gpu.array(&data(ty, v), a.shape.clone()).unwrap()),
         Val::Array(a) => Value::Data(0, Rc::new(a.elems.iter().map(|f| value(gpu, &ty.elem(), f)).collect())),
@@ -31,7 +31,7 @@ fn data(ty: &Ty, v: &Val) -> Data {
     }
 }
 
-/// All numbers of a value, read from the device.
+/// All scalars of a device value.
 pub fn numbers(gpu: &Gpu, v: &Value) -> Vec<f64> {
     match v {
         Value::Number(Lit::F64(x)) => vec![*x],
@@ -51,7 +51,7 @@ pub fn numbers(gpu: &Gpu, v: &Value) -> Vec<f64> {
     }
 }
 
-/// All numbers of the evaluator's value.
+/// All scalars of an evaluator value.
 pub fn wanted(v: &Val) -> Vec<f64> {
     let one = |v: &&Val| match v {
         Val::I64(n) => Some(*n as f64),
@@ -61,18 +61,18 @@ pub fn wanted(v: &Val) -> Vec<f64> {
     v.leaves().iter().filter_map(one).collect()
 }
 
-/// The same numbers, nearly.
+/// Checks that results agree approximately.
 pub fn agree(gpu: &Gpu, what: &str, got: &[Value], want: &[Val]) {
     for (k, (g, w)) in got.iter().zip(want).enumerate() {
         let (g, w) = (numbers(gpu, g), wanted(w));
-        // A zero that nobody needed is absent in one, and written out in the other.
+        // A symbolic zero on one side may be materialised on the other.
         let zero = |x: &[f64], y: &[f64]| x.is_empty() && y.iter().all(|y| *y == 0.0);
         let near = g.len() == w.len() && g.iter().zip(&w).all(|(a, b)| (a - b).abs() <= 1e-10 * b.abs().max(1.0) || a == b || a.is_nan() && b.is_nan());
         assert!(near || zero(&g, &w) || zero(&w, &g), "{what}, result {k}: {g:?} instead of {w:?}");
     }
 }
 
-/// Numbers for a cotangent, of the shape of a value.
+/// A cotangent of the shape of a value.
 pub fn like(v: &Val) -> Val {
     match v {
         Val::F64(x) => Val::F64(0.5 + 0.25 * x),
@@ -81,7 +81,7 @@ pub fn like(v: &Val) -> Val {
     }
 }
 
-/// Only reals and arrays of them have cotangents that this test can make.
+/// Whether a value consists of Floats only, so that these tests can make a cotangent.
 pub fn plain(v: &Val) -> bool {
     v.arr().is_none_or(|a| a.elems.iter().all(|x| matches!(x, Val::F64(_)))) && !matches!(v, Val::Data(_))
 }

@@ -8,29 +8,30 @@ use crate::value::{Value, seq, show, space};
 use crate::vm::Machine;
 use std::rc::Rc;
 
-/// A linear map that a tape holds: the derivative of what was recorded, forwards or transposed.
+/// A linear map represented by a tape, or by compiled AD: the derivative of what was recorded, or its
+/// transpose.
 #[derive(Clone)]
 pub struct LinearMap {
     pub(crate) tape: Rc<Tape>,
-    /// The input's shape with its nodes.
+    /// The structure of the input, with its tape nodes.
     pub(crate) input: Traced,
-    /// The output's shape with its nodes.
+    /// The structure of the output, with its tape nodes.
     pub(crate) output: Traced,
     pub(crate) transposed: bool,
-    /// The function that it is the transpose of, where the user gave one.
+    /// If it is the transpose of a function that the user gave: that function.
     pub(crate) original: Option<Value>,
-    /// The derivative by the main road; the tape is then empty.
+    /// The derivative by compiled AD; the tape is then empty.
     pub(crate) main: Option<Rc<crate::ir::road::Map>>,
 }
 
-/// Data with the node of each real leaf, in order (`NONE` for leaves that depend on nothing).
+/// Data, and the tape node of each real leaf in order (`NONE` for leaves that depend on no input).
 #[derive(Clone)]
 pub(crate) struct Traced {
     pub like: Value,
     pub nodes: Vec<u32>,
 }
 
-/// Replaces each real leaf of the data by the next value.
+/// Replaces the real leaves of the data by the next values.
 pub(crate) fn rebuild(like: &Value, mut vals: impl Iterator<Item = Value>) -> Res<Value> {
     space::map_leaves(like, &mut |x| {
         if !space::is_real(x) {
@@ -43,7 +44,7 @@ pub(crate) fn rebuild(like: &Value, mut vals: impl Iterator<Item = Value>) -> Re
     })
 }
 
-/// The real leaves of data, in order. A zero of unknown shape stands for all the leaves that are left.
+/// The real leaves of data, in order. A zero of unknown shape stands for all remaining leaves.
 pub(crate) fn leaves(v: &Value) -> Vec<Value> {
     let mut out = Vec::new();
     let _ = space::map_leaves(v, &mut |x| {
@@ -55,7 +56,8 @@ pub(crate) fn leaves(v: &Value) -> Vec<Value> {
     out
 }
 
-/// An error unless `v` could be a tangent of `like`: the same constructors and shapes. A zero of unknown shape always could.
+/// An error unless `v` has the structure of a tangent of `like`: the same constructors and shapes. A zero of
+/// unknown shape is always accepted.
 pub(crate) fn same_structure(what: &str, v: &Value, like: &Value) -> Res<()> {
     let cut = |v: &Value| show::show(v).chars().take(60).collect::<String>();
     let mut shapes = None;
@@ -107,7 +109,7 @@ pub(crate) fn apply(m: &mut Machine, map: &LinearMap, v: Value) -> Res<Value> {
     rebuild(&to.like, out.into_iter())
 }
 
-/// Runs `f x` on a tape of its own: the value, and its derivative at `x`.
+/// Evaluates `f x`, and its derivative at `x`: by compiled AD if possible, otherwise on a new tape.
 pub(crate) fn record(m: &mut Machine, f: &Value, x: &Value) -> Res<(Value, LinearMap)> {
     match crate::ir::road::record(m, f, x)? {
         Some(out) => Ok(out),
@@ -115,7 +117,7 @@ pub(crate) fn record(m: &mut Machine, f: &Value, x: &Value) -> Res<(Value, Linea
     }
 }
 
-/// The same by the taped road.
+/// Like [`record`], but always by taped AD.
 pub(crate) fn taped(m: &mut Machine, tape: Tape, f: &Value, x: &Value) -> Res<(Value, LinearMap)> {
     let level = m.ad.open(Level::Reverse(tape))?;
     let out = record_at(m, level, f, x);
@@ -132,7 +134,7 @@ fn record_at(m: &mut Machine, level: u16, f: &Value, x: &Value) -> Res<(Value, T
     Ok((primal, input, output))
 }
 
-/// Takes the level off a result: its primal, and the nodes of its leaves.
+/// Removes a level from a result: returns its primal, and the tape nodes of its leaves.
 pub(crate) fn lower(y: &Value, level: u16) -> Res<(Value, Traced)> {
     let mut nodes = Vec::new();
     let primal = space::map_leaves(y, &mut |v| {

@@ -1,12 +1,14 @@
-//! Dual numbers: forward and reverse mode for any program (differentiation.md §4, final form).
+//! Taped AD: dual numbers in forward and reverse mode, for any program.
 //!
-//! Every run of a derivative operator has a *level*, one more than the number of operators that it runs inside of. A traced value
-//! carries its level, its primal (a value of lower levels) and either a tangent (forward) or a node of the level's tape (reverse).
-//! An operation on traced values acts at the highest level among its operands; operands of lower levels are constants to it. That is
-//! all that is needed so that nested perturbations are never confused.
+//! Each evaluation of a derivative operator has a *level*, one more than the number of operators inside which
+//! it runs. A traced value carries its level, its primal (a value of lower levels), and either a tangent
+//! (forward mode) or a node of the level's tape (reverse mode). An operation on traced values acts at the
+//! highest level among its operands; operands of lower levels are constants to it. This is sufficient to avoid
+//! perturbation confusion.
 //!
-//! Reading order: this file, [`tape`], `sweep` (running a tape), `rules` (array operations as linear maps), `traced` (primitives on
-//! traced arguments), `operators` (grad, jvp, ...), `linear` (linear maps as functions).
+//! Reading order: this file, [`tape`], `sweep` (traversal of a tape), `rules` (array operations as linear
+//! maps), `traced` (primitives on traced arguments), `operators` (grad, jvp, ...), `linear` (linear maps as
+//! functions).
 
 pub(crate) mod linear;
 pub mod operators;
@@ -29,48 +31,48 @@ use tape::{NONE, Rule, Tape};
 /// A traced number or array of numbers.
 #[derive(Clone, Debug)]
 pub struct Dual {
-    /// Which derivative operator.
+    /// The level of the derivative operator.
     pub level: u16,
-    /// The value: a number or an array of numbers, plain or of a lower level.
+    /// The primal: a number or an array of numbers, either untraced or of a lower level.
     pub primal: Value,
-    /// Its derivative part.
+    /// The derivative part.
     pub part: Part,
 }
 
 /// The derivative part of a traced value.
 #[derive(Clone, Debug)]
 pub enum Part {
-    /// Forward mode: a tangent of the primal's shape (or [`Value::Zero`]).
+    /// Forward mode: a tangent with the primal's shape, or [`Value::Zero`].
     Tangent(Value),
     /// Reverse mode: a node of the level's tape.
     Node(u32),
 }
 
-/// What is running.
+/// The mode of a derivative operator that is being evaluated.
 pub(crate) enum Level {
     Forward,
     Reverse(Tape),
 }
 
-/// Live derivative operators.
+/// The derivative operators that are being evaluated.
 #[derive(Default)]
 pub struct State {
     pub(crate) levels: Vec<Level>,
-    /// What has been recorded on tapes that are complete.
+    /// Counts of records on tapes that are complete.
     pub recorded: Recorded,
-    /// The room of a tape that nobody needs any more, for the next one.
+    /// The allocation of a discarded tape, for reuse by the next one.
     spare: Tape,
 }
 
-/// Bytes of records that are kept for the next tape.
+/// Maximum number of bytes of such an allocation.
 const SPARE: usize = 256 << 20;
 
 /// Counts of tape records.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub struct Recorded {
-    /// Records of operations on numbers: a few words each.
+    /// Records of scalar operations, of a few words each.
     pub scalar: usize,
-    /// Records with a rule: operations on whole arrays.
+    /// Records with a rule: operations on arrays.
     pub array: usize,
 }
 
@@ -93,12 +95,12 @@ impl State {
         Ok(self.levels.len() as u16)
     }
 
-    /// An empty tape, with the room of the last one.
+    /// An empty tape that reuses the allocation of the last one.
     pub(crate) fn new_tape(&mut self) -> Tape {
         std::mem::take(&mut self.spare)
     }
 
-    /// Keeps the room of a tape that has been run for the last time.
+    /// Keeps the allocation of a tape that is not needed any more.
     pub(crate) fn recycle(&mut self, mut tape: Tape) {
         tape.side.clear();
         tape.recs.clear();
@@ -108,7 +110,7 @@ impl State {
         }
     }
 
-    /// Closes a level, with whatever stands above it, and gives its tape.
+    /// Closes a level and all levels above it, and returns its tape.
     pub(crate) fn close(&mut self, level: u16) -> Tape {
         self.levels.truncate(level as usize);
         let tape = match self.levels.pop() {
@@ -121,7 +123,7 @@ impl State {
         tape
     }
 
-    /// Where the tapes end now.
+    /// The current lengths of all tapes.
     pub(crate) fn marks(&self) -> Vec<(usize, usize)> {
         let end = |l: &Level| match l {
             Level::Reverse(t) => (t.recs.len(), t.side.len()),
@@ -130,7 +132,7 @@ impl State {
         self.levels.iter().map(end).collect()
     }
 
-    /// Takes off what was recorded since, and the levels opened since.
+    /// Removes the records and levels that were added since `marks` was taken.
     pub(crate) fn rewind(&mut self, marks: &[(usize, usize)]) {
         self.levels.truncate(marks.len());
         for (l, (recs, side)) in self.levels.iter_mut().zip(marks) {
@@ -141,18 +143,18 @@ impl State {
         }
     }
 
-    /// Number of live levels.
+    /// The number of open levels.
     pub fn depth(&self) -> usize {
         self.levels.len()
     }
 
-    /// Ends the levels above a depth, after an error.
+    /// Closes the levels above a depth, after an error.
     pub fn reset_to(&mut self, depth: usize) {
         self.levels.truncate(depth);
     }
 }
 
-/// The level of a traced leaf, 0 for plain values.
+/// The level of a traced leaf; 0 for untraced values.
 pub fn level_of(v: &Value) -> u16 {
     match v {
         Value::Rev { level, .. } => *level,
@@ -161,7 +163,7 @@ pub fn level_of(v: &Value) -> u16 {
     }
 }
 
-/// The highest level inside data (functions excluded).
+/// The highest level inside data. Functions are not traversed.
 pub fn deep_level(v: &Value) -> u16 {
     match v {
         Value::Array(a) => a.values().iter().map(deep_level).max().unwrap_or(0),
@@ -171,7 +173,7 @@ pub fn deep_level(v: &Value) -> u16 {
     }
 }
 
-/// The part of a traced value at a level: its primal, and its derivative part if it has one there.
+/// Splits a value at a level into its primal and its derivative part, if it has one.
 pub(crate) fn split(v: &Value, level: u16) -> (Value, Option<Part>) {
     match v {
         Value::Rev { level: l, node, primal } if *l == level => (Value::Float(*primal), Some(Part::Node(*node))),
@@ -180,7 +182,7 @@ pub(crate) fn split(v: &Value, level: u16) -> (Value, Option<Part>) {
     }
 }
 
-/// A value on the tape of a level.
+/// A value with a node on the tape of a level.
 pub(crate) fn on_tape(level: u16, node: u32, primal: Value) -> Value {
     match primal {
         Value::Float(x) => Value::Rev { level, node, primal: x },
@@ -188,7 +190,7 @@ pub(crate) fn on_tape(level: u16, node: u32, primal: Value) -> Value {
     }
 }
 
-/// Results of an operation at a level: recorded on its tape, or with tangents pushed through the rule.
+/// Completes an operation at a level: records the results on its tape, or pushes the tangents through the rule.
 pub(crate) fn results(m: &mut Machine, level: u16, parts: Vec<Option<Part>>, primals: Vec<Value>, rule: Rc<dyn Rule>) -> Res<Vec<Value>> {
     let reverse = m.ad.tape(level).is_some();
     if reverse {
@@ -219,12 +221,12 @@ fn escaped() -> Box<Error> {
     Error::new(codes::STRUCTURE, "a traced value outlived its derivative operator")
 }
 
-/// One result.
+/// Like [`results`], for a single result.
 pub(crate) fn result(m: &mut Machine, level: u16, parts: Vec<Option<Part>>, primal: Value, rule: Rc<dyn Rule>) -> Res<Value> {
     Ok(results(m, level, parts, vec![primal], rule)?.pop().unwrap_or_default())
 }
 
-/// Values as a domain for the derivative rules of the table.
+/// Lets the derivative rules of the primitive table compute with values.
 struct Domain<'a>(&'a mut Machine);
 
 impl Ops for Domain<'_> {
@@ -291,7 +293,7 @@ pub fn arith_bin(m: &mut Machine, op: Bin, a: &Value, b: &Value) -> Res<Value> {
     result(m, level, vec![px, py], z, Rc::new(rule))
 }
 
-/// Both partial derivatives of `z = x op y`; the second only if it is wanted.
+/// Both partial derivatives of `z = x op y`; the second one only if `second`.
 fn partials(m: &mut Machine, op: Bin, [x, y, z]: [&Value; 3], second: bool) -> Res<(Partial, Partial)> {
     Ok(match op {
         Bin::Add => (Partial::One, Partial::One),
@@ -308,7 +310,7 @@ fn partials(m: &mut Machine, op: Bin, [x, y, z]: [&Value; 3], second: bool) -> R
     })
 }
 
-/// The hot case: plain floats on one tape.
+/// The frequent case: untraced floats on one tape.
 #[inline]
 pub(crate) fn scalar_bin(m: &mut Machine, op: Bin, a: &Value, b: &Value) -> Res<Option<Value>> {
     let (level, na, x, nb, y) = match (a, b) {
@@ -360,7 +362,7 @@ pub fn elem(m: &mut Machine, v: &Value, i: usize) -> Res<Value> {
     result(m, d.level, vec![Some(d.part.clone())], primal, Rc::new(rule))
 }
 
-/// An array of numbers or arrays of which some are traced.
+/// An array of numbers or arrays, some of which are traced.
 pub fn pack(m: &mut Machine, vals: Vec<Value>) -> Res<Value> {
     let level = vals.iter().map(level_of).max().unwrap_or(0);
     let mut primals = Vec::with_capacity(vals.len());

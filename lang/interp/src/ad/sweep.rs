@@ -1,4 +1,4 @@
-//! Running a tape: backwards with cotangents, forwards with tangents.
+//! Traversal of a tape: backward with cotangents, forward with tangents.
 
 use super::tape::{ELEM, NONE, OUT, SIDE, Tape};
 use crate::error::Res;
@@ -9,10 +9,10 @@ use adl_prim::Bin;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Cotangents by node while sweeping backwards.
+/// Cotangents by node during a backward sweep.
 struct Adjoints<'a> {
     tape: &'a Tape,
-    /// Plain cotangents of scalar nodes.
+    /// Untraced cotangents of scalar nodes.
     flat: Vec<f64>,
     /// Cotangents of array nodes, and of scalars that are themselves traced.
     vals: HashMap<u32, Value>,
@@ -68,7 +68,7 @@ impl Adjoints<'_> {
         self.vals.insert(node, array::make(shape, Buf::F64(buf)));
     }
 
-    /// The whole cotangent of a node.
+    /// Takes the complete cotangent of a node.
     fn take(&mut self, m: &mut Machine, node: u32) -> Res<Value> {
         let x = self.flat[node as usize];
         let mut v = self.vals.remove(&node).unwrap_or(Value::Zero);
@@ -84,13 +84,13 @@ impl Adjoints<'_> {
     }
 }
 
-/// Cotangents of `wanted` nodes from cotangents of outputs.
+/// The cotangents of the `wanted` nodes, from cotangents of outputs.
 pub(crate) fn backward(m: &mut Machine, tape: &Tape, seeds: Vec<(u32, Value)>, wanted: &[u32]) -> Res<Vec<Value>> {
     let mut adj = Adjoints { tape, flat: vec![0.0; tape.recs.len()], vals: HashMap::new(), elems: HashMap::new() };
     let mut top = 0;
     for (node, v) in seeds {
         top = top.max(node as usize + 1);
-        // A number given for an array node (a broadcast cotangent) cannot occur: shapes agree by typing.
+        // Shapes agree by typing, so a scalar cotangent is never added to an array node here.
         adj.add(m, node, v)?;
     }
     let keep: std::collections::HashSet<u32> = wanted.iter().copied().collect();
@@ -126,7 +126,7 @@ pub(crate) fn backward(m: &mut Machine, tape: &Tape, seeds: Vec<(u32, Value)>, w
                 continue;
             }
         }
-        // What has no cotangent passes nothing on.
+        // Without a cotangent, nothing is propagated.
         if x == 0.0 {
             continue;
         }
@@ -155,7 +155,7 @@ fn side(m: &mut Machine, adj: &mut Adjoints, first: u32, at: u32) -> Res<()> {
             return Ok(());
         }
         let v = match (&v, tape.shape(s.parents[k])) {
-            // A rule may give a number where the parent is an array of one value repeated.
+            // A rule may return a scalar for an array parent if all elements are equal.
             (Value::Float(_), Some(shape)) => {
                 let n = array::count(&shape)?;
                 let Value::Float(x) = v else { return Ok(()) };
@@ -167,7 +167,7 @@ fn side(m: &mut Machine, adj: &mut Adjoints, first: u32, at: u32) -> Res<()> {
     })
 }
 
-/// Tangents of `wanted` nodes from tangents of inputs.
+/// The tangents of the `wanted` nodes, from tangents of inputs.
 pub(crate) fn forward(m: &mut Machine, tape: &Tape, seeds: Vec<(u32, Value)>, wanted: &[u32]) -> Res<Vec<Value>> {
     let mut tans: Vec<Value> = vec![Value::Zero; tape.recs.len()];
     for (node, v) in seeds {
@@ -210,7 +210,7 @@ pub(crate) fn forward(m: &mut Machine, tape: &Tape, seeds: Vec<(u32, Value)>, wa
     Ok(wanted.iter().map(|n| if *n == NONE { Value::Zero } else { tans[*n as usize].clone() }).collect())
 }
 
-/// `space::zero_like` for what has no tangent at all.
+/// The tangent, or `space::zero_like` if it is a symbolic zero.
 pub(crate) fn or_zero(v: Value, like: &Value) -> Value {
     if matches!(v, Value::Zero) { space::zero_like(like) } else { v }
 }

@@ -1,7 +1,7 @@
-//! The reverse tape: flat memory for scalar operations, boxed rules for everything else.
+//! The tape of reverse mode: flat memory for scalar operations, boxed rules for everything else.
 //!
-//! Node i is record i. A scalar record holds its parents and the partial derivatives as plain floats. Records that hold more
-//! (array operations, partials that are themselves traced) stand in a side table.
+//! Node i is record i. A scalar record contains its parents and the partial derivatives as untraced floats.
+//! Larger records (array operations, partial derivatives that are themselves traced) are in a side table.
 
 use super::rules::View;
 use crate::error::Res;
@@ -12,11 +12,11 @@ use std::rc::Rc;
 
 /// No parent.
 pub(crate) const NONE: u32 = u32::MAX;
-/// In `a`: the record is in the side table at `b`.
+/// In `a`: the record is in the side table at index `b`.
 pub(crate) const SIDE: u32 = u32::MAX - 1;
-/// In `a`: a further output of the record before.
+/// In `a`: a further output of the previous record.
 pub(crate) const OUT: u32 = u32::MAX - 2;
-/// In `b`: element `da` (as bits) of the array node `a`.
+/// In `b`: the node is element `da` (as bits) of the array node `a`.
 pub(crate) const ELEM: u32 = u32::MAX - 3;
 
 /// A record: `dy = da * dx_a + db * dx_b`.
@@ -28,17 +28,19 @@ pub(crate) struct Rec {
     pub db: f64,
 }
 
-/// The linear map of an operation at a point: it reads saved values and is linear in tangents and cotangents.
+/// The linear map of an operation at a point. It may read saved values; it is linear in tangents and
+/// cotangents.
 pub(crate) trait Rule {
-    /// Cotangents of the outputs to cotangents of the parents: `add(parent's position, cotangent)`.
+    /// Maps cotangents of the outputs to cotangents of the parents. For each contribution it calls
+    /// `add(position of the parent, cotangent)`.
     fn pull(&self, m: &mut Machine, cts: &[Value], add: &mut dyn FnMut(&mut Machine, usize, Value) -> Res<()>) -> Res<()>;
-    /// The same, where nothing else needs the cotangents: they may become those of the parents.
+    /// Like `pull`, but owns the cotangents, which may be reused for those of the parents.
     fn pull_taken(&self, m: &mut Machine, cts: Vec<Value>, add: &mut dyn FnMut(&mut Machine, usize, Value) -> Res<()>) -> Res<()> {
         self.pull(m, &cts, add)
     }
-    /// Tangents of the parents ([`Value::Zero`] where there is none) to tangents of the outputs.
+    /// Maps tangents of the parents ([`Value::Zero`] if there is none) to tangents of the outputs.
     fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>>;
-    /// What it does with single numbers, where that is known without running it.
+    /// The map on single scalars, if it is known without running the rule.
     fn view(&self) -> View<'_> {
         View::Opaque(None)
     }
@@ -48,7 +50,7 @@ pub(crate) struct Side {
     pub parents: Vec<u32>,
     /// `None` for inputs.
     pub rule: Option<Rc<dyn Rule>>,
-    /// Shapes of the outputs that are arrays.
+    /// The shapes of the outputs; `None` for scalars.
     pub shapes: Vec<Option<Shape>>,
 }
 
@@ -64,7 +66,7 @@ impl Tape {
         self.recs.len() as u32
     }
 
-    /// Adds a record. Where there is no memory for it the run is told to stop, and the node is one that is there.
+    /// Appends a record. If memory is exhausted, the run is told to stop and an existing node is returned.
     #[inline]
     fn put(&mut self, rec: Rec) -> u32 {
         let n = self.node();
@@ -86,25 +88,25 @@ impl Tape {
         self.record(Vec::new(), None, vec![Some(shape)])
     }
 
-    /// `y` with one parent.
+    /// A record with one parent.
     #[inline]
     pub fn push1(&mut self, a: u32, da: f64) -> u32 {
         self.put(Rec { a, b: NONE, da, db: 0.0 })
     }
 
-    /// `y` with two parents.
+    /// A record with two parents.
     #[inline]
     pub fn push2(&mut self, a: u32, da: f64, b: u32, db: f64) -> u32 {
         self.put(Rec { a, b, da, db })
     }
 
-    /// Element at a flat offset of an array node.
+    /// The element at a flat offset of an array node.
     #[inline]
     pub fn push_elem(&mut self, array: u32, offset: usize) -> u32 {
         self.put(Rec { a: array, b: ELEM, da: f64::from_bits(offset as u64), db: 0.0 })
     }
 
-    /// A record with a rule; the first of its consecutive output nodes.
+    /// Appends a record with a rule. Returns the first of its consecutive output nodes.
     pub(crate) fn record(&mut self, parents: Vec<u32>, rule: Option<Rc<dyn Rule>>, shapes: Vec<Option<Shape>>) -> u32 {
         let n = self.node();
         let outs = shapes.len();

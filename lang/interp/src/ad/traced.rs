@@ -1,4 +1,5 @@
-//! Primitives on traced arguments: one level is stripped, the primitive runs below it, and the result is recorded.
+//! Primitives on traced arguments: one level is removed, the primitive runs on the primals, and the result is
+//! recorded.
 
 use super::{Part, deep_level, level_of, result, rules, split};
 use crate::error::{Error, Res, codes};
@@ -8,7 +9,7 @@ use crate::vm::Machine;
 use adl_prim::{Bin, Prim};
 use std::rc::Rc;
 
-/// Primitives that only move elements: what they do is learned by running them on the elements' numbers.
+/// Primitives that only move elements. They are run on element numbers to find the permutation.
 fn structural(p: Prim) -> bool {
     matches!(
         p,
@@ -17,7 +18,8 @@ fn structural(p: Prim) -> bool {
     )
 }
 
-/// Applies a primitive some of whose arguments are traced. Arguments may be taken, so that an array that dies is updated in place.
+/// Applies a primitive to arguments of which some are traced. Arguments may be moved out, so that an unshared
+/// array is updated in place.
 pub fn apply_traced(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Res<Value> {
     let level = args.iter().map(level_of).max().unwrap_or(0);
     match p {
@@ -106,7 +108,8 @@ fn traced(m: &mut Machine, p: Prim, reps: &[Value], args: &[Value]) -> Res<Value
     }
 }
 
-/// `where`. One of two tuples, records, data or functions is taken as it is: only numbers and arrays broadcast.
+/// `where`. A tuple, record, data value or function is selected as it is; only numbers and arrays are
+/// broadcast.
 fn choice(m: &mut Machine, args: &[Value]) -> Res<Value> {
     if let Value::Bool(c) = args[0] {
         let chosen = &args[if c { 1 } else { 2 }];
@@ -125,7 +128,7 @@ fn float_rep() -> Value {
     Value::Rep(Rc::new(crate::value::Rep::Float))
 }
 
-/// A number of the precision of `v`.
+/// A number with the precision of `v`.
 fn like(x: f64, v: &Value) -> Value {
     match v {
         Value::Dual(d) => like(x, &d.primal),
@@ -135,7 +138,7 @@ fn like(x: f64, v: &Value) -> Value {
     }
 }
 
-/// The value without any derivative part, columns and elements included.
+/// The value without derivative parts, including those in columns and elements.
 pub(crate) fn primal_of(v: &Value) -> Value {
     match v {
         Value::Array(_) | Value::Tuple(_) | Value::Record(_) | Value::Data(_) => {
@@ -165,7 +168,7 @@ fn sum(m: &mut Machine, reps: &[Value], v: Value) -> Res<Value> {
         if deep_level(&v) == 0 {
             return call(m, Prim::Sum, reps, vec![v]);
         }
-        // Tuples and records: each component; boxed data: one after the other.
+        // Tuples and records by component; boxed data one after the other.
         return match &v {
             Value::Array(a) => match a.buf() {
                 Buf::Tuple(cols) => {
@@ -187,7 +190,7 @@ fn sum(m: &mut Machine, reps: &[Value], v: Value) -> Res<Value> {
     result(m, level, vec![Some(part)], y, Rc::new(rules::SumRows { n }))
 }
 
-/// Left to right through a scalar operator.
+/// A left-to-right reduction by a scalar operator.
 fn fold(m: &mut Machine, op: Bin, v: &Value) -> Res<Value> {
     let n = seq::len(v);
     if n == 0 {
@@ -224,7 +227,7 @@ fn outer(m: &mut Machine, a: &Value, b: &Value) -> Res<Value> {
     rules::reshape(m, z, Shape::from_slice(&[n, k]))
 }
 
-/// A change of precision is linear; tangents change with it.
+/// Conversion of precision is linear; tangents are converted as well.
 fn convert(m: &mut Machine, p: Prim, v: &Value) -> Res<Value> {
     struct Convert {
         to: Prim,
@@ -247,7 +250,7 @@ fn convert(m: &mut Machine, p: Prim, v: &Value) -> Res<Value> {
     unary_rule(m, p, v, Rc::new(Convert { to: p, back }))
 }
 
-/// A structural primitive: arrays of tuples column by column, numbers through their numbering.
+/// Applies a structural primitive: to arrays of tuples column by column, to numbers through element numbers.
 fn structural_call(m: &mut Machine, p: Prim, args: &[Value]) -> Res<Value> {
     if let Some(v) = by_columns(m, p, args)? {
         return Ok(v);
@@ -285,7 +288,8 @@ fn structural_call(m: &mut Machine, p: Prim, args: &[Value]) -> Res<Value> {
         parts.push(part);
         ins.push(shape);
     }
-    // A diagonal matrix has elements that come from nowhere: shift the numbering by one so that 0 marks them.
+    // The off-diagonal elements of `diag` have no source: element numbers are shifted by one, so that 0 marks
+    // these elements.
     let fills = p == Prim::Diag;
     if fills {
         for v in &mut numbers {
@@ -307,7 +311,7 @@ fn structural_call(m: &mut Machine, p: Prim, args: &[Value]) -> Res<Value> {
     result(m, level, parts, y, Rc::new(rule))
 }
 
-/// Arrays of tuples or records (some columns traced): the primitive on each column.
+/// Applies a primitive to each column of arrays of tuples or records, some of which are traced.
 fn by_columns(m: &mut Machine, p: Prim, args: &[Value]) -> Res<Option<Value>> {
     let columns = |v: &Value| match v {
         Value::Array(a) if !a.is_flat() => match a.buf() {
@@ -349,7 +353,7 @@ fn by_columns(m: &mut Machine, p: Prim, args: &[Value]) -> Res<Option<Value>> {
                 _ => a.clone(),
             })
             .collect();
-        // The axes of a component of the elements come behind those of the array.
+        // The axes of a component follow those of the array.
         let inner: Shape = args.iter().zip(&part).find(|(a, _)| columns(a).is_some()).and_then(|(_, c)| seq::shape(c)).map_or(Shape::new(), |s| s[outer..].into());
         if p == Prim::Reshape {
             let more = array::ints(inner.iter().map(|n| *n as i64).collect());

@@ -1,8 +1,9 @@
-//! Calls of lowered functions that go to the device.
+//! Decides which calls of lowered functions run on the device, runs them there, and records their cost.
 
 use super::pace::Next;
 use super::{Mode, Patience, Prepared, Ran, Refusal};
 use crate::error::{Error, Res, codes};
+use crate::fault;
 use crate::ir::native::{OnDevice, State};
 use crate::ir::work::volume::Volume;
 use crate::value::Value;
@@ -11,45 +12,46 @@ use crate::vm::code::Code;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// Operations on elements that a step must have at least, on average: a kernel takes some microseconds to start.
+/// Minimum average number of element operations per kernel: starting a kernel takes some microseconds.
 const STEP: u64 = 1 << 9;
 
-/// Kernels of a call from which on it is looked at whether they were worth it.
+/// From this many kernels in one call, their average work is compared with [`STEP`] or [`WORTH`].
 const KERNELS: u64 = 64;
 
-/// Kernels of a call from which on each must be worth more than its start: the host goes through a loop's turns.
+/// From this many kernels in one call, each must also pay for the host's work: the host drives every loop
+/// iteration.
 const MANY: u64 = 512;
 
-/// What each of many is worth: operations on elements.
+/// Element operations that each kernel must do once a call starts [`MANY`] of them.
 const WORTH: u64 = 32 * STEP;
 
-/// Refusals while running after which a function is not tried any more.
+/// Number of failures at run time after which a function is no longer offered to the device.
 const REFUSALS: u32 = 8;
 
-/// A call that the device may do.
+/// A call that was assigned to the device.
 pub(crate) struct Call {
     prepared: Rc<dyn Prepared>,
     wide: u64,
-    /// Whether its time is to be noted.
+    /// Whether the time of the call is recorded in the function's profile.
     measured: bool,
 }
 
-/// A call on the CPU whose time is noted.
+/// A call that runs on the CPU and whose time is recorded in the function's profile.
 pub(crate) struct Timed {
     start: Instant,
     wide: u64,
 }
 
-/// Where a call goes.
+/// The target of a call.
 pub(crate) enum Way {
-    /// To the device.
+    /// The device.
     Device(Call),
-    /// To the CPU, perhaps measured.
+    /// The CPU; the time is recorded if a [`Timed`] is given.
     Cpu(Option<Timed>),
 }
 
 impl Machine {
-    /// Where a call of a lowered function goes.
+    /// Chooses the target of a call of a lowered function.
     #[inline]
     pub(crate) fn way(&mut self, code: &Code, args: &[Value]) -> Way {
         match &code.native {
@@ -84,7 +86,9 @@ impl Machine {
         }
     }
 
-    /// How much there is to do, if a device is worth it: there is enough, and it comes in large steps. Arguments that are there already need not come here.
+    /// The estimated work of a call, if it is worth a device: there is enough work, and it comes in large
+    /// kernels. Arguments that are only on the device count as work, because running there saves their
+    /// transfer.
     fn suits(&self, volume: Volume, args: &[Value]) -> Option<u64> {
         let least = self.device.least();
         let away: u64 = args.iter().map(away).sum();
@@ -113,10 +117,11 @@ impl Machine {
         made
     }
 
-    /// Runs a call on the device. `None` where the CPU is to do it.
+    /// Runs a call on the device. Returns `None` if the CPU must run it instead.
     pub(crate) fn run_on_device(&mut self, code: &Code, call: Call, args: &[Value]) -> Res<Option<Vec<Value>>> {
         let Some(device) = self.device.device.clone() else { return Ok(None) };
         let (before, start) = (device.used(), Instant::now());
+        fault::point(fault::Point::Device);
         let mut out = call.prepared.run(args, self.patience(&call));
         if call.measured && out.is_ok() {
             if let Err(e) = device.wait() {
@@ -151,7 +156,7 @@ impl Machine {
         Ok(out)
     }
 
-    /// Why the device has not done a call. If it is gone, nothing goes there any more.
+    /// Why the device did not complete a call. If the device was lost, no further calls are sent to it.
     fn refused(&mut self, e: Refusal) -> String {
         match e {
             Refusal::NotHere(why) | Refusal::Failed(why) => why,
@@ -164,7 +169,7 @@ impl Machine {
         }
     }
 
-    /// How many kernels the host may start for a call, loop by loop, before it is clear that the CPU is faster.
+    /// How many kernels the host may start for a call's loops before the device is clearly slower than the CPU.
     fn patience(&self, call: &Call) -> Patience {
         match self.device.least() {
             0 => Patience::ENDLESS,
@@ -172,7 +177,8 @@ impl Machine {
         }
     }
 
-    /// Notes how a call went on the device. A function whose calls take far more kernels than was foretold does not go there again: each of them did little.
+    /// Records the cost of a call on the device. A function that starts far more kernels than estimated is
+    /// excluded from the device, because each of its kernels does too little work.
     fn judge(&self, state: &State, call: &Call, kernels: u64, time: Duration) {
         if call.measured {
             state.pace(|p| p.took(call.wide, true, time));
@@ -183,14 +189,14 @@ impl Machine {
         }
     }
 
-    /// Notes how long a call took on the CPU.
+    /// Records how long a call took on the CPU.
     pub(crate) fn timed(&mut self, code: &Code, t: Option<Timed>) {
         if let (Some(t), Some(state)) = (t, &code.native) {
             state.pace(|p| p.took(t.wide, false, t.start.elapsed()));
         }
     }
 
-    /// Does something with all calls on the CPU.
+    /// Runs `run` with all calls forced onto the CPU.
     pub(crate) fn here<T>(&mut self, run: impl FnOnce(&mut Machine) -> T) -> T {
         let before = std::mem::replace(&mut self.device.here, true);
         let out = run(self);
@@ -198,7 +204,8 @@ impl Machine {
         out
     }
 
-    /// Does something with all calls on the device that it can do; whether it did any, and is through where it is waited for.
+    /// Runs `run` with every supported call sent to the device. Also returns whether any call ran there and, if
+    /// `wait` is set, whether the device finished without an error.
     pub(crate) fn there<T>(&mut self, wait: bool, run: impl FnOnce(&mut Machine) -> T) -> (T, bool) {
         let (there, calls) = (std::mem::replace(&mut self.device.there, true), self.device.ran.calls);
         let out = run(self);
@@ -207,13 +214,14 @@ impl Machine {
         (out, done)
     }
 
-    /// Uses the CPU, a GPU or whichever is faster. Without a GPU, `gpu` is an error, and everything stays as it was.
+    /// Selects the CPU, the GPU, or automatic choice by measured time. If `mode` is `gpu` and there is no GPU,
+    /// this is an error and the setting does not change.
     pub fn set_device(&mut self, mode: Mode) -> Res<()> {
         self.device.set(mode, &mut *self.host)
     }
 }
 
-/// Elements of a value that are on a device and not here.
+/// The number of elements of an array that exists only on the device; 0 for other values.
 fn away(v: &Value) -> u64 {
     match v {
         Value::Array(a) if a.is_away() => a.shape.iter().product::<usize>() as u64,
@@ -221,7 +229,7 @@ fn away(v: &Value) -> u64 {
     }
 }
 
-/// The error of an array that a lost device has taken with it.
+/// The error for an array whose only copy was on a device that was lost.
 pub fn gone(why: &str) -> Box<Error> {
     Error::new(codes::DEVICE, format!("an array that was only on the GPU is gone: {why}")).hint("make it again; `:device gpu` opens the GPU again")
 }

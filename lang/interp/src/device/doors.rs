@@ -1,4 +1,5 @@
-//! Where interpreted code offers work to the device: operations on large arrays, and calls of functions with such among their arguments.
+//! Offers interpreted work to the device: single operations on large arrays, and calls of functions with large
+//! array arguments.
 
 use crate::error::Res;
 use crate::ir::road::primal;
@@ -8,13 +9,14 @@ use crate::vm::{Fun, Machine};
 use adl_prim::{Bin, Prim, Un};
 use std::rc::Rc;
 
-/// Elements from which on a single operation is offered: below, starting a kernel takes longer than it.
+/// Minimum number of elements for offering a single operation: below it, starting a kernel takes longer than
+/// the operation.
 const MANY: usize = 1 << 13;
 
-/// Calls of a function that are offered in vain before it is left alone.
+/// Number of refused offers after which a function is no longer offered.
 const TRIES: u8 = 4;
 
-/// Whether a primitive does something with all elements of its arguments.
+/// Whether a primitive does work on all elements of its arguments.
 fn suits(p: Prim) -> bool {
     use Prim as P;
     p.bin().is_some()
@@ -29,7 +31,7 @@ fn suits(p: Prim) -> bool {
         )
 }
 
-/// Elements of an array of numbers, and whether they are on the device and not here.
+/// The number of elements of a numeric array, and whether it exists only on the device.
 fn elements(v: &Value) -> (usize, bool) {
     match v {
         Value::Array(a) if matches!(a.kind(), Kind::F64 | Kind::F32 | Kind::I64 | Kind::Bool) => (a.shape.iter().product(), a.is_away()),
@@ -38,7 +40,8 @@ fn elements(v: &Value) -> (usize, bool) {
 }
 
 impl Machine {
-    /// Whether something on these arguments is to be offered: they are large, and the device is wanted, or has them already.
+    /// Whether work on these arguments should be offered: they are large, and either the device is selected or
+    /// it already holds one of them.
     fn offers<'v>(&self, args: impl Iterator<Item = &'v Value>) -> bool {
         let (least, wanted) = (self.device.least.map_or(MANY, |n| n as usize).max(1), self.device.is_wanted());
         let (mut all, mut away) = (0, false);
@@ -50,7 +53,7 @@ impl Machine {
         all >= least && (wanted || away)
     }
 
-    /// What a primitive gives, by the device. `None` where the CPU is to do it.
+    /// Runs a primitive on the device. Returns `None` if the CPU must run it.
     #[inline]
     pub(crate) fn primitive_on_device(&mut self, p: Prim, reps: &[Value], args: &[Value]) -> Res<Option<Value>> {
         if !self.device.is_on() || !suits(p) || !self.offers(args.iter()) || !primal::wanted(self) {
@@ -60,7 +63,7 @@ impl Machine {
         primal::call_on_device(self, &f, args)
     }
 
-    /// What an operator on arrays gives, by the device.
+    /// Runs a binary array operator on the device. Returns `None` if the CPU must run it.
     #[inline]
     pub(crate) fn binary_on_device(&mut self, op: Bin, a: &Value, b: &Value) -> Res<Option<Value>> {
         if !self.device.is_on() || !matches!((a, b), (Value::Array(_), _) | (_, Value::Array(_))) {
@@ -72,7 +75,7 @@ impl Machine {
         }
     }
 
-    /// The same for an operator on one array.
+    /// Runs a unary array operator on the device. Returns `None` if the CPU must run it.
     #[inline]
     pub(crate) fn unary_on_device(&mut self, op: Un, a: &Value) -> Res<Option<Value>> {
         if !self.device.is_on() || !matches!(a, Value::Array(_)) {
@@ -84,16 +87,18 @@ impl Machine {
         }
     }
 
-    /// Whether a call of a user's function is to be offered: it has large arrays, and was not refused again and again.
+    /// Whether a call of a user's function should be offered: it has large array arguments and has not been
+    /// refused [`TRIES`] times in a row.
     #[inline]
     pub(crate) fn offered(&self, code: &Code, args: &[Value]) -> bool {
         self.device.is_on() && code.heat.offered.get() < TRIES && self.offers(args.iter()) && primal::wanted(self)
     }
 
-    /// What the function gives, by the device. `None` where the CPU is to do it.
+    /// Calls the function on the device. Returns `None` if the CPU must run the call.
     #[cold]
     pub(crate) fn called_on_device(&mut self, f: &Rc<Fun>, code: &Code, mut args: Vec<Value>) -> Res<Option<Value>> {
-        // Types, and functions in front: code is made for those that are given.
+        // Leading type representations and functions become part of the closure, so that code is specialised to
+        // them.
         let known = args.iter().take_while(|a| matches!(a, Value::Rep(_) | Value::Fun(_))).count().min(args.len() - 1);
         let rest = args.split_off(known);
         let f = if known == 0 { f.clone() } else { Rc::new(Fun::Partial(f.clone(), args)) };

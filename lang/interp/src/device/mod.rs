@@ -1,13 +1,17 @@
-//! The seam of a device beside the CPU: which calls go to it, and what happens where it cannot do them.
+//! The interface of a device beside the CPU (such as a GPU): which calls run on it, and what happens if it
+//! cannot run them.
 //!
-//! Functions of the main road, operations on large arrays and functions of functions are offered to it where much of their work is on many elements at
-//! once ([`crate::ir::work::volume`]). What it gives stays there ([`crate::value::elements`]) until somebody looks at elements. What it cannot do (it says so
-//! before anything is changed, or finds a check failed) the CPU does, from the same arguments: specialised code has no effects, so that it may run again.
+//! Three kinds of work are offered to the device if enough of it is data-parallel
+//! ([`crate::ir::work::volume`]): lowered functions of compiled AD and their derivatives, operations on large
+//! arrays, and higher-order functions. Results stay in device memory ([`crate::value::elements`]) until their
+//! elements are read. A device refuses a call either before it changes anything or when a run-time check fails.
+//! The CPU then runs the call from the same arguments; this is safe because specialised code has no effects.
 //!
-//! With [`Mode::Auto`] both are measured: a function's calls go to the CPU first; from some milliseconds on the device is tried, and whichever
-//! is faster for arguments of about that size does the calls from then on.
+//! [`Mode::Auto`] measures both. A function's calls run on the CPU first. Once a call takes some milliseconds,
+//! the device is timed as well, and the faster of the two runs all later calls with arguments of about that
+//! size.
 //!
-//! The device itself is behind traits, as the native compiler is: `lang/gpu` has one.
+//! The device itself is behind traits, like the native compiler; `lang/gpu` implements them.
 
 mod calls;
 pub(crate) mod doors;
@@ -28,14 +32,14 @@ pub enum Mode {
     /// On the CPU.
     #[default]
     Cpu,
-    /// On the device, where it can do them and there is enough to do.
+    /// On the device, if it supports the call and the call has enough work.
     Gpu,
-    /// Where they were faster.
+    /// On whichever of the two was measured to be faster.
     Auto,
 }
 
 impl Mode {
-    /// By its name.
+    /// The mode with this name.
     pub fn parse(text: &str) -> Option<Mode> {
         Some(match text {
             "cpu" => Mode::Cpu,
@@ -45,7 +49,7 @@ impl Mode {
         })
     }
 
-    /// Its name.
+    /// The name of the mode.
     pub fn name(self) -> &'static str {
         match self {
             Mode::Cpu => "cpu",
@@ -55,98 +59,102 @@ impl Mode {
     }
 }
 
-/// A device that is open.
+/// An open device.
 pub trait Device {
-    /// Its name, as its maker says it.
+    /// The name of the device, as its vendor reports it.
     fn name(&self) -> String;
-    /// Whether it is the CPU in disguise: then nothing is gained by it.
+    /// Whether the device is emulated on the CPU, so that it cannot be faster than the CPU.
     fn is_software(&self) -> bool;
-    /// A function that it can probably do; or why it certainly cannot.
+    /// Prepares function `f` of `program`. Success does not guarantee that every call will be accepted; an
+    /// error says why no call can be.
     fn prepare(&self, program: Program, f: FnId) -> Result<Rc<dyn Prepared>, String>;
-    /// Waits until all that was started is done.
+    /// Waits until all submitted work has finished.
     fn wait(&self) -> Result<(), Refusal>;
-    /// What it has compiled, for the opener of a later run; nothing where it cannot tell, or has compiled nothing.
+    /// The code that the device has compiled, for [`Opener`] in a later run. `None` if the driver does not
+    /// support this or nothing was compiled.
     fn compiled(&self) -> Option<Vec<u8>>;
-    /// What it has done so far.
+    /// Counters of what the device has done since it was opened.
     fn used(&self) -> Used;
 }
 
-/// A function on a device.
+/// A function that was prepared for a device.
 pub trait Prepared {
-    /// Its results, once no check can fail any more. Arguments stay as they are, but may be on the device as well afterwards.
+    /// Runs the function and returns its results after all run-time checks have passed. The arguments are not
+    /// changed, but a copy of their elements may stay on the device.
     fn run(&self, args: &[Value], patience: Patience) -> Result<Vec<Value>, Refusal>;
 }
 
-/// When a call is not here after all: its kernels do too little.
+/// When to abandon a call on the device because its kernels do too little work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Patience {
-    /// Kernels that its loops may take.
+    /// Maximum number of kernels that the loops of the call may start.
     pub kernels: u64,
-    /// From so many on they are looked at.
+    /// Number of kernels from which the average size is checked.
     pub from: u64,
-    /// Bytes that each must have been given then, on average.
+    /// Minimum average number of bytes per kernel, checked from `from` kernels on.
     pub bytes: u64,
 }
 
 impl Patience {
-    /// Without end.
+    /// No limits.
     pub const ENDLESS: Patience = Patience { kernels: u64::MAX, from: u64::MAX, bytes: 0 };
 
-    /// Whether there is none left after so many kernels, which were given so many bytes.
+    /// Whether a call that has started `kernels` kernels on `bytes` bytes in all should be abandoned.
     pub fn is_over(self, kernels: u64, bytes: u64) -> bool {
         kernels > self.kernels || kernels >= self.from && bytes / kernels.max(1) < self.bytes
     }
 }
 
-/// Why a device has not done a call.
+/// Why a device did not complete a call.
 #[derive(Debug)]
 pub enum Refusal {
-    /// It cannot, in words; the CPU can.
+    /// The device does not support the call, with a reason for the user. The CPU does.
     NotHere(String),
-    /// A check failed, or memory is full: the CPU may have better luck, and if not says what is wrong in the user's words.
+    /// A check failed or device memory is full. The CPU runs the call again, and reports the error in terms of
+    /// the program if it fails there too.
     Failed(String),
-    /// It is gone.
+    /// The device was lost.
     Lost(String),
-    /// The run is to stop.
+    /// The run must stop with this error.
     Stop(Box<Error>),
 }
 
-/// What a device has done, and holds.
+/// Counters of what a device has done, and its memory use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Used {
-    /// Kernels that were started.
+    /// Kernels started.
     pub kernels: u64,
-    /// Times that kernels went to the driver.
+    /// Command buffers submitted to the driver.
     pub submits: u64,
-    /// Bytes that went to the device.
+    /// Bytes copied from the host to the device.
     pub up: u64,
-    /// Bytes that came from it.
+    /// Bytes copied from the device to the host.
     pub down: u64,
-    /// Bytes of the arrays that kernels were given: what they read and write if each looks at each element once.
+    /// Bytes of the arrays passed to kernels: the memory traffic if each kernel accesses each element once.
     pub traffic: u64,
-    /// Bytes that are held now.
+    /// Bytes allocated now.
     pub memory: u64,
-    /// The most bytes that were held at once.
+    /// Largest number of bytes allocated at one time.
     pub peak: u64,
 }
 
 /// What calls of one function did on a device.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Ran {
-    /// Calls that it did.
+    /// Calls that the device completed.
     pub calls: u32,
-    /// Kernels of them.
+    /// Kernels started by those calls.
     pub kernels: u64,
-    /// Bytes that went to the device for them.
+    /// Bytes copied to the device for those calls.
     pub up: u64,
-    /// Bytes that came from it in them.
+    /// Bytes copied from the device during those calls.
     pub down: u64,
-    /// Why it did not do others.
+    /// Why other calls were not completed on the device.
     pub refused: Option<String>,
 }
 
 impl Ran {
-    /// Adds what other calls did.
+    /// Adds the counters of further calls.
     pub(crate) fn add(&mut self, other: Ran) {
         self.calls += other.calls;
         self.kernels += other.kernels;
@@ -156,52 +164,56 @@ impl Ran {
     }
 }
 
-/// Opens a device; which one, where it is said, and what one has compiled in an earlier run; or why there is none, in words.
+/// Opens a device. The arguments are the name of the device to select, if the user gave one, and the code that
+/// a device compiled in an earlier run. The error says why no device could be opened.
 pub type Opener = fn(Option<&str>, Option<&[u8]>) -> Result<Rc<dyn Device>, String>;
 
-/// The name under which hosts keep what devices have compiled.
+/// The key under which hosts store the code that devices have compiled.
 const COMPILED: &str = "pipelines";
 
-/// Operations on elements from which on a device is worth its overhead (some tens of microseconds a call).
+/// Minimum number of element operations for which a device pays for its overhead of some tens of microseconds a
+/// call.
 const LEAST: u64 = 1 << 14;
 
-/// Which device there is, and how it is used.
+/// The state of device selection: the open device, if any, and how it is used.
 #[derive(Default)]
 pub struct Chosen {
     mode: Mode,
     open: Option<Opener>,
-    /// Which one, where it is said.
+    /// The name of the device to open, if the user gave one.
     pick: Option<String>,
     device: Option<Rc<dyn Device>>,
-    /// Why there is none.
+    /// Why no device could be opened.
     none: Option<String>,
-    /// Operations on elements from which on a call goes there; not said, [`LEAST`].
+    /// Minimum number of element operations of a call on the device; [`LEAST`] if `None`.
     least: Option<u64>,
-    /// Whether calls stay here: those of something larger that was refused there, or is measured here.
+    /// Whether calls are forced onto the CPU: an enclosing call was refused by the device, or is being timed on
+    /// the CPU.
     here: bool,
-    /// Whether calls go there, measured or not: those of something larger that is measured there.
+    /// Whether calls are forced onto the device without being timed: an enclosing call is being timed on the
+    /// device.
     there: bool,
-    /// What was done there since somebody looked.
+    /// What the device did since [`Chosen::take`] was last called.
     ran: Ran,
 }
 
 impl Chosen {
-    /// Says how devices are opened, and which one, where that matters.
+    /// Sets the function that opens devices, and the name of the device to open, if the user gave one.
     pub fn set_opener(&mut self, open: Opener, pick: Option<String>) {
         (self.open, self.pick) = (Some(open), pick);
     }
 
-    /// Operations on elements from which on calls go to the device; for tests, 0.
+    /// Sets the minimum number of element operations of a call on the device. Tests set 0.
     pub fn set_least(&mut self, least: Option<u64>) {
         self.least = least;
     }
 
-    /// Uses a device that is open already.
+    /// Uses a device that is already open.
     pub fn set_open(&mut self, device: Rc<dyn Device>) {
         self.device = Some(device);
     }
 
-    /// What is used.
+    /// The selected mode.
     pub fn mode(&self) -> Mode {
         self.mode
     }
@@ -211,7 +223,8 @@ impl Chosen {
         self.device.as_ref()
     }
 
-    /// Uses the CPU, a GPU or either. Without a GPU, `gpu` is an error, and everything stays as it was.
+    /// Selects the CPU, the GPU, or automatic choice. If `mode` is `gpu` and there is no GPU, this is an error
+    /// and the setting does not change.
     pub fn set(&mut self, mode: Mode, host: &mut dyn Host) -> Res<()> {
         self.none = None;
         if mode == Mode::Gpu {
@@ -221,7 +234,7 @@ impl Chosen {
         Ok(())
     }
 
-    /// The device, opened now if none is.
+    /// The device; opens it if necessary.
     fn opened(&mut self, host: &mut dyn Host) -> Result<Rc<dyn Device>, String> {
         if let Some(d) = &self.device {
             return Ok(d.clone());
@@ -240,26 +253,26 @@ impl Chosen {
         }
     }
 
-    /// Hands what the device has compiled to the host, for later runs.
+    /// Passes the code that the device has compiled to the host, which stores it for later runs.
     pub fn keep(&self, host: &mut dyn Host) {
         if let Some(bytes) = self.device.as_ref().and_then(|d| d.compiled()) {
             host.keep(COMPILED, &bytes);
         }
     }
 
-    /// Whether calls may go to a device.
+    /// Whether calls may run on a device.
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
         self.mode != Mode::Cpu && !self.here
     }
 
-    /// Whether all that a device can do goes there, without being measured.
+    /// Whether every supported call runs on the device without being timed.
     #[inline]
     pub(crate) fn is_wanted(&self) -> bool {
         self.mode == Mode::Gpu && !self.here
     }
 
-    /// Whether times decide where calls go.
+    /// Whether measured times decide where calls run.
     pub(crate) fn is_measured(&self) -> bool {
         self.mode == Mode::Auto && !self.here
     }
@@ -268,19 +281,20 @@ impl Chosen {
         self.least.unwrap_or(LEAST)
     }
 
-    /// What was done there since this was last asked.
+    /// Returns what the device did since the last call of this function, and resets the counters.
     pub(crate) fn take(&mut self) -> Ran {
         std::mem::take(&mut self.ran)
     }
 
-    /// Lets go of the open device, which a panic may have left in the middle of something. It is opened anew when it is needed; arrays that are
-    /// on it hold it themselves.
+    /// Closes the device, because a panic may have interrupted it. It is opened again when it is next needed.
+    /// Arrays in its memory keep their own reference to it.
     pub(crate) fn reopen(&mut self) {
         self.device = None;
         (self.here, self.there) = (false, false);
     }
 
-    /// The device is gone, with all that was there. `auto` opens no other by itself.
+    /// Records that the device was lost, with all arrays whose only copy it held. `auto` does not open another
+    /// one.
     fn lost(&mut self, why: &str) {
         self.device = None;
         self.mode = Mode::Cpu;

@@ -1,35 +1,37 @@
-//! Which of CPU and device is faster for a function, by measuring both.
+//! Timing of a function on the CPU and on the device, to choose the faster one.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// What a call must take on the CPU for a device to be tried: less than that, opening one and compiling its kernels is never earned back.
+/// CPU time of a call from which the device is tried. Shorter calls would not pay for opening a device and
+/// compiling kernels.
 const WORTH: Duration = Duration::from_millis(5);
 
-/// Times that each is measured: the first time, things are made.
+/// Number of timed calls on each target. The first one includes compilation.
 const TIMES: u32 = 2;
 
-/// What calls of about one size took.
+/// The number of timed calls of one size class, and the shortest time, for each target.
 #[derive(Clone, Copy, Default, Debug)]
 struct Times {
     cpu: (u32, Option<Duration>),
     device: (u32, Option<Duration>),
 }
 
-/// What is next for a call.
+/// Where the next call runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Next {
-    /// The CPU, and how long it takes is noted.
+    /// On the CPU; its time is recorded.
     MeasureCpu,
-    /// The device, and how long it takes is noted.
+    /// On the device; its time is recorded.
     MeasureDevice,
-    /// The CPU.
+    /// On the CPU.
     Cpu,
-    /// The device.
+    /// On the device.
     Device,
 }
 
-/// Times of a function, by about how much there is to do: a power of two.
+/// The profile of one function: times by size class, which is the binary logarithm of the number of element
+/// operations.
 #[derive(Default, Debug)]
 pub(crate) struct Pace(HashMap<u32, Times>);
 
@@ -38,7 +40,7 @@ fn class(wide: u64) -> u32 {
 }
 
 impl Pace {
-    /// Where a call with so much to do goes.
+    /// Where a call with `wide` element operations runs.
     pub fn next(&self, wide: u64) -> Next {
         let t = self.0.get(&class(wide)).copied().unwrap_or_default();
         match (t.cpu, t.device) {
@@ -50,7 +52,7 @@ impl Pace {
         }
     }
 
-    /// Notes what a call took.
+    /// Records the time of a call.
     pub fn took(&mut self, wide: u64, on_device: bool, time: Duration) {
         let t = self.0.entry(class(wide)).or_default();
         let (n, least) = if on_device { &mut t.device } else { &mut t.cpu };
@@ -58,7 +60,7 @@ impl Pace {
         *least = Some(least.map_or(time, |l| l.min(time)));
     }
 
-    /// Notes that the device does not do such calls.
+    /// Records that the device does not run calls of this size class.
     pub fn refused(&mut self, wide: u64) {
         self.0.entry(class(wide)).or_default().device = (TIMES, None);
     }

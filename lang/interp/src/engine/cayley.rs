@@ -1,5 +1,6 @@
-//! Section 5 and on: a backpropagator gives an *update* of what is collected so far, so that nothing but the update's own place is
-//! touched; zero is the identity and plus is composition. What is collected, and how calls wait, is the choice of a [`Collect`].
+//! Sections 5 to 7: a backpropagator returns an *update* of the collected cotangents, so that only the updated
+//! position is touched. Zero becomes the identity, and addition becomes composition. The representation of
+//! collected cotangents and of staged calls is given by a [`Collect`].
 
 use super::graph::{Graph, Op};
 use super::run::{Field, Made, Out, Run, V};
@@ -7,7 +8,7 @@ use crate::ad::tape::NONE;
 use crate::value::Value;
 use std::rc::Rc;
 
-/// A change of what is collected and of what waits.
+/// An update of the collected cotangents and of the staged calls.
 pub(super) type Update<F, S> = Box<dyn FnOnce(&mut Run<'_, F>, S) -> Out<S>>;
 
 /// A backpropagator.
@@ -19,21 +20,21 @@ impl<F: Field, S> Clone for Back<F, S> {
     }
 }
 
-/// Cotangents of the input that are collected, and calls of backpropagators that wait.
+/// The collected cotangents of the input, and the staged calls of backpropagators.
 pub(super) trait Collect<F: Field>: Sized + 'static {
-    /// Nothing yet, for an input and so many backpropagators in all.
+    /// The initial state, for an input `x` with `inputs` scalars and `made` backpropagators in all.
     fn new(run: &mut Run<'_, F>, x: &Value, inputs: usize, made: usize) -> Out<Self>;
-    /// A call that waits; calls of one backpropagator are taken together.
+    /// Stages a call; calls of the same backpropagator are merged.
     fn stage(self, run: &mut Run<'_, F>, id: u32, back: Back<F, Self>, z: V<F>) -> Out<Self>;
-    /// Adds to one number of the input's cotangent.
+    /// Adds to one scalar of the input's cotangent.
     fn add(self, run: &mut Run<'_, F>, input: usize, z: V<F>) -> Out<Self>;
-    /// Takes the call that waits with the highest identifier.
+    /// Takes the staged call with the highest identifier.
     fn next(&mut self, run: &mut Run<'_, F>) -> Out<Option<(Back<F, Self>, V<F>)>>;
-    /// The cotangents of the input's numbers.
+    /// The cotangents of the input's scalars.
     fn collected(self, run: &mut Run<'_, F>) -> Out<Vec<V<F>>>;
 }
 
-/// The gradient, as the numbers of the input in order.
+/// The gradient, as the scalars of the input in order.
 pub(super) fn gradient<F: Field, S: Collect<F>>(run: &mut Run<'_, F>, graph: &Graph<V<F>>, x: &Value) -> Out<Vec<V<F>>> {
     let mut made: Made<Back<F, S>> = Made(Vec::with_capacity(graph.inputs + graph.ops.len()));
     for i in 0..graph.inputs {
@@ -53,7 +54,7 @@ pub(super) fn gradient<F: Field, S: Collect<F>>(run: &mut Run<'_, F>, graph: &Gr
     s.collected(run)
 }
 
-/// The update that lets a call wait.
+/// The update that stages a call.
 fn later<F: Field, S: Collect<F>>(id: u32, back: Back<F, S>, z: V<F>) -> Update<F, S> {
     Box::new(move |run, s| s.stage(run, id, back, z))
 }

@@ -1,4 +1,4 @@
-//! What `Cayley`, `Sparse` and `Mutable` collect in.
+//! The representations of collected cotangents for `Cayley`, `Sparse` and `Mutable`.
 
 use super::cayley::{Back, Collect};
 use super::run::{Field, Out, Run, V, levels};
@@ -6,7 +6,7 @@ use super::tree::Tree;
 use crate::value::Value;
 use std::collections::BTreeMap;
 
-/// Calls that wait, in a balanced map by identifier.
+/// Staged calls, in a balanced map by identifier.
 struct Waiting<F: Field, S>(BTreeMap<u32, (Back<F, S>, V<F>)>);
 
 impl<F: Field, S> Waiting<F, S> {
@@ -32,7 +32,7 @@ impl<F: Field, S> Waiting<F, S> {
     }
 }
 
-/// Section 5: data with the structure of the input; an update copies the way to its place.
+/// Section 5: data with the structure of the input; an update copies the path to its position.
 pub(super) struct Structured<F: Field> {
     collected: Tree<V<F>>,
     calls: Waiting<F, Structured<F>>,
@@ -62,7 +62,7 @@ impl<F: Field> Collect<F> for Structured<F> {
     }
 }
 
-/// Section 6: the numbers alone, in a balanced map.
+/// Section 6: only the non-zero scalars, in a balanced map.
 pub(super) struct Sparse<F: Field> {
     collected: BTreeMap<u32, V<F>>,
     inputs: usize,
@@ -97,7 +97,8 @@ impl<F: Field> Collect<F> for Sparse<F> {
     }
 }
 
-/// Section 7: two arrays, updated in place. Linear ownership (appendix A) is that of Rust: the arrays move through the updates.
+/// Section 7: two arrays, updated in place. The linear ownership of appendix A is Rust's ownership: the arrays
+/// are moved through the updates.
 pub(super) struct Mutable<F: Field> {
     collected: Vec<V<F>>,
     calls: Vec<(Option<Back<F, Mutable<F>>>, V<F>)>,
@@ -121,7 +122,7 @@ impl<F: Field> Collect<F> for Mutable<F> {
         Ok(self)
     }
     fn next(&mut self, run: &mut Run<'_, F>) -> Out<Option<(Back<F, Self>, V<F>)>> {
-        // What nobody called stands for the backpropagator that does nothing.
+        // An empty entry stands for the backpropagator that does nothing.
         while let Some((back, z)) = self.calls.pop() {
             run.work(1)?;
             if let Some(back) = back {

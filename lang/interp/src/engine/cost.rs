@@ -1,24 +1,24 @@
-//! What a tape costs: the operations that it stands for, those of its sweep, and its bytes.
+//! The cost of a tape: the operations that it records, those of its sweep, and its memory.
 
 use super::run::Counts;
 use crate::ad::rules::{Partial, View};
 use crate::ad::tape::{ELEM, NONE, OUT, Rec, SIDE, Side, Tape};
 use crate::value::{Kind, Shape, Value, seq};
 
-/// Operations that a tape stands for.
+/// The number of operations that a tape records.
 pub(super) fn primal(tape: &Tape) -> u64 {
     (0..tape.recs.len()).map(|i| record(tape, i).0 as u64).sum()
 }
 
-/// Operations of the step back over a record.
+/// The number of operations of the backward step over a record.
 pub(super) fn backward(tape: &Tape, i: usize) -> usize {
     record(tape, i).1
 }
 
-/// Adds the cost of a tape with its sweep from a node.
+/// Adds the cost of a tape and of its backward sweep from a node.
 pub(super) fn of_tape(tape: &Tape, output: u32, counts: &mut Counts) {
     counts.hold(tape.recs.len() * size_of::<Rec>() + tape.side.iter().map(side_bytes).sum::<usize>());
-    // Cotangents of records; those of arrays are there from their last use to their record.
+    // Cotangents of records. Those of arrays live from their last use to their record.
     counts.hold(tape.recs.len() * size_of::<f64>());
     let reached = reached(tape, output);
     let mut ends = vec![0usize; tape.recs.len()];
@@ -40,7 +40,7 @@ pub(super) fn of_tape(tape: &Tape, output: u32, counts: &mut Counts) {
     }
 }
 
-/// Which records the sweep from a node reaches.
+/// The records that the backward sweep from a node reaches.
 fn reached(tape: &Tape, output: u32) -> Vec<bool> {
     let mut out = vec![false; tape.recs.len()];
     if output != NONE {
@@ -50,7 +50,7 @@ fn reached(tape: &Tape, output: u32) -> Vec<bool> {
         if !out[i] {
             continue;
         }
-        // Further outputs stand behind the record that has the parents.
+        // Further outputs follow the record that has the parents.
         if tape.recs[i].a == OUT {
             out[i - 1] = true;
         }
@@ -72,7 +72,7 @@ fn parents(tape: &Tape, i: usize) -> impl Iterator<Item = u32> + '_ {
     flat.into_iter().chain(side.iter().copied()).filter(|p| *p != NONE)
 }
 
-/// Operations of a record, and of its step backwards.
+/// The number of operations of a record, and of its backward step.
 fn record(tape: &Tape, i: usize) -> (usize, usize) {
     let r = tape.recs[i];
     match r.a {
@@ -113,7 +113,7 @@ fn side(tape: &Tape, s: &Side) -> (usize, usize) {
     }
 }
 
-/// Sums of `inner` products, and their transposes for the operands that are traced.
+/// Operations of `outputs` inner products of length `inner`, and of their transposes for the traced operands.
 fn products(inner: usize, outputs: usize, traced: [bool; 2]) -> (usize, usize) {
     let backward = traced.iter().filter(|t| **t).count() * 2 * inner * outputs;
     (outputs * (2 * inner).saturating_sub(1), backward)
@@ -123,7 +123,7 @@ fn isqrt(n: usize) -> usize {
     (n as f64).sqrt().round() as usize
 }
 
-/// Bytes of a record with a rule: itself, and what it keeps of the run.
+/// Bytes of a record with a rule, including the values that it saves.
 fn side_bytes(s: &Side) -> usize {
     let kept = match s.rule.as_ref().map(|r| r.view()) {
         Some(View::Elementwise(e)) => e.operands.iter().map(|o| if let Partial::By(p) = &o.partial { bytes(p) } else { 0 }).sum(),

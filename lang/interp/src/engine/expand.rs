@@ -1,4 +1,4 @@
-//! A trace as operations on single numbers. A number that is only moved keeps its identifier.
+//! Expands a trace to operations on single scalars. A scalar that is only moved keeps its identifier.
 
 use super::graph::Graph;
 use super::run::{MAX_NODES, Out, Stop};
@@ -12,10 +12,10 @@ use crate::vm::Machine;
 use adl_prim::Prim;
 use std::rc::Rc;
 
-/// Identifiers of the numbers of a node.
+/// Identifiers of the scalars of a node.
 #[derive(Clone)]
 enum Ids {
-    /// A number; [`NONE`] for a constant of any shape.
+    /// A scalar; [`NONE`] for a constant of any shape.
     One(u32),
     Many(Rc<[u32]>),
 }
@@ -41,7 +41,7 @@ impl Ids {
     }
 }
 
-/// The operations of a run.
+/// Expands the operations of a trace.
 pub(super) fn expand(m: &mut Machine, t: &Trace) -> Out<Graph<Value>> {
     let inputs = t.input.nodes.iter().map(|n| size(&t.tape.shape(*n))).sum();
     if inputs > MAX_NODES {
@@ -68,9 +68,9 @@ struct Expand<'a> {
     m: &'a mut Machine,
     tape: &'a Tape,
     graph: Graph<Value>,
-    /// Of each node so far.
+    /// The identifiers of each node so far.
     nodes: Vec<Ids>,
-    /// Inputs so far.
+    /// The number of input nodes so far.
     seen: u32,
 }
 
@@ -109,7 +109,7 @@ impl Expand<'_> {
         let parents: Vec<Ids> = s.parents.iter().map(|p| if *p == NONE { Ids::One(NONE) } else { self.nodes[*p as usize].clone() }).collect();
         if let View::Opaque(like) = rule.view() {
             let all = self.opaque(&**rule, like, s, &parents)?;
-            // The record of a rule without differentiated results is a node all the same.
+            // A rule without differentiated results still occupies a node.
             self.nodes.extend(if all.is_empty() { vec![Ids::One(NONE)] } else { all });
             return Ok(());
         }
@@ -119,7 +119,7 @@ impl Expand<'_> {
         Ok(())
     }
 
-    /// The numbers of the output of an operation that is known.
+    /// The identifiers of the output of an operation whose linear map is known.
     fn known(&mut self, view: View<'_>, ins: &[Ids], n: usize) -> Out<Vec<u32>> {
         let one = || Value::Float(1.0);
         match view {
@@ -155,7 +155,7 @@ impl Expand<'_> {
         }
     }
 
-    /// A sum; with a constant it is the other number as it is.
+    /// A sum. If one operand is a constant, it is the identifier of the other one.
     fn add(&mut self, a: u32, b: u32) -> Out<u32> {
         match (a, b) {
             (NONE, x) | (x, NONE) => Ok(x),
@@ -236,8 +236,8 @@ impl Expand<'_> {
         Ok(out)
     }
 
-    /// A rule that is known by running it only: each number of its outputs is a combination of those of its inputs, which its transpose
-    /// tells.
+    /// A rule whose linear map is only known by running it: each output scalar is a linear combination of input
+    /// scalars, whose coefficients are found by running the transpose.
     fn opaque(&mut self, rule: &dyn Rule, like: Option<&Value>, s: &Side, ins: &[Ids]) -> Out<Vec<Ids>> {
         let outputs: Vec<Value> = match like {
             Some(y) => leaves(y).iter().map(crate::value::space::zero_like).collect(),
@@ -274,7 +274,7 @@ fn zeros(shape: &Option<Shape>) -> Value {
     }
 }
 
-/// A zero with a 1 at one place.
+/// A zero with a 1 at one position.
 fn one_hot(zero: &Value, at: usize) -> Value {
     match zero {
         Value::Array(a) => match a.buf() {
@@ -295,7 +295,7 @@ fn one_hot(zero: &Value, at: usize) -> Value {
     }
 }
 
-/// Where each number of the output comes from.
+/// The source of each scalar of the output.
 fn gather(g: &Gather, ins: &[Ids]) -> Vec<u32> {
     let starts: Vec<usize> = g
         .ins
@@ -309,7 +309,7 @@ fn gather(g: &Gather, ins: &[Ids]) -> Vec<u32> {
     let from = |k: &i64| {
         let Ok(k) = usize::try_from(*k) else { return NONE };
         let part = starts.partition_point(|s| *s <= k).saturating_sub(1);
-        // Parts without numbers begin where the next does.
+        // An input without elements has the same start as the next one.
         ins.get(part).map_or(NONE, |ids| ids.at(k - starts[part]))
     };
     g.map.iter().map(from).collect()

@@ -1,4 +1,4 @@
-//! The operations on single numbers that a run has made, in the order of evaluation.
+//! The operations on single scalars of a run, in the order of evaluation.
 
 use super::run::{MAX_NODES, Out, Stop};
 use crate::ad::tape::NONE;
@@ -13,7 +13,7 @@ pub(super) struct Op<V> {
     pub db: V,
 }
 
-/// Identifiers count the inputs first, then the operations.
+/// A graph of scalar operations. Identifiers count the inputs first, then the operations.
 pub(super) struct Graph<V> {
     pub inputs: usize,
     pub ops: Vec<Op<V>>,
@@ -22,7 +22,8 @@ pub(super) struct Graph<V> {
 }
 
 impl Graph<Value> {
-    /// Adds an operation on numbers of which some may be constants; the result is a constant if all are.
+    /// Adds an operation, some of whose operands may be constants. The result is a constant if all operands
+    /// are.
     pub fn op(&mut self, a: u32, da: Value, b: u32, db: Value) -> Out<u32> {
         let op = match (a, b) {
             (NONE, NONE) => return Ok(NONE),
@@ -36,7 +37,7 @@ impl Graph<Value> {
         Ok((self.inputs + self.ops.len() - 1) as u32)
     }
 
-    /// A sum of numbers times constants, as operations of two arguments.
+    /// A linear combination, as binary operations.
     pub fn combination(&mut self, terms: &[(u32, Value)]) -> Out<u32> {
         let mut terms = terms.iter().filter(|t| t.0 != NONE);
         let Some((a, da)) = terms.next() else { return Ok(NONE) };
@@ -48,7 +49,7 @@ impl Graph<Value> {
         Ok(sum)
     }
 
-    /// A sum of numbers.
+    /// A sum.
     pub fn sum(&mut self, ids: impl Iterator<Item = u32>) -> Out<u32> {
         let mut ids = ids.filter(|i| *i != NONE);
         let Some(mut sum) = ids.next() else { return Ok(NONE) };
@@ -58,7 +59,7 @@ impl Graph<Value> {
         Ok(sum)
     }
 
-    /// The same with floats, if no partial derivative is more than that.
+    /// Converts to a graph with plain floats, if all partial derivatives are plain floats.
     pub fn floats(self) -> Result<Graph<f64>, Graph<Value>> {
         let plain = |v: &Value| match v {
             Value::Float(x) => Some(*x),

@@ -1,32 +1,46 @@
-//! Engines side by side: the constructions of "Efficient dual-numbers reverse AD via well-known program transformations", the unary normal
-//! form, and the roads that `grad` takes, each with what it costs.
+//! Engines for comparison, each with its cost: the constructions of "Efficient dual-numbers reverse AD via
+//! well-known program transformations" (Smeding and Vákár, POPL 2023), the unary normal form, and the two
+//! implementations behind `grad`.
 //!
-//! The paper defines each engine as a translation of programs that pairs every number with a backpropagator. The translation is the
-//! identity on everything but three constructs: an input number gets a backpropagator for its place, a constant gets the one that gives
-//! zero, and an operation on numbers gets one made of its partial derivatives and the backpropagators of its arguments. Evaluating a
-//! translated program therefore makes the same choices, calls the same functions and builds the same data as the program itself, and
-//! beside them one backpropagator for each operation on numbers, in the order of evaluation, whose environment is that operation's
-//! arguments and partial derivatives. That sequence is what a tape has written down when the program has run. So the program is run once
-//! with traced numbers ([`trace`]), array operations are taken apart into operations on single numbers ([`graph`], by the linear maps that
-//! the rules of [`crate::ad`] describe), and each engine makes its backpropagators along that sequence, counting from 0 as the paper's
-//! monad of identifiers does. What comes out is the heap of closures that the translated program would have left; from there on the
-//! engines do what the paper says. Two things are left out that no engine would notice: constants have no backpropagator (theirs give
-//! zero), and moving a number (`x[i]`, `fst`, `reverse`) is no operation, as in the paper.
+//! The paper defines each engine as a program transformation that pairs every real number with a
+//! backpropagator. The transformation is the identity except in three cases. An input gets a backpropagator for
+//! its position. A constant gets the backpropagator that returns zero. An arithmetic operation gets one that
+//! consists of its partial derivatives and the backpropagators of its arguments.
+//!
+//! Evaluating a transformed program therefore takes the same branches, calls the same functions and builds the
+//! same data as the original program. In addition it creates one backpropagator for each arithmetic operation,
+//! in the order of evaluation, whose environment is that operation's arguments and partial derivatives. This is
+//! the sequence that a tape records.
+//!
+//! So the program is run once with traced numbers ([`trace`]). Array operations are expanded to scalar
+//! operations ([`graph`]), by the linear maps of the rules in [`crate::ad`]. Each engine creates its
+//! backpropagators along that sequence, with identifiers counted from 0 as by the paper's monad. The result is
+//! the heap of closures that the transformed program would have left; from there on the engines follow the
+//! paper.
+//!
+//! Two simplifications do not affect any engine: constants have no backpropagator (it would return zero), and
+//! moving a number (`x[i]`, `fst`, `reverse`) is not an operation, as in the paper.
+//!
+//! The engines:
 //!
 //! | engine | paper | module |
 //! |---|---|---|
 //! | `Naive` | section 3 | [`naive`]: closures that call each other |
-//! | `Staged` | section 4 | [`staged`]: calls wait in a map by identifier, so that each is made once |
-//! | `Cayley`, `Sparse`, `Mutable` | sections 5, 6, 7 | [`cayley`]: updates of what is collected, which is data like the input, a balanced map, an array ([`collect`]) |
+//! | `Staged` | section 4 | [`staged`]: calls are staged in a map by identifier, so that each is made once |
+//! | `Cayley` | section 5 | [`cayley`]: updates of cotangents with the structure of the input ([`collect`]) |
+//! | `Sparse` | section 6 | [`cayley`]: updates of a balanced map ([`collect`]) |
+//! | `Mutable` | section 7 | [`cayley`]: updates of an array ([`collect`]) |
 //! | `Taped` | section 8 | the tape of [`crate::ad`] |
 //! | `Unf` | unary normal form | [`unf`] |
 //! | `Linearize` | | what `grad` does, counted as `cost` counts ([`road::cost`]) |
 //!
-//! An engine is generic over its numbers ([`run::Field`]): floats, or values that outer derivatives trace, so that engines nest.
+//! An engine is generic over its scalars ([`run::Field`]): floats, or values that outer derivatives trace, so
+//! that engines can be nested.
 //!
-//! Costs. `operations` of the primal: one for each operation on traced numbers. Of the backward pass: one for each addition and
-//! multiplication, for each number that is written or copied, and for each level of a balanced map that is walked. Memory: the most bytes
-//! of closures, staged calls and collected cotangents that live at one time; the trace, which stands for the run itself, is not counted.
+//! Costs. The primal counts one operation for each operation on traced numbers. The backward pass counts one
+//! for each addition and multiplication, for each number that is written or copied, and for each level of a
+//! balanced map that is traversed. Memory is the peak number of bytes of closures, staged calls and collected
+//! cotangents. The trace stands for the run itself and is not counted.
 
 mod cayley;
 mod collect;
@@ -52,7 +66,7 @@ use run::{Counts, Field, Floats, Out, Run, Stop, Traced};
 use std::rc::Rc;
 use trace::Trace;
 
-/// The engines, in the order of the type `Engine`.
+/// The engines, in the order of the constructors of type `Engine`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Engine {
     Linearize,
@@ -78,8 +92,8 @@ impl Engine {
     }
 }
 
-/// `__engine strict engine f x`: counts (primal, backward, calls, bytes), how it ended, seconds, the value, the gradient. If it is strict, an
-/// engine that gives up is an error.
+/// `__engine strict engine f x`: returns the counts (primal, backward, calls, bytes), the status, the time in
+/// seconds, the value, and the gradient. If `strict`, an engine that gives up is an error.
 pub(crate) fn apply(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
     let [strict, index, f, x] = args else { return Err(Error::new(codes::STRUCTURE, "an engine takes four arguments")) };
     let engine = Engine::at(index);
@@ -87,7 +101,7 @@ pub(crate) fn apply(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
     let mut value = Value::Zero;
     let start = m.host.time();
     let out = gradient(m, engine, f, x, &mut counts, &mut value);
-    // A clock is no more exact than that, and the digits would fill a table.
+    // Clocks are not more precise than this, and the digits would not fit a table.
     let seconds = ((m.host.time() - start) * 1e9).round() / 1e9;
     let (status, gradient) = match out {
         Ok((g, swept)) => {
@@ -103,13 +117,13 @@ pub(crate) fn apply(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
     Ok(Value::Tuple(Rc::new(Tuple(parts))))
 }
 
-/// What is left of a gradient, to be counted when the clock has stopped.
+/// What remains of a gradient computation; its cost is counted after the clock has stopped.
 enum Swept {
-    /// Nothing: the engine has counted.
+    /// Nothing: the engine counted while it ran.
     Nothing,
     /// A trace that was swept.
     Trace(Trace),
-    /// What `grad` has used.
+    /// The derivative that `grad` used.
     Map(linear::LinearMap),
 }
 
@@ -124,7 +138,7 @@ impl Swept {
                     counts.backward = backward;
                     counts.hold(usize::try_from(bytes).unwrap_or(usize::MAX));
                 }
-                // Too long to be counted: the work is that of the same operations on a tape.
+                // Too long to be counted by the evaluator: count the same operations on a tape instead.
                 None => {
                     let t = trace::trace(m, f, x)?;
                     cost::of_tape(&t.tape, t.output, counts);
@@ -136,7 +150,8 @@ impl Swept {
     }
 }
 
-/// The gradient by an engine. The value is there as soon as it is known, and what the engine counts is, also if it gives up.
+/// The gradient by an engine. `value` and `counts` are set as soon as they are known, also if the engine gives
+/// up.
 fn gradient(m: &mut Machine, engine: Engine, f: &Value, x: &Value, counts: &mut Counts, value: &mut Value) -> Out<(Value, Swept)> {
     if engine == Engine::Linearize {
         let (y, mut map) = linear::record(m, f, x)?;
@@ -163,7 +178,7 @@ fn gradient(m: &mut Machine, engine: Engine, f: &Value, x: &Value, counts: &mut 
     Ok((g, Swept::Nothing))
 }
 
-/// Dual numbers with backpropagators.
+/// The gradient by dual numbers with backpropagators.
 fn dual<F: Field>(m: &mut Machine, engine: Engine, graph: Graph<F::V>, x: &Value, counts: &mut Counts) -> Out<Value> {
     let mut run = Run::<F>::new(m, *counts);
     let out = match engine {
@@ -178,7 +193,7 @@ fn dual<F: Field>(m: &mut Machine, engine: Engine, graph: Graph<F::V>, x: &Value
     Ok(trace::assemble(m, x, numbers)?)
 }
 
-/// The flat tape: operations on whole arrays are one record, and no backpropagator is called.
+/// The gradient by the tape, where an operation on arrays is a single record, without backpropagators.
 fn taped(m: &mut Machine, t: &Trace) -> Out<Value> {
     let seeds = if t.output == NONE { Vec::new() } else { vec![(t.output, trace::one(&t.value))] };
     let parts = sweep::backward(m, &t.tape, seeds, &t.input.nodes)?;

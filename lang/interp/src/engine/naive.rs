@@ -1,15 +1,16 @@
-//! Section 3: the second component of a number is a function from its cotangent to the cotangent of the whole input. A number that is
-//! used twice has its function called twice, and so have all that it calls.
+//! Section 3: the second component of a dual number is a function from its cotangent to the cotangent of the
+//! entire input. If a number is used twice, its function is called twice, and so are all functions that it
+//! calls.
 
 use super::graph::{Graph, Op};
 use super::run::{Field, MAX_CALLS, Made, Out, Run, Stop, V};
 use crate::ad::tape::NONE;
 use std::rc::Rc;
 
-/// From the cotangent of a number to that of the input.
+/// Maps the cotangent of a number to that of the input.
 type Back<F> = Rc<dyn Fn(&mut Run<'_, F>, V<F>) -> Out<Vec<V<F>>>>;
 
-/// The gradient, as the numbers of the input in order.
+/// The gradient, as the scalars of the input in order.
 pub(super) fn gradient<F: Field>(run: &mut Run<'_, F>, graph: &Graph<V<F>>) -> Out<Vec<V<F>>> {
     let mut made: Made<Back<F>> = Made(Vec::with_capacity(graph.inputs + graph.ops.len()));
     for i in 0..graph.inputs {
@@ -25,7 +26,7 @@ pub(super) fn gradient<F: Field>(run: &mut Run<'_, F>, graph: &Graph<V<F>>) -> O
     }
 }
 
-/// One number of the input: its cotangent, and 0 everywhere else.
+/// The backpropagator of one scalar of the input: its cotangent there, and 0 everywhere else.
 fn input<F: Field>(run: &mut Run<'_, F>, at: usize, of: usize) -> Back<F> {
     let back = move |run: &mut Run<'_, F>, z: V<F>| {
         call(run)?;
@@ -68,7 +69,7 @@ fn call<F: Field>(run: &mut Run<'_, F>) -> Out<()> {
     run.call()
 }
 
-/// Backpropagators call each other as deep as the run is long.
+/// Grows the stack: calls of backpropagators are nested as deeply as the run is long.
 fn deeper<T>(f: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, f)
 }

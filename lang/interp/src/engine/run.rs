@@ -1,4 +1,4 @@
-//! What all engines share while they run: their numbers, counters, limits.
+//! The state that all engines share during a run: scalars, counters, limits.
 
 use crate::error::{Error, Res, codes};
 use crate::ops::arith;
@@ -7,51 +7,51 @@ use crate::vm::Machine;
 use adl_prim::Bin;
 use std::marker::PhantomData;
 
-/// Calls of backpropagators after which `Naive` gives up. The other engines call each once.
+/// Maximum number of calls of backpropagators for `Naive`. The other engines call each backpropagator once.
 pub(super) const MAX_CALLS: u64 = 1 << 20;
-/// Operations of a backward pass after which an engine gives up.
+/// Maximum number of operations of a backward pass.
 pub(super) const MAX_OPERATIONS: u64 = 1 << 27;
-/// Operations on single numbers that a run may have.
+/// Maximum number of scalar operations of a run.
 pub(super) const MAX_NODES: usize = 1 << 22;
 
-/// What an engine has counted.
+/// The counts of an engine.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Counts {
-    /// Operations on traced numbers.
+    /// Operations on traced scalars.
     pub primal: u64,
     /// Operations of the backward pass.
     pub backward: u64,
     /// Calls of backpropagators.
     pub calls: u64,
-    /// Bytes in use, and the most there were.
+    /// Bytes in use, and their maximum.
     pub bytes: u64,
     pub peak: u64,
 }
 
 impl Counts {
-    /// Memory that is taken.
+    /// Counts allocated memory.
     pub fn hold(&mut self, bytes: usize) {
         self.bytes += bytes as u64;
         self.peak = self.peak.max(self.bytes);
     }
 
-    /// Memory that is given back.
+    /// Counts released memory.
     pub fn release(&mut self, bytes: usize) {
         self.bytes = self.bytes.saturating_sub(bytes as u64);
     }
 }
 
-/// Why an engine has no gradient.
+/// Why an engine did not compute a gradient.
 pub(super) enum Stop {
-    /// An error of the program.
+    /// An error in the program.
     Error(Box<Error>),
-    /// More work than it may do.
+    /// A limit of the engine was exceeded.
     Limit(String),
-    /// Not for this engine.
+    /// The engine does not support the function.
     Unsupported(String),
 }
 
-/// Result of an engine's work.
+/// The result of an engine's work.
 pub(super) type Out<T> = Result<T, Stop>;
 
 impl From<Box<Error>> for Stop {
@@ -61,7 +61,7 @@ impl From<Box<Error>> for Stop {
 }
 
 impl Stop {
-    /// A word for a table.
+    /// One word, for a table.
     pub fn status(&self) -> &'static str {
         match self {
             Stop::Error(_) => "error",
@@ -70,7 +70,7 @@ impl Stop {
         }
     }
 
-    /// As a run-time error.
+    /// Converts it to a run-time error.
     pub fn error(self, engine: &str) -> Box<Error> {
         match self {
             Stop::Error(e) => e,
@@ -80,24 +80,24 @@ impl Stop {
     }
 }
 
-/// Cotangents.
+/// The arithmetic of cotangents.
 pub(super) trait Field: 'static {
-    /// A number.
+    /// A scalar.
     type V: Clone + 'static;
-    /// A partial derivative times a cotangent; a cotangent of 0 gives 0, whatever the derivative is.
+    /// A partial derivative times a cotangent; 0 if the cotangent is 0, whatever the derivative is.
     fn times(m: &mut Machine, partial: &Self::V, z: &Self::V) -> Res<Self::V>;
     /// The sum.
     fn plus(m: &mut Machine, a: &Self::V, b: &Self::V) -> Res<Self::V>;
     /// A constant.
     fn constant(x: f64) -> Self::V;
-    /// As a value.
+    /// Converts a scalar to a value.
     fn value(v: Self::V) -> Value;
 }
 
-/// Numbers of a field.
+/// Scalars of a field.
 pub(super) type V<F> = <F as Field>::V;
 
-/// Floats.
+/// Plain floats.
 pub(super) struct Floats;
 
 impl Field for Floats {
@@ -138,7 +138,7 @@ impl Field for Traced {
     }
 }
 
-/// An engine at work.
+/// The state of a running engine.
 pub(super) struct Run<'m, F> {
     machine: &'m mut Machine,
     pub counts: Counts,
@@ -182,7 +182,7 @@ impl<'m, F: Field> Run<'m, F> {
         Ok(F::plus(self.machine, a, b)?)
     }
 
-    /// A dense cotangent of the whole input.
+    /// A dense zero cotangent of the input.
     pub fn zeros(&mut self, n: usize) -> Out<Vec<V<F>>> {
         self.work(n)?;
         self.counts.hold(n * size_of::<V<F>>());
@@ -199,18 +199,19 @@ impl<'m, F: Field> Run<'m, F> {
         Ok(a)
     }
 
-    /// Counts a closure that lives to the end, with the counter of its owners.
+    /// Counts a closure that lives until the end, including its reference counts.
     pub fn closure<T>(&mut self, _: &T) {
         self.counts.hold(size_of::<T>() + 2 * size_of::<usize>());
     }
 }
 
-/// Levels of a balanced map of so many entries.
+/// The depth of a balanced map with the given number of entries.
 pub(super) fn levels(entries: usize) -> usize {
     (usize::BITS - entries.leading_zeros()).max(1) as usize
 }
 
-/// Backpropagators in the order of their identifiers. They are dropped from the last to the first, so that none drops a chain of others.
+/// Backpropagators in the order of their identifiers. They are dropped from the last to the first, which avoids
+/// recursive drops of long chains.
 pub(super) struct Made<B>(pub Vec<B>);
 
 impl<B> Drop for Made<B> {

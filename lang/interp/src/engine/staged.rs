@@ -1,6 +1,6 @@
-//! Section 4: a backpropagator does not call others but says which it would call, by identifier. Calls of one are taken together
-//! (`f x + f y = f (x + y)`), and the highest identifier is called first, so that each is called once. What is collected is still added
-//! up as a whole, zeros included.
+//! Section 4: a backpropagator does not call others but stages the calls by identifier. Calls of the same
+//! backpropagator are merged (`f x + f y = f (x + y)`), and the highest identifier is called first, so that
+//! each is called once. Collected cotangents are still added densely, zeros included.
 
 use super::graph::{Graph, Op};
 use super::run::{Field, Made, Out, Run, V, levels};
@@ -8,7 +8,7 @@ use crate::ad::tape::NONE;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// A cotangent of the input, to which calls that wait will add.
+/// A cotangent of the input, and the staged calls that will add to it.
 struct Staged<F: Field> {
     collected: Vec<V<F>>,
     calls: BTreeMap<u32, (Back<F>, V<F>)>,
@@ -28,14 +28,14 @@ const fn entry<F: Field>() -> usize {
 }
 
 impl<F: Field> Staged<F> {
-    /// A call that waits.
+    /// A staged call.
     fn call(run: &mut Run<'_, F>, inputs: usize, id: u32, back: &Back<F>, z: V<F>) -> Out<Staged<F>> {
         run.work(1)?;
         run.counts.hold(entry::<F>());
         Ok(Staged { collected: run.zeros(inputs)?, calls: BTreeMap::from([(id, (back.clone(), z))]) })
     }
 
-    /// The sum: collected cotangents are added, calls of the same backpropagator are taken together.
+    /// The sum: collected cotangents are added, and calls of the same backpropagator are merged.
     fn plus(self, run: &mut Run<'_, F>, other: Staged<F>) -> Out<Staged<F>> {
         let collected = run.plus_all(self.collected, other.collected)?;
         let (mut calls, few) = if self.calls.len() >= other.calls.len() { (self.calls, other.calls) } else { (other.calls, self.calls) };
@@ -54,7 +54,7 @@ impl<F: Field> Staged<F> {
     }
 }
 
-/// The gradient, as the numbers of the input in order.
+/// The gradient, as the scalars of the input in order.
 pub(super) fn gradient<F: Field>(run: &mut Run<'_, F>, graph: &Graph<V<F>>) -> Out<Vec<V<F>>> {
     let mut made: Made<Back<F>> = Made(Vec::with_capacity(graph.inputs + graph.ops.len()));
     for i in 0..graph.inputs {

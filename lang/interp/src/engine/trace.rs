@@ -1,4 +1,4 @@
-//! Running a function with traced numbers, and data made of numbers again.
+//! Runs a function with traced numbers, and rebuilds data from numbers.
 
 use crate::ad::linear::{self, Traced};
 use crate::ad::rules::reshape;
@@ -10,17 +10,17 @@ use crate::value::{Buf, Value, array, compare, seq, space};
 use crate::vm::Machine;
 use adl_prim::Prim;
 
-/// What a run has left.
+/// The result of a traced run.
 pub(super) struct Trace {
     pub tape: Tape,
     pub input: Traced,
-    /// The node of the result, [`NONE`] if it depends on no input.
+    /// The node of the result; [`NONE`] if it depends on no input.
     pub output: u32,
     pub value: Value,
 }
 
 impl Trace {
-    /// The gradient from the cotangents of the leaves of the input.
+    /// The gradient, from the cotangents of the leaves of the input.
     pub fn gradient(&self, parts: Vec<Value>) -> Res<Value> {
         let like = linear::leaves(&self.input.like);
         let parts: Vec<Value> = parts.into_iter().zip(&like).map(|(v, like)| sweep::or_zero(v, like)).collect();
@@ -28,7 +28,7 @@ impl Trace {
     }
 }
 
-/// Runs `f x` with the numbers of `x` traced.
+/// Runs `f x` with the numbers in `x` traced.
 pub(super) fn trace(m: &mut Machine, f: &Value, x: &Value) -> Res<Trace> {
     let level = m.ad.open(Level::Reverse(Tape::default()))?;
     let out = run(m, level, f, x);
@@ -44,7 +44,7 @@ fn run(m: &mut Machine, level: u16, f: &Value, x: &Value) -> Res<(Value, Traced,
     Ok((value, input, output.nodes.first().copied().unwrap_or(NONE)))
 }
 
-/// 1 of the precision of a number.
+/// The number 1, with the precision of `like`.
 pub(super) fn one(like: &Value) -> Value {
     match compare::primal(like) {
         Value::F32(_) => Value::F32(1.0),
@@ -52,7 +52,7 @@ pub(super) fn one(like: &Value) -> Value {
     }
 }
 
-/// Data shaped as `like` whose numbers are those given, in order.
+/// Data with the structure of `like` and the given numbers, in order.
 pub(super) fn assemble(m: &mut Machine, like: &Value, numbers: Vec<Value>) -> Res<Value> {
     let mut numbers = numbers.into_iter();
     space::map_leaves(like, &mut |leaf| {
@@ -71,7 +71,7 @@ pub(super) fn assemble(m: &mut Machine, like: &Value, numbers: Vec<Value>) -> Re
     })
 }
 
-/// The numbers of a number or an array, as Floats.
+/// The elements of a number or an array, as Floats.
 pub(super) fn numbers(m: &mut Machine, v: &Value) -> Res<Vec<Value>> {
     let v = if space::narrow(v) { call(m, Prim::F32ToFloat, &[], vec![v.clone()])? } else { v.clone() };
     let Some(shape) = seq::shape(&v).cloned() else { return Ok(vec![v]) };

@@ -1,15 +1,15 @@
-//! Cotangents with the structure of the input, changed without mutation.
+//! Persistent cotangents with the structure of the input.
 
 use crate::value::{Buf, Value, seq, space};
 use std::rc::Rc;
 
-/// Numbers in tuples, records, constructors and arrays. A part without numbers has no parts.
+/// Scalars in tuples, records, constructors and arrays. A component without scalars is an empty list.
 enum Node<V> {
     Number(V),
     Parts(Vec<Rc<Node<V>>>),
 }
 
-/// Lists are as deep as they are long: parts are dropped without recursion.
+/// Lists are as deep as they are long, so nodes are dropped without recursion.
 impl<V> Drop for Node<V> {
     fn drop(&mut self) {
         let Node::Parts(parts) = self else { return };
@@ -24,7 +24,7 @@ impl<V> Drop for Node<V> {
     }
 }
 
-/// The way to a part: that of what it is part of, and its position there.
+/// The path to a component: the path to its parent, and its position there.
 #[derive(Clone, Copy)]
 struct Way {
     outer: u32,
@@ -33,22 +33,23 @@ struct Way {
 
 const ROOT: u32 = u32::MAX;
 
-/// Ways share their beginnings, as the functions that the paper composes do.
+/// Paths share prefixes, as the functions do that the paper composes.
 #[derive(Default)]
 struct Ways {
     all: Vec<Way>,
-    /// The way to each number.
+    /// The path to each scalar.
     numbers: Vec<u32>,
 }
 
-/// A tree, and the ways to its numbers.
+/// A tree, and the paths to its scalars.
 pub(super) struct Tree<V> {
     root: Rc<Node<V>>,
     ways: Rc<Ways>,
 }
 
 impl<V: Clone> Tree<V> {
-    /// The structure of `x` with one number everywhere. Numbers count as `space::map_leaves` visits them.
+    /// The structure of `x` with one number everywhere. Scalars are counted in the order in which
+    /// `space::map_leaves` visits them.
     pub fn of(x: &Value, zero: V) -> Tree<V> {
         let mut ways = Ways::default();
         let root = build(x, ROOT, &zero, &mut ways);
@@ -60,7 +61,7 @@ impl<V: Clone> Tree<V> {
         (self.ways.all.len() + 1) * (size_of::<Node<V>>() + size_of::<Rc<Node<V>>>() + 2 * size_of::<usize>())
     }
 
-    /// What stands on the way to a number, from outside in, with the positions taken.
+    /// The nodes on the path to a scalar from the root, with the position taken in each.
     fn spine(&self, number: usize) -> Vec<(&Node<V>, usize)> {
         let mut way = Vec::new();
         let mut at = self.ways.numbers[number];
@@ -80,7 +81,7 @@ impl<V: Clone> Tree<V> {
         spine
     }
 
-    /// The same with one number changed, and what that took: all that holds the number is copied.
+    /// The tree with one scalar changed, and the number of copied positions: all nodes on the path are copied.
     pub fn with<E>(&self, number: usize, change: impl FnOnce(&V) -> Result<V, E>) -> Result<(Tree<V>, usize), E> {
         let spine = self.spine(number);
         let mut work = 2 * spine.len();
@@ -103,7 +104,7 @@ impl<V: Clone> Tree<V> {
         Ok((Tree { root, ways: self.ways.clone() }, work))
     }
 
-    /// The numbers, in order.
+    /// The scalars, in order.
     pub fn numbers(&self) -> Vec<V> {
         let mut out = Vec::new();
         let mut queue = vec![&self.root];

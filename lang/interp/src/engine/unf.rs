@@ -1,11 +1,12 @@
-//! Unary normal form: every operation takes the whole context, the values so far, and returns it with one value more. A program is then a
-//! line `f₁; f₂; ...; fₘ` without branching data flow, the transposed Jacobian of each step is the identity but for the value that the step
-//! has added, and the gradient is `Jᵀf₁ (Jᵀf₂ (... (Jᵀfₘ (0, ..., 0, 1))))`: nothing is called twice and nothing is updated by identifier.
+//! Unary normal form: every operation takes the entire context, which consists of the values so far, and
+//! returns it with one more value. A program is then a sequence `f₁; f₂; ...; fₘ` without branching data flow.
+//! The transposed Jacobian of each step is the identity except for the value that the step added. The gradient
+//! is `Jᵀf₁ (Jᵀf₂ (... (Jᵀfₘ (0, ..., 0, 1))))`: nothing is called twice and nothing is updated by identifier.
 //!
-//! A value is a number or a whole array, and an operation on arrays is one step. Composing the continuations `λY. Y ∘ Jᵀfᵢ` is done ahead:
-//! steps whose value the result does not need are left out, copies (`x + c`) become other names of what they copy, and what is left is a
-//! list, run from its end. A rule that does not say what it does with numbers has no near-identity Jacobian that could be written down, and
-//! is refused.
+//! A value is a scalar or an entire array, and an operation on arrays is one step. The continuations
+//! `λY. Y ∘ Jᵀfᵢ` are composed in advance. Steps that the result does not need are removed, copies (`x + c`)
+//! become aliases, and the remaining list is run from its end. A rule without a known linear map has no
+//! near-identity Jacobian that could be written down, and is refused.
 
 use super::cost;
 use super::run::{Counts, MAX_OPERATIONS, Out, Stop};
@@ -19,15 +20,15 @@ use crate::vm::Machine;
 use adl_prim::Bin;
 use std::rc::Rc;
 
-/// A step: what its transposed Jacobian does with the last value of the context.
+/// A step: the effect of its transposed Jacobian on the last value of the context.
 enum Step {
-    /// Nothing: an input.
+    /// An input: no effect.
     Input,
-    /// Adds multiples of it to one or two numbers (the second may be [`NONE`]).
+    /// Adds multiples of it to one or two scalars (the second may be [`NONE`]).
     Scale { a: u32, da: f64, b: u32, db: f64 },
-    /// Adds it to an element.
+    /// Adds it to an array element.
     Element { array: u32, offset: usize },
-    /// Adds what an operation on arrays makes of it.
+    /// Adds the result of an array rule applied to it.
     Array { parents: Vec<u32>, rule: Rc<dyn Rule>, work: usize },
 }
 
@@ -62,7 +63,7 @@ struct Line {
     steps: Vec<Step>,
     shapes: Vec<Option<Shape>>,
     inputs: usize,
-    /// The place of the result.
+    /// The index of the result.
     output: Option<u32>,
 }
 
@@ -85,7 +86,7 @@ impl Line {
     }
 }
 
-/// What each node is called: a copy has the name of what it copies.
+/// The representative of each node: for a copy, that of the node which it copies.
 fn names(tape: &Tape) -> Vec<u32> {
     let mut out: Vec<u32> = (0..tape.recs.len() as u32).collect();
     for (i, r) in tape.recs.iter().enumerate() {
@@ -96,7 +97,7 @@ fn names(tape: &Tape) -> Vec<u32> {
     out
 }
 
-/// The nodes that the result needs, under their names.
+/// The nodes that the result needs, by representative.
 fn live(tape: &Tape, name: &[u32], output: u32) -> Out<Vec<bool>> {
     let mut out = vec![false; tape.recs.len()];
     if output != NONE {
@@ -144,7 +145,7 @@ fn step(tape: &Tape, i: usize, place: impl Fn(u32) -> u32) -> Option<Step> {
     })
 }
 
-/// Cotangents of the context: as many as there are values at that point of the line.
+/// Cotangents of the context: as many as there are values at the current point of the sequence.
 struct Context<'a> {
     vals: Vec<Value>,
     shapes: Vec<Option<Shape>>,
@@ -152,7 +153,7 @@ struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// The transposed Jacobian of the last step: takes the last cotangent and adds what it gives to those before.
+    /// Applies the transposed Jacobian of the last step: takes the last cotangent, and adds to those before it.
     fn back(&mut self, m: &mut Machine, step: &Step) -> Out<()> {
         self.counts.calls += 1;
         if self.counts.calls & 0xffff == 0 {
@@ -195,7 +196,7 @@ impl Context<'_> {
         let n = self.shapes[at].as_ref().map_or(1, |s| s.iter().product());
         let v = match (v, &self.shapes[at]) {
             (Value::Zero, _) => return Ok(()),
-            // A rule may give a number where the operand is an array of one value repeated.
+            // A rule may return a scalar for an array operand if all elements are equal.
             (Value::Float(x), Some(shape)) => array::make(shape.clone(), Buf::F64(array::filled(x, n)?)),
             (v, _) => v,
         };

@@ -1,18 +1,20 @@
-//! Arrays of boxes that hold Floats, and the same numbers packed into one flat array.
+//! Packed forms of boxed Float arrays.
 //!
-//! Loops keep residuals in boxes, because each turn's may have its own shape. Mostly they all have one; native code then keeps them in one
-//! buffer: a value of type `[]([]f64)` is an array of two axes; or, where rows have different lengths, a pair ([`ragged`]). Only native code reads such values. Whoever else gets one unpacks it:
-//! [`unpack`] is called wherever a value leaves native code, but for residuals that go back to native code as they are.
+//! Loops store residuals in boxes, because each iteration's residual may have a different shape. In practice
+//! the shapes mostly agree, and native code then packs them into one buffer: a value of type `[]([]f64)` is
+//! represented by a matrix. If rows have different lengths, it is represented by a pair ([`ragged`]). Only
+//! native code reads packed values. Values are unpacked ([`unpack`]) wherever they leave native code, except
+//! residuals that are only passed back to native code.
 
 use crate::attend;
 use crate::value::{Buf, Shape, Tuple, Value, array};
 use adl_ir::Ty;
 use std::rc::Rc;
 
-/// Floats in a box above which it is not worth copying them to pack them.
+/// Number of Floats in a box above which packing is not worth the copy.
 pub const LARGEST: usize = 4096;
 
-/// Axes that are boxes, if the boxes hold Floats in the end: 1 for `[]([]f64)`.
+/// Number of nested box axes above an array of Floats: 1 for `[]([]f64)`.
 pub fn boxes(ty: &Ty) -> usize {
     let (mut n, mut ty) = (0, ty);
     while let Ty::Array(e, 1) = ty {
@@ -25,12 +27,13 @@ pub fn boxes(ty: &Ty) -> usize {
     if *ty.scalar() == Ty::F64 { n } else { 0 }
 }
 
-/// Rows of different lengths, packed: all their numbers, and where each row begins, with the end behind that.
+/// Packed rows of different lengths: all their elements, and the offset at which each row begins, followed by
+/// the end of the last row.
 pub fn ragged(numbers: Value, starts: Value) -> Value {
     Value::Tuple(Rc::new(Tuple(vec![numbers, starts])))
 }
 
-/// The parts of such rows.
+/// The elements and the row offsets of a value made by [`ragged`].
 pub fn parts(v: &Value) -> Option<(&[f64], &[i64])> {
     let Value::Tuple(t) = v else { return None };
     match &t.0[..] {
@@ -42,7 +45,7 @@ pub fn parts(v: &Value) -> Option<(&[f64], &[i64])> {
     }
 }
 
-/// A value with so many axes of boxes, packed nowhere.
+/// Unpacks a value with `boxes` box axes into nested boxed arrays.
 pub fn unpack(v: Value, boxes: usize) -> Value {
     if let Some((x, starts)) = parts(&v) {
         let row = |w: &[i64]| array::floats(attend::cloned(&x[w[0] as usize..w[1] as usize]));
@@ -66,7 +69,8 @@ pub fn unpack(v: Value, boxes: usize) -> Value {
     array::make(Shape::from_slice(&[rows.len()]), Buf::Boxed(rows))
 }
 
-/// A value with so many axes of boxes as one flat array, if all that is in them has one shape, and there is something.
+/// Packs a value with `boxes` box axes into one flat array, if it is not empty and all inner arrays have the
+/// same shape.
 pub fn pack(v: &Value, boxes: usize) -> Option<Value> {
     let Value::Array(a) = v else { return None };
     let Buf::Boxed(rows) = a.buf() else { return None };

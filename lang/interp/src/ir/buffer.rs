@@ -1,7 +1,8 @@
-//! Buffers that loops collect their outputs in: arrays that one register holds and that grow in place.
+//! Buffers in which loops collect their outputs: arrays that are owned by one register and grow in place.
 //!
-//! A buffer begins with shape `[0]`. Its first element settles the other axes. Rows that are absent are counted before the first one that is
-//! there, and filled with zeros then; if all are absent, so is the array.
+//! A new buffer has no rows, and its row extents are unknown. The first materialised row determines them. Rows
+//! that are symbolic zeros before it are only counted, and are filled with zeros when the row extents become
+//! known. If all rows are symbolic zeros, so is the collected array.
 
 use crate::{attend, memory};
 use crate::error::{Error, Res, codes};
@@ -9,10 +10,11 @@ use crate::value::{Array, Buf, Shape, Value, array};
 use adl_ir::Ty;
 use std::rc::Rc;
 
-/// Elements that room is made for at first: a loop may be left early by an error.
+/// Maximum number of elements allocated in advance: an error may end a loop early.
 const ROOM: usize = 1 << 16;
 
-/// An empty buffer for elements of the type; `boxed`: each in a box. `n` says how many will come, if it is an Int.
+/// An empty buffer for elements of type `elem`, each in a box if `boxed`. `n` is the expected number of
+/// elements, if it is an Int.
 pub fn empty(elem: &Ty, boxed: bool, n: &Value) -> Res<Value> {
     let n = match n {
         Value::Int(n) => usize::try_from(*n).unwrap_or(0).min(ROOM),
@@ -29,7 +31,8 @@ pub fn empty(elem: &Ty, boxed: bool, n: &Value) -> Res<Value> {
         Ty::Bool => Buf::Bool(array::room(n)?),
         Ty::Str | Ty::Data(_) | Ty::Array(..) => Buf::Boxed(array::room(n)?),
     };
-    // Axes of a row that no row has settled yet are marked by an extent that no array has; the first says how many rows will come.
+    // Row axes that are not known yet are marked by an extent that no array has. The first of them encodes the
+    // expected number of rows.
     let mut shape: Shape = Shape::from_elem(UNKNOWN, 1 + if boxed { 0 } else { rank });
     shape[0] = 0;
     if let Some(first) = shape.get_mut(1) {
@@ -40,15 +43,15 @@ pub fn empty(elem: &Ty, boxed: bool, n: &Value) -> Res<Value> {
 
 const UNKNOWN: usize = usize::MAX;
 
-/// How many rows will come, if no row has settled its axes yet.
+/// The expected number of rows, if the row extents are not known yet.
 fn unsettled(shape: &[usize]) -> Option<usize> {
     shape.get(1).map(|first| UNKNOWN - first).filter(|rows| *rows <= ROOM)
 }
 
-/// Bytes that are set aside for rows that will come, at most.
+/// Maximum number of bytes allocated in advance.
 const AHEAD: usize = 1 << 30;
 
-/// Room for elements that will come; if there is none, it is sought when they come.
+/// Reserves space for `n` elements. A failure is ignored here and reported when the elements are pushed.
 fn reserve(b: &mut Buf, n: usize) {
     fn of<T>(v: &mut Vec<T>, n: usize) {
         if n.saturating_mul(size_of::<T>()) <= AHEAD {
@@ -65,14 +68,15 @@ fn reserve(b: &mut Buf, n: usize) {
     }
 }
 
-/// Adds a Float to a buffer of Floats; whether it was one.
+/// Appends a Float to a buffer of Floats. Returns false, without a change, if `acc` is not an unshared buffer
+/// of Floats.
 #[inline]
 pub(crate) fn push_float(acc: &mut Value, x: f64) -> bool {
     if let Value::Array(rc) = acc {
         if let Some((shape, Buf::F64(b))) = Rc::get_mut(rc).map(Array::parts_mut) {
             if let [n] = &mut shape[..] {
                 if memory::grow(b, 1).is_err() {
-                    // Who adds it another way gets the error.
+                    // The caller's slower path reports the error.
                     return false;
                 }
                 *n += 1;
@@ -84,7 +88,7 @@ pub(crate) fn push_float(acc: &mut Value, x: f64) -> bool {
     false
 }
 
-/// Adds an element.
+/// Appends an element.
 pub fn push(acc: &mut Value, v: &Value) -> Res<()> {
     let Value::Array(rc) = acc else { return Err(kind()) };
     if Rc::get_mut(rc).is_none() {
@@ -148,7 +152,7 @@ fn push_zero(a: &mut Array) -> Res<()> {
     fill(a.buf_mut(), n)
 }
 
-/// Room for elements, or an error.
+/// Reserves space for `n` more elements.
 fn grow(b: &mut Buf, n: usize) -> Res<()> {
     match b {
         Buf::F64(b) => memory::grow(b, n),
@@ -173,7 +177,7 @@ fn fill(b: &mut Buf, n: usize) -> Res<()> {
     Ok(())
 }
 
-/// The array of what was added; turned round if so.
+/// The array of the collected elements, in reverse order if `reverse`.
 pub fn finish(acc: Value, reverse: bool) -> Value {
     let Value::Array(rc) = acc else { return acc };
     let mut a = Rc::try_unwrap(rc).unwrap_or_else(|a| (*a).clone());
@@ -197,7 +201,7 @@ pub fn finish(acc: Value, reverse: bool) -> Value {
     Value::Array(Rc::new(a))
 }
 
-/// Turns rows round.
+/// Reverses the order of rows of length `row`.
 fn turn<T>(b: &mut [T], row: usize) {
     if row <= 1 {
         return b.reverse();

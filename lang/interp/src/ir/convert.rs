@@ -1,7 +1,8 @@
-//! Values of the language ↔ the leaves of a layout.
+//! Conversion between values of the language and the leaves of a specialisation layout.
 //!
-//! Numbers, texts and flat arrays are the same in both worlds. Tuples and records come apart; an array of tuples is already kept as a tuple
-//! of arrays. Data keeps its constructors; where each of their fields is one leaf, it is passed as it is.
+//! Numbers, texts and flat arrays are represented equally on both sides. Tuples and records are split into
+//! their components; an array of tuples is already stored as a tuple of arrays. Declared data keeps its
+//! constructors, and is passed unchanged if every field of every constructor is one leaf.
 
 use crate::value::{Buf, Kind as Elem, ConInfo, Data, Record, Shape, Tuple, Value, array};
 use adl_ir::{DataId, Ty};
@@ -10,42 +11,42 @@ use adl_syntax::symbol::Symbol;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Constructors: name, and the layout of each argument.
+/// Constructors: the name and the layout of each argument.
 pub(crate) type Cons = Rc<Vec<(Symbol, Vec<Layout>)>>;
 
-/// The data types of an entry.
+/// The declared data types of a specialised function.
 #[derive(Default, Debug)]
 pub(crate) struct Datas {
-    /// Ordered by number: a tree is walked with a search at each node.
+    /// Sorted by number: lookup is a binary search at each node of a tree.
     types: Vec<(DataId, Kind)>,
 }
 
 #[derive(Debug)]
 struct Kind {
     cons: Cons,
-    /// The fields of each constructor.
+    /// The classification of each field, by constructor.
     parts: Vec<Box<[Part]>>,
-    /// Whether values are the same in both worlds.
+    /// Whether values need no conversion.
     plain: bool,
-    /// Whether values may hold reals.
+    /// Whether values may contain reals.
     real: bool,
 }
 
-/// A field, as tangents see it.
+/// The classification of a constructor field for tangents.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Part {
-    /// It holds no reals.
+    /// Contains no reals.
     Discrete,
-    /// A number, or an array of numbers.
+    /// A number or an array of numbers.
     Real,
-    /// Data that may hold reals.
+    /// Declared data that may contain reals.
     Data(DataId),
-    /// Something of several leaves, of which some are real.
+    /// Several leaves, of which some are real.
     Compound,
 }
 
 impl Datas {
-    /// Of these declarations.
+    /// Builds the table from declarations.
     pub fn new(decls: &HashMap<DataId, Cons>) -> Datas {
         let plain = |d: &DataId| reaches(decls, *d, &|l| matches!(l, Layout::Unit | Layout::Tuple(_) | Layout::Record(_)));
         let real = |d: &DataId| reaches(decls, *d, &|l| matches!(l, Layout::Leaf(t) if t.scalar().is_real()));
@@ -71,7 +72,7 @@ impl Datas {
         self.kind(d)?.cons.get(tag as usize)
     }
 
-    /// The fields of a constructor, as tangents see them.
+    /// The classification of a constructor's fields for tangents.
     pub(super) fn parts(&self, d: DataId, tag: u32) -> Option<&[Part]> {
         self.kind(d)?.parts.get(tag as usize).map(|p| &**p)
     }
@@ -104,7 +105,7 @@ impl Datas {
     }
 }
 
-/// Whether a layout for which `what` holds stands somewhere in a type's constructors, or in those of types inside.
+/// Whether `what` holds for some layout in the constructors of `d`, or of types reachable from it.
 fn reaches(decls: &HashMap<DataId, Cons>, d: DataId, what: &dyn Fn(&Layout) -> bool) -> bool {
     let mut seen = vec![d];
     let mut next = 0;
@@ -143,12 +144,12 @@ pub(super) fn data_in(t: &Ty) -> Option<DataId> {
 }
 
 impl Datas {
-    /// The leaves of a value; `None` if it has not the layout.
+    /// Appends the leaves of a value to `out`. `None` if the value does not have the layout.
     pub fn take_apart(&self, v: &Value, l: &Layout, out: &mut Vec<Value>) -> Option<()> {
         self.apart(v, l, 0, out)
     }
 
-    /// `rank`: axes around what the layout describes.
+    /// `rank` is the number of array axes around the layout.
     fn apart(&self, v: &Value, l: &Layout, rank: u32, out: &mut Vec<Value>) -> Option<()> {
         if rank > 0 && matches!(v, Value::Array(a) if a.shape.contains(&0)) && !matches!(l, Layout::Leaf(_)) {
             return self.empty(v, l, rank, out);
@@ -188,7 +189,7 @@ impl Datas {
         ls.next().is_none().then_some(())
     }
 
-    /// An empty array of compound elements.
+    /// Leaves of an empty array of compound elements.
     fn empty(&self, v: &Value, l: &Layout, rank: u32, out: &mut Vec<Value>) -> Option<()> {
         let Value::Array(a) = v else { return None };
         let mut tys = Vec::new();
@@ -213,7 +214,7 @@ impl Datas {
         })
     }
 
-    /// The value whose leaves come next.
+    /// Builds the value of a layout from the next leaves.
     pub fn put_together(&self, l: &Layout, leaves: &mut dyn Iterator<Item = Value>) -> Option<Value> {
         self.together(l, 0, leaves)
     }
@@ -225,7 +226,7 @@ impl Datas {
             Layout::Unit => return None,
             Layout::Array(e) => self.together(e, rank + 1, next)?,
             Layout::Data(d) => self.undata_all(next.next()?, *d)?,
-            // Functions as data never leave the IR.
+            // Functions represented as data never leave the IR.
             Layout::Fun(_) => return None,
             Layout::Tuple(ls) => {
                 let vals = ls.iter().map(|l| self.together(l, rank, next)).collect::<Option<Vec<_>>>()?;
@@ -264,7 +265,7 @@ impl Datas {
     }
 }
 
-/// Components as a tuple (a record, with names); under axes, as an array of them.
+/// Components as a tuple, or as a record if names are given; for `rank > 0`, as an array of them.
 fn compound(vals: Vec<Value>, rank: u32, names: Option<Rc<[Symbol]>>) -> Option<Value> {
     if rank == 0 {
         return Some(match names {
@@ -280,7 +281,7 @@ fn compound(vals: Vec<Value>, rank: u32, names: Option<Rc<[Symbol]>>) -> Option<
     Some(array::make(shape, buf))
 }
 
-/// A value as a leaf of that type.
+/// The value, if it is a leaf of that type.
 fn leaf(v: &Value, t: &Ty) -> Option<Value> {
     let fits = match (t, v) {
         (Ty::F64, Value::Float(_)) | (Ty::F32, Value::F32(_)) | (Ty::I64, Value::Int(_)) | (Ty::Bool, Value::Bool(_)) | (Ty::Str, Value::Str(_)) => true,
@@ -300,7 +301,7 @@ fn leaf(v: &Value, t: &Ty) -> Option<Value> {
     fits.then(|| v.clone())
 }
 
-/// An empty array of the type, with the axes that are known.
+/// An empty array of the type, with the extents that are known.
 fn empty_array(shape: &[usize], t: &Ty) -> Option<Value> {
     let Ty::Array(e, n) = t else { return None };
     let buf = match &**e {

@@ -1,24 +1,26 @@
-//! Where variables are used for the last time, block by block.
+//! Liveness: the last use of each variable, block by block.
 
 use adl_ir::{Block, Op, Var};
 use std::collections::HashMap;
 
-/// What is known of a block.
+/// Liveness of one block.
 #[derive(Default)]
 pub struct Info {
-    /// The last statement that uses each variable of outside; the number of statements stands for the block's results.
+    /// The last statement that uses each free variable of the block. A use in the block's results counts as a
+    /// statement past the last one.
     pub free: HashMap<Var, u32>,
-    /// The blocks inside, by statement.
+    /// Liveness of nested blocks, by statement.
     pub inner: HashMap<u32, Vec<Info>>,
 }
 
-/// The last statement (of the block that binds it) that uses each variable, by number; [`NEVER`] if none does.
+/// The last statement that uses each variable, by variable number, counted in the block that binds it;
+/// [`NEVER`] if it is unused.
 pub type Last = Vec<u32>;
 
-/// No use.
+/// The variable is never used.
 pub const NEVER: u32 = u32::MAX;
 
-/// Finds the last uses in a function's body of so many variables.
+/// Computes the last uses in a function body; `vars` is the number of variables.
 pub fn analyse(body: &Block, vars: usize) -> (Info, Last) {
     let mut a = Analysis { last: vec![NEVER; vars], bound: vec![NEVER; vars], blocks: 0 };
     let info = a.block(body);

@@ -1,14 +1,23 @@
-//! The main road of differentiation, at run time: closures are specialised to IR, transformed there, and lowered to register code.
+//! Compiled automatic differentiation at run time: closures are specialised to IR, transformed, and lowered to
+//! register code.
 //!
-//! Reading order: [`lower`] (IR → register code; before it, `vectorise`: loops as operations on whole arrays; `strips`: those as one pass), [`step`], `rows`, `buffer` (what
-//! lowered operations do with values), `convert` and `tangents` (values of the language ↔ leaves of a layout), `world` (run-time values as the
-//! specialiser sees them), [`road`] (derivative operators by this road, and when the other road is taken), [`native`] (the seam of the compiler),
-//! `work` (what is compiled when).
+//! Reading order:
 //!
-//! Invariants
-//! - Lowered code is linear in the size of the IR; functions are lowered once a program.
-//! - A variable's register is taken by its last use, so that an array with one owner changes in place.
-//! - A linear array that is absent is [`crate::value::Value::Zero`]; numbers are never absent.
+//! - [`lower`]: IR → register code. Before it, `vectorise` turns loops into operations on entire arrays, and
+//!   `strips` finds chains of those that run in one pass.
+//! - [`step`], `rows`, `buffer`: what lowered operations do with values.
+//! - `convert`, `tangents`: conversion between values of the language and leaves of a layout.
+//! - `world`: run-time values as the specialiser sees them.
+//! - [`road`]: the derivative operators by compiled AD, and when taped AD is used instead.
+//! - [`native`]: the interface of the native compiler.
+//! - `work`: when a function is compiled.
+//!
+//! Invariants:
+//!
+//! - Lowered code is linear in the size of the IR; each function is lowered once for each program.
+//! - The last use of a variable moves the value out of its register, so that an array with a single owner is
+//!   updated in place.
+//! - A linear array that is a symbolic zero is [`crate::value::Value::Zero`]; numbers are never symbolic zeros.
 
 pub use adl_ir::verify::always as verify_always;
 

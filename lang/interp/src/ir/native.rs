@@ -1,9 +1,11 @@
-//! The seam of native code: what a compiler of lowered functions is given and gives. `lang/jit` has one; a machine without one interprets.
+//! The interface of the native compiler. `lang/jit` implements it; without an implementation all code is
+//! interpreted.
 //!
-//! The compiler stands behind a trait because it needs values and their operations, which are this crate's, and because `unsafe` code is
-//! to stay in its crate.
+//! The compiler is behind a trait because it needs the values and operations of this crate, and because
+//! `unsafe` code stays in the compiler's crate.
 //!
-//! A function is compiled when the work that it has done, and that it is about to do, outweighs compiling it ([`super::work`]).
+//! A function is compiled when the work that it has done, and is about to do, exceeds the cost of compiling it
+//! ([`super::work`]).
 
 use super::road::Clock;
 use super::variants::{self, Fact};
@@ -19,21 +21,22 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// The functions of a program that have been lowered.
+/// The lowered functions of a program, as IR.
 #[derive(Default)]
 pub struct Source {
-    /// Functions, by place.
+    /// Functions, by their index in the lowered group.
     pub funcs: Vec<Rc<Function>>,
-    /// The same as the optimiser began to finish them: what follows is another thing for each processor.
+    /// The same functions before the target-specific final passes of the optimiser. Devices, and their cost
+    /// model, use these.
     pub(super) inlined: Vec<Rc<Function>>,
-    /// Places, by number in the program.
+    /// Indices into `funcs`, by number in the program.
     pub places: HashMap<FnId, u32>,
-    /// Declared types, by number.
+    /// Declared data types, by number.
     pub datas: Vec<Rc<DataDecl>>,
 }
 
 impl Source {
-    /// All functions of a program, each as it becomes native code.
+    /// Optimises all functions of a program for native code.
     pub fn of(p: &Program) -> Source {
         let funcs = p.funcs.iter().map(|f| {
             let mut f = (**f).clone();
@@ -45,7 +48,7 @@ impl Source {
         Source { funcs: funcs.collect(), inlined: Vec::new(), places: (0..p.funcs.len() as u32).map(|k| (FnId(k), k)).collect(), datas: p.datas.clone() }
     }
 
-    /// The functions as a program.
+    /// The functions as a program with the original function numbers.
     pub(super) fn program(&self) -> Program {
         let mut funcs = vec![Rc::default(); self.places.keys().map(|f| f.0 as usize + 1).max().unwrap_or(0)];
         for (f, at) in &self.places {
@@ -56,7 +59,8 @@ impl Source {
         Program { funcs, datas: self.datas.clone(), absent: true }
     }
 
-    /// The functions as a program, as the optimiser began to finish them; and the number of one.
+    /// The functions as a program, from before the target-specific passes, and the number of the function at
+    /// index `at`.
     pub(crate) fn unlowered(&self, at: u32) -> Option<(Program, FnId)> {
         let mut funcs = vec![Rc::default(); self.places.keys().map(|f| f.0 as usize + 1).max().unwrap_or(0)];
         for (f, at) in &self.places {
@@ -66,37 +70,38 @@ impl Source {
         Some((Program { funcs, datas: self.datas.clone(), absent: true }, *id))
     }
 
-    /// A function as the optimiser began to finish it.
+    /// A function from before the target-specific passes.
     pub(crate) fn inlined(&self, f: FnId) -> Option<Rc<Function>> {
         self.inlined.get(*self.places.get(&f)? as usize).cloned()
     }
 
-    /// A function of the program.
+    /// The function with this number in the program.
     pub fn func(&self, f: FnId) -> Option<&Rc<Function>> {
         self.funcs.get(*self.places.get(&f)? as usize)
     }
 }
 
-/// How native code is shown.
+/// The form in which native code is listed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Listing {
-    /// The compiler's own form of it.
+    /// Cranelift's intermediate form.
     Clif,
-    /// Instructions of this machine.
+    /// Machine instructions of this processor.
     Asm,
 }
 
-/// Compiles functions.
+/// A compiler of IR functions to native code.
 pub trait Compiler {
-    /// Native code of the function at a place, with all that it calls; or why there is none.
+    /// Compiles the function at index `at` with all its callees. The error says why this is not possible.
     fn compile(&self, source: &Source, at: u32) -> Result<Rc<dyn Native>, String>;
-    /// The same as text, function by function.
+    /// The code that `compile` would produce, as text, function by function.
     fn listing(&self, source: &Source, at: u32, form: Listing) -> Result<String, String>;
 }
 
 /// A compiled function.
 pub trait Native {
-    /// Its results, the same bits as the interpreter's. They are packed only if the machine's `packs` says so. Errors have the places of the frames that they left.
+    /// Runs the function. The results have the same bits as the interpreter's. They are packed only if `packs`
+    /// of the machine says so. Errors carry the source positions of the frames that they unwound.
     fn run(&self, m: &mut Machine, args: Vec<Value>) -> Res<Vec<Value>>;
 }
 
@@ -105,40 +110,41 @@ type Args<'v> = smallvec::SmallVec<[&'v Value; 8]>;
 
 /// How a function is evaluated.
 enum Tier {
-    /// Interpreted; the work that it has done, and that from which on it is compiled.
+    /// Interpreted: the work done so far, and the amount from which it is compiled.
     Cold(u64, u64),
-    /// Native.
+    /// Native code.
     Hot(Rc<dyn Native>),
-    /// Interpreted, because it does not compile.
+    /// Always interpreted, because it cannot be compiled, with the reason.
     Never(String),
 }
 
-/// A function on a device.
+/// Whether a function can run on a device.
 #[derive(Clone)]
 pub(crate) enum OnDevice {
-    /// What runs it, and how often that was refused while running.
+    /// The prepared function, and how often the device refused it at run time.
     Ready(Rc<dyn Prepared>, u32),
-    /// Why it cannot be there.
+    /// The reason why it cannot run there.
     Never(String),
 }
 
-/// What lowered code keeps to be compiled later.
+/// Compilation state of a lowered function.
 pub struct State {
     source: Rc<RefCell<Source>>,
     at: u32,
-    /// Whether loops on large arrays are arithmetic alone, which native code does several turns of at once.
+    /// Whether loops on large arrays are pure arithmetic, which native code vectorises.
     chains: bool,
     tier: RefCell<Tier>,
-    /// The function on a device, once it was asked for; and how it compares.
+    /// The result of preparing the function for a device, once that was attempted.
     on_device: RefCell<Option<OnDevice>>,
     pace: RefCell<Pace>,
-    /// What the last call was for a device, and for which sizes.
+    /// The estimated device work of the last call, with a hash of the argument sizes for which it was computed.
     volume: Cell<Option<(u64, Volume)>>,
-    /// Native code for arguments of small sizes, each with what it takes for granted. None where that gains nothing.
+    /// Native code specialised to small argument shapes, with the facts that it assumes. `None` if
+    /// specialisation gains nothing.
     variants: RefCell<Vec<(Vec<Fact>, Option<Rc<dyn Native>>)>>,
 }
 
-/// Variants of one function. Beyond, there is the one for all sizes.
+/// Maximum number of shape specialisations of one function. Other shapes use the general code.
 const VARIANTS: usize = 3;
 
 impl std::fmt::Debug for State {
@@ -157,7 +163,7 @@ impl State {
         matches!(*self.tier.borrow(), Tier::Hot(_)) || self.variants.borrow().iter().any(|(_, n)| n.is_some())
     }
 
-    /// Why there never will be.
+    /// Why the function cannot be compiled, if that is known.
     pub fn why_not(&self) -> Option<String> {
         match &*self.tier.borrow() {
             Tier::Never(why) => Some(why.clone()),
@@ -165,7 +171,7 @@ impl State {
         }
     }
 
-    /// The native code, made now if a call with these arguments makes it worth it.
+    /// The native code for a call with these arguments. Compiles it if the accumulated work justifies that.
     fn ready<'v>(&self, compiler: &Rc<dyn Compiler>, clock: &Clock, args: &mut dyn Iterator<Item = &'v Value>) -> Option<Rc<dyn Native>> {
         let (heat, worth) = match &*self.tier.borrow() {
             Tier::Hot(n) if self.variants.borrow().is_empty() => return Some(n.clone()),
@@ -196,12 +202,13 @@ impl State {
         }
     }
 
-    /// Native code for arguments of these sizes, if there is.
+    /// Native code specialised to the shapes of these arguments, if it exists.
     fn fitting(&self, args: &[&Value]) -> Option<Rc<dyn Native>> {
         self.variants.borrow().iter().find(|(facts, _)| variants::hold(facts, args))?.1.clone()
     }
 
-    /// Makes native code for arguments of these sizes, if they are small and that gains something.
+    /// Compiles native code specialised to the shapes of these arguments, if they are small and specialisation
+    /// gains something.
     fn variant(&self, compiler: &Rc<dyn Compiler>, clock: &Clock, source: &Source, f: &Rc<Function>, args: &[&Value]) -> Option<Rc<dyn Native>> {
         let facts = variants::facts(f, args);
         if facts.is_empty() || self.variants.borrow().len() >= VARIANTS || self.variants.borrow().iter().any(|(known, _)| *known == facts) {
@@ -209,7 +216,7 @@ impl State {
         }
         let made = clock.compiling(|| {
             let g = variants::variant(source, f, &facts)?;
-            // It stands beside the function for all sizes, which a recursive one goes on calling.
+            // The specialised code is added beside the general function, which its recursive calls still use.
             let (at, id) = (source.funcs.len() as u32, FnId(source.places.keys().map(|f| f.0 + 1).max().unwrap_or(0)));
             let (mut funcs, mut places) = (source.funcs.clone(), source.places.clone());
             funcs.push(Rc::new(g));
@@ -220,7 +227,7 @@ impl State {
         made
     }
 
-    /// What a device could do of a call with these arguments.
+    /// The estimated work of a call with these arguments on a device.
     pub(crate) fn volume(&self, args: &[Value]) -> Option<Volume> {
         let key = volume::key(args);
         if let Some((_, v)) = self.volume.get().filter(|(k, _)| *k == key) {
@@ -232,12 +239,12 @@ impl State {
         Some(v)
     }
 
-    /// The program for a device.
+    /// The program to compile for a device.
     pub(crate) fn unlowered(&self) -> Option<(Program, FnId)> {
         self.source.borrow().unlowered(self.at)
     }
 
-    /// The function on a device, if that was asked for before.
+    /// The result of preparing the function for a device, if that was attempted.
     pub(crate) fn on_device(&self) -> Option<OnDevice> {
         self.on_device.borrow().clone()
     }
@@ -253,12 +260,12 @@ impl State {
         }
     }
 
-    /// How CPU and device compare.
+    /// Accesses the timings of the function on CPU and device.
     pub(crate) fn pace<T>(&self, f: impl FnOnce(&mut Pace) -> T) -> T {
         f(&mut self.pace.borrow_mut())
     }
 
-    /// Arguments as interpreted code reads them.
+    /// Unpacks packed arguments for interpreted code.
     pub(crate) fn unpack(&self, args: &mut [Value]) {
         let source = self.source.borrow();
         let Some(f) = source.funcs.get(self.at as usize) else { return };
@@ -270,7 +277,8 @@ impl State {
         }
     }
 
-    /// Makes native code for a call with these arguments, if that has not been tried; whether there is some.
+    /// Compiles native code for a call with these arguments, unless that was already attempted. Returns whether
+    /// native code exists.
     pub(crate) fn compile_for<'v>(&self, compiler: &Rc<dyn Compiler>, clock: &Clock, args: impl Iterator<Item = &'v Value>) -> bool {
         if !matches!(*self.tier.borrow(), Tier::Cold(..)) {
             return self.is_native();
@@ -285,7 +293,8 @@ impl State {
         self.compile(compiler, clock)
     }
 
-    /// Makes native code, if that has not been tried; whether there is some.
+    /// Compiles native code for all shapes, unless that was already attempted. Returns whether native code
+    /// exists.
     pub(crate) fn compile(&self, compiler: &Rc<dyn Compiler>, clock: &Clock) -> bool {
         if !matches!(*self.tier.borrow(), Tier::Cold(..)) {
             return self.is_native();
@@ -300,7 +309,7 @@ impl State {
 }
 
 impl Machine {
-    /// The native code to call instead of lowered code, if there is.
+    /// The native code to run for this call of lowered code, if there is any.
     #[inline]
     pub(crate) fn native_code<'v>(&self, code: &Code, mut args: impl Iterator<Item = &'v Value>) -> Option<Rc<dyn Native>> {
         match (&code.native, &self.compiler) {
@@ -312,7 +321,8 @@ impl Machine {
     /// Runs native code.
     pub(crate) fn run_native(&mut self, code: &dyn Native, args: Vec<Value>) -> Res<Vec<Value>> {
         self.ran_native = true;
-        // Native code changes arrays where they lie, and does not ask whether a device has got a copy meanwhile.
+        // Native code updates arrays in place without checking for a copy on the device, so no nested call may
+        // go to the device.
         self.here(|m| code.run(m, args))
     }
 }

@@ -1,4 +1,4 @@
-//! Values of the reference evaluator as values of the machine, and back.
+//! Conversion between values of the machine and values of the IR's reference evaluator.
 
 use crate::ops::data_text;
 use crate::value::{Array, Buf, ConInfo, Data, Shape, Value, array};
@@ -7,7 +7,7 @@ use adl_ir::Ty;
 use adl_syntax::symbol::Symbol;
 use std::rc::Rc;
 
-/// A leaf as the evaluator has it; `None` for what is no leaf.
+/// A leaf as a value of the evaluator; `None` if the value is not a leaf.
 pub fn val(v: &Value) -> Option<Val> {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
         Some(match v {
@@ -35,12 +35,13 @@ fn elements(a: &Array) -> Option<Vec<Val>> {
     }
 }
 
-/// A leaf of the evaluator's as one of the machine. Arrays are flat by their first elements: an empty one holds Floats.
+/// A value of the evaluator as one of the machine. The element type of an array is that of its first element;
+/// an empty array holds Floats.
 pub fn value(v: &Val) -> Value {
     value_at(v, &shallow(v))
 }
 
-/// The same at a known type, which says what an empty array holds.
+/// Like [`value`], with a known type, which determines the element type of empty arrays.
 pub fn value_at(v: &Val, ty: &Ty) -> Value {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || match v {
         Val::F64(x) => Value::Float(*x),
@@ -69,7 +70,7 @@ fn buffer(a: &Arr, ty: &Ty) -> Buf {
     }
 }
 
-/// The type of a value, as far as the buffers of arrays need it.
+/// The type of a value, as far as it is needed to build array buffers.
 fn shallow(v: &Val) -> Ty {
     let Val::Array(a) = v else { return Ty::F64 };
     let scalar = match a.elems.first() {

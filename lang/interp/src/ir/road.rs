@@ -1,13 +1,15 @@
-//! Derivative operators by the main road: specialised, transformed, lowered, run.
+//! Derivative operators by compiled AD: specialisation, transformation of IR, lowering, and evaluation.
 //!
-//! At top level (no derivative is being computed around the call) an operator first asks here. The answer is `None` where the function
-//! cannot be specialised, and the taped road does the work; [`Road::explain`] says why. Code of the main road has no effects, so an error
-//! inside it is answered in the same way: the taped road meets it again and reports it in the user's terms.
+//! An operator at top level, outside any derivative that is being computed, first asks this module. It answers
+//! `None` if the function cannot be specialised; taped AD then computes the derivative, and [`Road::explain`]
+//! records why. Specialised code has no effects, so a run-time error is handled in the same way: taped AD runs
+//! into it again and reports it in terms of the user's program.
 //!
-//! What was made is kept, with the facts about captured values that it was made from; a second call compiles nothing. A session that goes
-//! on making new functions does not grow without bound: beyond [`FUNCTIONS`] it begins anew.
+//! Compiled code is cached together with the facts about captured values on which it depends; a second call
+//! compiles nothing. The cache is bounded: a session that keeps creating functions clears it when it exceeds
+//! [`FUNCTIONS`].
 
-/// Gives the value, or leaves with what is not possible.
+/// Evaluates to the `Ok` value, or returns `Ok(Err(..))` with the reason why compilation is not possible.
 macro_rules! possible {
     ($e:expr) => {
         match $e {
@@ -56,92 +58,95 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::time::Instant;
 
-/// Which road derivatives take.
+/// How derivatives are computed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Choice {
-    /// The main road where it can be taken.
+    /// By compiled AD if possible, otherwise by taped AD.
     #[default]
     Main,
-    /// The taped road.
+    /// Always by taped AD.
     Tape,
 }
 
-/// How a derivative was computed.
+/// A record of how a derivative was computed.
 #[derive(Clone, Debug)]
 pub struct Explain {
     /// The operator.
     pub op: String,
-    /// The function, by name if it has one.
+    /// The differentiated function: its name, if it has one.
     pub function: String,
-    /// Which road.
+    /// Whether compiled or taped AD was used.
     pub road: Choice,
-    /// Whether some of its code was native.
+    /// Whether any of its code ran natively.
     pub native: bool,
-    /// What a device did of it.
+    /// What a device did for it.
     pub device: Ran,
-    /// Why not the main one.
+    /// Why compiled AD was not possible, if it was not.
     pub why: Option<String>,
-    /// Where the reason stands.
+    /// The source position of that reason.
     pub span: Span,
-    /// What it took.
+    /// Number of calls, and time spent on compilation.
     pub spent: Spent,
-    /// What was differentiated, where it is code of the main road.
+    /// The differentiated function in the IR, if compiled AD was used.
     func: Option<FnId>,
 }
 
 impl Explain {
-    /// Whether the two say the same, whatever they took and whether some of the calls were interpreted.
+    /// Whether two records agree in everything but statistics and the use of native code.
     fn same(&self, other: &Explain) -> bool {
         (&self.op, &self.function, self.road, &self.why, self.span, self.func) == (&other.op, &other.function, other.road, &other.why, other.span, other.func)
     }
 }
 
-/// Derivatives that [`Road::explain`] keeps.
+/// Maximum length of [`Road::explain`].
 const KEPT: usize = 64;
-/// Runs whose stored bytes are remembered.
+/// Maximum number of memory measurements that are kept.
 const MEASURES: usize = 64;
-/// Functions of IR that are kept. Beyond, everything is forgotten before something new is made; what is asked for again is made again.
+/// Maximum number of cached IR functions. Beyond it the entire cache is cleared, and code is compiled again
+/// when it is needed.
 const FUNCTIONS: usize = 4096;
 
-/// The main road's state: one program for all that was made.
+/// The state of compiled AD: one program that contains all compiled functions, and the caches.
 pub struct Road {
-    /// Which road is taken.
+    /// Whether compiled or taped AD is selected.
     pub choice: Choice,
     /// The last derivatives of this evaluation.
     pub explain: Vec<Explain>,
-    /// The operator that runs.
+    /// The operator that is running.
     pub(crate) op: &'static str,
-    /// The function that it was last given.
+    /// The function that was last specialised for it.
     entered: Option<FnId>,
     pub(super) program: Program,
     pub(super) ad: Ad,
     cache: adl_specialise::Cache,
-    /// The same for functions whose loops may make no rows.
+    /// The specialiser's cache for code in which loops that collect rows may run zero iterations.
     cache_no_rows: adl_specialise::Cache,
-    /// Whether those are made now.
+    /// Whether such code is being compiled now.
     no_rows: bool,
     linker: Linker,
     made: HashMap<(&'static str, usize), Vec<Made>>,
-    /// The plan of every gradient that no other plan is said for.
+    /// The checkpointing plan of every gradient without a plan of its own.
     pub plan: Plan,
-    /// Plans of single functions: what says which function, the function (so that its address stays its own), the plan.
+    /// Plans of single functions: the identity of the definition, the function (kept alive so that its address
+    /// stays unique), and the plan.
     applied: Vec<((&'static str, usize), Value, Plan)>,
-    /// The plan that the operator which runs was given.
+    /// The plan passed to the running operator.
     given: Option<Plan>,
     decisions: choose::Decisions,
-    /// What the last runs stored.
+    /// Memory that the last runs stored.
     measured: Vec<Stored>,
     lines: HashMap<(FnId, choose::Resolved), Rc<Lined>>,
     jvps: HashMap<FnId, Rc<Pushed>>,
-    /// Functions as they are for those who do not differentiate them; whether their arrays are there.
+    /// Versions of functions that are optimised for undifferentiated calls. The flag says whether all their
+    /// arrays are materialised.
     plain: HashMap<(FnId, bool), FnId>,
-    /// Functions at the sizes of their arguments.
+    /// Versions of functions that are specialised to the shapes of their arguments.
     variants: sized::Variants,
-    /// What a device did for the operator which runs.
+    /// What a device did for the running operator.
     ran: Ran,
-    /// What is being made for the operator which runs.
+    /// Time spent on compilation for the running operator.
     pub(crate) clock: Clock,
-    /// Functions that were made loops, if they can be.
+    /// Functions to which tail-call elimination has been applied.
     turned: HashSet<FnId>,
 }
 
@@ -178,14 +183,15 @@ impl Default for Road {
     }
 }
 
-/// What users have set, which outlives what was made.
+/// User settings, which survive clearing the cache.
 pub struct Settings {
     choice: Choice,
     plan: Plan,
     applied: Vec<((&'static str, usize), Value, Plan)>,
 }
 
-/// What a run of a gradient stored: a measurement of this function under this plan, at arguments of these sizes.
+/// A measurement: the memory that a gradient of this function stored under this plan, at arguments of these
+/// sizes.
 struct Stored {
     func: FnId,
     how: choose::Resolved,
@@ -193,13 +199,13 @@ struct Stored {
     bytes: u64,
 }
 
-/// A specialisation, or why there is none, with what it rests on.
+/// A cache entry: a specialisation, or the reason why there is none, with the facts on which it depends.
 struct Made {
     args: Vec<Ty>,
-    /// Whether its loops may make no rows.
+    /// Whether its loops that collect rows may run zero iterations.
     no_rows: bool,
     facts: Vec<(Place, Fact)>,
-    /// Addresses of code are good while the code lives.
+    /// Keeps code alive whose address occurs in the facts.
     _keep: Vec<Rc<Code>>,
     entry: Result<Rc<Entered>, Unsupported>,
 }
@@ -207,44 +213,48 @@ struct Made {
 pub(crate) struct Entered {
     pub entry: Entry,
     pub datas: Rc<Datas>,
-    /// The function, for arguments of all sizes.
+    /// The same function before shape specialisation.
     origin: FnId,
 }
 
-/// A function with its derivative, both ways.
+/// A linearised function: its primal half, tangent half and transpose.
 struct Lined {
     entered: Rc<Entered>,
     primal: Rc<Fun>,
     tangent: Rc<Fun>,
     cotangent: Rc<Fun>,
-    /// Results of the function; after them come residuals.
+    /// Number of results of the original function; residuals follow them.
     results: usize,
-    /// Results of the primal in all.
+    /// Number of results of the primal half, including residuals.
     outs: usize,
-    /// The types of the residuals.
+    /// Types of the residuals.
     kept: Vec<adl_ir::Ty>,
-    /// The primal half, and the transpose, in the program.
+    /// The primal half and the transpose, in the program.
     halves: [FnId; 2],
-    /// Both as one function, without the value and with it, made when they are wanted; `None` where that cannot be.
+    /// Both halves as one function, without and with the value of the function, built on demand; `None` if that
+    /// is not possible.
     whole: [std::cell::OnceCell<Option<whole::Whole>>; 2],
-    /// The same for a device.
+    /// Likewise for a device.
     away: [std::cell::OnceCell<Option<whole::Whole>>; 2],
-    /// The same with loops of the one half joined to those of the other, made when there are many numbers; `None` where no loops meet.
+    /// Both halves as one function whose forward and reverse loops are fused, built for large arguments; `None`
+    /// if no loops can be fused.
     joined: std::cell::OnceCell<Option<Rc<Fun>>>,
-    /// With `auto`, times of gradients as a whole on the CPU and on a device.
+    /// For [`crate::device::Mode::Auto`]: times of entire gradients on the CPU and on a device.
     paces: std::cell::RefCell<Pace>,
-    /// How many gradients were computed by halves, and what those after the first took at least.
+    /// Number of gradients that were computed by two separate halves, and the shortest of their times after the
+    /// first one.
     pace: std::cell::Cell<(u32, std::time::Duration)>,
-    /// Whether the primal half was native when it last ran, or some of what it calls.
+    /// Whether the primal half, or a callee of it, ran natively the last time.
     hot: std::cell::Cell<bool>,
     active: Vec<bool>,
-    /// What it was made from: the function, what is differentiated, the plan.
+    /// What was linearised: the function, the parameters with respect to which it is differentiated, and the
+    /// plan.
     source: FnId,
     wrt: Vec<bool>,
     plan: adl_ad::unzip::Plan,
-    /// The derivative in many directions at once: forwards, backwards.
+    /// The derivative for many directions at once, in forward and in reverse mode.
     wide: std::cell::RefCell<[Option<Rc<Fun>>; 2]>,
-    /// The pattern of its matrix that was found last, by its code.
+    /// The sparsity pattern of the Jacobian that was last derived from the code.
     pattern: std::cell::RefCell<Option<directions::Pattern>>,
 }
 
@@ -256,24 +266,25 @@ struct Pushed {
     active: Vec<bool>,
 }
 
-/// A derivative at a point: residuals with the code that reads them.
+/// A derivative at a point: the residuals, and the code that reads them.
 pub(crate) struct Map {
     lined: Rc<Lined>,
     residuals: Vec<Value>,
     /// The function and the point.
     at: (Value, Value),
-    /// Whether it stays on the CPU, where times decide, and how many numbers it was given.
+    /// If the CPU was chosen for this gradient by measured time: the size class key, which is the number of
+    /// scalars in the arguments.
     here: Option<u64>,
 }
 
 impl Map {
-    /// The values in it.
+    /// The values that the derivative keeps alive.
     pub(crate) fn holds(&self) -> impl Iterator<Item = &Value> {
         self.residuals.iter().chain([&self.at.0, &self.at.1])
     }
 }
 
-/// Why the main road is not taken.
+/// The reason why compiled AD is not possible.
 pub(crate) struct Not(pub Unsupported);
 
 impl From<Unsupported> for Not {
@@ -297,7 +308,7 @@ impl Road {
         let func = self.entered.take().filter(|_| road == Choice::Main);
         let (why, span) = why.map_or((None, Span::default()), |u| (Some(u.why), u.span));
         let e = Explain { op: self.op.to_owned(), function, road, native, device: std::mem::take(&mut self.ran), why, span, spent: Spent::default(), func };
-        // Calls one after the other are one, so that they leave room for others.
+        // Consecutive equal calls share one record, which leaves room for others.
         match self.explain.last_mut() {
             Some(last) if last.same(&e) => {
                 last.native |= e.native;
@@ -308,7 +319,7 @@ impl Road {
         self.called_last();
     }
 
-    /// Many derivatives of one function at once: the taped road has them for whole arrays.
+    /// Records that many derivatives of one function were computed at once by batched taped AD.
     pub(crate) fn by_lanes(&mut self, op: &'static str, f: Option<&Value>) {
         if self.choice == Choice::Main {
             self.op = op;
@@ -317,27 +328,27 @@ impl Road {
         }
     }
 
-    /// Functions of IR that are kept.
+    /// Number of IR functions in the cache.
     pub fn functions(&self) -> usize {
         self.program.funcs.len()
     }
 
-    /// Functions that plans were said for.
+    /// Functions that have plans of their own.
     pub(crate) fn kept_functions(&self) -> impl Iterator<Item = &Value> {
         self.applied.iter().map(|a| &a.1)
     }
 
-    /// What users have set.
+    /// The user's settings.
     pub(crate) fn settings(&self) -> Settings {
         Settings { choice: self.choice, plan: self.plan.clone(), applied: self.applied.clone() }
     }
 
-    /// A road with settings, on which nothing has been made.
+    /// An empty cache with these settings.
     pub(crate) fn with(s: Settings) -> Road {
         Road { choice: s.choice, plan: s.plan, applied: s.applied, ..Road::default() }
     }
 
-    /// Forgets what was made. Derivatives at a point that still live have their code themselves.
+    /// Clears the cache. Derivatives at a point that are still alive own their code.
     pub(crate) fn forget(&mut self) {
         let new = Road::default();
         self.explain.iter_mut().for_each(|e| e.func = None);
@@ -369,7 +380,7 @@ impl Road {
         self.enter_at(m, f, args, tys)
     }
 
-    /// The same for arguments of known types.
+    /// Specialises a function to arguments of known types.
     pub(super) fn enter_at(&mut self, m: &Machine, f: &Value, args: &[Value], tys: Vec<Ty>) -> Result<Rc<Entered>, Not> {
         let mut values = Values { no_rows: self.no_rows, ..Values::new(m, f, args) };
         let (root, no_rows) = (world::root(f), self.no_rows);
@@ -396,7 +407,7 @@ impl Road {
         entry.map_err(Not)
     }
 
-    /// Which parameters carry tangents: those of the arguments.
+    /// Which parameters carry tangents: those of the arguments, not those of captured values.
     pub(super) fn wrt(&self, e: &Entered) -> Vec<bool> {
         let params = self.program.func(e.entry.func).body.params.len();
         let args = e.entry.inputs.first().map_or(0, |i| i.layout.leaves().len());
@@ -430,7 +441,7 @@ impl Road {
         self.given.as_ref().or_else(mine).unwrap_or(&self.plan).clone()
     }
 
-    /// Makes a plan the one for all gradients of a function.
+    /// Sets the plan for all gradients of a function.
     pub fn apply(&mut self, f: &Value, plan: Plan) {
         let root = world::definition(f);
         self.applied.retain(|(r, ..)| *r != root);
@@ -450,7 +461,7 @@ impl Road {
         self.measured.push(made);
     }
 
-    /// What the last run of a function under a plan stored, at arguments of these sizes.
+    /// The memory that the last run of a function under a plan stored, at arguments of these sizes.
     fn measured(&self, f: FnId, how: &choose::Resolved, sizes: &[i64]) -> Option<u64> {
         self.measured.iter().find(|old| old.is_of(f, how, sizes)).map(|old| old.bytes)
     }
@@ -472,7 +483,7 @@ impl Road {
     }
 }
 
-/// Whether two functions have one definition, to whatever arguments it is applied.
+/// Whether two functions have the same definition, ignoring arguments of partial application.
 pub fn same_definition(f: &Value, g: &Value) -> bool {
     matches!((f, g), (Value::Fun(_), Value::Fun(_))) && world::definition(f) == world::definition(g)
 }
@@ -500,7 +511,7 @@ pub(crate) fn under<T>(m: &mut Machine, plan: &Value, run: impl FnOnce(&mut Mach
     out
 }
 
-/// Why there are no plans for a function.
+/// The error for a plan on a function that compiled AD does not support.
 pub(crate) fn unplanned(u: &Unsupported) -> Box<Error> {
     Error::new(codes::PLAN, format!("there are no plans for this function, because of {}", u.why)).hint("its derivatives are taped, which stores everything")
 }
@@ -519,7 +530,7 @@ fn name(f: &Fun) -> String {
     }
 }
 
-/// All parameters of an entry.
+/// The values of all parameters of a specialised function.
 fn inputs(m: &Machine, e: &Entered, f: &Value, args: &[Value]) -> Result<Vec<Value>, Not> {
     let values = Values::new(m, f, args);
     let mut out = Vec::new();
@@ -530,12 +541,12 @@ fn inputs(m: &Machine, e: &Entered, f: &Value, args: &[Value]) -> Result<Vec<Val
     Ok(out)
 }
 
-/// Whether the main road is to be tried.
+/// Whether compiled AD should be attempted.
 pub(crate) fn wanted(m: &Machine) -> bool {
     m.road.choice == Choice::Main && m.ad.depth() == 0
 }
 
-/// Does something with the road's state, which the machine lends.
+/// Lends the state of compiled AD out of the machine while `run` uses both.
 fn with<T>(m: &mut Machine, run: impl FnOnce(&mut Road, &Machine) -> Result<T, Not>) -> Result<T, Not> {
     let mut road = std::mem::take(&mut m.road);
     let out = run(&mut road, m);
@@ -543,7 +554,7 @@ fn with<T>(m: &mut Machine, run: impl FnOnce(&mut Road, &Machine) -> Result<T, N
     out
 }
 
-/// A function as IR, with the values of its parameters.
+/// The specialised function, with the values of its parameters.
 fn entered(m: &mut Machine, f: &Value, args: &[Value]) -> Result<(Rc<Entered>, Vec<Value>), Not> {
     with(m, |road, m| {
         let e = road.enter(m, f, args)?;
@@ -552,7 +563,7 @@ fn entered(m: &mut Machine, f: &Value, args: &[Value]) -> Result<(Rc<Entered>, V
     })
 }
 
-/// The end of an attempt: `None` where the other road is to be taken. An interrupt ends everything.
+/// The end of an attempt. `None` means that taped AD must be used; interrupts are passed on.
 fn answer<T>(m: &mut Machine, f: &Value, out: Res<Result<T, Not>>) -> Res<Option<T>> {
     let why = match out {
         Ok(Ok(v)) => {
@@ -567,14 +578,15 @@ fn answer<T>(m: &mut Machine, f: &Value, out: Res<Result<T, Not>>) -> Res<Option
     };
     m.ran_native = false;
     if let Some(Plan::Budget(_)) = m.road.given {
-        // A bound that nobody keeps is worse than none, and the taped road would run the function's effects.
+        // Taped AD could not keep to the memory bound, and would repeat the effects of the function.
         return Err(unplanned(&why));
     }
     m.road.note(f, false, Some(why));
     Ok(None)
 }
 
-/// Runs code that is made for loops that turn. If an assertion fails, a loop may have made no rows: then code that allows for that is run.
+/// Runs code that assumes that loops which collect rows run at least once. If that assertion fails, runs code
+/// without the assumption.
 fn attempt<T>(m: &mut Machine, run: impl Fn(&mut Machine) -> Res<Result<T, Not>>) -> Res<Result<T, Not>> {
     match run(m) {
         Err(e) if e.diag.code == codes::ASSERT => {
@@ -587,7 +599,7 @@ fn attempt<T>(m: &mut Machine, run: impl Fn(&mut Machine) -> Res<Result<T, Not>>
     }
 }
 
-/// `f x` with its derivative at `x`.
+/// `f x`, and the derivative of `f` at `x`.
 pub(crate) fn record(m: &mut Machine, f: &Value, x: &Value) -> Res<Option<(Value, LinearMap)>> {
     if !wanted(m) {
         return Ok(None);
@@ -601,7 +613,7 @@ fn recorded(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<(Value, LinearM
     recorded_by(m, f, x, ready, None)
 }
 
-/// What differentiates a function at a point.
+/// A linearised function with the values of its parameters.
 struct Ready {
     lined: Rc<Lined>,
     leaves: Vec<Value>,
@@ -617,7 +629,7 @@ fn readied(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<Ready, Not>> {
     Ok(Ok(Ready { lined, leaves, plan, how }))
 }
 
-/// `here`: how many numbers it was given, if it stays on the CPU where times decide.
+/// `here` is given if the CPU was chosen by measured time: the number of scalars in the arguments.
 fn recorded_by(m: &mut Machine, f: &Value, x: &Value, ready: Ready, here: Option<u64>) -> Res<Result<(Value, LinearMap), Not>> {
     let Ready { lined, leaves, plan, how } = ready;
     let measured = (m.road.given.is_some() || plan != Plan::StoreAll).then(|| choose::sizes(&leaves));
@@ -640,7 +652,7 @@ fn recorded_by(m: &mut Machine, f: &Value, x: &Value, ready: Ready, here: Option
     Ok(Ok((y, map)))
 }
 
-/// Applies a derivative to a tangent (or, transposed, to a cotangent). If that fails, the taped road answers.
+/// Applies a derivative to a tangent, or its transpose to a cotangent. If that fails, taped AD is used.
 pub(crate) fn apply(m: &mut Machine, map: &LinearMap, main: &Map, v: &Value) -> Res<Value> {
     let out = if main.here.is_some() { m.here(|m| applied(m, map, main, v)) } else { applied(m, map, main, v) };
     match out {
@@ -651,7 +663,7 @@ pub(crate) fn apply(m: &mut Machine, map: &LinearMap, main: &Map, v: &Value) -> 
             linear::apply(m, &LinearMap { transposed: map.transposed, ..taped }, v.clone())
         }
         out => {
-            // The derivative was noted when it was recorded; its transpose has run now.
+            // The record was made with the primal half; add the statistics of the half that has run now.
             let (native, ran) = (std::mem::take(&mut m.ran_native), m.device.take());
             if let Some(last) = m.road.explain.last_mut().filter(|e| e.road == Choice::Main) {
                 last.native |= native;
@@ -686,7 +698,7 @@ fn applied(m: &mut Machine, map: &LinearMap, main: &Map, v: &Value) -> Res<Value
     e.datas.merge(&map.output.like, result, &mut spread(e, &l.active, outs).into_iter()).ok_or_else(broken)
 }
 
-/// Tangents of all results that have a tangent type: of inactive ones, absent.
+/// Tangents of all results whose type has a tangent; symbolic zeros for inactive results.
 fn spread(e: &Entered, active: &[bool], outs: Vec<Value>) -> Vec<Value> {
     let mut next = outs.into_iter();
     let leaves = e.entry.result.leaves();
@@ -698,7 +710,7 @@ fn spread(e: &Entered, active: &[bool], outs: Vec<Value>) -> Vec<Value> {
         .collect()
 }
 
-/// `f x` with its derivative in the direction `v`.
+/// `f x`, and its derivative in the direction `v`.
 pub(crate) fn jvp(m: &mut Machine, f: &Value, x: &Value, v: &Value) -> Res<Option<(Value, Value)>> {
     if !wanted(m) {
         return Ok(None);

@@ -1,4 +1,5 @@
-//! Elements and rows of arrays: reading, adding in place, sums. Arrays are plain (the main road has no traced values).
+//! Operations on elements and rows of arrays: reads, in-place additions, sums. Arrays are never traced values:
+//! those occur only in taped AD.
 
 use crate::attend;
 use crate::error::{Error, Res, codes};
@@ -27,7 +28,7 @@ fn int(v: &Value) -> i64 {
     }
 }
 
-/// The offset of the elements at leading indices, and how many there are.
+/// The offset of the elements at leading indices, and their number.
 fn offset(a: &Array, at: &[Value]) -> Res<(usize, usize)> {
     let mut o = 0;
     for (i, n) in at.iter().zip(&a.shape) {
@@ -39,7 +40,7 @@ fn offset(a: &Array, at: &[Value]) -> Res<(usize, usize)> {
     Ok((o * row, row))
 }
 
-/// An error unless the elements at leading indices are there.
+/// Checks that leading indices are in bounds.
 pub(crate) fn within_bounds(a: &Array, at: &[Value]) -> Res<()> {
     offset(a, at).map(|_| ())
 }
@@ -55,7 +56,7 @@ pub(crate) fn at(a: &Value, at: &[Value]) -> Res<Value> {
     Ok(array::make(a.shape[at.len()..].into(), buf))
 }
 
-/// A range of the elements of a flat array.
+/// A copy of a range of the elements of a flat array.
 fn copied(a: &Array, range: std::ops::Range<usize>) -> Res<Buf> {
     Ok(match a.buf() {
         Buf::F64(v) => Buf::F64(attend::cloned(&v[range])),
@@ -78,7 +79,7 @@ fn flat_of(a: &Array, i: usize) -> Value {
     }
 }
 
-/// Element `i` in row-major order; a number is each element.
+/// Element `i` in row-major order; a scalar is broadcast.
 pub(crate) fn flat(v: &Value, i: usize) -> Value {
     match v {
         Value::Array(a) => flat_of(a, i),
@@ -86,14 +87,14 @@ pub(crate) fn flat(v: &Value, i: usize) -> Value {
     }
 }
 
-/// So many zeros of the kind of number that a run-time type says.
+/// A vector of `n` zeros of the scalar type given by a run-time type representation.
 pub(crate) fn zero_vector(n: &Value, reps: &[Value]) -> Res<Value> {
     let narrow = matches!(reps.first(), Some(Value::Rep(r)) if matches!(**r, crate::value::Rep::F32));
     let like = if narrow { Value::F32(0.0) } else { Value::Float(0.0) };
     zero_like_elements(&like, Shape::from_slice(&[usize::try_from(int(n)).unwrap_or(0)]))
 }
 
-/// The extents that an array of Ints says.
+/// The extents stored in an array of Ints.
 pub(crate) fn extents(shape: &Value) -> Option<Shape> {
     match shape {
         Value::Array(s) => match s.buf() {
@@ -104,17 +105,17 @@ pub(crate) fn extents(shape: &Value) -> Option<Shape> {
     }
 }
 
-/// A zero array of a shape, to which `v` will be added as a whole, or at indices, of which there are `at`.
+/// A zero array of the given shape, to which `v` will be added at `at` leading indices.
 pub(crate) fn zeros(shape: &Value, v: &Value, at: usize) -> Res<Value> {
     let shape = extents(shape).ok_or_else(super::step::absent)?;
     if at == shape.len() && matches!(v, Value::Array(_)) {
-        // Arrays of different shapes are in boxes.
+        // The array has boxed elements, because arrays of different shapes may be added to it.
         return Ok(array::make(shape.clone(), Buf::Boxed(array::filled(Value::Zero, array::count(&shape)?)?)));
     }
     zero_like_elements(v, shape)
 }
 
-/// A zero array with elements of the kind of `like`.
+/// A zero array with the scalar type of `like`.
 pub(crate) fn zero_like_elements(like: &Value, shape: Shape) -> Res<Value> {
     let n = array::count(&shape)?;
     let buf = match like {
@@ -132,7 +133,7 @@ pub(crate) fn zero_like_elements(like: &Value, shape: Shape) -> Res<Value> {
     Ok(array::make(shape, buf))
 }
 
-/// The array itself if nobody else holds it, else a copy.
+/// The array itself if it is not shared, otherwise a copy.
 fn owned(v: Value) -> Res<Array> {
     match v {
         Value::Array(a) => Ok(Rc::try_unwrap(a).unwrap_or_else(|a| (*a).clone())),
@@ -147,7 +148,7 @@ fn add_ints(d: &mut [i64], s: &[i64]) -> Res<()> {
     Ok(())
 }
 
-/// Adds the elements of `v` from offset `o` on.
+/// Adds `v` to the elements of `acc` from offset `o` on.
 fn add_run(m: &mut Machine, acc: &mut Array, o: usize, v: &Value) -> Res<()> {
     match (acc.buf_mut(), v) {
         (Buf::F64(d), Value::Float(x)) => d[o] += x,
@@ -182,7 +183,7 @@ fn add_run(m: &mut Machine, acc: &mut Array, o: usize, v: &Value) -> Res<()> {
     Ok(())
 }
 
-/// `acc` with `v` added at the indices.
+/// `acc` with `v` added at the indices, in place if `acc` is not shared.
 pub(crate) fn add_at(m: &mut Machine, acc: Value, at: &[Value], v: Value) -> Res<Value> {
     if matches!(v, Value::Zero) {
         return Ok(acc);
@@ -217,7 +218,7 @@ pub(crate) fn slice(a: &Value, lo: &Value, hi: &Value) -> Res<Value> {
     Ok(array::make(shape, buf))
 }
 
-/// `acc` with `v` added from `lo` on.
+/// `acc` with `v` added to its rows from `lo` on.
 pub(crate) fn add_slice(m: &mut Machine, acc: Value, lo: &Value, v: Value) -> Res<Value> {
     if matches!(v, Value::Zero) {
         return Ok(acc);
@@ -232,7 +233,8 @@ pub(crate) fn add_slice(m: &mut Machine, acc: Value, lo: &Value, v: Value) -> Re
     Ok(Value::Array(Rc::new(acc)))
 }
 
-/// Zeros of a shape, with `v` added from `lo` on: written once.
+/// An array of the given shape that is zero, except that its rows from `lo` on are `v`; each element is written
+/// once.
 pub(crate) fn within(m: &mut Machine, shape: &Value, lo: &Value, v: &Value) -> Res<Value> {
     let zero = || zeros(shape, v, 0);
     let (Value::Array(a), Some(shape)) = (v, extents(shape)) else { return add_slice(m, zero()?, lo, v.clone()) };
@@ -243,14 +245,14 @@ pub(crate) fn within(m: &mut Machine, shape: &Value, lo: &Value, v: &Value) -> R
     }
     let mut out: Vec<f64> = array::room(total)?;
     out.resize(at * row, 0.0);
-    // A sum with 0 has no negative zeros.
+    // Matches the sum 0 + x, which is never -0.
     out.extend(x.iter().map(|x| 0.0 + x));
     out.resize(total, 0.0);
     Ok(array::make(shape, Buf::F64(out)))
 }
 
-/// Whether a gather with zeros for what is out of bounds is done by [`gather_or_zero`]: vectors of Floats, in one pass, and where some index
-/// is no element's.
+/// Whether [`gather_or_zero`] handles this gather: for vectors of Floats always, in one pass; for other arrays
+/// if an index is out of bounds.
 pub(crate) fn out_of_bounds(a: &Value, at: &Value) -> bool {
     let n = seq::len(a);
     if matches!(a, Value::Array(a) if a.shape.len() == 1 && a.kind() == Kind::F64) && matches!(at, Value::Array(at) if at.shape.len() == 1 && at.kind() == Kind::I64) {
@@ -259,16 +261,16 @@ pub(crate) fn out_of_bounds(a: &Value, at: &Value) -> bool {
     matches!(at, Value::Array(at) if matches!(at.buf(), Buf::I64(at) if at.iter().any(|i| *i < 0 || *i as usize >= n)))
 }
 
-/// The elements at the indices; zeros at those out of bounds.
+/// The elements at the indices; zeros for indices out of bounds.
 pub(crate) fn gather_or_zero(m: &Machine, a: &Value, at: &Value) -> Res<Value> {
     let (a, at) = (arr(a)?, arr(at)?);
     if let (Buf::F64(x), Buf::I64(at), 1) = (a.buf(), at.buf(), a.shape.len()) {
-        // A negative index is a large number.
+        // A negative index becomes a large unsigned number, which is out of bounds.
         let part = |start: usize, out: &mut [f64]| out.iter_mut().zip(&at[start..]).for_each(|(o, i)| *o = x.get(*i as usize).copied().unwrap_or(0.0));
         return Ok(array::floats(parallel::made(Watch(&m.interrupt), at.len(), part)?));
     }
     let (n, row): (usize, usize) = (a.len(), a.shape[1..].iter().product());
-    // A row of zeros stands behind the others.
+    // Indices out of bounds are redirected to an extra row of zeros at the end.
     let mut longer = Array::clone(a);
     longer.shape[0] = n + 1;
     match longer.buf_mut() {
@@ -284,7 +286,7 @@ pub(crate) fn gather_or_zero(m: &Machine, a: &Value, at: &Value) -> Res<Value> {
     Ok(Value::Array(Rc::new(array::gather_rows(&longer, &at, &[at.len()])?)))
 }
 
-/// Adds each row of `s` where `place` says, if anywhere.
+/// Adds each row of `s` to the row of `d` that `place` selects, if any.
 fn add_rows<T: Copy + std::ops::AddAssign>(d: &mut [T], s: &[T], at: &[i64], row: usize, place: &impl Fn(i64) -> Res<Option<usize>>) -> Res<()> {
     for (k, i) in at.iter().enumerate() {
         match place(*i)? {
@@ -296,7 +298,7 @@ fn add_rows<T: Copy + std::ops::AddAssign>(d: &mut [T], s: &[T], at: &[i64], row
     Ok(())
 }
 
-/// `acc` with the elements of `v` added at the indices; `within`: but for those out of bounds.
+/// `acc` with the elements of `v` added at the indices. If `within`, indices out of bounds are ignored.
 pub(crate) fn add_gather(m: &mut Machine, acc: Value, at: &Value, v: Value, within: bool) -> Res<Value> {
     if matches!(v, Value::Zero) {
         return Ok(acc);
@@ -332,7 +334,8 @@ pub(crate) fn add_gather(m: &mut Machine, acc: Value, at: &Value, v: Value, with
     Ok(Value::Array(Rc::new(acc)))
 }
 
-/// `d` with the element at the indices replaced; an absent one is zero.
+/// `d` with the element at the indices replaced by `v`, which may be a symbolic zero. If `d` is a symbolic
+/// zero, it is returned unchanged.
 pub(crate) fn put(d: Value, at: &[Value], v: &Value) -> Res<Value> {
     if matches!(d, Value::Zero) {
         return Ok(d);
@@ -391,7 +394,7 @@ pub(crate) fn sum(m: &mut Machine, v: Value) -> Res<Value> {
     ops::call(m, Prim::Sum, &[Value::Rep(Rc::new(rep))], vec![v])
 }
 
-/// The sum of all numbers.
+/// The sum of all elements.
 pub(crate) fn total(v: &Value) -> Res<Value> {
     match v {
         Value::Array(a) => Ok(match a.buf() {
@@ -404,7 +407,7 @@ pub(crate) fn total(v: &Value) -> Res<Value> {
     }
 }
 
-/// An array of the shape with one number everywhere.
+/// An array of the given shape, filled with one number.
 pub(crate) fn spread(m: &mut Machine, a: &Value, shape: &Value) -> Res<Value> {
     let shape = extents(shape).ok_or_else(super::step::absent)?;
     let n = array::count(&shape)?;

@@ -1,4 +1,5 @@
-//! A statement of the IR as an operation on values: what lowered and native code run where they have no faster way.
+//! Translates an IR statement to an operation on values, which lowered and native code run if they have no
+//! faster implementation.
 
 use super::lower::zero_of;
 use super::step::{What, rep};
@@ -10,15 +11,15 @@ use std::rc::Rc;
 
 /// An operation with its operands.
 pub struct Site {
-    /// What is done; operands are positions.
+    /// The operation; its operands are positions in `vars`.
     pub what: What,
-    /// Operands.
+    /// The operands.
     pub vars: Vec<Var>,
-    /// The results where a linear operand is absent.
+    /// The results if a linear operand that annihilates the operation is a symbolic zero.
     pub zeros: Vec<Value>,
 }
 
-/// The operation of a statement that has no blocks and is no call.
+/// The operation of a statement that has no nested blocks and is not a call.
 pub fn site(datas: &[Rc<DataDecl>], f: &Function, s: &Stmt) -> Site {
     let mut vars = Vec::new();
     let mut positional = s.op.clone();
@@ -36,21 +37,22 @@ pub fn site(datas: &[Rc<DataDecl>], f: &Function, s: &Stmt) -> Site {
     Site { what, vars, zeros: zeros(f, s) }
 }
 
-/// A constructor of data of the IR; of a declared type, if that is the user's.
+/// The constructor of an IR data type: the user's constructor if the type was declared in the program.
 pub fn constructor(decl: Option<&Rc<DataDecl>>, tag: u32, arity: usize) -> Rc<ConInfo> {
     let name = Symbol::new(decl.and_then(|d| d.cons.get(tag as usize)).map_or("", |c| c.0.as_str()));
     let declared = decl.and_then(|d| Some(DataId(d.declared?, Symbol::new(&d.name))));
     Rc::new(ConInfo { name, tag, data: declared.unwrap_or(DataId(u32::MAX, name)), arity: arity as u32 })
 }
 
-/// What the results of a statement are where a linear operand is absent.
+/// The zero results of a statement.
 pub fn zeros(f: &Function, s: &Stmt) -> Vec<Value> {
     s.outs.iter().chain(&s.lin_outs).map(|v| zero_of(f.ty(*v))).collect()
 }
 
-/// The run-time type that a built-in takes as its hidden argument: that of its array's elements, or of its result.
+/// The run-time type representation that a primitive takes as its hidden argument: the element type of its
+/// array argument, or the type of its result.
 fn prim_rep(f: &Function, vars: &[Var], s: &Stmt) -> Rep {
-    // `take n xs`: the array comes last.
+    // `take n xs`: the array is the last argument.
     match (vars.last(), s.outs.first()) {
         (Some(a), _) if f.ty(*a).rank() > 0 => rep(&f.ty(*a).elem()),
         (_, Some(d)) => rep(f.ty(*d)),

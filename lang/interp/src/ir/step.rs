@@ -1,4 +1,4 @@
-//! What one operation of lowered IR does with values.
+//! Evaluates a single operation of lowered IR on values.
 
 use super::{buffer, rows};
 use crate::error::{Error, Res, codes};
@@ -16,13 +16,14 @@ use std::rc::Rc;
 pub enum What {
     /// An operation of the IR that is neither control flow nor one of those below.
     Op(Op),
-    /// A built-in with its run-time types.
+    /// A primitive with its run-time type representations.
     Prim(Prim, Vec<Value>),
     /// A constructor.
     Con(Rc<ConInfo>),
-    /// An empty buffer for elements of that type, with room for as many as the argument says.
+    /// An empty buffer for elements of the type, boxed if the flag is set. The argument is the expected number
+    /// of elements.
     Buffer(Ty, bool),
-    /// A buffer as an array; turned round if so.
+    /// Converts a buffer to an array, reversed if the flag is set.
     Finish(bool),
     /// An array with the element at an index replaced.
     Put,
@@ -31,7 +32,7 @@ pub enum What {
 /// Results of an operation.
 pub type Outs = SmallVec<[Value; 2]>;
 
-/// The error where the shape of an absent array is needed: derivatives then take the other road.
+/// The error if the shape of a symbolic zero is needed; the derivative is then computed by taped AD.
 pub(crate) fn absent() -> Box<Error> {
     Error::new(codes::STRUCTURE, "the shape of an absent array is not known here")
 }
@@ -40,7 +41,7 @@ fn take(args: &mut [Value], v: adl_ir::Var) -> Value {
     std::mem::take(&mut args[v.0 as usize])
 }
 
-/// Does an operation. `zeros`: its results where a linear operand is absent.
+/// Evaluates an operation. `zeros` are its results if an operand is a symbolic zero that annihilates it.
 pub fn run(m: &mut Machine, what: &What, args: &mut [Value], zeros: &[Value]) -> Res<Outs> {
     match what {
         What::Op(op) => {
@@ -60,7 +61,7 @@ pub fn run(m: &mut Machine, what: &What, args: &mut [Value], zeros: &[Value]) ->
             let v = ops::apply(m, *p, reps, args)?;
             Ok(match v {
                 Value::Tuple(t) if zeros.len() > 1 => t.0.iter().cloned().collect(),
-                // An array of tuples is its columns.
+                // An array of tuples is stored by columns.
                 Value::Array(a) if zeros.len() > 1 => match a.buf() {
                     Buf::Tuple(columns) => columns.iter().cloned().collect(),
                     _ => smallvec![Value::Array(a)],
@@ -84,7 +85,7 @@ pub fn run(m: &mut Machine, what: &What, args: &mut [Value], zeros: &[Value]) ->
     }
 }
 
-/// Whether `take` gives all of an array, or of an absent one.
+/// Whether `take` returns its entire operand, or its operand is a symbolic zero.
 fn whole(args: &[Value]) -> bool {
     match (&args[0], &args[1]) {
         (_, Value::Zero) => true,
@@ -93,7 +94,7 @@ fn whole(args: &[Value]) -> bool {
     }
 }
 
-/// Whether the result is zero because an operand is absent.
+/// Whether the result is zero because an operand is a symbolic zero.
 fn absorbing(op: &Op, args: &[Value]) -> bool {
     let zero = |v: &adl_ir::Var| matches!(args[v.0 as usize], Value::Zero);
     match op {
@@ -110,11 +111,11 @@ fn absorbing(op: &Op, args: &[Value]) -> bool {
 
 fn operation(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Outs> {
     let v = match op {
-        // Only linear operations know what an absent array is.
+        // Symbolic zeros may only reach linear operations.
         Op::Un(_, a) if matches!(args[a.0 as usize], Value::Zero) => return Err(absent()),
         Op::Bin(op, a, b) if !matches!(op, Bin::Add | Bin::Sub) && [a, b].iter().any(|v| matches!(args[v.0 as usize], Value::Zero)) => return Err(absent()),
         Op::Cmp(_, a, b) if [a, b].iter().any(|v| matches!(args[v.0 as usize], Value::Zero)) => return Err(absent()),
-        // No number beside an array that is absent: the sum would be as long as the array, and nobody knows how long that is.
+        // The sum of a scalar zero and a symbolic zero is symbolic, because the shape is unknown.
         Op::Bin(Bin::Add, a, b) if matches!((&args[a.0 as usize], &args[b.0 as usize]), (Value::Float(0.0) | Value::F32(0.0), Value::Zero)) => Value::Zero,
         Op::Un(op, a) => {
             let a = take(args, *a);
@@ -138,7 +139,7 @@ fn operation(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Outs> {
     Ok(smallvec![v])
 }
 
-/// The number of elements, those in boxes included; an absent array has none.
+/// The number of elements, including those in boxes; 0 for a symbolic zero.
 fn elements(v: &Value) -> i64 {
     let mut todo = vec![v];
     let mut n = 0;
@@ -209,7 +210,7 @@ fn dot(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
     prim(m, Prim::Dot, Ty::F64, args)
 }
 
-/// A contraction; of absent factors, zeros.
+/// A contraction; zeros if a factor is a symbolic zero.
 fn contract(m: &mut Machine, c: &Contract, args: &mut [Value]) -> Res<Value> {
     let extent = |v: adl_ir::Var| match &args[v.0 as usize] {
         Value::Int(n) => Ok((*n).max(0) as usize),
@@ -224,7 +225,7 @@ fn contract(m: &mut Machine, c: &Contract, args: &mut [Value]) -> Res<Value> {
     ops::contract(Watch(&m.interrupt), c, (a, b), size)
 }
 
-/// Arrays with something added or replaced, in place where they have one owner.
+/// Additions to arrays and replacements of elements, in place if the array is not shared.
 fn update(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Value> {
     match op {
         Op::IndexAdd { acc, at: is, v, shape } => {
@@ -255,7 +256,7 @@ fn prim(m: &mut Machine, p: Prim, elem: Ty, args: &mut [Value]) -> Res<Value> {
     ops::apply(m, p, std::slice::from_ref(&rep), args)
 }
 
-/// A product; further axes of the right operand stand for columns.
+/// A product; axes of the right operand beyond the usual rank are flattened to columns.
 fn product(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
     let most = if p == Prim::Outer { 1 } else { 2 };
     let Some(right) = seq::shape(&args[1]).filter(|s| s.len() > most).cloned() else { return prim(m, p, Ty::F64, args) };
@@ -268,7 +269,7 @@ fn product(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
     crate::ad::rules::reshape(m, made, shape)
 }
 
-/// The run-time type of numbers.
+/// The run-time type representation of an element type.
 pub(crate) fn rep(t: &Ty) -> Rep {
     match t {
         Ty::F64 => Rep::Float,
@@ -281,7 +282,8 @@ pub(crate) fn rep(t: &Ty) -> Rep {
     }
 }
 
-/// What is added to: a zero of the shape where it is absent, unless what is added is absent too. `at`: number of indices.
+/// The array to add to: if it is a symbolic zero, a zero array of the given shape, unless the added value is a
+/// symbolic zero as well. `at` is the number of indices.
 fn start(args: &mut [Value], acc: adl_ir::Var, v: adl_ir::Var, shape: Option<adl_ir::Var>, at: usize) -> Res<Value> {
     match (take(args, acc), &args[v.0 as usize], shape) {
         (Value::Zero, Value::Zero, _) => Ok(Value::Zero),
@@ -324,12 +326,12 @@ fn not(a: &Value) -> Value {
     }
 }
 
-/// Arguments: condition, the two values.
+/// Arguments: the condition and the two values.
 fn select(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
     if let Value::Bool(c) = &args[0] {
         return Ok(std::mem::take(&mut args[if *c { 1 } else { 2 }]));
     }
-    // An absent branch is a zero of the other's kind.
+    // A symbolic zero is materialised with the scalar type of the other value.
     let narrow = |v: &Value| matches!(v, Value::F32(_)) || matches!(v, Value::Array(a) if a.kind() == Kind::F32);
     let zero = if args.iter().any(narrow) { Value::F32(0.0) } else { Value::Float(0.0) };
     for a in &mut args[1..] {
@@ -371,7 +373,7 @@ fn fields(a: &Value) -> Res<Outs> {
     }
 }
 
-/// Positions of `true`, or of zeros.
+/// The positions of `true` elements, or of zeros.
 fn places(a: &Value) -> Value {
     fn of<T>(v: &[T], sought: impl Fn(&T) -> bool) -> Value {
         array::ints(v.iter().enumerate().filter(|(_, x)| sought(x)).map(|(i, _)| i as i64).collect())
@@ -387,7 +389,8 @@ fn places(a: &Value) -> Value {
     }
 }
 
-/// Arguments: the two arrays. One that is absent is a zero array of what is left of the result's shape.
+/// Arguments: the two arrays. A symbolic zero is materialised with the extents that remain of the result's
+/// shape.
 fn concat(m: &mut Machine, args: &mut [Value], len: Option<adl_ir::Var>, shape: Option<adl_ir::Var>) -> Res<Value> {
     if let Some(gap) = args[..2].iter().position(|a| matches!(a, Value::Zero)) {
         let (Some(len), Some(shape)) = (len, shape) else { return Err(absent()) };

@@ -1,12 +1,14 @@
-//! Statements on Floats of one shape that follow each other: on large arrays they run together, a strip at a time ([`crate::ops::strips`]).
+//! Fuses chains of consecutive elementwise statements on Float arrays of one shape: large arrays are processed
+//! in one pass, block by block ([`crate::ops::strips`]).
 //!
 //! ```text
-//! y = exp x;  z = mul x y;  s = sum z      ⟼   if x is large { [z, s] in one pass } else { y = exp x;  z = mul x y;  s = sum z }
+//! y = exp x;  z = mul x y;  s = sum z
+//! ⟼  if x is large { [z, s] in one pass } else { y = exp x;  z = mul x y;  s = sum z }
 //! ```
 //!
-//! [`ordered`] brings such statements together before code is made; [`chain`] finds them; [`Strips`] is what an instruction in front of
-//! them tries, behind which it goes on if they were done. Small arrays, arrays of other numbers, absent ones and arrays that do not
-//! fit are left to the statements themselves.
+//! [`ordered`] moves such statements next to each other before lowering, and [`chain`] finds them. An
+//! instruction before the chain tries [`Strips`] and jumps past the chain if it succeeded. Otherwise, for small
+//! arrays, other element types, symbolic zeros or shapes that do not fit, the statements run one by one.
 
 use crate::ops::strips::{Chain, From, Given, Member, Total};
 use crate::ops::watch::Watch;
@@ -18,29 +20,29 @@ use smallvec::SmallVec;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-/// Elements from which arrays are large.
+/// Number of elements from which arrays count as large.
 pub(crate) const LARGE: usize = 4096;
 
-/// Statements that a chain has at most.
+/// Maximum number of statements in a chain.
 const LONGEST: usize = 48;
 
-/// A chain of statements, as it is lowered.
+/// A lowered chain of statements.
 #[derive(Debug)]
 pub struct Strips {
     chain: Chain,
-    /// How many of the operands are arrays; numbers follow, and the lengths of what is filled.
+    /// Number of operands that are arrays; they are followed by scalars, and by the lengths of filled arrays.
     arrays: usize,
     numbers: usize,
 }
 
-/// A chain in a block.
+/// A chain that was found in a block.
 pub(super) struct Found {
     pub strips: Strips,
-    /// The first statement after it.
+    /// The index of the first statement after it.
     pub end: u32,
-    /// Arrays, numbers, lengths.
+    /// Operands: arrays, scalars, lengths.
     pub operands: Vec<Var>,
-    /// Arrays, then numbers.
+    /// Results: arrays, then scalars.
     pub results: Vec<Var>,
 }
 
@@ -53,19 +55,19 @@ fn is_number(f: &Function, v: Var) -> bool {
     *f.ty(v) == Ty::F64
 }
 
-/// Whether a loop becomes chains, if it turns often: straight-line code on Floats.
+/// Whether a loop becomes chains when its trip count is large: its body is straight-line code on Floats.
 pub(crate) fn suits(f: &Function, l: &Loop) -> bool {
     let float = |s: &Stmt| s.outs.iter().all(|v| is_number(f, *v));
     let elements = l.body.params.iter().skip(1).all(|v| is_number(f, *v));
     elements && adl_opt::straight(f, l) && l.body.stmts.iter().all(|s| matches!(s.op, Op::Lit(_)) || matches!(s.op, Op::Un(..) | Op::Bin(..)) && float(s))
 }
 
-/// Whether a statement may be in a chain.
+/// Whether a statement may be part of a chain.
 pub(crate) fn on_arrays(f: &Function, s: &Stmt) -> bool {
     axes(f, s).is_some()
 }
 
-/// The axes of the arrays that a statement works on, if it may be in a chain.
+/// The rank of the arrays of a statement, if it may be part of a chain.
 fn axes(f: &Function, s: &Stmt) -> Option<u32> {
     let rank = |v: Var| f.ty(v).rank();
     if s.outs.len() + s.lin_outs.len() != 1 {
@@ -84,7 +86,8 @@ fn axes(f: &Function, s: &Stmt) -> Option<u32> {
     Some(found)
 }
 
-/// Brings statements that may be in one chain together: what stands between them, and needs none of them, goes before.
+/// Moves statements that may form a chain next to each other: independent statements between them are moved to
+/// the front.
 pub(crate) fn ordered(f: &mut Function) {
     let mut body = std::mem::take(&mut f.body);
     order(f, &mut body);
@@ -130,7 +133,8 @@ fn order(f: &Function, b: &mut Block) {
     });
 }
 
-/// Whether a statement may run earlier than it stands: it is cheap, has no effect, and takes no array that changes in place.
+/// Whether a statement may be moved to an earlier position: it is cheap, has no effect, and does not update an
+/// array in place.
 fn may_go_before(f: &Function, s: &Stmt) -> bool {
     let scalar = s.outs.iter().chain(&s.lin_outs).all(|v| f.ty(*v).rank() == 0);
     match &s.op {
@@ -141,7 +145,7 @@ fn may_go_before(f: &Function, s: &Stmt) -> bool {
     }
 }
 
-/// The chain that begins at a statement. `lives`: whether something reads a variable behind a statement.
+/// The chain that begins at a statement. `lives` says whether a variable is read after a statement.
 pub(super) fn chain(f: &Function, b: &Block, at: u32, lives: &dyn Fn(Var, u32) -> bool) -> Option<Found> {
     let first = at as usize;
     let rank = axes(f, b.stmts.get(first)?)?;
@@ -173,12 +177,12 @@ struct Search<'a> {
     f: &'a Function,
     arrays: Vec<Var>,
     numbers: Vec<Var>,
-    /// Of arrays of one number.
+    /// Lengths of arrays filled with one number.
     lengths: Vec<Var>,
-    /// Where the results of members are.
+    /// The source of each result of a member statement.
     places: HashMap<Var, From>,
     free: Vec<usize>,
-    /// Slots that totals read, which are taken when all members are done.
+    /// Slots that are read by totals, which are evaluated after all members.
     read_last: Vec<usize>,
     chain: Chain,
     stored: Vec<Var>,
@@ -208,7 +212,7 @@ impl Search<'_> {
         }
     }
 
-    /// An operand that is read behind all members.
+    /// An operand that is read after all members.
     fn last(&mut self, v: Var) -> From {
         let from = self.from(v);
         if let From::Slot(slot) = from {
@@ -217,7 +221,8 @@ impl Search<'_> {
         from
     }
 
-    /// Adds a statement. `after` the chain, and `next`, behind the statement: whether a variable is read there.
+    /// Adds a statement. `after` says whether a variable is read after the chain, `next` whether it is read
+    /// after this statement.
     fn member(&mut self, s: &Stmt, after: &dyn Fn(Var) -> bool, next: &dyn Fn(Var) -> bool) -> Option<()> {
         let out = s.outs.iter().chain(&s.lin_outs).next().copied()?;
         if let Some(t) = self.total(&s.op) {
@@ -234,7 +239,7 @@ impl Search<'_> {
             Op::Replicate { n, a } => {
                 self.lengths.push(*n);
                 let number = self.from(*a);
-                // Read by members alone, it stays a number.
+                // If only members read it, it remains a scalar.
                 if !after(out) {
                     self.places.insert(out, number);
                     return Some(());
@@ -243,7 +248,8 @@ impl Search<'_> {
             }
             _ => return None,
         };
-        // No operand's slot: those that die are free from the next member on.
+        // The slot must differ from those of the operands; slots of operands that die are free from the next
+        // member on.
         let slot = self.free.pop().unwrap_or_else(|| {
             self.chain.slots += 1;
             self.chain.slots - 1
@@ -258,7 +264,7 @@ impl Search<'_> {
         Some(())
     }
 
-    /// Gives back the slots of what nobody reads behind a statement.
+    /// Releases the slots of operands that are not read after a statement.
     fn release(&mut self, s: &Stmt, next: &dyn Fn(Var) -> bool) {
         let mut dead = Vec::new();
         s.op.each_operand(&mut |v| {
@@ -275,13 +281,13 @@ impl Search<'_> {
     }
 }
 
-/// Of all axes.
+/// The number of elements over all axes.
 fn elements(a: &Array) -> usize {
     a.shape.iter().product()
 }
 
 impl Strips {
-    /// Does the statements, if the operands suit.
+    /// Runs the chain, if the operands are suitable.
     pub(crate) fn run(&self, w: Watch, operands: &[&Value]) -> Option<Res<Vec<Value>>> {
         let (arrays, rest) = operands.split_at(self.arrays);
         let (numbers, lengths) = rest.split_at(self.numbers);

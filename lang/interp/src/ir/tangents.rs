@@ -1,4 +1,5 @@
-//! Tangents as the user sees them (data of the primal's structure) ↔ leaves of tangent types (reals only).
+//! Conversion between tangents as the user sees them, which have the structure of the primal data, and leaves
+//! of tangent types, which contain only reals.
 
 use super::convert::{Datas, Part, data_in};
 use super::lower::zero_of;
@@ -8,7 +9,8 @@ use adl_specialise::Layout;
 use std::rc::Rc;
 
 impl Datas {
-    /// The tangent leaves of a tangent, given as data of the primal's structure. A zero of unknown shape gives absent ones.
+    /// Appends the tangent leaves of a tangent that has the structure of the primal. A zero of unknown shape
+    /// becomes symbolic zeros.
     pub fn tangents(&self, v: &Value, l: &Layout, out: &mut Vec<Value>) -> Option<()> {
         if matches!(v, Value::Zero) {
             out.extend(l.leaves().iter().filter(|t| self.has_tangent(t)).map(zero_of));
@@ -52,7 +54,8 @@ impl Datas {
         }
     }
 
-    /// The tangent as the user sees it: data of the structure of `like`, discrete leaves as there, absent leaves zero.
+    /// Builds the user's tangent: data of the structure of `like`, with its discrete leaves, and zeros for
+    /// leaves that are symbolic zeros.
     pub fn merge(&self, like: &Value, l: &Layout, next: &mut dyn Iterator<Item = Value>) -> Option<Value> {
         match (l, like) {
             (_, _) if !self.real(l) => Some(like.clone()),
@@ -70,7 +73,7 @@ impl Datas {
                 let buf = match (a.buf(), l) {
                     (Buf::Tuple(cols), Layout::Tuple(ls)) => Buf::Tuple(self.merge_each(cols, ls.iter(), next)?),
                     (Buf::Record(names, cols), Layout::Record(fs)) => Buf::Record(names.clone(), self.merge_each(cols, fs.iter().map(|f| &f.1), next)?),
-                    // An empty array whose elements nobody has seen.
+                    // An empty array whose element type is unknown.
                     _ => {
                         l.leaves().iter().filter(|t| self.has_tangent(t)).for_each(|_| drop(next.next()));
                         return Some(like.clone());
@@ -106,7 +109,7 @@ impl Datas {
 }
 
 impl Datas {
-    /// The same for one constructor. A tangent that nobody else holds becomes the result.
+    /// Like [`Datas::merge`], for one constructor. A tangent that is not shared is updated in place.
     fn merge_fields(&self, like: &Data, mut t: Rc<Data>, d: DataId) -> Option<Value> {
         let (parts, (_, ls)) = (self.parts(d, like.con.tag)?, self.fields(d, like.con.tag)?);
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
@@ -133,7 +136,7 @@ impl Datas {
     }
 }
 
-/// The tangent of a number or an array of numbers, which may be absent.
+/// The tangent of a scalar or of an array; a symbolic zero is materialised.
 fn number(t: Value, like: &Value) -> Option<Value> {
     match t {
         Value::Zero => Some(space::zero_like(like)),
@@ -141,7 +144,7 @@ fn number(t: Value, like: &Value) -> Option<Value> {
     }
 }
 
-/// A tangent, if it has the shape of its primal: empty arrays may know fewer axes.
+/// The tangent, if its shape is that of its primal. Empty arrays may have unknown further extents.
 fn regular(v: Value, like: &Value) -> Option<Value> {
     match (&v, like) {
         (Value::Array(a), Value::Array(b)) if a.shape != b.shape => (a.shape.contains(&0) && b.shape.contains(&0)).then(|| space::zero_like(like)),
@@ -151,7 +154,7 @@ fn regular(v: Value, like: &Value) -> Option<Value> {
     }
 }
 
-/// Numbers without the sign of zeros: sums of cotangents begin at 0.
+/// Replaces -0 by 0 in all scalars, because sums of cotangents start at 0.
 pub(crate) fn unsigned_zeros(v: Value) -> Value {
     match v {
         Value::Float(x) => Value::Float(x + 0.0),

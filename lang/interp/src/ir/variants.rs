@@ -1,8 +1,9 @@
-//! Functions at the sizes of their arguments, as native code: where an argument is a small vector, has small rows or consists of small matrices, code that
-//! knows how small keeps them in registers ([`mod@adl_opt::scalars`]). Residuals have their sizes at run time alone: for transposed code this is the one place
-//! where they are known.
+//! Shape specialisation of native code, for arguments that are small vectors, have small rows or consist of
+//! small matrices. Code that knows these extents keeps the elements in registers ([`mod@adl_opt::scalars`]).
+//! The extents of residuals are only known at run time, so transposed code can be specialised only here.
 //!
-//! A variant begins with assertions that the sizes are those; it is only run where they are.
+//! A specialised function begins with assertions of the assumed extents, and is only called with arguments for
+//! which they hold.
 
 use super::native::Source;
 use crate::value::{Kind, Value};
@@ -10,20 +11,20 @@ use adl_ir::{Block, Cmp, Function, Lit, Op, Stmt, Ty, Var};
 use adl_prim::Prim;
 use std::collections::HashSet;
 
-/// Numbers in a vector or a row, or rows of a matrix, that are few.
+/// Maximum extent of a vector or row, or number of rows, that counts as small.
 const SMALL: usize = 4;
 
-/// What is said of a parameter.
+/// A fact that is assumed about a parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fact {
-    /// The extent of an axis.
+    /// The extent of an axis: parameter, axis, extent.
     Extent(usize, u32, usize),
-    /// An Int.
+    /// The value of an Int: parameter, value.
     Int(usize, i64),
 }
 
 impl Fact {
-    /// Whether it holds of an argument.
+    /// Whether it holds for the arguments.
     fn holds(self, args: &[&Value]) -> bool {
         match self {
             Fact::Extent(k, axis, n) => matches!(args.get(k), Some(Value::Array(a)) if a.shape.get(axis as usize) == Some(&n)),
@@ -32,12 +33,12 @@ impl Fact {
     }
 }
 
-/// Whether all of them hold.
+/// Whether all facts hold for the arguments.
 pub(super) fn hold(facts: &[Fact], args: &[&Value]) -> bool {
     facts.iter().all(|f| f.holds(args))
 }
 
-/// The sizes of small vectors, of small rows, and of small matrices.
+/// The extents of small vectors, of small rows, and of small matrices.
 pub(super) fn extents(leaves: &[&Value]) -> Vec<Fact> {
     let mut out = Vec::new();
     for (k, v) in leaves.iter().enumerate() {
@@ -63,7 +64,7 @@ pub(super) fn extents(leaves: &[&Value]) -> Vec<Fact> {
     out
 }
 
-/// Small Ints that are extents of what a function makes.
+/// Small Ints that determine extents of arrays in the function.
 fn ints(f: &Function, args: &[&Value]) -> Vec<Fact> {
     let mut extents = HashSet::new();
     let mut todo = vec![&f.body];
@@ -84,7 +85,7 @@ fn ints(f: &Function, args: &[&Value]) -> Vec<Fact> {
     }).collect()
 }
 
-/// What is known of arguments that a function gains from; nothing if it does not.
+/// The facts about arguments to which the function can be specialised; empty if there are none of use.
 pub(super) fn facts(f: &Function, args: &[&Value]) -> Vec<Fact> {
     let mut all = extents(args);
     if !all.is_empty() {
@@ -93,7 +94,7 @@ pub(super) fn facts(f: &Function, args: &[&Value]) -> Vec<Fact> {
     all
 }
 
-/// A function of a source where these hold, if that gains anything.
+/// Specialises a function to facts; `None` if nothing is gained.
 pub(super) fn variant(source: &Source, f: &Function, facts: &[Fact]) -> Option<Function> {
     let mut made = f.clone();
     assert_facts(&mut made, facts)?;
@@ -101,10 +102,11 @@ pub(super) fn variant(source: &Source, f: &Function, facts: &[Fact]) -> Option<F
     gains.then_some(made)
 }
 
-/// How often a statement in a loop counts.
+/// The weight of a statement inside a loop.
 const TURNS: usize = 64;
 
-/// Statements that give arrays of Floats, those in loops as often as [`TURNS`]. Of branches the one with fewer counts: the other may be a loop without turns.
+/// The number of statements that produce arrays of Floats, weighted by [`TURNS`] in loops. Of two branches the
+/// smaller number counts, because the other one may handle a loop of zero iterations.
 fn arrays(f: &Function, b: &Block) -> usize {
     let array = |v: &Var| f.ty(*v).rank() > 0 && *f.ty(*v).scalar() == Ty::F64;
     let inside = |s: &Stmt| match &s.op {
@@ -115,7 +117,8 @@ fn arrays(f: &Function, b: &Block) -> usize {
     b.stmts.iter().map(|s| usize::from(s.outs.iter().any(array)).saturating_add(stacker::maybe_grow(64 * 1024, 1024 * 1024, || inside(s)))).sum()
 }
 
-/// Lets a function begin with assertions of what is said of its parameters. Of boxes, loops over them assert how long a row is.
+/// Inserts assertions of the facts at the beginning of a function. For boxed rows, the loops over them assert
+/// the row lengths.
 pub(super) fn assert_facts(f: &mut Function, facts: &[Fact]) -> Option<()> {
     let mut first = Vec::new();
     for fact in facts {
@@ -143,7 +146,7 @@ pub(super) fn assert_facts(f: &mut Function, facts: &[Fact]) -> Option<()> {
     Some(())
 }
 
-/// What an assertion is of.
+/// What an assertion is about.
 enum Size {
     Extent(Var, u32),
     Int(Var),
@@ -165,7 +168,7 @@ fn assert_size(f: &mut Function, size: Size, n: i64, out: &mut Vec<Stmt>) {
     stmt(Op::Prim(Prim::Assert, vec![same, text]), None);
 }
 
-/// Lets each turn of a loop over boxes begin with an assertion of its row's length.
+/// Makes each iteration of a loop over boxes begin with an assertion of its row's length.
 fn rows(f: &mut Function, b: &mut Block, boxes: Var, n: i64) {
     for s in &mut b.stmts {
         if let Op::Loop(l) = &mut s.op {

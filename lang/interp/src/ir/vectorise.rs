@@ -1,31 +1,33 @@
-//! Loops whose turns are independent straight-line code on numbers run on whole arrays.
+//! Vectorises loops: if iterations are independent straight-line code on scalars, the loop becomes operations
+//! on entire arrays.
 //!
 //! ```text
 //! loop for n over (x) out (sum, collect) { y = x * a; return y, y }
 //! ⟼  if n >= 8 { xs = take n x; ys = xs * a; s = sum ys; return s, ys } else { the loop }
 //! ```
 //!
-//! A variable of the body is a *column*, an array of its values at all turns, if it depends on the index or on an element; otherwise it
-//! stays one number. `take` also gives an absent array its zeros. Errors are found in another order, which nobody sees: whoever runs the
-//! code answers an error by evaluating in the ordinary way.
+//! A variable of the body that depends on the index or on an element becomes a *column*, an array of its values
+//! in all iterations. Any other variable remains a scalar. `take` also materialises a symbolic zero. Errors may
+//! occur in a different order; this is not observable, because on any error the caller evaluates the program
+//! again by the ordinary interpreter.
 
 use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
 use adl_prim::Prim;
 use adl_syntax::span::Span;
 use std::collections::HashMap;
 
-/// Turns from which whole arrays are faster than one number after the other.
+/// Trip count from which operations on entire arrays are faster than a scalar loop.
 const FEWEST: i64 = 8;
 
-/// All loops of a function that suit.
+/// Vectorises all suitable loops of a function.
 pub(crate) fn loops(f: &mut Function) {
     let mut body = std::mem::take(&mut f.body);
     block(f, &mut body, &|f, s, columns, to| columns.choice(f, s, to));
     f.body = body;
 }
 
-/// For native code, which runs loops as they are: sums that [`loops`] takes of whole arrays are taken so here too, since the order of
-/// additions is part of the result.
+/// For native code, which keeps loops: sums that [`loops`] would compute by array operations are computed by
+/// the same operations, because the order of additions determines the result bits.
 pub(crate) fn sums(f: &mut Function) {
     let mut body = std::mem::take(&mut f.body);
     block(f, &mut body, &|f, s, columns, to| collected(f, s, columns.n, to));
@@ -50,7 +52,8 @@ fn block(f: &mut Function, b: &mut Block, change: &Change) {
     });
 }
 
-/// A loop whose sums of reals are, for many turns, sums of collected arrays.
+/// Rewrites a loop with sums of reals: for large trip counts, the terms are collected and the arrays are
+/// summed.
 fn collected(f: &mut Function, s: Stmt, n: Var, to: &mut Vec<Stmt>) {
     let Op::Loop(l) = &s.op else { return to.push(s) };
     let summed: Vec<bool> = l.outs.iter().zip(&l.body.results).map(|(o, r)| *o == Out::Sum && f.ty(*r).is_real()).collect();
@@ -82,8 +85,8 @@ fn collected(f: &mut Function, s: Stmt, n: Var, to: &mut Vec<Stmt>) {
     either(f, s, n, Block { stmts, results, ..Block::default() }, to);
 }
 
-/// Sums of numbers that some other loop makes: they are taken in the order in which [`loops`] takes those of straight-line code. What is
-/// straight-line code depends on the plan of a gradient, and its bits do not.
+/// Sums the terms of any other loop in the order that [`loops`] uses for straight-line code. Whether a body is
+/// straight-line code depends on the checkpointing plan; the result bits must not.
 fn in_order(f: &mut Function, mut s: Stmt, to: &mut Vec<Stmt>) {
     let span = s.span;
     let Op::Loop(l) = &mut s.op else { return to.push(s) };
@@ -102,7 +105,7 @@ fn in_order(f: &mut Function, mut s: Stmt, to: &mut Vec<Stmt>) {
     to.push(s);
     for (total, part, ty) in sums {
         if !reverse && ty == Ty::F64 {
-            // A few numbers are the same bits in this order.
+            // For few elements this order gives the same bits.
             to.push(Stmt { outs: vec![total], lin_outs: Vec::new(), op: Op::Sum { a: part, n: Some(n) }, span });
             continue;
         }
@@ -111,7 +114,7 @@ fn in_order(f: &mut Function, mut s: Stmt, to: &mut Vec<Stmt>) {
         let (i, x, turns) = (f.fresh(Ty::I64, false), f.fresh(ty, false), f.fresh(Ty::I64, false));
         let body = Block { params: vec![i, x], results: vec![x], ..Block::default() };
         let each = Loop { turns: Turns::For(n), reverse, init: vec![], lin_init: vec![], xs: vec![part], lin_xs: vec![], outs: vec![Out::Sum], lin_outs: vec![], body };
-        // `either` names the results of the loop for few turns itself.
+        // `either` binds the results of the short loop itself.
         let few = Stmt { outs: vec![total, turns], lin_outs: Vec::new(), op: Op::Loop(Box::new(each)), span };
         let count = f.fresh(Ty::I64, false);
         let many = Block { stmts: vec![sum, Stmt { outs: vec![count], lin_outs: Vec::new(), op: Op::Lit(Lit::I64(0)), span }], results: vec![whole, count], ..Block::default() };
@@ -119,7 +122,7 @@ fn in_order(f: &mut Function, mut s: Stmt, to: &mut Vec<Stmt>) {
     }
 }
 
-/// Straight-line code with variables of its own.
+/// A copy of straight-line code with fresh variables.
 fn renamed(f: &mut Function, b: &Block) -> Block {
     let mut names: HashMap<Var, Var> = HashMap::new();
     let mut out = b.clone();
@@ -135,7 +138,7 @@ fn renamed(f: &mut Function, b: &Block) -> Block {
     out
 }
 
-/// The loop itself for few turns, `whole` for many.
+/// Selects between the loop for small trip counts and `whole` for large ones.
 fn either(f: &mut Function, mut s: Stmt, n: Var, whole: Block, to: &mut Vec<Stmt>) {
     let (outs, span) = (s.outs.clone(), s.span);
     let mut push = |f: &mut Function, op: Op, ty: Ty| {
@@ -154,11 +157,11 @@ fn flat(f: &Function, v: Var) -> bool {
     f.ty(v).is_flat()
 }
 
-/// A loop's body on whole arrays.
+/// The vectorised body of a loop.
 struct Columns {
     n: Var,
     stmts: Vec<Stmt>,
-    /// What stands for a variable of the body, and whether it is a column.
+    /// The variable that replaces each variable of the body, and whether it is a column.
     now: HashMap<Var, (Var, bool)>,
     results: Vec<Var>,
     span: Span,
@@ -209,7 +212,7 @@ impl Columns {
         self.now.get(&v).copied().unwrap_or((v, false))
     }
 
-    /// The variable as a column.
+    /// The variable as a column; a scalar is broadcast.
     fn column(&mut self, f: &mut Function, v: Var) -> Var {
         match self.operand(v) {
             (v, true) => v,
@@ -228,13 +231,13 @@ impl Columns {
         let ty = if columns { f.ty(out).array(1) } else { f.ty(out).clone() };
         let mut op = match (&s.op, columns) {
             (Op::Index { a, at, .. }, true) => {
-                // An array that changes from turn to turn is not looked up.
+                // An array that changes between iterations cannot be gathered from.
                 if self.operand(*a).1 {
                     return None;
                 }
                 Op::Gather { a: *a, at: at[0], shape: None }
             }
-            // A choice by one truth value, or between numbers that stay, gives whole columns.
+            // A selection by one condition, or between scalars, becomes a selection between columns.
             (Op::Select(c, a, b), true) => {
                 let (a, b) = (self.column(f, *a), self.column(f, *b));
                 let v = self.push(f, Op::Select(self.operand(*c).0, a, b), ty);
@@ -249,7 +252,7 @@ impl Columns {
         Some(())
     }
 
-    /// The loop itself for few turns, whole arrays for many.
+    /// Emits the loop for small trip counts and array operations for large ones.
     fn choice(self, f: &mut Function, s: Stmt, to: &mut Vec<Stmt>) {
         let mut results = self.results;
         results.push(self.n);

@@ -1,8 +1,11 @@
-//! How much work a call will be, roughly and before it runs: statements times turns. It decides what is compiled.
+//! Cost model for compilation: a rough estimate of the work of a call before it runs, as statements times trip
+//! counts. It decides what is compiled.
 //!
-//! Operations on large arrays, and loops that become chains of such ([`super::strips`]), do not count: compiling them gains nothing. In functions that are
-//! nothing but arithmetic on large arrays ([`adl_opt::pointwise`]) they count a little: as native code they read and write memory alone. Operations on arrays
-//! that are known to be short ([`sizes`]), as rows of a large one are, count like any other: what they take is mostly being interpreted.
+//! Operations on large arrays, and loops that become chains of them ([`super::strips`]), do not count, because
+//! compiling them gains nothing. If a function is nothing but arithmetic on large arrays
+//! ([`adl_opt::pointwise`]), they count a little, because native code avoids the traffic of intermediate
+//! arrays. Operations on arrays that are known to be short ([`sizes`]), such as rows of a large array, count
+//! like scalar ones: most of their time is interpretation overhead.
 
 mod sizes;
 pub(crate) mod volume;
@@ -15,23 +18,23 @@ use sizes::Sizes;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-/// Turns that are guessed where nothing tells them, and no argument is longer.
+/// Assumed trip count of loops whose trip count is unknown, unless an argument is longer.
 const TURNS: u64 = 64;
 
-/// Statements that may be interpreted in the time that compiling one takes.
+/// Number of statements that can be interpreted in the time of compiling one.
 const RATIO: u64 = 150;
 
-/// Elements of large arrays of which native code does arithmetic faster by as much as a statement takes, seen that code that does several turns at once
-/// takes long to compile.
+/// Number of elements of large arrays for which native arithmetic saves the time of one interpreted statement;
+/// vectorised code takes long to compile.
 const ELEMENTS: u64 = 512;
 
-/// What compiling anything takes, in statements.
+/// Fixed cost of compilation, in statements.
 const LEAST: u64 = 4000;
 
-/// Statements of functions that are looked at to find out how large a function with all it calls is.
+/// Maximum number of statements that are counted to determine the size of a function and its callees.
 const MOST: usize = 100_000;
 
-/// The work from which on a function is worth compiling: grows with its size and that of what it calls.
+/// The work from which compiling a function pays off: it grows with the size of the function and its callees.
 pub(crate) fn worth(source: &Source, f: &Function) -> u64 {
     let mut size = 0;
     let mut seen = std::collections::HashSet::new();
@@ -53,7 +56,7 @@ pub(crate) fn worth(source: &Source, f: &Function) -> u64 {
     LEAST + RATIO * size as u64
 }
 
-/// Statements that a call runs, calls inside counted as one turn of what they call. `chains`: whether arithmetic on large arrays counts.
+/// Estimated number of statements that a call runs. `chains` says whether arithmetic on large arrays counts.
 pub(crate) fn of_call(source: &Source, f: &Function, chains: bool, args: &mut dyn Iterator<Item = &Value>) -> u64 {
     let known = RefCell::default();
     let mut e = Estimate { source, f, known: &known, sizes: Sizes::default(), chains, depth: 0, longest: TURNS, large: false };
@@ -75,14 +78,14 @@ pub(crate) fn of_call(source: &Source, f: &Function, chains: bool, args: &mut dy
 struct Estimate<'a> {
     source: &'a Source,
     f: &'a Function,
-    /// What was found of functions that are called, by how deep: a function that is called from many places is looked into once.
+    /// Estimates of callees by depth: a function with many call sites is analysed once.
     known: &'a RefCell<HashMap<(FnId, u32), u64>>,
     sizes: Sizes,
     /// Whether arithmetic on large arrays counts.
     chains: bool,
-    /// Calls around.
+    /// The depth of calls.
     depth: u32,
-    /// How many elements an array has of which nothing else is known.
+    /// Assumed number of elements of an array of unknown size.
     longest: u64,
     /// Whether an argument is a large array.
     large: bool,
@@ -118,7 +121,7 @@ impl Estimate<'_> {
         }
     }
 
-    /// A few levels of calls are looked into, so that recursion ends.
+    /// The depth is limited, so that recursion ends.
     fn call(&mut self, f: FnId) -> u64 {
         let Some(g) = self.source.func(f).filter(|_| self.depth < 3) else { return 1 };
         let key = (f, self.depth);

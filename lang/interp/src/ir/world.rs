@@ -9,36 +9,37 @@ use adl_typing::ty::{DataDecl, DataId, RecordTy, Size, Ty, TyVar};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Functions of an array that are told apart.
+/// Maximum number of distinct functions in an array.
 const MOST_FUNCTIONS: usize = 64;
 
-/// What the specialiser learned of a place: its result holds for other values as long as this does.
+/// What the specialiser learned about the value at a place. A specialisation is valid for other values for
+/// which the same facts hold.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Fact {
-    /// Some function; the address of its code, or what else says which one it is.
+    /// A function, identified by the kind and the address of its code.
     Fun(&'static str, usize),
-    /// A run-time type.
+    /// A run-time type representation.
     Rep(Rc<Rep>),
-    /// Data, of a type if that was asked for.
+    /// A data value; its type, if the specialiser asked for it.
     Data(Option<Ty>),
-    /// An array with functions in it, of so many elements.
+    /// An array with functions, and its length.
     Array(usize),
     /// Declared data with this constructor.
     Con(DataId, u32),
-    /// Nothing that has a place in IR.
+    /// A value without a representation in the IR.
     Opaque,
 }
 
-/// A function with its arguments, and what was asked of them.
+/// A function and its arguments, with the facts that the specialiser learned about them.
 pub(crate) struct Values<'a> {
     pub m: &'a Machine,
     pub f: &'a Value,
     pub args: &'a [Value],
-    /// Whether loops that collect rows may make no turn.
+    /// Whether loops that collect rows may run zero iterations.
     pub no_rows: bool,
-    /// What was learned, in order.
+    /// The facts, in the order in which they were learned.
     pub facts: Vec<(Place, Fact)>,
-    /// Code whose address a fact holds.
+    /// Keeps code alive whose address occurs in a fact.
     pub keep: Vec<Rc<Code>>,
 }
 
@@ -60,7 +61,7 @@ impl<'a> Values<'a> {
         Some(v)
     }
 
-    /// Whether what was learned of other values holds here.
+    /// Whether facts about other values hold for these.
     pub fn fits(&self, facts: &[(Place, Fact)]) -> bool {
         facts.iter().all(|(p, f)| {
             let Some(v) = self.at(p) else { return false };
@@ -73,13 +74,13 @@ impl<'a> Values<'a> {
         })
     }
 
-    /// The type of a value, as far as the value tells it. Sizes are left open.
+    /// The type of a value, as far as it can be determined. Sizes are left open.
     pub fn type_of(&self, v: &Value) -> Option<Ty> {
         type_of(self.m, v)
     }
 }
 
-/// The value at a step from a function.
+/// Component `i` of a value: what a function captures, or the element of a tuple, record or array.
 fn step(v: &Value, i: usize) -> Option<Value> {
     let f = match v {
         Value::Fun(f) => f,
@@ -117,7 +118,7 @@ fn fact(v: &Value) -> Fact {
     }
 }
 
-/// The Core of some code, as the specialiser wants it.
+/// The Core of some code, in the form that the specialiser needs.
 fn code_view(c: &Code) -> View {
     let Some(o) = &c.origin else { return View::Opaque("a function without source".into()) };
     if o.group {
@@ -193,7 +194,7 @@ impl World for Values<'_> {
     }
 }
 
-/// Whether a function stands anywhere in data.
+/// Whether data contains a function.
 pub(crate) fn holds_functions(v: &Value) -> bool {
     let mut todo = vec![v];
     while let Some(v) = todo.pop() {
@@ -228,7 +229,7 @@ fn rep_type(r: &Rep) -> Option<Ty> {
     })
 }
 
-/// The type of a value, as far as the value tells it.
+/// The type of a value, as far as it can be determined.
 pub(crate) fn type_of(m: &Machine, v: &Value) -> Option<Ty> {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
         Some(match v {
@@ -268,7 +269,7 @@ fn record(names: &[adl_syntax::symbol::Symbol], tys: Vec<Ty>) -> Ty {
     Ty::Record(Rc::new(RecordTy { fields: names.iter().copied().zip(tys).collect(), tail: None }))
 }
 
-/// Types of an array's columns without the array's own axes.
+/// Element types of an array's columns; the `axes` axes of the array itself are removed.
 fn columns(m: &Machine, cols: &[Value], axes: usize) -> Option<Vec<Ty>> {
     cols.iter()
         .map(|c| {
@@ -285,7 +286,7 @@ fn columns(m: &Machine, cols: &[Value], axes: usize) -> Option<Vec<Ty>> {
         .collect()
 }
 
-/// A declared type at the arguments that the fields tell.
+/// A declared type, with the type arguments determined from the fields.
 fn data_type(m: &Machine, d: &crate::value::Data) -> Option<Ty> {
     let decl = m.datas.get(&d.con.data)?.clone();
     let con = decl.cons.get(d.con.tag as usize)?;
@@ -299,7 +300,7 @@ fn data_type(m: &Machine, d: &crate::value::Data) -> Option<Ty> {
     Some(Ty::Data(decl.id, args.into()))
 }
 
-/// Finds type variables of `t` in a value of it.
+/// Binds the type variables of `t` by comparing it with a value.
 fn bind(m: &Machine, t: &Ty, v: &Value, found: &mut HashMap<TyVar, Ty>) -> Option<()> {
     match (t, v) {
         (Ty::Var(a), _) => {
@@ -332,7 +333,7 @@ fn unify(t: &Ty, u: &Ty, found: &mut HashMap<TyVar, Ty>) {
     }
 }
 
-/// The type of a function's parameter by its Core, if that has no variables.
+/// The type of a function's parameter according to its Core, if it has no type variables.
 pub(crate) fn parameter(f: &Value, i: usize) -> Option<Ty> {
     let Value::Fun(f) = f else { return None };
     match &**f {
@@ -351,7 +352,7 @@ fn code_parameter(c: &Code, i: usize) -> Option<Ty> {
     sizeless(t)
 }
 
-/// The type without sizes, if it has no variables.
+/// The type without sizes, if it has no type variables.
 fn sizeless(t: &Ty) -> Option<Ty> {
     Some(match t {
         Ty::Unit | Ty::Bool | Ty::Int | Ty::Float | Ty::F32 | Ty::Str => t.clone(),
@@ -367,7 +368,7 @@ fn sizeless(t: &Ty) -> Option<Ty> {
     })
 }
 
-/// What says which function it is, without what it captures.
+/// The identity of a function's code, ignoring captured values.
 pub(crate) fn root(f: &Value) -> (&'static str, usize) {
     match fact(f) {
         Fact::Fun(what, at) => (what, at),
@@ -375,7 +376,7 @@ pub(crate) fn root(f: &Value) -> (&'static str, usize) {
     }
 }
 
-/// The same for the function that was applied in part, to whatever arguments.
+/// The identity of the function underneath partial applications.
 pub(crate) fn definition(f: &Value) -> (&'static str, usize) {
     let Value::Fun(f) = f else { return root(f) };
     let mut f = f.clone();

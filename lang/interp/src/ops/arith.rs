@@ -1,4 +1,4 @@
-//! Arithmetic on values of any kind: numbers, arrays (scalars spread over them), data leaf by leaf.
+//! Arithmetic on values: numbers, arrays (with broadcasting), and data leaf by leaf.
 
 use super::elementwise;
 use super::watch::Watch;
@@ -13,7 +13,7 @@ fn overflow() -> Box<Error> {
     Error::new(codes::OVERFLOW, "Int overflow: the result does not fit in 64 bits").hint("compute with Floats: `float n`")
 }
 
-/// An operator on Ints: overflow and division by zero are errors.
+/// A binary operator on Ints. Overflow and division by zero are errors.
 pub fn int_bin(op: Bin, a: i64, b: i64) -> Res<i64> {
     let zero = || Error::new(codes::DIV_ZERO, "division of an Int by zero");
     match op {
@@ -65,7 +65,7 @@ fn whole_power(a: i64, n: i64) -> Res<i64> {
     }
 }
 
-/// An Int exponent as a number like the base, where that is real.
+/// Converts an Int exponent to the type of the base, if that is real.
 fn real_exponent(base: &Value, n: Value) -> Res<Value> {
     let whole = |v: &Value| match v {
         Value::Int(_) => true,
@@ -103,7 +103,7 @@ fn not_a_number(v: &Value) -> Box<Error> {
     Error::new(codes::STRUCTURE, format!("a number was expected, not {}", crate::value::show::show(v)))
 }
 
-/// Changes Ints one by one, up to the first error.
+/// Updates Ints in place, up to the first error.
 fn ints(v: &mut [i64], mut f: impl FnMut(i64) -> Res<i64>) -> Res<()> {
     for part in v.chunks_mut(attend::STRIDE) {
         attend::poll()?;
@@ -124,7 +124,7 @@ pub fn bin(m: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
         (Value::Float(x), Value::Float(y)) => Value::Float(op.eval(x, y)),
         (Value::Int(x), Value::Int(y)) => Value::Int(int_bin(op, x, y)?),
         (Value::F32(x), Value::F32(y)) => Value::F32(op.eval(f64::from(x), f64::from(y)) as f32),
-        // Data of any type may be one number of 32 bits.
+        // A generic zero or constant may be a Float beside an F32.
         (Value::Float(x), Value::F32(y)) => Value::F32(op.eval(f64::from(x as f32), f64::from(y)) as f32),
         (Value::F32(x), Value::Float(y)) => Value::F32(op.eval(f64::from(x), f64::from(y as f32)) as f32),
         (a @ (Value::Rev { .. } | Value::Dual(_)), b) | (a, b @ (Value::Rev { .. } | Value::Dual(_))) => return traced(m, op, a, b),
@@ -134,7 +134,7 @@ pub fn bin(m: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
             Bin::Mul => Value::Zero,
             _ => return bin(m, op, a, Value::Float(0.0)),
         },
-        // An empty array may not know what it has no elements of.
+        // An empty array may lack an element type.
         (Value::Array(x), Value::Array(y)) if x.is_empty() && y.is_empty() => Value::Array(if numeric(&x) { x } else { y }),
         (Value::Array(x), y) | (y, Value::Array(x)) if x.is_empty() && scalar(&y) => Value::Array(x),
         (Value::Array(x), Value::Array(y)) if x.shape.len() != y.shape.len() && numeric(&x) && numeric(&y) => {
@@ -150,13 +150,14 @@ pub fn bin(m: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
     })
 }
 
-/// Numbers of axes of two arrays that differ.
+/// Whether two arrays have different ranks.
 fn ranks_differ(a: &Value, b: &Value) -> bool {
     let rank = |v: &Value| crate::value::seq::shape(v).map(|s| s.len());
     matches!((rank(a), rank(b)), (Some(m), Some(n)) if m != n)
 }
 
-/// An elementwise operation on arrays of different rank: the lower one is repeated along the leading axes of the other.
+/// An elementwise operation on arrays of different ranks: the one of lower rank is broadcast along the leading
+/// axes of the other.
 pub(crate) fn repeated(m: &mut Machine, a: Value, b: Value, f: &mut dyn FnMut(&mut Machine, Value, Value) -> Res<Value>) -> Res<Value> {
     let (s, t) = (shape_of(&a), shape_of(&b));
     if !s.ends_with(&t) && !t.ends_with(&s) {
@@ -170,7 +171,7 @@ fn shape_of(v: &Value) -> Shape {
     crate::value::seq::shape(v).cloned().unwrap_or_default()
 }
 
-/// An array repeated along the leading axes of a shape whose last axes are its own.
+/// Broadcasts an array along the leading axes of a shape; the trailing axes are its own.
 pub(crate) fn spread(m: &mut Machine, v: Value, shape: &[usize]) -> Res<Value> {
     let lead = &shape[..shape.len() - shape_of(&v).len()];
     let n = array::count(lead)? as i64;
@@ -178,7 +179,7 @@ pub(crate) fn spread(m: &mut Machine, v: Value, shape: &[usize]) -> Res<Value> {
     ad::rules::reshape(m, rows, Shape::from_slice(shape))
 }
 
-/// Traced operands: data with traced leaves go leaf by leaf.
+/// Traced operands. Data with traced leaves is processed leaf by leaf.
 fn traced(m: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
     let compound = |v: &Value| match v {
         Value::Tuple(_) | Value::Record(_) | Value::Data(_) => true,
@@ -187,7 +188,7 @@ fn traced(m: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
     };
     let empty = |v: &Value| crate::value::seq::shape(v).is_some_and(|s| s.first() == Some(&0));
     match (&a, &b) {
-        // An empty array may not know what it has no elements of.
+        // An empty array may lack an element type.
         (Value::Array(x), _) if x.is_empty() && (empty(&b) || crate::value::seq::shape(&b).is_none()) => Ok(a),
         (_, Value::Array(y)) if y.is_empty() && (empty(&a) || crate::value::seq::shape(&a).is_none()) => Ok(b),
         (Value::Zero, _) if op == Bin::Add => Ok(b),
@@ -252,16 +253,16 @@ pub(super) fn number(v: &Value) -> f64 {
     }
 }
 
-/// A Float as an Int, towards zero.
+/// Converts a Float to an Int, truncating towards zero.
 fn whole(x: f64) -> Res<i64> {
-    // 2^63 is a Float, and the least that is too large.
+    // 2^63 is a Float, and the smallest one that is too large.
     if x.trunc() >= -9_223_372_036_854_775_808.0 && x.trunc() < 9_223_372_036_854_775_808.0 {
         return Ok(x.trunc() as i64);
     }
     Err(Error::new(codes::OVERFLOW, format!("no Int holds {}", crate::value::show::float(x))))
 }
 
-/// A number, or each number of an array, as another kind of number.
+/// Converts a number, or each element of an array, to another numeric type.
 pub fn convert(v: &Value, to: Rep) -> Res<Value> {
     Ok(match (v, &to) {
         (Value::Array(a), _) => array::make(a.shape.clone(), convert_buf(a.buf(), &to)?),
@@ -305,7 +306,7 @@ fn convert_buf(b: &Buf, to: &Rep) -> Res<Buf> {
     })
 }
 
-/// Tests each number.
+/// Tests each number with a predicate.
 pub fn test(v: &Value, f: impl Fn(f64) -> bool) -> Value {
     match v {
         Value::Array(a) => {

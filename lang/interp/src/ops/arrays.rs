@@ -1,4 +1,4 @@
-//! Plain array primitives that make arrays or move elements.
+//! Array primitives that create arrays or move elements, on untraced values.
 
 use super::elementwise::selected;
 use super::parallel::{self, made};
@@ -50,7 +50,7 @@ pub(super) fn apply(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> 
     }
 }
 
-/// Arrays made from numbers.
+/// Primitives that create arrays from numbers.
 fn filled(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
     match p {
         Prim::Iota => {
@@ -78,7 +78,7 @@ fn filled(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
     }
 }
 
-/// Elements or parts of an array, by position.
+/// Primitives that select elements or parts of an array by position.
 fn picked(m: &mut Machine, p: Prim, args: &[Value]) -> Res<Value> {
     match p {
         Prim::Reverse => reverse(Watch(&m.interrupt), &args[0]),
@@ -178,7 +178,7 @@ fn replicate(m: &mut Machine, n: usize, x: Value) -> Res<Value> {
                 let empty = Array::new(std::iter::once(1).chain(a.shape.iter().copied()).collect(), a.buf().clone());
                 return Ok(Value::Array(Rc::new(array::gather_rows(&empty, &[], &[0])?)));
             }
-            // As if the array were one row.
+            // Treat the array as a single row.
             let row = Array::new(std::iter::once(1).chain(a.shape.iter().copied()).collect(), one_row(a.buf()));
             let mut out = array::gather_rows(&row, &array::filled(0, n)?, &[n])?;
             out.shape = shape;
@@ -191,7 +191,7 @@ fn replicate(m: &mut Machine, n: usize, x: Value) -> Res<Value> {
     })
 }
 
-/// Columns of an array of tuples under one more outer axis of length 1.
+/// Adds an outer axis of length 1 to the columns of an array of tuples.
 fn one_row(b: &Buf) -> Buf {
     let lift = |v: &Value| match v {
         Value::Array(a) => Value::Array(Rc::new(Array::new(std::iter::once(1).chain(a.shape.iter().copied()).collect(), one_row(a.buf())))),
@@ -261,7 +261,7 @@ fn scatter(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
     Ok(Value::Array(Rc::new(dest)))
 }
 
-/// Rows of plain elements put in their places; those that are out of bounds are left out.
+/// Copies rows of untraced elements to their positions; indices out of bounds are ignored.
 fn put_rows(dest: &mut Array, src: &Array, at: &[i64], row: usize) -> Res<()> {
     let n = dest.len();
     macro_rules! put {
@@ -282,14 +282,14 @@ fn put_rows(dest: &mut Array, src: &Array, at: &[i64], row: usize) -> Res<()> {
         (Buf::I64(d), Buf::I64(s)) => put!(d, s),
         (Buf::Bool(d), Buf::Bool(s)) => put!(d, s),
         (Buf::Boxed(d), Buf::Boxed(s)) => put!(d, s),
-        // An empty array may not know what it would hold.
+        // An empty array may lack an element type.
         _ if at.is_empty() || n == 0 => {}
         _ => return Err(Error::new(codes::STRUCTURE, "`scatter` of elements of another kind")),
     }
     Ok(())
 }
 
-/// The indices of `__put`: an Int, or a tuple of them.
+/// The indices of `__put`: an Int or a tuple of Ints.
 pub(crate) fn put_places(at: &Value) -> Vec<Value> {
     match at {
         Value::Tuple(t) => t.0.clone(),
@@ -297,13 +297,13 @@ pub(crate) fn put_places(at: &Value) -> Vec<Value> {
     }
 }
 
-/// An array with another element or row: in place where nobody else holds it.
+/// Replaces an element or row of an array, in place if it is not shared.
 pub(crate) fn put(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
     let at = put_places(&args[1]);
     let Value::Array(dest) = take(args, 0) else { return Err(Error::new(codes::STRUCTURE, "an array was expected")) };
     let below = dest.shape.get(at.len()..).unwrap_or(&[]);
     let given = crate::value::seq::shape(&args[2]).map_or(&[][..], |s| s.as_slice());
-    // An element may be an array itself, where arrays of different shapes stand in boxes.
+    // An element may itself be an array if arrays of different shapes are boxed.
     let boxed = matches!(dest.buf(), Buf::Boxed(_)) && below.is_empty();
     if !boxed && below != given {
         return Err(super::arith::shapes_differ(below, given));
@@ -402,7 +402,7 @@ fn stack(m: &mut Machine, v: &Value) -> Res<Value> {
     seq::pack(m, rows)
 }
 
-/// Of the arrays among the arguments those of lower rank are repeated along the leading axes of the others.
+/// Broadcasts the array arguments of lower rank along the leading axes of the others.
 fn spread_ranks(m: &mut Machine, args: &mut [Value]) -> Res<()> {
     let Some(most) = args.iter().filter_map(seq::shape).max_by_key(|s| s.len()).cloned() else { return Ok(()) };
     for a in args {
@@ -421,7 +421,7 @@ fn where_(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
         Value::Bool(c) => {
             let (chosen, other) = if *c { (1, 2) } else { (2, 1) };
             let v = take(args, chosen);
-            // A number stands for an array of the other branch's shape.
+            // A scalar stands for an array with the shape of the other branch.
             return match (seq::shape(&v), seq::shape(&args[other]).cloned()) {
                 (None, Some(s)) => spread(m, &v, &s),
                 _ => Ok(v),
@@ -455,7 +455,7 @@ fn where_(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
         (Buf::Bool(x), Buf::Bool(y)) => Buf::Bool(pick!(x, y)),
         (Buf::Boxed(x), Buf::Boxed(y)) => Buf::Boxed(pick!(x, y)),
         _ => {
-            // Columns of tuples and records: elements chosen from both arrays one after the other.
+            // For columns of tuples and records, elements are gathered from the concatenation of both arrays.
             let n = bits.len();
             let axes = mask.shape.len();
             let both = array::concat(&[&array::regroup(a, axes, &[n])?, &array::regroup(b, axes, &[n])?])?;
@@ -466,7 +466,7 @@ fn where_(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
     Ok(array::make(mask.shape.clone(), buf))
 }
 
-/// A number repeated to a shape; an array as it is.
+/// Broadcasts a number to a shape; an array is returned as it is.
 fn spread(m: &mut Machine, v: &Value, shape: &Shape) -> Res<Value> {
     if seq::shape(v).is_some() {
         return Ok(v.clone());
@@ -511,7 +511,7 @@ fn transpose(m: &Machine, v: &Value) -> Res<Value> {
     let (n, k) = (a.shape[0], a.shape[1]);
     if let (Buf::F64(v), 2) = (a.buf(), a.shape.len()) {
         let mut out = array::filled(0.0, n * k)?;
-        // Each thread has some rows, but no more than are made between two polls.
+        // Each thread gets some rows, but not more than should be processed between two polls.
         let rows = k.div_ceil(parallel::threads().max(1)).min((1 << 22) / n.max(1)).max(1);
         parallel::bands(Watch(&m.interrupt), &mut out, rows * n, n * k, |start, out| turn(v, (n, k), start / n, out))?;
         return Ok(array::make(Shape::from_slice(&[k, n]), Buf::F64(out)));
@@ -521,7 +521,8 @@ fn transpose(m: &Machine, v: &Value) -> Res<Value> {
     Ok(Value::Array(Rc::new(array::gather_rows(&flat, &at, &[k, n])?)))
 }
 
-/// Rows of the transpose of a matrix of `n` by `k` elements, from row `first` on: in blocks, so that each line of memory is read while it is near.
+/// Computes rows of the transpose of an `n` by `k` matrix, from row `first` on. Works in blocks, so that each
+/// cache line is read while it is in the cache.
 fn turn(v: &[f64], (n, k): (usize, usize), first: usize, out: &mut [f64]) {
     let rows = out.len() / n;
     let block = (4096 / rows.max(1)).clamp(8, 512);

@@ -35,7 +35,7 @@ pub(super) fn apply(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> 
     if out.is_empty() { Ok(v) } else { seq::pack(m, out) }
 }
 
-/// Running sums from the last number to the first.
+/// Running sums from the last element to the first.
 pub(crate) fn sums_from_the_end(x: &[f64]) -> Res<Vec<f64>> {
     let mut out = crate::value::array::filled(0.0, x.len())?;
     let mut acc = 0.0;

@@ -1,4 +1,5 @@
-//! Arithmetic, comparison and choice of elements, of arrays as a whole: in one pass over memory, in place where an array has one owner.
+//! Elementwise arithmetic, comparison and selection on arrays: in one pass over memory, and in place if an
+//! array is not shared.
 
 use super::kernels;
 use super::arith::{int_bin, int_un, shapes_differ};
@@ -11,12 +12,12 @@ use adl_ir::Cmp;
 use adl_prim::{Bin, Un};
 use std::rc::Rc;
 
-/// Numbers of an array, or one that stands for as many as are needed.
+/// The elements of an array, or a scalar that is broadcast.
 #[derive(Clone, Copy)]
 pub(crate) enum Operand<'a, T> {
-    /// One.
+    /// A scalar.
     One(T),
-    /// Many.
+    /// Elements.
     Many(&'a [T]),
 }
 
@@ -29,7 +30,8 @@ impl<'a, T: Copy> Operand<'a, T> {
     }
 }
 
-/// Runs `$body` with `$f` as the operator's function, once for each common operator, so that loops over them are vectorised.
+/// Expands `$body` once for each common operator, with `$f` as the operator's function, so that loops are
+/// vectorised.
 macro_rules! with_bin {
     ($op:expr, $f:ident => $body:expr) => {
         match $op {
@@ -65,12 +67,12 @@ fn update(acc: &mut [f64], y: Operand<f64>, f: impl Fn(f64, f64) -> f64) {
     }
 }
 
-/// An operator on the numbers of a part of two arrays.
+/// A binary operator on slices of two arrays.
 pub(super) fn into(op: Bin, x: Operand<f64>, y: Operand<f64>, out: &mut [f64]) {
     with_bin!(op, f => kernels::wide(|| fill(out, x, y, f)))
 }
 
-/// The numbers of a part of an array.
+/// Copies a slice of an array.
 pub(super) fn copied(x: Operand<f64>, out: &mut [f64]) {
     match x {
         Operand::Many(x) => attend::write(out, x),
@@ -82,7 +84,7 @@ fn kinds() -> Box<Error> {
     Error::new(codes::STRUCTURE, "arrays of different numbers")
 }
 
-/// A unary operator on each number.
+/// A unary operator on each element.
 pub(super) fn un(w: Watch, op: Un, a: Rc<Array>) -> Res<Value> {
     if let (Buf::F64(x), true) = (a.buf(), Rc::strong_count(&a) > 1) {
         let out = made(w, x.len(), |at, out| {
@@ -108,7 +110,7 @@ pub(super) fn un(w: Watch, op: Un, a: Rc<Array>) -> Res<Value> {
     Ok(Value::Array(Rc::new(a)))
 }
 
-/// A binary operator on the numbers of two arrays of one shape.
+/// A binary operator on two arrays of equal shape.
 pub(super) fn arrays(w: Watch, op: Bin, x: Rc<Array>, y: Rc<Array>) -> Res<Value> {
     if x.shape != y.shape {
         return Err(shapes_differ(&x.shape, &y.shape));
@@ -118,7 +120,7 @@ pub(super) fn arrays(w: Watch, op: Bin, x: Rc<Array>, y: Rc<Array>) -> Res<Value
         if !left && !right {
             return Ok(array::make(x.shape.clone(), Buf::F64(floats(w, op, Operand::Many(p), Operand::Many(q))?)));
         }
-        // Whichever array has one owner gives its buffer to the result.
+        // An array that is not shared provides the buffer of the result.
         let (into, from) = if left { (x, y) } else { (y, x) };
         let mut into = array::owned(into)?;
         if let (Buf::F64(p), Buf::F64(q)) = (into.buf_mut(), from.buf()) {
@@ -138,7 +140,7 @@ pub(super) fn arrays(w: Watch, op: Bin, x: Rc<Array>, y: Rc<Array>) -> Res<Value
     Ok(array::make(shape, buf))
 }
 
-/// Floats made of Floats.
+/// A binary operator on Floats.
 fn floats(w: Watch, op: Bin, x: Operand<f64>, y: Operand<f64>) -> Res<Vec<f64>> {
     let n = match (x, y) {
         (Operand::Many(x), _) => x.len(),
@@ -151,7 +153,7 @@ fn floats(w: Watch, op: Bin, x: Operand<f64>, y: Operand<f64>) -> Res<Vec<f64>> 
     }))
 }
 
-/// `acc` is the left operand, or else the right one.
+/// Updates `acc`, which is the left operand if `left`, otherwise the right one.
 fn in_place(w: Watch, op: Bin, acc: &mut [f64], other: Operand<f64>, left: bool) -> Res<()> {
     with_bin!(op, f => if left {
         changed(w, acc, |at, part| { let n = part.len(); update(part, other.part(at, n), f) })
@@ -160,7 +162,7 @@ fn in_place(w: Watch, op: Bin, acc: &mut [f64], other: Operand<f64>, left: bool)
     })
 }
 
-/// Ints made of Ints. What cannot fail is done in one go.
+/// A binary operator on Ints. Operators that cannot overflow are vectorised.
 fn ints(w: Watch, op: Bin, x: Operand<i64>, y: Operand<i64>, n: usize) -> Res<Vec<i64>> {
     match op {
         Bin::Min => made(w, n, |at, out| { let k = out.len(); fill(out, x.part(at, k), y.part(at, k), |a: i64, b| a.min(b)) }),
@@ -170,7 +172,7 @@ fn ints(w: Watch, op: Bin, x: Operand<i64>, y: Operand<i64>, n: usize) -> Res<Ve
     }
 }
 
-/// Sums or differences: made wrapping, with the places where that is wrong looked for in the same pass.
+/// Sums or differences: computed with wrap-around, while overflows are detected in the same pass.
 fn sums(w: Watch, op: Bin, x: Operand<i64>, y: Operand<i64>, n: usize) -> Res<Vec<i64>> {
     let wrong = std::sync::atomic::AtomicBool::new(false);
     let add = op == Bin::Add;
@@ -208,7 +210,7 @@ fn one_by_one(op: Bin, x: Operand<i64>, y: Operand<i64>, n: usize) -> Res<Vec<i6
     Ok(out)
 }
 
-/// A binary operator on an array and a number, which stands on the right, or else on the left.
+/// A binary operator on an array and a scalar, which is the right operand if `right`, otherwise the left one.
 pub(super) fn spread(w: Watch, op: Bin, x: Rc<Array>, y: &Value, right: bool) -> Res<Value> {
     let c = super::arith::number(y);
     if let (Buf::F64(v), true) = (x.buf(), Rc::strong_count(&x) > 1) {
@@ -230,7 +232,7 @@ pub(super) fn spread(w: Watch, op: Bin, x: Rc<Array>, y: &Value, right: bool) ->
     Ok(Value::Array(Rc::new(x)))
 }
 
-/// The numbers of a value, if they are Floats, or Ints.
+/// The elements of a value, if they are Floats.
 fn float_operand(v: &Value) -> Option<Operand<'_, f64>> {
     match v {
         Value::Float(x) => Some(Operand::One(*x)),
@@ -266,7 +268,7 @@ fn ordered<T: PartialOrd + Copy + Send + Sync>(w: Watch, c: Cmp, x: Operand<T>, 
     }
 }
 
-/// `n` comparisons of Floats or Ints, if these are such.
+/// `n` comparisons, if the operands are Floats or Ints.
 pub(crate) fn compared(w: Watch, c: Cmp, a: &Value, b: &Value, n: usize) -> Option<Res<Vec<bool>>> {
     if let (Some(x), Some(y)) = (float_operand(a), float_operand(b)) {
         return Some(ordered(w, c, x, y, n));
@@ -275,7 +277,7 @@ pub(crate) fn compared(w: Watch, c: Cmp, a: &Value, b: &Value, n: usize) -> Opti
     Some(ordered(w, c, x, y, n))
 }
 
-/// Of each two elements the one that a Bool chooses, where they are Floats or Ints, as many as there are Bools.
+/// Elementwise selection by a mask, if the operands are Floats or Ints and as long as the mask.
 pub(crate) fn selected(w: Watch, mask: &[bool], a: &Value, b: &Value) -> Option<Res<Buf>> {
     fn pick<T: Copy + Default + Send + Sync>(w: Watch, mask: &[bool], x: Operand<T>, y: Operand<T>) -> Option<Res<Vec<T>>> {
         let fits = |v: &Operand<T>| matches!(v, Operand::One(_)) || matches!(v, Operand::Many(v) if v.len() == mask.len());

@@ -1,10 +1,11 @@
-//! Factors of dense matrices that keep their digits at the ends of the floats' range, as LAPACK's do: pivots are divided by, not multiplied by their
-//! reciprocals, and lengths of columns are those of scaled columns. Columns are slices, so that inner loops become vector instructions.
+//! Factorisations of dense matrices that keep their precision at the ends of the floating-point range, like
+//! LAPACK's. Columns are divided by pivots instead of multiplied by reciprocals, and norms of columns are
+//! computed from scaled columns. Columns are slices, so that inner loops are vectorised.
 
 use super::kernels;
 use nalgebra::DMatrix;
 
-/// Two columns of a matrix, the first before the second.
+/// Two columns of a matrix, with `i < j`.
 fn two(a: &mut DMatrix<f64>, i: usize, j: usize) -> (&mut [f64], &mut [f64]) {
     let n = a.nrows();
     let (left, right) = a.as_mut_slice().split_at_mut(j * n);
@@ -16,7 +17,7 @@ fn column(a: &DMatrix<f64>, j: usize) -> &[f64] {
     &a.as_slice()[j * n..(j + 1) * n]
 }
 
-/// `y - c x` in the place of `y`.
+/// Replaces `y` by `y - c x`.
 fn subtract(y: &mut [f64], c: f64, x: &[f64]) {
     if c == 0.0 {
         return;
@@ -25,7 +26,7 @@ fn subtract(y: &mut [f64], c: f64, x: &[f64]) {
     if x.len() < 16 { all() } else { kernels::wide(all) }
 }
 
-/// Partial pivoting: both factors in one matrix, and the rows in their new order.
+/// An LU factorisation with partial pivoting: both factors in one matrix, and the row permutation.
 pub(super) struct Lu {
     both: DMatrix<f64>,
     pub rows: Vec<usize>,
@@ -33,7 +34,7 @@ pub(super) struct Lu {
 }
 
 impl Lu {
-    /// Of a square matrix.
+    /// Factorises a square matrix.
     pub(super) fn new(mut a: DMatrix<f64>) -> Lu {
         let n = a.nrows();
         let (mut rows, mut odd): (Vec<usize>, bool) = ((0..n).collect(), false);
@@ -58,7 +59,7 @@ impl Lu {
         Lu { both: a, rows, odd }
     }
 
-    /// The lower factor, with ones on its diagonal.
+    /// The lower factor, with a unit diagonal.
     pub(super) fn l(&self) -> DMatrix<f64> {
         let n = self.both.nrows();
         DMatrix::from_fn(n, n, |i, j| if i > j { self.both[(i, j)] } else { f64::from(u8::from(i == j)) })
@@ -70,7 +71,7 @@ impl Lu {
         DMatrix::from_fn(n, n, |i, j| if i > j { 0.0 } else { self.both[(i, j)] })
     }
 
-    /// The columns `x` with `a x = b`; none where a pivot is 0.
+    /// Solves `a x = b` for the columns of `b`; `None` if a pivot is 0.
     pub(super) fn solve(&self, b: &DMatrix<f64>) -> Option<DMatrix<f64>> {
         let n = self.both.nrows();
         if (0..n).any(|k| self.both[(k, k)] == 0.0) {
@@ -96,7 +97,8 @@ impl Lu {
         self.solve(&DMatrix::identity(n, n))
     }
 
-    /// The product of the pivots, which may leave the floats on the way though it does not at the end.
+    /// The product of the pivots. Intermediate products may be outside the floating-point range even if the
+    /// result is not, so their exponents are added separately.
     pub(super) fn determinant(&self) -> f64 {
         let (mut product, mut power) = (if self.odd { -1.0 } else { 1.0 }, 0);
         for k in 0..self.both.nrows() {
@@ -112,7 +114,7 @@ impl Lu {
     }
 }
 
-/// The power of two next to the size of a number; 0 where there is none.
+/// The binary exponent of a number; 0 for zero and non-finite numbers.
 pub(super) fn exponent(x: f64) -> i32 {
     if x == 0.0 || !x.is_finite() { 0 } else { libm::ilogb(x) }
 }
@@ -122,7 +124,7 @@ pub(super) fn scaled(x: f64, power: i32) -> f64 {
     libm::scalbn(x, power)
 }
 
-/// The Euclidean length.
+/// The Euclidean norm.
 fn length(x: &[f64]) -> f64 {
     let sum = kernels::dot(x, x);
     let unit = adl_prim::scalar::norm_unit(sum, false);
@@ -133,7 +135,7 @@ fn length(x: &[f64]) -> f64 {
     kernels::dot(&x, &x).sqrt() / unit
 }
 
-/// The thin `q` and `r`, whose diagonal is not negative, by Householder's reflections.
+/// The thin QR factorisation by Householder reflections, with a non-negative diagonal of `r`.
 pub(super) fn qr(mut a: DMatrix<f64>) -> (DMatrix<f64>, DMatrix<f64>) {
     let (m, n) = a.shape();
     let k = m.min(n);
@@ -157,8 +159,9 @@ pub(super) fn qr(mut a: DMatrix<f64>) -> (DMatrix<f64>, DMatrix<f64>) {
     (q, r)
 }
 
-/// The axis `v`, whose first component is 1, of the reflection `1 - weight v vᵀ` that makes a column a multiple of its first direction, and the weight;
-/// the column becomes that. A column that is one already keeps its sign.
+/// The Householder reflection `1 - weight v vᵀ` that maps a column to a multiple of the first unit vector:
+/// returns the weight and `v`, whose first component is 1. The column is replaced by its image. A column that
+/// already has this form keeps its sign.
 fn axis(x: &mut [f64]) -> (f64, Vec<f64>) {
     let size = length(x);
     if size == 0.0 || !size.is_finite() || x[1..].iter().all(|x| *x == 0.0) {
@@ -172,7 +175,7 @@ fn axis(x: &mut [f64]) -> (f64, Vec<f64>) {
     (1.0 + first.abs(), v)
 }
 
-/// The reflection of `x` in its place.
+/// Applies a reflection to `x` in place.
 fn reflect((weight, v): &(f64, Vec<f64>), x: &mut [f64]) {
     subtract(x, weight * kernels::dot(v, x), v);
 }

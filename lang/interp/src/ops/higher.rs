@@ -1,4 +1,4 @@
-//! Functions of functions: maps, folds, reductions by any operator, comprehensions.
+//! Higher-order primitives: maps, folds, reductions by any operator, comprehensions.
 
 use super::{call, int, kernels, len, lengths_differ};
 use crate::attend;
@@ -11,10 +11,10 @@ use adl_prim::{Bin, Prim};
 use adl_typing::core::ForKind;
 use std::rc::Rc;
 
-/// Number of elements from which a map over floats runs on whole arrays.
+/// Number of elements from which reductions and scans by an operator use whole-array primitives.
 const WHOLE: usize = 8;
 
-/// `map f xs`, `map2 f xs ys`, ....
+/// `map f xs`, `map2 f xs ys` and `map3 f xs ys zs`.
 pub(super) fn map(m: &mut Machine, f: &Value, arrays: &[Value]) -> Res<Value> {
     let n = len(&arrays[0]);
     if let Some(k) = arrays.iter().map(len).find(|k| *k != n) {
@@ -50,7 +50,8 @@ pub(super) fn map(m: &mut Machine, f: &Value, arrays: &[Value]) -> Res<Value> {
     seq::pack(m, out)
 }
 
-/// Numbers in a row that native code keeps in registers, while lanes would make an array of each operation's results.
+/// Length of a row up to which native code keeps its elements in registers, whereas batched interpretation
+/// would create an array for each operation.
 const SHORT: usize = 16;
 
 /// Whether an array's elements are short rows of Floats.
@@ -58,15 +59,16 @@ fn has_short_rows(a: &Value) -> bool {
     matches!(a, Value::Array(a) if a.kind() == Kind::F64 && a.shape.len() > 1 && a.shape[1..].iter().product::<usize>() <= SHORT)
 }
 
-/// The map of functions of so many arguments.
+/// The map primitive for functions with the given number of arguments.
 fn map_of(arguments: usize) -> Prim {
     [Prim::Map, Prim::Map2, Prim::Map3][arguments.clamp(1, 3) - 1]
 }
 
-/// Elements from which a function that is called for each is worth native code at its first use.
+/// Number of elements from which a function is compiled to native code at its first use.
 pub(crate) const MANY: usize = 1 << 13;
 
-/// What a function of functions gives for large arrays, by native code. `None` where there is no such way; then nothing has happened.
+/// Runs a higher-order primitive on large arrays as native code. `None` if that is not possible; no effects
+/// have occurred in that case.
 fn natively(m: &mut Machine, p: Prim, f: &Value, rest: &[Value], n: usize) -> Res<Option<Value>> {
     if n < MANY || !m.heats() {
         return Ok(None);
@@ -79,18 +81,19 @@ fn compiled(m: &mut Machine, p: Prim, f: &Value, rest: &[Value]) -> Res<Option<V
     crate::ir::road::primal::call(m, &f, rest)
 }
 
-/// A map by native code. `None` where there is no such way; then nothing has happened.
+/// Runs a map as native code. `None` if that is not possible; no effects have occurred in that case.
 pub(crate) fn mapped(m: &mut Machine, f: &Value, arrays: &[Value]) -> Res<Option<Value>> {
     compiled(m, map_of(arrays.len()), f, arrays)
 }
 
-/// A map of a function that takes derivatives, by transformed code. `None` where there is no such way; then nothing has happened.
+/// Runs a map of a function that contains derivatives by compiled AD. `None` if that is not possible; no
+/// effects have occurred in that case.
 pub(crate) fn transformed(m: &mut Machine, f: &Value, arrays: &[Value]) -> Res<Option<Value>> {
     let f = Value::Fun(Rc::new(Fun::Partial(Rc::new(Fun::Prim(map_of(arrays.len()), Vec::new())), vec![f.clone()])));
     crate::ir::road::primal::call_anyhow(m, &f, arrays)
 }
 
-/// The operator that a function is, where it is one.
+/// The primitive operator that a function is equivalent to, if any.
 fn operator(f: &Value) -> Option<Prim> {
     match f {
         Value::Fun(f) => match &**f {
@@ -169,7 +172,7 @@ fn rep_like(v: &Value) -> Rep {
     }
 }
 
-/// `scan op e xs`; `exclusive`: without the element itself.
+/// `scan op e xs`; if `exclusive`, each result excludes the element at its own index.
 pub(super) fn scan(m: &mut Machine, op: &Value, e: &Value, xs: &Value, exclusive: bool) -> Res<Value> {
     let n = len(xs);
     if let (Some(p @ (Prim::Add | Prim::Mul)), false, true) = (operator(op), exclusive, n >= WHOLE) {
@@ -310,7 +313,7 @@ pub(super) fn reduce_by_index(m: &mut Machine, args: &mut [Value]) -> Res<Value>
     if out.is_empty() { Ok(dest.clone()) } else { seq::pack(m, out) }
 }
 
-/// The same by native code.
+/// Runs `reduce_by_index` as native code.
 fn counted_natively(m: &mut Machine, dest: &Value, op: &Value, rest: [Value; 3]) -> Res<Option<Value>> {
     if len(&rest[1]) < MANY || !m.heats() {
         return Ok(None);
@@ -319,14 +322,14 @@ fn counted_natively(m: &mut Machine, dest: &Value, op: &Value, rest: [Value; 3])
     crate::ir::road::primal::call(m, &f, &rest)
 }
 
-/// A comprehension: `f` of each index tuple, built or reduced. `rep` is the element's type.
+/// A comprehension: collects or reduces the values of `f` at each index tuple. `rep` is the element type.
 pub(crate) fn comprehension(m: &mut Machine, kind: ForKind, f: &Value, extents: &[Value], rep: &Value) -> Res<Value> {
     let mut shape = Shape::new();
     for n in extents {
         let n = int(n);
         shape.push(usize::try_from(n).map_err(|_| Error::new(codes::NEGATIVE, format!("the bound of an index is {n}, and must not be negative")))?);
     }
-    // A reduction builds nothing, however many indices it runs over.
+    // A reduction creates no array, so the number of index tuples is not limited by memory.
     let total = match kind {
         ForKind::Build => array::count(&shape)?,
         ForKind::Reduce(_) => shape.iter().fold(1usize, |a, b| a.saturating_mul(*b)),
@@ -351,10 +354,10 @@ pub(crate) fn comprehension(m: &mut Machine, kind: ForKind, f: &Value, extents: 
     out
 }
 
-/// Index tuples from which it is looked at how long a comprehension takes.
+/// Number of index tuples from which the time of a comprehension is recorded.
 const TIMED: usize = 16;
 
-/// Calls `g` with the value of `f` at each index tuple, the last index fastest.
+/// Calls `g` with the value of `f` at each index tuple; the last index varies fastest.
 fn each(m: &mut Machine, f: &Value, shape: &[usize], total: usize, g: &mut dyn FnMut(&mut Machine, Value) -> Res<bool>) -> Res<()> {
     let mut at = vec![0usize; shape.len()];
     let mut args: Vec<Value> = vec![Value::Int(0); shape.len()];
@@ -397,7 +400,8 @@ fn build(m: &mut Machine, f: &Value, shape: &Shape, total: usize, rep: &Value) -
     crate::ad::rules::reshape(m, flat, all)
 }
 
-/// A comprehension without elements: its other axes are those of its type, or else those that its body would give.
+/// A comprehension without elements. Its remaining extents are those in its type, or else those that its body
+/// would produce.
 fn nothing(m: &mut Machine, f: &Value, shape: &Shape, rep: &Value) -> Res<Value> {
     if matches!(rep, Value::Rep(r) if settled(r)) {
         return empty(shape, rep);
@@ -413,7 +417,7 @@ fn nothing(m: &mut Machine, f: &Value, shape: &Shape, rep: &Value) -> Res<Value>
     }
 }
 
-/// Whether a type says all extents of arrays of numbers.
+/// Whether a type determines all extents of arrays of numbers.
 fn settled(r: &Rep) -> bool {
     match r {
         Rep::Float | Rep::F32 | Rep::Int | Rep::Bool => true,
@@ -422,7 +426,7 @@ fn settled(r: &Rep) -> bool {
     }
 }
 
-/// An array without elements, of the right kind where the type is known.
+/// An array without elements, whose element type is set if it is known.
 fn empty(shape: &Shape, rep: &Value) -> Res<Value> {
     let mut full = shape.clone();
     let mut leaf = match rep {

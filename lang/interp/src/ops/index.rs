@@ -1,4 +1,4 @@
-//! `x[i, j]`, `x[a:b, :]`.
+//! Indexing: `x[i, j]`, `x[a:b, :]`.
 
 use super::{call, int};
 use crate::error::Res;
@@ -7,7 +7,7 @@ use crate::vm::Machine;
 use crate::vm::code::IndexKind;
 use adl_prim::Prim;
 
-/// Indexes an array, plain or traced, by positions and slices.
+/// Indexes an array, traced or not, by positions and slices.
 pub fn index(m: &mut Machine, a: &Value, kinds: &[IndexKind], args: &[Value]) -> Res<Value> {
     if let Some(x) = number(a, args).filter(|_| kinds.iter().all(|k| matches!(k, IndexKind::At))) {
         return Ok(x);
@@ -42,7 +42,7 @@ pub fn index(m: &mut Machine, a: &Value, kinds: &[IndexKind], args: &[Value]) ->
             }
         });
     }
-    // Leading positions first, each one element of the first axis.
+    // Leading positions are applied first; each selects one element of the first axis.
     let mut v = a.clone();
     let lead = ranges.iter().take_while(|r| r.2).count();
     for r in &ranges[..lead] {
@@ -51,7 +51,7 @@ pub fn index(m: &mut Machine, a: &Value, kinds: &[IndexKind], args: &[Value]) ->
     slices(m, v, &ranges[lead..])
 }
 
-/// The usual case: one number of a plain array, with as many indices in bounds as there are axes.
+/// The frequent case: a scalar of an untraced array, with as many indices as axes, all in bounds.
 fn number(a: &Value, args: &[Value]) -> Option<Value> {
     let Value::Array(a) = a else { return None };
     if a.shape.len() != args.len() {
@@ -82,7 +82,7 @@ fn slices(m: &mut Machine, v: Value, ranges: &[(usize, usize, bool)]) -> Res<Val
             }
         };
     }
-    // Several axes: one gather over the flat elements.
+    // Slices of several axes are a single gather over the flat elements.
     let shape = seq::shape(&v).cloned().unwrap_or_default();
     let inner: usize = shape[ranges.len()..].iter().product();
     let mut at = vec![0usize];

@@ -1,4 +1,4 @@
-//! Input and output, all of it through the host.
+//! Input and output primitives, all through the host.
 
 use super::{data, string, text};
 use crate::error::{Error, Res, codes};
@@ -15,7 +15,7 @@ fn file_error(path: &str, text: &str) -> Box<Error> {
 }
 
 pub(super) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Res<Value> {
-    // What is checked changes nothing, and an error drops the attempt.
+    // Checks have no effect when they succeed, and an error drops the speculative attempt.
     if m.speculating && !matches!(p, Prim::Assert | Prim::Error) {
         return Err(Error::new(codes::STRUCTURE, "an effect in an attempt that may be dropped"));
     }
@@ -70,7 +70,7 @@ pub(super) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]
     }
 }
 
-/// Prints a text, a part at a time: nobody may want the rest of a long one.
+/// Prints a text in pieces, so that the output of a long text can be interrupted.
 fn print(m: &mut Machine, text: &str) -> Res<Value> {
     const PART: usize = 1 << 16;
     let mut rest = text;
@@ -85,7 +85,7 @@ fn print(m: &mut Machine, text: &str) -> Res<Value> {
     Ok(Value::Unit)
 }
 
-/// A line of the user's. Nobody to ask is an error, and so is an interrupt meanwhile.
+/// Reads a line from the user. It is an error if the host has no input, or if an interrupt occurs.
 fn input(m: &mut Machine, prompt: &str) -> Res<Value> {
     let line = m.host.input(prompt);
     if m.interrupt.load(std::sync::atomic::Ordering::Relaxed) {
@@ -98,17 +98,17 @@ fn input(m: &mut Machine, prompt: &str) -> Res<Value> {
     }
 }
 
-/// A whole file, if there is room for it.
+/// Reads an entire file, if memory permits.
 pub fn bytes(m: &mut Machine, path: &str) -> Res<Vec<u8>> {
     let size = m.host.size(path);
     memory::ask(size).map_err(|s| s.error(&format!("the file {path}"), size))?;
     let read = m.host.read(path);
-    // A host that is asked to stop gives an error too.
+    // The host also returns an error when it is told to stop.
     m.poll()?;
     read.map_err(|e| file_error(path, &e))
 }
 
-/// A file as what a reader makes of it.
+/// Reads a file in the format of a primitive.
 fn read_as(m: &mut Machine, p: Prim, path: &str, rep: &Rep) -> Res<Value> {
     let bytes = bytes(m, path)?;
     match p {
@@ -129,7 +129,7 @@ fn write(m: &mut Machine, path: &str, bytes: &[u8]) -> Res<Value> {
     Ok(Value::Unit)
 }
 
-/// Writes a picture in the format that the file's name asks for.
+/// Writes a picture in the format given by the file name.
 fn save(m: &mut Machine, path: &str, v: &Value) -> Res<Value> {
     let ends = |e: &str| path.len() > e.len() && path.is_char_boundary(path.len() - e.len()) && path[path.len() - e.len()..].eq_ignore_ascii_case(e);
     let format = match () {
@@ -142,7 +142,7 @@ fn save(m: &mut Machine, path: &str, v: &Value) -> Res<Value> {
     write(m, path, &bytes)
 }
 
-/// `Option`, whose constructors are `None` (0) and `Some` (1).
+/// A value of type `Option`, whose constructors are `None` (tag 0) and `Some` (tag 1).
 pub(crate) fn option(v: Option<Value>) -> Value {
     let (name, tag) = if v.is_some() { ("Some", 1) } else { ("None", 0) };
     let con = ConInfo { name: adl_syntax::symbol::Symbol::new(name), tag, data: adl_typing::ty::DataId(0, adl_syntax::symbol::Symbol::new(name)), arity: tag };

@@ -1,4 +1,5 @@
-//! Arithmetic on slices of floats, with the same operations in one order whoever asks: the interpreter and native code give the same bits.
+//! Numeric kernels on slices of floats. The order of operations is fixed, so that the interpreter and native
+//! code compute the same bits.
 
 mod products;
 mod spans;
@@ -8,15 +9,15 @@ pub use products::{Factor, contract_by, multiply};
 use super::parallel;
 use adl_prim::{Bin, Un, elementary};
 
-/// Numbers that one accumulator adds before partial sums are added.
+/// Number of elements in a chunk; the sums of chunks are combined pairwise.
 pub(super) const CHUNK: usize = 1024;
 
-/// Eight partial sums in one.
+/// Combines eight partial sums.
 fn fold(acc: [f64; 8], tail: f64) -> f64 {
     ((acc[0] + acc[4]) + (acc[1] + acc[5])) + ((acc[2] + acc[6]) + (acc[3] + acc[7])) + tail
 }
 
-/// The results of chunks added pairwise: `leaf` is given where a chunk begins and ends.
+/// Combines the results of chunks pairwise: `leaf` gets the start and the end of a chunk.
 pub(super) fn pairwise(start: usize, end: usize, leaf: &impl Fn(usize, usize) -> f64) -> f64 {
     if end - start <= CHUNK {
         return leaf(start, end);
@@ -25,12 +26,12 @@ pub(super) fn pairwise(start: usize, end: usize, leaf: &impl Fn(usize, usize) ->
     pairwise(start, half, leaf) + pairwise(half, end, leaf)
 }
 
-/// The sum of `n` numbers whose chunks have been added up: `part` is given a chunk's number.
+/// The sum of `n` numbers, from the sums of their chunks: `part` gets the index of a chunk.
 pub fn of_chunks(n: usize, part: &impl Fn(usize) -> f64) -> f64 {
     pairwise(0, n, &|start, _| part(start / CHUNK))
 }
 
-/// The same, with the chunks of large arrays by all threads.
+/// Like [`pairwise`] over `n` elements; the chunks of large arrays are distributed over all threads.
 fn chunked(n: usize, leaf: impl Fn(usize, usize) -> f64 + Sync + Send) -> f64 {
     if n < parallel::LEAST {
         return pairwise(0, n, &leaf);
@@ -39,14 +40,15 @@ fn chunked(n: usize, leaf: impl Fn(usize, usize) -> f64 + Sync + Send) -> f64 {
     pairwise(0, n, &|start, _| parts[start / CHUNK])
 }
 
-/// Runs a loop as the machine's widest vector instructions do it. The order of operations stays, and so do the bits: nothing is fused.
+/// Compiles a loop for the machine's widest vector instructions. The order of operations does not change and no
+/// multiply-add is contracted, so the result bits are the same.
 pub(super) fn wide<T>(f: impl FnOnce() -> T) -> T {
     pulp::Arch::new().dispatch(f)
 }
 
-/// A unary operator on each number, in place.
+/// Applies a unary operator to each element, in place.
 pub fn map(op: Un, v: &mut [f64]) {
-    /// The operator's function on each number, the machine's widest vectors at a time.
+    /// The operator's function on each element, with the machine's widest vectors.
     macro_rules! each {
         ($f:expr) => {
             if v.len() < 4 { v.iter_mut().for_each(|x| *x = op.eval(*x)) } else { wide(|| v.iter_mut().for_each(|x| *x = $f(*x))) }
@@ -74,7 +76,7 @@ pub fn map(op: Un, v: &mut [f64]) {
     }
 }
 
-/// The product of each number of `x` with each of `y` at its place in `out`, or added there.
+/// The outer product of `x` and `y`, written to `out`, or added to it if `add`.
 pub fn outer(x: &[f64], y: &[f64], out: &mut [f64], add: bool) {
     wide(|| {
         for (a, row) in x.iter().zip(out.chunks_exact_mut(y.len().max(1))) {
@@ -87,22 +89,23 @@ pub fn outer(x: &[f64], y: &[f64], out: &mut [f64], add: bool) {
     });
 }
 
-/// The logistic function of each number, in its place, and of its negative, in the other.
+/// Replaces each element of `x` by its logistic function, and stores that of its negative in `other`.
 pub fn sigmoids(x: &mut [f64], other: &mut [f64]) {
     wide(|| x.iter_mut().zip(other).for_each(|(x, y)| (*x, *y) = elementary::sigmoids(*x)));
 }
 
-/// The hyperbolic tangent of each number, in its place, and its derivative, in the other.
+/// Replaces each element of `x` by its hyperbolic tangent, and stores the derivative in `other`.
 pub fn tanh_and_sech2(x: &mut [f64], other: &mut [f64]) {
     wide(|| x.iter_mut().zip(other).for_each(|(x, y)| (*x, *y) = elementary::tanh_and_sech2(*x)));
 }
 
-/// Zeros without their signs.
+/// Replaces -0 by 0.
 pub(crate) fn unsign(v: &mut [f64]) {
     parallel::parts(v, |part| wide(|| part.iter_mut().for_each(|x| *x += 0.0)));
 }
 
-/// Runs `$body` with `$f` as the operator's function, once for each operator that is an instruction or some.
+/// Expands `$body` with `$f` as the operator's function, for each operator that consists of few machine
+/// instructions.
 macro_rules! with_instructions {
     ($op:expr, $f:ident => $body:expr) => {
         match $op {
@@ -115,11 +118,12 @@ macro_rules! with_instructions {
     };
 }
 
-/// Combines each value with the element of `bins` at its key, in order; keys out of range do nothing.
+/// A histogram: combines each value with the element of `bins` at its key, in order. Keys out of range are
+/// ignored.
 pub fn count(op: Bin, bins: &mut [f64], keys: &[i64], values: &[f64]) {
     with_instructions!(op, f => {
         for (k, x) in keys.iter().zip(values) {
-            // A negative key is a large number.
+            // A negative key becomes a large unsigned number.
             if let Some(bin) = bins.get_mut(*k as usize) {
                 *bin = f(*bin, *x);
             }
@@ -127,7 +131,8 @@ pub fn count(op: Bin, bins: &mut [f64], keys: &[i64], values: &[f64]) {
     });
 }
 
-/// The same by `min` or `max` with the places of what was taken: a bin that is as good as a value stays.
+/// A histogram by `min` or `max` that also records the index of the value in each bin. On ties the bin keeps
+/// its value.
 pub fn count_places(op: Bin, (bins, taken): (&mut [f64], &mut [i64]), keys: &[i64], (values, places): (&[f64], &[i64])) {
     with_instructions!(op, f => {
         for ((k, x), p) in keys.iter().zip(values).zip(places) {
@@ -143,7 +148,7 @@ pub fn count_places(op: Bin, (bins, taken): (&mut [f64], &mut [i64]), keys: &[i6
     });
 }
 
-/// Running results of an operator from `acc` on; the last one.
+/// An inclusive scan from `acc`. Returns the last result.
 pub fn running(op: Bin, acc: f64, values: &[f64], out: &mut [f64]) -> f64 {
     let mut acc = acc;
     with_instructions!(op, f => out.iter_mut().zip(values).for_each(|(o, x)| {
@@ -153,7 +158,8 @@ pub fn running(op: Bin, acc: f64, values: &[f64], out: &mut [f64]) -> f64 {
     acc
 }
 
-/// Index of the first number that no other is better than (`less`: smaller, or else larger); a nan is better than all. 0 if there are none.
+/// The index of the first extremum: of the smallest element if `less`, otherwise of the largest. A nan counts
+/// as more extreme than any number. 0 if there are no elements.
 pub(crate) fn first_best(x: &[f64], less: bool) -> usize {
     let part = |i: usize| &x[i * CHUNK..x.len().min((i + 1) * CHUNK)];
     let found = parallel::listed(x.len().div_ceil(CHUNK), CHUNK, |i| wide(|| if less { best_in(part(i), |a, b| a < b) } else { best_in(part(i), |a, b| a > b) }));
@@ -168,14 +174,15 @@ pub(crate) fn first_best(x: &[f64], less: bool) -> usize {
     at * CHUNK + place.unwrap_or(0)
 }
 
-/// The best number of some, or a nan if there is one.
+/// The extremum of a non-empty slice, or a nan if there is one.
 #[inline(always)]
 fn best_in(x: &[f64], better: impl Fn(f64, f64) -> bool) -> f64 {
     let (mut acc, mut nans) = ([x[0]; 32], [0.0f64; 32]);
     let mut chunks = x.chunks_exact(32);
     for c in &mut chunks {
         for k in 0..32 {
-            // A nan makes nans for good; no number is changed by adding its product with 0, but for infinities, which are looked at below.
+            // A nan propagates through `nans`. Adding a product with 0 has no effect for finite numbers;
+            // infinities also produce nans, which are resolved below.
             nans[k] += c[k] * 0.0;
             acc[k] = if better(c[k], acc[k]) { c[k] } else { acc[k] };
         }
@@ -189,16 +196,16 @@ fn best_in(x: &[f64], better: impl Fn(f64, f64) -> bool) -> f64 {
     acc.iter().chain(rest).fold(x[0], |a, v| if better(*v, a) { *v } else { a })
 }
 
-/// The sum of a slice: eight accumulators in each chunk, chunks pairwise.
+/// The sum of a slice: eight accumulators for each chunk, and chunks combined pairwise.
 pub fn sum(x: &[f64]) -> f64 {
     chunked(x.len(), |start, end| {
         let x = &x[start..end];
-        // A call that chooses instructions costs as much as some additions.
+        // Run-time selection of instructions costs as much as some additions.
         if x.len() < FEW { add_up(x) } else { wide(|| add_up(x)) }
     })
 }
 
-/// Numbers below which it does not matter how wide instructions are.
+/// Length below which wide instructions do not help.
 const FEW: usize = 32;
 
 #[inline(always)]
@@ -213,22 +220,22 @@ fn add_up(x: &[f64]) -> f64 {
     fold(acc, chunks.remainder().iter().sum())
 }
 
-/// The same for numbers that come one after the other.
+/// The same sum, for numbers that arrive one after the other.
 #[derive(Default)]
 pub(super) struct Adder {
-    /// Sums of chunks.
+    /// Sums of complete chunks.
     parts: Vec<f64>,
-    /// What is no chunk yet.
+    /// Elements of the incomplete chunk.
     open: Vec<f64>,
 }
 
 impl Adder {
-    /// With one number.
+    /// Starts with one number.
     pub(super) fn of(x: f64) -> Adder {
         Adder { parts: Vec::new(), open: vec![x] }
     }
 
-    /// One more number.
+    /// Adds a number.
     pub(super) fn push(&mut self, x: f64) {
         if self.open.len() == CHUNK {
             self.parts.push(add_up(&self.open));
@@ -237,7 +244,7 @@ impl Adder {
         self.open.push(x);
     }
 
-    /// Some more.
+    /// Adds several numbers.
     pub(super) fn extend(&mut self, x: &[f64]) {
         let mut rest = x;
         while !rest.is_empty() {
@@ -251,7 +258,7 @@ impl Adder {
         }
     }
 
-    /// The sum of all.
+    /// The sum of all numbers.
     pub(super) fn total(mut self) -> f64 {
         let n = self.parts.len() * CHUNK + self.open.len();
         self.parts.push(add_up(&self.open));
@@ -259,7 +266,7 @@ impl Adder {
     }
 }
 
-/// The inner product of slices of one length, in the same order.
+/// The inner product of two slices, in the order of [`sum`].
 pub fn dot(p: &[f64], q: &[f64]) -> f64 {
     let n = p.len().min(q.len());
     chunked(n, |start, end| {

@@ -1,4 +1,5 @@
-//! Linear algebra on plain matrices: products, `lu` and `qr` of our own, other decompositions by nalgebra.
+//! Linear algebra on untraced matrices: products, `lu` and `qr` are our own, the other decompositions are
+//! nalgebra's.
 
 use super::factors::{self, Lu, exponent, scaled};
 use super::{kernels, parallel};
@@ -49,7 +50,7 @@ fn tuple(parts: Vec<Value>) -> Value {
     Value::Tuple(Rc::new(Tuple(parts)))
 }
 
-/// Iterations over numbers that are not finite do not end.
+/// An error if an element is not finite, because iterative algorithms would not terminate.
 fn finite(m: DMatrix<f64>, what: &str) -> Res<DMatrix<f64>> {
     match m.iter().find(|x| !x.is_finite()) {
         Some(x) => Err(Error::new(codes::DOMAIN, format!("`{what}` of a matrix that holds {}", crate::value::show::float(*x)))),
@@ -82,14 +83,15 @@ pub(super) fn apply(w: Watch, p: Prim, args: &mut [Value]) -> Res<Value> {
     }
 }
 
-/// A decomposition, of about `each` operations for each product of three extents, beside the thread that can be interrupted.
+/// Runs a decomposition of about `each` operations for each product of three extents so that it can be
+/// interrupted.
 fn aside<T: Send + 'static>(w: Watch, each: u64, m: DMatrix<f64>, work: impl FnOnce(DMatrix<f64>) -> T + Send + 'static) -> Res<T> {
     let (n, k) = (m.nrows() as u64, m.ncols() as u64);
     let flops = n.saturating_mul(k).saturating_mul(n.min(k)).saturating_mul(each);
     w.aside(flops, move || work(m))
 }
 
-/// Matrix products, by rows of the right side, so that the inner loop runs over consecutive numbers.
+/// Matrix products; the inner loop runs over contiguous elements.
 fn product(w: Watch, a: &Array, b: &Array) -> Res<Value> {
     let (vector_left, vector_right) = (a.shape.len() == 1, b.shape.len() == 1);
     let (n, k) = if vector_left { (1, a.shape[0]) } else { (a.shape[0], a.shape[1]) };
@@ -128,12 +130,12 @@ fn product(w: Watch, a: &Array, b: &Array) -> Res<Value> {
     Ok(array::make(shape, buf))
 }
 
-/// Rows of a product that are done before somebody looks whether to go on, at the least.
+/// Minimum number of rows of a product between two polls for interrupts.
 const BAND: usize = 64;
 
 fn multiply(w: Watch, (x, y): (&[f64], &[f64]), (n, k, c): (usize, usize, usize), total: usize) -> Res<Vec<f64>> {
     let mut out = array::filled(0.0, total)?;
-    // Rows that are done before somebody looks whether to go on.
+    // Number of rows between two polls for interrupts.
     let band = (STRIDE / (k * c).max(1)).next_multiple_of(8).max(BAND);
     parallel::bands(w, &mut out, band * c, n.saturating_mul(k).saturating_mul(c) / 8, |at, part| {
         let (i, rows) = (at / c, part.len() / c);
@@ -142,7 +144,7 @@ fn multiply(w: Watch, (x, y): (&[f64], &[f64]), (n, k, c): (usize, usize, usize)
     Ok(out)
 }
 
-/// A contraction of arrays of Floats.
+/// A contraction of Float arrays.
 pub(crate) fn contract(w: Watch, c: &Contract, (a, b): (&Value, &Value), (n, m, k): (usize, usize, usize)) -> Res<Value> {
     let shape = if arr(a)?.shape.len() == 1 { Shape::from_slice(&[m]) } else { Shape::from_slice(&[n, m]) };
     let mut out = array::filled(0.0, array::count(&shape)?)?;
@@ -190,14 +192,15 @@ fn lu(w: Watch, m: DMatrix<f64>) -> Res<Value> {
     Ok(tuple(vec![value(&d.l()), value(&d.u()), array::ints(p)]))
 }
 
-/// A matrix times the power of two that brings its largest number near 1 where squares of its numbers may leave the floats, and the power that takes
-/// that back.
+/// Scales a matrix by a power of two that brings its largest element near 1, if squares of its elements might
+/// leave the floating-point range. Returns the exponent that undoes the scaling.
 fn balanced(m: DMatrix<f64>) -> (DMatrix<f64>, i32) {
     let most = exponent(m.amax());
     if most.abs() < 200 { (m, 0) } else { (m.map(|x| scaled(x, -most)), most) }
 }
 
-/// Thin, singular values descending; the largest component of each left vector is positive.
+/// The thin singular value decomposition, with descending singular values; the largest component of each left
+/// vector is positive.
 fn svd(w: Watch, m: DMatrix<f64>) -> Res<Value> {
     let (n, c) = m.shape();
     if n == 0 || c == 0 {
@@ -220,12 +223,13 @@ fn svd(w: Watch, m: DMatrix<f64>) -> Res<Value> {
     Ok(tuple(vec![value(&u), array::floats(s), value(&vt)]))
 }
 
-/// Whether the component of largest size is negative.
+/// Whether the component of largest magnitude is negative.
 fn negative<'a>(v: impl Iterator<Item = &'a f64>) -> bool {
     v.fold(0.0f64, |best, x| if x.abs() > best.abs() * (1.0 + 1e-12) { *x } else { best }) < 0.0
 }
 
-/// Eigenvalues ascending; the largest component of each vector is positive.
+/// The decomposition of a symmetric matrix, with ascending eigenvalues; the largest component of each vector is
+/// positive.
 fn eigh(w: Watch, m: DMatrix<f64>) -> Res<Value> {
     if m.nrows() == 0 {
         return Ok(tuple(vec![array::floats(Vec::new()), value(&m)]));

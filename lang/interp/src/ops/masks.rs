@@ -1,4 +1,4 @@
-//! Arrays of Bools: comparisons and logic on each element, and the elements that a mask chooses.
+//! Bool arrays: elementwise comparison and logic, and selection of elements by a mask.
 
 use super::arith::{repeated, shapes_differ};
 use super::elementwise::compared;
@@ -24,7 +24,7 @@ fn bools(v: &Value) -> Res<(&Array, &[bool])> {
     match v {
         Value::Array(a) => match a.buf() {
             Buf::Bool(bits) => Ok((a, bits)),
-            // An empty array may not know what it has no elements of.
+            // An empty array may lack an element type.
             _ if a.is_empty() => Ok((a, &[])),
             _ => Err(no_bools()),
         },
@@ -65,7 +65,7 @@ fn logic(m: &mut Machine, and: bool, a: Value, b: Value) -> Res<Value> {
     Ok(array::make(a.shape.clone(), Buf::Bool(array::filled(c, bits.len())?)))
 }
 
-/// Whether a comparison holds of each two elements.
+/// An elementwise comparison.
 fn comparison(m: &mut Machine, op: Cmp, a: Value, b: Value) -> Res<Value> {
     let shape = match (seq::shape(&a), seq::shape(&b)) {
         (None, None) => return Ok(Value::Bool(op.holds(compare::partial(&a, &b)?))),
@@ -92,7 +92,7 @@ fn comparison(m: &mut Machine, op: Cmp, a: Value, b: Value) -> Res<Value> {
     Ok(array::make(shape, Buf::Bool(bits)))
 }
 
-/// One of all the numbers or texts of an array of any rank; a single one as it is.
+/// Element `i` in row-major order of an array of numbers or texts; a scalar is broadcast.
 fn number(v: &Value, i: usize) -> Res<Value> {
     let Value::Array(a) = v else { return Ok(v.clone()) };
     Ok(match a.buf() {

@@ -1,4 +1,5 @@
-//! Primitives. [`apply`] is the only door: it sends traced arguments to [`crate::ad`] and everything else to the plain code here.
+//! Primitives. [`apply`] is the only entry point: it dispatches traced arguments to [`crate::ad`] and all
+//! others to the implementations in this module.
 
 pub mod arith;
 mod arrays;
@@ -36,8 +37,8 @@ pub(crate) use elementwise::compared;
 use watch::Watch;
 use adl_prim::{Bin, Prim, Un};
 
-/// Applies a primitive to all its arguments. `reps` are its hidden arguments (run-time types). Arguments may be taken, so that a buffer
-/// with one owner is updated in place.
+/// Applies a primitive to all its arguments. `reps` are its hidden arguments, run-time type representations.
+/// Arguments may be moved out, so that an unshared array is updated in place.
 pub fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Res<Value> {
     if sees_tracing(p) && args.iter().any(|a| ad::deep_level(a) > 0) {
         return ad::apply_traced(m, p, reps, args);
@@ -45,12 +46,13 @@ pub fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Re
     plain(m, p, reps, args)
 }
 
-/// [`apply`] on arguments that the caller owns.
+/// Like [`apply`], with arguments that the caller owns.
 pub fn call(m: &mut Machine, p: Prim, reps: &[Value], mut args: Vec<Value>) -> Res<Value> {
     apply(m, p, reps, &mut args)
 }
 
-/// Whether traced arguments need `ad`. The others are arithmetic (which looks for itself), containers, and functions of functions.
+/// Whether traced arguments need the rules in `ad`. The other primitives are arithmetic (which checks for
+/// tracing itself), containers, and higher-order functions.
 fn sees_tracing(p: Prim) -> bool {
     use Prim as P;
     match p {
@@ -63,7 +65,7 @@ fn sees_tracing(p: Prim) -> bool {
     }
 }
 
-/// The error for arrays that must have one length.
+/// The error for arrays that must have equal lengths.
 pub fn lengths_differ(what: &str, a: usize, b: usize) -> Box<Error> {
     Error::new(codes::SIZE, format!("`{what}` needs arrays of one length, and these have {a} and {b}"))
 }
@@ -86,7 +88,7 @@ fn take(args: &mut [Value], i: usize) -> Value {
     std::mem::take(&mut args[i])
 }
 
-/// A primitive on plain arguments.
+/// Applies a primitive to untraced arguments.
 pub fn plain(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Res<Value> {
     use Prim as P;
     m.poll()?;
@@ -204,12 +206,12 @@ pub(crate) fn int(v: &Value) -> i64 {
     }
 }
 
-/// A length, position or count: not negative.
+/// A length, position or count; an error if it is negative.
 fn size(v: &Value, what: &str) -> Res<usize> {
     usize::try_from(int(v)).map_err(|_| Error::new(codes::NEGATIVE, format!("{what} is {}, and must not be negative", int(v))))
 }
 
-/// The texts of a value of type String.
+/// The text of a String argument.
 fn string(v: &Value) -> &str {
     match v {
         Value::Str(s) => s,
@@ -217,12 +219,12 @@ fn string(v: &Value) -> &str {
     }
 }
 
-/// `seq::len`, for brevity here.
+/// The length of the first axis.
 fn len(v: &Value) -> usize {
     seq::len(v)
 }
 
-/// A String value, for the data formats.
+/// A String value.
 pub(crate) fn data_text(s: &str) -> Value {
     text::string(s.to_owned())
 }

@@ -1,8 +1,8 @@
-//! Work on large arrays, by all threads.
+//! Parallel work on large arrays.
 //!
-//! What a part of an array becomes never depends on other parts, and sums go over fixed blocks: so results are the same bits whatever the
-//! number of threads. Below [`LEAST`] elements a thread more costs more than it gains. Whoever makes new arrays fills blocks, so that no
-//! element is written twice.
+//! Each part of a result depends only on its own input, and sums are taken over fixed blocks, so results have
+//! the same bits for any number of threads. Below [`LEAST`] elements an additional thread costs more than it
+//! gains. New arrays are filled block by block, so that no element is written twice.
 
 use super::watch::{STRIDE, Watch};
 use crate::error::Res;
@@ -13,30 +13,30 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// Elements from which more threads than one work.
+/// Number of elements from which more than one thread is used.
 pub(crate) const LEAST: usize = 1 << 16;
 
-/// Elements that are made at a time.
+/// Number of elements in a block.
 const BLOCK: usize = 256;
 
-/// Blocks that a thread makes at least.
+/// Minimum number of blocks per thread.
 const BLOCKS: usize = 64;
 
-/// Blocks after which somebody looks whether to go on.
+/// Number of blocks between two polls for interrupts.
 const AT_ONCE: usize = 1 << 11;
 
-/// Threads that were asked for; 0 for as many as the machine has.
+/// The requested number of threads; 0 for the number of cores.
 static WANTED: AtomicUsize = AtomicUsize::new(0);
 
-/// The pool, made when it is first needed, with its size.
+/// The thread pool, created on demand, with its number of threads.
 static POOL: Mutex<Option<(usize, Arc<ThreadPool>)>> = Mutex::new(None);
 
-/// Sets how many threads work on large arrays; 0 for as many as the machine has.
+/// Sets the number of threads for large arrays; 0 for the number of cores.
 pub fn set_threads(n: usize) {
     WANTED.store(n, Ordering::Relaxed);
 }
 
-/// How many threads work on large arrays.
+/// The number of threads for large arrays.
 pub fn threads() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     match WANTED.load(Ordering::Relaxed) {
@@ -45,7 +45,8 @@ pub fn threads() -> usize {
     }
 }
 
-/// The threads for work on so many elements; none if one is enough, or no more are to be had.
+/// The thread pool for work on this number of elements; `None` if one thread is sufficient or the pool cannot be
+/// created.
 fn pool(elements: usize) -> Option<Arc<ThreadPool>> {
     if alone(elements) {
         return None;
@@ -61,12 +62,12 @@ fn pool(elements: usize) -> Option<Arc<ThreadPool>> {
     Some(made)
 }
 
-/// Whether one thread does work on so many elements.
+/// Whether work on this number of elements is done by one thread.
 pub(crate) fn alone(elements: usize) -> bool {
     elements < LEAST || threads() < 2
 }
 
-/// A vector of `n` elements. `f` is given where a part begins, and the part, all of which it fills.
+/// A vector of `n` elements. `f` gets the offset of a part, and the part, which it must fill completely.
 pub(crate) fn made<T: Copy + Default + Send>(w: Watch, n: usize, f: impl Fn(usize, &mut [T]) + Sync) -> Res<Vec<T>> {
     if n < BLOCK {
         let mut v = array::filled(T::default(), n)?;
@@ -98,13 +99,13 @@ pub(crate) fn made<T: Copy + Default + Send>(w: Watch, n: usize, f: impl Fn(usiz
     Ok(v)
 }
 
-/// Changes a vector in place. `f` is given where a part begins, and the part.
+/// Updates a vector in place. `f` gets the offset of a part, and the part.
 pub(crate) fn changed<T: Send>(w: Watch, v: &mut [T], f: impl Fn(usize, &mut [T]) + Sync) -> Res<()> {
     let n = v.len();
     bands(w, v, STRIDE / 4, n, f)
 }
 
-/// The same in parts of `part` elements; all are about as much work as `work` elements.
+/// Like [`changed`], in parts of `part` elements. `work` is the total work, in element operations.
 pub(crate) fn bands<T: Send>(w: Watch, v: &mut [T], part: usize, work: usize, f: impl Fn(usize, &mut [T]) + Sync) -> Res<()> {
     let part = part.max(1);
     let each = |(i, c): (usize, &mut [T])| {
@@ -120,7 +121,7 @@ pub(crate) fn bands<T: Send>(w: Watch, v: &mut [T], part: usize, work: usize, f:
     w.poll()
 }
 
-/// The same for work that is done soon, whoever waits for it.
+/// Applies `f` to parts of a vector, without polling for interrupts; for short work.
 pub(crate) fn parts<T: Send>(v: &mut [T], f: impl Fn(&mut [T]) + Sync + Send) {
     match pool(v.len()) {
         Some(p) => p.install(|| v.par_chunks_mut(STRIDE).for_each(f)),
@@ -128,7 +129,8 @@ pub(crate) fn parts<T: Send>(v: &mut [T], f: impl Fn(&mut [T]) + Sync + Send) {
     }
 }
 
-/// Changes each of some pieces, of about `size` elements each. Each thread has a room of its own to work in.
+/// Updates each of some pieces, of about `size` elements each. Each thread has its own scratch state, made by
+/// `room`.
 pub(crate) fn each<P: Send, S>(w: Watch, pieces: &mut [P], size: usize, room: impl Fn() -> S + Sync + Send, f: impl Fn(&mut S, &mut P) + Sync + Send) -> Res<()> {
     let run = |s: &mut S, p: &mut P| {
         if !w.asked() {
@@ -145,8 +147,8 @@ pub(crate) fn each<P: Send, S>(w: Watch, pieces: &mut [P], size: usize, room: im
     w.poll()
 }
 
-/// Adds a block for each of some indices to a vector: `f` leaves it in its room, and is also given the index's part of `also`, of which
-/// each has as many elements.
+/// Appends one block to `to` for each index in `some`. `f` computes the block in its scratch state, and also
+/// fills the index's part of `also`; all these parts have equal lengths.
 pub(crate) fn extended<S, const N: usize>(
     to: &mut Vec<[f64; N]>,
     also: &mut [f64],
@@ -169,7 +171,8 @@ pub(crate) fn extended<S, const N: usize>(
     }
 }
 
-/// `f` of each job, in no order: a thread that is free takes the next one. All are about as much work as so many elements.
+/// Applies `f` to each job in any order: an idle thread takes the next one. `elements` is the total work, in
+/// element operations.
 pub fn handed_out<J: Send, T: Send>(jobs: Vec<J>, elements: usize, f: impl Fn(J) -> T + Sync + Send) -> Vec<T> {
     match pool(elements).filter(|_| jobs.len() > 1) {
         Some(p) => p.install(|| jobs.into_iter().par_bridge().map(f).collect()),
@@ -177,7 +180,7 @@ pub fn handed_out<J: Send, T: Send>(jobs: Vec<J>, elements: usize, f: impl Fn(J)
     }
 }
 
-/// `f` of each of `n` indices, in order; about `each` elements belong to one.
+/// The results of `f` for each of `n` indices, in order; `each` is the work per index, in element operations.
 pub(crate) fn listed<T: Send>(n: usize, each: usize, f: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
     match pool(n.saturating_mul(each)) {
         Some(p) => p.install(|| (0..n).into_par_iter().map(f).collect()),

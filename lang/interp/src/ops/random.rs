@@ -1,7 +1,8 @@
-//! Counter-based random numbers: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011).
+//! Counter-based random numbers: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3",
+//! SC 2011).
 //!
-//! A key is two 64-bit words. Block `i` of a draw is a function of the key and `i` alone, so that results do not depend on machine,
-//! thread count or chunking.
+//! A key is two 64-bit words. Block `i` of a draw is a function of the key and `i` only, so that results do not
+//! depend on machine, thread count or chunking.
 
 use super::watch::{STRIDE, Watch};
 use super::{int, size};
@@ -21,7 +22,8 @@ pub(crate) fn philox(mut c: [u32; 4], mut k: [u32; 2]) -> [u32; 4] {
     c
 }
 
-/// Two 64-bit words for counter `i`. The key's first word keys the cipher, the second is part of the counter.
+/// Two 64-bit words for counter `i`. The first word of the key is the cipher's key, the second is part of the
+/// counter.
 fn block(key: (u64, u64), i: u64) -> (u64, u64) {
     let c = [i as u32, (i >> 32) as u32, key.1 as u32, (key.1 >> 32) as u32];
     let r = philox(c, [key.0 as u32, (key.0 >> 32) as u32]);
@@ -62,7 +64,8 @@ fn shaped(s: Shape, buf: Buf) -> Value {
     if s.is_empty() { array::elem(&crate::value::Array::new(Shape::from_slice(&[1]), buf), 0) } else { array::make(s, buf) }
 }
 
-/// Two normal numbers from one block (Box and Muller), with the portable functions of `libm`.
+/// Two normally distributed numbers from one block (Box-Muller), computed with the portable functions of
+/// `libm`.
 fn normals((a, b): (u64, u64)) -> (f64, f64) {
     let u = 1.0 - unit(a);
     let r = libm::sqrt(-2.0 * libm::log(u));
@@ -70,7 +73,8 @@ fn normals((a, b): (u64, u64)) -> (f64, f64) {
     (r * libm::cos(t), r * libm::sin(t))
 }
 
-/// Uniform in 0 … n - 1: the high word of a product, without bias where n is far below 2⁶⁴ (less than 2⁻⁴⁰ for n up to 2²⁴).
+/// A uniform integer in 0 … n - 1: the high word of a product. The bias is negligible for n far below 2⁶⁴ (less
+/// than 2⁻⁴⁰ for n up to 2²⁴).
 fn below(bits: u64, n: u64) -> u64 {
     ((u128::from(bits) * u128::from(n)) >> 64) as u64
 }
@@ -90,7 +94,7 @@ pub(super) fn apply(w: Watch, p: Prim, args: &mut [Value]) -> Res<Value> {
     }
 }
 
-/// `n` values of `f` of random words.
+/// `n` values of `f` applied to random words.
 fn words<T>(w: Watch, k: (u64, u64), n: usize, f: impl Fn(u64) -> T) -> Res<Vec<T>> {
     let mut v = array::room(n)?;
     for start in (0..n).step_by(STRIDE) {
@@ -103,7 +107,8 @@ fn words<T>(w: Watch, k: (u64, u64), n: usize, f: impl Fn(u64) -> T) -> Res<Vec<
     Ok(v)
 }
 
-/// New keys come from a stream of their own, apart from that of the draws.
+/// New keys are drawn from a separate stream, so that they are independent of the numbers drawn with the same
+/// key.
 fn split((k0, k1): (u64, u64), n: usize) -> Res<Value> {
     let k = (k0, k1 ^ 0x9e37_79b9_7f4a_7c15);
     let (mut a, mut b) = (array::room(n)?, array::room(n)?);
@@ -138,7 +143,7 @@ fn whole(w: Watch, k: (u64, u64), lo: i64, hi: i64, s: Shape) -> Res<Value> {
     Ok(shaped(s, Buf::I64(v)))
 }
 
-/// Fisher and Yates.
+/// A random permutation (Fisher-Yates shuffle).
 fn permutation(w: Watch, k: (u64, u64), n: usize) -> Res<Value> {
     let mut v: Vec<i64> = array::room(n)?;
     v.extend(0..n as i64);

@@ -1,4 +1,5 @@
-//! Reductions of plain arrays. Sums go over fixed chunks, so that they do not depend on who adds.
+//! Reductions of untraced arrays. Sums are taken over fixed chunks, so that their bits do not depend on the
+//! implementation.
 
 use super::{kernels, len, lengths_differ, rep_of, sorting};
 use crate::attend;
@@ -48,7 +49,8 @@ fn variance(m: &mut Machine, reps: &[Value], v: Value) -> Res<Value> {
     super::call(m, Prim::Mean, reps, vec![sq])
 }
 
-/// sqrt (sum (x * x)), of multiples of the numbers where squares are too large or too small for floats. The derivative at 0 is 0.
+/// sqrt (sum (x * x)), computed from scaled elements if squares overflow or underflow. The derivative at 0 is
+/// 0.
 pub(crate) fn norm(m: &mut Machine, v: Value) -> Res<Value> {
     let s = sum_of_squares(m, v.clone())?;
     let (sum, single) = match compare::primal(&s) {
@@ -75,7 +77,7 @@ fn sum_of_squares(m: &mut Machine, v: Value) -> Res<Value> {
     crate::ad::rules::total(m, squares)
 }
 
-/// Whether one (`any`) or all of some Bools are true.
+/// Whether any (if `any`) or all of some Bools are true.
 fn quantified(any: bool, v: &Value) -> bool {
     let Value::Array(a) = v else { return !any };
     match a.buf() {

@@ -1,4 +1,4 @@
-//! Sorting and searching for extremes. Stable; `nan` is last.
+//! Sorting and extrema. Sorting is stable; `nan` is ordered last.
 
 use super::{kernels, len};
 use super::watch::{STRIDE, Watch};
@@ -9,7 +9,7 @@ use adl_prim::Prim;
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-/// The indices that sort an array.
+/// The permutation that sorts an array.
 fn order(w: Watch, v: &Value) -> Res<Vec<usize>> {
     let Value::Array(a) = v else { return Ok(Vec::new()) };
     let elements = Column::of(a);
@@ -22,7 +22,7 @@ fn order(w: Watch, v: &Value) -> Res<Vec<usize>> {
     }
 }
 
-/// The elements of an array where they are: nothing is copied, so that nothing has to be released after an interrupt.
+/// A view of an array's elements without copies, so that nothing needs to be freed after an interrupt.
 enum Column<'a> {
     Float(&'a [f64]),
     F32(&'a [f32]),
@@ -31,7 +31,7 @@ enum Column<'a> {
     Values(&'a [Value]),
     /// The columns of tuples or records.
     Parts(Vec<Column<'a>>),
-    /// Rows, which are made to be compared.
+    /// Rows, which are materialised for each comparison.
     Rows(&'a Array),
     Unit,
 }
@@ -58,7 +58,7 @@ impl<'a> Column<'a> {
         if let Column::Parts(parts) = self { parts.first() } else { None }
     }
 
-    /// Whole numbers in the order of numbers.
+    /// Integer keys with the same order as the elements, if they are scalars.
     fn keys(&self) -> Option<Box<dyn ExactSizeIterator<Item = u64> + 'a>> {
         match *self {
             Column::Float(x) => Some(Box::new(x.iter().map(|x| float_key(*x)))),
@@ -68,7 +68,7 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// The order of two elements, as [`compare::total`] has it.
+    /// The order of two elements, as in [`compare::total`].
     fn compare(&self, i: usize, j: usize) -> Ordering {
         match self {
             Column::Float(x) => compare::total_float(x[i], x[j]),
@@ -83,7 +83,7 @@ impl<'a> Column<'a> {
     }
 }
 
-/// Sorts by the first number; where several have the same one, by the rest.
+/// Sorts by keys of the first column; elements with equal keys are then sorted by comparison.
 fn by_first(w: Watch, keys: &[u64], elements: &Column) -> Res<Vec<usize>> {
     let mut at = by_keys(w, keys.iter().copied())?;
     let mut rest = at.as_mut_slice();
@@ -105,7 +105,7 @@ fn by_first(w: Watch, keys: &[u64], elements: &Column) -> Res<Vec<usize>> {
     Ok(at)
 }
 
-/// Whole numbers in the order of the floats: zeros of both signs are equal, and `nan` is last.
+/// An integer key with the order of floats: both zeros have equal keys, and `nan` is last.
 fn float_key(x: f64) -> u64 {
     if x.is_nan() {
         return u64::MAX;
@@ -114,10 +114,10 @@ fn float_key(x: f64) -> u64 {
     if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
 }
 
-/// Bits that one pass of the radix sort looks at.
+/// Number of bits per pass of the radix sort.
 const DIGIT: u32 = 11;
 
-/// Sorts indices by keys: short arrays by comparing, others digit by digit from the least one.
+/// Sorts indices by keys: short arrays by comparison, others by a radix sort from the least significant digit.
 fn by_keys(w: Watch, keys: impl ExactSizeIterator<Item = u64>) -> Res<Vec<usize>> {
     let mut pairs: Vec<(u64, usize)> = attend::gathered(keys.enumerate().map(|(i, k)| (k, i)))?;
     if pairs.len() < 1 << DIGIT {
@@ -152,7 +152,8 @@ fn by_keys(w: Watch, keys: impl ExactSizeIterator<Item = u64>) -> Res<Vec<usize>
     attend::collect(pairs.len(), |i| pairs[i].1)
 }
 
-/// Sorts the indices below `n`: runs by the library, which cannot be interrupted, and then merges of neighbouring runs.
+/// Sorts the indices below `n`: runs are sorted by the standard library, which cannot be interrupted, and then
+/// merged.
 fn by_comparison(w: Watch, n: usize, order: &dyn Fn(usize, usize) -> Ordering) -> Res<Vec<usize>> {
     const RUN: usize = 1 << 12;
     let mut at: Vec<usize> = attend::collect(n, |i| i)?;
@@ -196,7 +197,7 @@ pub(super) fn apply(w: Watch, p: Prim, args: &mut [Value]) -> Res<Value> {
     }
 }
 
-/// Index of the first element that no other is better than; a `nan` wins, so that it is not lost.
+/// The index of the first extremum; a `nan` counts as more extreme than any number, so that it is not lost.
 pub(super) fn extreme(what: &str, v: &Value, better: Ordering) -> Res<usize> {
     let n = len(v);
     if n == 0 {
@@ -237,7 +238,7 @@ mod tests {
     use crate::value::Shape;
     use std::sync::atomic::AtomicBool;
 
-    /// Numbers that look random, with repetitions.
+    /// Pseudo-random numbers with repetitions.
     fn noise(n: u64) -> Vec<u64> {
         (0..n).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 7 ^ i % 3 << 63).map(|k| if k % 5 == 0 { k % 1000 } else { k }).collect()
     }

@@ -1,8 +1,9 @@
-//! Chains of elementwise operators on large arrays, a strip of elements at a time: what only the chain reads stays in the cache, and each
-//! array is read and written once. All threads work, on strips of their own.
+//! Fused chains of elementwise operators on large arrays, processed in blocks ("strips"): intermediate results
+//! stay in the cache, and each array is read and written once. All threads take part, each on its own strips.
 //!
-//! Every operator does what it does on whole arrays ([`super::elementwise`], [`kernels::map`]), and sums and inner products of strips are
-//! the chunks of [`kernels::sum`] and [`kernels::dot`], so that the bits are the same.
+//! Each operator computes what it computes on entire arrays ([`super::elementwise`], [`kernels::map`]). Sums
+//! and inner products of strips are the chunks of [`kernels::sum`] and [`kernels::dot`]. So results have the
+//! same bits.
 
 use super::elementwise::{self, Operand};
 use super::kernels::{self, CHUNK};
@@ -14,73 +15,72 @@ use crate::value::array;
 use adl_prim::{Bin, Un};
 use std::borrow::Cow;
 
-/// Strips that a thread takes at a time: enough that handing them out costs little.
+/// Number of strips that a thread takes at a time, large enough to make scheduling cheap.
 const BAND: usize = 16;
 
-/// Elements of a strip where no sum asks for [`CHUNK`]: so few that memory goes on reading ahead while what was made is written.
+/// Strip length if there are no sums, which require [`CHUNK`]: short enough that hardware prefetching continues
+/// while results are written.
 const SHORT: usize = 256;
 
-/// Strips after which somebody looks whether an interrupt was asked for: some milliseconds.
+/// Number of strips between two polls for interrupts: some milliseconds.
 const AT_ONCE: usize = 64 * BAND;
 
-/// Where numbers come from.
+/// The source of an operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum From {
-    /// An array.
+    /// An input array.
     Input(usize),
-    /// A number, for all elements.
+    /// A scalar, broadcast to all elements.
     Number(usize),
-    /// What a member left.
+    /// The result of a previous member.
     Slot(usize),
 }
 
-/// What a member of a chain does.
+/// An operation of a chain.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Member {
-    /// A function of each number.
+    /// A unary operator.
     Un(Un, From),
-    /// An operator.
+    /// A binary operator.
     Bin(Bin, From, From),
-    /// The same number everywhere.
+    /// A constant.
     Fill(From),
 }
 
-/// A number made of all elements.
+/// A reduction over all elements.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Total {
-    /// Their sum.
+    /// The sum.
     Sum(From),
-    /// The sum of products.
+    /// The inner product.
     Dot(From, From),
 }
 
-/// A chain.
+/// A chain of operations.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Chain {
-    /// What is done, and the slot that it fills, in which none of its operands is.
+    /// The operations, each with the slot for its result, which must differ from the slots of its operands.
     pub members: Vec<(Member, usize)>,
-    /// How many slots there are.
+    /// The number of slots.
     pub slots: usize,
-    /// Slots that become arrays.
+    /// Slots that are stored as result arrays.
     pub stored: Vec<usize>,
-    /// Numbers made of all elements.
+    /// Reductions over all elements.
     pub totals: Vec<Total>,
 }
 
-/// What a chain reads: arrays of one length, and numbers.
+/// The inputs of a chain.
 #[derive(Clone, Copy)]
 pub(crate) struct Given<'a> {
-    /// The length.
+    /// The length of the arrays.
     pub n: usize,
     /// The arrays.
     pub inputs: &'a [&'a [f64]],
-    /// The numbers.
+    /// The scalars.
     pub numbers: &'a [f64],
 }
 
-/// Buffers of one thread.
-///
-/// The one that a member fills is taken meanwhile.
+/// The buffers of one thread. A buffer is taken out of the list while a member fills it.
 struct Slots(Vec<Option<Box<[f64; CHUNK]>>>);
 
 impl Slots {
@@ -105,12 +105,13 @@ impl Chain {
         Slots(vec![Some(Box::new([0.0; CHUNK])); self.slots])
     }
 
-    /// Numbers that are kept of a strip: its share of the totals, one at least so that there are as many parts as strips.
+    /// Number of partial results of a strip: one for each total, and at least one, so that there are as many
+    /// parts as strips.
     fn share(&self) -> usize {
         self.totals.len().max(1)
     }
 
-    /// One strip, and its share of the totals.
+    /// Processes one strip and computes its share of the totals.
     fn strip(&self, g: &Given, s: &mut Slots, part: (usize, usize), totals: &mut [f64]) {
         for (m, into) in &self.members {
             let Some(mut slot) = s.0[*into].take() else { continue };
@@ -133,7 +134,7 @@ impl Chain {
         }
     }
 
-    /// Some strips from `at` on; what they store goes to `outs`.
+    /// Processes some strips from `at` on; stored slots are written to `outs`.
     fn band(&self, g: &Given, s: &mut Slots, at: usize, outs: &mut [&mut [f64]], totals: &mut [f64]) {
         let end = (at + BAND * CHUNK).min(g.n);
         for (start, totals) in (at..end).step_by(CHUNK).zip(totals.chunks_mut(self.share())) {
@@ -145,7 +146,7 @@ impl Chain {
         }
     }
 
-    /// The arrays that are stored, and the totals.
+    /// Runs the chain. Returns the stored arrays and the totals.
     pub fn run(&self, w: Watch, g: Given) -> Res<(Vec<Vec<f64>>, Vec<f64>)> {
         let mut parts = vec![0.0; g.n.div_ceil(if self.totals.is_empty() { SHORT } else { CHUNK }) * self.share()];
         let outs = match (self.stored.len(), self.totals.is_empty()) {
@@ -157,7 +158,7 @@ impl Chain {
         Ok((outs, totals))
     }
 
-    /// Arrays that grow by strips, which one thread does.
+    /// Several arrays, appended strip by strip by one thread.
     fn in_order(&self, w: Watch, g: &Given, parts: &mut [f64]) -> Res<Vec<Vec<f64>>> {
         let (n, mut s) = (if self.totals.is_empty() { SHORT } else { CHUNK }, self.slots());
         let mut outs = self.stored.iter().map(|_| array::room(g.n)).collect::<Res<Vec<Vec<f64>>>>()?;
@@ -172,7 +173,7 @@ impl Chain {
         Ok(outs)
     }
 
-    /// Arrays that are cleared first, since each is filled in several places at once.
+    /// Several arrays, allocated as zeros because threads fill them at several positions in parallel.
     fn several(&self, w: Watch, g: &Given, parts: &mut [f64]) -> Res<Vec<Vec<f64>>> {
         if parallel::alone(g.n) {
             return self.in_order(w, g, parts);
@@ -188,7 +189,8 @@ impl Chain {
         Ok(outs)
     }
 
-    /// One array, which grows by strips of `N` elements: each is copied once, from the cache to where it stays.
+    /// A single array, appended in strips of `N` elements: each strip is copied once, from the cache to its
+    /// final place.
     fn one<const N: usize>(&self, w: Watch, g: &Given, parts: &mut [f64]) -> Res<Vec<f64>> {
         let (strips, share, slot) = (g.n / N, self.share(), self.stored[0]);
         let mut out: Vec<[f64; N]> = array::room(strips + 1)?;
@@ -211,7 +213,7 @@ impl Chain {
     }
 }
 
-/// The numbers of an operand, as many as are asked for.
+/// The elements of an operand; a scalar is repeated.
 fn many(x: Operand<f64>, n: usize) -> Cow<[f64]> {
     match x {
         Operand::Many(x) => Cow::Borrowed(x),

@@ -1,5 +1,5 @@
-//! Sums of comprehensions: one sum for each index, the innermost first, and each adds in the order of `sum` of the array of its terms, however
-//! the terms are computed. So every engine gives the same bits.
+//! Sums of comprehensions: nested sums, one for each index, the innermost first. Each adds its terms in the
+//! order of `sum` of an array, however the terms are computed, so that all executors produce the same bits.
 
 use super::arith;
 use super::kernels::Adder;
@@ -8,14 +8,14 @@ use crate::value::{Array, Buf, Value};
 use crate::vm::Machine;
 use adl_prim::{Bin, Prim};
 
-/// Terms given one after the other, the last index fastest.
+/// Accumulates terms that are given one after the other; the last index varies fastest.
 pub(super) struct Sums {
-    /// The sum over each index, the innermost last.
+    /// The sums over the indices, the innermost last.
     levels: Vec<Level>,
 }
 
 struct Level {
-    /// Terms that it has in all, and so far.
+    /// The total number of terms, and the number so far.
     extent: usize,
     count: usize,
     sum: Sum,
@@ -24,18 +24,18 @@ struct Level {
 enum Sum {
     None,
     Floats(Adder),
-    /// Numbers of 32 bits are added as Floats.
+    /// F32 numbers are added as Floats.
     Singles(f64),
     Other(Value),
 }
 
 impl Sums {
-    /// For indices with these extents, none of which is 0.
+    /// A sum over indices with these extents, none of which is 0.
     pub(super) fn over(shape: &[usize]) -> Sums {
         Sums { levels: shape.iter().map(|n| Level { extent: *n, count: 0, sum: Sum::None }).collect() }
     }
 
-    /// Some terms: the elements of an array.
+    /// Adds several terms: the elements of an array.
     pub(super) fn all(&mut self, m: &mut Machine, a: &Array) -> Res<()> {
         let Buf::F64(v) = a.buf() else {
             return (0..a.len()).try_for_each(|i| self.one(m, crate::value::array::elem(a, i)));
@@ -58,7 +58,7 @@ impl Sums {
         Ok(())
     }
 
-    /// One term.
+    /// Adds one term.
     pub(super) fn one(&mut self, m: &mut Machine, v: Value) -> Res<()> {
         let depth = self.levels.len();
         self.add(m, depth, v)?;
@@ -85,7 +85,7 @@ impl Sums {
         Ok(())
     }
 
-    /// Sums that have all their terms are terms of those around.
+    /// Adds completed inner sums to the sums around them.
     fn close(&mut self, m: &mut Machine) -> Res<()> {
         for k in (1..self.levels.len()).rev() {
             if self.levels[k].count < self.levels[k].extent {
@@ -105,7 +105,7 @@ impl Sums {
     }
 }
 
-/// What a sum is, or the mean of so many terms.
+/// The sum itself, or for `mean` the quotient by the number of terms.
 pub(super) fn mean(m: &mut Machine, p: Prim, sum: Value, n: usize) -> Res<Value> {
     if p == Prim::Mean { arith::bin(m, Bin::Div, sum, Value::Float(n as f64)) } else { Ok(sum) }
 }

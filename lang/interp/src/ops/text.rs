@@ -1,4 +1,4 @@
-//! Texts.
+//! Primitives on texts.
 
 use super::{int, string as str_of};
 use crate::attend;
@@ -8,12 +8,12 @@ use crate::value::{Buf, Value, array};
 use adl_prim::Prim;
 use std::rc::Rc;
 
-/// A String.
+/// A String value.
 pub fn string(s: String) -> Value {
     Value::Str(Rc::new(s.into()))
 }
 
-/// Texts one after the other, with another between them.
+/// Joins texts with a separator.
 pub(super) fn joined(parts: &[&str], between: &str) -> Res<Value> {
     let bytes = parts.iter().fold(0usize, |n, p| n.saturating_add(p.len()).saturating_add(between.len()));
     let mut out = room(bytes.saturating_sub(between.len()))?;
@@ -26,7 +26,7 @@ pub(super) fn joined(parts: &[&str], between: &str) -> Res<Value> {
     Ok(string(out))
 }
 
-/// Adds a text, of which a piece ends where a character does.
+/// Appends a text in pieces that end at character boundaries, polling for interrupts.
 fn push(out: &mut String, part: &str) -> Res<()> {
     let mut rest = part;
     while rest.len() > attend::STRIDE {
@@ -39,7 +39,7 @@ fn push(out: &mut String, part: &str) -> Res<()> {
     Ok(())
 }
 
-/// An empty text with room for so many bytes, or an error.
+/// An empty text with a given capacity, or an error if memory is short.
 fn room(bytes: usize) -> Res<String> {
     let mut out = String::new();
     memory::ask(bytes).map_err(|s| s.error("a text", bytes))?;
@@ -47,7 +47,7 @@ fn room(bytes: usize) -> Res<String> {
     Ok(out)
 }
 
-/// A text with every `from` in it replaced.
+/// A text with all occurrences of `from` replaced.
 fn replaced(text: &str, from: &str, to: &str) -> Res<Value> {
     if from.is_empty() {
         return Ok(string(text.into()));

@@ -1,5 +1,6 @@
-//! Turns of loops that native code does a strip at a time. Strips are chunks of [`kernels::sum`](super::kernels::sum), so that numbers that each
-//! strip adds up give the sum of all terms, in its order.
+//! Loops that native code runs in blocks of iterations ("strips"). Strips coincide with the chunks of
+//! [`kernels::sum`](super::kernels::sum), so that the totals of strips combine to the sum of all terms in its
+//! order.
 
 use super::kernels::{CHUNK, pairwise};
 use super::parallel;
@@ -7,23 +8,27 @@ use super::watch::Watch;
 use crate::error::Res;
 use std::sync::atomic::AtomicBool;
 
-/// Turns of a strip.
+/// Number of iterations in a strip.
 pub const STRIP: usize = CHUNK;
 
-/// Turns of a strip that gives no totals, and keeps numbers for functions that are called for all of it: so few that memory goes on reading ahead.
+/// Strip length if there are no totals, and values are buffered for calls of vectorised functions: short enough
+/// that hardware prefetching continues.
 const SHORT: usize = 256;
 
-/// Strips that a thread takes at a time.
+/// Number of strips that a thread takes at a time.
 const BAND: usize = 16;
 
-/// Strips after which somebody looks whether an interrupt was asked for.
+/// Number of strips between two polls for interrupts.
 const AT_ONCE: usize = 64;
 
-/// Does turns: the first one, how many, room, at whose beginning the totals are left.
+/// Runs iterations: the first one, their number, and scratch space, at whose start the function leaves the
+/// totals of the strip.
 pub type Strip<'a> = &'a (dyn Fn(usize, usize, &mut [f64]) + Sync);
 
-/// Runs `f` on `n` turns: the totals, of which there are as many as said, with the numbers that a strip needs room for. `threads`: whether strips may be done at the same time.
-/// Where they follow each other, `tell` hears now and then how many turns are done.
+/// Runs `f` on `n` iterations. Returns the combined totals. `totals` and `room` are the number of totals of a
+/// strip and the number of floats of scratch space that it needs. `threads` says whether strips may run in
+/// parallel; if they run in sequence, `tell` is called from time to time with the number of completed
+/// iterations.
 pub fn all((stop, tell): (&AtomicBool, &dyn Fn(usize)), n: usize, (totals, room): (usize, usize), threads: bool, f: Strip) -> Res<Vec<f64>> {
     let w = Watch(stop);
     let mut parts: Vec<f64> = Vec::with_capacity(n.div_ceil(CHUNK) * totals);
@@ -51,7 +56,7 @@ pub fn all((stop, tell): (&AtomicBool, &dyn Fn(usize)), n: usize, (totals, room)
     Ok((0..totals).map(|t| pairwise(0, n, &|start, _| parts[start / CHUNK * totals + t])).collect())
 }
 
-/// The same in order, with one turn done alone, and no totals.
+/// Runs iterations in sequence without totals, and iteration `alone` in a strip of its own.
 pub fn around(stop: &AtomicBool, n: usize, alone: usize, room: &mut [f64], f: Strip) -> Res<()> {
     for (from, to) in [(0, alone), (alone, alone + 1), (alone + 1, n)] {
         for (k, start) in (from..to).step_by(CHUNK).enumerate() {

@@ -1,6 +1,7 @@
-//! Interrupts in operations that take long: they ask now and then, or are left to themselves.
+//! Interrupts in long operations: they poll, or run on a separate thread that can be abandoned.
 
 use crate::error::{Error, Res, codes};
+use crate::fault;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,28 +10,28 @@ use std::time::Duration;
 
 pub(crate) use crate::attend::STRIDE;
 
-/// Numeric operations from which work goes to a thread of its own: some milliseconds.
+/// Number of operations, some milliseconds, from which work that cannot poll runs on a separate thread.
 const LONG: u64 = 10_000_000;
 
-/// Says whether somebody still waits for the result.
+/// A handle on the interrupt flag.
 #[derive(Clone, Copy)]
 pub(crate) struct Watch<'a>(pub &'a AtomicBool);
 
 impl Watch<'_> {
-    /// Stops if an interrupt was asked for.
+    /// An error if an interrupt was requested.
     #[inline]
     pub fn poll(self) -> Res<()> {
         if self.0.load(Ordering::Relaxed) { Err(Error::new(codes::INTERRUPT, "interrupted")) } else { Ok(()) }
     }
 
-    /// Whether an interrupt was asked for.
+    /// Whether an interrupt was requested.
     #[inline]
     pub fn asked(self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Does work of about `flops` operations that cannot ask by itself. Where that is long, a thread does it, and on an interrupt nobody
-    /// waits for it: it ends when it is done, and its result is dropped.
+    /// Runs work of about `flops` operations that cannot poll by itself. Long work runs on a separate thread.
+    /// On an interrupt that thread is abandoned: it finishes, and its result is dropped.
     pub fn aside<T: Send + 'static>(self, flops: u64, work: impl FnOnce() -> T + Send + 'static) -> Res<T> {
         self.poll()?;
         if flops < LONG {
@@ -42,18 +43,18 @@ impl Watch<'_> {
         let take = |w: &std::sync::Mutex<Option<_>>| w.lock().ok().and_then(|mut w| w.take());
         let spawned = std::thread::Builder::new().name("adl-work".into()).spawn(move || {
             if let Some(f) = take(&theirs) {
-                // Nobody may be waiting any more.
+                // The receiver may have been dropped after an interrupt.
                 let _ = send.send(catch_unwind(AssertUnwindSafe(f)));
             }
         });
         if spawned.is_err() {
-            // No thread is to be had: the work is done here.
+            // No thread could be created: the work runs on this one.
             return take(&work).map(|f| f()).ok_or_else(lost);
         }
         loop {
             match receive.recv_timeout(Duration::from_millis(10)) {
                 Ok(Ok(result)) => return Ok(result),
-                Ok(Err(panic)) => crate::fault::resume_from(panic),
+                Ok(Err(panic)) => fault::resume_from(panic),
                 Err(RecvTimeoutError::Timeout) => self.poll()?,
                 Err(RecvTimeoutError::Disconnected) => return Err(lost()),
             }

@@ -1,4 +1,5 @@
-//! Comprehensions whose bodies run on arrays of indices: `for i -> x[i] * y[i]` is one product of arrays, and tapes as one record.
+//! Vectorised comprehensions: bodies are evaluated on arrays of indices. `for i -> x[i] * y[i]` becomes one
+//! product of arrays, and one record on a tape.
 
 use super::{call, higher, int};
 use crate::attend;
@@ -11,16 +12,16 @@ use adl_prim::{Bin, Prim};
 use adl_typing::core::ForKind;
 use std::rc::Rc;
 
-/// Number of index tuples from which a body runs on arrays of them.
+/// Number of index tuples from which a body is evaluated on arrays of indices.
 const FEWEST: usize = 8;
 
-/// Index tuples from which operations on arrays of them take longer than native code takes to make.
+/// Number of index tuples from which array operations take longer than compiling native code.
 const MANY_INDEXWISE: usize = 1 << 16;
 
-/// Index tuples that a reduction evaluates at a time, so that nothing large is built.
+/// Number of index tuples that a reduction evaluates at a time, to avoid large arrays.
 const STRIP: usize = 1 << 14;
 
-/// The comprehension on arrays of indices, where its body's code allows it.
+/// Evaluates the comprehension on arrays of indices, if its body allows it.
 pub(super) fn comprehension(m: &mut Machine, kind: ForKind, f: &Value, shape: &Shape, total: usize) -> Res<Option<Value>> {
     if total < FEWEST {
         return Ok(None);
@@ -46,15 +47,16 @@ fn indexwise(f: &Value) -> bool {
     matches!(f, Value::Fun(f) if matches!(&**f, Fun::Closure(code, _) if code.indexwise))
 }
 
-/// Index tuples from which a comprehension is worth native code at its first use.
+/// Number of index tuples from which a comprehension is compiled at its first use.
 pub(super) fn native_from(f: &Value) -> usize {
     if indexwise(f) { MANY_INDEXWISE } else { higher::MANY }
 }
 
-/// Evaluates a body at the index tuples between two in row-major order, if it can.
+/// Evaluates a body at a range of index tuples in row-major order. `None` if that is not possible.
 type Strip = fn(&mut Machine, &Value, &Shape, usize, usize) -> Res<Option<Value>>;
 
-/// Elements one after the other as an array of all axes; `None` for arrays of tuples and records of more than one.
+/// Reshapes flat elements to the extents of the comprehension; `None` for arrays of tuples or records with more
+/// than one axis.
 fn shaped(m: &mut Machine, flat: Value, shape: &Shape) -> Res<Option<Value>> {
     if shape.len() == 1 {
         return Ok(Some(flat));
@@ -92,7 +94,7 @@ fn reduce(m: &mut Machine, p: Prim, f: &Value, shape: &Shape, total: usize, run:
         let hi = total.min(lo + STRIP);
         let Some(v) = run(m, f, shape, lo, hi)?.filter(|v| numbers(v) && seq::shape(v).is_some_and(|s| s.len() == 1)) else { return Ok(None) };
         acc = Some(match (p, acc, &v) {
-            // One after the other, as all are.
+            // In the order of the elements.
             (Prim::Prod, Some(Value::Float(x)), Value::Array(a)) if a.kind() == Kind::F64 => Value::Float(floats(a).iter().fold(x, |x, y| x * y)),
             (_, acc, _) => {
                 let rep = Value::Rep(Rc::new(rep_of(&v)));
@@ -151,7 +153,7 @@ fn summed(m: &mut Machine, f: &Value, shape: &Shape, total: usize, run: Strip) -
     }
 }
 
-/// The body on arrays of indices. A number that does not depend on them stands at each.
+/// Evaluates the body on arrays of indices. A scalar that does not depend on them is repeated.
 fn strip(m: &mut Machine, f: &Value, shape: &Shape, lo: usize, hi: usize) -> Res<Option<Value>> {
     let args = indices(shape, lo, hi)?;
     let v = m.call(f, &args)?;
@@ -162,13 +164,13 @@ fn strip(m: &mut Machine, f: &Value, shape: &Shape, lo: usize, hi: usize) -> Res
     }
 }
 
-/// The body on lanes.
+/// Evaluates the body by batched interpretation.
 fn lanes(m: &mut Machine, f: &Value, shape: &Shape, lo: usize, hi: usize) -> Res<Option<Value>> {
     let args = indices(shape, lo, hi)?;
     Ok(crate::vm::lanes::map(m, f, &args, hi - lo))
 }
 
-/// For each axis the indices from the `lo`-th tuple to the `hi`-th.
+/// For each axis, the indices from the `lo`-th to the `hi`-th tuple.
 fn indices(shape: &Shape, lo: usize, hi: usize) -> Res<Vec<Value>> {
     (0..shape.len())
         .map(|axis| {
@@ -178,7 +180,7 @@ fn indices(shape: &Shape, lo: usize, hi: usize) -> Res<Vec<Value>> {
         .collect()
 }
 
-/// `a[i, j, ...]` at arrays of indices (and single ones): the elements as one array.
+/// `a[i, j, ...]` at arrays of indices and single indices: the elements as one array.
 pub(crate) fn elements(m: &mut Machine, a: &Value, indices: &[Value]) -> Res<Value> {
     let shape = seq::shape(a).cloned().unwrap_or_default();
     let n = indices.iter().find_map(ints).map_or(0, <[i64]>::len);
@@ -197,7 +199,7 @@ pub(crate) fn elements(m: &mut Machine, a: &Value, indices: &[Value]) -> Res<Val
         }
     }
     if let Value::Array(a) = a {
-        // Plain arrays are read where they lie.
+        // Untraced arrays are read in place.
         match a.buf() {
             Buf::F64(v) if !(shape.len() == 1 && v.len() == n) => return Ok(array::floats(flat.iter().map(|i| v[*i as usize]).collect())),
             Buf::I64(v) => return Ok(array::ints(flat.iter().map(|i| v[*i as usize]).collect())),
@@ -220,7 +222,7 @@ fn ints(v: &Value) -> Option<&[i64]> {
     }
 }
 
-/// Whether some index is an array of indices.
+/// Whether any index is an array.
 pub(crate) fn any_array(indices: &[Value]) -> bool {
     indices.iter().any(|i| ints(i).is_some())
 }

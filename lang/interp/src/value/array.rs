@@ -1,4 +1,4 @@
-//! Flat arrays: making them, taking parts, putting parts together.
+//! Flat arrays: construction, slicing, concatenation.
 
 use super::{Array, Buf, Record, Shape, Tuple, Value};
 use crate::attend;
@@ -6,10 +6,10 @@ use crate::error::{Error, Res, codes};
 use smallvec::smallvec;
 use std::rc::Rc;
 
-/// Elements above which an array is refused: no machine that adl runs on holds more.
+/// Maximum number of elements of an array, more than the memory of any supported machine.
 const MAX_ELEMENTS: usize = 1 << 36;
 
-/// The product of extents, refused where no memory holds so much.
+/// The product of extents; an error if it exceeds the maximum number of elements of an array.
 pub fn count(shape: &[usize]) -> Res<usize> {
     let n = shape.iter().try_fold(1usize, |a, b| a.checked_mul(*b));
     match n {
@@ -18,13 +18,13 @@ pub fn count(shape: &[usize]) -> Res<usize> {
     }
 }
 
-/// The error for an array that no memory holds.
+/// The error for an array that does not fit into memory.
 pub(crate) fn too_large(shape: &[usize]) -> Box<Error> {
     let text: Vec<String> = shape.iter().map(usize::to_string).collect();
     Error::new(codes::MEMORY, format!("there is not enough memory for an array of shape [{}]", text.join(", ")))
 }
 
-/// An empty vector with room for `n`, or an error.
+/// An empty vector with capacity `n`, or an error.
 pub fn room<T>(n: usize) -> Res<Vec<T>> {
     let mut v = Vec::new();
     let bytes = n.saturating_mul(size_of::<T>());
@@ -35,12 +35,13 @@ pub fn room<T>(n: usize) -> Res<Vec<T>> {
     Ok(v)
 }
 
-/// `n` copies of a number, or an error.
+/// `n` copies of a value, or an error.
 pub fn filled<T: Clone>(x: T, n: usize) -> Res<Vec<T>> {
     attend::collect(n, |_| x.clone())
 }
 
-/// Bytes that one array may take: a reservation that the machine cannot back would end the process later.
+/// Maximum number of bytes of one array. A larger reservation could succeed, but the system would end the
+/// process when it is used.
 fn memory_limit() -> usize {
     static LIMIT: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
     *LIMIT.get_or_init(|| {
@@ -56,33 +57,33 @@ impl Array {
         self.shape.first().copied().unwrap_or(0)
     }
 
-    /// Whether there are none.
+    /// Whether the first axis is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// A vector of floats.
+/// A vector of Floats.
 pub fn floats(v: Vec<f64>) -> Value {
     make(smallvec![v.len()], Buf::F64(v))
 }
 
-/// A vector of ints.
+/// A vector of Ints.
 pub fn ints(v: Vec<i64>) -> Value {
     make(smallvec![v.len()], Buf::I64(v))
 }
 
-/// An array of any buffer.
+/// An array with the given buffer.
 pub fn make(shape: Shape, buf: Buf) -> Value {
     Value::Array(Rc::new(Array::new(shape, buf)))
 }
 
-/// An array of boxed values in one axis.
+/// A vector of boxed values.
 pub fn boxed(v: Vec<Value>) -> Value {
     make(smallvec![v.len()], Buf::Boxed(v))
 }
 
-/// Builds a copy of a leaf buffer by runs of `(start, length)`.
+/// Gathers the rows of length `row` at the given indices.
 fn copy_runs<T: Clone>(v: &[T], indices: &[usize], row: usize) -> Res<Vec<T>> {
     if row == 1 {
         return attend::collect(indices.len(), |k| v[indices[k]].clone());
@@ -97,7 +98,8 @@ fn copy_runs<T: Clone>(v: &[T], indices: &[usize], row: usize) -> Res<Vec<T>> {
     Ok(out)
 }
 
-/// The rows of `a` at the given indices of its first axis, in new first axes `outer` (whose product is the number of indices).
+/// Gathers rows of `a` at indices of its first axis. The first axis is replaced by axes `outer`, whose product
+/// is the number of indices.
 pub fn gather_rows(a: &Array, indices: &[usize], outer: &[usize]) -> Res<Array> {
     let row: usize = a.shape[1..].iter().product();
     let shape: Shape = outer.iter().chain(&a.shape[1..]).copied().collect();
@@ -114,7 +116,7 @@ pub fn gather_rows(a: &Array, indices: &[usize], outer: &[usize]) -> Res<Array> 
     Ok(Array::new(shape, buf))
 }
 
-/// The elements of the first axis from `lo` up to `hi`, which are in bounds.
+/// The elements `lo..hi` of the first axis, which must be in bounds.
 pub fn part(a: &Array, lo: usize, hi: usize) -> Res<Array> {
     let row: usize = a.shape[1..].iter().product();
     let shape: Shape = std::iter::once(hi - lo).chain(a.shape[1..].iter().copied()).collect();
@@ -144,7 +146,7 @@ fn gather_columns(cols: &[Value], indices: &[usize], outer: &[usize]) -> Res<Vec
         .collect()
 }
 
-/// The same elements with the first `axes` axes replaced by `outer` (of the same product), in every column.
+/// Reshapes the first `axes` axes to `outer`, which must have the same product, in every column.
 pub fn regroup(a: &Array, axes: usize, outer: &[usize]) -> Res<Array> {
     let shape: Shape = outer.iter().chain(&a.shape[axes..]).copied().collect();
     let columns = |cols: &[Value]| {
@@ -163,7 +165,7 @@ pub fn regroup(a: &Array, axes: usize, outer: &[usize]) -> Res<Array> {
     Ok(Array::new(shape, buf))
 }
 
-/// The array itself if nobody else holds it, else a copy.
+/// The array itself if it is not shared, otherwise a copy.
 pub fn owned(a: Rc<Array>) -> Res<Array> {
     Rc::try_unwrap(a).or_else(|a| Ok(Array::new(a.shape.clone(), copy(a.buf())?)))
 }
@@ -180,7 +182,7 @@ pub fn copy(b: &Buf) -> Res<Buf> {
     })
 }
 
-/// Element `i` of the first axis of a plain array.
+/// Element `i` of the first axis of an untraced array.
 pub fn elem(a: &Array, i: usize) -> Value {
     if a.shape.len() == 1 {
         return match a.buf() {
@@ -214,12 +216,12 @@ pub fn elem(a: &Array, i: usize) -> Value {
 fn column_elem(c: &Value, i: usize) -> Value {
     match c {
         Value::Array(a) => elem(a, i),
-        // Traced columns are taken apart by `seq::elem`, which sees them first.
+        // Traced columns are handled by `seq::elem` before this is called.
         other => other.clone(),
     }
 }
 
-/// Joins arrays of equal element shape along the first axis.
+/// Concatenates arrays of equal element shape along the first axis.
 pub fn concat(parts: &[&Array]) -> Res<Array> {
     let Some(first) = parts.iter().find(|p| !p.is_empty()).or(parts.first()).copied() else {
         return Ok(Array::new(smallvec![0], Buf::Boxed(Vec::new())));

@@ -1,11 +1,12 @@
-//! Equality and order of whole values. Numbers compare by their primal; `nan` differs from everything under `==` and sorts last.
+//! Equality and order of values of any type. Traced numbers are compared by their primals. `nan` is unequal to
+//! everything under `==`, and is ordered last when sorting.
 
 use super::{Array, Buf, Value, tree};
 use crate::attend;
 use crate::error::{Error, Res, codes};
 use std::cmp::Ordering;
 
-/// The plain number, text or array behind a traced value.
+/// The untraced number, text or array underneath a traced value.
 pub fn primal(v: &Value) -> Value {
     match v {
         Value::Rev { primal, .. } => Value::Float(*primal),
@@ -14,10 +15,10 @@ pub fn primal(v: &Value) -> Value {
     }
 }
 
-/// Levels of data that are compared without a list of what is still to be compared.
+/// Nesting depth up to which data is compared by recursion instead of with a work list.
 const LEVELS: u32 = 4;
 
-/// The order of numbers, texts, and small data made of them; `None` for anything else.
+/// The order of numbers, texts, and small data made of them; `None` for other values.
 fn quick(a: &Value, b: &Value, levels: u32, floats: fn(f64, f64) -> Option<Ordering>) -> Option<Option<Ordering>> {
     Some(match (a, b) {
         (Value::Float(x), Value::Float(y)) => floats(*x, *y),
@@ -46,7 +47,7 @@ fn quick_parts(xs: &[Value], ys: &[Value], levels: u32, floats: fn(f64, f64) -> 
     Some(Some(Ordering::Equal))
 }
 
-/// Lexicographic order; `None` where a `nan` is met.
+/// The lexicographic order; `None` if a `nan` is compared.
 pub fn partial(a: &Value, b: &Value) -> Res<Option<Ordering>> {
     if let Some(o) = quick(a, b, LEVELS, |x, y| x.partial_cmp(&y)) {
         return Ok(o);
@@ -71,8 +72,8 @@ pub fn equal(a: &Value, b: &Value) -> Res<bool> {
     Ok(partial(a, b)? == Some(Ordering::Equal))
 }
 
-/// A total order for sorting: `nan` is last, at any depth. Sorting needs it total: a comparison that contradicts itself is an error
-/// to the standard library.
+/// A total order for sorting, in which `nan` is last at any depth. The standard library requires a total order
+/// and may panic otherwise.
 pub fn total(a: &Value, b: &Value) -> Ordering {
     if let Some(Some(o)) = quick(a, b, LEVELS, |x, y| Some(total_float(x, y))) {
         return o;
@@ -98,7 +99,7 @@ pub fn total(a: &Value, b: &Value) -> Ordering {
     Ordering::Equal
 }
 
-/// Floats with `nan` last.
+/// The order of floats, with `nan` last.
 pub fn total_float(x: f64, y: f64) -> Ordering {
     x.partial_cmp(&y).unwrap_or_else(|| x.is_nan().cmp(&y.is_nan()))
 }
@@ -151,7 +152,7 @@ fn step(a: &Value, b: &Value, todo: &mut Vec<(Value, Value)>) -> Res<Option<Orde
             push_all(&x.vals, &y.vals, todo);
             Some(Ordering::Equal)
         }
-        // Maps by their entries, however their trees have grown.
+        // Maps are compared by their entries, because equal maps may have different trees.
         (Value::Data(x), Value::Data(y)) if tree::is_node(x) && tree::is_node(y) => {
             push_entries(&tree::all(a), &tree::all(b), todo);
             Some(Ordering::Equal)

@@ -1,35 +1,35 @@
-//! Numbers to be looked at: rounded to significant digits, and aligned in columns.
+//! Numbers for display: rounded to significant digits, and aligned in columns.
 
 use super::show;
 use std::cell::Cell;
 
-/// Significant digits of the numbers in arrays, records and tables, unless something else is asked for.
+/// The default number of significant digits in arrays, records and tables.
 pub const DIGITS: usize = 6;
-/// Digits from which on numbers are exact.
+/// Number of digits from which numbers are shown exactly.
 pub const EXACT: usize = 17;
 
 thread_local! {
     static NOW: Cell<usize> = const { Cell::new(DIGITS) };
 }
 
-/// How many significant digits are shown in this thread.
+/// The number of significant digits that this thread shows.
 pub fn digits() -> usize {
     NOW.get()
 }
 
-/// From now on so many.
+/// Sets the number of significant digits that this thread shows.
 pub fn set_digits(n: usize) {
     NOW.set(n.clamp(1, EXACT));
 }
 
-/// A number taken apart: sign, digits without trailing zeros, and the exponent of the first.
+/// The parts of a number: sign, digits without trailing zeros, and the decimal exponent of the first digit.
 struct Scientific {
     negative: bool,
     digits: String,
     exponent: i32,
 }
 
-/// Rounded to `n` significant digits; `None` for zero, nan and infinities.
+/// A number rounded to `n` significant digits; `None` for zero, nan and infinities.
 fn scientific(x: f64, n: usize) -> Option<Scientific> {
     if x == 0.0 || !x.is_finite() {
         return None;
@@ -41,7 +41,7 @@ fn scientific(x: f64, n: usize) -> Option<Scientific> {
 }
 
 impl Scientific {
-    /// The number over 10 to the power of `scale`, without an exponent.
+    /// The number divided by 10 to the power of `scale`, without an exponent.
     fn over(&self, scale: i32) -> String {
         let point = self.exponent - scale + 1;
         let body = match usize::try_from(point) {
@@ -57,18 +57,18 @@ fn special(x: f64) -> String {
     show::float(x)
 }
 
-/// Without an exponent: digits before the point are kept, and one behind it.
+/// A number without an exponent; keeps all digits before the point and one after it.
 fn plain(x: f64, n: usize) -> String {
     let whole = scientific(x, EXACT).map_or(0, |s| s.exponent + 1).clamp(0, 300) as usize;
     scientific(x, n.max(whole + 1)).map_or_else(|| special(x), |s| s.over(0))
 }
 
-/// A number on a line of text.
+/// A rounded number in running text.
 pub fn rounded(x: f64) -> String {
     rounded_to(x, digits())
 }
 
-/// The same to `n` digits.
+/// Like [`rounded`], with `n` digits.
 pub fn rounded_to(x: f64, n: usize) -> String {
     if n >= EXACT {
         return show::float(x);
@@ -81,21 +81,21 @@ pub fn rounded_to(x: f64, n: usize) -> String {
     }
 }
 
-/// Numbers of F32 have no more digits than this.
+/// Maximum number of significant digits of an F32.
 pub const SINGLE: usize = 9;
 
-/// An F32 on a line of text.
+/// A rounded F32 in running text.
 pub fn rounded32(x: f32) -> String {
     if digits() >= SINGLE { show::float32(x) } else { rounded(f64::from(x)) }
 }
 
-/// Characters before the point, and from it on.
+/// The number of characters before the point, and from the point on.
 fn sides(text: &str) -> (usize, usize) {
     let point = text.find('.').unwrap_or_else(|| text.find('e').filter(|_| text.starts_with(|c: char| c.is_ascii_digit() || c == '-')).unwrap_or(text.len()));
     (point, text.len() - point)
 }
 
-/// Texts of numbers below each other, the points in one column: all of one width.
+/// Pads the texts of numbers to equal width, so that their points are aligned.
 pub fn aligned(texts: &[String]) -> Vec<String> {
     let (left, right) = texts.iter().map(|t| sides(t)).fold((0, 0), |m, s| (m.0.max(s.0), m.1.max(s.1)));
     let one = |t: &String| {
@@ -110,15 +110,16 @@ fn width(texts: &[String]) -> usize {
     left + right
 }
 
-/// Characters beyond the digits from which on a column takes an exponent for each number.
+/// Number of characters beyond the significant digits from which each number of a column gets its own exponent.
 const WIDE: usize = 9;
 
-/// Numbers of one column, their points in one line: without exponents, or with a common one where that is shorter, or each with its own.
+/// The numbers of a column, aligned at the point. They are written without exponents, with a common exponent if
+/// that is shorter, or with one each.
 pub fn column(xs: &[f64]) -> Vec<String> {
     aligned(&texts(xs))
 }
 
-/// The same, not aligned.
+/// Like [`column`], without alignment.
 pub fn texts(xs: &[f64]) -> Vec<String> {
     let n = digits();
     let parts: Vec<Option<Scientific>> = xs.iter().map(|x| scientific(*x, n)).collect();
@@ -128,11 +129,12 @@ pub fn texts(xs: &[f64]) -> Vec<String> {
     let with = |scale: &dyn Fn(&Scientific) -> i32| -> Vec<String> {
         xs.iter().zip(&parts).map(|(x, s)| s.as_ref().map_or_else(|| special(*x), |s| format!("{}e{}", s.over(scale(s)), scale(s)))).collect()
     };
-    // Beyond these no number without an exponent could be the shortest.
+    // Outside this range a format without an exponent cannot be the shortest.
     let fits = |from: i32, to: i32| from - to < 20 && least > to - 20;
     let mut best: Option<Vec<String>> = fits(largest, 0).then(|| xs.iter().map(|x| plain(*x, n)).collect());
     let shorter = |best: &Option<Vec<String>>, other: &[String], limit: usize| best.as_ref().is_none_or(|b| width(b) > limit && width(other) < width(b));
-    // What would need no exponent on a line of text needs none here, and keeps what stands behind large whole numbers.
+    // If no number would need an exponent in running text, none is used here, and the digits after large
+    // integers are kept.
     if let Some(plain) = best.take_if(|_| least >= -4 && largest < n as i32 + 3) {
         return plain;
     }

@@ -1,4 +1,5 @@
-//! Dropping long lists and chains of closures without recursion: fields are moved to a queue, and whoever drops first empties it.
+//! Dropping of long lists and chains of closures without recursion: beyond a certain depth, fields are moved to
+//! a queue, which the outermost drop empties.
 
 use super::{Data, Record, Tuple, Value};
 use std::cell::{Cell, RefCell};
@@ -8,10 +9,10 @@ thread_local! {
     static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Below this depth values are dropped in place, which is faster.
+/// Depth below which values are dropped recursively, which is faster.
 const IN_PLACE: usize = 64;
 
-/// Drops values, however deep they are.
+/// Drops values of any depth.
 pub fn release(vals: &mut Vec<Value>) {
     let depth = DEPTH.try_with(Cell::get).unwrap_or(0);
     if depth < IN_PLACE {

@@ -1,8 +1,10 @@
-//! Where the elements of an array are: on the host, on a device, or on both.
+//! The location of an array's elements: host memory, device memory, or both.
 //!
-//! Everything that looks at elements goes through [`Array::buf`], the one door: what is only on a device is downloaded there, and stays on both sides until
-//! somebody writes. What is asked without elements (shapes, [`Array::kind`]) downloads nothing. A download may fail (the device is lost, the user
-//! does not want to wait): the door then opens on zeros that nobody gets to see, for the run stops at its next poll ([`crate::attend::fail`]).
+//! All reads of elements go through [`Array::buf`], which downloads elements that exist only on a device.
+//! Afterwards both copies are kept until the array is modified. Queries that need no elements (shapes,
+//! [`Array::kind`]) do not download. If a download fails, because the device was lost or the user interrupted
+//! it, `buf` returns zeros. These are never observed, because the run stops at its next poll
+//! ([`crate::attend::fail`]).
 
 use super::{Array, Buf, Shape};
 use crate::attend;
@@ -10,7 +12,7 @@ use crate::error::Error;
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-/// What elements are.
+/// The kind of an array's elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs)]
 pub enum Kind {
@@ -25,7 +27,7 @@ pub enum Kind {
 }
 
 impl Buf {
-    /// What its elements are.
+    /// The kind of the elements.
     pub fn kind(&self) -> Kind {
         match self {
             Buf::F64(_) => Kind::F64,
@@ -40,21 +42,21 @@ impl Buf {
     }
 }
 
-/// Elements on a device.
+/// Elements in device memory.
 pub trait Remote {
-    /// A copy of them on the host: numbers or Bools in the kind that [`Remote::kind`] says, or boxes.
+    /// Copies the elements to the host: numbers or Bools of the kind given by [`Remote::kind`], or boxes.
     fn download(&self) -> Result<Buf, Box<Error>>;
-    /// What they are.
+    /// The kind of the elements.
     fn kind(&self) -> Kind;
-    /// Bytes that they take on the device.
+    /// Bytes of device memory.
     fn bytes(&self) -> u64;
-    /// The same numbers, with no sign at zeros; `None` if that cannot be had there.
+    /// The same numbers with -0 replaced by 0; `None` if the device does not support this.
     fn unsigned(&self) -> Option<Box<dyn Remote>>;
-    /// Itself, for the device that it is of.
+    /// The object itself, to be downcast by the device that made it.
     fn any(&self) -> &dyn std::any::Any;
 }
 
-/// Elements on a device, and what stands for them where they could not be had.
+/// Elements in device memory, and the zeros that replace them after a failed download.
 struct Away {
     remote: Box<dyn Remote>,
     blank: OnceCell<Buf>,
@@ -84,7 +86,7 @@ impl From<Buf> for Elements {
     }
 }
 
-/// Zeros in the place of elements that could not be downloaded.
+/// Zeros in place of elements that could not be downloaded.
 fn blank(kind: Kind, n: usize) -> Buf {
     match kind {
         Kind::F64 => Buf::F64(vec![0.0; n]),
@@ -111,19 +113,19 @@ impl Elements {
 }
 
 impl Array {
-    /// From a buffer and all its axes.
+    /// An array from a buffer and its complete shape.
     #[inline]
     pub fn new(shape: Shape, buf: Buf) -> Array {
         Array { shape, elements: buf.into() }
     }
 
-    /// Of elements on a device, and all axes.
+    /// An array from elements in device memory and its complete shape.
     pub fn remote(shape: Shape, remote: Box<dyn Remote>) -> Array {
         let away = Rc::new(Away { remote, blank: OnceCell::new() });
         Array { shape, elements: Elements { host: OnceCell::new(), away: OnceCell::from(away) } }
     }
 
-    /// The elements on the host, where they are from now on if they were not.
+    /// The elements on the host; downloads them if necessary.
     #[inline]
     pub fn buf(&self) -> &Buf {
         match self.elements.host.get() {
@@ -132,19 +134,19 @@ impl Array {
         }
     }
 
-    /// The elements to be changed on the host, which are then nowhere else.
+    /// The elements for modification on the host; a copy on a device is dropped.
     #[inline]
     pub fn buf_mut(&mut self) -> &mut Buf {
         self.parts_mut().1
     }
 
-    /// Shape and elements, to be changed on the host.
+    /// The shape and the elements for modification on the host.
     #[inline]
     pub fn parts_mut(&mut self) -> (&mut Shape, &mut Buf) {
         if self.elements.away.get().is_some() {
             self.come_home();
         }
-        // There is a buffer since `come_home`, and in each array that has nothing on a device.
+        // The host buffer exists: `come_home` has downloaded it, or the array was never on a device.
         self.elements.host.get_or_init(|| Buf::Unit);
         match self.elements.host.get_mut() {
             Some(b) => (&mut self.shape, b),
@@ -166,7 +168,7 @@ impl Array {
         std::mem::replace(self.buf_mut(), Buf::Unit)
     }
 
-    /// What its elements are, wherever they are.
+    /// The kind of its elements, wherever they are.
     #[inline]
     pub fn kind(&self) -> Kind {
         match (self.elements.host.get(), self.elements.away.get()) {
@@ -182,7 +184,8 @@ impl Array {
         matches!(self.kind(), Kind::F64 | Kind::F32 | Kind::I64 | Kind::Bool)
     }
 
-    /// The values that it holds: boxed ones, or columns. What is not here has none that matter to anybody who looks for functions or globals.
+    /// The boxed values or columns that it contains. An array that is only on a device has none that contain
+    /// functions or globals, so the result is empty.
     pub fn values(&self) -> &[super::Value] {
         match self.elements.host.get() {
             Some(Buf::Tuple(vs) | Buf::Record(_, vs) | Buf::Boxed(vs)) => vs,
@@ -190,25 +193,26 @@ impl Array {
         }
     }
 
-    /// Its elements on a device, if they are there.
+    /// Its elements in device memory, if there is a copy.
     #[inline]
     pub fn away(&self) -> Option<&dyn Remote> {
         self.elements.away.get().map(|a| &*a.remote)
     }
 
-    /// The same with zeros that have no sign, where it is on a device and not on the host, and stays there.
+    /// The array with -0 replaced by 0, if it is only on a device and the device supports this. The result
+    /// stays there.
     pub fn unsigned_away(&self) -> Option<Array> {
         let remote = self.away().filter(|_| self.is_away())?.unsigned()?;
         Some(Array::remote(self.shape.clone(), remote))
     }
 
-    /// Whether its elements are on a device and not on the host.
+    /// Whether its elements are only on a device.
     #[inline]
     pub fn is_away(&self) -> bool {
         self.elements.host.get().is_none() && self.elements.away.get().is_some()
     }
 
-    /// Notes a copy of its elements on a device; forgotten if there is one.
+    /// Records that a copy of its elements is on a device. Has no effect if there already is one.
     pub fn also_at(&self, remote: Box<dyn Remote>) {
         let _ = self.elements.away.set(Rc::new(Away { remote, blank: OnceCell::new() }));
     }

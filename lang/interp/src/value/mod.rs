@@ -1,8 +1,8 @@
-//! What a value is.
+//! Values: the data that programs compute with.
 //!
-//! Reading order: this file (the types), `elements` (where those of arrays are), `array` (flat buffers), `rep` (run-time types), then what is
-//! done to whole values: `show`, `compare`, `space` (vector-space operations), `drop` (without
-//! recursion).
+//! Reading order: this file (the types), `elements` (location of array elements), `array` (flat buffers), `rep`
+//! (run-time type representations), then operations on entire values: `show`, `compare`, `space` (vector-space
+//! operations), `drop` (without recursion).
 
 pub mod array;
 pub mod compare;
@@ -25,7 +25,7 @@ use adl_syntax::symbol::Symbol;
 use smallvec::SmallVec;
 use std::rc::Rc;
 
-/// A value: 16 bytes; cloning copies a word or counts a reference.
+/// A value: 16 bytes. Cloning copies a word or increments a reference count.
 #[derive(Clone, Debug, Default)]
 pub enum Value {
     /// `()`.
@@ -39,14 +39,14 @@ pub enum Value {
     Float(f64),
     /// `F32`.
     F32(f32),
-    /// A `Float` on a reverse tape whose own value is a plain float: the hot case of reverse mode,
-    /// kept unboxed.
+    /// A `Float` on a tape whose primal is a plain float. This is the most frequent traced value in reverse
+    /// mode, so it is unboxed.
     Rev {
-        /// Which derivative operator's tape (see [`crate::ad`]).
+        /// The level of the derivative operator (see [`crate::ad`]).
         level: u16,
-        /// Its node.
+        /// The node on the level's tape.
         node: u32,
-        /// Its value.
+        /// The primal.
         primal: f64,
     },
     /// Any other traced number or array of numbers: forward mode, F32, arrays, nested levels.
@@ -55,7 +55,7 @@ pub enum Value {
     Str(Rc<Box<str>>),
     /// An array.
     Array(Rc<Array>),
-    /// A tuple of two or more.
+    /// A tuple of two or more components.
     Tuple(Rc<Tuple>),
     /// A record.
     Record(Rc<Record>),
@@ -63,20 +63,20 @@ pub enum Value {
     Data(Rc<Data>),
     /// A function of any kind.
     Fun(Rc<crate::vm::Fun>),
-    /// A run-time type (hidden arguments only).
+    /// A run-time type representation (in hidden arguments only).
     Rep(Rc<Rep>),
-    /// A zero of a shape not known (yet): the neutral element of `+` on any `Diff` data.
+    /// A symbolic zero: a zero of unknown shape, the neutral element of `+` on any `Diff` data.
     Zero,
 }
 
 /// Extents, outermost first.
 pub type Shape = SmallVec<[usize; 4]>;
 
-/// An array: all its axes in one flat row-major buffer.
+/// An array: its elements in a flat row-major buffer.
 #[derive(Clone, Debug)]
 pub struct Array {
-    /// For number and Bool buffers all axes; for `Boxed`, `Tuple`, `Record` and `Unit` the axes outside
-    /// the element.
+    /// For buffers of numbers and Bools, the extents of all axes. For `Boxed`, `Tuple`, `Record` and `Unit`,
+    /// the axes outside of the element.
     pub shape: Shape,
     /// The elements.
     elements: Elements,
@@ -91,50 +91,51 @@ pub enum Buf {
     I64(Vec<i64>),
     Bool(Vec<bool>),
     Unit,
-    /// Strings, declared data, functions. Also an empty array whose element type is not known.
+    /// Strings, declared data, functions; also an empty array of unknown element type.
     Boxed(Vec<Value>),
-    /// Tuples: one array a component (plain or traced), whose shape begins with this array's shape.
+    /// Tuples: one array for each component, traced or not, whose shape begins with this array's shape.
     Tuple(Vec<Value>),
-    /// Records: the same, by name (sorted).
+    /// Records: one array for each field, sorted by name.
     Record(Rc<[Symbol]>, Vec<Value>),
 }
 
-/// Components of a tuple.
+/// The components of a tuple.
 #[derive(Clone, Debug)]
 pub struct Tuple(pub Vec<Value>);
 
 /// Fields of a record, sorted by name.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// Names.
+    /// The field names, sorted.
     pub names: Rc<[Symbol]>,
-    /// Values.
+    /// The field values, in the same order.
     pub vals: Vec<Value>,
 }
 
 /// A constructor applied to all its arguments.
 #[derive(Clone, Debug)]
 pub struct Data {
-    /// Which constructor.
+    /// The constructor.
     pub con: Rc<ConInfo>,
-    /// Its fields.
+    /// The fields.
     pub fields: Vec<Value>,
 }
 
-/// What a constructor is, at run time.
+/// Run-time information about a constructor.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ConInfo {
-    /// `Circle`.
+    /// The name, such as `Circle`.
     pub name: Symbol,
-    /// Position in the declaration: what `match` branches on.
+    /// The position in the declaration, by which `match` branches.
     pub tag: u32,
-    /// Declared type.
+    /// The declared type.
     pub data: adl_typing::ty::DataId,
-    /// Number of fields.
+    /// The number of fields.
     pub arity: u32,
 }
 
-/// A run-time type, of a hidden argument: [`adl_typing::core::Rep`] with its locals looked up.
+/// A run-time type representation, passed as a hidden argument: [`adl_typing::core::Rep`] with its locals
+/// replaced by their values.
 #[derive(Clone, PartialEq, Debug)]
 #[allow(missing_docs)]
 pub enum Rep {
@@ -144,11 +145,11 @@ pub enum Rep {
     Float,
     F32,
     Str,
-    /// Size (if known) and element.
+    /// The extent, if known, and the element type.
     Array(Option<usize>, Rc<Rep>),
     Tuple(Vec<Rc<Rep>>),
     Record(Vec<(Symbol, Rc<Rep>)>),
-    /// A declared type at its arguments.
+    /// A declared type with its type arguments.
     Data(Rc<adl_typing::ty::DataDecl>, Vec<Rc<Rep>>),
     Other,
 }

@@ -1,4 +1,4 @@
-//! Values of type `Plot`, as far as the core knows them: which they are, and a line about each.
+//! Values of type `Plot`, as far as the core knows them: recognition, and a summary.
 
 use super::{Buf, Record, Value};
 use crate::ir::road::table::field;
@@ -11,7 +11,7 @@ pub fn inside(v: &Value) -> Option<&Value> {
     }
 }
 
-/// The layers of a plot's record, the lowest first.
+/// The layers of a plot's record, from bottom to top.
 pub fn layers(plot: &Value) -> Vec<&Value> {
     let mut out = Vec::new();
     let mut at = field(plot, "layers");
@@ -24,7 +24,7 @@ pub fn layers(plot: &Value) -> Vec<&Value> {
     out
 }
 
-/// `<plot "loss": line, scatter>`.
+/// A summary such as `<plot "loss": line, scatter>`.
 pub fn summary(v: &Value) -> Option<String> {
     let plot = inside(v)?;
     let title = match field(plot, "title") {
@@ -45,7 +45,7 @@ pub fn summary(v: &Value) -> Option<String> {
     Some(format!("<plot{title}: {what}>"))
 }
 
-/// The numbers of an array of Floats.
+/// The elements of an array of Floats.
 pub fn floats(v: &Value) -> &[f64] {
     match v {
         Value::Array(a) => match a.buf() {
@@ -56,7 +56,7 @@ pub fn floats(v: &Value) -> &[f64] {
     }
 }
 
-/// Names and values of a record.
+/// The fields of a record.
 pub fn fields(v: &Value) -> Option<&Record> {
     match v {
         Value::Record(r) => Some(r),

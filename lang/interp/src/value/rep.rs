@@ -1,11 +1,11 @@
-//! Run-time types: zeros of them.
+//! Run-time type representations, and the zeros of types.
 
 use super::{Buf, Record, Rep, Shape, Tuple, Value, array};
 use adl_typing::ty::{DataDecl, DataId, Size, Ty};
 use std::rc::Rc;
 
 impl Rep {
-    /// The representation of a type without parts; of others, [`Rep::Other`].
+    /// The representation of a type without components; [`Rep::Other`] for all others.
     pub fn base(t: &Ty) -> Rep {
         match t {
             Ty::Unit => Rep::Unit,
@@ -18,7 +18,7 @@ impl Rep {
         }
     }
 
-    /// Whether the type has one shape, and no declared type in it.
+    /// Whether the type determines the shape of its values and contains no declared type.
     pub fn known(&self) -> bool {
         match self {
             Rep::Unit | Rep::Bool | Rep::Int | Rep::Float | Rep::F32 | Rep::Str => true,
@@ -29,7 +29,7 @@ impl Rep {
         }
     }
 
-    /// The zero of the type, where its sizes are known; otherwise the zero of unknown shape.
+    /// The zero of the type if its sizes are known, otherwise a symbolic zero.
     pub fn zero(&self) -> Value {
         match self {
             Rep::Unit => Value::Unit,
@@ -48,7 +48,7 @@ impl Rep {
         }
     }
 
-    /// An array without elements whose elements are of this type; extents that are not known are 0.
+    /// An empty array with this element type; unknown extents are 0.
     pub fn no_elements(self: &Rc<Rep>) -> Value {
         self.none_of(&[0])
     }
@@ -82,7 +82,8 @@ impl Rep {
         rep.zeros(shape)
     }
 
-    /// An array of zeros of this element type. Columns of tuples and records are arrays under the same axes.
+    /// An array of zeros with this element type. Columns of tuples and records are arrays with the same outer
+    /// axes.
     fn zeros(&self, shape: Shape) -> Option<Value> {
         let n = array::count(&shape).ok()?;
         let column = |r: &Rc<Rep>| {
@@ -108,7 +109,8 @@ impl Rep {
     }
 }
 
-/// The representation of the type of a constructor's field, at a declaration's arguments. `look` finds declarations.
+/// The representation of a constructor field's type, for a declaration's type arguments. `look` finds
+/// declarations.
 pub fn field_rep(look: &dyn Fn(DataId) -> Option<Rc<DataDecl>>, t: &Ty, d: &DataDecl, args: &[Rc<Rep>]) -> Rc<Rep> {
     let sub = |t: &Ty| field_rep(look, t, d, args);
     Rc::new(match t {

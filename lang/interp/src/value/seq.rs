@@ -1,4 +1,4 @@
-//! Arrays as sequences of elements, plain or traced.
+//! Arrays as sequences of elements, traced or not.
 
 use super::{Array, Buf, Record, Shape, Tuple, Value, array};
 use crate::ad;
@@ -6,7 +6,7 @@ use crate::error::{Error, Res, codes};
 use crate::vm::Machine;
 use std::rc::Rc;
 
-/// Extents of all axes that the value has as an array (a traced array's are its primal's).
+/// The extents of an array. A traced array has the shape of its primal.
 pub fn shape(v: &Value) -> Option<&Shape> {
     match v {
         Value::Array(a) => Some(&a.shape),
@@ -30,7 +30,7 @@ pub fn out_of_bounds(i: i64, n: usize) -> Box<Error> {
     }
 }
 
-/// The error for a slice that does not lie in its axis.
+/// The error for a slice out of bounds.
 pub fn slice_out_of_bounds(lo: i64, hi: i64, n: usize) -> Box<Error> {
     let e = Error::new(codes::BOUNDS, format!("the slice {lo}:{hi} is out of bounds for an axis of length {n}")).of_bounds(&[lo, hi], n);
     match (lo, hi) {
@@ -40,10 +40,11 @@ pub fn slice_out_of_bounds(lo: i64, hi: i64, n: usize) -> Box<Error> {
     }
 }
 
-/// Says in the words of the source that an index is out of bounds: `x[-3]` is the index -3, and not the place less than 0 that it means.
+/// Rewrites an out-of-bounds error in terms of the source: `x[-3]` is reported as index -3, not as the negative
+/// position that it denotes.
 pub(crate) fn as_written(e: &mut Error, source: &str) {
     let Some((ends, n)) = e.bounds.take() else { return };
-    // A literal that is counted from the end, as it stands in brackets.
+    // A literal that counts from the end, as it appears in brackets.
     let literal = |end: &i64| {
         let text = format!("-{}", (n as i64).checked_sub(*end).filter(|_| *end < 0)?);
         let stands = |(at, _): (usize, &str)| {
@@ -86,7 +87,7 @@ pub fn elem(m: &mut Machine, v: &Value, i: usize) -> Res<Value> {
     }
 }
 
-/// Whether some column is traced.
+/// Whether any column is traced.
 pub fn has_traced(cols: &[Value]) -> bool {
     cols.iter().any(|c| match c {
         Value::Array(a) if a.is_flat() => false,
@@ -98,7 +99,7 @@ pub fn has_traced(cols: &[Value]) -> bool {
     })
 }
 
-/// Elements of any kind as one array.
+/// An array of elements of any type.
 pub fn pack(m: &mut Machine, vals: Vec<Value>) -> Res<Value> {
     let n = vals.len();
     let Some(first) = vals.iter().find(|v| !matches!(v, Value::Zero)).cloned() else {
@@ -152,7 +153,8 @@ fn fill_zeros(vals: Vec<Value>, like: &Value) -> Vec<Value> {
     vals.into_iter().map(|v| if matches!(v, Value::Zero) { zero.clone() } else { v }).collect()
 }
 
-/// A zero that may stand in an array with `like`. Data of another constructor have other fields, so that their zero stays symbolic.
+/// A zero that may be in one array with `like`. The zero of data stays symbolic, because data with other
+/// constructors has other fields.
 fn zero_beside(like: &Value) -> Value {
     match like {
         Value::Data(_) => Value::Zero,
@@ -179,7 +181,7 @@ fn transpose(m: &mut Machine, vals: &[Value], width: usize, parts: impl Fn(&Valu
         .collect()
 }
 
-/// Arrays of one shape as rows of a bigger one.
+/// Stacks arrays of equal shape as rows.
 fn pack_rows(m: &mut Machine, vals: &[Value]) -> Res<Value> {
     let mut rows: Vec<&Rc<Array>> = array::room(vals.len())?;
     for v in vals {

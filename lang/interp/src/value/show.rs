@@ -1,4 +1,4 @@
-//! Values as text (language.md §6).
+//! Values as text (see docs/reference.md).
 
 use super::{Array, Buf, Data, Value, digits, tree};
 use crate::{attend, memory};
@@ -8,7 +8,7 @@ use adl_typing::ty::Ty;
 use std::fmt::Write;
 use std::rc::Rc;
 
-/// A number as adl writes it: shortest round trip, with a point or an exponent.
+/// A Float as adl writes it: the shortest text that is read back exactly, with a point or an exponent.
 pub fn float(x: f64) -> String {
     if x.is_nan() {
         return "nan".into();
@@ -20,7 +20,7 @@ pub fn float(x: f64) -> String {
     if x != 0.0 && !(1e-4..1e16).contains(&size) { exponent(format!("{x:e}")) } else { pointed(format!("{x}")) }
 }
 
-/// An F32.
+/// An F32, likewise.
 pub fn float32(x: f32) -> String {
     if !x.is_finite() {
         return float(f64::from(x));
@@ -37,7 +37,7 @@ fn pointed(text: String) -> String {
     if text.contains('.') { text } else { text + ".0" }
 }
 
-/// A text in quotes.
+/// A text in quotes, with escapes.
 pub fn quoted(s: &str) -> String {
     let mut out = String::from("\"");
     for c in s.chars() {
@@ -59,13 +59,13 @@ pub fn quoted(s: &str) -> String {
 }
 
 enum Todo {
-    /// A value; `true`: as an argument of a constructor. Its type, where that is known.
+    /// A value; whether it is the argument of a constructor; and its type, if known.
     Val(Value, bool, Option<Ty>),
     Text(&'static str),
     Owned(String),
-    /// Elements of an array from one on, and their type.
+    /// Elements of an array from an index on, and the element type.
     From(Rc<Array>, usize, Option<Ty>),
-    /// What is in a map or a set.
+    /// The entries of a map or set.
     Entries(tree::Entries),
 }
 
@@ -79,17 +79,18 @@ struct Numbers {
 const EXACT: Numbers = Numbers { float, float32 };
 const ROUNDED: Numbers = Numbers { float: digits::rounded, float32: digits::rounded32 };
 
-/// A value inside data: texts in quotes. An interrupt cuts the text short; whoever wants it then stops anyway.
+/// A value as text, with texts in quotes. An interrupt truncates the text; the caller stops at its next poll.
 pub fn show(v: &Value) -> String {
     written(v, None, EXACT, usize::MAX)
 }
 
-/// The same; the type says what functions inside of it are.
+/// Like [`show`]; the type is used to describe functions.
 pub fn typed(v: &Value, ty: Option<&Ty>) -> String {
     written(v, ty, EXACT, usize::MAX)
 }
 
-/// The same to be looked at: numbers inside of it have as many digits as one wants to see. It may end once it has more than `limit` characters.
+/// Like [`typed`], for display: numbers inside data are rounded to the number of digits that is set. Output may
+/// stop after about `limit` characters.
 pub fn brief(v: &Value, ty: Option<&Ty>, limit: usize) -> String {
     let alone = matches!(v, Value::Float(_) | Value::F32(_) | Value::Rev { .. });
     written(v, ty, if alone { EXACT } else { ROUNDED }, limit.saturating_mul(4))
@@ -123,7 +124,7 @@ fn written(v: &Value, ty: Option<&Ty>, numbers: Numbers, limit: usize) -> String
     out
 }
 
-/// A value as `print` writes it: a text is plain.
+/// A value as `print` writes it: a text without quotes.
 pub fn plain(v: &Value) -> String {
     match v {
         Value::Str(s) => s.to_string(),
@@ -208,12 +209,12 @@ fn in_order(entries: &tree::Entries, todo: &mut Vec<Todo>) {
     }
 }
 
-/// The type of a component, where that of its tuple is known.
+/// The type of a tuple's component, if the tuple's type is known.
 pub fn component(ty: Option<&Ty>, i: usize) -> Option<&Ty> {
     if let Some(Ty::Tuple(ts)) = ty { ts.get(i) } else { None }
 }
 
-/// The type of a field, where that of its record is known.
+/// The type of a record's field, if the record's type is known.
 pub fn field(ty: Option<&Ty>, name: Symbol) -> Option<&Ty> {
     if let Some(Ty::Record(t)) = ty { t.fields.iter().find(|f| f.0 == name).map(|f| &f.1) } else { None }
 }
@@ -234,7 +235,7 @@ fn list(open: &'static str, parts: Vec<(Option<String>, Value, Option<Ty>)>, clo
 }
 
 fn array(a: &Rc<Array>, ty: Option<&Ty>, style: Numbers, out: &mut String, todo: &mut Vec<Todo>) {
-    // A vector of numbers is written at once; anything else element by element.
+    // A vector of numbers is written in one go, other arrays element by element.
     out.push('[');
     match a.buf() {
         Buf::F64(v) if a.shape.len() == 1 => numbers(v, |x| (style.float)(*x), out),

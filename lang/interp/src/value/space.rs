@@ -1,4 +1,4 @@
-//! Vector-space operations on whole `Diff` data: leaf by leaf, discrete leaves from the left.
+//! Vector-space operations on `Diff` data, leaf by leaf; discrete leaves are taken from the left operand.
 
 use super::{Array, Buf, Kind, Data, Record, Tuple, Value};
 use crate::error::{Error, Res, codes};
@@ -7,7 +7,8 @@ use crate::vm::Machine;
 use adl_prim::{Bin, Prim};
 use std::rc::Rc;
 
-/// Rebuilds data with each leaf replaced: `f` sees numbers, number arrays, texts, functions and traced values.
+/// Rebuilds data with each leaf replaced. Leaves are numbers, arrays of numbers, texts, functions and traced
+/// values.
 pub fn map_leaves(v: &Value, f: &mut dyn FnMut(&Value) -> Res<Value>) -> Res<Value> {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
         let mut all = |vs: &[Value]| vs.iter().map(|v| map_leaves(v, f)).collect::<Res<Vec<_>>>();
@@ -27,7 +28,7 @@ pub fn map_leaves(v: &Value, f: &mut dyn FnMut(&Value) -> Res<Value>) -> Res<Val
     })
 }
 
-/// Rebuilds `a` with each leaf combined with the leaf of `b` in the same place.
+/// Rebuilds `a` with each leaf combined with the corresponding leaf of `b`.
 pub fn zip_leaves(a: &Value, b: &Value, f: &mut dyn FnMut(&Value, &Value) -> Res<Value>) -> Res<Value> {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
         let mut all = |xs: &[Value], ys: &[Value]| {
@@ -65,7 +66,7 @@ fn different(a: &Value, b: &Value) -> Box<Error> {
     Error::new(codes::STRUCTURE, format!("data of different structure cannot be added: {} and {}", cut(a), cut(b)))
 }
 
-/// Whether a leaf is a real number or an array of them (traced or not).
+/// Whether a leaf is a real number or an array of reals, traced or not.
 pub fn is_real(v: &Value) -> bool {
     match v {
         Value::Float(_) | Value::F32(_) | Value::Rev { .. } | Value::Dual(_) => true,
@@ -103,7 +104,7 @@ pub fn divide(m: &mut Machine, v: &Value, s: &Value) -> Res<Value> {
     scaled(m, s, v, &mut |m, s, x| arith::bin(m, Bin::Div, x, s))
 }
 
-/// What `f` makes of each real leaf and `s`.
+/// Applies `f` to `s` and each real leaf.
 fn scaled(m: &mut Machine, s: &Value, v: &Value, f: &mut dyn FnMut(&mut Machine, Value, Value) -> Res<Value>) -> Res<Value> {
     map_leaves(v, &mut |x| {
         m.poll()?;
@@ -115,7 +116,7 @@ fn scaled(m: &mut Machine, s: &Value, v: &Value, f: &mut dyn FnMut(&mut Machine,
     })
 }
 
-/// Whether a real leaf has 32 bits.
+/// Whether a real leaf is single-precision (F32).
 pub fn narrow(leaf: &Value) -> bool {
     match leaf {
         Value::F32(_) => true,
@@ -125,7 +126,7 @@ pub fn narrow(leaf: &Value) -> bool {
     }
 }
 
-/// A number as the type of the leaf that it scales.
+/// Converts a number to the precision of the leaf that it scales.
 pub fn like(m: &mut Machine, s: &Value, leaf: &Value) -> Res<Value> {
     match (narrow(s), narrow(leaf)) {
         (false, true) => crate::ops::call(m, Prim::ToF32, &[], vec![s.clone()]),
@@ -134,7 +135,7 @@ pub fn like(m: &mut Machine, s: &Value, leaf: &Value) -> Res<Value> {
     }
 }
 
-/// The zero of the same shape; discrete leaves stay.
+/// A zero with the shape of `v`; discrete leaves are kept.
 pub fn zero_like(v: &Value) -> Value {
     let zero = map_leaves(v, &mut |x| {
         Ok(match x {

@@ -1,18 +1,19 @@
-//! Maps and sets of the standard library (`std/adl/maps.adl`, `sets.adl`), which are shown by what is in them: `Map {1: "a"}`, `Set {1, 2}`.
+//! Maps and sets of the standard library (`std/adl/maps.adl`, `sets.adl`), which are displayed by their
+//! entries: `Map {1: "a"}`, `Set {1, 2}`.
 
 use super::{Data, Value};
 use std::rc::Rc;
 
-/// Keys and values of a map, or the elements of a set.
+/// The entries of a map, or the elements of a set, in the subtree of a node.
 #[derive(Clone)]
 pub(super) struct Entries {
     node: Value,
     set: bool,
-    /// Whether what is before the node's own entry is done.
+    /// Whether the left subtree has already been visited.
     walked: bool,
 }
 
-/// What is written before the entries, if a value is a map or a set.
+/// The text before the entries, and the entries, if a value is a map or a set.
 pub(super) fn entries(d: &Rc<Data>) -> Option<(&'static str, Entries)> {
     let map = |d: &Data| is_node(d) || d.fields.is_empty() && d.con.name.as_str() == "EmptyMap";
     match (d.con.name.as_str(), d.fields.as_slice()) {
@@ -27,18 +28,19 @@ pub fn is_tree(v: &Value) -> bool {
     matches!(v, Value::Data(d) if entries(d).is_some())
 }
 
-/// Whether data are the node of a map's tree.
+/// Whether data is a node of a map's tree.
 pub(super) fn is_node(d: &Data) -> bool {
     matches!(d.fields.as_slice(), [Value::Int(_), _, _, Value::Data(_), Value::Data(_)]) && d.con.name.as_str() == "MapNode"
 }
 
-/// Keys and values of a map in order, one after the other.
+/// The keys and values of a map in order, alternating.
 pub(super) fn all(v: &Value) -> Vec<Value> {
     let entries = first(v, usize::MAX).map(|(_, entries, _)| entries).unwrap_or_default();
     entries.into_iter().flat_map(|(k, v)| std::iter::once(k).chain(v)).collect()
 }
 
-/// The first keys of a map or set, with their values, behind what is written before them, and how many there are in all.
+/// The first `count` keys of a map or set with their values, the text before them, and the total number of
+/// entries.
 pub fn first(v: &Value, count: usize) -> Option<(&'static str, Vec<(Value, Option<Value>)>, usize)> {
     let Value::Data(d) = v else { return None };
     let (open, entries) = entries(d)?;
@@ -65,7 +67,8 @@ pub fn first(v: &Value, count: usize) -> Option<(&'static str, Vec<(Value, Optio
 }
 
 impl Entries {
-    /// The entries before that of the node, its key, its value (of a map), and the entries behind; none where there is no node.
+    /// The entries in the left subtree, the node's key and (for a map) value, and the entries in the right
+    /// subtree; `None` for an empty tree.
     pub fn parts(&self) -> Option<(Option<Entries>, &Value, Option<&Value>, Option<Entries>)> {
         let Value::Data(d) = &self.node else { return None };
         let [_, key, value, left, right] = d.fields.as_slice() else { return None };

@@ -1,1 +1,1 @@
-//! Elementwise lambdas as strip programs over whole arrays.
+//! An empty module.

@@ -9,7 +9,7 @@ use crate::value::Value;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
-/// Machine stack that one nested call through a primitive may take.
+/// Estimated native stack space of one nested call through a primitive, in bytes.
 const REENTRY: usize = 4096;
 
 impl Machine {
@@ -17,7 +17,7 @@ impl Machine {
         let depth = self.frames.len();
         self.push_frame(code, None, 0)?;
         if let (Some(f), true) = (self.frames.last_mut(), self.compiler.is_some()) {
-            // An expression is a function of `()`.
+            // An expression is compiled as a function of `()`.
             f.args = Some([Value::Unit].into());
         }
         self.run(depth)
@@ -35,13 +35,15 @@ impl Machine {
         Ok(())
     }
 
-    /// Calls from primitives: a new loop on the (growing) machine stack.
+    /// Calls a function from a primitive: runs a nested interpreter loop on the native stack, which grows on
+    /// demand.
     pub(crate) fn call_fun(&mut self, f: Rc<Fun>, args: Vec<Value>) -> Res<Value> {
         self.poll()?;
         self.nested(|m| m.call_inner(f, args))
     }
 
-    /// Something that runs a loop of its own on the (growing) machine stack; frames of calls that fail are removed.
+    /// Runs `run`, which starts a nested interpreter loop, on the growing native stack. If it fails, the frames
+    /// that it pushed are removed.
     pub(super) fn nested(&mut self, run: impl FnOnce(&mut Machine) -> Res<Value>) -> Res<Value> {
         let (depth, base) = (self.frames.len(), self.regs.len());
         self.reentries += REENTRY;
@@ -77,7 +79,7 @@ impl Machine {
         }
     }
 
-    /// Pushes the frame of a closure or member applied to all its arguments.
+    /// Pushes the frame of a closure or group member that is applied to all its arguments.
     pub(super) fn begin(&mut self, f: Rc<Fun>, args: Vec<Value>, dst: usize) -> Res<()> {
         let code = code_of(&f)?;
         self.push_frame(code, Some(f.clone()), dst)?;
@@ -102,7 +104,7 @@ impl Machine {
         }
     }
 
-    /// Functions without code, applied to all their arguments.
+    /// Applies a function without register code to all its arguments.
     fn apply_other(&mut self, f: &Fun, mut args: Vec<Value>) -> Res<Value> {
         match f {
             Fun::Prim(p, reps) => ops::apply(self, *p, reps, &mut args),
@@ -118,7 +120,7 @@ impl Machine {
         }
     }
 
-    /// Leaves the top frame with a value: the result of the run, if it was the last.
+    /// Pops the top frame with a result. Returns the result if that frame was the outermost one of this run.
     pub(super) fn ret(&mut self, v: Value, depth: usize) -> Option<Value> {
         let f = self.frames.pop()?;
         self.regs.truncate(f.base);
@@ -137,7 +139,7 @@ impl Machine {
         }
     }
 
-    /// The code of a function that is called, or its result, where that is native code's.
+    /// Prepares a call: the code to run, or the result, if native code or a device has already computed it.
     fn meet(&mut self, f: &Rc<Fun>, base: usize, first: u32, n: u32) -> Res<Met> {
         if self.interrupt.load(Ordering::Relaxed) {
             self.poll()?;
@@ -150,7 +152,7 @@ impl Machine {
         })
     }
 
-    /// Pushes a frame whose arguments stand in registers of the current one.
+    /// Pushes a frame whose arguments are in registers of the current frame.
     fn call_code(&mut self, f: Rc<Fun>, base: usize, first: u32, n: u32, dst: usize) -> Res<()> {
         let code = match self.meet(&f, base, first, n)? {
             Met::Code(code) => code,
@@ -170,7 +172,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Replaces the current frame, or gives its result where that is native code's.
+    /// Tail call: replaces the current frame. Returns the result if native code has already computed it.
     fn tail(&mut self, f: Rc<Fun>, base: usize, first: u32, n: u32) -> Res<Option<Value>> {
         let code = match self.meet(&f, base, first, n)? {
             Met::Code(code) => code,
@@ -193,7 +195,8 @@ impl Machine {
         Ok(None)
     }
 
-    /// Calls what a register holds. `[d, f, first]`: where the result goes, the function, its first argument.
+    /// Calls the function in a register. The registers `[d, f, first]` are those of the result, the function
+    /// and the first argument.
     pub(super) fn call_value(&mut self, base: usize, [d, f, first]: [u32; 3], n: u32) -> Res<()> {
         let f = self.function(base, f)?;
         if f.arity() == n as usize && matches!(&*f, Fun::Closure(..) | Fun::Member(..)) {
@@ -209,7 +212,8 @@ impl Machine {
         self.call_code(f, base, first, n, base + d as usize)
     }
 
-    /// A call whose result is that of the frame: gives it where it is there at once; else the frame has become the callee's.
+    /// Tail call of the function in a register. Returns the result if it is already known; otherwise the
+    /// current frame has become the callee's.
     pub(super) fn tail_value(&mut self, base: usize, f: u32, first: u32, n: u32) -> Res<Option<Value>> {
         let f = self.function(base, f)?;
         if f.arity() == n as usize && matches!(&*f, Fun::Closure(..) | Fun::Member(..)) {
@@ -227,12 +231,12 @@ impl Machine {
     fn function(&self, base: usize, f: u32) -> Res<Rc<Fun>> {
         match &self.regs[base + f as usize] {
             Value::Fun(f) => Ok(f.clone()),
-            _ => Err(Error::new(codes::STRUCTURE, "this is no function")),
+            _ => Err(Error::new(codes::STRUCTURE, "this is not a function")),
         }
     }
 }
 
-/// What a call meets.
+/// The outcome of preparing a call.
 enum Met {
     Code(Rc<Code>),
     Value(Value),

@@ -1,4 +1,4 @@
-//! Register code.
+//! Register code: the instructions of the virtual machine, and the tables to which they refer.
 
 use super::Codes;
 use crate::value::{ConInfo, Value};
@@ -8,16 +8,17 @@ use adl_syntax::symbol::Symbol;
 use adl_typing::core::{self, GlobalId, Rep};
 use std::rc::Rc;
 
-/// A register, relative to the frame.
+/// A register number, relative to the frame.
 pub type R = u32;
 
-/// An instruction. `d` is the destination; ranges are (first register, count), and their registers are emptied.
+/// An instruction. `d` is the destination register. A range of operands is (first register, count); reading a
+/// range leaves its registers empty.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub enum I {
     Const(R, u32),
     Move(R, R),
-    /// Like `Move`, from a register that nothing reads again.
+    /// Like `Move`, but empties the source register, which is not read again.
     Take(R, R),
     Global(R, GlobalId),
     Un(Un, R, R),
@@ -28,17 +29,18 @@ pub enum I {
     JumpUnlessCmp(Cmp, R, R, u32),
     Call(R, R, R, u32),
     TailCall(R, R, u32),
-    /// A member of this function's recursive group.
+    /// Calls a member of this function's recursive group.
     CallSibling(R, u32, R, u32),
     TailSibling(u32, R, u32),
     Sibling(R, u32),
     Ret(R),
-    /// Hidden arguments stand before the others: `(d, prim, first, hidden, count)`.
+    /// Calls a primitive: `(d, prim, first, hidden, count)`. Hidden arguments precede the others.
     Prim(R, Prim, R, u32, u32),
     /// A primitive as a value, with its hidden arguments.
     PrimFun(R, Prim, R, u32),
     Closure(R, u32, R, u32),
-    /// A recursive group over captured values; its members go to consecutive registers from `d`.
+    /// Creates a recursive group over captured values; its members are stored in consecutive registers from
+    /// `d`.
     Group(R, u32, R, u32),
     Tuple(R, R, u32),
     Record(R, u32, R, u32),
@@ -47,27 +49,28 @@ pub enum I {
     Item(R, R, u32),
     Field(R, R, Symbol),
     Update(R, R, u32, R, u32),
-    /// One Int index.
+    /// An array element or row at one Int index.
     Index1(R, R, R),
     /// Indices and slices as described by the spec: `(d, array, spec, first)`.
     Index(R, R, u32, R),
-    /// Jumps by constructor tag through a table.
+    /// Jumps through a table indexed by the constructor tag.
     Switch(R, u32),
     ConField(R, R, u32),
-    /// Compares with a constant.
+    /// Compares with a literal.
     IsLit(R, R, u32),
     IsLen(R, R, u32),
     Elem(R, R, u32),
-    /// Ends the loop when the counter has reached the bound.
+    /// Exits the loop if the counter has reached the bound.
     LoopHead(R, R, u32),
     LoopNext(R, u32),
-    /// A loop's back edge without a counter.
+    /// The back edge of a loop without a counter.
     Back(u32),
-    /// `(d, kind, closure, first extent, count)`; a representation stands after the extents.
+    /// A comprehension: `(d, kind, closure, first extent, count)`. The register after the extents holds a
+    /// run-time type representation.
     For(R, u32, R, R, u32),
-    /// Extent of an axis of an array.
+    /// The extent of an array axis.
     AxisLen(R, R, u32),
-    /// Two extents of one index must agree.
+    /// Checks that two extents that one index ranges over are equal.
     SameExtent(R, R),
     Rep(R, u32),
     NumAt(R, u32, R),
@@ -76,145 +79,149 @@ pub enum I {
     CheckSize(u32, R),
     Interp(R, R, u32),
     NoMatch,
-    /// An operation of the IR on registers: see [`Code::steps`]. This and what follows occurs only in lowered IR.
+    /// An operation of lowered IR: see [`Code::steps`]. This and all following instructions occur only in
+    /// lowered IR.
     Step(u32),
-    /// Does the statements that follow, up to the target, a strip of large arrays at a time, or goes on with the first of them: see
-    /// [`Code::strips`].
+    /// Tries to run the chain of statements that follows, up to the target, in one pass over blocks of large
+    /// arrays. If it fails, control continues with the first of these statements. See [`Code::strips`].
     Strips(u32, u32),
-    /// A call of a function of the same IR program, which may have several results: see [`Code::calls`].
+    /// Calls a function of the same IR program, which may have several results: see [`Code::calls`].
     CallFn(u32),
     TailFn(u32),
     /// Returns several values: see [`Code::rets`].
     RetMany(u32),
-    /// `(d, array, index, zero)`: an element; of an absent array, the constant.
+    /// `(d, array, index, zero)`: an element, or the constant `zero` if the array is a symbolic zero.
     At1(R, R, R, u32),
-    /// `(d, matrix, row, column, zero)`.
+    /// `(d, matrix, row, column, zero)`: an element, or the constant `zero` if the matrix is a symbolic zero.
     At2(R, R, R, R, u32),
-    /// `(d, data, field, zero)`: a field; of absent data, the constant.
+    /// `(d, data, field, zero)`: a field, or the constant `zero` if the data is a symbolic zero.
     FieldOr(R, R, u32, u32),
-    /// Adds an element to a buffer that one register holds.
+    /// Appends an element to the buffer in a register.
     Push(R, R),
-    /// An Int or Bool as a Float.
+    /// Converts an Int or Bool to a Float.
     ToFloat(R, R),
 }
 
 /// An operand of an instruction of lowered IR.
 #[derive(Clone, Copy, Debug)]
 pub struct Arg {
-    /// Where it is.
+    /// The register.
     pub r: R,
-    /// Whether nothing reads it again: it is then taken, so that a buffer with one owner changes in place.
+    /// Whether this is its last use. The value is then moved out of the register, so that an unshared array is
+    /// updated in place.
     pub last: bool,
 }
 
-/// An operation of the IR on registers.
+/// An operation of lowered IR on registers.
 #[derive(Debug)]
 pub struct Step {
-    /// What is done; operands are positions in `args`.
+    /// The operation; its operands are positions in `args`.
     pub what: crate::ir::step::What,
-    /// Operands.
+    /// The operands.
     pub args: Box<[Arg]>,
-    /// Where results go.
+    /// The result registers.
     pub outs: Box<[R]>,
-    /// What the results are where a linear operand is absent.
+    /// The results if a linear operand that annihilates the operation is a symbolic zero.
     pub zeros: Box<[Value]>,
 }
 
 /// A call between functions of lowered IR.
 #[derive(Debug)]
 pub struct FnCall {
-    /// Position in the group.
+    /// The index of the callee in its group.
     pub callee: u32,
-    /// Arguments.
+    /// The arguments.
     pub args: Box<[Arg]>,
-    /// Where results go.
+    /// The result registers.
     pub outs: Box<[R]>,
 }
 
-/// How an index list is read: one register an entry, in order.
+/// The kinds of entries of an index list. Each bound or index takes one register, in order.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub enum IndexKind {
     At,
-    /// Whether a lower and an upper bound are given.
+    /// A slice, with flags for the presence of a lower and of an upper bound.
     Slice(bool, bool),
 }
 
-/// A function's code.
+/// The code of a function.
 #[derive(Debug)]
 pub struct Code {
-    /// Instructions.
+    /// The instructions.
     pub instrs: Vec<I>,
-    /// Where each came from.
+    /// The source span of each instruction.
     pub spans: Vec<Span>,
-    /// Registers in all: parameters, captured values, locals, temporaries.
+    /// The total number of registers: parameters, captured values, locals, temporaries.
     pub registers: u32,
-    /// Parameters, hidden ones first.
+    /// The number of parameters; hidden ones come first.
     pub params: u32,
-    /// Captured values.
+    /// The number of captured values.
     pub captures: u32,
     /// Constants.
     pub consts: Vec<Value>,
-    /// Functions made inside.
+    /// The code of closures that are created here.
     pub codes: Vec<Rc<Code>>,
-    /// Recursive groups made inside.
+    /// The code of recursive groups that are created here.
     pub groups: Vec<Codes>,
-    /// Records' field names.
+    /// Field names of records.
     pub names: Vec<Rc<[Symbol]>>,
     /// Constructors.
     pub cons: Vec<Rc<ConInfo>>,
     /// Index lists.
     pub indices: Vec<Vec<IndexKind>>,
-    /// Tables of `Switch`: targets by tag, and the default.
+    /// Tables of `Switch`: targets by tag, and the default target.
     pub tables: Vec<(Vec<u32>, u32)>,
-    /// Representations; their locals are registers.
+    /// Run-time type representations; their locals are registers.
     pub reps: Vec<Rep>,
-    /// Signature sizes: where they are, and (for checks) the name and the expected register or constant.
+    /// Sizes in signatures: their position in an argument and, for checks, the name and the expected constant.
     pub sizes: Vec<(core::SizeAt, String, Option<u64>)>,
-    /// Comprehension kinds.
+    /// The kinds of comprehensions.
     pub kinds: Vec<core::ForKind>,
     /// Operations of lowered IR.
     pub steps: Vec<Step>,
-    /// Chains of operations of lowered IR, with their operands and where their results go.
+    /// Chains of operations of lowered IR, with their operands and result registers.
     pub strips: Vec<(crate::ir::strips::Strips, Box<[Arg]>, Box<[R]>)>,
     /// Calls of lowered IR.
     pub calls: Vec<FnCall>,
     /// Lists of returned values of lowered IR.
     pub rets: Vec<Box<[Arg]>>,
-    /// Where it came from, for the specialiser.
+    /// The Core from which the code was compiled, for the specialiser.
     pub origin: Option<Rc<Origin>>,
-    /// Of lowered IR: what native code is made from, and that code.
+    /// For lowered IR: the state of native compilation.
     pub native: Option<crate::ir::native::State>,
-    /// The definition that it belongs to.
+    /// The name of the enclosing definition.
     pub name: Option<Symbol>,
-    /// Its type, for `show`.
+    /// The type as text, for `show`.
     pub ty: String,
-    /// Whether it is worth native code.
+    /// The profile that decides when the code becomes native.
     pub heat: super::hot::Heat,
-    /// Attempts to run it on lanes that failed.
+    /// The number of failed attempts at batched interpretation.
     pub lanes_failed: std::cell::Cell<u8>,
-    /// What runs on lanes took, and native code in their place.
+    /// Times of batched interpretation and of native code.
     pub(crate) paces: super::lanes::Paces,
-    /// Whether it is the body of a comprehension that works on arrays of indices.
+    /// Whether it is the body of a comprehension that can be evaluated on arrays of indices.
     pub indexwise: bool,
-    /// Of a comprehension's body: the comprehension as a function of its extents, which captures the same values. It has a source and a heat only.
+    /// For the body of a comprehension: the entire comprehension as a function of its extents, with the same
+    /// captured values. Only its origin and its profile are used.
     pub whole: Option<Rc<Code>>,
-    /// Whether it is a loop of the function around it, not one of the user's own.
+    /// Whether it is a loop that was outlined from the function around it, so that it does not appear in call
+    /// stacks.
     pub part: bool,
 }
 
-/// A member of a recursive group, as Core: the local that it is bound to, its hidden parameters, the function. (Of a closure there is one,
-/// bound to nothing in particular.)
+/// A member of a recursive group, as Core: the local to which it is bound, its hidden parameters, the function.
+/// The origin of a closure has a single member, whose local is unused.
 pub type Member = (core::Local, Vec<core::Local>, Rc<core::Lambda>);
 
-/// The Core that code was made from.
+/// The Core from which code was compiled.
 #[derive(Debug)]
 pub struct Origin {
     /// The function, or all functions of its group.
     pub members: Rc<[Member]>,
     /// Whether it is a recursive group.
     pub group: bool,
-    /// Which member.
+    /// The index of the member.
     pub index: u32,
     /// Captured locals, in the order of the captured values.
     pub captured: Vec<core::Local>,
@@ -256,19 +263,19 @@ impl Code {
         }
     }
 
-    /// Adds an instruction; gives its position, where a jump is aimed later.
+    /// Appends an instruction. Returns its index, by which the target of a jump is set later.
     pub(crate) fn emit(&mut self, i: I, span: Span) -> usize {
         self.instrs.push(i);
         self.spans.push(span);
         self.instrs.len() - 1
     }
 
-    /// Where the next instruction will be.
+    /// The index of the next instruction.
     pub(crate) fn here(&self) -> u32 {
         self.instrs.len() as u32
     }
 
-    /// Aims a jump at the next instruction.
+    /// Sets the target of a jump to the next instruction.
     pub(crate) fn aim(&mut self, at: usize) {
         let to = self.here();
         match &mut self.instrs[at] {
@@ -277,7 +284,7 @@ impl Code {
         }
     }
 
-    /// The operator that the code is, where it is `fun a b -> a op b`.
+    /// The operator, if the code is that of `fun a b -> a op b`.
     pub fn operator(&self) -> Option<Prim> {
         if self.params != 2 || self.captures != 0 {
             return None;

@@ -1,8 +1,9 @@
-//! Definitions that nothing can reach any more: a name that is defined again and again must not fill memory.
+//! Garbage collection of definitions, so that a session that redefines a name again and again does not fill
+//! memory.
 //!
-//! Reachable is what names lead to ([`Machine::release_unreachable`] is given those), through the values that definitions have, the code in
-//! them, and the Core that the specialiser reads. Where a value is a derivative on a tape, whose records nobody can look into, everything
-//! is kept.
+//! The roots are names and values given to [`Machine::release_unreachable`]. A definition is reachable through
+//! values, through the code in them, and through the Core that the specialiser reads. If a value contains a
+//! derivative on a tape, whose records cannot be traversed, nothing is collected.
 
 use super::code::{Code, I};
 use super::{Fun, Group, Machine};
@@ -12,19 +13,20 @@ use adl_typing::walk::walk;
 use std::collections::HashSet;
 use std::rc::Rc;
 
-/// Definitions whose Core is kept for the code that was made from it, until all that code is forgotten.
+/// Maximum number of released definitions whose Core is kept alive because compiled code was made from it.
+/// Beyond it all compiled code is dropped.
 const BURIED: usize = 512;
 
-/// What has been reached.
+/// The state of the marking phase.
 #[derive(Default)]
 struct Reached<'a> {
     ids: HashSet<GlobalId>,
     todo: Vec<GlobalId>,
     values: Vec<&'a Value>,
     codes: Vec<&'a Code>,
-    /// Addresses of what is shared and was seen.
+    /// Addresses of shared objects that have been visited.
     seen: HashSet<*const u8>,
-    /// Whether something cannot be looked into.
+    /// Whether an object was found that cannot be traversed.
     opaque: bool,
 }
 
@@ -114,7 +116,7 @@ impl<'a> Reached<'a> {
         }
     }
 
-    /// Everything that can be reached from what is to be looked at.
+    /// Visits everything that is reachable from the work lists.
     fn all(&mut self, m: &'a Machine) {
         loop {
             if let Some(v) = self.values.pop() {
@@ -134,13 +136,13 @@ impl<'a> Reached<'a> {
 }
 
 impl Machine {
-    /// Definitions that have a value.
+    /// The number of definitions that have a value.
     pub fn definitions(&self) -> usize {
         self.globals.iter().flatten().count()
     }
 
-    /// Releases definitions that neither names nor values lead to, and returns how many there were. Nothing may run, and nobody may hold values of this
-    /// machine but `values`.
+    /// Releases definitions that are not reachable from `names` or `values`, and returns their number. No run
+    /// may be in progress, and no values of this machine may exist outside of it except `values`.
     pub fn release_unreachable(&mut self, names: impl Iterator<Item = GlobalId>, values: &[Value]) -> usize {
         let mut r = Reached::default();
         names.for_each(|g| r.id(g));
@@ -154,7 +156,8 @@ impl Machine {
         let dead: Vec<usize> = (0..self.globals.len()).filter(|i| self.globals[*i].is_some() && !ids.contains(&GlobalId(*i as u32))).collect();
         for i in &dead {
             self.globals[*i] = None;
-            // Code is known by its address: that must stay its own while something is known of it.
+            // The cache identifies code by its address, which must not be reused while the cache has an entry
+            // for it.
             self.buried.extend(self.defs.remove(&GlobalId(*i as u32)));
         }
         if self.buried.len() > BURIED {

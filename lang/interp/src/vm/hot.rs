@@ -1,11 +1,13 @@
-//! Functions that turn out to be hot are specialised and evaluated as native code.
+//! Profiling of interpreted functions: hot functions are specialised and compiled to native code.
 //!
-//! Loops count their turns, and functions that call others (themselves, perhaps) their calls. At the threshold the function is evaluated *from its start* as
-//! native code on its arguments, which frames keep until then, and its frame is left with the result. That is right because a function
-//! that can be specialised has no effects; whatever fails on that way (an error too) is met again by going on here, and the function
-//! then stays interpreted. Once it is hot, later calls go there at once.
+//! Loops count iterations; functions that call others, including themselves, count calls. When a counter
+//! reaches the threshold, native code evaluates the function *from its start* on its original arguments, which
+//! the frame has kept, and the frame returns that result. This is correct because a function that can be
+//! specialised has no effects. If native evaluation fails for any reason, including an error in the program,
+//! the interpreter continues where it was, and the function stays interpreted. Later calls of a hot function
+//! run native code immediately.
 //!
-//! Results are the same bits either way, so nothing else tells which way was taken.
+//! Both ways compute the same bits, so the choice is not observable in results.
 
 use super::code::{Code, I};
 use super::{Fun, Machine};
@@ -16,51 +18,53 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// Turns and calls from which on a function is hot.
+/// Number of iterations and calls after which a function is hot.
 const THRESHOLD: u32 = 3000;
 
-/// Operations on large arrays that are worth being done together.
+/// Number of operations on large arrays after which a function is tried as a fused chain.
 const CHAIN: u8 = 2;
 
-/// Whether they are has been decided.
+/// Value of [`Heat::arrays`] after that decision.
 const DECIDED: u8 = u8::MAX;
 
-/// Native calls after which it is looked at whether they were worth it.
+/// Number of native calls after which their benefit is evaluated.
 const TRIAL: u32 = 200;
 
-/// What a native call must take on average: below, entering it costs more than it gains.
+/// Minimum average time of a native call: below it, entering native code costs more than it saves.
 const LEAST: Duration = Duration::from_micros(5);
 
-/// Native calls of which one is made both ways, where data has to become cells and values again: that may take longer than native code saves.
+/// Every so many native calls, a call with declared data is repeated in the interpreter and timed, because
+/// converting data at the boundary may cost more than native code saves.
 const SAMPLED: u32 = 50;
 
-/// What a native call may take for that.
+/// Maximum time of a native call that is repeated.
 const SHORT: Duration = Duration::from_millis(1);
 
-/// How hot some code is.
+/// The profile of a code object.
 #[derive(Debug, Default)]
 pub struct Heat {
-    /// Turns and calls until it is hot; 0 if nobody counts.
+    /// Iterations and calls left until it is hot; 0 if they are not counted.
     left: Cell<u32>,
-    /// Whether calls go to native code.
+    /// Whether calls run native code.
     native: Cell<bool>,
-    /// Whether there are loops, whose turns count.
+    /// Whether it has loops, whose iterations are counted.
     loops: bool,
-    /// Whether calls count: of functions that call others, which may be themselves, or evaluate comprehensions, whose bodies may call them.
+    /// Whether calls are counted: it calls functions, or evaluates comprehensions whose bodies may call some.
     calls: bool,
-    /// Operations on large arrays so far, until it is decided; whether calls go to whole chains of such.
+    /// The number of operations on large arrays until the decision, and whether calls run lowered code with
+    /// fused chains.
     arrays: Cell<u8>,
     chains: Cell<bool>,
-    /// Native calls so far, and the time that they took.
+    /// The number of native calls, and their total time.
     runs: Cell<(u32, Duration)>,
-    /// Calls in a row that were offered to a device in vain.
+    /// The number of consecutive calls that a device refused.
     pub(crate) offered: Cell<u8>,
-    /// What calls took that were made both ways: as native code, and interpreted.
+    /// Total times of the calls that ran both natively and in the interpreter.
     both: Cell<(Duration, Duration)>,
 }
 
 impl Heat {
-    /// Of code that the compiler has made.
+    /// The initial profile of code that the compiler has made.
     pub(super) fn of(instrs: &[I]) -> Heat {
         let loops = instrs.iter().any(|i| matches!(i, I::LoopNext(..) | I::Back(_)));
         let calls = instrs.iter().any(|i| matches!(i, I::For(..) | I::Call(..) | I::TailCall(..) | I::CallSibling(..) | I::TailSibling(..)));
@@ -68,12 +72,12 @@ impl Heat {
         Heat { left: Cell::new(left), loops, calls, ..Heat::default() }
     }
 
-    /// Of a comprehension: the first that is large is tried.
+    /// The initial profile of a comprehension: native code is tried for the first large one.
     pub(super) fn of_comprehension() -> Heat {
         Heat { native: Cell::new(true), ..Heat::default() }
     }
 
-    /// Whether the code becomes hot with this turn of a loop.
+    /// Counts a loop iteration. Returns whether the code becomes hot with it.
     #[inline(always)]
     pub(super) fn turn(&self) -> bool {
         let n = self.left.get();
@@ -81,13 +85,14 @@ impl Heat {
         n == 1
     }
 
-    /// Whether a call is to go to native code.
+    /// Counts a call. Returns whether it should run native or lowered code.
     #[inline(always)]
     fn call(&self) -> bool {
         self.native.get() || self.chains.get() || self.calls && self.turn()
     }
 
-    /// After an operation on large arrays: from the second on, calls go to code that does several of them in one pass.
+    /// Counts an operation on large arrays. After [`CHAIN`] of them, calls run lowered code, which fuses
+    /// several in one pass.
     #[cold]
     pub(super) fn array(&self) {
         let n = self.arrays.get();
@@ -97,20 +102,21 @@ impl Heat {
         }
     }
 
-    /// Whether frames keep their arguments.
+    /// Whether frames keep their arguments for a restart.
     #[inline(always)]
     pub(super) fn keeps(&self) -> bool {
         self.loops && self.left.get() > 0
     }
 
-    /// After a call of a chain: where that takes no time the arrays are small, and it is waited for large ones again.
+    /// Records a call of lowered code. If it took almost no time, the arrays are small, and counting starts
+    /// again.
     fn chained(&self, time: Duration) {
         let large = time >= 4 * LEAST;
         self.chains.set(large);
         self.arrays.set(if large { DECIDED } else { 0 });
     }
 
-    /// Stays interpreted.
+    /// Decides that the code stays interpreted.
     fn freeze(&self) {
         self.left.set(0);
         self.native.set(false);
@@ -118,13 +124,13 @@ impl Heat {
         self.chains.set(false);
     }
 
-    /// Whether a native call that took so long is to be made interpreted as well.
+    /// Whether a native call that took so long should be repeated in the interpreter.
     fn samples(&self, time: Duration) -> bool {
         let n = self.runs.get().0 + 1;
         time < SHORT && n < TRIAL && n % SAMPLED == 0
     }
 
-    /// After a native call.
+    /// Records a native call.
     fn ran(&self, time: Duration) {
         let (n, sum) = self.runs.get();
         let (n, sum) = (n + 1, sum.saturating_add(time));
@@ -136,12 +142,12 @@ impl Heat {
 }
 
 impl Machine {
-    /// Whether hot functions may become native now.
+    /// Whether hot functions may be compiled at present.
     pub(crate) fn heats(&self) -> bool {
         (self.compiler.is_some() || self.device.is_on()) && primal::wanted(self)
     }
 
-    /// The arguments of a frame, kept for a start from the beginning while the code is not hot.
+    /// Keeps the arguments of a frame for a restart, while the code is not hot.
     #[inline]
     pub(super) fn keep_arguments(&mut self, base: usize, n: usize) {
         let Some(code) = self.frames.last().map(|f| &f.code) else { return };
@@ -153,7 +159,7 @@ impl Machine {
         }
     }
 
-    /// The result of a call by native code, if it goes there. `args` are taken only then.
+    /// Runs a call natively or on a device, if the profile says so. `args` are moved out only in that case.
     #[inline]
     pub(super) fn hot_call(&mut self, f: &Rc<Fun>, code: &Rc<Code>, args: std::ops::Range<usize>) -> Res<Option<Value>> {
         if self.device.is_on() && self.offered(code, &self.regs[args.clone()]) {
@@ -169,7 +175,7 @@ impl Machine {
         self.heated(f.clone(), code, args)
     }
 
-    /// The result of the frame on top, whose code has become hot, by native code from the start.
+    /// Restarts the top frame, whose code has become hot, as native code. Returns its result.
     #[cold]
     pub(super) fn hot_frame(&mut self) -> Res<Option<Value>> {
         let Some(f) = self.frames.last_mut() else { return Ok(None) };
@@ -190,7 +196,7 @@ impl Machine {
         }
     }
 
-    /// The same for arguments in a list.
+    /// Like [`Machine::hot_call`], for arguments in a slice.
     #[inline]
     pub(super) fn hot_apply(&mut self, f: &Rc<Fun>, args: &[Value]) -> Res<Option<Value>> {
         let code = match &**f {
@@ -206,7 +212,7 @@ impl Machine {
         if code.heat.call() { self.heated(f.clone(), &code.clone(), args.to_vec()) } else { Ok(None) }
     }
 
-    /// A large comprehension whose body is given, by native code.
+    /// Runs a large comprehension, given by its body, as native code.
     pub(crate) fn hot_comprehension(&mut self, body: &Value, extents: &[Value]) -> Res<Option<Value>> {
         let Value::Fun(f) = body else { return Ok(None) };
         let Fun::Closure(code, captured) = &**f else { return Ok(None) };
@@ -219,17 +225,18 @@ impl Machine {
     #[cold]
     fn heated(&mut self, f: Rc<Fun>, code: &Code, mut args: Vec<Value>) -> Res<Option<Value>> {
         if !self.heats() {
-            // Not now: while derivatives are taped, numbers are not plain.
+            // Compilation is not possible at present, for example because numbers are traced by a tape.
             code.heat.left.set(if code.heat.native.get() || code.heat.chains.get() { code.heat.left.get() } else { THRESHOLD });
             return Ok(None);
         }
-        // Types, and functions in front: native code is made for those that are given.
+        // Leading type representations and functions become part of the closure, so that code is specialised to
+        // them.
         let known = args.iter().take_while(|a| matches!(a, Value::Rep(_) | Value::Fun(_))).count().min(args.len() - 1);
         let rest = args.split_off(known);
         let f = if known == 0 { f } else { Rc::new(Fun::Partial(f, args)) };
-        // In case of an error inside, or of a call of this function by itself.
+        // Counting is off meanwhile, because the call may recurse; the values are restored after an error.
         let before = (code.heat.left.replace(0), code.heat.native.replace(false));
-        // Large arrays are work for all threads, which native code has for loops alone.
+        // Operations on large arrays are parallel when interpreted; in native code only loops are.
         let chains = code.heat.chains.replace(false);
         let start = Instant::now();
         let f = Value::Fun(f);
@@ -256,7 +263,7 @@ impl Machine {
         out
     }
 
-    /// Makes a call that took `native` as native code once more, interpreted.
+    /// Repeats a call in the interpreter; `native` is the time that it took as native code.
     fn sample(&mut self, code: &Code, native: Duration, f: &Value, args: &[Value]) -> Res<()> {
         let start = Instant::now();
         self.call(f, args)?;

@@ -1,7 +1,8 @@
-//! What instructions do with registers, by family: numbers, functions and structures, parts and elements, sizes. Calls are in `calls`,
-//! jumps in the loop (`run`).
+//! Implementations of instructions, by family: numbers, functions and structures, components and elements,
+//! sizes. Calls are in `calls`, jumps in the interpreter loop (`run`).
 //!
-//! Registers are counted from `base`. What loops do most is inlined into the loop.
+//! Register numbers are relative to `base`. Instructions that are frequent in loops are inlined into the
+//! interpreter loop.
 
 use super::code::{Code, R};
 use super::parts::{element, index_width, literal_equal, number_at, rep_with, step_into, update};
@@ -16,11 +17,11 @@ use adl_prim::{Bin, Prim, Un};
 use adl_typing::core::{self, GlobalId, Step};
 use std::rc::Rc;
 
-/// Floats from which an array is large: operations on it are bound by memory.
+/// Number of Floats from which an array is large: operations on it are bound by memory bandwidth.
 const LARGE: usize = 1 << 16;
 
-/// Puts a number into a register. One that holds a number already is written as a number: writing the tag too, and reading both at once
-/// later, would make the reader wait for the writer.
+/// Stores a number in a register. If it already holds a number, only the payload is written: a write of tag and
+/// payload followed by a combined read of both would cause a store-forwarding stall.
 #[inline(always)]
 fn set_float(slot: &mut Value, x: f64) {
     match slot {
@@ -29,7 +30,7 @@ fn set_float(slot: &mut Value, x: f64) {
     }
 }
 
-/// Registers.
+/// Register access.
 impl Machine {
     #[inline(always)]
     pub(super) fn reg(&self, base: usize, r: R) -> &Value {
@@ -51,7 +52,7 @@ impl Machine {
         set_float(&mut self.regs[base + d as usize], x);
     }
 
-    /// Takes the values of consecutive registers.
+    /// Moves the values out of consecutive registers.
     pub(super) fn range(&mut self, base: usize, first: R, n: u32) -> Vec<Value> {
         let at = base + first as usize;
         self.regs[at..at + n as usize].iter_mut().map(std::mem::take).collect()
@@ -223,13 +224,13 @@ impl Machine {
 
     pub(super) fn interpolate(&mut self, base: usize, d: R, first: R, n: u32) -> Res<()> {
         let text: String = self.range(base, first, n).iter().map(show::plain).collect();
-        // An interrupted text is not whole.
+        // After an interrupt the text may be incomplete.
         self.poll()?;
         self.set(base, d, Value::Str(Rc::new(text.into())));
         Ok(())
     }
 
-    /// A comprehension; a representation stands after the extents.
+    /// A comprehension; the register after the extents holds a run-time type representation.
     pub(super) fn comprehension(&mut self, base: usize, [d, f, first]: [R; 3], kind: core::ForKind, n: u32) -> Res<()> {
         let mut args = self.range(base, first, n + 1);
         let rep = args.pop().unwrap_or_default();
@@ -252,7 +253,7 @@ impl Machine {
     }
 }
 
-/// Parts and elements.
+/// Components and elements.
 impl Machine {
     pub(super) fn part(&mut self, base: usize, d: R, a: R, s: Step) -> Res<()> {
         let v = step_into(self.reg(base, a), s)?;
@@ -318,7 +319,7 @@ impl Machine {
         Ok(())
     }
 
-    /// A field of data; of a zero, or of data that is absent, `zero`.
+    /// A constructor field; `zero` if the value is a symbolic zero.
     #[inline(always)]
     pub(super) fn con_field(&mut self, base: usize, [d, a]: [R; 2], i: u32, zero: &Value) {
         let v = match self.reg(base, a) {
@@ -328,7 +329,7 @@ impl Machine {
         self.set(base, d, v);
     }
 
-    /// Where a `match` goes on.
+    /// The jump target of a `match`.
     #[inline(always)]
     pub(super) fn target(&self, base: usize, a: R, (targets, default): &(Vec<u32>, u32)) -> usize {
         match self.reg(base, a) {
@@ -343,7 +344,7 @@ impl Machine {
         Ok(())
     }
 
-    /// `a[i]`; of an absent array, `zero`.
+    /// `a[i]`; `zero` if the array is a symbolic zero.
     #[inline(always)]
     pub(super) fn at1(&mut self, base: usize, [d, a, i]: [R; 3], zero: &Value) -> Res<()> {
         let v = match (self.reg(base, a), self.reg(base, i)) {
@@ -362,7 +363,7 @@ impl Machine {
         Ok(())
     }
 
-    /// `a[i, j]`; of an absent matrix, `zero`.
+    /// `a[i, j]`; `zero` if the matrix is a symbolic zero.
     #[inline(always)]
     pub(super) fn at2(&mut self, base: usize, [d, a, i, j]: [R; 4], zero: &Value) -> Res<()> {
         let v = match (self.reg(base, a), self.reg(base, i), self.reg(base, j)) {
@@ -378,7 +379,7 @@ impl Machine {
     }
 }
 
-/// Sizes and representations.
+/// Sizes and run-time type representations.
 impl Machine {
     pub(super) fn axis_len(&mut self, base: usize, d: R, a: R, axis: u32) {
         let n = seq::shape(self.reg(base, a)).and_then(|s| s.get(axis as usize).copied());
@@ -400,7 +401,7 @@ impl Machine {
         }
     }
 
-    /// A representation with its registers looked up.
+    /// A run-time type representation whose locals are read from registers.
     pub(super) fn rep(&mut self, base: usize, d: R, r: &core::Rep) {
         let rep = rep_with(&|l| self.regs[base + l as usize].clone(), r);
         self.set(base, d, Value::Rep(rep));
@@ -420,7 +421,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Checks an array against the size that a signature gives it.
+    /// Checks an array against the size that a signature specifies.
     pub(super) fn check_size(&self, base: usize, (at, name, constant): &(core::SizeAt, String, Option<u64>), r: R) -> Res<()> {
         let n = self.extent(base, at)? as i64;
         let want = match (constant, self.reg(base, r)) {
@@ -446,7 +447,7 @@ impl Machine {
         Err(e)
     }
 
-    /// The extent that a signature names.
+    /// The extent to which a size in a signature refers.
     fn extent(&self, base: usize, at: &core::SizeAt) -> Res<usize> {
         let mut v = self.reg(base, at.from.0).clone();
         for s in &at.path {

@@ -1,14 +1,14 @@
-//! The code of a group of functions, which may grow: older groups share what they have in common with newer ones.
+//! The code of a group of functions that can grow: copies share their common prefix.
 
 use super::code::Code;
 use std::ops::Index;
 use std::rc::Rc;
 
-/// Functions of a chunk.
+/// Number of functions in a chunk.
 const CHUNK: usize = 64;
 
-/// Code by number. A copy takes a word for each [`CHUNK`] functions, so that a program that grows a function at a time may have a group for
-/// each of its states.
+/// Code by function number. A copy takes one word for each [`CHUNK`] functions, so that a program to which
+/// functions are added one at a time can have a group for each of its states.
 #[derive(Clone, Default, Debug)]
 pub struct Codes(Vec<Rc<Vec<Rc<Code>>>>);
 
@@ -18,22 +18,22 @@ impl Codes {
         self.0.last().map_or(0, |last| (self.0.len() - 1) * CHUNK + last.len())
     }
 
-    /// Whether there are none.
+    /// Whether there are no functions.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// A function's code.
+    /// The code of function `i`.
     pub fn get(&self, i: usize) -> Option<&Rc<Code>> {
         self.0.get(i / CHUNK)?.get(i % CHUNK)
     }
 
-    /// All functions.
+    /// All functions in order.
     pub fn iter(&self) -> impl Iterator<Item = &Rc<Code>> {
         self.0.iter().flat_map(|c| c.iter())
     }
 
-    /// Adds a function.
+    /// Appends a function.
     pub fn push(&mut self, code: Rc<Code>) {
         match self.0.last_mut().filter(|c| c.len() < CHUNK) {
             Some(last) => Rc::make_mut(last).push(code),

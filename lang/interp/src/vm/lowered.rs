@@ -1,4 +1,4 @@
-//! What the loop does for lowered IR: operations on registers, calls within a program, several results.
+//! Instructions of lowered IR: operations on registers, calls within a program, multiple results.
 
 use super::code::{Arg, FnCall, I, R, Step};
 use super::{Frame, Fun, Machine};
@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
-/// Frames that an error names.
+/// Maximum number of frames in the call stack of an error.
 pub(super) const MAX_STACK: usize = 20;
 
 fn no_program() -> Box<Error> {
@@ -22,12 +22,13 @@ fn no_program() -> Box<Error> {
 }
 
 impl Machine {
-    /// Calls a lowered function: its results, of which there are `results`.
+    /// Calls a lowered function. It must have `results` results, which are returned.
     pub fn call_lowered(&mut self, f: &Rc<Fun>, args: Vec<Value>, results: usize) -> Res<Vec<Value>> {
         self.call_packed(f, args, results, false)
     }
 
-    /// The same with arguments that may be packed ([`boxes`]), and results too if `packs`.
+    /// Like [`Machine::call_lowered`], with arguments that may be packed ([`boxes`]); if `packs`, results may
+    /// be packed as well.
     pub(crate) fn call_packed(&mut self, f: &Rc<Fun>, args: Vec<Value>, results: usize, packs: bool) -> Res<Vec<Value>> {
         if let Fun::Member(g, i) = &**f {
             let code = g.codes[*i as usize].clone();
@@ -45,7 +46,7 @@ impl Machine {
         self.run_lowered(f, args, results)
     }
 
-    /// The same by the CPU.
+    /// Like [`Machine::call_packed`], on the CPU.
     pub(crate) fn call_here(&mut self, f: &Rc<Fun>, code: &super::code::Code, mut args: Vec<Value>, results: usize, packs: bool) -> Res<Vec<Value>> {
         if let Some(native) = self.native_code(code, args.iter()) {
             self.packs = packs;
@@ -74,7 +75,7 @@ impl Machine {
         })
     }
 
-    /// Operands, of which those that nobody reads again are taken.
+    /// The operands of an instruction; those that are not used again are moved out of their registers.
     pub(super) fn taken(&mut self, base: usize, args: &[Arg]) -> SmallVec<[Value; 4]> {
         args.iter()
             .map(|a| {
@@ -94,7 +95,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Does a chain of operations on large arrays. False if the arrays are not large or do not fit.
+    /// Tries to run a chain of operations on large arrays. Returns false if the arrays are small or do not fit.
     pub(super) fn strips(&mut self, base: usize, (s, args, outs): &(ir::strips::Strips, Box<[Arg]>, Box<[R]>)) -> Res<bool> {
         let done = {
             let operands: SmallVec<[&Value; 8]> = args.iter().map(|a| &self.regs[base + a.r as usize]).collect();
@@ -111,7 +112,7 @@ impl Machine {
         Ok(true)
     }
 
-    /// The program that runs: its functions' code.
+    /// The code of another function of the running program, and the function itself.
     fn program(&self, callee: u32) -> Res<(Rc<super::code::Code>, Rc<Fun>)> {
         match self.frames.last().and_then(|f| f.fun.clone()) {
             Some(f) => match &*f {
@@ -145,7 +146,7 @@ impl Machine {
         Ok(())
     }
 
-    /// A call whose results are those of the frame, which it replaces. Gives the result of the run, if that ends with it.
+    /// A tail call: the frame is replaced. Returns the result of the run if the run ends with it.
     pub(super) fn tail_fn(&mut self, c: &FnCall, base: usize, depth: usize) -> Res<Option<Value>> {
         if self.interrupt.load(Ordering::Relaxed) {
             self.poll()?;
@@ -168,7 +169,8 @@ impl Machine {
         Ok(None)
     }
 
-    /// The frame is there until the native code has run, for the frames below do not know that they are running.
+    /// A tail call of native code. The frame stays until the native code has run, because the frames below it
+    /// are suspended in calls.
     fn tail_native(&mut self, native: &dyn Native, args: Vec<Value>, depth: usize) -> Res<Option<Value>> {
         let out = self.run_native(native, args);
         if out.is_err() {
@@ -183,7 +185,7 @@ impl Machine {
         })
     }
 
-    /// Adds the place of a frame that an error leaves.
+    /// Adds the source position and the name of a frame that an error unwinds.
     pub fn leave(&self, e: &mut Error, name: &str, span: Span) {
         self.place(e, span);
         if e.diag.stack.len() < MAX_STACK {
@@ -191,7 +193,8 @@ impl Machine {
         }
     }
 
-    /// Leaves the top frame with several values, which go where the caller's call says; as a tuple, if it was the last frame.
+    /// Pops the top frame with several results, and stores them in the registers given by the caller's call. If
+    /// it was the outermost frame of this run, returns them as a tuple.
     pub(super) fn ret_many(&mut self, vals: SmallVec<[Value; 4]>, depth: usize) -> Option<Value> {
         let f: Frame = self.frames.pop()?;
         self.regs.truncate(f.base);

@@ -1,7 +1,7 @@
-//! Core → register code → results.
+//! The virtual machine: compiles Core to register code and runs it.
 //!
-//! [`Machine`] owns everything that a run needs: registers, frames, globals, tapes, the host. Reading order: [`code`], `compile`,
-//! `run` (the loop), `instr` (what instructions do), `calls`.
+//! [`Machine`] owns everything that a run needs: registers, frames, globals, tapes, the host. Reading order:
+//! [`code`], `compile`, `run` (the interpreter loop), `instr` (instructions), `calls`.
 
 mod calls;
 pub mod code;
@@ -47,7 +47,7 @@ pub enum Fun {
     Closure(Rc<Code>, Vec<Value>),
     /// A member of a recursive group.
     Member(Rc<Group>, u32),
-    /// A function with its first arguments.
+    /// A partial application.
     Partial(Rc<Fun>, Vec<Value>),
     /// A derivative, or the transpose of a linear function.
     Linear(LinearMap),
@@ -59,11 +59,12 @@ pub enum Fun {
     Invertible(Value),
 }
 
-/// Functions that refer to each other, and what they capture. Members are made on demand, so that no cycle of references arises.
+/// A group of mutually recursive functions, with their captured values. Member functions are created on demand,
+/// so that there are no reference cycles.
 pub struct Group {
-    /// Their code.
+    /// The code of the members.
     pub codes: Codes,
-    /// Captured values, the same for all.
+    /// Captured values, shared by all members.
     pub captured: Vec<Value>,
 }
 
@@ -105,7 +106,7 @@ impl Fun {
             Fun::Closure(c, _) => c.ty.clone(),
             Fun::Member(g, i) => g.codes[*i as usize].ty.clone(),
             Fun::Partial(f, args) => {
-                // The type after the arguments that it has: drop as many arrows.
+                // Remove one arrow for each argument that is already applied.
                 let mut t = f.type_text();
                 for _ in args {
                     t = after_arrow(&t).unwrap_or(t);
@@ -121,11 +122,12 @@ impl Fun {
         }
     }
 
-    /// A blank and the name that it has, or that of the definition which it was made in; `…` stands for arguments that it already has.
+    /// A space and the name of the function, or that of the enclosing definition; empty if it has none. `…`
+    /// stands for arguments that are already applied.
     pub fn called(&self) -> String {
         let of = |name: Option<Symbol>| name.map_or(String::new(), |n| format!(" {n}"));
         match self {
-            // What begins with `__` is not for users.
+            // Names that begin with `__` are internal.
             Fun::Prim(p, _) => Some(p.name()).filter(|n| !n.starts_with("__")).map_or(String::new(), |n| format!(" {n}")),
             Fun::Closure(c, _) => of(c.name),
             Fun::Member(g, i) => of(g.codes[*i as usize].name),
@@ -138,7 +140,7 @@ impl Fun {
         }
     }
 
-    /// Number of arguments that it waits for.
+    /// Number of arguments that are still to be applied.
     pub fn arity(&self) -> usize {
         match self {
             Fun::Prim(p, _) => p.row().arity as usize,
@@ -151,7 +153,7 @@ impl Fun {
     }
 }
 
-/// What stands after the first arrow outside brackets.
+/// The text after the first arrow outside brackets.
 fn after_arrow(t: &str) -> Option<String> {
     let t = t.split_once("=> ").map_or(t, |(_, t)| t);
     let mut depth = 0i32;
@@ -171,61 +173,63 @@ pub(crate) struct Frame {
     fun: Option<Rc<Fun>>,
     pc: usize,
     base: usize,
-    /// Where the caller wants the result.
+    /// The register that receives the result, in the caller's frame.
     dst: usize,
-    /// The arguments, while the code may become hot.
+    /// The original arguments, kept while the code may become hot.
     args: Option<Box<[Value]>>,
 }
 
-/// Runs code.
+/// The state of a run and of a session: registers, frames, globals, caches, the host.
 pub struct Machine {
-    /// Set from elsewhere to stop the run.
+    /// Set by another thread to stop the run.
     pub interrupt: Arc<AtomicBool>,
-    /// Set from elsewhere to stop the run because memory is used up.
+    /// Set by another thread to stop the run because memory is exhausted.
     pub starved: Starved,
-    /// Set from elsewhere, a few times a second, where somebody wants to hear how far loops are.
+    /// Set by another thread, a few times a second, to request a progress report of the outermost loop.
     pub tick: Arc<AtomicBool>,
     /// The outside world.
     pub host: Box<dyn Host>,
-    /// The texts that spans point into, for what shows source lines.
+    /// The source texts to which spans refer.
     pub sources: adl_syntax::span::SourceMap,
-    /// Live derivative operators.
+    /// The derivative operators that are being evaluated by taped AD.
     pub ad: State,
-    /// Bytes that frames may take before a recursion counts as endless.
+    /// Maximum memory of frames in bytes; a deeper recursion is reported as endless.
     pub stack_budget: usize,
-    /// Files of the standard modules: an error in one is shown where the user called it.
+    /// Files of the standard modules: an error in one is reported at the user's call.
     pub library: HashSet<FileId>,
-    /// Makes native code of lowered functions; without one all is interpreted.
+    /// The native compiler; without one all code is interpreted.
     pub compiler: Option<Rc<dyn crate::ir::native::Compiler>>,
     /// The device beside the CPU.
     pub device: crate::device::Chosen,
-    /// Whether native code has run since somebody looked.
+    /// Whether native code has run since the flag was last reset.
     pub(crate) ran_native: bool,
-    /// Whether the first nan or infinity that an operation makes is an error. Native code does not look, so there should be no compiler.
+    /// Whether the first nan or infinity that an operation produces is an error. Native code does not check
+    /// this, so `compiler` should be `None`.
     pub check_nan: bool,
-    /// Whether the results of the native code that runs next may be packed ([`crate::ir::boxes`]).
+    /// Whether the results of the next native call may be packed ([`crate::ir::boxes`]).
     pub packs: bool,
-    /// Declared types, for readers of data.
+    /// Declared types, for functions that read data.
     pub datas: HashMap<DataId, Rc<DataDecl>>,
-    /// The main road of differentiation.
+    /// The state of compiled AD.
     pub road: crate::ir::road::Road,
-    /// Definitions, for the specialiser. Of data only the type is kept.
+    /// Definitions, for the specialiser. For data only the type is kept.
     pub(crate) defs: HashMap<GlobalId, Rc<Def>>,
-    /// Definitions that are gone, but for their code's addresses.
+    /// Released definitions whose code addresses may still occur in caches.
     buried: Vec<Rc<Def>>,
     pub(crate) globals: Vec<Option<Value>>,
     regs: Vec<Value>,
     frames: Vec<Frame>,
-    /// Whether an attempt runs that may be dropped: effects are refused.
+    /// Whether a speculative attempt is running: effects are refused.
     pub(crate) speculating: bool,
-    /// The frame that native code runs in place of: it and those above do not go on meanwhile.
+    /// The number of frames below the frame that native code has replaced. That frame and those above it are
+    /// not running.
     replaced: usize,
-    /// Nesting of calls through primitives, in bytes of machine stack.
+    /// Nesting of calls through primitives, in bytes of native stack.
     reentries: usize,
 }
 
 impl Machine {
-    /// A machine with nothing defined.
+    /// A machine without definitions.
     pub fn new(host: Box<dyn Host>) -> Machine {
         let interrupt: Arc<AtomicBool> = Arc::default();
         Machine {
@@ -273,7 +277,7 @@ impl Machine {
         self.globals.get(id.0 as usize).and_then(|v| v.as_ref())
     }
 
-    /// Gives a global its value.
+    /// Sets the value of a global.
     pub fn set_global(&mut self, id: adl_typing::core::GlobalId, v: Value) {
         let at = id.0 as usize;
         if self.globals.len() <= at {
@@ -282,18 +286,20 @@ impl Machine {
         self.globals[at] = Some(v);
     }
 
-    /// Evaluates an expression without free locals. Afterwards the machine is as it was before, errors or not.
+    /// Evaluates an expression without free locals. Afterwards frames, registers and tapes are as they were
+    /// before, even after an error.
     pub fn eval(&mut self, e: &Expr, name: Option<Symbol>) -> Res<Value> {
         let code = Rc::new(compile::top(e, name)?);
         let mut out = self.outermost(|m| m.enter(code));
         if let Err(error) = &mut out {
-            // A call in tail position has left no frame of the user's.
+            // A call in tail position has removed the last frame of the user's code.
             self.place(error, e.span);
         }
         out
     }
 
-    /// Applies a function where nothing else runs. Afterwards the machine is as it was before, errors or not.
+    /// Applies a function when no run is in progress. Afterwards frames, registers and tapes are as they were
+    /// before, even after an error.
     pub fn apply(&mut self, f: &Value, args: &[Value]) -> Res<Value> {
         self.outermost(|m| m.call(f, args))
     }
@@ -301,7 +307,7 @@ impl Machine {
     fn outermost(&mut self, run: impl FnOnce(&mut Machine) -> Res<Value>) -> Res<Value> {
         let depth = self.ad.depth();
         crate::attend::listen(&self.interrupt);
-        // What failed where nobody ran is nothing to this run.
+        // Discard a failure that was recorded before this run.
         drop(crate::attend::failure());
         let inside = self.starved.run(true);
         let mut out = run(self);
@@ -310,12 +316,12 @@ impl Machine {
         if let Err(e) = &mut out {
             let failed = crate::attend::failure();
             if e.diag.code == codes::INTERRUPT && (failed.is_some() || self.starved.get().is_some()) {
-                // Operations that were stopped do not know why.
+                // Operations that were stopped by the flag do not know the reason.
                 let why = failed.unwrap_or_else(|| self.stopped());
                 (e.diag.code, e.diag.message, e.diag.hint) = (why.diag.code, why.diag.message, why.diag.hint);
             }
             if e.diag.code == codes::EXHAUSTED {
-                // What it held goes with it: the next run begins afresh.
+                // Its memory is free now, so the next run must not be stopped.
                 self.clear_interrupt();
             }
             self.frames.clear();
@@ -327,7 +333,7 @@ impl Machine {
         out
     }
 
-    /// Frees the room of a deep recursion.
+    /// Releases the memory of a deep recursion.
     fn shrink_stacks(&mut self) {
         const KEPT: usize = 1 << 20;
         let bytes = self.regs.capacity() * size_of::<Value>() + self.frames.capacity() * size_of::<Frame>();
@@ -340,7 +346,7 @@ impl Machine {
         }
     }
 
-    /// Stops if an interrupt was asked for.
+    /// An error if the run should stop.
     #[inline]
     pub fn poll(&self) -> Res<()> {
         if self.interrupt.load(Ordering::Relaxed) { Err(self.stopped()) } else { Ok(()) }
@@ -354,29 +360,30 @@ impl Machine {
         }
     }
 
-    /// Takes the signals of another machine, whose place it takes.
+    /// Uses the signals of another machine, which this one replaces.
     pub fn share_signals(&mut self, interrupt: Arc<AtomicBool>, tick: Arc<AtomicBool>) {
         self.starved.stops(interrupt.clone());
         self.interrupt = interrupt;
         self.tick = tick;
     }
 
-    /// Forgets what was asked to stop a run.
+    /// Clears all requests to stop.
     pub fn clear_interrupt(&self) {
         self.starved.clear();
         self.interrupt.store(false, Ordering::Relaxed);
     }
 
-    /// Applies a function to arguments (fewer give a partial application, more are passed on).
+    /// Applies a function to arguments. Fewer arguments than parameters give a partial application; extra ones
+    /// are applied to the result.
     pub fn call(&mut self, f: &Value, args: &[Value]) -> Res<Value> {
         let Value::Fun(f) = f else {
-            return Err(Error::new(codes::STRUCTURE, format!("{} is no function", crate::value::show::show(f))));
+            return Err(Error::new(codes::STRUCTURE, format!("{} is not a function", crate::value::show::show(f))));
         };
         self.call_fun(f.clone(), args.to_vec())
     }
 }
 
-/// A definition as the specialiser reads it: functions are code, data is a value that only has a type.
+/// A definition as the specialiser needs it: functions are kept as code, of data only the type.
 fn for_specialiser(def: &Def) -> Def {
     let code = matches!(def.scheme.ty, Ty::Fun(..) | Ty::Lin(..)) || matches!(&*def.expr.kind, ExprKind::Abs(..));
     let expr = match code {
@@ -386,22 +393,22 @@ fn for_specialiser(def: &Def) -> Def {
     Def { global: def.global, name: def.name, scheme: def.scheme.clone(), expr, span: def.span, doc: None }
 }
 
-/// The error of a recursion that takes too much memory.
+/// The error for a recursion that exceeds the memory limit.
 pub fn too_deep() -> Box<Error> {
     Error::new(codes::DEPTH, "too many nested calls: the recursion does not seem to end").hint("a call in tail position takes no space; `--stack` sets another limit")
 }
 
-/// The error of a value that no arm fits.
+/// The error for a value that no arm of a `match` covers.
 pub fn no_match() -> Box<Error> {
     Error::new(codes::NO_MATCH, "no arm of this `match` fits the value")
 }
 
-/// A place without a file.
+/// Whether a span is not in any file.
 pub(crate) fn nowhere(s: Span) -> bool {
     s.lo == 0 && s.hi == 0
 }
 
-/// Component of a tuple.
+/// A component of a tuple.
 pub(crate) fn part(v: &Value, i: u32) -> Res<Value> {
     parts::step_into(v, adl_typing::core::Step::Item(i))
 }

@@ -1,10 +1,13 @@
-//! `--check-nan`: the first operation that makes a nan or an infinity from numbers that are none ends the run, at its place.
+//! `--check-nan`: the first operation that produces a nan or an infinity from finite numbers stops the run with
+//! an error at its source position.
 //!
-//! Instructions are looked at one by one, of primal code and of derivatives alike, whose instructions have the lines that they came from.
-//! So nothing is compiled and nothing runs on lanes while this is on. Numbers that are given (literals, `inf`, missing values of a file)
-//! are not the program's doing: an operation counts when what it is given is finite.
+//! Instructions are checked one by one, in primal code and in derivatives, whose instructions have the spans of
+//! the code from which they were derived. So nothing is compiled to native code or batched while this is on.
+//! Non-finite inputs (literals, `inf`, missing values in a file) are not errors: an operation is checked only
+//! if its operands are finite.
 //!
-//! What is *not* seen: sweeps of the second road, which have no instructions. They are blamed on the operator as a whole.
+//! What is *not* checked: the sweeps of taped AD, which are not instructions. An error in them is reported for
+//! the operator as a whole.
 
 use super::Machine;
 use super::code::{Code, I, R};
@@ -15,13 +18,13 @@ use adl_ir::Op;
 use adl_prim::Prim;
 use smallvec::SmallVec;
 
-/// An operation on finite numbers: where its results go, and what it was given.
+/// An operation on finite numbers: its result registers and its operands.
 pub(super) struct Watched {
     outs: SmallVec<[R; 2]>,
     given: SmallVec<[Value; 2]>,
 }
 
-/// Whether all real numbers of a value are finite; `None` where it has none. Declared data is not looked into.
+/// Whether all reals in a value are finite; `None` if it has none. Declared data is not traversed.
 fn finite(v: &Value) -> Option<bool> {
     let all = |vs: &[Value]| vs.iter().filter_map(finite).reduce(|a, b| a && b);
     match v {
@@ -41,7 +44,7 @@ fn finite(v: &Value) -> Option<bool> {
     }
 }
 
-/// The first number of a value that is not finite.
+/// The first real in a value that is not finite.
 fn culprit(v: &Value) -> Option<f64> {
     match compare::primal(v) {
         Value::Float(x) => Some(x).filter(|x| !x.is_finite()),
@@ -58,13 +61,15 @@ fn culprit(v: &Value) -> Option<f64> {
     }
 }
 
-/// Functions of functions are judged by what happens inside, but for derivatives, which may be taped.
+/// Whether a higher-order primitive is checked itself: derivatives are, because they may be taped. All others
+/// are checked by the instructions that run inside.
 fn derives(p: Prim) -> bool {
     use Prim::{Grad, GradWith, Hessian, Hvp, Jacfwd, Jacobian, Jacrev, Jvp, ValueAndGrad};
     matches!(p, Grad | GradWith | ValueAndGrad | Jvp | Jacobian | Jacfwd | Jacrev | Hessian | Hvp)
 }
 
-/// Whether an operation of the IR computes; others move numbers, and may be given large arrays at each turn of a loop.
+/// Whether an operation of the IR computes numbers. Others only move them, and checking their operands could
+/// cost a pass over large arrays in each loop iteration.
 fn computes(what: &What) -> bool {
     match what {
         What::Op(op) => matches!(op, Op::Un(..) | Op::Bin(..) | Op::Prim(..) | Op::Sum { .. } | Op::Total { .. } | Op::Dot(..) | Op::MatMul(..) | Op::Outer(..) | Op::Cumsum { .. }),
@@ -74,7 +79,7 @@ fn computes(what: &What) -> bool {
 }
 
 impl Machine {
-    /// What is to be looked at when an instruction has run, if it computes and is given finite numbers.
+    /// What to check after an instruction, if it computes and its operands are finite.
     pub(super) fn watch(&self, base: usize, ins: &I, code: &Code) -> Option<Watched> {
         let (outs, args): (SmallVec<[R; 2]>, SmallVec<[R; 4]>) = match *ins {
             I::Bin(_, d, a, b) => ([d].into_iter().collect(), [a, b].into_iter().collect()),
@@ -111,7 +116,7 @@ impl Machine {
         real.then_some(Watched { outs, given })
     }
 
-    /// The error, if a result is not finite.
+    /// Reports an error if a result is not finite.
     pub(super) fn unharmed(&self, base: usize, w: &Watched) -> Res<()> {
         let Some(x) = w.outs.iter().find_map(|r| culprit(self.reg(base, *r))) else { return Ok(()) };
         let mut e = Error::new(codes::NON_FINITE, format!("{} appeared here", show::show(&Value::Float(x))));

@@ -1,4 +1,4 @@
-//! Parts of values, as instructions read them: components, elements, comparisons, representations.
+//! Access to parts of values: components, elements, comparisons, run-time type representations.
 
 use super::Machine;
 use super::code::IndexKind;
@@ -8,7 +8,7 @@ use adl_prim::Cmp;
 use adl_typing::core::{self, SizeRep, Step};
 use std::rc::Rc;
 
-/// A representation with its registers looked up by `look`.
+/// A run-time type representation whose locals are read by `look`.
 pub(super) fn rep_with(look: &dyn Fn(u32) -> Value, r: &core::Rep) -> Rc<Rep> {
     Rc::new(match r {
         core::Rep::Hidden(l) => {
@@ -59,7 +59,7 @@ pub(super) fn compare_values(op: Cmp, a: &Value, b: &Value) -> Res<bool> {
     Ok(op.holds(order))
 }
 
-/// A literal pattern: an Int literal fits any number of that value.
+/// Matches a literal pattern: an Int literal matches any number with that value.
 pub(super) fn literal_equal(v: &Value, lit: &Value) -> Res<bool> {
     match (compare::primal(v), lit) {
         (Value::Float(x), Value::Int(n)) => Ok(x == *n as f64),
@@ -79,7 +79,7 @@ pub(super) fn number_at(k: &Value, rep: &Value) -> Value {
     }
 }
 
-/// A part of a tuple or record; of a zero of unknown shape, that zero.
+/// A component of a tuple or record; of a zero of unknown shape, that zero.
 pub(crate) fn step_into(v: &Value, s: Step) -> Res<Value> {
     match (v, s) {
         (Value::Tuple(t), Step::Item(i)) => Ok(t.0[i as usize].clone()),

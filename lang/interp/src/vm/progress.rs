@@ -1,4 +1,4 @@
-//! How far the outermost counted loop is.
+//! Progress of the outermost loop with a known trip count.
 
 use super::Machine;
 use super::code::I;
@@ -6,12 +6,13 @@ use crate::value::Value;
 use std::sync::atomic::Ordering;
 
 impl Machine {
-    /// Tells the host how far the outermost loop with a known count is. Frames have their program counters.
+    /// Reports the progress of the outermost loop with a known trip count to the host. Frames must have stored
+    /// their program counters.
     pub(super) fn report_progress(&mut self) {
         self.report_progress_of(None);
     }
 
-    /// The same; `inner` is the loop of native code that runs above all frames.
+    /// Like `report_progress`; `inner` is the progress of a loop in native code, which runs above all frames.
     pub fn report_progress_of(&mut self, inner: Option<(u64, u64)>) {
         self.tick.store(false, Ordering::Relaxed);
         if let Some((done, total)) = self.outermost_loop().or(inner) {
@@ -21,7 +22,7 @@ impl Machine {
 
     fn outermost_loop(&self) -> Option<(u64, u64)> {
         for frame in self.frames.iter().take(self.replaced) {
-            // The head of an outer loop stands before those of the loops in it.
+            // The head of an outer loop precedes those of its inner loops.
             for (head, instr) in frame.code.instrs.iter().enumerate().take(frame.pc) {
                 let I::LoopHead(i, n, exit) = instr else { continue };
                 if frame.pc > *exit as usize || head >= frame.pc {

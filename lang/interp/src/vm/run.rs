@@ -1,4 +1,5 @@
-//! The loop: fetches instructions and does them. What they do is in `instr`, calls and returns in `calls`.
+//! The interpreter loop: fetches and executes instructions. Instructions are implemented in `instr`, calls and
+//! returns in `calls`.
 
 use super::code::I;
 use super::parts::compare_values;
@@ -24,12 +25,13 @@ impl Machine {
         }
     }
 
-    /// Adds the place and the call stack while an error leaves the frames above `depth`.
+    /// Adds the source position and the call stack to an error that unwinds the frames above `depth`.
     fn located(&self, mut e: Box<Error>, depth: usize) -> Box<Error> {
         let mut inside = None;
         for f in self.frames[depth..].iter().rev() {
             let span = f.code.spans.get(f.pc.saturating_sub(1)).copied().unwrap_or_default();
-            // A loop that is called like a function stands in for the place in the function around it.
+            // An outlined loop has a frame; its position is more precise than that of the call in the function
+            // around it.
             let span = inside.take().unwrap_or(span);
             self.place(&mut e, span);
             if f.code.part {
@@ -42,7 +44,7 @@ impl Machine {
         e
     }
 
-    /// The place of an error is the innermost one that is the user's, or the innermost of all.
+    /// The position of an error is the innermost one in the user's code, or the innermost one of all.
     pub(super) fn place(&self, e: &mut Error, span: adl_syntax::span::Span) {
         if e.located || nowhere(span) {
             return;
@@ -61,7 +63,8 @@ impl Machine {
     fn steps<const NAN: bool>(&mut self, depth: usize) -> Res<Value> {
         let Some(frame) = self.frames.last() else { return Ok(Value::Unit) };
         let (mut code, mut base, mut pc) = (frame.code.clone(), frame.base, frame.pc);
-        // The frame's position, for who looks while an instruction runs, and for the place of errors.
+        // Stores the program counter in the frame, for code that inspects frames during an instruction and for
+        // the positions of errors.
         macro_rules! save {
             () => {
                 if let Some(f) = self.frames.last_mut() {
@@ -87,7 +90,7 @@ impl Machine {
                 check!($e)
             }};
         }
-        // Goes on in the top frame, which is another one now.
+        // Continues in the top frame, which has changed.
         macro_rules! enter {
             ($e:expr) => {{
                 $e;
@@ -97,7 +100,7 @@ impl Machine {
                 pc = f.pc;
             }};
         }
-        // As `enter`, unless the run has its result.
+        // Like `enter`, unless the run is finished.
         macro_rules! leave {
             ($result:expr) => {{
                 if let Some(v) = $result {
@@ -113,7 +116,7 @@ impl Machine {
                 }
             };
         }
-        // The end of a turn of a loop: a hot function goes on as native code.
+        // The end of a loop iteration: a hot function continues as native code.
         macro_rules! back {
             ($head:expr) => {{
                 if code.heat.turn() {
@@ -173,7 +176,7 @@ impl Machine {
                 I::TailSibling(k, first, n) => leave!(seen!(self.tail_sibling(base, k, first, n)).and_then(|v| self.ret(v, depth))),
                 I::TailFn(k) => {
                     save!();
-                    // After an error of native code the frame is gone.
+                    // After an error in native code the frame has been removed.
                     leave!(self.tail_fn(&code.calls[k as usize], base, depth)?)
                 }
                 I::Ret(a) => {
@@ -186,7 +189,7 @@ impl Machine {
                 }
                 I::Prim(d, p, first, hidden, n) => seen!(self.primitive(base, [d, first], p, [hidden, n])),
                 I::Step(k) => seen!(self.step(base, &code.steps[k as usize])),
-                // Who looks for numbers that are not finite looks at each operation.
+                // With `--check-nan` every operation is checked, so chains run one statement at a time.
                 I::Strips(k, t) => jump!(!NAN && check!(self.strips(base, &code.strips[k as usize])), t),
                 I::For(d, k, f, first, n) => seen!(self.comprehension(base, [d, f, first], code.kinds[k as usize], n)),
                 I::PrimFun(d, p, first, n) => self.prim_fun(base, d, p, first, n),

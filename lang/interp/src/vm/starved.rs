@@ -1,20 +1,21 @@
-//! The end of a run that takes more memory than there is.
+//! Stops a run that exhausts memory.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 struct Shared {
     interrupt: Mutex<Arc<AtomicBool>>,
-    /// Bytes that the process held; 0 as long as nothing is wrong.
+    /// The number of bytes that the process held when the run was stopped; 0 if it was not.
     bytes: AtomicU64,
     running: AtomicBool,
 }
 
-/// Set from elsewhere to stop a run because memory is used up. Stops it as an interrupt does, with another error.
+/// A handle by which another thread stops a run because memory is exhausted. The run stops as by an interrupt,
+/// but with another error.
 #[derive(Clone)]
 pub struct Starved(Arc<Shared>);
 
-/// The same, without keeping the machine's part alive.
+/// A handle that does not keep the machine's state alive.
 pub struct WeakStarved(Weak<Shared>);
 
 impl Starved {
@@ -22,52 +23,53 @@ impl Starved {
         Starved(Arc::new(Shared { interrupt: Mutex::new(interrupt), bytes: AtomicU64::new(0), running: AtomicBool::new(false) }))
     }
 
-    /// Stops the run, if there is one. `bytes`: what the process holds. Allocates nothing.
+    /// Stops the run, if one is in progress. `bytes` is the memory held by the process. Does not allocate.
     pub fn set(&self, bytes: u64) {
         if self.0.running.load(Ordering::Relaxed) {
             self.0.bytes.store(bytes.max(1), Ordering::Relaxed);
-            // The thread that changes the flag holds it for a moment; the watch asks again soon.
+            // The lock is held only briefly while the flag is replaced; if it is taken, the watching thread
+            // tries again soon.
             if let Ok(interrupt) = self.0.interrupt.try_lock() {
                 interrupt.store(true, Ordering::Relaxed);
             }
         }
     }
 
-    /// Stops runs by another flag from now on.
+    /// Sets the flag by which runs are stopped from now on.
     pub(super) fn stops(&self, flag: Arc<AtomicBool>) {
         if let Ok(mut interrupt) = self.0.interrupt.lock() {
             *interrupt = flag;
         }
     }
 
-    /// Whether a run has been told to stop, and has not ended yet.
+    /// Whether the run was told to stop and has not ended yet.
     pub fn ending(&self) -> bool {
         self.get().is_some()
     }
 
-    /// What the process held when it was stopped.
+    /// The number of bytes that the process held when the run was stopped.
     pub(super) fn get(&self) -> Option<u64> {
         Some(self.0.bytes.load(Ordering::Relaxed)).filter(|b| *b > 0)
     }
 
-    /// Forgets it.
+    /// Clears the request to stop.
     pub(super) fn clear(&self) {
         self.0.bytes.store(0, Ordering::Relaxed);
     }
 
-    /// A run begins or ends; whether there was one around it.
+    /// Records the beginning or the end of a run. Returns whether a run was in progress before.
     pub(super) fn run(&self, running: bool) -> bool {
         self.0.running.swap(running, Ordering::Relaxed)
     }
 
-    /// For a thread that watches.
+    /// A handle for a watching thread.
     pub fn downgrade(&self) -> WeakStarved {
         WeakStarved(Arc::downgrade(&self.0))
     }
 }
 
 impl WeakStarved {
-    /// The whole again, if its machine is still there.
+    /// The full handle, if the machine still exists.
     pub fn upgrade(&self) -> Option<Starved> {
         self.0.upgrade().map(Starved)
     }

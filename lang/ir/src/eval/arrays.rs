@@ -1,4 +1,4 @@
-//! Operations on whole arrays.
+//! Operations on entire arrays.
 
 use super::scalar;
 use super::value::{Arr, Val};
@@ -8,7 +8,7 @@ use adl_prim::Bin;
 
 pub(super) type Res = Result<Val, String>;
 
-/// Arrays of more elements than this are refused, so that a wrong extent does not use up the memory.
+/// Limit of the elements of an array, so that a wrong extent does not exhaust memory.
 const MOST: usize = 1 << 27;
 
 pub(super) fn array(v: &Val) -> Result<&Arr, String> {
@@ -25,36 +25,36 @@ pub(super) fn int(v: &Val) -> Result<i64, String> {
     }
 }
 
-/// An extent.
+/// A value as an extent.
 pub(super) fn size(v: &Val) -> Result<usize, String> {
     let n = int(v)?;
     usize::try_from(n).map_err(|_| format!("{n} is no extent"))
 }
 
-/// A shape as a value of the program.
+/// A value as a shape.
 pub(super) fn sizes(v: &Val) -> Result<Vec<usize>, String> {
     array(v)?.elems.iter().map(size).collect()
 }
 
-/// A shape for an array of this type: with as many extents as it has axes.
+/// A value as the shape of an array of this type, with one extent for each axis.
 pub(super) fn sizes_for(v: &Val, ty: &Ty) -> Result<Vec<usize>, String> {
     let shape = sizes(v)?;
     let rank = ty.rank() as usize;
     if shape.len() == rank { Ok(shape) } else { Err(format!("the shape {shape:?} is not that of an array of {rank} axes")) }
 }
 
-/// Number of elements of a shape.
+/// The number of elements of a shape. An error if it exceeds the limit.
 pub(super) fn volume(shape: &[usize]) -> Result<usize, String> {
     let n = shape.iter().try_fold(1usize, |n, k| n.checked_mul(*k)).filter(|n| *n <= MOST);
     n.ok_or_else(|| format!("an array of shape {shape:?} is too large"))
 }
 
-/// A zero array. Elements that are no numbers are absent.
+/// An array of zeros. Elements other than numbers are symbolic zeros.
 pub(super) fn zeros(shape: &[usize], elem: &Ty) -> Res {
     Ok(Val::array(shape.to_vec(), vec![Val::zero(elem); volume(shape)?]))
 }
 
-/// Number of elements, each of the first axis, and of how many leaves.
+/// The extent of the first axis, and the number of elements of each row.
 pub(super) fn rows(a: &Arr) -> (usize, usize) {
     let n = a.shape.first().copied().unwrap_or(0);
     (n, a.shape.iter().skip(1).product())
@@ -69,7 +69,8 @@ pub(super) fn row(a: &Arr, i: usize) -> Val {
     }
 }
 
-/// Rows as one array. Absent rows become zeros of the shape of the others (or of `shape`, that of the result); absent if all are.
+/// Stacks rows into one array. Rows that are symbolic zeros become zeros of the shape of the others (or according
+/// to `shape`, that of the result). If all are symbolic, the result is.
 pub(super) fn stack(rows: Vec<Val>, ty: &Ty, shape: Option<Vec<usize>>) -> Res {
     let n = rows.len();
     if ty.rank() == 1 {
@@ -112,7 +113,7 @@ pub(super) fn total(a: &Val, ty: &Ty) -> Res {
     scalar::sum(array(a)?.elems.iter().map(|x| Ok(x.clone())), Val::zero(ty))
 }
 
-/// Running sums along the first axis.
+/// Prefix sums along the first axis, from the end if `reverse`.
 pub(super) fn cumsum(a: &Val, reverse: bool, ty: &Ty) -> Res {
     if a.is_absent() {
         return Ok(Val::Absent);
@@ -129,7 +130,7 @@ pub(super) fn cumsum(a: &Val, reverse: bool, ty: &Ty) -> Res {
     stack(out, ty, Some(arr.shape.clone()))
 }
 
-/// The first axis in another order: row `i` of the result is row `from(i)`.
+/// Reorders the first axis: row `i` of the result is row `from(i, n)`, where `n` is the number of rows.
 pub(super) fn permute(a: &Val, from: impl Fn(usize, usize) -> usize) -> Res {
     if a.is_absent() {
         return Ok(Val::Absent);
@@ -140,7 +141,7 @@ pub(super) fn permute(a: &Val, from: impl Fn(usize, usize) -> usize) -> Res {
     Ok(Val::array(a.shape.clone(), elems))
 }
 
-/// One after the other; `len` is the length of the first, `shape` that of the result.
+/// Concatenates along the first axis; `len` is the length of the first array, `shape` that of the result.
 pub(super) fn concat(a: &Val, b: &Val, len: Option<&Val>, shape: Option<&Val>, ty: &Ty) -> Res {
     if a.is_absent() && b.is_absent() {
         return Ok(Val::Absent);
@@ -175,7 +176,7 @@ pub(super) fn reshape(a: &Val, to: &Val, ty: &Ty) -> Res {
     Ok(Val::array(shape, a.elems.clone()))
 }
 
-/// The first two axes exchanged.
+/// Exchanges the first two axes.
 pub(super) fn transpose(a: &Val) -> Res {
     if a.is_absent() {
         return Ok(Val::Absent);
@@ -199,14 +200,14 @@ pub(super) fn replicate(n: &Val, a: &Val, ty: &Ty) -> Res {
     stack(vec![a.clone(); n], ty, shape)
 }
 
-/// A number everywhere.
+/// An array of a shape with the same number everywhere.
 pub(super) fn spread(a: &Val, shape: &Val, ty: &Ty) -> Res {
     let shape = sizes_for(shape, ty)?;
     let n = volume(&shape)?;
     Ok(Val::array(shape, vec![a.clone(); n]))
 }
 
-/// The sum of all products.
+/// The sum of the products of corresponding elements.
 pub(super) fn dot(a: &Val, b: &Val, ty: &Ty) -> Res {
     if a.is_absent() || b.is_absent() {
         return Ok(Val::zero(ty));
@@ -218,7 +219,7 @@ pub(super) fn dot(a: &Val, b: &Val, ty: &Ty) -> Res {
     scalar::sum(x.elems.iter().zip(&y.elems).map(|(x, y)| scalar::term(x, y)), Val::zero(ty))
 }
 
-/// The sum of products of rows with vectors, and so on: `[n, k] · [k, m]` over the common extent. `stop` is asked for each row.
+/// Contracts the common extent k of `[n, k] · [k, m]`, likewise for vectors. `stop` is polled for each row.
 pub(super) fn product(a: &Val, b: &Val, ty: &Ty, stop: &dyn Fn() -> bool) -> Res {
     if a.is_absent() || b.is_absent() {
         return Ok(Val::zero(ty));
@@ -247,7 +248,7 @@ pub(super) fn product(a: &Val, b: &Val, ty: &Ty, stop: &dyn Fn() -> bool) -> Res
     Ok(if kept.is_empty() { elems.swap_remove(0) } else { Val::array(kept, elems) })
 }
 
-/// A contraction; of absent factors, zeros.
+/// A contraction. Factors that are symbolic zeros give zeros.
 pub(super) fn contract(c: &Contract, (a, b): (&Val, &Val), size: [Result<i64, String>; 3], ty: &Ty, stop: &dyn Fn() -> bool) -> Res {
     let [n, m, k] = size;
     let [n, m, k] = [n?, m?, k?].map(|n| n.max(0) as usize);
@@ -274,7 +275,7 @@ pub(super) fn contract(c: &Contract, (a, b): (&Val, &Val), size: [Result<i64, St
     Ok(Val::array(shape, elems))
 }
 
-/// Products of each element with each.
+/// The products of each element of one array with each element of the other.
 pub(super) fn outer(a: &Val, b: &Val) -> Res {
     if a.is_absent() || b.is_absent() {
         return Ok(Val::Absent);
@@ -286,7 +287,6 @@ pub(super) fn outer(a: &Val, b: &Val) -> Res {
     Ok(Val::array(shape, elems?))
 }
 
-/// Positions of `true`.
 /// Positions of `true`, or of zeros.
 pub(super) fn places(a: &Val) -> Res {
     let sought = |v: &Val| match v {
@@ -299,7 +299,7 @@ pub(super) fn places(a: &Val) -> Res {
     Ok(Val::ints(&at))
 }
 
-/// The number of elements, those in boxes included; an absent array has none.
+/// The number of elements, including those in boxes; 0 for a symbolic zero.
 pub fn count(v: &Val) -> i64 {
     let mut todo = vec![v];
     let mut n = 0;

@@ -9,7 +9,7 @@ use adl_prim::Bin;
 use adl_syntax::span::Span;
 
 impl Evaluator<'_> {
-    /// Results of an operation with blocks or of a call; `None` for others.
+    /// The results of a call or of an operation with blocks; `None` for other operations.
     pub(super) fn control(&mut self, fr: &mut Frame<'_>, s: &Stmt) -> Option<Res<Both>> {
         Some(match &s.op {
             Op::If(c, a, b) => match fr.get(*c) {
@@ -75,7 +75,7 @@ impl Evaluator<'_> {
         Ok((plain, [carried.1, finish(fr, outs.1, &s.lin_outs, m)?].concat()))
     }
 
-    /// Whether there is another turn.
+    /// Whether another iteration follows.
     fn again(&mut self, fr: &mut Frame<'_>, l: &Loop, limit: Option<i64>, turn: i64, carried: &[Val]) -> Res<bool> {
         match &l.turns {
             Turns::For(_) => Ok(turn < limit.unwrap_or(0)),
@@ -112,7 +112,7 @@ impl Evaluator<'_> {
         outs.map_err(|e| fr.error(e, s.span))
     }
 
-    /// `dest` with the operator applied at each key in bounds, in order.
+    /// Applies the operator to `dest` at each key in bounds, in order.
     #[inline(never)]
     fn by_index(&mut self, fr: &mut Frame<'_>, (dest, keys, values): (&[Var], Var, &[Var]), op: &Block, span: Span) -> Res<Vec<Val>> {
         let fail = |fr: &Frame<'_>, e: String| fr.error(e, span);
@@ -139,7 +139,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// The type of the zero that is like a value: only scalars have another than an absent one.
+/// The type whose zero stands for the same kind of value. Only scalars have a zero other than the symbolic one.
 fn zero_ty(like: &Val) -> Ty {
     match like {
         Val::F32(_) => Ty::F32,
@@ -150,7 +150,7 @@ fn zero_ty(like: &Val) -> Ty {
     }
 }
 
-/// Element `i` of an array; the zero of `ty` where the array is absent.
+/// Element `i` of an array; the zero of `ty` if the array is a symbolic zero.
 fn element(x: &Val, i: i64, ty: &Ty) -> Result<Val, String> {
     if x.is_absent() {
         return Ok(Val::zero(ty));
@@ -163,10 +163,10 @@ fn element(x: &Val, i: i64, ty: &Ty) -> Result<Val, String> {
     }
 }
 
-/// Outputs of a loop on one side of the `;`.
+/// The non-linear or the linear outputs of a loop.
 struct Outputs {
     kinds: Vec<Out>,
-    /// What was put, or the sum alone.
+    /// For each output the collected values, or the sum so far.
     made: Vec<Vec<Val>>,
 }
 
@@ -175,7 +175,7 @@ impl Outputs {
         Outputs { kinds: kinds.to_vec(), made: vec![Vec::new(); kinds.len()] }
     }
 
-    /// Takes the outputs of a turn; gives the work of adding them.
+    /// Adds the outputs of an iteration. Returns the work of the additions.
     fn put(&mut self, vals: Vec<Val>) -> Result<u64, String> {
         let mut work = 0;
         for ((kind, made), v) in self.kinds.iter().zip(&mut self.made).zip(vals) {
@@ -204,7 +204,8 @@ impl Outputs {
             out.push(match kind {
                 Out::Sum => made.pop().unwrap_or_else(|| Val::zero(ty)),
                 Out::Boxed => Val::array(vec![made.len()], made),
-                // The inner extents of a linear array that was collected in no turns are not known: a zero.
+                // If a linear array is collected in zero iterations, its inner extents are unknown, so it is a
+                // symbolic zero.
                 Out::Collect if made.is_empty() && ty.rank() > 1 && fr.f.linear(*v) => Val::Absent,
                 Out::Collect => arrays::stack(made, ty, None).map_err(|e| fr.error(e, span))?,
             });

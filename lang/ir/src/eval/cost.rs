@@ -1,26 +1,29 @@
-//! The cost model: work of each operation, after §4.3 of *You Only Linearize Once*.
+//! The cost model: the work of each operation, after §4.3 of *You Only Linearize Once*.
 //!
-//! The paper: a non-linear primitive costs 1; linear addition and scaling cost 1 for each scalar of the result; `drop` costs 1 for each
-//! scalar of its argument; all else is free: variables, literals, tuples, `dup`, `zero`, control flow, calls (whose bodies cost).
-//! Here a primitive acts on arrays, and costs 1 for each scalar that it works on:
+//! In the paper, a non-linear primitive costs 1. Linear addition and scaling cost 1 for each scalar of the result,
+//! and `drop` costs 1 for each scalar of its argument. Everything else is free: variables, literals, tuples, `dup`,
+//! `zero`, control flow, and calls (whose bodies cost). Here primitives act on arrays, and cost 1 for each scalar
+//! that they process:
 //!
-//! - Copies are free, as `dup` is: `replicate`, `spread`; so are views: `reshape`, `transpose`, `shape`, `dim`. Sums pay for copies:
-//!   to make one number of n costs n - 1.
-//! - What moves scalars costs 1 for each one: indexing, `gather`, `reverse`, `rotate`, `concat`, `stack`. The part of an array that is
-//!   not read costs nothing. An array in a box is moved as one thing.
-//! - An update in place (`index_add`, `slice_add`, `gather_add`, `index_set`) costs what reading costs, and the addition: 2 for each
-//!   scalar of what is added. The rest of the array costs nothing.
-//! - Products cost their multiplications and additions: `dot` 2n - 1.
-//! - Linear subtraction is a negation and an addition (2), linear `select` two scalings and an addition (3), so that their transposes
-//!   cost no more. The non-linear ones cost 1: erasing linearity never makes a program dearer.
-//! - A block that drops an array of outside costs nothing: no number of it is touched.
-//! - An absent operand costs nothing, and spares the work that it would have been part of.
-//! - A loop's sums cost the additions of its turns; collecting is free, as tuples are.
-//! - A built-in costs 1 for each scalar that it reads or makes, whichever are more, and at least 1; sorting n log₂ n; matrix
-//!   factorisations the number of elements times the longest extent.
+//! - Copies are free, as `dup` is (`replicate`, `spread`); so are views (`reshape`, `transpose`, `shape`, `dim`).
+//!   Sums pay for copies: to sum n numbers costs n - 1.
+//! - Moving scalars costs 1 for each: indexing, `gather`, `reverse`, `rotate`, `concat`, `stack`. Elements of an
+//!   array that are not read cost nothing. An array in a box is moved as one unit.
+//! - An update in place (`index_add`, `slice_add`, `gather_add`, `index_set`) costs the access and the addition: 2
+//!   for each scalar that is added. The rest of the array costs nothing.
+//! - Products cost their multiplications and additions: `dot` costs 2n - 1.
+//! - Linear subtraction is a negation and an addition (2), linear `select` is two scalings and an addition (3), so
+//!   that their transposes cost no more. The non-linear versions cost 1, so erasing linearity never makes a program
+//!   more expensive.
+//! - A block that drops an array from outside pays nothing for it, because no element is touched.
+//! - A symbolic zero as operand costs nothing, and saves the work in which it would have taken part.
+//! - A loop's sums cost the additions between iterations; collecting is free, as tuples are.
+//! - A built-in costs 1 for each scalar that it reads or writes, whichever are more, and at least 1. Sorting costs
+//!   n log₂ n, and a matrix factorisation the number of elements times the longest extent.
 //!
-//! With these rules each linear operation and its transpose satisfy the paper's `work(T e) + inputs ≤ work(e) + outputs` exactly, but for
-//! operations that read or update parts of arrays and for `select`, where it holds up to a constant factor.
+//! With these rules each linear operation and its transpose satisfy the paper's `work(T e) + inputs ≤ work(e) +
+//! outputs` exactly. Exceptions are `select` and operations that read or update parts of arrays, for which it holds
+//! up to a constant factor.
 
 use super::value::Val;
 use crate::func::{Function, Role, Var};
@@ -29,25 +32,27 @@ use adl_prim::{Bin, Prim};
 use adl_syntax::span::Span;
 use std::collections::{BTreeMap, HashSet};
 
-/// Work that was done.
+/// Work done by an evaluation.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
-    /// All of it.
+    /// All work.
     pub total: u64,
-    /// That of non-linear operations.
+    /// Work of non-linear operations.
     pub non_linear: u64,
-    /// That of linear operations.
+    /// Work of linear operations.
     pub linear: u64,
-    /// Arithmetic on real numbers alone.
+    /// Only arithmetic on real numbers.
     pub arithmetic: u64,
-    /// The part of it that finds derivatives of functions, without 1 for each ([`Role`]): without it, arithmetic is the `$` of *Differentiating a Tensor
-    /// Language* (Fig. 6), where a function and its derivative are black boxes.
+    /// The part of the arithmetic that computes derivatives of functions, beyond 1 for each ([`Role`]). Without it,
+    /// the arithmetic is the `$` of *Differentiating a Tensor Language* (Fig. 6), where a function and its
+    /// derivative are black boxes.
     pub inside: u64,
-    /// By the statements' places in the source.
+    /// Work by source location of the statements.
     pub by_span: BTreeMap<Span, u64>,
-    /// What transposing the linear operations may cost beyond their own work and their results: see [`beyond`].
+    /// Additional work that transposing the linear operations may cost beyond their own work and their outputs: see
+    /// [`beyond`].
     pub beyond: u64,
-    /// Number of statements that were run (not work: it bounds the evaluator).
+    /// Number of statements executed. Not work; it bounds the evaluation.
     pub steps: u64,
 }
 
@@ -62,11 +67,11 @@ impl Counts {
     }
 }
 
-/// The part of an operation's work that is arithmetic on real numbers: additions, products and functions, but nothing that only moves
-/// numbers, and nothing done to indices.
+/// The part of an operation's work that is arithmetic on real numbers: additions, products and functions. Moving
+/// numbers and computing with indices do not count.
 pub(super) fn arithmetic(op: &Op, linear: bool, work: u64) -> u64 {
     match op {
-        // Linear subtraction is counted as a negation and an addition.
+        // Linear subtraction counts as a negation and an addition.
         Op::Bin(Bin::Sub, ..) if linear => work.div_ceil(2),
         Op::Un(..) => work,
         Op::Bin(f, ..) => work * f.operations(),
@@ -82,7 +87,7 @@ pub(super) fn arithmetic(op: &Op, linear: bool, work: u64) -> u64 {
     }
 }
 
-/// The part of a statement's arithmetic that is inside a black box: see [`Counts::inside`].
+/// The part of a statement's arithmetic that is inside of a black box: see [`Counts::inside`].
 pub(super) fn inside(role: Role, arithmetic: u64, work: u64) -> u64 {
     match role {
         Role::Operation => 0,
@@ -91,24 +96,25 @@ pub(super) fn inside(role: Role, arithmetic: u64, work: u64) -> u64 {
     }
 }
 
-/// What the transpose of a linear operation may cost beyond the amortised law `work(T e) ≤ work(e) + outputs`, whose credit for outputs
-/// is only there where what uses them pays for each scalar. `sparse` are the variables of which parts may stay unread (free here, while the
-/// paper's `drop` pays for them): what made such an array gets a cotangent for each of its scalars.
+/// The additional cost of a linear operation's transpose beyond the amortised law `work(T e) ≤ work(e) + outputs`.
+/// The law's credit for outputs exists only if the uses of an output pay for each of its scalars. `sparse` is the
+/// number of scalars of results that may stay unread. Leaving them unread is free here, while the paper's `drop`
+/// pays for them; but the transpose computes a cotangent for each of them.
 pub(super) fn beyond<'a>(op: &Op, get: &dyn Fn(Var) -> &'a Val, outs: &[Val], sparse: u64) -> u64 {
     let size = |v: &Var| get(*v).scalars();
     sparse + match op {
-        // The place that was set gets a zero.
+        // The transpose writes a zero at the position that was set.
         Op::IndexSet { v, .. } => 2 * size(v),
-        // One half is computed for an operand that is absent here.
+        // One half is computed for an operand that is a symbolic zero here.
         Op::Select(..) => 2 * outs.iter().map(Val::scalars).sum::<u64>(),
-        // A product with an absent operand costs nothing; its transpose has the cotangent.
+        // A product with a symbolic zero costs nothing, but its transpose has a cotangent to process.
         Op::Bin(_, a, b) if get(*a).is_absent() || get(*b).is_absent() => size(a).max(size(b)),
         _ => 0,
     }
 }
 
-/// Linear arrays and data that a block inside drops although they are bound outside: a run of the block that does not use them costs
-/// nothing, however large they are. Of numbers it costs 1, as its transpose has a zero to add.
+/// Linear arrays and data from outside that a nested block drops. A run of the block that does not use them pays
+/// nothing for them, whatever their size. Dropping a scalar costs 1, because its transpose adds a zero.
 pub(super) fn untouched(f: &Function) -> HashSet<Var> {
     let mut out = HashSet::new();
     let mut blocks = vec![&f.body];
@@ -137,7 +143,7 @@ pub(super) fn sparse(f: &Function) -> HashSet<Var> {
         for s in &b.stmts {
             let whole = reads_all(&s.op);
             s.op.each_operand(&mut |v| {
-                // What a block takes from outside may be read by some of its runs only.
+                // A variable that a block captures may be read in only some of the block's runs.
                 if f.linear(v) && !(whole && here.contains(&v)) {
                     out.insert(v);
                 }
@@ -148,7 +154,7 @@ pub(super) fn sparse(f: &Function) -> HashSet<Var> {
             blocks.extend(s.op.blocks());
         }
     }
-    // Copies are one variable with their original.
+    // A copy counts as the same variable as its original.
     let mut grown = true;
     while std::mem::take(&mut grown) {
         for (a, made) in &copies {
@@ -170,9 +176,9 @@ fn reads_all(op: &Op) -> bool {
     }
 }
 
-/// The work of one operation, without that of its blocks and callees. `get` has the operands, `outs` are the results.
+/// The work of one operation, without its blocks and callees. `get` looks up operands, `outs` are the results.
 pub(super) fn work<'a>(op: &Op, linear: bool, get: &dyn Fn(Var) -> &'a Val, outs: &[Val]) -> u64 {
-    // Counted only where it is needed: a result may be a long list.
+    // Counted on demand only, because a result may be a long list.
     let made = || -> u64 { outs.iter().map(Val::scalars).sum() };
     let size = |v: &Var| get(*v).scalars();
     let there = |v: &Var| !get(*v).is_absent();
@@ -203,12 +209,12 @@ pub(super) fn work<'a>(op: &Op, linear: bool, get: &dyn Fn(Var) -> &'a Val, outs
     }
 }
 
-/// Whether the elements of an array are arrays in boxes, which are moved as one thing each.
+/// Whether the elements of an array are boxed arrays, each of which is moved as one unit.
 fn in_boxes(a: &Val) -> bool {
     a.arr().is_some_and(|a| matches!(a.elems.first(), Some(Val::Array(_))))
 }
 
-/// Multiplications and additions of a product with `made` results.
+/// The multiplications and additions of a product with `made` results.
 fn products(a: &Val, b: &Val, made: u64) -> u64 {
     let inner = match (a.arr().map(|a| a.shape.as_slice()), b.arr().map(|b| b.shape.as_slice())) {
         (Some([.., k]), Some(_)) => *k as u64,
@@ -227,7 +233,7 @@ fn prim(p: Prim, args: &[&Val], made: u64) -> u64 {
             let longest = args.iter().filter_map(|v| v.arr()).flat_map(|a| a.shape.iter()).max();
             each * longest.map_or(1, |n| *n as u64).max(1)
         }
-        // A function of scalars is one primitive, however many arguments it has.
+        // A function of scalars is one primitive, whatever the number of its arguments.
         _ if args.iter().all(|v| v.arr().is_none()) && made <= 1 => 1,
         _ => each,
     }

@@ -1,4 +1,4 @@
-//! Built-ins, which the evaluator does not know itself.
+//! Built-ins, which the evaluator leaves to a host.
 
 use super::arrays::{self, array, int, size};
 use super::scalar;
@@ -11,30 +11,30 @@ use std::rc::Rc;
 
 /// Evaluates built-ins ([`crate::Op::Prim`]).
 pub trait Host {
-    /// The results of a built-in (one, for most).
+    /// The results of a built-in (most have one).
     fn prims(&mut self, p: Prim, args: &[Val]) -> Result<Vec<Val>, String> {
         self.prim(p, args).map(|v| vec![v])
     }
 
-    /// The result of a built-in that has one.
+    /// The result of a built-in with one result.
     fn prim(&mut self, p: Prim, args: &[Val]) -> Result<Val, String> {
         simple(p, args)
     }
 
-    /// Whether to give up.
+    /// Whether to stop the evaluation. Polled before each statement.
     fn stop(&self) -> bool {
         false
     }
 }
 
-/// A host that knows built-ins of simple meaning only.
+/// A host that implements only simple built-ins.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Simple;
 
 impl Host for Simple {
     fn prims(&mut self, p: Prim, args: &[Val]) -> Result<Vec<Val>, String> {
         match p {
-            // Nothing comes of them but an error; where a result is bound, it is a unit.
+            // These have no result but a possible error; if a result is bound, it is a unit value.
             Prim::Assert => match args.first() {
                 Some(Val::Bool(true)) => Ok(Vec::new()),
                 _ => Err("this assertion does not hold".to_owned()),
@@ -55,7 +55,7 @@ fn arg(args: &[Val], i: usize) -> Result<&Val, String> {
     args.get(i).ok_or_else(|| format!("argument {i} is missing"))
 }
 
-/// The built-ins of simple meaning.
+/// Evaluates the simple built-ins.
 pub fn simple(p: Prim, args: &[Val]) -> Res {
     if let (Some(u), [a]) = (p.un(), args) {
         return scalar::un(u, a);
@@ -91,7 +91,7 @@ pub fn simple(p: Prim, args: &[Val]) -> Res {
     }
 }
 
-/// Functions of one array: orders, extremes, sums.
+/// Functions of one array: sorting, extremes, sums.
 fn of_array(p: Prim, a: &Val) -> Res {
     match p {
         Prim::Trace => diag(a).and_then(|d| total(&d)),
@@ -118,13 +118,13 @@ fn of_array(p: Prim, a: &Val) -> Res {
     }
 }
 
-/// `n` ones, if a square matrix of that size is not too large.
+/// `n` ones, unless a square matrix of that size would be too large.
 fn ones(n: usize) -> Result<Vec<Val>, String> {
     arrays::volume(&[n, n])?;
     Ok(vec![Val::F64(1.0); n])
 }
 
-/// The type of the numbers of an array.
+/// The element type of an array.
 fn scalar_ty(a: &Val) -> Ty {
     match a.leaves().first() {
         Some(Val::F32(_)) => Ty::F32,
@@ -134,7 +134,7 @@ fn scalar_ty(a: &Val) -> Ty {
     }
 }
 
-/// `x` as a number of the kind of `a`'s.
+/// `x` as a number of the element type of `a`.
 fn same(a: &Val, x: f64) -> Val {
     match scalar_ty(a) {
         Ty::F32 => Val::F32(x as f32),
@@ -209,7 +209,7 @@ fn compare(a: &Val, b: &Val) -> Option<Ordering> {
     }
 }
 
-/// The indices that sort a vector: stable, `nan` last.
+/// The permutation that sorts a vector: stable, nan last.
 fn order(a: &Val) -> Result<Vec<usize>, String> {
     let a = array(a)?;
     if a.shape.len() != 1 {
@@ -224,7 +224,7 @@ fn order(a: &Val) -> Result<Vec<usize>, String> {
     Ok(at)
 }
 
-/// Index of the first element that no other is better than; a `nan` wins.
+/// The index of the first extreme element; a nan counts as extreme.
 fn extreme(p: Prim, a: &Val) -> Result<usize, String> {
     let a = array(a)?;
     if a.elems.is_empty() || a.shape.len() != 1 {
@@ -237,7 +237,7 @@ fn extreme(p: Prim, a: &Val) -> Result<usize, String> {
     Ok((1..a.elems.len()).fold(0, |best, i| if compare(&a.elems[i], &a.elems[best]) == Some(better) { i } else { best }))
 }
 
-/// A copy of `dest` with elements replaced; indices out of range are ignored, the last of equal ones wins.
+/// A copy of `dest` with elements replaced. Indices out of range are ignored; among equal indices the last wins.
 fn scatter(dest: &Val, at: &Val, v: &Val) -> Res {
     let (d, at, v) = (array(dest)?, array(at)?, array(v)?);
     let (n, k) = arrays::rows(d);

@@ -1,13 +1,14 @@
-//! The reference evaluator: says what programs mean, and counts their work. Written to be read, not to be fast.
+//! The reference evaluator: defines what programs mean, and counts their work. Written for clarity, not speed.
 //!
-//! - Values are [`Val`]; arrays hold values. A zero array or zero data may be [`Val::Absent`]: every operation that may be linear
-//!   accepts it, also where linearity has been erased.
-//! - Linear operations mean what the non-linear ones of the same name mean.
-//! - Custom rules of calls are not looked at: they say how to differentiate, not what is computed.
-//! - Work is counted by the rules of [`cost`], for each source range.
+//! - Values are [`Val`]; arrays contain values. A zero array or zero data may be the symbolic zero [`Val::Absent`].
+//!   Every operation that may be linear accepts it, also after linearity has been erased.
+//! - Linear operations have the same meaning as the non-linear ones of the same name.
+//! - Custom derivative rules of calls are ignored, because they do not affect what is computed.
+//! - Work is counted by the rules of [`cost`], for each source location.
 //! - Built-ins ([`Op::Prim`]) are evaluated by a [`Host`].
 //!
-//! Recursion of programs uses a stack that grows. [`Evaluator::fuel`] bounds the number of statements; [`Host::stop`] is asked before each.
+//! The evaluator recurses on a stack that grows. [`Evaluator::fuel`] limits the number of statements, and
+//! [`Host::stop`] is polled before each.
 
 mod arrays;
 mod control;
@@ -33,11 +34,11 @@ use std::rc::Rc;
 /// Why evaluation stopped.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Error {
-    /// What is wrong.
+    /// The message.
     pub message: String,
-    /// The source of the statement.
+    /// The source location of the statement.
     pub span: Span,
-    /// The function in which it happened.
+    /// The name of the function that failed.
     pub function: String,
 }
 
@@ -47,7 +48,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// What a function gave.
+/// The results of a function.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Outcome {
     /// Non-linear results.
@@ -58,7 +59,7 @@ pub struct Outcome {
     pub counts: Counts,
 }
 
-/// Runs a function with the built-ins of [`Simple`].
+/// Runs a function with the built-ins of [`Simple`], without limits.
 pub fn run(p: &Program, f: FnId, args: &[Val], lin_args: &[Val]) -> Result<Outcome, Error> {
     Evaluator::new(p, &mut Simple).run(f, args, lin_args)
 }
@@ -69,30 +70,30 @@ pub struct Evaluator<'a> {
     host: &'a mut dyn Host,
     /// The work so far.
     pub counts: Counts,
-    /// How many statements may be run.
+    /// Number of statements that may still be executed.
     pub fuel: u64,
-    /// Functions whose results are looked at.
+    /// Functions whose results are tracked in bytes.
     pub watch: Option<Watch<'a>>,
     uses: HashMap<FnId, Rc<Uses>>,
 }
 
-/// Bytes of results that are there until they are used for the last time: what checkpoints make again.
+/// Tracks the bytes of results until their last use: the values that checkpoints recompute.
 pub struct Watch<'a> {
-    /// The functions that are meant.
+    /// The tracked functions.
     pub functions: HashSet<FnId>,
-    /// The bytes of a function's results.
+    /// Computes the bytes of a function's results.
     pub bytes: Box<dyn Fn(&Function, &[Val]) -> u64 + 'a>,
-    /// Bytes that are there.
+    /// Bytes currently live.
     pub live: u64,
-    /// The most there were.
+    /// Peak of the live bytes.
     pub peak: u64,
 }
 
-/// How the linear variables of a function are used, as far as costs depend on it.
+/// Facts about the linear variables of a function that affect costs.
 struct Uses {
-    /// Parts of them may stay unread.
+    /// Variables some of whose scalars may stay unread.
     sparse: HashSet<Var>,
-    /// Dropped by a block inside.
+    /// Variables from outside that a nested block drops.
     untouched: HashSet<Var>,
 }
 
@@ -124,7 +125,7 @@ impl Frame<'_> {
         Error { message, span, function: self.f.name.clone() }
     }
 
-    /// Binds a list; there must be as many values as variables.
+    /// Binds variables to values. An error if their numbers differ.
     fn bind(&mut self, what: &str, vs: &[Var], vals: Vec<Val>, span: Span) -> Res<()> {
         if vs.len() != vals.len() {
             return Err(self.error(format!("{what}: {} are needed, {} are there", vs.len(), vals.len()), span));
@@ -134,7 +135,7 @@ impl Frame<'_> {
     }
 }
 
-/// Results of a block: non-linear and linear ones.
+/// Non-linear and linear results of a block.
 type Both = (Vec<Val>, Vec<Val>);
 
 impl<'a> Evaluator<'a> {
@@ -143,7 +144,7 @@ impl<'a> Evaluator<'a> {
         Evaluator { program, host, counts: Counts::default(), fuel: u64::MAX, watch: None, uses: HashMap::new() }
     }
 
-    /// Runs a function and takes the work that was counted.
+    /// Runs a function. The returned outcome contains the work counted so far, which is reset.
     pub fn run(&mut self, f: FnId, args: &[Val], lin_args: &[Val]) -> Res<Outcome> {
         let (results, lin_results) = self.call(f, args.to_vec(), lin_args.to_vec())?;
         Ok(Outcome { results, lin_results, counts: std::mem::take(&mut self.counts) })
@@ -169,7 +170,7 @@ impl<'a> Evaluator<'a> {
         Ok(out)
     }
 
-    /// Runs a block with these values for its parameters.
+    /// Runs a block with these arguments.
     fn block(&mut self, fr: &mut Frame<'_>, b: &Block, args: Vec<Val>, lin_args: Vec<Val>) -> Res<Both> {
         fr.bind("arguments", &b.params, args, Span::default())?;
         fr.bind("linear arguments", &b.lin_params, lin_args, Span::default())?;
@@ -180,7 +181,8 @@ impl<'a> Evaluator<'a> {
         Ok((fr.vals(&b.results), fr.vals(&b.lin_results)))
     }
 
-    /// The statements of a block, with what is watched let go after its last use. `live` bytes are there at first and in the end.
+    /// Runs the statements of a block, and releases tracked values after their last use. `live` is the number of
+    /// live bytes before and after.
     fn watched(&mut self, fr: &mut Frame<'_>, b: &Block, live: u64) -> Res<()> {
         let (mut now, mut ends): (u64, Vec<(usize, u64)>) = (live, Vec::new());
         for (i, s) in b.stmts.iter().enumerate() {
@@ -223,7 +225,7 @@ impl<'a> Evaluator<'a> {
         fr.bind("linear results", &s.lin_outs, lin_outs, s.span)
     }
 
-    /// Counts the work of a statement that gave these results.
+    /// Counts the work of a statement with these results.
     #[inline(never)]
     fn count(&mut self, fr: &Frame<'_>, s: &Stmt, outs: &[Val], lin_outs: &[Val]) {
         let mut linear = !s.lin_outs.is_empty();
@@ -245,7 +247,8 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Results of an operation without blocks. Never inlined, like others here: deep recursion needs small stack frames.
+    /// The results of an operation without blocks. Like others here it is never inlined: deep recursion needs small
+    /// stack frames.
     #[inline(never)]
     fn op(&mut self, fr: &Frame<'_>, s: &Stmt) -> Result<Vec<Val>, String> {
         let unit = Ty::Bool;
@@ -259,7 +262,7 @@ impl<'a> Evaluator<'a> {
             },
             Op::Dup(a) => Ok(vec![fr.get(*a).clone(), fr.get(*a).clone()]),
             Op::Drop(_) => Ok(Vec::new()),
-            // The one operation whose work is not that of its operands and results.
+            // A product costs more than the size of its operands and results, so it polls for a stop.
             Op::MatMul(x, y) => arrays::product(fr.get(*x), fr.get(*y), ty, &|| self.host.stop()).map(|v| vec![v]),
             Op::Contract(c) => {
                 let size = c.size.map(|v| arrays::int(fr.get(v)));
@@ -270,7 +273,7 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-/// The result of an operation that has one.
+/// The result of an operation with one result.
 fn one(fr: &Frame<'_>, op: &Op, ty: &Ty) -> Result<Val, String> {
     let get = |v: &Var| fr.get(*v);
     let opt = |v: &Option<Var>| v.map(|v| fr.get(v));
@@ -285,7 +288,8 @@ fn one(fr: &Frame<'_>, op: &Op, ty: &Ty) -> Result<Val, String> {
         Op::Convert(c, a) => scalar::convert(*c, get(a)),
         Op::Dim(a, axis) => extent(get(a), *axis),
         Op::Count(a) => Ok(Val::I64(arrays::count(get(a)))),
-        // Taken where an array is made, it may be one that no branch went on to use.
+        // The shape of an array may be computed where the array is bound, although it is a symbolic zero and no
+        // branch uses the shape.
         Op::Shape(a) if get(a).is_absent() => Ok(Val::Absent),
         Op::Shape(a) => arrays::array(get(a)).map(|a| Val::ints(&a.shape.iter().map(|n| *n as i64).collect::<Vec<_>>())),
         Op::Index { a, at, .. } => parts::index(get(a), &fr.vals(at), ty),
@@ -318,7 +322,7 @@ fn one(fr: &Frame<'_>, op: &Op, ty: &Ty) -> Result<Val, String> {
     }
 }
 
-/// Whether a statement, or a block in it, reads one of some variables.
+/// Whether a statement, or a block in it, reads one of these variables.
 fn reads(s: &Stmt, vars: &[Var]) -> bool {
     stacker::maybe_grow(32 * 1024, 1024 * 1024, || {
         let mut found = false;

@@ -1,4 +1,5 @@
-//! Reading and updating parts of arrays. An absent array is a zero; `shape` says its extents where they are needed.
+//! Reads and updates of parts of arrays. A symbolic zero is read as zeros; `shape` gives its extents where they are
+//! needed.
 
 use super::arrays::{Res, array, int, rows, sizes_for, zeros};
 use super::scalar;
@@ -7,7 +8,7 @@ use crate::ty::Ty;
 use adl_prim::Bin;
 use std::ops::Range;
 
-/// How a part is updated.
+/// The kind of an update.
 #[derive(Clone, Copy)]
 pub(super) enum Update {
     Add,
@@ -23,7 +24,7 @@ fn bounded(v: &Val, n: usize) -> Result<usize, String> {
     usize::try_from(i).ok().filter(|i| *i < n).ok_or_else(|| out_of_bounds(i, n))
 }
 
-/// Which elements the leading indices select, in row-major order.
+/// The range of elements, in row-major order, that leading indices select.
 fn range(shape: &[usize], at: &[Val]) -> Result<Range<usize>, String> {
     if at.len() > shape.len() {
         return Err(format!("{} indices in an array of shape {shape:?}", at.len()));
@@ -46,7 +47,7 @@ fn slice_range(shape: &[usize], lo: &Val, hi: &Val) -> Result<Range<usize>, Stri
     }
 }
 
-/// The element, or the array, at the leading indices.
+/// The element or subarray at leading indices.
 pub(super) fn index(a: &Val, at: &[Val], ty: &Ty) -> Res {
     if a.is_absent() {
         return Ok(Val::zero(ty));
@@ -71,7 +72,7 @@ pub(super) fn slice(a: &Val, lo: &Val, hi: &Val) -> Res {
     Ok(Val::array(shape, a.elems[r].to_vec()))
 }
 
-/// Rows at some indices. `else_zero`: zeros at those out of bounds.
+/// Rows at an array of indices. With `else_zero`, indices out of bounds give zeros; otherwise they are errors.
 pub(super) fn gather(a: &Val, at: &Val, else_zero: bool, ty: &Ty) -> Res {
     if a.is_absent() {
         return Ok(Val::Absent);
@@ -91,7 +92,7 @@ pub(super) fn gather(a: &Val, at: &Val, else_zero: bool, ty: &Ty) -> Res {
     Ok(Val::array(shape, elems))
 }
 
-/// The array that is updated, made of zeros where it is absent.
+/// The array to update; a symbolic zero is materialised.
 fn target(acc: &Val, shape: Option<&Val>, ty: &Ty) -> Res {
     match (acc, shape) {
         (Val::Absent, Some(shape)) => zeros(&sizes_for(shape, ty)?, ty.scalar()),
@@ -113,7 +114,7 @@ fn update(elems: &mut [Val], by: &[Val], how: Update) -> Result<(), String> {
     Ok(())
 }
 
-/// `acc` with the part at the indices changed.
+/// `acc` with the part at the indices updated.
 pub(super) fn index_update(acc: &Val, at: &[Val], v: &Val, shape: Option<&Val>, ty: &Ty, how: Update) -> Res {
     if v.is_absent() && (matches!(how, Update::Add) || acc.is_absent()) {
         return Ok(acc.clone());

@@ -1,11 +1,11 @@
-//! Elementwise arithmetic on numbers, arrays and data; absent values are zeros.
+//! Elementwise arithmetic on numbers, arrays and data. Symbolic zeros count as zeros.
 
 use super::value::{Deps, Val};
 use crate::op::{Cmp, Conv};
 use adl_prim::{Bin, Un};
 use std::rc::Rc;
 
-/// A value, or what is wrong.
+/// A value, or an error message.
 pub type Res = Result<Val, String>;
 
 const OVERFLOW: &str = "Int overflow: the result does not fit in 64 bits";
@@ -53,11 +53,11 @@ pub fn bin(op: Bin, a: &Val, b: &Val) -> Res {
         (Val::I64(x), Val::I64(y)) => int_bin(op, *x, *y).map(Val::I64),
         (Val::Absent, _) | (_, Val::Absent) => absent(op, a, b),
         (Val::Deps(x), Val::Deps(y)) => Ok(Val::Deps(Deps::union(x, y))),
-        // A number is a coefficient, or a sum's zero.
+        // The number is a coefficient, or the initial zero of a sum.
         (Val::Deps(_), Val::F64(_) | Val::F32(_)) => Ok(a.clone()),
         (Val::F64(_) | Val::F32(_), Val::Deps(_)) => Ok(b.clone()),
         (Val::Array(x), Val::Array(y)) if x.shape == y.shape => pairs(&x.elems, &y.elems, op).map(|e| Val::array(x.shape.clone(), e)),
-        // What a loop collected in no turns has lost its inner extents.
+        // An array collected in zero iterations has lost its inner extents.
         (Val::Array(x), Val::Array(y)) if x.elems.is_empty() && y.elems.is_empty() => Ok(a.clone()),
         (Val::Array(x), Val::Array(y)) => Err(format!("the arrays have different shapes: {:?} and {:?}", x.shape, y.shape)),
         (Val::Data(x), Val::Data(y)) if x.tag == y.tag => pairs(&x.fields, &y.fields, op).map(|f| Val::data(x.tag, f)),
@@ -68,7 +68,8 @@ pub fn bin(op: Bin, a: &Val, b: &Val) -> Res {
     }
 }
 
-/// A product in a sum of products. A coefficient 0 takes no part in what the sum depends on: a matrix may be sparse without saying so.
+/// A term of a sum of products. A coefficient 0 removes the dependence on the other factor, so sparse matrices are
+/// recognised even if they are stored densely.
 pub(super) fn term(a: &Val, b: &Val) -> Res {
     match (a, b) {
         (Val::F64(0.0), Val::Deps(_)) => Ok(a.clone()),
@@ -77,7 +78,8 @@ pub(super) fn term(a: &Val, b: &Val) -> Res {
     }
 }
 
-/// The sum of terms, numbers from left to right. Sets of inputs are joined in pairs of like size, since joining one by one is quadratic.
+/// The sum of terms; numbers are added from left to right. Dependence sets are joined pairwise by similar size,
+/// since joining them one by one takes quadratic time.
 pub(super) fn sum(terms: impl Iterator<Item = Res>, zero: Val) -> Res {
     let (mut acc, mut sets): (Val, Vec<(u32, Rc<Deps>)>) = (zero, Vec::new());
     for t in terms {
@@ -113,7 +115,7 @@ fn absent(op: Bin, a: &Val, b: &Val) -> Res {
     }
 }
 
-/// An operator on Ints: overflow and division by zero are errors.
+/// An operator on Ints. Overflow and division by zero are errors.
 fn int_bin(op: Bin, a: i64, b: i64) -> Result<i64, String> {
     if matches!(op, Bin::IntDiv | Bin::Rem) && b == 0 {
         return Err("division of an Int by zero".to_owned());
@@ -122,7 +124,7 @@ fn int_bin(op: Bin, a: i64, b: i64) -> Result<i64, String> {
         Bin::Add => a.checked_add(b),
         Bin::Sub => a.checked_sub(b),
         Bin::Mul | Bin::Scale => a.checked_mul(b),
-        // Rounded towards negative infinity; the remainder has the divisor's sign.
+        // Division rounds towards negative infinity; the remainder has the sign of the divisor.
         Bin::IntDiv => a.checked_div(b).map(|q| if a.wrapping_rem(b) != 0 && (a < 0) != (b < 0) { q - 1 } else { q }),
         Bin::Rem => Some(a.wrapping_rem(b)).map(|r| if r != 0 && (r < 0) != (b < 0) { r + b } else { r }),
         Bin::Pow if b < 0 => return Err("an Int cannot have a negative power".to_owned()),
@@ -135,7 +137,7 @@ fn int_bin(op: Bin, a: i64, b: i64) -> Result<i64, String> {
     r.ok_or_else(|| OVERFLOW.to_owned())
 }
 
-/// Compares; elementwise on arrays.
+/// Compares two values, elementwise on arrays.
 pub fn cmp(op: Cmp, a: &Val, b: &Val) -> Res {
     let order = match (a, b) {
         (Val::F64(x), Val::F64(y)) => x.partial_cmp(y),
@@ -155,7 +157,7 @@ pub fn cmp(op: Cmp, a: &Val, b: &Val) -> Res {
     Ok(Val::Bool(op.holds(order)))
 }
 
-/// The negation of each truth value.
+/// Negates each Bool.
 pub fn not(v: &Val) -> Res {
     match v {
         Val::Bool(b) => Ok(Val::Bool(!b)),
@@ -164,7 +166,7 @@ pub fn not(v: &Val) -> Res {
     }
 }
 
-/// `a` where the condition holds, else `b`.
+/// `a` if the condition holds, else `b`.
 pub fn select(c: &Val, a: &Val, b: &Val) -> Res {
     let mask = match c {
         Val::Bool(c) => return Ok(if *c { a.clone() } else { b.clone() }),
@@ -177,7 +179,7 @@ pub fn select(c: &Val, a: &Val, b: &Val) -> Res {
     let pick = |v: &Val, other: &Val, i: usize| match v {
         Val::Array(x) if x.shape != mask.shape => Err(format!("the arrays have different shapes: {:?} and {:?}", mask.shape, x.shape)),
         Val::Array(x) => Ok(x.elems[i].clone()),
-        // The zero of the other operand's numbers.
+        // A zero with the element type of the other operand.
         Val::Absent => bin(Bin::Scale, &zero_like(other), &zero_like(other)),
         number => Ok(number.clone()),
     };

@@ -5,7 +5,7 @@ use crate::ty::Ty;
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// A value. Simple rather than fast: elements of arrays are values too.
+/// A value. The representation favours simplicity: elements of arrays are values too.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
 pub enum Val {
@@ -16,19 +16,20 @@ pub enum Val {
     Str(Rc<str>),
     Array(Rc<Arr>),
     Data(Rc<Con>),
-    /// A zero array or zero data whose shape nobody needed.
+    /// A symbolic zero: a zero array or zero data of unknown shape.
     Absent,
-    /// In place of a linear number: what it depends on. A linear function of these tells the pattern of its matrix.
+    /// Instead of a linear number, the set of inputs on which it depends. Evaluating a linear function on such sets
+    /// gives the sparsity pattern of its matrix.
     Deps(Rc<Deps>),
 }
 
-/// The inputs that a linear number depends on, in order.
+/// The inputs on which a linear number depends, in ascending order.
 #[derive(Clone, Debug)]
 pub struct Deps {
-    /// Their numbers.
+    /// The indices of the inputs.
     pub of: Vec<u32>,
-    /// How many numbers all sets of an evaluation may still take together. At 0 sets are no longer complete: a pattern with so many entries
-    /// is worth nothing.
+    /// The total number of entries that the sets of an evaluation may still have, shared by all sets. When it
+    /// reaches 0, sets become incomplete: a pattern with that many entries is useless.
     pub left: Rc<Cell<u64>>,
 }
 
@@ -39,7 +40,7 @@ impl PartialEq for Deps {
 }
 
 impl Deps {
-    /// What a sum depends on.
+    /// The union of two dependence sets.
     pub(super) fn union(a: &Rc<Deps>, b: &Rc<Deps>) -> Rc<Deps> {
         if Rc::ptr_eq(a, b) {
             return a.clone();
@@ -70,16 +71,16 @@ pub struct Arr {
     pub elems: Vec<Val>,
 }
 
-/// A constructor with its fields.
+/// Data: a constructor with its fields.
 #[derive(Clone, Debug)]
 pub struct Con {
-    /// Which constructor.
+    /// The index of the constructor.
     pub tag: u32,
     /// Its fields.
     pub fields: Vec<Val>,
 }
 
-/// Frees values without recursion, however deep they are.
+/// Drops values without recursion, so that deep data does not overflow the stack.
 fn free(mut todo: Vec<Val>) {
     while let Some(v) = todo.pop() {
         match v {
@@ -105,7 +106,7 @@ impl Drop for Arr {
 }
 
 impl PartialEq for Val {
-    /// Equal as data; `nan` equals `nan`.
+    /// Structural equality; nan equals nan.
     fn eq(&self, other: &Val) -> bool {
         let mut todo = vec![(self, other)];
         while let Some((a, b)) = todo.pop() {
@@ -141,7 +142,7 @@ impl Val {
         Val::Array(Rc::new(Arr { shape, elems }))
     }
 
-    /// A vector of numbers.
+    /// A vector of Floats.
     pub fn floats(xs: &[f64]) -> Val {
         Val::array(vec![xs.len()], xs.iter().map(|x| Val::F64(*x)).collect())
     }
@@ -151,17 +152,17 @@ impl Val {
         Val::array(vec![xs.len()], xs.iter().map(|x| Val::I64(*x)).collect())
     }
 
-    /// A matrix of numbers, row by row.
+    /// A matrix of Floats, in row-major order.
     pub fn matrix(rows: usize, cols: usize, xs: &[f64]) -> Val {
         Val::array(vec![rows, cols], xs.iter().map(|x| Val::F64(*x)).collect())
     }
 
-    /// Data.
+    /// A data value.
     pub fn data(tag: u32, fields: Vec<Val>) -> Val {
         Val::Data(Rc::new(Con { tag, fields }))
     }
 
-    /// The zero of a type: absent for arrays and data.
+    /// The zero of a type: symbolic for arrays and data.
     pub fn zero(ty: &Ty) -> Val {
         match ty {
             Ty::F64 => Val::F64(0.0),
@@ -172,7 +173,7 @@ impl Val {
         }
     }
 
-    /// A number as f64.
+    /// The value of a real number; `None` for other values.
     pub fn float(&self) -> Option<f64> {
         match self {
             Val::F64(x) => Some(*x),
@@ -181,7 +182,7 @@ impl Val {
         }
     }
 
-    /// The array behind it.
+    /// The array, if the value is one.
     pub fn arr(&self) -> Option<&Rc<Arr>> {
         match self {
             Val::Array(a) => Some(a),
@@ -189,17 +190,17 @@ impl Val {
         }
     }
 
-    /// Whether it is an absent zero.
+    /// Whether it is a symbolic zero.
     pub fn is_absent(&self) -> bool {
         matches!(self, Val::Absent)
     }
 
-    /// All reals in it, in order; what is absent has none.
+    /// All real numbers in it, in order. A symbolic zero has none.
     pub fn reals(&self) -> Vec<f64> {
         self.leaves().into_iter().filter_map(Val::float).collect()
     }
 
-    /// Everything in it that is neither an array nor data, in order; what is absent has nothing.
+    /// All parts that are neither arrays nor data, in order. A symbolic zero has none.
     pub fn leaves(&self) -> Vec<&Val> {
         let mut out = Vec::new();
         let mut todo = vec![self];
@@ -214,12 +215,12 @@ impl Val {
         out
     }
 
-    /// How many [`leaves`](Val::leaves) there are.
+    /// The number of [`leaves`](Val::leaves).
     pub fn scalars(&self) -> u64 {
         self.leaves().len() as u64
     }
 
-    /// Whether it has a type. What is absent has each of an array or data.
+    /// Whether it has this type. A symbolic zero has every array and data type.
     pub fn fits(&self, ty: &Ty) -> bool {
         match (self, ty) {
             (Val::F64(_), Ty::F64) | (Val::F32(_), Ty::F32) | (Val::I64(_), Ty::I64) | (Val::Bool(_), Ty::Bool) | (Val::Str(_), Ty::Str) => true,
@@ -229,7 +230,7 @@ impl Val {
         }
     }
 
-    /// Short text, for messages.
+    /// A short description for messages.
     pub(crate) fn kind(&self) -> String {
         match self {
             Val::F64(_) => print::ty(&Ty::F64),

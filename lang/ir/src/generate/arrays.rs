@@ -1,4 +1,4 @@
-//! Arrays of reals, whose shapes are known.
+//! Arrays of reals with known shapes.
 
 use super::{Gen, Kind, Known, LARGEST};
 use crate::func::Var;
@@ -12,7 +12,7 @@ impl Gen {
         self.b.one(Op::Stack { elems, shape: None }, crate::ty::Ty::shape())
     }
 
-    /// An array with elements.
+    /// An array with at least one element.
     fn array(&mut self) -> (Known, Vec<usize>) {
         let some = |k: &Kind| matches!(k, Kind::Real(s) if !s.is_empty() && s.iter().all(|n| *n > 0));
         let known = match self.pick(some) {
@@ -29,7 +29,7 @@ impl Gen {
         (known, shape)
     }
 
-    /// Another array of a shape, or a scalar.
+    /// Another array of the same shape, or a scalar.
     fn partner(&mut self, shape: &[usize]) -> Known {
         let same = self.pick(|k| matches!(k, Kind::Real(s) if s == shape));
         match same {
@@ -167,7 +167,7 @@ impl Gen {
         }
     }
 
-    /// Built-ins that are no operations of the IR.
+    /// Built-ins that are not IR operations of their own.
     fn built_in(&mut self, x: &Known, shape: &[usize]) {
         let scalar = || Kind::Real(vec![]);
         match shape {
@@ -188,7 +188,7 @@ impl Gen {
         }
     }
 
-    /// Sorted numbers, some of them twice.
+    /// A sorted array, in which some numbers occur twice.
     fn ordered(&mut self, x: &Known) {
         let Kind::Real(shape) = &x.kind else { return };
         let (at, k) = self.indices(shape[0]);
@@ -197,7 +197,7 @@ impl Gen {
         self.one(Op::Prim(Prim::Sort, vec![some]), row, x.bound);
     }
 
-    /// What makes arrays larger.
+    /// Operations that make arrays larger.
     fn larger(&mut self, x: &Known, shape: Vec<usize>) {
         let deep = shape.len() > 2;
         match self.rng.below(3) {

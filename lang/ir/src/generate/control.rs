@@ -25,7 +25,7 @@ impl Gen {
         self.b.close(vars, vec![])
     }
 
-    /// What a block may give: reals of a shape that is in scope, perhaps data.
+    /// Kinds of results that a block can return: reals of a shape in scope, possibly data.
     fn result_kinds(&mut self) -> Vec<Kind> {
         let n = self.rng.between(1, 2);
         (0..n).map(|_| match self.rng.below(8) {
@@ -59,7 +59,7 @@ impl Gen {
         self.emit(Op::Switch(of, arms), kinds);
     }
 
-    /// A loop of few turns: `n` literal, or an Int that is not negative.
+    /// A loop of few iterations; the trip count is a literal or a non-negative Int.
     pub(super) fn loop_(&mut self) {
         let known = self.pick(|k| matches!(k, Kind::Int(lo, hi) if *lo >= 0 && *hi <= 4)).filter(|_| self.rng.once_in(3));
         let turns = self.rng.below(4);
@@ -88,8 +88,8 @@ impl Gen {
         self.emit_loop(op, carried, &outs, &made, turns);
     }
 
-    /// Outputs of a loop and the kinds of what turns put there. Arrays are not collected where there may be no turn: such arrays have
-    /// lost their inner extents.
+    /// The outputs of a loop, and the kinds of their elements. Arrays are not collected if the trip count may be
+    /// zero, because such arrays have lost their inner extents.
     fn outputs(&mut self, exact: bool) -> (Vec<Out>, Vec<Kind>) {
         let n = self.rng.between(1, 2);
         (0..n).map(|_| match self.rng.below(4) {
@@ -121,7 +121,7 @@ impl Gen {
                 Out::Collect if *k == Kind::Box => { self.know(*v, Kind::Boxes(turns), LARGEST); }
                 Out::Collect => { self.know(*v, Kind::Real(vec![turns]), 1.0); }
                 Out::Sum => { self.know(*v, k.clone(), LARGEST); }
-                // The elements are read again at once.
+                // The elements are read immediately.
                 Out::Boxed if turns > 0 => {
                     let at = vec![self.b.int(turns as i64 - 1)];
                     self.one(Op::Index { a: *v, at, shape: None }, k.clone(), 1.0);
@@ -131,7 +131,7 @@ impl Gen {
         }
     }
 
-    /// Counts up to a limit, and carries something with it.
+    /// A `while` loop that counts up to a limit and carries other values.
     pub(super) fn while_(&mut self) {
         let kinds = self.result_kinds();
         let start = self.b.int(0);
@@ -145,7 +145,7 @@ impl Gen {
         let test = self.b.close(vec![again], vec![]);
         let params: Vec<(Kind, f64)> = std::iter::once((Kind::Int(0, 3), 0.0)).chain(all).collect();
         let steps = self.rng.between(1, 3);
-        // What the turns of a `while` give is collected in arrays that grow.
+        // Outputs of a `while` loop are collected in arrays that grow.
         let collects = limit > 0 && self.rng.once_in(2);
         let made: Vec<Kind> = if collects { vec![Kind::Real(vec![])] } else { Vec::new() };
         let outs: Vec<Out> = made.iter().map(|_| Out::Collect).collect();
@@ -162,15 +162,15 @@ impl Gen {
         self.emit_loop(op, carried, &outs, &made, limit as usize);
     }
 
-    /// An associative operator on `n` components, with what leaves -4 ... 4 as it is: sums, products (also with a free variable), extremes,
-    /// composition of linear functions.
+    /// An associative operator on `n` components that keeps values within -4 ... 4, and its neutral element: sums,
+    /// products (also with a free variable), extremes, composition of linear functions.
     fn operator(&mut self, n: usize) -> (Block, Vec<f64>) {
         let (op, unit) = [(Bin::Add, 0.0), (Bin::Mul, 1.0), (Bin::Max, -LARGEST), (Bin::Min, LARGEST)][self.rng.below(4)];
         let free = (n == 1 && op == Bin::Mul && self.rng.once_in(3)).then(|| self.want(&Kind::Real(vec![])));
         self.b.open();
         let p: Vec<Var> = (0..2 * n).map(|_| self.b.param(Ty::F64)).collect();
         let results = match p.as_slice() {
-            // Products of 2x2 matrices.
+            // Products of 2×2 matrices.
             [a, b, c, d, e, f, g, h] => {
                 let mut cell = |x: Var, y: Var, z: Var, w: Var| {
                     let (l, r) = (self.b.bin(Bin::Mul, x, y), self.b.bin(Bin::Mul, z, w));
@@ -209,7 +209,7 @@ impl Gen {
         let tys = vec![self.ty(&Kind::Real(shape.clone())); n];
         let (outs, _) = self.b.emit(Op::Soac(Box::new(Soac { kind, op, neutral, arrays })), &tys, &[]);
         outs.into_iter().for_each(|v| {
-            // Products of matrices may be larger.
+            // Products of matrices may exceed the bound.
             let k = self.know(v, Kind::Real(shape.clone()), 16.0);
             let last = self.scope.pop();
             last.filter(|l| l.v == k).iter().for_each(|l| { self.damped(l); });

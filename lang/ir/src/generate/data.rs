@@ -1,4 +1,4 @@
-//! Data: lists, pairs, a box of one number, and shapes, whose constructors have different fields.
+//! Data: lists, pairs, a box of one number, and a type `Shape` whose constructors have different fields.
 
 use super::{Gen, Kind, Known, LARGEST};
 use crate::eval::Val;
@@ -7,7 +7,7 @@ use crate::op::Op;
 use crate::ty::{DataId, Ty};
 use adl_prim::Un;
 
-/// Constructors of lists.
+/// The constructors of lists.
 const NIL: u32 = 0;
 pub(super) const CONS: u32 = 1;
 
@@ -45,7 +45,7 @@ impl Types {
     }
 }
 
-/// Kinds of data.
+/// The kinds of data.
 pub(super) const DATA: [Kind; 4] = [Kind::List, Kind::Pair, Kind::Box, Kind::Shape];
 
 /// The fields of each constructor.
@@ -93,7 +93,7 @@ impl Gen {
         self.types.of(k).unwrap_or(DataId(0))
     }
 
-    /// Data of a kind. In a loop a list grows with each turn, but there are few.
+    /// A value of a kind of data. In a loop a list grows in each iteration, but there are few iterations.
     pub(super) fn new_data(&mut self, kind: &Kind) -> Var {
         let all = fields(kind);
         let tag = match kind {
@@ -115,7 +115,7 @@ impl Gen {
         Val::data(tag, vals)
     }
 
-    /// What is switched on, and an arm for each constructor.
+    /// The scrutinee of a `switch`, and an arm for each constructor.
     pub(super) fn arms(&mut self, kinds: &[Kind]) -> (Var, Vec<Block>) {
         let of = match self.rng.below(5) {
             0 => Kind::Pair,
@@ -135,7 +135,7 @@ impl Gen {
         (v, arms)
     }
 
-    /// A real in -1 ... 1 from data: that of a box.
+    /// A real in -1 ... 1 from data: the content of a box.
     pub(super) fn unboxed(&mut self, v: Var) -> Known {
         let data = self.data_of(&Kind::Box);
         self.place();

@@ -9,7 +9,7 @@ use crate::ty::Ty;
 use adl_prim::{Bin, Un};
 
 impl Gen {
-    /// Up to three functions, fewer where the program is to be small.
+    /// Adds up to three functions, fewer for small programs.
     pub(super) fn helpers(&mut self, size: usize) {
         for i in 0..(size / 4).min(3) {
             let f = self.program.reserve("");
@@ -32,7 +32,7 @@ impl Gen {
         self.program.set(f, b.finish(results, vec![]));
     }
 
-    /// Some statements; it may call those before it.
+    /// A function of some statements, which may call the functions before it.
     fn plain(&mut self, f: FnId) -> Helper {
         let params = vec![Kind::Real(vec![]), Kind::Real(vec![self.rng.between(1, 3)])];
         params.iter().for_each(|k| { self.param(k.clone(), 1.0); });
@@ -65,7 +65,7 @@ impl Gen {
         Helper { f, params: vec![Kind::List, real()], results: vec![real()] }
     }
 
-    /// A few statements, then something that depends on `r`, damped.
+    /// A few statements, and a damped result that depends on `r`.
     fn block_inside(&mut self, r: Var) -> Var {
         let n = self.rng.between(1, 3);
         (0..n).for_each(|_| self.scalar_step());
@@ -74,12 +74,13 @@ impl Gen {
         self.b.un(Un::Tanh, sum)
     }
 
-    /// `f n x = if n <= 0 then x else f (n - 1) (g x)`: a tail call.
+    /// The tail-recursive function `f n x = if n <= 0 then x else f (n - 1) (g x)`.
     fn countdown(&mut self, f: FnId) -> Helper {
         self.counts(f, f, true)
     }
 
-    /// `f n x = if n <= 0 then x else tanh (g (n - 1) (h x))` and the same of `g` with `f`: calls that are no tail calls.
+    /// Mutual recursion without tail calls: `f n x = if n <= 0 then x else tanh (g (n - 1) (h x))`, and `g`
+    /// likewise with `f`.
     fn mutual(&mut self, f: FnId) -> Helper {
         let g = self.program.reserve("");
         self.counts(g, f, false);
@@ -89,7 +90,7 @@ impl Gen {
         self.counts(f, g, false)
     }
 
-    /// `f`, which calls `g` with one turn less: as its last act, or with more to do.
+    /// The function `f`, which calls `g` with `n - 1`, as a tail call or not.
     fn counts(&mut self, f: FnId, g: FnId, tail: bool) -> Helper {
         let real = || Kind::Real(vec![]);
         let (n, x) = (self.param(Kind::Int(0, 3), 0.0), self.param(real(), 1.0));
@@ -113,7 +114,7 @@ impl Gen {
         Helper { f, params: vec![Kind::Int(0, 3), real()], results: vec![real()] }
     }
 
-    /// From one box to another.
+    /// A function from one box to another.
     fn unbox(&mut self, f: FnId) -> Helper {
         let (of, y) = (self.param(Kind::Box, LARGEST), self.param(Kind::Real(vec![]), 1.0));
         let x = self.unboxed(of);

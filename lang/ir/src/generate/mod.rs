@@ -1,17 +1,20 @@
 //! Random well-typed non-linear programs for property tests (feature `generate`).
 //!
-//! [`program`] makes one from a seed and a size. Programs end (loops have few turns, recursion counts down or follows a short list),
-//! are smooth where they are evaluated (branches depend on Ints, Bools and data, never on reals; no `abs`, `floor`; what `min`, `max` and
-//! sorting find equal is equal everywhere, as it is one variable), and stay tame: the generator knows a bound of each real variable, and damps what could leave -4 ... 4. All shapes are known to it, so
-//! that no index is out of bounds.
+//! [`program`] generates a program from a seed and a size. Programs terminate: loops have few iterations, and
+//! recursion counts down or follows a short list. They are smooth at their arguments: branches depend on Ints,
+//! Bools and data, never on reals; there are no `abs` or `floor`; elements that `min`, `max` and sorting find equal
+//! are the same variable, so they are equal everywhere. Values stay bounded: the generator knows a bound of each
+//! real variable, and damps what could leave -4 ... 4. It also knows all shapes, so no index is out of bounds.
 //!
-//! They contain: scalar and array arithmetic, indexing and updates, `if`, `switch`, loops that carry, collect, box and sum, `while`
-//! loops, reductions, scans, reductions by index, lists, pairs, boxes and shapes,
-//! operators with free variables, arrays of data, sorting, extremes, means, variances, products and traces, calls, recursion over lists, by counting down, and of two functions through each other.
+//! Programs contain: scalar and array arithmetic, indexing and updates, `if`, `switch`, loops that carry, collect,
+//! box and sum, `while` loops, reductions, scans, histograms, lists, pairs, boxes and shapes, operators with free
+//! variables, arrays of data, sorting, extremes, means, variances, products and traces, calls, and recursion (over
+//! lists, counting down, and mutual).
 //!
-//! What a block computes reaches its results for the most part, so that little of a program is dead.
+//! Most of what a block computes contributes to its results, so little of a program is dead code.
 //!
-//! The same seed with a smaller size gives a smaller program of the same kind: [`smallest`] searches for the smallest one that fails.
+//! The same seed with a smaller size gives a smaller program of the same kind; [`smallest`] searches for the
+//! smallest one that fails.
 
 mod arrays;
 mod control;
@@ -29,22 +32,22 @@ use adl_syntax::span::{FileId, Span};
 use rng::Rng;
 use std::collections::HashSet;
 
-/// A program with arguments that suit it.
+/// A program with suitable arguments.
 #[derive(Clone, Debug)]
 pub struct Generated {
-    /// The program; it has been verified.
+    /// The verified program.
     pub program: Program,
     /// Its main function. The first result is an f64.
     pub main: FnId,
     /// Arguments.
     pub args: Vec<Val>,
-    /// What it was made from.
+    /// The seed from which it was generated.
     pub seed: u64,
-    /// What it was made from.
+    /// The size from which it was generated.
     pub size: usize,
 }
 
-/// Makes a program of about `size` statements.
+/// Generates a program of about `size` statements.
 pub fn program(seed: u64, size: usize) -> Generated {
     let mut g = Gen::new(seed);
     g.helpers(size);
@@ -68,19 +71,19 @@ pub fn smallest(seed: u64, size: usize, mut fails: impl FnMut(&Generated) -> boo
     (0..=size).map(|n| program(seed, n)).find(|g| fails(g))
 }
 
-/// What the generator knows of a variable.
+/// The kind of a variable, as known to the generator.
 #[derive(Clone, PartialEq, Debug)]
 enum Kind {
-    /// Reals of this shape; empty: a scalar.
+    /// Reals of this shape; an empty shape means a scalar.
     Real(Vec<usize>),
     /// An Int in this range, both ends included.
     Int(i64, i64),
     Bool,
     List,
     Pair,
-    /// One real.
+    /// A box of one real.
     Box,
-    /// Several constructors.
+    /// Data with several constructors.
     Shape,
     /// An array of boxes.
     Boxes(usize),
@@ -90,7 +93,7 @@ enum Kind {
 struct Known {
     v: Var,
     kind: Kind,
-    /// Of the magnitude of its reals.
+    /// A bound of the magnitude of its reals.
     bound: f64,
 }
 
@@ -108,16 +111,16 @@ struct Gen {
     b: Builder,
     /// Variables in scope.
     scope: Vec<Known>,
-    /// Those that were picked as operands.
+    /// Variables that have been used as operands.
     read: HashSet<Var>,
     helpers: Vec<Helper>,
-    /// Blocks around the current one.
+    /// The number of enclosing blocks.
     depth: usize,
     types: data::Types,
     places: u32,
 }
 
-/// Larger magnitudes are damped.
+/// Values of larger magnitude are damped.
 const LARGEST: f64 = 4.0;
 
 impl Gen {
@@ -142,13 +145,13 @@ impl Gen {
         v
     }
 
-    /// A new place in the source for the next statement.
+    /// Gives the next statement a source location of its own.
     fn place(&mut self) {
         self.places += 4;
         self.b.span = Span { file: FileId(0), lo: self.places, hi: self.places + 3 };
     }
 
-    /// Adds a statement with one result.
+    /// Appends a statement with one result.
     fn one(&mut self, op: Op, kind: Kind, bound: f64) -> Var {
         self.place();
         let ty = self.ty(&kind);
@@ -161,14 +164,14 @@ impl Gen {
         self.know(v, kind, bound)
     }
 
-    /// A parameter of the innermost open block.
+    /// Adds a parameter to the innermost open block.
     fn param(&mut self, kind: Kind, bound: f64) -> Var {
         let ty = self.ty(&kind);
         let v = self.b.param(ty);
         self.know(v, kind, bound)
     }
 
-    /// A variable in scope of such a kind; recent ones are likelier.
+    /// A random variable in scope of a suitable kind, with a preference for recent ones.
     fn pick(&mut self, ok: impl Fn(&Kind) -> bool) -> Option<Known> {
         let fits: Vec<usize> = (0..self.scope.len()).filter(|i| ok(&self.scope[*i].kind)).collect();
         let skip = self.rng.below(fits.len()).min(self.rng.below(fits.len()));
@@ -177,7 +180,7 @@ impl Gen {
         Some(known)
     }
 
-    /// A variable of exactly this kind, whose reals lie in -1 ... 1; made if there is none.
+    /// A variable of exactly this kind, with reals in -1 ... 1; a new one if there is none.
     fn want(&mut self, kind: &Kind) -> Var {
         let found = self.pick(|k| k == kind);
         let known = match found {
@@ -190,7 +193,7 @@ impl Gen {
         known.v
     }
 
-    /// A new variable of a kind.
+    /// A new variable of this kind.
     fn make(&mut self, kind: &Kind) -> Known {
         let v = match kind {
             Kind::Real(shape) if shape.is_empty() => self.literal(),
@@ -215,7 +218,7 @@ impl Gen {
         Known { v, kind: kind.clone(), bound }
     }
 
-    /// Parameters of the main function, with arguments.
+    /// Adds the parameters of the main function, and returns arguments.
     fn main_params(&mut self) -> Vec<Val> {
         self.scope.clear();
         self.read.clear();
@@ -250,7 +253,7 @@ impl Gen {
         }
     }
 
-    /// Adds something.
+    /// Appends one random construct.
     fn step(&mut self) {
         let control = if self.depth < 3 { self.rng.below(20) } else { 0 };
         match control {

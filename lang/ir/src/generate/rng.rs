@@ -1,11 +1,11 @@
-//! A small generator of random numbers, so that a seed means the same program for ever.
+//! A small random number generator with a fixed algorithm, so that a seed always denotes the same program.
 
 /// SplitMix64.
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
 
 impl Rng {
-    /// From a seed.
+    /// A generator started from a seed.
     pub fn new(seed: u64) -> Rng {
         Rng(seed)
     }
@@ -19,12 +19,12 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// One of 0 ... n - 1 (0 where n is 0).
+    /// A number in 0 ... n - 1 (0 if n is 0).
     pub fn below(&mut self, n: usize) -> usize {
         (self.bits() % n.max(1) as u64) as usize
     }
 
-    /// One of lo ... hi, both included.
+    /// A number in lo ... hi, both included.
     pub fn between(&mut self, lo: usize, hi: usize) -> usize {
         lo + self.below(hi.saturating_sub(lo) + 1)
     }
@@ -34,7 +34,7 @@ impl Rng {
         (self.below(3001) as f64 - 1500.0) / 1000.0
     }
 
-    /// True once in n times.
+    /// True with probability 1/n.
     pub fn once_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }

@@ -24,19 +24,19 @@ impl Gen {
         }
     }
 
-    /// The same reals in -1 ... 1.
+    /// The same reals, damped to -1 ... 1.
     pub(super) fn damped(&mut self, x: &Known) -> Var {
         let u = if self.rng.once_in(2) { Un::Tanh } else { Un::Sin };
         self.one(Op::Un(u, x.v), x.kind.clone(), 1.0)
     }
 
-    /// Knows a result; where it may be large, damps it.
+    /// Appends an operation and records its result, damped if it may be large.
     pub(super) fn tame(&mut self, op: Op, kind: Kind, bound: f64) -> Var {
         let v = self.one(op, kind.clone(), bound);
         if bound <= LARGEST {
             return v;
         }
-        // What may be large is no operand of anything else.
+        // The undamped result must not be used as an operand.
         self.scope.pop();
         self.damped(&Known { v, kind, bound })
     }
@@ -59,13 +59,13 @@ impl Gen {
         }
     }
 
-    /// 1.5 + x².
+    /// 1.5 + x², which is positive.
     fn positive(&mut self, x: &Known) -> Var {
         let bound = x.bound * x.bound;
         let sq = self.one(Op::Bin(Bin::Mul, x.v, x.v), x.kind.clone(), bound);
         let c = self.one(Op::Lit(Lit::F64(1.5)), Kind::Real(vec![]), 1.5);
         let v = self.one(Op::Bin(Bin::Add, sq, c), x.kind.clone(), bound + 1.5);
-        // Neither the square nor the sum is bounded well enough for more.
+        // Neither the square nor the sum has a bound that allows other uses.
         self.scope.retain(|k| k.v != sq && (k.v != v || bound + 1.5 <= LARGEST));
         v
     }
@@ -90,7 +90,7 @@ impl Gen {
         }
     }
 
-    /// A scalar that depends on `x`, and on the reals that were made since `from` and that nobody has read (the last few of them).
+    /// A scalar that depends on `x` and on the last few reals made since `from` that have not been used.
     pub(super) fn with_unread(&mut self, x: Var, from: usize) -> Var {
         let unread = |k: &&Known| matches!(k.kind, Kind::Real(_)) && !self.read.contains(&k.v) && k.v != x;
         let rest: Vec<Known> = self.scope[from.min(self.scope.len())..].iter().filter(unread).cloned().collect();
@@ -140,7 +140,7 @@ impl Gen {
         }
     }
 
-    /// A Bool that no real decides.
+    /// A Bool that does not depend on reals.
     pub(super) fn condition(&mut self) -> Var {
         if let Some(k) = self.pick(|k| *k == Kind::Bool).filter(|_| self.rng.once_in(2)) {
             return k.v;

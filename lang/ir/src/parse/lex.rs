@@ -1,4 +1,4 @@
-//! Text form → tokens with places.
+//! Lexer of the text form.
 
 use super::Error;
 
@@ -7,15 +7,15 @@ use super::Error;
 pub(super) enum Tok {
     /// Letters, digits, `_`, `'`: a word, a name or a variable.
     Word(String),
-    /// A variable whose name stands in backquotes, with its number.
+    /// A variable whose name is quoted by backticks, with its number.
     Tick(String, u32),
     /// Quoted text.
     Str(String),
-    /// Digits, perhaps with a sign, a fraction, an exponent, and letters.
+    /// Digits, possibly with a sign, a fraction, an exponent, and letters.
     Num(String),
     /// Anything else: one character, or `->`, `..`.
     Sign(&'static str),
-    /// Nothing more.
+    /// End of the text.
     End,
 }
 
@@ -162,7 +162,7 @@ impl Lexer {
         }
     }
 
-    /// What follows `\u`: `{hex}`.
+    /// The rest of a `\u` escape: `{hex}`.
     fn unicode(&mut self) -> Result<char, Error> {
         let mut hex = String::new();
         self.bump();
@@ -176,7 +176,7 @@ impl Lexer {
         }
     }
 
-    /// `` `name`_7 ``.
+    /// A variable with a quoted name: `` `name`_7 ``.
     fn tick(&mut self) -> Result<Tok, Error> {
         let name = self.quoted('`')?;
         let number = self.word();

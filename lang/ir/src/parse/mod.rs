@@ -1,7 +1,7 @@
-//! Text → programs. The grammar stands at the head of [`crate::print`].
+//! Parser of the text form. The grammar is in the head of [`crate::print`].
 //!
-//! [`program`] reads what [`crate::print::program`] prints, in either style. It checks the form alone: what the text means may still
-//! be wrong, which [`crate::verify`] finds.
+//! [`program`] accepts the output of [`crate::print::program`] in either style. It checks the syntax only;
+//! [`crate::verify`] finds other faults.
 
 mod lex;
 mod ops;
@@ -15,7 +15,7 @@ use vars::Written;
 use std::fmt;
 use std::rc::Rc;
 
-/// Why a text is no program.
+/// A syntax error.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Error {
     /// 1-based.
@@ -34,10 +34,10 @@ impl fmt::Display for Error {
 
 type Res<T> = Result<T, Error>;
 
-/// Blocks and types nest so deep at most.
+/// Largest nesting depth of blocks and types.
 const DEEPEST: usize = 1000;
 
-/// Reads a program.
+/// Parses a program.
 pub fn program(text: &str) -> Res<Program> {
     let mut p = Parser::new(text)?;
     let mut out = Program::default();
@@ -56,7 +56,7 @@ pub fn program(text: &str) -> Res<Program> {
     }
 }
 
-/// Reads one function.
+/// Parses one function.
 pub fn function(text: &str) -> Res<Function> {
     let mut p = Parser::new(text)?;
     let f = p.function(0)?;
@@ -67,10 +67,10 @@ struct Parser {
     tokens: Vec<Token>,
     at: usize,
     depth: usize,
-    /// Larger numbers of variables are refused.
+    /// Limit of variable numbers.
     most: u32,
     vars: Vec<Option<VarInfo>>,
-    /// Uses with their token, to be checked at the end of the function.
+    /// Uses with the positions of their tokens, to be checked at the end of the function.
     uses: Vec<(Written, usize)>,
 }
 
@@ -144,7 +144,7 @@ impl Parser {
         }
     }
 
-    /// A number without sign.
+    /// An unsigned number.
     fn nat(&mut self) -> Res<u32> {
         match self.tok() {
             Tok::Num(n) => match n.parse() {
@@ -158,7 +158,7 @@ impl Parser {
         }
     }
 
-    /// `f3`, `D2`: the number.
+    /// The number in a name like `f3` or `D2`.
     fn numbered(&mut self, letter: char, what: &str) -> Res<u32> {
         match self.tok() {
             Tok::Word(w) => match w.strip_prefix(letter).and_then(|n| n.parse().ok()) {
@@ -180,14 +180,14 @@ impl Parser {
         self.numbered('D', "a data type such as `D0`").map(DataId)
     }
 
-    /// `D0.1`.
+    /// A constructor `D0.1`.
     fn constructor(&mut self) -> Res<(DataId, u32)> {
         let data = self.data_ref()?;
         self.sign(".")?;
         Ok((data, self.nat()?))
     }
 
-    /// One level deeper, but not too deep.
+    /// Parses one nesting level deeper, up to the limit.
     fn deeper<T>(&mut self, f: impl FnOnce(&mut Parser) -> Res<T>) -> Res<T> {
         if self.depth >= DEEPEST {
             return self.error_at(self.at, format!("nested more than {DEEPEST} deep"));
@@ -198,7 +198,7 @@ impl Parser {
         r
     }
 
-    /// Items between commas, until a sign that ends the list.
+    /// Items separated by commas, up to one of the signs that end the list.
     fn list<T>(&mut self, ends: &[&str], mut item: impl FnMut(&mut Parser) -> Res<T>) -> Res<Vec<T>> {
         let mut out = Vec::new();
         if ends.iter().any(|e| self.is(e)) {
@@ -333,7 +333,7 @@ impl Parser {
         Ok(Stmt { outs, lin_outs, op, span: self.span()? })
     }
 
-    /// `@lo..hi` or `@file:lo..hi`, if it is there.
+    /// `@lo..hi` or `@file:lo..hi`, if present.
     fn span(&mut self) -> Res<Span> {
         if !self.take("@") {
             return Ok(Span::default());

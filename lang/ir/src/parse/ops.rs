@@ -1,4 +1,4 @@
-//! Operations of the text form.
+//! Parser of operations.
 
 use super::lex::Tok;
 use super::{Parser, Res};
@@ -31,7 +31,7 @@ impl Parser {
         }
     }
 
-    /// A literal, if there is one.
+    /// A literal, if one follows.
     fn literal(&mut self) -> Res<Option<Lit>> {
         let lit = match self.tok() {
             Tok::Str(s) => Lit::Str(Rc::from(s.as_str())),
@@ -96,7 +96,7 @@ impl Parser {
         }))
     }
 
-    /// The number that belongs to an operator.
+    /// The numeric parameter of an operator.
     fn parameter<T: std::str::FromStr>(&mut self) -> Res<T> {
         let n = match self.tok() {
             Tok::Num(n) => n.parse().ok(),
@@ -111,7 +111,7 @@ impl Parser {
         }
     }
 
-    /// Reading and updating parts of arrays.
+    /// Reads and updates of parts of arrays.
     fn parts(&mut self, word: &str) -> Res<Option<Op>> {
         Ok(Some(match word {
             "index" => Op::Index { a: self.var()?, at: self.at()?, shape: self.option("shape")? },
@@ -127,7 +127,7 @@ impl Parser {
         }))
     }
 
-    /// Operations on whole arrays and on data.
+    /// Operations on entire arrays and on data.
     fn wholes(&mut self, word: &str) -> Res<Option<Op>> {
         Ok(Some(match word {
             "zero" => Op::Zero(self.ty()?),
@@ -267,7 +267,7 @@ impl Parser {
     }
 }
 
-/// A number: Floats have a point, an exponent or a name; `f32` follows the shorter ones.
+/// A number. Floats have a point, an exponent or are named; the suffix `f32` marks 32-bit ones.
 fn number(text: &str) -> Option<Lit> {
     if let Some(short) = text.strip_suffix("f32") {
         return short.parse().ok().map(Lit::F32);
@@ -279,7 +279,7 @@ fn number(text: &str) -> Option<Lit> {
     if float { text.parse().ok().map(Lit::F64) } else { None }
 }
 
-/// A `nan` with its bits: 16 digits, or 8 for the shorter ones.
+/// A nan with its bits: 16 hexadecimal digits, or 8 for 32-bit ones.
 fn nan(bits: &str) -> Option<Lit> {
     match bits.len() {
         16 => u64::from_str_radix(bits, 16).ok().map(|b| Lit::F64(f64::from_bits(b))),

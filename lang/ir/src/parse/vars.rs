@@ -1,4 +1,4 @@
-//! Variables of the text form: how they are written, bound and used.
+//! Parser of variables: their spelling, bindings and uses.
 
 use super::lex::Tok;
 use super::{Parser, Res};
@@ -6,7 +6,7 @@ use crate::func::{Role, Var, VarInfo};
 use crate::ty::Ty;
 use std::rc::Rc;
 
-/// How a variable is written.
+/// A variable as written in the text.
 #[derive(Clone, PartialEq)]
 pub(super) struct Written {
     number: u32,
@@ -15,7 +15,7 @@ pub(super) struct Written {
 }
 
 impl Parser {
-    /// The table of variables; uses must agree with it.
+    /// Builds the table of variables. An error if a use does not match its binding.
     pub(super) fn finish_vars(&mut self) -> Res<Vec<VarInfo>> {
         for (w, at) in &self.uses {
             match self.vars.get(w.number as usize) {
@@ -24,12 +24,12 @@ impl Parser {
                 _ => return self.error_at(*at, format!("variable {} is not bound anywhere", w.number)),
             }
         }
-        // Variables that a text for people does not show.
+        // Variables that the plain style does not print.
         let hidden = || VarInfo::new(Ty::Bool, false);
         Ok(std::mem::take(&mut self.vars).into_iter().map(|v| v.unwrap_or_else(hidden)).collect())
     }
 
-    /// What is written here, if it is a variable: with how many tokens.
+    /// The variable written here, if there is one, and its number of tokens.
     pub(super) fn written(&self) -> Option<(Written, usize)> {
         let (name, number) = match self.tok() {
             Tok::Tick(name, n) => (Some(Rc::from(name.as_str())), *n),
@@ -43,12 +43,12 @@ impl Parser {
         Some((Written { number, name, linear }, 1 + usize::from(linear)))
     }
 
-    /// Whether a statement's results begin here.
+    /// Whether the results of a statement start here.
     pub(super) fn at_binding(&self) -> bool {
         self.written().is_some_and(|(_, n)| matches!(self.ahead(n), Tok::Sign(":")))
     }
 
-    /// `x_3: f64`.
+    /// A binding `x_3: f64`.
     pub(super) fn binding(&mut self) -> Res<Var> {
         let Some((w, n)) = self.written() else { return self.expected("a variable") };
         if w.number > self.most {
@@ -80,7 +80,7 @@ impl Parser {
         role
     }
 
-    /// A use.
+    /// A use of a variable.
     pub(super) fn var(&mut self) -> Res<Var> {
         let Some((w, n)) = self.written() else { return self.expected("a variable") };
         let number = w.number;
@@ -89,7 +89,7 @@ impl Parser {
         Ok(Var(number))
     }
 
-    /// Uses until something else comes.
+    /// Uses of variables, as many as follow.
     pub(super) fn many(&mut self) -> Res<Vec<Var>> {
         let mut out = Vec::new();
         while self.written().is_some() && !self.at_binding() {

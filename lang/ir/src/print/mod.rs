@@ -1,33 +1,36 @@
-//! Programs as text. [`crate::parse`] reads it back.
+//! Printer of the text form, which [`crate::parse`] reads.
 //!
 //! ```text
 //! program   ::= (data | fn)…
 //! data      ::= data D0 NAME = NAME(ty, …) | NAME | …            numbers count up from 0, functions likewise
 //! fn        ::= fn f0 NAME (x_0: f64 ; dx_1~: f64) -> (f64 ; f64) { stmt… return y_2 ; t_3~ } unused(v4: f64)
 //! block     ::= (params ; linear params) { stmt… return results ; linear results }
-//! stmt      ::= x_0: f64, … ; dx_1~: f64, … = op @12..15          only linear results: the `;` may be left out; no results: op alone
-//! var       ::= NAME_7 | v7, linear ones with `~`                  7 is its number; a name with other signs stands in backquotes
+//! stmt      ::= x_0: f64, … ; dx_1~: f64, … = op @12..15         `;` is optional if all results are linear;
+//!                                                                  without results: op alone
+//! var       ::= NAME_7 | v7, linear ones with `~`                  7 is its number; other names are in backquotes
 //! op        ::= 1.5 | 1.5f32 | 3 | true | "text" | zero ty
 //!             | sin x | powi 3 x | mul x y | lt x y | not x | select c x y | to_f64 x | prim NAME x y …
 //!             | dim 0 x | shape x | index x [i, j] shape s | index_add acc [i] v shape s | index_set acc [i] v shape s
-//!             | slice x lo hi shape s | slice_add acc lo hi v shape s | gather x at shape s | gather_add acc at v shape s
+//!             | slice x lo hi shape s | slice_add acc lo hi v shape s
+//!             | gather x at shape s | gather_add acc at v shape s
 //!             | reverse x | rotate n x | concat x y len n shape s | reshape x to from s | transpose x | replicate n x
 //!             | sum x len n | total x shape s | spread x s | stack x y … shape s | dot x y | matmul x y | outer x y
 //!             | cumsum x | cumsum_reversed x | nonzero x | con D0.1 x y … | fields D0.1 x | dup x~ | drop x~
 //!             | if c { … } else { … } | switch x | (params) { … } | … end
-//!             | loop (for n | while (params) { … }) [reverse] [carry (x ; y~)] [over (xs ; ys~)] [out (collect ; sum, boxed)] block
+//!             | loop (for n | while (params) { … }) [reverse] [carry (x ; y~)] [over (xs ; ys~)]
+//!               [out (collect ; sum, boxed)] block
 //!             | call f0(x ; y~) [jvp f1 | vjp f1] [checkpoint]
 //!             | reduce (neutral) over (arrays) block | scan … | scan_exclusive …
 //!             | reduce_by_index (dest) neutral (x) keys k values (xs) block
 //! ty        ::= f64 | f32 | i64 | bool | str | D0 | []ty | [][]ty | … | [](ty)    parentheses: boxes that hold arrays
 //! ```
 //!
-//! `shape s`, `len n`, `from s` are left out where the operation has none. `--` begins a comment.
+//! `shape s`, `len n`, `from s` are omitted if the operation has none. `--` begins a comment.
 //!
-//! - [`Style::EXACT`] gives everything: spans (`@lo..hi`, `@file:lo..hi`, left out where there is none), variables that are bound
-//!   nowhere (`unused`), and the [`Role`] of variables (`v4: f64 step`, `v5: f64 derivative`).
-//! - [`Style::PLAIN`] is for people: without these, and with comments that name callees and constructors, and source lines where
-//!   [`Style::source`] is given.
+//! - [`Style::EXACT`] prints everything: spans (`@lo..hi`, `@file:lo..hi`, omitted if empty), variables that are
+//!   not bound (`unused`), and the [`Role`] of variables (`v4: f64 step`, `v5: f64 derivative`).
+//! - [`Style::PLAIN`] is for people: it omits these, and adds comments with the names of callees and constructors,
+//!   and with source lines if [`Style::source`] is given.
 
 mod ops;
 
@@ -40,20 +43,20 @@ use adl_syntax::span::Span;
 /// How to print.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Style<'a> {
-    /// Print all that [`crate::parse`] needs to make an equal program.
+    /// Print everything that [`crate::parse`] needs to rebuild an equal program.
     pub exact: bool,
-    /// The text that spans point into, for comments that name lines.
+    /// The text into which spans point, for comments with source lines.
     pub source: Option<&'a str>,
 }
 
 impl Style<'_> {
-    /// For people.
+    /// The style for people.
     pub const PLAIN: Style<'static> = Style { exact: false, source: None };
-    /// For reading back.
+    /// The style that can be parsed back without loss.
     pub const EXACT: Style<'static> = Style { exact: true, source: None };
 }
 
-/// A whole program.
+/// Prints a program.
 pub fn program(p: &Program, style: Style<'_>) -> String {
     let mut out = datas(p);
     for (i, f) in p.funcs.iter().enumerate() {
@@ -65,7 +68,7 @@ pub fn program(p: &Program, style: Style<'_>) -> String {
     out
 }
 
-/// The data types of a program.
+/// Prints the data types of a program.
 pub fn datas(p: &Program) -> String {
     let mut out = String::new();
     for (i, d) in p.datas.iter().enumerate() {
@@ -79,12 +82,12 @@ pub fn datas(p: &Program) -> String {
     out
 }
 
-/// One function. It need not be of the program.
+/// Prints one function, which need not be part of the program.
 pub fn function(p: &Program, f: &Function, style: Style<'_>) -> String {
     labelled(p, f, "", style)
 }
 
-/// One statement in one line, without what is inside its blocks: for messages.
+/// Prints one statement on one line, without the contents of its blocks, for messages.
 pub fn head(p: &Program, f: &Function, s: &Stmt) -> String {
     let mut pr = Printer { p, f, style: Style::PLAIN, out: String::new(), depth: 0, line: 0, heads: true };
     pr.stmt(s);
@@ -107,7 +110,7 @@ fn labelled(p: &Program, f: &Function, label: &str, style: Style<'_>) -> String 
     pr.out
 }
 
-/// A type.
+/// Prints a type.
 pub fn ty(t: &Ty) -> String {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || match t {
         Ty::F64 => "f64".to_owned(),
@@ -123,7 +126,7 @@ pub fn ty(t: &Ty) -> String {
     })
 }
 
-/// A variable, as [`function`] prints it.
+/// Prints a variable as in [`function`].
 pub fn var(f: &Function, v: Var) -> String {
     let Some(info) = f.vars.get(v.0 as usize) else { return format!("v{}?", v.0) };
     let tilde = if info.linear { "~" } else { "" };
@@ -142,9 +145,9 @@ fn role(r: Role) -> &'static str {
     }
 }
 
-/// A name of a function, type or constructor.
+/// The name of a function, type or constructor, quoted if necessary.
 pub(crate) fn quoted(name: &str) -> String {
-    // What begins a declaration must not be taken for a constructor.
+    // A constructor's name must not look like the beginning of a declaration.
     if names::plain(name) && !matches!(name, "data" | "fn") { name.to_owned() } else { format!("\"{}\"", escaped(name, '"')) }
 }
 
@@ -180,9 +183,9 @@ struct Printer<'a> {
     style: Style<'a>,
     out: String,
     depth: usize,
-    /// The source line that was named last.
+    /// The last source line that was printed as a comment.
     line: usize,
-    /// Whether blocks are left out.
+    /// Whether blocks are omitted.
     heads: bool,
 }
 
@@ -223,7 +226,7 @@ impl Printer<'_> {
         self.put(&"  ".repeat(self.depth));
     }
 
-    /// `{ stmts return … }` over several lines; in one line where there are no statements.
+    /// Prints `{ stmts return … }` on several lines; on one line if there are no statements.
     fn braces(&mut self, b: &Block) {
         if self.heads {
             return self.put("{ ... }");
@@ -249,7 +252,8 @@ impl Printer<'_> {
 
     fn stmt(&mut self, s: &Stmt) {
         let lin = |v: &Var| self.f.vars.get(v.0 as usize).is_some_and(|i| i.linear);
-        // A list that begins with a linear variable is the linear one; a wrong one is marked by its `;`.
+        // A list that begins with a linear variable consists of linear results; a list with the wrong mode is
+        // marked by its `;`.
         let bound = if s.outs.is_empty() && s.lin_outs.first().is_some_and(lin) {
             self.typed(&s.lin_outs)
         } else if s.lin_outs.is_empty() && s.outs.first().is_some_and(lin) {
@@ -296,7 +300,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Variables that no block binds.
+    /// Prints the variables that no block binds.
     fn unused(&mut self) {
         let mut bound = vec![false; self.f.vars.len()];
         let mut todo = vec![&self.f.body];
@@ -316,7 +320,7 @@ impl Printer<'_> {
     }
 }
 
-/// `x, y ; z`, without the `;` where nothing follows.
+/// `x, y ; z`, without the `;` if nothing follows it.
 fn two(left: &str, right: &str) -> String {
     match (left, right) {
         (l, "") => l.to_owned(),

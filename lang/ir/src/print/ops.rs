@@ -1,4 +1,4 @@
-//! Operations as text.
+//! Printer of operations.
 
 use super::{Printer, literal, quoted, two, ty};
 use crate::func::{Block, Var};
@@ -28,7 +28,7 @@ impl Printer<'_> {
         }
     }
 
-    /// A branch of `if` has no parameters; a wrong one shows them.
+    /// The arms of an `if` have no parameters; those of an invalid one are printed.
     fn branch(&mut self, b: &Block) {
         if !b.params.is_empty() || !b.lin_params.is_empty() {
             self.params(b);
@@ -94,7 +94,7 @@ impl Printer<'_> {
         self.braces(&s.op);
     }
 
-    /// The operation up to its blocks.
+    /// The operation without its blocks.
     fn simple(&self, op: &Op) -> String {
         let word = names::word(op);
         let v = |x: &Var| self.var(*x);

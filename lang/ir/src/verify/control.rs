@@ -10,13 +10,13 @@ fn one_more(e: &Ty) -> impl Fn(&Ty) -> bool {
     move |t: &Ty| t.rank() > 0 && t.elem() == *e
 }
 
-/// Types of variables, some of which may not exist (which is another fault).
+/// The types of variables. Missing variables are skipped, since they are another fault.
 fn tys_of(f: &Function, vs: &[Var]) -> Vec<Ty> {
     vs.iter().map(|v| f.vars.get(v.0 as usize).map_or(Ty::Bool, |i| i.ty.clone())).collect()
 }
 
 impl<'a> Verifier<'a> {
-    /// Checks the blocks of an operation; `sound`: its operands and results are there.
+    /// Checks the blocks of an operation; `sound`: its operands and results exist.
     pub(super) fn control(&mut self, s: &'a Stmt, sound: bool, taken: &mut Taken) {
         if sound {
             match &s.op {
@@ -50,7 +50,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// Branches take the same linear variables from outside.
+    /// All arms must use the same linear variables from outside.
     fn branches(&mut self, blocks: &[&'a Block], taken: &mut Taken) {
         let sets: Vec<Taken> = blocks.iter().map(|b| self.block(b)).collect();
         let union: Taken = sets.iter().flatten().copied().collect();
@@ -72,7 +72,7 @@ impl<'a> Verifier<'a> {
         tys_of(self.f, vs)
     }
 
-    /// Invariants 3 and 4 for a list of variables.
+    /// Checks invariants 3 and 4 for a list of variables.
     fn has_types(&mut self, what: &str, vs: &[Var], want: &[Ty]) {
         if vs.len() != want.len() {
             return self.fault(4, format!("{what}: {} are needed, {} are there", want.len(), vs.len()));
@@ -148,7 +148,8 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// Results of a loop's body and of the loop, on one side of the `;`. Whether there are as many as must be.
+    /// Checks the results of a loop's body and of the loop, on one side of the `;`. Returns whether their number is
+    /// right.
     fn side_of_loop(&mut self, init: &[Ty], outs: &[Out], body: &[Var], results: &[Var], more: usize) -> bool {
         let n = init.len();
         if body.len() != n + outs.len() || results.len() != n + outs.len() + more {
@@ -212,7 +213,8 @@ impl<'a> Verifier<'a> {
         self.results(s, &tys, &[]);
     }
 
-    /// The operator of a reduction: accumulated values, of the elements of `dest`, and elements of `arrays` to accumulated values.
+    /// Checks an operator, which takes accumulated values (of the elements of `dest`) and elements of `arrays` to
+    /// accumulated values.
     fn operator(&mut self, op: &Block, neutral: &[Var], dest: &[Var], arrays: &[Var]) {
         let elems = |v: &Self, arrays: &[Var]| -> Vec<Ty> { v.tys(arrays).iter().map(Ty::elem).collect() };
         let (sums, elems) = (elems(self, dest), elems(self, arrays));

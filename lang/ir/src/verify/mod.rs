@@ -1,27 +1,30 @@
-//! What must hold of a function.
+//! The verifier. A valid function satisfies these invariants:
 //!
 //! 1. *Binding.* Each variable is bound once, and has an entry in the table of variables.
-//! 2. *Scope.* Each variable that is used was bound before, in the same block or around it.
-//! 3. *Types.* Operands and results of each operation have the types that it demands.
-//! 4. *Arity.* Operations, calls and blocks have as many operands, parameters and results as they must. Reductions, scans and histograms
-//!    have a component at least.
-//! 5. *Modes.* Where a linear variable stands, one may: [`Op::linear_in`], all of them or none, or one of them. Parameters, results,
-//!    carried values and arguments stand on the right side of the `;`.
-//! 6. *Indexing.* Results are linear exactly if operands are (operations that may be linear but have no operands, such as `zero`,
-//!    are free to choose). So nothing non-linear depends on a linear variable.
-//! 7. *Linearity.* On each way through a function each linear variable is used exactly once. The branches of `if` and `switch` consume
-//!    the same linear variables from outside; what a loop's body reads from outside counts once, since each turn has a copy.
-//! 8. *Non-linear blocks.* The test of a `while` loop, and the operators of reductions and scans, have no linear variables.
-//! 9. *Shapes.* A linear operation has the operands that say the shape of what may be absent.
+//! 2. *Scope.* Each variable that is used has been bound before, in the same block or an enclosing one.
+//! 3. *Types.* Operands and results of each operation have the types that it requires.
+//! 4. *Arity.* Operations, calls and blocks have the required numbers of operands, parameters and results.
+//!    Reductions, scans and histograms have at least one component.
+//! 5. *Modes.* Linear variables occur only where [`Op::linear_in`] allows it: all of the operands or none, or one
+//!    of them. Parameters, results, carried values and arguments are on the right side of the `;`.
+//! 6. *Indexing.* Results are linear exactly if operands are. (Operations that may be linear but have no operands,
+//!    such as `zero`, are free to choose.) So nothing non-linear depends on a linear variable.
+//! 7. *Linearity.* On each path through a function each linear variable is used exactly once. The arms of `if` and
+//!    `switch` consume the same linear variables from outside. Uses in a loop's body of variables from outside
+//!    count once, since each iteration has a copy.
+//! 8. *Non-linear blocks.* The condition of a `while` loop, and the operators of reductions and scans, contain no
+//!    linear variables.
+//! 9. *Shapes.* A linear operation has the operands that give the shapes of possible symbolic zeros.
 //! 10. *References.* Functions, data types and constructors exist.
 //!
-//! [`verify_linear_b`] adds, for what is to be transposed (Linear B, §6 of the paper):
+//! [`verify_linear_b`] checks in addition, for functions that are to be transposed (Linear B, §6 of the paper):
 //!
-//! 11. Each statement is linear as a whole or non-linear as a whole: with linear results it has no others (but the number of turns of
-//!     a loop), with none it reads no linear variable, except to drop it.
+//! 11. Each statement is entirely linear or entirely non-linear. With linear results it has no others (except for
+//!     the trip count of
+//!     a loop); with none it reads no linear variable, except to drop it.
 //!
-//! A callee that is only reserved ([`Program::reserve`]) passes: it is checked when it is there.
-//! What a built-in ([`Op::Prim`]) takes and gives is not checked here.
+//! A call of a placeholder ([`Program::reserve`]) is valid; it is checked when the function exists. The arguments
+//! and results of a built-in ([`Op::Prim`]) are not checked here.
 
 mod control;
 mod modes;
@@ -38,15 +41,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// A violated invariant.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Fault {
-    /// Its number in the list at the head of this module.
+    /// The number of the invariant, as in the head of this module.
     pub invariant: u8,
     /// The name of the function.
     pub function: String,
-    /// The statement, or what else it is about, as text.
+    /// The text of the statement, or of what else is at fault.
     pub at: String,
-    /// The source of the statement.
+    /// The source location of the statement.
     pub span: Span,
-    /// What is wrong; names the variable.
+    /// The description, which names the variable.
     pub message: String,
 }
 
@@ -58,12 +61,12 @@ impl fmt::Display for Fault {
 
 static ON: AtomicBool = AtomicBool::new(cfg!(debug_assertions));
 
-/// Whether each pass is followed by a verifier: in debug builds, and where [`always`] was called.
+/// Whether the verifier runs after each pass: in debug builds, and after a call of [`always`].
 pub fn is_on() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
-/// From now on each pass of this process is followed by a verifier, in release builds too. For tests.
+/// Makes the verifier run after each pass of this process, in release builds too. For tests.
 pub fn always() {
     ON.store(true, Ordering::Relaxed);
 }
@@ -78,7 +81,7 @@ pub fn verify_linear_b(p: &Program, f: &Function) -> Result<(), Vec<Fault>> {
     run(p, f, true)
 }
 
-/// Checks every function of a program. The faults are in one text, one a line.
+/// Checks every function of a program. The error contains all faults, one on each line.
 pub fn verify_program(p: &Program) -> Result<(), String> {
     let faults: Vec<String> = p.funcs.iter().filter_map(|f| verify(p, f).err()).flatten().map(|f| f.to_string()).collect();
     if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
@@ -95,7 +98,7 @@ fn run(p: &Program, f: &Function, linear_b: bool) -> Result<(), Vec<Fault>> {
     if v.faults.is_empty() { Ok(()) } else { Err(v.faults) }
 }
 
-/// Linear variables that a block takes from outside.
+/// Linear variables from outside that a block uses.
 type Taken = BTreeSet<Var>;
 
 struct Verifier<'a> {
@@ -105,9 +108,9 @@ struct Verifier<'a> {
     faults: Vec<Fault>,
     bound: Vec<bool>,
     scope: Vec<bool>,
-    /// The statement that is being checked.
+    /// The current statement.
     at: Option<&'a Stmt>,
-    /// Inside a block that must have no linear variables.
+    /// Whether the current block must not contain linear variables.
     lin_banned: bool,
 }
 
@@ -130,7 +133,7 @@ impl<'a> Verifier<'a> {
         self.known(v) && self.f.linear(v)
     }
 
-    /// Invariant 10 for the table of variables.
+    /// Checks invariant 10 for the table of variables.
     fn references_in_types(&mut self) {
         for i in 0..self.f.vars.len() {
             let mut t = &self.f.vars[i].ty;
@@ -143,7 +146,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// Invariant 1; `linear` says which side of the `;` it is (invariant 5).
+    /// Binds a variable: checks invariant 1. `linear` is the side of the `;` (invariant 5).
     fn bind(&mut self, v: Var, linear: bool, here: &mut Vec<Var>) {
         if !self.known(v) {
             return self.fault(1, format!("{} is not in the table of variables", self.name(v)));
@@ -161,7 +164,7 @@ impl<'a> Verifier<'a> {
         here.push(v);
     }
 
-    /// Invariant 5 for a place that is linear or not.
+    /// Checks invariant 5 for one position.
     fn side(&mut self, v: Var, linear: bool) {
         if self.known(v) && self.linear(v) != linear {
             let (is, place) = if linear { ("not linear", "a linear") } else { ("linear", "a non-linear") };
@@ -169,7 +172,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// A use: invariants 2, 7 and 8.
+    /// Checks a use: invariants 2, 7 and 8.
     fn take(&mut self, v: Var, taken: &mut Taken) {
         if !self.known(v) || !self.scope[v.0 as usize] {
             return self.fault(2, format!("{} is used outside of its scope", self.name(v)));
@@ -185,7 +188,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// Takes what a block took.
+    /// Adds the linear variables that a nested block uses.
     fn take_all(&mut self, from: Taken, taken: &mut Taken) {
         for v in from {
             if !taken.insert(v) {
@@ -194,7 +197,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// Checks a block; gives the linear variables that it takes from outside.
+    /// Checks a block. Returns the linear variables that it uses from outside.
     fn block(&mut self, b: &'a Block) -> Taken {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
             let around = self.at;
@@ -229,7 +232,7 @@ impl<'a> Verifier<'a> {
         s.op.each_operand(&mut |v| self.take(v, taken));
         let sound = self.faults[before..].iter().all(|f| f.invariant != 2);
         let bound = s.outs.iter().chain(&s.lin_outs).all(|v| self.known(*v));
-        // Types of what is not there cannot be checked.
+        // The types of missing variables cannot be checked.
         if sound && bound {
             self.modes(s);
             if let Err(why) = self.references(&s.op) {
@@ -250,7 +253,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// Invariant 10.
+    /// Checks invariant 10 for an operation.
     fn references(&self, op: &Op) -> Result<(), String> {
         let func = |f: crate::func::FnId| match self.p.funcs.get(f.0 as usize) {
             Some(_) => Ok(()),

@@ -1,4 +1,4 @@
-//! Invariants 5, 6, 9 and 11: what is linear where.
+//! Invariants 5, 6, 9 and 11: where linear variables may occur.
 
 use super::Verifier;
 use crate::func::{Stmt, Var};
@@ -41,7 +41,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// Each linear operand stands in one of these places.
+    /// Checks that each linear operand is at one of these positions.
     fn among(&mut self, lin: &[Var], places: &[Var]) {
         let count = |vs: &[Var], v: Var| vs.iter().filter(|w| **w == v).count();
         for v in lin {
@@ -51,7 +51,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// Invariant 6.
+    /// Checks invariant 6.
     fn linear_iff(&mut self, s: &Stmt, operands: bool, free: bool) {
         if operands {
             for v in &s.outs {
@@ -64,7 +64,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// Operands of control flow, by position.
+    /// Checks the operands of control flow, by position.
     fn parts(&mut self, op: &Op) {
         let mut sides = |plain: &[Var], lin: &[Var]| {
             plain.iter().for_each(|v| self.side(*v, false));
@@ -84,7 +84,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// Invariant 9.
+    /// Checks invariant 9.
     fn has_shape(&mut self, op: &Op) {
         let missing = match op {
             Op::Index { shape: None, .. } | Op::IndexAdd { shape: None, .. } | Op::Slice { shape: None, .. } | Op::SliceAdd { shape: None, .. }
@@ -97,7 +97,7 @@ impl<'a> Verifier<'a> {
         self.fault(9, format!("the operation is linear, but has no operand `{missing}`"));
     }
 
-    /// Invariant 11; `reads`: the statement or a block of it uses linear variables from outside.
+    /// Checks invariant 11. `reads`: the statement or a nested block uses linear variables from outside.
     pub(super) fn pure(&mut self, s: &'a Stmt, reads: bool) {
         if !s.lin_outs.is_empty() {
             let turns = matches!(s.op, Op::Loop(_)) && s.outs.len() == 1;

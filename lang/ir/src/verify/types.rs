@@ -6,21 +6,21 @@ use crate::print;
 use crate::ty::Ty;
 use adl_prim::{Bin, Un};
 
-/// What an operation gives.
+/// The result types of an operation.
 enum Gives {
-    /// These types.
+    /// Exactly these types.
     Tys(Vec<Ty>),
-    /// One array that has one axis more than this type.
+    /// One array, of rank one more than this type.
     OneMore(Ty),
-    /// One array, of any rank, of this scalar.
+    /// One array of any rank with this element type.
     ArrayOf(Ty),
-    /// The operation does not say.
+    /// Not determined by the operation.
     Anything,
 }
 
 type Res<T> = Result<T, String>;
 
-/// Checks the operands of an operation without blocks, and its results, linear or not. Control flow passes.
+/// Checks the operands and results of an operation without blocks, linear or not. Control flow is accepted.
 pub(super) fn check(p: &Program, f: &Function, op: &Op, outs: &[Var]) -> Res<()> {
     let found = f.tys(outs);
     let show = |ts: &[Ty]| ts.iter().map(print::ty).collect::<Vec<_>>().join(", ");
@@ -55,7 +55,7 @@ impl Types<'_> {
         self.f.ty(v).clone()
     }
 
-    /// Operand `v` has type `t`.
+    /// Requires that operand `v` has type `t`.
     fn is(&self, v: Var, t: &Ty) -> Res<()> {
         let found = self.f.ty(v);
         need(found == t, || format!("{} is {}, not {}", print::var(self.f, v), print::ty(found), print::ty(t)))
@@ -77,7 +77,7 @@ impl Types<'_> {
         Ok(t)
     }
 
-    /// The `shape`-like operands, where they are.
+    /// Checks an optional operand such as `shape`, if present.
     fn extra(&self, v: &Option<Var>, t: &Ty) -> Res<()> {
         v.map_or(Ok(()), |v| self.is(v, t))
     }
@@ -127,7 +127,7 @@ impl Types<'_> {
         }
     }
 
-    /// Parts of arrays.
+    /// The result type of a read or update of a part of an array.
     fn part(&self, op: &Op) -> Res<Gives> {
         let shape = Ty::shape();
         match op {
@@ -163,7 +163,7 @@ impl Types<'_> {
         }
     }
 
-    /// Operations on whole arrays that change the shape.
+    /// The result type of an operation on entire arrays that changes the shape.
     fn whole(&self, op: &Op) -> Res<Gives> {
         match op {
             Op::Concat { a, b, len, shape } => {
@@ -229,7 +229,7 @@ impl Types<'_> {
         gives(t)
     }
 
-    /// Numbers of one type; an array meets an array of its rank, or a number.
+    /// Both operands have one element type; an array is combined with an array of its rank, or with a scalar.
     fn bin(&self, op: Bin, x: Var, y: Var) -> Res<Gives> {
         let (a, b) = (self.ty(x), self.ty(y));
         let wrong = || format!("it is not defined on {} and {}", print::ty(&a), print::ty(&b));
@@ -243,7 +243,7 @@ impl Types<'_> {
         gives(if a.rank() >= b.rank() { a } else { b })
     }
 
-    /// Data and boxed arrays are vectors: sums, and scalings by a real number.
+    /// Data and boxed arrays form vector spaces: sums, and scaling by a real number.
     fn compound(&self, op: Bin, a: Ty, b: Ty) -> Option<Gives> {
         let t = match op {
             Bin::Add | Bin::Sub if a == b => a,

@@ -1,4 +1,4 @@
-//! Elements of flat arrays, in line: reading, adding, replacing; extents.
+//! Inline element accesses to flat arrays: reads, accumulations, replacements, extents.
 
 use super::{Emit, Scope, View, is_ref};
 use crate::handle::{self, AXES, Expect};
@@ -9,7 +9,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value, types};
 use std::collections::HashSet;
 
-/// The type of a flat array's elements, if all its axes are indexed and a handle knows their extents.
+/// The element type of a flat array if all its axes are indexed and fit a handle.
 pub(super) fn scalar_at(ty: &Ty, indices: usize) -> Option<Ty> {
     match ty {
         Ty::Array(e, r) if e.is_flat() && *r as usize == indices && indices <= AXES => Some((**e).clone()),
@@ -17,7 +17,7 @@ pub(super) fn scalar_at(ty: &Ty, indices: usize) -> Option<Ty> {
     }
 }
 
-/// Variables whose elements are read or written in line, or whose extents are asked for.
+/// Variables whose elements are accessed inline, or whose extents are read.
 pub(super) fn viewed(f: &Function) -> HashSet<Var> {
     fn of(f: &Function, b: &Block, out: &mut HashSet<Var>) {
         for s in &b.stmts {
@@ -45,7 +45,7 @@ pub(super) fn viewed(f: &Function) -> HashSet<Var> {
     out
 }
 
-/// The machine type of elements, and the size of one.
+/// The machine type of elements, and their size in bytes.
 fn element(ty: &Ty) -> (Type, i64) {
     match ty {
         Ty::F32 => (types::F32, 4),
@@ -56,7 +56,7 @@ fn element(ty: &Ty) -> (Type, i64) {
 }
 
 impl Emit<'_, '_, '_> {
-    /// Emits an operation on arrays in line; whether there is such a way.
+    /// Emits an inline array operation. Returns whether the statement has one.
     pub(super) fn array(&mut self, s: &Stmt, at: u32, sc: &Scope) -> bool {
         match &s.op {
             Op::Index { a, at: is, .. } => self.index(s, *a, is, at, sc),
@@ -83,14 +83,14 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    /// The view of a variable, if its elements can be reached in line by so many indices.
+    /// The view of a variable, and its element type, if it can be accessed inline with that many indices.
     fn reach(&self, a: Var, indices: usize) -> Option<(View, Ty)> {
         let elem = scalar_at(self.f.ty(a), indices)?;
         let view = self.vals[a.0 as usize].as_ref()?.view.clone()?;
         Some((view, elem))
     }
 
-    /// The address of an element; goes to `slow` if an index is out of bounds.
+    /// The address of an element; jumps to `slow` if an index is out of bounds.
     fn address(&mut self, view: &View, is: &[Value], elem: &Ty, slow: cranelift_codegen::ir::Block) -> Value {
         let mut offset = None;
         for (i, n) in is.iter().zip(&view.dims) {
@@ -122,7 +122,7 @@ impl Emit<'_, '_, '_> {
         true
     }
 
-    /// An element; what `slow` emits gives it where an index is out of bounds.
+    /// Loads an element; if an index is out of bounds, the result is the value that `slow` emits.
     pub(super) fn element(&mut self, view: &View, is: &[Value], elem: &Ty, slow: impl FnOnce(&mut Self) -> Value) -> Value {
         let (t, _) = element(elem);
         let (cold, done) = (self.cold(), self.fresh());
@@ -137,13 +137,13 @@ impl Emit<'_, '_, '_> {
         self.b.block_params(done)[0]
     }
 
-    /// An element of an array on which a loop runs, at the turn's index. `None` if there is no way in line.
+    /// Loads the element of an array at a loop's index. `None` if it has no inline access.
     pub(super) fn element_of(&mut self, a: Var, i: Value, slow: impl FnOnce(&mut Self) -> Value) -> Option<Value> {
         let (view, elem) = self.reach(a, 1)?;
         Some(self.element(&view, &[i], &elem, slow))
     }
 
-    /// An element added or replaced in place, if the array has one owner.
+    /// Accumulates to or replaces an element in place, if the array has a single reference.
     fn update(&mut self, s: &Stmt, (acc, v): (Var, Var), is: &[Var], add: bool, at: u32, sc: &Scope) -> bool {
         let Some((view, elem)) = self.reach(acc, is.len()) else { return false };
         if *self.ty(v) != elem || add && !elem.is_real() || !self.dies(acc, at, sc) {
@@ -156,7 +156,7 @@ impl Emit<'_, '_, '_> {
         true
     }
 
-    /// The same on values: the handle afterwards.
+    /// [`Emit::update`] on machine values. Returns the handle after the update.
     pub(super) fn update_in_place(&mut self, (h, view): (Value, &View), is: &[Value], x: Value, elem: &Ty, add: bool, slow: impl FnOnce(&mut Self) -> Value) -> Value {
         let (cold, done) = (self.cold(), self.fresh());
         self.b.append_block_param(done, types::I64);
@@ -182,7 +182,7 @@ impl Emit<'_, '_, '_> {
         self.b.block_params(done)[0]
     }
 
-    /// An array of the given Floats, whose elements are stored where they belong.
+    /// An array literal of Floats, which are stored directly to their positions.
     fn stack(&mut self, s: &Stmt, elems: &[Var]) -> bool {
         let Some(out) = s.outs.iter().chain(&s.lin_outs).next().copied() else { return false };
         if self.stack_in_place(s, out, elems) {
@@ -221,7 +221,7 @@ impl Emit<'_, '_, '_> {
         true
     }
 
-    /// Writes an element to a buffer that a loop fills, behind `len` others.
+    /// Stores an element after `len` others in an output buffer.
     pub(super) fn append(&mut self, buffer: Value, len: Value, kind: Kind, x: Value) {
         let elem = match kind {
             Kind::F32 => Ty::F32,

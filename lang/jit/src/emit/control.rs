@@ -1,4 +1,4 @@
-//! Branches, calls, and how functions end.
+//! Branches, calls, and function returns.
 
 use super::data::Fields;
 use super::{Emit, Scope, TRUSTED, inner, is_ref, machine_type, outs, params, results};
@@ -11,12 +11,12 @@ use cranelift_codegen::ir::{self, BlockCall, InstBuilder, JumpTableData, Value, 
 use std::collections::HashSet;
 
 impl Emit<'_, '_, '_> {
-    /// Variables that die at a statement and that its blocks use.
+    /// Variables that die at a statement and are used in its blocks.
     pub(super) fn dying_inside(&self, at: u32, sc: &Scope) -> HashSet<Var> {
         inner(sc, at).iter().flat_map(|i| i.free.keys()).copied().filter(|v| self.dies(*v, at, sc)).collect()
     }
 
-    /// Releases what dies here because only another way reads it.
+    /// Releases the variables that die in another branch only, and are unused in this one.
     fn forget(&mut self, dying: &HashSet<Var>, info: &Info) {
         let mut gone: Vec<Var> = dying.iter().copied().filter(|v| !info.free.contains_key(v) && is_ref(self.f.ty(*v))).collect();
         gone.sort_unstable();
@@ -53,7 +53,7 @@ impl Emit<'_, '_, '_> {
         self.bind_merged(s, done);
     }
 
-    /// One of several ways.
+    /// Emits one branch, which passes its results to `done`.
     fn branch(&mut self, b: &Block, info: &Info, dying: &HashSet<Var>, done: ir::Block) {
         let sc = Scope { info, dying };
         self.forget(dying, info);
@@ -75,7 +75,7 @@ impl Emit<'_, '_, '_> {
         self.bind_merged(s, done);
     }
 
-    /// A jump by constructor: where each way begins.
+    /// Emits a jump table on the constructor. Returns the entry block of each arm.
     fn choose(&mut self, v: Var, arms: usize) -> Vec<ir::Block> {
         let h = self.val(v);
         let tag = self.which(h);
@@ -113,7 +113,7 @@ impl Emit<'_, '_, '_> {
         self.bind_fields(&Fields { cell, layout, own: &own, gone }, None);
     }
 
-    /// Arguments of a call.
+    /// Evaluates the arguments of a call, with a reference each.
     fn arguments(&mut self, args: &[Var], lin_args: &[Var], at: u32, sc: &Scope) -> Vec<Value> {
         let vars: Vec<Var> = args.iter().chain(lin_args).copied().collect();
         self.owned(&vars, at, sc, &|_| false)
@@ -137,7 +137,7 @@ impl Emit<'_, '_, '_> {
         self.bind_outs(s, &vals);
     }
 
-    /// Goes on where a callee's status is 0; otherwise this frame is added to the error.
+    /// Continues if a callee's status is 0; otherwise adds this function's frame to the error.
     fn unless_traced(&mut self, status: Value) {
         let (bad, next) = (self.cold(), self.fresh());
         self.b.ins().brif(status, bad, &[], next, &[]);
@@ -150,7 +150,7 @@ impl Emit<'_, '_, '_> {
         self.b.switch_to_block(next);
     }
 
-    /// The end of a function: its last statement, if its results are the function's, ends it.
+    /// Emits the end of a function. The last statement is emitted in tail position if its results are the function's.
     pub(super) fn tail(&mut self, b: &Block, sc: &Scope) {
         stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || self.tail_inner(b, sc));
     }
@@ -165,7 +165,7 @@ impl Emit<'_, '_, '_> {
         self.last(b, s, first.len() as u32, sc);
     }
 
-    /// The last statement of a block in tail position, whose results are the function's.
+    /// Emits the last statement of a block in tail position, whose results are the function's.
     fn last(&mut self, b: &Block, s: &Stmt, at: u32, sc: &Scope) {
         self.span = s.span;
         self.stmt_site = None;
@@ -205,7 +205,7 @@ impl Emit<'_, '_, '_> {
         self.tail(b, &Scope { info, dying });
     }
 
-    /// A call that takes the place of the function.
+    /// Emits a tail call.
     fn tail_call(&mut self, k: usize, given: &[Value]) {
         if k == self.job.me {
             self.poll();
@@ -218,7 +218,7 @@ impl Emit<'_, '_, '_> {
         self.b.ins().return_call(callee, &all);
     }
 
-    /// Stops if an interrupt was asked for.
+    /// Polls for an interrupt.
     pub(super) fn poll(&mut self) {
         let flag = self.b.ins().load(types::I8, TRUSTED, self.interrupt, 0);
         let (stop, next) = (self.cold(), self.fresh());
@@ -231,7 +231,7 @@ impl Emit<'_, '_, '_> {
         self.b.switch_to_block(next);
     }
 
-    /// Tells how far a loop is, if somebody wants to hear it.
+    /// Reports loop progress if a report was requested.
     pub(super) fn report(&mut self, done: Value, total: Value) {
         let at = self.b.ins().load(types::I64, TRUSTED, self.ctx, runtime::offset::TICK);
         let flag = self.b.ins().load(types::I8, TRUSTED, at, 0);
@@ -243,7 +243,7 @@ impl Emit<'_, '_, '_> {
         self.b.switch_to_block(next);
     }
 
-    /// Returns the results of the function's block.
+    /// Stores the results of the function's block and returns.
     fn leave(&mut self, b: &Block, sc: &Scope) {
         let rs: Vec<Var> = results(b).copied().collect();
         let vals = self.owned(&rs, b.stmts.len() as u32, sc, &|_| false);
@@ -256,5 +256,5 @@ impl Emit<'_, '_, '_> {
     }
 }
 
-/// An Int below another.
+/// Less-than on Ints.
 pub(super) const BELOW: IntCC = IntCC::SignedLessThan;

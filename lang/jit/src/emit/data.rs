@@ -1,4 +1,4 @@
-//! Data in line: constructors, which constructor it is, fields (`crate::cells`).
+//! Inline operations on data: construction, tag tests, field accesses (`crate::cells`).
 
 use super::{Emit, Scope, TRUSTED, is_ref, outs};
 use crate::cells::{self, Cell, LISTS};
@@ -10,7 +10,7 @@ use adl_prim::Bin;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{BlockArg, InstBuilder, Value, types};
 
-/// Fields that are read: of which cell, what they are called, and whether the cell loses an owner.
+/// A field access: the cell, its layout, the variables to bind, and whether a reference to the cell is consumed.
 pub(super) struct Fields<'a> {
     pub cell: Value,
     pub layout: u16,
@@ -19,7 +19,7 @@ pub(super) struct Fields<'a> {
 }
 
 impl Emit<'_, '_, '_> {
-    /// Emits an operation on data; whether it was one.
+    /// Emits an operation on data. Returns whether the statement is one.
     pub(super) fn data(&mut self, s: &Stmt, at: u32, sc: &Scope) -> bool {
         match &s.op {
             Op::Con { data, tag, fields } => self.constructor(s, self.job.tables.layouts.at(*data, *tag), fields, at, sc),
@@ -50,7 +50,7 @@ impl Emit<'_, '_, '_> {
         self.bind_outs(s, &[cell]);
     }
 
-    /// A cell with room for so many words: a free one, if there is one.
+    /// Allocates a cell, from the free list if possible.
     fn new_cell(&mut self, room: u16) -> Value {
         let done = self.fresh();
         self.b.append_block_param(done, types::I64);
@@ -76,7 +76,7 @@ impl Emit<'_, '_, '_> {
         self.b.block_params(done)[0]
     }
 
-    /// Which constructor a cell is, opened; negative if there is none.
+    /// The tag of a cell, which is opened; negative for a symbolic zero.
     pub(super) fn which(&mut self, cell: Value) -> Value {
         let done = self.fresh();
         self.b.append_block_param(done, types::I32);
@@ -92,7 +92,8 @@ impl Emit<'_, '_, '_> {
         self.b.block_params(done)[0]
     }
 
-    /// Binds variables to the fields of a cell. `tag`: its constructor, where it is not known to be an open one of that.
+    /// Binds variables to the fields of a cell. `tag`: the expected constructor, unless the cell is already known to be
+    /// open.
     pub(super) fn bind_fields(&mut self, f: &Fields, tag: Option<u32>) {
         let done = self.fresh();
         for v in f.own {
@@ -139,7 +140,7 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    /// Releases those of some fields that nobody reads.
+    /// Releases the fields that are never used.
     fn release_unread(&mut self, f: &Fields, vals: &[Value]) {
         for (v, x) in f.own.iter().zip(vals) {
             if is_ref(self.f.ty(*v)) && self.last[v.0 as usize] == NEVER {
@@ -148,7 +149,7 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    /// The fields of a cell that is absent or not open.
+    /// The fields of a symbolic zero or of a closed cell.
     fn seldom_fields(&mut self, f: &Fields) -> Vec<Value> {
         let site = self.site();
         let (layout, site) = (self.int(i64::from(f.layout)), self.int(i64::from(site)));
@@ -162,10 +163,10 @@ impl Emit<'_, '_, '_> {
         vals
     }
 
-    /// Puts a cell whose fields have been taken over among the free ones.
+    /// Adds a cell whose fields have been moved out to its free list.
     fn free_cell(&mut self, f: &Fields) {
         let room = self.job.tables.layouts.get(f.layout).map_or(2, |l| l.room);
-        // What was closed before has the room of the largest constructor of its type.
+        // A cell that was closed has the size of the largest constructor of its type.
         let most = self.job.tables.layouts.most(f.layout);
         if room != most || usize::from(room) >= LISTS {
             self.runtime(shims::put_cell_back as *const u8, &[self.ctx, f.cell], 0);
@@ -177,12 +178,12 @@ impl Emit<'_, '_, '_> {
         self.b.ins().store(TRUSTED, f.cell, self.ctx, at);
     }
 
-    /// Takes an owner of a cell away.
+    /// Drops a reference to a cell.
     pub(super) fn release_cell(&mut self, cell: Value) {
         self.release_by(cell, shims::free_cell as *const u8);
     }
 
-    /// The sum of data, one of which is often absent.
+    /// The sum of two values of a declared type, one of which is often a symbolic zero.
     fn data_sum(&mut self, s: &Stmt, [a, b]: [Var; 2], at: u32, sc: &Scope) {
         let takes = self.takes(&[a, b], at, sc, &|_| false);
         let (x, y) = (self.val(a), self.val(b));
@@ -207,7 +208,7 @@ impl Emit<'_, '_, '_> {
         self.bind_outs(s, &[made]);
     }
 
-    /// The number of the first field's layout of an arm.
+    /// The layout number of a constructor of a variable's type.
     pub(super) fn layout_of(&self, v: Var, tag: u32) -> u16 {
         match self.ty(v) {
             Ty::Data(d) => self.job.tables.layouts.at(*d, tag),
@@ -216,7 +217,7 @@ impl Emit<'_, '_, '_> {
     }
 }
 
-/// Where a field stands.
+/// The byte offset of a field.
 fn field(i: usize) -> i32 {
     size_of::<Cell>() as i32 + 8 * i as i32
 }

@@ -1,4 +1,4 @@
-//! Loops.
+//! Sequential loops.
 
 use super::control::BELOW;
 use super::nested::{Place, Rows};
@@ -14,22 +14,22 @@ use adl_ir::{Loop, Op, Out, Stmt, Ty, Turns, Var};
 use cranelift_codegen::ir::{self, InstBuilder, Value, types};
 use std::collections::HashSet;
 
-/// An output of a loop: a buffer to which turns add, or where the sum stands among the header's parameters.
+/// An output of a loop: an output buffer, or the index of a sum among the header's parameters.
 enum Made {
     Buffer(Value, Kind),
     Sum(usize),
-    /// A buffer for rows that a loop inside makes.
+    /// A buffer for the rows of an inner loop.
     Rows(Rows),
-    /// The row of a loop around.
+    /// The row of an enclosing loop.
     Place(Place),
 }
 
-/// Whether the elements that turns leave go where they belong, the first turn's to the end of what a loop in reverse fills.
+/// Whether outputs are written to their final positions, so that a reversed loop fills its buffer from the end.
 fn placed(l: &Loop, kind: Kind) -> bool {
     matches!(l.turns, Turns::For(_)) && !matches!(kind, Kind::Ref(_) | Kind::Data(_))
 }
 
-/// A loop that is being emitted.
+/// The state of a loop that is being emitted.
 struct Turning {
     header: ir::Block,
     counter: Value,
@@ -71,7 +71,7 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    /// The header, with what is carried and summed as its parameters.
+    /// Emits the loop header, whose parameters are the counter, the carried values and the sums.
     fn start(&mut self, s: &Stmt, l: &Loop, given: &[Value], n: Option<Value>) -> Turning {
         let (k, m) = (l.init.len(), l.lin_init.len());
         let named: Vec<Var> = s.outs.iter().skip(k).take(l.outs.len()).chain(s.lin_outs.iter().skip(m)).copied().collect();
@@ -105,7 +105,7 @@ impl Emit<'_, '_, '_> {
         Turning { header, counter: vals[0], carry: vals[1..=c].to_vec(), sums: vals[c + 1..].to_vec(), made }
     }
 
-    /// A block with parameters, entered with these values.
+    /// Creates a block with parameters, and jumps to it with these values.
     pub(super) fn header(&mut self, first: &[Value]) -> (ir::Block, Vec<Value>) {
         let header = self.fresh();
         for v in first {
@@ -121,7 +121,7 @@ impl Emit<'_, '_, '_> {
         self.new_buffer_in(None, ty, boxed, n)
     }
 
-    /// The same; where it can, as a part of the buffer `around`, to which it will be added.
+    /// Allocates an output buffer; if possible, as a slot of the buffer `around`, to which it will be appended.
     fn new_buffer_in(&mut self, around: Option<Value>, ty: &Ty, boxed: bool, n: Option<Value>) -> Value {
         self.job.tables.buffers.push((ty.clone(), boxed));
         let id = self.int(self.job.tables.buffers.len() as i64 - 1);
@@ -141,7 +141,7 @@ impl Emit<'_, '_, '_> {
         h
     }
 
-    /// Whether there is another turn.
+    /// The condition under which the loop continues.
     fn again(&mut self, l: &Loop, t: &Turning, n: Option<Value>, at: u32, sc: &Scope) -> Value {
         match (&l.turns, n) {
             (Turns::While(c), _) => {
@@ -157,7 +157,7 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    /// One turn, and the way back.
+    /// Emits one iteration, and the jump back to the header.
     fn turn(&mut self, l: &Loop, t: &Turning, n: Option<Value>, at: u32, sc: &Scope) {
         let site = self.stmt_site;
         let span = self.span;
@@ -198,7 +198,7 @@ impl Emit<'_, '_, '_> {
         self.end_turn(l, t, index, &sc);
     }
 
-    /// Reads the elements of a turn.
+    /// Binds the elements of the arrays that this iteration reads.
     pub(super) fn elements(&mut self, pairs: &[(Var, Var)], index: Value) {
         for (p, a) in pairs {
             if self.last[p.0 as usize] != NEVER && !self.bind_row(*p, *a, index) {
@@ -208,7 +208,7 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    /// An element of an array, for a variable.
+    /// Reads an element of an array, which becomes the value of `p`.
     fn read(&mut self, a: Var, index: Value, p: Var) -> Value {
         if !is_ref(self.ty(p)) {
             if let Some(x) = self.element_of(a, index, |e| e.row(a, index, p)) {
@@ -218,7 +218,7 @@ impl Emit<'_, '_, '_> {
         self.row(a, index, p)
     }
 
-    /// Outputs go to their buffers and sums; what is carried goes back to the header.
+    /// Stores the outputs, adds up the sums, and jumps back to the header with the carried values.
     fn end_turn(&mut self, l: &Loop, t: &Turning, index: Value, sc: &Scope) {
         let b = &l.body;
         let end = b.stmts.len() as u32;
@@ -250,7 +250,7 @@ impl Emit<'_, '_, '_> {
         self.goto(t.header, &next);
     }
 
-    /// Adds an element to a buffer. `into`: of a buffer of scalars, their kind.
+    /// Appends an element to a buffer. `into`: the kind of the buffer, if its elements are scalars.
     pub(super) fn push(&mut self, buffer: Value, into: Kind, len: Value, kind: Kind, x: Value) {
         if into == kind && !matches!(kind, Kind::Ref(_) | Kind::Data(_)) {
             return self.append(buffer, len, kind, x);
@@ -262,7 +262,7 @@ impl Emit<'_, '_, '_> {
         self.fallible(shims::push as *const u8, &[self.ctx, buffer, w, code, site]);
     }
 
-    /// The sum so far with a turn's output added.
+    /// Adds an iteration's output to its sum.
     fn add_up(&mut self, sum: Value, v: Var, x: Value) -> Value {
         match self.ty(v).clone() {
             Ty::F64 => self.b.ins().fadd(sum, x),
@@ -300,7 +300,7 @@ impl Emit<'_, '_, '_> {
         let (plain, linear) = outs.split_at(l.outs.len());
         let all = [&t.carry[..k], plain, &[t.counter], &t.carry[k..], linear].concat();
         let placed: Vec<Var> = t.made.iter().zip(&order).filter(|((_, m), _)| matches!(m, Made::Place(_))).map(|(_, v)| *v).collect();
-        // Before they are bound, so that nobody looks at them.
+        // This precedes the binding, so that no view of these rows is created.
         self.viewed.retain(|v| !placed.contains(v));
         self.pinned.extend(&placed);
         self.bind_outs(s, &all);

@@ -1,13 +1,14 @@
-//! One function of the IR → Cranelift's IR.
+//! Translates one IR function to Cranelift IR.
 //!
-//! Signature: `(context, where results go, parameters…) -> 0`, or 1 after an error, which is in the context then. Results are words in
-//! memory; a tail call passes the place on.
+//! Signature: `(context, address of the results, parameters…) -> 0`, or 1 after an error, which is then in the context.
+//! Results are words in memory; a tail call passes their address on.
 //!
-//! Ownership follows the lowering to register code: a variable that is no scalar owns one reference to its handle; its last use takes it
-//! over, other uses borrow or add one. Loops borrow what is bound around them and release after them what dies there.
+//! Ownership follows the lowering to register code. A non-scalar variable owns one reference to its handle. Its last
+//! use consumes the reference; other uses borrow it or add one. Loops borrow the variables bound outside, and release
+//! those that die in the loop after it.
 //!
-//! Reading order: this file (the state, calls into the runtime, ownership), `control` (branches, calls, ends of functions), `loops`,
-//! `nested`, `soacs`, `scalar`, `numbers`, `data`, `arrays`, `rows`, `group`, `quick`, `texts`.
+//! Reading order: this file (the state, calls into the runtime, ownership), `control` (branches, calls, ends of
+//! functions), `loops`, `nested`, `soacs`, `scalar`, `numbers`, `data`, `arrays`, `rows`, `group`, `quick`, `texts`.
 
 mod arrays;
 mod control;
@@ -44,18 +45,18 @@ use smallvec::SmallVec;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-/// What a function is compiled in.
+/// The context in which one function is compiled.
 pub(crate) struct Job<'a> {
     pub module: &'a mut JITModule,
     pub source: &'a Source,
     pub unit: &'a Unit,
     pub ids: &'a [FuncId],
     pub tables: &'a mut Tables,
-    /// Functions through which calls go that seldom happen.
+    /// Out-of-line functions for cold calls.
     pub rare: &'a mut Rare,
-    /// Functions that do some turns of loops, which are still to be defined.
+    /// Kernels of vectorised loops, which are still to be defined.
     pub kernels: &'a mut Vec<(FuncId, ir::Function)>,
-    /// Which function of the unit.
+    /// The function's index in the unit.
     pub me: usize,
 }
 
@@ -85,7 +86,7 @@ fn outs(s: &Stmt) -> impl Iterator<Item = &Var> {
     s.outs.iter().chain(&s.lin_outs)
 }
 
-/// The signature of a function.
+/// The Cranelift signature of a function.
 pub(crate) fn signature(f: &Function, conv: CallConv) -> Signature {
     let mut sig = Signature::new(conv);
     sig.params.extend([AbiParam::new(types::I64); 2]);
@@ -96,10 +97,10 @@ pub(crate) fn signature(f: &Function, conv: CallConv) -> Signature {
 
 const TRUSTED: MemFlagsData = MemFlagsData::trusted();
 
-/// Of elements that need not lie at multiples of a vector's size.
+/// Flags for vector accesses, which may be unaligned.
 const LOOSE: MemFlagsData = MemFlagsData::new().with_notrap();
 
-/// The function through which others are entered: parameters come as words.
+/// Emits the entry wrapper of a function, which loads the parameters from an array of words.
 pub(crate) fn entry(module: &mut JITModule, f: &Function, id: FuncId, func: &mut ir::Function, shared: &mut FunctionBuilderContext) {
     let mut b = FunctionBuilder::new(func, shared);
     let block = b.create_block();
@@ -160,7 +161,7 @@ pub(crate) fn function(job: &mut Job, f: &Rc<Function>, func: &mut ir::Function,
     e.b.finalize(config);
 }
 
-/// Words that the operations and calls of a function need at most.
+/// The largest number of operand or result words of any operation or call in the function.
 fn widest(job: &Job, f: &Function) -> u32 {
     fn of(b: &Block, most: &mut usize) {
         for s in &b.stmts {
@@ -179,36 +180,36 @@ fn widest(job: &Job, f: &Function) -> u32 {
     callees.fold(most, usize::max) as u32
 }
 
-/// A block that is being emitted.
+/// A block that is being emitted, with its liveness.
 #[derive(Clone, Copy)]
 struct Scope<'a> {
     info: &'a Info,
-    /// Variables of outside that die in this block.
+    /// Variables bound outside that die in this block.
     dying: &'a HashSet<Var>,
 }
 
-/// The blocks' knowledge inside a statement.
+/// The liveness of the blocks inside statement `at`.
 fn inner<'s>(sc: &Scope<'s>, at: u32) -> &'s [Info] {
     sc.info.inner.get(&at).map_or(&[], Vec::as_slice)
 }
 
-/// What is known of an array besides its handle: it does not change while the variable lives.
+/// The address and extents of an array, loaded from its handle. They are constant while the variable is live.
 #[derive(Clone, Debug)]
 struct View {
     data: Value,
     dims: SmallVec<[Value; 2]>,
 }
 
-/// A variable in machine code.
+/// The machine representation of a variable.
 #[derive(Clone, Debug)]
 struct Bound {
     v: Value,
     view: Option<View>,
-    /// Of a row that is only a place in an array: the array and the index. `v` is then no handle.
+    /// For a row that is only a reference into an array: the array and the index. `v` is then not a handle.
     row: Option<(Var, Value)>,
 }
 
-/// What the function knows of others, once each.
+/// Signatures and functions already imported into this function.
 #[derive(Default)]
 struct Imported {
     sigs: HashMap<Signature, SigRef>,
@@ -221,35 +222,35 @@ struct Emit<'a, 'j, 'f> {
     b: FunctionBuilder<'f>,
     last: Last,
     name: Rc<str>,
-    /// By variable.
+    /// Values by variable.
     vals: Vec<Option<Bound>>,
-    /// Variables that somebody else owns.
+    /// Variables that are borrowed: their references are owned elsewhere.
     pinned: HashSet<Var>,
-    /// Variables whose elements are read or written in line.
+    /// Variables whose elements are accessed inline.
     viewed: HashSet<Var>,
-    /// Rows that need no array of their own.
+    /// Rows that are never materialised as arrays.
     virtuals: HashSet<Var>,
-    /// What is made only where a slow way reads it.
+    /// Values that are materialised only on slow paths.
     later: texts::Later,
-    /// Rows whose elements go to the buffer of a loop around.
+    /// Rows whose elements are written directly to an enclosing loop's output buffer.
     places: HashMap<Var, nested::Place>,
     collected: nested::Collected,
     ctx: Value,
     out: Value,
-    /// Where interrupts are asked for.
+    /// The address of the interrupt flag.
     interrupt: Value,
-    /// Words for operations and calls.
+    /// Stack memory for operands and results of operations and calls.
     slot: StackSlot,
-    /// Returns 1.
+    /// The block that returns 1.
     fail: ir::Block,
-    /// Where a call of the function by itself in tail position goes.
+    /// The target of self-calls in tail position.
     body: ir::Block,
-    /// Loops around.
+    /// The loop nesting depth.
     depth: u32,
     imported: Imported,
-    /// Whether what is being emitted is not in a loop, or in one with loops inside: a few instructions more take no time there.
+    /// Whether the current code is outside of innermost loops, so that out-of-line code is cheap enough.
     outer: bool,
-    /// The site of the statement, if it has been made.
+    /// The site of the current statement, if it has been allocated.
     stmt_site: Option<u32>,
     span: adl_syntax::span::Span,
 }
@@ -264,7 +265,7 @@ impl Emit<'_, '_, '_> {
     }
 
     fn val(&self, v: Var) -> Value {
-        // The verifier has seen that every variable is bound before it is used.
+        // The IR verifier ensures that every variable is bound before it is used.
         self.vals[v.0 as usize].as_ref().map_or(self.ctx, |b| b.v)
     }
 
@@ -287,24 +288,24 @@ impl Emit<'_, '_, '_> {
         self.b.ins().jump(to, &args);
     }
 
-    /// Goes on in a new block where `c` holds, and to `no` with arguments otherwise.
+    /// Continues in a new block if `c` holds; otherwise jumps to `no` with arguments.
     fn unless(&mut self, c: Value, no: ir::Block, args: &[Value]) {
         let next = self.fresh();
         self.stays(c, next, no, args);
         self.b.switch_to_block(next);
     }
 
-    /// Goes to `inside` where `c` holds, and otherwise to `outside`, which may be outside of the loop.
+    /// Jumps to `inside` if `c` holds, and otherwise to `outside`, which may be a loop exit.
     ///
-    /// The branch is written the other way round: Cranelift takes what the loop does not change out of it only up to the first block outside that it meets,
-    /// and it meets the second target of a branch first.
+    /// The branch tests the negated condition, so that the exit is its first target. Cranelift visits the first target
+    /// first, and hoists invariants only up to the first block outside the loop that it meets.
     fn stays(&mut self, c: Value, inside: ir::Block, outside: ir::Block, args: &[Value]) {
         let args: Vec<BlockArg> = args.iter().map(|v| BlockArg::Value(*v)).collect();
         let leaves = self.not(c);
         self.b.ins().brif(leaves, outside, &args, inside, &[]);
     }
 
-    /// What holds where `c` does not: for a comparison, the opposite one.
+    /// The negation of a condition; for a comparison, the complementary one.
     fn not(&mut self, c: Value) -> Value {
         let data = self.b.func.dfg.value_def(c).inst().map(|i| self.b.func.dfg.insts[i]);
         match data {
@@ -314,19 +315,19 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    /// Goes to `yes` with arguments where `c` holds, and to `no` otherwise.
+    /// Jumps to `yes` with arguments if `c` holds, and to `no` otherwise.
     fn either(&mut self, c: Value, yes: ir::Block, args: &[Value], no: ir::Block) {
         let args: Vec<BlockArg> = args.iter().map(|v| BlockArg::Value(*v)).collect();
         let other = self.not(c);
         self.b.ins().brif(other, no, &[], yes, &args);
     }
 
-    /// Whether the code that is being emitted seldom runs.
+    /// Whether the code being emitted is cold.
     fn seldom(&self) -> bool {
         self.b.current_block().is_some_and(|b| self.b.func.layout.is_cold(b))
     }
 
-    /// A block that runs as seldom as the one from which it is reached.
+    /// A new block, which is cold if the current one is.
     fn fresh(&mut self) -> ir::Block {
         let b = self.b.create_block();
         if self.seldom() {
@@ -341,7 +342,7 @@ impl Emit<'_, '_, '_> {
         b
     }
 
-    /// A signature, once in the function.
+    /// Imports a signature once per function.
     fn imported(&mut self, sig: Signature) -> SigRef {
         if let Some(s) = self.imported.sigs.get(&sig) {
             return *s;
@@ -351,9 +352,9 @@ impl Emit<'_, '_, '_> {
         s
     }
 
-    /// Calls a function of the runtime: words in, one word or none out.
+    /// Calls a run-time function: arguments are words, and there is at most one result word.
     fn runtime(&mut self, f: *const u8, args: &[Value], returns: usize) -> Option<Value> {
-        // Arrays are freed more often than it looks: each turn, perhaps.
+        // `free` stays a direct call even in cold blocks: an array may be freed in each iteration.
         if self.seldom() && args.first() == Some(&self.ctx) && f != shims::free as *const u8 && f != crate::shims::free_cell as *const u8 {
             return self.rare_call(f, args, returns);
         }
@@ -366,7 +367,7 @@ impl Emit<'_, '_, '_> {
         self.b.inst_results(call).first().copied()
     }
 
-    /// A call that seldom happens: it leaves all registers as they are, so that what is in them stays there on the usual way.
+    /// An out-of-line cold call. It preserves all registers, so that the hot path keeps its values in them.
     fn rare_call(&mut self, f: *const u8, args: &[Value], returns: usize) -> Option<Value> {
         let id = self.job.rare.id(self.job.module, args.len())?;
         let callee = self.callee(id);
@@ -375,7 +376,7 @@ impl Emit<'_, '_, '_> {
         (returns > 0).then(|| self.b.ins().load(types::I64, TRUSTED, self.ctx, runtime::offset::RETURNED))
     }
 
-    /// A function of the unit, once in the function that calls it.
+    /// Imports a function of the unit once per calling function.
     fn callee(&mut self, id: FuncId) -> FuncRef {
         if let Some(f) = self.imported.callees.get(&id) {
             return *f;
@@ -385,21 +386,21 @@ impl Emit<'_, '_, '_> {
         f
     }
 
-    /// Calls a function of the runtime that may fail.
+    /// Calls a run-time function that returns a status.
     fn fallible(&mut self, f: *const u8, args: &[Value]) {
         if let Some(status) = self.runtime(f, args, 1) {
             self.unless_failed(status);
         }
     }
 
-    /// Goes on where a status is 0.
+    /// Continues if a status is 0; otherwise returns 1.
     fn unless_failed(&mut self, status: Value) {
         let (fail, next) = (self.fail, self.fresh());
         self.b.ins().brif(status, fail, &[], next, &[]);
         self.b.switch_to_block(next);
     }
 
-    /// Stops the recursion where the stack ends, or if an interrupt was asked for.
+    /// Stops if the stack is exhausted, or if an interrupt was requested.
     fn guard_stack(&mut self) {
         let recursive = self.job.unit.recursive;
         if !recursive && self.job.unit.funcs.len() == 1 || self.job.unit.is_part(self.job.me) {
@@ -420,7 +421,7 @@ impl Emit<'_, '_, '_> {
         self.b.switch_to_block(next);
     }
 
-    /// The whole function.
+    /// Emits the whole function.
     fn whole(&mut self, given: &[Value], info: &Info) {
         self.guard_stack();
         self.outer = !self.job.unit.recursive;
@@ -433,7 +434,7 @@ impl Emit<'_, '_, '_> {
         self.b.seal_all_blocks();
     }
 
-    /// The start of the body, to which the function's calls of itself in tail position go back.
+    /// Emits the start of the body, to which self-calls in tail position jump back.
     fn begin(&mut self, given: &[Value]) {
         let body = self.body;
         let own: Vec<Var> = params(&self.f.body).copied().collect();
@@ -450,7 +451,7 @@ impl Emit<'_, '_, '_> {
         own.iter().for_each(|v| self.drop_unread(*v));
     }
 
-    /// Binds a variable to a value that it owns.
+    /// Binds a variable to a value whose reference it owns.
     fn bind(&mut self, v: Var, x: Value) {
         let view = self.viewed.contains(&v).then(|| self.view(x, Expect::of(self.f.ty(v))));
         self.vals[v.0 as usize] = Some(Bound { v: x, view, row: None });
@@ -462,7 +463,7 @@ impl Emit<'_, '_, '_> {
         View { data, dims }
     }
 
-    /// Releases a result that nobody reads.
+    /// Releases a result that is never used.
     fn drop_unread(&mut self, v: Var) {
         if self.last[v.0 as usize] == NEVER && is_ref(self.f.ty(v)) && !self.pinned.contains(&v) {
             let x = self.val(v);
@@ -478,14 +479,14 @@ impl Emit<'_, '_, '_> {
         vs.iter().for_each(|v| self.drop_unread(*v));
     }
 
-    /// Adds an owner.
+    /// Increments a reference count.
     fn retain(&mut self, h: Value) {
         let n = self.b.ins().load(types::I64, TRUSTED, h, handle::offset::RC);
         let n = self.b.ins().iadd_imm_s(n, 1);
         self.b.ins().store(TRUSTED, n, h, handle::offset::RC);
     }
 
-    /// Takes an owner of a variable's value away.
+    /// Drops a reference that a variable owns.
     fn let_go(&mut self, v: Var, x: Value) {
         match self.ty(v) {
             Ty::Data(_) => self.release_cell(x),
@@ -493,7 +494,7 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    /// Takes an owner of a handle away.
+    /// Drops a reference to a handle.
     fn release(&mut self, h: Value) {
         let small = self.outer || self.seldom();
         match small.then(|| self.job.rare.release(self.job.module)).flatten() {
@@ -505,7 +506,7 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    /// Takes an owner away; `free` is called for the last one.
+    /// Decrements a reference count, and calls `free` when it reaches zero.
     fn release_by(&mut self, h: Value, free: *const u8) {
         let n = self.b.ins().load(types::I64, TRUSTED, h, handle::offset::RC);
         let n = self.b.ins().iadd_imm_s(n, -1);
@@ -518,7 +519,7 @@ impl Emit<'_, '_, '_> {
         self.b.switch_to_block(next);
     }
 
-    /// Whether nothing reads the variable after statement `at` of the block.
+    /// Whether statement `at` is the last use of the variable in the block.
     fn dies(&self, v: Var, at: u32, sc: &Scope) -> bool {
         if self.pinned.contains(&v) {
             return false;
@@ -529,13 +530,14 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    /// Which of some operands lose an owner: the last occurrence of each that dies here, and that `keep` does not hold.
+    /// For each operand, whether it is consumed: true for the last occurrence of each variable that dies here, unless
+    /// `keep` holds it.
     fn takes(&self, vars: &[Var], at: u32, sc: &Scope, keep: &dyn Fn(Var) -> bool) -> Vec<bool> {
         let take = |(i, v): (usize, &Var)| is_ref(self.f.ty(*v)) && !vars[i + 1..].contains(v) && !keep(*v) && self.dies(*v, at, sc);
         vars.iter().enumerate().map(take).collect()
     }
 
-    /// Operands with an owner each: taken over or added.
+    /// Operands with a reference each, either consumed or added.
     fn owned(&mut self, vars: &[Var], at: u32, sc: &Scope, keep: &dyn Fn(Var) -> bool) -> Vec<Value> {
         let takes = self.takes(vars, at, sc, keep);
         let vals: Vec<Value> = vars.iter().map(|v| self.val(*v)).collect();
@@ -547,7 +549,7 @@ impl Emit<'_, '_, '_> {
         vals
     }
 
-    /// Releases those of some variables that die at a statement.
+    /// Releases those of the given variables that die at a statement.
     fn release_dying(&mut self, vars: &[Var], at: u32, sc: &Scope) {
         for (i, v) in vars.iter().enumerate() {
             if !vars[..i].contains(v) && is_ref(self.f.ty(*v)) && self.dies(*v, at, sc) {
@@ -563,7 +565,7 @@ impl Emit<'_, '_, '_> {
         });
     }
 
-    /// The first statements of a block.
+    /// Emits the first `end` statements of a block.
     fn stmts(&mut self, b: &Block, end: u32, sc: &Scope) {
         let mut i = 0;
         while i < end {
@@ -603,7 +605,7 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    /// A statement that is no control flow and no call.
+    /// Emits a statement that is neither control flow nor a call.
     fn plain(&mut self, s: &Stmt, at: u32, sc: &Scope) {
         if self.scalar(s) || self.data(s, at, sc) || self.array(s, at, sc) || self.quick(s, at, sc) {
             return;
@@ -612,14 +614,14 @@ impl Emit<'_, '_, '_> {
         self.bind_outs(s, &vals);
     }
 
-    /// The interpreter's operation; operands that die are taken over.
+    /// Emits the slow path, and consumes operands that die.
     fn slow(&mut self, s: &Stmt, at: u32, sc: &Scope) -> Vec<Value> {
         let site = site::site(&self.job.source.datas, self.f, s);
         let takes = self.takes(&site.vars, at, sc, &|_| false);
         self.slow_site(site, takes, outs(s).map(|v| Kind::of(self.f.ty(*v))).collect())
     }
 
-    /// The interpreter's operation; operands are lent.
+    /// Emits the slow path without consuming any operand.
     fn slow_lent(&mut self, s: &Stmt) -> Vec<Value> {
         let site = site::site(&self.job.source.datas, self.f, s);
         let takes = vec![false; site.vars.len()];
@@ -636,7 +638,7 @@ impl Emit<'_, '_, '_> {
         self.slow_on(site.what, &args, takes, outs, site.zeros)
     }
 
-    /// An operation of the interpreter on a few operands, where that seldom happens.
+    /// A call of the slow path with few operands from a cold block.
     fn slow_seldom(&mut self, slow: Slow, args: &[(Kind, Value)]) -> Vec<Value> {
         let out = slow.outs.first().copied();
         let mut words = vec![self.ctx, self.ctx];
@@ -652,7 +654,7 @@ impl Emit<'_, '_, '_> {
         made.into_iter().collect()
     }
 
-    /// An operation of the interpreter on these operands.
+    /// A call of the slow path on these operands.
     fn slow_on(&mut self, what: adl_interp::ir::step::What, args: &[(Kind, Value)], takes: Vec<bool>, outs: Vec<Kind>, zeros: Vec<adl_interp::value::Value>) -> Vec<Value> {
         let site = self.site();
         let kinds = args.iter().map(|a| a.0).zip(takes).collect();
@@ -684,13 +686,13 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    /// A word that the runtime or a callee has left.
+    /// Loads a word that the runtime or a callee has stored.
     fn from_slot(&mut self, kind: Kind, i: usize) -> Value {
         self.b.ins().stack_load(types::I64, word_of(kind), self.slot, 8 * i as i32)
     }
 }
 
-/// The machine type of a word of a kind.
+/// The machine type of a kind.
 fn word_of(kind: Kind) -> Type {
     match kind {
         Kind::F64 => types::F64,

@@ -1,10 +1,13 @@
-//! Rows that are made where they belong: what a loop inside a loop collects, where the outer one only collects the rows and all are equally
-//! long, as in `for i < n -> for j < m -> ...`. The inner loop adds its elements to the outer one's buffer, and no row is an array.
+//! Rows written directly to the output buffer: an inner loop collects a row, the outer loop only collects the rows, and
+//! all rows have the same length, as in `for i < n -> for j < m -> ...`. The inner loop appends its elements to the
+//! outer loop's buffer, and no row is allocated.
 //!
-//! So are rows of a few numbers, `for i < n -> [x, y, z]`; as boxes, too: all are equally long, and so packed.
+//! The same holds for rows that are short array literals, as in `for i < n -> [x, y, z]`, also in boxes: all have the
+//! same length, and are therefore packed.
 //!
-//! Likewise rows that a group makes (`group`) and that a loop collects, where nothing else reads them, are written to the loop's buffer; and what a loop inside
-//! collects of such rows is a part of the outer one's buffer, once its first row has said how long rows are.
+//! Rows that an elementwise group computes (`group`), and that are only collected by a loop, are also written to the
+//! loop's buffer. If an inner loop collects such rows, its buffer is a slot of the outer loop's buffer, as soon as the
+//! outer loop's first row has determined the row length.
 
 use super::{Emit, TRUSTED, params, results};
 use crate::handle::{self, AXES, Expect};
@@ -14,31 +17,31 @@ use adl_ir::{Block, Function, Loop, Op, Out, Stmt, Ty, Turns, Var};
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use std::collections::{HashMap, HashSet};
 
-/// What is known of arrays that turns leave to loops.
+/// Facts about arrays that iterations hand to their loop's output buffer.
 #[derive(Default)]
 pub(super) struct Collected {
-    /// Rows that a turn of a loop leaves to the loop alone, with the buffer that they are added to.
+    /// Rows whose only use is that a loop collects them, with the buffer.
     pub buffers: HashMap<Var, Value>,
-    /// Those among them whose elements are in the buffer already, where the variable is null.
+    /// The rows among them that may be in the buffer already: the variable is null if so.
     pub placed: HashSet<Var>,
-    /// Arrays that are absent.
+    /// Arrays that are symbolic zeros.
     pub absent: HashSet<Var>,
 }
 
-/// A buffer for all rows.
+/// A buffer for the rows of all iterations.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rows {
     pub buffer: Value,
-    /// Elements of a row.
+    /// The number of elements of a row.
     width: Value,
     pub kind: Kind,
-    /// The buffer's number among those of rows that nobody knows yet.
+    /// The number of the buffer to use if there are no rows.
     id: i64,
-    /// Whether the last turn's row is the first.
+    /// Whether the rows are in reverse order of the iterations.
     reverse: bool,
 }
 
-/// Where the elements of a turn's row go.
+/// The destination of the elements of one iteration's row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub buffer: Value,
@@ -46,7 +49,7 @@ pub(super) struct Place {
     pub kind: Kind,
 }
 
-/// How often a block reads a variable.
+/// The number of uses of a variable in a block.
 fn reads(b: &Block, v: Var) -> usize {
     results(b).filter(|r| **r == v).count() + reads_in(&b.stmts, v)
 }
@@ -60,7 +63,7 @@ fn reads_in(stmts: &[Stmt], v: Var) -> usize {
     n
 }
 
-/// The length of a row that a loop collects, if a loop inside makes it, always as long.
+/// The length of a row that an inner loop collects, if it is the same in all iterations.
 fn width(l: &Loop, row: Var) -> Option<Var> {
     let made = |s: &&adl_ir::Stmt| s.outs.contains(&row);
     let s = l.body.stmts.iter().find(made)?;
@@ -71,7 +74,7 @@ fn width(l: &Loop, row: Var) -> Option<Var> {
     (inner.outs.get(at) == Some(&Out::Collect) && !inner.reverse && !inside && reads(&l.body, row) == 1).then_some(n)
 }
 
-/// The length of a row of numbers that a loop collects, if nothing else reads it.
+/// The length of a row that is an array literal of Floats and is only collected.
 fn stacked(f: &Function, l: &Loop, row: Var) -> Option<usize> {
     let elems = l.body.stmts.iter().find_map(|s| match (&s.op, &s.outs[..]) {
         (Op::Stack { elems, .. }, [v]) if *v == row => Some(elems),
@@ -81,7 +84,7 @@ fn stacked(f: &Function, l: &Loop, row: Var) -> Option<usize> {
 }
 
 impl Emit<'_, '_, '_> {
-    /// The buffer for the rows that a loop of `n` turns collects as `row`, if a loop inside may add to it.
+    /// The buffer for the rows that a loop of `n` iterations collects as `row`, if rows can be written to it directly.
     pub(super) fn rows_of(&mut self, l: &Loop, out: Out, row: Var, n: Option<Value>) -> Option<Rows> {
         let (Ty::Array(elem, 1), Out::Collect | Out::Boxed, Some(n)) = (self.ty(row).clone(), out, n) else { return None };
         let w = match stacked(self.f, l, row) {
@@ -104,7 +107,7 @@ impl Emit<'_, '_, '_> {
         Some(Rows { buffer, width: w, kind: Kind::of(&elem), id: id - 1, reverse: l.reverse })
     }
 
-    /// Before a turn: rows that the loop alone reads.
+    /// Before an iteration: records the rows that are only collected by the loop.
     pub(super) fn collect_rows(&mut self, b: &Block, made: impl Iterator<Item = (Var, Value)>) {
         for (v, buffer) in made {
             if Expect::of(self.ty(v)).holds_floats() && results(b).filter(|r| **r == v).count() == 1 {
@@ -113,12 +116,12 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    /// Whether a result of a group can be written where a loop collects it: the statements from `end` on do not read it.
+    /// Whether a result of a group can be written to a loop's buffer: the statements from `end` on do not use it.
     pub(super) fn can_be_placed(&self, v: Var, b: &Block, end: u32) -> bool {
         self.collected.buffers.contains_key(&v) && Expect::of(self.ty(v)).stacked().is_some() && results(b).any(|r| *r == v) && reads_in(&b.stmts[end as usize..], v) == 0
     }
 
-    /// Where the elements of a turn's row go that is as long as `dims` say: null if they cannot go there.
+    /// The address for an iteration's row of extents `dims` in the buffer; null if rows are not stored contiguously.
     pub(super) fn place_in_buffer(&mut self, v: Var, dims: &[Value]) -> Value {
         let buffer = self.collected.buffers[&v];
         let (expect, none) = (self.int(i64::from(Expect::of(self.ty(v)).0)), self.int(0));
@@ -129,7 +132,7 @@ impl Emit<'_, '_, '_> {
         self.runtime(shims::row_target as *const u8, &args, 1).unwrap_or(none)
     }
 
-    /// A turn's row that may be where it belongs.
+    /// Completes a row that may be in the buffer already (`x` is null); otherwise appends it with `push`.
     pub(super) fn count_row(&mut self, buffer: Value, x: Value, push: impl FnOnce(&mut Self)) {
         let (cold, here, done) = (self.cold(), self.fresh(), self.fresh());
         self.b.ins().brif(x, cold, &[], here, &[]);
@@ -145,33 +148,34 @@ impl Emit<'_, '_, '_> {
         self.b.switch_to_block(done);
     }
 
-    /// Before a turn: where its row goes.
+    /// Before an iteration: computes the destination of its row.
     pub(super) fn place_row(&mut self, row: Var, rows: &Rows, turn: Value) {
         let base = self.b.ins().imul(turn, rows.width);
         self.places.insert(row, Place { buffer: rows.buffer, base, kind: rows.kind });
     }
 
-    /// An element of a turn's row.
+    /// Stores an element of an iteration's row.
     pub(super) fn add_to_row(&mut self, p: Place, k: Value, x: Value) {
         let at = self.b.ins().iadd(p.base, k);
         self.append(p.buffer, at, p.kind, x);
     }
 
-    /// Adds the numbers of a row to the array of all rows, where a loop collects it; whether one does.
+    /// Stores the elements of an array literal directly to the loop's buffer, if it is a collected row. Returns whether
+    /// it is.
     pub(super) fn stack_in_place(&mut self, s: &Stmt, row: Var, elems: &[Var]) -> bool {
         let Some(p) = self.places.remove(&row) else { return false };
         for (k, v) in elems.iter().enumerate() {
             let (k, x) = (self.int(k as i64), self.val(*v));
             self.add_to_row(p, k, x);
         }
-        // Nobody looks at it.
+        // The row is never read as a value.
         self.viewed.remove(&row);
         self.pinned.insert(row);
         self.bind_outs(s, &[self.ctx]);
         true
     }
 
-    /// The array of all rows.
+    /// Makes the array of all rows.
     pub(super) fn finish_rows(&mut self, rows: &Rows, n: Value, v: Var) -> Value {
         let (id, expect) = (self.int(rows.id), self.int(i64::from(Expect::of(self.f.ty(v)).0) << 1 | i64::from(rows.reverse)));
         self.runtime(shims::finish_rows as *const u8, &[self.ctx, rows.buffer, n, rows.width, id, expect], 1).unwrap_or(id)

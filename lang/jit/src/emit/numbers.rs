@@ -1,5 +1,5 @@
-//! Operators on numbers: instructions where there are some, else calls of the functions that the interpreter calls. Those that are
-//! instructions work on vectors of Floats too.
+//! Scalar operators: instructions where they exist, else calls of the functions that the interpreter uses. Instructions
+//! also apply to Float vectors.
 
 use super::Emit;
 use crate::functions;
@@ -9,7 +9,7 @@ use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{AbiParam, InstBuilder, InstructionData, MemFlagsData, Opcode, Signature, Type, Value, types};
 use cranelift_module::Module;
 
-/// Exponents up to which a power is written out.
+/// The largest exponent for which a power is expanded into multiplications.
 const MAX_POWER: u32 = 64;
 
 impl Emit<'_, '_, '_> {
@@ -17,14 +17,14 @@ impl Emit<'_, '_, '_> {
         self.b.ins().f64const(x)
     }
 
-    /// A number, in each lane if `like` is a vector.
+    /// A constant, broadcast to all lanes if `like` is a vector.
     fn constant_like(&mut self, x: f64, like: Value) -> Value {
         let c = self.float(x);
         let t = self.b.func.dfg.value_type(like);
         if t.is_vector() { self.b.ins().splat(t, c) } else { c }
     }
 
-    /// `x` where a comparison holds, else `y`.
+    /// Selects `x` where a comparison holds, else `y`.
     pub(super) fn choose_number(&mut self, c: Value, x: Value, y: Value) -> Value {
         let t = self.b.func.dfg.value_type(x);
         if t.is_vector() {
@@ -35,7 +35,7 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    /// Calls a function of numbers.
+    /// Calls a math function.
     fn function(&mut self, f: *const u8, first: Type, args: &[Value]) -> Value {
         let mut sig = Signature::new(self.job.module.isa().default_call_conv());
         sig.params.push(AbiParam::new(first));
@@ -67,7 +67,7 @@ impl Emit<'_, '_, '_> {
             }
             Un::Relu => {
                 let zero = self.constant_like(0.0, x);
-                // Not at most 0: above it or a nan.
+                // The comparison is false for NaN, which is therefore kept.
                 let gone = self.b.ins().fcmp(FloatCC::LessThanOrEqual, x, zero);
                 self.choose_number(gone, zero, x)
             }
@@ -81,12 +81,12 @@ impl Emit<'_, '_, '_> {
                 let n = self.int(i64::from(n));
                 self.function(functions::polygamma as *const u8, types::I64, &[n, x])
             }
-            // The functions that are called above.
+            // All others are called above.
             _ => x,
         }
     }
 
-    /// The multiplications of `f64::powi`, in its order.
+    /// The multiplications of `f64::powi`, in the same order.
     fn powi(&mut self, n: i32, x: Value) -> Value {
         let mut left = n.unsigned_abs();
         if left > MAX_POWER {
@@ -146,7 +146,7 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    /// Whether it is a constant other than 0.
+    /// Whether the value is a nonzero constant.
     fn is_constant(&self, x: Value) -> bool {
         let dfg = &self.b.func.dfg;
         let Some(inst) = dfg.value_def(dfg.resolve_aliases(x)).inst() else { return false };
@@ -157,7 +157,7 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    /// `x` if it is a nan or compares so with `y`, else `y`.
+    /// `x` if it is NaN or compares as `c` with `y`, else `y`.
     fn extreme(&mut self, c: FloatCC, x: Value, y: Value) -> Value {
         let nan = self.b.ins().fcmp(FloatCC::Unordered, x, x);
         let first = self.b.ins().fcmp(c, x, y);
@@ -165,7 +165,7 @@ impl Emit<'_, '_, '_> {
         self.choose_number(keep, x, y)
     }
 
-    /// An operator on an Int; `None` where there is no fast way.
+    /// A unary Int operator; `None` if there is no fast path.
     pub(super) fn int_un(&mut self, s: &Stmt, op: Un, a: Var) -> Option<Value> {
         let x = self.val(a);
         match op {
@@ -184,16 +184,16 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    /// The sum of two Ints, and whether it fits.
+    /// The sum of two Ints, and whether it does not overflow.
     pub(super) fn int_add(&mut self, x: Value, y: Value) -> (Value, Value) {
         let z = self.b.ins().iadd(x, y);
-        // An overflow changes the sign that both operands have.
+        // The sum overflows if its sign differs from that of both operands.
         let (p, q) = (self.b.ins().bxor(x, z), self.b.ins().bxor(y, z));
         let changed = self.b.ins().band(p, q);
         (z, self.b.ins().icmp_imm_s(IntCC::SignedGreaterThanOrEqual, changed, 0))
     }
 
-    /// An operator on Ints; `None` where there is no fast way.
+    /// A binary Int operator; `None` if there is no fast path.
     pub(super) fn int_bin(&mut self, s: &Stmt, op: Bin, a: Var, b: Var) -> Option<Value> {
         let (x, y) = (self.val(a), self.val(b));
         let (z, ok) = match op {
@@ -222,7 +222,7 @@ impl Emit<'_, '_, '_> {
         Some(self.or_slow(s, ok, z))
     }
 
-    /// Division that rounds down, and its remainder; divisors 0 and -1 go the slow way.
+    /// Floor division, or its remainder. Divisors 0 and -1 take the slow path.
     fn int_div(&mut self, s: &Stmt, op: Bin, x: Value, y: Value) -> Value {
         let (slow, done) = (self.cold(), self.fresh());
         self.b.append_block_param(done, types::I64);

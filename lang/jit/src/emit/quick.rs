@@ -1,4 +1,4 @@
-//! Operations on whole arrays of Floats, by their quick way where it applies.
+//! Operations on whole Float arrays, with their fast path first.
 
 use super::{Emit, Scope, is_ref};
 use crate::handle::Expect;
@@ -12,7 +12,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{AbiParam, InstBuilder, Signature, Value, types};
 use cranelift_module::Module;
 
-/// A flat array of Floats whose extents a handle says.
+/// Whether a type is a flat Float array whose extents fit a handle.
 fn floats(ty: &Ty) -> bool {
     *ty.scalar() == Ty::F64 && Expect::of(ty).0 != 0
 }
@@ -22,7 +22,7 @@ impl Emit<'_, '_, '_> {
         floats(self.ty(v))
     }
 
-    /// The quick way of a statement's operation on arrays, if it has one.
+    /// The fast operation of a statement, if it has one.
     fn fast(&self, s: &Stmt) -> Option<Fast> {
         let number = |v: &Var| *self.ty(*v) == Ty::F64;
         let array = |v: &Var| self.floats(*v);
@@ -51,7 +51,7 @@ impl Emit<'_, '_, '_> {
         })
     }
 
-    /// Emits an operation on whole arrays with its quick way first; whether there is one.
+    /// Emits an operation on whole arrays, with its fast path first. Returns whether it has one.
     pub(super) fn quick(&mut self, s: &Stmt, at: u32, sc: &Scope) -> bool {
         if self.quick_number(s, at, sc) || self.identity(s, at, sc) {
             return true;
@@ -66,7 +66,7 @@ impl Emit<'_, '_, '_> {
         let mut takes = self.takes(&vars, at, sc, &|_| false);
         let (mut words, mut rows) = (Vec::new(), Vec::new());
         for (v, take) in vars.iter().zip(&mut takes) {
-            // No quick way looks at the shape of what may be absent.
+            // No fast path reads the shape operand of a possible symbolic zero.
             let (x, made) = if self.is_later(*v) { (self.int(0), false) } else { self.handle(*v) };
             *take |= made;
             rows.extend(made.then_some(x));
@@ -80,7 +80,8 @@ impl Emit<'_, '_, '_> {
         true
     }
 
-    /// Emits an outer product and its addition to an array, which changes in place; whether the statements at `at` and after are such.
+    /// Emits an outer product and its in-place accumulation to a matrix. Returns whether the statements at `at` and `at
+    /// + 1` have this form.
     pub(super) fn rank_one(&mut self, b: &Block, at: u32, sc: &Scope) -> bool {
         let (Some(s), Some(next)) = (b.stmts.get(at as usize), b.stmts.get(at as usize + 1)) else { return false };
         let (Op::Outer(x, y), Op::Bin(Bin::Add, p, q)) = (&s.op, &next.op) else { return false };
@@ -112,7 +113,7 @@ impl Emit<'_, '_, '_> {
         true
     }
 
-    /// The result of a quick operation, or what `slow` emits where it does not apply.
+    /// The result of a fast operation, or of the code that `slow` emits if it does not apply.
     pub(super) fn quick_or(&mut self, what: Fast, words: &[Value], takes: &[bool], expect: Expect, slow: impl FnOnce(&mut Self) -> Value) -> Value {
         let bits = takes.iter().enumerate().fold(0, |bits, (i, t)| bits | u32::from(*t) << i);
         self.job.tables.quick.push(Quick { what, takes: bits, expect });
@@ -132,7 +133,7 @@ impl Emit<'_, '_, '_> {
         self.b.block_params(done)[0]
     }
 
-    /// Reductions to a number.
+    /// Emits reductions to a scalar. Returns whether the statement is one.
     fn quick_number(&mut self, s: &Stmt, at: u32, sc: &Scope) -> bool {
         let Some(vars) = reduced(self.f, s) else { return false };
         let (cold, done) = (self.cold(), self.fresh());
@@ -164,7 +165,7 @@ impl Emit<'_, '_, '_> {
         true
     }
 
-    /// What does nothing here: `stop_grad`, and checks that hold.
+    /// Emits operations without an effect at run time: `stop_grad`, and checks that succeed.
     fn identity(&mut self, s: &Stmt, at: u32, sc: &Scope) -> bool {
         match &s.op {
             Op::Prim(Prim::StopGrad, vars) if vars.len() == 1 && !self.is_place(vars[0]) && s.outs.len() == 1 => {
@@ -186,7 +187,7 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    /// What a check does that fails: it says a text.
+    /// Emits the failure of a check with message `text`.
     fn refused(&mut self, s: &Stmt, text: Var) {
         let site = site::site(&self.job.source.datas, self.f, s);
         let Some(said) = self.said(text).filter(|_| site.vars.len() == 2) else {
@@ -200,12 +201,12 @@ impl Emit<'_, '_, '_> {
         self.fallible(shims::refused as *const u8, &[self.ctx, id, said]);
     }
 
-    /// Whether a variable is only a place in an array.
+    /// Whether a variable is a row that is only a reference into an array.
     pub(super) fn is_place(&self, v: Var) -> bool {
         self.vals[v.0 as usize].as_ref().is_some_and(|b| b.row.is_some())
     }
 
-    /// Calls a function of words that gives a number.
+    /// Calls a run-time function that takes words and returns a Float.
     pub(super) fn number_of(&mut self, f: *const u8, args: &[Value]) -> Value {
         let mut sig = Signature::new(self.job.module.isa().default_call_conv());
         sig.params.extend(vec![AbiParam::new(types::I64); args.len()]);
@@ -225,7 +226,7 @@ fn data_of(ty: &Ty) -> Option<u32> {
     }
 }
 
-/// The arrays of a reduction to a number that has a quick way: two of an inner product, one of a sum.
+/// The array operands of a reduction to a scalar with a fast path: two for an inner product, one for a sum.
 fn reduced(f: &Function, s: &Stmt) -> Option<Vec<Var>> {
     let array = |v: &Var| floats(f.ty(*v));
     match &s.op {
@@ -236,12 +237,12 @@ fn reduced(f: &Function, s: &Stmt) -> Option<Vec<Var>> {
     }
 }
 
-/// Whether a statement reads arrays without needing handles of them.
+/// Whether a statement reads arrays without needing their handles.
 pub(super) fn reads_elements(f: &Function, s: &Stmt) -> bool {
     reduced(f, s).is_some()
 }
 
-/// The kind of a handle's value, for a row read by a loop.
+/// The fast operation that reads an element of `array`, and the form of its result.
 pub(super) fn row_way(array: &Ty, row: &Ty) -> Option<(Fast, Expect)> {
     if floats(array) && array.rank() > 1 {
         Some((Fast::Row, Expect::of(row)))

@@ -1,7 +1,7 @@
-//! Calls of the runtime that seldom happen: where room is made, an interrupt looked at, an error found.
+//! Out-of-line calls of the runtime on cold paths: growing buffers, polling, errors.
 //!
-//! A call of another language's function leaves hardly any vector register as it was, so that a loop with such a call on its seldom way would keep its
-//! numbers in memory. These go through a function that saves all registers.
+//! The C calling convention preserves hardly any vector registers, so that a loop with such a call on a cold path would
+//! keep its Floats in memory. These calls therefore go through functions that save all registers.
 
 use super::TRUSTED;
 use crate::handle;
@@ -13,16 +13,17 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::JITModule;
 use cranelift_module::{FuncId, Linkage, Module};
 
-/// Functions that leave all registers as they were.
+/// The out-of-line functions of a unit.
 #[derive(Default)]
 pub(crate) struct Rare {
-    /// Those through which a unit calls, by the number of arguments: the address of the runtime's function, its context, the rest.
+    /// Trampolines by number of arguments. Their parameters are the address of a run-time function, the context, and
+    /// the other arguments.
     calls: Vec<(usize, FuncId)>,
-    /// The one that takes an owner of a handle away.
+    /// The function that drops a reference to a handle.
     release: Option<FuncId>,
 }
 
-/// Of a function of so many words.
+/// The signature of an out-of-line function with that many words.
 fn signature(words: usize) -> Signature {
     let mut sig = Signature::new(CallConv::PreserveAll);
     sig.params.extend(vec![AbiParam::new(types::I64); words]);
@@ -30,7 +31,7 @@ fn signature(words: usize) -> Signature {
 }
 
 impl Rare {
-    /// The function for so many arguments.
+    /// The trampoline for that many arguments.
     pub fn id(&mut self, module: &mut JITModule, args: usize) -> Option<FuncId> {
         if let Some((_, id)) = self.calls.iter().find(|(n, _)| *n == args) {
             return Some(*id);
@@ -40,7 +41,7 @@ impl Rare {
         Some(id)
     }
 
-    /// The function that takes an owner of a handle away: context, handle.
+    /// The function that drops a reference to a handle; its parameters are context and handle.
     pub fn release(&mut self, module: &mut JITModule) -> Option<FuncId> {
         if self.release.is_none() {
             self.id(module, 2)?;
@@ -49,19 +50,19 @@ impl Rare {
         self.release
     }
 
-    /// The same, if it is still to be defined, and the one through which it calls.
+    /// The release function and the trampoline that it uses, if the former is still to be defined.
     pub fn releases(&self) -> Option<(FuncId, FuncId)> {
         let (_, call) = self.calls.iter().find(|(n, _)| *n == 2)?;
         self.release.map(|r| (r, *call))
     }
 
-    /// What is still to be defined: numbers of arguments, with functions.
+    /// The trampolines to define, with their numbers of arguments.
     pub fn all(&self) -> &[(usize, FuncId)] {
         &self.calls
     }
 }
 
-/// Emits the function for so many arguments. What the runtime gives goes into the context.
+/// Emits the trampoline for that many arguments. It stores the run-time function's result in the context.
 pub(crate) fn function(module: &JITModule, args: usize, func: &mut ir::Function, shared: &mut FunctionBuilderContext) {
     func.signature = signature(args + 1);
     let mut b = FunctionBuilder::new(func, shared);
@@ -81,7 +82,8 @@ pub(crate) fn function(module: &JITModule, args: usize, func: &mut ir::Function,
     b.finalize(module.target_config());
 }
 
-/// Emits the function that takes an owner of a handle away. `call`: the one through which it frees what has none left.
+/// Emits the function that drops a reference to a handle. `call`: the trampoline through which it frees a handle
+/// without references.
 pub(crate) fn release(module: &mut JITModule, call: FuncId, func: &mut ir::Function, shared: &mut FunctionBuilderContext) {
     func.signature = signature(2);
     let mut b = FunctionBuilder::new(func, shared);

@@ -1,7 +1,9 @@
-//! Rows that need no array of their own: the elements of an array of several axes that a loop reads, or that stand at an index, where all that is done with a row
-//! is reading its elements and extents, and arithmetic on whole rows. They are a place in the array; the array lives longer than the loop's turn.
+//! Rows that are never materialised: elements of a multidimensional array that a loop reads or an index selects, and of
+//! which only elements and extents are read, or which take part in elementwise operations. Such a row is a reference
+//! into the array, which outlives the iteration.
 //!
-//! Where the interpreter's operation is needed after all (an index out of bounds, an absent array) the row is made for it.
+//! If the interpreter's operation is needed after all (an index out of bounds, a symbolic zero), the row is
+//! materialised for it.
 
 use super::{Bound, Emit, Scope, View, group, is_ref};
 use crate::handle::{self, AXES, Expect};
@@ -15,11 +17,11 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, Value, types};
 use std::collections::HashSet;
 
-/// Rows of which only elements and extents are read.
+/// Finds rows of which only elements and extents are read.
 pub(super) fn virtual_rows(f: &Function) -> HashSet<Var> {
     let mut s = Search { f, rows: Vec::new(), indexed: HashSet::new(), whole: HashSet::new() };
     s.block(&f.body);
-    // Rows that are no Floats are read from the array as a whole.
+    // Rows that are not Float arrays are materialised from an array that is itself materialised.
     loop {
         let before = s.whole.len();
         for (p, a) in &s.rows {
@@ -37,11 +39,11 @@ pub(super) fn virtual_rows(f: &Function) -> HashSet<Var> {
 
 struct Search<'a> {
     f: &'a Function,
-    /// Rows, with the array.
+    /// Candidate rows, with their arrays.
     rows: Vec<(Var, Var)>,
-    /// Those among them that stand at an index.
+    /// The candidates that are selected by an index.
     indexed: HashSet<Var>,
-    /// What is needed as a value.
+    /// Variables that are needed as values.
     whole: HashSet<Var>,
 }
 
@@ -64,7 +66,7 @@ impl Search<'_> {
                 _ if super::quick::reads_elements(self.f, s) => {}
                 _ if group::member(self.f, s).is_some() => {
                     self.whole.extend(group::member(self.f, s).and_then(|(m, _)| m.changed()));
-                    // A loop over whole rows finds those at an index itself.
+                    // A loop over an array of rows cannot iterate over a row that an index selects.
                     let indexed = &self.indexed;
                     s.op.each_operand(&mut |v| {
                         if indexed.contains(&v) {
@@ -91,13 +93,14 @@ impl Search<'_> {
     }
 }
 
-/// The element of an array at an index.
+/// An index operation on one axis.
 fn at_index() -> What {
     What::Op(Op::Index { a: Var(0), at: vec![Var(1)], shape: None })
 }
 
 impl Emit<'_, '_, '_> {
-    /// Binds a variable to a row of an array that nobody changes before the row is read for the last time; whether it could.
+    /// Binds a variable to a row of an array that is not modified until the last use of the row. Returns whether this
+    /// was possible.
     pub(super) fn bind_row(&mut self, p: Var, a: Var, index: Value) -> bool {
         if !self.virtuals.contains(&p) {
             return false;
@@ -139,7 +142,8 @@ impl Emit<'_, '_, '_> {
         true
     }
 
-    /// A row at an index, of an array that lives longer than the block and does not change in it; whether it could be bound.
+    /// Binds a row at an index, if the array outlives the block and does not change in it. Returns whether this was
+    /// possible.
     pub(super) fn indexed_row(&mut self, s: &Stmt, sc: &Scope) -> bool {
         let (Op::Index { a, at, .. }, [row]) = (&s.op, &s.outs[..]) else { return false };
         let lives = sc.info.free.contains_key(a) && !sc.dying.contains(a) && self.vals[a.0 as usize].as_ref().is_some_and(|b| b.row.is_none());
@@ -151,7 +155,7 @@ impl Emit<'_, '_, '_> {
         self.bind_row(*row, *a, i)
     }
 
-    /// Of rows in boxes: goes to `done` with the place of one, where it is there.
+    /// For boxed rows: jumps to `done` with a row's address if the array is materialised.
     fn boxed_row(&mut self, p: Var, a: Var, index: Value, done: ir::Block) {
         let (row, all) = (Expect::of(self.ty(p)), Expect::of(self.ty(a)));
         let whole = self.vals[a.0 as usize].as_ref().is_some_and(|b| b.row.is_none());
@@ -173,7 +177,7 @@ impl Emit<'_, '_, '_> {
         self.b.switch_to_block(none);
     }
 
-    /// Of rows of different lengths: goes to `done` with the place of one, where it is there.
+    /// For rows of different lengths: jumps to `done` with a row's address if the array is materialised.
     fn ragged_row(&mut self, h: Value, index: Value, done: ir::Block) {
         let (some, found, none) = (self.fresh(), self.fresh(), self.cold());
         let load = |e: &mut Self, at: Value, offset: i32| e.b.ins().load(types::I64, super::TRUSTED, at, offset);
@@ -195,7 +199,7 @@ impl Emit<'_, '_, '_> {
         self.b.switch_to_block(none);
     }
 
-    /// A row as a value with an owner, by the interpreter's operation.
+    /// Materialises a row as a value with a reference.
     pub(super) fn row(&mut self, a: Var, index: Value, p: Var) -> Value {
         let ty = self.ty(p).clone();
         if self.seldom() {
@@ -229,7 +233,7 @@ impl Emit<'_, '_, '_> {
         self.b.block_params(done)[0]
     }
 
-    /// An element of an array of data.
+    /// Reads an element of an array of data.
     fn cell_at(&mut self, a: Var, view: &View, index: Value, ty: &Ty) -> Value {
         let (cold, done) = (self.cold(), self.fresh());
         self.b.append_block_param(done, types::I64);
@@ -247,7 +251,7 @@ impl Emit<'_, '_, '_> {
         self.b.block_params(done)[0]
     }
 
-    /// The same where the array's elements cannot be reached.
+    /// Materialises a row if the array's elements are not accessible inline.
     fn whole_row(&mut self, a: Var, index: Value, ty: &Ty) -> Value {
         let (h, made) = self.handle(a);
         let Some((way, expect)) = super::quick::row_way(self.ty(a), ty) else { return self.slow_row((h, made), a, index, ty) };
@@ -257,7 +261,7 @@ impl Emit<'_, '_, '_> {
         self.quick_or(way, &[h, index], &[made, false], expect, |e| e.slow_row((h, made), a, index, ty))
     }
 
-    /// The same in one call, where that seldom happens.
+    /// [`Emit::whole_row`] in a single call, for cold blocks.
     fn seldom_row(&mut self, (what, expect): (Fast, Expect), (h, made): (Value, bool), a: Var, index: Value, ty: &Ty) -> Value {
         self.job.tables.quick.push(Quick { what, takes: u32::from(made), expect });
         let args = vec![(Kind::of(self.f.ty(a)), made), (Kind::I64, false)];
@@ -276,7 +280,7 @@ impl Emit<'_, '_, '_> {
         self.slow_on(at_index(), &args, vec![made, false], vec![Kind::of(ty)], vec![zero_of(ty)])[0]
     }
 
-    /// The value of a variable, and whether it was made for this use, which must take it over.
+    /// The handle of a variable, and whether it was materialised for this use, which must then consume it.
     pub(super) fn handle(&mut self, v: Var) -> (Value, bool) {
         if let Some(text) = self.say(v) {
             return (text, true);

@@ -1,4 +1,4 @@
-//! Statements on scalars.
+//! Scalar operations.
 
 use super::{Emit, is_ref};
 use crate::runtime::Kind;
@@ -13,7 +13,7 @@ impl Emit<'_, '_, '_> {
         *self.f.ty(v) == ty
     }
 
-    /// Emits a statement on scalars; whether it was one.
+    /// Emits a scalar operation. Returns whether the statement is one.
     pub(super) fn scalar(&mut self, s: &Stmt) -> bool {
         if s.outs.len() + s.lin_outs.len() != 1 {
             return false;
@@ -65,7 +65,7 @@ impl Emit<'_, '_, '_> {
         })
     }
 
-    /// The zero of a type: absent where it is no scalar.
+    /// The zero of a type; a symbolic zero if it is not a scalar.
     pub(super) fn zero(&mut self, t: &Ty) -> Value {
         match t {
             Ty::F64 => self.b.ins().f64const(0.0),
@@ -81,7 +81,7 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    /// An operation on F32s is one on Floats, rounded.
+    /// Computes an F32 operation in F64, and rounds the result.
     fn narrow(&mut self, f: impl Fn(&mut Self, &[Value]) -> Value, vars: &[Var]) -> Value {
         let wide: Vec<Value> = vars
             .iter()
@@ -148,7 +148,7 @@ impl Emit<'_, '_, '_> {
         Some(if c == Conv::ToF32 { self.b.ins().fdemote(types::F32, wide) } else { wide })
     }
 
-    /// The Int below or above a number, towards 0; the slow way where none is near.
+    /// Truncates a Float to an Int; calls the slow path if the magnitude is too large or the value is not a number.
     fn to_int(&mut self, s: &Stmt, x: Value) -> Value {
         let limit = self.b.ins().f64const(9.0e18);
         let size = self.b.ins().fabs(x);
@@ -157,7 +157,7 @@ impl Emit<'_, '_, '_> {
         self.or_slow(s, ok, n)
     }
 
-    /// A scalar, where `ok` holds; otherwise what the interpreter's operation gives.
+    /// A scalar if `ok` holds; otherwise the result of the slow path.
     pub(super) fn or_slow(&mut self, s: &Stmt, ok: Value, x: Value) -> Value {
         let t = self.b.func.dfg.value_type(x);
         let (slow, done) = (self.cold(), self.fresh());
@@ -170,7 +170,7 @@ impl Emit<'_, '_, '_> {
         self.b.block_params(done)[0]
     }
 
-    /// The same for an operation on scalars that are no variables.
+    /// [`Emit::or_slow`] for an addition whose operands are not variables.
     pub(super) fn or_slow_add(&mut self, ok: Value, sum: Value, x: Value, y: Value) -> Value {
         let (slow, done) = (self.cold(), self.fresh());
         self.b.append_block_param(done, types::I64);
@@ -184,7 +184,7 @@ impl Emit<'_, '_, '_> {
     }
 }
 
-/// Comparisons of numbers; with a nan all but `!=` fail.
+/// Float comparisons; all except `!=` are false if an operand is NaN.
 pub(super) fn float_code(c: Cmp) -> FloatCC {
     match c {
         Cmp::Eq => FloatCC::Equal,

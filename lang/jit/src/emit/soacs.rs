@@ -1,5 +1,5 @@
-//! Reductions, scans and histograms: loops over elements that carry what was combined so far, or loops of the runtime for operators that
-//! are one operation on numbers.
+//! Reductions, scans and histograms: loops over the elements with an accumulator, or calls of run-time loops if the
+//! operator is a single scalar operation.
 
 use super::control::BELOW;
 use super::{Emit, Scope, inner, is_ref, machine_type};
@@ -14,7 +14,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, Value, types};
 use std::collections::HashSet;
 
-/// The number of an operator that does nothing but one operation on Floats, its parameters in their order.
+/// The number of an operator that is a single Float operation on its two parameters, in order.
 fn simple(op: &Block) -> Option<usize> {
     let ([s], [x, y], [r]) = (&op.stmts[..], &op.params[..], &op.results[..]) else { return None };
     match (&s.op, &s.outs[..]) {
@@ -23,7 +23,8 @@ fn simple(op: &Block) -> Option<usize> {
     }
 }
 
-/// The number of `min` or `max`, where an operator keeps beside it the place of what it takes: of two that are equal the first.
+/// The number of `min` or `max` for an operator that computes an extreme value and its position (the first one if
+/// values are equal).
 fn extreme(op: &Block) -> Option<usize> {
     let ([x, p, y, q], [best, place]) = (&op.params[..], &op.results[..]) else { return None };
     let made = |v: &Var| op.stmts.iter().find(|s| s.outs[..] == [*v]).map(|s| &s.op);
@@ -36,7 +37,7 @@ fn extreme(op: &Block) -> Option<usize> {
 }
 
 impl Emit<'_, '_, '_> {
-    /// Releases what dies at a statement with blocks and was not taken over.
+    /// Releases the variables that die at a statement with blocks and were not consumed.
     fn end_soac(&mut self, used: &[Var], taken: &[bool], firsts: &[Var], dying: &HashSet<Var>, at: u32, sc: &Scope) {
         let gone: HashSet<Var> = firsts.iter().zip(taken).filter(|(_, t)| **t).map(|(v, _)| *v).collect();
         let mut all: Vec<Var> = used.iter().copied().filter(|v| self.dies(*v, at, sc)).chain(dying.iter().copied()).filter(|v| !gone.contains(v)).collect();
@@ -48,7 +49,7 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    /// A reduction or scan: a loop over the elements that carries the accumulated values.
+    /// Emits a reduction or scan: a loop over the elements with an accumulator.
     pub(super) fn soac(&mut self, s: &Stmt, x: &Soac, at: u32, sc: &Scope) {
         let dying = self.dying_inside(at, sc);
         let keep = |v: Var| x.arrays.contains(&v) || inner(sc, at)[0].free.contains_key(&v);
@@ -83,7 +84,7 @@ impl Emit<'_, '_, '_> {
         self.bind_outs(s, &outs);
     }
 
-    /// The results of a scan; what was carried goes.
+    /// Finishes the results of a scan, and releases the accumulator.
     fn scanned(&mut self, s: &Stmt, x: &Soac, vals: &[Value], buffers: &[Value]) -> Vec<Value> {
         let order: Vec<Var> = super::outs(s).copied().collect();
         for (v, a) in x.neutral.iter().zip(&vals[1..]) {
@@ -94,7 +95,7 @@ impl Emit<'_, '_, '_> {
         buffers.iter().zip(&order).map(|(h, v)| self.finish(*h, vals[0], false, *v)).collect()
     }
 
-    /// A scan by an operator of numbers: goes to `done` with the result, where the array is there.
+    /// Scans by a scalar operator in a run-time loop: jumps to `done` with the result if the array is materialised.
     fn running(&mut self, x: &Soac, (array, neutral): (Value, Value), done: ir::Block) {
         let scanned = x.kind == SoacKind::Scan && x.arrays.len() == 1 && Expect::of(self.f.ty(x.arrays[0])) == Expect::ROW;
         let Some(op) = simple(&x.op).filter(|_| scanned) else { return };
@@ -106,7 +107,7 @@ impl Emit<'_, '_, '_> {
         self.b.switch_to_block(next);
     }
 
-    /// One element more.
+    /// Emits one iteration: combines the accumulator with an element.
     fn combine(&mut self, x: &Soac, vals: &[Value], buffers: &[Value], header: ir::Block, sc: &Scope) {
         let (site, span) = (self.stmt_site, self.span);
         let k = x.neutral.len();
@@ -135,7 +136,7 @@ impl Emit<'_, '_, '_> {
         self.goto(header, &next);
     }
 
-    /// `dest` with the operator applied at each key in bounds.
+    /// Emits a histogram: `dest` with the operator applied at each key that is in bounds.
     pub(super) fn by_index(&mut self, s: &Stmt, (dest, keys, values, op): (&[Var], Var, &[Var], &Block), at: u32, sc: &Scope) {
         let dying = self.dying_inside(at, sc);
         let keep = |v: Var| values.contains(&v) || v == keys || inner(sc, at)[0].free.contains_key(&v);
@@ -155,7 +156,7 @@ impl Emit<'_, '_, '_> {
         self.bind_outs(s, &made);
     }
 
-    /// One value after the other: the destinations afterwards.
+    /// Emits the loop over keys and values. Returns the destinations after the loop.
     fn each_key(&mut self, s: &Stmt, (dest, keys, values, op): (&[Var], Var, &[Var], &Block), (keys_handle, given): (Value, &[Value]), sc: &Scope) -> Vec<Value> {
         let (n, extent) = (self.extent(keys_handle), self.extent(given[0]));
         let zero = self.int(0);
@@ -184,7 +185,8 @@ impl Emit<'_, '_, '_> {
         vals[1..].to_vec()
     }
 
-    /// An operator that is one of numbers: goes to `done` with the destination, where all arrays are there.
+    /// Histograms by a scalar operator in a run-time loop: jumps to `done` with the destination if all arrays are
+    /// materialised.
     fn counted(&mut self, dest: &[Var], (keys, values, op): (Var, &[Var], &Block), given: &[Value], done: ir::Block) {
         if let ([d, _], [v, _]) = (dest, values) {
             return self.placed((*d, *v), (keys, values, op), given, done);
@@ -200,7 +202,7 @@ impl Emit<'_, '_, '_> {
         self.b.switch_to_block(next);
     }
 
-    /// The same for the least or greatest value at each key, with its place.
+    /// Histograms by `min` or `max` with positions in a run-time loop: jumps to `done` with the destinations.
     fn placed(&mut self, (d, v): (Var, Var), (keys, values, op): (Var, &[Var], &Block), given: &[Value], done: ir::Block) {
         let floats = [d, v].iter().all(|a| Expect::of(self.f.ty(*a)) == Expect::ROW);
         let Some(op) = extreme(op).filter(|_| floats) else { return };
@@ -219,7 +221,7 @@ impl Emit<'_, '_, '_> {
         self.b.switch_to_block(next);
     }
 
-    /// The key of a turn.
+    /// Reads the key of an iteration.
     fn key(&mut self, keys: Var, turn: Value) -> Value {
         let h = self.val(keys);
         let slow = |e: &mut Self| {
@@ -233,11 +235,11 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    /// The operator at one key: the destinations afterwards.
+    /// Applies the operator at one key. Returns the updated destinations.
     fn apply_at(&mut self, s: &Stmt, (dest, values, op): (&[Var], &[Var], &Block), (vals, key): (&[Value], Value), sc: &Scope) -> Vec<Value> {
         let (site, span) = (self.stmt_site, self.span);
         let w = dest.len();
-        // The destinations so far stand for the results.
+        // The results' variables denote the current destinations.
         let names: Vec<Var> = super::outs(s).copied().collect();
         for (v, h) in names.iter().zip(&vals[1..]) {
             self.bind(*v, *h);

@@ -1,5 +1,4 @@
-//! Values that only slow ways read: they are made there, not before. Texts that checks would say, and shapes that would be those of absent
-//! arrays.
+//! Defers values that are used only on slow paths: error messages of checks, and shapes of possible symbolic zeros.
 
 use super::arrays::scalar_at;
 use super::{Bound, Emit, group};
@@ -9,25 +8,25 @@ use adl_prim::Prim;
 use cranelift_codegen::ir::Value;
 use std::collections::{HashMap, HashSet};
 
-/// What is made only where a slow way reads it.
+/// The deferred values of a function.
 #[derive(Default)]
 pub(super) struct Later {
-    /// Texts that are made where a check fails, and the constant that each is.
+    /// Texts used only by failing checks, and the number of the constant of each.
     texts: HashSet<Var>,
     said: HashMap<Var, i64>,
-    /// Shapes that are made where a slow way asks for them, and the statement that makes each.
+    /// Shapes used only on slow paths, and the statement that computes each.
     pub(super) shapes: HashSet<Var>,
     asked: HashMap<Var, Stmt>,
 }
 
 impl Later {
-    /// Of a function; nothing is bound yet.
+    /// Finds the deferrable values of a function; none is bound yet.
     pub(super) fn of(f: &Function) -> Later {
         Later { texts: only_said(f), said: HashMap::new(), shapes: only_asked(f), asked: HashMap::new() }
     }
 }
 
-/// Literal texts of which nothing but checks reads.
+/// Literal texts that are used only by checks.
 fn only_said(f: &Function) -> HashSet<Var> {
     fn of(b: &Block, texts: &mut HashSet<Var>, read: &mut HashSet<Var>) {
         for s in &b.stmts {
@@ -50,7 +49,7 @@ fn only_said(f: &Function) -> HashSet<Var> {
     texts
 }
 
-/// Shapes made of Ints of which nothing but the slow ways of operations reads.
+/// Shapes made of Ints that are used only by slow paths.
 fn only_asked(f: &Function) -> HashSet<Var> {
     fn of(f: &Function, b: &Block, shapes: &mut HashSet<Var>, read: &mut HashSet<Var>) {
         for s in &b.stmts {
@@ -77,7 +76,7 @@ fn only_asked(f: &Function) -> HashSet<Var> {
     shapes
 }
 
-/// The shape that an operand has if it is absent.
+/// The shape operand that an operation needs if its array is a symbolic zero.
 fn shape_of(op: &Op) -> Option<Var> {
     match op {
         Op::Index { shape, .. } | Op::IndexAdd { shape, .. } | Op::IndexSet { shape, .. } | Op::Slice { shape, .. } | Op::SliceAdd { shape, .. } | Op::Stack { shape, .. } => *shape,
@@ -85,7 +84,7 @@ fn shape_of(op: &Op) -> Option<Var> {
     }
 }
 
-/// Whether an operation mostly runs without the interpreter's.
+/// Whether an operation usually runs without calling the interpreter.
 fn has_fast_way(f: &Function, s: &Stmt) -> bool {
     match &s.op {
         Op::Stack { elems, .. } => elems.iter().all(|v| *f.ty(*v) == Ty::F64),
@@ -95,7 +94,7 @@ fn has_fast_way(f: &Function, s: &Stmt) -> bool {
 }
 
 impl Emit<'_, '_, '_> {
-    /// Leaves a shape to whoever asks for it; whether that can be done.
+    /// Defers a shape. Returns whether it is deferrable.
     pub(super) fn shape_later(&mut self, s: &Stmt) -> bool {
         let [v] = s.outs[..] else { return false };
         if !self.later.shapes.contains(&v) {
@@ -107,18 +106,18 @@ impl Emit<'_, '_, '_> {
         true
     }
 
-    /// Whether a variable is made only where it is asked for.
+    /// Whether a variable is a deferred shape.
     pub(super) fn is_later(&self, v: Var) -> bool {
         self.later.asked.contains_key(&v)
     }
 
-    /// The number of a constant text.
+    /// Adds a text to the constants. Returns its number.
     pub(super) fn text(&mut self, t: &str) -> i64 {
         self.job.tables.consts.push(adl_interp::value::Value::Str(std::rc::Rc::new(t.into())));
         self.job.tables.consts.len() as i64 - 1
     }
 
-    /// Binds a text that is made where it is said; whether it is one.
+    /// Defers a text. Returns whether it is deferrable.
     pub(super) fn later(&mut self, v: Var, t: &str) -> bool {
         if !self.later.texts.contains(&v) {
             return false;
@@ -130,12 +129,12 @@ impl Emit<'_, '_, '_> {
         true
     }
 
-    /// The constant that a text is which is made only where it is said.
+    /// The number of a deferred text's constant.
     pub(super) fn said(&self, v: Var) -> Option<i64> {
         self.later.said.get(&v).copied()
     }
 
-    /// A text or shape that is made now.
+    /// Materialises a deferred text or shape.
     pub(super) fn say(&mut self, v: Var) -> Option<Value> {
         if let Some(s) = self.later.asked.get(&v).cloned() {
             return self.slow_lent(&s).first().copied();

@@ -1,14 +1,14 @@
-//! Quick ways of what puts the elements of small arrays elsewhere: axes exchanged, copies, arrays side by side. Derivatives in many
-//! directions at once are full of these.
+//! Implements fast paths of operations that rearrange elements of small arrays: transposition, replication, array
+//! literals. Derivatives in many directions use these often.
 
 use super::Run;
 use crate::handle::{AXES, Handle};
 
-/// Elements of an array whose axes are exchanged here.
+/// The largest array, in elements, that is transposed here.
 const SMALL: usize = 1 << 12;
 
 impl Run<'_> {
-    /// The first two axes exchanged. Large arrays are turned by all threads.
+    /// Transposes the first two axes. The interpreter transposes large arrays, on all threads.
     pub(super) fn transpose(&mut self) -> Option<*mut Handle> {
         let a = self.array(0)?;
         if a.len > SMALL {
@@ -22,7 +22,7 @@ impl Run<'_> {
         for i in 0..n {
             for j in 0..k {
                 let (from, at) = ((i * k + j) * width, (j * n + i) * width);
-                // SAFETY: both have so many elements, and the target is new.
+                // SAFETY: both indices are within arrays of `a.len` elements, and the target is a new array.
                 unsafe {
                     if width == 1 {
                         *to.data.add(at) = *a.data.add(from);
@@ -35,7 +35,7 @@ impl Run<'_> {
         Some(to.handle)
     }
 
-    /// So many copies of an array.
+    /// `n` copies of an array along a new first axis.
     pub(super) fn copies(&mut self) -> Option<*mut Handle> {
         let (n, a) = (self.words[0] as i64, self.array(1)?);
         let mut dims = [0; AXES];
@@ -43,13 +43,13 @@ impl Run<'_> {
         dims.get_mut(1..=a.rank)?.copy_from_slice(a.dims());
         let to = self.fresh(&dims[..=a.rank])?;
         for i in 0..n as usize {
-            // SAFETY: the target is new and has room for so many.
+            // SAFETY: the target is a new array with room for `n` copies of `a.len` elements.
             unsafe { crate::moves::copy(a.data, to.data.add(i * a.len), a.len) };
         }
         Some(to.handle)
     }
 
-    /// `n` arrays of one shape, which become the elements of another.
+    /// An array literal of `n` arrays of one shape.
     pub(super) fn stack(&mut self, n: usize) -> Option<*mut Handle> {
         let first = self.array(0)?;
         let mut dims = [0; AXES];
@@ -63,7 +63,7 @@ impl Run<'_> {
         let to = self.fresh(&dims[..=first.rank])?;
         for i in 0..n {
             let a = self.array(i)?;
-            // SAFETY: the target is new and has room for so many.
+            // SAFETY: the target is a new array with room for `n` arrays of `a.len` elements each.
             unsafe { crate::moves::copy(a.data, to.data.add(i * a.len), a.len) };
         }
         Some(to.handle)

@@ -1,4 +1,4 @@
-//! Functions run by the interpreter and natively.
+//! Runs functions in the interpreter and natively.
 #![allow(dead_code)]
 
 use adl_interp::error::{Error, Res};
@@ -29,7 +29,7 @@ pub fn interpreted(p: &Program, f: FnId, args: Vec<Value>) -> Res<Vec<Value>> {
     machine().call_lowered(&fun, args, b.results.len() + b.lin_results.len())
 }
 
-/// Whether values are the same bits. All nans are one.
+/// Whether values are bit-identical. All NaNs are considered equal.
 pub fn same(a: &Value, b: &Value) -> bool {
     let real = |x: f64, y: f64| x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan();
     match (a, b) {
@@ -55,7 +55,8 @@ pub fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Runs a function both ways, once with arguments that somebody else holds and once with its own: the same bits, or the same error.
+/// Runs a function both ways, once with shared and once with unshared arguments. Results must be bit-identical, or the
+/// errors equal.
 pub fn both(p: &Program, f: FnId, args: &[Value]) -> Res<Vec<Value>> {
     let want = interpreted(p, f, args.to_vec());
     let code = compile(p, f);
@@ -80,7 +81,7 @@ fn same_error(e: &Error, w: &Error) {
     assert_eq!((e.diag.code, &e.diag.message, &e.diag.primary.span, &e.diag.stack), (w.diag.code, &w.diag.message, &w.diag.primary.span, &w.diag.stack));
 }
 
-/// A value that shares nothing.
+/// A deep copy of a value.
 fn copy(v: &Value) -> Value {
     match v {
         Value::Array(a) => Value::Array(Rc::new((**a).clone())),

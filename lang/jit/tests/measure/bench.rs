@@ -1,4 +1,4 @@
-//! Native code against the interpreter: `cargo run --release -p adl-jit --example bench`.
+//! Benchmarks native code against the interpreter: `cargo run --release -p adl-jit --example bench`.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -10,7 +10,7 @@ use adl_ir::{FnId, Program};
 use adl_specialise::world::Transforms;
 use std::time::Instant;
 
-/// Runs both ways; prints milliseconds.
+/// Runs a function both ways and prints the times in milliseconds.
 fn compare(name: &str, p: &Program, f: FnId, args: &[Value]) -> Vec<Value> {
     let start = Instant::now();
     let code = common::compile(p, f);
@@ -35,7 +35,7 @@ fn compare(name: &str, p: &Program, f: FnId, args: &[Value]) -> Vec<Value> {
     outs
 }
 
-/// The primal and the gradient of a function's last result.
+/// Measures the primal and the gradient of a function's last result.
 fn gradient(name: &str, text: &str, args: &[Value]) {
     let mut p = adl_ir::parse::program(text).unwrap_or_else(|e| panic!("{name}: {e}"));
     let f = FnId(p.funcs.len() as u32 - 1);

@@ -1,7 +1,9 @@
-//! What alone reads an array that a branch leaves stands in the arms of the branch, where it may become one with what makes the array.
+//! Sinks the only reader of a branch's result into the arms of the branch, where it may be fused with the loop that
+//! makes the array.
 //!
 //! ```text
-//! v = if c { y = loop … return y } else { … return z }; r = loop for n over (v) …   ⟼   r = if c { y = loop …; r' = loop for n over (y) … return r' } else { … }
+//! v = if c { y = loop … return y } else { … return z }; r = loop for n over (v) …
+//! ⟼  r = if c { y = loop …; r' = loop for n over (y) … return r' } else { … }
 //! ```
 
 use super::is_array;
@@ -10,10 +12,10 @@ use crate::fuse::{brought, reads};
 use adl_ir::{Block, Function, Op, Stmt, Turns, Var};
 use std::collections::{HashMap, HashSet};
 
-/// Statements that copies for all arms may have.
+/// Limit of the statements that all copies in the arms may add.
 const COPIES: usize = 128;
 
-/// Moves one such statement.
+/// Sinks one such reader. Returns whether there was one.
 pub(super) fn step(f: &mut Function, b: &mut Block) -> bool {
     if !b.stmts.iter().any(is_branch) {
         return false;
@@ -40,12 +42,13 @@ pub(super) fn step(f: &mut Function, b: &mut Block) -> bool {
     false
 }
 
-/// A branch that makes something in both cases. One that only hands on what there is in one case is left to those who know it by that ([`super::shifted`]).
+/// A branch both of whose arms compute something. A branch with an arm that only returns an existing value is left
+/// alone, because [`super::shifted`] recognises it by that arm.
 fn is_branch(s: &Stmt) -> bool {
     matches!(&s.op, Op::If(_, a, b) if !a.stmts.is_empty() && !b.stmts.is_empty()) && s.lin_outs.is_empty()
 }
 
-/// Whether a statement may become one with what makes its operand.
+/// Whether a statement may be fused with the one that makes its operand.
 fn moves(s: &Stmt) -> bool {
     s.lin_outs.is_empty()
         && match &s.op {
@@ -55,7 +58,7 @@ fn moves(s: &Stmt) -> bool {
         }
 }
 
-/// Blocks in which a branch may end.
+/// The number of blocks in which a branch may end, nested branches included.
 fn leaves(s: &Stmt) -> usize {
     let Op::If(_, a, b) = &s.op else { return 1 };
     [a, b].into_iter().map(|b| b.stmts.iter().filter(|s| is_branch(s) && s.outs.iter().any(|v| b.results.contains(v))).map(leaves).max().unwrap_or(1)).sum()
@@ -65,7 +68,7 @@ fn size(s: &Stmt) -> usize {
     1 + s.op.blocks().into_iter().flat_map(|b| &b.stmts).map(size).sum::<usize>()
 }
 
-/// Puts the statement behind a branch into its arms.
+/// Moves the statement after the branch at `at` into the arms.
 fn put(f: &mut Function, b: &mut Block, at: usize) {
     let s = b.stmts.remove(at + 1);
     let branch = &mut b.stmts[at];

@@ -1,8 +1,11 @@
-//! A vector whose parts are added to a zero one after the other, as derivatives of what takes a vector apart make it: one loop over all of it.
+//! Concatenation by additions: a chain of `slice_add`s that adds parts to a zero vector, as derivatives of slicing
+//! produce it, becomes one loop over the entire vector.
 //!
 //! ```text
 //! a = slice_add 0 lo hi v; r = slice_add a lo' hi' w
-//! ⟼  r = loop for n () collect (i) { x = (i ≥ lo && i < hi ? v[i - lo] : 0); y = (i ≥ lo' && i < hi' ? w[i - lo'] : 0); x + y }
+//! ⟼  r = loop for n () collect (i) {
+//!      x = (i ≥ lo && i < hi ? v[i - lo] : 0); y = (i ≥ lo' && i < hi' ? w[i - lo'] : 0); x + y
+//!    }
 //! ```
 
 use super::Ints;
@@ -13,10 +16,10 @@ use adl_prim::Bin;
 use adl_syntax::span::Span;
 use std::collections::HashSet;
 
-/// Parts, at most: each element asks for each of them where it belongs.
+/// Largest number of parts, because each element tests for every part whether it lies in it.
 const PARTS: usize = 8;
 
-/// Makes such loops; whether there were any. `there`: arrays that are no absent zeros.
+/// Rewrites such chains. Returns whether there were any. `there`: arrays that are materialised, so no symbolic zeros.
 pub(super) fn assembled(f: &mut Function, b: &mut Block, ints: &Ints, there: &HashSet<Var>) -> bool {
     let mut changed = false;
     for last in (0..b.stmts.len()).rev() {
@@ -34,10 +37,11 @@ pub(super) fn assembled(f: &mut Function, b: &mut Block, ints: &Ints, there: &Ha
     changed
 }
 
-/// A part: where it begins and ends, and what it is.
+/// A part: its first index, the index after its last, and its elements.
 type Part = (Var, Var, Var);
 
-/// The parts of a vector that is put together by this statement at last, from the first, if there are several.
+/// The parts of the vector that the statement at `last` completes, in the order of the additions. `None` unless
+/// there are several.
 fn parts(f: &Function, b: &Block, last: usize, there: &HashSet<Var>) -> Option<Vec<Part>> {
     let made = |v: Var| b.stmts.iter().find(|s| s.outs.first() == Some(&v)).map(|s| &s.op);
     let fine = |v: Var| is_vector(f, v) && (there.contains(&v) || matches!(made(v), Some(Op::Loop(_) | Op::Soac(_))));
@@ -89,7 +93,7 @@ fn write(f: &mut Function, b: &mut Block, (last, parts): (usize, &[Part]), ints:
     b.stmts.splice(last..=last, before);
 }
 
-/// What a part gives an element of the whole.
+/// The summand that a part contributes to one element of the result.
 fn element(f: &mut Function, stmts: &mut Vec<Stmt>, (i, zero): (Var, Var), (lo, hi, v): Part, span: Span) -> Var {
     let ty = f.ty(zero).clone();
     let from = push(f, stmts, Op::Cmp(Cmp::Ge, i, lo), Ty::Bool, span);

@@ -1,7 +1,9 @@
-//! An array all of whose elements but the last a loop makes, and another number or row stands there, as derivatives of reductions make them: a loop that makes them all.
+//! An array of which a loop makes all elements but the last, and which gets another number or row at its end, as
+//! derivatives of reductions produce it: one loop makes all elements.
 //!
 //! ```text
-//! m = n - 1; v = loop for m … collect { … y }; r = slice_add (index_add 0 [m] x) 0 m v   ⟼   r = loop for n (i) … collect { … i < m ? y : x }
+//! m = n - 1; v = loop for m … collect { … y }; r = slice_add (index_add 0 [m] x) 0 m v
+//! ⟼  r = loop for n (i) … collect { … i < m ? y : x }
 //! ```
 
 use super::{Ints, SEEN};
@@ -11,7 +13,7 @@ use adl_prim::Bin;
 use adl_syntax::span::Span;
 use std::collections::HashMap;
 
-/// Makes such loops; whether there were any.
+/// Rewrites such arrays. Returns whether there were any.
 pub(super) fn ended(f: &mut Function, b: &mut Block, ints: &Ints) -> bool {
     let mut changed = false;
     while let Some(found) = find(f, b, ints) {
@@ -26,7 +28,8 @@ pub(super) fn ended(f: &mut Function, b: &mut Block, ints: &Ints) -> bool {
     changed
 }
 
-/// Such an array: where the loop is, and what adds its elements; what stands at the end; how many there are of each.
+/// Such an array: the positions of the loop and of the statement that adds its elements, the element at the end,
+/// and both lengths.
 struct Found {
     made: usize,
     added: usize,
@@ -52,7 +55,7 @@ fn find(f: &Function, b: &Block, ints: &Ints) -> Option<Found> {
     })
 }
 
-/// How many numbers a turn gives, if it writes them out.
+/// The number of scalars that one iteration returns, if its row is written out element by element.
 fn written(f: &Function, b: &Block, v: Var) -> Option<usize> {
     if f.ty(v).is_flat() {
         return Some(1);
@@ -94,7 +97,7 @@ impl Ending<'_> {
         let within = self.push(Op::Cmp(Cmp::Lt, i, found.m), Ty::Bool);
         let one = self.push(Op::Lit(Lit::I64(1)), Ty::I64);
         let last = self.push(Op::Bin(Bin::Sub, found.m, one), Ty::I64);
-        // What is read in the last turn is not used.
+        // What the last iteration reads is not used, but the index has to be in bounds.
         let place = self.push(Op::Bin(Bin::Min, i, last), Ty::I64);
         let old = self.turn.clone();
         let mut names = HashMap::from([(old.body.params[0], place)]);
@@ -111,13 +114,13 @@ impl Ending<'_> {
         Loop { turns: Turns::For(found.n), reverse: false, xs: Vec::new(), body, ..old }
     }
 
-    /// What a turn gives, or what stands at the end: number for number.
+    /// Selects between the result of an iteration and the element at the end, scalar by scalar.
     fn chosen(&mut self, within: Var, v: Var, x: Var, at: &mut Vec<i64>) -> Var {
         let ty = self.f.ty(v).clone();
         if ty.is_flat() {
             let x = self.number(x, at, &ty);
             let one = self.push(Op::Select(within, v, x), ty.clone());
-            // As what is added to nothing: a zero without a sign.
+            // The original `slice_add` adds to 0.0, so its result is never -0.0. This addition gives the same.
             let zero = self.push(Op::Lit(crate::real(&ty, 0.0)), ty.clone());
             return self.push(Op::Bin(Bin::Add, zero, one), ty);
         }
@@ -133,7 +136,7 @@ impl Ending<'_> {
         self.push(Op::Stack { elems, shape: None }, ty)
     }
 
-    /// A number of what stands at the end.
+    /// A scalar of the element at the end.
     fn number(&mut self, x: Var, at: &[i64], ty: &Ty) -> Var {
         let (mut x, mut at) = (x, at);
         while let (Some((k, rest)), Some(all)) = (at.split_first(), parts(self.outside, x)) {

@@ -1,4 +1,5 @@
-//! Loops that only an operator reads stand just before it: a device then does both in one kernel, and what the loop makes is no array.
+//! Moves a loop that only a reduction, scan or histogram reads to just before that operator. A device then runs
+//! both in one kernel, and the intermediate array is not stored.
 
 use crate::fuse::{may_move, reads, reads_of};
 use super::known::is_vector;
@@ -9,7 +10,7 @@ use adl_syntax::span::Span;
 /// Moves such loops.
 pub(super) fn beside(b: &mut Block) {
     for s in &mut b.stmts {
-        // In loops without state they are the work of one thread.
+        // The body of a stateless loop is the work of one thread.
         if !matches!(&s.op, Op::Loop(l) if l.init.is_empty()) {
             s.op.blocks_mut().into_iter().for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || beside(b)));
         }
@@ -27,7 +28,7 @@ pub(super) fn beside(b: &mut Block) {
     }
 }
 
-/// Vectors that are turned round for one operator alone become a loop, which feeds it.
+/// Replaces the reversal of a vector that only one operator reads by a loop, which is then fused into that operator.
 pub(super) fn turned(f: &mut Function, b: &mut Block) {
     for s in &mut b.stmts {
         if !matches!(&s.op, Op::Loop(l) if l.init.is_empty()) {
@@ -53,14 +54,14 @@ pub(super) fn turned(f: &mut Function, b: &mut Block) {
     }
 }
 
-/// What a vector is turned round that this statement alone reads.
+/// The operand of the reversal that produces `v`, if the statement at `c` is its only reader.
 fn only_reversed(f: &Function, b: &Block, v: Var, c: usize) -> Option<Var> {
     let a = b.stmts.iter().find_map(|s| if s.outs.first() == Some(&v) && let Op::Reverse(a) = &s.op { Some(*a) } else { None })?;
     let alone = !b.results.contains(&v) && b.stmts.iter().enumerate().all(|(i, s)| i == c || !reads(s).contains(&v));
     (alone && is_vector(f, v)).then_some(a)
 }
 
-/// Vectors turned round, as they are read from their ends.
+/// Loops that read vectors from their ends.
 fn from_end(f: &mut Function, found: &[(Var, Var)], span: Span) -> Vec<Stmt> {
     let [n, one, last, i, at, turns] = [(); 6].map(|()| f.fresh(Ty::I64, false));
     let stmt = |v: Var, op: Op| Stmt { outs: vec![v], lin_outs: Vec::new(), op, span };
@@ -76,7 +77,7 @@ fn from_end(f: &mut Function, found: &[(Var, Var)], span: Span) -> Vec<Stmt> {
     vec![stmt(n, Op::Dim(found[0].1, 0)), stmt(one, Op::Lit(Lit::I64(1))), stmt(last, Op::Bin(Bin::Sub, n, one)), all]
 }
 
-/// Whether an operator's arrays are what a loop without state makes, and nothing else reads them.
+/// Whether all input arrays of an operator are made by one stateless loop and have no other reader.
 fn feeds(b: &Block, p: usize, c: usize, soac: &Soac) -> bool {
     let Stmt { outs, op: Op::Loop(l), .. } = &b.stmts[p] else { return false };
     let Some((_, outs)) = outs.split_last() else { return false };

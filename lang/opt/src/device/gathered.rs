@@ -1,7 +1,8 @@
-//! Elements of a vector at indices are read by the kernel that wants them.
+//! Fuses gathers: the elements of a vector at an array of indices are read by the kernel that uses them.
 //!
 //! ```text
-//! y = gather a at; z = gather b at shape …   ⟼   y, z = loop for n over (at) collect (i, k) { y = a[k]; z = (k ≥ 0 && k < m ? b[k] : 0); … }
+//! y = gather a at; z = gather b at shape …
+//! ⟼  y, z = loop for n over (at) collect (i, k) { y = a[k]; z = (k ≥ 0 && k < m ? b[k] : 0); … }
 //! ```
 
 use super::Pass;
@@ -9,7 +10,7 @@ use super::known::is_vector;
 use adl_ir::{Block, Cmp, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
 use std::collections::HashSet;
 
-/// Variables of which more is read than how long they are.
+/// Variables of which more is read than the length.
 pub(super) fn elements_read(b: &Block) -> HashSet<Var> {
     let mut all: HashSet<Var> = b.results.iter().chain(&b.lin_results).copied().collect();
     let mut blocks = vec![b];
@@ -28,13 +29,14 @@ pub(super) fn elements_read(b: &Block) -> HashSet<Var> {
 }
 
 impl Pass<'_> {
-    /// Whether a statement reads numbers of one vector at the indices of another, both of which are there. One that may fail stays where nobody reads the numbers.
+    /// Whether a statement gathers numbers from a vector at a vector of indices, both materialised. A gather that
+    /// may fail stays if its elements are not read.
     pub(super) fn gathers(&self, s: &Stmt) -> bool {
         let Op::Gather { a, at, shape } = &s.op else { return false };
         (shape.is_some() || self.elements_read.contains(&s.outs[0])) && self.all_there(&[*a, *at]) && is_vector(self.f, *at)
     }
 
-    /// The loop that does.
+    /// Emits the loop that replaces the gather.
     pub(super) fn gathered(&mut self, s: &Stmt, out: &mut Vec<Stmt>) {
         let Op::Gather { a, at, shape } = &s.op else { return };
         let n = self.extent(*at, s.span, out);
@@ -57,7 +59,7 @@ impl Pass<'_> {
         out.push(made);
     }
 
-    /// An element of a vector of `m`, or 0 where there is none.
+    /// An element of a vector of length `m`, or 0 if the index is out of bounds.
     fn or_zero(&mut self, (a, k, m): (Var, Var, Var), ty: Ty, s: &Stmt, out: &mut Vec<Stmt>) -> Var {
         let mut push = |op, ty| self.push(op, ty, s.span, out);
         let first = push(Op::Lit(Lit::I64(0)), Ty::I64);

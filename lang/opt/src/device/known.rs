@@ -1,43 +1,44 @@
-//! What the pass knows of variables where it is: which arrays are there, how long vectors are, and where zeros have no sign.
+//! The dataflow facts of the device pass at the current statement: materialised arrays, lengths of vectors, and
+//! zeros without a sign.
 
 use adl_ir::{Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
 use std::collections::{HashMap, HashSet};
 
-/// What is known of variables where the pass is.
+/// The facts that hold at the current statement.
 #[derive(Clone, Default)]
 pub(super) struct Known {
-    /// Arrays that are no absent zeros.
+    /// Arrays that are materialised, so no symbolic zeros.
     pub there: HashSet<Var>,
-    /// How long arrays are, by the first of those that are equally long.
+    /// The length of an array, by the representative of the arrays of equal length.
     pub extents: HashMap<Var, Var>,
-    /// Vectors that are as long as another.
+    /// Maps a vector to another one of the same length.
     pub alike: HashMap<Var, Var>,
-    /// Ints that are extents, and so not negative.
+    /// Ints that are extents, and therefore not negative.
     pub sizes: HashSet<Var>,
-    /// Other names of variables.
+    /// Variables that are replaced by others.
     pub names: HashMap<Var, Var>,
-    /// Vectors of one number.
+    /// Vectors with the same number at all indices.
     pub filled: HashMap<Var, Var>,
-    /// Comparisons of Ints for equality, and of Ints with 0: not negative.
+    /// Comparisons of two Ints for equality; `n ≥ 0` is recorded as a pair of `n` and 0.
     pub equal: HashMap<Var, (Var, Var)>,
     pub natural: HashMap<Var, Var>,
-    /// Arrays that are absent zeros.
+    /// Arrays that are symbolic zeros.
     pub absent: HashSet<Var>,
-    /// Lists of Ints.
+    /// Elements of arrays of Ints.
     pub lists: HashMap<Var, Vec<Var>>,
-    /// Conditions that assertions say hold.
+    /// Conditions that an assertion has established.
     pub holds: HashSet<Var>,
-    /// Numbers that are 0, without a sign.
+    /// Numbers that are 0.0, never -0.0.
     pub zeros: HashSet<Var>,
-    /// Numbers that are no zero with a sign, and arrays of such.
+    /// Numbers that are never -0.0, and arrays of such numbers.
     pub unsigned: HashSet<Var>,
-    /// Ints that are known.
+    /// Ints with a known value.
     pub ints: HashMap<Var, i64>,
-    /// Vectors whose elements are their indices.
+    /// Vectors whose elements equal their indices.
     pub indices: HashSet<Var>,
-    /// Places that scans of indices chose, each of them its own or the one before it.
+    /// Positions chosen by scans over indices: each element equals its own index or the element before it.
     pub placed: HashSet<Var>,
-    /// Vectors that loops make.
+    /// Vectors made by loops.
     pub made: HashSet<Var>,
 }
 
@@ -46,7 +47,7 @@ pub(super) fn is_vector(f: &Function, v: Var) -> bool {
 }
 
 impl Known {
-    /// A vector that such an operation makes.
+    /// Records the facts about a vector that an operation makes.
     pub fn vector(&mut self, out: Var, op: &Op) {
         match op {
             Op::Replicate { n, a } => {
@@ -58,7 +59,7 @@ impl Known {
             }
             Op::Cumsum { a, .. } | Op::Reverse(a) | Op::Rotate { a, .. } => {
                 self.like(out, *a);
-                // Sums begin at 0.
+                // Sums start at 0.0, so they are never -0.0.
                 if matches!(op, Op::Cumsum { .. }) || self.unsigned.contains(a) {
                     self.unsigned.insert(out);
                 }
@@ -67,10 +68,10 @@ impl Known {
         }
     }
 
-    /// An array that such an operation makes.
+    /// Records the facts about an array that an operation makes.
     pub fn array(&mut self, out: Var, op: &Op) {
         match op {
-            // The operation fails where this is no extent.
+            // The operation fails if this is not an extent of the array.
             Op::Slice { lo, hi, .. } if self.ints.get(lo) == Some(&0) => {
                 self.sizes.insert(*hi);
                 self.set_extent(out, *hi);
@@ -80,7 +81,7 @@ impl Known {
         }
     }
 
-    /// The same numbers in another shape, of which the operation fails if it is none.
+    /// Records the facts about a reshaped array. The operation fails if the shape does not fit.
     pub fn reshaped(&mut self, out: Var, a: Var, to: Var) {
         if let Some(n) = self.lists.get(&to).and_then(|all| all.first().copied()) {
             self.sizes.insert(n);
@@ -109,13 +110,13 @@ impl Known {
         }
     }
 
-    /// A zero: a number, or an absent array.
+    /// Records a zero: a number, or a symbolic zero.
     pub fn nothing(&mut self, out: Var, number: bool) {
         if number { &mut self.zeros } else { &mut self.absent }.insert(out);
         self.unsigned.insert(out);
     }
 
-    /// An array to which something was added.
+    /// Records the facts about an array to which something was added.
     pub fn added_to(&mut self, out: Var, acc: Var, vector: bool) {
         if vector && self.there.contains(&acc) {
             self.like(out, acc);
@@ -125,13 +126,13 @@ impl Known {
         }
     }
 
-    /// Whether a vector that is added to a part of an absent one is all of it.
+    /// Whether a vector that is added to a slice of a symbolic zero covers all of it.
     pub fn is_whole(&self, acc: Var, (lo, hi): (Var, Var), v: Var, shape: Var) -> bool {
         let long = matches!(self.lists.get(&shape).map(Vec::as_slice), Some([n]) if *n == hi);
         self.absent.contains(&acc) && self.ints.get(&lo) == Some(&0) && long && self.extent(v) == Some(hi)
     }
 
-    /// The first vector that is as long.
+    /// The representative of the vectors that have the same length.
     pub fn first(&self, v: Var) -> Var {
         self.alike.get(&v).copied().unwrap_or(v)
     }
@@ -144,26 +145,26 @@ impl Known {
         self.extents.insert(self.first(v), n);
     }
 
-    /// A vector has so many elements, if that is a size.
+    /// Records that a vector has length `n`, if `n` is known to be an extent.
     pub fn as_long(&mut self, v: Var, n: Var) {
         if self.sizes.contains(&n) {
             self.set_extent(v, n);
         }
     }
 
-    /// The arrays that are as long as this one, of those that were there before.
+    /// The arrays of the same length as `v` among those known in `before`.
     pub fn as_long_as(&self, v: Var, before: &Known) -> HashSet<Var> {
         let (first, n) = (self.first(v), self.extent(v));
         let same = |a: &Var| self.first(*a) == first || n.is_some() && self.extent(*a) == n;
         before.there.iter().copied().filter(same).collect()
     }
 
-    /// One vector is as long as another.
+    /// Records that a vector has the same length as another.
     pub fn like(&mut self, v: Var, other: Var) {
         self.alike.insert(v, self.first(other));
     }
 
-    /// What loops without state make has as many elements as they have turns.
+    /// Records that the arrays that a stateless loop collects are as long as its trip count.
     pub fn looped(&mut self, f: &Function, s: &Stmt, l: &Loop) {
         let (Turns::For(n), Some(count)) = (&l.turns, s.outs.last()) else { return };
         self.sizes.insert(*count);

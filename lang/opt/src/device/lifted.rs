@@ -1,4 +1,5 @@
-//! Arithmetic of an array with numbers is done before the array is moved, and where a loop makes it: in its kernel.
+//! Commutes arithmetic of an array and scalars with operations that only move elements, and moves it into the loop
+//! that makes the array, so that it runs in the kernel of that loop.
 //!
 //! ```text
 //! y = loop … return x; t = transpose y; r = add c t   ⟼   y' = loop … { x' = add c x; return x' }; r = transpose y'
@@ -9,7 +10,7 @@ use crate::fuse::{brought, reads, rename_op};
 use adl_ir::{Block, Function, Op, Out, Stmt, Turns, Ty, Var};
 use std::collections::HashMap;
 
-/// Moves one such operation.
+/// Moves one such operation. Returns whether there was one.
 pub(super) fn step(f: &mut Function, b: &mut Block) -> bool {
     for q in 1..b.stmts.len() {
         let Some(v) = with_numbers(f, &b.stmts[q]) else { continue };
@@ -23,7 +24,7 @@ pub(super) fn step(f: &mut Function, b: &mut Block) -> bool {
     false
 }
 
-/// The array of an operation on it and numbers, which gives one of the same type.
+/// The array operand of an operation on one array and scalars whose result has the array's type.
 fn with_numbers(f: &Function, s: &Stmt) -> Option<Var> {
     let (Op::Un(..) | Op::Bin(..)) = s.op else { return None };
     let [out] = s.outs[..] else { return None };
@@ -40,7 +41,7 @@ fn moves(op: &Op) -> bool {
     matches!(op, Op::Reshape { .. } | Op::Transpose(_) | Op::Reverse(_) | Op::Rotate { .. })
 }
 
-/// Whether a loop of arrays makes an array. (Arithmetic on vectors of numbers is a loop itself.)
+/// Whether a loop that collects arrays makes `v`. (Arithmetic on vectors of numbers becomes a loop itself.)
 fn collects(f: &Function, s: &Stmt, v: Var) -> bool {
     let Op::Loop(l) = &s.op else { return false };
     let plain = l.init.is_empty() && l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty() && matches!(l.turns, Turns::For(_));
@@ -51,7 +52,7 @@ fn is_read_once(b: &Block, v: Var) -> bool {
     b.stmts.iter().filter(|s| reads(s).contains(&v)).count() == 1 && !b.results.contains(&v) && !b.lin_results.contains(&v)
 }
 
-/// Has the statement behind one that moves elements come before it.
+/// Moves the statement after an element-moving operation to before it.
 fn before(f: &mut Function, b: &mut Block, at: usize) {
     let (moved, sum) = (b.stmts[at].outs[0], b.stmts[at + 1].outs[0]);
     let mut from = None;
@@ -68,7 +69,7 @@ fn before(f: &mut Function, b: &mut Block, at: usize) {
     b.stmts.swap(at, at + 1);
 }
 
-/// Puts the statement behind a loop into it.
+/// Moves the statement after a loop into the loop.
 fn inside(f: &mut Function, b: &mut Block, at: usize, v: Var) {
     let mut s = b.stmts.remove(at + 1);
     let made = &mut b.stmts[at];

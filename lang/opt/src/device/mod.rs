@@ -1,19 +1,26 @@
-//! For a device beside the CPU: what is written to memory and read again by the next kernel costs more than what kernels compute, so operations on whole
-//! vectors become loops over their elements, which then become one, and give sums instead of terms.
+//! Rewrites for a device (a GPU). Writing an intermediate result to memory and reading it in the next kernel costs
+//! more than the arithmetic of a kernel. So operations on entire vectors become loops over their elements, which
+//! are then fused, and a loop returns a sum instead of its terms.
 //!
 //! ```text
 //! y = mul x a; z = add y b; s = sum z   ⟼   n = dim 0 x; s = loop for n over (x, b) sum { … }
 //! ```
 //!
-//! Unlike for native code ([`mod@crate::pointwise`]) any operation may stand between the loops, vectors are of any numbers, and how sums are added is
-//! the device's own choice. Arrays that may be absent zeros are left alone: their extents are nobody's. An array that is only turned round is read from its end.
+//! Unlike in native code ([`mod@crate::pointwise`]), any operation may stand between the loops, vectors may have
+//! any element type, and the order of sums is the device's choice. Arrays that may be symbolic zeros are left
+//! alone, since they have no extents. An array that is only read reversed is read from its end instead.
 //!
-//! Bodies of loops without state are kernels already, and stay as they are.
+//! The bodies of stateless loops are kernels already and stay as they are.
 //!
-//! - [`recurrence`]: loops that carry numbers of which turns make affine functions, as scans. `placed`: what is added to places that a scan chose, as such a loop.
-//! - `series`: the same along rows. `shifted`: vectors moved by one place. `sides`: extents of rows that loops collect. `known`: what is known of variables.
-//! - `turned`: what is only read turned round. `pulled`: what is cheaply computed where it is read. `ended`, `assembled`: arrays that are put together of parts.
-//!   `arms`: what reads arrays that branches leave. `lifted`: arithmetic with numbers on arrays that are moved. `gathered`: elements at indices. `fed`: loops that only operators read. `sunk`: elements of one array that a loop reads as numbers.
+//! - [`recurrence`]: loops that carry numbers through affine functions, as scans. `placed`: additions at positions
+//!   chosen by a scan, as such a loop.
+//! - `series`: the same along rows. `shifted`: vectors shifted by one position. `sides`: extents of collected rows.
+//!   `known`: the dataflow facts.
+//! - `turned`: arrays that are only read reversed. `pulled`: cheap elements, recomputed by their reader. `ended`,
+//!   `assembled`: arrays assembled from parts.
+//! - `arms`: readers of the result of a branch, sunk into its arms. `lifted`: arithmetic commuted with moves.
+//!   `gathered`: fused gathers. `fed`: loops next to the operators that read them. `sunk`: scalar loads from one
+//!   array, sunk into a loop.
 
 mod arms;
 mod assembled;
@@ -39,7 +46,8 @@ use adl_prim::{Bin, Prim, Un};
 use adl_syntax::span::Span;
 use std::collections::{HashMap, HashSet};
 
-/// Rewrites a function, none of whose arguments is an absent zero. The function may have operations of the device's own, which no verifier knows.
+/// Rewrites a function that is called without symbolic zeros. The result may contain operations for the device that
+/// the verifier does not know.
 pub fn vectors(p: &Program, f: &mut Function) {
     let known = adl_ir::verify::is_on() && adl_ir::verify::verify(p, f).is_ok();
     let check = |f: &Function| {
@@ -81,7 +89,8 @@ pub fn vectors(p: &Program, f: &mut Function) {
     check(f);
 }
 
-/// What is left of arrays in another order, or of parts, is computed where it is read. `there`: arrays that are no absent zeros.
+/// Fuses the remaining reordered and sliced arrays into their readers. `there`: arrays that are materialised, so no
+/// symbolic zeros.
 fn where_read(f: &mut Function, there: &HashSet<Var>) {
     let mut body = std::mem::take(&mut f.body);
     turned::backwards(f, &mut body);
@@ -103,26 +112,26 @@ fn where_read(f: &mut Function, there: &HashSet<Var>) {
     fed::turned(f, &mut body);
     fed::beside(&mut body);
     f.body = body;
-    // Hoisting would take out of the loops what they turn round.
+    // Hoisting would move the reversal out of the loops again, so only dead code is removed.
     adl_ad::dce::remove_dead(f);
 }
 
-/// What Ints of a function are.
+/// Definitions of a function's Ints and shapes.
 #[derive(Default)]
 struct Ints {
     literals: HashMap<Var, i64>,
-    /// Differences.
+    /// Differences of two Ints.
     less: HashMap<Var, (Var, Var)>,
     /// First extents of arrays.
     dims: HashMap<Var, Var>,
-    /// Shapes: of arrays, and with a first extent.
+    /// Variables that are the shape of an array.
     shapes: HashMap<Var, Var>,
     firsts: HashMap<Var, Var>,
-    /// Literals and extents.
+    /// Literals and extents, which the host knows.
     host: HashSet<Var>,
 }
 
-/// What a kernel may see without asking what a device can: there are some with 31 bindings.
+/// Limit of the bindings of a kernel, fixed so that the result is the same for all devices: some allow only 31.
 const SEEN: usize = 24;
 
 impl Ints {
@@ -152,12 +161,13 @@ impl Ints {
         self.literals.get(&v) == Some(&n)
     }
 
-    /// What this is one less than.
+    /// `n`, if the variable is `n - 1`.
     fn before(&self, v: Var) -> Option<Var> {
         self.less.get(&v).filter(|(_, k)| self.is(*k, 1)).map(|(n, _)| *n)
     }
 
-    /// What a loop reads from outside, and makes: as many things as a kernel of it may have to see. Extents and literals are known to the host.
+    /// The number of values that a loop reads from outside plus the number of its outputs: an upper bound of the
+    /// bindings of its kernel. Extents and literals are not counted, because the host knows them.
     fn seen(&self, l: &Loop) -> usize {
         let mut inside = l.body.params.clone();
         crate::copy::bound(&l.body, &mut inside);
@@ -167,13 +177,13 @@ impl Ints {
         read.into_iter().filter(|v| !self.host.contains(v)).count() + l.outs.len()
     }
 
-    /// Whether an array of this shape has so many rows.
+    /// Whether an array of this shape has `n` rows.
     fn begins(&self, shape: Var, n: Var) -> bool {
         self.firsts.get(&shape) == Some(&n) || self.shapes.get(&shape).is_some_and(|a| self.dims.get(&n) == Some(a))
     }
 }
 
-/// Takes a step in a block as often as there is one, then in the blocks inside of it. Whether there was any.
+/// Applies `step` to a block until it finds nothing more, then to the nested blocks. Returns whether anything changed.
 fn everywhere(f: &mut Function, b: &mut Block, step: fn(&mut Function, &mut Block) -> bool) -> bool {
     let mut changed = false;
     while step(f, b) {
@@ -185,7 +195,8 @@ fn everywhere(f: &mut Function, b: &mut Block, step: fn(&mut Function, &mut Bloc
     changed
 }
 
-/// Brings arithmetic to what makes its operands, so that it may become one with it. Whether there was any.
+/// Moves arithmetic next to the producers of its operands, so that it can be fused with them. Returns whether
+/// anything changed.
 fn brought_near(f: &mut Function, b: &mut Block) -> bool {
     let lifted = everywhere(f, b, lifted::step);
     everywhere(f, b, arms::step) || lifted
@@ -194,9 +205,9 @@ fn brought_near(f: &mut Function, b: &mut Block) -> bool {
 struct Pass<'a> {
     p: &'a Program,
     f: &'a mut Function,
-    /// What the function reads at all.
+    /// All variables that the function reads.
     read: HashSet<Var>,
-    /// Of which of that more than its length.
+    /// Those of them of which more is read than the length.
     elements_read: HashSet<Var>,
     known: Known,
     changed: bool,
@@ -206,7 +217,7 @@ fn is_array(f: &Function, v: Var) -> bool {
     f.ty(v).rank() > 0 && !f.linear(v)
 }
 
-/// Whether an array's elements are numbers, not boxes of arrays or data.
+/// Whether an array's elements are scalars, not boxed arrays or data.
 fn of_numbers(f: &Function, v: Var) -> bool {
     matches!(f.ty(v), Ty::Array(e, _) if e.is_flat())
 }
@@ -236,7 +247,7 @@ impl Pass<'_> {
         b.results.iter_mut().chain(&mut b.lin_results).for_each(|v| *v = names.get(v).copied().unwrap_or(*v));
     }
 
-    /// A loop reads no elements of vectors that are one number.
+    /// Replaces elements of constant vectors by the constant in a loop.
     fn without_filled(&mut self, l: &mut Loop) {
         let (k, mut names) = (1 + l.init.len(), HashMap::new());
         for i in (0..l.xs.len()).rev() {
@@ -252,7 +263,7 @@ impl Pass<'_> {
         }
     }
 
-    /// The first arm in the place of a branch whose condition holds.
+    /// Puts the first arm in the place of a branch whose condition is known to hold.
     fn taken(&mut self, s: Stmt, b: &mut Block) {
         let Op::If(_, mut arm, _) = s.op else { return };
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.block(&mut arm));
@@ -297,7 +308,7 @@ impl Pass<'_> {
         }
     }
 
-    /// How long an array is, asked of what its length is known by.
+    /// Emits the length of an array, from what is known of it if possible.
     fn length(&mut self, s: Stmt, a: Var, out: &mut Vec<Stmt>) {
         match self.known.extent(a) {
             Some(n) => self.same(s.outs[0], n),
@@ -309,7 +320,7 @@ impl Pass<'_> {
         }
     }
 
-    /// One variable is another.
+    /// Replaces a variable by another one from here on.
     fn same(&mut self, v: Var, w: Var) {
         self.changed = true;
         self.known.names.insert(v, w);
@@ -319,7 +330,7 @@ impl Pass<'_> {
         all.iter().all(|v| is_vector(self.f, *v) && self.known.there.contains(v))
     }
 
-    /// An operation on the elements of vectors that are there.
+    /// Whether an operation works on the elements of materialised vectors.
     fn on_vectors(&self, op: &Op) -> bool {
         let (mut fine, mut vector) = (matches!(op, Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..)), false);
         op.each_operand(&mut |v| {
@@ -330,7 +341,7 @@ impl Pass<'_> {
         fine && vector
     }
 
-    /// What an operation that stays tells of its results.
+    /// Records the facts that a statement, which stays, establishes for its results.
     fn learn(&mut self, s: &Stmt) {
         if let Op::Prim(Prim::Assert, args) = &s.op {
             self.asserted(args);
@@ -368,7 +379,8 @@ impl Pass<'_> {
         }
     }
 
-    /// Of two Ints that must be equal one stands for both from here on; one that must not be negative is a size.
+    /// Uses an assertion: two equal Ints are unified from here on, and an Int that is asserted not to be negative
+    /// counts as an extent.
     fn asserted(&mut self, args: &[Var]) {
         let Some(c) = args.first() else { return };
         self.known.holds.insert(*c);
@@ -378,18 +390,18 @@ impl Pass<'_> {
         }
     }
 
-    /// From here on two extents are one.
+    /// Unifies two extents from here on.
     fn unite(&mut self, n: Var, m: Var) {
         self.known.extents.values_mut().filter(|k| **k == m).for_each(|k| *k = n);
         self.same(m, n);
     }
 
-    /// Whether the arrays that an operation makes are no absent zeros.
+    /// Whether the arrays that an operation makes are materialised.
     fn gives_arrays(&self, op: &Op) -> bool {
         let there = |v: Var| !is_array(self.f, v) || self.known.there.contains(&v);
         match op {
             Op::Zero(_) | Op::Fields { .. } | Op::Con { .. } | Op::If(..) | Op::Switch(..) => false,
-            // What is added to no box stays an absent zero.
+            // Adding to a symbolic zero without adding a box leaves it a symbolic zero.
             Op::SliceAdd { acc, v, shape, .. } | Op::IndexAdd { acc, v, shape, .. } | Op::GatherAdd { acc, v, shape, .. } => {
                 (shape.is_some() && of_numbers(self.f, *acc) || there(*acc)) && there(*v)
             }
@@ -403,7 +415,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Whether a block reads and makes no absent zeros.
+    /// Whether a block neither reads nor makes symbolic zeros.
     fn clean(&self, b: &Block, there: &dyn Fn(Var) -> bool) -> bool {
         let mut inside = Vec::new();
         crate::copy::bound(b, &mut inside);
@@ -413,7 +425,7 @@ impl Pass<'_> {
         fine
     }
 
-    /// Goes through a statement's blocks, where they are no kernels.
+    /// Processes the blocks of a statement that are not kernels.
     fn inside(&mut self, s: &mut Stmt) {
         if let Op::Loop(l) = &mut s.op {
             if !l.init.is_empty() && l.lin_init.is_empty() {
@@ -425,7 +437,7 @@ impl Pass<'_> {
             return;
         }
         let before = self.known.clone();
-        // What every arm gives.
+        // Facts that hold for the results of all arms.
         let (mut there, mut unsigned, mut long) = (vec![true; s.outs.len()], vec![true; s.outs.len()], vec![None; s.outs.len()]);
         for b in s.op.blocks_mut() {
             stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.block(b));
@@ -451,7 +463,8 @@ impl Pass<'_> {
         }
     }
 
-    /// Goes through the turns of a loop with state, which the host counts. What is carried is no absent zero if it begins as none and each turn gives none.
+    /// Processes the body of a loop with state, whose iterations the host starts. A carried array is materialised
+    /// if it is so initially and after every iteration.
     fn turn(&mut self, l: &mut Loop, outs: &[Var]) {
         let k = l.init.len();
         let mut carried: Vec<bool> = l.init.iter().map(|v| self.known.there.contains(v)).collect();
@@ -488,7 +501,7 @@ impl Pass<'_> {
         n
     }
 
-    /// How long the vectors of an operation are, which must be equal.
+    /// Emits the common length of an operation's vectors, with assertions that the lengths are equal.
     fn common(&mut self, vectors: &[Var], span: Span, out: &mut Vec<Stmt>) -> Option<Var> {
         let mut first = None;
         for v in vectors {
@@ -507,7 +520,7 @@ impl Pass<'_> {
         first
     }
 
-    /// An operation on vectors each of which is one number.
+    /// Replaces an operation on constant vectors by one on the constants.
     fn all_alike(&mut self, (result, one): (Var, Var), op: Op, n: Var, span: Span, out: &mut Vec<Stmt>) {
         if let Op::Bin(Bin::Add, a, b) = &op
             && (self.known.unsigned.contains(a) || self.known.unsigned.contains(b))
@@ -520,7 +533,7 @@ impl Pass<'_> {
         out.push(filled);
     }
 
-    /// A loop that does an operation with each element of vectors, and with numbers.
+    /// Emits a loop that applies an operation to each element of vectors, and to scalars.
     fn each(&mut self, s: &Stmt, out: &mut Vec<Stmt>) {
         let (mut operands, mut names) = (Vec::new(), HashMap::new());
         s.op.each_operand(&mut |v| operands.push(v));
@@ -559,7 +572,7 @@ impl Pass<'_> {
     }
 }
 
-/// Whether a function that is given no absent zeros makes none.
+/// Whether a function called without symbolic zeros makes none itself.
 fn makes_no_absent(p: &Program, f: FnId, depth: u32) -> bool {
     no_zeros(p, &p.func(f).body, depth)
 }

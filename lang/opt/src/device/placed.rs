@@ -1,9 +1,12 @@
-//! What a scan that chooses elements gives back to them: the places that it chose never go down, so that what is added to one place stands together, and a loop from the
-//! end finds it without sorting. The loop is a recurrence.
+//! The adjoint of a scan that selects elements. The positions that such a scan selects never decrease, so the
+//! values that are added at one position are adjacent. A loop from the end therefore adds them up without sorting.
+//! That loop is a linear recurrence.
 //!
 //! ```text
 //! ys, ks = scan (e, -1) over (xs, 0 …) { … return v, select c i j }; r = gather_add acc ks w
-//! ⟼  _, r = loop for n reverse over (ks, w, acc) carry (0) collect (i, k, v, a) { s = carried + v; return k == i ? 0 : s, a + (k == i ? s : 0) }
+//! ⟼  _, r = loop for n reverse over (ks, w, acc) carry (0) collect (i, k, v, a) {
+//!      s = carried + v; return k == i ? 0 : s, a + (k == i ? s : 0)
+//!    }
 //! ```
 
 use super::Pass;
@@ -12,7 +15,7 @@ use adl_ir::{Block, Cmp, Loop, Op, Out, Soac, SoacKind, Stmt, Turns, Ty, Var};
 use adl_prim::Bin;
 
 impl Pass<'_> {
-    /// Notes which results of a scan are places that it chose.
+    /// Records which results of a scan are the positions that it selected.
     pub(super) fn places(&mut self, s: &Soac, outs: &[Var]) {
         let w = s.arrays.len();
         let chosen = |j: usize| {
@@ -25,7 +28,7 @@ impl Pass<'_> {
         k.placed.extend(found);
     }
 
-    /// A loop from the end in the place of what adds to places that a scan chose. What it needs is put before it.
+    /// The loop that replaces a `gather_add` at selected positions. Statements that it needs are appended to `out`.
     pub(super) fn placed(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<Stmt> {
         let Op::GatherAdd { acc, at, v, .. } = &s.op else { return None };
         let nothing = self.known.absent.contains(acc);
@@ -46,7 +49,7 @@ impl Pass<'_> {
         Some(Stmt { outs: vec![last, s.outs[0], turns], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span })
     }
 
-    /// A turn: what comes after is handed on unless it belongs here.
+    /// The body: the sum is carried on, unless it belongs to the current position.
     fn from_end(&mut self, xs: &[Var], zero: Var, s: &Stmt) -> Block {
         let ty = self.f.ty(zero).clone();
         let [i, carried] = [Ty::I64, ty.clone()].map(|t| self.f.fresh(t, false));
@@ -62,7 +65,7 @@ impl Pass<'_> {
         Block { params: [i, carried].into_iter().chain(elements).collect(), stmts, results: vec![next, made], ..Block::default() }
     }
 
-    /// The indices of a vector are made where they are read.
+    /// Emits a vector of indices as a loop, so that it is computed where it is read.
     pub(super) fn indices(&mut self, s: &Stmt, n: Var) -> Stmt {
         let i = self.f.fresh(Ty::I64, false);
         let turns = self.f.fresh(Ty::I64, false);

@@ -1,13 +1,14 @@
-//! What a loop makes cheaply and another reads at places that it computes, or in another order, is computed where it is read: a device then keeps no array of it. Where both
-//! read at their own index [`crate::fuse`] has made them one already.
+//! Fusion by recomputation: if a loop makes an array cheaply and another loop reads it at computed positions or in
+//! another order, the reader recomputes the elements, and a device stores no array. Producers that are read at the
+//! reader's own index have been fused by [`crate::fuse`] already.
 //!
 //! ```text
 //! ys = loop for n over (x) collect { … y }; r = reverse ys; zs = loop for n (i) collect { … index r [i] … }
 //! ⟼  zs = loop for n (i) collect { k = n - 1 - i; x = index xs [k]; … y … }
 //! ```
 //!
-//! A loop that does arithmetic is computed again by one reader alone; or by one that reads each element once, so many places before its own index, if at all (as vectors that
-//! are put together of parts are read).
+//! A loop that does arithmetic is recomputed in two cases only: it has a single reader; or each reader reads every
+//! element once, at its own index minus an offset (as the readers of concatenated vectors do).
 
 use super::{Ints, SEEN};
 use crate::copy::{bound, copy};
@@ -17,39 +18,39 @@ use adl_prim::Bin;
 use adl_syntax::span::Span;
 use std::collections::HashMap;
 
-/// Statements of a turn that is computed where it is read.
+/// Largest number of statements of a body that is recomputed.
 const MOST: usize = 64;
 
-/// Steps from what is read to what a loop makes.
+/// Largest number of steps from the array that is read back to the loop.
 const STEPS: usize = 4;
 
-/// An array that is read in another order.
+/// A change of the order in which an array is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
-    /// From its end, of so many elements.
+    /// Reversed; the variable is the length.
     Reversed(Var),
-    /// So many of its first.
+    /// A prefix.
     First,
 }
 
-/// What a loop makes, as it is read.
+/// The result of a loop, as it is read.
 #[derive(Clone, PartialEq, Eq)]
 struct Source {
-    /// Which of the loop's results.
+    /// Which result of the loop.
     out: usize,
     steps: Vec<Step>,
-    /// How many elements there are to read.
+    /// The number of elements that can be read.
     extent: Var,
 }
 
-/// Computes such arrays where they are read; whether there were any.
+/// Rewrites the readers of such arrays. Returns whether there were any.
 pub(super) fn pulled(f: &mut Function, b: &mut Block, ints: &Ints) -> bool {
     let mut changed = false;
     for p in 0..b.stmts.len() {
         let Some(n) = pullable(f, &b.stmts[p]) else { continue };
         let sources = sources(b, p, n, ints);
         if let Some(readers) = readers(b, p, &sources, ints) {
-            // From the last, so that places of the others stay what they are.
+            // From the last reader to the first, so that the positions of the others stay valid.
             for c in readers.into_iter().rev() {
                 read_there(f, b, (p, c), &sources);
             }
@@ -64,7 +65,7 @@ pub(super) fn pulled(f: &mut Function, b: &mut Block, ints: &Ints) -> bool {
     changed
 }
 
-/// The number of turns of a loop without state, whose turns are short, and read elements of as many.
+/// The trip count of a stateless loop with a short body whose inputs have as many elements.
 fn pullable(f: &Function, s: &Stmt) -> Option<Var> {
     let Op::Loop(l) = &s.op else { return None };
     let Turns::For(n) = l.turns else { return None };
@@ -73,12 +74,12 @@ fn pullable(f: &Function, s: &Stmt) -> Option<Var> {
     (plain && l.body.stmts.len() <= MOST && l.body.stmts.iter().all(simple)).then_some(n)
 }
 
-/// Whether a loop only puts numbers into another order.
+/// Whether a loop only reorders numbers.
 fn only_moves(l: &Loop) -> bool {
     l.body.stmts.iter().all(|s| matches!(s.op, Op::Stack { .. }))
 }
 
-/// The arrays of a loop, and those that are they in another order, by their names.
+/// The arrays that a loop makes, and reordered versions of these, by their variables.
 fn sources(b: &Block, p: usize, n: Var, ints: &Ints) -> HashMap<Var, Source> {
     let mut all: HashMap<Var, Source> = HashMap::new();
     for (k, v) in b.stmts[p].outs.iter().enumerate().take(b.stmts[p].outs.len() - 1) {
@@ -100,7 +101,7 @@ fn sources(b: &Block, p: usize, n: Var, ints: &Ints) -> HashMap<Var, Source> {
     all
 }
 
-/// The statements that read such arrays, if they can compute them themselves.
+/// The positions of the statements that read such arrays, if all of them can recompute the elements.
 fn readers(b: &Block, p: usize, sources: &HashMap<Var, Source>, ints: &Ints) -> Option<Vec<usize>> {
     let Op::Loop(made) = &b.stmts[p].op else { return None };
     let (mut readers, moves) = (Vec::new(), only_moves(made));
@@ -110,7 +111,7 @@ fn readers(b: &Block, p: usize, sources: &HashMap<Var, Source>, ints: &Ints) -> 
         }
         let can = match &s.op {
             Op::Loop(l) => l.init.is_empty() && (reads_elements(l, sources) || reads_part(l, sources)) && ints.seen(l) + ints.seen(made) <= SEEN,
-            // A number of an array as it was made: its index is checked there, as here.
+            // An element of an array in its original order: the index is checked in the producer exactly as here.
             Op::Index { a, .. } => moves && sources.get(a).is_some_and(|s| s.steps.is_empty()),
             _ => false,
         };
@@ -123,7 +124,7 @@ fn readers(b: &Block, p: usize, sources: &HashMap<Var, Source>, ints: &Ints) -> 
     (!given && !readers.is_empty() && (moves || readers.len() == 1)).then_some(readers)
 }
 
-/// Whether a loop reads elements of such arrays at its own index alone, and has as many turns as they have elements.
+/// Whether a loop reads such arrays at its own index only, and its trip count is their length.
 fn reads_elements(l: &Loop, sources: &HashMap<Var, Source>) -> bool {
     let Turns::For(n) = l.turns else { return false };
     let fits = |a: &Var| sources.get(a).is_some_and(|s| s.extent == n);
@@ -134,7 +135,7 @@ fn reads_elements(l: &Loop, sources: &HashMap<Var, Source>) -> bool {
         && !l.body.results.iter().any(|v| sources.contains_key(v))
 }
 
-/// Whether a loop reads one element in a turn, which no other turn reads, in a branch.
+/// Whether each iteration of a loop reads one element, in a branch, that no other iteration reads.
 fn reads_part(l: &Loop, sources: &HashMap<Var, Source>) -> bool {
     let Some(&own) = l.body.params.first() else { return false };
     let mut inside = Vec::new();
@@ -158,7 +159,7 @@ fn reads_part(l: &Loop, sources: &HashMap<Var, Source>) -> bool {
     read == 1 && !other
 }
 
-/// Has a statement compute what it reads.
+/// Makes a statement recompute what it reads.
 fn read_there(f: &mut Function, b: &mut Block, (p, c): (usize, usize), sources: &HashMap<Var, Source>) {
     let Op::Loop(made) = b.stmts[p].op.clone() else { return };
     let span = b.stmts[c].span;
@@ -187,7 +188,7 @@ struct There<'a> {
     f: &'a mut Function,
     made: Loop,
     span: Span,
-    /// Turns that are computed already: how they are read, and what they gave.
+    /// Iterations that have been recomputed: how they are read, and their results.
     done: Vec<(Vec<Step>, Vec<Var>)>,
 }
 
@@ -233,7 +234,7 @@ impl There<'_> {
         arm.stmts = stmts;
     }
 
-    /// What is left to read of a row; another name for what was read, if that is all of it.
+    /// Reads the remaining axes of a row. If none remain, the row itself is renamed.
     fn rest(&mut self, (read, row): (Var, Var), at: &[Var], out: &mut Vec<Stmt>) -> Option<(Var, Var)> {
         if at.len() == 1 {
             return Some((read, row));
@@ -242,7 +243,7 @@ impl There<'_> {
         None
     }
 
-    /// What the loop makes in the turn that is read.
+    /// The result of the producer in the iteration that is read.
     fn element(&mut self, source: &Source, i: Var, out: &mut Vec<Stmt>) -> Var {
         if let Some((_, made)) = self.done.iter().find(|(s, _)| *s == source.steps) {
             return made[source.out];
@@ -253,7 +254,7 @@ impl There<'_> {
         made[source.out]
     }
 
-    /// What a turn of the loop makes.
+    /// Emits one iteration of the producer, and returns its results.
     fn turn(&mut self, place: Var, out: &mut Vec<Stmt>) -> Vec<Var> {
         let l = self.made.clone();
         let mut names: HashMap<Var, Var> = HashMap::from([(l.body.params[0], place)]);
@@ -266,7 +267,7 @@ impl There<'_> {
         turn.results
     }
 
-    /// Which turn is read.
+    /// The index of the iteration that is read.
     fn place(&mut self, source: &Source, i: Var, out: &mut Vec<Stmt>) -> Var {
         let mut at = i;
         for step in source.steps.iter().rev() {

@@ -1,5 +1,6 @@
-//! Recurrences along rows. A loop without state whose turns run one each is a thread for each row, which is slow where there are few long rows: those are scanned, all rows
-//! at once. How many there are, and how long they are, is known when the function runs.
+//! Recurrences along rows. If every iteration of a stateless loop runs a sequential loop along a row, each row gets
+//! one thread. That is slow for a few long rows, so those are scanned, all rows in parallel. The number of rows and
+//! their length are tested at run time.
 //!
 //! ```text
 //! ys = loop for n over (xs) collect (i, row) { … loop for m over (row) carry … }
@@ -11,21 +12,21 @@ use super::known::is_vector;
 use crate::copy::copy_all;
 use adl_ir::{Block, Cmp, Lit, Loop, Op, Stmt, Turns, Ty, Var};
 
-/// Elements of a long row.
+/// Length from which a row counts as long.
 const LONG: i64 = 1024;
 
-/// Rows of which the threads of a device are too few.
+/// Largest number of rows that counts as few: one thread for each would not occupy a device.
 const FEW: i64 = 16384;
 
 impl Pass<'_> {
-    /// A branch in the place of such a loop. What it asks is put before it.
+    /// The branch that replaces such a loop. Statements for its condition are appended to `out`.
     pub(super) fn series(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<Stmt> {
         let Op::Loop(l) = &s.op else { return None };
         let Turns::For(n) = l.turns else { return None };
         if !l.init.is_empty() || !l.lin_init.is_empty() || !l.lin_xs.is_empty() || !l.lin_outs.is_empty() {
             return None;
         }
-        // Rows of a matrix, not in boxes.
+        // The element must be a row of a matrix, not a box.
         let is_row = |p: &Var, x: &Var| is_vector(self.f, *p) && self.f.ty(*x).rank() == 2;
         let row = l.body.params.iter().skip(1).zip(&l.xs).position(|(p, x)| is_row(p, x) && l.body.stmts.iter().any(|s| walks(s, *p)))?;
         let body = self.scanned(l)?;
@@ -44,7 +45,7 @@ impl Pass<'_> {
         Some(Stmt { op: Op::If(both, yes, no), ..s.clone() })
     }
 
-    /// The body with scans in the place of loops that carry numbers, if there are such.
+    /// The body with scans in the place of recurrences, if it has any.
     fn scanned(&mut self, l: &Loop) -> Option<Block> {
         let (before, changed) = (self.known.clone(), self.changed);
         let mut body = copy_all(self.f, &l.body);
@@ -73,7 +74,7 @@ impl Pass<'_> {
     }
 }
 
-/// Whether a statement is a loop that carries something along a row.
+/// Whether a statement is a loop that carries state along a row.
 fn walks(s: &Stmt, row: Var) -> bool {
     matches!(&s.op, Op::Loop(l) if !l.init.is_empty() && l.xs.contains(&row))
 }

@@ -1,26 +1,29 @@
-//! Arrays moved by one place with another number at the free end, as derivatives of scans make them: loops that read their neighbour.
+//! Arrays shifted by one position with another number at the free end, as derivatives of scans produce them: loops
+//! that read the neighbouring element.
 //!
 //! ```text
-//! b = if dim 0 a == 0 { a } else { index_set (rotate -1 a) [0] x }  ⟼  b = loop for dim 0 a () collect (i) { i == 0 ? x : a[i - 1] }
-//! b = if dim 0 a == 0 { a } else { rotate 1 (index_set a [0] x) }   ⟼  b = loop for dim 0 a () collect (i) { i == n - 1 ? x : a[i + 1] }
+//! b = if dim 0 a == 0 { a } else { index_set (rotate -1 a) [0] x }
+//! ⟼  b = loop for dim 0 a () collect (i) { i == 0 ? x : a[i - 1] }
+//! b = if dim 0 a == 0 { a } else { rotate 1 (index_set a [0] x) }
+//! ⟼  b = loop for dim 0 a () collect (i) { i == n - 1 ? x : a[i + 1] }
 //! ```
 
 use super::Pass;
 use adl_ir::{Block, Cmp, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
 use adl_prim::{Bin, Un};
 
-/// Where the numbers come from.
+/// A recognised shift.
 struct Shift {
-    /// What is moved.
+    /// The array that is shifted.
     a: Var,
-    /// What stands at the free end.
+    /// The number at the free end.
     x: Var,
-    /// Whether that is the first place.
+    /// Whether the free end is the first position.
     first: bool,
 }
 
 impl Pass<'_> {
-    /// Statements in the place of a branch, if it moves an array.
+    /// The statements that replace a branch, if it shifts an array.
     pub(super) fn shifted(&mut self, s: &Stmt) -> Option<Vec<Stmt>> {
         let Op::If(c, none, some) = &s.op else { return None };
         let found = self.shift(none, some)?;
@@ -44,7 +47,7 @@ impl Pass<'_> {
         Some(out)
     }
 
-    /// What the two arms do.
+    /// Recognises the two arms.
     fn shift(&self, none: &Block, some: &Block) -> Option<Shift> {
         let ([a], [], [result]) = (&none.results[..], &none.stmts[..], &some.results[..]) else { return None };
         let def = |v: &Var| some.stmts.iter().find(|s| s.outs.first() == Some(v)).map(|s| &s.op);
@@ -71,14 +74,14 @@ impl Pass<'_> {
         }
     }
 
-    /// A turn: the neighbour's number, or what stands at the end.
+    /// The body: the neighbour's number, or the number at the free end.
     fn neighbour(&mut self, found: &Shift, end: Var, s: &Stmt) -> Block {
         let (i, ty, mut stmts) = (self.f.fresh(Ty::I64, false), self.f.ty(found.a).elem(), Vec::new());
         let at_end = self.push(Op::Cmp(Cmp::Eq, i, end), Ty::Bool, s.span, &mut stmts);
         let one = self.push(Op::Lit(Lit::I64(1)), Ty::I64, s.span, &mut stmts);
         let step = if found.first { Bin::Sub } else { Bin::Add };
         let next = self.push(Op::Bin(step, i, one), Ty::I64, s.span, &mut stmts);
-        // What is read at the end itself is not used.
+        // The index at the end itself only has to be in bounds: its element is not used.
         let from = self.push(Op::Select(at_end, end, next), Ty::I64, s.span, &mut stmts);
         let read = self.push(Op::Index { a: found.a, at: vec![from], shape: None }, ty.clone(), s.span, &mut stmts);
         let made = self.push(Op::Select(at_end, found.x, read), ty, s.span, &mut stmts);

@@ -1,5 +1,5 @@
-//! Extents of small rows and matrices that loops collect. Where a loop does not turn there are none, and asking for them gives 0: for a device it is enough
-//! to assert that it turns, since somebody else does what fails there.
+//! Extents of small rows and matrices that loops collect. If a loop runs zero times, the extents are 0. For a
+//! device it is enough to assert that the loop runs at least once. If the assertion fails, the CPU runs the call.
 //!
 //! ```text
 //! ys, n = loop … collect { y = stack a b; return y }; k = dim 1 ys  ⟼  assert n > 0; k = 2
@@ -9,23 +9,23 @@ use adl_ir::{Block, Cmp, Function, Lit, Op, Out, Stmt, Ty, Var};
 use adl_prim::Prim;
 use std::collections::HashMap;
 
-/// Extents that are looked for: those of arrays that become numbers.
+/// Extents up to this are considered: those of arrays that scalar replacement takes apart.
 const SMALL: usize = 8;
 
-/// What arrays consist of, in all of a function.
+/// How the arrays of a function are made.
 #[derive(Default)]
 struct Made {
-    /// The first part of a stack, and how many there are.
+    /// The first element of an array literal, and the number of elements.
     stacks: HashMap<Var, (Option<Var>, usize)>,
-    /// What a turn gives, and the number of turns.
+    /// The collected value of an iteration, and the trip count.
     collected: HashMap<Var, (Var, Var)>,
-    /// Arrays whose rows are those of another.
+    /// Maps an array to another one with rows of the same shape.
     like: HashMap<Var, Var>,
-    /// Sums along the first axis of another.
+    /// Maps an array to the one of which it is the sum along the first axis.
     sums: HashMap<Var, Var>,
 }
 
-/// Whether there were such extents.
+/// Replaces such extents by literals. Returns whether there were any.
 pub(crate) fn sides(f: &mut Function) -> bool {
     let (mut made, mut body) = (Made::default(), std::mem::take(&mut f.body));
     made.learn(&body);
@@ -53,13 +53,13 @@ impl Made {
         }
     }
 
-    /// An extent of a stack.
+    /// An extent of a nested array literal.
     fn of_stack(&self, v: Var, axis: u32) -> Option<usize> {
         let (first, n) = self.stacks.get(&v)?;
         if axis == 0 { Some(*n).filter(|n| *n <= SMALL) } else { self.of_stack((*first)?, axis - 1) }
     }
 
-    /// An extent behind the first, and how often the loop turned that collected the array.
+    /// An extent after the first axis, and the trip count of the loop that collected the array.
     fn found(&self, v: Var, axis: u32) -> Option<(usize, Var)> {
         let (mut v, mut axis) = (v, axis);
         while let Some((w, k)) = self.like.get(&v).map(|w| (*w, 0)).or_else(|| self.sums.get(&v).map(|w| (*w, 1))) {

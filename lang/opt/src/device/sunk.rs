@@ -1,18 +1,18 @@
-//! Numbers that a loop without state reads, and that are elements of one array, are read from the array in the loop: a kernel then sees the array, and not each of
-//! them as an array of its own.
+//! Sinks scalar loads: if a stateless loop uses several elements of one array that are read outside, it reads them
+//! itself. Its kernel then binds the one array instead of one buffer for each element.
 
 use crate::fuse::{reads_of, rename_op};
 use adl_ir::{Block, Function, Loop, Op, Stmt, Var};
 use adl_syntax::span::Span;
 use std::collections::HashMap;
 
-/// Numbers of one array, from which on they are read there.
+/// Number of elements of one array from which the loads are sunk.
 const MANY: usize = 4;
 
-/// Elements that stand outside of loops: of which array, and where.
+/// Elements that are read outside of loops: the array and the indices.
 pub(super) type Elements = HashMap<Var, (Var, Vec<Var>)>;
 
-/// Moves such reads into loops.
+/// Sinks such loads into loops.
 pub(super) fn sunk(f: &mut Function, b: &mut Block, known: &mut Elements) {
     for s in &mut b.stmts {
         match &mut s.op {

@@ -1,4 +1,5 @@
-//! Arrays that are only turned round are read from their end, where kernels read them; loops all of whose arrays are turned round make them so.
+//! Fuses reversals: an array that is only read reversed is read from its end, and a loop whose results are all
+//! reversed fills them in the other order.
 
 use super::is_array;
 use crate::fuse::{reads, reads_of, rename_op};
@@ -7,7 +8,8 @@ use adl_prim::Bin;
 use adl_syntax::span::Span;
 use std::collections::{HashMap, HashSet};
 
-/// Loops without state whose arrays are read turned round alone turn the other way: the `i`-th turn does what the `i`-th from the end did.
+/// Reverses the direction of stateless loops whose arrays are only read reversed: iteration `i` does what iteration
+/// `n - 1 - i` did.
 pub(super) fn backwards(f: &mut Function, b: &mut Block) {
     for i in 0..b.stmts.len() {
         let Some(outs) = collected(f, &b.stmts[i]).filter(|outs| !outs.is_empty() && only_turned(b, i, outs)) else { continue };
@@ -28,7 +30,7 @@ pub(super) fn backwards(f: &mut Function, b: &mut Block) {
     }
 }
 
-/// The arrays of a loop without state that collects from arrays.
+/// The arrays of a stateless loop that collects.
 fn collected(f: &Function, s: &Stmt) -> Option<Vec<Var>> {
     let Op::Loop(l) = &s.op else { return None };
     let plain = l.init.is_empty() && l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty() && matches!(l.turns, Turns::For(_));
@@ -36,7 +38,7 @@ fn collected(f: &Function, s: &Stmt) -> Option<Vec<Var>> {
     (plain && l.outs.iter().all(|o| *o == Out::Collect) && l.xs.iter().chain(outs).all(|v| is_array(f, *v))).then(|| outs.to_vec())
 }
 
-/// Whether nothing reads arrays that a statement of a block makes, but what turns them round.
+/// Whether the arrays that a statement makes are read by reversals only.
 fn only_turned(b: &Block, at: usize, arrays: &[Var]) -> bool {
     let mut turned = HashSet::new();
     let fine = b.stmts[at + 1..].iter().all(|s| match &s.op {
@@ -49,7 +51,7 @@ fn only_turned(b: &Block, at: usize, arrays: &[Var]) -> bool {
     fine && turned.len() == arrays.len() && !b.results.iter().any(|v| arrays.contains(v))
 }
 
-/// Has a loop turn the other way; what that needs before it.
+/// Reverses the direction of a loop. Returns the statements that it needs before it.
 fn from_last(f: &mut Function, s: &mut Stmt) -> Vec<Stmt> {
     let span = s.span;
     let Op::Loop(l) = &mut s.op else { return Vec::new() };
@@ -73,7 +75,7 @@ fn from_last(f: &mut Function, s: &mut Stmt) -> Vec<Stmt> {
     before
 }
 
-/// Loops without state over an array that is turned round read the array from its end.
+/// Makes stateless loops over a reversed array read the original from its end.
 pub(super) fn turned(f: &mut Function, b: &mut Block) {
     let turned: HashMap<Var, Var> = b.stmts.iter().filter_map(|s| if let Op::Reverse(a) = &s.op { Some((s.outs[0], *a)) } else { None }).filter(|(v, _)| is_array(f, *v)).collect();
     for s in &mut b.stmts {

@@ -1,10 +1,11 @@
-//! Branches by one condition are one: what a function's branch leaves for that of its transpose stays in it.
+//! Joins branches on the same condition: values that a function's branch passes to the branch of its transpose then
+//! stay inside of one branch.
 
 use super::parts::{brought, reads, rename};
 use adl_ir::{Block, Op, Stmt, Var};
 use std::collections::HashMap;
 
-/// Joins two branches of a block; whether there were such.
+/// Joins one pair of branches of a block. Returns whether there was one.
 pub(super) fn step(b: &mut Block) -> bool {
     for q in 1..b.stmts.len() {
         let Some(c) = condition(&b.stmts[q]) else { continue };
@@ -19,7 +20,8 @@ pub(super) fn step(b: &mut Block) -> bool {
     false
 }
 
-/// What a branch without linear results asks. One that only hands on what there is in one case is left to those who know it by that.
+/// The condition of a branch without linear results. A branch with an arm that only returns existing values is
+/// skipped, because later passes recognise it by that arm.
 fn condition(s: &Stmt) -> Option<Var> {
     match &s.op {
         Op::If(c, yes, no) if s.lin_outs.is_empty() && !yes.stmts.is_empty() && !no.stmts.is_empty() => Some(*c),
@@ -27,7 +29,7 @@ fn condition(s: &Stmt) -> Option<Var> {
     }
 }
 
-/// Makes one of a branch and the next.
+/// Joins the branch at `at` with the next statement.
 fn join(b: &mut Block, at: usize) {
     let second = b.stmts.remove(at + 1);
     let first = &mut b.stmts[at];

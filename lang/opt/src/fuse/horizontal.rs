@@ -1,13 +1,14 @@
-//! Two maps with as many turns that share an array become one, which reads each element once.
+//! Horizontal fusion: two maps with the same trip count that share an input array become one, which reads each
+//! element once.
 
 use super::parts::{may_move, prepend, reads, rename_op, result};
 use super::{For, as_map, suit};
 use adl_ir::{Block, Function, Loop, Op, Out, Stmt, Turns, Var};
 use std::collections::HashMap;
 
-/// Fuses one pair of a block, if there is one.
+/// Fuses one pair of a block. Returns whether there was one.
 pub(super) fn step(f: &Function, b: &mut Block, target: For) -> bool {
-    // By number of turns: the last map seen.
+    // The last maps seen, by trip count.
     let mut seen: HashMap<Var, Vec<usize>> = HashMap::new();
     for c in 0..b.stmts.len() {
         let Some(l) = as_map(f, &b.stmts[c].op) else { continue };
@@ -27,14 +28,14 @@ fn fits(f: &Function, b: &Block, p: usize, c: usize, target: For) -> bool {
     let shared = x.xs.iter().any(|v| y.xs.contains(v));
     let theirs = reads(&b.stmts[c]);
     let apart = !b.stmts[p].outs.iter().any(|v| theirs.contains(v));
-    // A kernel adds up, or stores.
+    // On a device, a kernel either sums or stores.
     let alike = target != For::Device || x.outs.contains(&Out::Sum) == y.outs.contains(&Out::Sum);
-    // What only an operator reads is in its kernel.
+    // A map that only an operator reads is left to be fused into the kernel of that operator.
     let alike = alike && (target != For::Device || !feeds(b, p) && !feeds(b, c));
     shared && apart && alike && x.reverse == y.reverse && suit(f, x, y, For::Any) && may_move(b, p, c)
 }
 
-/// Whether an operator reads something that a statement makes, or reads it turned round.
+/// Whether a reduction, scan or histogram reads a result of the statement, or reads it reversed.
 fn feeds(b: &Block, p: usize) -> bool {
     let own = &b.stmts[p].outs;
     let turned: Vec<Var> = b.stmts.iter().filter(|s| matches!(&s.op, Op::Reverse(a) if own.contains(a))).flat_map(|s| s.outs.iter().copied()).collect();

@@ -1,13 +1,15 @@
-//! Fusion: loops over the same indices become one, so that what one makes for the other is never an array.
+//! Loop fusion: loops over the same indices become one, so that intermediate results need no array.
 //!
-//! - [`vertical`]: a map's result is read by another loop, at the turn's own index: map–map, and maps into loops that carry.
-//! - [`soac`]: a map's result is reduced, scanned, or counted by keys: map–reduce, map–scan, map–histogram.
+//! - [`vertical`]: another loop reads a map's result at its own index: map–map, and maps into loops with carried state.
+//! - [`soac`]: a map's result is reduced, scanned, or combined by keys: map–reduce, map–scan, map–histogram.
 //! - [`horizontal`]: two maps over the same arrays.
-//! - [`sums`]: a map's results are added up, on a device. [`branches`]: two branches by one condition, there too.
+//! - [`sums`]: a map's results are summed (on a device only). [`branches`]: two branches on one condition (on a
+//!   device only).
 //!
-//! Results are the same bits. Where a sum's order of additions depends on how a loop is run ([`straight`] loops add whole arrays, in
-//! chunks), the fused loop is run in the same way, or there is none. An error of the one loop may be met before an error of the other;
-//! whoever runs the code answers any error by evaluating in the ordinary way, which finds the first.
+//! The results have the same bits. The order of additions in a sum may depend on how a loop is executed:
+//! [`straight`] loops add entire arrays in chunks. Two loops are fused only if the fused loop is executed in the
+//! same way. Fusion may change which of two errors is raised first. The runtime therefore answers any error by
+//! evaluating the call again in the interpreter, which finds the first one.
 
 mod branches;
 mod horizontal;
@@ -22,20 +24,20 @@ pub(crate) use parts::{brought, may_move, reads, rename_op};
 use adl_ir::{Block, Function, Loop, Op, Out, Turns, Ty, Var};
 use adl_prim::Prim;
 
-/// For whom code is made.
+/// The back end for which code is fused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum For {
-    /// For any back end: straight-line loops stay apart from loops that carry, since one that runs whole arrays at once runs the former
-    /// in a fraction of the latter's time.
+    /// Any back end. Straight-line loops are not fused with loops that carry state, since a vectorising executor
+    /// runs the former in a fraction of the latter's time.
     Any,
-    /// For native code, in which an element that is stored costs more than a loop's turn.
+    /// Native code, where storing an element costs more than an iteration of a loop.
     Native,
-    /// For a device, which does all turns of a loop without state at once, but not those of one that carries: operators stay operators, and sums are
-    /// added in an order of its own.
+    /// A device, which runs all iterations of a stateless loop in parallel, but not those of a loop with state.
+    /// Reductions and scans are kept as operators, and sums are added in the device's own order.
     Device,
 }
 
-/// Fuses what can be fused; whether there was anything.
+/// Fuses loops until no rule applies. Returns whether the function changed.
 pub fn fuse(f: &mut Function, target: For) -> bool {
     let mut body = std::mem::take(&mut f.body);
     let changed = block(f, &mut body, target);
@@ -47,7 +49,8 @@ fn block(f: &mut Function, b: &mut Block, target: For) -> bool {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
         let mut changed = false;
         for s in &mut b.stmts {
-            // A thread of a device does as any processor does.
+            // The body of a stateless loop is one thread of a device, and a thread runs sequentially, like any
+            // processor.
             let within = if target == For::Device && matches!(&s.op, Op::Loop(l) if l.init.is_empty()) { For::Any } else { target };
             s.op.blocks_mut().into_iter().for_each(|part| changed |= block(f, part, within));
         }
@@ -60,7 +63,7 @@ fn block(f: &mut Function, b: &mut Block, target: For) -> bool {
     })
 }
 
-/// A loop whose turns are independent and non-linear: a map.
+/// The loop of an operation if it is a map: its iterations are independent and it is not linear.
 fn as_map<'a>(f: &Function, op: &'a Op) -> Option<&'a Loop> {
     match op {
         Op::Loop(l) if l.init.is_empty() && is_plain(f, op) && matches!(l.turns, Turns::For(_)) && !l.outs.contains(&Out::Boxed) => Some(l),
@@ -68,7 +71,7 @@ fn as_map<'a>(f: &Function, op: &'a Op) -> Option<&'a Loop> {
     }
 }
 
-/// The same, or one that makes boxes.
+/// Like [`as_map`], but the loop may also collect boxes.
 fn makes<'a>(f: &Function, op: &'a Op) -> Option<&'a Loop> {
     match op {
         Op::Loop(l) if l.init.is_empty() && is_plain(f, op) && matches!(l.turns, Turns::For(_)) => Some(l),
@@ -76,7 +79,7 @@ fn makes<'a>(f: &Function, op: &'a Op) -> Option<&'a Loop> {
     }
 }
 
-/// Whether nothing linear takes part in an operation, in its blocks either.
+/// Whether no linear variable occurs in an operation or its blocks.
 fn is_plain(f: &Function, op: &Op) -> bool {
     let mut plain = true;
     op.each_operand(&mut |v| plain &= !f.linear(v));
@@ -87,8 +90,8 @@ fn is_plain(f: &Function, op: &Op) -> bool {
     plain && op.blocks().into_iter().all(inside)
 }
 
-/// Whether the turns of a loop are independent straight-line code on numbers: such a loop may be run on whole arrays, and its sums are
-/// sums of whole arrays.
+/// Whether the iterations of a loop are independent straight-line code on numbers. Such a loop may be executed on
+/// entire arrays, and its sums are then added like sums of arrays.
 pub fn straight(f: &Function, l: &Loop) -> bool {
     let b = &l.body;
     let flat = |v: &Var| f.ty(*v).is_flat();
@@ -106,7 +109,7 @@ pub fn straight(f: &Function, l: &Loop) -> bool {
         && b.stmts.iter().all(|s| s.outs.iter().all(flat) && s.lin_outs.is_empty() && simple(f, &s.op))
 }
 
-/// The same, with elements that are numbers too: whatever is fused with it stays so.
+/// Like [`straight`], and the elements are numbers as well, so that the loop stays straight after fusion.
 fn is_straight(f: &Function, l: &Loop) -> bool {
     straight(f, l) && l.body.params.iter().all(|v| f.ty(*v).is_flat())
 }
@@ -129,7 +132,8 @@ fn simple(f: &Function, op: &Op) -> bool {
     }
 }
 
-/// Whether the turns of a loop are independent code on numbers, with branches: a thread's work on a device.
+/// Whether the iterations of a loop are independent code on numbers, branches allowed: the work of a thread on a
+/// device.
 pub(crate) fn is_thread(f: &Function, l: &Loop) -> bool {
     let flat = |v: &Var| f.ty(*v).is_flat();
     let state = !l.init.is_empty() || !l.lin_init.is_empty() || !l.lin_xs.is_empty() || !l.lin_outs.is_empty();
@@ -148,7 +152,7 @@ fn on_numbers(f: &Function, b: &Block) -> bool {
     })
 }
 
-/// Whether two loops may become one without a sum in another order, and without slowing either.
+/// Whether two loops may be fused without reordering a sum and without slowing either down.
 fn suit(f: &Function, a: &Loop, b: &Loop, target: For) -> bool {
     let both = is_straight(f, a) && is_straight(f, b) || target == For::Device && is_thread(f, a) && is_thread(f, b);
     let sums = a.outs.contains(&Out::Sum) || b.outs.contains(&Out::Sum);

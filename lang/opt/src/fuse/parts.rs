@@ -1,21 +1,21 @@
-//! What fusion asks of a block: who defines and who reads a variable, and renaming.
+//! Analyses and edits of a block that the fusion passes share: definitions, uses, renaming, moving statements.
 
 use adl_ir::{Block, Loop, Op, Stmt, Var};
 use std::collections::{HashMap, HashSet};
 
-/// Which statement of a block binds a variable.
+/// Maps each variable to the position of the statement in the block that binds it.
 pub(super) fn definitions(b: &Block) -> HashMap<Var, usize> {
     b.stmts.iter().enumerate().flat_map(|(i, s)| s.outs.iter().chain(&s.lin_outs).map(move |v| (*v, i))).collect()
 }
 
-/// All variables that a statement reads, in its blocks too.
+/// All variables that a statement reads, nested blocks included.
 pub(crate) fn reads(s: &Stmt) -> HashSet<Var> {
     let mut out = HashSet::new();
     add_reads(&s.op, &mut out);
     out
 }
 
-/// All variables that a block reads, also those that it binds.
+/// All variables that a block reads, including those that it binds itself.
 pub fn reads_of(b: &Block) -> HashSet<Var> {
     let mut out: HashSet<Var> = b.results.iter().chain(&b.lin_results).copied().collect();
     b.stmts.iter().for_each(|s| add_reads(&s.op, &mut out));
@@ -32,7 +32,7 @@ fn add_reads(op: &Op, out: &mut HashSet<Var>) {
     }
 }
 
-/// Renames variables in a block, wherever they are read.
+/// Renames all uses of variables in a block.
 pub(super) fn rename(b: &mut Block, names: &HashMap<Var, Var>) {
     let name = |v: &mut Var| *v = names.get(v).copied().unwrap_or(*v);
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || b.stmts.iter_mut().for_each(|s| rename_op(&mut s.op, names)));
@@ -44,8 +44,8 @@ pub(crate) fn rename_op(op: &mut Op, names: &HashMap<Var, Var>) {
     op.blocks_mut().into_iter().for_each(|b| rename(b, names));
 }
 
-/// Whether a statement may be moved from `from` to just before `to`: nothing between reads what it binds or changes in place what it
-/// reads (which would then be copied).
+/// Whether the statement at `from` may be moved to just before `to`: nothing between them reads its results, or
+/// updates in place an array that it reads (which would then have to be copied).
 pub(crate) fn may_move(b: &Block, from: usize, to: usize) -> bool {
     let s = &b.stmts[from];
     let needs = reads(s);
@@ -55,8 +55,8 @@ pub(crate) fn may_move(b: &Block, from: usize, to: usize) -> bool {
     })
 }
 
-/// Brings the statement at `to` next to that at `from`, whose results it reads: what it needs of the statements between them goes before both, the others go behind. Where the
-/// former then is.
+/// Moves the statement at `to` next to the one at `from`, whose results it reads. Statements between them that it
+/// needs go before both, the others after both. Returns the new position of the statement at `from`.
 pub(crate) fn brought(b: &mut Block, from: usize, to: usize) -> Option<usize> {
     let mut needs = reads(&b.stmts[to]);
     let mut first = vec![false; to];
@@ -67,7 +67,7 @@ pub(crate) fn brought(b: &mut Block, from: usize, to: usize) -> Option<usize> {
             needs.extend(reads(s));
         }
     }
-    // What is changed in place had better not be read afterwards.
+    // An array that is updated in place should not be read afterwards, because the update would have to copy it.
     let spoils = |s: &Stmt, theirs: &HashSet<Var>| updated(&s.op).is_some_and(|v| theirs.contains(&v)) || carries(&s.op, theirs);
     let mut passed = reads(&b.stmts[from]);
     for i in from + 1..to {
@@ -106,7 +106,8 @@ fn carries(op: &Op, needs: &HashSet<Var>) -> bool {
     }
 }
 
-/// Puts a map's body before that of a loop over the same indices: the map's elements become elements of the loop.
+/// Inserts the body of a map before the body of a loop over the same indices. The elements of the map become
+/// elements of the loop.
 pub(super) fn prepend(map: &Loop, body: &mut Block, xs: &mut Vec<Var>) {
     let mut first = map.body.clone();
     let names: HashMap<Var, Var> = first.params.iter().copied().zip(body.params.iter().copied()).take(1).collect();
@@ -117,7 +118,7 @@ pub(super) fn prepend(map: &Loop, body: &mut Block, xs: &mut Vec<Var>) {
     body.stmts.extend(rest);
 }
 
-/// A result of the map's turn, in the names of a loop with that index variable.
+/// The map's `k`-th result in one iteration, as seen in a loop with that index variable.
 pub(super) fn result(map: &Loop, k: usize, index: Var) -> Var {
     let v = map.body.results[k];
     if map.body.params.first() == Some(&v) { index } else { v }

@@ -1,4 +1,5 @@
-//! A map whose results are reduced, scanned or combined by keys: the operator is applied as the elements are made.
+//! Fuses a map into the reduction, scan or histogram that reads it: the operator is applied as the elements are
+//! computed.
 //!
 //! ```text
 //! ys = loop for n over (x) collect { y = sin x; return y }
@@ -6,8 +7,8 @@
 //! ⟼  r = loop for n carry (a = e) over (x) { y = sin x; c = max a y; return c }
 //! ```
 //!
-//! Elements meet the operator in the same order, so that the bits are the same. Done after differentiation alone: the rules for
-//! derivatives of reductions want to see reductions.
+//! The operator meets the elements in the same order, so the results have the same bits. The pass runs after
+//! differentiation, because the derivative rules for reductions have to see reductions.
 
 use super::parts::{definitions, may_move, prepend, reads, rename, result};
 use super::{For, as_map, is_plain, straight};
@@ -15,7 +16,7 @@ use crate::hoist::never_fails;
 use adl_ir::{Block, Function, Loop, Op, Out, Soac, SoacKind, Stmt, Ty, Var};
 use std::collections::{HashMap, HashSet};
 
-/// Fuses one pair of a block, if there is one.
+/// Fuses one pair of a block. Returns whether there was one.
 pub(super) fn step(f: &mut Function, b: &mut Block, target: For) -> bool {
     let defs = definitions(b);
     for c in 0..b.stmts.len() {
@@ -68,7 +69,7 @@ fn as_loop(f: &mut Function, p: &Stmt, c: &Stmt) -> Option<Stmt> {
     }
 }
 
-/// The map's loop with an empty turn: what it reads, the index, and the names of elements of `arrays`.
+/// The loop of the map with an empty body, and the variables in it for elements of `arrays`.
 fn start(f: &mut Function, p: &Stmt, map: &Loop, arrays: &[Var], carried: &[Var]) -> (Loop, Vec<Var>) {
     let index = f.fresh(Ty::I64, false);
     let mut body = Block { params: [&[index], carried].concat(), ..Block::default() };
@@ -110,8 +111,9 @@ fn accumulating(f: &mut Function, p: &Stmt, map: &Loop, s: &Soac, c: &Stmt) -> S
     Stmt { outs, lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: c.span }
 }
 
-/// The map's turn before the operator, whose elements are then the map's own. `None` where the map has more than elements to read, or
-/// where it might fail at elements whose keys are out of range: those are not combined, and not computed.
+/// Puts the map's body before the operator of a histogram, whose values are then the map's own inputs. `None` if
+/// the map has sources other than elements, or if it could fail at elements whose keys are out of range: the fused
+/// operation skips these.
 fn counting(f: &Function, (p, map): (&Stmt, &Loop), c: &Stmt) -> Option<Stmt> {
     let mut made = c.clone();
     let Op::ReduceByIndex { dest, op, keys, values, .. } = &mut made.op else { return None };
@@ -129,7 +131,8 @@ fn counting(f: &Function, (p, map): (&Stmt, &Loop), c: &Stmt) -> Option<Stmt> {
         }
     }
     rename(op, &names);
-    // The operator's parameters do not begin with an index: one is lent to it.
+    // The parameters of a histogram's operator do not begin with an index; one is inserted for the duration of the
+    // fusion.
     op.params.insert(0, index);
     prepend(map, op, values);
     op.params.remove(0);

@@ -1,4 +1,5 @@
-//! A map whose results are only added up gives their sum instead: for devices, which add in an order of their own.
+//! A map whose results are only summed becomes a loop that returns the sum. For devices, which add in an order of
+//! their own.
 //!
 //! ```text
 //! ys = loop for n over (x) collect { y = sin x; return y }; s = sum ys
@@ -9,7 +10,7 @@ use super::parts::{definitions, reads};
 use super::{as_map, is_number, is_thread};
 use adl_ir::{Block, Function, Op, Out, Var};
 
-/// Rewrites one sum of a block, if there is one.
+/// Rewrites one sum of a block. Returns whether there was one.
 pub(super) fn step(f: &Function, b: &mut Block) -> bool {
     let defs = definitions(b);
     for c in 0..b.stmts.len() {
@@ -27,11 +28,12 @@ pub(super) fn step(f: &Function, b: &mut Block) -> bool {
     false
 }
 
-/// Whether nothing but the sum reads the array, which a map of numbers collects.
+/// Whether the array is collected by a map of numbers and has no reader but the sum.
 fn fits(f: &Function, b: &Block, p: usize, c: usize, a: Var) -> bool {
     let Some(map) = as_map(f, &b.stmts[p].op).filter(|l| is_thread(f, l)) else { return false };
     let Some(k) = b.stmts[p].outs.iter().position(|v| *v == a).filter(|k| *k < map.outs.len()) else { return false };
-    // Sums alone: beside arrays they would be collected first, and then read again.
+    // The map must have no other outputs than sums: a device would first store arrays and then read them again for
+    // the sum.
     let alone = map.outs.iter().enumerate().all(|(i, o)| i == k || *o == Out::Sum);
     let elsewhere = b.results.contains(&a) || b.stmts.iter().enumerate().any(|(i, s)| i != c && reads(s).contains(&a));
     map.outs[k] == Out::Collect && alone && is_number(f, map.body.results[k]) && !elsewhere

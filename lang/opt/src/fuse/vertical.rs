@@ -1,4 +1,5 @@
-//! A map's result that a loop of as many turns reads at its own index is computed in that loop.
+//! Vertical fusion: a map's result that a loop with the same trip count reads at its own index is computed in that
+//! loop.
 //!
 //! ```text
 //! ys = loop for n over (x) collect { y = sin x; return y }
@@ -6,15 +7,16 @@
 //! ⟼  zs = loop for n over (x) collect { y = sin x; z = y · y; return z }
 //! ```
 //!
-//! What else is read of the map stays an output of the fused loop. Statements between the two that the one makes no use of, and that read what the other makes, go behind.
-//! A loop without state that gives no sums may turn the other way.
+//! Results of the map that have other readers stay outputs of the fused loop. Statements between the two loops that
+//! only depend on the map move after the fused loop. A stateless loop without sums may be reversed to match the
+//! direction of the other.
 
 use super::parts::{brought, definitions, may_move, prepend, reads, reads_of, rename, rename_op, result};
 use super::{For, is_plain, makes, suit};
 use adl_ir::{Block, Function, Loop, Op, Out, Stmt, Turns, Var};
 use std::collections::{HashMap, HashSet};
 
-/// Fuses one pair of a block, if there is one.
+/// Fuses one pair of a block. Returns whether there was one.
 pub(super) fn step(f: &Function, b: &mut Block, target: For) -> bool {
     let defs = definitions(b);
     for c in 0..b.stmts.len() {
@@ -41,7 +43,7 @@ pub(super) fn step(f: &Function, b: &mut Block, target: For) -> bool {
     false
 }
 
-/// The arrays of which a turn reads its element.
+/// The arrays of which an iteration reads the element at its index.
 fn sources(l: &Loop) -> HashSet<Var> {
     let index = l.body.params.first().copied();
     let own = |s: &Stmt| match &s.op {
@@ -60,24 +62,24 @@ fn fits(f: &Function, b: &Block, p: usize, c: usize, target: For) -> bool {
     };
     let ordered = map.reverse == l.reverse || !map.outs.contains(&Out::Sum) || either_way(l);
     let results: Vec<Var> = outs.iter().take(map.outs.len()).copied().collect();
-    // A kernel adds up, or stores.
+    // On a device, a kernel either sums or stores.
     let alike = target != For::Device || !l.outs.contains(&Out::Sum) || !results.iter().any(|v| elsewhere(b, c, *v));
-    // The number of turns is known when they are over.
+    // The trip count result of the first loop is available only after that loop.
     let counts = outs.last().is_some_and(|n| reads_of(&l.body).contains(n));
     same && ordered && alike && !counts && suit(f, map, l, target) && only_elements(l, &results, &map.outs)
 }
 
-/// Whether another statement than this one reads a variable, or the block gives it.
+/// Whether a statement other than the one at `c` reads a variable, or the block returns it.
 fn elsewhere(b: &Block, c: usize, v: Var) -> bool {
     b.results.contains(&v) || b.stmts.iter().enumerate().any(|(i, s)| i != c && reads(s).contains(&v))
 }
 
-/// Whether it does not matter which way a loop turns.
+/// Whether the direction of a loop makes no difference.
 fn either_way(l: &Loop) -> bool {
     l.init.is_empty() && !l.outs.contains(&Out::Sum)
 }
 
-/// Whether a loop reads these arrays at its own index alone.
+/// Whether a loop reads these arrays at its own index only.
 fn only_elements(l: &Loop, arrays: &[Var], kinds: &[Out]) -> bool {
     let index = l.body.params.first().copied();
     let mut whole: HashSet<Var> = l.init.iter().copied().chain(l.body.results.iter().copied()).collect();
@@ -104,7 +106,7 @@ fn fuse(b: &mut Block, p: usize, c: usize) {
     let Op::Loop(l) = &mut s.op else { return };
     let Some(index) = l.body.params.first().copied() else { return };
     let k = l.init.len();
-    // The elements that the map made.
+    // The variables to which the map's body binds the elements.
     let made: HashMap<Var, Var> = first.outs.iter().enumerate().take(map.outs.len()).map(|(i, v)| (*v, result(map, i, index))).collect();
     let names = take_elements(l, &made, k);
     rename(&mut l.body, &names);
@@ -120,7 +122,7 @@ fn fuse(b: &mut Block, p: usize, c: usize) {
         s.outs.push(*v);
     }
     s.outs.extend(turns);
-    // The numbers of turns are equal.
+    // Both loops have the same trip count.
     if let (Some(old), Some(new)) = (first.outs.last(), turns) {
         let names = HashMap::from([(*old, new)]);
         b.stmts[c + 1..].iter_mut().for_each(|s| rename_op(&mut s.op, &names));
@@ -129,7 +131,7 @@ fn fuse(b: &mut Block, p: usize, c: usize) {
     b.stmts.remove(p);
 }
 
-/// Removes the elements that the map made from a loop's own; what they are called now.
+/// Removes the elements computed by the map from the loop's own inputs. Returns the renaming of their variables.
 fn take_elements(l: &mut Loop, made: &HashMap<Var, Var>, carried: usize) -> HashMap<Var, Var> {
     let mut names = HashMap::new();
     for i in (0..l.xs.len()).rev() {

@@ -1,4 +1,5 @@
-//! Branches that give small arrays, loops that carry them, loops of few turns.
+//! Scalar replacement in control flow: branches that return small arrays, loops that carry them, and unrolling of
+//! short loops.
 
 use super::matrices::Size;
 use super::{Begin, Layer, MOST, Scalars, Sums};
@@ -6,13 +7,13 @@ use adl_ir::{Block, Lit, Loop, Op, Out, Stmt, Turns, Var};
 use adl_prim::Bin;
 use std::collections::HashSet;
 
-/// Turns of a loop that is written out: fewer than are added side by side.
+/// Largest trip count of a loop that is unrolled: fewer iterations than a sum adds side by side.
 const TURNS: i64 = 7;
 
-/// Statements of all turns of such a loop.
+/// Largest number of statements of all iterations of such a loop.
 const ALL: usize = 24 * TURNS as usize;
 
-/// Loops in each other of which the outer ones' carried arrays are guessed to keep their lengths.
+/// Depth of nested loops up to which the arrays carried by the outer loops are assumed to keep their lengths.
 const GUESSES: usize = 3;
 
 impl Scalars<'_> {
@@ -42,7 +43,7 @@ impl Scalars<'_> {
         }
     }
 
-    /// The length of a result that all branches know, and one has made.
+    /// The size of a branch's `k`-th result, if all arms know it and one arm has built the array from elements.
     fn given(&mut self, s: &Stmt, k: usize, known: &mut [Layer]) -> Option<Size> {
         if !self.is_vector(s.outs[k]) && !self.is_matrix(s.outs[k]) || self.left < 4 * MOST {
             return None;
@@ -62,7 +63,7 @@ impl Scalars<'_> {
         size.filter(|_| made)
     }
 
-    /// Variables with those of known length replaced by their elements.
+    /// Replaces variables of known size by their elements.
     fn spread(&mut self, vars: &[Var], sizes: &[Option<Size>], like: &Stmt, out: &mut Vec<Stmt>) -> Vec<Var> {
         let mut all = Vec::new();
         for (k, v) in vars.iter().enumerate() {
@@ -74,7 +75,8 @@ impl Scalars<'_> {
         all
     }
 
-    /// The same with new variables; the arrays that they replace.
+    /// New variables for all results, with elements in the place of arrays of known size; and these arrays, to be
+    /// assembled.
     fn fresh_for(&mut self, vars: &[Var], sizes: &[Option<Size>]) -> (Vec<Var>, Vec<(Var, Size, Vec<Var>)>) {
         let (mut all, mut arrays) = (Vec::new(), Vec::new());
         for (k, v) in vars.iter().enumerate() {
@@ -124,7 +126,7 @@ impl Scalars<'_> {
         self.as_it_is(s, out);
     }
 
-    /// Learns what a turn is given: its index, and rows of known length.
+    /// Records what an iteration is given: its index, and rows of known length.
     fn elements_of(&mut self, l: &Loop) {
         let Some(turn) = l.body.params.first() else { return };
         if let Turns::For(n) = l.turns {
@@ -139,7 +141,8 @@ impl Scalars<'_> {
         }
     }
 
-    /// Gives absent arrays that a loop begins with, and only adds to what its elements are, numbers: those that change nothing when they are added to.
+    /// Materialises symbolic zeros that a loop starts with and only adds to, if their size is known. The elements
+    /// are numbers whose addition changes nothing.
     fn fill(&mut self, l: &mut Loop, outs: &[Var], like: &Stmt, out: &mut Vec<Stmt>) {
         if self.sums == Sums::Kept || matches!(l.turns, Turns::While(_)) {
             return;
@@ -154,7 +157,7 @@ impl Scalars<'_> {
         }
     }
 
-    /// The size of the arrays to which a parameter of a block is added, if nothing else is done with it.
+    /// The size of the arrays that are added to a block parameter, if that is all the block does with it.
     fn added_to(&self, b: &Block, p: Var) -> Option<Size> {
         let (mut size, mut other) = (None, b.results.contains(&p));
         for s in &b.stmts {
@@ -169,7 +172,7 @@ impl Scalars<'_> {
         size.filter(|_| !other)
     }
 
-    /// A loop whose carried arrays stay arrays.
+    /// Processes a loop whose carried arrays stay arrays.
     fn as_it_is(&mut self, mut s: Stmt, out: &mut Vec<Stmt>) {
         let mut collected = Vec::new();
         if let Op::Loop(l) = &mut s.op {
@@ -186,18 +189,19 @@ impl Scalars<'_> {
     }
 }
 
-/// Whether anything in a block reads a variable.
+/// Whether a block reads a variable.
 fn mentions(b: &Block, v: Var) -> bool {
     let mut all = HashSet::new();
     super::reads(b, &mut all);
     all.contains(&v)
 }
 
-/// Results of a loop, and the arrays among them that are to be put together.
+/// The results of a loop, and the arrays among them that have to be assembled from elements.
 type Made = (Vec<Var>, Vec<(Var, Size, Vec<Var>)>);
 
 impl Scalars<'_> {
-    /// A loop that carries the elements of these arrays; of which of them that is right.
+    /// Rewrites a loop to carry the elements of arrays with assumed sizes. Returns for which of them the assumption
+    /// holds.
     fn guessed(&mut self, l: &mut Loop, sizes: &[Option<Size>], outs: &[Var], span: adl_syntax::span::Span, out: &mut Vec<Stmt>) -> (Made, Vec<Option<Size>>) {
         let like = Stmt { op: Op::Lit(Lit::I64(0)), outs: Vec::new(), lin_outs: Vec::new(), span };
         if let Turns::While(c) = &mut l.turns {
@@ -227,7 +231,7 @@ impl Scalars<'_> {
         (self.fresh_for(outs, sizes), right)
     }
 
-    /// Goes through a loop's block, of whose parameters those after the first `skip` are carried. Its layer stays.
+    /// Processes the body of a loop whose parameters after the first `skip` are carried values. Its layer stays open.
     fn enter(&mut self, b: &mut Block, params: &[Var], sizes: &[Option<Size>], skip: usize, like: &Stmt) {
         self.layers.push(Layer::default());
         let all: Vec<Option<Size>> = std::iter::repeat_n(None, skip).chain(sizes.iter().copied()).collect();
@@ -242,7 +246,7 @@ impl Scalars<'_> {
         b.stmts = first;
     }
 
-    /// The number of turns of a loop that is to be written out.
+    /// The trip count of a loop that is to be unrolled.
     fn few(&self, s: &Stmt) -> Option<i64> {
         let Op::Loop(l) = &s.op else { return None };
         let Turns::For(n) = l.turns else { return None };
@@ -261,7 +265,7 @@ impl Scalars<'_> {
         (!linear && !l.reverse && simple && plain && fits && !l.body.results.is_empty()).then_some(n)
     }
 
-    /// Writes the turns of a loop out, one after the other.
+    /// Unrolls a loop.
     fn write_out(&mut self, s: Stmt, n: i64, out: &mut Vec<Stmt>) {
         let like = Stmt { op: Op::Lit(Lit::I64(0)), outs: Vec::new(), lin_outs: Vec::new(), span: s.span };
         let Op::Loop(l) = s.op else { return };
@@ -297,7 +301,7 @@ impl Scalars<'_> {
         self.changed = true;
     }
 
-    /// What a loop gives of its turns.
+    /// Emits an output of an unrolled loop from the values of its iterations.
     fn output(&mut self, v: Var, o: Out, made: Vec<Var>, like: &Stmt, out: &mut Vec<Stmt>) {
         match o {
             Out::Sum => {
@@ -309,12 +313,12 @@ impl Scalars<'_> {
         }
     }
 
-    /// A block with its parameters replaced and new variables for all that it binds.
+    /// Copies a block with `given` in the place of its parameters and new variables for everything it binds.
     pub(super) fn copy(&mut self, b: &Block, given: &[Var]) -> Block {
         crate::copy::copy(self.f, b, b.params.iter().copied().zip(given.iter().copied()).collect())
     }
 
-    /// A block with new variables for its parameters and all that it binds.
+    /// Copies a block with new variables for its parameters and everything it binds.
     pub(super) fn copy_all(&mut self, b: &Block) -> Block {
         crate::copy::copy_all(self.f, b)
     }

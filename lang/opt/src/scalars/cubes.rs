@@ -1,11 +1,12 @@
-//! Arrays of small matrices, whose elements are numbers where a turn reads a matrix; and reductions and scans that accumulate small arrays, which become
-//! loops that carry numbers. Done when nothing will be differentiated any more.
+//! Scalar replacement for arrays of small matrices, whose elements become scalars where an iteration reads a
+//! matrix; and for reductions and scans that accumulate small arrays, which become loops that carry scalars. Runs
+//! after all differentiation.
 
 use super::matrices::Size;
 use super::{Layer, MOST, Scalars, Sums};
 use adl_ir::{Block, Loop, Op, Out, Soac, SoacKind, Stmt, Turns, Ty, Var};
 
-/// Elements of lists of Ints that are shapes of such arrays.
+/// Largest length of an array of Ints that may be the shape of such an array.
 const AXES: usize = 3;
 
 impl Scalars<'_> {
@@ -13,12 +14,12 @@ impl Scalars<'_> {
         matches!(self.f.ty(v), Ty::Array(e, 3) if self.is_float(e)) && !self.f.linear(v)
     }
 
-    /// The rows and columns of the matrices that an array consists of.
+    /// The rows and columns of the matrices in an array.
     fn cube(&self, a: Var) -> Option<(usize, usize)> {
         self.cube_size(a).filter(|(n, m)| n * m <= self.most && !self.given_away.contains(&a))
     }
 
-    /// The same of an array that may change in place, too, which leaves its size as it is.
+    /// Like [`Self::cube`], also for an array that may be updated in place, since updates keep the size.
     fn cube_size(&self, a: Var) -> Option<(usize, usize)> {
         let side = |axis: u32| self.find(|l| l.sides.get(&(a, axis)).copied());
         side(1).zip(side(2))
@@ -28,12 +29,12 @@ impl Scalars<'_> {
         self.note(|l| l.sides.extend([((a, 1), rows), ((a, 2), columns)]));
     }
 
-    /// Learns what arrays consist of small rows or matrices.
+    /// Records which arrays consist of small rows or matrices.
     pub(super) fn learn_cubes(&mut self, s: &Stmt) {
         let [v] = s.outs[..] else { return };
         match &s.op {
             Op::Stack { elems, .. } if (2..=AXES).contains(&elems.len()) && *self.f.ty(elems[0]) == Ty::I64 => self.note(|l| _ = l.lists.insert(v, elems.clone())),
-            // Where the shape is not said, the array is there.
+            // An array reshaped without `from` is not linear, and therefore materialised.
             Op::Reshape { to, from: None, .. } => {
                 let Some(list) = self.find(|l| l.lists.get(to).cloned()) else { return };
                 let size = |k: usize| list.get(k).and_then(|n| self.literal(*n)).and_then(super::small);
@@ -52,7 +53,7 @@ impl Scalars<'_> {
         }
     }
 
-    /// Learns what arrays consist of that all branches give, whose layers are known.
+    /// Records the element sizes of arrays that all branches return. `known` are the layers of the arms.
     pub(super) fn learn_given(&mut self, s: &Stmt, known: &mut [Layer]) {
         for (k, v) in s.outs.iter().enumerate().filter(|(_, v)| self.is_cube(**v)).collect::<Vec<_>>() {
             let mut sizes = Vec::new();
@@ -67,13 +68,14 @@ impl Scalars<'_> {
         }
     }
 
-    /// The small arrays that a loop collects, at the end of its body: what they become, and how large each is.
+    /// The small arrays that a loop collects, at the end of its body: the collected array, and the size of its
+    /// elements.
     pub(super) fn collected(&self, l: &Loop, carried: usize, outs: &[Var]) -> Vec<(Var, Size)> {
         let results = l.body.results.iter().skip(carried).zip(&l.outs).zip(outs.iter().skip(carried));
         results.filter(|((_, o), _)| **o == Out::Collect).filter_map(|((r, _), v)| Some((*v, self.size(*r)?))).collect()
     }
 
-    /// Learns what collected arrays consist of.
+    /// Records the element sizes of collected arrays.
     pub(super) fn learn_collected(&mut self, collected: Vec<(Var, Size)>) {
         for (v, size) in collected {
             match size.columns() {
@@ -83,7 +85,7 @@ impl Scalars<'_> {
         }
     }
 
-    /// Notes that a matrix is an element of such an array; whether it is.
+    /// Records that a matrix is an element of such an array. Returns whether it is.
     pub(super) fn is_plane(&mut self, v: Var, a: Var, i: Var) -> bool {
         let found = self.sums == Sums::Written && self.is_matrix(v) && self.cube(a).is_some();
         if found {
@@ -92,13 +94,14 @@ impl Scalars<'_> {
         found
     }
 
-    /// The size of an array that is known, or is a row of one whose rows are.
+    /// The size of an array, if it is known directly or because the array is an element of one with known element size.
     pub(super) fn size_of_row(&self, v: Var) -> Option<Size> {
         let plane = || self.cube(self.find(|l| l.planes.get(&v).copied())?.0).map(|(n, m)| Size::matrix(n, m));
         self.size(v).or_else(plane)
     }
 
-    /// Reads the elements of a matrix that is an element of such an array: its columns and elements.
+    /// Reads the scalars of a matrix that is an element of such an array. Returns the number of columns and the
+    /// scalars.
     pub(super) fn plane(&mut self, v: Var, like: &Stmt, out: &mut Vec<Stmt>) -> Option<(usize, Vec<Var>)> {
         let (a, i) = self.find(|l| l.planes.get(&v).copied())?;
         let (rows, columns) = self.cube(a)?;
@@ -110,7 +113,8 @@ impl Scalars<'_> {
         Some((columns, elems))
     }
 
-    /// A reduction or scan of which a small array is accumulated, as a loop that carries its elements; whether it became one.
+    /// Rewrites a reduction or scan that accumulates a small array as a loop that carries its elements. Returns
+    /// whether it was rewritten.
     pub(super) fn accumulated(&mut self, s: &Stmt, x: &Soac, out: &mut Vec<Stmt>) -> bool {
         if self.sums != Sums::Written || !s.lin_outs.is_empty() || self.left < 8 * MOST {
             return false;
@@ -125,7 +129,7 @@ impl Scalars<'_> {
         let n = self.one(Op::Dim(x.arrays[0], 0), Ty::I64, s, out);
         let looped = self.as_loop(s, x, n);
         self.looped(looped, out);
-        // Where what is carried is no array any more.
+        // Whether all carried values are scalars now.
         let numbers = out.iter().skip(before).any(|s| matches!(&s.op, Op::Loop(l) if l.init.iter().all(|v| self.f.ty(*v).rank() == 0)));
         if !numbers {
             out.truncate(before);
@@ -137,11 +141,11 @@ impl Scalars<'_> {
         numbers
     }
 
-    /// The loop that a reduction or scan is.
+    /// A reduction or scan as a loop.
     fn as_loop(&mut self, s: &Stmt, x: &Soac, n: Var) -> Stmt {
         let k = x.neutral.len();
         let index = self.f.fresh(Ty::I64, false);
-        // With variables of its own, so that the attempt leaves the one that it is made from alone.
+        // The copy has its own variables, so that a failed attempt leaves the original intact.
         let op = self.copy_all(&x.op);
         let mut body = Block { params: [index].into_iter().chain(op.params.iter().copied()).collect(), ..op };
         let kept = match x.kind {

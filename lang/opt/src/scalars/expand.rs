@@ -1,14 +1,14 @@
-//! Operations on small arrays as operations on their elements.
+//! Expands operations on small arrays into operations on their elements.
 
 use super::{Elem, MOST, Scalars, Sums};
 use adl_ir::{Cmp, Op, Stmt, Ty, Var};
 use adl_prim::Bin;
 
-/// Numbers that are added side by side: as `interp::ops::kernels` does it.
+/// Number of accumulators that a sum uses, as in `interp::ops::kernels`.
 pub(super) const LANES: usize = 8;
 
 impl Scalars<'_> {
-    /// Takes a statement apart, or notes what its result consists of; whether it is done with.
+    /// Expands a statement, or records the elements of its result. Returns whether the statement is replaced.
     pub(super) fn expanded(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> bool {
         let ([v], true) = (&s.outs[..], s.lin_outs.is_empty() && self.left > 4 * MOST) else { return false };
         let v = *v;
@@ -18,7 +18,8 @@ impl Scalars<'_> {
         if self.with_absent(s, out) {
             return true;
         }
-        // Derivatives of products are products: before J they stay, so that every plan adds in one order.
+        // The derivative of a product consists of products. They are kept before J, so that every unzip plan adds
+        // in one order.
         if self.sums == Sums::Written && (self.is_matrix(v) || self.reads_matrix(&s.op)) && self.on_matrices(s, out) {
             return true;
         }
@@ -45,7 +46,7 @@ impl Scalars<'_> {
         true
     }
 
-    /// Notes that a vector is a row of a matrix, if the length of those is known; whether it is.
+    /// Records that a vector is a row of a matrix with rows of known length. Returns whether it is.
     pub(super) fn is_row(&mut self, v: Var, a: Var, i: Var) -> bool {
         let width = self.find(|l| l.wide.get(&a).copied()).filter(|_| !self.given_away.contains(&a) && self.is_vector(v));
         let Some(n) = width else { return false };
@@ -60,7 +61,7 @@ impl Scalars<'_> {
         (0..n).map(|k| Elem::Of(a, k)).collect()
     }
 
-    /// The elements of what only moves numbers.
+    /// The elements of the result of an operation that only moves elements.
     fn moved(&self, op: &Op) -> Option<Vec<Elem>> {
         let size = |v: &Var| self.len(*v).filter(|_| self.is_vector(*v));
         let place = |v: &Var| usize::try_from(self.literal(*v)?).ok();
@@ -79,7 +80,7 @@ impl Scalars<'_> {
         (1..=MOST).contains(&elems.len()).then_some(elems)
     }
 
-    /// The number that an operation on small arrays gives.
+    /// The scalar result of an operation on small arrays.
     fn number(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<Var> {
         match &s.op {
             Op::Index { a, at, .. } if self.is_vector(*a) => {
@@ -112,7 +113,8 @@ impl Scalars<'_> {
         }
     }
 
-    /// The sum of numbers from 0 on: lanes side by side, then the lanes by halves, then the rest.
+    /// Emits the sum of numbers, from 0: `LANES` accumulators side by side, then these pairwise, then the remaining
+    /// numbers.
     pub(super) fn added(&mut self, x: &[Var], s: &Stmt, out: &mut Vec<Stmt>) -> Var {
         let (whole, rest) = x.split_at(x.len() / LANES * LANES);
         let mut sum = |p: Var, q: Var| self.like(Op::Bin(Bin::Add, p, q), p, s, out);
@@ -132,12 +134,12 @@ impl Scalars<'_> {
             (Some(p), None) | (None, Some(p)) => p,
             (None, None) => x[0],
         };
-        // What begins with 0 is never -0.
+        // A sum that starts with 0.0 is never -0.0.
         let zero = self.real(0.0, total, s, out);
         self.like(Op::Bin(Bin::Add, zero, total), total, s, out)
     }
 
-    /// The elements that elementwise arithmetic makes.
+    /// Emits the elements of the result of elementwise arithmetic.
     fn arithmetic(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<Vec<Var>> {
         let n = self.extent(&s.op)?;
         let mut made = Vec::with_capacity(n);
@@ -158,7 +160,7 @@ impl Scalars<'_> {
         Some((0..n).map(|k| if k == i { one } else { zero }).collect())
     }
 
-    /// The elements of a small array of which one is replaced whose index counts a loop's turns.
+    /// Emits the elements of a small array in which the element at a loop's index is replaced.
     fn replaced(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<Vec<Var>> {
         let Op::IndexSet { acc, at, v, .. } = &s.op else { return None };
         let (at, n) = (*at.first()?, self.len(*acc)?);
@@ -175,7 +177,7 @@ impl Scalars<'_> {
         Some(old.into_iter().enumerate().map(element).collect())
     }
 
-    /// The elements of a small array to some of which something is added, or which replaces some.
+    /// Emits the elements of a small array after an addition to some elements or a replacement of some.
     fn changed(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<Vec<Var>> {
         let place = |t: &Self, v: &Var| usize::try_from(t.literal(*v)?).ok();
         let (acc, at, v, shape) = match &s.op {
@@ -201,12 +203,12 @@ impl Scalars<'_> {
         Some(elems)
     }
 
-    /// Whether all elements of an array have been read or made.
+    /// Whether all elements of an array are available as scalars.
     pub(super) fn are_numbers(&self, a: Var, n: usize) -> bool {
         (0..n).all(|k| matches!(self.place(a, k), Elem::Is(_)))
     }
 
-    /// The length of what elementwise arithmetic on Floats makes, if it is known of all operands.
+    /// The length of the result of elementwise arithmetic on Floats, if all operands have known lengths.
     fn extent(&self, op: &Op) -> Option<usize> {
         let operands: &[Var] = match op {
             Op::Un(_, a) => &[*a],

@@ -1,18 +1,19 @@
-//! Small matrices as numbers: of a matrix of Floats whose extents are known, with no more elements than a small array has, each element has a variable of its
-//! own, and products, sums and transposition are arithmetic on these. The order of additions is that of `interp::ops::kernels`.
+//! Scalar replacement for small matrices: each element of a Float matrix of known extents, with no more elements
+//! than a small array, gets a variable of its own. Products, sums and transposition become arithmetic on these. The
+//! order of additions is that of `interp::ops::kernels`.
 //!
-//! Where something asks for the matrix it is put together, as it is with vectors. Done when nothing will be differentiated any more.
+//! If the matrix itself is used, it is assembled from the elements, like a vector. Runs after all differentiation.
 
 use super::{Elem, Scalars, Sums};
 use adl_ir::{Op, Stmt, Var};
 use adl_prim::{Bin, Prim};
 
-/// How large a small array is.
+/// The size of a small array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Size {
-    /// Elements.
+    /// Number of elements.
     pub len: usize,
-    /// Columns of a matrix; 0 of a vector.
+    /// Number of columns of a matrix; 0 for a vector.
     columns: usize,
 }
 
@@ -21,13 +22,13 @@ impl Size {
         Size { len: rows * columns, columns }
     }
 
-    /// Columns of a matrix; 0 of a vector.
+    /// Number of columns of a matrix; 0 for a vector.
     pub fn columns(self) -> usize {
         self.columns
     }
 }
 
-/// A matrix whose elements are numbers, row by row.
+/// A matrix whose elements are scalars, row by row.
 #[derive(Clone, Debug)]
 pub(super) struct Grid {
     columns: usize,
@@ -49,7 +50,7 @@ impl Scalars<'_> {
         self.find(|l| l.grids.get(&a).cloned())
     }
 
-    /// The size of a small array.
+    /// The size of an array, if it is small and known.
     pub(super) fn size(&self, a: Var) -> Option<Size> {
         if self.is_vector(a) {
             return Some(Size { len: self.len(a)?, columns: 0 });
@@ -57,12 +58,12 @@ impl Scalars<'_> {
         self.grid(a).map(|g| Size { len: g.elems.len(), columns: g.columns })
     }
 
-    /// Whether all elements of a small array of this size have been read or made.
+    /// Whether all elements of a small array of this size are available as scalars.
     pub(super) fn all_numbers(&self, a: Var, size: Size) -> bool {
         size.columns > 0 || self.are_numbers(a, size.len)
     }
 
-    /// The elements of a small array.
+    /// The elements of a small array; reads those that have not been read.
     pub(super) fn numbers_of(&mut self, a: Var, size: Size, like: &Stmt, out: &mut Vec<Stmt>) -> Vec<Var> {
         match self.grid(a) {
             Some(g) => g.elems,
@@ -70,7 +71,7 @@ impl Scalars<'_> {
         }
     }
 
-    /// Binds an array of a size to numbers.
+    /// Binds an array of this size to scalars.
     pub(super) fn bind_sized(&mut self, a: Var, size: Size, elems: Vec<Var>, like: &Stmt, out: &mut Vec<Stmt>) {
         if size.columns == 0 {
             return self.bind(a, elems, like, out);
@@ -85,7 +86,7 @@ impl Scalars<'_> {
         self.changed = true;
     }
 
-    /// Takes a statement on small matrices apart; whether it is done with.
+    /// Expands a statement on small matrices. Returns whether the statement is replaced.
     pub(super) fn on_matrices(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> bool {
         let v = s.outs[0];
         let mut operands = Vec::new();
@@ -118,7 +119,7 @@ impl Scalars<'_> {
         true
     }
 
-    /// The number that an operation on small matrices gives.
+    /// The scalar result of an operation on small matrices.
     fn number_of(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<Var> {
         match &s.op {
             Op::Dot(a, b) => {
@@ -133,7 +134,7 @@ impl Scalars<'_> {
         }
     }
 
-    /// An element at literal indices.
+    /// The element that an operation reads at literal indices.
     fn read_of(&self, op: &Op) -> Option<Var> {
         let Op::Index { a, at, .. } = op else { return None };
         let (g, [i, j]) = (self.grid(*a)?, &at[..]) else { return None };
@@ -141,7 +142,7 @@ impl Scalars<'_> {
         Some(g.at(place(*i, g.rows())?, place(*j, g.columns)?))
     }
 
-    /// The row at a literal index.
+    /// The row that an operation reads at a literal index.
     fn row_of(&self, op: &Op) -> Option<Vec<Var>> {
         let Op::Index { a, at, .. } = op else { return None };
         let (g, [i]) = (self.grid(*a)?, &at[..]) else { return None };
@@ -149,7 +150,7 @@ impl Scalars<'_> {
         Some((0..g.columns).map(|j| g.at(i, j)).collect())
     }
 
-    /// Notes what a matrix of small vectors consists of.
+    /// Records the elements of a matrix built from small vectors.
     fn stacked(&mut self, v: Var, rows: &[Var], s: &Stmt, out: &mut Vec<Stmt>) {
         let Some(columns) = rows.first().filter(|r| self.is_vector(**r)).and_then(|r| self.len(*r)) else { return };
         if columns * rows.len() > self.most || rows.iter().any(|r| self.len(*r) != Some(columns)) {
@@ -159,13 +160,13 @@ impl Scalars<'_> {
         self.note(|l| _ = l.grids.insert(v, Grid { columns, elems }));
     }
 
-    /// The sum of products of numbers side by side.
+    /// Emits an inner product, with accumulators side by side.
     fn inner_product(&mut self, x: &[Var], y: &[Var], s: &Stmt, out: &mut Vec<Stmt>) -> Var {
         let products: Vec<Var> = x.iter().zip(y).map(|(x, y)| self.like(Op::Bin(Bin::Mul, *x, *y), *x, s, out)).collect();
         self.added(&products, s, out)
     }
 
-    /// The sum of products of numbers, one after the other.
+    /// Emits an inner product with one accumulator.
     fn sum_in_order(&mut self, x: &[Var], y: &[Var], s: &Stmt, out: &mut Vec<Stmt>) -> Var {
         let zero = self.real(0.0, s.outs[0], s, out);
         x.iter().zip(y).fold(zero, |sum, (x, y)| {
@@ -174,7 +175,7 @@ impl Scalars<'_> {
         })
     }
 
-    /// A product with a matrix, or of each element with each: its columns, none of a vector, and its elements.
+    /// Emits a matrix product or outer product. Returns the number of columns (0 for a vector) and the elements.
     fn product(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<(usize, Vec<Var>)> {
         match &s.op {
             Op::Outer(a, b) if self.is_vector(*a) && self.is_vector(*b) => {
@@ -198,7 +199,7 @@ impl Scalars<'_> {
                 for row in x.chunks(inner) {
                     for j in 0..columns {
                         let column: Vec<Var> = y.iter().skip(j).step_by(columns).copied().collect();
-                        // A product with one column is made of inner products.
+                        // A product with a single column is computed by inner products.
                         made.push(if columns == 1 { self.inner_product(row, &column, s, out) } else { self.sum_in_order(row, &column, s, out) });
                     }
                 }
@@ -208,7 +209,7 @@ impl Scalars<'_> {
         }
     }
 
-    /// What else makes a small matrix.
+    /// The columns and elements of a small matrix that another operation makes.
     fn made(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<(usize, Vec<Var>)> {
         match &s.op {
             Op::Transpose(a) => {
@@ -233,13 +234,13 @@ impl Scalars<'_> {
         }
     }
 
-    /// The sum of a column, whose numbers are added one after the other.
+    /// Emits the sum of a column with one accumulator.
     fn column_sum(&mut self, g: &Grid, j: usize, s: &Stmt, out: &mut Vec<Stmt>) -> Var {
         let zero = self.real(0.0, s.outs[0], s, out);
         (0..g.rows()).fold(zero, |sum, i| self.like(Op::Bin(Bin::Add, sum, g.at(i, j)), sum, s, out))
     }
 
-    /// Notes what an identity matrix consists of.
+    /// Records the elements of an identity matrix.
     fn identity_of(&mut self, v: Var, args: &[Var], s: &Stmt, out: &mut Vec<Stmt>) {
         let n = args.first().and_then(|n| self.literal(*n)).and_then(|n| usize::try_from(n).ok()).filter(|n| (1..=self.most).contains(&(n * n)));
         let Some(n) = n else { return };
@@ -248,7 +249,7 @@ impl Scalars<'_> {
         self.note(|l| _ = l.grids.insert(v, Grid { columns: n, elems }));
     }
 
-    /// Reads the elements of a matrix of which assertions say how large it is.
+    /// Reads the elements of a matrix whose extents are established by assertions.
     pub(super) fn open(&mut self, a: Var, like: &Stmt, out: &mut Vec<Stmt>) {
         if self.sums == Sums::Kept || !self.is_matrix(a) || self.grid(a).is_some() {
             return;
@@ -266,7 +267,7 @@ impl Scalars<'_> {
         self.note(|l| _ = l.grids.insert(a, Grid { columns, elems }));
     }
 
-    /// Whether an operation reads a matrix whose elements are numbers, or can be.
+    /// Whether an operation reads a matrix whose elements are, or can be made, scalars.
     pub(super) fn reads_matrix(&self, op: &Op) -> bool {
         let is = |a: &Var| self.is_matrix(*a) && (self.grid(*a).is_some() || self.find(|l| l.tall.get(a).copied()).is_some() || self.find(|l| l.planes.get(a).copied()).is_some());
         match op {

@@ -1,15 +1,18 @@
-//! Small arrays as numbers: of an array of Floats whose length is known, and no larger than [`MOST`], each element has a variable of its
-//! own. Arithmetic on such arrays becomes arithmetic on the elements, branches and loops give and carry elements, and loops of few turns
-//! are written out. Where something asks for the array it is put together; where nothing does, that is dead code. So vectors of three
-//! components live in registers, and so do their derivatives.
+//! Scalar replacement of small arrays: each element of a Float array whose length is known and at most [`MOST`]
+//! gets a variable of its own. Arithmetic on such arrays becomes arithmetic on elements, branches and loops return
+//! and carry elements, and short loops are unrolled. If the array itself is used, it is assembled from the
+//! elements; otherwise that code is dead. So vectors of three components live in registers, and so do their
+//! derivatives.
 //!
-//! A length is known of what literals make, and of what an assertion compares with a literal: sizes in signatures are such. An array of
-//! which that was asserted is there, so the pass is right where others may be absent. The order of additions is that of
-//! `interp::ops::kernels`.
+//! A length is known for array literals, and if an assertion compares it with a literal, as for sizes in type
+//! signatures. An array with an asserted length is materialised, so the pass is valid in functions with symbolic
+//! zeros. The order of additions is that of `interp::ops::kernels`.
 //!
-//! Matrices of few elements are numbers too ([`matrices`]), and so is what reductions and scans accumulate of them ([`cubes`]).
+//! Small matrices are taken apart as well ([`matrices`]), and so are small arrays that reductions and scans
+//! accumulate ([`cubes`]).
 //!
-//! Arithmetic does not grow; reading elements and putting arrays together does, by what the arrays have elements.
+//! The amount of arithmetic does not grow. Reads of elements and the assembly of arrays are added, in proportion to
+//! the number of elements.
 
 mod control;
 mod cubes;
@@ -22,39 +25,39 @@ use adl_prim::Prim;
 use matrices::Grid;
 use std::collections::{HashMap, HashSet};
 
-/// Elements of an array that is small.
+/// Largest number of elements of a small array.
 const MOST: usize = 16;
-/// Elements of a small matrix for a device, which has no other way for operators on matrices.
+/// The same for a device, which has no other implementation of operators on matrices.
 const MOST_THERE: usize = 25;
 
-/// Statements that a function may gain.
+/// Number of statements that a function may gain.
 const GROWTH: usize = 1024;
 /// The same for a device.
 const GROWTH_THERE: usize = 8192;
 
-/// What becomes of sums of small arrays.
+/// Treatment of sums of small arrays.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sums {
-    /// They stay one operation: before J, so that reports name the rules of reductions.
+    /// Sums stay one operation: used before J, so that reports name the rules of reductions.
     Kept,
-    /// They are written out.
+    /// Sums are expanded.
     Written,
 }
 
-/// Takes small arrays apart; whether there were any.
+/// Replaces small arrays by scalars. Returns whether there were any.
 pub fn scalars(f: &mut Function, sums: Sums) -> bool {
     apart(f, sums, Begin::Turn)
 }
 
-/// The same for a device, where sums are written out, and nobody asks whether a zero is absent or has a sign.
+/// The same for a device: sums are expanded, and symbolic and signed zeros need not be preserved.
 pub fn for_device(f: &mut Function) -> bool {
     apart(f, Sums::Written, Begin::Zeros)
 }
 
-/// How loops begin to carry numbers that begin with absent arrays.
+/// How a loop that starts with symbolic zeros starts to carry scalars.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Begin {
-    /// With what the first turn makes, which is taken out.
+    /// With the results of the first iteration, which is peeled.
     Turn,
     /// With zeros.
     Zeros,
@@ -74,7 +77,7 @@ fn apart(f: &mut Function, sums: Sums, begin: Begin) -> bool {
     changed
 }
 
-/// Variables that something reads.
+/// Adds the variables that a block reads to `out`.
 fn reads(b: &Block, out: &mut HashSet<Var>) {
     out.extend(b.results.iter().chain(&b.lin_results));
     for s in &b.stmts {
@@ -83,7 +86,8 @@ fn reads(b: &Block, out: &mut HashSet<Var>) {
     }
 }
 
-/// Arrays that may change in place, here or where they are passed to: they are not read later than they were.
+/// Arrays that may be updated in place, in this function or in one that they are passed to. Their reads are not
+/// moved to a later position.
 pub(crate) fn changing(b: &Block, out: &mut HashSet<Var>) {
     for s in &b.stmts {
         match &s.op {
@@ -99,70 +103,70 @@ pub(crate) fn changing(b: &Block, out: &mut HashSet<Var>) {
     }
 }
 
-/// The length of a small array.
+/// An extent as the length of a small array, if it is small enough.
 fn small(n: i64) -> Option<usize> {
     usize::try_from(n).ok().filter(|n| (1..=MOST).contains(n))
 }
 
-/// Where an element is found.
+/// An element of an array.
 #[derive(Clone, Copy, Debug)]
 enum Elem {
-    /// A number.
+    /// A scalar variable.
     Is(Var),
     /// An element of another array.
     Of(Var, usize),
 }
 
-/// What is known in a block.
+/// The facts that hold in a block.
 #[derive(Clone, Default)]
 struct Layer {
-    /// Arrays of known length, which are there.
+    /// Lengths of arrays, which are also known to be materialised.
     lens: HashMap<Var, usize>,
-    /// Their elements, of those that are made of others.
+    /// Elements of arrays built from others.
     elems: HashMap<Var, Vec<Elem>>,
-    /// Elements that have been read.
+    /// Variables of elements that have been read.
     read: HashMap<(Var, usize), Var>,
-    /// Ints that are literals, or were found to be equal to one.
+    /// Ints with a known value.
     ints: HashMap<Var, i64>,
-    /// Variables that are these literals.
+    /// Variables bound to Int literals.
     literals: HashMap<i64, Var>,
-    /// Vectors whose length an assertion of the block says, which may stand further down.
+    /// Lengths of vectors that an assertion in this block, possibly a later one, establishes.
     promised: HashMap<Var, usize>,
-    /// Matrices whose rows' length an assertion says.
+    /// Row lengths of matrices that an assertion establishes.
     wide: HashMap<Var, usize>,
-    /// Matrices of which an assertion says how many rows they have.
+    /// Numbers of rows of matrices that an assertion establishes.
     tall: HashMap<Var, usize>,
     /// Vectors that are rows of such matrices, with the matrix and the index.
     rows: HashMap<Var, (Var, Var)>,
-    /// Matrices that are elements of arrays of such, with the array and the index.
+    /// Matrices that are elements of arrays of matrices, with the array and the index.
     planes: HashMap<Var, (Var, Var)>,
-    /// Extents of the matrices that arrays consist of, by the array's axis.
+    /// Extents of the matrices in an array, by the array's axis.
     sides: HashMap<(Var, u32), usize>,
     /// Ints that are such extents.
     deep: HashMap<Var, (Var, u32)>,
-    /// Lists of Ints.
+    /// Elements of arrays of Ints.
     lists: HashMap<Var, Vec<Var>>,
-    /// Vectors of one literal: shapes of vectors of this length.
+    /// Shapes with one literal extent, that is, of vectors of this length.
     shapes: HashMap<Var, usize>,
-    /// Absent vectors and matrices.
+    /// Vectors and matrices that are symbolic zeros.
     zeros: HashSet<Var>,
-    /// Small matrices, whose elements are numbers.
+    /// Small matrices whose elements are scalars.
     grids: HashMap<Var, Grid>,
-    /// Identity matrices of this size.
+    /// Identity matrices, with their size.
     identities: HashMap<Var, usize>,
-    /// Ints that are the extents of vectors.
+    /// Ints that are extents of vectors.
     extents: HashMap<Var, Var>,
-    /// Ints that are the lengths of matrices' rows.
+    /// Ints that are row lengths of matrices.
     widths: HashMap<Var, Var>,
-    /// Ints that are the numbers of rows of matrices.
+    /// Ints that are numbers of rows of matrices.
     heights: HashMap<Var, Var>,
-    /// Extents of vectors that an assertion of the block says, which may stand further down, and the literal that each is.
+    /// Extents of vectors that an assertion of the block, possibly a later one, equates with a literal.
     said: HashMap<Var, Var>,
-    /// Ints that count the turns of a loop, and how many those are.
+    /// Loop indices, with the loop's trip count.
     turns: HashMap<Var, i64>,
     /// Comparisons for equality.
     equal: HashMap<Var, (Var, Var)>,
-    /// What variables turned out to be.
+    /// Replacements of variables.
     names: HashMap<Var, Var>,
 }
 
@@ -170,17 +174,17 @@ struct Scalars<'a> {
     f: &'a mut Function,
     sums: Sums,
     begin: Begin,
-    /// Elements of a small matrix.
+    /// Largest number of elements of a small matrix.
     most: usize,
-    /// Arrays that may change in place.
+    /// Arrays that may be updated in place.
     given_away: HashSet<Var>,
-    /// Variables that something reads.
+    /// Variables that are read.
     asked: HashSet<Var>,
-    /// Of the blocks around, the innermost last.
+    /// Layers of the open blocks, innermost last.
     layers: Vec<Layer>,
-    /// Statements that may still be added.
+    /// Number of statements that may still be added.
     left: usize,
-    /// Loops around of which something was guessed.
+    /// Number of enclosing loops for which sizes were assumed.
     guesses: usize,
     changed: bool,
 }
@@ -190,7 +194,7 @@ impl Scalars<'_> {
         self.layers.iter().rev().find_map(f)
     }
 
-    /// Notes something in the block that is being read.
+    /// Records a fact in the current block.
     fn note(&mut self, f: impl FnOnce(&mut Layer)) {
         if let Some(l) = self.layers.last_mut() {
             f(l);
@@ -209,7 +213,7 @@ impl Scalars<'_> {
         self.find(|l| l.ints.get(&v).copied())
     }
 
-    /// A vector of Floats that is not linear.
+    /// Whether a variable is a non-linear vector of Floats.
     fn is_vector(&self, v: Var) -> bool {
         matches!(self.f.ty(v), Ty::Array(e, 1) if self.is_float(e)) && !self.f.linear(v)
     }
@@ -222,24 +226,24 @@ impl Scalars<'_> {
         self.is_float(self.f.ty(v)) && !self.f.linear(v)
     }
 
-    /// Floats of half the size are a device's: there the order of sums is nobody's.
+    /// `f32` is only used on a device, where the order of sums is free.
     fn is_float(&self, t: &Ty) -> bool {
         *t == Ty::F64 || *t == Ty::F32 && self.begin == Begin::Zeros
     }
 
-    /// The result of a new statement, a number as those of an array, or another number.
+    /// Emits a statement whose result is a scalar with the element type of `of`.
     fn like(&mut self, op: Op, of: Var, s: &Stmt, out: &mut Vec<Stmt>) -> Var {
         let ty = self.f.ty(of).scalar().clone();
         self.one(op, ty, s, out)
     }
 
-    /// A literal of the same kind.
+    /// A literal of that element type.
     fn real(&mut self, x: f64, of: Var, s: &Stmt, out: &mut Vec<Stmt>) -> Var {
         let lit = crate::real(self.f.ty(of).scalar(), x);
         self.like(Op::Lit(lit), of, s, out)
     }
 
-    /// The result of a new statement.
+    /// Emits a statement with one result.
     fn one(&mut self, op: Op, ty: Ty, like: &Stmt, out: &mut Vec<Stmt>) -> Var {
         let v = self.f.fresh(ty, false);
         out.push(Stmt { op, outs: vec![v], lin_outs: Vec::new(), span: like.span });
@@ -247,7 +251,7 @@ impl Scalars<'_> {
         v
     }
 
-    /// A variable that is a literal.
+    /// A variable bound to an Int literal.
     fn int(&mut self, n: i64, like: &Stmt, out: &mut Vec<Stmt>) -> Var {
         if let Some(v) = self.find(|l| l.literals.get(&n).copied()) {
             return v;
@@ -260,7 +264,7 @@ impl Scalars<'_> {
         v
     }
 
-    /// The place of an element of an array of known length, in what it was made of.
+    /// Follows an element of an array of known length to the array of which it was built.
     fn place(&self, a: Var, k: usize) -> Elem {
         let mut at = (a, k);
         loop {
@@ -275,7 +279,7 @@ impl Scalars<'_> {
         }
     }
 
-    /// An element of an array of known length.
+    /// An element of an array of known length; reads it if necessary.
     fn element(&mut self, a: Var, k: usize, like: &Stmt, out: &mut Vec<Stmt>) -> Var {
         match self.place(a, k) {
             Elem::Is(v) => v,
@@ -306,7 +310,7 @@ impl Scalars<'_> {
         self.find(|l| l.rows.get(&v).copied())
     }
 
-    /// Notes what an array consists of.
+    /// Records the elements of an array.
     fn consists(&mut self, a: Var, elems: Vec<Elem>) {
         self.note(|l| {
             l.lens.insert(a, elems.len());
@@ -314,7 +318,7 @@ impl Scalars<'_> {
         });
     }
 
-    /// Binds an array to numbers, put together for whoever asks for it.
+    /// Binds an array to scalars, and emits its assembly for other uses.
     fn bind(&mut self, a: Var, elems: Vec<Var>, like: &Stmt, out: &mut Vec<Stmt>) {
         self.consists(a, elems.iter().map(|v| Elem::Is(*v)).collect());
         out.push(Stmt { op: Op::Stack { elems, shape: None }, outs: vec![a], lin_outs: Vec::new(), span: like.span });
@@ -334,12 +338,12 @@ impl Scalars<'_> {
         });
     }
 
-    /// The literal that an assertion says an Int is.
+    /// The literal that an assertion equates with an Int.
     fn said(&self, v: Var) -> Var {
         self.find(|l| l.said.get(&v).copied()).unwrap_or(v)
     }
 
-    /// Finds the lengths that assertions of a block say.
+    /// Collects the lengths that the assertions of a block establish.
     fn promise(&mut self, b: &Block) {
         let (mut ints, mut extents, mut widths, mut heights, mut equal) = (HashMap::new(), HashMap::new(), HashMap::new(), HashMap::new(), HashMap::new());
         let mut deep = HashMap::new();
@@ -352,7 +356,7 @@ impl Scalars<'_> {
                 (Op::Dim(a, axis @ (1 | 2)), [v]) if self.is_cube(*a) => _ = deep.insert(*v, (*a, *axis)),
                 (Op::Cmp(Cmp::Eq, x, y), [v]) => _ = equal.insert(*v, (*x, *y)),
                 (Op::Prim(Prim::Assert, args), _) => {
-                    // What does not change may stand outside of the loop.
+                    // A loop-invariant comparison may stand outside of the loop.
                     let Some((x, y)) = args.first().and_then(|c| equal.get(c).copied().or_else(|| self.find(|l| l.equal.get(c).copied()))) else { continue };
                     for (x, y) in [(x, y), (y, x)] {
                         let Some(n) = ints.get(&y).copied().or_else(|| self.literal(y)).and_then(small) else { continue };
@@ -375,7 +379,7 @@ impl Scalars<'_> {
         }
     }
 
-    /// A block inside; what is known at its end.
+    /// Processes a nested block, and returns the facts at its end.
     fn inner(&mut self, b: &mut Block) -> Layer {
         self.layers.push(Layer::default());
         self.block(b);
@@ -384,7 +388,7 @@ impl Scalars<'_> {
 
     fn stmts(&mut self, from: Vec<Stmt>, out: &mut Vec<Stmt>) {
         for mut s in from {
-            // The assertion itself is to compare the extent, not the literal with itself.
+            // The assertion itself has to compare the extent, not the literal with itself.
             let compared = matches!(s.op, Op::Cmp(..));
             s.op.map_operands(&mut |v| if compared { self.name(v) } else { self.said(self.name(v)) });
             self.stmt(s, out);
@@ -415,7 +419,7 @@ impl Scalars<'_> {
         }
     }
 
-    /// Learns from a statement that stays.
+    /// Records the facts of a statement that stays.
     fn learn(&mut self, s: &mut Stmt, out: &mut Vec<Stmt>) {
         let known = match &s.op {
             Op::Dim(a, axis @ (0 | 1)) if self.is_matrix(*a) => self.side(*a, *axis).or_else(|| self.identity(*a)),
@@ -425,7 +429,7 @@ impl Scalars<'_> {
         if let Some(n) = known {
             s.op = Op::Lit(Lit::I64(n as i64));
         }
-        // A run in which the assertion fails has no results.
+        // If the assertion fails, the run has no results, so the length may be used before it.
         if let (Op::Dim(a, 0), [v]) = (&s.op, &s.outs[..]) {
             if let Some(n) = self.find(|l| l.promised.get(a).copied()) {
                 let (v, n) = (*v, self.int(n as i64, s, out));
@@ -442,7 +446,7 @@ impl Scalars<'_> {
         self.remember(s);
     }
 
-    /// Remembers what a statement says of its result.
+    /// Records the facts about a statement's result.
     fn remember(&mut self, s: &Stmt) {
         match (&s.op, &s.outs[..]) {
             (Op::Stack { elems, .. }, [v]) => {
@@ -450,7 +454,7 @@ impl Scalars<'_> {
                     self.note(|l| _ = l.shapes.insert(*v, n));
                 }
             }
-            // Rows of such a matrix are as wide.
+            // Rows of such a matrix have the same length.
             (Op::Slice { a, .. } | Op::Gather { a, .. } | Op::Reverse(a) | Op::Rotate { a, .. }, [v]) if self.is_matrix(*a) && self.is_matrix(*v) => {
                 if let Some(n) = self.find(|l| l.wide.get(a).copied()) {
                     self.note(|l| _ = l.wide.insert(*v, n));
@@ -481,7 +485,7 @@ impl Scalars<'_> {
         }
     }
 
-    /// The Int `a` is `b`.
+    /// Records that the Ints `a` and `b` are equal.
     fn fact(&mut self, a: Var, b: Var) {
         let (None, Some(n)) = (self.literal(a), self.literal(b)) else { return };
         self.note(|l| {

@@ -1,11 +1,14 @@
-//! Loops of transposed code begin with absent cotangents: nothing says how large they are before the first turn has made some. Where that turn makes small
-//! arrays it is taken out of the loop, and the others carry numbers.
+//! Loop peeling for transposed code. Such loops start with symbolic zeros as cotangents, whose size is unknown
+//! until the first iteration. If that iteration makes small arrays of them, it is peeled, and the remaining loop
+//! carries scalars.
 //!
 //! ```text
-//! for n reverse carry (absent) { body }  ⟼  if n > 0 { x = body at (n - 1, absent); for n - 1 reverse carry (x) { body } } else { for n … }
+//! for n reverse carry (zero) { body }
+//! ⟼  if n > 0 { x = body at (n - 1, zero); for n - 1 reverse carry (x) { body } } else { for n … }
 //! ```
 //!
-//! What is done with absent arrays is known: a product with one is absent, and a sum with one is the other operand.
+//! Operations on symbolic zeros are simplified: a product with one is a symbolic zero, and a sum with one is the
+//! other operand.
 
 use super::matrices::Size;
 use super::{Begin, Layer, MOST, Scalars, Sums};
@@ -13,10 +16,10 @@ use adl_ad::explicit::renumber;
 use adl_ir::{Block, Cmp, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
 use adl_prim::{Bin, Un};
 
-/// Statements of a turn, those of loops inside included, that is written twice.
+/// Largest number of statements, nested ones included, of a body that is duplicated.
 const LONGEST: usize = 120;
 
-/// Statements of a block and those inside.
+/// The number of statements of a block, nested ones included.
 fn size(b: &Block) -> usize {
     b.stmts.iter().map(|s| 1 + s.op.blocks().into_iter().map(size).sum::<usize>()).sum()
 }
@@ -26,7 +29,7 @@ impl Scalars<'_> {
         self.find(|l| l.zeros.get(&v).copied()).is_some()
     }
 
-    /// A statement of which an operand is known to be absent; whether it is done with.
+    /// Simplifies a statement with an operand that is a symbolic zero. Returns whether it was replaced.
     pub(super) fn with_absent(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> bool {
         let v = s.outs[0];
         if self.sums == Sums::Kept || self.f.ty(v).rank() == 0 {
@@ -58,14 +61,15 @@ impl Scalars<'_> {
         absent
     }
 
-    /// Notes that an array is absent.
+    /// Records that an array is a symbolic zero.
     pub(super) fn learn_absent(&mut self, v: Var) {
         if self.is_vector(v) || self.is_matrix(v) {
             self.note(|l| _ = l.zeros.insert(v));
         }
     }
 
-    /// Takes the first turn out of a loop in reverse that begins with absent arrays, if it makes small ones of them; whether it did.
+    /// Peels a reverse loop that starts with symbolic zeros, if its first iteration makes small arrays of them.
+    /// Returns whether it was peeled.
     pub(super) fn peeled(&mut self, s: &Stmt, l: &Loop, out: &mut Vec<Stmt>) -> bool {
         let Turns::For(n) = l.turns else { return false };
         let linear = !(s.lin_outs.is_empty() && l.lin_init.is_empty() && l.lin_xs.is_empty() && l.body.lin_params.is_empty());
@@ -90,15 +94,15 @@ impl Scalars<'_> {
         let any = self.one(Op::Cmp(Cmp::Gt, n, zero), Ty::Bool, s, out);
         let outs: Vec<Var> = s.outs.iter().map(|v| self.f.fresh(self.f.ty(*v).clone(), false)).collect();
         let mut none = Block { stmts: vec![Stmt { outs: outs.clone(), ..s.clone() }], results: outs, ..Block::default() };
-        // Nobody goes through it, and some of what it reads has another name by now.
+        // This arm is not processed further, so variables that it reads are renamed here.
         renumber(&mut none, &|v| self.name(v));
         out.push(Stmt { op: Op::If(any, Box::new(some), Box::new(none)), ..s.clone() });
         self.changed = true;
         true
     }
 
-    /// The first turn and the loop of the others, if that turn makes small arrays.
-    /// How large the arrays are that were absent comes with it.
+    /// The peeled iteration and the remaining loop, if that iteration makes small arrays. Also returns the sizes of
+    /// the arrays that were symbolic zeros.
     fn turns_after_first(&mut self, s: &Stmt, l: &Loop, n: Var) -> Option<(Block, Vec<Option<Size>>)> {
         let (k, mut b) = (l.init.len(), Block::default());
         let one = self.one(Op::Lit(Lit::I64(1)), Ty::I64, s, &mut b.stmts);
@@ -127,7 +131,7 @@ impl Scalars<'_> {
         Some((b, sizes))
     }
 
-    /// The loop, beginning with zeros where sizes are known.
+    /// Emits the loop, starting with materialised zeros where sizes are known.
     fn from_zeros(&mut self, s: &Stmt, l: &Loop, sizes: &[Option<Size>], out: &mut Vec<Stmt>) {
         let mut l = l.clone();
         for (v, size) in l.init.iter_mut().zip(sizes) {
@@ -149,7 +153,7 @@ impl Scalars<'_> {
         v
     }
 
-    /// One turn of a loop, at an index; its results.
+    /// Emits one iteration of a loop at an index, and returns its results.
     fn turn(&mut self, s: &Stmt, l: &Loop, at: Var, out: &mut Vec<Stmt>) -> Vec<Var> {
         let k = 1 + l.init.len();
         let mut given: Vec<Var> = std::iter::once(at).chain(l.init.iter().copied()).collect();

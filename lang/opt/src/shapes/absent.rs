@@ -1,17 +1,17 @@
-//! Which arrays may be zeros without a shape.
+//! Which arrays may be symbolic zeros.
 
 use super::Known;
 use adl_ir::{Loop, Op, Stmt, Ty, Var};
 
 impl Known<'_> {
-    /// Notes what a statement without branches and turns makes that may be an absent zero.
+    /// Records which results of a statement without nested blocks may be symbolic zeros.
     pub(super) fn made_absent(&mut self, s: &Stmt) {
         if self.zeros && self.makes_zero(&s.op) {
             self.are_absent(&s.outs);
         }
     }
 
-    /// Notes that variables may be absent zeros, those of them that are arrays.
+    /// Records that the arrays among these variables may be symbolic zeros.
     pub(super) fn are_absent<'v>(&mut self, vs: impl IntoIterator<Item = &'v Var>) {
         if self.zeros {
             let f = self.f;
@@ -19,14 +19,14 @@ impl Known<'_> {
         }
     }
 
-    /// Notes of a loop's results which may be absent zeros, where it is known of what it carries.
+    /// Records which results of a loop may be symbolic zeros, given the same of its carried values.
     pub(super) fn left_absent(&mut self, s: &Stmt, l: &Loop, carried: &[bool]) {
         let made = l.body.results.iter().skip(carried.len()).map(|r| self.absent.contains(r));
         let zeros: Vec<Var> = s.outs.iter().zip(carried.iter().copied().chain(made)).filter(|(_, a)| *a).map(|(v, _)| *v).collect();
         self.are_absent(&zeros);
     }
 
-    /// Whether an operation, or what is in it, reads one.
+    /// Whether an operation, or a statement nested in it, reads a possible symbolic zero.
     pub(super) fn reads_absent(&self, op: &Op) -> bool {
         let mut any = false;
         op.each_operand(&mut |v| any |= self.absent.contains(&v));

@@ -1,22 +1,22 @@
-//! Indices of loops, which are in bounds of what has as many elements as the loop has turns.
+//! Bounds of loop indices: an index is in bounds of an array with as many elements as the loop has iterations.
 
 use super::{Extent, Known};
 use adl_ir::{Block, Cmp, Lit, Op, Var};
 use std::collections::{HashMap, HashSet};
 
-/// What is known of loops' indices.
+/// Known bounds of loop indices.
 #[derive(Default)]
 pub(super) struct Bounds {
-    /// Indices of loops, with the number of turns that was asked for.
+    /// Maps a loop index to the requested trip count.
     pub below: HashMap<Var, Var>,
-    /// How often loops turned, with the same: no less than that, and none where that is negative.
+    /// Maps a loop's trip count result to the requested trip count; the result is 0 if the latter is negative.
     pub turns: HashMap<Var, Var>,
-    /// Comparisons that hold wherever they are made.
+    /// Comparisons that always hold.
     hold: HashSet<Var>,
 }
 
 impl Bounds {
-    /// Puts literals in the place of comparisons that hold.
+    /// Replaces comparisons that hold by literals.
     pub fn write(&self, b: &mut Block) {
         if self.hold.is_empty() {
             return;
@@ -31,7 +31,7 @@ impl Bounds {
 }
 
 impl Known<'_> {
-    /// Whether an index is within an extent, wherever in the function it is asked for.
+    /// Whether an index is below an extent, at any place of the function.
     pub(super) fn below(&self, i: Var, e: Extent) -> bool {
         if let (Extent::Lit(i), Some(n)) = (self.plain(Extent::Is(i)), self.number(e, 0)) {
             return 0 <= i && i < n;
@@ -44,7 +44,7 @@ impl Known<'_> {
         n == e || turns == Some(n)
     }
 
-    /// Learns from a comparison of Ints.
+    /// Records a comparison of Ints.
     pub(super) fn compared(&mut self, c: Cmp, of: (Var, Var), out: Var) {
         self.holds(c, of, out);
         if c == Cmp::Eq {
@@ -52,7 +52,7 @@ impl Known<'_> {
         }
     }
 
-    /// Notes whether a comparison of Ints holds because one of them is the index of a loop.
+    /// Decides whether a comparison of Ints holds because one of them is a loop index.
     fn holds(&mut self, c: Cmp, (a, b): (Var, Var), out: Var) {
         let negative = |v: Var| !matches!(self.plain(Extent::Is(v)), Extent::Lit(..=0));
         let index = |v: Var| self.bounds.below.contains_key(&v);

@@ -1,8 +1,8 @@
-//! What an array has in it: its least and largest number, and how many are none.
+//! The range of an array's numbers, and the counts of nan and infinity.
 
 use adl_interp::value::{Array, Buf, digits};
 
-/// `-1.0 .. 3.5, 2 nan, 1 inf`; `None` for what has no numbers, and where they are on a device only.
+/// `-1.0 .. 3.5, 2 nan, 1 inf`; `None` if there are no numbers, or if they are only on a device.
 pub(super) fn of(a: &Array) -> Option<String> {
     if a.is_away() {
         return None;
@@ -32,7 +32,7 @@ fn floats(numbers: impl Iterator<Item = f64>) -> String {
     [range, count(nan, "nan"), count(inf, "inf")].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// Whether there is a nan or an infinity in it.
+/// Whether an array contains a nan or an infinity.
 pub(super) fn has_none(a: &Array) -> bool {
     !a.is_away()
         && match a.buf() {

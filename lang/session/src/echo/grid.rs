@@ -1,4 +1,4 @@
-//! Numbers in columns: vectors, matrices, arrays of more axes, tables.
+//! Layout of numbers in columns: vectors, matrices, arrays of higher rank, tables.
 
 use super::text::{clip, inner, width, wrapped};
 use super::{LINES, ROWS, Room, picked};
@@ -6,12 +6,12 @@ use adl_interp::value::{Array, Buf, Kind, Value, array, digits, show};
 use adl_syntax::order;
 use adl_syntax::symbol::Symbol;
 
-/// Columns that a text takes in a cell.
+/// The maximal width of a text in a cell.
 const CELL: usize = 40;
-/// Slices of an array of three axes and more.
+/// The maximal number of slices shown of an array of rank 3 or higher.
 const SLICES: usize = 4;
 
-/// An element that is no number, as a cell. A text on one line needs no quotes in a table.
+/// A non-numeric element as a cell. In a table, a String on one line needs no quotes.
 fn entry(v: &Value, limit: usize, table: bool) -> String {
     match v {
         Value::Str(s) if table && !s.contains(char::is_control) && !s.is_empty() => clip(s, limit),
@@ -19,7 +19,7 @@ fn entry(v: &Value, limit: usize, table: bool) -> String {
     }
 }
 
-/// Elements as cells below each other, of one width. Numbers are aligned at the point.
+/// The cells of a column of elements, padded to one width. Numbers are aligned at the decimal point.
 fn cells(a: &Array, at: &[usize], limit: usize, table: bool) -> Vec<String> {
     let right = |texts: Vec<String>| padded(texts, true);
     match a.buf() {
@@ -34,7 +34,7 @@ fn cells(a: &Array, at: &[usize], limit: usize, table: bool) -> Vec<String> {
     }
 }
 
-/// Whether the cells of an array begin at the left.
+/// Whether the cells of an array are left-aligned.
 fn is_text(a: &Array) -> bool {
     matches!(a.kind(), Kind::Boxed | Kind::Tuple | Kind::Record)
 }
@@ -49,14 +49,14 @@ fn pad(text: &str, columns: usize, right: bool) -> String {
     if right { gap + text } else { text.to_owned() + &gap }
 }
 
-/// A column with its head, if it has one, and a gap where rows are left out.
+/// A column with an optional heading, and an ellipsis where rows are omitted.
 fn column(a: &Array, head: Option<&str>, rows: &[Option<usize>], at: impl Fn(usize) -> usize, limit: usize) -> Vec<String> {
     let mut found = cells(a, &rows.iter().flatten().map(|i| at(*i)).collect::<Vec<_>>(), limit, head.is_some()).into_iter();
     let body = rows.iter().map(|i| i.map_or_else(|| "…".to_owned(), |_| found.next().unwrap_or_default()));
     padded(head.map(|h| clip(h, limit)).into_iter().chain(body).collect(), !is_text(a))
 }
 
-/// As many columns as fit, the first and the last; `None` stands for those between. At least the first is there.
+/// As many columns as fit, the first and the last ones; `None` stands for those omitted. There is always at least one.
 fn fitting(n: usize, lines: usize, room: Room, of: &dyn Fn(usize) -> Vec<String>) -> (Vec<Option<usize>>, Vec<String>) {
     let mut most = n.min(room.most(room.columns / 3)).max(1);
     loop {
@@ -70,11 +70,11 @@ fn fitting(n: usize, lines: usize, room: Room, of: &dyn Fn(usize) -> Vec<String>
     }
 }
 
-/// Numbers in as many columns as fit, each row led by the index of its first.
+/// Numbers in as many columns as fit; each row begins with the index of its first element.
 pub(super) fn vector(a: &Array, room: Room) -> Vec<String> {
     let (n, columns) = (a.len(), room.columns);
     let lead = n.to_string().len() + 4;
-    // Widths are those of what will be seen: what fits at the narrowest.
+    // Widths depend on the visible elements, so they are computed for the narrowest possible layout.
     let seen: Vec<usize> = picked(n, room.most(ROWS * columns / 2)).into_iter().flatten().collect();
     let texts = cells(a, &seen, CELL.min(columns.saturating_sub(lead)), false);
     let widest = texts.first().map_or(1, |t| width(t));
@@ -87,7 +87,7 @@ pub(super) fn vector(a: &Array, room: Room) -> Vec<String> {
     picked(n.div_ceil(across), room.most(ROWS)).into_iter().map(|r| r.map_or_else(|| "…".to_owned(), line)).collect()
 }
 
-/// A matrix, at most so many rows of it.
+/// A matrix with at most `most` rows.
 pub(super) fn matrix(a: &Array, room: Room, most: usize) -> Vec<String> {
     let (n, k) = (a.shape[0], a.shape[1]);
     let rows = picked(n, most);
@@ -95,7 +95,7 @@ pub(super) fn matrix(a: &Array, room: Room, most: usize) -> Vec<String> {
     fitting(k, rows.len(), room, &of).1
 }
 
-/// Arrays of three axes and more: the first and last matrices, each under its indices.
+/// Arrays of rank 3 or higher: the first and last matrices, each with its indices as heading.
 pub(super) fn slices(a: &Array, room: Room) -> Vec<String> {
     let outer = &a.shape[..a.shape.len() - 2];
     let shown = picked(outer.iter().product(), room.most(SLICES));
@@ -124,7 +124,7 @@ pub(super) fn slices(a: &Array, room: Room) -> Vec<String> {
     out
 }
 
-/// A vector that is a column of a table.
+/// A vector that can be a column of a table.
 fn flat(v: &Value) -> Option<&Array> {
     match v {
         Value::Array(a) if a.shape.len() == 1 && a.len() > 1 && !matches!(a.kind(), Kind::Tuple | Kind::Record) => Some(a),
@@ -136,7 +136,7 @@ fn named<'v>(names: &[Symbol], vals: &'v [Value]) -> Option<Vec<(String, &'v Arr
     order::shown(names).into_iter().map(|i| Some((names[i].to_string(), flat(&vals[i])?))).collect()
 }
 
-/// Names and columns of a record of vectors of one length, or of a vector of records or tuples.
+/// The names and columns of a record of vectors of equal length, or of a vector of records or tuples.
 pub fn columns(v: &Value) -> Option<Vec<(String, &Array)>> {
     let found = match v {
         Value::Record(r) => named(&r.names, &r.vals),
@@ -150,7 +150,7 @@ pub fn columns(v: &Value) -> Option<Vec<(String, &Array)>> {
     found.filter(|c| !c.is_empty() && c.iter().all(|(_, a)| a.len() == c[0].1.len()))
 }
 
-/// A table under the names of its columns, with those named that do not fit.
+/// A table with column headings. Columns that do not fit are listed by name.
 pub(super) fn table(v: &Value, room: Room) -> Vec<String> {
     let columns = columns(v).unwrap_or_default();
     let rows = picked(columns.first().map_or(0, |(_, a)| a.len()), room.most(ROWS));

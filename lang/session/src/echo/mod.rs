@@ -1,4 +1,4 @@
-//! Echoes: a value as one line, or laid out on a screen.
+//! Echoes: a value on one line, or laid out for a screen.
 
 mod extent;
 mod grid;
@@ -14,32 +14,32 @@ use adl_syntax::order;
 use adl_typing::ty::Ty;
 use text::{brief, clip, large, short, summary};
 
-/// What a cell shows of an item.
+/// The displayed result of an item.
 #[derive(Clone, Debug)]
 pub struct Echo {
-    /// The name that it defines; `None` for an expression.
+    /// The defined name; `None` for an expression.
     pub name: Option<String>,
-    /// The name that an expression is.
+    /// The name, if the expression is a plain name.
     pub called: Option<String>,
-    /// Its type as text, with true sizes.
+    /// Its type as text, with actual sizes.
     pub ty: String,
-    /// Its type, where that is known: it says what functions inside the value are.
+    /// Its type, if known, for the types of functions inside the value.
     pub of: Option<Ty>,
     /// The value.
     pub shown: Value,
 }
 
-/// Lines of a laid-out value, and of one that a definition names.
+/// The maximal number of lines of a laid-out value, and of the value of a definition.
 const LINES: usize = 40;
 const NAMED: usize = 8;
-/// Lines of a type.
+/// The maximal number of lines of a type.
 const TYPE: usize = 3;
-/// Rows of a matrix, table or vector; of more, the first and last.
+/// The maximal number of rows of a matrix, table or vector; of longer ones the first and last rows are shown.
 const ROWS: usize = 20;
-/// Columns of the smallest screen.
+/// The smallest supported screen width.
 const NARROW: usize = 20;
 
-/// The columns that a value may take, and whether all of it is shown.
+/// The available width, and whether the entire value is shown.
 #[derive(Clone, Copy)]
 struct Room {
     columns: usize,
@@ -55,7 +55,7 @@ impl Room {
         Room { columns, all: true }
     }
 
-    /// How many of what is cut at `most`.
+    /// The limit `most`, or no limit if the entire value is shown.
     fn most(self, most: usize) -> usize {
         if self.all { usize::MAX } else { most }
     }
@@ -67,13 +67,13 @@ impl Echo {
         show::show(&self.shown)
     }
 
-    /// `value : type` on one line, exact and never cut; what `adl -e` prints.
+    /// `value : type` on one line, exact and unabridged, as `adl -e` prints.
     pub fn whole(&self) -> String {
         fault::point(fault::Point::Renderer);
         self.there(self.with_name(&show::typed(&self.shown, self.of.as_ref())))
     }
 
-    /// On one line, cut to what one looks at.
+    /// On one line, abridged.
     pub fn line(&self) -> String {
         fault::point(fault::Point::Renderer);
         if let (Value::Array(a), true) = (&self.shown, large(&self.shown)) {
@@ -82,13 +82,13 @@ impl Echo {
         self.there(self.with_name(&brief(&self.shown, self.of.as_ref())))
     }
 
-    /// Laid out for a screen of so many columns.
+    /// Laid out for a screen of the given width.
     pub fn screen(&self, columns: usize) -> String {
         fault::point(fault::Point::Renderer);
         self.there(self.laid(columns))
     }
 
-    /// Every element, however many lines it takes. Rows are not broken, where numbers stand in columns.
+    /// All elements, on as many lines as necessary. Rows of numbers in columns are not wrapped.
     pub fn all(&self, columns: usize) -> String {
         let one = || show::typed(&self.shown, self.of.as_ref());
         if matches!(self.shown, Value::Fun(_)) || text::leaves(&self.shown, columns) <= columns && width(&one()) <= columns {
@@ -116,7 +116,7 @@ impl Echo {
         }
     }
 
-    /// A value that takes some lines; a definition that would take many says what it is.
+    /// A value of several lines. A definition whose value is too long shows only its type.
     fn in_lines(&self, columns: usize, lines: Vec<String>) -> String {
         match &self.shown {
             _ if self.name.is_none() || lines.len() <= NAMED => format!("{}\n{}", self.head(columns), indented(&cut_lines(lines), 2)),
@@ -125,18 +125,18 @@ impl Echo {
         }
     }
 
-    /// An array on one line, with what is in it.
+    /// An array on one line, with the range of its numbers.
     fn summary(&self, a: &Array, columns: usize) -> String {
         let name = self.name.as_ref().map_or(String::new(), |n| format!("{n} = "));
         format!("{name}{}", summary(a, &format!(" : {}", self.ty), columns.saturating_sub(width(&name))))
     }
 
-    /// A text of the value, unless that could not be fetched from the device where it is: then why.
+    /// A text of the value; or the reason why the value could not be copied from its device.
     fn there(&self, text: String) -> String {
         adl_interp::failure().map_or(text, |e| self.with_name(&format!("<{}>", e.diag.message)))
     }
 
-    /// `name : type` over a value that is laid out below, in a few lines.
+    /// The line `name : type` above a laid-out value; long types are wrapped.
     fn head(&self, columns: usize) -> String {
         let name = self.name.as_ref().map_or(String::new(), |n| format!("{n} "));
         let ty = if table::is_cost(&self.shown) { "Cost" } else { &self.ty };
@@ -157,7 +157,7 @@ impl Echo {
         match (&self.name, &self.shown) {
             _ if table::of(&self.shown).is_some() => format!("{}\n{value}", self.head(usize::MAX)),
             (Some(n), Value::Fun(_)) => format!("{n} : {}", self.ty),
-            // The type of a function says all that there is to see.
+            // The type of a function already says everything.
             (None, Value::Fun(f)) => format!("<fun{}> : {}", self.called.as_ref().map_or_else(|| f.called(), |n| format!(" {n}")), self.ty),
             (Some(n), _) => format!("{n} = {value} : {}", self.ty),
             (None, _) => format!("{value} : {}", self.ty),
@@ -173,7 +173,7 @@ fn is_table(v: &Value) -> bool {
     columns(v).is_some()
 }
 
-/// Lines of a value.
+/// The lines of a laid-out value.
 fn lay(v: &Value, ty: Option<&Ty>, columns: usize, depth: usize) -> Vec<String> {
     if let Some(t) = short(v, ty, columns).filter(|_| !is_matrix(v) && !is_table(v)) {
         return vec![t];
@@ -200,7 +200,7 @@ fn lay(v: &Value, ty: Option<&Ty>, columns: usize, depth: usize) -> Vec<String> 
     })
 }
 
-/// A part under its name: beside it if there is room, else indented below.
+/// A component with its name: beside it if it fits, otherwise indented below.
 fn part(name: &str, v: &Value, ty: Option<&Ty>, columns: usize, depth: usize) -> Vec<String> {
     let inner = lay(v, ty, columns.saturating_sub(2).max(NARROW), depth + 1);
     match inner.as_slice() {
@@ -209,12 +209,12 @@ fn part(name: &str, v: &Value, ty: Option<&Ty>, columns: usize, depth: usize) ->
     }
 }
 
-/// Whether a part is one number, which alone would be shown whole.
+/// Whether a component is a single number, which is shown in full precision when alone.
 fn is_number(v: &Value) -> bool {
     matches!(v, Value::Float(_) | Value::F32(_))
 }
 
-/// Numbers in as many columns as fit; what is larger below each other.
+/// Numbers in as many columns as fit; larger elements below each other.
 fn vector(a: &Array, columns: usize, depth: usize) -> Vec<String> {
     let n = a.len();
     if a.kind() == Kind::Boxed && depth < 8 && (0..n.min(ROWS)).any(|i| short(&array::elem(a, i), None, 38).is_none()) {
@@ -223,7 +223,7 @@ fn vector(a: &Array, columns: usize, depth: usize) -> Vec<String> {
     grid::vector(a, Room::of(columns))
 }
 
-/// The first and last of many; `None` stands for those between.
+/// The indices of the first and last elements; `None` stands for those omitted.
 fn picked(n: usize, limit: usize) -> Vec<Option<usize>> {
     if n <= limit {
         return (0..n).map(Some).collect();

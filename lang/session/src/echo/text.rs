@@ -1,4 +1,4 @@
-//! Texts that fit: lines that break between words, and values on one line.
+//! Fitting text to a width: wrapping between words, and values on one line.
 
 use super::extent;
 use adl_interp::ir::road::table;
@@ -7,20 +7,20 @@ use adl_syntax::order;
 use adl_typing::ty::Ty;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Elements from which on an array is abbreviated, and how many of it then remain at either end.
+/// The length from which an array is abbreviated, and the number of elements shown at either end.
 pub(super) const MANY: usize = 1000;
 const EDGE: usize = 3;
-/// Characters of one line that is cut.
+/// The maximal length of an abridged line.
 const LONG: usize = 2000;
-/// Elements from which on a list is abbreviated.
+/// The length from which a list is abbreviated.
 const LIST: usize = 100;
 
-/// Columns of the terminal that a text takes.
+/// The width of a text in terminal columns.
 pub fn width(text: &str) -> usize {
     text.width()
 }
 
-/// A text cut to so many columns.
+/// A text truncated to a width.
 pub(super) fn clip(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -33,7 +33,7 @@ pub(super) fn clip(text: &str, columns: usize) -> String {
     kept.collect::<String>() + "…"
 }
 
-/// A text in lines that break between words; those after the first of a line begin `indent` columns to the right. A word that is wider than a line is broken.
+/// Wraps a text between words; continuation lines are indented by `indent` columns. Words wider than a line are broken.
 pub fn wrapped(text: &str, columns: usize, indent: usize) -> Vec<String> {
     let mut out = Vec::new();
     for line in text.lines() {
@@ -60,14 +60,14 @@ pub fn wrapped(text: &str, columns: usize, indent: usize) -> Vec<String> {
     out
 }
 
-/// The same for types and echoes: a name and its type stay together.
+/// Like `wrapped`, for types and echoes: a name and its type stay together.
 pub fn wrapped_type(text: &str, columns: usize, indent: usize) -> Vec<String> {
-    // Blanks that do not part words.
+    // Non-breaking spaces.
     let lines = wrapped(&text.replace(" : ", "\u{a0}:\u{a0}").replace(" = ", "\u{a0}=\u{a0}"), columns, indent);
     lines.into_iter().map(|l| l.replace('\u{a0}', " ")).collect()
 }
 
-/// Whether a value has more than so many leaves, found without looking at all of them.
+/// The number of leaves in a value, counted up to `limit`.
 pub(super) fn leaves(v: &Value, limit: usize) -> usize {
     let (mut todo, mut n) = (vec![v], 0usize);
     while let Some(v) = todo.pop() {
@@ -90,7 +90,7 @@ pub(super) fn leaves(v: &Value, limit: usize) -> usize {
     n
 }
 
-/// The text of a value if it takes no more than so many columns.
+/// The text of a value, if it fits the width.
 pub(super) fn short(v: &Value, ty: Option<&Ty>, columns: usize) -> Option<String> {
     if let Some(text) = adl_interp::value::plot::summary(v) {
         return Some(text);
@@ -102,7 +102,7 @@ pub(super) fn short(v: &Value, ty: Option<&Ty>, columns: usize) -> Option<String
     (width(&text) <= columns && !text.contains('\n')).then_some(text)
 }
 
-/// One line: big arrays and lists by their ends, the rest cut.
+/// One line: large arrays and lists are abbreviated, and the rest is truncated.
 pub(super) fn brief(v: &Value, ty: Option<&Ty>) -> String {
     let text = match v {
         Value::Array(a) if large(v) => ends(a, EDGE),
@@ -125,7 +125,8 @@ pub(super) fn large(v: &Value) -> bool {
     matches!(v, Value::Array(a) if a.shape.iter().product::<usize>() > MANY || leaves(v, 4 * MANY) > 4 * MANY)
 }
 
-/// A number inside other data is rounded as all of them are. Records and tuples are as deep as types: not deep.
+/// A value inside other data, with numbers rounded consistently. (The nesting of records and tuples is bounded by
+/// types.)
 pub(super) fn inner(v: &Value, ty: Option<&Ty>) -> String {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || match v {
         Value::Float(x) => adl_interp::value::digits::rounded(*x),
@@ -134,7 +135,7 @@ pub(super) fn inner(v: &Value, ty: Option<&Ty>) -> String {
     })
 }
 
-/// A long list by its first elements and their number.
+/// A long list as its first elements and its length.
 fn list(d: &Data) -> Option<String> {
     let (mut first, mut n, mut at) = (Vec::new(), 0usize, d);
     while let ("Cons", [head, tail]) = (at.con.name.as_str(), at.fields.as_slice()) {
@@ -152,7 +153,7 @@ fn list(d: &Data) -> Option<String> {
     Some(format!("{heads}…{} ({n} elements)", ")".repeat(first.len())))
 }
 
-/// A large map or set by its first entries and their number.
+/// A large map or set as its first entries and their number.
 fn tree(v: &Value) -> Option<String> {
     let (open, first, n) = tree::first(v, EDGE).filter(|(_, _, n)| *n > LIST)?;
     let entry = |(k, v): &(Value, Option<Value>)| {
@@ -162,7 +163,7 @@ fn tree(v: &Value) -> Option<String> {
     Some(format!("{open}{}…}} ({n} entries)", first.iter().map(entry).collect::<String>()))
 }
 
-/// `[0, 1, 2, …, 7, 8, 9]`, on every axis; `[0, …]` where none are wanted at the ends.
+/// `[0, 1, 2, …, 7, 8, 9]` on every axis; `[0, …]` if `edge` is 0.
 pub(super) fn ends(a: &Array, edge: usize) -> String {
     let part = |i: usize| match array::elem(a, i) {
         Value::Array(row) if !row.shape.is_empty() => ends(&row, edge),
@@ -176,7 +177,7 @@ pub(super) fn ends(a: &Array, edge: usize) -> String {
     format!("[{}]", parts.join(", "))
 }
 
-/// An array on one line of so many columns, by its ends, with what its elements are; `tail` is what follows it.
+/// An array on one line of the given width: abbreviated elements and their range; `tail` follows it.
 pub(super) fn summary(a: &Array, tail: &str, columns: usize) -> String {
     let about = extent::of(a).map_or(String::new(), |e| format!(", {e}"));
     let rest = width(tail) + width(&about);

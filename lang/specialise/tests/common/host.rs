@@ -1,4 +1,4 @@
-//! Built-ins of linear algebra and random numbers for the reference evaluator, by the ordinary one.
+//! Built-ins of linear algebra and random numbers for the reference evaluator, computed by the interpreter.
 
 use adl_interp::value::{Array, Buf, Value, array};
 use adl_interp::vm::Machine;
@@ -7,7 +7,7 @@ use adl_prim::Prim;
 use adl_syntax::symbol::Symbol;
 use std::rc::Rc;
 
-/// [`Simple`], and what it does not know by a machine.
+/// [`Simple`], with an interpreter for the built-ins that it lacks.
 pub struct Whole(pub Machine);
 
 impl Host for Whole {
@@ -59,7 +59,7 @@ fn to_value(v: &Val) -> Value {
                 _ => array::make(shape, Buf::F64(a.elems.iter().map(|x| x.float().unwrap_or(0.0)).collect())),
             }
         }
-        // Keys of random numbers.
+        // The keys of random numbers.
         Val::Data(c) => {
             let con = adl_interp::value::ConInfo { name: Symbol::new("Key"), tag: c.tag, data: adl_typing::ty::DataId(0, Symbol::new("Key")), arity: c.fields.len() as u32 };
             Value::Data(Rc::new(adl_interp::value::Data { con: Rc::new(con), fields: c.fields.iter().map(to_value).collect() }))

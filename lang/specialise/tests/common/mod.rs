@@ -1,4 +1,5 @@
-//! Programs checked to Core, specialised, and run by the reference evaluator; and the same programs run by the ordinary evaluator.
+//! Checks programs to Core, specialises them, and runs them by the reference evaluator; also runs them by the
+//! interpreter.
 
 #![allow(dead_code)]
 
@@ -53,14 +54,14 @@ impl CheckHost for Modules<'_> {
     }
 }
 
-/// Checked definitions. Top-level values are "opaque", so that their code is evaluated where it is needed.
+/// Checked definitions. Top-level values are opaque, so that their code is evaluated where it is needed.
 pub struct Checker {
     sources: SourceMap,
     tables: Tables,
     env: Env,
     std: HashMap<String, Rc<Env>>,
     pub defs: HashMap<GlobalId, Rc<Def>>,
-    /// What is specialised.
+    /// The function to specialise.
     pub fun: Option<GlobalId>,
     /// Whether top-level values are inputs.
     pub inputs: bool,
@@ -111,7 +112,7 @@ impl Checker {
         Ok(())
     }
 
-    /// Checks a program; `main` is what is specialised.
+    /// Checks a program; `main` is the function to specialise.
     pub fn program(&mut self, text: &str) -> Result<(), String> {
         self.env = self.load("test", text, false).map_err(|d| d.iter().map(|d| d.message.clone()).collect::<Vec<_>>().join("; "))?;
         self.fun = self.env.value(adl_syntax::symbol::Symbol::new("main")).map(|g| g.id);
@@ -131,7 +132,7 @@ impl World for Checker {
             _ => (Vec::new(), self.defs[&id].expr.clone()),
         };
         match &*inner.kind {
-            // Numbers that are polymorphic are Floats.
+            // Polymorphic numbers become Floats.
             ExprKind::Lam(_) if !hidden.is_empty() && at.steps.is_empty() => View::Fun(FunView::Partial(hidden.len() as u32)),
             ExprKind::Lam(_) if !hidden.is_empty() && at.steps != [0] => View::Rep(Ty::Float),
             ExprKind::Lam(lam) => View::Fun(FunView::Closure { hidden, lam: lam.clone(), captured: Vec::new() }),
@@ -158,7 +159,7 @@ pub fn made(text: &str) -> Result<Made, Unsupported> {
     made_as(text, &[Ty::Unit])
 }
 
-/// The argument types that a program's first line names: `-- at Float; [Float]`.
+/// The argument types in a program's first line: `-- at Float; [Float]`.
 pub fn signature(text: &str) -> Vec<Ty> {
     let first = text.lines().next().and_then(|l| l.strip_prefix("-- at ")).unwrap_or("()");
     let array = |t: Ty| Ty::Array(adl_typing::ty::Size::Unknown, Rc::new(t));
@@ -206,7 +207,7 @@ pub fn by_ir(text: &str) -> Result<String, String> {
     Ok(show::show(&m.entry, &out.results))
 }
 
-/// The value of `main ()` by the ordinary evaluator, as text.
+/// The value of `main ()` by the interpreter, as text.
 pub fn by_vm(text: &str) -> Result<String, String> {
     let mut s = Session::new(Box::new(Nobody));
     let out = s.eval(&format!("{text}\n;;\nmain ()"));
@@ -216,7 +217,7 @@ pub fn by_vm(text: &str) -> Result<String, String> {
     }
 }
 
-/// Whether two texts say the same, floats to 12 digits.
+/// Whether two texts are equal, comparing floats to 12 digits.
 pub fn agree(a: &str, b: &str) -> bool {
     let words = |s: &str| -> Vec<String> {
         let spaced: String = s.chars().flat_map(|c| if "[](){},=".contains(c) { vec![' ', c, ' '] } else { vec![c] }).collect();
@@ -233,9 +234,9 @@ pub fn agree(a: &str, b: &str) -> bool {
     x.len() == y.len() && x.iter().zip(&y).all(|(p, q)| same(p, q))
 }
 
-/// Fails unless both evaluators agree on a program's `it`.
+/// Asserts that both evaluators agree on a program's `it`.
 pub fn check(text: &str) {
-    // As a value it is not generalised; a function of `()` with numbers in it would be.
+    // A value is not generalised; a function of `()` that contains numbers would be.
     let text = &format!("{text}\nlet main () = it");
     let (a, b) = (by_ir(text), by_vm(text));
     let ok = match (&a, &b) {

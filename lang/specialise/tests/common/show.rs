@@ -1,4 +1,4 @@
-//! Values of the reference evaluator as the language writes them.
+//! Prints values of the reference evaluator in the syntax of the language.
 
 use adl_interp::value::show as numbers;
 use adl_ir::DataId;

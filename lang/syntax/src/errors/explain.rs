@@ -1,9 +1,9 @@
-//! Longer explanations of the codes.
+//! Long explanations of the error codes.
 
 /// A code and its explanation.
 pub(super) type Explanation = (&'static str, &'static str);
 
-/// The explanation of a code of this crate, with an example.
+/// The explanation of a code of this crate, with examples.
 pub fn explain(code: &str) -> Option<&'static str> {
     tables().find(|(c, _)| *c == code).map(|(_, text)| *text)
 }
@@ -28,7 +28,7 @@ fn tables() -> impl Iterator<Item = &'static Explanation> {
 mod tests {
     use super::*;
 
-    /// The examples: runs of lines indented by four.
+    /// The examples in a text: runs of lines indented by four columns.
     fn examples(text: &str) -> Vec<String> {
         let mut all = vec![String::new()];
         for line in text.lines().chain([""]) {
@@ -45,11 +45,11 @@ mod tests {
         crate::parse(crate::span::FileId(0), program).1.iter().map(|d| d.code).collect()
     }
 
-    /// Lines marked wrong give the error, lines marked right none. An example whose marks are not on
-    /// every line is one program.
+    /// Lines marked wrong give the error, and lines marked right do not. If some lines have no mark, the example is one
+    /// program.
     #[test]
     fn the_examples_are_wrong_and_right() {
-        // Not programs, or not ones that fit on a line.
+        // Examples that are not programs, or that do not fit on a line.
         let mut failures = Vec::new();
         let elsewhere = ["E0106", "E0107", "W0101"];
         for code in codes().filter(|c| !elsewhere.contains(c)) {

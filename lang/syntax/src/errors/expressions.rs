@@ -4,7 +4,7 @@ use super::explain::Explanation;
 use crate::diag::Diagnostic;
 use crate::span::Span;
 
-/// Something was expected (`what`), after `after`, and `found` stands there (`None`: nothing).
+/// Expected `what` after `after`, but `found` is there (`None`: nothing).
 pub(crate) fn wanted(code: &'static str, at: Span, what: &str, after: &str, found: Option<&str>) -> Diagnostic {
     let place = if after.is_empty() { String::new() } else { format!(" after {after}") };
     match found {
@@ -17,7 +17,7 @@ pub(crate) fn unexpected(at: Span, found: &str) -> Diagnostic {
     Diagnostic::error("E0110", at, format!("{found} cannot stand here"))
 }
 
-/// `target` is the left side where it could be that of a definition.
+/// `target` is the left side, if it could be the left side of a definition.
 pub(crate) fn equals_in_expression(at: Span, target: Option<&str>) -> Diagnostic {
     let diagnostic = Diagnostic::error("E0113", at, "`=` defines a name; it does not compare");
     match target.map(|left| defined(left)) {
@@ -40,7 +40,7 @@ pub(crate) fn named_argument(at: Span) -> Diagnostic {
         .hint("arguments stand in their order, `f a b`; named values are a record, `f {x = 1.0}`, and a comparison is written `==`")
 }
 
-/// The left side of a definition without the words that other languages put before it: `int x`.
+/// The left side of a definition without the type or keyword that other languages put first: `int x`.
 fn defined(left: &str) -> &str {
     let typed = ["int", "float", "double", "bool", "string", "auto", "static"];
     match left.split_once(' ') {
@@ -111,7 +111,7 @@ pub(crate) fn record_semicolon(at: Span) -> Diagnostic {
     Diagnostic::error("E0126", at, "the fields of a record are separated by `,`").hint("write `{a = 1, b = 2}`")
 }
 
-/// A word (`then`, `with` ...) without the one that it belongs to.
+/// A keyword (`then`, `with` ...) without the one that must precede it.
 pub(crate) fn orphan(at: Span, found: &str) -> Diagnostic {
     let (owner, hint) = match found {
         "with" => ("`match` and no `{`", "write `match e with | pattern -> ...`, or `{r with x = e}`"),
@@ -143,7 +143,7 @@ pub(crate) fn text_as_field(at: Span) -> Diagnostic {
         .hint("write `{a = 1}`; for keys that only the program knows keep an array or a list of pairs")
 }
 
-/// `x [1:]`: the blank makes the brackets an argument.
+/// `x [1:]`: the space makes the brackets an argument.
 pub(crate) fn slice_in_array(at: Span, open: Span) -> Diagnostic {
     Diagnostic::error("E0110", at, "a slice cannot stand in an array")
         .also(open, "after a blank, `[` begins an array")

@@ -1,4 +1,4 @@
-//! E0119, E0120, W0102: words and signs of other languages, and what adl writes in their place.
+//! E0119, E0120, W0102: words and operators of other languages, with the adl equivalent.
 
 use super::explain::Explanation;
 use crate::diag::Diagnostic;
@@ -7,8 +7,7 @@ use crate::token::Kw;
 
 const NO_CHANGE: &str = "values do not change; give the new value a name with `let`, or carry it through a `loop`";
 
-/// What adl writes for a word of another language: for names that nothing defines, and for items
-/// that do not parse.
+/// The adl equivalent of a word of another language, for undefined names and for items that do not parse.
 pub fn word(word: &str) -> Option<&'static str> {
     Some(match word {
         "def" | "fn" | "func" | "define" | "defun" => "a function is defined with `let f x = ...`",
@@ -55,7 +54,7 @@ pub fn word(word: &str) -> Option<&'static str> {
     })
 }
 
-/// `{x:.3f}` in a text; `fix` has the same as a call.
+/// `{x:.3f}` in an f-string; `fix` replaces the format by a call.
 pub(crate) fn format_in_text(d: Diagnostic, fix: Option<(Span, String)>) -> Diagnostic {
     let d = match fix {
         Some((at, text)) => d.fix(at, text),
@@ -64,10 +63,10 @@ pub(crate) fn format_in_text(d: Diagnostic, fix: Option<(Span, String)>) -> Diag
     d.hint("in braces stands an expression: `{io.fixed 3 x}` has three digits, `{io.pad_left 8 (show x)}` at least eight characters")
 }
 
-/// What stands for the assignment of an element.
+/// The hint for assignments to an element.
 pub(crate) const ELEMENT: &str = "an array with another element at `i` is `{xs with [i] = e}`, and one of which many change `for i < n -> ...`";
 
-/// What adl writes for a constructor, module or type of another language.
+/// The adl equivalent of a constructor, module or type of another language.
 pub fn upper_word(word: &str) -> Option<&'static str> {
     Some(match word {
         "True" => "written `true`",
@@ -90,17 +89,17 @@ pub fn upper_word(word: &str) -> Option<&'static str> {
     })
 }
 
-/// Words that no name is likely to be, so that they are recognised inside expressions.
+/// Words that are unlikely to be names, so that they are recognised inside expressions too.
 pub(crate) fn is_telling(word: &str) -> bool {
     matches!(word, "function" | "lambda" | "elif" | "elsif" | "elseif" | "return" | "or" | "begin" | "end" | "mod")
 }
 
-/// Words that begin a definition in other languages.
+/// Keywords that begin a definition in other languages.
 pub(crate) fn defines(word: &str) -> bool {
     matches!(word, "def" | "fn" | "func" | "function" | "define" | "var" | "val" | "const")
 }
 
-/// Words that begin the declaration of a type or module in other languages.
+/// Keywords that begin the declaration of a type or module in other languages.
 pub(crate) fn declares(word: &str) -> bool {
     matches!(word, "module" | "data" | "enum" | "struct" | "class" | "newtype")
 }
@@ -117,7 +116,7 @@ pub(crate) fn foreign_operator(at: Span, text: &str) -> Diagnostic {
     }
 }
 
-/// The operator that stands for one of another language as it is.
+/// The adl operator that directly replaces one of another language.
 fn replaced(text: &str) -> Option<&'static str> {
     Some(match text {
         "**" | ".^" => "^",
@@ -136,7 +135,7 @@ fn replaced(text: &str) -> Option<&'static str> {
     })
 }
 
-/// What adl writes for an operator of another language.
+/// The hint for an operator of another language.
 pub(crate) fn operator(text: &str) -> &'static str {
     match text {
         ".*" | "./" | ".+" | ".-" | ".^" => "arithmetic acts on whole arrays as it is: write it without the point",
@@ -159,7 +158,7 @@ pub(crate) fn operator(text: &str) -> &'static str {
     }
 }
 
-/// `a \ b`, which is a call here.
+/// `a \ b`, which is a function call in adl.
 pub(crate) fn left_division(at: Span, whole: Span, left: &str, right: &str) -> Diagnostic {
     let call = format!("solve {left} {right}");
     Diagnostic::error("E0120", at, "adl has no operator `\\`").hint(format!("a system of linear equations is solved by `{call}`")).fix(whole, call)
@@ -170,7 +169,7 @@ pub(crate) fn transposed(at: Span) -> Diagnostic {
     Diagnostic::error("E0120", at, "adl has no operator `'`").hint("a matrix is transposed by `m.T`").fix(at, ".T")
 }
 
-/// `e where x = ...`: `first` is where the definition may stand instead.
+/// `e where x = ...`; `definition` is the text of the clause, and where it may be inserted as a `let`.
 pub(crate) fn where_clause(at: Span, definition: Option<(&str, Span, Span)>) -> Diagnostic {
     let d = Diagnostic::error("E0119", at, "adl has no `where` clause");
     match definition {
@@ -184,7 +183,7 @@ pub(crate) fn composition(at: Span, whole: Span, ours: String) -> Diagnostic {
     Diagnostic::error("E0120", at, "adl has no operator `.`").hint(format!("functions are composed from left to right: `{ours}`")).fix(whole, ours)
 }
 
-/// `[1 2 3]`: the elements are an application.
+/// `[1 2 3]`: without commas the elements parse as an application.
 pub(crate) fn elements_without_commas(at: Span, whole: Span, ours: String) -> Diagnostic {
     let hint = if ours.len() < 60 { format!("write `{ours}`") } else { "write `[1, 2, 3]`, a matrix `[[1, 2], [3, 4]]`".to_owned() };
     Diagnostic::error("E0126", at, "the elements of an array are separated by `,`").hint(hint).fix(whole, ours)
@@ -210,12 +209,12 @@ pub(crate) fn counted_up(at: Span) -> Diagnostic {
     Diagnostic::error("E0120", at, "`++` joins two arrays or texts, and the second is missing").hint(NO_CHANGE)
 }
 
-/// A comment that begins with `//`, or with `/*` up to its `*/`.
+/// A comment that begins with `//`, or `/*` up to its `*/`.
 pub fn foreign_comment(at: Span, sign: &str) -> Diagnostic {
     Diagnostic::error("E0120", at, format!("no comment begins with `{sign}`")).hint("a comment begins with `--`, or stands between `(*` and `*)`").fix(at, if sign == "//" { "--" } else { "(*" })
 }
 
-/// Words that begin statements of other languages, so that what follows them are no arguments.
+/// Keywords that begin statements of other languages. The words after them are not treated as arguments.
 pub fn is_statement(word: &str) -> bool {
     let words = ["use", "using", "open", "from", "include", "global", "nonlocal", "del", "delete", "exception", "begin", "func", "public", "private", "export", "is"];
     words.contains(&word)
@@ -258,7 +257,7 @@ pub(crate) fn record_rest(at: Span) -> Diagnostic {
     Diagnostic::error("E0128", at, "in a record pattern the other fields are written `..`").hint("write `{x, ..}`")
 }
 
-/// A type variable that is called like another language's type.
+/// A type variable whose name is a type in another language.
 pub(crate) fn lower_case_type(at: Span, name: &str) -> Option<Diagnostic> {
     let ours = match name {
         "int" => "Int",
@@ -272,12 +271,12 @@ pub(crate) fn lower_case_type(at: Span, name: &str) -> Option<Diagnostic> {
     Some(Diagnostic::warning("W0102", at, message).hint(format!("the type is written `{ours}`")).fix(at, ours))
 }
 
-/// A suggestion where a name is wanted and a reserved word stands.
+/// A suggestion for a reserved word in the place of a name.
 pub(crate) fn reserved(kw: Kw) -> String {
     format!("`{0}` is a reserved word; another name must do, such as `{0}_`", kw.text())
 }
 
-/// A suggestion for a sign that cannot stand where it does.
+/// A suggestion for an operator in a wrong place.
 pub(crate) fn stray_sign(text: &str) -> Option<&'static str> {
     Some(match text {
         "->" => "a function is written `fun x -> ...`; other arrows follow a case `| pattern` or `for i < n`",

@@ -27,7 +27,8 @@ pub(crate) fn misindented(at: Span, block: Span, column: u32, is: u32) -> Diagno
         .hint("begin all entries of a block in one column")
 }
 
-/// `inline`: a `;` stands before the `let`. `body`: what stands behind the definition on its line, as the body of a `let ... in`.
+/// `inline`: a `;` precedes the `let`. `body`: the text after the definition on its line, if it can be the body of a
+/// `let ... in`.
 pub(crate) fn ends_with_let(at: Span, inline: bool, body: Option<(Span, &str)>) -> Diagnostic {
     let d = Diagnostic::error("E0115", at, "this block ends with a `let` and has no value");
     if let Some((place, text)) = body {

@@ -9,7 +9,7 @@ pub(crate) fn invalid_utf8(span: Span, line: usize, column: usize) -> Diagnostic
         .hint("save the file as UTF-8")
 }
 
-/// `rest` is what follows `text`.
+/// `rest` is the text after the character.
 pub(crate) fn unknown_character(span: Span, text: &str, rest: &str) -> Diagnostic {
     let first = text.chars().next().unwrap_or(' ');
     let message = match text.chars().count() {
@@ -27,7 +27,7 @@ fn shown(c: char) -> String {
     if c.is_control() || c.is_whitespace() { c.escape_debug().to_string() } else { c.to_string() }
 }
 
-/// A text in quotes of another language, as in `'text'`.
+/// A string in quotation marks of another language, such as `'text'`.
 pub(crate) fn foreign_quotes(span: Span, quote: &str) -> Diagnostic {
     let hint = match quote {
         "'" => "text is written in double quotes, single characters too: \"a\"",
@@ -37,7 +37,7 @@ pub(crate) fn foreign_quotes(span: Span, quote: &str) -> Diagnostic {
     Diagnostic::error("E0101", span, format!("no text is written in `{quote}` quotes")).hint(hint)
 }
 
-/// `'a'` and `'text'`, or the type variable `'a`.
+/// A hint for `'a'` and `'text'`, or for the type variable `'a`.
 fn quote_hint(first: char, rest: &str) -> Option<&'static str> {
     let line = rest.lines().next().unwrap_or("");
     let closed = line.split_once('\'').is_some_and(|(inside, after)| {

@@ -1,5 +1,5 @@
-//! The catalogue of lexical and syntax errors, one module a family: what is reported, in which
-//! words, and the longer explanation that `adl explain CODE` prints.
+//! The catalogue of lexical and syntax errors, one module per family. Each has the conditions, the messages, and the
+//! longer explanations that `adl explain CODE` prints.
 
 pub mod explain;
 pub mod expressions;

@@ -9,12 +9,12 @@ use crate::span::Span;
 use std::rc::Rc;
 
 impl Formatter<'_> {
-    /// A newline before what begins at `span`, with an empty line where the author left one.
+    /// A newline before the node at `span`, with an empty line if the source has one.
     pub(super) fn separator(&self, span: Span) -> D {
         Rc::new(Doc::Hard(self.tokens.blank_before_node(span)))
     }
 
-    /// Whether a block is `let p = e in body` that was written on one line, and may stay so.
+    /// Whether a block is a `let p = e in body` that was written on one line and may stay so.
     pub(super) fn stays_on_one_line(&self, stmts: &[Stmt], span: Span) -> bool {
         let Some((Stmt::Expr(_), lets)) = stmts.split_last() else { return false };
         let simple = |stmt: &Stmt| match stmt {
@@ -24,7 +24,7 @@ impl Formatter<'_> {
         self.tokens.on_one_line(span) && !self.tokens.has_comments(span) && lets.iter().all(simple)
     }
 
-    /// The entries of a block, each on its line.
+    /// The entries of a block, one per line.
     pub(super) fn stmts(&mut self, stmts: &[Stmt]) -> D {
         let mut parts = Vec::new();
         for (i, stmt) in stmts.iter().enumerate() {
@@ -41,7 +41,7 @@ impl Formatter<'_> {
 
     fn stmt(&mut self, e: &Expr) -> D {
         match &e.kind {
-            // A `let ... in` that ends before the block does.
+            // A `let ... in` whose scope ends before the block does.
             ExprKind::Block(stmts) => self.in_block(stmts, e.span),
             _ => self.entry(e),
         }
@@ -55,7 +55,7 @@ impl Formatter<'_> {
         }
     }
 
-    /// A block as an operand: its entries stand in the column of the first.
+    /// A block as an operand: its entries are aligned with the first one.
     pub(super) fn block_operand(&mut self, stmts: &[Stmt], span: Span) -> D {
         if self.stays_on_one_line(stmts, span) {
             return group(align(self.one_line_lets(stmts)));
@@ -63,7 +63,7 @@ impl Formatter<'_> {
         align(self.stmts(stmts))
     }
 
-    /// `let p = e in body`, or broken after each `in`.
+    /// `let p = e in body` on one line, or broken after each `in`.
     fn one_line_lets(&mut self, stmts: &[Stmt]) -> D {
         let mut parts = Vec::new();
         for stmt in stmts {
@@ -78,10 +78,10 @@ impl Formatter<'_> {
         concat(parts)
     }
 
-    /// `let p = e in` with the rest of the block indented below: where the scope ends early, and at
-    /// top level.
+    /// `let p = e in` with the rest of the block indented below. Used if the scope ends before the block, and at top
+    /// level.
     pub(super) fn in_block(&mut self, stmts: &[Stmt], span: Span) -> D {
-        // A line that is too long is broken: below it the body would begin an item.
+        // A line that is too long must be broken here: on the next line the body would begin an item.
         let one_line = self.stays_on_one_line(stmts, span) && (span.hi - span.lo) as usize <= WIDTH;
         let (Some((Stmt::Let(first, _), rest)), false) = (stmts.split_first(), one_line) else {
             return match one_line {
@@ -99,7 +99,7 @@ impl Formatter<'_> {
         concat(vec![head, space(), sign, nest(concat(vec![separator, rest]))])
     }
 
-    /// `e1; e2` where lines would mean something else.
+    /// `e1; e2` on one line, used if separate lines would have another meaning.
     pub(super) fn sequence(&mut self, stmts: &[Stmt]) -> D {
         let mut parts = Vec::new();
         let mut after_let = false;
@@ -146,14 +146,14 @@ impl Formatter<'_> {
         self.right_side(concat(head), &binding.body)
     }
 
-    /// `head` with `body` behind it: on its line, hanging, or indented below.
+    /// `head` followed by `body`: on the same line, hanging, or indented below.
     pub(super) fn right_side(&mut self, head: D, body: &Expr) -> D {
         match &body.kind {
             ExprKind::Block(stmts) => {
                 let below = self.stmts(stmts);
                 concat(vec![head, nest(concat(vec![hard(), below]))])
             }
-            // A `match` hangs with its cases indented.
+            // A `match` hangs, with its cases indented.
             ExprKind::Match(..) => {
                 let built = self.build(body);
                 self.after_sign(head, Built { hanging: built.hanging.map(nest), ..built })
@@ -188,7 +188,7 @@ impl Formatter<'_> {
         }
     }
 
-    /// Where the line of a case begins: at its `|` or the comment above it.
+    /// The position where a case begins: at its `|` or at the comment above it.
     fn arm_start(&self, arm: &Arm) -> u32 {
         let before = self.tokens.source.get(..arm.pat.span.lo as usize).unwrap_or("");
         let bar = before.trim_end().strip_suffix('|').unwrap_or(before).len() as u32;

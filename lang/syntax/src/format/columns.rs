@@ -1,5 +1,4 @@
-//! Comments at the ends of neighbouring lines that the author had put into one column keep a common
-//! column.
+//! Keeps the comments at the ends of adjacent lines aligned if they were aligned in the source.
 
 use super::WIDTH;
 use crate::lexer::lex;
@@ -8,16 +7,16 @@ use crate::token::CommentKind;
 
 /// A comment at the end of a line of code.
 struct Trailing {
-    /// Where it stands in the list of all comments.
+    /// Its index in the list of all comments.
     index: usize,
     line: usize,
     column: usize,
-    /// First byte of the comment, and one past the last of the code before it.
+    /// First byte of the comment, and one past the last byte of the code before it.
     at: usize,
     code_end: usize,
 }
 
-/// `new`, the canonical text of `old`, with such comments aligned.
+/// Aligns such comments in `new`, the canonical text of `old`.
 pub(super) fn align(old: &str, new: &str) -> String {
     let (before, after) = (trailing(old), trailing(new));
     if before.1 != after.1 {
@@ -37,7 +36,7 @@ pub(super) fn align(old: &str, new: &str) -> String {
     out + &new[from..]
 }
 
-/// Neighbours in `after` that stood in one column on neighbouring lines in `before`.
+/// Runs of comments in `after` that were aligned on adjacent lines in `before`.
 fn runs<'a>(before: &[Trailing], after: &'a [Trailing]) -> Vec<&'a [Trailing]> {
     let source = |c: &Trailing| before.binary_search_by_key(&c.index, |b| b.index).ok().map(|i| &before[i]);
     let together = |a: &Trailing, b: &Trailing| match (source(a), source(b)) {
@@ -47,7 +46,7 @@ fn runs<'a>(before: &[Trailing], after: &'a [Trailing]) -> Vec<&'a [Trailing]> {
     after.chunk_by(together).filter(|run| run.len() > 1).collect()
 }
 
-/// The comments at the ends of lines of code, and how many comments there are.
+/// All trailing comments, and the total number of comments.
 fn trailing(text: &str) -> (Vec<Trailing>, usize) {
     let comments = lex(FileId::default(), text).comments;
     let count = comments.len();

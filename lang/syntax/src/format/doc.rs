@@ -6,46 +6,45 @@ use std::rc::Rc;
 /// A shared document.
 pub(super) type D = Rc<Doc>;
 
-/// What is to be laid out.
+/// A document to be laid out.
 #[derive(Debug)]
 pub(super) enum Doc {
     Nil,
     /// Text without newlines.
     Text(String),
-    /// Text that may hold newlines, which are kept as they are.
+    /// Text that may contain newlines, which are kept.
     Verbatim(String),
-    /// A space, or a newline where its group is broken.
+    /// A space, or a newline if its group is broken.
     Line,
-    /// Nothing, or a newline where its group is broken.
+    /// Nothing, or a newline if its group is broken.
     SoftLine,
-    /// Always a newline; with an empty line before the next text if `true`.
+    /// Always a newline; if `true`, followed by an empty line.
     Hard(bool),
     /// A comment, after which the line ends.
     Comment(Comment),
-    /// More indentation after newlines.
+    /// Adds indentation to newlines inside.
     Nest(usize, D),
-    /// The current column as indentation.
+    /// Sets the indentation to the current column.
     Align(D),
-    /// On one line if it fits.
+    /// Laid out on one line if it fits.
     Group(D),
-    /// On one line in any case.
+    /// Always laid out on one line.
     Flat(D),
     Concat(Vec<D>),
-    /// The first whose first line fits; the last if none does. The first is laid out flat.
+    /// The first alternative whose first line fits, or the last one. The first alternative is laid out flat.
     Choice(Vec<D>),
-    /// Lines one below the other, each flat, with their additional indentation. In a choice it fits
-    /// if all its lines do.
+    /// Lines below each other, each flat, with additional indentation. In a choice it fits if all its lines fit.
     Rows(Vec<(usize, D)>),
 }
 
-/// Where a comment stands.
+/// The position of a comment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Place {
-    /// On lines of its own, above what it belongs to.
+    /// On separate lines, above the node it belongs to.
     Above,
     /// At the end of a line.
     Behind,
-    /// On lines of its own, below what it belongs to.
+    /// On separate lines, below the node it belongs to.
     Below,
 }
 
@@ -54,9 +53,9 @@ pub(super) enum Place {
 pub(super) struct Comment {
     pub(super) text: String,
     pub(super) place: Place,
-    /// An empty line stands before it.
+    /// Whether an empty line precedes it.
     pub(super) blank: bool,
-    /// An empty line stands behind it.
+    /// Whether an empty line follows it.
     pub(super) apart: bool,
 }
 
@@ -116,7 +115,7 @@ enum Mode {
 
 type Command<'a> = (usize, Mode, &'a Doc);
 
-/// Lays `doc` out in lines of at most `width` columns where possible.
+/// Lays out `doc` in lines of at most `width` columns where possible.
 pub(super) fn layout(doc: &Doc, width: usize) -> String {
     let mut printer = Printer { out: String::new(), column: 0, width, pending: None, commands: vec![(0, Mode::Break, doc)] };
     while let Some(command) = printer.commands.pop() {
@@ -130,7 +129,7 @@ struct Printer<'a> {
     out: String,
     column: usize,
     width: usize,
-    /// A newline to write before the next text: its indentation, and whether an empty line.
+    /// A newline to be written before the next text: its indentation, and whether an empty line precedes it.
     pending: Option<(usize, bool)>,
     commands: Vec<Command<'a>>,
 }
@@ -207,7 +206,7 @@ impl<'a> Printer<'a> {
         self.column += text.chars().count();
     }
 
-    /// Writes the newline that is due.
+    /// Writes the pending newline.
     fn flush(&mut self) {
         let Some((indent, blank)) = self.pending.take() else { return };
         self.out.truncate(self.out.trim_end_matches(' ').len());
@@ -227,7 +226,7 @@ impl<'a> Printer<'a> {
         let fresh = self.pending.is_some() || self.out.is_empty();
         match comment.place {
             Place::Below => self.newline(indent, comment.blank),
-            // Where no line was going to begin, one that is no entry does.
+            // If no newline was due, begin an indented line that does not start an entry.
             Place::Above if !fresh => self.newline(indent + super::INDENT, false),
             Place::Above => {}
             Place::Behind if !fresh => {
@@ -239,12 +238,12 @@ impl<'a> Printer<'a> {
         self.flush();
         self.out.push_str(&comment.text);
         let leads = comment.place == Place::Above || (fresh && comment.place == Place::Behind);
-        // Text that follows without a newline of its own must not look like a new entry.
+        // Text that follows without its own newline must not look like a new entry.
         let next = if leads { self.column } else { indent + super::INDENT };
         self.pending = Some((next, comment.apart));
     }
 
-    /// The column where the next text goes.
+    /// The column of the next text.
     fn start(&self) -> usize {
         self.pending.map_or(self.column, |(indent, _)| indent)
     }
@@ -253,8 +252,8 @@ impl<'a> Printer<'a> {
         self.fits_from(self.start(), mode, doc, true)
     }
 
-    /// Whether `doc`, from column `start`, and what follows it on its line (`with_rest`) fit in the
-    /// width. In `doc` groups are flat, and a comment is only right at the end.
+    /// Whether `doc`, starting in column `start`, fits together with the rest of its line (if `with_rest`). Groups in
+    /// `doc` are flat, and a comment may only be at the end.
     fn fits_from(&self, start: usize, mode: Mode, doc: &'a Doc, with_rest: bool) -> bool {
         let width = self.width as isize;
         let mut fit = Fit { width, left: width - start as isize, begun: false, commented: false };
@@ -278,19 +277,18 @@ impl<'a> Printer<'a> {
     }
 }
 
-/// Measuring one line.
+/// The state of measuring one line.
 struct Fit {
     width: isize,
     left: isize,
-    /// There was text. Comments before it stand on lines of their own and take no place.
+    /// Whether there was text. Comments before any text go on lines of their own and take no width.
     begun: bool,
-    /// A comment has ended the line.
+    /// Whether a comment has ended the line.
     commented: bool,
 }
 
 impl Fit {
-    /// Takes `doc` into account; the answer if it is known then. In the rest of the line (`rest`) a
-    /// group may break.
+    /// Measures `doc`, and returns the answer if it is known then. In the rest of the line (`rest`) groups may break.
     fn step<'a>(&mut self, mode: Mode, doc: &'a Doc, stack: &mut Vec<(Mode, &'a Doc)>, rest: bool) -> Option<bool> {
         match doc {
             Doc::Nil => {}
@@ -319,7 +317,7 @@ impl Fit {
                 let one = if rest && mode == Mode::Break { all.last() } else { all.first() };
                 stack.extend(one.map(|one| (mode, &**one)));
             }
-            // Only choices look at rows; one that is left unlooked at has lines.
+            // Only choices look inside rows. Elsewhere they count as several lines.
             Doc::Rows(_) => return Some(rest && self.left >= 0),
         }
         None
@@ -328,7 +326,7 @@ impl Fit {
     fn take(&mut self, width: usize, blank: bool, rest: bool) -> Option<bool> {
         self.begun |= !blank;
         if self.commented && !blank {
-            // What follows the comment goes on the next line: fine behind the document, but not in it.
+            // Text after the comment goes on the next line. That is allowed after the document, but not inside it.
             return Some(rest);
         }
         if !self.commented {

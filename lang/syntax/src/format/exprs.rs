@@ -3,24 +3,25 @@
 use super::Formatter;
 use super::doc::{D, Doc, align, choice, concat, flat, group, hard, line, nest, nil, space};
 use super::types::Level;
-use crate::ast::{Change, Expr, ExprKind, ForVar, Ident, IndexArg, Lit, LoopKind, Pat, Place, Signature, Slice};
+use crate::ast::{Expr, ExprKind, ForVar, IndexArg, Lit, LoopKind, Pat, Signature, Slice, Stmt};
+use crate::span::Span;
 use std::rc::Rc;
 
-/// An expression's document, and how it looks when it hangs on the end of a line: `[`, `(fun x ->`
-/// or `loop ... do` stay on that line and the rest follows below, indented.
+/// An expression's document, and its form when it hangs at the end of a line: `[`, `(fun x ->` or `loop ... do` stay on
+/// that line, and the rest follows below, indented.
 pub(super) struct Built {
     pub(super) doc: D,
     pub(super) hanging: Option<D>,
-    /// Better left hanging than moved to a line of its own.
+    /// Whether hanging is preferred to a new line.
     pub(super) bracket: bool,
 }
 
 impl Built {
-    fn plain(doc: D) -> Built {
+    pub(super) fn plain(doc: D) -> Built {
         Built { doc, hanging: None, bracket: false }
     }
 
-    /// `content` on one line, or broken; the broken form can hang.
+    /// `content` on one line or broken; the broken form may hang.
     fn hangs(content: D) -> Built {
         Built { doc: group(content.clone()), hanging: Some(content), bracket: false }
     }
@@ -57,16 +58,16 @@ impl Formatter<'_> {
             ExprKind::Block(stmts) => Built::plain(self.block_operand(stmts, e.span)),
             ExprKind::If(..) => Built::plain(self.conditional(e)),
             ExprKind::Match(scrutinee, arms) => self.match_expression(scrutinee, arms, e.span),
-            ExprKind::Tuple(parts) => self.tuple(parts),
+            ExprKind::Tuple(parts) => self.tuple(parts, e.span),
             ExprKind::Paren(inner) => self.parentheses(inner),
-            ExprKind::Record(fields) => self.record(fields),
-            ExprKind::Update(base, changes) => self.update(base, changes),
+            ExprKind::Record(fields) => self.record(fields, e.span),
+            ExprKind::Update(base, changes) => self.update(base, changes, e.span),
             ExprKind::Field(base, name) => {
                 let base = self.expr(base);
                 let dot = self.tokens.sign(".");
                 Built::plain(concat(vec![base, dot, self.ident(*name)]))
             }
-            ExprKind::Array(parts) => self.elements("[", parts, "]"),
+            ExprKind::Array(parts) => self.elements("[", parts, "]", e.span),
             ExprKind::Index(base, args) => {
                 let base = self.expr(base);
                 let args = self.list("[", args, "]", Self::index);
@@ -98,7 +99,7 @@ impl Formatter<'_> {
     }
 
     /// A part of a tuple, in which an annotation needs no parentheses of its own.
-    fn part(&mut self, e: &Expr) -> D {
+    pub(super) fn part(&mut self, e: &Expr) -> D {
         match &e.kind {
             ExprKind::Ann(inner, signature) => self.annotated(inner, signature),
             _ => self.expr(e),
@@ -107,8 +108,9 @@ impl Formatter<'_> {
 
     // Application and operators.
 
-    /// All on one line; or one argument hanging at the end of the line (the last, or a function
-    /// before small ones: `map (fun x -> ...) xs`); or each argument on its own line.
+    /// An application has one of three layouts: all on one line; one argument hanging at the end of the line; or each
+    /// argument on its own line. The hanging argument is the last one, or a function before small ones (`map (fun x ->
+    /// ...) xs`).
     fn application(&mut self, function: &Expr, args: &[Expr]) -> Built {
         let mut built = vec![self.build(function)];
         for arg in args {
@@ -120,14 +122,21 @@ impl Formatter<'_> {
         let after_function = args.iter().rposition(|a| !is_small(a)).filter(|i| is_function(&args[*i]));
         let hangs = after_function.unwrap_or(args.len().saturating_sub(1)) + 1;
         let others_hang = built.iter().enumerate().any(|(i, b)| i != hangs && b.hanging.is_some());
-        // Small arguments fill lines, others get a line each.
+        // Small arguments fill lines; others get a line each.
         let separate = |d: &D| concat(vec![line(), d.clone()]);
         let fill = !built.iter().any(|b| b.hanging.is_some());
         let below = docs.iter().skip(1).map(|d| if fill { group(separate(d)) } else { separate(d) });
         let broken = concat(vec![docs[0].clone(), nest(concat(below.collect()))]);
         let hanging = built.get_mut(hangs).and_then(|b| b.hanging.take()).filter(|_| !others_hang);
-        let Some(hanging) = hanging else { return Built::plain(choice(vec![one_line, broken])) };
-        if hangs < args.len() && !args.get(hangs - 1).is_some_and(has_lines) {
+        let Some(hanging) = hanging else {
+            // A text that is too long on a line of its own, too, stays where it is.
+            let Some((text, head)) = docs.split_last().filter(|_| args.last().is_some_and(is_text)) else {
+                return Built::plain(choice(vec![one_line, broken]));
+            };
+            let rows = Rc::new(Doc::Rows(vec![(0, spaced(head)), (super::INDENT, text.clone())]));
+            return Built::plain(choice(vec![one_line.clone(), rows, one_line]));
+        };
+        if hangs < args.len() && !args.get(hangs - 1).is_some_and(|arg| self.has_lines(arg)) {
             let rows = docs.iter().enumerate().map(|(i, d)| (if i > 0 { super::INDENT } else { 0 }, d.clone()));
             return Built::plain(choice(vec![one_line, Rc::new(Doc::Rows(rows.collect())), broken]));
         }
@@ -140,6 +149,20 @@ impl Formatter<'_> {
         Built { doc, hanging: Some(hanging), bracket: false }
     }
 
+    /// A function in parentheses whose body takes lines of its own.
+    fn has_lines(&self, e: &Expr) -> bool {
+        match &e.kind {
+            ExprKind::Paren(inner) => self.has_lines(inner),
+            ExprKind::Fun(_, body) | ExprKind::Lin(_, body) => match &body.kind {
+                ExprKind::Paren(_) => is_block(body) && !self.tokens.on_one_line(body.span),
+                ExprKind::Block(_) | ExprKind::Match(..) | ExprKind::Loop(..) => true,
+                ExprKind::If(..) | ExprKind::For(..) | ExprKind::Fun(..) | ExprKind::Lin(..) => true,
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
     // Functions, loops.
 
     fn function(&mut self, word: &str, params: &[Pat], body: &Expr) -> Built {
@@ -150,12 +173,17 @@ impl Formatter<'_> {
         Built::hangs(concat(vec![word, params, space(), arrow, body]))
     }
 
-    /// A block after `->`, `do` and the like: on the same line, or indented below.
+    /// A block after `->`, `do` and the like: on the same line or indented below.
     pub(super) fn body(&mut self, e: &Expr) -> D {
         match &e.kind {
             ExprKind::Block(stmts) if !self.stays_on_one_line(stmts, e.span) => {
                 let stmts = self.stmts(stmts);
                 nest(concat(vec![hard(), stmts]))
+            }
+            // `-> (let` on several lines hangs, as it does behind `=`.
+            ExprKind::Paren(_) if is_block(e) => {
+                let Built { doc, hanging, .. } = self.build(e);
+                hanging.map_or_else(|| nest(concat(vec![line(), doc])), |hanging| concat(vec![space(), hanging]))
             }
             _ => {
                 let body = self.entry(e);
@@ -164,7 +192,7 @@ impl Formatter<'_> {
         }
     }
 
-    /// A block that is always on lines of its own.
+    /// A block that is always on its own lines.
     fn body_below(&mut self, e: &Expr) -> D {
         let entries = match &e.kind {
             ExprKind::Block(stmts) => self.stmts(stmts),
@@ -211,7 +239,7 @@ impl Formatter<'_> {
 
     // if
 
-    /// On one line; or each branch on the line of its word; or all branches indented below.
+    /// On one line; or each branch on its keyword's line; or all branches indented below.
     fn conditional(&mut self, e: &Expr) -> D {
         let (mut broken, mut rows, mut row) = (Vec::new(), Vec::new(), Vec::new());
         let mut rest = e;
@@ -252,9 +280,16 @@ impl Formatter<'_> {
         let open = self.tokens.sign("(");
         match &inner.kind {
             ExprKind::Block(stmts) => {
-                let sequence = !matches!(stmts.first(), Some(crate::ast::Stmt::Let(..)));
-                let block = if sequence { self.sequence(stmts) } else { self.block_operand(stmts, inner.span) };
-                Built::plain(concat(vec![open, block, self.tokens.sign(")")]))
+                let sequence = !matches!(stmts.first(), Some(Stmt::Let(..)));
+                let hangs = !sequence && !self.stays_on_one_line(stmts, inner.span);
+                let entries = match (sequence, hangs) {
+                    (true, _) => self.sequence(stmts),
+                    (false, true) => self.stmts(stmts),
+                    (false, false) => self.block_operand(stmts, inner.span),
+                };
+                let close = self.tokens.sign(")");
+                let hanging = hangs.then(|| concat(vec![open.clone(), nest(concat(vec![hard(), entries.clone()])), close.clone()]));
+                Built { doc: concat(vec![open, align(entries), close]), hanging, bracket: true }
             }
             ExprKind::If(..) | ExprKind::Match(..) => {
                 let inner = align(self.expr(inner));
@@ -270,10 +305,10 @@ impl Formatter<'_> {
     }
 
     /// A tuple whose last part may hang: `(value, lin d -> ...)`.
-    fn tuple(&mut self, parts: &[Expr]) -> Built {
+    fn tuple(&mut self, parts: &[Expr], span: Span) -> Built {
         let ends_in_function = matches!(parts.last().map(|p| &p.kind), Some(ExprKind::Fun(..) | ExprKind::Lin(..)));
         let Some((last, first)) = parts.split_last().filter(|_| ends_in_function) else {
-            return self.elements("(", parts, ")");
+            return self.elements("(", parts, ")", span);
         };
         let mut head = vec![self.tokens.sign("(")];
         for part in first {
@@ -357,7 +392,7 @@ impl Formatter<'_> {
         concat(parts)
     }
 
-    /// `head = value`, or the head alone where it says both.
+    /// `head = value`, or only the head if the field is punned.
     fn given(&mut self, head: D, punned: bool, value: &Expr) -> D {
         if punned {
             return head;
@@ -367,7 +402,7 @@ impl Formatter<'_> {
         self.after_sign(concat(vec![head, space(), sign]), value)
     }
 
-    /// `head = value`: on one line, below on one line, hanging, or below.
+    /// `head = value`: on one line; with the value below on one line; hanging; or below.
     pub(super) fn after_sign(&mut self, head: D, value: Built) -> D {
         let one_line = concat(vec![head.clone(), space(), value.doc.clone()]);
         let rows = Rc::new(Doc::Rows(vec![(0, head.clone()), (super::INDENT, value.doc.clone())]));
@@ -381,7 +416,7 @@ impl Formatter<'_> {
         }
     }
 
-    fn index(&mut self, arg: &IndexArg) -> D {
+    pub(super) fn index(&mut self, arg: &IndexArg) -> D {
         match arg {
             IndexArg::At(e) => self.expr(e),
             IndexArg::Slice(slice) => {
@@ -401,11 +436,25 @@ impl Formatter<'_> {
     }
 }
 
+fn below(doc: D) -> D {
+    concat(vec![line(), doc])
+}
+
+/// Arguments that fill lines. A small last one does not stand on a line alone.
+fn filled(docs: &[D], args: &[Expr]) -> Vec<D> {
+    let mut all: Vec<D> = docs.iter().map(|d| group(below(d.clone()))).collect();
+    if args.len() > 2 && args.last().is_some_and(is_small) && let Some([before, last]) = docs.last_chunk::<2>() {
+        all.truncate(docs.len() - 2);
+        all.push(group(concat(vec![line(), before.clone(), group(below(last.clone()))])));
+    }
+    all
+}
+
 fn spaced(docs: &[D]) -> D {
     concat(docs.iter().enumerate().flat_map(|(i, d)| [if i > 0 { space() } else { nil() }, d.clone()]).collect())
 }
 
-/// Something short that may follow a function that takes several lines.
+/// Whether an expression is short enough to follow a function that takes several lines.
 pub(super) fn is_small(e: &Expr) -> bool {
     match &e.kind {
         ExprKind::Var(_) | ExprKind::Con(..) | ExprKind::Section(_) => true,
@@ -418,7 +467,7 @@ pub(super) fn is_small(e: &Expr) -> bool {
     }
 }
 
-/// A function in parentheses whose body takes lines of its own.
+/// Whether an expression is a parenthesised function whose body takes several lines.
 fn has_lines(e: &Expr) -> bool {
     match &e.kind {
         ExprKind::Paren(inner) => has_lines(inner),
@@ -435,7 +484,7 @@ fn is_function(e: &Expr) -> bool {
     matches!(&e.kind, ExprKind::Paren(inner) if matches!(inner.kind, ExprKind::Fun(..) | ExprKind::Lin(..)))
 }
 
-/// Whether `e` ends in a construct that reads on as far as it can.
+/// Whether `e` ends in a construct that extends as far as possible.
 pub(super) fn ends_openly(e: &Expr) -> bool {
     match &e.kind {
         ExprKind::Fun(..) | ExprKind::Lin(..) | ExprKind::If(..) | ExprKind::Match(..) | ExprKind::For(..) => true,
@@ -450,15 +499,11 @@ pub(super) fn ends_openly(e: &Expr) -> bool {
     }
 }
 
-/// Whether a field is given by its name alone.
+/// Whether a field is punned.
 fn is_punned(name: Ident, value: &Expr) -> bool {
     matches!(value.kind, ExprKind::Var(v) if v == name.name) && value.span == name.span
 }
 
-fn is_number(e: &Expr) -> bool {
-    match &e.kind {
-        ExprKind::Lit(Lit::Int(_) | Lit::Float(_) | Lit::F32(_)) => true,
-        ExprKind::Neg(operand) => is_number(operand),
-        _ => false,
-    }
+fn is_text(e: &Expr) -> bool {
+    matches!(e.kind, ExprKind::Lit(Lit::Str(_)) | ExprKind::Interp(_))
 }

@@ -73,7 +73,7 @@ impl Formatter<'_> {
         }
     }
 
-    /// All constructors on one line, or each on its own (always if `always_below`).
+    /// All constructors on one line, or one per line (always if `always_below`).
     fn sum(&mut self, head: D, constructors: &[ConDecl], always_below: bool) -> D {
         let mut docs = Vec::new();
         for (i, constructor) in constructors.iter().enumerate() {

@@ -1,12 +1,12 @@
 //! `adl fmt`: one canonical layout, width 100, two columns a level, comments kept.
 //!
-//! The tree is turned into a document of possible line breaks ([`doc`]), into which the comments of
-//! the source are woven by the tokens that they stand at ([`tokens`]). Each item is checked before
-//! its new text is taken: it must parse to the same tree, keep the comments, and be a fixed point.
-//! An item for which that fails (comments in very odd places) stays as it was written, so
-//! formatting never changes what a program means.
+//! The tree is converted to a document with possible line breaks ([`doc`]). The comments of the source are attached to
+//! its tokens and inserted on the way ([`tokens`]). The new text of each item is accepted only after a check: it must
+//! parse to the same tree, keep all comments, and be a fixed point of formatting. An item that fails the check (because
+//! of comments in unusual places) is left as it was written. So formatting never changes the meaning of a program.
 
 mod blocks;
+mod brackets;
 mod columns;
 mod doc;
 mod exprs;
@@ -25,7 +25,7 @@ use doc::{concat, hard};
 use std::borrow::Cow;
 use tokens::Tokens;
 
-/// The longest line, where it can be kept.
+/// The maximal line width, where it can be kept.
 pub const WIDTH: usize = 100;
 /// Columns of indentation a level.
 const INDENT: usize = 2;
@@ -34,19 +34,19 @@ pub(crate) struct Formatter<'a> {
     tokens: Tokens<'a>,
 }
 
-/// Runs `f` with enough machine stack.
+/// Runs `f` with sufficient stack.
 fn guarded<T>(f: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(256 * 1024, 2 * 1024 * 1024, f)
 }
 
-/// The program in canonical layout, or its syntax errors.
+/// Formats a program, or returns its syntax errors.
 pub fn format(text: &str) -> Result<String, Vec<Diagnostic>> {
     format_counting(text).map(|(text, _)| text)
 }
 
-/// Like [`format`], with the number of items that had to stay as they were.
+/// Like [`format`], with the number of items that were left as written.
 pub fn format_counting(text: &str) -> Result<(String, usize), Vec<Diagnostic>> {
-    // Documents nest several times deeper than trees, and are dropped on the machine stack.
+    // Documents nest several times deeper than trees, and are dropped recursively.
     stacker::maybe_grow(48 * 1024 * 1024, 64 * 1024 * 1024, || format_here(text))
 }
 
@@ -76,16 +76,16 @@ fn format_here(text: &str) -> Result<(String, usize), Vec<Diagnostic>> {
     Ok((columns::align(text, &out), kept))
 }
 
-/// An item with the comments that belong to it, or the comments at the end.
+/// An item with its comments, or the comments at the end.
 struct Piece<'a> {
-    /// As it is parsed.
+    /// The text that is parsed.
     text: Cow<'a, str>,
-    /// As it was written.
+    /// The text in the source.
     written: &'a str,
     blank_before: bool,
 }
 
-/// Cuts the text between items, after the comments that trail the item before.
+/// Splits the text between items, after the trailing comments of the preceding item.
 fn pieces<'a>(text: &'a str, program: &Program) -> Vec<Piece<'a>> {
     let tokens = Tokens::new(text, lex(FileId::default(), text));
     let shebang = if text.starts_with("#!") { text.find('\n').unwrap_or(text.len()) } else { 0 };
@@ -95,7 +95,7 @@ fn pieces<'a>(text: &'a str, program: &Program) -> Vec<Piece<'a>> {
     }
     cuts.push(if program.items.is_empty() { shebang } else { tokens.start_of_end() });
     cuts.push(text.len());
-    // Items stand in the leftmost column; lines in the column of a first item that stands further right go on with it.
+    // Items begin in the leftmost column. If the first item is indented further, lines in its column continue it.
     let all = lex(FileId::default(), text).tokens;
     let leftmost = all.iter().filter(|t| t.line_start && t.tok != Tok::End).map(|t| t.col).min();
     let mut pieces = Vec::new();
@@ -113,7 +113,7 @@ fn pieces<'a>(text: &'a str, program: &Program) -> Vec<Piece<'a>> {
     pieces
 }
 
-/// An item that begins at `start` between two cuts, as it is parsed and as it was written.
+/// The item from `start` between two cuts: the text to parse, and the source text.
 fn texts_of<'a>(text: &'a str, start: usize, (lo, hi): (usize, usize), all: &[Token], leftmost: Option<u32>) -> (Cow<'a, str>, &'a str) {
     // The first line keeps its indentation: a uniformly indented cell is cut into such pieces.
     let line = text[..start].rfind('\n').map_or(0, |at| at + 1);
@@ -127,13 +127,14 @@ fn texts_of<'a>(text: &'a str, start: usize, (lo, hi): (usize, usize), all: &[To
     }
 }
 
-/// A first item that stands further right than the others: its first token alone comes into the leftmost column, on a line of its own, so that lines in the
-/// column where it stood still go on with it, and blocks that begin on its line keep their columns.
+/// An item that is indented further than the later ones. Only its first token is moved to the leftmost column, onto a
+/// line of its own. Lines in its former column then still continue it, and blocks that begin on its line keep their
+/// columns.
 fn leading<'a>(text: &'a str, from: usize, first: &Token, end: usize) -> Cow<'a, str> {
     let (lo, hi) = (first.lo as usize, first.hi as usize);
     let line = text[..lo].rfind('\n').map_or(0, |at| at + 1);
     let (indent, token, rest) = (&text[line..lo], &text[lo..hi], &text[hi..end]);
-    // What a token such as the start of a text, or a function in front of brackets, is followed by belongs to it.
+    // The token at the start of the text, or a function before brackets, must stay next to what follows it.
     let alone = matches!(token, "(" | "[" | "{") || rest.starts_with(' ');
     if line < from || !indent.trim().is_empty() || !alone || rest.lines().next().is_none_or(|l| l.trim().is_empty()) {
         return text[from..end].trim_start().into();
@@ -142,7 +143,7 @@ fn leading<'a>(text: &'a str, from: usize, first: &Token, end: usize) -> Cow<'a,
     format!("{}{token}\n{indent}{pad}{rest}", &text[from..line]).into()
 }
 
-/// One item, or only comments; `false` if it stays as it was.
+/// Formats one item or a group of comments; `false` if it is left as written.
 fn format_piece(text: &str, written: &str) -> (String, bool) {
     let text = text.trim_end_matches(|c: char| c == ';' || c.is_whitespace());
     let first = attempt(text);
@@ -158,7 +159,7 @@ fn format_piece(text: &str, written: &str) -> (String, bool) {
     (as_written(written.trim_end_matches(|c: char| c == ';' || c.is_whitespace())), false)
 }
 
-/// The source text, but for blanks at line ends.
+/// The source text without trailing white space.
 fn as_written(text: &str) -> String {
     text.replace("\r\n", "\n")
 }
@@ -184,7 +185,7 @@ fn attempt(text: &str) -> String {
     doc::layout(&concat(parts), WIDTH)
 }
 
-/// Whether `new` means what `old` means and has the same comments.
+/// Whether `new` has the same meaning and comments as `old`.
 fn preserves(old: &str, new: &str) -> bool {
     let file = FileId::default();
     let ((old_tree, faults), (new_tree, errors)) = (parse(file, old), parse(file, new));

@@ -8,14 +8,14 @@ use crate::ast::{BinOp, Expr, ExprKind};
 impl Formatter<'_> {
     pub(super) fn negation(&mut self, operand: &Expr) -> D {
         let minus = self.tokens.sign("-");
-        // Two minus signs without a space begin a comment.
+        // Two adjacent minus signs would begin a comment.
         let again = matches!(operand.kind, ExprKind::Neg(_)) || self.tokens.source_of(operand.span).starts_with('-');
         let operand = self.expr(operand);
         concat(vec![minus, if again { space() } else { nil() }, operand])
     }
 
-    /// A chain of operators of one precedence. As an entry (`is_entry`) a pipeline's further lines
-    /// stand in the entry's own column.
+    /// A chain of operators of one precedence. If it is an entry (`is_entry`), the further lines of a pipeline are
+    /// aligned with it.
     pub(super) fn operators(&mut self, e: &Expr, is_entry: bool) -> D {
         let chain = Chain::of(e);
         let open = ends_openly(chain.first);
@@ -42,14 +42,14 @@ impl Formatter<'_> {
         let pipeline = chain.rest.iter().all(|(op, _)| matches!(op, BinOp::PipeRight | BinOp::Compose));
         let below = concat(below);
         match (is_entry && (pipeline || open), open) {
-            // Something that reads on as far as it can ends only where a line further left begins.
+            // A construct that extends as far as possible ends only before a line further left.
             (true, true) => concat(vec![first, hard(), below]),
             (true, false) => group(concat(vec![first, below])),
             _ => group(concat(vec![first, nest(below)])),
         }
     }
 
-    /// An expression in its broken form, if it has one.
+    /// The broken form of an expression, if it has one.
     fn broken(&mut self, e: &Expr) -> D {
         let built = self.build(e);
         built.hanging.unwrap_or(built.doc)
@@ -68,7 +68,7 @@ struct Chain<'e> {
 }
 
 impl Chain<'_> {
-    /// A product of small factors and, at its end, a sum in parentheses, which is where to break it.
+    /// Whether it is a product of small factors that ends with a parenthesised sum; that is the best place for a break.
     fn ends_in_parentheses(&self) -> bool {
         let product = |op: &BinOp| matches!(op, BinOp::Mul | BinOp::Div | BinOp::MatMul);
         let Some(((_, last), others)) = self.rest.split_last() else { return false };

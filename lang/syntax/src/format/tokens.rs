@@ -1,9 +1,8 @@
-//! The source's tokens with the comments that belong to them, taken in order while the tree is
-//! printed.
+//! The source's tokens with their comments, consumed in order while the tree is printed.
 //!
-//! A comment belongs to the token before it on its line, or else to the token after it. Tokens that
-//! the canonical layout leaves out (`in`, `;`, needless parentheses) hand their comments on to the
-//! next one that is printed, so none is lost.
+//! A comment belongs to the preceding token on its line, or else to the following token. Tokens that the canonical
+//! layout omits (`in`, `;`, redundant parentheses) pass their comments on to the next printed token, so that none is
+//! lost.
 
 use super::doc::{Comment, D, Doc, Place, concat, nil, text};
 use crate::lexer::Lexed;
@@ -11,7 +10,7 @@ use crate::span::Span;
 use crate::token::{self, CommentKind, Kw, P, Tok, Token};
 use std::rc::Rc;
 
-/// The comments of one token.
+/// The comments attached to one token.
 #[derive(Clone, Default)]
 struct Attached {
     before: Vec<token::Comment>,
@@ -54,15 +53,15 @@ impl<'a> Tokens<'a> {
         !self.source_of(span).contains('\n')
     }
 
-    /// Whether a comment stands somewhere under `span`.
+    /// Whether there is a comment inside `span`.
     pub(super) fn has_comments(&self, span: Span) -> bool {
         let (from, to) = (self.index_at(span.lo), self.index_at(span.hi));
         let inside = |c: &token::Comment| span.lo <= c.span.lo && c.span.lo < span.hi;
         self.attached[from..=to].iter().any(|a| a.before.iter().chain(&a.after).any(inside))
     }
 
-    /// A sign or word. If the source has it next, up to tokens that are left out, its comments come
-    /// along.
+    /// An operator or keyword. If it is the next token of the source (apart from tokens that may be omitted), its
+    /// comments are printed too.
     pub(super) fn sign(&mut self, sign: &str) -> D {
         let mut at = self.next;
         while let Some(token) = self.all.get(at) {
@@ -77,18 +76,18 @@ impl<'a> Tokens<'a> {
         text(sign)
     }
 
-    /// Whether the source has this sign next.
+    /// Whether this is the next token of the source.
     pub(super) fn at(&self, sign: &str) -> bool {
         self.all.get(self.next).is_some_and(|token| self.text_of(token) == sign)
     }
 
-    /// `shown` in the place of the token at `span`.
+    /// Prints `shown` in place of the token at `span`.
     pub(super) fn word(&mut self, span: Span, shown: &str) -> D {
         let at = self.index_at(span.lo);
         self.take(at, at + 1, text(shown))
     }
 
-    /// The source under `span` as it is.
+    /// The unchanged source under `span`.
     pub(super) fn verbatim(&mut self, span: Span) -> D {
         let (from, to) = (self.index_at(span.lo), self.index_at(span.hi));
         let shown = self.source_of(span).replace("\r\n", "\n");
@@ -96,8 +95,8 @@ impl<'a> Tokens<'a> {
         self.take(from, to.max(from + 1), Rc::new(doc))
     }
 
-    /// Prints `doc` in the place of the tokens `from..to`, with the comments before the first, after
-    /// the last, and of all the tokens that were left out on the way.
+    /// Prints `doc` in place of the tokens `from..to`, with the comments before the first, after the last, and of all
+    /// tokens omitted on the way.
     fn take(&mut self, from: usize, to: usize, doc: D) -> D {
         let from = from.max(self.next);
         let mut before: Vec<token::Comment> = Vec::new();
@@ -156,14 +155,14 @@ impl<'a> Tokens<'a> {
         self.source_of(comment.span).replace("\r\n", "\n")
     }
 
-    /// Whether an empty line stands before `at`.
+    /// Whether an empty line precedes `at`.
     pub(super) fn blank_before(&self, at: u32) -> bool {
         let before = self.source.get(..at as usize).unwrap_or("");
         let blanks = &before[before.trim_end().len()..];
         blanks.matches('\n').count() > 1
     }
 
-    /// Whether an empty line stands before what begins at `span`, its comments included.
+    /// Whether an empty line precedes the node at `span` and its comments.
     pub(super) fn blank_before_node(&self, span: Span) -> bool {
         let at = self.index_at(span.lo);
         let first = self.attached[at].before.first();
@@ -171,31 +170,31 @@ impl<'a> Tokens<'a> {
         self.blank_before(skipped.or(first).map_or(span.lo, |c| c.span.lo))
     }
 
-    /// Where the item at `span` begins, its comments included.
+    /// The position where the item at `span` begins, including its comments.
     pub(super) fn start_of(&self, span: Span) -> usize {
         let first = self.attached[self.index_at(span.lo)].before.first();
         first.map_or(span.lo, |c| c.span.lo) as usize
     }
 
-    /// Where the comments behind the last token begin.
+    /// The position of the comments after the last token.
     pub(super) fn start_of_end(&self) -> usize {
         let first = self.attached.last().and_then(|a| a.before.first());
         first.map_or(self.source.len(), |c| c.span.lo as usize)
     }
 
-    /// Where the first of the comments right before the token at `lo` begins.
+    /// The position of the first of the comments directly before the token at `lo`.
     pub(super) fn first_comment_before(&self, lo: u32) -> Option<u32> {
         self.attached[self.index_at(lo)].before.first().map(|c| c.span.lo)
     }
 
-    /// The next token, as it is.
+    /// The next token, unchanged.
     pub(super) fn next_verbatim(&mut self) -> D {
         let Some(token) = self.all.get(self.next) else { return nil() };
         let span = Span { file: crate::span::FileId::default(), lo: token.lo, hi: token.hi };
         self.verbatim(span)
     }
 
-    /// The comments of all tokens before the one at `lo` that were not printed.
+    /// The comments of all unprinted tokens before the one at `lo`.
     pub(super) fn rest_until(&mut self, lo: u32) -> D {
         let at = self.index_at(lo);
         let mut parts = Vec::new();
@@ -209,7 +208,7 @@ impl<'a> Tokens<'a> {
         if parts.is_empty() { nil() } else { concat(parts) }
     }
 
-    /// The comments behind the last token, and where the first of them begins.
+    /// The comments after the last token, and whether an empty line precedes them.
     pub(super) fn comments_at_end(&mut self) -> Option<(bool, D)> {
         let last = self.attached.last_mut().map(|a| std::mem::take(&mut a.before)).unwrap_or_default();
         let first = last.first()?;
@@ -218,12 +217,12 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// Tokens that the canonical layout may leave out.
+/// Tokens that the canonical layout may omit.
 fn may_be_left_out(tok: Tok) -> bool {
     matches!(tok, Tok::Kw(Kw::In) | Tok::P(P::Semi | P::SemiSemi | P::Bar | P::Comma | P::LParen | P::RParen))
 }
 
-/// A comma stands directly behind its part: what ends the line before it goes behind it.
+/// Commas are printed directly after their element, so trailing comments before a comma move after it.
 fn behind_commas(tokens: &[Token], attached: &mut [Attached]) {
     for comma in 1..tokens.len() {
         if tokens[comma].tok != Tok::P(P::Comma) {
@@ -252,7 +251,8 @@ fn attach(source: &str, comment: &token::Comment, tokens: &[Token], attached: &m
         None => false,
         Some(_) if joins_next => false,
         Some(_) if !comment.own_line => true,
-        // Indented more than what follows: a remark at the end of a block, unless one above it belongs to what follows.
+        // More indented than the next token: a remark at the end of a block, unless a comment above it belongs to that
+        // token.
         Some(_) => comment.col > after.indent && comment.kind != CommentKind::Doc && attached[next].before.is_empty(),
     };
     match (trails, next.checked_sub(1)) {

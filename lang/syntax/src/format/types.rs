@@ -4,14 +4,14 @@ use super::Formatter;
 use super::doc::{D, concat, group, line, nest, nil, soft_line, space, text};
 use crate::ast::{Constraint, Ident, Lit, Pat, PatKind, Signature, Size, Type, TypeKind};
 
-/// Where a type or pattern stands, loosest first.
+/// The context of a type or pattern, from loosest to tightest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
-    /// Anything goes: `a -> b`, `p | q`.
+    /// No parentheses are needed: `a -> b`, `p | q`.
     Top,
     /// An operand of `->` or `::`.
     Operand,
-    /// With arguments: `List a`, `Some x`.
+    /// A constructor with arguments: `List a`, `Some x`.
     Applied,
     /// An argument.
     Atom,
@@ -138,7 +138,7 @@ impl Formatter<'_> {
             }
             parts.extend([self.ident(*name), space(), self.tokens.sign(":"), space()]);
             let shown = self.ty(ty, Level::Top);
-            // A field's arrows break only where the field itself does not fit.
+            // A field's arrows break only if the field does not fit on its own line.
             let arrow = matches!(ty.kind, TypeKind::Fun(..) | TypeKind::Lin(..));
             parts.push(if arrow { group(nest(shown)) } else { shown });
         }
@@ -163,7 +163,7 @@ impl Formatter<'_> {
         }
     }
 
-    /// `open a, b close`, one element a line if they don't fit on one.
+    /// `open a, b close`, one element per line if they do not fit on one.
     pub(super) fn list<T>(&mut self, open: &str, all: &[T], close: &str, mut one: impl FnMut(&mut Self, &T) -> D) -> D {
         let open = self.tokens.sign(open);
         let mut parts = vec![soft_line()];
@@ -177,7 +177,7 @@ impl Formatter<'_> {
         group(concat(vec![open, inner, self.tokens.sign(close)]))
     }
 
-    /// `span` without the parentheses around it.
+    /// `span` without its parentheses.
     fn inner_span(&self, span: crate::span::Span) -> crate::span::Span {
         let source = self.tokens.source_of(span);
         let inside = source.trim_start_matches(|c: char| c == '(' || c.is_whitespace());
@@ -242,7 +242,7 @@ impl Formatter<'_> {
             if i > 0 {
                 parts.extend([line(), self.tokens.sign("|"), space()]);
             }
-            // An alternative with its own name is told from a name for the whole by parentheses.
+            // Parentheses distinguish an alternative with a name from a name for the whole pattern.
             parts.push(self.pat(pat, Level::Operand));
         }
         group(concat(parts))
@@ -269,7 +269,7 @@ impl Formatter<'_> {
         self.number(pat.span)
     }
 
-    /// A literal as written, but `1.` as `1.0`.
+    /// A literal as written, except that `1.` becomes `1.0`.
     pub(super) fn number(&mut self, span: crate::span::Span) -> D {
         let source = self.tokens.source_of(span);
         if source.ends_with('.') {

@@ -1,11 +1,12 @@
-//! Comments and texts as other languages write them: read to their end, so that one error says it all.
+//! Comments and strings in the syntax of other languages. They are consumed as a whole, so that there is only one
+//! error.
 
 use super::{Lexer, is_name_continue};
 use crate::errors::{habits, lexical};
 use crate::token::Tok;
 
 impl Lexer<'_> {
-    /// Steps over `/* ... */`, `# ...`, `'text'` and the like; `false` if nothing of the kind begins here.
+    /// Consumes `/* ... */`, `# ...`, `'text'` and the like. Returns `false` if there is none here.
     pub(super) fn foreign(&mut self, lo: usize, col: u32) -> bool {
         let rest = self.rest();
         if rest.starts_with("/*") {
@@ -22,7 +23,7 @@ impl Lexer<'_> {
         true
     }
 
-    /// `/* ... */`, over lines where it is closed.
+    /// `/* ... */`, over several lines if it is closed.
     fn foreign_comment(&mut self, lo: usize) {
         let indent = self.line_indent;
         let fresh = self.fresh_line;
@@ -56,7 +57,7 @@ impl Lexer<'_> {
     }
 }
 
-/// The length of a text in quotes that are not adl's, and the quotes.
+/// The length of a string in foreign quotation marks, and the marks.
 fn quoted(rest: &str) -> Option<(usize, &'static str)> {
     if let Some(inside) = rest.strip_prefix("\"\"\"") {
         return inside.find("\"\"\"").map(|at| (at + 6, "\"\"\""));

@@ -1,7 +1,7 @@
 //! Text → tokens. Total: every text gives tokens and a list of diagnostics.
 //!
-//! Comments are kept apart from the tokens, so that the parser need not step over them and the
-//! formatter can find them by place.
+//! Comments are stored separately from the tokens. So the parser need not skip them, and the formatter finds them by
+//! position.
 
 mod habits;
 mod number;
@@ -13,18 +13,18 @@ use crate::span::{FileId, Span};
 use crate::symbol::Symbol;
 use crate::token::{Comment, CommentKind, Kw, P, Tok, Token};
 
-/// What the lexer found.
+/// The result of lexing.
 #[derive(Debug, Default)]
 pub struct Lexed {
-    /// In order; the last is [`Tok::End`].
+    /// In source order; the last one is [`Tok::End`].
     pub tokens: Vec<Token>,
-    /// In order.
+    /// In source order.
     pub comments: Vec<Comment>,
-    /// Texts of strings, escapes resolved.
+    /// String contents with escapes resolved.
     pub strings: Vec<String>,
-    /// Errors, in order.
+    /// In source order.
     pub diagnostics: Vec<Diagnostic>,
-    /// Whether a comment is still open at the end of the text.
+    /// Whether the text ends inside a comment.
     pub open_at_end: bool,
 }
 
@@ -51,13 +51,13 @@ pub(crate) struct Lexer<'a> {
     pos: usize,
     /// Column of `pos`.
     col: u32,
-    /// Column of the first thing on the current line, once there is one.
+    /// Column of the first token or comment on the current line, if there is one.
     line_indent: Option<u32>,
-    /// No token yet on this line.
+    /// Whether the current line has no token so far.
     fresh_line: bool,
-    /// Blanks or a comment since the last token.
+    /// Whether white space or a comment followed the last token.
     space: bool,
-    /// For each open interpolation the number of `{` open inside it.
+    /// For each open interpolation, the number of `{` open inside it.
     interpolations: Vec<u32>,
     out: Lexed,
 }
@@ -96,7 +96,7 @@ impl<'a> Lexer<'a> {
         Span::new(self.file, lo, self.pos)
     }
 
-    /// Steps over one character, keeping the column.
+    /// Consumes one character and updates the column.
     fn bump(&mut self) -> Option<char> {
         let c = self.peek_char()?;
         self.pos += c.len_utf8();
@@ -127,7 +127,7 @@ impl<'a> Lexer<'a> {
         self.out.diagnostics.push(diagnostic);
     }
 
-    /// A token of the text from `lo`, whose column was `col`, up to here.
+    /// Adds a token that spans from `lo` (in column `col`) to the current position.
     fn push(&mut self, tok: Tok, lo: usize, col: u32) {
         let indent = *self.line_indent.get_or_insert(col);
         let line_start = self.fresh_line;
@@ -149,7 +149,7 @@ impl<'a> Lexer<'a> {
         self.out.strings.len() as u32 - 1
     }
 
-    /// Reads one token, comment or run of blanks; `false` at the end.
+    /// Reads one token, comment or run of white space; `false` at the end.
     fn step(&mut self) -> bool {
         let Some(c) = self.peek_char() else { return false };
         let (lo, col) = (self.pos, self.col);
@@ -210,7 +210,7 @@ impl<'a> Lexer<'a> {
         self.push(Tok::P(p), lo, col);
     }
 
-    /// Skips a run of characters that begin no token, with one error for all of them.
+    /// Skips a run of characters that cannot begin a token, and reports them once.
     fn unknown(&mut self, lo: usize) {
         self.bump();
         self.bump_while(|c| {
@@ -262,7 +262,7 @@ impl<'a> Lexer<'a> {
                 break;
             }
         }
-        // What follows on the line stands where the comment began, as if the comment were text.
+        // The column of the comment counts as the indentation of what follows it on the line.
         self.line_indent = Some(indent);
         self.fresh_line = fresh;
         self.space = true;

@@ -56,8 +56,8 @@ impl Lexer<'_> {
         self.bump_while(|c| c.is_ascii_digit() || c == '_');
     }
 
-    /// `.5`, or a lone `.` as in `1.` when nothing that a `.` could mean follows. After a dot the
-    /// number is a tuple place (`t.0.1`), which has no fraction.
+    /// A fraction as in `.5`, or a lone `.` as in `1.` if the dot has no other meaning. After a dot the number is a
+    /// tuple component (`t.0.1`), which has no fraction.
     fn fraction(&mut self) -> bool {
         let mut chars = self.rest().chars();
         let after_dot = self.out.tokens.last().is_some_and(|t| t.tok == Tok::P(crate::token::P::Dot)) && !self.space;
@@ -95,7 +95,7 @@ impl Lexer<'_> {
         true
     }
 
-    /// `3x`, `1.5f64`: one error, and the letters are dropped.
+    /// `3x`, `1.5f64`: reports one error and drops the letters.
     fn letters_after_number(&mut self, lo: usize) {
         if !self.peek_char().is_some_and(is_name_continue) {
             return;

@@ -1,15 +1,14 @@
 //! `"strings"` and `f"interpolated {strings}"`.
 //!
-//! A string may hold newlines. One that was never closed must not swallow the file, so a newline
-//! is taken as text only when what follows looks like the rest of a string (see
-//! [`Lexer::goes_on`]).
+//! A string may contain newlines. So that an unclosed string does not swallow the file, a newline counts as text only
+//! if a plausible end of the string follows (see [`Lexer::goes_on`]).
 
 use super::{Lexer, is_name_continue};
 use crate::errors::lexical;
 use crate::span::Span;
 use crate::token::Tok;
 
-/// Why reading text stopped.
+/// The reason why reading text stopped.
 enum Stop {
     Quote,
     /// `{` of an interpolation.
@@ -23,7 +22,7 @@ impl Lexer<'_> {
         let layout = (self.line_indent, self.fresh_line);
         self.bump();
         let (text, stop) = self.text_until(false);
-        // Inside an interpolation the quote was more likely the end of the outer string.
+        // Inside an interpolation the quotation mark more likely ends the outer string.
         if matches!(stop, Stop::Unterminated) && self.interpolations.is_empty() {
             self.unterminated(lo);
         }
@@ -32,7 +31,7 @@ impl Lexer<'_> {
         self.push(Tok::Str(id), lo, col);
     }
 
-    /// A token that began on an earlier line belongs to the layout of that line.
+    /// A token that began on an earlier line belongs to that line for the layout rule.
     fn restore_line(&mut self, (indent, fresh): (Option<u32>, bool)) {
         self.line_indent = indent;
         self.fresh_line = fresh;
@@ -93,7 +92,7 @@ impl Lexer<'_> {
         self.interpolated_text(lo);
     }
 
-    /// A line ended inside `{...}`: closes everything, with one error.
+    /// A line ended inside `{...}`: closes all open constructs with one error.
     pub(super) fn interpolation_cut_off(&mut self) {
         let (lo, col) = (self.pos, self.col);
         let open = self.out.tokens.iter().rev().find(|t| t.tok == Tok::FOpen);
@@ -105,7 +104,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// Reads up to and over the closing quote, or up to `{`.
+    /// Reads up to and including the closing quotation mark, or up to `{`.
     fn text_until(&mut self, interpolated: bool) -> (String, Stop) {
         let mut text = String::new();
         let mut newlines_allowed = false;
@@ -141,8 +140,8 @@ impl Lexer<'_> {
         }
     }
 
-    /// Whether the string that reached a newline is closed further down: there is a quote, no line
-    /// before it begins a new item, and what follows the quote can follow a string.
+    /// Whether the string that reached a newline is closed further down. There must be a quotation mark before the next
+    /// item begins, and what follows it must be able to follow a string.
     fn goes_on(&self) -> bool {
         let rest = self.rest();
         let mut escaped = false;
@@ -186,7 +185,7 @@ impl Lexer<'_> {
         text.push(value);
     }
 
-    /// `\` at the end of a line: the newline and the blanks after it are no text.
+    /// `\` at the end of a line: the newline and the following white space are not part of the text.
     fn line_continuation(&mut self) {
         self.bump_while(|c| c == '\r');
         if self.peek_char() == Some('\n') {

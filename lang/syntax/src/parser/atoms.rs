@@ -1,4 +1,4 @@
-//! Operands: literals, names, brackets, f-strings, and what follows them without a space.
+//! Operands: literals, names, brackets, f-strings, and their postfix forms.
 
 use super::Parser;
 use super::expressions::binary;
@@ -9,7 +9,7 @@ use crate::symbol::Symbol;
 use crate::token::{Kw, P, Tok};
 
 impl Parser<'_> {
-    /// An atom with its `.field`s and `[index]`es.
+    /// An atom followed by its `.field`s and `[index]`es.
     pub(super) fn postfix(&mut self) -> Expr {
         let mut base = self.atom();
         loop {
@@ -171,7 +171,7 @@ impl Parser<'_> {
         error
     }
 
-    /// Whether an arithmetic operator stands directly before the next token, as in `+=`.
+    /// Whether an arithmetic operator immediately precedes the next token, as in `+=`.
     pub(super) fn operator_before(&self) -> bool {
         let before = self.previous().map(|t| t.tok);
         !self.raw().space_before && matches!(before, Some(Tok::P(P::Plus | P::Minus | P::Star | P::Slash)))
@@ -179,7 +179,7 @@ impl Parser<'_> {
 
     // Brackets.
 
-    /// Runs `f` between `open` (just read) and `closer`.
+    /// Runs `f` between `open` (already read) and `closer`.
     pub(super) fn in_brackets<T>(&mut self, open: Span, closer: P, f: impl FnOnce(&mut Self) -> T) -> T {
         self.layout.open_bracket();
         let (no_for, slicing) = (std::mem::take(&mut self.no_for), std::mem::take(&mut self.slicing));
@@ -214,7 +214,7 @@ impl Parser<'_> {
         self.fail(diagnostic);
     }
 
-    /// `a, b, c` up to `closer` (which is left), a comma at the end allowed.
+    /// `a, b, c` up to `closer`, which is not consumed. A trailing comma is allowed.
     pub(super) fn comma_separated<T>(&mut self, closer: P, mut one: impl FnMut(&mut Self) -> T) -> Vec<T> {
         let mut all = Vec::new();
         let mut said = false;
@@ -351,13 +351,11 @@ impl Parser<'_> {
                 break;
             }
         }
-        if !self.at(P::RBrace) && matches!(self.previous().map(|t| t.tok), Some(Tok::P(P::Comma) | Tok::Kw(Kw::With))) {
-            self.wanted("E0110", "a field's name");
-        }
+        self.another_part_before_brace("a field's name");
         fields
     }
 
-    /// What stands behind `with`.
+    /// The changes after `with`.
     fn changes(&mut self) -> Vec<Change> {
         let mut changes = Vec::new();
         let before = self.diagnostics.len();
@@ -377,13 +375,11 @@ impl Parser<'_> {
                 break;
             }
         }
-        if !self.at(P::RBrace) && matches!(self.previous().map(|t| t.tok), Some(Tok::P(P::Comma) | Tok::Kw(Kw::With))) {
-            self.wanted("E0110", "a field's name or `[`");
-        }
+        self.another_part_before_brace("a field's name or `[`");
         changes
     }
 
-    /// `w.x[i, j]`, the way to what an update replaces.
+    /// `w.x[i, j]`, the path to the part that an update replaces.
     fn place(&mut self) -> Vec<Place> {
         let mut place = Vec::new();
         loop {
@@ -408,8 +404,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Steps over the `,` between fields. Each habit is reported once a record: not if `before` is
-    /// less than the number of errors.
+    /// Consumes the `,` between fields. Foreign syntax is reported once per record: not if there are more errors than
+    /// `before`.
     pub(super) fn record_separator(&mut self, before: usize) -> bool {
         if !self.at(P::Semi) {
             return self.eat(P::Comma);
@@ -436,7 +432,7 @@ impl Parser<'_> {
         if self.eat(P::Eq) { self.expr() } else { Expr { kind: ExprKind::Var(name.name), span: name.span } }
     }
 
-    /// A constructor's or module's name, `M.` before it or not.
+    /// A constructor or module name, with or without a preceding `M.`.
     pub(super) fn qualified(&mut self, name: Symbol) -> (Option<Ident>, Ident) {
         let first = Ident { name, span: self.bump() };
         if self.at(P::Dot)

@@ -6,31 +6,31 @@ use crate::errors::layout as errors;
 use crate::span::Span;
 use crate::token::{Kw, P, Tok, Token};
 
-/// Whose a `;` after a block's entry is.
+/// The owner of a `;` after an entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Semi {
-    /// The block's: `-> a; b`.
+    /// The block: `-> a; b`.
     Ours,
-    /// The block's, unless a `let` follows: the right side of a local `let` in a block whose
-    /// entries stand on lines of their own.
+    /// The block, unless a `let` follows. Applies to the right side of a local `let` in a block with its entries on
+    /// separate lines.
     UnlessLet,
-    /// The enclosing block's: the right side of a local `let` among entries on one line.
+    /// The enclosing block. Applies to the right side of a local `let` among entries on one line.
     Outer,
 }
 
-/// The entries of a block as they are collected.
+/// The entries of a block that were read so far.
 #[derive(Default)]
 struct Entries {
     stmts: Vec<Stmt>,
-    /// The last entry is a definition that lacked its `let`.
+    /// Whether the last entry is a definition whose `let` was missing.
     repaired: bool,
-    /// The entries from here on are the `let`s and body of a `let ... in` that may end before the
-    /// block does.
+    /// The entries from this index on are the `let`s and body of a `let ... in`, whose scope may end before the block
+    /// does.
     in_start: Option<usize>,
 }
 
 impl Parser<'_> {
-    /// The block after the token just read.
+    /// The block after the token that was just read.
     pub(super) fn block(&mut self) -> Expr {
         self.block_with(Semi::Ours)
     }
@@ -49,8 +49,8 @@ impl Parser<'_> {
         block
     }
 
-    /// Behind `opener` at the end of its line, what is indented more than that line is the block, even
-    /// if it stands by chance in the column of a block that began in the middle of some line.
+    /// If `opener` ends its line, the block consists of the lines indented further than that line. This holds even if
+    /// the first of them stands in the column of a block that began mid-line.
     fn show_indented(&mut self, opener: Option<Token>) {
         let next = self.raw();
         let indented = next.line_start && opener.is_some_and(|t| next.col > t.indent);
@@ -60,8 +60,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Nothing that the block after `opener` could begin with is visible. What stands below in a
-    /// column too far to the left is read all the same, unless it looks like something new.
+    /// Called if no token that could begin the block after `opener` is visible. A line that is indented too little is
+    /// read nevertheless, unless it looks like a new entry.
     fn no_block(&mut self, opener: Option<Token>) -> Expr {
         let (next, following) = (self.raw(), self.raw_at(1));
         let error = self.error_expr();
@@ -79,7 +79,7 @@ impl Parser<'_> {
         error
     }
 
-    /// A `let` as an operand: its own block.
+    /// A `let` as an operand, which opens a block of its own.
     pub(super) fn let_expression(&mut self) -> Expr {
         let first = self.raw();
         let base = self.layout.base_for_operand(&first);
@@ -135,7 +135,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Steps over what separates entries; `false` when the block has ended.
+    /// Consumes the separator between entries; `false` if the block has ended.
     fn another_entry(&mut self, entries: &mut Entries, first: &Token, semi: Semi) -> bool {
         if self.at_kw(Kw::In) && matches!(entries.stmts.last(), Some(Stmt::Let(..))) {
             self.bump();
@@ -166,8 +166,8 @@ impl Parser<'_> {
         false
     }
 
-    /// After `in`. The body is the rest of the block when it stands in the block's column, and a
-    /// group of its own otherwise.
+    /// Called after `in`. If the body is in the block's column, it is the rest of the block; otherwise it is a group of
+    /// its own.
     fn body_of_in(&mut self, entries: &mut Entries) -> bool {
         let (token, next) = (self.raw(), self.raw_at(1));
         let in_own_column = self.layout.block().is_some_and(|b| token.line_start && token.col == b.col);
@@ -184,7 +184,7 @@ impl Parser<'_> {
         true
     }
 
-    /// The block goes on after the body of a `let ... in`: that becomes one entry.
+    /// The block continues after the body of a `let ... in`, which becomes one entry.
     fn close_in(&mut self, entries: &mut Entries) {
         self.layout.set_in_column(None);
         let Some(start) = entries.in_start.take() else { return };
@@ -200,7 +200,7 @@ impl Parser<'_> {
             let span = *span;
             let body = self.forgotten_in(group, span);
             if entries.repaired {
-                // The missing `let` has been reported, and so the missing value is no news.
+                // The missing `let` has been reported, so the missing value is not reported again.
             } else if !self.panic && self.raw().tok == Tok::End {
                 self.cut_off = true;
                 self.diagnostics.push(errors::ends_with_let(span, self.after_semicolon(span), body));
@@ -222,7 +222,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Skips to the next entry of this block; stays in panic when the block ends first.
+    /// Skips to the next entry of this block. Recovery continues further out if the block ends first.
     fn recover_in_block(&mut self) {
         while self.layout.block().is_some() {
             let (token, next) = (self.raw(), self.raw_at(1));
@@ -248,8 +248,8 @@ fn stmt_span(stmt: &Stmt) -> Span {
     }
 }
 
-/// What was read of something broken means nothing, and nobody shall complain about it: its value,
-/// which is the last entry of a block, becomes an error node.
+/// Replaces the value of a broken construct, the last entry of its block, by an error node. So no later pass reports
+/// errors about it.
 pub(super) fn spoil(e: &mut Expr) {
     match &mut e.kind {
         ExprKind::Block(stmts) => stmts.last_mut().into_iter().for_each(spoil_stmt),
@@ -264,7 +264,7 @@ fn spoil_stmt(stmt: &mut Stmt) {
     }
 }
 
-/// Only the last binding that was read can be broken.
+/// Only the binding that was read last can be broken.
 pub(super) fn spoil_bindings(group: &mut LetGroup) {
     group.bindings.last_mut().into_iter().for_each(|b| spoil(&mut b.body));
 }

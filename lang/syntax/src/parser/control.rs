@@ -9,7 +9,7 @@ use crate::span::Span;
 use crate::token::{Kw, P, Tok};
 
 impl Parser<'_> {
-    /// One of the constructs that begin with a word and extend as far as possible.
+    /// One of the constructs that begin with a keyword and extend as far as possible.
     pub(super) fn keyword_expression(&mut self) -> Expr {
         let start = self.here();
         let kind = match self.peek() {
@@ -110,8 +110,8 @@ impl Parser<'_> {
         Expr { kind: ExprKind::Tuple(parts), span: self.since(start) }
     }
 
-    /// The cases. The first `|` that begins a line fixes their column: one further left belongs to
-    /// an enclosing `match`.
+    /// The cases of a `match`. The first `|` that begins a line fixes their column; a `|` further left belongs to an
+    /// enclosing `match`.
     fn arms(&mut self) -> Vec<Arm> {
         let mut arms = Vec::new();
         let mut column = None;
@@ -146,7 +146,7 @@ impl Parser<'_> {
         arms
     }
 
-    /// Whether a line begins here that is plainly a case without its `|`.
+    /// Whether a line begins here that must be a case without its `|`.
     fn forgotten_bar(&self) -> bool {
         self.raw().line_start && self.starts_pattern() && {
             let ahead = (0..8).map(|i| self.raw_at(i));
@@ -198,7 +198,7 @@ impl Parser<'_> {
         ForVar { name, bound }
     }
 
-    /// Steps over the `<` of a bound; other signs in its place are errors.
+    /// Consumes the `<` of a bound. Other operators in its place are errors.
     fn for_bound(&mut self) -> bool {
         let found = match self.peek() {
             Tok::P(P::Lt) => {

@@ -6,11 +6,10 @@ use crate::errors::{expressions as errors, habits, layout, lexical};
 use crate::span::Span;
 use crate::token::{Kw, P, Tok};
 
-/// The most arguments of one application. Types of functions are as deep as they have arguments.
+/// The maximal number of arguments of one application: function types nest as deeply as they have arguments.
 const MAX_ARGUMENTS: usize = 1000;
 
-/// How tightly an operator binds: an operand on its left must bind at least `left`, one on its
-/// right `right`.
+/// Binding power of an operator: the minimal power of its left operand (`left`) and of its right operand (`right`).
 #[derive(Clone, Copy)]
 pub(super) struct Power {
     pub(super) op: BinOp,
@@ -20,11 +19,10 @@ pub(super) struct Power {
 
 /// Binding power of unary minus: looser than `^`, tighter than `*`.
 const NEGATION: u8 = 12;
-/// Binding power of the loosest operator that a `for` bound may contain, so that `i < n, ...`
-/// does not become a comparison.
+/// The lowest binding power in a `for` bound, so that `<` in `i < n, ...` does not become a comparison.
 pub(super) const ABOVE_COMPARISON: u8 = 7;
 const COMPARISON: u8 = 6;
-/// Binding power of what stands right of `\`, which solves systems in other languages.
+/// Binding power of the right operand of `\`, which solves linear systems in other languages.
 pub(super) const LEFT_DIVISION: u8 = 11;
 
 pub(super) fn binary(tok: Tok) -> Option<Power> {
@@ -66,7 +64,7 @@ pub(super) fn binary(tok: Tok) -> Option<Power> {
     Some(Power { op, left, right })
 }
 
-/// What an operator of another language stands for here, to read on after the error.
+/// The adl operator for one of another language, with which parsing continues after the error.
 fn foreign(tok: Tok) -> Option<Power> {
     let Tok::P(p) = tok else { return None };
     let ours = match p {
@@ -90,7 +88,7 @@ impl Parser<'_> {
         self.deeper(|p| p.operators(0))
     }
 
-    /// An expression of operators that bind at least `min`.
+    /// An expression whose operators bind at least as tightly as `min`.
     pub(super) fn expr_above(&mut self, min: u8) -> Expr {
         self.deeper(|p| p.operators(min))
     }
@@ -122,8 +120,8 @@ impl Parser<'_> {
         }
     }
 
-    /// After an operator at the end of a line the operand may stand in the column of the entries:
-    /// no entry ends with an operator.
+    /// After an operator at the end of a line, the operand may be in the column of the entries: no entry ends with an
+    /// operator.
     fn show_operand(&mut self) {
         let token = self.raw();
         let in_column = self.layout.block().is_some_and(|block| !block.mid && token.col == block.col);
@@ -147,7 +145,7 @@ impl Parser<'_> {
         Expr { kind: ExprKind::Bin(power.op, at, Box::new(left), Box::new(right)), span }
     }
 
-    /// `=`, `:=`, `**` ... after `left`: says what was meant.
+    /// Reports `=`, `:=`, `**` ... after `left` and names the adl form.
     fn foreign_operator(&mut self, left: &Expr) {
         let token = self.raw();
         let at = self.span_of(&token);
@@ -175,7 +173,7 @@ impl Parser<'_> {
         self.report(habits::foreign_operator(at, text));
     }
 
-    /// What stands between operators.
+    /// An operand of a binary operator.
     pub(super) fn operand(&mut self) -> Expr {
         match self.peek() {
             Tok::P(P::Dot) => match self.stray_point() {
@@ -206,7 +204,7 @@ impl Parser<'_> {
         Expr { span: start.to(operand.span), kind: ExprKind::Neg(Box::new(operand)) }
     }
 
-    /// `f a b`, the last argument possibly `fun`, `for` and so on.
+    /// `f a b`; the last argument may be `fun`, `for` and so on.
     fn application(&mut self) -> Expr {
         let function = self.apart(|p| p.postfix());
         let mut arguments = Vec::new();
@@ -256,7 +254,7 @@ impl Parser<'_> {
             || matches!(tok, Tok::Kw(Kw::Let) | Tok::P(P::Minus | P::Bang))
     }
 
-    /// An Int literal; its magnitude 2⁶³ is only right after a minus.
+    /// An Int literal. The magnitude 2⁶³ is valid only after a minus.
     pub(super) fn int(&mut self, magnitude: u64, span: Span) -> Lit {
         match i64::try_from(magnitude) {
             Ok(value) => Lit::Int(value),

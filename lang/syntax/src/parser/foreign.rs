@@ -1,4 +1,4 @@
-//! Whole constructs of other languages: `where` clauses, `a \ b`, `f . g`, `[1 2; 3 4]`, `Float[3]`, `x :: T`.
+//! Constructs of other languages: `where` clauses, `a \ b`, `f . g`, `[1 2; 3 4]`, `Float[3]`, `x :: T`.
 
 use super::Parser;
 use super::expressions::{LEFT_DIVISION, starts_atom};
@@ -8,11 +8,11 @@ use crate::span::Span;
 use crate::symbol::Symbol;
 use crate::token::{Kw, P, Tok};
 
-/// Tokens that are looked at to tell what a line is.
+/// The maximal look-ahead in tokens to classify a line.
 const LOOK_AHEAD: usize = 64;
 
 impl<'a> Parser<'a> {
-    /// Whether a `\` comes that is no function: no arrow follows its names.
+    /// Whether the next `\` is not a lambda: no arrow follows its names.
     pub(super) fn left_divides(&self) -> bool {
         self.at(P::Backslash) && !self.operand_is_missing() && {
             let named = |t: &Tok| matches!(t, Tok::Ident(_) | Tok::Underscore | Tok::P(P::LParen | P::RParen | P::Comma));
@@ -21,7 +21,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Whether what was read last cannot end an operand.
+    /// Whether the last token cannot end an operand.
     fn operand_is_missing(&self) -> bool {
         match self.previous().map(|t| t.tok) {
             Some(Tok::P(p)) => !p.closes(),
@@ -30,7 +30,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads `a \ b` on from the sign.
+    /// Parses the rest of `a \ b` from the `\` on.
     pub(super) fn left_division(&mut self, left: Expr) -> Expr {
         let at = self.bump();
         let right = self.expr_above(LEFT_DIVISION);
@@ -39,13 +39,13 @@ impl<'a> Parser<'a> {
         Expr { kind: ExprKind::Error, span }
     }
 
-    /// The text of an expression as an argument.
+    /// The source of an expression as an argument, in parentheses if needed.
     fn atomic(&self, span: Span) -> String {
         let text = self.source(span);
         if text.contains(' ') && !text.starts_with(['(', '[']) { format!("({text})") } else { text.to_owned() }
     }
 
-    /// Whether a `where` comes that definitions follow, which is reported.
+    /// Whether a `where` with definitions follows; if so, reports it.
     pub(super) fn where_clause(&mut self) -> bool {
         let word = matches!(self.peek(), Tok::Ident(w) if w.as_str() == "where");
         if !word || !self.definition_at(1) {
@@ -54,7 +54,7 @@ impl<'a> Parser<'a> {
         let (at, next) = (self.here(), self.raw_at(1));
         let line = self.text[at.lo as usize..].lines().next().unwrap_or("").trim_end();
         let clause = Span { hi: at.lo + line.len() as u32, ..at };
-        // What more than one line holds is not moved by a program.
+        // A clause of several lines is not moved by an automatic fix.
         let more = self.text[clause.hi as usize..].lines().nth(1).is_some_and(|l| l.starts_with([' ', '\t']) && !l.trim().is_empty());
         let definition = line.strip_prefix("where").map(str::trim_start).filter(|d| !next.line_start && !more && !d.contains("--"));
         let fix = definition.map(|d| (d, Span { lo: self.end_before(at), ..clause }, self.value_start()));
@@ -67,7 +67,7 @@ impl<'a> Parser<'a> {
         self.text[..at.lo as usize].trim_end().len() as u32
     }
 
-    /// Where the value of the entry that is being read begins: behind its first `=`, or at its beginning.
+    /// The start of the value of the current entry: after its first `=`, or the start of the entry.
     fn value_start(&self) -> Span {
         let tokens = &self.lexed.tokens;
         let first = tokens.partition_point(|t| t.lo < self.entry_start);
@@ -76,7 +76,7 @@ impl<'a> Parser<'a> {
         Span { lo: at, hi: at, file: self.file }
     }
 
-    /// Whether names and patterns up to an `=` on one line begin so many tokens further on.
+    /// Whether names and patterns up to an `=` on one line begin `ahead` tokens further on.
     fn definition_at(&self, ahead: usize) -> bool {
         if !matches!(self.raw_at(ahead).tok, Tok::Ident(_) | Tok::P(P::LParen)) {
             return false;
@@ -93,7 +93,7 @@ impl<'a> Parser<'a> {
         false
     }
 
-    /// Whether a name stands right behind `f(` or behind a comma in such parentheses.
+    /// Whether a name directly follows `f(`, or a comma in such parentheses.
     pub(super) fn is_argument(&self, name: Span) -> bool {
         let tokens = &self.lexed.tokens;
         let at = tokens.partition_point(|t| t.lo < name.lo);
@@ -110,7 +110,7 @@ impl<'a> Parser<'a> {
                     Some(n) => open = n,
                     None => return false,
                 },
-                // The first token before the name is the bracket or a comma.
+                // The token directly before the name must be the bracket or a comma.
                 _ if first => return false,
                 _ => {}
             }
@@ -125,13 +125,13 @@ impl<'a> Parser<'a> {
         before.into_iter().find(|t| matches!(t, Tok::P(P::LBrace) | Tok::Kw(Kw::Match))) == Some(Tok::P(P::LBrace))
     }
 
-    /// Whether a point between blanks comes, as in `f . g`.
+    /// Whether the next token is a `.` with white space on both sides, as in `f . g`.
     pub(super) fn at_composition(&self) -> bool {
         let (point, next) = (self.raw(), self.raw_at(1));
         point.space_before && next.space_before && !point.line_start && !next.line_start && starts_atom(next.tok)
     }
 
-    /// Reads `f . g . h` on from its first point.
+    /// Parses the rest of `f . g . h` from its first `.` on.
     pub(super) fn composition(&mut self, first: Expr) -> Expr {
         let at = self.here();
         let mut parts = vec![first];
@@ -147,7 +147,7 @@ impl<'a> Parser<'a> {
         Expr { kind: ExprKind::Error, span }
     }
 
-    /// Complains about `[1 2 3]` and `[1, 2; 3, 4]`, whose brackets are `whole`. `said`: so many errors were there before them.
+    /// Reports `[1 2 3]` and `[1, 2; 3, 4]`, whose brackets are at `whole`. `said`: the number of errors before them.
     pub(super) fn rows_without_commas(&mut self, parts: &[Expr], whole: Span, said: usize) -> bool {
         let by_semicolon = self.diagnostics.get(said).is_some_and(|d| d.code == "E0126" && d.primary.span.lo >= whole.lo);
         let row = parts.iter().find_map(juxtaposed);
@@ -166,7 +166,7 @@ impl<'a> Parser<'a> {
         row.is_some()
     }
 
-    /// An array whose elements stand side by side, and whose rows end with `;`, as adl writes it.
+    /// The adl form of an array whose elements have no commas and whose rows end with `;`.
     fn array_as_written(&self, parts: &[Expr], whole: Span) -> Option<String> {
         let mut rows: Vec<Vec<&str>> = vec![Vec::new()];
         for (i, part) in parts.iter().enumerate() {
@@ -192,7 +192,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Whether an element's type comes with its size directly behind it: `Float[3]`.
+    /// Whether an element type directly followed by its size comes next: `Float[3]`.
     pub(super) fn element_before_size(&self) -> bool {
         let (open, name) = (self.raw_at(1), self.raw());
         let element = match name.tok {
@@ -222,7 +222,7 @@ impl<'a> Parser<'a> {
         Type { kind: TypeKind::Error, span: at }
     }
 
-    /// Whether a `::` so many tokens on stands for the `:` before a type.
+    /// Whether a `::` `ahead` tokens further on stands for the `:` of a signature.
     pub(super) fn signature_by_cons(&self, ahead: usize) -> bool {
         if self.visible(ahead) != Tok::P(P::Cons) {
             return false;
@@ -232,13 +232,13 @@ impl<'a> Parser<'a> {
         line.map(|t| t.tok).any(|t| t == Tok::P(P::Arrow) || matches!(t, Tok::Con(name) if types.contains(&name.as_str())))
     }
 
-    /// Whether no definition follows an `and` that was just read.
+    /// Whether no definition follows the `and` that was just read.
     pub(super) fn and_is_logical(&self) -> bool {
         let line = (0..LOOK_AHEAD).map(|i| self.raw_at(i)).enumerate().take_while(|(i, t)| t.tok != Tok::End && !(*i > 0 && t.line_start));
         !self.raw().line_start && line.map(|(_, t)| t.tok).all(|t| !matches!(t, Tok::P(P::Eq | P::Colon)))
     }
 
-    /// Steps over a `::` that stands for `:`, with an error.
+    /// Consumes a `::` in place of `:` and reports it.
     pub(super) fn doubled_colon(&mut self) -> bool {
         let here = self.signature_by_cons(0);
         if here {
@@ -260,7 +260,8 @@ impl<'a> Parser<'a> {
         self.panic
     }
 
-    /// `{x:.2f}` from the colon on, as a call: its place and text. What the lexer says of the digits is no news.
+    /// The format of `{x:.2f}` from the colon on, as a call: its span and text. Lexical errors in the digits are not
+    /// reported.
     pub(super) fn fixed_digits(&mut self, value: Span) -> Option<(Span, String)> {
         let colon = self.here();
         let rest = self.text.get(colon.hi as usize..)?;
@@ -272,8 +273,8 @@ impl<'a> Parser<'a> {
         (!digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())).then_some((Span { hi: end, ..value }, call))
     }
 
-    /// The body of a `let` on one line whose `in` is missing: where it begins, and its text. It begins where an application would else
-    /// apply a number, or give the name that is being defined to its own definition.
+    /// The body of a one-line `let` whose `in` is missing: where it begins, and its text. It begins where parsing would
+    /// otherwise apply a number, or pass the name being defined as an argument in its own definition.
     pub(super) fn forgotten_in(&self, group: &LetGroup, span: Span) -> Option<(Span, &'a str)> {
         let [binding] = group.bindings.as_slice() else { return None };
         let text = self.source(span);
@@ -289,7 +290,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Where a number is applied, or `name` is an argument.
+/// The position where a number is applied, or where `name` is an argument.
 fn body_after(e: &Expr, name: Option<Symbol>) -> Option<u32> {
     match &e.kind {
         ExprKind::App(f, args) => {
@@ -306,13 +307,13 @@ fn body_after(e: &Expr, name: Option<Symbol>) -> Option<u32> {
     }
 }
 
-/// The numbers that stand side by side without commas: an application of one.
+/// Numbers without commas between them, which parse as the application of a number.
 fn juxtaposed(e: &Expr) -> Option<Span> {
     let ExprKind::App(f, _) = &e.kind else { return None };
     matches!(f.kind, ExprKind::Lit(Lit::Int(_) | Lit::Float(_) | Lit::F32(_) | Lit::Str(_) | Lit::Bool(_))).then_some(e.span)
 }
 
-/// The type of numbers that another language writes in lower case.
+/// The adl type for a lower-case number type of another language.
 fn element(name: Symbol) -> Option<&'static str> {
     Some(match name.as_str() {
         "float" | "double" => "Float",

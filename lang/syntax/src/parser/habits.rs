@@ -1,5 +1,5 @@
-//! What other languages write: recognised so that the error teaches, and so that what follows is
-//! read as it was meant.
+//! Foreign syntax at the level of words and operators. It is recognised so that the error names the adl form, and so
+//! that the rest is parsed as intended.
 
 use super::Parser;
 use super::blocks::Semi;
@@ -10,11 +10,11 @@ use crate::errors::{expressions as errors, habits};
 use crate::span::Span;
 use crate::token::{Kw, P, Tok};
 
-/// Tokens of a line that are looked at for an `=`.
+/// The maximal look-ahead in tokens for an `=` on a line.
 const LOOK_AHEAD: usize = 64;
 
 impl Parser<'_> {
-    /// A hint for a word of another language just before the error.
+    /// A hint for a word of another language directly before the error.
     pub(super) fn foreign_word_here(&self) -> Option<&'static str> {
         let last = (self.pos + 1).min(self.lexed.tokens.len());
         let first = last.saturating_sub(40);
@@ -29,7 +29,7 @@ impl Parser<'_> {
         telling.next()
     }
 
-    /// A suggestion where `what` was wanted and `found` stands.
+    /// A hint if `what` was expected and `found` is there.
     pub(super) fn hint_for_unwanted(&self, code: &str, what: &str, found: &str) -> Option<String> {
         let tok = self.raw().tok;
         let names = matches!(code, "E0128") || matches!(what, "a parameter" | "a name" | "a field's name" | "`=`" | "`->`");
@@ -75,13 +75,13 @@ impl Parser<'_> {
         }
     }
 
-    /// `x <- e`: a `<` with the minus right behind it and a blank after that.
+    /// `x <- e`: a `<` directly followed by a minus and white space.
     pub(super) fn at_left_arrow(&self) -> bool {
         let (minus, next) = (self.raw_at(1), self.raw_at(2));
         self.at(P::Lt) && minus.tok == Tok::P(P::Minus) && !minus.space_before && next.space_before
     }
 
-    /// Reads `x := e`, `x <- e` or `x += e` on from the sign, of which `signs` tokens are left.
+    /// Parses the rest of `x := e`, `x <- e` or `x += e`, whose operator has `signs` more tokens.
     pub(super) fn assignment(&mut self, left: &Expr, signs: usize) -> Expr {
         let start = self.here();
         for _ in 0..signs {
@@ -101,7 +101,7 @@ impl Parser<'_> {
         });
     }
 
-    /// How many tokens of an assignment's sign come next: `:=`, `<-` or `+=`.
+    /// The number of tokens of an assignment operator that comes next: `:=`, `<-` or `+=`.
     pub(super) fn assignment_sign(&self) -> Option<usize> {
         let next = self.raw_at(1);
         match self.peek() {
@@ -112,7 +112,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether the entry here is `x = e` or `f x y = e`: a definition without its `let`.
+    /// Whether the entry here is `x = e` or `f x y = e`, a definition without `let`.
     pub(super) fn forgotten_let(&self) -> bool {
         if !matches!(self.peek(), Tok::Ident(_)) {
             return false;
@@ -129,7 +129,7 @@ impl Parser<'_> {
                 Tok::P(p) if p.opens() => open += 1,
                 Tok::P(p) if p.closes() && open == 0 => return false,
                 Tok::P(p) if p.closes() => open -= 1,
-                // What follows a `where` is a definition of its own.
+                // A definition after `where` is handled separately.
                 Tok::Ident(word) if word.as_str() == "where" => return false,
                 Tok::Ident(_) | Tok::Con(_) | Tok::Underscore => {}
                 Tok::P(P::Colon) => {}
@@ -140,7 +140,7 @@ impl Parser<'_> {
         false
     }
 
-    /// Reads a definition without its `let`, or with another word in its place.
+    /// Parses a definition without `let`, or with another keyword in its place.
     pub(super) fn definition_without_let(&mut self, semi: Semi) -> LetGroup {
         let foreign = match (self.raw().tok, self.raw_at(1).tok) {
             (Tok::Ident(word), Tok::Ident(_)) => habits::defines(word.as_str()),
@@ -161,7 +161,7 @@ impl Parser<'_> {
                         "=" => {
                             let left = self.left_of_equals(start, at);
                             let d = errors::equals_in_expression(at, left);
-                            // The hint leaves out words of other languages.
+                            // The hint omits keywords of other languages.
                             let plain = left.is_some_and(|l| d.hint.as_ref().is_some_and(|h| h.contains(&format!("let {l} ="))));
                             if plain { d.fix(Span { hi: start.lo, ..start }, "let ") } else { d }
                         }
@@ -178,13 +178,13 @@ impl Parser<'_> {
         LetGroup { rec: false, bindings: vec![Binding { pat, params, sig, body, span: self.since(start) }] }
     }
 
-    /// The left side that began at `start`, where it is short.
+    /// The text of the left side that began at `start`, if it is short.
     fn left_of_equals(&self, start: Span, equals: Span) -> Option<&str> {
         let left = self.text.get(start.lo as usize..equals.lo as usize)?.trim_end();
         (left.len() < 40 && !left.contains('\n')).then_some(left)
     }
 
-    /// Steps over the `mut` of `let mut x = ...`.
+    /// Consumes the `mut` of `let mut x = ...`.
     pub(super) fn foreign_modifier(&mut self) {
         let (word, name, next) = (self.raw(), self.raw_at(1), self.raw_at(2));
         let Tok::Ident(text) = word.tok else { return };
@@ -195,14 +195,14 @@ impl Parser<'_> {
         }
     }
 
-    /// `@jit` on a line of its own above a `let`, which an operator would else continue.
+    /// `@jit` on its own line above a `let`; otherwise `@` would be an operator that continues the line above.
     fn at_decorator(&self) -> bool {
         let (at, name, next) = (self.raw(), self.raw_at(1), self.raw_at(2));
         let word = matches!(name.tok, Tok::Ident(_)) && !name.space_before && !name.line_start;
         at.tok == Tok::P(P::At) && at.line_start && word && next.line_start && next.tok == Tok::Kw(Kw::Let)
     }
 
-    /// Complains about a decorator here.
+    /// Reports a decorator here, if there is one.
     pub(super) fn decorator(&mut self) -> bool {
         if self.at_decorator() {
             let at = self.here().to(self.span_of(&self.raw_at(1)));
@@ -212,7 +212,7 @@ impl Parser<'_> {
         false
     }
 
-    /// Whether `:` or `::` here separate a name from a signature that stands alone.
+    /// Whether `:` or `::` here separates a name from a signature on a line of its own.
     pub(super) fn signature_alone(&self) -> bool {
         let sign = self.raw_at(1);
         matches!(self.raw().tok, Tok::Ident(_)) && matches!(sign.tok, Tok::P(P::Colon | P::Cons)) && !sign.line_start && {
@@ -226,7 +226,7 @@ impl Parser<'_> {
         }
     }
 
-    /// An item `def f(x): ...`: one error, and the name for the rest of the file.
+    /// An item `def f(x): ...`: reports one error, and binds the name for the rest of the file.
     pub(super) fn foreign_definition(&mut self, start: usize, said: usize) -> Option<ItemKind> {
         let at = |i: usize| self.lexed.tokens.get(start + i).copied();
         let (word, name, next) = (at(0)?, at(1)?, at(2)?);
@@ -244,7 +244,7 @@ impl Parser<'_> {
         Some(ItemKind::Let(LetGroup { rec: false, bindings: vec![Binding { pat, params: Vec::new(), sig: None, body, span }] }))
     }
 
-    /// `module M`, `data T` and the like, which begin no item here.
+    /// `module M`, `data T` and other declarations that adl lacks.
     pub(super) fn foreign_declaration(&mut self) -> bool {
         let (word, name) = (self.raw(), self.raw_at(1));
         let Tok::Ident(text) = word.tok else { return false };
@@ -256,7 +256,7 @@ impl Parser<'_> {
         self.panic
     }
 
-    /// A `.` where an operand is wanted: `+.` of OCaml, or `.5`.
+    /// A `.` in place of an operand: `+.` of OCaml, or `.5`.
     pub(super) fn stray_point(&mut self) -> Option<Expr> {
         let (point, next) = (self.raw(), self.raw_at(1));
         let at = self.span_of(&point);
@@ -275,7 +275,7 @@ impl Parser<'_> {
         Some(self.operand())
     }
 
-    /// A hint for an item that failed and begins with `return`, `open` and the like.
+    /// A hint for a broken item that begins with `return`, `open` and the like.
     pub(super) fn hint_foreign_word(&mut self, start: usize) {
         let Tok::Ident(word) = self.lexed.tokens[start].tok else { return };
         let lo = self.lexed.tokens[start].lo;
@@ -286,7 +286,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `@@` and `^^`: the second of two operators that stand together.
+    /// `@@` and `^^`: the second of two adjacent operators.
     pub(super) fn doubled_operator(&mut self) -> bool {
         let same = self.previous().is_some_and(|t| t.tok == self.raw().tok) && !self.raw().space_before;
         if same && matches!(self.peek(), Tok::P(P::At | P::Caret)) {
@@ -296,7 +296,7 @@ impl Parser<'_> {
         self.panic
     }
 
-    /// `===`, `!==`, `<<`, `+++`: a sign right behind the one that was just read.
+    /// `===`, `!==`, `<<`, `+++`: an operator directly after the one that was just read.
     pub(super) fn doubled_sign(&self) -> bool {
         let before = self.previous().map(|t| t.tok);
         !self.raw().space_before && matches!((before, self.raw().tok),
@@ -309,7 +309,7 @@ impl Parser<'_> {
         plus && (self.hidden(0) || matches!(self.raw().tok, Tok::P(P::Semi | P::RParen)))
     }
 
-    /// The `//` earlier on this line that looks like the beginning of a comment: with words behind it.
+    /// An earlier `//` on this line that looks like the start of a comment because words follow it.
     pub(super) fn slashes_before(&self) -> Option<Span> {
         let last = self.pos.min(self.lexed.tokens.len() - 1);
         let word = |i: usize| self.lexed.tokens.get(i).is_some_and(|t| matches!(t.tok, Tok::Ident(_) | Tok::Con(_)) && !t.line_start);
@@ -325,19 +325,19 @@ impl Parser<'_> {
         None
     }
 
-    /// Whether a `;` stands before what begins at `span`.
+    /// Whether a `;` precedes `span`.
     pub(super) fn after_semicolon(&self, span: Span) -> bool {
         let at = self.lexed.tokens.partition_point(|t| t.lo < span.lo);
         at.checked_sub(1).and_then(|i| self.lexed.tokens.get(i)).is_some_and(|t| t.tok == Tok::P(P::Semi))
     }
 
-    /// Whether the brackets at `open` stand directly behind what they index.
+    /// Whether the brackets at `open` directly follow the operand that they index.
     pub(super) fn is_index(&self, open: Span) -> bool {
         let at = self.lexed.tokens.partition_point(|t| t.lo < open.lo);
         at > 0 && self.lexed.tokens.get(at).is_some_and(|t| !t.space_before)
     }
 
-    /// Whether the brackets from `open` to here began after a blank behind an operand.
+    /// Whether the brackets from `open` to here follow an operand and a space.
     pub(super) fn looks_like_slice(&self, open: Span, closer: P) -> bool {
         let at = self.lexed.tokens.partition_point(|t| t.lo < open.lo);
         let before = at.checked_sub(1).and_then(|i| self.lexed.tokens.get(i));
@@ -345,7 +345,7 @@ impl Parser<'_> {
         self.at(P::Colon) && closer == P::RBracket && operand
     }
 
-    /// The diagnostic with a suggestion for a word of another language, unless it has one.
+    /// Adds a hint for a word of another language, unless the diagnostic has a hint.
     pub(super) fn taught(&self, diagnostic: Diagnostic) -> Diagnostic {
         match self.foreign_word_here() {
             Some(hint) => diagnostic.hint(hint),

@@ -18,6 +18,7 @@ impl Parser<'_> {
                 self.pos += 1;
                 continue;
             }
+            crate::stop::poll();
             let (before, said) = (self.pos, self.diagnostics.len());
             let mut item = self.item();
             self.expect_end();
@@ -36,7 +37,7 @@ impl Parser<'_> {
         Program { items }
     }
 
-    /// Skips what is left of a broken item.
+    /// Skips the rest of a broken item.
     fn end_item(&mut self, start: usize) {
         while self.panic {
             let (token, next) = (self.raw(), self.raw_at(1));
@@ -53,7 +54,7 @@ impl Parser<'_> {
     }
 
     fn item(&mut self) -> Item {
-        // The first token of an item begins it whatever its column.
+        // The first token of an item is visible in any column.
         self.show_next();
         let first = self.raw();
         let (start, doc) = (self.span_of(&first), self.doc_above(&first));
@@ -81,8 +82,8 @@ impl Parser<'_> {
         Item { kind, span, doc }
     }
 
-    /// An item in which the lexer skipped something is not what was meant: its names are kept, and
-    /// their values are errors, so that nobody complains about them a second time.
+    /// An item in which the lexer skipped something is not what was intended. Its names are kept and their values
+    /// become errors, so that later passes do not report them again.
     fn poison(&self, kind: ItemKind, span: Span) -> ItemKind {
         let inside = |at: Span| span.lo <= at.lo && at.lo <= span.hi;
         let skipped = |code: &str| matches!(code, "E0101" | "E0102" | "E0103" | "E0105" | "E0108");
@@ -144,7 +145,7 @@ impl Parser<'_> {
         ItemKind::Error
     }
 
-    /// An expression evaluated for its effect, `e1; e2` included.
+    /// An expression evaluated for its effect, or several as `e1; e2`.
     fn expression_item(&mut self) -> ItemKind {
         let first = self.raw();
         ItemKind::Expr(self.entries(&first, Semi::Ours))
@@ -170,8 +171,8 @@ impl Parser<'_> {
         ItemKind::Expr(Expr { kind: ExprKind::Block(stmts), span: self.since(start) })
     }
 
-    /// After the `in` of an item: complains if the body stands in the items' column. What was defined
-    /// is then an item, as is the body.
+    /// Called after the `in` of an item. If the body is in the items' column, reports it and makes the definitions and
+    /// the body separate items.
     fn body_left_of_item(&mut self) -> bool {
         let next = self.raw();
         if self.peek() != Tok::End || !next.line_start || matches!(next.tok, Tok::End | Tok::P(_)) {
@@ -182,7 +183,7 @@ impl Parser<'_> {
         true
     }
 
-    /// `test "name" = e` and `bench "name" = e`; elsewhere these words are plain names.
+    /// `test "name" = e` and `bench "name" = e`. Elsewhere these words are ordinary names.
     fn named_item(&mut self, word: &str) -> Option<ItemKind> {
         let Tok::Str(id) = self.raw_at(1).tok else { return None };
         if !matches!(word, "test" | "bench") || self.raw_at(2).tok != Tok::P(P::Eq) {
@@ -226,7 +227,7 @@ impl Parser<'_> {
 
     // let
 
-    /// What follows `let`.
+    /// The bindings after `let`.
     pub(super) fn let_group(&mut self, semi: Semi) -> LetGroup {
         let rec = self.eat_kw(Kw::Rec);
         self.foreign_modifier();
@@ -314,7 +315,8 @@ impl Parser<'_> {
         TypeDecl { name, params, body, span: self.since(start) }
     }
 
-    /// `type Point = {x : Float}`: what is meant is clear, and what uses it is no error of its own.
+    /// `type Point = {x : Float}`: the missing `alias` is reported and assumed, so that uses of the type are not
+    /// errors.
     fn forgotten_alias(&mut self, declared: Ident) -> bool {
         let forgotten = !self.panic && !matches!(self.peek(), Tok::Con(_) | Tok::Ident(_)) && self.starts_type_atom();
         if forgotten {

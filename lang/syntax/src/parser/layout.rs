@@ -1,26 +1,24 @@
-//! The layout rule: which of the coming tokens an open construct sees.
+//! The layout rule: which of the next tokens an open construct sees.
 //!
-//! Only the first token of a line can be hidden, by its column. A construct that meets a hidden
-//! token behaves as at the end of the text; the block or item further out, whose column the token
-//! stands in, takes it up.
+//! Only the first token of a line can be hidden, depending on its column. A construct that meets a hidden token behaves
+//! as at the end of the text. The enclosing block or item in whose column the token stands then reads it.
 //!
-//! A *block* is a list of entries in one column. If its first token begins a line, what belongs to
-//! the block stands to the right of its column. If it begins in the middle of a line, what stands
-//! to the right of the indentation of that line belongs to it (`base`), except for lines that
-//! begin in the block's own column or in that of a mid-line block directly around it: those are
-//! entries.
+//! A *block* is a list of entries in one column. If its first token begins a line, the block extends to all lines right
+//! of its column. If its first token is in the middle of a line, it extends to the lines right of that line's
+//! indentation (`base`). Excepted are lines that begin in the block's own column, or in that of a mid-line block
+//! directly around it: these are entries.
 
 use crate::token::{Kw, P, Tok, Token};
 use std::collections::HashMap;
 
-/// What is open.
+/// The kinds of open constructs.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     /// A top-level item.
     Item,
-    /// A bracket; inside, columns mean nothing but to the blocks opened there.
+    /// A bracket. Inside it, columns matter only to blocks opened there.
     Bracket {
-        /// Column of the block around the bracket: a `let` there cannot be inside.
+        /// Column of the block around the bracket: a `let` in that column cannot be inside the bracket.
         outside: Option<u32>,
     },
     /// A block.
@@ -34,7 +32,7 @@ pub(crate) struct Block {
     pub(crate) col: u32,
     /// Indentation of the line that opened it.
     pub(crate) base: u32,
-    /// Whether its first token stands in the middle of a line.
+    /// Whether its first token is in the middle of a line.
     pub(crate) mid: bool,
     /// After `let p = e in`: the column of the body.
     pub(crate) in_col: Option<u32>,
@@ -43,11 +41,11 @@ pub(crate) struct Block {
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     kind: Kind,
-    /// A `|` that begins a line in this column or left of it belongs to a `match` further out.
+    /// A `|` that begins a line in this column or further left belongs to an enclosing `match`.
     bar: Option<u32>,
-    /// Which bracket or block of lines the frame is in: columns of entries further out mean nothing.
+    /// The bracket or line-based block that contains the frame. Entry columns of outer scopes do not matter inside it.
     scope: u32,
-    /// The scope around this frame's.
+    /// The scope that encloses this frame.
     outer_scope: u32,
 }
 
@@ -60,12 +58,12 @@ pub(crate) struct Layout {
     top: u32,
     frames: Vec<Frame>,
     scopes: u32,
-    /// How many open blocks of a scope have their entries in a column.
+    /// The number of open blocks by scope and entry column.
     entry_columns: HashMap<(u32, u32), u32>,
 }
 
 impl Layout {
-    /// Items stand in the leftmost column, so that a uniformly indented cell reads like a file.
+    /// Items begin in the leftmost column of the text, so that a uniformly indented cell parses like a file.
     pub(crate) fn new(tokens: &[Token]) -> Layout {
         let starts = tokens.iter().filter(|t| t.line_start && t.tok != Tok::End);
         let top = starts.map(|t| t.col).min().unwrap_or(0);
@@ -93,7 +91,7 @@ impl Layout {
         self.frames.push(Frame { kind: Kind::Bracket { outside }, bar: None, scope, outer_scope });
     }
 
-    /// Opens a block whose first token is `first`, on behalf of a token in a line indented `base`.
+    /// Opens a block whose first token is `first`; the line that opens it is indented by `base`.
     pub(crate) fn open_block(&mut self, first: &Token, base: u32) {
         let block = Block { col: first.col, base, mid: !first.line_start, in_col: None };
         let around = self.frame();
@@ -114,8 +112,8 @@ impl Layout {
         }
     }
 
-    /// From now on `|` in column `col` belongs to a match that is being read; returns the former
-    /// state for [`Layout::restore_bar`].
+    /// Declares that `|` in column `col` belongs to the current match. Returns the previous state for
+    /// [`Layout::restore_bar`].
     pub(crate) fn set_bar(&mut self, col: Option<u32>) -> Option<u32> {
         let frame = self.frames.last_mut()?;
         let former = frame.bar;
@@ -145,8 +143,7 @@ impl Layout {
         }
     }
 
-    /// Where a `let` that stands as an operand opens its block: in brackets columns to the left
-    /// count as well.
+    /// The base column of the block that a `let` operand opens. Inside brackets, columns further left are included.
     pub(crate) fn base_for_operand(&self, token: &Token) -> u32 {
         match self.frame().kind {
             Kind::Bracket { .. } => self.top,
@@ -169,7 +166,7 @@ impl Layout {
             && !continues(token, next, false)
     }
 
-    /// Whether `token` stands inside the innermost block, but in no column that means anything.
+    /// Whether `token` is inside the innermost block but in a column without a meaning.
     pub(crate) fn misindented(&self, token: &Token, next: &Token) -> bool {
         let Some(block) = self.block() else { return false };
         token.line_start
@@ -193,7 +190,7 @@ impl Layout {
         self.entry_columns.get(&(scope, col)).is_some_and(|n| *n > 0)
     }
 
-    /// Whether the innermost construct cannot see `token`, which `next` follows.
+    /// Whether `token`, followed by `next`, is hidden from the innermost construct.
     pub(crate) fn hides(&self, token: &Token, next: &Token) -> bool {
         if matches!(token.tok, Tok::End | Tok::P(P::SemiSemi)) {
             return true;
@@ -233,13 +230,12 @@ fn hidden_in_block(block: Block, token: &Token, next: &Token) -> bool {
     if token.col == block.col {
         return !continues(token, next, false);
     }
-    // Left of the block an operator may still continue it.
+    // Further left than the block, an operator may still continue it.
     !(token.col > block.base && is_operator(token.tok))
 }
 
-/// Whether a line that begins with `token` continues the entry above when it stands in the
-/// entries' column. A minus does so only at top level (`at_top`) and with a space after it:
-/// elsewhere it is the sign of a new entry.
+/// Whether a line that begins with `token` in the entries' column continues the entry above. A minus does so only at
+/// top level (`at_top`) and with a space after it. Elsewhere it begins a new entry as a sign.
 fn continues(token: &Token, next: &Token, at_top: bool) -> bool {
     match token.tok {
         Tok::P(P::Minus) => at_top && next.space_before && !next.line_start,

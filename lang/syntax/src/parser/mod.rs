@@ -1,13 +1,13 @@
 //! Tokens → AST: recursive descent with precedence climbing, driven by columns.
 //!
-//! Recovery works with one flag. The first error of an entry sets [`Parser::panic`]; from then on
-//! the parser sees only [`Tok::End`] and says nothing more, so all the functions return. The
-//! enclosing block then skips to its next entry (or the program to its next item) and clears the
-//! flag. So each entry reports at most one such error, and nothing cascades.
+//! Error recovery uses one flag. The first error in an entry sets [`Parser::panic`]. From then on the parser sees only
+//! [`Tok::End`] and reports nothing, so that all functions return. The enclosing block then skips to its next entry (or
+//! the program to its next item) and clears the flag. So each entry reports at most one such error, and errors do not
+//! cascade.
 //!
 //! - [`layout`]: which tokens an open construct sees.
 //! - `items`, `blocks`, `expressions`, `atoms`, `control`, `patterns`, `types`: the grammar.
-//! - `habits`: what other languages write, recognised so that the error can teach.
+//! - `habits`, `foreign`: syntax of other languages, recognised so that the error can name the adl form.
 
 mod atoms;
 mod blocks;
@@ -31,14 +31,13 @@ use crate::symbol::Symbol;
 use crate::token::{Kw, P, Tok, Token};
 use layout::Layout;
 
-/// Deepest nesting of a tree, operator chains included.
+/// The maximal depth of a tree, including operator chains.
 pub const MAX_DEPTH: u32 = 4000;
 
-/// So many errors of a text are reported.
+/// The maximal number of errors reported for one text.
 pub const MAX_ERRORS: usize = 200;
 
-/// Parses a file, cell or REPL entry. Total: broken parts are `Error` nodes, each with an error in
-/// the list.
+/// Parses a file, cell or REPL entry. Total: broken parts become `Error` nodes, each with an error in the list.
 pub fn parse(file: FileId, text: &str) -> (Program, Vec<Diagnostic>) {
     let outcome = parse_all(file, text);
     (outcome.program, outcome.diagnostics)
@@ -52,7 +51,7 @@ pub fn parse_bytes(file: FileId, bytes: &[u8]) -> (Program, Vec<Diagnostic>) {
     }
 }
 
-/// Bytes that claim to be a program: not UTF-8 is an error with its place.
+/// Decodes the bytes of a program. Invalid UTF-8 is an error with its position.
 pub fn decode(file: FileId, bytes: &[u8]) -> Result<&str, Box<Diagnostic>> {
     std::str::from_utf8(bytes).map_err(|error| Box::new(not_utf8(file, bytes, error.valid_up_to())))
 }
@@ -78,9 +77,9 @@ pub fn parse_type(text: &str) -> Result<Signature, Vec<Diagnostic>> {
 pub(crate) struct Outcome {
     pub(crate) program: Program,
     pub(crate) diagnostics: Vec<Diagnostic>,
-    /// Some error was that the text ended too early.
+    /// Whether some error was that the text ended too early.
     pub(crate) cut_off: bool,
-    /// Some error had another reason.
+    /// Whether some error had another cause.
     pub(crate) broken: bool,
 }
 
@@ -93,7 +92,7 @@ pub(crate) fn parse_all(file: FileId, text: &str) -> Outcome {
     Outcome { program, diagnostics: parser.diagnostics, cut_off: parser.cut_off, broken: parser.broken }
 }
 
-/// Keeps as many errors, and as many warnings, as somebody might read.
+/// Limits the number of errors and of warnings.
 fn cut(diagnostics: &mut Vec<Diagnostic>) {
     let before = diagnostics.len();
     let mut left = [MAX_ERRORS; 2];
@@ -115,22 +114,22 @@ pub(crate) struct Parser<'a> {
     lexed: Lexed,
     pos: usize,
     layout: Layout,
-    /// The token here is seen whatever its column: it begins an item or entry.
+    /// Index of a token that is visible in any column because it begins an item or entry.
     shown: usize,
     /// First byte of the entry being read.
     entry_start: u32,
-    /// Nesting of the construct being parsed.
+    /// Nesting depth of the construct being parsed.
     depth: u32,
     /// Height of the tree built so far inside the innermost [`Parser::deeper`].
     height: u32,
-    /// An error was reported and nothing was skipped yet.
+    /// Whether an error was reported and recovery has not skipped the rest yet.
     panic: bool,
-    /// In the start value of a `loop`: `for` belongs to the loop.
+    /// Set in the initial value of a `loop`, where `for` belongs to the loop.
     no_for: bool,
-    /// In a slice: `::` is two colons.
+    /// Set in a slice, where `::` is two colons.
     slicing: bool,
     diagnostics: Vec<Diagnostic>,
-    /// Where the lexer complained, in order.
+    /// The codes and places of the lexer's errors, in order.
     lexical_errors: Vec<(&'static str, Span)>,
     cut_off: bool,
     broken: bool,
@@ -149,7 +148,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// One warning when some lines are indented with tabs and others with spaces.
+    /// Warns once if some lines are indented with tabs and others with spaces.
     fn warn_of_mixed_indentation(&mut self) {
         let mut kinds = [false; 2];
         for token in self.lexed.tokens.iter().filter(|t| t.line_start && t.col > 0) {
@@ -168,7 +167,7 @@ impl<'a> Parser<'a> {
 
     // Looking at tokens.
 
-    /// The next token, whether or not layout hides it.
+    /// The next token, even if the layout rule hides it.
     fn raw(&self) -> Token {
         self.raw_at(0)
     }
@@ -178,7 +177,7 @@ impl<'a> Parser<'a> {
         tokens[(self.pos + ahead).min(tokens.len() - 1)]
     }
 
-    /// What the open construct sees next: [`Tok::End`] where layout ends it or after an error.
+    /// The next token that the open construct sees: [`Tok::End`] where layout ends it, and after an error.
     fn peek(&self) -> Tok {
         if self.panic { Tok::End } else { self.visible(0) }
     }
@@ -193,7 +192,7 @@ impl<'a> Parser<'a> {
         ends || (self.pos + ahead != self.shown && self.layout.hides(&token, &next))
     }
 
-    /// Makes the next token visible whatever its column.
+    /// Makes the next token visible in any column.
     fn show_next(&mut self) {
         self.shown = self.pos;
     }
@@ -206,7 +205,7 @@ impl<'a> Parser<'a> {
         self.peek() == Tok::Kw(kw)
     }
 
-    /// Steps over the next token (which [`Parser::peek`] must have shown) and returns its span.
+    /// Consumes the next token, which [`Parser::peek`] must have returned, and returns its span.
     fn bump(&mut self) -> Span {
         let token = self.raw();
         if !self.panic && token.tok != Tok::End {
@@ -244,7 +243,7 @@ impl<'a> Parser<'a> {
         self.previous().map_or(Span::new(self.file, 0, 0), |t| self.span_of(&t))
     }
 
-    /// From `start` to the last token read.
+    /// The span from `start` to the last token read.
     fn since(&self, start: Span) -> Span {
         let end = self.previous_span();
         if end.hi <= start.lo { start } else { Span { file: start.file, lo: start.lo, hi: end.hi } }
@@ -258,7 +257,7 @@ impl<'a> Parser<'a> {
         self.lexed.strings.get(id as usize).cloned().unwrap_or_default()
     }
 
-    /// Steps over `p`, or complains.
+    /// Consumes `p`, or reports that it is missing.
     fn expect(&mut self, p: P) -> bool {
         if self.eat(p) {
             return true;
@@ -305,8 +304,8 @@ impl<'a> Parser<'a> {
 
     // Depth.
 
-    /// Runs `f` one level deeper, on a stack that is long enough. Afterwards the height counted so
-    /// far is that of the tallest subtree.
+    /// Runs `f` one level deeper and grows the stack if necessary. The height afterwards is that of the tallest
+    /// subtree.
     fn deeper<T>(&mut self, f: impl FnOnce(&mut Self) -> T) -> T {
         self.depth += 1;
         let tallest = std::mem::replace(&mut self.height, 0);
@@ -317,7 +316,7 @@ impl<'a> Parser<'a> {
         result
     }
 
-    /// Runs `f` so that the height of what it builds does not add to that of its siblings.
+    /// Runs `f` so that the height of its result is independent of its siblings.
     fn apart<T>(&mut self, f: impl FnOnce(&mut Self) -> T) -> T {
         let tallest = std::mem::replace(&mut self.height, 0);
         let result = f(self);
@@ -325,7 +324,7 @@ impl<'a> Parser<'a> {
         result
     }
 
-    /// Counts a node built around what this level has built already.
+    /// Counts a node that is built around the current subtree.
     fn grow(&mut self) {
         self.height += 1;
         self.check_depth();

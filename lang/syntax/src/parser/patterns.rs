@@ -27,7 +27,7 @@ impl Parser<'_> {
         Pat { kind: PatKind::Tuple(parts), span: self.since(start) }
     }
 
-    /// `p | q as x`. One `as` at the end names the whole; several name each their alternative.
+    /// `p | q as x`. A single `as` at the end names the whole pattern; several of them name one alternative each.
     pub(super) fn pattern(&mut self) -> Pat {
         self.deeper(|p| {
             let start = p.here();
@@ -98,7 +98,7 @@ impl Parser<'_> {
         Pat { kind: PatKind::Con(module, name, fields), span: self.since(start) }
     }
 
-    /// `-1` as an argument: `Some -1`.
+    /// Whether a negative number comes as an argument: `Some -1`.
     fn at_negative_number(&self) -> bool {
         let number = self.raw_at(1);
         self.at(P::Minus) && !number.space_before && matches!(number.tok, Tok::Int(_) | Tok::Float(_) | Tok::F32(_))
@@ -191,8 +191,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `()`, `(p)`, `(p, q)`, `(p : T)`. Plain parentheses leave no node: the pattern's span then
-    /// includes them.
+    /// `()`, `(p)`, `(p, q)`, `(p : T)`. Redundant parentheses leave no node, but are included in the pattern's span.
     fn parenthesised_pattern(&mut self) -> Pat {
         let open = self.bump();
         let kind = self.in_brackets(open, P::RParen, |p| {

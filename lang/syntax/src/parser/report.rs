@@ -1,4 +1,4 @@
-//! Errors: where they point, how they call what is there, and when they are kept back.
+//! Errors: their positions, the description of tokens in messages, and suppression.
 
 use super::Parser;
 use crate::diag::Diagnostic;
@@ -7,7 +7,7 @@ use crate::span::Span;
 use crate::token::{Kw, P, Tok};
 
 impl Parser<'_> {
-    /// Reports and goes on.
+    /// Reports an error and continues.
     pub(super) fn report(&mut self, diagnostic: Diagnostic) {
         if !self.panic {
             self.broken |= diagnostic.is_error();
@@ -15,7 +15,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reports and gives the entry up.
+    /// Reports an error and gives up the entry.
     pub(super) fn fail(&mut self, diagnostic: Diagnostic) {
         if !self.panic {
             let cut_off = self.raw().tok == Tok::End;
@@ -32,8 +32,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether the lexer complained about this line already: what the parser finds then is most
-    /// likely a consequence.
+    /// Whether the lexer has reported an error on this line. Parse errors there are most likely consequences.
     pub(super) fn follows_lexical_error(&self) -> bool {
         let here = self.here().hi;
         let until = self.lexical_errors.partition_point(|(_, at)| at.lo <= here);
@@ -41,7 +40,7 @@ impl Parser<'_> {
         last.is_some_and(|(_, at)| !self.text[at.lo as usize..here as usize].trim_end().contains('\n'))
     }
 
-    /// How the next token is called in a message.
+    /// The description of the next token in a message.
     pub(super) fn found(&self) -> String {
         let token = self.raw();
         match token.tok {
@@ -52,18 +51,17 @@ impl Parser<'_> {
         }
     }
 
-    /// How the last token is called in a message (empty at the start).
+    /// The description of the last token in a message (empty at the start).
     pub(super) fn after(&self) -> String {
         self.previous().map_or(String::new(), |t| format!("`{}`", shorten(self.source(self.span_of(&t)))))
     }
 
-    /// Where an error about the next token points: at it, or, when layout hides it, behind the
-    /// last token.
+    /// The position of an error about the next token: at the token, or after the last one if layout hides it.
     pub(super) fn here(&self) -> Span {
         if self.hidden(0) { self.previous_span() } else { self.span_of(&self.raw()) }
     }
 
-    /// `what` is wanted here.
+    /// Reports that `what` was expected here.
     pub(super) fn wanted(&mut self, code: &'static str, what: &str) {
         if self.panic {
             return;
@@ -81,7 +79,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The next token fits nothing that is open.
+    /// Reports a next token that no open construct accepts.
     pub(super) fn unexpected(&mut self) {
         let (token, at, found) = (self.raw(), self.here(), self.found());
         let diagnostic = match token.tok {

@@ -6,7 +6,7 @@ use crate::errors::lexical;
 use crate::symbol::Symbol;
 use crate::token::{P, Tok};
 
-/// What may stand in the brackets of an array's type.
+/// The description of the sizes in an array type's brackets.
 pub(super) const SIZE: &str = "a size (a number, a name, `_` or nothing)";
 
 impl Parser<'_> {
@@ -90,7 +90,7 @@ impl Parser<'_> {
         Some(Constraint::Operator(op, args, self.applied_type()))
     }
 
-    /// Whether the name that comes next is that of an operation: an operand follows it.
+    /// Whether the next name is that of an operation: an operand follows it.
     fn operand_follows(&self) -> bool {
         matches!(self.raw_at(1).tok, Tok::Con(_) | Tok::Ident(_) | Tok::Underscore | Tok::P(P::LParen | P::LBracket | P::LBrace))
     }
@@ -103,7 +103,7 @@ impl Parser<'_> {
         Some(Ident { name: Symbol::new(p.text()), span: self.bump() })
     }
 
-    /// `a -> b`, `a -o b` or less.
+    /// `a -> b`, `a -o b`, or an applied type.
     pub(super) fn ty(&mut self) -> Type {
         self.deeper(|p| {
             let from = p.applied_type();
@@ -123,7 +123,7 @@ impl Parser<'_> {
         })
     }
 
-    /// `-o` is read as a minus with the name `o` right behind it.
+    /// Whether `-o` comes, which the lexer reads as a minus directly followed by the name `o`.
     fn at_lollipop(&self) -> bool {
         let next = self.raw_at(1);
         self.at(P::Minus) && !next.space_before && matches!(next.tok, Tok::Ident(o) if o.as_str() == "o")
@@ -257,7 +257,7 @@ impl Parser<'_> {
         TypeKind::Record(fields, rest)
     }
 
-    /// Whether `name` is the word that OCaml writes before a constructor's fields.
+    /// Whether `name` is the keyword that OCaml writes before a constructor's fields.
     pub(super) fn is_of(name: Symbol) -> bool {
         name.as_str() == "of"
     }

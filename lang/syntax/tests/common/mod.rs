@@ -1,11 +1,11 @@
-//! Programs to test with.
+//! Test programs.
 #![allow(dead_code)]
 
 pub mod programs;
 
 use std::path::{Path, PathBuf};
 
-/// Every `.adl` file of the repository that parses: not those of syntax errors.
+/// Every `.adl` file of the repository that parses; the files about syntax errors are left out.
 pub fn adl_files() -> Vec<(PathBuf, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut files = Vec::new();
@@ -42,7 +42,7 @@ pub fn cases() -> Vec<String> {
     all
 }
 
-/// A small generator of pseudo-random numbers, so that failures repeat.
+/// A small pseudo-random generator with a fixed seed, so that failures are reproducible.
 pub struct Random(pub u64);
 
 impl Random {

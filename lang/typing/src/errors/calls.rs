@@ -10,7 +10,8 @@ pub(crate) fn not_a_function(span: Span, callee: Span, name: &str, ty: &str) -> 
     Diagnostic::error("E0204", span, format!("{name} is not a function: it has type {ty}")).label("this argument").also(callee, ty.to_owned())
 }
 
-/// `assert a == b`, `print "a" + "b"`: `inside` is what stands in parentheses then, at its place; `sign` is a `+` between texts.
+/// `assert a == b`, `print "a" + "b"`. `inside` is the text that needs parentheses, at its place; `sign` is the `+`
+/// between strings.
 pub(crate) fn effect_before(span: Span, (head, call): (&str, &str), op: &str, inside: &str, (at, sign): (Span, Option<Span>)) -> Diagnostic {
     let d = Diagnostic::error("E0203", span, format!("application binds tighter than `{op}`: the left side is `{call}`"));
     let meant = match sign {
@@ -22,7 +23,7 @@ pub(crate) fn effect_before(span: Span, (head, call): (&str, &str), op: &str, in
     d.fix(at, format!("({meant})"))
 }
 
-/// `f -3` as `f (-3)`: a minus that stands close to what follows, and apart from a name before it.
+/// `f -3` as `f (-3)`: a minus with a blank before it and none after it, behind a name.
 fn with_negative_arguments(text: &str) -> String {
     let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
     for i in 1..words.len() {
@@ -40,7 +41,7 @@ pub(crate) fn too_many(span: Span, name: &str, takes: usize, given: usize) -> Di
     Diagnostic::error("E0204", span, format!("{name} takes {}, but {} given", count(takes, "argument"), were(given))).label("one too many")
 }
 
-/// The call with its arguments in an order in which they fit.
+/// The call with its arguments in an order that type-checks.
 pub(crate) fn other_order(name: &str, f: &str, spans: &[Span], texts: &[String], order: &[usize]) -> Diagnostic {
     let moved: Vec<usize> = (0..order.len()).filter(|i| order[*i] != *i).collect();
     let text = match moved.as_slice() {
@@ -57,7 +58,7 @@ pub(crate) fn other_order(name: &str, f: &str, spans: &[Span], texts: &[String],
     moved.into_iter().fold(d, |d, i| d.fix(spans[i], texts[order[i]].clone()))
 }
 
-/// An argument that fits as another type of number.
+/// An argument that type-checks after a conversion to another number type.
 pub(crate) fn converted(span: Span, (index, name): (usize, &str), (expected, found): (String, String), new: String) -> Diagnostic {
     let d = Diagnostic::error("E0203", span, format!("expected {expected} for argument {} of {name}, found {found}", index + 1)).label(found);
     let d = if new.len() < 60 && !new.contains('\n') { d.hint(format!("convert it: `{new}`")) } else { d };
@@ -70,7 +71,7 @@ pub(crate) fn one_by_one(span: Span, name: &str, f: &str, args: &str, new: Strin
     d.hint(written(f, &[args], "write the arguments without commas")).fix(span, new)
 }
 
-/// `f a b` for `f (a, b)`: so many arguments from `from` on are one.
+/// `f a b` for `f (a, b)`: `count` arguments from `from` on should be one tuple.
 pub(crate) fn as_tuple(span: Span, name: &str, (from, count): (usize, usize), call: &str, parts: String) -> Diagnostic {
     let d = Diagnostic::error("E0203", span, format!("expected one tuple for argument {} of {name}, found {count} arguments", from + 1));
     d.hint(written(call, &[&format!("({parts})")], "put them in parentheses, with commas")).fix(span, format!("({parts})"))
@@ -82,27 +83,27 @@ pub(crate) fn like_name(span: Span, name: &str, other: &str, args: &[&str]) -> D
     d.hint(written(other, args, &format!("write `{other}`"))).fix(span, other)
 }
 
-/// A call, where it is short enough for a hint.
+/// A call as text, or `instead` if it is too long for a hint.
 fn written(f: &str, args: &[&str], instead: &str) -> String {
     let text = format!("{f} {}", args.join(" "));
     if text.len() < 90 && !text.contains('\n') { format!("write `{text}`") } else { instead.to_owned() }
 }
 
-/// An argument that is not the last one is missing.
+/// A missing argument that is not the last one.
 pub(crate) struct Missing<'a> {
-    /// The function, quoted.
+    /// The function's name, quoted.
     pub of: &'a str,
-    /// As it is written.
+    /// The function as written in the call.
     pub f: &'a str,
-    /// The arguments that are given.
+    /// The arguments of the call.
     pub texts: &'a [String],
-    /// Where the other one belongs.
+    /// The position of the missing argument.
     pub place: usize,
-    /// The argument that stands there.
+    /// The argument that was given in that position.
     pub at: Span,
-    /// Its type.
+    /// The type of the missing argument.
     pub ty: String,
-    /// A value of that type which is there for that.
+    /// A predefined value for it, such as a record of default options.
     pub value: Option<String>,
 }
 
@@ -121,13 +122,14 @@ impl Missing<'_> {
     }
 }
 
-/// One of the arguments must go, and it is not the last.
+/// A surplus argument that is not the last one.
 pub(crate) fn one_too_many(span: Span, name: &str, (takes, given): (usize, usize), place: usize, call: String, cut: Span) -> Diagnostic {
     let d = too_many(span, name, takes, given).label(format!("without argument {} the others fit", place + 1)).fix(cut, "");
     if call.len() < 90 && !call.contains('\n') { d.hint(format!("write `{call}`")) } else { d }
 }
 
-/// A function, or a call that lacks an argument, is printed or made a text. `takes` and how many are given.
+/// A function, or a call that lacks an argument, is printed or converted to text. `takes` is its arity, `given` the
+/// number of arguments.
 pub(crate) fn shown(span: Span, name: &str, (takes, given): (usize, usize), missing: &str, instead: Option<&str>) -> Diagnostic {
     let name = if name == "this function" { name.to_owned() } else { format!("`{name}`") };
     let text = format!("this is a function and not a value: {name} takes {}, but {} given", count(takes, "argument"), were(given));

@@ -5,19 +5,19 @@ use crate::ty::Class;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 
-/// A type is not of a class.
+/// A type that is not an instance of a class.
 pub(crate) struct NoInstance<'a> {
     /// The class.
     pub class: Class,
-    /// What wanted it: `sin`.
+    /// The operation that requires the class, such as `sin`.
     pub op: &'a str,
-    /// Where that is.
+    /// The place of that operation.
     pub place: Span,
-    /// The part of the type that fails.
+    /// The part of the type that is not an instance.
     pub ty: String,
-    /// Where the expression is.
+    /// The place of the expression.
     pub span: Span,
-    /// What to do.
+    /// A suggestion.
     pub hint: Option<String>,
 }
 
@@ -43,7 +43,7 @@ impl NoInstance<'_> {
     }
 }
 
-/// `abs -1`. `power`: of its power, which may be meant to be negative.
+/// `abs -1`. `power`: the power it stands in, whose result may be meant to be negated.
 pub(crate) fn negative_argument((at, f, ty): (Span, &str, String), minus: Span, (number, power): (&str, bool)) -> Diagnostic {
     let d = Diagnostic::error("E0205", minus, format!("this subtracts {number} from `{f}`, which is a function"))
         .also(at, ty);
@@ -53,7 +53,8 @@ pub(crate) fn negative_argument((at, f, ty): (Span, &str, String), minus: Span, 
     }
 }
 
-/// `print "a" + "b"`: the call comes before the operator. The places: before the argument, the operator, behind the right side.
+/// `print "a" + "b"`: the call binds tighter than the operator. The places are: before the argument, the operator,
+/// after the right operand.
 pub(crate) fn applied_before(at: Span, (head, rest): (&str, &str), op: &str, right: &str, (before, sign, behind): (Span, Span, Span)) -> Diagnostic {
     let d = Diagnostic::error("E0205", at, format!("application binds tighter than `{op}`: the left side is `{head} {rest}`, whose result is ()"));
     let call = format!("{head} ({rest} {op} {right})");
@@ -61,7 +62,7 @@ pub(crate) fn applied_before(at: Span, (head, rest): (&str, &str), op: &str, rig
     d.fix(before, "(").fix(sign, format!(" {op} ")).fix(behind, ")")
 }
 
-/// What the values of a class are called.
+/// The noun for values of a class.
 pub(crate) fn wants(class: Class) -> &'static str {
     match class {
         Class::Eq => "values that can be compared",
@@ -77,7 +78,7 @@ pub(crate) fn wants(class: Class) -> &'static str {
     }
 }
 
-/// A name in code quotes, unless it has them.
+/// Puts a name in backticks unless it has them.
 pub(crate) fn quoted(name: &str) -> String {
     if name.starts_with('`') || name.contains(' ') { name.to_owned() } else { format!("`{name}`") }
 }
@@ -96,12 +97,12 @@ pub(crate) fn not_elementwise(span: Span, op: &str, left: (Span, &str), right: (
     d.note("on tuples, records and declared data: `+` and `-` between two of one type, and `*` and `/` by a real number")
 }
 
-/// `//` on something that is no Int.
+/// `//` on an operand that is not an Int.
 pub(crate) fn whole_division(span: Span, ty: &str) -> Diagnostic {
     Diagnostic::error("E0205", span, format!("`//` needs Ints, found {ty}")).hint("`/` divides real numbers; `floor (a / b)` rounds down")
 }
 
-/// `++` on something else.
+/// `++` on operands that cannot be concatenated.
 pub(crate) fn not_joined(span: Span, ty: &str) -> Diagnostic {
     Diagnostic::error("E0205", span, format!("`++` joins arrays, texts or lists, found {ty}")).label(ty.to_owned()).hint("`show x` gives the text of a value, `[x]` the array of one element")
 }

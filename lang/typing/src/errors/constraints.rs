@@ -1,15 +1,15 @@
-//! E0214, and the places of operators that a use of a function decides.
+//! E0214, and the places of operators whose types are decided at a function's use.
 
 use super::Explanation;
 use crate::ty::Place;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 
-/// An error of an operator inside a function stands at the use of that function, and names the operation too.
+/// Moves an error of an operator inside a function to the use of that function, and names the operation.
 pub(crate) fn explain(d: &mut Diagnostic, place: &Place, operation: &str) {
     let within = place.within.map_or_else(String::new, |f| format!(" in `{f}`"));
     let text = format!("this operation{within} is then `{operation}`");
-    // What the operands are says the operation; the place of the use has one mark.
+    // The message states the operand types, so the place of the use needs only one mark.
     let at = d.primary.span;
     if d.secondary.iter().any(|l| l.span == at) {
         d.secondary.retain(|l| l.span != at);
@@ -18,13 +18,13 @@ pub(crate) fn explain(d: &mut Diagnostic, place: &Place, operation: &str) {
     *d = std::mem::replace(d, Diagnostic::error("E0214", place.span, "")).also(place.span, text);
 }
 
-/// A constraint with something that is no operator.
+/// A constraint whose name is not an operator.
 pub(crate) fn no_operator(span: Span, name: &str) -> Diagnostic {
     Diagnostic::error("E0214", span, format!("`{name}` is not an operation that a signature can ask for"))
         .hint("signatures ask for classes, `Num a`, and for operations whose ranks a use decides: `a + b : c`, `a @ b : c`, `where a b c : d`")
 }
 
-/// An operation on variables of a signature that does not promise it.
+/// An operation on type variables of a signature that does not list it as a constraint.
 pub(crate) fn not_promised(span: Span, operation: &str, constraint: &str) -> Diagnostic {
     Diagnostic::error("E0214", span, format!("the signature does not promise `{operation}`")).hint(format!("add it to the constraints: `({constraint}) => ...`"))
 }

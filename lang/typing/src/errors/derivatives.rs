@@ -1,4 +1,4 @@
-//! E0601 to E0604: what has no derivative.
+//! E0601 to E0604: types and functions without derivatives.
 
 use super::{Explanation, classes::quoted};
 use adl_syntax::diag::Diagnostic;
@@ -10,19 +10,19 @@ pub(crate) fn nothing_real(span: Span, op: &str, ty: &str) -> Diagnostic {
         .hint("a derivative is taken at real numbers: write `3.0` for `3`, `float x` for an Int; Ints may stand beside Floats")
 }
 
-/// What a function to be differentiated gives instead of what the operator needs.
+/// The result of a differentiated function that does not suit the derivative operator.
 pub(crate) enum Gives {
     /// An array where a number is needed.
     Array,
     /// An Int.
     Int,
-    /// A function: it waits for more arguments.
+    /// A function: more arguments are missing.
     Function,
     /// Anything else.
     Other,
 }
 
-/// A function whose result does not suit a derivative operator.
+/// A function whose result type does not suit a derivative operator.
 pub(crate) struct WrongResult<'a> {
     /// The operator.
     pub op: &'a str,
@@ -30,7 +30,7 @@ pub(crate) struct WrongResult<'a> {
     pub span: Span,
     /// The type of its result.
     pub ty: String,
-    /// What kind of thing that is.
+    /// The category of that type.
     pub gives: Gives,
 }
 
@@ -55,6 +55,12 @@ pub(crate) fn no_structure(span: Span, op: &str, ty: &str) -> Diagnostic {
         "hessian" => d.hint("as one matrix it is `hessian (fun v -> f (unravel x v)) (ravel x)`"),
         op => d.hint(format!("as one matrix it is `{op} (fun v -> ravel (f (unravel x v))) (ravel x)`")),
     }
+}
+
+/// `jacobian f p` of data whose type is not known where it stands.
+pub(crate) fn open_structure(span: Span, op: &str, ty: &str) -> Diagnostic {
+    Diagnostic::error("E0603", span, format!("the structure of a `{op}` is that of all data, but of {ty} not all is known here"))
+        .hint("annotate the parameter with its whole type, as in `(p : {w : [n]Float, b : Float})` or `(p : (Float, Float))`")
 }
 
 pub(super) const EXPLANATIONS: &[Explanation] = &[

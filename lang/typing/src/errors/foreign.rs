@@ -1,19 +1,19 @@
-//! What names of NumPy, JAX, PyTorch, SciPy, Julia, MATLAB, OCaml, Haskell and Python are called here. They are looked up before any
-//! name is suggested for its spelling.
+//! Names from NumPy, JAX, PyTorch, SciPy, Julia, MATLAB, OCaml, Haskell and Python, with their adl counterparts. This
+//! table is searched before names of similar spelling are suggested.
 
 use adl_syntax::errors::habits;
 
-/// What to write for a name.
+/// The adl counterpart of a name.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Ours {
-    /// Another name, which takes the same arguments.
+    /// A function or value with the same arguments.
     Name(&'static str),
-    /// Something else, in words.
+    /// An explanation in words.
     Words(&'static str),
 }
 
 impl Ours {
-    /// The advice.
+    /// The text of the hint.
     pub(crate) fn hint(self) -> String {
         match self {
             Ours::Name(name) => format!("adl calls it `{name}`"),
@@ -22,24 +22,24 @@ impl Ours {
     }
 }
 
-/// What a name of a value of another language is here.
+/// The adl counterpart of a value of another language.
 pub fn value(name: &str) -> Option<Ours> {
     let same = SAME.iter().find(|(theirs, _)| *theirs == name).map(|(_, ours)| Ours::Name(ours));
     let other = || OTHER.iter().find(|(theirs, _)| theirs.split(' ').any(|t| t == name)).map(|(_, words)| Ours::Words(words));
     same.or_else(other).or_else(|| habits::word(name).map(Ours::Words))
 }
 
-/// Every name of the table that has a name here, with that.
+/// All table entries with a direct counterpart, as (foreign name, adl name).
 pub fn same() -> impl Iterator<Item = (&'static str, &'static str)> {
     SAME.iter().copied()
 }
 
-/// Every name of the table that is something else here.
+/// All table entries without a direct counterpart, as (foreign name, explanation).
 pub fn others() -> impl Iterator<Item = (&'static str, &'static str)> {
     OTHER.iter().flat_map(|(names, words)| names.split(' ').map(|n| (n, *words)))
 }
 
-/// What stands for a library of another language.
+/// The adl counterpart of a library of another language.
 pub(crate) fn library(name: &str) -> Option<Ours> {
     Some(Ours::Words(match name {
         "Hashtbl" | "Map" => "values by keys are in the module `maps`: `maps.empty`, `maps.insert key value m`, `maps.get key m`",
@@ -53,7 +53,7 @@ pub(crate) fn library(name: &str) -> Option<Ours> {
     }))
 }
 
-/// Whether a name is that of a library of another language, before a point.
+/// Whether a name before a point is a library of another language.
 pub fn is_library(name: &str) -> bool {
     const LIBRARIES: &str = "np numpy jnp jax lax torch math cmath scipy sp tf plt pd pandas sys os functools itertools operator jsp optax flax \
         Array List Seq Math String Float Int Map Set Hashtbl Option Printf Base LinearAlgebra Statistics Random Char Bytes Data Prelude Vector Fun ForwardDiff Zygote Flux Plots Optim Distributions DataFrames CSV Dates";
@@ -84,7 +84,7 @@ const OTHER: &[(&str, &str)] = &[
     ("help doc man", "the REPL explains a name with `:doc name`, the command line with `adl doc name`"),
     ("clc clear clearvars", "in the REPL `:undo` takes definitions back, and Ctrl-L clears the screen"),
     ("who whos", "the REPL lists its definitions with `:env`"),
-    ("dir methods names", "the REPL lists what a module has with `:browse module`"),
+    ("dir methods names", "the REPL lists what a module has with `:doc module`"),
     ("tic toc timeit", "the REPL measures with `:time e`, a program with `bench \"name\" = e`"),
     ("typeof typeOf isinstance isa", "types are known before anything runs: the REPL shows one with `:type e`, and data of several forms are taken apart by `match`"),
     ("nothing missing null nil undefined", "a missing value is `None`, and one that is there `Some x`; the empty list is `Nil`"),

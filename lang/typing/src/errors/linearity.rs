@@ -6,7 +6,7 @@ use adl_syntax::span::Span;
 
 /// The variables that a `lin` is linear in.
 pub(crate) struct Variables {
-    /// As the user calls them.
+    /// Their names in the source.
     pub names: Vec<String>,
     /// Where they are bound.
     pub span: Option<Span>,
@@ -30,13 +30,13 @@ impl Variables {
     }
 }
 
-/// What is wrong at a place.
+/// The reason why a body is not linear.
 pub(crate) enum Fault<'a> {
     /// A primitive that is not linear is applied to something that depends on the variable.
     NotLinear(&'a str),
     /// Both factors depend on it.
     BothSides(&'a str),
-    /// Something that must be free of it is not: a condition, an index.
+    /// A condition, an index or the like, which must not depend on it.
     Depends(&'a str),
     /// A sum (or a tuple, an array) with a part that is neither linear nor zero.
     Constant(&'a str),
@@ -46,11 +46,11 @@ pub(crate) enum Fault<'a> {
     PlainFunction,
     /// A function of type `->` is mapped over it.
     PlainMapped,
-    /// A function that holds it is returned.
+    /// A function that captures it is returned.
     Captured,
     /// `match` branches on it.
     Branches,
-    /// Beyond what is checked.
+    /// Nested too deeply to check.
     TooDeep,
 }
 

@@ -4,26 +4,26 @@ use super::Explanation;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 
-/// An expression has another type than its place wants.
+/// An expression whose type differs from the expected one.
 pub(crate) struct Mismatch {
-    /// What the expression is.
+    /// A description of the expression.
     pub what: String,
     /// Where it is.
     pub span: Span,
     /// Its type.
     pub actual: String,
-    /// The type that is wanted.
+    /// The expected type.
     pub expected: String,
-    /// Other places that have a say, with what is there.
+    /// Other places involved, with their labels.
     pub places: Vec<(Span, String)>,
-    /// What to do.
+    /// A suggestion.
     pub hint: Option<String>,
 }
 
 impl Mismatch {
     /// The message.
     pub fn diagnostic(self) -> Diagnostic {
-        // A pattern says what it is for, and the value is what it is.
+        // For patterns the roles are exchanged: the pattern requires a type that the value does not have.
         let text = match self.what.starts_with("this pattern") || self.what.starts_with("the pattern") {
             true => format!("{} is for {}, but the value has type {}", self.what, self.actual, self.expected),
             false => format!("expected {} for {}, found {}", self.expected, self.what, self.actual),
@@ -31,7 +31,7 @@ impl Mismatch {
         self.marked(Diagnostic::error("E0203", self.span, text).label(self.actual.clone()))
     }
 
-    /// Of types of one name, which are declared at these places.
+    /// Adds the declarations of different types with the same name.
     pub fn of_versions(mut self, places: Vec<(Span, String)>) -> Diagnostic {
         self.places.extend(places);
         self.hint = Some("the two were declared one after the other under one name: what was made before has the older type, so make it again".to_owned());
@@ -44,7 +44,7 @@ impl Mismatch {
         self.marked(Diagnostic::error("E0208", self.span, text))
     }
 
-    /// A function where a linear function is wanted.
+    /// A function where a linear function is expected.
     pub fn not_linear(self) -> Diagnostic {
         let text = format!("expected a linear function, {}, for {}, found {}", self.expected, self.what, self.actual);
         let d = self.marked(Diagnostic::error("E0211", self.span, text).label(self.actual.clone()));
@@ -64,7 +64,8 @@ impl Mismatch {
     }
 }
 
-/// Says what keeps a function from being linear, or that nothing does. `keyword`: the `fun` of a function that is written out.
+/// States why a function is not linear, or that it could be declared linear. `keyword`: the `fun` of a function
+/// literal.
 pub(crate) fn nonlinear(d: Diagnostic, fault: Option<Diagnostic>, keyword: Option<Span>, f: &str) -> Diagnostic {
     match (fault, keyword) {
         (Some(fault), _) => {
@@ -77,7 +78,7 @@ pub(crate) fn nonlinear(d: Diagnostic, fault: Option<Diagnostic>, keyword: Optio
     }
 }
 
-/// `let f x : Float -> Float = ...`, whose result is no function.
+/// `let f x : Float -> Float = ...`: the annotation gives the whole type instead of the result type.
 pub(crate) fn whole_type_for_result(d: &mut Diagnostic, at: Span) {
     d.secondary.retain(|l| l.span != at);
     *d = d.clone().also(at, "behind parameters stands the type of the result alone")
@@ -94,7 +95,7 @@ pub(crate) struct Mixed {
     pub right: (Span, String),
     /// The conversion to write.
     pub fix: String,
-    /// The operand to convert, and what stands there then.
+    /// The operand to convert, and its replacement.
     pub edit: Option<(Span, String)>,
 }
 
@@ -113,29 +114,41 @@ impl Mixed {
     }
 }
 
-/// A type variable of an annotation that turned out to be something in particular.
+/// A type variable of an annotation that was inferred to be a specific type.
 pub(crate) struct TooGeneral {
     /// `a`.
     pub var: String,
     /// Where it is written.
     pub span: Span,
-    /// What it must be.
+    /// The inferred type.
     pub is: String,
-    /// Whether that is another variable of the annotation.
+    /// Whether that is another type variable of the annotation.
     pub other: bool,
+    /// Whether it stands for the fields of a record.
+    pub row: bool,
 }
 
 impl TooGeneral {
     /// The message.
     pub fn diagnostic(self) -> Diagnostic {
-        let TooGeneral { var, span, is, other } = self;
-        let text = format!("the annotation promises every type for `{var}`, but the definition needs {}", if other { format!("`{var}` and `{is}` to be one type") } else { is.clone() });
-        Diagnostic::error("E0212", span, text).hint(if other { format!("use one variable for both, or change the definition so that it does not mix them") } else { format!("write {is} in place of `{var}`") })
+        let TooGeneral { var, span, is, other, row } = self;
+        let what = if row { "any other fields" } else { "every type" };
+        let needs = match (other, row) {
+            (true, false) => format!("`{var}` and `{is}` to be one type"),
+            (true, true) => format!("`{var}` and `{is}` to be the same fields"),
+            (false, true) if is == "{}" => "no others".to_owned(),
+            _ => is.clone(),
+        };
+        let hint = match (other, row) {
+            (true, _) => "use one variable for both, or change the definition so that it does not mix them".to_owned(),
+            (false, true) => format!("leave out `| {var}`, and write all fields"),
+            (false, false) => format!("write {is} in place of `{var}`"),
+        };
+        Diagnostic::error("E0212", span, format!("the annotation promises {what} for `{var}`, but the definition needs {needs}")).hint(hint)
     }
 }
 
-/// A type that nothing determines.
-/// `inside`: the operation in the function `op` whose result it is.
+/// A type that the program does not determine. `inside`: the operation in the function `op` whose result it is.
 pub(crate) fn unknown_result(span: Span, op: &str, inside: Option<(Span, &str)>) -> Diagnostic {
     let text = |op: &str| format!("the type of the result of `{op}` is not known");
     match inside {
@@ -146,7 +159,7 @@ pub(crate) fn unknown_result(span: Span, op: &str, inside: Option<(Span, &str)>)
     }
 }
 
-/// A shape that decides the number of axes and is not written out.
+/// A shape that determines the number of axes but is not a literal.
 pub(crate) fn unknown_shape(span: Span, op: &str) -> Diagnostic {
     Diagnostic::error("E0210", span, format!("the shape for `{op}` must be written out here, so that the number of axes is known"))
         .hint(match op {
@@ -158,17 +171,17 @@ pub(crate) fn unknown_shape(span: Span, op: &str) -> Diagnostic {
         })
 }
 
-/// A type with too many parts.
+/// A type that exceeds the size limit.
 pub(crate) fn too_large(span: Span) -> Diagnostic {
     Diagnostic::error("E0210", span, "the type of this has too many parts to be checked").hint("give the data a declared type: `type T = T ...`")
 }
 
-/// An axis that is no literal.
+/// An axis that is not a literal.
 pub(crate) fn unknown_axis(span: Span) -> Diagnostic {
     Diagnostic::error("E0210", span, "the axis for `along` must be a literal, so that the type of the result is known").hint("for example `along 1 sum m`; `along (-1)` is along the last axis")
 }
 
-/// An axis that an array does not have, or whose number is not known.
+/// An axis that does not exist, or of an array of unknown rank.
 pub(crate) fn no_axis(span: Span, axis: i64, rank: Option<u64>) -> Diagnostic {
     match rank {
         Some(n) => Diagnostic::error("E0210", span, format!("there is no axis {axis}: the array has {}", super::count(n as usize, "axis").replace("axiss", "axes"))).hint("axes are counted from 0, or with -1 from the last one"),
@@ -176,12 +189,12 @@ pub(crate) fn no_axis(span: Span, axis: i64, rank: Option<u64>) -> Diagnostic {
     }
 }
 
-/// An array of Ints for an index.
+/// An array of Ints used as an index.
 pub(crate) fn positions(span: Span, base: &str, at: &str) -> Diagnostic {
     Diagnostic::error("E0203", span, "an array as an index must be a mask of Bools, found Ints").hint(format!("elements at positions: `gather {base} {at}`"))
 }
 
-/// A mask that stands for an axis behind the second.
+/// A mask on an axis after the second.
 pub(crate) fn mask_too_far(span: Span) -> Diagnostic {
     Diagnostic::error("E0203", span, "a mask chooses along the first or the second axis").hint("for another axis `map` over the leading ones: `map (fun m -> m[mask]) x`")
 }
@@ -191,7 +204,7 @@ pub(crate) fn no_extent(span: Span, name: &str) -> Diagnostic {
     Diagnostic::error("E0213", span, format!("the extent of `{name}` is not known")).hint(format!("give it a bound: `for {name} < n -> ...`"))
 }
 
-/// `let rec` of something that is no function.
+/// `let rec` of a value that is not a function.
 pub(crate) fn recursive_value(span: Span, name: &str) -> Diagnostic {
     Diagnostic::error("E0203", span, format!("`let rec {name}` must define a function")).hint(format!("without `rec` it is a value: `let {name} = ...`; a function has a parameter: `let rec {name} n = ...`"))
 }
@@ -272,7 +285,7 @@ mod tests {
 
     #[test]
     fn too_general_names_both_variables() {
-        let d = TooGeneral { var: "a".into(), span: Span::default(), is: "b".into(), other: true }.diagnostic();
+        let d = TooGeneral { var: "a".into(), span: Span::default(), is: "b".into(), other: true, row: false }.diagnostic();
         assert!(d.message.contains("`a` and `b` to be one type"));
     }
 }

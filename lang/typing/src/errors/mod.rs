@@ -1,6 +1,6 @@
 //! Errors of names, types and sizes: one file for each family, with its data, messages, hints, explanations and tests.
 //!
-//! `reason` says what an expression is for and why its type is wanted; constraints carry it until they fail.
+//! `reason` describes the role of an expression and why its type is expected; constraints carry this until they fail.
 
 pub(crate) mod calls;
 pub(crate) mod classes;
@@ -16,9 +16,10 @@ pub(crate) mod records;
 pub(crate) mod sizes;
 pub(crate) mod unused;
 
+pub use names::{nearest, nearest_of};
 pub use unused::unused_value;
 
-/// A code and what it means, with a wrong and a right program.
+/// A code and its explanation, with a wrong and a right program.
 pub type Explanation = (&'static str, &'static str);
 
 const FAMILIES: &[&[Explanation]] = &[

@@ -1,4 +1,4 @@
-//! E0201, E0202, E0209: names that are not there, and names that are there twice.
+//! E0201, E0202, E0209: unknown names and duplicate names.
 
 use super::Explanation;
 use super::foreign::{self, Ours};
@@ -8,13 +8,13 @@ use adl_syntax::span::Span;
 
 /// A name without a definition.
 pub(crate) struct Unknown<'a> {
-    /// What it would be: a type, a constructor.
+    /// The category of the name: a type, a constructor.
     pub what: Option<&'static str>,
     /// The name as it was written.
     pub name: &'a str,
     /// Where.
     pub span: Span,
-    /// A name of something in scope that is nearly the same.
+    /// A similar name in scope.
     pub near: Option<String>,
 }
 
@@ -43,7 +43,7 @@ impl Unknown<'_> {
     }
 }
 
-/// What stands for a type or constructor of another language as it is.
+/// The adl type or constructor for one of another language, if there is a direct counterpart.
 fn exact(name: &str) -> Option<&'static str> {
     Some(match name {
         "True" => "true",
@@ -61,7 +61,7 @@ fn exact(name: &str) -> Option<&'static str> {
     })
 }
 
-/// What a name of another language is called here.
+/// The adl counterpart of a name of another language.
 fn translated(what: Option<&'static str>, name: &str) -> Option<Ours> {
     let words = match (what, name) {
         (None, name) if name.trim_end_matches('\'').contains('\'') => "a text is written in double quotes, also with values in it: f\"x = {x}\"",
@@ -79,19 +79,19 @@ fn translated(what: Option<&'static str>, name: &str) -> Option<Ours> {
     Some(Ours::Words(words))
 }
 
-/// A name that is there with a capital: `some` for `Some`.
+/// A name that exists in upper case: `some` for `Some`.
 pub(crate) fn capital(span: Span, name: &str, constructor: &str) -> Diagnostic {
     let d = Diagnostic::error("E0201", span, format!("unknown name `{name}`"));
     d.hint(format!("constructors begin with a capital: `{constructor}`")).fix(span, constructor)
 }
 
-/// `a'` where there is an `a`.
+/// `a'` where `a` is defined.
 pub(crate) fn transposed(span: Span, name: &str, of: &str) -> Diagnostic {
     let d = Diagnostic::error("E0201", span, format!("unknown name `{name}`"));
     d.hint(format!("a matrix is transposed by `{of}.T`; names may end with `'`")).fix(span, format!("{of}.T"))
 }
 
-/// A name that a later definition gives. `mutual`: that one uses the definition at hand.
+/// A name defined further down. `within`: the current definition, if the two are mutually recursive.
 pub(crate) fn later(span: Span, name: &str, at: (Span, &str), within: Option<&str>) -> Diagnostic {
     let d = Diagnostic::error("E0201", span, format!("`{name}` is used before it is defined")).also(at.0, "it is defined here");
     match within {
@@ -100,7 +100,7 @@ pub(crate) fn later(span: Span, name: &str, at: (Span, &str), within: Option<&st
     }
 }
 
-/// A name of a library of another language, with its module: `np.linalg.norm`.
+/// A qualified name of another language's library: `np.linalg.norm`.
 pub(crate) fn of_library(span: Span, path: &str, module: bool, ours: &[String], words: Option<Ours>) -> Diagnostic {
     let d = Diagnostic::error(if module { "E0202" } else { "E0201" }, span, format!("unknown name `{path}`"));
     match (ours, words) {
@@ -117,7 +117,7 @@ pub(crate) fn file_name(span: Span, text: &str) -> Diagnostic {
     d.hint(format!("the name of a file is a text: `\"{text}\"`")).fix(span, format!("\"{text}\""))
 }
 
-/// A member that a module does not have, and that is somewhere else.
+/// A member that this module lacks but other modules have.
 pub(crate) fn elsewhere(span: Span, path: &str, ours: &[String]) -> Diagnostic {
     let d = Diagnostic::error("E0201", span, format!("unknown name `{path}`"));
     let name = |p: &str| p.rsplit('.').next().unwrap_or_default().to_owned();
@@ -129,7 +129,7 @@ pub(crate) fn elsewhere(span: Span, path: &str, ours: &[String]) -> Diagnostic {
     }
 }
 
-/// The bound of an index that names another of the same comprehension.
+/// A bound that mentions another index of the same comprehension.
 pub(crate) fn index_beside(d: Diagnostic) -> Diagnostic {
     d.hint("a bound is the same for all elements: `sum for i < n -> sum for j < i -> ...`, or a choice in the body, `if j < i then ... else ...`")
 }
@@ -143,14 +143,14 @@ pub(crate) fn needs_rec(span: Span, name: &str, at: Span, function: bool) -> Dia
     }
 }
 
-/// A recursive definition whose value needs itself.
+/// A recursive definition that uses its own value before it exists.
 pub(crate) fn too_early(span: Span, name: &str, at: Span) -> Diagnostic {
     Diagnostic::error("E0201", span, format!("`{name}` is used before it has a value"))
         .also(at, "it is being defined here")
         .hint(format!("`let rec` is for functions, whose bodies run later: `let rec {name} n = ...`; a value that changes is a `loop`"))
 }
 
-/// A module that is not there.
+/// An unknown module.
 pub(crate) fn unknown_module(span: Span, name: &str) -> Diagnostic {
     let d = Diagnostic::error("E0202", span, format!("unknown module `{name}`"));
     match habits::upper_word(name) {
@@ -159,9 +159,9 @@ pub(crate) fn unknown_module(span: Span, name: &str) -> Diagnostic {
     }
 }
 
-/// The same name twice where names must differ.
+/// A duplicate name.
 pub(crate) struct Twice<'a> {
-    /// What the two are: "parameters", "fields".
+    /// The category of the names: "parameters", "fields".
     pub what: &'static str,
     /// The name.
     pub name: &'a str,
@@ -189,31 +189,32 @@ pub(crate) fn alternatives_differ(span: Span, names: &[String]) -> Diagnostic {
         .hint("every alternative of a pattern must bind the same names: write `_`, or separate arms")
 }
 
-/// A type variable that a declaration does not take.
+/// A type variable that is not a parameter of the declaration.
 pub(crate) fn no_parameter(span: Span, name: &str, of: &str) -> Diagnostic {
     Diagnostic::error("E0202", span, format!("`{name}` is not a parameter of the type `{of}`")).hint(format!("write `type {of} {name} = ...`"))
 }
 
-/// A field of a declared type that leaves a type open.
+/// A field of a declared type whose type is incomplete.
 pub(crate) fn open_field(span: Span, of: &str, con: &str) -> Diagnostic {
     Diagnostic::error("E0202", span, format!("the type of a field of `{con}` must be written out: `_` and `..` leave it open"))
         .hint(format!("a parameter may stand for any type: `type {of} a = {con} a`"))
 }
 
-/// The candidate nearest to `name`, if it is near enough to be a slip.
+/// The candidate closest to `name`, if it is close enough to be a misspelling.
 pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
     let length = name.chars().count();
-    // Of a short word two slips leave too little.
+    // In a short word two edits would match too many names.
     let limit = if length <= 4 { 1 } else { 1 + length / 4 };
+    let candidates = groups.into_iter().enumerate().flat_map(|(i, group)| group.map(move |c| (i, c)));
     candidates
-        .filter(|c| !c.starts_with("__") && *c != name && c.chars().count().abs_diff(length) <= limit)
-        .map(|c| (distance(name, c), c))
-        .filter(|(d, c)| *d <= limit && *d < c.chars().count().min(name.chars().count()))
+        .filter(|(_, c)| !c.starts_with("__") && *c != name && c.chars().count().abs_diff(length) <= limit)
+        .map(|(i, c)| (distance(name, c), i, c))
+        .filter(|(d, _, c)| *d <= limit && *d < c.chars().count().min(length))
         .min()
-        .map(|(_, c)| c.to_owned())
+        .map(|(_, _, c)| c)
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours between two words.
+/// The edit distance of two words: insertions, deletions, replacements, and swaps of neighbours.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
@@ -271,12 +272,14 @@ mod tests {
 
     #[test]
     fn slips_are_found_and_other_words_are_not() {
-        assert_eq!(nearest("totl", ["total", "map"].into_iter()), Some("total".into()));
-        assert_eq!(nearest("Jsut", ["Some", "Just"].into_iter()), Some("Just".into()));
+        assert_eq!(nearest("totl", ["total", "map"].into_iter()), Some("total"));
+        assert_eq!(nearest("Jsut", ["Some", "Just"].into_iter()), Some("Just"));
         assert_eq!(nearest("yy", ["zz", "id"].into_iter()), None);
         assert_eq!(nearest("d", ["id", "e"].into_iter()), None);
-        assert_eq!(nearest("some", ["ode", "same"].into_iter()), Some("same".into()));
+        assert_eq!(nearest("some", ["ode", "same"].into_iter()), Some("same"));
         assert_eq!(nearest("disp", ["diag"].into_iter()), None);
+        assert_eq!(nearest_of("los", [vec!["loss"].into_iter(), vec!["cos", "log"].into_iter()]), Some("loss"));
+        assert_eq!(nearest_of("sinn", [vec!["sum"].into_iter(), vec!["sin"].into_iter()]), Some("sin"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! E0401, E0402, W0403: cases that are missing, and cases that nothing reaches.
+//! E0401, E0402, W0403: missing cases and unreachable cases.
 
 use super::{Explanation, listed};
 use adl_syntax::diag::Diagnostic;
@@ -8,7 +8,7 @@ use adl_syntax::span::Span;
 pub(crate) struct NotExhaustive {
     /// Where the matched value is.
     pub span: Span,
-    /// Values without an arm, as patterns.
+    /// Values that no arm matches, as patterns.
     pub missing: Vec<String>,
     /// Whether some arm has a guard, which may fail.
     pub guards: bool,
@@ -25,18 +25,17 @@ impl NotExhaustive {
     }
 }
 
-/// A match with more combinations of cases than can be decided.
+/// A match with too many combinations of cases to check.
 pub(crate) fn too_large(span: Span) -> Diagnostic {
     Diagnostic::error("E0401", span, "the cases of this match combine in too many ways to tell whether an arm is missing")
         .hint("match on fewer values at once: one `match` inside another, or functions for the parts")
 }
 
-/// A pattern that must fit every value and does not.
+/// A pattern that must match every value but does not.
 pub(crate) fn refutable(span: Span, missing: &str) -> Diagnostic {
     Diagnostic::error("E0402", span, format!("this pattern does not fit every value: `{missing}` is left")).hint(format!("take it apart with `match ... with | ... -> ... | {missing} -> ...`"))
 }
 
-/// An arm that nothing reaches.
 /// `let [a, b] = [1, 2, 3]`.
 pub(crate) fn lengths(span: Span, want: usize, have: usize) -> Diagnostic {
     Diagnostic::error("E0402", span, format!("this pattern has {want} element{}, and the array {have}", if want == 1 { "" } else { "s" }))

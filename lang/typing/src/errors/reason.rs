@@ -1,4 +1,5 @@
-//! What an expression is for, and why its type is wanted: data that becomes words only where a constraint fails.
+//! The role of an expression and the reason why its type is expected. Kept as data and turned into text only if a
+//! constraint fails.
 
 use super::classes::quoted;
 use crate::ty::Ty;
@@ -7,12 +8,12 @@ use std::borrow::Cow;
 use std::fmt;
 use std::rc::Rc;
 
-/// What an expression is, in its context.
+/// The role of an expression in its context.
 #[derive(Clone, Debug)]
 pub(crate) enum What {
     /// Argument 2 of the 2 given to `map`.
     Argument { index: usize, total: usize, of: Rc<str> },
-    /// The right operand of `+`; both sides count alike.
+    /// The right operand of an operator. The message treats both operands alike.
     Right(&'static str),
     /// Anything else, in words.
     Thing(Cow<'static, str>),
@@ -28,26 +29,26 @@ impl fmt::Display for What {
     }
 }
 
-/// What was known at the other place.
+/// The fact that the expected type follows from.
 #[derive(Clone, Debug)]
 pub(crate) enum Because {
-    /// "the left operand" is of this type.
+    /// The named thing has this type, as in "the left operand".
     Is(&'static str, Ty),
-    /// In words.
+    /// A description.
     Said(&'static str),
 }
 
-/// Why a type is wanted at a place.
+/// The reason why a type is expected at a place.
 #[derive(Clone, Debug)]
 pub(crate) struct Why {
-    /// What the expression is.
+    /// The role of the expression.
     pub what: What,
-    /// Where the other fact came from.
+    /// The place and content of the fact behind the expectation.
     pub because: Option<(Span, Because)>,
 }
 
 impl Why {
-    /// Nothing but what it is.
+    /// A reason without another place.
     pub fn new(what: impl Into<Cow<'static, str>>) -> Why {
         Why { what: What::Thing(what.into()), because: None }
     }
@@ -62,12 +63,12 @@ impl Why {
         Why { what: What::Right(op), because: Some((left, Because::Is("the left operand", ty.clone()))) }
     }
 
-    /// Another place has a type: `text` says what it is.
+    /// A reason that follows from the type of another place, described by `text`.
     pub fn is(what: impl Into<Cow<'static, str>>, at: Span, text: &'static str, ty: &Ty) -> Why {
         Why { what: What::Thing(what.into()), because: Some((at, Because::Is(text, ty.clone()))) }
     }
 
-    /// Another place says so, in words.
+    /// A reason that follows from another place, described by `text`.
     pub fn said(what: impl Into<Cow<'static, str>>, at: Span, text: &'static str) -> Why {
         Why { what: What::Thing(what.into()), because: Some((at, Because::Said(text))) }
     }

@@ -4,7 +4,7 @@ use super::{Explanation, listed};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 
-/// A field that a record does not have.
+/// A field that a record lacks.
 pub(crate) struct NoField<'a> {
     /// The field.
     pub field: &'a str,
@@ -12,7 +12,7 @@ pub(crate) struct NoField<'a> {
     pub span: Span,
     /// The record's type.
     pub record: String,
-    /// Where the record is, if elsewhere.
+    /// The place of the record, if it is another one.
     pub at: Option<Span>,
     /// The fields that it has.
     pub known: Vec<String>,
@@ -34,7 +34,8 @@ impl NoField<'_> {
     }
 }
 
-/// A record with a part of the options of a function; `value` has them all. `other` is a field that they do not have.
+/// A record that has only some of a function's options; `value` has all of them. `other`: a field that is not an
+/// option.
 pub(crate) fn part_of_options((span, text): (Span, &str), of: &str, value: &str, other: Option<(Span, String)>, names: &[String]) -> Diagnostic {
     let inside = text.trim_start_matches('{').trim_end_matches('}');
     match other {
@@ -53,17 +54,17 @@ pub(crate) fn part_of_options((span, text): (Span, &str), of: &str, value: &str,
 
 /// Two record types with different fields.
 pub(crate) struct FieldsDiffer {
-    /// What the expression is.
+    /// A description of the expression.
     pub what: String,
     /// Where.
     pub span: Span,
     /// Its type.
     pub actual: String,
-    /// The wanted type.
+    /// The expected type.
     pub expected: String,
-    /// The field.
+    /// The field that only one of the two has.
     pub field: String,
-    /// Whether it is the wanted type that has it.
+    /// Whether the expected type is the one that has it.
     pub missing: bool,
     /// Other places.
     pub places: Vec<(Span, String)>,
@@ -87,7 +88,7 @@ impl FieldsDiffer {
     }
 }
 
-/// `.x` of something that is no record.
+/// `.x` of a value that is not a record.
 pub(crate) fn no_record(span: Span, field: &str, ty: &str) -> Diagnostic {
     let d = Diagnostic::error("E0203", span, format!("expected a record before `.{field}`, found {ty}")).label(ty.to_owned());
     match field {

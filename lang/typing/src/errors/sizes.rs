@@ -1,10 +1,10 @@
-//! E0301, E0302: sizes that are known and differ, and places outside them.
+//! E0301, E0302: constant sizes that differ, and indices out of bounds.
 
 use super::Explanation;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 
-/// A known size with the place that made it so, if one is known: its span and "line 3".
+/// A constant size with its origin, if known: its span and "line 3".
 pub(crate) struct Known {
     /// The number.
     pub size: u64,
@@ -14,13 +14,13 @@ pub(crate) struct Known {
 
 /// Two array types with different sizes.
 pub(crate) struct SizeClash {
-    /// The type that comes first in the message, and its size.
+    /// The type that the message mentions first, and its size.
     pub first: (String, Known),
-    /// The other.
+    /// The other type, and its size.
     pub second: (String, Known),
-    /// Where they meet.
+    /// The place where they must agree.
     pub span: Span,
-    /// What stands there.
+    /// A description of that place.
     pub what: String,
     /// Other places.
     pub places: Vec<(Span, String)>,
@@ -46,7 +46,7 @@ impl SizeClash {
                 }
             }
         }
-        // Two origins say it all.
+        // If both origins are known, the message needs no further places.
         let both = m.origin.is_some() && n.origin.is_some();
         for (at, text) in places.into_iter().filter(|_| !both) {
             if at != span && !marked.contains(&at) {
@@ -57,7 +57,7 @@ impl SizeClash {
     }
 }
 
-/// The inner sizes of a product that differ: of the last axis on the left, and of the first on the right.
+/// The inner sizes of a product differ: the last axis of the left operand and the first axis of the right one.
 pub(crate) fn inner(span: Span, left: (Span, String, Known), right: (Span, String, Known)) -> Diagnostic {
     let from = |k: &Known| k.origin.as_ref().map_or(String::new(), |(_, line)| format!(" ({line})"));
     let ((sa, a, m), (sb, b, n)) = (left, right);

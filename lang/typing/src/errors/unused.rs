@@ -1,4 +1,4 @@
-//! W0215: expressions of a script whose value nobody gets.
+//! W0215: expression statements of a script whose value is discarded.
 
 use super::Explanation;
 use crate::core::{Expr, ExprKind};
@@ -7,11 +7,11 @@ use crate::ty::{Scheme, Ty};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 
-/// The warning for an expression that stands alone in a script and has a value; `place` and `text` are where and how it is written.
+/// The warning for an expression statement that has a value; `place` and `text` are its span and source.
 pub fn unused_value(e: &Expr, place: Span, text: &str) -> Option<Diagnostic> {
     let show = |t: &Ty| print::scheme(&Scheme::mono(t.clone()));
     match &e.ty {
-        // What has any type never comes back.
+        // An expression of type `a` never returns.
         Ty::Var(_) | Ty::Meta(_) => None,
         t if is_unit(t) => None,
         Ty::Fun(missing, rest) | Ty::Lin(missing, rest) => {
@@ -36,7 +36,7 @@ pub fn unused_value(e: &Expr, place: Span, text: &str) -> Option<Diagnostic> {
 
 const LONG: &str = "write `print (...)` to see it, or `let _ = ...` to drop it";
 
-/// Whether values of a type say nothing: what `map print xs` gives.
+/// Whether a type carries no information, such as the result of `map print xs`.
 fn is_unit(t: &Ty) -> bool {
     match t {
         Ty::Unit => true,
@@ -54,7 +54,7 @@ fn is_call(e: &Expr) -> bool {
     }
 }
 
-/// Whether one pair of parentheses or brackets is around all of a text.
+/// Whether one pair of parentheses or brackets encloses all of a text.
 fn enclosed(text: &str) -> bool {
     let mut depth = 0;
     let closed = text.char_indices().find_map(|(i, c)| {

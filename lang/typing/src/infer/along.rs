@@ -1,4 +1,4 @@
-//! `along axis f x`: a function of a vector along an axis of an array, as maps over the other axes.
+//! `along axis f x`: applies a function of vectors along one axis of an array, by mapping over the other axes.
 
 use super::{Infer, array, fun, mk};
 use crate::core::{self, ExprKind, Lambda, Param};
@@ -11,7 +11,7 @@ use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use std::rc::Rc;
 
-/// What makes one expression of another.
+/// Builds one expression from another.
 type Step<'f, 'i> = &'f mut dyn FnMut(&mut Infer<'i>, core::Expr) -> core::Expr;
 
 impl<'i> Infer<'i> {
@@ -39,7 +39,7 @@ impl<'i> Infer<'i> {
         })
     }
 
-    /// `along axis f`, a function. `want`: what the context would like.
+    /// `along axis f`, a function. `want`: the type that the context expects.
     pub(super) fn along_of(&mut self, axis: &ast::Expr, f: &ast::Expr, want: Option<&Ty>, span: Span) -> core::Expr {
         let name = Symbol::new("__array");
         let var = |name| ast::Expr { kind: ast::ExprKind::Var(name), span };
@@ -49,7 +49,8 @@ impl<'i> Infer<'i> {
         self.lambda(&[param], &body, want, super::exprs::Head { linear: false, inner: false, name: None }, span)
     }
 
-    /// The axis counted from 0, the sizes of all axes, and what is under them. An array whose rank is not known ends with the axis.
+    /// The axis counted from 0, the sizes of all axes, and the element type under them. An array of unknown rank is
+    /// assumed to end with the axis.
     fn axes_to(&mut self, axis: i64, at: Span, x: &core::Expr) -> Option<(usize, Vec<Size>, Ty)> {
         let known = self.known_rank(&x.ty);
         if let (None, 0..) = (known, axis) {
@@ -70,13 +71,13 @@ impl<'i> Infer<'i> {
         Some((place, sizes, t))
     }
 
-    /// A reduction that adds up rows as it does numbers: of an array of rows no vectors are needed.
+    /// A reduction that adds rows as it adds numbers. On an array of rows it needs no vectors along the axis.
     fn reduces_rows(&self, f: &ast::Expr) -> Option<Prim> {
         let ast::ExprKind::Var(name) = super::apply::strip(f).kind else { return None };
         self.prim_named(name).filter(|p| matches!(p, Prim::Sum | Prim::Prod | Prim::Mean | Prim::Variance))
     }
 
-    /// A function that is used inside lambdas: named outside, where it takes work to make.
+    /// Uses a function inside lambdas. If evaluating it costs work, it is bound outside of them first.
     fn used_inside(&mut self, f: core::Expr, span: Span, body: Step<'_, 'i>) -> core::Expr {
         if matches!(*f.kind, ExprKind::Prim(..) | ExprKind::Global(..) | ExprKind::Local(..) | ExprKind::Lam(..)) {
             return body(self, f);
@@ -87,7 +88,7 @@ impl<'i> Infer<'i> {
         mk(ExprKind::Let(name, None, f, body), ty, span)
     }
 
-    /// `f` of what is under the first axes of an array.
+    /// Applies `f` under the first `axes` axes of an array.
     fn mapped(&mut self, x: core::Expr, axes: usize, f: Step<'_, 'i>) -> core::Expr {
         let Ty::Array(n, elem) = self.resolve(&x.ty) else { return f(self, x) };
         if axes == 0 {
@@ -103,7 +104,7 @@ impl<'i> Infer<'i> {
         mk(ExprKind::App(map, vec![mk(ExprKind::Lam(Rc::new(lam)), ty, span), x]), made, span)
     }
 
-    /// `f` of each vector along the first axis, before `rest` others. What it gives stands in the place of that axis.
+    /// Applies `f` to each vector along the first axis, which `rest` other axes follow. Its result replaces that axis.
     fn by_vectors(&mut self, f: &core::Expr, x: core::Expr, rest: usize, out: &Ty) -> core::Expr {
         let span = x.span;
         let vectors = self.first_to_last(x, rest);
@@ -115,7 +116,7 @@ impl<'i> Infer<'i> {
         made
     }
 
-    /// An array whose first axis is moved behind the `rest` others.
+    /// Moves the first axis of an array behind the next `rest` ones.
     fn first_to_last(&mut self, x: core::Expr, rest: usize) -> core::Expr {
         if rest == 0 {
             return x;
@@ -130,7 +131,7 @@ impl<'i> Infer<'i> {
     }
 }
 
-/// An Int that is written out.
+/// The value of an Int literal.
 pub(super) fn literal(e: &ast::Expr) -> Option<i64> {
     match &super::apply::strip(e).kind {
         ast::ExprKind::Lit(ast::Lit::Int(n)) => Some(*n),

@@ -1,4 +1,4 @@
-//! Types as written → types.
+//! Converts types of the syntax tree to types.
 
 use super::{Infer, array, fun};
 use crate::env::{Alias, TypeName};
@@ -29,7 +29,7 @@ pub(super) fn class_named(name: &str) -> Option<Class> {
 }
 
 impl Infer<'_> {
-    /// A signature: variables that it constrains are rigid.
+    /// A signature. The type variables that it constrains are rigid.
     pub(super) fn signature(&mut self, sig: &ast::Signature) -> Ty {
         let mut by_var: Vec<(Symbol, Vec<Class>)> = Vec::new();
         for constraint in &sig.constraints {
@@ -68,7 +68,7 @@ impl Infer<'_> {
     fn written_class(&mut self, class: ast::Ident) -> Option<Class> {
         let known = class_named(class.name.as_str());
         if known.is_none() {
-            let near = names::nearest(class.name.as_str(), ["Eq", "Ord", "Show", "Num", "Real", "Nums", "Reals", "Space", "Diff"].into_iter());
+            let near = names::nearest(class.name.as_str(), ["Eq", "Ord", "Show", "Num", "Real", "Nums", "Reals", "Space", "Diff"].into_iter()).map(str::to_owned);
             self.report(names::Unknown { what: Some("class"), name: class.name.as_str(), span: class.span, near }.diagnostic());
         }
         known
@@ -99,7 +99,7 @@ impl Infer<'_> {
                 let mut fs: Vec<(Symbol, Ty)> = fields.iter().map(|(n, t)| (n.name, self.annotation(t))).collect();
                 fs.sort_by_key(|(n, _)| n.as_str());
                 let tail = tail.as_ref().map(|t| match t {
-                    Some(v) => self.named_var(v.name, v.span),
+                    Some(v) => self.named_row(v.name, v.span),
                     None => self.row_meta(),
                 });
                 Ty::Record(Rc::new(RecordTy { fields: fs, tail }))
@@ -122,6 +122,14 @@ impl Infer<'_> {
         }
         self.type_names.insert(name, t.clone());
         self.promised.push((name, t.clone(), span));
+        t
+    }
+
+    fn named_row(&mut self, name: Symbol, span: Span) -> Ty {
+        let t = self.named_var(name, span);
+        if let Ty::Meta(m) = t {
+            self.metas[m as usize].row = true;
+        }
         t
     }
 
@@ -169,7 +177,7 @@ impl Infer<'_> {
             Some(TypeName::Alias(a)) if a.params.len() == args.len() => self.expanded(&a, args),
             Some(TypeName::Alias(a)) => self.arity_error(t, text, a.params.len(), args.len()),
             None => {
-                let near = self.nearest(text, |me| me.env.types.keys().map(|s| s.as_str()).chain(["Float", "F32", "Int", "Bool", "String", "List", "Option"]).collect());
+                let near = self.nearest(text, |me| [me.env.types.keys().map(|s| s.as_str()).collect(), vec!["Float", "F32", "Int", "Bool", "String", "List", "Option"]]);
                 self.report(names::Unknown { what: Some("type"), name: text, span: name.span, near }.diagnostic());
                 self.meta()
             }
@@ -189,7 +197,7 @@ impl Infer<'_> {
         self.host.std_module(name.as_str())
     }
 
-    /// The scheme of a primitive, from its text in the table.
+    /// The scheme of a primitive, parsed from its row in the table.
     pub(super) fn prim_scheme(&mut self, text: &str) -> Scheme {
         let Ok(sig) = adl_syntax::parse_signature(text) else {
             return Scheme::mono(Ty::Unit);
@@ -222,7 +230,7 @@ impl Infer<'_> {
         Scheme { vars, sizes: size_vars, ..Scheme::mono(ty) }
     }
 
-    /// Declares a group of types; errors leave names that are silent.
+    /// Declares a group of types. Names of declarations with errors are bound so that uses are not reported again.
     pub(super) fn declare(&mut self, decls: &[ast::TypeDecl]) {
         let mut made: Vec<Rc<DataDecl>> = Vec::new();
         for (i, d) in decls.iter().enumerate() {
@@ -250,7 +258,7 @@ impl Infer<'_> {
         }
     }
 
-    /// Parameters of a declaration, and the types of a group, must have different names.
+    /// Parameters of a declaration, and the types of a group, must have distinct names.
     fn distinct_declaration(&mut self, d: &ast::TypeDecl, before: &[ast::TypeDecl]) {
         for (k, p) in d.params.iter().enumerate() {
             if let Some(q) = d.params[..k].iter().find(|q| q.name == p.name) {
@@ -289,7 +297,7 @@ impl Infer<'_> {
         self.env.types.insert_mut(d.name.name, TypeName::Alias(Rc::new(alias)));
     }
 
-    /// What an alias stands for, at the given arguments.
+    /// Expands an alias at the given arguments.
     fn expanded(&mut self, a: &Alias, args: Vec<Ty>) -> Ty {
         let mut map: HashMap<TyVar, Ty> = a.params.iter().copied().zip(args).collect();
         for (v, row) in &a.open {
@@ -306,7 +314,7 @@ impl Infer<'_> {
         })
     }
 
-    /// A declared type with variables in the place of inference variables.
+    /// Replaces the inference variables of a declared type by type variables.
     fn closed(&mut self, t: &Ty) -> Closed {
         let t = self.resolve_deep(t);
         let (mut types, mut sizes, mut named) = (HashMap::new(), HashMap::new(), Vec::new());
@@ -356,12 +364,12 @@ impl Infer<'_> {
 /// A declared type without inference variables.
 struct Closed {
     body: Ty,
-    /// What was open in it, and whether it is the rest of a record.
+    /// The type variables for the parts that were open, each with whether it is a row variable.
     open: Vec<(TyVar, bool)>,
     sizes: Vec<SizeVar>,
 }
 
-/// The first part of a written type that does not say what it is: `_` or `..`.
+/// The first part of a written type that is left open: `_` or `..`.
 fn left_open(t: &ast::Type) -> Option<Span> {
     match &t.kind {
         ast::TypeKind::Hole | ast::TypeKind::Record(_, Some(None)) => Some(t.span),
@@ -386,7 +394,10 @@ fn type_vars(t: &ast::Type, out: &mut Vec<Symbol>) {
             type_vars(b, out);
         }
         ast::TypeKind::Tuple(parts) | ast::TypeKind::Con(_, _, parts) => parts.iter().for_each(|p| type_vars(p, out)),
-        ast::TypeKind::Record(fields, _) => fields.iter().for_each(|(_, t)| type_vars(t, out)),
+        ast::TypeKind::Record(fields, tail) => {
+            fields.iter().for_each(|(_, t)| type_vars(t, out));
+            out.extend(tail.iter().flatten().map(|v| v.name).filter(|v| !out.contains(v)).collect::<Vec<_>>());
+        }
         ast::TypeKind::Array(_, e) => type_vars(e, out),
         ast::TypeKind::Hole | ast::TypeKind::Error => {}
     }

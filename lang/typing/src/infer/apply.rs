@@ -1,4 +1,4 @@
-//! Application, guards, and questions about trees.
+//! Application, guards, and queries on syntax trees.
 
 use super::misfits::Call;
 use super::{Infer, fun, mk, pending};
@@ -26,7 +26,7 @@ impl Infer<'_> {
         e
     }
 
-    /// `f args`; where `args_first`, the arguments were written before the function (`x |> f`) and are known first.
+    /// `f args`. If `args_first`, the arguments precede the function (`x |> f`) and are inferred first.
     pub(super) fn apply_to(&mut self, f: &ast::Expr, args: &[&ast::Expr], want: Option<&Ty>, span: Span, args_first: bool) -> core::Expr {
         // `x |> f a` is `f a x`.
         if let (ast::ExprKind::App(g, more), true) = (&strip(f).kind, args_first) {
@@ -59,13 +59,13 @@ impl Infer<'_> {
                 return e;
             }
         }
-        // A function that is written out is wanted as one, so that its sizes stay its own.
+        // A function literal gets a function type as its expectation, so that the sizes it names stay local to it.
         let any = is_lambda(f).then(|| self.meta());
         let callee = self.infer(f, any.as_ref());
         self.apply_value(callee, &describe(f), args, want, span)
     }
 
-    /// Primitives with typing of their own, when all their arguments are there.
+    /// Primitives with typing rules of their own, applied to all their arguments.
     fn apply_prim(&mut self, p: Prim, args: &[&ast::Expr], span: Span) -> Option<core::Expr> {
         let row = p.row();
         let arity = if p == Prim::Arange { args.len().clamp(1, 3) } else { row.arity as usize };
@@ -101,7 +101,8 @@ impl Infer<'_> {
         Some(self.apply_value(e, &format!("`{}`", p.name()).into(), later, None, span))
     }
 
-    /// Applies something inferred to arguments, left to right, lambdas last: what the others are tells their parameters' types.
+    /// Applies an inferred callee to arguments, left to right but function literals last: the other arguments then
+    /// determine the types of their parameters.
     pub(super) fn apply_value(&mut self, callee: core::Expr, name: &Rc<str>, args: &[&ast::Expr], want: Option<&Ty>, span: Span) -> core::Expr {
         let (params, t, wrong) = self.parameters_of(&callee, args.len());
         if let Some(other) = wrong {
@@ -112,7 +113,7 @@ impl Infer<'_> {
                     None => drop(self.infer(a, None)),
                 }
             }
-            // An argument that is wrong itself may be why.
+            // If an argument had an error itself, that may be the cause.
             if self.diags.len() == errors {
                 let i = params.len();
                 let d = match i {
@@ -124,7 +125,7 @@ impl Infer<'_> {
             }
             return self.error_expr(span);
         }
-        // What the context wants of the result can tell the arguments' types; only a clue, so never an error here.
+        // The expected result type can determine argument types. It is only a hint, so a mismatch is not reported here.
         if let Some(w) = want {
             self.hint_result(&t, w);
         }
@@ -132,8 +133,8 @@ impl Infer<'_> {
         mk(ExprKind::App(callee, args), t, span)
     }
 
-    /// Arguments, functions written out last: by then the others say what their parameters are. Where one of those is wrong they say
-    /// nothing that can be relied on.
+    /// Infers arguments, function literals last, because the other arguments determine the types of their parameters.
+    /// If one of the others has an error, the literals get no expected types.
     fn arguments(&mut self, args: &[&ast::Expr], params: &[Ty], name: &Rc<str>) -> Vec<core::Expr> {
         let mut out: Vec<Option<core::Expr>> = vec![None; args.len()];
         let errors = self.diags.len();
@@ -151,7 +152,7 @@ impl Infer<'_> {
         out.into_iter().flatten().collect()
     }
 
-    /// The wanted type guides where the result is a bare variable that nothing has constrained.
+    /// Uses the expected type if the result type is a bare, unconstrained variable.
     fn hint_result(&mut self, t: &Ty, want: &Ty) {
         if let (Ty::Meta(m), w @ (Ty::Fun(..) | Ty::Record(_) | Ty::Tuple(_) | Ty::Data(..))) = (self.resolve(t), self.resolve(want)) {
             if self.metas[m as usize].classes.iter().any(|c| c.0 == Class::Data) {
@@ -167,7 +168,7 @@ impl Infer<'_> {
         if let (Ty::Meta(_), false) = (self.resolve(&c.ty), self.ops.is_empty()) {
             self.solve_ops();
         }
-        // The result of a function to differentiate gets a message of its own.
+        // The result of a function to differentiate gets its own message.
         if self.gradient_result(name, param, &c.ty, a.span) {
             return c;
         }
@@ -177,7 +178,8 @@ impl Infer<'_> {
         c
     }
 
-    /// What a function to be differentiated gives is judged as a whole, so that the message can say what the operator needs.
+    /// Replaces the result type of a differentiated function by a fresh one, so that the message can say what the
+    /// operator requires.
     fn open_result(&mut self, param: &Ty, name: &str) -> Ty {
         match self.resolve(param) {
             Ty::Fun(p, _) if matches!(name, "`jacobian`" | "`jacfwd`" | "`jacrev`") => fun((*p).clone(), self.meta()),
@@ -185,7 +187,8 @@ impl Infer<'_> {
         }
     }
 
-    /// The types of the first `n` parameters, and of the result. Where it takes fewer: what is applied instead of a function.
+    /// The types of the first `n` parameters and of the result. If the callee takes fewer: also the type that is
+    /// applied although it is not a function.
     pub(super) fn parameters_of(&mut self, callee: &core::Expr, n: usize) -> (Vec<Ty>, Ty, Option<Ty>) {
         let mut params = Vec::new();
         let mut t = callee.ty.clone();
@@ -207,7 +210,7 @@ impl Infer<'_> {
         (params, t, None)
     }
 
-    /// Whether nothing says yet that it is data.
+    /// Whether the type may still become a function type.
     fn may_be_function(&mut self, t: &Ty) -> bool {
         self.solve_ops();
         let Ty::Meta(m) = self.resolve(t) else { return matches!(self.resolve(t), Ty::Fun(..) | Ty::Lin(..)) };
@@ -215,7 +218,7 @@ impl Infer<'_> {
         !meta.scalar && meta.classes.iter().all(|c| c.0 == Class::Show) && !self.ops.gives(m, &|t| self.resolve(t))
     }
 
-    /// `grad f` where the result of `f` is no number.
+    /// Reports `grad f` for an `f` whose result is not a number.
     fn gradient_result(&mut self, name: &str, param: &Ty, actual: &Ty, span: Span) -> bool {
         let (Ty::Fun(_, s), Ty::Fun(_, r) | Ty::Lin(_, r)) = (self.resolve(param), self.resolve(actual)) else { return false };
         let r = self.resolve(&r);
@@ -254,7 +257,7 @@ impl Infer<'_> {
     }
 }
 
-/// Without parentheses.
+/// The expression without its parentheses.
 pub(super) fn strip(e: &ast::Expr) -> &ast::Expr {
     match &e.kind {
         ast::ExprKind::Paren(e) => strip(e),
@@ -262,7 +265,8 @@ pub(super) fn strip(e: &ast::Expr) -> &ast::Expr {
     }
 }
 
-/// Whether it is a function that is written out, which what stands beside it says more of: `along 0 f` is one, whose array it does not have yet.
+/// Whether an expression is a function literal, whose type the other arguments help to infer. `along 0 f` is one too:
+/// it lacks its array.
 fn is_lambda(e: &ast::Expr) -> bool {
     let along = |f: &ast::Expr| matches!(strip(f).kind, ast::ExprKind::Var(name) if name.as_str() == "along");
     matches!(strip(e).kind, ast::ExprKind::Fun(..) | ast::ExprKind::Lin(..) | ast::ExprKind::Section(_))
@@ -282,12 +286,12 @@ pub(super) fn describe(f: &ast::Expr) -> Rc<str> {
     }
 }
 
-/// Primitives that reduce a comprehension without building it.
+/// Primitives that can reduce a comprehension without building its array.
 pub(super) fn reduces(p: Prim) -> bool {
     matches!(p, Prim::Sum | Prim::Prod | Prim::Maximum | Prim::Minimum | Prim::Mean | Prim::Any | Prim::All)
 }
 
-/// The first factor of `a * b * c`, and the others, each with the place of the product that it ends.
+/// The first factor of `a * b * c`, and the others, each with the span of the product that it ends.
 pub(super) fn factors(e: &ast::Expr) -> (&ast::Expr, Vec<(&ast::Expr, Span)>) {
     let (mut first, mut others) = (e, Vec::new());
     while let ast::ExprKind::Bin(ast::BinOp::Mul, _, a, b) = &first.kind {
@@ -298,7 +302,7 @@ pub(super) fn factors(e: &ast::Expr) -> (&ast::Expr, Vec<(&ast::Expr, Span)>) {
     (first, others)
 }
 
-/// The product of what follows the bracket in `[| p |] * a * ...`, without the last factor.
+/// The product of the factors after the bracket in `[| p |] * a * ...`, without the last one.
 pub(super) fn guarded(others: &[(&ast::Expr, Span)]) -> Option<ast::Expr> {
     let mut factors = others.iter().map(|(e, _)| (*e).clone());
     let first = factors.next()?;
@@ -353,7 +357,7 @@ fn children(e: &ast::Expr) -> Vec<&ast::Expr> {
     }
 }
 
-/// Names that something inside an expression binds.
+/// Names that are bound somewhere inside an expression.
 pub(super) fn bound_names(e: &ast::Expr, out: &mut Vec<Symbol>) {
     walk(e, &mut |e| match &e.kind {
         ast::ExprKind::Fun(ps, _) => ps.iter().for_each(|p| pat_names(p, out)),
@@ -394,7 +398,7 @@ fn pat_names(p: &ast::Pat, out: &mut Vec<Symbol>) {
     }
 }
 
-/// A name with fields and indices, free of the given names: cheap to evaluate outside.
+/// A name with fields and indices that mentions none of `bound`, so that it is cheap to evaluate outside their scope.
 pub(super) fn is_path(e: &ast::Expr, bound: &[Symbol]) -> bool {
     let mut ok = true;
     walk(e, &mut |e| match &e.kind {
@@ -406,7 +410,7 @@ pub(super) fn is_path(e: &ast::Expr, bound: &[Symbol]) -> bool {
     ok
 }
 
-/// Whether two paths are the same text.
+/// Whether two paths are textually equal.
 pub(super) fn same_path(a: &ast::Expr, b: &ast::Expr) -> bool {
     use ast::ExprKind as K;
     match (&strip(a).kind, &strip(b).kind) {
@@ -417,7 +421,7 @@ pub(super) fn same_path(a: &ast::Expr, b: &ast::Expr) -> bool {
     }
 }
 
-/// Whether arrays may change their sizes in the body of a loop.
+/// Whether the sizes of arrays may change in the body of a loop.
 pub(super) fn changes_sizes(e: &ast::Expr) -> bool {
     let mut found = false;
     walk(e, &mut |e| match &e.kind {

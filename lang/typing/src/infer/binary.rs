@@ -1,4 +1,4 @@
-//! Operators: which primitive they are, and those that are none.
+//! Binary operators: those that are primitives, and those that are not.
 
 use super::apply::{factors, guarded};
 use super::exprs::Head;
@@ -17,7 +17,7 @@ impl Infer<'_> {
         if let Some(p) = arith_prim(op) {
             return self.prim_value(p, span);
         }
-        // Every other operator as `fun a b -> a op b`.
+        // Every other operator becomes `fun a b -> a op b`.
         let (x, y) = (Symbol::new("a"), Symbol::new("b"));
         let var = |name| ast::Expr { kind: ast::ExprKind::Var(name), span };
         let body = ast::Expr { kind: ast::ExprKind::Bin(op, span, Box::new(var(x)), Box::new(var(y))), span };
@@ -73,7 +73,7 @@ impl Infer<'_> {
         }
     }
 
-    /// `a * b`, where `a` may be a product itself: factors are inferred one after the other.
+    /// `a * b`, where `a` may be a product itself: the factors are inferred in order, without recursion.
     fn multiply(&mut self, a: &ast::Expr, b: &ast::Expr, span: Span) -> core::Expr {
         let (first, others) = factors(a);
         if let ast::ExprKind::Iverson(p) = &first.kind {
@@ -143,7 +143,7 @@ impl Infer<'_> {
         mk(ExprKind::App(mk(ExprKind::Prim(p, Vec::new()), Ty::Unit, span), vec![x, y]), Ty::Bool, span)
     }
 
-    /// The comparison of elements that is meant where an array is compared with a number.
+    /// The elementwise comparison that is meant when an array is compared with a number.
     fn by_element(&self, op: BinOp, a: &ast::Expr, b: &ast::Expr) -> String {
         let (op, left, right) = (op.text(), self.host.text(a.span), self.host.text(b.span));
         format!("`{op}` compares whole values; `.{op}` compares each element: `{left} .{op} {right}`")

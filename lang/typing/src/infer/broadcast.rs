@@ -1,4 +1,4 @@
-//! Broadcasting: operands of elementwise operators that are arrays of different rank (language.md §9).
+//! Broadcasting: elementwise operators on arrays of different rank.
 
 use super::ops::Head;
 use super::waiting::Op;
@@ -8,7 +8,7 @@ use crate::ty::{Size, Ty};
 use adl_syntax::span::Span;
 
 impl Infer<'_> {
-    /// The number of axes, where the type says it: 0 for a number.
+    /// The number of axes if the type determines it; 0 for a number.
     pub(super) fn known_rank(&self, t: &Ty) -> Option<u64> {
         match self.resolve(t) {
             Ty::Array(_, e) => Some(1 + self.known_rank(&e)?),
@@ -16,7 +16,8 @@ impl Infer<'_> {
         }
     }
 
-    /// `a op b` on two arrays of numbers. Where the rank of one is not known yet, it waits; by default the ranks are equal.
+    /// `a op b` on two arrays of numbers. If a rank is not known yet, the operator waits. By default the ranks are
+    /// equal.
     pub(super) fn arrays(&mut self, op: &Op, force: bool) -> bool {
         let (a, b) = (op.args[0].0.clone(), op.args[1].0.clone());
         match (self.known_rank(&a), self.known_rank(&b)) {
@@ -27,7 +28,7 @@ impl Infer<'_> {
         }
     }
 
-    /// Operand `low` has the lower rank, and is repeated along the leading axes of the other.
+    /// Broadcasts operand `low`, which has the lower rank, along the leading axes of the other operand.
     fn repeated(&mut self, op: &Op, low: usize) -> bool {
         if self.reports_mixed(op) {
             return true;
@@ -42,7 +43,8 @@ impl Infer<'_> {
         self.finish(op, &self.map_leaf(&res, op.prim))
     }
 
-    /// The type of an array of the rank of `high`, whose last axes are those of `low`. Reports extents that are known and differ.
+    /// The type of an array with the rank of `high` whose last axes are those of `low`. Reports constant extents that
+    /// differ.
     pub(super) fn spread(&mut self, what: String, low: &(Ty, Span), (high, other): (&(Ty, Span), &'static str)) -> Ty {
         let (m, n) = (self.rank(&low.0), self.rank(&high.0));
         let tail = self.inner(&high.0, n - m);
@@ -58,7 +60,7 @@ impl Infer<'_> {
         self.sharper_inside(&high.0, n - m, &low.0)
     }
 
-    /// What an array holds under its first axes.
+    /// The type under the first `axes` axes of an array.
     fn inner(&self, t: &Ty, axes: u64) -> Ty {
         match self.resolve(t) {
             Ty::Array(_, e) if axes > 0 => self.inner(&e, axes - 1),
@@ -75,7 +77,7 @@ impl Infer<'_> {
         out
     }
 
-    /// The type with what stands under its first axes replaced by whichever says more of sizes.
+    /// The type in which the part under the first `axes` axes is replaced by whichever type has more precise sizes.
     fn sharper_inside(&self, t: &Ty, axes: u64, low: &Ty) -> Ty {
         match self.resolve(t) {
             Ty::Array(n, e) if axes > 0 => array(n, self.sharper_inside(&e, axes - 1, low)),

@@ -1,4 +1,4 @@
-//! From a constraint that failed to a message: the types as text, the places that have a say, and what to do.
+//! Turns a failed constraint into a message: the types as text, the places involved, and a hint.
 
 use super::Infer;
 use crate::errors::classes::{NoInstance, quoted};
@@ -11,23 +11,23 @@ use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 
-/// Why two types do not unify.
+/// The reason why two types do not unify.
 pub(crate) enum Clash {
     Types,
-    /// A number meets something else; the place and the operation that made it a number.
+    /// A number meets another type. Holds the place and the operation that require a number.
     Number(Span, &'static str),
     Sizes(Size, Size),
     Infinite,
-    /// A linear function was wanted.
+    /// A linear function was expected.
     Linear,
-    /// A field, and whether it is what was found that lacks it.
+    /// A field that only one record has, and whether it is the found type that lacks it.
     Field(Symbol, bool),
     Class(Class, Span, &'static str, Ty),
     Rigid,
 }
 
 impl Infer<'_> {
-    /// Makes `actual` fit where `expected` is wanted; reports and goes on where it does not.
+    /// Requires that `actual` is assignable to `expected`. Reports a mismatch and continues.
     pub(super) fn expect(&mut self, expected: &Ty, actual: &Ty, span: Span, why: &Why) -> bool {
         let met = self.unify(expected, actual);
         self.met(met, expected, actual, span, why)
@@ -68,7 +68,10 @@ impl Infer<'_> {
                     self.number_place(&mut m, (place, op), actual, &why.what);
                 }
                 m.hint = self.mismatch_hint(expected, actual, &why.what, span);
-                self.mended(m.diagnostic(), expected, actual, (&why.what, span))
+                match self.told_computed(m.diagnostic(), expected, actual, &why.what) {
+                    Ok(d) => d,
+                    Err(d) => self.mended(d, expected, actual, (&why.what, span)),
+                }
             }
             Clash::Infinite => {
                 m.hint = Some(self.endless_hint(expected, actual, &why.what));
@@ -83,7 +86,7 @@ impl Infer<'_> {
         }
     }
 
-    /// What is wanted, after "but": a number of no particular type is called one.
+    /// The expected type for the text after "but". A number of undetermined type is described as a number.
     fn wanted(&self, t: &Ty) -> String {
         match self.resolve(t) {
             Ty::Meta(m) if self.metas[m as usize].scalar && self.metas[m as usize].classes.iter().all(|c| c.0 == Class::Num && c.2 != "a number") => "a number".to_owned(),
@@ -91,7 +94,7 @@ impl Infer<'_> {
         }
     }
 
-    /// The other places of a reason, with words.
+    /// The other places of a reason, with their labels.
     fn places(&self, why: &Why) -> Vec<(Span, String)> {
         let text = |b: &Because| match b {
             Because::Is(what, ty) => format!("{what} is {}", self.show(ty)),
@@ -106,7 +109,7 @@ impl Infer<'_> {
             _ => Known { size: 0, origin: None },
         };
         let (e, a) = ((m.expected.clone(), known(expected)), (m.actual.clone(), known(actual)));
-        // The operands of an operator in the order in which they stand; elsewhere what is given comes first.
+        // Operands of an operator are listed in source order. Otherwise the found type comes first.
         let (first, second) = if matches!(why.what, What::Right(_)) { (e, a) } else { (a, e) };
         let stretched = matches!(why.what, What::Right(op) if op != "`@`") && [&first.1, &second.1].iter().any(|k| k.size == 1);
         let d = SizeClash { first, second, span: m.span, what: m.what, places: m.places }.diagnostic();
@@ -117,9 +120,9 @@ impl Infer<'_> {
         }
     }
 
-    /// Adds the place that wants a number.
+    /// Adds the place that requires a number.
     fn number_place(&self, m: &mut Mismatch, (place, op): (Span, &str), actual: &Ty, what: &What) {
-        // Of an array the hint says more.
+        // For an array the hint is more specific.
         let own = matches!(what, What::Argument { of, .. } if *of.trim_matches('`') == *op.trim_matches('`'));
         let said = own && matches!(self.resolve(actual), Ty::Array(..));
         if m.places.is_empty() && !said && !contains(m.span, place) && !contains(place, m.span) {
@@ -128,7 +131,7 @@ impl Infer<'_> {
         }
     }
 
-    /// What to do where a type would contain itself.
+    /// A hint for a type that would contain itself.
     fn endless_hint(&self, expected: &Ty, actual: &Ty, what: &What) -> String {
         let array = |t: &Ty| matches!(self.resolve(t), Ty::Array(..));
         match (what, self.resolve(actual)) {
@@ -140,7 +143,7 @@ impl Infer<'_> {
         .to_owned()
     }
 
-    /// A field that is wanted of a record known not to have it.
+    /// An error for a field that a record is known to lack.
     pub(super) fn no_field(&self, field: Symbol, span: Span, record: &RecordTy, at: Option<Span>) -> Diagnostic {
         let known = record.fields.iter().map(|(n, _)| n.to_string()).collect();
         let shown = self.show(&Ty::Record(std::rc::Rc::new(record.clone())));
@@ -171,7 +174,7 @@ impl Infer<'_> {
         })
     }
 
-    /// A suggestion for common slips.
+    /// A hint for common mistakes.
     fn mismatch_hint(&self, expected: &Ty, actual: &Ty, what: &What, span: Span) -> Option<String> {
         let (e, a) = (self.resolve(expected), self.resolve(actual));
         if let Some(hint) = self.habit_hint(&e, &a, what).or_else(|| self.data_hint(&e, &a, what)) {
@@ -203,7 +206,7 @@ impl Infer<'_> {
         })
     }
 
-    /// A suggestion where a vector is wanted, and a matrix is given.
+    /// A hint if a vector is expected and a matrix is given.
     fn each_row(&self, what: &What) -> String {
         match what {
             What::Argument { of, .. } if self.is_own(of) => {
@@ -213,7 +216,7 @@ impl Infer<'_> {
         }
     }
 
-    /// A suggestion where an array of numbers is wanted, and a number is given.
+    /// A hint if an array of numbers is expected and a number is given.
     fn array_wanted(&self, what: &What) -> Option<String> {
         Some(match what {
             What::Argument { .. } => "an array of one element is `[x]`".into(),
@@ -222,7 +225,7 @@ impl Infer<'_> {
         })
     }
 
-    /// A suggestion where a list or an `Option` stands for what it holds, or the other way round.
+    /// A hint if a list or an `Option` is given in place of its element, or the reverse.
     fn data_hint(&self, e: &Ty, a: &Ty, what: &What) -> Option<String> {
         let list = |t: &Ty| matches!(t, Ty::Data(d, _) if d.1.as_str() == "List");
         let pattern = matches!(what, What::Thing(t) if t.contains("pattern"));
@@ -238,13 +241,13 @@ impl Infer<'_> {
         })
     }
 
-    /// Whether a function, as a message quotes it, is one of the program's own.
+    /// Whether the quoted name is a function of the program, not of the library.
     fn is_own(&self, quoted: &str) -> bool {
         let name = Symbol::new(quoted.trim_matches('`'));
         quoted.starts_with('`') && (self.lookup(name).is_some() || self.env.value(name).is_some_and(|g| g.alias.is_none()))
     }
 
-    /// How to make the wanted number of the given one.
+    /// A hint that converts the given number type to the expected one.
     fn number_hint(&self, expected: &Ty, actual: &Ty, span: Span) -> Option<String> {
         let source = self.host.text(span);
         Some(match (expected, actual) {
@@ -260,7 +263,7 @@ impl Infer<'_> {
         })
     }
 
-    /// With the conversion of a number as a fix.
+    /// Adds the conversion of a number as a fix.
     fn mended(&self, d: Diagnostic, expected: &Ty, actual: &Ty, (what, span): (&What, Span)) -> Diagnostic {
         let source = self.host.text(span);
         if d.hint.as_ref().is_some_and(|h| h.starts_with("an array of one element")) {
@@ -283,7 +286,7 @@ impl Infer<'_> {
         d.fix(span, if matches!(what, What::Argument { .. }) { format!("({call})") } else { call })
     }
 
-    /// `float n` of the source at a place, where that is short.
+    /// The conversion `float n` of the source at a span, if that is short.
     pub(super) fn converted(&self, f: &str, span: Span) -> String {
         let text = self.host.text(span);
         let simple = text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '\'' | '[' | ']'));
@@ -303,7 +306,7 @@ impl Infer<'_> {
         }
     }
 
-    /// The same; what can only be a real number is a Float.
+    /// Like `leaf_of`, with Float for a variable that can only become a real number.
     fn real_leaf(&self, t: &Ty) -> Ty {
         match self.leaf_of(t) {
             Ty::Meta(m) if self.metas[m as usize].scalar && self.metas[m as usize].classes.iter().any(|c| c.0 == Class::Real) => Ty::Float,
@@ -311,7 +314,7 @@ impl Infer<'_> {
         }
     }
 
-    /// Whether a function gives an array in the end.
+    /// Whether the final result of a function is an array.
     fn ends_in_array(&self, t: &Ty) -> bool {
         match self.resolve(t) {
             Ty::Fun(_, r) => self.ends_in_array(&r),
@@ -319,7 +322,7 @@ impl Infer<'_> {
         }
     }
 
-    /// Whether two types look the same as far as they are known.
+    /// Whether two types are equal as far as they are known.
     fn alike(&self, a: &Ty, b: &Ty) -> bool {
         !matches!((self.resolve(a), self.resolve(b)), (Ty::Meta(_), _) | (_, Ty::Meta(_))) && self.show(a) == self.show(b)
     }
@@ -329,7 +332,7 @@ fn is_numeric(class: Class) -> bool {
     matches!(class, Class::Num | Class::Real | Class::Nums | Class::Reals | Class::Space)
 }
 
-/// What is done with an array of Bools where one is wanted.
+/// A hint if an array of Bools is given where a Bool is expected.
 fn several_bools(what: &What) -> String {
     match what {
         What::Thing(t) if t.contains("`&&`") || t.contains("`||`") => "`.&&` and `.||` combine arrays of Bools element by element".into(),
@@ -337,7 +340,7 @@ fn several_bools(what: &What) -> String {
     }
 }
 
-/// A function of one number applied to an expression, whatever that is.
+/// A conversion function applied to an expression in source form, with parentheses if needed.
 pub(super) fn conversion(f: &str, source: &str) -> String {
     let simple = source.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '\'')) || source.starts_with('(') && source.ends_with(')') && !source[1..].contains('(');
     if simple { format!("{f} {source}") } else { format!("{f} ({source})") }

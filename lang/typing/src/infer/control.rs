@@ -30,7 +30,7 @@ impl Infer<'_> {
         mk(ExprKind::If(cond, yes, no), ty, span)
     }
 
-    /// Reports the cases that no arm covers, and the arms that cover nothing.
+    /// Reports the missing cases and the unreachable arms.
     fn cases(&mut self, span: Span, arms: &[ast::Arm], missing: Vec<String>, reached: &[bool]) {
         if !missing.is_empty() {
             let guards = arms.iter().any(|a| a.guard.is_some());
@@ -41,7 +41,7 @@ impl Infer<'_> {
         }
     }
 
-    /// A type without the sizes that what is wanted leaves open: there branches may differ.
+    /// Removes the sizes of a type that the expected type leaves open, because branches may differ there.
     fn loosened(&self, t: &Ty, want: Option<&Ty>) -> Ty {
         match (self.resolve(t), want.map(|w| self.resolve(w))) {
             (Ty::Array(n, x), Some(Ty::Array(m, y))) => {
@@ -53,7 +53,7 @@ impl Infer<'_> {
         }
     }
 
-    /// A function is linear only if both branches are.
+    /// Joins the types of two branches. A function type is linear only if it is linear in both.
     pub(super) fn joined(&self, a: &Ty, b: &Ty) -> Ty {
         match (self.resolve(a), self.resolve(b)) {
             (Ty::Lin(..), t @ Ty::Fun(..)) => t,
@@ -69,14 +69,14 @@ impl Infer<'_> {
 
     pub(super) fn match_expr(&mut self, s: &ast::Expr, arms: &[ast::Arm], want: Option<&Ty>, span: Span) -> core::Expr {
         let scrutinee = self.infer(s, None);
-        // A result that nothing is known of would take the first arm's size for that of all.
+        // If nothing were known of the result, the first arm's size would be imposed on all arms.
         let ty = match want {
             Some(t) if !matches!(self.resolve(t), Ty::Meta(_)) => t.clone(),
             _ => self.meta(),
         };
         let (mut pats, mut out) = (Vec::new(), Vec::new());
         let mut first: Option<Span> = None;
-        // Patterns that are wrong say nothing about which cases are covered.
+        // Ill-typed patterns say nothing about coverage.
         let mut wrong = false;
         for arm in arms {
             let scope = self.scope.len();
@@ -140,7 +140,7 @@ impl Infer<'_> {
         };
         let why = Why::is("the next state", p.span, "the state", &ty);
         let body = self.check(body, &ty, &why);
-        // A size that a round may change is known only by the value.
+        // A size that an iteration may change is determined only at run time.
         let out = self.joined(&ty, &body.ty);
         self.scope.truncate(scope);
         let body = self.destructure(state, &ty, pat, &vars, p.span, body);

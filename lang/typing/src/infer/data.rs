@@ -66,7 +66,7 @@ impl Infer<'_> {
         mk(ExprKind::Update(base, fields), ty, span)
     }
 
-    /// A new value of a field must have the type of the old one.
+    /// Requires that the new value of a field has the type of the old one.
     fn updated(&mut self, base: &core::Expr, name: ast::Ident, new: &Ty, record: Span, at: Span) {
         if let Ty::Record(rec) = self.resolve(&base.ty) {
             let open = self.open_record(&rec);
@@ -105,7 +105,7 @@ impl Infer<'_> {
         self.field_of_value(base, name, r.span, span)
     }
 
-    /// A field of what stands at `at`.
+    /// A field of the value whose expression is at `at`.
     pub(super) fn field_of_value(&mut self, base: core::Expr, name: ast::Ident, at: Span, span: Span) -> core::Expr {
         let why = Why::new(format!("the record before `.{}`", name.name));
         if let Ty::Record(rec) = self.resolve(&base.ty) {
@@ -126,7 +126,7 @@ impl Infer<'_> {
         mk(ExprKind::Field(base, name.name), ty, span)
     }
 
-    /// The type of a field of a record, which gets the field where its rest is open.
+    /// The type of a field of a record. An open record gets the field if it lacks it.
     fn known_field(&mut self, rec: &Rc<RecordTy>, name: ast::Ident, base: &core::Expr, at: Span, why: &Why) -> Option<Ty> {
         match self.field_of(rec, name.name) {
             Field::There(t) => Some(t),
@@ -177,7 +177,7 @@ impl Infer<'_> {
         }
     }
 
-    /// A constructor applied to its fields, or as a function where fewer are given.
+    /// A constructor applied to its fields. With fewer arguments it becomes a function.
     pub(super) fn constructor(&mut self, module: Option<ast::Ident>, con: ast::Ident, args: &[&ast::Expr], span: Span) -> core::Expr {
         let Some((data, tag)) = self.find_con(module, con) else {
             args.iter().for_each(|a| {
@@ -198,7 +198,7 @@ impl Infer<'_> {
         if given.len() == fields.len() {
             return mk(ExprKind::Con(Con { data, tag }, given), whole, span);
         }
-        // Fields that are still missing become parameters; those given are evaluated first.
+        // Missing fields become parameters; the given ones are evaluated first.
         let held: Vec<(core::Local, core::Expr)> = given.into_iter().map(|e| (self.local(), e)).collect();
         let missing: Vec<(core::Local, Ty)> = fields[held.len()..].iter().map(|t| (self.local(), t.clone())).collect();
         let mut parts: Vec<core::Expr> = held.iter().map(|(l, e)| mk(ExprKind::Local(*l), e.ty.clone(), span)).collect();

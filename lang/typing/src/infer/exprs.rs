@@ -1,4 +1,4 @@
-//! Expressions: the dispatch, and the constructs that are none of the others' business.
+//! Expressions: the dispatch over all forms, and the forms without a module of their own.
 
 use super::lets::Function;
 use super::{Infer, mk, pending};
@@ -8,31 +8,33 @@ use crate::ty::{Class, Ty};
 use adl_syntax::ast;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
+use adl_syntax::stop;
 use adl_syntax::symbol::Symbol;
 
-/// Nested functions, arrays, records and applications that an expression may have.
+/// The nesting limit of functions, arrays, records and applications in one expression.
 const MAX_TYPE_DEPTH: usize = 400;
 
-/// How a function is written.
+/// The syntactic context of a function literal.
 pub(super) struct Head {
-    /// `lin`.
+    /// Written with `lin`.
     pub linear: bool,
-    /// Something else than a definition says what is wanted of it.
+    /// The expected type comes from a use, not from the function's own definition.
     pub inner: bool,
-    /// The name of its definition.
+    /// The name of the definition, if it is the value of one.
     pub name: Option<Symbol>,
 }
 
 impl Infer<'_> {
-    /// Infers and requires a type.
+    /// Infers an expression and requires a type.
     pub(super) fn check(&mut self, e: &ast::Expr, ty: &Ty, why: &Why) -> core::Expr {
         let c = self.infer(e, Some(ty));
         self.expect(ty, &c.ty.clone(), last_span(e), why);
         c
     }
 
-    /// Infers; `want` is what the context would like, and only guides.
+    /// Infers an expression. `want` is the type that the context expects; it only guides inference.
     pub(super) fn infer(&mut self, e: &ast::Expr, want: Option<&Ty>) -> core::Expr {
+        stop::poll();
         let deepens = matches!(
             e.kind,
             ast::ExprKind::Fun(..) | ast::ExprKind::Lin(..) | ast::ExprKind::Array(_) | ast::ExprKind::Record(_) | ast::ExprKind::Tuple(_) | ast::ExprKind::For(..)
@@ -41,7 +43,7 @@ impl Infer<'_> {
         if !deepens {
             return stacker::maybe_grow(96 * 1024, 1024 * 1024, || self.infer_inner(e, want));
         }
-        // Types grow with these, and every level looks at the whole type.
+        // Types grow with these forms, and every level traverses the whole type.
         if self.depth >= MAX_TYPE_DEPTH {
             self.report(Diagnostic::error("E0107", e.span, "nested too deeply").hint("name the parts with `let`"));
             return self.error_expr(e.span);
@@ -143,7 +145,7 @@ impl Infer<'_> {
                 }
             }
         }
-        // The context's result type only guides: a mismatch is better reported on the whole.
+        // The context's result type only guides; a mismatch is better reported for the whole expression.
         let ret = if wants.len() == params.len() { ret.filter(|t| !matches!(self.resolve(t), Ty::Meta(_))) } else { None };
         self.function(Function { params, wants: &wants, ret: ret.as_ref(), body, linear: head.linear, name: head.name, span, sig: None, whole: None, inner: head.inner })
     }
@@ -175,7 +177,7 @@ impl Infer<'_> {
     }
 }
 
-/// The place to mark for the value of an expression: the last of a block.
+/// The span to mark for the value of an expression: the last entry of a block.
 pub(super) fn last_span(e: &ast::Expr) -> Span {
     match &e.kind {
         ast::ExprKind::Block(stmts) => match stmts.last() {

@@ -1,4 +1,4 @@
-//! Arrays that are made of a shape, or of numbers at equal distances: `zeros [n, m]`, `arange a b step`.
+//! Arrays built from a shape, or as equidistant numbers: `zeros [n, m]`, `arange a b step`.
 
 use super::strides::{Lets, after, int, prim, whole};
 use super::{Infer, array, mk, pending};
@@ -12,7 +12,7 @@ use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 
 impl Infer<'_> {
-    /// An array of a shape that is written out, or of a size, whose elements are all `x`.
+    /// An array filled with `x`, whose shape is a literal or a single size.
     pub(super) fn filled_shape(&mut self, p: Prim, shape: &ast::Expr, x: Expr, span: Span) -> Expr {
         let dims: Vec<&ast::Expr> = match &super::apply::strip(shape).kind {
             ast::ExprKind::Array(dims) => dims.iter().collect(),
@@ -67,7 +67,7 @@ impl Infer<'_> {
         self.steps(cores, real, span)
     }
 
-    /// `from`, `from + step` and so on, before `to`.
+    /// The numbers `from`, `from + step` and so on, below `to`.
     fn steps(&mut self, cores: Vec<Expr>, real: bool, span: Span) -> Expr {
         let mut lets = Lets::new();
         let [from, to, step] = [0, 1, 2].map(|k| self.named(cores[k].clone(), &mut lets));

@@ -13,26 +13,26 @@ use adl_syntax::symbol::Symbol;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-/// Parts that a type may have. `let x = (x, x)` doubles one each time.
+/// The size limit of a type. Each `let x = (x, x)` doubles it.
 const MAX_TYPE_SIZE: usize = 20_000;
 
-/// What a definition leaves to its uses.
+/// The constraints that a definition leaves to its uses.
 #[derive(Default)]
 pub(super) struct Left {
-    /// Operators that its signature promises.
+    /// Operators that its signature lists.
     pub given: Vec<Constraint>,
     /// Operators on operands of unknown rank.
     pub ops: Vec<Op>,
 }
 
 impl Infer<'_> {
-    /// Whether a type has more parts than can be worked with.
+    /// Whether a type exceeds the size limit.
     pub(super) fn too_large(&self, t: &Ty) -> bool {
         let mut left = MAX_TYPE_SIZE;
         !self.within(t, &mut left)
     }
 
-    /// Once for each item: what is made of it would be too large again.
+    /// Reports a type that is too large, once for each item: types derived from it would be too large as well.
     pub(super) fn report_large(&mut self, span: Span) {
         let d = mismatch::too_large(span);
         if !self.diags.iter().any(|e| e.message == d.message) {
@@ -54,8 +54,8 @@ impl Infer<'_> {
         })
     }
 
-    /// Quantifies what belongs to levels above the current one. Constrained variables are quantified only where `function`: anything else
-    /// is a value that is computed once. `left` is what each use decides.
+    /// Quantifies the variables of levels above the current one. Constrained variables are quantified only if
+    /// `function`: any other value is computed once. `left` holds the constraints that each use decides.
     pub(super) fn generalise(&mut self, ty: &Ty, function: bool, left: Left, span: Span) -> Scheme {
         if self.too_large(ty) {
             self.report_large(span);
@@ -64,7 +64,7 @@ impl Infer<'_> {
         let ty = self.resolve_deep(ty);
         let free = free_in(&ty);
         let mut vars = Vec::new();
-        // The data beside functions, as in `{f = sin, n = 2}`, is computed once.
+        // Data beside functions, as in `{f = sin, n = 2}`, is computed once.
         let of_functions = if function { in_functions(&ty) } else { HashSet::new() };
         for m in free.metas {
             vars.extend(self.quantify(m, of_functions.contains(&m)));
@@ -79,39 +79,45 @@ impl Infer<'_> {
         }
         let mut sizes: Vec<(SizeVar, Symbol)> = Vec::new();
         self.quantify_sizes(free.size_metas, &mut sizes);
-        // Sizes that an enclosing definition's signature names stay what they are.
+        // Sizes that an enclosing definition's signature names are not quantified.
         for v in free.sizes.into_iter().filter(|v| self.size_names.values().all(|(w, _)| w != v)) {
             let name = self.size_labels.get(&v).copied();
             sizes.push((v, name.unwrap_or_else(|| Symbol::new(""))));
         }
         self.leave_points(&vars);
         let mut determined = Vec::new();
-        self.promised_variables(&left.given, &vars, &mut determined);
+        self.promised_variables(&left.given, &vars, &mut determined, &mut sizes);
         let ops = left.ops.into_iter().map(|op| self.constraint(op, &mut determined, &mut sizes));
         let constraints = left.given.iter().cloned().chain(ops).collect();
         Scheme { vars, sizes, constraints, determined, ty: self.resolve_deep(&ty) }
     }
 
-    /// Derivatives at a type with variables of a scheme: each use decides whether there is a real number in it.
+    /// Records derivatives at types with quantified variables: each use checks that the type has a real leaf.
     fn leave_points(&mut self, vars: &[(TyVar, Vec<Class>, Symbol)]) {
         for (t, _, op) in &self.points {
             let t = self.resolve_deep(t);
             let free = free_in(&t);
             let first = free.rigid.into_iter().find(|v| vars.iter().any(|(w, ..)| w == v));
-            // Inference variables that are left mean nothing outside of this item.
+            // Inference variables that remain have no meaning outside this item.
             if let Some(v) = first.filter(|_| free.metas.is_empty()) {
                 self.tables.points.entry(v).or_default().push((t, op));
             }
         }
     }
 
-    /// Variables that only the constraints of a signature mention.
-    fn promised_variables(&self, given: &[Constraint], vars: &[(TyVar, Vec<Class>, Symbol)], determined: &mut Vec<(TyVar, Vec<Class>)>) {
+    /// Variables and sizes that only the constraints of a signature mention.
+    fn promised_variables(&self, given: &[Constraint], vars: &[(TyVar, Vec<Class>, Symbol)], determined: &mut Vec<(TyVar, Vec<Class>)>, sizes: &mut Vec<(SizeVar, Symbol)>) {
         for c in given {
             let types: Vec<Ty> = c.args.iter().chain([&c.res]).cloned().collect();
-            for v in free_in(&self.resolve_deep(&Ty::Tuple(types.into()))).rigid {
+            let free = free_in(&self.resolve_deep(&Ty::Tuple(types.into())));
+            for v in free.rigid {
                 if vars.iter().all(|(w, ..)| *w != v) && determined.iter().all(|(w, _)| *w != v) {
                     determined.push((v, self.rigid_classes(v)));
+                }
+            }
+            for v in free.sizes {
+                if sizes.iter().all(|(w, _)| *w != v) && self.size_names.values().all(|(w, _)| *w != v) {
+                    sizes.push((v, self.size_labels.get(&v).copied().unwrap_or_else(|| Symbol::new(""))));
                 }
             }
         }
@@ -127,7 +133,8 @@ impl Infer<'_> {
         }
     }
 
-    /// An operator as a part of a scheme. What only operators mention is determined by the other types.
+    /// Converts an operator to a constraint of a scheme. Variables that only operators mention are determined by the
+    /// others.
     fn constraint(&mut self, op: Op, determined: &mut Vec<(TyVar, Vec<Class>)>, sizes: &mut Vec<(SizeVar, Symbol)>) -> Constraint {
         let types: Vec<Ty> = op.args.iter().map(|a| a.0.clone()).chain([op.res]).collect();
         let free = free_in(&self.resolve_deep(&Ty::Tuple(types.clone().into())));
@@ -141,7 +148,7 @@ impl Infer<'_> {
         Constraint { prim: op.prim, args: types, res, at: op.inside.unwrap_or_else(|| Rc::new(place())) }
     }
 
-    /// Makes a variable of a scheme of an inference variable, if it belongs to the definition.
+    /// Turns an inference variable that belongs to the definition into a quantified variable.
     fn quantify(&mut self, m: u32, function: bool) -> Option<(TyVar, Vec<Class>, Symbol)> {
         let meta = self.metas[m as usize].clone();
         if meta.level <= self.level {
@@ -187,7 +194,7 @@ impl Infer<'_> {
             .collect()
     }
 
-    /// Fresh metas for a scheme's variables: the type, and the types of its hidden arguments.
+    /// Instantiates a scheme with fresh metas. Returns the type and the types of the hidden arguments.
     pub(super) fn instantiate(&mut self, scheme: &Scheme, span: Span, op: &'static str) -> (Ty, Vec<Ty>) {
         if scheme.vars.is_empty() && scheme.sizes.is_empty() && scheme.constraints.is_empty() {
             return (scheme.ty.clone(), Vec::new());
@@ -195,7 +202,7 @@ impl Infer<'_> {
         let mut map: HashMap<TyVar, Ty> = HashMap::new();
         let mut reps = Vec::new();
         for (v, classes, name) in &scheme.vars {
-            // A name that says something stays with it.
+            // A descriptive name is kept.
             let told = Some(*name).filter(|n| !matches!(n.as_str(), "" | "a" | "b" | "c" | "d" | "e" | "f" | "g" | "h"));
             let t = self.constrained(classes, told, span, op);
             if let Some(at) = self.tables.reads.get(v) {
@@ -261,7 +268,7 @@ struct Free {
     sizes: Vec<SizeVar>,
 }
 
-/// The inference variables that the types of functions mention.
+/// The inference variables in the types of functions.
 fn in_functions(ty: &Ty) -> HashSet<u32> {
     let mut out = HashSet::new();
     map_type(ty, &mut |t| match t {
@@ -300,7 +307,8 @@ fn free_in(ty: &Ty) -> Free {
 }
 
 impl Infer<'_> {
-    /// Whether an expression is a function, or a cheap combination of functions, so that it may be evaluated once for each use.
+    /// Whether an expression is a function or a cheap combination of functions, so that it may be evaluated at each
+    /// use.
     pub(super) fn is_value(&self, e: &ast::Expr) -> bool {
         match &e.kind {
             ast::ExprKind::Fun(..) | ast::ExprKind::Lin(..) | ast::ExprKind::Var(_) | ast::ExprKind::Con(..) | ast::ExprKind::Section(_)
@@ -314,7 +322,7 @@ impl Infer<'_> {
         }
     }
 
-    /// Whether a function that is given so many arguments runs nothing yet: it wants more, or is a constructor.
+    /// Whether a function applied to `given` arguments runs nothing yet: it needs more of them, or is a constructor.
     fn lacks_arguments(&self, f: &ast::Expr, given: usize) -> bool {
         let arity = |g: &Global| g.alias.map_or(g.arity, arrows);
         match &f.kind {
@@ -340,7 +348,7 @@ impl Infer<'_> {
     }
 }
 
-/// The arguments after which a primitive gives data: `checkpoint f` is still a function.
+/// The number of arguments after which a primitive returns data: `checkpoint f` is still a function.
 fn arrows(p: Prim) -> usize {
     let (Typing::Scheme(text) | Typing::Elementwise(text) | Typing::Special(text)) = p.row().typing;
     let (mut n, sig) = (0, adl_syntax::parse_signature(text));

@@ -1,4 +1,4 @@
-//! Operators that a written signature promises: `(a @ b : c) => a -> b -> c`.
+//! Operator constraints of a written signature: `(a @ b : c) => a -> b -> c`.
 
 use super::waiting::Op;
 use super::{Infer, ops};
@@ -8,7 +8,7 @@ use adl_prim::{Cmp, Prim};
 use adl_syntax::ast;
 use std::rc::Rc;
 
-/// Operators that stand between their operands.
+/// Operators that are written infix.
 const INFIX: [(Prim, &str); 17] = [
     (Prim::Add, "+"), (Prim::Sub, "-"), (Prim::Mul, "*"), (Prim::Div, "/"), (Prim::IntDiv, "//"), (Prim::Rem, "%"), (Prim::Pow, "^"),
     (Prim::MatMul, "@"), (Prim::Append, "++"),
@@ -16,7 +16,7 @@ const INFIX: [(Prim, &str); 17] = [
     (Prim::AndEach, ".&&"), (Prim::OrEach, ".||"),
 ];
 
-/// How a constraint names an operation, and whether that stands between its operands.
+/// The spelling of an operation in a constraint, and whether it is infix.
 pub(crate) fn spelling(p: Prim) -> (&'static str, bool) {
     INFIX.iter().find(|(q, _)| *q == p).map_or((p.name(), false), |(_, text)| (text, true))
 }
@@ -26,7 +26,7 @@ fn spelled(name: &str) -> Option<Prim> {
 }
 
 impl Infer<'_> {
-    /// Adds an operator that a signature promises.
+    /// Adds an operator constraint of a signature.
     pub(super) fn give(&mut self, op: ast::Ident, args: &[ast::Type], res: &ast::Type) {
         let Some(prim) = spelled(op.name.as_str()).filter(|p| usize::from(ops::operands(*p)) == args.len()) else {
             self.report(constraints::no_operator(op.span, op.name.as_str()));
@@ -39,12 +39,12 @@ impl Infer<'_> {
         self.given.push(Constraint { prim, args, res, at: Rc::new(place) });
     }
 
-    /// Whether a promised operator mentions a variable.
+    /// Whether a constraint of the signature mentions a variable.
     pub(super) fn is_given(&self, v: TyVar) -> bool {
         self.given.iter().any(|c| c.args.iter().chain([&c.res]).any(|t| self.bottom(t) == Ty::Var(v)))
     }
 
-    /// Solves an operator by one that is promised.
+    /// Solves an operator by a constraint of the signature.
     pub(super) fn solve_given(&mut self, op: &Op) -> bool {
         if self.given.is_empty() {
             return false;
@@ -60,15 +60,20 @@ impl Infer<'_> {
         self.finish(op, &promised.res)
     }
 
-    /// Whether an operand has numbers whose type nothing says, as literals are: it may be what is promised. Beside a number alone, an
-    /// elementwise operator has no constraint.
+    /// Whether an operand's number type is still undetermined, as for literals, so that it may equal the promised type.
+    /// Beside a single number, an elementwise operator needs no constraint.
     fn is_of_literals(&self, promised: &Ty, operand: &Ty) -> bool {
         let (number, literal) = (self.bottom(promised), self.bottom(operand));
-        let open = matches!((&number, &literal), (Ty::Var(_), Ty::Meta(_))) && self.is_number(&number) && self.is_number(&literal);
+        let fits = match (&number, &literal) {
+            (Ty::Var(_) | Ty::Float | Ty::F32, Ty::Meta(_)) => true,
+            (Ty::Int, Ty::Meta(m)) => !self.metas[*m as usize].classes.iter().any(|c| c.0 == Class::Real),
+            _ => false,
+        };
+        let open = fits && self.is_number(&number) && self.is_number(&literal);
         open && self.with_leaf(operand, &number) == self.resolve_deep(promised)
     }
 
-    /// Reports operators on variables of a signature that it does not promise.
+    /// Reports operators on type variables of a signature that does not list them.
     pub(super) fn check_promised(&mut self, ops: Vec<Op>) -> Vec<Op> {
         let (kept, missing): (Vec<Op>, Vec<Op>) = ops.into_iter().partition(|op| !self.only_rigid(op) || self.like_an_operand(op));
         for op in missing {
@@ -83,13 +88,13 @@ impl Infer<'_> {
         open.peek().is_some() && open.all(|t| matches!(t, Ty::Var(v) if self.rigid.get(&v).is_some_and(|(_, name)| !name.as_str().is_empty())))
     }
 
-    /// Whether classes say all: a number beside an operand whose type the result has.
+    /// Whether classes suffice: a number beside an operand whose type the result has.
     fn like_an_operand(&self, op: &Op) -> bool {
         let res = self.resolve_deep(&op.res);
         op.args.iter().any(|a| self.is_number(&a.0)) && op.args.iter().any(|a| self.resolve_deep(&a.0) == res)
     }
 
-    /// An operation with the types of its operands.
+    /// An operation with its operand types, as text.
     pub(super) fn operation_shown(&self, op: &Op) -> String {
         let (name, infix) = spelling(op.prim);
         let args: Vec<String> = op.args.iter().map(|a| self.show(&a.0)).collect();

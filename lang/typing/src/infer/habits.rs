@@ -1,4 +1,5 @@
-//! Suggestions for arguments as other languages take them: pairs for two arguments, the function behind its array, methods of matrices and texts.
+//! Hints for argument conventions of other languages: a tuple for two arguments, the function after its array, methods
+//! of matrices and strings.
 
 use super::Infer;
 use crate::core;
@@ -12,7 +13,7 @@ use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 
 impl Infer<'_> {
-    /// What to write instead, where types of these forms say what was meant.
+    /// A hint if the expected and actual types reveal what was meant.
     pub(super) fn habit_hint(&self, expected: &Ty, actual: &Ty, what: &What) -> Option<String> {
         match what {
             What::Argument { index, total, of } => self.argument_hint(expected, actual, (*index, *total), of),
@@ -37,7 +38,7 @@ impl Infer<'_> {
         }
     }
 
-    /// `open M` and other statements that adl does not have: one error, and none about what follows.
+    /// `open M` and other statements that adl lacks. Reports one error and suppresses the errors that would follow.
     pub(super) fn foreign_statement(&mut self, head: &ast::Expr, span: Span) -> Option<core::Expr> {
         let ast::ExprKind::Var(name) = head.kind else { return None };
         if !habits::is_statement(name.as_str()) || self.is_defined(name) {
@@ -47,7 +48,7 @@ impl Infer<'_> {
         Some(self.error_expr(span))
     }
 
-    /// Whether `// b` is a comment of another language: words, the first of which names nothing.
+    /// Whether `// b` is a comment of another language: words of which the first is not defined.
     pub(super) fn comment_by_slashes(&mut self, slashes: Span, b: &ast::Expr) -> bool {
         let (head, more) = match &b.kind {
             ast::ExprKind::App(f, args) => (&**f, args.as_slice()),
@@ -60,7 +61,7 @@ impl Infer<'_> {
             self.report(habits::foreign_comment(slashes, "//"));
             return true;
         }
-        // A word alone may also be a slip.
+        // A single word may also be a misspelling.
         let words = !self.is_defined(name) && !(alone && (self.has_near(name) || self.host.text(slashes.to(b.span)).contains('\n')));
         if words {
             self.report(habits::foreign_comment(slashes, "//"));
@@ -68,7 +69,7 @@ impl Infer<'_> {
         words
     }
 
-    /// `assert a + b == c` and `print a + b`: the call comes before the operators.
+    /// `assert a + b == c` and `print a + b`: the call binds tighter than the operators.
     pub(super) fn effect_before(&mut self, op: ast::BinOp, a: &ast::Expr, whole: Span) -> bool {
         use ast::BinOp as B;
         let mut left = a;
@@ -81,7 +82,7 @@ impl Infer<'_> {
         let ast::ExprKind::App(f, args) = &left.kind else { return false };
         let effect = matches!(f.kind, ast::ExprKind::Var(name) if matches!(self.prim_named(name), Some(Prim::Assert | Prim::Print)));
         let Some(first) = args.first().filter(|_| effect && !matches!(op, B::PipeLeft | B::PipeRight | B::Compose)) else { return false };
-        // `print "a" + "b"` joins texts.
+        // `print "a" + "b"` concatenates strings.
         let texts = op == B::Add && matches!(first.kind, ast::ExprKind::Lit(ast::Lit::Str(_)) | ast::ExprKind::Interp(_));
         let behind = Span { lo: left.span.hi, ..whole };
         let rest = self.host.text(behind);

@@ -23,7 +23,7 @@ impl Infer<'_> {
         self.take_part(base, (args, given), &axes, t, span)
     }
 
-    /// The sizes of so many axes of an array, and what is below them.
+    /// The sizes of the first `count` axes of an array, and the type under them.
     pub(super) fn indexed_axes(&mut self, base: &core::Expr, count: usize, at: Span) -> (Vec<Size>, Ty) {
         let mut t = base.ty.clone();
         let mut axes = Vec::new();
@@ -88,7 +88,7 @@ impl Infer<'_> {
             let ast::ExprKind::Index(a, args) = &e.kind else { return };
             for (axis, arg) in args.iter().enumerate() {
                 let direct = matches!(arg, ast::IndexArg::At(i) if matches!(i.kind, ast::ExprKind::Var(n) if n == v.name.name));
-                // Slices before it do not change which axis it is.
+                // Slices before the index do not change its axis.
                 if direct && super::apply::is_path(a, &inner) && !found.iter().any(|(b, k)| *k == axis as u32 && super::apply::same_path(b, a)) {
                     found.push(((**a).clone(), axis as u32));
                 }

@@ -1,7 +1,7 @@
 //! Top-level items.
 
 use super::lets::pattern_name;
-use super::{Infer, RecKey, mk};
+use super::{Infer, RecKey, mk, ops};
 use crate::core::{self, Def, ExprKind, Item};
 use crate::errors::mismatch;
 use crate::errors::reason::Why;
@@ -14,19 +14,19 @@ use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use std::rc::Rc;
 
-/// What checking an item gives.
+/// The result of checking an item.
 pub struct Checked {
-    /// `None` where there were errors (or an import, which the session resolves).
+    /// `None` after errors, and for an import, which the session resolves.
     pub item: Option<Item>,
-    /// The environment of the next item.
+    /// The environment for the next item.
     pub env: Env,
     /// Errors and warnings.
     pub diags: Vec<Diagnostic>,
-    /// The type of an expression that is a function, with its constraints.
+    /// The scheme of an expression statement that is a function.
     pub scheme: Option<Scheme>,
 }
 
-/// Checks one item. `internal`: names that begin with `__` are visible.
+/// Checks one item. `internal`: names that begin with `__` are in scope.
 pub fn check_item(env: &Env, item: &ast::Item, tables: &mut Tables, host: &mut dyn CheckHost, internal: bool) -> Checked {
     let mut inf = Infer::new(env, tables, host, internal);
     let doc: Option<Rc<str>> = item.doc.as_deref().map(Into::into);
@@ -52,7 +52,7 @@ pub fn check_item(env: &Env, item: &ast::Item, tables: &mut Tables, host: &mut d
             return None;
         }
         let item = inf.zonk_item(item);
-        // What outlives the item has no inference variables.
+        // Types that outlive the item contain no inference variables.
         scheme = scheme.take().map(|s| inf.final_scheme(s));
         diags.append(&mut inf.diags);
         Some(item)
@@ -66,7 +66,7 @@ pub fn check_item(env: &Env, item: &ast::Item, tables: &mut Tables, host: &mut d
     Checked { item: core.filter(|_| !failed), env: out_env, diags, scheme }
 }
 
-/// Adds what a definition made.
+/// Adds the names of a definition to the environment.
 fn define(env: &mut Env, d: &Def, internal: bool) {
     let Some(name) = d.name else { return };
     let alias = match &*d.expr.kind {
@@ -84,7 +84,7 @@ fn define(env: &mut Env, d: &Def, internal: bool) {
     }
 }
 
-/// Marks what a definition with an error would have made, so that its uses are no errors of their own.
+/// Marks the names of a definition with errors, so that their uses are not reported.
 fn forget(env: &mut Env, group: &ast::LetGroup) {
     let mut names = Vec::new();
     group.bindings.iter().for_each(|b| bound(&b.pat, &mut names));
@@ -118,14 +118,14 @@ impl Infer<'_> {
         c
     }
 
-    /// An expression that is a function is as general as a definition would be.
+    /// An expression that is a function is generalised like a definition.
     fn top_value(&mut self, e: &ast::Expr, scheme: &mut Option<Scheme>) -> core::Expr {
         if !self.is_value(e) {
             return self.infer(e, None);
         }
-        // A record of functions is shown as the record that it is.
+        // A record of functions is shown as a record.
         let (s, c) = self.enclosed(|me| me.infer(e, None), |me, t| matches!(me.resolve(t), Ty::Fun(..) | Ty::Lin(..)));
-        // A name alone has the type that its definition says.
+        // A plain name keeps the type of its definition.
         let own = match &e.kind {
             ast::ExprKind::Var(name) => self.scheme_of(*name),
             _ => None,
@@ -139,6 +139,8 @@ impl Infer<'_> {
 
     fn scheme_of(&mut self, name: Symbol) -> Option<Scheme> {
         match self.prim_named(name) {
+            // At operands of any rank the operation itself is the constraint.
+            Some(p) if ops::is_constraint(p) => None,
             Some(p) => {
                 let (Typing::Scheme(text) | Typing::Elementwise(text) | Typing::Special(text)) = p.row().typing;
                 Some(self.prim_scheme(text))
@@ -154,7 +156,7 @@ impl Infer<'_> {
             let mut doc = doc;
             for (m, key) in self.recursive(group, &keys).into_iter().zip(keys) {
                 let RecKey::Global(global) = key else { continue };
-                // What stands above the group is about its first member.
+                // The doc comment of a group documents its first member.
                 defs.push(Def { global, name: Some(m.name), scheme: m.scheme, expr: m.expr, span: m.span, doc: doc.take() });
             }
             return defs;
@@ -172,13 +174,13 @@ impl Infer<'_> {
         defs
     }
 
-    /// `let (a, b) = e`: the value under a hidden name, then each variable from it.
+    /// `let (a, b) = e`: binds the value to a hidden name, then each variable to a part of it.
     fn top_pattern(&mut self, b: &ast::Binding, defs: &mut Vec<Def>, doc: &Option<Rc<str>>) {
         let (e, pat, vars) = self.pattern_value(b);
         let (hidden, ty) = (self.tables.global(), e.ty.clone());
         defs.push(Def { global: hidden, name: None, scheme: Scheme::mono(ty.clone()), expr: e, span: b.pat.span, doc: None });
         if !matches!(vars.as_slice(), [_]) {
-            // Whether it fits every value is asked once, of the whole pattern.
+            // Exhaustiveness is checked once, for the whole pattern.
             let (root, unit) = (self.local(), mk(ExprKind::Lit(core::Lit::Unit), Ty::Unit, b.pat.span));
             self.destructure(root, &ty, pat.clone(), &vars, b.pat.span, unit);
         }
@@ -199,7 +201,7 @@ impl Infer<'_> {
         }
     }
 
-    /// Defaults what is left, then resolves every type in the item.
+    /// Applies defaults to undetermined types, then resolves every type in the item.
     pub(super) fn zonk_item(&mut self, item: Item) -> Item {
         self.settle_ops(0, 0);
         self.force_all();
@@ -243,7 +245,7 @@ impl Infer<'_> {
             } else if has(Class::Num) || has(Class::Nums) || meta.scalar {
                 Ty::Int
             } else if has(Class::Diff) || has(Class::Space) {
-                // What has a tangent, and of which nothing else is known, is the simplest such thing.
+                // A differentiable type about which nothing else is known defaults to Float.
                 Ty::Float
             } else if has(Class::Data) {
                 let (_, span, op) = meta.classes.iter().find(|k| k.0 == Class::Data).copied().unwrap_or((Class::Data, Span::default(), ""));

@@ -1,7 +1,8 @@
 //! Jacobians and Hessians of numbers, matrices, tuples and records.
 //!
-//! Their type has the structure of the output, and in each of its leaves that of the input, as in JAX. The primitives are of vectors: data is
-//! put into one, and the parts of the matrix that comes out are given the shapes of both leaves.
+//! Their type has the structure of the output, and in each of its leaves that of the input, as in JAX. The primitives
+//! work on vectors. So the input is flattened, and each block of the resulting matrix gets the shapes of its two
+//! leaves.
 
 use super::exprs::last_span;
 use super::ops::Head;
@@ -16,7 +17,7 @@ use adl_syntax::ast;
 use adl_syntax::span::Span;
 use std::rc::Rc;
 
-/// A number or array in data, with the places of its numbers among all.
+/// A number or array inside data, with the range of its numbers in the flattened vector.
 struct Leaf {
     value: Expr,
     from: Expr,
@@ -24,14 +25,15 @@ struct Leaf {
 }
 
 impl Infer<'_> {
-    /// `jacobian f x` and its like.
+    /// `jacobian f x` and its variants.
     pub(super) fn jacobian(&mut self, p: Prim, [f, x]: [&ast::Expr; 2], span: Span) -> Expr {
         let callee = self.prim_value(p, span);
         let (params, result, _) = self.parameters_of(&callee, 2);
         let name: Rc<str> = format!("`{}`", p.name()).into();
         let point = self.infer(x, None);
         self.solve_ops();
-        if self.is_vector(&point.ty) {
+        // What is open may be told by the function.
+        if self.is_vector(&point.ty) && !matches!(self.resolve(&point.ty), Ty::Meta(_)) {
             self.expect(&params[1], &point.ty.clone(), last_span(x), &Why::argument(1, 2, &name));
             if p == Prim::Hessian {
                 let f = self.argument(f, &params[0], (0, 2), &name);
@@ -48,7 +50,11 @@ impl Infer<'_> {
             return self.error_expr(span);
         }
         self.solve_ops();
-        if p != Prim::Hessian && self.is_vector(&point.ty) && self.is_vector(&out) {
+        if matches!(self.resolve(&point.ty), Ty::Meta(_)) && self.is_vector(&point.ty) {
+            self.expect(&params[1], &point.ty.clone(), last_span(x), &Why::argument(1, 2, &name));
+            self.solve_ops();
+        }
+        if self.is_vector(&point.ty) && (p == Prim::Hessian || self.is_vector(&out)) {
             self.expect(&params[0], &function.ty.clone(), last_span(f), &why);
             return mk(ExprKind::App(callee, vec![function, point]), result, span);
         }
@@ -62,7 +68,7 @@ impl Infer<'_> {
         self.structured(p, function, point, &out, span)
     }
 
-    /// An array of numbers with one axis, or what may be one.
+    /// Whether a type is, or may become, an array of numbers with one axis.
     fn is_vector(&self, t: &Ty) -> bool {
         match self.resolve(t) {
             Ty::Array(_, e) => matches!(self.head(&e), Head::Scalar | Head::Unknown),
@@ -70,7 +76,7 @@ impl Infer<'_> {
         }
     }
 
-    /// Reports data that is not made of Floats, arrays, tuples and records.
+    /// Reports data that does not consist of Floats, arrays, tuples and records.
     fn is_differentiable(&mut self, p: Prim, t: &Ty, at: Span) -> bool {
         match self.resolve(t) {
             Ty::Float => true,
@@ -79,7 +85,17 @@ impl Infer<'_> {
             Ty::Tuple(parts) => parts.iter().all(|t| self.is_differentiable(p, t, at)),
             Ty::Record(r) => {
                 let r = self.open_record(&r);
-                r.tail.is_none() && r.fields.iter().all(|(_, t)| self.is_differentiable(p, t, at))
+                if r.tail.is_some() {
+                    let d = derivatives::open_structure(at, p.name(), &self.show(t));
+                    self.report(d);
+                    return false;
+                }
+                r.fields.iter().all(|(_, t)| self.is_differentiable(p, t, at))
+            }
+            t @ Ty::Meta(_) => {
+                let d = derivatives::open_structure(at, p.name(), &self.show(&t));
+                self.report(d);
+                false
             }
             t => {
                 let d = derivatives::no_structure(at, p.name(), &self.show(&t));
@@ -152,7 +168,7 @@ fn axes(t: &Ty) -> u32 {
     if let Ty::Array(_, e) = t { 1 + axes(e) } else { 0 }
 }
 
-/// Data with the structure of `like`, whose leaves `f` makes of its leaves.
+/// Data with the structure of `like`, whose leaves `f` computes from its leaves.
 fn shaped<'l>(like: &Expr, leaves: &mut dyn Iterator<Item = &'l Leaf>, f: &mut dyn FnMut(&Leaf) -> Expr) -> Expr {
     let inner: Vec<Expr> = parts(like).iter().map(|p| shaped(p, leaves, f)).collect();
     let types = || inner.iter().map(|e| e.ty.clone());
@@ -188,7 +204,7 @@ fn part(matrix: &Expr, row: &Leaf, column: &Leaf, span: Span) -> Expr {
     prim(Prim::Reshape, vec![shape, block], ty, span)
 }
 
-/// The type of an array whose numbers are replaced by another type.
+/// The type of an array with another element type.
 fn over(t: &Ty, leaf: &Ty) -> Ty {
     if let Ty::Array(n, e) = t { array(*n, over(e, leaf)) } else { leaf.clone() }
 }

@@ -19,7 +19,7 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// A binding that was inferred, generalised.
+/// An inferred and generalised binding.
 pub(super) struct Made {
     pub name: Symbol,
     pub span: Span,
@@ -27,38 +27,38 @@ pub(super) struct Made {
     pub expr: core::Expr,
 }
 
-/// What is known of a function before it is inferred.
+/// The known properties of a function before its body is inferred.
 pub(super) struct Function<'a> {
     pub params: &'a [ast::Pat],
-    /// Parameter types that the context knows.
+    /// Parameter types from the context.
     pub wants: &'a [Ty],
-    /// The result type that the context knows.
+    /// The result type from the context.
     pub ret: Option<&'a Ty>,
     pub body: &'a ast::Expr,
     pub linear: bool,
     pub name: Option<Symbol>,
     pub span: Span,
-    /// The written type of its result.
+    /// The annotation of its result.
     pub sig: Option<&'a ast::Signature>,
-    /// The type that uses in its own body see.
+    /// The type that recursive uses in its own body have.
     pub whole: Option<&'a Ty>,
-    /// It stands where a function is wanted: what its parameters name as sizes is known inside it alone.
+    /// It is used where a function is expected. Sizes that its parameters name are then local to it.
     pub inner: bool,
 }
 
-/// A parameter: the local that holds it, and the pattern that takes it apart.
+/// A parameter: its local, and the pattern that destructures it.
 struct Parameter {
     local: Local,
     ty: Ty,
     pat: TPat,
     vars: Vec<PatVar>,
     span: Span,
-    /// Its annotation names sizes, so that the type which the context wants has not been looked at yet.
+    /// Its annotation names sizes, so it has not been unified with the context's type yet.
     own: bool,
 }
 
 impl Infer<'_> {
-    /// A function of patterns.
+    /// A function whose parameters are patterns.
     pub(super) fn function(&mut self, f: Function<'_>) -> core::Expr {
         let (scope, type_names, size_names) = (self.scope.len(), self.type_names.clone(), self.size_names.clone());
         let parts = self.parameters(f.params, f.wants);
@@ -70,13 +70,13 @@ impl Infer<'_> {
             None => f.ret.cloned().unwrap_or_else(|| self.meta()),
         };
         if let Some(t) = f.whole {
-            // Uses of a recursive function inside itself see what its annotations say. A mismatch is reported at the end.
+            // Recursive uses have the type of the annotations. A mismatch is reported at the end.
             let own = parts.iter().rev().fold(ret.clone(), |r, p| fun(p.ty.clone(), r));
             let _ = self.unify(t, &own);
         }
         let sizes = self.entry_sizes(&parts, f.params);
         let outside = self.outside_sizes(&f, &sizes);
-        // A result wanted with sizes that are still open would take those of this function.
+        // An expected result with undetermined sizes would capture the sizes of this function.
         let ret = if !outside.is_empty() && self.has_open_sizes(&ret) { self.meta() } else { ret };
         let outward = self.outward(&f, &parts, &outside);
         for p in &parts {
@@ -103,7 +103,8 @@ impl Infer<'_> {
         let mut out = Vec::new();
         let mut seen: Vec<PatVar> = Vec::new();
         for (i, p) in params.iter().enumerate() {
-            // A size that the annotation names must be found in its own type: the context may know the number.
+            // A size that the annotation names must be found in the annotated type itself: the context may know it as a
+            // constant.
             let own = self.names_sizes(p);
             let ty = wants.get(i).filter(|_| !own).cloned().unwrap_or_else(|| self.meta());
             let before = seen.len();
@@ -117,7 +118,7 @@ impl Infer<'_> {
         out
     }
 
-    /// Sizes that a function inside another expression binds, with what stands for each outside of it.
+    /// The sizes that a function inside another expression binds, each with the size that the outside sees.
     fn outside_sizes(&mut self, f: &Function<'_>, sizes: &Sizes) -> HashMap<SizeVar, Size> {
         if !f.inner {
             return HashMap::new();
@@ -125,7 +126,7 @@ impl Infer<'_> {
         sizes.binds.iter().map(|(v, ..)| (*v, self.size_meta())).collect()
     }
 
-    /// The types of the parameters as the context sees them, after those with sizes of their own have met what it wants.
+    /// The parameter types as the context sees them, after those that name sizes were unified with the expected ones.
     fn outward(&mut self, f: &Function<'_>, parts: &[Parameter], outside: &HashMap<SizeVar, Size>) -> Vec<Ty> {
         let mut outward: Vec<Ty> = parts.iter().map(|p| p.ty.clone()).collect();
         for (i, want) in f.wants.iter().enumerate().filter(|(i, _)| parts[*i].own) {
@@ -146,7 +147,7 @@ impl Infer<'_> {
         open
     }
 
-    /// Whether the annotations of a pattern name a size that has no value yet.
+    /// Whether the annotations of a pattern name a size without a value so far.
     fn names_sizes(&self, p: &ast::Pat) -> bool {
         let named = |name: &ast::Ident| self.size_names.get(&name.name).is_none_or(|(_, local)| local.is_none());
         match &p.kind {
@@ -158,7 +159,7 @@ impl Infer<'_> {
         }
     }
 
-    /// The body, taking the parameters apart and checking their sizes first.
+    /// Infers the body, which first destructures the parameters and checks their sizes.
     fn function_body(&mut self, f: &Function<'_>, parts: &[Parameter], ret: &Ty, sizes: Sizes) -> core::Expr {
         let what = match f.name {
             Some(n) => format!("the result of `{n}`"),
@@ -186,16 +187,17 @@ impl Infer<'_> {
         mk(ExprKind::Sizes(sizes, core), t, s)
     }
 
-    /// Sizes that only a result names are those that its value happens to have.
+    /// Sizes that only the result type names are determined by the returned value.
     fn closed_result(&self, parts: &[Parameter], outer: &HashMap<Symbol, (SizeVar, Option<Local>)>, ret: Ty) -> Ty {
-        let mut known: Vec<SizeVar> = outer.values().map(|(v, _)| *v).collect();
+        let mut known = self.known_sizes(outer);
         for p in parts {
             size_vars(&self.resolve_deep(&p.ty), &mut known);
         }
         open_sizes(&ret, &known)
     }
 
-    /// Sizes that parameter types name for the first time are bound; the others are checked. Names enter the scope.
+    /// Binds the sizes that parameter types name for the first time, and checks the others. Brings the names into
+    /// scope.
     fn entry_sizes(&mut self, parts: &[Parameter], params: &[ast::Pat]) -> Sizes {
         let mut found: Vec<(Size, SizeAt)> = Vec::new();
         for (part, p) in parts.iter().zip(params) {
@@ -225,7 +227,7 @@ impl Infer<'_> {
         sizes
     }
 
-    /// The right-hand side of a binding, one level up.
+    /// Infers the right-hand side of a binding, one level up.
     fn binding_body(&mut self, b: &ast::Binding, want: Option<&Ty>) -> core::Expr {
         let name = pattern_name(&b.pat);
         if b.params.is_empty() {
@@ -270,7 +272,7 @@ impl Infer<'_> {
         self.infer(e, want)
     }
 
-    /// Infers one level up and generalises: over constrained variables too where `general` says so of the type.
+    /// Infers one level up and generalises. Constrained variables are included if `general` returns true for the type.
     pub(super) fn enclosed(&mut self, f: impl FnOnce(&mut Self) -> core::Expr, general: impl FnOnce(&Self, &Ty) -> bool) -> (Scheme, core::Expr) {
         self.level += 1;
         let (mark, given, promised) = (self.ops.mark(), self.given.len(), self.promised.len());
@@ -285,7 +287,8 @@ impl Infer<'_> {
         (scheme, e)
     }
 
-    /// Ends a level, with what uses decide. The operators of a value are settled, and what settling makes belongs to it too.
+    /// Ends a level and returns the constraints for its uses. Operators of a value that is not a function are solved
+    /// first; the variables that this creates belong to it.
     fn ended(&mut self, ty: &Ty, function: bool, (mark, given): (u32, usize), span: Span) -> Left {
         let ops = match function {
             true => self.leave_to_uses(ty, self.level - 1, mark, span),
@@ -298,7 +301,7 @@ impl Infer<'_> {
         Left { ops, given: self.given.split_off(given) }
     }
 
-    /// Whether it is a function, or tuples, records and data of functions.
+    /// Whether a type is a function, or a tuple, record or declared data that contains functions.
     pub(super) fn holds_function(&self, t: &Ty) -> bool {
         match self.resolve(t) {
             Ty::Fun(..) | Ty::Lin(..) => true,
@@ -317,16 +320,19 @@ impl Infer<'_> {
         mk(ExprKind::Abs(hidden, e), t, s)
     }
 
-    /// A binding of one name that is not recursive.
+    /// A non-recursive binding of one name.
     pub(super) fn single(&mut self, b: &ast::Binding, name: Symbol) -> Made {
         let value = !b.params.is_empty() || self.is_value(&b.body);
         self.defining.push((name, b.pat.span, !b.params.is_empty() || matches!(b.body.kind, ast::ExprKind::Fun(..))));
         let (scheme, expr) = self.enclosed(|s| s.binding_body(b, None), |s, t| value && s.holds_function(t));
         self.defining.pop();
+        if !value {
+            self.note_computed(b, name, &scheme);
+        }
         Made { name, span: b.pat.span, scheme, expr }
     }
 
-    /// A pattern binding: its value, not generalised, and the pattern with its variables.
+    /// A pattern binding: its value, which is not generalised, and the pattern with its variables.
     pub(super) fn pattern_value(&mut self, b: &ast::Binding) -> (core::Expr, TPat, Vec<PatVar>) {
         let e = self.binding_body(b, None);
         let mut vars = Vec::new();
@@ -334,7 +340,7 @@ impl Infer<'_> {
         (e, pat, vars)
     }
 
-    /// A recursive group. `refer` gives the Core of a use of each name.
+    /// A recursive group. `keys` identify the members inside it.
     pub(super) fn recursive(&mut self, group: &ast::LetGroup, keys: &[RecKey]) -> Vec<Made> {
         let scope = self.scope.len();
         self.level += 1;
@@ -393,7 +399,7 @@ impl Infer<'_> {
             return mk(ExprKind::LetRec(binds, body), t, span);
         }
         self.distinct(group);
-        // `let a = ... and b = ...`: neither sees the other.
+        // In `let a = ... and b = ...` neither binding is in scope of the other.
         enum One {
             Name(Local, Made),
             Pattern(Local, core::Expr, TPat, Vec<PatVar>, Span),
@@ -414,7 +420,7 @@ impl Infer<'_> {
         for one in &ones {
             match one {
                 One::Name(local, m) => {
-                    // The value of a size stays one: `let n = len x` does not, an alias of a size does.
+                    // Only sizes that parameter types bind are known as sizes; a local such as `let n = len x` is not.
                     self.scope.push(Bound { name: m.name, local: *local, scheme: Rc::new(m.scheme.clone()), recursive: None, size: None, arity: m.expr.arity(), closed: Cell::default() });
                 }
                 One::Pattern(_, _, _, vars, _) => self.push_vars(vars),
@@ -436,7 +442,7 @@ impl Infer<'_> {
         body
     }
 
-    /// The names of a group must differ.
+    /// The names of a group must be distinct.
     pub(super) fn distinct(&mut self, group: &ast::LetGroup) {
         let mut seen: Vec<(Symbol, Span)> = Vec::new();
         for b in &group.bindings {
@@ -451,22 +457,22 @@ impl Infer<'_> {
         }
     }
 
-    /// A type variable of an annotation stands for every type: it must not have become one in particular, nor the same as another.
+    /// A type variable of an annotation stands for every type. It must not have been unified with a specific type or
+    /// with another such variable.
     fn keep_promises(&mut self, from: usize) {
         let promised = self.promised.split_off(from);
         for (i, (name, t, span)) in promised.iter().enumerate() {
-            let is = self.resolve(t);
+            let is = self.resolve_rest(t);
             let other = match &is {
                 Ty::Meta(_) => continue,
-                Ty::Var(_) => promised[..i].iter().find(|(_, u, _)| self.resolve(u) == is).map(|(n, _, _)| *n),
-                Ty::Record(r) if r.fields.is_empty() => continue,
+                Ty::Var(_) => promised[..i].iter().find(|(_, u, _)| self.resolve_rest(u) == is).map(|(n, _, _)| *n),
                 _ => None,
             };
             if matches!(is, Ty::Var(_)) && other.is_none() {
                 continue;
             }
             let shown = other.map_or_else(|| self.show(&is), |o| o.to_string());
-            self.report(TooGeneral { var: name.to_string(), span: *span, is: shown, other: other.is_some() }.diagnostic());
+            self.report(TooGeneral { var: name.to_string(), span: *span, is: shown, other: other.is_some(), row: self.is_row(t) }.diagnostic());
         }
     }
 
@@ -476,7 +482,7 @@ impl Infer<'_> {
                 ExprKind::Abs(_, inner) => inner,
                 _ => e,
             };
-            // One that uses itself too early has been told so.
+            // A value that uses itself too early has been reported.
             if !matches!(*inner.kind, ExprKind::Lam(_)) && !self.diags.iter().any(|d| d.is_error()) {
                 self.report(mismatch::recursive_value(e.span, name.as_str()));
             }
@@ -493,7 +499,7 @@ pub(super) fn pattern_name(p: &ast::Pat) -> Option<Symbol> {
     }
 }
 
-/// Whether a written type has a named size of which `named` holds.
+/// Whether a written type has a named size that satisfies `named`.
 fn written_sizes(t: &ast::Type, named: &dyn Fn(&ast::Ident) -> bool) -> bool {
     match &t.kind {
         ast::TypeKind::Array(size, e) => matches!(size, ast::Size::Var(name) if named(name)) || written_sizes(e, named),
@@ -504,7 +510,7 @@ fn written_sizes(t: &ast::Type, named: &dyn Fn(&ast::Ident) -> bool) -> bool {
     }
 }
 
-/// The type with other sizes in the place of some.
+/// The type with some of its sizes replaced.
 fn with_sizes(t: &Ty, map: &HashMap<SizeVar, Size>) -> Ty {
     map_type(t, &mut |_| None, &mut |s| match s {
         Size::Var(v) => map.get(&v).copied().unwrap_or(s),

@@ -9,20 +9,20 @@ use crate::ty::{Size, Ty};
 use adl_prim::{Cmp, Prim};
 use adl_syntax::ast;
 
-/// An argument of an index whose type is known.
+/// An index argument whose type is known.
 pub(super) enum Given {
     /// A position.
     At(core::Expr),
-    /// The elements that a mask has chosen: the whole axis of what they are.
+    /// A mask, which has already been applied: it now stands for the whole axis of the selected elements.
     Mask,
 }
 
 impl Infer<'_> {
-    /// `where cond a b`: of the rank of the highest of the three, along whose leading axes the others are repeated.
+    /// `where cond a b` has the highest rank of the three. The others are broadcast along its leading axes.
     pub(super) fn solve_where(&mut self, op: &Op, force: bool) -> bool {
         let [c, a, b] = [0, 1, 2].map(|i| op.args[i].clone());
         let unknown = |s: &Self, t: &Ty| s.known_rank(t).is_none() && s.bottom(t) != Ty::Bool;
-        // A condition that only numbers can have chosen, or branches of one type, need no rank.
+        // A scalar condition, or branches of equal types, need no rank.
         let alike = self.resolve(&c.0) == Ty::Bool && self.resolve_deep(&a.0) == self.resolve_deep(&b.0);
         if !force && !alike && [&c, &a, &b].iter().any(|e| unknown(self, &e.0)) {
             return false;
@@ -53,7 +53,7 @@ impl Infer<'_> {
         self.finish(op, &whole.0)
     }
 
-    /// The type of an array with another element.
+    /// The type of an array with another element type.
     pub(super) fn with_leaf(&self, t: &Ty, leaf: &Ty) -> Ty {
         match self.resolve(t) {
             Ty::Array(n, e) => array(n, self.with_leaf(&e, leaf)),
@@ -61,7 +61,8 @@ impl Infer<'_> {
         }
     }
 
-    /// An array that is reduced, and its elements' type: a sum of Bools counts, and a mean is the part of them that are true.
+    /// An array to be reduced and its element type. A sum of Bools counts them, and a mean is the fraction that is
+    /// true.
     pub(super) fn counted(&mut self, p: Prim, x: core::Expr, elem: Ty) -> (core::Expr, Ty) {
         let number = match p {
             Prim::Sum => Ty::Int,
@@ -76,7 +77,8 @@ impl Infer<'_> {
         (self.call(Prim::Where, &[], vec![x, one, zero], ty, span), elem)
     }
 
-    /// The positions among index arguments, which masks are told from by their types. For a mask the base becomes the elements that it chooses.
+    /// Infers index arguments and tells masks from positions by their types. For a mask, the base becomes the selected
+    /// elements.
     pub(super) fn positions(&mut self, base: &mut core::Expr, args: &[ast::IndexArg], axes: &mut [Size]) -> Vec<Option<Given>> {
         let mut out = Vec::new();
         for (axis, arg) in args.iter().enumerate() {
@@ -118,7 +120,7 @@ impl Infer<'_> {
         Given::Mask
     }
 
-    /// Whether a type is the result of a comparison of elements that waits for the ranks of its operands: one Bool is no index.
+    /// Whether a type is the pending result of an elementwise comparison. (A single Bool is not an index.)
     fn gives_bools(&self, t: &Ty) -> bool {
         let Ty::Meta(m) = self.resolve(t) else { return false };
         let op = self.ops.giver(m, &|t| self.resolve(t));

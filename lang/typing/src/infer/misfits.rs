@@ -1,5 +1,5 @@
-//! Arguments that do not fit: they are tried in another order, as a tuple or one by one, with one more among them or one less, converted,
-//! and with another function of nearly the same name. What then has no error was most likely meant.
+//! Arguments that do not type-check. They are tried in another order, as a tuple or separately, with one argument more
+//! or less, converted, and with a function of a similar name. A variant without errors was most likely meant.
 
 use super::apply::{describe, strip};
 use super::{Infer, map_type};
@@ -12,30 +12,30 @@ use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use std::rc::Rc;
 
-/// Calls with more arguments than this are left alone.
+/// Calls with more arguments are not tried.
 const MAX_ARGUMENTS: usize = 6;
-/// Arguments of more bytes are not inferred again and again.
+/// Longer argument texts are not inferred repeatedly.
 const MAX_BYTES: u32 = 2000;
 
-/// A call whose arguments do not fit.
+/// A call with an error.
 #[derive(Clone, Copy)]
 pub(super) struct Call<'a> {
     pub f: &'a ast::Expr,
     pub args: &'a [&'a ast::Expr],
-    /// What is expected of its result.
+    /// The expected type of its result.
     pub want: Option<&'a Ty>,
     pub span: Span,
 }
 
 impl<'a> Call<'a> {
-    /// With other arguments.
+    /// The same call with other arguments.
     fn with<'b>(self, args: &'b [&'b ast::Expr]) -> Call<'b> where 'a: 'b {
         Call { args, ..self }
     }
 }
 
 impl Infer<'_> {
-    /// After a call whose arguments do not fit, the errors from `before` on: whether other arguments do.
+    /// Called after a call with errors, which are those from `before` on. Replaces them if other arguments fit.
     pub(super) fn other_arguments(&mut self, call: Call<'_>, before: usize) {
         let Call { f, args, span, .. } = call;
         let first = self.diags[before..].iter().find(|d| d.is_error()).map(|d| (d.code, d.primary.span, d.hint.is_some()));
@@ -49,7 +49,7 @@ impl Infer<'_> {
         let found = match code {
             _ if more && advised => None,
             _ if more => self.one_too_many(call).or_else(|| self.of_like_name(call)),
-            // What an operation inside the function says of its operands says nothing of the arguments.
+            // An error inside the function says nothing about the arguments of the call.
             "E0203" if at == f.span => self.with_conversion(call).or_else(|| self.reordered(call)),
             _ => self
                 .as_tuple(call)
@@ -59,7 +59,7 @@ impl Infer<'_> {
                 .or_else(|| if advised || code != "E0203" { None } else { self.of_like_name(call) }),
         };
         if let Some(mut d) = found {
-            // Where the operation stands that they do not suit.
+            // Keep the place of the operation that rejects them.
             d.secondary.extend(self.diags[before..].iter().filter(|d| d.is_error()).flat_map(|d| d.secondary.iter().filter(|l| l.text.starts_with("this operation")).cloned()).take(1));
             let mut n = 0;
             self.diags.retain(|d| {
@@ -70,7 +70,7 @@ impl Infer<'_> {
         }
     }
 
-    /// Whether a call has no error; then the type of what was added to it.
+    /// Whether a call has no error. If so, also the type of the argument that was added.
     fn fits(&mut self, call: Call<'_>) -> Option<Option<Ty>> {
         self.attempt(|me| {
             let e = me.apply_to(call.f, call.args, call.want, call.span, false);
@@ -82,7 +82,7 @@ impl Infer<'_> {
         .flatten()
     }
 
-    /// Arguments as one tuple, or a tuple as several arguments.
+    /// Tries the arguments as one tuple, or a tuple as several arguments.
     fn as_tuple(&mut self, call: Call<'_>) -> Option<Diagnostic> {
         let Call { f, args, .. } = call;
         if let ([one], ast::ExprKind::Tuple(parts)) = (args, &strip(args[0]).kind) {
@@ -108,7 +108,7 @@ impl Infer<'_> {
         None
     }
 
-    /// Whether a call gives a function.
+    /// Whether a call returns a function.
     fn waits(&mut self, call: Call<'_>) -> bool {
         self.attempt(|me| {
             let e = me.apply_to(call.f, call.args, None, call.span, false);
@@ -116,7 +116,7 @@ impl Infer<'_> {
         }) != Some(false)
     }
 
-    /// The text of an expression as an argument.
+    /// The source of an expression as an argument, in parentheses if needed.
     fn as_argument(&self, e: &ast::Expr) -> String {
         let text = self.host.text(e.span);
         let plain = matches!(e.kind, ast::ExprKind::Lit(_) | ast::ExprKind::Var(_) | ast::ExprKind::Paren(_) | ast::ExprKind::Tuple(_) | ast::ExprKind::Array(_) | ast::ExprKind::Field(..) | ast::ExprKind::Index(..) | ast::ExprKind::Record(_));
@@ -149,7 +149,7 @@ impl Infer<'_> {
             let Some(Some(ty)) = self.fits(call.with(&all)) else { continue };
             let ty = self.brought_out(&ty);
             let value = self.default_of(f, &ty);
-            // A message with advice of its own says more than that something is missing.
+            // A message with its own hint is more useful than a missing argument.
             let open = value.is_none() && (advised || self.says_little(&ty));
             if open {
                 return None;
@@ -161,7 +161,7 @@ impl Infer<'_> {
         None
     }
 
-    /// Whether a type says too little of an argument: it is not known in full, or it is a function.
+    /// Whether a type is too vague for a suggestion: not fully known, or a function.
     fn says_little(&self, t: &Ty) -> bool {
         let mut open = matches!(self.resolve(t), Ty::Fun(..));
         map_type(&self.resolve_deep(t), &mut |t| {
@@ -171,7 +171,7 @@ impl Infer<'_> {
         open
     }
 
-    /// The call with one of its arguments as another type of number.
+    /// Tries the call with one of its arguments converted to another number type.
     fn with_conversion(&mut self, call: Call<'_>) -> Option<Diagnostic> {
         let Call { f, args, .. } = call;
         for (i, a) in args.iter().enumerate() {
@@ -212,7 +212,7 @@ impl Infer<'_> {
         None
     }
 
-    /// A record that has some of the options only, where a value beside the function has all.
+    /// A record with only some of the options, if a value beside the function has all of them.
     fn part_of_options(&mut self, call: Call<'_>, at: Span) -> Option<Diagnostic> {
         let Call { f, args, .. } = call;
         let place = args.iter().position(|a| a.span == at)?;
@@ -230,7 +230,7 @@ impl Infer<'_> {
         Some(records::part_of_options((at, self.host.text(at)), &describe(f), &value, other, &names))
     }
 
-    /// A function whose name begins like that of the one that is called, or the other way round, and that the arguments fit.
+    /// A function that the arguments fit, one of whose names is a prefix of the other.
     fn of_like_name(&mut self, call: Call<'_>) -> Option<Diagnostic> {
         let ast::ExprKind::Var(name) = strip(call.f).kind else { return None };
         self.prim_named(name)?;
@@ -260,7 +260,7 @@ impl Infer<'_> {
     fn one_too_many(&mut self, call: Call<'_>) -> Option<Diagnostic> {
         let Call { f, args, .. } = call;
         let last = args.len().checked_sub(1)?;
-        // That the last one is too many is what the message says anyway.
+        // The message already says that the last argument is surplus.
         if last == 0 || self.fits(call.with(&args[..last])).is_some() {
             return None;
         }
@@ -276,7 +276,7 @@ impl Infer<'_> {
         None
     }
 
-    /// A value beside a function that has a type: `optim.lbfgs_defaults` for `optim.lbfgs`.
+    /// A value with a given type beside a function: `optim.lbfgs_defaults` for `optim.lbfgs`.
     fn default_of(&mut self, f: &ast::Expr, ty: &Ty) -> Option<String> {
         if !matches!(self.resolve(ty), Ty::Record(_) | Ty::Data(..)) {
             return None;
@@ -294,7 +294,7 @@ impl Infer<'_> {
             None => Rc::new(self.env.clone()),
         };
         let mut named: Vec<(Symbol, Rc<Scheme>)> = env.values.iter().filter(|(n, _)| n.as_str().ends_with("defaults")).map(|(n, g)| (*n, g.scheme.clone())).collect();
-        // The one that is called after the function goes first.
+        // A value named after the function comes first.
         named.sort_by_key(|(n, _)| (!n.as_str().starts_with(name.as_str()), n.as_str()));
         let fits = |me: &mut Self, s: &Scheme| me.attempt(|me| {
             let (t, _) = me.instantiate(s, f.span, "");
@@ -305,7 +305,7 @@ impl Infer<'_> {
     }
 }
 
-/// Orders of arguments that are likely: two exchanged, or one moved to the other end.
+/// Likely orders of arguments: two exchanged, or one moved to the other end.
 fn orders(n: usize) -> Vec<Vec<usize>> {
     let plain: Vec<usize> = (0..n).collect();
     let mut all: Vec<Vec<usize>> = Vec::new();

@@ -1,8 +1,8 @@
 //! Inference: AST → Core with metas, then zonking.
 //!
-//! Hindley–Milner by levels, bidirectional where that makes lambda parameters known early. Class constraints live on metas.
-//! Arithmetic makes *operator constraints* ([`ops`]) that wait until an operand's type is known; those left when a function is
-//! generalised stay in its scheme, and each use decides them.
+//! Hindley–Milner by levels, bidirectional where that determines lambda parameters early. Class constraints are
+//! attached to metas. Arithmetic creates *operator constraints* ([`ops`]), which wait until an operand's type is known.
+//! Constraints that remain when a function is generalised become part of its scheme; each use decides them.
 
 mod along;
 mod annot;
@@ -12,6 +12,7 @@ mod broadcast;
 mod clash;
 mod control;
 mod data;
+mod defaulted;
 mod exprs;
 mod generalise;
 mod filled;
@@ -44,6 +45,7 @@ mod versions;
 mod waiting;
 mod zonk;
 
+pub(crate) use defaulted::Computed;
 pub(crate) use given::spelling;
 pub use items::{Checked, check_item};
 pub use trials::definitions;
@@ -69,15 +71,15 @@ use std::rc::Rc;
 struct Meta {
     bound: Option<Ty>,
     level: u32,
-    /// With the place and the operation that wanted each.
+    /// Each with the place and the operation that require it.
     classes: Vec<(Class, Span, &'static str)>,
-    /// It stands for a number: a literal, or an operand after defaulting.
+    /// It is a number: a literal, or an operand after defaulting.
     scalar: bool,
     /// The user's name for it.
     name: Option<Symbol>,
-    /// The rest of a record.
+    /// It is a row variable.
     row: bool,
-    /// An array of this type keeps it when something is appended: its number of elements is not part of it.
+    /// An array of this type keeps its type when elements are appended: its length is not part of the type.
     grows: bool,
 }
 
@@ -95,11 +97,11 @@ pub(crate) struct Infer<'a> {
     locals: u32,
     ops: waiting::Waiting,
     diags: Vec<Diagnostic>,
-    /// Type variables that annotations have named.
+    /// Type variables named in annotations.
     type_names: HashMap<Symbol, Ty>,
-    /// Size variables that annotations have named, with the local that holds them.
+    /// Size variables named in annotations, with the local that holds each.
     size_names: HashMap<Symbol, (SizeVar, Option<Local>)>,
-    /// What annotations call size variables.
+    /// The names of size variables in annotations.
     size_labels: HashMap<SizeVar, Symbol>,
     /// Locals of size variables, for representations.
     size_locals: HashMap<SizeVar, Local>,
@@ -109,31 +111,31 @@ pub(crate) struct Infer<'a> {
     rec_reps: HashMap<RecKey, Vec<TyVar>>,
     /// Classes of rigid variables.
     rigid: HashMap<TyVar, (Vec<Class>, Symbol)>,
-    /// Type variables of annotations, with the place of the first use of each.
+    /// Type variables of annotations, with the place of their first use.
     promised: Vec<(Symbol, Ty, Span)>,
-    /// Operators that signatures promise, of the definitions around what is being inferred.
+    /// Operator constraints of the signatures of the enclosing definitions.
     given: Vec<Constraint>,
-    /// Indices beside the one whose bound is looked at.
+    /// The other indices of the comprehension whose bound is being inferred.
     beside: Vec<Symbol>,
-    /// Data that must have a real number in it, to be looked at when all types are known.
+    /// Data that must have a real leaf, checked when all types are known.
     spaces: Vec<(Ty, Span, &'static str)>,
-    /// Where derivatives are taken, which must have a real number in them.
+    /// Points of derivatives, which must have a real leaf.
     points: Vec<(Ty, Span, &'static str)>,
-    /// How many functions are around what is being inferred.
+    /// The number of enclosing functions.
     functions: usize,
-    /// Names of the definition that is being inferred: not in scope unless it is recursive.
+    /// Names of the definition being inferred: in scope only if it is recursive.
     defining: Vec<(Symbol, Span, bool)>,
-    /// Nested constructs that make types deeper.
+    /// The nesting depth of forms that make types deeper.
     depth: usize,
-    /// The least level at which variables of different levels have met since [`Infer::settle_ops`] last looked.
+    /// The lowest level at which variables of different levels were unified since [`Infer::settle_ops`] last ran.
     met_at: u32,
-    /// The fields of open records, by the first rest of each.
+    /// The known fields of open records, by their first row variable.
     rows: HashMap<u32, rows::Row>,
-    /// What inference variables and records finally are.
+    /// The final forms of inference variables and records.
     finals: zonk::Finals,
-    /// Where functions are used that leave the type of what they read open: the operations in them.
+    /// Uses of functions whose read operations have an undetermined type, with those operations.
     reads: HashMap<Span, (Span, &'static str)>,
-    /// Whether this is a trial.
+    /// State of a trial inference, if this is one.
     trial: trials::Trial,
 }
 
@@ -191,7 +193,7 @@ impl<'a> Infer<'a> {
         Ty::Meta(self.metas.len() as u32 - 1)
     }
 
-    /// Makes a meta stand for a number.
+    /// Requires that a meta is a number.
     fn make_scalar(&mut self, t: &Ty) {
         if let Ty::Meta(m) = self.resolve(t) {
             if !self.metas[m as usize].scalar {
@@ -201,12 +203,12 @@ impl<'a> Infer<'a> {
         }
     }
 
-    /// Operators that wait for a meta may go on.
+    /// Marks operators that wait for a meta as ready.
     fn wake(&mut self, m: u32) {
         self.ops.wake(m);
     }
 
-    /// A meta for a number.
+    /// A fresh meta for a number.
     fn number(&mut self, class: Class, span: Span, what: &'static str) -> Ty {
         let t = self.meta();
         if let Ty::Meta(m) = t {
@@ -229,7 +231,7 @@ impl<'a> Infer<'a> {
         }
     }
 
-    /// An expression in place of one that had an error: its type fits everything.
+    /// A placeholder for an expression with an error; its type unifies with everything.
     fn error_expr(&mut self, span: Span) -> core::Expr {
         let ty = self.meta();
         mk(ExprKind::Lit(Lit::Unit), ty, span)
@@ -239,12 +241,13 @@ impl<'a> Infer<'a> {
         self.show_marked(t, &HashMap::new())
     }
 
-    /// A type as text, with marks that tell apart declared types of one name.
+    /// A type as text, with marks that distinguish declared types of the same name.
     fn show_marked(&self, t: &Ty, marks: &HashMap<DataId, String>) -> String {
         let t = self.resolve_deep(t);
         let mut numbers = Vec::new();
         let alone = matches!(t, Ty::Meta(_));
-        // A number alone, a literal and what only real numbers can be are called what they would become; other numbers are a variable.
+        // A single number is shown as the type it would default to; numbers of undetermined type are shown as
+        // variables.
         let t = map_type(&t, &mut |t| match t {
             Ty::Meta(m) if self.metas[*m as usize].scalar => {
                 let classes = &self.metas[*m as usize].classes;
@@ -263,7 +266,7 @@ impl<'a> Infer<'a> {
         }, &mut |s| s);
         let mut p = Printer::default();
         p.mark(marks);
-        // The last that were written have their names first: they are those of the function at hand.
+        // The most recent annotations are named first: they belong to the current function.
         let mut written: Vec<_> = self.rigid.iter().map(|(v, (_, name))| (*v, *name)).collect();
         written.sort_unstable_by_key(|(v, _)| Reverse(*v));
         written.into_iter().for_each(|(v, name)| p.name_var(v, name.as_str()));
@@ -279,7 +282,7 @@ impl<'a> Infer<'a> {
         }
     }
 
-    /// The type with bound metas replaced, at the top only.
+    /// Replaces bound metas at the top of a type.
     fn resolve(&self, t: &Ty) -> Ty {
         let mut t = t.clone();
         while let Ty::Meta(m) = t {
@@ -302,7 +305,7 @@ impl<'a> Infer<'a> {
         s
     }
 
-    /// The type with all bound metas replaced.
+    /// Replaces all bound metas in a type.
     fn resolve_deep(&self, t: &Ty) -> Ty {
         let t = self.resolve(t);
         stacker::maybe_grow(32 * 1024, 1024 * 1024, || {
@@ -317,7 +320,7 @@ impl<'a> Infer<'a> {
         })
     }
 
-    /// The prim, if the name is one that nothing shadows.
+    /// The primitive of this name, if it is not shadowed.
     fn prim_named(&self, name: Symbol) -> Option<Prim> {
         if self.lookup(name).is_some() {
             return None;
@@ -345,12 +348,12 @@ impl<'a> Infer<'a> {
     }
 }
 
-/// An expression.
+/// Builds an expression.
 pub(crate) fn mk(kind: ExprKind, ty: Ty, span: Span) -> core::Expr {
     core::Expr { kind: Box::new(kind), ty, span }
 }
 
-/// A representation still to be made from a type, when all metas are known.
+/// A representation that zonking builds from a type when all metas are known.
 fn pending(ty: &Ty) -> Rep {
     Rep::Base(ty.clone())
 }
@@ -374,7 +377,7 @@ fn map_parts(t: &Ty, f: &mut dyn FnMut(&Ty) -> Option<Ty>, g: &mut dyn FnMut(Siz
         Ty::Record(r) => {
             let mut fields: Vec<(Symbol, Ty)> = r.fields.iter().map(|(n, t)| (*n, map_type(t, f, g))).collect();
             let mut tail = r.tail.as_ref().map(|t| map_type(t, f, g));
-            // A row that became known joins the fields.
+            // The fields of a row that is now known are merged.
             while let Some(Ty::Record(more)) = tail {
                 fields.extend(more.fields.iter().cloned());
                 tail = more.tail.clone();

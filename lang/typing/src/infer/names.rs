@@ -12,13 +12,13 @@ use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use std::collections::HashMap;
 
-/// Unknown names of a text for which near ones are looked for: comparing each with all known names takes time.
+/// Unknown names of one text for which similar names are searched. Comparing each with all known names takes time.
 const MAX_LOOKED_FOR: usize = 100;
 
 impl Infer<'_> {
     pub(super) fn variable(&mut self, name: Symbol, span: Span) -> core::Expr {
         if let Some(b) = self.lookup(name).cloned() {
-            // A member of a recursive group of globals stands in the scope under a reserved local.
+            // A member of a recursive group of globals is in scope under a reserved local.
             let kind = if b.recursive.is_some() && b.local.0 > u32::MAX / 2 {
                 ExprKind::Global(core::GlobalId(u32::MAX - b.local.0))
             } else {
@@ -55,7 +55,8 @@ impl Infer<'_> {
         self.error_expr(span)
     }
 
-    /// The type of a function inside itself: each call may have sizes of its own for those that the function's annotations name.
+    /// The type of a recursive use: each call may have its own values for the sizes that the function's annotations
+    /// name.
     fn with_fresh_sizes(&mut self, t: &Ty, outer: &[SizeVar]) -> Ty {
         let t = self.resolve_deep(t);
         let mut fresh: HashMap<SizeVar, Size> = HashMap::new();
@@ -65,26 +66,25 @@ impl Infer<'_> {
         })
     }
 
-    /// The candidate nearest to an unknown name. In a text with very many unknown names the later ones go without.
+    /// The candidate closest to an unknown name; none after too many unknown names.
     pub(super) fn nearest<'a>(&mut self, name: &str, candidates: impl FnOnce(&Self) -> Vec<&'a str>) -> Option<String> {
         self.tables.looked_for += 1;
         if self.tables.looked_for > MAX_LOOKED_FOR {
             return None;
         }
-        names::nearest(name, candidates(self).into_iter())
+        names::nearest_of(name, groups(self).map(Vec::into_iter)).map(str::to_owned)
     }
 
-    /// Whether a name that is not there is nearly one that is.
+    /// Whether an unknown name is similar to a known one.
     pub(super) fn has_near(&mut self, name: Symbol) -> bool {
         self.near(name).is_some()
     }
 
     fn near(&mut self, name: Symbol) -> Option<String> {
         self.nearest(name.as_str(), |me| {
-            let mut known: Vec<&str> = me.scope.iter().map(|b| b.name.as_str()).chain(me.env.values.keys().map(|s| s.as_str())).collect();
-            known.extend(Prim::ALL.iter().map(|p| p.name()));
-            known.extend(me.host.std_modules());
-            known
+            let own = me.scope.iter().map(|b| b.name.as_str()).chain(me.env.values.keys().map(|s| s.as_str()));
+            let library = Prim::ALL.iter().map(|p| p.name()).chain(me.host.std_modules());
+            [own.collect(), library.collect()]
         })
     }
 
@@ -107,7 +107,7 @@ impl Infer<'_> {
         if self.beside.contains(&name) { names::index_beside(d) } else { d }
     }
 
-    /// A name that a definition further down gives.
+    /// An error for a name that is defined further down.
     fn later(&self, name: Symbol, span: Span) -> Option<Diagnostic> {
         let (at, whole) = self.tables.defined.get(&name)?.iter().find(|(at, _)| at.file == span.file && at.lo > span.hi)?;
         let uses = |f: &Symbol| self.host.text(*whole).split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '\'')).any(|w| w == f.as_str());
@@ -121,14 +121,15 @@ impl Infer<'_> {
         let text = name.as_str();
         let mut letters = text.chars();
         let capital: String = letters.next()?.to_uppercase().chain(letters).collect();
-        if foreign::value(text).is_none() && self.env.con(Symbol::new(&capital)).is_some() {
+        let taken = foreign::value(text).is_some() || !self.host.std_homes(text).is_empty();
+        if !taken && self.env.con(Symbol::new(&capital)).is_some() {
             return Some(names::capital(span, text, &capital));
         }
         let of = text.strip_suffix('\'').filter(|of| !of.ends_with('\''))?;
         self.is_defined(Symbol::new(of)).then(|| names::transposed(span, text, of))
     }
 
-    /// `read_csv data.csv`: the name of a file without its quotes.
+    /// `read_csv data.csv`: a file name without quotes.
     pub(super) fn file_name(&mut self, r: &ast::Expr, name: ast::Ident, span: Span) -> Option<core::Expr> {
         let ast::ExprKind::Var(root) = r.kind else { return None };
         if !matches!(name.name.as_str(), "csv" | "tsv" | "txt" | "json" | "npy" | "npz" | "adl") || self.is_defined(root) || self.module(root).is_some() {
@@ -138,7 +139,7 @@ impl Infer<'_> {
         Some(self.error_expr(span))
     }
 
-    /// What a member of a module that is not there is called here.
+    /// The adl counterparts of an unknown module member.
     fn called(&mut self, member: &str) -> (Vec<String>, Option<Ours>) {
         let ours = foreign::value(member);
         let name = match ours {
@@ -152,7 +153,7 @@ impl Infer<'_> {
         (homes, ours)
     }
 
-    /// `np.linalg.norm`, `List.map`: a path that begins with a library of another language. One error for the whole path.
+    /// `np.linalg.norm`, `List.map`: a path into a library of another language. One error covers the whole path.
     pub(super) fn library_member(&mut self, r: &ast::Expr, name: ast::Ident, span: Span) -> Option<core::Expr> {
         let mut root = r;
         while let ast::ExprKind::Field(inner, _) = &root.kind {
@@ -171,7 +172,7 @@ impl Infer<'_> {
             return None;
         }
         let (mut ours, words) = self.called(name.name.as_str());
-        // Lists, texts and tables have functions of their own.
+        // Modules of lists, strings and tables have their own counterparts.
         let home = match library.as_str() {
             "List" => "list",
             "String" | "Bytes" => "io",
@@ -210,7 +211,7 @@ impl Infer<'_> {
         mk(ExprKind::Prim(p, reps.iter().map(pending).collect()), ty, span)
     }
 
-    /// Elementwise primitives not applied: their operands may be scalars or arrays, whichever the context says.
+    /// Elementwise primitives as values. The context decides whether their operands are scalars or arrays.
     pub(super) fn operator_value(&mut self, p: Prim, span: Span) -> Option<core::Expr> {
         let elementwise = matches!(p.row().typing, adl_prim::Typing::Elementwise(_));
         let arithmetic = matches!(p, Prim::Add | Prim::Sub | Prim::Mul | Prim::Div | Prim::IntDiv | Prim::Rem | Prim::Pow | Prim::Neg | Prim::Append | Prim::MatMul | Prim::Where | Prim::Diag | Prim::Stack);
@@ -223,7 +224,7 @@ impl Infer<'_> {
         Some(mk(ExprKind::Prim(p, Vec::new()), ty, span))
     }
 
-    /// A reduction that is not applied: of numbers, arrays or data, whichever the context says.
+    /// A reduction as a value. The context decides whether it reduces numbers, arrays or data.
     fn reduction_value(&mut self, p: Prim, span: Span) -> Option<core::Expr> {
         if !matches!(p, Prim::Sum | Prim::Prod | Prim::Mean | Prim::Variance | Prim::Norm) {
             return None;
@@ -268,7 +269,7 @@ impl Infer<'_> {
         let d = match ours.is_empty() {
             false => names::elsewhere(span, &path, &ours),
             true => {
-                let near = self.nearest(name.name.as_str(), |_| env.values.keys().map(|s| s.as_str()).collect()).map(|n| format!("{module}.{n}"));
+                let near = self.nearest(name.name.as_str(), |_| [env.values.keys().map(|s| s.as_str()).collect()]).map(|n| format!("{module}.{n}"));
                 names::Unknown { what: None, name: &path, span, near }.diagnostic()
             }
         };
@@ -276,7 +277,7 @@ impl Infer<'_> {
         Some(self.error_expr(span))
     }
 
-    /// The primitive that a member of a module is another name of.
+    /// The primitive that a module member is an alias of.
     pub(super) fn member_alias(&mut self, e: &ast::Expr) -> Option<Prim> {
         let ast::ExprKind::Field(r, name) = &e.kind else { return None };
         let module = match &r.kind {
@@ -288,7 +289,7 @@ impl Infer<'_> {
     }
 }
 
-/// Whether a primitive takes the derivative at its first type variable.
+/// Whether a primitive differentiates at its first type variable.
 fn differentiates(p: Prim) -> bool {
     use Prim as P;
     matches!(p, P::Grad | P::ValueAndGrad | P::Jvp | P::Vjp | P::Linearize | P::Hvp | P::Gradcheck | P::GradWith | P::ValueAndGradWith | P::ResidualsUnder)

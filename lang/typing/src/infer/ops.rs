@@ -1,4 +1,4 @@
-//! Operator constraints: arithmetic on types that may not be known yet (language.md §2).
+//! Operator constraints: arithmetic on types that may not be known yet.
 
 use super::waiting::Op;
 use super::{Infer, array};
@@ -10,7 +10,7 @@ use adl_prim::{Cmp, Prim, Typing};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 
-/// What is known of an operand.
+/// The known part of an operand's type.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Head {
     /// A number, or a rigid variable that is one.
@@ -23,14 +23,14 @@ pub(super) enum Head {
     Bad,
 }
 
-/// Whether an operation may be a constraint of a scheme.
+/// Whether an operator may be a constraint of a scheme.
 pub(super) fn is_constraint(p: Prim) -> bool {
     let special = matches!(p, Prim::MatMul | Prim::Append | Prim::Reshape | Prim::Norm | Prim::Where | Prim::Diag | Prim::Stack);
     let arithmetic = matches!(p, Prim::Add | Prim::Sub | Prim::Mul | Prim::Div | Prim::IntDiv | Prim::Rem | Prim::Pow);
     special || arithmetic || matches!(p.row().typing, Typing::Elementwise(_))
 }
 
-/// The operands on whose types its result depends.
+/// The number of operands that determine its result type.
 pub(super) fn operands(p: Prim) -> u8 {
     if p == Prim::Reshape { 1 } else { p.row().arity }
 }
@@ -57,7 +57,7 @@ impl Infer<'_> {
         }
     }
 
-    /// The same for an operand of an operator: comparisons and logic take texts and Bools for single elements.
+    /// Like `head`, for an operand of an operator. Comparisons and logic treat Strings and Bools as scalars.
     pub(super) fn operand(&self, prim: Prim, t: &Ty) -> Head {
         match self.head(t) {
             Head::Bad if (is_logic(prim) || Cmp::of_each(prim).is_some()) && matches!(self.resolve(t), Ty::Bool | Ty::Str) => Head::Scalar,
@@ -65,7 +65,8 @@ impl Infer<'_> {
         }
     }
 
-    /// Whether the constraint is done (solved, or found wrong and reported). `force`: decide by default.
+    /// Tries to solve a constraint. Returns whether it is done (solved, or reported as an error). `force`: apply
+    /// defaults.
     pub(super) fn solve(&mut self, op: &Op, force: bool) -> bool {
         if self.solve_given(op) {
             return true;
@@ -73,7 +74,7 @@ impl Infer<'_> {
         let before = self.diags.len();
         let done = self.solve_here(op, force);
         if let Some(place) = op.inside.as_ref().filter(|_| self.diags.len() > before) {
-            // What a class of the same function has refused is said once.
+            // An error that another class constraint of the same function reported is not repeated.
             let told = |d: &Diagnostic| d.is_error() && d.secondary.iter().map(|l| l.span).chain([d.primary.span]).any(|at| at == op.span);
             if self.diags[..before].iter().any(told) {
                 self.diags.truncate(before);
@@ -125,7 +126,7 @@ impl Infer<'_> {
         }
     }
 
-    /// The number at the bottom of nested arrays gets the operator's class; its type is returned.
+    /// Requires the operator's class of the number under all axes, and returns its type.
     pub(super) fn leaf(&mut self, op: &Op, t: &Ty) -> Option<Ty> {
         let mut t = self.resolve(t);
         while let Ty::Array(_, e) = t {
@@ -151,7 +152,7 @@ impl Infer<'_> {
         match self.has_class(class, &t, op.span, Self::op_name(op.prim)) {
             Ok(()) => Some(t),
             Err(part) => {
-                // The operand that is so, where it is one.
+                // Mark the operand that has this type, if there is one.
                 let at = op.args.iter().find(|(t, _)| self.bottom(t) == part).map_or(op.span, |(_, at)| *at);
                 let d = self.class_error(class, op.span, Self::op_name(op.prim), &part, at);
                 self.report(d);
@@ -160,7 +161,7 @@ impl Infer<'_> {
         }
     }
 
-    /// The result on one number of type `t`.
+    /// The result type for scalar operands of type `t`.
     pub(super) fn scalar_result(prim: Prim, t: &Ty) -> Ty {
         match prim {
             Prim::IsNan | Prim::IsInf => Ty::Bool,
@@ -181,7 +182,7 @@ impl Infer<'_> {
         }
     }
 
-    /// The result has the type of an operand of unknown rank.
+    /// Unifies the result with the type of an operand of unknown rank.
     pub(super) fn keep(&mut self, op: &Op, t: &Ty, class: Class) -> bool {
         match self.has_class(class, t, op.span, Self::op_name(op.prim)) {
             Ok(()) => self.finish(op, t),
@@ -200,7 +201,7 @@ impl Infer<'_> {
     }
 
     pub(super) fn reject(&mut self, op: &Op, t: &Ty, span: Span) -> bool {
-        // `f -1 2`: that 1 is applied has been said.
+        // `f -1 2`: the application of 1 has been reported.
         if self.negative_argument(op, t).is_some_and(|m| self.diags.iter().any(|d| d.code == "E0204" && d.fix.iter().any(|e| e.span.lo == m.primary.span.lo))) {
             return true;
         }
@@ -256,7 +257,7 @@ impl Infer<'_> {
         }
     }
 
-    /// The array type with the operator applied to its numbers.
+    /// The array type with the operator applied to its element type.
     pub(super) fn map_leaf(&self, t: &Ty, prim: Prim) -> Ty {
         match self.resolve(t) {
             Ty::Array(n, e) => array(n, self.map_leaf(&e, prim)),
@@ -272,14 +273,15 @@ impl Infer<'_> {
         }
     }
 
-    /// Data with at least one real leaf (a variable may have one). What is not known yet is looked at again at the end.
+    /// Requires data with at least one real leaf; a variable may have one. Types that are not known yet are checked at
+    /// the end.
     fn require_space(&mut self, t: &Ty, span: Span, op: &'static str) {
         if self.require(Class::Diff, t, span, op) {
             self.spaces.push((t.clone(), span, op));
         }
     }
 
-    /// Reports data that was added and has no real number in it.
+    /// Reports additions of data without a real number.
     pub(super) fn check_spaces(&mut self) {
         for (t, span, op) in std::mem::take(&mut self.spaces) {
             if !self.has_real(&t, 0) {
@@ -289,7 +291,7 @@ impl Infer<'_> {
         }
     }
 
-    /// Reports derivatives at data that has only discrete parts: they would be that data again.
+    /// Reports derivatives at data with only discrete parts: they would be that data again.
     pub(super) fn check_points(&mut self) {
         for (t, span, op) in std::mem::take(&mut self.points) {
             if !self.has_real(&t, 0) && !matches!(self.resolve(&t), Ty::Unit | Ty::Fun(..) | Ty::Lin(..)) {
@@ -353,7 +355,7 @@ impl Infer<'_> {
         true
     }
 
-    /// Both operands and the result have one type.
+    /// Unifies both operands and the result.
     pub(super) fn same(&mut self, op: &Op, a: &Ty, b: &Ty) -> bool {
         if self.reports_mixed(op) {
             return true;
@@ -363,7 +365,7 @@ impl Infer<'_> {
             return true;
         }
         match self.leaf(op, a) {
-            // Of two sizes keep the one that says more.
+            // Of two sizes keep the more precise one.
             Some(_) => {
                 let res = self.sharper(a, b);
                 self.finish(op, &self.map_leaf(&res, op.prim))
@@ -372,7 +374,7 @@ impl Infer<'_> {
         }
     }
 
-    /// Whether the numbers of two operands have different types, which is reported.
+    /// Reports operands with different number types.
     pub(super) fn reports_mixed(&mut self, op: &Op) -> bool {
         let [(a, sa), (b, sb)] = [&op.args[0], &op.args[1]];
         let Some(fix) = self.mixed(op, a, b) else { return false };
@@ -382,7 +384,7 @@ impl Infer<'_> {
         true
     }
 
-    /// The operand that is converted where the numbers of two are of different types, and how.
+    /// The operand to convert if the number types of two operands differ, and its conversion.
     fn converted_operand(&self, (a, sa): (&Ty, Span), (b, sb): (&Ty, Span)) -> Option<(Span, String)> {
         let (at, f) = match (self.bottom(a), self.bottom(b)) {
             (Ty::Int, Ty::Float | Ty::Meta(_)) => (sa, "float"),
@@ -396,7 +398,7 @@ impl Infer<'_> {
         Some((at, super::clash::conversion(f, self.host.text(at))))
     }
 
-    /// An operand as a hint shows it beside an operator.
+    /// An operand as text beside an operator in a hint.
     fn operand_text(&self, span: Span, op: &str) -> String {
         let t = self.host.text(span);
         let operators = [" + ", " - ", " * ", " / ", " // ", " % ", " @ ", " ^ "];
@@ -407,7 +409,7 @@ impl Infer<'_> {
         }
     }
 
-    /// What to write where the numbers of two operands have different types.
+    /// A hint if the number types of two operands differ.
     fn mixed(&self, op: &Op, a: &Ty, b: &Ty) -> Option<String> {
         if op.prim == Prim::IntDiv {
             return None;
@@ -420,7 +422,7 @@ impl Infer<'_> {
             match t {
                 Ty::Meta(m) if self.metas[m as usize].scalar => {
                     let real = self.metas[m as usize].classes.iter().any(|c| c.0 == Class::Real);
-                    // A literal that may be any number is mixed with none, but a real one does not become an Int.
+                    // An undetermined literal fits every number type, but a real literal does not become an Int.
                     if real { Some((Ty::Float, true)) } else { None }
                 }
                 t @ (Ty::Int | Ty::Float | Ty::F32) => Some((t, false)),
@@ -491,7 +493,7 @@ pub(super) fn is_logic(p: Prim) -> bool {
     matches!(p, Prim::Not | Prim::AndEach | Prim::OrEach)
 }
 
-/// In parentheses where it is not one word.
+/// The text in parentheses unless it is one word.
 fn atom(text: &str) -> String {
     if text.contains(' ') && !text.starts_with('(') { format!("({text})") } else { text.to_owned() }
 }

@@ -1,4 +1,4 @@
-//! Patterns: their types, and the Core that takes a value apart.
+//! Patterns: their types, and the Core that destructures a value.
 
 use super::{Infer, array, mk};
 use crate::core::{self, Arm, Con, ExprKind, Lit, Local, SizeAt, SizeRep, Sizes, Step};
@@ -17,7 +17,7 @@ use std::rc::Rc;
 pub(super) type PatVar = (Symbol, Local, Ty, Span);
 
 impl Infer<'_> {
-    /// Types a pattern against `ty`; its variables are added to `vars`.
+    /// Infers a pattern against `ty` and appends its variables to `vars`.
     pub(super) fn pat(&mut self, p: &ast::Pat, ty: &Ty, vars: &mut Vec<PatVar>) -> TPat {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.pat_parts(p, ty, vars))
     }
@@ -99,7 +99,7 @@ impl Infer<'_> {
         let mut typed: Vec<(Symbol, Ty)> = fields.iter().map(|(n, _)| (n.name, self.meta())).collect();
         let metas = typed.clone();
         typed.sort_by_key(|(n, _)| n.as_str());
-        // A pattern names the fields that it wants; a record may have others.
+        // A pattern names the fields it needs; a record may have others.
         let _ = more;
         let tail = Some(self.row_meta());
         let record = Ty::Record(Rc::new(RecordTy { fields: typed, tail }));
@@ -128,7 +128,7 @@ impl Infer<'_> {
         }
         let mut subs: Vec<TPat> = Vec::new();
         for (i, a) in args.iter().enumerate() {
-            // Where their number is wrong, nothing says which field a part is for.
+            // With a wrong number of parts, parts cannot be assigned to fields.
             let t = fields.get(i).filter(|_| fields.len() == args.len()).cloned().unwrap_or_else(|| self.meta());
             subs.push(self.pat(a, &t, vars));
         }
@@ -136,7 +136,7 @@ impl Infer<'_> {
         if known { TPat::Con(Con { data, tag }, subs) } else { TPat::Wild }
     }
 
-    /// The parts of `Cons(x, rest)`, which is reported.
+    /// The parts of `Cons(x, rest)`, which is reported as an error.
     fn tuple_of_fields(&mut self, con: ast::Ident, one: &ast::Pat, fields: usize) -> Option<Vec<ast::Pat>> {
         let ast::PatKind::Tuple(parts) = &one.kind else { return None };
         if parts.len() != fields {
@@ -188,19 +188,19 @@ impl Infer<'_> {
         if found.is_none() {
             let near = self.nearest(con.name.as_str(), |me| {
                 let base = me.env.base.iter().flat_map(|b| b.cons.keys());
-                me.env.cons.keys().chain(base).map(|s| s.as_str()).collect()
+                [me.env.cons.keys().map(|s| s.as_str()).collect(), base.map(|s| s.as_str()).collect()]
             });
             self.report(names::Unknown { what: Some("constructor"), name: con.name.as_str(), span: con.span, near }.diagnostic());
         }
         found
     }
 
-    /// Field types and the whole type of a constructor, at fresh arguments.
+    /// The field types and the type of a constructor, instantiated with fresh metas.
     pub(super) fn con_types(&mut self, data: &Rc<crate::ty::DataDecl>, tag: u32) -> (Vec<Ty>, Ty) {
         let data = self.tables.datas.get(&data.id).cloned().unwrap_or_else(|| data.clone());
         let args: Vec<Ty> = data.params.iter().map(|_| self.meta()).collect();
         let mut map: HashMap<TyVar, Ty> = data.params.iter().copied().zip(args.iter().cloned()).collect();
-        // Variables that are no parameters stand for types with errors, which fit everything.
+        // Variables that are not parameters stand for types with errors, which unify with everything.
         let mut subst = |t: &Ty| {
             super::map_type(t, &mut |t| match t {
                 Ty::Var(v) => Some(map.entry(*v).or_insert_with(|| self.meta()).clone()),
@@ -211,7 +211,7 @@ impl Infer<'_> {
         (fields, Ty::Data(data.id, args.clone().into()))
     }
 
-    /// Takes the value in `local` apart by a pattern that must fit every value, then runs `body`.
+    /// Destructures the value in `local` by a pattern that must be irrefutable, then runs `body`.
     pub(super) fn destructure(&mut self, local: Local, ty: &Ty, pat: TPat, vars: &[PatVar], span: Span, body: core::Expr) -> core::Expr {
         let (e, refused) = self.taken_apart(local, ty, pat, vars, span, body);
         if let Some(d) = refused {
@@ -220,7 +220,7 @@ impl Infer<'_> {
         e
     }
 
-    /// The same, with the message where the pattern does not fit every value.
+    /// Like `destructure`, and reports a refutable pattern with the given message.
     pub(super) fn taken_apart(&mut self, local: Local, ty: &Ty, pat: TPat, vars: &[PatVar], span: Span, body: core::Expr) -> (core::Expr, Option<Diagnostic>) {
         match pat {
             TPat::Wild => return (body, None),
@@ -257,8 +257,8 @@ impl Infer<'_> {
         (mk(ExprKind::Sizes(sizes, taken), t, s), refused)
     }
 
-    /// Takes arrays that stand inside constructors, or inside elements of arrays, out of a pattern: their lengths are asked for when the rest
-    /// has been taken apart. Each leaves a variable in its place.
+    /// Removes array patterns inside constructors, or inside elements of arrays, from a pattern and leaves a variable
+    /// in the place of each. Their lengths are checked after the rest has been destructured.
     fn arrays_inside(&mut self, p: &mut TPat, inside: bool, out: &mut Vec<(Local, Ty, TPat)>) {
         match p {
             TPat::Array(_, _, ty) if inside => {
@@ -272,7 +272,7 @@ impl Infer<'_> {
             TPat::Con(_, ps) => ps.iter_mut().for_each(|p| self.arrays_inside(p, true, out)),
             TPat::Parts(ps) => ps.iter_mut().for_each(|(_, p)| self.arrays_inside(p, inside, out)),
             TPat::As(p, _) => self.arrays_inside(p, inside, out),
-            // Alternatives are chosen by lengths.
+            // Alternatives are selected by lengths.
             TPat::Wild | TPat::Var(_) | TPat::Lit(_) | TPat::Or(_) => {}
         }
     }
@@ -305,8 +305,8 @@ impl Infer<'_> {
     }
 }
 
-/// The arrays of a pattern whose lengths the types do not say, as what they must be when the code runs: the way to each, its axis and its
-/// length. An error are the lengths of a pattern and of an array that the types know to be longer or shorter.
+/// Array patterns whose lengths are not known from types: the path, axis and length of each, to be checked at run time.
+/// Reports patterns whose length contradicts a length known from types.
 fn assume_lengths(p: &mut TPat, path: &mut Vec<Step>, axis: u32, out: &mut Vec<(Vec<Step>, u32, usize)>) -> Result<(), (usize, usize)> {
     match p {
         TPat::As(p, _) => assume_lengths(p, path, axis, out),

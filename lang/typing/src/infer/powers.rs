@@ -1,4 +1,4 @@
-//! Powers with Int exponents, whose base is any number.
+//! Powers with Int exponents, whose base may be any number.
 
 use super::Infer;
 use super::ops::Head;
@@ -8,7 +8,7 @@ use crate::ty::{Class, Ty};
 use adl_prim::Prim;
 
 impl Infer<'_> {
-    /// Whether the exponent of `a ^ b` is an Int, or becomes one because the base is.
+    /// Whether the exponent of `a ^ b` is an Int, or becomes one because the base is an Int.
     pub(super) fn has_whole_exponent(&mut self, op: &Op) -> bool {
         let (base, exponent) = (self.bottom(&op.args[0].0), self.bottom(&op.args[1].0));
         match exponent {
@@ -22,7 +22,7 @@ impl Infer<'_> {
         }
     }
 
-    /// The result is like the base. An array of exponents gives an array.
+    /// The result has the type of the base. An array of exponents gives an array.
     pub(super) fn solve_whole_power(&mut self, op: &Op, force: bool) -> bool {
         let [(base, _), (exponent, at)] = [op.args[0].clone(), op.args[1].clone()];
         let one = Op { prim: Prim::PowInt, args: vec![op.args[0].clone()], ..op.clone() };

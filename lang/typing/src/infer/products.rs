@@ -10,7 +10,7 @@ use crate::ty::{Class, Size, Ty};
 use adl_syntax::span::Span;
 
 impl Infer<'_> {
-    /// The number of axes of an operand of `@`, where its type says it.
+    /// The number of axes of an operand of `@`, if its type determines it.
     fn axes(&self, t: &Ty) -> Option<u8> {
         let Ty::Array(_, e) = self.resolve(t) else { return None };
         match self.resolve(&e) {
@@ -22,7 +22,7 @@ impl Infer<'_> {
         }
     }
 
-    /// `a @ b`: which product it is depends on the axes of both; a result whose axes are known decides too.
+    /// `a @ b`: the axes of both operands select the product. A result with known axes also determines it.
     pub(super) fn solve_product(&mut self, op: &Op, force: bool) -> bool {
         let (a, b) = (op.args[0].0.clone(), op.args[1].0.clone());
         let shape = match (self.axes(&a), self.axes(&b), self.axes(&op.res)) {
@@ -34,7 +34,7 @@ impl Infer<'_> {
             (Some(1), None, _) => (1, 2),
             (None, Some(1), _) => (2, 1),
             _ if !force => {
-                // What is known to be no array at all is wrong whatever the other is.
+                // An operand that cannot be an array is an error, whatever the other one is.
                 let wrong = [&a, &b].iter().any(|t| !matches!(self.head(t), Head::Unknown | Head::Array));
                 if !wrong {
                     return false;
@@ -60,7 +60,7 @@ impl Infer<'_> {
             }
         };
         let ((a, sa), (b, sb)) = (op.args[0].clone(), op.args[1].clone());
-        if let Some((left, right)) = self.inner_sizes(&a, &b) {
+        if let Some((left, right)) = self.inner_sizes(&a, &b, shape.0) {
             let d = sizes::inner(op.span, (sa, self.show(&a), left), (sb, self.show(&b), right));
             self.report(d);
             return self.finish(op, &res);
@@ -72,11 +72,12 @@ impl Infer<'_> {
         self.finish(op, &res)
     }
 
-    /// The last axis of the left side of a product and the first of its right side, where both are known and differ.
+    /// The last axis of the left operand and the first of the right one, if both are constants and differ.
     fn inner_sizes(&self, a: &Ty, b: &Ty) -> Option<(Known, Known)> {
         let (Ty::Array(n, row), Ty::Array(m, _)) = (self.resolve(a), self.resolve(b)) else { return None };
         let n = match self.resolve(&row) {
             Ty::Array(k, _) => k,
+            _ if axes > 1 => return None,
             _ => n,
         };
         let known = |s: Size| match self.resolve_size(s) {
@@ -94,7 +95,8 @@ impl Infer<'_> {
                 if op.args[..2].iter().all(|b| self.is_number(&b.0)) {
                     self.keep(op, &x, Class::Nums);
                 }
-                false
+                let whole = self.resolve_deep(&x);
+                op.args[..2].iter().all(|b| self.resolve_deep(&b.0) == whole) && self.keep(op, &x, Class::Nums)
             }
             _ if !force && op.args[..2].iter().any(|b| self.head(&b.0) == Head::Unknown) => false,
             Head::Bad | Head::Compound => self.reject(op, &x, op.args[2].1),
@@ -115,7 +117,7 @@ impl Infer<'_> {
         }
     }
 
-    /// `norm x`: a number, of an array with any number of axes.
+    /// `norm x`: a number, for an array of any rank.
     pub(super) fn solve_norm(&mut self, op: &Op, force: bool) -> bool {
         let (t, span) = op.args[0].clone();
         let leaf = self.bottom(&t);
@@ -126,7 +128,7 @@ impl Infer<'_> {
         true
     }
 
-    /// `a ++ b` on arrays, texts and lists; where nothing else is known, on arrays.
+    /// `a ++ b` on arrays, Strings and lists; arrays by default.
     pub(super) fn solve_append(&mut self, op: &Op, force: bool) -> bool {
         let ((a, sa), (b, sb)) = (op.args[0].clone(), op.args[1].clone());
         let known = [&a, &b, &op.res].into_iter().map(|t| self.resolve(t)).find(|t| !matches!(t, Ty::Meta(m) if !self.metas[*m as usize].scalar));
@@ -163,12 +165,12 @@ impl Infer<'_> {
         self.finish(op, &array(size, t))
     }
 
-    /// `reshape [n, m] x`: the result holds what is under all the axes of `x`, which must be known.
+    /// `reshape [n, m] x`: the element type is that under all axes of `x`, which must be known.
     pub(super) fn solve_reshape(&mut self, op: &Op, force: bool) -> bool {
         let leaf = self.bottom(&op.args[0].0);
         match self.head(&leaf) {
             Head::Unknown if !force => return false,
-            // Like an operand of arithmetic, what is not known is a number.
+            // As in arithmetic, an undetermined operand defaults to a number.
             Head::Unknown => {
                 self.require(Class::Num, &leaf, op.span, "reshape");
                 self.make_scalar(&leaf);
@@ -179,7 +181,7 @@ impl Infer<'_> {
         true
     }
 
-    /// `diag x`: of a vector the matrix, of a matrix the diagonal.
+    /// `diag x`: the diagonal matrix of a vector, or the diagonal of a matrix.
     pub(super) fn solve_diag(&mut self, op: &Op, force: bool) -> bool {
         let (x, at) = op.args[0].clone();
         let Ty::Array(n, t) = self.resolve(&x) else { return false };
@@ -198,7 +200,7 @@ impl Infer<'_> {
         }
     }
 
-    /// `stack xs`: an array of arrays is what it is, a list becomes one.
+    /// `stack xs`: converts a list to an array, and returns an array of arrays unchanged.
     pub(super) fn solve_stack(&mut self, op: &Op, force: bool) -> bool {
         let (x, at) = op.args[0].clone();
         match self.resolve(&x) {
@@ -213,7 +215,7 @@ impl Infer<'_> {
         }
     }
 
-    /// What is under all axes, as far as they are known.
+    /// The type under all axes that are known.
     pub(super) fn bottom(&self, t: &Ty) -> Ty {
         match self.resolve(t) {
             Ty::Array(_, e) => self.bottom(&e),

@@ -1,6 +1,7 @@
-//! Open records: the fields that are known so far, and the rest, which later uses extend.
+//! Open records: the known fields, and a row variable that later uses extend.
 //!
-//! Each extension binds the rest to a record of its own, so that the type is a chain. An index for each chain finds a field without walking it.
+//! Each extension binds the row variable to a record with a new one, so the type is a chain. An index of each chain
+//! finds a field without walking it.
 
 use super::Infer;
 use super::clash::Clash;
@@ -9,21 +10,21 @@ use adl_syntax::symbol::Symbol;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// The fields behind the first rest of a record, as far as the chain has been walked.
+/// The fields after the first row variable of a record, as far as the chain has been walked.
 #[derive(Clone, Default)]
 pub(super) struct Row {
     fields: HashMap<Symbol, Ty>,
-    /// Where the walk goes on; `None` at the end of a record that is closed.
+    /// Where the walk continues; `None` at the end of a closed record.
     next: Option<Ty>,
 }
 
-/// What a record type says of a field.
+/// The result of looking up a field in a record type.
 pub(super) enum Field {
     /// Its type.
     There(Ty),
-    /// Nothing yet: it may belong to this rest.
+    /// Not known: the field may belong to this row variable.
     Open(Ty),
-    /// It does not have it.
+    /// The record does not have it.
     Missing,
 }
 
@@ -47,7 +48,7 @@ impl Infer<'_> {
                     }
                 },
                 Some(Ty::Record(more)) => {
-                    // Of two fields of one name the first counts.
+                    // Of two fields with the same name, the first counts.
                     for (n, t) in &more.fields {
                         row.fields.entry(*n).or_insert_with(|| t.clone());
                     }
@@ -66,13 +67,13 @@ impl Infer<'_> {
         }
     }
 
-    /// Adds a field to a record that has none of that name: `rest` is what [`Infer::field_of`] found.
+    /// Adds a field to a record that lacks it: `rest` is the row variable that [`Infer::field_of`] found.
     pub(super) fn extend_row(&mut self, rest: &Ty, name: Symbol, t: &Ty) -> Result<(), Clash> {
         let tail = Some(self.row_meta());
         self.bind_row(rest, vec![(name, t.clone())], tail)
     }
 
-    /// A record with all its known parts resolved, in one piece.
+    /// A record with its known parts resolved and merged.
     pub(super) fn joined_record(&self, r: &Rc<RecordTy>) -> Ty {
         let open = self.open_record(r);
         let mut fields: Vec<(Symbol, Ty)> = open.fields.iter().map(|(n, t)| (*n, self.resolve_deep(t))).collect();

@@ -1,4 +1,4 @@
-//! Local names: what each means, innermost first.
+//! Local names and their meanings, innermost first.
 
 use crate::core::Local;
 use crate::ty::{Scheme, SizeVar};
@@ -13,29 +13,29 @@ use std::rc::Rc;
 pub(super) struct Recursive {
     /// The sizes that the definitions around the group name.
     pub outer: Rc<[SizeVar]>,
-    /// How many functions are around the group: the value is there only inside another one.
+    /// The number of functions around the group. Its value may be used only inside a further function.
     pub functions: usize,
     /// Where it is defined.
     pub at: Span,
 }
 
-/// What a name in a local scope is.
+/// The meaning of a name in a local scope.
 #[derive(Clone, Debug)]
 pub(super) struct Bound {
     pub name: Symbol,
     pub local: Local,
     pub scheme: Rc<Scheme>,
-    /// In its own recursive group.
+    /// Set for members of a recursive group inside that group.
     pub recursive: Option<Recursive>,
-    /// It is the value of this size.
+    /// Set if it holds the value of this size.
     pub size: Option<SizeVar>,
-    /// The arguments of the function that is written there; 0 if none is.
+    /// The number of parameters if its value is a function literal; 0 otherwise.
     pub arity: usize,
-    /// Its type was seen to have no variables but those that its scheme quantifies, and so for ever.
+    /// Whether its type has no free variables. Once true, this stays true.
     pub closed: Cell<bool>,
 }
 
-/// Names in the order in which they were bound, with an index from names to places.
+/// Names in binding order, with an index from names to positions.
 #[derive(Clone, Default)]
 pub(super) struct Scope {
     bound: Vec<Bound>,
@@ -43,18 +43,18 @@ pub(super) struct Scope {
 }
 
 impl Scope {
-    /// How many names are bound: what [`Scope::truncate`] takes to go back to this place.
+    /// The number of bound names, for [`Scope::truncate`].
     pub fn len(&self) -> usize {
         self.bound.len()
     }
 
-    /// Binds a name, in front of others of the same spelling.
+    /// Binds a name; it shadows earlier ones of the same spelling.
     pub fn push(&mut self, b: Bound) {
         self.places.entry(b.name).or_default().push(self.bound.len());
         self.bound.push(b);
     }
 
-    /// Forgets the names that were bound since there were `len`.
+    /// Removes the names bound since [`Scope::len`] returned `len`.
     pub fn truncate(&mut self, len: usize) {
         for b in self.bound.drain(len..) {
             if let Some(places) = self.places.get_mut(&b.name) {
@@ -63,12 +63,12 @@ impl Scope {
         }
     }
 
-    /// What a name means here.
+    /// The innermost binding of a name.
     pub fn find(&self, name: Symbol) -> Option<&Bound> {
         self.places.get(&name)?.last().map(|i| &self.bound[*i])
     }
 
-    /// All that is bound, outermost first.
+    /// All bindings, outermost first.
     pub fn iter(&self) -> impl Iterator<Item = &Bound> {
         self.bound.iter()
     }

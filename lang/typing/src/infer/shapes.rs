@@ -1,4 +1,4 @@
-//! Examples of the shapes that a function of unknown ranks accepts, for people who read its type.
+//! Example shapes that a function of unknown ranks accepts, shown with its type.
 
 use super::{Infer, array};
 use crate::env::{CheckHost, Env, Tables};
@@ -7,13 +7,14 @@ use crate::ty::{Class, Scheme, Ty, TyVar};
 use adl_syntax::span::Span;
 use std::collections::HashSet;
 
-/// Ranks that are tried: numbers, vectors, matrices.
+/// The number of ranks to try: numbers, vectors, matrices.
 const RANKS: usize = 3;
 
-/// Variables whose ranks are varied; the others follow, or are numbers.
+/// The number of variables whose ranks are varied. The ranks of others follow from these, or are 0.
 const MOST_VARIED: usize = 5;
 
-/// Types at which a function with operators in its scheme can be used, one for each greatest rank: `Float -> [n]Float -> [n]Float`.
+/// Types at which a function with operator constraints can be used, one for each maximal rank: `Float -> [n]Float ->
+/// [n]Float`.
 pub fn shapes(env: &Env, scheme: &Scheme, tables: &mut Tables, host: &mut dyn CheckHost) -> Vec<String> {
     let varied = varied(scheme);
     if varied.is_empty() {
@@ -36,7 +37,7 @@ pub fn shapes(env: &Env, scheme: &Scheme, tables: &mut Tables, host: &mut dyn Ch
     found.into_iter().map(|(_, text)| text).collect()
 }
 
-/// The variables of the type that stand for operands of any rank.
+/// The variables of the type whose ranks are undetermined.
 fn varied(s: &Scheme) -> Vec<TyVar> {
     let mut operands: HashSet<TyVar> = HashSet::new();
     for c in s.constraints.iter() {
@@ -62,7 +63,7 @@ impl Infer<'_> {
     /// The type at given ranks, if the function accepts them.
     fn at_ranks(mut self, scheme: &Scheme, chosen: &[(TyVar, usize)]) -> Option<String> {
         let at = Span::default();
-        // The variables are carried along beside the type, so that an instance has both.
+        // The variables are instantiated together with the type.
         let parts = chosen.iter().map(|(v, _)| Ty::Var(*v)).chain([scheme.ty.clone()]).collect();
         let (both, _) = self.instantiate(&Scheme { ty: Ty::Tuple(parts), ..scheme.clone() }, at, "");
         let Ty::Tuple(parts) = both else { return None };

@@ -1,4 +1,4 @@
-//! Sizes: where they stand in types, and checks of those that only values know.
+//! Sizes: their positions in types, and run-time checks of those that types do not determine.
 
 use super::{Infer, map_type, mk};
 use crate::core::{self, ExprKind, Local, SizeAt, SizeRep, Sizes, Step};
@@ -8,8 +8,8 @@ use adl_syntax::symbol::Symbol;
 use std::collections::HashMap;
 
 impl Infer<'_> {
-    /// A value where sizes are wanted that its own type does not promise: they are checked when the code runs. `at` is where they are
-    /// written.
+    /// Adds run-time checks to a value whose type does not guarantee the expected sizes. `at` is the place where those
+    /// are written.
     pub(super) fn sized(&mut self, mut e: core::Expr, want: &Ty, at: Span) -> core::Expr {
         let (want, have) = (self.resolve_deep(want), self.resolve_deep(&e.ty));
         let local = self.local();
@@ -42,10 +42,16 @@ impl Infer<'_> {
         mk(ExprKind::Let(local, None, e, checked), want, span)
     }
 
-    /// A written type of a whole function: sizes that only the result names are those that its value happens to have.
+    /// The annotation of a whole function. Sizes that only the result names are determined by the returned value.
     pub(super) fn closed_signature(&self, t: &Ty, outer: &HashMap<Symbol, (SizeVar, Option<Local>)>) -> Ty {
+        close(t, &mut self.known_sizes(outer))
+    }
+
+    /// The sizes that are known outside of a definition, and those that the operators of its signature determine.
+    pub(super) fn known_sizes(&self, outer: &HashMap<Symbol, (SizeVar, Option<Local>)>) -> Vec<SizeVar> {
         let mut known: Vec<SizeVar> = outer.values().map(|(v, _)| *v).collect();
-        close(t, &mut known)
+        self.given.iter().flat_map(|c| c.args.iter().chain([&c.res])).for_each(|t| size_vars(t, &mut known));
+        known
     }
 }
 
@@ -59,7 +65,7 @@ fn close(t: &Ty, known: &mut Vec<SizeVar>) -> Ty {
     }
 }
 
-/// The type with every size variable that is not known replaced by one that only values know.
+/// The type in which every size variable outside `known` is replaced by one that only the value determines.
 pub(super) fn open_sizes(t: &Ty, known: &[SizeVar]) -> Ty {
     map_type(t, &mut |_| None, &mut |s| match s {
         Size::Var(v) if !known.contains(&v) => Size::Unknown,
@@ -84,7 +90,8 @@ fn all_sizes(t: &Ty, out: &mut Vec<(Vec<Step>, u32, Size)>) {
     out.extend(places);
 }
 
-/// Where sizes stand in the type of a value: arrays reached through tuples and records. Constants only where `consts`.
+/// The positions of sizes in the type of a value, in arrays reached through tuples and records. Constants are included
+/// if `consts`.
 pub(super) fn size_places(t: &Ty, from: Local, path: &mut Vec<Step>, span: Span, consts: bool, out: &mut Vec<(Size, SizeAt)>) {
     walk(t, path, &mut |n, path, axis| {
         if matches!(n, Size::Var(_)) || consts && matches!(n, Size::Const(..)) {

@@ -1,4 +1,4 @@
-//! Slips in calls and operands, which a message recognises by the text beside them.
+//! Mistakes in calls and operands that are recognised by the source text around them.
 
 use super::Infer;
 use super::apply::{reduces, strip};
@@ -14,28 +14,28 @@ use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 
 impl Infer<'_> {
-    /// Of a function that stands for a value, where it is a name for a call: where that is defined, and what to do.
+    /// For a function used as a value whose name abbreviates a call: the place of that definition, and a hint.
     pub(super) fn lacks_argument(&self, t: &Ty, span: Span) -> Option<(Span, String)> {
         let name = Symbol::new(self.host.text(span));
         let at = self.env.value(name).filter(|_| matches!(self.resolve(t), Ty::Fun(..)) && self.lookup(name).is_none())?.span;
         let (_, whole) = self.tables.defined.get(&name)?.iter().find(|(n, _)| *n == at)?;
         let (left, value) = self.host.text(*whole).split_once('=')?;
         let call = value.trim();
-        // With parameters it is a function of its own.
+        // With parameters the definition is a function itself.
         if left.split_whitespace().count() != 2 || !call.contains(' ') || call.len() > 60 || call.contains('\n') || call.starts_with("fun ") {
             return None;
         }
         Some((at, format!("`{name}` is a function, because `{call}` ({}) lacks an argument", self.host.line(*whole, span))))
     }
 
-    /// `print "a" + "b"`: what is done, and gives `()`, as the left operand.
+    /// `print "a" + "b"`: a call with an effect, whose result is `()`, as the left operand.
     pub(super) fn effect_as_operand(&self, op: &Op) -> Option<Diagnostic> {
         let [(left, at), (right, ra)] = op.args.as_slice() else { return None };
         let joins = op.prim == Prim::Add && matches!(self.resolve(right), Ty::Str);
         self.applied_before(left, (*at, *ra), if joins { "++" } else { Infer::op_name(op.prim).trim_matches('`') })
     }
 
-    /// The message for `f a op b` where `f a` gives `()` and `op` joins what `f` was meant to get.
+    /// The message for `f a op b` if `f a` returns `()` and `op` was meant to combine the arguments of `f`.
     pub(super) fn applied_before(&self, left: &Ty, (at, right): (Span, Span), op: &str) -> Option<Diagnostic> {
         let text = self.host.text(at);
         let (head, rest) = text.split_once(' ').filter(|(head, _)| head.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '\'')))?;
@@ -47,7 +47,7 @@ impl Infer<'_> {
         Some(classes::applied_before(at, (head, rest), op, self.host.text(right), (inside, sign, Span { lo: right.hi, ..right })))
     }
 
-    /// A function, with a minus behind it that has a blank on its left alone: `f x -1.0`, `1.0 + exp -x`.
+    /// A function followed by a minus with a blank only before it: `f x -1.0`, `1.0 + exp -x`.
     pub(super) fn negative_argument(&self, op: &Op, t: &Ty) -> Option<Diagnostic> {
         if !matches!(self.resolve(t), Ty::Fun(..)) || op.inside.is_some() {
             return None;
@@ -66,7 +66,7 @@ impl Infer<'_> {
         Some(classes::negative_argument((*at, self.host.text(*at), self.show(of)), minus, (&operand[..length], power)))
     }
 
-    /// A function that is given more than it takes; one of the program's own is shown.
+    /// A function applied to too many arguments. A definition of the program is marked.
     pub(super) fn more_arguments(&self, name: &str, args: &[&ast::Expr], takes: usize) -> Diagnostic {
         let symbol = Symbol::new(name.trim_matches('`'));
         if let Some(p) = self.prim_named(symbol) {
@@ -79,7 +79,7 @@ impl Infer<'_> {
         }
     }
 
-    /// A primitive that is given more than it takes.
+    /// A primitive applied to too many arguments.
     pub(super) fn more_than_it_takes(&self, p: Prim, args: &[&ast::Expr], arity: usize) -> Diagnostic {
         let d = calls::too_many(args[arity].span, &quoted(p.name()), arity, args.len());
         let axis = (reduces(p) || matches!(p, Prim::Argmax | Prim::Argmin | Prim::Sort | Prim::Cumsum | Prim::Cumprod)) && args[..2].iter().any(|a| super::along::literal(a).is_some());
@@ -113,7 +113,7 @@ impl Infer<'_> {
         }
     }
 
-    /// `print f 1 2`: `takes` arguments make its effect.
+    /// `print f 1 2`: the effect takes `takes` arguments.
     pub(super) fn effect_with_more(&mut self, callee: &core::Expr, args: &[&ast::Expr], (takes, name): (usize, &str)) -> Diagnostic {
         let d = calls::too_many(args[takes].span, name, takes, args.len());
         let meant = &args[takes - 1..];
@@ -140,7 +140,7 @@ impl Infer<'_> {
         }
     }
 
-    /// Adds to the last error, of a function that should be linear, what is not linear in it.
+    /// Adds to the last error, about a function that should be linear, the place that is not linear.
     pub(super) fn explain_nonlinear(&mut self, a: &ast::Expr) {
         let Some(fault) = self.not_linear_in(a) else { return };
         let literal = matches!(strip(a).kind, ast::ExprKind::Fun(..)) && self.host.text(strip(a).span).starts_with("fun");

@@ -16,7 +16,7 @@ use adl_syntax::symbol::Symbol;
 use std::rc::Rc;
 
 impl Infer<'_> {
-    /// The size that an Int expression says: a literal, or the value of a size in scope.
+    /// The size that an Int expression denotes: a literal, or the value of a size in scope.
     pub(super) fn size_of(&mut self, e: &ast::Expr) -> Size {
         match &super::apply::strip(e).kind {
             ast::ExprKind::Lit(ast::Lit::Int(n)) if *n >= 0 => {
@@ -39,7 +39,7 @@ impl Infer<'_> {
         self.check(e, ty, &Why::argument(i, usize::from(p.row().arity), &format!("`{}`", spelled(p)).into()))
     }
 
-    /// An argument that is an array: its size and element.
+    /// Infers an argument that must be an array: its size and element type.
     fn array_arg(&mut self, p: Prim, i: usize, e: &ast::Expr) -> (core::Expr, Size, Ty) {
         let (n, t) = (self.size_meta(), self.meta());
         let c = self.arg(p, i, e, &array(n, t.clone()));
@@ -153,7 +153,7 @@ impl Infer<'_> {
         }
     }
 
-    /// The type that a reduction of elements of type `t` gives.
+    /// The result type of a reduction of elements of type `t`.
     pub(super) fn reduced(&mut self, p: Prim, t: &Ty, span: Span) -> Ty {
         let name = p.name();
         let head = self.head(t);
@@ -198,7 +198,7 @@ impl Infer<'_> {
         self.call(Prim::Flatten, &[], vec![c], array(size, t), span)
     }
 
-    /// A shape that is written out: its core, and the sizes.
+    /// A shape literal: its Core, and the sizes.
     fn shape_literal(&mut self, p: Prim, shape: &ast::Expr) -> Option<(core::Expr, Vec<Size>)> {
         let ast::ExprKind::Array(parts) = &super::apply::strip(shape).kind else {
             let d = mismatch::unknown_shape(shape.span, spelled(p));
@@ -235,7 +235,7 @@ impl Infer<'_> {
         self.call(Prim::Reshape, &[], vec![s, x], ty, span)
     }
 
-    /// `reshape [n, m]`, a function.
+    /// `reshape [n, m]` as a function.
     pub(super) fn reshaper(&mut self, shape: &ast::Expr, span: Span) -> core::Expr {
         let Some((s, sizes)) = self.shape_literal(Prim::Reshape, shape) else { return self.error_expr(span) };
         let (n, t) = (self.size_meta(), self.meta());
@@ -244,14 +244,14 @@ impl Infer<'_> {
         self.call(Prim::Reshape, &[], vec![s], fun(from, to), span)
     }
 
-    /// The array type of a shape over what is under the axes of `x`.
+    /// The type of an array of a given shape with the element type of `x`.
     fn reshaped(&mut self, x: &Ty, at: Span, sizes: Vec<Size>, span: Span) -> Ty {
         let leaf = self.meta();
         self.operate_to(Prim::Reshape, vec![(x.clone(), at)], leaf.clone(), span);
         sizes.into_iter().rev().fold(leaf, |t, n| array(n, t))
     }
 
-    /// The number of elements of an array, where its type says it.
+    /// The number of elements of an array, if its type determines it.
     fn elements(&self, t: &Ty) -> Option<u64> {
         match self.resolve(t) {
             Ty::Array(n, e) => match self.resolve_size(n) {
@@ -294,7 +294,7 @@ impl Infer<'_> {
         }
     }
 
-    /// `read_csv` and `read_npy`: with a literal path the file's header says the type.
+    /// `read_csv` and `read_npy`. If the path is a literal, the file's header determines the type.
     fn read(&mut self, p: Prim, path: &ast::Expr, span: Span) -> core::Expr {
         let c = self.arg(p, 0, path, &Ty::Str);
         let t = self.meta();
@@ -314,8 +314,8 @@ impl Infer<'_> {
         self.call(p, &[t.clone()], vec![c], t, span)
     }
 
-    /// `read_csv` and `read_npy` where an annotation says the type: the file says only whether it can be read at all, and an NPY file which
-    /// extents it has. One that is not there may yet be written.
+    /// `read_csv` and `read_npy` with an annotated type. The file is used only to check that it can be read and, for
+    /// NPY, its extents. A missing file may still be written before it is read.
     pub(super) fn read_as(&mut self, p: Prim, path: &ast::Expr, t: Ty, span: Span) -> core::Expr {
         let c = self.arg(p, 0, path, &Ty::Str);
         self.require(Class::Data, &t, span, p.name());
@@ -328,7 +328,7 @@ impl Infer<'_> {
                     made = known;
                 }
                 Ok(_) | Err((MISSING, _)) => {}
-                // A matrix needs no names in the file.
+                // A matrix needs no column names in the file.
                 Err(_) if p == Prim::ReadCsv && matches!(&t, Ty::Array(_, e) if matches!(**e, Ty::Array(..))) => {}
                 Err((code, text)) => self.report(Diagnostic::error(code, path.span, text)),
             }
@@ -359,12 +359,12 @@ impl Infer<'_> {
     }
 }
 
-/// The code of a file that is not there.
+/// The code of the error for a missing file.
 const MISSING: &str = "E0801";
 
 const FROM_THE_FILE: &str = "the file is looked at before anything runs, for its type; with an annotation, as in `let t : {a : [_]Float} = ...`, it may be written by the program";
 
-/// What a file of a type is read as, where another is wanted: whole numbers as Floats, Floats in 32 bits.
+/// The type as which a file is read if another one is expected: whole numbers as Floats, Floats as F32.
 fn converted(known: &Ty, want: &Ty) -> Ty {
     match (known, want) {
         (Ty::Array(n, k), Ty::Array(_, w)) => array(*n, converted(k, w)),
@@ -380,7 +380,7 @@ fn converted(known: &Ty, want: &Ty) -> Ty {
     }
 }
 
-/// Whether a type is known to its leaves.
+/// Whether a type contains no undetermined parts.
 pub(super) fn settled(t: &Ty) -> bool {
     match t {
         Ty::Meta(_) => false,
@@ -402,7 +402,7 @@ fn column_type(c: Column) -> Ty {
     }
 }
 
-/// The number of elements of a shape that is known.
+/// The number of elements of a constant shape.
 fn product(sizes: &[Size]) -> Option<u64> {
     sizes.iter().try_fold(1u64, |acc, s| match s {
         Size::Const(k, _) => acc.checked_mul(*k),
@@ -410,7 +410,7 @@ fn product(sizes: &[Size]) -> Option<u64> {
     })
 }
 
-/// What programs call a primitive.
+/// The name of a primitive in source programs.
 fn spelled(p: Prim) -> &'static str {
     match p {
         Prim::RandUniform => "random.uniform",

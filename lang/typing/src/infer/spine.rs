@@ -1,15 +1,16 @@
-//! Which arrows of a recursive definition are linear, by its text: uses of the name inside the definition see them.
+//! Determines from its text which arrows of a recursive definition are linear, so that uses inside the definition see
+//! them.
 
 use super::{Infer, fun};
 use crate::ty::Ty;
 use adl_syntax::ast;
 use std::rc::Rc;
 
-/// An arrow of a function's type, outermost first: whether it is `-o`.
+/// The arrows of a function's type, outermost first: whether each is `-o`.
 type Arrows = Vec<bool>;
 
 impl Infer<'_> {
-    /// The type of a definition as far as its linear arrows; `None` where it has none.
+    /// The type of a definition as far as its linear arrows; `None` if it has none.
     pub(super) fn linear_spine(&mut self, b: &ast::Binding) -> Option<Ty> {
         let mut arrows = vec![false; b.params.len()];
         arrows.extend(match &b.sig {
@@ -42,7 +43,7 @@ fn of_type(mut t: &ast::Type) -> Arrows {
     }
 }
 
-/// A function that stands there as such; branches must agree.
+/// The arrows of a function literal. The branches of an `if` or `match` must agree.
 fn of_expr(e: &ast::Expr) -> Arrows {
     stacker::maybe_grow(32 * 1024, 1024 * 1024, || match &e.kind {
         ast::ExprKind::Fun(ps, body) => [vec![false; ps.len()], of_expr(body)].concat(),

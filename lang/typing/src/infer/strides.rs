@@ -1,7 +1,7 @@
-//! Indices and slices: places that are counted from the end, and steps.
+//! Indices and slices: positions counted from the end, and steps.
 //!
-//! A literal `-k` stands for the extent less `k`. A slice with a step is the plain slice between its ends, of which a comprehension takes
-//! every `s`-th element, so that bounds are checked, and derivatives made, as for any slice.
+//! A literal `-k` denotes the extent minus `k`. A slice with a step is a comprehension over every `s`-th element of the
+//! plain slice between its ends. So bounds are checked, and derivatives computed, as for any slice.
 
 use super::apply::strip;
 use super::masks::Given;
@@ -18,7 +18,7 @@ use adl_syntax::symbol::Symbol;
 /// An argument of an index.
 pub(super) enum Part {
     At(Expr),
-    /// The plain slice whose elements the step takes.
+    /// The plain slice, to whose elements the step is applied.
     Slice { lo: Option<Expr>, hi: Option<Expr>, size: Size, step: Step, span: Span },
 }
 
@@ -34,11 +34,11 @@ pub(super) enum Step {
 /// An index, or one end of a slice.
 #[derive(Clone)]
 enum End {
-    /// Whatever the slice begins or ends with.
+    /// A missing end of a slice.
     Open,
-    /// A literal, from the front.
+    /// A literal, counted from the front.
     Front(u64),
-    /// So many places before the end.
+    /// A literal, counted from the end.
     Back(u64),
     Run(Expr),
 }
@@ -49,14 +49,14 @@ struct Axis<'a> {
     number: u32,
     size: Size,
     span: Span,
-    /// What sizes come from.
+    /// The span that sizes originate from.
     whole: Span,
 }
 
-/// What is let before an expression.
+/// Bindings to be made before an expression.
 pub(super) type Lets = Vec<(Local, Expr)>;
 
-/// Whether an argument is as the core has it.
+/// Whether an argument has a direct counterpart in Core.
 fn is_plain(arg: &ast::IndexArg) -> bool {
     let stepped = matches!(arg, ast::IndexArg::Slice(s) if s.step.is_some());
     !stepped && arg.parts().all(|e| from_end(e).is_none())
@@ -84,7 +84,7 @@ fn literal(e: &ast::Expr) -> Option<i64> {
     }
 }
 
-/// Whether evaluating an array again costs nothing.
+/// Whether an expression is free to evaluate again.
 pub(super) fn is_name(e: &Expr) -> bool {
     match &*e.kind {
         ExprKind::Local(_) | ExprKind::Global(_) => true,
@@ -97,7 +97,7 @@ pub(super) fn int(n: i64, span: Span) -> Expr {
     mk(ExprKind::Lit(Lit::Int(n)), Ty::Int, span)
 }
 
-/// A primitive on Ints that gives an Int.
+/// A primitive from Ints to an Int.
 pub(super) fn whole(p: Prim, args: Vec<Expr>, span: Span) -> Expr {
     prim(p, args, Ty::Int, span)
 }
@@ -115,7 +115,7 @@ pub(super) fn extent(base: &Expr, axis: u32, span: Span) -> Expr {
     mk(ExprKind::Index(shape, vec![IndexArg::At(int(i64::from(axis), span))]), Ty::Int, span)
 }
 
-/// `e` behind what is let before it.
+/// `e` inside the bindings `lets`.
 pub(super) fn after(lets: Lets, e: Expr) -> Expr {
     lets.into_iter().rev().fold(e, |e, (local, value)| {
         let (ty, span) = (e.ty.clone(), e.span);
@@ -123,7 +123,7 @@ pub(super) fn after(lets: Lets, e: Expr) -> Expr {
     })
 }
 
-/// The size of every `s`-th of so many elements.
+/// The size of every `s`-th element of `size` ones.
 fn every(size: Size, s: u64, span: Span) -> Size {
     match size {
         Size::Const(n, _) => Size::from(n.div_ceil(s), span),
@@ -155,7 +155,7 @@ impl Axis<'_> {
         let extent = if let Size::Const(n, _) = self.size { Some(n) } else { None };
         match (lo, hi) {
             (End::Open | End::Front(0), End::Open) => self.size,
-            // Two places before the end are as far apart whatever the extent is.
+            // The distance of two positions before the end does not depend on the extent.
             (End::Back(a), End::Open) => Size::from(*a, self.whole),
             (End::Back(a), End::Back(b)) if a >= b => Size::from(a - b, self.whole),
             _ => match (known(lo, Some(0)), known(hi, extent)) {
@@ -167,7 +167,7 @@ impl Axis<'_> {
 }
 
 impl Infer<'_> {
-    /// An array that may be named several times, let before where it is more than a name.
+    /// An array that may be used several times; bound to a local unless it is a name.
     pub(super) fn named(&mut self, e: Expr, lets: &mut Lets) -> Expr {
         if is_name(&e) {
             return e;
@@ -177,7 +177,7 @@ impl Infer<'_> {
         mk(ExprKind::Local(local), ty, span)
     }
 
-    /// `base[args]`, where `axes` are the sizes of the axes that the arguments are for, and `t` the type below them.
+    /// `base[args]`, where `axes` are the sizes of the indexed axes, and `t` is the type under them.
     pub(super) fn take_part(&mut self, base: Expr, (args, given): (&[ast::IndexArg], Vec<Option<Given>>), axes: &[Size], mut t: Ty, span: Span) -> Expr {
         let mut lets = Vec::new();
         let base = if args.iter().all(is_plain) { base } else { self.named(base, &mut lets) };
@@ -198,7 +198,7 @@ impl Infer<'_> {
         after(lets, part)
     }
 
-    /// What each argument of an index is; `base` is evaluated for extents that are counted from.
+    /// Infers each argument of an index. `base` is evaluated for extents that positions are counted from.
     pub(super) fn parts(&mut self, base: &Expr, (args, given): (&[ast::IndexArg], Vec<Option<Given>>), axes: &[Size], lets: &mut Lets, whole: Span) -> Vec<Part> {
         let mut out = Vec::new();
         let given = given.into_iter().chain(std::iter::repeat_with(|| None));
@@ -267,7 +267,7 @@ impl Infer<'_> {
         (axis.at(lo), axis.at(hi), size, step)
     }
 
-    /// The place behind one.
+    /// The position after one.
     fn behind(&mut self, end: End, axis: &Axis) -> End {
         match end {
             End::Open => End::Open,
@@ -278,7 +278,7 @@ impl Infer<'_> {
         }
     }
 
-    /// A step that is computed, which must not be 0.
+    /// A computed step; checks that it is not 0.
     fn checked_step(&mut self, step: Expr, lets: &mut Lets) -> Local {
         let (span, given, local) = (step.span, self.local(), self.local());
         lets.push((given, step));
@@ -290,7 +290,7 @@ impl Infer<'_> {
         local
     }
 
-    /// The ends of a slice whose step has its sign when it runs.
+    /// The ends of a slice whose step has a sign that is known only at run time.
     fn turned(&mut self, step: Local, from: End, to: End, axis: &Axis, lets: &mut Lets) -> (Option<Expr>, Option<Expr>, Size, Step) {
         let span = axis.span;
         let mut hold = |me: &mut Self, end: End| match end {
@@ -308,7 +308,7 @@ impl Infer<'_> {
         (lo, hi, Size::Unknown, Step::Run(step))
     }
 
-    /// Every `s`-th element of the axes that have steps.
+    /// Takes every `s`-th element along the axes that have steps.
     fn stepped(&mut self, part: Expr, steps: &[(Step, Span)], lets: &mut Lets, span: Span) -> Expr {
         let Some(last) = steps.iter().rposition(|(s, _)| !matches!(s, Step::One)) else { return part };
         if let (0, Step::Known(-1)) = (last, steps[0].0) {
@@ -334,7 +334,7 @@ impl Infer<'_> {
 }
 
 impl Infer<'_> {
-    /// How many elements a step takes of `count`, and the place of the `i`-th.
+    /// The number of elements that a step selects from `count`, and the position of the `i`-th one.
     pub(super) fn step(&mut self, step: Step, count: Expr, i: Expr, span: Span, lets: &mut Lets) -> (Expr, Expr) {
         match step {
             Step::One => (count, i),
@@ -347,7 +347,7 @@ impl Infer<'_> {
     }
 }
 
-/// The size of what a step takes.
+/// The size of a stepped slice.
 pub(super) fn taken(step: Step, size: Size, span: Span) -> Size {
     match step {
         Step::One => size,
@@ -374,7 +374,7 @@ fn known_step(s: i64, count: Expr, i: Expr, span: Span) -> (Expr, Expr) {
     (taken, from)
 }
 
-/// The same for a step that is computed.
+/// Like `step` for a computed step.
 fn run_step(step: Local, count: Expr, i: Expr, span: Span) -> (Expr, Expr) {
     let s = || mk(ExprKind::Local(step), Ty::Int, span);
     let width = || whole(Prim::Abs, vec![s()], span);

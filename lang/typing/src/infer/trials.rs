@@ -1,5 +1,5 @@
-//! Trials: what is inferred on a copy of the state, to see whether it has no error. Arguments that do not fit are tried (`misfits`), and
-//! so is a function where a linear one is expected.
+//! Trials: inference on a copy of the state, to see whether a variant has no error. They are used for arguments that do
+//! not fit (`misfits`) and for functions where a linear one is expected.
 
 use super::apply::strip;
 use super::{Infer, map_type, mk, zonk};
@@ -11,20 +11,20 @@ use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use std::collections::HashMap;
 
-/// So often something is tried in one text.
+/// The number of trials in one text.
 const MAX_TRIALS: usize = 200;
 
-/// What an expression in a trial stands for.
+/// State of a trial.
 #[derive(Clone, Default)]
 pub(super) struct Trial {
-    /// Nothing is tried inside a trial.
+    /// Set inside a trial. Trials are not nested.
     pub on: bool,
     /// The type of the argument that was added.
     pub hole: Option<Ty>,
 }
 
 impl Infer<'_> {
-    /// Does something with a copy of what has been inferred so far, which is then forgotten.
+    /// Runs `f` on a copy of the current state, which is then discarded.
     pub(super) fn attempt<T>(&mut self, f: impl FnOnce(&mut Infer<'_>) -> T) -> Option<T> {
         if self.trial.on || self.tables.tried >= MAX_TRIALS {
             return None;
@@ -36,7 +36,7 @@ impl Infer<'_> {
         Some(out)
     }
 
-    /// What has been inferred so far, without its errors.
+    /// Copies the current state, without its errors.
     fn copy(&mut self) -> Infer<'_> {
         Infer {
             env: self.env.clone(),
@@ -91,14 +91,14 @@ impl Infer<'_> {
         }) == Some(true)
     }
 
-    /// A place for what a trial adds to the arguments.
+    /// The argument that a trial adds.
     pub(super) fn hole(&mut self, span: Span) -> crate::core::Expr {
         let ty = self.meta();
         self.trial.hole = Some(ty.clone());
         mk(ExprKind::Lit(Lit::Unit), ty, span)
     }
 
-    /// A type of a trial, whose own inference variables are new ones outside.
+    /// A type from a trial, with fresh inference variables of the outer state.
     pub(super) fn brought_out(&mut self, t: &Ty) -> Ty {
         let (types, sizes) = (self.metas.len() as u32, self.sizes.len() as u32);
         let mut new: HashMap<u32, Ty> = HashMap::new();
@@ -111,7 +111,8 @@ impl Infer<'_> {
         })
     }
 
-    /// What is not linear in a function that is given where a linear one is wanted, or nothing if it is linear; `None` if its text is not known.
+    /// The fault of a function where a linear one is expected; `Some(None)` if it is linear, `None` if its source is
+    /// not available.
     pub(super) fn not_linear_in(&mut self, a: &ast::Expr) -> Option<Option<Diagnostic>> {
         let (lin, here) = match &strip(a).kind {
             ast::ExprKind::Fun(params, body) => (as_linear(params, body)?, true),
@@ -134,7 +135,7 @@ impl Infer<'_> {
         .filter(|d| d.as_ref().is_none_or(|d| d.code == "E0501"))
     }
 
-    /// What is not known in a type is a Float.
+    /// Sets the undetermined parts of a type to Float.
     fn make_floats(&mut self, t: &Ty) {
         let mut open = Vec::new();
         map_type(&self.resolve_deep(t), &mut |t| {
@@ -148,7 +149,7 @@ impl Infer<'_> {
         }
     }
 
-    /// The function of one parameter that a name is defined as, as a linear one, from the text of its definition.
+    /// The function literal of one parameter that defines a name, rewritten with `lin`.
     fn defined_as(&mut self, name: Symbol) -> Option<ast::Expr> {
         let at = self.env.value(name)?.span;
         let (_, whole) = *self.tables.defined.get(&name)?.iter().find(|(_, whole)| whole.file == at.file && whole.lo <= at.lo && at.hi <= whole.hi)?;
@@ -170,7 +171,7 @@ fn as_linear(params: &[ast::Pat], body: &ast::Expr) -> Option<ast::Expr> {
     Some(ast::Expr { span: p.span.to(body.span), kind: ast::ExprKind::Lin(Box::new(p.clone()), Box::new(body.clone())) })
 }
 
-/// Names that the definitions of a text give, each with its place and that of its definition.
+/// The names that a text defines, each with the spans of the name and of its definition.
 pub fn definitions(items: &[ast::Item]) -> HashMap<Symbol, Vec<(Span, Span)>> {
     let mut all: HashMap<Symbol, Vec<(Span, Span)>> = HashMap::new();
     for item in items {

@@ -4,12 +4,14 @@ use super::Infer;
 use super::clash::Clash;
 use crate::ty::{Class, DataId, RecordTy, Size, Ty};
 use adl_syntax::span::Span;
+use adl_syntax::stop;
 use adl_syntax::symbol::Symbol;
 use std::collections::HashMap;
 use std::rc::Rc;
 
 impl Infer<'_> {
     pub(super) fn unify(&mut self, expected: &Ty, actual: &Ty) -> Result<(), Clash> {
+        stop::poll();
         stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.unify_inner(expected, actual))
     }
 
@@ -41,11 +43,11 @@ impl Infer<'_> {
     }
 
     fn join_metas(&mut self, m: u32, n: u32) -> Result<(), Clash> {
-        // The older one stays, so that chains are short where many new ones meet an old one.
+        // The older one is kept, so that chains stay short if many new variables meet an old one.
         let (m, n) = (m.max(n), m.min(n));
         self.wake(m);
         let a = self.metas[m as usize].clone();
-        // Operators that wait for the one that stays learn something only if more is known of it now.
+        // Operators that wait for the kept variable are woken only if more is known of it now.
         let had = &self.metas[n as usize];
         if a.scalar && !had.scalar || a.classes.iter().any(|c| !had.classes.iter().any(|d| d.0 == c.0)) {
             self.wake(n);
@@ -86,14 +88,14 @@ impl Infer<'_> {
         self.lower(t, meta.level);
         self.wake(m);
         self.metas[m as usize].bound = Some(t.clone());
-        // It stays bound where a class fails: that is reported once, and what follows from it is not.
+        // The variable stays bound if a class fails, so that consequences are not reported again.
         for (class, place, op) in meta.classes {
             self.has_class(class, t, place, op).map_err(|part| Clash::Class(class, place, op, part))?;
         }
         Ok(())
     }
 
-    /// A type that stays the same when an array of it grows.
+    /// The type of an array that elements are appended to.
     fn grown(&mut self, t: &Ty) -> Ty {
         match t {
             Ty::Meta(n) => self.metas[*n as usize].grows = true,
@@ -119,7 +121,7 @@ impl Infer<'_> {
         }
     }
 
-    /// Metas inside belong to the outer level from now on.
+    /// Lowers the metas in a type to the outer level.
     pub(super) fn lower(&mut self, t: &Ty, level: u32) {
         stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.lower_parts(t, level));
     }
@@ -188,7 +190,7 @@ impl Infer<'_> {
         }
         match (&p.tail, &q.tail) {
             (None, None) => differ(&only_p, &only_q),
-            // What is found is closed, and lacks what is expected; or the other way round.
+            // One record is closed and lacks fields of the other.
             (Some(r), None) => {
                 differ(&only_p, &[])?;
                 self.bind_row(r, only_q, None)
@@ -198,12 +200,19 @@ impl Infer<'_> {
                 self.bind_row(r, only_p, None)
             }
             (Some(r), Some(s)) => {
-                if self.resolve(r) == self.resolve(s) {
+                let (r, s) = (self.resolve(r), self.resolve(s));
+                if r == s {
                     return differ(&only_p, &only_q);
                 }
+                // One rest is the other with fields: so a rest that a signature names stays as it is.
+                match (&r, &s) {
+                    (_, Ty::Meta(_)) if only_q.is_empty() => return self.bind_row(&s, only_p, Some(r)),
+                    (Ty::Meta(_), _) if only_p.is_empty() => return self.bind_row(&r, only_q, Some(s)),
+                    _ => {}
+                }
                 let rest = self.row_meta();
-                self.bind_row(r, only_q, Some(rest.clone()))?;
-                self.bind_row(s, only_p, Some(rest))
+                self.bind_row(&r, only_q, Some(rest.clone()))?;
+                self.bind_row(&s, only_p, Some(rest))
             }
         }
     }
@@ -227,7 +236,7 @@ impl Infer<'_> {
         t
     }
 
-    /// A record with the known part of its row joined in.
+    /// A record merged with the known part of its row.
     pub(super) fn open_record(&self, r: &Rc<RecordTy>) -> RecordTy {
         let mut out = RecordTy { fields: r.fields.clone(), tail: None };
         let mut tail = r.tail.clone();
@@ -246,7 +255,7 @@ impl Infer<'_> {
         out
     }
 
-    /// Requires a class; reports where the type has it not.
+    /// Requires a class and reports a type that is not an instance.
     pub(super) fn require(&mut self, class: Class, t: &Ty, span: Span, op: &'static str) -> bool {
         match self.has_class(class, t, span, op) {
             Ok(()) => true,
@@ -258,7 +267,7 @@ impl Infer<'_> {
         }
     }
 
-    /// Adds the constraint to metas, checks it on known types; the part that fails otherwise.
+    /// Adds the class to metas and checks it on known types. Fails with the part that is not an instance.
     pub(super) fn has_class(&mut self, class: Class, t: &Ty, span: Span, op: &'static str) -> Result<(), Ty> {
         self.class_of(class, t, span, op, &mut Vec::new())
     }
@@ -287,7 +296,7 @@ impl Infer<'_> {
             }
             Ty::Tuple(_) | Ty::Array(..) | Ty::Record(_) | Ty::Data(..) if matches!(class, Class::Num | Class::Real) => Err(t),
             Ty::Tuple(_) | Ty::Record(_) | Ty::Data(..) if matches!(class, Class::Nums | Class::Reals) => Err(t),
-            // Of compound data it needs a real leaf, which may be known later.
+            // Compound data needs a real leaf, which may be found later.
             Ty::Tuple(_) | Ty::Record(_) | Ty::Data(..) if class == Class::Space => {
                 self.spaces.push((t.clone(), span, op));
                 self.class_of(Class::Diff, &t, span, op, seen)
@@ -310,14 +319,14 @@ impl Infer<'_> {
                 seen.push(*id);
                 let Some(decl) = self.tables.datas.get(id).cloned() else { return Ok(()) };
                 let fields: Vec<Ty> = decl.cons.iter().flat_map(|c| c.fields.clone()).collect();
-                // Parameters of the declaration count as good: the arguments were checked above.
+                // Parameters of the declaration are skipped: the arguments were checked above.
                 fields.iter().filter(|f| !matches!(f, Ty::Var(_))).try_for_each(|f| self.class_of(class, f, span, op, seen).map_err(|_| t.clone()))
             }
         }
     }
 }
 
-/// Fields that only one of two records has: those that were expected, and those that were found.
+/// Reports fields that only one of two records has.
 fn differ(expected: &[(Symbol, Ty)], found: &[(Symbol, Ty)]) -> Result<(), Clash> {
     match (expected.first(), found.first()) {
         (Some((f, _)), _) => Err(Clash::Field(*f, true)),
@@ -326,12 +335,12 @@ fn differ(expected: &[(Symbol, Ty)], found: &[(Symbol, Ty)]) -> Result<(), Clash
     }
 }
 
-/// The types of fields by their names; of two of one name the first counts.
+/// The types of fields by name. Of two fields with the same name, the first counts.
 fn by_name(r: &RecordTy) -> HashMap<Symbol, &Ty> {
     r.fields.iter().rev().map(|(n, t)| (*n, t)).collect()
 }
 
-/// Whether a variable with the first class has the second.
+/// Whether one class implies another.
 pub(crate) fn implies(has: Class, wants: Class) -> bool {
     has == wants
         || match has {

@@ -1,5 +1,5 @@
-//! Operands of elementwise operators whose rank is not known: what the other operand and the result say of them, and what they are by
-//! default.
+//! Operands of elementwise operators whose rank is unknown: inference from the other operand and the result, and
+//! defaults.
 
 use super::Infer;
 use super::ops::{Head, is_logic};
@@ -9,12 +9,12 @@ use crate::ty::{Class, Ty};
 use adl_prim::{Cmp, Prim};
 
 impl Infer<'_> {
-    /// `a op b` where the rank of one is unknown, or of both, and neither is a record or other data.
+    /// `a op b` if the rank of at least one operand is unknown and neither is compound data.
     pub(super) fn solve_unknown(&mut self, op: &Op, force: bool) -> bool {
         let ((a, sa), (b, sb)) = (op.args[0].clone(), op.args[1].clone());
         let (ha, hb) = (self.operand(op.prim, &a), self.operand(op.prim, &b));
         if is_logic(op.prim) || Cmp::of_each(op.prim).is_some() {
-            // The result is of Bools: nothing is known of it but its rank.
+            // The result consists of Bools, so only its rank is informative.
             let single = self.resolve(&op.res) == Ty::Bool;
             if self.has_all_axes(op, [&a, &b]) {
                 return self.solve_binary(op, force);
@@ -22,7 +22,7 @@ impl Infer<'_> {
             return (single || force) && self.same(op, &a, &b);
         }
         if self.is_number(&op.res) {
-            // Only numbers give a number.
+            // A scalar result has scalar operands.
             [&a, &b].into_iter().for_each(|t| self.make_scalar(t));
             return self.same(op, &a, &b);
         }
@@ -37,7 +37,7 @@ impl Infer<'_> {
         }
     }
 
-    /// Whether an operand turns out to be an array of single elements, because it has as many axes as the result.
+    /// Whether an operand must be an array of scalars, because it has as many axes as the result.
     fn has_all_axes(&mut self, op: &Op, operands: [&Ty; 2]) -> bool {
         let Some(axes) = self.known_rank(&op.res).filter(|n| *n > 0) else { return false };
         let mut any = false;
@@ -51,9 +51,9 @@ impl Infer<'_> {
         any
     }
 
-    /// What can be said of the result before the ranks are known. `None`: nothing that ends it.
+    /// Refines the result type before the ranks are known. `None` if the operator is not solved by that.
     fn improve(&mut self, op: &Op, (a, ha): (&Ty, Head), (b, hb): (&Ty, Head)) -> Option<bool> {
-        // Data is added to data of its own type only: an array of it and it are not broadcast.
+        // Compound data is only added to data of its own type; it is not broadcast over an array of such data.
         let number = if self.rank(a) == self.rank(b) { Self::rank_class(op.prim) } else { self.beside_number(op.prim) };
         let data = Class::Space;
         match (ha, hb) {
@@ -73,7 +73,8 @@ impl Infer<'_> {
         }
     }
 
-    /// A number beside an operand of unknown rank: the result is like that operand. The type of the number waits for what the other holds.
+    /// A number beside an operand of unknown rank: the result has that operand's type. The number's type is decided by
+    /// that operand's elements.
     fn beside(&mut self, op: &Op, t: &Ty, number: &Ty, class: Class) -> Option<bool> {
         if self.bottom(t) == self.resolve(number) {
             return Some(self.keep(op, t, class));
@@ -83,13 +84,13 @@ impl Infer<'_> {
         (self.diags.len() > errors).then_some(true)
     }
 
-    /// The operand that gives the result its axes.
+    /// Unifies the result with the operand that determines its axes.
     fn as_result(&mut self, op: &Op, t: &Ty) -> Option<bool> {
         self.unify(t, &op.res.clone()).ok()?;
         Some(self.solve_binary(op, false))
     }
 
-    /// Numbers are added to arrays of numbers, not to other data.
+    /// The class of an operand beside a number: numbers are added to arrays of numbers, not to other data.
     fn beside_number(&self, prim: Prim) -> Class {
         match Self::rank_class(prim) {
             Class::Space => Class::Nums,
@@ -97,7 +98,7 @@ impl Infer<'_> {
         }
     }
 
-    /// Whether `t` is `end`, or an array of such at any rank.
+    /// Whether `t` is `end`, or an array with that element type at any rank.
     fn ends_in(&self, t: &Ty, end: &Ty) -> bool {
         let (mut t, end) = (self.resolve_deep(t), self.resolve_deep(end));
         loop {
@@ -109,7 +110,7 @@ impl Infer<'_> {
         }
     }
 
-    /// Whether the result is known to have more axes than an array of numbers: then the other operand has them.
+    /// Whether the result is known to have more axes than an array of numbers. Then the other operand has them.
     fn lower_than_result(&self, op: &Op, t: &Ty) -> bool {
         let res = op.res.clone();
         self.head(&res) == Head::Array && !self.compound_leaf(&res) && self.rank(t) < self.rank(&res)
@@ -120,7 +121,7 @@ impl Infer<'_> {
         self.head(t) == Head::Scalar
     }
 
-    /// Whether the element of the result is another one than that of the operand.
+    /// Whether an operator changes the element type.
     pub(super) fn converts(prim: Prim) -> bool {
         matches!(prim, Prim::IsNan | Prim::IsInf | Prim::ToFloat | Prim::F32ToFloat | Prim::ToInt | Prim::ToF32)
     }
@@ -135,7 +136,7 @@ impl Infer<'_> {
         self.solve_unary(op, force)
     }
 
-    /// `float x`, `is_nan x` on an operand of unknown rank: a result that is no array says that it is a number.
+    /// `float x`, `is_nan x` on an operand of unknown rank: a scalar result implies a scalar operand.
     pub(super) fn solve_conversion(&mut self, op: &Op, t: &Ty, force: bool) -> bool {
         let known = !matches!(self.resolve(&op.res), Ty::Meta(_) | Ty::Array(..) | Ty::Var(_)) || self.is_number(&op.res);
         if !known && !force {

@@ -1,7 +1,8 @@
 //! Updates of elements and slices, and of fields on the way to them: `{p with w[i, j] = v}`.
 //!
-//! What is replaced is found first, with all indices and new values; then they are put in one after the other, so that an array that nobody
-//! reads any more changes in place. An element or row is put by `__put`, elements along one axis by `scatter`, others in loops.
+//! The targets, their indices and the new values are evaluated first. Then the values are stored one after the other,
+//! so that an array without other readers is updated in place. `__put` stores an element or row, `scatter` elements
+//! along one axis, and loops all others.
 
 use super::ops::Head;
 use super::strides::{Lets, Part, Step, after, extent, int, prim, taken, whole};
@@ -15,13 +16,13 @@ use adl_syntax::ast;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 
-/// A step on the way to what is replaced, with the type that is there.
+/// A step on the path to the target, with the type of the value it starts from.
 enum Way {
     Field(Symbol, Ty),
     At(Vec<Place>, Ty),
 }
 
-/// What an update names of one axis.
+/// The part of one axis that an update names.
 #[derive(Clone)]
 enum Place {
     One(Expr),
@@ -31,7 +32,7 @@ enum Place {
 /// The elements that a slice names.
 #[derive(Clone)]
 struct Range {
-    /// How many the plain slice has, and how many of them its step takes.
+    /// The length of the plain slice, and the number of elements that its step selects.
     length: Expr,
     count: Expr,
     lo: Option<Expr>,
@@ -42,11 +43,11 @@ struct Range {
     span: Span,
 }
 
-/// One update whose parts are known.
+/// One update with all parts evaluated.
 struct Found {
     way: Vec<Way>,
     value: Expr,
-    /// The value is a number, which takes every place.
+    /// The value is a number that fills every position.
     spread: bool,
 }
 
@@ -101,7 +102,7 @@ impl Infer<'_> {
         self.valued(change, way, &read.ty, at, lets)
     }
 
-    /// The new value of what has the type `target`.
+    /// Infers the new value for a target of type `target`.
     fn valued(&mut self, change: &ast::Change, mut way: Vec<Way>, target: &Ty, at: Span, lets: &mut Lets) -> Found {
         let value = self.infer(&change.value, Some(target));
         self.solve_ops();
@@ -122,7 +123,7 @@ impl Infer<'_> {
         Found { way, value, spread }
     }
 
-    /// A place of an axis, with what it names evaluated.
+    /// Evaluates the part of an axis that an update names.
     fn place(&mut self, read: &Expr, axis: u32, part: Part, lets: &mut Lets) -> Place {
         let (lo, hi, size, step, span) = match part {
             Part::At(i) => return Place::One(self.held(i, lets)),
@@ -132,7 +133,7 @@ impl Infer<'_> {
         let full = lo.is_none() && hi.is_none() && matches!(step, Step::One);
         let mut length = extent(read, axis, span);
         if lo.is_some() || hi.is_some() {
-            // The slice of the places has the slice's errors.
+            // Slicing the positions reports errors as slicing the array would.
             let places = prim(Prim::Iota, vec![length], array(Size::Unknown, Ty::Int), span);
             let slice = mk(ExprKind::Index(places, vec![IndexArg::Slice(lo.clone(), hi)]), array(Size::Unknown, Ty::Int), span);
             length = whole(Prim::Len, vec![slice], span);
@@ -143,7 +144,7 @@ impl Infer<'_> {
         Place::Range(Range { length, count, lo, step, size: taken(step, size, span), full, span })
     }
 
-    /// A name or literal with the value of `e`.
+    /// A name or literal with the value of `e`, bound if necessary.
     fn held(&mut self, e: Expr, lets: &mut Lets) -> Expr {
         if matches!(*e.kind, ExprKind::Lit(_) | ExprKind::IntAt(..) | ExprKind::FloatAt(..)) { e } else { self.named(e, lets) }
     }
@@ -157,7 +158,7 @@ impl Infer<'_> {
         local
     }
 
-    /// A value whose sizes are checked against those of the slices that it replaces, where the types do not say that they are equal.
+    /// Checks the sizes of a value against those of the slices it replaces, unless the types show that they are equal.
     fn fitting(&mut self, value: Expr, places: &[Place], at: Span, lets: &mut Lets) -> Expr {
         let (mut t, mut checks) = (value.ty.clone(), Vec::new());
         let from = self.local_of(&value, lets);
@@ -181,7 +182,7 @@ impl Infer<'_> {
         self.named(checked, lets)
     }
 
-    /// `now` with the value in its place.
+    /// `now` with the value stored at its target.
     fn changed(&mut self, now: Expr, way: &[Way], change: &Found, span: Span, lets: &mut Lets) -> Expr {
         match way {
             [] => change.value.clone(),
@@ -233,7 +234,7 @@ impl Infer<'_> {
         }
     }
 
-    /// A number takes the places of the axes that are not named, too.
+    /// A scalar value also fills the axes that the update does not name.
     fn add_inner_axes(&mut self, now: &Expr, places: &mut Vec<Place>, span: Span, lets: &mut Lets) {
         let mut t = now.ty.clone();
         let mut axis = 0;
@@ -247,7 +248,7 @@ impl Infer<'_> {
         }
     }
 
-    /// The place of the `k`-th element of a slice.
+    /// The position of the `k`-th element of a slice.
     fn place_of(&mut self, range: &Range, k: Expr, lets: &mut Lets) -> Expr {
         let (_, place) = self.step(range.step, range.length.clone(), k, range.span, lets);
         match &range.lo {
@@ -256,7 +257,7 @@ impl Infer<'_> {
         }
     }
 
-    /// A loop for each slice; `at` are the indices in the array and in the value.
+    /// One loop for each slice; `at` and `from` are the indices into the array and into the value.
     fn nested(&mut self, now: Expr, places: &[Place], change: &Found, (mut at, mut from): (Vec<Expr>, Vec<Expr>), span: Span, lets: &mut Lets) -> Expr {
         match places {
             [] => {
@@ -283,7 +284,7 @@ impl Infer<'_> {
     }
 }
 
-/// An array with another element or row.
+/// An array with one element or row replaced.
 fn put(now: Expr, mut at: Vec<Expr>, value: Expr, span: Span) -> Expr {
     let ty = now.ty.clone();
     let at = match at.len() {

@@ -1,20 +1,20 @@
-//! Declared types of one name that meet: what was made before a type was declared again has the older one.
+//! Different declared types of the same name. A value made before its type was redeclared keeps the older type.
 
 use super::{Infer, map_type};
 use crate::ty::{DataId, Ty};
 use adl_syntax::span::Span;
 
-/// One of several types of one name.
+/// One of several declared types of the same name.
 pub(super) struct Version {
     pub id: DataId,
-    /// What is shown behind its name: `@1`.
+    /// The suffix of its name in messages: `@1`.
     pub mark: String,
     /// Where it is declared.
     pub at: Span,
 }
 
 impl Infer<'_> {
-    /// The declared types in two types that share a name with another of them, the oldest first.
+    /// The declared types in two types that share their name with another one, the oldest first.
     pub(super) fn versions(&self, expected: &Ty, actual: &Ty, near: Span) -> Vec<Version> {
         let mut ids: Vec<DataId> = Vec::new();
         for t in [expected, actual] {
@@ -35,7 +35,7 @@ impl Infer<'_> {
         all.iter().enumerate().map(|(i, (id, at))| Version { id: *id, mark: mark(i), at: *at }).collect()
     }
 
-    /// The number of the entry that a place is in.
+    /// The number of the REPL entry or cell that a span belongs to.
     fn entry_of(&self, at: Span, near: Span) -> Option<String> {
         let line = self.host.line(at, near);
         let number = line.rsplit_once('<')?.1.strip_suffix('>')?;

@@ -1,11 +1,11 @@
-//! Operators whose operands' types are not known yet, and when to try them again.
+//! Operator constraints whose operand types are not known yet, and when to retry them.
 //!
-//! An operator watches the inference variables that its types begin with. Binding one wakes it; nothing else is looked at again, so that
-//! a long function costs time in proportion to its length. Operators are numbered in the order in which they were met: those that belong
-//! to a definition alone have numbers from its beginning on.
+//! A constraint watches the inference variables at the head of its types. Binding one of them wakes it; no other
+//! constraint is examined, so that the time is linear in the length of a function. Constraints are numbered in order of
+//! creation: those of a definition have numbers from its start on.
 //!
-//! What still waits when a function ends stays in its scheme as a constraint, and each use decides. Of a value that is no function, and of
-//! operands that no use can reach, it is decided by default: they are numbers.
+//! Constraints that still wait when a function ends become part of its scheme, and each use decides them. Defaults
+//! decide them for values that are not functions, and for operands that no use determines: these become numbers.
 
 use super::Infer;
 use super::ops::Head;
@@ -16,25 +16,25 @@ use adl_syntax::span::Span;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::rc::Rc;
 
-/// Operators that one definition may leave to its uses.
+/// The number of operator constraints in one scheme.
 const MAX_CONSTRAINTS: usize = 20_000;
 
-/// Those of them that it may have from functions which it calls: `let f x y = g (g x y) y` has twice those of `g`.
+/// The number of those that may come from called functions: `let f x y = g (g x y) y` has twice those of `g`.
 const MAX_PASSED_ON: usize = 1_000;
 
-/// `op` applied to `args` gives `res`.
+/// `op` applied to `args`, with result `res`.
 #[derive(Clone, Debug)]
 pub(super) struct Op {
     pub prim: Prim,
     pub args: Vec<(Ty, Span)>,
     pub res: Ty,
     pub span: Span,
-    /// Where it stands, if it is a constraint of a function that is used here.
+    /// The place in the called function, if it is a constraint of that function's scheme.
     pub inside: Option<Rc<Place>>,
 }
 
 impl Op {
-    /// Where an operand stands: in the function that the operation is in.
+    /// The place of an operand; for an instantiated constraint, inside the called function.
     pub fn operand_place(&self, i: usize) -> Span {
         self.inside.as_ref().and_then(|p| p.operands.get(i)).copied().unwrap_or(self.args[i].1)
     }
@@ -45,28 +45,28 @@ impl Op {
     }
 }
 
-/// What the variables of a function's type determine.
+/// The variables and operators that a function's type determines.
 struct Reach {
-    /// By inference variable: whether a use tells it.
+    /// By inference variable: whether a use determines it.
     known: Vec<bool>,
-    /// The operators whose operands a use tells, operands first.
+    /// The operators whose operands a use determines, in dependency order.
     order: Vec<u32>,
-    /// Those with an operand that nothing tells.
+    /// The operators with an operand that no use determines.
     left: Vec<u32>,
 }
 
-/// The operators that wait.
+/// The constraints that wait.
 #[derive(Clone, Default)]
 pub(super) struct Waiting {
     ops: BTreeMap<u32, Op>,
-    /// By inference variable: who waits for it.
+    /// By inference variable: the constraints that watch it.
     watched: HashMap<u32, Vec<u32>>,
     ready: BTreeSet<u32>,
     next: u32,
 }
 
 impl Waiting {
-    /// A variable was bound or became a number.
+    /// Called if a variable was bound or became a number.
     pub fn wake(&mut self, meta: u32) {
         if let Some(ids) = self.watched.remove(&meta) {
             self.ready.extend(ids);
@@ -78,12 +78,12 @@ impl Waiting {
         self.next
     }
 
-    /// Whether a variable is the result of an operator that waits.
+    /// Whether a variable is the result of a waiting operator.
     pub fn gives(&self, meta: u32, resolve: &dyn Fn(&Ty) -> Ty) -> bool {
         self.giver(meta, resolve).is_some()
     }
 
-    /// The operator that waits and gives a variable.
+    /// The waiting operator whose result is a variable.
     pub fn giver(&self, meta: u32, resolve: &dyn Fn(&Ty) -> Ty) -> Option<&Op> {
         let ids = self.watched.get(&meta).map_or(&[][..], Vec::as_slice);
         ids.iter().filter_map(|id| self.ops.get(id)).find(|op| resolve(&op.res) == Ty::Meta(meta))
@@ -117,7 +117,7 @@ impl Infer<'_> {
         res
     }
 
-    /// The same with a result that is known in part.
+    /// Like `operate`, with a result type that is partly known.
     pub(super) fn operate_to(&mut self, prim: Prim, args: Vec<(Ty, Span)>, res: Ty, span: Span) {
         let op = Op { prim, args, res, span, inside: None };
         if !self.solve(&op, false) {
@@ -125,13 +125,13 @@ impl Infer<'_> {
         }
     }
 
-    /// Keeps an operator that is new and cannot be solved yet.
+    /// Stores a new operator that cannot be solved yet.
     pub(super) fn wait_for(&mut self, op: Op) {
         let id = self.ops.number();
         self.wait(id, op);
     }
 
-    /// Keeps an operator until what it waits for is known.
+    /// Stores an operator and watches its variables.
     fn wait(&mut self, id: u32, op: Op) {
         let mut metas = Vec::new();
         for t in op.args.iter().map(|a| &a.0).chain([&op.res]) {
@@ -152,9 +152,10 @@ impl Infer<'_> {
         self.ops.ops.insert(id, op);
     }
 
-    /// Solves what can be solved by now.
+    /// Solves all constraints that can be solved now.
     pub(super) fn solve_ops(&mut self) {
         while let Some(id) = self.ops.ready.pop_first() {
+            adl_syntax::stop::poll();
             let Some(op) = self.ops.remove(id) else { continue };
             if !self.solve(&op, false) {
                 self.wait(id, op);
@@ -162,12 +163,13 @@ impl Infer<'_> {
         }
     }
 
-    /// Solves the constraints since `mark` all of whose types belong to levels above `level`, by default where they must.
+    /// Solves the constraints since `mark` whose types all belong to levels above `level`, by default if necessary.
     pub(super) fn settle_ops(&mut self, level: u32, mark: u32) {
         self.solve_ops();
         self.keep_outer(level, mark);
         let mut from = mark;
         loop {
+            adl_syntax::stop::poll();
             let inner = |id: &u32| self.ops.ops.get(id).is_some_and(|op| self.is_inner(op, level));
             let Some(id) = self.ops.ops.range(from..).map(|(id, _)| *id).find(inner) else { return };
             from = id;
@@ -180,7 +182,8 @@ impl Infer<'_> {
         }
     }
 
-    /// The operators since `mark` that a function of type `ty`, which ends now, leaves to its uses. `level` is the one outside of it.
+    /// The operators since `mark` that an ending function of type `ty` leaves to its uses. `level` is the enclosing
+    /// level.
     pub(super) fn leave_to_uses(&mut self, ty: &Ty, level: u32, mark: u32, span: Span) -> Vec<Op> {
         self.solve_ops();
         self.merge_equal(mark);
@@ -202,7 +205,7 @@ impl Infer<'_> {
         self.check_promised(ops)
     }
 
-    /// Operands that no use will tell are numbers.
+    /// Operands that no use determines default to numbers.
     fn default_operands(&mut self, id: u32, level: u32, known: &[bool]) {
         let Some(op) = self.ops.remove(id) else { return };
         if matches!(op.prim, Prim::MatMul | Prim::Append | Prim::Where | Prim::Diag | Prim::Stack) {
@@ -222,7 +225,7 @@ impl Infer<'_> {
     }
 
     /// The variables of a type.
-    fn metas_of(&self, t: &Ty) -> Vec<u32> {
+    pub(super) fn metas_of(&self, t: &Ty) -> Vec<u32> {
         let mut out = Vec::new();
         super::map_type(&self.resolve_deep(t), &mut |t| {
             if let Ty::Meta(m) = t {
@@ -233,15 +236,20 @@ impl Infer<'_> {
         out
     }
 
-    /// Equal operations on equal operands have one result. Numbers beside one operand are alike where the result has its type.
+    /// Merges equal operations on equal operands. Numbers beside one operand are equal if the result has its type.
     fn merge_equal(&mut self, mark: u32) {
-        let mut seen: HashMap<(Prim, Vec<Option<Ty>>), Op> = HashMap::new();
+        let mut seen: HashMap<(Prim, Vec<Ty>), Op> = HashMap::new();
         let ids: Vec<u32> = self.ops.since(mark).map(|(id, _)| id).collect();
         for id in ids {
             let Some(op) = self.ops.ops.get(&id).cloned() else { continue };
             let args: Vec<Ty> = op.args.iter().map(|a| self.resolve_deep(&a.0)).collect();
-            let like = args.contains(&self.resolve_deep(&op.res));
-            let key = (op.prim, args.into_iter().map(|t| Some(t).filter(|t| !(like && self.is_numeral(t)))).collect());
+            let numeral = |t: &Ty| self.is_numeral(&self.bottom(t));
+            let told = match op.prim {
+                Prim::Pow => args.contains(&self.resolve_deep(&op.res)),
+                Prim::Where => !args[1..].iter().all(numeral),
+                _ => !args.iter().all(numeral),
+            };
+            let key = (op.prim, args.iter().map(|t| if told && numeral(t) { self.with_leaf(t, &Ty::Unit) } else { t.clone() }).collect());
             match seen.get(&key).cloned() {
                 Some(first) => {
                     if first.types().zip(op.types()).all(|(a, b)| self.unify(a, b).is_ok()) {
@@ -253,14 +261,15 @@ impl Infer<'_> {
         }
     }
 
-    /// Whether a type is that of a number which nothing tells yet.
+    /// Whether a type is that of a number that is still undetermined.
     fn is_numeral(&self, t: &Ty) -> bool {
         matches!(t, Ty::Meta(m) if self.metas[*m as usize].scalar)
     }
 
-    /// A result of outer operands belongs to the outer level, as do the literals among them.
+    /// The result of outer operands belongs to the outer level, and so do literals among them.
     fn lower_determined(&mut self, level: u32, mark: u32) {
         loop {
+            adl_syntax::stop::poll();
             let outer = |op: &Op| {
                 let mut open = op.args.iter().filter(|a| self.is_open(&a.0)).peekable();
                 open.peek().is_some() && open.all(|a| !self.belongs(&a.0, level)) && op.types().any(|t| self.inner_meta(t, level).is_some())
@@ -273,7 +282,7 @@ impl Infer<'_> {
         }
     }
 
-    /// Which operators the variables of a function's type determine.
+    /// Computes which operators the variables of a function's type determine.
     fn reach(&self, ty: &Ty, level: u32, mark: u32) -> Reach {
         let mut known = vec![false; self.metas.len()];
         self.metas_of(ty).into_iter().for_each(|m| known[m as usize] = true);
@@ -310,7 +319,7 @@ impl Infer<'_> {
         Reach { known, order, left }
     }
 
-    /// The variable of an operand of unknown rank that no use will tell.
+    /// The variable of an operand of unknown rank that no use determines.
     fn unreached(&self, t: &Ty, level: u32, known: &[bool]) -> Option<u32> {
         let m = self.inner_meta(t, level).filter(|_| self.is_open(t))?;
         (!known.get(m as usize).copied().unwrap_or(false)).then_some(m)
@@ -321,7 +330,7 @@ impl Infer<'_> {
         self.head(t) == Head::Unknown
     }
 
-    /// Whether an operand of unknown rank belongs to the definition that ends.
+    /// Whether an operand of unknown rank belongs to the ending definition.
     fn belongs(&self, t: &Ty, level: u32) -> bool {
         match self.bottom(t) {
             Ty::Meta(m) => self.metas[m as usize].level > level,
@@ -330,7 +339,7 @@ impl Infer<'_> {
         }
     }
 
-    /// The variable under the axes of a type, if it belongs to a level above `level`.
+    /// The variable under the axes of a type, if its level is above `level`.
     fn inner_meta(&self, t: &Ty, level: u32) -> Option<u32> {
         match self.bottom(t) {
             Ty::Meta(m) if self.metas[m as usize].level > level => Some(m),
@@ -338,7 +347,7 @@ impl Infer<'_> {
         }
     }
 
-    /// Decides everything that still waits.
+    /// Solves all waiting constraints, by default if necessary.
     pub(super) fn force_all(&mut self) {
         while let Some(id) = self.ops.ops.keys().next().copied() {
             self.force(id);
@@ -352,7 +361,8 @@ impl Infer<'_> {
         }
     }
 
-    /// What waits for outer types keeps its own from being generalised, and what waits for those in turn.
+    /// Constraints that wait for outer types keep their variables from being generalised. This propagates to the
+    /// constraints that wait for those.
     fn keep_outer(&mut self, level: u32, mark: u32) {
         loop {
             let mut lowered: Vec<Ty> = Vec::new();

@@ -10,16 +10,16 @@ use adl_syntax::symbol::Symbol;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Types that were made final, so that each is made once however often it stands in the item.
+/// Final types, each computed once however often it occurs in the item.
 #[derive(Default)]
 pub(super) struct Finals {
     metas: HashMap<u32, Ty>,
-    /// By the place of the type, which is kept so that the place stays its own.
+    /// By address. The record is kept alive so that its address is not reused.
     records: HashMap<*const RecordTy, (Rc<RecordTy>, Ty)>,
     tuples: HashMap<*const Ty, (Rc<[Ty]>, Ty)>,
 }
 
-/// The arguments that a function still takes.
+/// The number of arguments that a function still takes.
 fn arrows(mut t: &Ty) -> usize {
     let mut n = 0;
     while let Ty::Fun(_, r) | Ty::Lin(_, r) = t {
@@ -30,7 +30,7 @@ fn arrows(mut t: &Ty) -> usize {
 }
 
 impl Infer<'_> {
-    /// The type without metas: those that nothing constrains become variables.
+    /// The type without metas. Unconstrained ones become type variables.
     pub(super) fn final_type(&mut self, t: &Ty) -> Ty {
         stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.final_parts(t))
     }
@@ -81,7 +81,7 @@ impl Infer<'_> {
         out
     }
 
-    /// What becomes of an inference variable that nothing constrains.
+    /// Decides the final type of an inference variable that nothing constrains.
     fn close(&mut self, free: u32) -> Ty {
         let out = match self.metas[free as usize].row {
             true => Ty::Record(Rc::new(RecordTy { fields: Vec::new(), tail: None })),
@@ -147,6 +147,7 @@ impl Infer<'_> {
     }
 
     pub(super) fn zonk(&mut self, mut e: Expr) -> Expr {
+        adl_syntax::stop::poll();
         stacker::maybe_grow(96 * 1024, 1024 * 1024, || {
             let ty = self.final_type(&e.ty);
             let kind = self.zonk_kind(e.take(), &ty, e.span);
@@ -244,7 +245,8 @@ impl Infer<'_> {
         }
     }
 
-    /// Warns where a function, as a call that lacks an argument is one, is made a text: the text is that of its type.
+    /// Warns if a function is converted to text, as happens for a call that lacks an argument: the text is the
+    /// function's type.
     fn shown_function(&mut self, e: &Expr) {
         let (Ty::Fun(missing, _) | Ty::Lin(missing, _)) = &e.ty else { return };
         let (f, args) = match &*e.kind {

@@ -10,7 +10,7 @@ use adl_typing::{Checked, check_item};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Standard modules that are loaded, and the texts that messages quote.
+/// Loaded standard modules, and the texts that messages quote.
 struct Host<'a> {
     std: &'a HashMap<&'static str, Rc<Env>>,
     sources: &'a SourceMap,
@@ -46,7 +46,7 @@ impl CheckHost for Host<'_> {
     }
 }
 
-/// What is known of the library.
+/// The environment of the standard library.
 pub struct Checker {
     std: HashMap<&'static str, Rc<Env>>,
     base: Env,
@@ -54,7 +54,7 @@ pub struct Checker {
     sources: SourceMap,
 }
 
-/// A text that was checked: its items, the names after it, and its messages.
+/// A checked text: its items, the resulting environment, and its messages.
 pub struct Text {
     pub items: Vec<Item>,
     pub env: Env,
@@ -75,12 +75,12 @@ impl Text {
 }
 
 impl Checker {
-    /// With the prelude, and the standard modules that others need first.
+    /// A checker with the prelude and all standard modules, loaded in dependency order.
     pub fn new() -> Checker {
         let mut c = Checker { std: HashMap::new(), base: Env::default(), tables: Tables::default(), sources: SourceMap::default() };
         let prelude = c.library(adl_std::PRELUDE);
         c.base = Env { base: Some(Rc::new(prelude)), ..Env::default() };
-        // A module is checked once those that it names are known.
+        // A module is checked after the modules that it names.
         let mut left: Vec<(&'static str, &'static str)> = adl_std::MODULES.to_vec();
         while !left.is_empty() {
             let before = left.len();
@@ -103,7 +103,7 @@ impl Checker {
         out.env
     }
 
-    /// Checks a text item by item; what has an error is left out.
+    /// Checks a text item by item; items with errors are skipped.
     pub fn check(&mut self, text: &str) -> Text {
         self.check_from(self.base.clone(), text, false)
     }

@@ -1,5 +1,5 @@
-//! J of `reduce_by_index` (§4). What stands in the destination is the first element of each bin: so it needs no rewriting to neutral
-//! elements, and ties go to it.
+//! J of `reduce_by_index` (§4). The destination's element counts as the first element of each bin. So the histogram
+//! need not be rewritten to start from neutral elements, and the destination wins ties.
 
 mod product;
 mod segments;
@@ -35,7 +35,7 @@ impl Histogram {
 pub(super) const NAME: &str = "reduce_by_index";
 
 impl J<'_> {
-    /// A histogram.
+    /// J of a histogram.
     pub(crate) fn by_index(&mut self, s: &Stmt) -> Result<(), Unsupported> {
         let Op::ReduceByIndex { dest, op, neutral, keys, values } = &s.op else { return Ok(()) };
         if !s.outs.iter().any(|o| self.act.has(*o)) {
@@ -117,7 +117,7 @@ impl J<'_> {
         self.derive_all(&made.stmts)
     }
 
-    /// Adds contributions, one for each value, to tangents of the bins. Keys out of range have none.
+    /// Adds contributions, one for each value, to the tangents of the bins. Keys out of range contribute nothing.
     pub(super) fn collected_in_bins(&mut self, dest: Var, keys: Var, start: Option<Var>, parts: Option<Var>) -> Option<Var> {
         let Some(v) = parts else { return start };
         let (ty, shape) = (self.tangent_ty(dest), self.b.shape(dest));
@@ -130,7 +130,8 @@ impl J<'_> {
         self.set_tangent(h.outs[0], t);
     }
 
-    /// Runs the operator on elements with their places into `y`; those of the destination are -1. It gives the places.
+    /// Emits `y` by an operator on elements paired with their positions, where the destination's elements have
+    /// position -1. Returns the positions.
     fn with_places_in_bins(&mut self, h: &Histogram, op: Block, y: Var) -> Var {
         let n = self.b.dim(h.keys, 0);
         let places = self.iota(n);
@@ -144,7 +145,7 @@ impl J<'_> {
         place
     }
 
-    /// The same for extremes. Where a bin has a `nan`, the first one is looked for by a dearer operator.
+    /// The same for extremes. If a bin contains a nan, the first one is found by a more expensive operator.
     fn extreme_places(&mut self, h: &Histogram, op: Bin) -> Var {
         let (elem, y) = (self.b.ty(h.neutral[0]), h.outs[0]);
         let quick = self.extreme_with_place(&elem, op);
@@ -162,7 +163,8 @@ impl J<'_> {
         self.b.one(Op::If(any, Box::new(some), Box::new(none)), Ty::shape())
     }
 
-    /// The tangent of the value that each bin took, the first of equal ones; the destination's where it stayed.
+    /// The tangent of each bin's selected value, the first among equals; the destination's tangent if its element
+    /// was selected.
     fn histogram_extreme(&mut self, h: &Histogram, place: Var) {
         let (dest, values) = (h.dest[0], h.values[0]);
         let ty = self.tangent_ty(dest);
@@ -190,13 +192,13 @@ impl J<'_> {
         Ok(())
     }
 
-    /// The interchange: a histogram of each column.
+    /// The interchange: one histogram for each column.
     fn histogram_columns(&mut self, s: &Stmt, made: Op) -> Result<(), Unsupported> {
         self.decide(s.span, NAME, "the interchange with the map inside (§4.2.5), then column by column", "");
         self.derive(&Stmt { outs: s.outs.clone(), lin_outs: Vec::new(), op: made, span: s.span })
     }
 
-    /// By sorting the keys and two scans in each segment (Fig. 4), if the operator is associative arithmetic on numbers.
+    /// For any associative arithmetic operator on numbers: by sorting the keys, and two scans in each segment (Fig. 4).
     fn any_histogram(&mut self, h: &Histogram, s: &Stmt) -> Result<(), Unsupported> {
         if !operator::elementwise(&self.b.func, &h.op) {
             return self.histogram_loop(s, "the operator is not straight-line arithmetic on numbers");
@@ -212,8 +214,8 @@ impl J<'_> {
         Ok(())
     }
 
-    /// In each segment of the sorted values, ẏᵢ = ∂₁ ẏᵢ₋₁ + ∂₂ ȧᵢ as in a scan that begins with the destination's element: the bin's tangent is
-    /// the last one.
+    /// In each segment of the sorted values, ẏᵢ = ∂₁ ẏᵢ₋₁ + ∂₂ ȧᵢ, as in a scan that starts with the destination's
+    /// element. The tangent of the bin is the last one.
     fn sorted_histogram(&mut self, h: &Histogram) {
         let k = h.dest.len();
         let sorted = segments::prefixes(self, h);
@@ -241,7 +243,7 @@ impl J<'_> {
         }
     }
 
-    /// A coefficient that is zero at the first values of bins.
+    /// A coefficient that is set to zero at the first value of each bin.
     pub(super) fn but_at(&mut self, first: Var, c: Coef, like: Var) -> Coef {
         let (zero, ty) = (self.b.real(0.0, like), self.b.ty(like));
         let c = partials::number(&mut self.b, c, Some(like));
@@ -254,7 +256,7 @@ impl J<'_> {
         Some(self.b.lin(Op::Gather { a: t, at: order, shape: Some(shape) }, ty))
     }
 
-    /// What the destination's tangents give to the first values of bins.
+    /// The contributions of the destination's tangents to the first values of the bins.
     fn of_destination(&mut self, h: &Histogram, sorted: &segments::Prefixes, (j, row): (usize, &Row)) -> Option<Var> {
         let (ty, all) = (self.tangent_ty(h.dest[j]), self.b.shape(sorted.values[0]));
         let mut sum = None;
@@ -273,7 +275,7 @@ impl J<'_> {
         sum.map(|v| self.b.lin(Op::GatherAdd { acc: zero, at: sorted.firsts, v, shape: Some(all) }, ty))
     }
 
-    /// The tangents of the last values of bins; of the destination where nothing fell.
+    /// The tangents at the last values of the bins; the destination's tangents for empty bins.
     fn last_in_bins(&mut self, h: &Histogram, sorted: &segments::Prefixes, d: Var, t: Option<Var>) -> Option<Var> {
         let ty = self.tangent_ty(d);
         let own = self.has(d).map(|own| {

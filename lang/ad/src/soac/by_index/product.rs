@@ -1,5 +1,5 @@
-//! Products of the others in each bin (§4.2.3), as in [`super::super::product`]: quotients, then counted zeros, then scans, which are exact
-//! as functions and stand for the derivative.
+//! Products of all other elements of a bin (§4.2.3), as in [`super::super::product`]: by quotients, then by
+//! counting zeros, then by scans. The scans are exact as functions and define the derivative.
 
 use super::super::operator;
 use super::super::product::ordinary;
@@ -11,11 +11,11 @@ use adl_prim::{Bin, Prim};
 use adl_specialise::Unsupported;
 use std::collections::HashMap;
 
-/// The function and its rule, by the type of numbers.
+/// The helper function and its derivative rule, for each element type.
 pub(crate) type Products = HashMap<Ty, (FnId, FnId)>;
 
 impl J<'_> {
-    /// Of `[dest, keys, values, histogram]`: coefficients of the destination's elements and of the values.
+    /// The coefficients of the destination's elements and of the values. `args` are `[dest, keys, values, histogram]`.
     pub(super) fn products_in_bins(&mut self, args: [Var; 4]) -> Result<(Var, Var), Unsupported> {
         let ty = self.b.ty(args[0]);
         let (f, rule) = products(self.ad, self.p, &ty.elem())?;
@@ -44,7 +44,8 @@ fn products(ad: &mut Ad, p: &mut Program, elem: &Ty) -> Result<(FnId, FnId), Uns
     Ok((f, rule))
 }
 
-/// J of what the scans make; the histogram, the last argument, depends on the others.
+/// J of the version by scans. The histogram (the last argument) is not differentiated, because it depends on the
+/// others.
 fn rule(ad: &mut Ad, p: &mut Program, slow: FnId, elem: &Ty) -> Result<FnId, Unsupported> {
     let j = ad.jvp(p, slow, &[true, false, true])?;
     let forward = ad.erase(p, j.func);
@@ -74,7 +75,7 @@ fn by_scans(b: &mut Builder, dest: Var, keys: Var, values: Var) -> (Var, Var) {
     (firsts.in_bins(b, rest, 1.0, dest), cv)
 }
 
-/// An element of each value's bin; 0 for keys out of range.
+/// Gathers from each value's bin; 0 for keys out of range.
 fn of_bins(b: &mut Builder, a: Var, keys: Var) -> Var {
     let (ty, shape) = (b.ty(a), b.shape(a));
     b.one(Op::Gather { a, at: keys, shape: Some(shape) }, ty)
@@ -99,8 +100,9 @@ fn fast(b: &mut Builder, p: &Program, slow: FnId, [dest, keys, values, y]: [Var;
     b.emit(Op::If(fine, Box::new(yes), Box::new(no)), &[ty.clone(), ty], &[]).0
 }
 
-/// Where a product is zero, or out of range. Without zeros in a bin a coefficient is the quotient; with one its own alone is the rest's
-/// product; else there is none.
+/// The case in which a product is zero or out of range. In a bin without zeros a coefficient is the quotient. With
+/// one zero, only its coefficient is non-zero, the product of the others. With several zeros, all coefficients are
+/// zero.
 fn with_zeros(b: &mut Builder, p: &Program, slow: FnId, [dest, keys, values]: [Var; 3]) -> Vec<Var> {
     let ty = b.ty(dest);
     let (zero, one, none) = (b.real(0.0, dest), b.real(1.0, dest), b.int(0));
@@ -130,7 +132,7 @@ fn with_zeros(b: &mut Builder, p: &Program, slow: FnId, [dest, keys, values]: [V
     b.emit(Op::If(fine, Box::new(yes), Box::new(no)), &[ty.clone(), ty], &[]).0
 }
 
-/// `(x, i) (y, j)`: (x y, i + j).
+/// The operator `(x, i) (y, j)`: (x y, i + j).
 fn pairs(b: &mut Builder, elem: &Ty) -> Block {
     b.open();
     let [x, i, y, j] = [elem.clone(), Ty::I64, elem.clone(), Ty::I64].map(|t| b.param(t));

@@ -1,4 +1,4 @@
-//! Values sorted by their bins, and what stands before each in its bin, and after it (Fig. 4).
+//! Values sorted by their bins, and the combination of the values before and after each one in its bin (Fig. 4).
 
 use super::Histogram;
 use crate::jvp::J;
@@ -6,42 +6,43 @@ use adl_ir::{Block, Builder, Cmp, Lit, Op, Soac, SoacKind, Ty, Var};
 use adl_prim::{Bin, Prim};
 use std::collections::HashMap;
 
-/// Sorted values and their surroundings. Before the first value of a bin stands the destination.
+/// Sorted values with prefixes and suffixes. The destination's element counts as the value before the first one of
+/// a bin.
 pub(super) struct Sorted {
     /// Positions of the sorted values.
     pub order: Var,
     /// Their bins.
     pub bins: Var,
     pub values: Vec<Var>,
-    /// Whether a value is the first, or the last, of its bin.
+    /// For each value, whether it is the first (or last) of its bin.
     pub first: Var,
     pub last: Var,
-    /// What stands before a value, combined.
+    /// The combination of the values before each value.
     pub before: Vec<Var>,
-    /// What stands after it; nothing meaningful at the last.
+    /// The combination of the values after each value; undefined at the last one of a bin.
     pub after: Vec<Var>,
 }
 
-/// Values sorted by their keys with what stands before each in its bin.
+/// Values sorted by their keys, with the prefix before each one in its bin.
 pub(super) struct Prefixes {
     /// Positions of the sorted values.
     pub order: Var,
     pub values: Vec<Var>,
-    /// What stands before a value, combined: the destination's element before the first one of a bin.
+    /// The combination of the values before each value; the destination's element before the first one of a bin.
     pub before: Vec<Var>,
-    /// Whether a value is the first of its bin.
+    /// For each value, whether it is the first of its bin.
     pub first: Var,
-    /// Positions of the first and the last values of bins, and the bins, of which some may be out of range.
+    /// Positions of the first and the last value of each bin, and the bins, some of which may be out of range.
     pub firsts: Var,
     pub lasts: Var,
     pub bins: Var,
 }
 
-/// Sorts, and scans in each segment from the left.
+/// Sorts, and scans each segment from the left.
 pub(super) fn prefixes(j: &mut J<'_>, h: &Histogram) -> Prefixes {
     let order = j.b.prim(Prim::Argsort, &[h.keys], Ty::shape());
     let keys = gather(&mut j.b, h.keys, order);
-    // Where the first key is -1 its bin has no beginning: it is none.
+    // A first key of -1 is out of range, so its segment needs no start.
     let none = j.b.int(-1);
     let left = j.previous(keys, none);
     let first = j.b.cmp(Cmp::Ne, keys, left);
@@ -63,7 +64,7 @@ pub(super) fn prefixes(j: &mut J<'_>, h: &Histogram) -> Prefixes {
 }
 
 impl Prefixes {
-    /// 1 for the bins into which nothing fell, 0 for others.
+    /// 1 for empty bins, 0 for others.
     pub(super) fn untouched(&self, b: &mut Builder, dest: Var) -> Var {
         let (zero, one, m, ty, shape) = (b.real(0.0, dest), b.real(1.0, dest), b.dim(self.bins, 0), b.ty(dest), b.shape(dest));
         let acc = b.one(Op::Spread { a: zero, shape }, ty.clone());
@@ -74,7 +75,7 @@ impl Prefixes {
     }
 }
 
-/// The bin of each key: `w`, one more than there are, for those out of range.
+/// The bin of each key; `w`, the number of bins, for keys out of range.
 pub(super) fn bins(b: &mut Builder, keys: Var, w: Var) -> Var {
     let zero = b.int(0);
     let low = b.cmp(Cmp::Ge, keys, zero);
@@ -97,7 +98,7 @@ fn gather(b: &mut Builder, a: Var, at: Var) -> Var {
     b.one(Op::Gather { a, at, shape: None }, ty)
 }
 
-/// Each element's predecessor, the first's being `x`.
+/// The predecessor of each element; `x` for the first one.
 fn previous(b: &mut Builder, xs: Var, x: Var) -> Var {
     let (x, ty) = (single(b, x), b.ty(xs));
     let all = joined(b, x, xs);
@@ -105,7 +106,7 @@ fn previous(b: &mut Builder, xs: Var, x: Var) -> Var {
     b.one(Op::Slice { a: all, lo, hi, shape: None }, ty)
 }
 
-/// Each element's successor, the last's being `x`.
+/// The successor of each element; `x` for the last one.
 fn next(b: &mut Builder, xs: Var, x: Var) -> Var {
     let (x, ty) = (single(b, x), b.ty(xs));
     let all = joined(b, xs, x);
@@ -114,7 +115,7 @@ fn next(b: &mut Builder, xs: Var, x: Var) -> Var {
     b.one(Op::Slice { a: all, lo, hi, shape: None }, ty)
 }
 
-/// Sorts, and scans in each segment from both sides. `neutral` fills places that are not read.
+/// Sorts, and scans each segment in both directions. `neutral` fills positions that are not read.
 pub(super) fn sorted(b: &mut Builder, op: &Block, neutral: &[Var], dest: &[Var], values: &[Var], bins: Var) -> Sorted {
     let order = b.prim(Prim::Argsort, &[bins], Ty::shape());
     let bins = gather(b, bins, order);
@@ -151,7 +152,7 @@ fn reversed(b: &mut Builder, v: Var) -> Var {
     b.one(Op::Reverse(v), ty)
 }
 
-/// A scan that begins anew wherever a flag is set.
+/// A segmented scan, which restarts wherever a flag is set.
 fn in_segments(b: &mut Builder, op: &Block, neutral: &[Var], flags: Var, arrays: &[Var]) -> Vec<Var> {
     let tys: Vec<Ty> = neutral.iter().map(|e| b.ty(*e)).collect();
     b.open();
@@ -173,11 +174,11 @@ fn in_segments(b: &mut Builder, op: &Block, neutral: &[Var], flags: Var, arrays:
     b.emit(Op::Soac(Box::new(made)), &out, &[]).0.split_off(1)
 }
 
-/// Positions of the first values of bins in range, and their bins.
+/// Positions of the first values of the bins in range, and their bins.
 pub(super) struct Firsts {
     at: Var,
     bins: Var,
-    /// Whether anything fell into a bin.
+    /// For each bin, whether it has any values.
     filled: Var,
 }
 
@@ -198,7 +199,7 @@ impl Sorted {
 }
 
 impl Firsts {
-    /// The coefficient of each bin's first value; `otherwise` where nothing fell.
+    /// The coefficient of each bin's first value; `otherwise` for empty bins.
     pub(super) fn in_bins(&self, b: &mut Builder, c: Var, otherwise: f64, like: Var) -> Var {
         let c = gather(b, c, self.at);
         let (zero, other, ty) = (b.real(0.0, like), b.real(otherwise, like), b.ty(like));

@@ -1,4 +1,5 @@
-//! Recomputation: a function of which the tape keeps the input only.
+//! Checkpointing: functions of which the tape stores only the input, and which are run again in the reverse
+//! sweep.
 
 use super::custom::deepest;
 use super::{lift, pair};
@@ -12,7 +13,7 @@ use crate::value::{Tuple, Value, space};
 use crate::vm::{Fun, Machine};
 use std::rc::Rc;
 
-/// `checkpoint f` applied: in reverse mode only the input is kept, and `f` runs again when cotangents arrive.
+/// Applies `checkpoint f`: reverse mode stores only the input, and runs `f` again when the cotangents arrive.
 pub(crate) fn checkpointed(m: &mut Machine, f: &Value, x: Value) -> Res<Value> {
     let inputs = pair(x.clone(), captured_data(f));
     let level = deepest(&inputs);
@@ -31,7 +32,8 @@ pub(crate) fn checkpointed(m: &mut Machine, f: &Value, x: Value) -> Res<Value> {
     let f0 = with_captured(f, &captured0);
     let y = m.call(&f0, &[x0])?;
     if deepest(&y) >= level || holds_functions(&y) {
-        // Functions inside captured data hold traced values, and a function as a result would hold the untraced ones: nothing is saved.
+        // Functions inside captured data contain traced values, and a function in the result would contain
+        // untraced ones; so checkpointing is not possible.
         return m.call(f, &[x]);
     }
     let outs = leaves(&y);
@@ -40,7 +42,7 @@ pub(crate) fn checkpointed(m: &mut Machine, f: &Value, x: Value) -> Res<Value> {
     rebuild(&y, traced.into_iter())
 }
 
-/// What a closure captures, as data.
+/// The captured values of a closure, as data.
 fn captured_data(f: &Value) -> Value {
     let Value::Fun(fun) = f else { return Value::Unit };
     let all = |vals: &[Value]| {
@@ -55,7 +57,7 @@ fn captured_data(f: &Value) -> Value {
     })
 }
 
-/// The same function over other captured values.
+/// The closure with other captured values.
 fn with_captured(f: &Value, data: &Value) -> Value {
     let (Value::Fun(fun), Value::Tuple(t)) = (f, data) else { return f.clone() };
     let restore = |old: &[Value], new: &[Value]| -> Vec<Value> {
@@ -89,7 +91,7 @@ struct CheckpointRule {
 }
 
 impl CheckpointRule {
-    /// The derivative at the input, recorded now.
+    /// Records the derivative at the input.
     fn map(&self, m: &mut Machine) -> Res<LinearMap> {
         let level = m.ad.open(Level::Reverse(Tape::default()))?;
         let run = (|| -> Res<(Traced, Traced)> {

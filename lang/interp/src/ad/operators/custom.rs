@@ -1,4 +1,4 @@
-//! Functions with derivative rules of their own.
+//! Functions with custom derivative rules.
 
 use super::transpose;
 use crate::ad::linear::{self, LinearMap, leaves, rebuild};
@@ -10,7 +10,7 @@ use crate::value::{Value, space};
 use crate::vm::{Fun, Machine};
 use std::rc::Rc;
 
-/// An argument without the traces of a level, and what traces its leaves of real numbers.
+/// An argument without the derivative parts of a level, and the derivative parts of its real leaves.
 fn untraced(x: &Value, level: u16) -> Res<(Value, Vec<Option<Part>>)> {
     let mut parts = Vec::new();
     let primal = space::map_leaves(x, &mut |v| {
@@ -23,7 +23,7 @@ fn untraced(x: &Value, level: u16) -> Res<(Value, Vec<Option<Part>>)> {
     Ok((primal, parts))
 }
 
-/// A function with a rule of its own, applied.
+/// Applies a function with a custom derivative rule.
 pub(crate) fn custom(m: &mut Machine, f: &Value, rule: &Value, vjp: bool, x: Value) -> Res<Value> {
     let level = deepest(&x);
     if level == 0 {
@@ -41,7 +41,7 @@ pub(crate) fn custom(m: &mut Machine, f: &Value, rule: &Value, vjp: bool, x: Val
     rebuild(&y, traced.into_iter())
 }
 
-/// A linear map without a tape at a traced argument: it is its own derivative.
+/// Applies a linear map without a tape to a traced argument: the map is its own derivative.
 pub(crate) fn linear_at(m: &mut Machine, map: &LinearMap, x: Value) -> Res<Value> {
     let level = deepest(&x);
     let (primal, parts) = untraced(&x, level)?;
@@ -53,12 +53,12 @@ pub(crate) fn linear_at(m: &mut Machine, map: &LinearMap, x: Value) -> Res<Value
     rebuild(&y, traced.into_iter())
 }
 
-/// The highest level in data, lists and other declared data included.
+/// The highest level in data, including lists and other declared data.
 pub(super) fn deepest(v: &Value) -> u16 {
     leaves(v).iter().map(level_of).max().unwrap_or(0)
 }
 
-/// The highest level in a value, what functions capture included.
+/// The highest level in a value, including values captured by functions.
 fn inner_level(v: &Value) -> u16 {
     let all = |vals: &[Value]| vals.iter().map(inner_level).max().unwrap_or(0);
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || match v {
@@ -78,7 +78,8 @@ fn inner_level(v: &Value) -> u16 {
     })
 }
 
-/// A rule that holds a value being differentiated would lose its derivative silently.
+/// Reports an error if the rule captures a value that is being differentiated, because its derivative would
+/// silently be lost.
 fn captured_check(rule: &Value, level: u16) -> Res<()> {
     if inner_level(rule) < level {
         return Ok(());

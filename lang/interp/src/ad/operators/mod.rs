@@ -1,5 +1,6 @@
-//! The derivative operators of language.md §5. `custom` has functions with rules of their own, `checkpoint` recomputation, `ravel` data
-//! as vectors and the check by differences.
+//! The derivative operators (see docs/reference.md). Module `custom` implements custom derivative rules,
+//! `checkpoint` recomputation, `ravel` the conversion of data to vectors and the check of gradients by finite
+//! differences, `sparse` Jacobians.
 
 mod checkpoint;
 mod custom;
@@ -28,7 +29,7 @@ fn linear_fun(map: LinearMap) -> Value {
     Value::Fun(Rc::new(Fun::Linear(map)))
 }
 
-/// Applies a differentiation primitive.
+/// Applies a derivative operator.
 pub(crate) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Res<Value> {
     let a: Vec<Value> = args.iter_mut().map(std::mem::take).collect();
     if !matches!(p, Prim::StopGrad | Prim::Checkpoint | Prim::CustomJvp | Prim::CustomVjp | Prim::Ravel | Prim::Unravel) {
@@ -72,7 +73,7 @@ pub(crate) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]
     }
 }
 
-/// Puts each real leaf of `x` on the tape of a level.
+/// Makes each real leaf of `x` an input on the tape of a level.
 pub(crate) fn lift(m: &mut Machine, level: u16, x: &Value) -> Res<(Value, Traced)> {
     let mut nodes = Vec::new();
     let lifted = space::map_leaves(x, &mut |v| {
@@ -125,7 +126,7 @@ fn jvp_at(m: &mut Machine, level: u16, f: &Value, x: &Value, v: &Value) -> Res<(
     Ok((primal, tangent))
 }
 
-/// The value, which may be absent if it is not asked for, and the gradient.
+/// The value and the gradient. If `value` is false, the value may be left out.
 fn grad(m: &mut Machine, f: &Value, x: &Value, value: bool) -> Res<(Value, Value)> {
     let (tape, start) = (m.ad.new_tape(), Instant::now());
     let (y, mut map) = match road::record_whole(m, f, x, value)? {
@@ -152,7 +153,8 @@ fn grad(m: &mut Machine, f: &Value, x: &Value, value: bool) -> Res<(Value, Value
     Ok((y, g))
 }
 
-/// The transpose of a linear function. A derivative is turned round; a function of the user's is run on a zero of its input's shape.
+/// The transpose of a linear function. For a derivative, the direction is reversed; a user's function is first
+/// recorded at a zero of its input's shape.
 fn transpose(m: &mut Machine, f: &Value, like: Option<&Value>, reps: &[Value]) -> Res<Value> {
     if let Value::Fun(fun) = f {
         if let Fun::Linear(map) = &**fun {
@@ -174,10 +176,11 @@ fn transpose(m: &mut Machine, f: &Value, like: Option<&Value>, reps: &[Value]) -
     Ok(linear_fun(LinearMap { transposed: true, original: Some(f.clone()), ..map }))
 }
 
-/// Constructors of one zero, after which it is taken to have no end.
+/// Maximum number of constructors in an example; beyond it the type is assumed to be infinite.
 const CONSTRUCTORS: u32 = 1000;
 
-/// The zero of a type that has one shape; a declared type has where it has one constructor. `left`: how many there may be.
+/// The zero of a type that has only one structure. Declared types qualify if they have a single constructor.
+/// `left` is the remaining number of constructors.
 fn example(m: &Machine, r: &Rep, left: &mut u32) -> Option<Value> {
     let mut all = |rs: &mut dyn Iterator<Item = &Rc<Rep>>| rs.map(|r| example(m, r, left)).collect::<Option<Vec<Value>>>();
     Some(match r {

@@ -1,4 +1,4 @@
-//! Data as vectors of their real leaves, and the check of gradients by differences.
+//! Conversion of data to vectors of their real leaves, and the check of gradients by finite differences.
 
 use super::grad;
 use crate::ad::linear::leaves;
@@ -39,7 +39,7 @@ pub(super) fn ravel(m: &mut Machine, v: &Value) -> Res<Value> {
     Ok(all)
 }
 
-/// Data shaped as `like` with the real leaves of a vector.
+/// Data with the structure of `like`, whose real leaves are taken from a vector.
 pub(super) fn unravel(m: &mut Machine, like: &Value, v: &Value) -> Res<Value> {
     let n = seq::len(v);
     let need: usize = leaves(like).iter().map(|l| seq::shape(l).map_or(1, |s| s.iter().product())).sum();
@@ -73,7 +73,7 @@ pub(super) fn unravel(m: &mut Machine, like: &Value, v: &Value) -> Res<Value> {
     })
 }
 
-/// Central differences on every real leaf against the gradient.
+/// Compares the gradient with central differences in every real leaf.
 pub(super) fn gradcheck(m: &mut Machine, f: &Value, x: &Value) -> Res<Value> {
     let (_, g) = grad(m, f, x, false)?;
     let (flat, flat_g) = (ravel(m, x)?, ravel(m, &g)?);
@@ -85,7 +85,7 @@ pub(super) fn gradcheck(m: &mut Machine, f: &Value, x: &Value) -> Res<Value> {
         _ => Vec::new(),
     };
     let (x0, g0) = (read(&flat), read(&flat_g));
-    // The step that balances truncation against rounding, by the precision of the least precise leaf.
+    // The step that balances truncation against rounding, for the precision of the least precise leaf.
     let single = leaves(x).iter().any(space::narrow);
     let (step, tolerance) = if single { (5e-3, 2e-3) } else { (6e-6, 1e-5) };
     let (mut worst, mut at, mut both) = (0.0f64, 0, (0.0, 0.0));
@@ -104,7 +104,7 @@ pub(super) fn gradcheck(m: &mut Machine, f: &Value, x: &Value) -> Res<Value> {
         };
         let numeric = (moved_by(h)? - moved_by(-h)?) / (2.0 * h);
         let error = (numeric - g0[i]).abs() / numeric.abs().max(g0[i].abs()).max(1.0);
-        // The first nan is the worst of all.
+        // The first nan is reported as the worst error.
         if !worst.is_nan() && (i == 0 || error.is_nan() || error > worst) {
             (worst, at, both) = (error, i as i64, (g0[i], numeric));
         }

@@ -1,4 +1,4 @@
-//! Jacobians: dense, and sparse ones compressed by colouring.
+//! Jacobians: dense ones, and sparse ones that are compressed by graph colouring.
 
 use super::linear::{self, LinearMap};
 use crate::ad::traced::primal_of;
@@ -11,19 +11,22 @@ use crate::vm::{Fun, Machine};
 use adl_prim::Prim;
 use std::rc::Rc;
 
-/// Components from which a dense Jacobian's structure is looked for in the code, which is done once.
+/// Number of components from which the sparsity structure of a dense Jacobian is derived from the code, once
+/// per function.
 const CODED: usize = 8;
-/// Components from which it is looked for at the point, where the code does not tell it, and numbers that reverse mode stores for each of
-/// them, up to which it is: finding it costs about as much as a thousand directions.
+/// Number of components from which the structure is found by evaluation at the point, if the code does not
+/// determine it. This is limited to [`RESIDUALS`] stored scalars per component; finding the structure costs
+/// about as much as a thousand directions.
 const STRUCTURED: usize = 512;
 const RESIDUALS: usize = 32;
 
-/// Components from which the code is looked at for a diagonal Jacobian.
+/// Number of components from which the code is checked for a diagonal Jacobian.
 const DIAGONAL: usize = 2;
 
-/// Entries that the sets of a search may take together, for each component: one that is to pay has a few for each.
+/// Maximum total size of the index sets of a search, per component. A sparsity structure is only worthwhile
+/// with a few entries per component.
 const ENTRIES: u64 = 512;
-/// The same where the structure is what was asked for: 2 GiB of them.
+/// The same limit if the user asked for the structure: 2 GiB of entries.
 const MOST_ENTRIES: u64 = 1 << 29;
 
 fn made(shape: [usize; 2], xs: Vec<f64>, narrow: bool) -> Value {
@@ -31,8 +34,8 @@ fn made(shape: [usize; 2], xs: Vec<f64>, narrow: bool) -> Value {
     array::make(Shape::from_slice(&shape), buf)
 }
 
-/// The matrix of partial derivatives, in all directions at once: forwards from each input or backwards from each output, whichever are
-/// fewer.
+/// The Jacobian matrix, in all directions at once: in forward mode from each input or in reverse mode from each
+/// output, whichever are fewer.
 pub(super) fn jacobian(m: &mut Machine, p: Prim, f: &Value, x: &Value) -> Res<Value> {
     let (y, map) = linear::record(m, f, x)?;
     let (n, k) = (seq::len(x), seq::len(&y));
@@ -70,21 +73,22 @@ pub(super) fn jacobian(m: &mut Machine, p: Prim, f: &Value, x: &Value) -> Res<Va
     Ok(made([k, n], all, narrow))
 }
 
-/// The same inside another derivative, which traces the numbers: a direction at a time.
+/// Like [`jacobian`], inside another derivative, which traces the numbers: one direction at a time.
 fn one_by_one(m: &mut Machine, map: LinearMap, count: usize, narrow: bool) -> Res<Value> {
     let rows = (0..count).map(|i| linear::apply(m, &map, direction(count, narrow, &|j| i == j))).collect::<Res<Vec<_>>>()?;
     let all = seq::pack(m, rows)?;
     if map.transposed { Ok(all) } else { crate::ops::call(m, Prim::TransposeArray, &[], vec![all]) }
 }
 
-/// Ones where `seed` says, zeros elsewhere.
+/// A vector that is 1 where `seed` holds, and 0 elsewhere.
 fn direction(count: usize, narrow: bool, seed: &dyn Fn(usize) -> bool) -> Value {
     let xs = (0..count).map(|j| f64::from(u8::from(seed(j))));
     let buf = if narrow { Buf::F32(xs.map(|x| x as f32).collect()) } else { Buf::F64(xs.collect()) };
     array::make(Shape::from_slice(&[count]), buf)
 }
 
-/// The entries that the code of `f` allows, at any point. Numbers that an outer derivative traces play no part in that: they are left out with its levels.
+/// The entries that the code of `f` allows at any point. The derivative parts of outer derivatives do not
+/// affect the structure, so they are removed together with their levels.
 fn untraced_structure(m: &mut Machine, f: &Value, x: &Value) -> Option<Vec<Vec<u32>>> {
     let levels = std::mem::take(&mut m.ad.levels);
     let found = primal_structure(m, &primal(f), &primal(x));
@@ -92,7 +96,7 @@ fn untraced_structure(m: &mut Machine, f: &Value, x: &Value) -> Option<Vec<Vec<u
     found
 }
 
-/// A value without derivative parts, also in what functions capture.
+/// A value without derivative parts, including values that functions capture.
 fn primal(v: &Value) -> Value {
     let Value::Fun(f) = v else { return primal_of(v) };
     let all = |vals: &[Value]| vals.iter().map(primal).collect();
@@ -109,7 +113,8 @@ fn primal_structure(m: &mut Machine, f: &Value, x: &Value) -> Option<Vec<Vec<u32
     Some((*rows).clone())
 }
 
-/// A dense Jacobian in the few directions that its structure allows, if they are few and the structure is cheap to find.
+/// Computes a dense Jacobian from the few directions that its structure requires, if they are few and the
+/// structure is cheap to find.
 fn structured(m: &mut Machine, map: &LinearMap, (n, k): (usize, usize), narrow: bool) -> Res<Option<Vec<f64>>> {
     let entries = ENTRIES * (n + k) as u64;
     if let Some(rows) = by_code(m, map, (n, k), false, entries.min((n * k) as u64 * 4))? {
@@ -126,9 +131,10 @@ fn structured(m: &mut Machine, map: &LinearMap, (n, k): (usize, usize), narrow: 
     }
 }
 
-/// The same for known rows.
+/// Like [`structured`], with known rows.
 fn compressed(m: &mut Machine, map: &LinearMap, (n, k): (usize, usize), narrow: bool, rows: Vec<Vec<u32>>) -> Res<Option<Vec<f64>>> {
-    // A direction tells one entry of a row at most.
+    // One direction determines at most one entry of each row, so the widest row is a lower bound for the number
+    // of directions.
     let widest = |groups: &[Vec<u32>]| groups.iter().map(Vec::len).max().unwrap_or(0);
     if 4 * widest(&rows).min(widest(&transposed(&rows, n))) > n.min(k) {
         return Ok(None);
@@ -144,10 +150,10 @@ fn compressed(m: &mut Machine, map: &LinearMap, (n, k): (usize, usize), narrow: 
     Ok(Some(all))
 }
 
-/// Which entries a Jacobian has, and in which directions they are found.
+/// The entries of a Jacobian, and the directions by which they are computed.
 struct Compressed {
     rows: Vec<Vec<u32>>,
-    /// A colour for each column and for each row, with the numbers of colours.
+    /// The colour of each column and of each row, with the number of colours.
     by_column: (Vec<usize>, usize),
     by_row: (Vec<usize>, usize),
 }
@@ -180,7 +186,8 @@ impl Compressed {
         Ok(self.each(&|i, j| got[i * w + column[j]]))
     }
 
-    /// The same inside another derivative: a value for each direction, and the entries from their elements.
+    /// Like [`Compressed::values`], inside another derivative: one value for each direction, from whose
+    /// elements the entries are taken.
     fn traced_values(&self, m: &mut Machine, map: LinearMap, (n, k): (usize, usize), narrow: bool) -> Res<Value> {
         let back = self.backwards();
         let map = LinearMap { transposed: back, ..map };
@@ -201,14 +208,14 @@ impl Compressed {
     }
 }
 
-/// A colour for each thing, such that no two things of a group have the same: the least that is free, in order. With the number of
-/// colours that are needed.
+/// Colours things so that all members of a group differ, by the greedy algorithm in the given order. Returns
+/// the colours and their number.
 fn colours(groups: &[Vec<u32>], things: usize) -> Res<(Vec<usize>, usize)> {
     let mut of: Vec<Vec<u32>> = vec![Vec::new(); things];
     for (g, members) in groups.iter().enumerate() {
         members.iter().for_each(|t| of[*t as usize].push(g as u32));
     }
-    // A bit for each colour that a group has.
+    // A bit set of the colours in each group.
     let mut taken: Vec<Vec<u64>> = vec![Vec::new(); groups.len()];
     let mut colour = vec![0; things];
     let mut most = 0;
@@ -232,7 +239,7 @@ fn colours(groups: &[Vec<u32>], things: usize) -> Res<(Vec<usize>, usize)> {
     Ok((colour, most))
 }
 
-/// The rows that each column has an entry in.
+/// The rows in which each column has an entry.
 fn transposed(rows: &[Vec<u32>], n: usize) -> Vec<Vec<u32>> {
     let mut out = vec![Vec::new(); n];
     for (i, r) in rows.iter().enumerate() {
@@ -241,8 +248,8 @@ fn transposed(rows: &[Vec<u32>], n: usize) -> Vec<Vec<u32>> {
     out
 }
 
-/// The entries of a Jacobian that may be other than zero: columns without a row in common are found by one pass forwards, or rows without
-/// a column in common by one backwards.
+/// The entries of a Jacobian that may be non-zero. Columns without a common row are computed by one pass in
+/// forward mode, or rows without a common column by one pass in reverse mode.
 pub(super) fn jacobian_sparse(m: &mut Machine, f: &Value, x: &Value) -> Res<Value> {
     let (y, map) = linear::record(m, f, x)?;
     let (n, k) = (seq::len(x), seq::len(&y));
@@ -250,7 +257,8 @@ pub(super) fn jacobian_sparse(m: &mut Machine, f: &Value, x: &Value) -> Res<Valu
         return Err(Error::new(codes::DOMAIN, "a Jacobian of more than 4294967295 rows or columns"));
     }
     let all = || (0..n as u32).collect::<Vec<_>>();
-    // Inside another derivative, which traces the numbers, all entries are given where the code does not tell which are needed at any point.
+    // Inside another derivative, which traces the numbers, all entries are returned unless the code determines
+    // the structure for every point.
     let traced = m.ad.depth() > 0 && n > 0 && k > 0;
     let coded = if traced { untraced_structure(m, f, x) } else { by_code(m, &map, (n, k), true, MOST_ENTRIES)?.map(|rows| (*rows).clone()) };
     let found = match coded {
@@ -258,7 +266,7 @@ pub(super) fn jacobian_sparse(m: &mut Machine, f: &Value, x: &Value) -> Res<Valu
         None if traced => None,
         None => dependences(m, &map, (n, k), usize::MAX, MOST_ENTRIES)?,
     };
-    // Each entry takes so many words here: refused before memory is short.
+    // Each entry takes several words here; fail before memory is exhausted.
     let entries = found.as_ref().map_or(array::count(&[k, n])?, |rows| rows.iter().map(Vec::len).sum());
     drop(array::room::<[u64; 6]>(entries)?);
     let c = Compressed::of(found.unwrap_or_else(|| vec![all(); k]), n, k)?;

@@ -1,4 +1,4 @@
-//! Arithmetic with broadcasting.
+//! Derivative rules of elementwise arithmetic with broadcasting.
 
 use super::{Add, Rule, View, total, zeros};
 use crate::error::Res;
@@ -7,31 +7,31 @@ use crate::value::{Shape, Value, seq};
 use crate::vm::Machine;
 use adl_prim::Bin;
 
-/// What an operand contributes to the derivative.
+/// The partial derivative with respect to an operand.
 pub(crate) enum Partial {
-    /// Nothing: it is not traced at this level.
+    /// The operand is not traced at this level.
     Constant,
-    /// Its tangent.
+    /// The partial derivative is 1.
     One,
-    /// Its tangent times this.
+    /// The partial derivative is this value.
     By(Value),
 }
 
 /// An operand of an elementwise operation.
 pub(crate) struct Operand {
     pub partial: Partial,
-    /// Whether it is a number (spread over the result where that is an array).
+    /// Whether it is a scalar, which is broadcast if the result is an array.
     pub scalar: bool,
 }
 
 impl Operand {
-    /// From its value, the partial derivative, and whether it is traced.
+    /// Builds an operand from its value, the partial derivative, and whether it is traced.
     pub(crate) fn new(x: &Value, traced: bool, partial: Partial) -> Operand {
         Operand { partial: if traced { partial } else { Partial::Constant }, scalar: seq::shape(x).is_none() }
     }
 }
 
-/// Elementwise operations with broadcasting: `dz = Σ partial_k * dx_k`.
+/// An elementwise operation with broadcasting: `dz = Σ partial_k * dx_k`.
 pub(crate) struct Elementwise {
     pub operands: Vec<Operand>,
     pub out: Option<Shape>,
@@ -75,8 +75,8 @@ impl Rule for Elementwise {
     }
 }
 
-/// `ct * partial`, and 0 where either is 0, whatever the other is: an element that was not chosen has a cotangent of 0 and may have an infinite
-/// partial.
+/// `ct * partial`, which is 0 if either factor is 0. An element that was not selected has a zero cotangent, and
+/// its partial derivative may be infinite.
 pub(super) fn masked_mul(m: &mut Machine, ct: Value, p: Value) -> Res<Value> {
     if matches!(&ct, Value::Float(x) if *x == 0.0) && !matches!(p, Value::Array(_) | Value::Dual(_)) {
         return Ok(Value::Zero);

@@ -1,4 +1,4 @@
-//! Moving elements: gathers, and their transposes, which add.
+//! Derivative rules of operations that move elements: gathers, and their transposes, scatter-adds.
 
 use super::{Add, Rule, View, reshape, zeros};
 use crate::ad;
@@ -8,7 +8,7 @@ use crate::value::{Buf, Shape, Value, array, seq};
 use crate::vm::Machine;
 use adl_prim::Prim;
 
-/// Zeros of a shape with values added at flat offsets.
+/// Zeros of a shape, with values added at flat offsets.
 pub(crate) fn scatter_add(m: &mut Machine, shape: &[usize], at: &[i64], vals: Vec<Value>) -> Res<Value> {
     let n: usize = shape.iter().product();
     let vals = seq::pack(m, vals)?;
@@ -16,7 +16,7 @@ pub(crate) fn scatter_add(m: &mut Machine, shape: &[usize], at: &[i64], vals: Ve
     reshape(m, flat, shape.into())
 }
 
-/// A vector of `n` zeros with `vals[k]` added at `at[k]` (skipped where negative).
+/// A vector of `n` zeros with `vals[k]` added at `at[k]`; negative offsets are skipped.
 fn spread(m: &mut Machine, n: usize, at: &[i64], vals: Value) -> Res<Value> {
     if let Value::Array(a) = &vals {
         match a.buf() {
@@ -41,7 +41,7 @@ fn spread(m: &mut Machine, n: usize, at: &[i64], vals: Value) -> Res<Value> {
             _ => {}
         }
     }
-    // Traced: the map from `vals` to the result is linear; its transpose is a gather.
+    // Traced values: the map from `vals` to the result is linear, and its transpose is a gather.
     let level = ad::level_of(&vals);
     if level == 0 {
         return untraced(&vals, n);
@@ -52,7 +52,7 @@ fn spread(m: &mut Machine, n: usize, at: &[i64], vals: Value) -> Res<Value> {
     ad::result(m, level, vec![part], out, std::rc::Rc::new(rule))
 }
 
-/// Zeros in place of an empty array that does not know what it has no elements of.
+/// Zeros instead of an empty array without an element type.
 fn untraced(v: &Value, n: usize) -> Res<Value> {
     if seq::len(v) == 0 {
         return Ok(array::floats(array::filled(0.0, n)?));
@@ -60,7 +60,7 @@ fn untraced(v: &Value, n: usize) -> Res<Value> {
     Err(Error::new(codes::STRUCTURE, "a derivative reached an array that does not hold numbers"))
 }
 
-/// The transpose of a gather, as a rule of its own for nested derivatives.
+/// The scatter-add as a rule of its own, for nested derivatives.
 struct Spread {
     at: Vec<i64>,
     n: usize,
@@ -82,7 +82,7 @@ impl Rule for Spread {
     }
 }
 
-/// Elements of a vector at offsets (0 where the offset is negative).
+/// Elements of a vector at offsets; 0 where the offset is negative.
 pub(super) fn take(m: &mut Machine, v: &Value, at: &[i64]) -> Res<Value> {
     if let Value::Array(a) = v {
         match a.buf() {
@@ -105,7 +105,8 @@ pub(super) fn take(m: &mut Machine, v: &Value, at: &[i64]) -> Res<Value> {
     ad::result(m, level, vec![part], out, std::rc::Rc::new(rule))
 }
 
-/// `out[k] = in[map[k]]`, the inputs' elements numbered one input after the other; 0 where `map` is negative.
+/// `out[k] = in[map[k]]`, or 0 where `map[k]` is negative. `map` indexes the concatenated elements of all
+/// inputs.
 pub(crate) struct Gather {
     pub map: Vec<i64>,
     pub ins: Vec<Option<Shape>>,

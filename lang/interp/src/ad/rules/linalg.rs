@@ -1,4 +1,4 @@
-//! Products of matrices and vectors, and linear systems.
+//! Derivative rules of matrix products and linear systems.
 
 use super::{Add, Rule, View};
 use crate::error::Res;
@@ -7,7 +7,7 @@ use crate::value::{Value, seq};
 use crate::vm::Machine;
 use adl_prim::{Bin, Prim};
 
-/// Matrix products: matrix and matrix, matrix and vector, vector and matrix. An operand that is not traced has no cotangent.
+/// Products of matrices and vectors. `traced` says which operands get a cotangent.
 pub(crate) struct MatMul {
     pub a: Value,
     pub b: Value,

@@ -1,4 +1,4 @@
-//! Array operations as linear maps, by family. This file has what the families share.
+//! Derivative rules of array operations as linear maps, by family. This file contains what the families share.
 
 mod elementwise;
 mod gather;
@@ -19,13 +19,13 @@ use crate::value::{Buf, Kind, Shape, Value, array, compare, seq};
 use crate::vm::Machine;
 use adl_prim::Prim;
 
-/// A rule as a linear map of single numbers.
+/// The linear map of a rule, on single scalars, for the engines that have no arrays.
 pub(crate) enum View<'a> {
-    /// Element by element.
+    /// Elementwise.
     Elementwise(&'a Elementwise),
-    /// Elements moved.
+    /// A gather.
     Gather(&'a Gather),
-    /// Elements added to places of a vector of so many (skipped where negative).
+    /// A scatter-add into a vector of the given length; negative offsets are skipped.
     Spread(&'a [i64], usize),
     /// A product of matrices and vectors.
     MatMul(&'a MatMul),
@@ -33,21 +33,21 @@ pub(crate) enum View<'a> {
     Solve(&'a Solve),
     /// An inner product.
     Dot(&'a Dot),
-    /// The sum of so many rows.
+    /// The sum of the given number of rows.
     SumRows(usize),
-    /// The sums of the rows of a matrix of this shape.
+    /// The row sums of a matrix with this shape.
     RowSums(&'a [usize]),
     /// Running sums over the first axis.
     Cumsum,
-    /// A change of precision.
+    /// A conversion of precision.
     Convert,
-    /// Known by running it only; with an output, if it has kept one.
+    /// Only known by running the rule; with one of its outputs, if the rule keeps one.
     Opaque(Option<&'a Value>),
 }
 
 type Add<'a> = &'a mut dyn FnMut(&mut Machine, usize, Value) -> Res<()>;
 
-/// Zeros of a shape (a number for none), of the precision of a tangent beside them.
+/// Zeros of a shape, or a scalar zero, with the precision of `like`.
 fn zeros(shape: &Option<Shape>, like: &Value) -> Res<Value> {
     let single = match compare::primal(like) {
         Value::F32(_) => true,
@@ -62,7 +62,7 @@ fn zeros(shape: &Option<Shape>, like: &Value) -> Res<Value> {
     })
 }
 
-/// The sum of all numbers of an array of any rank.
+/// The sum of all elements of an array of any rank.
 pub(crate) fn total(m: &mut Machine, v: Value) -> Res<Value> {
     let mut v = v;
     while let Some(shape) = seq::shape(&v) {
@@ -84,7 +84,7 @@ pub(crate) fn reshape(m: &mut Machine, v: Value, shape: Shape) -> Res<Value> {
     ops::call(m, Prim::Reshape, &[], vec![extents, v])
 }
 
-/// An element by its flat offset.
+/// An element at a flat offset.
 pub(crate) fn flat_elem(m: &mut Machine, v: &Value, offset: usize) -> Res<Value> {
     let n: usize = seq::shape(v).map_or(0, |s| s.iter().product());
     let flat = reshape(m, v.clone(), Shape::from_slice(&[n]))?;

@@ -1,4 +1,4 @@
-//! Sums.
+//! Derivative rules of sums.
 
 use super::elementwise::masked_mul;
 use super::gather::take;
@@ -82,7 +82,7 @@ impl Rule for Dot {
     }
 }
 
-/// The sum of each row of a matrix of Floats, as `sum` of the row computes it.
+/// The sum of each row of a Float matrix, with the same order of additions as `sum` of the row.
 pub(crate) fn row_sums(m: &mut Machine, v: &Value) -> Res<Value> {
     if let Value::Array(a) = v {
         if let (Buf::F64(x), [n, k]) = (a.buf(), &a.shape[..]) {

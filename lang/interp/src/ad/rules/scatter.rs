@@ -1,4 +1,4 @@
-//! Replaced rows of an array: in place where the array dies, with a record as large as what is replaced.
+//! Replacement of rows: in place if the array is not shared, with a record as large as the replaced rows.
 
 use super::{Add, Gather, Rule, View, zeros};
 use crate::ad::{self, Dual, Part};
@@ -10,15 +10,16 @@ use adl_prim::Prim;
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-/// `out` is the destination with some rows replaced by those of another array.
+/// `out` is the destination with some rows replaced by rows of another array.
 struct Replace {
-    /// The row of the destination that each new row replaces; none where it is out of bounds, or replaced again by a later one.
+    /// The destination row that each new row replaces; `None` if the index is out of bounds, or if a later row
+    /// replaces it again.
     at: Vec<Option<usize>>,
-    /// Numbers of a row.
+    /// Number of elements of a row.
     row: usize,
     dest: Shape,
     values: Shape,
-    /// The same as a map of single elements, for derivatives of derivatives and for engines.
+    /// The same map on single elements, for nested derivatives and for engines.
     elements: OnceCell<Gather>,
 }
 
@@ -37,7 +38,7 @@ impl Replace {
         Replace { at: places, row: dest[1..].iter().product(), dest, values, elements: OnceCell::new() }
     }
 
-    /// Row `k` of the values with its place among the numbers of the destination.
+    /// The offset of each effective row in the values, and in the destination.
     fn places(&self) -> impl Iterator<Item = (usize, usize)> {
         let row = self.row;
         self.at.iter().enumerate().filter_map(move |(k, i)| i.map(|i| (k * row, i * row)))
@@ -54,7 +55,7 @@ impl Replace {
         })
     }
 
-    /// The cotangent of the values, which is taken out of that of the result.
+    /// Moves the cotangent of the values out of that of the result, leaving zeros.
     fn take_out<T: Copy + Default>(&self, ct: &mut [T]) -> Vec<T> {
         let mut out = vec![T::default(); self.values.iter().product()];
         for (from, to) in self.places() {
@@ -93,7 +94,8 @@ impl Rule for Replace {
     }
 }
 
-/// `scatter`, or `scatter_within`, of traced numbers. The destination is taken, so that it changes in place if nothing else holds it.
+/// `scatter` or `scatter_within` on traced numbers. The destination is moved out of `args`, so that it is
+/// updated in place if it is not shared.
 pub(crate) fn scatter(m: &mut Machine, level: u16, p: Prim, args: &mut [Value]) -> Res<Value> {
     let at = args[1].clone();
     let places = match &at {
@@ -107,7 +109,7 @@ pub(crate) fn scatter(m: &mut Machine, level: u16, p: Prim, args: &mut [Value]) 
     replaced(m, level, [std::mem::take(&mut args[0]), args[2].clone()], &write, &|dest, values| Replace::new(&places, dest, values))
 }
 
-/// One element or row replaced: its value is taken for an array of one.
+/// Replaces one element or row, as a scatter of an array of one.
 pub(crate) fn put(m: &mut Machine, level: u16, args: &mut [Value]) -> Res<Value> {
     let at = args[1].clone();
     let one = call(m, Prim::Replicate, &[], vec![Value::Int(1), args[2].clone()])?;
@@ -125,7 +127,7 @@ pub(crate) fn put(m: &mut Machine, level: u16, args: &mut [Value]) -> Res<Value>
     replaced(m, level, [std::mem::take(&mut args[0]), one], &write, &rule)
 }
 
-/// What `write` makes of a destination and values at a level, and of their tangents.
+/// Applies `write` to the destination and values at a level, and to their tangents.
 fn replaced(
     m: &mut Machine,
     level: u16,
@@ -156,7 +158,7 @@ fn replaced(
     Ok(Value::Dual(Rc::new(Dual { level, primal: y, part: Part::Tangent(t) })))
 }
 
-/// Makes a symbolic zero an array of zeros.
+/// Materialises a symbolic zero.
 fn drop_zero(t: &mut Value, shape: Option<&Shape>, like: &Value) -> Res<()> {
     if matches!(t, Value::Zero) {
         *t = zeros(&shape.cloned(), like)?;
@@ -164,7 +166,7 @@ fn drop_zero(t: &mut Value, shape: Option<&Shape>, like: &Value) -> Res<()> {
     Ok(())
 }
 
-/// The parts of a value at a level, without copying what it alone holds.
+/// Like `split`, but without copying an unshared value.
 fn split_taken(v: Value, level: u16) -> (Value, Option<Part>) {
     match v {
         Value::Dual(d) if d.level == level => match Rc::try_unwrap(d) {

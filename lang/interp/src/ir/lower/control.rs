@@ -1,4 +1,4 @@
-//! Branches, and how functions end.
+//! Lowering of branches and of function returns.
 
 use super::super::live::Info;
 use super::{Lower, Scope, zero_of};
@@ -7,13 +7,13 @@ use crate::vm::code::{FnCall, I, R};
 use adl_ir::{Block, Op, Stmt, Var};
 use std::collections::HashSet;
 
-/// The blocks' knowledge inside a statement.
+/// Liveness of the blocks nested in a statement.
 pub(super) fn inner<'s>(sc: &Scope<'s>, at: u32) -> &'s [Info] {
     sc.info.inner.get(&at).map_or(&[], Vec::as_slice)
 }
 
 impl Lower<'_> {
-    /// Variables that die at a statement and that its blocks use.
+    /// Variables whose last use is statement `at` and that are free in one of its nested blocks.
     pub(super) fn dying_inside(&self, at: u32, sc: &Scope) -> HashSet<Var> {
         inner(sc, at).iter().flat_map(|i| i.free.keys()).copied().filter(|v| self.dies(*v, at, sc)).collect()
     }
@@ -26,7 +26,8 @@ impl Lower<'_> {
         }
     }
 
-    /// A jump to be aimed at where control goes if the condition fails. A comparison right before it becomes part of the jump.
+    /// Emits a jump that is taken if the condition is false; its target is set later. A comparison directly
+    /// before it is folded into the jump.
     pub(super) fn condition(&mut self, c: Var, at: u32, sc: &Scope) -> usize {
         let used_inside = inner(sc, at).iter().any(|i| i.free.contains_key(&c));
         if let Some(I::Cmp(op, d, a, b)) = self.code.instrs.last().copied() {
@@ -56,7 +57,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// One of several ways; what it takes of registers it gives back.
+    /// Lowers one arm of a branch. The register state is restored at its end.
     fn branch(&mut self, b: &Block, info: &Info, dying: &HashSet<Var>, outs: &[R]) -> Res<()> {
         let saved = (self.free.clone(), self.next, self.regs_of(dying));
         let sc = Scope { info, dying };
@@ -81,7 +82,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Empties what dies here because only another way reads it.
+    /// Clears the dying variables that only other arms read.
     fn forget(&mut self, dying: &HashSet<Var>, info: &Info) {
         let mut gone: Vec<Var> = dying.iter().copied().filter(|v| !info.free.contains_key(v)).collect();
         gone.sort_unstable();
@@ -107,7 +108,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The jump, and each arm after its fields are read.
+    /// Emits the jump table, then each arm after the instructions that read its fields.
     fn arms(&mut self, v: Var, arms: &[Block], at: u32, sc: &Scope, arm: &mut dyn FnMut(&mut Self, &Block, &Info) -> Res<()>) -> Res<()> {
         let infos = inner(sc, at);
         let scrutinee = self.reg(v);
@@ -138,7 +139,8 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The end of a function: its last statement, if its results are the function's, leaves the frame.
+    /// Lowers a block in tail position: if the results of its last statement are the function's results, the
+    /// statement returns.
     pub(super) fn tail(&mut self, b: &Block, sc: &Scope) -> Res<()> {
         stacker::maybe_grow(96 * 1024, 1024 * 1024, || self.tail_inner(b, sc))
     }

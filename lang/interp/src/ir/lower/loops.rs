@@ -1,4 +1,5 @@
-//! Loops, reductions and scans: jumps around their bodies. Registers of results hold the state.
+//! Lowering of loops, reductions and scans to jumps around their bodies. The result registers hold the loop
+//! state.
 
 use super::super::step::What;
 use super::control::inner;
@@ -12,9 +13,9 @@ use std::collections::HashSet;
 
 /// Registers of a loop that is being lowered.
 struct Turning {
-    /// What is carried, non-linear first.
+    /// Carried values, non-linear ones first.
     carry: Vec<R>,
-    /// Outputs with what becomes of them.
+    /// Outputs: how each is collected, its register and its type.
     outs: Vec<(Out, R, Ty)>,
     counter: R,
 }
@@ -79,7 +80,7 @@ impl Lower<'_> {
         self.bury_all(dying);
     }
 
-    /// `n - 1`.
+    /// Emits `n - 1`.
     fn before(&mut self, n: R) -> R {
         let r = self.fresh();
         let k = self.constant(Value::Int(-1));
@@ -88,13 +89,13 @@ impl Lower<'_> {
         r
     }
 
-    /// A variable that lives in a register of somebody else.
+    /// Assigns a variable to a register that it does not own.
     fn pin(&mut self, v: Var, r: R) {
         self.regs[v.0 as usize] = r;
         self.pinned.insert(v);
     }
 
-    /// Initial values of the state.
+    /// Initialises the loop state.
     fn starts(&mut self, l: &Loop, t: &Turning, at: u32, sc: &Scope) {
         let vars: Vec<Var> = l.init.iter().chain(&l.lin_init).copied().collect();
         let kept: HashSet<Var> = l.xs.iter().chain(&l.lin_xs).copied().chain(inner(sc, at).iter().flat_map(|i| i.free.keys().copied())).collect();
@@ -114,13 +115,13 @@ impl Lower<'_> {
                 self.emit(I::Const(*r, z));
                 continue;
             }
-            // Without a count, the counter stands for it: 0.
+            // A `while` loop has no trip count; the counter, which is 0 at this point, is passed instead.
             let n = bound.map_or(t.counter, |n| self.reg(n));
             self.step(What::Buffer(ty.clone(), *out == Out::Boxed), [Arg { r: n, last: false }].into(), vec![*r], [].into());
         }
     }
 
-    /// One turn.
+    /// One iteration.
     fn turn(&mut self, l: &Loop, t: &Turning, last: Option<R>, sc: &Scope) -> Res<()> {
         let b = &l.body;
         let index = match (last, b.params.first()) {
@@ -143,7 +144,7 @@ impl Lower<'_> {
         }
         let elements = b.params.get(1 + k..).unwrap_or(&[]).iter().chain(&b.lin_params[m..]);
         self.elements(elements.zip(l.xs.iter().chain(&l.lin_xs)), index);
-        // Carried values that nobody reads give their registers back at once.
+        // Unused carried values release their registers immediately.
         for p in b.params.iter().chain(&b.lin_params) {
             if self.last[p.0 as usize] == NEVER {
                 self.release(*p);
@@ -153,7 +154,7 @@ impl Lower<'_> {
         self.end_turn(l, t, sc)
     }
 
-    /// Reads the elements of a turn.
+    /// Reads the elements that an iteration consumes.
     fn elements<'v>(&mut self, pairs: impl Iterator<Item = (&'v Var, &'v Var)>, index: R) {
         for (p, x) in pairs {
             if self.last[p.0 as usize] == NEVER {
@@ -166,7 +167,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Outputs are added to their buffers and sums; then the carried values are replaced.
+    /// Appends outputs to their buffers and adds sums, then replaces the carried values.
     fn end_turn(&mut self, l: &Loop, t: &Turning, sc: &Scope) -> Res<()> {
         let b = &l.body;
         let at = b.stmts.len() as u32;
@@ -191,7 +192,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// A reduction or scan: a loop over the elements that carries the accumulated values.
+    /// Lowers a reduction or scan as a loop over the elements that carries the accumulators.
     pub(super) fn soac(&mut self, s: &Stmt, o: &Soac, at: u32, sc: &Scope) -> Res<()> {
         let outs = self.bind_outs(s);
         let acc: Vec<R> = if o.kind == SoacKind::Reduce { outs.clone() } else { o.neutral.iter().map(|_| self.fresh()).collect() };
@@ -229,7 +230,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// One element more.
+    /// Combines the accumulators with the next element.
     fn combine(&mut self, o: &Soac, acc: &[R], outs: &[R], counter: R, sc: &Scope) -> Res<()> {
         let k = acc.len();
         if o.kind == SoacKind::ScanExclusive {
@@ -252,7 +253,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// `dest` with the operator applied at each key in bounds.
+    /// Lowers `reduce_by_index`: applies the operator to `dest` at each key that is in bounds.
     pub(super) fn by_index(&mut self, s: &Stmt, (dest, keys, values, op): (&[Var], Var, &[Var], &Block), at: u32, sc: &Scope) -> Res<()> {
         let outs = self.bind_outs(s);
         let inside = &inner(sc, at)[0];
@@ -294,7 +295,7 @@ impl Lower<'_> {
     }
 }
 
-/// Which result register holds what.
+/// Assigns result registers to carried values, outputs and the counter.
 fn split(l: &Loop, regs: &[R], ty: impl Fn(Var) -> Ty) -> Turning {
     let (k, m) = (l.init.len(), l.lin_init.len());
     let counter = regs[k + l.outs.len()];

@@ -1,10 +1,11 @@
-//! IR → register code.
+//! Lowering of IR to register code.
 //!
-//! Control flow becomes jumps; calls are calls between the functions of one group without captured values; scalar operations are the
-//! machine's own instructions; the others are [`Step`]s. Linearity is forgotten: linear variables are registers like others.
+//! Control flow becomes jumps. Calls become calls between the functions of one recursive group without captured
+//! values. Scalar operations become instructions of the machine; all other operations become [`Step`]s. Linear
+//! variables are treated like other variables.
 //!
-//! Registers are reused: a variable gives its register back after its last use ([`super::live`]), so that frames are small and a deep
-//! recursion is cheap. What nested blocks take, they give back at their end.
+//! Registers are reused: a variable releases its register after its last use ([`super::live`]), so that frames
+//! are small and deep recursion is cheap. Nested blocks release all registers that they allocate.
 
 mod control;
 mod loops;
@@ -24,21 +25,22 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-/// Lowered functions of one program.
+/// The lowered functions of one program.
 #[derive(Default)]
 pub struct Linker {
     index: HashMap<FnId, u32>,
     order: Vec<FnId>,
     codes: Codes,
     group: Option<Rc<Group>>,
-    /// What native code is made from.
+    /// The IR from which native code is compiled.
     source: Rc<RefCell<Source>>,
-    /// Functions none of whose arrays are absent.
+    /// Functions in which no array is a symbolic zero.
     there: HashSet<FnId>,
 }
 
 impl Linker {
-    /// The function as a value of the machine. It takes all parameters, non-linear ones first, and gives the one result or a tuple of all.
+    /// Lowers a function to a value of the machine. It takes all parameters, non-linear ones first, and returns
+    /// the single result or a tuple of all results.
     pub fn function(&mut self, p: &Program, f: FnId) -> Res<Rc<Fun>> {
         let (at, before) = (self.place(f), self.codes.len());
         while self.codes.len() < self.order.len() {
@@ -69,19 +71,20 @@ impl Linker {
         Ok(Rc::new(Fun::Member(group.clone(), at)))
     }
 
-    /// The function as native code, whatever it costs; or why there is none.
+    /// Compiles the function to native code regardless of cost. The error says why it cannot be compiled.
     pub fn native(&mut self, p: &Program, f: FnId, compiler: &dyn Compiler) -> Result<Rc<dyn Native>, String> {
         self.function(p, f).map_err(|e| e.diag.message.clone())?;
         let at = self.place(f);
         compiler.compile(&self.source.borrow(), at)
     }
 
-    /// Tells that no array of a function is absent, before it is lowered.
+    /// Declares, before the function is lowered, that none of its arrays is a symbolic zero.
     pub fn arrays_are_there(&mut self, f: FnId) {
         self.there.insert(f);
     }
 
-    /// Keeps a function, to be compiled later. `chains`: whether its loops were arithmetic on whole arrays.
+    /// Records the IR of a function for later compilation. `chains` says whether its loops became arithmetic on
+    /// entire arrays.
     fn keep(&self, p: &Program, id: FnId, f: Function, inlined: Function, chains: bool) -> State {
         let mut source = self.source.borrow_mut();
         let at = source.funcs.len() as u32;
@@ -94,7 +97,7 @@ impl Linker {
         State::new(self.source.clone(), at, chains)
     }
 
-    /// The number of a function in the group.
+    /// The index of a function in the group.
     fn place(&mut self, f: FnId) -> u32 {
         let next = self.order.len() as u32;
         *self.index.entry(f).or_insert_with(|| {
@@ -104,7 +107,8 @@ impl Linker {
     }
 }
 
-/// Panics if lowering has made wrong code: that is a mistake of lowering, or of what made the IR, never of the user.
+/// Panics if lowered code violates an invariant: this is a bug in lowering or in an earlier pass, never in the
+/// user's program.
 fn verified(f: &Function, result: Result<(), Vec<verify::Fault>>) {
     if let Err(faults) = result {
         let text: Vec<String> = faults.iter().map(ToString::to_string).collect();
@@ -115,14 +119,14 @@ fn verified(f: &Function, result: Result<(), Vec<verify::Fault>>) {
 /// A block that is being lowered.
 struct Scope<'a> {
     info: &'a Info,
-    /// Variables of outside that die in this block.
+    /// Variables from enclosing blocks whose last use is in this block.
     dying: &'a HashSet<Var>,
 }
 
-/// No register.
+/// Marks a variable that has no register.
 const NONE: R = R::MAX;
 
-/// Registers that a function may have.
+/// Maximum number of registers of a function.
 const MAX_REGISTERS: u32 = 1 << 20;
 
 struct Lower<'a> {
@@ -131,9 +135,9 @@ struct Lower<'a> {
     link: &'a mut Linker,
     last: Last,
     code: Code,
-    /// By variable.
+    /// Registers, by variable number.
     regs: Vec<R>,
-    /// Variables whose register is not theirs to give back.
+    /// Variables that do not own their register and must not release it.
     pinned: HashSet<Var>,
     free: Vec<R>,
     next: R,
@@ -143,7 +147,7 @@ struct Lower<'a> {
 impl<'a> Lower<'a> {
     fn function(p: &Program, f: &Function, link: &mut Linker) -> Res<Code> {
         let (info, last) = live::analyse(&f.body, f.vars.len());
-        // The user's own name for it, without what was done to it: call stacks show it.
+        // The user's name of the function, without the prefixes added by transformations: call stacks show it.
         let name = adl_syntax::symbol::Symbol::new(f.name.rsplit(' ').next().unwrap_or(&f.name));
         let mut l = Lower {
             p,
@@ -179,7 +183,7 @@ impl<'a> Lower<'a> {
         self.code.emit(i, self.span);
     }
 
-    /// A jump to be aimed later.
+    /// Emits a jump whose target is set later.
     fn hole(&mut self, i: I) -> usize {
         self.code.emit(i, self.span)
     }
@@ -191,7 +195,7 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// A register that no variable had: free ones may be the targets of copies that are under way.
+    /// A register that was never allocated before. Free registers may be targets of copies in progress.
     fn brand_new(&mut self) -> R {
         self.next += 1;
         self.code.registers = self.code.registers.max(self.next);
@@ -225,7 +229,7 @@ impl<'a> Lower<'a> {
         matches!(self.f.ty(v), Ty::F64 | Ty::F32 | Ty::I64 | Ty::Bool)
     }
 
-    /// Forgets what a register of arrays or data holds.
+    /// Clears a register that holds an array or data, so that the value is freed.
     fn clear(&mut self, v: Var) {
         if !self.scalar(v) && self.reg(v) != NONE && !self.pinned.contains(&v) {
             let k = self.constant(Value::Unit);
@@ -234,7 +238,7 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// Whether nothing reads the variable after statement `at` of the block.
+    /// Whether the variable is not read after statement `at` of the block.
     fn dies(&self, v: Var, at: u32, sc: &Scope) -> bool {
         if self.pinned.contains(&v) {
             return false;
@@ -245,7 +249,8 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// Operands; the last occurrence of one that dies here, and that `keep` does not hold, is taken.
+    /// Operands of a statement. The last occurrence of a variable that dies here is moved out of its register,
+    /// unless `keep` holds for it.
     fn args(&self, vars: &[Var], at: u32, sc: &Scope, keep: &dyn Fn(Var) -> bool) -> Box<[Arg]> {
         vars.iter()
             .enumerate()
@@ -253,7 +258,7 @@ impl<'a> Lower<'a> {
             .collect()
     }
 
-    /// Gives back the registers of variables that die at a statement.
+    /// Releases the registers of variables whose last use is this statement.
     fn bury(&mut self, vars: &[Var], at: u32, sc: &Scope) {
         for (i, v) in vars.iter().enumerate() {
             if !vars[..i].contains(v) && self.dies(*v, at, sc) {
@@ -262,12 +267,12 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// Registers of results; of those that nobody reads, too.
+    /// Allocates the registers of results, including unused results.
     fn bind_outs(&mut self, s: &Stmt) -> Vec<R> {
         s.outs.iter().chain(&s.lin_outs).map(|v| self.bind(*v)).collect()
     }
 
-    /// Gives back the registers of results that nobody reads.
+    /// Releases the registers of unused results.
     fn bury_outs(&mut self, s: &Stmt) {
         for v in s.outs.iter().chain(&s.lin_outs) {
             if self.last[v.0 as usize] == NEVER {
@@ -281,7 +286,8 @@ impl<'a> Lower<'a> {
         self.stmts(b, b.stmts.len() as u32, sc)
     }
 
-    /// The statements of a block up to one. In front of those that work on arrays of one shape an instruction tries to do them at once.
+    /// Lowers the statements of a block before `end`. A chain of operations on arrays of one shape is preceded
+    /// by an instruction that tries to run the entire chain in one pass.
     fn stmts(&mut self, b: &Block, end: u32, sc: &Scope) -> Res<()> {
         let mut at = 0;
         while at < end {
@@ -340,7 +346,7 @@ impl<'a> Lower<'a> {
         self.emit(I::Step(self.code.steps.len() as u32 - 1));
     }
 
-    /// Copies variables to registers, all at once: a source may be the target of another copy.
+    /// Parallel copy of variables to registers: a source register may also be a target.
     fn moves(&mut self, pairs: &[(R, Var)], at: u32, sc: &Scope) {
         let vars: Vec<Var> = pairs.iter().map(|p| p.1).collect();
         let takes: Vec<bool> = pairs.iter().map(|(_, v)| vars.iter().filter(|w| *w == v).count() == 1 && self.dies(*v, at, sc)).collect();
@@ -370,7 +376,7 @@ impl<'a> Lower<'a> {
     }
 }
 
-/// A zero of the type: absent where it is no number.
+/// A zero of the type: a number, or a symbolic zero for arrays and data.
 pub fn zero_of(ty: &Ty) -> Value {
     match ty {
         Ty::F64 => Value::Float(0.0),

@@ -1,4 +1,4 @@
-//! Statements without blocks.
+//! Lowering of statements without nested blocks.
 
 use super::super::site::{self, Site};
 use super::{Lower, Scope, zero_of};
@@ -23,7 +23,7 @@ impl Lower<'_> {
         matches!(self.f.ty(v), Ty::F64 | Ty::F32 | Ty::I64)
     }
 
-    /// A statement that is no control flow and no call.
+    /// Lowers a statement that is neither control flow nor a call.
     pub(super) fn plain(&mut self, s: &Stmt, at: u32, sc: &Scope) -> Res<()> {
         match &s.op {
             Op::Lit(l) => self.value(s, literal(l)),
@@ -56,7 +56,7 @@ impl Lower<'_> {
         }
     }
 
-    /// An instruction of the machine on numbers.
+    /// Emits a scalar instruction.
     fn scalars(&mut self, s: &Stmt, vars: &[Var], at: u32, sc: &Scope, make: impl Fn(R, &[R]) -> I) {
         let regs: Vec<R> = vars.iter().map(|v| self.reg(*v)).collect();
         self.bury(vars, at, sc);
@@ -65,7 +65,7 @@ impl Lower<'_> {
         }
     }
 
-    /// A choice between whole values.
+    /// Lowers a selection between two values.
     fn select(&mut self, s: &Stmt, [c, a, b]: [Var; 3], at: u32, sc: &Scope) {
         let no = self.condition(c, at, sc);
         let list = self.args(&[a, b], at, sc, &|v| v == c || a == b);
@@ -87,7 +87,7 @@ impl Lower<'_> {
         self.bury(&[c, a, b], at, sc);
     }
 
-    /// An element of a vector or matrix, or a row.
+    /// Lowers an element read of a vector or matrix, or a row read.
     fn element(&mut self, s: &Stmt, a: Var, is: &[Var], at: u32, sc: &Scope) {
         let mut vars = vec![a];
         vars.extend(is);
@@ -131,12 +131,12 @@ impl Lower<'_> {
         self.bury(&[a], at, sc);
     }
 
-    /// What the results are where a linear operand is absent.
+    /// The results to use if a linear operand is a symbolic zero.
     fn zeros(&self, s: &Stmt) -> Vec<Value> {
         site::zeros(self.f, s)
     }
 
-    /// An operation on values.
+    /// Lowers any other operation to a [`Step`].
     fn general(&mut self, s: &Stmt, at: u32, sc: &Scope) {
         let Site { what, vars, zeros } = site::site(&self.p.datas, self.f, s);
         let args = self.args(&vars, at, sc, &|_| false);

@@ -1,11 +1,12 @@
-//! What must hold of lowered code. It is checked after lowering, where the verifier of the IR is on ([`adl_ir::verify::is_on`]).
+//! Verifier of lowered code. It runs after lowering whenever the IR verifier is on ([`adl_ir::verify::is_on`]).
 //!
-//! 1. *Instructions.* Only those occur that lowering makes.
-//! 2. *References.* Registers are below the number that the frame has; constants, tables, steps, calls, chains and lists of results exist.
-//! 3. *Targets.* Jumps stay in the code, and control does not run off its end.
-//! 4. *Definite assignment.* Each register that is read was written before, on every path.
-//! 5. *Moves.* A register that was taken, or emptied, is not read again before it is written.
-//! 6. *Calls.* A callee is given as many arguments as it takes.
+//! 1. *Instructions.* Only instructions that lowering emits occur.
+//! 2. *References.* Register numbers are below the size of the frame; constants, tables, steps, calls, chains
+//!    and result lists exist.
+//! 3. *Targets.* Jumps stay inside the code, and control does not run off its end.
+//! 4. *Definite assignment.* Each register that is read has been written on every path.
+//! 5. *Moves.* A register that was moved from or cleared is written again before it is read.
+//! 6. *Calls.* A callee is passed as many arguments as it has parameters.
 
 use crate::value::Value;
 use crate::vm::Codes;
@@ -15,11 +16,11 @@ use std::fmt::{self, Display};
 /// A violated invariant.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Fault {
-    /// Its number in the list at the head of this module.
+    /// The number of the invariant in the list at the head of this module.
     pub invariant: u8,
-    /// The position of the instruction.
+    /// The index of the instruction.
     pub at: usize,
-    /// What is wrong.
+    /// A description of the violation.
     pub message: String,
 }
 
@@ -29,16 +30,16 @@ impl Display for Fault {
     }
 }
 
-/// What an instruction does with a register.
+/// How an instruction uses a register.
 enum Use {
     Read(R),
-    /// Read, and then empty.
+    /// Reads the register and leaves it empty.
     Take(R),
     Clear(R),
     Write(R),
 }
 
-/// Checks invariants 1 to 5 of a function's code.
+/// Checks invariants 1 to 5 for the code of one function.
 pub fn verify(code: &Code) -> Result<(), Vec<Fault>> {
     let mut v = Verifier { code, faults: Vec::new(), states: vec![None; code.instrs.len()], todo: Vec::new() };
     v.references();
@@ -48,7 +49,7 @@ pub fn verify(code: &Code) -> Result<(), Vec<Fault>> {
     if v.faults.is_empty() { Ok(()) } else { Err(v.faults) }
 }
 
-/// Checks invariant 6 of the functions of a group from the `first` on.
+/// Checks invariant 6 for the functions of a group from index `first` on.
 pub fn verify_calls(codes: &Codes, first: usize) -> Result<(), Vec<Fault>> {
     let calls = codes.iter().skip(first).flat_map(|c| c.calls.iter().enumerate());
     let wrong = calls.filter(|(_, c)| codes.get(c.callee as usize).is_none_or(|f| f.params as usize != c.args.len()));
@@ -56,7 +57,7 @@ pub fn verify_calls(codes: &Codes, first: usize) -> Result<(), Vec<Fault>> {
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
-/// Registers that hold a value.
+/// The set of registers that hold a value.
 #[derive(Clone, PartialEq)]
 struct Full(Vec<u64>);
 
@@ -73,7 +74,7 @@ impl Full {
         }
     }
 
-    /// Keeps what the other has too; whether that is less.
+    /// Intersects the set with another one. Returns whether it became smaller.
     fn meet(&mut self, other: &Full) -> bool {
         let mut less = false;
         for (a, b) in self.0.iter_mut().zip(&other.0) {
@@ -87,7 +88,7 @@ impl Full {
 struct Verifier<'a> {
     code: &'a Code,
     faults: Vec<Fault>,
-    /// What holds a value in front of an instruction to which control jumps.
+    /// The registers that hold a value before each instruction that is a jump target.
     states: Vec<Option<Full>>,
     todo: Vec<usize>,
 }
@@ -97,7 +98,7 @@ impl Verifier<'_> {
         self.faults.push(Fault { invariant, at, message });
     }
 
-    /// Invariants 1 to 3.
+    /// Checks invariants 1 to 3.
     fn references(&mut self) {
         let code = self.code;
         for (at, i) in code.instrs.iter().enumerate() {
@@ -124,7 +125,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// Whether what an instruction names by number exists.
+    /// Whether the constants, tables and steps to which an instruction refers exist.
     fn refers(&self, i: &I) -> bool {
         let c = self.code;
         let there = |k: u32, n: usize| (k as usize) < n;
@@ -139,14 +140,14 @@ impl Verifier<'_> {
         }
     }
 
-    /// Invariants 4 and 5: from the parameters on, until the states in front of all targets stay as they are.
+    /// Checks invariants 4 and 5 by forward data-flow analysis from the parameters, to a fixed point.
     fn flow(&mut self) {
         let mut start = Full(vec![0; self.code.registers as usize / 64 + 1]);
         (0..self.code.params).for_each(|r| start.set(r, true));
         self.reach(0, &start);
         while let Some(mut at) = self.todo.pop() {
             let Some(mut now) = self.states[at].clone() else { continue };
-            // To the end of the path, or to where others meet it.
+            // Follow the path until it ends or meets an instruction with an already known state.
             loop {
                 let i = &self.code.instrs[at];
                 let strips = self.through(at, i, &mut now);
@@ -164,7 +165,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// Control comes to an instruction in a state.
+    /// Merges a state into that before instruction `at`.
     fn reach(&mut self, at: usize, state: &Full) {
         let news = match &mut self.states[at] {
             Some(known) => known.meet(state),
@@ -178,7 +179,8 @@ impl Verifier<'_> {
         }
     }
 
-    /// The state behind an instruction, from the one in front of it. Behind a chain that was done at once it is another one, which is returned.
+    /// Updates the state across an instruction. For a chain instruction, returns the state at its jump target,
+    /// which is reached if the entire chain was run.
     fn through(&mut self, at: usize, i: &I, now: &mut Full) -> Option<Full> {
         let mut faults = Vec::new();
         let mut run = |u: Use, now: &mut Full| match u {
@@ -199,7 +201,7 @@ impl Verifier<'_> {
             each_use(self.code, i, &mut |u| run(u, now));
         }
         for r in faults {
-            // A path that was taken before has said so already.
+            // Another path may already have reported this fault.
             let message = format!("{i:?} reads register {r}, which holds nothing on some path");
             if !self.faults.iter().any(|f| f.at == at && f.message == message) {
                 self.fault(if self.is_written(r) { 5 } else { 4 }, at, message);
@@ -208,7 +210,7 @@ impl Verifier<'_> {
         done
     }
 
-    /// Whether anything is ever written to a register.
+    /// Whether any instruction writes the register.
     fn is_written(&self, r: R) -> bool {
         let mut found = r < self.code.params;
         self.code.instrs.iter().for_each(|i| each_use(self.code, i, &mut |u| found |= matches!(u, Use::Write(d) if d == r)));
@@ -216,7 +218,7 @@ impl Verifier<'_> {
     }
 }
 
-/// Whether lowering makes the instruction.
+/// Whether lowering emits this instruction.
 fn is_lowered(i: &I) -> bool {
     matches!(
         i,
@@ -227,7 +229,7 @@ fn is_lowered(i: &I) -> bool {
     )
 }
 
-/// Where an instruction may jump.
+/// The possible jump targets of an instruction.
 fn jumps(code: &Code, i: &I) -> Vec<usize> {
     match *i {
         I::Jump(t) | I::JumpUnless(_, t) | I::JumpUnlessCmp(_, _, _, t) | I::LoopHead(_, _, t) | I::LoopNext(_, t) | I::Strips(_, t) => vec![t as usize],
@@ -239,16 +241,16 @@ fn jumps(code: &Code, i: &I) -> Vec<usize> {
     }
 }
 
-/// Whether control may go on with the next instruction.
+/// Whether control may continue with the next instruction.
 fn goes_on(i: &I) -> bool {
     !matches!(i, I::Jump(_) | I::LoopNext(..) | I::Switch(..) | I::TailFn(_) | I::Ret(_) | I::RetMany(_) | I::NoMatch)
 }
 
-/// What an instruction does with registers, in order.
+/// Calls `f` for each register use of an instruction, in order.
 fn each_use(code: &Code, i: &I, f: &mut dyn FnMut(Use)) {
     let args = |args: &[Arg], f: &mut dyn FnMut(Use)| args.iter().for_each(|a| f(if a.last { Use::Take(a.r) } else { Use::Read(a.r) }));
     match *i {
-        // No value of the IR is a unit: it stands for nothing.
+        // The IR has no unit values; lowering uses one to clear a register.
         I::Const(d, k) if matches!(code.consts[k as usize], Value::Unit) => f(Use::Clear(d)),
         I::Const(d, _) => f(Use::Write(d)),
         I::Move(d, s) | I::Un(_, d, s) | I::ToFloat(d, s) | I::FieldOr(d, s, _, _) | I::AxisLen(d, s, _) => [Use::Read(s), Use::Write(d)].into_iter().for_each(f),
@@ -282,7 +284,7 @@ mod tests {
     use super::*;
     use adl_syntax::span::Span;
 
-    /// Code of three registers, of which the first is a parameter. Constant 0 is a number, constant 1 nothing.
+    /// Code with three registers, of which the first is a parameter. Constant 0 is an Int, constant 1 clears.
     fn code(instrs: &[I]) -> Code {
         let mut c = Code::new(None, String::new());
         (c.registers, c.params, c.consts) = (3, 1, vec![Value::Int(0), Value::Unit]);

@@ -1,5 +1,6 @@
-//! With `auto`, a gradient goes to the CPU or to a device as a whole, whichever has been faster at about so many numbers. Halves that are
-//! measured apart would each pay for what the other has left on the other side.
+//! The `auto` device mode for gradients: the entire gradient runs on the CPU or on the device, whichever was
+//! faster for arguments of about that size. If both halves were timed separately, each would pay for
+//! transferring the data that the other one left on the other processor.
 
 use super::whole::{Recorded, Whole, run, whole_for_device};
 use super::{Lined, Not, Ready};
@@ -9,20 +10,20 @@ use crate::value::{Value, seq};
 use crate::vm::Machine;
 use std::time::Instant;
 
-/// How many numbers a function is given: what times are kept by.
+/// The number of scalars in the arguments, by which times are classified.
 fn numbers(leaves: &[Value]) -> u64 {
     leaves.iter().map(|v| seq::shape(v).map_or(1, |s| s.iter().product::<usize>() as u64)).fold(0, u64::saturating_add)
 }
 
-/// The gradient, if a device is to do it; otherwise how many numbers it is given, if the CPU is to do it and times decide.
+/// Where a gradient runs.
 pub(super) enum Side {
-    /// The device has done it.
+    /// It was computed on the device.
     Device(Res<Result<Recorded, Not>>),
-    /// The CPU is to do all of it.
+    /// The CPU must compute all of it; the field is the number of scalars in the arguments.
     Cpu(u64),
 }
 
-/// Where a gradient is computed that may be computed as a whole.
+/// Decides where to compute a gradient that may run as one function, and runs it if that is the device.
 pub(super) fn side(m: &mut Machine, x: &Value, ready: &Ready, value: bool) -> Side {
     let (l, size) = (&ready.lined, numbers(&ready.leaves));
     let measured = match l.paces.borrow().next(size) {
@@ -50,7 +51,7 @@ fn on_device(m: &mut Machine, x: &Value, ready: &Ready, whole: &Whole, measured:
     out
 }
 
-/// Notes what a gradient took on the CPU.
+/// Records the time of a gradient on the CPU.
 pub(super) fn took_here(l: &Lined, size: u64, start: Instant) {
     l.paces.borrow_mut().took(size, false, start.elapsed());
 }

@@ -1,4 +1,5 @@
-//! From a plan by name to what the transformations are told, by what running the function would store.
+//! Resolution of checkpointing plans: translates a plan by name into parameters of the transformations, using a
+//! profile of what the function would store.
 
 use super::plan::{Plan, bad};
 use super::{Entered, Not, Road, not, with};
@@ -12,39 +13,39 @@ use adl_ir::FnId;
 use adl_specialise::Unsupported;
 use std::collections::BTreeSet;
 
-/// What the transformations are told.
+/// Parameters of the transformations.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(crate) struct Resolved {
     pub segments: Segments,
     pub plan: unzip::Plan,
 }
 
-/// A function (its J) with what running it counted.
+/// A function (its forward-mode transform) and the counts of a profiling run.
 #[derive(Clone, Debug)]
 pub(crate) struct Study {
     pub j: FnId,
     pub counted: Counted,
 }
 
-/// Decisions that were made for arguments of some sizes.
+/// A cache of decisions, by function, plan and argument sizes.
 #[derive(Default)]
 pub(crate) struct Decisions(Vec<((FnId, Plan, Vec<i64>), Resolved)>);
 
-/// Decisions that are remembered.
+/// Maximum number of cached decisions.
 const REMEMBERED: usize = 256;
-/// Memory that `Auto` takes to be free where nobody knows.
+/// Free memory that `Auto` assumes if the system does not report it.
 const FREE: u64 = 1 << 30;
-/// States that `Budget` tries for binomial checkpoints, most first.
+/// Numbers of stored states that `Budget` tries for binomial checkpointing, largest first.
 const STATES: [u32; 7] = [256, 64, 32, 16, 8, 4, 1];
 
-/// The most plans by rows among [`steps`].
+/// Maximum number of plans by residual rows among [`steps`].
 const ROW_STEPS: usize = 6;
-/// Work of a function that is run only a few times to find steps.
+/// Work above which finding [`steps`] runs the function only a few times.
 const LONG: u64 = 20_000_000;
 
 type Outcome<T> = Res<Result<T, Not>>;
 
-/// Counts what a function does at some leaves, its loops divided.
+/// Profiles a function at given arguments, with its loops divided into segments.
 pub(crate) fn study(m: &mut Machine, e: &Entered, leaves: &[Value], segments: Segments) -> Outcome<Study> {
     let (j, made, fun) = possible!(with(m, |road, _| {
         let j = road.differentiated(e, segments)?;
@@ -53,7 +54,7 @@ pub(crate) fn study(m: &mut Machine, e: &Entered, leaves: &[Value], segments: Se
         Ok((j, made, fun))
     }));
     let outs = match m.call_lowered(&fun, leaves.to_vec(), made.results + made.counts.len() + 1) {
-        // The shape of an absent zero is asked for in dead code too: a profile runs all that the function does.
+        // A profile also runs dead code, which may ask for the shape of a symbolic zero.
         Err(e) if e.diag.code == codes::STRUCTURE => return Ok(Err(Not(Unsupported::new(format!("an error: {}", e.diag.message), e.diag.primary.span)))),
         outs => outs?,
     };
@@ -61,13 +62,13 @@ pub(crate) fn study(m: &mut Machine, e: &Entered, leaves: &[Value], segments: Se
     Ok(Ok(Study { j, counted: made.counted(&counts) }))
 }
 
-/// What a plan would take.
+/// Predicts the memory and work of a plan.
 pub(crate) fn forecast(m: &mut Machine, s: &Study, plan: &unzip::Plan) -> Result<Forecast, Not> {
     with(m, |road, _| Ok(road.ad.forecast(&mut road.program, s.j, plan, &s.counted)?))
 }
 
 impl Road {
-    /// J of an entry's function with loops divided.
+    /// The forward-mode transform of a function whose loops are divided into segments.
     pub(super) fn differentiated(&mut self, e: &Entered, segments: Segments) -> Result<FnId, Not> {
         let f = self.ad.segmented(&mut self.program, e.entry.func, segments);
         let wrt = self.wrt(e);
@@ -75,7 +76,7 @@ impl Road {
     }
 }
 
-/// All rows but some are stored.
+/// The plan that stores all rows except the given ones.
 pub(crate) fn without(rows: &[Row], recomputed: &BTreeSet<usize>) -> unzip::Plan {
     if recomputed.is_empty() {
         return unzip::Plan::store_all();
@@ -84,7 +85,7 @@ pub(crate) fn without(rows: &[Row], recomputed: &BTreeSet<usize>) -> unzip::Plan
     unzip::Plan::storing(store, rows.iter().map(|r| r.residual.at.0).collect())
 }
 
-/// The rows of ids, which must be there and be such that can be recomputed.
+/// The set of row indices, after checking that each id exists and that its residual can be recomputed.
 pub(crate) fn chosen(rows: &[Row], ids: &[u32]) -> Res<BTreeSet<usize>> {
     for id in ids {
         match rows.get(*id as usize) {
@@ -96,7 +97,7 @@ pub(crate) fn chosen(rows: &[Row], ids: &[u32]) -> Res<BTreeSet<usize>> {
     Ok(ids.iter().map(|i| *i as usize).collect())
 }
 
-/// What the transformations are told to follow a plan at these arguments.
+/// Resolves a plan at these arguments.
 pub(crate) fn resolve(m: &mut Machine, e: &Entered, leaves: &[Value], plan: &Plan) -> Outcome<Resolved> {
     let whole = |plan| Resolved { segments: Segments::None, plan };
     let divided = |segments| Resolved { segments, plan: unzip::Plan::store_all() };
@@ -127,7 +128,7 @@ pub(crate) fn resolve(m: &mut Machine, e: &Entered, leaves: &[Value], plan: &Pla
     }))
 }
 
-/// What the counts depend on: Ints and sizes among the leaves.
+/// What the counts depend on: the Ints and array extents among the arguments.
 pub(super) fn sizes(leaves: &[Value]) -> Vec<i64> {
     let mut out = Vec::new();
     for v in leaves {
@@ -146,7 +147,7 @@ pub(super) fn sizes(leaves: &[Value]) -> Vec<i64> {
     out
 }
 
-/// A plan with what it takes.
+/// A resolved plan with its predicted peak memory and its extra work.
 #[derive(Clone)]
 struct Candidate {
     resolved: Resolved,
@@ -159,7 +160,7 @@ struct Search<'a> {
     e: &'a Entered,
     leaves: &'a [Value],
     flat: Study,
-    /// Everything stored.
+    /// The prediction for storing everything.
     all: Forecast,
 }
 
@@ -170,7 +171,7 @@ impl<'a> Search<'a> {
         Ok(Ok(Search { e, leaves, flat, all }))
     }
 
-    /// Loops divided.
+    /// The candidate that divides loops into segments.
     fn divided(&self, m: &mut Machine, segments: Segments) -> Outcome<Candidate> {
         let s = possible!(study(m, self.e, self.leaves, segments)?);
         let plan = unzip::Plan::store_all();
@@ -178,14 +179,14 @@ impl<'a> Search<'a> {
         Ok(Ok(Candidate { resolved: Resolved { segments, plan }, peak: f.peak, again: (f.again + f.work).saturating_sub(self.all.work) }))
     }
 
-    /// Everything recomputed that can be, also what no row counts.
+    /// The candidate that recomputes everything possible, including residuals that no row reports.
     fn recomputing(&self, m: &mut Machine) -> Result<Candidate, Not> {
         let plan = unzip::Plan::recompute_all();
         let f = forecast(m, &self.flat, &plan)?;
         Ok(Candidate { resolved: Resolved { segments: Segments::None, plan }, peak: f.peak, again: f.again })
     }
 
-    /// The candidates for a limit that storing everything does not keep.
+    /// Candidates within a memory limit that storing everything exceeds.
     fn candidates(&self, m: &mut Machine, limit: u64) -> Outcome<Vec<Candidate>> {
         let mut tried = possible!(by_rows(m, &self.flat, &self.all, limit));
         let sqrt = possible!(self.divided(m, Segments::Sqrt)?);
@@ -202,9 +203,11 @@ impl<'a> Search<'a> {
         Ok(Ok(tried))
     }
 
-    /// As many iterations stored as fit, the others in √n segments, which alone are `sqrt`.
+    /// Stores as many iterations as fit and checkpoints the others in √n segments. `sqrt` is the candidate that
+    /// checkpoints all iterations.
     fn partial(&self, m: &mut Machine, sqrt: &Candidate, limit: u64) -> Outcome<Option<Candidate>> {
-        // What is stored grows about evenly with the parts: the next guess lies on the line between what fits and what does not.
+        // Memory grows about linearly with the number of parts, so the next guess interpolates between a number
+        // that fits and one that does not.
         let (mut fits, mut too_many) = ((0, sqrt.peak), (PARTS, self.all.peak));
         let mut best = None;
         while too_many.0 - fits.0 > 1 {
@@ -222,7 +225,7 @@ impl<'a> Search<'a> {
         Ok(Ok(best))
     }
 
-    /// Binomial checkpoints with as many states as fit: fewer states are less memory and more work.
+    /// Binomial checkpointing with as many stored states as fit: fewer states need less memory and more work.
     fn binomial(&self, m: &mut Machine, limit: u64) -> Outcome<Vec<Candidate>> {
         let mut tried: Vec<Candidate> = Vec::new();
         let mut too_many = None;
@@ -246,7 +249,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The plan of least work within a number of bytes.
+/// The plan with the least work within a memory limit.
 fn within(m: &mut Machine, e: &Entered, leaves: &[Value], plan: &Plan) -> Outcome<Resolved> {
     let limit = match plan {
         Plan::Budget(n) => *n,
@@ -267,10 +270,10 @@ fn within(m: &mut Machine, e: &Entered, leaves: &[Value], plan: &Plan) -> Outcom
     }
 }
 
-/// Peak memory and extra work of a plan that no other beats in both.
+/// Peak memory in bytes and extra work of a Pareto-optimal plan.
 pub type Step = (u64, u64);
 
-/// Plans between the least memory and storing everything, the smallest first: none takes more memory and more work than another.
+/// Pareto-optimal plans between the least memory and storing everything, in the order of increasing memory.
 pub(super) fn steps(m: &mut Machine, e: &Entered, leaves: &[Value]) -> Outcome<Vec<Step>> {
     let search = possible!(Search::new(m, e, leaves)?);
     let mut tried = vec![Candidate { resolved: Resolved::default(), peak: search.all.peak, again: 0 }, possible!(search.recomputing(m))];
@@ -283,7 +286,7 @@ pub(super) fn steps(m: &mut Machine, e: &Entered, leaves: &[Value]) -> Outcome<V
     let sqrt = possible!(search.divided(m, Segments::Sqrt)?);
     let some = sqrt.peak != search.all.peak;
     tried.push(sqrt);
-    // Each of these runs the function once, to count.
+    // Each of these candidates costs one profiling run.
     let parts: &[u32] = if search.all.work > LONG { &[64, 128] } else { &[4, 8, 16, 24, 40, 64, 88, 112, 136, 160, 184, 208, 232] };
     let states: &[u32] = if search.all.work > LONG { &[8] } else { &[64, 32, 16, 8, 4, 2, 1] };
     let divided = parts.iter().map(|k| Segments::Partial(*k)).chain(states.iter().map(|k| Segments::Revolve(*k)));
@@ -300,7 +303,7 @@ pub(super) fn steps(m: &mut Machine, e: &Entered, leaves: &[Value]) -> Outcome<V
     Ok(Ok(out))
 }
 
-/// Ids in the order in which they are worth recomputing: least work for a byte first.
+/// Row indices by increasing cost of recomputation per byte saved.
 pub(crate) fn order(rows: &[Row]) -> Vec<usize> {
     let mut ids: Vec<usize> = (0..rows.len()).filter(|k| rows[*k].residual.movable && rows[*k].bytes > 0).collect();
     let price = |k: &usize| rows[*k].work as f64 / rows[*k].bytes as f64;
@@ -308,12 +311,13 @@ pub(crate) fn order(rows: &[Row]) -> Vec<usize> {
     ids
 }
 
-/// The shortest list of cheap rows whose recomputation suffices, and the longest.
+/// Candidates that recompute a prefix of the rows in [`order`], including the shortest prefix that fits the
+/// limit, found by bisection.
 fn by_rows(m: &mut Machine, s: &Study, all: &Forecast, limit: u64) -> Result<Vec<Candidate>, Not> {
     let ids = order(&all.rows);
     let mut out = Vec::new();
     let (mut lo, mut hi) = (0, ids.len());
-    // Invariant: `lo` rows are not enough.
+    // Invariant: recomputing `lo` rows is not enough.
     while hi > lo {
         let n = if out.is_empty() { hi } else { lo.midpoint(hi) };
         let plan = without(&all.rows, &ids[..n].iter().copied().collect());

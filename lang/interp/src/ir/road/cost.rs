@@ -1,4 +1,5 @@
-//! `cost f x`: work of a function and of its derivatives, counted by the reference evaluator, by source line.
+//! `cost f x`: the work of a function and of its derivatives, counted by the reference evaluator for each
+//! source line.
 
 use super::choose;
 use super::report::{int, ints, record, table, texts};
@@ -22,43 +23,44 @@ use adl_syntax::span::Span;
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
-/// Statements that are run before counting is given up.
+/// Maximum number of statements that are evaluated before counting is abandoned.
 pub(super) const FUEL: u64 = 50_000_000;
 
-/// Work of one line.
+/// Work of one source line.
 #[derive(Default)]
 struct Line {
     primal: u64,
-    /// Of the value with what the derivative needs of it.
+    /// Work of the primal half: the value, and the residuals of the derivative.
     forward: u64,
     tangent: u64,
     adjoint: u64,
     bytes: u64,
 }
 
-/// Work in all, and what theory bounds it by.
+/// Total work, and the bounds from theory.
 struct Cost {
     function: String,
     primal: u64,
     tangent: u64,
     adjoint: u64,
     bytes: u64,
-    /// Numbers among the results.
+    /// Number of scalars in the results.
     results: u64,
-    /// What transposing may cost beyond that (see `adl_ir::eval::cost::beyond`).
+    /// Extra work that transposition may add (see `adl_ir::eval::cost::beyond`).
     beyond: u64,
     lines: BTreeMap<(u32, usize), Line>,
     sources: BTreeMap<(u32, usize), String>,
-    /// Which rule differentiates each reduction, scan and histogram, in the order of their lines.
+    /// The differentiation rule of each reduction, scan and histogram, in source order.
     rules: Vec<(usize, Decision)>,
-    /// Arithmetic of the function and of its gradient, and numbers among arguments and results.
+    /// Arithmetic operations of the function and of its gradient. `ends` is the number of scalars in arguments
+    /// and results.
     arithmetic: (u64, u64),
     ends: u64,
-    /// What a device did for the value and the gradient, where one is used.
+    /// What a device did for the value and the gradient, if one is used.
     device: Ran,
 }
 
-/// The record of `cost f x`.
+/// The record that `cost f x` returns.
 pub(crate) fn cost(m: &mut Machine, f: &Value, x: &Value) -> Res<Value> {
     match counted(m, f, x)? {
         Ok(c) => Ok(c.record()),
@@ -78,7 +80,8 @@ fn counted(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<Cost, Not>> {
     };
     let vals: Option<Vec<Val>> = leaves.iter().map(val).collect();
     let Some(vals) = vals else { return Ok(Err(not("an argument that the evaluator has no value for"))) };
-    // The program is lent to the evaluator, the machine to its host.
+    // The evaluator borrows the program and, as its host, the machine; so the program is taken out of the
+    // machine.
     let mut road = std::mem::take(&mut m.road);
     let out = passes(&mut road, m, &e, &vals);
     m.road = road;
@@ -94,7 +97,7 @@ fn counted(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<Cost, Not>> {
     Ok(Ok(c))
 }
 
-/// What a device does for a function and its gradient; nothing where none is used.
+/// What a device does for a function and its gradient; empty if no device is used.
 fn on_device(m: &mut Machine, f: &Value, x: &Value) -> Res<Ran> {
     if !m.device.is_on() {
         return Ok(Ran::default());
@@ -110,7 +113,7 @@ fn on_device(m: &mut Machine, f: &Value, x: &Value) -> Res<Ran> {
     Ok(Ran { calls: 1, kernels: after.kernels - before.kernels, up: after.up - before.up, down: after.down - before.down, refused: None })
 }
 
-/// Runs the function, and its derivative both ways.
+/// Evaluates the function, its forward-mode derivative and its gradient.
 fn passes(road: &mut super::Road, m: &mut Machine, e: &Entered, x: &[Val]) -> Result<Cost, Not> {
     let (primal, results) = run(&road.program, m, e.entry.func, x, &[])?;
     let mut c = Cost { function: String::new(), primal: primal.total, tangent: 0, adjoint: 0, bytes: 0, results: 0, beyond: 0, lines: BTreeMap::new(), sources: BTreeMap::new(), rules: Vec::new(), arithmetic: (primal.arithmetic, primal.arithmetic), device: Ran::default(), ends: x.iter().chain(&results).map(reals).sum() };
@@ -131,7 +134,7 @@ fn passes(road: &mut super::Road, m: &mut Machine, e: &Entered, x: &[Val]) -> Re
     let (dx, dy) = (seeds(x, &func.body.params, &wrt), seeds(&results, &func.body.results, &j.active));
     let (tangent, _) = run(&road.program, m, u.linear, &residuals, &dx)?;
     let (adjoint, _) = run(&road.program, m, back, &residuals, &dy)?;
-    // The coefficients of the derivative are made in the forward pass.
+    // Coefficients of the derivative are computed in the primal half.
     c.add(m, &forward, |l, n| l.forward += n);
     for l in c.lines.values_mut() {
         let coefficients = l.forward.saturating_sub(l.primal);
@@ -143,22 +146,23 @@ fn passes(road: &mut super::Road, m: &mut Machine, e: &Entered, x: &[Val]) -> Re
     c.adjoint = c.lines.values().map(|l| l.adjoint).sum();
     c.arithmetic.1 = forward.arithmetic - forward.inside + adjoint.arithmetic - adjoint.inside;
     c.results = dy.iter().map(reals).sum();
-    // Gathering where forward mode reads computes indices.
+    // Where forward mode reads an element, the transpose may gather, which computes indices.
     c.beyond = tangent.beyond + adjoint.non_linear;
     Ok(c)
 }
 
-/// The rules by which a derivative was made, a line each: of reductions, scans, comprehensions, and so on.
+/// The differentiation rules of the reductions, scans, comprehensions and other constructs in a derivative, one
+/// line of text each.
 pub fn rules_of(m: &Machine, e: &super::Explain) -> Vec<String> {
     let line = |(l, d): (usize, Decision)| super::table::rule(d.construct, l, d.rule, &d.why);
     e.func.map_or_else(Vec::new, |f| rules(m, f).into_iter().map(line).collect())
 }
 
-/// The rules that were taken in a function and those that it calls.
+/// The rules that were applied in a function and its callees.
 fn rules(m: &Machine, f: FnId) -> Vec<(usize, Decision)> {
     let spans = places(&m.road.program, f);
     let mut out: Vec<(usize, Decision)> = m.road.ad.decisions.iter().filter(|d| d.span != Span::default() && spans.contains(&d.span)).map(|d| (m.sources.line_of(d.span), d.clone())).collect();
-    // Loops that a rule is made of stand where its construct does: they are part of it.
+    // A rule may expand into loops with the span of its construct; these are not reported separately.
     let loops = |d: &Decision| matches!(d.construct, "comprehension" | "loop");
     let ruled: HashSet<Span> = out.iter().filter(|(_, d)| !loops(d)).map(|(_, d)| d.span).collect();
     out.retain(|(_, d)| !loops(d) || !ruled.contains(&d.span));
@@ -166,7 +170,7 @@ fn rules(m: &Machine, f: FnId) -> Vec<(usize, Decision)> {
     out
 }
 
-/// Where the statements of a function stand, with those of functions that it calls.
+/// The spans of the statements of a function and its callees.
 fn places(p: &Program, f: FnId) -> HashSet<Span> {
     let (mut seen, mut spans) = (HashSet::from([f]), HashSet::new());
     let mut blocks = vec![&p.func(f).body];
@@ -184,7 +188,7 @@ fn places(p: &Program, f: FnId) -> HashSet<Span> {
     spans
 }
 
-/// Work and memory of a gradient: of the value, of the reverse pass, bytes stored.
+/// Work of the value and of the reverse pass, and bytes stored, for a gradient.
 pub(crate) fn totals(m: &mut Machine, f: &Value, x: &Value) -> Res<Option<[u64; 3]>> {
     Ok(counted(m, f, x)?.ok().map(|c| [c.primal, c.adjoint, c.bytes]))
 }
@@ -250,12 +254,12 @@ impl Cost {
     }
 }
 
-/// Numbers in a value.
+/// The number of scalars in a value.
 fn reals(v: &Val) -> u64 {
     v.leaves().into_iter().filter(|l| matches!(l, Val::F64(_) | Val::F32(_))).count() as u64
 }
 
-/// A tangent of a value: ones in its shape. `None` where its type has no tangents.
+/// A tangent of a value, with all components 1. `None` if its type has no tangents.
 pub(super) fn ones(road: &mut super::Road, v: &Val, ty: &Ty) -> Option<Val> {
     road.ad.tangent_ty(&mut road.program, ty)?;
     Some(stacker::maybe_grow(64 * 1024, 1024 * 1024, || match (v, ty) {
@@ -273,7 +277,7 @@ pub(super) fn ones(road: &mut super::Road, v: &Val, ty: &Ty) -> Option<Val> {
     }))
 }
 
-/// Built-ins as the machine evaluates them.
+/// Lets the reference evaluator call primitives of the machine.
 pub(super) struct Builtins<'a>(pub(super) &'a mut Machine);
 
 impl Host for Builtins<'_> {

@@ -1,4 +1,4 @@
-//! A derivative in many directions at once, and which inputs each output depends on.
+//! Derivatives in many directions at once, and sparsity patterns of Jacobians.
 
 use super::cost::{Builtins, FUEL};
 use crate::ir::reference::val;
@@ -15,13 +15,13 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Instant;
 
-/// Directions below which they are taken one by one.
+/// Below this number, directions are evaluated one at a time.
 const FEWEST: usize = 4;
-/// Numbers in the directions that are taken at once: more are taken in parts.
+/// Maximum number of scalars in the directions of one batch.
 const LARGEST: usize = 1 << 20;
 
 impl Road {
-    /// The derivative's code for many directions.
+    /// The code of the derivative for many directions.
     fn wide(&mut self, l: &Lined, transposed: bool) -> Result<Rc<Fun>, Not> {
         let mut kept = l.wide.borrow_mut();
         let place = &mut kept[usize::from(transposed)];
@@ -36,15 +36,15 @@ impl Road {
         Ok(made)
     }
 
-    /// The linear half of forward mode.
+    /// The linear half of the forward-mode transform.
     fn linear_half(&mut self, l: &Lined) -> Result<FnId, Not> {
         let j = self.ad.jvp(&mut self.program, l.source, &l.wrt)?;
         Ok(self.ad.unzip(&mut self.program, j.func, &l.plan)?.linear)
     }
 }
 
-/// A matrix by rows, of the map's images: those of the columns of a matrix with `from` rows and `k` columns, which `seed` gives. The map is
-/// between vectors; its image has `to` numbers.
+/// Applies a linear map between vectors to the `k` columns of a 0/1 matrix with `from` rows, whose entries are
+/// given by `seed`. Returns the row-major matrix of the images, which has `to` rows and `k` columns.
 pub(crate) fn images(m: &mut Machine, map: &LinearMap, (from, to): (usize, usize), k: usize, narrow: bool, seed: &dyn Fn(usize, usize) -> bool) -> Res<Vec<f64>> {
     let mut out = vec![0.0; to * k];
     let part = (LARGEST / from.max(to).max(1)).max(FEWEST).min(k);
@@ -74,7 +74,7 @@ fn matrix(shape: &[usize], narrow: bool, one: &dyn Fn(usize) -> bool) -> Value {
     array::make(Shape::from_slice(shape), buf)
 }
 
-/// The numbers of an array of reals; zeros where it is absent.
+/// The scalars of a real array of length `n`; zeros for a symbolic zero.
 fn numbers(v: &Value, n: usize) -> Vec<f64> {
     match v {
         Value::Array(a) => match a.buf() {
@@ -86,7 +86,8 @@ fn numbers(v: &Value, n: usize) -> Vec<f64> {
     }
 }
 
-/// All images in one pass, where the main road has the map. An error is met again, in the user's terms, where they are taken one by one.
+/// All images in one batch, if the map was made by compiled AD. On an error it returns `None`: evaluating the
+/// directions one at a time reports the error in terms of the user's program.
 fn at_once(m: &mut Machine, map: &LinearMap, (from, to, w): (usize, usize, usize), narrow: bool, seed: &dyn Fn(usize, usize) -> bool) -> Res<Option<Vec<f64>>> {
     let Some(main) = map.main.clone() else { return Ok(None) };
     let Ok(f) = with(m, |road, _| road.wide(&main.lined, map.transposed)) else { return Ok(None) };
@@ -109,14 +110,15 @@ fn at_once(m: &mut Machine, map: &LinearMap, (from, to, w): (usize, usize, usize
     }
 }
 
-/// Whether the map's code shows that it is diagonal, whatever the point.
+/// Whether the code of the map shows that its matrix is diagonal at every point.
 pub(crate) fn diagonal(m: &mut Machine, map: &LinearMap) -> bool {
     let Some(main) = map.main.clone() else { return false };
     let active = main.lined.active.first().is_some_and(|a| *a);
     active && with(m, |road, _| Ok(road.linear_half(&main.lined).is_ok_and(|f| adl_ad::diagonal::is_diagonal(&road.program, f)))).unwrap_or(false)
 }
 
-/// What a pattern by the code rests on, and the pattern; `None` if sets became too large.
+/// A sparsity pattern that was derived from the code, with what it depends on; no pattern if the sets became
+/// too large.
 #[derive(Debug)]
 pub(super) struct Pattern {
     size: (usize, usize),
@@ -125,8 +127,9 @@ pub(super) struct Pattern {
     rows: Option<Rc<Vec<Vec<u32>>>>,
 }
 
-/// The same as [`dependences`] by the function's code, for all points that have the same Ints and shapes: a second call at such a point computes
-/// nothing. `exact`: only where no entry of it can be missing at a point.
+/// Derives the pattern of [`dependences`] from the code of the function. It holds for all points with the same
+/// Ints and shapes, so that a second call at such a point computes nothing. `exact` accepts only patterns of
+/// which every entry is present at every point.
 pub(crate) fn by_code(m: &mut Machine, map: &LinearMap, (n, k): (usize, usize), exact: bool, entries: u64) -> Res<Option<Rc<Vec<Vec<u32>>>>> {
     let found = coded(m, map, (n, k), exact, entries);
     crate::attend::poll()?;
@@ -156,7 +159,7 @@ fn coded(m: &mut Machine, map: &LinearMap, size: (usize, usize), exact: bool, en
     rows
 }
 
-/// A value with all its real numbers 1.
+/// The value with all its real scalars replaced by 1.
 fn ones(v: Val) -> Val {
     match v {
         Val::F64(_) => Val::F64(1.0),
@@ -166,9 +169,10 @@ fn ones(v: Val) -> Val {
     }
 }
 
-/// Which components of the input each component of the output depends on: the linear map is evaluated with sets of inputs in place of
-/// numbers, so that nothing that may be other than zero at this point is left out. `None` where the map is not
-/// on the main road, more than `most` numbers are stored for it, or the sets take more than `entries` in all.
+/// Which components of the input each component of the output depends on. The linear map is evaluated on index
+/// sets instead of numbers, so that the result contains every entry that may be non-zero at this point. `None`
+/// if the map was not made by compiled AD, if it stores more than `most` scalars, or if the sets have more than
+/// `entries` elements in all.
 pub(crate) fn dependences(m: &mut Machine, map: &LinearMap, (n, k): (usize, usize), most: usize, entries: u64) -> Res<Option<Vec<Vec<u32>>>> {
     let found = sets(m, map, (n, k), most, entries);
     crate::attend::poll()?;
@@ -191,7 +195,7 @@ fn sets(m: &mut Machine, map: &LinearMap, (n, k): (usize, usize), most: usize, e
     evaluated(m, f, &residuals, (n, k), entries)
 }
 
-/// A linear function of sets of inputs.
+/// Evaluates a linear function on index sets.
 fn evaluated(m: &mut Machine, f: FnId, residuals: &[Val], (n, k): (usize, usize), entries: u64) -> Option<Vec<Vec<u32>>> {
     let left = Rc::new(Cell::new(entries));
     let inputs = (0..n as u32).map(|i| Val::Deps(Rc::new(Deps { of: vec![i], left: left.clone() }))).collect();

@@ -1,5 +1,5 @@
-//! What a gradient took: bytes of residuals that were there, and, by running its code once more with counters, the most bytes at one time
-//! and the work.
+//! Measures a gradient: the bytes of the residuals that were stored and, by a second run with counters, the
+//! peak memory and the work.
 
 use super::choose::Resolved;
 use super::cost::{Builtins, ones};
@@ -14,19 +14,20 @@ use adl_ir::{DataId, FnId, Program, Ty, Val, Var};
 use adl_specialise::Unsupported;
 use std::collections::BTreeSet;
 
-/// Statements after which the reference evaluator gives up: counting is done whenever a table is shown.
+/// Maximum number of statements for the reference evaluator. It is small because counting happens whenever a
+/// table is displayed.
 const FUEL: u64 = 500_000;
 
-/// What a run took beyond what it stored.
+/// Measurements beside the stored bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Ran {
-    /// The most bytes at one time.
+    /// Peak memory in bytes.
     pub peak: u64,
-    /// Work beyond that of doing everything once.
+    /// Work beyond computing everything once.
     pub again: u64,
 }
 
-/// What the gradient at these leaves takes under a plan; `None` where it is too much to count.
+/// Measures the gradient at these arguments under a plan; `None` if it takes too long to count.
 pub(super) fn ran(m: &mut Machine, e: &Entered, leaves: &[Value], how: &Resolved) -> Res<Option<Ran>> {
     if let Ok(out) = metered(m, e, leaves, how)? {
         return Ok(Some(out));
@@ -38,7 +39,7 @@ pub(super) fn ran(m: &mut Machine, e: &Entered, leaves: &[Value], how: &Resolved
     Ok(out.ok())
 }
 
-/// The function whole, which does nothing twice, and both halves of a plan.
+/// The undivided function, which recomputes nothing, and both halves under a plan.
 struct Halves {
     whole: FnId,
     primal: FnId,
@@ -58,7 +59,7 @@ fn halves(road: &mut Road, e: &Entered, how: &Resolved) -> Result<Halves, Not> {
     Ok(Halves { whole, primal: u.primal, results: u.results, back, boxes })
 }
 
-/// Runs metered functions in the place of the halves.
+/// Measures with instrumented versions of both halves.
 fn metered(m: &mut Machine, e: &Entered, leaves: &[Value], how: &Resolved) -> Res<Result<Ran, Not>> {
     let (h, funs, (plain, outs), kept) = possible!(with(m, |road, _| {
         let h = halves(road, e, how)?;
@@ -92,14 +93,14 @@ fn metered(m: &mut Machine, e: &Entered, leaves: &[Value], how: &Resolved) -> Re
     Ok(Ok(Ran { peak: stored + reverse.peak, again: (forwards.work + reverse.work).saturating_sub(once) }))
 }
 
-/// What a metered function gave.
+/// The result of an instrumented function.
 struct Took {
     results: Vec<Value>,
     work: u64,
     peak: u64,
 }
 
-/// The same on the reference evaluator, which knows what recursions keep inside checkpoints.
+/// Measures with the reference evaluator, which also knows what recursive functions store inside checkpoints.
 fn counted(road: &mut Road, m: &mut Machine, e: &Entered, x: &[Val], how: &Resolved) -> Result<Ran, Not> {
     let h = halves(road, e, how)?;
     let wrt = road.wrt(e);
@@ -118,17 +119,17 @@ fn counted(road: &mut Road, m: &mut Machine, e: &Entered, x: &[Val], how: &Resol
     Ok(Ran { peak: stored + reverse.peak, again: (forward.work + reverse.work).saturating_sub(once) })
 }
 
-/// Tangents for those that are meant: ones.
+/// Unit tangents for the selected variables.
 fn seeds(road: &mut Road, f: &adl_ir::Function, vals: &[Val], vars: &[Var], which: &[bool]) -> Vec<Val> {
     vals.iter().zip(vars).zip(which).filter(|(_, w)| **w).filter_map(|((x, v), _)| ones(road, x, f.ty(*v))).collect()
 }
 
-/// What a run of a function took.
+/// The result of evaluating a function.
 struct Run {
     results: Vec<Val>,
     /// Non-linear work.
     work: u64,
-    /// The most bytes that checkpoints had made again at one time.
+    /// Peak number of bytes that checkpoints recomputed and held at one time.
     peak: u64,
 }
 
@@ -143,7 +144,7 @@ fn evaluated(road: &Road, m: &mut Machine, f: FnId, (args, lin_args): (&[Val], &
     Ok(Run { results: out.results, work: out.counts.non_linear, peak: e.watch.map_or(0, |w| w.peak) })
 }
 
-/// The evaluator's values by the same rules as [`bytes`].
+/// The size of a value of the evaluator, by the rules of [`bytes`].
 fn bytes_of_val(p: &Program, boxes: &BTreeSet<DataId>, ty: &Ty, v: &Val) -> u64 {
     let mut todo = vec![(ty, v)];
     let mut sum = 0;
@@ -172,13 +173,14 @@ fn bytes_of_val(p: &Program, boxes: &BTreeSet<DataId>, ty: &Ty, v: &Val) -> u64 
 }
 
 impl Road {
-    /// Bytes of a primal half's residuals: the same sum that profiles predict.
+    /// Bytes of the residuals of a primal half; profiles predict the same sum.
     pub(super) fn bytes_of(&self, boxes: &BTreeSet<DataId>, tys: &[Ty], residuals: &[Value]) -> u64 {
         tys.iter().zip(residuals).map(|(t, v)| bytes(&self.program, boxes, t, v)).sum()
     }
 }
 
-/// Numbers count with their width, data and text as references; what functions keep that call themselves (`boxes`) is opened.
+/// The size of a value: scalars count with their width, data and text as references. Values of the recursive
+/// residual types in `boxes` are traversed.
 fn bytes(p: &Program, boxes: &BTreeSet<DataId>, ty: &Ty, v: &Value) -> u64 {
     let mut todo: Vec<(Ty, Value)> = vec![(ty.clone(), v.clone())];
     let mut sum = 0;

@@ -1,4 +1,4 @@
-//! Plans as the user writes them: what reverse mode stores and what it recomputes.
+//! Checkpointing plans as the user writes them: what reverse mode stores and what it recomputes.
 
 use crate::error::{Error, Res, codes};
 use crate::value::{Data, Value};
@@ -7,20 +7,20 @@ use std::fmt;
 /// A plan by name (`type Plan` of the prelude).
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Plan {
-    /// Everything is stored.
+    /// Store everything.
     #[default]
     StoreAll,
-    /// Everything is recomputed but arguments, and what loops carry.
+    /// Recompute everything except arguments and loop-carried values.
     RecomputeAll,
-    /// Whatever is least work within the memory that is free.
+    /// The least work within the free memory.
     Auto,
-    /// Least work within so many bytes.
+    /// The least work within the given number of bytes.
     Budget(u64),
-    /// Loops in √n segments.
+    /// Checkpoint loops in √n segments.
     Sqrt,
-    /// Loops by binomial checkpointing with so many states.
+    /// Checkpoint loops binomially, with the given number of stored states.
     Revolve(u32),
-    /// The residuals with these ids are recomputed.
+    /// Recompute the residuals with these ids.
     ByHand(Vec<u32>),
 }
 
@@ -28,7 +28,7 @@ pub enum Plan {
 pub const SPELLINGS: &str = "store_all, recompute_all, auto, budget N, sqrt, revolve N or by_hand I,J,...";
 
 impl Plan {
-    /// A plan as command lines spell it.
+    /// Parses a plan as it is spelled on command lines.
     pub fn parse(text: &str) -> Option<Plan> {
         let words: Vec<&str> = text.split_whitespace().collect();
         Some(match words[..] {
@@ -56,7 +56,7 @@ impl Plan {
         }
     }
 
-    /// The plan that a value of type `Plan` is.
+    /// Converts a value of type `Plan`.
     pub(crate) fn of(v: &Value) -> Res<Plan> {
         let Value::Data(d) = v else { return Err(bad("this is not a plan")) };
         Ok(match d.con.name.as_str() {

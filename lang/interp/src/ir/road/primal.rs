@@ -1,6 +1,8 @@
-//! Hot functions that nobody differentiates: specialised like those that are, and run as native code.
+//! Compilation of hot functions that are called without differentiation: they are specialised like
+//! differentiated ones, and run as native code.
 //!
-//! They are optimised on their own, as are the functions that they call: the results are to be those of the interpreter, bit by bit.
+//! These functions and their callees are optimised separately from code for differentiation, because their
+//! results must have the same bits as the interpreter's.
 
 use super::{Not, Road, entered, not, with};
 use crate::device::{Timed, Way};
@@ -18,36 +20,38 @@ pub(crate) use super::wanted;
 /// The name of the operator in reports.
 const CALL: &str = "call";
 
-/// `f` of plain arguments by native code. `None` where this road cannot be taken.
+/// Calls `f` as native code. `None` if it cannot be specialised or compiled.
 pub(crate) fn call(m: &mut Machine, f: &Value, args: &[Value]) -> Res<Option<Value>> {
     called(m, f, args, Tier::Native)
 }
 
-/// The same in whichever tier suits the arguments: chains of operations on large arrays are interpreted, by all threads.
+/// Calls `f` in the tier that suits the arguments: chains of operations on large arrays are interpreted, by all
+/// threads.
 pub(crate) fn call_lowered(m: &mut Machine, f: &Value, args: &[Value]) -> Res<Option<Value>> {
     called(m, f, args, Tier::Either)
 }
 
-/// The same by native code or, where nothing is compiled, by the interpreter: results do not depend on that.
+/// Calls `f` as native code or, if it is not compiled, as lowered code in the interpreter. The results are the
+/// same.
 pub(crate) fn call_anyhow(m: &mut Machine, f: &Value, args: &[Value]) -> Res<Option<Value>> {
     called(m, f, args, Tier::Any)
 }
 
-/// The same by the device, or not at all.
+/// Calls `f` on the device. `None` if the device does not run the call.
 pub(crate) fn call_on_device(m: &mut Machine, f: &Value, args: &[Value]) -> Res<Option<Value>> {
     called(m, f, args, Tier::Device)
 }
 
-/// How code is to run.
+/// The tier in which code should run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Tier {
-    /// As native code, or not at all.
+    /// Native code only.
     Native,
-    /// As native code where that can be.
+    /// Native code if possible, otherwise interpreted.
     Any,
-    /// As is estimated to be faster.
+    /// Whichever is estimated to be faster.
     Either,
-    /// On the device, or not at all.
+    /// The device only.
     Device,
 }
 
@@ -93,7 +97,8 @@ fn attempt(m: &mut Machine, f: &Value, args: &[Value], tier: Tier) -> Res<Result
     Ok(v.ok_or_else(|| not("a result of another layout than its type says")))
 }
 
-/// What the device gives, where the call goes there; otherwise its time may be wanted.
+/// Offers the call to the device. Returns the results if it ran there; otherwise a timer, if the time on the
+/// CPU is to be recorded.
 fn offered(m: &mut Machine, fun: &Fun, leaves: &[Value]) -> Res<(Option<Vec<Value>>, Option<Timed>)> {
     let Fun::Member(g, i) = fun else { return Ok((None, None)) };
     let code = g.codes[*i as usize].clone();
@@ -103,14 +108,15 @@ fn offered(m: &mut Machine, fun: &Fun, leaves: &[Value]) -> Res<(Option<Vec<Valu
     })
 }
 
-/// Whether a lowered function is native code for these arguments, now if it was not before.
+/// Whether native code of a lowered function exists for these arguments; compiles it if that was not tried
+/// before.
 pub(super) fn compiled(m: &Machine, fun: &Fun, args: &[Value]) -> bool {
     let (Fun::Member(g, i), Some(compiler)) = (fun, &m.compiler) else { return false };
     g.codes[*i as usize].native.as_ref().is_some_and(|s| s.compile_for(compiler, &m.road.clock, args.iter()))
 }
 
 impl Road {
-    /// The function for those who do not differentiate it.
+    /// The version of a function that is optimised for undifferentiated calls.
     fn plain(&mut self, f: FnId) -> FnId {
         let arrays = self.ad.arrays(&self.program, f);
         let key = (f, arrays == Arrays::There);
@@ -150,7 +156,7 @@ impl Road {
         });
     }
 
-    /// Notes that a function has been called by this road.
+    /// Records a call that was made this way.
     fn called(&mut self, f: &Value, native: bool) {
         let op = std::mem::replace(&mut self.op, CALL);
         self.entered = None;
@@ -159,7 +165,7 @@ impl Road {
     }
 }
 
-/// An expression as a function of `()`.
+/// Wraps an expression as a function of `()`.
 pub(crate) fn thunk(body: adl_typing::core::Expr, name: Option<adl_syntax::symbol::Symbol>) -> Rc<Lambda> {
     let param = Param { local: Local(u32::MAX - 1), name: None, ty: Ty::Unit };
     Rc::new(Lambda { params: vec![param], body, linear: false, name })

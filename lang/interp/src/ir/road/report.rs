@@ -1,4 +1,4 @@
-//! `residuals f x` as data: the record that the prelude's `Residuals` holds.
+//! `residuals f x` as data: the record inside the prelude's type `Residuals`.
 
 use super::choose::{self, Resolved, Study};
 use super::measure::{self, Ran};
@@ -19,10 +19,10 @@ use std::rc::Rc;
 
 type Outcome<T> = Res<Result<T, Not>>;
 
-/// Why a row cannot be recomputed that a loop carries.
+/// The reason why a residual that is a loop-carried value cannot be recomputed.
 const CARRIED: &str = "what a loop carries";
 
-/// What is said of a plan.
+/// The report on a plan.
 struct Report {
     function: String,
     plan: Value,
@@ -30,12 +30,12 @@ struct Report {
     forecast: Forecast,
     /// Bytes that the last run under this plan stored.
     measured: Option<u64>,
-    /// What that run took otherwise, where it can be counted.
+    /// Other measurements of that run, if it could be counted.
     ran: Option<Ran>,
     frontier: Vec<(String, Forecast)>,
 }
 
-/// A row with what the plan does to it.
+/// A row, and what the plan does with it.
 struct Line {
     row: Row,
     decision: &'static str,
@@ -50,7 +50,8 @@ pub(crate) fn residuals(m: &mut Machine, f: &Value, x: &Value, plan: Value) -> R
     }
 }
 
-/// Plans between the least memory and storing everything, by peak memory and extra work, the smallest first; none where there are no plans.
+/// Pareto-optimal plans between the least memory and storing everything, as peak memory and extra work, in the
+/// order of increasing memory; empty if the function has no plans.
 pub fn steps(m: &mut Machine, f: &Value, x: &Value) -> Res<Vec<choose::Step>> {
     let found = super::attempt(m, |m| {
         let (e, leaves) = possible!(entered(m, f, std::slice::from_ref(x)));
@@ -115,13 +116,14 @@ fn filled(m: &mut Machine, e: &Entered, leaves: &[Value], flat: &Study, resolved
     Ok(Ok((rows, now, frontier)))
 }
 
-/// What dividing loops costs is extra work, not the function's. `all`: storing everything.
+/// Reports the overhead of dividing loops as extra work instead of as work of the function. `all` is the
+/// forecast of storing everything.
 fn divided(f: Forecast, all: Option<&(String, Forecast)>) -> Forecast {
     let once = all.map_or(f.work, |(_, all)| all.work);
     Forecast { again: (f.again + f.work).saturating_sub(once), ..f }
 }
 
-/// The rows of storing everything, with what the plan does to each.
+/// The rows under the plan that stores everything, with what the current plan does to each.
 fn decided(all: Vec<Row>, now: &Forecast, resolved: &Resolved) -> Vec<Line> {
     let kept: BTreeSet<_> = now.rows.iter().map(|r| r.residual.at).collect();
     let places: BTreeSet<_> = now.rows.iter().map(|r| (r.residual.span.lo, r.residual.span.hi, r.bytes)).collect();
@@ -146,19 +148,19 @@ fn decided(all: Vec<Row>, now: &Forecast, resolved: &Resolved) -> Vec<Line> {
         .collect()
 }
 
-/// How many percent of a row a plan stores that stores a part of a loop's iterations.
+/// The percentage of a row that is stored by a plan which stores only some of a loop's iterations.
 fn stored_part(row: &Row, now: &Forecast) -> Option<f64> {
     let place = |r: &Row| (r.residual.span, r.coefficient);
     let bytes: u64 = now.rows.iter().filter(|r| place(r) == place(row)).map(|r| r.bytes).sum();
     (bytes > 0 && bytes < row.bytes).then(|| 100.0 * bytes as f64 / row.bytes as f64)
 }
 
-/// So many operations.
+/// A number of operations, as text.
 fn operations(n: u64) -> String {
     format!("{} {}", count(n), if n == 1 { "operation" } else { "operations" })
 }
 
-/// A number of bytes for reading.
+/// A number of bytes with a unit, as text.
 pub fn size(n: u64) -> String {
     match n {
         0..1000 => format!("{n} B"),
@@ -168,7 +170,7 @@ pub fn size(n: u64) -> String {
     }
 }
 
-/// A count for reading.
+/// A count with a unit prefix, as text.
 pub fn count(n: u64) -> String {
     match n {
         0..100_000 => n.to_string(),
@@ -178,7 +180,7 @@ pub fn count(n: u64) -> String {
     }
 }
 
-/// The shape of a residual: `Float`, `[100]Float`, and how often.
+/// The type of a residual, such as `Float` or `[100]Float`, and how often it is stored.
 fn shape(r: &Row) -> String {
     let scalar = boxes(r.residual.ty.scalar());
     let one = match (r.residual.ty.rank(), &r.extents) {
@@ -222,13 +224,13 @@ fn bools(bs: impl Iterator<Item = bool>) -> Value {
     array::make(Shape::from_slice(&[bs.len()]), Buf::Bool(bs))
 }
 
-/// A record; the fields come sorted by name.
+/// A record; the fields must be sorted by name.
 pub(crate) fn record(fields: Vec<(&str, Value)>) -> Value {
     let names: Rc<[Symbol]> = fields.iter().map(|(n, _)| Symbol::new(n)).collect();
     Value::Record(Rc::new(Record { names, vals: fields.into_iter().map(|(_, v)| v).collect() }))
 }
 
-/// An array of records, by columns.
+/// An array of records, given by columns.
 pub(crate) fn table(n: usize, columns: Vec<(&str, Value)>) -> Value {
     let names: Rc<[Symbol]> = columns.iter().map(|(n, _)| Symbol::new(n)).collect();
     array::make(Shape::from_slice(&[n]), Buf::Record(names, columns.into_iter().map(|(_, v)| v).collect()))
@@ -286,14 +288,14 @@ impl Report {
     }
 }
 
-/// The name of what a loop of one state carries: `y` in `loop y = ...`.
+/// The name of the carried value of a loop with one value: `y` in `loop y = ...`.
 fn loop_state(text: &str) -> Option<&str> {
     let (name, _) = text.strip_prefix("loop ")?.split_once([' ', '='])?;
     name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '\'')).then_some(name)
 }
 
 impl Line {
-    /// The expression that makes the residual; `d(e)` for a coefficient of the derivative of `e`.
+    /// The expression that computes the residual; `d(e)` for a coefficient of the derivative of `e`.
     fn expression(&self, m: &Machine) -> String {
         let r = &self.row.residual;
         match &r.name {

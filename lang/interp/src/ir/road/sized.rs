@@ -1,7 +1,9 @@
-//! Functions of small vectors, and of matrices with small rows, at the sizes of their arguments: where types leave a size open, code for all sizes keeps an
-//! array where code for two or three numbers keeps these in registers ([`mod@adl_opt::scalars`]).
+//! Shape specialisation of IR functions before they are differentiated or lowered, for small vectors and
+//! matrices with small rows. Code for general extents stores such arguments as arrays; code for two or three
+//! elements keeps them in registers ([`mod@adl_opt::scalars`]).
 //!
-//! A variant begins with assertions that the sizes are those; it is only run where they are. Reports and plans are of the function itself.
+//! A specialised function begins with assertions of the assumed extents, and is only called with arguments for
+//! which they hold. Reports and plans refer to the general function.
 
 use super::{Entered, Road};
 use crate::ir::variants::{self, Fact};
@@ -11,14 +13,15 @@ use adl_opt::scalars::{Sums, scalars};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Variants of one function. Beyond, there is the one for all sizes.
+/// Maximum number of shape specialisations of one function. Other shapes use the general function.
 const VARIANTS: usize = 4;
 
-/// What has been made, by function.
+/// Specialisations by function.
 pub(super) type Variants = HashMap<FnId, Vec<(Vec<Fact>, Rc<Entered>)>>;
 
 impl Road {
-    /// The function for arguments of these sizes, if they are small and that gains something; else itself.
+    /// The function specialised to the extents of these arguments, if they are small and specialisation gains
+    /// something; otherwise the function itself.
     pub(super) fn sized(&mut self, e: &Rc<Entered>, leaves: &[Value]) -> Rc<Entered> {
         let f = e.entry.func;
         let sizes = small(leaves);
@@ -54,7 +57,7 @@ impl Road {
     }
 }
 
-/// The sizes of small vectors, of the rows of matrices, and of small matrices.
+/// The extents of small vectors, of rows of matrices, and of small matrices.
 fn small(leaves: &[Value]) -> Vec<Fact> {
     variants::extents(&leaves.iter().collect::<Vec<_>>())
 }

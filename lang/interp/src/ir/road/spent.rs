@@ -1,26 +1,27 @@
-//! What it took to make derivatives: reports show it, and that a second call makes nothing.
+//! Statistics of derivatives: the number of calls, and the time to compile them. Reports show them; tests check
+//! that a second call compiles nothing.
 
 use super::Road;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// Time and calls of a derivative.
+/// Calls of a derivative and time spent on compiling it.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Spent {
     /// Calls.
     pub calls: u32,
-    /// Calls that found everything made.
+    /// Calls for which all code was already cached.
     pub kept: u32,
     /// Time to transform code: specialisation, derivatives, optimisation.
     pub made: Duration,
     /// Time to compile it to native code.
     pub compiled: Duration,
-    /// Whether the last call is among those that found everything made.
+    /// Whether the last call is counted in `kept`.
     last_kept: bool,
 }
 
 impl Spent {
-    /// Counts a call, and what was made for it.
+    /// Counts a call, with the compilation done for it.
     fn call(&mut self, work: Work) {
         self.calls += 1;
         self.last_kept = work.is_none();
@@ -28,7 +29,7 @@ impl Spent {
         self.add(work);
     }
 
-    /// Counts what is made for the last call after all.
+    /// Adds compilation that was done later for the last call, for example for its transpose.
     fn add(&mut self, work: Work) {
         if !work.is_none() && std::mem::take(&mut self.last_kept) {
             self.kept -= 1;
@@ -38,7 +39,7 @@ impl Spent {
     }
 }
 
-/// What was made since somebody asked.
+/// Compilation time since it was last taken.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Work {
     made: Duration,
@@ -51,18 +52,18 @@ impl Work {
     }
 }
 
-/// A clock of what is being made.
+/// Accumulates compilation time.
 #[derive(Default)]
 pub(crate) struct Clock(Cell<Work>);
 
 impl Clock {
-    /// Counts the time since `start` as transforming.
+    /// Adds the time since `start` as transformation.
     pub fn making(&self, start: Instant) {
         let w = self.0.get();
         self.0.set(Work { made: w.made + start.elapsed().max(Duration::from_nanos(1)), ..w });
     }
 
-    /// Counts what `run` does as compiling.
+    /// Runs `run`, and adds its time as native compilation.
     pub fn compiling<T>(&self, run: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let out = run();
@@ -73,7 +74,7 @@ impl Clock {
 }
 
 impl Road {
-    /// A call of the last derivative.
+    /// Counts a call of the last derivative.
     pub(super) fn called_last(&mut self) {
         let work = self.clock.0.take();
         if let Some(last) = self.explain.last_mut() {
@@ -81,7 +82,7 @@ impl Road {
         }
     }
 
-    /// What was made since then is of the last derivative's last call.
+    /// Adds compilation done since then to the last call of the last derivative.
     pub(super) fn settle(&mut self) {
         let work = self.clock.0.take();
         if let Some(last) = self.explain.last_mut() {

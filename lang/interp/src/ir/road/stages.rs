@@ -1,4 +1,4 @@
-//! The stages that a function goes through, as text of the IR.
+//! The IR of a function after each compilation stage, as text.
 
 use super::{Entered, Not, Plan, choose, not, with};
 use crate::ir::native::{Listing, Source};
@@ -12,25 +12,25 @@ use adl_specialise::world::Root;
 use adl_syntax::span::{FileId, Span};
 use std::rc::Rc;
 
-/// A stage of a function.
+/// A compilation stage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stage {
     /// Specialised: first-order IR.
     Spec,
-    /// With its tangent.
+    /// The forward-mode transform.
     Jvp,
-    /// The two halves of forward mode.
+    /// The non-linear and the linear half.
     Unzip,
-    /// The transposed half.
+    /// The transposed linear half.
     Transpose,
-    /// The halves that run, after the optimiser.
+    /// The optimised halves, as they run.
     Opt,
-    /// Those as native code.
+    /// The optimised halves as native code.
     Native(Listing),
 }
 
 impl Stage {
-    /// A stage by its name.
+    /// The stage with this name.
     pub fn parse(text: &str) -> Option<Stage> {
         Some(match text {
             "spec" => Stage::Spec,
@@ -45,8 +45,8 @@ impl Stage {
     }
 }
 
-/// The IR of a function at a stage, with all functions that it calls. `args`: values that tell the types of arguments where the function
-/// does not.
+/// The IR of a function and its callees after a stage. `args` are values that determine the types of arguments
+/// which the function leaves open.
 pub fn text(m: &mut Machine, f: &Value, args: &[Value], stage: Stage) -> Result<String, (String, Span)> {
     staged(m, f, args, stage).map_err(|Not(u)| (u.why, u.span))
 }
@@ -55,7 +55,7 @@ fn staged(m: &mut Machine, f: &Value, args: &[Value], stage: Stage) -> Result<St
     with(m, |road, m| {
         let wanted = match f {
             Value::Fun(g) => g.arity().max(1),
-            _ => return Err(not("a value that is no function")),
+            _ => return Err(not("a value that is not a function")),
         };
         let mut all = args.to_vec();
         for i in all.len()..wanted {
@@ -111,7 +111,7 @@ impl super::Road {
         Ok(out)
     }
 
-    /// Native code of functions, with all that each calls.
+    /// The native code of functions and their callees.
     fn listed(&self, m: &Machine, roots: &[FnId], form: Listing) -> Result<String, Not> {
         let Some(compiler) = &m.compiler else { return Err(not("`--no-jit`")) };
         let source = Source::of(&self.program.part(roots));
@@ -119,7 +119,8 @@ impl super::Road {
         texts.map(|t| t.join("\n")).map_err(|why| not(&why))
     }
 
-    /// Functions with those that they call, each once, and their data types: a program of its own, which can be read back.
+    /// Functions, their callees and their data types, each printed once: a complete program that can be parsed
+    /// again.
     fn printed(&self, m: &Machine, roots: &[FnId]) -> String {
         let p = self.program.part(roots);
         let mut out = Vec::from_iter((!p.datas.is_empty()).then(|| print::datas(&p)));
@@ -131,7 +132,7 @@ impl super::Road {
     }
 }
 
-/// The file that a block's statements came from.
+/// The source file of a block's statements.
 fn file_of(b: &Block) -> Option<FileId> {
     let mut blocks = vec![b];
     while let Some(b) = blocks.pop() {

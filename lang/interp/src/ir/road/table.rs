@@ -1,13 +1,13 @@
-//! Residuals and costs as text: tables for people.
+//! Residuals and costs as text tables.
 
 use super::report::{count, size};
 use crate::value::{Buf, Kind, Record, Value, array, show};
 
-/// Columns of an expression that are shown.
+/// Maximum width of a displayed expression.
 const WIDE: usize = 36;
-/// Rows of residuals that are shown; of more, the largest.
+/// Maximum number of displayed residuals; of more, the largest are shown.
 const ROWS: usize = 60;
-/// The plot.
+/// Width and height of the plot.
 const PLOT: (usize, usize) = (44, 8);
 
 /// A field of a record.
@@ -17,7 +17,7 @@ pub fn field<'v>(v: &'v Value, name: &str) -> Option<&'v Value> {
     r.vals.get(at)
 }
 
-/// An Int field.
+/// The value of an Int field; 0 if it is missing or negative.
 pub fn number(v: &Value, name: &str) -> u64 {
     match field(v, name) {
         Some(Value::Int(n)) => u64::try_from(*n).unwrap_or(0),
@@ -32,17 +32,17 @@ fn real(v: &Value, name: &str) -> f64 {
     }
 }
 
-/// A Bool field.
+/// The value of a Bool field; false if it is missing.
 pub fn flag(v: &Value, name: &str) -> bool {
     matches!(field(v, name), Some(Value::Bool(true)))
 }
 
-/// A field as text.
+/// A field as text; empty if it is missing.
 pub fn text(v: &Value, name: &str) -> String {
     field(v, name).map_or(String::new(), show::plain)
 }
 
-/// The rows of a field that holds an array of records.
+/// The rows of a field that is an array of records.
 pub fn rows(v: &Value, name: &str) -> Vec<Value> {
     match field(v, name) {
         Some(Value::Array(a)) if a.kind() == Kind::Record => (0..a.shape.first().copied().unwrap_or(0)).map(|i| array::elem(a, i)).collect(),
@@ -57,7 +57,7 @@ fn cut(text: &str, n: usize) -> String {
     }
 }
 
-/// Lines with columns as wide as what is in them; the columns named are set to the right.
+/// Formats lines as aligned columns; the columns in `right` are right-aligned.
 fn columns(lines: &[Vec<String>], right: &[usize]) -> String {
     let n = lines.iter().map(Vec::len).max().unwrap_or(0);
     let widths: Vec<usize> = (0..n).map(|k| lines.iter().filter_map(|l| l.get(k)).map(|t| t.chars().count()).max().unwrap_or(0)).collect();
@@ -86,7 +86,8 @@ pub fn inside(v: &Value) -> Option<&Value> {
     }
 }
 
-/// A value of type `Residuals`: the rows, what the plan takes beside the other plans, and where it stands among them.
+/// A value of type `Residuals` as text: the rows, the costs of the plan and of the alternatives, and a plot of
+/// the trade-off.
 pub fn residuals(v: &Value) -> Option<String> {
     let r = inside(v)?;
     let all = rows(r, "rows");
@@ -121,7 +122,7 @@ pub fn residuals(v: &Value) -> Option<String> {
     Some(out.trim_end().to_owned())
 }
 
-/// What plans take, numbered as in the plot.
+/// The costs of the plans, numbered as in the plot.
 fn plans(r: &Value, plan: &str) -> String {
     let others = rows(r, "frontier");
     let work = number(r, "work").max(1);
@@ -142,7 +143,7 @@ fn plans(r: &Value, plan: &str) -> String {
     columns(&lines, &[2, 3, 4, 5]) + "\n" + &plot(&points)
 }
 
-/// What was measured, below what was foretold.
+/// The measured costs, shown below the predicted ones.
 fn measurements(r: &Value, work: u64) -> Option<Vec<String>> {
     let stored = measured(r)?;
     let (peak, again) = (counted(r, "measured_peak")?, counted(r, "measured_again")?);
@@ -150,7 +151,7 @@ fn measurements(r: &Value, work: u64) -> Option<Vec<String>> {
     Some(vec![String::new(), "measured".to_owned(), size(stored), size(peak), extra])
 }
 
-/// Points of extra work (right) and peak memory (up), on logarithmic axes.
+/// A plot of extra work (x) against peak memory (y), on logarithmic axes.
 fn plot(points: &[(char, f64, f64)]) -> String {
     let (w, h) = PLOT;
     let x = |p: f64| (1.0 + 10.0 * p).ln();
@@ -172,12 +173,13 @@ fn plot(points: &[(char, f64, f64)]) -> String {
     out
 }
 
-/// What was stored when a gradient was computed under the plan of these residuals; `None` if it has not been.
+/// The bytes that were stored when a gradient was computed under the plan of these residuals; `None` if there
+/// was no such run.
 pub fn measured(r: &Value) -> Option<u64> {
     counted(r, "measured")
 }
 
-/// A number that may be there.
+/// An optional number.
 fn counted(r: &Value, name: &str) -> Option<u64> {
     match field(r, name) {
         Some(Value::Data(d)) => d.fields.first().map(|n| u64::try_from(crate::ops::int(n)).unwrap_or(0)),
@@ -185,7 +187,7 @@ fn counted(r: &Value, name: &str) -> Option<u64> {
     }
 }
 
-/// Ids of the rows that could be stored and are not.
+/// Ids of the rows that the plan recomputes.
 pub fn recomputed(r: &Value) -> Vec<u32> {
     match field(r, "recomputed") {
         Some(Value::Array(a)) => match a.buf() {
@@ -211,7 +213,7 @@ pub fn of(v: &Value) -> Option<String> {
     residuals(v).or_else(|| cost(v))
 }
 
-/// A value of type `Cost` as a table with the source beside it.
+/// A value of type `Cost` as a table with the source lines.
 pub fn cost(v: &Value) -> Option<String> {
     if !is_cost(v) {
         return None;
@@ -245,7 +247,7 @@ pub fn cost(v: &Value) -> Option<String> {
     Some(out.trim_end().to_owned())
 }
 
-/// How a construct is differentiated, on a line.
+/// How a construct is differentiated, as one line of text.
 pub(super) fn rule(construct: &str, line: impl std::fmt::Display, rule: &str, why: &str) -> String {
     let why = if why.is_empty() { String::new() } else { format!("; {why}") };
     format!("{construct} at line {line}: {rule}{why}")

@@ -1,13 +1,14 @@
-//! A gradient in one run: the function, and then its transpose on what that keeps, as one function of the IR.
+//! Fused gradients: the primal half and its transpose as one IR function. There are three cases:
 //!
-//! Native code has data in a form of its own, and makes values of the interpreter of those that leave it. What a recursive function keeps is as large as all
-//! its calls: it had better not leave. So it is done where residuals are data, and there is native code.
-//!
-//! So it is where loops keep arrays for other loops, which then become one with them ([`adl_opt::join`]), and keep nothing.
-//!
-//! And where both halves do nothing but arithmetic on large arrays: as one function they are one chain of operations ([`crate::ir::strips`]), in which
-//! residuals stay in the cache, and on a device in registers. What only the value needs is not computed where the value is not asked for, unless it checks what the
-//! rest does not.
+//! - Residuals contain declared data, and there is native code. Data that leaves native code is converted to
+//!   values of the interpreter, and the residuals of a recursive function are as large as its tree of calls. In
+//!   a fused gradient they stay in native code.
+//! - A forward loop stores arrays only for a reverse loop. Both loops are fused ([`adl_opt::join`]), and
+//!   nothing is stored.
+//! - Both halves are pure arithmetic on large arrays. As one function they form one chain of operations
+//!   ([`crate::ir::strips`]), whose residuals stay in the cache or, on a device, in registers. Code that only
+//!   computes the value is removed if the caller does not ask for it, unless it performs a check that the rest
+//!   does not.
 
 use super::{Lined, auto, Not, Ready, Road, answer, attempt, readied, recorded_by, wanted, with};
 use crate::ad::linear::LinearMap;
@@ -21,13 +22,14 @@ use adl_prim::Bin;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// What a gradient takes at least, after its first time, for its halves to be put together: they work on large arrays then.
+/// Minimum time of a gradient, after its first run, from which fusing its halves is tried: it works on large
+/// arrays then.
 const WORTH: Duration = Duration::from_micros(500);
 
-/// Statements of a half.
+/// Maximum number of statements of a half.
 const MOST: usize = 200;
 
-/// Elements of an array among the arguments from which on halves are joined.
+/// Length of an argument array from which forward and reverse loops are fused.
 const MANY: usize = 1024;
 
 /// Both halves as one function.
@@ -35,11 +37,11 @@ const MANY: usize = 1024;
 pub(super) struct Whole {
     fun: Rc<Fun>,
     plain: Plain,
-    /// Whether it gives the value, too.
+    /// Whether it also returns the value.
     value: bool,
 }
 
-/// In which gradients zeros have no sign already.
+/// The gradients in which the function itself already replaces -0 by 0.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Plain {
     None,
@@ -47,7 +49,7 @@ enum Plain {
     Arrays,
 }
 
-/// A function at a point, differentiated.
+/// The result of differentiating a function at a point.
 pub(crate) enum Recorded {
     /// The value and the derivative.
     Map(Value, LinearMap),
@@ -55,7 +57,8 @@ pub(crate) enum Recorded {
     Whole(Value, Value),
 }
 
-/// `f x` with its gradient, or with its derivative at `x`. Where the value is not asked for, it may be absent.
+/// `f x`, with the gradient of `f` at `x` or the derivative for later use. If `value` is false, the value may
+/// be left out.
 pub(crate) fn record_whole(m: &mut Machine, f: &Value, x: &Value, value: bool) -> Res<Option<Recorded>> {
     if !wanted(m) {
         return Ok(None);
@@ -70,7 +73,7 @@ pub(crate) fn record_whole(m: &mut Machine, f: &Value, x: &Value, value: bool) -
 
 fn recorded(m: &mut Machine, f: &Value, x: &Value, value: bool) -> Res<Result<Recorded, Not>> {
     let ready = possible!(readied(m, f, x)?);
-    // Where a value that is not a number stops the program, none is left out.
+    // With `--check-nan` the value is always computed, because a non-finite value in it must stop the program.
     if !m.check_nan && m.road.given.is_none() && ready.plan == super::Plan::StoreAll && ready.lined.active[..] == [true] {
         if m.device.is_measured() {
             return match auto::side(m, x, &ready, value) {
@@ -87,7 +90,8 @@ fn recorded(m: &mut Machine, f: &Value, x: &Value, value: bool) -> Res<Result<Re
     by_halves(m, (f, x), ready, None)
 }
 
-/// The gradient as whatever is fastest on the CPU, of a function all of which may be one. `measured`: how many numbers it is given, if it is to be noted how long that takes.
+/// Computes a gradient that may be fused by the fastest way on the CPU. `measured` is the number of scalars in
+/// the arguments, if the time is to be recorded.
 fn on_cpu(m: &mut Machine, (f, x): (&Value, &Value), ready: Ready, value: bool, measured: Option<u64>) -> Res<Result<Recorded, Not>> {
     let (start, lined) = (Instant::now(), ready.lined.clone());
     let joined = joined(m, &ready).map(|fun| Whole { fun, plain: Plain::None, value: true });
@@ -100,7 +104,7 @@ fn on_cpu(m: &mut Machine, (f, x): (&Value, &Value), ready: Ready, value: bool, 
     out
 }
 
-/// The function, and its derivative for later.
+/// Runs the primal half, and returns the derivative for later.
 fn by_halves(m: &mut Machine, (f, x): (&Value, &Value), ready: Ready, measured: Option<u64>) -> Res<Result<Recorded, Not>> {
     let lined = ready.lined.clone();
     let out = recorded_by(m, f, x, ready, measured)?;
@@ -108,11 +112,11 @@ fn by_halves(m: &mut Machine, (f, x): (&Value, &Value), ready: Ready, measured: 
     Ok(out.map(|(y, map)| Recorded::Map(y, map)))
 }
 
-/// Both halves as one function, if their loops become one, and there are enough numbers for that to matter.
+/// Both halves with fused loops, if loops can be fused and the arguments are large.
 fn joined(m: &mut Machine, ready: &Ready) -> Option<Rc<Fun>> {
     let l = &ready.lined;
     let longest = ready.leaves.iter().filter_map(seq::shape).map(|s| s.iter().product::<usize>()).max().unwrap_or(0);
-    // A loop that carries what it adds to is one thread of a device.
+    // A loop that carries an accumulator would be a single thread on a device.
     if m.device.is_wanted() || longest < MANY || l.kept.iter().any(holds_data) || l.results != 1 {
         return None;
     }
@@ -122,15 +126,17 @@ fn joined(m: &mut Machine, ready: &Ready) -> Option<Rc<Fun>> {
         l.joined.set(made).ok()?;
     }
     let fun = l.joined.get()?.clone()?;
-    // Chains of operations on large arrays do not count as work that compiling saves; one loop instead of them all does save some.
+    // The cost model does not count chains of operations on large arrays as savings of compilation; replacing
+    // them all by one loop does save time.
     if again && longest >= strips::LARGE {
         super::primal::compiled(m, &fun, &ready.leaves);
     }
     Some(fun)
 }
 
-/// Both halves as one function for a device: one kernel may do what is of both, residuals stay in it, and what only the value needs is not computed where
-/// it is not asked for. Where the device has refused it, the halves are tried.
+/// Both halves as one function for a device. Forward and reverse work may share a kernel, in which residuals
+/// stay, and the value is not computed unless it is asked for. If the device refuses this function, the halves
+/// are offered separately.
 pub(super) fn whole_for_device(m: &mut Machine, l: &Lined, value: bool) -> Option<Whole> {
     if l.kept.iter().any(holds_data) {
         return None;
@@ -146,7 +152,7 @@ pub(super) fn whole_for_device(m: &mut Machine, l: &Lined, value: bool) -> Optio
     (!refused).then_some(whole)
 }
 
-/// Both halves as one function, if it is native, or had better be.
+/// The fused gradient, if residuals contain data and its native code exists or should be compiled.
 fn native(m: &mut Machine, ready: &Ready, value: bool) -> Option<Whole> {
     let l = &ready.lined;
     if !l.kept.iter().any(holds_data) {
@@ -163,7 +169,7 @@ fn native(m: &mut Machine, ready: &Ready, value: bool) -> Option<Whole> {
     ready.then_some(whole)
 }
 
-/// Both halves as one function, if they only do arithmetic on arrays, and take long.
+/// The fused gradient, if both halves are pure arithmetic on arrays and the gradient takes long.
 fn together(m: &mut Machine, l: &Lined, value: bool) -> Option<Whole> {
     let (times, least) = l.pace.get();
     if times < 2 || least < WORTH {
@@ -185,7 +191,8 @@ fn made(m: &mut Machine, l: &Lined, value: bool) -> Option<Whole> {
     made.get()?.clone()
 }
 
-/// Whether a function is made of operations without blocks, and of loops that become some; some of them on arrays.
+/// Whether a function consists of operations without blocks and of loops that become such operations, some of
+/// them on arrays.
 fn arithmetic(f: &Function) -> bool {
     let stmts = &f.body.stmts;
     let simple = |op: &Op| match op {
@@ -197,16 +204,16 @@ fn arithmetic(f: &Function) -> bool {
 }
 
 impl Lined {
-    /// Tells how long a gradient took.
+    /// Records the time of a gradient that was computed by two halves.
     fn took(&self, time: Duration) {
         let (times, least) = self.pace.get();
-        // The first time, things are made.
+        // The first call includes compilation.
         let least = if times == 0 { Duration::MAX } else { least.min(time) };
         self.pace.set((times.saturating_add(1), least));
     }
 }
 
-/// Tells when a gradient began that is computed now, of which this is the derivative.
+/// Records the time of a gradient that began at `start`, after its derivative `map` was applied.
 pub(crate) fn took(map: &LinearMap, start: Instant) {
     if let Some(main) = &map.main {
         main.lined.took(start.elapsed());
@@ -255,7 +262,8 @@ impl Road {
         Some(Whole { fun: self.linker.function(&self.program, id).ok()?, plain, value })
     }
 
-    /// Whether a function gathers at indices that must be in bounds, which what is added at them does not check: the value then is computed, too.
+    /// Whether a function gathers at indices that must be in bounds. The scatter in the transpose does not
+    /// check them, so the value must be computed too.
     fn checks_indices(&self, f: FnId) -> bool {
         self.program.callees(f, |_, _| true).into_iter().any(|f| gathers(&self.program.func(f).body))
     }
@@ -265,7 +273,8 @@ fn gathers(b: &Block) -> bool {
     b.stmts.iter().any(|s| matches!(s.op, Op::Gather { shape: None, .. }) || s.op.blocks().into_iter().any(gathers))
 }
 
-/// Takes the signs of zeros from gradients that are vectors, or arrays, in the loop that makes them; whether it did.
+/// Replaces -0 by 0 in gradients that are vectors or arrays, inside the loop that produces them. Returns
+/// whether it applied.
 fn unsigned(b: &mut Builder, l: &Lined, params: &[Var], grads: &mut [Var], plain: Plain) -> bool {
     let wrt: Vec<Var> = params.iter().zip(&l.wrt).filter(|(p, wrt)| **wrt && b.ty(**p).scalar().is_real()).map(|(p, _)| *p).collect();
     if wrt.len() != grads.len() || wrt.iter().zip(&*grads).any(|(p, g)| b.ty(*p) != b.ty(*g)) {

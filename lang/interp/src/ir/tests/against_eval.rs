@@ -1,4 +1,5 @@
-//! Lowered code against the reference evaluator, on generated programs and their derivatives of first and second order.
+//! Compares lowered code with the reference evaluator, on generated programs and their derivatives of first and
+//! second order.
 
 use super::run;
 use crate::ir::reference::value_at;
@@ -15,7 +16,7 @@ fn close(x: f64, y: f64) -> bool {
     x == y || (x.is_nan() && y.is_nan()) || (x - y).abs() <= 1e-9 * (1.0 + x.abs().max(y.abs()))
 }
 
-/// Whether the machine's value is the evaluator's. Absent means zero.
+/// Whether a value of the machine equals one of the evaluator. A symbolic zero equals any zero.
 fn same(v: &Value, w: &Val) -> bool {
     let zero = |x: &Val| x.reals().iter().all(|r| *r == 0.0);
     match (v, w) {
@@ -38,7 +39,7 @@ fn same(v: &Value, w: &Val) -> bool {
     }
 }
 
-/// Runs a function both ways; its results.
+/// Runs a function by both, compares the results, and returns them.
 fn both(p: &Program, f: FnId, args: &[Val]) -> Vec<Val> {
     let func = p.func(f);
     let want = eval::run(p, f, args, &[]).unwrap_or_else(|e| panic!("{e}"));
@@ -51,7 +52,7 @@ fn both(p: &Program, f: FnId, args: &[Val]) -> Vec<Val> {
     want.results
 }
 
-/// A tangent of a value: ones, where it has reals.
+/// A tangent of a value, if its type has reals.
 fn ones(p: &mut Program, ad: &mut Ad, v: &Val, ty: &Ty) -> Option<Val> {
     ad.tangent_ty(p, ty)?;
     Some(match (v, ty) {
@@ -69,7 +70,7 @@ fn ones(p: &mut Program, ad: &mut Ad, v: &Val, ty: &Ty) -> Option<Val> {
     })
 }
 
-/// The derivative of a function at arguments, `order` times over its transpose.
+/// Checks the derivative of a function at arguments, and recursively that of its transpose, up to `order`.
 fn derivatives(p: &mut Program, ad: &mut Ad, f: FnId, args: &[Val], order: u32) {
     let params = p.func(f).body.params.clone();
     let Ok(l) = ad.linearize(p, f, &vec![true; params.len()]) else { return };

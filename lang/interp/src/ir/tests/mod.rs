@@ -46,7 +46,7 @@ fn branches_take_and_keep() {
     same(&run(&p, f, vec![Value::Bool(false), x, y.clone()]), &[y, array::floats(vec![4.0, 7.0])]);
 }
 
-/// A loop over `n` turns of `xs` that swaps two carried numbers, collects `x + a`, and sums `x`.
+/// A loop of `n` iterations over `xs` that swaps two carried numbers, collects `x + a`, and sums `x`.
 fn swapping(reverse: bool) -> (Program, FnId) {
     let mut p = Program::default();
     let mut b = Builder::new("f");
@@ -126,7 +126,7 @@ fn recursion_is_deep_and_tail_calls_take_no_space() {
 
 #[test]
 fn absent_arrays_are_zeros() {
-    // linear: acc = zero; add x at 1; and the sum of an absent array
+    // Linear: acc = zero; add x at 1; and the sum of a symbolic zero.
     let mut p = Program::default();
     let mut b = Builder::new("f");
     let shape = b.param(Ty::shape());

@@ -1,4 +1,5 @@
-//! Ints and shapes that a call's arguments settle: forwards through statements, as far as they are needed to tell large arrays from short rows.
+//! Forward propagation of Ints and shapes from the arguments of a call, as far as it is needed to distinguish
+//! large arrays from short rows.
 
 use crate::ir::strips;
 use adl_ir::{Function, Lit, Loop, Op, Out, Soac, SoacKind, Stmt, Var};
@@ -6,20 +7,20 @@ use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Extents, those that are not known left out.
+/// Extents; `None` if unknown.
 pub(super) type Extents = SmallVec<[Option<i64>; 3]>;
 
-/// What is known of variables.
+/// Known values of variables.
 #[derive(Default)]
 pub(super) struct Sizes {
     ints: HashMap<Var, i64>,
     shapes: HashMap<Var, Extents>,
-    /// Lists of Ints that are shapes.
+    /// Arrays of Ints that hold shapes.
     lists: HashMap<Var, Extents>,
 }
 
 impl Sizes {
-    /// What an Int is.
+    /// The value of an Int.
     pub fn int(&self, v: Var) -> Option<i64> {
         self.ints.get(&v).copied()
     }
@@ -29,7 +30,7 @@ impl Sizes {
         self.shapes.get(&a)?.first().copied().flatten()
     }
 
-    /// How many elements an array has.
+    /// The number of elements of an array.
     pub fn count(&self, a: Var) -> Option<u64> {
         let n = self.shapes.get(&a)?.iter().try_fold(1i64, |n, k| n.checked_mul((*k)?))?;
         u64::try_from(n).ok()
@@ -43,7 +44,7 @@ impl Sizes {
         self.shapes.insert(v, shape);
     }
 
-    /// Learns of variables what is known of others elsewhere.
+    /// Copies facts about variables of a caller to variables of a callee.
     pub fn given<'a, 'b>(&mut self, there: &Sizes, names: impl Iterator<Item = (&'a Var, &'b Var)>) {
         for (a, b) in names {
             self.ints.extend(there.ints.get(a).map(|n| (*b, *n)));
@@ -52,7 +53,7 @@ impl Sizes {
         }
     }
 
-    /// All that is known, as a number.
+    /// A hash of all facts.
     pub fn key(&self) -> u64 {
         fn each<T: Hash>(of: &HashMap<Var, T>) -> u64 {
             of.iter().fold(0, |all, x| {
@@ -78,7 +79,7 @@ impl Sizes {
         count.is_some_and(|n| n < strips::LARGE as i64)
     }
 
-    /// Learns from a statement without blocks.
+    /// Propagates facts through a statement without nested blocks.
     pub fn learn(&mut self, f: &Function, s: &Stmt) {
         let outs = s.outs.first().or(s.lin_outs.first());
         let Some(out) = outs.copied() else { return };
@@ -158,7 +159,7 @@ impl Sizes {
         }
     }
 
-    /// What a loop's turn is given.
+    /// Propagates facts into the body of a loop.
     pub fn enter(&mut self, l: &Loop) {
         let p = l.body.params.get(1..).unwrap_or_default();
         self.copy(&l.init, p, 0);
@@ -167,7 +168,7 @@ impl Sizes {
         self.copy(&l.lin_xs, l.body.lin_params.get(l.lin_init.len()..).unwrap_or_default(), 1);
     }
 
-    /// What a loop gives, after its body was looked at.
+    /// Propagates facts out of a loop, after its body was analysed.
     pub fn leave(&mut self, l: &Loop, s: &Stmt, turns: Option<i64>) {
         self.results(&l.init, &l.outs, &l.body.results, &s.outs, turns);
         self.results(&l.lin_init, &l.lin_outs, &l.body.lin_results, &s.lin_outs, turns);
@@ -188,13 +189,13 @@ impl Sizes {
         }
     }
 
-    /// What the operator of a reduction or scan is given.
+    /// Propagates facts into the operator of a reduction or scan.
     pub fn operator(&mut self, x: &Soac) {
         self.copy(&x.neutral, &x.op.params, 0);
         self.copy(&x.arrays, x.op.params.get(x.neutral.len()..).unwrap_or_default(), 1);
     }
 
-    /// What a reduction or scan gives.
+    /// Propagates facts out of a reduction or scan.
     pub fn reduced(&mut self, x: &Soac, s: &Stmt) {
         match x.kind {
             SoacKind::Reduce => self.copy(&x.neutral, &s.outs, 0),

@@ -1,7 +1,6 @@
-//! How much of a call a device could do at once, roughly and before it runs: operations on elements, and in how many steps they come.
-//!
-//! What is asked here is another question than in the module above: there, operations on large arrays cost nothing that compiling would save; here they
-//! are all that counts.
+//! Cost model for devices: a rough estimate, before a call runs, of its data-parallel operations and of the
+//! number of kernels. Operations on large arrays, which the parent module counts as free, are all that counts
+//! here.
 
 use super::sizes::Sizes;
 use crate::ir::native::Source;
@@ -14,24 +13,24 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
-/// Turns that are guessed where nothing tells them.
+/// Assumed trip count of loops whose trip count is unknown.
 const TURNS: u64 = 64;
 
-/// Calls that are looked into with what is known of their arguments, at most.
+/// Maximum number of calls that are analysed with the known sizes of their arguments.
 const KNOWN: usize = 256;
 
-/// A function, how deep its call is, and what is known of its arguments.
+/// Key of an estimate: a function, the depth of the call, and a hash of what is known about its arguments.
 type Known = (FnId, u32, u64);
 
-/// Levels of calls that are looked into.
+/// Maximum depth of calls that are analysed.
 const DEPTH: u32 = 4;
 
-/// What a device would do.
+/// Estimated work for a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Volume {
-    /// Operations on elements that could be done at once.
+    /// Number of data-parallel element operations.
     pub wide: u64,
-    /// Steps that follow each other: each is at least one kernel.
+    /// Number of sequential steps, each of which needs at least one kernel.
     pub steps: u64,
 }
 
@@ -49,7 +48,7 @@ impl Volume {
     }
 }
 
-/// Of a call with these arguments, of a function as it is before it is made native code.
+/// Estimates a call with these arguments, on the IR before the passes for native code.
 pub(crate) fn of_call<'v>(source: &Source, f: &Function, args: impl Iterator<Item = &'v Value>) -> Volume {
     let known = RefCell::default();
     let mut e = Estimate { source, f, known: &known, sizes: Sizes::default(), depth: 0, longest: 1 };
@@ -67,7 +66,7 @@ pub(crate) fn of_call<'v>(source: &Source, f: &Function, args: impl Iterator<Ite
     e.block(&f.body)
 }
 
-/// What the volume of a call depends on.
+/// A hash of the sizes on which the estimate of a call depends.
 pub(crate) fn key(args: &[Value]) -> u64 {
     let mut h = DefaultHasher::new();
     for v in args {
@@ -82,13 +81,13 @@ pub(crate) fn key(args: &[Value]) -> u64 {
 struct Estimate<'a> {
     source: &'a Source,
     f: &'a Function,
-    /// What was found of functions that are called, and what is known of their results, by how deep they are and what is known of their arguments:
-    /// a function that is called from many places is looked into once.
+    /// Estimates of callees and known sizes of their results, by depth and by known argument sizes: a function
+    /// with many call sites is analysed once.
     known: &'a RefCell<HashMap<Known, (Volume, Rc<Sizes>)>>,
     sizes: Sizes,
-    /// Calls around.
+    /// The depth of calls.
     depth: u32,
-    /// Elements of the largest argument: what an array has of which nothing else is known.
+    /// Number of elements of the largest argument, assumed for arrays of unknown size.
     longest: u64,
 }
 
@@ -121,7 +120,7 @@ impl Estimate<'_> {
         }
     }
 
-    /// Operations of a block that one thread does.
+    /// Operations of a block that is run by a single thread.
     fn serial(&mut self, b: &Block) -> u64 {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || b.stmts.iter().fold(0u64, |n, s| n.saturating_add(self.alone(s))))
     }
@@ -141,7 +140,7 @@ impl Estimate<'_> {
         }
     }
 
-    /// An operation without blocks: its elements.
+    /// An operation without nested blocks: its number of elements.
     fn plain(&self, s: &Stmt) -> Volume {
         let mut elements = None;
         let mut largest = |v: Var| {
@@ -155,13 +154,13 @@ impl Estimate<'_> {
             (Op::Dim(..) | Op::Shape(_) | Op::Reshape { .. } | Op::Drop(_) | Op::Dup(_), _) | (_, None) => Volume::default(),
             (Op::Prim(Prim::MatMul | Prim::Matmul, args), Some(n)) => Volume::step(n.saturating_mul(args.get(1).and_then(|b| self.sizes.len(*b)).map_or(1, |k| k.max(1) as u64))),
             (Op::Contract { .. }, Some(n)) => Volume::step(n.saturating_mul(8)),
-            // An element that is read, or written, is not the array.
+            // Reading or writing an element does not process the array.
             (Op::Index { .. } | Op::IndexAdd { .. } | Op::IndexSet { .. }, Some(_)) => Volume::step(1),
             (_, Some(n)) => Volume::step(n),
         }
     }
 
-    /// A call of a function, whose arguments have the sizes that they have here; so have its results afterwards.
+    /// A call. The sizes of its arguments are passed to the callee, and those of its results are passed back.
     fn call<'v>(&mut self, f: FnId, args: impl Iterator<Item = &'v Var>, s: &Stmt) -> Volume {
         let Some(g) = self.source.inlined(f).filter(|_| self.depth < DEPTH) else { return Volume::step(1) };
         let mut sizes = Sizes::default();

@@ -1,4 +1,4 @@
-//! Data formats: bytes ↔ values, without IO.
+//! Data formats: conversion between bytes and values, without IO.
 
 pub mod csv;
 pub mod json;
@@ -7,8 +7,8 @@ pub mod npy;
 use adl_syntax::lexer::{is_name_continue, is_name_start};
 use adl_syntax::token::Kw;
 
-/// A column's or field's name as a name of the language: characters that none has become `_`, it does not begin with a digit or in
-/// upper case, and a reserved word gets a `_` behind it.
+/// Converts a column or field name to an identifier: invalid characters become `_`, an initial digit or
+/// upper-case letter is avoided, and a reserved word gets a trailing `_`.
 pub fn identifier(name: &str) -> String {
     let mut out: String = name.trim().chars().map(|c| if is_name_continue(c) && c != '\'' { c } else { '_' }).collect();
     if !out.starts_with(is_name_start) {

@@ -1,4 +1,5 @@
-//! NPY arrays and NPZ archives (versions 1 to 3; bool, integers and floats of either byte order; either memory order).
+//! NPY arrays and NPZ archives: versions 1 to 3; Bools, integers and floats of either byte order; either memory
+//! order.
 
 use crate::attend;
 use crate::error::{Error, Res, codes};
@@ -54,7 +55,7 @@ fn unsupported(path: &str, descr: &str) -> Box<Error> {
     bad(path, format!("elements of type {descr} are not supported")).hint("floats, whole numbers and Bools are read: NumPy's `astype` converts to them")
 }
 
-/// A float of 16 bits: sign, five bits of exponent, ten of fraction.
+/// Converts a 16-bit float: a sign, 5 bits of exponent, 10 bits of fraction.
 fn half(bits: u16) -> f64 {
     let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f64::from(bits & 0x3ff));
     let size = match exponent {
@@ -66,7 +67,7 @@ fn half(bits: u16) -> f64 {
     if bits >> 15 == 1 { -size } else { size }
 }
 
-/// Names (empty for NPY), element types and shapes.
+/// The name (empty for NPY), element type and shape of each array.
 pub fn schema(path: &str, b: &[u8]) -> Res<Vec<(String, Column, Vec<u64>)>> {
     let one = |name: String, b: &[u8]| {
         let h = header(path, b)?;
@@ -90,7 +91,7 @@ fn entries(path: &str, b: &[u8]) -> Res<Vec<(String, Vec<u8>)>> {
     Ok(out)
 }
 
-/// An array (or a number), or a record of arrays, as the type that is wanted.
+/// Reads an array, a number, or a record of arrays as the expected type.
 pub fn read(path: &str, b: &[u8], rep: &Rep) -> Res<Value> {
     if *rep == Rep::Other {
         return Err(bad(path, "the type of the array is not known here").hint("annotate it: `(read_npy path : [_]Float)`"));
@@ -114,7 +115,8 @@ pub fn read(path: &str, b: &[u8], rep: &Rep) -> Res<Value> {
     Ok(Value::Record(Rc::new(Record { names, vals })))
 }
 
-/// A number or array as a type: axes and extents are as it says, numbers become Floats where it wants them.
+/// Converts a number or array to a type: rank and extents must agree; numbers are converted to Floats if the
+/// type requires them.
 fn fit(path: &str, v: Value, rep: &Rep) -> Res<Value> {
     let (mut extents, mut leaf) = (Vec::new(), rep);
     while let Rep::Array(n, e) = leaf {
@@ -155,7 +157,8 @@ fn wants_floats(rep: &Rep) -> bool {
     }
 }
 
-/// An array or a number. Unsigned numbers of 64 bits are Floats at once where those are wanted: an Int does not hold them all.
+/// Reads an array or a number. If `floats`, unsigned 64-bit integers are converted to Floats directly, because
+/// an Int cannot represent all of them.
 fn one(path: &str, b: &[u8], floats: bool) -> Res<Value> {
     let h = header(path, b)?;
     let n = array::count(&h.shape)?;
@@ -200,7 +203,7 @@ fn one(path: &str, b: &[u8], floats: bool) -> Res<Value> {
     if !h.fortran || h.shape.len() < 2 {
         return Ok(array::make(h.shape, buf));
     }
-    // Column-major: element (i, j, ...) stands at the mirrored offset.
+    // Column-major order: element (i, j, ...) is at the mirrored offset.
     let at = attend::collect(n, |k| {
         let (mut rest, mut offset, mut stride) = (k, 0, n);
         for d in h.shape.iter().rev() {
@@ -215,7 +218,7 @@ fn one(path: &str, b: &[u8], floats: bool) -> Res<Value> {
     Ok(Value::Array(Rc::new(out)))
 }
 
-/// An array as NPY, a record of arrays as NPZ.
+/// An array as NPY, or a record of arrays as NPZ.
 pub fn write(v: &Value) -> Res<Vec<u8>> {
     if let Some(one) = array_or_number(v) {
         return one;
@@ -235,7 +238,7 @@ pub fn write(v: &Value) -> Res<Vec<u8>> {
     }
 }
 
-/// `None` where it is neither.
+/// An array or a number as NPY; `None` for other values.
 fn array_or_number(v: &Value) -> Option<Res<Vec<u8>>> {
     let buf = match v {
         Value::Array(a) => return Some(encode(a)),

@@ -1,7 +1,8 @@
-//! Products of matrices, by vectors as wide as the machine's: a tile of the result stays in registers while the inner index runs.
+//! Vectorised matrix products: a tile of the result stays in registers during the loop over the inner index.
 //!
-//! Two orders of additions: [`multiply`] adds the terms of an element in the order of the inner index, [`contract`] in that of [`super::dot`],
-//! which is the order of sums in comprehensions. Neither depends on how wide vectors are, nor on how many rows are done together.
+//! There are two orders of additions. [`multiply`] adds the terms of an element in the order of the inner
+//! index. [`contract`] uses the order of [`super::dot`], which is that of sums in comprehensions. Neither
+//! depends on the vector width, or on the number of rows in a tile.
 
 use super::spans::{Spans, finite};
 use super::{CHUNK, dot, fold};
@@ -9,17 +10,18 @@ use adl_ir::Terms;
 use pulp::{Arch, Simd, WithSimd};
 use std::ops::Range;
 
-/// Elements of the inner dimension that stay in cache while all rows use them.
+/// Number of inner indices per block, chosen so that the block stays in the cache while all rows use it.
 const INNER: usize = 256;
-/// Rows from which it pays to copy the right factor, so that what a tile reads lies together.
+/// Number of rows from which the right factor is copied into contiguous panels.
 const ROWS: usize = 16;
-/// Multiplications below which the simplest loops are the fastest.
+/// Number of multiplications up to which plain loops are fastest.
 const FEW: usize = 30;
-/// Sums that an element of a contraction is made of.
+/// Number of partial sums of an element of a contraction.
 const PARTS: usize = 8;
 
-/// The product of matrices of `n` by `k` and `k` by `c` elements, into zeros. Each element of it adds its terms in the order of the inner
-/// index; that of a matrix and a vector (`c` is 1) is an inner product of [`dot`].
+/// The product of an `n` by `k` and a `k` by `c` matrix, added to `out`, which must be zero. Each element adds
+/// its terms in the order of the inner index. The product of a matrix and a vector (`c` = 1) consists of inner
+/// products by [`dot`].
 pub fn multiply(x: &[f64], y: &[f64], (n, k, c): (usize, usize, usize), out: &mut [f64]) {
     if c == 1 {
         inner_products(y, (x, k), out);
@@ -50,7 +52,7 @@ impl WithSimd for Multiply<'_> {
         if n < ROWS {
             return (Product { s, x, k, right: y, width: c, out, c, first: 0, inner: (0, k) }).few_rows(n);
         }
-        // As many registers as there are: 32 of eight numbers, 16 of four.
+        // Uses all vector registers: 32 of eight lanes, or 16 of four lanes.
         match S::F64_LANES {
             8 => in_panels::<S, 8, 1>(s, (x, y), (n, k, c), out),
             _ => in_panels::<S, 6, 2>(s, (x, y), (n, k, c), out),
@@ -58,7 +60,7 @@ impl WithSimd for Multiply<'_> {
     }
 }
 
-/// The product by panels of as many columns as a tile has.
+/// The product by panels that are as wide as a tile.
 #[inline(always)]
 fn in_panels<S: Simd, const R: usize, const V: usize>(s: S, (x, y): (&[f64], &[f64]), (n, k, c): (usize, usize, usize), out: &mut [f64]) {
     let width = V * S::F64_LANES;
@@ -88,7 +90,8 @@ fn in_panels<S: Simd, const R: usize, const V: usize>(s: S, (x, y): (&[f64], &[f
     }
 }
 
-/// A product of matrices of which some columns lie in `right`, whose rows are `width` long, from column `first` on.
+/// A matrix product with some columns of the right factor in `right`, whose rows have length `width`, from
+/// column `first` on.
 struct Product<'a, S> {
     s: S,
     x: &'a [f64],
@@ -102,7 +105,7 @@ struct Product<'a, S> {
 }
 
 impl<S: Simd> Product<'_, S> {
-    /// Few rows: tiles are wide, and read the right factor where it lies.
+    /// For few rows: tiles are wide, and read the right factor in place.
     #[inline(always)]
     fn few_rows(mut self, n: usize) {
         let mut i = 0;
@@ -128,7 +131,7 @@ impl<S: Simd> Product<'_, S> {
         }
     }
 
-    /// Adds to `R` rows of the result, from row `i` and column `j` on, `V` vectors wide.
+    /// Adds to a tile of `R` rows and `V` vectors of the result, from row `i` and column `j` on.
     #[inline(always)]
     fn tile<const R: usize, const V: usize>(&mut self, i: usize, j: usize) -> usize {
         let (s, c, (l0, l1)) = (self.s, self.c, self.inner);
@@ -138,7 +141,7 @@ impl<S: Simd> Product<'_, S> {
             load(s, &self.out[(i + r) * c + j..][..some], acc);
         }
         let left: [&[f64]; R] = std::array::from_fn(|r| &self.x[(i + r) * self.k + l0..][..l1 - l0]);
-        // A panel is as wide as a tile, and filled up; elsewhere the last columns are read as far as they go.
+        // A panel has the width of a tile and is padded; without a panel, the last columns are read partially.
         let padded = self.width == V * S::F64_LANES;
         let (from, some_here) = if padded { (0, self.width) } else { (l0 * self.width + j - self.first, some) };
         for l in 0..l1 - l0 {
@@ -158,7 +161,7 @@ impl<S: Simd> Product<'_, S> {
     }
 }
 
-/// Vectors of the numbers of a slice, which may end early.
+/// Loads vectors from a slice, which may be shorter than `V` vectors.
 #[inline(always)]
 fn load<S: Simd, const V: usize>(s: S, from: &[f64], to: &mut [S::f64s; V]) {
     let lanes = S::F64_LANES;
@@ -183,7 +186,7 @@ fn store<S: Simd, const V: usize>(s: S, from: &[S::f64s; V], to: &mut [f64]) {
     }
 }
 
-/// The inner products of a vector and rows of a matrix that begin every `stride` numbers.
+/// Inner products of a vector and the rows of a matrix, which begin every `stride` elements.
 fn inner_products(x: &[f64], (y, stride): (&[f64], usize), out: &mut [f64]) {
     let k = x.len();
     let row = |j: usize| &y[j * stride..][..k];
@@ -225,7 +228,7 @@ impl Rows<'_> {
         }
     }
 
-    /// Those of `R` rows, whose eight partial sums are `V` vectors.
+    /// Inner products with `R` rows, whose eight partial sums are held in `V` vectors.
     #[inline(always)]
     fn some<S: Simd, const R: usize, const V: usize>(&mut self, s: S, j: usize) -> usize {
         let k = self.x.len();
@@ -252,19 +255,21 @@ impl Rows<'_> {
     }
 }
 
-/// A factor of a contraction: a matrix whose second index runs over the terms, or, turned, its first.
+/// A factor of a contraction: a matrix whose second index runs over the terms; if `turned`, its first index
+/// does.
 #[derive(Clone, Copy, Debug)]
 pub struct Factor<'a> {
-    /// The numbers; rows begin every `stride`.
+    /// The elements; rows begin every `stride` elements.
     pub data: &'a [f64],
-    /// Numbers from one row to the next.
+    /// The distance between rows.
     pub stride: usize,
     /// Whether the first index runs over the terms.
     pub turned: bool,
 }
 
 impl<'a> Factor<'a> {
-    /// `n` rows of `k` terms of a matrix, or, turned, as many columns; of a vector, which is one row. `None` if it has not so many.
+    /// The first `n` rows of `k` terms of a matrix (if `turned`, `n` columns), or of a vector, which counts as
+    /// one row. `None` if the matrix is smaller.
     pub fn of(data: &'a [f64], shape: &[usize], turned: bool, (n, k): (usize, usize)) -> Option<Factor<'a>> {
         let (rows, stride, turned) = match shape {
             [n] => (1, *n, false),
@@ -275,13 +280,13 @@ impl<'a> Factor<'a> {
         (need <= rows && wide <= stride && rows * stride <= data.len()).then_some(Factor { data, stride, turned })
     }
 
-    /// The same from some row on.
+    /// The factor from row `i` on.
     pub fn after(self, i: usize) -> Factor<'a> {
         let at = if self.turned { i } else { i * self.stride };
         Factor { data: &self.data[at.min(self.data.len())..], ..self }
     }
 
-    /// Whether a term is zero wherever the other factor is.
+    /// Whether all elements are finite, so that a term is zero wherever the other factor is.
     fn is_finite(self, n: usize, k: usize) -> bool {
         let (rows, wide) = if self.turned { (k, n) } else { (n, k) };
         (0..rows).all(|i| finite(&self.data[i * self.stride..][..wide]))
@@ -291,17 +296,17 @@ impl<'a> Factor<'a> {
         self.data[if self.turned { l * self.stride + i } else { i * self.stride + l }]
     }
 
-    /// The same from some term on.
+    /// The factor from term `l` on.
     fn from(self, l: usize) -> Factor<'a> {
         let at = if self.turned { l * self.stride } else { l };
         Factor { data: &self.data[at.min(self.data.len())..], ..self }
     }
 
-    /// Its first rows of `k` terms, one after the other.
+    /// Its first `n` rows of `k` terms, contiguously.
     fn rows(self, n: usize, k: usize) -> Vec<f64> {
         let mut out = vec![0.0; n * k];
         if self.turned {
-            // Blocks, so that both sides stay in cache.
+            // Works in blocks, so that both sides stay in the cache.
             for l0 in (0..k).step_by(PARTS) {
                 for (i, to) in out.chunks_exact_mut(k).enumerate() {
                     to[l0..k.min(l0 + PARTS)].iter_mut().enumerate().for_each(|(l, o)| *o = self.data[(l0 + l) * self.stride + i]);
@@ -314,7 +319,8 @@ impl<'a> Factor<'a> {
     }
 }
 
-/// `n` by `m` sums over `k` terms, each of an element of `x` and one of `y`, in the order of [`dot`].
+/// `n` by `m` sums over `k` terms, each the product of an element of `x` and one of `y`, in the order of
+/// [`dot`].
 pub fn contract(x: Factor, y: Factor, (n, m, k): (usize, usize, usize), out: &mut [f64]) {
     if k > CHUNK {
         let half = (k / 2).next_multiple_of(CHUNK);
@@ -341,7 +347,8 @@ pub fn contract(x: Factor, y: Factor, (n, m, k): (usize, usize, usize), out: &mu
     }
 }
 
-/// The same with terms by another operator than multiplication: a cotangent of zero that is scaled stays zero.
+/// A contraction whose terms may be computed by a zero-preserving product instead of multiplication: a zero
+/// cotangent stays zero whatever it is scaled by.
 pub fn contract_by(terms: Terms, x: Factor, y: Factor, (n, m, k): (usize, usize, usize), out: &mut [f64]) {
     let plain = match terms {
         Terms::Mul => true,
@@ -370,7 +377,7 @@ impl WithSimd for Contract<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, s: S) {
         let (width, (n, m, k)) = (S::F64_LANES, self.size);
-        // For few rows a panel would be copied for nothing.
+        // For few rows, copying a panel is not worthwhile.
         let lie = n < 3 && self.y.turned;
         let mut panel = vec![0.0; if lie { 0 } else { width * k }];
         let (x, y) = (self.x, self.y);
@@ -401,7 +408,7 @@ impl WithSimd for Contract<'_> {
 }
 
 impl Contract<'_> {
-    /// The terms of some columns of the result, a row for each.
+    /// Copies the terms of some columns of the result to a panel, one row per term.
     #[inline(always)]
     fn fill(&self, panel: &mut [f64], j: usize, some: usize, width: usize) {
         let (Factor { data, stride, turned }, k) = (self.y, self.size.2);
@@ -414,7 +421,8 @@ impl Contract<'_> {
         }
     }
 
-    /// `R` rows of the result, one vector wide: eight partial sums each, of some terms; the others are zeros.
+    /// `R` rows of the result, one vector wide, with eight partial sums each over some of the terms; the other
+    /// terms are zero.
     #[inline(always)]
     fn tile<S: Simd, const R: usize>(&mut self, s: S, at: impl Fn(usize) -> S::f64s, (i, j): (usize, usize), terms: Range<usize>) -> usize {
         let (_, m, k) = self.size;
@@ -446,7 +454,7 @@ impl Contract<'_> {
     }
 }
 
-/// What [`super::dot`] makes of a chunk.
+/// The inner product of a chunk, as [`super::dot`] computes it.
 pub(super) fn chunk(x: &[f64], y: &[f64]) -> f64 {
     let mut out = [0.0];
     Arch::new().dispatch(Rows { x, y, stride: 0, out: &mut out });
@@ -457,7 +465,7 @@ pub(super) fn chunk(x: &[f64], y: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// Zeros below the diagonal, above it, or far from it; or none.
+    /// A matrix with zeros below the diagonal, above it, or far from it, or without zeros.
     fn shaped(mut x: Vec<f64>, columns: usize, shape: usize) -> Vec<f64> {
         for (at, v) in x.iter_mut().enumerate() {
             let (i, j) = (at / columns.max(1), at % columns.max(1));
@@ -487,7 +495,7 @@ mod tests {
         }
     }
 
-    /// Bits; those of any NaN are the same.
+    /// Bits; all NaNs count as equal.
     fn known(x: &[f64]) -> Vec<u64> {
         x.iter().map(|v| if v.is_nan() { 1 } else { v.to_bits() }).collect()
     }

@@ -1,12 +1,13 @@
-//! Zeros at the ends of rows and columns, as triangular and banded matrices have them: products leave them out.
+//! Skipping of zeros at the ends of rows and columns in products, as in triangular and banded matrices.
 //!
-//! A sum that begins with 0.0 is never -0.0, and a term that is a zero changes nothing in it. So a zero of one factor may be left out, to the
-//! last bit, where the other factor is finite; and that is looked at only where there are enough zeros to be worth it.
+//! A sum that starts with 0.0 is never -0.0, and adding a zero term does not change it. So a zero of one factor
+//! can be skipped, with equal result bits, if the other factor is finite. Finiteness is only checked if there
+//! are enough zeros to make it worthwhile.
 
 use std::cell::OnceCell;
 use std::ops::Range;
 
-/// Whether all numbers are finite.
+/// Whether all elements are finite.
 pub(super) fn finite(x: &[f64]) -> bool {
     super::wide(|| {
         let mut parts = [0.0; 8];
@@ -16,7 +17,7 @@ pub(super) fn finite(x: &[f64]) -> bool {
     })
 }
 
-/// From the first of some parts that is not all zeros to behind the last.
+/// The range of parts, of `part` elements each, from the first to the last one that is not all zeros.
 fn span(x: &[f64], part: usize) -> Range<usize> {
     let other = |p: &[f64]| p.iter().any(|x| *x != 0.0);
     let parts = x.chunks_exact(part.max(1));
@@ -24,35 +25,35 @@ fn span(x: &[f64], part: usize) -> Range<usize> {
     lo..parts.len() - parts.rev().position(other).unwrap_or(0)
 }
 
-/// Whether so few of so many are left that leaving out the others is worth a look at the other factor.
+/// Whether `some` of `all` elements are few enough that skipping the rest is worth a check of the other factor.
 fn few(some: usize, all: usize) -> bool {
     some * 8 < all * 7
 }
 
-/// What may be left out of a product of `n` rows of `k` numbers and columns.
+/// The zeros that can be skipped in a product of `n` rows of `k` elements with columns.
 pub(super) struct Spans<'a> {
     left: &'a [f64],
-    /// Whether the left factor is finite, once somebody has asked.
+    /// Whether the left factor is finite, once that was checked.
     finite: OnceCell<bool>,
-    /// Where the left factor's rows are not zero, if zeros of it may be left out.
+    /// The non-zero range of each row of the left factor, if its zeros may be skipped.
     rows: Option<Vec<Range<usize>>>,
 }
 
 impl<'a> Spans<'a> {
-    /// `right` is whether the right factor is finite.
+    /// `right` checks whether the right factor is finite.
     pub fn new(left: &'a [f64], k: usize, right: impl FnOnce() -> bool) -> Spans<'a> {
         let rows: Vec<Range<usize>> = left.chunks_exact(k.max(1)).map(|row| span(row, 1)).collect();
         let rows = (few(rows.iter().map(Range::len).sum(), left.len()) && right()).then_some(rows);
         Spans { left, finite: OnceCell::new(), rows }
     }
 
-    /// Where some terms of columns that lie side by side, `width` wide, are to be looked at.
+    /// The range of terms to process for a panel of adjacent columns of width `width`.
     pub fn of_panel(&self, panel: &[f64], width: usize) -> Range<usize> {
         let (found, all) = (span(panel, width), panel.len() / width.max(1));
         if few(found.len(), all) && *self.finite.get_or_init(|| finite(self.left)) { found } else { 0..all }
     }
 
-    /// Where terms of some rows are to be looked at, among those of a panel.
+    /// The range of terms to process for some rows, within the range of a panel.
     pub fn of_rows(&self, rows: Range<usize>, panel: &Range<usize>) -> Range<usize> {
         let Some(all) = &self.rows else { return panel.clone() };
         let (lo, hi) = all[rows].iter().fold((usize::MAX, 0), |(lo, hi), r| if r.is_empty() { (lo, hi) } else { (lo.min(r.start), hi.max(r.end)) });

@@ -1,4 +1,4 @@
-//! Expressions.
+//! Compilation of expressions.
 
 use super::{Compiler, free, whole};
 use crate::error::Res;
@@ -12,7 +12,7 @@ use adl_typing::ty::Ty;
 use std::rc::Rc;
 
 impl Compiler {
-    /// Into a register of its choice: a local's own, or a temporary.
+    /// Evaluates into a register of the compiler's choice: that of a local, or a temporary.
     pub(super) fn value(&mut self, e: &Expr) -> Res<R> {
         if let ExprKind::Local(l) = &*e.kind {
             return self.load(*l);
@@ -22,7 +22,7 @@ impl Compiler {
         Ok(d)
     }
 
-    /// Into `d`. Temporaries are released.
+    /// Evaluates into `d`. Temporaries are released.
     pub(super) fn into(&mut self, e: &Expr, d: R) -> Res<()> {
         let (mark, span) = (self.next, self.span);
         self.span = e.span;
@@ -130,7 +130,7 @@ impl Compiler {
         Ok(())
     }
 
-    /// In tail position: the function returns the value.
+    /// Compiles an expression in tail position: the function returns its value.
     pub(super) fn tail(&mut self, e: &Expr) -> Res<()> {
         let (mark, span) = (self.next, self.span);
         self.span = e.span;
@@ -171,7 +171,7 @@ impl Compiler {
         Ok(())
     }
 
-    /// Jumps to the returned hole where the condition fails.
+    /// Compiles a condition. Returns the index of the jump that is taken if it is false.
     pub(super) fn condition(&mut self, c: &Expr) -> Res<usize> {
         let mark = self.next;
         let hole = match &*c.kind {
@@ -196,15 +196,15 @@ impl Compiler {
         Ok(hole)
     }
 
-    /// Arguments into consecutive temporaries.
+    /// Evaluates arguments into consecutive temporaries.
     pub(super) fn args<'e>(&mut self, args: impl ExactSizeIterator<Item = &'e Expr>) -> Res<R> {
         let first = self.temps(args.len() as u32);
         self.fill(first, args)?;
         Ok(first)
     }
 
-    /// Expressions into consecutive registers. Variables come last: what the others read of a variable is read by then, so that its value is moved
-    /// if this is its last use, and an array changes in place.
+    /// Evaluates expressions into consecutive registers. Plain variables are evaluated last, after all other
+    /// reads of them: a last use can then be a move, so that an unshared array is updated in place.
     fn fill<'e>(&mut self, first: R, all: impl Iterator<Item = &'e Expr>) -> Res<()> {
         let (variables, others): (Vec<_>, Vec<_>) = (first..).zip(all).partition(|(_, e)| matches!(&*e.kind, ExprKind::Local(_)));
         for (r, e) in others.into_iter().chain(variables) {
@@ -213,7 +213,7 @@ impl Compiler {
         Ok(())
     }
 
-    /// Hidden parameters over a value that is no function: a function of them alone.
+    /// Hidden parameters over a value that is not a function: compiled as a function of only these parameters.
     fn abstraction(&mut self, ls: &[Local], inner: &Expr, d: R) -> Res<()> {
         match &*inner.kind {
             ExprKind::Lam(lam) => self.closure(ls, lam, &inner.ty, d),
@@ -224,7 +224,7 @@ impl Compiler {
         }
     }
 
-    /// Binds what stands before the body of nested `let`s; the body.
+    /// Compiles the bindings of nested `let`s. Returns the innermost body.
     fn bindings<'e>(&mut self, e: &'e Expr) -> Res<&'e Expr> {
         let mut e = e;
         loop {
@@ -309,7 +309,7 @@ impl Compiler {
         Ok(self.code.sizes.len() as u32 - 1)
     }
 
-    /// `d`: where the result goes; `None`: it is returned.
+    /// `d` is the result register; with `None` the result is returned.
     fn application(&mut self, e: &Expr, d: Option<R>) -> Res<()> {
         let (head, reps, args) = e.spine();
         if let ExprKind::Prim(p, _) = &*head.kind {
@@ -347,7 +347,7 @@ impl Compiler {
         Ok(())
     }
 
-    /// Whether a sibling takes exactly so many arguments.
+    /// Whether a sibling takes exactly `n` arguments.
     fn known_arity(&self, head: &Expr, n: u32) -> bool {
         match &*head.kind {
             ExprKind::Local(l) => self.sibling_arity.get(l).is_some_and(|k| *k == n),
@@ -395,7 +395,7 @@ impl Compiler {
         Ok(())
     }
 
-    /// A primitive that still waits for arguments.
+    /// A primitive applied to fewer arguments than it takes.
     fn prim_value(&mut self, p: Prim, reps: &[Rep], args: &[&Expr], d: R) -> Res<()> {
         let f = if args.is_empty() { d } else { self.temp() };
         if reps.is_empty() {

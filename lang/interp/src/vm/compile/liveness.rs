@@ -1,16 +1,17 @@
-//! Copies of registers that nothing reads again become moves.
+//! Liveness analysis that replaces the last copy of a register by a move.
 
 use crate::vm::code::{Code, I, IndexKind};
 
-/// Code larger than this keeps its copies: the analysis is quadratic at worst.
+/// Size limit (instructions times words of registers) above which copies are kept: the analysis takes quadratic
+/// time in the worst case.
 const LIMIT: usize = 4_000_000;
 
-/// Registers that an instruction reads; those of ranges are emptied, which counts as a read.
+/// The registers that an instruction reads. Ranges are emptied, which counts as a read.
 fn uses(i: &I, code: &Code, f: &mut dyn FnMut(u32)) {
     let range = |first: u32, n: u32, f: &mut dyn FnMut(u32)| (first..first + n).for_each(f);
     match *i {
         I::Const(..) | I::Global(..) | I::Jump(_) | I::Sibling(..) | I::Back(_) | I::NoMatch => {}
-        // Lowered IR knows its last uses.
+        // Lowered IR already records last uses.
         I::Step(_) | I::Strips(..) | I::CallFn(_) | I::TailFn(_) | I::RetMany(_) | I::At1(..) | I::At2(..) | I::FieldOr(..) | I::Push(..) | I::ToFloat(..) => {}
         I::Move(_, s) | I::Take(_, s) | I::Un(_, _, s) | I::JumpUnless(s, _) | I::Ret(s) | I::Item(_, s, _) | I::Field(_, s, _) | I::Switch(s, _)
         | I::ConField(_, s, _) | I::IsLit(_, s, _) | I::IsLen(_, s, _) | I::Elem(_, s, _) | I::AxisLen(_, s, _) | I::NumAt(_, _, s) | I::ZeroOf(_, s) => f(s),
@@ -85,7 +86,7 @@ fn defines(i: &I, code: &Code) -> (u32, u32) {
     }
 }
 
-/// Where control may go after instruction `at`.
+/// The possible successors of instruction `at`.
 fn next(at: usize, i: &I, code: &Code, f: &mut dyn FnMut(usize)) {
     match *i {
         I::Jump(t) | I::Back(t) | I::LoopNext(_, t) => f(t as usize),
@@ -103,14 +104,14 @@ fn next(at: usize, i: &I, code: &Code, f: &mut dyn FnMut(usize)) {
     }
 }
 
-/// Turns the last copies into moves.
+/// Replaces copies by moves where the source is dead afterwards.
 pub(super) fn moves(code: &mut Code) {
     let n = code.instrs.len();
     let words = (code.registers as usize).div_ceil(64);
     if n * words > LIMIT {
         return;
     }
-    // live[i]: registers read at or after instruction i before they are written.
+    // live[i]: registers that are read at or after instruction i before they are written.
     let mut live = vec![0u64; (n + 1) * words];
     let mut out = vec![0u64; words];
     loop {

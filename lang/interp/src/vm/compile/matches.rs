@@ -1,14 +1,14 @@
-//! Decision trees → jumps.
+//! Compilation of decision trees to jumps.
 
 use super::{Compiler, exprs::literal};
 use crate::error::Res;
 use crate::vm::code::{I, R};
 use adl_typing::core::{Arm, Expr, Local, Step, Tree};
 
-/// What leaves know: the arms, where each body begins once compiled, and where the result goes.
+/// The arms of a `match`, with the jumps to their bodies from leaves of the decision tree.
 struct Arms<'a> {
     arms: &'a [Arm],
-    /// Jumps to each arm, to be aimed.
+    /// The jumps to each arm, whose targets are set when its body is compiled.
     jumps: Vec<Vec<usize>>,
 }
 

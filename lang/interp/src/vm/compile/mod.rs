@@ -1,8 +1,8 @@
-//! Core → register code, one function at a time.
+//! Compilation of Core to register code, one function at a time.
 //!
-//! Locals live in registers of their own for as long as their scope lasts; temporaries above them. Arguments of calls stand in
-//! consecutive temporaries, which the instruction empties; [`liveness`] turns the copy of a local that nothing reads again into a move,
-//! so that a buffer with one owner is updated in place.
+//! Each local has a register of its own while it is in scope; temporaries are above them. Call arguments are
+//! placed in consecutive temporaries, which the call empties. [`liveness`] replaces the last copy of a local by
+//! a move, so that an unshared array is updated in place.
 
 mod exprs;
 mod liveness;
@@ -23,10 +23,10 @@ use adl_typing::ty::{Size, Ty};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Registers that a function may have.
+/// Maximum number of registers of a function.
 const MAX_REGISTERS: u32 = 1 << 20;
 
-/// Code that evaluates an expression without free locals.
+/// Compiles an expression without free locals.
 pub(super) fn top(e: &Expr, name: Option<Symbol>) -> Res<Code> {
     let mut c = Compiler::new(name, "");
     c.speaks = outline::speaks(e, false);
@@ -43,13 +43,14 @@ pub(super) fn top(e: &Expr, name: Option<Symbol>) -> Res<Code> {
 pub(super) struct Compiler {
     code: Code,
     regs: HashMap<Local, R>,
-    /// Members of the recursive group that this function belongs to.
+    /// Members of the recursive group to which this function belongs.
     siblings: HashMap<Local, u32>,
-    /// Parameters of each sibling, hidden ones included.
+    /// The number of parameters of each sibling, including hidden ones.
     sibling_arity: HashMap<Local, u32>,
     next: R,
     span: Span,
-    /// Whether it prints or makes text, so that its loops are functions of their own.
+    /// Whether the function performs output or creates text. Its loops are then compiled as separate functions
+    /// ([`outline`]).
     speaks: bool,
 }
 
@@ -80,7 +81,7 @@ impl Compiler {
         self.code.emit(i, self.span);
     }
 
-    /// A jump to be aimed later.
+    /// Emits a jump whose target is set later.
     fn hole(&mut self, i: I) -> usize {
         self.code.emit(i, self.span)
     }
@@ -112,7 +113,7 @@ impl Compiler {
         self.code.names.len() as u32 - 1
     }
 
-    /// The register of a local; a sibling is made on the spot.
+    /// The register of a local. A sibling is created as a value on demand.
     fn load(&mut self, l: Local) -> Res<R> {
         if let Some(r) = self.regs.get(&l) {
             return Ok(*r);
@@ -127,7 +128,7 @@ impl Compiler {
         }
     }
 
-    /// A representation with registers for locals.
+    /// A run-time type representation in which locals are replaced by registers.
     fn rep(&mut self, r: &Rep) -> Res<Rep> {
         Ok(match r {
             Rep::Hidden(l) => Rep::Hidden(Local(self.load(*l)?)),
@@ -156,7 +157,7 @@ impl Compiler {
         Ok(())
     }
 
-    /// A function: hidden parameters, then its own. Captured values come after the parameters.
+    /// Compiles a function: hidden parameters, then its own parameters, then captured values.
     fn function(&mut self, hidden: &[Local], lam: &Lambda, ty: &Ty, captured: &[Local], siblings: &[(Local, u32)]) -> Res<Code> {
         let mut c = Compiler::new(lam.name.or(self.code.name), &type_text(ty));
         c.siblings = siblings.iter().enumerate().map(|(i, (l, _))| (*l, i as u32)).collect();
@@ -169,7 +170,7 @@ impl Compiler {
         c.finish((hidden.len() + lam.params.len()) as u32, captured.len() as u32)
     }
 
-    /// A closure into `d`.
+    /// Creates a closure in `d`.
     fn closure(&mut self, hidden: &[Local], lam: &Rc<Lambda>, ty: &Ty, d: R) -> Res<()> {
         let captured = free::of_lambda(hidden, lam);
         let mut code = self.function(hidden, lam, ty, &captured, &[])?;
@@ -197,7 +198,7 @@ fn type_text(t: &Ty) -> String {
     adl_typing::print::ty(t)
 }
 
-/// The value of `[]` at its type: of numbers where that is known.
+/// The value of `[]` at a type; its buffer holds scalars if the element type is known.
 fn empty_array(ty: &Ty) -> Value {
     let (mut shape, mut leaf) = (crate::value::Shape::new(), ty);
     while let Ty::Array(n, inner) = leaf {

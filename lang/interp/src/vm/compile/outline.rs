@@ -1,7 +1,8 @@
-//! Loops of functions that print, or make text, as functions of their own.
+//! Outlining of loops in functions that perform output or create text.
 //!
-//! A function becomes native code as a whole or not at all, and one that prints does not: what it computes in loops before would stay
-//! interpreted. So such a loop is a closure that is called where it stands, and grows hot by itself. Nobody sees it: it is in no call stack.
+//! A function is compiled to native code entirely or not at all, and one that performs output is not, so its
+//! loops would be interpreted. Such a loop is compiled as a closure that is called in place and that becomes
+//! hot by itself. It does not appear in call stacks.
 
 use super::Compiler;
 use crate::error::Res;
@@ -12,11 +13,11 @@ use adl_typing::ty::Ty;
 use adl_typing::walk;
 use std::rc::Rc;
 
-/// The parameter of such a closure: what the loop starts from.
+/// The parameter of such a closure: the initial value of the loop.
 const START: Local = Local(u32::MAX - 1000);
 
-/// Whether an expression does what native code cannot: input and output, and text that is made of values. What nested functions do is counted
-/// only if `deep`.
+/// Whether an expression does what native code does not support: input, output, and creating text from values.
+/// Nested functions are considered only if `deep`.
 pub(super) fn speaks(e: &Expr, deep: bool) -> bool {
     let mut todo = vec![e];
     while let Some(e) = todo.pop() {
@@ -25,7 +26,7 @@ pub(super) fn speaks(e: &Expr, deep: bool) -> bool {
             ExprKind::Interp(_) => return true,
             ExprKind::Prim(p, _) if is_output(*p) => return true,
             ExprKind::App(f, args) => match &*f.kind {
-                // Its text is not made before it is needed.
+                // The text of an error is only created when the error occurs.
                 ExprKind::Prim(Prim::Error, _) => continue,
                 ExprKind::Prim(Prim::Assert, _) => todo.extend(args),
                 _ if e.ty == Ty::Unit => return true,
@@ -47,7 +48,7 @@ fn is_output(p: Prim) -> bool {
 }
 
 impl Compiler {
-    /// A loop as a call of a closure, where that is worth while.
+    /// Compiles a loop as the call of a closure, if that is useful. Returns whether it did.
     pub(super) fn outlined(&mut self, e: &Expr, d: R) -> Res<bool> {
         let ExprKind::Loop(state, init, kind, body) = &*e.kind else { return Ok(false) };
         let turns = match kind {

@@ -1,17 +1,18 @@
-//! Which bodies run on whole arrays at once instead of once an element.
+//! Finds comprehension bodies that can be evaluated on entire arrays of indices instead of element by element.
 
 use adl_prim::{Bin, Prim};
 use adl_syntax::symbol::Symbol;
 use adl_typing::core::{Expr, ExprKind, Extent, IndexArg, Lambda, Lit, Local, Param};
 use adl_typing::ty::Ty;
 
-/// Whether a primitive works elementwise on arrays as it does on numbers.
+/// Whether a primitive applies to arrays elementwise.
 fn spreads(p: Prim) -> bool {
     p.un().is_some() || p.bin().is_some_and(|b| b != Bin::IntDiv)
 }
 
-/// Whether the body of a comprehension is straight-line arithmetic on numbers, on elements of arrays at computed positions, and on
-/// the indices: it may then run on arrays of indices. Integer division is left out, whose errors depend on the order of evaluation.
+/// Whether the body of a comprehension is straight-line arithmetic on numbers, on the indices, and on elements
+/// of arrays at computed positions. It may then be evaluated on arrays of indices. Integer division is
+/// excluded, because which of its errors is reported depends on the order of evaluation.
 pub(super) fn indexwise(indices: &[Local], e: &Expr) -> bool {
     e.ty == Ty::Float && (Body { indices }).number(e)
 }
@@ -57,7 +58,7 @@ impl Body<'_> {
         }
     }
 
-    /// A scalar element of an array that the indices do not choose.
+    /// Whether this is a scalar element of an array that does not depend on the indices.
     fn element(&self, a: &Expr, args: &[IndexArg]) -> bool {
         let mut leaf = &a.ty;
         for _ in args {
@@ -74,7 +75,7 @@ impl Body<'_> {
             })
     }
 
-    /// A variable that is no index, or a part of one.
+    /// Whether this is a variable other than an index, or a component of one.
     fn outside(&self, e: &Expr) -> bool {
         match &*e.kind {
             ExprKind::Local(l) => !self.indices.contains(l),

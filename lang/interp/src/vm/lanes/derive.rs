@@ -1,4 +1,5 @@
-//! Derivative operators on lanes. Lanes do not depend on each other, so one sweep over whole arrays has the derivatives of all of them.
+//! Derivative operators in batched interpretation. Lanes are independent, so a single sweep over entire arrays
+//! computes the derivatives of all lanes.
 
 use super::shape::same;
 use super::{Give, Lane, Lanes, Try};
@@ -8,11 +9,11 @@ use crate::value::{Buf, Kind, Record, Shape, Tuple, Value, array, seq, space};
 use adl_prim::Prim;
 use std::rc::Rc;
 
-/// Lanes that one tape holds: more of them would leave the cache.
+/// Maximum number of lanes on one tape: more would not fit in the cache.
 const TAPED: usize = 4096;
 
 impl Lanes<'_> {
-    /// A derivative operator applied to all its arguments.
+    /// Applies a derivative operator to all its arguments.
     pub(super) fn derivative(&mut self, n: usize, p: Prim, args: Vec<Lane>) -> Try<Lane> {
         if self.transformed {
             return Err(Give::Transformed);
@@ -38,7 +39,7 @@ impl Lanes<'_> {
         }
     }
 
-    /// Data whose leaves have the lanes as their first axis.
+    /// Converts lanes to data whose leaves have the lanes as their first axis.
     fn stacked(&mut self, l: &Lane, n: usize) -> Try<Value> {
         let mut parts = |ps: Vec<Lane>| ps.iter().map(|p| self.stacked(p, n)).collect::<Try<Vec<_>>>();
         Ok(match l {
@@ -53,7 +54,7 @@ impl Lanes<'_> {
         })
     }
 
-    /// `f` at `x` on a tape of its own.
+    /// Evaluates `f` at `x` on a new tape.
     fn recorded(&mut self, n: usize, f: Lane, x: &Value) -> Try<(Value, LinearMap)> {
         let level = self.m.ad.open(Level::Reverse(Default::default()))?;
         let out = self.recorded_at(n, level, f, x);
@@ -108,7 +109,8 @@ impl Lanes<'_> {
         Ok(Lane::Tuple(vec![lane(primal), lane(tangent)]))
     }
 
-    /// One sweep for each component of an input forwards or of an output backwards, whichever are fewer.
+    /// A Jacobian by one sweep for each input component forwards or for each output component backwards,
+    /// whichever are fewer.
     fn jacobian(&mut self, n: usize, p: Prim, f: Lane, x: &Value) -> Try<Lane> {
         let (y, map) = self.recorded(n, f, x)?;
         let width = |v: &Value| match seq::shape(v) {
@@ -129,7 +131,7 @@ impl Lanes<'_> {
         if forwards { self.transposed(n, &all) } else { Ok(all) }
     }
 
-    /// Each lane's matrix, transposed.
+    /// The transpose of each lane's matrix.
     pub(super) fn transposed(&mut self, n: usize, l: &Lane) -> Try<Lane> {
         let Lane::Each(v) = l else { return Err(Give::Never) };
         let Some([_, rows, cols]) = seq::shape(v).and_then(|s| <[usize; 3]>::try_from(&s[..]).ok()) else { return Err(Give::Never) };
@@ -141,7 +143,7 @@ impl Lanes<'_> {
     }
 }
 
-/// Data whose leaves have the lanes as their first axis, as lanes.
+/// Converts data whose leaves have the lanes as their first axis to lanes.
 fn lane(v: Value) -> Lane {
     match v {
         Value::Tuple(t) => Lane::Tuple(t.0.iter().cloned().map(lane).collect()),

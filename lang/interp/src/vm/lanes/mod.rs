@@ -1,15 +1,15 @@
-//! Running a function on many arguments at once: `map f xs` evaluates each instruction of `f` once, on arrays that hold one element a
-//! *lane*, so that it computes and tapes whole arrays.
+//! Batched interpretation (vmap): `map f xs` executes each instruction of `f` once, on arrays that hold one
+//! element per *lane*, so that it computes and tapes whole-array operations.
 //!
-//! A branch on what differs between lanes splits them: each side runs to its end on its lanes, and the results are merged. Nothing
-//! runs for a lane that would not run for its element alone.
+//! A branch whose condition differs between lanes splits them: each side runs to its end on its lanes, and the
+//! results are merged. Nothing is evaluated for a lane that would not be evaluated for its element alone.
 //!
-//! This is speculation. Where code or values do not suit (an effect, declared data, any error), the attempt is dropped with what it
-//! taped, and the caller evaluates element by element, which gives the errors and effects in their order. So lanes never decide what a
-//! program means.
+//! This is speculative. If code or values are not supported (an effect, declared data, any error), the attempt
+//! is dropped together with what it taped. The caller then evaluates element by element, which produces errors
+//! and effects in the right order. So batching never changes the meaning of a program.
 //!
-//! Reading order: this file, `run` (instructions), `shape` (lanes as arrays), `prims`, `moves` (elements that change places), `derive`, `none`
-//! (arrays without elements), `pace` (when native code is faster).
+//! Reading order: this file, `run` (instructions), `shape` (lanes as arrays), `prims`, `moves` (operations that
+//! permute elements), `derive`, `none` (empty arrays), `pace` (when native code is faster).
 
 mod derive;
 mod moves;
@@ -32,47 +32,47 @@ use adl_syntax::symbol::Symbol;
 use std::rc::Rc;
 use std::time::Instant;
 
-/// Number of elements from which lanes are worth their overhead.
+/// Number of elements from which batching is worth its overhead.
 const FEWEST: usize = 8;
 
-/// Elements that one array of lanes may have.
+/// Maximum number of elements of one batched array.
 const MOST: usize = 1 << 22;
 
-/// Attempts after which code that never succeeded is not tried again.
+/// Number of failed attempts after which code that never succeeded is not tried again.
 const ATTEMPTS: u8 = 3;
 
-/// Branches on differing lanes in one attempt.
+/// Maximum number of branches with differing conditions in one attempt.
 const SPLITS: u32 = 24;
 
-/// Nested calls in one attempt.
+/// Maximum depth of calls in one attempt.
 const DEPTH: u32 = 100;
 
-/// What lanes hold.
+/// The values of a variable in all lanes.
 #[derive(Clone)]
 pub(crate) enum Lane {
-    /// One value for all.
+    /// The same value in all lanes.
     Same(Value),
     /// An array of numbers or Bools whose first axis is the lanes.
     Each(Value),
-    /// A tuple of lanes.
+    /// A tuple of batched components.
     Tuple(Vec<Lane>),
-    /// A record of lanes.
+    /// A record of batched fields.
     Record(Rc<[Symbol]>, Vec<Lane>),
-    /// A function that captures lanes.
+    /// A closure with batched captured values.
     Closure(Rc<Code>, Vec<Lane>),
-    /// A function with its first arguments.
+    /// A partial application with batched arguments.
     Partial(Box<Lane>, Vec<Lane>),
 }
 
 /// Why an attempt is dropped.
 pub(crate) enum Give {
-    /// The code does not suit, whatever the values.
+    /// The code is not supported, whatever the values are.
     Never,
-    /// These values do not suit, or there was an error.
+    /// These values are not supported, or there was an error.
     Now,
-    /// The arrays would be too large: fewer lanes might do.
+    /// The arrays would be too large; it may work with fewer lanes.
     Large,
-    /// Transformed code is to be tried first.
+    /// Compiled AD should be tried first.
     Transformed,
 }
 
@@ -89,13 +89,13 @@ pub(crate) struct Lanes<'a> {
     m: &'a mut Machine,
     splits: u32,
     depth: u32,
-    /// Instructions that an attempt on no lanes has run.
+    /// Number of instructions executed by an attempt on zero lanes.
     steps: u32,
-    /// Whether derivatives are left to transformed code.
+    /// Whether derivatives are left to compiled AD.
     transformed: bool,
 }
 
-/// `map f` of arrays of `n` elements on lanes; `None` if that does not work.
+/// `map f` of arrays of `n` elements, batched; `None` if that is not possible.
 pub(crate) fn map(m: &mut Machine, f: &Value, arrays: &[Value], n: usize) -> Option<Value> {
     if n < FEWEST || m.check_nan {
         return None;
@@ -113,7 +113,7 @@ pub(crate) fn map(m: &mut Machine, f: &Value, arrays: &[Value], n: usize) -> Opt
     let out = match first {
         Some(Err(Give::Transformed)) => {
             m.road.explain.truncate(explained);
-            // An interrupt is met again below.
+            // An interrupt is noticed again below.
             if let Ok(Some(v)) = higher::transformed(m, f, arrays) {
                 return Some(v);
             }
@@ -128,7 +128,7 @@ pub(crate) fn map(m: &mut Machine, f: &Value, arrays: &[Value], n: usize) -> Opt
     noted(code.as_deref(), n, start, out)
 }
 
-/// What came of an attempt, which the code remembers.
+/// Records the outcome of an attempt in the code object.
 fn noted(code: Option<&Code>, n: usize, start: Instant, out: Try<Value>) -> Option<Value> {
     match (code, &out) {
         (Some(c), Ok(_)) => c.paces.ran(n, start.elapsed()),
@@ -139,7 +139,8 @@ fn noted(code: Option<&Code>, n: usize, start: Instant, out: Try<Value>) -> Opti
     out.ok()
 }
 
-/// `map f` of arrays without elements: what `f` does to no lanes says what the other axes of the result are. `None` where that is not known.
+/// `map f` of empty arrays: evaluates `f` on zero lanes to find the remaining extents of the result. `None` if
+/// they cannot be found.
 pub(crate) fn none(m: &mut Machine, f: &Value, arrays: &[Value]) -> Option<Value> {
     let explained = m.road.explain.len();
     let out = speculate(m, f, arrays, 0, false).ok();
@@ -162,7 +163,8 @@ pub(crate) fn code_of(f: &Value) -> Option<Rc<Code>> {
     }
 }
 
-/// An attempt, in halves where the whole is too large. What a dropped attempt taped is taken off again.
+/// Runs an attempt; if the arrays would be too large, in two halves of the lanes. Removes from the tapes what a
+/// dropped attempt recorded.
 fn speculate(m: &mut Machine, f: &Value, arrays: &[Value], n: usize, transformed: bool) -> Try<Value> {
     let marks = m.ad.marks();
     let outer = std::mem::replace(&mut m.speculating, true);
@@ -195,5 +197,5 @@ fn attempt(m: &mut Machine, f: &Value, arrays: &[Value], n: usize, transformed: 
     lanes.value(out, n)
 }
 
-/// The members that a function's code may call.
+/// The recursive group whose members a function's code may call.
 type Siblings = Option<(Rc<Group>, u32)>;

@@ -1,4 +1,4 @@
-//! Elements that change places within each lane's array, and products of each lane's matrices.
+//! Batched operations that permute elements of each lane's array, and products of each lane's matrices.
 
 use super::prims::positions;
 use super::shape::{same, shape_of};
@@ -10,7 +10,8 @@ use crate::vm::code::IndexKind;
 use adl_prim::{Bin, Prim};
 
 impl Lanes<'_> {
-    /// Primitives that move elements within each lane's array, by where they move an array of numbers.
+    /// A primitive that moves elements of each lane's array: it is applied to an array of positions to find the
+    /// permutation.
     pub(super) fn moved(&mut self, n: usize, p: Prim, args: &[Lane]) -> Try<Lane> {
         let (last, first) = args.split_last().ok_or(Give::Never)?;
         let (Lane::Each(v), Some(shape)) = (last, shape_of(last)?) else { return Err(Give::Never) };
@@ -29,8 +30,8 @@ impl Lanes<'_> {
         if vector { self.unflatten(rows, n, &[within.len()]) } else { Ok(Lane::Each(rows)) }
     }
 
-    /// Elements or rows of each lane's array replaced, at indices or (`__put`) at one index or tuple of indices: one `scatter` into all
-    /// lanes' arrays, in place where they die.
+    /// Replaces elements or rows of each lane's array, at index arrays or (`__put`) at one index or tuple of
+    /// indices. This is a single `scatter` into all lanes' arrays, in place if they are not used again.
     pub(super) fn replaced(&mut self, n: usize, p: Prim, args: Vec<Lane>) -> Try<Lane> {
         let Ok([dest, at, values]) = <[Lane; 3]>::try_from(args) else { return Err(Give::Never) };
         let Some(shape) = shape_of(&dest)? else { return Err(Give::Never) };
@@ -67,13 +68,13 @@ impl Lanes<'_> {
         Ok(Lane::Each(self.reshape(out, &full)?))
     }
 
-    /// `count` indices of each lane, lane after lane.
+    /// `count` indices for each lane, in lane order.
     fn indices(&mut self, n: usize, count: usize, l: &Lane) -> Try<Vec<i64>> {
         let all = self.each(l, n)?;
         positions(&self.reshape(all, &[n * count])?)
     }
 
-    /// The lanes as one array; theirs, where they have one each.
+    /// The lanes as one array; moves it out if each lane already has its own value.
     fn owned(&mut self, l: Lane, n: usize) -> Try<Value> {
         match l {
             Lane::Each(v) => Ok(v),
@@ -81,7 +82,7 @@ impl Lanes<'_> {
         }
     }
 
-    /// Slices with common bounds, by where they move an array of numbers.
+    /// A slice with equal bounds in all lanes, by applying it to an array of positions.
     pub(super) fn slice(&mut self, n: usize, a: &Lane, kinds: &[IndexKind], at: &[Lane]) -> Try<Lane> {
         let (Lane::Each(v), Some(shape)) = (a, shape_of(a)?) else { return Err(Give::Never) };
         let at: Vec<Value> = at.iter().map(|l| same(l).cloned().ok_or(Give::Never)).collect::<Try<_>>()?;
@@ -98,7 +99,7 @@ impl Lanes<'_> {
         Ok(Lane::Each(self.reshape(rows, &full)?))
     }
 
-    /// Each lane's arrays, one after the other.
+    /// The concatenation of each lane's two arrays.
     pub(super) fn joined(&mut self, n: usize, a: &Lane, b: &Lane) -> Try<Lane> {
         let (Some(s), Some(t)) = (shape_of(a)?, shape_of(b)?) else { return Err(Give::Never) };
         if s[1..] != t[1..] {
@@ -115,7 +116,7 @@ impl Lanes<'_> {
         Ok(Lane::Each(self.reshape(rows, &full)?))
     }
 
-    /// Matrix products with a matrix or vector a lane on both sides: dot products of rows and columns.
+    /// Matrix products in which both operands differ between lanes, as inner products of rows and columns.
     pub(super) fn products(&mut self, n: usize, (a, s): (&Lane, Option<Shape>), (b, t): (&Lane, Option<Shape>)) -> Try<Lane> {
         let (s, t) = (s.ok_or(Give::Never)?, t.ok_or(Give::Never)?);
         if s.len() > 2 || t.len() > 2 || s.last() != t.first() {
@@ -128,7 +129,7 @@ impl Lanes<'_> {
         }
         let (x, y) = (self.each(a, n)?, self.each(b, n)?);
         let (x, y) = (self.reshape(x, &[n * rows * inner])?, self.reshape(y, &[n * inner * cols])?);
-        // The products of element (row, col) stand together, over the inner axis.
+        // The factors of element (row, col) are contiguous, ordered by the inner axis.
         let place = |t: usize| (t / size, t / (cols * inner) % rows, t / inner % cols, t % inner);
         let left = (0..n * size).map(place).map(|(lane, r, _, i)| ((lane * rows + r) * inner + i) as i64).collect();
         let right = (0..n * size).map(place).map(|(lane, _, c, i)| ((lane * inner + i) * cols + c) as i64).collect();

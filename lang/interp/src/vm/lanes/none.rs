@@ -1,6 +1,8 @@
-//! No lanes at all: `map f` of an array without elements computes nothing, but has the extents that `f` gives its elements.
+//! Evaluation on zero lanes: `map f` of an empty array computes no elements, but has the extents that `f` gives
+//! them.
 //!
-//! What does not depend on the lanes is computed, so that it could take long: an attempt has a number of instructions, and gives up.
+//! Values that do not depend on the lanes are computed, which could take long; so an attempt may execute only a
+//! limited number of instructions.
 
 use super::shape::{same, shape_of};
 use super::{Give, Lane, Lanes, Try};
@@ -8,10 +10,10 @@ use crate::ops;
 use crate::value::{Buf, Kind, Shape, Value, array, compare, seq};
 use adl_prim::Prim;
 
-/// Instructions of one attempt.
+/// Maximum number of instructions of one attempt.
 const STEPS: u32 = 20_000;
 
-/// The most elements that a sample has.
+/// Maximum number of elements of a sample.
 const SAMPLE: usize = 1 << 16;
 
 impl Lanes<'_> {
@@ -21,8 +23,8 @@ impl Lanes<'_> {
         if self.steps > STEPS { Err(Give::Now) } else { Ok(()) }
     }
 
-    /// Whether a primitive on no lanes may be computed on a sample: it takes no function, and no number of a lane's own says how large
-    /// its result is.
+    /// Whether a primitive on zero lanes may be evaluated on a sample. It must not take a function, and no
+    /// scalar that differs between lanes may determine the size of its result.
     pub(super) fn samples(p: Prim, args: &[Lane]) -> bool {
         let elementwise = p.bin().is_some() || p.un().is_some() || adl_prim::Cmp::of(p).is_some();
         let plain = |l: &Lane| match l {
@@ -33,7 +35,7 @@ impl Lanes<'_> {
         !elementwise && args.iter().all(plain)
     }
 
-    /// The extents of a primitive's result, from those of a sample.
+    /// The extents of a primitive's result, found by evaluating it on a sample.
     pub(super) fn sampled(&mut self, p: Prim, reps: &[Value], args: &[Lane]) -> Try<Lane> {
         let args = args.iter().map(sample).collect::<Try<Vec<_>>>()?;
         let out = compare::primal(&ops::call(self.m, p, reps, args)?);
@@ -59,7 +61,8 @@ fn is_ints(v: &Value) -> bool {
     matches!(v, Value::Array(a) if a.kind() == Kind::I64)
 }
 
-/// An element as a lane would have one: zeros, the unit for a square matrix, so that it has an inverse.
+/// A sample element with the shape of a lane's value: zeros, or the identity for a square matrix, so that it
+/// has an inverse.
 fn sample(l: &Lane) -> Try<Value> {
     if let Some(v) = same(l) {
         return Ok(v.clone());

@@ -1,8 +1,8 @@
-//! Lanes or native code: whichever takes less for the same elements.
+//! Chooses between batched interpretation and native code by measured time.
 //!
-//! Whole arrays are fast where code is straight-line arithmetic on numbers, and slow where it branches or makes small arrays. Which it is
-//! nobody has to know: both are tried, native code when runs on lanes have taken as long as compiling does. Results are
-//! the same bits either way.
+//! Batched interpretation is fast if code is straight-line arithmetic on numbers, and slow if it branches or
+//! creates small arrays. Instead of predicting this, both are timed; native code is tried once batched runs
+//! have taken as long as compilation does. Results have the same bits either way.
 
 use crate::ops::higher;
 use crate::value::Value;
@@ -10,32 +10,34 @@ use crate::vm::Machine;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// What runs on lanes must have taken before native code is tried.
+/// Total time of batched runs after which native code is tried.
 const WORTH: Duration = Duration::from_millis(15);
 
-/// Runs of native code until it is decided. The first one compiles, and any of them may be late because its memory is new.
+/// Number of native runs before the decision. The first one includes compilation, and any of them may be slowed
+/// down by new memory.
 const TRIALS: u8 = 4;
 
-/// Runs on lanes after which native code is tried once more, where it was not twice as slow: the machine may have been busy, or have more threads now.
+/// Number of batched runs after which native code is timed again, if it was less than twice as slow: the
+/// machine may have been busy.
 const AGAIN: u32 = 32;
 
-/// Elements from which on it is.
+/// Minimum number of elements for timing and for native code.
 const FEWEST: usize = 64;
 
-/// What the elements of a function took so far.
+/// Times of a function on many elements.
 #[derive(Debug, Default)]
 pub(crate) struct Paces {
-    /// All runs on lanes.
+    /// Total time of batched runs.
     spent: Cell<Duration>,
-    /// Seconds an element, of the fastest run on lanes.
+    /// Seconds per element of the fastest batched run.
     lanes: Cell<Option<f64>>,
-    /// All comprehensions with this body.
+    /// Total time of comprehensions with this body.
     comprehensions: Cell<Duration>,
-    /// Native runs.
+    /// Number of native runs.
     runs: Cell<u8>,
-    /// Runs on lanes since the last native one.
+    /// Number of batched runs since the last native one.
     since: Cell<u32>,
-    /// Seconds an element, of the fastest native run but for the first, which compiles.
+    /// Seconds per element of the fastest native run, except the first one, which compiles.
     native: Cell<Option<f64>>,
 }
 
@@ -45,7 +47,7 @@ fn least(best: &Cell<Option<f64>>, n: usize, time: Duration) {
 }
 
 impl Paces {
-    /// After a run on lanes.
+    /// Records a batched run.
     pub(super) fn ran(&self, n: usize, time: Duration) {
         if n >= FEWEST {
             self.since.set(self.since.get().saturating_add(1));
@@ -54,17 +56,17 @@ impl Paces {
         }
     }
 
-    /// After a comprehension with this body.
+    /// Records a comprehension with this body.
     pub(crate) fn took(&self, time: Duration) {
         self.comprehensions.set(self.comprehensions.get().saturating_add(time));
     }
 
-    /// Whether comprehensions with this body have taken as long as compiling does.
+    /// Whether comprehensions with this body have taken as long as compilation does.
     pub(crate) fn is_worth_native(&self) -> bool {
         self.comprehensions.get() >= WORTH
     }
 
-    /// Whether native code is to be run.
+    /// Whether native code should run next.
     fn prefers_native(&self) -> bool {
         match (self.runs.get(), self.native.get(), self.lanes.get()) {
             (..TRIALS, ..) => self.spent.get() >= WORTH,
@@ -73,13 +75,13 @@ impl Paces {
         }
     }
 
-    /// The map by native code, where that is known to be the faster way, or is to be tried.
+    /// Runs the map as native code, if that is known to be faster or should be timed.
     pub(super) fn natively(&self, m: &mut Machine, f: &Value, arrays: &[Value], n: usize) -> Option<Value> {
         if n < FEWEST || arrays.len() > 3 || m.speculating || !self.prefers_native() || !m.heats() {
             return None;
         }
         let start = Instant::now();
-        // An interrupt is met again on lanes.
+        // An interrupt is noticed again by the batched run.
         let made = higher::mapped(m, f, arrays).ok().flatten();
         let runs = self.runs.get();
         self.since.set(0);

@@ -1,4 +1,4 @@
-//! Primitives on lanes: what a primitive does to each lane's value, as operations on the lanes' arrays.
+//! Batched primitives: the effect of a primitive on each lane's value, as operations on batched arrays.
 
 use super::run::row_len;
 use super::shape::{lanes_of, same, shape_of};
@@ -11,7 +11,7 @@ use adl_prim::{Bin, Cmp, Prim, Un};
 use adl_typing::core::ForKind;
 
 impl Lanes<'_> {
-    /// A primitive applied to all its arguments.
+    /// Applies a primitive to all its arguments.
     pub(super) fn primitive(&mut self, n: usize, p: Prim, reps: &[Value], args: Vec<Lane>) -> Try<Lane> {
         let constant = args.iter().all(|a| same(a).is_some());
         if n == 0 && Self::samples(p, &args) && !constant {
@@ -95,14 +95,15 @@ impl Lanes<'_> {
         Ok(Lane::Each(arith::bin(self.m, op, x, y)?))
     }
 
-    /// A comparison or logic of elements.
+    /// An elementwise comparison or logical operation.
     fn of_elements(&mut self, n: usize, p: Prim, a: &Lane, b: &Lane) -> Try<Lane> {
         let (s, t) = (shape_of(a)?, shape_of(b)?);
         let (x, y) = (self.operand(n, a, &s, &t)?, self.operand(n, b, &t, &s)?);
         Ok(Lane::Each(self.prim(p, vec![x, y])?))
     }
 
-    /// An operand as an array that fits the other's: one that all lanes have is spread by the operation, others are here.
+    /// An operand as an array that is compatible with the other one. The operation itself broadcasts a value
+    /// that is equal in all lanes; other operands are broadcast here.
     fn operand(&mut self, n: usize, l: &Lane, own: &Option<Shape>, other: &Option<Shape>) -> Try<Value> {
         let rank = |s: &Option<Shape>| s.as_ref().map_or(0, |s| s.len());
         match (l, other) {
@@ -112,7 +113,7 @@ impl Lanes<'_> {
         }
     }
 
-    /// An array of each lane's values.
+    /// An array literal in each lane.
     pub(super) fn array(&mut self, n: usize, parts: &[Lane]) -> Try<Lane> {
         let k = parts.len();
         if parts.iter().all(|p| same(p).is_some()) {
@@ -137,8 +138,8 @@ impl Lanes<'_> {
         Ok(Lane::Each(self.reshape(rows, &full)?))
     }
 
-    /// `a[i]` in each lane.
-    /// Single numbers of one array, whose indices are known or numbers a lane: no rows are made.
+    /// Scalar elements of a common array at indices that are constant or one scalar per lane; rows are not
+    /// materialised.
     pub(super) fn elements(&mut self, a: &Lane, at: &[Lane]) -> Try<Option<Lane>> {
         let Lane::Same(a) = a else { return Ok(None) };
         if at.len() < 2 || seq::shape(a).is_none_or(|s| s.len() != at.len()) || !whole::numbers(a) {
@@ -209,7 +210,7 @@ impl Lanes<'_> {
     fn norm(&mut self, n: usize, l: &Lane) -> Try<Lane> {
         let squares = self.bin(n, Bin::Mul, l, l)?;
         let sums = self.reduction(Prim::Sum, &squares)?;
-        // Where a square is too large or too small for a float, or 0, the norm is more than its root.
+        // If a square overflows, underflows or is 0, the norm is not just the root of the sum.
         if let Lane::Each(v) = &sums {
             if matches!(compare::primal(v), Value::Array(a) if matches!(a.buf(), Buf::F64(x) if x.iter().any(|s| norm_unit(*s, false) != 1.0))) {
                 return Err(Give::Now);
@@ -218,7 +219,7 @@ impl Lanes<'_> {
         self.un(Un::Sqrt, sums)
     }
 
-    /// `where` on a number a lane.
+    /// `where` with a scalar condition per lane.
     fn choice(&mut self, n: usize, args: &[Lane]) -> Try<Lane> {
         for a in args {
             if shape_of(a)?.is_some() {
@@ -243,7 +244,7 @@ impl Lanes<'_> {
         }
     }
 
-    /// Matrix products with a common matrix, or of each lane's matrix and a common vector.
+    /// Products of each lane's value with a common matrix, or of each lane's matrix with a common vector.
     fn product(&mut self, n: usize, a: &Lane, b: &Lane) -> Try<Lane> {
         let rank = |s: &Option<Shape>| s.as_ref().map_or(0, |s| s.len());
         let (s, t) = (shape_of(a)?, shape_of(b)?);
@@ -265,7 +266,7 @@ impl Lanes<'_> {
         Ok(Lane::Each(out))
     }
 
-    /// `map` inside a lane: a lane for each pair of an outer lane and an element.
+    /// A nested `map`: one inner lane for each pair of an outer lane and an element.
     fn map(&mut self, n: usize, f: Lane, arrays: &[Lane]) -> Try<Lane> {
         let mut k = None;
         for a in arrays {
@@ -282,7 +283,7 @@ impl Lanes<'_> {
         self.unflatten(flat, n, &[k])
     }
 
-    /// The elements of each lane's array, the elements' index fastest.
+    /// The elements of each lane's array as inner lanes, with the element index varying fastest.
     fn inner(&mut self, n: usize, k: usize, l: &Lane) -> Try<Lane> {
         if n * k > MOST {
             return Err(Give::Large);
@@ -300,7 +301,7 @@ impl Lanes<'_> {
         }
     }
 
-    /// Each lane's value for each of its `k` inner lanes.
+    /// Each lane's value, repeated for its `k` inner lanes.
     fn outer(&mut self, n: usize, k: usize, l: &Lane) -> Try<Lane> {
         if n * k > MOST {
             return Err(Give::Large);
@@ -315,7 +316,7 @@ impl Lanes<'_> {
         Ok(Lane::Each(self.reshape(flat, &full)?))
     }
 
-    /// A comprehension inside a lane.
+    /// A nested comprehension.
     pub(super) fn comprehension(&mut self, n: usize, kind: ForKind, f: Lane, extents: &[Value], rep: &Value) -> Try<Lane> {
         if let (Some(f), true) = (same(&f), n > 0) {
             let f = f.clone();
@@ -395,7 +396,8 @@ pub(super) fn positions(v: &Value) -> Try<Vec<i64>> {
     }
 }
 
-/// The flat position of the extreme of each row of `k` Floats: the first of several, the first `nan` if there is one.
+/// The flat position of the extremum of each row of `k` Floats: the first one of equal ones, or the first `nan`
+/// if there is one.
 fn extremes(v: &Value, k: usize, largest: bool) -> Try<Vec<i64>> {
     let Value::Array(a) = v else { return Err(Give::Never) };
     let Buf::F64(x) = a.buf() else { return Err(Give::Never) };

@@ -1,4 +1,4 @@
-//! Instructions on lanes.
+//! Batched execution of instructions.
 
 use super::shape::{lanes_of, same};
 use super::{DEPTH, Give, Lane, Lanes, SPLITS, Siblings, Try};
@@ -11,15 +11,15 @@ use adl_prim::Cmp;
 use adl_typing::core::{SizeAt, Step};
 use std::rc::Rc;
 
-/// A function's run on lanes. A register's lanes are those of the `version` in which it was written, and are selected when it is read
-/// after a branch has dropped some.
+/// The batched activation of a function. The lanes of a register are those of the `version` in which it was
+/// written. They are narrowed to the current lanes when the register is read after branches.
 #[derive(Clone)]
 struct Frame {
     code: Rc<Code>,
     siblings: Siblings,
     n: usize,
     regs: Vec<(Lane, usize)>,
-    /// For each earlier version, where its lanes the present ones are.
+    /// For each earlier version, the positions of the current lanes in it.
     selections: Vec<Rc<Vec<i64>>>,
 }
 
@@ -30,7 +30,7 @@ impl Frame {
 }
 
 impl Lanes<'_> {
-    /// Applies a function to lanes.
+    /// Applies a function in all lanes.
     pub(super) fn call(&mut self, n: usize, f: Lane, mut args: Vec<Lane>) -> Try<Lane> {
         let own = f.clone();
         let (code, captured, siblings) = match f {
@@ -81,7 +81,7 @@ impl Lanes<'_> {
         out
     }
 
-    /// A register's lanes now.
+    /// The value of a register in the current lanes.
     fn get(&mut self, f: &mut Frame, r: R) -> Try<Lane> {
         let (lane, version) = &f.regs[r as usize];
         if *version == f.selections.len() || matches!(lane, Lane::Same(_)) {
@@ -93,7 +93,8 @@ impl Lanes<'_> {
         Ok(l)
     }
 
-    /// The lanes of a register that nobody reads again before it is written: what they hold may change in place.
+    /// Moves the value out of a register that is not read again before it is written, so that it can be updated
+    /// in place.
     fn take(&mut self, f: &mut Frame, r: R) -> Try<Lane> {
         let lane = self.get(f, r)?;
         f.set(r, Lane::Same(Value::Unit));
@@ -160,7 +161,7 @@ impl Lanes<'_> {
         }
     }
 
-    /// The condition of a jump, and its target.
+    /// The condition and the target of a conditional jump.
     fn tested(&mut self, f: &mut Frame, ins: I) -> Try<(Lane, u32)> {
         match ins {
             I::JumpUnless(c, t) => Ok((self.get(f, c)?, t)),
@@ -177,7 +178,7 @@ impl Lanes<'_> {
         self.call(f.n, Lane::Same(Value::Fun(Rc::new(Fun::Member(g.clone(), k)))), args)
     }
 
-    /// One truth for all lanes, or each lane's.
+    /// A condition: one Bool if it is equal in all lanes, otherwise one for each lane.
     fn condition(&mut self, c: Lane) -> Try<Result<bool, Vec<bool>>> {
         let mask = match c {
             Lane::Same(v) => return Ok(Ok(matches!(v, Value::Bool(true)))),
@@ -219,7 +220,7 @@ impl Lanes<'_> {
         self.merge((a, na), (b, nb), &from)
     }
 
-    /// Instructions that compute a value.
+    /// Instructions that compute values.
     fn value_step(&mut self, f: &mut Frame, code: &Code, ins: I) -> Try<()> {
         let (d, out) = match ins {
             I::Const(d, k) => (d, Lane::Same(code.consts[k as usize].clone())),
@@ -281,7 +282,7 @@ impl Lanes<'_> {
         Ok(())
     }
 
-    /// Instructions that make and take apart data.
+    /// Instructions that construct and destructure data.
     fn data_step(&mut self, f: &mut Frame, code: &Code, ins: I) -> Try<()> {
         let (d, out) = match ins {
             I::Tuple(d, first, n) => (d, tuple(self.range(f, first, n)?)),
@@ -306,7 +307,7 @@ impl Lanes<'_> {
         Ok(())
     }
 
-    /// Instructions on elements of arrays, comprehensions and literals.
+    /// Instructions on array elements, comprehensions and literals.
     fn array_step(&mut self, f: &mut Frame, code: &Code, ins: I) -> Try<()> {
         let (d, out) = match ins {
             I::Index1(d, a, i) => {
@@ -347,7 +348,7 @@ impl Lanes<'_> {
         Ok(())
     }
 
-    /// Instructions on sizes and run-time types. Any other does not suit.
+    /// Instructions on sizes and run-time types. Any other instruction is not supported.
     fn type_step(&mut self, f: &mut Frame, code: &Code, ins: I) -> Try<()> {
         let (d, out) = match ins {
             I::AxisLen(d, a, axis) => {
@@ -421,7 +422,7 @@ impl Lanes<'_> {
     }
 }
 
-/// The frame on some of its lanes.
+/// The activation restricted to some of its lanes.
 fn narrowed(mut f: Frame, at: Vec<i64>) -> Frame {
     f.n = at.len();
     for s in &mut f.selections {
@@ -431,7 +432,7 @@ fn narrowed(mut f: Frame, at: Vec<i64>) -> Frame {
     f
 }
 
-/// The extent that a signature names, of one lane's array.
+/// The extent to which a size in a signature refers, in one lane's array.
 fn extent(f: &Frame, at: &SizeAt) -> Try<i64> {
     let mut l = f.regs[at.from.0 as usize].0.clone();
     for s in &at.path {
@@ -441,7 +442,7 @@ fn extent(f: &Frame, at: &SizeAt) -> Try<i64> {
     Ok(shape.get(at.axis as usize).copied().unwrap_or(0) as i64)
 }
 
-/// The values, if each lane is the same for all.
+/// The values, if each of them is equal in all lanes.
 fn all_same(parts: &[Lane]) -> Option<Vec<Value>> {
     parts.iter().map(|p| same(p).cloned()).collect()
 }
@@ -460,7 +461,7 @@ fn record(names: &Rc<[adl_syntax::symbol::Symbol]>, parts: Vec<Lane>) -> Lane {
     }
 }
 
-/// A lane's values without derivative parts.
+/// The primal values of lanes, without derivative parts.
 fn plain(l: &Lane) -> Try<Value> {
     match l {
         Lane::Same(v) | Lane::Each(v) => Ok(compare::primal(v)),
@@ -512,7 +513,7 @@ fn is_literal(l: &Lane, lit: &Value) -> Try<Lane> {
     }
 }
 
-/// Number of elements of a lane's array.
+/// The number of elements of each lane's array.
 pub(super) fn row_len(v: &Value) -> usize {
     seq::shape(v).and_then(|s| s.get(1).copied()).unwrap_or(0)
 }

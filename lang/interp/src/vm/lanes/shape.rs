@@ -1,4 +1,4 @@
-//! Lanes as arrays: spreading, selecting, merging.
+//! Lanes as arrays: broadcasting, selection, merging.
 
 use super::{Give, Lane, Lanes, MOST, Try};
 use crate::ad::rules;
@@ -7,7 +7,7 @@ use crate::ops;
 use crate::value::{Buf, Kind, Shape, Value, array, seq};
 use adl_prim::Prim;
 
-/// The lanes of an array's elements.
+/// Makes each element of an array a lane.
 pub(super) fn lanes_of(v: &Value) -> Try<Lane> {
     match v {
         Value::Dual(_) => Ok(Lane::Each(v.clone())),
@@ -21,7 +21,7 @@ pub(super) fn lanes_of(v: &Value) -> Try<Lane> {
     }
 }
 
-/// The shape of one lane's element; `None` for a number.
+/// The shape of each lane's value; `None` for a scalar.
 pub(super) fn shape_of(l: &Lane) -> Try<Option<Shape>> {
     match l {
         Lane::Same(v @ (Value::Array(_) | Value::Dual(_))) => Ok(seq::shape(v).cloned()),
@@ -32,7 +32,7 @@ pub(super) fn shape_of(l: &Lane) -> Try<Option<Shape>> {
     }
 }
 
-/// One value of all lanes, if they have one.
+/// The common value of all lanes, if they have one.
 pub(super) fn same(l: &Lane) -> Option<&Value> {
     match l {
         Lane::Same(v) => Some(v),
@@ -45,7 +45,7 @@ impl Lanes<'_> {
         ops::call(self.m, p, &[], args)
     }
 
-    /// Rows of an array.
+    /// Gathers rows of an array.
     pub(super) fn rows(&mut self, v: &Value, at: Vec<i64>) -> Try<Value> {
         room(v, at.len())?;
         Ok(self.prim(Prim::Gather, vec![v.clone(), array::ints(at)])?)
@@ -55,7 +55,7 @@ impl Lanes<'_> {
         Ok(rules::reshape(self.m, v, Shape::from_slice(shape))?)
     }
 
-    /// The lanes as one array, a common value repeated.
+    /// The lanes as one array; a common value is repeated.
     pub(super) fn each(&mut self, l: &Lane, n: usize) -> Try<Value> {
         match l {
             Lane::Each(v) => Ok(v.clone()),
@@ -74,7 +74,7 @@ impl Lanes<'_> {
         }
     }
 
-    /// The value that `map` gives for lanes of results.
+    /// The result of `map` from lanes of results.
     pub(super) fn value(&mut self, l: Lane, n: usize) -> Try<Value> {
         let one = Shape::from_slice(&[n]);
         Ok(match l {
@@ -91,7 +91,7 @@ impl Lanes<'_> {
         })
     }
 
-    /// A number a lane, or an array of `rank` axes, repeated along the leading axes of a shape.
+    /// Broadcasts a scalar per lane, or an array of rank `rank` per lane, along the leading axes of a shape.
     pub(super) fn spread(&mut self, v: &Value, n: usize, rank: usize, shape: &[usize]) -> Try<Value> {
         if n * shape.iter().product::<usize>() > MOST {
             return Err(Give::Large);
@@ -102,7 +102,7 @@ impl Lanes<'_> {
         self.reshape(flat, &full)
     }
 
-    /// The lanes at indices.
+    /// Selects the lanes at indices.
     pub(super) fn select(&mut self, l: &Lane, at: &[i64]) -> Try<Lane> {
         Ok(match l {
             Lane::Same(v) => Lane::Same(v.clone()),
@@ -114,7 +114,8 @@ impl Lanes<'_> {
         })
     }
 
-    /// Results of the two sides of a branch in the lanes' order: lane i is at `from[i]` of the one after the other.
+    /// Merges the results of both sides of a branch: lane i of the result is at position `from[i]` of the
+    /// concatenation of `a` and `b`.
     pub(super) fn merge(&mut self, (a, na): (Lane, usize), (b, nb): (Lane, usize), from: &[i64]) -> Try<Lane> {
         let mut pairs = |xs: Vec<Lane>, ys: Vec<Lane>| xs.into_iter().zip(ys).map(|(x, y)| self.merge((x, na), (y, nb), from)).collect::<Try<Vec<_>>>();
         Ok(match (a, b) {
@@ -131,7 +132,7 @@ impl Lanes<'_> {
     }
 }
 
-/// Refuses arrays that are too large.
+/// Fails if an array of `n` rows would be too large.
 fn room(v: &Value, n: usize) -> Try<()> {
     let row: usize = seq::shape(v).map_or(1, |s| s.iter().skip(1).product());
     if row.saturating_mul(n) > MOST { Err(Give::Large) } else { Ok(()) }

@@ -1,4 +1,5 @@
-//! Checks before the loop of a group: that all arrays are there and fit, and where their elements are.
+//! Checks before the loop of a group: all arrays must be materialised and have fitting shapes. They also compute the
+//! addresses of the elements.
 
 use super::super::{Bound, Emit, TRUSTED};
 use super::Member;
@@ -12,11 +13,11 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, Value, types};
 use smallvec::SmallVec;
 
-/// Where an array's elements are, and its extents.
+/// The address of an array's elements, and its extents.
 type Seen = (Value, SmallVec<[Value; 4]>);
 
 impl Emit<'_, '_, '_> {
-    /// Where an array's elements are, and its extents.
+    /// The address of an array's elements, and its extents.
     pub(in super::super) fn seen(&mut self, v: Var) -> Seen {
         if let Some(view) = self.vals[v.0 as usize].as_ref().and_then(|b| b.view.clone()) {
             return (view.data, view.dims.iter().copied().collect());
@@ -26,7 +27,7 @@ impl Emit<'_, '_, '_> {
         (view.data, view.dims.iter().copied().collect())
     }
 
-    /// Notes that a value is to be 0.
+    /// Records the condition that a value is 0.
     fn must_be_zero(&mut self, l: &mut Loop, x: Value) {
         l.wrong = Some(match l.wrong {
             Some(w) => self.b.ins().bor(w, x),
@@ -34,7 +35,7 @@ impl Emit<'_, '_, '_> {
         });
     }
 
-    /// Notes that a comparison is to hold.
+    /// Records the condition that a comparison holds.
     fn must_hold(&mut self, l: &mut Loop, c: Value) {
         let c = self.b.ins().bxor_imm_s(c, 1);
         let c = self.b.ins().uextend(types::I64, c);
@@ -46,7 +47,8 @@ impl Emit<'_, '_, '_> {
         self.must_hold(l, ok);
     }
 
-    /// Notes that extents are to be the common ones, which the first that are seen settle. `mask`: 0 if it does not matter.
+    /// Records the condition that extents equal the group's common extents, which the first call defines. `mask`: 0 if
+    /// the condition does not apply.
     fn must_fit(&mut self, l: &mut Loop, dims: &[Value], mask: Option<Value>) {
         if l.dims.is_empty() {
             l.dims = dims.to_vec();
@@ -63,7 +65,7 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    /// Goes on where all that was noted holds.
+    /// Continues if all recorded conditions hold; otherwise jumps to `slow`.
     pub(super) fn all_hold(&mut self, l: &mut Loop, slow: ir::Block, bases: &[Value]) {
         if let Some(w) = l.wrong.take() {
             let ok = self.b.ins().icmp_imm_s(IntCC::Equal, w, 0);
@@ -71,7 +73,8 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    /// Arrays that are to be changed, each with this one owner: copies of those that others hold, zeros for those that are absent.
+    /// Makes updated arrays writable with a single reference: shared ones are copied, and symbolic zeros are
+    /// materialised.
     pub(super) fn own_bases(&mut self, bases: &[(Var, u32)], given: &[Value], b: &Block, slow: ir::Block) -> Vec<Value> {
         let mut own = given.to_vec();
         for (k, (v, at)) in bases.iter().enumerate() {
@@ -111,7 +114,7 @@ impl Emit<'_, '_, '_> {
         self.b.block_params(done)[0]
     }
 
-    /// Checks that all arrays that are read are there and fit, and finds where their elements are.
+    /// Checks that all arrays that are read are materialised and fit, and computes the addresses of their elements.
     pub(super) fn check_group(&mut self, g: &Group, l: &mut Loop) {
         for i in g.inputs.iter().filter(|i| !i.optional) {
             let (data, dims) = self.seen(i.var);
@@ -140,7 +143,7 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    /// An array that may be absent.
+    /// Checks an array that may be a symbolic zero.
     fn check_optional(&mut self, l: &mut Loop, v: Var) {
         let (data, dims) = self.seen(v);
         let h = self.val(v);
@@ -158,7 +161,7 @@ impl Emit<'_, '_, '_> {
         l.inputs.insert(v, Source { base, mask: Some(mask) });
     }
 
-    /// The same for those that are changed.
+    /// Checks the updated arrays.
     pub(super) fn check_targets(&mut self, g: &Group, l: &mut Loop) {
         for (_, out, m) in g.members.iter().filter(|(_, _, m)| m.changed().is_some()) {
             self.target(l, *out, m);
@@ -189,7 +192,7 @@ impl Emit<'_, '_, '_> {
         Source { base, mask: None }
     }
 
-    /// Where a row begins.
+    /// The address of a row; its indices must be in bounds.
     fn row_at(&mut self, l: &mut Loop, data: Value, dims: &[Value], at: &[Var]) -> Value {
         let mut offset = None;
         for (i, n) in at.iter().zip(dims) {
@@ -208,14 +211,14 @@ impl Emit<'_, '_, '_> {
         self.advance(data, offset, &dims[at.len()..])
     }
 
-    /// The address after so many blocks of these extents.
+    /// The address after that many blocks of these extents.
     fn advance(&mut self, data: Value, blocks: Value, dims: &[Value]) -> Value {
         let offset = dims.iter().fold(blocks, |o, n| self.b.ins().imul(o, *n));
         let bytes = self.b.ins().ishl_imm_s(offset, 3);
         self.b.ins().iadd(data, bytes)
     }
 
-    /// Where a slice begins, which is to be within the array.
+    /// The address of a slice, which must lie within the array.
     fn slice_at(&mut self, l: &mut Loop, data: Value, dims: &[Value], (lo, hi): (Value, Value)) -> Value {
         let inside = self.b.ins().icmp(IntCC::UnsignedLessThanOrEqual, hi, dims[0]);
         self.must_hold(l, inside);
@@ -224,7 +227,7 @@ impl Emit<'_, '_, '_> {
         self.advance(data, lo, &dims[1..])
     }
 
-    /// The part of an array that a member changes.
+    /// The part of an array that a member updates.
     fn target(&mut self, l: &mut Loop, out: Var, m: &Member) {
         let Some(acc) = m.changed() else { return };
         let h = l.changed.get(&acc).copied().unwrap_or_else(|| self.val(acc));

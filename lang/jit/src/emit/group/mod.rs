@@ -1,12 +1,14 @@
-//! Groups: statements on arrays of Floats of one shape that follow each other, and become one loop.
+//! Elementwise fusion: consecutive statements on Float arrays of one shape form a *group* and become one loop.
 //!
-//! A member computes each element of its result from the elements at the same place: elementwise operators and functions, copies of a number, rows and
-//! slices that are read, rows and slices that are added to or replaced in place. What only members read is never stored: it lives in
-//! registers, two elements at a time. Statements on scalars in between go before the loop. Elementary functions are members too ([`phases`]).
-//! A group without these may end with sums and inner products of what it computes, in the order of [`adl_interp::ops::kernels`].
+//! A member of a group computes each element of its result from the elements at the same position. Members are
+//! elementwise operators and functions, broadcasts, reads of rows and slices, and in-place accumulations to or
+//! replacements of rows and slices. Intermediate results that only members read are not stored: they stay in registers,
+//! two elements at a time. Scalar statements between members are emitted before the loop. Elementary functions are
+//! members, too ([`phases`]). A group without them may end with sums and inner products of its results, in the order of
+//! [`adl_interp::ops::kernels`].
 //!
-//! The loop runs if all arrays are there and fit; otherwise each member is done by the interpreter's operation, one after the other. So
-//! results are the same bits, and errors the same. An absent array to which something is added is read as -0, which changes nothing.
+//! The loop runs if all arrays are materialised and have fitting shapes. Otherwise the interpreter's operations run one
+//! by one, with the same results and errors. A symbolic zero that is only added to is read as -0, which is exact.
 
 mod check;
 mod phases;
@@ -20,31 +22,31 @@ use adl_prim::{Bin, Un};
 use smallvec::SmallVec;
 use std::collections::HashSet;
 
-/// What a member does.
+/// The operation of a member.
 #[derive(Clone, Debug)]
 pub(super) enum Member {
     Un(Un, Var),
     Bin(Bin, Var, Var),
-    /// `n` copies of `x`.
+    /// Broadcast: `n` copies of `x`.
     Fill { n: Var, x: Var },
-    /// `a[i, …]`, an array.
+    /// `a[i, …]` where the element is an array.
     Row { a: Var, at: SmallVec<[Var; 2]> },
     /// `a[lo:hi]`.
     Slice { a: Var, lo: Var, hi: Var },
-    /// `acc` with `v` added to a row, or in its place.
+    /// `acc` with `v` added to one row, or with one row replaced by `v`.
     ToRow { acc: Var, at: SmallVec<[Var; 2]>, v: Var, add: bool },
-    /// `acc` with `v` added from `lo` on.
+    /// `acc` with `v` added to the slice that starts at `lo`.
     ToSlice { acc: Var, lo: Var, v: Var },
-    /// The sum of `a`, or of the products with `b`: a number.
+    /// The sum of `a`, or the inner product of `a` and `b`.
     Total { a: Var, b: Option<Var> },
 }
 
-/// An array of Floats whose extents a handle says.
+/// Whether a type is a flat Float array whose extents fit a handle.
 fn floats(ty: &Ty) -> bool {
     *ty.scalar() == Ty::F64 && Expect::of(ty).0 != 0
 }
 
-/// Operators that are instructions.
+/// Whether an operator compiles to instructions.
 pub(super) fn is_plain(op: Un) -> bool {
     match op {
         Un::Neg | Un::Sqrt | Un::Abs | Un::Sign | Un::Floor | Un::Ceil | Un::Round | Un::Relu | Un::Step => true,
@@ -62,7 +64,7 @@ pub(super) fn is_plain_bin(op: Bin) -> bool {
     }
 }
 
-/// A statement as a sum or an inner product at the end of a group.
+/// A statement as a sum or inner product at the end of a group.
 fn total(f: &Function, s: &Stmt) -> Option<Member> {
     let row = |v: &Var| floats(f.ty(*v)) && f.ty(*v).rank() == 1;
     match &s.op {
@@ -72,7 +74,7 @@ fn total(f: &Function, s: &Stmt) -> Option<Member> {
     }
 }
 
-/// A statement as a member of a group, with the axes of the elements that it works on.
+/// A statement as a member of a group, with the rank of the elements that it iterates over.
 pub(super) fn member(f: &Function, s: &Stmt) -> Option<(Member, usize)> {
     let number = |v: Var| *f.ty(v) == Ty::F64;
     let array = |v: Var| floats(f.ty(v));
@@ -109,13 +111,13 @@ pub(super) fn member(f: &Function, s: &Stmt) -> Option<(Member, usize)> {
 }
 
 impl Emit<'_, '_, '_> {
-    /// Whether a member writes zeros in the place of a row: what it is given is an absent array.
+    /// Whether a member fills a row with zeros, because its operand is a symbolic zero.
     fn is_cleared(&self, m: &Member, v: Var) -> bool {
         matches!(m, Member::ToRow { add: false, .. }) && self.collected.absent.contains(&v)
     }
 }
 
-/// Arrays that are absent.
+/// Arrays that are symbolic zeros.
 pub(super) fn absent(f: &Function) -> HashSet<Var> {
     fn of(f: &Function, b: &Block, out: &mut HashSet<Var>) {
         for s in &b.stmts {
@@ -131,7 +133,7 @@ pub(super) fn absent(f: &Function) -> HashSet<Var> {
 }
 
 impl Member {
-    /// Arrays that are read at the place of the element.
+    /// Arrays that are read at the position of the element.
     fn elements(&self) -> SmallVec<[Var; 2]> {
         match self {
             Member::Un(_, a) => SmallVec::from_slice(&[*a]),
@@ -142,7 +144,7 @@ impl Member {
         }
     }
 
-    /// The array of which a part is read.
+    /// The array of which a row or slice is read.
     fn base(&self) -> Option<Var> {
         match self {
             Member::Row { a, .. } | Member::Slice { a, .. } => Some(*a),
@@ -150,7 +152,7 @@ impl Member {
         }
     }
 
-    /// The array that is changed.
+    /// The array that is updated.
     pub(super) fn changed(&self) -> Option<Var> {
         match self {
             Member::ToRow { acc, .. } | Member::ToSlice { acc, .. } => Some(*acc),

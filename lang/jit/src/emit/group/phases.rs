@@ -1,9 +1,10 @@
-//! Groups with elementary functions: the loop in phases.
+//! Groups with elementary functions: the loop runs in phases.
 //!
-//! Functions that are no instructions are evaluated by the library's kernels, on many numbers at once. A group with such members runs on strips, and on each in
-//! phases: a phase computes the arguments of the functions that need no others first and leaves them in a strip's room, the kernels put results in their
-//! place, and the next phase goes on with these. Arguments of one function in one phase lie side by side, so that the kernel is called once for them, however
-//! short the arrays are.
+//! Functions that are not instructions are evaluated by vectorised library kernels on many numbers per call. A group
+//! with such functions iterates over strips and runs several phases on each. A phase computes the arguments of the
+//! functions that depend only on earlier phases, and stores them in scratch memory. The kernels replace them by the
+//! results, which the next phase reads. The arguments of one function in one phase are contiguous, so that one call
+//! suffices, however short the arrays are.
 
 use super::super::{Emit, LOOSE, is_ref};
 use super::plan::Group;
@@ -17,45 +18,45 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Type, Value, types};
 use std::collections::{HashMap, HashSet};
 
-/// Elements of a strip.
+/// The number of elements of a strip.
 const STRIP: i64 = 256;
 
-/// Numbers that kernels take at a time: what lies behind arguments that are no multiple of it is evaluated too.
+/// The kernels' vector width: elements after the last argument, up to a multiple of it, are also evaluated.
 const WIDTH: i64 = 8;
 
-/// Arguments of one function.
+/// The arguments of one function in one phase.
 pub(super) struct Batch {
     phase: u32,
     op: Un,
-    /// Results.
+    /// The results.
     outs: Vec<Var>,
-    /// Results of the function that [`pairs`] finds beside this one, for the same arguments.
+    /// The results of the second function of a pair (see [`pairs`]) on the same arguments.
     others: Vec<Var>,
 }
 
 impl Batch {
-    /// Numbers that results for all arguments need room for, or those of the function beside.
+    /// The scratch size in Floats of the results of one function.
     fn room(&self) -> i64 {
         self.outs.len() as i64 * STRIP + WIDTH
     }
 }
 
-/// When members of a group run.
+/// The assignment of members to phases.
 #[derive(Default)]
 pub(super) struct Phases {
-    /// The phase of members' results; of functions, the one after that of their arguments.
+    /// The phase from which each result is available: for functions, the one after that of their arguments.
     of: HashMap<Var, u32>,
     pub batches: Vec<Batch>,
-    /// What later phases read, besides results of functions.
+    /// Values, other than results of functions, that later phases read.
     kept: Vec<Var>,
-    /// Rows that are read before they are changed.
+    /// Rows that must be read before they are updated.
     early: Vec<Var>,
-    /// Members that need not run.
+    /// Members whose results are not needed.
     idle: Vec<Var>,
 }
 
 impl Phases {
-    /// Of members. `stored`: results that are stored anyway.
+    /// Assigns members to phases. `stored`: results that are stored to arrays in any case.
     pub fn new(members: &[(u32, Var, Member)], stored: &[Var]) -> Phases {
         let mut p = Phases::default();
         let pairs = pairs(members);
@@ -81,7 +82,8 @@ impl Phases {
         p
     }
 
-    /// Adds a function to those that are evaluated together with it; one of a pair comes with the other.
+    /// Adds a function call to the batch of its function and phase. The second function of a pair is added with the
+    /// first.
     fn batch(&mut self, out: Var, (phase, op): (u32, Un), pairs: &[(Var, Var)]) {
         if pairs.iter().any(|(_, w)| *w == out) {
             return;
@@ -96,7 +98,8 @@ impl Phases {
         }
     }
 
-    /// Finds what later phases read. `not`: whether a member does not read an operand from the room.
+    /// Finds the values that later phases read. `not`: whether a member reads an operand from elsewhere than scratch
+    /// memory.
     fn keep(&mut self, members: &[(u32, Var, Member)], not: impl Fn(Var, Var) -> bool) {
         for (_, out, m) in members.iter().filter(|(_, out, _)| !self.idle.contains(out)) {
             let runs = self.phase(*out) - u32::from(function(m).is_some());
@@ -109,12 +112,12 @@ impl Phases {
         }
     }
 
-    /// The phase of a value.
+    /// The phase from which a value is available.
     pub fn phase(&self, v: Var) -> u32 {
         self.of.get(&v).copied().unwrap_or(0)
     }
 
-    /// The phase in which a member runs.
+    /// The phase in which a member is computed.
     fn runs(&self, out: Var, m: &Member) -> u32 {
         self.phase(out) - u32::from(function(m).is_some())
     }
@@ -123,14 +126,14 @@ impl Phases {
         self.of.values().copied().max().unwrap_or(0)
     }
 
-    /// Numbers that a strip needs room for.
+    /// The scratch size of a strip in Floats.
     fn room(&self) -> i64 {
         let batches: i64 = self.batches.iter().map(|b| if b.others.is_empty() { b.room() } else { 2 * b.room() }).sum();
         batches + self.kept.len() as i64 * STRIP
     }
 }
 
-/// The function of a member that is no instruction.
+/// The function of a member that is not an instruction.
 fn function(m: &Member) -> Option<Un> {
     match m {
         Member::Un(op, _) if !is_plain(*op) => Some(*op),
@@ -138,8 +141,8 @@ fn function(m: &Member) -> Option<Un> {
     }
 }
 
-/// Functions that one kernel evaluates together, since derivatives have both: logistic functions of the same numbers and their negatives, hyperbolic
-/// tangents and their derivatives.
+/// Pairs of functions that one kernel evaluates, because derivatives use both: the logistic function of a number and of
+/// its negative, and the hyperbolic tangent and its derivative.
 fn pairs(members: &[(u32, Var, Member)]) -> Vec<(Var, Var)> {
     let of = |v: Var| members.iter().find(|(_, out, _)| *out == v).map(|(_, _, m)| m);
     let negative = |v: Var| match of(v) {
@@ -162,17 +165,17 @@ fn pairs(members: &[(u32, Var, Member)]) -> Vec<(Var, Var)> {
     found
 }
 
-/// Where a phase stands.
+/// The position in a phase's loop.
 #[derive(Clone, Copy)]
 struct Now {
     phase: u32,
-    /// The offset of the elements.
+    /// The byte offset of the elements.
     o: Value,
     t: Type,
 }
 
 impl Emit<'_, '_, '_> {
-    /// The loop of a group with functions on `n` elements.
+    /// Emits the loop of a group with functions over `n` elements.
     pub(super) fn run_phases(&mut self, g: &Group, l: &mut Loop, n: Value, stores: &[(Var, Value)]) {
         let words = self.int(g.phases.room());
         let room = self.runtime(runtime::room as *const u8, &[self.ctx, words], 1).unwrap_or(words);
@@ -208,7 +211,7 @@ impl Emit<'_, '_, '_> {
         self.b.switch_to_block(exit);
     }
 
-    /// Calls the kernel for the arguments of a batch, of which there are `len` for each result.
+    /// Calls the kernel for a batch, which has `len` arguments for each result.
     fn evaluate(&mut self, b: &Batch, place: Value, len: Value) {
         let count = self.b.ins().imul_imm_s(len, b.outs.len() as i64);
         if b.others.is_empty() {
@@ -222,7 +225,8 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    /// Where a strip's room has what later phases read: as if the whole array were there. Where each batch begins.
+    /// Assigns scratch memory to the values that later phases read, with addresses biased by the strip's offset.
+    /// Returns the address of each batch.
     fn places_of(&mut self, g: &Group, l: &mut Loop, (room, first, len): (Value, Value, Value), stores: &[(Var, Value)]) -> Vec<Value> {
         let row = self.b.ins().ishl_imm_s(len, 3);
         let (mut used, mut begins) = (0, Vec::new());
@@ -253,7 +257,8 @@ impl Emit<'_, '_, '_> {
         begins
     }
 
-    /// A phase, on bytes from `start` to `end`; where it has ended. Nothing is emitted where it has nothing to do.
+    /// Emits a phase on the byte range from `start` to `end`. Returns the offset at which it stopped. A phase without
+    /// members emits no code.
     fn strip_of(&mut self, g: &Group, l: &Loop, (start, end): (Value, Value), (phase, t): (u32, Type), stores: &[(Var, Value)]) -> Value {
         let (header, vals) = self.header(&[start]);
         let o = vals[0];
@@ -268,7 +273,7 @@ impl Emit<'_, '_, '_> {
         o
     }
 
-    /// What a phase does at one place. (Groups with functions have no sums.)
+    /// Emits a phase at one position. (Groups with functions have no sums.)
     fn phase_at(&mut self, g: &Group, l: &Loop, now: Now, stores: &[(Var, Value)]) {
         let mut vals: HashMap<Var, Value> = HashMap::new();
         let idle = |v: &Var| g.phases.idle.contains(v) || g.phases.batches.iter().any(|b| b.others.contains(v));
@@ -315,7 +320,7 @@ impl Emit<'_, '_, '_> {
         self.b.ins().store(LOOSE, x, p, 0);
     }
 
-    /// The elements of an operand: of this phase, of an array, or of a phase before.
+    /// The elements of an operand: computed in this phase, loaded from an array, or from an earlier phase.
     fn value_in(&mut self, g: &Group, l: &Loop, vals: &mut HashMap<Var, Value>, v: Var, now: Now) -> Value {
         if vals.contains_key(&v) || !is_ref(self.ty(v)) || l.inputs.contains_key(&v) || self.collected.absent.contains(&v) {
             return self.element_in(l, vals, v, now.o, now.t, 0);

@@ -1,4 +1,4 @@
-//! Finds groups: which statements, which arrays they read, what is stored.
+//! Finds groups: which statements belong to one, which arrays they read, and which results are stored.
 
 use super::super::{Emit, Scope, is_ref};
 use super::phases::Phases;
@@ -8,65 +8,65 @@ use adl_ir::{Block, Op, Stmt, Var};
 use adl_prim::{Bin, Prim};
 use std::collections::HashSet;
 
-/// Members of a group at most: what they compute is to stay in registers, mostly.
+/// The maximum number of members, so that most intermediate results stay in registers.
 const MEMBERS: usize = 96;
 
 /// Statements that become one loop.
 pub(super) struct Group {
-    /// Members, with their place in the block.
+    /// Members, with their statement numbers.
     pub members: Vec<(u32, Var, Member)>,
-    /// Statements that go before.
+    /// Statements that are emitted before the loop.
     pub before: Vec<u32>,
     /// The first statement after the group.
     pub end: u32,
-    /// Axes.
+    /// The rank of the elements.
     pub rank: usize,
-    /// Arrays from outside that are read at the place of the element.
+    /// Arrays bound outside that are read at the position of the element.
     pub inputs: Vec<Input>,
-    /// Results that are stored in arrays of their own.
+    /// Results that are stored to arrays of their own.
     pub stored: Vec<Var>,
-    /// Those among them whose elements go where a loop collects them.
+    /// The results among them that are written to a loop's output buffer.
     pub placed: Vec<Var>,
     /// Sums and inner products.
     pub totals: Vec<Var>,
-    /// Arrays that have been changed, as they are called at the end.
+    /// The variables of updated arrays after their last update.
     pub changed: Vec<Var>,
-    /// Handles that lose an owner at the end of the loop.
+    /// Variables whose references are dropped after the loop.
     pub released: Vec<Var>,
-    /// When members run.
+    /// The phases of the members.
     pub phases: Phases,
 }
 
 impl Group {
-    /// Arrays from outside that are changed, and the statement that does so first.
+    /// Arrays bound outside that are updated, with the first statement that updates each.
     pub fn bases(&self) -> Vec<(Var, u32)> {
         let made = |v: Var| self.members.iter().any(|(_, out, _)| *out == v);
         self.members.iter().filter_map(|(at, _, m)| Some((m.changed().filter(|v| !made(*v))?, *at))).collect()
     }
 }
 
-/// An array that is read at the place of the element.
+/// An array that is read at the position of the element.
 pub(super) struct Input {
     pub var: Var,
-    /// Whether it may be absent: something is added to it.
+    /// Whether it may be a symbolic zero: it is only an operand of additions.
     pub optional: bool,
 }
 
-/// What is known while statements are added.
+/// The state of the search for a group.
 struct Search<'a, 'e, 'a1, 'j, 'f> {
     e: &'e Emit<'a1, 'j, 'f>,
     sc: &'a Scope<'a>,
     g: Group,
-    /// Results of members, but for changed arrays.
+    /// Results of members, except updated arrays.
     inside: HashSet<Var>,
-    /// Changed arrays after each change; whether a part that is no row was changed.
+    /// The variable of each updated array after each update, and whether the update was of a slice.
     changed: Vec<(Var, bool)>,
-    /// Arrays from outside that are read.
+    /// Arrays bound outside that are read.
     read: HashSet<Var>,
 }
 
 impl Emit<'_, '_, '_> {
-    /// The group that begins at a statement.
+    /// The group that starts at a statement.
     pub(super) fn find_group(&self, b: &Block, at: u32, sc: &Scope) -> Option<Group> {
         let (_, rank) = member(self.f, &b.stmts[at as usize])?;
         let g = Group { members: Vec::new(), before: Vec::new(), end: at, rank, inputs: Vec::new(), stored: Vec::new(), placed: Vec::new(), totals: Vec::new(), changed: Vec::new(), released: Vec::new(), phases: Phases::default() };
@@ -82,14 +82,14 @@ impl Emit<'_, '_, '_> {
 }
 
 impl Search<'_, '_, '_, '_, '_> {
-    /// Whether a statement becomes a member.
+    /// Adds a statement to the group, if it can be a member. Returns whether it can.
     fn join(&mut self, s: &Stmt, at: u32) -> bool {
         let Some((m, rank)) = member(self.e.f, s) else { return false };
         let out = s.outs.iter().chain(&s.lin_outs).next().copied().unwrap_or(Var(0));
         let arrays: Vec<Var> = m.elements().into_iter().filter(|v| is_ref(self.e.ty(*v)) && !self.e.is_cleared(&m, *v)).collect();
         let is_changed = |v: &Var| self.changed.iter().any(|(c, _)| c == v);
         let own_base = m.base().is_some_and(|a| self.inside.contains(&a) || is_changed(&a));
-        // Sums stand at the end.
+        // Sums must be the last members, and groups with functions have none.
         let of = |p: &dyn Fn(&Member) -> bool| self.g.members.iter().any(|(_, _, m)| p(m));
         let late = if m.is_total() { of(&|m| matches!(m, Member::Un(op, _) if !is_plain(*op))) } else { of(&Member::is_total) };
         if late || rank != self.g.rank || own_base || arrays.iter().any(is_changed) || !self.may_change(&m, (out, &arrays), at) {
@@ -112,13 +112,14 @@ impl Search<'_, '_, '_, '_, '_> {
         true
     }
 
-    /// Whether the array that a member changes can be changed in place, as far as is known before the code runs.
+    /// Whether the array that a member updates can be updated in place, as far as is known at compile time.
     fn may_change(&self, m: &Member, (out, arrays): (Var, &[Var]), at: u32) -> bool {
         let Some(acc) = m.changed() else { return true };
         if self.e.last[out.0 as usize] == NEVER {
             return false;
         }
-        // Rows of one array are the same or apart, so that the order of changes to an element, and of reads of it, stays; slices may overlap.
+        // Two rows of one array are equal or disjoint, so that the order of updates and reads of each element is
+        // preserved; slices may overlap.
         let again = match self.changed.iter().find(|(c, _)| *c == acc) {
             Some((_, part)) => !part && matches!(m, Member::ToRow { .. }),
             None => true,
@@ -127,7 +128,7 @@ impl Search<'_, '_, '_, '_, '_> {
         again && self.e.dies(acc, at, self.sc) && !self.inside.contains(&acc) && (row || !self.read.contains(&acc)) && !arrays.contains(&acc)
     }
 
-    /// Whether a statement can go before the loop.
+    /// Whether a statement can be emitted before the loop.
     fn goes_before(&mut self, s: &Stmt, at: u32) -> bool {
         let f = self.e.f;
         let scalar = |v: &Var| !is_ref(f.ty(*v));
@@ -149,7 +150,7 @@ impl Search<'_, '_, '_, '_, '_> {
         free
     }
 
-    /// Whether a member uses an array from outside.
+    /// Whether a member reads or updates an array bound outside.
     fn uses(&self, v: Var) -> bool {
         let changes = |m: &Member| m.changed() == Some(v);
         self.read.contains(&v) || self.g.members.iter().any(|(_, _, m)| changes(m))
@@ -163,9 +164,9 @@ impl Search<'_, '_, '_, '_, '_> {
         let says_shape = |m: &Member| m.base().is_some() || m.elements().iter().any(|v| self.e.is_cleared(m, *v));
         let has_shape = self.g.inputs.iter().any(|i| !i.optional) || self.g.members.iter().any(|(_, _, m)| says_shape(m));
         let members = std::mem::take(&mut self.g.members);
-        // Slices as they are may be whole arrays, which are not copied.
+        // A group of slices only is not worthwhile: a slice may be the whole array, which is not copied.
         let slices = members.iter().all(|(_, _, m)| matches!(m, Member::Slice { .. }));
-        // A function alone is done in the place of its argument.
+        // A single function is evaluated in place by its own fast path.
         let function = matches!(&members[..], [(_, _, Member::Un(op, _))] if !is_plain(*op));
         let alone = members.iter().all(|(_, _, m)| m.is_total());
         if !has_shape || slices || function || alone {
@@ -194,14 +195,14 @@ impl Search<'_, '_, '_, '_, '_> {
         Some(self.g)
     }
 
-    /// Finds inputs to which something is only added: they may be absent, if what is added is not.
+    /// Finds inputs that are only operands of additions: they may be symbolic zeros if the other operand is not.
     fn optional(&mut self) {
         let mut strict: HashSet<Var> = HashSet::new();
         for (_, _, m) in &self.g.members {
             match m {
                 Member::Bin(Bin::Add, a, b) if a != b => {
                     let inside = |v: &Var| self.inside.contains(v);
-                    // A number stands for no shape, and an absent array with a number has none.
+                    // A scalar does not determine the shape, so that a symbolic zero plus a scalar has none.
                     if !is_ref(self.e.ty(*a)) || !inside(a) && !inside(b) {
                         strict.insert(*b);
                     }
@@ -214,7 +215,7 @@ impl Search<'_, '_, '_, '_, '_> {
             }
         }
         for i in &mut self.g.inputs {
-            // Of a row that is only a place in an array nobody knows whether it is absent or in a box.
+            // For a row that is a reference into an array, it is not known whether it is a symbolic zero or boxed.
             i.optional = !strict.contains(&i.var) && !self.e.is_place(i.var);
         }
     }

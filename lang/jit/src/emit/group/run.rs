@@ -1,4 +1,4 @@
-//! Emits a group: the loop, and the slow way.
+//! Emits a group: the fused loop and the slow path.
 
 use super::super::{Bound, Emit, LOOSE, Scope, TRUSTED};
 use super::plan::Group;
@@ -10,48 +10,48 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, StackSlotData, StackSlotKind, Type, Value, types};
 use std::collections::HashMap;
 
-/// Numbers that are added up in one go.
+/// The number of elements of one partial sum.
 pub(super) const CHUNK: i64 = 1024;
 
-/// So many times as many at most are added up here.
+/// The maximum number of partial sums that are combined inline.
 pub(super) const CHUNKS: i64 = 64;
 
-/// Elements that lie side by side.
+/// A contiguous range of elements.
 #[derive(Clone, Debug)]
 pub(super) struct Source {
     pub base: Value,
-    /// Of an array that may be absent: the bits of the offset that count.
+    /// For a possible symbolic zero: a mask of the offset, 0 if it is one.
     pub mask: Option<Value>,
 }
 
-/// What the loop knows.
+/// The state of the loop that is being emitted.
 #[derive(Default)]
 pub(super) struct Loop {
     /// The common extents.
     pub dims: Vec<Value>,
-    /// 0 if all checks hold.
+    /// A word that is 0 if all conditions recorded so far hold.
     pub wrong: Option<Value>,
     pub inputs: HashMap<Var, Source>,
-    /// Parts that members read, by their result.
+    /// Ranges that members read, by result.
     pub parts: HashMap<Var, Source>,
-    /// Parts that members change, by their result.
+    /// Ranges that members update, by result.
     pub targets: HashMap<Var, Source>,
-    /// Handles of changed arrays, by each name.
+    /// Handles of updated arrays, by each of their variables.
     pub changed: HashMap<Var, Value>,
-    /// Where results go.
+    /// Destinations of stored results.
     outs: Vec<(Var, Value)>,
-    /// Where rows go that a loop collects.
+    /// Destinations of rows that a loop collects.
     places: Vec<(Var, Value)>,
-    /// Sums.
+    /// Sums and inner products.
     totals: Vec<(Var, Value)>,
-    /// Numbers in both lanes.
+    /// Scalars broadcast to both lanes.
     splats: HashMap<Var, Value>,
-    /// Where phases leave what later ones read.
+    /// Scratch addresses of values that later phases read.
     pub rooms: HashMap<Var, Value>,
 }
 
 impl Emit<'_, '_, '_> {
-    /// Emits the statements from `at` on that form a group; the first statement after it.
+    /// Emits the group that starts at statement `at`. Returns the first statement after it.
     pub(in super::super) fn group(&mut self, b: &Block, at: u32, sc: &Scope) -> Option<u32> {
         member(self.f, &b.stmts[at as usize])?;
         let g = self.find_group(b, at, sc)?;
@@ -75,7 +75,7 @@ impl Emit<'_, '_, '_> {
         self.b.switch_to_block(slow);
         let other = self.slow_way(&g, b, &bases, (slow, sc), &results);
         self.goto(done, &other);
-        // Another branch may use them.
+        // The slow path may have replaced these bindings.
         for (v, old) in bases.iter().zip(before) {
             self.vals[v.0 as usize] = old;
         }
@@ -87,7 +87,7 @@ impl Emit<'_, '_, '_> {
         Some(g.end)
     }
 
-    /// Checks and the loop: the results. Goes to `slow` with the arrays that are to be changed.
+    /// Emits the checks and the loop. Returns the results. Jumps to `slow` with the handles of the updated arrays.
     fn fast_way(&mut self, g: &Group, b: &Block, slow: ir::Block, results: &[Var]) -> Vec<Value> {
         let mut l = Loop::default();
         let bases = g.bases();
@@ -108,7 +108,7 @@ impl Emit<'_, '_, '_> {
         results.iter().map(made).collect()
     }
 
-    /// One statement after the other.
+    /// Emits the interpreter's operations one by one.
     fn slow_way(&mut self, g: &Group, b: &Block, bases: &[Var], (slow, sc): (ir::Block, &Scope), results: &[Var]) -> Vec<Value> {
         for (v, h) in bases.iter().zip(self.b.block_params(slow).to_vec()) {
             self.vals[v.0 as usize] = Some(Bound { v: h, view: None, row: None });
@@ -122,9 +122,11 @@ impl Emit<'_, '_, '_> {
         results.iter().map(|v| self.val(*v)).collect()
     }
 
-    /// Arrays for what is stored: new ones, or inputs that die here. Which inputs those may be, with the result.
+    /// Allocates destinations for the stored results, or reuses inputs that die here. Returns the reused inputs with
+    /// their results.
     fn make_targets(&mut self, g: &Group, l: &mut Loop, slow: ir::Block, own: &[Value]) -> Vec<(Var, Value)> {
-        // Phases read inputs after results have been stored.
+        // Later phases read inputs after results have been stored, so that inputs of groups with functions are not
+        // reused.
         let plain = |v: &Var| g.phases.batches.is_empty() && g.inputs.iter().any(|i| i.var == *v && !i.optional) && !g.members.iter().any(|(_, _, m)| m.base() == Some(*v));
         let mut old: Vec<Var> = g.released.iter().copied().filter(plain).collect();
         let mut used = Vec::new();
@@ -156,7 +158,7 @@ impl Emit<'_, '_, '_> {
         used
     }
 
-    /// The loop: two elements at a time, then the last one.
+    /// Emits the loop: two elements at a time, then a possible last one.
     fn run_group(&mut self, g: &Group, l: &mut Loop) {
         let n = l.dims[1..].to_vec().into_iter().fold(l.dims[0], |n, d| self.b.ins().imul(n, d));
         let mut stores: Vec<(Var, Value)> = l.outs.clone().into_iter().map(|(v, h)| (v, self.b.ins().load(types::I64, TRUSTED, h, handle::offset::DATA))).collect();
@@ -176,7 +178,8 @@ impl Emit<'_, '_, '_> {
         self.strip(g, l, &stores, (o, last), types::F64, 1);
     }
 
-    /// Chunk by chunk, each eight elements at a time, with eight sums, and then the others, with one: the order of the interpreter's sums.
+    /// Emits the loop of a group with sums: chunk by chunk, with eight partial sums for eight elements at a time, then
+    /// one sum for the rest. This is the order of the interpreter's sums.
     fn with_totals(&mut self, g: &Group, l: &mut Loop, stores: &[(Var, Value)], (n, last): (Value, Value)) {
         let each = 8 * g.totals.len() as i64;
         let slot = self.b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, each as u32 * CHUNKS as u32, 3));
@@ -207,7 +210,7 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    /// Eight sums and one in one.
+    /// Combines eight partial sums and the sum of the rest.
     fn folded(&mut self, acc: &[Value], tail: Value) -> Value {
         let halves = [(acc[0], acc[2]), (acc[1], acc[3])].map(|(x, y)| {
             let s = self.b.ins().fadd(x, y);
@@ -218,7 +221,7 @@ impl Emit<'_, '_, '_> {
         self.b.ins().fadd(all, tail)
     }
 
-    /// A sum of those of chunks: every how many-th from which one on.
+    /// Combines the sums of chunks, which are at every `step`-th word from `first` on.
     fn of_parts(&mut self, parts: Value, (first, step): (i64, i64), n: Value) -> Value {
         let (many, done) = (self.cold(), self.fresh());
         self.b.append_block_param(done, types::F64);
@@ -250,7 +253,8 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    /// A loop over bytes from `start` to `end`; where it has ended, and as many sums of each total as there are elements side by side.
+    /// Emits a loop over the byte range from `start` to `end`. Returns the offset at which it stopped, and the partial
+    /// sums of each total, one per element of an iteration.
     fn strip(&mut self, g: &Group, l: &Loop, stores: &[(Var, Value)], (start, end): (Value, Value), t: Type, unroll: i64) -> (Value, Vec<Value>) {
         let (body, exit) = (self.fresh(), self.fresh());
         let mut first = vec![start];
@@ -287,7 +291,7 @@ impl Emit<'_, '_, '_> {
         self.b.ins().iadd(s.base, o)
     }
 
-    /// All members at one place.
+    /// Emits all members at one position.
     fn elements_at(&mut self, g: &Group, l: &Loop, stores: &[(Var, Value)], o: Value, t: Type, more: i32) -> HashMap<Var, Value> {
         let mut vals: HashMap<Var, Value> = HashMap::new();
         for (_, out, m) in &g.members {
@@ -328,7 +332,7 @@ impl Emit<'_, '_, '_> {
         vals
     }
 
-    /// An element of a target added to or replaced.
+    /// Accumulates to or replaces an element of a destination.
     pub(super) fn change(&mut self, target: &Source, mut x: Value, add: bool, o: Value, t: Type, more: i32) -> Value {
         let p = self.at_offset(target, o);
         if add {
@@ -339,7 +343,7 @@ impl Emit<'_, '_, '_> {
         x
     }
 
-    /// The elements of an operand.
+    /// The elements of an operand at one position.
     pub(super) fn element_in(&mut self, l: &Loop, vals: &mut HashMap<Var, Value>, v: Var, o: Value, t: Type, more: i32) -> Value {
         if let Some(x) = vals.get(&v) {
             return *x;
@@ -349,7 +353,7 @@ impl Emit<'_, '_, '_> {
             return if t.is_vector() { self.b.ins().splat(t, zero) } else { zero };
         }
         let Some(s) = l.inputs.get(&v) else {
-            // A number.
+            // A scalar.
             return match l.splats.get(&v) {
                 Some(x) if t.is_vector() => *x,
                 _ => self.val(v),
@@ -361,7 +365,7 @@ impl Emit<'_, '_, '_> {
         x
     }
 
-    /// Releases what dies, but for inputs that have become results.
+    /// Releases the variables that die, except inputs that were reused for results.
     fn release_after(&mut self, g: &Group, freed: &[(Var, Value)]) {
         for v in &g.released {
             let h = self.val(*v);

@@ -1,8 +1,10 @@
-//! The function that does some turns: `(words, first turn, how many, room)`, several turns at a time, then one by one.
+//! The kernel of a vectorised loop: `(words, first iteration, number of iterations, scratch)`. It runs several
+//! iterations at a time, then the rest one by one.
 //!
-//! A number that is the same in all turns is one number; others are vectors of two, of which some stand side by side. Both arms of a branch are done,
-//! and what holds is chosen; what an arm that does not hold would add is -0, which changes nothing. Room begins with the totals; buffers
-//! for what is added up follow, and those that stages have ([`super::stages`]).
+//! A loop-invariant number is a scalar; other numbers are vectors of two lanes, several of which are processed side by
+//! side. Branches are if-converted: both arms are computed, and results are selected. An arm that is not taken adds -0,
+//! which is exact. Scratch memory starts with the totals, followed by buffers for the terms of sums and the buffers of
+//! the stages ([`super::stages`]).
 
 mod called;
 
@@ -19,40 +21,40 @@ use cranelift_module::{FuncId, Linkage, Module};
 use smallvec::SmallVec;
 use std::collections::HashMap;
 
-/// Turns of a strip.
+/// The number of iterations of a strip.
 pub(super) const STRIP: i64 = 1024;
 
-/// A number that is added up over all turns.
+/// A number that is summed over all iterations.
 pub(super) enum Total {
-    /// An output.
+    /// A loop output.
     Out(usize),
-    /// The products of the elements of two arrays.
+    /// The inner product of two arrays.
     Dot(Var, Var),
 }
 
-/// What is made.
+/// The description of a kernel.
 pub(super) struct Job<'k> {
     pub p: &'k Plan,
     pub l: &'k Loop,
     pub w: &'k super::words::Words,
     pub stages: &'k Stages,
-    /// Outputs that become arrays, with their words.
+    /// Outputs that are stored to arrays, with their parameter words.
     pub stored: &'k [(usize, usize)],
     pub totals: &'k [Total],
-    /// Whether the index falls.
+    /// Whether the loop index decreases.
     pub falls: bool,
-    /// Vectors side by side.
+    /// The number of vectors processed side by side.
     pub side: usize,
 }
 
-/// A number in the turns that are done together: one for all, or two in each vector.
+/// A number in the iterations of one vector step: a scalar for all of them, or two lanes per vector.
 #[derive(Clone)]
 enum Val {
     One(Value),
     Many(SmallVec<[Value; 4]>),
 }
 
-/// An Int in the first of the turns, and what a turn more adds.
+/// The increment of an Int from one iteration to the next.
 #[derive(Clone, Copy)]
 enum Step {
     Known(i64),
@@ -64,19 +66,19 @@ struct Kernel<'k, 'a, 'j, 'f> {
     k: &'k Job<'k>,
     words: HashMap<usize, Value>,
     given: [Value; 4],
-    /// Vectors side by side; 0 where turns are done one by one.
+    /// The number of vectors side by side; 0 in the loop over single iterations.
     side: usize,
     stage: usize,
     env: HashMap<Var, Val>,
-    /// The index of the first turn.
+    /// The index of the first iteration.
     index: Value,
-    /// The number of the first turn in the strip.
+    /// The position of the first iteration in the strip.
     at: Value,
     inner: Vec<Value>,
     mask: Option<Val>,
 }
 
-/// Declares and makes the function.
+/// Declares and emits the kernel function.
 pub(super) fn define(outer: &mut Emit, k: &Job) -> Option<FuncId> {
     let mut sig = Signature::new(outer.job.module.isa().default_call_conv());
     sig.params.extend(vec![AbiParam::new(types::I64); 4]);
@@ -100,7 +102,7 @@ pub(super) fn define(outer: &mut Emit, k: &Job) -> Option<FuncId> {
     Some(id)
 }
 
-/// What emits into the new function.
+/// The emitter of the kernel function.
 fn emitter<'x, 'j, 'f>(outer: &'x mut Emit<'_, 'j, '_>, b: FunctionBuilder<'f>, words: Value, slot: ir::StackSlot, start: ir::Block) -> Emit<'x, 'j, 'f> {
     Emit {
         job: &mut *outer.job,
@@ -154,7 +156,8 @@ impl Kernel<'_, '_, '_, '_> {
         self.e.b.ins().return_(&[]);
     }
 
-    /// A loop over turns from `k` on, as many at a time as there is room for; where it ends.
+    /// Emits a loop over iterations from `k` on, as many per step as there are lanes. Returns the position at which it
+    /// stopped.
     fn turns(&mut self, k: Value, side: usize) -> Value {
         let lanes = (2 * side as i64).max(1);
         let (header, vals) = self.e.header(&[k]);
@@ -195,7 +198,7 @@ impl Kernel<'_, '_, '_, '_> {
         }
     }
 
-    /// Stores what turns make.
+    /// Stores the outputs of the iterations.
     fn outputs(&mut self) {
         let l = self.k.l;
         for (out, word) in self.k.stored {
@@ -233,7 +236,7 @@ impl Kernel<'_, '_, '_, '_> {
         }
     }
 
-    /// A number in all lanes.
+    /// A number broadcast to all lanes.
     fn many(&mut self, x: &Val) -> SmallVec<[Value; 4]> {
         match x {
             Val::Many(v) => v.clone(),
@@ -260,7 +263,7 @@ impl Kernel<'_, '_, '_, '_> {
         Val::Many((0..self.side).map(|u| f(self, &many.iter().map(|m| m[u]).collect::<SmallVec<[Value; 3]>>())).collect())
     }
 
-    /// The numbers of turns in their order.
+    /// The numbers of the iterations, as scalars in iteration order.
     fn in_order(&mut self, x: &Val) -> Vec<Value> {
         if self.side == 0 {
             return if let Val::One(x) = x { vec![*x] } else { Vec::new() };
@@ -287,12 +290,12 @@ impl Kernel<'_, '_, '_, '_> {
         }
     }
 
-    /// A Float or Bool.
+    /// The value of a Float or Bool variable.
     fn float(&mut self, v: Var) -> Val {
         if let Some(x) = self.env.get(&v) {
             return x.clone();
         }
-        // It comes from outside.
+        // It is bound outside of the loop.
         match self.k.w.numbers.get(&v).map(|w| self.words[w]) {
             Some(x) if *self.e.f.ty(v) == Ty::Bool => Val::One(self.e.b.ins().ireduce(types::I8, x)),
             Some(x) => Val::One(x),
@@ -300,7 +303,7 @@ impl Kernel<'_, '_, '_, '_> {
         }
     }
 
-    /// Reads elements, if these are some.
+    /// Loads those of the variables that are array elements.
     fn elements(&mut self, vars: &[Var]) {
         for v in vars {
             if let Some((a, at)) = self.k.p.elements.get(v).filter(|_| self.wants(*v)) {
@@ -310,7 +313,7 @@ impl Kernel<'_, '_, '_, '_> {
         }
     }
 
-    /// An Int.
+    /// The value of an Int node in the first iteration, and its increment.
     fn int(&mut self, n: Node) -> (Value, Step) {
         let zero = Step::Known(0);
         match self.k.p.ints[n].op {
@@ -329,7 +332,7 @@ impl Kernel<'_, '_, '_, '_> {
             }
             Int::Mul(a, b) => {
                 let ((x, s), (y, t)) = (self.int(a), self.int(b));
-                // One of them is the same in all turns.
+                // One of the factors is loop-invariant.
                 let step = if matches!(s, Step::Known(0)) { self.times(t, x) } else { self.times(s, y) };
                 (self.e.b.ins().imul(x, y), step)
             }
@@ -361,7 +364,7 @@ impl Kernel<'_, '_, '_, '_> {
         }
     }
 
-    /// Where an element is, and how many elements further that of the next turn. `word`: of the array.
+    /// The element offset of an access, and its increment per iteration. `word`: the parameter word of the array.
     fn place(&mut self, word: usize, at: &At) -> (Value, Step) {
         let mut offset: Option<(Value, Step)> = None;
         for (axis, n) in at.iter().enumerate() {
@@ -381,7 +384,7 @@ impl Kernel<'_, '_, '_, '_> {
         (self.e.b.ins().iadd(data, bytes), s)
     }
 
-    /// The places of the elements of turns that do not lie side by side.
+    /// The addresses of the elements of iterations if they are not contiguous.
     fn places(&mut self, first: Value, s: Step) -> Vec<Value> {
         let step = self.step(s);
         let step = self.e.b.ins().ishl_imm_s(step, 3);
@@ -448,7 +451,7 @@ impl Kernel<'_, '_, '_, '_> {
         self.env.insert(out, x);
     }
 
-    /// Which carried number a statement makes.
+    /// The index of the carried number that a statement updates.
     fn fold(&self, out: Var) -> Option<usize> {
         let l = self.k.l;
         (0..l.init.len()).find(|k| l.body.results[*k] == out && self.k.p.carry[*k] == Carry::Fold)
@@ -496,7 +499,7 @@ impl Kernel<'_, '_, '_, '_> {
         }
     }
 
-    /// An Int as a Float, which is exact.
+    /// Converts an Int to a Float; the conversion is exact.
     fn as_float(&mut self, n: Node) -> Val {
         let (x, s) = self.int(n);
         let first = self.e.b.ins().fcvt_from_sint(types::F64, x);
@@ -546,7 +549,7 @@ impl Kernel<'_, '_, '_, '_> {
 
     fn branch(&mut self, s: &Stmt, c: Var, arms: [&Block; 2]) {
         let chosen = s.outs.iter().any(|v| self.wants(*v)) || self.is_last() && arms.iter().any(|a| stages::adds(a));
-        // What a stage before the last one needs of an arm, it needs of all turns.
+        // Stages before the last one evaluate a needed arm in all iterations.
         let c = if chosen { self.float(c) } else { Val::One(self.given[0]) };
         let outer = self.mask.clone();
         let masked = self.is_last() && arms.iter().any(|a| stages::adds(a));
@@ -569,7 +572,7 @@ impl Kernel<'_, '_, '_, '_> {
         }
     }
 
-    /// Adds a number of each turn to elements of an array.
+    /// Accumulates a number of each iteration to elements of an array.
     fn add(&mut self, word: usize, at: &At, x: Val) {
         let x = match self.mask.clone() {
             None => x,
@@ -600,7 +603,7 @@ impl Kernel<'_, '_, '_, '_> {
         }
     }
 
-    /// Combines what is at a place with a number of each turn, in order.
+    /// Combines the number at an address with that of each iteration, in order.
     fn combine(&mut self, p: Value, x: &Val, f: &mut dyn FnMut(&mut Emit, Value, Value) -> Value) {
         let mut acc = self.e.b.ins().load(types::F64, LOOSE, p, 0);
         for x in self.in_order(x) {
@@ -609,7 +612,7 @@ impl Kernel<'_, '_, '_, '_> {
         self.e.b.ins().store(LOOSE, acc, p, 0);
     }
 
-    /// A carried number with that of each turn.
+    /// Combines a carried number with that of each iteration.
     fn folded(&mut self, k: usize, s: &Stmt) {
         let Op::Bin(op, x, y) = &s.op else { return };
         let carried = self.k.l.body.params[1 + k];
@@ -621,7 +624,7 @@ impl Kernel<'_, '_, '_, '_> {
         self.combine(p, &term, &mut |e, acc, x| if left { e.bin(*op, acc, x) } else { e.bin(*op, x, acc) });
     }
 
-    /// A loop inside.
+    /// Emits an inner loop.
     fn inner(&mut self, s: &Stmt, l: &Loop) {
         let Some(id) = self.k.p.inner.iter().position(|i| i.name == s.outs[0]) else { return };
         let wanted: SmallVec<[Var; 4]> = s.outs[..l.init.len()].iter().copied().filter(|v| self.wants(*v)).collect();
@@ -659,7 +662,7 @@ impl Kernel<'_, '_, '_, '_> {
         }
     }
 
-    /// A number of each turn that a loop inside carries.
+    /// Collects the values of a number that an inner loop carries.
     fn carry(&mut self, v: Var, to: &mut Vec<Value>) {
         match self.float(v) {
             Val::One(x) if self.side == 0 => to.push(x),
@@ -667,7 +670,7 @@ impl Kernel<'_, '_, '_, '_> {
         }
     }
 
-    /// Binds carried numbers.
+    /// Binds the numbers that an inner loop carries.
     fn carried(&mut self, vars: &[Var], vals: &[Value], n: usize) {
         let w = self.side.max(1);
         for (v, x) in vars[..n].iter().zip(vals.chunks(w)) {
@@ -677,7 +680,7 @@ impl Kernel<'_, '_, '_, '_> {
     }
 }
 
-/// Where in the room the terms of each total are.
+/// The offset in scratch memory of the terms of each total.
 fn buffers(totals: &[Total]) -> Vec<i64> {
     let mut next = 8 * totals.len() as i64;
     let mut out = Vec::new();
@@ -688,12 +691,12 @@ fn buffers(totals: &[Total]) -> Vec<i64> {
     out
 }
 
-/// Numbers that totals and their terms take.
+/// The scratch size of the totals and their terms, in Floats.
 fn of_totals(totals: &[Total]) -> i64 {
     totals.len() as i64 + STRIP * totals.iter().filter(|t| matches!(t, Total::Out(_))).count() as i64
 }
 
-/// Numbers that the room has.
+/// The scratch size of a kernel, in Floats.
 pub(super) fn room(x: &super::Whole) -> i64 {
     of_totals(&x.totals) + STRIP * x.stages.buffers as i64
 }

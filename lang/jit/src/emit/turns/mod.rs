@@ -1,11 +1,14 @@
-//! Loops whose turns do not need each other: several turns at once, two in each vector.
+//! Vectorised loops: several independent iterations at a time, two in each vector.
 //!
-//! Such a loop becomes a function of its own ([`kernel`]) that does a strip of turns; the runtime ([`crate::turns`]) runs it on all of them, by all threads if there
-//! are many. That is so for straight-line code on Floats, with branches, elements of arrays at sums and products of indices, and loops inside
-//! that turn equally often in all turns ([`plan`]). What is added up in the order of the turns stays in that order ([`order`]). Sums of what
-//! a loop collects are taken of each strip, and no array of the terms is made. Functions such as `exp` are called for a strip at a time ([`stages`]).
+//! Such a loop becomes a function of its own, the [`kernel`], that runs a strip of iterations. The runtime
+//! ([`crate::turns`]) runs it over all iterations, on all threads if there are many. Loop bodies may contain
+//! straight-line Float code, branches, array elements at sums and products of indices, and inner loops whose trip count
+//! is the same in all iterations ([`plan`]). Order-dependent accumulations keep their order ([`order`]). Sums of loop
+//! outputs are computed per strip, without materialising the terms. Functions such as `exp` are called on whole strips
+//! ([`stages`]).
 //!
-//! It is done where all arrays are there and all elements in bounds, and there are enough turns. Otherwise the loop runs turn by turn.
+//! This path runs if all arrays are materialised, all accesses are in bounds, and the trip count is large enough.
+//! Otherwise the loop runs sequentially.
 
 mod kernel;
 mod order;
@@ -25,26 +28,26 @@ use plan::Plan;
 use stages::Stages;
 use words::Words;
 
-/// Statements in loops inside of which four vectors fit into the processor's registers.
+/// The limit on statements of inner loops for which four vectors fit in registers.
 const SHORT: usize = 6;
 
-/// A loop with what follows it, as it is done here.
+/// A loop together with the sums of its outputs.
 struct Whole<'b> {
     s: &'b Stmt,
     l: &'b Loop,
     p: Plan,
     w: Words,
     stages: Stages,
-    /// Outputs that become arrays.
+    /// Outputs that are materialised.
     stored: Vec<usize>,
     totals: Vec<Total>,
-    /// The statements behind the loop that add up, and what they make.
+    /// The statements after the loop that sum outputs, and their results.
     sums: Vec<(u32, Var)>,
     falls: bool,
 }
 
 impl Emit<'_, '_, '_> {
-    /// Emits a loop that can be done for several turns at once, with the sums behind it; the first statement after them.
+    /// Vectorises a loop together with the sums of its outputs. Returns the first statement after them.
     pub(super) fn turns(&mut self, b: &Block, at: u32, sc: &Scope) -> Option<u32> {
         let s = &b.stmts[at as usize];
         let Op::Loop(l) = &s.op else { return None };
@@ -79,12 +82,12 @@ impl Emit<'_, '_, '_> {
         Some(next)
     }
 
-    /// The function that does some turns.
+    /// Emits the kernel.
     fn define_turns(&mut self, x: &Whole) -> Option<FuncId> {
         let stored: Vec<(usize, usize)> = x.stored.iter().copied().zip(x.w.outs.iter().copied()).collect();
         let side = match (x.p.inner.is_empty(), x.stages.size().unwrap_or(x.p.size)) {
             _ if x.p.calls_inside => 4,
-            // Most is done in loops inside, whose values stay in registers if there are few.
+            // Most work is in inner loops, whose values stay in registers if there are few.
             (false, _) if x.p.inside <= SHORT => 4,
             (false, ..12) => 4,
             (_, ..28) => 2,
@@ -93,7 +96,7 @@ impl Emit<'_, '_, '_> {
         kernel::define(self, &kernel::Job { p: &x.p, l: x.l, w: &x.w, stages: &x.stages, stored: &stored, totals: &x.totals, falls: x.falls, side })
     }
 
-    /// The loop with the sums of its outputs behind it.
+    /// Finds the sums of the loop's outputs that follow it.
     fn with_sums<'b>(&self, b: &'b Block, at: u32, l: &'b Loop, (p, stages): (Plan, Stages)) -> Whole<'b> {
         let s = &b.stmts[at as usize];
         let outs = &s.outs[l.init.len()..l.init.len() + l.outs.len()];
@@ -112,7 +115,7 @@ impl Emit<'_, '_, '_> {
         Whole { s, l, p, w, stages, stored, totals, sums, falls }
     }
 
-    /// What the loop and the sums make that somebody reads: carried values, arrays, sums, the number of turns.
+    /// The used results of the loop and the sums: carried values, arrays, sums, the number of iterations.
     fn results(&self, x: &Whole) -> Vec<Var> {
         let k = x.l.init.len();
         let arrays = x.stored.iter().map(|o| x.s.outs[k + o]).filter(|v| !self.places.contains_key(v));
@@ -121,7 +124,7 @@ impl Emit<'_, '_, '_> {
     }
 }
 
-/// An output that is a product of elements that lie side by side.
+/// An output that is a product of elements of two arrays at unit stride.
 fn product(l: &Loop, p: &Plan, k: usize) -> Option<Total> {
     let r = l.body.results[l.init.len() + k];
     let s = l.body.stmts.iter().find(|s| s.outs[..] == [r])?;

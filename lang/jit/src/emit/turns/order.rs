@@ -1,13 +1,14 @@
-//! Whether additions to arrays can be done for several turns at once: each element is to get its terms in the order of the turns, and, in one
-//! turn, of the statements.
+//! Dependence test for accumulations to arrays. In a vectorised loop, each element must receive its terms in the order
+//! of the iterations and, within one iteration, of the statements.
 //!
-//! Between turns that are done together the order changes only where two of them add to one element. Two additions never do so where one of
-//! their indices is the same expression, and another number in each turn; or where it is two different literals. An addition to the same element in all turns
-//! is done turn by turn. Where the one changes its element from turn to turn and the other does not, they meet in one turn, which is done alone.
+//! Vectorisation changes the order only if two iterations of one vector step update the same element. Two accumulations
+//! never do so if one of their indices is the same expression and varies from iteration to iteration, or consists of
+//! two different literals. An accumulation to a loop-invariant element is done lane by lane. If one accumulation moves
+//! from element to element and the other does not, they collide in one iteration, which is run separately.
 
 use super::plan::{At, Int, Node, Plan};
 
-/// Finds out what follows in order, and whether that can be kept.
+/// Determines which accumulations are order-dependent. `None` if the order cannot be preserved.
 pub(super) fn check(p: &mut Plan) -> Option<()> {
     let mut meets: Vec<Node> = Vec::new();
     let mut sequential = false;
@@ -36,12 +37,12 @@ pub(super) fn check(p: &mut Plan) -> Option<()> {
     (meets.len() < 2).then_some(())
 }
 
-/// Whether an index is another one in each turn, whatever loops inside do.
+/// Whether an index differs from iteration to iteration, independently of inner loops.
 fn moves(p: &Plan, n: Node) -> bool {
     p.ints[n].inner == 0 && p.ints[n].step.is_some_and(|s| s != 0)
 }
 
-/// Whether two additions never add to one element in different turns.
+/// Whether two accumulations never update the same element in different iterations.
 fn apart(p: &Plan, a: &At, b: &At) -> bool {
     a.iter().zip(b).any(|(x, y)| match (p.ints[*x].op, p.ints[*y].op) {
         (Int::Lit(m), Int::Lit(n)) => m != n,
@@ -49,17 +50,17 @@ fn apart(p: &Plan, a: &At, b: &At) -> bool {
     })
 }
 
-/// Whether indices are the same in all turns.
+/// Whether indices are loop-invariant.
 fn same(p: &Plan, at: &At) -> bool {
     at.iter().all(|n| p.ints[*n].step == Some(0))
 }
 
-/// Whether loops inside add to each element once.
+/// Whether inner loops update each element once.
 fn each_once(p: &Plan, at: &At, loops: &[usize]) -> bool {
     loops.iter().all(|k| at.iter().any(|n| p.ints[*n].op == Int::Inner(*k)))
 }
 
-/// The turn in which two additions may meet, if there is one at most.
+/// The iteration in which two accumulations may collide, if there is at most one.
 fn meeting(p: &Plan, a: &At, b: &At) -> Option<Node> {
     a.iter().zip(b).find_map(|(x, y)| {
         let fixed = |n: Node| p.ints[n].inner == 0 && p.ints[n].step == Some(0);

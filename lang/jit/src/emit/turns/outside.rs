@@ -1,4 +1,4 @@
-//! What is done outside of the turns: checks, the words that the function is given, the arrays that it fills, who owns what.
+//! The prologue and epilogue of a vectorised loop: checks, kernel parameters, allocation of outputs, and ownership.
 
 use super::super::{Emit, Scope, TRUSTED, inner, is_ref};
 use super::plan::{BITS, Carry, Int, Node, Plan};
@@ -13,22 +13,22 @@ use cranelift_module::{FuncId, Module};
 use smallvec::SmallVec;
 use std::collections::HashSet;
 
-/// Turns from which on they are done several at once.
+/// The least trip count for which a loop is vectorised.
 const FEWEST: i64 = 16;
 
-/// Turns above which they are not.
+/// The largest trip count for which a loop is vectorised.
 const MOST: i64 = 1 << (BITS - 2);
 
-/// Words in front of those of the function: what the runtime is told.
+/// The number of description words before the parameters.
 const TOLD: usize = turns::TOLD;
 
-/// An array: where its elements are, and its extents.
+/// The address of an array's elements, and its extents.
 type Seen = (Value, SmallVec<[Value; 4]>);
 
-/// What is known before the first turn.
+/// Values computed before the first iteration.
 struct Outside {
     arrays: Vec<Seen>,
-    /// Arrays that are added to: the handle.
+    /// The handles of the arrays that are accumulated to.
     sums: Vec<Value>,
     ranges: Vec<Option<(Value, Value)>>,
     n: Value,
@@ -36,7 +36,7 @@ struct Outside {
 }
 
 impl Emit<'_, '_, '_> {
-    /// All turns: the results. Goes to `slow`, with nothing done, where that is not possible.
+    /// Emits the vectorised path and returns its results. Jumps to `slow`, without any effect, if a check fails.
     pub(super) fn at_once(&mut self, x: &Whole, made: FuncId, results: &[Var], slow: ir::Block, at: u32, sc: &Scope) -> Vec<Value> {
         let n = match x.l.turns {
             Turns::For(n) => self.val(n),
@@ -70,7 +70,7 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    /// Notes that an Int is at least 0 and below another.
+    /// Records the condition that an Int is at least 0 and less than another.
     fn below(&mut self, o: &mut Outside, x: Value, n: Value) {
         let c = self.b.ins().icmp(IntCC::UnsignedLessThan, x, n);
         o.ok.push(c);
@@ -106,7 +106,7 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    /// Notes that Ints are as small as the plan takes them to be, and that what is said of them holds.
+    /// Records the conditions that Ints are as small as the plan assumes, and that hoisted checks hold.
     fn check_ints(&mut self, p: &Plan, o: &mut Outside) {
         let bound = self.int(1 << (BITS - 1));
         for i in &p.ints {
@@ -130,7 +130,7 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    /// Notes that indices are in bounds in all turns.
+    /// Records the condition that indices are in bounds in all iterations.
     fn inside(&mut self, p: &Plan, o: &mut Outside, at: &[Node], dims: &[Value]) {
         for (i, d) in at.iter().zip(dims) {
             let (lo, hi) = self.range(p, o, *i);
@@ -141,7 +141,7 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    /// The least and the greatest that an Int is in all turns.
+    /// The minimum and maximum of an Int over all iterations.
     fn range(&mut self, p: &Plan, o: &mut Outside, n: Node) -> (Value, Value) {
         if let Some(r) = o.ranges[n] {
             return r;
@@ -177,7 +177,7 @@ impl Emit<'_, '_, '_> {
         r
     }
 
-    /// Which of the arrays that are added to lose their owner here, by place among what is carried.
+    /// For each carried variable, whether its reference is consumed here, because it is an accumulated array that dies.
     fn taken_sums(&self, x: &Whole, at: u32, sc: &Scope) -> Vec<bool> {
         let kept = self.kept(x, at, sc);
         self.takes(&x.l.init, at, sc, &|v| kept.contains(&v))
@@ -187,7 +187,7 @@ impl Emit<'_, '_, '_> {
         x.l.xs.iter().copied().chain(inner(sc, at).iter().flat_map(|i| i.free.keys().copied())).collect()
     }
 
-    /// Arrays to add to where they are absent: such that adding gives the terms.
+    /// Replaces symbolic zeros that are accumulated to by arrays of additive identities (-0).
     fn there(&mut self, x: &Whole, o: &mut Outside, slow: ir::Block) {
         for s in &x.p.sums {
             let (h, expect) = (self.val(s.init), Expect::of(self.ty(s.init)));
@@ -215,14 +215,14 @@ impl Emit<'_, '_, '_> {
                 (None, None) => None,
             };
             let new = new.unwrap_or(none);
-            // What was made before goes with the run's pool.
+            // An array allocated before is freed with the run's pool.
             self.unless(new, slow, &[]);
             self.goto(done, &[new]);
             self.b.switch_to_block(done);
             let there = self.b.block_params(done)[0];
             o.sums.push(there);
         }
-        // Ranges that were found in a branch are not known behind it.
+        // Ranges computed in a branch are not available after it.
         if !x.p.sums.is_empty() {
             o.ranges.iter_mut().for_each(|r| *r = None);
         }
@@ -259,7 +259,7 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    /// Does something unless two words are the same.
+    /// Emits code that runs only if two words differ.
     fn unless_same(&mut self, x: Value, y: Value, f: impl FnOnce(&mut Self)) {
         let (other, next) = (self.fresh(), self.fresh());
         let same = self.b.ins().icmp(IntCC::Equal, x, y);
@@ -270,13 +270,13 @@ impl Emit<'_, '_, '_> {
         self.b.switch_to_block(next);
     }
 
-    /// Makes this the one owner of each array that is added to.
+    /// Makes each accumulated array writable with a single reference.
     fn own_sums(&mut self, x: &Whole, o: &mut Outside, taken: &[bool]) {
         let carried: Vec<usize> = (0..x.p.carry.len()).filter(|k| matches!(x.p.carry[*k], Carry::Sum(_))).collect();
         for (k, place) in carried.into_iter().enumerate() {
             let (h, v) = (o.sums[k], x.p.sums[k].init);
             if !taken[place] {
-                // A new one is nobody else's.
+                // A new array is not shared.
                 let old = self.val(v);
                 let (mine, next) = (self.fresh(), self.fresh());
                 let same = self.b.ins().icmp(IntCC::Equal, h, old);
@@ -290,7 +290,7 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    /// The array, or a copy if others hold it.
+    /// The array itself, or a copy if it is shared.
     fn alone(&mut self, h: Value, expect: Expect) -> Value {
         let (cold, done) = (self.cold(), self.fresh());
         self.b.append_block_param(done, types::I64);
@@ -310,7 +310,7 @@ impl Emit<'_, '_, '_> {
         self.b.block_params(done)[0]
     }
 
-    /// Stops where there was no memory.
+    /// Fails if memory is exhausted.
     fn room_for(&mut self, c: Value) {
         let (none, next) = (self.cold(), self.fresh());
         self.stays(c, next, none, &[]);
@@ -323,7 +323,7 @@ impl Emit<'_, '_, '_> {
         self.b.switch_to_block(next);
     }
 
-    /// Arrays for outputs, and where their elements go.
+    /// Allocates the arrays of outputs, and computes the addresses of their elements.
     fn outputs(&mut self, x: &Whole, n: Value) -> Vec<(Option<Value>, Value)> {
         let mut out = Vec::new();
         for k in &x.stored {
@@ -343,7 +343,7 @@ impl Emit<'_, '_, '_> {
         out
     }
 
-    /// Writes the words of the function, and in front of them what the runtime is told.
+    /// Stores the description for the runtime and the parameter words of the kernel.
     fn words(&mut self, x: &Whole, o: &Outside, buffers: &[(Option<Value>, Value)], made: FuncId) -> StackSlot {
         let size = 8 * (TOLD + x.w.len + x.totals.len()) as u32;
         let slot = self.b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, size, 3));
@@ -375,7 +375,7 @@ impl Emit<'_, '_, '_> {
         slot
     }
 
-    /// Numbers among the words.
+    /// Stores the numbers among the parameter words.
     fn given_words(&mut self, x: &Whole, slot: StackSlot) {
         let numbers = x.w.numbers.iter().map(|(v, at)| (*v, *at));
         let ints = x.w.ints.iter().filter_map(|(n, at)| if let Int::Outside(v) = x.p.ints[*n].op { Some((v, *at)) } else { None });
@@ -389,7 +389,7 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    /// What the turns have made, by name.
+    /// The results of the kernel, by variable.
     fn made(&mut self, x: &Whole, o: &Outside, buffers: &[(Option<Value>, Value)], slot: StackSlot) -> Vec<(Var, Value)> {
         let k = x.l.init.len();
         let mut all = Vec::new();
@@ -416,7 +416,7 @@ impl Emit<'_, '_, '_> {
         all
     }
 
-    /// Releases what dies with the loop, but for what it has taken over.
+    /// Releases the variables that die at the loop, except those that were consumed.
     fn release_sums(&mut self, x: &Whole, taken: &[bool], at: u32, sc: &Scope) {
         let dying = self.dying_inside(at, sc);
         let took: Vec<Var> = x.l.init.iter().zip(taken).filter(|(_, t)| **t).map(|(v, _)| *v).collect();

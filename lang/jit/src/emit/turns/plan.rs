@@ -1,5 +1,4 @@
-//! What a loop does, turn by turn, as far as it can be done for several turns at once: which variables are the same in all turns, where
-//! elements are read, what is added up.
+//! Analyses the body of a loop for vectorisation: loop-invariant variables, affine element accesses, and accumulations.
 
 use super::stages::Fun;
 use super::super::group::is_plain;
@@ -9,33 +8,33 @@ use adl_prim::{Bin, Cmp, Prim};
 use smallvec::SmallVec;
 use std::collections::HashMap;
 
-/// Bits that Ints of outside have at most, where several turns are done at once; that is checked.
+/// The bound on bits of Ints from outside in a vectorised loop. It is checked at run time.
 pub(super) const BITS: u32 = 29;
 
-/// Bits of Ints that are exact as Floats.
+/// The number of bits of Ints that are exact as Floats.
 const EXACT: u32 = 52;
 
-/// Statements above which turns are done one after the other: most of their numbers would not stay in registers.
+/// The maximum number of statements of a vectorised loop: most values of larger ones would not stay in registers.
 const LONGEST: usize = 320;
 
-/// Statements of both arms of a branch that are done in every turn.
+/// The maximum number of statements in both arms of an if-converted branch.
 const ARMS: usize = 48;
 
-/// Statements that take as long as a function of a strip of turns, for one of them.
+/// The cost in statements of one function evaluation in a strip.
 const FUNCTION: usize = 6;
 
-/// An Int, by number.
+/// The index of an Int expression.
 pub(super) type Node = usize;
 
-/// How an Int is had.
+/// An Int expression.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Int {
-    /// It comes from outside.
+    /// A variable bound outside of the loop.
     Outside(Var),
     Lit(i64),
-    /// The turn's index.
+    /// The loop index.
     Turn,
-    /// The index of a turn of a loop inside.
+    /// The index of an inner loop.
     Inner(usize),
     /// The extent of an array.
     Dim(usize, usize),
@@ -44,103 +43,103 @@ pub(super) enum Int {
     Mul(Node, Node),
 }
 
-/// What is known of an Int.
+/// Facts about an Int expression.
 pub(super) struct Info {
     pub op: Int,
-    /// What a turn more adds to it, where that is known.
+    /// The increment per iteration, if it is known.
     pub step: Option<i64>,
-    /// Bits that it has at most.
+    /// An upper bound on its bits.
     bits: u32,
-    /// Loops inside on which it depends.
+    /// A bit mask of the inner loops that it depends on.
     pub inner: u64,
 }
 
-/// Indices.
+/// The indices of an access.
 pub(super) type At = SmallVec<[Node; 3]>;
 
-/// What a variable of the loop's body is.
+/// The classification of a variable of the loop body.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Class {
     Float,
     Bool,
     Int(Node),
-    /// An array of outside, or what stands at leading indices.
+    /// An array bound outside, or the subarray at leading indices.
     Part(usize, At),
-    /// What a loop inside collects.
+    /// A row that an inner loop collects.
     Row(usize),
-    /// An array that is added to.
+    /// An array that is accumulated to.
     Sum(usize),
 }
 
-/// An array that is carried from turn to turn, and added to.
+/// An array that is carried from iteration to iteration and accumulated to.
 pub(super) struct Sum {
-    /// What it is before the first turn.
+    /// Its initial value.
     pub init: Var,
-    /// What it is called now.
+    /// The variable of its current version.
     latest: Var,
-    /// Where something is added: the indices, and the loops inside around.
+    /// Indices of the accumulations, and the inner loops around each.
     pub adds: Vec<(At, Vec<usize>)>,
-    /// Its shape where it is absent.
+    /// The shape to use if it is a symbolic zero.
     pub shape: Option<Var>,
-    /// The loop inside whose row is added to it as a whole.
+    /// The inner loop whose collected row is added to it.
     pub row: Option<usize>,
 }
 
-/// What becomes of a carried value.
+/// The role of a carried value.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Carry {
-    /// It stays.
+    /// It is loop-invariant.
     Same,
-    /// A number that an operator combines with one of each turn, in order.
+    /// A number that an operator combines with one of each iteration, in order.
     Fold,
-    /// The array.
+    /// An array that is accumulated to.
     Sum(usize),
 }
 
-/// A loop inside, which turns equally often in all turns.
+/// An inner loop, whose trip count is the same in all iterations.
 pub(super) struct Inner {
-    /// Its first result.
+    /// The variable of its first result.
     pub name: Var,
     pub turns: Node,
-    /// The array to which the row that it collects is added.
+    /// The array to which its collected row is added.
     pub to: Option<usize>,
 }
 
-/// The plan of a loop.
+/// The plan of a vectorised loop.
 pub(super) struct Plan {
     pub ints: Vec<Info>,
     pub classes: HashMap<Var, Class>,
-    /// Elements of arrays that loops read, and where.
+    /// Array elements that loops iterate over, and their accesses.
     pub elements: HashMap<Var, (usize, At)>,
-    /// Arrays of outside that are read.
+    /// Arrays bound outside that are read.
     pub arrays: Vec<Var>,
-    /// Floats and Bools of outside.
+    /// Floats and Bools bound outside.
     pub numbers: Vec<Var>,
-    /// What is to be in bounds.
+    /// Accesses that must be in bounds.
     pub reads: Vec<(usize, At)>,
-    /// Bools of outside that are to hold.
+    /// Bools bound outside that must be true.
     pub holds: Vec<Var>,
-    /// Comparisons of Ints that are the same in all turns, and those that are to hold.
+    /// Loop-invariant Int comparisons, and those that must be true.
     compared: HashMap<Var, (Cmp, Node, Node)>,
     pub hold: Vec<(Cmp, Node, Node)>,
     pub sums: Vec<Sum>,
     pub carry: Vec<Carry>,
     pub inner: Vec<Inner>,
-    /// What functions give that are called for a strip of turns.
+    /// Results of functions that are called on a strip of iterations.
     pub calls: Vec<Var>,
-    /// Whether loops inside call functions.
+    /// Whether inner loops call functions.
     pub calls_inside: bool,
-    /// Statements.
+    /// The number of statements.
     pub size: usize,
-    /// Those on Floats in loops inside.
+    /// The number of Float statements in inner loops.
     pub inside: usize,
-    /// Whether turns follow each other: something is added up in their order.
+    /// Whether strips must run in order, because of an order-dependent accumulation.
     pub sequential: bool,
-    /// The index at which two additions may meet in one element.
+    /// The iteration in which two accumulations may collide.
     pub meets: Option<Node>,
 }
 
-/// The plan of a loop, if it has one.
+/// Makes the plan of a loop. `None` if it cannot be vectorised.
 pub(super) fn plan(f: &Function, l: &Loop) -> Option<Plan> {
     let Turns::For(_) = l.turns else { return None };
     let b = &l.body;
@@ -178,7 +177,7 @@ pub(super) fn plan(f: &Function, l: &Loop) -> Option<Plan> {
     Some(s.p)
 }
 
-/// What stands around a block.
+/// The enclosing loops and branch arms of a block.
 #[derive(Clone)]
 struct Around {
     loops: Vec<usize>,
@@ -188,11 +187,11 @@ struct Around {
 struct Search<'a> {
     f: &'a Function,
     p: Plan,
-    /// Ints that are written in the function, once somebody has asked.
+    /// The Int literals of the function, computed on first use.
     literals: Option<HashMap<Var, i64>>,
 }
 
-/// The Ints that are written in a block and in those inside.
+/// Collects the Int literals of a block and its nested blocks.
 fn literals(b: &Block, out: &mut HashMap<Var, i64>) {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
         for s in &b.stmts {
@@ -213,14 +212,14 @@ fn uses(b: &Block, v: Var) -> usize {
     n
 }
 
-/// What it costs to do the statements of an arm.
+/// The cost of evaluating the statements of an arm.
 fn weight(b: &Block) -> usize {
     let of = |s: &Stmt| if Fun::of(&s.op).is_some_and(|f| f.0.is_quick()) { FUNCTION } else { 1 };
     b.stmts.iter().map(of).sum()
 }
 
 impl Search<'_> {
-    /// The Int that is had so.
+    /// The node of an Int expression. `None` if it may become too large.
     fn node(&mut self, op: Int) -> Option<Node> {
         if let Some(k) = self.p.ints.iter().position(|i| i.op == op) {
             return Some(k);
@@ -254,7 +253,7 @@ impl Search<'_> {
         Some(self.p.ints.len() - 1)
     }
 
-    /// The number that an Int from outside is written as.
+    /// The literal value of an Int bound outside.
     fn literal(&mut self, v: Var) -> Option<i64> {
         let f = self.f;
         let all = self.literals.get_or_insert_with(|| {
@@ -265,7 +264,7 @@ impl Search<'_> {
         all.get(&v).copied()
     }
 
-    /// What a variable is.
+    /// Classifies a variable.
     fn class(&mut self, v: Var) -> Option<Class> {
         if let Some(c) = self.p.classes.get(&v) {
             return Some(c.clone());
@@ -300,7 +299,7 @@ impl Search<'_> {
         }
     }
 
-    /// What becomes of a carried value.
+    /// Classifies a carried value.
     fn carry(&mut self, b: &Block, v: Var, init: Var, result: Var) -> Option<Carry> {
         let ty = self.f.ty(v);
         if *ty == Ty::F64 && result == v {
@@ -324,7 +323,7 @@ impl Search<'_> {
         Some(Carry::Sum(k))
     }
 
-    /// The elements of a loop's turns.
+    /// Classifies the elements that a loop iterates over.
     fn elements(&mut self, params: &[Var], xs: &[Var], index: Node) -> Option<()> {
         for (p, x) in params.iter().zip(xs) {
             let Class::Part(a, mut at) = self.class(*x)? else { return None };
@@ -334,7 +333,7 @@ impl Search<'_> {
         Some(())
     }
 
-    /// An element or a part of an array.
+    /// Classifies an element or a subarray.
     fn place(&mut self, v: Var, a: usize, at: At) -> Option<()> {
         let rank = Expect::of(self.f.ty(self.p.arrays[a])).rank();
         let class = match self.f.ty(v) {
@@ -380,7 +379,7 @@ impl Search<'_> {
         Some(())
     }
 
-    /// A check, which is done before the first turn.
+    /// Hoists a check out of the loop.
     fn holds(&mut self, c: Var) -> Option<()> {
         if let Some(c) = self.p.compared.get(&c) {
             self.p.hold.push(*c);
@@ -394,7 +393,7 @@ impl Search<'_> {
         Some(())
     }
 
-    /// What an operation makes.
+    /// Classifies the result of an operation.
     fn made(&mut self, op: &Op, out: Var, around: &Around) -> Option<Class> {
         Some(match op {
             Op::Lit(Lit::F64(_)) | Op::Zero(Ty::F64) => Class::Float,
@@ -433,7 +432,8 @@ impl Search<'_> {
         })
     }
 
-    /// A function that is no instruction. In an arm it is one that takes no longer for what the other arm would be asked for.
+    /// A function that is not an instruction. In an arm, its cost must not depend on arguments that only occur if the
+    /// other arm is taken.
     fn call(&mut self, op: &Op, out: Var, around: &Around) -> Option<Class> {
         let (fun, _) = Fun::of(op)?;
         if around.arm && !fun.is_quick() {
@@ -485,7 +485,7 @@ impl Search<'_> {
         Some(Class::Sum(k))
     }
 
-    /// A branch: both arms are done, and what holds is chosen.
+    /// If-converts a branch: both arms are computed, and results are selected.
     fn branch(&mut self, s: &Stmt, c: Var, arms: [&Block; 2], around: &Around) -> Option<()> {
         if self.class(c)? != Class::Bool || arms.iter().map(|a| weight(a)).sum::<usize>() > ARMS {
             return None;
@@ -511,11 +511,12 @@ impl Search<'_> {
             };
             self.p.classes.insert(*out, class);
         }
-        // What an arm has added to is a result.
+        // Every array that an arm accumulates to must be a result of the branch.
         ends.iter().all(|e| *e == before).then_some(())
     }
 
-    /// A loop inside whose turns follow each other. (One whose turns are independent is better done by several of its own turns at once.)
+    /// An inner loop with dependent iterations. (If its iterations are independent, vectorising the inner loop itself
+    /// is better.)
     fn inner(&mut self, s: &Stmt, l: &Loop, around: &Around) -> Option<()> {
         let Turns::For(n) = l.turns else { return None };
         let numbers = l.init.iter().all(|v| *self.f.ty(*v) == Ty::F64) && !l.init.is_empty();
@@ -552,7 +553,7 @@ impl Search<'_> {
         let (rows, count) = rows.split_at(l.outs.len());
         numbers.iter().for_each(|v| _ = self.p.classes.insert(*v, Class::Float));
         rows.iter().for_each(|v| _ = self.p.classes.insert(*v, Class::Row(k)));
-        // Nobody asks how often it turned: no operation takes such a class of an Int.
+        // The trip count as a result is unusable, because no Int operation accepts this class.
         count.iter().for_each(|v| _ = self.p.classes.insert(*v, Class::Row(k)));
         Some(())
     }

@@ -1,8 +1,10 @@
-//! Stages: functions that are no instructions (`exp`, `log`, ...) are called for a strip of turns at a time.
+//! Stages: functions that are not instructions (`exp`, `log`, ...) are called on a strip of iterations at a time.
 //!
-//! What such a function is given goes into a buffer, for all turns of the strip; then the function is called on the buffer, by the machine's widest
-//! vectors where it has a form for them; a later stage reads what it gives. A stage computes again what it needs of the stages before it, but for results of functions,
-//! roots, quotients and loops inside, which are kept in buffers too. Whatever is stored or added up is done in the last stage, so that its order is that of one stage.
+//! The arguments of such a function are stored to a buffer for all iterations of the strip. The function is then called
+//! on the buffer, with the widest vectors of the machine where a vectorised version exists. A later stage loads its
+//! results. A stage recomputes what it needs of earlier stages, except results of functions, roots, quotients and inner
+//! loops, which are also kept in buffers. All stores and accumulations are in the last stage, so that their order is
+//! that of the original loop.
 
 use super::super::group::is_plain;
 use super::plan::{Carry, Plan};
@@ -11,10 +13,10 @@ use adl_prim::{Bin, Un};
 use smallvec::{SmallVec, smallvec};
 use std::collections::{HashMap, HashSet};
 
-/// Buffers at most: those of a strip are to stay in the second cache.
+/// The maximum number of buffers, so that those of a strip fit in the L2 cache.
 const BUFFERS: usize = 64;
 
-/// A function of numbers that is no instruction.
+/// A math function that is not an instruction.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Fun {
     Un(Un),
@@ -22,7 +24,7 @@ pub(super) enum Fun {
 }
 
 impl Fun {
-    /// Of an operation that is one: the function, and what it is given.
+    /// The function and arguments of an operation, if it is one.
     pub(super) fn of(op: &Op) -> Option<(Fun, SmallVec<[Var; 2]>)> {
         match op {
             Op::Un(op, a) if !is_plain(*op) => Some((Fun::Un(*op), smallvec![*a])),
@@ -31,53 +33,53 @@ impl Fun {
         }
     }
 
-    /// Whether many are done in little more time than one, whatever the numbers.
+    /// Whether evaluating many costs little more than one, independently of the arguments.
     pub(super) fn is_quick(self) -> bool {
         matches!(self, Fun::Un(Un::Exp | Un::Expm1 | Un::Log | Un::Log1p | Un::Tanh | Un::Sech2 | Un::Sigmoid | Un::Softplus | Un::Sin | Un::Cos))
     }
 }
 
-/// A function that is called for a strip of turns.
+/// A function call on a strip of iterations.
 pub(super) struct Call {
     pub out: Var,
     pub fun: Fun,
     pub args: SmallVec<[Var; 2]>,
-    /// At whose end it is called.
+    /// The stage after which it is called.
     pub stage: usize,
-    /// The buffer of its first argument, and of its result; those of others follow.
+    /// The buffer of its first argument and of its result; those of other arguments follow.
     pub buffer: usize,
 }
 
-/// What else later stages read.
+/// The buffer of another value that later stages read.
 #[derive(Clone, Copy)]
 pub(super) struct Kept {
     pub stage: usize,
     pub buffer: usize,
 }
 
-/// How the turns of a strip are done.
+/// The stages of a strip.
 pub(super) struct Stages {
     pub calls: Vec<Call>,
     pub kept: HashMap<Var, Kept>,
-    /// What each stage computes or reads; nothing if there is one stage, which has everything.
+    /// The variables that each stage computes or loads; empty if there is a single stage.
     pub needed: Vec<HashSet<Var>>,
-    /// How many buffers there are.
+    /// The number of buffers.
     pub buffers: usize,
 }
 
 impl Stages {
-    /// The last one.
+    /// The index of the last stage.
     pub(super) fn last(&self) -> usize {
         self.needed.len().saturating_sub(1)
     }
 
-    /// What the largest stage has.
+    /// The number of variables in the largest stage.
     pub(super) fn size(&self) -> Option<usize> {
         self.needed.iter().map(HashSet::len).max()
     }
 }
 
-/// Stages for a plan, if it can be done in some.
+/// Makes the stages of a plan. `None` if it cannot be divided into stages.
 pub(super) fn stages(l: &Loop, p: &Plan) -> Option<Stages> {
     let none = Stages { calls: Vec::new(), kept: HashMap::new(), needed: Vec::new(), buffers: 0 };
     if p.calls.is_empty() {
@@ -93,11 +95,11 @@ pub(super) fn stages(l: &Loop, p: &Plan) -> Option<Stages> {
     (s.out.buffers <= BUFFERS).then_some(s.out)
 }
 
-/// What a variable is made of.
+/// The definition of a variable.
 #[derive(Clone)]
 enum Made<'a> {
     By(&'a Stmt),
-    /// One of two, as a Bool says.
+    /// A selection between two variables by a Bool.
     Either([Var; 3]),
     Loop(&'a Stmt, &'a Loop),
 }
@@ -105,19 +107,19 @@ enum Made<'a> {
 struct Search<'a> {
     p: &'a Plan,
     made: HashMap<Var, Made<'a>>,
-    /// The first stage in which something can be had.
+    /// The first stage in which a variable is available.
     level: HashMap<Var, usize>,
-    /// Where what is not computed again is computed.
+    /// The stage of variables that are not recomputed.
     homes: HashMap<Var, usize>,
     out: Stages,
 }
 
-/// Whether something is added to arrays there.
+/// Whether a block contains accumulations to arrays.
 pub(super) fn adds(b: &Block) -> bool {
     b.stmts.iter().any(|s| matches!(s.op, Op::IndexAdd { .. }) || s.op.blocks().into_iter().any(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || adds(b))))
 }
 
-/// Whether a loop inside adds to arrays.
+/// Whether an inner loop accumulates to arrays.
 pub(super) fn loop_adds(p: &Plan, s: &Stmt, l: &Loop) -> bool {
     adds(&l.body) || p.inner.iter().any(|i| s.outs.first() == Some(&i.name) && i.to.is_some())
 }
@@ -168,7 +170,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What the last stage stores or adds up.
+    /// The variables that the last stage stores or accumulates.
     fn ends(&self, l: &Loop) -> Vec<Var> {
         let mut ends = l.body.results[l.init.len()..].to_vec();
         for (k, c) in self.p.carry.iter().enumerate() {
@@ -197,7 +199,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Notes what a stage needs for some variables.
+    /// Computes which variables a stage needs.
     fn need(&mut self, stage: usize, last: usize, mut work: Vec<Var>) -> Option<()> {
         let mut needed = HashSet::new();
         while let Some(v) = work.pop() {
@@ -218,7 +220,7 @@ impl<'a> Search<'a> {
             match made {
                 Made::By(s) => s.op.each_operand(&mut |v| work.push(v)),
                 Made::Either(of) => work.extend(of),
-                // What adds to arrays does so once.
+                // A loop that accumulates to arrays must not run in more than one stage.
                 Made::Loop(s, l) if loop_adds(self.p, s, l) && stage < last => return None,
                 Made::Loop(s, l) => work.extend(s.outs[..l.init.len()].iter().chain(&l.init).chain(&l.body.results)),
             }
@@ -227,7 +229,7 @@ impl<'a> Search<'a> {
         Some(())
     }
 
-    /// Whether something is kept rather than computed again.
+    /// Whether a value is stored in a buffer instead of being recomputed.
     fn is_kept(&self, made: &Made) -> bool {
         match made {
             Made::Loop(..) => true,
@@ -237,7 +239,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Each operand of what stands in a block.
+/// Visits each operand and result in a block, including nested blocks.
 fn each_inside(b: &Block, f: &mut dyn FnMut(Var)) {
     b.results.iter().for_each(|v| f(*v));
     for s in &b.stmts {

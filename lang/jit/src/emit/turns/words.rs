@@ -1,4 +1,4 @@
-//! What the function that does some turns is given: words, some of which it changes.
+//! The layout of a kernel's parameter words, some of which the kernel updates.
 
 use super::plan::{Carry, Int, Node, Plan};
 use crate::handle::Expect;
@@ -6,26 +6,26 @@ use adl_ir::{Function, Ty, Var};
 use cranelift_codegen::ir::{Type, types};
 use std::collections::HashMap;
 
-/// Where each word is. The first is the number of turns.
+/// The index of each parameter word. The first word is the trip count.
 #[derive(Default)]
 pub(super) struct Words {
-    /// Where the elements of an array are; its extents follow.
+    /// The address of an array's elements, followed by its extents.
     pub arrays: Vec<usize>,
-    /// The same of arrays that are added to.
+    /// The same for arrays that are accumulated to.
     pub sums: Vec<usize>,
     pub numbers: HashMap<Var, usize>,
     pub ints: HashMap<Node, usize>,
-    /// Numbers that are carried, by place among what is carried.
+    /// Carried numbers, by index among the carried values.
     pub folds: HashMap<usize, usize>,
-    /// Where outputs go.
+    /// Addresses of the outputs.
     pub outs: Vec<usize>,
-    /// Words that are Floats.
+    /// The words that are Floats.
     pub floats: HashMap<usize, Type>,
     pub len: usize,
 }
 
 impl Words {
-    /// Of a plan, with so many outputs that become arrays.
+    /// Assigns the words of a plan with `outs` outputs that are materialised.
     pub(super) fn of(f: &Function, p: &Plan, outs: usize) -> Words {
         let mut w = Words { len: 1, ..Words::default() };
         let rank = |v: Var| Expect::of(f.ty(v)).rank();

@@ -1,5 +1,6 @@
-//! Loops that carry a few numbers, and whose turns make affine functions of them, as scans: what is carried into each turn is known at once, and the
-//! loop has no state any more. Gradients of scans are such loops, and filters, discounted sums, products of matrices.
+//! Linear recurrences as scans. If a loop carries a few numbers and each iteration applies an affine function to
+//! them, a scan computes all carried values, and the remaining loop has no state. Gradients of scans are such
+//! loops, and so are filters, discounted sums and products of matrices.
 //!
 //! ```text
 //! c, ys = loop for n over (x) carry (c₀) collect { c' = a(x)·c + b(x); return c', y(x, c) }
@@ -8,12 +9,13 @@
 //!     ys = loop for n over (x, cs) collect { y(x, c) }
 //! ```
 //!
-//! Several numbers that depend on each other are a vector, and `a` a matrix, of which only numbers that may be other than zero are kept. What is linear
-//! needs no `b`: there the matrices are scanned. What the loop begins with is in the first `b`.
+//! Several numbers that depend on each other form a vector, and `a` is a matrix, of which only the entries that may
+//! be non-zero are kept. For a linear function there is no `b`, and only the matrices are scanned. The initial
+//! values of the loop are part of the first `b`.
 //!
-//! Products of many `a` may be too large for a number where what is carried is not (it is zero, say). So the operator asserts that what it makes is
-//! finite; where it is not, the call fails, and somebody else does it turn by turn. A product that is lost because it is too small changes
-//! nothing that could be seen.
+//! A product of many `a` may overflow although the carried value does not (it may be zero, for example). The
+//! operator therefore asserts that its results are finite. If they are not, the call fails and the CPU runs the
+//! loop sequentially. Underflow of a product changes no result noticeably.
 
 mod read;
 mod systems;
@@ -30,10 +32,11 @@ use systems::{System, systems};
 use write::Writer;
 use std::collections::{HashMap, HashSet};
 
-/// Numbers that a scan's operator accumulates, at most: a device has them for each of a workgroup's threads.
+/// Limit of the numbers that a scan's operator accumulates, since a device keeps them for each thread of a work-group.
 const NUMBERS: usize = 50;
 
-/// Whether all turns of a loop can be done at once: it carries numbers of which turns make affine functions, and arrays to which they add something.
+/// Whether all iterations of a loop can run in parallel: its carried values are numbers to which iterations apply
+/// affine functions, and arrays to which they add.
 #[must_use]
 pub fn at_once(f: &Function, l: &Loop) -> bool {
     let (numbers, arrays): (Vec<usize>, Vec<usize>) = (0..l.init.len()).partition(|k| f.ty(l.init[*k]).rank() == 0);
@@ -41,12 +44,12 @@ pub fn at_once(f: &Function, l: &Loop) -> bool {
     systems(&turn).is_some() && arrays.into_iter().all(|k| only_added_to(l, k))
 }
 
-/// Whether nothing reads a carried array but statements that add to it.
+/// Whether a carried array is only read by statements that add to it.
 fn only_added_to(l: &Loop, k: usize) -> bool {
     added(&l.body, l.body.params[1 + k]) == Some(l.body.results[k])
 }
 
-/// What an array is at the end of a block that does nothing with it but add to it: itself, in branches and loops inside of it too.
+/// The version of an array at the end of a block that only adds to it, nested branches and loops included.
 fn added(b: &Block, v: Var) -> Option<Var> {
     let mut now = v;
     for s in &b.stmts {
@@ -79,21 +82,21 @@ fn reads_in(s: &Stmt, v: Var) -> usize {
     n + s.op.blocks().into_iter().filter(|b| crate::fuse::reads_of(b).contains(&v)).count()
 }
 
-/// A loop that is rewritten.
+/// A loop that is being rewritten.
 struct Rewriting<'p, 'a> {
     pass: &'p mut Pass<'a>,
     l: Loop,
-    /// The loop's number of turns.
+    /// The trip count of the loop.
     n: Var,
     ty: Ty,
-    /// Of each carried number whether it begins as zero.
+    /// Whether each carried number starts as zero.
     zero: Vec<bool>,
     span: Span,
     out: Vec<Stmt>,
 }
 
 impl Pass<'_> {
-    /// Statements in the place of a loop, if it is a recurrence of numbers from vectors that are there.
+    /// The statements that replace a loop, if it is a recurrence of numbers over materialised vectors.
     pub(super) fn recurrence(&mut self, s: &Stmt) -> Option<Vec<Stmt>> {
         let Op::Loop(l) = &s.op else { return None };
         let adl_ir::Turns::For(n) = l.turns else { return None };
@@ -120,12 +123,12 @@ impl Rewriting<'_, '_> {
     fn all(&mut self, turn: &Turn, groups: &[Vec<System>], outs: &[Var]) -> Option<()> {
         let k = self.l.init.len();
         let inside = only_needed(&mut self.l.body, k, true);
-        // All that may fail comes before the first name that is changed outside.
+        // Everything that may fail comes before the first renaming outside of the loop.
         let elements = groups.iter().map(|group| self.elements(turn, group)).collect::<Option<Vec<_>>>()?;
         let (mut names, mut first) = (HashMap::new(), Vec::new());
         for (group, elements) in groups.iter().zip(&elements) {
             let any = |vs: &HashSet<Var>, of: &dyn Fn(usize) -> Var| group.iter().flat_map(System::members).any(|i| vs.contains(&of(i)));
-            // An operator that asserts something is not removed, whether it is read or not.
+            // An operator with an assertion is not removed as dead code, even if its results are not read.
             if any(&inside, &|i| self.l.body.params[1 + i]) {
                 let before = self.accumulated(group, SoacKind::ScanExclusive, elements);
                 let before: Vec<Var> = before.into_iter().map(|v| self.turned(v)).collect();
@@ -156,7 +159,7 @@ impl Rewriting<'_, '_> {
         self.push(Op::Lit(crate::real(&self.ty, x)), self.ty.clone())
     }
 
-    /// An array in the order of the turns, from one in the order of indices, or the other way.
+    /// Converts an array between the order of iterations and the order of indices.
     fn turned(&mut self, a: Var) -> Var {
         if !self.l.reverse {
             return a;
@@ -165,7 +168,7 @@ impl Rewriting<'_, '_> {
         self.push(Op::Reverse(a), ty)
     }
 
-    /// Which index the first turn has.
+    /// The index of the first iteration.
     fn start(&mut self) -> Var {
         if !self.l.reverse {
             return self.push(Op::Lit(Lit::I64(0)), Ty::I64);
@@ -174,7 +177,7 @@ impl Rewriting<'_, '_> {
         self.push(Op::Bin(Bin::Sub, self.n, one), Ty::I64)
     }
 
-    /// For each system the numbers of the matrix, and what stands beside it, in the order of the turns.
+    /// Emits, for each system, the arrays of matrix entries and of the additive terms, in the order of iterations.
     fn elements(&mut self, turn: &Turn, systems: &[System]) -> Option<Vec<Var>> {
         let mut b = Block { params: vec![self.l.body.params[0]], stmts: turn.stmts.clone(), ..Block::default() };
         b.params.extend(&self.l.body.params[1 + self.l.init.len()..]);
@@ -205,12 +208,13 @@ impl Rewriting<'_, '_> {
         Some(made.into_iter().map(|v| self.turned(v)).collect())
     }
 
-    /// What a number begins with.
+    /// The initial value of a carried number.
     fn begins(&self, member: usize) -> Coef {
         if self.zero[member] { Coef::Zero } else { Coef::Is(self.l.init[member]) }
     }
 
-    /// What a system's operator accumulates of one turn. In the first, what the loop begins with is beside it.
+    /// Emits the values of one iteration that the system's operator accumulates. In the first iteration they
+    /// include the loop's initial values.
     fn element(&mut self, turn: &Turn, sys: &System, first: Var, out: &mut Vec<Stmt>) -> Vec<Var> {
         let begins: Vec<Coef> = (0..self.zero.len()).map(|i| self.begins(i)).collect();
         let mut w = Writer { f: &mut *self.pass.f, ty: &self.ty, span: self.span, out };
@@ -234,7 +238,7 @@ impl Rewriting<'_, '_> {
         made
     }
 
-    /// A scan or a reduction of systems.
+    /// Emits a scan or a reduction over a group of systems.
     fn accumulated(&mut self, group: &[System], kind: SoacKind, arrays: &[Var]) -> Vec<Var> {
         let (mut neutral, mut op, mut sides) = (Vec::new(), Block::default(), [Vec::new(), Vec::new()]);
         for sys in group {
@@ -254,7 +258,7 @@ impl Rewriting<'_, '_> {
         outs
     }
 
-    /// `(A₁, b₁) ∘ (A₂, b₂) = (A₂·A₁, A₂·b₁ + b₂)`, of finite numbers.
+    /// `(A₁, b₁) ∘ (A₂, b₂) = (A₂·A₁, A₂·b₁ + b₂)`, with assertions that the results are finite.
     fn operator(&mut self, sys: &System, params: &[Vec<Var>; 2], to: &mut Block) {
         let (m, kept) = (sys.rows(), sys.kept.len());
         let matrix = |side: usize, i: usize, j: usize| match sys.kept.iter().position(|p| *p == (i, j)) {
@@ -279,7 +283,8 @@ impl Rewriting<'_, '_> {
         to.results.extend(made);
     }
 
-    /// What is carried into a turn: new elements of the last loop, or what its body begins with.
+    /// Emits the values carried into an iteration, as elements of the remaining loop or as statements at the start
+    /// of its body.
     fn carried(&mut self, sys: &System, before: &[Var], stmts: &mut Vec<Stmt>, names: &mut HashMap<Var, Var>) {
         let fresh = |r: &mut Self, a: Var| {
             let x = r.pass.f.fresh(r.ty.clone(), false);
@@ -310,13 +315,13 @@ impl Rewriting<'_, '_> {
         }
     }
 
-    /// A row of a product of matrices, with what a column begins with.
+    /// Applies a row of the accumulated matrix to the initial values of a column.
     fn applied(&mut self, sys: &System, (column, i): (&[usize], usize), factors: &[Var], out: &mut Vec<Stmt>) -> Var {
         let terms: Vec<_> = sys.kept.iter().zip(factors).filter(|((r, _), _)| *r == i).map(|((_, j), v)| (Coef::Is(*v), self.begins(column[*j]))).collect();
         Writer { f: &mut *self.pass.f, ty: &self.ty, span: self.span, out }.sums(Coef::Zero, &terms)
     }
 
-    /// What is carried out of the last turn.
+    /// Emits the carried values after the last iteration.
     fn ends(&mut self, sys: &System, whole: &[Var], outs: &[Var]) {
         let zero = self.push(Op::Lit(Lit::I64(0)), Ty::I64);
         let none = self.push(Op::Cmp(Cmp::Le, self.n, zero), Ty::Bool);
@@ -337,7 +342,7 @@ impl Rewriting<'_, '_> {
         }
     }
 
-    /// The loop without state.
+    /// Emits the remaining, stateless loop.
     fn last(&mut self, first: Vec<Stmt>, names: &HashMap<Var, Var>, outs: &[Var]) {
         let k = self.l.init.len();
         let mut l = self.l.clone();
@@ -352,7 +357,8 @@ impl Rewriting<'_, '_> {
     }
 }
 
-/// Leaves what results from the k-th on need in a block, and where it is a loop's last (`checks`) its assertions; what that reads.
+/// Removes from a block what the results from the `k`-th on do not need; assertions are kept if `checks` is set,
+/// for the last loop. Returns the variables that the rest reads.
 fn only_needed(b: &mut Block, k: usize, checks: bool) -> HashSet<Var> {
     let mut read: HashSet<Var> = b.results[k..].iter().copied().collect();
     for s in std::mem::take(&mut b.stmts).into_iter().rev() {

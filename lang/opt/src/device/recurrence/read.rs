@@ -1,4 +1,4 @@
-//! What a turn of a loop makes of the numbers that it carries: affine functions, or something else.
+//! Analyses the body of a loop: which affine functions of the carried numbers it computes, if any.
 
 use crate::fuse::reads_of;
 use adl_ir::{Block, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
@@ -6,10 +6,10 @@ use adl_prim::{Bin, Prim, Un};
 use adl_syntax::span::Span;
 use std::collections::{HashMap, HashSet};
 
-/// Statements of a body that is looked at.
+/// Largest number of statements of a body that is analysed.
 const STATEMENTS: usize = 1024;
 
-/// A factor of what is carried, or what stands beside it.
+/// A coefficient of a carried number, or an additive term.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Coef {
     Zero,
@@ -17,29 +17,30 @@ pub(super) enum Coef {
     Is(Var),
 }
 
-/// An affine function of what is carried.
+/// An affine function of the carried numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Form {
-    /// The factor of each number.
+    /// The coefficient of each carried number.
     pub of: Vec<Coef>,
-    /// What does not depend on them: never [`Coef::One`].
+    /// The additive term: never [`Coef::One`].
     pub rest: Coef,
 }
 
-/// A turn, as it was read.
+/// The body of a loop, analysed.
 #[derive(Debug)]
 pub(super) struct Turn {
-    /// What the body does that does not depend on what is carried, and the factors.
+    /// The statements of the body that do not depend on carried numbers, and the computation of the coefficients.
     pub stmts: Vec<Stmt>,
-    /// What becomes of each carried number.
+    /// The new value of each carried number.
     pub forms: Vec<Form>,
-    /// The type of the numbers, and of the factors.
+    /// The type of the numbers and of the coefficients.
     pub ty: Ty,
-    /// How many variables there are for factors: those that come after the function's last.
+    /// The number of variables introduced for coefficients. They follow the last variable of the function.
     pub made: usize,
 }
 
-/// Reads the body of a loop that carries real numbers alone, and makes affine functions of them. `zero`: what is known to be 0 from outside.
+/// Analyses the body of a loop that carries real numbers only. `zero` tells which variables from outside are known
+/// to be 0. `None` if a function is not affine.
 pub(super) fn read(f: &Function, l: &Loop, numbers: &[usize], zero: &dyn Fn(Var) -> bool) -> Option<Turn> {
     let b = &l.body;
     let plain = l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty() && !l.outs.contains(&Out::Boxed);
@@ -72,15 +73,15 @@ struct Reader<'a> {
     f: &'a Function,
     ty: Ty,
     zero: &'a dyn Fn(Var) -> bool,
-    /// What is 0 in the body.
+    /// Variables that are 0 in the body.
     zeros: HashSet<Var>,
-    /// What depends on what is carried; `None` where it is no affine function of it.
+    /// Variables that depend on carried numbers; `None` if the dependence is not affine.
     forms: HashMap<Var, Option<Form>>,
     turn: Turn,
 }
 
 impl Reader<'_> {
-    /// Reads a statement, if that can be done: what is carried is checked nowhere.
+    /// Analyses a statement. Returns false if a carried number is used in an unsupported way.
     fn stmt(&mut self, s: &Stmt) -> bool {
         let mut depends = false;
         let mut see = |v: &Var| depends |= self.forms.contains_key(v);
@@ -104,7 +105,8 @@ impl Reader<'_> {
         !matches!(s.op, Op::Prim(Prim::Assert, _))
     }
 
-    /// Whether a statement of an arm may be done where the other arm is taken: arithmetic on real numbers, which cannot fail.
+    /// Whether a statement of an arm may be executed although the other arm is taken: arithmetic on real numbers,
+    /// which cannot fail.
     fn is_harmless(&self, s: &Stmt) -> bool {
         let real = |v: &Var| matches!(self.f.ty(*v), Ty::F64 | Ty::F32);
         match &s.op {
@@ -116,7 +118,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Both arms of a branch that does not depend on what is carried, and of each result one of both.
+    /// Analyses a branch on a condition that does not depend on carried numbers: both arms are computed, and each
+    /// result is selected.
     fn either(&mut self, c: Var, (a, b): (&Block, &Block), s: &Stmt) -> bool {
         let read = a.stmts.iter().chain(&b.stmts).all(|s| self.stmt(s));
         for (out, (x, y)) in s.outs.iter().zip(a.results.iter().zip(&b.results)) {
@@ -133,7 +136,7 @@ impl Reader<'_> {
         read
     }
 
-    /// What an affine function of numbers becomes.
+    /// The result of an operation as an affine function.
     fn of(&mut self, op: &Op, at: Span) -> Option<Form> {
         match op {
             Op::Bin(b @ (Bin::Add | Bin::Sub), x, y) => {
@@ -175,12 +178,12 @@ impl Reader<'_> {
         }
     }
 
-    /// How many numbers are carried, as one of the operands says.
+    /// The number of carried numbers, taken from an operand that depends on them.
     fn length(&self, vs: &[Var]) -> Option<usize> {
         vs.iter().find_map(|v| self.forms.get(v)).and_then(|f| f.as_ref().map(|f| f.of.len()))
     }
 
-    /// A number as a function of what is carried.
+    /// A variable as an affine function of the carried numbers.
     fn form(&self, v: Var, n: usize) -> Option<Form> {
         match self.forms.get(&v) {
             Some(form) => form.clone(),

@@ -1,17 +1,17 @@
-//! Which numbers of a loop depend on each other, and by what matrices.
+//! Partitions the carried numbers of a loop into systems of mutually dependent numbers with their matrices.
 
 use super::NUMBERS;
 use super::read::{Coef, Turn};
 
-/// Numbers that depend on each other, by a matrix; those that the same matrix takes are columns.
+/// Mutually dependent numbers and the matrix of their recurrence. Vectors with the same matrix are its columns.
 pub(super) struct System {
-    /// Of each column which numbers they are.
+    /// The carried numbers of each column.
     pub columns: Vec<Vec<usize>>,
-    /// Which numbers of the matrix are other than zero, and other than one in all products.
+    /// The entries of the matrix that differ from zero, and from one, in some product.
     pub kept: Vec<(usize, usize)>,
-    /// Which are one, always, by their places on the diagonal.
+    /// The diagonal entries that are always one.
     pub ones: Vec<usize>,
-    /// Whether nothing stands beside the matrix.
+    /// Whether there is no additive term.
     pub linear: bool,
 }
 
@@ -20,22 +20,22 @@ impl System {
         self.columns[0].len()
     }
 
-    /// All numbers, column by column.
+    /// All carried numbers, column by column.
     pub fn members(&self) -> impl Iterator<Item = usize> + '_ {
         self.columns.iter().flatten().copied()
     }
 
-    /// How many numbers an operator of it accumulates.
+    /// The number of values that an operator for the system accumulates.
     pub fn size(&self) -> usize {
         self.kept.len() + if self.linear { 0 } else { self.members().count() }
     }
 
-    /// A factor of a turn.
+    /// An entry of the matrix.
     pub fn coef(&self, t: &Turn, i: usize, j: usize) -> Coef {
         t.forms[self.columns[0][i]].of[self.columns[0][j]]
     }
 
-    /// Whether a system has the same matrix.
+    /// Whether another system has the same matrix.
     fn alike(&self, other: &System, t: &Turn) -> bool {
         let m = self.rows();
         let places = || (0..m).flat_map(|i| (0..m).map(move |j| (i, j)));
@@ -43,7 +43,8 @@ impl System {
     }
 }
 
-/// The systems of a turn, if operators can be made of them, as many together as an operator may accumulate.
+/// The systems of a loop, grouped so that each operator accumulates at most the allowed number of values. `None` if
+/// a system is too large.
 pub(super) fn systems(t: &Turn) -> Option<Vec<Vec<System>>> {
     let n = t.forms.len();
     let mut group: Vec<usize> = (0..n).collect();
@@ -82,7 +83,7 @@ pub(super) fn systems(t: &Turn) -> Option<Vec<Vec<System>>> {
 fn system(t: &Turn, members: Vec<usize>) -> System {
     let m = members.len();
     let coef = |i: usize, j: usize| t.forms[members[i]].of[members[j]];
-    // What may be other than zero in a product of such matrices, or in none.
+    // The entries that may differ from zero in a product of such matrices, or in the empty product.
     let mut there: Vec<Vec<bool>> = (0..m).map(|i| (0..m).map(|j| i == j || coef(i, j) != Coef::Zero).collect()).collect();
     for k in 0..m {
         for i in 0..m {

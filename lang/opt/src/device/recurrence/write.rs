@@ -1,11 +1,11 @@
-//! Arithmetic on factors, as statements.
+//! Emits arithmetic on coefficients, simplified where they are 0 or 1.
 
 use super::read::Coef;
 use adl_ir::{Cmp, Function, Lit, Op, Stmt, Ty, Var};
 use adl_prim::{Bin, Prim, Un};
 use adl_syntax::span::Span;
 
-/// Writes arithmetic on factors.
+/// Emits arithmetic on coefficients.
 pub(super) struct Writer<'a> {
     pub f: &'a mut Function,
     pub ty: &'a Ty,
@@ -50,7 +50,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A sum of products, and of another number.
+    /// A sum of products plus another number.
     pub fn sums(&mut self, first: Coef, terms: &[(Coef, Coef)]) -> Var {
         let mut sum = Coef::Zero;
         for (x, y) in terms {

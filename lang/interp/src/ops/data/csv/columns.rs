@@ -1,4 +1,4 @@
-//! Columns: what their cells tell of their types, and making them from cells.
+//! Columns of CSV files: type inference from cells, and construction from cells.
 
 use crate::attend;
 use crate::error::{Error, Res, codes};
@@ -7,7 +7,7 @@ use crate::value::{Buf, Shape, Value, array, show};
 use adl_syntax::symbol::Symbol;
 use adl_typing::env::Column;
 
-/// Cells that stand for a number that is missing.
+/// Whether a cell stands for a missing number.
 fn missing(cell: &str) -> bool {
     matches!(cell, "" | "NA" | "N/A" | "NaN" | "nan" | "NULL" | "null")
 }
@@ -24,13 +24,13 @@ fn parse_bool(cell: &str) -> Option<bool> {
     }
 }
 
-/// What the cells of a column may still be.
+/// The types that the cells of a column still allow.
 #[derive(Clone)]
 pub(super) struct Seen {
     int: bool,
     float: bool,
     bool: bool,
-    /// Whether there is a cell that is not missing.
+    /// Whether any cell is not missing.
     some: bool,
 }
 
@@ -41,7 +41,7 @@ impl Default for Seen {
 }
 
 impl Seen {
-    /// One more cell.
+    /// Adds a cell.
     pub fn add(&mut self, cell: &str) {
         let cell = cell.trim();
         if missing(cell) {
@@ -54,7 +54,7 @@ impl Seen {
         self.bool = self.bool && parse_bool(cell).is_some();
     }
 
-    /// The narrowest type that fits; Float where nothing is known.
+    /// The narrowest type that fits; Float if all cells are missing.
     pub fn column(&self) -> Column {
         match self {
             Seen { some: false, .. } => Column::Float,
@@ -66,7 +66,7 @@ impl Seen {
     }
 }
 
-/// Type of a column's elements.
+/// The element type of a column.
 #[derive(Clone)]
 pub(super) enum Kind {
     Int,
@@ -78,7 +78,7 @@ pub(super) enum Kind {
     Maybe(Box<Kind>),
 }
 
-/// A column that is being made.
+/// A column under construction.
 pub(super) enum Builder {
     Int(Vec<i64>),
     Float(Vec<f64>),
@@ -100,7 +100,7 @@ impl Builder {
         }
     }
 
-    /// One more cell; the error names what was wanted.
+    /// Appends a cell; the error names the expected type.
     pub fn add(&mut self, cell: &str) -> Result<(), &'static str> {
         match self {
             Builder::Int(v) => v.push(cell.trim().parse().map_err(|_| "Int")?),
@@ -130,7 +130,7 @@ impl Builder {
     }
 }
 
-/// The cells of a column.
+/// The cells of a column as text.
 pub(super) fn texts(name: Symbol, b: &Buf) -> Res<Vec<String>> {
     Ok(match b {
         Buf::F64(v) => attend::collect(v.len(), |i| show::float(v[i]))?,
@@ -159,7 +159,7 @@ fn cell(name: Symbol, v: &Value) -> Res<String> {
     }
 }
 
-/// A text as a cell: in quotes where it would not come back as it is.
+/// A text as a cell, quoted if it would not be read back unchanged otherwise.
 pub(super) fn quoted(s: &str) -> String {
     let plain = !s.is_empty() && !s.contains([',', '"', '\n', '\r']) && s.trim_matches([' ', '\t']).len() == s.len();
     if plain { s.to_owned() } else { format!("\"{}\"", s.replace('"', "\"\"")) }

@@ -1,6 +1,6 @@
-//! CSV by named, typed columns.
+//! Reading and writing of CSV files with named, typed columns.
 //!
-//! A file is read in one pass where the types of its columns are known, and in two where the cells must tell them.
+//! A file is read in one pass if the types of its columns are known, otherwise in two.
 
 mod columns;
 mod scan;
@@ -18,7 +18,7 @@ fn bad(path: &str, (line, column): (usize, usize), text: impl std::fmt::Display)
     Error::new(codes::CSV, format!("{path}:{line}:{column}: {text}"))
 }
 
-/// How many cells the first row has, where all are numbers: then it names nothing.
+/// The number of cells of the first row if all of them are numbers; the file then has no header.
 fn unnamed(path: &str, bytes: &[u8]) -> Res<Option<usize>> {
     let mut numbers = true;
     let n = Scanner::new(path, bytes)?.row(&mut |_, _, cell| {
@@ -28,7 +28,8 @@ fn unnamed(path: &str, bytes: &[u8]) -> Res<Option<usize>> {
     Ok(n.filter(|_| numbers))
 }
 
-/// The names of the columns, and the rows. `plain`: a file without names will do, whose columns are then numbered.
+/// The names of the columns, and the rows. If `plain`, a file without a header is accepted, and its columns are
+/// numbered.
 fn named<'a>(path: &'a str, bytes: &'a [u8], plain: bool) -> Res<(Vec<String>, Scanner<'a>)> {
     let mut rows = Scanner::new(path, bytes)?;
     match unnamed(path, bytes)? {
@@ -59,7 +60,7 @@ fn header(path: &str, rows: &mut Scanner) -> Res<Vec<String>> {
     }
 }
 
-/// All rows after the header, cell by cell.
+/// Calls `f` for each cell of the rows after the header.
 fn body<'a>(rows: &mut Scanner<'a>, width: usize, f: &mut dyn FnMut(&Scanner<'a>, usize, scan::Cell<'a>) -> Res<()>) -> Res<()> {
     loop {
         let (mut line, mut at) = (0, 0);
@@ -78,7 +79,7 @@ fn body<'a>(rows: &mut Scanner<'a>, width: usize, f: &mut dyn FnMut(&Scanner<'a>
     }
 }
 
-/// Names and types of the columns.
+/// Infers the names and types of the columns.
 pub fn schema(path: &str, bytes: &[u8]) -> Res<Vec<(String, Column)>> {
     let (names, mut rows) = named(path, bytes, false)?;
     let mut seen = vec![Seen::default(); names.len()];
@@ -89,13 +90,13 @@ pub fn schema(path: &str, bytes: &[u8]) -> Res<Vec<(String, Column)>> {
     Ok(names.into_iter().zip(seen.iter().map(Seen::column)).collect())
 }
 
-/// What a file is read as.
+/// The form in which a file is read.
 enum Form<'a> {
     /// A record of columns.
     Columns(&'a [(Symbol, Rc<Rep>)]),
     /// An array of records.
     Rows(&'a [(Symbol, Rc<Rep>)]),
-    /// All columns as a matrix, of so many where the type says it.
+    /// A matrix of all columns, with their number if the type specifies it.
     Matrix(&'a Rep, Option<usize>),
 }
 
@@ -115,11 +116,11 @@ fn form(rep: &Rep) -> Option<Form<'_>> {
 struct Wanted {
     name: Symbol,
     kind: Kind,
-    /// Number of rows, where the type says it.
+    /// The number of rows, if the type specifies it.
     rows: Option<usize>,
 }
 
-/// A file as a record of columns, as an array of records or as a matrix, whichever the type wants.
+/// Reads a file as a record of columns, an array of records or a matrix, according to the type.
 pub fn read(path: &str, bytes: &[u8], rep: &Rep) -> Res<Value> {
     let all = match rep {
         Rep::Array(n, _) => *n,
@@ -192,12 +193,12 @@ fn kind(path: &str, name: Symbol, rep: &Rep) -> Res<Kind> {
     })
 }
 
-/// `1 column`, `2 columns`.
+/// A number with a noun: `1 column`, `2 columns`.
 fn counted(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// The wanted columns, in one pass.
+/// Reads the requested columns in one pass.
 fn columns(path: &str, (names, mut rows): (Vec<String>, Scanner<'_>), wanted: &[Wanted]) -> Res<Vec<Value>> {
     let mut builders: Vec<Option<(Builder, &Wanted)>> = names.iter().map(|_| None).collect();
     for w in wanted {
@@ -222,17 +223,17 @@ fn columns(path: &str, (names, mut rows): (Vec<String>, Scanner<'_>), wanted: &[
         return Err(Error::new(codes::SIZE, format!("{path} has {}, and the type wants {n}", counted(count, "row"))));
     }
     let mut made: Vec<(Symbol, Value)> = builders.into_iter().flatten().map(|(b, w)| (w.name, b.finish())).collect();
-    // In the order of the type, which is that of names.
+    // In the order of the type's fields, which are sorted by name.
     wanted
         .iter()
         .map(|w| match made.iter().position(|(n, _)| *n == w.name) {
             Some(i) => Ok(made.swap_remove(i).1),
-            None => Err(Error::new(codes::CSV, format!("{path}: the column `{}` is wanted twice", w.name))),
+            None => Err(Error::new(codes::CSV, format!("{path}: the column `{}` is asked for twice", w.name))),
         })
         .collect()
 }
 
-/// A record of columns, or an array of records, as text.
+/// A record of columns, or an array of records, as CSV text.
 pub fn write(v: &Value) -> Res<Vec<u8>> {
     let (names, vals) = match v {
         Value::Record(r) => (&r.names, &r.vals),

@@ -1,4 +1,4 @@
-//! CSV text cut into cells.
+//! Tokenisation of CSV text into cells.
 
 use super::bad;
 use crate::attend;
@@ -6,28 +6,28 @@ use crate::error::Res;
 use adl_syntax::diag::Excerpt;
 use std::borrow::Cow;
 
-/// A cell and where it begins.
+/// A cell and its position.
 pub(super) struct Cell<'a> {
-    /// Its text: of a quoted cell as it is, of another without blanks at its ends.
+    /// The text. A quoted cell is kept as it is; other cells are trimmed.
     pub text: Cow<'a, str>,
-    /// Line, from 1.
+    /// The line, from 1.
     pub line: usize,
-    /// Offset in the file.
+    /// The offset in the file.
     pub at: usize,
 }
 
-/// A reader of rows. Lines that hold nothing are skipped; line ends may be `\n`, `\r\n` or `\r`.
+/// A reader of rows. Empty lines are skipped; line ends may be `\n`, `\r\n` or `\r`.
 pub(super) struct Scanner<'a> {
     path: &'a str,
     text: &'a str,
     pos: usize,
     line: usize,
-    /// Between cells.
+    /// The character between cells.
     separator: u8,
 }
 
-/// What stands between cells: a comma, or where the first line with text has none, a semicolon or a tab, or blanks (`b' '`); and where
-/// the first row begins.
+/// The separator between cells, and the offset of the first row. The separator is a comma; if the first
+/// non-empty line contains none, it is a semicolon or a tab, or else blanks (`b' '`).
 fn layout(text: &str) -> Result<(u8, usize), &'static str> {
     let filled = |l: &&str| !l.trim().is_empty();
     let Some(line) = text.split(['\n', '\r']).find(filled) else { return Ok((b',', 0)) };
@@ -35,7 +35,7 @@ fn layout(text: &str) -> Result<(u8, usize), &'static str> {
     if let Some(c) = [b',', b';', b'\t'].iter().find(|c| outside.contains(**c as char)) {
         return Ok((*c, 0));
     }
-    // As NumPy writes them, names may stand behind a `#`, below other such lines.
+    // NumPy writes column names after a `#`, possibly below other comment lines.
     let remark = |l: &&str| l.trim_start().starts_with('#');
     let at = |l: &str| l.as_ptr() as usize - text.as_ptr() as usize;
     let mut lines = text.split(['\n', '\r']).filter(filled);
@@ -54,14 +54,14 @@ fn layout(text: &str) -> Result<(u8, usize), &'static str> {
     if numbers(&names) || numbers(&first) || same && first.iter().any(|c| is_number(c)) {
         return Ok((b' ', begin));
     }
-    // Texts of equally many words may be one column, or as many.
+    // Rows of text with the same number of words may be one column, or several.
     match same && lines.all(|l| words(l).len() == names.len()) {
         true => Err("this may be one column or several, between blanks: separate columns with commas, or put texts that have blanks in quotes"),
         false => Ok((b',', 0)),
     }
 }
 
-/// What stands between blanks; a text in quotes is one word. A `#` before names is none.
+/// The words of a line; a quoted text is one word. A `#` before column names is skipped.
 fn words(line: &str) -> Vec<&str> {
     let mut out = Vec::new();
     let mut rest = unmarked(line).trim();
@@ -76,19 +76,19 @@ fn words(line: &str) -> Vec<&str> {
     out
 }
 
-/// A first line behind the `#` that NumPy writes before names.
+/// The first line without the `#` that NumPy writes before column names.
 fn unmarked(line: &str) -> &str {
     line.trim_start().strip_prefix('#').unwrap_or(line)
 }
 
-/// Whether a cell is a number: with a digit, so that `nan` and `inf` may be names.
+/// Whether a cell is a number. It must contain a digit, so that `nan` and `inf` may be column names.
 pub(super) fn is_number(cell: &str) -> bool {
     let cell = cell.trim();
     cell.contains(|c: char| c.is_ascii_digit()) && cell.parse::<f64>().is_ok()
 }
 
 impl<'a> Scanner<'a> {
-    /// At the beginning of a file, behind its byte order mark.
+    /// Starts at the beginning of a file, after its byte order mark.
     pub fn new(path: &'a str, bytes: &'a [u8]) -> Res<Scanner<'a>> {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         match std::str::from_utf8(bytes) {
@@ -119,7 +119,8 @@ impl<'a> Scanner<'a> {
         bad(self.path, self.place(line, at), text).excerpt(Excerpt::new(self.path, line, self.text, (at, at + cell)))
     }
 
-    /// Calls `f` with each cell of the next row and its number; the number of cells, or `None` at the end of the file.
+    /// Calls `f` with each cell of the next row and its index. Returns the number of cells, or `None` at the
+    /// end of the file.
     pub fn row(&mut self, f: &mut dyn FnMut(&Self, usize, Cell<'a>) -> Res<()>) -> Res<Option<usize>> {
         self.blank_lines();
         if self.pos >= self.text.len() {
@@ -157,7 +158,7 @@ impl<'a> Scanner<'a> {
                     self.pos += blanks;
                     self.line_end();
                 }
-                // A remark.
+                // A comment.
                 Some(b'#') if self.separator == b' ' => self.pos += b[self.pos..].iter().take_while(|c| !matches!(c, b'\n' | b'\r')).count(),
                 Some(_) => return,
                 None => {
@@ -168,7 +169,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Blanks here, in bytes. A tab between cells is none.
+    /// The number of bytes of blanks at the current position. A tab that separates cells does not count.
     fn blanks(&self) -> usize {
         self.text.as_bytes()[self.pos..].iter().take_while(|c| **c == b' ' || **c == b'\t' && self.separator != b'\t').count()
     }
@@ -193,7 +194,7 @@ impl<'a> Scanner<'a> {
         Ok(Cell { text: Cow::Borrowed(self.text[at..at + n].trim_matches([' ', '\t'])), line, at: at + blanks.min(n) * usize::from(self.separator != b' ') })
     }
 
-    /// A quoted cell from behind its first quote; a quote in it is written twice.
+    /// A quoted cell, after its opening quote; a quote inside is written twice.
     fn quoted(&mut self, line: usize, at: usize) -> Res<Cell<'a>> {
         let b = self.text.as_bytes();
         let mut text: Cow<'a, str> = Cow::Borrowed("");

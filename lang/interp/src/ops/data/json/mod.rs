@@ -1,7 +1,8 @@
-//! JSON, read as the type that is wanted.
+//! Reading and writing of JSON, according to an expected type.
 //!
-//! Records are objects, tuples, arrays and lists are lists, `()` and `None` are null, `Some x` is x, a constructor without fields is its
-//! name, one with fields is `{"Name": [fields]}`. Numbers that are not finite are written as null and read as nan.
+//! Records correspond to objects; tuples, arrays and lists to arrays; `()` and `None` to null; `Some x` to x. A
+//! constructor without fields is written as its name, one with fields as `{"Name": [fields]}`. Non-finite
+//! numbers are written as null, and null is read as nan.
 
 mod read;
 mod syntax;

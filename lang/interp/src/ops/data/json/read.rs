@@ -1,4 +1,4 @@
-//! JSON text as a value of a wanted type, in one pass.
+//! Reads JSON text as a value of an expected type, in one pass.
 
 use super::syntax::{Next, Text};
 use crate::error::{Res, codes};
@@ -21,7 +21,7 @@ pub fn read(m: &mut Machine, path: &str, bytes: &[u8], rep: &Rep) -> Res<Value> 
     }
 }
 
-/// The way from the whole to a part.
+/// A step of the path from the root to a part.
 enum Step {
     Field(Symbol),
     Element(usize),
@@ -34,7 +34,7 @@ struct Reader<'a, 'b> {
 }
 
 impl Reader<'_, '_> {
-    /// An error here: something else was wanted.
+    /// The error that a value of another kind was found than `want`.
     fn wrong(&mut self, want: &str) -> Box<crate::error::Error> {
         let have = self.text.peek().name();
         let mut at = String::new();
@@ -103,7 +103,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The elements of a list: `rep` is the type of each, or `None` where the list should have ended.
+    /// The elements of an array: `rep` is the type of each element, or `None` after the last one.
     fn elements(&mut self, rep: &dyn Fn(usize) -> Option<Rc<Rep>>) -> Res<Vec<Value>> {
         let mut out = Vec::new();
         self.text.open();
@@ -130,7 +130,7 @@ impl Reader<'_, '_> {
         let v = match problem {
             None if vals.is_empty() => return Ok(e.no_elements()),
             None => match seq::pack(self.m, vals) {
-                // Nothing is wrong with the text.
+                // These errors are not about the text.
                 Err(e) if e.stops() || e.diag.code == codes::MEMORY => return Err(e),
                 packed => packed.map_err(|e| e.diag.message),
             },
@@ -150,7 +150,7 @@ impl Reader<'_, '_> {
         Ok(Value::Tuple(Rc::new(Tuple(vals))))
     }
 
-    /// Keys that the type has not are passed; a field that the object has not is null, where null is of its type.
+    /// Keys that are not in the type are skipped. A missing field is null, if its type has a null value.
     fn record(&mut self, fields: &[(Symbol, Rc<Rep>)]) -> Res<Value> {
         let mark = self.text.mark();
         let mut vals: Vec<Option<Value>> = fields.iter().map(|_| None).collect();
@@ -221,7 +221,7 @@ impl Reader<'_, '_> {
         self.text.error(format!("`{name}` is not a constructor of `{}`; it has {}", d.name, all.join(", ")))
     }
 
-    /// `{"Name": [fields]}`; a single field may stand without the list.
+    /// `{"Name": [fields]}`; for a single field the brackets may be omitted.
     fn constructor(&mut self, d: &Rc<DataDecl>, args: &[Rc<Rep>]) -> Res<Value> {
         let mark = self.text.mark();
         self.text.open();
@@ -247,7 +247,7 @@ impl Reader<'_, '_> {
         Ok(make(d, con, fields))
     }
 
-    /// The representation of a field's type at a declaration's arguments.
+    /// The run-time type representation of a field, for a declaration's type arguments.
     fn field(&self, t: &Ty, d: &DataDecl, args: &[Rc<Rep>]) -> Rc<Rep> {
         crate::value::rep::field_rep(&|id| self.m.datas.get(&id).cloned(), t, d, args)
     }
@@ -257,7 +257,7 @@ fn float(rep: &Rep, x: f64) -> Value {
     if *rep == Rep::F32 { Value::F32(x as f32) } else { Value::Float(x) }
 }
 
-/// What a field is that an object has not.
+/// The value of a missing field, if its type has a null value.
 fn absent(rep: &Rep) -> Option<Value> {
     match rep {
         Rep::Data(d, _) if is_option(d) => Some(make(d, &d.cons[0], Vec::new())),
@@ -267,12 +267,12 @@ fn absent(rep: &Rep) -> Option<Value> {
     }
 }
 
-/// Whether a type is `None | Some x`.
+/// Whether a type has the form `None | Some x`.
 fn is_option(d: &DataDecl) -> bool {
     matches!(d.cons.as_slice(), [n, s] if n.name.as_str() == "None" && n.fields.is_empty() && s.name.as_str() == "Some" && s.fields.len() == 1)
 }
 
-/// Whether a type is `Nil | Cons x rest`.
+/// Whether a type has the form `Nil | Cons x rest`.
 fn is_list(d: &DataDecl) -> bool {
     matches!(d.cons.as_slice(), [n, c] if n.name.as_str() == "Nil" && n.fields.is_empty() && c.name.as_str() == "Cons" && c.fields.len() == 2)
 }

@@ -1,4 +1,4 @@
-//! JSON text: its tokens, with places.
+//! The tokens of JSON text, with positions for errors.
 
 use crate::error::{Error, Res, codes};
 use adl_syntax::diag::Excerpt;
@@ -10,7 +10,7 @@ pub(super) struct Text<'a> {
     pos: usize,
 }
 
-/// The kind of the value that begins here.
+/// The kind of the value that begins at the current position.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Next {
     Null,
@@ -25,7 +25,7 @@ pub(super) enum Next {
 }
 
 impl Next {
-    /// In messages.
+    /// The name in messages.
     pub fn name(self) -> &'static str {
         match self {
             Next::Null => "null",
@@ -53,7 +53,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// An error at the position.
+    /// An error at the current position.
     pub fn error(&self, text: impl std::fmt::Display) -> Box<Error> {
         let before = &self.text[..self.pos];
         let start = before.rfind('\n').map_or(0, |i| i + 1);
@@ -73,7 +73,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// What comes next, behind blanks.
+    /// The kind of the next value, after blanks.
     pub fn peek(&mut self) -> Next {
         self.blanks();
         let rest = &self.text[self.pos..];
@@ -90,23 +90,23 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Where the next value begins.
+    /// The position at which the next value begins.
     pub fn mark(&mut self) -> usize {
         self.blanks();
         self.pos
     }
 
-    /// Goes back to a mark.
+    /// Returns to a position given by [`Self::mark`].
     pub fn rewind(&mut self, mark: usize) {
         self.pos = mark;
     }
 
-    /// Passes `null`, `true` or `false`, which [`Self::peek`] has seen.
+    /// Skips `null`, `true` or `false`, which [`Self::peek`] has found.
     pub fn word(&mut self, next: Next) {
         self.pos += next.name().len();
     }
 
-    /// Passes a sign, if it is next.
+    /// Skips a punctuation character if it is next. Returns whether it was.
     pub fn sign(&mut self, c: u8) -> bool {
         self.blanks();
         let there = self.byte() == Some(c);
@@ -114,7 +114,7 @@ impl<'a> Text<'a> {
         there
     }
 
-    /// A number's text.
+    /// The text of a number.
     pub fn number(&mut self) -> Res<&'a str> {
         let rest = &self.text[self.pos..];
         let n = rest.find(|c: char| !matches!(c, '0'..='9' | '+' | '-' | '.' | 'e' | 'E')).unwrap_or(rest.len());
@@ -130,7 +130,7 @@ impl<'a> Text<'a> {
         Ok(text)
     }
 
-    /// A text in quotes.
+    /// A quoted text.
     pub fn string(&mut self) -> Res<String> {
         let start = self.pos;
         self.pos += 1;
@@ -170,7 +170,7 @@ impl<'a> Text<'a> {
         Ok(plain)
     }
 
-    /// `\uXXXX`, or two of them that make one character.
+    /// `\uXXXX`, or a surrogate pair of them.
     fn unicode(&mut self) -> Res<char> {
         let unit = |at: usize| self.text.get(at + 2..at + 6).filter(|_| self.text[at..].starts_with("\\u")).and_then(|h| u16::from_str_radix(h, 16).ok());
         let first = unit(self.pos).ok_or_else(|| self.error("`\\u` takes four hexadecimal digits"))?;
@@ -183,12 +183,12 @@ impl<'a> Text<'a> {
         Ok(c)
     }
 
-    /// Passes the bracket that opens a list or an object.
+    /// Skips the opening bracket of an array or object.
     pub fn open(&mut self) {
         self.pos += 1;
     }
 
-    /// Whether another element comes after `n` of them; passes the comma before it, or the closing bracket.
+    /// Whether another element follows after `n` elements. Skips the comma before it, or the closing bracket.
     pub fn more(&mut self, close: u8, n: usize) -> Res<bool> {
         if self.sign(close) {
             return Ok(false);
@@ -199,7 +199,7 @@ impl<'a> Text<'a> {
         Ok(true)
     }
 
-    /// The key of an entry and its colon.
+    /// The key of an entry; skips the colon.
     pub fn key(&mut self) -> Res<String> {
         if self.peek() != Next::Text {
             return Err(self.error("a key in quotes is missing"));
@@ -211,7 +211,7 @@ impl<'a> Text<'a> {
         Ok(key)
     }
 
-    /// Passes a value of any kind.
+    /// Skips a value of any kind.
     pub fn skip(&mut self) -> Res<()> {
         let next = self.peek();
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || match next {

@@ -1,4 +1,4 @@
-//! A value as JSON text.
+//! Writes a value as JSON text.
 
 use crate::{attend, memory};
 use crate::error::{Error, Res, codes};
@@ -6,15 +6,15 @@ use crate::value::{Array, Value, array, show};
 use adl_syntax::render::quote;
 use std::rc::Rc;
 
-/// Work that is left: values nest to any depth, so it is a list and not a recursion.
+/// Remaining work: an explicit stack instead of recursion, because values may be nested to any depth.
 enum Todo {
     Value(Value),
     Text(String),
-    /// Elements of an array from one on.
+    /// Elements of an array from an index on.
     Elements(Rc<Array>, usize),
 }
 
-/// A value as one line of JSON text.
+/// The value as one line of JSON text.
 pub fn write(v: &Value) -> Res<String> {
     let mut out = String::new();
     let mut todo = vec![Todo::Value(v.clone())];

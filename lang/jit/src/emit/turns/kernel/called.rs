@@ -1,4 +1,4 @@
-//! Stages of a strip: what each one computes, the buffers between them, and the functions that are called in between.
+//! Stages of a strip: the values of each stage, the buffers between stages, and the function calls.
 
 use super::{Kernel, LOOSE, STRIP, Val, functions, of_totals};
 use super::super::stages::{Call, Fun};
@@ -7,22 +7,22 @@ use cranelift_codegen::ir::{InstBuilder, StackSlotData, StackSlotKind, Value, ty
 use smallvec::SmallVec;
 
 impl Kernel<'_, '_, '_, '_> {
-    /// Whether this is the stage that stores and adds up.
+    /// Whether this is the stage that stores and accumulates.
     pub(super) fn is_last(&self) -> bool {
         self.stage == self.k.stages.last()
     }
 
-    /// Whether this stage computes a variable, or reads it.
+    /// Whether this stage computes or reads a variable.
     pub(super) fn wants(&self, v: Var) -> bool {
         self.k.stages.needed.get(self.stage).is_none_or(|n| n.contains(&v))
     }
 
-    /// Where a buffer begins.
+    /// The address of a buffer.
     fn buffer(&mut self, k: usize) -> Value {
         self.e.b.ins().iadd_imm_s(self.given[3], 8 * (of_totals(self.k.totals) + STRIP * k as i64))
     }
 
-    /// Where it has the numbers of these turns.
+    /// The address of the current iterations' numbers in a buffer.
     fn in_buffer(&mut self, k: usize) -> Value {
         let (first, bytes) = (self.buffer(k), self.e.b.ins().ishl_imm_s(self.at, 3));
         self.e.b.ins().iadd(first, bytes)
@@ -33,7 +33,7 @@ impl Kernel<'_, '_, '_, '_> {
         self.beside(at)
     }
 
-    /// Numbers of turns that lie side by side.
+    /// Loads contiguous numbers of the iterations.
     fn beside(&mut self, at: Value) -> Val {
         if self.side == 0 {
             return Val::One(self.e.b.ins().load(types::F64, LOOSE, at, 0));
@@ -41,7 +41,7 @@ impl Kernel<'_, '_, '_, '_> {
         Val::Many((0..self.side).map(|u| self.e.b.ins().load(types::F64X2, LOOSE, at, 16 * u as i32)).collect())
     }
 
-    /// Reads what a stage before has kept, if it has.
+    /// Loads a value that an earlier stage has stored. Returns whether there is one.
     pub(super) fn from_before(&mut self, v: Var) -> bool {
         let Some(kept) = self.k.stages.kept.get(&v).filter(|k| k.stage < self.stage) else { return false };
         let x = self.read(kept.buffer);
@@ -49,7 +49,7 @@ impl Kernel<'_, '_, '_, '_> {
         true
     }
 
-    /// Keeps what later stages read.
+    /// Stores a value that later stages read.
     pub(super) fn keep(&mut self, v: Var, x: &Val) {
         if let Some(kept) = self.k.stages.kept.get(&v).filter(|k| k.stage == self.stage) {
             let at = self.in_buffer(kept.buffer);
@@ -57,12 +57,12 @@ impl Kernel<'_, '_, '_, '_> {
         }
     }
 
-    /// The call that makes a variable.
+    /// The call that computes a variable.
     pub(super) fn call_of(&self, v: Var) -> Option<usize> {
         self.k.stages.calls.iter().position(|c| c.out == v)
     }
 
-    /// What a function is to be called with, or what it has given.
+    /// Stores the arguments of a call, or loads its result.
     pub(super) fn around_call(&mut self, call: usize) {
         let k = self.k;
         let c = &k.stages.calls[call];
@@ -77,13 +77,13 @@ impl Kernel<'_, '_, '_, '_> {
         }
     }
 
-    /// Calls a function for all turns of the strip.
+    /// Calls a function on all iterations of the strip.
     pub(super) fn call(&mut self, c: &Call) {
         let args: SmallVec<[Value; 2]> = (0..c.args.len()).map(|i| self.buffer(c.buffer + i)).collect();
         self.apply(c.fun, &args, self.given[2]);
     }
 
-    /// Puts what a function gives for `n` numbers in the place of its first argument.
+    /// Replaces `n` numbers at the first argument by the function's results.
     fn apply(&mut self, f: Fun, args: &[Value], n: Value) {
         let (at, more) = match f {
             Fun::Un(op) => functions::strip_of_unary(op),
@@ -97,7 +97,7 @@ impl Kernel<'_, '_, '_, '_> {
         self.e.runtime(at, &args, 0);
     }
 
-    /// A function in a loop inside: called for the turns that are done together.
+    /// Evaluates a function in an inner loop, for the iterations of one vector step.
     pub(super) fn function(&mut self, op: &Op) -> Val {
         let Some((f, args)) = Fun::of(op) else { return Val::One(self.e.b.ins().f64const(0.0)) };
         let args: Vec<Val> = args.into_iter().map(|v| self.float(v)).collect();
