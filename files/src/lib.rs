@@ -45,7 +45,9 @@ pub fn read_unless(path: impl AsRef<Path>, stop: &dyn Fn() -> bool) -> Result<Ve
     let file = File::open(path)?;
     let mut bytes = Vec::new();
     // Lack of memory is an error here, not an abort.
-    bytes.try_reserve(usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX)).map_err(|_| ErrorKind::OutOfMemory)?;
+    bytes
+        .try_reserve(usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX))
+        .map_err(|_| ErrorKind::OutOfMemory)?;
     loop {
         stopped(stop)?;
         if (&file).take(PIECE as u64).read_to_end(&mut bytes)? == 0 {
@@ -136,7 +138,12 @@ fn refused(e: &std::io::Error) -> bool {
 fn plain(e: std::io::Error) -> std::io::Error {
     match e.raw_os_error() {
         Some(code) => std::io::Error::from_raw_os_error(code),
-        None => match e.get_ref().and_then(|inner| inner.source()).and_then(|s| s.downcast_ref::<std::io::Error>()).and_then(std::io::Error::raw_os_error) {
+        None => match e
+            .get_ref()
+            .and_then(|inner| inner.source())
+            .and_then(|s| s.downcast_ref::<std::io::Error>())
+            .and_then(std::io::Error::raw_os_error)
+        {
             Some(code) => std::io::Error::from_raw_os_error(code),
             None => e.kind().into(),
         },

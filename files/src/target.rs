@@ -33,11 +33,15 @@ pub fn of(path: &Path) -> Target {
 /// Whether the path refers to a descriptor or a virtual file.
 fn made_up(path: &Path) -> bool {
     let Some(directory) = path.parent().filter(|d| !d.as_os_str().is_empty()) else { return false };
-    std::fs::canonicalize(directory).is_ok_and(|d| ["/proc", "/sys", "/dev/fd"].iter().any(|made_up| d.starts_with(made_up)))
+    std::fs::canonicalize(directory)
+        .is_ok_and(|d| ["/proc", "/sys", "/dev/fd"].iter().any(|made_up| d.starts_with(made_up)))
 }
 
 fn descriptor(path: PathBuf) -> Target {
-    let own = path.parent().and_then(|d| std::fs::canonicalize(d).ok()).is_some_and(|d| d == Path::new("/dev/fd") || std::fs::canonicalize("/proc/self/fd").is_ok_and(|fds| d == fds));
+    let own = path
+        .parent()
+        .and_then(|d| std::fs::canonicalize(d).ok())
+        .is_some_and(|d| d == Path::new("/dev/fd") || std::fs::canonicalize("/proc/self/fd").is_ok_and(|fds| d == fds));
     match path.file_name().and_then(|n| n.to_str()) {
         Some("1") if own => Target::Output,
         Some("2") if own => Target::Errors,

@@ -59,7 +59,9 @@ impl Failed {
         match (self.made, made(r)) {
             // After the reply, a client writes a date that is later by more than the cell's duration. Dates may have
             // millisecond precision only.
-            (Some(failed), Some(date)) => late < LATE && session(r) == self.session && date - failed < self.took - TimeDelta::milliseconds(1),
+            (Some(failed), Some(date)) => {
+                late < LATE && session(r) == self.session && date - failed < self.took - TimeDelta::milliseconds(1)
+            }
             _ => late < UNDATED,
         }
     }
@@ -118,7 +120,12 @@ mod tests {
 
     #[test]
     fn without_dates_what_arrives_soon_is_aborted() {
-        for (of_failed, date) in [(None, None), (Some("2026-03-01T10:00:00Z"), None), (None, Some("2026-03-01T10:00:00Z")), (Some("yesterday"), Some("today"))] {
+        for (of_failed, date) in [
+            (None, None),
+            (Some("2026-03-01T10:00:00Z"), None),
+            (None, Some("2026-03-01T10:00:00Z")),
+            (Some("yesterday"), Some("today")),
+        ] {
             let f = failed(of_failed);
             assert!(f.precedes(&request("a", date, f.replied + UNDATED / 2)));
             assert!(!f.precedes(&request("a", date, f.replied + UNDATED * 2)));

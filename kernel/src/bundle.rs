@@ -40,7 +40,10 @@ pub fn frame(figure: &Figure) -> (Json, Json) {
     }
     let (width, height) = figure.size();
     let png = data_encoding::BASE64.encode(&figure.png(Theme::Adaptive, SCALE));
-    (json!({"text/plain": text, "image/png": png}), json!({"image/png": {"width": width.round(), "height": height.round()}}))
+    (
+        json!({"text/plain": text, "image/png": png}),
+        json!({"image/png": {"width": width.round(), "height": height.round()}}),
+    )
 }
 
 /// Data and metadata of a value, with its type if known.
@@ -54,11 +57,17 @@ pub fn shown(v: &Value, ty: &str) -> (Json, Json) {
         return (data, metadata);
     }
     let mut data = Map::new();
-    let text = if ty.is_empty() { show::show(v) } else { Echo { name: None, called: None, ty: ty.to_owned(), of: None, shown: v.clone() }.screen(WIDTH) };
+    let text = if ty.is_empty() {
+        show::show(v)
+    } else {
+        Echo { name: None, called: None, ty: ty.to_owned(), of: None, shown: v.clone() }.screen(WIDTH)
+    };
     data.insert("text/plain".into(), json!(text));
     match small_matrix(v) {
         Some(latex) => drop(data.insert("text/latex".into(), json!(latex))),
-        None => data.extend(crate::controls::still(v).or_else(|| html::of(v, ty)).map(|h| ("text/html".into(), json!(h)))),
+        None => {
+            data.extend(crate::controls::still(v).or_else(|| html::of(v, ty)).map(|h| ("text/html".into(), json!(h))))
+        }
     }
     (Json::Object(data), json!({}))
 }
@@ -67,7 +76,9 @@ pub fn shown(v: &Value, ty: &str) -> (Json, Json) {
 pub fn of(e: &Echo) -> (Json, Json) {
     match &e.name {
         // A named picture is displayed only when it is evaluated as an expression.
-        Some(n) if adl_plotting::picture(&e.shown).is_some() => (json!({"text/plain": format!("{n} : {}", e.ty)}), json!({})),
+        Some(n) if adl_plotting::picture(&e.shown).is_some() => {
+            (json!({"text/plain": format!("{n} : {}", e.ty)}), json!({}))
+        }
         Some(_) => (json!({"text/plain": e.screen(WIDTH)}), json!({})),
         None => shown(&e.shown, &e.ty),
     }
@@ -111,7 +122,10 @@ mod tests {
     fn a_small_matrix_is_a_formula() {
         let m = array::make([2, 2].into_iter().collect(), Buf::F64(vec![1.0, -2.5, 1e30, f64::INFINITY]));
         let (data, _) = shown(&m, "[2][2]Float");
-        assert_eq!(data["text/latex"], r"$\displaystyle \begin{bmatrix}1.0 & -2.5 \\ 1 \cdot 10^{30} & \infty\end{bmatrix}$");
+        assert_eq!(
+            data["text/latex"],
+            r"$\displaystyle \begin{bmatrix}1.0 & -2.5 \\ 1 \cdot 10^{30} & \infty\end{bmatrix}$"
+        );
         assert!(data["text/plain"].as_str().unwrap().starts_with(": [2][2]Float, -2.5 .. 1e30, 1 inf\n"));
     }
 }

@@ -1,10 +1,10 @@
 //! Runs cells: the items and `:commands` of a text in order, up to the first failure.
 
-use crate::{ansi, bundle};
+use crate::controls::Control;
 use crate::record::Record;
 use crate::stage::{Audience, Stage, grouped};
-use crate::controls::Control;
 use crate::widgets::{self, Widgets};
+use crate::{ansi, bundle};
 use adl_interp::error::codes;
 use adl_interp::fault::{self, Fault};
 use adl_interp::host::Host;
@@ -60,7 +60,11 @@ impl Failure {
     /// An internal error outside the session's boundary.
     fn internal(fault: &Fault) -> Failure {
         let error = fault.error().diag;
-        Failure { name: error.code.to_owned(), text: error.message.clone(), traceback: render::text(&error, &SourceMap::default(), true) }
+        Failure {
+            name: error.code.to_owned(),
+            text: error.message.clone(),
+            traceback: render::text(&error, &SourceMap::default(), true),
+        }
     }
 
     /// The fields of an `error` message.
@@ -111,7 +115,14 @@ impl Progress {
         let since = self.heard.elapsed();
         let iteration = self.time.div_f64(self.done.max(1) as f64);
         let running = since < RECENT.max(iteration.saturating_mul(2));
-        running.then(|| format!("interrupted after {} of {} iterations, {:.1} s", grouped(self.done), grouped(self.total), (self.time + since).as_secs_f64()))
+        running.then(|| {
+            format!(
+                "interrupted after {} of {} iterations, {:.1} s",
+                grouped(self.done),
+                grouped(self.total),
+                (self.time + since).as_secs_f64()
+            )
+        })
     }
 }
 
@@ -166,7 +177,12 @@ const PAGED: &[&str] = &[":doc", ":help", ":source", ":h", ":?"];
 impl Cells {
     /// An evaluator whose output goes to `audience`; the flags stop a cell and request its progress.
     pub fn new(setup: &Setup, audience: Rc<dyn Audience>, interrupt: Arc<AtomicBool>, tick: Arc<AtomicBool>) -> Cells {
-        let hearer = Rc::new(Hearer { audience, kept: RefCell::default(), record: RefCell::default(), progress: Cell::default() });
+        let hearer = Rc::new(Hearer {
+            audience,
+            kept: RefCell::default(),
+            record: RefCell::default(),
+            progress: Cell::default(),
+        });
         let (make, world, to) = (setup.session.clone(), setup.world, hearer.clone());
         let fresh = move || {
             let mut s = make(Box::new(Stage::new(world(), to.clone())));
@@ -212,7 +228,14 @@ impl Cells {
     }
 
     /// Runs items. The last echo is the cell's result if there is an execution number.
-    fn items(&mut self, name: &str, text: &str, number: Option<u64>, silent: bool, given: &mut Given) -> Result<(), Failure> {
+    fn items(
+        &mut self,
+        name: &str,
+        text: &str,
+        number: Option<u64>,
+        silent: bool,
+        given: &mut Given,
+    ) -> Result<(), Failure> {
         self.session.borrow_mut().release();
         let out = self.session.borrow_mut().eval_cell(name, text);
         self.session.borrow_mut().host().flush();
@@ -228,9 +251,17 @@ impl Cells {
             let (data, metadata) = bundle::of(e);
             if ends {
                 given.result = data["text/plain"].as_str().map(str::to_owned);
-                self.hearer.publish("execute_result", json!({"data": data, "metadata": metadata, "execution_count": number}), json!({}));
+                self.hearer.publish(
+                    "execute_result",
+                    json!({"data": data, "metadata": metadata, "execution_count": number}),
+                    json!({}),
+                );
             } else {
-                self.hearer.publish("display_data", json!({"data": data, "metadata": metadata, "transient": {}}), json!({}));
+                self.hearer.publish(
+                    "display_data",
+                    json!({"data": data, "metadata": metadata, "transient": {}}),
+                    json!({}),
+                );
             }
         }
         if out.ok() { Ok(()) } else { Err(self.failure(&out.diags)) }
@@ -285,7 +316,8 @@ impl Cells {
     fn act(&mut self, id: &str, clicked: bool) {
         let Some(at) = self.controls.iter().position(|c| c.has(id)) else { return };
         // After an internal error the control stays unchanged.
-        let _ = self.guarded(|c| c.controls[at].act(id, clicked, &mut c.session.borrow_mut(), &mut c.widgets, &*c.hearer));
+        let _ =
+            self.guarded(|c| c.controls[at].act(id, clicked, &mut c.session.borrow_mut(), &mut c.widgets, &*c.hearer));
     }
 
     /// The open comms with their targets.
@@ -307,7 +339,11 @@ impl Cells {
         let errors: Vec<&Diagnostic> = diags.iter().filter(|d| d.is_error()).collect();
         let texts: Vec<String> = errors.iter().map(|d| render::text(d, &s.sources, true)).collect();
         let first = errors.first();
-        Failure { name: first.map_or_else(String::new, |d| d.code.to_owned()), text: first.map_or_else(String::new, |d| d.message.clone()), traceback: texts.join("\n\n") }
+        Failure {
+            name: first.map_or_else(String::new, |d| d.code.to_owned()),
+            text: first.map_or_else(String::new, |d| d.message.clone()),
+            traceback: texts.join("\n\n"),
+        }
     }
 
     /// Adds the progress of the interrupted loop to the message of an interrupt.
@@ -372,17 +408,20 @@ impl Cells {
                 Ok((s.value_of(&text)?, ty))
             });
             let found = found.and_then(|f| f.map_err(|diags: Vec<Diagnostic>| self.failure(&diags)));
-            out.insert(key.clone(), match found {
-                Ok((v, ty)) => {
-                    let (data, metadata) = bundle::shown(&v, &ty);
-                    json!({"status": "ok", "data": data, "metadata": metadata})
-                }
-                Err(f) => {
-                    let mut content = f.content();
-                    content["status"] = json!("error");
-                    content
-                }
-            });
+            out.insert(
+                key.clone(),
+                match found {
+                    Ok((v, ty)) => {
+                        let (data, metadata) = bundle::shown(&v, &ty);
+                        json!({"status": "ok", "data": data, "metadata": metadata})
+                    }
+                    Err(f) => {
+                        let mut content = f.content();
+                        content["status"] = json!("error");
+                        content
+                    }
+                },
+            );
         }
         out
     }
@@ -438,7 +477,13 @@ mod tests {
     #[test]
     fn a_cell_is_split_at_commands() {
         let shown = |code: &str| -> Vec<String> {
-            parts(code).into_iter().map(|p| match p { Part::Items(t) => t, Part::Command(c) => format!("!{c}") }).collect()
+            parts(code)
+                .into_iter()
+                .map(|p| match p {
+                    Part::Items(t) => t,
+                    Part::Command(c) => format!("!{c}"),
+                })
+                .collect()
         };
         assert_eq!(shown("let x = 1\n:type x\nx + 1\n"), ["let x = 1\n", "!:type x", "\n\nx + 1"]);
         assert_eq!(shown("\n\n"), [""; 0]);

@@ -37,7 +37,9 @@ pub struct Inboxes {
 /// Parses the connection file, leniently.
 pub fn connection(text: &str) -> Result<ConnectionInfo, String> {
     let file: Json = serde_json::from_str(text).map_err(|e| format!("it is not JSON: {e}"))?;
-    let port = |name: &str| file[name].as_u64().and_then(|p| u16::try_from(p).ok()).ok_or_else(|| format!("`{name}` is missing or no port"));
+    let port = |name: &str| {
+        file[name].as_u64().and_then(|p| u16::try_from(p).ok()).ok_or_else(|| format!("`{name}` is missing or no port"))
+    };
     let text = |name: &str, otherwise: &str| file[name].as_str().unwrap_or(otherwise).to_owned();
     let scheme = text("signature_scheme", "hmac-sha256");
     if scheme != "hmac-sha256" {
@@ -115,7 +117,11 @@ impl Sockets {
         let key = self.shell.mac.clone();
         let [shell_out, control_out, stdin_out] = outs;
         let desk = Arc::new(desk);
-        let routers = [(self.shell, shell_out, Channel::Shell), (self.control, control_out, Channel::Control), (self.stdin, stdin_out, Channel::Stdin)];
+        let routers = [
+            (self.shell, shell_out, Channel::Shell),
+            (self.control, control_out, Channel::Control),
+            (self.stdin, stdin_out, Channel::Stdin),
+        ];
         for (connection, out, channel) in routers {
             let (send, receive) = connection.split();
             tokio::spawn(write(send.socket, out, key.clone()));
@@ -245,10 +251,20 @@ mod tests {
     fn connection_files() {
         let ports = "\"shell_port\":1,\"iopub_port\":2,\"stdin_port\":3,\"control_port\":4,\"hb_port\":5";
         let info = connection(&format!("{{{ports},\"unknown\":[]}}")).unwrap();
-        assert_eq!((info.ip.as_str(), info.key.as_str(), info.shell_url().as_str()), ("127.0.0.1", "", "tcp://127.0.0.1:1"));
+        assert_eq!(
+            (info.ip.as_str(), info.key.as_str(), info.shell_url().as_str()),
+            ("127.0.0.1", "", "tcp://127.0.0.1:1")
+        );
         let info = connection(&format!("{{{ports},\"transport\":\"ipc\",\"ip\":\"/tmp/k\"}}")).unwrap();
         assert_eq!(info.hb_url(), "ipc:///tmp/k-5");
-        for wrong in ["", "[]", "{}", "{\"shell_port\":70000}", &format!("{{{ports},\"transport\":\"udp\"}}"), &format!("{{{ports},\"signature_scheme\":\"hmac-md5\"}}")] {
+        for wrong in [
+            "",
+            "[]",
+            "{}",
+            "{\"shell_port\":70000}",
+            &format!("{{{ports},\"transport\":\"udp\"}}"),
+            &format!("{{{ports},\"signature_scheme\":\"hmac-md5\"}}"),
+        ] {
             assert!(connection(wrong).is_err(), "{wrong}");
         }
     }

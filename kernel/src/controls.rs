@@ -110,7 +110,10 @@ fn widths(rows: &[Value]) -> String {
 
 /// Cells side by side, with the same widths in every row.
 fn grid(cells: impl Iterator<Item = String>, widths: &str, style: &str) -> String {
-    format!("<div style=\"display:grid;grid-template-columns:{widths};column-gap:0.8em;line-height:1.35;padding:0.15em 0;align-items:center;{style}\">{}</div>", cells.collect::<String>())
+    format!(
+        "<div style=\"display:grid;grid-template-columns:{widths};column-gap:0.8em;line-height:1.35;padding:0.15em 0;align-items:center;{style}\">{}</div>",
+        cells.collect::<String>()
+    )
 }
 
 fn live_row(row: &Value, before: &str, widths: &str) -> String {
@@ -131,14 +134,19 @@ fn heads(widths: &str) -> String {
 /// The widget state of a row's switch.
 fn switch(row: &Value, still: bool) -> Json {
     let (movable, stored) = (table::flag(row, "movable"), table::text(row, "decision") == "store");
-    let tip = if movable { "stored if on, recomputed if off".to_owned() } else { format!("cannot be recomputed: it is {}", table::text(row, "reason")) };
+    let tip = if movable {
+        "stored if on, recomputed if off".to_owned()
+    } else {
+        format!("cannot be recomputed: it is {}", table::text(row, "reason"))
+    };
     json!({"value": stored, "disabled": still || !movable, "tooltip": tip})
 }
 
 /// A summary of the plan's memory and work.
 fn summary(r: &Value, note: &str) -> String {
     let (again, work) = (number(r, "again"), number(r, "work").max(1));
-    let measured = table::measured(r).map_or("not measured yet".to_owned(), |n| format!("measured {} ({n} bytes)", size(n)));
+    let measured =
+        table::measured(r).map_or("not measured yet".to_owned(), |n| format!("measured {} ({n} bytes)", size(n)));
     let note = if note.is_empty() { String::new() } else { format!("<div>{}</div>", escape(note)) };
     format!(
         "<div class=\"adl-residuals\" style=\"line-height:1.5\"><b>{}</b> under <b>{}</b>: predicted {} ({} bytes) stored, peak {}, extra work {} ({:.0} %); {measured}{note}</div>",
@@ -156,7 +164,10 @@ fn summary(r: &Value, note: &str) -> String {
 fn frontier(v: &Value, steps: &[(u64, u64)]) -> String {
     let Some(figure) = adl_plotting::frontier(v, steps) else { return String::new() };
     let svg = figure.svg(adl_plotting::Theme::Adaptive);
-    format!("<img alt=\"memory and extra work of plans\" style=\"max-width:100%\" src=\"data:image/svg+xml;base64,{}\">", data_encoding::BASE64.encode(svg.as_bytes()))
+    format!(
+        "<img alt=\"memory and extra work of plans\" style=\"max-width:100%\" src=\"data:image/svg+xml;base64,{}\">",
+        data_encoding::BASE64.encode(svg.as_bytes())
+    )
 }
 
 /// The static table, if there is nothing to switch.
@@ -171,7 +182,11 @@ pub fn still(v: &Value) -> Option<String> {
     };
     let head = line(COLUMNS.iter().map(|c| (*c).to_owned()).collect(), "th");
     let body: String = rows(r).iter().map(|row| line(cells(row), "td")).collect();
-    Some(format!("<div class=\"adl adl-still\">{}<table><thead>{head}</thead><tbody>{body}</tbody></table>{}</div>", summary(r, ""), frontier(v, &[])))
+    Some(format!(
+        "<div class=\"adl adl-still\">{}<table><thead>{head}</thead><tbody>{body}</tbody></table>{}</div>",
+        summary(r, ""),
+        frontier(v, &[])
+    ))
 }
 
 /// Stops that differ visibly in memory; if there are none, the stop of the current plan.
@@ -224,7 +239,8 @@ impl Opener<'_> {
     }
 
     fn slider(&mut self, mut state: Json) -> String {
-        let fixed = json!({"description": "budget", "continuous_update": false, "readout": true, "orientation": "horizontal"});
+        let fixed =
+            json!({"description": "budget", "continuous_update": false, "readout": true, "orientation": "horizontal"});
         fixed.as_object().into_iter().flatten().for_each(|(k, v)| state[k.as_str()] = v.clone());
         self.model("SelectionSlider", json!({"width": "30em", "flex": "0 1 auto"}), state)
     }
@@ -237,7 +253,11 @@ impl Opener<'_> {
 
     /// Rows with a heading, which scroll horizontally on narrow pages.
     fn table(&mut self, all: &[Value], widths: &str) -> (Vec<LiveRow>, String) {
-        let left = self.model("HTML", json!({"width": SWITCH, "margin": "0", "flex": "0 0 auto"}), json!({"value": "<b style=\"line-height:1.35\">store</b>"}));
+        let left = self.model(
+            "HTML",
+            json!({"width": SWITCH, "margin": "0", "flex": "0 0 auto"}),
+            json!({"value": "<b style=\"line-height:1.35\">store</b>"}),
+        );
         let heads = self.html(&heads(widths));
         let mut children = vec![reference(&self.row(&left, &heads))];
         let mut rows = Vec::new();
@@ -246,13 +266,21 @@ impl Opener<'_> {
             rows.push(row);
             children.push(reference(&line));
         }
-        let table = self.model("VBox", json!({"width": "100%", "overflow": "auto"}), json!({"children": children, "_dom_classes": ["adl-rows"]}));
+        let table = self.model(
+            "VBox",
+            json!({"width": "100%", "overflow": "auto"}),
+            json!({"children": children, "_dom_classes": ["adl-rows"]}),
+        );
         (rows, table)
     }
 
     /// A row: a model as wide as a switch, and text.
     fn row(&mut self, left: &str, words: &str) -> String {
-        self.boxes("HBox", json!({"align_items": "center", "min_width": LEAST, "margin": "0", "overflow": "visible"}), &[left.to_owned(), words.to_owned()])
+        self.boxes(
+            "HBox",
+            json!({"align_items": "center", "min_width": LEAST, "margin": "0", "overflow": "visible"}),
+            &[left.to_owned(), words.to_owned()],
+        )
     }
 
     /// A row with its switch model and layout model.
@@ -269,7 +297,12 @@ impl Opener<'_> {
 
 impl Control {
     /// Opens the models of a table of residuals. Returns the id of the outermost model, and the control.
-    pub fn open(watch: Watch, stops: Vec<(u64, u64)>, widgets: &mut Widgets, to: &dyn Audience) -> Option<(String, Control)> {
+    pub fn open(
+        watch: Watch,
+        stops: Vec<(u64, u64)>,
+        widgets: &mut Widgets,
+        to: &dyn Audience,
+    ) -> Option<(String, Control)> {
         let v = watch.borrow().shown.clone();
         let r = table::inside(&v)?;
         let mut o = Opener { widgets, to };
@@ -280,18 +313,51 @@ impl Control {
         let stops = told_apart(stops, r);
         let budget = o.slider(slider(&stops, r, false));
         let names: Vec<&str> = PLANS.iter().copied().chain([BY_HAND]).collect();
-        let plans = o.model("Dropdown", json!({"width": "20em"}), json!({"_options_labels": names, "index": listed(&table::plan(r)), "description": "plan"}));
+        let plans = o.model(
+            "Dropdown",
+            json!({"width": "20em"}),
+            json!({"_options_labels": names, "index": listed(&table::plan(r)), "description": "plan"}),
+        );
         let tip = "make this plan the one of all gradients of the function, and measure it";
-        let apply = o.model("Button", json!({"width": "7em", "flex": "0 0 auto"}), json!({"description": "Apply", "button_style": "primary", "tooltip": tip}));
-        let acting = o.boxes("HBox", json!({"flex_flow": "row wrap", "width": "100%"}), &[budget.clone(), plans.clone(), apply.clone()]);
+        let apply = o.model(
+            "Button",
+            json!({"width": "7em", "flex": "0 0 auto"}),
+            json!({"description": "Apply", "button_style": "primary", "tooltip": tip}),
+        );
+        let acting = o.boxes(
+            "HBox",
+            json!({"flex_flow": "row wrap", "width": "100%"}),
+            &[budget.clone(), plans.clone(), apply.clone()],
+        );
         let frontier = o.html(&frontier(&v, &stops));
-        let whole = o.boxes("VBox", json!({"width": "100%", "max_width": "110em"}), &[summary.clone(), table, acting, frontier.clone()]);
-        Some((whole, Control { watch, widths, drawn: v, summary, frontier, plans, budget, apply, rows: lines, stops, redefined: None, note: String::new() }))
+        let whole = o.boxes(
+            "VBox",
+            json!({"width": "100%", "max_width": "110em"}),
+            &[summary.clone(), table, acting, frontier.clone()],
+        );
+        Some((
+            whole,
+            Control {
+                watch,
+                widths,
+                drawn: v,
+                summary,
+                frontier,
+                plans,
+                budget,
+                apply,
+                rows: lines,
+                stops,
+                redefined: None,
+                note: String::new(),
+            },
+        ))
     }
 
     /// Whether a model belongs to this control and accepts actions.
     pub fn has(&self, id: &str) -> bool {
-        [&self.plans, &self.budget, &self.apply].into_iter().any(|m| m == id) || self.rows.iter().any(|row| row.switch == id)
+        [&self.plans, &self.budget, &self.apply].into_iter().any(|m| m == id)
+            || self.rows.iter().any(|row| row.switch == id)
     }
 
     /// Whether its models are open.
@@ -315,7 +381,13 @@ impl Control {
         };
         self.note = match done {
             Ok((v, applied)) => {
-                let note = table::inside(&v).filter(|_| applied).map_or(String::new(), |r| format!("applied: gradients of {} follow {} from now on", table::text(r, "function"), table::plan(r)));
+                let note = table::inside(&v).filter(|_| applied).map_or(String::new(), |r| {
+                    format!(
+                        "applied: gradients of {} follow {} from now on",
+                        table::text(r, "function"),
+                        table::plan(r)
+                    )
+                });
                 self.watch.borrow_mut().shown = v;
                 note
             }
@@ -332,7 +404,8 @@ impl Control {
         };
         let redefined = self.redefined.is_none().then(|| s.redefined(&self.watch.borrow())).flatten();
         if let Some(name) = &redefined {
-            self.note = format!("{name} has been redefined: this table is about the definition before; run its cell again");
+            self.note =
+                format!("{name} has been redefined: this table is about the definition before; run its cell again");
             self.redefined = redefined;
         } else if same {
             return;

@@ -49,16 +49,21 @@ pub struct Desk {
 
 impl Desk {
     /// Creates the responder.
-    pub fn new(common: Common, out: Outbox, commands: Vec<CommandName>, world: fn() -> Box<dyn adl_interp::host::Host>) -> Desk {
+    pub fn new(
+        common: Common,
+        out: Outbox,
+        commands: Vec<CommandName>,
+        world: fn() -> Box<dyn adl_interp::host::Host>,
+    ) -> Desk {
         Desk { common, out, commands, library: None, version: 0, world }
     }
 
-    /// Answers requests until the channel is closed.
+    /// Answers until the requests end.
     pub fn serve(mut self, requests: &std::sync::mpsc::Receiver<Request>) {
         for r in requests.iter() {
             let answer = contained(|| self.answer(&r.message)).unwrap_or_else(|f| {
-                // The panic may have left the session in an inconsistent state.
-                self.library = None;
+                // The panic may have left it in the middle of a change.
+                (self.library, self.version) = (None, 0);
                 let mut content = f.content();
                 content["status"] = json!("error");
                 Some(content)
@@ -100,7 +105,19 @@ impl Desk {
         json!({"status": "ok", "comms": comms})
     }
 
-    /// Completions: the user's names first, then the library's.
+    /// A session without values, in which the names of the last cell have their types.
+    fn typed(&mut self) -> &mut Session {
+        let (version, own) = {
+            let shared = lock(&self.common);
+            (shared.snapshot.version, shared.snapshot.complete("").unwrap_or_default())
+        };
+        if std::mem::replace(&mut self.version, version) != version {
+            self.library().assume(own.iter());
+        }
+        self.library()
+    }
+
+    /// Names of the user and of the library.
     fn names(&mut self, prefix: &str) -> Vec<Completion> {
         let own = lock(&self.common).snapshot.complete(prefix);
         let own_module = prefix.contains('.') && own.is_some();
@@ -123,7 +140,10 @@ impl Desk {
         self.commands = commands;
         self.typed().order_by_type(before, start, &mut found);
         let (start, end) = (before[..start].chars().count(), before.chars().count());
-        let kinds: Vec<Json> = found.iter().map(|c| json!({"text": c.text, "type": kind(c), "signature": c.ty, "start": start, "end": end})).collect();
+        let kinds: Vec<Json> = found
+            .iter()
+            .map(|c| json!({"text": c.text, "type": kind(c), "signature": c.ty, "start": start, "end": end}))
+            .collect();
         let matches: Vec<&str> = found.iter().map(|c| c.text.as_str()).collect();
         json!({"status": "ok", "matches": matches, "cursor_start": start, "cursor_end": end, "metadata": {"_jupyter_types_experimental": kinds}})
     }
@@ -133,7 +153,10 @@ impl Desk {
         let at = byte_of(code, m.content["cursor_pos"].as_u64());
         let detail = m.content["detail_level"].as_u64().unwrap_or(0);
         let found = asked(code, at).into_iter().find_map(|name| self.describe(&name, detail > 0));
-        let data = found.map_or_else(|| json!({}), |text| json!({"text/plain": text, "text/html": format!("<pre>{}</pre>", crate::html::escape(&text))}));
+        let data = found.map_or_else(
+            || json!({}),
+            |text| json!({"text/plain": text, "text/html": format!("<pre>{}</pre>", crate::html::escape(&text))}),
+        );
         json!({"status": "ok", "found": data != json!({}), "data": data, "metadata": {}})
     }
 
@@ -186,9 +209,9 @@ pub fn byte_of(code: &str, position: Option<u64>) -> usize {
     code.char_indices().nth(at).map_or(code.len(), |(i, _)| i)
 }
 
-/// The kind of a completion, for the icons of front ends.
-fn kind(ty: &str) -> &'static str {
-    match ty {
+/// The kind of a completion, as front ends have pictures for.
+fn kind(c: &Completion) -> &'static str {
+    match c.ty.as_str() {
         "module" => "module",
         "type" => "class",
         "keyword" => "keyword",
@@ -230,8 +253,8 @@ fn info() -> Json {
 #[cfg(test)]
 mod tests {
     use super::{Common, Completion, Desk, asked, byte_of, is_complete, kind, lock};
-    use crate::snapshot::Snapshot;
     use crate::outbox::{Channel, Outbox, Request};
+    use crate::snapshot::Snapshot;
     use crate::wire::Message;
     use adl_interp::fault;
     use adl_interp::host::Nobody;
@@ -244,7 +267,8 @@ mod tests {
         let out = Outbox::new("session", shell, unbounded_channel().0, unbounded_channel().0);
         let (ask, questions) = std::sync::mpsc::channel();
         for _ in 0..2 {
-            let message = Message::new("session", "complete_request", &json!({}), json!({"code": "tan", "cursor_pos": 3}));
+            let message =
+                Message::new("session", "complete_request", &json!({}), json!({"code": "tan", "cursor_pos": 3}));
             ask.send(Request { message, channel: Channel::Shell, arrived: std::time::Instant::now() }).unwrap();
         }
         drop(ask);
@@ -252,7 +276,10 @@ mod tests {
         Desk::new(Common::default(), out, Vec::new(), || Box::new(Nobody)).serve(&questions);
         let (first, second) = (replies.try_recv().unwrap().content, replies.try_recv().unwrap().content);
         assert!(first["status"] == "error" && first.to_string().contains("E0901"), "{first}");
-        assert!(second["status"] == "ok" && second["matches"].as_array().is_some_and(|m| m.contains(&json!("tanh"))), "{second}");
+        assert!(
+            second["status"] == "ok" && second["matches"].as_array().is_some_and(|m| m.contains(&json!("tanh"))),
+            "{second}"
+        );
     }
 
     #[test]
@@ -265,14 +292,23 @@ mod tests {
         let out = Outbox::new("session", unbounded_channel().0, unbounded_channel().0, unbounded_channel().0);
         let mut desk = Desk::new(common, out, Vec::new(), || Box::new(Nobody));
         let mut matches = |code: &str| {
-            let answer = desk.complete(&Message::new("session", "complete_request", &json!({}), json!({"code": code, "cursor_pos": code.len()})));
+            let answer = desk.complete(&Message::new(
+                "session",
+                "complete_request",
+                &json!({}),
+                json!({"code": code, "cursor_pos": code.len()}),
+            ));
             answer["matches"].as_array().unwrap().iter().map(|m| m.as_str().unwrap().to_owned()).collect::<Vec<_>>()
         };
         for text in ["loss w", "let g x = 2.0 * (loss w"] {
             let mut found = s.complete("w");
             s.order_by_type(text, text.len() - 1, &mut found);
             let there: Vec<String> = found.into_iter().map(|c| c.text).collect();
-            assert_eq!((&there[..2], matches(text)), (&["wb".to_owned(), "wd".to_owned()][..], there.clone()), "{text}");
+            assert_eq!(
+                (&there[..2], matches(text)),
+                (&["wb".to_owned(), "wd".to_owned()][..], there.clone()),
+                "{text}"
+            );
         }
         assert_eq!(matches("loss ")[..2], ["wb", "wd"]);
         assert_eq!(matches("let f (s : Sh"), ["Shape"]);
@@ -297,8 +333,13 @@ mod tests {
 
     #[test]
     fn kinds() {
-        let of = |text: &str, ty: &str| kind(&Completion { text: text.into(), ty: ty.into(), doc: String::new(), own: false });
-        assert_eq!([of("f", "Float -> Float"), of("x", "Float"), of("stats.", "module")], ["function", "instance", "module"]);
+        let of = |text: &str, ty: &str| {
+            kind(&Completion { text: text.into(), ty: ty.into(), doc: String::new(), own: false })
+        };
+        assert_eq!(
+            [of("f", "Float -> Float"), of("x", "Float"), of("stats.", "module")],
+            ["function", "instance", "module"]
+        );
         assert_eq!([of("Circle", "Float -> Shape"), of("Shape", "type")], ["class", "class"]);
     }
 

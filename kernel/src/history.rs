@@ -114,7 +114,13 @@ mod tests {
             h.add(i as u64 + 1, t, Some(format!("{t} : Int")));
         }
         assert_eq!(h.reply(&json!({"hist_access_type": "tail", "n": 2}))["history"], json!([[1, 2, "2"], [1, 3, "1"]]));
-        assert_eq!(h.reply(&json!({"hist_access_type": "range", "session": 0, "start": 2, "stop": 3, "output": true}))["history"], json!([[1, 2, ["2", "2 : Int"]]]));
-        assert_eq!(h.reply(&json!({"hist_access_type": "search", "pattern": "1*", "unique": true}))["history"], json!([[1, 3, "1"]]));
+        assert_eq!(
+            h.reply(&json!({"hist_access_type": "range", "session": 0, "start": 2, "stop": 3, "output": true}))["history"],
+            json!([[1, 2, ["2", "2 : Int"]]])
+        );
+        assert_eq!(
+            h.reply(&json!({"hist_access_type": "search", "pattern": "1*", "unique": true}))["history"],
+            json!([[1, 3, "1"]])
+        );
     }
 }

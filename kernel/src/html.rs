@@ -56,8 +56,12 @@ fn laid_out(v: &Value, depth: usize) -> Option<String> {
             2 if plain(a) => Some(matrix(a)),
             _ => Some(slices(a, depth)),
         },
-        Value::Record(r) => Some(parts(order::shown(&r.names).into_iter().map(|i| (format!(".{}", r.names[i]), &r.vals[i])), depth)),
-        Value::Tuple(t) if t.0.iter().any(|v| laid_out(v, depth + 1).is_some()) => Some(parts(t.0.iter().enumerate().map(|(i, v)| (i.to_string(), v)), depth)),
+        Value::Record(r) => {
+            Some(parts(order::shown(&r.names).into_iter().map(|i| (format!(".{}", r.names[i]), &r.vals[i])), depth))
+        }
+        Value::Tuple(t) if t.0.iter().any(|v| laid_out(v, depth + 1).is_some()) => {
+            Some(parts(t.0.iter().enumerate().map(|(i, v)| (i.to_string(), v)), depth))
+        }
         _ => None,
     }
 }
@@ -107,7 +111,9 @@ fn cells(a: &Array, at: &[usize]) -> Vec<String> {
     };
     let texts: Vec<String> = match a.buf() {
         Buf::F64(v) => numbers(at.iter().filter_map(|i| v.get(*i).copied()).collect()),
-        Buf::F32(v) if digits::digits() < digits::SINGLE => numbers(at.iter().filter_map(|i| v.get(*i)).map(|x| f64::from(*x)).collect()),
+        Buf::F32(v) if digits::digits() < digits::SINGLE => {
+            numbers(at.iter().filter_map(|i| v.get(*i)).map(|x| f64::from(*x)).collect())
+        }
         Buf::F32(v) => at.iter().filter_map(|i| v.get(*i)).map(|x| show::float32(*x)).collect(),
         Buf::I64(v) => at.iter().filter_map(|i| v.get(*i)).map(i64::to_string).collect(),
         Buf::Bool(v) => at.iter().filter_map(|i| v.get(*i)).map(bool::to_string).collect(),
@@ -166,8 +172,15 @@ fn vector(a: &Array, depth: usize) -> Option<String> {
 fn matrix(a: &Array) -> String {
     let (n, width) = (a.shape[0], a.shape[1]);
     let (across, down) = (picked(width, COLUMNS), picked(n, ROWS));
-    let columns: Vec<Vec<String>> = across.iter().map(|c| c.map_or_else(|| vec![GAP.to_owned(); down.len()], |c| column(a, &down, |r| r * width + c))).collect();
-    format!("<table><thead><tr><th></th>{}</tr></thead><tbody>{}</tbody></table>", heads(&across), rows(&down, &columns))
+    let columns: Vec<Vec<String>> = across
+        .iter()
+        .map(|c| c.map_or_else(|| vec![GAP.to_owned(); down.len()], |c| column(a, &down, |r| r * width + c)))
+        .collect();
+    format!(
+        "<table><thead><tr><th></th>{}</tr></thead><tbody>{}</tbody></table>",
+        heads(&across),
+        rows(&down, &columns)
+    )
 }
 
 /// The elements below each other.
@@ -188,8 +201,12 @@ fn slices(a: &Array, depth: usize) -> String {
 fn table(columns: &[(String, &Array)]) -> String {
     let n = columns.first().map_or(0, |(_, a)| a.len());
     let (across, down) = (picked(columns.len(), COLUMNS), picked(n, ROWS));
-    let names: String = across.iter().map(|c| c.map_or_else(|| "<th>…</th>".to_owned(), |c| head(&columns[c].0))).collect();
-    let cells: Vec<Vec<String>> = across.iter().map(|c| c.map_or_else(|| vec![GAP.to_owned(); down.len()], |c| column(columns[c].1, &down, |r| r))).collect();
+    let names: String =
+        across.iter().map(|c| c.map_or_else(|| "<th>…</th>".to_owned(), |c| head(&columns[c].0))).collect();
+    let cells: Vec<Vec<String>> = across
+        .iter()
+        .map(|c| c.map_or_else(|| vec![GAP.to_owned(); down.len()], |c| column(columns[c].1, &down, |r| r)))
+        .collect();
     let head = format!("<table><thead><tr><th></th>{names}</tr></thead><tbody>{}</tbody></table>", rows(&down, &cells));
     format!("{head}<div>{n} rows × {} columns</div>", columns.len())
 }

@@ -46,7 +46,8 @@ impl Audience for Page {
                 same.for_each(|o| (o["data"], o["metadata"]) = (content["data"].clone(), content["metadata"].clone()));
             }
             // Until the cell ends, an output keeps its id, by which it can be updated.
-            "display_data" => outputs.push(json!({"output_type": kind, "data": content["data"], "metadata": content["metadata"], "id": id})),
+            "display_data" => outputs
+                .push(json!({"output_type": kind, "data": content["data"], "metadata": content["metadata"], "id": id})),
             "execute_result" | "error" => {
                 let mut output = content;
                 output["output_type"] = json!(kind);
@@ -80,7 +81,9 @@ pub fn run(text: &str, parameters: &[Parameter], setup: &Setup) -> Result<Ran, S
     let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, interrupt.clone());
     let mut cells = Cells::new(setup, page.clone(), interrupt, Arc::new(AtomicBool::new(false)));
     let (mut changed, mut failed, mut number) = (Vec::new(), None, 0);
-    for (i, cell) in book["cells"].as_array_mut().into_iter().flatten().enumerate().filter(|(_, c)| c["cell_type"] == "code") {
+    for (i, cell) in
+        book["cells"].as_array_mut().into_iter().flatten().enumerate().filter(|(_, c)| c["cell_type"] == "code")
+    {
         if injected == Some(i) {
             parameters::typed(&mut parameters, &mut cells.session.borrow_mut())?;
             cell["source"] = parameters::source(&parameters);
@@ -162,7 +165,8 @@ fn stored(mut output: Json) -> Json {
         o.insert("text".into(), split);
     }
     if let Some(data) = o.get_mut("data").and_then(Json::as_object_mut) {
-        let split: Map<String, Json> = std::mem::take(data).into_iter().map(|(k, v)| (k, v.as_str().map_or_else(|| v.clone(), lines))).collect();
+        let split: Map<String, Json> =
+            std::mem::take(data).into_iter().map(|(k, v)| (k, v.as_str().map_or_else(|| v.clone(), lines))).collect();
         *data = split;
     }
     output
@@ -175,7 +179,12 @@ fn normal(outputs: &[Json]) -> Vec<Json> {
         match v {
             Json::Array(lines) if lines.iter().all(Json::is_string) => json!(timeless(&joined(v))),
             Json::Array(parts) => Json::Array(parts.iter().map(flat).collect()),
-            Json::Object(o) => o.iter().filter(|(k, _)| *k != "execution_count").map(|(k, v)| (k.clone(), flat(v))).collect::<Map<_, _>>().into(),
+            Json::Object(o) => o
+                .iter()
+                .filter(|(k, _)| *k != "execution_count")
+                .map(|(k, v)| (k.clone(), flat(v)))
+                .collect::<Map<_, _>>()
+                .into(),
             other => other.clone(),
         }
     }
@@ -199,11 +208,28 @@ mod tests {
         let page = Page::default();
         page.stream("stdout", "a\n");
         page.stream("stdout", "b");
-        page.publish("display_data", json!({"data": {"text/plain": "1"}, "metadata": {}, "transient": {"display_id": "x"}}), json!({}));
-        page.publish("update_display_data", json!({"data": {"text/plain": "2\n3"}, "metadata": {}, "transient": {"display_id": "x"}}), json!({}));
+        page.publish(
+            "display_data",
+            json!({"data": {"text/plain": "1"}, "metadata": {}, "transient": {"display_id": "x"}}),
+            json!({}),
+        );
+        page.publish(
+            "update_display_data",
+            json!({"data": {"text/plain": "2\n3"}, "metadata": {}, "transient": {"display_id": "x"}}),
+            json!({}),
+        );
         let outputs: Vec<_> = page.outputs.take().into_iter().map(stored).collect();
         assert_eq!(outputs[0], json!({"output_type": "stream", "name": "stdout", "text": ["a\n", "b"]}));
-        assert_eq!(outputs[1], json!({"output_type": "display_data", "data": {"text/plain": ["2\n", "3"]}, "metadata": {}}));
-        assert_eq!(normal(&outputs), normal(&[json!({"output_type": "stream", "name": "stdout", "text": "a\nb"}), json!({"output_type": "display_data", "data": {"text/plain": "2\n3"}, "metadata": {}})]));
+        assert_eq!(
+            outputs[1],
+            json!({"output_type": "display_data", "data": {"text/plain": ["2\n", "3"]}, "metadata": {}})
+        );
+        assert_eq!(
+            normal(&outputs),
+            normal(&[
+                json!({"output_type": "stream", "name": "stdout", "text": "a\nb"}),
+                json!({"output_type": "display_data", "data": {"text/plain": "2\n3"}, "metadata": {}})
+            ])
+        );
     }
 }

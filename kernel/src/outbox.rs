@@ -64,8 +64,21 @@ pub struct Outbox {
 
 impl Outbox {
     /// An outbox for three channels, and for the messages that [`Outbox::collect`] publishes.
-    pub fn new(session: &str, shell: UnboundedSender<Message>, control: UnboundedSender<Message>, stdin: UnboundedSender<Message>) -> Outbox {
-        Outbox { session: session.into(), published: Arc::default(), some: Arc::default(), urgent: Arc::default(), shell, control, stdin }
+    pub fn new(
+        session: &str,
+        shell: UnboundedSender<Message>,
+        control: UnboundedSender<Message>,
+        stdin: UnboundedSender<Message>,
+    ) -> Outbox {
+        Outbox {
+            session: session.into(),
+            published: Arc::default(),
+            some: Arc::default(),
+            urgent: Arc::default(),
+            shell,
+            control,
+            stdin,
+        }
     }
 
     fn published(&self) -> MutexGuard<'_, Published> {
@@ -100,7 +113,9 @@ impl Outbox {
         let mut out = self.published();
         out.text += text.len();
         match out.queue.back_mut() {
-            Some(Item::Text { parent: p, name: n, text: t }) if t.len() < CHUNK && *n == name && p == parent => t.push_str(text),
+            Some(Item::Text { parent: p, name: n, text: t }) if t.len() < CHUNK && *n == name && p == parent => {
+                t.push_str(text)
+            }
             _ => out.queue.push_back(Item::Text { parent: parent.clone(), name, text: text.to_owned() }),
         }
         drop(out);

@@ -33,11 +33,16 @@ impl std::str::FromStr for Parameter {
 /// or bracket is an expression; anything else becomes a String.
 fn expression(value: &str) -> String {
     let word = matches!(value.trim_start_matches('-'), "true" | "false" | "nan" | "inf" | "None");
-    if word || is_number(value) || value.starts_with(['"', '(', '[', '{']) { value.to_owned() } else { adl_syntax::render::quote(value) }
+    if word || is_number(value) || value.starts_with(['"', '(', '[', '{']) {
+        value.to_owned()
+    } else {
+        adl_syntax::render::quote(value)
+    }
 }
 
 fn is_number(text: &str) -> bool {
-    text.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit()) && text.replace('_', "").parse::<f64>().is_ok()
+    text.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit())
+        && text.replace('_', "").parse::<f64>().is_ok()
 }
 
 /// The index of the first cell with a tag.
@@ -79,10 +84,22 @@ pub fn source(parameters: &[Parameter]) -> Json {
 
 /// Checks that every parameter is defined in the cell of defaults.
 fn known(defaults: &str, parameters: &[Parameter]) -> Result<(), String> {
-    let word = |line: &str| line.strip_prefix("let ").map(|rest| rest.trim_start().split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '\''))).next().unwrap_or("").to_owned());
+    let word = |line: &str| {
+        line.strip_prefix("let ").map(|rest| {
+            rest.trim_start()
+                .split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '\'')))
+                .next()
+                .unwrap_or("")
+                .to_owned()
+        })
+    };
     let names: Vec<String> = defaults.lines().filter_map(word).collect();
     match parameters.iter().find(|p| !names.contains(&p.name)) {
-        Some(p) => Err(format!("it has no parameter `{}`; its parameters are {}", p.name, names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", "))),
+        Some(p) => Err(format!(
+            "it has no parameter `{}`; its parameters are {}",
+            p.name,
+            names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")
+        )),
         None => Ok(()),
     }
 }
@@ -92,7 +109,9 @@ fn known(defaults: &str, parameters: &[Parameter]) -> Result<(), String> {
 pub fn typed(parameters: &mut [Parameter], s: &mut Session) -> Result<(), String> {
     for p in parameters {
         let Ok(wanted) = s.type_of(&p.name) else { continue };
-        let found = s.type_of(&p.value).map_err(|d| format!("the value of parameter `{}`: {}", p.name, d.first().map_or("", |d| d.message.as_str())))?;
+        let found = s.type_of(&p.value).map_err(|d| {
+            format!("the value of parameter `{}`: {}", p.name, d.first().map_or("", |d| d.message.as_str()))
+        })?;
         if is_number(&p.value) && wanted == "Float" && found == "Int" {
             p.value += ".0";
         } else if sizeless(&wanted) != sizeless(&found) {
@@ -118,10 +137,24 @@ mod tests {
 
     #[test]
     fn values_are_expressions_or_text() {
-        for (text, value) in [("a=0.25", "0.25"), ("a=-3", "-3"), ("a=true", "true"), ("a=-inf", "-inf"), ("a=[1, 2]", "[1, 2]"), ("a=(1 + 2)", "(1 + 2)"), ("a=\"x\"", "\"x\"")] {
+        for (text, value) in [
+            ("a=0.25", "0.25"),
+            ("a=-3", "-3"),
+            ("a=true", "true"),
+            ("a=-inf", "-inf"),
+            ("a=[1, 2]", "[1, 2]"),
+            ("a=(1 + 2)", "(1 + 2)"),
+            ("a=\"x\"", "\"x\""),
+        ] {
             assert_eq!(given(text).value, value);
         }
-        for (text, value) in [("a=run 1", "\"run 1\""), ("a=2024-01-01", "\"2024-01-01\""), ("a=x=y", "\"x=y\""), ("a=", "\"\""), ("a=infinity", "\"infinity\"")] {
+        for (text, value) in [
+            ("a=run 1", "\"run 1\""),
+            ("a=2024-01-01", "\"2024-01-01\""),
+            ("a=x=y", "\"x=y\""),
+            ("a=", "\"\""),
+            ("a=infinity", "\"infinity\""),
+        ] {
             assert_eq!(given(text).value, value);
         }
         for wrong in ["alpha", "Alpha=1", "let=1", "a b=1", "=1"] {
@@ -136,7 +169,10 @@ mod tests {
         assert_eq!(inject(&mut book, &[given("a=4"), given("b=5")]), Ok(2));
         assert_eq!(book["cells"].as_array().unwrap().len(), 4);
         assert_eq!(book["cells"][2]["source"], json!(["-- Parameters\n", "let a = 4\n", "let b = 5"]));
-        assert_eq!(inject(&mut book, &[given("c=1")]).unwrap_err(), "it has no parameter `c`; its parameters are `a`, `b`");
+        assert_eq!(
+            inject(&mut book, &[given("c=1")]).unwrap_err(),
+            "it has no parameter `c`; its parameters are `a`, `b`"
+        );
         let mut plain = json!({"cells": [{"source": "1"}]});
         assert_eq!(inject(&mut plain, &[given("a=3")]), Ok(0));
     }

@@ -44,12 +44,21 @@ impl Record {
 
     /// Records a published message.
     pub fn publish(&mut self, kind: &str, content: &Json, metadata: &Json) {
-        let size = || content["data"].as_object().map_or(0, |data| data.values().filter_map(Json::as_str).map(str::len).sum());
+        let size =
+            || content["data"].as_object().map_or(0, |data| data.values().filter_map(Json::as_str).map(str::len).sum());
         match kind {
             "clear_output" => self.clear(),
             "update_display_data" if self.fits(size()) => self.update(content),
-            "display_data" if self.fits(size()) => self.outputs.push(Output::Display { kind: "display_data", content: content.clone(), metadata: metadata.clone() }),
-            "execute_result" if self.fits(size()) => self.outputs.push(Output::Display { kind: "execute_result", content: content.clone(), metadata: metadata.clone() }),
+            "display_data" if self.fits(size()) => self.outputs.push(Output::Display {
+                kind: "display_data",
+                content: content.clone(),
+                metadata: metadata.clone(),
+            }),
+            "execute_result" if self.fits(size()) => self.outputs.push(Output::Display {
+                kind: "execute_result",
+                content: content.clone(),
+                metadata: metadata.clone(),
+            }),
             _ => {}
         }
     }
@@ -129,7 +138,10 @@ mod tests {
         r.publish("display_data", &display("x", "1"), &json!({}));
         r.publish("update_display_data", &display("x", "2"), &json!({}));
         r.take_back("bar", &heard);
-        assert_eq!(*heard.0.borrow(), ["clear_output truenull", "stdout ab", "display_data null{\"text/plain\":\"2\"}"]);
+        assert_eq!(
+            *heard.0.borrow(),
+            ["clear_output truenull", "stdout ab", "display_data null{\"text/plain\":\"2\"}"]
+        );
     }
 
     #[test]

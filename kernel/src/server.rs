@@ -37,7 +37,12 @@ pub fn run(file: &Path, setup: &Setup) -> Result<(), String> {
     let common = Common::default();
     let clerk = (common.clone(), out.clone(), setup.names.clone(), setup.world);
     std::thread::spawn(move || Desk::new(clerk.0, clerk.1, clerk.2, clerk.3).serve(&questions));
-    let front = Rc::new(Front { out: out.clone(), request: RefCell::new(None), answers: answered, interrupt: interrupt.clone() });
+    let front = Rc::new(Front {
+        out: out.clone(),
+        request: RefCell::new(None),
+        answers: answered,
+        interrupt: interrupt.clone(),
+    });
     let cells = Cells::new(setup, front.clone(), interrupt, tick);
     Server { out, common, front, cells, count: 0, work, waiting: VecDeque::new(), failed: None }.serve();
     Ok(())
@@ -79,7 +84,9 @@ impl Audience for Front {
             match self.answers.recv_timeout(LOOK) {
                 Ok(line) => return Ok(Some(line)),
                 Err(RecvTimeoutError::Disconnected) => return Ok(None),
-                Err(RecvTimeoutError::Timeout) if self.interrupt.load(Ordering::Relaxed) => return Err("interrupted".into()),
+                Err(RecvTimeoutError::Timeout) if self.interrupt.load(Ordering::Relaxed) => {
+                    return Err("interrupted".into());
+                }
                 Err(RecvTimeoutError::Timeout) => {}
             }
         }
@@ -144,7 +151,8 @@ impl Server {
         // If the names cannot be read, completion keeps the earlier ones.
         let _ = contained(|| self.remember(stored.then_some(code), result));
         let failed = ended.is_err() && m.flag("stop_on_error", true);
-        let mut content = ended.map_or_else(|f| self.failed(&f, &m.header, silent), |(given, expressions)| ok(&given, expressions));
+        let mut content =
+            ended.map_or_else(|f| self.failed(&f, &m.header, silent), |(given, expressions)| ok(&given, expressions));
         content["execution_count"] = json!(self.count);
         if failed {
             self.await_burst(r.arrived);
@@ -160,7 +168,8 @@ impl Server {
             self.cells.begin_output(&output_of(m), &deleted(m));
         }
         let given = self.cells.run(&format!("In[{}]", self.count), code, self.count, silent)?;
-        let expressions = m.content["user_expressions"].as_object().map_or_else(Map::new, |wanted| self.cells.expressions(wanted));
+        let expressions =
+            m.content["user_expressions"].as_object().map_or_else(Map::new, |wanted| self.cells.expressions(wanted));
         Ok((given, expressions))
     }
 
@@ -221,7 +230,8 @@ fn deleted(m: &Message) -> Vec<&str> {
 }
 
 fn ok(given: &Given, expressions: Map<String, Json>) -> Json {
-    let pages: Vec<Json> = given.pages.iter().map(|p| json!({"source": "page", "data": {"text/plain": p}, "start": 0})).collect();
+    let pages: Vec<Json> =
+        given.pages.iter().map(|p| json!({"source": "page", "data": {"text/plain": p}, "start": 0})).collect();
     json!({"status": "ok", "user_expressions": expressions, "payload": pages})
 }
 
@@ -257,13 +267,29 @@ mod tests {
     fn replies(cells: &[&str]) -> Vec<Json> {
         let (shell, mut sent) = unbounded_channel();
         let out = Outbox::new("k", shell, unbounded_channel().0, unbounded_channel().0);
-        let setup = Setup { world: || Box::new(Nobody), session: Rc::new(Session::new), commands: Rc::new(|_, _| Box::new(Faulty)), names: Vec::new() };
+        let setup = Setup {
+            world: || Box::new(Nobody),
+            session: Rc::new(Session::new),
+            commands: Rc::new(|_, _| Box::new(Faulty)),
+            names: Vec::new(),
+        };
         let flag = || Arc::new(AtomicBool::new(false));
-        let front = Rc::new(Front { out: out.clone(), request: RefCell::new(None), answers: channel().1, interrupt: flag() });
+        let front =
+            Rc::new(Front { out: out.clone(), request: RefCell::new(None), answers: channel().1, interrupt: flag() });
         let (jobs, work) = channel();
-        let server = Server { out, common: Common::default(), front: front.clone(), cells: Cells::new(&setup, front, flag(), flag()), count: 0, work, waiting: VecDeque::new(), failed: None };
+        let server = Server {
+            out,
+            common: Common::default(),
+            front: front.clone(),
+            cells: Cells::new(&setup, front, flag(), flag()),
+            count: 0,
+            work,
+            waiting: VecDeque::new(),
+            failed: None,
+        };
         for code in cells {
-            let message = Message::new("f", "execute_request", &json!({}), json!({"code": code, "stop_on_error": false}));
+            let message =
+                Message::new("f", "execute_request", &json!({}), json!({"code": code, "stop_on_error": false}));
             jobs.send(Request { message, channel: Channel::Shell, arrived: Instant::now() }).unwrap();
         }
         drop(jobs);

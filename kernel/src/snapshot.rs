@@ -14,7 +14,9 @@ const DEPTH: usize = 4;
 pub struct Name {
     /// Its type, or its category.
     pub ty: String,
-    /// Its documentation with type and examples.
+    /// The first sentence about it, or its declaration.
+    pub about: String,
+    /// Its documentation with its type and examples.
     pub doc: String,
     /// Its source.
     pub source: Option<String>,
@@ -35,7 +37,8 @@ impl Snapshot {
     /// The current names. Unchanged definitions are copied from the previous snapshot.
     pub fn of(s: &mut Session, before: &Snapshot) -> Snapshot {
         let mut out = Snapshot { version: before.version + 1, ..Snapshot::default() };
-        let values: Vec<(String, GlobalId)> = s.env.values.iter().map(|(n, g)| (n.to_string(), g.id)).filter(|(n, _)| !n.starts_with("__")).collect();
+        let values: Vec<(String, GlobalId)> =
+            s.env.values.iter().map(|(n, g)| (n.to_string(), g.id)).filter(|(n, _)| !n.starts_with("__")).collect();
         for (name, id) in values {
             let known = before.names.get(&name).filter(|_| before.ids.get(&name) == Some(&id));
             let entry = known.cloned().unwrap_or_else(|| Arc::new(value(s, &name)));
@@ -70,8 +73,19 @@ impl Snapshot {
             }
             None => {
                 let text = |n: &str, what: &Name| if what.ty == "module" { format!("{n}.") } else { n.to_owned() };
-                let completion = |(n, what): (&String, &Arc<Name>)| Completion { text: text(n, what), ty: what.ty.clone(), doc: what.about.clone(), own: true };
-                Some(self.names.range(prefix.to_owned()..).take_while(|(n, _)| n.starts_with(prefix)).map(completion).collect())
+                let completion = |(n, what): (&String, &Arc<Name>)| Completion {
+                    text: text(n, what),
+                    ty: what.ty.clone(),
+                    doc: what.about.clone(),
+                    own: true,
+                };
+                Some(
+                    self.names
+                        .range(prefix.to_owned()..)
+                        .take_while(|(n, _)| n.starts_with(prefix))
+                        .map(completion)
+                        .collect(),
+                )
             }
         }
     }

@@ -20,7 +20,11 @@ pub trait Audience {
     fn watched(&self) -> bool;
     /// Removes an output by its id.
     fn take_back(&self, id: &str) {
-        self.publish("update_display_data", json!({"data": {}, "metadata": {}, "transient": {"display_id": id}}), json!({}));
+        self.publish(
+            "update_display_data",
+            json!({"data": {}, "metadata": {}, "transient": {"display_id": id}}),
+            json!({}),
+        );
     }
     /// Called when a loop has done `done` of `total` iterations in a time.
     fn progressed(&self, done: u64, total: u64, time: Duration) {
@@ -65,7 +69,15 @@ struct Bar {
 impl Stage {
     /// A stage with a host and an audience.
     pub fn new(world: Box<dyn Host>, audience: Rc<dyn Audience>) -> Stage {
-        Stage { world, audience, slots: HashMap::new(), bar: None, live: Live::default(), live_id: None, live_frame: None }
+        Stage {
+            world,
+            audience,
+            slots: HashMap::new(),
+            bar: None,
+            live: Live::default(),
+            live_id: None,
+            live_frame: None,
+        }
     }
 
     fn draw(&self, id: &str, v: &Value, kind: &str) {
@@ -82,7 +94,11 @@ impl Stage {
     }
 
     fn send(&self, id: &str, (data, metadata): (Json, Json), kind: &str) {
-        self.audience.publish(kind, json!({"data": data, "metadata": metadata, "transient": {"display_id": id}}), json!({}));
+        self.audience.publish(
+            kind,
+            json!({"data": data, "metadata": metadata, "transient": {"display_id": id}}),
+            json!({}),
+        );
     }
 }
 
@@ -164,7 +180,8 @@ impl Host for Stage {
         self.world.render(value, format)
     }
     fn show(&mut self, value: &Value, live: bool) -> Result<(), String> {
-        let figure = adl_plotting::picture(value).ok_or("this value has no picture: it is not a plot, a cost or residuals")?;
+        let figure =
+            adl_plotting::picture(value).ok_or("this value has no picture: it is not a plot, a cost or residuals")?;
         if !live {
             self.send(&fresh(), crate::bundle::picture(&figure), "display_data");
         } else if let Some(f) = self.live.show(figure) {
@@ -205,7 +222,12 @@ impl Host for Stage {
 fn bar_data(done: u64, total: u64, rate: f64) -> Json {
     let left = total.saturating_sub(done) as f64 / rate.max(1e-9);
     let percent = 100.0 * done as f64 / total.max(1) as f64;
-    let text = format!("{percent:.0} % ({} of {}), {}/s, {left:.0} s left", grouped(done), grouped(total), grouped(rate as u64));
+    let text = format!(
+        "{percent:.0} % ({} of {}), {}/s, {left:.0} s left",
+        grouped(done),
+        grouped(total),
+        grouped(rate as u64)
+    );
     let html = format!("<progress value=\"{done}\" max=\"{total}\" style=\"width: 20em\"></progress> {text}");
     json!({"text/plain": text, "text/html": html})
 }
@@ -233,6 +255,9 @@ mod tests {
 
     #[test]
     fn digits_are_grouped() {
-        assert_eq!([0, 12, 999, 1000, 34_906_930, 10_000_000_000].map(grouped), ["0", "12", "999", "1,000", "34,906,930", "10,000,000,000"]);
+        assert_eq!(
+            [0, 12, 999, 1000, 34_906_930, 10_000_000_000].map(grouped),
+            ["0", "12", "999", "1,000", "34,906,930", "10,000,000,000"]
+        );
     }
 }

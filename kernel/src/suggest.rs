@@ -14,8 +14,15 @@ fn named(text: impl Into<String>, ty: impl Into<String>) -> Completion {
 }
 
 /// The start of the completed text before the cursor, and the candidates. `names` returns those of the language.
-pub fn candidates(before: &str, commands: &[CommandName], names: impl FnOnce(&str) -> Vec<Completion>) -> (usize, Vec<Completion>) {
-    if let Some(at) = before.rfind('\\').filter(|at| before[at + 1..].chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '^' | '+' | '-'))) {
+pub fn candidates(
+    before: &str,
+    commands: &[CommandName],
+    names: impl FnOnce(&str) -> Vec<Completion>,
+) -> (usize, Vec<Completion>) {
+    if let Some(at) = before
+        .rfind('\\')
+        .filter(|at| before[at + 1..].chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '^' | '+' | '-')))
+    {
         let found = letters::matching(&before[at + 1..]);
         return (at, found.into_iter().map(|(n, c)| named(c, format!("\\{n}"))).collect());
     }
@@ -37,7 +44,37 @@ pub fn candidates(before: &str, commands: &[CommandName], names: impl FnOnce(&st
     (start, in_place(before, start, prefix, names))
 }
 
-/// Types without a declaration.
+/// Words that begin an entry.
+const ITEMS: [&str; 9] = ["let", "type", "import", "if", "match", "for", "loop", "fun", "test"];
+/// Words after which a new name is written.
+const BINDERS: [&str; 9] = ["let", "rec", "and", "fun", "lin", "type", "alias", "loop", "for"];
+
+/// What may be written where no word has begun: names of the user, and at the beginning of an entry the words that begin one, and commands.
+fn unprompted(
+    before: &str,
+    line: &str,
+    commands: &[CommandName],
+    names: impl FnOnce(&str) -> Vec<Completion>,
+) -> Vec<Completion> {
+    let first = before.trim().is_empty();
+    let last = adl_syntax::tokens(before).pop();
+    let binds = last.as_ref().is_some_and(|(range, _)| BINDERS.contains(&&before[range.clone()]));
+    // In a comment there is nothing to say, and at the beginning of a further line Tab is for the indentation.
+    if binds || !first && line.trim().is_empty() || last.is_some_and(|(_, class)| class == Class::Comment) {
+        return Vec::new();
+    }
+    let mut all = in_place(before, before.len(), "", names);
+    all.retain(|c| {
+        c.own || !c.text.contains('.') && updated(before.trim_end()).is_some() || annotates(before.trim_end())
+    });
+    if first {
+        all.extend(ITEMS.iter().map(|word| named(*word, "keyword")));
+        all.extend(commands.iter().map(|c| named(c.0, c.1)));
+    }
+    all
+}
+
+/// Types that have no declaration.
 const TYPES: [&str; 5] = ["Bool", "F32", "Float", "Int", "String"];
 
 /// The candidates at the start of a name: types after a colon, fields in an update, and otherwise all names, those of
@@ -51,7 +88,8 @@ fn in_place(before: &str, start: usize, prefix: &str, names: impl FnOnce(&str) -
     }
     if annotates(head) && (prefix.is_empty() || prefix.starts_with(char::is_uppercase)) {
         let built_in = TYPES.iter().filter(|t| t.starts_with(prefix)).map(|t| named(*t, "type"));
-        let mut all: Vec<Completion> = built_in.chain(names(prefix).into_iter().filter(|c| c.ty == "type" || c.ty == "module")).collect();
+        let mut all: Vec<Completion> =
+            built_in.chain(names(prefix).into_iter().filter(|c| c.ty == "type" || c.ty == "module")).collect();
         all.sort_by(|a, b| a.text.cmp(&b.text));
         all.dedup_by(|a, b| a.text == b.text);
         return all;
@@ -64,10 +102,18 @@ fn in_place(before: &str, start: usize, prefix: &str, names: impl FnOnce(&str) -
     all
 }
 
-/// Whether a type is expected: since the last colon there is only text that can be part of a type.
+/// Whether a type comes next.
+fn annotates(head: &str) -> bool {
+    head.ends_with(':') && !head.ends_with("::") || (head.ends_with("->") || head.ends_with(']')) && in_annotation(head)
+}
+
+/// Whether a type is being written: a colon is the last of what binds stronger than an arrow.
 fn in_annotation(head: &str) -> bool {
     let colon = head.rfind(" : ").or_else(|| head.rfind(": "));
-    colon.is_some_and(|at| !head[at..].contains(['=', '(']) || head[at..].matches('(').count() == head[at..].matches(')').count() && !head[at..].contains('='))
+    colon.is_some_and(|at| {
+        !head[at..].contains(['=', '('])
+            || head[at..].matches('(').count() == head[at..].matches(')').count() && !head[at..].contains('=')
+    })
 }
 
 /// The record in an unclosed `{r with x = 1, `.
@@ -88,7 +134,8 @@ fn own_names(before: &str, prefix: &str) -> Vec<String> {
     for (range, class) in adl_syntax::tokens(before).into_iter().rev() {
         let name = &before[range.clone()];
         let free = !before[..range.start].ends_with('.');
-        if class == Class::Name && free && name.len() > 1 && name.starts_with(prefix) && !out.iter().any(|n| n == name) {
+        if class == Class::Name && free && name.len() > 1 && name.starts_with(prefix) && !out.iter().any(|n| n == name)
+        {
             out.push(name.to_owned());
         }
     }
@@ -109,14 +156,16 @@ fn of_command(line: &str, commands: &[CommandName]) -> Option<(usize, Vec<Comple
         None => Some((0, commands.iter().filter(|c| c.0.starts_with(line)).map(|c| named(c.0, c.1)).collect())),
         Some((":load" | ":save" | ":l", rest)) => Some(files(rest.trim_start(), line.len())),
         Some((":set", rest)) => {
-            let keys = ["stack", "color", "width", "digits", "keys", "live", "road", "jit", "check_nan", "threads"].into_iter().filter(|k| k.starts_with(rest));
+            let keys = ["stack", "color", "width", "digits", "keys", "live", "road", "jit", "check_nan", "threads"]
+                .into_iter()
+                .filter(|k| k.starts_with(rest));
             Some((line.len() - rest.len(), keys.map(|k| named(k, "")).collect()))
         }
         Some(_) => None,
     }
 }
 
-/// The name for which help is requested: `?f`, `f?` and `??f`.
+/// The name that help is asked for: `?f`, `f?` and `??f`.
 pub fn asked(text: &str) -> Option<&str> {
     let text = text.trim();
     let name = text.trim_start_matches('?').trim_end_matches('?').trim();
@@ -141,7 +190,9 @@ fn open_string(line: &str) -> Option<&str> {
 /// Files that match the beginning of a path; `end` is the end of the path.
 fn files(path: &str, end: usize) -> (usize, Vec<Completion>) {
     let (dir, prefix) = path.rfind('/').map_or(("", path), |i| path.split_at(i + 1));
-    let Ok(found) = std::fs::read_dir(if dir.is_empty() { Path::new(".") } else { Path::new(dir) }) else { return (end, Vec::new()) };
+    let Ok(found) = std::fs::read_dir(if dir.is_empty() { Path::new(".") } else { Path::new(dir) }) else {
+        return (end, Vec::new());
+    };
     let mut names: Vec<String> = found
         .filter_map(Result::ok)
         .map(|e| (e.file_name().to_string_lossy().into_owned(), e.path().is_dir()))
@@ -158,7 +209,15 @@ mod tests {
 
     #[test]
     fn where_a_completion_begins() {
-        for (text, start, first) in [("\\alpha", 0, "α"), ("let x = so", 8, "so!"), ("π + so", 5, "so!"), (":ty", 0, ":type"), ("1\n:ty", 2, ":type"), ("12", 2, ""), ("", 0, "let")] {
+        for (text, start, first) in [
+            ("\\alpha", 0, "α"),
+            ("let x = so", 8, "so!"),
+            ("π + so", 5, "so!"),
+            (":ty", 0, ":type"),
+            ("1\n:ty", 2, ":type"),
+            ("12", 2, ""),
+            ("", 0, "let"),
+        ] {
             let (at, found) = candidates(text, &[(":type", "")], |p| vec![named(format!("{p}!"), "")]);
             assert_eq!((at, found.first().map_or("", |c| c.text.as_str())), (start, first), "{text}");
         }
@@ -168,7 +227,10 @@ mod tests {
     fn what_fits_by_place() {
         let names = |p: &str| {
             let all = ["radius", "rate", "r.radius", "r.rate", "Real", "Rect"];
-            all.iter().filter(|n| n.starts_with(p)).map(|n| named(*n, if *n == "Rect" { "type" } else { "Float" })).collect::<Vec<_>>()
+            all.iter()
+                .filter(|n| n.starts_with(p))
+                .map(|n| named(*n, if *n == "Rect" { "type" } else { "Float" }))
+                .collect::<Vec<_>>()
         };
         for (text, want) in [
             ("{r with ra", &["radius", "rate"][..]),
@@ -188,13 +250,18 @@ mod tests {
     #[test]
     fn without_a_word() {
         let names = |p: &str| {
-            let own = ["rate", "Rect"].map(|n| Completion { own: true, ..named(n, if n == "Rect" { "type" } else { "Float" }) });
+            let own = ["rate", "Rect"]
+                .map(|n| Completion { own: true, ..named(n, if n == "Rect" { "type" } else { "Float" }) });
             let all: Vec<Completion> = own.into_iter().chain([named("sum", "a"), named("r.radius", "Float")]).collect();
             all.into_iter().filter(|c| c.text.starts_with(p)).collect::<Vec<_>>()
         };
-        let texts = |text: &str| candidates(text, &[(":type", "")], names).1.into_iter().map(|c| c.text).collect::<Vec<_>>();
+        let texts =
+            |text: &str| candidates(text, &[(":type", "")], names).1.into_iter().map(|c| c.text).collect::<Vec<_>>();
         let first = texts("");
-        assert_eq!((&first[..3], first.last().map(String::as_str)), (&["rate", "Rect", "let"].map(str::to_owned)[..], Some(":type")));
+        assert_eq!(
+            (&first[..3], first.last().map(String::as_str)),
+            (&["rate", "Rect", "let"].map(str::to_owned)[..], Some(":type"))
+        );
         for (text, want) in [
             ("sum ", &["rate", "Rect"][..]),
             ("let square = 1 in square * ", &["square", "rate", "Rect"]),
@@ -210,7 +277,15 @@ mod tests {
 
     #[test]
     fn questions() {
-        for (text, want) in [("?f", Some("f")), ("f?", Some("f")), ("??optim.adam", Some("optim.adam")), ("f x", None), ("?", None), ("? grad", Some("grad")), ("f x?", None)] {
+        for (text, want) in [
+            ("?f", Some("f")),
+            ("f?", Some("f")),
+            ("??optim.adam", Some("optim.adam")),
+            ("f x", None),
+            ("?", None),
+            ("? grad", Some("grad")),
+            ("f x?", None),
+        ] {
             assert_eq!(asked(text), want, "{text}");
         }
     }

@@ -41,7 +41,11 @@ impl Widgets {
         merge(&mut full, &state);
         let id = uuid::Uuid::new_v4().simple().to_string();
         let data = json!({"state": full, "buffer_paths": []});
-        to.publish("comm_open", json!({"comm_id": id, "target_name": TARGET, "data": data}), json!({"version": MESSAGES}));
+        to.publish(
+            "comm_open",
+            json!({"comm_id": id, "target_name": TARGET, "data": data}),
+            json!({"version": MESSAGES}),
+        );
         self.states.insert(id.clone(), full);
         self.cells.insert(id.clone(), self.cell.clone());
         id
@@ -70,7 +74,13 @@ impl Widgets {
     /// Changes the state of a model; only the differences are sent.
     pub fn set(&mut self, to: &dyn Audience, id: &str, state: Json) {
         let Some(old) = self.states.get_mut(id) else { return };
-        let changed: Map<String, Json> = state.as_object().into_iter().flatten().filter(|(k, v)| old[k.as_str()] != **v).map(|(k, v)| (k.clone(), v.clone())).collect();
+        let changed: Map<String, Json> = state
+            .as_object()
+            .into_iter()
+            .flatten()
+            .filter(|(k, v)| old[k.as_str()] != **v)
+            .map(|(k, v)| (k.clone(), v.clone()))
+            .collect();
         if !changed.is_empty() {
             merge(old, &Json::Object(changed.clone()));
             send(to, id, json!({"method": "update", "state": changed, "buffer_paths": []}));

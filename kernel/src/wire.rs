@@ -43,7 +43,14 @@ impl Message {
             "msg_type": kind,
             "version": PROTOCOL,
         });
-        Message { identities: Vec::new(), header, parent: parent.clone(), metadata: json!({}), content, buffers: Vec::new() }
+        Message {
+            identities: Vec::new(),
+            header,
+            parent: parent.clone(),
+            metadata: json!({}),
+            content,
+            buffers: Vec::new(),
+        }
     }
 
     /// `execute_request` and the like.
@@ -65,7 +72,8 @@ impl Message {
 /// Parses a message. `None` if it is malformed or its signature is wrong.
 pub fn read(raw: ZmqMessage, key: &Key) -> Option<Message> {
     let raw = RawMessage::from_multipart(raw, key).ok()?;
-    let object = |i: usize| raw.jparts.get(i).and_then(|b| serde_json::from_slice::<Json>(b).ok()).filter(Json::is_object);
+    let object =
+        |i: usize| raw.jparts.get(i).and_then(|b| serde_json::from_slice::<Json>(b).ok()).filter(Json::is_object);
     let header = object(0)?;
     header["msg_type"].as_str()?;
     Some(Message {
@@ -112,7 +120,10 @@ mod tests {
         let mut m = Message::new("s", "stream", &json!({"msg_id": "p"}), json!({"text": "ä"}));
         m.identities = vec![Bytes::from_static(b"me")];
         let back = read(write(m.clone(), &key("k")).unwrap(), &key("k")).unwrap();
-        assert_eq!((back.header, back.parent, back.content, back.identities), (m.header, m.parent, m.content, m.identities));
+        assert_eq!(
+            (back.header, back.parent, back.content, back.identities),
+            (m.header, m.parent, m.content, m.identities)
+        );
     }
 
     #[test]
@@ -123,7 +134,12 @@ mod tests {
 
     #[test]
     fn what_is_malformed_is_no_message() {
-        for frames in [vec!["a"], vec!["<IDS|MSG>", "", "{}", "{}", "{}"], vec!["<IDS|MSG>", "", "[]", "{}", "{}", "{}"], vec!["<IDS|MSG>", "", "{\"msg_type\":1}", "{}", "{}", "{}"]] {
+        for frames in [
+            vec!["a"],
+            vec!["<IDS|MSG>", "", "{}", "{}", "{}"],
+            vec!["<IDS|MSG>", "", "[]", "{}", "{}", "{}"],
+            vec!["<IDS|MSG>", "", "{\"msg_type\":1}", "{}", "{}", "{}"],
+        ] {
             let frames: Vec<Bytes> = frames.into_iter().map(|f| Bytes::from_static(f.as_bytes())).collect();
             assert!(read(ZmqMessage::try_from(frames).unwrap(), &None).is_none());
         }

@@ -36,7 +36,8 @@ pub fn line(points: &[Point], f: Frame) -> Vec<Vec<Point>> {
 /// A polygon cut to a frame (Sutherland and Hodgman).
 pub fn polygon(points: &[Point], f: Frame) -> Vec<Point> {
     let mut out = points.to_vec();
-    let sides: [(fn(Point) -> f64, f64, f64); 4] = [(|p| p.0, f.x, 1.0), (|p| p.0, f.right(), -1.0), (|p| p.1, f.y, 1.0), (|p| p.1, f.bottom(), -1.0)];
+    let sides: [(fn(Point) -> f64, f64, f64); 4] =
+        [(|p| p.0, f.x, 1.0), (|p| p.0, f.right(), -1.0), (|p| p.1, f.y, 1.0), (|p| p.1, f.bottom(), -1.0)];
     for (part, edge, sign) in sides {
         let inside = |p: Point| sign * (part(p) - edge) >= 0.0;
         let mut next = Vec::with_capacity(out.len() + 4);
@@ -91,7 +92,9 @@ fn columns(points: &[Point]) -> Vec<Point> {
         let column = (2.0 * points[from].0).floor();
         let many = points[from..].iter().take_while(|p| (2.0 * p.0).floor() == column).count().max(1);
         let part = &points[from..from + many];
-        let extreme = |less: fn(f64, f64) -> bool| (0..many).reduce(|m, k| if less(part[k].1, part[m].1) { k } else { m }).unwrap_or(0);
+        let extreme = |less: fn(f64, f64) -> bool| {
+            (0..many).reduce(|m, k| if less(part[k].1, part[m].1) { k } else { m }).unwrap_or(0)
+        };
         let mut keep = [0, extreme(|a, b| a < b), extreme(|a, b| a > b), many - 1];
         keep.sort_unstable();
         for (k, i) in keep.iter().enumerate() {
@@ -124,7 +127,10 @@ mod tests {
 
     #[test]
     fn lines_end_at_the_frame() {
-        assert_eq!(line(&[(-5.0, 5.0), (5.0, 5.0), (5.0, 20.0), (20.0, 20.0)], FRAME), [vec![(0.0, 5.0), (5.0, 5.0), (5.0, 10.0)]]);
+        assert_eq!(
+            line(&[(-5.0, 5.0), (5.0, 5.0), (5.0, 20.0), (20.0, 20.0)], FRAME),
+            [vec![(0.0, 5.0), (5.0, 5.0), (5.0, 10.0)]]
+        );
         assert!(line(&[(20.0, 20.0), (30.0, 20.0)], FRAME).is_empty());
     }
 

@@ -64,7 +64,15 @@ pub fn read(v: &Value) -> Option<Cost> {
         rows.truncate(ROWS);
         rows.sort_by_key(|r| r.line);
     }
-    Some(Cost { function: field(v, "function").map_or(String::new(), show::plain), ratio, bound, rows, left_out, rules: rules(v), table: table::cost(v)? })
+    Some(Cost {
+        function: field(v, "function").map_or(String::new(), show::plain),
+        ratio,
+        bound,
+        rows,
+        left_out,
+        rules: rules(v),
+        table: table::cost(v)?,
+    })
 }
 
 fn rules(v: &Value) -> Vec<String> {
@@ -95,8 +103,16 @@ fn rows(lines: &Array) -> Option<Vec<Row>> {
         },
         _ => return None,
     };
-    let (line, primal, tangent, adjoint, bytes) = (ints("line")?, ints("primal")?, ints("tangent")?, ints("adjoint")?, ints("bytes")?);
-    let row = |(k, source): (usize, String)| Some(Row { line: *line.get(k)?, source, work: [*primal.get(k)? as f64, *tangent.get(k)? as f64, *adjoint.get(k)? as f64], bytes: *bytes.get(k)? as f64 });
+    let (line, primal, tangent, adjoint, bytes) =
+        (ints("line")?, ints("primal")?, ints("tangent")?, ints("adjoint")?, ints("bytes")?);
+    let row = |(k, source): (usize, String)| {
+        Some(Row {
+            line: *line.get(k)?,
+            source,
+            work: [*primal.get(k)? as f64, *tangent.get(k)? as f64, *adjoint.get(k)? as f64],
+            bytes: *bytes.get(k)? as f64,
+        })
+    };
     sources.into_iter().enumerate().map(row).collect()
 }
 
@@ -110,18 +126,37 @@ impl Cost {
     pub fn scene(&self, theme: Theme) -> Scene {
         let ink = theme.ink();
         let (width, height) = self.size();
-        let mut shapes = vec![Shape::text((16.0, 22.0), font::cut(&format!("cost of {}", self.function), 15.0, width - 32.0), 15.0, Anchor::Start, ink.ink)];
+        let mut shapes = vec![Shape::text(
+            (16.0, 22.0),
+            font::cut(&format!("cost of {}", self.function), 15.0, width - 32.0),
+            15.0,
+            Anchor::Start,
+            ink.ink,
+        )];
         shapes.push(Shape::Group("legend", self.legend(theme)));
         let most = self.rows.iter().map(|r| r.work.iter().sum()).fold(1.0, f64::max);
         let bytes = self.rows.iter().map(|r| r.bytes).fold(1.0, f64::max);
         for (k, r) in self.rows.iter().enumerate() {
             shapes.push(Shape::Group("line", r.shapes(theme, HEAD + (k as f64 + 0.5) * ROW, most, bytes)));
         }
-        let more = if self.left_out > 0 { format!("; {} lines with less work are not shown", self.left_out) } else { String::new() };
-        let text = format!("value and gradient: {:.2} times the value's work; the bound is {:.2}{more}", self.ratio, self.bound);
+        let more = if self.left_out > 0 {
+            format!("; {} lines with less work are not shown", self.left_out)
+        } else {
+            String::new()
+        };
+        let text = format!(
+            "value and gradient: {:.2} times the value's work; the bound is {:.2}{more}",
+            self.ratio, self.bound
+        );
         for (k, line) in self.rules.iter().chain([&text]).enumerate() {
             let line = font::cut(line, SMALL, width - 32.0);
-            shapes.push(Shape::text((16.0, height - 18.0 - 18.0 * (self.rules.len() - k) as f64), line, SMALL, Anchor::Start, ink.soft));
+            shapes.push(Shape::text(
+                (16.0, height - 18.0 - 18.0 * (self.rules.len() - k) as f64),
+                line,
+                SMALL,
+                Anchor::Start,
+                ink.soft,
+            ));
         }
         Scene { width, height, paper: ink.paper, title: format!("cost of {}", self.function), shapes }
     }
@@ -135,7 +170,11 @@ impl Cost {
             out.push(Shape::text((x + 17.0, 58.0), name, SMALL, Anchor::Start, ink.ink));
             x += 32.0 + font::width(name, SMALL);
         }
-        out.push(Shape::Rect { frame: Frame { x: BYTES, y: 53.0, w: 12.0, h: 10.0 }, fill: ink.series[3], opacity: 1.0 });
+        out.push(Shape::Rect {
+            frame: Frame { x: BYTES, y: 53.0, w: 12.0, h: 10.0 },
+            fill: ink.series[3],
+            opacity: 1.0,
+        });
         out.push(Shape::text((BYTES + 17.0, 58.0), "bytes stored", SMALL, Anchor::Start, ink.ink));
         out.push(Shape::text((SOURCE - 12.0, 58.0), "line", SMALL, Anchor::End, ink.soft));
         out.push(Shape::grid((16.0, 72.0), (WIDTH - 16.0, 72.0), &ink));
@@ -150,7 +189,13 @@ impl Row {
         if self.line > 0 {
             out.push(Shape::text((SOURCE - 12.0, y), self.line.to_string(), SMALL, Anchor::End, ink.soft));
         }
-        out.push(Shape::text((SOURCE, y), font::cut(&self.source, SMALL, WORK - SOURCE - 14.0), SMALL, Anchor::Start, ink.ink));
+        out.push(Shape::text(
+            (SOURCE, y),
+            font::cut(&self.source, SMALL, WORK - SOURCE - 14.0),
+            SMALL,
+            Anchor::Start,
+            ink.ink,
+        ));
         let room = BYTES - WORK - NUMBER - 14.0;
         let mut x = WORK;
         for (work, fill) in self.work.into_iter().zip(ink.series) {
@@ -163,7 +208,11 @@ impl Row {
         out.push(Shape::text((x + 5.0, y), short(self.work.iter().sum()), SMALL, Anchor::Start, ink.soft));
         if self.bytes > 0.0 {
             let w = self.bytes / most_bytes * (WIDTH - 16.0 - BYTES - NUMBER);
-            out.push(Shape::Rect { frame: Frame { x: BYTES, y: y - 7.0, w, h: 14.0 }, fill: ink.series[3], opacity: 1.0 });
+            out.push(Shape::Rect {
+                frame: Frame { x: BYTES, y: y - 7.0, w, h: 14.0 },
+                fill: ink.series[3],
+                opacity: 1.0,
+            });
             out.push(Shape::text((BYTES + w + 5.0, y), short(self.bytes), SMALL, Anchor::Start, ink.soft));
         }
         out

@@ -20,5 +20,11 @@ pub fn draw(chart: &Chart, theme: Theme, f: Frame) -> Vec<Shape> {
     let (rows, columns) = shape(chart);
     let (w, h) = (f.w / columns as f64, f.h / rows as f64);
     let place = |k: usize| Frame { x: f.x + (k % columns) as f64 * w, y: f.y + (k / columns) as f64 * h, w, h };
-    chart.facets.iter().take(MOST).enumerate().map(|(k, c)| Shape::Group("facet", panel::draw(c, theme, place(k)))).collect()
+    chart
+        .facets
+        .iter()
+        .take(MOST)
+        .enumerate()
+        .map(|(k, c)| Shape::Group("facet", panel::draw(c, theme, place(k))))
+        .collect()
 }

@@ -23,7 +23,8 @@ pub fn entries(p: &Panel) -> Vec<usize> {
 
 /// The width in pixels; 0 if there is neither a legend nor a colour bar.
 pub fn width(p: &Panel) -> f64 {
-    let names = entries(p).iter().map(|k| font::width(&p.chart.layers[*k].name, SMALL).min(NAME) + 24.0).fold(0.0, f64::max);
+    let names =
+        entries(p).iter().map(|k| font::width(&p.chart.layers[*k].name, SMALL).min(NAME) + 24.0).fold(0.0, f64::max);
     let bar = bar_width(p);
     if names + bar > 0.0 { names + bar + 14.0 } else { 0.0 }
 }
@@ -96,7 +97,8 @@ fn sample(p: &Panel, k: usize, x: f64, y: f64) -> Vec<Shape> {
         Kind::Scatter => vec![Shape::Dots { at: vec![(x + 9.0, y)], radius: 3.5, fill: colour, opacity: 1.0 }],
         Kind::Line | Kind::Path | Kind::Stem | Kind::Across | Kind::Upright | Kind::Quiver | Kind::Contour => {
             let dashed = l.dashed;
-            let mut out = vec![Shape::Line { points: vec![(x, y), (x + 18.0, y)], colour, width: 2.0, dashed, opacity: 1.0 }];
+            let mut out =
+                vec![Shape::Line { points: vec![(x, y), (x + 18.0, y)], colour, width: 2.0, dashed, opacity: 1.0 }];
             if l.markers {
                 out.push(Shape::Dots { at: vec![(x + 9.0, y)], radius: 3.0, fill: colour, opacity: 1.0 });
             }

@@ -23,9 +23,9 @@ mod scene;
 mod surface;
 mod svg;
 pub mod terminal;
-mod text;
 #[cfg(test)]
 mod tests;
+mod text;
 
 pub use colour::Theme;
 
@@ -75,7 +75,8 @@ impl Figure {
             What::Chart(c) if c.facets.is_empty() => c.size.unwrap_or(SIZE),
             What::Chart(c) => {
                 let (rows, columns) = facets::shape(c);
-                let of_facets = ((320.0 * columns as f64).clamp(SIZE.0, 2400.0), (240.0 * rows as f64).clamp(240.0, 2400.0));
+                let of_facets =
+                    ((320.0 * columns as f64).clamp(SIZE.0, 2400.0), (240.0 * rows as f64).clamp(240.0, 2400.0));
                 c.size.unwrap_or(of_facets)
             }
         }

@@ -90,7 +90,14 @@ impl Live {
         let all = || layers.iter().flat_map(|l| &l.y).copied().filter(|v| v.is_finite());
         let (low, high) = all().fold((f64::INFINITY, 0.0f64), |(a, b), v| (a.min(v), b.max(v)));
         let log = (false, low > 0.0 && high > 50.0 * low);
-        Figure::of(Chart { layers, columns: 1, legend: true, log, labels: ("step".to_owned(), String::new()), ..Chart::default() })
+        Figure::of(Chart {
+            layers,
+            columns: 1,
+            legend: true,
+            log,
+            labels: ("step".to_owned(), String::new()),
+            ..Chart::default()
+        })
     }
 }
 

@@ -95,7 +95,9 @@ impl<'c> Panel<'c> {
     /// The colour of a layer, as given by the program or by its index.
     pub fn colour(&self, k: usize) -> Colour {
         let l = &self.chart.layers[k];
-        let quiet = |kind| matches!(kind, Kind::Heatmap | Kind::Contour | Kind::Surface | Kind::Across | Kind::Upright | Kind::Text);
+        let quiet = |kind| {
+            matches!(kind, Kind::Heatmap | Kind::Contour | Kind::Surface | Kind::Across | Kind::Upright | Kind::Text)
+        };
         let turn = self.chart.layers[..k].iter().filter(|l| !quiet(l.kind) && l.colour.is_empty()).count();
         match self.theme.named(&l.colour) {
             Some(c) => c,
@@ -154,7 +156,11 @@ pub fn draw(chart: &Chart, theme: Theme, whole: Frame) -> Vec<Shape> {
         inner.h -= 26.0;
     }
     if !chart.facets.is_empty() {
-        out.extend(crate::facets::draw(chart, theme, Frame { x: whole.x, w: whole.w, y: inner.y - EDGE, h: inner.h + 2.0 * EDGE }));
+        out.extend(crate::facets::draw(
+            chart,
+            theme,
+            Frame { x: whole.x, w: whole.w, y: inner.y - EDGE, h: inner.h + 2.0 * EDGE },
+        ));
         return out;
     }
     if chart.layers.iter().any(|l| l.kind == Kind::Surface) {
@@ -182,9 +188,17 @@ fn margins(p: &Panel, inner: Frame, side: f64) -> Frame {
     let up = ticks_up(&Axis { ends: (inner.bottom() - 40.0, inner.y), ..p.y.clone() });
     let numbers = up.at.iter().map(|t| font::width(&t.1, SMALL)).fold(8.0, f64::max);
     let left = numbers + 8.0 + if p.chart.labels.1.is_empty() { 0.0 } else { 22.0 };
-    let top = if up.note.is_empty() && !range::any_missing(p.chart) && !p.chart.layers.iter().any(marks::crowded) { 4.0 } else { 18.0 };
+    let top = if up.note.is_empty() && !range::any_missing(p.chart) && !p.chart.layers.iter().any(marks::crowded) {
+        4.0
+    } else {
+        18.0
+    };
     let w = (inner.w - left - side - 6.0).max(30.0);
-    let names = if upright(p, w) { p.categories.iter().map(|c| font::width(&font::cut(c, SMALL, UPRIGHT), SMALL)).fold(0.0, f64::max) + 4.0 } else { 16.0 };
+    let names = if upright(p, w) {
+        p.categories.iter().map(|c| font::width(&font::cut(c, SMALL, UPRIGHT), SMALL)).fold(0.0, f64::max) + 4.0
+    } else {
+        16.0
+    };
     let note = !ticks_across(&p.x, SMALL).note.is_empty();
     let bottom = names.min(0.4 * inner.h) + 4.0 + if p.chart.labels.0.is_empty() && !note { 0.0 } else { 20.0 };
     Frame { x: inner.x + left, y: inner.y + top, w, h: (inner.h - top - bottom).max(30.0) }
@@ -211,7 +225,11 @@ fn axes(p: &Panel, whole: Frame) -> Vec<Shape> {
     if !up.note.is_empty() {
         out.push(Shape::text((f.x, f.y - 10.0), up.note, SMALL, Anchor::Start, ink.soft));
     }
-    if p.categories.is_empty() { numbers(p, grid, &mut out) } else { names(p, &mut out) }
+    if p.categories.is_empty() {
+        numbers(p, grid, &mut out)
+    } else {
+        names(p, &mut out)
+    }
     out.push(Shape::stroke((f.x, f.bottom()), (f.right(), f.bottom()), ink.soft, 1.0));
     out.push(Shape::stroke((f.x, f.y), (f.x, f.bottom()), ink.soft, 1.0));
     let (across, upwards) = &p.chart.labels;
@@ -251,8 +269,17 @@ fn names(p: &Panel, out: &mut Vec<Shape>) {
     for (k, name) in p.categories.iter().enumerate().step_by(every) {
         let Some(x) = p.x.at(k as f64).filter(|x| *x >= f.x && *x <= f.right()) else { continue };
         out.push(match stand {
-            true => Shape::Text(Label { at: (x, f.bottom() + 6.0), text: font::cut(name, SMALL, UPRIGHT), size: SMALL, anchor: Anchor::End, upwards: true, colour: ink.soft }),
-            false => Shape::text((x, f.bottom() + 13.0), font::cut(name, SMALL, slot - 4.0), SMALL, Anchor::Middle, ink.soft),
+            true => Shape::Text(Label {
+                at: (x, f.bottom() + 6.0),
+                text: font::cut(name, SMALL, UPRIGHT),
+                size: SMALL,
+                anchor: Anchor::End,
+                upwards: true,
+                colour: ink.soft,
+            }),
+            false => {
+                Shape::text((x, f.bottom() + 13.0), font::cut(name, SMALL, slot - 4.0), SMALL, Anchor::Middle, ink.soft)
+            }
         });
     }
 }
@@ -263,7 +290,9 @@ fn remark(p: &Panel, remarks: marks::Remarks) -> Vec<Shape> {
     let empty = p.chart.layers.iter().all(|l| l.x.is_empty() && l.y.is_empty() && l.z.data.is_empty());
     match remarks.words() {
         Some(words) => vec![Shape::text((f.right(), f.y - 9.0), words, SMALL, Anchor::End, p.ink.soft)],
-        None if empty => vec![Shape::text((f.x + f.w / 2.0, f.y + f.h / 2.0), "no data", LABEL, Anchor::Middle, p.ink.soft)],
+        None if empty => {
+            vec![Shape::text((f.x + f.w / 2.0, f.y + f.h / 2.0), "no data", LABEL, Anchor::Middle, p.ink.soft)]
+        }
         None => Vec::new(),
     }
 }

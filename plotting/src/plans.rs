@@ -36,7 +36,14 @@ pub fn read(v: &Value, steps: &[(u64, u64)]) -> Option<Chart> {
     let mut layers = Vec::new();
     if steps.len() > 1 {
         let between: Vec<(f64, f64)> = steps.iter().map(|(peak, again)| place(*again, *peak)).collect();
-        layers.push(Layer { kind: Kind::Line, name: "budgets".to_owned(), colour: "grey".to_owned(), x: between.iter().map(|p| p.0).collect(), y: between.iter().map(|p| p.1).collect(), ..Layer::default() });
+        layers.push(Layer {
+            kind: Kind::Line,
+            name: "budgets".to_owned(),
+            colour: "grey".to_owned(),
+            x: between.iter().map(|p| p.0).collect(),
+            y: between.iter().map(|p| p.1).collect(),
+            ..Layer::default()
+        });
     }
     layers.extend(points.into_iter().map(Point::layer));
     Some(Chart {

@@ -28,7 +28,8 @@ fn transparent(on_white: &[u8], on_black: &[u8]) -> Vec<u8> {
     for (w, b) in on_white.chunks_exact(3).zip(on_black.chunks_exact(3)) {
         // A colour c of opacity a is 255 (1 - a) + a c on white, and a c on black.
         let opacity = (0..3).map(|k| 255 - i32::from(w[k]) + i32::from(b[k])).max().unwrap_or(0).clamp(0, 255);
-        let part = |k: usize| (i32::from(b[k]) * 255 + opacity / 2).checked_div(opacity).unwrap_or(0).clamp(0, 255) as u8;
+        let part =
+            |k: usize| (i32::from(b[k]) * 255 + opacity / 2).checked_div(opacity).unwrap_or(0).clamp(0, 255) as u8;
         out.extend([part(0), part(1), part(2), opacity as u8]);
     }
     out
@@ -50,7 +51,8 @@ fn on(scene: &Scene, paper: Colour, scale: f64) -> (usize, usize, Vec<u8>) {
     let (ww, hh) = (w * fine, h * fine);
     let mut buffer: Vec<u8> = [paper.0, paper.1, paper.2].repeat(ww * hh);
     {
-        let mut canvas = Canvas { to: BitMapBackend::with_buffer(&mut buffer, (ww as u32, hh as u32)), scale: scale * fine as f64 };
+        let mut canvas =
+            Canvas { to: BitMapBackend::with_buffer(&mut buffer, (ww as u32, hh as u32)), scale: scale * fine as f64 };
         canvas.shapes(&scene.shapes);
     }
     (w, h, averaged(&buffer, w, h, fine))
@@ -58,7 +60,8 @@ fn on(scene: &Scene, paper: Colour, scale: f64) -> (usize, usize, Vec<u8>) {
 
 /// The cells of a grid as an image with one pixel each.
 pub fn of_cells(columns: usize, rows: usize, colours: &[Option<Colour>]) -> Vec<u8> {
-    let pixels: Vec<u8> = colours.iter().take(columns * rows).flat_map(|c| c.map_or([0; 4], |c| [c.0, c.1, c.2, 255])).collect();
+    let pixels: Vec<u8> =
+        colours.iter().take(columns * rows).flat_map(|c| c.map_or([0; 4], |c| [c.0, c.1, c.2, 255])).collect();
     encode(columns, rows, png::ColorType::Rgba, &pixels)
 }
 
@@ -90,7 +93,8 @@ fn averaged(fine: &[u8], w: usize, h: usize, k: usize) -> Vec<u8> {
     for y in 0..h {
         for x in 0..w {
             for c in 0..3 {
-                let sum: usize = (0..k * k).map(|j| usize::from(fine[((y * k + j / k) * w * k + x * k + j % k) * 3 + c])).sum();
+                let sum: usize =
+                    (0..k * k).map(|j| usize::from(fine[((y * k + j / k) * w * k + x * k + j % k) * 3 + c])).sum();
                 out.push((sum / (k * k)) as u8);
             }
         }
@@ -118,15 +122,23 @@ impl Canvas<'_> {
         for s in all {
             match s {
                 Shape::Group(_, inner) => self.shapes(inner),
-                Shape::Line { points, colour, width, dashed: false, opacity } => self.line(points, *colour, *width, *opacity),
+                Shape::Line { points, colour, width, dashed: false, opacity } => {
+                    self.line(points, *colour, *width, *opacity)
+                }
                 Shape::Line { points, colour, width, dashed: true, opacity } => {
-                    dashes(points, 4.0 * width, 2.5 * width).iter().for_each(|d| self.line(d, *colour, *width, *opacity));
+                    dashes(points, 4.0 * width, 2.5 * width)
+                        .iter()
+                        .for_each(|d| self.line(d, *colour, *width, *opacity));
                 }
                 Shape::Polygon { points, fill, opacity } => self.polygon(points, *fill, *opacity),
                 Shape::Rect { frame, fill, opacity } => self.rect(*frame, *fill, *opacity),
-                Shape::Dots { at, radius, fill, opacity } => at.iter().for_each(|p| self.dot(*p, *radius, *fill, *opacity)),
+                Shape::Dots { at, radius, fill, opacity } => {
+                    at.iter().for_each(|p| self.dot(*p, *radius, *fill, *opacity))
+                }
                 Shape::Text(l) => self.text(l),
-                Shape::Cells { frame, columns, colours } => self.cells(*frame, *columns, |k| colours.get(k).copied().flatten().map(|c| (c, 1.0)), colours.len()),
+                Shape::Cells { frame, columns, colours } => {
+                    self.cells(*frame, *columns, |k| colours.get(k).copied().flatten().map(|c| (c, 1.0)), colours.len())
+                }
                 Shape::Density { frame, columns, fill, opacity } => {
                     self.cells(*frame, *columns, |k| Some((*fill, f64::from(*opacity.get(k)?) / 256.0)), opacity.len());
                 }
@@ -163,7 +175,11 @@ impl Canvas<'_> {
                 continue;
             }
             let (nx, ny) = ((by - ay) / length * half, (ax - bx) / length * half);
-            self.polygon(&[(ax + nx, ay + ny), (bx + nx, by + ny), (bx - nx, by - ny), (ax - nx, ay - ny)], colour, opacity);
+            self.polygon(
+                &[(ax + nx, ay + ny), (bx + nx, by + ny), (bx - nx, by - ny), (ax - nx, ay - ny)],
+                colour,
+                opacity,
+            );
         }
         // At the joints of a translucent line, overlapping shapes would be darker.
         if width > 1.0 && points.len() > 2 && opacity == 1.0 {
@@ -181,7 +197,11 @@ impl Canvas<'_> {
         };
         let turn = if l.upwards { FontTransform::Rotate270 } else { FontTransform::None };
         let colour = rgb(l.colour);
-        let style: TextStyle = ("sans-serif", l.size * self.scale).into_font().transform(turn).color(&colour).pos(Pos::new(h, VPos::Center));
+        let style: TextStyle = ("sans-serif", l.size * self.scale)
+            .into_font()
+            .transform(turn)
+            .color(&colour)
+            .pos(Pos::new(h, VPos::Center));
         let at = self.px(l.at);
         let _ = self.to.draw_text(&l.text, &style, at);
     }

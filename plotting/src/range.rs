@@ -84,7 +84,13 @@ pub fn fits(v: f64, log: bool) -> bool {
 /// Whether some number has no position in the picture.
 pub fn any_missing(chart: &Chart) -> bool {
     let bad = |vs: &[f64], log| vs.iter().any(|v| !fits(*v, log));
-    chart.layers.iter().any(|l| bad(&l.x, chart.log.0) || bad(&l.y, chart.log.1) || bad(&l.v, false) || bad(&l.u, false) || bad(&l.z.data, false))
+    chart.layers.iter().any(|l| {
+        bad(&l.x, chart.log.0)
+            || bad(&l.y, chart.log.1)
+            || bad(&l.v, false)
+            || bad(&l.u, false)
+            || bad(&l.z.data, false)
+    })
 }
 
 /// The ranges of both axes of a chart.
@@ -178,7 +184,11 @@ fn stacks(chart: &Chart, categories: &[String]) -> Extent {
     for l in chart.layers.iter().filter(|l| l.kind == Kind::Stacked) {
         for (w, v) in l.words.iter().zip(&l.y).filter(|p| p.1.is_finite()) {
             let Some(k) = place.get(w.as_str()) else { continue };
-            if *v > 0.0 { up[*k] += v } else { down[*k] += v }
+            if *v > 0.0 {
+                up[*k] += v
+            } else {
+                down[*k] += v
+            }
             if !chart.log.1 || up[*k] > 0.0 {
                 out.add(up[*k]);
             }
@@ -200,7 +210,10 @@ pub fn places(categories: &[String]) -> std::collections::HashMap<&str, usize> {
 pub fn bins(l: &Layer) -> Vec<(f64, f64, usize)> {
     let values: Vec<f64> = l.x.iter().copied().filter(|v| v.is_finite()).collect();
     let n = l.u.first().map_or(10.0, |n| n.max(1.0).min(5000.0)) as usize;
-    let (Some(low), Some(high)) = (values.iter().copied().reduce(f64::min), values.iter().copied().reduce(f64::max)) else { return Vec::new() };
+    let (Some(low), Some(high)) = (values.iter().copied().reduce(f64::min), values.iter().copied().reduce(f64::max))
+    else {
+        return Vec::new();
+    };
     let (low, high) = if high > low { (low, high) } else { (low - 0.5, high + 0.5) };
     // Halves avoid an overflow for the widest ranges.
     let width = (high / 2.0 - low / 2.0) / n as f64;
@@ -223,7 +236,17 @@ pub fn edges(at: &[f64], n: usize, kind: Kind) -> Vec<f64> {
         return (0..n).map(centre).collect();
     }
     let half = |k: usize| if n == 1 { 1.0 } else { centre(k.min(n - 2) + 1) - centre(k.min(n - 2)) } / 2.0;
-    (0..=n).map(|k| if k == 0 { centre(0) - half(0) } else if k == n { centre(n - 1) + half(n - 1) } else { centre(k - 1) / 2.0 + centre(k) / 2.0 }).collect()
+    (0..=n)
+        .map(|k| {
+            if k == 0 {
+                centre(0) - half(0)
+            } else if k == n {
+                centre(n - 1) + half(n - 1)
+            } else {
+                centre(k - 1) / 2.0 + centre(k) / 2.0
+            }
+        })
+        .collect()
 }
 
 /// The minimal and maximal height in a chart's grids.

@@ -128,13 +128,19 @@ fn label(at: &[f64], step: f64) -> Ticks {
         let steps: Vec<f64> = (0..at.len()).map(|k| k as f64 * step).collect();
         let inner = label(&steps, step);
         let factor = if inner.note.is_empty() { String::new() } else { format!("{} ", inner.note) };
-        return Ticks { at: at.iter().zip(inner.at).map(|(v, t)| (*v, t.1)).collect(), note: format!("{factor}{} {}", if base < 0.0 { "−" } else { "+" }, short(base.abs())) };
+        return Ticks {
+            at: at.iter().zip(inner.at).map(|(v, t)| (*v, t.1)).collect(),
+            note: format!("{factor}{} {}", if base < 0.0 { "−" } else { "+" }, short(base.abs())),
+        };
     }
     let power = most.log10().floor() as i32;
     if !(-4..=5).contains(&power) {
         let unit = 10f64.powi(power.max(-300));
         let d = digits(step / unit);
-        return Ticks { at: at.iter().map(|v| (*v, signed(v / unit, d))).collect(), note: format!("×10{}", superscript(power.max(-300))) };
+        return Ticks {
+            at: at.iter().map(|v| (*v, signed(v / unit, d))).collect(),
+            note: format!("×10{}", superscript(power.max(-300))),
+        };
     }
     let d = digits(step);
     Ticks { at: at.iter().map(|v| (*v, signed(*v, d))).collect(), note: String::new() }
@@ -182,7 +188,13 @@ fn log_ticks((a, b): (f64, f64), room: usize) -> Ticks {
         for f in [1.0, 2.0, 5.0] {
             let v = f * 10f64.powi(k);
             if v >= a * 0.999_999 && v <= b * 1.000_001 {
-                let text = if (-4..=5).contains(&k) { short(v) } else if f == 1.0 { power_text(k) } else { format!("{f}·{}", power_text(k)) };
+                let text = if (-4..=5).contains(&k) {
+                    short(v)
+                } else if f == 1.0 {
+                    power_text(k)
+                } else {
+                    format!("{f}·{}", power_text(k))
+                };
                 at.push((v, text));
             }
         }
@@ -224,7 +236,15 @@ mod tests {
 
     #[test]
     fn strange_ranges_have_ticks_inside() {
-        for range in [(0.0, 5e-324), (-1.7e308, 1.7e308), (1.0, 1.0 + 1e-16), (f64::NAN, 1.0), (1e-308, 1e308), (-0.0, 0.0), (3e-300, 4e-300)] {
+        for range in [
+            (0.0, 5e-324),
+            (-1.7e308, 1.7e308),
+            (1.0, 1.0 + 1e-16),
+            (f64::NAN, 1.0),
+            (1e-308, 1e308),
+            (-0.0, 0.0),
+            (3e-300, 4e-300),
+        ] {
             for log in [false, true] {
                 let axis = Axis::new(range, log, (0.0, 100.0));
                 for room in [2, 5, 12] {

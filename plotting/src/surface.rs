@@ -49,7 +49,10 @@ pub fn draw(chart: &Chart, theme: Theme, inner: Frame) -> Vec<Shape> {
     }
     out.push(Shape::Group("numbers", numbers_and_labels(&panel, &layers, &view)));
     if side > 0.0 {
-        out.extend(legend::draw(&panel, Frame { x: frame.right() + 14.0, y: inner.y + 20.0, w: side - 14.0, h: (inner.h - 40.0).max(20.0) }));
+        out.extend(legend::draw(
+            &panel,
+            Frame { x: frame.right() + 14.0, y: inner.y + 20.0, w: side - 14.0, h: (inner.h - 40.0).max(20.0) },
+        ));
     }
     out
 }
@@ -73,7 +76,11 @@ fn surface(p: &Panel, l: &Layer, view: &View) -> Vec<Shape> {
     let mut pieces: Vec<(f64, Vec<Point>, Colour)> = Vec::new();
     for i in rows.windows(2) {
         for j in columns.windows(2) {
-            let Some((depth, points, height)) = piece(l, g, (i, j), |x, y, z| Some(view.at(ax.at(x)?, ay.at(y)?, az.at(z)?))) else { continue };
+            let Some((depth, points, height)) =
+                piece(l, g, (i, j), |x, y, z| Some(view.at(ax.at(x)?, ay.at(y)?, az.at(z)?)))
+            else {
+                continue;
+            };
             let colour = p.height(height).unwrap_or(p.ink.soft);
             pieces.push((depth, points, colour));
         }
@@ -84,13 +91,21 @@ fn surface(p: &Panel, l: &Layer, view: &View) -> Vec<Shape> {
         .into_iter()
         .flat_map(|(_, points, colour)| {
             let outline = points.iter().copied().chain(points.first().copied()).collect();
-            [Shape::Polygon { points, fill: colour, opacity: 1.0 }, Shape::Line { points: outline, colour: edge(colour), width: 0.6, dashed: false, opacity: 1.0 }]
+            [
+                Shape::Polygon { points, fill: colour, opacity: 1.0 },
+                Shape::Line { points: outline, colour: edge(colour), width: 0.6, dashed: false, opacity: 1.0 },
+            ]
         })
         .collect()
 }
 
 /// A piece between two rows and two columns: depth, corners, mean height. `None` if a corner is not finite.
-fn piece(l: &Layer, g: &Grid, (i, j): (&[usize], &[usize]), at: impl Fn(f64, f64, f64) -> Option<(Point, f64)>) -> Option<(f64, Vec<Point>, f64)> {
+fn piece(
+    l: &Layer,
+    g: &Grid,
+    (i, j): (&[usize], &[usize]),
+    at: impl Fn(f64, f64, f64) -> Option<(Point, f64)>,
+) -> Option<(f64, Vec<Point>, f64)> {
     let (mut depth, mut points, mut height) = (0.0, Vec::new(), 0.0);
     for (r, c) in [(i[0], j[0]), (i[0], j[1]), (i[1], j[1]), (i[1], j[0])] {
         let (x, y, z) = (*l.x.get(c)?, *l.y.get(r)?, g.at(r, c));
@@ -118,7 +133,9 @@ fn axes(p: &Panel, layers: &[&Layer], view: &View) -> Vec<Shape> {
     let [ax, ay, az] = spans(p, layers);
     let ink = p.ink;
     let mut out = Vec::new();
-    let mut line = |a: (f64, f64, f64), b: (f64, f64, f64)| out.push(Shape::grid(view.at(a.0, a.1, a.2).0, view.at(b.0, b.1, b.2).0, &ink));
+    let mut line = |a: (f64, f64, f64), b: (f64, f64, f64)| {
+        out.push(Shape::grid(view.at(a.0, a.1, a.2).0, view.at(b.0, b.1, b.2).0, &ink))
+    };
     for (v, _) in &ax.ticks(4).at {
         let t = ax.at(*v).unwrap_or(0.0);
         line((t, 0.0, 0.0), (t, 1.0, 0.0));
@@ -134,7 +151,8 @@ fn axes(p: &Panel, layers: &[&Layer], view: &View) -> Vec<Shape> {
         line((0.0, 1.0, t), (1.0, 1.0, t));
         line((0.0, 0.0, t), (0.0, 1.0, t));
     }
-    let edges: [((f64, f64, f64), (f64, f64, f64)); 3] = [((0.0, 0.0, 0.0), (1.0, 0.0, 0.0)), ((1.0, 0.0, 0.0), (1.0, 1.0, 0.0)), ((0.0, 0.0, 0.0), (0.0, 0.0, 1.0))];
+    let edges: [((f64, f64, f64), (f64, f64, f64)); 3] =
+        [((0.0, 0.0, 0.0), (1.0, 0.0, 0.0)), ((1.0, 0.0, 0.0), (1.0, 1.0, 0.0)), ((0.0, 0.0, 0.0), (0.0, 0.0, 1.0))];
     for (a, b) in edges {
         out.push(Shape::stroke(view.at(a.0, a.1, a.2).0, view.at(b.0, b.1, b.2).0, ink.soft, 1.0));
     }
@@ -158,6 +176,11 @@ fn numbers_and_labels(p: &Panel, layers: &[&Layer], view: &View) -> Vec<Shape> {
 fn numbers(p: &Panel, axis: &Axis, at: impl Fn(f64) -> Point, anchor: Anchor) -> Vec<Shape> {
     let t = axis.ticks(4);
     let last = t.at.len().saturating_sub(1);
-    let text = |k: usize, text: &str| if k == last && !t.note.is_empty() { format!("{text} {}", t.note) } else { text.to_owned() };
-    t.at.iter().enumerate().map(|(k, (v, s))| Shape::text(at(axis.at(*v).unwrap_or(0.0)), text(k, s), SMALL, anchor, p.ink.soft)).collect()
+    let text = |k: usize, text: &str| {
+        if k == last && !t.note.is_empty() { format!("{text} {}", t.note) } else { text.to_owned() }
+    };
+    t.at.iter()
+        .enumerate()
+        .map(|(k, (v, s))| Shape::text(at(axis.at(*v).unwrap_or(0.0)), text(k, s), SMALL, anchor, p.ink.soft))
+        .collect()
 }

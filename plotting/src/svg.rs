@@ -40,15 +40,32 @@ fn shapes(all: &[Shape], out: &mut String) {
 fn one(s: &Shape, out: &mut String) {
     let _ = match s {
         Shape::Line { points, colour, width, dashed, opacity } => {
-            let dash = if *dashed { format!(" stroke-dasharray=\"{} {}\"", num(4.0 * width), num(2.5 * width)) } else { String::new() };
-            writeln!(out, "<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\" stroke-linejoin=\"round\"{dash}{}/>", path(points), colour.hex(), num(*width), faint_stroke(*opacity))
+            let dash = if *dashed {
+                format!(" stroke-dasharray=\"{} {}\"", num(4.0 * width), num(2.5 * width))
+            } else {
+                String::new()
+            };
+            writeln!(
+                out,
+                "<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\" stroke-linejoin=\"round\"{dash}{}/>",
+                path(points),
+                colour.hex(),
+                num(*width),
+                faint_stroke(*opacity)
+            )
         }
-        Shape::Polygon { points, fill, opacity } => writeln!(out, "<path d=\"{}Z\" fill=\"{}\"{}/>", path(points), fill.hex(), faint(*opacity)),
-        Shape::Rect { frame, fill, opacity } => writeln!(out, "<rect {} fill=\"{}\"{}/>", place(*frame), fill.hex(), faint(*opacity)),
+        Shape::Polygon { points, fill, opacity } => {
+            writeln!(out, "<path d=\"{}Z\" fill=\"{}\"{}/>", path(points), fill.hex(), faint(*opacity))
+        }
+        Shape::Rect { frame, fill, opacity } => {
+            writeln!(out, "<rect {} fill=\"{}\"{}/>", place(*frame), fill.hex(), faint(*opacity))
+        }
         Shape::Dots { at, radius, fill, opacity } => dots(at, *radius, *fill, *opacity, out),
         Shape::Text(l) => text(l, out),
         Shape::Cells { frame, columns, colours } => cells(*frame, *columns, colours, out),
-        Shape::Density { frame, columns, fill, opacity } => image(*frame, &png::of_density(*columns, *fill, opacity), out),
+        Shape::Density { frame, columns, fill, opacity } => {
+            image(*frame, &png::of_density(*columns, *fill, opacity), out)
+        }
         Shape::Group(..) => Ok(()),
     };
 }
@@ -69,7 +86,12 @@ fn faint_stroke(opacity: f64) -> String {
 fn dots(at: &[Point], radius: f64, fill: Colour, opacity: f64, out: &mut String) -> std::fmt::Result {
     let d: String = at.iter().map(|p| format!("M{} {}h0", num(p.0), num(p.1))).collect();
     let faint = faint_stroke(opacity);
-    writeln!(out, "<path d=\"{d}\" stroke=\"{}\" stroke-width=\"{}\" stroke-linecap=\"round\"{faint}/>", fill.hex(), num(2.0 * radius))
+    writeln!(
+        out,
+        "<path d=\"{d}\" stroke=\"{}\" stroke-width=\"{}\" stroke-linecap=\"round\"{faint}/>",
+        fill.hex(),
+        num(2.0 * radius)
+    )
 }
 
 fn path(points: &[Point]) -> String {
@@ -93,13 +115,24 @@ fn text(l: &Label, out: &mut String) -> std::fmt::Result {
         true => ((x + down, y), format!(" transform=\"rotate(-90 {} {})\"", num(x + down), num(y))),
         false => ((x, y + down), String::new()),
     };
-    writeln!(out, "<text x=\"{}\" y=\"{}\" font-size=\"{}\" fill=\"{}\"{anchor}{turn}>{}</text>", num(at.0), num(at.1), num(l.size), l.colour.hex(), escape(&l.text))
+    writeln!(
+        out,
+        "<text x=\"{}\" y=\"{}\" font-size=\"{}\" fill=\"{}\"{anchor}{turn}>{}</text>",
+        num(at.0),
+        num(at.1),
+        num(l.size),
+        l.colour.hex(),
+        escape(&l.text)
+    )
 }
 
 /// Embeds a PNG file in a frame.
 fn image(frame: Frame, png: &[u8], out: &mut String) -> std::fmt::Result {
     let (place, data) = (place(frame), base64(png));
-    writeln!(out, "<image {place} preserveAspectRatio=\"none\" image-rendering=\"pixelated\" href=\"data:image/png;base64,{data}\"/>")
+    writeln!(
+        out,
+        "<image {place} preserveAspectRatio=\"none\" image-rendering=\"pixelated\" href=\"data:image/png;base64,{data}\"/>"
+    )
 }
 
 fn cells(frame: Frame, columns: usize, colours: &[Option<Colour>], out: &mut String) -> std::fmt::Result {
@@ -162,7 +195,9 @@ mod tests {
 
     #[test]
     fn base64_as_in_its_rfc() {
-        for (text, want) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("foobar", "Zm9vYmFy")] {
+        for (text, want) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("foobar", "Zm9vYmFy")]
+        {
             assert_eq!(base64(text.as_bytes()), want);
         }
     }

@@ -1,8 +1,8 @@
 //! Pictures in terminal graphics protocols.
 
+use crate::png;
 use crate::scene::Scene;
 use crate::svg::base64;
-use crate::png;
 use std::fmt::Write;
 
 /// A terminal graphics protocol.

@@ -39,7 +39,8 @@ impl Random {
     }
 
     fn number(&mut self) -> f64 {
-        const STRANGE: [f64; 10] = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, f64::MAX, f64::MIN, 5e-324, 1e-300, 1e300];
+        const STRANGE: [f64; 10] =
+            [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, f64::MAX, f64::MIN, 5e-324, 1e-300, 1e300];
         match self.below(8) {
             0 => STRANGE[self.below(10)],
             1 => (self.below(2000) as f64 - 1000.0) * 1e9,
@@ -63,7 +64,20 @@ impl Random {
         let (rows, columns) = (self.below(6), self.below(6));
         let data = (0..rows * columns).map(|_| self.number()).collect();
         let (dashed, markers) = (self.below(2) == 1, self.below(2) == 1);
-        Layer { kind, name: self.word(), colour: String::new(), dashed, markers, width: self.below(3) as f64, x, y, u, v, words, z: Grid { rows, columns, data } }
+        Layer {
+            kind,
+            name: self.word(),
+            colour: String::new(),
+            dashed,
+            markers,
+            width: self.below(3) as f64,
+            x,
+            y,
+            u,
+            v,
+            words,
+            z: Grid { rows, columns, data },
+        }
     }
 
     fn chart(&mut self, kind: Kind) -> Chart {
@@ -139,8 +153,20 @@ fn a_million_points_make_a_small_picture() {
 /// The exact text of a line plot.
 #[test]
 fn text_is_drawn_with_axes() {
-    let layer = Layer { kind: Kind::Line, x: vec![0.0, 1.0, 2.0], y: vec![0.0, 1.0, 0.0], name: "tent".into(), ..Layer::default() };
-    let chart = Chart { layers: vec![layer], title: "Tent".into(), legend: true, labels: ("x".into(), "y".into()), ..Chart::default() };
+    let layer = Layer {
+        kind: Kind::Line,
+        x: vec![0.0, 1.0, 2.0],
+        y: vec![0.0, 1.0, 0.0],
+        name: "tent".into(),
+        ..Layer::default()
+    };
+    let chart = Chart {
+        layers: vec![layer],
+        title: "Tent".into(),
+        legend: true,
+        labels: ("x".into(), "y".into()),
+        ..Chart::default()
+    };
     let text = Figure::of(chart).text(30, 10, false);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0].trim(), "Tent");

@@ -51,7 +51,9 @@ pub fn characters(figure: &Figure, colour: bool) -> String {
 /// The space for a picture in columns and rows.
 fn room() -> (usize, usize) {
     match terminal_size::terminal_size() {
-        Some((w, h)) if std::io::stdout().is_terminal() => (usize::from(w.0).clamp(40, 120), usize::from(h.0).saturating_sub(4).clamp(12, 30)),
+        Some((w, h)) if std::io::stdout().is_terminal() => {
+            (usize::from(w.0).clamp(40, 120), usize::from(h.0).saturating_sub(4).clamp(12, 30))
+        }
         _ => (80, 24),
     }
 }

@@ -151,7 +151,7 @@ impl Host for Terminal {
         self.args.clone()
     }
     fn env(&mut self, name: &str) -> Option<String> {
-        // No variable has `=` or NUL in its name.
+        // A name with `=` or NUL in it cannot exist.
         if name.is_empty() || name.contains(['=', '\0']) {
             return None;
         }
@@ -169,7 +169,7 @@ impl Host for Terminal {
         self.start.elapsed().as_secs_f64()
     }
     fn free_memory(&mut self) -> Option<u64> {
-        // Linux reports this in kB; other systems have no such file.
+        // Linux says so in kB; elsewhere there is no such source.
         let info = std::fs::read_to_string("/proc/meminfo").ok()?;
         let line = info.lines().find(|l| l.starts_with("MemAvailable:"))?;
         line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kb| kb * 1024)
@@ -210,7 +210,8 @@ impl Host for Terminal {
 }
 
 fn figure(value: &Value) -> Result<Figure, String> {
-    adl_plotting::picture(value).ok_or_else(|| "this value has no picture: it is not a plot, a cost or residuals".to_owned())
+    adl_plotting::picture(value)
+        .ok_or_else(|| "this value has no picture: it is not a plot, a cost or residuals".to_owned())
 }
 
 impl Terminal {
@@ -231,18 +232,21 @@ impl Terminal {
     }
 }
 
-/// Requests progress ten times per second, while the session lives and a terminal can show it.
-pub fn watch(tick: &Arc<AtomicBool>) {
+/// Asks for progress ten times a second, as long as there is a session and a terminal to show it on.
+pub fn watch(tick: &Arc<AtomicBool>, starved: &Starved) {
     if !std::io::stderr().is_terminal() {
         return;
     }
     let tick = Arc::downgrade(tick);
-    // If no thread can be started, there is no progress bar.
-    let _ = std::thread::Builder::new().stack_size(1 << 17).spawn(move || {
-        while let Some(t) = tick.upgrade() {
-            t.store(true, Ordering::Relaxed);
-            drop(t);
-            std::thread::sleep(Duration::from_millis(100));
+    let starved = starved.downgrade();
+    let step = move || {
+        fault::point(fault::Point::Progress);
+        tick.upgrade()?.store(true, Ordering::Relaxed);
+        Some(Duration::from_millis(100))
+    };
+    let stop = move || {
+        if let Some(s) = starved.upgrade() {
+            s.interrupt();
         }
     };
     // Without a thread there is no bar.
@@ -303,7 +307,14 @@ fn bar_text(done: u64, total: u64, rate: f64) -> String {
     let part = (done as f64 / total.max(1) as f64).clamp(0.0, 1.0);
     let filled = (part * WIDTH as f64) as usize;
     let left = total.saturating_sub(done) as f64 / rate.max(1e-9);
-    format!("[{}{}] {:3.0} %  {}/s  {} left", "#".repeat(filled), " ".repeat(WIDTH - filled), part * 100.0, count(rate), span(left))
+    format!(
+        "[{}{}] {:3.0} %  {}/s  {} left",
+        "#".repeat(filled),
+        " ".repeat(WIDTH - filled),
+        part * 100.0,
+        count(rate),
+        span(left)
+    )
 }
 
 fn count(x: f64) -> String {
@@ -328,7 +339,10 @@ mod tests {
 
     #[test]
     fn a_bar_says_rate_and_time_left() {
-        assert_eq!(bar_text(500, 1000, 250.0), format!("[{}{}]  50 %  250.0 /s  2.0 s left", "#".repeat(15), " ".repeat(15)));
+        assert_eq!(
+            bar_text(500, 1000, 250.0),
+            format!("[{}{}]  50 %  250.0 /s  2.0 s left", "#".repeat(15), " ".repeat(15))
+        );
         assert!(bar_text(0, 0, 0.0).contains("  0 %"));
     }
 }

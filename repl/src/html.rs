@@ -84,7 +84,13 @@ fn search(library: &[DocModule]) -> String {
         let name = if global(m) { e.name.clone() } else { format!("{}.{}", m.name, e.name) };
         let page = format!("{}.html#{}", m.name, anchor(&e.name));
         let sig = e.signature.lines().next().unwrap_or("");
-        format!("  {{name: {}, page: {}, sig: {}, text: {}}}", quote(&name), quote(&page), quote(sig), quote(e.summary()))
+        format!(
+            "  {{name: {}, page: {}, sig: {}, text: {}}}",
+            quote(&name),
+            quote(&page),
+            quote(sig),
+            quote(e.summary())
+        )
     };
     let entries: Vec<String> = library.iter().flat_map(|m| m.entries.iter().map(move |e| entry(m, e))).collect();
     format!("const NAMES = [\n{}\n];\n{SEARCH}", entries.join(",\n"))
@@ -137,7 +143,13 @@ fn index(library: &[DocModule]) -> String {
         let mut entries: Vec<&DocEntry> = m.entries.iter().collect();
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         for e in entries {
-            body += &format!("<li><a href=\"{}.html#{2}\"><code>{1}</code></a> <span>{3}</span></li>\n", m.name, escape(&e.name), anchor(&e.name), inline(e.summary()));
+            body += &format!(
+                "<li><a href=\"{}.html#{2}\"><code>{1}</code></a> <span>{3}</span></li>\n",
+                m.name,
+                escape(&e.name),
+                anchor(&e.name),
+                inline(e.summary())
+            );
         }
         body += "</ul>\n";
     }
@@ -154,12 +166,26 @@ fn module(m: &DocModule, library: &[DocModule]) -> String {
 
 fn entry(e: &DocEntry) -> String {
     let mut out = match e.signature.starts_with("type ") {
-        true => format!("<h2 id=\"{}\"><code>type {}</code></h2>\n<pre>{}</pre>\n", anchor(&e.name), escape(&e.name), code(&e.signature)),
-        false => format!("<h2 id=\"{0}\"><a href=\"#{0}\"><code>{1}</code></a> <code class=\"sig\">: {2}</code></h2>\n", anchor(&e.name), escape(&e.name), escape(&e.signature)),
+        true => format!(
+            "<h2 id=\"{}\"><code>type {}</code></h2>\n<pre>{}</pre>\n",
+            anchor(&e.name),
+            escape(&e.name),
+            code(&e.signature)
+        ),
+        false => format!(
+            "<h2 id=\"{0}\"><a href=\"#{0}\"><code>{1}</code></a> <code class=\"sig\">: {2}</code></h2>\n",
+            anchor(&e.name),
+            escape(&e.name),
+            escape(&e.signature)
+        ),
     };
     out += &prose(&e.text);
     if !e.examples.is_empty() {
-        let lines: Vec<String> = e.examples.iter().map(|(x, want)| format!("{}\n<span class=\"out\">{}</span>", code(x), escape(want))).collect();
+        let lines: Vec<String> = e
+            .examples
+            .iter()
+            .map(|(x, want)| format!("{}\n<span class=\"out\">{}</span>", code(x), escape(want)))
+            .collect();
         out += &format!("<pre>{}</pre>\n", lines.join("\n"));
     }
     if let Some(source) = &e.source {
@@ -170,7 +196,9 @@ fn entry(e: &DocEntry) -> String {
 
 /// A name as an anchor.
 fn anchor(name: &str) -> String {
-    name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c.to_string() } else { format!("-{:x}", c as u32) }).collect()
+    name.chars()
+        .map(|c| if c.is_ascii_alphanumeric() || c == '_' { c.to_string() } else { format!("-{:x}", c as u32) })
+        .collect()
 }
 
 /// Converts paragraphs, and code blocks indented by four.

@@ -15,7 +15,8 @@ struct Input {
     next: Option<Vec<u8>>,
 }
 
-static INPUT: LazyLock<Mutex<Input>> = LazyLock::new(|| Mutex::new(Input { reader: descriptor().map(BufReader::new).ok(), next: None }));
+static INPUT: LazyLock<Mutex<Input>> =
+    LazyLock::new(|| Mutex::new(Input { reader: descriptor().map(BufReader::new).ok(), next: None }));
 
 #[cfg(unix)]
 fn descriptor() -> Result<File> {

@@ -23,7 +23,12 @@ static MEMORY: adl_jit::alloc::Keeping<mimalloc::MiMalloc> = adl_jit::alloc::Kee
 ///
 /// Without a command or a file it is a REPL.
 #[derive(Parser)]
-#[command(name = "adl", version, disable_help_subcommand = true, override_usage = "adl [OPTIONS] [SCRIPT.adl [ARGS]...]\n       adl [OPTIONS] -e EXPR [ARGS]...\n       adl [OPTIONS] COMMAND")]
+#[command(
+    name = "adl",
+    version,
+    disable_help_subcommand = true,
+    override_usage = "adl [OPTIONS] [SCRIPT.adl [ARGS]...]\n       adl [OPTIONS] -e EXPR [ARGS]...\n       adl [OPTIONS] COMMAND"
+)]
 struct Cli {
     /// Evaluate and echo `value : type`.
     #[arg(short = 'e', value_name = "EXPR", allow_hyphen_values = true)]
@@ -270,7 +275,9 @@ fn run(global: &Global, command: Option<Command>) -> u8 {
     match command {
         Some(Command::Check { explain: Some(code), .. }) => commands::explain(&code),
         Some(Command::Check { files, .. }) => commands::check(global, &files),
-        Some(Command::Fmt { check, diff, files }) => commands::fmt::fmt(global, commands::fmt::Want::of(check, diff), &files),
+        Some(Command::Fmt { check, diff, files }) => {
+            commands::fmt::fmt(global, commands::fmt::Want::of(check, diff), &files)
+        }
         Some(Command::Test { filter, verbose, files }) => commands::measure::test(global, &filter, verbose, &files),
         Some(Command::Bench { filter, save, against, files }) => {
             let stored = commands::stored::Stored { save, against };
@@ -291,7 +298,9 @@ fn run(global: &Global, command: Option<Command>) -> u8 {
         Some(Command::Man) => man(),
         Some(Command::Doc { html: Some(dir), .. }) => html::write(global, &dir),
         Some(Command::Doc { name, .. }) => commands::doc(global, name.as_deref()),
-        Some(Command::Cost { svg, file, name, args }) => commands::inspect::cost(global, svg.as_deref(), &file, &name, &args),
+        Some(Command::Cost { svg, file, name, args }) => {
+            commands::inspect::cost(global, svg.as_deref(), &file, &name, &args)
+        }
         Some(Command::Ir { stage, file, name, args }) => commands::inspect::ir(global, &stage, &file, &name, &args),
         Some(Command::Kernel { command }) => commands::kernel::kernel(global, command),
         Some(Command::Notebook { command }) => commands::kernel::notebook(global, command),

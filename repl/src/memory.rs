@@ -41,26 +41,10 @@ pub fn guard(starved: &Starved, limit: Option<u64>) {
         }
     }));
     let weak = starved.downgrade();
-    // If no thread can be started, memory is not monitored.
-    let _ = std::thread::Builder::new().name("adl-memory".into()).stack_size(1 << 17).spawn(move || {
-        let mut pause = SHORTEST;
-        loop {
-            std::thread::sleep(pause);
-            let Some(s) = weak.upgrade() else { return };
-            let Some(held) = Held::now() else { return };
-            let bounds = Bounds::now();
-            let mut left = bounds.left(&held);
-            // Memory cached for later arrays is released first.
-            if left == 0 && adl_jit::alloc::release() > 0 {
-                left = Held::now().map_or(0, |held| bounds.left(&held));
-            }
-            match left {
-                0 => s.set(held.resident),
-                // A run that is ending may use the reserve.
-                _ if s.ending() => {}
-                _ => hold_back(bounds.address),
-            }
-            pause = Duration::from_secs_f64(left as f64 / RATE as f64).clamp(SHORTEST, LONGEST);
+    let alarm = starved.downgrade();
+    let stop = move || {
+        if let Some(s) = alarm.upgrade() {
+            s.interrupt();
         }
     };
     // Where no thread can be had there is no watch.
@@ -139,7 +123,10 @@ impl Bounds {
         Bounds {
             asked: Some(ASKED.load(Ordering::Relaxed)).filter(|n| *n > 0),
             address: address_limit(),
-            groups: groups(Path::new("/sys/fs/cgroup"), &std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default()),
+            groups: groups(
+                Path::new("/sys/fs/cgroup"),
+                &std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default(),
+            ),
             machine: machine(),
         }
     }
@@ -150,7 +137,12 @@ impl Bounds {
         let asked = self.asked.map(|limit| of(limit, held.resident));
         let address = self.address.map(|limit| of(limit, held.address));
         let groups = self.groups.iter().map(|(limit, used)| of(limit - limit / RESERVE, *used));
-        asked.into_iter().chain(address).chain(groups).min_by_key(|s| s.free).unwrap_or(Shortage { free: u64::MAX, limit: u64::MAX })
+        asked
+            .into_iter()
+            .chain(address)
+            .chain(groups)
+            .min_by_key(|s| s.free)
+            .unwrap_or(Shortage { free: u64::MAX, limit: u64::MAX })
     }
 
     /// The bytes that a run may still allocate; 0 if it must end.
@@ -161,7 +153,8 @@ impl Bounds {
         }
         // If other processes use most of a shared limit, this process is not stopped for it.
         let shared = self.groups.iter().map(|(limit, used)| (*limit, limit.saturating_sub(*used))).chain(self.machine);
-        let shared = shared.map(|(all, free)| if held.resident > all / 4 { free.saturating_sub(all / RESERVE) } else { all / 4 });
+        let shared = shared
+            .map(|(all, free)| if held.resident > all / 4 { free.saturating_sub(all / RESERVE) } else { all / 4 });
         shared.chain(address).min().unwrap_or(u64::MAX)
     }
 }
@@ -197,7 +190,9 @@ fn groups(root: &Path, text: &str) -> Vec<(u64, u64)> {
         let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
         let (root, max, used, file) = match controllers {
             "" => (root.to_owned(), "memory.max", "memory.current", "inactive_file "),
-            c if c.split(',').any(|c| c == "memory") => (root.join("memory"), "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "),
+            c if c.split(',').any(|c| c == "memory") => {
+                (root.join("memory"), "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file ")
+            }
             _ => continue,
         };
         let number = |path: &Path| std::fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
@@ -207,7 +202,8 @@ fn groups(root: &Path, text: &str) -> Vec<(u64, u64)> {
             let Some(limit) = number(&dir.join(max)).filter(|n| *n < 1 << 60) else { continue };
             // The page cache is reclaimed if memory is short.
             let stat = std::fs::read_to_string(dir.join("memory.stat")).unwrap_or_default();
-            let cached = stat.lines().find_map(|l| l.strip_prefix(file)).and_then(|n| n.trim().parse::<u64>().ok()).unwrap_or(0);
+            let cached =
+                stat.lines().find_map(|l| l.strip_prefix(file)).and_then(|n| n.trim().parse::<u64>().ok()).unwrap_or(0);
             out.push((limit, number(&dir.join(used)).unwrap_or(0).saturating_sub(cached)));
         }
     }
@@ -242,7 +238,8 @@ mod tests {
     #[test]
     fn the_least_limit_counts() {
         let held = Held { resident: 100, address: 300 };
-        let bounds = |asked, address| Bounds { asked, address, groups: vec![(3200, 3000)], machine: Some((3200, 3000)) };
+        let bounds =
+            |asked, address| Bounds { asked, address, groups: vec![(3200, 3000)], machine: Some((3200, 3000)) };
         assert_eq!(bounds(None, None).hard(&held).free, 100);
         assert_eq!(bounds(Some(150), Some(400)).hard(&held).free, 50);
         assert_eq!(bounds(Some(900), Some(310)).hard(&held).free, 10);

@@ -21,7 +21,10 @@ fn playwright() -> PathBuf {
         std::fs::create_dir_all(&dir).unwrap();
         program(&["node"], &["nodejs"]);
         let npm = program(&["npm"], &["npm"]);
-        let made = run(Command::new(npm).args(["install", "--no-save", "--no-audit", "--no-fund", "--prefix"]).arg(&dir).arg("playwright-core@1.65.1"));
+        let made = run(Command::new(npm)
+            .args(["install", "--no-save", "--no-audit", "--no-fund", "--prefix"])
+            .arg(&dir)
+            .arg("playwright-core@1.65.1"));
         if let Err(e) = made {
             panic!("the test of the live table needs node and playwright-core from npm: {}", gist(&e));
         }
@@ -43,7 +46,15 @@ impl Drop for Lab {
 fn lab(dir: &Path) -> (Lab, String) {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut child = jupyter("jupyter")
-        .args(["lab", "--no-browser", "--allow-root", "--ServerApp.token=", "--ServerApp.password=", "--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"])
+        .args([
+            "lab",
+            "--no-browser",
+            "--allow-root",
+            "--ServerApp.token=",
+            "--ServerApp.password=",
+            "--LabApp.news_url=None",
+            "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+        ])
         .arg(format!("--ServerApp.port={port}"))
         .arg(format!("--ServerApp.root_dir={}", dir.display()))
         .stdout(Stdio::null())
@@ -56,7 +67,9 @@ fn lab(dir: &Path) -> (Lab, String) {
         let mut line = String::new();
         assert!(said.read_line(&mut line).unwrap() > 0, "JupyterLab did not start:\n{log}");
         log.push_str(&line);
-        if line.contains(&format!("http://127.0.0.1:{port}/lab")) || line.contains(&format!("http://localhost:{port}/lab")) {
+        if line.contains(&format!("http://127.0.0.1:{port}/lab"))
+            || line.contains(&format!("http://localhost:{port}/lab"))
+        {
             break;
         }
     }
@@ -74,7 +87,12 @@ fn in_lab(name: &str, files: &[&str], script: &str) -> String {
     }
     let (browser, playwright) = (browser(), playwright());
     let (_lab, url) = lab(&dir);
-    run(Command::new("node").arg(root().join("tests/jupyter").join(script)).args([&playwright, &browser]).arg(url).arg(&dir)).unwrap_or_else(|e| panic!("{e}"))
+    run(Command::new("node")
+        .arg(root().join("tests/jupyter").join(script))
+        .args([&playwright, &browser])
+        .arg(url)
+        .arg(&dir))
+    .unwrap_or_else(|e| panic!("{e}"))
 }
 
 // A single test: two servers at the same time would share JupyterLab's settings.

@@ -91,11 +91,19 @@ fn a_gpu_that_is_not_there() {
     d.file("ok.adl", "print (sum (for i < 100000 -> 1.0))");
     let run = |device: &str| {
         let out = d.command(&["--device", device, "ok.adl"]).env("ADL_GPU", "no such adapter").output().unwrap();
-        (out.status.code(), String::from_utf8_lossy(&out.stdout).into_owned(), String::from_utf8_lossy(&out.stderr).into_owned())
+        (
+            out.status.code(),
+            String::from_utf8_lossy(&out.stdout).into_owned(),
+            String::from_utf8_lossy(&out.stderr).into_owned(),
+        )
     };
     let (code, out, err) = run("gpu");
     assert_eq!((code, out.as_str()), (Some(1), ""), "{err}");
-    assert!(err.contains("error[E0725]: no GPU: no adapter") && err.contains("= help: `auto` uses a GPU where there is one"), "{err}");
+    assert!(
+        err.contains("error[E0725]: no GPU: no adapter")
+            && err.contains("= help: `auto` uses a GPU where there is one"),
+        "{err}"
+    );
     assert_eq!(run("auto").0, Some(0));
     assert_eq!(run("cpu").1, "100000.0\n");
 }
@@ -111,7 +119,9 @@ fn a_file_is_checked_before_any_of_it_runs() {
 #[test]
 fn check_reports_every_error_of_every_file() {
     let d = Dir::new("check");
-    d.file("a.adl", "let x = 1 + \"a\"\nlet y = foo\n").file("b.adl", "let z = [1.0] + [1.0, 2.0]\n").file("ok.adl", "let x = 1\n");
+    d.file("a.adl", "let x = 1 + \"a\"\nlet y = foo\n")
+        .file("b.adl", "let z = [1.0] + [1.0, 2.0]\n")
+        .file("ok.adl", "let x = 1\n");
     let r = d.adl(&["check", "a.adl", "ok.adl", "missing.adl", "b.adl"]);
     r.is(1, "", "E0205");
     for part in ["a.adl:1:13", "a.adl:2:9", "b.adl:1:17", "missing.adl: there is no such file"] {
@@ -127,10 +137,14 @@ fn check_reports_every_error_of_every_file() {
 #[test]
 fn json_diagnostics_are_objects_on_lines() {
     let d = Dir::new("json");
-    d.file("a.adl", "let x = 1 + \"a\\t\u{7f}\"\nlet é = 1\nlet y = fooo\nlet f x = match x with | 1 -> 2 | _ -> 3 | 4 -> 5\n");
+    d.file(
+        "a.adl",
+        "let x = 1 + \"a\\t\u{7f}\"\nlet é = 1\nlet y = fooo\nlet f x = match x with | 1 -> 2 | _ -> 3 | 4 -> 5\n",
+    );
     let r = d.adl(&["check", "--json", "a.adl", "missing.adl"]);
     assert_eq!(r.code, 1);
-    let lines: Vec<serde_json::Value> = r.err.lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {l}"))).collect();
+    let lines: Vec<serde_json::Value> =
+        r.err.lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {l}"))).collect();
     assert_eq!(lines.len(), 4, "{}", r.err);
     for l in &lines {
         for key in ["code", "severity", "message", "file", "labels", "notes", "hint", "fix", "stack"] {
@@ -139,14 +153,20 @@ fn json_diagnostics_are_objects_on_lines() {
     }
     let first = &lines[0];
     assert_eq!((first["code"].as_str(), first["severity"].as_str()), (Some("E0205"), Some("error")));
-    assert_eq!((first["line"].as_u64(), first["column"].as_u64(), first["end_line"].as_u64()), (Some(1), Some(13), Some(1)));
+    assert_eq!(
+        (first["line"].as_u64(), first["column"].as_u64(), first["end_line"].as_u64()),
+        (Some(1), Some(13), Some(1))
+    );
     assert!(first["end_column"].as_u64() > first["column"].as_u64() && first["labels"][0]["line"] == 1);
     assert!(lines.iter().any(|l| l["severity"] == "warning" && l["code"] == "W0403"));
     d.file("b.adl", "let x =\n  grda sin 1.0\n");
     let r = d.adl(&["check", "--json", "b.adl"]);
     let l: serde_json::Value = serde_json::from_str(r.err.trim()).unwrap();
     let fix = &l["fix"][0];
-    assert_eq!((fix["replacement"].as_str(), fix["line"].as_u64(), fix["column"].as_u64(), fix["end_column"].as_u64()), (Some("grad"), Some(2), Some(3), Some(7)));
+    assert_eq!(
+        (fix["replacement"].as_str(), fix["line"].as_u64(), fix["column"].as_u64(), fix["end_column"].as_u64()),
+        (Some("grad"), Some(2), Some(3), Some(7))
+    );
     assert_eq!((fix["start"].as_u64(), fix["end"].as_u64()), (Some(10), Some(14)));
     let r = d.adl(&["--json", "-e", "let f x = [1][x]\nf 3"]);
     let l: serde_json::Value = serde_json::from_str(r.err.trim()).unwrap();
@@ -174,7 +194,9 @@ fn colours() {
     let mut c = d.command(&["a.adl"]);
     c.env("NO_COLOR", "1");
     assert!(!finish(c).err.contains('\x1b'));
-    for (name, value, coloured) in [("FORCE_COLOR", "1", true), ("CLICOLOR_FORCE", "1", true), ("FORCE_COLOR", "0", false)] {
+    for (name, value, coloured) in
+        [("FORCE_COLOR", "1", true), ("CLICOLOR_FORCE", "1", true), ("FORCE_COLOR", "0", false)]
+    {
         let mut c = d.command(&["a.adl"]);
         c.env(name, value);
         assert_eq!(finish(c).err.contains('\x1b'), coloured, "{name}={value}");
@@ -185,7 +207,10 @@ fn colours() {
 fn formatting() {
     let d = Dir::new("fmt");
     let good = "let x = 1  -- kept\n";
-    d.file("a.adl", "let   x=1 -- kept").file("ok.adl", good).file("bad.adl", "let = 3").file("bytes.adl", b"print 1\n\xff");
+    d.file("a.adl", "let   x=1 -- kept")
+        .file("ok.adl", good)
+        .file("bad.adl", "let = 3")
+        .file("bytes.adl", b"print 1\n\xff");
     d.adl(&["fmt", "--check", "a.adl", "ok.adl"]).is(1, "a.adl\n", "");
     assert_eq!(d.read("a.adl"), "let   x=1 -- kept");
     d.adl(&["fmt", "a.adl", "ok.adl"]).is(0, "", "");
@@ -196,7 +221,11 @@ fn formatting() {
     d.adl(&["fmt", "bytes.adl"]).is(1, "", "not UTF-8");
     d.adl(&["fmt", "missing.adl"]).is(1, "", "there is no such file");
     d.file("a.adl", "let   x=1 -- kept");
-    d.adl(&["fmt", "--diff", "a.adl", "ok.adl"]).is(1, "--- a.adl\n+++ a.adl (formatted)\n@@ -1,1 +1,1 @@\n-let   x=1 -- kept\n+let x = 1  -- kept\n", "");
+    d.adl(&["fmt", "--diff", "a.adl", "ok.adl"]).is(
+        1,
+        "--- a.adl\n+++ a.adl (formatted)\n@@ -1,1 +1,1 @@\n-let   x=1 -- kept\n+let x = 1  -- kept\n",
+        "",
+    );
     assert_eq!(d.read("a.adl"), "let   x=1 -- kept");
     d.file("all/b.adl", "let   y=1");
     let mut c = d.command(&["fmt"]);
@@ -261,14 +290,20 @@ fn tests_and_examples() {
     ] {
         assert!(r.out.contains(part), "{part}: {}", r.out);
     }
-    d.file("good/b.adl", "test \"ok\" = true\n").file("good/c.adl", "test \"ok\" = 1 == 1\n").file("bad.adl", "let x = 1 + \"a\"");
+    d.file("good/b.adl", "test \"ok\" = true\n")
+        .file("good/c.adl", "test \"ok\" = 1 == 1\n")
+        .file("bad.adl", "let x = 1 + \"a\"");
     d.adl(&["test", "good"]).is(0, "2 passed, 0 failed\n", "");
     d.adl(&["test", "bad.adl"]).is(1, "0 passed, 0 failed\n", "E0205");
     let mut c = d.command(&["test"]);
     c.current_dir(d.path().join("good"));
     finish(c).is(0, "2 passed, 0 failed\n", "");
     let r = d.adl(&["test", "-v", "--filter", "ok", "good", "a.adl"]);
-    assert!(r.code == 0 && r.out.contains("good/b.adl: test \"ok\" holds\n") && r.out.ends_with("2 passed, 0 failed\n"), "{}", r.out);
+    assert!(
+        r.code == 0 && r.out.contains("good/b.adl: test \"ok\" holds\n") && r.out.ends_with("2 passed, 0 failed\n"),
+        "{}",
+        r.out
+    );
     let r = d.adl(&["test", "--json", "--filter", "sides", "a.adl"]);
     let item: serde_json::Value = serde_json::from_str(r.out.lines().last().unwrap()).unwrap();
     assert!(item["name"] == "test \"sides\"" && item["passed"] == false && item["place"] == "a.adl:13:1", "{}", r.out);
@@ -280,19 +315,34 @@ fn tests_and_examples() {
 fn documentation() {
     let d = Dir::new("doc");
     let r = d.adl(&["doc", "sin"]);
-    assert!(r.code == 0 && r.out.starts_with("sin : Reals a => a -> a\n") && r.out.contains(">>> sin 0.0\n0.0 : Float"), "{}", r.out);
+    assert!(
+        r.code == 0 && r.out.starts_with("sin : Reals a => a -> a\n") && r.out.contains(">>> sin 0.0\n0.0 : Float"),
+        "{}",
+        r.out
+    );
     assert!(d.adl(&["doc", "optim.adam"]).out.contains("AdamW"));
     let module = d.adl(&["doc", "optim"]).out;
     assert!(module.contains("optim.adam : ") && module.contains("optim.lbfgs : "), "{module}");
     d.adl(&["doc", "taanh"]).is(1, "", "did you mean `tanh`?");
     assert!(d.adl(&["doc"]).out.lines().count() > 100);
-    d.file("own.adl", "-- What is mine.\n\n--| Doubles. And more.\nlet double (x : Float) = 2.0 * x\nlet bare = 1\ntype T = A | B");
-    d.adl(&["doc", "own.adl"]).is(0, "own.adl: What is mine.\n\ndouble : Float -> Float\n\nDoubles. And more.\n\nbare : Int\n\ntype T = A | B\n", "");
+    d.file(
+        "own.adl",
+        "-- What is mine.\n\n--| Doubles. And more.\nlet double (x : Float) = 2.0 * x\nlet bare = 1\ntype T = A | B",
+    );
+    d.adl(&["doc", "own.adl"]).is(
+        0,
+        "own.adl: What is mine.\n\ndouble : Float -> Float\n\nDoubles. And more.\n\nbare : Int\n\ntype T = A | B\n",
+        "",
+    );
     d.adl(&["doc", "none.adl"]).is(1, "", "there is no such file");
     let r = d.adl(&["doc", "--html", "out/pages"]);
     assert_eq!(r.code, 0, "{}", r.err);
     let (index, optim) = (d.read("out/pages/index.html"), d.read("out/pages/optim.html"));
-    assert!(index.contains("href=\"optim.html#adam\"") && optim.contains("id=\"adam\"") && optim.contains("<summary>source</summary>"));
+    assert!(
+        index.contains("href=\"optim.html#adam\"")
+            && optim.contains("id=\"adam\"")
+            && optim.contains("<summary>source</summary>")
+    );
     // Every link inside the pages has a target.
     for link in index.split("href=\"").skip(1).map(|l| l.split('"').next().unwrap()) {
         let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
@@ -319,7 +369,10 @@ fn pages_have_a_search() {
     let d = Dir::new("doc-search");
     assert_eq!(d.adl(&["doc", "--html", "pages"]).code, 0);
     let script = d.read("pages/search.js");
-    for entry in ["{name: \"optim.adam\", page: \"optim.html#adam\", sig: ", "{name: \"sin\", page: \"builtins.html#sin\", sig: "] {
+    for entry in [
+        "{name: \"optim.adam\", page: \"optim.html#adam\", sig: ",
+        "{name: \"sin\", page: \"builtins.html#sin\", sig: ",
+    ] {
         assert!(script.contains(entry), "{entry}");
     }
     for page in ["index", "builtins", "optim"] {
@@ -331,20 +384,42 @@ fn pages_have_a_search() {
 #[test]
 fn benches() {
     let d = Dir::new("bench");
-    d.file("a.adl", "print \"runs\"\nlet f n = sum (iota n)\nbench \"small\" = f 10\nbench \"thunk\" = fun () -> f 20\n").file("none.adl", "print 1");
+    d.file(
+        "a.adl",
+        "print \"runs\"\nlet f n = sum (iota n)\nbench \"small\" = f 10\nbench \"thunk\" = fun () -> f 20\n",
+    )
+    .file("none.adl", "print 1");
     let r = d.adl(&["bench", "a.adl"]);
     assert_eq!(r.code, 0, "{}", r.err);
     let lines: Vec<&str> = r.out.lines().collect();
-    assert!(lines[0] == "runs" && lines[1].starts_with("name ") && lines[2].starts_with("small ") && lines[3].starts_with("thunk "), "{}", r.out);
+    assert!(
+        lines[0] == "runs"
+            && lines[1].starts_with("name ")
+            && lines[2].starts_with("small ")
+            && lines[3].starts_with("thunk "),
+        "{}",
+        r.out
+    );
     let r = d.adl(&["bench", "--json", "a.adl"]);
     let item: serde_json::Value = serde_json::from_str(r.out.lines().nth(1).unwrap()).unwrap();
     let at = |k: &str| item[k].as_f64().unwrap();
-    assert!(item["name"] == "small" && 0.0 < at("min") && at("min") <= at("quartile1") && at("quartile1") <= at("median") && at("median") <= at("quartile3"));
+    assert!(
+        item["name"] == "small"
+            && 0.0 < at("min")
+            && at("min") <= at("quartile1")
+            && at("quartile1") <= at("median")
+            && at("median") <= at("quartile3")
+    );
     assert!(at("iterations") >= at("samples"));
     let saved = d.adl(&["bench", "--filter", "small", "--save", "one", "a.adl"]);
     assert!(saved.code == 0 && d.read(".adl-bench/one.json").lines().count() == 1, "{}", saved.err);
     let r = d.adl(&["bench", "--against", "one", "a.adl"]);
-    assert!(r.out.lines().any(|l| l.starts_with("small ") && l.contains(" %  ")) && r.out.lines().any(|l| l.starts_with("thunk ") && l.ends_with("new")), "{}", r.out);
+    assert!(
+        r.out.lines().any(|l| l.starts_with("small ") && l.contains(" %  "))
+            && r.out.lines().any(|l| l.starts_with("thunk ") && l.ends_with("new")),
+        "{}",
+        r.out
+    );
     d.adl(&["bench", "--against", "two", "a.adl"]).is(1, "", "there is no such file");
     d.adl(&["bench", "none.adl"]).is(0, "1\nthere are no `bench \"name\" = e` items\n", "");
     d.file("bad.adl", "bench \"dies\" = [1][2]");
@@ -354,8 +429,13 @@ fn benches() {
 #[test]
 fn odd_files() {
     let d = Dir::new("odd");
-    d.file("crlf.adl", "print 1\r\nlet f x =\r\n  let y = x\r\n  y + 1\r\n\r\nprint (f 1)\r\n").file("bom.adl", "\u{feff}print 1\n").file("empty.adl", "").file("blank.adl", "\n\n  \n");
-    d.file("comment.adl", "-- only\n(* this *)").file("bytes.adl", b"print 1\n\xff\xfe").file("nul.adl", b"print 1\0\n");
+    d.file("crlf.adl", "print 1\r\nlet f x =\r\n  let y = x\r\n  y + 1\r\n\r\nprint (f 1)\r\n")
+        .file("bom.adl", "\u{feff}print 1\n")
+        .file("empty.adl", "")
+        .file("blank.adl", "\n\n  \n");
+    d.file("comment.adl", "-- only\n(* this *)")
+        .file("bytes.adl", b"print 1\n\xff\xfe")
+        .file("nul.adl", b"print 1\0\n");
     d.adl(&["crlf.adl"]).is(0, "1\n2\n", "");
     d.adl(&["bom.adl"]).is(0, "1\n", "");
     for name in ["empty.adl", "blank.adl", "comment.adl"] {
@@ -433,11 +513,14 @@ fn imports() {
 #[test]
 fn imports_that_fail() {
     let d = Dir::new("import-bad");
-    d.file("c1.adl", "import \"c2.adl\" as B\nprint B.x").file("c2.adl", "import \"c3.adl\" as A").file("c3.adl", "import \"c1.adl\" as A");
+    d.file("c1.adl", "import \"c2.adl\" as B\nprint B.x")
+        .file("c2.adl", "import \"c3.adl\" as A")
+        .file("c3.adl", "import \"c1.adl\" as A");
     d.adl(&["c1.adl"]).is(1, "", "c1.adl imports itself: c1.adl -> c2.adl -> c3.adl -> c1.adl");
     d.file("self.adl", "import \"self.adl\" as S");
     d.adl(&["self.adl"]).is(1, "", "self.adl imports itself");
-    d.file("lib/bad.adl", "let x = 1 + \"a\"").file("ib.adl", "import \"lib/bad.adl\" as B\nprint B.x\nlet y = B.x\nprint (y + 1)");
+    d.file("lib/bad.adl", "let x = 1 + \"a\"")
+        .file("ib.adl", "import \"lib/bad.adl\" as B\nprint B.x\nlet y = B.x\nprint (y + 1)");
     let r = d.adl(&["ib.adl"]);
     r.is(1, "", "lib/bad.adl:1:13");
     assert_eq!(r.err.matches("error[").count(), 1, "{}", r.err);
@@ -467,7 +550,8 @@ fn a_binding_of_ones_own_wins_over_a_module() {
 #[test]
 fn recursion_is_bounded_by_memory_alone() {
     let d = Dir::new("deep");
-    d.file("deep.adl", "let rec f n = if n == 0 then 0 else 1 + f (n - 1)\nprint (f 1000000)").file("endless.adl", "let rec f n = 1 + f n\nprint (f 1)");
+    d.file("deep.adl", "let rec f n = if n == 0 then 0 else 1 + f (n - 1)\nprint (f 1000000)")
+        .file("endless.adl", "let rec f n = 1 + f n\nprint (f 1)");
     d.adl(&["deep.adl"]).is(0, "1000000\n", "");
     d.adl(&["--stack", "8", "deep.adl"]).is(1, "", "E0707");
     let r = d.adl(&["--stack", "16", "endless.adl"]);
@@ -513,9 +597,21 @@ fn the_first_nan_is_found() {
     d.file("a.adl", "let root (v : [n]Float) : Float =\n  sqrt (sum v)\nlet loss (v : [n]Float) : Float =\n  root v + maximum v\nprint (loss [0.0, 0.0])\nprint (grad loss [0.0, 0.0])\n");
     assert_eq!(d.adl(&["a.adl"]).code, 0);
     let main = d.adl(&["--check-nan", "a.adl"]);
-    assert!(main.code == 1 && main.out == "0.0\n" && main.err.contains("E0724") && main.err.contains("a.adl:2:3") && main.err.contains("a derivative of `loss`"), "{}", main.err);
+    assert!(
+        main.code == 1
+            && main.out == "0.0\n"
+            && main.err.contains("E0724")
+            && main.err.contains("a.adl:2:3")
+            && main.err.contains("a derivative of `loss`"),
+        "{}",
+        main.err
+    );
     let taped = d.adl(&["--check-nan", "--road", "tape", "a.adl"]);
-    assert!(taped.code == 1 && taped.err.contains("inf appeared here") && taped.err.contains("a.adl:6:8"), "{}", taped.err);
+    assert!(
+        taped.code == 1 && taped.err.contains("inf appeared here") && taped.err.contains("a.adl:6:8"),
+        "{}",
+        taped.err
+    );
     // Inputs may be infinite; arrays are checked as a whole and by element.
     d.adl(&["--check-nan", "-e", "(max (-inf) 3.0, sum [1.0, inf])"]).is(0, "(3.0, inf) : (Float, Float)\n", "");
     d.adl(&["--check-nan", "-e", "log [1.0, 0.0]"]).is(1, "", "-inf appeared here");
@@ -531,19 +627,37 @@ fn plans_costs_and_stages() {
     assert!(table.out.contains("   3       1        2        3    16 B  let s = sin x\n"), "{}", table.out);
     assert!(!table.out.contains("not shown"));
     let json = d.adl(&["--json", "cost", "a.adl", "f", "0.5"]);
-    assert!(json.out.contains("\"adjoint\":5,") && json.out.contains("\"line\":3,\"primal\":1,\"source\":\"let s = sin x\""), "{}", json.out);
+    assert!(
+        json.out.contains("\"adjoint\":5,")
+            && json.out.contains("\"line\":3,\"primal\":1,\"source\":\"let s = sin x\""),
+        "{}",
+        json.out
+    );
     assert!(d.adl(&["cost", "a.adl", "g", "3", "0.5"]).out.contains(" all       3 "));
     d.adl(&["cost", "a.adl", "f"]).is(2, "", "needs the function's arguments");
     d.adl(&["cost", "a.adl", "h", "1"]).is(1, "", "E0201");
     for stage in ["core", "spec", "jvp", "unzip", "transpose", "opt"] {
         let out = d.adl(&["ir", "--stage", stage, "a.adl", "f"]);
-        assert!(out.code == 0 && out.out.contains("sin") != (stage == "transpose") && !out.out.contains("not shown"), "{stage}: {}{}", out.out, out.err);
+        assert!(
+            out.code == 0 && out.out.contains("sin") != (stage == "transpose") && !out.out.contains("not shown"),
+            "{stage}: {}{}",
+            out.out,
+            out.err
+        );
         assert!(stage == "core" || out.out.contains("-- line "), "{stage}: {}", out.out);
     }
     // Types that are left open become Float.
     for (stage, sign) in [("clif", "fmul"), ("asm", "ret")] {
         let out = d.adl(&["ir", "--stage", stage, "a.adl", "f"]);
-        assert!(out.code == 0 && out.out.contains("; primal f") && out.out.contains("; transpose linear f") && out.out.contains(sign), "{stage}: {}{}", out.out, out.err);
+        assert!(
+            out.code == 0
+                && out.out.contains("; primal f")
+                && out.out.contains("; transpose linear f")
+                && out.out.contains(sign),
+            "{stage}: {}{}",
+            out.out,
+            out.err
+        );
     }
     d.adl(&["--no-jit", "ir", "--stage", "asm", "a.adl", "f"]).is(1, "", "--no-jit");
     assert!(d.adl(&["ir", "--stage", "spec", "a.adl", "g"]).out.contains("v1: f64"));
@@ -573,7 +687,13 @@ fn memory_used_up_is_an_error() {
         for flags in [&[][..], &["--road", "tape"], &["--no-jit"]] {
             let args: Vec<&str> = flags.iter().copied().chain(["--memory", "300", "a.adl"]).collect();
             let out = d.adl(&args);
-            assert!(out.code == 1 && (out.err.contains("E0723") || (i == 2 && out.err.contains("E0710"))) && out.err.contains("a.adl:"), "{args:?}: {}", out.err);
+            assert!(
+                out.code == 1
+                    && (out.err.contains("E0723") || (i == 2 && out.err.contains("E0710")))
+                    && out.err.contains("a.adl:"),
+                "{args:?}: {}",
+                out.err
+            );
         }
     }
 }
@@ -581,13 +701,22 @@ fn memory_used_up_is_an_error() {
 #[test]
 fn pictures_of_scripts_and_of_costs() {
     let d = Dir::new("pictures");
-    let train = "let go n = loop x = 1.0 for i < n do\n  plot.watch \"loss\" x\n  x / 2.0\nlet _ = go 50\nprint \"done\"\n";
+    let train =
+        "let go n = loop x = 1.0 for i < n do\n  plot.watch \"loss\" x\n  x / 2.0\nlet _ = go 50\nprint \"done\"\n";
     d.file("train.adl", train).file("a.adl", "let f (x : Float) = loop y = x for i < 9 do\n  sin y * x\nplot.save \"a.svg\" (plot.line_y [1.0, 2.0])\nplot.save \"a.PNG\" (plot.line_y [1.0, 2.0])\n");
     let run = d.adl(&["train.adl"]);
-    assert!(run.code == 0 && run.out.starts_with("done\n") && run.out.contains("━ loss") && !run.out.contains('\x1b'), "{}{}", run.out, run.err);
+    assert!(
+        run.code == 0 && run.out.starts_with("done\n") && run.out.contains("━ loss") && !run.out.contains('\x1b'),
+        "{}{}",
+        run.out,
+        run.err
+    );
     assert_eq!(run.out.matches("━ loss").count(), 1, "only the last picture is written to a pipe");
     d.adl(&["a.adl"]).is(0, "", "");
-    assert!(d.read("a.svg").starts_with("<svg ") && std::fs::read(d.path().join("a.PNG")).is_ok_and(|b| b.starts_with(b"\x89PNG")));
+    assert!(
+        d.read("a.svg").starts_with("<svg ")
+            && std::fs::read(d.path().join("a.PNG")).is_ok_and(|b| b.starts_with(b"\x89PNG"))
+    );
     d.adl(&["cost", "--svg", "c.svg", "a.adl", "f", "0.5"]).is(0, "", "");
     assert!(d.read("c.svg").contains("sin y * x</text>"));
     d.adl(&["cost", "--svg", "none/c.svg", "a.adl", "f", "0.5"]).is(1, "", "there is no such directory");
@@ -606,7 +735,9 @@ fn panics_are_internal_errors() {
         c.env("ADL_TEST_PANIC", point).env_remove("RUST_BACKTRACE");
         c
     };
-    for (point, args) in [("interpreter", &["a.adl"][..]), ("checker", &["check", "a.adl"]), ("renderer", &["-e", "1 + 1"])] {
+    for (point, args) in
+        [("interpreter", &["a.adl"][..]), ("checker", &["check", "a.adl"]), ("renderer", &["-e", "1 + 1"])]
+    {
         let run = finish(panicking(point, args));
         assert!(!run.err.contains("stack backtrace"), "{}", run.err);
         run.is(1, "", error);

@@ -10,7 +10,9 @@ use std::process::{Command, Stdio};
 
 /// A program that becomes much longer by `fmt`.
 fn narrow() -> String {
-    (0..300).map(|i| format!("let f{i} x=if x>{i} then(if x>{i} then x+{i} else x*{i}) else(if x<{i} then x else {i})\n")).collect()
+    (0..300)
+        .map(|i| format!("let f{i} x=if x>{i} then(if x>{i} then x+{i} else x*{i}) else(if x<{i} then x else {i})\n"))
+        .collect()
 }
 
 const NOTEBOOK: &str = r#"{"cells": [{"cell_type": "code", "execution_count": null, "id": "a", "metadata": {}, "outputs": [], "source": ["iota 900"]}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}"#;
@@ -36,7 +38,8 @@ fn filled(d: &Dir) {
 }
 
 fn names(dir: &Path) -> Vec<String> {
-    let mut out: Vec<String> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    let mut out: Vec<String> =
+        std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
     out.sort();
     out
 }
@@ -44,7 +47,10 @@ fn names(dir: &Path) -> Vec<String> {
 /// A run in which files may not grow beyond about a kibibyte, as on a full disk.
 fn short_of_room(d: &Dir, args: &[&str], input: &str) -> Run {
     let mut c = Command::new("sh");
-    c.args(["-c", "ulimit -f 2 && exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_adl")]).args(args).current_dir(d.path()).env("ADL_HISTORY", "");
+    c.args(["-c", "ulimit -f 2 && exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_adl")])
+        .args(args)
+        .current_dir(d.path())
+        .env("ADL_HISTORY", "");
     d.file(".input", input);
     c.stdin(std::fs::File::open(d.path().join(".input")).unwrap()).stdout(Stdio::piped()).stderr(Stdio::piped());
     finish(c)
@@ -88,7 +94,12 @@ fn a_full_disk_leaves_the_old_file() {
         c.env("ADL", env!("CARGO_BIN_EXE_adl")).env("ADL_HISTORY", "").env("FILE", file);
         match c.output() {
             Ok(o) if o.status.success() => {}
-            o => return println!("not tested: no file system may be mounted here ({:?})", o.map(|o| text_of(&o.stderr))),
+            o => {
+                return println!(
+                    "not tested: no file system may be mounted here ({:?})",
+                    o.map(|o| text_of(&o.stderr))
+                );
+            }
         }
         let (code, err) = (d.read("code"), d.read("err"));
         assert!(code == "1\n" && err.contains("No space left on device"), "{args:?}: {code}{}{err}", d.read("out"));

@@ -22,9 +22,13 @@ fn what_users_count_on() {
 #[test]
 fn front_ends_find_the_kernel() {
     let said = run(jupyter("jupyter").args(["kernelspec", "list", "--json"])).unwrap();
-    let found: serde_json::Value = serde_json::from_str(&said[said.find('{').unwrap()..=said.rfind('}').unwrap()]).unwrap();
+    let found: serde_json::Value =
+        serde_json::from_str(&said[said.find('{').unwrap()..=said.rfind('}').unwrap()]).unwrap();
     let adl = &found["kernelspecs"]["adl"];
-    assert_eq!((adl["spec"]["display_name"].as_str(), adl["spec"]["interrupt_mode"].as_str()), (Some("adl"), Some("message")));
+    assert_eq!(
+        (adl["spec"]["display_name"].as_str(), adl["spec"]["interrupt_mode"].as_str()),
+        (Some("adl"), Some("message"))
+    );
     let dir = Path::new(adl["resource_dir"].as_str().unwrap());
     assert!(["logo-svg.svg", "logo-32x32.png", "logo-64x64.png"].iter().all(|f| dir.join(f).is_file()));
 }
@@ -33,8 +37,19 @@ fn front_ends_find_the_kernel() {
 fn installing_and_removing() {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernelspec");
     let _ = std::fs::remove_dir_all(&dir);
-    let adl = |args: &[&str]| Command::new(env!("CARGO_BIN_EXE_adl")).args(args).env("JUPYTER_DATA_DIR", dir.join("user")).env("VIRTUAL_ENV", dir.join("venv")).output().unwrap();
-    for (flag, place) in [(&["--user"][..], "user/kernels/adl"), (&["--sys-prefix"], "venv/share/jupyter/kernels/adl"), (&[], "user/kernels/adl")] {
+    let adl = |args: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_adl"))
+            .args(args)
+            .env("JUPYTER_DATA_DIR", dir.join("user"))
+            .env("VIRTUAL_ENV", dir.join("venv"))
+            .output()
+            .unwrap()
+    };
+    for (flag, place) in [
+        (&["--user"][..], "user/kernels/adl"),
+        (&["--sys-prefix"], "venv/share/jupyter/kernels/adl"),
+        (&[], "user/kernels/adl"),
+    ] {
         let with = |what: &'static str| [&["kernel", what][..], flag].concat();
         assert!(adl(&with("install")).status.success());
         assert!(dir.join(place).join("kernel.json").is_file());

@@ -5,7 +5,11 @@ use std::process::Command;
 
 fn notebooks() -> Vec<PathBuf> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../notebooks");
-    let mut found: Vec<PathBuf> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).filter(|p| p.extension().is_some_and(|x| x == "ipynb")).collect();
+    let mut found: Vec<PathBuf> = std::fs::read_dir(dir)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.extension().is_some_and(|x| x == "ipynb"))
+        .collect();
     found.sort();
     found
 }
@@ -14,7 +18,8 @@ fn notebooks() -> Vec<PathBuf> {
 fn outputs_are_those_that_are_stored() {
     let books = notebooks();
     assert!(books.len() >= 10, "{books:?}");
-    let out = Command::new(env!("CARGO_BIN_EXE_adl")).args(["notebook", "run", "--check"]).args(&books).output().unwrap();
+    let out =
+        Command::new(env!("CARGO_BIN_EXE_adl")).args(["notebook", "run", "--check"]).args(&books).output().unwrap();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
 }
 
@@ -23,7 +28,8 @@ fn every_notebook_was_run_whole() {
     for path in notebooks() {
         let book: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
         assert_eq!(book["metadata"]["kernelspec"]["name"], "adl", "{path:?}");
-        let code: Vec<&serde_json::Value> = book["cells"].as_array().unwrap().iter().filter(|c| c["cell_type"] == "code").collect();
+        let code: Vec<&serde_json::Value> =
+            book["cells"].as_array().unwrap().iter().filter(|c| c["cell_type"] == "code").collect();
         assert!(code.len() >= 5, "{path:?}");
         assert!(code.iter().all(|c| c["execution_count"].is_number()), "{path:?}");
     }

@@ -109,7 +109,8 @@ const PRINTING: &[(&[&str], &str)] = &[
 ];
 
 fn programs(d: &Dir) {
-    d.file("a.adl", "let f (x : Float) : Float = x * x\nprint 1\ntest \"one\" = 1 == 1\n").file("narrow.adl", "let x=1\n");
+    d.file("a.adl", "let f (x : Float) : Float = x * x\nprint 1\ntest \"one\" = 1 == 1\n")
+        .file("narrow.adl", "let x=1\n");
 }
 
 /// A run with some of its streams redirected by the shell.
@@ -117,7 +118,11 @@ fn shell(d: &Dir, streams: &str, args: &[&str], input: &str) -> Run {
     d.file("input", input);
     let mut c = Command::new("sh");
     c.arg("-c").arg(format!("exec \"$0\" \"$@\" {streams}")).arg(env!("CARGO_BIN_EXE_adl")).args(args);
-    c.current_dir(d.path()).env("ADL_HISTORY", "").stdin(std::fs::File::open(d.path().join("input")).unwrap()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    c.current_dir(d.path())
+        .env("ADL_HISTORY", "")
+        .stdin(std::fs::File::open(d.path().join("input")).unwrap())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     finish(c)
 }
 
@@ -127,7 +132,9 @@ fn standard_output_that_is_closed_or_full_is_an_error() {
     let d = Dir::new("closed");
     programs(&d);
     for (args, input) in PRINTING {
-        for (streams, why) in [(">&-", "standard output: it is closed"), (">/dev/full", "standard output: No space left on device")] {
+        for (streams, why) in
+            [(">&-", "standard output: it is closed"), (">/dev/full", "standard output: No space left on device")]
+        {
             shell(&d, streams, args, input).is(1, "", why);
         }
         // Also if messages cannot be written either.

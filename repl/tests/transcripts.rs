@@ -118,11 +118,14 @@ fn replayed_page(name: &str, text: &str) -> String {
 fn timeless(text: &str) -> String {
     let times = |w: &str, last: &str| last == "in" && w.starts_with(|c: char| c.is_ascii_digit());
     let mut last = "";
-    text.split(' ').map(|w| {
-        let out = if times(w, last) { "_" } else { w };
-        last = w;
-        out
-    }).collect::<Vec<_>>().join(" ")
+    text.split(' ')
+        .map(|w| {
+            let out = if times(w, last) { "_" } else { w };
+            last = w;
+            out
+        })
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn line(text: &str) -> String {
@@ -132,7 +135,11 @@ fn line(text: &str) -> String {
 #[test]
 fn transcripts() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/transcripts");
-    let mut names: Vec<_> = std::fs::read_dir(&dir).unwrap().map(|e| e.unwrap().path()).filter(|p| p.extension().is_some_and(|x| x == "txt")).collect();
+    let mut names: Vec<_> = std::fs::read_dir(&dir)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.extension().is_some_and(|x| x == "txt"))
+        .collect();
     names.sort();
     assert!(names.len() >= 5, "{names:?}");
     let mut wrong = Vec::new();
@@ -144,7 +151,13 @@ fn transcripts() {
         } else if now != text {
             let at = now.lines().zip(text.lines()).position(|(a, b)| a != b).unwrap_or(0);
             let near = |t: &str| t.lines().skip(at.saturating_sub(2)).take(6).collect::<Vec<_>>().join("\n");
-            wrong.push(format!("{} differs at line {}\n--- expected\n{}\n--- actual\n{}", path.display(), at + 1, near(&text), near(&now)));
+            wrong.push(format!(
+                "{} differs at line {}\n--- expected\n{}\n--- actual\n{}",
+                path.display(),
+                at + 1,
+                near(&text),
+                near(&now)
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));

@@ -55,7 +55,10 @@ impl Program {
                 for t in 0..6 {
                     z[t % LEN] = 0.5 * z[t % LEN] + y[t % LEN];
                 }
-                self.bind(format!("loop z = a{i} for t < 6 do scatter z [t % {LEN}] [0.5 * z[t % {LEN}] + a{j}[t % {LEN}]]"), z);
+                self.bind(
+                    format!("loop z = a{i} for t < 6 do scatter z [t % {LEN}] [0.5 * z[t % {LEN}] + a{j}[t % {LEN}]]"),
+                    z,
+                );
             }
             10 => {
                 let value = if x[at] > 0.3 { with(at, -0.5) } else { y.clone() };
@@ -92,8 +95,11 @@ impl Program {
     fn in_a_function(&self) -> String {
         let body: String = self.lines.iter().map(|l| format!("  {l}\n")).collect();
         let start = "let start = [0.5, -1.0, 2.0, 0.25]";
-        format!("let f (a0 : [_]Float) =\n{body}  {}\n{start}\nprint (f start)\n\
-            let far = loop m = f start for i < {CALLS} do f start\nprint far\nprint start\n", self.all())
+        format!(
+            "let f (a0 : [_]Float) =\n{body}  {}\n{start}\nprint (f start)\n\
+            let far = loop m = f start for i < {CALLS} do f start\nprint far\nprint start\n",
+            self.all()
+        )
     }
 
     fn expected(&self) -> Vec<f64> {
@@ -138,18 +144,27 @@ fn residuals_are_not_overwritten() {
     for seed in 100..140 {
         let p = Program::new(seed, 4 + (seed % 10) as usize);
         let body: String = p.lines.iter().map(|l| format!("  {l}\n")).collect();
-        let text = format!("let f (a0 : [_]Float) =\n{body}  let all = {}\n  sum (ravel (all * sin all))\nlet start = [0.5, -1.0, 2.0, 0.25]\nprint (grad f start)\nprint start\n", p.all());
+        let text = format!(
+            "let f (a0 : [_]Float) =\n{body}  let all = {}\n  sum (ravel (all * sin all))\nlet start = [0.5, -1.0, 2.0, 0.25]\nprint (grad f start)\nprint start\n",
+            p.all()
+        );
         let got = run(&text, true).0;
         let (g, start) = got.split_at(LEN);
         assert_eq!(start, p.arrays[0], "{text}");
         for (k, g) in g.iter().enumerate() {
             let h = 1e-6;
             let at = |d: f64| {
-                let moved = text.replace("print (grad f start)\nprint start", &format!("print (f (scatter start [{k}] [{:?}]))", p.arrays[0][k] + d));
+                let moved = text.replace(
+                    "print (grad f start)\nprint start",
+                    &format!("print (f (scatter start [{k}] [{:?}]))", p.arrays[0][k] + d),
+                );
                 run(&moved, true).0[0]
             };
             let difference = (at(h) - at(-h)) / (2.0 * h);
-            assert!((g - difference).abs() < 1e-6 * (1.0 + difference.abs()), "component {k}: {g} against {difference}\n{text}");
+            assert!(
+                (g - difference).abs() < 1e-6 * (1.0 + difference.abs()),
+                "component {k}: {g} against {difference}\n{text}"
+            );
         }
     }
 }

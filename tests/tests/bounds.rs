@@ -2,7 +2,8 @@
 
 use adl_tests::{echo_in, session};
 
-const LONGER: &str = "let two : [_]Float = filter (fun v -> v > 0.0) [1.0, 2.0]\nlet rows : [_][_]Float = map (fun v -> two * v) two";
+const LONGER: &str =
+    "let two : [_]Float = filter (fun v -> v > 0.0) [1.0, 2.0]\nlet rows : [_][_]Float = map (fun v -> two * v) two";
 
 /// Programs, and the index that is out of bounds with the length of what it is out of; none where nothing is.
 const CASES: &[(&str, Option<(i64, usize)>)] = &[
@@ -39,7 +40,9 @@ fn indices_of_scatter() {
         for (text, out) in CASES {
             let have = echo_in(&mut s, text);
             let fits = match out {
-                Some((i, n)) => have.starts_with(&format!("E0701: index {i} is out of bounds for an array of length {n}")),
+                Some((i, n)) => {
+                    have.starts_with(&format!("E0701: index {i} is out of bounds for an array of length {n}"))
+                }
                 None => !have.starts_with('E'),
             };
             if !fits {

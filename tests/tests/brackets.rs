@@ -41,7 +41,11 @@ fn int(r: &mut Rng, depth: u64) -> Int {
         5 => Int::Op("+", Box::new(int(r, depth - 1)), Box::new(int(r, depth - 1))),
         6 => Int::Op("-", Box::new(int(r, depth - 1)), Box::new(int(r, depth - 1))),
         7 => Int::Op("*", Box::new(int(r, depth - 1)), Box::new(int(r, depth - 1))),
-        8 => Int::Op(["%", "//"][r.below(2) as usize], Box::new(int(r, depth - 1)), Box::new(Int::Lit(1 + r.below(5) as i64))),
+        8 => Int::Op(
+            ["%", "//"][r.below(2) as usize],
+            Box::new(int(r, depth - 1)),
+            Box::new(Int::Lit(1 + r.below(5) as i64)),
+        ),
         9 => Int::Op(["%", "//"][r.below(2) as usize], Box::new(int(r, depth - 1)), Box::new(Int::Outer(true))),
         10 => Int::Abs(Box::new(int(r, depth - 1))),
         _ => Int::Op(["max", "min"][r.below(2) as usize], Box::new(int(r, depth - 1)), Box::new(int(r, depth - 1))),
@@ -73,7 +77,13 @@ impl Int {
         match self {
             Int::Index(k) => i[*k],
             Int::Lit(k) => *k,
-            Int::Outer(s) => if *s { 3 } else { -2 },
+            Int::Outer(s) => {
+                if *s {
+                    3
+                } else {
+                    -2
+                }
+            }
             Int::Op(op, a, b) => {
                 let (a, b) = (a.at(i), b.at(i));
                 match *op {
@@ -146,8 +156,14 @@ fn random_predicates_are_summed_as_plain_loops_do() {
     for seed in 0..cases {
         let mut r = Rng(seed * 7919 + 1);
         let p = pred(&mut r, 2);
-        let nest = ["sum for i < len x, j < len y, l < 3 -> ", "sum for i < len x -> sum for j < len y -> sum for l < 3 -> "][r.below(2) as usize];
-        let body = ["[| P |] * x[i] * y[j] * z[l]", "if P then x[i] * y[j] * z[l] else 0.0", "if not (P) then 0.0 else x[i] * y[j] * z[l]"][r.below(3) as usize];
+        let nest =
+            ["sum for i < len x, j < len y, l < 3 -> ", "sum for i < len x -> sum for j < len y -> sum for l < 3 -> "]
+                [r.below(2) as usize];
+        let body = [
+            "[| P |] * x[i] * y[j] * z[l]",
+            "if P then x[i] * y[j] * z[l] else 0.0",
+            "if not (P) then 0.0 else x[i] * y[j] * z[l]",
+        ][r.below(3) as usize];
         let text = body.replace('P', &p.text());
         let (mut s, _) = session();
         echo_in(&mut s, "let (s, t) = (3, -2)");
@@ -163,8 +179,28 @@ fn random_predicates_are_summed_as_plain_loops_do() {
 
 /// Predicates of two indices of which few pairs satisfy: linear in n, not quadratic.
 const FEW: &[&str] = &[
-    "i % 2 == 0 && j == i", "i // 2 == j", "i * j == 12", "i == 0 || j == n - 1", "not (i != j)", "max i j == 3", "min i j < 2 && i == j", "i < 3 || j < 3", "i == j || i == j + 1 || j == i + 1",
-    "3 * i == 2 * j + 1", "(2 * i + 3 * j) % 5 == 1 && j < 4", "i * 3 <= j && j < i * 3 + 3", "i // 4 == j // 4", "not (i < j || i > j + 2)", "i * 2 == j || i == 2 * j", "j % n == i", "s * i == j", "(i + j) % n == s", "abs (i - j) <= 1", "abs (i - 2 * j) == 3", "not (abs (i - j) > 2)", "abs i < 2 && abs (j - 5) <= i",
+    "i % 2 == 0 && j == i",
+    "i // 2 == j",
+    "i * j == 12",
+    "i == 0 || j == n - 1",
+    "not (i != j)",
+    "max i j == 3",
+    "min i j < 2 && i == j",
+    "i < 3 || j < 3",
+    "i == j || i == j + 1 || j == i + 1",
+    "3 * i == 2 * j + 1",
+    "(2 * i + 3 * j) % 5 == 1 && j < 4",
+    "i * 3 <= j && j < i * 3 + 3",
+    "i // 4 == j // 4",
+    "not (i < j || i > j + 2)",
+    "i * 2 == j || i == 2 * j",
+    "j % n == i",
+    "s * i == j",
+    "(i + j) % n == s",
+    "abs (i - j) <= 1",
+    "abs (i - 2 * j) == 3",
+    "not (abs (i - j) > 2)",
+    "abs i < 2 && abs (j - 5) <= i",
 ];
 
 #[test]
@@ -174,7 +210,10 @@ fn sums_of_few_terms_take_linear_work() {
     let mut faults = Vec::new();
     for p in FEW {
         echo_in(&mut s, &format!("let f (x : [n]Float) : Float = sum for i < n, j < n -> [| {p} |] * x[i] * x[j]"));
-        let have = echo_in(&mut s, "let w n = float (cost f (linspace 0.1 1.0 n)).adjoint\n(w 160 < 6.0 * w 40, (gradcheck f (linspace 0.1 1.0 9)).ok)");
+        let have = echo_in(
+            &mut s,
+            "let w n = float (cost f (linspace 0.1 1.0 n)).adjoint\n(w 160 < 6.0 * w 40, (gradcheck f (linspace 0.1 1.0 9)).ok)",
+        );
         if have != "(true, true) : (Bool, Bool)" {
             faults.push(format!("{p}: {have}"));
         }

@@ -2,7 +2,8 @@
 
 use adl_tests::{echo_in, session};
 
-const OPERATORS: &[&str] = &["a + b", "a - b", "a * b", "a / b", "a % b", "a ^ b", "atan2 a b", "min a b", "max a b", "hypot a b"];
+const OPERATORS: &[&str] =
+    &["a + b", "a - b", "a * b", "a / b", "a % b", "a ^ b", "atan2 a b", "min a b", "max a b", "hypot a b"];
 
 /// `op` on operands of `ranks`, with a `map` for each leading axis.
 fn mapped(op: &str, ranks: (usize, usize)) -> String {
@@ -36,7 +37,9 @@ fn disagreements(main_road: bool, jit: bool) -> Vec<String> {
     for (p, q) in [(2, 1), (1, 2), (3, 1), (1, 3), (3, 2), (2, 3)] {
         for op in OPERATORS {
             let ty = |rank: usize| format!("{}Float", ["[n]", "[m]", "[k]"][3 - rank..].concat());
-            let function = |body: &str| format!("fun (a : {}, b : {}) -> {}", ty(p), ty(q), total(p.max(q), &format!("sin ({body})")));
+            let function = |body: &str| {
+                format!("fun (a : {}, b : {}) -> {}", ty(p), ty(q), total(p.max(q), &format!("sin ({body})")))
+            };
             let (plain, by_map) = (function(op), function(&mapped(op, (p, q))));
             let (x, y) = (array(p, 0.3), array(q, 0.9));
             let text = format!(
@@ -107,14 +110,26 @@ fn extents_that_only_a_run_knows_are_checked() {
     let have = |call: &str| adl_tests::echo(&format!("{f}{call}"));
     assert_eq!(have("f [[1.0, 2.0]] [1.0]"), "E0702: arrays of shape [1, 2] and [1] do not match");
     assert_eq!(have("f [[1.0], [2.0]] [1.0, 2.0]"), "E0702: arrays of shape [2, 1] and [2] do not match");
-    assert_eq!(have("grad (fun y -> sum (sum (f [[1.0], [2.0]] y))) [1.0, 2.0]"), "E0702: arrays of shape [2, 1] and [2] do not match");
-    assert_eq!(have("map (fun i -> f [[1.0], [2.0]] [1.0, 2.0]) (iota 3)"), "E0702: arrays of shape [2, 1] and [2] do not match");
+    assert_eq!(
+        have("grad (fun y -> sum (sum (f [[1.0], [2.0]] y))) [1.0, 2.0]"),
+        "E0702: arrays of shape [2, 1] and [2] do not match"
+    );
+    assert_eq!(
+        have("map (fun i -> f [[1.0], [2.0]] [1.0, 2.0]) (iota 3)"),
+        "E0702: arrays of shape [2, 1] and [2] do not match"
+    );
 }
 
 #[test]
 fn the_array_of_lower_rank_is_not_repeated_in_memory() {
     let (mut s, _) = session();
-    echo_in(&mut s, "let f (x : [n][k]Float) (b : [k]Float) = sum (sum ((x + b) * b))\nlet x = replicate 100 (linspace 0.0 1.0 50)");
-    let have = echo_in(&mut s, "let f2 (b : [50]Float) = f x b\nmatch residuals f2 (linspace 1.0 2.0 50) with | Residuals t _ -> t.bytes < 2 * 8 * 100 * 50");
+    echo_in(
+        &mut s,
+        "let f (x : [n][k]Float) (b : [k]Float) = sum (sum ((x + b) * b))\nlet x = replicate 100 (linspace 0.0 1.0 50)",
+    );
+    let have = echo_in(
+        &mut s,
+        "let f2 (b : [50]Float) = f x b\nmatch residuals f2 (linspace 1.0 2.0 50) with | Residuals t _ -> t.bytes < 2 * 8 * 100 * 50",
+    );
     assert_eq!(have, "true : Bool");
 }

@@ -111,7 +111,10 @@ fn wrong_csv_files_are_errors_with_their_place() {
             ("(read_csv \"two.csv\" : [_][3]Float)", "E0802: two.csv has 2 columns, and the type wants 3"),
             ("let t : [_][1]Float = read_csv \"two.csv\"", "E0802: two.csv has 2 columns, and the type wants 1"),
             ("(read_csv \"two.csv\" : [2][_]Float)", "E0702: two.csv has 1 row, and the type wants 2"),
-            ("(read_csv \"two.csv\" : [_]{a : Int, b : Int, c : Int})", "E0802: two.csv:1:1: there is no column `c`: the file has 2 columns (a, b), and the type wants 3"),
+            (
+                "(read_csv \"two.csv\" : [_]{a : Int, b : Int, c : Int})",
+                "E0802: two.csv:1:1: there is no column `c`: the file has 2 columns (a, b), and the type wants 3",
+            ),
             (
                 "read_csv \"numbers.csv\"",
                 "E0802: numbers.csv:1:1: the first line has only numbers, and must name the columns; a file without names is read as a matrix: `let t : [_][_]Float = read_csv \"numbers.csv\"`",
@@ -126,12 +129,24 @@ fn wrong_csv_files_are_errors_with_their_place() {
             ("read_csv \"short.csv\"", "E0802: short.csv:3:1: this row ends after 1 of 2 cells"),
             ("read_csv \"long.csv\"", "E0802: long.csv:3:5: this row has more cells than the header, which has 2"),
             ("read_csv \"twice.csv\"", "E0802: twice.csv:1:5: two columns are named `a`"),
-            ("let p = \"text.csv\" in (read_csv p : {b : [_]Float})", "E0802: text.csv:4:3: `x` in column 2 (`b`) is no number"),
-            ("let p = \"text.csv\" in (read_csv p : {c : [_]Float})", "E0802: text.csv:1:1: there is no column `c`: the file has 2 columns (a, b), and the type wants 1"),
-            ("let p = \"text.csv\" in (read_csv p : {a : [3]Float})", "E0702: text.csv has 2 rows, and the type wants 3"),
+            (
+                "let p = \"text.csv\" in (read_csv p : {b : [_]Float})",
+                "E0802: text.csv:4:3: `x` in column 2 (`b`) is no number",
+            ),
+            (
+                "let p = \"text.csv\" in (read_csv p : {c : [_]Float})",
+                "E0802: text.csv:1:1: there is no column `c`: the file has 2 columns (a, b), and the type wants 1",
+            ),
+            (
+                "let p = \"text.csv\" in (read_csv p : {a : [3]Float})",
+                "E0702: text.csv has 2 rows, and the type wants 3",
+            ),
             ("read_csv \"bytes.csv\"", "E0802: bytes.csv:2:3: the file is not UTF-8 text"),
             ("read_csv \"open.csv\"", "E0802: open.csv:2:3: this quote is not closed"),
-            ("read_csv \"behind.csv\"", "E0802: behind.csv:2:6: text behind the closing quote of a cell (a quote inside is written twice)"),
+            (
+                "read_csv \"behind.csv\"",
+                "E0802: behind.csv:2:6: text behind the closing quote of a cell (a quote inside is written twice)",
+            ),
             ("read_csv \"missing.csv\"", "E0801: missing.csv: there is no such file"),
             ("write_csv \"o.csv\" {x = [1.0], y = [1, 2]}", "E0802: the column `x` has 1 rows, and `y` has 2"),
         ],
@@ -141,7 +156,11 @@ fn wrong_csv_files_are_errors_with_their_place() {
 #[test]
 fn files_come_back_as_they_were_written() {
     let values = [
-        ("csv", "{x = [1.5, inf, -0.0], s = [\"a,b\", \"\", \" q\\\"\\n\"], i = [1, 2, 3], b = [true, false, true]}", "{x : [_]Float, s : [_]String, i : [_]Int, b : [_]Bool}"),
+        (
+            "csv",
+            "{x = [1.5, inf, -0.0], s = [\"a,b\", \"\", \" q\\\"\\n\"], i = [1, 2, 3], b = [true, false, true]}",
+            "{x : [_]Float, s : [_]String, i : [_]Int, b : [_]Bool}",
+        ),
         ("csv", "[{a = 1, b = Some 2.5}, {a = 2, b = None}]", "[_]{a : Int, b : Option Float}"),
         ("npy", "[[1.0, -2.5], [3.0, inf]]", "[_][_]Float"),
         ("npy", "[1, -2]", "[_]Int"),
@@ -150,14 +169,20 @@ fn files_come_back_as_they_were_written() {
         ("npy", "[1.5f32]", "[_]F32"),
         ("npy", "{a = [1.0, 2.0], b = [[1], [2]]}", "{a : [_]Float, b : [_][_]Int}"),
         ("npy", "{a = [true], n = 3, x = 2.5}", "{a : [_]Bool, n : Int, x : Float}"),
-        ("json", "{x = 0.1, s = \"a\\\"\\n\\u{1}\\u{1F600}\", l = [(1, 2.5)], o = Some [true], n = (None : Option Int)}", "{x : Float, s : String, l : [_](Int, Float), o : Option [_]Bool, n : Option Int}"),
+        (
+            "json",
+            "{x = 0.1, s = \"a\\\"\\n\\u{1}\\u{1F600}\", l = [(1, 2.5)], o = Some [true], n = (None : Option Int)}",
+            "{x : Float, s : String, l : [_](Int, Float), o : Option [_]Bool, n : Option Int}",
+        ),
         ("json", "1 :: 2 :: Nil", "List Int"),
         ("json", "[Leaf, Node Leaf 1.5 (Node Leaf (-2.0) Leaf), P {a = 3} (Some (U (1.0 :: Nil)))]", "[_]T"),
     ];
     let mut s = with_files(&[]);
     echo_in(&mut s, "type T = Leaf | Node T Float T | P {a : Int} (Option U) and U = U (List Float)");
     for (format, value, ty) in values {
-        let text = format!("let v : {ty} = {value}\nwrite_{format} \"f.{format}\" v\nlet path = \"f.{format}\"\nlet back : {ty} = read_{format} path\nback == v");
+        let text = format!(
+            "let v : {ty} = {value}\nwrite_{format} \"f.{format}\" v\nlet path = \"f.{format}\"\nlet back : {ty} = read_{format} path\nback == v"
+        );
         assert_eq!(echo_in(&mut s, &text), "true : Bool", "{format} {value}");
     }
 }
@@ -173,12 +198,21 @@ fn json_of_the_wrong_type_is_an_error_with_its_place() {
         ],
         &[
             ("(read_json \"a.json\" : {l : [_]Int})", "{l = [1, 2, 3]} : {l : [3]Int}"),
-            ("(read_json \"a.json\" : {x : Int})", "E0804: a.json:1:7: `x`: expected a whole number of 64 bits, found a number"),
+            (
+                "(read_json \"a.json\" : {x : Int})",
+                "E0804: a.json:1:7: `x`: expected a whole number of 64 bits, found a number",
+            ),
             ("(read_json \"a.json\" : {l : [_]String})", "E0804: a.json:2:8: `l[0]`: expected a text, found a number"),
             ("(read_json \"a.json\" : {l : [2]Int})", "E0804: a.json:2:7: expected a list of 2, found one of 3"),
             ("(read_json \"a.json\" : {y : Int})", "E0804: a.json:1:1: this object has no field `y`"),
-            ("(read_json \"ragged.json\" : [_][_]Float)", "E0804: ragged.json:1:1: row 1 has shape [1], row 0 has shape [2]"),
-            ("(read_json \"cut.json\" : [_]Float)", "E0804: cut.json:1:7: `[2]`: expected a number, found the end of the file"),
+            (
+                "(read_json \"ragged.json\" : [_][_]Float)",
+                "E0804: ragged.json:1:1: row 1 has shape [1], row 0 has shape [2]",
+            ),
+            (
+                "(read_json \"cut.json\" : [_]Float)",
+                "E0804: cut.json:1:7: `[2]`: expected a number, found the end of the file",
+            ),
             ("(read_json \"behind.json\" : [_]Float)", "E0804: behind.json:1:8: text behind the value"),
         ],
     );
@@ -207,7 +241,15 @@ fn npy_of_every_kind() {
         ("f4.npy", npy("<f4", "False", "(2,)", &[1.5f32.to_le_bytes(), 2.5f32.to_le_bytes()].concat())),
         ("i4.npy", npy(">i4", "False", "(2,)", &[(-1i32).to_be_bytes(), 2i32.to_be_bytes()].concat())),
         // 1.0, -2.0, 65504.0, the least, inf, nan.
-        ("f2.npy", npy("<f2", "False", "(6,)", &[0x3c00u16, 0xc000, 0x7bff, 0x0001, 0x7c00, 0x7e00].map(u16::to_le_bytes).concat())),
+        (
+            "f2.npy",
+            npy(
+                "<f2",
+                "False",
+                "(6,)",
+                &[0x3c00u16, 0xc000, 0x7bff, 0x0001, 0x7c00, 0x7e00].map(u16::to_le_bytes).concat(),
+            ),
+        ),
         ("b1.npy", npy("|b1", "False", "(2,)", &[1, 0])),
         ("s.npy", npy("<f8", "False", "()", &2.5f64.to_le_bytes())),
         ("none.npy", npy("<f8", "True", "(0, 3)", &[])),
@@ -229,21 +271,39 @@ fn npy_of_every_kind() {
             ("let p = \"i4.npy\" in (read_npy p : [_]Float)", "[-1.0, 2.0] : [2]Float"),
             ("(read_npy \"i4.npy\" : [_]Float)", "[-1.0, 2.0] : [2]Float"),
             ("(read_npy \"f8.npy\" : [_][_]F32)", "[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]] : [2][3]F32"),
-            ("(read_npy \"f8.npy\" : [3][3]Float)", "E0301: [2][3]Float does not match [3][3]Float: size 2 is from line 1, size 3 from line 1"),
+            (
+                "(read_npy \"f8.npy\" : [3][3]Float)",
+                "E0301: [2][3]Float does not match [3][3]Float: size 2 is from line 1, size 3 from line 1",
+            ),
             ("(read_npy \"f8.npy\" : [_][_]Int)", "E0203: expected [_][_]Int for the file, found [2][3]Float"),
             ("(read_npy \"nosuch.npy\" : [_]Int)", "E0801: nosuch.npy: there is no such file"),
             ("read_npy \"b1.npy\"", "[true, false] : [2]Bool"),
             ("read_npy \"s.npy\"", "2.5 : Float"),
             ("read_npy \"none.npy\"", "[] : [0][3]Float"),
-            ("let p = \"f8.npy\" in (read_npy p : [_]Float)", "E0803: f8.npy: the array has 2 axes, and the type wants 1"),
-            ("let p = \"f8.npy\" in (read_npy p : [3][3]Float)", "E0702: f8.npy has the shape [2, 3], and the type wants [3, 3]"),
-            ("let p = \"f8.npy\" in (read_npy p : [_][_]Int)", "E0803: f8.npy: the array holds Floats, and the type wants something else"),
+            (
+                "let p = \"f8.npy\" in (read_npy p : [_]Float)",
+                "E0803: f8.npy: the array has 2 axes, and the type wants 1",
+            ),
+            (
+                "let p = \"f8.npy\" in (read_npy p : [3][3]Float)",
+                "E0702: f8.npy has the shape [2, 3], and the type wants [3, 3]",
+            ),
+            (
+                "let p = \"f8.npy\" in (read_npy p : [_][_]Int)",
+                "E0803: f8.npy: the array holds Floats, and the type wants something else",
+            ),
             ("(read_npy \"u8.npy\" : [_]Float)", "[1.0, 9.223372036854776e18, 1.8446744073709552e19] : [3]Float"),
             ("let p = \"u8.npy\" in (read_npy p : [_]F32)", "[1.0, 9.223372e18, 1.8446744e19] : [3]F32"),
-            ("let p = \"u8.npy\" in (read_npy p : [_]Int)", "E0703: u8.npy: Int overflow: a number does not fit in 64 bits"),
+            (
+                "let p = \"u8.npy\" in (read_npy p : [_]Int)",
+                "E0703: u8.npy: Int overflow: a number does not fit in 64 bits",
+            ),
             ("read_npy \"c.npy\"", "E0803: c.npy: elements of type <c16 are not supported"),
             ("read_npy \"cut.npy\"", "E0803: cut.npy: the file ends before its data does"),
-            ("read_npy \"huge.npy\"", "E0710: there is not enough memory for an array of shape [4294967296, 4294967296]"),
+            (
+                "read_npy \"huge.npy\"",
+                "E0710: there is not enough memory for an array of shape [4294967296, 4294967296]",
+            ),
         ],
     );
 }

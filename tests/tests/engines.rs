@@ -6,7 +6,12 @@ use adl_tests::{echo_in, session};
 
 /// Texts that must answer `true`.
 fn all_true(s: &mut Session, cases: impl IntoIterator<Item = String>) {
-    let wrong: Vec<String> = cases.into_iter().map(|c| (echo_in(s, &c), c)).filter(|(have, _)| have != "true : Bool").map(|(have, c)| format!("{c}\n    gives {have}")).collect();
+    let wrong: Vec<String> = cases
+        .into_iter()
+        .map(|c| (echo_in(s, &c), c))
+        .filter(|(have, _)| have != "true : Bool")
+        .map(|(have, c)| format!("{c}\n    gives {have}"))
+        .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
@@ -62,11 +67,23 @@ fn gradients_of_data_kinks_and_precisions() {
     // By hand.
     let cases = [
         ("engine.grad E (fun (x, y) -> x * y) (3.0, 4.0)", "(4.0, 3.0) : (Float, Float)"),
-        ("engine.grad E (fun r -> sum (r.w * r.w) * r.b) {w = [1.0, 2.0], b = 3.0}", "{w = [6.0, 12.0], b = 5.0} : {w : [2]Float, b : Float}"),
+        (
+            "engine.grad E (fun r -> sum (r.w * r.w) * r.b) {w = [1.0, 2.0], b = 3.0}",
+            "{w = [6.0, 12.0], b = 5.0} : {w : [2]Float, b : Float}",
+        ),
         ("engine.grad E total (Node (Node Leaf 1.0 Leaf) 2.0 Leaf)", "Node (Node Leaf 2.0 Leaf) 4.0 Leaf : Tree"),
-        ("engine.grad E (fun ts -> sum (map total ts)) [Node Leaf 1.0 Leaf, Leaf]", "[Node Leaf 2.0 Leaf, Leaf] : [2]Tree"),
-        ("engine.grad E (fun xs -> list.fold (fun a v -> a * v) 1.0 xs) (2.0 :: 3.0 :: 4.0 :: Nil)", "Cons 12.0 (Cons 8.0 (Cons 6.0 Nil)) : List Float"),
-        ("engine.grad E (fun xs -> sum (map (fun (a, b) -> a * b) xs)) [(1.0, 2.0), (3.0, 4.0)]", "[(2.0, 1.0), (4.0, 3.0)] : [2](Float, Float)"),
+        (
+            "engine.grad E (fun ts -> sum (map total ts)) [Node Leaf 1.0 Leaf, Leaf]",
+            "[Node Leaf 2.0 Leaf, Leaf] : [2]Tree",
+        ),
+        (
+            "engine.grad E (fun xs -> list.fold (fun a v -> a * v) 1.0 xs) (2.0 :: 3.0 :: 4.0 :: Nil)",
+            "Cons 12.0 (Cons 8.0 (Cons 6.0 Nil)) : List Float",
+        ),
+        (
+            "engine.grad E (fun xs -> sum (map (fun (a, b) -> a * b) xs)) [(1.0, 2.0), (3.0, 4.0)]",
+            "[(2.0, 1.0), (4.0, 3.0)] : [2](Float, Float)",
+        ),
         ("engine.grad E (fun (x, n, s) -> x * float n) (2.0, 3, \"t\")", "(3.0, 3, \"t\") : (Float, Int, String)"),
         ("engine.grad E (fun (n : Int) -> 1.0) 3", "3 : Int"),
         ("engine.grad E (fun x -> 1.0) 2.0", "0.0 : Float"),
@@ -78,7 +95,10 @@ fn gradients_of_data_kinks_and_precisions() {
         ("engine.grad E (fun (xs : [3]Float) -> minimum xs) [2.0, 1.0, 1.0]", "[0.0, 1.0, 0.0] : [3]Float"),
         ("engine.grad E (fun (xs : [2]Float) -> norm xs) [0.0, 0.0]", "[0.0, 0.0] : [2]Float"),
         // The square root's derivative at 0 is infinite and not chosen.
-        ("engine.grad E (fun (xs : [2]Float) -> sum (where (map (fun x -> x > 0.0) xs) (sqrt xs) 0.0)) [0.0, 4.0]", "[0.0, 0.25] : [2]Float"),
+        (
+            "engine.grad E (fun (xs : [2]Float) -> sum (where (map (fun x -> x > 0.0) xs) (sqrt xs) 0.0)) [0.0, 4.0]",
+            "[0.0, 0.25] : [2]Float",
+        ),
         ("engine.grad E (fun x -> x * x) 1.5f32", "3.0 : F32"),
         ("engine.grad E (fun (x : [2]F32) -> sum (x * x)) [1.5f32, 2.0f32]", "[3.0, 4.0] : [2]F32"),
         ("engine.grad E (fun x -> to_f32 (x * x)) 1.5", "3.0 : Float"),
@@ -89,13 +109,25 @@ fn gradients_of_data_kinks_and_precisions() {
     }
     // Rules that only running them tells.
     let ruled = [
-        ("engine.grad E (fun x -> custom_jvp (fun x -> x * x) (fun x -> (x * x, lin d -> 10.0 * d)) (x * x)) 2.0", "40.0 : Float"),
-        ("engine.grad E (custom_vjp (fun (x : [2]F32) -> sum x) (fun x -> (sum x, lin d -> d * x))) [1.0f32, 2.0f32]", "[1.0, 2.0] : [2]F32"),
-        ("engine.grad E (fun x -> sum (checkpoint (fun (v : [2]Float) -> v * v) x * x)) [1.0, 2.0]", "[3.0, 12.0] : [2]Float"),
+        (
+            "engine.grad E (fun x -> custom_jvp (fun x -> x * x) (fun x -> (x * x, lin d -> 10.0 * d)) (x * x)) 2.0",
+            "40.0 : Float",
+        ),
+        (
+            "engine.grad E (custom_vjp (fun (x : [2]F32) -> sum x) (fun x -> (sum x, lin d -> d * x))) [1.0f32, 2.0f32]",
+            "[1.0, 2.0] : [2]F32",
+        ),
+        (
+            "engine.grad E (fun x -> sum (checkpoint (fun (v : [2]Float) -> v * v) x * x)) [1.0, 2.0]",
+            "[3.0, 12.0] : [2]Float",
+        ),
     ];
     for (text, want) in ruled {
         assert_eq!(everywhere(text, &all[..7]), vec![want; 7], "{text}");
-        assert!(everywhere(text, &["Unf"])[0].starts_with("E0721: the engine `Unf` cannot differentiate this function"), "{text}");
+        assert!(
+            everywhere(text, &["Unf"])[0].starts_with("E0721: the engine `Unf` cannot differentiate this function"),
+            "{text}"
+        );
     }
 }
 
@@ -110,9 +142,15 @@ fn what_grad_does_is_counted_as_the_code_that_it_runs() {
     let (mut s, _) = session();
     assert!(s.eval("let f (x : Float) : Float = sin x * x\nlet chain n x = loop y = x for i < n do y + y").ok());
     // sin and *; cos, then three scalings and one addition; the values of cos, sin and x.
-    assert_eq!(echo_in(&mut s, "let r = engine.run Linearize f 0.5 in (r.primal, r.backward, r.memory)"), "(2, 5, 24) : (Int, Int, Int)");
+    assert_eq!(
+        echo_in(&mut s, "let r = engine.run Linearize f 0.5 in (r.primal, r.backward, r.memory)"),
+        "(2, 5, 24) : (Int, Int, Int)"
+    );
     for n in [1, 10, 1000] {
-        assert_eq!(echo_in(&mut s, &format!("let r = engine.run Linearize (chain {n}) 1.0 in (r.primal, r.backward)")), format!("({n}, {n}) : (Int, Int)"));
+        assert_eq!(
+            echo_in(&mut s, &format!("let r = engine.run Linearize (chain {n}) 1.0 in (r.primal, r.backward)")),
+            format!("({n}, {n}) : (Int, Int)")
+        );
     }
     let same = "let r = engine.run Linearize (chain 7) 1.0\nlet c = cost (chain 7) 1.0\n(r.primal, r.backward, r.memory) == (c.primal, c.adjoint, c.bytes)";
     assert_eq!(echo_in(&mut s, same), "true : Bool");
@@ -145,11 +183,20 @@ fn what_is_collected_costs_what_the_paper_says() {
     let (mut s, _) = session();
     assert!(s.eval("let squares (x : [_]Float) = sum (x * x)").ok());
     let mut growth = |e: &str| {
-        let mut cost = |n: i64| number(&mut s, &format!("(engine.run {e} squares (replicate {n} 1.0)).backward")) as f64;
+        let mut cost =
+            |n: i64| number(&mut s, &format!("(engine.run {e} squares (replicate {n} 1.0)).backward")) as f64;
         cost(1000) / cost(100)
     };
     // Ten times the input: 10 times the work where it is linear, 15 with a logarithm, 100 where whole gradients are added or copied.
-    for (e, low, high) in [("Taped", 9.5, 10.5), ("Unf", 9.5, 10.5), ("Mutable", 9.5, 10.5), ("Sparse", 11.0, 16.0), ("Cayley", 60.0, 101.0), ("Staged", 80.0, 101.0), ("Naive", 60.0, 101.0)] {
+    for (e, low, high) in [
+        ("Taped", 9.5, 10.5),
+        ("Unf", 9.5, 10.5),
+        ("Mutable", 9.5, 10.5),
+        ("Sparse", 11.0, 16.0),
+        ("Cayley", 60.0, 101.0),
+        ("Staged", 80.0, 101.0),
+        ("Naive", 60.0, 101.0),
+    ] {
         let have = growth(e);
         assert!((low..high).contains(&have), "{e}: {have}");
     }
@@ -164,16 +211,36 @@ fn what_is_collected_costs_what_the_paper_says() {
 #[test]
 fn limits_are_errors_with_a_code() {
     let (mut s, _) = session();
-    assert!(s.eval("let chain n x = loop y = x for i < n do y + y\nlet big = random.normal (random.key 1) [300, 300]").ok());
+    assert!(
+        s.eval("let chain n x = loop y = x for i < n do y + y\nlet big = random.normal (random.key 1) [300, 300]").ok()
+    );
     let cases = [
-        ("engine.grad Naive (chain 20) 1.0", "E0720: the engine `Naive` gave up: its backpropagators were called 1048576 times"),
-        ("engine.run Naive (chain 64) 1.0", "E0720: the engine `Naive` gave up: its backpropagators were called 1048576 times"),
+        (
+            "engine.grad Naive (chain 20) 1.0",
+            "E0720: the engine `Naive` gave up: its backpropagators were called 1048576 times",
+        ),
+        (
+            "engine.run Naive (chain 64) 1.0",
+            "E0720: the engine `Naive` gave up: its backpropagators were called 1048576 times",
+        ),
         ("(engine.run Naive (chain 19) 1.0).calls", "1048575 : Int"),
-        ("engine.grad Mutable (fun a -> sum (flatten (a @ a))) big", "E0720: the engine `Mutable` gave up: the run has more than 4194304 operations on single numbers"),
-        ("engine.grad Staged (fun (x : [20000]Float) -> sum (x * x)) (replicate 20000 1.0)", "E0720: the engine `Staged` gave up: its backward pass takes more than 134217728 operations"),
-        ("norm (engine.grad Unf (fun a -> sum (flatten (a @ a))) big - grad (fun a -> sum (flatten (a @ a))) big) < 1e-9", "true : Bool"),
+        (
+            "engine.grad Mutable (fun a -> sum (flatten (a @ a))) big",
+            "E0720: the engine `Mutable` gave up: the run has more than 4194304 operations on single numbers",
+        ),
+        (
+            "engine.grad Staged (fun (x : [20000]Float) -> sum (x * x)) (replicate 20000 1.0)",
+            "E0720: the engine `Staged` gave up: its backward pass takes more than 134217728 operations",
+        ),
+        (
+            "norm (engine.grad Unf (fun a -> sum (flatten (a @ a))) big - grad (fun a -> sum (flatten (a @ a))) big) < 1e-9",
+            "true : Bool",
+        ),
         ("engine.grad Naive (fun x -> [x][1]) 1.0", "E0701: index 1 is out of bounds for an array of length 1"),
-        ("(engine.compare (fun x -> checkpoint sin (chain 30 x)) 1e-9).status", "[\"ok\", \"limit\", \"ok\", \"ok\", \"ok\", \"ok\", \"ok\", \"unsupported\"] : [8]String"),
+        (
+            "(engine.compare (fun x -> checkpoint sin (chain 30 x)) 1e-9).status",
+            "[\"ok\", \"limit\", \"ok\", \"ok\", \"ok\", \"ok\", \"ok\", \"unsupported\"] : [8]String",
+        ),
         ("engine.compare (fun x -> [x][1]) 1.0", "E0701: index 1 is out of bounds for an array of length 1"),
     ];
     for (text, want) in cases {
@@ -184,7 +251,8 @@ fn limits_are_errors_with_a_code() {
 #[test]
 fn long_runs_and_deep_data_do_not_overflow() {
     let (mut s, _) = session();
-    let calls = "map (fun e -> (engine.run e (fun x -> loop y = x for i < 300000 do y * 1.00001) 1.0).calls) engine.all";
+    let calls =
+        "map (fun e -> (engine.run e (fun x -> loop y = x for i < 300000 do y * 1.00001) 1.0).calls) engine.all";
     assert_eq!(echo_in(&mut s, calls), "[0, 300001, 300001, 300001, 300001, 300001, 0, 300000] : [8]Int");
     let deep = "let xs = list.of_array (replicate 2000 1.0)\nlet c = engine.compare (list.fold (fun a v -> a + v * v) 0.0) xs\n(c.status, maximum c.difference)";
     let ok = ["\"ok\""; 8].join(", ");
@@ -221,7 +289,9 @@ fn definition(d: &mut Draw, k: usize) -> String {
         7 => format!("(let r = {{p = v{a}, q = (v{b}, v{c})}} in r.p * tanh (fst r.q) + 0.1 * snd r.q)"),
         8 => format!("tanh (dot xs (v{a} * {} xs))", d.pick(&["reverse", "rotate 1", "cumsum", "sort"])),
         9 => format!("(match (if v{a} > 0.3 then Some v{b} else None) with | Some t -> sin t | None -> v{c})"),
-        10 => format!("(let rec go n t = if n == 0 then t else go (n - 1) (tanh (t + v{a})) in go {} v{b})", d.below(4)),
+        10 => {
+            format!("(let rec go n t = if n == 0 then t else go (n - 1) (tanh (t + v{a})) in go {} v{b})", d.below(4))
+        }
         _ => format!("min v{a} (max v{b} v{c})"),
     }
 }
@@ -247,7 +317,10 @@ fn random_programs_have_one_gradient() {
         .collect();
     all_true(&mut s, programs);
     // The check can fail.
-    assert_eq!(echo_in(&mut s, "let c = engine.compare f x\nagree 1e-10 {c with difference = replicate 8 1e-9}"), "false : Bool");
+    assert_eq!(
+        echo_in(&mut s, "let c = engine.compare f x\nagree 1e-10 {c with difference = replicate 8 1e-9}"),
+        "false : Bool"
+    );
 }
 
 /// The paper's programs, with gradients by hand.

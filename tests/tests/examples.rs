@@ -1,7 +1,7 @@
 //! Examples of the documentation: the primitive table and the standard modules.
 
-use adl_syntax::span::Span;
 use adl_session::{Session, TestReport};
+use adl_syntax::span::Span;
 
 #[test]
 fn examples_of_the_table_and_the_modules_hold() {

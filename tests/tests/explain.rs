@@ -28,7 +28,9 @@ fn is_code(text: &str) -> bool {
 
 /// Codes whose examples need files or much memory, never end, or are kept by the checker from happening. Those of syntax are tried in
 /// `adl_syntax`, on the parser alone.
-const NOT_RUN: &[&str] = &["E0707", "E0708", "E0717", "E0718", "E0723", "E0724", "E0725", "E0801", "E0802", "E0803", "E0804", "E0805", "E0901"];
+const NOT_RUN: &[&str] = &[
+    "E0707", "E0708", "E0717", "E0718", "E0723", "E0724", "E0725", "E0801", "E0802", "E0803", "E0804", "E0805", "E0901",
+];
 
 /// The examples of an explanation, each a run of lines indented by four, taken apart into programs: each line that is marked wrong
 /// or right goes with the lines of its example that are not marked.
@@ -48,7 +50,8 @@ fn deviation(code: &str, program: &str, wrong: bool) -> Option<String> {
     let (mut s, _) = adl_tests::session();
     // Values that stand alone show what is meant.
     let alone = |c: &&str| *c != "W0215" || code == "W0215";
-    let mut have: Vec<&str> = s.run_file("example.adl", program.as_bytes()).diags.iter().map(|d| d.code).filter(alone).collect();
+    let mut have: Vec<&str> =
+        s.run_file("example.adl", program.as_bytes()).diags.iter().map(|d| d.code).filter(alone).collect();
     have.dedup();
     let want: &[&str] = if wrong { &[code] } else { &[] };
     (have != want).then(|| format!("{code} gives {have:?}:\n{program}"))
@@ -83,7 +86,9 @@ fn every_code_is_explained_with_an_example() {
         match explained(code) {
             None => wrong.push(format!("{code} has no explanation")),
             Some(text) if !text.contains("\n\n    ") => wrong.push(format!("{code} has no example")),
-            Some(text) if !text.contains("-- wrong") || !text.contains("-- right") => wrong.push(format!("{code} does not show wrong and right")),
+            Some(text) if !text.contains("-- wrong") || !text.contains("-- right") => {
+                wrong.push(format!("{code} does not show wrong and right"))
+            }
             Some(_) => {}
         }
     }
@@ -100,7 +105,8 @@ fn foreign_names_are_translated_to_names_that_exist() {
         Ok(_) => true,
         Err(d) => d.first().is_some_and(|d| d.code != "E0201" && d.code != "E0202"),
     };
-    let mut wrong: Vec<String> = foreign::same().filter(|(_, ours)| !known(ours)).map(|(_, ours)| format!("there is no {ours}")).collect();
+    let mut wrong: Vec<String> =
+        foreign::same().filter(|(_, ours)| !known(ours)).map(|(_, ours)| format!("there is no {ours}")).collect();
     let theirs = foreign::same().map(|p| p.0).chain(foreign::others().map(|p| p.0));
     // `where` is told apart by what follows it.
     wrong.extend(theirs.filter(|n| *n != "where" && known(n)).map(|n| format!("{n} is a name of adl")));

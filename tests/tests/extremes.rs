@@ -103,7 +103,9 @@ fn reference(p: Prim) -> Reference {
     let inf = f64::INFINITY;
     match p {
         P::Neg => Kinked(|x| (-x, -1.0)),
-        P::Sin => Smooth(|x| [odd(x, -1.0 / 6.0, Real::sin), x.cos(), -odd(x, -1.0 / 6.0, Real::sin)], any, [None, None], 2.0),
+        P::Sin => {
+            Smooth(|x| [odd(x, -1.0 / 6.0, Real::sin), x.cos(), -odd(x, -1.0 / 6.0, Real::sin)], any, [None, None], 2.0)
+        }
         P::Cos => Smooth(|x| [x.cos(), -odd(x, -1.0 / 6.0, Real::sin), -x.cos()], any, [None, None], 2.0),
         P::Tan => Smooth(
             |x| {
@@ -111,20 +113,44 @@ fn reference(p: Prim) -> Reference {
                 let d = one() + t.squared();
                 [t.clone(), d.clone(), two() * t * d]
             },
-            any, [None, None], 6.0,
+            any,
+            [None, None],
+            6.0,
         ),
-        P::Asin => Smooth(|x| [odd(x, 1.0 / 6.0, Real::asin), one() / below(x).sqrt(), x.clone() / (below(x) * below(x).sqrt())], |x| x.abs() <= 1.0, [None, None], 8.0),
-        P::Acos => Smooth(|x| [x.acos(), -(one() / below(x).sqrt()), -(x.clone() / (below(x) * below(x).sqrt()))], |x| x.abs() <= 1.0, [None, None], 8.0),
+        P::Asin => Smooth(
+            |x| [odd(x, 1.0 / 6.0, Real::asin), one() / below(x).sqrt(), x.clone() / (below(x) * below(x).sqrt())],
+            |x| x.abs() <= 1.0,
+            [None, None],
+            8.0,
+        ),
+        P::Acos => Smooth(
+            |x| [x.acos(), -(one() / below(x).sqrt()), -(x.clone() / (below(x) * below(x).sqrt()))],
+            |x| x.abs() <= 1.0,
+            [None, None],
+            8.0,
+        ),
         P::Atan => Smooth(
             |x| {
                 let d = one() / (one() + x.squared());
                 [odd(x, -1.0 / 3.0, Real::atan), d.clone(), -(two() * x.clone() * d.squared())]
             },
-            any, both(0.0, 0.0), 6.0,
+            any,
+            both(0.0, 0.0),
+            6.0,
         ),
-        P::Sinh => Smooth(|x| [odd(x, 1.0 / 6.0, Real::sinh), x.cosh(), odd(x, 1.0 / 6.0, Real::sinh)], any, both(inf, inf), 4.0),
+        P::Sinh => Smooth(
+            |x| [odd(x, 1.0 / 6.0, Real::sinh), x.cosh(), odd(x, 1.0 / 6.0, Real::sinh)],
+            any,
+            both(inf, inf),
+            4.0,
+        ),
         P::Cosh => Smooth(|x| [x.cosh(), odd(x, 1.0 / 6.0, Real::sinh), x.cosh()], any, both(-inf, inf), 4.0),
-        P::Tanh => Smooth(|x| [odd(x, -1.0 / 3.0, Real::tanh), sech2(x), -(two() * odd(x, -1.0 / 3.0, Real::tanh) * sech2(x))], any, both(0.0, 0.0), 6.0),
+        P::Tanh => Smooth(
+            |x| [odd(x, -1.0 / 3.0, Real::tanh), sech2(x), -(two() * odd(x, -1.0 / 3.0, Real::tanh) * sech2(x))],
+            any,
+            both(0.0, 0.0),
+            6.0,
+        ),
         P::Exp => Smooth(|x| [x.exp(), x.exp(), x.exp()], any, both(0.0, inf), 2.0),
         P::Expm1 => Smooth(|x| [expm1(x), x.exp(), x.exp()], any, both(0.0, inf), 3.0),
         P::Log => Smooth(|x| [x.ln(), one() / x.clone(), -(one() / x.squared())], |x| x > 0.0, [None, Some(0.0)], 4.0),
@@ -133,25 +159,47 @@ fn reference(p: Prim) -> Reference {
                 let y = one() + x.clone();
                 [log1p(x), one() / y.clone(), -(one() / y.squared())]
             },
-            |x| x > -1.0, [None, Some(0.0)], 4.0,
+            |x| x > -1.0,
+            [None, Some(0.0)],
+            4.0,
         ),
-        P::Sqrt => Smooth(|x| [x.sqrt(), one() / (two() * x.sqrt()), -(one() / (Real::from(4.0) * x.clone() * x.sqrt()))], |x| x > 0.0, [None, Some(0.0)], 4.0),
+        P::Sqrt => Smooth(
+            |x| [x.sqrt(), one() / (two() * x.sqrt()), -(one() / (Real::from(4.0) * x.clone() * x.sqrt()))],
+            |x| x > 0.0,
+            [None, Some(0.0)],
+            4.0,
+        ),
         P::Cbrt => Smooth(
             |x| {
                 let y = if x.is_negative() { -(-x.clone()).cbrt() } else { x.cbrt() };
                 let d = one() / (Real::from(3.0) * y.squared());
                 [y, d.clone(), -(two() * d / (Real::from(3.0) * x.clone()))]
             },
-            |x| x != 0.0, both(0.0, 0.0), 8.0,
+            |x| x != 0.0,
+            both(0.0, 0.0),
+            8.0,
         ),
         P::Sigmoid => Smooth(
             |x| {
                 let (y, z) = (logistic(x), logistic(&-x.clone()));
                 [y.clone(), y.clone() * z.clone(), -(y * z * odd(&(x.clone() / two()), -1.0 / 3.0, Real::tanh))]
             },
-            any, both(0.0, 0.0), 6.0,
+            any,
+            both(0.0, 0.0),
+            6.0,
         ),
-        P::Softplus => Smooth(|x| [if x.is_negative() { log1p(&x.exp()) } else { x.clone() + log1p(&(-x.clone()).exp()) }, logistic(x), logistic(x) * logistic(&-x.clone())], any, both(0.0, 1.0), 6.0),
+        P::Softplus => Smooth(
+            |x| {
+                [
+                    if x.is_negative() { log1p(&x.exp()) } else { x.clone() + log1p(&(-x.clone()).exp()) },
+                    logistic(x),
+                    logistic(x) * logistic(&-x.clone()),
+                ]
+            },
+            any,
+            both(0.0, 1.0),
+            6.0,
+        ),
         P::Erf => Smooth(|x| [erf(x), gauss(x), -(two() * x.clone() * gauss(x))], any, both(0.0, 0.0), 2000.0),
         P::Erfc => Smooth(|x| [erfc(x), -gauss(x), two() * x.clone() * gauss(x)], any, both(0.0, 0.0), 2000.0),
         P::Lgamma => Smooth(log_gamma_line, |x| x > 0.0, [None, Some(inf)], 40.0),
@@ -177,9 +225,20 @@ fn reference(p: Prim) -> Reference {
         P::Atan2 => Pair(
             |x, y| {
                 let r = x.squared() + y.squared();
-                let angle = if y.is_negative() { if x.is_negative() { odd_atan(x, y) - Real::pi() } else { odd_atan(x, y) + Real::pi() } } else { odd_atan(x, y) };
+                let angle = if y.is_negative() {
+                    if x.is_negative() { odd_atan(x, y) - Real::pi() } else { odd_atan(x, y) + Real::pi() }
+                } else {
+                    odd_atan(x, y)
+                };
                 let xy = two() * x.clone() * y.clone() / r.squared();
-                [angle, y.clone() / r.clone(), -(x.clone() / r.clone()), -xy.clone(), (x.squared() - y.squared()) / r.squared(), xy]
+                [
+                    angle,
+                    y.clone() / r.clone(),
+                    -(x.clone() / r.clone()),
+                    -xy.clone(),
+                    (x.squared() - y.squared()) / r.squared(),
+                    xy,
+                ]
             },
             |x, y| y > 0.0 || y < 0.0 && x != 0.0,
         ),
@@ -187,7 +246,14 @@ fn reference(p: Prim) -> Reference {
             |x, y| {
                 let r = (x.squared() + y.squared()).sqrt();
                 let (a, b) = (x.clone() / r.clone(), y.clone() / r.clone());
-                [r.clone(), a.clone(), b.clone(), b.squared() / r.clone(), -(a.clone() * b / r.clone()), a.clone() * a / r]
+                [
+                    r.clone(),
+                    a.clone(),
+                    b.clone(),
+                    b.squared() / r.clone(),
+                    -(a.clone() * b / r.clone()),
+                    a.clone() * a / r,
+                ]
             },
             |x, y| x.abs().max(y.abs()) > 1e-300,
         ),
@@ -197,22 +263,182 @@ fn reference(p: Prim) -> Reference {
         }),
         P::Min => KinkedPair(|x, y| if x <= y { (x, 1.0, 0.0) } else { (y, 0.0, 1.0) }),
         P::Max => KinkedPair(|x, y| if x >= y { (x, 1.0, 0.0) } else { (y, 0.0, 1.0) }),
-        P::Clamp | P::PowInt | P::MatMul | P::Matmul | P::Append | P::Concat | P::Reduce | P::Scan | P::ScanExclusive | P::ReduceByIndex | P::Scatter | P::ScatterWithin | P::Gather | P::Sort | P::SortBy
-        | P::Sum | P::Prod | P::Mean | P::Variance | P::Maximum | P::Minimum | P::Cumsum | P::Cumprod | P::Dot | P::Outer | P::Norm | P::Linspace | P::Trace | P::LinSolve | P::Cholesky
-        | P::Qr | P::Lu | P::Svd | P::Eigh | P::Inv | P::Det => Arrays,
+        P::Clamp
+        | P::PowInt
+        | P::MatMul
+        | P::Matmul
+        | P::Append
+        | P::Concat
+        | P::Reduce
+        | P::Scan
+        | P::ScanExclusive
+        | P::ReduceByIndex
+        | P::Scatter
+        | P::ScatterWithin
+        | P::Gather
+        | P::Sort
+        | P::SortBy
+        | P::Sum
+        | P::Prod
+        | P::Mean
+        | P::Variance
+        | P::Maximum
+        | P::Minimum
+        | P::Cumsum
+        | P::Cumprod
+        | P::Dot
+        | P::Outer
+        | P::Norm
+        | P::Linspace
+        | P::Trace
+        | P::LinSolve
+        | P::Cholesky
+        | P::Qr
+        | P::Lu
+        | P::Svd
+        | P::Eigh
+        | P::Inv
+        | P::Det => Arrays,
         // These move numbers, or apply functions to them.
-        P::Map | P::Map2 | P::Map3 | P::Put | P::Zip | P::Zip3 | P::Unzip | P::Unzip3 | P::Compress | P::Along | P::Filter | P::Partition | P::Replicate | P::Rotate | P::Reverse | P::Flatten | P::Reshape | P::Stack | P::Split
-        | P::Take | P::Drop | P::First | P::Last | P::Where | P::Fold | P::Foldr | P::Diag | P::TransposeArray | P::Invertible | P::Fst | P::Snd | P::Id | P::Ravel | P::Unravel | P::ToFloat
-        | P::ToF32 | P::F32ToFloat | P::StopGrad | P::Checkpoint | P::CustomJvp | P::CustomVjp => Nothing,
+        P::Map
+        | P::Map2
+        | P::Map3
+        | P::Put
+        | P::Zip
+        | P::Zip3
+        | P::Unzip
+        | P::Unzip3
+        | P::Compress
+        | P::Along
+        | P::Filter
+        | P::Partition
+        | P::Replicate
+        | P::Rotate
+        | P::Reverse
+        | P::Flatten
+        | P::Reshape
+        | P::Stack
+        | P::Split
+        | P::Take
+        | P::Drop
+        | P::First
+        | P::Last
+        | P::Where
+        | P::Fold
+        | P::Foldr
+        | P::Diag
+        | P::TransposeArray
+        | P::Invertible
+        | P::Fst
+        | P::Snd
+        | P::Id
+        | P::Ravel
+        | P::Unravel
+        | P::ToFloat
+        | P::ToF32
+        | P::F32ToFloat
+        | P::StopGrad
+        | P::Checkpoint
+        | P::CustomJvp
+        | P::CustomVjp => Nothing,
         // Discrete results, or no numbers.
-        P::IntDiv | P::Eq | P::Ne | P::Lt | P::Gt | P::Le | P::Ge | P::Not | P::EqEach | P::NeEach | P::LtEach | P::GtEach | P::LeEach | P::GeEach | P::AndEach | P::OrEach | P::IsNan | P::IsInf | P::Pi | P::E | P::Inf | P::Nan | P::ToInt | P::Iota | P::Zeros | P::Ones | P::Full | P::Arange | P::Len | P::Shape | P::Rank
-        | P::Argsort | P::Argmin | P::Argmax | P::Any | P::All | P::Range | P::Eye | P::RandKey | P::RandSplit | P::RandUniform | P::RandNormal | P::RandInt | P::RandPermutation | P::Print
-        | P::Input | P::Warn | P::Display | P::Show | P::ReadCsv | P::WriteCsv | P::ReadNpy | P::WriteNpy | P::ReadJson | P::WriteJson | P::ReadText | P::WriteText | P::Args | P::Env | P::Time
-        | P::Assert | P::Error | P::StrLen | P::StrSlice | P::StrSplit | P::StrJoin | P::StrTrim | P::StrFind | P::StrReplace | P::StrUpper | P::StrLower | P::ParseFloat | P::ParseInt | P::Zero
-        | P::PlotSave | P::PlotShow | P::PlotWatch => Nothing,
+        P::IntDiv
+        | P::Eq
+        | P::Ne
+        | P::Lt
+        | P::Gt
+        | P::Le
+        | P::Ge
+        | P::Not
+        | P::EqEach
+        | P::NeEach
+        | P::LtEach
+        | P::GtEach
+        | P::LeEach
+        | P::GeEach
+        | P::AndEach
+        | P::OrEach
+        | P::IsNan
+        | P::IsInf
+        | P::Pi
+        | P::E
+        | P::Inf
+        | P::Nan
+        | P::ToInt
+        | P::Iota
+        | P::Zeros
+        | P::Ones
+        | P::Full
+        | P::Arange
+        | P::Len
+        | P::Shape
+        | P::Rank
+        | P::Argsort
+        | P::Argmin
+        | P::Argmax
+        | P::Any
+        | P::All
+        | P::Range
+        | P::Eye
+        | P::RandKey
+        | P::RandSplit
+        | P::RandUniform
+        | P::RandNormal
+        | P::RandInt
+        | P::RandPermutation
+        | P::Print
+        | P::Input
+        | P::Warn
+        | P::Display
+        | P::Show
+        | P::ReadCsv
+        | P::WriteCsv
+        | P::ReadNpy
+        | P::WriteNpy
+        | P::ReadJson
+        | P::WriteJson
+        | P::ReadText
+        | P::WriteText
+        | P::Args
+        | P::Env
+        | P::Time
+        | P::Assert
+        | P::Error
+        | P::StrLen
+        | P::StrSlice
+        | P::StrSplit
+        | P::StrJoin
+        | P::StrTrim
+        | P::StrFind
+        | P::StrReplace
+        | P::StrUpper
+        | P::StrLower
+        | P::ParseFloat
+        | P::ParseInt
+        | P::Zero
+        | P::PlotSave
+        | P::PlotShow
+        | P::PlotWatch => Nothing,
         // Derivative operators.
-        P::Jvp | P::Linearize | P::Vjp | P::Transpose | P::TransposeAt | P::Grad | P::ValueAndGrad | P::Jacobian | P::Jacfwd | P::Jacrev | P::Hessian | P::Hvp | P::Engine | P::Gradcheck
-        | P::GradWith | P::ValueAndGradWith | P::ResidualsUnder | P::Cost | P::JacobianSparse => Nothing,
+        P::Jvp
+        | P::Linearize
+        | P::Vjp
+        | P::Transpose
+        | P::TransposeAt
+        | P::Grad
+        | P::ValueAndGrad
+        | P::Jacobian
+        | P::Jacfwd
+        | P::Jacrev
+        | P::Hessian
+        | P::Hvp
+        | P::Engine
+        | P::Gradcheck
+        | P::GradWith
+        | P::ValueAndGradWith
+        | P::ResidualsUnder
+        | P::Cost
+        | P::JacobianSparse => Nothing,
     }
 }
 
@@ -229,13 +455,52 @@ fn odd_atan(x: &Real, y: &Real) -> Real {
 fn power(x: &Real, y: &Real) -> [Real; 6] {
     let (z, l, r) = (x.powf(y), x.ln(), one() / x.clone());
     let slope = y.clone() * z.clone() * r.clone();
-    [z.clone(), slope.clone(), z.clone() * l.clone(), slope.clone() * (y.clone() - one()) * r.clone(), z.clone() * r * (one() + y.clone() * l.clone()), z * l.squared()]
+    [
+        z.clone(),
+        slope.clone(),
+        z.clone() * l.clone(),
+        slope.clone() * (y.clone() - one()) * r.clone(),
+        z.clone() * r * (one() + y.clone() * l.clone()),
+        z * l.squared(),
+    ]
 }
 
 /// Where functions of a number are evaluated, besides negatives.
 const POINTS: [f64; 34] = [
-    0.0, 5e-324, 1e-310, f64::MIN_POSITIVE, 1e-300, 1e-200, 1e-155, 1e-100, 1e-17, 1e-8, 0.3, 0.5, 0.9999999999999999, 1.0, 1.0000000000000002, 1.4616321449683622, 1.5, 2.0, 3.7, 6.5, 10.0, 20.0,
-    23.5, 40.0, 300.0, 372.0, 700.0, 745.0, 1e8, 1e16, 1e100, 1e200, 1e300, f64::MAX,
+    0.0,
+    5e-324,
+    1e-310,
+    f64::MIN_POSITIVE,
+    1e-300,
+    1e-200,
+    1e-155,
+    1e-100,
+    1e-17,
+    1e-8,
+    0.3,
+    0.5,
+    0.9999999999999999,
+    1.0,
+    1.0000000000000002,
+    1.4616321449683622,
+    1.5,
+    2.0,
+    3.7,
+    6.5,
+    10.0,
+    20.0,
+    23.5,
+    40.0,
+    300.0,
+    372.0,
+    700.0,
+    745.0,
+    1e8,
+    1e16,
+    1e100,
+    1e200,
+    1e300,
+    f64::MAX,
 ];
 
 /// Where functions of two numbers are.
@@ -265,7 +530,10 @@ fn numbers(text: &str, (main, jit): (bool, bool)) -> Vec<f64> {
 }
 
 fn list(xs: &[f64]) -> String {
-    let all: Vec<String> = xs.iter().map(|x| if x.is_infinite() { format!("({}inf)", if *x < 0.0 { "-" } else { "" }) } else { format!("({x:e})") }).collect();
+    let all: Vec<String> = xs
+        .iter()
+        .map(|x| if x.is_infinite() { format!("({}inf)", if *x < 0.0 { "-" } else { "" }) } else { format!("({x:e})") })
+        .collect();
     format!("[{}]", all.join(", "))
 }
 
@@ -311,7 +579,9 @@ fn functions_of_a_number_are_right_at_extremes() {
             for (way, have) in line(p.name(), &xs, mode).iter().enumerate() {
                 for (i, x) in xs.iter().enumerate() {
                     let [y, d, dd] = want[i];
-                    let at = |k: usize| (format!("{mode:?} {way} derivative {k} of {} at {x:e}", p.name()), have[k * xs.len() + i]);
+                    let at = |k: usize| {
+                        (format!("{mode:?} {way} derivative {k} of {} at {x:e}", p.name()), have[k * xs.len() + i])
+                    };
                     let ((value, a), (first, b), (second, c)) = (at(0), at(1), at(2));
                     checked(&mut wrong, &value, a, y, ulps);
                     checked(&mut wrong, &first, b, d, ulps);
@@ -323,7 +593,10 @@ fn functions_of_a_number_are_right_at_extremes() {
             }
             for (x, limit) in [f64::NEG_INFINITY, f64::INFINITY].into_iter().zip(limits) {
                 let Some(limit) = limit else { continue };
-                let have = numbers(&format!("grad (fun (x : Float) -> {} x) {}", p.name(), list(&[x]).trim_matches(['[', ']'])), mode);
+                let have = numbers(
+                    &format!("grad (fun (x : Float) -> {} x) {}", p.name(), list(&[x]).trim_matches(['[', ']'])),
+                    mode,
+                );
                 checked(&mut wrong, &format!("{mode:?} slope of {} at {x}", p.name()), have[0], limit, 0.0);
             }
         }
@@ -344,7 +617,13 @@ fn functions_with_kinks_are_as_documented_at_extremes() {
                 for (i, x) in xs.iter().enumerate() {
                     let (y, d) = exact(*x);
                     for (k, want) in [y, d, 0.0].into_iter().enumerate() {
-                        checked(&mut wrong, &format!("{mode:?} {way} derivative {k} of {} at {x:e}", p.name()), have[k * xs.len() + i], want, 0.0);
+                        checked(
+                            &mut wrong,
+                            &format!("{mode:?} {way} derivative {k} of {} at {x:e}", p.name()),
+                            have[k * xs.len() + i],
+                            want,
+                            0.0,
+                        );
                     }
                 }
             }
@@ -358,7 +637,9 @@ fn plane(p: Prim, xs: &[f64], ys: &[f64], mode: (bool, bool)) -> Vec<f64> {
     let text = format!(
         "let f (v : [2]Float) : Float = {} v[0] v[1]\nlet xs = {}\nlet ys = {}\n\
          (map2 (fun x y -> f [x, y]) xs ys, map2 (fun x y -> grad f [x, y]) xs ys, map2 (fun x y -> hessian f [x, y]) xs ys)",
-        name_of(p), list(xs), list(ys)
+        name_of(p),
+        list(xs),
+        list(ys)
     );
     numbers(&text, mode)
 }
@@ -374,7 +655,8 @@ fn functions_of_two_numbers_are_right_at_extremes() {
             _ => continue,
         };
         let all = points.iter().flat_map(|x| points.iter().map(|y| (*x, *y)));
-        let (xs, ys): (Vec<f64>, Vec<f64>) = all.filter(|(x, y)| smooth.is_none_or(|(_, defined)| defined(*x, *y))).unzip();
+        let (xs, ys): (Vec<f64>, Vec<f64>) =
+            all.filter(|(x, y)| smooth.is_none_or(|(_, defined)| defined(*x, *y))).unzip();
         let n = xs.len();
         for mode in MODES {
             let have = plane(*p, &xs, &ys, mode);
@@ -394,10 +676,22 @@ fn functions_of_two_numbers_are_right_at_extremes() {
                     if k > 2 && (got[k] - want[k]).abs() <= rounding {
                         continue;
                     }
-                    checked(&mut wrong, &format!("{mode:?} {what} of {} at {x:e}, {y:e}", p.name()), got[k], want[k], 32.0);
+                    checked(
+                        &mut wrong,
+                        &format!("{mode:?} {what} of {} at {x:e}, {y:e}", p.name()),
+                        got[k],
+                        want[k],
+                        32.0,
+                    );
                 }
                 if most == 6 && (have[h + 2] - got[4]).abs() > rounding {
-                    checked(&mut wrong, &format!("{mode:?} symmetry of {} at {x:e}, {y:e}", p.name()), have[h + 2], got[4], 32.0);
+                    checked(
+                        &mut wrong,
+                        &format!("{mode:?} symmetry of {} at {x:e}, {y:e}", p.name()),
+                        have[h + 2],
+                        got[4],
+                        32.0,
+                    );
                 }
             }
         }

@@ -61,9 +61,34 @@ fn the_generator_reaches_every_feature() {
     let mut counts = Counts::default();
     (0..300).for_each(|seed| counts.program(&Generator::new(seed).program()));
     let wanted = [
-        "functions in data", "arrays of functions", "functions in tuples or records", "functions made by loops or recursion", "functions chosen at run time", "nested Jacobians",
-        "derivatives nested three times or more inside", "results of which nothing is read", "results of which a part is read", "plans inside", "engines inside", "recursion over data",
-        "masks", "steps", "updates", "reductions along an axis", "filled arrays", "functions without annotations", "broadcasting by rank", "array patterns", "mutual recursion", "custom derivatives", "scans", "histograms", "reductions", "checkpoints", "derivative by a tuple, record or data", "globals",
+        "functions in data",
+        "arrays of functions",
+        "functions in tuples or records",
+        "functions made by loops or recursion",
+        "functions chosen at run time",
+        "nested Jacobians",
+        "derivatives nested three times or more inside",
+        "results of which nothing is read",
+        "results of which a part is read",
+        "plans inside",
+        "engines inside",
+        "recursion over data",
+        "masks",
+        "steps",
+        "updates",
+        "reductions along an axis",
+        "filled arrays",
+        "functions without annotations",
+        "broadcasting by rank",
+        "array patterns",
+        "mutual recursion",
+        "custom derivatives",
+        "scans",
+        "histograms",
+        "reductions",
+        "checkpoints",
+        "derivative by a tuple, record or data",
+        "globals",
     ];
     let missing: Vec<_> = wanted.iter().filter(|f| counts.of(f) == 0).collect();
     assert!(missing.is_empty(), "{missing:?}\n{}", counts.table());
@@ -73,7 +98,11 @@ fn the_generator_reaches_every_feature() {
 #[test]
 fn the_reference_refuses_no_program() {
     use adl_tests::fuzz::{evaluate::Stop, generate::Generator, ways::ways};
-    let refused = || (5_000_600..5_001_200).filter(|seed| matches!(ways(&Generator::new(*seed).program()), Err(Stop::Invalid))).collect::<Vec<u64>>();
+    let refused = || {
+        (5_000_600..5_001_200)
+            .filter(|seed| matches!(ways(&Generator::new(*seed).program()), Err(Stop::Invalid)))
+            .collect::<Vec<u64>>()
+    };
     let refused = std::thread::Builder::new().stack_size(STACK).spawn(refused).unwrap().join().unwrap();
     assert!(refused.is_empty(), "{refused:?}");
 }
@@ -91,7 +120,11 @@ fn gradients_of_the_reference_are_central_differences() {
         let value = Expr::new(Op::Apply, Ty::Float, vec![f.clone(), point.clone()]);
         let slope = Expr::call("grad", Ty::Float, vec![f, point]);
         let h = 1e-5;
-        let (Some(g), Some(low), Some(high)) = (number(&at(x), &slope), number(&at(x - h), &value), number(&at(x + h), &value)) else { return None };
+        let (Some(g), Some(low), Some(high)) =
+            (number(&at(x), &slope), number(&at(x - h), &value), number(&at(x + h), &value))
+        else {
+            return None;
+        };
         let difference = (high - low) / (2.0 * h);
         let same = (g - difference).abs() <= 1e-5 * (1.0 + g.abs().max(low.abs()));
         Some(if same { Ok(()) } else { Err(format!("seed {seed}: {g}, by differences {difference}")) })

@@ -34,7 +34,11 @@ fn parts(text: &str) -> (Vec<f64>, String) {
     while at < bytes.len() {
         let word = at > 0 && (bytes[at - 1].is_ascii_alphabetic() || bytes[at - 1] == b'_');
         let mut end = at;
-        while end < bytes.len() && (bytes[end].is_ascii_digit() || end > at && (bytes[end] == b'.' || bytes[end] == b'e' || bytes[end] == b'-' && bytes[end - 1] == b'e')) {
+        while end < bytes.len()
+            && (bytes[end].is_ascii_digit()
+                || end > at
+                    && (bytes[end] == b'.' || bytes[end] == b'e' || bytes[end] == b'-' && bytes[end - 1] == b'e'))
+        {
             end += 1;
         }
         let number = std::str::from_utf8(&bytes[at..end]).unwrap_or_default().trim_end_matches(['e', '.']);
@@ -62,11 +66,25 @@ fn agree(a: &str, b: &str) -> bool {
 #[test]
 fn texts_are_compared_by_their_numbers() {
     assert!(agree("[1.0, 2.5e-3] : [2]Float", "[1.0000000000001, 0.0025] : [2]Float"));
-    assert!(!agree("1.0", "1.001") && !agree("a 1.0", "b 1.0") && !agree("nan", "1.0") && !agree("[1.0]", "[1.0, 2.0]"));
+    assert!(
+        !agree("1.0", "1.001") && !agree("a 1.0", "b 1.0") && !agree("nan", "1.0") && !agree("[1.0]", "[1.0, 2.0]")
+    );
 }
 
 /// Programs of thousands of tiny calls, each of which waits for the device.
-const SLOW: [&str; 11] = ["aliases_in_loops", "densities", "elements", "functions_as_data", "grad_corpus_a", "grad_corpus_b", "grad_corpus_c", "grad_joined", "matrix_reads", "modules", "optimisers"];
+const SLOW: [&str; 11] = [
+    "aliases_in_loops",
+    "densities",
+    "elements",
+    "functions_as_data",
+    "grad_corpus_a",
+    "grad_corpus_b",
+    "grad_corpus_c",
+    "grad_joined",
+    "matrix_reads",
+    "modules",
+    "optimisers",
+];
 
 #[test]
 fn programs_print_on_a_gpu_what_they_print_elsewhere() {
@@ -89,7 +107,8 @@ fn programs_print_on_a_gpu_what_they_print_elsewhere() {
         kernels += used(&s).0;
         let want = std::fs::read_to_string(path.with_extension("out")).unwrap();
         if !agree(&want, &out.borrow()) {
-            let at = want.lines().zip(out.borrow().lines()).find(|(a, b)| !agree(a, b)).map(|(a, b)| format!("{a}\n{b}"));
+            let at =
+                want.lines().zip(out.borrow().lines()).find(|(a, b)| !agree(a, b)).map(|(a, b)| format!("{a}\n{b}"));
             wrong.push(format!("{name}: {}", at.unwrap_or_default()));
         }
     }
@@ -132,7 +151,10 @@ fn gradients_of_sorted_and_gathered_arrays() {
         ("grad (fun (x : [n]Float) -> let p = argsort x in sum (gather x p * linspace 0.0 1.0 n)) x", 60),
         ("grad (fun (m : [_][3]Float) -> sum (flatten (gather m (map (max 0) at) ^ 2))) m", 40),
         ("sum (sort (map (fun k -> (k - 1500) * 1_000_000_007) at)[3:9])", 40),
-        ("argsort (map (fun k -> if k % 2 == 0 then -9_223_372_036_854_775_000 + k else 9_223_372_036_854_775_000 - k) at)", 60),
+        (
+            "argsort (map (fun k -> if k % 2 == 0 then -9_223_372_036_854_775_000 + k else 9_223_372_036_854_775_000 - k) at)",
+            60,
+        ),
     ];
     for (text, most) in lines {
         let before = used(&gpu).0;
@@ -171,7 +193,13 @@ fn gradients_of_products_with_and_without_zeros() {
 fn arrays_stay_on_the_device() {
     let mut s = on_gpu(4096);
     echo_in(&mut s, "let n = 100000");
-    for text in ["let x = for i < n -> sin (float i)", "let y = x * 2.0 + exp x", "let f (v : []Float) = sum (v * v * y)", "let g = grad f x", "let h = sort (take 50000 g)"] {
+    for text in [
+        "let x = for i < n -> sin (float i)",
+        "let y = x * 2.0 + exp x",
+        "let f (v : []Float) = sum (v * v * y)",
+        "let g = grad f x",
+        "let h = sort (take 50000 g)",
+    ] {
         let out = s.eval(text);
         assert!(out.ok(), "{:?}", out.diags);
     }
@@ -261,9 +289,15 @@ fn all_rows_are_scanned_and_sorted_at_once() {
         ("(z : [_][_]Float) = map (fun (r : [_]Float) -> cumprod r) z", "z[0:50]"),
         ("(z : [_][_]Int) = map (fun (r : [_]Int) -> prod r) z", "(random.int (random.key 1) 1 4 [300, 20])"),
         ("(z : [_][_]Int) = map (fun (r : [_]Int) -> argsort r) z", "(random.int (random.key 1) 0 9 [3, 70])"),
-        ("(z : [_][_][_]Float) = map (fun (m : [_][_]Float) -> map (fun (r : [_]Float) -> cumsum r) m) z", "(reshape [200, 3, 24] z)"),
+        (
+            "(z : [_][_][_]Float) = map (fun (m : [_][_]Float) -> map (fun (r : [_]Float) -> cumsum r) m) z",
+            "(reshape [200, 3, 24] z)",
+        ),
         // How often an inner loop turned is an extent of what is made of its array.
-        ("(z : [_][_]Float) = for i < 24 -> let s = (for j < 24 -> if j <= i then (sum for k < 4 -> z[i, k] * z[j, k]) else -1.0) in sum (map (fun a -> exp (a - maximum s)) s)", "z"),
+        (
+            "(z : [_][_]Float) = for i < 24 -> let s = (for j < 24 -> if j <= i then (sum for k < 4 -> z[i, k] * z[j, k]) else -1.0) in sum (map (fun a -> exp (a - maximum s)) s)",
+            "z",
+        ),
     ] {
         for s in [&mut gpu, &mut cpu] {
             echo_in(s, &format!("let f {f}"));
@@ -395,7 +429,11 @@ fn an_adapter_that_is_not_there_is_a_clear_error() {
     let mut s = Session::new(Box::new(Picky));
     let d = s.set_device("gpu").unwrap_err();
     assert_eq!(d.code, "E0725");
-    assert!(d.message.contains("no adapter is called `no such adapter`; there are 0: ") && d.hint.is_some(), "{}", d.message);
+    assert!(
+        d.message.contains("no adapter is called `no such adapter`; there are 0: ") && d.hint.is_some(),
+        "{}",
+        d.message
+    );
     assert_eq!((s.device(), echo_in(&mut s, "sum (for i < 100000 -> 1.0)")), ("cpu", "100000.0 : Float".to_owned()));
     // `auto` goes on without.
     assert!(s.set_device("auto").is_ok());
@@ -512,7 +550,10 @@ fn auto_measures_a_gradient_as_a_whole() {
     let mut s = Session::new(Box::new(Memory::default()));
     s.set_open_device(Rc::new(Apart(adl_gpu::program::device(Rc::new(common::gpu())))));
     s.set_device("auto").unwrap_or_else(|d| panic!("{}", d.message));
-    echo_in(&mut s, "let f (v : []Float) = sum (scan max (-inf) (scan (+) 0.0 (sin (exp (sin (lgamma (2.0 + exp (sin v))))))))");
+    echo_in(
+        &mut s,
+        "let f (v : []Float) = sum (scan max (-inf) (scan (+) 0.0 (sin (exp (sin (lgamma (2.0 + exp (sin v))))))))",
+    );
     echo_in(&mut s, "let x = map sin (linspace 0.0 1.0 1000000)");
     let mut all = Vec::new();
     let mut kernels = Vec::new();
@@ -522,6 +563,13 @@ fn auto_measures_a_gradient_as_a_whole() {
         kernels.push(s.device_used().map_or(0, |u| u.kernels) - before);
     }
     // Two times on the CPU, two on the device; then where it was faster.
-    assert!(kernels[..2] == [0, 0] && kernels[2] > 3 && kernels[3] == kernels[2] && (kernels[4] == 0 || kernels[4] == kernels[3]) && kernels[5] == kernels[4], "{kernels:?}");
+    assert!(
+        kernels[..2] == [0, 0]
+            && kernels[2] > 3
+            && kernels[3] == kernels[2]
+            && (kernels[4] == 0 || kernels[4] == kernels[3])
+            && kernels[5] == kernels[4],
+        "{kernels:?}"
+    );
     assert!(all.iter().all(|a| agree(a, &all[0])), "{all:?}");
 }

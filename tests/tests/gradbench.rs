@@ -24,7 +24,11 @@ fn every_answer_is_right() {
         for (message, expected) in records(p.name) {
             n += 1;
             let answer: Value = serde_json::from_str(&tool.answer(&message.to_string())).unwrap();
-            let found = if answer["success"] == true { compare::differs(p.name, &answer["output"], &expected) } else { answer["error"].as_str().map(str::to_owned) };
+            let found = if answer["success"] == true {
+                compare::differs(p.name, &answer["output"], &expected)
+            } else {
+                answer["error"].as_str().map(str::to_owned)
+            };
             wrong.extend(found.map(|f| format!("{} {} {}: {f}", p.name, message["function"], message["description"])));
         }
     }
@@ -48,7 +52,8 @@ fn an_answer_is_compared_as_the_suite_does() {
 
 #[test]
 fn the_tool_answers_line_by_line() {
-    let mut tool = Command::new(env!("CARGO_BIN_EXE_gradbench")).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut tool =
+        Command::new(env!("CARGO_BIN_EXE_gradbench")).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let input = json!({"x": [0.5, 0.2], "n": 16, "min_runs": 3, "min_seconds": 0});
     let evaluate = |id: i32, module: &str, function: &str, input: &Value| json!({"id": id, "kind": "evaluate", "module": module, "function": function, "input": input});
     let messages = [
@@ -65,7 +70,8 @@ fn the_tool_answers_line_by_line() {
     let lines: String = messages.iter().map(|m| format!("{m}\n")).collect();
     tool.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
     let out = tool.wait_with_output().unwrap();
-    let answers: Vec<Value> = String::from_utf8(out.stdout).unwrap().lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    let answers: Vec<Value> =
+        String::from_utf8(out.stdout).unwrap().lines().map(|l| serde_json::from_str(l).unwrap()).collect();
     assert_eq!(answers.iter().map(|a| a["id"].as_i64().unwrap()).collect::<Vec<_>>(), (0..9).collect::<Vec<_>>());
     assert_eq!(answers[0], json!({"id": 0, "tool": "adl"}));
     assert_eq!(answers[1], json!({"id": 1, "success": true}));
@@ -78,7 +84,11 @@ fn the_tool_answers_line_by_line() {
     assert!(timings.iter().all(|t| t["name"] == "evaluate" && t["nanoseconds"].is_u64()));
     assert_eq!(answers[3], json!({"id": 3}));
     assert_eq!(answers[4]["error"], "`llsq` has no function `nothing`");
-    assert!(answers[5]["success"] == false && answers[5]["error"].as_str().unwrap().contains("expected a list"), "{}", answers[5]);
+    assert!(
+        answers[5]["success"] == false && answers[5]["error"].as_str().unwrap().contains("expected a list"),
+        "{}",
+        answers[5]
+    );
     assert_eq!(answers[6], json!({"id": 6, "success": false, "error": "there is no problem `unheard`"}));
     assert_eq!(answers[7]["output"], 8.0);
     let spent: u64 = answers[8]["timings"].as_array().unwrap().iter().map(|t| t["nanoseconds"].as_u64().unwrap()).sum();

@@ -10,7 +10,11 @@ fn run(text: &str, jit: bool) -> (String, Vec<String>) {
     for d in &result.diags {
         out.borrow_mut().push_str(&adl_syntax::render::text(d, &s.sources, false));
     }
-    let calls = s.roads().into_iter().filter_map(|r| Some(r.strip_prefix("call ")?.strip_suffix(": main road, native")?.to_owned())).collect();
+    let calls = s
+        .roads()
+        .into_iter()
+        .filter_map(|r| Some(r.strip_prefix("call ")?.strip_suffix(": main road, native")?.to_owned()))
+        .collect();
     let text = out.borrow().clone();
     (text, calls)
 }
@@ -35,7 +39,10 @@ fn loops_and_recursion_become_native() {
     let minors = "let rec minor a row cols = if len cols == 1 then a[row, cols[0]] else sum for j < len cols -> (if j % 2 == 0 then 1.0 else -1.0) * a[row, cols[j]] * minor a (row + 1) (take j cols ++ drop (j + 1) cols)
 print (minor (for i < 7, j < 7 -> sin (float (i * 7 + j))) 0 (iota 7))";
     check(minors, &["minor"]);
-    check("let rec even n = if n == 0 then true else odd (n - 1)\nand odd n = if n == 0 then false else even (n - 1)\nprint (even 100001)", &["even"]);
+    check(
+        "let rec even n = if n == 0 then true else odd (n - 1)\nand odd n = if n == 0 then false else even (n - 1)\nprint (even 100001)",
+        &["even"],
+    );
     check("let rec count n acc = if n == 0 then acc else count (n - 1) (acc + n)\nprint (count 200000 0)", &["count"]);
 }
 
@@ -44,9 +51,17 @@ fn loops_of_what_prints_become_native() {
     let lcg = "loop s = 1 for i < 20000 do (s * 1103515245 + 12345) % 2147483648";
     check(&format!("print ({lcg})"), &["fun"]);
     check(&format!("let main () =\n  let r = {lcg}\n  print r\nmain ()"), &["main"]);
-    check(&format!("let say x = print x\nlet main n =\n  let s = {lcg}\n  say (s + n)\n  s\nlet r = main 1"), &["main"]);
+    check(
+        &format!("let say x = print x\nlet main n =\n  let s = {lcg}\n  say (s + n)\n  s\nlet r = main 1"),
+        &["main"],
+    );
     check(&format!("let text n = (let s = {lcg} in f\"{{s}} of {{n}}\")\nprint (text 1)"), &["text"]);
-    check(&format!("let main () =\n  loop t = 0 for k < 3 do\n    let s = {lcg}\n    print (k, s)\n    s + t\nprint (main ())"), &["main"]);
+    check(
+        &format!(
+            "let main () =\n  loop t = 0 for k < 3 do\n    let s = {lcg}\n    print (k, s)\n    s + t\nprint (main ())"
+        ),
+        &["main"],
+    );
     // Arrays that the loop has alone change in place; errors are as they are otherwise, and it cannot be seen that the loop is called.
     let array = "let main () =
   let n = 5000
@@ -56,7 +71,10 @@ fn loops_of_what_prints_become_native() {
   print (sum b)
 main ()";
     check(array, &["main"]);
-    check("let main k =\n  print k\n  loop s = 0 for i < 9000 do if i == 8000 then s // k else s + i\nprint (main 1)\nprint (main 0)", &["main"]);
+    check(
+        "let main k =\n  print k\n  loop s = 0 for i < 9000 do if i == 8000 then s // k else s + i\nprint (main 1)\nprint (main 0)",
+        &["main"],
+    );
 }
 
 #[test]
@@ -69,12 +87,18 @@ let rec total t = match t with
 print (total (build 13))
 print (build 2)";
     check(tree, &["build", "total"]);
-    check("let r n = loop r = {a = 0.0, b = [1.0]} for i < n do {r with a = r.a + r.b[0] * 0.1}\nprint (r 9000)", &["r"]);
+    check(
+        "let r n = loop r = {a = 0.0, b = [1.0]} for i < n do {r with a = r.a + r.b[0] * 0.1}\nprint (r 9000)",
+        &["r"],
+    );
     let updates = "let st n = loop (a, k) = (replicate 100 0.0, 0) for i < n do
   (scatter a [i % 100] [float i + a[(i * 7) % 100] * 0.5], k + i % 3)
 print (st 20000)";
     check(updates, &["st"]);
-    check("let mm n = loop a = [[1.0, 0.1], [0.2, 1.0]] for i < n do (let b = a @ a in b / (trace b))\nprint (mm 9000)", &["mm"]);
+    check(
+        "let mm n = loop a = [[1.0, 0.1], [0.2, 1.0]] for i < n do (let b = a @ a in b / (trace b))\nprint (mm 9000)",
+        &["mm"],
+    );
 }
 
 #[test]
@@ -144,9 +168,15 @@ print (draw (random.key 7) 5000 0.0)";
 
 #[test]
 fn derivatives_inside_hot_loops() {
-    check("let descend n = loop x = [1.0, 2.0] for i < n do x - 0.01 * grad (fun v -> dot v v + sin v[0]) x\nprint (descend 5000)", &["descend"]);
+    check(
+        "let descend n = loop x = [1.0, 2.0] for i < n do x - 0.01 * grad (fun v -> dot v v + sin v[0]) x\nprint (descend 5000)",
+        &["descend"],
+    );
     // A hot function that is differentiated later is differentiated, not only called.
-    check("let f x = loop y = x for i < 5000 do 0.5 * (y + 2.0 / y)\nprint (f 1.0)\nprint (grad (fun x -> f x * x) 1.0)", &["f"]);
+    check(
+        "let f x = loop y = x for i < 5000 do 0.5 * (y + 2.0 / y)\nprint (f 1.0)\nprint (grad (fun x -> f x * x) 1.0)",
+        &["f"],
+    );
 }
 
 #[test]
@@ -204,7 +234,10 @@ EACH
 print (sum (blur u), sum (grad inner u), sum (grad (fun u -> sum (sum (blur u ^ 3))) u))
 print (grad inner u[0 : 3, 0 : 60], grad inner u[0 : 60, 0 : 4])
 ";
-    let text = text.replace("EACH", &[5, 47, 48, 49, 50, 51, 52, 53, 54, 55, 400].map(|n| format!("print (both x[0 : {n}])")).join("\n"));
+    let text = text.replace(
+        "EACH",
+        &[5, 47, 48, 49, 50, 51, 52, 53, 54, 55, 400].map(|n| format!("print (both x[0 : {n}])")).join("\n"),
+    );
     let ((plain, _), (fast, calls)) = (run(&text, false), run(&text, true));
     assert_eq!(plain, fast);
     assert!(plain.lines().count() == 14 && !plain.contains("error"), "{plain}");
@@ -251,7 +284,10 @@ fn errors_are_those_of_the_interpreter() {
 
 #[test]
 fn effects_happen_once() {
-    check("let noisy n = loop s = 0 for i < n do (let _ = if i % 2500 == 0 then print (show i) else () in s + i)\nprint (noisy 10000)", &[]);
+    check(
+        "let noisy n = loop s = 0 for i < n do (let _ = if i % 2500 == 0 then print (show i) else () in s + i)\nprint (noisy 10000)",
+        &[],
+    );
 }
 
 /// Sums of comprehensions, and what else adds numbers: one order of additions in every engine, whatever computes the terms.
@@ -293,7 +329,11 @@ let rows = reshape [n // 3, 3] (take (n // 3 * 3) x)
 let newton a = loop x = 1.0 while abs (x * x - a) > 1e-9 do 0.5 * (x + a / x)
 let rec power k y = if k == 0 then y else power (k - 1) (y * 1.1)
 ";
-    let each: String = SUMS.iter().enumerate().map(|(k, s)| format!("let s{k} u = {s}\nprint ({k}, s{k} (), loop t = 0.0 for i < 4 do {s})\n")).collect();
+    let each: String = SUMS
+        .iter()
+        .enumerate()
+        .map(|(k, s)| format!("let s{k} u = {s}\nprint ({k}, s{k} (), loop t = 0.0 for i < 4 do {s})\n"))
+        .collect();
     let text = format!("{shared}{each}");
     let ((plain, _), (fast, calls)) = (run(&text, false), run(&text, true));
     assert_eq!(plain.lines().count(), SUMS.len(), "{plain}");
@@ -303,7 +343,10 @@ let rec power k y = if k == 0 then y else power (k - 1) (y * 1.1)
 
 #[test]
 fn large_comprehensions_are_native_at_once() {
-    check("let m = for i < 300, j < 300 -> float (i - j)\nlet p = for i < 100, j < 100 -> sum for k < 300 -> m[i, k] * m[k, j]\nprint (p[3, 4], sum (ravel p))", &["m", "p"]);
+    check(
+        "let m = for i < 300, j < 300 -> float (i - j)\nlet p = for i < 100, j < 100 -> sum for k < 300 -> m[i, k] * m[k, j]\nprint (p[3, 4], sum (ravel p))",
+        &["m", "p"],
+    );
     // A body that may fail is evaluated again, to say where.
     check("let x = [1, 2, 0]\nlet y = for i < 9000 -> 7 // x[i % 3]\nprint y", &[]);
     // Data made natively is of its type.

@@ -30,7 +30,11 @@ fn goes_on(s: &mut Session, what: &str) {
     assert!(!s.history.iter().any(|h| h.text.contains("lost")), "{what}");
     let big = s.eval("let big = for i < 200000 -> float i\n(sum (map (fun x -> x * 2.0) big), grad f 0.0, for i < 3 -> grad f (float i) > -50.0)");
     assert!(big.ok(), "{what}: {:?}", big.diags);
-    assert_eq!(big.echoes.last().map(|e| e.whole()).as_deref(), Some("(39999800000.0, 40.0, [true, true, true]) : (Float, Float, [3]Bool)"), "{what}");
+    assert_eq!(
+        big.echoes.last().map(|e| e.whole()).as_deref(),
+        Some("(39999800000.0, 40.0, [true, true, true]) : (Float, Float, [3]Bool)"),
+        "{what}"
+    );
 }
 
 /// The entry panics at the point; its error is returned as text.
@@ -43,7 +47,10 @@ fn panics(s: &mut Session, point: Point, entry: &str) -> String {
     assert_eq!(out.diags.iter().map(|d| d.code).collect::<Vec<_>>(), ["E0901"], "{point:?}: {text}");
     assert!(out.echoes.is_empty(), "{point:?}");
     assert!(text.contains("error[E0901]: internal error at lang/interp/src/fault.rs:"), "{text}");
-    assert!(text.contains("index out of bounds") && text.contains("= help: please report it together with the program"), "{text}");
+    assert!(
+        text.contains("index out of bounds") && text.contains("= help: please report it together with the program"),
+        "{text}"
+    );
     text
 }
 
@@ -51,11 +58,17 @@ fn panics(s: &mut Session, point: Point, entry: &str) -> String {
 const ENTRIES: &[(Point, &str)] = &[
     (Point::Checker, "let lost = 1.0"),
     (Point::Interpreter, "let lost = 1.0\nlen (reverse [kept])"),
-    (Point::Interpreter, "let lost = 1.0\nlet rec down n = if n == 0 then len (reverse [1.0]) else 1 + down (n - 1)\ndown 1000"),
+    (
+        Point::Interpreter,
+        "let lost = 1.0\nlet rec down n = if n == 0 then len (reverse [1.0]) else 1 + down (n - 1)\ndown 1000",
+    ),
     (Point::Interpreter, "let lost = 1.0\ngrad (fun x -> (let u = print x in sum (reverse [x, x]))) 1.0"),
     (Point::Lowered, "let lost = 1.0\ngrad (fun (v : [3]Float) -> sum (sort v)) [3.0, 1.0, 2.0]"),
     (Point::Helper, "let lost = 1.0\nloop v = [3.0, 1.0, 2.0] for i < 20000 do sort (v + 1.0)"),
-    (Point::Helper, "let lost = 1.0\nlet g (v : [_]Float) = sum (loop w = v for i < 2000 do sort (w * 1.5))\nfor i < 50 -> grad g [3.0, 1.0, float i]"),
+    (
+        Point::Helper,
+        "let lost = 1.0\nlet g (v : [_]Float) = sum (loop w = v for i < 2000 do sort (w * 1.5))\nfor i < 50 -> grad g [3.0, 1.0, float i]",
+    ),
     (Point::Worker, "let lost = 1.0\nsum (map (fun x -> exp x) (for i < 400000 -> float i * 1e-6))"),
     (Point::Worker, "let lost = 1.0\nlet a = for i < 400000 -> float i\nsum (sin (a * 2.0) + cos a)"),
     (Point::Compiler, "let lost = 1.0\nloop x = 1.0 for i < 1000000 do sin x + 1.0"),

@@ -19,7 +19,10 @@ const LONG: &[(&str, &str)] = &[
     ("", "for i < 20000, j < 20000 -> float (i * j)"),
     ("", "random.normal (random.key 1) [300000000]"),
     // Operations on whole arrays, many of them between two looks of a slow reader.
-    ("let a = linspace 0.0 1.0 10000000", "a + a * a - a / (a + 1.0) + a ^ 2 - min a 0.5 + max a 0.5 + atan2 a a + hypot a a + a * 2.0 - a"),
+    (
+        "let a = linspace 0.0 1.0 10000000",
+        "a + a * a - a / (a + 1.0) + a ^ 2 - min a 0.5 + max a 0.5 + atan2 a a + hypot a a + a * 2.0 - a",
+    ),
     ("let a = iota 10000000", "a + a * 2 - a % 7 + a // 3 + a * a - a % 5 + a // 7 - a % 11 + a + a + a + a // 9"),
     ("let a = linspace 0.0 1.0 10000000", "lgamma (a + 1.0) + lgamma (a + 2.0)"),
     ("let a = iota 20000000", "map int (map float (map int (map float (map int (map float a)))))"),
@@ -32,7 +35,10 @@ const LONG: &[(&str, &str)] = &[
     ("let a = map (fun i -> Some (float i)) (iota 300000)", "a + a + a + a + a + a + a + a + a + a"),
     ("let a = map (fun i -> float ((i * 7919) % 10000019)) (iota 10000000)", "sort a ++ sort a"),
     ("let a = map (fun i -> (i * 7919) % 10000019) (iota 10000000)", "argsort a ++ argsort a"),
-    ("let a = map (fun i -> (i * 7919) % 10000019) (iota 5000000)", "sort_by (fun x -> 0 - x) (sort_by (fun x -> x % 1000) a)"),
+    (
+        "let a = map (fun i -> (i * 7919) % 10000019) (iota 5000000)",
+        "sort_by (fun x -> 0 - x) (sort_by (fun x -> x % 1000) a)",
+    ),
     ("let a = map (fun i -> ((i * 7919) % 1000, i)) (iota 3000000)", "sort a ++ sort a"),
     ("let a = map (fun i -> {name = show (i % 1000), size = i}) (iota 300000)", "sort a ++ sort a"),
     ("let a = map (fun i -> (i * 7919) % 10000019) (iota 5000000)", "len (stats.unique a) + len (stats.unique a)"),
@@ -47,7 +53,10 @@ const LONG: &[(&str, &str)] = &[
     ("let a = replicate 400000 (1.5, \"a\")", "show a"),
     ("let a = linspace 0.0 1.0 3000000", "write_csv \"a.csv\" {a = a, b = a}"),
     ("let a = linspace 0.0 1.0 3000000", "write_json \"a.json\" a"),
-    ("let a = linspace 0.0 1.0 300000\nwrite_csv \"a.csv\" {a = a, b = a}", "loop t = (read_csv (\"a\" ++ \".csv\") : {a : [_]Float}) for i < 100 do read_csv (\"a\" ++ \".csv\")"),
+    (
+        "let a = linspace 0.0 1.0 300000\nwrite_csv \"a.csv\" {a = a, b = a}",
+        "loop t = (read_csv (\"a\" ++ \".csv\") : {a : [_]Float}) for i < 100 do read_csv (\"a\" ++ \".csv\")",
+    ),
     // Calls, derivatives.
     ("", "let rec f n = if n == 0 then 0 else 1 + f (n - 1) in f 1000000000000"),
     ("let a = linspace 0.0 1.0 5000000", "grad (fun x -> sum (sin (cos (sin (cos (sin (cos x))))))) a"),
@@ -57,7 +66,9 @@ const LONG: &[(&str, &str)] = &[
 /// A text that takes seconds to check.
 fn large(items: usize, lines: usize) -> String {
     let item = |k: usize| {
-        let lets: String = (1..lines).map(|i| format!("  let a{i} = if x > y then a{} + {i}.0 * y else sin (x - y) * a{}\n", i - 1, i - 1)).collect();
+        let lets: String = (1..lines)
+            .map(|i| format!("  let a{i} = if x > y then a{} + {i}.0 * y else sin (x - y) * a{}\n", i - 1, i - 1))
+            .collect();
         format!("let f{k} x y =\n  let a0 = x\n{lets}  a{}\n", lines - 1)
     };
     (0..items).map(item).collect()
@@ -114,7 +125,11 @@ fn long_operations_end_when_they_are_interrupted() {
             wrong.push(format!("{text}\n    gives {:.100}", answer));
         }
         // The session is whole: what was defined before is there.
-        let after = if setup.is_empty() { echo_in(&mut session, "1 + 1") } else { echo_in(&mut session, "len a + 1 > 0 && 1 + 1 == 2") };
+        let after = if setup.is_empty() {
+            echo_in(&mut session, "1 + 1")
+        } else {
+            echo_in(&mut session, "len a + 1 > 0 && 1 + 1 == 2")
+        };
         if after != "2 : Int" && after != "true : Bool" {
             wrong.push(format!("{text}\n    and then {after}"));
         }

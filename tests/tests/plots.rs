@@ -59,7 +59,9 @@ fn words_are_there_and_escaped() {
     let text = "plot.line_y [1.0, 2.0] |> plot.name \"a < b\" |> plot.title \"T & U\" |> plot.x_label \"steps\" |> plot.y_label \"loss\"";
     for theme in [Theme::Light, Theme::Dark] {
         let svg = figure(text).svg(theme);
-        for want in [">a &lt; b</text>", ">T &amp; U</text>", ">steps</text>", ">loss</text>", "<title>T &amp; U</title>"] {
+        for want in
+            [">a &lt; b</text>", ">T &amp; U</text>", ">steps</text>", ">loss</text>", "<title>T &amp; U</title>"]
+        {
             assert!(svg.contains(want), "{want} in {svg}");
         }
     }
@@ -94,7 +96,8 @@ fn dashes_and_markers_go_together_in_either_order() {
 
 #[test]
 fn a_scatter_of_many_points_shows_their_density() {
-    let cloud = |n: usize| format!("plot.scatter (random.normal (random.key 1) [{n}]) (random.normal (random.key 2) [{n}])");
+    let cloud =
+        |n: usize| format!("plot.scatter (random.normal (random.key 1) [{n}]) (random.normal (random.key 2) [{n}])");
     let many = figure(&cloud(30_000)).svg(Theme::Light);
     assert!(many.contains(">density of 30,000 points</text>") && group(&many, "scatter").contains("<image"), "{many}");
     let few = figure(&cloud(8000)).svg(Theme::Light);
@@ -105,7 +108,8 @@ fn a_scatter_of_many_points_shows_their_density() {
 #[test]
 fn a_function_is_sampled_where_it_bends() {
     let points = |f: &str| count(group(&figure(f).svg(Theme::Light), "line"), "L");
-    let (straight, bent) = (points("plot.function (fun x -> 2.0 * x) 0.0 1.0"), points("plot.function (fun x -> sin (1.0 / x)) 0.02 1.0"));
+    let (straight, bent) =
+        (points("plot.function (fun x -> 2.0 * x) 0.0 1.0"), points("plot.function (fun x -> sin (1.0 / x)) 0.02 1.0"));
     assert_eq!(straight, 64);
     assert!(bent > 300, "{bent}");
     let both = figure("plot.function sin 0.0 3.0 |> plot.with_grad").svg(Theme::Light);
@@ -160,7 +164,9 @@ fn costs_and_residuals_have_pictures() {
     assert!(s.eval(f).ok());
     let cost = s.value_of("cost f 0.5").unwrap();
     let svg = picture(&cost).unwrap().svg(Theme::Light);
-    for want in ["cost of f", "a * exp a", "let a = sin y", "primal", "tangent", "adjoint", "bytes stored", "the bound is"] {
+    for want in
+        ["cost of f", "a * exp a", "let a = sin y", "primal", "tangent", "adjoint", "bytes stored", "the bound is"]
+    {
         assert!(svg.contains(want), "{want} in {svg}");
     }
     assert!(picture(&cost).unwrap().text(80, 24, false).contains("a * exp a"));

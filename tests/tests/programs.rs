@@ -92,7 +92,11 @@ fn fixes_mend_what_they_are_for() {
             // What stood behind the error may come to light: no more than was there, or types behind what did not parse.
             let more = after.len() > before.len() && !d.code.starts_with("E01");
             if times(&after) >= times(&before) || more {
-                wrong.push(format!("{name}: `{}` by {:?}: {new:?}", d.message, d.fix.iter().map(|e| (s.sources.text(e.span), &e.text)).collect::<Vec<_>>()));
+                wrong.push(format!(
+                    "{name}: `{}` by {:?}: {new:?}",
+                    d.message,
+                    d.fix.iter().map(|e| (s.sources.text(e.span), &e.text)).collect::<Vec<_>>()
+                ));
             }
         }
     }

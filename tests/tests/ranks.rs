@@ -20,13 +20,15 @@ fn outcome(entries: &[String]) -> Result<String, String> {
 /// Errors of types may be found at the call in one program and inside the function in the other, where they have other reasons. Sizes of
 /// slices are known where annotations say those of the arrays, and are checked when the code runs (E0702) elsewhere.
 fn alike(a: &str, b: &str) -> bool {
-    let types = |e: &str| e.starts_with("E02") || e.starts_with("E03") || e.starts_with("E06") || e.starts_with("E0702");
+    let types =
+        |e: &str| e.starts_with("E02") || e.starts_with("E03") || e.starts_with("E06") || e.starts_with("E0702");
     types(a) && types(b) || a[..5] == b[..5]
 }
 
 /// Texts that differ in the last digits of numbers at most: known sizes let sums be added in another order.
 fn same_numbers(a: &str, b: &str) -> bool {
-    let words = |t: &str| t.split(|c: char| c.is_whitespace() || "()[]{},=".contains(c)).map(str::to_owned).collect::<Vec<_>>();
+    let words =
+        |t: &str| t.split(|c: char| c.is_whitespace() || "()[]{},=".contains(c)).map(str::to_owned).collect::<Vec<_>>();
     let close = |x: &str, y: &str| match (x.parse::<f64>(), y.parse::<f64>()) {
         (Ok(x), Ok(y)) => x == y || (x - y).abs() <= 1e-9 * (1.0 + x.abs()) || x.is_nan() && y.is_nan(),
         _ => x == y,
@@ -53,7 +55,13 @@ fn programs_without_annotations_mean_what_annotated_ones_mean() {
             right += usize::from(plain.is_ok());
             errors += usize::from(plain.is_err());
             if !agree {
-                wrong.push(format!("seed {seed}\n{}\n{}\n  {plain:?}\n{}\n{}\n  {annotated:?}", definitions.join("\n"), pair.inferred, pair.definitions.join("\n"), pair.annotated));
+                wrong.push(format!(
+                    "seed {seed}\n{}\n{}\n  {plain:?}\n{}\n{}\n  {annotated:?}",
+                    definitions.join("\n"),
+                    pair.inferred,
+                    pair.definitions.join("\n"),
+                    pair.annotated
+                ));
             }
         }
     }
@@ -117,7 +125,11 @@ fn printed_types_of_the_library_are_read_again() {
     let no_values = ["neg", "reshape", "random.uniform", "random.normal", "random.int"];
     let (mut s, _) = adl_tests::session();
     for module in s.library() {
-        let inside = if ["prelude", "builtins"].contains(&module.name.as_str()) { String::new() } else { format!("{}.", module.name) };
+        let inside = if ["prelude", "builtins"].contains(&module.name.as_str()) {
+            String::new()
+        } else {
+            format!("{}.", module.name)
+        };
         for e in module.entries.iter().filter(|e| e.name.starts_with(|c: char| c.is_lowercase())) {
             let name = format!("{inside}{}", e.name);
             let Some(first) = type_of(&mut s, &name) else {

@@ -18,11 +18,20 @@ const VECTORS: &[(&str, &str)] = &[
     ("exp of squares", "sum for i < 64, j < 32 -> exp (- (x[i] - y[j]) ^ 2)"),
     ("branch on data", "sum for i < 90 -> if y[i] > 0.3 then x[i] * x[i + 1] * x[i + 2] * y[i] else x[i]"),
     ("branch on data 2", "sum for i < 64, j < 32 -> if k[j] > 0.3 then x[i + j] * k[j] * y[i] * z[i] else 0.0"),
-    ("both arms", "sum for i < 64, j < 32 -> if k[j] > 0.3 then x[i + j] * k[j] * y[i] * z[i] else x[i] * y[j] * k[j] * z[i + j]"),
+    (
+        "both arms",
+        "sum for i < 64, j < 32 -> if k[j] > 0.3 then x[i + j] * k[j] * y[i] * z[i] else x[i] * y[j] * k[j] * z[i + j]",
+    ),
     ("triangle product", "sum for i < 60 -> sum for j < i + 1 -> x[i - j] * k[j] * y[i] * z[j] * y[j]"),
     ("triangle brackets", "sum for i < 60, j < 20 -> [| j <= i |] * x[i] * k[j] * y[j] * z[i] * y[i]"),
-    ("nested sums", "sum for i < 60 -> (sum for j < 32 -> x[i + j] * k[j] * y[j]) * (sum for j < 32 -> x[i] * z[i + j] * y[j])"),
-    ("gathered by data", "let ks = (for i < 64 -> (7 * i) % 60) in sum for i < 64, j < 32 -> x[ks[i]] * y[j] * k[i + j] * z[i]"),
+    (
+        "nested sums",
+        "sum for i < 60 -> (sum for j < 32 -> x[i + j] * k[j] * y[j]) * (sum for j < 32 -> x[i] * z[i + j] * y[j])",
+    ),
+    (
+        "gathered by data",
+        "let ks = (for i < 64 -> (7 * i) % 60) in sum for i < 64, j < 32 -> x[ks[i]] * y[j] * k[i + j] * z[i]",
+    ),
     ("polynomial 8", "sum for i < 90 -> x[i] * x[i+1] * x[i+2] * x[i+3] * x[i+4] * x[i+5] * x[i+6] * x[i+7]"),
     ("strided", "sum for i < 32, j < 32 -> x[2 * i + j] * k[j] * y[2 * i] * z[i + 2 * j]"),
     ("nested asin", "sum for i < 64, j < 32 -> asin (asin (asin (0.1 * x[i] * y[j])))"),
@@ -40,7 +49,10 @@ const VECTORS: &[(&str, &str)] = &[
     ("nested extremes", "sum for i < 90 -> max (min (max x[i] y[i]) x[i + 1]) (min y[i + 1] (max x[i + 2] k[i]))"),
     ("remainders", "sum for i < 64, j < 32 -> ((x[i] + 3.0) % (1.0 + y[j])) % (0.3 + x[j])"),
     ("powers of powers", "sum for i < 64, j < 32 -> ((1.0 + x[i]) ^ (1.0 + y[j])) ^ (1.0 + x[j])"),
-    ("functions of two", "sum for i < 64, j < 32 -> (2.0 + x[i]) ^ y[j] + atan2 (x[i]) (y[j] + 2.0) * hypot x[i] (y[j] + 2.0)"),
+    (
+        "functions of two",
+        "sum for i < 64, j < 32 -> (2.0 + x[i]) ^ y[j] + atan2 (x[i]) (y[j] + 2.0) * hypot x[i] (y[j] + 2.0)",
+    ),
     ("continued fraction", "sum for i < 64, j < 32 -> x[i] / (2.0 + y[j] / (2.0 + z[i] / (2.0 + k[j] / 3.0)))"),
     ("division", "sum for i < 32, j < 32 -> x[i + j] / (k[j] + 2.0) * y[i] / (z[j] + 3.0)"),
 ];
@@ -61,7 +73,8 @@ fn fault(s: &mut adl_session::Session, name: &str, f: &str, x: &str) -> Option<S
     let mut value = |text: &str| adl_tests::echo_in(s, text);
     let ratio = value(&format!("(cost ({f}) ({x})).arithmetic.ratio"));
     let right = value(&format!("(gradcheck ({f}) ({x})).ok"));
-    (right != "true : Bool" || !ratio.trim_end_matches(" : Float").parse::<f64>().is_ok_and(|r| r <= 4.0)).then(|| format!("{name}: ratio {ratio}, right: {right}"))
+    (right != "true : Bool" || !ratio.trim_end_matches(" : Float").parse::<f64>().is_ok_and(|r| r <= 4.0))
+        .then(|| format!("{name}: ratio {ratio}, right: {right}"))
 }
 
 #[test]
@@ -70,7 +83,12 @@ fn gradients_are_at_most_four_times_their_functions() {
     assert!(s.eval(SHARED).ok());
     let mut faults = Vec::new();
     for (name, body) in VECTORS {
-        faults.extend(fault(&mut s, name, &format!("fun (x, k, y, z) -> {body}"), "v 0 110, v 1 110, v 2 110, v 3 110"));
+        faults.extend(fault(
+            &mut s,
+            name,
+            &format!("fun (x, k, y, z) -> {body}"),
+            "v 0 110, v 1 110, v 2 110, v 3 110",
+        ));
     }
     for (name, body) in MATRICES {
         faults.extend(fault(&mut s, name, &format!("fun (a, b, c) -> {body}"), "mat 0 12, mat 1 12, mat 2 12"));
@@ -83,7 +101,11 @@ const PASSES: &[(&str, &str, &str)] = &[
     ("fun (x : [_]Float) -> for i < len x - 2 -> x[i] - 2.0 * x[i + 1] * x[i + 2]", "v 0 24", "3"),
     ("map (fun w -> if w > 0.3 then w * w else 3.0 * w)", "v 0 24", "1"),
     ("fun x -> flatten (map (fun (r : [4]Float) -> r * sum (r * r)) (reshape [6, 4] x))", "v 0 24", "4"),
-    ("fun x -> let (c, p) = (reshape [3, 4] x[0:12], reshape [6, 2] x[12:24]) in flatten (for o < 18 -> c[o % 3] * sum p[o // 3])", "v 0 24", "3"),
+    (
+        "fun x -> let (c, p) = (reshape [3, 4] x[0:12], reshape [6, 2] x[12:24]) in flatten (for o < 18 -> c[o % 3] * sum p[o // 3])",
+        "v 0 24",
+        "3",
+    ),
 ];
 
 #[test]
@@ -91,6 +113,10 @@ fn jacobians_with_structure_take_few_directions() {
     let mut s = adl_tests::session().0;
     assert!(s.eval(SHARED).ok());
     for (f, x, passes) in PASSES {
-        assert_eq!(adl_tests::echo_in(&mut s, &format!("(jacobian_passes ({f}) ({x})).passes")), format!("{passes} : Int"), "{f}");
+        assert_eq!(
+            adl_tests::echo_in(&mut s, &format!("(jacobian_passes ({f}) ({x})).passes")),
+            format!("{passes} : Int"),
+            "{f}"
+        );
     }
 }

@@ -9,7 +9,9 @@ fn scripts() -> Vec<PathBuf> {
         all.extend(std::fs::read_dir(adl_tests::root().join(dir)).unwrap().map(|e| e.unwrap().path()));
     }
     // What a plan stores, and the pattern of a sparse Jacobian, are of the main road alone.
-    all.retain(|p| p.extension().is_some_and(|e| e == "adl") && p.file_stem().is_none_or(|n| n != "long_ode" && n != "sparse"));
+    all.retain(|p| {
+        p.extension().is_some_and(|e| e == "adl") && p.file_stem().is_none_or(|n| n != "long_ode" && n != "sparse")
+    });
     all.sort();
     all
 }
@@ -30,11 +32,15 @@ fn run(path: &PathBuf, main: bool) -> (String, Vec<String>) {
 
 /// Whether two texts are equal but for the last digits of numbers.
 fn agree(a: &str, b: &str) -> bool {
-    let words = |t: &str| -> Vec<String> { t.split(|c: char| c.is_whitespace() || "()[],{}=:".contains(c)).map(str::to_owned).collect() };
+    let words = |t: &str| -> Vec<String> {
+        t.split(|c: char| c.is_whitespace() || "()[],{}=:".contains(c)).map(str::to_owned).collect()
+    };
     let (a, b) = (words(a), words(b));
     a.len() == b.len()
         && a.iter().zip(&b).all(|(x, y)| match (x.parse::<f64>(), y.parse::<f64>()) {
-            (Ok(x), Ok(y)) => x == y || (x.is_nan() && y.is_nan()) || (x - y).abs() <= 1e-6 * (1.0 + x.abs().max(y.abs())),
+            (Ok(x), Ok(y)) => {
+                x == y || (x.is_nan() && y.is_nan()) || (x - y).abs() <= 1e-6 * (1.0 + x.abs().max(y.abs()))
+            }
             _ => x == y,
         })
 }
@@ -75,9 +81,20 @@ fn functions_in_arrays_order_and_arrays_of_data_take_the_main_road() {
     let mut wrong = Vec::new();
     for (body, x) in cases {
         let (mut s, _) = session();
-        let data = ["type L = Act (Float -> Float) | Times Float", "let net = [Act sin, Times 2.0, Act (fun x -> x * x)]", "let through v l = match l with | Act f -> f v | Times w -> w * v", "let weighted = [(2.0, sin), (3.0, fun x -> x * x)]", "let rows (n : Int) (x : [_]Float) = for i < n -> x * float i"];
+        let data = [
+            "type L = Act (Float -> Float) | Times Float",
+            "let net = [Act sin, Times 2.0, Act (fun x -> x * x)]",
+            "let through v l = match l with | Act f -> f v | Times w -> w * v",
+            "let weighted = [(2.0, sin), (3.0, fun x -> x * x)]",
+            "let rows (n : Int) (x : [_]Float) = for i < n -> x * float i",
+        ];
         data.iter().for_each(|d| drop(echo_in(&mut s, d)));
-        for d in ["type S = C Float | D Float Float", "let area s = match s with | C r -> r * r * r | D a b -> a * b * b", "let layers = [sin, tanh, (fun (x : Float) -> x * x)]", "let model = {act = tanh, w = [1.0, 2.0]}"] {
+        for d in [
+            "type S = C Float | D Float Float",
+            "let area s = match s with | C r -> r * r * r | D a b -> a * b * b",
+            "let layers = [sin, tanh, (fun (x : Float) -> x * x)]",
+            "let model = {act = tanh, w = [1.0, 2.0]}",
+        ] {
             echo_in(&mut s, d);
         }
         let have = echo_in(&mut s, &format!("(gradcheck (fun (x : Float) -> {body}) {x}).ok"));
@@ -94,7 +111,9 @@ fn programs_of_thousands_of_functions() {
     let n = 5000;
     let mut text: String = (0..n).map(|k| format!("let f{k} (x : Float) = sin (x * {k}.5) * x\n")).collect();
     let all: Vec<String> = (0..n).map(|k| format!("grad f{k} 0.5")).collect();
-    text += &format!("let want = sum (map (fun k -> let a = float k + 0.5 in sin (0.5 * a) + 0.5 * a * cos (0.5 * a)) (iota {n}))\n");
+    text += &format!(
+        "let want = sum (map (fun k -> let a = float k + 0.5 in sin (0.5 * a) + 0.5 * a * cos (0.5 * a)) (iota {n}))\n"
+    );
     text += &format!("print (show (abs (sum [{}] - want) < 1e-6))\n", all.join(", "));
     let (mut s, out) = session();
     let result = s.run_file("many.adl", text.as_bytes());
@@ -105,12 +124,31 @@ fn programs_of_thousands_of_functions() {
 /// What has once been refused needlessly: long chains of calls, powers below a `map`, and long straight code, which becomes native too.
 #[test]
 fn long_programs_take_the_main_road() {
-    let chain: String = (1..1000).map(|k| format!("let f{k} (x : Float) : Float = f{} (x * 0.999) + 0.001\n", k - 1)).collect();
-    let straight: String = (2..2500).map(|k| format!("  let a{k} = {} (a{} - a{} * 0.5) + 0.1\n", ["sin", "tanh", "cos"][k % 3], k - 1, k - (k * k % k.min(20)) - 1)).collect();
+    let chain: String =
+        (1..1000).map(|k| format!("let f{k} (x : Float) : Float = f{} (x * 0.999) + 0.001\n", k - 1)).collect();
+    let straight: String = (2..2500)
+        .map(|k| {
+            format!(
+                "  let a{k} = {} (a{} - a{} * 0.5) + 0.1\n",
+                ["sin", "tanh", "cos"][k % 3],
+                k - 1,
+                k - (k * k % k.min(20)) - 1
+            )
+        })
+        .collect();
     let cases = [
         (format!("let f0 (x : Float) : Float = sin x\n{chain}"), "gradcheck f999 0.5"),
-        ("let sq (x : Float) : Float = x ^ 2\nlet f (u : Float) : Float = sum (map (fun s -> sq s) [u, 2.0 * u])\n".to_owned(), "gradcheck f 0.5"),
-        (format!("let f (x : Float) : Float =\n  let a0 = x\n  let a1 = x * 0.5\n{straight}  a2499\nlet g n = loop s = 0.0 for i < n do s + grad f (0.001 * float i)\nlet many = g 5000\n"), "gradcheck f 0.5"),
+        (
+            "let sq (x : Float) : Float = x ^ 2\nlet f (u : Float) : Float = sum (map (fun s -> sq s) [u, 2.0 * u])\n"
+                .to_owned(),
+            "gradcheck f 0.5",
+        ),
+        (
+            format!(
+                "let f (x : Float) : Float =\n  let a0 = x\n  let a1 = x * 0.5\n{straight}  a2499\nlet g n = loop s = 0.0 for i < n do s + grad f (0.001 * float i)\nlet many = g 5000\n"
+            ),
+            "gradcheck f 0.5",
+        ),
     ];
     for (text, ask) in cases {
         let (mut s, _) = session();

@@ -8,7 +8,18 @@ fn code(text: &str) -> String {
 
 #[test]
 fn deep_and_long_programs() {
-    for open in ["(", "[", "{a = ", "-(", "fun x -> ", "if true then ", "lin x -> ", "for i < 1 -> ", "match 1 with | _ -> ", "let x = 1 in "] {
+    for open in [
+        "(",
+        "[",
+        "{a = ",
+        "-(",
+        "fun x -> ",
+        "if true then ",
+        "lin x -> ",
+        "for i < 1 -> ",
+        "match 1 with | _ -> ",
+        "let x = 1 in ",
+    ] {
         let _ = echo(&format!("let y = {}", open.repeat(100_000)));
         let _ = echo(&format!("let y = {}1", open.repeat(300)));
     }
@@ -43,10 +54,21 @@ fn long_programs_take_linear_time() {
 fn deep_values() {
     let build = "let rec build n acc = if n == 0 then acc else build (n - 1) (n :: acc)\nlet xs = build 200000 Nil\n";
     assert_eq!(echo(&format!("{build}xs == xs")), "true : Bool");
-    assert_eq!(echo(&format!("{build}list.length (grad (fun l -> list.fold (+) 0.0 l) (list.map float xs))")), "200000 : Int");
+    assert_eq!(
+        echo(&format!("{build}list.length (grad (fun l -> list.fold (+) 0.0 l) (list.map float xs))")),
+        "200000 : Int"
+    );
     assert_eq!(echo("let rec depth n = if n == 0 then 0 else 1 + depth (n - 1)\ndepth 1000000"), "1000000 : Int");
-    assert_eq!(echo("let rec chain n f = if n == 0 then f else chain (n - 1) (fun x -> f (x + 1))\nchain 100000 (fun x -> x) 0"), "100000 : Int");
-    assert_eq!(echo("let rec nest n = if n == 0 then 0 else sum (map (fun k -> nest k) [n - 1])\nnest 20000"), "0 : Int");
+    assert_eq!(
+        echo(
+            "let rec chain n f = if n == 0 then f else chain (n - 1) (fun x -> f (x + 1))\nchain 100000 (fun x -> x) 0"
+        ),
+        "100000 : Int"
+    );
+    assert_eq!(
+        echo("let rec nest n = if n == 0 then 0 else sum (map (fun k -> nest k) [n - 1])\nnest 20000"),
+        "0 : Int"
+    );
 }
 
 #[test]

@@ -89,6 +89,12 @@ fn an_entry_runs_up_to_its_first_error() {
 fn true_sizes_are_known_to_what_follows() {
     let (mut s, _) = session();
     assert!(s.eval("let xs = filter (fun x -> x > 1.0) [1.0, 2.0, 3.0]").ok());
-    assert_eq!(echo_in(&mut s, "xs + [1.0, 2.0, 3.0]"), "E0301: [2]Float does not match [3]Float: size 2 is from line 1 of <1>, size 3 from line 1");
-    assert_eq!(echo_in(&mut s, "({a = xs}, Some xs)"), "({a = [2.0, 3.0]}, Some [2.0, 3.0]) : ({a : [2]Float}, Option [2]Float)");
+    assert_eq!(
+        echo_in(&mut s, "xs + [1.0, 2.0, 3.0]"),
+        "E0301: [2]Float does not match [3]Float: size 2 is from line 1 of <1>, size 3 from line 1"
+    );
+    assert_eq!(
+        echo_in(&mut s, "({a = xs}, Some xs)"),
+        "({a = [2.0, 3.0]}, Some [2.0, 3.0]) : ({a : [2]Float}, Option [2]Float)"
+    );
 }

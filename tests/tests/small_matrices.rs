@@ -74,19 +74,28 @@ impl Maker {
         match self.dice.below(4) {
             0 => {
                 let (v, a, s) = (self.vector(depth), self.matrix(depth), self.number(depth));
-                format!("let (v, a, s) = loop (v, a, s) = (v0, a0, 0.0) for t < len zs do ({elements} (map tanh {v}, tanh {a}, 0.5 * s + {s}))\n  sum v + sum (sum a) + s")
+                format!(
+                    "let (v, a, s) = loop (v, a, s) = (v0, a0, 0.0) for t < len zs do ({elements} (map tanh {v}, tanh {a}, 0.5 * s + {s}))\n  sum v + sum (sum a) + s"
+                )
             }
             1 => {
                 self.vectors = &["v", "w"];
-                format!("let (s, v, z) = (0.1, v0, 0.2)\n  sum (sum (sum (scan (fun a b -> tanh {}) a0 ms)))", self.matrix(depth))
+                format!(
+                    "let (s, v, z) = (0.1, v0, 0.2)\n  sum (sum (sum (scan (fun a b -> tanh {}) a0 ms)))",
+                    self.matrix(depth)
+                )
             }
             2 => {
                 let (v, a) = (self.vector(depth), self.matrix(depth));
-                format!("let (a, s, v) = (a0, 0.7, v0)\n  let rs = for t < len zs -> ({elements} {v})\n  sum (sum (sum (for t < len zs -> (let x = rs[t] in let b = ms[t] in let z = zs[t] in {a}))))")
+                format!(
+                    "let (a, s, v) = (a0, 0.7, v0)\n  let rs = for t < len zs -> ({elements} {v})\n  sum (sum (sum (for t < len zs -> (let x = rs[t] in let b = ms[t] in let z = zs[t] in {a}))))"
+                )
             }
             _ => {
                 let (v, a) = (self.vector(depth), self.matrix(depth));
-                let step = format!("let (z, s) = (0.2, 0.4)\n  let step ((v, a) : ([k]Float, [k][k]Float)) ((x, b) : ([k]Float, [k][k]Float)) = (map tanh {v}, 0.5 * a + 0.1 * tanh {a})");
+                let step = format!(
+                    "let (z, s) = (0.2, 0.4)\n  let step ((v, a) : ([k]Float, [k][k]Float)) ((x, b) : ([k]Float, [k][k]Float)) = (map tanh {v}, 0.5 * a + 0.1 * tanh {a})"
+                );
                 format!("{step}\n  let (v, a) = fold step (v0, a0) (zip xs ms)\n  sum v + sum (sum a)")
             }
         }
@@ -102,9 +111,21 @@ fn program(seed: u64) -> String {
     let types = "(v0 : [k]Float) (a0 : [k][k]Float) (w : [k]Float) (c : [k][k]Float) (xs : [n][k]Float) (ms : [n][k][k]Float) (zs : [n]Float)";
     let random = |key: u32, shape: &str| format!("0.5 * random.normal (random.key {key}) {shape}");
     let (one, two) = (format!("[{k}]"), format!("[{k}, {k}]"));
-    let point = [random(1, &one), random(2, &two), random(3, &one), random(4, &two), random(5, &format!("[{n}, {k}]")), random(6, &format!("[{n}, {k}, {k}]")), random(7, &format!("[{n}]"))];
+    let point = [
+        random(1, &one),
+        random(2, &two),
+        random(3, &one),
+        random(4, &two),
+        random(5, &format!("[{n}, {k}]")),
+        random(6, &format!("[{n}, {k}, {k}]")),
+        random(7, &format!("[{n}]")),
+    ];
     let calls = "print (f v0 a0 w c xs ms zs)\nprint (grad (fun (v0, a0, w, c, xs, ms, zs) -> f v0 a0 w c xs ms zs) (v0, a0, w, c, xs, ms, zs))\n".repeat(3);
-    format!("let f {} : Float =\n  {body}\nlet (v0, a0, w, c, xs, ms, zs) = ({})\n{calls}", types.replace("[k]", &format!("[{size}]")), point.join(", "))
+    format!(
+        "let f {} : Float =\n  {body}\nlet (v0, a0, w, c, xs, ms, zs) = ({})\n{calls}",
+        types.replace("[k]", &format!("[{size}]")),
+        point.join(", ")
+    )
 }
 
 fn run(text: &str, jit: bool) -> (String, bool) {

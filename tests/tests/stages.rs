@@ -6,7 +6,15 @@ use std::path::PathBuf;
 
 /// Names that a text defines at top level.
 fn names(text: &str) -> Vec<String> {
-    let defined = |l: &str| l.strip_prefix("let ").map(|r| r.trim_start_matches("rec ").split(|c: char| !c.is_alphanumeric() && c != '_' && c != '\'').next().unwrap_or("").to_owned());
+    let defined = |l: &str| {
+        l.strip_prefix("let ").map(|r| {
+            r.trim_start_matches("rec ")
+                .split(|c: char| !c.is_alphanumeric() && c != '_' && c != '\'')
+                .next()
+                .unwrap_or("")
+                .to_owned()
+        })
+    };
     let mut all: Vec<String> = text.lines().filter_map(defined).filter(|n| !n.is_empty() && n != "_").collect();
     all.dedup();
     all
@@ -14,7 +22,8 @@ fn names(text: &str) -> Vec<String> {
 
 fn files() -> Vec<PathBuf> {
     let list = |dir: &str| std::fs::read_dir(adl_tests::root().join(dir)).unwrap().map(|e| e.unwrap().path());
-    let mut all: Vec<PathBuf> = list("examples").chain(list("tests/programs")).filter(|p| p.extension().is_some_and(|e| e == "adl")).collect();
+    let mut all: Vec<PathBuf> =
+        list("examples").chain(list("tests/programs")).filter(|p| p.extension().is_some_and(|e| e == "adl")).collect();
     all.sort();
     all
 }
@@ -31,7 +40,9 @@ fn the_text_of_every_stage_reads_back() {
                 // Values, and functions that are not specialised, have no IR.
                 let Ok(text) = s.ir(stage, &name, &[]) else { continue };
                 texts += 1;
-                let read = adl_ir::parse::program(&text).map_err(|e| e.to_string()).and_then(|p| verify_program(&p).map_err(|e| e.to_string()));
+                let read = adl_ir::parse::program(&text)
+                    .map_err(|e| e.to_string())
+                    .and_then(|p| verify_program(&p).map_err(|e| e.to_string()));
                 wrong.extend(read.err().map(|e| format!("{} of {name} in {}: {e}\n{text}", stage, path.display())));
             }
         }
@@ -57,7 +68,10 @@ fn generic_functions_are_shown_at_floats() {
     assert_eq!(head("spec", "let f x y = x * y", &["1.5f32", "2.0f32"]), "fn f0 f (v0: f32, v1: f32) -> (f32) {");
     assert_eq!(head("spec", "let f p = p.a * p.b", &[]), "fn f0 f (v0: f64, v1: f64) -> (f64) {");
     assert_eq!(head("spec", "let f (x : [n]a) (k : Int) = x[k]", &[]), "fn f0 f (v0: []f64, v1: i64) -> (f64) {");
-    assert_eq!(head("spec", "let f g x = g (g x)", &[]), "this function has no IR, because of an argument whose type is open: give one");
+    assert_eq!(
+        head("spec", "let f g x = g (g x)", &[]),
+        "this function has no IR, because of an argument whose type is open: give one"
+    );
 }
 
 #[test]
@@ -82,7 +96,8 @@ fn stage(stage: &str, program: &str) -> String {
 /// place.
 #[test]
 fn affine_reads_are_gathered() {
-    let conv = "let conv (x : [n]Float) (k : [m]Float) : [_]Float = for i < n - m + 1 -> sum for j < m -> x[i + j] * k[j]\n";
+    let conv =
+        "let conv (x : [n]Float) (k : [m]Float) : [_]Float = for i < n - m + 1 -> sum for j < m -> x[i + j] * k[j]\n";
     let scatters = |body: &str| {
         let text = stage("transpose", &format!("{conv}let f {body}"));
         text.contains("_add") || text.contains("carry")

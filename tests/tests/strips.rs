@@ -42,14 +42,17 @@ fn chains_give_the_same_bits() {
     for (seed, n) in (0..).zip([4095, 4096, 4097, 5000, 8192, 20_000, 65_536, 70_001, 100_000]) {
         let mut r = Rng::new(seed);
         let (mut s, _) = session();
-        let setup = format!("let x = for i < {n} -> 0.5 + 0.001 * float (i % 701)\nlet y = for i < {n} -> 0.25 + 0.002 * float (i % 333)\nlet c = 0.75");
+        let setup = format!(
+            "let x = for i < {n} -> 0.5 + 0.001 * float (i % 701)\nlet y = for i < {n} -> 0.25 + 0.002 * float (i % 333)\nlet c = 0.75"
+        );
         assert!(s.eval(&setup).diags.is_empty(), "{setup}");
         for _ in 0..6 {
             let f = format!("(fun (x : [_]Float) -> {})", number(&mut r));
             let plain = echo_in(&mut s, &format!("{f} x"));
             let with = echo_in(&mut s, &format!("fst (value_and_grad {f} x)"));
             assert_eq!(plain, with, "{n}: {f}");
-            let gradient = |s: &mut _| echo_in(s, &format!("let g = grad {f} x in (sum (abs g) > 0.0, g[{}], g[0])", n - 1));
+            let gradient =
+                |s: &mut _| echo_in(s, &format!("let g = grad {f} x in (sum (abs g) > 0.0, g[{}], g[0])", n - 1));
             let main = gradient(&mut s);
             s.set_jit(false);
             assert_eq!(main, gradient(&mut s), "{n}: {f}");
@@ -57,7 +60,8 @@ fn chains_give_the_same_bits() {
             s.set_threads(1);
             assert_eq!(main, gradient(&mut s), "{n}, one thread: {f}");
             s.set_threads(0);
-            let near = format!("let (a, b) = (grad {f} x, tape x) in maximum (abs (a - b)) <= 1e-9 * (1.0 + maximum (abs b))");
+            let near =
+                format!("let (a, b) = (grad {f} x, tape x) in maximum (abs (a - b)) <= 1e-9 * (1.0 + maximum (abs b))");
             s.set_road(false);
             assert!(s.eval(&format!("let tape z = grad {f} z\nlet taped = tape x")).diags.is_empty(), "{f}");
             s.set_road(true);

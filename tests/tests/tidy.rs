@@ -18,7 +18,10 @@ const ALLOWED: &[(&str, &str)] = &[
     ("lang/interp/src/ops/mod.rs: plain", "an arm for each primitive"),
     ("lang/interp/src/vm/compile/exprs.rs: into_inner", "an arm for each form of Core"),
     ("lang/interp/src/vm/compile/matches.rs: tree_inner", "an arm for each form of decision tree"),
-    ("lang/interp/src/vm/run.rs: steps", "the loop of the evaluator: an arm for each instruction, its registers in locals"),
+    (
+        "lang/interp/src/vm/run.rs: steps",
+        "the loop of the evaluator: an arm for each instruction, its registers in locals",
+    ),
     ("lang/prim/src/scalar.rs: d_un", "a rule for each scalar function"),
     ("lang/syntax/src/dump.rs: expr_here", "an arm for each form of expression"),
     ("lang/typing/src/infer/special.rs: special", "an arm for each primitive whose type depends on literals"),
@@ -29,7 +32,11 @@ const ALLOWED: &[(&str, &str)] = &[
 /// Where `lang/` looks at the machine that it runs on, with why it may.
 const IO: &[(&str, &str, &str)] = &[
     ("lang/interp/src/value/array.rs", "std::fs::", "how much memory there is: arrays beyond it are refused"),
-    ("lang/gpu/src/adapter.rs", "std::fs::", "how many threads there are: the environment is changed by one that is alone"),
+    (
+        "lang/gpu/src/adapter.rs",
+        "std::fs::",
+        "how many threads there are: the environment is changed by one that is alone",
+    ),
 ];
 
 fn files(dir: &Path, out: &mut Vec<PathBuf>) {
@@ -49,18 +56,27 @@ fn all() -> Vec<(String, String)> {
     let mut out = Vec::new();
     files(&root, &mut out);
     out.sort();
-    out.iter().map(|p| (p.strip_prefix(&root).unwrap().to_string_lossy().into_owned(), std::fs::read_to_string(p).unwrap())).collect()
+    out.iter()
+        .map(|p| (p.strip_prefix(&root).unwrap().to_string_lossy().into_owned(), std::fs::read_to_string(p).unwrap()))
+        .collect()
 }
 
 /// Rust sources without their tests.
 fn library() -> Vec<(String, String)> {
-    let rust = all().into_iter().filter(|(n, _)| n.ends_with(".rs") && !n.contains("tests/") && !n.ends_with("/tests.rs"));
+    let rust =
+        all().into_iter().filter(|(n, _)| n.ends_with(".rs") && !n.contains("tests/") && !n.ends_with("/tests.rs"));
     rust.map(|(n, t)| (n, t.split("#[cfg(test)]").next().unwrap_or("").to_owned())).collect()
 }
 
 #[test]
 fn files_are_small_and_finished() {
-    let marks = [concat!("todo", "!("), concat!("unimpl", "emented!("), concat!("FIX", "ME"), concat!("#[ig", "nore"), concat!("dbg", "!(")];
+    let marks = [
+        concat!("todo", "!("),
+        concat!("unimpl", "emented!("),
+        concat!("FIX", "ME"),
+        concat!("#[ig", "nore"),
+        concat!("dbg", "!("),
+    ];
     let mut wrong = Vec::new();
     let all = all();
     for (name, text) in &all {
@@ -68,16 +84,25 @@ fn files_are_small_and_finished() {
         if lines > 1000 && name.ends_with(".rs") {
             wrong.push(format!("{name}: {lines} lines"));
         }
-        wrong.extend(marks.iter().filter(|m| name.ends_with(".rs") && text.contains(*m)).map(|m| format!("{name}: {m}")));
+        wrong.extend(
+            marks.iter().filter(|m| name.ends_with(".rs") && text.contains(*m)).map(|m| format!("{name}: {m}")),
+        );
     }
     for (name, code) in library() {
         let native = name.starts_with("lang/jit/") || name.starts_with("lang/gpu/");
         let banned = [".unwrap()", ".expect(\"", "panic!(", if native { "no word" } else { "unsafe " }];
-        let found = code.lines().filter(|l| !l.trim_start().starts_with("//")).flat_map(|l| banned.iter().filter(move |b| l.contains(*b)));
+        let found = code
+            .lines()
+            .filter(|l| !l.trim_start().starts_with("//"))
+            .flat_map(|l| banned.iter().filter(move |b| l.contains(*b)));
         wrong.extend(found.map(|b| format!("{name}: {b}")));
         if name.starts_with("lang/") {
             let io = ["std::fs::", "println!(", "std::process::", "std::env::var"];
-            wrong.extend(io.iter().filter(|w| code.contains(*w) && !IO.iter().any(|(f, x, _)| *f == name && x == *w)).map(|w| format!("{name}: {w} (nothing in lang/ does IO)")));
+            wrong.extend(
+                io.iter()
+                    .filter(|w| code.contains(*w) && !IO.iter().any(|(f, x, _)| *f == name && x == *w))
+                    .map(|w| format!("{name}: {w} (nothing in lang/ does IO)")),
+            );
         }
         wrong.extend(code.lines().filter(|l| banner(l)).map(|l| format!("{name}: a banner: {l}")));
     }
@@ -89,7 +114,9 @@ fn files_are_small_and_finished() {
 fn unsafe_code_says_why_it_is_sound() {
     let mut wrong = Vec::new();
     let mut seen = 0;
-    for (name, code) in library().into_iter().filter(|(n, _)| n.starts_with("lang/jit/src") || n.starts_with("lang/gpu/src")) {
+    for (name, code) in
+        library().into_iter().filter(|(n, _)| n.starts_with("lang/jit/src") || n.starts_with("lang/gpu/src"))
+    {
         let lines: Vec<&str> = code.lines().collect();
         for (i, l) in lines.iter().enumerate() {
             let code = l.trim_start();
@@ -110,7 +137,10 @@ fn unsafe_code_says_why_it_is_sound() {
 /// A comment that only draws a line.
 fn banner(line: &str) -> bool {
     let l = line.trim();
-    l.starts_with("//") && (l.contains("----") || l.contains("====") || l.contains("****")) && !l.contains('|') && !l.contains('+')
+    l.starts_with("//")
+        && (l.contains("----") || l.contains("====") || l.contains("****"))
+        && !l.contains('|')
+        && !l.contains('+')
 }
 
 #[test]
@@ -128,7 +158,12 @@ fn functions_are_short() {
         }
     }
     assert!(over.is_empty(), "over {HARD} lines:\n{}", over.join("\n"));
-    assert!(long.len() <= LONG_FUNCTIONS, "{} functions have more than {LONG} lines, {LONG_FUNCTIONS} may:\n{}", long.len(), long.join("\n"));
+    assert!(
+        long.len() <= LONG_FUNCTIONS,
+        "{} functions have more than {LONG} lines, {LONG_FUNCTIONS} may:\n{}",
+        long.len(),
+        long.join("\n")
+    );
 }
 
 /// Functions of a formatted source with their lengths. A `match` of one-line arms counts as one line: it is a table.
@@ -140,8 +175,12 @@ fn functions(code: &str) -> Vec<(String, usize)> {
         // A declaration without a body has no length.
         let Some(name) = function_name(l.trim_start()).filter(|_| !l.trim_end().ends_with(';')) else { continue };
         // A body ends where its own indentation has a closing brace again.
-        let end = lines[i..].iter().position(|m| m.len() > indent && m.starts_with(&" ".repeat(indent)) && m[indent..].starts_with('}'));
-        let Some(n) = end.filter(|_| l.contains('{') || lines.get(i + 1).is_some_and(|n| !n.trim().is_empty())) else { continue };
+        let end = lines[i..]
+            .iter()
+            .position(|m| m.len() > indent && m.starts_with(&" ".repeat(indent)) && m[indent..].starts_with('}'));
+        let Some(n) = end.filter(|_| l.contains('{') || lines.get(i + 1).is_some_and(|n| !n.trim().is_empty())) else {
+            continue;
+        };
         let body = &lines[i..=i + n];
         let arms = body.iter().filter(|b| b.contains(" => ") && !b.trim_end().ends_with(['{', '('])).count();
         out.push((name, if arms * 2 >= body.len() { body.len() - arms + 1 } else { body.len() }));
@@ -163,9 +202,11 @@ fn crates_stand_in_the_order_of_the_pipeline() {
     let text = std::fs::read_to_string(adl_tests::root().join("docs/ARCHITECTURE.md")).unwrap();
     let map = text.split("## Code map").nth(1).and_then(|t| t.split("\n## ").next()).unwrap();
     let order: Vec<&str> = map.lines().filter_map(|l| l.strip_prefix("- `")?.split('`').next()).collect();
-    let manifests: Vec<(String, String)> = all().into_iter().filter_map(|(n, t)| Some((n.strip_suffix("/Cargo.toml")?.to_owned(), t))).collect();
+    let manifests: Vec<(String, String)> =
+        all().into_iter().filter_map(|(n, t)| Some((n.strip_suffix("/Cargo.toml")?.to_owned(), t))).collect();
     let mut wrong = Vec::new();
-    let name_of = |t: &str| t.lines().find_map(|l| l.strip_prefix("name = \"")?.strip_suffix('"').map(str::to_owned)).unwrap();
+    let name_of =
+        |t: &str| t.lines().find_map(|l| l.strip_prefix("name = \"")?.strip_suffix('"').map(str::to_owned)).unwrap();
     for (dir, manifest) in &manifests {
         let Some(at) = order.iter().position(|o| o == dir) else {
             wrong.push(format!("{dir} is not in the code map"));
@@ -182,7 +223,9 @@ fn crates_stand_in_the_order_of_the_pipeline() {
             wrong.push(format!("{dir} does not inherit the lints"));
         }
         let root = adl_tests::root().join(dir).join("src");
-        let head = std::fs::read_to_string(root.join("lib.rs")).or_else(|_| std::fs::read_to_string(root.join("main.rs"))).unwrap();
+        let head = std::fs::read_to_string(root.join("lib.rs"))
+            .or_else(|_| std::fs::read_to_string(root.join("main.rs")))
+            .unwrap();
         if !head.starts_with("//! ") {
             wrong.push(format!("{dir} has no comment at its head"));
         }

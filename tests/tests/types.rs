@@ -25,22 +25,40 @@ const TYPES: &[(&str, &str)] = &[
     ("let f (x : [n]Float) a b = x + a / b\nf", "(a / b : d, [n]Float + d : c) => [n]Float -> a -> b -> c"),
     ("let f (x : [n]Float) a b = x * a + b\nf", "([n]Float * a : d, d + b : c) => [n]Float -> a -> b -> c"),
     ("let f (x : [n]Float) a b = a * x * b\nf", "(a * [n]Float : d, d * b : c) => [n]Float -> a -> b -> c"),
-    ("let f (x : [n]Float) a b c = a * x + b * c\nf", "(a * [n]Float : e, b * c : f, e + f : d) => [n]Float -> a -> b -> c -> d"),
-    ("let f (x : [n]Float) g a = x + a * g x\nf", "(b * a : d, [n]Float + d : c) => [n]Float -> ([n]Float -> a) -> b -> c"),
-    ("let f (m : [n][n]Float) (w : [n][n]Float) v = (m * v) @ (w * v)\nf", "([n][n]Float * a : c, c @ c : b) => [n][n]Float -> [n][n]Float -> a -> b"),
-    ("let lerp (a : [n]Float) b t = a + t * (b - a)\nlerp", "(a - [n]Float : d, b * d : e, [n]Float + e : c) => [n]Float -> a -> b -> c"),
+    (
+        "let f (x : [n]Float) a b c = a * x + b * c\nf",
+        "(a * [n]Float : e, b * c : f, e + f : d) => [n]Float -> a -> b -> c -> d",
+    ),
+    (
+        "let f (x : [n]Float) g a = x + a * g x\nf",
+        "(b * a : d, [n]Float + d : c) => [n]Float -> ([n]Float -> a) -> b -> c",
+    ),
+    (
+        "let f (m : [n][n]Float) (w : [n][n]Float) v = (m * v) @ (w * v)\nf",
+        "([n][n]Float * a : c, c @ c : b) => [n][n]Float -> [n][n]Float -> a -> b",
+    ),
+    (
+        "let lerp (a : [n]Float) b t = a + t * (b - a)\nlerp",
+        "(a - [n]Float : d, b * d : e, [n]Float + e : c) => [n]Float -> a -> b -> c",
+    ),
     ("let lerp a b t = a + t * (b - a)\nlerp", "(b - a : e, c * e : f, a + f : d) => a -> b -> c -> d"),
     ("let f x y = sum (x * y)\nf", "(Space c, a * b : [n]c) => a -> b -> c"),
     ("let f x y = sum ((x - y) ^ 2)\nf", "(Nums c, a - b : [n]c) => a -> b -> c"),
     ("let f (x : [n]Float) c = where (x > c) x 0.0\nf", "[n]Float -> [n]Float -> [n]Float"),
     ("let f x = (x - mean x) / sqrt (variance x)\nf", "Reals a => [n]a -> [n]a"),
     ("let f a x = a @ x - x\nf", "(a @ b : d, d - b : c) => a -> b -> c"),
-    ("let f a b x y = a * x + b * y + sum x\nf", "(Space c, a * [n]c : f, b * d : g, f + g : h, h + c : e) => a -> b -> [n]c -> d -> e"),
+    (
+        "let f a b x y = a * x + b * y + sum x\nf",
+        "(Space c, a * [n]c : f, b * d : g, f + g : h, h + c : e) => a -> b -> [n]c -> d -> e",
+    ),
     // The standard library is as narrow as it is true.
     ("stats.histogram", "Int -> Float -> Float -> [n]Float -> [_]Int"),
     ("stats.bincount", "Int -> [n]Int -> [_]Int"),
     ("list.length", "List a -> Int"),
-    ("ode.dopri5", "Diff y => {rtol : Float, atol : Float, max_steps : Int | r} -> (Float -> y -> y) -> y -> Float -> Float -> {y : y, steps : Int, rejected : Int}"),
+    (
+        "ode.dopri5",
+        "Diff y => {rtol : Float, atol : Float, max_steps : Int | r} -> (Float -> y -> y) -> y -> Float -> Float -> {y : y, steps : Int, rejected : Int}",
+    ),
     ("nn.dense", "Key -> Int -> Int -> {w : [_][_]Float, b : [_]Float}"),
     // Let-polymorphism, local too.
     ("let pair x = (x, x) in (pair 1, pair \"a\")", "((Int, Int), (String, String))"),
@@ -53,11 +71,20 @@ const TYPES: &[(&str, &str)] = &[
     ("let f {x, y} = x\nf {x = 1, y = 2, z = 3}", "Int"),
     ("let f r = {r with x = 1.5} in f {x = 1.0, y = \"a\"}", "{x : Float, y : String}"),
     // Declared types.
-    ("type Tree a = Leaf | Node (Tree a) a (Tree a)\nlet rec insert x t = match t with | Leaf -> Node Leaf x Leaf | Node l y r -> if x < y then Node (insert x l) y r else Node l y (insert x r)\ninsert", "Ord a => a -> Tree a -> Tree a"),
-    ("type Rose a = Rose a (Forest a) and Forest a = Empty | Grove (Rose a) (Forest a)\nGrove", "Rose a -> Forest a -> Forest a"),
+    (
+        "type Tree a = Leaf | Node (Tree a) a (Tree a)\nlet rec insert x t = match t with | Leaf -> Node Leaf x Leaf | Node l y r -> if x < y then Node (insert x l) y r else Node l y (insert x r)\ninsert",
+        "Ord a => a -> Tree a -> Tree a",
+    ),
+    (
+        "type Rose a = Rose a (Forest a) and Forest a = Empty | Grove (Rose a) (Forest a)\nGrove",
+        "Rose a -> Forest a -> Forest a",
+    ),
     ("type alias Pair a b = (a, b)\nlet swap ((x, y) : Pair a b) : Pair b a = (y, x)\nswap", "(a, b) -> (b, a)"),
     // Sizes.
-    ("let loss (w : [d]Float) (x : [n][d]Float) (y : [n]Float) : Float = mean (map2 (fun r y -> dot r w - y) x y)\nloss", "[d]Float -> [n][d]Float -> [n]Float -> Float"),
+    (
+        "let loss (w : [d]Float) (x : [n][d]Float) (y : [n]Float) : Float = mean (map2 (fun r y -> dot r w - y) x y)\nloss",
+        "[d]Float -> [n][d]Float -> [n]Float -> Float",
+    ),
     ("let f (x : [n]Float) = x / float n\nf", "[n]Float -> [n]Float"),
     ("let f a b = for i -> a[i] * b[i]\nf", "a * b : c => [n]a -> [n]b -> [n]c"),
     ("let f x y = x @ y\nf", "a @ b : c => a -> b -> c"),
@@ -80,22 +107,58 @@ const TYPES: &[(&str, &str)] = &[
     ("fold (fun acc x -> acc ++ x) \"\" [\"a\"]", "String"),
     ("map2 (@) [[[1.0]]] [[[2.0]]]", "[1][1][1]Float"),
     // What a use decides.
-    ("let step g (v : [n]Float) dt = (let a = -(g v) in v + dt * a)\nstep", "(Space a, b * a : d, [n]Float + d : c) => ([n]Float -> a) -> [n]Float -> b -> c"),
+    (
+        "let step g (v : [n]Float) dt = (let a = -(g v) in v + dt * a)\nstep",
+        "(Space a, b * a : d, [n]Float + d : c) => ([n]Float -> a) -> [n]Float -> b -> c",
+    ),
     ("let axpy (x : [n]Float) s y = x + s * y\naxpy", "(a * b : d, [n]Float + d : c) => [n]Float -> a -> b -> c"),
-    ("let f (p : {a : Float, b : [n]Float}) g = (let d = 0.1 * g p in p - d)\nf {a = 1.0, b = [1.0]} (fun p -> p)", "{a : Float, b : [1]Float}"),
-    ("let rk f (y : [n]Float) h = (let k = f y in let k2 = f (y + h / 2.0 * k) in y + h * (k + k2))\nrk", "(Space a, Space b, b * a : c, [n]Float + c : [n]Float) => ([n]Float -> a) -> [n]Float -> b -> [n]Float"),
-    ("let f (x : [n]Float) p k = x ^ p + (k + k)\nf", "(Space b, [n]Float ^ a : d, d + b : c) => [n]Float -> a -> b -> c"),
+    (
+        "let f (p : {a : Float, b : [n]Float}) g = (let d = 0.1 * g p in p - d)\nf {a = 1.0, b = [1.0]} (fun p -> p)",
+        "{a : Float, b : [1]Float}",
+    ),
+    (
+        "let rk f (y : [n]Float) h = (let k = f y in let k2 = f (y + h / 2.0 * k) in y + h * (k + k2))\nrk",
+        "(Space a, Space b, b * a : c, [n]Float + c : [n]Float) => ([n]Float -> a) -> [n]Float -> b -> [n]Float",
+    ),
+    (
+        "let f (x : [n]Float) p k = x ^ p + (k + k)\nf",
+        "(Space b, [n]Float ^ a : d, d + b : c) => [n]Float -> a -> b -> c",
+    ),
     ("let swish x = (let y : [3]Float = x * sigmoid (-x) in y)\nswish", "[3]Float -> [3]Float"),
     ("let softmax z = (let m = maximum z in let e = exp (z - m) in e / sum e)\nsoftmax", "Reals a => [n]a -> [n]a"),
-    ("let kalman p (x, z) = (let k = p @ inv (p + eye 2) in x + k @ (z - x))\nkalman", "(a + [2][2]Float : [n][n]Float, a @ [n][n]Float : e, c - b : f, e @ f : g, b + g : d) => a -> (b, c) -> d"),
-    ("let gate p (x, h) = (let z = p.w @ x + p.u @ h + p.b in (sigmoid z[0:2], tanh z[2:4]))\ngate", "(Reals g, c @ e : h, b @ f : a1, h + a1 : b1, b1 + a : [n]g) => {b : a, u : b, w : c | d} -> (e, f) -> ([2]g, [2]g)"),
-    ("let f g (x : [n]Float) = (let s = norm (g x) in let m : [2][2]Float = g x in s)\nf", "([n]Float -> [2][2]Float) -> [n]Float -> Float"),
-    ("let cov (x : [n][d]Float) = (let c = map (fun r -> r - mean x) x in c.T @ c / float n)\ncov", "[n][d]Float -> [d][d]Float"),
+    (
+        "let kalman p (x, z) = (let k = p @ inv (p + eye 2) in x + k @ (z - x))\nkalman",
+        "(a + [2][2]Float : [n][n]Float, a @ [n][n]Float : e, c - b : f, e @ f : g, b + g : d) => a -> (b, c) -> d",
+    ),
+    (
+        "let gate p (x, h) = (let z = p.w @ x + p.u @ h + p.b in (sigmoid z[0:2], tanh z[2:4]))\ngate",
+        "(Reals g, c @ e : h, b @ f : a1, h + a1 : b1, b1 + a : [n]g) => {b : a, u : b, w : c | d} -> (e, f) -> ([2]g, [2]g)",
+    ),
+    (
+        "let f g (x : [n]Float) = (let s = norm (g x) in let m : [2][2]Float = g x in s)\nf",
+        "([n]Float -> [2][2]Float) -> [n]Float -> Float",
+    ),
+    (
+        "let cov (x : [n][d]Float) = (let c = map (fun r -> r - mean x) x in c.T @ c / float n)\ncov",
+        "[n][d]Float -> [d][d]Float",
+    ),
     // A recursive call has sizes of its own; branches of different sizes have none.
-    ("let rec halve (x : [n]Float) : Float = if n < 2 then x[0] else halve x[0:n // 2]\nhalve [1.0, 2.0, 3.0]", "Float"),
-    ("let rec smooth k (x : [n]Float) : [n]Float = if k == 0 then x else smooth (k - 1) (x + 1.0)\nsmooth 1 [1.0]", "[1]Float"),
-    ("let rec deep ls (x : [d]Float) : [_]Float = match ls with | Nil -> x | (w : [_][_]Float) :: rest -> deep rest (w @ x)\ndeep ([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]] :: Nil) [1.0, 2.0]", "[3]Float"),
-    ("let g o = match o with | None -> [] | Some x -> filter (fun v -> v > 0.0) x\ng (Some [1.0, 2.0]) + [1.0, 2.0]", "[2]Float"),
+    (
+        "let rec halve (x : [n]Float) : Float = if n < 2 then x[0] else halve x[0:n // 2]\nhalve [1.0, 2.0, 3.0]",
+        "Float",
+    ),
+    (
+        "let rec smooth k (x : [n]Float) : [n]Float = if k == 0 then x else smooth (k - 1) (x + 1.0)\nsmooth 1 [1.0]",
+        "[1]Float",
+    ),
+    (
+        "let rec deep ls (x : [d]Float) : [_]Float = match ls with | Nil -> x | (w : [_][_]Float) :: rest -> deep rest (w @ x)\ndeep ([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]] :: Nil) [1.0, 2.0]",
+        "[3]Float",
+    ),
+    (
+        "let g o = match o with | None -> [] | Some x -> filter (fun v -> v > 0.0) x\ng (Some [1.0, 2.0]) + [1.0, 2.0]",
+        "[2]Float",
+    ),
     // Reductions as values.
     ("let f : [n][m]Float -> [m]Float = sum\nf", "[n][m]Float -> [m]Float"),
     ("(sum >> sum) [[1.0]]", "Float"),
@@ -134,8 +197,14 @@ const SIZES_AT_RUN_TIME: &[(&str, &str)] = &[
     ("let f : [n]Float -> [3]Float = fun x -> x\nf [1.0, 2.0]", "an array has size 2 where the signature says 3"),
     ("let c : [3]Float = filter (fun x -> x > 0.0) [1.0, 2.0]", "an array has size 2 where the signature says 3"),
     ("(filter (fun x -> x > 0.0) [1.0] : [2]Float)", "an array has size 1 where the signature says 2"),
-    ("let f (x : [n]Float) (y : [n]Float) = n\nf [1.0, 2.0] (filter (fun x -> x > 1.0) [1.0, 2.0])", "an array has size 1 where the signature says `n`, which is 2"),
-    ("let f (x : [n]Float) : [n]Float = filter (fun v -> v > 0.0) x\nf [1.0, -2.0]", "an array has size 1 where the signature says `n`, which is 2"),
+    (
+        "let f (x : [n]Float) (y : [n]Float) = n\nf [1.0, 2.0] (filter (fun x -> x > 1.0) [1.0, 2.0])",
+        "an array has size 1 where the signature says `n`, which is 2",
+    ),
+    (
+        "let f (x : [n]Float) : [n]Float = filter (fun v -> v > 0.0) x\nf [1.0, -2.0]",
+        "an array has size 1 where the signature says `n`, which is 2",
+    ),
 ];
 
 #[test]
@@ -160,7 +229,11 @@ fn long_programs_are_checked_in_proportion_to_their_length() {
         long(5000, |i| format!("let f{i} (x : [n]Float) = sum (map (fun v -> v * 2.0) x) / float n\n")),
         format!("let f x0 =\n{}  x4999\n", long(4999, |i| format!("  let x{} = x{i} * 1.0 + x{}\n", i + 1, before(i)))),
         format!("let x = [{}]\n", long(20_000, |i| format!("{i}.0, "))),
-        format!("type T = {}\nlet f x = match x with\n{}", long(300, |i| format!("| C{i} Int ")), long(300, |i| format!("  | C{i} y -> y\n"))),
+        format!(
+            "type T = {}\nlet f x = match x with\n{}",
+            long(300, |i| format!("| C{i} Int ")),
+            long(300, |i| format!("  | C{i} y -> y\n"))
+        ),
     ];
     for text in programs {
         let (mut s, _) = adl_tests::session();

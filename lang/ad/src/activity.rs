@@ -135,7 +135,15 @@ impl Activity {
     /// Whether an operation without blocks propagates tangents.
     fn carries(&self, op: &Op) -> bool {
         match op {
-            Op::Lit(_) | Op::Zero(_) | Op::Cmp(..) | Op::Not(_) | Op::Dim(..) | Op::Shape(_) | Op::Count(_) | Op::Nonzero(_) | Op::Zeros(_) => false,
+            Op::Lit(_)
+            | Op::Zero(_)
+            | Op::Cmp(..)
+            | Op::Not(_)
+            | Op::Dim(..)
+            | Op::Shape(_)
+            | Op::Count(_)
+            | Op::Nonzero(_)
+            | Op::Zeros(_) => false,
             Op::Un(u, a) => !u.is_flat() && self.has(*a),
             Op::Prim(p, args) => has_derivative(*p) && self.any(args),
             Op::Select(_, a, b) => self.any(&[*a, *b]),
@@ -150,7 +158,20 @@ impl Activity {
 
 /// Whether a built-in propagates tangents. The others are piecewise constant, or stop derivatives.
 fn has_derivative(p: Prim) -> bool {
-    !matches!(p, Prim::StopGrad | Prim::Argsort | Prim::Argmin | Prim::Argmax | Prim::IsNan | Prim::IsInf | Prim::Len | Prim::Shape | Prim::Rank | Prim::Assert | Prim::Error)
+    !matches!(
+        p,
+        Prim::StopGrad
+            | Prim::Argsort
+            | Prim::Argmin
+            | Prim::Argmax
+            | Prim::IsNan
+            | Prim::IsInf
+            | Prim::Len
+            | Prim::Shape
+            | Prim::Rank
+            | Prim::Assert
+            | Prim::Error
+    )
 }
 
 impl Ad {

@@ -21,7 +21,14 @@ impl Ad {
     /// The tangent function of `f` (or its cotangent function, if `transposed`) for many directions, erased. Its
     /// parameters are residuals, the number of directions, and tangents. The residuals are those of
     /// [`Ad::linearize_with`] under the same plan.
-    pub fn directions(&mut self, p: &mut Program, f: FnId, wrt: &[bool], plan: &Plan, transposed: bool) -> Result<FnId, Unsupported> {
+    pub fn directions(
+        &mut self,
+        p: &mut Program,
+        f: FnId,
+        wrt: &[bool],
+        plan: &Plan,
+        transposed: bool,
+    ) -> Result<FnId, Unsupported> {
         let j = self.jvp(p, f, wrt)?;
         let u = self.unzip(p, j.func, plan)?;
         let linear = if transposed { self.transpose(p, u.linear)? } else { u.linear };
@@ -86,7 +93,8 @@ fn wide_data(ad: &mut Ad, p: &mut Program, d: DataId) -> DataId {
     let name = format!("directions of {}", decl.name);
     let id = p.add_data(DataDecl { name: name.clone(), cons: Vec::new(), declared: None });
     ad.wide_datas.insert(d, id);
-    let cons = decl.cons.iter().map(|(n, fields)| (n.clone(), fields.iter().map(|t| wide(ad, p, t)).collect())).collect();
+    let cons =
+        decl.cons.iter().map(|(n, fields)| (n.clone(), fields.iter().map(|t| wide(ad, p, t)).collect())).collect();
     p.set_data(id, DataDecl { name, cons, declared: None });
     id
 }
@@ -124,7 +132,9 @@ impl Batch<'_> {
                 *f = self.ad.batch(self.p, *f)?;
                 args.push(self.k);
             }
-            Op::Loop(l) if matches!(l.turns, Turns::While(_)) => return Err(Unsupported::new("a loop whose turns are not counted", s.span)),
+            Op::Loop(l) if matches!(l.turns, Turns::While(_)) => {
+                return Err(Unsupported::new("a loop whose turns are not counted", s.span));
+            }
             Op::If(..) | Op::Switch(..) | Op::Loop(_) => {
                 for part in s.op.blocks_mut() {
                     *part = self.block(part)?;

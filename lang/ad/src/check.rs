@@ -8,7 +8,11 @@ pub(crate) fn made(pass: &str, p: &Program, f: &Function) {
     if verify::is_on() {
         if let Err(faults) = verify::verify(p, f) {
             let text: Vec<String> = faults.iter().map(ToString::to_string).collect();
-            unreachable!("{pass} made a wrong function: {}\n{}", text.join("\n"), adl_ir::print::function(p, f, adl_ir::print::Style::PLAIN));
+            unreachable!(
+                "{pass} made a wrong function: {}\n{}",
+                text.join("\n"),
+                adl_ir::print::function(p, f, adl_ir::print::Style::PLAIN)
+            );
         }
     }
 }

@@ -124,7 +124,11 @@ impl Dce<'_> {
             let mut inside = HashSet::new();
             self.block(&mut trial, &mut inside);
             let (sums, elems) = trial.params.split_at(outs.len());
-            let mut next: Vec<bool> = keep.iter().zip(sums.iter().zip(elems)).map(|(k, (a, b))| *k || inside.contains(a) || inside.contains(b)).collect();
+            let mut next: Vec<bool> = keep
+                .iter()
+                .zip(sums.iter().zip(elems))
+                .map(|(k, (a, b))| *k || inside.contains(a) || inside.contains(b))
+                .collect();
             if !next.contains(&true) {
                 next.iter_mut().take(1).for_each(|first| *first = true);
             }
@@ -140,7 +144,12 @@ impl Dce<'_> {
 
     /// Removes dead code from a loop's body, and returns what the body reads. A carried value is live if a live
     /// result of an iteration depends on it.
-    fn shrink_turn(&self, l: &mut Loop, [carry, lin_carry]: [&mut Vec<bool>; 2], [outs, lin_outs]: [&[bool]; 2]) -> HashSet<Var> {
+    fn shrink_turn(
+        &self,
+        l: &mut Loop,
+        [carry, lin_carry]: [&mut Vec<bool>; 2],
+        [outs, lin_outs]: [&[bool]; 2],
+    ) -> HashSet<Var> {
         loop {
             let mut trial = l.body.clone();
             retain(&mut trial.results, &[&carry[..], outs].concat());
@@ -148,7 +157,8 @@ impl Dce<'_> {
             let mut inside = HashSet::new();
             self.block(&mut trial, &mut inside);
             let next: Vec<bool> = carry.iter().zip(&trial.params[1..]).map(|(c, p)| *c || inside.contains(p)).collect();
-            let lin_next: Vec<bool> = lin_carry.iter().zip(&trial.lin_params).map(|(c, p)| *c || inside.contains(p)).collect();
+            let lin_next: Vec<bool> =
+                lin_carry.iter().zip(&trial.lin_params).map(|(c, p)| *c || inside.contains(p)).collect();
             if next == *carry && lin_next == *lin_carry {
                 l.body = trial;
                 return inside;

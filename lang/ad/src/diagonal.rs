@@ -47,8 +47,12 @@ impl Diagonal<'_> {
         match op {
             Op::Dup(a) | Op::Drop(a) | Op::Un(Un::Neg, a) | Op::Convert(_, a) if self.f.linear(*a) => one(self, a),
             Op::Zero(_) => true,
-            Op::Bin(Bin::Add | Bin::Sub, a, b) if self.f.linear(*a) && self.f.linear(*b) => one(self, a) && one(self, b),
-            Op::Bin(_, a, b) if self.f.linear(*a) != self.f.linear(*b) => one(self, if self.f.linear(*a) { a } else { b }),
+            Op::Bin(Bin::Add | Bin::Sub, a, b) if self.f.linear(*a) && self.f.linear(*b) => {
+                one(self, a) && one(self, b)
+            }
+            Op::Bin(_, a, b) if self.f.linear(*a) != self.f.linear(*b) => {
+                one(self, if self.f.linear(*a) { a } else { b })
+            }
             Op::Select(_, a, b) if self.f.linear(*a) => one(self, a) && one(self, b),
             Op::If(_, a, b) => {
                 let inside = [a, b].into_iter().all(|b| self.block(b));
@@ -59,7 +63,10 @@ impl Diagonal<'_> {
                 lin_args.iter().all(|a| one(self, a)) && self.left > 0 && function(self.p, *f, self.left - 1)
             }
             op => {
-                let mut linear = op.blocks().into_iter().any(|b| !captured(self.f, b).is_empty() || b.stmts.iter().any(|s| !s.lin_outs.is_empty()));
+                let mut linear = op
+                    .blocks()
+                    .into_iter()
+                    .any(|b| !captured(self.f, b).is_empty() || b.stmts.iter().any(|s| !s.lin_outs.is_empty()));
                 op.each_operand(&mut |v| linear |= self.f.linear(v));
                 !linear
             }
@@ -68,8 +75,12 @@ impl Diagonal<'_> {
 
     /// Whether each iteration of a loop reads and makes only elements at its own index.
     fn elements(&self, l: &Loop) -> bool {
-        let independent = l.lin_init.is_empty() && matches!(l.turns, Turns::For(_)) && l.lin_outs.iter().all(|o| *o == Out::Collect);
+        let independent =
+            l.lin_init.is_empty() && matches!(l.turns, Turns::For(_)) && l.lin_outs.iter().all(|o| *o == Out::Collect);
         let elements = l.body.lin_params.iter().chain(&l.body.lin_results).all(|v| self.f.ty(*v).rank() == 0);
-        independent && elements && l.lin_xs.iter().all(|x| self.along.contains(x)) && captured(self.f, &l.body).is_empty()
+        independent
+            && elements
+            && l.lin_xs.iter().all(|x| self.along.contains(x))
+            && captured(self.f, &l.body).is_empty()
     }
 }

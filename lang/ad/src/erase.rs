@@ -59,7 +59,13 @@ impl Ad {
                 outs = order;
                 Op::Loop(Box::new(l))
             }
-            Op::Call { f: g, args, lin_args, rule, checkpoint } => Op::Call { f: self.erase(p, g), args: [args, lin_args].concat(), lin_args: Vec::new(), rule, checkpoint },
+            Op::Call { f: g, args, lin_args, rule, checkpoint } => Op::Call {
+                f: self.erase(p, g),
+                args: [args, lin_args].concat(),
+                lin_args: Vec::new(),
+                rule,
+                checkpoint,
+            },
             mut op => {
                 for part in op.blocks_mut() {
                     *part = self.erase_block(p, f, part, names);
@@ -71,7 +77,14 @@ impl Ad {
     }
 
     /// The parameters and results of a loop are interleaved: carried values first, then elements or outputs.
-    fn erase_loop(&mut self, p: &mut Program, f: &mut Function, s: &Stmt, l: Loop, names: &mut HashMap<Var, Var>) -> (Loop, Vec<Var>) {
+    fn erase_loop(
+        &mut self,
+        p: &mut Program,
+        f: &mut Function,
+        s: &Stmt,
+        l: Loop,
+        names: &mut HashMap<Var, Var>,
+    ) -> (Loop, Vec<Var>) {
         let (k, lk) = (l.init.len(), l.lin_init.len());
         let turns = match l.turns {
             Turns::For(n) => Turns::For(n),

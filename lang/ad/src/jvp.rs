@@ -10,9 +10,9 @@ mod leaf;
 mod prims;
 mod turn;
 
-use crate::memo::Arrays;
 use crate::Ad;
 use crate::activity::Activity;
+use crate::memo::Arrays;
 use crate::tensor::narrow::Which;
 use crate::{check, dce, explicit};
 use adl_ir::{Block, Builder, FnId, Function, Lit, Loop, Op, Out, Program, Role, Stmt, Turns, Ty, Var};
@@ -93,7 +93,8 @@ impl Ad {
         let arrays = self.arrays(p, f);
         let src = p.func(f).clone();
         let params = &src.body.params;
-        let wrt: Vec<bool> = params.iter().zip(wrt).map(|(x, w)| *w && self.tangent_ty(p, &src.ty(*x).clone()).is_some()).collect();
+        let wrt: Vec<bool> =
+            params.iter().zip(wrt).map(|(x, w)| *w && self.tangent_ty(p, &src.ty(*x).clone()).is_some()).collect();
         if let Some(j) = self.jvps.get(&(f, wrt.clone())) {
             return Ok(j.clone());
         }
@@ -121,10 +122,28 @@ impl Ad {
     }
 }
 
-fn function(ad: &mut Ad, p: &mut Program, src: &Function, wrt: &[bool], active: &[bool]) -> Result<Function, Unsupported> {
+fn function(
+    ad: &mut Ad,
+    p: &mut Program,
+    src: &Function,
+    wrt: &[bool],
+    active: &[bool],
+) -> Result<Function, Unsupported> {
     let act = Activity::of(ad, p, src, wrt);
     let wanted = leaf::wanted_shapes(&src.body, &act);
-    let mut j = J { ad, p, act, wanted, b: Builder::on(src.clone()), tan: HashMap::new(), shapes: HashMap::new(), extents: HashMap::new(), lits: HashMap::new(), uniform: HashMap::new(), turned: turn::Turned::of(src) };
+    let mut j = J {
+        ad,
+        p,
+        act,
+        wanted,
+        b: Builder::on(src.clone()),
+        tan: HashMap::new(),
+        shapes: HashMap::new(),
+        extents: HashMap::new(),
+        lits: HashMap::new(),
+        uniform: HashMap::new(),
+        turned: turn::Turned::of(src),
+    };
     j.b.func.name = format!("jvp {}", src.name);
     let params = &src.body.params;
     let mut lin_params = Vec::new();
@@ -224,7 +243,11 @@ impl J<'_> {
             }
             Op::Switch(x, arms) => {
                 let wanted = self.wanted_outs(s);
-                let arms = arms.iter().enumerate().map(|(k, arm)| self.arm(*x, k as u32, arm, &wanted)).collect::<Result<_, _>>()?;
+                let arms = arms
+                    .iter()
+                    .enumerate()
+                    .map(|(k, arm)| self.arm(*x, k as u32, arm, &wanted))
+                    .collect::<Result<_, _>>()?;
                 self.bind(s, Op::Switch(*x, arms), &wanted);
             }
             Op::Loop(l) => self.loop_(s, l)?,
@@ -320,7 +343,8 @@ impl J<'_> {
         let live: Vec<bool> = carry.iter().map(|v| self.act.has(*v)).collect();
         let lin_init: Vec<Var> = l.init.iter().zip(&live).filter(|(_, a)| **a).map(|(v, _)| self.tangent(*v)).collect();
         let lin_xs: Vec<Var> = l.xs.iter().filter_map(|v| self.has(*v)).collect();
-        let mut lin_params: Vec<Var> = carry.iter().zip(&live).filter(|(_, a)| **a).map(|(v, _)| self.fresh_tangent(*v)).collect();
+        let mut lin_params: Vec<Var> =
+            carry.iter().zip(&live).filter(|(_, a)| **a).map(|(v, _)| self.fresh_tangent(*v)).collect();
         for (x, e) in l.xs.iter().zip(elems) {
             if self.has(*x).is_some() {
                 lin_params.push(self.fresh_tangent(*e));
@@ -335,7 +359,17 @@ impl J<'_> {
         self.turned.note(l, &s.outs);
         let lin_outs: Vec<Out> = l.outs.iter().zip(&outs).filter(|(_, a)| **a).map(|(o, _)| *o).collect();
         let turns: Turns = l.turns.clone();
-        let made = Loop { turns, reverse: l.reverse, init: l.init.clone(), lin_init, xs: l.xs.clone(), lin_xs, outs: l.outs.clone(), lin_outs, body };
+        let made = Loop {
+            turns,
+            reverse: l.reverse,
+            init: l.init.clone(),
+            lin_init,
+            xs: l.xs.clone(),
+            lin_xs,
+            outs: l.outs.clone(),
+            lin_outs,
+            body,
+        };
         let mut wanted = wanted;
         wanted.push(false);
         self.bind(s, Op::Loop(Box::new(made)), &wanted);

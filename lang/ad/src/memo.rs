@@ -88,7 +88,11 @@ impl Ad {
     /// Adds a generated function to the size limit. An error if the limit is exceeded.
     pub(crate) fn count(&mut self, f: &Function) -> Result<(), Unsupported> {
         self.made += f.vars.len();
-        if self.made > MOST { Err(Unsupported::new("derivatives inside derivatives whose code grows too large", Span::default())) } else { Ok(()) }
+        if self.made > MOST {
+            Err(Unsupported::new("derivatives inside derivatives whose code grows too large", Span::default()))
+        } else {
+            Ok(())
+        }
     }
 
     /// An error if a function or one of its callees is still being built: its derivative would be that of an empty
@@ -113,7 +117,8 @@ impl Ad {
         if let Some(r) = self.recursive.get(&f) {
             return *r;
         }
-        let (mut order, mut low, mut open): (HashMap<FnId, usize>, HashMap<FnId, usize>, Vec<FnId>) = Default::default();
+        let (mut order, mut low, mut open): (HashMap<FnId, usize>, HashMap<FnId, usize>, Vec<FnId>) =
+            Default::default();
         let mut path = vec![(f, callees(p, f))];
         while let Some((g, rest)) = path.last_mut() {
             let (g, next) = (*g, order.len());

@@ -78,7 +78,11 @@ impl Ad {
         }
         let src = p.func(f).clone();
         let counts = self.counts_of(p, f);
-        let mut sign = Function { name: format!("profile of {}", src.name.trim_start_matches("jvp ")), vars: src.vars.clone(), body: Block::default() };
+        let mut sign = Function {
+            name: format!("profile of {}", src.name.trim_start_matches("jvp ")),
+            vars: src.vars.clone(),
+            body: Block::default(),
+        };
         sign.body.params = src.body.params.clone();
         sign.body.results = src.body.results.clone();
         for _ in 0..=counts.len() {

@@ -7,7 +7,13 @@ use adl_specialise::{Linearized, Transforms, Unsupported};
 
 impl Ad {
     /// J, U with a plan, and T of a function, all erased.
-    pub fn linearize_with(&mut self, p: &mut Program, f: FnId, wrt: &[bool], plan: &Plan) -> Result<Linearized, Unsupported> {
+    pub fn linearize_with(
+        &mut self,
+        p: &mut Program,
+        f: FnId,
+        wrt: &[bool],
+        plan: &Plan,
+    ) -> Result<Linearized, Unsupported> {
         let j = self.jvp(p, f, wrt)?;
         let u = self.unzip(p, j.func, plan)?;
         let back = self.transpose(p, u.linear)?;

@@ -90,7 +90,16 @@ impl Segmenter<'_> {
                 Op::Loop(l) if suits(&self.b.func, l) => self.divided(s, l),
                 Op::Call { f, args, rule: None, checkpoint, .. } => {
                     let f = self.ad.segmented(self.p, *f, self.how);
-                    self.b.push(Stmt { op: Op::Call { f, args: args.clone(), lin_args: Vec::new(), rule: None, checkpoint: *checkpoint }, ..s.clone() });
+                    self.b.push(Stmt {
+                        op: Op::Call {
+                            f,
+                            args: args.clone(),
+                            lin_args: Vec::new(),
+                            rule: None,
+                            checkpoint: *checkpoint,
+                        },
+                        ..s.clone()
+                    });
                 }
                 _ => {
                     let mut s = s.clone();
@@ -129,7 +138,13 @@ impl Segmenter<'_> {
             Segments::Partial(k) => {
                 let first = self.first_iterations(n, k);
                 let state = self.root_segments(part, first, l, &tys, &rest);
-                let last = Op::Call { f: part, args: [&[first, n], &rest[..], &state].concat(), lin_args: Vec::new(), rule: None, checkpoint: false };
+                let last = Op::Call {
+                    f: part,
+                    args: [&[first, n], &rest[..], &state].concat(),
+                    lin_args: Vec::new(),
+                    rule: None,
+                    checkpoint: false,
+                };
                 self.b.emit(last, &tys, &[]).0
             }
             Segments::None | Segments::Sqrt => self.root_segments(part, n, l, &tys, &rest),
@@ -161,13 +176,26 @@ impl Segmenter<'_> {
         }
         let carry: Vec<Var> = l.init.iter().map(|v| b.param(self.b.ty(*v))).collect();
         let n = b.bin(Bin::Sub, hi, lo);
-        let parts: Vec<Var> = xs.iter().map(|x| {
-            let ty = b.ty(*x);
-            b.one(Op::Slice { a: *x, lo, hi, shape: None }, ty)
-        }).collect();
+        let parts: Vec<Var> = xs
+            .iter()
+            .map(|x| {
+                let ty = b.ty(*x);
+                b.one(Op::Slice { a: *x, lo, hi, shape: None }, ty)
+            })
+            .collect();
         let body = self.turn(&mut b, l, lo, names);
         let tys: Vec<Ty> = carry.iter().map(|v| b.ty(*v)).collect();
-        let made = Loop { turns: Turns::For(n), reverse: false, init: carry, lin_init: Vec::new(), xs: parts, lin_xs: Vec::new(), outs: Vec::new(), lin_outs: Vec::new(), body };
+        let made = Loop {
+            turns: Turns::For(n),
+            reverse: false,
+            init: carry,
+            lin_init: Vec::new(),
+            xs: parts,
+            lin_xs: Vec::new(),
+            outs: Vec::new(),
+            lin_outs: Vec::new(),
+            body,
+        };
         let (outs, _) = b.emit(Op::Loop(Box::new(made)), &[&tys[..], &[Ty::I64]].concat(), &[]);
         let f = b.finish(outs[..tys.len()].to_vec(), Vec::new());
         let id = self.p.add(self.ad.simplified(f));
@@ -194,13 +222,17 @@ impl Segmenter<'_> {
         explicit::renumber(&mut body, &|v| *shift.get(&v).unwrap_or(&v));
         let local = b.func.fresh(Ty::I64, false);
         let index = std::mem::replace(&mut body.params[0], local);
-        body.stmts.insert(0, Stmt { outs: vec![index], lin_outs: Vec::new(), op: Op::Bin(Bin::Add, lo, local), span: b.span });
+        body.stmts.insert(
+            0,
+            Stmt { outs: vec![index], lin_outs: Vec::new(), op: Op::Bin(Bin::Add, lo, local), span: b.span },
+        );
         body
     }
 
     /// The number of those of `n` iterations that precede the last `k` of [`PARTS`] parts.
     fn first_iterations(&mut self, n: Var, k: u32) -> Var {
-        let (parts, left, zero) = (self.b.int(i64::from(PARTS)), self.b.int(i64::from(PARTS.saturating_sub(k))), self.b.int(0));
+        let (parts, left, zero) =
+            (self.b.int(i64::from(PARTS)), self.b.int(i64::from(PARTS.saturating_sub(k))), self.b.int(0));
         // Divides first, so that the product of a large count does not overflow.
         let (whole, rest) = (self.b.bin(Bin::IntDiv, n, parts), self.b.bin(Bin::Rem, n, parts));
         let (whole, rest) = (self.b.bin(Bin::Mul, whole, left), self.b.bin(Bin::Mul, rest, left));
@@ -247,7 +279,13 @@ impl Segmenter<'_> {
         let end = b.bin(Bin::Add, lo, len);
         let few = b.cmp(Cmp::Le, len, k);
         b.open();
-        let direct = Op::Call { f: part, args: [&[lo, end], &rest[..], &carry].concat(), lin_args: Vec::new(), rule: None, checkpoint: false };
+        let direct = Op::Call {
+            f: part,
+            args: [&[lo, end], &rest[..], &carry].concat(),
+            lin_args: Vec::new(),
+            rule: None,
+            checkpoint: false,
+        };
         let (all, _) = b.emit(direct, tys, &[]);
         let yes = b.close(all, Vec::new());
         b.open();
@@ -301,7 +339,17 @@ fn middle(b: &mut Builder, len: Var, k: Var) -> Var {
     let grown = b.bin(Bin::Mul, beta2, up);
     let grown = b.bin(Bin::IntDiv, grown, r2);
     let body = b.close(vec![r2, grown], Vec::new());
-    let made = Loop { turns: Turns::While(cond), reverse: false, init: vec![zero, one], lin_init: Vec::new(), xs: Vec::new(), lin_xs: Vec::new(), outs: Vec::new(), lin_outs: Vec::new(), body };
+    let made = Loop {
+        turns: Turns::While(cond),
+        reverse: false,
+        init: vec![zero, one],
+        lin_init: Vec::new(),
+        xs: Vec::new(),
+        lin_xs: Vec::new(),
+        outs: Vec::new(),
+        lin_outs: Vec::new(),
+        body,
+    };
     let (outs, _) = b.emit(Op::Loop(Box::new(made)), &[Ty::I64, Ty::I64, Ty::I64], &[]);
     let (r, beta) = (outs[0], outs[1]);
     let part = b.bin(Bin::Mul, beta, r);

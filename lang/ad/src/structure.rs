@@ -152,7 +152,13 @@ impl Structured<'_> {
             return None;
         }
         let (carried, elems) = l.body.params[1..].split_at(l.init.len());
-        let told: Vec<Var> = l.xs.iter().zip(elems).filter(|(x, _)| self.data.contains(x)).map(|(_, e)| *e).chain(carried.iter().copied()).collect();
+        let told: Vec<Var> =
+            l.xs.iter()
+                .zip(elems)
+                .filter(|(x, _)| self.data.contains(x))
+                .map(|(_, e)| *e)
+                .chain(carried.iter().copied())
+                .collect();
         self.data.extend(told);
         l.body = self.block(&l.body)?;
         Some(())
@@ -193,7 +199,11 @@ impl Structured<'_> {
         self.stmts(&b.stmts)?;
         let second = self.named(&b.lin_results);
         for ((o, x), y) in s.lin_outs.iter().zip(first).zip(second) {
-            let sum = if matches!(self.b.ty(*o), Ty::Data(_)) || !self.b.ty(*o).scalar().is_flat() { return None } else { self.b.bin(Bin::Add, x, y) };
+            let sum = if matches!(self.b.ty(*o), Ty::Data(_)) || !self.b.ty(*o).scalar().is_flat() {
+                return None;
+            } else {
+                self.b.bin(Bin::Add, x, y)
+            };
             self.names.insert(*o, sum);
         }
         Some(())
@@ -215,7 +225,9 @@ impl Structured<'_> {
 
     fn leaf(&mut self, mut s: Stmt) -> Option<()> {
         match &mut s.op {
-            Op::Bin(Bin::Scale, a, b) if self.nothing.contains(a) && self.b.ty(*b) == Ty::F64 => s.op = Op::Zero(Ty::F64),
+            Op::Bin(Bin::Scale, a, b) if self.nothing.contains(a) && self.b.ty(*b) == Ty::F64 => {
+                s.op = Op::Zero(Ty::F64)
+            }
             Op::Bin(_, a, b) => self.coefficients([a, b]),
             Op::Dot(a, b) | Op::MatMul(a, b) | Op::Outer(a, b) => {
                 self.exact = false;

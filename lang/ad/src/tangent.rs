@@ -33,7 +33,11 @@ impl Ad {
         self.tangents.insert(d, Some(id));
         // A tangent type is its own tangent type.
         self.tangents.insert(id, Some(id));
-        let cons = decl.cons.iter().map(|(n, fields)| (format!("{n}'"), fields.iter().filter_map(|t| self.tangent_ty(p, t)).collect())).collect();
+        let cons = decl
+            .cons
+            .iter()
+            .map(|(n, fields)| (format!("{n}'"), fields.iter().filter_map(|t| self.tangent_ty(p, t)).collect()))
+            .collect();
         p.set_data(id, DataDecl { name: format!("{}'", decl.name), cons, declared: None });
         Some(id)
     }

@@ -84,7 +84,15 @@ fn taken<'v>(all: &'v [Var], there: &'v [bool]) -> impl Iterator<Item = &'v Var>
 
 fn function(ad: &mut Ad, p: &mut Program, src: &Function, name: &str, there: &[bool]) -> Result<Function, Unsupported> {
     let literals = Forms::outside(&src);
-    let mut t = T { ad, p, b: Builder::on(src.clone()), roots: HashMap::new(), cts: HashMap::new(), literals, products: HashMap::new() };
+    let mut t = T {
+        ad,
+        p,
+        b: Builder::on(src.clone()),
+        roots: HashMap::new(),
+        cts: HashMap::new(),
+        literals,
+        products: HashMap::new(),
+    };
     t.b.func.name = name.to_owned();
     let cts: Vec<Var> = src.tys(&src.body.lin_results).into_iter().map(|ty| t.b.func.fresh(ty, true)).collect();
     let mut params = cts.clone();
@@ -107,7 +115,11 @@ pub(crate) fn reads(s: &Stmt, vars: &[Var]) -> bool {
     stacker::maybe_grow(32 * 1024, 1024 * 1024, || {
         let mut found = false;
         s.op.each_operand(&mut |v| found |= vars.contains(&v));
-        found || s.op.blocks().iter().any(|b| b.results.iter().chain(&b.lin_results).any(|v| vars.contains(v)) || b.stmts.iter().any(|s| reads(s, vars)))
+        found
+            || s.op.blocks().iter().any(|b| {
+                b.results.iter().chain(&b.lin_results).any(|v| vars.contains(v))
+                    || b.stmts.iter().any(|s| reads(s, vars))
+            })
     })
 }
 
@@ -265,7 +277,8 @@ impl T<'_> {
         let mut cts: Vec<Var> = s.lin_outs.iter().map(|o| self.finished(*o)).collect();
         // If two arguments are copies of one variable, the second one starts without a cotangent.
         let roots: Vec<Var> = lin_args.iter().map(|a| self.root(*a)).collect();
-        let there: Vec<bool> = roots.iter().enumerate().map(|(i, r)| self.cts.contains_key(r) && !roots[..i].contains(r)).collect();
+        let there: Vec<bool> =
+            roots.iter().enumerate().map(|(i, r)| self.cts.contains_key(r) && !roots[..i].contains(r)).collect();
         let (back, takes) = self.ad.transposed(self.p, f, &there)?;
         for (i, (a, r)) in lin_args.iter().zip(&roots).enumerate().filter(|(i, _)| takes[*i]) {
             let so_far = if there[i] { self.cts.remove(r) } else { None };

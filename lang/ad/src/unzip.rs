@@ -67,8 +67,21 @@ impl Ad {
         }
         let src = p.func(f).clone();
         let name = src.name.strip_prefix("jvp ").unwrap_or(&src.name).to_owned();
-        let boxed = self.is_recursive(p, f).then(|| p.add_data(DataDecl { name: format!("Residuals of {name}"), cons: Vec::new(), declared: None }));
-        let u = Unzipped { primal: p.reserve(&format!("primal {name}")), results: src.body.results.len(), linear: p.reserve(&format!("linear {name}")), boxed, residuals: Vec::new(), own: Rc::default(), moved: Rc::default(), compared: Rc::default(), packs: Rc::default(), padding: Rc::default() };
+        let boxed = self
+            .is_recursive(p, f)
+            .then(|| p.add_data(DataDecl { name: format!("Residuals of {name}"), cons: Vec::new(), declared: None }));
+        let u = Unzipped {
+            primal: p.reserve(&format!("primal {name}")),
+            results: src.body.results.len(),
+            linear: p.reserve(&format!("linear {name}")),
+            boxed,
+            residuals: Vec::new(),
+            own: Rc::default(),
+            moved: Rc::default(),
+            compared: Rc::default(),
+            packs: Rc::default(),
+            padding: Rc::default(),
+        };
         self.unzips.insert((f, plan.clone()), u.clone());
         // The residuals of an arm that was not taken are symbolic zeros.
         self.absent.insert(u.primal);
@@ -91,21 +104,46 @@ impl Ad {
 
     /// Placeholder functions without statements, with the signatures that the two halves will have.
     fn announce(&mut self, p: &mut Program, u: &Unzipped, src: &Function, d: DataId) {
-        let mut primal = Function { name: p.func(u.primal).name.clone(), vars: src.vars.clone(), body: Block::default() };
+        let mut primal =
+            Function { name: p.func(u.primal).name.clone(), vars: src.vars.clone(), body: Block::default() };
         primal.body.params = src.body.params.clone();
         primal.body.results = src.body.results.clone();
         primal.body.results.push(Var(primal.vars.len() as u32));
         primal.fresh(Ty::Data(d), false);
         p.set(u.primal, primal);
-        let mut linear = Function { name: p.func(u.linear).name.clone(), vars: src.vars.clone(), body: Block::default() };
+        let mut linear =
+            Function { name: p.func(u.linear).name.clone(), vars: src.vars.clone(), body: Block::default() };
         linear.body.params = vec![linear.fresh(Ty::Data(d), false)];
         linear.body.lin_params = src.body.lin_params.clone();
         linear.body.lin_results = src.body.lin_results.clone();
         p.set(u.linear, linear);
     }
 
-    fn unzip_function(&mut self, p: &mut Program, id: FnId, src: &Function, plan: &Plan, u: &Unzipped) -> Result<Unzipped, Unsupported> {
-        let mut z = U { ad: self, p, id, f: src.clone(), plan, origins: HashMap::new(), made: HashMap::new(), parts: HashSet::new(), depths: HashMap::new(), numbered: HashSet::new(), which: HashMap::new(), notes: Notes::default(), bools: bools(&src.body), outside: bound_at(&src.body).collect(), loops: 0 };
+    fn unzip_function(
+        &mut self,
+        p: &mut Program,
+        id: FnId,
+        src: &Function,
+        plan: &Plan,
+        u: &Unzipped,
+    ) -> Result<Unzipped, Unsupported> {
+        let mut z = U {
+            ad: self,
+            p,
+            id,
+            f: src.clone(),
+            plan,
+            origins: HashMap::new(),
+            made: HashMap::new(),
+            parts: HashSet::new(),
+            depths: HashMap::new(),
+            numbered: HashSet::new(),
+            which: HashMap::new(),
+            notes: Notes::default(),
+            bools: bools(&src.body),
+            outside: bound_at(&src.body).collect(),
+            loops: 0,
+        };
         z.note_params(&src.body, Span::default(), "an argument");
         let halves = z.block(&src.body, &|_, _| false)?;
         let rows: Vec<Vec<Residual>> = halves.needs.iter().map(|v| z.origin(*v)).collect();
@@ -118,16 +156,40 @@ impl Ad {
         // If each of many calls returned all residuals of its callees, code size would be that of the call tree. A
         // packed value is as small as a synonym of its type (§8).
         let own: Rc<[Residual]> = own;
-        let boxed = u.boxed.or_else(|| (needs.len() > own.len() + PASSED_ON).then(|| p.add_data(DataDecl { name: format!("Residuals of {}", p.func(u.primal).name.trim_start_matches("primal ")), cons: Vec::new(), declared: None })));
+        let boxed = u.boxed.or_else(|| {
+            (needs.len() > own.len() + PASSED_ON).then(|| {
+                p.add_data(DataDecl {
+                    name: format!("Residuals of {}", p.func(u.primal).name.trim_start_matches("primal ")),
+                    cons: Vec::new(),
+                    declared: None,
+                })
+            })
+        });
         if let Some(d) = boxed {
             let fields = linear.tys(&needs);
-            p.set_data(d, DataDecl { name: p.data(d).name.clone(), cons: vec![("Kept".to_owned(), fields)], declared: None });
+            p.set_data(
+                d,
+                DataDecl { name: p.data(d).name.clone(), cons: vec![("Kept".to_owned(), fields)], declared: None },
+            );
             let one = primal.fresh(Ty::Data(d), false);
-            primal.body.stmts.push(Stmt { outs: vec![one], lin_outs: Vec::new(), op: Op::Con { data: d, tag: 0, fields: needs.clone() }, span: Default::default() });
+            primal.body.stmts.push(Stmt {
+                outs: vec![one],
+                lin_outs: Vec::new(),
+                op: Op::Con { data: d, tag: 0, fields: needs.clone() },
+                span: Default::default(),
+            });
             primal.body.results.truncate(src.body.results.len());
             primal.body.results.push(one);
             let all = linear.fresh(Ty::Data(d), false);
-            linear.body.stmts.insert(0, Stmt { outs: needs, lin_outs: Vec::new(), op: Op::Fields { a: all, data: d, tag: 0 }, span: Default::default() });
+            linear.body.stmts.insert(
+                0,
+                Stmt {
+                    outs: needs,
+                    lin_outs: Vec::new(),
+                    op: Op::Fields { a: all, data: d, tag: 0 },
+                    span: Default::default(),
+                },
+            );
             linear.body.params = vec![all];
         }
         let compared = balance::balanced(&mut linear, &notes.keys);
@@ -142,7 +204,16 @@ impl Ad {
             p.set(*k, made);
         }
         let residuals = if boxed.is_some() { vec![own.to_vec()] } else { rows };
-        Ok(Unzipped { residuals, own, boxed, moved: notes.moved.into(), compared: compared.into(), packs: notes.packs.into(), padding: notes.padding.into(), ..u.clone() })
+        Ok(Unzipped {
+            residuals,
+            own,
+            boxed,
+            moved: notes.moved.into(),
+            compared: compared.into(),
+            packs: notes.packs.into(),
+            padding: notes.padding.into(),
+            ..u.clone()
+        })
     }
 
     /// Functions that checkpoints run again.
@@ -280,7 +351,12 @@ impl U<'_> {
             }
             self.note_fixed(s, primal.stmts.last());
         }
-        let linear = Block { lin_params: b.lin_params.clone(), lin_results: b.lin_results.clone(), stmts: linear, ..Block::default() };
+        let linear = Block {
+            lin_params: b.lin_params.clone(),
+            lin_results: b.lin_results.clone(),
+            stmts: linear,
+            ..Block::default()
+        };
         Ok(self.with_recomputed(primal, linear, there))
     }
 
@@ -307,7 +383,14 @@ impl U<'_> {
             None => {
                 let (span, reason) = self.made.get(&v).copied().unwrap_or_default();
                 let name = self.f.vars[v.0 as usize].name.clone();
-                vec![Residual { at: (self.id, v), span, name, ty: self.f.ty(v).clone(), movable: reason.is_empty(), reason }]
+                vec![Residual {
+                    at: (self.id, v),
+                    span,
+                    name,
+                    ty: self.f.ty(v).clone(),
+                    movable: reason.is_empty(),
+                    reason,
+                }]
             }
         }
     }
@@ -343,7 +426,10 @@ impl U<'_> {
                 Op::Cmp(_, x, y) => self.loops > 0 && [x, y].into_iter().all(|v| *self.f.ty(*v) == Ty::I64 && free(v)),
                 Op::Convert(_, x) => self.loops > 0 && *self.f.ty(*x) == Ty::I64 && free(x),
                 Op::Stack { elems, .. } => ints() && elems.iter().all(|v| *self.f.ty(*v) == Ty::I64),
-                Op::Index { a, at, .. } => self.read_again(*a, at.len(), at.iter().filter(|i| !self.outside.contains(*i)).count()) && at.iter().all(free),
+                Op::Index { a, at, .. } => {
+                    self.read_again(*a, at.len(), at.iter().filter(|i| !self.outside.contains(*i)).count())
+                        && at.iter().all(free)
+                }
                 _ => false,
             };
             // An extent is always available.
@@ -373,7 +459,9 @@ impl U<'_> {
         let indices = self.index_arithmetic(&primal);
         for s in primal.stmts.iter().rev() {
             let index = s.outs.iter().any(|o| indices.contains(o) || sinks.contains(o));
-            if s.outs.iter().any(|o| needs.contains(o)) && (index || self.plan.recomputes(self.id, s, s.outs.iter().any(|o| self.parts.contains(o)))) {
+            if s.outs.iter().any(|o| needs.contains(o))
+                && (index || self.plan.recomputes(self.id, s, s.outs.iter().any(|o| self.parts.contains(o))))
+            {
                 s.op.each_operand(&mut |v| {
                     needs.insert(v);
                 });

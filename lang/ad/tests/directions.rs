@@ -15,10 +15,16 @@ const K: usize = 3;
 /// Stacks values along a last axis for directions.
 fn together(vs: &[Val]) -> Val {
     if let Val::Data(c) = &vs[0] {
-        let field = |i: usize| together(&vs.iter().filter_map(|v| match v {
-            Val::Data(c) => Some(c.fields[i].clone()),
-            _ => None,
-        }).collect::<Vec<_>>());
+        let field = |i: usize| {
+            together(
+                &vs.iter()
+                    .filter_map(|v| match v {
+                        Val::Data(c) => Some(c.fields[i].clone()),
+                        _ => None,
+                    })
+                    .collect::<Vec<_>>(),
+            )
+        };
         return Val::Data(Rc::new(Con { tag: c.tag, fields: (0..c.fields.len()).map(field).collect() }));
     }
     let arr = |v: &Val| v.arr().map(|a| (a.shape.clone(), a.elems.clone()));
@@ -41,7 +47,8 @@ fn numbers(v: &Val) -> Vec<f64> {
 }
 
 fn compare(name: &str, p: &Program, (one, all): (FnId, FnId), kept: &[Val], dirs: &[Vec<Val>]) {
-    let wide: Vec<Val> = (0..dirs[0].len()).map(|i| together(&dirs.iter().map(|d| d[i].clone()).collect::<Vec<_>>())).collect();
+    let wide: Vec<Val> =
+        (0..dirs[0].len()).map(|i| together(&dirs.iter().map(|d| d[i].clone()).collect::<Vec<_>>())).collect();
     let args = [kept, &[Val::I64(K as i64)]].concat();
     let got = run(p, all, &args, &wide).unwrap_or_else(|e| panic!("{name}: {e}"));
     for (d, dir) in dirs.iter().enumerate() {
@@ -49,15 +56,21 @@ fn compare(name: &str, p: &Program, (one, all): (FnId, FnId), kept: &[Val], dirs
         for (g, w) in got.lin_results.iter().zip(&want.lin_results) {
             // Data in a field or array may be a symbolic zero for all directions together but a materialised one
             // for a single direction.
-            let holds = |v: &Val| matches!(v, Val::Data(_)) || v.arr().is_some_and(|a| a.elems.iter().any(|e| matches!(e, Val::Data(_) | Val::Absent)));
+            let holds = |v: &Val| {
+                matches!(v, Val::Data(_))
+                    || v.arr().is_some_and(|a| a.elems.iter().any(|e| matches!(e, Val::Data(_) | Val::Absent)))
+            };
             let (data, g, w) = (holds(w) || holds(g), numbers(g), numbers(w));
             if data && g.len() != K * w.len() {
                 continue;
             }
-            let g: Vec<f64> = if g.is_empty() { vec![0.0; w.len()] } else { g.into_iter().skip(d).step_by(K).collect() };
+            let g: Vec<f64> =
+                if g.is_empty() { vec![0.0; w.len()] } else { g.into_iter().skip(d).step_by(K).collect() };
             let w = if w.is_empty() { vec![0.0; g.len()] } else { w };
             assert_eq!(g.len(), w.len(), "{name}");
-            g.iter().zip(&w).for_each(|(g, w)| assert!((g - w).abs() <= 1e-12 * (1.0 + w.abs()), "{name}: {g} against {w}"));
+            g.iter()
+                .zip(&w)
+                .for_each(|(g, w)| assert!((g - w).abs() <= 1e-12 * (1.0 + w.abs()), "{name}: {g} against {w}"));
         }
     }
 }
@@ -71,7 +84,8 @@ fn check(name: &str, mut p: Program, f: FnId, args: &[Val]) -> bool {
     let primal = run(&p, u.primal, args, &[]).unwrap_or_else(|e| panic!("{name}: {e}"));
     let kept = &primal.results[u.results..];
     let tys: Vec<Ty> = p.func(f).tys(&p.func(f).body.params);
-    let dirs: Vec<Vec<Val>> = (0..K).map(|d| common::directions(&mut ad, &mut p, &mut Rng(d as u64 + 3), &tys, args)).collect();
+    let dirs: Vec<Vec<Val>> =
+        (0..K).map(|d| common::directions(&mut ad, &mut p, &mut Rng(d as u64 + 3), &tys, args)).collect();
     let (Ok(forward), Ok(back)) = (ad.batch(&mut p, u.linear), ad.batch(&mut p, t)) else { return false };
     compare(name, &p, (u.linear, forward), kept, &dirs);
     let outs = run(&p, u.linear, kept, &dirs[0]).unwrap_or_else(|e| panic!("{name}: {e}")).lin_results;
@@ -79,7 +93,8 @@ fn check(name: &str, mut p: Program, f: FnId, args: &[Val]) -> bool {
         return true;
     }
     let tys = p.func(u.linear).tys(&p.func(u.linear).body.lin_results);
-    let cts: Vec<Vec<Val>> = (0..K).map(|d| common::directions(&mut ad, &mut p, &mut Rng(d as u64 + 9), &tys, &outs)).collect();
+    let cts: Vec<Vec<Val>> =
+        (0..K).map(|d| common::directions(&mut ad, &mut p, &mut Rng(d as u64 + 9), &tys, &outs)).collect();
     compare(name, &p, (t, back), kept, &cts);
     true
 }

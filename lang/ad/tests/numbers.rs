@@ -23,7 +23,15 @@ fn derivatives_agree() {
 fn gradients_are_the_same_bits_under_every_plan() {
     for (name, text) in PROGRAMS {
         let stored = check(name, program(name, text), &Plan::store_all(), Segments::None, None);
-        for (plan, how) in [(Plan::recompute_all(), Segments::None), (Plan::store_all(), Segments::Sqrt), (Plan::store_all(), Segments::Partial(130)), (Plan::store_all(), Segments::Partial(255)), (Plan::store_all(), Segments::Revolve(2)), (Plan::store_all(), Segments::Revolve(100)), (Plan::recompute_all(), Segments::Revolve(1))] {
+        for (plan, how) in [
+            (Plan::recompute_all(), Segments::None),
+            (Plan::store_all(), Segments::Sqrt),
+            (Plan::store_all(), Segments::Partial(130)),
+            (Plan::store_all(), Segments::Partial(255)),
+            (Plan::store_all(), Segments::Revolve(2)),
+            (Plan::store_all(), Segments::Revolve(100)),
+            (Plan::recompute_all(), Segments::Revolve(1)),
+        ] {
             let other = check(&format!("{name} under {plan:?} {how:?}"), program(name, text), &plan, how, None);
             assert_eq!(stored, other, "{name} under {plan:?} {how:?}");
         }

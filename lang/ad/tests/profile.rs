@@ -61,7 +61,10 @@ impl Case {
         let j = self.ad.jvp(&mut self.p, self.f, &wrt).unwrap_or_else(|e| panic!("{name}: {}", e.why));
         let made = self.ad.profile(&mut self.p, j.func).unwrap_or_else(|e| panic!("{name}: {}", e.why));
         let out = run(&self.p, made.func, &self.x, &[]).unwrap_or_else(|e| panic!("{name}: {e}")).results;
-        let counts: Vec<i64> = out[made.results..].iter().map(|v| if let Val::I64(n) = v { *n } else { panic!("{name}: no count") }).collect();
+        let counts: Vec<i64> = out[made.results..]
+            .iter()
+            .map(|v| if let Val::I64(n) = v { *n } else { panic!("{name}: no count") })
+            .collect();
         let counted = made.counted(&counts);
         assert!(counted.counts.contains_key(&Count::Again));
         self.ad.forecast(&mut self.p, j.func, plan, &counted).unwrap_or_else(|e| panic!("{name}: {}", e.why))
@@ -75,15 +78,26 @@ impl Case {
         let tys = self.p.func(l.primal).tys(&self.p.func(l.primal).body.results);
         let stored = out.iter().zip(&tys).skip(l.results).map(|(v, t)| bytes(&self.p, v, t)).sum();
         let mut rng = Rng(5);
-        let cts: Vec<Val> = out[..l.results].iter().zip(&tys).zip(&l.active).filter(|(_, a)| **a).map(|((v, t), _)| like(&mut rng, v, t)).collect();
-        let cx = run(&self.p, l.cotangent, &[&out[l.results..], &cts].concat(), &[]).unwrap_or_else(|e| panic!("{name}: {e}")).results;
+        let cts: Vec<Val> = out[..l.results]
+            .iter()
+            .zip(&tys)
+            .zip(&l.active)
+            .filter(|(_, a)| **a)
+            .map(|((v, t), _)| like(&mut rng, v, t))
+            .collect();
+        let cx = run(&self.p, l.cotangent, &[&out[l.results..], &cts].concat(), &[])
+            .unwrap_or_else(|e| panic!("{name}: {e}"))
+            .results;
         (stored, cx)
     }
 }
 
 fn like(rng: &mut Rng, v: &Val, ty: &Ty) -> Val {
     match v {
-        Val::Array(a) => Val::Array(std::rc::Rc::new(adl_ir::eval::Arr { shape: a.shape.clone(), elems: a.elems.iter().map(|e| like(rng, e, ty.scalar())).collect() })),
+        Val::Array(a) => Val::Array(std::rc::Rc::new(adl_ir::eval::Arr {
+            shape: a.shape.clone(),
+            elems: a.elems.iter().map(|e| like(rng, e, ty.scalar())).collect(),
+        })),
         Val::F32(_) => Val::F32(rng.next() as f32),
         Val::F64(_) => Val::F64(rng.next()),
         _ => Val::zero(ty),
@@ -92,7 +106,13 @@ fn like(rng: &mut Rng, v: &Val, ty: &Ty) -> Val {
 
 impl Case {
     /// Work and peak bytes of checkpoints of a half, by its metered function; must agree with the evaluator's counts.
-    fn took(&mut self, what: &str, f: FnId, args: &[Val], boxes: &BTreeSet<adl_ir::DataId>) -> Option<(Vec<Val>, u64, u64)> {
+    fn took(
+        &mut self,
+        what: &str,
+        f: FnId,
+        args: &[Val],
+        boxes: &BTreeSet<adl_ir::DataId>,
+    ) -> Option<(Vec<Val>, u64, u64)> {
         let metered = self.ad.metered(&mut self.p, f, boxes).ok()?;
         let mut out = run(&self.p, metered, args, &[]).unwrap_or_else(|e| panic!("{what}: {e}")).results;
         let took = out.split_off(self.p.func(f).body.results.len());
@@ -111,11 +131,17 @@ impl Case {
         let (out, forwards, _) = self.took(what, u.primal, &x, &boxes)?;
         let counted = run(&self.p, u.primal, &x, &[]).unwrap().counts.non_linear;
         // Moving data counts as one number in one model, and as all its numbers in the other.
-        assert!(forwards.abs_diff(counted) <= 2 + counted / 50, "{what}: forwards {forwards} metered, {counted} counted");
+        assert!(
+            forwards.abs_diff(counted) <= 2 + counted / 50,
+            "{what}: forwards {forwards} metered, {counted} counted"
+        );
         let tys = self.p.func(u.primal).tys(&self.p.func(u.primal).body.results);
         let stored: u64 = out.iter().zip(&tys).skip(u.results).map(|(v, t)| bytes(&self.p, v, t)).sum();
         let (_, reverse, peak) = self.took(what, back, &out[u.results..], &boxes)?;
-        let once = { let j = whole.ad.jvp(&mut whole.p, whole.f, &wrt).unwrap(); whole.took(what, j.func, &x, &boxes)?.1 };
+        let once = {
+            let j = whole.ad.jvp(&mut whole.p, whole.f, &wrt).unwrap();
+            whole.took(what, j.func, &x, &boxes)?.1
+        };
         Some(((forwards + reverse).saturating_sub(once), stored + peak))
     }
 }
@@ -125,7 +151,8 @@ fn plans(rows: &[adl_ad::profile::Row], seed: u64) -> Vec<Plan> {
     let mut rng = Rng(seed);
     let mut out = vec![Plan::store_all(), Plan::recompute_all()];
     for _ in 0..3 {
-        let store: BTreeSet<_> = rows.iter().filter(|r| !r.residual.movable || rng.next() < 0.5).map(|r| r.residual.at).collect();
+        let store: BTreeSet<_> =
+            rows.iter().filter(|r| !r.residual.movable || rng.next() < 0.5).map(|r| r.residual.at).collect();
         out.push(Plan::storing(store, rows.iter().map(|r| r.residual.at.0).collect()));
     }
     out
@@ -150,14 +177,21 @@ fn check(name: &str, make: impl Fn() -> Given, seed: u64) {
             let mut whole = case(make(), Segments::None);
             if let Some((again, peak)) = case(make(), how).extra(&what, &plan, &mut whole) {
                 // The prediction for checkpoints assumes that they store everything.
-                assert!(told.peak == peak || plan != Plan::store_all(), "{what}: {} bytes at most foretold, {peak} at most there", told.peak);
+                assert!(
+                    told.peak == peak || plan != Plan::store_all(),
+                    "{what}: {} bytes at most foretold, {peak} at most there",
+                    told.peak
+                );
                 let once = whole.forecast(&what, &Plan::store_all()).work;
                 // Where T emits gathers, it also computes the positions, which is not predicted.
                 let told = (told.again + told.work).saturating_sub(once);
                 let computed = *places.get_or_insert(again.saturating_sub(told));
                 let told = told + computed;
                 let slack = if name == "small" { again } else { again / 20 };
-                assert!(told.abs_diff(again) <= 8 + slack || computed > 20, "{what}: {told} foretold, {again} done again");
+                assert!(
+                    told.abs_diff(again) <= 8 + slack || computed > 20,
+                    "{what}: {told} foretold, {again} done again"
+                );
             }
         }
     }
@@ -182,13 +216,19 @@ fn forecasts_for_generated_programs_are_exact() {
     let count: u64 = std::env::var("ADL_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(500);
     for seed in 0..count / 8 {
         let size = 6 + (seed % 40) as usize;
-        let at = |size| move || {
-            let g = adl_ir::generate::program(seed, size);
-            (g.program, g.main, g.args)
+        let at = |size| {
+            move || {
+                let g = adl_ir::generate::program(seed, size);
+                (g.program, g.main, g.args)
+            }
         };
-        let fails = |g: &adl_ir::generate::Generated| std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check("small", at(g.size), seed))).is_err();
+        let fails = |g: &adl_ir::generate::Generated| {
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check("small", at(g.size), seed))).is_err()
+        };
         if fails(&adl_ir::generate::program(seed, size)) {
-            let text = adl_ir::generate::smallest(seed, size, fails).map(|g| format!("size {}:\n{}", g.size, adl_ir::print::program(&g.program, adl_ir::print::Style::PLAIN)));
+            let text = adl_ir::generate::smallest(seed, size, fails).map(|g| {
+                format!("size {}:\n{}", g.size, adl_ir::print::program(&g.program, adl_ir::print::Style::PLAIN))
+            });
             panic!("seed {seed} fails, at {}", text.unwrap_or_default());
         }
     }

@@ -41,7 +41,17 @@ fn branching(p: &mut Program) -> adl_ir::FnId {
     let next = b.one(Op::If(c, Box::new(yes), Box::new(no)), Ty::F64);
     let sq = b.bin(Bin::Mul, next, e);
     let body: Block = b.close(vec![next, sq], vec![]);
-    let l = Loop { turns: Turns::For(n), reverse: false, init: vec![zero], lin_init: vec![], xs: vec![a], lin_xs: vec![], outs: vec![Out::Collect], lin_outs: vec![], body };
+    let l = Loop {
+        turns: Turns::For(n),
+        reverse: false,
+        init: vec![zero],
+        lin_init: vec![],
+        xs: vec![a],
+        lin_xs: vec![],
+        outs: vec![Out::Collect],
+        lin_outs: vec![],
+        body,
+    };
     let (outs, _) = b.emit(Op::Loop(Box::new(l)), &[Ty::F64, Ty::F64.array(1), Ty::I64], &[]);
     let total = b.one(Op::Sum { a: outs[1], n: None }, Ty::F64);
     let y = b.bin(Bin::Mul, total, outs[0]);
@@ -54,11 +64,14 @@ fn every_pass_makes_functions_that_verify() {
     for make in [sin_times, branching] {
         let (mut p, mut ad) = (Program::default(), Ad::new());
         let f = make(&mut p);
-        let l = ad.linearize_with(&mut p, f, &[true], &adl_ad::unzip::Plan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
+        let l = ad
+            .linearize_with(&mut p, f, &[true], &adl_ad::unzip::Plan::store_all())
+            .unwrap_or_else(|e| panic!("{}", e.why));
         println!("{}", adl_ir::print::program(&p, Style::PLAIN));
         // Once more, for second derivatives.
         let k = p.func(l.cotangent).body.params.len();
-        ad.linearize_with(&mut p, l.cotangent, &vec![true; k], &adl_ad::unzip::Plan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
+        ad.linearize_with(&mut p, l.cotangent, &vec![true; k], &adl_ad::unzip::Plan::store_all())
+            .unwrap_or_else(|e| panic!("{}", e.why));
         let _ = function(&p, p.func(l.primal), Style::PLAIN);
     }
 }

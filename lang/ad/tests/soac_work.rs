@@ -29,7 +29,8 @@ impl Measured {
 fn measured(text: &str, x: &[Val]) -> Measured {
     let mut p: Program = adl_ir::parse::program(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let (f, mut ad) = (FnId(p.funcs.len() as u32 - 1), Ad::new());
-    let l = ad.linearize_with(&mut p, f, &vec![true; x.len()], &Plan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
+    let l =
+        ad.linearize_with(&mut p, f, &vec![true; x.len()], &Plan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
     let of = |f, x: &[Val]| run(&p, f, x, &[]).unwrap_or_else(|e| panic!("{e}"));
     let (plain, out) = (of(f, x), of(l.primal, x));
     let tys = p.func(f).tys(&p.func(f).body.results);
@@ -37,7 +38,13 @@ fn measured(text: &str, x: &[Val]) -> Measured {
     let kept = &out.results[l.results..];
     let back = of(l.cotangent, &[kept, &ct[..]].concat());
     let rules = ad.decisions.iter().map(|d| format!("{}: {} ({}). ", d.construct, d.rule, d.why)).collect();
-    Measured { plain: plain.counts.total, forward: out.counts.total, back: back.counts.total, kept: scalars(kept), rules }
+    Measured {
+        plain: plain.counts.total,
+        forward: out.counts.total,
+        back: back.counts.total,
+        kept: scalars(kept),
+        rules,
+    }
 }
 
 fn floats(n: usize) -> Val {
@@ -51,8 +58,14 @@ fn text(kind: &str, width: usize, neutral: [&str; 2], block: &str) -> String {
     let lits: String = (0..width).map(|i| format!("v{}: f64 = {} ", 50 + i, neutral[i])).collect();
     format!(
         "fn f0 f ({}) -> ({}) {{ {lits} {} = {kind} ({}) over ({}) ({}) {{ {block} }} return {} }}",
-        each(&|i| format!("v{i}: []f64")), each(&|_| ty.to_owned()), each(&|i| format!("v{}: {ty}", 60 + i)), each(&|i| format!("v{}", 50 + i)),
-        each(&|i| format!("v{i}")), (2..2 + 2 * width).map(|i| format!("v{i}: f64")).collect::<Vec<_>>().join(", "), each(&|i| format!("v{}", 60 + i)))
+        each(&|i| format!("v{i}: []f64")),
+        each(&|_| ty.to_owned()),
+        each(&|i| format!("v{}: {ty}", 60 + i)),
+        each(&|i| format!("v{}", 50 + i)),
+        each(&|i| format!("v{i}")),
+        (2..2 + 2 * width).map(|i| format!("v{i}: f64")).collect::<Vec<_>>().join(", "),
+        each(&|i| format!("v{}", 60 + i))
+    )
 }
 
 fn scalar(kind: &str, op: &str, e: &str) -> String {
@@ -66,7 +79,14 @@ const N: usize = 1000;
 #[test]
 fn sums_take_no_pass_over_the_primal() {
     let m = measured(&scalar("reduce", "add", "0.0"), &[floats(N)]);
-    assert!(m.forward == m.plain && m.kept <= 1, "nothing but the length is kept: {} {} {} {}", m.forward, m.plain, m.kept, m.rules);
+    assert!(
+        m.forward == m.plain && m.kept <= 1,
+        "nothing but the length is kept: {} {} {} {}",
+        m.forward,
+        m.plain,
+        m.kept,
+        m.rules
+    );
     assert_eq!(m.back, 0, "copies are free");
     let m = measured(&scalar("scan", "add", "0.0"), &[floats(N)]);
     assert!(m.forward == m.plain && m.kept <= 1, "{} {} {} {}", m.forward, m.plain, m.kept, m.rules);
@@ -77,7 +97,13 @@ fn sums_take_no_pass_over_the_primal() {
 fn extremes_have_one_hot_cotangents() {
     for op in ["min", "max"] {
         let m = measured(&scalar("reduce", op, if op == "min" { "1e300" } else { "-1e300" }), &[floats(N)]);
-        assert!(m.passes() <= 2.1 && m.back <= 16 && m.kept <= 4, "{} passes, {} backwards, {} numbers kept", m.passes(), m.back, m.kept);
+        assert!(
+            m.passes() <= 2.1 && m.back <= 16 && m.kept <= 4,
+            "{} passes, {} backwards, {} numbers kept",
+            m.passes(),
+            m.back,
+            m.kept
+        );
     }
 }
 
@@ -121,7 +147,12 @@ fn histogram(bins: usize, n: usize, block: &str) -> Measured {
 #[test]
 fn work_is_linear() {
     let general = "v6: f64 = mul v4 v5 v7: f64 = add v4 v5 v8: f64 = add v6 v7 return v8";
-    for (block, most) in [("v6: f64 = add v5 v4 return v6", 4.1), ("v6: f64 = max v4 v5 return v6", 4.1), ("v6: f64 = mul v4 v5 return v6", 4.1), (general, 4.6)] {
+    for (block, most) in [
+        ("v6: f64 = add v5 v4 return v6", 4.1),
+        ("v6: f64 = max v4 v5 return v6", 4.1),
+        ("v6: f64 = mul v4 v5 return v6", 4.1),
+        (general, 4.6),
+    ] {
         let (small, large) = (histogram(10, N, block), histogram(10, 4 * N, block));
         let growth = (large.forward + large.back) as f64 / (small.forward + small.back) as f64;
         println!("{} passes, growth {growth}: {}", small.passes(), small.rules);
@@ -163,8 +194,10 @@ fn interchange_costs_what_columns_cost() {
 /// matrices.
 #[test]
 fn the_cheaper_rule_is_chosen() {
-    let text = |n: usize| format!("fn f0 f (v0: [][][]f64) -> ([][][]f64) {{ v1: i64 = {n} v2: [][]f64 = prim eye v1
-        v9: [][][]f64 = scan (v2) over (v0) (v4: [][]f64, v5: [][]f64) {{ v6: [][]f64 = matmul v4 v5 return v6 }} return v9 }}");
+    let text = |n: usize| {
+        format!("fn f0 f (v0: [][][]f64) -> ([][][]f64) {{ v1: i64 = {n} v2: [][]f64 = prim eye v1
+        v9: [][][]f64 = scan (v2) over (v0) (v4: [][]f64, v5: [][]f64) {{ v6: [][]f64 = matmul v4 v5 return v6 }} return v9 }}")
+    };
     for n in [2, 3, 5] {
         let x = Val::array(vec![50, n, n], (0..50 * n * n).map(|i| Val::F64((i as f64).sin())).collect());
         let m = measured(&text(n), &[x]);
@@ -177,7 +210,12 @@ fn the_cheaper_rule_is_chosen() {
 
 /// Complex products: a dense Jacobian of two components.
 fn complex_products() -> String {
-    text("scan", 2, ["1.0", "0.0"], "v6: f64 = mul v2 v4 v7: f64 = mul v3 v5 v8: f64 = sub v6 v7 v9: f64 = mul v2 v5 v10: f64 = mul v3 v4 v11: f64 = add v9 v10 return v8, v11")
+    text(
+        "scan",
+        2,
+        ["1.0", "0.0"],
+        "v6: f64 = mul v2 v4 v7: f64 = mul v3 v5 v8: f64 = sub v6 v7 v9: f64 = mul v2 v5 v10: f64 = mul v3 v4 v11: f64 = add v9 v10 return v8, v11",
+    )
 }
 
 /// Value and gradient of scans and histograms with operators that have rules of their own, in passes.
@@ -189,7 +227,12 @@ fn passes_of_scans_and_histograms() {
         assert!(m.passes() <= most, "scan {op}: {} passes", m.passes());
     }
     let general = "v6: f64 = mul v4 v5 v7: f64 = add v4 v5 v8: f64 = add v6 v7 return v8";
-    for (block, most) in [("v6: f64 = add v5 v4 return v6", 2.1), ("v6: f64 = max v4 v5 return v6", 4.1), ("v6: f64 = mul v4 v5 return v6", 5.1), (general, 11.4)] {
+    for (block, most) in [
+        ("v6: f64 = add v5 v4 return v6", 2.1),
+        ("v6: f64 = max v4 v5 return v6", 4.1),
+        ("v6: f64 = mul v4 v5 return v6", 5.1),
+        (general, 11.4),
+    ] {
         let m = histogram(10, N, block);
         println!("histogram: {} passes. {}", m.passes(), m.rules);
         assert!(m.passes() <= most, "{block}: {} passes", m.passes());

@@ -57,7 +57,15 @@ fn convolution() {
     for (m, k) in [(5, 2), (4, 4), (6, 1), (7, 3)] {
         let x: Vec<f64> = (0..m).map(|i| (i as f64 * 0.7).sin()).collect();
         let c: Vec<f64> = (0..k).map(|i| (i as f64 * 1.3).cos()).collect();
-        check_at("convolution", p.clone(), last(&p), &[Val::floats(&x), Val::floats(&c)], &Plan::store_all(), Segments::None, None);
+        check_at(
+            "convolution",
+            p.clone(),
+            last(&p),
+            &[Val::floats(&x), Val::floats(&c)],
+            &Plan::store_all(),
+            Segments::None,
+            None,
+        );
     }
 }
 
@@ -95,16 +103,27 @@ fn f0 image (v0: [][]f64, v1: [][]f64) -> ([][]f64) {
 fn image() {
     let text = adjoint(IMAGE);
     assert!(!text.contains("index_add") && !text.contains("carry"), "{text}");
-    let matrix = |n: usize, m: usize| Val::array(vec![n, m], (0..n * m).map(|k| Val::F64((k as f64 * 0.37).sin())).collect());
+    let matrix =
+        |n: usize, m: usize| Val::array(vec![n, m], (0..n * m).map(|k| Val::F64((k as f64 * 0.37).sin())).collect());
     for (x, k) in [((4, 5), (2, 3)), ((3, 3), (3, 3)), ((3, 4), (1, 1))] {
-        check_at("image", program(IMAGE), last(&program(IMAGE)), &[matrix(x.0, x.1), matrix(k.0, k.1)], &Plan::store_all(), Segments::None, None);
+        check_at(
+            "image",
+            program(IMAGE),
+            last(&program(IMAGE)),
+            &[matrix(x.0, x.1), matrix(k.0, k.1)],
+            &Plan::store_all(),
+            Segments::None,
+            None,
+        );
     }
 }
 
 /// Strides, reversed reads, triangles, a constant, several reads, a guard, and reads of one row, each at several sizes.
 #[test]
 fn affine_reads() {
-    let nest = |turns: &str, at: &str| format!("
+    let nest = |turns: &str, at: &str| {
+        format!(
+            "
 fn f0 reads (v0: []f64) -> ([]f64) {{
   v1: i64 = dim 0 v0
   v2: i64 = 1
@@ -131,7 +150,9 @@ fn f0 reads (v0: []f64) -> ([]f64) {{
     return v10
   }}
   return v6
-}}");
+}}"
+        )
+    };
     let cases = [
         ("v5", "v19: i64 = add v8 v12"),
         ("v5", "v13: i64 = add v8 v12\n      v19: i64 = sub v4 v13"),
@@ -145,7 +166,15 @@ fn f0 reads (v0: []f64) -> ([]f64) {{
         for n in [5, 6, 9] {
             let text = nest(turns, at);
             let x: Vec<f64> = (0..n).map(|i| (i as f64 * 0.7).sin()).collect();
-            check_at(at, program(&text), last(&program(&text)), &[Val::floats(&x)], &Plan::store_all(), Segments::None, None);
+            check_at(
+                at,
+                program(&text),
+                last(&program(&text)),
+                &[Val::floats(&x)],
+                &Plan::store_all(),
+                Segments::None,
+                None,
+            );
             let made = adjoint(&text);
             assert!(!made.contains("index_add"), "{at}: {made}");
         }
@@ -154,7 +183,8 @@ fn f0 reads (v0: []f64) -> ([]f64) {{
 
 /// A double sum with a predicate on the two indices, over n and n numbers.
 fn double(turns: &str, p: &str) -> String {
-    format!("
+    format!(
+        "
 fn f0 double (v0: []f64) -> (f64) {{
   v1: i64 = dim 0 v0
   v2: i64 = 1
@@ -175,7 +205,8 @@ fn f0 double (v0: []f64) -> (f64) {{
     return v18
   }}
   return v20
-}}")
+}}"
+    )
 }
 
 /// The work of both halves of the gradient at a size.
@@ -185,7 +216,8 @@ fn work(text: &str, n: usize) -> u64 {
     let l = ad.linearize_with(&mut p, f, &[true], &Plan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
     let x: Vec<f64> = (0..n).map(|i| (i as f64 * 0.7).sin()).collect();
     let out = run(&p, l.primal, &[Val::floats(&x)], &[]).unwrap_or_else(|e| panic!("{e}"));
-    let back = run(&p, l.cotangent, &[&out.results[l.results..], &[Val::F64(1.0)][..]].concat(), &[]).unwrap_or_else(|e| panic!("{e}"));
+    let back = run(&p, l.cotangent, &[&out.results[l.results..], &[Val::F64(1.0)][..]].concat(), &[])
+        .unwrap_or_else(|e| panic!("{e}"));
     out.counts.steps + back.counts.steps
 }
 
@@ -201,7 +233,11 @@ fn brackets() {
         ("v1", "v7: i64 = add v4 v6\n      v16: bool = eq v7 v3", 1.0),
         ("v1", "v16: bool = eq v4 v3", 4.0),
         ("v1", "v16: bool = eq v6 v3", 4.0),
-        ("v1", "v7: i64 = add v6 v3\n      v8: bool = le v6 v4\n      v16: bool = if v8 {\n        v9: bool = lt v4 v7\n        return v9\n      } else {\n        v10: bool = false\n        return v10\n      }", 4.0),
+        (
+            "v1",
+            "v7: i64 = add v6 v3\n      v8: bool = le v6 v4\n      v16: bool = if v8 {\n        v9: bool = lt v4 v7\n        return v9\n      } else {\n        v10: bool = false\n        return v10\n      }",
+            4.0,
+        ),
         ("v1", "v16: bool = le v6 v4", 16.0),
         ("v1", "v16: bool = ne v6 v4", 16.0),
         ("v1", "v7: i64 = mul v6 v6\n      v16: bool = gt v7 v4", 16.0),
@@ -210,7 +246,15 @@ fn brackets() {
         let text = double(turns, p);
         for n in [1, 2, 5] {
             let x: Vec<f64> = (0..n).map(|i| (i as f64 * 0.7).cos()).collect();
-            check_at(p, program(&text), last(&program(&text)), &[Val::floats(&x)], &Plan::store_all(), Segments::None, None);
+            check_at(
+                p,
+                program(&text),
+                last(&program(&text)),
+                &[Val::floats(&x)],
+                &Plan::store_all(),
+                Segments::None,
+                None,
+            );
         }
         let ratio = work(&text, 160) as f64 / work(&text, 40) as f64;
         assert!((ratio / growth - 1.0).abs() < 0.3, "{p}: at four times the size {ratio} times the work");
@@ -219,7 +263,8 @@ fn brackets() {
 
 /// A matrix of brackets of which elements are read: `e` of row `r` for each index.
 fn bracketed(p: &str, at: &str) -> String {
-    format!("
+    format!(
+        "
 fn f0 bracketed (v0: []f64) -> (f64) {{
   v1: i64 = dim 0 v0
   v2: i64 = 1
@@ -244,7 +289,8 @@ fn f0 bracketed (v0: []f64) -> (f64) {{
     return v23
   }}
   return v20
-}}")
+}}"
+    )
 }
 
 /// Neither such a matrix nor its cotangent is materialised: four times the numbers take four times the work. If a
@@ -263,7 +309,15 @@ fn arrays_of_brackets() {
         let text = bracketed(p, at);
         for n in [1, 2, 5] {
             let x: Vec<f64> = (0..n).map(|i| (i as f64 * 0.7).cos()).collect();
-            check_at(at, program(&text), last(&program(&text)), &[Val::floats(&x)], &Plan::store_all(), Segments::None, None);
+            check_at(
+                at,
+                program(&text),
+                last(&program(&text)),
+                &[Val::floats(&x)],
+                &Plan::store_all(),
+                Segments::None,
+                None,
+            );
         }
         let ratio = work(&text, 160) as f64 / work(&text, 40) as f64;
         assert!((ratio / growth - 1.0).abs() < 0.3, "{p}, {at}: at four times the size {ratio} times the work");

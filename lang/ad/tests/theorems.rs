@@ -27,11 +27,15 @@ fn programs() -> u64 {
 fn size(p: &Program, f: FnId) -> usize {
     fn of(b: &Block) -> usize {
         let own = b.params.len() + b.lin_params.len() + b.results.len() + b.lin_results.len();
-        own + b.stmts.iter().map(|s| {
-            let mut n = 1 + s.outs.len() + s.lin_outs.len();
-            s.op.each_operand(&mut |_| n += 1);
-            n + s.op.blocks().into_iter().map(of).sum::<usize>()
-        }).sum::<usize>()
+        own + b
+            .stmts
+            .iter()
+            .map(|s| {
+                let mut n = 1 + s.outs.len() + s.lin_outs.len();
+                s.op.each_operand(&mut |_| n += 1);
+                n + s.op.blocks().into_iter().map(of).sum::<usize>()
+            })
+            .sum::<usize>()
     }
     of(&p.func(f).body)
 }
@@ -44,7 +48,9 @@ fn seeds(check: fn(&Generated)) {
         let g = generate::program(seed, size);
         if catch_unwind(AssertUnwindSafe(|| check(&g))).is_err() {
             let small = generate::smallest(seed, size, |g| catch_unwind(AssertUnwindSafe(|| check(g))).is_err());
-            let text = small.map(|g| format!("size {}:\n{}", g.size, adl_ir::print::program(&g.program, adl_ir::print::Style::PLAIN)));
+            let text = small.map(|g| {
+                format!("size {}:\n{}", g.size, adl_ir::print::program(&g.program, adl_ir::print::Style::PLAIN))
+            });
             panic!("seed {seed} fails, at {}", text.unwrap_or_default());
         }
     }
@@ -115,10 +121,24 @@ fn work_is_preserved() {
         // The theorem is about linear work: a gather that replaces a scatter also computes its positions.
         let bound = linear.counts.total + linear.counts.beyond + outputs;
         assert!(back.counts.linear <= bound, "T: {} against the bound {bound}", back.counts.linear);
-        assert!(back.counts.non_linear <= 8 * (bound + inputs), "T: {} computing indices, against the bound {bound}", back.counts.non_linear);
-        assert!(back.counts.total + outputs <= 3 * linear.counts.total + inputs + 4 * outputs + 20, "T: {} against {}", back.counts.total, linear.counts.total);
+        assert!(
+            back.counts.non_linear <= 8 * (bound + inputs),
+            "T: {} computing indices, against the bound {bound}",
+            back.counts.non_linear
+        );
+        assert!(
+            back.counts.total + outputs <= 3 * linear.counts.total + inputs + 4 * outputs + 20,
+            "T: {} against {}",
+            back.counts.total,
+            linear.counts.total
+        );
         let again = run(&p, tt, kept, &dx).unwrap_or_else(|e| panic!("{e}"));
-        assert!(again.counts.total <= 2 * linear.counts.total + 2 * (inputs + outputs) + 60, "T T: {} against {}", again.counts.total, linear.counts.total);
+        assert!(
+            again.counts.total <= 2 * linear.counts.total + 2 * (inputs + outputs) + 60,
+            "T T: {} against {}",
+            again.counts.total,
+            linear.counts.total
+        );
     });
 }
 
@@ -158,7 +178,9 @@ fn code_grows_linearly_with_the_depth_of_nests() {
         let made = |depth: u32| {
             let (mut p, f, x) = common::deep::program(seed, depth);
             let before = size(&p, f);
-            Ad::new().linearize_with(&mut p, f, &vec![true; x.len()], &Plan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
+            Ad::new()
+                .linearize_with(&mut p, f, &vec![true; x.len()], &Plan::store_all())
+                .unwrap_or_else(|e| panic!("{}", e.why));
             let after: usize = (0..p.funcs.len()).map(|k| size(&p, FnId(k as u32))).sum();
             (before, after - before)
         };

@@ -102,7 +102,11 @@ fn adapters() -> Vec<wgpu::Adapter> {
 fn name(a: &wgpu::Adapter) -> String {
     let i = a.get_info();
     let driver = [i.driver.as_str(), i.driver_info.as_str()].join(" ");
-    if driver.trim().is_empty() { format!("{} ({:?})", i.name, i.backend) } else { format!("{} ({:?}, {})", i.name, i.backend, driver.trim()) }
+    if driver.trim().is_empty() {
+        format!("{} ({:?})", i.name, i.backend)
+    } else {
+        format!("{} ({:?}, {})", i.name, i.backend, driver.trim())
+    }
 }
 
 /// The names of all adapters, in the order of their numbers.
@@ -114,13 +118,19 @@ pub fn names() -> Vec<String> {
 fn choose(all: Vec<wgpu::Adapter>, pick: Option<&str>) -> Res<wgpu::Adapter> {
     let known = all.iter().map(name).enumerate().map(|(i, n)| format!("{i}: {n}")).collect::<Vec<_>>().join("; ");
     if all.is_empty() {
-        return Err(Error::NoAdapter("no adapter was found (on Debian, mesa-vulkan-drivers and libvulkan1 have one in software)".to_owned()));
+        return Err(Error::NoAdapter(
+            "no adapter was found (on Debian, mesa-vulkan-drivers and libvulkan1 have one in software)".to_owned(),
+        ));
     }
     let Some(pick) = pick.map(str::trim).filter(|p| !p.is_empty()) else {
         return all.into_iter().next().ok_or_else(|| Error::NoAdapter("no adapter was found".to_owned()));
     };
     let wanted = pick.to_lowercase();
-    let at = pick.parse().ok().filter(|i| *i < all.len()).or_else(|| all.iter().position(|a| name(a).to_lowercase().contains(&wanted)));
+    let at = pick
+        .parse()
+        .ok()
+        .filter(|i| *i < all.len())
+        .or_else(|| all.iter().position(|a| name(a).to_lowercase().contains(&wanted)));
     match at.and_then(|i| all.into_iter().nth(i)) {
         Some(a) => Ok(a),
         None => Err(Error::NoAdapter(format!("no adapter is called `{pick}`; there are {known}"))),
@@ -131,9 +141,14 @@ fn choose(all: Vec<wgpu::Adapter>, pick: Option<&str>) -> Res<wgpu::Adapter> {
 pub(crate) fn open(pick: Option<&str>) -> Res<Opened> {
     let adapter = choose(adapters(), pick)?;
     let (info, has, limits) = (adapter.get_info(), adapter.features(), adapter.limits());
-    let wanted = wgpu::Features::SHADER_F64 | wgpu::Features::SHADER_INT64 | wgpu::Features::SUBGROUP | wgpu::Features::TIMESTAMP_QUERY | wgpu::Features::PIPELINE_CACHE;
+    let wanted = wgpu::Features::SHADER_F64
+        | wgpu::Features::SHADER_INT64
+        | wgpu::Features::SUBGROUP
+        | wgpu::Features::TIMESTAMP_QUERY
+        | wgpu::Features::PIPELINE_CACHE;
     let passthrough = info.backend == wgpu::Backend::Vulkan && has.contains(wgpu::Features::PASSTHROUGH_SHADERS);
-    let features = has & (wanted | if passthrough { wgpu::Features::PASSTHROUGH_SHADERS } else { wgpu::Features::empty() });
+    let features =
+        has & (wanted | if passthrough { wgpu::Features::PASSTHROUGH_SHADERS } else { wgpu::Features::empty() });
     let asked = adapter.request_device(&wgpu::DeviceDescriptor {
         label: Some("adl"),
         required_features: features,
@@ -142,7 +157,8 @@ pub(crate) fn open(pick: Option<&str>) -> Res<Opened> {
         memory_hints: wgpu::MemoryHints::Performance,
         trace: wgpu::Trace::Off,
     });
-    let (device, queue) = pollster::block_on(asked).map_err(|e| Error::NoAdapter(format!("{} could not be opened: {e}", name(&adapter))))?;
+    let (device, queue) = pollster::block_on(asked)
+        .map_err(|e| Error::NoAdapter(format!("{} could not be opened: {e}", name(&adapter))))?;
     let caps = Caps {
         name: name(&adapter),
         software: info.device_type == wgpu::DeviceType::Cpu,
@@ -172,7 +188,9 @@ fn watch(device: &wgpu::Device) -> Arc<Mutex<State>> {
     device.on_uncaptured_error(Arc::new(move |e: wgpu::Error| {
         let e = match e {
             wgpu::Error::OutOfMemory { source } => Error::Memory(source.to_string()),
-            wgpu::Error::Validation { description, .. } | wgpu::Error::Internal { description, .. } => Error::Refused(description),
+            wgpu::Error::Validation { description, .. } | wgpu::Error::Internal { description, .. } => {
+                Error::Refused(description)
+            }
         };
         if let Ok(mut s) = to.lock() {
             s.error.get_or_insert(e);

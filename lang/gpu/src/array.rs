@@ -9,7 +9,11 @@ use adl_ir::{Lit, Ty};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]
 pub enum Scalar {
-    F32, F64, I64, Bool, Word,
+    F32,
+    F64,
+    I64,
+    Bool,
+    Word,
 }
 
 impl Scalar {

@@ -108,7 +108,13 @@ fn alone(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, r: &Runs, outs: &[
     e.open(&format!("if {run} < {runs} && group < params[0]"));
     let neutral = (op.neutral)(&mut e)?;
     let slots = outs.iter().map(|a| e.slot(a, true)).collect::<Res<Vec<_>>>()?;
-    let write = |e: &mut Emit<'_>, at: &str, v: &[String]| slots.iter().zip(&op.kinds).zip(v).for_each(|((slot, s), v)| e.line(&format!("a{slot}[{at}] = {};", packed(*s, v))));
+    let write = |e: &mut Emit<'_>, at: &str, v: &[String]| {
+        slots
+            .iter()
+            .zip(&op.kinds)
+            .zip(v)
+            .for_each(|((slot, s), v)| e.line(&format!("a{slot}[{at}] = {};", packed(*s, v))))
+    };
     let b = e.name("b");
     e.open(&format!("for (var {b} = 0u; {b} < {bins}; {b}++)"));
     write(&mut e, &format!("{b} * {runs} + {run}"), &neutral);
@@ -136,8 +142,14 @@ fn alone(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, r: &Runs, outs: &[
 /// Declarations of work-group memory: bins, and an element and key for each thread. (The first component of a tuple is
 /// a Bool that is true for all elements.)
 fn shared(op: &Operator<'_>, bins: usize) -> String {
-    let bins = op.kinds.iter().enumerate().map(|(i, s)| format!("var<workgroup> bins{i}: array<{}, {bins}>;\n", wgsl(*s)));
-    let elements = op.kinds.iter().enumerate().skip(1).map(|(i, s)| format!("var<workgroup> new{i}: array<{}, {THREADS}>;\n", wgsl(*s)));
+    let bins =
+        op.kinds.iter().enumerate().map(|(i, s)| format!("var<workgroup> bins{i}: array<{}, {bins}>;\n", wgsl(*s)));
+    let elements = op
+        .kinds
+        .iter()
+        .enumerate()
+        .skip(1)
+        .map(|(i, s)| format!("var<workgroup> new{i}: array<{}, {THREADS}>;\n", wgsl(*s)));
     bins.chain(elements).chain([format!("var<workgroup> keys: array<u32, {THREADS}>;\n")]).collect()
 }
 
@@ -183,7 +195,11 @@ pub(crate) fn int_sums(m: &Maker<'_>, of: &Elements<'_>, dest: &Array) -> Res<Ar
     e.open(&format!("if {bin} < {bins}"));
     let value = (of.values)(&mut e, &i)?.concat();
     let to = e.atomic(&sums)?;
-    ADD.replace("$value", &value).replace("$sums", &format!("a{to}")).replace("$at", &format!("3u * {bin}")).lines().for_each(|l| e.line(l));
+    ADD.replace("$value", &value)
+        .replace("$sums", &format!("a{to}"))
+        .replace("$at", &format!("3u * {bin}"))
+        .lines()
+        .for_each(|l| e.line(l));
     e.close();
     e.close();
     let w = e.finish(THREADS, "");
@@ -194,8 +210,15 @@ pub(crate) fn int_sums(m: &Maker<'_>, of: &Elements<'_>, dest: &Array) -> Res<Ar
         let check = e.check(Check::Overflow);
         e.line(&format!("let low = a{from}[3u * {i}];"));
         e.line(&format!("let high = a{from}[3u * {i} + 1u];"));
-        e.line(&format!("if a{from}[3u * {i} + 2u] != select(0u, 0xffffffffu, (high >> 31u) == 1u) {{ fault({check}); }}"));
-        let sum = e.bin(adl_prim::Bin::Add, Scalar::I64, &load(old, Scalar::I64, i), "bitcast<i64>(u64(low) | (u64(high) << 32u))")?;
+        e.line(&format!(
+            "if a{from}[3u * {i} + 2u] != select(0u, 0xffffffffu, (high >> 31u) == 1u) {{ fault({check}); }}"
+        ));
+        let sum = e.bin(
+            adl_prim::Bin::Add,
+            Scalar::I64,
+            &load(old, Scalar::I64, i),
+            "bitcast<i64>(u64(low) | (u64(high) << 32u))",
+        )?;
         e.line(&format!("a{to}[{i}] = {sum};"));
         Ok(())
     })?;

@@ -63,7 +63,11 @@ pub(crate) fn of_bins(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, rule:
         let to = e.atomic(&word)?;
         let changes = if rule.when { value } else { format!("!({value})") };
         // And and or change a word at most once.
-        let still = if rule.change == "atomicXor" { String::new() } else { format!(" && atomicLoad(&a{to}[{bin}]) == {}u", u32::from(rule.begin)) };
+        let still = if rule.change == "atomicXor" {
+            String::new()
+        } else {
+            format!(" && atomicLoad(&a{to}[{bin}]) == {}u", u32::from(rule.begin))
+        };
         let with = u32::from(rule.change != "atomicAnd");
         e.line(&format!("if {changes}{still} {{ {}(&a{to}[{bin}], {with}u); }}", rule.change));
         e.close();

@@ -3,9 +3,9 @@
 use crate::array::{Array, Scalar};
 use crate::error::{Check, Error, Fault, Res, not_here};
 use crate::fold::{Maker, Operator};
+use crate::product::{self, Side};
 use crate::queue::Gpu;
 use crate::wgsl::Emit;
-use crate::product::{self, Side};
 use adl_ir::{Function, Program, Terms};
 use adl_prim::Bin;
 
@@ -17,7 +17,13 @@ const LARGE: usize = 16;
 ///
 /// # Errors
 /// [`Error::Fault`] if an operand has too few elements.
-pub fn contract(gpu: &Gpu, (a, b): (&Array, &Array), turned: [bool; 2], [n, m, k]: [usize; 3], terms: Terms) -> Res<Array> {
+pub fn contract(
+    gpu: &Gpu,
+    (a, b): (&Array, &Array),
+    turned: [bool; 2],
+    [n, m, k]: [usize; 3],
+    terms: Terms,
+) -> Res<Array> {
     let vector = a.shape.len() == 1;
     if a.scalar != Scalar::F64 || b.scalar != Scalar::F64 || a.shape.len() > 2 || b.shape.len() != 2 {
         return not_here("a contraction of what are no matrices of Floats");
@@ -35,7 +41,13 @@ pub fn contract(gpu: &Gpu, (a, b): (&Array, &Array), turned: [bool; 2], [n, m, k
     let extents = if vector { vec![m] } else { vec![n, m] };
     let exact = |x: &Array, turned: bool, rows: usize| x.shape == if turned { [k, rows] } else { [rows, k] };
     if terms == Terms::Mul && n.min(m).min(k) >= LARGE && exact(a, turned[0], n) && exact(b, turned[1], m) {
-        let side = |array, turned: bool, rows: usize| if turned { Side { array, turn: 0, rows: 1, terms: rows } } else { Side { array, turn: 0, rows: k, terms: 1 } };
+        let side = |array, turned: bool, rows: usize| {
+            if turned {
+                Side { array, turn: 0, rows: 1, terms: rows }
+            } else {
+                Side { array, turn: 0, rows: k, terms: 1 }
+            }
+        };
         return product::tiles(gpu, 1, (side(a, turned[0], n), side(b, turned[1], m)), [n, m, k])?.reshaped(extents);
     }
     sums(gpu, (a, b), turned, [n, m, k], terms)?.reshaped(extents)
@@ -61,7 +73,10 @@ fn sums(gpu: &Gpu, (a, b): (&Array, &Array), turned: [bool; 2], [n, m, k]: [usiz
             };
             Ok(e.define("c", &format!("a{slot}[{at}]")))
         };
-        let (x, y) = (number(a, turned[0], &format!("({row} / {columns})"))?, number(b, turned[1], &format!("({row} % {columns})"))?);
+        let (x, y) = (
+            number(a, turned[0], &format!("({row} / {columns})"))?,
+            number(b, turned[1], &format!("({row} % {columns})"))?,
+        );
         let term = match terms {
             Terms::Mul => e.bin(Bin::Mul, Scalar::F64, &x, &y)?,
             Terms::Scale => e.bin(Bin::Scale, Scalar::F64, &x, &y)?,
@@ -72,7 +87,13 @@ fn sums(gpu: &Gpu, (a, b): (&Array, &Array), turned: [bool; 2], [n, m, k]: [usiz
     let maker = Maker { gpu, program: &program, function: &function, env: &|_| None };
     // For a vector and a matrix: whether neighbouring elements in memory belong to the same sum or to neighbouring
     // sums.
-    match if n == 1 { Some(turned[1]) } else if m == 1 { Some(turned[0]) } else { None } {
+    match if n == 1 {
+        Some(turned[1])
+    } else if m == 1 {
+        Some(turned[0])
+    } else {
+        None
+    } {
         Some(true) => maker.columns(&op, n * m, k, &from),
         Some(false) => return maker.sums_of_rows(Scalar::F64, n * m, k, &from),
         None => maker.reduce(&op, n * m, k, &from),

@@ -24,7 +24,10 @@ fn philox(mut c: [u32; 4], mut k: [u32; 2]) -> [u32; 4] {
 
 /// The two words of block `i`: the key's first word keys the cipher, and the second is part of the counter.
 fn block(key: Key, i: u64) -> [u64; 2] {
-    let r = philox([i as u32, (i >> 32) as u32, key[1] as u32, (key[1] >> 32) as u32], [key[0] as u32, (key[0] >> 32) as u32]);
+    let r = philox(
+        [i as u32, (i >> 32) as u32, key[1] as u32, (key[1] >> 32) as u32],
+        [key[0] as u32, (key[0] >> 32) as u32],
+    );
     [u64::from(r[0]) | u64::from(r[1]) << 32, u64::from(r[2]) | u64::from(r[3]) << 32]
 }
 
@@ -59,11 +62,20 @@ pub fn split_there(gpu: &Gpu, key: Key, n: usize) -> Res<[Array; 2]> {
 fn words(e: &mut Emit<'_>, key: Key, i: &str) -> [String; 2] {
     let [a, b, c, d] = [key[0] as u32, (key[0] >> 32) as u32, key[1] as u32, (key[1] >> 32) as u32].map(|w| e.word(w));
     let r = e.define("r", &format!("r_philox(vec4<u32>({i}, 0u, {c}, {d}), vec2<u32>({a}, {b}))"));
-    [e.define("w", &format!("u64({r}.x) | (u64({r}.y) << 32u)")), e.define("w", &format!("u64({r}.z) | (u64({r}.w) << 32u)"))]
+    [
+        e.define("w", &format!("u64({r}.x) | (u64({r}.y) << 32u)")),
+        e.define("w", &format!("u64({r}.z) | (u64({r}.w) << 32u)")),
+    ]
 }
 
 /// An array of this shape, with two numbers from each block.
-fn pairs(gpu: &Gpu, key: Key, scalar: Scalar, shape: Vec<usize>, two: impl FnOnce(&mut Emit<'_>, [String; 2]) -> Res<[String; 2]>) -> Res<Array> {
+fn pairs(
+    gpu: &Gpu,
+    key: Key,
+    scalar: Scalar,
+    shape: Vec<usize>,
+    two: impl FnOnce(&mut Emit<'_>, [String; 2]) -> Res<[String; 2]>,
+) -> Res<Array> {
     gpu.has(Scalar::I64)?;
     let out = gpu.empty(scalar, shape)?;
     let n = out.len();
@@ -116,6 +128,9 @@ mod tests {
     #[test]
     fn philox_known_answers() {
         assert_eq!(philox([0; 4], [0; 2]), [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8]);
-        assert_eq!(philox([0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344], [0xa4093822, 0x299f31d0]), [0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1]);
+        assert_eq!(
+            philox([0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344], [0xa4093822, 0x299f31d0]),
+            [0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1]
+        );
     }
 }

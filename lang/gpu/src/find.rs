@@ -37,7 +37,8 @@ pub fn places(gpu: &Gpu, a: &Array, zeros: bool) -> Res<Array> {
         let f = sought(e, a, j, zeros)?;
         Ok(vec![e.define("c", &format!("select(0u, 1u, {f})"))])
     };
-    let mut counts = Maker { gpu, program: &program, function: &function, env: &|_| None }.scan(&op, 1, n, false, &from)?;
+    let mut counts =
+        Maker { gpu, program: &program, function: &function, env: &|_| None }.scan(&op, 1, n, false, &from)?;
     let counts = counts.remove(0);
     let last = gpu.empty(Scalar::Word, vec![1])?;
     gpu.copy_into(&counts.buffer, 4 * (n as u64 - 1), &last.buffer, 0, 4)?;
@@ -76,7 +77,9 @@ pub fn linspace(gpu: &Gpu, lo: f64, hi: f64, n: usize) -> Res<Array> {
         let (a, b, width, steps) = (real(lo), real(hi), real(hi - lo), real((n.max(2) - 1) as f64));
         // If there is only one, it is `lo`.
         let last = e.word(if n > 1 { n as u32 - 1 } else { u32::MAX });
-        e.line(&format!("a{to}[{i}] = select(select({a} + {width} * (f64({i}) / {steps}), {b}, {i} == {last}), {a}, {i} == 0u);"));
+        e.line(&format!(
+            "a{to}[{i}] = select(select({a} + {width} * (f64({i}) / {steps}), {b}, {i} == {last}), {a}, {i} == 0u);"
+        ));
         Ok(())
     })?;
     Ok(out)

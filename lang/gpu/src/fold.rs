@@ -62,7 +62,11 @@ impl Operator<'_> {
 
     /// Declarations of work-group memory.
     pub fn shared(&self, threads: u32) -> String {
-        self.kinds.iter().enumerate().map(|(i, s)| format!("var<workgroup> s{i}: array<{}, {threads}>;\n", wgsl(*s))).collect()
+        self.kinds
+            .iter()
+            .enumerate()
+            .map(|(i, s)| format!("var<workgroup> s{i}: array<{}, {threads}>;\n", wgsl(*s)))
+            .collect()
     }
 
     pub fn declare(&self, e: &mut Emit<'_>, kind: &str) -> Numbers {
@@ -168,7 +172,13 @@ pub(crate) fn begin(e: &mut Emit<'_>, t: &Tiles, op: &Operator<'_>, order: Order
 }
 
 /// Combines elements from left to right into `to`.
-pub(crate) fn gather(e: &mut Emit<'_>, op: &Operator<'_>, to: &[String], (row, first, end): (&str, &str, &str), from: Source<'_>) -> Res<()> {
+pub(crate) fn gather(
+    e: &mut Emit<'_>,
+    op: &Operator<'_>,
+    to: &[String],
+    (row, first, end): (&str, &str, &str),
+    from: Source<'_>,
+) -> Res<()> {
     let j = e.name("j");
     e.line(&format!("var {j} = {first};"));
     e.open(&format!("for (; {j} < {end}; {j}++)"));
@@ -219,7 +229,11 @@ fn totals(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, from: Source<'_>, (out
     let again = move |e: &mut Emit<'_>, _: &str, j: &str| Ok(stage::read(e, op, &start, j));
     gather(e, op, &x, (&b.row, &b.first, &b.end), if staged { &again } else { from })?;
     // For scans, the threads are in reverse order.
-    let place = if ends == Ends::Right { e.define("k", &format!("select(l, {0} - 1u - l, l < {0})", b.active)) } else { "l".to_owned() };
+    let place = if ends == Ends::Right {
+        e.define("k", &format!("select(l, {0} - 1u - l, l < {0})", b.active))
+    } else {
+        "l".to_owned()
+    };
     assign(e, &op.shared_at(&place), &x);
     tree(e, op, t.threads, &b.active, ends)?;
     e.open("if l == 0u");
@@ -254,7 +268,9 @@ pub(crate) fn store(e: &mut Emit<'_>, op: &Operator<'_>, outs: &[Array], at: &st
 
 /// Loads a tuple.
 pub(crate) fn taken(e: &mut Emit<'_>, op: &Operator<'_>, arrays: &[Array], at: &str) -> Res<Numbers> {
-    let read = |(a, at): (&Array, String), e: &mut Emit<'_>| e.element(a, false, &at).map(|t| if a.scalar == Scalar::Bool { format!("({t} != 0u)") } else { t });
+    let read = |(a, at): (&Array, String), e: &mut Emit<'_>| {
+        e.element(a, false, &at).map(|t| if a.scalar == Scalar::Bool { format!("({t} != 0u)") } else { t })
+    };
     let values = places(op, arrays, at).map(|p| read(p, e)).collect::<Res<Vec<_>>>()?;
     Ok(copies(e, &values))
 }
@@ -269,7 +285,11 @@ fn places<'a>(op: &Operator<'_>, arrays: &'a [Array], at: &'a str) -> impl Itera
 }
 
 /// A source that reads the tuples of an earlier kernel, in rows of this length.
-pub(crate) fn rows_of<'a>(op: &'a Operator<'a>, arrays: &'a [Array], length: usize) -> impl Fn(&mut Emit<'_>, &str, &str) -> Res<Numbers> + 'a {
+pub(crate) fn rows_of<'a>(
+    op: &'a Operator<'a>,
+    arrays: &'a [Array],
+    length: usize,
+) -> impl Fn(&mut Emit<'_>, &str, &str) -> Res<Numbers> + 'a {
     move |e, row, j| {
         let n = e.word(length as u32);
         let k = e.define("k", &format!("{row} * {n} + {j}"));
@@ -282,7 +302,9 @@ pub(crate) fn reading(arrays: &[Array], length: usize) -> impl Fn(&mut Emit<'_>,
     move |e, row, j| {
         let n = e.word(length as u32);
         let k = e.define("k", &format!("{row} * {n} + {j}"));
-        let read = |a: &Array, e: &mut Emit<'_>| e.element(a, false, &k).map(|t| if a.scalar == Scalar::Bool { format!("({t} != 0u)") } else { t });
+        let read = |a: &Array, e: &mut Emit<'_>| {
+            e.element(a, false, &k).map(|t| if a.scalar == Scalar::Bool { format!("({t} != 0u)") } else { t })
+        };
         let values = arrays.iter().map(|a| read(a, e)).collect::<Res<Vec<_>>>()?;
         Ok(copies(e, &values))
     }

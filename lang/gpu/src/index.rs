@@ -42,7 +42,8 @@ pub fn scatter(gpu: &Gpu, dest: &Array, at: &Array, values: &Array) -> Res<Array
         Ok(())
     })?;
     each(gpu, m * k, |e, i| {
-        let (keys, last, from, to) = (e.slot(at, false)?, e.slot(&last, false)?, e.slot(values, false)?, e.slot(&out, true)?);
+        let (keys, last, from, to) =
+            (e.slot(at, false)?, e.slot(&last, false)?, e.slot(values, false)?, e.slot(&out, true)?);
         let (n, k) = (e.word(n as u32), e.word(k as u32));
         e.line(&format!("let row = {i} / {k};"));
         e.line(&format!("let key = a{keys}[row];"));
@@ -89,7 +90,8 @@ pub struct ByIndex<'a> {
 /// `dest` with the operator applied at each key.
 pub fn reduce_by_index(gpu: &Gpu, p: &Program, f: &Function, x: &ByIndex<'_>, env: Env<'_>) -> Res<Vec<Array>> {
     let kinds: Vec<Scalar> = x.dest.iter().map(|a| a.scalar).collect();
-    let alike = x.values.len() == kinds.len() && x.values.iter().zip(&kinds).all(|(v, k)| v.scalar == *k && v.shape == x.keys.shape);
+    let alike = x.values.len() == kinds.len()
+        && x.values.iter().zip(&kinds).all(|(v, k)| v.scalar == *k && v.shape == x.keys.shape);
     let bins = x.dest.first().map_or(0, Array::len);
     if !alike || x.dest.iter().any(|a| a.shape != [bins]) {
         return not_here("a histogram of rows, or of elements that are not like its bins");
@@ -126,7 +128,11 @@ fn adds(op: &Block) -> bool {
 /// Whether an operator is the minimum or maximum of its operands in order.
 fn least(op: &Block) -> Option<bool> {
     match &op.stmts[..] {
-        [Stmt { op: Op::Bin(b @ (Bin::Min | Bin::Max), x, y), outs, .. }] if outs == &op.results && op.params == [*x, *y] => Some(*b == Bin::Min),
+        [Stmt { op: Op::Bin(b @ (Bin::Min | Bin::Max), x, y), outs, .. }]
+            if outs == &op.results && op.params == [*x, *y] =>
+        {
+            Some(*b == Bin::Min)
+        }
         _ => None,
     }
 }
@@ -146,11 +152,19 @@ pub fn gather_add(gpu: &Gpu, acc: &Array, at: &Array, v: &Array) -> Res<Array> {
 /// [`gather_add`]; `own`: `acc` is not shared and may be overwritten.
 pub(crate) fn rows_added(gpu: &Gpu, acc: &Array, at: &Array, v: &Array, own: bool) -> Res<Array> {
     let (n, k) = shape::rows(acc);
-    if v.scalar != acc.scalar || v.len() != at.len() * k || !matches!(acc.scalar, Scalar::F32 | Scalar::F64 | Scalar::I64) {
+    if v.scalar != acc.scalar
+        || v.len() != at.len() * k
+        || !matches!(acc.scalar, Scalar::F32 | Scalar::F64 | Scalar::I64)
+    {
         return not_here(format!("{} indices for values of shape {:?}", at.len(), v.shape));
     }
     let (kind, program, function) = (acc.scalar, Program::default(), Function::default());
-    let op = Operator { kinds: vec![kind], combine: &|e, x, y| e.bin(Bin::Add, kind, &x[0], &y[0]).map(|t| vec![t]), neutral: &|e| Ok(vec![e.zero(kind)]), prepare: &|_| Ok(()) };
+    let op = Operator {
+        kinds: vec![kind],
+        combine: &|e, x, y| e.bin(Bin::Add, kind, &x[0], &y[0]).map(|t| vec![t]),
+        neutral: &|e| Ok(vec![e.zero(kind)]),
+        prepare: &|_| Ok(()),
+    };
     let of = Elements {
         count: v.len(),
         bins: n * k,
@@ -169,7 +183,12 @@ pub(crate) fn rows_added(gpu: &Gpu, acc: &Array, at: &Array, v: &Array, own: boo
         bools: None,
     };
     let flat = acc.reshaped(vec![n * k])?;
-    let mut outs = histogram(&Maker { gpu, program: &program, function: &function, env: &|_| None::<Operand> }, &op, &of, &[flat])?;
+    let mut outs = histogram(
+        &Maker { gpu, program: &program, function: &function, env: &|_| None::<Operand> },
+        &op,
+        &of,
+        &[flat],
+    )?;
     outs.remove(0).reshaped(acc.shape.clone())
 }
 
@@ -199,7 +218,9 @@ fn histogram(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, dest: &[Array]
     let kinds = [vec![Scalar::Bool], op.kinds.clone()].concat();
     match Runs::of(&kinds, of.count, of.bins) {
         Some(r) => few(m, op, of, dest, &r),
-        None if of.int_sums && of.bins < u32::MAX as usize / 3 => dest.iter().map(|d| bins::int_sums(m, of, d)).collect(),
+        None if of.int_sums && of.bins < u32::MAX as usize / 3 => {
+            dest.iter().map(|d| bins::int_sums(m, of, d)).collect()
+        }
         None => match (of.least, of.bools) {
             (None, Some(rule)) => dest.iter().map(|d| bools::of_bins(m, op, of, rule, d)).collect(),
             (Some(least), _) => {
@@ -213,7 +234,10 @@ fn histogram(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, dest: &[Array]
 
 /// An operator on tuples that are prefixed with a Bool. If `both` holds, the operator is applied; otherwise the result
 /// is the second tuple if its Bool is set, and else the first.
-fn marked<'a>(op: &'a Operator<'_>, both: &'a dyn Fn(&str, &str) -> String) -> impl Fn(&mut Emit<'_>, &[String], &[String]) -> Res<Numbers> + 'a {
+fn marked<'a>(
+    op: &'a Operator<'_>,
+    both: &'a dyn Fn(&str, &str) -> String,
+) -> impl Fn(&mut Emit<'_>, &[String], &[String]) -> Res<Numbers> + 'a {
     move |e, x, y| {
         let made = op.declare(e, "m");
         e.open(&format!("if {}", both(&x[0], &y[0])));
@@ -235,7 +259,12 @@ fn few(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, dest: &[Array], r: &
     let kinds = [vec![Scalar::Bool], op.kinds.clone()].concat();
     let both = |x: &str, y: &str| format!("{x} && {y}");
     let combine = marked(op, &both);
-    let full = Operator { kinds, combine: &combine, neutral: &|e| Ok([vec!["false".to_owned()], (op.neutral)(e)?].concat()), prepare: op.prepare };
+    let full = Operator {
+        kinds,
+        combine: &combine,
+        neutral: &|e| Ok([vec!["false".to_owned()], (op.neutral)(e)?].concat()),
+        prepare: op.prepare,
+    };
     let own = bins::of_runs(m, &full, of, r)?;
     let sums = m.reduce(&full, of.bins, r.count, &fold::reading(&own, r.count))?;
     joined(m, op, (dest, of.own), &sums[1..], Places::InOrder(&sums[0]))
@@ -251,11 +280,20 @@ fn many(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, dest: &[Array]) -> 
     // The second tuple starts a new bin, and replaces the first.
     let both = |_: &str, y: &str| format!("!{y}");
     let combine = marked(op, &both);
-    let anew = Operator { kinds, combine: &combine, neutral: &|e| Ok([vec!["false".to_owned()], (op.neutral)(e)?].concat()), prepare: op.prepare };
+    let anew = Operator {
+        kinds,
+        combine: &combine,
+        neutral: &|e| Ok([vec!["false".to_owned()], (op.neutral)(e)?].concat()),
+        prepare: op.prepare,
+    };
     let from = |e: &mut Emit<'_>, column: &str, j: &str| {
         let (places, sorted) = (e.slot(&places, false)?, e.slot(&sorted, false)?);
         let begins = e.define("f", &format!("{j} == 0u || a{sorted}[{j}] != a{sorted}[max({j}, 1u) - 1u]"));
-        let at = if width == 1 { format!("a{places}[{j}]") } else { format!("a{places}[{j}] * {} + {column}", e.word(width as u32)) };
+        let at = if width == 1 {
+            format!("a{places}[{j}]")
+        } else {
+            format!("a{places}[{j}] * {} + {column}", e.word(width as u32))
+        };
         let at = e.define("k", &at);
         let values = (of.values)(e, &at)?;
         let values: Numbers = values.iter().map(|v| e.define("c", v)).collect();
@@ -291,7 +329,13 @@ enum Places<'a> {
 }
 
 /// Combines `dest` with the results of its bins.
-fn joined(m: &Maker<'_>, op: &Operator<'_>, (dest, own): (&[Array], bool), found: &[Array], places: Places<'_>) -> Res<Vec<Array>> {
+fn joined(
+    m: &Maker<'_>,
+    op: &Operator<'_>,
+    (dest, own): (&[Array], bool),
+    found: &[Array],
+    places: Places<'_>,
+) -> Res<Vec<Array>> {
     let copy = |a: &Array| Ok(Array { buffer: m.gpu.copy(&a.buffer, a.bytes())?, ..a.clone() });
     let outs = dest.iter().map(|a| if own { Ok(a.clone()) } else { copy(a) }).collect::<Res<Vec<_>>>()?;
     let (Places::InOrder(keys) | Places::Sorted(keys)) = places;
@@ -312,7 +356,9 @@ fn joined(m: &Maker<'_>, op: &Operator<'_>, (dest, own): (&[Array], bool), found
         }
     };
     e.open(&format!("if {bin} < {bins} && {last}"));
-    let read = |e: &mut Emit<'_>, arrays: &[Array], own: bool, at: &str| arrays.iter().map(|a| e.slot(a, own).map(|s| e.define("c", &load(s, a.scalar, at)))).collect::<Res<Numbers>>();
+    let read = |e: &mut Emit<'_>, arrays: &[Array], own: bool, at: &str| {
+        arrays.iter().map(|a| e.slot(a, own).map(|s| e.define("c", &load(s, a.scalar, at)))).collect::<Res<Numbers>>()
+    };
     let (old, new) = (read(&mut e, dest, own, &bin)?, read(&mut e, found, false, &i)?);
     let made = (op.combine)(&mut e, &old, &new)?;
     for ((a, s), v) in outs.iter().zip(&op.kinds).zip(&made) {

@@ -51,14 +51,25 @@ impl Maker<'_> {
         self.reduce(op, lines, parts, &|e, line, j| {
             let lines = e.word(lines as u32);
             let k = e.define("k", &format!("{j} * {lines} + {line}"));
-            let read = outs.iter().map(|a| e.slot(a, false).map(|s| crate::wgsl::load(s, a.scalar, &k))).collect::<Res<Vec<_>>>()?;
+            let read = outs
+                .iter()
+                .map(|a| e.slot(a, false).map(|s| crate::wgsl::load(s, a.scalar, &k)))
+                .collect::<Res<Vec<_>>>()?;
             Ok(copies(e, &read))
         })
     }
 
     /// The work-groups' partial results.
-    fn runs(&self, op: &Operator<'_>, (lines, length): (usize, usize), c: &Cut, from: Source<'_>, outs: &[Array]) -> Res<()> {
-        let (threads, across, parts) = ((c.wide * c.deep) as u32, lines.div_ceil(c.wide), length.div_ceil(c.deep * c.run));
+    fn runs(
+        &self,
+        op: &Operator<'_>,
+        (lines, length): (usize, usize),
+        c: &Cut,
+        from: Source<'_>,
+        outs: &[Array],
+    ) -> Res<()> {
+        let (threads, across, parts) =
+            ((c.wide * c.deep) as u32, lines.div_ceil(c.wide), length.div_ceil(c.deep * c.run));
         let mut e = self.emit();
         e.whole = true;
         let [all, length, across_, run] = [lines, length, across, c.run].map(|w| e.word(w as u32));
@@ -66,7 +77,10 @@ impl Maker<'_> {
         e.open("if group < params[0]");
         let lane = e.define("lane", &format!("group * {threads}u + l"));
         e.lane = Some((lane, across * parts * threads as usize));
-        let (line, deep) = (e.define("k", &format!("(group % {across_}) * {0}u + l % {0}u", c.wide)), e.define("k", &format!("l / {}u", c.wide)));
+        let (line, deep) = (
+            e.define("k", &format!("(group % {across_}) * {0}u + l % {0}u", c.wide)),
+            e.define("k", &format!("l / {}u", c.wide)),
+        );
         let part = e.define("k", &format!("group / {across_}"));
         let first = e.define("k", &format!("min(({part} * {}u + {deep}) * {run}, {length})", c.deep));
         let end = e.define("k", &format!("select({first}, min({first} + {run}, {length}), {line} < {all})"));
@@ -78,7 +92,8 @@ impl Maker<'_> {
         e.open(&format!("for (var {d} = 1u; {d} < {}u; {d} = {d} * 2u)", c.deep));
         // Whether the right operand has elements; then so have those before it.
         e.open(&format!("if {deep} % (2u * {d}) == 0u && {deep} + {d} < {}u && {line} < {all} && ({part} * {}u + {deep} + {d}) * {run} < {length}", c.deep, c.deep));
-        let (left, right) = (copies(&mut e, &op.shared_at("l")), copies(&mut e, &op.shared_at(&format!("l + {d} * {}u", c.wide))));
+        let (left, right) =
+            (copies(&mut e, &op.shared_at("l")), copies(&mut e, &op.shared_at(&format!("l + {d} * {}u", c.wide))));
         let made = (op.combine)(&mut e, &left, &right)?;
         assign(&mut e, &op.shared_at("l"), &made);
         e.close();
@@ -110,7 +125,8 @@ impl Maker<'_> {
         e.whole = true;
         let (all, length) = (e.word(lines as u32), e.word(length as u32));
         e.open("if group < params[0]");
-        let (line, lane) = (e.define("k", &format!("group * {beside}u + l / {lanes}u")), e.define("k", &format!("l % {lanes}u")));
+        let (line, lane) =
+            (e.define("k", &format!("group * {beside}u + l / {lanes}u")), e.define("k", &format!("l % {lanes}u")));
         let (x, zero, j) = (e.name("x"), e.zero(kind), e.name("j"));
         e.line(&format!("var {x} = {zero};"));
         let more = format!("{j} < {length} && {line} < {all}");

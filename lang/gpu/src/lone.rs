@@ -33,9 +33,22 @@ pub(crate) fn work(f: &Function, s: &Stmt, turns: &dyn Fn(Var) -> Option<u64>) -
     if !s.lin_outs.is_empty() || !s.outs.iter().all(|v| Scalar::of(f.ty(*v)).is_some() || matches!(s.op, Op::Loop(_))) {
         return None;
     }
-    let block = |b: &Block| b.stmts.iter().try_fold(1u64, |n, s| stacker::maybe_grow(64 * 1024, 1024 * 1024, || work(f, s, turns)).map(|w| n.saturating_add(w)));
+    let block = |b: &Block| {
+        b.stmts.iter().try_fold(1u64, |n, s| {
+            stacker::maybe_grow(64 * 1024, 1024 * 1024, || work(f, s, turns)).map(|w| n.saturating_add(w))
+        })
+    };
     match &s.op {
-        Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) | Op::Lit(_) | Op::Index { .. } | Op::Dim(..) | Op::Dup(_) => Some(1),
+        Op::Un(..)
+        | Op::Bin(..)
+        | Op::Cmp(..)
+        | Op::Not(_)
+        | Op::Select(..)
+        | Op::Convert(..)
+        | Op::Lit(_)
+        | Op::Index { .. }
+        | Op::Dim(..)
+        | Op::Dup(_) => Some(1),
         Op::Prim(p, _) if crate::table::on_gpu(*p) == crate::table::OnGpu::Number => Some(1),
         Op::If(_, a, b) => Some(block(a)?.saturating_add(block(b)?)),
         Op::Loop(l) if numbers(f, l) => {
@@ -52,7 +65,12 @@ pub(crate) fn work(f: &Function, s: &Stmt, turns: &dyn Fn(Var) -> Option<u64>) -
 /// Whether a loop carries, reads and collects scalars only.
 fn numbers(f: &Function, l: &Loop) -> bool {
     let number = |v: &Var| Scalar::of(f.ty(*v)).is_some();
-    l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty() && !l.outs.contains(&Out::Boxed) && l.body.params.iter().all(number) && l.body.results.iter().all(number)
+    l.lin_init.is_empty()
+        && l.lin_xs.is_empty()
+        && l.lin_outs.is_empty()
+        && !l.outs.contains(&Out::Boxed)
+        && l.body.params.iter().all(number)
+        && l.body.results.iter().all(number)
 }
 
 /// Whether this much work is acceptable for each of several threads.
@@ -66,7 +84,14 @@ pub(crate) fn bearable_alone(work: u64) -> bool {
 }
 
 /// Runs statements in one thread. Returns the values of `outs`; scalars as arrays without axes.
-pub(crate) fn run(gpu: &Gpu, p: &Program, f: &Function, stmts: &[&Stmt], outs: &[Var], env: Env<'_>) -> Res<Vec<Array>> {
+pub(crate) fn run(
+    gpu: &Gpu,
+    p: &Program,
+    f: &Function,
+    stmts: &[&Stmt],
+    outs: &[Var],
+    env: Env<'_>,
+) -> Res<Vec<Array>> {
     let mut e = Emit::new(gpu, p, f, env);
     let one = e.word(1);
     let b = Block { stmts: stmts.iter().map(|s| (*s).clone()).collect(), ..Block::default() };
@@ -84,7 +109,14 @@ pub(crate) fn run(gpu: &Gpu, p: &Program, f: &Function, stmts: &[&Stmt], outs: &
 
 /// Runs a statement in `n` iterations of a loop, each in a thread of its own. The results have the iterations as their
 /// first axis. `each` says which variables are arrays whose first axis is the iterations.
-pub(crate) fn in_turns(gpu: &Gpu, p: &Program, f: &Function, s: &Stmt, env: Env<'_>, (n, each): (usize, &dyn Fn(Var) -> bool)) -> Res<Vec<Array>> {
+pub(crate) fn in_turns(
+    gpu: &Gpu,
+    p: &Program,
+    f: &Function,
+    s: &Stmt,
+    env: Env<'_>,
+    (n, each): (usize, &dyn Fn(Var) -> bool),
+) -> Res<Vec<Array>> {
     let own = |v: Var| if each(v) { None } else { env(v) };
     let mut e = Emit::new(gpu, p, f, &own);
     let end = e.word(u32::try_from(n).map_or_else(|_| not_here("more than 2³² turns"), Ok)?);
@@ -133,7 +165,8 @@ fn kept(gpu: &Gpu, e: &mut Emit<'_>, v: Var) -> Res<Array> {
         }
         // Memory of a single thread is contiguous.
         Place::View(View { array, dims, base, .. }) => {
-            let extents = dims.iter().map(|d| e.known(d).and_then(|n| usize::try_from(n).ok())).collect::<Option<Vec<_>>>();
+            let extents =
+                dims.iter().map(|d| e.known(d).and_then(|n| usize::try_from(n).ok())).collect::<Option<Vec<_>>>();
             match (extents, e.written(array)) {
                 (Some(extents), Some(a)) if base == e.lane.as_ref().map_or("", |(l, _)| l) => a.reshaped(extents),
                 _ => not_here("a part of an array that a thread makes"),

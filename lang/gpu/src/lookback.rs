@@ -97,7 +97,14 @@ pub(crate) fn end(e: &mut Emit<'_>, order: Order<'_>) {
 
 /// Computes the tile's prefix in each thread's `acc`. Work-group memory holds the prefixes of the threads' results.
 /// Returns the thread's prefix within the tile.
-pub(crate) fn left(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, (state, again): (&Array, bool), b: &Begun, acc: &[String]) -> Res<Numbers> {
+pub(crate) fn left(
+    e: &mut Emit<'_>,
+    op: &Operator<'_>,
+    t: &Tiles,
+    (state, again): (&Array, bool),
+    b: &Begun,
+    acc: &[String],
+) -> Res<Numbers> {
     // The repeated computation never waits: all values have been published.
     let k = Talk { slot: e.atomic(state)?, threads: t.threads, patience: if again { 1 } else { e.caps.patience } };
     let (wide, n) = (width(op), t.threads);
@@ -132,8 +139,16 @@ type Places<'a> = &'a dyn Fn(&str) -> String;
 
 /// Emits the first thread's work: waits for the block's prefix, and publishes that of the next block. `at` computes
 /// their addresses.
-fn first(e: &mut Emit<'_>, op: &Operator<'_>, k: &Talk, (b, behind, block): (&Begun, &str, &str), (at, all): (Places<'_>, &[String]), acc: &[String]) -> Res<()> {
-    let tells = e.define("f", &format!("{behind} == {}u - 1u && {} % {} + 1u < {}", k.threads, b.tile, b.tiles, b.tiles));
+fn first(
+    e: &mut Emit<'_>,
+    op: &Operator<'_>,
+    k: &Talk,
+    (b, behind, block): (&Begun, &str, &str),
+    (at, all): (Places<'_>, &[String]),
+    acc: &[String],
+) -> Res<()> {
+    let tells =
+        e.define("f", &format!("{behind} == {}u - 1u && {} % {} + 1u < {}", k.threads, b.tile, b.tiles, b.tiles));
     let whole = op.declare(e, "whole");
     e.open(&format!("if {tells}"));
     let within = copies(e, &op.shared_at("0u"));
@@ -166,7 +181,11 @@ fn tell(e: &mut Emit<'_>, op: &Operator<'_>, state: usize, at: &str, values: &[S
         match s {
             Scalar::F64 | Scalar::I64 => {
                 let u = e.define("u", &format!("bitcast<u64>({v})"));
-                parts.extend([format!("u32({u} & 0x7ffffffflu)"), format!("u32(({u} >> 31u) & 0x7ffffffflu)"), format!("u32({u} >> 62u)")]);
+                parts.extend([
+                    format!("u32({u} & 0x7ffffffflu)"),
+                    format!("u32(({u} >> 31u) & 0x7ffffffflu)"),
+                    format!("u32({u} >> 62u)"),
+                ]);
             }
             Scalar::F32 | Scalar::Word => {
                 let u = e.define("u", &if *s == Scalar::F32 { format!("bitcast<u32>({v})") } else { v.clone() });
@@ -175,7 +194,10 @@ fn tell(e: &mut Emit<'_>, op: &Operator<'_>, state: usize, at: &str, values: &[S
             Scalar::Bool => parts.push(format!("select(0u, 1u, {v})")),
         }
     }
-    parts.iter().enumerate().for_each(|(i, p)| e.line(&format!("atomicStore(&a{state}[{at} + {i}u], {p} | 0x80000000u);")));
+    parts
+        .iter()
+        .enumerate()
+        .for_each(|(i, p)| e.line(&format!("atomicStore(&a{state}[{at} + {i}u], {p} | 0x80000000u);")));
 }
 
 /// Waits for a tuple.
@@ -195,7 +217,13 @@ fn told(e: &mut Emit<'_>, op: &Operator<'_>, k: &Talk, at: &str) -> Numbers {
     let mut words = words.into_iter().map(|w| format!("({w} & 0x7fffffffu)"));
     let mut word = || words.next().unwrap_or_default();
     let mut whole = |s: Scalar| match s {
-        Scalar::F64 | Scalar::I64 => format!("bitcast<{}>(u64({}) | (u64({}) << 31u) | (u64({}) << 62u))", crate::wgsl::wgsl(s), word(), word(), word()),
+        Scalar::F64 | Scalar::I64 => format!(
+            "bitcast<{}>(u64({}) | (u64({}) << 31u) | (u64({}) << 62u))",
+            crate::wgsl::wgsl(s),
+            word(),
+            word(),
+            word()
+        ),
         Scalar::F32 => format!("bitcast<f32>({} | ({} << 31u))", word(), word()),
         Scalar::Word => format!("({} | ({} << 31u))", word(), word()),
         Scalar::Bool => format!("({} != 0u)", word()),

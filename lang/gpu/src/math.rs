@@ -16,7 +16,12 @@ fn library() -> &'static HashMap<&'static str, Item> {
     static MADE: OnceLock<HashMap<&'static str, Item>> = OnceLock::new();
     MADE.get_or_init(|| {
         let mut items = HashMap::new();
-        for text in [include_str!("math/f64.wgsl"), include_str!("math/f32.wgsl"), include_str!("math/i64.wgsl"), include_str!("math/random.wgsl")] {
+        for text in [
+            include_str!("math/f64.wgsl"),
+            include_str!("math/f32.wgsl"),
+            include_str!("math/i64.wgsl"),
+            include_str!("math/random.wgsl"),
+        ] {
             items.extend(parts(text));
         }
         let names: BTreeSet<&'static str> = items.keys().copied().collect();

@@ -162,7 +162,12 @@ impl Pool {
 }
 
 /// A buffer of at least `bytes` bytes with unspecified contents. `make` creates one.
-pub(crate) fn take(pool: &Rc<RefCell<Pool>>, bytes: u64, most: u64, make: impl Fn(u64) -> Res<wgpu::Buffer>) -> Res<Buffer> {
+pub(crate) fn take(
+    pool: &Rc<RefCell<Pool>>,
+    bytes: u64,
+    most: u64,
+    make: impl Fn(u64) -> Res<wgpu::Buffer>,
+) -> Res<Buffer> {
     let size = class(bytes);
     if size > most {
         return Err(Error::Memory(format!("an array of {bytes} bytes, of {most} that one may have")));
@@ -188,5 +193,12 @@ pub(crate) fn take(pool: &Rc<RefCell<Pool>>, bytes: u64, most: u64, make: impl F
     let mut p = pool.borrow_mut();
     p.stats.used += size;
     p.stats.peak = p.stats.peak.max(p.stats.used);
-    Ok(Buffer(Rc::new(Held { raw, number, size, batch: Cell::new(batch), taped: Cell::new(false), pool: Rc::downgrade(pool) })))
+    Ok(Buffer(Rc::new(Held {
+        raw,
+        number,
+        size,
+        batch: Cell::new(batch),
+        taped: Cell::new(false),
+        pool: Rc::downgrade(pool),
+    })))
 }

@@ -43,7 +43,8 @@ fn free(l: &Loop) -> bool {
 fn inner(b: &Block) -> Option<(&Loop, &[Stmt])> {
     let (last, before) = b.stmts.split_last()?;
     let Op::Loop(l) = &last.op else { return None };
-    (free(l) && last.outs.get(..l.outs.len()) == Some(b.results.as_slice()) && !l.outs.is_empty()).then_some((l, before))
+    (free(l) && last.outs.get(..l.outs.len()) == Some(b.results.as_slice()) && !l.outs.is_empty())
+        .then_some((l, before))
 }
 
 impl<'a> Nest<'a> {
@@ -136,7 +137,11 @@ pub fn run(gpu: &Gpu, p: &Program, f: &Function, l: &Loop, env: Env<'_>) -> Res<
     if l.outs.contains(&Out::Sum) && (!nest.sums || rows) {
         // Rows are collected before they are summed.
         let all = map(gpu, p, f, &nest, env)?;
-        return all.into_iter().zip(&l.outs).map(|(a, o)| if *o == Out::Sum { crate::soac::sum(gpu, &a) } else { Ok(a) }).collect();
+        return all
+            .into_iter()
+            .zip(&l.outs)
+            .map(|(a, o)| if *o == Out::Sum { crate::soac::sum(gpu, &a) } else { Ok(a) })
+            .collect();
     }
     // Short sums are computed by the thread that needs them.
     let nest = match nest.levels.last() {
@@ -167,7 +172,8 @@ fn some(gpu: &Gpu, p: &Program, f: &Function, nest: &Nest<'_>, env: Env<'_>, whi
     if n == 0 && rows {
         return not_here("rows that no turn makes");
     }
-    let outs = if rows { Vec::new() } else { kinds.iter().map(|s| gpu.empty(*s, shape.clone())).collect::<Res<Vec<_>>>()? };
+    let outs =
+        if rows { Vec::new() } else { kinds.iter().map(|s| gpu.empty(*s, shape.clone())).collect::<Res<Vec<_>>>()? };
     if n == 0 {
         return Ok(outs);
     }
@@ -225,7 +231,13 @@ pub(crate) fn put(e: &mut Emit<'_>, a: &Array, x: &Elements, i: &str, first: Opt
 /// (If it is read at arbitrary indices, launches see all of it, by several bindings.)
 pub(crate) fn parts(gpu: &Gpu, nest: &Nest<'_>, outs: &[Array], env: Env<'_>) -> Res<Option<usize>> {
     let large = |a: &Array| a.bytes() > gpu.caps.binding;
-    let xs: Vec<Array> = nest.levels.iter().flat_map(|(l, _)| &l.xs).filter_map(|v| env(*v)).filter_map(|o| if let Operand::Array(a) = o { Some(a) } else { None }).collect();
+    let xs: Vec<Array> = nest
+        .levels
+        .iter()
+        .flat_map(|(l, _)| &l.xs)
+        .filter_map(|v| env(*v))
+        .filter_map(|o| if let Operand::Array(a) = o { Some(a) } else { None })
+        .collect();
     if !outs.iter().chain(&xs).any(large) {
         return Ok(None);
     }
@@ -299,7 +311,9 @@ impl Emit<'_> {
     /// The element at an index of an array that is bound in part.
     fn element_of_part(&mut self, v: Var, at: &str) -> Res<Place> {
         match self.place(v)? {
-            Place::View(w) if w.steps.len() == 1 => Ok(Place::Number(w.scalar, load(w.array, w.scalar, &format!("({at})")))),
+            Place::View(w) if w.steps.len() == 1 => {
+                Ok(Place::Number(w.scalar, load(w.array, w.scalar, &format!("({at})"))))
+            }
             other => Ok(other),
         }
     }

@@ -62,7 +62,12 @@ pub(crate) fn filled(m: &Maker<'_>, n: usize, with: &str) -> Res<Array> {
 
 /// Emits the start of the code for an element that has a bin and matches the bin's best words so far. Returns the bin
 /// and the element's words.
-fn open(e: &mut Emit<'_>, of: &Elements<'_>, (kind, least): (Scalar, bool), (i, best): (&str, &[Array])) -> Res<(String, Vec<String>)> {
+fn open(
+    e: &mut Emit<'_>,
+    of: &Elements<'_>,
+    (kind, least): (Scalar, bool),
+    (i, best): (&str, &[Array]),
+) -> Res<(String, Vec<String>)> {
     let bin = (of.key)(e, i)?;
     let bins = e.word(of.bins as u32);
     let at = e.define("at", &format!("min({bin}, {bins} - 1u)"));

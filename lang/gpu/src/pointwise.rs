@@ -9,7 +9,18 @@ use adl_ir::{Function, Op, Program, Stmt, Var};
 
 /// Whether an operation is elementwise.
 pub fn is_pointwise(op: &Op) -> bool {
-    matches!(op, Op::Lit(_) | Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) | Op::Dup(_) | Op::Drop(_))
+    matches!(
+        op,
+        Op::Lit(_)
+            | Op::Un(..)
+            | Op::Bin(..)
+            | Op::Cmp(..)
+            | Op::Not(_)
+            | Op::Select(..)
+            | Op::Convert(..)
+            | Op::Dup(_)
+            | Op::Drop(_)
+    )
 }
 
 /// The variables that statements read but do not define, without repetition.
@@ -36,7 +47,11 @@ fn operands(stmts: &[Stmt], env: Env<'_>) -> Res<Vec<(Var, Array)>> {
             None => return not_here("a value that is not on the device"),
         }
     }
-    if arrays.windows(2).any(|w| w[0].1.shape != w[1].1.shape) { not_here("arrays of different shapes") } else { Ok(arrays) }
+    if arrays.windows(2).any(|w| w[0].1.shape != w[1].1.shape) {
+        not_here("arrays of different shapes")
+    } else {
+        Ok(arrays)
+    }
 }
 
 /// Runs elementwise statements on arrays of one shape and scalars. Returns the values of `results`.
@@ -45,8 +60,13 @@ pub fn run(gpu: &Gpu, p: &Program, f: &Function, stmts: &[Stmt], results: &[Var]
         return not_here("an operation that is not done element by element");
     }
     let arrays = operands(stmts, env)?;
-    let Some(shape) = arrays.first().map(|(_, a)| a.shape.clone()) else { return not_here("operations without an array") };
-    let kinds = results.iter().map(|v| Scalar::of(f.ty(*v).scalar()).map_or_else(|| not_here("arrays of data"), Ok)).collect::<Res<Vec<_>>>()?;
+    let Some(shape) = arrays.first().map(|(_, a)| a.shape.clone()) else {
+        return not_here("operations without an array");
+    };
+    let kinds = results
+        .iter()
+        .map(|v| Scalar::of(f.ty(*v).scalar()).map_or_else(|| not_here("arrays of data"), Ok))
+        .collect::<Res<Vec<_>>>()?;
     let outs = kinds.into_iter().map(|s| gpu.empty(s, shape.clone())).collect::<Res<Vec<_>>>()?;
     let n = shape.iter().product();
     if n == 0 {
@@ -87,10 +107,21 @@ pub(crate) struct InTurns<'a> {
 
 /// [`run`] for all iterations of a loop. Arrays that vary have the iterations as their first axis; others are shared.
 /// Scalars and arrays smaller than an iteration's result are broadcast.
-pub(crate) fn in_turns(gpu: &Gpu, p: &Program, f: &Function, stmts: &[Stmt], results: &[Var], env: Env<'_>, turns: &InTurns<'_>) -> Res<Vec<Array>> {
+pub(crate) fn in_turns(
+    gpu: &Gpu,
+    p: &Program,
+    f: &Function,
+    stmts: &[Stmt],
+    results: &[Var],
+    env: Env<'_>,
+    turns: &InTurns<'_>,
+) -> Res<Vec<Array>> {
     let InTurns { n, inner, .. } = *turns;
     let size: usize = inner.iter().product();
-    let kinds = results.iter().map(|v| Scalar::of(f.ty(*v).scalar()).map_or_else(|| not_here("arrays of data"), Ok)).collect::<Res<Vec<_>>>()?;
+    let kinds = results
+        .iter()
+        .map(|v| Scalar::of(f.ty(*v).scalar()).map_or_else(|| not_here("arrays of data"), Ok))
+        .collect::<Res<Vec<_>>>()?;
     let outs = kinds.into_iter().map(|s| gpu.empty(s, [&[n], inner].concat())).collect::<Res<Vec<_>>>()?;
     let total = n * size;
     if total == 0 {
@@ -140,5 +171,10 @@ fn bind(e: &mut Emit<'_>, stmts: &[Stmt], env: Env<'_>, turns: &InTurns<'_>, (i,
 
 fn launch_all(gpu: &Gpu, e: Emit<'_>, n: usize) -> Res<()> {
     let w = e.finish(THREADS, "");
-    gpu.launch(&w.kernel, &w.bound(), &w.words, u32::try_from(n).map_or_else(|_| not_here("more than 2³² numbers"), Ok)?.div_ceil(THREADS))
+    gpu.launch(
+        &w.kernel,
+        &w.bound(),
+        &w.words,
+        u32::try_from(n).map_or_else(|_| not_here("more than 2³² numbers"), Ok)?.div_ceil(THREADS),
+    )
 }

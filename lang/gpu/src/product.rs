@@ -68,7 +68,8 @@ fn dots(gpu: &Gpu, a: &Array, b: &Array, [n, m, k]: [usize; 3]) -> Res<Array> {
     };
     let from = |e: &mut Emit<'_>, row: &str, j: &str| {
         let (x, y, m, k) = (e.slot(a, false)?, e.slot(b, false)?, e.word(m as u32), e.word(k as u32));
-        let (x, y) = (load(x, kind, &format!("({row} / {m}) * {k} + {j}")), load(y, kind, &format!("{j} * {m} + {row} % {m}")));
+        let (x, y) =
+            (load(x, kind, &format!("({row} / {m}) * {k} + {j}")), load(y, kind, &format!("{j} * {m} + {row} % {m}")));
         let t = e.bin(Bin::Mul, kind, &x, &y)?;
         Ok(vec![e.define("c", &t)])
     };
@@ -100,8 +101,12 @@ pub(crate) fn tiles(gpu: &Gpu, turns: usize, (a, b): (Side<'_>, Side<'_>), [n, m
     let (x, y, z) = (e.slot(a.array, false)?, e.slot(b.array, false)?, e.slot(&out, true)?);
     // Neighbouring threads load neighbouring elements: of one row, or of one term.
     let places = [("$left", a.terms <= a.rows), ("$right", b.terms <= b.rows)];
-    let body = places.iter().fold(BODY.to_owned(), |t, (name, by_row)| t.replace(&format!("{name}_row"), if *by_row { "i / 16u" } else { "i % 64u" }).replace(&format!("{name}_term"), if *by_row { "i % 16u" } else { "i / 64u" }));
-    let body = body.replace("$a[", &format!("a{x}[")).replace("$b[", &format!("a{y}[")).replace("$c[", &format!("a{z}["));
+    let body = places.iter().fold(BODY.to_owned(), |t, (name, by_row)| {
+        t.replace(&format!("{name}_row"), if *by_row { "i / 16u" } else { "i % 64u" })
+            .replace(&format!("{name}_term"), if *by_row { "i % 16u" } else { "i / 64u" })
+    });
+    let body =
+        body.replace("$a[", &format!("a{x}[")).replace("$b[", &format!("a{y}[")).replace("$c[", &format!("a{z}["));
     let body = body.replace("$zero", zero(kind)).replace("$ty", ty);
     let body = names.iter().zip(&words).rev().fold(body, |t, (name, w)| t.replace(name, w));
     for l in body.lines() {
@@ -110,7 +115,8 @@ pub(crate) fn tiles(gpu: &Gpu, turns: usize, (a, b): (Side<'_>, Side<'_>), [n, m
             _ => e.line(l),
         }
     }
-    let shared = format!("var<workgroup> left: array<{ty}, {0}>;\nvar<workgroup> right: array<{ty}, {0}>;", TILE * DEPTH);
+    let shared =
+        format!("var<workgroup> left: array<{ty}, {0}>;\nvar<workgroup> right: array<{ty}, {0}>;", TILE * DEPTH);
     let w = e.finish(256, &shared);
     gpu.launch(&w.kernel, &w.bound(), &w.words, groups)?;
     Ok(out)

@@ -90,7 +90,15 @@ impl Device for Opened {
 
     fn used(&self) -> Used {
         let (w, m) = (self.0.work(), self.0.memory());
-        Used { kernels: w.kernels, submits: w.submits, up: w.up, down: w.down, traffic: w.traffic, memory: m.used, peak: m.peak }
+        Used {
+            kernels: w.kernels,
+            submits: w.submits,
+            up: w.up,
+            down: w.down,
+            traffic: w.traffic,
+            memory: m.used,
+            peak: m.peak,
+        }
     }
 }
 
@@ -102,7 +110,11 @@ impl Prepared for Function {
         let run = || {
             let args = args.iter().zip(params).map(|(v, t)| sent(&self.gpu, v, t)).collect::<Res<Vec<_>>>()?;
             let made = self.ready.run_within(&self.gpu, &args, patience)?;
-            let outs = made.into_iter().zip(results).map(|(v, t)| received(&self.gpu, &self.program, v, t)).collect::<Res<Vec<_>>>()?;
+            let outs = made
+                .into_iter()
+                .zip(results)
+                .map(|(v, t)| received(&self.gpu, &self.program, v, t))
+                .collect::<Res<Vec<_>>>()?;
             if self.gpu.is_doubtful() {
                 self.gpu.wait()?;
             }
@@ -142,9 +154,14 @@ fn sent_array(gpu: &Rc<Gpu>, a: &value::Array, elem: &Ty, ty: &Ty) -> Res<exec::
         Buf::I64(x) => gpu.array_of(Scalar::I64, x, a.shape.to_vec()),
         Buf::Bool(x) => gpu.array(&Data::Bool(x.clone()), a.shape.to_vec()),
         Buf::Boxed(rows) if matches!(elem, Ty::Array(..)) => {
-            return Ok(exec::Value::Data(0, Rc::new(rows.iter().map(|r| sent(gpu, r, elem)).collect::<Res<Vec<_>>>()?)));
+            return Ok(exec::Value::Data(
+                0,
+                Rc::new(rows.iter().map(|r| sent(gpu, r, elem)).collect::<Res<Vec<_>>>()?),
+            ));
         }
-        Buf::Unit | Buf::Boxed(_) | Buf::Tuple(_) | Buf::Record(..) => return not_here("arrays of what a GPU does not have"),
+        Buf::Unit | Buf::Boxed(_) | Buf::Tuple(_) | Buf::Record(..) => {
+            return not_here("arrays of what a GPU does not have");
+        }
     };
     let sent = exec::Value::Array(data?);
     if a.shape.iter().product::<usize>() >= STAYS {
@@ -162,10 +179,12 @@ fn received(gpu: &Rc<Gpu>, program: &Rc<Program>, v: exec::Value, ty: &Ty) -> Re
         (exec::Value::Array(a), Ty::F64 | Ty::F32 | Ty::I64 | Ty::Bool) => first(gpu, &a)?,
         (exec::Value::Data(tag, fields), Ty::Data(d)) => {
             let decl = program.datas.get(d.0 as usize);
-            let Some((_, tys)) = decl.and_then(|d| d.cons.get(tag as usize)).filter(|c| c.1.len() == fields.len()) else {
+            let Some((_, tys)) = decl.and_then(|d| d.cons.get(tag as usize)).filter(|c| c.1.len() == fields.len())
+            else {
                 return not_here("data whose constructors are not known");
             };
-            let fields = fields.iter().zip(tys).map(|(v, t)| received(gpu, program, v.clone(), t)).collect::<Res<Vec<_>>>()?;
+            let fields =
+                fields.iter().zip(tys).map(|(v, t)| received(gpu, program, v.clone(), t)).collect::<Res<Vec<_>>>()?;
             Value::Data(Rc::new(value::Data { con: site::constructor(decl, tag, fields.len()), fields }))
         }
         (value, Ty::Array(_, rank)) => {
@@ -174,7 +193,10 @@ fn received(gpu: &Rc<Gpu>, program: &Rc<Program>, v: exec::Value, ty: &Ty) -> Re
                 exec::Value::Data(_, rows) if *rank == 1 => value::Shape::from_slice(&[rows.len()]),
                 _ => return not_here("a result of another kind than its type says"),
             };
-            Value::Array(Rc::new(value::Array::remote(shape, Box::new(Held { gpu: gpu.clone(), program: Some(program.clone()), value, ty: ty.clone() }))))
+            Value::Array(Rc::new(value::Array::remote(
+                shape,
+                Box::new(Held { gpu: gpu.clone(), program: Some(program.clone()), value, ty: ty.clone() }),
+            )))
         }
         _ => return not_here("a result of another kind than its type says"),
     })
@@ -206,7 +228,9 @@ impl Held {
     /// The boxes of an array that stores their axes after its own.
     fn boxes(&self, a: &Array) -> Res<Vec<exec::Value>> {
         let rank = self.ty.rank() as usize;
-        let Some((outer, inner)) = a.shape.split_at_checked(rank) else { return not_here("boxes of another shape than their type says") };
+        let Some((outer, inner)) = a.shape.split_at_checked(rank) else {
+            return not_here("boxes of another shape than their type says");
+        };
         let bytes = inner.iter().product::<usize>() as u64 * a.scalar.bytes();
         let one = |k: usize| {
             let row = self.gpu.empty(a.scalar, inner.to_vec())?;
@@ -276,7 +300,12 @@ impl Remote for Held {
         let mut program = Program::default();
         let f = program.add(b.finish(vec![y], Vec::new()));
         let made = exec::run(&self.gpu, &program, f, std::slice::from_ref(&self.value)).ok()?;
-        Some(Box::new(Held { gpu: self.gpu.clone(), program: None, value: made.into_iter().next()?, ty: self.ty.clone() }))
+        Some(Box::new(Held {
+            gpu: self.gpu.clone(),
+            program: None,
+            value: made.into_iter().next()?,
+            ty: self.ty.clone(),
+        }))
     }
 
     fn any(&self) -> &dyn std::any::Any {

@@ -123,11 +123,28 @@ impl Gpu {
     pub fn open_with_cache(pick: Option<&str>, blob: Option<&[u8]>) -> Res<Gpu> {
         let Opened { device, queue, caps, state } = adapter::open(pick)?;
         let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::COPY_SRC;
-        let make = |size| device.create_buffer(&wgpu::BufferDescriptor { label: None, size, usage, mapped_at_creation: false });
+        let make = |size| {
+            device.create_buffer(&wgpu::BufferDescriptor { label: None, size, usage, mapped_at_creation: false })
+        };
         let (params, faults) = (make(PARAMS), make(256));
         let batch = Batch { pass: None, encoder: None, params: Vec::new(), number: 1, kernels: 0, faults: Vec::new() };
         let cache = cache::make(&device, blob);
-        let gpu = Gpu { device, queue, caps, state, pool: Rc::default(), batch: RefCell::new(batch), pipelines: RefCell::default(), params, faults, work: Cell::default(), cache, stop: Cell::new(|| false), recording: RefCell::default(), waited: Cell::default() };
+        let gpu = Gpu {
+            device,
+            queue,
+            caps,
+            state,
+            pool: Rc::default(),
+            batch: RefCell::new(batch),
+            pipelines: RefCell::default(),
+            params,
+            faults,
+            work: Cell::default(),
+            cache,
+            stop: Cell::new(|| false),
+            recording: RefCell::default(),
+            waited: Cell::default(),
+        };
         gpu.fine()?;
         Ok(gpu)
     }
@@ -221,7 +238,12 @@ impl Gpu {
         self.fine()?;
         let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::COPY_SRC;
         let make = |size| {
-            let b = self.device.create_buffer(&wgpu::BufferDescriptor { label: None, size, usage, mapped_at_creation: false });
+            let b = self.device.create_buffer(&wgpu::BufferDescriptor {
+                label: None,
+                size,
+                usage,
+                mapped_at_creation: false,
+            });
             self.fine().map(|()| b)
         };
         let b = memory::take(&self.pool, bytes, self.caps.buffer, make)?;
@@ -292,7 +314,9 @@ impl Gpu {
         let mut b = self.batch.borrow_mut();
         b.kernels += 1;
         b.pass = None;
-        f(b.encoder.get_or_insert_with(|| self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: None })));
+        f(b.encoder.get_or_insert_with(|| {
+            self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: None })
+        }));
     }
 
     /// Submits the batch if it is full.
@@ -327,24 +351,40 @@ impl Gpu {
             return Ok(p.clone());
         }
         if k.writes.len() + 2 > self.caps.bindings as usize {
-            return Err(Error::NotHere(format!("a kernel of {} arrays, of {} that one may have", k.writes.len(), self.caps.bindings.saturating_sub(2))));
+            return Err(Error::NotHere(format!(
+                "a kernel of {} arrays, of {} that one may have",
+                k.writes.len(),
+                self.caps.bindings.saturating_sub(2)
+            )));
         }
         let module = shader::module(&self.device, &k.text, self.caps.exact)?;
         let entry = |binding: usize, write: bool| wgpu::BindGroupLayoutEntry {
             binding: binding as u32,
             visibility: wgpu::ShaderStages::COMPUTE,
-            ty: wgpu::BindingType::Buffer { ty: wgpu::BufferBindingType::Storage { read_only: !write }, has_dynamic_offset: binding == 0, min_binding_size: None },
+            ty: wgpu::BindingType::Buffer {
+                ty: wgpu::BufferBindingType::Storage { read_only: !write },
+                has_dynamic_offset: binding == 0,
+                min_binding_size: None,
+            },
             count: None,
         };
         let entries: Vec<_> = [false, true].iter().chain(&k.writes).enumerate().map(|(i, w)| entry(i, *w)).collect();
-        let layout = self.device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: None, entries: &entries });
-        let whole = self.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor { label: None, bind_group_layouts: &[Some(&layout)], immediate_size: 0 });
+        let layout =
+            self.device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: None, entries: &entries });
+        let whole = self.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+            label: None,
+            bind_group_layouts: &[Some(&layout)],
+            immediate_size: 0,
+        });
         let pipeline = self.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
             label: None,
             layout: Some(&whole),
             module: &module,
             entry_point: Some("main"),
-            compilation_options: wgpu::PipelineCompilationOptions { zero_initialize_workgroup_memory: false, ..Default::default() },
+            compilation_options: wgpu::PipelineCompilationOptions {
+                zero_initialize_workgroup_memory: false,
+                ..Default::default()
+            },
             cache: self.cache.as_ref(),
         });
         self.fine()?;
@@ -367,10 +407,21 @@ impl Gpu {
     }
 
     /// [`Gpu::launch`] for a compiled kernel.
-    pub(crate) fn start(&self, p: &Pipeline, faults: &[Fault], arrays: &[Bound], params: &[u32], groups: u32) -> Res<()> {
-        let slot = u64::from(self.caps.align).max(4 * (params.len() as u64 + 2)).next_multiple_of(u64::from(self.caps.align));
+    pub(crate) fn start(
+        &self,
+        p: &Pipeline,
+        faults: &[Fault],
+        arrays: &[Bound],
+        params: &[u32],
+        groups: u32,
+    ) -> Res<()> {
+        let slot =
+            u64::from(self.caps.align).max(4 * (params.len() as u64 + 2)).next_multiple_of(u64::from(self.caps.align));
         if let Some(a) = arrays.iter().find(|a| a.size > self.caps.binding) {
-            return Err(Error::NotHere(format!("an array of {} bytes in a kernel, of {} that one may see", a.size, self.caps.binding)));
+            return Err(Error::NotHere(format!(
+                "an array of {} bytes in a kernel, of {} that one may see",
+                a.size, self.caps.binding
+            )));
         }
         if slot > PARAMS {
             return Err(Error::NotHere("a kernel of so many words".to_owned()));
@@ -392,8 +443,14 @@ impl Gpu {
         let mut b = self.batch.borrow_mut();
         b.kernels += 1;
         if b.pass.is_none() {
-            let encoder = b.encoder.get_or_insert_with(|| self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: None }));
-            b.pass = Some(encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: None, timestamp_writes: None }).forget_lifetime());
+            let encoder = b.encoder.get_or_insert_with(|| {
+                self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: None })
+            });
+            b.pass = Some(
+                encoder
+                    .begin_compute_pass(&wgpu::ComputePassDescriptor { label: None, timestamp_writes: None })
+                    .forget_lifetime(),
+            );
         }
         if let Some(pass) = &mut b.pass {
             pass.set_pipeline(&p.pipeline);
@@ -401,22 +458,37 @@ impl Gpu {
             pass.dispatch_workgroups(x, y, 1);
         }
         drop(b);
-        self.count(|w| (w.kernels, w.traffic) = (w.kernels + 1, w.traffic + arrays.iter().map(|a| a.size).sum::<u64>()));
+        self.count(|w| {
+            (w.kernels, w.traffic) = (w.kernels + 1, w.traffic + arrays.iter().map(|a| a.size).sum::<u64>())
+        });
         self.fine()?;
         self.full()
     }
 
     /// The bind group of a kernel; recent ones are cached.
     fn group(&self, p: &Pipeline, arrays: &[Bound], slot: u64) -> wgpu::BindGroup {
-        let key = GroupKey { pipeline: std::ptr::from_ref(p).addr(), slot, arrays: arrays.iter().map(|a| (a.buffer.number(), a.offset, a.size)).collect() };
+        let key = GroupKey {
+            pipeline: std::ptr::from_ref(p).addr(),
+            slot,
+            arrays: arrays.iter().map(|a| (a.buffer.number(), a.offset, a.size)).collect(),
+        };
         if let Some(g) = self.pool.borrow().groups.get(&key) {
             return g.clone();
         }
-        let part = |buffer, offset, size: u64| wgpu::BindingResource::Buffer(wgpu::BufferBinding { buffer, offset, size: std::num::NonZeroU64::new(size) });
+        let part = |buffer, offset, size: u64| {
+            wgpu::BindingResource::Buffer(wgpu::BufferBinding { buffer, offset, size: std::num::NonZeroU64::new(size) })
+        };
         let own = [part(&self.params, 0, slot), part(&self.faults, 0, 16)];
-        let resources = own.into_iter().chain(arrays.iter().map(|a| part(a.buffer.raw(), a.offset, a.size.max(16).next_multiple_of(16))));
-        let entries: Vec<_> = resources.enumerate().map(|(i, resource)| wgpu::BindGroupEntry { binding: i as u32, resource }).collect();
-        let made = self.device.create_bind_group(&wgpu::BindGroupDescriptor { label: None, layout: &p.layout, entries: &entries });
+        let resources = own
+            .into_iter()
+            .chain(arrays.iter().map(|a| part(a.buffer.raw(), a.offset, a.size.max(16).next_multiple_of(16))));
+        let entries: Vec<_> =
+            resources.enumerate().map(|(i, resource)| wgpu::BindGroupEntry { binding: i as u32, resource }).collect();
+        let made = self.device.create_bind_group(&wgpu::BindGroupDescriptor {
+            label: None,
+            layout: &p.layout,
+            entries: &entries,
+        });
         self.pool.borrow_mut().keep(key, made.clone());
         made
     }
@@ -427,7 +499,12 @@ impl Gpu {
         // The host may branch on what it reads, so that the command list is not replayable.
         self.unrecord();
         let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
-        let staging = self.device.create_buffer(&wgpu::BufferDescriptor { label: None, size: bytes + 8, usage, mapped_at_creation: false });
+        let staging = self.device.create_buffer(&wgpu::BufferDescriptor {
+            label: None,
+            size: bytes + 8,
+            usage,
+            mapped_at_creation: false,
+        });
         self.fine()?;
         self.encode(|e| {
             if bytes > 0 {

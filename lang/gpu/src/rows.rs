@@ -47,7 +47,13 @@ impl Many {
 }
 
 /// Computes `n` arrays of these extents with a thread per element: `value` receives the iteration and the index.
-pub(crate) fn made(gpu: &Gpu, n: usize, scalar: Scalar, inner: &[usize], value: impl FnOnce(&mut Emit<'_>, &str, &str) -> Res<String>) -> Res<Array> {
+pub(crate) fn made(
+    gpu: &Gpu,
+    n: usize,
+    scalar: Scalar,
+    inner: &[usize],
+    value: impl FnOnce(&mut Emit<'_>, &str, &str) -> Res<String>,
+) -> Res<Array> {
     let out = gpu.empty(scalar, [&[n], inner].concat())?;
     let size: usize = inner.iter().product();
     each(gpu, out.len(), |e, i| {
@@ -62,7 +68,13 @@ pub(crate) fn made(gpu: &Gpu, n: usize, scalar: Scalar, inner: &[usize], value: 
 }
 
 /// Arrays whose elements are copied from the positions that `place` computes.
-pub(crate) fn moved(gpu: &Gpu, n: usize, a: &Many, inner: &[usize], place: impl FnOnce(&mut Emit<'_>, &str) -> String) -> Res<Array> {
+pub(crate) fn moved(
+    gpu: &Gpu,
+    n: usize,
+    a: &Many,
+    inner: &[usize],
+    place: impl FnOnce(&mut Emit<'_>, &str) -> String,
+) -> Res<Array> {
     made(gpu, n, a.array.scalar, inner, |e, row, q| {
         let at = place(e, q);
         a.load(e, row, &format!("({at})"))
@@ -123,7 +135,9 @@ pub(crate) fn index(gpu: &Gpu, n: usize, a: &Many, keys: &[Many]) -> Res<Array> 
 
 /// Elements of the first axis at vectors of indices; with `zeros`, those out of bounds are zero.
 pub(crate) fn gather(gpu: &Gpu, n: usize, a: &Many, at: &Many, zeros: bool) -> Res<Array> {
-    let (Some((length, rest)), scalar) = (a.inner().split_first(), a.array.scalar) else { return not_here("elements of a number") };
+    let (Some((length, rest)), scalar) = (a.inner().split_first(), a.array.scalar) else {
+        return not_here("elements of a number");
+    };
     let size: usize = rest.iter().product();
     made(gpu, n, scalar, &[at.inner(), rest].concat(), |e, row, q| {
         let (size, length) = (e.word(size as u32), e.word(*length as u32));
@@ -170,14 +184,21 @@ pub(crate) fn slice_add(gpu: &Gpu, n: usize, a: &Many, (lo, hi): (usize, usize),
 
 /// Concatenation along the first axis.
 pub(crate) fn concat(gpu: &Gpu, n: usize, a: &Many, b: &Many) -> Res<Array> {
-    if a.inner().len() != b.inner().len() || a.inner().get(1..) != b.inner().get(1..) || a.array.scalar != b.array.scalar || a.inner().is_empty() {
+    if a.inner().len() != b.inner().len()
+        || a.inner().get(1..) != b.inner().get(1..)
+        || a.array.scalar != b.array.scalar
+        || a.inner().is_empty()
+    {
         return not_here("arrays of different shapes in a row");
     }
     let inner = [&[a.inner()[0] + b.inner()[0]], &a.inner()[1..]].concat();
     made(gpu, n, a.array.scalar, &inner, |e, row, q| {
         let left = e.word(a.size() as u32);
         let f = e.define("f", &format!("{q} < {left}"));
-        let (x, y) = (a.load(e, row, &format!("select(0u, {q}, {f})"))?, b.load(e, row, &format!("select({q} - {left}, 0u, {f})"))?);
+        let (x, y) = (
+            a.load(e, row, &format!("select(0u, {q}, {f})"))?,
+            b.load(e, row, &format!("select({q} - {left}, 0u, {f})"))?,
+        );
         Ok(format!("select({y}, {x}, {f})"))
     })
 }
@@ -210,7 +231,12 @@ enum Beside {
 }
 
 /// Sums or products of rows of terms.
-fn reduced(gpu: &Gpu, (scalar, b): (Scalar, Bin), (rows, length, beside): (usize, usize, Beside), from: impl Fn(&mut Emit<'_>, &str, &str) -> Res<String>) -> Res<Array> {
+fn reduced(
+    gpu: &Gpu,
+    (scalar, b): (Scalar, Bin),
+    (rows, length, beside): (usize, usize, Beside),
+    from: impl Fn(&mut Emit<'_>, &str, &str) -> Res<String>,
+) -> Res<Array> {
     let (program, function) = (Program::default(), Function::default());
     let op = Operator {
         kinds: vec![scalar],
@@ -243,7 +269,10 @@ pub(crate) fn sum(gpu: &Gpu, a: &Array) -> Res<Array> {
 pub(crate) fn along(gpu: &Gpu, a: &Array, b: Bin) -> Res<Array> {
     let [n, k, ..] = a.shape[..] else { return not_here("the sum of a number") };
     let m: usize = a.shape[2..].iter().product();
-    let out = reduced(gpu, (a.scalar, b), (n * m, k, if m == 1 { Beside::Terms } else { Beside::Rows }), |e, row, j| columns(e, a, (row, j), (k, m)))?;
+    let out =
+        reduced(gpu, (a.scalar, b), (n * m, k, if m == 1 { Beside::Terms } else { Beside::Rows }), |e, row, j| {
+            columns(e, a, (row, j), (k, m))
+        })?;
     out.reshaped([&[n], &a.shape[2..]].concat())
 }
 
@@ -258,13 +287,19 @@ pub(crate) fn running(gpu: &Gpu, a: &Array, b: Bin, reverse: bool) -> Res<Array>
     let [n, k, ..] = a.shape[..] else { return not_here("the running sums of a number") };
     let (m, kind): (usize, Scalar) = (a.shape[2..].iter().product(), a.scalar);
     let (program, function) = (Program::default(), Function::default());
-    let op = Operator { kinds: vec![kind], combine: &|e, x, y| e.bin(b, kind, &x[0], &y[0]).map(|t| vec![t]), neutral: &|e| unit(e, b, kind), prepare: &|_| Ok(()) };
+    let op = Operator {
+        kinds: vec![kind],
+        combine: &|e, x, y| e.bin(b, kind, &x[0], &y[0]).map(|t| vec![t]),
+        neutral: &|e| unit(e, b, kind),
+        prepare: &|_| Ok(()),
+    };
     let from = |e: &mut Emit<'_>, row: &str, j: &str| {
         let j = if reverse { format!("({} - 1u - {j})", e.word(k as u32)) } else { j.to_owned() };
         let x = columns(e, a, (row, &j), (k, m))?;
         Ok(vec![e.define("c", &x)])
     };
-    let mut outs = Maker { gpu, program: &program, function: &function, env: &|_| None }.scan(&op, n * m, k, false, &from)?;
+    let mut outs =
+        Maker { gpu, program: &program, function: &function, env: &|_| None }.scan(&op, n * m, k, false, &from)?;
     let rows = outs.remove(0);
     if m == 1 && !reverse {
         return rows.reshaped(a.shape.clone());
@@ -289,7 +324,13 @@ pub(crate) struct Factor<'a> {
 }
 
 /// `Σ l. a[i, l] · b[j, l]`: n × m elements of k terms for each iteration.
-pub(crate) fn products(gpu: &Gpu, turns: usize, (a, b): (Factor<'_>, Factor<'_>), [n, m, k]: [usize; 3], term: Bin) -> Res<Array> {
+pub(crate) fn products(
+    gpu: &Gpu,
+    turns: usize,
+    (a, b): (Factor<'_>, Factor<'_>),
+    [n, m, k]: [usize; 3],
+    term: Bin,
+) -> Res<Array> {
     let scalar = a.of.array.scalar;
     if scalar != b.of.array.scalar {
         return not_here("a product of numbers of two kinds");
@@ -334,9 +375,18 @@ pub(crate) fn extreme(gpu: &Gpu, a: &Array, least: bool) -> Res<[Array; 2]> {
     let op = Operator {
         kinds: vec![Scalar::Bool, kind, Scalar::I64],
         combine: &|e, x, y| {
-            let more = format!("!{} && ({} || {})", is_nan(kind, &x[1]), is_nan(kind, &y[1]), compare(better, kind, &y[1], &x[1]));
+            let more = format!(
+                "!{} && ({} || {})",
+                is_nan(kind, &x[1]),
+                is_nan(kind, &y[1]),
+                compare(better, kind, &y[1], &x[1])
+            );
             let second = e.define("f", &format!("{} && (!{} || {more})", y[0], x[0]));
-            Ok(vec![format!("({} || {})", x[0], y[0]), format!("select({}, {}, {second})", x[1], y[1]), format!("select({}, {}, {second})", x[2], y[2])])
+            Ok(vec![
+                format!("({} || {})", x[0], y[0]),
+                format!("select({}, {}, {second})", x[1], y[1]),
+                format!("select({}, {}, {second})", x[2], y[2]),
+            ])
         },
         neutral: &|_| Ok(vec!["false".to_owned(), zero(kind).to_owned(), "0li".to_owned()]),
         prepare: &|_| Ok(()),

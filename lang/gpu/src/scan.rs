@@ -7,7 +7,9 @@
 
 use crate::array::Array;
 use crate::error::Res;
-use crate::fold::{Begun, ITEMS, Maker, Numbers, Operator, Order, Source, Tiles, assign, begin, copies, gather, rows_of, store, taken};
+use crate::fold::{
+    Begun, ITEMS, Maker, Numbers, Operator, Order, Source, Tiles, assign, begin, copies, gather, rows_of, store, taken,
+};
 use crate::lookback;
 use crate::stage;
 use crate::wgsl::{Emit, wgsl};
@@ -35,12 +37,26 @@ impl<'a> Left<'a> {
 
 impl Maker<'_> {
     /// Scans rows of equal length. Returns one array per component.
-    pub fn scan(&self, op: &Operator<'_>, rows: usize, length: usize, exclusive: bool, from: Source<'_>) -> Res<Vec<Array>> {
+    pub fn scan(
+        &self,
+        op: &Operator<'_>,
+        rows: usize,
+        length: usize,
+        exclusive: bool,
+        from: Source<'_>,
+    ) -> Res<Vec<Array>> {
         self.scan_for(op, (rows, length), exclusive, from, &|_| true)
     }
 
     /// [`Maker::scan`] if only some components are used: the others are empty arrays.
-    pub fn scan_for(&self, op: &Operator<'_>, (rows, length): (usize, usize), exclusive: bool, from: Source<'_>, wanted: &dyn Fn(usize) -> bool) -> Res<Vec<Array>> {
+    pub fn scan_for(
+        &self,
+        op: &Operator<'_>,
+        (rows, length): (usize, usize),
+        exclusive: bool,
+        from: Source<'_>,
+        wanted: &dyn Fn(usize) -> bool,
+    ) -> Res<Vec<Array>> {
         let shape = |k| if wanted(k) { vec![rows, length] } else { vec![0, length] };
         let outs = op.kinds.iter().enumerate().map(|(k, s)| self.gpu.empty(*s, shape(k))).collect::<Res<Vec<_>>>()?;
         if rows * length == 0 {
@@ -120,7 +136,13 @@ impl Maker<'_> {
         let at = e.define("k", &format!("group * {blocks} + min({b} + l, {blocks} - 1u)"));
         let v = taken(&mut e, op, whole, &at)?;
         assign(&mut e, &op.shared_at("l"), &v);
-        one_by_one(&mut e, op, &acc, &format!("min({blocks} - {b}, {}u)", t.threads), &format!("{b} + 1u < {blocks} - "))?;
+        one_by_one(
+            &mut e,
+            op,
+            &acc,
+            &format!("min({blocks} - {b}, {}u)", t.threads),
+            &format!("{b} + 1u < {blocks} - "),
+        )?;
         e.open(&format!("if {b} + l < {blocks}"));
         store(&mut e, op, &outs, &at, &op.shared_at("l"))?;
         e.close();
@@ -154,7 +176,14 @@ fn one_by_one(e: &mut Emit<'_>, op: &Operator<'_>, acc: &[String], count: &str, 
 }
 
 /// Writes all prefixes of a tile, after the tile's own prefix.
-fn spread(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, from: Source<'_>, before: Left<'_>, (outs, exclusive): (&[Array], bool)) -> Res<()> {
+fn spread(
+    e: &mut Emit<'_>,
+    op: &Operator<'_>,
+    t: &Tiles,
+    from: Source<'_>,
+    before: Left<'_>,
+    (outs, exclusive): (&[Array], bool),
+) -> Res<()> {
     let order = before.order();
     let b = begin(e, t, op, order)?;
     let x = op.declare(e, "x");

@@ -22,8 +22,12 @@ const ARITHMETIC: [u32; 8] = [127, 129, 131, 133, 136, 140, 141, 142];
 pub(crate) fn spirv(text: &str) -> Res<Vec<u32>> {
     let refused = |why: String| Error::Refused(format!("{why}\n{}", numbered(text)));
     let module = naga::front::wgsl::parse_str(text).map_err(|e| refused(e.emit_to_string(text)))?;
-    let caps = naga::valid::Capabilities::FLOAT64 | naga::valid::Capabilities::SHADER_INT64 | naga::valid::Capabilities::SUBGROUP;
-    let info = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), caps).validate(&module).map_err(|e| refused(e.emit_to_string(text)))?;
+    let caps = naga::valid::Capabilities::FLOAT64
+        | naga::valid::Capabilities::SHADER_INT64
+        | naga::valid::Capabilities::SUBGROUP;
+    let info = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), caps)
+        .validate(&module)
+        .map_err(|e| refused(e.emit_to_string(text)))?;
     if let Some(name) = forbidden(&module, &info) {
         return Err(refused(format!("`{name}` of a 64-bit float is not one of ours")));
     }
@@ -72,9 +76,14 @@ fn instructions(words: &[u32]) -> impl Iterator<Item = (usize, u32, usize)> + '_
 
 /// Decorates every arithmetic result of a module.
 fn exact(words: &[u32]) -> Vec<u32> {
-    let results: Vec<u32> = instructions(words).filter(|(_, op, _)| ARITHMETIC.contains(op)).filter_map(|(at, ..)| words.get(at + 2).copied()).collect();
+    let results: Vec<u32> = instructions(words)
+        .filter(|(_, op, _)| ARITHMETIC.contains(op))
+        .filter_map(|(at, ..)| words.get(at + 2).copied())
+        .collect();
     // Decorations precede the first type; there may be others already.
-    let at = instructions(words).find(|(_, op, _)| matches!(*op, 19..=39 | DECORATE | 72)).map_or(words.len(), |(at, ..)| at);
+    let at = instructions(words)
+        .find(|(_, op, _)| matches!(*op, 19..=39 | DECORATE | 72))
+        .map_or(words.len(), |(at, ..)| at);
     let mut out = words[..at].to_vec();
     out.extend(results.iter().flat_map(|id| [(3 << 16) | DECORATE, *id, NO_CONTRACTION]));
     out.extend_from_slice(&words[at..]);
@@ -85,11 +94,19 @@ fn exact(words: &[u32]) -> Vec<u32> {
 #[allow(unsafe_code)]
 pub(crate) fn module(device: &wgpu::Device, text: &str, passthrough: bool) -> Res<wgpu::ShaderModule> {
     if !passthrough {
-        return Ok(device.create_shader_module(wgpu::ShaderModuleDescriptor { label: None, source: wgpu::ShaderSource::Wgsl(text.into()) }));
+        return Ok(device.create_shader_module(wgpu::ShaderModuleDescriptor {
+            label: None,
+            source: wgpu::ShaderSource::Wgsl(text.into()),
+        }));
     }
     let words = spirv(text)?;
     let entry = wgpu::PassthroughShaderEntryPoint { name: "main".into(), workgroup_size: (1, 1, 1) };
-    let desc = wgpu::ShaderModuleDescriptorPassthrough { label: None, entry_points: vec![entry].into(), spirv: Some(words.into()), ..Default::default() };
+    let desc = wgpu::ShaderModuleDescriptorPassthrough {
+        label: None,
+        entry_points: vec![entry].into(),
+        spirv: Some(words.into()),
+        ..Default::default()
+    };
     // SAFETY: the words are a module that the validator accepts, with added decorations that only restrict the
     // compiler. The generated kernels access their bindings within bounds only.
     Ok(unsafe { device.create_shader_module_passthrough(desc) })
@@ -100,7 +117,9 @@ mod tests {
     use super::*;
 
     fn text(body: &str) -> String {
-        format!("@group(0) @binding(0) var<storage, read_write> a: array<f64>;\n@compute @workgroup_size(1) fn main() {{ {body} }}")
+        format!(
+            "@group(0) @binding(0) var<storage, read_write> a: array<f64>;\n@compute @workgroup_size(1) fn main() {{ {body} }}"
+        )
     }
 
     #[test]
@@ -108,7 +127,8 @@ mod tests {
         let words = spirv(&text("a[0] = -(a[1] + a[2] * a[3]) / a[4] - a[5];")).unwrap();
         let count = |wanted: &[u32]| instructions(&words).filter(|(_, op, _)| wanted.contains(op)).count();
         assert_eq!(count(&ARITHMETIC), 5);
-        let marks = instructions(&words).filter(|(at, op, _)| *op == DECORATE && words[at + 2] == NO_CONTRACTION).count();
+        let marks =
+            instructions(&words).filter(|(at, op, _)| *op == DECORATE && words[at + 2] == NO_CONTRACTION).count();
         assert_eq!(marks, 5);
     }
 

@@ -125,7 +125,10 @@ fn gathered(gpu: &Gpu, a: &Array, at: &Array, zeros: bool, out: Array) -> Res<Ar
     let check = if zeros { None } else { Some(e.check(Check::Bounds)) };
     let (from, keys, to) = (e.part(a, false)?, e.slot(at, false)?, e.part(&out, true)?);
     e.open(&format!("if group < params[0] && group * {THREADS}u + l < {end} - {first}"));
-    let (o, i) = (e.define("o", &format!("group * {THREADS}u + l")), e.define("i", &format!("{first} + group * {THREADS}u + l")));
+    let (o, i) = (
+        e.define("o", &format!("group * {THREADS}u + l")),
+        e.define("i", &format!("{first} + group * {THREADS}u + l")),
+    );
     let key = e.define("i", &format!("a{keys}[{i} / {k}]"));
     e.open(&format!("if {key} >= 0li && {key} < l_of({n})"));
     let place = e.define("k", &format!("u32({key}) * {k} + {i} % {k}"));
@@ -190,7 +193,10 @@ pub fn transpose(gpu: &Gpu, a: &Array) -> Res<Array> {
     let (rows, columns, across) = (e.word(n as u32), e.word(m as u32), e.word(m.div_ceil(EDGE) as u32));
     let (from, to) = (e.slot(a, false)?, e.slot(&out, true)?);
     e.open("if group < params[0]");
-    let (r0, c0) = (e.define("k", &format!("(group / {across}) * {EDGE}u")), e.define("k", &format!("(group % {across}) * {EDGE}u")));
+    let (r0, c0) = (
+        e.define("k", &format!("(group / {across}) * {EDGE}u")),
+        e.define("k", &format!("(group % {across}) * {EDGE}u")),
+    );
     let (i, j) = (e.define("i", &format!("l / {EDGE}u")), e.define("j", &format!("l % {EDGE}u")));
     e.line(&format!("if {r0} + {i} < {rows} && {c0} + {j} < {columns} {{ tile[{i} * {}u + {j}] = a{from}[({r0} + {i}) * {columns} + {c0} + {j}]; }}", EDGE + 1));
     e.line("workgroupBarrier();");

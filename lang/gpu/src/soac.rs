@@ -38,7 +38,8 @@ pub(crate) fn sums(gpu: &Gpu, p: &Program, f: &Function, nest: &Nest<'_>, env: E
         let mut at = if outer.is_empty() { Vec::new() } else { nest::indices(e, row, &dims) };
         at.push(j.to_owned());
         let made = nest.body(e, &at, split.then_some(ORIGIN))?;
-        let made = made.into_iter().map(|x| if let Elements::Number(_, t) = x { Ok(t) } else { not_here("sums of arrays") });
+        let made =
+            made.into_iter().map(|x| if let Elements::Number(_, t) = x { Ok(t) } else { not_here("sums of arrays") });
         let made = made.collect::<Res<Numbers>>()?;
         Ok(copies(e, &made))
     };
@@ -68,7 +69,12 @@ pub fn along(gpu: &Gpu, a: &Array, b: Bin) -> Res<Array> {
     let Some((n, inner)) = a.shape.split_first() else { return not_here("the sum of a number") };
     let (m, kind): (usize, Scalar) = (inner.iter().product(), a.scalar);
     let (program, function) = (Program::default(), Function::default());
-    let op = Operator { kinds: vec![kind], combine: &|e, x, y| e.bin(b, kind, &x[0], &y[0]).map(|t| vec![t]), neutral: &|e| unit(e, b, kind), prepare: &|_| Ok(()) };
+    let op = Operator {
+        kinds: vec![kind],
+        combine: &|e, x, y| e.bin(b, kind, &x[0], &y[0]).map(|t| vec![t]),
+        neutral: &|e| unit(e, b, kind),
+        prepare: &|_| Ok(()),
+    };
     let from = |e: &mut Emit<'_>, row: &str, j: &str| {
         let m = e.word(m as u32);
         let x = e.element(a, false, &format!("({j} * {m} + {row})"))?;
@@ -83,14 +89,20 @@ pub fn running(gpu: &Gpu, a: &Array, b: Bin, reverse: bool) -> Res<Array> {
     let Some((n, inner)) = a.shape.split_first() else { return not_here("the running sums of a number") };
     let (m, kind): (usize, Scalar) = (inner.iter().product(), a.scalar);
     let (program, function) = (Program::default(), Function::default());
-    let op = Operator { kinds: vec![kind], combine: &|e, x, y| e.bin(b, kind, &x[0], &y[0]).map(|t| vec![t]), neutral: &|e| unit(e, b, kind), prepare: &|_| Ok(()) };
+    let op = Operator {
+        kinds: vec![kind],
+        combine: &|e, x, y| e.bin(b, kind, &x[0], &y[0]).map(|t| vec![t]),
+        neutral: &|e| unit(e, b, kind),
+        prepare: &|_| Ok(()),
+    };
     let from = |e: &mut Emit<'_>, row: &str, j: &str| {
         let (m, n) = (e.word(m as u32), e.word(*n as u32));
         let j = if reverse { format!("({n} - 1u - {j})") } else { j.to_owned() };
         let slot = e.slot(a, false)?;
         Ok(vec![e.define("c", &format!("a{slot}[{j} * {m} + {row}]"))])
     };
-    let mut outs = Maker { gpu, program: &program, function: &function, env: &|_| None }.scan(&op, m, *n, false, &from)?;
+    let mut outs =
+        Maker { gpu, program: &program, function: &function, env: &|_| None }.scan(&op, m, *n, false, &from)?;
     // Rows of the scan are columns of the operand; a vector is a single column.
     let rows = outs.remove(0);
     let made = if m == 1 { rows } else { crate::shape::transpose(gpu, &rows)? }.reshaped(a.shape.clone())?;
@@ -109,7 +121,12 @@ pub fn any(gpu: &Gpu, a: &Array, every: bool) -> Res<Array> {
     if a.scalar != Scalar::Bool {
         return not_here("no Bools in the place of some");
     }
-    let mut outs = Maker { gpu, program: &program, function: &function, env: &|_| None }.reduce(&op, 1, a.len(), &reading(std::slice::from_ref(a), a.len()))?;
+    let mut outs = Maker { gpu, program: &program, function: &function, env: &|_| None }.reduce(
+        &op,
+        1,
+        a.len(),
+        &reading(std::slice::from_ref(a), a.len()),
+    )?;
     outs.remove(0).reshaped(Vec::new())
 }
 
@@ -124,9 +141,18 @@ pub fn extreme(gpu: &Gpu, a: &Array, least: bool) -> Res<[Array; 2]> {
     let op = Operator {
         kinds: vec![Scalar::Bool, kind, Scalar::I64],
         combine: &|e, x, y| {
-            let more = format!("!{} && ({} || {})", is_nan(kind, &x[1]), is_nan(kind, &y[1]), compare(better, kind, &y[1], &x[1]));
+            let more = format!(
+                "!{} && ({} || {})",
+                is_nan(kind, &x[1]),
+                is_nan(kind, &y[1]),
+                compare(better, kind, &y[1], &x[1])
+            );
             let second = e.define("f", &format!("{} && (!{} || {more})", y[0], x[0]));
-            Ok(vec![format!("({} || {})", x[0], y[0]), format!("select({}, {}, {second})", x[1], y[1]), format!("select({}, {}, {second})", x[2], y[2])])
+            Ok(vec![
+                format!("({} || {})", x[0], y[0]),
+                format!("select({}, {}, {second})", x[1], y[1]),
+                format!("select({}, {}, {second})", x[2], y[2]),
+            ])
         },
         neutral: &|_| Ok(vec!["false".to_owned(), zero(kind).to_owned(), "0li".to_owned()]),
         prepare: &|_| Ok(()),
@@ -149,7 +175,14 @@ pub fn run(gpu: &Gpu, p: &Program, f: &Function, s: &Soac, env: Env<'_>) -> Res<
 }
 
 /// [`run`] if only some results are used.
-pub(crate) fn run_for(gpu: &Gpu, p: &Program, f: &Function, s: &Soac, env: Env<'_>, wanted: Wanted<'_>) -> Res<Vec<Array>> {
+pub(crate) fn run_for(
+    gpu: &Gpu,
+    p: &Program,
+    f: &Function,
+    s: &Soac,
+    env: Env<'_>,
+    wanted: Wanted<'_>,
+) -> Res<Vec<Array>> {
     let arrays = s.arrays.iter().map(|v| match env(*v) {
         Some(Operand::Array(a)) if a.shape.len() == 1 => Ok(a),
         _ => not_here("a reduction of what is no vector on the device"),
@@ -160,14 +193,31 @@ pub(crate) fn run_for(gpu: &Gpu, p: &Program, f: &Function, s: &Soac, env: Env<'
         return not_here("arrays of different lengths");
     }
     let kinds: Vec<Scalar> = arrays.iter().map(|a| a.scalar).collect();
-    let outs = accumulated(&Maker { gpu, program: p, function: f, env }, (s, &kinds), (1, length), &|_| Ok(()), &reading(&arrays, length), wanted)?;
+    let outs = accumulated(
+        &Maker { gpu, program: p, function: f, env },
+        (s, &kinds),
+        (1, length),
+        &|_| Ok(()),
+        &reading(&arrays, length),
+        wanted,
+    )?;
     Ok(shaped(outs, s, length))
 }
 
 /// A reduction or scan fused with a stateless loop, whose outputs are not materialised. `made`: the loop's outputs.
-pub(crate) fn fed(gpu: &Gpu, p: &Program, f: &Function, (l, made): (&Loop, &[Var]), s: &Soac, env: Env<'_>, wanted: Wanted<'_>) -> Res<Vec<Array>> {
+pub(crate) fn fed(
+    gpu: &Gpu,
+    p: &Program,
+    f: &Function,
+    (l, made): (&Loop, &[Var]),
+    s: &Soac,
+    env: Env<'_>,
+    wanted: Wanted<'_>,
+) -> Res<Vec<Array>> {
     let nest = Nest::of(l, env)?;
-    let ([(_, length)], None) = (&nest.levels[..], nest::parts(gpu, &nest, &[], env)?) else { return not_here("a reduction of rows, or of parts") };
+    let ([(_, length)], None) = (&nest.levels[..], nest::parts(gpu, &nest, &[], env)?) else {
+        return not_here("a reduction of rows, or of parts");
+    };
     let others = s.arrays.iter().map(|v| match env(*v) {
         _ if made.contains(v) => Ok(None),
         Some(Operand::Array(a)) if a.shape == [*length] => Ok(Some(a)),
@@ -187,8 +237,19 @@ pub(crate) fn fed(gpu: &Gpu, p: &Program, f: &Function, (l, made): (&Loop, &[Var
         let numbers = numbers.collect::<Res<Numbers>>()?;
         Ok(copies(e, &numbers))
     };
-    let kinds = s.arrays.iter().map(|v| Scalar::inside(f.ty(*v)).map_or_else(|| not_here("arrays of data"), Ok)).collect::<Res<Vec<_>>>()?;
-    let outs = accumulated(&Maker { gpu, program: p, function: f, env }, (s, &kinds), (1, *length), &|e| nest.prepare(e, false), &from, wanted)?;
+    let kinds = s
+        .arrays
+        .iter()
+        .map(|v| Scalar::inside(f.ty(*v)).map_or_else(|| not_here("arrays of data"), Ok))
+        .collect::<Res<Vec<_>>>()?;
+    let outs = accumulated(
+        &Maker { gpu, program: p, function: f, env },
+        (s, &kinds),
+        (1, *length),
+        &|e| nest.prepare(e, false),
+        &from,
+        wanted,
+    )?;
     Ok(shaped(outs, s, *length))
 }
 
@@ -200,13 +261,36 @@ fn shaped(outs: Vec<Array>, s: &Soac, length: usize) -> Vec<Array> {
 
 /// A reduction or scan of each row of arrays with `rows` rows of this length.
 #[allow(clippy::too_many_arguments)]
-pub fn rows(gpu: &Gpu, p: &Program, f: &Function, s: &Soac, env: Env<'_>, arrays: &[Array], rows: usize, length: usize) -> Res<Vec<Array>> {
+pub fn rows(
+    gpu: &Gpu,
+    p: &Program,
+    f: &Function,
+    s: &Soac,
+    env: Env<'_>,
+    arrays: &[Array],
+    rows: usize,
+    length: usize,
+) -> Res<Vec<Array>> {
     let kinds: Vec<Scalar> = arrays.iter().map(|a| a.scalar).collect();
-    accumulated(&Maker { gpu, program: p, function: f, env }, (s, &kinds), (rows, length), &|_| Ok(()), &reading(arrays, length), &|_| true)
+    accumulated(
+        &Maker { gpu, program: p, function: f, env },
+        (s, &kinds),
+        (rows, length),
+        &|_| Ok(()),
+        &reading(arrays, length),
+        &|_| true,
+    )
 }
 
 /// A reduction or scan of elements that `from` emits, after `prepare` has bound variables.
-fn accumulated(m: &Maker<'_>, (s, kinds): (&Soac, &[Scalar]), (rows, length): (usize, usize), prepare: &dyn Fn(&mut Emit<'_>) -> Res<()>, from: Source<'_>, wanted: Wanted<'_>) -> Res<Vec<Array>> {
+fn accumulated(
+    m: &Maker<'_>,
+    (s, kinds): (&Soac, &[Scalar]),
+    (rows, length): (usize, usize),
+    prepare: &dyn Fn(&mut Emit<'_>) -> Res<()>,
+    from: Source<'_>,
+    wanted: Wanted<'_>,
+) -> Res<Vec<Array>> {
     let op = Operator {
         kinds: kinds.to_vec(),
         combine: &|e, x, y| combine(e, &s.op, kinds, x, y),

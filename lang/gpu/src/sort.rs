@@ -61,7 +61,9 @@ pub fn argsort(gpu: &Gpu, a: &Array) -> Res<Array> {
 pub(crate) fn argsort_rows(gpu: &Gpu, a: &Array) -> Res<Array> {
     let [n, m] = a.shape[..] else { return not_here("the order of what is no vector") };
     let flat = a.reshaped(vec![n * m])?;
-    let (_, Some(at)) = sorted(gpu, &flat, &keys(gpu, &flat)?, (false, Some(Scalar::Word)))? else { return not_here("an order without places") };
+    let (_, Some(at)) = sorted(gpu, &flat, &keys(gpu, &flat)?, (false, Some(Scalar::Word)))? else {
+        return not_here("an order without places");
+    };
     let rows = gpu.empty(Scalar::Word, vec![n * m])?;
     each(gpu, n * m, |e, i| {
         let (from, to, m) = (e.slot(&at, false)?, e.slot(&rows, true)?, e.word(m as u32));
@@ -92,7 +94,10 @@ fn vector(a: &Array) -> Res<()> {
 /// The sort keys of an array. For many Ints, the host reads the minimum and maximum.
 fn keys(gpu: &Gpu, a: &Array) -> Res<Keys> {
     if a.scalar != Scalar::I64 || a.len() <= TILE {
-        return Ok(Keys { least: i64::MIN, bits: if a.scalar == Scalar::Bool { 1 } else { 8 * a.scalar.bytes() as u32 } });
+        return Ok(Keys {
+            least: i64::MIN,
+            bits: if a.scalar == Scalar::Bool { 1 } else { 8 * a.scalar.bytes() as u32 },
+        });
     }
     let both = |e: &mut Emit<'_>, x: &[String], y: &[String]| {
         let mut of = |b, k: usize| e.bin(b, Scalar::I64, &x[k], &y[k]);
@@ -108,13 +113,20 @@ fn keys(gpu: &Gpu, a: &Array) -> Res<Keys> {
     let (program, function) = (Program::default(), Function::default());
     let ends = Maker { gpu, program: &program, function: &function, env: &|_| None }.reduce(&op, 1, a.len(), &from)?;
     match gpu.read(&shape::concat(gpu, &ends[0], &ends[1])?)? {
-        Data::I64(ends) => Ok(Keys { least: ends[0], bits: u64::BITS - (ends[1].wrapping_sub(ends[0]) as u64).leading_zeros() }),
+        Data::I64(ends) => {
+            Ok(Keys { least: ends[0], bits: u64::BITS - (ends[1].wrapping_sub(ends[0]) as u64).leading_zeros() })
+        }
         _ => not_here("ends that are no Ints"),
     }
 }
 
 /// The sorted values, if requested, and their original positions as numbers of the given type.
-fn sorted(gpu: &Gpu, a: &Array, keys: &Keys, (values, places): (bool, Option<Scalar>)) -> Res<(Option<Array>, Option<Array>)> {
+fn sorted(
+    gpu: &Gpu,
+    a: &Array,
+    keys: &Keys,
+    (values, places): (bool, Option<Scalar>),
+) -> Res<(Option<Array>, Option<Array>)> {
     let n = a.len();
     let shifts: Vec<u32> = (0..if n < 2 { 0 } else { keys.bits }).step_by(8).collect();
     let (mut now, mut at) = (a.clone(), None);
@@ -165,7 +177,9 @@ fn pass(gpu: &Gpu, p: &Pass<'_>) -> Res<()> {
     e.line("let i = pairs[j + (j >> 5u)] & 2047u;");
     e.open("if i < count");
     e.line("let d = pairs[j + (j >> 5u)] >> 11u;");
-    e.line(&begins.map_or("let to = j;".to_owned(), |b| format!("let to = a{b}[d * params[0] + group] + j - firsts[d];")));
+    e.line(
+        &begins.map_or("let to = j;".to_owned(), |b| format!("let to = a{b}[d * params[0] + group] + j - firsts[d];")),
+    );
     if let Some((s, _)) = to {
         e.line(&format!("a{s}[to] = a{from}[base + i];"));
     }
@@ -194,7 +208,9 @@ fn counted(gpu: &Gpu, p: &Pass<'_>, tiles: usize) -> Res<Array> {
     e.line(&format!("atomicAdd(&tally[{d}], 1u);"));
     e.close();
     e.line("workgroupBarrier();");
-    e.line(&format!("for (var d = l; d < 256u; d += 128u) {{ a{to}[d * params[0] + group] = atomicLoad(&tally[d]); }}"));
+    e.line(&format!(
+        "for (var d = l; d < 256u; d += 128u) {{ a{to}[d * params[0] + group] = atomicLoad(&tally[d]); }}"
+    ));
     e.close();
     let w = e.finish(THREADS as u32, "var<workgroup> tally: array<atomic<u32>, 256>;");
     gpu.launch(&w.kernel, &w.bound(), &w.words, tiles as u32)?;
@@ -221,12 +237,16 @@ fn digit(e: &mut Emit<'_>, p: &Pass<'_>, slot: usize, at: &str) -> String {
         Scalar::Bool | Scalar::Word => format!("(({x} >> shift) & 255u)"),
         Scalar::F32 => {
             let u = e.define("u", &format!("select(bitcast<u32>({x}), 0u, {x} == 0.0f)"));
-            format!("((select(select({u} | 0x80000000u, ~{u}, ({u} >> 31u) == 1u), 0xffffffffu, s_is_nan({x})) >> shift) & 255u)")
+            format!(
+                "((select(select({u} | 0x80000000u, ~{u}, ({u} >> 31u) == 1u), 0xffffffffu, s_is_nan({x})) >> shift) & 255u)"
+            )
         }
         Scalar::I64 => format!("u32(((bitcast<u64>({x}) - least) >> shift) & 255lu)"),
         Scalar::F64 => {
             let u = e.define("u", &format!("select(bitcast<u64>({x}), 0lu, {x} == 0.0lf)"));
-            format!("u32((select(select({u} | 0x8000000000000000lu, ~{u}, ({u} >> 63u) == 1lu), 0xfffffffffffffffflu, d_is_nan({x})) >> shift) & 255lu)")
+            format!(
+                "u32((select(select({u} | 0x8000000000000000lu, ~{u}, ({u} >> 63u) == 1lu), 0xfffffffffffffffflu, d_is_nan({x})) >> shift) & 255lu)"
+            )
         }
     }
 }
@@ -281,11 +301,17 @@ workgroupBarrier();";
 /// Exclusive prefix sums of words.
 fn scan(gpu: &Gpu, a: &Array) -> Res<Array> {
     let (program, function) = (Program::default(), Function::default());
-    let op = Operator { kinds: vec![Scalar::Word], combine: &|e, x, y| e.bin(Bin::Add, Scalar::Word, &x[0], &y[0]).map(|t| vec![t]), neutral: &|_| Ok(vec!["0u".to_owned()]), prepare: &|_| Ok(()) };
+    let op = Operator {
+        kinds: vec![Scalar::Word],
+        combine: &|e, x, y| e.bin(Bin::Add, Scalar::Word, &x[0], &y[0]).map(|t| vec![t]),
+        neutral: &|_| Ok(vec!["0u".to_owned()]),
+        prepare: &|_| Ok(()),
+    };
     let from = |e: &mut Emit<'_>, _: &str, j: &str| {
         let s = e.slot(a, false)?;
         Ok(vec![e.define("c", &format!("a{s}[{j}]"))])
     };
-    let mut outs = Maker { gpu, program: &program, function: &function, env: &|_| None }.scan(&op, 1, a.len(), true, &from)?;
+    let mut outs =
+        Maker { gpu, program: &program, function: &function, env: &|_| None }.scan(&op, 1, a.len(), true, &from)?;
     outs.remove(0).reshaped(a.shape.clone())
 }

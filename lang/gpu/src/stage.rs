@@ -20,7 +20,12 @@ fn fits(caps: &Caps, op: &Operator<'_>, threads: u32) -> bool {
 pub(crate) fn shared(gpu: &Gpu, op: &Operator<'_>, threads: u32) -> String {
     let mut text = op.shared(threads);
     if fits(&gpu.caps, op, threads) {
-        text.extend(op.kinds.iter().enumerate().map(|(i, s)| format!("var<workgroup> g{i}: array<{}, {}>;\n", wgsl(*s), threads * (ITEMS + 1))));
+        text.extend(
+            op.kinds
+                .iter()
+                .enumerate()
+                .map(|(i, s)| format!("var<workgroup> g{i}: array<{}, {}>;\n", wgsl(*s), threads * (ITEMS + 1))),
+        );
     }
     text
 }
@@ -72,7 +77,13 @@ pub(crate) fn write(e: &mut Emit<'_>, op: &Operator<'_>, start: &str, j: &str, v
 }
 
 /// Stores a staged tile.
-pub(crate) fn store(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, b: &Begun, (outs, length): (&[Array], &str)) -> Res<()> {
+pub(crate) fn store(
+    e: &mut Emit<'_>,
+    op: &Operator<'_>,
+    t: &Tiles,
+    b: &Begun,
+    (outs, length): (&[Array], &str),
+) -> Res<()> {
     e.line("workgroupBarrier();");
     let i = turns(e, t, b);
     let to = e.define("k", &format!("{} * {length} + {} + {i}", b.row, b.start));

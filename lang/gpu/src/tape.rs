@@ -99,10 +99,27 @@ impl Recording {
         self.places.get(&b.id()).copied().filter(|p| !writes || matches!(p, Place::Made(_)))
     }
 
-    pub fn launch(&mut self, pipeline: &Rc<Pipeline>, k: &Kernel, arrays: &[Bound], words: &[u32], groups: u32) -> bool {
-        let places = arrays.iter().zip(&k.writes).map(|(a, w)| self.place(&a.buffer, *w).map(|p| (p, a.offset, a.size))).collect::<Option<Vec<_>>>();
+    pub fn launch(
+        &mut self,
+        pipeline: &Rc<Pipeline>,
+        k: &Kernel,
+        arrays: &[Bound],
+        words: &[u32],
+        groups: u32,
+    ) -> bool {
+        let places = arrays
+            .iter()
+            .zip(&k.writes)
+            .map(|(a, w)| self.place(&a.buffer, *w).map(|p| (p, a.offset, a.size)))
+            .collect::<Option<Vec<_>>>();
         let Some(arrays) = places else { return false };
-        self.steps.push(Step::Launch { pipeline: pipeline.clone(), faults: k.faults.clone().into(), arrays, words: words.to_vec(), groups });
+        self.steps.push(Step::Launch {
+            pipeline: pipeline.clone(),
+            faults: k.faults.clone().into(),
+            arrays,
+            words: words.to_vec(),
+            groups,
+        });
         self.steps.len() <= STEPS
     }
 
@@ -137,7 +154,12 @@ impl Recording {
                 dies[k].push(m);
             }
         }
-        Tape { made: self.made.iter().map(|(_, bytes)| *bytes).collect(), kept: std::mem::take(&mut self.kept), steps: std::mem::take(&mut self.steps), dies }
+        Tape {
+            made: self.made.iter().map(|(_, bytes)| *bytes).collect(),
+            kept: std::mem::take(&mut self.kept),
+            steps: std::mem::take(&mut self.steps),
+            dies,
+        }
     }
 }
 
@@ -159,7 +181,10 @@ impl Gpu {
     }
 
     /// Ends the recording. Returns it if everything could be recorded and `results` could identify the result buffers.
-    pub(crate) fn recorded<T>(&self, results: impl FnOnce(&Recording, &mut Vec<Place>) -> Option<T>) -> Option<(Tape, T)> {
+    pub(crate) fn recorded<T>(
+        &self,
+        results: impl FnOnce(&Recording, &mut Vec<Place>) -> Option<T>,
+    ) -> Option<(Tape, T)> {
         let r = self.recording().borrow_mut().take()?;
         let mut places = Vec::new();
         let made = results(&r, &mut places)?;

@@ -26,7 +26,11 @@ fn twice(gpu: &Gpu, f: impl Fn() -> Res<Array>) -> Data {
 fn hard(seed: u64, n: usize) -> Vec<f64> {
     let mut rng = Rng(seed);
     let all = [0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1.0, -1.0, 5e-324, -5e-324];
-    (0..n).map(|i| if i % 3 == 0 { all[rng.below(9)] } else { (rng.unit() - 0.5) * 10f64.powi(rng.below(40) as i32 - 20) }).collect()
+    (0..n)
+        .map(
+            |i| if i % 3 == 0 { all[rng.below(9)] } else { (rng.unit() - 0.5) * 10f64.powi(rng.below(40) as i32 - 20) },
+        )
+        .collect()
 }
 
 /// The indices that sort: stable, NaN last.
@@ -94,10 +98,15 @@ fn rows_are_gathered_and_indices_checked() {
         let a = on(&gpu, Data::F64((0..3 * n).map(|i| i as f64).collect()), &[n, 3]);
         let ks: Vec<i64> = (0..n as i64).map(|i| i * 7919 % n as i64).collect();
         let at = vector(&gpu, Data::I64(ks.clone()));
-        assert_eq!(twice(&gpu, || shape::gather(&gpu, &a, &at, false)), Data::F64(ks.iter().flat_map(|k| (0..3).map(move |c| (3 * k + c) as f64)).collect()));
+        assert_eq!(
+            twice(&gpu, || shape::gather(&gpu, &a, &at, false)),
+            Data::F64(ks.iter().flat_map(|k| (0..3).map(move |c| (3 * k + c) as f64)).collect())
+        );
         let beyond: Vec<i64> = ks.iter().map(|k| k - 1).chain([n as i64, i64::MAX, i64::MIN]).collect();
         let far = vector(&gpu, Data::I64(beyond.clone()));
-        let want = beyond.iter().flat_map(|k| (0..3).map(move |c| if *k >= 0 && *k < n as i64 { (3 * k + c) as f64 } else { 0.0 }));
+        let want = beyond
+            .iter()
+            .flat_map(|k| (0..3).map(move |c| if *k >= 0 && *k < n as i64 { (3 * k + c) as f64 } else { 0.0 }));
         assert_eq!(twice(&gpu, || shape::gather(&gpu, &a, &far, true)), Data::F64(want.collect()));
         let wrong = shape::gather(&gpu, &a, &far, false).unwrap();
         assert!(matches!(gpu.read(&wrong), Err(Error::Fault(f)) if f.what == Check::Bounds));
@@ -199,7 +208,13 @@ fn keeps_the_order(gpu: &Gpu) {
 
 /// A histogram of one vector by the sum or product of Floats or Ints.
 fn histogram(gpu: &Gpu, op: &str, dest: Data, keys: &[i64], values: Data) -> Res<Array> {
-    let ty = if matches!(dest, Data::I64(_)) { "i64" } else if matches!(dest, Data::F32(_)) { "f32" } else { "f64" };
+    let ty = if matches!(dest, Data::I64(_)) {
+        "i64"
+    } else if matches!(dest, Data::F32(_)) {
+        "f32"
+    } else {
+        "f64"
+    };
     let p = program(&format!(
         "fn f0 t (v0: []{ty}, v1: {ty}, v2: []i64, v3: []{ty}) -> ([]{ty}) {{
   v4: []{ty} = reduce_by_index (v0) neutral (v1) keys v2 values (v3) (v5: {ty}, v6: {ty}) {{
@@ -210,7 +225,11 @@ fn histogram(gpu: &Gpu, op: &str, dest: Data, keys: &[i64], values: Data) -> Res
 }}"
     ));
     let adl_ir::Op::ReduceByIndex { op, neutral, .. } = &p.funcs[0].body.stmts[0].op else { panic!() };
-    let zero = match ty { "i64" => adl_ir::Lit::I64(0), "f32" => adl_ir::Lit::F32(0.0), _ => adl_ir::Lit::F64(0.0) };
+    let zero = match ty {
+        "i64" => adl_ir::Lit::I64(0),
+        "f32" => adl_ir::Lit::F32(0.0),
+        _ => adl_ir::Lit::F64(0.0),
+    };
     let env = |v: adl_ir::Var| (v.0 == 1).then(|| adl_gpu::Operand::Number(zero.clone()));
     let keys = vector(gpu, Data::I64(keys.to_vec()));
     let x = ByIndex { dest: &[vector(gpu, dest)], op, neutral, keys: &keys, values: &[vector(gpu, values)] };
@@ -223,20 +242,40 @@ fn histograms_of_sums() {
     for (n, bins) in SIZES.into_iter().flat_map(|n| [1, 31, 33, 401, 900, 5000, 500_000].map(|b| (n, b))) {
         let mut rng = Rng((n + bins) as u64);
         let ks: Vec<i64> = (0..n).map(|_| rng.below(bins + 2) as i64 - 1).collect();
-        let inside = || ks.iter().enumerate().filter(|(_, k)| (0..bins as i64).contains(*k)).map(|(j, k)| (j, *k as usize));
+        let inside =
+            || ks.iter().enumerate().filter(|(_, k)| (0..bins as i64).contains(*k)).map(|(j, k)| (j, *k as usize));
         // Large Ints of both signs: the two halves carry into each other.
         let ints: Vec<i64> = (0..n).map(|j| (if j % 2 == 0 { 1 } else { -1 }) * ((rng.bits() >> 20) as i64)).collect();
         let mut want = vec![-5i64; bins];
         inside().for_each(|(j, k)| want[k] += ints[j]);
-        assert_eq!(twice(&gpu, || histogram(&gpu, "add", Data::I64(vec![-5; bins]), &ks, Data::I64(ints.clone()))), Data::I64(want), "{n} {bins}");
+        assert_eq!(
+            twice(&gpu, || histogram(&gpu, "add", Data::I64(vec![-5; bins]), &ks, Data::I64(ints.clone()))),
+            Data::I64(want),
+            "{n} {bins}"
+        );
         let floats: Vec<f64> = (0..n).map(|_| rng.unit() - 0.5).collect();
         let mut want = vec![0.5; bins];
         inside().for_each(|(j, k)| want[k] += floats[j]);
-        let Data::F64(got) = twice(&gpu, || histogram(&gpu, "add", Data::F64(vec![0.5; bins]), &ks, Data::F64(floats.clone()))) else { panic!() };
+        let Data::F64(got) =
+            twice(&gpu, || histogram(&gpu, "add", Data::F64(vec![0.5; bins]), &ks, Data::F64(floats.clone())))
+        else {
+            panic!()
+        };
         assert!(got.iter().zip(&want).all(|(a, b)| (a - b).abs() <= 1e-15 * n as f64), "{n} {bins}");
-        let apart = twice(&other, || histogram(&other, "add", Data::F64(vec![0.5; bins]), &ks, Data::F64(floats.clone())));
+        let apart =
+            twice(&other, || histogram(&other, "add", Data::F64(vec![0.5; bins]), &ks, Data::F64(floats.clone())));
         assert!(same(&apart, &Data::F64(got)), "{n} {bins}");
-        let Data::F32(got) = twice(&gpu, || histogram(&gpu, "max", Data::F32(vec![0.0; bins]), &ks, Data::F32(floats.iter().map(|x| *x as f32).collect()))) else { panic!() };
+        let Data::F32(got) = twice(&gpu, || {
+            histogram(
+                &gpu,
+                "max",
+                Data::F32(vec![0.0; bins]),
+                &ks,
+                Data::F32(floats.iter().map(|x| *x as f32).collect()),
+            )
+        }) else {
+            panic!()
+        };
         let mut want = vec![0f32; bins];
         inside().for_each(|(j, k)| want[k] = want[k].max(floats[j] as f32));
         assert_eq!(got, want, "{n} {bins}");
@@ -250,25 +289,38 @@ fn least_and_greatest_of_many_bins() {
     let odd = [0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1.5, -1.5, 5e-324, f64::MAX];
     for (n, bins) in SIZES.into_iter().flat_map(|n| [5000, 500_000].map(|b| (n, b))) {
         let mut rng = Rng((n + bins) as u64);
-        let ks: Vec<i64> = (0..n).map(|j| if j % 3 == 0 { (rng.below(40)) as i64 } else { rng.below(bins + 2) as i64 - 1 }).collect();
-        let inside = || ks.iter().enumerate().filter(|(_, k)| (0..bins as i64).contains(*k)).map(|(j, k)| (j, *k as usize));
-        let ints: Vec<i64> = (0..n).map(|j| (if j % 2 == 0 { 1 } else { -1 }) * ((rng.bits() >> (1 + j % 63)) as i64)).collect();
-        let floats: Vec<f64> = (0..n).map(|j| if j % 2 == 0 { odd[rng.below(odd.len())] } else { rng.unit() - 0.5 }).collect();
+        let ks: Vec<i64> =
+            (0..n).map(|j| if j % 3 == 0 { (rng.below(40)) as i64 } else { rng.below(bins + 2) as i64 - 1 }).collect();
+        let inside =
+            || ks.iter().enumerate().filter(|(_, k)| (0..bins as i64).contains(*k)).map(|(j, k)| (j, *k as usize));
+        let ints: Vec<i64> =
+            (0..n).map(|j| (if j % 2 == 0 { 1 } else { -1 }) * ((rng.bits() >> (1 + j % 63)) as i64)).collect();
+        let floats: Vec<f64> =
+            (0..n).map(|j| if j % 2 == 0 { odd[rng.below(odd.len())] } else { rng.unit() - 0.5 }).collect();
         for (op, text) in [(Bin::Min, "min"), (Bin::Max, "max")] {
             for begin in [0, 7, i64::MIN, i64::MAX] {
                 let mut want = vec![begin; bins];
-                inside().for_each(|(j, k)| want[k] = if op == Bin::Min { want[k].min(ints[j]) } else { want[k].max(ints[j]) });
-                assert_eq!(twice(&gpu, || histogram(&gpu, text, Data::I64(vec![begin; bins]), &ks, Data::I64(ints.clone()))), Data::I64(want), "{n} {bins} {text}");
+                inside().for_each(|(j, k)| {
+                    want[k] = if op == Bin::Min { want[k].min(ints[j]) } else { want[k].max(ints[j]) }
+                });
+                assert_eq!(
+                    twice(&gpu, || histogram(&gpu, text, Data::I64(vec![begin; bins]), &ks, Data::I64(ints.clone()))),
+                    Data::I64(want),
+                    "{n} {bins} {text}"
+                );
             }
             for begin in [-0.0, f64::NEG_INFINITY, f64::INFINITY] {
                 let mut want = vec![begin; bins];
                 inside().for_each(|(j, k)| want[k] = op.eval(want[k], floats[j]));
-                let got = twice(&gpu, || histogram(&gpu, text, Data::F64(vec![begin; bins]), &ks, Data::F64(floats.clone())));
+                let got =
+                    twice(&gpu, || histogram(&gpu, text, Data::F64(vec![begin; bins]), &ks, Data::F64(floats.clone())));
                 assert!(same(&got, &Data::F64(want)), "{n} {bins} {text} {begin}");
                 let singles: Vec<f32> = floats.iter().map(|x| *x as f32).collect();
                 let mut want = vec![begin as f32; bins];
                 inside().for_each(|(j, k)| want[k] = op.eval(f64::from(want[k]), f64::from(singles[j])) as f32);
-                let got = twice(&gpu, || histogram(&gpu, text, Data::F32(vec![begin as f32; bins]), &ks, Data::F32(singles.clone())));
+                let got = twice(&gpu, || {
+                    histogram(&gpu, text, Data::F32(vec![begin as f32; bins]), &ks, Data::F32(singles.clone()))
+                });
                 assert!(same(&got, &Data::F32(want)), "{n} {bins} {text} {begin}");
             }
         }
@@ -277,10 +329,16 @@ fn least_and_greatest_of_many_bins() {
 
 /// The result of a histogram of Bools by the operator that these statements define, and its number of kernels.
 fn of_bools(gpu: &Gpu, op: &str, dest: &[bool], keys: &[i64], values: &[bool]) -> (Data, u64) {
-    let p = program(&format!("fn f0 t (v0: []bool, v1: bool, v2: []i64, v3: []bool) -> ([]bool) {{ v4: []bool = reduce_by_index (v0) neutral (v1) keys v2 values (v3) (v5: bool, v6: bool) {{ {op} return v7 }} return v4 }}"));
+    let p = program(&format!(
+        "fn f0 t (v0: []bool, v1: bool, v2: []i64, v3: []bool) -> ([]bool) {{ v4: []bool = reduce_by_index (v0) neutral (v1) keys v2 values (v3) (v5: bool, v6: bool) {{ {op} return v7 }} return v4 }}"
+    ));
     let adl_ir::Op::ReduceByIndex { op, neutral, .. } = &p.funcs[0].body.stmts[0].op else { panic!() };
     let env = |v: adl_ir::Var| (v.0 == 1).then_some(adl_gpu::Operand::Number(adl_ir::Lit::Bool(false)));
-    let (dest, keys, values) = (vector(gpu, Data::Bool(dest.to_vec())), vector(gpu, Data::I64(keys.to_vec())), vector(gpu, Data::Bool(values.to_vec())));
+    let (dest, keys, values) = (
+        vector(gpu, Data::Bool(dest.to_vec())),
+        vector(gpu, Data::I64(keys.to_vec())),
+        vector(gpu, Data::Bool(values.to_vec())),
+    );
     let x = ByIndex { dest: &[dest], op, neutral, keys: &keys, values: &[values] };
     let before = gpu.work().kernels;
     let made = twice(gpu, || index::reduce_by_index(gpu, &p, &p.funcs[0], &x, &env).map(|mut outs| outs.remove(0)));
@@ -301,11 +359,16 @@ fn bools_of_many_bins() {
     ];
     for (n, bins) in SIZES.into_iter().flat_map(|n| [3, 20_000, 70_000].map(|b| (n, b))) {
         let mut rng = Rng((n + bins) as u64);
-        let ks: Vec<i64> = (0..n).map(|j| if j % 3 == 0 { rng.below(40) as i64 } else { rng.below(bins + 2) as i64 - 1 }).collect();
-        let (dest, values): (Vec<bool>, Vec<bool>) = ((0..bins).map(|_| rng.below(2) == 0).collect(), (0..n).map(|_| rng.below(3) == 0).collect());
+        let ks: Vec<i64> =
+            (0..n).map(|j| if j % 3 == 0 { rng.below(40) as i64 } else { rng.below(bins + 2) as i64 - 1 }).collect();
+        let (dest, values): (Vec<bool>, Vec<bool>) =
+            ((0..bins).map(|_| rng.below(2) == 0).collect(), (0..n).map(|_| rng.below(3) == 0).collect());
         for (op, f, quick) in all {
             let mut want = dest.clone();
-            ks.iter().zip(&values).filter(|(k, _)| (0..bins as i64).contains(*k)).for_each(|(k, v)| want[*k as usize] = f(want[*k as usize], *v));
+            ks.iter()
+                .zip(&values)
+                .filter(|(k, _)| (0..bins as i64).contains(*k))
+                .for_each(|(k, v)| want[*k as usize] = f(want[*k as usize], *v));
             let (made, kernels) = of_bools(&gpu, op, &dest, &ks, &values);
             assert_eq!(made, Data::Bool(want.clone()), "{op} {n} {bins}");
             assert!(n == 0 || bins < 100 || (kernels == 3) == quick, "{op} {n} {bins}: {kernels}");
@@ -318,11 +381,18 @@ fn bools_of_many_bins() {
 fn sums_of_bins_that_no_int_holds_are_faults() {
     let gpu = common::gpu();
     for bins in [3, 5000] {
-        for (values, fits) in [(vec![i64::MAX, 1], false), (vec![i64::MIN, -1], false), (vec![i64::MAX, i64::MIN], true), (vec![i64::MIN, 0], true)] {
+        for (values, fits) in [
+            (vec![i64::MAX, 1], false),
+            (vec![i64::MIN, -1], false),
+            (vec![i64::MAX, i64::MIN], true),
+            (vec![i64::MIN, 0], true),
+        ] {
             let sum = values.iter().try_fold(0i64, |s, v| s.checked_add(*v));
             let got = gpu.read(&histogram(&gpu, "add", Data::I64(vec![0; bins]), &[2, 2], Data::I64(values)).unwrap());
             match got {
-                Ok(Data::I64(x)) => assert!(fits && x.iter().enumerate().all(|(i, x)| Some(*x) == if i == 2 { sum } else { Some(0) })),
+                Ok(Data::I64(x)) => {
+                    assert!(fits && x.iter().enumerate().all(|(i, x)| Some(*x) == if i == 2 { sum } else { Some(0) }))
+                }
                 Err(Error::Fault(f)) => assert!(!fits && f.what == Check::Overflow),
                 other => panic!("{other:?}"),
             }
@@ -342,7 +412,11 @@ fn rows_are_added_at_indices_the_same_bits_each_time() {
             for (j, k) in ks.iter().enumerate().filter(|(_, k)| (0..bins as i64).contains(*k)) {
                 (0..2).for_each(|c| want[2 * *k as usize + c] += vs[2 * j + c]);
             }
-            let (acc, at, v) = (on(&gpu, Data::F64(vec![0.25; 2 * bins]), &[bins, 2]), vector(&gpu, Data::I64(ks)), on(&gpu, Data::F64(vs), &[n, 2]));
+            let (acc, at, v) = (
+                on(&gpu, Data::F64(vec![0.25; 2 * bins]), &[bins, 2]),
+                vector(&gpu, Data::I64(ks)),
+                on(&gpu, Data::F64(vs), &[n, 2]),
+            );
             let Data::F64(got) = twice(&gpu, || index::gather_add(&gpu, &acc, &at, &v)) else { panic!() };
             assert!(got.iter().zip(&want).all(|(a, b)| (a - b).abs() < 1e-10), "{n} {bins}");
         }
@@ -352,11 +426,14 @@ fn rows_are_added_at_indices_the_same_bits_each_time() {
 #[test]
 fn matrices_are_transposed() {
     let gpu = common::gpu();
-    for (n, m, k) in [(0, 3, 1), (3, 0, 1), (1, 1, 1), (31, 33, 1), (32, 16, 1), (100, 1000, 1), (1, 1000, 1), (5, 7, 3)] {
+    for (n, m, k) in
+        [(0, 3, 1), (3, 0, 1), (1, 1, 1), (31, 33, 1), (32, 16, 1), (100, 1000, 1), (1, 1000, 1), (5, 7, 3)]
+    {
         let a: Vec<i64> = (0..(n * m * k) as i64).collect();
         let shape = if k == 1 { vec![n, m] } else { vec![n, m, k] };
         let x = on(&gpu, Data::I64(a.clone()), &shape);
-        let want = (0..m).flat_map(|j| (0..n).flat_map(move |i| (0..k).map(move |c| ((i * m + j) * k + c) as i64))).collect();
+        let want =
+            (0..m).flat_map(|j| (0..n).flat_map(move |i| (0..k).map(move |c| ((i * m + j) * k + c) as i64))).collect();
         assert_eq!(twice(&gpu, || shape::transpose(&gpu, &x)), Data::I64(want), "{n} {m} {k}");
     }
     let x = on(&gpu, Data::Bool(vec![true, false, true, true, false, false]), &[2, 3]);
@@ -366,8 +443,33 @@ fn matrices_are_transposed() {
 #[test]
 fn products_of_matrices_and_vectors() {
     let gpu = common::gpu();
-    for (n, m, k) in [(0, 2, 3), (2, 0, 3), (2, 3, 0), (1, 1, 1), (3, 5, 7), (64, 64, 64), (65, 63, 17), (130, 70, 200), (31, 1, 1000), (1, 33, 1000), (33, 32, 31), (2, 1, 17), (300, 1, 40), (257, 1, 129), (5, 1, 4096), (5, 1, 4097), (2, 1, 100_000), (1, 3, 1000), (1, 4, 129), (1, 100, 5000), (1, 1000, 128), (1, 40, 20_000), (1, 5, 33_000)] {
-        let (a, b): (Vec<i64>, Vec<i64>) = ((0..(n * k) as i64).map(|i| i % 13 - 6).collect(), (0..(k * m) as i64).map(|i| i % 11 - 5).collect());
+    for (n, m, k) in [
+        (0, 2, 3),
+        (2, 0, 3),
+        (2, 3, 0),
+        (1, 1, 1),
+        (3, 5, 7),
+        (64, 64, 64),
+        (65, 63, 17),
+        (130, 70, 200),
+        (31, 1, 1000),
+        (1, 33, 1000),
+        (33, 32, 31),
+        (2, 1, 17),
+        (300, 1, 40),
+        (257, 1, 129),
+        (5, 1, 4096),
+        (5, 1, 4097),
+        (2, 1, 100_000),
+        (1, 3, 1000),
+        (1, 4, 129),
+        (1, 100, 5000),
+        (1, 1000, 128),
+        (1, 40, 20_000),
+        (1, 5, 33_000),
+    ] {
+        let (a, b): (Vec<i64>, Vec<i64>) =
+            ((0..(n * k) as i64).map(|i| i % 13 - 6).collect(), (0..(k * m) as i64).map(|i| i % 11 - 5).collect());
         let want: Vec<i64> = (0..n * m).map(|i| (0..k).map(|l| a[i / m * k + l] * b[l * m + i % m]).sum()).collect();
         let check = |x: Data, y: Data, z: Data| {
             let (x, y) = (on(&gpu, x, &[n, k]), on(&gpu, y, &[k, m]));
@@ -389,7 +491,11 @@ fn nan_and_infinities_reach_their_own_row_and_column_only() {
     let (n, m, k) = (70, 66, 20);
     let (mut a, b) = (vec![1.0; n * k], vec![2.0; k * m]);
     (a[5 * k + 3], a[69 * k]) = (f64::NAN, f64::INFINITY);
-    let Data::F64(c) = twice(&gpu, || product::matmul(&gpu, &on(&gpu, Data::F64(a.clone()), &[n, k]), &on(&gpu, Data::F64(b.clone()), &[k, m]))) else { panic!() };
+    let Data::F64(c) = twice(&gpu, || {
+        product::matmul(&gpu, &on(&gpu, Data::F64(a.clone()), &[n, k]), &on(&gpu, Data::F64(b.clone()), &[k, m]))
+    }) else {
+        panic!()
+    };
     for (i, x) in c.iter().enumerate() {
         assert!(match i / m {
             5 => x.is_nan(),
@@ -408,7 +514,9 @@ fn nan_and_infinities_go_through_products_with_vectors() {
             a[k + 3] = x;
             let (matrix, turned) = (on(&gpu, Data::F64(a.clone()), &[n, k]), on(&gpu, Data::F64(a), &[n, k]));
             let (v, w) = (vector(&gpu, Data::F64(vec![2.0; k])), vector(&gpu, Data::F64(vec![2.0; n])));
-            let want = |count: usize, at: usize, sum: f64| Data::F64((0..count).map(|i| if i == at { x } else { sum }).collect());
+            let want = |count: usize, at: usize, sum: f64| {
+                Data::F64((0..count).map(|i| if i == at { x } else { sum }).collect())
+            };
             assert!(same(&twice(&gpu, || product::matmul(&gpu, &matrix, &v)), &want(n, 1, 2.0 * k as f64)));
             assert!(same(&twice(&gpu, || product::matmul(&gpu, &w, &turned)), &want(k, 3, 2.0 * n as f64)));
             assert!(same(&twice(&gpu, || soac::sum(&gpu, &turned)), &want(k, 3, n as f64)));
@@ -420,9 +528,16 @@ fn nan_and_infinities_go_through_products_with_vectors() {
 fn sums_and_products_of_columns() {
     let gpu = common::gpu();
     for (n, m) in [(129, 4), (1000, 33), (20_000, 5), (3, 7), (128, 100), (0, 5), (5, 0)] {
-        let (a, b): (Vec<f64>, Vec<f64>) = ((0..n * m).map(|i| 1.0 + (i * 7919 % 1000) as f64 * 1e-6).collect(), (0..n * m).map(|i| (i * 104_729 % 1000) as f64 - 500.0).collect());
+        let (a, b): (Vec<f64>, Vec<f64>) = (
+            (0..n * m).map(|i| 1.0 + (i * 7919 % 1000) as f64 * 1e-6).collect(),
+            (0..n * m).map(|i| (i * 104_729 % 1000) as f64 - 500.0).collect(),
+        );
         let (x, y) = (on(&gpu, Data::F64(a.clone()), &[n, m]), on(&gpu, Data::F64(b.clone()), &[n, m]));
-        let (Data::F64(products), Data::F64(sums)) = (twice(&gpu, || soac::along(&gpu, &x, adl_prim::Bin::Mul)), twice(&gpu, || soac::sum(&gpu, &y))) else { panic!() };
+        let (Data::F64(products), Data::F64(sums)) =
+            (twice(&gpu, || soac::along(&gpu, &x, adl_prim::Bin::Mul)), twice(&gpu, || soac::sum(&gpu, &y)))
+        else {
+            panic!()
+        };
         for c in 0..m {
             let want: f64 = (0..n).map(|r| a[r * m + c]).product();
             assert!((products[c] - want).abs() <= 1e-15 * n as f64 * want, "{n} {m}");
@@ -439,7 +554,10 @@ fn inner_products() {
         let (a, b) = (vector(&gpu, Data::I64(xs.clone())), vector(&gpu, Data::I64(xs.clone())));
         assert_eq!(twice(&gpu, || product::dot(&gpu, &a, &b)), Data::I64(vec![xs.iter().map(|x| x * x).sum()]));
     }
-    let (a, x) = (on(&gpu, Data::F64(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), &[2, 3]), vector(&gpu, Data::F64(vec![1.0, 0.0, -1.0])));
+    let (a, x) = (
+        on(&gpu, Data::F64(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), &[2, 3]),
+        vector(&gpu, Data::F64(vec![1.0, 0.0, -1.0])),
+    );
     assert_eq!(twice(&gpu, || product::matmul(&gpu, &a, &x)), Data::F64(vec![-2.0, -2.0]));
     let y = vector(&gpu, Data::F64(vec![1.0, -1.0]));
     let c = product::matmul(&gpu, &y, &a).unwrap();
@@ -457,9 +575,22 @@ fn diagonals_extremes_and_running_products() {
         assert_eq!(gpu.read(&d).unwrap(), Data::I64(want));
         assert_eq!(twice(&gpu, || shape::diag(&gpu, &d)), Data::I64(xs.clone()));
         let mut sum = 0;
-        let sums: Vec<i64> = xs.iter().map(|x| { sum += x; sum }).collect();
+        let sums: Vec<i64> = xs
+            .iter()
+            .map(|x| {
+                sum += x;
+                sum
+            })
+            .collect();
         assert_eq!(twice(&gpu, || soac::running(&gpu, &a, adl_prim::Bin::Add, false)), Data::I64(sums));
-        let mut back: Vec<i64> = xs.iter().rev().scan(0, |s, x| { *s += x; Some(*s) }).collect();
+        let mut back: Vec<i64> = xs
+            .iter()
+            .rev()
+            .scan(0, |s, x| {
+                *s += x;
+                Some(*s)
+            })
+            .collect();
         back.reverse();
         assert_eq!(twice(&gpu, || soac::running(&gpu, &a, adl_prim::Bin::Add, true)), Data::I64(back));
         let pairs = on(&gpu, Data::F64((0..2 * n).map(|k| if k % 2 == 0 { 1.0 } else { -1.0 }).collect()), &[n, 2]);

@@ -68,7 +68,8 @@ fn agree(p: &Program, args: &[Arg]) {
         for (g, w) in got.iter().zip(&want) {
             let (g, w) = (numbers(g), leaves(w));
             assert_eq!(g.len(), w.len());
-            let near = |a: &f64, b: &f64| (a - b).abs() <= 1e-14 * b.abs().max(1.0) || a == b || a.is_nan() && b.is_nan();
+            let near =
+                |a: &f64, b: &f64| (a - b).abs() <= 1e-14 * b.abs().max(1.0) || a == b || a.is_nan() && b.is_nan();
             assert!(g.iter().zip(&w).all(|(a, b)| near(a, b)), "{g:?}\n{w:?}");
         }
     }
@@ -217,7 +218,8 @@ fn extents_that_differ_fail_a_check() {
         }",
     );
     let gpu = common::gpu();
-    let run = |k: usize| common::run(&gpu, &p, &[Arg::Int(3), floats(1, &[3, 4]), floats(2, &[k])].map(|a| a.operand(&gpu)));
+    let run =
+        |k: usize| common::run(&gpu, &p, &[Arg::Int(3), floats(1, &[3, 4]), floats(2, &[k])].map(|a| a.operand(&gpu)));
     assert!(run(4).is_ok());
     assert!(matches!(run(5), Err(Error::Fault(f)) if f.what == Check::Bounds));
     assert!(matches!(run(0), Err(Error::Fault(f)) if f.what == Check::Bounds));
@@ -285,7 +287,9 @@ fn names_of_long_bodies_hide_no_type() {
             body += &format!("v{at}: i64 = sub v2 v3 v{x}: f64 = index v1 [v{at}] v{sum}: f64 = add {last} v{x} ");
             last = format!("v{sum}");
         }
-        let p = program(&format!("fn f0 t (v0: i64, v1: []f64, v2: i64) -> ([]f64) {{ v5: []f64, v6: i64 = loop for v0 over (v1) out (collect) (v3: i64, v4: f64) {{ {body} return {last} }} return v5 }}"));
+        let p = program(&format!(
+            "fn f0 t (v0: i64, v1: []f64, v2: i64) -> ([]f64) {{ v5: []f64, v6: i64 = loop for v0 over (v1) out (collect) (v3: i64, v4: f64) {{ {body} return {last} }} return v5 }}"
+        ));
         agree(&p, &[Arg::Int(7), floats(5, &[7]), Arg::Int(6)]);
     }
 }

@@ -19,7 +19,11 @@ fn words(ws: impl Iterator<Item = u32>) -> Vec<u8> {
 }
 
 fn add_one() -> Kernel {
-    Kernel { text: ADD_ONE.to_owned(), writes: vec![false, true], faults: vec![Fault { what: Check::Bounds, span: Default::default() }] }
+    Kernel {
+        text: ADD_ONE.to_owned(),
+        writes: vec![false, true],
+        faults: vec![Fault { what: Check::Bounds, span: Default::default() }],
+    }
 }
 
 fn plus(gpu: &Gpu, k: &Kernel, from: &adl_gpu::Buffer, n: u32) -> adl_gpu::Buffer {

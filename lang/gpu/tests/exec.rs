@@ -24,7 +24,9 @@ fn run_again(gpu: &Gpu, p: &Program, f: FnId, args: &[Value]) -> Res<Vec<Value>>
     let ready = exec::Prepared::new(p, f);
     let other = |v: &Value| match v {
         Value::Array(a) => match gpu.read(a).unwrap() {
-            Data::F64(x) => Value::Array(gpu.array(&Data::F64(x.iter().map(|x| 0.75 - 0.5 * x).collect()), a.shape.clone()).unwrap()),
+            Data::F64(x) => Value::Array(
+                gpu.array(&Data::F64(x.iter().map(|x| 0.75 - 0.5 * x).collect()), a.shape.clone()).unwrap(),
+            ),
             _ => v.clone(),
         },
         v => v.clone(),
@@ -36,7 +38,13 @@ fn run_again(gpu: &Gpu, p: &Program, f: FnId, args: &[Value]) -> Res<Vec<Value>>
 }
 
 /// The device's results of a call, unless the device refuses it.
-fn on_device(gpu: &Gpu, p: &Program, f: FnId, args: &[Value], refused: &mut HashMap<String, usize>) -> Option<Vec<Value>> {
+fn on_device(
+    gpu: &Gpu,
+    p: &Program,
+    f: FnId,
+    args: &[Value],
+    refused: &mut HashMap<String, usize>,
+) -> Option<Vec<Value>> {
     match run_again(gpu, p, f, args) {
         Ok(x) => Some(x),
         Err(Error::NotHere(why)) => {
@@ -48,9 +56,18 @@ fn on_device(gpu: &Gpu, p: &Program, f: FnId, args: &[Value], refused: &mut Hash
 }
 
 /// Checks a program and its gradient; returns which of the two ran on the device.
-fn check(gpu: &Gpu, p: &Program, main: FnId, args: &[Val], what: &str, refused: &mut HashMap<String, usize>) -> (bool, bool) {
+fn check(
+    gpu: &Gpu,
+    p: &Program,
+    main: FnId,
+    args: &[Val],
+    what: &str,
+    refused: &mut HashMap<String, usize>,
+) -> (bool, bool) {
     let mut p = p.clone();
-    let values = |p: &Program, f: FnId, args: &[Val]| -> Vec<Value> { args.iter().zip(&p.func(f).body.params.clone()).map(|(a, v)| value(gpu, p.func(f).ty(*v), a)).collect() };
+    let values = |p: &Program, f: FnId, args: &[Val]| -> Vec<Value> {
+        args.iter().zip(&p.func(f).body.params.clone()).map(|(a, v)| value(gpu, p.func(f).ty(*v), a)).collect()
+    };
     let Ok(want) = adl_ir::eval::run(&p, main, args, &[]) else { return (false, false) };
     let device_args = values(&p, main, args);
     let Some(got) = on_device(gpu, &p, main, &device_args, refused) else { return (false, false) };
@@ -66,7 +83,9 @@ fn check(gpu: &Gpu, p: &Program, main: FnId, args: &[Val], what: &str, refused: 
     let Some(mut made) = on_device(gpu, &p, primal, &device_args, refused) else { return (true, false) };
     let kept = made.split_off(results);
     let seeds = seeds.iter().map(|s| value(gpu, &Ty::F64.array(s.arr().map_or(0, |a| a.shape.len() as u32)), s));
-    let Some(got) = on_device(gpu, &p, cotangent, &kept.into_iter().chain(seeds).collect::<Vec<_>>(), refused) else { return (true, false) };
+    let Some(got) = on_device(gpu, &p, cotangent, &kept.into_iter().chain(seeds).collect::<Vec<_>>(), refused) else {
+        return (true, false);
+    };
     agree(gpu, &format!("gradient of {what}"), &got, &want);
     (true, true)
 }
@@ -85,7 +104,10 @@ fn random_programs_and_their_gradients_are_the_evaluators() {
     why.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
     println!("{programs} programs, {gradients} gradients; not here: {why:#?}");
     let missing: usize = why.iter().map(|(_, n)| n).sum();
-    assert!(programs > 30 && gradients > 20 && missing * 20 <= programs, "{programs} programs, {gradients} gradients: {why:#?}");
+    assert!(
+        programs > 30 && gradients > 20 && missing * 20 <= programs,
+        "{programs} programs, {gradients} gradients: {why:#?}"
+    );
 }
 
 #[test]
@@ -113,7 +135,8 @@ fn turns_have_their_own_index() {
         }",
     );
     let args = [Val::F64(1.5), Val::floats(&[1.0, 2.0, 3.0, 4.0]), Val::I64(2), Val::I64(4)];
-    let given: Vec<Value> = args.iter().zip(&p.func(FnId(0)).body.params).map(|(a, v)| value(&gpu, p.func(FnId(0)).ty(*v), a)).collect();
+    let given: Vec<Value> =
+        args.iter().zip(&p.func(FnId(0)).body.params).map(|(a, v)| value(&gpu, p.func(FnId(0)).ty(*v), a)).collect();
     let got = exec::run(&gpu, &p, FnId(0), &given).unwrap();
     agree(&gpu, "turns", &got, &adl_ir::eval::run(&p, FnId(0), &args, &[]).unwrap().results);
 }
@@ -148,15 +171,25 @@ fn products_of_all_turns_are_one_kernel() {
     );
     for (n, h, k) in [(3, 40, 33), (2, 70, 130), (5, 33, 64), (4, 8, 5)] {
         // Small integers, so that sums are exact in any order; one NaN, in the last iteration.
-        let numbers = |seed: usize, count: usize| (0..count).map(|i| ((i * 7919 + seed) % 17) as f64 - 8.0).collect::<Vec<_>>();
+        let numbers =
+            |seed: usize, count: usize| (0..count).map(|i| ((i * 7919 + seed) % 17) as f64 - 8.0).collect::<Vec<_>>();
         let array = |shape: &[usize], mut x: Vec<f64>, odd: bool| {
             if odd {
                 *x.last_mut().unwrap() = f64::NAN;
             }
             Val::array(shape.to_vec(), x.into_iter().map(Val::F64).collect())
         };
-        let args = [Val::I64(n as i64), array(&[n, h, k], numbers(1, n * h * k), true), array(&[n, k, k], numbers(2, n * k * k), false), array(&[h, h], numbers(3, h * h), false)];
-        let given: Vec<Value> = args.iter().zip(&p.func(FnId(0)).body.params).map(|(a, v)| value(&gpu, p.func(FnId(0)).ty(*v), a)).collect();
+        let args = [
+            Val::I64(n as i64),
+            array(&[n, h, k], numbers(1, n * h * k), true),
+            array(&[n, k, k], numbers(2, n * k * k), false),
+            array(&[h, h], numbers(3, h * h), false),
+        ];
+        let given: Vec<Value> = args
+            .iter()
+            .zip(&p.func(FnId(0)).body.params)
+            .map(|(a, v)| value(&gpu, p.func(FnId(0)).ty(*v), a))
+            .collect();
         let before = gpu.work().kernels;
         let got = exec::run(&gpu, &p, FnId(0), &given).unwrap();
         let kernels = gpu.work().kernels - before;

@@ -54,10 +54,18 @@ fn maps_of_several_arrays_with_branches_and_loops() {
     let gpu = common::gpu();
     for n in SIZES {
         let (xs, ks): (Vec<f64>, Vec<i64>) = (floats(n as u64, n), (0..n as i64).map(|i| i % 1000).collect());
-        let args = [int(n), vector(&gpu, &Data::F64(xs.clone())), vector(&gpu, &Data::I64(ks.clone())), Operand::Number(adl_ir::Lit::F64(2.5))];
+        let args = [
+            int(n),
+            vector(&gpu, &Data::F64(xs.clone())),
+            vector(&gpu, &Data::I64(ks.clone())),
+            Operand::Number(adl_ir::Lit::F64(2.5)),
+        ];
         let got = twice(&gpu, &p, &args);
-        let want: Vec<f64> = xs.iter().enumerate().map(|(i, x)| if *x < 0.0 { x * 2.5 } else { x + i as f64 }).collect();
-        let steps = |k: &i64| (0..).scan(*k, |k, _| (*k > 1).then(|| *k = if *k % 2 == 0 { *k / 2 } else { 3 * *k + 1 })).count() as i64;
+        let want: Vec<f64> =
+            xs.iter().enumerate().map(|(i, x)| if *x < 0.0 { x * 2.5 } else { x + i as f64 }).collect();
+        let steps = |k: &i64| {
+            (0..).scan(*k, |k, _| (*k > 1).then(|| *k = if *k % 2 == 0 { *k / 2 } else { 3 * *k + 1 })).count() as i64
+        };
         assert!(same(&got[0], &Data::F64(want)));
         assert_eq!(got[1], Data::I64(ks.iter().map(steps).collect()));
     }
@@ -66,7 +74,9 @@ fn maps_of_several_arrays_with_branches_and_loops() {
 /// A reduction or scan by a scalar operator.
 fn soac(kind: &str, ty: &str, op: &str) -> Program {
     let array = if kind == "reduce" { ty.to_owned() } else { format!("[]{ty}") };
-    program(&format!("fn f0 t (v0: []{ty}, v1: {ty}) -> ({array}) {{ v2: {array} = {kind} (v1) over (v0) (v3: {ty}, v4: {ty}) {{ v5: {ty} = {op} v3 v4 return v5 }} return v2 }}"))
+    program(&format!(
+        "fn f0 t (v0: []{ty}, v1: {ty}) -> ({array}) {{ v2: {array} = {kind} (v1) over (v0) (v3: {ty}, v4: {ty}) {{ v5: {ty} = {op} v3 v4 return v5 }} return v2 }}"
+    ))
 }
 
 #[test]
@@ -78,16 +88,30 @@ fn sums_of_ints_are_exact_and_sums_of_floats_near() {
         let got = twice(&gpu, &soac("reduce", "i64", "add"), &[vector(&gpu, &Data::I64(ks.clone())), zero.clone()]);
         assert_eq!(got, [Data::I64(vec![7 + ks.iter().sum::<i64>()])], "{n}");
         let mut acc = 7;
-        let prefixes: Vec<i64> = ks.iter().map(|k| { acc += k; acc }).collect();
+        let prefixes: Vec<i64> = ks
+            .iter()
+            .map(|k| {
+                acc += k;
+                acc
+            })
+            .collect();
         let got = twice(&gpu, &soac("scan", "i64", "add"), &[vector(&gpu, &Data::I64(ks.clone())), zero.clone()]);
         assert_eq!(got, [Data::I64(prefixes.clone())], "{n}");
         let got = twice(&gpu, &soac("scan_exclusive", "i64", "add"), &[vector(&gpu, &Data::I64(ks.clone())), zero]);
         assert_eq!(got, [Data::I64([7].into_iter().chain(prefixes).take(n).collect())], "{n}");
         let xs = floats(n as u64, n);
-        let got = twice(&gpu, &soac("reduce", "f64", "add"), &[vector(&gpu, &Data::F64(xs.clone())), Operand::Number(adl_ir::Lit::F64(0.0))]);
+        let got = twice(
+            &gpu,
+            &soac("reduce", "f64", "add"),
+            &[vector(&gpu, &Data::F64(xs.clone())), Operand::Number(adl_ir::Lit::F64(0.0))],
+        );
         assert!((f64s(&got[0])[0] - xs.iter().sum::<f64>()).abs() <= 1e-15 * n as f64);
         let ys: Vec<f32> = xs.iter().map(|x| *x as f32).collect();
-        let got = twice(&gpu, &soac("reduce", "f32", "max"), &[vector(&gpu, &Data::F32(ys.clone())), Operand::Number(adl_ir::Lit::F32(f32::NEG_INFINITY))]);
+        let got = twice(
+            &gpu,
+            &soac("reduce", "f32", "max"),
+            &[vector(&gpu, &Data::F32(ys.clone())), Operand::Number(adl_ir::Lit::F32(f32::NEG_INFINITY))],
+        );
         assert_eq!(got, [Data::F32(vec![ys.iter().copied().fold(f32::NEG_INFINITY, f32::max)])]);
     }
 }
@@ -95,13 +119,21 @@ fn sums_of_ints_are_exact_and_sums_of_floats_near() {
 #[test]
 fn nan_and_infinities_go_through_sums_and_maxima() {
     let gpu = common::gpu();
-    for (x, sum, max) in [(f64::NAN, f64::NAN, f64::NAN), (f64::INFINITY, f64::INFINITY, f64::INFINITY), (f64::NEG_INFINITY, f64::NEG_INFINITY, 1.0)] {
+    for (x, sum, max) in [
+        (f64::NAN, f64::NAN, f64::NAN),
+        (f64::INFINITY, f64::INFINITY, f64::INFINITY),
+        (f64::NEG_INFINITY, f64::NEG_INFINITY, 1.0),
+    ] {
         let mut xs = vec![1.0; 5000];
         xs[3210] = x;
         let a = vector(&gpu, &Data::F64(xs));
         let got = twice(&gpu, &soac("reduce", "f64", "add"), &[a.clone(), Operand::Number(adl_ir::Lit::F64(0.0))]);
         assert!(same(&got[0], &Data::F64(vec![sum])));
-        let got = twice(&gpu, &soac("reduce", "f64", "max"), &[a.clone(), Operand::Number(adl_ir::Lit::F64(f64::NEG_INFINITY))]);
+        let got = twice(
+            &gpu,
+            &soac("reduce", "f64", "max"),
+            &[a.clone(), Operand::Number(adl_ir::Lit::F64(f64::NEG_INFINITY))],
+        );
         assert!(same(&got[0], &Data::F64(vec![max])));
         let got = twice(&gpu, &soac("scan", "f64", "add"), &[a, Operand::Number(adl_ir::Lit::F64(0.0))]);
         assert!(f64s(&got[0])[3209] == 3210.0 && same(&Data::F64(vec![f64s(&got[0])[4999]]), &Data::F64(vec![sum])));
@@ -133,14 +165,29 @@ fn operators_on_tuples_need_not_commute() {
     let m = 1_000_003i64;
     for n in SIZES.into_iter().chain([2048, 5000]) {
         let (a, b): (Vec<i64>, Vec<i64>) = (0..n as i64).map(|i| (i * 7919 % m, i * 104_729 % m)).unzip();
-        let args: Vec<Operand> = [&a, &b].iter().map(|v| vector(&gpu, &Data::I64((*v).clone()))).chain([1, 0, m].map(|k| Operand::Number(adl_ir::Lit::I64(k)))).collect();
+        let args: Vec<Operand> = [&a, &b]
+            .iter()
+            .map(|v| vector(&gpu, &Data::I64((*v).clone())))
+            .chain([1, 0, m].map(|k| Operand::Number(adl_ir::Lit::I64(k))))
+            .collect();
         let mut acc = (1, 0);
-        let all: Vec<(i64, i64)> = a.iter().zip(&b).map(|(a, b)| { acc = (a * acc.0 % m, (a * acc.1 + b) % m); acc }).collect();
+        let all: Vec<(i64, i64)> = a
+            .iter()
+            .zip(&b)
+            .map(|(a, b)| {
+                acc = (a * acc.0 % m, (a * acc.1 + b) % m);
+                acc
+            })
+            .collect();
         assert_eq!(twice(&gpu, &recurrence("reduce"), &args), [Data::I64(vec![acc.0]), Data::I64(vec![acc.1])], "{n}");
         let (x, y): (Vec<i64>, Vec<i64>) = all.iter().copied().unzip();
         assert_eq!(twice(&gpu, &recurrence("scan"), &args), [Data::I64(x), Data::I64(y)], "{n}");
         let before: (Vec<i64>, Vec<i64>) = [(1, 0)].into_iter().chain(all).take(n).unzip();
-        assert_eq!(twice(&gpu, &recurrence("scan_exclusive"), &args), [Data::I64(before.0), Data::I64(before.1)], "{n}");
+        assert_eq!(
+            twice(&gpu, &recurrence("scan_exclusive"), &args),
+            [Data::I64(before.0), Data::I64(before.1)],
+            "{n}"
+        );
     }
 }
 
@@ -166,8 +213,11 @@ fn product(inner: &str, out: &str) -> Program {
 #[test]
 fn nested_loops_are_one_kernel_and_inner_sums_reductions_of_rows() {
     let gpu = common::gpu();
-    for (n, m) in [(0, 5), (5, 0), (1, 1), (3, 100), (100, 3), (33, 1000), (1000, 129), (2, 100_000), (1, 31), (500, 64)] {
-        let (a, x): (Vec<f64>, Vec<f64>) = ((0..n * m).map(|k| (k % 17) as f64 - 8.0).collect(), (0..m).map(|k| (k % 5) as f64).collect());
+    for (n, m) in
+        [(0, 5), (5, 0), (1, 1), (3, 100), (100, 3), (33, 1000), (1000, 129), (2, 100_000), (1, 31), (500, 64)]
+    {
+        let (a, x): (Vec<f64>, Vec<f64>) =
+            ((0..n * m).map(|k| (k % 17) as f64 - 8.0).collect(), (0..m).map(|k| (k % 5) as f64).collect());
         let matrix = Operand::Array(gpu.array(&Data::F64(a.clone()), vec![n, m]).unwrap());
         let args = [int(n), int(m), matrix, vector(&gpu, &Data::F64(x.clone()))];
         let terms: Vec<f64> = (0..n * m).map(|k| a[k] * x[k % m]).collect();
@@ -181,7 +231,9 @@ fn nested_loops_are_one_kernel_and_inner_sums_reductions_of_rows() {
 
 #[test]
 fn sums_take_maps_in() {
-    let p = program("fn f0 t (v0: i64, v1: []f64) -> (f64) { v2: f64, v3: i64 = loop for v0 over (v1) out (sum) (v4: i64, v5: f64) { v6: f64 = mul v5 v5 v7: f64 = to_f64 v4 v8: f64 = add v6 v7 return v8 } return v2 }");
+    let p = program(
+        "fn f0 t (v0: i64, v1: []f64) -> (f64) { v2: f64, v3: i64 = loop for v0 over (v1) out (sum) (v4: i64, v5: f64) { v6: f64 = mul v5 v5 v7: f64 = to_f64 v4 v8: f64 = add v6 v7 return v8 } return v2 }",
+    );
     let gpu = common::gpu();
     for n in SIZES {
         let xs: Vec<f64> = (0..n).map(|i| (i % 10) as f64).collect();
@@ -194,10 +246,14 @@ fn sums_take_maps_in() {
 fn checks_fail_as_the_evaluator_does() {
     let gpu = common::gpu();
     let one = |op: &str, k: i64| {
-        let p = program(&format!("fn f0 t (v0: i64, v1: []i64, v2: i64) -> ([]i64) {{ v3: []i64, v4: i64 = loop for v0 over (v1) out (collect) (v5: i64, v6: i64) {{ v7: i64 = {op} return v7 }} return v3 }}"));
+        let p = program(&format!(
+            "fn f0 t (v0: i64, v1: []i64, v2: i64) -> ([]i64) {{ v3: []i64, v4: i64 = loop for v0 over (v1) out (collect) (v5: i64, v6: i64) {{ v7: i64 = {op} return v7 }} return v3 }}"
+        ));
         let xs = vec![1, 2, 3, i64::MAX, 1 << 40, 5, -7, i64::MIN + 1];
         let host: Vec<adl_ir::Val> = vec![adl_ir::Val::I64(8), adl_ir::Val::ints(&xs), adl_ir::Val::I64(k)];
-        let want = adl_ir::eval::run(&p, adl_ir::FnId(0), &host, &[]).map(|o| o.results[0].leaves().iter().map(|v| if let adl_ir::Val::I64(k) = v { *k } else { 0 }).collect::<Vec<_>>());
+        let want = adl_ir::eval::run(&p, adl_ir::FnId(0), &host, &[]).map(|o| {
+            o.results[0].leaves().iter().map(|v| if let adl_ir::Val::I64(k) = v { *k } else { 0 }).collect::<Vec<_>>()
+        });
         let got = common::run(&gpu, &p, &[int(8), vector(&gpu, &Data::I64(xs)), Operand::Number(adl_ir::Lit::I64(k))]);
         match (want, got) {
             (Ok(w), Ok(g)) => assert_eq!(g, [Data::I64(w)], "{op} {k}"),
@@ -207,7 +263,23 @@ fn checks_fail_as_the_evaluator_does() {
         None
     };
     for k in [0, 1, -1, 2, 1 << 23, -(1 << 24), i64::MAX, i64::MIN] {
-        for op in ["add v6 v2", "sub v6 v2", "mul v6 v2", "int_div v6 v2", "rem v6 v2", "min v6 v2", "max v6 v2", "sub v2 v6", "int_div v2 v6", "neg v2", "abs v2", "sign v6", "powi 2 v2", "powi 1 v6", "index v1 [v2]"] {
+        for op in [
+            "add v6 v2",
+            "sub v6 v2",
+            "mul v6 v2",
+            "int_div v6 v2",
+            "rem v6 v2",
+            "min v6 v2",
+            "max v6 v2",
+            "sub v2 v6",
+            "int_div v2 v6",
+            "neg v2",
+            "abs v2",
+            "sign v6",
+            "powi 2 v2",
+            "powi 1 v6",
+            "index v1 [v2]",
+        ] {
             one(op, k);
         }
     }
@@ -221,22 +293,45 @@ fn checks_fail_as_the_evaluator_does() {
 #[test]
 fn conversions_are_the_evaluators() {
     let gpu = common::gpu();
-    let to = |from: &str, to: &str| program(&format!("fn f0 t (v0: i64, v1: []{from}) -> ([]{to}) {{ v3: []{to}, v4: i64 = loop for v0 over (v1) out (collect) (v5: i64, v6: {from}) {{ v7: {to} = to_{to} v6 return v7 }} return v3 }}"));
+    let to = |from: &str, to: &str| {
+        program(&format!(
+            "fn f0 t (v0: i64, v1: []{from}) -> ([]{to}) {{ v3: []{to}, v4: i64 = loop for v0 over (v1) out (collect) (v5: i64, v6: {from}) {{ v7: {to} = to_{to} v6 return v7 }} return v3 }}"
+        ))
+    };
     let xs = vec![0.0, -0.0, 1.5, -1.5, 1e15, -9.223372036854775e18, 9.2e18, 0.999, 1e-310];
     let run = |p: &Program, d: &Data| common::run(&gpu, p, &[int(d.len()), vector(&gpu, d)]);
-    assert_eq!(run(&to("f64", "i64"), &Data::F64(xs.clone())).unwrap(), [Data::I64(xs.iter().map(|x| *x as i64).collect())]);
+    assert_eq!(
+        run(&to("f64", "i64"), &Data::F64(xs.clone())).unwrap(),
+        [Data::I64(xs.iter().map(|x| *x as i64).collect())]
+    );
     let ys: Vec<f32> = xs.iter().map(|x| *x as f32).filter(|x| x.abs() < 9.2e18).collect();
-    assert_eq!(run(&to("f32", "i64"), &Data::F32(ys.clone())).unwrap(), [Data::I64(ys.iter().map(|x| *x as i64).collect())]);
+    assert_eq!(
+        run(&to("f32", "i64"), &Data::F32(ys.clone())).unwrap(),
+        [Data::I64(ys.iter().map(|x| *x as i64).collect())]
+    );
     for bad in [f64::NAN, f64::INFINITY, 9.3e18, -9.3e18] {
-        assert!(matches!(run(&to("f64", "i64"), &Data::F64(vec![bad])), Err(Error::Fault(f)) if f.what == Check::Conversion));
-        assert!(matches!(run(&to("f32", "i64"), &Data::F32(vec![bad as f32])), Err(Error::Fault(f)) if f.what == Check::Conversion));
+        assert!(
+            matches!(run(&to("f64", "i64"), &Data::F64(vec![bad])), Err(Error::Fault(f)) if f.what == Check::Conversion)
+        );
+        assert!(
+            matches!(run(&to("f32", "i64"), &Data::F32(vec![bad as f32])), Err(Error::Fault(f)) if f.what == Check::Conversion)
+        );
     }
     let mut rng = Rng(5);
     let ks: Vec<i64> = (0..10_000).map(|i| (rng.bits() as i64) >> (i % 64)).chain([i64::MAX, i64::MIN, 0]).collect();
-    assert_eq!(run(&to("i64", "f64"), &Data::I64(ks.clone())).unwrap(), [Data::F64(ks.iter().map(|k| *k as f64).collect())]);
-    assert_eq!(run(&to("i64", "f32"), &Data::I64(ks.clone())).unwrap(), [Data::F32(ks.iter().map(|k| *k as f64 as f32).collect())]);
+    assert_eq!(
+        run(&to("i64", "f64"), &Data::I64(ks.clone())).unwrap(),
+        [Data::F64(ks.iter().map(|k| *k as f64).collect())]
+    );
+    assert_eq!(
+        run(&to("i64", "f32"), &Data::I64(ks.clone())).unwrap(),
+        [Data::F32(ks.iter().map(|k| *k as f64 as f32).collect())]
+    );
     let zs: Vec<f64> = (0..10_000).map(|_| f64::from_bits(rng.bits())).collect();
-    assert!(same(&run(&to("f64", "f32"), &Data::F64(zs.clone())).unwrap()[0], &Data::F32(zs.iter().map(|x| *x as f32).collect())));
+    assert!(same(
+        &run(&to("f64", "f32"), &Data::F64(zs.clone())).unwrap()[0],
+        &Data::F32(zs.iter().map(|x| *x as f32).collect())
+    ));
 }
 
 #[test]
@@ -245,14 +340,21 @@ fn what_a_device_lacks_is_said() {
     let e = gpu.array(&Data::F64(vec![1.0]), vec![1]).unwrap_err().to_string();
     assert!(e.contains("no 64-bit floats"), "{e}");
     // f32 needs neither f64 nor the index.
-    let p = program("fn f0 t (v0: i64, v1: []f32) -> ([]f32) { v2: []f32, v3: i64 = loop for v0 over (v1) out (collect) (v4: i64, v5: f32) { v6: f32 = exp v5 return v6 } return v2 }");
-    assert_eq!(common::run(&gpu, &p, &[int(2), vector(&gpu, &Data::F32(vec![0.0, f32::NEG_INFINITY]))]).unwrap(), [Data::F32(vec![1.0, 0.0])]);
+    let p = program(
+        "fn f0 t (v0: i64, v1: []f32) -> ([]f32) { v2: []f32, v3: i64 = loop for v0 over (v1) out (collect) (v4: i64, v5: f32) { v6: f32 = exp v5 return v6 } return v2 }",
+    );
+    assert_eq!(
+        common::run(&gpu, &p, &[int(2), vector(&gpu, &Data::F32(vec![0.0, f32::NEG_INFINITY]))]).unwrap(),
+        [Data::F32(vec![1.0, 0.0])]
+    );
 }
 
 #[test]
 fn arrays_above_what_a_kernel_may_see_are_split() {
     let gpu = common::gpu().with_bindings_of(64 * 1024);
-    let p = program("fn f0 t (v0: i64, v1: []f64) -> ([]f64) { v2: []f64, v3: i64 = loop for v0 over (v1) out (collect) (v4: i64, v5: f64) { v6: f64 = to_f64 v4 v7: f64 = sub v5 v6 return v7 } return v2 }");
+    let p = program(
+        "fn f0 t (v0: i64, v1: []f64) -> ([]f64) { v2: []f64, v3: i64 = loop for v0 over (v1) out (collect) (v4: i64, v5: f64) { v6: f64 = to_f64 v4 v7: f64 = sub v5 v6 return v7 } return v2 }",
+    );
     let xs: Vec<f64> = (0..100_000).map(|i| 2.0 * i as f64).collect();
     let before = gpu.work().kernels;
     let got = twice(&gpu, &p, &[int(100_000), vector(&gpu, &Data::F64(xs))]);
@@ -269,16 +371,27 @@ fn reductions_and_scans_of_split_vectors_are_the_same_bits() {
     let zero = Operand::Number(adl_ir::Lit::F64(0.0));
     for kind in ["reduce", "scan", "scan_exclusive"] {
         let p = soac(kind, "f64", "add");
-        let (a, b) = (twice(&whole, &p, &[vector(&whole, &xs), zero.clone()]), twice(&split, &p, &[vector(&split, &xs), zero.clone()]));
+        let (a, b) = (
+            twice(&whole, &p, &[vector(&whole, &xs), zero.clone()]),
+            twice(&split, &p, &[vector(&split, &xs), zero.clone()]),
+        );
         assert!(same(&a[0], &b[0]), "{kind}");
     }
     assert!(split.work().kernels > 2 * whole.work().kernels);
-    let squares = program("fn f0 t (v0: i64, v1: []f64) -> (f64) { v2: f64, v3: i64 = loop for v0 over (v1) out (sum) (v4: i64, v5: f64) { v6: f64 = mul v5 v5 return v6 } return v2 }");
-    let (a, b) = (twice(&whole, &squares, &[int(n), vector(&whole, &xs)]), twice(&split, &squares, &[int(n), vector(&split, &xs)]));
+    let squares = program(
+        "fn f0 t (v0: i64, v1: []f64) -> (f64) { v2: f64, v3: i64 = loop for v0 over (v1) out (sum) (v4: i64, v5: f64) { v6: f64 = mul v5 v5 return v6 } return v2 }",
+    );
+    let (a, b) = (
+        twice(&whole, &squares, &[int(n), vector(&whole, &xs)]),
+        twice(&split, &squares, &[int(n), vector(&split, &xs)]),
+    );
     assert!(same(&a[0], &b[0]));
     // Arrays read at arbitrary indices are not split: launches see all of them by several bindings.
-    let any = program("fn f0 t (v0: i64, v1: []f64) -> ([]f64) { v2: []f64, v3: i64 = loop for v0 over (v1) out (collect) (v4: i64, v5: f64) { v6: i64 = 0 v7: f64 = index v1 [v6] v8: f64 = sub v5 v7 return v8 } return v2 }");
-    let (a, b) = (twice(&whole, &any, &[int(n), vector(&whole, &xs)]), twice(&split, &any, &[int(n), vector(&split, &xs)]));
+    let any = program(
+        "fn f0 t (v0: i64, v1: []f64) -> ([]f64) { v2: []f64, v3: i64 = loop for v0 over (v1) out (collect) (v4: i64, v5: f64) { v6: i64 = 0 v7: f64 = index v1 [v6] v8: f64 = sub v5 v7 return v8 } return v2 }",
+    );
+    let (a, b) =
+        (twice(&whole, &any, &[int(n), vector(&whole, &xs)]), twice(&split, &any, &[int(n), vector(&split, &xs)]));
     assert!(same(&a[0], &b[0]));
 }
 
@@ -292,7 +405,9 @@ fn rows_are_reduced_and_scanned_one_by_one() {
     for (rows, n) in [(0, 3), (3, 0), (1, 5), (5, 1), (100, 7), (1000, 128), (7, 129), (3, 5000), (2, 50_000)] {
         let (a, b): (Vec<i64>, Vec<i64>) = (0..(rows * n) as i64).map(|i| (i * 7919 % m, i * 104_729 % m)).unzip();
         let arrays = [&a, &b].map(|v| gpu.array(&Data::I64(v.clone()), vec![rows, n]).unwrap());
-        let constants = |v: adl_ir::Var| [1, 0, m].get((v.0 as usize).wrapping_sub(2)).map(|k| Operand::Number(adl_ir::Lit::I64(*k)));
+        let constants = |v: adl_ir::Var| {
+            [1, 0, m].get((v.0 as usize).wrapping_sub(2)).map(|k| Operand::Number(adl_ir::Lit::I64(*k)))
+        };
         let (mut x, mut y, mut last) = (Vec::new(), Vec::new(), (Vec::new(), Vec::new()));
         for r in 0..rows {
             let mut acc = (1, 0);
@@ -338,13 +453,29 @@ fn arithmetic_is_done_as_it_is_written() {
         ));
         let (a, b) = (vec![1e10, f64::INFINITY, f64::NAN, -3.0, 1.1], vec![1.234_567_890_123, 2.0, 3.0, 1e-30, 1.3]);
         let (x, y): (Vec<f32>, Vec<f32>) = a.iter().zip(&b).map(|(a, b)| (*a as f32, *b as f32)).unzip();
-        let both = if ty == "f64" { [Data::F64(a.clone()), Data::F64(b.clone())] } else { [Data::F32(x.clone()), Data::F32(y.clone())] };
+        let both = if ty == "f64" {
+            [Data::F64(a.clone()), Data::F64(b.clone())]
+        } else {
+            [Data::F32(x.clone()), Data::F32(y.clone())]
+        };
         let got = twice(&gpu, &p, &[int(5), vector(&gpu, &both[0]), vector(&gpu, &both[1])]);
         let f64s = |f: &dyn Fn(f64, f64) -> f64| Data::F64(a.iter().zip(&b).map(|(a, b)| f(*a, *b)).collect());
         let f32s = |f: &dyn Fn(f32, f32) -> f32| Data::F32(x.iter().zip(&y).map(|(a, b)| f(*a, *b)).collect());
         let want = match ty {
-            "f64" => [f64s(&|a, b| (a + b) - a), f64s(&|a, _| a * 0.0), f64s(&|a, _| a - a), Data::Bool(vec![false, false, true, false, false]), f64s(&|a, b| a * b - b)],
-            _ => [f32s(&|a, b| (a + b) - a), f32s(&|a, _| a * 0.0), f32s(&|a, _| a - a), Data::Bool(vec![false, false, true, false, false]), f32s(&|a, b| a * b - b)],
+            "f64" => [
+                f64s(&|a, b| (a + b) - a),
+                f64s(&|a, _| a * 0.0),
+                f64s(&|a, _| a - a),
+                Data::Bool(vec![false, false, true, false, false]),
+                f64s(&|a, b| a * b - b),
+            ],
+            _ => [
+                f32s(&|a, b| (a + b) - a),
+                f32s(&|a, _| a * 0.0),
+                f32s(&|a, _| a - a),
+                Data::Bool(vec![false, false, true, false, false]),
+                f32s(&|a, b| a * b - b),
+            ],
         };
         let wrong: Vec<_> = got.iter().zip(&want).filter(|(g, w)| !same(g, w)).collect();
         assert!(wrong.is_empty(), "{wrong:?}");
@@ -367,9 +498,14 @@ fn operations_on_arrays_that_follow_each_other_are_one_kernel() {
     for gpu in [common::gpu(), common::gpu().with_bindings_of(64 * 1024)] {
         for n in SIZES {
             let (a, b) = (floats(1, 3 * n), floats(2, 3 * n));
-            let args = [&a, &b].map(|x| Operand::Array(gpu.array(&Data::F64((*x).clone()), vec![n, 3]).unwrap())).into_iter().chain([Operand::Number(adl_ir::Lit::F64(0.5))]).collect::<Vec<_>>();
+            let args = [&a, &b]
+                .map(|x| Operand::Array(gpu.array(&Data::F64((*x).clone()), vec![n, 3]).unwrap()))
+                .into_iter()
+                .chain([Operand::Number(adl_ir::Lit::F64(0.5))])
+                .collect::<Vec<_>>();
             let before = gpu.work().kernels;
-            let outs = adl_gpu::pointwise::run(&gpu, &p, f, &f.body.stmts, &f.body.results, &common::env(&p, &args)).unwrap();
+            let outs =
+                adl_gpu::pointwise::run(&gpu, &p, f, &f.body.stmts, &f.body.results, &common::env(&p, &args)).unwrap();
             assert!(gpu.caps.binding < 1 << 20 || gpu.work().kernels - before <= 1);
             let t: Vec<f64> = a.iter().zip(&b).map(|(a, b)| adl_prim::Un::Tanh.eval(a * 0.5 - b)).collect();
             let less: Vec<bool> = t.iter().zip(&a).map(|(t, a)| t < a).collect();
@@ -406,9 +542,18 @@ fn more_outputs_than_a_kernel_may_see_are_made_by_several() {
 fn indices_are_compared_with_constants() {
     // Mesa 22 miscompiles comparisons of sign-extended 32-bit numbers.
     let gpu = common::gpu();
-    for (op, holds) in [("lt", i64::lt as fn(&i64, &i64) -> bool), ("le", i64::le), ("gt", i64::gt), ("ge", i64::ge), ("eq", i64::eq), ("ne", i64::ne)] {
+    for (op, holds) in [
+        ("lt", i64::lt as fn(&i64, &i64) -> bool),
+        ("le", i64::le),
+        ("gt", i64::gt),
+        ("ge", i64::ge),
+        ("eq", i64::eq),
+        ("ne", i64::ne),
+    ] {
         for k in [-1, 0, 1, 2, 31, 1 << 40] {
-            let p = program(&format!("fn f0 t (v0: i64) -> ([]bool, []bool) {{ v1: []bool, v9: []bool, v2: i64 = loop for v0 out (collect, collect) (v3: i64) {{ v4: i64 = {k} v5: bool = {op} v3 v4 v6: bool = {op} v4 v3 return v5, v6 }} return v1, v9 }}"));
+            let p = program(&format!(
+                "fn f0 t (v0: i64) -> ([]bool, []bool) {{ v1: []bool, v9: []bool, v2: i64 = loop for v0 out (collect, collect) (v3: i64) {{ v4: i64 = {k} v5: bool = {op} v3 v4 v6: bool = {op} v4 v3 return v5, v6 }} return v1, v9 }}"
+            ));
             let want = (0..33).map(|i| holds(&i, &k)).collect();
             let turned = (0..33).map(|i| holds(&k, &i)).collect();
             assert_eq!(twice(&gpu, &p, &[int(33)]), [Data::Bool(want), Data::Bool(turned)], "{op} {k}");
@@ -419,7 +564,10 @@ fn indices_are_compared_with_constants() {
 #[test]
 fn how_a_workgroup_reads_its_tile_changes_no_bit() {
     let (gpu, small) = (common::gpu().with_tiles(true), common::gpu().with_tiles(false));
-    assert!(gpu.caps.workgroup >= 24576, "a workgroup of this adapter has no memory for a tile of f64: nothing is compared");
+    assert!(
+        gpu.caps.workgroup >= 24576,
+        "a workgroup of this adapter has no memory for a tile of f64: nothing is compared"
+    );
     for n in SIZES.into_iter().chain([2048, 2049, 70_000]) {
         let (xs, neutral) = (floats(n as u64, n), Operand::Number(adl_ir::Lit::F64(0.0)));
         for kind in ["reduce", "scan", "scan_exclusive"] {
@@ -454,7 +602,8 @@ fn scans_in_one_pass_and_in_two_are_the_same_bits() {
 /// Compares scans in one pass and in two, with tiles in work-group memory or without.
 fn in_one_pass_and_in_two(tiles: bool) {
     // A block of 256 tiles has 524,288 elements.
-    let (twice_over, once) = (common::gpu().with_once(None, 0), || common::gpu().with_once(Some(0), 1 << 14).with_tiles(tiles));
+    let (twice_over, once) =
+        (common::gpu().with_once(None, 0), || common::gpu().with_once(Some(0), 1 << 14).with_tiles(tiles));
     // On a busy machine a work-group may wait in vain, and the scan is repeated. This must not always happen.
     let mut passed = 0;
     for n in SIZES.into_iter().chain([2047, 2048, 2049, 4096, 524_287, 524_288, 524_289, 526_337, 1_200_000]) {
@@ -465,7 +614,8 @@ fn in_one_pass_and_in_two(tiles: bool) {
         }
         for kind in ["scan", "scan_exclusive"] {
             let p = soac(kind, "f64", "add");
-            let on = |g: &Gpu| twice(g, &p, &[vector(g, &Data::F64(xs.clone())), Operand::Number(adl_ir::Lit::F64(0.5))]);
+            let on =
+                |g: &Gpu| twice(g, &p, &[vector(g, &Data::F64(xs.clone())), Operand::Number(adl_ir::Lit::F64(0.5))]);
             let (a, b) = (on(&twice_over), on(&gpu));
             assert!(same(&a[0], &b[0]), "{kind} {n}");
             let mut acc = 0.5;
@@ -485,13 +635,36 @@ fn in_one_pass_and_in_two(tiles: bool) {
     let n = 300_000;
     let (a, b) = (floats(1, n), floats(2, n));
     let p = recurrence_of_floats("scan");
-    let on = |g: &Gpu| twice(g, &p, &[vector(g, &Data::F64(a.clone())), vector(g, &Data::F64(b.clone())), Operand::Number(adl_ir::Lit::F64(1.0)), Operand::Number(adl_ir::Lit::F64(0.25))]);
+    let on = |g: &Gpu| {
+        twice(
+            g,
+            &p,
+            &[
+                vector(g, &Data::F64(a.clone())),
+                vector(g, &Data::F64(b.clone())),
+                Operand::Number(adl_ir::Lit::F64(1.0)),
+                Operand::Number(adl_ir::Lit::F64(0.25)),
+            ],
+        )
+    };
     assert!(on(&twice_over).iter().zip(&on(&gpu)).all(|(a, b)| same(a, b)));
     let ys: Vec<f32> = a.iter().map(|x| *x as f32).collect();
-    let on = |g: &Gpu| twice(g, &soac("scan", "f32", "add"), &[vector(g, &Data::F32(ys.clone())), Operand::Number(adl_ir::Lit::F32(0.0))]);
+    let on = |g: &Gpu| {
+        twice(
+            g,
+            &soac("scan", "f32", "add"),
+            &[vector(g, &Data::F32(ys.clone())), Operand::Number(adl_ir::Lit::F32(0.0))],
+        )
+    };
     assert!(on(&twice_over).iter().zip(&on(&gpu)).all(|(a, b)| same(a, b)));
     let flags: Vec<bool> = (0..n).map(|i| i % 123_457 == 123_456).collect();
-    let on = |g: &Gpu| twice(g, &soac("scan", "bool", "ne"), &[vector(g, &Data::Bool(flags.clone())), Operand::Number(adl_ir::Lit::Bool(false))]);
+    let on = |g: &Gpu| {
+        twice(
+            g,
+            &soac("scan", "bool", "ne"),
+            &[vector(g, &Data::Bool(flags.clone())), Operand::Number(adl_ir::Lit::Bool(false))],
+        )
+    };
     assert_eq!(on(&gpu), [Data::Bool((0..n).map(|i| (i + 1) / 123_457 % 2 == 1).collect())]);
 }
 

@@ -42,7 +42,9 @@ fn operand(gpu: &Gpu, ty: &Ty, v: &Val) -> Option<Operand> {
     let data = match scalar {
         Scalar::F64 => Data::F64(leaves.iter().filter_map(|v| v.float()).collect()),
         Scalar::F32 => Data::F32(leaves.iter().filter_map(|v| v.float()).map(|x| x as f32).collect()),
-        Scalar::I64 => Data::I64(leaves.iter().filter_map(|v| if let Val::I64(n) = v { Some(*n) } else { None }).collect()),
+        Scalar::I64 => {
+            Data::I64(leaves.iter().filter_map(|v| if let Val::I64(n) = v { Some(*n) } else { None }).collect())
+        }
         Scalar::Bool | Scalar::Word => Data::Bool(leaves.iter().map(|v| **v == Val::Bool(true)).collect()),
     };
     match v {
@@ -65,11 +67,20 @@ fn on_device(gpu: &Gpu, p: &Program, f: &Function, s: &Stmt, env: &dyn Fn(Var) -
         Op::Loop(l) => nest::run(gpu, p, f, l, env),
         Op::Soac(x) => soac::run(gpu, p, f, x, env),
         Op::ReduceByIndex { dest, op, neutral, keys, values } => {
-            let (dest, values) = (dest.iter().map(array).collect::<Res<Vec<_>>>()?, values.iter().map(array).collect::<Res<Vec<_>>>()?);
-            index::reduce_by_index(gpu, p, f, &index::ByIndex { dest: &dest, op, neutral, keys: &array(keys)?, values: &values }, env)
+            let (dest, values) =
+                (dest.iter().map(array).collect::<Res<Vec<_>>>()?, values.iter().map(array).collect::<Res<Vec<_>>>()?);
+            index::reduce_by_index(
+                gpu,
+                p,
+                f,
+                &index::ByIndex { dest: &dest, op, neutral, keys: &array(keys)?, values: &values },
+                env,
+            )
         }
         Op::Sum { a, .. } => soac::sum(gpu, &array(a)?).map(|a| vec![a]),
-        op if pointwise::is_pointwise(op) && s.outs.iter().all(|v| f.ty(*v).rank() > 0) => pointwise::run(gpu, p, f, std::slice::from_ref(s), &s.outs, env),
+        op if pointwise::is_pointwise(op) && s.outs.iter().all(|v| f.ty(*v).rank() > 0) => {
+            pointwise::run(gpu, p, f, std::slice::from_ref(s), &s.outs, env)
+        }
         _ => Err(Error::NotHere("nothing for kernels".to_owned())),
     }
 }
@@ -96,11 +107,18 @@ fn number(v: &Val) -> f64 {
 fn check(gpu: &Gpu, g: &generate::Generated, refused: &mut HashMap<String, usize>) -> usize {
     let (f, mut done) = (g.program.func(g.main).clone(), 0);
     for (k, s) in f.body.stmts.iter().enumerate() {
-        if !matches!(s.op, Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. } | Op::Sum { .. }) && !pointwise::is_pointwise(&s.op) || s.outs.iter().all(|v| f.ty(*v).rank() == 0) && pointwise::is_pointwise(&s.op) {
+        if !matches!(s.op, Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. } | Op::Sum { .. })
+            && !pointwise::is_pointwise(&s.op)
+            || s.outs.iter().all(|v| f.ty(*v).rank() == 0) && pointwise::is_pointwise(&s.op)
+        {
             continue;
         }
         let read = free(s);
-        let known: HashMap<Var, Operand> = read.iter().zip(values(&g.program, &f, &g.args, k, &read)).filter_map(|(v, x)| Some((*v, operand(gpu, f.ty(*v), &x)?))).collect();
+        let known: HashMap<Var, Operand> = read
+            .iter()
+            .zip(values(&g.program, &f, &g.args, k, &read))
+            .filter_map(|(v, x)| Some((*v, operand(gpu, f.ty(*v), &x)?)))
+            .collect();
         let outs = match on_device(gpu, &g.program, &f, s, &|v| known.get(&v).cloned()) {
             Ok(outs) => outs,
             Err(Error::NotHere(why)) => {
@@ -111,9 +129,20 @@ fn check(gpu: &Gpu, g: &generate::Generated, refused: &mut HashMap<String, usize
         };
         let want = values(&g.program, &f, &g.args, k + 1, &s.outs);
         for (a, w) in outs.iter().zip(&want) {
-            let (got, want): (Vec<f64>, Vec<f64>) = (numbers(&gpu.read(a).unwrap()), w.leaves().iter().map(|v| number(v)).collect());
-            let near = got.len() == want.len() && got.iter().zip(&want).all(|(a, b)| (a - b).abs() <= 1e-11 * b.abs().max(1.0) || a == b || a.is_nan() && b.is_nan());
-            assert!(near, "seed {} size {}, statement {k}: {got:?} instead of {want:?}\n{}", g.seed, g.size, adl_ir::print::head(&g.program, &f, s));
+            let (got, want): (Vec<f64>, Vec<f64>) =
+                (numbers(&gpu.read(a).unwrap()), w.leaves().iter().map(|v| number(v)).collect());
+            let near = got.len() == want.len()
+                && got
+                    .iter()
+                    .zip(&want)
+                    .all(|(a, b)| (a - b).abs() <= 1e-11 * b.abs().max(1.0) || a == b || a.is_nan() && b.is_nan());
+            assert!(
+                near,
+                "seed {} size {}, statement {k}: {got:?} instead of {want:?}\n{}",
+                g.seed,
+                g.size,
+                adl_ir::print::head(&g.program, &f, s)
+            );
         }
         done += 1;
     }

@@ -11,9 +11,51 @@ const POINTS: usize = 100_000;
 /// Numbers that functions treat specially.
 fn special() -> Vec<f64> {
     let one = [
-        0.0, f64::INFINITY, f64::NAN, 1.0, 2.0, 0.5, 3.0, 1.5, 0.4375, 0.6875, 1.1875, 2.4375, 5e-324, 1e-310, f64::MIN_POSITIVE, 1e-300, 1e-20, 1e300, f64::MAX, 709.78, 745.13, 746.0, 710.0, 22.0, 40.0, 1e6,
-        4503599627370496.0, 4503599627370495.5, 9007199254740993.0, 2.5, 3.5, std::f64::consts::PI, std::f64::consts::FRAC_PI_2, 1e22, 171.6, 172.5, 27.2, 6.0, 12.0, 14.0,
-        1.0 - f64::EPSILON, 1.0 + f64::EPSILON, 2.0 - f64::EPSILON, 2.0 + 2.0 * f64::EPSILON, 1.4616321449683622,
+        0.0,
+        f64::INFINITY,
+        f64::NAN,
+        1.0,
+        2.0,
+        0.5,
+        3.0,
+        1.5,
+        0.4375,
+        0.6875,
+        1.1875,
+        2.4375,
+        5e-324,
+        1e-310,
+        f64::MIN_POSITIVE,
+        1e-300,
+        1e-20,
+        1e300,
+        f64::MAX,
+        709.78,
+        745.13,
+        746.0,
+        710.0,
+        22.0,
+        40.0,
+        1e6,
+        4503599627370496.0,
+        4503599627370495.5,
+        9007199254740993.0,
+        2.5,
+        3.5,
+        std::f64::consts::PI,
+        std::f64::consts::FRAC_PI_2,
+        1e22,
+        171.6,
+        172.5,
+        27.2,
+        6.0,
+        12.0,
+        14.0,
+        1.0 - f64::EPSILON,
+        1.0 + f64::EPSILON,
+        2.0 - f64::EPSILON,
+        2.0 + 2.0 * f64::EPSILON,
+        1.4616321449683622,
     ];
     one.iter().flat_map(|x| [*x, -*x]).collect()
 }
@@ -47,8 +89,14 @@ fn ulps(got: f64, want: f64) -> f64 {
 }
 
 fn text(op: &str, ty: &str, two: bool) -> String {
-    let (params, over, elems, xs) = if two { (format!("v1: []{ty}, v2: []{ty}"), "v1, v2", format!("v4: {ty}, v5: {ty}"), "v4 v5") } else { (format!("v1: []{ty}"), "v1", format!("v4: {ty}"), "v4") };
-    format!("fn f0 t (v0: i64, {params}) -> ([]{ty}) {{ v7: []{ty}, v8: i64 = loop for v0 over ({over}) out (collect) (v3: i64, {elems}) {{ v6: {ty} = {op} {xs} return v6 }} return v7 }}")
+    let (params, over, elems, xs) = if two {
+        (format!("v1: []{ty}, v2: []{ty}"), "v1, v2", format!("v4: {ty}, v5: {ty}"), "v4 v5")
+    } else {
+        (format!("v1: []{ty}"), "v1", format!("v4: {ty}"), "v4")
+    };
+    format!(
+        "fn f0 t (v0: i64, {params}) -> ([]{ty}) {{ v7: []{ty}, v8: i64 = loop for v0 over ({over}) out (collect) (v3: i64, {elems}) {{ v6: {ty} = {op} {xs} return v6 }} return v7 }}"
+    )
 }
 
 fn apply(gpu: &Gpu, op: &str, data: &[Data]) -> Data {
@@ -68,13 +116,40 @@ fn f64s(d: &Data) -> &[f64] {
 
 /// Operator, name, interval of interest, and error bound in ulps.
 const UNARY: [(Un, &str, f64, f64); 34] = [
-    (Un::Neg, "neg", 1.0, 0.0), (Un::Abs, "abs", 1.0, 0.0), (Un::Sign, "sign", 1.0, 0.0), (Un::Floor, "floor", 100.0, 0.0), (Un::Ceil, "ceil", 100.0, 0.0),
-    (Un::Round, "round", 100.0, 0.0), (Un::Sqrt, "sqrt", 1e3, 0.0), (Un::Relu, "relu", 1.0, 0.0), (Un::Step, "step", 1.0, 0.0), (Un::Powi(3), "powi 3", 10.0, 0.0),
-    (Un::Powi(-2), "powi -2", 10.0, 0.0), (Un::Exp, "exp", 745.0, 0.0), (Un::Expm1, "expm1", 40.0, 0.0), (Un::Log, "log", 3.0, 0.0), (Un::Log1p, "log1p", 3.0, 0.0),
-    (Un::Tanh, "tanh", 5.0, 0.0), (Un::Sech2, "sech2", 20.0, 1.0), (Un::Sigmoid, "sigmoid", 40.0, 0.0), (Un::Softplus, "softplus", 40.0, 0.0), (Un::Sin, "sin", 100.0, 1.0), (Un::Cos, "cos", 100.0, 1.0),
-    (Un::Tan, "tan", 100.0, 3.0), (Un::Asin, "asin", 1.0, 2.0), (Un::Acos, "acos", 1.0, 2.0), (Un::Atan, "atan", 5.0, 2.0), (Un::Sinh, "sinh", 710.0, 3.0),
-    (Un::Cosh, "cosh", 710.0, 3.0), (Un::Cbrt, "cbrt", 1e3, 1.0), (Un::Erf, "erf", 6.0, 2.0), (Un::Erfc, "erfc", 27.0, 5.0), (Un::Lgamma, "lgamma", 200.0, 8.0),
-    (Un::Gamma, "gamma", 171.0, 12.0), (Un::Digamma, "digamma", 50.0, 8.0), (Un::Polygamma(1), "polygamma 1", 50.0, 24.0),
+    (Un::Neg, "neg", 1.0, 0.0),
+    (Un::Abs, "abs", 1.0, 0.0),
+    (Un::Sign, "sign", 1.0, 0.0),
+    (Un::Floor, "floor", 100.0, 0.0),
+    (Un::Ceil, "ceil", 100.0, 0.0),
+    (Un::Round, "round", 100.0, 0.0),
+    (Un::Sqrt, "sqrt", 1e3, 0.0),
+    (Un::Relu, "relu", 1.0, 0.0),
+    (Un::Step, "step", 1.0, 0.0),
+    (Un::Powi(3), "powi 3", 10.0, 0.0),
+    (Un::Powi(-2), "powi -2", 10.0, 0.0),
+    (Un::Exp, "exp", 745.0, 0.0),
+    (Un::Expm1, "expm1", 40.0, 0.0),
+    (Un::Log, "log", 3.0, 0.0),
+    (Un::Log1p, "log1p", 3.0, 0.0),
+    (Un::Tanh, "tanh", 5.0, 0.0),
+    (Un::Sech2, "sech2", 20.0, 1.0),
+    (Un::Sigmoid, "sigmoid", 40.0, 0.0),
+    (Un::Softplus, "softplus", 40.0, 0.0),
+    (Un::Sin, "sin", 100.0, 1.0),
+    (Un::Cos, "cos", 100.0, 1.0),
+    (Un::Tan, "tan", 100.0, 3.0),
+    (Un::Asin, "asin", 1.0, 2.0),
+    (Un::Acos, "acos", 1.0, 2.0),
+    (Un::Atan, "atan", 5.0, 2.0),
+    (Un::Sinh, "sinh", 710.0, 3.0),
+    (Un::Cosh, "cosh", 710.0, 3.0),
+    (Un::Cbrt, "cbrt", 1e3, 1.0),
+    (Un::Erf, "erf", 6.0, 2.0),
+    (Un::Erfc, "erfc", 27.0, 5.0),
+    (Un::Lgamma, "lgamma", 200.0, 8.0),
+    (Un::Gamma, "gamma", 171.0, 12.0),
+    (Un::Digamma, "digamma", 50.0, 8.0),
+    (Un::Polygamma(1), "polygamma 1", 50.0, 24.0),
 ];
 
 /// The absolute error bound of functions near their zeros and below 0, relative to the larger of 1 and the result.
@@ -90,7 +165,9 @@ fn absolute(u: Un) -> f64 {
 fn sane(u: Un, x: f64) -> bool {
     match u {
         // The reference loses digits near poles, as all such formulas do.
-        Un::Lgamma | Un::Gamma | Un::Digamma | Un::Polygamma(_) => x.is_nan() || x >= 0.0 || x > -1e5 && (x - x.round()).abs() > 1e-3,
+        Un::Lgamma | Un::Gamma | Un::Digamma | Un::Polygamma(_) => {
+            x.is_nan() || x >= 0.0 || x > -1e5 && (x - x.round()).abs() > 1e-3
+        }
         _ => true,
     }
 }
@@ -134,8 +211,19 @@ fn the_cosine_of_the_number_nearest_to_a_zero_of_it_is_right() {
 }
 
 const BINARY: [(Bin, &str, f64); 13] = [
-    (Bin::Add, "add", 0.0), (Bin::Sub, "sub", 0.0), (Bin::Mul, "mul", 0.0), (Bin::Div, "div", 0.0), (Bin::IntDiv, "int_div", 0.0), (Bin::Rem, "rem", 0.0), (Bin::Pow, "pow", 2.0),
-    (Bin::Atan2, "atan2", 3.0), (Bin::Hypot, "hypot", 1.0), (Bin::Min, "min", 0.0), (Bin::Max, "max", 0.0), (Bin::StepLe, "step_le", 0.0), (Bin::Scale, "scale", 0.0),
+    (Bin::Add, "add", 0.0),
+    (Bin::Sub, "sub", 0.0),
+    (Bin::Mul, "mul", 0.0),
+    (Bin::Div, "div", 0.0),
+    (Bin::IntDiv, "int_div", 0.0),
+    (Bin::Rem, "rem", 0.0),
+    (Bin::Pow, "pow", 2.0),
+    (Bin::Atan2, "atan2", 3.0),
+    (Bin::Hypot, "hypot", 1.0),
+    (Bin::Min, "min", 0.0),
+    (Bin::Max, "max", 0.0),
+    (Bin::StepLe, "step_le", 0.0),
+    (Bin::Scale, "scale", 0.0),
 ];
 
 /// All pairs of special numbers, then pairs whose results are finite.
@@ -148,7 +236,10 @@ fn pairs(seed: u64) -> (Vec<f64>, Vec<f64>) {
             0 => (f64::from_bits(rng.bits()), f64::from_bits(rng.bits())),
             1 => (100.0 * rng.unit(), 300.0 * rng.unit() - 150.0),
             2 => ((2.0 * rng.unit() - 1.0) * 1e3, f64::from(rng.below(20) as i32 - 10)),
-            _ => (f64::from_bits(0x3ff0_0000_0000_0000 + (rng.bits() >> 20)), (2.0 * rng.unit() - 1.0) * 10f64.powf(12.0 * rng.unit())),
+            _ => (
+                f64::from_bits(0x3ff0_0000_0000_0000 + (rng.bits() >> 20)),
+                (2.0 * rng.unit() - 1.0) * 10f64.powf(12.0 * rng.unit()),
+            ),
         });
     }
     all.into_iter().unzip()
@@ -183,14 +274,20 @@ fn functions_of_f32_are_those_of_f64_rounded() {
     let gpu = common::gpu();
     let mut wrong = Vec::new();
     for (k, (u, name, span, most)) in UNARY.into_iter().enumerate() {
-        let mut xs: Vec<f32> = points(200 + k as u64, span).iter().map(|x| *x as f32).chain((0..1000).map(|i| f32::from_bits(i * 4294967))).collect();
+        let mut xs: Vec<f32> = points(200 + k as u64, span)
+            .iter()
+            .map(|x| *x as f32)
+            .chain((0..1000).map(|i| f32::from_bits(i * 4294967)))
+            .collect();
         xs.retain(|x| sane(u, f64::from(*x)) && (x.is_nan() || *x > -1000.0 || !matches!(u, Un::Polygamma(_))));
         let got = apply(&gpu, name, &[Data::F32(xs.clone())]);
         let Data::F32(got) = got else { panic!("not f32") };
         for (x, y) in xs.iter().zip(&got) {
             let want = u.eval(f64::from(*x)) as f32;
             // The two f64 may be on different sides of a rounding boundary, or near a zero.
-            let near = (f64::from(*y) - f64::from(want)).abs() <= absolute(u).max(f64::from(want.abs()) * if most > 0.0 || matches!(u, Un::Powi(_)) { 1.3e-7 } else { 0.0 });
+            let near = (f64::from(*y) - f64::from(want)).abs()
+                <= absolute(u)
+                    .max(f64::from(want.abs()) * if most > 0.0 || matches!(u, Un::Powi(_)) { 1.3e-7 } else { 0.0 });
             if y.to_bits() != want.to_bits() && !(y.is_nan() && want.is_nan()) && !near {
                 wrong.push(format!("{name} at {x:e}: {y:e} instead of {want:e}"));
                 break;
@@ -212,7 +309,10 @@ fn functions_of_f32_without_f64_are_near() {
         let mut xs: Vec<f32> = points(300 + k as u64, span.min(30.0)).iter().map(|x| *x as f32).collect();
         let wave = matches!(u, Un::Sin | Un::Cos | Un::Tan);
         // Subnormal numbers may be flushed to 0 on a GPU; angles are reduced in 32-bit arithmetic.
-        xs.retain(|x| sane(u, f64::from(*x)) && (!x.is_finite() || (*x == 0.0 || x.abs() > 1e-30) && x.abs() < if wave { 1e3 } else { 1e30 }));
+        xs.retain(|x| {
+            sane(u, f64::from(*x))
+                && (!x.is_finite() || (*x == 0.0 || x.abs() > 1e-30) && x.abs() < if wave { 1e3 } else { 1e30 })
+        });
         let Data::F32(got) = apply(&gpu, name, &[Data::F32(xs.clone())]) else { panic!("not f32") };
         let (mut worst, mut at) = (0.0, String::new());
         for (x, y) in xs.iter().zip(&got) {
@@ -244,9 +344,17 @@ fn functions_of_f32_without_f64_are_near() {
 fn comparisons_know_nan() {
     let gpu = common::gpu();
     let (xs, ys) = pairs(7);
-    for (c, name) in [(Cmp::Eq, "eq"), (Cmp::Ne, "ne"), (Cmp::Lt, "lt"), (Cmp::Gt, "gt"), (Cmp::Le, "le"), (Cmp::Ge, "ge")] {
-        let text = text(name, "f64", true).replacen("-> ([]f64) { v7: []f64", "-> ([]bool) { v7: []bool", 1).replacen("v6: f64", "v6: bool", 1);
-        let args = [common::int(xs.len()), common::vector(&gpu, &Data::F64(xs.clone())), common::vector(&gpu, &Data::F64(ys.clone()))];
+    for (c, name) in
+        [(Cmp::Eq, "eq"), (Cmp::Ne, "ne"), (Cmp::Lt, "lt"), (Cmp::Gt, "gt"), (Cmp::Le, "le"), (Cmp::Ge, "ge")]
+    {
+        let text = text(name, "f64", true)
+            .replacen("-> ([]f64) { v7: []f64", "-> ([]bool) { v7: []bool", 1)
+            .replacen("v6: f64", "v6: bool", 1);
+        let args = [
+            common::int(xs.len()),
+            common::vector(&gpu, &Data::F64(xs.clone())),
+            common::vector(&gpu, &Data::F64(ys.clone())),
+        ];
         let got = common::run(&gpu, &common::program(&text), &args).unwrap();
         let want = xs.iter().zip(&ys).map(|(x, y)| c.holds(x.partial_cmp(y))).collect();
         assert!(got[0] == Data::Bool(want), "{name}");

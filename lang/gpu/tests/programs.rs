@@ -59,12 +59,26 @@ fn values(gpu: &Gpu, p: &Program, f: FnId, args: &[Val]) -> Vec<Value> {
 /// Checks that recorded kernels are replayed for equal shapes: on other numbers, then on these.
 fn again(gpu: &Gpu, h: &Halves, f: FnId, ready: &Prepared, args: &[Value], made: &[Value]) {
     let f64s = |v: &Value| matches!(v, Value::Array(a) if a.scalar == adl_gpu::Scalar::F64);
-    let other: Vec<Value> = args.iter().map(|v| if let Value::Array(a) = v && f64s(v) { Value::Array(changed(gpu, a)) } else { v.clone() }).collect();
+    let other: Vec<Value> = args
+        .iter()
+        .map(|v| {
+            if let Value::Array(a) = v
+                && f64s(v)
+            {
+                Value::Array(changed(gpu, a))
+            } else {
+                v.clone()
+            }
+        })
+        .collect();
     // Residuals that were changed in isolation may violate the function's assumptions.
     if f == h.whole {
         let got = ready.run(gpu, &other).unwrap();
         let fresh = adl_gpu::exec::run(gpu, &h.p, f, &other).unwrap();
-        assert_eq!(got.iter().map(|v| numbers(gpu, v)).collect::<Vec<_>>(), fresh.iter().map(|v| numbers(gpu, v)).collect::<Vec<_>>());
+        assert_eq!(
+            got.iter().map(|v| numbers(gpu, v)).collect::<Vec<_>>(),
+            fresh.iter().map(|v| numbers(gpu, v)).collect::<Vec<_>>()
+        );
     }
     let compiled = gpu.work().compiled;
     let same = ready.run(gpu, args).unwrap();
@@ -77,7 +91,9 @@ fn again(gpu: &Gpu, h: &Halves, f: FnId, ready: &Prepared, args: &[Value], made:
 /// An array with other numbers.
 fn changed(gpu: &Gpu, a: &adl_gpu::Array) -> adl_gpu::Array {
     match gpu.read(a).unwrap() {
-        adl_gpu::Data::F64(x) => gpu.array(&adl_gpu::Data::F64(x.iter().map(|x| 0.25 - 1.5 * x).collect()), a.shape.clone()).unwrap(),
+        adl_gpu::Data::F64(x) => {
+            gpu.array(&adl_gpu::Data::F64(x.iter().map(|x| 0.25 - 1.5 * x).collect()), a.shape.clone()).unwrap()
+        }
         other => gpu.array(&other, a.shape.clone()).unwrap(),
     }
 }
@@ -96,7 +112,10 @@ fn on_device(gpu: &Gpu, h: &Halves, args: &[Val], seeds: &[Val]) -> Res<(Vec<Vec
     let (whole, a) = counted(h.whole, &args)?;
     let (mut primal, b) = counted(h.primal, &args)?;
     let kept = primal.split_off(h.results);
-    let seeds: Vec<Value> = seeds.iter().map(|s| value(gpu, &adl_ir::Ty::F64.array(s.arr().map_or(0, |a| a.shape.len() as u32)), s)).collect();
+    let seeds: Vec<Value> = seeds
+        .iter()
+        .map(|s| value(gpu, &adl_ir::Ty::F64.array(s.arr().map_or(0, |a| a.shape.len() as u32)), s))
+        .collect();
     let (cotangent, c) = counted(h.cotangent, &[kept, seeds].concat())?;
     Ok((vec![whole, primal, cotangent], [a, b, c]))
 }
@@ -141,8 +160,12 @@ fn clusters() {
 
 #[test]
 fn networks_picture_by_picture() {
-    steady("network", include_str!("programs/net.ir"), |n| vec![matrix(1, 6, 4), matrix(2, 3, 6), matrix(3, n, 4), labels(n, 3)]);
-    steady("perceptron", include_str!("programs/mlp.ir"), |n| vec![matrix(1, 6, 4), vector(4, 6), matrix(2, 3, 6), matrix(3, n, 4), labels(n, 3)]);
+    steady("network", include_str!("programs/net.ir"), |n| {
+        vec![matrix(1, 6, 4), matrix(2, 3, 6), matrix(3, n, 4), labels(n, 3)]
+    });
+    steady("perceptron", include_str!("programs/mlp.ir"), |n| {
+        vec![matrix(1, 6, 4), vector(4, 6), matrix(2, 3, 6), matrix(3, n, 4), labels(n, 3)]
+    });
 }
 
 #[test]
@@ -161,13 +184,17 @@ fn few_turns() {
 
 #[test]
 fn networks_of_batches() {
-    steady("batch", include_str!("programs/batch.ir"), |n| vec![matrix(1, 4, 6), vector(2, 6), matrix(3, n, 4), vector(4, n)]);
+    steady("batch", include_str!("programs/batch.ir"), |n| {
+        vec![matrix(1, 4, 6), vector(2, 6), matrix(3, n, 4), vector(4, n)]
+    });
 }
 
 #[test]
 fn branches_add() {
     steady("pick", include_str!("programs/pick.ir"), |n| vec![matrix(1, n, 6), labels(n, 5), matrix(2, 6, 5)]);
-    steady("triangular", include_str!("programs/triangular.ir"), |n| vec![vector(1, 4), matrix(2, 4, 3), matrix(3, 4, 3), matrix(4, 4, 3), matrix(5, n, 3)]);
+    steady("triangular", include_str!("programs/triangular.ir"), |n| {
+        vec![vector(1, 4), matrix(2, 4, 3), matrix(3, 4, 3), matrix(4, 4, 3), matrix(5, n, 3)]
+    });
 }
 
 /// Sums with element indices in nested arms, and in a loop in an arm; those of arms that are not taken are out of

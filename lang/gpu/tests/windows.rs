@@ -16,7 +16,8 @@ fn on(gpu: &Gpu, d: &Data, shape: &[usize]) -> Array {
 /// Runs a function with unlimited and with small bindings, twice each; results must be the same bits.
 fn alike(what: &str, f: impl Fn(&Gpu) -> Res<Vec<Array>>) {
     let (whole, small) = (common::gpu(), common::gpu().with_bindings_of(BYTES));
-    let read = |g: &Gpu| f(g).unwrap_or_else(|e| panic!("{what}: {e}")).iter().map(|a| g.read(a).unwrap()).collect::<Vec<_>>();
+    let read =
+        |g: &Gpu| f(g).unwrap_or_else(|e| panic!("{what}: {e}")).iter().map(|a| g.read(a).unwrap()).collect::<Vec<_>>();
     let want = read(&whole);
     assert!(want.iter().map(|d| d.len()).max() > Some(8192), "{what} is too small");
     for _ in 0..2 {
@@ -38,21 +39,33 @@ fn ints(seed: u64, n: usize, below: usize) -> Data {
 #[test]
 fn scatter_of_rows() {
     for (n, m, k) in [(20_000, 30_000, 1), (9000, 11_000, 3)] {
-        alike("scatter", |g| Ok(vec![index::scatter(g, &on(g, &floats(1, n * k), &[n, k]), &on(g, &ints(2, m, n), &[m]), &on(g, &floats(3, m * k), &[m, k]))?]));
+        alike("scatter", |g| {
+            Ok(vec![index::scatter(
+                g,
+                &on(g, &floats(1, n * k), &[n, k]),
+                &on(g, &ints(2, m, n), &[m]),
+                &on(g, &floats(3, m * k), &[m, k]),
+            )?])
+        });
     }
 }
 
 #[test]
 fn sorting() {
     for n in [8193, 40_000] {
-        alike("sort", |g| Ok(vec![sort::sort(g, &on(g, &floats(5, n), &[n]))?, sort::argsort(g, &on(g, &ints(6, n, 99), &[n]))?]));
+        alike("sort", |g| {
+            Ok(vec![sort::sort(g, &on(g, &floats(5, n), &[n]))?, sort::argsort(g, &on(g, &ints(6, n, 99), &[n]))?])
+        });
     }
 }
 
 #[test]
 fn products() {
     for (n, k, m) in [(100, 130, 90), (3, 9000, 4), (1, 300, 200), (1000, 60, 1)] {
-        let (a, b) = (Data::F64((0..n * k).map(|i| (i % 101) as f64 * 0.37 - 9.0).collect()), Data::F64((0..k * m).map(|i| (i % 89) as f64 * 0.11).collect()));
+        let (a, b) = (
+            Data::F64((0..n * k).map(|i| (i % 101) as f64 * 0.37 - 9.0).collect()),
+            Data::F64((0..k * m).map(|i| (i % 89) as f64 * 0.11).collect()),
+        );
         let (whole, small) = (common::gpu(), common::gpu().with_bindings_of(BYTES / 2));
         let read = |g: &Gpu| g.read(&product::matmul(g, &on(g, &a, &[n, k]), &on(g, &b, &[k, m])).unwrap()).unwrap();
         assert!(same(&read(&whole), &read(&small)), "{n} {k} {m}");
@@ -64,14 +77,32 @@ fn histograms_by_any_operator() {
     let n = 40_000;
     for ty in ["f64", "i64"] {
         for op in ["add", "mul", "min", "max"] {
-            let p = program(&format!("fn f0 t (v0: []{ty}, v1: {ty}, v2: []i64, v3: []{ty}) -> ([]{ty}) {{ v4: []{ty} = reduce_by_index (v0) neutral (v1) keys v2 values (v3) (v5: {ty}, v6: {ty}) {{ v7: {ty} = {op} v5 v6 return v7 }} return v4 }}"));
+            let p = program(&format!(
+                "fn f0 t (v0: []{ty}, v1: {ty}, v2: []i64, v3: []{ty}) -> ([]{ty}) {{ v4: []{ty} = reduce_by_index (v0) neutral (v1) keys v2 values (v3) (v5: {ty}, v6: {ty}) {{ v7: {ty} = {op} v5 v6 return v7 }} return v4 }}"
+            ));
             for bins in [11, 20_000] {
-                let small = |seed, n| if ty == "f64" { floats(seed, n) } else { Data::I64((0..n as i64).map(|i| if op == "mul" { 1 - 2 * (i % 2) } else { i * 7919 % 1000 }).collect()) };
+                let small = |seed, n| {
+                    if ty == "f64" {
+                        floats(seed, n)
+                    } else {
+                        Data::I64(
+                            (0..n as i64)
+                                .map(|i| if op == "mul" { 1 - 2 * (i % 2) } else { i * 7919 % 1000 })
+                                .collect(),
+                        )
+                    }
+                };
                 let made = |g: &Gpu| {
                     let adl_ir::Op::ReduceByIndex { op, neutral, .. } = &p.funcs[0].body.stmts[0].op else { panic!() };
                     let one = if ty == "f64" { adl_ir::Lit::F64(1.0) } else { adl_ir::Lit::I64(1) };
-                    let env = |v: adl_ir::Var| (v == p.funcs[0].body.params[1]).then(|| adl_gpu::Operand::Number(one.clone()));
-                    let (dest, keys, values) = ([on(g, &small(7, bins), &[bins])], on(g, &ints(8, n, bins), &[n]), [on(g, &small(9, n), &[n])]);
+                    let env = |v: adl_ir::Var| {
+                        (v == p.funcs[0].body.params[1]).then(|| adl_gpu::Operand::Number(one.clone()))
+                    };
+                    let (dest, keys, values) = (
+                        [on(g, &small(7, bins), &[bins])],
+                        on(g, &ints(8, n, bins), &[n]),
+                        [on(g, &small(9, n), &[n])],
+                    );
                     let by = ByIndex { dest: &dest, op, neutral, keys: &keys, values: &values };
                     let mut all = index::reduce_by_index(g, &p, &p.funcs[0], &by, &env)?;
                     // Longer than a binding, whatever the number of bins.
@@ -89,7 +120,13 @@ fn what_only_moves_and_sums_of_columns() {
     let (n, m) = (700, 50);
     alike("transpose", |g| {
         let a = on(g, &floats(1, n * m), &[n, m]);
-        Ok(vec![shape::transpose(g, &a)?, shape::reverse(g, &a)?, shape::rotate(g, 77, &a)?, soac::sum(g, &a)?, soac::running(g, &a, adl_prim::Bin::Add, true)?])
+        Ok(vec![
+            shape::transpose(g, &a)?,
+            shape::reverse(g, &a)?,
+            shape::rotate(g, 77, &a)?,
+            soac::sum(g, &a)?,
+            soac::running(g, &a, adl_prim::Bin::Add, true)?,
+        ])
     });
 }
 

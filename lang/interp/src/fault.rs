@@ -1,11 +1,11 @@
 //! Panics: a panic is a bug in adl, and must end neither the session nor the process.
 //!
-//! - [`catch`] is a boundary: a panic below it becomes a [`Fault`] with its message and source position, which
-//!   a panic hook records. Nothing is printed unless `RUST_BACKTRACE` requests a backtrace.
-//! - A panic on a thread of a pool is passed to the thread that waits for it, as `rayon` does. `ops::watch`
-//!   does the same.
-//! - Native code has no unwind tables. Its run-time functions are [`shielded`]: the fault is stored for the
-//!   thread and the run is told to stop. After native code has returned, [`resume`] resumes the panic.
+//! - [`catch`] is a boundary: a panic below it becomes a [`Fault`], with its message and place, which a hook records. Nothing is printed unless
+//!   `RUST_BACKTRACE` asks for a backtrace.
+//! - Threads of a pool hand their panic to the thread that waits for them, as `rayon` does. So does `ops::watch`.
+//! - Native code has no tables for unwinding. Its run-time functions are [`shielded`]: the fault is kept for the thread and the run is asked
+//!   to stop. Once native code has returned, [`resume`] goes on with the panic.
+//! - A thread that serves a session, and that nobody waits for, is a [`helper`]: its fault is kept until the session's next boundary.
 //! - Tests [`inject`] a panic at a [`Point`].
 
 use crate::attend;
@@ -126,7 +126,54 @@ pub(crate) fn resume_from(payload: Box<dyn Any + Send>) -> ! {
     resume_unwind(payload)
 }
 
-/// The message and position of a panic.
+/// The fault of a helper that nobody has heard of yet.
+static ASIDE: Mutex<Option<Box<Fault>>> = Mutex::new(None);
+static IS_ASIDE: AtomicBool = AtomicBool::new(false);
+
+/// Time after which a helper that has panicked goes on.
+const AFTER: Duration = Duration::from_millis(20);
+
+/// Starts a thread that serves a session: `step` again and again, which says after what time, or that it is done. Where it panics the session hears of it
+/// ([`aside`]) and `stop` ends its run; then it goes on. The second time it ends. No thread is an error of the system.
+pub fn helper(
+    name: &str,
+    mut step: impl FnMut() -> Option<Duration> + Send + 'static,
+    stop: impl Fn() + Send + 'static,
+) -> std::io::Result<()> {
+    let run = move || {
+        let mut faults = 0;
+        loop {
+            let heard = || Ok(IS_ASIDE.load(Ordering::Relaxed).then_some(AFTER));
+            let done = if faults < 2 { catch(&mut step) } else { heard() };
+            let pause = match done {
+                Ok(None) => return,
+                Ok(Some(pause)) => pause,
+                Err(fault) => {
+                    faults += 1;
+                    *ASIDE.lock().unwrap_or_else(PoisonError::into_inner) = Some(fault);
+                    IS_ASIDE.store(true, Ordering::Relaxed);
+                    AFTER
+                }
+            };
+            // A run that begins meanwhile is stopped too.
+            if IS_ASIDE.load(Ordering::Relaxed) {
+                stop();
+            }
+            std::thread::sleep(pause);
+        }
+    };
+    std::thread::Builder::new().name(name.to_owned()).stack_size(1 << 17).spawn(run).map(drop)
+}
+
+/// The fault of a helper, once.
+pub fn aside() -> Option<Box<Fault>> {
+    IS_ASIDE
+        .swap(false, Ordering::Relaxed)
+        .then(|| ASIDE.lock().unwrap_or_else(PoisonError::into_inner).take())
+        .flatten()
+}
+
+/// What a panic said, and where.
 fn fault_of(payload: Box<dyn Any + Send>) -> Box<Fault> {
     let payload = match payload.downcast::<Fault>() {
         Ok(fault) => return fault,
@@ -137,7 +184,8 @@ fn fault_of(payload: Box<dyn Any + Send>) -> Box<Fault> {
     }
     let message = message_of(&*payload);
     let here = LAST.with_borrow_mut(Option::take).filter(|f| f.message == message);
-    let fault = here.or_else(|| OF_WORKERS.lock().unwrap_or_else(PoisonError::into_inner).take().filter(|f| f.message == message));
+    let fault = here
+        .or_else(|| OF_WORKERS.lock().unwrap_or_else(PoisonError::into_inner).take().filter(|f| f.message == message));
     Box::new(fault.unwrap_or(Fault { message, place: None, interrupt: false }))
 }
 
@@ -161,7 +209,11 @@ fn install() {
 
 /// Records a panic if a boundary will catch it. Returns whether it did.
 fn record(info: &PanicHookInfo<'_>) -> bool {
-    let fault = || Fault { message: message_of(info.payload()), place: info.location().map(ToString::to_string), interrupt: false };
+    let fault = || Fault {
+        message: message_of(info.payload()),
+        place: info.location().map(ToString::to_string),
+        interrupt: false,
+    };
     if BOUNDARIES.get() > 0 {
         LAST.with_borrow_mut(|l| *l = Some(fault()));
         return true;
@@ -295,7 +347,8 @@ mod tests {
     #[test]
     fn a_boundary_knows_the_place_of_a_panic_on_another_thread() {
         let fault = catch(|| {
-            let thread = std::thread::Builder::new().name("adl-test".into()).spawn(|| [1, 2, 3, 4][std::hint::black_box(9)]);
+            let thread =
+                std::thread::Builder::new().name("adl-test".into()).spawn(|| [1, 2, 3, 4][std::hint::black_box(9)]);
             thread.map(|t| t.join().unwrap_or_else(|p| resume_from(p))).unwrap_or(0)
         });
         let fault = fault.unwrap_err();

@@ -92,7 +92,9 @@ pub(crate) fn text_may_grow(out: &mut String) -> bool {
         return true;
     }
     let more = (out.capacity() / 2).max(BETWEEN);
-    let short = ask(out.capacity() + more).map_err(|s| s.error("a text", out.capacity() + more)).and_then(|()| out.try_reserve_exact(more).map_err(|_| exhausted(out.capacity() as u64)));
+    let short = ask(out.capacity() + more)
+        .map_err(|s| s.error("a text", out.capacity() + more))
+        .and_then(|()| out.try_reserve_exact(more).map_err(|_| exhausted(out.capacity() as u64)));
     short.map_err(crate::attend::fail).is_ok()
 }
 
@@ -108,8 +110,9 @@ pub(crate) fn on_stack<R>(least: usize, size: usize, f: impl FnOnce() -> R) -> R
 
 /// The error for a run that has reached its memory limit.
 pub fn exhausted(held: u64) -> Box<Error> {
-    Error::new(codes::EXHAUSTED, format!("memory is used up: the program holds {} MiB", held >> 20))
-        .hint("`--memory` sets how much it may hold; under a derivative, plans such as `sqrt` or `checkpoint` store less")
+    Error::new(codes::EXHAUSTED, format!("memory is used up: the program holds {} MiB", held >> 20)).hint(
+        "`--memory` sets how much it may hold; under a derivative, plans such as `sqrt` or `checkpoint` store less",
+    )
 }
 
 /// A number of bytes, as text.

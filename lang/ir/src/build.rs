@@ -20,12 +20,20 @@ pub struct Builder {
 impl Builder {
     /// Starts a function without parameters and statements.
     pub fn new(name: &str) -> Builder {
-        Builder { func: Function { name: name.to_owned(), ..Function::default() }, span: Span::default(), open: vec![Block::default()] }
+        Builder {
+            func: Function { name: name.to_owned(), ..Function::default() },
+            span: Span::default(),
+            open: vec![Block::default()],
+        }
     }
 
     /// Starts a new, empty body over the variables of an existing function.
     pub fn on(func: Function) -> Builder {
-        Builder { func: Function { body: Block::default(), ..func }, span: Span::default(), open: vec![Block::default()] }
+        Builder {
+            func: Function { body: Block::default(), ..func },
+            span: Span::default(),
+            open: vec![Block::default()],
+        }
     }
 
     fn top(&mut self) -> &mut Block {
@@ -140,7 +148,13 @@ impl Builder {
         let lin_params = b.lin_params.iter().map(|v| self.copy_var(*v, names)).collect();
         let stmts = b.stmts.iter().map(|s| self.copy_stmt(s, names)).collect();
         let name = |v: &Var| *names.get(v).unwrap_or(v);
-        Block { params, lin_params, stmts, results: b.results.iter().map(name).collect(), lin_results: b.lin_results.iter().map(name).collect() }
+        Block {
+            params,
+            lin_params,
+            stmts,
+            results: b.results.iter().map(name).collect(),
+            lin_results: b.lin_results.iter().map(name).collect(),
+        }
     }
 
     /// Marks the variables added since there were `first` as the computation of a derivative: `found` as
@@ -255,6 +269,10 @@ impl Builder {
     pub fn call(&mut self, p: &Program, f: FnId, args: &[Var], lin_args: &[Var]) -> (Vec<Var>, Vec<Var>) {
         let callee = p.func(f);
         let (tys, lin_tys) = (callee.tys(&callee.body.results), callee.tys(&callee.body.lin_results));
-        self.emit(Op::Call { f, args: args.to_vec(), lin_args: lin_args.to_vec(), rule: None, checkpoint: false }, &tys, &lin_tys)
+        self.emit(
+            Op::Call { f, args: args.to_vec(), lin_args: lin_args.to_vec(), rule: None, checkpoint: false },
+            &tys,
+            &lin_tys,
+        )
     }
 }

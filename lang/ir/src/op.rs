@@ -34,7 +34,9 @@ impl Lit {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]
 pub enum Conv {
-    ToF64, ToF32, ToI64,
+    ToF64,
+    ToF32,
+    ToI64,
 }
 
 /// Loop bound.
@@ -296,7 +298,18 @@ impl Op {
     pub fn linear_in(&self) -> LinearIn {
         use LinearIn::{All, Nothing, OneOf, Parts};
         match self {
-            Op::Lit(_) | Op::Cmp(..) | Op::Not(_) | Op::Prim(..) | Op::Dim(..) | Op::Shape(_) | Op::Count(_) | Op::Nonzero(_) | Op::Zeros(_) | Op::Contract(_) | Op::Soac(_) | Op::ReduceByIndex { .. } => Nothing,
+            Op::Lit(_)
+            | Op::Cmp(..)
+            | Op::Not(_)
+            | Op::Prim(..)
+            | Op::Dim(..)
+            | Op::Shape(_)
+            | Op::Count(_)
+            | Op::Nonzero(_)
+            | Op::Zeros(_)
+            | Op::Contract(_)
+            | Op::Soac(_)
+            | Op::ReduceByIndex { .. } => Nothing,
             Op::Zero(_) => All(Vec::new()),
             Op::Un(Un::Neg, a) | Op::Convert(Conv::ToF64 | Conv::ToF32, a) => All(vec![*a]),
             Op::Un(..) | Op::Convert(..) => Nothing,
@@ -306,9 +319,19 @@ impl Op {
             Op::Bin(..) => Nothing,
             Op::Select(_, a, b) => All(vec![*a, *b]),
             Op::Index { a, .. } | Op::Slice { a, .. } | Op::Gather { a, .. } | Op::Reshape { a, .. } => All(vec![*a]),
-            Op::IndexAdd { acc, v, .. } | Op::IndexSet { acc, v, .. } | Op::SliceAdd { acc, v, .. } | Op::GatherAdd { acc, v, .. } => All(vec![*acc, *v]),
-            Op::Reverse(a) | Op::Rotate { a, .. } | Op::Transpose(a) | Op::Replicate { a, .. } | Op::Sum { a, .. } => All(vec![*a]),
-            Op::Spread { a, .. } | Op::Total { a, .. } | Op::Cumsum { a, .. } | Op::Fields { a, .. } | Op::Dup(a) | Op::Drop(a) => All(vec![*a]),
+            Op::IndexAdd { acc, v, .. }
+            | Op::IndexSet { acc, v, .. }
+            | Op::SliceAdd { acc, v, .. }
+            | Op::GatherAdd { acc, v, .. } => All(vec![*acc, *v]),
+            Op::Reverse(a) | Op::Rotate { a, .. } | Op::Transpose(a) | Op::Replicate { a, .. } | Op::Sum { a, .. } => {
+                All(vec![*a])
+            }
+            Op::Spread { a, .. }
+            | Op::Total { a, .. }
+            | Op::Cumsum { a, .. }
+            | Op::Fields { a, .. }
+            | Op::Dup(a)
+            | Op::Drop(a) => All(vec![*a]),
             Op::Concat { a, b, .. } => All(vec![*a, *b]),
             Op::Stack { elems: vs, .. } | Op::Con { fields: vs, .. } => All(vs.clone()),
             Op::Dot(a, b) | Op::MatMul(a, b) | Op::Outer(a, b) => OneOf(vec![*a, *b]),

@@ -9,7 +9,8 @@ impl Program {
     /// The functions in `roots` and all their callees, renumbered in the order in which they are reached, with the
     /// data types that they use.
     pub fn part(&self, roots: &[FnId]) -> Program {
-        let mut part = Part { p: self, funcs: HashMap::new(), order: Vec::new(), datas: HashMap::new(), out: Program::default() };
+        let mut part =
+            Part { p: self, funcs: HashMap::new(), order: Vec::new(), datas: HashMap::new(), out: Program::default() };
         roots.iter().for_each(|f| {
             part.func(*f);
         });

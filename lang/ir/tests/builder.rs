@@ -1,7 +1,7 @@
 //! Functions built with [`adl_ir::Builder`]: printed and verified.
 
 use adl_ir::print::{self, Style};
-use adl_ir::{Block, Builder, Function, Loop, Op, Out, Program, Ty, Turns, verify, verify_linear_b};
+use adl_ir::{Block, Builder, Function, Loop, Op, Out, Program, Turns, Ty, verify, verify_linear_b};
 use adl_prim::{Bin, Un};
 
 /// `x, n ; dx -> sum for i < n. sin x * i ; n (cos x) dx`.
@@ -19,8 +19,15 @@ fn sample() -> Function {
     let t1 = b.bin(Bin::Mul, one, t);
     let body: Block = b.close(vec![y], vec![t1]);
     let l = Loop {
-        turns: Turns::For(n), reverse: false, init: vec![], lin_init: vec![], xs: vec![], lin_xs: vec![],
-        outs: vec![Out::Sum], lin_outs: vec![Out::Sum], body,
+        turns: Turns::For(n),
+        reverse: false,
+        init: vec![],
+        lin_init: vec![],
+        xs: vec![],
+        lin_xs: vec![],
+        outs: vec![Out::Sum],
+        lin_outs: vec![Out::Sum],
+        body,
     };
     let (outs, lin) = b.emit(Op::Loop(Box::new(l)), &[Ty::F64, Ty::I64], &[Ty::F64]);
     b.finish(vec![outs[0]], lin)

@@ -5,7 +5,8 @@ use adl_ir::eval::{self, Outcome, Val};
 use adl_ir::{FnId, parse, verify};
 
 /// Shared non-linear parameters: two numbers, a vector of 3, a matrix of 2 x 3, two Ints, shapes and indices.
-const HEAD: &str = "v900: f64, v901: f64, v902: []f64, v903: [][]f64, v904: i64, v905: i64, v906: []i64, v907: []i64, v908: []i64";
+const HEAD: &str =
+    "v900: f64, v901: f64, v902: []f64, v903: [][]f64, v904: i64, v905: i64, v906: []i64, v907: []i64, v908: []i64";
 
 fn head() -> Vec<Val> {
     let v = Val::floats(&[0.5, -1.5, 2.0]);
@@ -21,11 +22,21 @@ fn run(params: &str, tys: &str, body: &str, shapes: &[&[usize]], from: f64) -> (
     let p = parse::program(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     verify::verify_program(&p).unwrap_or_else(|e| panic!("{e}"));
     let mut x = from;
-    let mut number = || { x = (x * 7.3 + 1.1) % 5.0 - 2.0; Val::F64(x) };
-    let lin: Vec<Val> = shapes.iter().map(|s| if s.is_empty() { number() } else {
-        let n = s.iter().product();
-        Val::array(s.to_vec(), (0..n).map(|_| number()).collect())
-    }).collect();
+    let mut number = || {
+        x = (x * 7.3 + 1.1) % 5.0 - 2.0;
+        Val::F64(x)
+    };
+    let lin: Vec<Val> = shapes
+        .iter()
+        .map(|s| {
+            if s.is_empty() {
+                number()
+            } else {
+                let n = s.iter().product();
+                Val::array(s.to_vec(), (0..n).map(|_| number()).collect())
+            }
+        })
+        .collect();
     let out = eval::run(&p, FnId(0), &head(), &lin).unwrap_or_else(|e| panic!("{e}\n{text}"));
     (out, lin)
 }
@@ -68,16 +79,26 @@ fn side(params: &'static str, tys: &'static str, body: &'static str, shapes: &'s
 fn elementwise() -> Vec<(Side, Side)> {
     let v1 = "v0~: []f64";
     vec![
-        (side(v1, "[]f64, []f64", "v1~: []f64, v2~: []f64 = dup v0~ return ; v1~, v2~", &[V]),
-         side("v0~: []f64, v1~: []f64", "[]f64", "v2~: []f64 = add v0~ v1~ return ; v2~", &[V, V])),
-        (side("v0~: f64", "f64", "v1~: f64 = mul v900 v0~ return ; v1~", &[S]),
-         side("v0~: f64", "f64", "v1~: f64 = scale v900 v0~ return ; v1~", &[S])),
-        (side(v1, "[]f64", "v1~: []f64 = div v0~ v900 return ; v1~", &[V]),
-         side(v1, "[]f64", "v1~: []f64 = div v0~ v900 return ; v1~", &[V])),
-        (side("v0~: f64", "[]f64", "v1~: []f64 = scale v902 v0~ return ; v1~", &[S]),
-         side(v1, "f64", "v1~: f64 = dot v902 v0~ return ; v1~", &[V])),
-        (side("v0~: []f64, v1~: []f64", "[]f64", "v2~: []f64 = sub v0~ v1~ return ; v2~", &[V, V]),
-         side(v1, "[]f64, []f64", "v1~: []f64, v2~: []f64 = dup v0~ v3~: []f64 = neg v2~ return ; v1~, v3~", &[V])),
+        (
+            side(v1, "[]f64, []f64", "v1~: []f64, v2~: []f64 = dup v0~ return ; v1~, v2~", &[V]),
+            side("v0~: []f64, v1~: []f64", "[]f64", "v2~: []f64 = add v0~ v1~ return ; v2~", &[V, V]),
+        ),
+        (
+            side("v0~: f64", "f64", "v1~: f64 = mul v900 v0~ return ; v1~", &[S]),
+            side("v0~: f64", "f64", "v1~: f64 = scale v900 v0~ return ; v1~", &[S]),
+        ),
+        (
+            side(v1, "[]f64", "v1~: []f64 = div v0~ v900 return ; v1~", &[V]),
+            side(v1, "[]f64", "v1~: []f64 = div v0~ v900 return ; v1~", &[V]),
+        ),
+        (
+            side("v0~: f64", "[]f64", "v1~: []f64 = scale v902 v0~ return ; v1~", &[S]),
+            side(v1, "f64", "v1~: f64 = dot v902 v0~ return ; v1~", &[V]),
+        ),
+        (
+            side("v0~: []f64, v1~: []f64", "[]f64", "v2~: []f64 = sub v0~ v1~ return ; v2~", &[V, V]),
+            side(v1, "[]f64, []f64", "v1~: []f64, v2~: []f64 = dup v0~ v3~: []f64 = neg v2~ return ; v1~, v3~", &[V]),
+        ),
     ]
 }
 
@@ -130,18 +151,47 @@ fn parts_cost_their_size() {
     assert_eq!(cost("v0~: [][]f64", "[]f64", "v1~: []f64 = index v0~ [v904] shape v907 return ; v1~", &[M]), 3);
     assert_eq!(cost("v0~: []f64", "[]f64", "v1~: []f64 = slice v0~ v904 v905 shape v906 return ; v1~", &[V]), 2);
     assert_eq!(cost("v0~: []f64", "[]f64", "v1~: []f64 = gather v0~ v908 shape v906 return ; v1~", &[V]), 3);
-    assert_eq!(cost("v0~: []f64, v1~: f64", "[]f64", "v2~: []f64 = index_add v0~ [v904] v1~ shape v906 return ; v2~", &[V, S]), 2);
-    assert_eq!(cost("v0~: []f64, v1~: []f64", "[]f64", "v2~: []f64 = gather_add v0~ v908 v1~ shape v906 return ; v2~", &[V, V]), 6);
+    assert_eq!(
+        cost("v0~: []f64, v1~: f64", "[]f64", "v2~: []f64 = index_add v0~ [v904] v1~ shape v906 return ; v2~", &[V, S]),
+        2
+    );
+    assert_eq!(
+        cost(
+            "v0~: []f64, v1~: []f64",
+            "[]f64",
+            "v2~: []f64 = gather_add v0~ v908 v1~ shape v906 return ; v2~",
+            &[V, V]
+        ),
+        6
+    );
     // An update of a symbolic zero, too.
-    assert_eq!(cost("v1~: f64", "[]f64", "v0~: []f64 = zero []f64 v2~: []f64 = index_add v0~ [v904] v1~ shape v906 return ; v2~", &[S]), 2);
+    assert_eq!(
+        cost(
+            "v1~: f64",
+            "[]f64",
+            "v0~: []f64 = zero []f64 v2~: []f64 = index_add v0~ [v904] v1~ shape v906 return ; v2~",
+            &[S]
+        ),
+        2
+    );
 }
 
 /// A loop's sum costs the additions between iterations; captured variables are copied for free. The two are transposes.
 #[test]
 fn loops_pay_for_their_sums() {
-    let sum = side("v0~: []f64", "f64", "v1: i64 ; v2~: f64 = loop for v905 over ( ; v0~) out ( ; sum) (v3: i64 ; v4~: f64) {
-        v5~: f64 = mul v900 v4~ return ; v5~ } return ; v2~", &[V]);
-    let copy = side("v0~: f64", "[]f64", "v1: i64 ; v2~: []f64 = loop for v905 out ( ; collect) (v3: i64) {
-        v5~: f64 = mul v900 v0~ return ; v5~ } return ; v2~", &[S]);
+    let sum = side(
+        "v0~: []f64",
+        "f64",
+        "v1: i64 ; v2~: f64 = loop for v905 over ( ; v0~) out ( ; sum) (v3: i64 ; v4~: f64) {
+        v5~: f64 = mul v900 v4~ return ; v5~ } return ; v2~",
+        &[V],
+    );
+    let copy = side(
+        "v0~: f64",
+        "[]f64",
+        "v1: i64 ; v2~: []f64 = loop for v905 out ( ; collect) (v3: i64) {
+        v5~: f64 = mul v900 v0~ return ; v5~ } return ; v2~",
+        &[S],
+    );
     assert_eq!((surplus(&sum, &copy), surplus(&copy, &sum)), (0, 0));
 }

@@ -37,10 +37,16 @@ fn scalars() {
 #[test]
 fn integers_do_not_wrap() {
     let text = "fn f (v0: i64, v1: i64) -> (i64) { v2: i64 = mul v0 v1 return v2 }";
-    assert_eq!(fails(text, &[Val::I64(i64::MAX), Val::I64(2)]), "Int overflow: the result does not fit in 64 bits (in `f`)");
+    assert_eq!(
+        fails(text, &[Val::I64(i64::MAX), Val::I64(2)]),
+        "Int overflow: the result does not fit in 64 bits (in `f`)"
+    );
     let text = "fn f (v0: i64, v1: i64) -> (i64) { v2: i64 = int_div v0 v1 return v2 }";
     assert_eq!(fails(text, &[Val::I64(1), Val::I64(0)]), "division of an Int by zero (in `f`)");
-    assert_eq!(fails(text, &[Val::I64(i64::MIN), Val::I64(-1)]), "Int overflow: the result does not fit in 64 bits (in `f`)");
+    assert_eq!(
+        fails(text, &[Val::I64(i64::MIN), Val::I64(-1)]),
+        "Int overflow: the result does not fit in 64 bits (in `f`)"
+    );
 }
 
 #[test]
@@ -103,8 +109,13 @@ fn arrays() {
         v6: [][]f64 = matmul v0 v1  v7: [][]f64 = rotate v3 v0  v8: []f64 = matmul v0 v4
         return v1, v2, v4, v5, v6, v7, v8 }";
     let want = [
-        Val::matrix(3, 2, &[1.0, 4.0, 2.0, 5.0, 3.0, 6.0]), Val::floats(&[5.0, 7.0, 9.0]), Val::floats(&[4.0, 5.0, 6.0]), F(5.0),
-        Val::matrix(2, 2, &[14.0, 32.0, 32.0, 77.0]), Val::matrix(2, 3, &[4.0, 5.0, 6.0, 1.0, 2.0, 3.0]), Val::floats(&[32.0, 77.0]),
+        Val::matrix(3, 2, &[1.0, 4.0, 2.0, 5.0, 3.0, 6.0]),
+        Val::floats(&[5.0, 7.0, 9.0]),
+        Val::floats(&[4.0, 5.0, 6.0]),
+        F(5.0),
+        Val::matrix(2, 2, &[14.0, 32.0, 32.0, 77.0]),
+        Val::matrix(2, 3, &[4.0, 5.0, 6.0, 1.0, 2.0, 3.0]),
+        Val::floats(&[32.0, 77.0]),
     ];
     assert_eq!(results(text, &[m]), want);
 }
@@ -117,11 +128,16 @@ fn parts_are_read_and_updated() {
         return v4, v5, v7, v8, v9 }";
     let args = [Val::floats(&[1.0, 2.0, 4.0, 8.0]), Val::ints(&[3, 0, 3]), Val::I64(1), Val::I64(3)];
     let want = [
-        Val::floats(&[2.0, 4.0]), Val::floats(&[8.0, 1.0, 8.0]), Val::floats(&[1.0, 2.5, 4.0, 8.0]), Val::floats(&[2.0, 2.0, 4.0, 24.0]),
+        Val::floats(&[2.0, 4.0]),
+        Val::floats(&[8.0, 1.0, 8.0]),
+        Val::floats(&[1.0, 2.5, 4.0, 8.0]),
+        Val::floats(&[2.0, 2.0, 4.0, 24.0]),
         Val::floats(&[1.0, 4.0, 8.0, 8.0]),
     ];
     assert_eq!(results(text, &args), want);
-    let bad = |i: i64, lo: i64, hi: i64| fails(text, &[Val::floats(&[1.0, 2.0]), Val::ints(&[i]), Val::I64(lo), Val::I64(hi)]);
+    let bad = |i: i64, lo: i64, hi: i64| {
+        fails(text, &[Val::floats(&[1.0, 2.0]), Val::ints(&[i]), Val::I64(lo), Val::I64(hi)])
+    };
     assert_eq!(bad(0, 1, 3), "the slice 1:3 is out of bounds for an axis of length 2 (in `f`)");
     assert_eq!(bad(2, 0, 1), "index 2 is out of bounds for an array of length 2 (in `f`)");
     assert_eq!(bad(-1, 0, 1), "index -1 is out of bounds for an array of length 2 (in `f`)");
@@ -203,9 +219,15 @@ fn shapes_must_fit() {
     assert_eq!(at(&[2, 2]), "2 elements do not fill the shape [2, 2] (in `f`)");
     assert_eq!(at(&[-1, 2]), "-1 is no extent (in `f`)");
     let spread = "fn f (v0: f64, v1: []i64) -> ([]f64) { v2: []f64 = spread v0 v1 return v2 }";
-    assert_eq!(fails(spread, &[F(1.0), Val::ints(&[i64::MAX])]), "an array of shape [9223372036854775807] is too large (in `f`)");
+    assert_eq!(
+        fails(spread, &[F(1.0), Val::ints(&[i64::MAX])]),
+        "an array of shape [9223372036854775807] is too large (in `f`)"
+    );
     let add = "fn f (v0: []f64, v1: []f64) -> ([]f64) { v2: []f64 = add v0 v1 return v2 }";
-    assert_eq!(fails(add, &[Val::floats(&[1.0]), Val::floats(&[1.0, 2.0])]), "the arrays have different shapes: [1] and [2] (in `f`)");
+    assert_eq!(
+        fails(add, &[Val::floats(&[1.0]), Val::floats(&[1.0, 2.0])]),
+        "the arrays have different shapes: [1] and [2] (in `f`)"
+    );
 }
 
 #[test]

@@ -67,8 +67,15 @@ fn words(p: &Program) -> BTreeSet<&'static str> {
     while let Some(b) = todo.pop() {
         for s in &b.stmts {
             out.insert(match &s.op {
-                Op::If(..) => "if", Op::Switch(..) => "switch", Op::Call { .. } => "call", Op::Soac(_) => "soac", Op::ReduceByIndex { .. } => "by_index",
-                Op::Con { .. } => "con", Op::Fields { .. } => "fields", Op::IndexAdd { .. } => "index_add", Op::MatMul(..) => "matmul",
+                Op::If(..) => "if",
+                Op::Switch(..) => "switch",
+                Op::Call { .. } => "call",
+                Op::Soac(_) => "soac",
+                Op::ReduceByIndex { .. } => "by_index",
+                Op::Con { .. } => "con",
+                Op::Fields { .. } => "fields",
+                Op::IndexAdd { .. } => "index_add",
+                Op::MatMul(..) => "matmul",
                 Op::Loop(l) => match (&l.turns, l.init.is_empty()) {
                     (adl_ir::Turns::While(_), _) => "while",
                     (_, true) => "map",
@@ -88,7 +95,21 @@ fn the_generator_reaches_every_construct() {
     for seed in 0..100 {
         seen.extend(words(&generate::program(seed, 30).program));
     }
-    let want = ["if", "switch", "call", "soac", "by_index", "con", "fields", "index_add", "matmul", "while", "map", "carry", "other"];
+    let want = [
+        "if",
+        "switch",
+        "call",
+        "soac",
+        "by_index",
+        "con",
+        "fields",
+        "index_add",
+        "matmul",
+        "while",
+        "map",
+        "carry",
+        "other",
+    ];
     assert_eq!(seen, want.into_iter().collect());
 }
 

@@ -14,7 +14,21 @@ fn round_trip(p: &Program) {
 #[test]
 fn every_literal_reads_back() {
     let mut b = adl_ir::Builder::new("literals");
-    for x in [0.0, -0.0, 1.0, 0.1, 1e300, 1e-300, 5e-324, f64::MAX, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, -f64::NAN, 1e16] {
+    for x in [
+        0.0,
+        -0.0,
+        1.0,
+        0.1,
+        1e300,
+        1e-300,
+        5e-324,
+        f64::MAX,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::NAN,
+        -f64::NAN,
+        1e16,
+    ] {
         b.lit(Lit::F64(x));
         b.lit(Lit::F32(x as f32));
     }
@@ -29,7 +43,9 @@ fn every_literal_reads_back() {
     p.add(b.finish(vec![], vec![]));
     round_trip(&p);
     // The bits of a nan are kept.
-    let Op::Lit(Lit::F64(x)) = parse::program("fn f () -> () { v0: f64 = nanxfff8000000000001 return }").unwrap().funcs[0].body.stmts[0].op else {
+    let Op::Lit(Lit::F64(x)) =
+        parse::program("fn f () -> () { v0: f64 = nanxfff8000000000001 return }").unwrap().funcs[0].body.stmts[0].op
+    else {
         panic!("a literal");
     };
     assert_eq!(x.to_bits(), 0xfff8_0000_0000_0001);
@@ -38,7 +54,29 @@ fn every_literal_reads_back() {
 #[test]
 fn every_name_reads_back() {
     let mut p = Program::default();
-    for name in ["", "x", "x_1", "v7", "f0", "data", "fn", "return", "true", "inf", "two words", "a'", "'", "1st", "`", "\"", "\\", "a\nb", "\u{3bb}", "D0", "_"] {
+    for name in [
+        "",
+        "x",
+        "x_1",
+        "v7",
+        "f0",
+        "data",
+        "fn",
+        "return",
+        "true",
+        "inf",
+        "two words",
+        "a'",
+        "'",
+        "1st",
+        "`",
+        "\"",
+        "\\",
+        "a\nb",
+        "\u{3bb}",
+        "D0",
+        "_",
+    ] {
         let mut b = adl_ir::Builder::new(name);
         let (x, y) = (b.param(Ty::F64), b.lin_param(Ty::F64));
         b.func.vars[0].name = Some(name.into());
@@ -46,7 +84,11 @@ fn every_name_reads_back() {
         // A variable that is not bound.
         b.func.fresh(Ty::F64.array(2).boxed(), true);
         p.add(b.finish(vec![x], vec![y]));
-        p.add_data(DataDecl { name: name.to_owned(), cons: vec![(name.to_owned(), vec![]), (name.to_owned(), vec![Ty::Str, Ty::F32.array(3)])], declared: None });
+        p.add_data(DataDecl {
+            name: name.to_owned(),
+            cons: vec![(name.to_owned(), vec![]), (name.to_owned(), vec![Ty::Str, Ty::F32.array(3)])],
+            declared: None,
+        });
     }
     p.add_data(DataDecl::default());
     p.reserve("to be made");
@@ -92,7 +134,10 @@ fn f1 f (x_0: f64) -> (f64, D0) {
 #[test]
 fn errors_say_where() {
     let at = |text: &str| parse::program(text).unwrap_err().to_string();
-    assert_eq!(at("fn f (v0: f64) -> (f64) {\n  v1: f64 = sinn v0\n  return v1\n}"), "2:13: there is no operation `sinn`");
+    assert_eq!(
+        at("fn f (v0: f64) -> (f64) {\n  v1: f64 = sinn v0\n  return v1\n}"),
+        "2:13: there is no operation `sinn`"
+    );
     assert_eq!(at("fn f (v0: f64) -> (f64) {\n  return v1\n}"), "2:10: variable 1 is not bound anywhere");
     assert_eq!(at("fn f (x_0: f64) -> (f64) { return y_0 }"), "1:35: variable 0 has another name where it is bound");
     assert_eq!(at("fn f (x_0: f64) -> (f64) { return x_0~ }"), "1:35: variable 0 has another name where it is bound");
@@ -104,8 +149,14 @@ fn errors_say_where() {
     assert_eq!(at("fn f1 f () -> () { return }"), "1:4: this is function f0");
     assert_eq!(at("fn f () -> () { prim nothing return }"), "1:22: there is no built-in `nothing`");
     assert_eq!(at("fn f () -> () { v0: str = \"open"), "1:32: the quoted text does not end");
-    assert_eq!(at("fn f () -> () { v0: i64 = 99999999999999999999 return }"), "1:27: a number was expected, not `99999999999999999999`");
-    assert_eq!(at("fn f (v4000000000: f64) -> () { return }"), "1:7: a smaller number of a variable was expected, not `v4000000000`");
+    assert_eq!(
+        at("fn f () -> () { v0: i64 = 99999999999999999999 return }"),
+        "1:27: a number was expected, not `99999999999999999999`"
+    );
+    assert_eq!(
+        at("fn f (v4000000000: f64) -> () { return }"),
+        "1:7: a smaller number of a variable was expected, not `v4000000000`"
+    );
     assert_eq!(at("fn f (v0: f64) -> () { v0: i64 = 1 return }"), "1:24: variable 0 is bound twice, differently");
     assert_eq!(at("?"), "1:1: `?` means nothing here");
 }
@@ -132,10 +183,14 @@ fn mutated_texts_do_no_harm() {
             for _ in 0..rng.between(1, 3) {
                 let (i, j) = (rng.below(t.len()), rng.below(t.len()));
                 match rng.below(4) {
-                    0 => { t.remove(i); }
+                    0 => {
+                        t.remove(i);
+                    }
                     1 => t[i] = t[j],
                     2 => t.insert(i, t[j]),
-                    _ => { t.drain(i..(i + 5).min(t.len())); }
+                    _ => {
+                        t.drain(i..(i + 5).min(t.len()));
+                    }
                 }
             }
             let t: String = t.into_iter().collect();

@@ -22,21 +22,38 @@ fn sound(text: &str) {
 #[test]
 fn binding() {
     breaks(1, "v1 is bound twice", "fn f (v0: f64) -> (f64) { v1: f64 = sin v0 v1: f64 = cos v0 return v1 }");
-    breaks(1, "v0 is bound twice", "fn f (v0: bool) -> (bool) { v1: bool = if v0 { return v0 } else { v0: bool = true return v0 } return v1 }");
+    breaks(
+        1,
+        "v0 is bound twice",
+        "fn f (v0: bool) -> (bool) { v1: bool = if v0 { return v0 } else { v0: bool = true return v0 } return v1 }",
+    );
     // A variable without an entry in the table.
     let mut f = Function { name: "f".to_owned(), ..Function::default() };
-    f.body.stmts.push(Stmt { outs: vec![Var(3)], lin_outs: vec![], op: Op::Lit(adl_ir::Lit::Bool(true)), span: Default::default() });
+    f.body.stmts.push(Stmt {
+        outs: vec![Var(3)],
+        lin_outs: vec![],
+        op: Op::Lit(adl_ir::Lit::Bool(true)),
+        span: Default::default(),
+    });
     let faults = verify(&Program::default(), &f).unwrap_err();
     assert_eq!((faults[0].invariant, faults[0].message.as_str()), (1, "v3? is not in the table of variables"));
 }
 
 #[test]
 fn scope() {
-    breaks(2, "v1 is used outside of its scope", "fn f (v0: f64) -> (f64) { v2: f64 = sin v1 v1: f64 = cos v0 return v2 }");
-    breaks(2, "v2 is used outside of its scope", "fn f (v0: bool) -> (f64) {
+    breaks(
+        2,
+        "v1 is used outside of its scope",
+        "fn f (v0: f64) -> (f64) { v2: f64 = sin v1 v1: f64 = cos v0 return v2 }",
+    );
+    breaks(
+        2,
+        "v2 is used outside of its scope",
+        "fn f (v0: bool) -> (f64) {
         v1: f64 = if v0 { v2: f64 = 1.0 return v2 } else { v3: f64 = 2.0 return v3 }
         v4: f64 = neg v2
-        return v1 }");
+        return v1 }",
+    );
     // The condition of the next iteration does not see variables bound in the body.
     breaks(2, "v4 is used outside of its scope", "fn f (v0: i64) -> () {
         v1: i64, v2: i64 = loop while (v3: i64) { return v4 } carry (v0) (v5: i64, v6: i64) { v4: bool = true return v6 }
@@ -74,33 +91,82 @@ fn types_of_data_and_products() {
     wrong("the condition is no Bool", "v0: i64, v1: f64", "v2: f64 = select v0 v1 v1");
     sound(&op("v0: []bool, v1: f64, v2: []f64", "v3: []f64 = select v0 v1 v2"));
     sound(&op("v0: f64, v1: D0", "v2: D0 = mul v0 v1 v3: D0 = add v1 v2 v4: D0 = neg v3"));
-    sound(&op("v0: []([]f64), v1: i64", "v2: []f64 = index v0 [v1] v3: []([]f64) = stack v2 v2 v4: [][]f64 = stack v2 v2"));
+    sound(&op(
+        "v0: []([]f64), v1: i64",
+        "v2: []f64 = index v0 [v1] v3: []([]f64) = stack v2 v2 v4: [][]f64 = stack v2 v2",
+    ));
 }
 
 #[test]
 fn types_of_control_flow() {
     breaks(3, "the condition: v0 is i64, not bool", "fn f (v0: i64) -> () { if v0 { return } else { return } return }");
-    breaks(3, "results of a branch: v2 is i64, not f64", "fn f (v0: bool) -> (f64) {
+    breaks(
+        3,
+        "results of a branch: v2 is i64, not f64",
+        "fn f (v0: bool) -> (f64) {
         v1: f64 = if v0 { v2: i64 = 1 return v2 } else { v3: f64 = 2.0 return v3 }
-        return v1 }");
-    breaks(3, "parameters of the body: v2 is f64, not i64", "fn f (v0: i64) -> () { v1: i64 = loop for v0 (v2: f64) { return } return }");
-    breaks(3, "v1 is f64, but is made of f64", "fn f (v0: i64, v4: f64) -> () { v1: f64, v2: i64 = loop for v0 out (collect) (v3: i64) { return v4 } return }");
-    breaks(3, "v1 is [][]f64, but is made of []f64", "fn f (v0: i64, v4: []f64) -> () { v1: [][]f64, v2: i64 = loop for v0 out (boxed) (v3: i64) { return v4 } return }");
-    sound("fn f (v0: i64, v4: []f64) -> () { v1: []([]f64), v2: i64 = loop for v0 out (boxed) (v3: i64) { return v4 } return }");
-    breaks(3, "arguments: v0 is i64, not f64", "fn f0 g (v0: f64) -> () { return } fn f1 f (v0: i64) -> () { call f0(v0) return }");
-    breaks(3, "neutral elements: v1 is i64, not f64", "fn f (v0: []f64, v1: i64) -> () {
-        v2: i64 = reduce (v1) over (v0) (v3: f64, v4: f64) { return v3 } return }");
+        return v1 }",
+    );
+    breaks(
+        3,
+        "parameters of the body: v2 is f64, not i64",
+        "fn f (v0: i64) -> () { v1: i64 = loop for v0 (v2: f64) { return } return }",
+    );
+    breaks(
+        3,
+        "v1 is f64, but is made of f64",
+        "fn f (v0: i64, v4: f64) -> () { v1: f64, v2: i64 = loop for v0 out (collect) (v3: i64) { return v4 } return }",
+    );
+    breaks(
+        3,
+        "v1 is [][]f64, but is made of []f64",
+        "fn f (v0: i64, v4: []f64) -> () { v1: [][]f64, v2: i64 = loop for v0 out (boxed) (v3: i64) { return v4 } return }",
+    );
+    sound(
+        "fn f (v0: i64, v4: []f64) -> () { v1: []([]f64), v2: i64 = loop for v0 out (boxed) (v3: i64) { return v4 } return }",
+    );
+    breaks(
+        3,
+        "arguments: v0 is i64, not f64",
+        "fn f0 g (v0: f64) -> () { return } fn f1 f (v0: i64) -> () { call f0(v0) return }",
+    );
+    breaks(
+        3,
+        "neutral elements: v1 is i64, not f64",
+        "fn f (v0: []f64, v1: i64) -> () {
+        v2: i64 = reduce (v1) over (v0) (v3: f64, v4: f64) { return v3 } return }",
+    );
 }
 
 #[test]
 fn arity() {
-    breaks(4, "arguments: 1 are needed, 0 are there", "fn f0 g (v0: f64) -> () { return } fn f1 f () -> () { call f0() return }");
-    breaks(4, "results of a branch: 0 are needed, 1 are there", "fn f (v0: bool) -> () { if v0 { return v0 } else { return } return }");
-    breaks(4, "2 branches are needed, 1 are there", "data D0 D = A | B fn f (v0: D0) -> () { switch v0 | () { return } end return }");
-    breaks(4, "1 results are needed, and 1 of the loop; the body has 1, the loop 1", "fn f (v0: i64, v4: f64) -> () {
-        v1: f64 = loop for v0 out (sum) (v3: i64) { return v4 } return }");
-    breaks(4, "a while loop has no last turn to begin with", "fn f (v0: bool) -> () {
-        v1: i64 = loop while () { return v0 } reverse (v3: i64) { return } return }");
+    breaks(
+        4,
+        "arguments: 1 are needed, 0 are there",
+        "fn f0 g (v0: f64) -> () { return } fn f1 f () -> () { call f0() return }",
+    );
+    breaks(
+        4,
+        "results of a branch: 0 are needed, 1 are there",
+        "fn f (v0: bool) -> () { if v0 { return v0 } else { return } return }",
+    );
+    breaks(
+        4,
+        "2 branches are needed, 1 are there",
+        "data D0 D = A | B fn f (v0: D0) -> () { switch v0 | () { return } end return }",
+    );
+    breaks(
+        4,
+        "1 results are needed, and 1 of the loop; the body has 1, the loop 1",
+        "fn f (v0: i64, v4: f64) -> () {
+        v1: f64 = loop for v0 out (sum) (v3: i64) { return v4 } return }",
+    );
+    breaks(
+        4,
+        "a while loop has no last turn to begin with",
+        "fn f (v0: bool) -> () {
+        v1: i64 = loop while () { return v0 } reverse (v3: i64) { return } return }",
+    );
 }
 
 #[test]
@@ -108,17 +174,32 @@ fn modes() {
     let f = |stmt: &str| format!("fn f (v0: f64 ; v1~: f64, v2~: f64) -> ( ; f64) {{ {stmt} }}");
     breaks(5, "v1~ is linear, but no operand may be", &f("v3: f64 = prim sin v1~ return ; v2~"));
     breaks(5, "v1~ is linear, but stands in a non-linear place", &f("v3~: f64 = mul v1~ v2~ return ; v3~"));
-    breaks(5, "linear and non-linear operands where all of them or none must be linear", &f("drop v2~ v3~: f64 = add v0 v1~ return ; v3~"));
+    breaks(
+        5,
+        "linear and non-linear operands where all of them or none must be linear",
+        &f("drop v2~ v3~: f64 = add v0 v1~ return ; v3~"),
+    );
     breaks(5, "v1~ is linear, but stands in a non-linear place", "fn f ( ; v1~: f64) -> (f64) { return v1~ }");
     breaks(5, "v0 is not linear, but stands in a linear place", "fn f (v0: f64) -> ( ; f64) { return ; v0 }");
-    breaks(5, "more than one linear operand", "fn f ( ; v0~: []f64, v1~: []f64) -> ( ; f64) { v2~: f64 = dot v0~ v1~ return ; v2~ }");
-    breaks(5, "v1~ is linear, but stands in a non-linear place",
-        "fn f0 g (v0: f64) -> () { return } fn f1 f ( ; v1~: f64) -> () { call f0(v1~) return }");
+    breaks(
+        5,
+        "more than one linear operand",
+        "fn f ( ; v0~: []f64, v1~: []f64) -> ( ; f64) { v2~: f64 = dot v0~ v1~ return ; v2~ }",
+    );
+    breaks(
+        5,
+        "v1~ is linear, but stands in a non-linear place",
+        "fn f0 g (v0: f64) -> () { return } fn f1 f ( ; v1~: f64) -> () { call f0(v1~) return }",
+    );
 }
 
 #[test]
 fn indexing() {
-    breaks(6, "v1 is not linear, but depends on a linear operand", "fn f ( ; v0~: f64) -> (f64) { v1: f64 = neg v0~ return v1 }");
+    breaks(
+        6,
+        "v1 is not linear, but depends on a linear operand",
+        "fn f ( ; v0~: f64) -> (f64) { v1: f64 = neg v0~ return v1 }",
+    );
     breaks(6, "v1~ is linear, but no operand is", "fn f (v0: f64) -> ( ; f64) { v1~: f64 = neg v0 return ; v1~ }");
     breaks(6, "v1~ is linear, but no operand is", "fn f () -> ( ; f64) { v1~: f64 = 1.0 return ; v1~ }");
     sound("fn f () -> (f64 ; f64) { v1~: f64 = zero f64 v2: f64 = zero f64 return v2 ; v1~ }");
@@ -131,16 +212,28 @@ fn linearity() {
     breaks(7, "v0~ is used twice", "fn f ( ; v0~: f64) -> ( ; f64) { drop v0~ return ; v0~ }");
     breaks(7, "v0~ is never used", "fn f ( ; v0~: f64) -> () { return }");
     breaks(7, "v1~ is never used", "fn f ( ; v0~: f64) -> ( ; f64) { v1~: f64, v2~: f64 = dup v0~ return ; v2~ }");
-    breaks(7, "v1~ is not used in branch 1, but in another", "fn f (v0: bool ; v1~: f64) -> ( ; f64) {
+    breaks(
+        7,
+        "v1~ is not used in branch 1, but in another",
+        "fn f (v0: bool ; v1~: f64) -> ( ; f64) {
         v2~: f64 = if v0 { return ; v1~ } else { v3~: f64 = zero f64 return ; v3~ }
-        return ; v2~ }");
-    breaks(7, "v1~ is used twice", "fn f (v0: bool ; v1~: f64) -> ( ; f64) {
+        return ; v2~ }",
+    );
+    breaks(
+        7,
+        "v1~ is used twice",
+        "fn f (v0: bool ; v1~: f64) -> ( ; f64) {
         v2~: f64 = if v0 { return ; v1~ } else { return ; v1~ }
         v3~: f64 = add v1~ v2~
-        return ; v3~ }");
+        return ; v3~ }",
+    );
     // A loop's body has a copy of the variable for each iteration, each of which is used once.
-    let turn = |stmts: &str| format!("fn f (v0: i64 ; v1~: f64) -> ( ; f64) {{
-        v2: i64 ; v3~: f64 = loop for v0 out ( ; sum) (v4: i64) {{ {stmts} }} return ; v3~ }}");
+    let turn = |stmts: &str| {
+        format!(
+            "fn f (v0: i64 ; v1~: f64) -> ( ; f64) {{
+        v2: i64 ; v3~: f64 = loop for v0 out ( ; sum) (v4: i64) {{ {stmts} }} return ; v3~ }}"
+        )
+    };
     sound(&turn("v5~: f64 = neg v1~ return ; v5~"));
     breaks(7, "v1~ is used twice", &turn("v5~: f64 = add v1~ v1~ return ; v5~"));
     breaks(7, "v5~ is never used", &turn("v5~: f64, v6~: f64 = dup v1~ return ; v6~"));
@@ -148,10 +241,16 @@ fn linearity() {
 
 #[test]
 fn blocks_without_linear_variables() {
-    breaks(8, "v1~ is used in a block that has no linear variables", "fn f (v0: bool ; v1~: f64) -> () {
-        v2: i64 = loop while () { drop v1~ return v0 } (v4: i64) { return } drop v1~ return }");
-    let both = faults("fn f (v0: []f64, v1: f64) -> () {
-        v2: f64 = reduce (v1) over (v0) (v3: f64, v4: f64) { v6~: f64 = zero f64 drop v6~ return v3 } return }");
+    breaks(
+        8,
+        "v1~ is used in a block that has no linear variables",
+        "fn f (v0: bool ; v1~: f64) -> () {
+        v2: i64 = loop while () { drop v1~ return v0 } (v4: i64) { return } drop v1~ return }",
+    );
+    let both = faults(
+        "fn f (v0: []f64, v1: f64) -> () {
+        v2: f64 = reduce (v1) over (v0) (v3: f64, v4: f64) { v6~: f64 = zero f64 drop v6~ return v3 } return }",
+    );
     let why = |verb: &str| (8, format!("v6~ is {verb} in a block that has no linear variables"));
     assert_eq!(both, [why("bound"), why("used")]);
 }
@@ -199,7 +298,9 @@ fn linear_b_never_mixes() {
 
 #[test]
 fn faults_name_statement_and_function() {
-    let p = parse::program("fn \"jvp loss\" (x_0: f64 ; dx_1~: f64) -> (f64) { y_2: f64 = neg dx_1~ @3..7 return y_2 }").unwrap();
+    let p =
+        parse::program("fn \"jvp loss\" (x_0: f64 ; dx_1~: f64) -> (f64) { y_2: f64 = neg dx_1~ @3..7 return y_2 }")
+            .unwrap();
     let fault = &verify(&p, &p.funcs[0]).unwrap_err()[0];
     let want = "invariant 6 broken in `jvp loss`, at `y_2: f64 = neg dx_1~`: y_2 is not linear, but depends on a linear operand";
     assert_eq!(fault.to_string(), want);

@@ -181,7 +181,8 @@ mod kept {
     // SAFETY: the list is accessed only in `with`, which holds the lock.
     unsafe impl Sync for Shared {}
 
-    static SHARED: Shared = Shared(AtomicBool::new(false), UnsafeCell::new(List { blocks: [(0, 0); SLOTS], len: 0, bytes: 0 }));
+    static SHARED: Shared =
+        Shared(AtomicBool::new(false), UnsafeCell::new(List { blocks: [(0, 0); SLOTS], len: 0, bytes: 0 }));
 
     fn with<T>(f: impl FnOnce(&mut List) -> T) -> T {
         while SHARED.0.compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
@@ -284,7 +285,9 @@ mod kept {
     /// Reserves address space without memory; 0 on failure.
     pub fn mapped(size: usize) -> usize {
         // SAFETY: a new mapping at an address chosen by the system affects no existing memory.
-        let p = unsafe { libc::mmap(std::ptr::null_mut(), size, libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANON, -1, 0) };
+        let p = unsafe {
+            libc::mmap(std::ptr::null_mut(), size, libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANON, -1, 0)
+        };
         if p == libc::MAP_FAILED { 0 } else { p as usize }
     }
 
@@ -495,7 +498,8 @@ mod tests {
         const SIZE: usize = 1 << 20;
         hold_back(SIZE);
         // An allocator that succeeds only while no reserve is held.
-        let room = || if HELD_BACK.load(Ordering::Relaxed) == 0 { std::ptr::dangling_mut() } else { std::ptr::null_mut() };
+        let room =
+            || if HELD_BACK.load(Ordering::Relaxed) == 0 { std::ptr::dangling_mut() } else { std::ptr::null_mut() };
         std::thread::scope(|s| {
             for _ in 0..4 {
                 s.spawn(|| (0..200).for_each(|_| hold_back(SIZE)));

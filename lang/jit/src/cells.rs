@@ -99,7 +99,16 @@ pub(crate) struct Cells {
 impl Cells {
     pub fn new(layouts: *const Layouts) -> Cells {
         let null = std::ptr::null_mut();
-        let mut c = Cells { heads: [null; LISTS], large: HashMap::new(), blocks: Vec::new(), closed: 0, pending: null, freeing: false, absent: null, layouts };
+        let mut c = Cells {
+            heads: [null; LISTS],
+            large: HashMap::new(),
+            blocks: Vec::new(),
+            closed: 0,
+            pending: null,
+            freeing: false,
+            absent: null,
+            layouts,
+        };
         c.absent = c.carve(VALUE as u16);
         if !c.absent.is_null() {
             // SAFETY: the cell was just created, so no other pointer to it exists.
@@ -139,7 +148,11 @@ impl Cells {
     /// A cell with one reference, whose tag, layout and fields are uninitialised; null if memory is exhausted.
     pub fn take(&mut self, room: u16) -> *mut Cell {
         let small = usize::from(room) < LISTS;
-        let free = if small { self.heads[usize::from(room)] } else { self.large.get_mut(&room).and_then(Vec::pop).unwrap_or(std::ptr::null_mut()) };
+        let free = if small {
+            self.heads[usize::from(room)]
+        } else {
+            self.large.get_mut(&room).and_then(Vec::pop).unwrap_or(std::ptr::null_mut())
+        };
         if free.is_null() {
             let more = if small { AT_ONCE / (HEAD + usize::from(room)) } else { 0 };
             for _ in 0..more {
@@ -312,10 +325,15 @@ impl Pool {
             todo.pop();
             // SAFETY: the words have the kinds of the layout, and the new value takes over their references.
             let mut field = |(i, k): (usize, &Kind)| unsafe { self.value(*k, true, *Cell::words(c).add(i)) };
-            let fields: Vec<Value> = l.fields.iter().enumerate().map(|f| match f.1 {
-                Kind::Ref(e) => boxes::unpack(field(f), e.boxes()),
-                _ => field(f),
-            }).collect();
+            let fields: Vec<Value> = l
+                .fields
+                .iter()
+                .enumerate()
+                .map(|f| match f.1 {
+                    Kind::Ref(e) => boxes::unpack(field(f), e.boxes()),
+                    _ => field(f),
+                })
+                .collect();
             let base = layout.wrapping_sub(tag as u16);
             // SAFETY: the fields have been moved out, so that the live cell owns nothing.
             unsafe { self.cells.shut(c, base, Value::Data(Rc::new(Data { con: l.con.clone(), fields }))) };

@@ -71,7 +71,8 @@ pub(crate) unsafe fn new_part(ctx: *mut Ctx, id: u64, n: i64, site: u64, around:
     unsafe {
         let Some((ty, boxed)) = (*ctx).tables().buffers.get(id as usize) else { return std::ptr::null_mut() };
         let all = &mut *around;
-        let rows = of_rows(Expect::of(ty), *boxed).filter(|e| all.waits == 0 && all.stale && e.rank() + 1 == all.expect.rank() && all.dims[1] == n);
+        let rows = of_rows(Expect::of(ty), *boxed)
+            .filter(|e| all.waits == 0 && all.stale && e.rank() + 1 == all.expect.rank() && all.dims[1] == n);
         match rows {
             Some(expect) if make_room(&mut *ctx, all) => (*ctx).pool.part(all, expect),
             _ => new_buffer(ctx, id, n, site),
@@ -91,7 +92,12 @@ pub(crate) unsafe fn place(ctx: *mut Ctx, buffer: *mut Handle, row: u64, a: i64,
         }
         let all = &mut *buffer;
         let ragged = all.expect == Expect::RAGGED && all.dims[3] != 0;
-        if ragged || !all.stale || all.expect.rank() != dims.len() + 1 || !agree(&all.dims[1..], dims) || !make_room(&mut *ctx, all) {
+        if ragged
+            || !all.stale
+            || all.expect.rank() != dims.len() + 1
+            || !agree(&all.dims[1..], dims)
+            || !make_room(&mut *ctx, all)
+        {
             return std::ptr::null_mut();
         }
         all.data.cast::<f64>().add((all.dims[0] * all.row()) as usize)
@@ -171,7 +177,10 @@ pub(crate) unsafe fn new_rows(ctx: *mut Ctx, id: u64, n: i64, width: i64, site: 
         let ctx = unsafe { &mut *ctx };
         if let Some((Ty::F64, false)) = ctx.tables().buffers.get(id as usize) {
             let Some(h) = ctx.pool.exactly(total as usize) else {
-                let e = Error::new(codes::MEMORY, format!("there is not enough memory for an array of shape [{n}, {width}]"));
+                let e = Error::new(
+                    codes::MEMORY,
+                    format!("there is not enough memory for an array of shape [{n}, {width}]"),
+                );
                 ctx.fail(e, site as u32);
                 return std::ptr::null_mut();
             };
@@ -254,7 +263,10 @@ pub(crate) unsafe fn grow(ctx: *mut Ctx, h: *mut Handle, len: u64, site: u64) ->
     if h.owned as u64 > len {
         return 0;
     }
-    let e = Error::new(codes::MEMORY, format!("there is not enough memory for an array of shape [{}]", len.saturating_mul(2)));
+    let e = Error::new(
+        codes::MEMORY,
+        format!("there is not enough memory for an array of shape [{}]", len.saturating_mul(2)),
+    );
     ctx.fail(e, site as u32)
 }
 
@@ -278,7 +290,9 @@ pub(crate) fn code_of(kind: Kind) -> i64 {
 unsafe fn begin(ctx: &mut Ctx, buffer: *mut Handle, row: Expect, dims: &[i64]) -> bool {
     // SAFETY: by this function's contract, the buffer is live and not borrowed.
     let b = unsafe { &mut *buffer };
-    let Some((_, boxed)) = usize::try_from(b.waits - 1).ok().and_then(|id| ctx.tables().buffers.get(id)) else { return false };
+    let Some((_, boxed)) = usize::try_from(b.waits - 1).ok().and_then(|id| ctx.tables().buffers.get(id)) else {
+        return false;
+    };
     let n = dims.iter().product::<i64>();
     let Some(expect) = of_rows(row, *boxed).filter(|_| !*boxed || n <= boxes::LARGEST as i64) else { return false };
     let room = b.hint.max(ROWS).saturating_mul(n).min(ROOM).max(n).max(1);
@@ -399,14 +413,22 @@ unsafe fn ragged(ctx: &mut Ctx, b: &mut Handle) -> Value {
 /// Appends a value, which stays owned by the caller, to a buffer. `code` encodes its kind as in [`code_of`]. Returns 1
 /// after an error.
 pub(crate) unsafe fn push(ctx: *mut Ctx, buffer: *mut Handle, word: u64, code: u64, site: u64) -> u64 {
-    let kind = [Kind::F64, Kind::F32, Kind::I64, Kind::Bool].get(code as usize).copied().unwrap_or(if code == 4 { Kind::Ref(Expect(0)) } else { Kind::Data(0) });
+    let kind = [Kind::F64, Kind::F32, Kind::I64, Kind::Bool].get(code as usize).copied().unwrap_or(if code == 4 {
+        Kind::Ref(Expect(0))
+    } else {
+        Kind::Data(0)
+    });
     // SAFETY: native code passes the live context of its run.
     let ctx = unsafe { &mut *ctx };
     // SAFETY: native code passes a live buffer.
     if let (Kind::Data(_), true) = (kind, unsafe { (*buffer).stale && (*buffer).expect == Expect::CELLS }) {
         // SAFETY: the buffer is live, and the word is a live cell because the kind is data.
         let done = unsafe { push_cell(ctx, buffer, word as *mut Cell) };
-        return if done { 0 } else { ctx.fail(Error::new(codes::MEMORY, "there is not enough memory for an array of data"), site as u32) };
+        return if done {
+            0
+        } else {
+            ctx.fail(Error::new(codes::MEMORY, "there is not enough memory for an array of data"), site as u32)
+        };
     }
     if let Kind::Ref(_) = kind {
         // SAFETY: native code passes a live buffer and, for this kind, another live handle.

@@ -75,7 +75,9 @@ pub(crate) fn binary(op: Bin) -> Option<*const u8> {
         Bin::Atan2 => Some(atan2 as *const u8),
         Bin::Hypot => Some(hypot as *const u8),
         Bin::Rem => Some(rem as *const u8),
-        Bin::Add | Bin::Sub | Bin::Mul | Bin::Div | Bin::IntDiv | Bin::Min | Bin::Max | Bin::StepLe | Bin::Scale => None,
+        Bin::Add | Bin::Sub | Bin::Mul | Bin::Div | Bin::IntDiv | Bin::Min | Bin::Max | Bin::StepLe | Bin::Scale => {
+            None
+        }
     }
 }
 

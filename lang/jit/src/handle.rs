@@ -204,7 +204,19 @@ fn as_ints(v: Vec<f64>) -> Vec<i64> {
 
 impl Handle {
     fn empty() -> Handle {
-        Handle { rc: 0, data: std::ptr::null_mut(), owned: 0, dims: [0; AXES], value: Value::Unit, expect: Expect(0), stale: false, hint: 0, waits: 0, class: 0, shape: std::ptr::null_mut() }
+        Handle {
+            rc: 0,
+            data: std::ptr::null_mut(),
+            owned: 0,
+            dims: [0; AXES],
+            value: Value::Unit,
+            expect: Expect(0),
+            stale: false,
+            hint: 0,
+            waits: 0,
+            class: 0,
+            shape: std::ptr::null_mut(),
+        }
     }
 
     /// Sets the length, shape and element type of a stale array. Not for arrays of cells.
@@ -288,7 +300,8 @@ impl Handle {
                 *d = *n as i64;
             }
         } else if let Some((x, starts)) = boxes::parts(&self.value).filter(|_| self.expect == Expect::RAGGED) {
-            (self.dims[2], self.dims[3], self.hint) = (x.as_ptr() as i64, starts.as_ptr() as i64, starts.len() as i64 - 1);
+            (self.dims[2], self.dims[3], self.hint) =
+                (x.as_ptr() as i64, starts.as_ptr() as i64, starts.len() as i64 - 1);
         }
     }
 
@@ -375,7 +388,14 @@ pub(crate) struct Pool {
 
 impl Pool {
     pub fn new(layouts: *const Layouts) -> Pool {
-        let mut p = Pool { blocks: Vec::new(), free: Vec::new(), spare: Default::default(), words: Default::default(), absent: std::ptr::null_mut(), cells: Cells::new(layouts) };
+        let mut p = Pool {
+            blocks: Vec::new(),
+            free: Vec::new(),
+            spare: Default::default(),
+            words: Default::default(),
+            absent: std::ptr::null_mut(),
+            cells: Cells::new(layouts),
+        };
         p.absent = p.take();
         // SAFETY: `take` returns a live handle of this pool to which no other pointer exists.
         let h = unsafe { &mut *p.absent };
@@ -626,7 +646,8 @@ impl Pool {
             return None;
         }
         // SAFETY: the array holds `dims[0]` live cells.
-        let vs: Vec<Value> = (0..h.dims[0]).map(|i| unsafe { self.data(*h.data.cast::<*mut Cell>().add(i as usize), false) }).collect();
+        let vs: Vec<Value> =
+            (0..h.dims[0]).map(|i| unsafe { self.data(*h.data.cast::<*mut Cell>().add(i as usize), false) }).collect();
         Some(array::make([vs.len()].into_iter().collect(), Buf::Boxed(vs)))
     }
 

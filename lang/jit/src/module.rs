@@ -38,7 +38,11 @@ const INSTRUCTION: usize = 64;
 /// superlinear time. (So does Cranelift's verifier for blocks with thousands of parameters.)
 const LARGE: usize = 20_000;
 
-/// Bytes of a spill slot.
+/// Instructions of a unit above which making machine code takes seconds, and the interpreter is done before that. Programs that people write stay far
+/// below it; a profile counts in every branch and loop of a derivative of derivatives, and may be a hundred times as long as its function.
+const MOST: usize = 200_000;
+
+/// Bytes of a register's place on the stack.
 const PLACE: usize = 16;
 
 /// The target machine.
@@ -68,7 +72,14 @@ fn frame(f: &ir::Function) -> usize {
 
 fn machine(registers: &str, verifies: bool) -> Result<OwnedTargetIsa, String> {
     let mut flags = settings::builder();
-    let set = [("regalloc_algorithm", registers), ("opt_level", "speed"), ("is_pic", "false"), ("use_colocated_libcalls", "false"), ("preserve_frame_pointers", "true"), ("enable_verifier", if verifies { "true" } else { "false" })];
+    let set = [
+        ("regalloc_algorithm", registers),
+        ("opt_level", "speed"),
+        ("is_pic", "false"),
+        ("use_colocated_libcalls", "false"),
+        ("preserve_frame_pointers", "true"),
+        ("enable_verifier", if verifies { "true" } else { "false" }),
+    ];
     for (name, value) in set {
         flags.set(name, value).map_err(|e| e.to_string())?;
     }
@@ -118,7 +129,8 @@ struct Frames {
 /// rejects it.
 pub(crate) fn compile(target: &Target, source: &Source, at: u32) -> Result<Rc<dyn Native>, String> {
     let unit = Unit::new(source, at)?;
-    let mut module = JITModule::new(JITBuilder::with_isa(target.isa.clone(), cranelift_module::default_libcall_names()));
+    let mut module =
+        JITModule::new(JITBuilder::with_isa(target.isa.clone(), cranelift_module::default_libcall_names()));
     let mut tables = tables(source, &unit)?;
     let made = define(&mut module, target, source, &unit, &mut tables, &mut None);
     let code = Code(Some(module));
@@ -130,7 +142,15 @@ pub(crate) fn compile(target: &Target, source: &Source, at: u32) -> Result<Rc<dy
     let f = &unit.funcs[0];
     let kinds = |vs: &[adl_ir::Var], ws: &[adl_ir::Var]| vs.iter().chain(ws).map(|v| Kind::of(f.ty(*v))).collect();
     let b = &f.body;
-    Ok(Rc::new(Compiled { entry, params: kinds(&b.params, &b.lin_params), results: kinds(&b.results, &b.lin_results), recursive: unit.recursive, tables, frames, _code: code }))
+    Ok(Rc::new(Compiled {
+        entry,
+        params: kinds(&b.params, &b.lin_params),
+        results: kinds(&b.results, &b.lin_results),
+        recursive: unit.recursive,
+        tables,
+        frames,
+        _code: code,
+    }))
 }
 
 /// The tables of a unit, with the constructors of all declared types of its variables.
@@ -176,15 +196,27 @@ struct Made {
 }
 
 /// Defines all functions and the entry wrapper. All are emitted first, then compiled on all threads.
-fn define(module: &mut JITModule, target: &Target, source: &Source, unit: &Unit, tables: &mut Tables, texts: &mut Option<Texts>) -> Result<(FuncId, Frames), String> {
+fn define(
+    module: &mut JITModule,
+    target: &Target,
+    source: &Source,
+    unit: &Unit,
+    tables: &mut Tables,
+    texts: &mut Option<Texts>,
+) -> Result<(FuncId, Frames), String> {
     let text = |e: ModuleError| format!("{e:?}");
     let (mut jobs, entry) = emitted(module, source, unit, tables)?;
     let weight = jobs.iter().map(|j| j.func.dfg.num_insts()).sum::<usize>() * INSTRUCTION;
-    let frames = jobs.iter().map(|j| frame(&j.func)).fold(Frames::default(), |f, n| Frames { largest: f.largest.max(n), all: f.all + n });
+    let frames = jobs
+        .iter()
+        .map(|j| frame(&j.func))
+        .fold(Frames::default(), |f, n| Frames { largest: f.largest.max(n), all: f.all + n });
     // Longest first, to balance the threads.
     jobs.sort_by_key(|j| std::cmp::Reverse(j.func.dfg.num_insts()));
     let form = texts.as_ref().map(|t| t.form);
-    let mut made = parallel::handed_out(jobs, weight, |job| machine_code(target, job, form)).into_iter().collect::<Result<Vec<Made>, String>>()?;
+    let mut made = parallel::handed_out(jobs, weight, |job| machine_code(target, job, form))
+        .into_iter()
+        .collect::<Result<Vec<Made>, String>>()?;
     made.sort_by_key(|m| m.id.as_u32());
     for m in &made {
         module.define_function_bytes(m.id, m.alignment, &m.bytes, &m.relocs).map_err(text)?;
@@ -196,8 +228,14 @@ fn define(module: &mut JITModule, target: &Target, source: &Source, unit: &Unit,
     Ok((entry, frames))
 }
 
-/// Emits all functions of a unit. Also returns the ID of the entry wrapper.
-fn emitted(module: &mut JITModule, source: &Source, unit: &Unit, tables: &mut Tables) -> Result<(Vec<Job>, FuncId), ModuleError> {
+/// All functions of a unit, and which one they are entered through.
+fn emitted(
+    module: &mut JITModule,
+    source: &Source,
+    unit: &Unit,
+    tables: &mut Tables,
+) -> Result<(Vec<Job>, FuncId), String> {
+    let text = |e: ModuleError| format!("{e:?}");
     let conv = if unit.tail_calls { CallConv::Tail } else { module.isa().default_call_conv() };
     let mut ids = Vec::new();
     for (i, f) in unit.funcs.iter().enumerate() {
@@ -206,8 +244,14 @@ fn emitted(module: &mut JITModule, source: &Source, unit: &Unit, tables: &mut Ta
     let mut shared = FunctionBuilderContext::new();
     let (mut rare, mut kernels, mut jobs, mut size) = (emit::Rare::default(), Vec::new(), Vec::new(), 0);
     for (me, f) in unit.funcs.iter().enumerate() {
-        let mut func = ir::Function::with_name_signature(UserFuncName::user(0, ids[me].as_u32()), emit::signature(f, conv));
-        emit::function(&mut emit::Job { module, source, unit, ids: &ids, tables, rare: &mut rare, kernels: &mut kernels, me }, f, &mut func, &mut shared);
+        let mut func =
+            ir::Function::with_name_signature(UserFuncName::user(0, ids[me].as_u32()), emit::signature(f, conv));
+        emit::function(
+            &mut emit::Job { module, source, unit, ids: &ids, tables, rare: &mut rare, kernels: &mut kernels, me },
+            f,
+            &mut func,
+            &mut shared,
+        );
         size += func.dfg.num_insts();
         if size > MOST {
             return Err(crate::unit::too_large(&unit.funcs[0]));
@@ -216,12 +260,18 @@ fn emitted(module: &mut JITModule, source: &Source, unit: &Unit, tables: &mut Ta
     }
     jobs.extend(kernels.into_iter().map(|(id, func)| Job { id, name: Some("some turns of a loop".to_owned()), func }));
     for (args, id) in rare.all() {
-        let mut func = ir::Function::with_name_signature(UserFuncName::user(0, id.as_u32()), Signature::new(module.isa().default_call_conv()));
+        let mut func = ir::Function::with_name_signature(
+            UserFuncName::user(0, id.as_u32()),
+            Signature::new(module.isa().default_call_conv()),
+        );
         emit::rare_function(module, *args, &mut func, &mut shared);
         jobs.push(Job { id: *id, name: None, func });
     }
     if let Some((id, call)) = rare.releases() {
-        let mut func = ir::Function::with_name_signature(UserFuncName::user(0, id.as_u32()), Signature::new(module.isa().default_call_conv()));
+        let mut func = ir::Function::with_name_signature(
+            UserFuncName::user(0, id.as_u32()),
+            Signature::new(module.isa().default_call_conv()),
+        );
         emit::release_function(module, call, &mut func, &mut shared);
         jobs.push(Job { id, name: None, func });
     }
@@ -232,7 +282,12 @@ fn emitted(module: &mut JITModule, source: &Source, unit: &Unit, tables: &mut Ta
 }
 
 /// Emits the entry wrapper, which calls a function with arguments from an array of words.
-fn entered(module: &mut JITModule, f: &adl_ir::Function, id: FuncId, shared: &mut FunctionBuilderContext) -> Result<Job, ModuleError> {
+fn entered(
+    module: &mut JITModule,
+    f: &adl_ir::Function,
+    id: FuncId,
+    shared: &mut FunctionBuilderContext,
+) -> Result<Job, ModuleError> {
     let mut sig = Signature::new(module.isa().default_call_conv());
     sig.params.extend([AbiParam::new(types::I64); 3]);
     sig.returns.push(AbiParam::new(types::I64));
@@ -254,8 +309,11 @@ fn machine_code(target: &Target, job: Job, form: Option<Listing>) -> Result<Made
         Listing::Asm => ctx.compiled_code().and_then(|c| c.vcode.clone()).unwrap_or_default(),
         Listing::Clif => ctx.func.display().to_string(),
     };
-    let text = job.name.zip(form).map_or_else(String::new, |(name, form)| format!("; {name}\n{}\n", shown(form).trim_end()));
-    let relocs = ctx.compiled_code().map_or_else(Vec::new, |c| c.buffer.relocs().iter().map(|r| ModuleReloc::from_mach_reloc(r, &ctx.func, job.id)).collect());
+    let text =
+        job.name.zip(form).map_or_else(String::new, |(name, form)| format!("; {name}\n{}\n", shown(form).trim_end()));
+    let relocs = ctx.compiled_code().map_or_else(Vec::new, |c| {
+        c.buffer.relocs().iter().map(|r| ModuleReloc::from_mach_reloc(r, &ctx.func, job.id)).collect()
+    });
     Ok(Made { id: job.id, alignment, bytes, relocs, text })
 }
 
@@ -274,7 +332,13 @@ impl Native for Compiled {
         }
         let out = stacker::grow(size, || self.enter(m, args));
         // If address space limited the stack, the error reports exhausted memory instead of recursion depth.
-        out.map_err(|e| if size < wanted && e.diag.code == codes::DEPTH { at_place_of(memory::exhausted(crate::alloc::most_resident()), e) } else { e })
+        out.map_err(|e| {
+            if size < wanted && e.diag.code == codes::DEPTH {
+                at_place_of(memory::exhausted(crate::alloc::most_resident()), e)
+            } else {
+                e
+            }
+        })
     }
 }
 

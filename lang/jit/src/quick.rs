@@ -226,7 +226,13 @@ impl Run<'_> {
         Some(to.handle)
     }
 
-    fn with_number(&mut self, array: usize, number: usize, f: impl Fn(f64, f64) -> f64, op: Bin) -> Option<*mut Handle> {
+    fn with_number(
+        &mut self,
+        array: usize,
+        number: usize,
+        f: impl Fn(f64, f64) -> f64,
+        op: Bin,
+    ) -> Option<*mut Handle> {
         let (x, c) = (self.array(array)?, f64::from_bits(self.words[number]));
         let to = self.target(array, &x)?;
         macro_rules! each {
@@ -364,7 +370,12 @@ impl Run<'_> {
 
     /// Updates an array in place with the one at `from`. `at` computes the first element of the first axis to update,
     /// and the number of scalars.
-    fn change(&mut self, from: usize, at: impl Fn(&Self, &Floats) -> Option<(usize, usize)>, f: impl Fn(&mut f64, f64)) -> Option<*mut Handle> {
+    fn change(
+        &mut self,
+        from: usize,
+        at: impl Fn(&Self, &Floats) -> Option<(usize, usize)>,
+        f: impl Fn(&mut f64, f64),
+    ) -> Option<*mut Handle> {
         let (acc, v) = (self.array(0)?, self.array(from)?);
         let (lo, n) = at(self, &acc)?;
         let start = lo * acc.row();

@@ -22,13 +22,20 @@ unsafe fn ints<'a>(h: *const Handle) -> Option<&'a [i64]> {
     // SAFETY: by this function's contract, `h` is live; if `data` is not null, the array has `dims[0]` elements.
     unsafe {
         let h = &*h;
-        (h.expect == Expect::INTS && !h.data.is_null()).then(|| std::slice::from_raw_parts(h.data.cast(), h.dims[0] as usize))
+        (h.expect == Expect::INTS && !h.data.is_null())
+            .then(|| std::slice::from_raw_parts(h.data.cast(), h.dims[0] as usize))
     }
 }
 
 /// A histogram by one of the [`SIMPLE`] operators. Consumes a reference to the destination and returns it. Returns null
 /// without any effect if this loop does not apply.
-pub(crate) unsafe fn count(ctx: *mut Ctx, dest: *mut Handle, keys: *mut Handle, values: *mut Handle, op: u64) -> *mut Handle {
+pub(crate) unsafe fn count(
+    ctx: *mut Ctx,
+    dest: *mut Handle,
+    keys: *mut Handle,
+    values: *mut Handle,
+    op: u64,
+) -> *mut Handle {
     let none = std::ptr::null_mut();
     // SAFETY: native code passes the live context of its run, and live handles.
     let (ctx, found) = unsafe { (&mut *ctx, (ints(keys), Floats::of(values as u64), Floats::of(dest as u64))) };
@@ -56,10 +63,25 @@ pub(crate) unsafe fn count(ctx: *mut Ctx, dest: *mut Handle, keys: *mut Handle, 
 
 /// A histogram by `min` or `max` that also records the positions of the chosen values. `slot` holds the two
 /// destinations, and receives the results. Returns 0 without any effect if this loop does not apply.
-pub(crate) unsafe fn count_places(ctx: *mut Ctx, slot: *mut *mut Handle, keys: *mut Handle, values: *mut Handle, places: *mut Handle, op: u64) -> u64 {
+pub(crate) unsafe fn count_places(
+    ctx: *mut Ctx,
+    slot: *mut *mut Handle,
+    keys: *mut Handle,
+    values: *mut Handle,
+    places: *mut Handle,
+    op: u64,
+) -> u64 {
     // SAFETY: native code passes the live context of its run, live handles, and a slot that holds two handles.
-    let (ctx, [dest, at], found) = unsafe { (&mut *ctx, [*slot, *slot.add(1)], (ints(keys), Floats::of(values as u64), ints(places), Floats::of(*slot as u64), ints(*slot.add(1)))) };
-    let ((Some(keys), Some(v), Some(places), Some(d), Some(p)), Some(op)) = (found, SIMPLE.get(op as usize)) else { return 0 };
+    let (ctx, [dest, at], found) = unsafe {
+        (
+            &mut *ctx,
+            [*slot, *slot.add(1)],
+            (ints(keys), Floats::of(values as u64), ints(places), Floats::of(*slot as u64), ints(*slot.add(1))),
+        )
+    };
+    let ((Some(keys), Some(v), Some(places), Some(d), Some(p)), Some(op)) = (found, SIMPLE.get(op as usize)) else {
+        return 0;
+    };
     if ctx.asked() || d.len != p.len() || places.len() < keys.len() || v.len < keys.len() {
         return 0;
     }

@@ -3,13 +3,13 @@
 //! Operands and results are passed in an array of words: scalars as their bits, other values as handles.
 
 use crate::cells::Cell;
-use crate::layouts::Layouts;
 use crate::handle::{AXES, Expect, Handle, Pool};
+use crate::layouts::Layouts;
 use crate::quick::Quick;
 use adl_interp::error::{Error, codes};
 use adl_interp::fault;
-use adl_interp::ir::step::{self, What};
 use adl_interp::ir::boxes;
+use adl_interp::ir::step::{self, What};
 use adl_interp::value::{Buf, Value};
 use adl_interp::vm::Machine;
 use adl_ir::Ty;
@@ -323,7 +323,8 @@ pub(crate) unsafe fn halt(ctx: *mut Ctx, sp: u64) -> u64 {
     // SAFETY: native code passes the live context of its run; no other reference to it exists during this call.
     let ctx = unsafe { &mut *ctx };
     // The calling function adds its own frame: the callee has not started.
-    ctx.error = if sp as usize <= ctx.stack_limit { Some(adl_interp::vm::too_deep()) } else { ctx.machine().poll().err() };
+    ctx.error =
+        if sp as usize <= ctx.stack_limit { Some(adl_interp::vm::too_deep()) } else { ctx.machine().poll().err() };
     u64::from(ctx.error.is_some())
 }
 
@@ -370,7 +371,15 @@ pub(crate) static NOTHING: [f64; 8] = [-0.0; 8];
 
 /// An array for a result: `old` if it is non-null with a single owner, else a new one. Null if memory is exhausted. The
 /// elements are uninitialised.
-pub(crate) unsafe fn target(ctx: *mut Ctx, old: *mut Handle, expect: u64, a: i64, b: i64, c: i64, d: i64) -> *mut Handle {
+pub(crate) unsafe fn target(
+    ctx: *mut Ctx,
+    old: *mut Handle,
+    expect: u64,
+    a: i64,
+    b: i64,
+    c: i64,
+    d: i64,
+) -> *mut Handle {
     let expect = Expect(expect as u8);
     // SAFETY: native code passes the live context of its run; `old` is null or a live handle of an array of the
     // requested shape.
@@ -440,7 +449,10 @@ pub(crate) unsafe fn sigmoids(x: *mut f64, other: *mut f64, n: usize) {
         let all = n.next_multiple_of(8);
         (n..all).for_each(|k| *x.add(k) = 0.0);
         (0..all).for_each(|k| *other.add(k) = 0.0);
-        adl_interp::ops::kernels::sigmoids(std::slice::from_raw_parts_mut(x, all), std::slice::from_raw_parts_mut(other, all));
+        adl_interp::ops::kernels::sigmoids(
+            std::slice::from_raw_parts_mut(x, all),
+            std::slice::from_raw_parts_mut(other, all),
+        );
     }
 }
 
@@ -453,7 +465,10 @@ pub(crate) unsafe fn tanh_and_sech2(x: *mut f64, other: *mut f64, n: usize) {
         let all = n.next_multiple_of(8);
         (n..all).for_each(|k| *x.add(k) = 0.0);
         (0..all).for_each(|k| *other.add(k) = 0.0);
-        adl_interp::ops::kernels::tanh_and_sech2(std::slice::from_raw_parts_mut(x, all), std::slice::from_raw_parts_mut(other, all));
+        adl_interp::ops::kernels::tanh_and_sech2(
+            std::slice::from_raw_parts_mut(x, all),
+            std::slice::from_raw_parts_mut(other, all),
+        );
     }
 }
 
@@ -470,7 +485,9 @@ pub(crate) unsafe fn own(ctx: *mut Ctx, h: *mut Handle, shape: *mut Handle, expe
         let absent = h == ctx.pool.absent;
         let dims: [i64; AXES] = match (absent, shape.is_null()) {
             (true, true) => return std::ptr::null_mut(),
-            (true, false) if (*shape).data.is_null() || (*shape).dims[0] != expect.rank() as i64 => return std::ptr::null_mut(),
+            (true, false) if (*shape).data.is_null() || (*shape).dims[0] != expect.rank() as i64 => {
+                return std::ptr::null_mut();
+            }
             (true, false) => {
                 let mut dims = [0; AXES];
                 std::ptr::copy_nonoverlapping((*shape).data.cast::<i64>(), dims.as_mut_ptr(), expect.rank());

@@ -74,7 +74,8 @@ shims! {
 
 /// Entry points of [`slow_0`] to [`slow_4`] by number of operands. They have at most one result, which is stored in the
 /// context.
-pub(crate) const SLOW_OF: [*const u8; 5] = [slow_0 as *const u8, slow_1 as *const u8, slow_2 as *const u8, slow_3 as *const u8, slow_4 as *const u8];
+pub(crate) const SLOW_OF: [*const u8; 5] =
+    [slow_0 as *const u8, slow_1 as *const u8, slow_2 as *const u8, slow_3 as *const u8, slow_4 as *const u8];
 
 /// The array that native code receives after a failed allocation, until it stops.
 fn absent(ctx: *mut Ctx) -> *mut Handle {

@@ -36,7 +36,9 @@ pub(crate) fn split(f: &Function, next: FnId) -> Option<(Function, Vec<Function>
 
 /// The number of statements of a block, including nested ones.
 fn size(b: &Block) -> usize {
-    let inside = |s: &Stmt| s.op.blocks().into_iter().map(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || size(b))).sum::<usize>();
+    let inside = |s: &Stmt| {
+        s.op.blocks().into_iter().map(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || size(b))).sum::<usize>()
+    };
     b.stmts.iter().map(|s| 1 + inside(s)).sum()
 }
 
@@ -82,12 +84,16 @@ impl Split<'_> {
     fn part(&mut self, at: usize) -> Option<(usize, Stmt)> {
         let (f, b) = (self.f, &self.f.body);
         let s = &b.stmts[at];
-        let sums = b.stmts[at + 1..].iter().take_while(|t| matches!(&t.op, Op::Sum { a, .. } if s.outs.contains(a)) && t.lin_outs.is_empty()).count();
+        let sums = b.stmts[at + 1..]
+            .iter()
+            .take_while(|t| matches!(&t.op, Op::Sum { a, .. } if s.outs.contains(a)) && t.lin_outs.is_empty())
+            .count();
         let end = at + 1 + sums;
         let mut read = HashSet::new();
         reads(&b.stmts[end..], &mut read);
         read.extend(b.results.iter().chain(&b.lin_results));
-        let results: Vec<Var> = b.stmts[at..end].iter().flat_map(|s| &s.outs).copied().filter(|v| read.contains(v)).collect();
+        let results: Vec<Var> =
+            b.stmts[at..end].iter().flat_map(|s| &s.outs).copied().filter(|v| read.contains(v)).collect();
         if end == b.stmts.len() && results == b.results {
             // The outlined function would be the whole function.
             return None;
@@ -99,7 +105,13 @@ impl Split<'_> {
             }
         }
         body.params = free(&body, f.vars.len());
-        let call = Op::Call { f: FnId(self.next.0 + self.parts.len() as u32), args: body.params.clone(), lin_args: Vec::new(), rule: None, checkpoint: false };
+        let call = Op::Call {
+            f: FnId(self.next.0 + self.parts.len() as u32),
+            args: body.params.clone(),
+            lin_args: Vec::new(),
+            rule: None,
+            checkpoint: false,
+        };
         self.parts.push(Function { name: f.name.clone(), vars: f.vars.clone(), body });
         Some((end, Stmt { outs: results, lin_outs: Vec::new(), op: call, span: s.span }))
     }

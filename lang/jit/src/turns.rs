@@ -64,7 +64,10 @@ pub(crate) unsafe fn run(ctx: *mut Ctx, told: *mut Told) -> u64 {
     if n <= turns::STRIP && t.meets < 0 {
         of(0, n, &mut ctx.scratch);
         // SAFETY: `k` words for the totals follow the `t.words` parameters.
-        ctx.scratch[..k].iter().enumerate().for_each(|(i, x)| unsafe { *words.add(t.words as usize + i) = x.to_bits() });
+        ctx.scratch[..k]
+            .iter()
+            .enumerate()
+            .for_each(|(i, x)| unsafe { *words.add(t.words as usize + i) = x.to_bits() });
         return 0;
     }
     let stop = ctx.machine().interrupt.clone();
@@ -83,7 +86,11 @@ pub(crate) unsafe fn run(ctx: *mut Ctx, told: *mut Told) -> u64 {
     match done {
         Ok(totals) => {
             // SAFETY: `k` words for the totals follow the `t.words` parameters.
-            totals.iter().take(k).enumerate().for_each(|(i, x)| unsafe { *words.add(t.words as usize + i) = x.to_bits() });
+            totals
+                .iter()
+                .take(k)
+                .enumerate()
+                .for_each(|(i, x)| unsafe { *words.add(t.words as usize + i) = x.to_bits() });
             0
         }
         Err(e) => ctx.fail(e, t.site as u32),

@@ -9,7 +9,7 @@ use std::rc::Rc;
 /// The limit on variables of a function: above it, its frame takes much of a stack.
 const MAX_VARS: usize = 100_000;
 
-/// The limit on statements of a unit: above it, compiling takes seconds.
+/// Statements of a unit above which it is not even begun to compile it ([`crate::module`] bounds its instructions).
 const MAX_SIZE: usize = 150_000;
 
 /// The functions that are compiled together.
@@ -82,7 +82,12 @@ impl Unit {
     }
 }
 
-/// Counts the statements of a block, and calls `call` for each call in it.
+/// Why a function with all that it calls is interpreted.
+pub(crate) fn too_large(f: &Function) -> String {
+    format!("`{}` is too large to be compiled", f.name)
+}
+
+/// Statements in a block; tells of each call.
 fn scan(b: &Block, call: &mut dyn FnMut(FnId)) -> usize {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
         let mut n = b.stmts.len();

@@ -32,7 +32,9 @@ impl Pool {
         match (kind, v) {
             (Kind::F64, Value::Float(x)) => Some(x.to_bits()),
             (Kind::I64, Value::Int(n)) => Some(*n as u64),
-            (Kind::Data(d), Value::Data(x)) => Some(self.cell(d, Value::Data(x.clone()))).filter(|c| !c.is_null()).map(|c| c as u64),
+            (Kind::Data(d), Value::Data(x)) => {
+                Some(self.cell(d, Value::Data(x.clone()))).filter(|c| !c.is_null()).map(|c| c as u64)
+            }
             _ => self.word(kind, v.clone()),
         }
     }
@@ -46,8 +48,12 @@ impl Pool {
             (Kind::F32, Value::Zero) => 0,
             (Kind::I64, Value::Int(n)) => n as u64,
             (Kind::Bool, Value::Bool(b)) => u64::from(b),
-            (Kind::Data(d), v @ (Value::Data(_) | Value::Zero)) => Some(self.cell(d, v)).filter(|c| !c.is_null())? as u64,
-            (Kind::Ref(e), v) if !matches!(v, Value::Float(_) | Value::F32(_) | Value::Int(_) | Value::Bool(_)) => self.wrap(v, e) as u64,
+            (Kind::Data(d), v @ (Value::Data(_) | Value::Zero)) => {
+                Some(self.cell(d, v)).filter(|c| !c.is_null())? as u64
+            }
+            (Kind::Ref(e), v) if !matches!(v, Value::Float(_) | Value::F32(_) | Value::Int(_) | Value::Bool(_)) => {
+                self.wrap(v, e) as u64
+            }
             _ => return None,
         })
     }

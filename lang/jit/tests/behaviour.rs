@@ -3,8 +3,8 @@
 mod common;
 
 use adl_interp::error::codes;
-use adl_interp::value::{Buf, Value, array};
 use adl_interp::ir::lower::Linker;
+use adl_interp::value::{Buf, Value, array};
 use adl_ir::{FnId, Program};
 use common::{both, compile, interpreted, machine, native, same};
 use std::sync::atomic::Ordering;
@@ -29,7 +29,13 @@ fn errors_are_the_interpreters() {
         assert_eq!(code_of(at, &[xs.clone(), Value::Int(i)]), codes::BOUNDS);
     }
     assert_eq!(code_of(at, &[array::floats(vec![]), Value::Int(0)]), codes::BOUNDS);
-    for (op, a, b) in [("add", i64::MAX, 1), ("sub", i64::MIN, 1), ("mul", 1 << 62, 2), ("mul", i64::MIN, -1), ("int_div", i64::MIN, -1)] {
+    for (op, a, b) in [
+        ("add", i64::MAX, 1),
+        ("sub", i64::MIN, 1),
+        ("mul", 1 << 62, 2),
+        ("mul", i64::MIN, -1),
+        ("int_div", i64::MIN, -1),
+    ] {
         let text = format!("fn f0 f (v0: i64, v1: i64) -> (i64) {{ v2: i64 = {op} v0 v1 return v2 }}");
         assert_eq!(code_of(&text, &[Value::Int(a), Value::Int(b)]), codes::OVERFLOW, "{op}");
     }
@@ -38,7 +44,10 @@ fn errors_are_the_interpreters() {
         assert_eq!(code_of(&text, &[Value::Int(7), Value::Int(0)]), codes::DIV_ZERO, "{op}");
     }
     for x in [f64::NAN, f64::INFINITY, 1e19, -1e300] {
-        assert_eq!(code_of("fn f0 f (v0: f64) -> (i64) { v1: i64 = to_i64 v0 return v1 }", &[Value::Float(x)]), codes::OVERFLOW);
+        assert_eq!(
+            code_of("fn f0 f (v0: f64) -> (i64) { v1: i64 = to_i64 v0 return v1 }", &[Value::Float(x)]),
+            codes::OVERFLOW
+        );
     }
     let sum = "fn f0 f (v0: []i64, v1: i64) -> (i64) {
         v2: i64, v3: i64 = loop for v1 over (v0) out (sum) (v4: i64, v5: i64) { return v5 } return v2 }";
@@ -58,7 +67,9 @@ fn errors_name_the_functions_that_they_leave() {
 
 /// A function with enough loops that they are outlined: each adds the sines of elements up to one that a callee reads.
 fn with_loops(loops: usize) -> String {
-    let mut text = String::from("fn f0 inner (v0: []f64, v1: i64) -> (f64) { v2: f64 = index v0 [v1] v3: f64 = sin v2 return v3 }\nfn f1 outer (v0: []f64, v1: i64) -> (f64, []f64) { v2: f64 = 0.5 v3: str = \"no\" v4: []f64 = zero []f64 v6: []i64 = stack v1\n");
+    let mut text = String::from(
+        "fn f0 inner (v0: []f64, v1: i64) -> (f64) { v2: f64 = index v0 [v1] v3: f64 = sin v2 return v3 }\nfn f1 outer (v0: []f64, v1: i64) -> (f64, []f64) { v2: f64 = 0.5 v3: str = \"no\" v4: []f64 = zero []f64 v6: []i64 = stack v1\n",
+    );
     let (mut sum, mut array) = (2, 4);
     for k in 0..loops {
         let v = |i: usize| format!("v{}", 10 + 20 * k + i);
@@ -104,7 +115,8 @@ fn rows_that_loops_inside_make_stand_one_behind_the_other() {
         return v3, v4, v5, v6, v7 }";
     let (p, f) = program(text);
     for (n, m) in [(0, 0), (0, 3), (3, 0), (1, 1), (2, 5), (7, 3), (3, -2), (-1, 4), (700, 41)] {
-        both(&p, f, &[Value::Int(n), Value::Int(m), Value::Float(0.5)]).unwrap_or_else(|e| panic!("{n} {m}: {}", e.diag.message));
+        both(&p, f, &[Value::Int(n), Value::Int(m), Value::Float(0.5)])
+            .unwrap_or_else(|e| panic!("{n} {m}: {}", e.diag.message));
     }
 }
 
@@ -128,19 +140,67 @@ fn shapes_are_made_where_something_is_absent() {
 
 #[test]
 fn numbers_at_the_edges() {
-    let values = [0.0, -0.0, 1.0, -1.5, 2.5, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MIN_POSITIVE, 1e308, -7.25];
-    let unary = ["neg", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "sech2", "exp", "expm1", "log", "log1p", "sqrt", "cbrt", "abs", "sign", "floor", "ceil", "round", "sigmoid", "relu", "softplus", "erf", "erfc", "lgamma", "digamma", "gamma", "step", "powi 3", "powi -2", "powi 0", "powi 100", "polygamma 2"];
+    let values =
+        [0.0, -0.0, 1.0, -1.5, 2.5, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MIN_POSITIVE, 1e308, -7.25];
+    let unary = [
+        "neg",
+        "sin",
+        "cos",
+        "tan",
+        "asin",
+        "acos",
+        "atan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "sech2",
+        "exp",
+        "expm1",
+        "log",
+        "log1p",
+        "sqrt",
+        "cbrt",
+        "abs",
+        "sign",
+        "floor",
+        "ceil",
+        "round",
+        "sigmoid",
+        "relu",
+        "softplus",
+        "erf",
+        "erfc",
+        "lgamma",
+        "digamma",
+        "gamma",
+        "step",
+        "powi 3",
+        "powi -2",
+        "powi 0",
+        "powi 100",
+        "polygamma 2",
+    ];
     for op in unary {
-        let Ok(p) = adl_ir::parse::program(&format!("fn f0 f (v0: f64) -> (f64) {{ v1: f64 = {op} v0 return v1 }}")) else { panic!("{op}") };
+        let Ok(p) = adl_ir::parse::program(&format!("fn f0 f (v0: f64) -> (f64) {{ v1: f64 = {op} v0 return v1 }}"))
+        else {
+            panic!("{op}")
+        };
         let code = compile(&p, FnId(0));
         for x in values {
             let got = code.run(&mut machine(), vec![Value::Float(x)]).unwrap();
             assert!(same(&got[0], &interpreted(&p, FnId(0), vec![Value::Float(x)]).unwrap()[0]), "{op} {x}: {got:?}");
         }
     }
-    for op in ["add", "sub", "mul", "div", "int_div", "rem", "pow", "atan2", "hypot", "min", "max", "step_le", "scale", "eq", "ne", "lt", "gt", "le", "ge"] {
+    for op in [
+        "add", "sub", "mul", "div", "int_div", "rem", "pow", "atan2", "hypot", "min", "max", "step_le", "scale", "eq",
+        "ne", "lt", "gt", "le", "ge",
+    ] {
         let ty = if ["eq", "ne", "lt", "gt", "le", "ge"].contains(&op) { "bool" } else { "f64" };
-        let Ok(p) = adl_ir::parse::program(&format!("fn f0 f (v0: f64, v1: f64) -> ({ty}) {{ v2: {ty} = {op} v0 v1 return v2 }}")) else { panic!("{op}") };
+        let Ok(p) = adl_ir::parse::program(&format!(
+            "fn f0 f (v0: f64, v1: f64) -> ({ty}) {{ v2: {ty} = {op} v0 v1 return v2 }}"
+        )) else {
+            panic!("{op}")
+        };
         let code = compile(&p, FnId(0));
         for (x, y) in values.iter().flat_map(|x| values.iter().map(move |y| (*x, *y))) {
             let args = vec![Value::Float(x), Value::Float(y)];
@@ -160,7 +220,9 @@ fn ints_at_the_edges() {
             let args = vec![Value::Int(x), Value::Int(y)];
             match (code.run(&mut machine(), args.clone()), interpreted(&p, f, args)) {
                 (Ok(g), Ok(w)) => assert!(same(&g[0], &w[0]), "{op} {x} {y}"),
-                (Err(g), Err(w)) => assert_eq!((g.diag.code, &g.diag.message), (w.diag.code, &w.diag.message), "{op} {x} {y}"),
+                (Err(g), Err(w)) => {
+                    assert_eq!((g.diag.code, &g.diag.message), (w.diag.code, &w.diag.message), "{op} {x} {y}")
+                }
                 (g, w) => panic!("{op} {x} {y}: {g:?} {w:?}"),
             }
         }
@@ -189,7 +251,8 @@ fn long_straight_code_is_native() {
     let n = 12_000;
     for k in (2..n).step_by(2) {
         let old = k - 1 - (k * k) % (k - 1).min(200);
-        text += &format!("v{k}: f64 = {} v{} v{old} v{}: f64 = mul v{k} v1 ", ["add", "sub", "min"][k % 3], k - 1, k + 1);
+        text +=
+            &format!("v{k}: f64 = {} v{} v{old} v{}: f64 = mul v{k} v1 ", ["add", "sub", "min"][k % 3], k - 1, k + 1);
     }
     text += &format!("return v{} }} fn f1 g (v0: f64, v1: i64) -> (f64) {{
         v2: f64, v3: i64 = loop for v1 carry (v0) (v4: i64, v5: f64) {{ v6: f64 = call f0 (v5) v7: f64 = sin v6 return v7 }} return v2 }}", n - 1);
@@ -316,7 +379,12 @@ fn histograms_and_scans_by_one_operator_are_the_interpreters() {
             );
             let (p, f) = program(&text);
             for n in [0, 1, odd.len()] {
-                let args = [array::floats(vec![1.0, f64::NAN, 2.0]), Value::Float(-0.0), array::ints(keys[..n].to_vec()), array::floats(odd[..n].to_vec())];
+                let args = [
+                    array::floats(vec![1.0, f64::NAN, 2.0]),
+                    Value::Float(-0.0),
+                    array::ints(keys[..n].to_vec()),
+                    array::floats(odd[..n].to_vec()),
+                ];
                 both(&p, f, &args).unwrap_or_else(|e| panic!("{op}: {}", e.diag.message));
             }
         }
@@ -336,7 +404,15 @@ fn extremes_with_their_places_are_the_interpreters() {
         let (p, f) = program(&text);
         for n in [0, 1, odd.len()] {
             let at = |from: i64| array::ints((0..n as i64).map(|i| from + i).collect());
-            let args = [array::floats(vec![first; 3]), array::ints(vec![-1; 3]), Value::Float(0.0), Value::Int(0), array::ints(keys[..n].to_vec()), array::floats(odd[..n].to_vec()), at(40)];
+            let args = [
+                array::floats(vec![first; 3]),
+                array::ints(vec![-1; 3]),
+                Value::Float(0.0),
+                Value::Int(0),
+                array::ints(keys[..n].to_vec()),
+                array::floats(odd[..n].to_vec()),
+                at(40),
+            ];
             both(&p, f, &args).unwrap_or_else(|e| panic!("{op} {cmp}: {}", e.diag.message));
         }
     }
@@ -344,11 +420,14 @@ fn extremes_with_their_places_are_the_interpreters() {
 
 #[test]
 fn vectors_behind_each_other_and_turned_matrices_are_the_interpreters() {
-    let (p, f) = program("fn f0 f (v0: []f64, v1: []f64, v2: [][]f64) -> ([]f64, [][]f64, []f64) { v3: []f64 = concat v0 v1 v4: [][]f64 = transpose v2 return v3, v4, v0 }");
+    let (p, f) = program(
+        "fn f0 f (v0: []f64, v1: []f64, v2: [][]f64) -> ([]f64, [][]f64, []f64) { v3: []f64 = concat v0 v1 v4: [][]f64 = transpose v2 return v3, v4, v0 }",
+    );
     for (n, k) in [(0, 0), (0, 3), (2, 0), (1, 1), (3, 5)] {
         let numbers = |n: usize| (0..n).map(|i| i as f64).collect::<Vec<f64>>();
         let m = array::make(adl_interp::value::Shape::from_slice(&[n, k]), Buf::F64(numbers(n * k)));
-        both(&p, f, &[array::floats(numbers(n)), array::floats(numbers(k)), m]).unwrap_or_else(|e| panic!("{n} {k}: {}", e.diag.message));
+        both(&p, f, &[array::floats(numbers(n)), array::floats(numbers(k)), m])
+            .unwrap_or_else(|e| panic!("{n} {k}: {}", e.diag.message));
     }
 }
 

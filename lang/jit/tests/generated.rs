@@ -6,11 +6,11 @@
 mod common;
 
 use adl_ad::Ad;
+use adl_interp::ir::reference::value_at as value;
 use adl_interp::value::{Array, Buf, Value};
 use adl_ir::print::{Style, program};
 use adl_ir::{FnId, Program, Ty, generate};
 use adl_specialise::world::Transforms;
-use adl_interp::ir::reference::value_at as value;
 use common::both;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -21,7 +21,9 @@ fn tangent(p: &mut Program, ad: &mut Ad, v: &Value, ty: &Ty) -> Option<Value> {
     Some(match (v, ty) {
         (Value::Float(x), _) => Value::Float(0.5 + x * 0.25),
         (Value::Array(a), _) => match a.buf() {
-            Buf::F64(x) => Value::Array(Rc::new(Array::new(a.shape.clone(), Buf::F64(x.iter().map(|x| 0.5 + x * 0.25).collect())))),
+            Buf::F64(x) => {
+                Value::Array(Rc::new(Array::new(a.shape.clone(), Buf::F64(x.iter().map(|x| 0.5 + x * 0.25).collect()))))
+            }
             Buf::Boxed(x) => {
                 let inner = (*ty.scalar()).clone();
                 let parts = x.iter().map(|x| tangent(p, ad, x, &inner)).collect::<Option<Vec<_>>>()?;
@@ -47,7 +49,8 @@ fn derivatives(p: &mut Program, ad: &mut Ad, f: FnId, args: &[Value], order: u32
     let result_tys = p.func(f).tys(&p.func(f).body.results.clone());
     let dx: Vec<Value> = args.iter().zip(&param_tys).filter_map(|(a, t)| tangent(p, ad, a, t)).collect();
     let _ = both(p, l.tangent, &[residuals.clone(), dx].concat());
-    let active: Vec<(&Value, &Ty)> = outs.iter().zip(&result_tys).zip(&l.active).filter(|(_, a)| **a).map(|(x, _)| x).collect();
+    let active: Vec<(&Value, &Ty)> =
+        outs.iter().zip(&result_tys).zip(&l.active).filter(|(_, a)| **a).map(|(x, _)| x).collect();
     let cts: Vec<Value> = active.into_iter().filter_map(|(y, t)| tangent(p, ad, y, t)).collect();
     let back = [residuals, cts].concat();
     let _ = both(p, l.cotangent, &back);

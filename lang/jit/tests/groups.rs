@@ -44,10 +44,21 @@ fn functions_are_phases_of_a_loop() {
       }";
     let (p, f) = program(text);
     for n in [0, 1, 2, 7, 8, 9, 14, 255, 256, 257, 600] {
-        both(&p, f, &[array::floats(numbers(n, 0.7)), array::floats(numbers(n, 1.3)), Value::Float(0.3)]).expect("values");
+        both(&p, f, &[array::floats(numbers(n, 0.7)), array::floats(numbers(n, 1.3)), Value::Float(0.3)])
+            .expect("values");
     }
-    both(&p, f, &[array::floats(numbers(3, 0.7)), array::floats(numbers(4, 1.3)), Value::Float(0.3)]).expect_err("an error");
-    both(&p, f, &[array::floats(vec![f64::NAN, 1e300, -1e300, f64::INFINITY]), array::floats(vec![0.0, -0.0, 5.0, 1.0]), Value::Float(-1e9)]).expect("values");
+    both(&p, f, &[array::floats(numbers(3, 0.7)), array::floats(numbers(4, 1.3)), Value::Float(0.3)])
+        .expect_err("an error");
+    both(
+        &p,
+        f,
+        &[
+            array::floats(vec![f64::NAN, 1e300, -1e300, f64::INFINITY]),
+            array::floats(vec![0.0, -0.0, 5.0, 1.0]),
+            Value::Float(-1e9),
+        ],
+    )
+    .expect("values");
 }
 
 #[test]
@@ -73,13 +84,15 @@ fn rows_are_read_before_they_change() {
     for function in ["neg", "tanh", "sigmoid"] {
         let (p, f) = program(&text.replace("FUNCTION", function));
         for n in [1, 6, 14, 300] {
-            let args = |turns| [matrix(3, n, 0.9), matrix(3, n, 0.4), array::floats(numbers(n, 0.2)), Value::Int(turns)];
+            let args =
+                |turns| [matrix(3, n, 0.9), matrix(3, n, 0.4), array::floats(numbers(n, 0.2)), Value::Int(turns)];
             both(&p, f, &args(0)).expect("values");
             both(&p, f, &args(3)).expect("values");
             // The row that is accumulated to is out of bounds.
             both(&p, f, &args(4)).expect_err("an error");
         }
-        both(&p, f, &[matrix(3, 5, 0.9), matrix(3, 5, 0.4), array::floats(numbers(4, 0.2)), Value::Int(2)]).expect_err("an error");
+        both(&p, f, &[matrix(3, 5, 0.9), matrix(3, 5, 0.4), array::floats(numbers(4, 0.2)), Value::Int(2)])
+            .expect_err("an error");
         // The first matrix, or the vector, is a symbolic zero.
         both(&p, f, &[Value::Zero, matrix(3, 5, 0.4), array::floats(numbers(5, 0.2)), Value::Int(0)]).expect("values");
     }
@@ -117,10 +130,15 @@ fn rows_stand_where_loops_collect_them() {
     let turns = ["add v2 v3", "add v11 v3", "rem v11 v50", "add v11 v4"];
     for (length, turns) in lengths.into_iter().flat_map(|l| turns.map(|t| (l, t))) {
         for (function, reverse) in [("neg", ""), ("tanh", "reverse"), ("exp", "")] {
-            let text = COLLECTED.replace("LENGTH", length).replace("TURNS", turns).replace("FUNCTION", function).replace("REVERSE", reverse);
+            let text = COLLECTED
+                .replace("LENGTH", length)
+                .replace("TURNS", turns)
+                .replace("FUNCTION", function)
+                .replace("REVERSE", reverse);
             let (p, f) = program(&text);
             for (outer, inner) in [(0, 2), (1, 3), (4, 0), (5, 3), (9, 1)] {
-                both(&p, f, &[array::floats(numbers(20, 0.9)), Value::Int(outer), Value::Int(inner)]).unwrap_or_else(|e| panic!("{length}, {turns}: {e:?}"));
+                both(&p, f, &[array::floats(numbers(20, 0.9)), Value::Int(outer), Value::Int(inner)])
+                    .unwrap_or_else(|e| panic!("{length}, {turns}: {e:?}"));
             }
             // A slice is out of bounds.
             both(&p, f, &[array::floats(numbers(4, 0.9)), Value::Int(9), Value::Int(5)]).expect_err("an error");
@@ -147,10 +165,16 @@ fn outer_products_are_added_in_place() {
     let (p, f) = program(text);
     for (n, m) in [(1, 1), (3, 5), (20, 9)] {
         for turns in [0, 1, 4] {
-            both(&p, f, &[matrix(n, m, 0.9), array::floats(numbers(n, 0.2)), array::floats(numbers(m, 0.5)), Value::Int(turns)]).expect("values");
+            both(
+                &p,
+                f,
+                &[matrix(n, m, 0.9), array::floats(numbers(n, 0.2)), array::floats(numbers(m, 0.5)), Value::Int(turns)],
+            )
+            .expect("values");
         }
     }
-    both(&p, f, &[matrix(3, 4, 0.9), array::floats(numbers(3, 0.2)), array::floats(numbers(5, 0.5)), Value::Int(2)]).expect_err("an error");
+    both(&p, f, &[matrix(3, 4, 0.9), array::floats(numbers(3, 0.2)), array::floats(numbers(5, 0.5)), Value::Int(2)])
+        .expect_err("an error");
 }
 
 #[test]

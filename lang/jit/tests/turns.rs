@@ -47,7 +47,10 @@ fn body(r: &mut Rng, length: usize) -> (String, Vec<String>) {
         let x = |r: &mut Rng| floats[r.below(floats.len())].clone();
         let (a, b) = (x(r), x(r));
         let op = ["add", "sub", "mul", "div", "scale", "min", "max", "step_le", "pow"][r.below(9)];
-        let un = ["neg", "sqrt", "abs", "sign", "relu", "step", "floor", "powi 3", "exp", "log", "sin", "erf", "tanh", "powi 40"][r.below(14)];
+        let un = [
+            "neg", "sqrt", "abs", "sign", "relu", "step", "floor", "powi 3", "exp", "log", "sin", "erf", "tanh",
+            "powi 40",
+        ][r.below(14)];
         let v = format!("v{next}");
         next += 1;
         match r.below(8) {
@@ -80,7 +83,8 @@ fn body(r: &mut Rng, length: usize) -> (String, Vec<String>) {
             _ if !bools.is_empty() => {
                 let (c, w) = (&bools[r.below(bools.len())], format!("v{next}"));
                 next += 1;
-                let _ = writeln!(text, "{w}: f64 = if {c} {{ {v}: f64 = {op} {a} {b} return {v} }} else {{ return {b} }}");
+                let _ =
+                    writeln!(text, "{w}: f64 = if {c} {{ {v}: f64 = {op} {a} {b} return {v} }} else {{ return {b} }}");
                 floats.push(w);
             }
             _ => {}
@@ -148,7 +152,17 @@ fn what_is_added_in_the_order_of_turns_stays_in_it() {
         for n in TURNS {
             for at in [0, 3, n / 2, n.max(1) - 1] {
                 let n = n.max(4);
-                check(&text, &[Value::Int(n as i64), vector(n, 3), matrix(n, 2, 5), Value::Float(0.75), Value::Int(at.min(n - 1) as i64), array::ints(vec![n as i64, 2])]);
+                check(
+                    &text,
+                    &[
+                        Value::Int(n as i64),
+                        vector(n, 3),
+                        matrix(n, 2, 5),
+                        Value::Float(0.75),
+                        Value::Int(at.min(n - 1) as i64),
+                        array::ints(vec![n as i64, 2]),
+                    ],
+                );
             }
         }
     }
@@ -223,7 +237,14 @@ fn elements_out_of_bounds_are_errors() {
     let text = "fn f0 f (v0: i64, v1: []f64, v2: i64) -> (f64) {
         v5: f64, v6: i64 = loop for v0 out (sum) (v10: i64) { v11: i64 = add v10 v2 v12: f64 = index v1 [v11] return v12 } return v5 }";
     let (p, f) = program(text);
-    for (n, by, fails) in [(100, 0, false), (100, 1, true), (99, 1, false), (100, -1, true), (100, 1 << 40, true), (100, -(1 << 40), true)] {
+    for (n, by, fails) in [
+        (100, 0, false),
+        (100, 1, true),
+        (99, 1, false),
+        (100, -1, true),
+        (100, 1 << 40, true),
+        (100, -(1 << 40), true),
+    ] {
         assert_eq!(both(&p, f, &[Value::Int(n), vector(100, 3), Value::Int(by)]).is_err(), fails, "{n} {by}");
     }
 }

@@ -14,7 +14,7 @@
 //! The numbers of rows and columns are known only at run time, so the original nest is kept as an alternative for
 //! small ones.
 
-use adl_ir::{Block, Builder, Cmp, Contract, Function, Loop, Lit, Op, Out, Stmt, Terms, Turns, Ty, Var};
+use adl_ir::{Block, Builder, Cmp, Contract, Function, Lit, Loop, Op, Out, Stmt, Terms, Turns, Ty, Var};
 use adl_prim::Bin;
 use std::collections::HashMap;
 
@@ -50,7 +50,11 @@ fn sums_in_loops(f: &Function, b: &Block, depth: usize) -> bool {
 fn independent(s: &Stmt) -> Option<(&Loop, Var)> {
     let Op::Loop(l) = &s.op else { return None };
     let Turns::For(n) = l.turns else { return None };
-    let plain = l.init.is_empty() && l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty() && l.body.lin_params.is_empty();
+    let plain = l.init.is_empty()
+        && l.lin_init.is_empty()
+        && l.lin_xs.is_empty()
+        && l.lin_outs.is_empty()
+        && l.body.lin_params.is_empty();
     plain.then_some((&**l, n))
 }
 
@@ -148,7 +152,11 @@ impl<'a> Nest<'a> {
     /// The factors of a sum's term, if they have the form of a contraction.
     fn factors(&self, sum: &Loop) -> Option<(Terms, [Side; 2])> {
         let last = self.loops.len() - 1;
-        let Some((Def::Made(Stmt { op: Op::Bin(by @ (Bin::Mul | Bin::Scale), x, y), .. }), _)) = self.defs.get(&sum.body.results[0]) else { return None };
+        let Some((Def::Made(Stmt { op: Op::Bin(by @ (Bin::Mul | Bin::Scale), x, y), .. }), _)) =
+            self.defs.get(&sum.body.results[0])
+        else {
+            return None;
+        };
         let side = |v: Var| {
             let on = self.on(v) ^ (1 << last);
             let row = (0..last).find(|k| on == 1 << k);
@@ -295,7 +303,12 @@ impl Contractions {
             return vec![c, nest.loops[0].1];
         }
         let at = if rank == 1 { vec![i] } else { vec![nest.loops[0].0, i] };
-        let read = Stmt { op: Op::Index { a: c, at, shape: None }, outs: vec![sum.outs[0]], lin_outs: Vec::new(), span: sum.span };
+        let read = Stmt {
+            op: Op::Index { a: c, at, shape: None },
+            outs: vec![sum.outs[0]],
+            lin_outs: Vec::new(),
+            span: sum.span,
+        };
         let mut rest = s.clone();
         replace(&mut rest, sum.outs[0], &read);
         let rest = self.b.copy_stmt(&rest, &mut HashMap::new());
@@ -320,7 +333,17 @@ impl Contractions {
         let mut made = self.made(nest, side.v, &mut names);
         for (rank, (_, n)) in axes.iter().rev().enumerate() {
             let body = self.b.close(vec![made], Vec::new());
-            let l = Loop { turns: Turns::For(*n), reverse: false, init: Vec::new(), lin_init: Vec::new(), xs: Vec::new(), lin_xs: Vec::new(), outs: vec![Out::Collect], lin_outs: Vec::new(), body };
+            let l = Loop {
+                turns: Turns::For(*n),
+                reverse: false,
+                init: Vec::new(),
+                lin_init: Vec::new(),
+                xs: Vec::new(),
+                lin_xs: Vec::new(),
+                outs: vec![Out::Collect],
+                lin_outs: Vec::new(),
+                body,
+            };
             made = self.b.emit(Op::Loop(Box::new(l)), &[Ty::F64.array(rank as u32 + 1), Ty::I64], &[]).0[0];
         }
         (made, false)
@@ -334,8 +357,12 @@ impl Contractions {
         let ty = self.b.ty(v);
         let op = match (nest.place(v), nest.defs.get(&v)) {
             (_, None) => return v,
-            (Some((a, at)), _) if self.b.ty(a) == ty.scalar().array(at.len() as u32 + ty.rank()) => Op::Index { a, at: at.iter().map(|i| self.made(nest, *i, names)).collect(), shape: None },
-            (_, Some((Def::Elem(a, i), _))) => Op::Index { a: self.made(nest, *a, names), at: vec![self.made(nest, *i, names)], shape: None },
+            (Some((a, at)), _) if self.b.ty(a) == ty.scalar().array(at.len() as u32 + ty.rank()) => {
+                Op::Index { a, at: at.iter().map(|i| self.made(nest, *i, names)).collect(), shape: None }
+            }
+            (_, Some((Def::Elem(a, i), _))) => {
+                Op::Index { a: self.made(nest, *a, names), at: vec![self.made(nest, *i, names)], shape: None }
+            }
             (_, Some((Def::Made(s), _))) => {
                 let mut op = s.op.clone();
                 op.map_operands(&mut |v| self.made(nest, v, names));
@@ -354,7 +381,8 @@ fn is_all(f: &Function, s: &Stmt, sum: Var) -> bool {
     let Some((l, _)) = collecting(s).filter(|(l, _)| l.outs == [Out::Collect]) else { return false };
     let result = l.body.results[0];
     let simple = |s: &Stmt| copied(f, s) || s.outs.contains(&result);
-    l.body.stmts.iter().all(simple) && (result == sum || l.body.stmts.iter().any(|s| s.outs.contains(&result) && is_all(f, s, sum)))
+    l.body.stmts.iter().all(simple)
+        && (result == sum || l.body.stmts.iter().any(|s| s.outs.contains(&result) && is_all(f, s, sum)))
 }
 
 /// Replaces the statement of a nest that defines the variable `made`.

@@ -55,7 +55,9 @@ impl Seen {
 /// A text that is the same for equal operations. `None` if the results depend on more than the operands.
 fn key(f: &Function, op: &Op) -> Option<String> {
     match op {
-        Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. } if may_repeat(f, op, &mut LARGEST.clone()) => {
+        Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. }
+            if may_repeat(f, op, &mut LARGEST.clone()) =>
+        {
             let (mut op, mut names) = (op.clone(), HashMap::new());
             op.blocks_mut().into_iter().for_each(|b| number(b, &mut names));
             Some(format!("{op:?}"))
@@ -80,11 +82,13 @@ fn may_repeat(f: &Function, op: &Op, left: &mut usize) -> bool {
     op.each_operand(&mut |v| plain &= !f.linear(v));
     let with_blocks = !op.blocks().is_empty();
     let allowed = with_blocks || is_pure(op) && !matches!(op, Op::Lit(Lit::F64(_) | Lit::F32(_))) || exact(op);
-    plain && allowed && op.blocks().into_iter().all(|b| {
-        let own = b.lin_params.is_empty() && b.lin_results.is_empty() && b.stmts.len() <= *left;
-        *left = left.saturating_sub(b.stmts.len());
-        own && b.stmts.iter().all(|s| s.lin_outs.is_empty() && may_repeat(f, &s.op, left))
-    })
+    plain
+        && allowed
+        && op.blocks().into_iter().all(|b| {
+            let own = b.lin_params.is_empty() && b.lin_results.is_empty() && b.stmts.len() <= *left;
+            *left = left.saturating_sub(b.stmts.len());
+            own && b.stmts.iter().all(|s| s.lin_outs.is_empty() && may_repeat(f, &s.op, left))
+        })
 }
 
 /// Further operations that a compared block may contain: Float literals other than nan, whose text determines their

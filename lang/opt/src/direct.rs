@@ -119,7 +119,10 @@ fn replace(b: &mut Block, row: Var, of: (Var, Var, Var)) {
                 at.insert(0, of.1);
                 *shape = Some(of.2);
             }
-            op => op.blocks_mut().into_iter().for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || replace(b, row, of))),
+            op => op
+                .blocks_mut()
+                .into_iter()
+                .for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || replace(b, row, of))),
         }
     }
 }

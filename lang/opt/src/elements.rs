@@ -94,7 +94,9 @@ impl Facts {
                         let looks = match op {
                             Op::Index { a, .. } | Op::Dim(a, _) => Some(*a),
                             Op::Transpose(a) if s.lin_outs.is_empty() => Some(*a),
-                            Op::Slice { a, .. } if matches!(made.get(a), Some(Made { op: Op::Outer(..), .. })) => Some(*a),
+                            Op::Slice { a, .. } if matches!(made.get(a), Some(Made { op: Op::Outer(..), .. })) => {
+                                Some(*a)
+                            }
                             _ => None,
                         };
                         changed.extend(updated(op));
@@ -106,7 +108,11 @@ impl Facts {
             }
         }
         let rows = rows_of_outer_products(f, &made, &loops, &mut readers);
-        let through = made.iter().filter(|(v, m)| looked_through(f, **v, m, readers.of(**v), &changed)).map(|(v, _)| *v).collect();
+        let through = made
+            .iter()
+            .filter(|(v, m)| looked_through(f, **v, m, readers.of(**v), &changed))
+            .map(|(v, _)| *v)
+            .collect();
         let once = made.keys().copied().filter(|v| readers.once.get(v) == Some(&1)).collect();
         Facts { made, through, rows, once }
     }
@@ -115,14 +121,21 @@ impl Facts {
 /// The array that an operation updates in place.
 fn updated(op: &Op) -> Option<Var> {
     match op {
-        Op::IndexAdd { acc, .. } | Op::IndexSet { acc, .. } | Op::SliceAdd { acc, .. } | Op::GatherAdd { acc, .. } => Some(*acc),
+        Op::IndexAdd { acc, .. } | Op::IndexSet { acc, .. } | Op::SliceAdd { acc, .. } | Op::GatherAdd { acc, .. } => {
+            Some(*acc)
+        }
         _ => None,
     }
 }
 
 /// The rows of outer products that loops bind and of which only elements are read. The loops count as readers of
 /// the products.
-fn rows_of_outer_products(f: &Function, made: &HashMap<Var, Made>, loops: &[(&Loop, usize)], readers: &mut Readers) -> HashSet<Var> {
+fn rows_of_outer_products(
+    f: &Function,
+    made: &HashMap<Var, Made>,
+    loops: &[(&Loop, usize)],
+    readers: &mut Readers,
+) -> HashSet<Var> {
     let mut rows = HashSet::new();
     for (l, depth) in loops {
         for (x, e) in l.xs.iter().zip(&l.body.params[1 + l.init.len()..]) {
@@ -156,12 +169,18 @@ impl Readers {
 
 fn looked_through(f: &Function, v: Var, m: &Made, readers: &[Option<usize>], changed: &HashSet<Var>) -> bool {
     let flat = matches!(f.ty(v), Ty::Array(e, _) if e.is_flat());
-    flat && !readers.is_empty() && readers.iter().all(Option::is_some) && match &m.op {
-        Op::Outer(..) | Op::Transpose(_) => true,
-        Op::Index { a, .. } => f.ty(*a).scalar().is_flat() && !changed.contains(a) && readers.iter().all(|d| *d == Some(m.depth)),
-        Op::MatMul(..) | Op::Bin(..) | Op::Un(..) => readers.len() <= READERS && readers.iter().all(|d| *d == Some(m.depth)),
-        _ => false,
-    }
+    flat && !readers.is_empty()
+        && readers.iter().all(Option::is_some)
+        && match &m.op {
+            Op::Outer(..) | Op::Transpose(_) => true,
+            Op::Index { a, .. } => {
+                f.ty(*a).scalar().is_flat() && !changed.contains(a) && readers.iter().all(|d| *d == Some(m.depth))
+            }
+            Op::MatMul(..) | Op::Bin(..) | Op::Un(..) => {
+                readers.len() <= READERS && readers.iter().all(|d| *d == Some(m.depth))
+            }
+            _ => false,
+        }
 }
 
 /// An operation without blocks; of operations with blocks, a placeholder that has no rewrite.
@@ -206,7 +225,10 @@ impl Rewrite<'_> {
     /// The operation that replaces a read of an array. Statements that it needs are appended to `out`.
     fn read(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<Op> {
         if let Op::Slice { a, lo, hi, .. } = &s.op {
-            let Made { op: Op::Outer(x, y), .. } = self.facts.made.get(a).filter(|_| self.facts.through.contains(a))? else { return None };
+            let Made { op: Op::Outer(x, y), .. } = self.facts.made.get(a).filter(|_| self.facts.through.contains(a))?
+            else {
+                return None;
+            };
             let ty = self.f.ty(*x).clone();
             let part = self.push(Op::Slice { a: *x, lo: *lo, hi: *hi, shape: None }, ty, s.span, out);
             return Some(Op::Outer(part, *y));
@@ -225,13 +247,17 @@ impl Rewrite<'_> {
                 Some(Op::Bin(Bin::Mul, x, y))
             }
             (Op::Index { a, at: row, .. }, at) => Some(Op::Index { a: *a, at: [&row[..], at].concat(), shape: None }),
-            (Op::Transpose(m), [i, j, rest @ ..]) => Some(Op::Index { a: *m, at: [&[*j, *i], rest].concat(), shape: None }),
+            (Op::Transpose(m), [i, j, rest @ ..]) => {
+                Some(Op::Index { a: *m, at: [&[*j, *i], rest].concat(), shape: None })
+            }
             (Op::Transpose(m), [j]) if rank == 2 => self.column(*m, *j, s.span, out),
             (Op::MatMul(x, y), [i, rest @ ..]) if self.f.ty(*x).rank() == 2 => {
                 let row = of(self, *x, &[*i], out);
                 self.row_times(row, *y, rest, s.span, out)
             }
-            (Op::Bin(op, x, y), at) if [x, y].into_iter().all(|v| [0, rank].contains(&(self.f.ty(*v).rank() as usize))) => {
+            (Op::Bin(op, x, y), at)
+                if [x, y].into_iter().all(|v| [0, rank].contains(&(self.f.ty(*v).rank() as usize))) =>
+            {
                 self.same_shapes(*x, *y, s.span, out);
                 let [x, y] = [*x, *y].map(|v| if self.f.ty(v).rank() == 0 { v } else { of(self, v, at, out) });
                 Some(Op::Bin(*op, x, y))
@@ -250,7 +276,9 @@ impl Rewrite<'_> {
         let facts = self.facts;
         let made = |v: Var| facts.made.get(&v).map(|m| &m.op);
         let (Op::Reshape { a: m, .. }, Op::Bin(Bin::Mul, steps, step)) = (made(flat)?, made(at)?) else { return None };
-        let (Op::Prim(Prim::Iota, k), Op::Bin(Bin::Add, width, one)) = (made(*steps)?, made(*step)?) else { return None };
+        let (Op::Prim(Prim::Iota, k), Op::Bin(Bin::Add, width, one)) = (made(*steps)?, made(*step)?) else {
+            return None;
+        };
         let places = matches!(made(*width)?, Op::Dim(a, 1) if a == m) && matches!(made(*one)?, Op::Lit(Lit::I64(1)));
         if !places || ![flat, *m].iter().all(|v| facts.once.contains(v)) {
             return None;
@@ -281,9 +309,24 @@ impl Rewrite<'_> {
         let (row, number) = (self.f.ty(x).elem(), self.f.ty(x).scalar().clone());
         let params = [Ty::I64, row.clone(), row].map(|t| self.f.fresh(t, false)).to_vec();
         let product = self.f.fresh(number, false);
-        let stmts = vec![Stmt { outs: vec![product], lin_outs: Vec::new(), op: Op::Dot(params[1], params[2]), span: Span::default() }];
+        let stmts = vec![Stmt {
+            outs: vec![product],
+            lin_outs: Vec::new(),
+            op: Op::Dot(params[1], params[2]),
+            span: Span::default(),
+        }];
         let body = Block { params, stmts, results: vec![product], ..Block::default() };
-        Op::Loop(Box::new(Loop { turns: Turns::For(n), reverse: false, init: Vec::new(), lin_init: Vec::new(), xs: vec![x, y], lin_xs: Vec::new(), outs: vec![Out::Collect], lin_outs: Vec::new(), body }))
+        Op::Loop(Box::new(Loop {
+            turns: Turns::For(n),
+            reverse: false,
+            init: Vec::new(),
+            lin_init: Vec::new(),
+            xs: vec![x, y],
+            lin_xs: Vec::new(),
+            outs: vec![Out::Collect],
+            lin_outs: Vec::new(),
+            body,
+        }))
     }
 
     /// The product of a row and `y`, or one element of it.
@@ -310,7 +353,12 @@ impl Rewrite<'_> {
             let [n, m] = [x, y].map(|v| self.push(Op::Dim(v, k), Ty::I64, span, out));
             let same = self.push(Op::Cmp(Cmp::Eq, n, m), Ty::Bool, span, out);
             let text = self.push(Op::Lit(Lit::Str("arrays of different shapes".into())), Ty::Str, span, out);
-            out.push(Stmt { outs: Vec::new(), lin_outs: Vec::new(), op: Op::Prim(Prim::Assert, vec![same, text]), span });
+            out.push(Stmt {
+                outs: Vec::new(),
+                lin_outs: Vec::new(),
+                op: Op::Prim(Prim::Assert, vec![same, text]),
+                span,
+            });
         }
     }
 

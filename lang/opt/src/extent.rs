@@ -28,9 +28,13 @@ impl Extents {
         }
         match &s.op {
             Op::Un(_, a) | Op::Convert(_, a) | Op::Not(a) | Op::Reverse(a) => self.alike(f, s, &[*a]),
-            Op::Rotate { a, .. } | Op::Cumsum { a, .. } | Op::IndexSet { acc: a, shape: None, .. } => self.alike(f, s, &[*a]),
+            Op::Rotate { a, .. } | Op::Cumsum { a, .. } | Op::IndexSet { acc: a, shape: None, .. } => {
+                self.alike(f, s, &[*a])
+            }
             Op::Soac(x) if x.kind != SoacKind::Reduce => {
-                for (out, a) in s.outs.iter().zip(&x.arrays).filter(|(v, a)| f.ty(**v).rank() == 1 && f.ty(**a).rank() == 1) {
+                for (out, a) in
+                    s.outs.iter().zip(&x.arrays).filter(|(v, a)| f.ty(**v).rank() == 1 && f.ty(**a).rank() == 1)
+                {
                     self.like.insert(*out, vec![*a]);
                 }
             }
@@ -39,7 +43,9 @@ impl Extents {
             Op::Loop(l) => {
                 let k = l.init.len();
                 if let Some(turns) = s.outs.last() {
-                    self.first.extend(s.outs.iter().skip(k).zip(&l.outs).filter(|(_, o)| **o != Out::Sum).map(|(v, _)| (*v, *turns)));
+                    self.first.extend(
+                        s.outs.iter().skip(k).zip(&l.outs).filter(|(_, o)| **o != Out::Sum).map(|(v, _)| (*v, *turns)),
+                    );
                 }
             }
             _ => {}
@@ -49,7 +55,8 @@ impl Extents {
     fn alike(&mut self, f: &Function, s: &Stmt, from: &[Var]) {
         for out in &s.outs {
             let rank = f.ty(*out).rank();
-            let same: Vec<Var> = from.iter().copied().filter(|v| rank > 0 && f.ty(*v).rank() == rank && !f.linear(*v)).collect();
+            let same: Vec<Var> =
+                from.iter().copied().filter(|v| rank > 0 && f.ty(*v).rank() == rank && !f.linear(*v)).collect();
             self.like.insert(*out, same);
         }
     }

@@ -54,11 +54,17 @@ fn matrix(f: &Function, l: &Loop, k: usize) -> Option<Vec<Vec<Var>>> {
     if l.outs[k] != Out::Collect || !once {
         return None;
     }
-    let stacks: HashMap<Var, &Vec<Var>> = l.body.stmts.iter().filter_map(|s| match (&s.op, &s.outs[..]) {
-        (Op::Stack { elems, shape: None }, [v]) => Some((*v, elems)),
-        _ => None,
-    }).collect();
-    let rows: Vec<Vec<Var>> = stacks.get(&r)?.iter().map(|row| stacks.get(row).map(|e| (*e).clone())).collect::<Option<_>>()?;
+    let stacks: HashMap<Var, &Vec<Var>> = l
+        .body
+        .stmts
+        .iter()
+        .filter_map(|s| match (&s.op, &s.outs[..]) {
+            (Op::Stack { elems, shape: None }, [v]) => Some((*v, elems)),
+            _ => None,
+        })
+        .collect();
+    let rows: Vec<Vec<Var>> =
+        stacks.get(&r)?.iter().map(|row| stacks.get(row).map(|e| (*e).clone())).collect::<Option<_>>()?;
     let columns = rows.first()?.len();
     // Arrays with three or more axes are stacks of stacks as well; they are left alone.
     if f.ty(*rows[0].first()?).rank() > 0 {
@@ -68,7 +74,14 @@ fn matrix(f: &Function, l: &Loop, k: usize) -> Option<Vec<Vec<Var>>> {
 }
 
 /// Makes a loop collect flat rows, and returns the array of these. Appends the reshape to the original form to `after`.
-fn collected(f: &mut Function, l: &mut Loop, k: usize, m: &[Vec<Var>], (out, turns, span): (Var, Var, Span), after: &mut Vec<Stmt>) -> Var {
+fn collected(
+    f: &mut Function,
+    l: &mut Loop,
+    k: usize,
+    m: &[Vec<Var>],
+    (out, turns, span): (Var, Var, Span),
+    after: &mut Vec<Stmt>,
+) -> Var {
     let stmt = |op, v| Stmt { op, outs: vec![v], lin_outs: Vec::new(), span };
     let Ty::Array(e, _) = f.ty(out).clone() else { return out };
     let (row, all) = (f.fresh(Ty::Array(e.clone(), 1), false), f.fresh(Ty::Array(e, 2), false));

@@ -88,4 +88,3 @@ fn whole(op: Bin, a: i64, b: i64) -> Option<i64> {
         _ => None,
     }
 }
-

@@ -71,14 +71,23 @@ fn first_elements(f: &mut Function, b: &mut Block, n: Var, zeros: &HashSet<Var>,
 /// Removes from a loop's body the statements that depend on nothing bound in it, and returns them.
 fn invariant(f: &Function, b: &mut Block, safe: &HashSet<Var>) -> Vec<Stmt> {
     let mut moved = Vec::new();
-    let cannot_fail = |s: &Stmt| is_pure(&s.op) && never_fails(f, &s.op) || matches!(s.op, Op::Index { .. }) && s.outs.iter().all(|v| safe.contains(v));
+    let cannot_fail = |s: &Stmt| {
+        is_pure(&s.op) && never_fails(f, &s.op)
+            || matches!(s.op, Op::Index { .. }) && s.outs.iter().all(|v| safe.contains(v))
+    };
     outwards(f, b, &mut HashSet::new(), &cannot_fail, &mut moved);
     moved
 }
 
 /// Moves the statements that depend on nothing in `inside` to `moved`. Out of branches, which may not be taken,
 /// only free operations are moved.
-fn outwards(f: &Function, b: &mut Block, inside: &mut HashSet<Var>, cannot_fail: &dyn Fn(&Stmt) -> bool, moved: &mut Vec<Stmt>) {
+fn outwards(
+    f: &Function,
+    b: &mut Block,
+    inside: &mut HashSet<Var>,
+    cannot_fail: &dyn Fn(&Stmt) -> bool,
+    moved: &mut Vec<Stmt>,
+) {
     inside.extend(b.params.iter().chain(&b.lin_params));
     b.stmts.retain_mut(|s| {
         let mut depends = false;
@@ -88,7 +97,11 @@ fn outwards(f: &Function, b: &mut Block, inside: &mut HashSet<Var>, cannot_fail:
             return false;
         }
         if let Op::If(..) | Op::Switch(..) = s.op {
-            stacker::maybe_grow(64 * 1024, 1024 * 1024, || s.op.blocks_mut().into_iter().for_each(|part| outwards(f, part, inside, &|s| cannot_fail(s) && free(&s.op), moved)));
+            stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+                s.op.blocks_mut()
+                    .into_iter()
+                    .for_each(|part| outwards(f, part, inside, &|s| cannot_fail(s) && free(&s.op), moved))
+            });
         }
         inside.extend(s.outs.iter().chain(&s.lin_outs));
         true

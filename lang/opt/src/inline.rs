@@ -121,7 +121,8 @@ impl Inliner<'_> {
     /// place of its parameters.
     fn callee(&mut self, s: &Stmt) -> Option<(FnId, Block)> {
         let Op::Call { f: g, args, lin_args, rule, checkpoint: false } = &s.op else { return None };
-        if (rule.is_some() && !self.ruled) || !lin_args.is_empty() || !s.lin_outs.is_empty() || self.within.contains(g) {
+        if (rule.is_some() && !self.ruled) || !lin_args.is_empty() || !s.lin_outs.is_empty() || self.within.contains(g)
+        {
             return None;
         }
         let callee = self.p.funcs.get(g.0 as usize)?;
@@ -135,8 +136,12 @@ impl Inliner<'_> {
         if self.within.len() >= DEPTH && (size > LEAF || contains(&callee.body, |op| matches!(op, Op::Call { .. }))) {
             return None;
         }
-        let has_loops = || contains(&callee.body, |op| matches!(op, Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. }));
-        if !once && work(&callee.body) > SMALL && (has_loops() || !crate::scalars::scalars(&mut (**callee).clone(), sums(callee))) {
+        let has_loops =
+            || contains(&callee.body, |op| matches!(op, Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. }));
+        if !once
+            && work(&callee.body) > SMALL
+            && (has_loops() || !crate::scalars::scalars(&mut (**callee).clone(), sums(callee)))
+        {
             return None;
         }
         self.left -= size;

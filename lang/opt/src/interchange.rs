@@ -51,7 +51,9 @@ fn of_rows(f: &Function, op: &Op) -> bool {
 }
 
 fn has_rows(f: &Function, b: &Block) -> bool {
-    stacker::maybe_grow(64 * 1024, 1024 * 1024, || b.stmts.iter().any(|s| of_rows(f, &s.op) || s.op.blocks().into_iter().any(|b| has_rows(f, b))))
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+        b.stmts.iter().any(|s| of_rows(f, &s.op) || s.op.blocks().into_iter().any(|b| has_rows(f, b)))
+    })
 }
 
 struct Turn {

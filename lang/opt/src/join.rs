@@ -28,7 +28,11 @@ pub fn join(p: &Program, primal: FnId, cotangent: FnId) -> Option<Function> {
         _ => return None,
     };
     let whole = [&f, g].iter().all(|f| f.body.lin_params.is_empty() && f.body.lin_results.is_empty());
-    if !whole || given.len() != kept.len() || statements(&f.body) + statements(&g.body) > MOST || !meet(&f.body, kept, &g.body, given) {
+    if !whole
+        || given.len() != kept.len()
+        || statements(&f.body) + statements(&g.body) > MOST
+        || !meet(&f.body, kept, &g.body, given)
+    {
         return None;
     }
     apart(&mut f);
@@ -48,7 +52,17 @@ pub fn join(p: &Program, primal: FnId, cotangent: FnId) -> Option<Function> {
 }
 
 fn statements(b: &Block) -> usize {
-    b.stmts.iter().map(|s| 1 + s.op.blocks().into_iter().map(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || statements(b))).sum::<usize>()).sum()
+    b.stmts
+        .iter()
+        .map(|s| {
+            1 + s
+                .op
+                .blocks()
+                .into_iter()
+                .map(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || statements(b)))
+                .sum::<usize>()
+        })
+        .sum()
 }
 
 fn turns(s: &Stmt) -> Option<&Loop> {
@@ -60,7 +74,12 @@ fn turns(s: &Stmt) -> Option<&Loop> {
 
 /// Whether a loop reads elements of an array that a stateless loop of the other half stores.
 fn meet(f: &Block, kept: &[Var], g: &Block, given: &[Var]) -> bool {
-    let made: HashSet<Var> = f.stmts.iter().filter(|s| turns(s).is_some_and(|l| l.init.is_empty())).flat_map(|s| s.outs.iter().copied()).collect();
+    let made: HashSet<Var> = f
+        .stmts
+        .iter()
+        .filter(|s| turns(s).is_some_and(|l| l.init.is_empty()))
+        .flat_map(|s| s.outs.iter().copied())
+        .collect();
     let read: HashSet<Var> = g.stmts.iter().filter_map(turns).flat_map(|l| l.xs.iter().copied()).collect();
     kept.iter().zip(given).any(|(k, v)| made.contains(k) && read.contains(v))
 }
@@ -80,7 +99,12 @@ fn apart(f: &mut Function) {
                     *o = Out::Collect;
                     let terms = f.fresh(Ty::F64.array(1), false);
                     let total = std::mem::replace(&mut s.outs[k], terms);
-                    sums.push(Stmt { outs: vec![total], lin_outs: Vec::new(), op: Op::Sum { a: terms, n: Some(*n) }, span: s.span });
+                    sums.push(Stmt {
+                        outs: vec![total],
+                        lin_outs: Vec::new(),
+                        op: Op::Sum { a: terms, n: Some(*n) },
+                        span: s.span,
+                    });
                 }
             }
         }

@@ -70,8 +70,8 @@ pub use fuse::straight;
 
 use adl_ad::Arrays;
 use adl_ir::{Function, Program};
-use std::collections::HashSet;
 use fuse::For;
+use std::collections::HashSet;
 
 /// Limit of the rounds of fusion in [`finish`].
 pub const ROUNDS: usize = 4;
@@ -160,7 +160,8 @@ pub fn small(p: &Program, f: &mut Function) -> bool {
 
 fn until_done(p: &Program, f: &mut Function, target: For) {
     if target != For::Native {
-        let apart = if target == For::Device { scalars::for_device(f) } else { scalars::scalars(f, scalars::Sums::Written) };
+        let apart =
+            if target == For::Device { scalars::for_device(f) } else { scalars::scalars(f, scalars::Sums::Written) };
         if apart {
             round(f, Arrays::MayBeAbsent);
         }

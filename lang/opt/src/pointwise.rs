@@ -21,11 +21,20 @@ const FEWEST: usize = 2;
 /// Rewrites a function, none of whose arrays is a symbolic zero. Returns whether it changed.
 pub fn pointwise(f: &mut Function) -> bool {
     let linear = !f.body.lin_params.is_empty() || !f.body.lin_results.is_empty();
-    if linear || !f.body.stmts.iter().all(|s| suits(f, s)) || f.body.stmts.iter().filter(|s| on_vectors(f, s)).count() < FEWEST {
+    if linear
+        || !f.body.stmts.iter().all(|s| suits(f, s))
+        || f.body.stmts.iter().filter(|s| on_vectors(f, s)).count() < FEWEST
+    {
         return false;
     }
     let stmts = std::mem::take(&mut f.body.stmts);
-    let mut p = Pass { f, out: Vec::with_capacity(2 * stmts.len()), extents: HashMap::new(), same: HashMap::new(), filled: HashMap::new() };
+    let mut p = Pass {
+        f,
+        out: Vec::with_capacity(2 * stmts.len()),
+        extents: HashMap::new(),
+        same: HashMap::new(),
+        filled: HashMap::new(),
+    };
     stmts.into_iter().for_each(|s| p.stmt(s));
     let out = p.out;
     f.body.stmts = out;
@@ -61,7 +70,11 @@ fn suits(f: &Function, s: &Stmt) -> bool {
         Op::Replicate { a, .. } => *f.ty(*a) == Ty::F64,
         Op::Sum { a, .. } | Op::Total { a, .. } => is_vector(f, *a),
         Op::Dot(a, b) => is_vector(f, *a) && is_vector(f, *b),
-        Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) if s.outs.iter().all(number) => true,
+        Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..)
+            if s.outs.iter().all(number) =>
+        {
+            true
+        }
         _ => on_vectors(f, s),
     }
 }
@@ -129,7 +142,12 @@ impl Pass<'_> {
         }
         let equal = self.push(Op::Cmp(Cmp::Eq, n, m), Ty::Bool, span);
         let text = self.push(Op::Lit(Lit::Str("vectors of different lengths".into())), Ty::Str, span);
-        self.out.push(Stmt { outs: Vec::new(), lin_outs: Vec::new(), op: Op::Prim(Prim::Assert, vec![equal, text]), span });
+        self.out.push(Stmt {
+            outs: Vec::new(),
+            lin_outs: Vec::new(),
+            op: Op::Prim(Prim::Assert, vec![equal, text]),
+            span,
+        });
         self.same.insert(m, n);
     }
 
@@ -162,7 +180,17 @@ impl Pass<'_> {
         let result = self.f.fresh(Ty::F64, false);
         let stmt = Stmt { outs: vec![result], lin_outs: Vec::new(), op: op(&given), span: s.span };
         let body = Block { params, stmts: vec![stmt], results: vec![result], ..Block::default() };
-        let l = Loop { turns: Turns::For(n), reverse: false, init: vec![], lin_init: vec![], xs, lin_xs: vec![], outs: vec![Out::Collect], lin_outs: vec![], body };
+        let l = Loop {
+            turns: Turns::For(n),
+            reverse: false,
+            init: vec![],
+            lin_init: vec![],
+            xs,
+            lin_xs: vec![],
+            outs: vec![Out::Collect],
+            lin_outs: vec![],
+            body,
+        };
         let turns = self.f.fresh(Ty::I64, false);
         self.out.push(Stmt { outs: vec![*out, turns], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span });
         self.extents.insert(*out, n);

@@ -153,15 +153,29 @@ fn size(b: &Block) -> usize {
 /// The conditions for splitting a loop, if it can be split.
 fn found(f: &Function, s: &Stmt) -> Option<Bounds> {
     let Op::Loop(l) = &s.op else { return None };
-    let plain = matches!(l.turns, Turns::For(_)) && l.init.is_empty() && l.lin_init.is_empty() && l.lin_xs.is_empty() && l.body.lin_params.is_empty() && s.lin_outs.is_empty();
-    let collects = !l.outs.is_empty() && l.outs.iter().all(|o| *o == Out::Collect) && l.body.results.iter().all(|r| matches!(f.ty(*r), Ty::F64 | Ty::I64));
+    let plain = matches!(l.turns, Turns::For(_))
+        && l.init.is_empty()
+        && l.lin_init.is_empty()
+        && l.lin_xs.is_empty()
+        && l.body.lin_params.is_empty()
+        && s.lin_outs.is_empty();
+    let collects = !l.outs.is_empty()
+        && l.outs.iter().all(|o| *o == Out::Collect)
+        && l.body.results.iter().all(|r| matches!(f.ty(*r), Ty::F64 | Ty::I64));
     if !plain || !collects || size(&l.body) > LONGEST || !simple(&l.body) {
         return None;
     }
     let mut inside = Vec::new();
     copy::bound(&l.body, &mut inside);
     let bounds = Bounds { least: Vec::new(), conditions: Vec::new(), known: HashSet::new() };
-    let mut search = Search { f, index: *l.body.params.first()?, ints: HashMap::new(), compared: HashMap::new(), inside: inside.into_iter().collect(), bounds };
+    let mut search = Search {
+        f,
+        index: *l.body.params.first()?,
+        ints: HashMap::new(),
+        compared: HashMap::new(),
+        inside: inside.into_iter().collect(),
+        bounds,
+    };
     search.block(&l.body);
     search.bounds.least.iter().any(|a| a.index != 0).then_some(search.bounds)
 }
@@ -256,7 +270,12 @@ impl Make<'_> {
         let outs: Vec<Var> = tys.iter().map(|t| self.f.fresh(t.clone(), false)).collect();
         let turns = self.f.fresh(Ty::I64, false);
         let l = Loop { turns: Turns::For(n), reverse: false, xs: Vec::new(), body: b, ..l.clone() };
-        self.out.push(Stmt { op: Op::Loop(Box::new(l)), outs: outs.iter().copied().chain([turns]).collect(), lin_outs: Vec::new(), span: self.span });
+        self.out.push(Stmt {
+            op: Op::Loop(Box::new(l)),
+            outs: outs.iter().copied().chain([turns]).collect(),
+            lin_outs: Vec::new(),
+            span: self.span,
+        });
         outs
     }
 }

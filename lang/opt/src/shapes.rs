@@ -52,7 +52,22 @@ pub fn known_beside_zeros(f: &mut Function) -> HashSet<Var> {
 }
 
 fn all(f: &mut Function, zeros: bool) -> HashSet<Var> {
-    let mut k = Known { f, zeros, absent: HashSet::new(), forms: HashMap::new(), level: HashMap::new(), now: 0, loops: 0, ints: HashMap::new(), equal: HashMap::new(), facts: Vec::new(), found: HashMap::new(), safe: HashSet::new(), bounds: Bounds::default(), stacks: HashMap::new() };
+    let mut k = Known {
+        f,
+        zeros,
+        absent: HashSet::new(),
+        forms: HashMap::new(),
+        level: HashMap::new(),
+        now: 0,
+        loops: 0,
+        ints: HashMap::new(),
+        equal: HashMap::new(),
+        facts: Vec::new(),
+        found: HashMap::new(),
+        safe: HashSet::new(),
+        bounds: Bounds::default(),
+        stacks: HashMap::new(),
+    };
     for v in &f.body.params {
         k.own(*v);
     }
@@ -84,7 +99,9 @@ fn write(f: &mut Function, b: &mut Block, found: &HashMap<Var, Form>) {
                 // another array is cheaper.
                 s.op = match (&s.op, whole(f, form).filter(|_| form.len() > WRITTEN)) {
                     (Op::Shape(_), Some(a)) => Op::Shape(a),
-                    (Op::Shape(_), None) => Op::Stack { elems: form.iter().map(|e| int(f, *e, &s, &mut out)).collect(), shape: None },
+                    (Op::Shape(_), None) => {
+                        Op::Stack { elems: form.iter().map(|e| int(f, *e, &s, &mut out)).collect(), shape: None }
+                    }
                     (_, _) => match form[0] {
                         Extent::Lit(n) => Op::Lit(Lit::I64(n)),
                         Extent::Of(a, k) => Op::Dim(a, k),
@@ -101,7 +118,8 @@ fn write(f: &mut Function, b: &mut Block, found: &HashMap<Var, Form>) {
 /// The array whose entire shape this form is.
 fn whole(f: &Function, form: &Form) -> Option<Var> {
     let Some(Extent::Of(a, 0)) = form.first() else { return None };
-    let all = f.ty(*a).rank() as usize == form.len() && form.iter().enumerate().all(|(k, e)| *e == Extent::Of(*a, k as u32));
+    let all =
+        f.ty(*a).rank() as usize == form.len() && form.iter().enumerate().all(|(k, e)| *e == Extent::Of(*a, k as u32));
     all.then_some(*a)
 }
 
@@ -267,7 +285,9 @@ impl Known<'_> {
             Op::Lit(Lit::I64(n)) => {
                 self.ints.insert(out, Extent::Lit(*n));
             }
-            Op::Cmp(c, a, b) if self.rank(*a) + self.rank(*b) == 0 && *self.f.ty(*a) == Ty::I64 => self.compared(*c, (*a, *b), out),
+            Op::Cmp(c, a, b) if self.rank(*a) + self.rank(*b) == 0 && *self.f.ty(*a) == Ty::I64 => {
+                self.compared(*c, (*a, *b), out)
+            }
             Op::Stack { elems, .. } if elems.iter().all(|v| *self.f.ty(*v) == Ty::I64) => {
                 self.stacks.insert(out, elems.clone());
                 self.is(out, vec![Extent::Lit(elems.len() as i64)]);
@@ -286,7 +306,9 @@ impl Known<'_> {
                 self.is(out, form.get(at.len()..).unwrap_or_default().to_vec());
             }
             // The number of rows of a slice is unknown.
-            Op::Slice { a, .. } => self.is(out, [&[Extent::Of(out, 0)], self.form(*a).get(1..).unwrap_or_default()].concat()),
+            Op::Slice { a, .. } => {
+                self.is(out, [&[Extent::Of(out, 0)], self.form(*a).get(1..).unwrap_or_default()].concat())
+            }
             op => {
                 if let Some(form) = self.made(op) {
                     self.is(out, form);
@@ -321,10 +343,24 @@ impl Known<'_> {
         let form = |v: &Var| self.form(*v);
         let first = |n: Extent, rest: Form| [vec![self.plain(n)], rest].concat();
         Some(match op {
-            Op::Un(_, a) | Op::Convert(_, a) | Op::Not(a) | Op::Reverse(a) | Op::Rotate { a, .. } | Op::Cumsum { a, .. } => form(a),
-            Op::IndexAdd { acc: a, .. } | Op::IndexSet { acc: a, .. } | Op::SliceAdd { acc: a, .. } | Op::GatherAdd { acc: a, .. } => form(a),
+            Op::Un(_, a)
+            | Op::Convert(_, a)
+            | Op::Not(a)
+            | Op::Reverse(a)
+            | Op::Rotate { a, .. }
+            | Op::Cumsum { a, .. } => form(a),
+            Op::IndexAdd { acc: a, .. }
+            | Op::IndexSet { acc: a, .. }
+            | Op::SliceAdd { acc: a, .. }
+            | Op::GatherAdd { acc: a, .. } => form(a),
             Op::Bin(_, a, b) | Op::Cmp(_, a, b) => self.wider(*a, *b),
-            Op::Select(c, a, b) => if self.rank(*c) > 0 { form(c) } else { Some(form(a)).filter(|a| *a == form(b))? },
+            Op::Select(c, a, b) => {
+                if self.rank(*c) > 0 {
+                    form(c)
+                } else {
+                    Some(form(a)).filter(|a| *a == form(b))?
+                }
+            }
             Op::Transpose(a) => {
                 let mut out = form(a);
                 (out.len() > 1).then(|| out.swap(0, 1));
@@ -366,7 +402,8 @@ impl Known<'_> {
             self.are_absent(&b.params);
             self.now -= 1;
             self.inner(b);
-            let absent: Vec<Var> = s.outs.iter().zip(&b.results).filter(|(_, r)| self.absent.contains(r)).map(|(v, _)| *v).collect();
+            let absent: Vec<Var> =
+                s.outs.iter().zip(&b.results).filter(|(_, r)| self.absent.contains(r)).map(|(v, _)| *v).collect();
             self.absent.extend(absent);
             forms.push(b.results.iter().map(|r| self.form(*r)).collect());
         }
@@ -389,8 +426,11 @@ impl Known<'_> {
         // An assumption about one carried value may have been refuted only because of a wrong assumption about
         // another. Assumptions are only ever dropped, so this terminates.
         loop {
-            let wrong: Vec<usize> = (0..k).filter(|i| keeps[*i] && results.get(*i) != Some(&self.form(l.init[*i]))).collect();
-            let more: Vec<usize> = (0..k).filter(|i| !absent[*i] && l.body.results.get(*i).is_some_and(|r| self.absent.contains(r))).collect();
+            let wrong: Vec<usize> =
+                (0..k).filter(|i| keeps[*i] && results.get(*i) != Some(&self.form(l.init[*i]))).collect();
+            let more: Vec<usize> = (0..k)
+                .filter(|i| !absent[*i] && l.body.results.get(*i).is_some_and(|r| self.absent.contains(r)))
+                .collect();
             if wrong.is_empty() && more.is_empty() {
                 break;
             }
@@ -433,7 +473,9 @@ impl Known<'_> {
         let skip = l.body.params.len().saturating_sub(k + l.xs.len());
         let (carried, elements) = l.body.params[skip..].split_at(k.min(l.body.params.len() - skip));
         self.are_absent(carried.iter().zip(absent).filter(|(_, a)| **a).map(|(p, _)| p));
-        self.are_absent(elements.iter().zip(&l.xs).filter(|(_, x)| self.absent.contains(x)).map(|(p, _)| p).collect::<Vec<_>>());
+        self.are_absent(
+            elements.iter().zip(&l.xs).filter(|(_, x)| self.absent.contains(x)).map(|(p, _)| p).collect::<Vec<_>>(),
+        );
         for ((p, x), _) in carried.iter().zip(&l.init).zip(keeps).filter(|(_, keep)| **keep) {
             self.is(*p, self.form(*x));
         }

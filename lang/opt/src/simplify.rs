@@ -13,7 +13,15 @@ use std::collections::{HashMap, HashSet};
 pub fn simplify(f: &mut Function) {
     let mut body = std::mem::take(&mut f.body);
     let params = body.params.iter().copied().collect();
-    let mut s = Simplifier { f, params, names: HashMap::new(), lits: Lits::default(), seen: Seen::default(), extents: Extents::default(), defs: HashMap::new() };
+    let mut s = Simplifier {
+        f,
+        params,
+        names: HashMap::new(),
+        lits: Lits::default(),
+        seen: Seen::default(),
+        extents: Extents::default(),
+        defs: HashMap::new(),
+    };
     s.seen.open();
     s.block(&mut body);
     f.body = body;
@@ -50,12 +58,15 @@ impl Simplifier<'_> {
     fn stmts(&mut self, from: Vec<Stmt>, out: &mut Vec<Stmt>) {
         for mut s in from {
             s.op.map_operands(&mut |v| *self.names.get(&v).unwrap_or(&v));
-            if matches!(&s.op, Op::Prim(Prim::Assert, args) if args.first().and_then(|c| self.lits.get(*c)) == Some(&Lit::Bool(true))) {
+            if matches!(&s.op, Op::Prim(Prim::Assert, args) if args.first().and_then(|c| self.lits.get(*c)) == Some(&Lit::Bool(true)))
+            {
                 continue;
             }
             if let Some(b) = self.taken(&mut s) {
                 self.stmts(b.stmts, out);
-                for (v, r) in s.outs.iter().zip(&b.results).chain(s.lin_outs.iter().zip(&b.lin_results)).filter(|(v, r)| v != r) {
+                for (v, r) in
+                    s.outs.iter().zip(&b.results).chain(s.lin_outs.iter().zip(&b.lin_results)).filter(|(v, r)| v != r)
+                {
                     self.names.insert(*v, self.name(*r));
                 }
                 continue;
@@ -95,7 +106,8 @@ impl Simplifier<'_> {
     /// The body of a loop with trip count 1, if nothing is linear or collected and its elements are known.
     fn once(&mut self, l: &mut Loop, outs: &[Var]) -> Option<Block> {
         let Turns::For(n) = l.turns else { return None };
-        let linear = !(l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty() && l.body.lin_params.is_empty());
+        let linear =
+            !(l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty() && l.body.lin_params.is_empty());
         if self.lits.int(n) != Some(1) || linear || !l.outs.is_empty() {
             return None;
         }
@@ -157,7 +169,15 @@ impl Simplifier<'_> {
             }
             match &s.op {
                 Op::Lit(l) => self.lits.put(out, l.clone()),
-                Op::Un(Un::Neg, _) | Op::Not(_) | Op::Reverse(_) | Op::Transpose(_) | Op::Prim(Prim::Iota, _) | Op::Replicate { .. } | Op::Spread { .. } | Op::Stack { .. } | Op::Dim(..) => {
+                Op::Un(Un::Neg, _)
+                | Op::Not(_)
+                | Op::Reverse(_)
+                | Op::Transpose(_)
+                | Op::Prim(Prim::Iota, _)
+                | Op::Replicate { .. }
+                | Op::Spread { .. }
+                | Op::Stack { .. }
+                | Op::Dim(..) => {
                     self.defs.insert(out, s.op.clone());
                 }
                 _ => {}
@@ -202,7 +222,9 @@ impl Simplifier<'_> {
     /// The result of comparing an Int with itself.
     fn compared(&self, op: &Op) -> Option<Lit> {
         match op {
-            Op::Cmp(c, a, b) if a == b && *self.f.ty(*a) == Ty::I64 => Some(Lit::Bool(c.holds(Some(std::cmp::Ordering::Equal)))),
+            Op::Cmp(c, a, b) if a == b && *self.f.ty(*a) == Ty::I64 => {
+                Some(Lit::Bool(c.holds(Some(std::cmp::Ordering::Equal))))
+            }
             _ => None,
         }
     }
@@ -243,7 +265,9 @@ impl Simplifier<'_> {
     fn twice(&self, op: &Op, a: Var) -> Option<Var> {
         match (op, self.defs.get(&a)?) {
             (Op::Un(Un::Neg, _), Op::Un(Un::Neg, x)) if self.f.ty(*x).scalar().is_real() => Some(*x),
-            (Op::Not(_), Op::Not(x)) | (Op::Reverse(_), Op::Reverse(x)) | (Op::Transpose(_), Op::Transpose(x)) => Some(*x),
+            (Op::Not(_), Op::Not(x)) | (Op::Reverse(_), Op::Reverse(x)) | (Op::Transpose(_), Op::Transpose(x)) => {
+                Some(*x)
+            }
             _ => None,
         }
     }
@@ -252,8 +276,18 @@ impl Simplifier<'_> {
 /// Whether an operation has no blocks and its results depend on its operands alone.
 pub(crate) fn is_pure(op: &Op) -> bool {
     match op {
-        Op::Prim(p, _) => !matches!(p, adl_prim::Prim::Assert | adl_prim::Prim::Error | adl_prim::Prim::Print | adl_prim::Prim::Time),
-        Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } | Op::Soac(_) | Op::ReduceByIndex { .. } | Op::Dup(_) | Op::Drop(_) | Op::Fields { .. } => false,
+        Op::Prim(p, _) => {
+            !matches!(p, adl_prim::Prim::Assert | adl_prim::Prim::Error | adl_prim::Prim::Print | adl_prim::Prim::Time)
+        }
+        Op::If(..)
+        | Op::Switch(..)
+        | Op::Loop(_)
+        | Op::Call { .. }
+        | Op::Soac(_)
+        | Op::ReduceByIndex { .. }
+        | Op::Dup(_)
+        | Op::Drop(_)
+        | Op::Fields { .. } => false,
         // Updates in place would share memory.
         Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => false,
         _ => true,

@@ -39,11 +39,14 @@ fn carried(f: &Function, me: FnId) -> Option<Vec<bool>> {
         return None;
     }
     let mut calls = Vec::new();
-    (ends(b, me, &mut calls) && !calls.is_empty()).then(|| (0..b.params.len()).map(|i| calls.iter().all(|args| args[i] == b.params[i])).collect())
+    (ends(b, me, &mut calls) && !calls.is_empty())
+        .then(|| (0..b.params.len()).map(|i| calls.iter().all(|args| args[i] == b.params[i])).collect())
 }
 
 fn size(b: &Block) -> usize {
-    stacker::maybe_grow(64 * 1024, 1024 * 1024, || b.stmts.iter().map(|s| 1 + s.op.blocks().into_iter().map(size).sum::<usize>()).sum())
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+        b.stmts.iter().map(|s| 1 + s.op.blocks().into_iter().map(size).sum::<usize>()).sum()
+    })
 }
 
 /// Whether a block calls the function in tail position only. Appends the arguments of these calls to `calls`.
@@ -57,7 +60,9 @@ fn ends(b: &Block, me: FnId, calls: &mut Vec<Vec<Var>>) -> bool {
             calls.push(args.clone());
             is_end(b, last) && lin_args.is_empty() && rule.is_none() && !checkpoint
         }
-        Op::If(_, x, y) if is_end(b, last) => stacker::maybe_grow(64 * 1024, 1024 * 1024, || ends(x, me, calls) && ends(y, me, calls)),
+        Op::If(_, x, y) if is_end(b, last) => {
+            stacker::maybe_grow(64 * 1024, 1024 * 1024, || ends(x, me, calls) && ends(y, me, calls))
+        }
         _ => !mentions(last, me),
     }
 }
@@ -69,7 +74,10 @@ fn is_end(b: &Block, last: &Stmt) -> bool {
 fn mentions(s: &Stmt, me: FnId) -> bool {
     let rule = |r: &Option<adl_ir::Rule>| r.as_ref().is_some_and(|r| r.func == me);
     matches!(&s.op, Op::Call { f, rule: r, .. } if *f == me || rule(r))
-        || s.op.blocks().into_iter().any(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || b.stmts.iter().any(|s| mentions(s, me))))
+        || s.op
+            .blocks()
+            .into_iter()
+            .any(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || b.stmts.iter().any(|s| mentions(s, me))))
 }
 
 /// The copy of a function for arguments with which it does not call itself. A self-call is replaced by arbitrary
@@ -78,8 +86,16 @@ fn ending(f: &Function, me: FnId, ends: FnId) -> Function {
     let nothing: Option<Vec<Lit>> = f.body.results.iter().map(|v| nothing(f.ty(*v))).collect();
     let mut g = f.clone();
     replace(&mut g.body, me, &|s| match (&nothing, &s.op) {
-        (Some(lits), _) => s.outs.iter().zip(lits).map(|(v, l)| Stmt { op: Op::Lit(l.clone()), outs: vec![*v], lin_outs: Vec::new(), span: s.span }).collect(),
-        (None, Op::Call { args, .. }) => vec![Stmt { op: Op::Call { f: ends, args: args.clone(), lin_args: Vec::new(), rule: None, checkpoint: false }, ..s.clone() }],
+        (Some(lits), _) => s
+            .outs
+            .iter()
+            .zip(lits)
+            .map(|(v, l)| Stmt { op: Op::Lit(l.clone()), outs: vec![*v], lin_outs: Vec::new(), span: s.span })
+            .collect(),
+        (None, Op::Call { args, .. }) => vec![Stmt {
+            op: Op::Call { f: ends, args: args.clone(), lin_args: Vec::new(), rule: None, checkpoint: false },
+            ..s.clone()
+        }],
         (None, _) => vec![s.clone()],
     });
     g
@@ -118,7 +134,8 @@ fn looped(f: &Function, me: FnId, ends: FnId, fixed: &[bool]) -> Function {
     let tys: Vec<Ty> = std::iter::once(Ty::Bool).chain(g.tys(&moving)).collect();
     let mut fresh = |tys: &[Ty]| tys.iter().map(|t| g.fresh(t.clone(), false)).collect::<Vec<Var>>();
     let (asked, going, after) = (fresh(&tys), fresh(&tys[..1]), fresh(&tys));
-    let (given, begin, index, count) = (fresh(&tys[1..]), fresh(&tys[..1])[0], fresh(&[Ty::I64])[0], fresh(&[Ty::I64])[0]);
+    let (given, begin, index, count) =
+        (fresh(&tys[1..]), fresh(&tys[..1])[0], fresh(&[Ty::I64])[0], fresh(&[Ty::I64])[0]);
     let results = fresh(&f.tys(&body.results));
     let names: Vec<Var> = body.params.clone();
     let mut turn = Turn { f: &mut g, me, moving: &moving, fixed, tys: &tys, span };
@@ -126,7 +143,11 @@ fn looped(f: &Function, me: FnId, ends: FnId, fixed: &[bool]) -> Function {
     turned.params = std::iter::once(index).chain(going).chain(moving.iter().copied()).collect();
     let replaced = |with: &[Var]| {
         let mut with = with.iter();
-        names.iter().zip(fixed).map(|(v, f)| if *f { *v } else { with.next().copied().unwrap_or(*v) }).collect::<Vec<Var>>()
+        names
+            .iter()
+            .zip(fixed)
+            .map(|(v, f)| if *f { *v } else { with.next().copied().unwrap_or(*v) })
+            .collect::<Vec<Var>>()
     };
     let condition = Block { params: asked.clone(), results: asked[..1].to_vec(), ..Block::default() };
     let l = Loop {
@@ -144,7 +165,10 @@ fn looped(f: &Function, me: FnId, ends: FnId, fixed: &[bool]) -> Function {
     let stmts = vec![
         stmt(Op::Lit(Lit::Bool(true)), vec![begin]),
         stmt(Op::Loop(Box::new(l)), after.iter().copied().chain([count]).collect()),
-        stmt(Op::Call { f: ends, args: replaced(&after[1..]), lin_args: Vec::new(), rule: None, checkpoint: false }, results.clone()),
+        stmt(
+            Op::Call { f: ends, args: replaced(&after[1..]), lin_args: Vec::new(), rule: None, checkpoint: false },
+            results.clone(),
+        ),
     ];
     g.body = Block { params: replaced(&given), lin_params: Vec::new(), stmts, results, lin_results: Vec::new() };
     g
@@ -167,7 +191,9 @@ impl Turn<'_> {
     fn block(&mut self, mut b: Block) -> Block {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
             let end = b.stmts.last().is_some_and(|s| mentions(s, self.me));
-            let Some(last) = b.stmts.pop().filter(|_| end) else { return self.leaf(Vec::new(), false, self.moving.to_vec()) };
+            let Some(last) = b.stmts.pop().filter(|_| end) else {
+                return self.leaf(Vec::new(), false, self.moving.to_vec());
+            };
             match last.op {
                 Op::Call { args, .. } => {
                     let args = args.into_iter().zip(self.fixed).filter(|(_, f)| !**f).map(|(v, _)| v).collect();

@@ -55,9 +55,15 @@ fn generated_programs_give_the_same_for_no_more_work() {
             let made = across::trim(&mut p, root);
             verified(&p);
             changed += usize::from(made != root);
-            let [plain, trimmed] = [root, made].map(|f| run(&p, f, &g.args, &[]).unwrap_or_else(|e| panic!("seed {seed}: {e}")));
+            let [plain, trimmed] =
+                [root, made].map(|f| run(&p, f, &g.args, &[]).unwrap_or_else(|e| panic!("seed {seed}: {e}")));
             assert_eq!(format!("{:?}", plain.results), format!("{:?}", trimmed.results), "seed {seed}");
-            assert!(trimmed.counts.total <= plain.counts.total, "seed {seed}: {} against {}", trimmed.counts.total, plain.counts.total);
+            assert!(
+                trimmed.counts.total <= plain.counts.total,
+                "seed {seed}: {} against {}",
+                trimmed.counts.total,
+                plain.counts.total
+            );
         }
     }
     assert!(changed > 50, "only {changed} programs were changed");

@@ -43,7 +43,8 @@ impl Body {
     }
 
     fn step(&mut self, r: &mut Rng, condition: usize) {
-        let (free, x, y) = (self.free[r.below(self.free.len())], self.all[r.below(self.all.len())], self.all[r.below(self.all.len())]);
+        let (free, x, y) =
+            (self.free[r.below(self.free.len())], self.all[r.below(self.all.len())], self.all[r.below(self.all.len())]);
         let bound = |b: &Body, v: usize| !b.free.contains(&v);
         match r.below(9) {
             0 | 1 => _ = self.op(&format!("add v{x} v{y}"), bound(self, x) || bound(self, y)),
@@ -66,15 +67,22 @@ fn program(r: &mut Rng, k: usize, ty: &'static str) -> String {
     let mut params: Vec<String> = vec![format!("v0: []{ty}"), format!("v1: []{ty}")];
     params.extend((0..k).map(|i| format!("v{}: {ty}", 2 + i)));
     let n = 2 + k;
-    let begins: Vec<String> = (0..k).map(|i| if r.below(3) == 0 { format!("v{}", n + 1) } else { format!("v{}", 2 + i) }).collect();
+    let begins: Vec<String> =
+        (0..k).map(|i| if r.below(3) == 0 { format!("v{}", n + 1) } else { format!("v{}", 2 + i) }).collect();
     let (index, first) = (n + 2, n + 3);
     let (x, y, one, condition) = (first + k, first + k + 1, first + k + 2, first + k + 3);
-    let mut b = Body { text: String::new(), next: condition + 1, free: vec![x, y], all: (first..first + k + 2).collect(), ty };
+    let mut b =
+        Body { text: String::new(), next: condition + 1, free: vec![x, y], all: (first..first + k + 2).collect(), ty };
     writeln!(b.text, "    v{one}: i64 = 1\n    v{condition}: bool = gt v{index} v{one}").unwrap();
     (0..2 + r.below(3 * k + 3)).for_each(|_| b.step(r, condition));
     // Carried values stay small, so that no digits are lost.
     let half = b.op(if ty == "f64" { "0.3" } else { "0.3f32" }, false);
-    let carried: Vec<usize> = (0..k).map(|_| b.all[b.all.len() - 1 - r.below(b.all.len().min(k + 3))]).collect::<Vec<_>>().into_iter().map(|v| b.op(&format!("mul v{half} v{v}"), true)).collect();
+    let carried: Vec<usize> = (0..k)
+        .map(|_| b.all[b.all.len() - 1 - r.below(b.all.len().min(k + 3))])
+        .collect::<Vec<_>>()
+        .into_iter()
+        .map(|v| b.op(&format!("mul v{half} v{v}"), true))
+        .collect();
     let shown = b.op(&format!("abs v{}", first + r.below(k)), true);
     let results: Vec<String> = carried.iter().chain([&shown, &shown]).map(|v| format!("v{v}")).collect();
     let ends: Vec<String> = (0..k).map(|i| format!("v{}: {ty}", b.next + i)).collect();
@@ -106,7 +114,9 @@ fn numbers(v: &Val, out: &mut Vec<f64>) {
 }
 
 fn has_state(b: &Block) -> bool {
-    b.stmts.iter().any(|s| matches!(&s.op, Op::Loop(l) if !l.init.is_empty()) || s.op.blocks().into_iter().any(has_state))
+    b.stmts
+        .iter()
+        .any(|s| matches!(&s.op, Op::Loop(l) if !l.init.is_empty()) || s.op.blocks().into_iter().any(has_state))
 }
 
 /// Compares both versions. Returns whether no loop with state remains.
@@ -129,7 +139,10 @@ fn check(seed: u64, text: &str, ty: &'static str, k: usize) -> bool {
         want.results.iter().for_each(|v| numbers(v, &mut a));
         have.results.iter().for_each(|v| numbers(v, &mut b));
         let close = if ty == "f64" { 1e-9 } else { 1e-3 } * a.iter().fold(1.0, |m: f64, x| m.max(x.abs()));
-        assert!(a.len() == b.len() && a.iter().zip(&b).all(|(x, y)| (x - y).abs() <= close), "{seed}, {n}: {a:?} {b:?}\n{text}");
+        assert!(
+            a.len() == b.len() && a.iter().zip(&b).all(|(x, y)| (x - y).abs() <= close),
+            "{seed}, {n}: {a:?} {b:?}\n{text}"
+        );
     }
     done
 }

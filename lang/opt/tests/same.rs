@@ -3,9 +3,9 @@
 #[path = "../../ad/tests/common/mod.rs"]
 mod common;
 
-use adl_ad::{Ad, Arrays};
 use adl_ad::segment::Segments;
 use adl_ad::unzip::Plan;
+use adl_ad::{Ad, Arrays};
 use adl_ir::{FnId, Function, Program};
 use common::check;
 use common::programs::PROGRAMS;
@@ -34,7 +34,8 @@ fn there_are_no_more_residuals() {
             let mut ad = Ad::new();
             ad.cleanup = cleanup;
             let wrt = vec![true; p.func(f).body.params.len()];
-            let l = ad.linearize_with(&mut p, f, &wrt, &Plan::store_all()).unwrap_or_else(|e| panic!("{name}: {}", e.why));
+            let l =
+                ad.linearize_with(&mut p, f, &wrt, &Plan::store_all()).unwrap_or_else(|e| panic!("{name}: {}", e.why));
             p.func(l.primal).body.results.len()
         };
         let (plain, optimised) = (count(None), count(Some(but_for_small_arrays)));

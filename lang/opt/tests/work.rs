@@ -1,8 +1,8 @@
 //! Passes on generated programs and their derivatives: results have the same bits, and the reference evaluator
 //! never counts more work.
 
-use adl_ad::{Ad, Arrays};
 use adl_ad::unzip::Plan;
+use adl_ad::{Ad, Arrays};
 use adl_ir::eval::{Val, run};
 use adl_ir::generate;
 use adl_ir::{FnId, Function, Program};
@@ -71,7 +71,12 @@ fn compare(p: &mut Program, f: FnId, args: &[Val], arrays: Arrays, seed: u64) ->
         let g = p.add(made.clone());
         let now = run(p, g, args, &[]).unwrap_or_else(|e| panic!("seed {seed}, pass {k}: {e}"));
         assert_eq!(all_bits(&now.results), all_bits(&plain.results), "seed {seed}, pass {k}");
-        assert!(now.counts.total <= plain.counts.total + hoisted, "seed {seed}, pass {k}: {} against {}", now.counts.total, plain.counts.total);
+        assert!(
+            now.counts.total <= plain.counts.total + hoisted,
+            "seed {seed}, pass {k}: {} against {}",
+            now.counts.total,
+            plain.counts.total
+        );
     }
     plain.results
 }
@@ -85,7 +90,9 @@ fn results_are_the_same_bits_for_no_more_work() {
         let mut ad = Ad::new();
         ad.cleanup = Some(adl_opt::function);
         let wrt = vec![true; g.args.len()];
-        let l = ad.linearize_with(&mut p, g.main, &wrt, &Plan::store_all()).unwrap_or_else(|e| panic!("seed {seed}: {}", e.why));
+        let l = ad
+            .linearize_with(&mut p, g.main, &wrt, &Plan::store_all())
+            .unwrap_or_else(|e| panic!("seed {seed}: {}", e.why));
         let mut outs = compare(&mut p, l.primal, &g.args, Arrays::MayBeAbsent, seed);
         let mut seeds = outs.split_off(l.results);
         for v in outs.iter().zip(&l.active).filter(|(_, a)| **a).map(|(v, _)| v) {

@@ -15,23 +15,50 @@ const LN2: (f64, f64) = (0.6931471805598903, 5.497923018708371e-14);
 
 /// (exp r - 1 - r) / r².
 const EXP: [f64; 11] = [
-    0.5, 0.1666666666666667, 0.04166666666666667, 0.008333333333326136, 0.0013888888888883748, 0.00019841269874820627,
-    2.4801587325547743e-05, 2.7557255400206422e-06, 2.75572736431103e-07, 2.5105217004720745e-08, 2.0914686968086876e-09,
+    0.5,
+    0.1666666666666667,
+    0.04166666666666667,
+    0.008333333333326136,
+    0.0013888888888883748,
+    0.00019841269874820627,
+    2.4801587325547743e-05,
+    2.7557255400206422e-06,
+    2.75572736431103e-07,
+    2.5105217004720745e-08,
+    2.0914686968086876e-09,
 ];
 
 /// (log ((1 + s) / (1 - s)) - 2 s) / s³, in s².
 const LOG: [f64; 8] = [
-    0.6666666666666666, 0.4000000000000088, 0.2857142857080323, 0.2222222239180047, 0.18181795630884753, 0.15386240205813478,
-    0.13268759668560612, 0.13086767009948175,
+    0.6666666666666666,
+    0.4000000000000088,
+    0.2857142857080323,
+    0.2222222239180047,
+    0.18181795630884753,
+    0.15386240205813478,
+    0.13268759668560612,
+    0.13086767009948175,
 ];
 
 /// (sin x - x) / x³, in x².
-const SIN: [f64; 6] =
-    [-0.16666666666666666, 0.008333333333330948, -0.00019841269836756774, 2.7557316101617874e-06, -2.505113165023518e-08, 1.5918115263265974e-10];
+const SIN: [f64; 6] = [
+    -0.16666666666666666,
+    0.008333333333330948,
+    -0.00019841269836756774,
+    2.7557316101617874e-06,
+    -2.505113165023518e-08,
+    1.5918115263265974e-10,
+];
 
 /// (cos x - 1 + x² / 2) / x⁴, in x².
-const COS: [f64; 6] =
-    [0.041666666666666664, -0.0013888888888887398, 2.480158729876456e-05, -2.7557317271145144e-07, 2.087614614655861e-09, -1.1382623647474604e-11];
+const COS: [f64; 6] = [
+    0.041666666666666664,
+    -0.0013888888888887398,
+    2.480158729876456e-05,
+    -2.7557317271145144e-07,
+    2.087614614655861e-09,
+    -1.1382623647474604e-11,
+];
 
 /// π / 2 in three parts. Products of the first or the second part with integers below 2²⁰ are exact.
 const HALF_PI: [f64; 3] = [1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21];
@@ -338,7 +365,9 @@ mod tests {
             seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             (seed >> 11) as f64 / (1u64 << 53) as f64
         };
-        (0..4000).map(|i| (2.0 * next() - 1.0) * if i % 2 == 0 { 6.0 } else { 10f64.powf(12.0 * next() - 9.0) }).collect()
+        (0..4000)
+            .map(|i| (2.0 * next() - 1.0) * if i % 2 == 0 { 6.0 } else { 10f64.powf(12.0 * next() - 9.0) })
+            .collect()
     }
 
     /// The distance in units of the last place of the expected number.
@@ -354,8 +383,13 @@ mod tests {
     fn functions_are_those_of_the_standard_library_to_an_ulp_or_two() {
         // The hyperbolic functions of Rust's standard library have errors up to two ulps themselves.
         let table: [(fn(f64) -> f64, fn(f64) -> f64, f64); 7] = [
-            (exp, f64::exp, 1.0), (expm1, f64::exp_m1, 2.0), (tanh, f64::tanh, 3.0), (|x| log(x.abs()), |x| x.abs().ln(), 1.0),
-            (|x| log1p(x.abs() - 0.999), |x| (x.abs() - 0.999).ln_1p(), 2.0), (one::sin, f64::sin, 1.0), (one::cos, f64::cos, 1.0),
+            (exp, f64::exp, 1.0),
+            (expm1, f64::exp_m1, 2.0),
+            (tanh, f64::tanh, 3.0),
+            (|x| log(x.abs()), |x| x.abs().ln(), 1.0),
+            (|x| log1p(x.abs() - 0.999), |x| (x.abs() - 0.999).ln_1p(), 2.0),
+            (one::sin, f64::sin, 1.0),
+            (one::cos, f64::cos, 1.0),
         ];
         for (i, (ours, theirs, most)) in table.iter().enumerate() {
             for x in samples() {
@@ -366,8 +400,25 @@ mod tests {
 
     #[test]
     fn values_at_the_ends_are_those_of_the_standard_library() {
-        let all = [0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1.0, -1.0, 5e-324, 1e-310, 709.79, -745.2, 1e300, -1e300, f64::MIN_POSITIVE, 1e-20];
-        let table: [(fn(f64) -> f64, fn(f64) -> f64); 5] = [(exp, f64::exp), (log, f64::ln), (log1p, f64::ln_1p), (one::sin, f64::sin), (one::cos, f64::cos)];
+        let all = [
+            0.0,
+            -0.0,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            f64::NAN,
+            1.0,
+            -1.0,
+            5e-324,
+            1e-310,
+            709.79,
+            -745.2,
+            1e300,
+            -1e300,
+            f64::MIN_POSITIVE,
+            1e-20,
+        ];
+        let table: [(fn(f64) -> f64, fn(f64) -> f64); 5] =
+            [(exp, f64::exp), (log, f64::ln), (log1p, f64::ln_1p), (one::sin, f64::sin), (one::cos, f64::cos)];
         for (i, (ours, theirs)) in table.iter().enumerate() {
             for x in all {
                 let (p, q) = (ours(x), theirs(x));
@@ -378,16 +429,31 @@ mod tests {
             let same = |p: f64, q: f64| p.to_bits() == q.to_bits() || p.is_nan() && q.is_nan();
             assert!(same(expm1(x), x) && same(tanh(x), x), "{x:e}");
         }
-        assert_eq!([expm1(f64::INFINITY), expm1(f64::NEG_INFINITY), tanh(f64::INFINITY), tanh(-1e300)], [f64::INFINITY, -1.0, 1.0, -1.0]);
-        assert_eq!([sigmoid(0.0), sigmoid(f64::INFINITY), sigmoid(f64::NEG_INFINITY), sigmoid(-800.0)], [0.5, 1.0, 0.0, 0.0]);
-        assert_eq!([softplus(f64::INFINITY), softplus(f64::NEG_INFINITY), softplus(800.0)], [f64::INFINITY, 0.0, 800.0]);
+        assert_eq!(
+            [expm1(f64::INFINITY), expm1(f64::NEG_INFINITY), tanh(f64::INFINITY), tanh(-1e300)],
+            [f64::INFINITY, -1.0, 1.0, -1.0]
+        );
+        assert_eq!(
+            [sigmoid(0.0), sigmoid(f64::INFINITY), sigmoid(f64::NEG_INFINITY), sigmoid(-800.0)],
+            [0.5, 1.0, 0.0, 0.0]
+        );
+        assert_eq!(
+            [softplus(f64::INFINITY), softplus(f64::NEG_INFINITY), softplus(800.0)],
+            [f64::INFINITY, 0.0, 800.0]
+        );
         assert!(sigmoid(f64::NAN).is_nan() && softplus(f64::NAN).is_nan());
     }
 
     #[test]
     fn tails_keep_their_digits() {
         // Expected values were computed with fifty digits.
-        let all = [(sigmoid(-40.0), 4.248354255291589e-18), (tanh(0.2), 0.197375320224904), (softplus(-50.0), 1.9287498479639178e-22), (expm1(1e-5), 1.0000050000166668e-05), (sigmoid(2.0), 0.8807970779778824)];
+        let all = [
+            (sigmoid(-40.0), 4.248354255291589e-18),
+            (tanh(0.2), 0.197375320224904),
+            (softplus(-50.0), 1.9287498479639178e-22),
+            (expm1(1e-5), 1.0000050000166668e-05),
+            (sigmoid(2.0), 0.8807970779778824),
+        ];
         for (got, want) in all {
             assert!(ulps(got, want) <= 1.0, "{got:e} {want:e}");
         }

@@ -43,7 +43,9 @@ impl Ops for Symbolic {
             (Bin::Mul | Bin::Scale, x, y) if *y == one => x.clone(),
             (Bin::Mul | Bin::Scale, x, y) if *x == one => y.clone(),
             (Bin::Mul | Bin::Scale, x, y) if x == y => Formula::Un(Un::Powi(2), Box::new(x.clone())),
-            (Bin::Mul | Bin::Scale, x, y @ Number(_)) => Formula::Bin(Bin::Mul, Box::new(y.clone()), Box::new(x.clone())),
+            (Bin::Mul | Bin::Scale, x, y @ Number(_)) => {
+                Formula::Bin(Bin::Mul, Box::new(y.clone()), Box::new(x.clone()))
+            }
             (Bin::Scale, x, y) => Formula::Bin(Bin::Mul, Box::new(x.clone()), Box::new(y.clone())),
             (Bin::Add, x, y) if *x == zero => y.clone(),
             (Bin::Add | Bin::Sub, x, y) if *y == zero => x.clone(),
@@ -97,14 +99,27 @@ impl Formula {
                 Un::Polygamma(n) => (format!("polygamma {n} {}", x.text(Level::Atom)), Level::Call),
                 _ => (format!("{} {}", name(*op), x.text(Level::Atom)), Level::Call),
             },
-            Formula::Bin(Bin::Sub, one, step) if **one == Number(1.0) && let Formula::Bin(Bin::StepLe, x, y) = &**step => {
+            Formula::Bin(Bin::Sub, one, step)
+                if **one == Number(1.0)
+                    && let Formula::Bin(Bin::StepLe, x, y) = &**step =>
+            {
                 (format!("(1 where {} > {}, else 0)", x.text(Level::Sum), y.text(Level::Sum)), Level::Atom)
             }
             Formula::Bin(op, x, y) => match infix(*op) {
                 // Operators of one level associate to the left, so the left operand needs no parentheses.
                 Some((sign, level)) => (format!("{} {sign} {}", x.text(level), y.text(above(level))), level),
-                None if *op == Bin::StepLe => (format!("(1 where {} <= {}, else 0)", x.text(Level::Sum), y.text(Level::Sum)), Level::Atom),
-                None => (format!("{} {} {}", Prim::of_bin(*op).map_or("", Prim::name), x.text(Level::Atom), y.text(Level::Atom)), Level::Call),
+                None if *op == Bin::StepLe => {
+                    (format!("(1 where {} <= {}, else 0)", x.text(Level::Sum), y.text(Level::Sum)), Level::Atom)
+                }
+                None => (
+                    format!(
+                        "{} {} {}",
+                        Prim::of_bin(*op).map_or("", Prim::name),
+                        x.text(Level::Atom),
+                        y.text(Level::Atom)
+                    ),
+                    Level::Call,
+                ),
             },
         }
     }
@@ -127,7 +142,8 @@ pub fn derivative(p: Prim) -> Option<String> {
         return Some(format!("Derivative of `{} x`: `{}`.", p.name(), text(d)));
     }
     if let Some(op) = p.bin().filter(|_| !matches!(p, Prim::Add | Prim::Sub)) {
-        let Ok((dx, dy)) = d_bin(&mut Symbolic, op, &x, &y, &Formula::Bin(op, Box::new(x.clone()), Box::new(y.clone())));
+        let Ok((dx, dy)) =
+            d_bin(&mut Symbolic, op, &x, &y, &Formula::Bin(op, Box::new(x.clone()), Box::new(y.clone())));
         let call = Formula::Bin(op, Box::new(x), Box::new(y)).text(Level::Sum);
         return Some(format!("Derivatives of `{call}`: in x `{}`, in y `{}`.", text(dx), text(dy)));
     }

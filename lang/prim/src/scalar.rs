@@ -7,8 +7,35 @@ use crate::special;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]
 pub enum Un {
-    Neg, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh, Exp, Expm1, Log, Log1p, Sqrt, Cbrt, Abs,
-    Sign, Floor, Ceil, Round, Sigmoid, Relu, Softplus, Erf, Erfc, Lgamma, Digamma, Gamma,
+    Neg,
+    Sin,
+    Cos,
+    Tan,
+    Asin,
+    Acos,
+    Atan,
+    Sinh,
+    Cosh,
+    Tanh,
+    Exp,
+    Expm1,
+    Log,
+    Log1p,
+    Sqrt,
+    Cbrt,
+    Abs,
+    Sign,
+    Floor,
+    Ceil,
+    Round,
+    Sigmoid,
+    Relu,
+    Softplus,
+    Erf,
+    Erfc,
+    Lgamma,
+    Digamma,
+    Gamma,
     /// The n-th derivative of digamma, n at least 1.
     Polygamma(u8),
     /// 1 if x > 0, else 0.
@@ -23,7 +50,12 @@ pub enum Un {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]
 pub enum Cmp {
-    Eq, Ne, Lt, Gt, Le, Ge,
+    Eq,
+    Ne,
+    Lt,
+    Gt,
+    Le,
+    Ge,
 }
 
 impl Cmp {
@@ -74,12 +106,19 @@ impl Cmp {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]
 pub enum Bin {
-    Add, Sub, Mul, Div,
+    Add,
+    Sub,
+    Mul,
+    Div,
     /// Division rounded toward negative infinity.
     IntDiv,
     /// Remainder with the divisor's sign.
     Rem,
-    Pow, Atan2, Hypot, Min, Max,
+    Pow,
+    Atan2,
+    Hypot,
+    Min,
+    Max,
     /// 1 if x ≤ y, else 0.
     StepLe,
     /// x y, but 0 if either factor is 0: a tangent times a coefficient. So 0 · inf produces no nan in a derivative, in
@@ -143,12 +182,26 @@ impl Un {
             Un::Sqrt => x.sqrt(),
             Un::Cbrt => x.cbrt(),
             Un::Abs => x.abs(),
-            Un::Sign => if x > 0.0 { 1.0 } else if x < 0.0 { -1.0 } else { x },
+            Un::Sign => {
+                if x > 0.0 {
+                    1.0
+                } else if x < 0.0 {
+                    -1.0
+                } else {
+                    x
+                }
+            }
             Un::Floor => x.floor(),
             Un::Ceil => x.ceil(),
             Un::Round => x.round_ties_even(),
             Un::Sigmoid => one::sigmoid(x),
-            Un::Relu => if x > 0.0 || x.is_nan() { x } else { 0.0 },
+            Un::Relu => {
+                if x > 0.0 || x.is_nan() {
+                    x
+                } else {
+                    0.0
+                }
+            }
             Un::Softplus => one::softplus(x),
             Un::Erf => libm::erf(x),
             Un::Erfc => libm::erfc(x),
@@ -156,7 +209,13 @@ impl Un {
             Un::Digamma => special::digamma(x),
             Un::Gamma => libm::tgamma(x),
             Un::Polygamma(n) => special::polygamma(n, x),
-            Un::Step => if x > 0.0 { 1.0 } else { 0.0 },
+            Un::Step => {
+                if x > 0.0 {
+                    1.0
+                } else {
+                    0.0
+                }
+            }
             Un::Sech2 => one::sech2(x),
             Un::Powi(n) => x.powi(n),
         }
@@ -196,16 +255,40 @@ impl Bin {
             Bin::Add => x + y,
             Bin::Sub => x - y,
             Bin::Mul => x * y,
-            Bin::Scale => if x == 0.0 || y == 0.0 { 0.0 } else { x * y },
+            Bin::Scale => {
+                if x == 0.0 || y == 0.0 {
+                    0.0
+                } else {
+                    x * y
+                }
+            }
             Bin::Div => x / y,
             Bin::IntDiv => (x / y).floor(),
             Bin::Rem => floor_rem(x, y),
             Bin::Pow => pow(x, y),
             Bin::Atan2 => x.atan2(y),
             Bin::Hypot => x.hypot(y),
-            Bin::Min => if x.is_nan() || x <= y { x } else { y },
-            Bin::Max => if x.is_nan() || x >= y { x } else { y },
-            Bin::StepLe => if x <= y { 1.0 } else { 0.0 },
+            Bin::Min => {
+                if x.is_nan() || x <= y {
+                    x
+                } else {
+                    y
+                }
+            }
+            Bin::Max => {
+                if x.is_nan() || x >= y {
+                    x
+                } else {
+                    y
+                }
+            }
+            Bin::StepLe => {
+                if x <= y {
+                    1.0
+                } else {
+                    0.0
+                }
+            }
         }
     }
 }
@@ -459,8 +542,42 @@ mod tests {
     fn unary_rules_agree_with_central_differences() {
         use Un::*;
         let all = [
-            Neg, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh, Exp, Expm1, Log, Log1p, Sqrt, Cbrt, Abs, Sign, Floor, Ceil, Round,
-            Sigmoid, Relu, Softplus, Erf, Erfc, Lgamma, Digamma, Gamma, Polygamma(1), Polygamma(2), Step, Sech2, Powi(3), Powi(-2), Powi(1),
+            Neg,
+            Sin,
+            Cos,
+            Tan,
+            Asin,
+            Acos,
+            Atan,
+            Sinh,
+            Cosh,
+            Tanh,
+            Exp,
+            Expm1,
+            Log,
+            Log1p,
+            Sqrt,
+            Cbrt,
+            Abs,
+            Sign,
+            Floor,
+            Ceil,
+            Round,
+            Sigmoid,
+            Relu,
+            Softplus,
+            Erf,
+            Erfc,
+            Lgamma,
+            Digamma,
+            Gamma,
+            Polygamma(1),
+            Polygamma(2),
+            Step,
+            Sech2,
+            Powi(3),
+            Powi(-2),
+            Powi(1),
             Powi(0),
         ];
         for op in all {
@@ -498,7 +615,10 @@ mod tests {
                 let nx = (op.eval(x + h, y) - op.eval(x - h, y)) / (2.0 * h);
                 let ny = (op.eval(x, y + h) - op.eval(x, y - h)) / (2.0 * h);
                 let Ok((dx, dy)) = d_bin(&mut Plain, op, &x, &y, &op.eval(x, y));
-                assert!((dx - nx).abs() < 1e-6 * (1.0 + dx.abs()) && (dy - ny).abs() < 1e-6 * (1.0 + dy.abs()), "{op:?}");
+                assert!(
+                    (dx - nx).abs() < 1e-6 * (1.0 + dx.abs()) && (dy - ny).abs() < 1e-6 * (1.0 + dy.abs()),
+                    "{op:?}"
+                );
             }
         }
     }

@@ -48,11 +48,25 @@ impl Effort {
 impl Session {
     /// Runs a file, and times each `bench` item whose name contains `filter` where it occurs. `each` is called with
     /// every result immediately.
-    pub fn run_benches(&mut self, name: &str, bytes: &[u8], filter: &str, effort: Effort, mut each: impl FnMut(&Timing)) -> Vec<Diagnostic> {
+    pub fn run_benches(
+        &mut self,
+        name: &str,
+        bytes: &[u8],
+        filter: &str,
+        effort: Effort,
+        mut each: impl FnMut(&Timing),
+    ) -> Vec<Diagnostic> {
         self.stoppable(|s| s.run_benches_here(name, bytes, filter, effort, &mut each)).unwrap_or_else(|d| vec![*d])
     }
 
-    fn run_benches_here(&mut self, name: &str, bytes: &[u8], filter: &str, effort: Effort, each: &mut dyn FnMut(&Timing)) -> Vec<Diagnostic> {
+    fn run_benches_here(
+        &mut self,
+        name: &str,
+        bytes: &[u8],
+        filter: &str,
+        effort: Effort,
+        each: &mut dyn FnMut(&Timing),
+    ) -> Vec<Diagnostic> {
         let env = self.env.clone();
         let checked = self.check_bytes(name, bytes, env);
         let mut diags = checked.diags;
@@ -118,7 +132,14 @@ impl Session {
         }
         times.sort_by(f64::total_cmp);
         let at = |q: f64| times[((times.len() - 1) as f64 * q).round() as usize];
-        Ok(Timing { name: name.to_owned(), median: at(0.5), quartiles: (at(0.25), at(0.75)), min: times[0], samples, iterations: batch * samples as u64 })
+        Ok(Timing {
+            name: name.to_owned(),
+            median: at(0.5),
+            quartiles: (at(0.25), at(0.75)),
+            min: times[0],
+            samples,
+            iterations: batch * samples as u64,
+        })
     }
 
     /// The value of a checked expression as text, or its error.

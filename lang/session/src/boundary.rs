@@ -1,5 +1,5 @@
-//! The boundary for panics: every entry of a session runs inside [`Session::guarded`]. A panic becomes error E0901, and
-//! the session is restored to its state before the entry.
+//! Where panics end: every entry of a session is run by [`Session::guarded`]. A panic becomes error E0901, and the session is as it was before
+//! the entry. So does the panic of a thread that serves the session, and an interrupt of the checker unwinds as a panic does.
 //!
 //! Hosts whose operations involve more than one entry (a `:command`, a cell with its pictures) have their own boundary:
 //! [`Session::checkpoint`], [`adl_interp::fault::catch`], [`Session::recover`].
@@ -97,7 +97,19 @@ impl Session {
         }
     }
 
-    /// Records the source of a definition, for `:source`.
+    /// The same for an entry of the user's: an interrupt ends also what parses and checks it, and the session is as it was before.
+    ///
+    /// # Errors
+    /// E0901, if there was a panic; E0708, if it was interrupted before it ran.
+    pub(crate) fn stoppable<T>(&mut self, entry: impl FnOnce(&mut Session) -> T) -> Result<T, Box<Diagnostic>> {
+        let flag = self.interrupt();
+        self.guarded(|s| {
+            let _listening = stop::listen(flag);
+            entry(s)
+        })
+    }
+
+    /// Remembers the text of a definition, for `:source`.
     pub(crate) fn set_text(&mut self, name: Symbol, text: Span) {
         self.texts.insert_mut(name, text);
     }

@@ -32,7 +32,8 @@ struct Done {
 fn ends(text: &str, items: &[ast::Item]) -> Vec<(usize, bool)> {
     let tokens = adl_syntax::lexer::lex(FileId::default(), text).tokens;
     let next = |i: usize| items.get(i + 1).map_or(text.len(), |n| n.span.lo as usize);
-    let last = |end: usize| tokens[..tokens.partition_point(|t| (t.lo as usize) < end)].iter().rfind(|t| t.tok != Tok::End);
+    let last =
+        |end: usize| tokens[..tokens.partition_point(|t| (t.lo as usize) < end)].iter().rfind(|t| t.tok != Tok::End);
     (0..items.len()).map(|i| (next(i), last(next(i)).is_some_and(|t| t.tok == Tok::P(P::Semi)))).collect()
 }
 
@@ -156,7 +157,18 @@ impl Session {
         }
     }
 
-    /// Echoes a value and binds it to `it`.
+    /// A function's name, with the place in a file where it was defined.
+    fn with_origin(&self, name: &str) -> String {
+        let defined = name.split(' ').next().and_then(|n| self.env.values.get(&Symbol::new(n)));
+        let Some((g, file)) = defined.and_then(|g| Some((g, self.sources.get(g.span.file)?))) else {
+            return name.to_owned();
+        };
+        // An entry is on the screen, or in `:source`.
+        let in_entry = file.name.starts_with('<');
+        if in_entry { name.to_owned() } else { format!("{name}, {}:{}", file.name, file.line_col(g.span.lo).0) }
+    }
+
+    /// Echoes a value, and keeps it under the name `it`.
     fn echo_value(&mut self, v: Value, mut scheme: Scheme, span: Span, out: &mut Outcome) {
         if matches!(v, Value::Unit) {
             return;
@@ -174,12 +186,17 @@ impl Session {
             _ => None,
         };
         let called = called.map(|name| self.with_origin(&name));
-        out.echoes.push(Echo { name: None, called, ty: self.type_text(&scheme), of: Some(scheme.ty.clone()), shown: v.clone() });
+        out.echoes.push(Echo {
+            name: None,
+            called,
+            ty: self.type_text(&scheme),
+            of: Some(scheme.ty.clone()),
+            shown: v.clone(),
+        });
         let id = self.tables.global();
         self.machine.set_global(id, v);
         let g = Global { id, scheme: Rc::new(scheme), span, doc: None, alias: None, arity: 0 };
-        // The previous value becomes `it1`, and so on. A large one is dropped: it would occupy memory although the user
-        // never named it.
+        // The value before is `it1` from now on, and so on. A large one is let go: it would fill memory under a name that the user did not give it.
         let mut moved = Some(g);
         for name in ITS.map(Symbol::new) {
             let new = std::mem::replace(&mut moved, self.env.values.get(&name).cloned());
@@ -200,7 +217,13 @@ impl Session {
             scheme.ty = refine(&scheme.ty, &v, d.span, &self.tables);
             self.env.set_type(name, scheme.clone());
         }
-        Some(Echo { name: Some(name.to_string()), called: None, ty: self.type_text(&scheme), of: Some(scheme.ty), shown: v })
+        Some(Echo {
+            name: Some(name.to_string()),
+            called: None,
+            ty: self.type_text(&scheme),
+            of: Some(scheme.ty),
+            shown: v,
+        })
     }
 
     /// The echo of an expression, without binding `it`.

@@ -1,8 +1,8 @@
 //! Completion at the cursor: names, members of modules, fields of records.
 
+use crate::{Session, declared};
 use adl_interp::fault;
 use adl_interp::value::{Kind, Value};
-use crate::{Session, declared};
 use adl_prim::{Prim, Typing};
 use adl_syntax::symbol::Symbol;
 use adl_typing::env::Env;
@@ -17,7 +17,7 @@ pub struct Completion {
     pub text: String,
     /// Its type, or its category.
     pub ty: String,
-    /// The first sentence of its documentation.
+    /// The first sentence about it, or a declaration.
     pub doc: String,
     /// Whether the user defined it.
     pub own: bool,
@@ -34,8 +34,10 @@ impl Completion {
 }
 
 /// Reserved words that begin or continue expressions.
-const KEYWORDS: &[&str] =
-    &["let", "rec", "and", "in", "fun", "lin", "if", "then", "else", "match", "with", "when", "as", "for", "loop", "while", "do", "type", "alias", "import", "true", "false", "test", "bench"];
+const KEYWORDS: &[&str] = &[
+    "let", "rec", "and", "in", "fun", "lin", "if", "then", "else", "match", "with", "when", "as", "for", "loop",
+    "while", "do", "type", "alias", "import", "true", "false", "test", "bench",
+];
 
 impl Session {
     /// The candidates for a prefix. `optim.ad` looks into a module, `p.x` into the type of a value.
@@ -62,20 +64,67 @@ impl Session {
         if let Some(base) = &self.env.base {
             self.names_of(base, "", prefix, &mut out);
         }
-        for p in Prim::ALL.iter().filter(|p| p.name().starts_with(prefix) && p.name().starts_with(char::is_alphabetic)) {
+        for p in Prim::ALL.iter().filter(|p| p.name().starts_with(prefix) && p.name().starts_with(char::is_alphabetic))
+        {
             out.push(Completion::new(p.name(), prim_type(*p)).about(p.row().doc));
         }
         let known = |name: &str| self.env.value(Symbol::new(name)).is_some();
         let modules = adl_std::MODULES.iter().filter(|(n, _)| n.starts_with(prefix) && !known(n));
-        out.extend(modules.map(|(n, source)| Completion::new(format!("{n}."), "module").about(&crate::docs::head_comment(source))));
-        out.extend(KEYWORDS.iter().filter(|k| !prefix.is_empty() && k.starts_with(prefix)).map(|k| Completion::new(*k, "keyword")));
+        out.extend(
+            modules.map(|(n, source)| {
+                Completion::new(format!("{n}."), "module").about(&crate::docs::head_comment(source))
+            }),
+        );
+        out.extend(
+            KEYWORDS
+                .iter()
+                .filter(|k| !prefix.is_empty() && k.starts_with(prefix))
+                .map(|k| Completion::new(*k, "keyword")),
+        );
         out
     }
 
-    /// The values of an environment. Names that begin with `__` are internal and left out.
+    /// The names that the user defined.
+    pub fn own_names(&mut self) -> Vec<Completion> {
+        let own = |s: &mut Session| {
+            let mut out = Vec::new();
+            s.names_of(&s.env, "", "", &mut out);
+            out
+        };
+        self.guarded(own).unwrap_or_default()
+    }
+
+    /// Everything that an environment itself names; `before` stands before each name.
+    fn names_of(&self, env: &Env, before: &str, prefix: &str, out: &mut Vec<Completion>) {
+        self.values_of(env, before, prefix, out);
+        self.declarations_of(env, before, prefix, out);
+        out.extend(
+            env.modules
+                .keys()
+                .filter(|n| n.as_str().starts_with(prefix))
+                .map(|n| Completion::new(format!("{before}{n}."), "module")),
+        );
+    }
+
+    /// Types and constructors of an environment, with their declarations.
+    fn declarations_of(&self, env: &Env, before: &str, prefix: &str, out: &mut Vec<Completion>) {
+        for (n, (d, tag)) in env.cons.iter().filter(|(n, _)| n.as_str().starts_with(prefix)) {
+            let ty = declared::constructor(d, *tag).unwrap_or_else(|| "constructor".to_owned());
+            out.push(Completion { doc: declared::declaration(d), ..Completion::new(format!("{before}{n}"), ty) });
+        }
+        for (n, t) in env.types.iter().filter(|(n, _)| n.as_str().starts_with(prefix)) {
+            out.push(Completion { doc: declared::type_name(*n, t), ..Completion::new(format!("{before}{n}"), "type") });
+        }
+    }
+
+    /// Values of an environment; names that begin with `__` are internal.
     fn values_of(&self, env: &Env, before: &str, prefix: &str, out: &mut Vec<Completion>) {
-        for (n, g) in env.values.iter().filter(|(n, _)| n.as_str().starts_with(prefix) && !n.as_str().starts_with("__")) {
-            out.push(Completion::new(format!("{before}{n}"), self.type_text(&g.scheme)).about(g.doc.as_deref().unwrap_or("")));
+        for (n, g) in env.values.iter().filter(|(n, _)| n.as_str().starts_with(prefix) && !n.as_str().starts_with("__"))
+        {
+            out.push(
+                Completion::new(format!("{before}{n}"), self.type_text(&g.scheme))
+                    .about(g.doc.as_deref().unwrap_or("")),
+            );
         }
     }
 
@@ -89,8 +138,12 @@ impl Session {
         let head = format!("{before}.");
         self.values_of(&env, &head, member, &mut out);
         if self.std.contains_key(before) {
-            // Undocumented members of a standard module are private.
-            out.retain(|c| env.values.get(&Symbol::new(&c.text[head.len()..])).is_some_and(|g| g.doc.is_some() || g.alias.is_some()));
+            // Undocumented members of a standard module are internal.
+            out.retain(|c| {
+                env.values
+                    .get(&Symbol::new(&c.text[head.len()..]))
+                    .is_some_and(|g| g.doc.is_some() || g.alias.is_some())
+            });
         } else {
             self.declarations_of(&env, &head, member, &mut out);
         }
@@ -105,7 +158,9 @@ impl Session {
                 }
             }
             Ty::Array(_, e) => match &**e {
-                Ty::Array(..) if "T".starts_with(member) => out.push(Completion::new(format!("{before}.T"), "the transpose")),
+                Ty::Array(..) if "T".starts_with(member) => {
+                    out.push(Completion::new(format!("{before}.T"), "the transpose"))
+                }
                 e => self.fields(e, before, member, out),
             },
             _ => {}
@@ -177,7 +232,9 @@ impl Session {
         };
         let (own, others): (Vec<&Completion>, Vec<&Completion>) = all.iter().partition(|c| c.own);
         let whole = module.map_or(member.to_owned(), |m| format!("{m}.{member}"));
-        let texts = |all: Vec<&'_ Completion>| all.into_iter().map(|c| c.text.trim_end_matches('.').to_owned()).collect::<Vec<_>>();
+        let texts = |all: Vec<&'_ Completion>| {
+            all.into_iter().map(|c| c.text.trim_end_matches('.').to_owned()).collect::<Vec<_>>()
+        };
         let (own, others) = (texts(own), texts(others));
         nearest_of(&whole, [&own, &others].map(|group| group.iter().map(String::as_str))).map(str::to_owned)
     }

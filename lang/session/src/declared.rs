@@ -12,7 +12,8 @@ pub(crate) fn declaration(d: &DataDecl) -> String {
     let mut printer = Printer::default();
     let head = printer.ty(&applied(d.id, &d.params));
     // A constructor with its fields is printed like a type with its arguments.
-    let cons: Vec<String> = d.cons.iter().map(|c| printer.ty(&Ty::Data(DataId(d.id.0, c.name), c.fields.clone().into()))).collect();
+    let cons: Vec<String> =
+        d.cons.iter().map(|c| printer.ty(&Ty::Data(DataId(d.id.0, c.name), c.fields.clone().into()))).collect();
     if cons.is_empty() { format!("type {head}") } else { format!("type {head} = {}", cons.join(" | ")) }
 }
 

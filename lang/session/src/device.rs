@@ -36,8 +36,20 @@ impl Session {
         };
         let u = d.used();
         vec![
-            if self.machine.device.mode() == Mode::Cpu { format!("cpu ({} is open)", d.name()) } else { format!("{mode}: {}", d.name()) },
-            format!("{} kernels in {} batches; {} sent, {} fetched; {} held now, {} at most", u.kernels, u.submits, size(u.up), size(u.down), size(u.memory), size(u.peak)),
+            if self.machine.device.mode() == Mode::Cpu {
+                format!("cpu ({} is open)", d.name())
+            } else {
+                format!("{mode}: {}", d.name())
+            },
+            format!(
+                "{} kernels in {} batches; {} sent, {} fetched; {} held now, {} at most",
+                u.kernels,
+                u.submits,
+                size(u.up),
+                size(u.down),
+                size(u.memory),
+                size(u.peak)
+            ),
         ]
     }
 
@@ -67,8 +79,14 @@ impl Session {
 
 /// What the device did for a function's calls, as text; `None` if it was not considered.
 pub(crate) fn ran(r: &Ran) -> Option<String> {
-    let done = (r.calls > 0).then(|| format!("on the GPU ({} kernels, {} sent, {} fetched)", r.kernels, size(r.up), size(r.down)));
-    let not = r.refused.as_ref().map(|why| format!("not on the GPU: {}", why.strip_prefix("not on this GPU: ").or(why.strip_prefix("on the GPU: ")).unwrap_or(why)));
+    let done = (r.calls > 0)
+        .then(|| format!("on the GPU ({} kernels, {} sent, {} fetched)", r.kernels, size(r.up), size(r.down)));
+    let not = r.refused.as_ref().map(|why| {
+        format!(
+            "not on the GPU: {}",
+            why.strip_prefix("not on this GPU: ").or(why.strip_prefix("on the GPU: ")).unwrap_or(why)
+        )
+    });
     match (done, not) {
         (Some(d), Some(n)) => Some(format!("{d}; some {n}")),
         (d, n) => d.or(n),

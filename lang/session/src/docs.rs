@@ -1,8 +1,8 @@
 //! Documentation of names, modules, and the whole library.
 
-use adl_interp::fault;
 use crate::Session;
 use crate::complete::prim_type;
+use adl_interp::fault;
 use adl_prim::Prim;
 use adl_syntax::ast::ItemKind;
 use adl_syntax::span::FileId;
@@ -46,12 +46,22 @@ impl DocEntry {
                 words.push(l);
             }
         }
-        DocEntry { name: name.to_owned(), signature, text: words.join("\n").trim().to_owned(), examples: crate::tests_of::examples(doc), source }
+        DocEntry {
+            name: name.to_owned(),
+            signature,
+            text: words.join("\n").trim().to_owned(),
+            examples: crate::tests_of::examples(doc),
+            source,
+        }
     }
 
     /// As text for a terminal. `name` is the name as the user wrote it.
     pub fn plain(&self, name: &str) -> String {
-        let head = if self.signature.starts_with("type ") { self.signature.clone() } else { format!("{name} : {}", self.signature) };
+        let head = if self.signature.starts_with("type ") {
+            self.signature.clone()
+        } else {
+            format!("{name} : {}", self.signature)
+        };
         let text = if self.text.is_empty() { "(no documentation)" } else { &self.text };
         let examples: String = self.examples.iter().map(|(e, w)| format!("\n\n>>> {e}\n{w}")).collect();
         format!("{head}\n\n{text}{}", examples.trim_end())
@@ -69,7 +79,8 @@ pub fn summary(text: &str) -> &str {
     // The dots in `lo .. hi`, `0, 1, 2, ...`, and after an initial do not end a sentence.
     let ends = |i: &usize| {
         let (before, after) = (&line[..*i], line[*i + 1..].trim_start());
-        let initial = before.chars().rev().take_while(|c| c.is_alphabetic()).count() < 2 && before.ends_with(char::is_uppercase);
+        let initial =
+            before.chars().rev().take_while(|c| c.is_alphabetic()).count() < 2 && before.ends_with(char::is_uppercase);
         let al = before.ends_with("et al") || before.ends_with("e.g") || before.ends_with("i.e");
         !before.ends_with([' ', '.']) && !initial && !al && after.starts_with(|c: char| !c.is_lowercase())
     };
@@ -92,7 +103,8 @@ impl Session {
         if self.env.values.contains_key(&Symbol::new(name)) {
             return String::new();
         }
-        let rule = Prim::by_name(name).and_then(adl_prim::rule::derivative).map_or(String::new(), |r| format!("\n\n{r}"));
+        let rule =
+            Prim::by_name(name).and_then(adl_prim::rule::derivative).map_or(String::new(), |r| format!("\n\n{r}"));
         match self.related(name) {
             names if names.is_empty() => rule,
             names => format!("{rule}\n\nSee also: {}", names.join(", ")),
@@ -104,7 +116,15 @@ impl Session {
         if let Some(g) = self.env.values.get(&Symbol::new(name)).cloned() {
             let source = self.source_of(name);
             let shapes: Vec<String> = self.shapes_of(&g.scheme).iter().map(|t| format!("\n  as in {t}")).collect();
-            return Some(DocEntry::new(name, self.type_text(&g.scheme) + &shapes.concat(), g.doc.as_deref().unwrap_or(""), source).plain(name));
+            return Some(
+                DocEntry::new(
+                    name,
+                    self.type_text(&g.scheme) + &shapes.concat(),
+                    g.doc.as_deref().unwrap_or(""),
+                    source,
+                )
+                .plain(name),
+            );
         }
         if self.declares(name) {
             return self.declared(name);
@@ -131,8 +151,8 @@ impl Session {
         Some(DocEntry::new(member, ty, g.doc.as_deref().unwrap_or(""), None).plain(name))
     }
 
-    /// A type for documentation. An elementwise function of many operations has long constraints; for it, examples for
-    /// numbers and arrays are shown instead.
+    /// A type for documentation: of an elementwise function of many operations, whose constraints would not be read, what it is of numbers
+    /// and of arrays.
     fn readable(&mut self, scheme: &adl_typing::ty::Scheme) -> String {
         let text = self.type_text(scheme);
         match (text.len() > READABLE).then(|| self.shapes_of(scheme)) {
@@ -148,14 +168,18 @@ impl Session {
         let origin = match (self.env.values.get(&symbol), Prim::by_name(name)) {
             (Some(g), _) => format!("defined at {}", adl_syntax::render::place(g.span, &self.sources)),
             (None, Some(_)) => "built in".to_owned(),
-            (None, None) if self.declares(name) => if self.env.types.contains_key(&symbol) { "a type of yours" } else { "a constructor of yours" }.to_owned(),
+            (None, None) if self.declares(name) => {
+                if self.env.types.contains_key(&symbol) { "a type of yours" } else { "a constructor of yours" }
+                    .to_owned()
+            }
             (None, None) if adl_std::source(name).is_some() => "a standard module".to_owned(),
             (None, None) => match name.rsplit_once('.').map(|(m, _)| m).or_else(|| adl_std::home(name)) {
                 Some(m) => format!("of the standard module {m}"),
                 None => "of the prelude".to_owned(),
             },
         };
-        let bytes = self.bytes_of(name).map_or(String::new(), |b| format!(", {}", adl_interp::ir::road::report::size(b)));
+        let bytes =
+            self.bytes_of(name).map_or(String::new(), |b| format!(", {}", adl_interp::ir::road::report::size(b)));
         Some(format!("{name}: {origin}{bytes}\n{text}"))
     }
 
@@ -175,7 +199,9 @@ impl Session {
             let text = source.get(item.span.lo as usize..item.span.hi as usize).unwrap_or("");
             let names = crate::texts::defined_names(item);
             match &item.kind {
-                ItemKind::Types(_) => entries.extend(names.first().map(|n| DocEntry::new(n.as_str(), text.to_owned(), doc, None))),
+                ItemKind::Types(_) => {
+                    entries.extend(names.first().map(|n| DocEntry::new(n.as_str(), text.to_owned(), doc, None)))
+                }
                 ItemKind::Import { .. } => {}
                 _ => entries.extend(names.iter().filter_map(|n| {
                     let g = env.values.get(n)?.clone();
@@ -198,7 +224,11 @@ impl Session {
 impl DocModule {
     /// One line per name, for a terminal.
     pub fn plain(&self) -> String {
-        let head = if self.text.is_empty() { format!("module {}", self.name) } else { format!("module {}: {}", self.name, self.text) };
+        let head = if self.text.is_empty() {
+            format!("module {}", self.name)
+        } else {
+            format!("module {}: {}", self.name, self.text)
+        };
         format!("{head}\n\n{}", self.lines(&format!("{}.", self.name)))
     }
 
@@ -223,48 +253,35 @@ impl DocModule {
 /// The documentation of the built-ins.
 pub(crate) fn builtins() -> DocModule {
     let named = Prim::ALL.iter().filter(|p| p.name().starts_with(char::is_alphabetic));
-    DocModule { name: "builtins".into(), text: "What is in scope everywhere.".into(), entries: named.map(|p| prim_entry(*p)).collect() }
+    DocModule {
+        name: "builtins".into(),
+        text: "What is in scope everywhere.".into(),
+        entries: named.map(|p| prim_entry(*p)).collect(),
+    }
 }
 
 fn prim_entry(p: Prim) -> DocEntry {
     let row = p.row();
-    let examples = row.examples.iter().filter_map(|e| e.split_once(" => ")).map(|(e, w)| (e.to_owned(), w.to_owned())).collect();
-    DocEntry { name: row.name.to_owned(), signature: prim_type(p).to_owned(), text: row.doc.to_owned(), examples, source: None }
+    let examples =
+        row.examples.iter().filter_map(|e| e.split_once(" => ")).map(|(e, w)| (e.to_owned(), w.to_owned())).collect();
+    DocEntry {
+        name: row.name.to_owned(),
+        signature: prim_type(p).to_owned(),
+        text: row.doc.to_owned(),
+        examples,
+        source: None,
+    }
 }
 
-/// The comment at the head of a module, which documents no definition.
-fn head_comment(source: &str) -> String {
+/// The comment at the head of a module that belongs to no definition.
+pub(crate) fn head_comment(source: &str) -> String {
     let source = if source.starts_with("#!") { source.split_once('\n').map_or("", |(_, rest)| rest) } else { source };
-    let lines = source.lines().take_while(|l| l.starts_with("--")).map(|l| l.trim_start_matches("--|").trim_start_matches("--").trim());
+    let lines = source
+        .lines()
+        .take_while(|l| l.starts_with("--"))
+        .map(|l| l.trim_start_matches("--|").trim_start_matches("--").trim());
     let followed = source.lines().find(|l| !l.starts_with("--")).is_some_and(|l| l.trim().is_empty());
     if followed { lines.collect::<Vec<_>>().join(" ").trim().to_owned() } else { String::new() }
-}
-
-/// The candidate closest to a name, if it is close enough to be a misspelling.
-pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    // Short names are close to too many others.
-    let limit = if name.chars().count() <= 4 { 1 } else { 1 + name.chars().count() / 4 };
-    candidates.map(|c| (distance(name, c), c)).filter(|(d, c)| *d <= limit && *d < c.chars().count()).min().map(|(_, c)| c)
-}
-
-/// The edit distance: insertions, deletions, replacements, and swaps of neighbours.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows = vec![vec![0usize; b.len() + 1]; a.len() + 1];
-    for i in 0..=a.len() {
-        for j in 0..=b.len() {
-            rows[i][j] = match (i, j) {
-                (0, _) => j,
-                (_, 0) => i,
-                _ => {
-                    let step = (rows[i - 1][j] + 1).min(rows[i][j - 1] + 1).min(rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]));
-                    let swap = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-                    if swap { step.min(rows[i - 2][j - 2] + 1) } else { step }
-                }
-            };
-        }
-    }
-    rows[a.len()][b.len()]
 }
 
 #[cfg(test)]
@@ -273,7 +290,14 @@ mod tests {
 
     #[test]
     fn the_first_sentence() {
-        for (doc, want) in [("One. Two.", "One"), ("In `lo .. hi - 1`. More.", "In `lo .. hi - 1`"), ("Only one.", "Only one"), ("", ""), ("At 0, 1, ... and so on. More.", "At 0, 1, ... and so on"), ("By He et al. (2015). More.", "By He et al. (2015)")] {
+        for (doc, want) in [
+            ("One. Two.", "One"),
+            ("In `lo .. hi - 1`. More.", "In `lo .. hi - 1`"),
+            ("Only one.", "Only one"),
+            ("", ""),
+            ("At 0, 1, ... and so on. More.", "At 0, 1, ... and so on"),
+            ("By He et al. (2015). More.", "By He et al. (2015)"),
+        ] {
             assert_eq!(DocEntry::new("f", String::new(), doc, None).summary(), want);
         }
     }

@@ -18,9 +18,19 @@ const MORE: usize = 3;
 /// An expression of any type.
 const ANY: &str = "(error \"\")";
 /// Endings that complete an expression inside an unfinished construct.
-const ENDS: [&str; 6] = ["", " then error \"\" else error \"\"", " in error \"\"", " -> error \"\"", " do error \"\"", " with _ -> error \"\""];
+const ENDS: [&str; 6] = [
+    "",
+    " then error \"\" else error \"\"",
+    " in error \"\"",
+    " -> error \"\"",
+    " do error \"\"",
+    " with _ -> error \"\"",
+];
 
-/// The quality of a candidate, best first.
+/// Said of a name that the entry binds, where its type is not known.
+pub const OF_ENTRY: &str = "in this entry";
+
+/// How a candidate fits; the best first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Fit {
     Itself,
@@ -42,14 +52,47 @@ impl Session {
         }
     }
 
-    /// For each candidate its quality, and whether it belongs to the library. `None` if nothing is known.
-    fn fits(&mut self, head: &str, found: &[Completion]) -> Option<Vec<(Fit, bool)>> {
-        // The argument of a `:command` is an expression.
+    /// Makes names known by their declarations or types alone, in the place of those before: for a session that completes what another one runs.
+    pub fn assume<'a>(&mut self, names: impl Iterator<Item = &'a Completion>) {
+        let (types, values): (Vec<&Completion>, Vec<&Completion>) = names.partition(|c| c.ty == "type");
+        let declared = types.into_iter().map(|c| c.doc.clone());
+        let mut texts: Vec<String> = declared.chain(values.into_iter().filter_map(assumed)).collect();
+        let mut env = Env { base: self.env.base.clone(), ..Env::default() };
+        let all = self.guarded(|s| {
+            // Declarations come in no order: those that need others wait for them.
+            let mut left = texts.len() + 1;
+            while texts.len() < left {
+                left = texts.len();
+                texts.retain(|text| s.assuming(&env, text).map(|more| env = more).is_none());
+            }
+            env
+        });
+        if let Ok(env) = all {
+            self.env = env;
+        }
+    }
+
+    /// An environment with what a text defines, if that is right.
+    fn assuming(&mut self, env: &Env, text: &str) -> Option<Env> {
+        let sources = self.sources.clone();
+        let file = self.new_source(|s| s.add("<assumed>", text));
+        let (program, _) = adl_syntax::parse(file, text);
+        let checked = program.items.first().map(|item| self.check(env, item, true));
+        self.machine.sources = sources.clone();
+        self.sources = sources;
+        checked.filter(|c| !c.diags.iter().any(Diagnostic::is_error)).map(|c| c.env)
+    }
+
+    /// For each candidate, how it fits and whether it is another's; `None` where nothing can be said.
+    fn fits(&mut self, head: &str, found: &mut [Completion]) -> Option<Vec<(Fit, bool)>> {
+        // A command's argument is an expression.
         let head = if head.starts_with(':') { head.split_once(' ')?.1 } else { head };
         let close = closers(head);
         let end = ENDS.iter().map(|e| format!("{e}{close}")).find(|end| parses(&format!("{head}{ANY}{end}")))?;
         // In `2.0 * (f x` the function may need more arguments.
-        let end = (0..=MORE).map(|n| format!("{}{end}", format!(" {ANY}").repeat(n))).find(|end| self.checks(&format!("{head}{ANY}{end}")))?;
+        let end = (0..=MORE)
+            .map(|n| format!("{}{end}", format!(" {ANY}").repeat(n)))
+            .find(|end| self.checks(&format!("{head}{ANY}{end}")))?;
         for c in found.iter_mut().filter(|c| c.ty == OF_ENTRY) {
             c.ty = self.local_type(head, &c.text, &end).unwrap_or_else(|| OF_ENTRY.to_owned());
         }
@@ -69,7 +112,14 @@ impl Session {
         if arguments > 0 && self.checks(&applied()) { Fit::Applied } else { Fit::No }
     }
 
-    /// Whether a text type-checks.
+    /// The type of a name that the entry itself binds.
+    fn local_type(&mut self, head: &str, name: &str, end: &str) -> Option<String> {
+        // What is applied to it takes any type, so that the entry is right whatever it is.
+        let before = format!("{head}((fun _ -> error \"\") ");
+        self.type_at(&format!("{before}{name}){end}"), before.len()..before.len() + name.len())
+    }
+
+    /// Whether a text has a type.
     fn checks(&mut self, text: &str) -> bool {
         let probe = self.probe(text);
         probe.ty.is_some() && probe.errors.is_empty()
@@ -81,7 +131,8 @@ fn assumed(c: &Completion) -> Option<String> {
     let ty = c.ty.replace(" -o ", " -> ");
     let parameters = " _".repeat(arrows(&ty));
     let body = if parameters.is_empty() { ANY.to_owned() } else { format!("fun{parameters} -> {ANY}") };
-    (c.text.starts_with(|c: char| c.is_lowercase() || c == '_') && c.ty != "module").then(|| format!("let {} : {ty} = {body}", c.text))
+    (c.text.starts_with(|c: char| c.is_lowercase() || c == '_') && c.ty != "module")
+        .then(|| format!("let {} : {ty} = {body}", c.text))
 }
 
 fn parses(text: &str) -> bool {

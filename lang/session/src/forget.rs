@@ -45,7 +45,10 @@ impl Session {
         self.std.values().for_each(|e| names.env(e));
         self.files.values().for_each(|m| names.env(&m.env.borrow()));
         self.past.all().for_each(|d| names.env(&d.env));
-        self.loaded.iter().chain(self.past.all().flat_map(|d| &d.loaded)).for_each(|l| l.given(&mut |g| names.ids.push(g.id), &mut |e| names.envs.push(e.clone())));
+        self.loaded
+            .iter()
+            .chain(self.past.all().flat_map(|d| &d.loaded))
+            .for_each(|l| l.given(&mut |g| names.ids.push(g.id), &mut |e| names.envs.push(e.clone())));
         names.all();
         self.memory.watches.retain(|w| w.strong_count() > 0);
         let watched: Vec<Watch> = self.memory.watches.iter().filter_map(std::rc::Weak::upgrade).collect();

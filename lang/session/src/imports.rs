@@ -89,7 +89,12 @@ impl Session {
     }
 
     /// Resolves an import. Returns the environment extended by the module, and the file to run.
-    pub(crate) fn import(&mut self, env: &Env, item: &ast::Item, from: FileId) -> Result<(Env, Option<Rc<Module>>), Vec<Diagnostic>> {
+    pub(crate) fn import(
+        &mut self,
+        env: &Env,
+        item: &ast::Item,
+        from: FileId,
+    ) -> Result<(Env, Option<Rc<Module>>), Vec<Diagnostic>> {
         let ast::ItemKind::Import { what, alias } = &item.kind else { return Ok((env.clone(), None)) };
         let mut env = env.clone();
         match what {
@@ -101,7 +106,9 @@ impl Session {
                     if adl_typing::errors::foreign::is_library(name.name.as_str()) {
                         return Err(vec![d.hint("functions of numbers and arrays need no import: `exp x`, `sum xs`, `linspace 0.0 1.0 n`, `plot.line xs ys`")]);
                     }
-                    return Err(vec![d.hint(format!("there are {}; a file is imported by its name in quotes", known.join(", ")))]);
+                    return Err(vec![
+                        d.hint(format!("there are {}; a file is imported by its name in quotes", known.join(", "))),
+                    ]);
                 };
                 if let Some(a) = alias {
                     env.modules.insert_mut(a.name, module);
@@ -134,7 +141,11 @@ impl Session {
             return Err(vec![d.hint("move what both files need into a third")]);
         }
         let shown = if full.is_empty() { "." } else { &full };
-        let bytes = self.machine.host.read(&full).map_err(|e| vec![Diagnostic::error("E0801", span, format!("{shown}: {e}"))])?;
+        let bytes = self
+            .machine
+            .host
+            .read(&full)
+            .map_err(|e| vec![Diagnostic::error("E0801", span, format!("{shown}: {e}"))])?;
         let base = Env { base: self.env.base.clone(), ..Env::default() };
         let checked = stacker_guard(|| self.check_bytes(&full, &bytes, base));
         if checked.diags.iter().any(Diagnostic::is_error) {
@@ -186,7 +197,8 @@ impl Session {
     /// Whether an item mentions a module that could not be read, so that its errors would be consequences of that.
     pub(crate) fn hidden(&self, out: &CheckedText, item: &ast::Item) -> bool {
         let text = self.sources.text(item.span);
-        out.unreadable.iter().any(|m| mentions(text, m.as_str())) && !defined_names(item).iter().any(|n| out.unreadable.contains(n))
+        out.unreadable.iter().any(|m| mentions(text, m.as_str()))
+            && !defined_names(item).iter().any(|n| out.unreadable.contains(n))
     }
 
     /// Imported files whose text has changed since they ran.
@@ -211,7 +223,13 @@ mod tests {
 
     #[test]
     fn one_name_a_file() {
-        for (path, want) in [("a/../b.adl", "b.adl"), ("./x/./y.adl", "x/y.adl"), ("../a.adl", "../a.adl"), ("../../a/b/../c", "../../a/c"), ("/a/../b", "/b")] {
+        for (path, want) in [
+            ("a/../b.adl", "b.adl"),
+            ("./x/./y.adl", "x/y.adl"),
+            ("../a.adl", "../a.adl"),
+            ("../../a/b/../c", "../../a/c"),
+            ("/a/../b", "/b"),
+        ] {
             assert_eq!(normal(path), want);
         }
     }

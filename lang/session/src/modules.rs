@@ -1,7 +1,7 @@
 //! Standard modules, and checking an item after loading the modules that it names.
 
-use adl_interp::fault;
 use crate::Session;
+use adl_interp::fault;
 use adl_interp::ops::data;
 use adl_interp::vm::Machine;
 use adl_syntax::ast;
@@ -94,7 +94,9 @@ impl Session {
     pub(crate) fn load_named(&mut self, text: &str) {
         let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '\''));
         let wanted: Vec<&'static str> = words
-            .filter_map(|w| adl_std::home(w).or_else(|| adl_std::MODULES.iter().find(|(n, _)| *n == w).map(|(n, _)| *n)))
+            .filter_map(|w| {
+                adl_std::home(w).or_else(|| adl_std::MODULES.iter().find(|(n, _)| *n == w).map(|(n, _)| *n))
+            })
             .collect();
         for name in wanted {
             self.load_std(name);

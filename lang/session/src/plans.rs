@@ -49,12 +49,15 @@ impl Watched {
         let Some(r) = table::inside(&self.shown) else { return Ok(Plan::StoreAll) };
         let rows = table::rows(r, "rows");
         for id in store.iter().chain(recompute) {
-            let row = rows.get(*id as usize).ok_or_else(|| format!("there is no residual {id}: there are {}", rows.len()))?;
+            let row =
+                rows.get(*id as usize).ok_or_else(|| format!("there is no residual {id}: there are {}", rows.len()))?;
             if recompute.contains(id) && !table::flag(row, "movable") {
                 return Err(format!("residual {id} cannot be recomputed: it is {}", table::text(row, "reason")));
             }
         }
-        let decided = |id: &u32, what: &str| rows.get(*id as usize).is_some_and(|row| (table::text(row, "decision") == "store") == (what == "store"));
+        let decided = |id: &u32, what: &str| {
+            rows.get(*id as usize).is_some_and(|row| (table::text(row, "decision") == "store") == (what == "store"))
+        };
         if store.iter().all(|id| decided(id, "store")) && recompute.iter().all(|id| decided(id, "recompute")) {
             return Ok(table::plan(r));
         }
@@ -68,7 +71,8 @@ impl Watched {
 impl Session {
     /// Sets the plan of every gradient, in command-line syntax.
     pub fn set_plan(&mut self, text: &str) -> Result<(), String> {
-        self.machine.road.plan = Plan::parse(text).ok_or_else(|| format!("`{text}` is not a plan; plans are {SPELLINGS}"))?;
+        self.machine.road.plan =
+            Plan::parse(text).ok_or_else(|| format!("`{text}` is not a plan; plans are {SPELLINGS}"))?;
         Ok(())
     }
 
@@ -127,7 +131,9 @@ impl Session {
     /// Applies the plan of residuals to all gradients of their function, and computes one. The residuals then report
     /// what it stored.
     pub fn apply_residuals(&mut self, residuals: &Value) -> Result<Value, Vec<Diagnostic>> {
-        let (Some((f, x)), Some(r)) = (looked_at(residuals), table::inside(residuals)) else { return Ok(residuals.clone()) };
+        let (Some((f, x)), Some(r)) = (looked_at(residuals), table::inside(residuals)) else {
+            return Ok(residuals.clone());
+        };
         let plan = table::plan(r);
         let value = self.value_of(&plan.code())?;
         let gradient = Value::Fun(Rc::new(Fun::Prim(Prim::GradWith, Vec::new())));
@@ -173,7 +179,8 @@ impl Session {
         let file = self.add_source("<command>", function);
         let named = !function.is_empty() && function.chars().all(|c| c.is_alphanumeric() || "_.'".contains(c));
         if named && self.type_of_name(function).is_none() && self.type_of_member(function).is_none() {
-            let mut unknown = Diagnostic::error("E0201", Span::new(file, 0, function.len()), format!("unknown name `{function}`"));
+            let mut unknown =
+                Diagnostic::error("E0201", Span::new(file, 0, function.len()), format!("unknown name `{function}`"));
             unknown.hint = self.nearest(function).map(|n| format!("did you mean `{n}`?"));
             return Err(vec![unknown]);
         }
@@ -184,13 +191,19 @@ impl Session {
                 None => Err(vec![wanted(file, function, "expected the name of a definition")]),
             };
         }
-        let Some(stage) = Stage::parse(stage) else { return Err(vec![wanted(file, function, &format!("the stages are {}", STAGES.join(", ")))]) };
+        let Some(stage) = Stage::parse(stage) else {
+            return Err(vec![wanted(file, function, &format!("the stages are {}", STAGES.join(", ")))]);
+        };
         let args = &self.filled(function, args);
         let f = self.at_types(function, args)?;
         let args = args.iter().map(|a| self.value_of(a)).collect::<Result<Vec<_>, _>>()?;
         stages::text(&mut self.machine, &f, &args, stage).map_err(|(why, span)| {
             let span = if span == Span::default() { Span::new(file, 0, function.len()) } else { span };
-            vec![Diagnostic::error(adl_interp::error::codes::PLAN, span, format!("this function has no IR, because of {why}"))]
+            vec![Diagnostic::error(
+                adl_interp::error::codes::PLAN,
+                span,
+                format!("this function has no IR, because of {why}"),
+            )]
         })
     }
 
@@ -247,7 +260,8 @@ fn sample(ty: &Ty) -> Option<String> {
         Ty::Str => "\"\"".to_owned(),
         Ty::Tuple(parts) => format!("({})", parts.iter().map(sample).collect::<Option<Vec<_>>>()?.join(", ")),
         Ty::Record(r) => {
-            let fields: Option<Vec<String>> = r.fields.iter().map(|(n, t)| Some(format!("{n} = {}", sample(t)?))).collect();
+            let fields: Option<Vec<String>> =
+                r.fields.iter().map(|(n, t)| Some(format!("{n} = {}", sample(t)?))).collect();
             format!("{{{}}}", fields?.join(", "))
         }
         Ty::Array(Size::Const(n, _), e) => format!("(replicate {n} ({}))", sample(e)?),

@@ -32,7 +32,12 @@ impl Session {
     }
 
     fn probed(&mut self, text: &str) -> Probe {
-        // Modules that this loads stay loaded.
+        self.looked_at(text, |s, items, file| s.of_items(items, file))
+    }
+
+    /// What is found about the items of a text that parses.
+    fn looked_at<T: Default>(&mut self, text: &str, look: impl FnOnce(&mut Session, &[Item], FileId) -> T) -> T {
+        // What is loaded for it stays.
         self.load_named(text);
         let sources = self.sources.clone();
         let file = self.new_source(|s| s.add("<typed>", text));
@@ -46,7 +51,8 @@ impl Session {
 
     /// The type of the local name at a place of a text, which is not run.
     pub(crate) fn type_at(&mut self, text: &str, place: Range<usize>) -> Option<String> {
-        let found = self.guarded(|s| s.looked_at(text, |s, items, _| items.iter().find_map(|item| s.local_in(item, &place))));
+        let found =
+            self.guarded(|s| s.looked_at(text, |s, items, _| items.iter().find_map(|item| s.local_in(item, &place))));
         found.unwrap_or_default()
     }
 
@@ -75,7 +81,9 @@ impl Session {
             }
             let checked = self.check(&env, item, false);
             let errors = checked.diags.iter().filter(|d| d.is_error());
-            let place = |d: &Diagnostic| (d.primary.span.file == file).then_some(d.primary.span.lo as usize..d.primary.span.hi as usize);
+            let place = |d: &Diagnostic| {
+                (d.primary.span.file == file).then_some(d.primary.span.lo as usize..d.primary.span.hi as usize)
+            };
             out.errors = errors.map(|d| (place(d).unwrap_or(0..0), d.message.clone())).collect();
             if !out.errors.is_empty() {
                 return out;
@@ -84,7 +92,9 @@ impl Session {
             out.ty = match (&item.kind, &checked.item) {
                 // The type of a plain name is its whole scheme.
                 (ItemKind::Expr(Expr { kind: ExprKind::Var(name), .. }), _) => self.type_of_name(name.as_str()),
-                (_, Some(core::Item::Expr(e))) => Some(self.type_text(&checked.scheme.unwrap_or_else(|| Scheme::mono(e.ty.clone())))),
+                (_, Some(core::Item::Expr(e))) => {
+                    Some(self.type_text(&checked.scheme.unwrap_or_else(|| Scheme::mono(e.ty.clone()))))
+                }
                 (_, Some(core::Item::Defs(defs))) => defs.last().map(|d| self.type_text(&d.scheme)),
                 _ => None,
             };
@@ -94,7 +104,12 @@ impl Session {
 
     /// The signature of a function: its type and the first sentence of its documentation.
     pub fn signature(&mut self, name: &str) -> Option<(String, String)> {
-        let known = self.guarded(|s| s.type_of_name(name).is_some() || name.rsplit_once('.').is_some_and(|(m, n)| s.module_named(m).is_some_and(|e| e.values.contains_key(&Symbol::new(n)))));
+        let known = self.guarded(|s| {
+            s.type_of_name(name).is_some()
+                || name
+                    .rsplit_once('.')
+                    .is_some_and(|(m, n)| s.module_named(m).is_some_and(|e| e.values.contains_key(&Symbol::new(n))))
+        });
         if !known.unwrap_or(false) {
             return None;
         }

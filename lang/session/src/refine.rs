@@ -19,7 +19,9 @@ fn refined(t: &Ty, v: &Value, span: Span, tables: &Tables) -> Ty {
             Some(shape) => with_shape(t, shape, span),
             None => t.clone(),
         },
-        (Ty::Tuple(ts), Value::Tuple(vs)) => Ty::Tuple(ts.iter().zip(&vs.0).map(|(t, v)| refine(t, v, span, tables)).collect()),
+        (Ty::Tuple(ts), Value::Tuple(vs)) => {
+            Ty::Tuple(ts.iter().zip(&vs.0).map(|(t, v)| refine(t, v, span, tables)).collect())
+        }
         (Ty::Record(r), Value::Record(vs)) => {
             let fields = r
                 .fields
@@ -40,7 +42,11 @@ fn refined(t: &Ty, v: &Value, span: Span, tables: &Tables) -> Ty {
                 [Ty::Var(q)] if q == p => d.fields.first(),
                 _ => None,
             };
-            let args = decl.params.iter().zip(args.iter()).map(|(p, a)| of(p).map_or_else(|| a.clone(), |v| refine(a, v, span, tables)));
+            let args = decl
+                .params
+                .iter()
+                .zip(args.iter())
+                .map(|(p, a)| of(p).map_or_else(|| a.clone(), |v| refine(a, v, span, tables)));
             Ty::Data(*id, args.collect())
         }
         _ => t.clone(),

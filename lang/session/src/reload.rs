@@ -95,7 +95,8 @@ impl Comparison {
         let found = self.old.items[self.next..].iter().position(|i| i.text == text).map(|k| self.next + k);
         if let Some(k) = found {
             // Skipped definitions count as removed: they come later, or are gone.
-            let passed: Vec<String> = self.old.items[self.next..k].iter().flat_map(|i| &i.names).map(Symbol::to_string).collect();
+            let passed: Vec<String> =
+                self.old.items[self.next..k].iter().flat_map(|i| &i.names).map(Symbol::to_string).collect();
             self.changed.extend(passed);
             self.next = k + 1;
             let mut reasons = words(text).map(str::to_owned).chain(names.iter().map(|n| format!("import {n}")));
@@ -144,12 +145,22 @@ impl Session {
     /// Drops imported files whose text changed. Returns marks (`import NAME`) of the imports that must run again.
     fn forget_changed(&mut self, old: &Loaded) -> HashSet<String> {
         let changed = self.changed_imports();
-        let envs: Vec<Rc<Env>> = changed.iter().filter_map(|i| self.files.remove(i)).map(|m| m.env.borrow().clone()).collect();
+        let envs: Vec<Rc<Env>> =
+            changed.iter().filter_map(|i| self.files.remove(i)).map(|m| m.env.borrow().clone()).collect();
         let modules = old.items.iter().flat_map(|i| &i.gives.modules);
-        modules.filter(|(_, env)| envs.iter().any(|e| same_globals(e, env))).map(|(n, _)| format!("import {n}")).collect()
+        modules
+            .filter(|(_, env)| envs.iter().any(|e| same_globals(e, env)))
+            .map(|(n, _)| format!("import {n}"))
+            .collect()
     }
 
-    fn load_over(&mut self, name: &str, bytes: &[u8], old: Rc<Loaded>, stale: HashSet<String>) -> (Outcome, Counts, Option<Loaded>) {
+    fn load_over(
+        &mut self,
+        name: &str,
+        bytes: &[u8],
+        old: Rc<Loaded>,
+        stale: HashSet<String>,
+    ) -> (Outcome, Counts, Option<Loaded>) {
         let (file, program, diags) = self.parse_bytes(name, bytes);
         let texts: Vec<String> = program.items.iter().map(|i| self.sources.text(i.span).to_owned()).collect();
         let mut compare = Comparison::new(old, &texts, stale);
@@ -192,7 +203,9 @@ impl Session {
         for e in &checked.entries {
             let Step::Run(m) = &e.step else { continue };
             let env = m.env.borrow().clone();
-            for (_, held) in items.iter_mut().flat_map(|i| &mut i.gives.modules).filter(|(_, held)| same_globals(held, &env)) {
+            for (_, held) in
+                items.iter_mut().flat_map(|i| &mut i.gives.modules).filter(|(_, held)| same_globals(held, &env))
+            {
                 *held = env.clone();
             }
         }

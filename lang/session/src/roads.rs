@@ -32,7 +32,8 @@ impl Session {
     pub fn roads_json(&self) -> Vec<String> {
         let one = |e: &Explain| {
             let rules: Vec<String> = rules_of(&self.machine, e).iter().map(|r| quote(r)).collect();
-            let line = if e.span == Span::default() { "null".to_owned() } else { self.sources.line_of(e.span).to_string() };
+            let line =
+                if e.span == Span::default() { "null".to_owned() } else { self.sources.line_of(e.span).to_string() };
             let ms = |d: Duration| d.as_secs_f64() * 1e3;
             format!(
                 "{{\"derivative\":{},\"function\":{},\"road\":\"{}\",\"tier\":\"{}\",\"calls\":{},\"cached\":{},\"made_ms\":{:.3},\"compiled_ms\":{:.3},\"gpu\":{},\"why\":{},\"line\":{line},\"rules\":[{}]}}",
@@ -64,7 +65,8 @@ impl Session {
     }
 
     fn road(&self, e: &Explain) -> String {
-        let place = if e.span == Span::default() { String::new() } else { format!(" (line {})", self.sources.line_of(e.span)) };
+        let place =
+            if e.span == Span::default() { String::new() } else { format!(" (line {})", self.sources.line_of(e.span)) };
         match &e.why {
             None => format!("{} {}: main road{}", e.op, e.function, if e.native { ", native" } else { "" }),
             Some(why) => format!("{} {}: taped, because of {why}{place}", e.op, e.function),

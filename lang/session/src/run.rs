@@ -57,7 +57,8 @@ pub(crate) struct CheckedText {
 impl CheckedText {
     /// A parsed text with its messages.
     pub fn new(env: Env, diags: Vec<Diagnostic>) -> CheckedText {
-        let mut faults: Vec<Span> = diags.iter().filter(|d| d.is_error() && d.code.starts_with("E01")).map(|d| d.primary.span).collect();
+        let mut faults: Vec<Span> =
+            diags.iter().filter(|d| d.is_error() && d.code.starts_with("E01")).map(|d| d.primary.span).collect();
         faults.sort_unstable();
         CheckedText { entries: Vec::new(), env, diags, unreadable: Vec::new(), faults }
     }
@@ -146,7 +147,11 @@ impl Session {
         let done = self.guarded(|s| {
             let checked = s.check_bytes(name, bytes, s.env.clone());
             let broken = checked.diags.iter().any(Diagnostic::is_error);
-            if broken { Err(checked.diags) } else { Ok(s.chapter(name, &String::from_utf8_lossy(bytes), &checked.env, true)) }
+            if broken {
+                Err(checked.diags)
+            } else {
+                Ok(s.chapter(name, &String::from_utf8_lossy(bytes), &checked.env, true))
+            }
         });
         done.unwrap_or_else(|d| Err(vec![*d]))
     }
@@ -207,4 +212,3 @@ impl Session {
         self.machine.clear_interrupt();
     }
 }
-

@@ -53,7 +53,9 @@ impl Session {
             }
             let mut edits = Vec::new();
             let mut used = uses(&ran.text).into_iter().peekable();
-            for (k, range) in ran.values.iter().map(|r| (true, r.clone())).chain([(false, ran.text.len()..ran.text.len())]) {
+            for (k, range) in
+                ran.values.iter().map(|r| (true, r.clone())).chain([(false, ran.text.len()..ran.text.len())])
+            {
                 while let Some((place, back)) = used.next_if(|(place, _)| place.start < range.end.max(1)) {
                     let Some(name) = values.len().checked_sub(1 + back).map(|i| values[i].clone()) else { continue };
                     if let Some((part, start)) = named.remove(&name) {
@@ -82,10 +84,17 @@ fn uses(text: &str) -> Vec<(Range<usize>, usize)> {
     let tokens = lex(FileId::default(), text).tokens;
     // A field may be called `it`.
     let before = |i: usize| i.checked_sub(1).map(|i| &tokens[i].tok);
-    let labels = |i: usize| matches!(before(i), Some(Tok::P(P::LBrace | P::Comma) | Tok::Kw(Kw::With))) && tokens.get(i + 1).is_some_and(|t| t.tok == Tok::P(P::Eq));
+    let labels = |i: usize| {
+        matches!(before(i), Some(Tok::P(P::LBrace | P::Comma) | Tok::Kw(Kw::With)))
+            && tokens.get(i + 1).is_some_and(|t| t.tok == Tok::P(P::Eq))
+    };
     let free = |i: usize| before(i) != Some(&Tok::P(P::Dot)) && !labels(i);
     let which = |t: &Token| if let Tok::Ident(n) = t.tok { ITS.iter().position(|i| *i == n.as_str()) } else { None };
-    tokens.iter().enumerate().filter_map(|(i, t)| which(t).filter(|_| free(i)).map(|k| (t.lo as usize..t.hi as usize, k))).collect()
+    tokens
+        .iter()
+        .enumerate()
+        .filter_map(|(i, t)| which(t).filter(|_| free(i)).map(|k| (t.lo as usize..t.hi as usize, k)))
+        .collect()
 }
 
 fn edited(text: &str, mut edits: Vec<Edit>) -> String {
@@ -113,7 +122,8 @@ fn imports_from(text: &str, file: &str, dir: &Path) -> String {
     });
     // The span includes the quotes.
     let edits = edits.filter_map(|(path, at)| {
-        let target: PathBuf = if dir.as_os_str().is_empty() { home.join(path) } else { std::path::absolute(home.join(path)).ok()? };
+        let target: PathBuf =
+            if dir.as_os_str().is_empty() { home.join(path) } else { std::path::absolute(home.join(path)).ok()? };
         Some((at.lo as usize + 1..at.hi as usize - 1, target.to_string_lossy().into_owned()))
     });
     edited(text.trim_end(), edits.collect())
@@ -132,7 +142,12 @@ mod tests {
     #[test]
     fn last_values_get_names() {
         assert_eq!(saved(&["1 + 1", "it * 3", "it + it1"]), "let it_1 = 1 + 1\n\nlet it_2 = it_1 * 3\n\nit_2 + it_1\n");
-        assert_eq!(saved(&["2\nit + 1", "let f it = it"]), "let it_1 = 2\nit_1 + 1\n\nlet f it = it\n".replace("f it = it", "f it_2 = it_2").replace("it_1 + 1", "let it_2 = it_1 + 1"));
+        assert_eq!(
+            saved(&["2\nit + 1", "let f it = it"]),
+            "let it_1 = 2\nit_1 + 1\n\nlet f it = it\n"
+                .replace("f it = it", "f it_2 = it_2")
+                .replace("it_1 + 1", "let it_2 = it_1 + 1")
+        );
         assert_eq!(saved(&["{it = 3}.it"]), "{it = 3}.it\n");
     }
 

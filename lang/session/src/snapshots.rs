@@ -49,7 +49,13 @@ impl Session {
         for name in ITS {
             env.values.remove_mut(&Symbol::new(name));
         }
-        Definitions { env, texts: self.texts.clone(), loaded: self.loaded.clone(), history: self.history.clone(), entry: entry.to_owned() }
+        Definitions {
+            env,
+            texts: self.texts.clone(),
+            loaded: self.loaded.clone(),
+            history: self.history.clone(),
+            entry: entry.to_owned(),
+        }
     }
 
     /// Restores a state. The last values (`it`) stay.

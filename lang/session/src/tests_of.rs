@@ -210,7 +210,11 @@ impl Session {
         } else {
             let place = if span == Span::default() { "example".into() } else { render::place(span, &self.sources) };
             let said = |t: &str| if t.is_empty() { "nothing".to_owned() } else { t.replace('\n', "\n         ") };
-            report.failed.push(Failure { what, place, why: format!("expected {}\nactual   {}", said(want), said(have)) });
+            report.failed.push(Failure {
+                what,
+                place,
+                why: format!("expected {}\nactual   {}", said(want), said(have)),
+            });
         }
     }
 
@@ -232,7 +236,9 @@ impl Session {
     pub fn standard_examples() -> Vec<(String, String)> {
         let mut out: Vec<(String, String)> = Vec::new();
         for p in Prim::ALL {
-            out.extend(p.row().examples.iter().filter_map(|e| e.split_once(" => ")).map(|(e, w)| (e.to_owned(), w.to_owned())));
+            out.extend(
+                p.row().examples.iter().filter_map(|e| e.split_once(" => ")).map(|(e, w)| (e.to_owned(), w.to_owned())),
+            );
         }
         for source in adl_std::MODULES.iter().map(|(_, s)| *s).chain([adl_std::PRELUDE]) {
             // A line of code ends a comment, and so an example.

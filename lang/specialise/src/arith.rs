@@ -13,7 +13,9 @@ impl<'s> Spec<'s> {
     /// A binary operator.
     pub(crate) fn bin(&mut self, op: Bin, a: &Val, b: &Val) -> Res<Val> {
         match (a, b) {
-            (Val::Leaf(x), Val::Leaf(y)) if op == Bin::Pow && *self.b.ty(*y).scalar() == IrTy::I64 => self.whole_power(*x, *y),
+            (Val::Leaf(x), Val::Leaf(y)) if op == Bin::Pow && *self.b.ty(*y).scalar() == IrTy::I64 => {
+                self.whole_power(*x, *y)
+            }
             (Val::Leaf(x), Val::Leaf(y)) => {
                 let (x, y) = self.alike(*x, *y);
                 if self.repeats(&[x, y]) {
@@ -65,9 +67,9 @@ impl<'s> Spec<'s> {
             (Val::Tuple(xs), Val::Tuple(ys)) if xs.len() == ys.len() => {
                 Ok(Val::Tuple(xs.iter().zip(ys).map(|(x, y)| self.combine(op, x, y)).collect::<Res<_>>()?))
             }
-            (Val::Record(xs), Val::Record(ys)) if xs.len() == ys.len() => {
-                Ok(Val::Record(xs.iter().zip(ys).map(|((n, x), (_, y))| Ok((*n, self.combine(op, x, y)?))).collect::<Res<_>>()?))
-            }
+            (Val::Record(xs), Val::Record(ys)) if xs.len() == ys.len() => Ok(Val::Record(
+                xs.iter().zip(ys).map(|((n, x), (_, y))| Ok((*n, self.combine(op, x, y)?))).collect::<Res<_>>()?,
+            )),
             (Val::Array(x), Val::Array(y)) => Ok(Val::Array(Box::new(self.combine(op, x, y)?))),
             (Val::Data(x, d), Val::Data(y, _)) if self.b.ty(*x).rank() == 0 => self.combine_data(op, *x, *y, *d),
             (Val::Data(..), Val::Data(..)) => Err(self.no("arithmetic on an array of declared data")),
@@ -84,7 +86,9 @@ impl<'s> Spec<'s> {
             }
             Val::Leaf(_) | Val::Unit => Ok(v.clone()),
             Val::Tuple(vs) => Ok(Val::Tuple(vs.iter().map(|v| self.scaled(op, v, s)).collect::<Res<_>>()?)),
-            Val::Record(fs) => Ok(Val::Record(fs.iter().map(|(n, v)| Ok((*n, self.scaled(op, v, s)?))).collect::<Res<_>>()?)),
+            Val::Record(fs) => {
+                Ok(Val::Record(fs.iter().map(|(n, v)| Ok((*n, self.scaled(op, v, s)?))).collect::<Res<_>>()?))
+            }
             Val::Array(e) => Ok(Val::Array(Box::new(self.scaled(op, e, s)?))),
             Val::Data(x, d) if self.b.ty(*x).rank() == 0 => self.scale_data(op, *x, s, *d),
             Val::Data(..) => Err(self.no("arithmetic on an array of declared data")),
@@ -185,7 +189,10 @@ impl<'s> Spec<'s> {
 
     fn convert(&mut self, to: Conv, v: &Val) -> Res<Val> {
         let x = self.leaf(v)?;
-        let same = matches!((to, self.b.ty(x).scalar()), (Conv::ToF64, IrTy::F64) | (Conv::ToF32, IrTy::F32) | (Conv::ToI64, IrTy::I64));
+        let same = matches!(
+            (to, self.b.ty(x).scalar()),
+            (Conv::ToF64, IrTy::F64) | (Conv::ToF32, IrTy::F32) | (Conv::ToI64, IrTy::I64)
+        );
         Ok(if same { v.clone() } else { Val::Leaf(self.b.convert(to, x)) })
     }
 

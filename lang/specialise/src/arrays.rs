@@ -64,7 +64,11 @@ impl Spec<'_> {
         let mut outs = Vec::new();
         for t in tys {
             let zero = self.zero_of(t.scalar());
-            outs.push(if t.rank() == 1 { self.b.one(Op::Replicate { n, a: zero }, t) } else { self.spread(zero, vec![n; t.rank() as usize]) });
+            outs.push(if t.rank() == 1 {
+                self.b.one(Op::Replicate { n, a: zero }, t)
+            } else {
+                self.spread(zero, vec![n; t.rank() as usize])
+            });
         }
         Ok(template.with(&outs))
     }
@@ -311,12 +315,17 @@ impl Spec<'_> {
     }
 
     fn reshape(&mut self, shape: &Val, v: &Val, ty: Option<Ty>) -> Res<Val> {
-        let (to, a) = (self.leaf(shape)?, match v {
-            Val::Leaf(a) => *a,
-            _ => return Err(self.no("`reshape` of an array of compound data")),
-        });
+        let (to, a) = (
+            self.leaf(shape)?,
+            match v {
+                Val::Leaf(a) => *a,
+                _ => return Err(self.no("`reshape` of an array of compound data")),
+            },
+        );
         let Some(t) = ty else { return Err(self.no("`reshape` to a shape that is not known")) };
-        let crate::Layout::Leaf(t) = self.layout(&t)? else { return Err(self.no("`reshape` of an array of compound data")) };
+        let crate::Layout::Leaf(t) = self.layout(&t)? else {
+            return Err(self.no("`reshape` of an array of compound data"));
+        };
         Ok(Val::Leaf(self.b.one(Op::Reshape { a, to, from: None }, t)))
     }
 

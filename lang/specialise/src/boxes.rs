@@ -70,7 +70,9 @@ pub(crate) fn functional(t: &Ty) -> bool {
         Ty::Tuple(ts) => ts.iter().any(functional),
         Ty::Record(r) => r.fields.iter().any(|f| functional(&f.1)),
         Ty::Array(_, e) => functional(e),
-        Ty::Unit | Ty::Bool | Ty::Int | Ty::Float | Ty::F32 | Ty::Str | Ty::Var(_) | Ty::Meta(_) | Ty::Data(..) => false,
+        Ty::Unit | Ty::Bool | Ty::Int | Ty::Float | Ty::F32 | Ty::Str | Ty::Var(_) | Ty::Meta(_) | Ty::Data(..) => {
+            false
+        }
     }
 }
 
@@ -80,7 +82,17 @@ pub(crate) fn in_arrays(t: &Ty) -> bool {
         Ty::Array(_, e) => functional(e),
         Ty::Tuple(ts) => ts.iter().any(in_arrays),
         Ty::Record(r) => r.fields.iter().any(|f| in_arrays(&f.1)),
-        Ty::Unit | Ty::Bool | Ty::Int | Ty::Float | Ty::F32 | Ty::Str | Ty::Var(_) | Ty::Meta(_) | Ty::Data(..) | Ty::Fun(..) | Ty::Lin(..) => false,
+        Ty::Unit
+        | Ty::Bool
+        | Ty::Int
+        | Ty::Float
+        | Ty::F32
+        | Ty::Str
+        | Ty::Var(_)
+        | Ty::Meta(_)
+        | Ty::Data(..)
+        | Ty::Fun(..)
+        | Ty::Lin(..) => false,
     }
 }
 
@@ -93,7 +105,15 @@ impl Spec<'_> {
             return Ok(*d);
         }
         let d = self.p.add_data(DataDecl { name: "function".to_owned(), cons: Vec::new(), declared: None });
-        let kind = Kind { arg: (**arg).clone(), result: (**result).clone(), apply: None, codes: Vec::new(), written: 0, writing: false, sealed: false };
+        let kind = Kind {
+            arg: (**arg).clone(),
+            result: (**result).clone(),
+            apply: None,
+            codes: Vec::new(),
+            written: 0,
+            writing: false,
+            sealed: false,
+        };
         self.boxes.kinds.insert(d, kind);
         self.boxes.by_type.insert(t, d);
         Ok(d)
@@ -103,7 +123,10 @@ impl Spec<'_> {
         if !self.boxes.kinds.contains_key(&d) {
             return Err(self.no("a function inside data that was made elsewhere"));
         }
-        self.boxes.kinds.get_mut(&d).ok_or_else(|| crate::Unsupported::new("a function inside data", adl_syntax::span::Span::default()))
+        self.boxes
+            .kinds
+            .get_mut(&d)
+            .ok_or_else(|| crate::Unsupported::new("a function inside data", adl_syntax::span::Span::default()))
     }
 
     /// Converts the functions in a value to data where a layout requires it.
@@ -113,8 +136,12 @@ impl Spec<'_> {
         }
         match (v, l) {
             (Val::Fun(f), Layout::Fun(d)) => self.boxed(&f, *d),
-            (Val::Tuple(vs), Layout::Tuple(ls)) => Ok(Val::Tuple(vs.into_iter().zip(ls).map(|(v, l)| self.shaped(v, l)).collect::<Res<_>>()?)),
-            (Val::Record(fs), Layout::Record(ls)) => Ok(Val::Record(fs.into_iter().zip(ls).map(|((n, v), (_, l))| Ok((n, self.shaped(v, l)?))).collect::<Res<_>>()?)),
+            (Val::Tuple(vs), Layout::Tuple(ls)) => {
+                Ok(Val::Tuple(vs.into_iter().zip(ls).map(|(v, l)| self.shaped(v, l)).collect::<Res<_>>()?))
+            }
+            (Val::Record(fs), Layout::Record(ls)) => Ok(Val::Record(
+                fs.into_iter().zip(ls).map(|((n, v), (_, l))| Ok((n, self.shaped(v, l)?))).collect::<Res<_>>()?,
+            )),
             (v @ Val::Array(_), Layout::Array(e)) => {
                 if self.layout_of_val(&v).is_ok_and(|have| have == *l) {
                     return Ok(v);
@@ -183,7 +210,8 @@ impl Spec<'_> {
         if tag >= MOST_CODES {
             return Err(self.no("functions that contain ever more functions"));
         }
-        let fields: Vec<IrTy> = globals.iter().flat_map(|g| g.1.leaves()).chain(f.leaves()).map(|v| self.b.ty(v)).collect();
+        let fields: Vec<IrTy> =
+            globals.iter().flat_map(|g| g.1.leaves()).chain(f.leaves()).map(|v| self.b.ty(v)).collect();
         let mut decl = (**self.p.data(d)).clone();
         decl.cons.push((format!("code{tag}"), fields.clone()));
         self.p.set_data(d, decl);
@@ -206,10 +234,13 @@ impl Spec<'_> {
                 let mut env = Vec::new();
                 for (l, v) in c.env.iter() {
                     let t = types.get(l).map(|t| apply(&c.subst, t)).filter(closed);
-                    env.push((*l, match t {
-                        Some(t) => self.as_data(v.clone(), &t)?,
-                        None => v.clone(),
-                    }));
+                    env.push((
+                        *l,
+                        match t {
+                            Some(t) => self.as_data(v.clone(), &t)?,
+                            None => v.clone(),
+                        },
+                    ));
                 }
                 Ok(Rc::new(Fun::Closure(Closure { env: env.into(), ..c.clone() })))
             }
@@ -217,7 +248,11 @@ impl Spec<'_> {
                 let Fun::Closure(c) = &**g else { return Ok(f.clone()) };
                 let mut own = Vec::new();
                 for (k, v) in args.iter().enumerate() {
-                    let t = k.checked_sub(c.hidden.len()).and_then(|k| c.lam.params.get(k)).map(|p| apply(&c.subst, &p.ty)).filter(closed);
+                    let t = k
+                        .checked_sub(c.hidden.len())
+                        .and_then(|k| c.lam.params.get(k))
+                        .map(|p| apply(&c.subst, &p.ty))
+                        .filter(closed);
                     own.push(match t {
                         Some(t) => self.as_data(v.clone(), &t)?,
                         None => v.clone(),
@@ -246,7 +281,8 @@ impl Spec<'_> {
         if self.layout_of_val(&arg)? != from {
             return Err(self.no("an argument that is laid out differently from its type"));
         }
-        let target = Target { id, globals: Rc::new([]), result: Self::build(&to, &mut |_| Var(u32::MAX)), tys: to.leaves() };
+        let target =
+            Target { id, globals: Rc::new([]), result: Self::build(&to, &mut |_| Var(u32::MAX)), tys: to.leaves() };
         self.emit_call(&target, &[Val::fun(Fun::Boxed(x, d)), arg], None, false)
     }
 
@@ -254,7 +290,9 @@ impl Spec<'_> {
     /// skipped: the outer generation would overwrite the result without the newest codes.
     pub(crate) fn finish_boxes(&mut self) -> Res<()> {
         loop {
-            let open = |k: &Kind| k.apply.is_some() && !k.writing && (k.written < k.codes.len() || k.codes.is_empty() && k.written == 0);
+            let open = |k: &Kind| {
+                k.apply.is_some() && !k.writing && (k.written < k.codes.len() || k.codes.is_empty() && k.written == 0)
+            };
             let next = self.boxes.kinds.iter().find(|(_, k)| open(k)).map(|(d, _)| *d);
             let Some(d) = next else { return Ok(()) };
             self.write_apply(d)?;

@@ -26,9 +26,11 @@ impl Spec<'_> {
                 self.same(*m, *n, "arrays of different shapes");
             }
         }
-        let places: Vec<Option<usize>> = vars.iter().scan(0, |k, v| Some(is_high(self, *v).then(|| std::mem::replace(k, *k + 1)))).collect();
+        let places: Vec<Option<usize>> =
+            vars.iter().scan(0, |k, v| Some(is_high(self, *v).then(|| std::mem::replace(k, *k + 1)))).collect();
         let out = self.each(outer[0], &high, Out::Collect, &mut |s, _, rows| {
-            let operands: Vec<Val> = places.iter().zip(&all).map(|(k, v)| k.map_or_else(|| v.clone(), |k| rows[k].clone())).collect();
+            let operands: Vec<Val> =
+                places.iter().zip(&all).map(|(k, v)| k.map_or_else(|| v.clone(), |k| rows[k].clone())).collect();
             f(s, &operands)
         })?;
         let (made, high) = (self.leaf(&out)?, self.leaf(&high[0])?);
@@ -115,7 +117,8 @@ impl Spec<'_> {
         if self.layout_of_val(a)? != self.layout_of_val(b)? {
             return Err(self.no("branches whose values are laid out differently"));
         }
-        let outs: Vec<Var> = xs.iter().zip(&ys).map(|(x, y)| self.b.one(Op::Select(c, *x, *y), self.b.ty(*x))).collect();
+        let outs: Vec<Var> =
+            xs.iter().zip(&ys).map(|(x, y)| self.b.one(Op::Select(c, *x, *y), self.b.ty(*x))).collect();
         Ok(a.with(&outs))
     }
 }

@@ -1,8 +1,8 @@
 //! Application. A function is specialised to one IR function for each combination of code and of the layouts of
 //! captured values and arguments.
 
-use crate::key::{Key, Tok};
 use crate::boxes::functional;
+use crate::key::{Key, Tok};
 use crate::types::{apply, bind, closed};
 use crate::val::{Closure, Fun, Subst, Val};
 use crate::{Layout, Made, Res, Spec};
@@ -174,14 +174,24 @@ impl<'s> Spec<'s> {
         let subst = self.bound(c, args);
         let mut env: HashMap<_, _> = c.env.iter().cloned().collect();
         for (l, hidden, lam) in c.group.iter().flat_map(|g| g.iter()) {
-            let member = Closure { lam: lam.clone(), hidden: hidden.clone(), group: c.group.clone(), env: c.env.clone(), subst: subst.clone() };
+            let member = Closure {
+                lam: lam.clone(),
+                hidden: hidden.clone(),
+                group: c.group.clone(),
+                env: c.env.clone(),
+                subst: subst.clone(),
+            };
             env.insert(*l, Val::fun(Fun::Closure(member)));
         }
         for (l, v) in c.hidden.iter().copied().chain(c.lam.params.iter().map(|p| p.local)).zip(args) {
             env.insert(l, v.clone());
         }
         let span = self.b.span;
-        let (env, subst, elems) = (std::mem::replace(&mut self.env, env), std::mem::replace(&mut self.subst, subst), std::mem::take(&mut self.elems));
+        let (env, subst, elems) = (
+            std::mem::replace(&mut self.env, env),
+            std::mem::replace(&mut self.subst, subst),
+            std::mem::take(&mut self.elems),
+        );
         let out = self.eval(&c.lam.body)?;
         (self.env, self.subst, self.elems) = (env, subst, elems);
         self.b.span = span;
@@ -194,7 +204,8 @@ impl<'s> Spec<'s> {
         let hidden = c.hidden.len();
         let types = c.lam.params.iter().map(|p| apply(subst, &p.ty));
         let (reps, own) = args.split_at(hidden.min(args.len()));
-        let own = own.iter().zip(types).map(|(a, t)| if a.has_fun() { self.instantiate(a.clone(), &t) } else { a.clone() });
+        let own =
+            own.iter().zip(types).map(|(a, t)| if a.has_fun() { self.instantiate(a.clone(), &t) } else { a.clone() });
         reps.iter().cloned().chain(own.collect::<Vec<_>>()).collect()
     }
 
@@ -217,10 +228,14 @@ impl<'s> Spec<'s> {
     pub(crate) fn instantiate(&mut self, v: Val, t: &Ty) -> Val {
         match (v, t) {
             (Val::Fun(f), t) => Val::Fun(self.instantiate_fun(f, t, 0)),
-            (Val::Tuple(vs), Ty::Tuple(ts)) => Val::Tuple(vs.into_iter().zip(ts.iter()).map(|(v, t)| self.instantiate(v, t)).collect()),
+            (Val::Tuple(vs), Ty::Tuple(ts)) => {
+                Val::Tuple(vs.into_iter().zip(ts.iter()).map(|(v, t)| self.instantiate(v, t)).collect())
+            }
             (Val::Record(fs), Ty::Record(r)) => {
                 let at = |n| r.fields.iter().find(|f| f.0 == n).map(|f| f.1.clone());
-                Val::Record(fs.into_iter().map(|(n, v)| (n, at(n).map_or(v.clone(), |t| self.instantiate(v, &t)))).collect())
+                Val::Record(
+                    fs.into_iter().map(|(n, v)| (n, at(n).map_or(v.clone(), |t| self.instantiate(v, &t)))).collect(),
+                )
             }
             (v, _) => v,
         }
@@ -241,13 +256,25 @@ impl<'s> Spec<'s> {
                 let g = self.instantiate_fun(g.clone(), t, given + args.len());
                 Rc::new(Fun::Partial(g, args.clone()))
             }
-            Fun::Prim(..) | Fun::Custom { .. } | Fun::Checkpoint(_) | Fun::Linear(_) | Fun::Tagged(..) | Fun::Boxed(..) => f,
+            Fun::Prim(..)
+            | Fun::Custom { .. }
+            | Fun::Checkpoint(_)
+            | Fun::Linear(_)
+            | Fun::Tagged(..)
+            | Fun::Boxed(..) => f,
         }
     }
 
     /// The IR function for a key, generated on first use. Its parameters are the leaves of the globals that the inputs'
     /// code can reach, and of the inputs.
-    pub(crate) fn outline(&mut self, key: Key, name: &str, inputs: &[Val], result: Promise, body: Body<'_, 's>) -> Res<Target> {
+    pub(crate) fn outline(
+        &mut self,
+        key: Key,
+        name: &str,
+        inputs: &[Val],
+        result: Promise,
+        body: Body<'_, 's>,
+    ) -> Res<Target> {
         if let Some(m) = self.cache.made.get(&key).cloned() {
             return self.target(m, result);
         }
@@ -280,7 +307,15 @@ impl<'s> Spec<'s> {
         Ok(Target { id: m.id, globals: m.globals, result, tys: l.leaves() })
     }
 
-    pub(crate) fn function(&mut self, name: &str, id: FnId, inputs: &[Val], globals: &[GlobalId], result: Promise, body: Body<'_, 's>) -> Res<(Val, Vec<IrTy>)> {
+    pub(crate) fn function(
+        &mut self,
+        name: &str,
+        id: FnId,
+        inputs: &[Val],
+        globals: &[GlobalId],
+        result: Promise,
+        body: Body<'_, 's>,
+    ) -> Res<(Val, Vec<IrTy>)> {
         let mut b = Builder::new(name);
         b.span = self.b.span;
         let old = &self.b;

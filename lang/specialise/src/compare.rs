@@ -82,12 +82,16 @@ impl Spec<'_> {
             let e = self.b.cmp(Cmp::Eq, m, n);
             same = self.both(same, e);
         }
-        let v = self.if_(same, &mut |s| {
-            let e = Val::Leaf(s.b.cmp(Cmp::Eq, x, y));
-            let flat = s.flat(&e)?;
-            let flat = s.leaf(&flat)?;
-            Ok(Val::Leaf(s.b.prim(Prim::All, &[flat], IrTy::Bool)))
-        }, &mut |s| Ok(Val::Leaf(s.lit(Lit::Bool(false)))))?;
+        let v = self.if_(
+            same,
+            &mut |s| {
+                let e = Val::Leaf(s.b.cmp(Cmp::Eq, x, y));
+                let flat = s.flat(&e)?;
+                let flat = s.leaf(&flat)?;
+                Ok(Val::Leaf(s.b.prim(Prim::All, &[flat], IrTy::Bool)))
+            },
+            &mut |s| Ok(Val::Leaf(s.lit(Lit::Bool(false)))),
+        )?;
         self.leaf(&v)
     }
 

@@ -135,22 +135,39 @@ impl<'s> Spec<'s> {
     }
 
     /// A branch for each constructor.
-    pub(crate) fn each_con(&mut self, x: Var, d: DataId, f: &mut dyn FnMut(&mut Self, u32, &[Val]) -> Res<Val>) -> Res<Val> {
+    pub(crate) fn each_con(
+        &mut self,
+        x: Var,
+        d: DataId,
+        f: &mut dyn FnMut(&mut Self, u32, &[Val]) -> Res<Val>,
+    ) -> Res<Val> {
         let cons = self.constructors_of(d)?;
         let (mut branches, mut params) = (Vec::new(), Vec::new());
         for (tag, (_, layouts)) in cons.iter().enumerate() {
             let mut ps = Vec::new();
-            let vals: Vec<Val> = layouts.iter().map(|l| Self::build(l, &mut |t| {
-                ps.push(self.b.func.fresh(t, false));
-                ps[ps.len() - 1]
-            })).collect();
+            let vals: Vec<Val> = layouts
+                .iter()
+                .map(|l| {
+                    Self::build(l, &mut |t| {
+                        ps.push(self.b.func.fresh(t, false));
+                        ps[ps.len() - 1]
+                    })
+                })
+                .collect();
             branches.push(self.block(&mut |s| f(s, tag as u32, &vals))?);
             params.push(ps);
         }
         self.switch(x, branches, params)
     }
 
-    fn both_data(&mut self, x: Var, y: Var, d: DataId, same: Both<'_, 's>, other: &mut dyn FnMut(&mut Self) -> Res<Val>) -> Res<Val> {
+    fn both_data(
+        &mut self,
+        x: Var,
+        y: Var,
+        d: DataId,
+        same: Both<'_, 's>,
+        other: &mut dyn FnMut(&mut Self) -> Res<Val>,
+    ) -> Res<Val> {
         self.each_con(x, d, &mut |s, tag, a| {
             s.each_con(y, d, &mut |s, other_tag, b| if tag == other_tag { same(s, tag, a, b) } else { other(s) })
         })

@@ -56,7 +56,9 @@ impl Spec<'_> {
             Prim::StopGrad => Ok(self.leafwise(&a[0], &mut |s, x, t| s.b.prim(Prim::StopGrad, &[x], t))),
             Prim::Checkpoint => Ok(Val::fun(Fun::Checkpoint(a[0].clone()))),
             Prim::CustomJvp | Prim::CustomVjp if self.captures_numbers(a)? => Err(self.no(CAPTURES)),
-            Prim::CustomJvp | Prim::CustomVjp => Ok(Val::fun(Fun::Custom { vjp: p == Prim::CustomVjp, f: a[0].clone(), rule: a[1].clone() })),
+            Prim::CustomJvp | Prim::CustomVjp => {
+                Ok(Val::fun(Fun::Custom { vjp: p == Prim::CustomVjp, f: a[0].clone(), rule: a[1].clone() }))
+            }
             Prim::Ravel => self.ravel(&a[0]),
             Prim::Unravel => self.unravel(&a[0], &a[1]),
             _ => Err(self.no(format!("`{}` inside a differentiated function", p.name()))),
@@ -114,11 +116,20 @@ impl Spec<'_> {
     }
 
     pub(crate) fn linear_of(&mut self, k: &Known) -> Res<Linear> {
-        let Linearized { primal, results, tangent, cotangent, active } = self.t.linearize(self.p, k.target.id, &k.wrt).map_err(|e| self.located(e))?;
+        let Linearized { primal, results, tangent, cotangent, active } =
+            self.t.linearize(self.p, k.target.id, &k.wrt).map_err(|e| self.located(e))?;
         let args = self.arguments(&k.inputs, &k.target.globals)?;
         let (outs, _) = self.b.call(self.p, primal, &args, &[]);
         let y = k.target.result.with(&outs[..results]);
-        Ok(Linear { tangent, cotangent, transposed: false, x: k.inputs[0].clone(), y, active, residuals: outs[results..].to_vec() })
+        Ok(Linear {
+            tangent,
+            cotangent,
+            transposed: false,
+            x: k.inputs[0].clone(),
+            y,
+            active,
+            residuals: outs[results..].to_vec(),
+        })
     }
 
     /// Applies a derivative or its transpose.
@@ -217,7 +228,11 @@ impl Spec<'_> {
     /// The custom rule as an IR function `(args, t…) -> (results, u…)`.
     fn rule(&mut self, vjp: bool, inputs: &[Val; 3], t: &crate::call::Target) -> Res<adl_ir::FnId> {
         // Placeholder variables for the tangents: only their types matter.
-        let like: Vec<IrTy> = if vjp { t.tys.clone() } else { self.arguments(inputs, &t.globals)?.iter().map(|v| self.b.ty(*v)).collect() };
+        let like: Vec<IrTy> = if vjp {
+            t.tys.clone()
+        } else {
+            self.arguments(inputs, &t.globals)?.iter().map(|v| self.b.ty(*v)).collect()
+        };
         let mut given = Vec::new();
         for t in like {
             if let Some(t) = self.t.tangent_ty(self.p, &t) {
@@ -272,7 +287,8 @@ impl Spec<'_> {
                 continue;
             }
             let x = if *self.b.ty(x).scalar() == IrTy::F32 { self.b.convert(Conv::ToF64, x) } else { x };
-            let part = if self.b.ty(x).rank() == 0 { self.stacked(&[Val::Leaf(x)])? } else { self.flat(&Val::Leaf(x))? };
+            let part =
+                if self.b.ty(x).rank() == 0 { self.stacked(&[Val::Leaf(x)])? } else { self.flat(&Val::Leaf(x))? };
             out = Some(match out {
                 None => part,
                 Some(all) => self.concat(&all, &part)?,

@@ -1,6 +1,5 @@
 //! Evaluation of Core expressions to abstract values.
 
-use adl_typing::walk::walk;
 use crate::val::{Closure, Fun, Rep, Size, Val};
 use crate::{Res, Spec, nowhere};
 use adl_ir::{Lit as IrLit, Op, Ty as IrTy, Var};
@@ -9,6 +8,7 @@ use adl_syntax::symbol::Symbol;
 use adl_typing::core::{Expr, ExprKind, GlobalId, Lambda, Lit, Local, Rep as CoreRep, SizeRep, Step};
 use adl_typing::free;
 use adl_typing::ty::{Ty, TyVar};
+use adl_typing::walk::walk;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -291,7 +291,13 @@ impl Spec<'_> {
         for (l, hidden, lam) in group.iter() {
             let vars = self.info(hidden, lam).tyvars.clone();
             let subst = self.restricted(&vars);
-            let c = Closure { lam: lam.clone(), hidden: hidden.clone(), group: Some(group.clone()), env: env.clone(), subst };
+            let c = Closure {
+                lam: lam.clone(),
+                hidden: hidden.clone(),
+                group: Some(group.clone()),
+                env: env.clone(),
+                subst,
+            };
             self.env.insert(*l, Val::fun(Fun::Closure(c)));
         }
         Ok(())

@@ -16,19 +16,21 @@ fn operator(f: &Fun) -> Option<Prim> {
     let known = |p: Prim| matches!(p, Prim::Add | Prim::Mul | Prim::Min | Prim::Max).then_some(p);
     match f {
         Fun::Prim(p, _) => known(*p),
-        Fun::Closure(Closure { lam, hidden, .. }) if hidden.is_empty() && lam.params.len() == 2 => match &*lam.body.kind {
-            ExprKind::App(g, args) if args.len() == 2 => match (&*g.kind, &*args[0].kind, &*args[1].kind) {
-                (ExprKind::Prim(p, _), ExprKind::Local(a), ExprKind::Local(b)) => {
-                    let (x, y) = (lam.params[0].local, lam.params[1].local);
-                    // The argument order matters for ties of `min` and `max`.
-                    let straight = (*a, *b) == (x, y);
-                    let either = (*a, *b) == (y, x) && matches!(p, Prim::Add | Prim::Mul);
-                    known(*p).filter(|_| straight || either)
-                }
+        Fun::Closure(Closure { lam, hidden, .. }) if hidden.is_empty() && lam.params.len() == 2 => {
+            match &*lam.body.kind {
+                ExprKind::App(g, args) if args.len() == 2 => match (&*g.kind, &*args[0].kind, &*args[1].kind) {
+                    (ExprKind::Prim(p, _), ExprKind::Local(a), ExprKind::Local(b)) => {
+                        let (x, y) = (lam.params[0].local, lam.params[1].local);
+                        // The argument order matters for ties of `min` and `max`.
+                        let straight = (*a, *b) == (x, y);
+                        let either = (*a, *b) == (y, x) && matches!(p, Prim::Add | Prim::Mul);
+                        known(*p).filter(|_| straight || either)
+                    }
+                    _ => None,
+                },
                 _ => None,
-            },
-            _ => None,
-        },
+            }
+        }
         _ => None,
     }
 }
@@ -96,12 +98,15 @@ impl<'s> Spec<'s> {
 
     /// Maps straight-line arithmetic by applying it to entire arrays.
     fn map_whole(&mut self, f: &Rc<Fun>, arrays: &[Val], n: Var) -> Res<Option<Val>> {
-        let flat = |s: &Self, v: &Val| matches!(v, Val::Leaf(x) if matches!(s.b.ty(*x), IrTy::Array(ref e, 1) if e.is_real()));
+        let flat =
+            |s: &Self, v: &Val| matches!(v, Val::Leaf(x) if matches!(s.b.ty(*x), IrTy::Array(ref e, 1) if e.is_real()));
         if !arrays.iter().all(|a| flat(self, a)) {
             return Ok(None);
         }
         let v = match &**f {
-            Fun::Prim(p, _) if p.un().is_some() && arrays.len() == 1 || p.bin().is_some() && arrays.len() == 2 => self.number_prim(*p, &[], arrays)?,
+            Fun::Prim(p, _) if p.un().is_some() && arrays.len() == 1 || p.bin().is_some() && arrays.len() == 2 => {
+                self.number_prim(*p, &[], arrays)?
+            }
             Fun::Closure(c) if c.hidden.is_empty() && c.lam.params.len() == arrays.len() && self.elementwise(c) => {
                 // Functions that it calls are inlined too: their own IR functions would take numbers, not arrays.
                 let outer = std::mem::replace(&mut self.whole, true);
@@ -120,7 +125,9 @@ impl<'s> Spec<'s> {
     /// The record that `invertible` takes.
     fn invertible_parts(&self, f: &Fun) -> Option<Val> {
         match f {
-            Fun::Partial(g, args) if args.len() == 1 && matches!(&**g, Fun::Prim(Prim::Invertible, _)) => Some(args[0].clone()),
+            Fun::Partial(g, args) if args.len() == 1 && matches!(&**g, Fun::Prim(Prim::Invertible, _)) => {
+                Some(args[0].clone())
+            }
             _ => None,
         }
     }
@@ -168,7 +175,12 @@ impl<'s> Spec<'s> {
     /// A reduction as an IR function of its own together with the inverse of its operator, which derivatives use.
     /// `inputs` begin with the neutral element, the elements, the operator and the inverse. `None` if the operator has
     /// a derivative rule without an inverse, or captures numbers.
-    fn with_inverse(&mut self, name: &'static str, inputs: Vec<Val>, body: crate::call::Body<'_, 's>) -> Res<Option<Val>> {
+    fn with_inverse(
+        &mut self,
+        name: &'static str,
+        inputs: Vec<Val>,
+        body: crate::call::Body<'_, 's>,
+    ) -> Res<Option<Val>> {
         let op = self.function_of(&inputs[2])?;
         if operator(&op).is_some() || self.captures_numbers(&inputs[2..4])? {
             return Ok(None);
@@ -285,7 +297,8 @@ impl<'s> Spec<'s> {
                 let op = s.function_of(&v[2])?;
                 s.reduce_by_index(&op, &[v[4].clone(), v[2].clone(), v[0].clone(), v[5].clone(), v[1].clone()], false)
             };
-            let inputs = vec![e.clone(), values.clone(), Val::Fun(op.clone()), Val::Fun(inverse), dest.clone(), keys.clone()];
+            let inputs =
+                vec![e.clone(), values.clone(), Val::Fun(op.clone()), Val::Fun(inverse), dest.clone(), keys.clone()];
             let made = match self.with_inverse("reduce_by_index", inputs, &mut { plain })? {
                 Some(v) => v,
                 None => self.reduce_by_index(&op, &[dest, Val::Fun(op.clone()), e, keys.clone(), values], false)?,

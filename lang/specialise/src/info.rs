@@ -4,9 +4,9 @@ use crate::Spec;
 use crate::val::{Closure, Fun, Val};
 use adl_prim::{Bin, Prim};
 use adl_typing::core::{Expr, ExprKind, GlobalId, Lambda, Lit, Local};
-use adl_typing::walk::walk;
 use adl_typing::free;
 use adl_typing::ty::{Ty, TyVar};
+use adl_typing::walk::walk;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
@@ -53,7 +53,12 @@ fn tyvars(t: &Ty, out: &mut BTreeSet<TyVar>) {
 fn works(e: &Expr) -> bool {
     match &*e.kind {
         ExprKind::App(f, _) => !matches!(&*f.kind, ExprKind::Prim(p, _) if p.un().is_some() || p.bin().is_some()),
-        ExprKind::For(..) | ExprKind::Loop(..) | ExprKind::Match(..) | ExprKind::Lam(_) | ExprKind::LetRec(..) | ExprKind::Inst(..) => true,
+        ExprKind::For(..)
+        | ExprKind::Loop(..)
+        | ExprKind::Match(..)
+        | ExprKind::Lam(_)
+        | ExprKind::LetRec(..)
+        | ExprKind::Inst(..) => true,
         _ => false,
     }
 }
@@ -177,7 +182,10 @@ impl Spec<'_> {
             Val::Rep(_) => true,
             _ => false,
         });
-        scalars && number(&c.lam.body.ty) && c.lam.params.iter().all(|p| number(&p.ty)) && self.straight(&c.lam.body, &number, LAYERS)
+        scalars
+            && number(&c.lam.body.ty)
+            && c.lam.params.iter().all(|p| number(&p.ty))
+            && self.straight(&c.lam.body, &number, LAYERS)
     }
 
     fn straight(&mut self, e: &Expr, number: &dyn Fn(&Ty) -> bool, layers: u32) -> bool {
@@ -212,6 +220,9 @@ impl Spec<'_> {
     /// alone maps numbers to numbers.
     fn straight_global(&mut self, g: GlobalId, given: usize, layers: u32) -> bool {
         let Some((hidden, lam)) = self.global_code(g) else { return false };
-        layers > 0 && given == lam.params.len() && self.info(&hidden, &lam).short && self.straight(&lam.body, &|_| true, layers - 1)
+        layers > 0
+            && given == lam.params.len()
+            && self.info(&hidden, &lam).short
+            && self.straight(&lam.body, &|_| true, layers - 1)
     }
 }

@@ -6,8 +6,8 @@ use crate::types::{apply, closed};
 use crate::val::{Closure, Fun, Val};
 use crate::{Entry, FunView, Input, Place, Res, Root, Spec, Unsupported, View};
 use adl_ir::Builder;
-use adl_typing::core::{Def, Expr, ExprKind, GlobalId, Lambda, Local};
 use adl_syntax::symbol::Symbol;
+use adl_typing::core::{Def, Expr, ExprKind, GlobalId, Lambda, Local};
 use adl_typing::ty::{self, Ty};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -35,7 +35,11 @@ impl Spec<'_> {
         let mut vals = Vec::new();
         for (i, t) in args.iter().enumerate() {
             let place = Place { root: Root::Arg(i as u32), steps: Vec::new() };
-            vals.push(if functional(t) { self.outside(place, None, &mut inputs)? } else { self.data_input(place, t, &mut inputs)? });
+            vals.push(if functional(t) {
+                self.outside(place, None, &mut inputs)?
+            } else {
+                self.data_input(place, t, &mut inputs)?
+            });
         }
         let f = self.outside(Place { root: Root::Fun, steps: Vec::new() }, None, &mut inputs)?;
         let f = self.function_of(&f)?;
@@ -56,7 +60,9 @@ impl Spec<'_> {
     /// The body of the function is inlined into the entry.
     fn entry_body(&mut self, f: &Rc<Fun>, args: Vec<Val>) -> Res<Val> {
         match &**f {
-            Fun::Closure(c) if c.group.is_none() && crate::call::arity(f) == args.len() && !self.recursive(c) => self.enter(c, &args),
+            Fun::Closure(c) if c.group.is_none() && crate::call::arity(f) == args.len() && !self.recursive(c) => {
+                self.enter(c, &args)
+            }
             Fun::Partial(g, first) => {
                 let all = first.iter().cloned().chain(args).collect();
                 self.entry_body(g, all)
@@ -116,7 +122,10 @@ impl Spec<'_> {
                     Some(Ty::Record(r)) => r.fields.iter().find(|f| f.0 == n).map(|f| f.1.clone()),
                     _ => None,
                 };
-                let fields = names.into_iter().enumerate().map(|(k, n)| Ok((n, self.outside(place.then(k as u32), field(n), inputs)?)));
+                let fields = names
+                    .into_iter()
+                    .enumerate()
+                    .map(|(k, n)| Ok((n, self.outside(place.then(k as u32), field(n), inputs)?)));
                 Ok(Val::Record(fields.collect::<Res<_>>()?))
             }
             View::Array(n) => {
@@ -124,9 +133,14 @@ impl Spec<'_> {
                     Some(Ty::Array(_, e)) => Some((**e).clone()),
                     _ => None,
                 };
-                let elems = (0..n).map(|k| self.outside(place.then(k), elem.clone(), inputs)).collect::<Res<Vec<_>>>()?;
+                let elems =
+                    (0..n).map(|k| self.outside(place.then(k), elem.clone(), inputs)).collect::<Res<Vec<_>>>()?;
                 self.global_inputs(&elems, inputs)?;
-                if elems.iter().any(Val::has_fun) { self.stacked_functions(&elems, elem.as_ref()) } else { self.stacked(&elems) }
+                if elems.iter().any(Val::has_fun) {
+                    self.stacked_functions(&elems, elem.as_ref())
+                } else {
+                    self.stacked(&elems)
+                }
             }
         }
     }
@@ -177,25 +191,37 @@ impl Spec<'_> {
                 let mut types = HashMap::new();
                 group.iter().for_each(|(_, _, lam)| types.extend(local_types(lam)));
                 let env = self.outside_env(&place, &types, &captured, inputs)?;
-                let group: Vec<(Local, Rc<[Local]>, Rc<Lambda>)> = group.into_iter().map(|(l, h, lam)| (l, h.into(), lam)).collect();
-                let Some((_, hidden, lam)) = group.get(index as usize).cloned() else { return Err(self.no("a recursive group without that member")) };
+                let group: Vec<(Local, Rc<[Local]>, Rc<Lambda>)> =
+                    group.into_iter().map(|(l, h, lam)| (l, h.into(), lam)).collect();
+                let Some((_, hidden, lam)) = group.get(index as usize).cloned() else {
+                    return Err(self.no("a recursive group without that member"));
+                };
                 Fun::Closure(Closure { lam, hidden, group: Some(Rc::new(group)), env, subst: Rc::new(BTreeMap::new()) })
             }
             FunView::Partial(n) => {
                 let g = self.outside(place.then(0), None, inputs)?;
                 let g = self.function_of(&g)?;
-                let args = (1..=n).map(|k| self.outside(place.then(k), parameter(&g, k as usize - 1), inputs)).collect::<Res<_>>()?;
+                let args = (1..=n)
+                    .map(|k| self.outside(place.then(k), parameter(&g, k as usize - 1), inputs))
+                    .collect::<Res<_>>()?;
                 Fun::Partial(g, args)
             }
             FunView::Custom { vjp } => {
-                let (f, rule) = (self.outside(place.then(0), None, inputs)?, self.outside(place.then(1), None, inputs)?);
+                let (f, rule) =
+                    (self.outside(place.then(0), None, inputs)?, self.outside(place.then(1), None, inputs)?);
                 Fun::Custom { vjp, f, rule }
             }
             FunView::Checkpoint => Fun::Checkpoint(self.outside(place.then(0), None, inputs)?),
         }))
     }
 
-    fn outside_env(&mut self, place: &Place, types: &HashMap<Local, Ty>, captured: &[Local], inputs: &mut Vec<Input>) -> Res<Rc<[(Local, Val)]>> {
+    fn outside_env(
+        &mut self,
+        place: &Place,
+        types: &HashMap<Local, Ty>,
+        captured: &[Local],
+        inputs: &mut Vec<Input>,
+    ) -> Res<Rc<[(Local, Val)]>> {
         let mut env = Vec::new();
         for (k, l) in captured.iter().enumerate() {
             let t = types.get(l).map(|t| apply(&BTreeMap::new(), t)).filter(closed);
@@ -208,7 +234,8 @@ impl Spec<'_> {
     /// further ones.
     fn global_inputs(&mut self, roots: &[Val], inputs: &mut Vec<Input>) -> Res<()> {
         loop {
-            let missing: Vec<GlobalId> = self.globals_of(roots).into_iter().filter(|g| !self.globals.contains_key(g)).collect();
+            let missing: Vec<GlobalId> =
+                self.globals_of(roots).into_iter().filter(|g| !self.globals.contains_key(g)).collect();
             if missing.is_empty() {
                 return Ok(());
             }
@@ -224,10 +251,19 @@ impl Spec<'_> {
     fn global_input(&mut self, g: GlobalId, inputs: &mut Vec<Input>) -> Res<Val> {
         let place = Place { root: Root::Global(g), steps: Vec::new() };
         let def = self.world.global(g);
-        if let (View::Opaque(_), Some(def)) = (self.world.view(&place), def.as_ref().filter(|d| !matches!(*d.expr.kind, ExprKind::Lit(adl_typing::core::Lit::Unit)))) {
+        if let (View::Opaque(_), Some(def)) = (
+            self.world.view(&place),
+            def.as_ref().filter(|d| !matches!(*d.expr.kind, ExprKind::Lit(adl_typing::core::Lit::Unit))),
+        ) {
             // An opaque value. Its Core definition, if available, is evaluated here. (The globals that it needs come
             // first.)
-            let c = Closure { lam: self.thunk(&def.expr)?, hidden: Rc::new([]), group: None, env: Rc::new([]), subst: Rc::new(BTreeMap::new()) };
+            let c = Closure {
+                lam: self.thunk(&def.expr)?,
+                hidden: Rc::new([]),
+                group: None,
+                env: Rc::new([]),
+                subst: Rc::new(BTreeMap::new()),
+            };
             self.global_inputs(&[Val::fun(Fun::Closure(c.clone()))], inputs)?;
             return self.enter(&c, &[]);
         }
@@ -247,7 +283,9 @@ impl Spec<'_> {
             _ => None,
         };
         match &*def.expr.kind {
-            ExprKind::Abs(ls, inner) => code(ls, inner).or_else(|| Some((Rc::from(ls.as_slice()), self.thunk(inner).ok()?))),
+            ExprKind::Abs(ls, inner) => {
+                code(ls, inner).or_else(|| Some((Rc::from(ls.as_slice()), self.thunk(inner).ok()?)))
+            }
             _ => code(&[], &def.expr),
         }
     }
@@ -255,7 +293,13 @@ impl Spec<'_> {
     /// The value of a global.
     pub(crate) fn global_val(&mut self, g: GlobalId) -> Res<Val> {
         if let Some((hidden, lam)) = self.global_code(g) {
-            return Ok(Val::fun(Fun::Closure(Closure { lam, hidden, group: None, env: Rc::new([]), subst: Rc::new(BTreeMap::new()) })));
+            return Ok(Val::fun(Fun::Closure(Closure {
+                lam,
+                hidden,
+                group: None,
+                env: Rc::new([]),
+                subst: Rc::new(BTreeMap::new()),
+            })));
         }
         self.globals.get(&g).cloned().ok_or_else(|| self.no("a top-level value that is not there"))
     }

@@ -86,7 +86,8 @@ impl<'s> Spec<'s> {
 
     /// Converts blocks to a common result layout. Returns the blocks, the layout as a value, and the result types.
     pub(crate) fn join(&mut self, branches: Vec<(Block, Val)>) -> Res<(Vec<Block>, Val, Vec<IrTy>)> {
-        let vals: Vec<Option<Val>> = branches.iter().map(|(_, v)| if matches!(v, Val::Bottom) { None } else { Some(v.clone()) }).collect();
+        let vals: Vec<Option<Val>> =
+            branches.iter().map(|(_, v)| if matches!(v, Val::Bottom) { None } else { Some(v.clone()) }).collect();
         let mut j = Joined::default();
         let refs: Vec<Option<&Val>> = vals.iter().map(Option::as_ref).collect();
         let template = self.unify(&refs, &mut j)?;
@@ -138,10 +139,12 @@ impl<'s> Spec<'s> {
             Val::Leaf(x) => self.unify_leaf(*x, vs, j).map(Val::Leaf),
             Val::Data(x, d) => self.unify_leaf(*x, vs, j).map(|v| Val::Data(v, *d)),
             Val::Tuple(ts) => {
-                let parts = (0..ts.len()).map(|i| self.unify_part(vs, j, &|v| match v {
-                    Val::Tuple(ts) => ts.get(i),
-                    _ => None,
-                }));
+                let parts = (0..ts.len()).map(|i| {
+                    self.unify_part(vs, j, &|v| match v {
+                        Val::Tuple(ts) => ts.get(i),
+                        _ => None,
+                    })
+                });
                 Ok(Val::Tuple(parts.collect::<Res<_>>()?))
             }
             Val::Record(fs) => {
@@ -166,7 +169,12 @@ impl<'s> Spec<'s> {
         }
     }
 
-    fn unify_part<'v>(&mut self, vs: &[Option<&'v Val>], j: &mut Joined, part: &dyn Fn(&'v Val) -> Option<&'v Val>) -> Res<Val> {
+    fn unify_part<'v>(
+        &mut self,
+        vs: &[Option<&'v Val>],
+        j: &mut Joined,
+        part: &dyn Fn(&'v Val) -> Option<&'v Val>,
+    ) -> Res<Val> {
         let mut parts = Vec::new();
         for v in vs {
             parts.push(match v {
@@ -233,7 +241,9 @@ impl<'s> Spec<'s> {
             }
             Val::Tuple(vs) => Val::Tuple(vs.iter().map(|v| self.tagged(v)).collect()),
             Val::Record(fs) => Val::Record(fs.iter().map(|(n, v)| (*n, self.tagged(v))).collect()),
-            Val::Unit | Val::Leaf(_) | Val::Array(_) | Val::Data(..) | Val::Fun(_) | Val::Rep(_) | Val::Bottom => v.clone(),
+            Val::Unit | Val::Leaf(_) | Val::Array(_) | Val::Data(..) | Val::Fun(_) | Val::Rep(_) | Val::Bottom => {
+                v.clone()
+            }
         }
     }
 

@@ -102,10 +102,16 @@ impl Spec<'_> {
                 self.key_all("partial", args, out);
                 self.key_fun(g, out);
             }
-            Fun::Custom { vjp, f, rule } => self.key_all(if *vjp { "custom_vjp" } else { "custom_jvp" }, &[f.clone(), rule.clone()], out),
+            Fun::Custom { vjp, f, rule } => {
+                self.key_all(if *vjp { "custom_vjp" } else { "custom_jvp" }, &[f.clone(), rule.clone()], out)
+            }
             Fun::Checkpoint(f) => self.key_all("checkpoint", std::slice::from_ref(f), out),
             Fun::Linear(l) => {
-                out.extend([Tok::What(if l.transposed { "transposed" } else { "linear" }), Tok::Fn(l.tangent), Tok::Fn(l.cotangent)]);
+                out.extend([
+                    Tok::What(if l.transposed { "transposed" } else { "linear" }),
+                    Tok::Fn(l.tangent),
+                    Tok::Fn(l.cotangent),
+                ]);
                 self.key_all("at", &[l.x.clone(), l.y.clone()], out);
                 out.extend(l.residuals.iter().map(|r| Tok::Ty(self.b.ty(*r))));
             }

@@ -129,7 +129,13 @@ impl Spec<'_> {
 
 /// Specialises the function at [`Root::Fun`] for arguments of these types. They have no type variables; their sizes are
 /// ignored.
-pub fn specialise(world: &mut dyn World, t: &mut dyn Transforms, p: &mut Program, cache: &mut Cache, args: &[Ty]) -> Result<Entry, Unsupported> {
+pub fn specialise(
+    world: &mut dyn World,
+    t: &mut dyn Transforms,
+    p: &mut Program,
+    cache: &mut Cache,
+    args: &[Ty],
+) -> Result<Entry, Unsupported> {
     let mut s = Spec {
         world,
         t,

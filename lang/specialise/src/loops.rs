@@ -9,7 +9,7 @@ use crate::sizes::Extent as SizeOf;
 use crate::types::closed;
 use crate::val::Val;
 use crate::{Res, Spec};
-use adl_ir::{Cmp, Conv, Lit, Loop, Op, Out, Ty as IrTy, Turns, Var};
+use adl_ir::{Cmp, Conv, Lit, Loop, Op, Out, Turns, Ty as IrTy, Var};
 use adl_prim::{Bin, Prim};
 use adl_syntax::symbol::Symbol;
 use adl_typing::core::{Expr, ExprKind, Extent, ForKind, GlobalId, IndexArg, Local, LoopKind, Rep, Step};
@@ -111,7 +111,14 @@ fn reads(body: &Expr) -> Vec<Read> {
 pub(crate) type Turn<'f, 's> = &'f mut dyn FnMut(&mut Spec<'s>, Var, &Val, &[Val]) -> Res<Val>;
 
 impl<'s> Spec<'s> {
-    pub(crate) fn comprehension(&mut self, kind: ForKind, vars: &[(Local, Symbol, Extent)], body: &Expr, _rep: &Rep, _ty: &Ty) -> Res<Val> {
+    pub(crate) fn comprehension(
+        &mut self,
+        kind: ForKind,
+        vars: &[(Local, Symbol, Extent)],
+        body: &Expr,
+        _rep: &Rep,
+        _ty: &Ty,
+    ) -> Res<Val> {
         let mut extents = Vec::new();
         for (_, _, x) in vars {
             match self.bound_of(x)? {
@@ -210,7 +217,8 @@ impl<'s> Spec<'s> {
             if self.b.ty(first).rank() <= p as u32 || self.diagonal(first).is_some() {
                 continue;
             }
-            let all = axes.iter().any(|a| a.0 == r.path && a.1 == p as u32) || self.sizes.equals(self.known_extent(*n), SizeOf::Axis(first, p as u32));
+            let all = axes.iter().any(|a| a.0 == r.path && a.1 == p as u32)
+                || self.sizes.equals(self.known_extent(*n), SizeOf::Axis(first, p as u32));
             if all {
                 out.push((r.path.clone(), before.to_vec(), base));
             } else if r.always && p == 0 {
@@ -273,7 +281,13 @@ impl<'s> Spec<'s> {
     }
 
     /// A loop with independent iterations over the elements of some arrays. `f` gets the index and the elements.
-    pub(crate) fn each(&mut self, n: Var, xs: &[Val], out: Out, f: &mut dyn FnMut(&mut Self, Var, &[Val]) -> Res<Val>) -> Res<Val> {
+    pub(crate) fn each(
+        &mut self,
+        n: Var,
+        xs: &[Val],
+        out: Out,
+        f: &mut dyn FnMut(&mut Self, Var, &[Val]) -> Res<Val>,
+    ) -> Res<Val> {
         let (span, mark, base) = (self.b.span, self.sizes.mark(), self.b.func.vars.len() as u32);
         self.b.open();
         let i = self.b.param(IrTy::I64);
@@ -293,7 +307,17 @@ impl<'s> Spec<'s> {
         let tys = leaves.iter().map(|x| self.out_ty(*x, out)).collect::<Res<Vec<_>>>()?;
         let body = self.b.close(leaves.clone(), Vec::new());
         let (xs, outs) = (xs.iter().flat_map(Val::leaves).collect(), vec![out; leaves.len()]);
-        let l = Loop { turns: Turns::For(n), reverse: false, init: Vec::new(), lin_init: Vec::new(), xs, lin_xs: Vec::new(), outs, lin_outs: Vec::new(), body };
+        let l = Loop {
+            turns: Turns::For(n),
+            reverse: false,
+            init: Vec::new(),
+            lin_init: Vec::new(),
+            xs,
+            lin_xs: Vec::new(),
+            outs,
+            lin_outs: Vec::new(),
+            body,
+        };
         let all: Vec<IrTy> = tys.into_iter().chain([IrTy::I64]).collect();
         let (mut outs, _) = self.b.emit(Op::Loop(Box::new(l)), &all, &[]);
         if out != Out::Sum {
@@ -312,14 +336,22 @@ impl<'s> Spec<'s> {
         if !self.world.no_rows() {
             return HashMap::new();
         }
-        let extents = |x: Var| (0..self.b.ty(x).rank()).map(|k| self.sizes.before(SizeOf::Axis(x, k), base)).collect::<Option<Vec<_>>>();
+        let extents = |x: Var| {
+            (0..self.b.ty(x).rank()).map(|k| self.sizes.before(SizeOf::Axis(x, k), base)).collect::<Option<Vec<_>>>()
+        };
         v.leaves().into_iter().filter_map(|x| Some((x, extents(x)?))).collect()
     }
 
     /// Handles a loop that collects rows and runs no iteration: then no row determines the extents. Unless `extents`
     /// gives them, this is a run-time error, after which the interpreter runs the call. If they are known, the results
     /// `outs` get them.
-    pub(crate) fn rows_known(&mut self, n: Var, rows: &[Var], extents: &HashMap<Var, Vec<SizeOf>>, outs: &mut [Var]) -> Res<()> {
+    pub(crate) fn rows_known(
+        &mut self,
+        n: Var,
+        rows: &[Var],
+        extents: &HashMap<Var, Vec<SizeOf>>,
+        outs: &mut [Var],
+    ) -> Res<()> {
         if matches!(self.known_extent(n), SizeOf::Const(k) if k > 0) {
             return Ok(());
         }
@@ -378,7 +410,14 @@ impl<'s> Spec<'s> {
 
     /// Like `carry`, for a state of a known type. Functions in it that change between iterations are represented as
     /// data.
-    pub(crate) fn carry_at(&mut self, n: Var, reverse: bool, (init, ty): (&Val, Option<&Ty>), xs: &[Val], f: Turn<'_, 's>) -> Res<Val> {
+    pub(crate) fn carry_at(
+        &mut self,
+        n: Var,
+        reverse: bool,
+        (init, ty): (&Val, Option<&Ty>),
+        xs: &[Val],
+        f: Turn<'_, 's>,
+    ) -> Res<Val> {
         let made = self.carried(Turns::For(n), reverse, init, xs, f)?;
         match (made, ty) {
             (Some(v), _) => Ok(v),
@@ -415,7 +454,17 @@ impl<'s> Spec<'s> {
         let init_leaves = init.leaves();
         let tys: Vec<IrTy> = init_leaves.iter().map(|x| self.b.ty(*x)).chain([IrTy::I64]).collect();
         let xs = xs.iter().flat_map(Val::leaves).collect();
-        let l = Loop { turns, reverse, init: init_leaves, lin_init: Vec::new(), xs, lin_xs: Vec::new(), outs: Vec::new(), lin_outs: Vec::new(), body };
+        let l = Loop {
+            turns,
+            reverse,
+            init: init_leaves,
+            lin_init: Vec::new(),
+            xs,
+            lin_xs: Vec::new(),
+            outs: Vec::new(),
+            lin_outs: Vec::new(),
+            body,
+        };
         let (outs, _) = self.b.emit(Op::Loop(Box::new(l)), &tys, &[]);
         Ok(Some(init.with(&outs)))
     }
@@ -471,4 +520,3 @@ impl<'s> Spec<'s> {
         }
     }
 }
-

@@ -79,7 +79,8 @@ impl Spec<'_> {
 
     fn arm(&mut self, k: usize, a: &Arms) -> Res<Val> {
         let body = &a.arms[k].body;
-        let tiny = matches!(&*body.kind, ExprKind::Lit(_) | ExprKind::Local(_) | ExprKind::Global(_) | ExprKind::Prim(..));
+        let tiny =
+            matches!(&*body.kind, ExprKind::Lit(_) | ExprKind::Local(_) | ExprKind::Global(_) | ExprKind::Prim(..));
         if a.reached[k] <= 1 || tiny {
             return self.branch(body);
         }
@@ -105,7 +106,9 @@ impl Spec<'_> {
     }
 
     fn con_tree(&mut self, on: Local, cases: &[(Con, Vec<Local>, Tree)], default: Option<&Tree>, a: &Arms) -> Res<Val> {
-        let Val::Data(x, d) = self.bound_local(on)? else { return Err(self.no("a constructor pattern on something that is no data")) };
+        let Val::Data(x, d) = self.bound_local(on)? else {
+            return Err(self.no("a constructor pattern on something that is no data"));
+        };
         let layouts = self.constructors_of(d)?;
         if let ([(con, fields, sub)], 1) = (cases, layouts.len()) {
             let vals = self.fields(x, d, con.tag)?;
@@ -117,10 +120,15 @@ impl Spec<'_> {
         let mut params = Vec::new();
         for (tag, (_, fields)) in layouts.iter().enumerate() {
             let mut ps = Vec::new();
-            let vals: Vec<Val> = fields.iter().map(|l| Self::build(l, &mut |t| {
-                ps.push(self.b.func.fresh(t, false));
-                ps[ps.len() - 1]
-            })).collect();
+            let vals: Vec<Val> = fields
+                .iter()
+                .map(|l| {
+                    Self::build(l, &mut |t| {
+                        ps.push(self.b.func.fresh(t, false));
+                        ps[ps.len() - 1]
+                    })
+                })
+                .collect();
             let branch = self.block(&mut |s| match cases.iter().find(|c| c.0.tag as usize == tag) {
                 Some((_, locals, sub)) => {
                     s.env.extend(locals.iter().copied().zip(vals.iter().cloned()));
@@ -178,7 +186,9 @@ impl Spec<'_> {
     /// The fields of data with a known constructor.
     pub(crate) fn fields(&mut self, x: Var, d: adl_ir::DataId, tag: u32) -> Res<Vec<Val>> {
         let layouts = self.constructors_of(d)?;
-        let Some((_, fields)) = layouts.get(tag as usize) else { return Err(self.no("a constructor that is not there")) };
+        let Some((_, fields)) = layouts.get(tag as usize) else {
+            return Err(self.no("a constructor that is not there"));
+        };
         let tys: Vec<IrTy> = fields.iter().flat_map(Layout::leaves).collect();
         let (outs, _) = self.b.emit(Op::Fields { a: x, data: d, tag }, &tys, &[]);
         let mut next = outs.into_iter();
@@ -188,7 +198,9 @@ impl Spec<'_> {
     /// A constructor applied to its arguments.
     pub(crate) fn construct(&mut self, c: &Con, args: &[Expr], ty: &Ty) -> Res<Val> {
         let Some(vals) = self.all(args.iter())? else { return Ok(Val::Bottom) };
-        let Layout::Data(d) = self.layout_at(ty)? else { return Err(self.no("a constructor of something that is no data")) };
+        let Layout::Data(d) = self.layout_at(ty)? else {
+            return Err(self.no("a constructor of something that is no data"));
+        };
         self.con(d, c.tag, &vals)
     }
 
@@ -261,7 +273,6 @@ impl Spec<'_> {
         self.if_(c, &mut yes, &mut |s| s.len_tree(on, rest, default, a))
     }
 }
-
 
 /// Locals that a tree and its reachable arms may read.
 fn reads(t: &Tree, arms: &[Arm], out: &mut Vec<Local>) {

@@ -48,21 +48,135 @@ impl Spec<'_> {
     fn prim_here(&mut self, p: Prim, reps: Vec<Val>, args: Vec<Val>, ty: Option<Ty>, here: bool) -> Res<Val> {
         use Prim as P;
         match p {
-            P::Add | P::Sub | P::Mul | P::Div | P::IntDiv | P::Rem | P::Pow | P::PowInt | P::Neg | P::Not | P::EqEach | P::NeEach | P::LtEach | P::GtEach | P::LeEach | P::GeEach | P::AndEach | P::OrEach | P::Sin | P::Cos | P::Tan | P::Asin | P::Acos
-            | P::Atan | P::Atan2 | P::Sinh | P::Cosh | P::Tanh | P::Exp | P::Expm1 | P::Log | P::Log1p | P::Sqrt | P::Cbrt | P::Abs | P::Sign | P::Floor
-            | P::Ceil | P::Round | P::Min | P::Max | P::Clamp | P::Hypot | P::Sigmoid | P::Relu | P::Softplus | P::Erf | P::Erfc | P::Lgamma | P::Digamma
-            | P::Gamma | P::IsNan | P::IsInf | P::Pi | P::E | P::Inf | P::Nan | P::ToFloat | P::ToInt | P::ToF32 | P::F32ToFloat => self.number_prim(p, &reps, &args),
+            P::Add
+            | P::Sub
+            | P::Mul
+            | P::Div
+            | P::IntDiv
+            | P::Rem
+            | P::Pow
+            | P::PowInt
+            | P::Neg
+            | P::Not
+            | P::EqEach
+            | P::NeEach
+            | P::LtEach
+            | P::GtEach
+            | P::LeEach
+            | P::GeEach
+            | P::AndEach
+            | P::OrEach
+            | P::Sin
+            | P::Cos
+            | P::Tan
+            | P::Asin
+            | P::Acos
+            | P::Atan
+            | P::Atan2
+            | P::Sinh
+            | P::Cosh
+            | P::Tanh
+            | P::Exp
+            | P::Expm1
+            | P::Log
+            | P::Log1p
+            | P::Sqrt
+            | P::Cbrt
+            | P::Abs
+            | P::Sign
+            | P::Floor
+            | P::Ceil
+            | P::Round
+            | P::Min
+            | P::Max
+            | P::Clamp
+            | P::Hypot
+            | P::Sigmoid
+            | P::Relu
+            | P::Softplus
+            | P::Erf
+            | P::Erfc
+            | P::Lgamma
+            | P::Digamma
+            | P::Gamma
+            | P::IsNan
+            | P::IsInf
+            | P::Pi
+            | P::E
+            | P::Inf
+            | P::Nan
+            | P::ToFloat
+            | P::ToInt
+            | P::ToF32
+            | P::F32ToFloat => self.number_prim(p, &reps, &args),
             P::Eq | P::Ne | P::Lt | P::Gt | P::Le | P::Ge => match adl_ir::Cmp::of(p) {
                 Some(op) => self.compare(op, &args[0], &args[1]),
                 None => Err(self.no("a comparison")),
             },
             P::Append => self.join_values(&args),
-            P::Map | P::Map2 | P::Map3 | P::Reduce | P::Scan | P::ScanExclusive | P::ReduceByIndex | P::Filter | P::Partition | P::SortBy | P::Fold | P::Foldr
+            P::Map
+            | P::Map2
+            | P::Map3
+            | P::Reduce
+            | P::Scan
+            | P::ScanExclusive
+            | P::ReduceByIndex
+            | P::Filter
+            | P::Partition
+            | P::SortBy
+            | P::Fold
+            | P::Foldr
             | P::Invertible => self.higher_prim(p, &args, ty.as_ref(), here),
-            P::Zip | P::Zip3 | P::Unzip | P::Unzip3 | P::Scatter | P::ScatterWithin | P::Put | P::Zeros | P::Ones | P::Full | P::Arange | P::Gather | P::Compress | P::Iota | P::Replicate | P::Linspace | P::Rotate | P::Reverse | P::Concat
-            | P::Flatten | P::Reshape | P::Split | P::Take | P::Drop | P::First | P::Last | P::Range | P::Eye | P::Diag | P::TransposeArray => self.move_prim(p, &args, ty),
-            P::Sort | P::Argsort | P::Argmin | P::Argmax | P::Sum | P::Prod | P::Mean | P::Variance | P::Maximum | P::Minimum | P::Cumsum | P::Cumprod | P::Dot
-            | P::Outer | P::MatMul | P::Matmul | P::Norm | P::Any | P::All | P::Trace => self.reduce_prim(p, &args),
+            P::Zip
+            | P::Zip3
+            | P::Unzip
+            | P::Unzip3
+            | P::Scatter
+            | P::ScatterWithin
+            | P::Put
+            | P::Zeros
+            | P::Ones
+            | P::Full
+            | P::Arange
+            | P::Gather
+            | P::Compress
+            | P::Iota
+            | P::Replicate
+            | P::Linspace
+            | P::Rotate
+            | P::Reverse
+            | P::Concat
+            | P::Flatten
+            | P::Reshape
+            | P::Split
+            | P::Take
+            | P::Drop
+            | P::First
+            | P::Last
+            | P::Range
+            | P::Eye
+            | P::Diag
+            | P::TransposeArray => self.move_prim(p, &args, ty),
+            P::Sort
+            | P::Argsort
+            | P::Argmin
+            | P::Argmax
+            | P::Sum
+            | P::Prod
+            | P::Mean
+            | P::Variance
+            | P::Maximum
+            | P::Minimum
+            | P::Cumsum
+            | P::Cumprod
+            | P::Dot
+            | P::Outer
+            | P::MatMul
+            | P::Matmul
+            | P::Norm
+            | P::Any
+            | P::All
+            | P::Trace => self.reduce_prim(p, &args),
             P::Where => self.select(&args[0], &args[1], &args[2]),
             P::Stack => match &args[0] {
                 Val::Data(x, d) if self.b.ty(*x).rank() == 0 => self.list_to_array(*x, *d),
@@ -77,19 +191,42 @@ impl Spec<'_> {
                 let n = self.dims(&args[0])?.len();
                 Ok(Val::Leaf(self.int(n as i64)))
             }
-            P::LinSolve | P::Cholesky | P::Qr | P::Lu | P::Svd | P::Eigh | P::Inv | P::Det => self.matrix_prim(p, &args),
-            P::RandKey | P::RandSplit | P::RandUniform | P::RandNormal | P::RandInt | P::RandPermutation => self.random_prim(p, &args, ty),
+            P::LinSolve | P::Cholesky | P::Qr | P::Lu | P::Svd | P::Eigh | P::Inv | P::Det => {
+                self.matrix_prim(p, &args)
+            }
+            P::RandKey | P::RandSplit | P::RandUniform | P::RandNormal | P::RandInt | P::RandPermutation => {
+                self.random_prim(p, &args, ty)
+            }
             P::Assert => {
                 let c = self.leaf(&args[0])?;
                 self.assert(c, "an assertion failed");
                 Ok(Val::Unit)
             }
             P::Error => Ok(self.fail("error")),
-            P::Along | P::Print | P::ReadCsv | P::WriteCsv | P::ReadNpy | P::WriteNpy | P::ReadJson | P::WriteJson | P::ReadText | P::WriteText | P::Args | P::Env
-            | P::Time | P::PlotSave | P::PlotShow | P::PlotWatch | P::Input | P::Warn | P::Display => Err(self.no(format!("`{}` inside a differentiated function", p.name()))),
+            P::Along
+            | P::Print
+            | P::ReadCsv
+            | P::WriteCsv
+            | P::ReadNpy
+            | P::WriteNpy
+            | P::ReadJson
+            | P::WriteJson
+            | P::ReadText
+            | P::WriteText
+            | P::Args
+            | P::Env
+            | P::Time
+            | P::PlotSave
+            | P::PlotShow
+            | P::PlotWatch
+            | P::Input
+            | P::Warn
+            | P::Display => Err(self.no(format!("`{}` inside a differentiated function", p.name()))),
             P::Show => Err(self.no("text made of values")),
             P::StrLen | P::StrFind => self.leaf_prim(p, &args, IrTy::I64),
-            P::StrSlice | P::StrJoin | P::StrTrim | P::StrReplace | P::StrUpper | P::StrLower => self.leaf_prim(p, &args, IrTy::Str),
+            P::StrSlice | P::StrJoin | P::StrTrim | P::StrReplace | P::StrUpper | P::StrLower => {
+                self.leaf_prim(p, &args, IrTy::Str)
+            }
             P::StrSplit => self.leaf_prim(p, &args, IrTy::Str.array(1)),
             P::ParseFloat => self.leaf_prim(p, &args, IrTy::F64.array(1)),
             P::ParseInt => self.leaf_prim(p, &args, IrTy::I64.array(1)),
@@ -101,8 +238,30 @@ impl Spec<'_> {
                 _ => Err(self.no("a zero whose type is not known here")),
             },
             P::Engine => Err(self.no("an engine of reverse mode, which is measured while it runs")),
-            P::Ravel | P::Unravel | P::Jvp | P::Linearize | P::Vjp | P::Transpose | P::TransposeAt | P::Grad | P::ValueAndGrad | P::Jacobian | P::Jacfwd
-            | P::Jacrev | P::Hessian | P::Hvp | P::StopGrad | P::Checkpoint | P::CustomJvp | P::CustomVjp | P::Gradcheck | P::GradWith | P::ValueAndGradWith | P::ResidualsUnder | P::Cost | P::JacobianSparse => self.derivative_prim(p, reps, &args),
+            P::Ravel
+            | P::Unravel
+            | P::Jvp
+            | P::Linearize
+            | P::Vjp
+            | P::Transpose
+            | P::TransposeAt
+            | P::Grad
+            | P::ValueAndGrad
+            | P::Jacobian
+            | P::Jacfwd
+            | P::Jacrev
+            | P::Hessian
+            | P::Hvp
+            | P::StopGrad
+            | P::Checkpoint
+            | P::CustomJvp
+            | P::CustomVjp
+            | P::Gradcheck
+            | P::GradWith
+            | P::ValueAndGradWith
+            | P::ResidualsUnder
+            | P::Cost
+            | P::JacobianSparse => self.derivative_prim(p, reps, &args),
         }
     }
 

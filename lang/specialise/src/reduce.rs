@@ -102,7 +102,9 @@ impl Spec<'_> {
         };
         let dims = (1..t.rank()).map(|k| self.b.dim(x, k)).collect();
         let (start, n) = (self.spread(one, dims), self.extent(v, 0)?);
-        self.carry(n, false, &Val::Leaf(start), std::slice::from_ref(v), &mut |s, _, acc, e| s.bin(Bin::Mul, acc, &e[0]))
+        self.carry(n, false, &Val::Leaf(start), std::slice::from_ref(v), &mut |s, _, acc, e| {
+            s.bin(Bin::Mul, acc, &e[0])
+        })
     }
 
     /// The first position of the largest (or smallest) element. Compound elements are compared one after the other.
@@ -131,7 +133,10 @@ impl Spec<'_> {
             return Ok(self.b.prim(Prim::Argsort, &[*x], IrTy::I64.array(1)));
         }
         let parts = v.leaves();
-        if v.has_fun() || parts.is_empty() || parts.iter().any(|x| self.b.ty(*x).rank() != 1 || matches!(self.b.ty(*x).scalar(), IrTy::Data(_))) {
+        if v.has_fun()
+            || parts.is_empty()
+            || parts.iter().any(|x| self.b.ty(*x).rank() != 1 || matches!(self.b.ty(*x).scalar(), IrTy::Data(_)))
+        {
             return Err(self.no("an order of arrays or declared data"));
         }
         let mut at: Option<Var> = None;
@@ -139,7 +144,9 @@ impl Spec<'_> {
             let t = self.b.ty(x);
             let keys = at.map_or(x, |at| self.b.one(Op::Gather { a: x, at, shape: None }, t));
             let order = self.b.prim(Prim::Argsort, &[keys], IrTy::I64.array(1));
-            at = Some(at.map_or(order, |at| self.b.one(Op::Gather { a: at, at: order, shape: None }, IrTy::I64.array(1))));
+            at = Some(
+                at.map_or(order, |at| self.b.one(Op::Gather { a: at, at: order, shape: None }, IrTy::I64.array(1))),
+            );
         }
         at.ok_or_else(|| self.no("an order of compound data"))
     }
@@ -161,7 +168,8 @@ impl Spec<'_> {
         let t = self.b.ty(x).scalar().clone();
         let plain = self.sum_of_squares(x);
         let (range, up) = norm_range(t == IrTy::F32);
-        let (zero, one, up, down) = (self.b.real(0.0, x), self.b.real(1.0, x), self.b.real(up, x), self.b.real(1.0 / up, x));
+        let (zero, one, up, down) =
+            (self.b.real(0.0, x), self.b.real(1.0, x), self.b.real(up, x), self.b.real(1.0 / up, x));
         let (least, most) = (self.b.real(range.start, x), self.b.real(range.end, x));
         let large = self.b.cmp(Cmp::Ge, plain, most);
         let small = self.b.cmp(Cmp::Lt, plain, least);

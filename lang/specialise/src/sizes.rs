@@ -106,7 +106,9 @@ impl Spec<'_> {
     }
 
     fn size_at(&mut self, at: &SizeAt) -> Res<Var> {
-        let Some(mut v) = self.env.get(&at.from).cloned() else { return Err(self.no("a size of something that is not bound")) };
+        let Some(mut v) = self.env.get(&at.from).cloned() else {
+            return Err(self.no("a size of something that is not bound"));
+        };
         for s in &at.path {
             v = self.step(&v, *s)?;
         }

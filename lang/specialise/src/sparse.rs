@@ -41,11 +41,15 @@ impl Spec<'_> {
     /// The element at an index of a matrix known to be diagonal, if the index is known well enough.
     pub(crate) fn diagonal_element(&mut self, m: Var, at: &[Var]) -> Option<Var> {
         let (Some(d), [i, j]) = (self.diagonal(m), at) else { return None };
-        let inside: Vec<bool> = [i, j].into_iter().map(|v| {
-            let n = self.sparse.turns.get(v).copied()?;
-            let n = self.known_extent(n);
-            Some(self.sizes.equals(n, Extent::Axis(d, 0)))
-        }).map(|x| x == Some(true)).collect();
+        let inside: Vec<bool> = [i, j]
+            .into_iter()
+            .map(|v| {
+                let n = self.sparse.turns.get(v).copied()?;
+                let n = self.known_extent(n);
+                Some(self.sizes.equals(n, Extent::Axis(d, 0)))
+            })
+            .map(|x| x == Some(true))
+            .collect();
         if inside == [false, false] {
             return None;
         }

@@ -26,7 +26,13 @@ impl<'s> Spec<'s> {
     /// The data type of the elements of an array of declared data.
     fn elements_of(&self, x: Var) -> Option<DataId> {
         match self.b.ty(x) {
-            IrTy::Array(e, _) => if let IrTy::Data(d) = *e { Some(d) } else { None },
+            IrTy::Array(e, _) => {
+                if let IrTy::Data(d) = *e {
+                    Some(d)
+                } else {
+                    None
+                }
+            }
             _ => None,
         }
     }
@@ -90,7 +96,12 @@ impl<'s> Spec<'s> {
 
     /// Builds a language-level tangent. `given` holds the IR tangents of the leaves that have one and are `active`;
     /// other tangents are zero.
-    pub(crate) fn tangent_of(&mut self, primal: &Val, active: &dyn Fn(usize) -> bool, given: &mut dyn Iterator<Item = Var>) -> Res<Val> {
+    pub(crate) fn tangent_of(
+        &mut self,
+        primal: &Val,
+        active: &dyn Fn(usize) -> bool,
+        given: &mut dyn Iterator<Item = Var>,
+    ) -> Res<Val> {
         let mut leaves = Vec::new();
         for (k, x) in primal.leaves().into_iter().enumerate() {
             leaves.push(match self.tangent_ty(x) {

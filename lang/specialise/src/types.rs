@@ -122,7 +122,9 @@ impl Spec<'_> {
             Ty::F32 => Layout::Leaf(IrTy::F32),
             Ty::Str => Layout::Leaf(IrTy::Str),
             Ty::Tuple(ts) => Layout::Tuple(ts.iter().map(|t| self.layout(t)).collect::<Result<_, _>>()?),
-            Ty::Record(r) => Layout::Record(r.fields.iter().map(|(n, t)| Ok((*n, self.layout(t)?))).collect::<Result<_, Unsupported>>()?),
+            Ty::Record(r) => Layout::Record(
+                r.fields.iter().map(|(n, t)| Ok((*n, self.layout(t)?))).collect::<Result<_, Unsupported>>()?,
+            ),
             Ty::Array(_, e) => match self.layout(e)? {
                 Layout::Leaf(t) => Layout::Leaf(self.lift_ty(&t)?),
                 Layout::Unit => return Err(self.no("an array of `()`")),
@@ -168,8 +170,14 @@ impl Spec<'_> {
         match self.constructors(&decl, &subst) {
             Ok(cons) => {
                 let cons = Rc::new(cons);
-                let ir = cons.iter().map(|(n, ls)| (n.as_str().to_owned(), ls.iter().flat_map(Layout::leaves).collect())).collect();
-                self.p.set_data(made, adl_ir::DataDecl { declared: (*id.1.as_str() == *name).then_some(id.0), name, cons: ir });
+                let ir = cons
+                    .iter()
+                    .map(|(n, ls)| (n.as_str().to_owned(), ls.iter().flat_map(Layout::leaves).collect()))
+                    .collect();
+                self.p.set_data(
+                    made,
+                    adl_ir::DataDecl { declared: (*id.1.as_str() == *name).then_some(id.0), name, cons: ir },
+                );
                 self.cache.layouts.insert(made, cons);
                 self.cache.data_tys.insert(made, Ty::Data(id, key.1.into()));
                 Ok(made)
@@ -181,7 +189,11 @@ impl Spec<'_> {
         }
     }
 
-    fn constructors(&mut self, decl: &ty::DataDecl, subst: &BTreeMap<TyVar, Ty>) -> Result<Vec<(Symbol, Vec<Layout>)>, Unsupported> {
+    fn constructors(
+        &mut self,
+        decl: &ty::DataDecl,
+        subst: &BTreeMap<TyVar, Ty>,
+    ) -> Result<Vec<(Symbol, Vec<Layout>)>, Unsupported> {
         let mut cons = Vec::new();
         for c in &decl.cons {
             let fields = c.fields.iter().map(|t| self.layout(&apply(subst, t))).collect::<Result<_, _>>()?;
@@ -223,7 +235,9 @@ impl Spec<'_> {
             }
             Val::Data(_, d) => Layout::Data(*d),
             Val::Tuple(vs) => Layout::Tuple(vs.iter().map(|v| self.layout_under(v, rank)).collect::<Result<_, _>>()?),
-            Val::Record(fs) => Layout::Record(fs.iter().map(|(n, v)| Ok((*n, self.layout_under(v, rank)?))).collect::<Result<_, Unsupported>>()?),
+            Val::Record(fs) => Layout::Record(
+                fs.iter().map(|(n, v)| Ok((*n, self.layout_under(v, rank)?))).collect::<Result<_, Unsupported>>()?,
+            ),
             Val::Array(e) => Layout::Array(Rc::new(self.layout_under(e, rank + 1)?)),
             Val::Fun(f) => match &**f {
                 Fun::Boxed(_, d) => Layout::Fun(*d),

@@ -11,16 +11,25 @@ impl<'s> Spec<'s> {
     /// Instantiates a top-level value at the type of a use: `None` may be an option of any type.
     pub(crate) fn decided(&mut self, v: Val, t: &Ty) -> Res<Val> {
         match (v, t) {
-            (Val::Tuple(vs), Ty::Tuple(ts)) => Ok(Val::Tuple(vs.into_iter().zip(ts.iter()).map(|(v, t)| self.decided(v, t)).collect::<Res<_>>()?)),
+            (Val::Tuple(vs), Ty::Tuple(ts)) => {
+                Ok(Val::Tuple(vs.into_iter().zip(ts.iter()).map(|(v, t)| self.decided(v, t)).collect::<Res<_>>()?))
+            }
             (Val::Record(fs), Ty::Record(r)) => {
                 let at = |n| r.fields.iter().find(|f| f.0 == n).map(|f| &f.1);
-                let fields = fs.into_iter().map(|(n, v)| Ok((n, match at(n) {
-                    Some(t) => self.decided(v, t)?,
-                    None => v,
-                })));
+                let fields = fs.into_iter().map(|(n, v)| {
+                    Ok((
+                        n,
+                        match at(n) {
+                            Some(t) => self.decided(v, t)?,
+                            None => v,
+                        },
+                    ))
+                });
                 Ok(Val::Record(fields.collect::<Res<_>>()?))
             }
-            (Val::Data(x, from), Ty::Data(id, args)) if args.iter().all(closed) && self.cache.data_tys.get(&from).is_some_and(|t| !closed(t)) => {
+            (Val::Data(x, from), Ty::Data(id, args))
+                if args.iter().all(closed) && self.cache.data_tys.get(&from).is_some_and(|t| !closed(t)) =>
+            {
                 let to = self.data(*id, args)?;
                 self.converted(x, from, to)
             }
@@ -35,15 +44,26 @@ impl<'s> Spec<'s> {
         let (mut branches, mut params) = (Vec::new(), Vec::new());
         for (tag, ((_, before), (_, after))) in old.iter().zip(new.iter()).enumerate() {
             let mut ps = Vec::new();
-            let vals: Vec<Val> = before.iter().map(|l| Self::build(l, &mut |t| {
-                ps.push(self.b.func.fresh(t, false));
-                ps[ps.len() - 1]
-            })).collect();
+            let vals: Vec<Val> = before
+                .iter()
+                .map(|l| {
+                    Self::build(l, &mut |t| {
+                        ps.push(self.b.func.fresh(t, false));
+                        ps[ps.len() - 1]
+                    })
+                })
+                .collect();
             let empty = self.undecided_field(from, tag);
             if before != after && !empty {
                 return Err(self.no("data of a type that nothing decides"));
             }
-            let make = &mut |s: &mut Self| if before == after { s.con(to, tag as u32, &vals) } else { Ok(s.fail("a value of a type that has none")) };
+            let make = &mut |s: &mut Self| {
+                if before == after {
+                    s.con(to, tag as u32, &vals)
+                } else {
+                    Ok(s.fail("a value of a type that has none"))
+                }
+            };
             branches.push(self.block(make)?);
             params.push(ps);
         }
@@ -55,6 +75,8 @@ impl<'s> Spec<'s> {
         let Some(Ty::Data(id, args)) = self.cache.data_tys.get(&d).cloned() else { return false };
         let Some(decl) = self.world.data(id) else { return false };
         let subst: BTreeMap<TyVar, Ty> = decl.params.iter().copied().zip(args.iter().cloned()).collect();
-        decl.cons.get(tag).is_some_and(|c| c.fields.iter().any(|t| matches!(apply(&subst, t), Ty::Var(_) | Ty::Meta(_))))
+        decl.cons
+            .get(tag)
+            .is_some_and(|c| c.fields.iter().any(|t| matches!(apply(&subst, t), Ty::Var(_) | Ty::Meta(_))))
     }
 }

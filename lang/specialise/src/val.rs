@@ -89,7 +89,11 @@ pub(crate) enum Fun {
     /// With its hidden arguments.
     Prim(Prim, Vec<Val>),
     Partial(Rc<Fun>, Vec<Val>),
-    Custom { vjp: bool, f: Val, rule: Val },
+    Custom {
+        vjp: bool,
+        f: Val,
+        rule: Val,
+    },
     Checkpoint(Val),
     Linear(Linear),
     /// A function selected at run time: its tag, and the candidates.
@@ -187,7 +191,9 @@ impl Fun {
     pub fn map(&self, f: &mut dyn FnMut(Var) -> Var) -> Fun {
         let mut all = |vs: &[Val]| -> Vec<Val> { vs.iter().map(|v| v.map(f)).collect() };
         match self {
-            Fun::Closure(c) => Fun::Closure(Closure { env: c.env.iter().map(|(l, v)| (*l, v.map(f))).collect(), ..c.clone() }),
+            Fun::Closure(c) => {
+                Fun::Closure(Closure { env: c.env.iter().map(|(l, v)| (*l, v.map(f))).collect(), ..c.clone() })
+            }
             Fun::Prim(p, reps) => Fun::Prim(*p, all(reps)),
             Fun::Partial(g, args) => {
                 let g = Rc::new(g.map(f));

@@ -62,7 +62,9 @@ const FUNCTIONS: &[&str] = &[
 fn gradients_of_every_construct() {
     let mut wrong = Vec::new();
     for f in FUNCTIONS {
-        let text = format!("let f (x : [3]Float) : Float = {f}\nlet it = (f [0.7, 0.9, 1.3], grad f [0.7, 0.9, 1.3])\nlet main () = it");
+        let text = format!(
+            "let f (x : [3]Float) : Float = {f}\nlet it = (f [0.7, 0.9, 1.3], grad f [0.7, 0.9, 1.3])\nlet main () = it"
+        );
         let (a, b) = (common::by_ir(&text), common::by_vm(&text));
         if !matches!((&a, &b), (Ok(x), Ok(y)) if common::agree(x, y)) {
             wrong.push(format!("{f}\n    specialised {a:?}\n    ordinary    {b:?}"));

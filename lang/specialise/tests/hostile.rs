@@ -16,10 +16,14 @@ fn refused(text: &str) -> String {
 #[test]
 fn functions_that_grow_from_call_to_call() {
     let start = Instant::now();
-    check("let rec go (n : Int) (k : Float -> Float) : Float = if n == 0 then k 1.0 else go (n - 1) (fun x -> k (x * 2.0))\nlet it = go 9 (fun x -> x)");
+    check(
+        "let rec go (n : Int) (k : Float -> Float) : Float = if n == 0 then k 1.0 else go (n - 1) (fun x -> k (x * 2.0))\nlet it = go 9 (fun x -> x)",
+    );
     check("type F = F (Float -> Float)\nlet it = match F sin with | F f -> f 1.0");
     // A function that takes itself has no type, but a constructor makes it possible.
-    check("type R = R (R -> Float -> Float)\nlet f (r : R) (x : Float) = match r with | R g -> if x > 100.0 then x else g r (x * 2.0)\nlet it = f (R f) 1.0");
+    check(
+        "type R = R (R -> Float -> Float)\nlet f (r : R) (x : Float) = match r with | R g -> if x > 100.0 then x else g r (x * 2.0)\nlet it = f (R f) 1.0",
+    );
     assert!(start.elapsed().as_secs() < 20);
 }
 
@@ -51,7 +55,9 @@ fn values_that_double_from_line_to_line() {
 
 /// The number of statements in all functions.
 fn size(text: &str) -> usize {
-    common::ir(&made(&format!("{text}\nlet main () = it")).unwrap_or_else(|u| panic!("{}", u.why)).program).lines().count()
+    common::ir(&made(&format!("{text}\nlet main () = it")).unwrap_or_else(|u| panic!("{}", u.why)).program)
+        .lines()
+        .count()
 }
 
 #[test]
@@ -79,6 +85,9 @@ fn long_and_deep_programs() {
     check(&format!("let f (x0 : Float) =\n{lets}  x3000\nlet it = f 1.0"));
     let nested = format!("let f (x : Float) = {}x{}\nlet it = f 1.0", "(1.0 + ".repeat(1000), ")".repeat(1000));
     check(&nested);
-    let ifs = format!("let f (x : Float) = {} 0.0\nlet it = f 150.5", (0..200).map(|k| format!("if x < {k}.0 then {k}.5 else ")).collect::<String>());
+    let ifs = format!(
+        "let f (x : Float) = {} 0.0\nlet it = f 150.5",
+        (0..200).map(|k| format!("if x < {k}.0 then {k}.5 else ")).collect::<String>()
+    );
     check(&ifs);
 }

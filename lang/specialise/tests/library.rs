@@ -3,11 +3,22 @@
 mod common;
 
 /// The reasons why some examples are not specialised, and how many they are.
-const REFUSED: &[&str] = &["text made of values", "inside a differentiated function", "the reference evaluator does not know", "an engine of reverse mode", "a result that is a function"];
+const REFUSED: &[&str] = &[
+    "text made of values",
+    "inside a differentiated function",
+    "the reference evaluator does not know",
+    "an engine of reverse mode",
+    "a result that is a function",
+];
 
 /// Examples in a module's documentation that consist of one expression.
 fn examples(source: &str) -> Vec<String> {
-    source.lines().filter_map(|l| l.trim_start().strip_prefix("--| >>> ")).filter(|l| !l.starts_with("let ") || l.contains(" in ")).map(str::to_owned).collect()
+    source
+        .lines()
+        .filter_map(|l| l.trim_start().strip_prefix("--| >>> "))
+        .filter(|l| !l.starts_with("let ") || l.contains(" in "))
+        .map(str::to_owned)
+        .collect()
 }
 
 #[test]
@@ -16,9 +27,16 @@ fn examples_of_the_standard_modules() {
     for (module, source) in adl_std::MODULES {
         for e in examples(source) {
             // The module's own names are in scope in its documentation.
-            let names = source.lines().filter_map(|l| l.strip_prefix("let ")).map(|l| l.strip_prefix("rec ").unwrap_or(l));
-            let names: Vec<&str> = names.filter_map(|l| l.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '\'')).next()).collect();
-            let lets: String = names.iter().filter(|n| e.contains(**n) && !e.contains(&format!("{module}.{n}"))).map(|n| format!("let {n} = {module}.{n}\n")).collect();
+            let names =
+                source.lines().filter_map(|l| l.strip_prefix("let ")).map(|l| l.strip_prefix("rec ").unwrap_or(l));
+            let names: Vec<&str> = names
+                .filter_map(|l| l.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '\'')).next())
+                .collect();
+            let lets: String = names
+                .iter()
+                .filter(|n| e.contains(**n) && !e.contains(&format!("{module}.{n}")))
+                .map(|n| format!("let {n} = {module}.{n}\n"))
+                .collect();
             let text = format!("{lets}let it = {e}\nlet main () = it");
             let Ok(want) = common::by_vm(&text) else { continue };
             match common::by_ir(&text) {

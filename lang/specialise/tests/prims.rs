@@ -5,7 +5,8 @@ mod common;
 use adl_prim::Prim;
 
 /// Examples that are not specialised, and why.
-const UNSUPPORTED: &[(Prim, &str)] = &[(Prim::Show, "text made of values"), (Prim::Gradcheck, "`gradcheck` inside a differentiated function")];
+const UNSUPPORTED: &[(Prim, &str)] =
+    &[(Prim::Show, "text made of values"), (Prim::Gradcheck, "`gradcheck` inside a differentiated function")];
 
 #[test]
 fn examples_of_every_primitive() {
@@ -18,7 +19,10 @@ fn examples_of_every_primitive() {
             match (&got, UNSUPPORTED.iter().find(|u| u.0 == *p)) {
                 (Err(e), Some((_, why))) if e.contains(why) => {}
                 (Ok(a), None) if common::by_vm(&text).is_ok_and(|b| common::agree(a, &b)) => {}
-                _ => wrong.push(format!("{p:?}: {expr}\n    specialised {got:?}\n    ordinary    {:?}", common::by_vm(&text))),
+                _ => wrong.push(format!(
+                    "{p:?}: {expr}\n    specialised {got:?}\n    ordinary    {:?}",
+                    common::by_vm(&text)
+                )),
             }
         }
     }

@@ -138,7 +138,11 @@ let a = 1.0 :: 2.0 :: Nil
 let it = (a + a, 0.5 * a, a - a, a == a, a ++ a, stack ([1.0] :: [2.0] :: Nil))
 ----
 type Rec = {x : Float}
-"#.trim_end().trim_end_matches("type Rec = {x : Float}").trim_end().trim_end_matches("----"));
+"#
+    .trim_end()
+    .trim_end_matches("type Rec = {x : Float}")
+    .trim_end()
+    .trim_end_matches("----"));
 }
 
 #[test]

@@ -17,14 +17,19 @@ fn root(r: Root) -> String {
 fn ir_of_small_programs() {
     let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ir");
     let mut wrong = Vec::new();
-    let mut names: Vec<_> = std::fs::read_dir(&dir).unwrap().map(|f| f.unwrap().path()).filter(|p| p.extension().is_some_and(|e| e == "adl")).collect();
+    let mut names: Vec<_> = std::fs::read_dir(&dir)
+        .unwrap()
+        .map(|f| f.unwrap().path())
+        .filter(|p| p.extension().is_some_and(|e| e == "adl"))
+        .collect();
     names.sort();
     assert!(names.len() >= 5);
     for path in names {
         let text = std::fs::read_to_string(&path).unwrap();
         let got = match common::made_from(&text, &common::signature(&text), true) {
             Ok(m) => {
-                let inputs = m.entry.inputs.iter().map(|i| format!("-- input {} : {:?}\n", root(i.place.root), i.layout));
+                let inputs =
+                    m.entry.inputs.iter().map(|i| format!("-- input {} : {:?}\n", root(i.place.root), i.layout));
                 inputs.collect::<String>() + &common::ir(&m.program)
             }
             Err(u) => format!("unsupported: {}\n", u.why),

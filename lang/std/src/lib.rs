@@ -31,8 +31,16 @@ pub const PRELUDE: &str = include_str!("../adl/prelude.adl");
 
 /// Names of the prelude that a module defines.
 const HOMES: &[(&str, &str)] = &[
-    ("solve", "linalg"), ("cholesky", "linalg"), ("qr", "linalg"), ("lu", "linalg"), ("svd", "linalg"), ("eigh", "linalg"),
-    ("inv", "linalg"), ("det", "linalg"), ("logdet", "linalg"), ("lstsq", "linalg"),
+    ("solve", "linalg"),
+    ("cholesky", "linalg"),
+    ("qr", "linalg"),
+    ("lu", "linalg"),
+    ("svd", "linalg"),
+    ("eigh", "linalg"),
+    ("inv", "linalg"),
+    ("det", "linalg"),
+    ("logdet", "linalg"),
+    ("lstsq", "linalg"),
 ];
 
 /// A module's source.
@@ -50,7 +58,9 @@ pub fn with_member(name: &str) -> impl Iterator<Item = &'static str> {
     static HOMES: OnceLock<HashMap<&'static str, Vec<&'static str>>> = OnceLock::new();
     let homes = HOMES.get_or_init(|| {
         let mut homes: HashMap<&str, Vec<&str>> = HashMap::new();
-        MODULES.iter().for_each(|(module, source)| documented(source).for_each(|name| homes.entry(name).or_default().push(module)));
+        MODULES.iter().for_each(|(module, source)| {
+            documented(source).for_each(|name| homes.entry(name).or_default().push(module))
+        });
         homes
     });
     homes.get(name).into_iter().flatten().copied()

@@ -63,7 +63,13 @@ impl Excerpt {
             i
         };
         let (from, to) = (on(start.max(lo.saturating_sub(AROUND)), -1), on(end.min(lo + AROUND), 1));
-        Excerpt { path: path.to_owned(), line, text: text[from..to].to_owned(), lo: on(lo, -1) - from, hi: on(hi.clamp(lo, to), 1) - from }
+        Excerpt {
+            path: path.to_owned(),
+            line,
+            text: text[from..to].to_owned(),
+            lo: on(lo, -1) - from,
+            hi: on(hi.clamp(lo, to), 1) - from,
+        }
     }
 }
 

@@ -152,8 +152,18 @@ mod tests {
         let found: Vec<(&str, Class)> = tokens(text).into_iter().map(|(r, c)| (&text[r], c)).collect();
         use Class::*;
         for pair in [
-            ("type", Keyword), ("T", Type), ("A", Constructor), ("Float", Type), ("f", Name), ("[", Bracket),
-            ("M", Type), ("Some", Constructor), ("-- no", Comment), ("test", Keyword), ("\"a\"", String), ("==", Operator),
+            ("type", Keyword),
+            ("T", Type),
+            ("A", Constructor),
+            ("Float", Type),
+            ("f", Name),
+            ("[", Bracket),
+            ("M", Type),
+            ("Some", Constructor),
+            ("-- no", Comment),
+            ("test", Keyword),
+            ("\"a\"", String),
+            ("==", Operator),
         ] {
             assert!(found.contains(&pair), "{pair:?} in {found:?}");
         }

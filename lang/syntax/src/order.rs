@@ -59,7 +59,8 @@ pub fn written(names: impl Iterator<Item = Symbol>) {
 
 /// The indices of sorted field names in display order.
 pub fn shown(sorted: &[Symbol]) -> Vec<usize> {
-    ORDERS.with_borrow(|orders| orders.get(sorted).map_or_else(|| (0..sorted.len()).collect(), |o| o.positions.to_vec()))
+    ORDERS
+        .with_borrow(|orders| orders.get(sorted).map_or_else(|| (0..sorted.len()).collect(), |o| o.positions.to_vec()))
 }
 
 #[cfg(test)]

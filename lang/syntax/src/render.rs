@@ -64,7 +64,8 @@ pub fn styled(d: &Diagnostic, sources: &SourceMap, style: Style) -> String {
     }
     if let Some(x) = &d.excerpt {
         let mark = AnnotationKind::Primary.span(x.lo..x.hi);
-        group = group.element(Snippet::source(x.text.as_str()).line_start(x.line).path(x.path.as_str()).annotation(mark));
+        group =
+            group.element(Snippet::source(x.text.as_str()).line_start(x.line).path(x.path.as_str()).annotation(mark));
     }
     // If the message shows a line of a data file, the place in the program is only context.
     let primary = if d.excerpt.is_some() { AnnotationKind::Context } else { AnnotationKind::Primary };
@@ -81,7 +82,8 @@ pub fn styled(d: &Diagnostic, sources: &SourceMap, style: Style) -> String {
         group = group.element(Level::HELP.message(hint.as_str()));
     }
     let renderer = if style.color { Renderer::styled() } else { Renderer::plain() };
-    let mut out = renderer.term_width(if style.columns == 0 { 120 } else { style.columns }).render(&[group]).to_string();
+    let mut out =
+        renderer.term_width(if style.columns == 0 { 120 } else { style.columns }).render(&[group]).to_string();
     write_stack(d, sources, style.full_stack, &mut out);
     out
 }
@@ -94,7 +96,8 @@ fn write_stack(d: &Diagnostic, sources: &SourceMap, full: bool, out: &mut String
     let library = |s: &Span| sources.get(s.file).is_some_and(|f| f.library);
     let mut lines: Vec<(String, usize)> = Vec::new();
     for (name, span) in &d.stack {
-        let line = if !full && library(span) { String::new() } else { format!("in `{name}` at {}", place(*span, sources)) };
+        let line =
+            if !full && library(span) { String::new() } else { format!("in `{name}` at {}", place(*span, sources)) };
         match lines.last_mut() {
             Some((last, n)) if *last == line && !full => *n += 1,
             _ => lines.push((line, 0)),
@@ -174,15 +177,31 @@ pub fn json(d: &Diagnostic, sources: &SourceMap) -> String {
     if !d.primary.text.is_empty() {
         let _ = write!(out, ",\"label\":{}", quote(&d.primary.text));
     }
-    let labels: Vec<String> =
-        d.secondary.iter().map(|l| format!("{{\"text\":{},{}}}", quote(&l.text), json_place(l.span, sources))).collect();
+    let labels: Vec<String> = d
+        .secondary
+        .iter()
+        .map(|l| format!("{{\"text\":{},{}}}", quote(&l.text), json_place(l.span, sources)))
+        .collect();
     let notes: Vec<String> = d.notes.iter().map(|n| quote(n)).collect();
     let stack: Vec<String> =
         d.stack.iter().map(|(n, s)| format!("{{\"function\":{},{}}}", quote(n), json_place(*s, sources))).collect();
     let hint = d.hint.as_ref().map_or("null".into(), |h| quote(h));
-    let fix: Vec<String> = d.fix.iter().map(|e| format!("{{{},\"start\":{},\"end\":{},\"replacement\":{}}}", json_place(e.span, sources), e.span.lo, e.span.hi, quote(&e.text))).collect();
+    let fix: Vec<String> = d
+        .fix
+        .iter()
+        .map(|e| {
+            format!(
+                "{{{},\"start\":{},\"end\":{},\"replacement\":{}}}",
+                json_place(e.span, sources),
+                e.span.lo,
+                e.span.hi,
+                quote(&e.text)
+            )
+        })
+        .collect();
     if let Some(x) = &d.excerpt {
-        let _ = write!(out, ",\"data\":{{\"file\":{},\"line\":{},\"text\":{}}}", quote(&x.path), x.line, quote(&x.text));
+        let _ =
+            write!(out, ",\"data\":{{\"file\":{},\"line\":{},\"text\":{}}}", quote(&x.path), x.line, quote(&x.text));
     }
     let _ = write!(
         out,

@@ -40,7 +40,8 @@ fn check(path: &std::path::Path) -> Vec<String> {
         let (source, expected) = rest.split_once("\n---\n").unwrap_or((rest.trim_end(), ""));
         let actual = outcome(source);
         if actual.trim_end() != expected.trim_end() {
-            failures.push(format!("{}: {name}\n{source}\n--- expected\n{expected}--- actual\n{actual}", path.display()));
+            failures
+                .push(format!("{}: {name}\n{source}\n--- expected\n{expected}--- actual\n{actual}", path.display()));
         }
         let _ = write!(updated, "=== {name}\n{source}\n---\n{}\n\n", actual.trim_end());
     }

@@ -38,7 +38,8 @@ fn snapshots() {
 fn tree(text: &str) -> (String, Vec<String>) {
     let file = FileId::default();
     let lexed = adl_syntax::lexer::lex(file, text);
-    let comments = lexed.comments.iter().map(|c| text[c.span.lo as usize..c.span.hi as usize].replace('\r', "")).collect();
+    let comments =
+        lexed.comments.iter().map(|c| text[c.span.lo as usize..c.span.hi as usize].replace('\r', "")).collect();
     (adl_syntax::dump::program(&adl_syntax::parse(file, text).0), comments)
 }
 
@@ -58,7 +59,11 @@ fn every_program_of_the_repository() {
         assert_eq!(kept, Some(0), "{}", path.display());
         let formatted = format(&text).expect("it parses");
         // Some error tests are about layout.
-        assert!(formatted == text || path.to_string_lossy().contains("/errors/"), "{}: run `adl fmt` on it", path.display());
+        assert!(
+            formatted == text || path.to_string_lossy().contains("/errors/"),
+            "{}: run `adl fmt` on it",
+            path.display()
+        );
         if let Some(dir) = std::env::var_os("FORMATTED") {
             let name = path.file_name().expect("a name");
             std::fs::write(std::path::Path::new(&dir).join(name), &formatted).expect("writable");
@@ -86,13 +91,16 @@ fn every_case() {
 fn programs_with_comments_anywhere() {
     let mut random = Random(3);
     let mut programs = common::cases();
-    programs.extend(common::adl_files().into_iter().map(|(_, text)| text.lines().take(40).collect::<Vec<_>>().join("\n")));
+    programs
+        .extend(common::adl_files().into_iter().map(|(_, text)| text.lines().take(40).collect::<Vec<_>>().join("\n")));
     let (mut kept, mut total) = (0, 0);
     for _ in 0..3000 {
         let program = &programs[random.below(programs.len())];
         let lexed = adl_syntax::lexer::lex(FileId::default(), program);
         let at = lexed.tokens[random.below(lexed.tokens.len())].lo as usize;
-        let comment = ["(* here *)", "-- to the end\n", "\n-- own line\n", "\n      -- indented\n", "(* two\n lines *)"][random.below(5)];
+        let comment =
+            ["(* here *)", "-- to the end\n", "\n-- own line\n", "\n      -- indented\n", "(* two\n lines *)"]
+                [random.below(5)];
         let text = format!("{} {comment} {}", &program[..at], &program[at..]);
         if let Some(n) = check(&text) {
             if n > 0 && std::env::var_os("SHOW").is_some() {
@@ -132,7 +140,9 @@ fn generated_programs() {
                     println!("left as written:\n{text}\n");
                 }
             }
-            None if std::env::var_os("SHOW").is_some() => println!("does not parse: {:?}\n{text}\n", format(&text).err()),
+            None if std::env::var_os("SHOW").is_some() => {
+                println!("does not parse: {:?}\n{text}\n", format(&text).err())
+            }
             None => {}
         }
     }
@@ -230,7 +240,10 @@ fn a_long_let_on_one_line_is_broken_below_its_column() {
 fn a_first_item_further_right_keeps_its_blocks() {
     let cases = [
         ("  let f x = let a = x\n            a + 1\nlet y = 2\n", "let f x =\n  let a = x\n  a + 1\nlet y = 2\n"),
-        ("  -- here\n  print (1, let a = 2\n            a + 1)\nlet y = 2\n", "-- here\nprint (\n  1,\n  let a = 2\n  a + 1\n)\nlet y = 2\n"),
+        (
+            "  -- here\n  print (1, let a = 2\n            a + 1)\nlet y = 2\n",
+            "-- here\nprint (\n  1,\n  let a = 2\n  a + 1\n)\nlet y = 2\n",
+        ),
         ("   f\n   x\nlet y = 2\n", "f x\nlet y = 2\n"),
         (" (* c *) f\n   x\nlet y = 2\n", "(* c *) f x\nlet y = 2\n"),
         ("  f\"{x}\n   a\"\nlet y = 2\n", "f\"{x}\n   a\"\nlet y = 2\n"),

@@ -16,14 +16,18 @@ fn codes(text: &str) -> Vec<&'static str> {
 
 #[test]
 fn items_of_a_file() {
-    let p = ok("--| doc\nlet f x = x\n\nlet g x =\n  let y = x\n  y + 1\ntype T a = A a | B {x : Int}\n  | C\nand U = D\nf 1 ;; g 2\nimport \"a.adl\" as M\ntest \"t\" = true\n");
+    let p = ok(
+        "--| doc\nlet f x = x\n\nlet g x =\n  let y = x\n  y + 1\ntype T a = A a | B {x : Int}\n  | C\nand U = D\nf 1 ;; g 2\nimport \"a.adl\" as M\ntest \"t\" = true\n",
+    );
     assert_eq!(p.items.len(), 7);
     assert_eq!(p.items[0].doc.as_deref(), Some("doc"));
 }
 
 #[test]
 fn the_example_of_the_design_parses() {
-    ok("let loss (w : [d]Float) (x : [n][d]Float) (y : [n]Float) : Float =\n  let p = map (fun row -> sigmoid (dot row w)) x\n  mean (map2 (fun p y -> -(y * log p + (1.0 - y) * log (1.0 - p))) p y)\n\nlet w1 = loop w = replicate 4 0.0 for i < 200 do\n  w - 0.1 * grad (fun w -> loss w x y) w\n");
+    ok(
+        "let loss (w : [d]Float) (x : [n][d]Float) (y : [n]Float) : Float =\n  let p = map (fun row -> sigmoid (dot row w)) x\n  mean (map2 (fun p y -> -(y * log p + (1.0 - y) * log (1.0 - p))) p y)\n\nlet w1 = loop w = replicate 4 0.0 for i < 200 do\n  w - 0.1 * grad (fun w -> loss w x y) w\n",
+    );
 }
 
 #[test]
@@ -98,9 +102,10 @@ fn entries_of_the_repl() {
 #[test]
 fn random_soups_do_not_crash() {
     let words = [
-        "let", "rec", "=", "(", ")", "[", "]", "{", "}", "x", "f", "1", "2.0", "\n", "\n  ", "\n    ", "if", "then", "else", "match", "with", "|",
-        "->", "fun", "lin", "for", "<", "loop", "while", "do", "in", "and", "type", "A", ",", ";", ";;", ":", ".", "..", "[|", "|]", "+", "-", "*",
-        "\"s\"", "f\"{", "}\"", "(*", "*)", "--", "as", "_", "::", "@", "^", "=>", "when", "import", "test",
+        "let", "rec", "=", "(", ")", "[", "]", "{", "}", "x", "f", "1", "2.0", "\n", "\n  ", "\n    ", "if", "then",
+        "else", "match", "with", "|", "->", "fun", "lin", "for", "<", "loop", "while", "do", "in", "and", "type", "A",
+        ",", ";", ";;", ":", ".", "..", "[|", "|]", "+", "-", "*", "\"s\"", "f\"{", "}\"", "(*", "*)", "--", "as", "_",
+        "::", "@", "^", "=>", "when", "import", "test",
     ];
     let mut seed = 1u64;
     for _ in 0..3000 {

@@ -26,7 +26,9 @@ fn two_places_a_note_and_a_hint() {
         .hint("take the first 1 of `a`");
     let text = render::text(&d, &map, false);
     println!("{text}");
-    for part in ["error[E0301]", "train.adl:7:9", "^^^^^ these are added", "size 3 is from here", "note", "take the first 1"] {
+    for part in
+        ["error[E0301]", "train.adl:7:9", "^^^^^ these are added", "size 3 is from here", "note", "take the first 1"]
+    {
         assert!(text.contains(part), "{part}\n{text}");
     }
     assert!(render::text(&d, &map, true).contains("\x1b["));
@@ -68,7 +70,8 @@ fn spans_over_many_lines_are_folded() {
 fn odd_places_do_no_harm() {
     let odd = map("αβ\tγ");
     for (lo, hi) in [(0, 0), (1, 2), (7, 7), (7, 900), (900, 901), (3, 1)] {
-        let d = Diagnostic::error("E0201", Span { file: Default::default(), lo, hi }, "a\nb").also(Span::default(), "x");
+        let d =
+            Diagnostic::error("E0201", Span { file: Default::default(), lo, hi }, "a\nb").also(Span::default(), "x");
         render::text(&d, &odd, true);
         render::json(&d, &odd);
     }
@@ -81,7 +84,10 @@ fn odd_places_do_no_harm() {
 #[test]
 fn json_is_one_object_a_line() {
     let map = map("let s = \"a\\b\"\n");
-    let mut d = Diagnostic::warning("W0101", at(&map, "\"a"), "say \"hi\"\n\u{1}").also(at(&map, "s ="), "here").hint("no").note("n");
+    let mut d = Diagnostic::warning("W0101", at(&map, "\"a"), "say \"hi\"\n\u{1}")
+        .also(at(&map, "s ="), "here")
+        .hint("no")
+        .note("n");
     d.stack = vec![("f".into(), at(&map, "s"))];
     assert_eq!(
         render::json(&d, &map),

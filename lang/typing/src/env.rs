@@ -97,7 +97,10 @@ impl Env {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs)]
 pub enum Column {
-    Int, Float, Bool, Text,
+    Int,
+    Float,
+    Bool,
+    Text,
 }
 
 /// Why the type of a data file could not be determined: the error's code and text.
@@ -147,7 +150,9 @@ pub struct Tables {
     /// Derivatives at types that are decided at each use of the enclosing function: for each type variable, the types
     /// and operators.
     pub points: HashMap<TyVar, Vec<(Ty, &'static str)>>,
-    /// The number of trial inferences made so far for arguments that do not fit.
+    /// Functions that are computed, whose types were decided by default.
+    pub(crate) computed: HashMap<Symbol, crate::infer::Computed>,
+    /// How often something else was tried where arguments do not fit.
     pub tried: usize,
     /// Names that the current text defines, each with the spans of the name and of its definition.
     pub defined: HashMap<Symbol, Vec<(Span, Span)>>,

@@ -50,7 +50,10 @@ fn names(lam: &Lambda) -> Vec<String> {
         body = inner;
     }
     let of_pattern = || match &*body.kind {
-        ExprKind::Match(s, _, _, arms) if arms.len() == 1 && matches!(&*s.kind, ExprKind::Local(l) if lam.params.iter().any(|p| p.local == *l)) => {
+        ExprKind::Match(s, _, _, arms)
+            if arms.len() == 1
+                && matches!(&*s.kind, ExprKind::Local(l) if lam.params.iter().any(|p| p.local == *l)) =>
+        {
             arms[0].vars.iter().map(|(_, n, _)| n.to_string()).collect()
         }
         _ => Vec::new(),
@@ -89,7 +92,9 @@ impl Checker {
                 _ => false,
             },
             // A constructor fixes the structure, not a magnitude: data whose numbers are all zero counts as zero.
-            ExprKind::Con(_, es) | ExprKind::Tuple(es) | ExprKind::Array(es) => es.iter().all(|e| self.is_zero(e) || discrete(&e.ty)),
+            ExprKind::Con(_, es) | ExprKind::Tuple(es) | ExprKind::Array(es) => {
+                es.iter().all(|e| self.is_zero(e) || discrete(&e.ty))
+            }
             ExprKind::Record(fs) => fs.iter().all(|(_, e)| self.is_zero(e) || discrete(&e.ty)),
             ExprKind::If(_, a, b) => self.is_zero(a) && self.is_zero(b),
             ExprKind::Let(_, _, _, b) | ExprKind::For(_, _, b, _) | ExprKind::Sizes(_, b) => self.is_zero(b),
@@ -141,7 +146,11 @@ impl Checker {
 
     fn expr_inner(&mut self, e: &Expr) -> Out<Kind> {
         match &*e.kind {
-            ExprKind::Lit(_) | ExprKind::IntAt(..) | ExprKind::FloatAt(..) | ExprKind::Global(_) | ExprKind::Prim(..) => Ok(Free),
+            ExprKind::Lit(_)
+            | ExprKind::IntAt(..)
+            | ExprKind::FloatAt(..)
+            | ExprKind::Global(_)
+            | ExprKind::Prim(..) => Ok(Free),
             ExprKind::Local(l) => {
                 // Numbers of the input that have no tangent (sizes, indices) count as free.
                 let k = self.kinds.get(l).copied().unwrap_or(Free);
@@ -157,9 +166,13 @@ impl Checker {
                 Ok(Free)
             }
             ExprKind::App(f, args) => self.apply(f, args, e),
-            ExprKind::Con(_, args) | ExprKind::Tuple(args) | ExprKind::Array(args) => self.joint(&args.iter().collect::<Vec<_>>(), "this"),
+            ExprKind::Con(_, args) | ExprKind::Tuple(args) | ExprKind::Array(args) => {
+                self.joint(&args.iter().collect::<Vec<_>>(), "this")
+            }
             ExprKind::Record(fs) => self.joint(&fs.iter().map(|(_, e)| e).collect::<Vec<_>>(), "this record"),
-            ExprKind::Update(r, fs) => self.joint(&std::iter::once(r).chain(fs.iter().map(|(_, e)| e)).collect::<Vec<_>>(), "this record"),
+            ExprKind::Update(r, fs) => {
+                self.joint(&std::iter::once(r).chain(fs.iter().map(|(_, e)| e)).collect::<Vec<_>>(), "this record")
+            }
             ExprKind::Item(a, _) | ExprKind::Field(a, _) => {
                 let k = self.expr(a)?;
                 Ok(if discrete(&e.ty) { Free } else { k })
@@ -481,14 +494,16 @@ impl Checker {
         let at = |i: u8| args.get(i as usize);
         let (Some(f), Some(elements)) = (at(fold.function), at(fold.elements)) else {
             // A partial application: the arguments must be free.
-            args.iter().try_for_each(|a| self.free(a, "an argument of a function that is not applied to all of them"))?;
+            args.iter()
+                .try_for_each(|a| self.free(a, "an argument of a function that is not applied to all of them"))?;
             return Ok(Free);
         };
         let kinds = self.fold_kinds(fold, op, args)?;
         let of = |i: u8| kinds.get(i as usize).copied().unwrap_or(Free);
         let element = if discrete(&elements.ty) { Free } else { of(fold.elements) };
         let mut state = if fold.states.iter().any(|i| of(*i) == Linear) { Linear } else { Free };
-        let step = |me: &mut Self, state| me.applied(f, &if fold.element_first { [element, state] } else { [state, element] });
+        let step =
+            |me: &mut Self, state| me.applied(f, &if fold.element_first { [element, state] } else { [state, element] });
         let mut next = step(self, state);
         // An initial state of zero counts as linear.
         let zero = |me: &Self, i: &u8| of(*i) == Linear || at(*i).is_none_or(|e| me.is_zero(e));

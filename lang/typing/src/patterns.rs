@@ -128,7 +128,16 @@ pub fn compile(root: Local, arms: &[(TPat, bool)], fresh: &mut dyn FnMut() -> Lo
     let rows = rows.collect();
     let reached = vec![false; arms.len()];
     let (nodes_left, rows_left) = (MAX_NODES + 8 * parts, MAX_ROWS + 64 * parts);
-    let mut c = Compiler { fresh, root, known: HashMap::new(), missing: Vec::new(), reached, nodes_left, rows_left, too_large: false };
+    let mut c = Compiler {
+        fresh,
+        root,
+        known: HashMap::new(),
+        missing: Vec::new(),
+        reached,
+        nodes_left,
+        rows_left,
+        too_large: false,
+    };
     let tree = c.rows(rows);
     Compiled { tree, missing: c.missing, reached: c.reached, too_large: c.too_large }
 }
@@ -161,7 +170,9 @@ impl<'p> Row<'p> {
                     p = inner;
                 }
                 TPat::Or(alts) if fits_all(alts) => return,
-                TPat::Or(_) | TPat::Lit(_) | TPat::Parts(_) | TPat::Con(..) | TPat::Array(..) => return self.cols.push((on, p)),
+                TPat::Or(_) | TPat::Lit(_) | TPat::Parts(_) | TPat::Con(..) | TPat::Array(..) => {
+                    return self.cols.push((on, p));
+                }
             }
         }
     }
@@ -296,7 +307,9 @@ impl<'p> Compiler<'_> {
         let mut fields: HashMap<u32, Vec<Local>> = HashMap::new();
         let split = split(rows, on, |p, row| {
             let TPat::Con(c, args) = p else { return None };
-            let locals = fields.entry(c.tag).or_insert_with(|| data.cons[c.tag as usize].fields.iter().map(|_| (self.fresh)()).collect());
+            let locals = fields
+                .entry(c.tag)
+                .or_insert_with(|| data.cons[c.tag as usize].fields.iter().map(|_| (self.fresh)()).collect());
             locals.iter().zip(args).rev().for_each(|(l, p)| row.add(*l, p));
             Some(c.tag)
         });
@@ -408,7 +421,11 @@ impl Key {
 
 /// Splits rows by the case that `case` returns for their pattern on `on`, and replaces that pattern by columns for its
 /// parts. Rows without a pattern on `on` go to every case.
-fn split<'p, K: Eq + Hash + Copy>(rows: Vec<Row<'p>>, on: Local, mut case: impl FnMut(&'p TPat, &mut Row<'p>) -> Option<K>) -> Split<'p, K> {
+fn split<'p, K: Eq + Hash + Copy>(
+    rows: Vec<Row<'p>>,
+    on: Local,
+    mut case: impl FnMut(&'p TPat, &mut Row<'p>) -> Option<K>,
+) -> Split<'p, K> {
     let mut places: HashMap<K, usize> = HashMap::new();
     let mut out = Split { cases: Vec::new(), rest: Vec::new() };
     for mut row in rows {

@@ -57,7 +57,10 @@ pub fn scheme(s: &Scheme) -> String {
 /// Whether the scheme's classes already express a constraint: a literal beside an operand whose type the result has.
 fn is_implied(s: &Scheme, c: &Constraint) -> bool {
     let given = |t: &Ty| s.constraints.iter().any(|c| c.res == *t);
-    let literal = |t: &Ty| !given(t) && matches!(t, Ty::Var(v) if s.determined.iter().any(|(w, classes)| w == v && classes.iter().any(|c| matches!(c, Class::Num | Class::Real))));
+    let literal = |t: &Ty| {
+        !given(t)
+            && matches!(t, Ty::Var(v) if s.determined.iter().any(|(w, classes)| w == v && classes.iter().any(|c| matches!(c, Class::Num | Class::Real))))
+    };
     matches!(c.args.as_slice(), [a, b] if literal(a) && *b == c.res || literal(b) && *a == c.res)
 }
 

@@ -54,7 +54,16 @@ impl Printer {
 
     /// An operand, in parentheses unless it is atomic.
     fn atom(&mut self, e: &Expr) {
-        let plain = matches!(*e.kind, ExprKind::Lit(_) | ExprKind::Local(_) | ExprKind::Global(_) | ExprKind::Prim(..) | ExprKind::Tuple(_) | ExprKind::Record(_) | ExprKind::Array(_));
+        let plain = matches!(
+            *e.kind,
+            ExprKind::Lit(_)
+                | ExprKind::Local(_)
+                | ExprKind::Global(_)
+                | ExprKind::Prim(..)
+                | ExprKind::Tuple(_)
+                | ExprKind::Record(_)
+                | ExprKind::Array(_)
+        );
         self.put(if plain { "" } else { "(" });
         self.expr(e);
         self.put(if plain { "" } else { ")" });
@@ -75,12 +84,16 @@ impl Printer {
             ExprKind::Local(l) => self.put(&local(*l)),
             ExprKind::Global(g) => self.put(&format!("g{}", g.0)),
             ExprKind::Prim(p, _) => self.put(&format!("`{}`", p.name())),
-            ExprKind::Abs(ls, b) => self.under(&format!("Λ {} ->", ls.iter().map(|l| local(*l)).collect::<Vec<_>>().join(" ")), b),
+            ExprKind::Abs(ls, b) => {
+                self.under(&format!("Λ {} ->", ls.iter().map(|l| local(*l)).collect::<Vec<_>>().join(" ")), b)
+            }
             ExprKind::Inst(f, reps) => self.then(f, &format!("[{} hidden]", reps.len())),
             ExprKind::Lam(l) => self.lambda(l),
             ExprKind::App(f, args) => self.application(f, args),
             ExprKind::Con(c, args) => self.constructed(c, args),
-            ExprKind::Let(l, _, v, b) => self.binding(&format!("let {} : {}", local(*l), crate::print::ty(&v.ty)), v, b),
+            ExprKind::Let(l, _, v, b) => {
+                self.binding(&format!("let {} : {}", local(*l), crate::print::ty(&v.ty)), v, b)
+            }
             ExprKind::LetRec(defs, b) => self.recursive(defs, b),
             ExprKind::Sizes(s, b) => self.sizes(s, b),
             ExprKind::If(c, a, b) => self.branch(c, a, b),
@@ -115,7 +128,8 @@ impl Printer {
     }
 
     fn lambda(&mut self, l: &Lambda) {
-        let ps: Vec<String> = l.params.iter().map(|p| format!("({} : {})", local(p.local), crate::print::ty(&p.ty))).collect();
+        let ps: Vec<String> =
+            l.params.iter().map(|p| format!("({} : {})", local(p.local), crate::print::ty(&p.ty))).collect();
         self.under(&format!("{} {} ->", if l.linear { "lin" } else { "fun" }, ps.join(" ")), &l.body);
     }
 

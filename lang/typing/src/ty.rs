@@ -106,7 +106,16 @@ impl Size {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 #[allow(missing_docs)]
 pub enum Class {
-    Eq, Ord, Show, Num, Real, Nums, Reals, Space, Diff, Data,
+    Eq,
+    Ord,
+    Show,
+    Num,
+    Real,
+    Nums,
+    Reals,
+    Space,
+    Diff,
+    Data,
 }
 
 impl Class {

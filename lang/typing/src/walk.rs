@@ -5,15 +5,26 @@ use crate::core::{Expr, ExprKind, Extent, IndexArg, LoopKind};
 /// The direct subexpressions.
 pub fn children(e: &Expr) -> Vec<&Expr> {
     match &*e.kind {
-        ExprKind::Lit(_) | ExprKind::IntAt(..) | ExprKind::FloatAt(..) | ExprKind::Local(_) | ExprKind::Global(_) | ExprKind::Prim(..) => Vec::new(),
-        ExprKind::Abs(_, e) | ExprKind::Inst(e, _) | ExprKind::Sizes(_, e) | ExprKind::Item(e, _) | ExprKind::Field(e, _) => vec![e],
+        ExprKind::Lit(_)
+        | ExprKind::IntAt(..)
+        | ExprKind::FloatAt(..)
+        | ExprKind::Local(_)
+        | ExprKind::Global(_)
+        | ExprKind::Prim(..) => Vec::new(),
+        ExprKind::Abs(_, e)
+        | ExprKind::Inst(e, _)
+        | ExprKind::Sizes(_, e)
+        | ExprKind::Item(e, _)
+        | ExprKind::Field(e, _) => vec![e],
         ExprKind::Lam(l) => vec![&l.body],
         ExprKind::App(f, args) => std::iter::once(f).chain(args).collect(),
         ExprKind::Con(_, es) | ExprKind::Tuple(es) | ExprKind::Array(es) | ExprKind::Interp(es) => es.iter().collect(),
         ExprKind::Let(_, _, a, b) | ExprKind::Guard(a, b, _) => vec![a, b],
         ExprKind::LetRec(bs, e) => bs.iter().map(|b| &b.2).chain([e]).collect(),
         ExprKind::If(c, a, b) => vec![c, a, b],
-        ExprKind::Match(s, _, _, arms) => std::iter::once(s).chain(arms.iter().flat_map(|a| a.guard.iter().chain([&a.body]))).collect(),
+        ExprKind::Match(s, _, _, arms) => {
+            std::iter::once(s).chain(arms.iter().flat_map(|a| a.guard.iter().chain([&a.body]))).collect()
+        }
         ExprKind::Record(fs) => fs.iter().map(|f| &f.1).collect(),
         ExprKind::Update(e, fs) => std::iter::once(e).chain(fs.iter().map(|f| &f.1)).collect(),
         ExprKind::Index(a, args) => std::iter::once(a).chain(args.iter().flat_map(index_parts)).collect(),

@@ -91,7 +91,9 @@ impl Mark<'_> {
 /// Leaves a thin gap between neighbours that are wide enough.
 fn with_gap(s: Shape) -> Shape {
     match s {
-        Shape::Rect { frame, fill, opacity } if frame.w > 4.0 => Shape::Rect { frame: Frame { x: frame.x + 0.5, w: frame.w - 1.0, ..frame }, fill, opacity },
+        Shape::Rect { frame, fill, opacity } if frame.w > 4.0 => {
+            Shape::Rect { frame: Frame { x: frame.x + 0.5, w: frame.w - 1.0, ..frame }, fill, opacity }
+        }
         other => other,
     }
 }

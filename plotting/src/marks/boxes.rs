@@ -30,7 +30,10 @@ pub fn summary(sorted: &[f64]) -> Summary {
     let inside = |v: &&f64| **v >= q1 - reach && **v <= q3 + reach;
     let low = sorted.iter().find(inside).copied().unwrap_or(q1);
     let high = sorted.iter().rev().find(inside).copied().unwrap_or(q3);
-    Summary { five: [low.min(q1), q1, median, q3, high.max(q3)], beyond: sorted.iter().filter(|v| !inside(v)).copied().collect() }
+    Summary {
+        five: [low.min(q1), q1, median, q3, high.max(q3)],
+        beyond: sorted.iter().filter(|v| !inside(v)).copied().collect(),
+    }
 }
 
 impl Mark<'_> {
@@ -54,7 +57,10 @@ impl Mark<'_> {
         let f = self.panel.frame;
         let line = |a: Option<Point>, b: Option<Point>, width: f64| -> Vec<Shape> {
             let (Some(a), Some(b)) = (a, b) else { return Vec::new() };
-            clip::line(&[a, b], f).into_iter().map(|points| Shape::Line { points, colour: self.colour, width, dashed: false, opacity: 1.0 }).collect()
+            clip::line(&[a, b], f)
+                .into_iter()
+                .map(|points| Shape::Line { points, colour: self.colour, width, dashed: false, opacity: 1.0 })
+                .collect()
         };
         let mut out = Vec::new();
         if let (Some(a), Some(b), false) = (place(-HALF, q3), place(HALF, q1), self.panel.coarse) {

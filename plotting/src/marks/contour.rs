@@ -21,9 +21,19 @@ impl Mark<'_> {
             for line in lines(&l.z, level) {
                 let points: Option<Vec<Point>> = line.iter().map(|e| self.crossing(*e, level)).collect();
                 let Some(points) = points else { continue };
-                let colour = if l.colour.is_empty() { self.panel.line_height(level).unwrap_or(self.colour) } else { self.colour };
+                let colour = if l.colour.is_empty() {
+                    self.panel.line_height(level).unwrap_or(self.colour)
+                } else {
+                    self.colour
+                };
                 let width = self.width(1.5);
-                out.extend(clip::line(&clip::thin(points), self.panel.frame).into_iter().map(|points| Shape::Line { points, colour, width, dashed: l.dashed, opacity: 1.0 }));
+                out.extend(clip::line(&clip::thin(points), self.panel.frame).into_iter().map(|points| Shape::Line {
+                    points,
+                    colour,
+                    width,
+                    dashed: l.dashed,
+                    opacity: 1.0,
+                }));
             }
         }
         out
@@ -54,7 +64,8 @@ fn lines(g: &Grid, level: f64) -> Vec<Vec<Edge>> {
         }
     }
     // Lines that end at the border come first, then closed lines.
-    let border: Vec<Edge> = order.iter().flat_map(|e| [*e].into_iter().chain(ends[e].clone())).filter(|e| ends[e].len() == 1).collect();
+    let border: Vec<Edge> =
+        order.iter().flat_map(|e| [*e].into_iter().chain(ends[e].clone())).filter(|e| ends[e].len() == 1).collect();
     let mut out = Vec::new();
     for start in border.into_iter().chain(order) {
         let line = follow(start, &mut ends);

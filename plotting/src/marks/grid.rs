@@ -18,7 +18,8 @@ impl Mark<'_> {
             return Vec::new();
         }
         self.missing += l.z.data.iter().filter(|v| !v.is_finite()).count();
-        let (across, up) = (range::edges(&l.x, l.z.columns, Kind::Heatmap), range::edges(&l.y, l.z.rows, Kind::Heatmap));
+        let (across, up) =
+            (range::edges(&l.x, l.z.columns, Kind::Heatmap), range::edges(&l.y, l.z.rows, Kind::Heatmap));
         match (even(&across, &self.panel.x), even(&up, &self.panel.y)) {
             (Some(x), Some(y)) => self.even_cells(x, y),
             _ => self.uneven_cells(&across, &up),
@@ -33,14 +34,17 @@ impl Mark<'_> {
         let row = |i: usize| if y1 > y0 { i } else { rows - 1 - i };
         let column = |j: usize| if x1 > x0 { j } else { columns - 1 - j };
         let part = |k: usize, of: usize, all: usize| (k * all / of, ((k + 1) * all / of).max(k * all / of + 1));
-        let colour = |i: usize, j: usize| self.panel.height(mean(g, part(row(i), rows, g.rows), part(column(j), columns, g.columns)));
+        let colour = |i: usize, j: usize| {
+            self.panel.height(mean(g, part(row(i), rows, g.rows), part(column(j), columns, g.columns)))
+        };
         if f.holds((frame.x, frame.y)) && f.holds((frame.right(), frame.bottom())) {
             let colours = (0..rows * columns).map(|k| colour(k / columns, k % columns)).collect();
             return vec![Shape::Cells { frame, columns, colours }];
         }
         // Cells that extend beyond the frame are shown in part.
         let (w, h) = (frame.w / columns as f64, frame.h / rows as f64);
-        let cell = |k: usize| Frame { x: frame.x + (k % columns) as f64 * w, y: frame.y + (k / columns) as f64 * h, w, h };
+        let cell =
+            |k: usize| Frame { x: frame.x + (k % columns) as f64 * w, y: frame.y + (k / columns) as f64 * h, w, h };
         (0..rows * columns).filter_map(|k| self.cell(cell(k), colour(k / columns, k % columns)?)).collect()
     }
 
@@ -51,7 +55,12 @@ impl Mark<'_> {
         for i in (0..g.rows).step_by(di) {
             for j in (0..g.columns).step_by(dj) {
                 let (i1, j1) = ((i + di).min(g.rows), (j + dj).min(g.columns));
-                let corners = (self.panel.x.at(across[j]), self.panel.x.at(across[j1]), self.panel.y.at(up[i]), self.panel.y.at(up[i1]));
+                let corners = (
+                    self.panel.x.at(across[j]),
+                    self.panel.x.at(across[j1]),
+                    self.panel.y.at(up[i]),
+                    self.panel.y.at(up[i1]),
+                );
                 let (Some(x0), Some(x1), Some(y0), Some(y1)) = corners else { continue };
                 let frame = Frame { x: x0.min(x1), y: y0.min(y1), w: (x1 - x0).abs(), h: (y1 - y0).abs() };
                 out.extend(self.panel.height(mean(g, (i, i1), (j, j1))).and_then(|c| self.cell(frame, c)));
@@ -63,7 +72,11 @@ impl Mark<'_> {
     fn cell(&self, c: Frame, fill: crate::colour::Colour) -> Option<Shape> {
         let f = self.panel.frame;
         let (x0, x1, y0, y1) = (c.x.max(f.x), c.right().min(f.right()), c.y.max(f.y), c.bottom().min(f.bottom()));
-        (x1 > x0 && y1 > y0).then(|| Shape::Rect { frame: Frame { x: x0, y: y0, w: x1 - x0, h: y1 - y0 }, fill, opacity: 1.0 })
+        (x1 > x0 && y1 > y0).then(|| Shape::Rect {
+            frame: Frame { x: x0, y: y0, w: x1 - x0, h: y1 - y0 },
+            fill,
+            opacity: 1.0,
+        })
     }
 }
 

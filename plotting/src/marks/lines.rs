@@ -26,7 +26,12 @@ impl Mark<'_> {
             dots = runs.iter().flatten().copied().filter(|p| frame.holds(*p)).collect();
         }
         if !dots.is_empty() {
-            out.push(Shape::Dots { at: clip::distinct(dots, POINTS), radius: 1.5 * self.width(2.0), fill: self.colour, opacity: 1.0 });
+            out.push(Shape::Dots {
+                at: clip::distinct(dots, POINTS),
+                radius: 1.5 * self.width(2.0),
+                fill: self.colour,
+                opacity: 1.0,
+            });
         }
         out
     }
@@ -36,7 +41,13 @@ impl Mark<'_> {
         for run in runs {
             let run = clip::thin(run.clone());
             for points in clip::line(&run, self.panel.frame) {
-                out.push(Shape::Line { points, colour: self.colour, width: self.width(width), dashed: self.layer.dashed, opacity: 1.0 });
+                out.push(Shape::Line {
+                    points,
+                    colour: self.colour,
+                    width: self.width(width),
+                    dashed: self.layer.dashed,
+                    opacity: 1.0,
+                });
             }
         }
         out
@@ -86,7 +97,8 @@ impl Mark<'_> {
         let mut out = Vec::new();
         for run in runs.iter().cloned().map(clip::thin) {
             let (Some(a), Some(b)) = (run.first(), run.last()) else { continue };
-            let outline: Vec<Point> = [(a.0, ground)].into_iter().chain(run.iter().copied()).chain([(b.0, ground)]).collect();
+            let outline: Vec<Point> =
+                [(a.0, ground)].into_iter().chain(run.iter().copied()).chain([(b.0, ground)]).collect();
             out.extend(self.filled(&outline));
         }
         out.extend(self.strokes(&runs, 1.5));
@@ -95,14 +107,20 @@ impl Mark<'_> {
 
     pub(super) fn band(&mut self) -> Vec<Shape> {
         let (low, high) = (self.layer.y.clone(), self.layer.v.clone());
-        let both: Vec<Option<(Point, Point)>> =
-            self.layer.x.iter().zip(low.iter().zip(&high)).map(|(x, (l, h))| Some((self.place(*x, *l)?, self.place(*x, *h)?))).collect();
+        let both: Vec<Option<(Point, Point)>> = self
+            .layer
+            .x
+            .iter()
+            .zip(low.iter().zip(&high))
+            .map(|(x, (l, h))| Some((self.place(*x, *l)?, self.place(*x, *h)?)))
+            .collect();
         self.missing += both.iter().filter(|p| p.is_none()).count();
         let mut out = Vec::new();
         for run in both.split(Option::is_none) {
             let lower: Vec<Point> = run.iter().flatten().map(|p| p.0).collect();
             let upper: Vec<Point> = run.iter().flatten().map(|p| p.1).collect();
-            let outline: Vec<Point> = clip::thin(lower).into_iter().chain(clip::thin(upper).into_iter().rev()).collect();
+            let outline: Vec<Point> =
+                clip::thin(lower).into_iter().chain(clip::thin(upper).into_iter().rev()).collect();
             out.extend(self.filled(&outline));
         }
         out
@@ -164,7 +182,13 @@ impl Mark<'_> {
         for v in values {
             match line(self, *v).filter(|_| v.is_finite()) {
                 Some(points) if points.iter().all(|p| self.panel.frame.holds(*p)) => {
-                    out.push(Shape::Line { points, colour: self.colour, width: self.width(1.5), dashed: self.layer.dashed, opacity: 1.0 });
+                    out.push(Shape::Line {
+                        points,
+                        colour: self.colour,
+                        width: self.width(1.5),
+                        dashed: self.layer.dashed,
+                        opacity: 1.0,
+                    });
                 }
                 Some(_) => {}
                 None => self.missing += 1,
@@ -206,7 +230,12 @@ impl Mark<'_> {
         let apart = (f.w * f.h / arrows.len().max(1) as f64).sqrt().clamp(4.0, 60.0);
         let longest = arrows.iter().map(|a| a.1.0.hypot(a.1.1)).fold(0.0, f64::max);
         if longest == 0.0 || arrows.is_empty() {
-            return vec![Shape::Dots { at: arrows.into_iter().map(|a| a.0).collect(), radius: 1.0, fill: self.colour, opacity: 1.0 }];
+            return vec![Shape::Dots {
+                at: arrows.into_iter().map(|a| a.0).collect(),
+                radius: 1.0,
+                fill: self.colour,
+                opacity: 1.0,
+            }];
         }
         let scale = 0.95 * apart / longest;
         let mut out = Vec::new();
@@ -233,12 +262,22 @@ impl Mark<'_> {
         let length = dx.hypot(dy);
         let mut out: Vec<Shape> = clip::line(&[from, tip], self.panel.frame)
             .into_iter()
-            .map(|points| Shape::Line { points, colour: self.colour, width: self.width(1.2), dashed: false, opacity: 1.0 })
+            .map(|points| Shape::Line {
+                points,
+                colour: self.colour,
+                width: self.width(1.2),
+                dashed: false,
+                opacity: 1.0,
+            })
             .collect();
         if length > 3.0 && self.panel.frame.holds(tip) {
             let head = HEAD.min(0.5 * length);
             let (ux, uy) = (dx / length * head, dy / length * head);
-            let points = vec![tip, (tip.0 - ux - 0.5 * uy, tip.1 - uy + 0.5 * ux), (tip.0 - ux + 0.5 * uy, tip.1 - uy - 0.5 * ux)];
+            let points = vec![
+                tip,
+                (tip.0 - ux - 0.5 * uy, tip.1 - uy + 0.5 * ux),
+                (tip.0 - ux + 0.5 * uy, tip.1 - uy - 0.5 * ux),
+            ];
             out.push(Shape::Polygon { points, fill: self.colour, opacity: 1.0 });
         }
         out

@@ -120,7 +120,8 @@ impl Canvas {
                 .collect();
             hits.sort_by(f64::total_cmp);
             for pair in hits.chunks_exact(2) {
-                for x in pair[0].max(0.0).round() as usize..(pair[1].max(0.0).round() as usize).min(self.columns * OVER) {
+                for x in pair[0].max(0.0).round() as usize..(pair[1].max(0.0).round() as usize).min(self.columns * OVER)
+                {
                     self.fill(x, y, fill, opacity);
                 }
             }

@@ -42,7 +42,8 @@ fn side_by_side(chart: &Chart, columns: usize, rows: usize, colour: bool) -> Vec
     let across = (columns / width).max(1);
     let mut out = title(chart, columns);
     for row in chart.facets.chunks(across) {
-        let parts: Vec<Vec<String>> = row.iter().map(|c| lines(c, width - 1, (rows / 2).max(LEAST.1), colour)).collect();
+        let parts: Vec<Vec<String>> =
+            row.iter().map(|c| lines(c, width - 1, (rows / 2).max(LEAST.1), colour)).collect();
         let height = parts.iter().map(Vec::len).max().unwrap_or(0);
         for k in 0..height {
             let line: String = parts.iter().map(|p| pad(p.get(k).map_or("", String::as_str), width)).collect();
@@ -151,7 +152,8 @@ fn below(p: &Panel, left: usize, wide: usize) -> Vec<String> {
     for (v, text) in &ticks.at {
         let Some(x) = p.x.at(*v).filter(|x| *x >= 0.0) else { continue };
         let column = (x as usize / OVER).min(wide - 1);
-        let text: Vec<char> = cut(text, if p.categories.is_empty() { 12 } else { room.saturating_sub(1).max(3) }).chars().collect();
+        let text: Vec<char> =
+            cut(text, if p.categories.is_empty() { 12 } else { room.saturating_sub(1).max(3) }).chars().collect();
         let at = (left + 2 + column).saturating_sub(text.len() / 2).min(marks.len().saturating_sub(text.len()));
         if at < free {
             continue;
@@ -160,7 +162,10 @@ fn below(p: &Panel, left: usize, wide: usize) -> Vec<String> {
         marks[at..at + text.len()].copy_from_slice(&text);
         free = at + text.len() + 1;
     }
-    let mut out = vec![format!("{:left$} └{}", "", rule.into_iter().collect::<String>()), marks.into_iter().collect::<String>().trim_end().to_owned()];
+    let mut out = vec![
+        format!("{:left$} └{}", "", rule.into_iter().collect::<String>()),
+        marks.into_iter().collect::<String>().trim_end().to_owned(),
+    ];
     let label = [p.chart.labels.0.as_str(), ticks.note.as_str()].join(" ");
     if !label.trim().is_empty() {
         let label = cut(label.trim(), wide);
@@ -175,7 +180,8 @@ fn names(p: &Panel, columns: usize, colour: bool) -> Vec<String> {
     for k in legend::entries(p).into_iter().take(12) {
         let l = &p.chart.layers[k];
         let mark = if l.kind == Kind::Scatter { "•" } else { "━" };
-        let entry = format!("{} {}", painted(mark, p.colour(k), colour), cut(&l.name, 30.min(columns.saturating_sub(4))));
+        let entry =
+            format!("{} {}", painted(mark, p.colour(k), colour), cut(&l.name, 30.min(columns.saturating_sub(4))));
         match out.last_mut() {
             Some(line) if seen(line) + 3 + seen(&entry) <= columns => *line += &format!("   {entry}"),
             _ => out.push(format!("  {entry}")),

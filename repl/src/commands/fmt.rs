@@ -76,7 +76,9 @@ enum Side {
 fn diff(name: &str, old: &str, new: &str) -> String {
     let (a, b): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let steps = compared(&a, &b);
-    let near = |k: usize| steps[k.saturating_sub(CONTEXT)..(k + CONTEXT + 1).min(steps.len())].iter().any(|s| s.0 != Side::Both);
+    let near = |k: usize| {
+        steps[k.saturating_sub(CONTEXT)..(k + CONTEXT + 1).min(steps.len())].iter().any(|s| s.0 != Side::Both)
+    };
     let mut out = format!("--- {name}\n+++ {name} (formatted)\n");
     let (mut i, mut j, mut k) = (0, 0, 0);
     while k < steps.len() {
@@ -125,7 +127,8 @@ fn middle<'t>(old: &[&'t str], new: &[&'t str]) -> Vec<(Side, &'t str)> {
         let mut common = vec![vec![0u32; m + 1]; n + 1];
         for i in (0..n).rev() {
             for j in (0..m).rev() {
-                common[i][j] = if old[i] == new[j] { common[i + 1][j + 1] + 1 } else { common[i + 1][j].max(common[i][j + 1]) };
+                common[i][j] =
+                    if old[i] == new[j] { common[i + 1][j + 1] + 1 } else { common[i + 1][j].max(common[i][j + 1]) };
             }
         }
         while i < n && j < m {
@@ -153,8 +156,14 @@ mod tests {
     #[test]
     fn differences_are_unified() {
         let old = "a\nb\nc\nd\ne\nf\ng\nh\n";
-        assert_eq!(diff("x", old, &old.replace("b\n", "B\n")), "--- x\n+++ x (formatted)\n@@ -1,5 +1,5 @@\n a\n-b\n+B\n c\n d\n e\n");
-        assert_eq!(diff("x", old, &old.replace("h\n", "")), "--- x\n+++ x (formatted)\n@@ -5,4 +5,3 @@\n e\n f\n g\n-h\n");
+        assert_eq!(
+            diff("x", old, &old.replace("b\n", "B\n")),
+            "--- x\n+++ x (formatted)\n@@ -1,5 +1,5 @@\n a\n-b\n+B\n c\n d\n e\n"
+        );
+        assert_eq!(
+            diff("x", old, &old.replace("h\n", "")),
+            "--- x\n+++ x (formatted)\n@@ -5,4 +5,3 @@\n e\n f\n g\n-h\n"
+        );
         assert_eq!(diff("x", "", "a\n"), "--- x\n+++ x (formatted)\n@@ -0,0 +1,1 @@\n+a\n");
     }
 }

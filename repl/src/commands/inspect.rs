@@ -19,7 +19,9 @@ fn loaded(global: &Global, file: &str) -> Result<Session, u8> {
 
 /// `adl cost FILE NAME [ARGS]`: the cost of `NAME ARGS…` and its derivative with respect to the last argument.
 pub fn cost(global: &Global, svg: Option<&str>, file: &str, name: &str, args: &[String]) -> u8 {
-    let Some((last, first)) = args.split_last() else { return super::usage("`adl cost` needs the function's arguments: adl cost FILE NAME ARGS") };
+    let Some((last, first)) = args.split_last() else {
+        return super::usage("`adl cost` needs the function's arguments: adl cost FILE NAME ARGS");
+    };
     let mut s = match loaded(global, file) {
         Ok(s) => s,
         Err(code) => return code,

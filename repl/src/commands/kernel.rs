@@ -4,8 +4,8 @@ use super::{configured, io_text, usage};
 use crate::Global;
 use crate::host::{Terminal, say};
 use crate::interactive;
-use adl_kernel::spec::{self, Place};
 use adl_kernel::parameters::Parameter;
+use adl_kernel::spec::{self, Place};
 use adl_kernel::{Setup, notebook};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -81,7 +81,12 @@ fn setup(global: &Global) -> Setup {
     // Front ends display the messages, and support colours.
     let global = Global { color: "always".into(), json: false, ..global.clone() };
     let flags = global.clone();
-    Setup { world, session: Rc::new(move |host| on_device(&flags, configured(&flags, host))), commands: Rc::new(move |s, fresh| interactive::commands(&global, s, fresh)), names: interactive::command_names() }
+    Setup {
+        world,
+        session: Rc::new(move |host| on_device(&flags, configured(&flags, host))),
+        commands: Rc::new(move |s, fresh| interactive::commands(&global, s, fresh)),
+        names: interactive::command_names(),
+    }
 }
 
 fn failed(text: &str) -> u8 {
@@ -92,7 +97,9 @@ fn failed(text: &str) -> u8 {
 /// `adl kernel ...`.
 pub fn kernel(global: &Global, command: KernelCommand) -> u8 {
     let done = match command {
-        KernelCommand::Run { file } => return adl_kernel::run(&file, &setup(global)).map_or_else(|e| failed(&e), |()| 0),
+        KernelCommand::Run { file } => {
+            return adl_kernel::run(&file, &setup(global)).map_or_else(|e| failed(&e), |()| 0);
+        }
         KernelCommand::Install(place) => match std::env::current_exe() {
             Ok(binary) => spec::install(&place.place(), &binary).map(|d| format!("installed: {}", d.display())),
             Err(e) => Err(format!("where adl is cannot be found out: {e}")),
@@ -117,7 +124,8 @@ pub fn notebook(global: &Global, command: NotebookCommand) -> u8 {
         // Relative paths in a notebook are relative to it.
         let path = home.join(&f);
         let _ = path.parent().map(std::env::set_current_dir);
-        code = code.max(one(global, &path, &f, check, &set).unwrap_or_else(|e| failed(&format!("{}: {e}", f.display()))));
+        code =
+            code.max(one(global, &path, &f, check, &set).unwrap_or_else(|e| failed(&format!("{}: {e}", f.display()))));
     }
     code
 }
@@ -135,7 +143,11 @@ fn one(global: &Global, path: &Path, shown: &Path, check: bool, set: &[Parameter
         }
     }
     if let Some((cell, text, traceback)) = &ran.failed {
-        let traceback = if super::colours(global, std::io::IsTerminal::is_terminal(&std::io::stderr())) { traceback.clone() } else { adl_kernel::ansi::plain(traceback) };
+        let traceback = if super::colours(global, std::io::IsTerminal::is_terminal(&std::io::stderr())) {
+            traceback.clone()
+        } else {
+            adl_kernel::ansi::plain(traceback)
+        };
         let _ = writeln!(err, "error: {}: cell {cell}: {text}\n{traceback}", shown.display());
         return Ok(1);
     }

@@ -22,7 +22,11 @@ pub fn test(global: &Global, filter: &str, verbose: bool, files: &[String]) -> u
             say(&if global.json { result(f, name, None) } else { format!("{}: {name} holds\n", shown(f)) });
         });
         for t in &r.failed {
-            say(&if global.json { result(f, &t.what, Some(t)) } else { format!("{}: {}\n    {}\n", t.place, t.what, t.why.replace('\n', "\n    ")) });
+            say(&if global.json {
+                result(f, &t.what, Some(t))
+            } else {
+                format!("{}: {}\n    {}\n", t.place, t.what, t.why.replace('\n', "\n    "))
+            });
         }
         report(global, &mut s, &r.diags);
         passed += r.passed;
@@ -53,9 +57,14 @@ pub fn bench(global: &Global, filter: &str, stored: Stored, files: &[String]) ->
         let diags = s.run_benches(shown(f), bytes, filter, Effort::NORMAL, |t| {
             if !global.json && lines.is_empty() {
                 let more = if then.is_some() { "  change" } else { "" };
-                say(&format!("{:30} {:>10} {:>23} {:>10} {:>12}{more}\n", "name", "median", "middle half", "min", "iterations"));
+                say(&format!(
+                    "{:30} {:>10} {:>23} {:>10} {:>12}{more}\n",
+                    "name", "median", "middle half", "min", "iterations"
+                ));
             }
-            let change = then.as_ref().map(|all| all.get(&(f.to_owned(), t.name.clone())).map_or("new".to_owned(), |then| stored::compared(t, *then)));
+            let change = then.as_ref().map(|all| {
+                all.get(&(f.to_owned(), t.name.clone())).map_or("new".to_owned(), |then| stored::compared(t, *then))
+            });
             let object = json(f, t);
             say(&if global.json { object.clone() } else { line(t, change.as_deref()) });
             lines += &object;
@@ -79,7 +88,14 @@ fn wrong(text: &str) -> u8 {
 
 fn line(t: &Timing, change: Option<&str>) -> String {
     let spread = format!("{} - {}", duration(t.quartiles.0), duration(t.quartiles.1));
-    format!("{:30} {:>10} {spread:>23} {:>10} {:>12}{}\n", t.name, duration(t.median), duration(t.min), t.iterations, change.map_or(String::new(), |c| format!("  {c}")))
+    format!(
+        "{:30} {:>10} {spread:>23} {:>10} {:>12}{}\n",
+        t.name,
+        duration(t.median),
+        duration(t.min),
+        t.iterations,
+        change.map_or(String::new(), |c| format!("  {c}"))
+    )
 }
 
 fn json(file: &str, t: &Timing) -> String {
@@ -104,7 +120,13 @@ pub fn duration(seconds: f64) -> String {
         s if s < 1.0 => (s * 1e3, "ms"),
         s => (s, "s"),
     };
-    let digits = if x < 10.0 { 2 } else if x < 100.0 { 1 } else { 0 };
+    let digits = if x < 10.0 {
+        2
+    } else if x < 100.0 {
+        1
+    } else {
+        0
+    };
     format!("{x:.digits$} {unit}")
 }
 

@@ -108,7 +108,11 @@ pub fn colours(global: &Global, terminal: bool) -> bool {
 /// The style of rendered messages.
 fn style(global: &Global) -> render::Style {
     let terminal = std::io::stderr().is_terminal();
-    let columns = if terminal { terminal_size::terminal_size_of(std::io::stderr()).map_or(0, |(w, _)| usize::from(w.0)) } else { 0 };
+    let columns = if terminal {
+        terminal_size::terminal_size_of(std::io::stderr()).map_or(0, |(w, _)| usize::from(w.0))
+    } else {
+        0
+    };
     render::Style { color: colours(global, terminal), columns, full_stack: global.full_stack }
 }
 
@@ -167,7 +171,10 @@ fn unreadable(global: &Global, file: &str, text: &str, hint: Option<&str>) -> u8
     let _ = if global.json {
         let hint = hint.map_or("null".into(), render::quote);
         let (message, file) = (render::quote(&format!("{file}: {text}")), render::quote(file));
-        writeln!(err, "{{\"code\":\"E0801\",\"severity\":\"error\",\"message\":{message},\"file\":{file},\"line\":null,\"labels\":[],\"notes\":[],\"hint\":{hint},\"fix\":[],\"stack\":[]}}")
+        writeln!(
+            err,
+            "{{\"code\":\"E0801\",\"severity\":\"error\",\"message\":{message},\"file\":{file},\"line\":null,\"labels\":[],\"notes\":[],\"hint\":{hint},\"fix\":[],\"stack\":[]}}"
+        )
     } else {
         let hint = hint.map_or(String::new(), |h| format!("\n  = help: {h}"));
         writeln!(err, "error[E0801]: {file}: {text}{hint}")
@@ -215,8 +222,26 @@ pub fn script(global: &Global, file: &str, args: Vec<String>) -> u8 {
     let bytes = match read(file) {
         Ok(b) => b,
         Err(e) => {
-            let commands = ["check", "fmt", "test", "bench", "doc", "cost", "ir", "explain", "run", "repl", "help", "version", "completions", "man", "kernel", "notebook"];
-            let near = adl_session::docs::nearest(file, commands.into_iter()).map(|c| format!("did you mean `adl {c}`? `adl help` lists the commands"));
+            let commands = [
+                "check",
+                "fmt",
+                "test",
+                "bench",
+                "doc",
+                "cost",
+                "ir",
+                "explain",
+                "run",
+                "repl",
+                "help",
+                "version",
+                "completions",
+                "man",
+                "kernel",
+                "notebook",
+            ];
+            let near = adl_session::docs::nearest(file, commands.into_iter())
+                .map(|c| format!("did you mean `adl {c}`? `adl help` lists the commands"));
             return unreadable(global, file, &io_text(&e), near.as_deref());
         }
     };
@@ -311,7 +336,10 @@ pub fn check(global: &Global, files: &[String]) -> u8 {
 /// `adl check --explain CODE`.
 pub fn explain(code: &str) -> u8 {
     let code = code.to_uppercase();
-    match adl_syntax::explain(&code).or_else(|| adl_typing::errors::explain(&code)).or_else(|| adl_interp::error::explain(&code)) {
+    match adl_syntax::explain(&code)
+        .or_else(|| adl_typing::errors::explain(&code))
+        .or_else(|| adl_interp::error::explain(&code))
+    {
         Some(text) => {
             say(&format!("{code}\n\n{text}\n"));
             0

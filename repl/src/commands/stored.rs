@@ -31,7 +31,10 @@ pub fn load(name: &str) -> Result<Times, String> {
         let key = (v["file"].as_str()?.to_owned(), v["name"].as_str()?.to_owned());
         Some((key, (v["median"].as_f64()?, v["quartile1"].as_f64()?, v["quartile3"].as_f64()?)))
     };
-    text.lines().map(item).collect::<Option<Times>>().ok_or_else(|| format!("{}: this is not a run of `adl bench`", path.display()))
+    text.lines()
+        .map(item)
+        .collect::<Option<Times>>()
+        .ok_or_else(|| format!("{}: this is not a run of `adl bench`", path.display()))
 }
 
 /// Saves a run as one object per line, as `--json` prints them.
@@ -68,7 +71,14 @@ mod tests {
 
     #[test]
     fn verdicts_need_halves_that_are_apart() {
-        let now = |median: f64| Timing { name: "a".into(), median, quartiles: (median * 0.9, median * 1.1), min: median * 0.8, samples: 1, iterations: 1 };
+        let now = |median: f64| Timing {
+            name: "a".into(),
+            median,
+            quartiles: (median * 0.9, median * 1.1),
+            min: median * 0.8,
+            samples: 1,
+            iterations: 1,
+        };
         for (median, want) in [(2.0, "+100.0 %  slower"), (1.05, "+5.0 %  no clear change"), (0.5, "-50.0 %  faster")] {
             assert_eq!(compared(&now(median), (1.0, 0.9, 1.1)), want);
         }

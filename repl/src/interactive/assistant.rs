@@ -71,9 +71,14 @@ impl Hinter for Assistant {
             return None;
         }
         // Only one line of a longer entry; more lines would make the screen jump.
-        let rest = self.history.hint(line, pos, ctx).and_then(|h| h.lines().next().map(str::to_owned)).filter(|l| !l.is_empty());
+        let rest = self
+            .history
+            .hint(line, pos, ctx)
+            .and_then(|h| h.lines().next().map(str::to_owned))
+            .filter(|l| !l.is_empty());
         let columns = terminal_size::terminal_size().map_or(80, |(w, _)| usize::from(w.0));
-        let below = self.status(line, pos, columns.saturating_sub(4)).map_or(String::new(), |s| format!("\n{BELOW}{s}"));
+        let below =
+            self.status(line, pos, columns.saturating_sub(4)).map_or(String::new(), |s| format!("\n{BELOW}{s}"));
         let text = rest.clone().unwrap_or_default() + &below;
         (!text.is_empty()).then_some(Shown { text, rest })
     }
@@ -106,7 +111,9 @@ impl Assistant {
         let Some((name, nth)) = signature::called(&line[..pos]).filter(|_| open) else { return ty };
         let Some((head, about)) = s.signature(name) else { return ty };
         let head = head.lines().next().unwrap_or("");
-        let Some(of) = head.strip_prefix(name).and_then(|h| h.strip_prefix(" : ")) else { return Some(clip(head, columns)) };
+        let Some(of) = head.strip_prefix(name).and_then(|h| h.strip_prefix(" : ")) else {
+            return Some(clip(head, columns));
+        };
         let (text, place) = signature::line(name, of, &about, nth, columns);
         self.checked.borrow_mut().parameter = place;
         Some(text)
@@ -164,7 +171,11 @@ impl Highlighter for Assistant {
             return Cow::Borrowed(line);
         }
         let checked = self.checked.borrow();
-        let wrong: Vec<Range<usize>> = if checked.text == line { errors_of(&checked.probe, pos).map(|(r, _)| r.clone()).collect() } else { Vec::new() };
+        let wrong: Vec<Range<usize>> = if checked.text == line {
+            errors_of(&checked.probe, pos).map(|(r, _)| r.clone()).collect()
+        } else {
+            Vec::new()
+        };
         Cow::Owned(coloured(line, pos, &wrong))
     }
     fn highlight_hint<'h>(&self, hint: &'h str) -> Cow<'h, str> {
@@ -174,7 +185,13 @@ impl Highlighter for Assistant {
         let (rest, below) = hint.split_once('\n').map_or((hint, None), |(r, b)| (r, Some(b)));
         let below = below.map_or(String::new(), |b| {
             let colour = if b.trim_start().starts_with(WRONG) { "31" } else { "90" };
-            let parts = self.checked.borrow().parameter.as_ref().and_then(|r| Some((b.get(..BELOW.len() + r.start)?, b.get(BELOW.len() + r.start..BELOW.len() + r.end)?, b.get(BELOW.len() + r.end..)?)));
+            let parts = self.checked.borrow().parameter.as_ref().and_then(|r| {
+                Some((
+                    b.get(..BELOW.len() + r.start)?,
+                    b.get(BELOW.len() + r.start..BELOW.len() + r.end)?,
+                    b.get(BELOW.len() + r.end..)?,
+                ))
+            });
             match parts {
                 Some((before, here, after)) => format!("\n\x1b[90m{before}\x1b[0;1m{here}\x1b[0;90m{after}\x1b[0m"),
                 None => format!("\n\x1b[{colour}m{b}\x1b[0m"),
@@ -205,7 +222,8 @@ fn coloured(line: &str, pos: usize, wrong: &[Range<usize>]) -> String {
             continue;
         }
         out.push_str(&line[at..range.start]);
-        let underlined = if wrong.iter().any(|w| w.start <= range.start && range.end <= w.end) { "\x1b[4;31m" } else { "" };
+        let underlined =
+            if wrong.iter().any(|w| w.start <= range.start && range.end <= w.end) { "\x1b[4;31m" } else { "" };
         let style = if marked.contains(&range.start) { "\x1b[1;7m" } else { style_of(class) }.to_owned() + underlined;
         out.push_str(&style);
         out.push_str(&line[range.start..range.end]);
@@ -237,8 +255,16 @@ fn brackets_at(line: &str, pos: usize, tokens: &[(std::ops::Range<usize>, Class)
         Some(")" | "]" | "}" | "|]") => -1,
         _ => 0,
     };
-    let brackets: Vec<(usize, usize, i32)> = tokens.iter().filter(|(_, c)| *c == Class::Bracket).map(|(r, _)| (r.start, r.end, side(r))).filter(|b| b.2 != 0).collect();
-    let Some(here) = brackets.iter().position(|b| b.0 == pos).or_else(|| brackets.iter().position(|b| b.1 == pos)) else { return Vec::new() };
+    let brackets: Vec<(usize, usize, i32)> = tokens
+        .iter()
+        .filter(|(_, c)| *c == Class::Bracket)
+        .map(|(r, _)| (r.start, r.end, side(r)))
+        .filter(|b| b.2 != 0)
+        .collect();
+    let Some(here) = brackets.iter().position(|b| b.0 == pos).or_else(|| brackets.iter().position(|b| b.1 == pos))
+    else {
+        return Vec::new();
+    };
     let step = brackets[here].2;
     let (mut depth, mut i) = (0, here as i64);
     while let Some(b) = usize::try_from(i).ok().and_then(|i| brackets.get(i)) {
@@ -262,7 +288,12 @@ impl Validator for Assistant {
 
 /// The indentation of the next line of an incomplete entry; `None` if it is complete.
 pub(super) fn wanted(text: &str) -> Option<usize> {
-    if text.starts_with([':', '?']) || suggest::asked(text).is_some() || super::paste::entries(text).is_some() || adl_kernel::foreign::entry(text, &super::command_names()).is_some() || text.trim().is_empty() {
+    if text.starts_with([':', '?'])
+        || suggest::asked(text).is_some()
+        || super::paste::entries(text).is_some()
+        || adl_kernel::foreign::entry(text, &super::command_names()).is_some()
+        || text.trim().is_empty()
+    {
         return None;
     }
     match adl_syntax::is_complete(text) {
@@ -317,16 +348,23 @@ mod tests {
     fn candidates_by_place() {
         let mut s = Session::new(Box::new(crate::host::Terminal::new(Vec::new())));
         s.eval("let point = {x = 1.0, y = {z = 2}}");
-        let texts = |s: &mut Session, before: &str| candidates(s, before).1.into_iter().map(|p| p.replacement).collect::<Vec<_>>();
+        let texts = |s: &mut Session, before: &str| {
+            candidates(s, before).1.into_iter().map(|p| p.replacement).collect::<Vec<_>>()
+        };
         assert_eq!(texts(&mut s, "2 * point."), ["point.x", "point.y"]);
         assert_eq!(texts(&mut s, "point.y."), ["point.y.z"]);
         assert_eq!(texts(&mut s, "poi"), ["point"]);
         assert_eq!(texts(&mut s, "")[..2], ["point", "let"]);
         assert_eq!(texts(&mut s, "2.0 * "), ["point"]);
         s.eval("type Shape = Circle Float | Dot");
-        let display = |s: &mut Session, before: &str| candidates(s, before).1.into_iter().map(|p| p.display.trim_end().to_owned()).collect::<Vec<_>>();
+        let display = |s: &mut Session, before: &str| {
+            candidates(s, before).1.into_iter().map(|p| p.display.trim_end().to_owned()).collect::<Vec<_>>()
+        };
         let circle = display(&mut s, "Circ").concat();
-        assert!(circle.starts_with("Circle : Float -> Shape ") && circle.ends_with("type Shape = Circle Float | Dot"), "{circle}");
+        assert!(
+            circle.starts_with("Circle : Float -> Shape ") && circle.ends_with("type Shape = Circle Float | Dot"),
+            "{circle}"
+        );
         let of_entry = display(&mut s, "let f (side : Float) = let sides = [side] in sum si");
         assert!(of_entry[0] == "sides : [1]Float" && of_entry.contains(&"side : Float".to_owned()), "{of_entry:?}");
         assert_eq!(texts(&mut s, "\\alpha"), ["α"]);

@@ -38,7 +38,11 @@ impl ConditionalEventHandler for Enter {
         let (line, pos) = (ctx.line(), ctx.pos());
         if pos < line.len() {
             // Inside a multi-line entry it inserts a new line; at its end it runs the entry.
-            return if line.contains('\n') && wanted(line).is_some() { Some(Cmd::Insert(1, "\n".into())) } else { None };
+            return if line.contains('\n') && wanted(line).is_some() {
+                Some(Cmd::Insert(1, "\n".into()))
+            } else {
+                None
+            };
         }
         wanted(line).map(|n| Cmd::Insert(1, format!("\n{}", " ".repeat(n))))
     }

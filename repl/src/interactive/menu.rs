@@ -30,7 +30,9 @@ fn keys(mut bytes: &[u8]) -> Vec<Key> {
             (0x1b, [b'[' | b'O', b'A', ..]) => (Key::Older, 3),
             (0x1b, [b'[' | b'O', b'B', ..]) => (Key::Newer, 3),
             (0x1b, []) | (0x03 | 0x07, _) => (Key::Cancel, 1),
-            (0x1b, [b'[' | b'O', more @ ..]) => (Key::Nothing, 3 + more.iter().take_while(|b| !(0x40..=0x7e).contains(*b)).count()),
+            (0x1b, [b'[' | b'O', more @ ..]) => {
+                (Key::Nothing, 3 + more.iter().take_while(|b| !(0x40..=0x7e).contains(*b)).count())
+            }
             (0x1b, _) => (Key::Nothing, 2),
             (0x12 | 0x10, _) => (Key::Older, 1),
             (0x13 | 0x0e, _) => (Key::Newer, 1),
@@ -170,7 +172,10 @@ mod tests {
         let mut m = Menu::new(&all, "");
         assert_eq!(m.lines(80).0.len(), 4);
         m.press(Key::Text("sin".into()));
-        assert_eq!(m.lines(80), (vec!["search: sin   (2 of 3)".into(), "  sin 1.0".into(), "  let g x = ⏎ sin x".into()], 1));
+        assert_eq!(
+            m.lines(80),
+            (vec!["search: sin   (2 of 3)".into(), "  sin 1.0".into(), "  let g x = ⏎ sin x".into()], 1)
+        );
         m.press(Key::Older);
         assert_eq!(m.press(Key::Accept), Some(Some("let g x =\n  sin x".into())));
         m.press(Key::Text("zzz".into()));

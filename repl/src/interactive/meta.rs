@@ -2,9 +2,9 @@
 
 use super::{Repl, cut_entry, look, past, plans};
 use crate::commands::{io_text, measure, report};
+use adl_interp::value::digits;
 use adl_session::benches::Effort;
 use adl_session::docs::nearest;
-use adl_interp::value::digits;
 use std::io::IsTerminal;
 use std::time::Instant;
 
@@ -21,32 +21,112 @@ pub struct Command {
 
 /// The table of commands, used for running, help and completion.
 pub const COMMANDS: &[Command] = &[
-    Command { name: ":help", takes: "[TOPIC]", what: "help: a command, a name, a module, `keys` or `language`", run: help },
+    Command {
+        name: ":help",
+        takes: "[TOPIC]",
+        what: "help: a command, a name, a module, `keys` or `language`",
+        run: help,
+    },
     Command { name: ":type", takes: "EXPR", what: "the type of an expression, which is not run", run: type_of },
     Command { name: ":doc", takes: "NAME", what: "documentation of a name or module", run: doc },
     Command { name: ":source", takes: "NAME", what: "the source of a definition", run: source },
     Command { name: ":env", takes: "", what: "your definitions with their types and sizes in memory", run: look::env },
-    Command { name: ":info", takes: "NAME", what: "what a name is, where it comes from, and its documentation; so do `?NAME` and `NAME?`", run: look::info },
-    Command { name: ":show", takes: "EXPR", what: "a whole value, in a pager ($PAGER) where it is longer than the screen", run: look::show },
+    Command {
+        name: ":info",
+        takes: "NAME",
+        what: "what a name is, where it comes from, and its documentation; so do `?NAME` and `NAME?`",
+        run: look::info,
+    },
+    Command {
+        name: ":show",
+        takes: "EXPR",
+        what: "a whole value, in a pager ($PAGER) where it is longer than the screen",
+        run: look::show,
+    },
     Command { name: ":load", takes: "FILE", what: "run a file; what it defines stays in scope", run: load },
-    Command { name: ":reload", takes: "", what: "run what changed in the loaded files, and what depends on it", run: reload },
-    Command { name: ":watch", takes: "FILE", what: "load a file, and again whenever it is written, until Ctrl-C", run: past::watch },
+    Command {
+        name: ":reload",
+        takes: "",
+        what: "run what changed in the loaded files, and what depends on it",
+        run: reload,
+    },
+    Command {
+        name: ":watch",
+        takes: "FILE",
+        what: "load a file, and again whenever it is written, until Ctrl-C",
+        run: past::watch,
+    },
     Command { name: ":undo", takes: "", what: "take back the last entry that defined something", run: past::undo },
-    Command { name: ":snapshot", takes: "[NAME]", what: "keep all definitions under a name; without one, list the names", run: past::snapshot },
+    Command {
+        name: ":snapshot",
+        takes: "[NAME]",
+        what: "keep all definitions under a name; without one, list the names",
+        run: past::snapshot,
+    },
     Command { name: ":restore", takes: "NAME", what: "go back to a snapshot", run: past::restore },
-    Command { name: ":save", takes: "[FILE]", what: "write the entries as a program to a file; without one, the plan as code", run: past::save },
-    Command { name: ":edit", takes: "[NAME]", what: "edit the last entry (or a definition) in $EDITOR, then run it", run: edit },
-    Command { name: ":time", takes: "EXPR", what: "how long an expression takes: at first, and the median and spread of more runs", run: time },
-    Command { name: ":cost", takes: "F X", what: "work of a function and of its derivatives by source line", run: plans::cost },
-    Command { name: ":residuals", takes: "[F X]", what: "what the reverse pass of a function reads, and what each plan takes", run: plans::residuals },
+    Command {
+        name: ":save",
+        takes: "[FILE]",
+        what: "write the entries as a program to a file; without one, the plan as code",
+        run: past::save,
+    },
+    Command {
+        name: ":edit",
+        takes: "[NAME]",
+        what: "edit the last entry (or a definition) in $EDITOR, then run it",
+        run: edit,
+    },
+    Command {
+        name: ":time",
+        takes: "EXPR",
+        what: "how long an expression takes: at first, and the median and spread of more runs",
+        run: time,
+    },
+    Command {
+        name: ":cost",
+        takes: "F X",
+        what: "work of a function and of its derivatives by source line",
+        run: plans::cost,
+    },
+    Command {
+        name: ":residuals",
+        takes: "[F X]",
+        what: "what the reverse pass of a function reads, and what each plan takes",
+        run: plans::residuals,
+    },
     Command { name: ":store", takes: "IDS", what: "store these residuals", run: plans::store },
     Command { name: ":recompute", takes: "IDS", what: "recompute these residuals", run: plans::recompute },
-    Command { name: ":plan", takes: "PLAN", what: "another plan for the function: store_all, recompute_all, auto, budget N, sqrt, revolve N", run: plans::plan },
-    Command { name: ":apply", takes: "", what: "the plan for all gradients of the function from now on", run: plans::apply },
-    Command { name: ":ir", takes: "STAGE F", what: "a function as core, spec, jvp, unzip, transpose, opt, clif or asm", run: plans::ir },
+    Command {
+        name: ":plan",
+        takes: "PLAN",
+        what: "another plan for the function: store_all, recompute_all, auto, budget N, sqrt, revolve N",
+        run: plans::plan,
+    },
+    Command {
+        name: ":apply",
+        takes: "",
+        what: "the plan for all gradients of the function from now on",
+        run: plans::apply,
+    },
+    Command {
+        name: ":ir",
+        takes: "STAGE F",
+        what: "a function as core, spec, jvp, unzip, transpose, opt, clif or asm",
+        run: plans::ir,
+    },
     Command { name: ":explain", takes: "", what: "how the last entry's derivatives were computed", run: explain },
-    Command { name: ":device", takes: "[DEVICE]", what: "where functions on large arrays run: cpu, gpu, auto; without one, what is used and what it did", run: device },
-    Command { name: ":set", takes: "[KEY VALUE]", what: "settings: digits, width, color, live, keys, stack, road, jit, check_nan, threads; without one, their values", run: set },
+    Command {
+        name: ":device",
+        takes: "[DEVICE]",
+        what: "where functions on large arrays run: cpu, gpu, auto; without one, what is used and what it did",
+        run: device,
+    },
+    Command {
+        name: ":set",
+        takes: "[KEY VALUE]",
+        what: "settings: digits, width, color, live, keys, stack, road, jit, check_nan, threads; without one, their values",
+        run: set,
+    },
     Command { name: ":clear", takes: "", what: "clear the screen", run: clear },
     Command { name: ":reset", takes: "", what: "forget every definition", run: reset },
     Command { name: ":quit", takes: "", what: "leave (so does Ctrl-D)", run: quit },
@@ -89,7 +169,10 @@ pub fn run(repl: &mut Repl, line: &str) -> bool {
         (Some(c), _) => c,
         (None, [only]) if name.len() > 1 => only,
         (None, []) => {
-            let near = || nearest(name, COMMANDS.iter().map(|c| c.name)).map_or("`:help` lists them".to_owned(), |n| format!("did you mean `{n}`?"));
+            let near = || {
+                nearest(name, COMMANDS.iter().map(|c| c.name))
+                    .map_or("`:help` lists them".to_owned(), |n| format!("did you mean `{n}`?"))
+            };
             let near = adl_kernel::foreign::command(&name[1..]).map_or_else(near, str::to_owned);
             repl.complain(&format!("unknown command `{name}`; {near}"));
             return true;
@@ -120,7 +203,9 @@ fn usage(c: &Command) -> String {
 }
 
 fn help(repl: &mut Repl, topic: &str) -> bool {
-    let command = COMMANDS.iter().find(|c| c.name == topic || &c.name[1..] == topic && repl.session.borrow_mut().doc(topic).is_none());
+    let command = COMMANDS
+        .iter()
+        .find(|c| c.name == topic || &c.name[1..] == topic && repl.session.borrow_mut().doc(topic).is_none());
     match (topic, command) {
         ("", _) => {
             for c in COMMANDS {
@@ -222,14 +307,20 @@ fn edit(repl: &mut Repl, name: &str) -> bool {
     }
     let text = {
         let s = repl.session.borrow();
-        if name.is_empty() { Some(s.history.last().map(|e| e.text.clone()).unwrap_or_default()) } else { s.source_of(name) }
+        if name.is_empty() {
+            Some(s.history.last().map(|e| e.text.clone()).unwrap_or_default())
+        } else {
+            s.source_of(name)
+        }
     };
     let Some(text) = text else {
         unknown(repl, name, "nothing of yours is named");
         return true;
     };
     let named = |variable: &str| std::env::var(variable).ok().filter(|v| !v.trim().is_empty());
-    let Some(editor) = named("VISUAL").or_else(|| named("EDITOR")).or_else(|| std::io::stdin().is_terminal().then(|| "vi".into())) else {
+    let Some(editor) =
+        named("VISUAL").or_else(|| named("EDITOR")).or_else(|| std::io::stdin().is_terminal().then(|| "vi".into()))
+    else {
         repl.complain("an editor needs a terminal; `:source NAME` shows a definition");
         return true;
     };
@@ -270,7 +361,11 @@ fn time(repl: &mut Repl, text: &str) -> bool {
         let again = repl.session.borrow_mut().time_again(text, Effort::SHORT);
         if let Some(t) = again {
             let (low, high) = (measure::duration(t.quartiles.0), measure::duration(t.quartiles.1));
-            line += &format!("; again median {}, middle half {low} - {high}, {} runs", measure::duration(t.median), t.iterations);
+            line += &format!(
+                "; again median {}, middle half {low} - {high}, {} runs",
+                measure::duration(t.median),
+                t.iterations
+            );
         }
     }
     repl.say(&line);

@@ -20,11 +20,13 @@ use adl_interp::fault;
 use adl_session::{Outcome, Session};
 use assistant::Assistant;
 use keys::{Enter, Entries, NewLine, Prefix, Search, Tab};
+use rustyline::config::Configurer;
 use rustyline::error::ReadlineError;
 use rustyline::hint::HistoryHinter;
-use rustyline::config::Configurer;
 use rustyline::history::{FileHistory, History, SearchDirection};
-use rustyline::{ConditionalEventHandler, CompletionType, Config, EditMode, Editor, EventHandler, KeyCode, KeyEvent, Modifiers};
+use rustyline::{
+    CompletionType, ConditionalEventHandler, Config, EditMode, Editor, EventHandler, KeyCode, KeyEvent, Modifiers,
+};
 use std::cell::{Cell, RefCell};
 use std::io::IsTerminal;
 use std::rc::Rc;
@@ -59,7 +61,11 @@ pub struct Repl {
 const NOTEBOOK: usize = 100;
 
 /// The `:commands` for a kernel's cells.
-pub fn commands(global: &Global, session: Rc<RefCell<Session>>, fresh: Box<dyn Fn() -> Session>) -> Box<dyn adl_kernel::Commands> {
+pub fn commands(
+    global: &Global,
+    session: Rc<RefCell<Session>>,
+    fresh: Box<dyn Fn() -> Session>,
+) -> Box<dyn adl_kernel::Commands> {
     Box::new(Repl {
         global: global.clone(),
         session,
@@ -131,7 +137,13 @@ fn editor(repl: &Repl, entries: &Entries) -> rustyline::Result<AdlEditor> {
         .build();
     let mut editor = AdlEditor::with_config(config)?;
     let (session, color, live) = (repl.session.clone(), repl.color.clone(), repl.live.clone());
-    editor.set_helper(Some(Assistant { session, color, live, history: HistoryHinter::new(), checked: RefCell::default() }));
+    editor.set_helper(Some(Assistant {
+        session,
+        color,
+        live,
+        history: HistoryHinter::new(),
+        checked: RefCell::default(),
+    }));
     let mut bind = |code: KeyCode, modifiers: Modifiers, handler: Box<dyn ConditionalEventHandler>| {
         editor.bind_sequence(KeyEvent(code, modifiers), EventHandler::Conditional(handler));
     };
@@ -147,7 +159,14 @@ fn editor(repl: &Repl, entries: &Entries) -> rustyline::Result<AdlEditor> {
 fn interactive(repl: &mut Repl, mut editor: AdlEditor, entries: &Entries) -> u8 {
     let device = repl.session.borrow().device_lines().into_iter().next().unwrap_or_default();
     let threads = adl_interp::ops::parallel::threads();
-    repl.say_wrapped(&format!("adl {} on {device}, {threads} thread{}. `:help` lists the commands, `:quit` leaves.", env!("CARGO_PKG_VERSION"), if threads == 1 { "" } else { "s" }), 0);
+    repl.say_wrapped(
+        &format!(
+            "adl {} on {device}, {threads} thread{}. `:help` lists the commands, `:quit` leaves.",
+            env!("CARGO_PKG_VERSION"),
+            if threads == 1 { "" } else { "s" }
+        ),
+        0,
+    );
     let history = history::file();
     if let Some(h) = &history {
         // The first session has no history file.
@@ -160,7 +179,11 @@ fn interactive(repl: &mut Repl, mut editor: AdlEditor, entries: &Entries) -> u8 
     }
     loop {
         editor.set_edit_mode(if repl.vi { EditMode::Vi } else { EditMode::Emacs });
-        let prompt = if repl.color.get() { ("adl> ".to_owned(), "\x1b[1;34madl>\x1b[0m ".to_owned()) } else { ("adl> ".to_owned(), "adl> ".to_owned()) };
+        let prompt = if repl.color.get() {
+            ("adl> ".to_owned(), "\x1b[1;34madl>\x1b[0m ".to_owned())
+        } else {
+            ("adl> ".to_owned(), "adl> ".to_owned())
+        };
         match editor.readline(&prompt) {
             Ok(line) => {
                 if !line.trim().is_empty() {
@@ -243,7 +266,13 @@ impl Repl {
         self.show(&out);
         if out.interrupted && self.terminal {
             let kept = if out.echoes.is_empty() { "" } else { ", with what this entry had defined" };
-            self.say_wrapped(&format!("stopped after {}; all definitions are kept{kept}", crate::commands::measure::duration(took.as_secs_f64())), 0);
+            self.say_wrapped(
+                &format!(
+                    "stopped after {}; all definitions are kept{kept}",
+                    crate::commands::measure::duration(took.as_secs_f64())
+                ),
+                0,
+            );
         }
     }
 
@@ -287,7 +316,16 @@ impl Repl {
         true
     }
 
-    /// Runs items with commands between them.
+    /// Says what adl has for a command in the form of another shell; whether it is one.
+    fn foreign(&mut self, text: &str) -> bool {
+        let ours = adl_kernel::foreign::entry(text, &command_names());
+        ours.map(|ours| {
+            self.complain(&format!("unknown command `{}`; {ours}", text.split_whitespace().next().unwrap_or("")))
+        })
+        .is_some()
+    }
+
+    /// Items with commands between them.
     fn items(&mut self, text: &str) -> bool {
         let mut items = String::new();
         let text = if text.trim_start().starts_with(':') { text.trim_start() } else { text };

@@ -46,7 +46,8 @@ fn odd(text: &str) -> Vec<Range<usize>> {
 
 /// The position of such a number with its sign. Names with the same spelling are followed by further characters.
 fn number(text: &str, word: Range<usize>) -> Option<Range<usize>> {
-    let named = [" = ", " : ", ": "].iter().any(|s| text[word.end..].starts_with(s)) && !text[word.end..].starts_with(" : Float");
+    let named = [" = ", " : ", ": "].iter().any(|s| text[word.end..].starts_with(s))
+        && !text[word.end..].starts_with(" : Float");
     let start = if text[..word.start].ends_with('-') { word.start - 1 } else { word.start };
     (["nan", "inf"].contains(&&text[word.clone()]) && !named).then_some(start..word.end)
 }

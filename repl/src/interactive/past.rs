@@ -23,7 +23,11 @@ pub fn undo(repl: &mut Repl, _: &str) -> bool {
 pub fn snapshot(repl: &mut Repl, name: &str) -> bool {
     if name.is_empty() {
         let names = repl.session.borrow().snapshots();
-        let text = if names.is_empty() { "there are no snapshots: `:snapshot NAME` keeps all definitions".to_owned() } else { names.join("\n") };
+        let text = if names.is_empty() {
+            "there are no snapshots: `:snapshot NAME` keeps all definitions".to_owned()
+        } else {
+            names.join("\n")
+        };
         repl.say(&text);
         return true;
     }
@@ -40,7 +44,8 @@ pub fn restore(repl: &mut Repl, name: &str) -> bool {
         return true;
     }
     let names = repl.session.borrow().snapshots();
-    let near = adl_session::docs::nearest(name, names.iter().map(String::as_str)).map(|n| format!("; did you mean `{n}`?"));
+    let near =
+        adl_session::docs::nearest(name, names.iter().map(String::as_str)).map(|n| format!("; did you mean `{n}`?"));
     repl.complain(&format!("there is no snapshot `{name}`{}", near.unwrap_or_default()));
     true
 }

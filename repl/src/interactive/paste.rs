@@ -6,7 +6,9 @@ const MORE: &str = "...>";
 
 /// The entries of a copied session, or `None` if there is no prompt.
 pub fn entries(text: &str) -> Option<Vec<String>> {
-    let after = |line: &str, prompt: &str| line.trim_start().strip_prefix(prompt).map(|l| l.strip_prefix(' ').unwrap_or(l).to_owned());
+    let after = |line: &str, prompt: &str| {
+        line.trim_start().strip_prefix(prompt).map(|l| l.strip_prefix(' ').unwrap_or(l).to_owned())
+    };
     if !text.lines().any(|l| after(l, PROMPT).is_some()) {
         return None;
     }
@@ -37,7 +39,10 @@ mod tests {
     #[test]
     fn prompts_and_outputs_are_dropped() {
         assert_eq!(entries("let x = 1\nx"), None);
-        assert_eq!(entries("adl> let x = 1\nx = 1 : Int\nadl> x + 1\n2 : Int\n"), Some(vec!["let x = 1".into(), "x + 1".into()]));
+        assert_eq!(
+            entries("adl> let x = 1\nx = 1 : Int\nadl> x + 1\n2 : Int\n"),
+            Some(vec!["let x = 1".into(), "x + 1".into()])
+        );
         assert_eq!(entries("adl> let f x =\n...>   x\n...> \nf : a -> a"), Some(vec!["let f x =\n  x\n".into()]));
         assert_eq!(entries("  adl> 1\n  1 : Int"), Some(vec!["1".into()]));
     }

@@ -97,7 +97,12 @@ fn goes_on(text: &str, next: Next) -> bool {
     }
     let next = match next {
         Next::Line(next) => next,
-        Next::Later => return matches!(adl_syntax::is_complete(text.strip_suffix('\n').unwrap_or(text)), Completeness::Incomplete(_)),
+        Next::Later => {
+            return matches!(
+                adl_syntax::is_complete(text.strip_suffix('\n').unwrap_or(text)),
+                Completeness::Incomplete(_)
+            );
+        }
         Next::End => return false,
     };
     // The text after a blank line decides.
@@ -106,7 +111,9 @@ fn goes_on(text: &str, next: Next) -> bool {
     }
     // A comment belongs to the item below it.
     let only_comments = text.lines().all(|l| l.trim().is_empty() || l.starts_with("--"));
-    only_comments || continues(next) || matches!(adl_syntax::is_complete(text), Completeness::Incomplete(_)) && !begins(next)
+    only_comments
+        || continues(next)
+        || matches!(adl_syntax::is_complete(text), Completeness::Incomplete(_)) && !begins(next)
 }
 
 /// Whether a line in column 0 cannot begin an item, because it begins with a closing bracket, `|`, `in`, `then`, ...,

@@ -131,7 +131,13 @@ fn switch(repl: &mut Repl, watch: &Watch, plan: &Plan) {
     let text = match (table::inside(&before), table::inside(&now)) {
         (Some(a), Some(b)) => {
             let part = |n: &str, text: fn(u64) -> String| format!("{} -> {}", text(number(a, n)), text(number(b, n)));
-            format!("{} -> {plan}: stored {}, peak {}, extra work {}", table::plan(a), part("bytes", size), part("peak", size), part("again", count))
+            format!(
+                "{} -> {plan}: stored {}, peak {}, extra work {}",
+                table::plan(a),
+                part("bytes", size),
+                part("peak", size),
+                part("again", count)
+            )
         }
         _ => plan.to_string(),
     };
@@ -154,7 +160,9 @@ pub fn code(repl: &mut Repl) {
     let watch = repl.session.borrow().watched();
     match watch {
         Some(watch) => {
-            let word = |t: &str| if t.contains(char::is_whitespace) && !t.starts_with(['(', '[']) { atom(t) } else { t.to_owned() };
+            let word = |t: &str| {
+                if t.contains(char::is_whitespace) && !t.starts_with(['(', '[']) { atom(t) } else { t.to_owned() }
+            };
             let (f, x) = watch.borrow().words();
             let plan = watch.borrow().plan().unwrap_or(Plan::StoreAll);
             repl.say(&format!("grad_with {} {} {}", plan.code(), word(&f), word(&x)));

@@ -76,9 +76,15 @@ mod tests {
             let part = place.map(|r| text[r].to_owned());
             (text, part)
         };
-        assert_eq!(marked("Num a => a -> [n]a -> Int", 1, 80), ("f : Num a => a -> [n]a -> Int   Words".into(), Some("[n]a".into())));
+        assert_eq!(
+            marked("Num a => a -> [n]a -> Int", 1, 80),
+            ("f : Num a => a -> [n]a -> Int   Words".into(), Some("[n]a".into()))
+        );
         assert_eq!(marked("Int -> Int", 1, 80).1, None);
-        assert_eq!(marked("{a : Float, b : Float} -> Int -> Bool", 1, 30), ("f : … -> Int -> Bool   Words".into(), Some("Int".into())));
+        assert_eq!(
+            marked("{a : Float, b : Float} -> Int -> Bool", 1, 30),
+            ("f : … -> Int -> Bool   Words".into(), Some("Int".into()))
+        );
         assert!(width(&marked("{a : Float, b : Float} -> Int -> Bool", 0, 20).0) <= 20);
     }
 }

@@ -26,12 +26,19 @@ pub fn gist(e: &str) -> &str {
 /// The first of these programs on the path. If there is none, the Debian packages are installed.
 #[allow(dead_code)]
 pub fn program(names: &[&str], packages: &[&str]) -> PathBuf {
-    let found = || names.iter().find_map(|n| run(Command::new("sh").args(["-c", &format!("command -v {n}")])).ok()).map(|p| PathBuf::from(p.trim()));
+    let found = || {
+        names
+            .iter()
+            .find_map(|n| run(Command::new("sh").args(["-c", &format!("command -v {n}")])).ok())
+            .map(|p| PathBuf::from(p.trim()))
+    };
     if let Some(p) = found() {
         return p;
     }
     install(packages);
-    found().unwrap_or_else(|| panic!("{} was installed, but {} is not on the path", packages.join(" "), names.join(" or ")))
+    found().unwrap_or_else(|| {
+        panic!("{} was installed, but {} is not on the path", packages.join(" "), names.join(" or "))
+    })
 }
 
 /// Installs Debian packages.
@@ -67,7 +74,11 @@ fn environment() -> &'static Path {
         let wanted = std::fs::read_to_string(root().join("tests/jupyter/requirements.txt")).unwrap();
         let mark = dir.join("installed.txt");
         if std::fs::read_to_string(&mark).ok().as_deref() != Some(wanted.as_str()) {
-            let installed = venv(&dir).and_then(|_| run(Command::new(dir.join("bin/python")).args(["-m", "pip", "install", "-q", "-r"]).arg(root().join("tests/jupyter/requirements.txt"))));
+            let installed = venv(&dir).and_then(|_| {
+                run(Command::new(dir.join("bin/python"))
+                    .args(["-m", "pip", "install", "-q", "-r"])
+                    .arg(root().join("tests/jupyter/requirements.txt")))
+            });
             if let Err(e) = installed {
                 panic!("the tests of the kernel need python3 with venv, and packages from PyPI: {}", gist(&e));
             }
@@ -82,6 +93,13 @@ fn environment() -> &'static Path {
 pub fn jupyter(program: &str) -> Command {
     let dir = environment();
     let mut c = Command::new(dir.join("bin").join(program));
-    c.current_dir(root()).env("VIRTUAL_ENV", dir).env("JUPYTER_PATH", dir.join("share/jupyter")).env("JUPYTER_DATA_DIR", dir.join("data")).env("JUPYTER_RUNTIME_DIR", dir.join("runtime")).env("JUPYTER_CONFIG_DIR", dir.join("config")).env("IPYTHONDIR", dir.join("ipython")).env("JUPYTER_PLATFORM_DIRS", "1");
+    c.current_dir(root())
+        .env("VIRTUAL_ENV", dir)
+        .env("JUPYTER_PATH", dir.join("share/jupyter"))
+        .env("JUPYTER_DATA_DIR", dir.join("data"))
+        .env("JUPYTER_RUNTIME_DIR", dir.join("runtime"))
+        .env("JUPYTER_CONFIG_DIR", dir.join("config"))
+        .env("IPYTHONDIR", dir.join("ipython"))
+        .env("JUPYTER_PLATFORM_DIRS", "1");
     c
 }

@@ -36,7 +36,9 @@ pub fn report(seconds: f64) -> Result<(), String> {
     for (name, text, arrays) in OPERATIONS {
         let mut s = crate::timed_session().0;
         let f = s.value(text).map_err(|d| d.first().map_or_else(String::new, |d| d.message.clone()))?;
-        let least = time(seconds, || s.call(&f, &args).map(|v| _ = std::hint::black_box(v)).map_err(|d| d.message.clone()))?.least;
+        let least =
+            time(seconds, || s.call(&f, &args).map(|v| _ = std::hint::black_box(v)).map_err(|d| d.message.clone()))?
+                .least;
         let speed = bytes(*arrays) / least;
         println!("{name:32} {speed:>10.1} {:>9.0}%", 100.0 * speed / copied);
     }

@@ -18,9 +18,18 @@ const CELLS: &[(&str, &str)] = &[
     ("cell: gradient of a loop", "grad (fun x -> loop y = x for i < 100 do 3.7 * y * (1.0 - y)) 0.3"),
     ("cell: gradient of a hot loop", "grad (fun x -> loop y = x for i < 100_000 do 3.7 * y * (1.0 - y)) 0.3"),
     ("cell: data", "let (xs, ys) = (linspace 0.0 1.0 100, map (fun x -> 3.0 * x + 1.0) (linspace 0.0 1.0 100))"),
-    ("cell: loss and gradient", "let loss (p : {a : Float, b : Float}) = mean (map (fun v -> v * v) (p.a * xs + p.b - ys)) in grad loss {a = 1.0, b = 0.0}"),
-    ("cell: gradient of a network", "grad (fun w -> sum (tanh (w.a @ tanh (w.b @ xs)))) {a = eye 10, b = replicate 10 xs}"),
-    ("cell: descent", "loop p = {a = 1.0, b = 0.0} for i < 100 do let g = grad (fun (p : {a : Float, b : Float}) -> mean (map (fun v -> v * v) (p.a * xs + p.b - ys))) p in {a = p.a - 0.1 * g.a, b = p.b - 0.1 * g.b}"),
+    (
+        "cell: loss and gradient",
+        "let loss (p : {a : Float, b : Float}) = mean (map (fun v -> v * v) (p.a * xs + p.b - ys)) in grad loss {a = 1.0, b = 0.0}",
+    ),
+    (
+        "cell: gradient of a network",
+        "grad (fun w -> sum (tanh (w.a @ tanh (w.b @ xs)))) {a = eye 10, b = replicate 10 xs}",
+    ),
+    (
+        "cell: descent",
+        "loop p = {a = 1.0, b = 0.0} for i < 100 do let g = grad (fun (p : {a : Float, b : Float}) -> mean (map (fun v -> v * v) (p.a * xs + p.b - ys))) p in {a = p.a - 0.1 * g.a, b = p.b - 0.1 * g.b}",
+    ),
     ("cell: Hessian", "hessian (fun x -> sum (x * x * sin x)) (linspace 0.0 1.0 5)"),
 ];
 
@@ -39,7 +48,11 @@ pub fn report() -> Result<(), String> {
         Some(adl) => {
             for (name, args) in PROCESSES {
                 let run = || {
-                    let out = Command::new(&adl).args(*args).current_dir(crate::root()).output().map_err(|e| e.to_string())?;
+                    let out = Command::new(&adl)
+                        .args(*args)
+                        .current_dir(crate::root())
+                        .output()
+                        .map_err(|e| e.to_string())?;
                     if out.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&out.stderr).into_owned()) }
                 };
                 show(name, time(1.0, run)?);

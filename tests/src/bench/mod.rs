@@ -67,7 +67,18 @@ impl Row {
     pub fn head() -> String {
         format!(
             "{:32} {:22} {:>10} {:>6} {:>10} {:>6} | {:>10} {:>6} {:>10} {:>6} {:>6} {:>8}",
-            "program", "size", "primal ms", "spread", "by hand", "times", "grad ms", "spread", "by hand", "times", "g / p", "MiB"
+            "program",
+            "size",
+            "primal ms",
+            "spread",
+            "by hand",
+            "times",
+            "grad ms",
+            "spread",
+            "by hand",
+            "times",
+            "g / p",
+            "MiB"
         )
     }
 }
@@ -78,11 +89,25 @@ impl std::fmt::Display for Row {
         let half = |ours: Option<Times>, hand: Option<Times>| {
             let times = ours.zip(hand).map(|(o, h)| o.least / h.least);
             let spread = ours.map_or("-".to_owned(), Times::spread);
-            format!("{:>10} {:>6} {:>10} {:>6}", number(ours.map(|t| t.least), 4), spread, number(hand.map(|t| t.least), 4), number(times, 2))
+            format!(
+                "{:>10} {:>6} {:>10} {:>6}",
+                number(ours.map(|t| t.least), 4),
+                spread,
+                number(hand.map(|t| t.least), 4),
+                number(times, 2)
+            )
         };
         let ratio = self.gradient.zip(self.primal).map(|(g, p)| g.least / p.least);
-        let (primal, gradient) = (half(self.primal, self.by_hand.map(|h| h.0)), half(self.gradient, self.by_hand.map(|h| h.1)));
-        write!(f, "{:32} {:22} {primal} | {gradient} {:>6} {:>8}", self.name, self.size, number(ratio, 1), number(self.memory, 1))
+        let (primal, gradient) =
+            (half(self.primal, self.by_hand.map(|h| h.0)), half(self.gradient, self.by_hand.map(|h| h.1)));
+        write!(
+            f,
+            "{:32} {:22} {primal} | {gradient} {:>6} {:>8}",
+            self.name,
+            self.size,
+            number(ratio, 1),
+            number(self.memory, 1)
+        )
     }
 }
 

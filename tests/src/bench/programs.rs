@@ -68,7 +68,15 @@ pub const PROGRAMS: &[Program] = &[
         wrt: "i",
         styles: &[("map grad", "input n", "primal", "gradients"), ("grad in for", "input n", "primal", "indices")],
     },
-    Program { name: "tree", source: source!("tree"), size: 65_536, given: "ravel (input n)", by_hand: |x, _| systems::tree(x), wrt: "i", styles: &[("recursion", "input n", "total", "grad total")] },
+    Program {
+        name: "tree",
+        source: source!("tree"),
+        size: 65_536,
+        given: "ravel (input n)",
+        by_hand: |x, _| systems::tree(x),
+        wrt: "i",
+        styles: &[("recursion", "input n", "total", "grad total")],
+    },
     Program {
         name: "rk4",
         source: source!("rk4"),
@@ -90,7 +98,11 @@ pub const PROGRAMS: &[Program] = &[
         given: "input n",
         by_hand: |x, _| numbers::newton(x),
         wrt: "i",
-        styles: &[("map", "input n", "maps", "grad maps"), ("indices", "input n", "indices", "grad indices"), ("recursion", "input n", "recursion", "grad recursion")],
+        styles: &[
+            ("map", "input n", "maps", "grad maps"),
+            ("indices", "input n", "indices", "grad indices"),
+            ("recursion", "input n", "recursion", "grad recursion"),
+        ],
     },
     Program {
         name: "kalman",
@@ -99,7 +111,10 @@ pub const PROGRAMS: &[Program] = &[
         given: "let i = input n in [i.q, i.r] ++ i.x0 ++ i.z",
         by_hand: |x, _| systems::kalman(x),
         wrt: "i",
-        styles: &[("matrices", "input n", "matrices", "grad matrices"), ("numbers", "input n", "numbers", "grad numbers")],
+        styles: &[
+            ("matrices", "input n", "matrices", "grad matrices"),
+            ("numbers", "input n", "numbers", "grad numbers"),
+        ],
     },
     Program {
         name: "bodies",
@@ -122,7 +137,11 @@ pub const PROGRAMS: &[Program] = &[
         given: "let c = columns n in c.rate ++ c.spot ++ c.strike ++ c.time ++ c.vol",
         by_hand: |x, _| deals::options(x),
         wrt: "i",
-        styles: &[("map grad", "rows n", "total", "greeks"), ("records", "rows n", "total", "grad total"), ("columns", "columns n", "whole", "grad whole")],
+        styles: &[
+            ("map grad", "rows n", "total", "greeks"),
+            ("records", "rows n", "total", "grad total"),
+            ("columns", "columns n", "whole", "grad whole"),
+        ],
     },
     Program {
         name: "network",
@@ -131,7 +150,20 @@ pub const PROGRAMS: &[Program] = &[
         given: "let i = input n in ravel i.net ++ flatten i.pictures ++ map float i.labels",
         by_hand: |x, _| network::layers(x),
         wrt: "i.net",
-        styles: &[("batch", "input n", "(fun i w -> batch {i with net = w}) i", "grad ((fun i w -> batch {i with net = w}) i)"), ("picture by picture", "input n", "(fun i w -> pictures {i with net = w}) i", "grad ((fun i w -> pictures {i with net = w}) i)")],
+        styles: &[
+            (
+                "batch",
+                "input n",
+                "(fun i w -> batch {i with net = w}) i",
+                "grad ((fun i w -> batch {i with net = w}) i)",
+            ),
+            (
+                "picture by picture",
+                "input n",
+                "(fun i w -> pictures {i with net = w}) i",
+                "grad ((fun i w -> pictures {i with net = w}) i)",
+            ),
+        ],
     },
 ];
 
@@ -178,13 +210,24 @@ pub fn measure(p: &Program, size: Option<usize>, seconds: f64, row: &mut dyn FnM
         r.value(&format!("let i = {argument}"))?;
         let wanted = r.value(p.wrt)?;
         let (f, g) = (r.value(primal)?, r.value(gradient)?);
-        compare(style, &[r.floats(&format!("sum (ravel (({primal}) {}))", p.wrt))?[0]], &[(hand.value)().iter().sum()])?;
+        compare(
+            style,
+            &[r.floats(&format!("sum (ravel (({primal}) {}))", p.wrt))?[0]],
+            &[(hand.value)().iter().sum()],
+        )?;
         let (made, held) = memory(|| r.floats(&format!("ravel (({gradient}) {})", p.wrt)));
         compare(style, &made?, &(hand.gradient)())?;
         let primal = time(seconds, || r.call(&f, &wanted))?;
         let gradient = time(seconds, || r.call(&g, &wanted))?;
         let by_hand = time_by_hand(&hand, seconds);
-        row(Row { name: format!("{}: {style}", p.name), size: n.to_string(), primal: Some(primal), gradient: Some(gradient), by_hand: Some(by_hand), memory: held });
+        row(Row {
+            name: format!("{}: {style}", p.name),
+            size: n.to_string(),
+            primal: Some(primal),
+            gradient: Some(gradient),
+            by_hand: Some(by_hand),
+            memory: held,
+        });
     }
     Ok(())
 }

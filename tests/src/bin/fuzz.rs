@@ -67,10 +67,14 @@ fn run() -> std::io::Result<bool> {
         return Ok(failures.is_empty());
     }
     let jobs = number("--jobs", 1);
-    let threads: Vec<_> = (0..jobs).map(|j| {
-        let plan = plan.clone();
-        std::thread::Builder::new().stack_size(STACK).spawn(move || programs(&plan, (plan.seed + j..).step_by(jobs as usize)))
-    }).collect::<Result<_, _>>()?;
+    let threads: Vec<_> = (0..jobs)
+        .map(|j| {
+            let plan = plan.clone();
+            std::thread::Builder::new()
+                .stack_size(STACK)
+                .spawn(move || programs(&plan, (plan.seed + j..).step_by(jobs as usize)))
+        })
+        .collect::<Result<_, _>>()?;
     let mut all = Summary::default();
     for t in threads {
         all.join(t.join().map_err(|_| std::io::Error::other("the fuzzer itself failed"))??);

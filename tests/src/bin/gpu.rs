@@ -97,7 +97,9 @@ impl Bench {
     fn row(&self, what: &str, ty: Scalar, n: usize, seconds: f64, (rate, unit): (f64, &str)) {
         let (ty, ms, of) = (name(ty), seconds * 1e3, if unit == "GB/s" { 100.0 * rate / self.copy } else { 0.0 });
         if self.json {
-            println!("{{\"tool\": \"adl\", \"what\": \"{what}\", \"type\": \"{ty}\", \"n\": {n}, \"ms\": {ms:.4}, \"rate\": {rate:.1}, \"unit\": \"{unit}\", \"percent_of_copy\": {of:.1}}}");
+            println!(
+                "{{\"tool\": \"adl\", \"what\": \"{what}\", \"type\": \"{ty}\", \"n\": {n}, \"ms\": {ms:.4}, \"rate\": {rate:.1}, \"unit\": \"{unit}\", \"percent_of_copy\": {of:.1}}}"
+            );
         } else {
             let of = if of > 0.0 { format!("{of:7.1} % of copy") } else { String::new() };
             println!("{what:<18} {ty} {n:>11} {ms:>11.3} ms {rate:>10.1} {unit:<7}{of}");
@@ -111,7 +113,9 @@ impl Bench {
     /// A copy, the baseline of other measurements.
     fn copies(&mut self, ty: Scalar, xs: &[f64]) -> Result<(), String> {
         let a = self.vector(&data(ty, xs))?;
-        let (t, made) = self.time(&|| self.gpu.copy(&a.buffer, a.bytes()).map(|buffer| vec![Array { buffer, ..a.clone() }]).map_err(words))?;
+        let (t, made) = self.time(&|| {
+            self.gpu.copy(&a.buffer, a.bytes()).map(|buffer| vec![Array { buffer, ..a.clone() }]).map_err(words)
+        })?;
         check("copy", &self.read(&made[0])?, xs, |_| 0.0)?;
         self.copy = (2 * ty.bytes() as usize * self.n) as f64 / t / 1e9;
         self.bandwidth("copy", ty, t, 2 * ty.bytes() as usize);
@@ -137,7 +141,9 @@ impl Bench {
     fn folds(&self, ty: Scalar, xs: &[f64], what: &str) -> Result<(), String> {
         let (t, scan) = (name(ty), what == "scan");
         let out = if scan { format!("[]{t}") } else { t.to_owned() };
-        let p = program(&format!("fn f0 t (v0: []{t}, v1: {t}) -> ({out}) {{ v2: {out} = {what} (v1) over (v0) (v3: {t}, v4: {t}) {{ v5: {t} = add v3 v4 return v5 }} return v2 }}"))?;
+        let p = program(&format!(
+            "fn f0 t (v0: []{t}, v1: {t}) -> ({out}) {{ v2: {out} = {what} (v1) over (v0) (v3: {t}, v4: {t}) {{ v5: {t} = add v3 v4 return v5 }} return v2 }}"
+        ))?;
         let (f, a) = (&p.funcs[0], self.vector(&data(ty, xs))?);
         let env = given([Operand::Array(a), Operand::Number(lit(ty, 0.0))]);
         let Op::Soac(s) = &f.body.stmts[0].op else { return Err("no reduction".to_owned()) };
@@ -156,12 +162,19 @@ impl Bench {
         let p = program(&format!(
             "fn f0 t (v0: []{t}, v1: {t}, v2: []i64, v3: []{t}) -> ([]{t}) {{ v4: []{t} = reduce_by_index (v0) neutral (v1) keys v2 values (v3) (v5: {t}, v6: {t}) {{ v7: {t} = add v5 v6 return v7 }} return v4 }}"
         ))?;
-        let Op::ReduceByIndex { op, neutral, .. } = &p.funcs[0].body.stmts[0].op else { return Err("no histogram".to_owned()) };
+        let Op::ReduceByIndex { op, neutral, .. } = &p.funcs[0].body.stmts[0].op else {
+            return Err("no histogram".to_owned());
+        };
         let ks: Vec<i64> = (0..self.n as u64).map(|i| (mixed(!i) % bins as u64) as i64).collect();
-        let (dest, keys, values) = (self.vector(&data(ty, &vec![0.0; bins]))?, self.vector(&Data::I64(ks.clone()))?, self.vector(&data(ty, xs))?);
+        let (dest, keys, values) = (
+            self.vector(&data(ty, &vec![0.0; bins]))?,
+            self.vector(&Data::I64(ks.clone()))?,
+            self.vector(&data(ty, xs))?,
+        );
         let zero = move |v: Var| (v.0 == 1).then(|| Operand::Number(lit(ty, 0.0)));
         let x = ByIndex { dest: &[dest], op, neutral, keys: &keys, values: &[values] };
-        let (time, made) = self.time(&|| index::reduce_by_index(&self.gpu, &p, &p.funcs[0], &x, &zero).map_err(words))?;
+        let (time, made) =
+            self.time(&|| index::reduce_by_index(&self.gpu, &p, &p.funcs[0], &x, &zero).map_err(words))?;
         let (mut sums, mut sizes) = (vec![Sum::default(); bins], vec![0.0; bins]);
         for (k, x) in ks.iter().zip(xs) {
             sums[*k as usize].add(*x);
@@ -185,7 +198,8 @@ impl Bench {
 
     /// A product of square matrices of small integers, which is exact; a thousand elements are checked.
     fn products(&self, ty: Scalar, m: usize) -> Result<(), String> {
-        let whole = |seed: u64| (0..(m * m) as u64).map(|i| (mixed(i ^ (seed << 50)) % 9) as f64 - 4.0).collect::<Vec<_>>();
+        let whole =
+            |seed: u64| (0..(m * m) as u64).map(|i| (mixed(i ^ (seed << 50)) % 9) as f64 - 4.0).collect::<Vec<_>>();
         let (x, y) = (whole(1), whole(2));
         let on = |v: &[f64]| self.gpu.array(&data(ty, v), vec![m, m]).map_err(words);
         let (a, b) = (on(&x)?, on(&y)?);
@@ -229,7 +243,11 @@ fn check(what: &str, got: &[f64], want: &[f64], most: impl Fn(usize) -> f64) -> 
     if got.len() != want.len() {
         return Err(format!("{what}: {} numbers, not {}", got.len(), want.len()));
     }
-    let wrong = got.iter().zip(want).enumerate().find(|(i, (g, w))| (*g - *w).abs().partial_cmp(&most(*i)).is_none_or(|o| o.is_gt()));
+    let wrong = got
+        .iter()
+        .zip(want)
+        .enumerate()
+        .find(|(i, (g, w))| (*g - *w).abs().partial_cmp(&most(*i)).is_none_or(|o| o.is_gt()));
     wrong.map_or(Ok(()), |(i, (g, w))| Err(format!("{what}: number {i} is {g}, and on the CPU {w}")))
 }
 

@@ -35,10 +35,19 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("Toeplitz matrix", "let h = n // 2 in sum for i < h -> sum for j < h -> x[i - j + h - 1] * x[j]"),
     ("column of an outer product", "sum (outer x x)[:, 0]"),
     ("element of a product of matrices", "let a = reshape [n // 50, 50] x in (a @ a.T)[1, 2]"),
-    ("eight neighbours", "sum for i < n - 7 -> x[i] * x[i + 1] * x[i + 2] * x[i + 3] * x[i + 4] * x[i + 5] * x[i + 6] * x[i + 7]"),
-    ("elements across the diagonal", "let a = reshape [n // 50, 50] x in let m = a @ a.T in let k = len m in sum for i < k, j < k -> m[i, j] * m[j, i]"),
+    (
+        "eight neighbours",
+        "sum for i < n - 7 -> x[i] * x[i + 1] * x[i + 2] * x[i + 3] * x[i + 4] * x[i + 5] * x[i + 6] * x[i + 7]",
+    ),
+    (
+        "elements across the diagonal",
+        "let a = reshape [n // 50, 50] x in let m = a @ a.T in let k = len m in sum for i < k, j < k -> m[i, j] * m[j, i]",
+    ),
     ("gather by data", "let k = for i < n -> (i * 7) % n in sum for i < n -> x[k[i]] * x[i]"),
-    ("histogram by brackets", "let k = for i < n -> i % 4 in let h = (for b < 4 -> sum for i < n -> [| k[i] == b |] * x[i]) in sum (h * h)"),
+    (
+        "histogram by brackets",
+        "let k = for i < n -> i % 4 in let h = (for b < 4 -> sum for i < n -> [| k[i] == b |] * x[i]) in sum (h * h)",
+    ),
 ];
 
 /// The minimal time of several calls in milliseconds.
@@ -58,7 +67,8 @@ fn time(s: &mut Session, f: &Value, x: &Value) -> Result<f64, String> {
 
 /// Times of a program's value and gradient.
 fn times(s: &mut Session, program: &str, n: usize) -> Result<(f64, f64), String> {
-    let mut value = |text: String| s.value(&text).map_err(|d| d.first().map_or_else(String::new, |d| d.message.clone()));
+    let mut value =
+        |text: String| s.value(&text).map_err(|d| d.first().map_or_else(String::new, |d| d.message.clone()));
     value(format!("let f (x : [n]Float) : Float = {program}"))?;
     let (f, g) = (value("f".to_owned())?, value("grad f".to_owned())?);
     let x = value(format!("random.uniform (random.key 7) [{n}]"))?;
@@ -70,10 +80,22 @@ fn main() -> std::process::ExitCode {
     let n: usize = args.next().and_then(|n| n.parse().ok()).unwrap_or(1000);
     let mut s = timed_session().0;
     let mut failed = !s.eval(SHARED).ok();
-    println!("{:38} {:>9} {:>9} {:>7} {:>9} {:>9} {:>7} {:>7}", "program", format!("f {n}"), format!("f {}", 4 * n), "growth", "grad", "grad 4n", "growth", "ratio");
+    println!(
+        "{:38} {:>9} {:>9} {:>7} {:>9} {:>9} {:>7} {:>7}",
+        "program",
+        format!("f {n}"),
+        format!("f {}", 4 * n),
+        "growth",
+        "grad",
+        "grad 4n",
+        "growth",
+        "ratio"
+    );
     for (name, program) in PROGRAMS {
         match (times(&mut s, program, n), times(&mut s, program, 4 * n)) {
-            (Ok((f, g)), Ok((f4, g4))) => println!("{name:38} {f:9.3} {f4:9.3} {:7.1} {g:9.3} {g4:9.3} {:7.1} {:7.1}", f4 / f, g4 / g, g4 / f4),
+            (Ok((f, g)), Ok((f4, g4))) => {
+                println!("{name:38} {f:9.3} {f4:9.3} {:7.1} {g:9.3} {g4:9.3} {:7.1} {:7.1}", f4 / f, g4 / g, g4 / f4)
+            }
             (Err(e), _) | (_, Err(e)) => {
                 eprintln!("{name}: {e}");
                 failed = true;

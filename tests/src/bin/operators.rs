@@ -35,7 +35,15 @@ const fn scalar(name: &'static str, op: &'static str, neutral: &'static str) -> 
 }
 
 const fn pairs(name: &'static str, op: &'static str, neutral: &'static str, commutative: bool) -> Operator {
-    Operator { name, width: 2, op, neutral, elements: "(let n = len x // 2 in zip x[0:n] x[n:])", number: "fst r + snd r", commutative }
+    Operator {
+        name,
+        width: 2,
+        op,
+        neutral,
+        elements: "(let n = len x // 2 in zip x[0:n] x[n:])",
+        number: "fst r + snd r",
+        commutative,
+    }
 }
 
 const fn matrices(name: &'static str, width: usize, neutral: &'static str, elements: &'static str) -> Operator {
@@ -57,7 +65,15 @@ const OPERATORS: &[Operator] = &[
         number: "r",
         commutative: true,
     },
-    Operator { name: "vectorised *", width: 8, op: "(map2 (*))", neutral: "(replicate 8 1.0)", elements: "(reshape [len x // 8, 8] x)", number: "sum r", commutative: true },
+    Operator {
+        name: "vectorised *",
+        width: 8,
+        op: "(map2 (*))",
+        neutral: "(replicate 8 1.0)",
+        elements: "(reshape [len x // 8, 8] x)",
+        number: "sum r",
+        commutative: true,
+    },
     matrices("2x2 matrices", 4, "(eye 2)", "(reshape [len x // 4, 2, 2] x)"),
     matrices("3x3 matrices", 9, "(eye 3)", "(reshape [len x // 9, 3, 3] x)"),
     matrices("5x5 matrices", 25, "(eye 5)", "(reshape [len x // 25, 5, 5] x)"),
@@ -95,7 +111,9 @@ impl Construct {
         match self {
             Construct::Reduce => format!("let r = reduce {op} {neutral} {elements} in {number}"),
             Construct::Scan => format!("sum (map (fun r -> {number}) (scan {op} {neutral} {elements}))"),
-            Construct::Histogram(bins) => format!("sum (map (fun r -> {number}) (reduce_by_index (replicate {bins} {neutral}) {op} {neutral} keys {elements}))"),
+            Construct::Histogram(bins) => format!(
+                "sum (map (fun r -> {number}) (reduce_by_index (replicate {bins} {neutral}) {op} {neutral} keys {elements}))"
+            ),
         }
     }
 }
@@ -191,7 +209,9 @@ impl Bench {
         let size = here.iter().fold(1.0, |m: f64, v| m.max(v.abs()));
         let most = size * if self.ty == "F32" { 1e-2 } else { 1e-9 };
         match here.iter().zip(&there).position(|(a, b)| (a - b).abs() > most || a.is_nan() != b.is_nan()) {
-            Some(i) => Err(format!("number {i} of the gradient is {} on the GPU, and {} on the CPU", there[i], here[i])),
+            Some(i) => {
+                Err(format!("number {i} of the gradient is {} on the GPU, and {} on the CPU", there[i], here[i]))
+            }
             None if here.len() != there.len() => Err("the gradients differ in length".to_owned()),
             None => Ok(()),
         }
@@ -207,25 +227,47 @@ impl Bench {
         let bins = if let Construct::Histogram(bins) = construct { bins } else { 1 };
         // Values near 1, so that products stay finite. Products of matrices of ones grow by the matrix size.
         let side = if o.name.contains("matrices") { (o.width as f64).sqrt() } else { 1.0 };
-        let x = self.value(&format!("map (fun v -> {}((0.99 + 0.02 * v) / {side:?})) (random.uniform (random.key 7) [{}])", if single { "to_f32 " } else { "" }, n * o.width))?;
+        let x = self.value(&format!(
+            "map (fun v -> {}((0.99 + 0.02 * v) / {side:?})) (random.uniform (random.key 7) [{}])",
+            if single { "to_f32 " } else { "" },
+            n * o.width
+        ))?;
         self.value(&format!("let keys = random.int (random.key 8) 0 {bins} [{n}]"))?;
         let body = if single { of_f32(&construct.function(o)) } else { construct.function(o) };
-        let (f, g) = (self.value(&format!("fun (x : [n]{ty}) -> {body}"))?, self.value(&format!("grad (fun (x : [n]{ty}) -> {body})"))?);
+        let (f, g) = (
+            self.value(&format!("fun (x : [n]{ty}) -> {body}"))?,
+            self.value(&format!("grad (fun (x : [n]{ty}) -> {body})"))?,
+        );
         let (primal, both) = (self.time(&f, &x)?, self.time(&g, &x)?);
         let (on, on_both) = (self.moved(&f, &x)?, self.moved(&g, &x)?);
         let last = match (on, on_both) {
             (Some(a), Some(b)) => {
                 self.agrees(&g, &x)?;
                 let bytes = (n * o.width * if single { 4 } else { 8 }) as f64;
-                (format!("{} + {}", a.kernels, b.kernels), format!("{:.1} + {:.1}", a.bytes as f64 / bytes, b.bytes as f64 / bytes))
+                (
+                    format!("{} + {}", a.kernels, b.kernels),
+                    format!("{:.1} + {:.1}", a.bytes as f64 / bytes, b.bytes as f64 / bytes),
+                )
             }
-            _ => self.by_hand(construct, o, &g, &x)?.map_or((String::new(), String::new()), |h| (format!("{h:.3}"), format!("{:.1}", both / h))),
+            _ => self
+                .by_hand(construct, o, &g, &x)?
+                .map_or((String::new(), String::new()), |h| (format!("{h:.3}"), format!("{:.1}", both / h))),
         };
         if self.json {
             let (c, o) = (construct.name(), o.name);
-            println!("{{\"tool\": \"adl\", \"construct\": \"{c}\", \"operator\": \"{o}\", \"type\": \"{ty}\", \"n\": {n}, \"primal_ms\": {primal:.4}, \"gradient_ms\": {both:.4}, \"ratio\": {:.2}}}", both / primal);
+            println!(
+                "{{\"tool\": \"adl\", \"construct\": \"{c}\", \"operator\": \"{o}\", \"type\": \"{ty}\", \"n\": {n}, \"primal_ms\": {primal:.4}, \"gradient_ms\": {both:.4}, \"ratio\": {:.2}}}",
+                both / primal
+            );
         } else {
-            println!("{:22} {:26} {n:>9} {primal:>11.3} {both:>11.3} {:>7.1} {:>11} {:>11}", construct.name(), o.name, both / primal, last.0, last.1);
+            println!(
+                "{:22} {:26} {n:>9} {primal:>11.3} {both:>11.3} {:>7.1} {:>11} {:>11}",
+                construct.name(),
+                o.name,
+                both / primal,
+                last.0,
+                last.1
+            );
         }
         Ok(())
     }
@@ -233,7 +275,9 @@ impl Bench {
 
 /// The same function for F32: literals get the suffix, and results of Float functions are converted.
 fn of_f32(text: &str) -> String {
-    let text = [2, 3, 5].iter().fold(text.replace("inf", "(to_f32 inf)"), |t, k| t.replace(&format!("(eye {k})"), &format!("(map (map to_f32) (eye {k}))")));
+    let text = [2, 3, 5].iter().fold(text.replace("inf", "(to_f32 inf)"), |t, k| {
+        t.replace(&format!("(eye {k})"), &format!("(map (map to_f32) (eye {k}))"))
+    });
     let (mut out, mut literal) = (String::new(), false);
     for c in text.chars() {
         let digit = c.is_ascii_digit();
@@ -294,15 +338,24 @@ fn asked(bench: &mut Bench) -> Result<Asked, String> {
 }
 
 fn run() -> Result<bool, String> {
-    let mut bench = Bench { session: timed_session().0, seconds: 0.3, device: "cpu".to_owned(), ty: "Float", json: false };
+    let mut bench =
+        Bench { session: timed_session().0, seconds: 0.3, device: "cpu".to_owned(), ty: "Float", json: false };
     let asked = asked(&mut bench)?;
     let last = if bench.session.device_used().is_some() { ("kernels", "bytes/input") } else { ("by hand ms", "times") };
     if !bench.json {
-        println!("{:22} {:26} {:>9} {:>11} {:>11} {:>7} {:>11} {:>11}", "construct", "operator", "elements", "primal ms", "gradient ms", "ratio", last.0, last.1);
+        println!(
+            "{:22} {:26} {:>9} {:>11} {:>11} {:>7} {:>11} {:>11}",
+            "construct", "operator", "elements", "primal ms", "gradient ms", "ratio", last.0, last.1
+        );
     }
     let mut fine = true;
-    for construct in [Construct::Reduce, Construct::Scan].into_iter().chain(asked.bins.iter().map(|b| Construct::Histogram(*b))) {
-        for o in OPERATORS.iter().filter(|o| construct.takes(o) && (asked.only.is_empty() || asked.only.iter().any(|n| n == o.name))) {
+    for construct in
+        [Construct::Reduce, Construct::Scan].into_iter().chain(asked.bins.iter().map(|b| Construct::Histogram(*b)))
+    {
+        for o in OPERATORS
+            .iter()
+            .filter(|o| construct.takes(o) && (asked.only.is_empty() || asked.only.iter().any(|n| n == o.name)))
+        {
             if let Err(e) = bench.row(construct, o, asked.numbers) {
                 eprintln!("{} {}: {e}", construct.name(), o.name);
                 fine = false;

@@ -79,7 +79,8 @@ fn rows(cam: &[f64; 11], x: Vec3, w: f64, feat: [f64; 2]) -> [[f64; 15]; 2] {
     let columns: [Vec3; 3] = std::array::from_fn(|k| turn.of(std::array::from_fn(|i| f64::from(u8::from(i == k)))));
     let bend = 2.0 * cam[9] + 4.0 * cam[10] * r2;
     std::array::from_fn(|r| {
-        let by_flat: [f64; 2] = std::array::from_fn(|k| cam[6] * (f64::from(u8::from(k == r)) * lens + flat[r] * bend * flat[k]));
+        let by_flat: [f64; 2] =
+            std::array::from_fn(|k| cam[6] * (f64::from(u8::from(k == r)) * lens + flat[r] * bend * flat[k]));
         let by_z = [by_flat[0] / z[2], by_flat[1] / z[2], -(by_flat[0] * flat[0] + by_flat[1] * flat[1]) / z[2]];
         let mut row = [0.0; 15];
         for k in 0..3 {

@@ -13,7 +13,13 @@ pub fn add_product(x: &[f64], y: &[f64], size: (usize, usize, usize), out: &mut 
 }
 
 /// Like `add_product`, where `inner` returns the range of the inner index for some rows and columns.
-pub fn add_some(x: &[f64], y: &[f64], size: (usize, usize, usize), out: &mut [f64], inner: impl Fn(Range<usize>, Range<usize>) -> Range<usize>) {
+pub fn add_some(
+    x: &[f64],
+    y: &[f64],
+    size: (usize, usize, usize),
+    out: &mut [f64],
+    inner: impl Fn(Range<usize>, Range<usize>) -> Range<usize>,
+) {
     Arch::new().dispatch(Tiles { x, y, size, out, inner });
 }
 
@@ -41,7 +47,11 @@ impl<F: Fn(Range<usize>, Range<usize>) -> Range<usize>> WithSimd for Tiles<'_, F
                 }
                 let mut i = 0;
                 while i < n {
-                    let rows = match n - i { 8.. => 8, 4.. => 4, _ => 1 };
+                    let rows = match n - i {
+                        8.. => 8,
+                        4.. => 4,
+                        _ => 1,
+                    };
                     let all = (self.inner)(i..i + rows, j..j + some);
                     let part = all.start.max(l0)..all.end.min(l1);
                     if !part.is_empty() {

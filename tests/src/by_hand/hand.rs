@@ -58,7 +58,9 @@ impl Hand {
             let first = bends && at == 0;
             let k = if first { t } else { t + at + 1 };
             let relative = match (bends, first) {
-                (true, true) => times(&self.relatives[b], &times(&about_z(angle(t + 1), false), &about_x(angle(t), false))),
+                (true, true) => {
+                    times(&self.relatives[b], &times(&about_z(angle(t + 1), false), &about_x(angle(t), false)))
+                }
                 (true, false) => times(&self.relatives[b], &about_x(angle(k), false)),
                 _ => self.relatives[b],
             };
@@ -67,12 +69,22 @@ impl Hand {
             let mut mine = Vec::new();
             if derive {
                 if first {
-                    mine.push((b, t, up(&times(&self.relatives[b], &times(&about_z(angle(t + 1), false), &about_x(angle(t), true))))));
-                    mine.push((b, t + 1, up(&times(&self.relatives[b], &times(&about_z(angle(t + 1), true), &about_x(angle(t), false))))));
+                    mine.push((
+                        b,
+                        t,
+                        up(&times(&self.relatives[b], &times(&about_z(angle(t + 1), false), &about_x(angle(t), true)))),
+                    ));
+                    mine.push((
+                        b,
+                        t + 1,
+                        up(&times(&self.relatives[b], &times(&about_z(angle(t + 1), true), &about_x(angle(t), false)))),
+                    ));
                 } else if bends {
                     mine.push((b, k, up(&times(&self.relatives[b], &about_x(angle(k), true)))));
                 }
-                mine.extend(slopes.iter().filter(|(p, _, _)| Some(*p) == parent).map(|(_, k, m)| (b, *k, times(m, &relative))));
+                mine.extend(
+                    slopes.iter().filter(|(p, _, _)| Some(*p) == parent).map(|(_, k, m)| (b, *k, times(m, &relative))),
+                );
             }
             let here = up(&relative);
             absolute.push(here);
@@ -129,7 +141,9 @@ impl Hand {
             for (b, k, m) in &pose.slopes {
                 for (v, u) in corners.iter().zip(u) {
                     let (p, w) = (&self.positions[*v], u * self.weights[*v][*b]);
-                    (0..3).for_each(|i| by_angle[*k][i] += w * (m[i][0] * p[0] + m[i][1] * p[1] + m[i][2] * p[2] + m[i][3] * p[3]));
+                    (0..3).for_each(|i| {
+                        by_angle[*k][i] += w * (m[i][0] * p[0] + m[i][1] * p[1] + m[i][2] * p[2] + m[i][3] * p[3])
+                    });
                 }
             }
             for (k, v) in by_angle.into_iter().enumerate().skip(6) {

@@ -121,7 +121,8 @@ impl Model {
             let mut dv = each(|j| dy[j] * self.extra[1][j]);
             for l in (0..self.layers).rev() {
                 let dh = each(|j| dv[j] + dstate[l][0][j]);
-                (dstate[l], dv) = layer_back(&self.main[l], &kept[t * self.layers + l], dh, dstate[l][1], &mut dmain[l]);
+                (dstate[l], dv) =
+                    layer_back(&self.main[l], &kept[t * self.layers + l], dh, dstate[l][1], &mut dmain[l]);
             }
             (0..B).for_each(|j| dextra[0][j] += dv[j] * self.sequence[t][j]);
         }

@@ -41,7 +41,9 @@ impl Mixture {
         let (d, rows) = (self.d, BLOCK.min(self.n - start));
         let mu = &self.mu[c * d..][..d];
         diff.clear();
-        self.x[start * d..(start + rows) * d].chunks_exact(d).for_each(|x| diff.extend(x.iter().zip(mu).map(|(x, m)| x - m)));
+        self.x[start * d..(start + rows) * d]
+            .chunks_exact(d)
+            .for_each(|x| diff.extend(x.iter().zip(mu).map(|(x, m)| x - m)));
         z.clear();
         z.resize(rows * d, 0.0);
         add_some(diff, f, (rows, d, d), z, |_, columns| 0..columns.end);
@@ -89,10 +91,12 @@ impl Mixture {
         let alphas = top + self.alpha.iter().map(|a| (a - top).exp()).sum::<f64>().ln();
         let nu = d + self.m + 1.0;
         let lgamma = |x: f64| adl_prim::Un::Lgamma.eval(x);
-        let log_gamma = 0.25 * d * (d - 1.0) * std::f64::consts::PI.ln() + (0..self.d).map(|j| lgamma(0.5 * nu - 0.5 * j as f64)).sum::<f64>();
+        let log_gamma = 0.25 * d * (d - 1.0) * std::f64::consts::PI.ln()
+            + (0..self.d).map(|j| lgamma(0.5 * nu - 0.5 * j as f64)).sum::<f64>();
         let normal = nu * d * (self.gamma / std::f64::consts::SQRT_2).ln() - log_gamma;
         let squares: f64 = self.q.iter().map(|q| (2.0 * q).exp()).sum::<f64>() + square(&self.l);
-        let prior = self.k as f64 * normal + self.m * self.q.iter().sum::<f64>() - 0.5 * self.gamma * self.gamma * squares;
+        let prior =
+            self.k as f64 * normal + self.m * self.q.iter().sum::<f64>() - 0.5 * self.gamma * self.gamma * squares;
         likelihood - n * (0.5 * d * std::f64::consts::TAU.ln() + alphas) + prior
     }
 
@@ -104,7 +108,9 @@ impl Mixture {
         self.weights(&mut w);
         let top = self.alpha.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let all: f64 = self.alpha.iter().map(|a| (a - top).exp()).sum();
-        let mut out: Vec<f64> = (0..self.k).map(|c| w[c * n..][..n].iter().sum::<f64>() - n as f64 * (self.alpha[c] - top).exp() / all).collect();
+        let mut out: Vec<f64> = (0..self.k)
+            .map(|c| w[c * n..][..n].iter().sum::<f64>() - n as f64 * (self.alpha[c] - top).exp() / all)
+            .collect();
         let (mut diff, mut z, mut left) = (Vec::new(), Vec::new(), Vec::new());
         for c in 0..self.k {
             let f = self.factor(c);
@@ -114,21 +120,31 @@ impl Mixture {
                 let rows = self.block((c, start), &f, &mut diff, &mut z);
                 let w = &w[c * n + start..][..rows];
                 total += w.iter().sum::<f64>();
-                z.chunks_exact_mut(d).zip(w).for_each(|(z, w)| z.iter_mut().zip(&mut zs).for_each(|(z, s)| {
-                    *z *= w;
-                    *s += *z;
-                }));
+                z.chunks_exact_mut(d).zip(w).for_each(|(z, w)| {
+                    z.iter_mut().zip(&mut zs).for_each(|(z, s)| {
+                        *z *= w;
+                        *s += *z;
+                    })
+                });
                 left.clear();
                 left.resize(rows * d, 0.0);
                 (0..rows).for_each(|r| (0..d).for_each(|i| left[i * rows + r] = z[r * d + i]));
-                add_some(&left, &diff, (d, rows, d), &mut df, |some, columns| if columns.start < some.end { 0..rows } else { 0..0 });
+                add_some(
+                    &left,
+                    &diff,
+                    (d, rows, d),
+                    &mut df,
+                    |some, columns| if columns.start < some.end { 0..rows } else { 0..0 },
+                );
             }
             for j in 0..d {
                 dmu[j] = f[j * d..][..d].iter().zip(&zs).map(|(f, z)| f * z).sum();
             }
             out.extend(dmu);
             let g2 = self.gamma * self.gamma;
-            out.extend((0..d).map(|i| total - df[i * d + i] * f[i * d + i] + self.m - g2 * f[i * d + i] * f[i * d + i]));
+            out.extend(
+                (0..d).map(|i| total - df[i * d + i] * f[i * d + i] + self.m - g2 * f[i * d + i] * f[i * d + i]),
+            );
             for j in 0..d {
                 out.extend((j + 1..d).map(|i| -df[i * d + j] - g2 * f[j * d + i]));
             }

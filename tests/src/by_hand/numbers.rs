@@ -56,7 +56,10 @@ fn rotated_back([x, y, z, w]: [f64; 4], v: Vec3) -> ([f64; 4], Vec3) {
     let (a, b) = (cross(ones, u), cross(p, ones));
     let dp: Vec3 = std::array::from_fn(|k| 2.0 * (w + a[k]));
     let (c, d) = (cross(v, dp), cross(dp, u));
-    ([2.0 * b[0] + c[0], 2.0 * b[1] + c[1], 2.0 * b[2] + c[2], 2.0 * (p[0] + p[1] + p[2])], std::array::from_fn(|k| 1.0 + d[k]))
+    (
+        [2.0 * b[0] + c[0], 2.0 * b[1] + c[1], 2.0 * b[2] + c[2], 2.0 * (p[0] + p[1] + p[2])],
+        std::array::from_fn(|k| 1.0 + d[k]),
+    )
 }
 
 /// Rotations of vectors, which follow their quaternions.
@@ -113,8 +116,12 @@ fn root_slope(a: f64, kept: &mut Vec<f64>) -> f64 {
 
 /// Square roots by Newton's method.
 pub fn newton(x: Vec<f64>) -> ByHand {
-    ByHand::of(x, |x| vec![x.iter().map(|a| root(*a)).sum()], |x| {
-        let mut kept = Vec::new();
-        x.iter().map(|a| root_slope(*a, &mut kept)).collect()
-    })
+    ByHand::of(
+        x,
+        |x| vec![x.iter().map(|a| root(*a)).sum()],
+        |x| {
+            let mut kept = Vec::new();
+            x.iter().map(|a| root_slope(*a, &mut kept)).collect()
+        },
+    )
 }

@@ -2,7 +2,13 @@
 
 /// The value and the gradient of the sum of all results of a construct (`reduce`, `scan`, or `reduce_by_index` at keys)
 /// with an operator. `None` if there is no hand-written version.
-pub fn value_and_gradient(construct: &str, operator: &str, x: &[f64], keys: &[i64], bins: usize) -> Option<(f64, Vec<f64>)> {
+pub fn value_and_gradient(
+    construct: &str,
+    operator: &str,
+    x: &[f64],
+    keys: &[i64],
+    bins: usize,
+) -> Option<(f64, Vec<f64>)> {
     match (construct, operator) {
         ("reduce", "+") => Some((x.iter().sum(), vec![1.0; x.len()])),
         ("reduce", "min") => Some(least(x)),

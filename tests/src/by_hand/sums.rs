@@ -28,7 +28,15 @@ fn errors((x, n): &(Vec<f64>, usize), mut f: impl FnMut(&[f64; LANES], &[f64; LA
         for c in x.iter().rev() {
             (0..LANES).for_each(|k| y[k] = c + t[k] * y[k]);
         }
-        let sign = |t: f64| if t > 0.0 { 1.0 } else if t < 0.0 { -1.0 } else { 0.0 };
+        let sign = |t: f64| {
+            if t > 0.0 {
+                1.0
+            } else if t < 0.0 {
+                -1.0
+            } else {
+                0.0
+            }
+        };
         (0..LANES).for_each(|k| y[k] = if start + k < *n { sign(t[k]) - y[k] } else { 0.0 });
         f(&t, &y);
     }

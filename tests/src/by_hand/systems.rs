@@ -140,7 +140,13 @@ impl Filter {
     #[inline(always)]
     fn predicted(self, q: f64) -> Filter {
         let Filter { x, v, a, b, c } = self;
-        Filter { x: x + DT * v, v, a: a + 2.0 * DT * b + DT * DT * c + q * NOISE[0], b: b + DT * c + q * NOISE[1], c: c + q * NOISE[2] }
+        Filter {
+            x: x + DT * v,
+            v,
+            a: a + 2.0 * DT * b + DT * DT * c + q * NOISE[0],
+            b: b + DT * c + q * NOISE[1],
+            c: c + q * NOISE[2],
+        }
     }
 
     #[inline(always)]
@@ -170,7 +176,10 @@ impl Filter {
     #[inline(always)]
     fn predicted_back(self) -> (Filter, f64) {
         let Filter { x, v, a, b, c } = self;
-        (Filter { x, v: v + DT * x, a, b: b + 2.0 * DT * a, c: c + DT * DT * a + DT * b }, a * NOISE[0] + b * NOISE[1] + c * NOISE[2])
+        (
+            Filter { x, v: v + DT * x, a, b: b + 2.0 * DT * a, c: c + DT * DT * a + DT * b },
+            a * NOISE[0] + b * NOISE[1] + c * NOISE[2],
+        )
     }
 }
 
@@ -220,7 +229,11 @@ enum Tree {
 impl Tree {
     fn new(x: &[f64]) -> Tree {
         let (l, r) = x.split_at(x.len() / 2);
-        if l.is_empty() { Tree::Leaf(x.first().copied().unwrap_or(0.0)) } else { Tree::Node(Box::new((Tree::new(l), Tree::new(r)))) }
+        if l.is_empty() {
+            Tree::Leaf(x.first().copied().unwrap_or(0.0))
+        } else {
+            Tree::Node(Box::new((Tree::new(l), Tree::new(r))))
+        }
     }
 
     fn total(&self) -> f64 {
@@ -250,9 +263,13 @@ impl Tree {
 
 /// The sum of squares of a tree's leaves.
 pub fn tree(x: Vec<f64>) -> ByHand {
-    ByHand::of(Tree::new(&x), |t| vec![t.total()], |t| {
-        let mut out = Vec::new();
-        t.gradient().leaves(&mut out);
-        out
-    })
+    ByHand::of(
+        Tree::new(&x),
+        |t| vec![t.total()],
+        |t| {
+            let mut out = Vec::new();
+            t.gradient().leaves(&mut out);
+            out
+        },
+    )
 }

@@ -52,10 +52,14 @@ impl Generator {
         let Ty::Array(u, _) = t else { return self.leaf(t) };
         let sized = |n| Ty::Array(u.clone(), n);
         match self.random.below(8) {
-            6 => Expr::call("every", t.clone(), vec![{
-                let from = (2 * n).saturating_sub(self.random.below(2));
-                self.expr(&sized(from), d)
-            }]),
+            6 => Expr::call(
+                "every",
+                t.clone(),
+                vec![{
+                    let from = (2 * n).saturating_sub(self.random.below(2));
+                    self.expr(&sized(from), d)
+                }],
+            ),
             7 => {
                 let at = self.random.below(n) as i64;
                 let at = if self.random.once_in(2) { at } else { at - n as i64 };
@@ -102,13 +106,25 @@ impl Generator {
                 let f = *self.random.of(&["sin", "cos", "tanh", "-", "sigmoid", "abs", "atan"]);
                 Expr::call(f, t.clone(), vec![self.expr(&t, d)])
             }
-            8 | 9 => Expr::call(*self.random.of(&["cumsum", "cumprod", "sort", "reverse", "cumprod"]), t.clone(), vec![self.expr(&t, d)]),
+            8 | 9 => Expr::call(
+                *self.random.of(&["cumsum", "cumprod", "sort", "reverse", "cumprod"]),
+                t.clone(),
+                vec![self.expr(&t, d)],
+            ),
             10 => {
                 let (f, e) = self.operator(d);
-                Expr::call(if self.random.once_in(3) { "scan_exclusive" } else { "scan" }, t.clone(), vec![f, Expr::float(e), self.expr(&t, d)])
+                Expr::call(
+                    if self.random.once_in(3) { "scan_exclusive" } else { "scan" },
+                    t.clone(),
+                    vec![f, Expr::float(e), self.expr(&t, d)],
+                )
             }
             11 => self.histogram(n, m, d),
-            14 => Expr::call(format!("along 1 {}", self.random.of(&["sum", "mean", "maximum", "norm"])), t, vec![self.expr(&Ty::matrix(n, m), d)]),
+            14 => Expr::call(
+                format!("along 1 {}", self.random.of(&["sum", "mean", "maximum", "norm"])),
+                t,
+                vec![self.expr(&Ty::matrix(n, m), d)],
+            ),
             16 => {
                 let other = if self.random.once_in(2) { Ty::Float } else { t.clone() };
                 if self.random.once_in(2) { self.helped(&t, &other, &t, d) } else { self.helped(&t, &t, &other, d) }
@@ -138,13 +154,19 @@ impl Generator {
         };
         let f = Expr::new(Op::Var(f.into()), Ty::fun2(Ty::Float, Ty::Float, Ty::Float), vec![]);
         let keys = Expr::new(Op::Array, Ty::Array(Box::new(Ty::Int), m), (0..m).map(|_| self.index(n)).collect());
-        Expr::call("histogram", t.clone(), vec![self.expr(&t, d), f, Expr::float(e), keys, self.expr(&Ty::vector(m), d)])
+        Expr::call(
+            "histogram",
+            t.clone(),
+            vec![self.expr(&t, d), f, Expr::float(e), keys, self.expr(&Ty::vector(m), d)],
+        )
     }
 
     fn matrix(&mut self, n: usize, m: usize, d: usize) -> Expr {
         let t = Ty::matrix(n, m);
-        match self.random.below(8) {
-            // Broadcasting: a vector is combined with every row.
+        // Without elements a literal's rows have no length, and meet no matrix that was made otherwise.
+        let way = if n * m == 0 { 5 } else { self.random.below(8) };
+        match way {
+            // By rank: a vector meets every row.
             6 => {
                 let op = *self.random.of(&["+", "-", "*"]);
                 let (rows, row) = (self.expr(&t, d), self.expr(&Ty::vector(m), d));

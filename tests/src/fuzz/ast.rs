@@ -116,7 +116,9 @@ impl Ty {
             Ty::Data(Decl::Layer) => vec![("Layer", vec![Ty::scalar()]), ("Scaled", vec![Ty::Float, Ty::scalar()])],
             Ty::Data(Decl::Net) => vec![("End", vec![]), ("More", vec![Ty::scalar(), own(Decl::Net)])],
             Ty::Data(Decl::Tree) => vec![("Leaf", vec![Ty::Float]), ("Node", vec![own(Decl::Tree), own(Decl::Tree)])],
-            Ty::Data(Decl::Shape) => vec![("Ball", vec![Ty::Float]), ("Box", vec![Ty::Float, Ty::Float]), ("Poly", vec![Ty::vector(2)])],
+            Ty::Data(Decl::Shape) => {
+                vec![("Ball", vec![Ty::Float]), ("Box", vec![Ty::Float, Ty::Float]), ("Poly", vec![Ty::vector(2)])]
+            }
             Ty::Data(Decl::Cell) => vec![("Cell", vec![Ty::Record(vec![Ty::Float, Ty::scalar()])])],
             _ => vec![],
         }
@@ -284,7 +286,9 @@ impl Expr {
             Op::Let(x) if kid == 1 => vec![x],
             Op::LetTuple(xs) if kid == 1 => xs.iter().collect(),
             Op::Fun(x) | Op::For(x, _) | Op::SumFor(x, _) => vec![x],
-            Op::Match(arms) | Op::Walk { arms, .. } if kid > 0 => arms[kid - 1].fields.iter().chain(arms[kid - 1].results.iter().map(|r| &r.1)).collect(),
+            Op::Match(arms) | Op::Walk { arms, .. } if kid > 0 => {
+                arms[kid - 1].fields.iter().chain(arms[kid - 1].results.iter().map(|r| &r.1)).collect()
+            }
             Op::Loop(s, i, _) | Op::While(s, i, _) if kid == 1 => vec![s, i],
             Op::While(s, _, _) if kid == 2 => vec![s],
             Op::Rec { n, s, .. } if kid == 1 => vec![n, s],
@@ -347,7 +351,11 @@ pub struct Program {
 impl Program {
     /// The function as an expression.
     pub fn function(&self) -> Expr {
-        Expr::new(Op::Fun(self.param.clone()), Ty::fun(self.input.clone(), self.body.ty.clone()), vec![self.body.clone()])
+        Expr::new(
+            Op::Fun(self.param.clone()),
+            Ty::fun(self.input.clone(), self.body.ty.clone()),
+            vec![self.body.clone()],
+        )
     }
 
     /// The number of nodes.

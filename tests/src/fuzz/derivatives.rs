@@ -12,7 +12,8 @@ impl Reference {
         if numbers.len() != direction.len() {
             return Err(Stop::Invalid);
         }
-        let seeded: Vec<Num> = numbers.iter().zip(direction).map(|(n, d)| Num::dual(tag, n.clone(), d.clone())).collect();
+        let seeded: Vec<Num> =
+            numbers.iter().zip(direction).map(|(n, d)| Num::dual(tag, n.clone(), d.clone())).collect();
         let y = self.apply(f, x.with(&seeded))?;
         Ok((y.map(&mut |n| n.parts(tag).0), y.map(&mut |n| n.parts(tag).1)))
     }
@@ -56,7 +57,9 @@ impl Reference {
     fn jacobian<'a>(&mut self, f: &Val<'a>, x: &Val<'a>) -> Outcome<'a> {
         let (value, columns) = self.columns(f, x)?;
         // The axes of the input are inside those of the output; a number has none.
-        let partials: Vec<Val> = (0..value.numbers().len()).map(|i| x.with(&columns.iter().map(|c| c[i].clone()).collect::<Vec<_>>())).collect();
+        let partials: Vec<Val> = (0..value.numbers().len())
+            .map(|i| x.with(&columns.iter().map(|c| c[i].clone()).collect::<Vec<_>>()))
+            .collect();
         let single = matches!(value, Val::Num(_));
         if single { partials.into_iter().next().ok_or(Stop::Invalid) } else { Ok(Val::array(partials)) }
     }
@@ -77,7 +80,8 @@ impl Reference {
         if numbers.len() != direction.len() {
             return Err(Stop::Invalid);
         }
-        let seeded: Vec<Num> = numbers.iter().zip(direction).map(|(n, d)| Num::dual(tag, n.clone(), d.clone())).collect();
+        let seeded: Vec<Num> =
+            numbers.iter().zip(direction).map(|(n, d)| Num::dual(tag, n.clone(), d.clone())).collect();
         let (_, g) = self.backward(f, &x.with(&seeded), &[Num::Flat(1.0)])?;
         Ok(g.map(&mut |n| n.parts(tag).1))
     }

@@ -81,7 +81,11 @@ impl Reference {
             Op::Call(name) => {
                 let args = kids.iter().map(|k| self.eval(k, env)).collect::<Result<Vec<_>, _>>()?;
                 // A derivative operator without its point is a function of the point.
-                if matches!(e.ty, Ty::Fun(..)) && features::is_derivative(e) { Val::Fun(Rc::new(Fun::Library(name, args))) } else { self.library(name, args)? }
+                if matches!(e.ty, Ty::Fun(..)) && features::is_derivative(e) {
+                    Val::Fun(Rc::new(Fun::Library(name, args)))
+                } else {
+                    self.library(name, args)?
+                }
             }
             Op::Fun(x) => Val::Fun(Rc::new(Fun::Closure(x, &kids[0], env.clone()))),
             Op::Apply | Op::Pipe => {
@@ -100,7 +104,7 @@ impl Reference {
             Op::Field(i) => {
                 let v = self.eval(&kids[0], env)?;
                 self.part(&v, *i)?
-            },
+            }
             Op::Index | Op::Slice(..) => self.element(op, kids, env)?,
             _ => self.binding(e, env)?,
         })
@@ -161,7 +165,9 @@ impl Reference {
                 self.walk(arms, &kids[1..], &v, env)
             }
             Op::For(i, n) | Op::SumFor(i, n) => {
-                let items = (0..*n).map(|k| self.eval(&kids[0], &bind(env, i, Val::Int(k as i64)))).collect::<Result<Vec<_>, _>>()?;
+                let items = (0..*n)
+                    .map(|k| self.eval(&kids[0], &bind(env, i, Val::Int(k as i64))))
+                    .collect::<Result<Vec<_>, _>>()?;
                 if matches!(e.op, Op::For(..)) { Ok(Val::array(items)) } else { self.total(&items) }
             }
             _ => self.repeated(e, env),
@@ -195,7 +201,14 @@ impl Reference {
         }
     }
 
-    fn descend<'a>(&mut self, (n, s, r): (&'a Name, &'a Name, &'a Name), kids: &'a [Expr], count: usize, state: Val<'a>, env: &Env<'a>) -> Outcome<'a> {
+    fn descend<'a>(
+        &mut self,
+        (n, s, r): (&'a Name, &'a Name, &'a Name),
+        kids: &'a [Expr],
+        count: usize,
+        state: Val<'a>,
+        env: &Env<'a>,
+    ) -> Outcome<'a> {
         if count == 0 {
             return Ok(state);
         }

@@ -63,14 +63,35 @@ impl Counts {
 
 /// Whether an expression is a derivative operator.
 pub fn is_derivative(e: &Expr) -> bool {
-    const OPERATORS: [&str; 14] =
-        ["grad", "grad_with", "engine.grad", "value_and_grad", "jvp", "push", "pull", "pull_linear", "jacobian", "jacfwd", "jacrev", "hessian", "hvp", "vjp"];
+    const OPERATORS: [&str; 14] = [
+        "grad",
+        "grad_with",
+        "engine.grad",
+        "value_and_grad",
+        "jvp",
+        "push",
+        "pull",
+        "pull_linear",
+        "jacobian",
+        "jacfwd",
+        "jacrev",
+        "hessian",
+        "hvp",
+        "vjp",
+    ];
     matches!(&e.op, Op::Call(f) if OPERATORS.contains(&f.split(' ').next().unwrap_or("")))
 }
 
 fn nested(e: &Expr, depth: usize, seen: &mut Vec<&'static str>) {
     let here = depth + usize::from(is_derivative(e));
-    seen.push(["no derivative inside", "derivatives inside", "derivatives nested twice inside", "derivatives nested three times or more inside"][here.min(3)]);
+    seen.push(
+        [
+            "no derivative inside",
+            "derivatives inside",
+            "derivatives nested twice inside",
+            "derivatives nested three times or more inside",
+        ][here.min(3)],
+    );
     if is_derivative(e) && depth > 0 && matches!(&e.op, Op::Call(f) if f.starts_with("jac") || f == "hessian") {
         seen.push("nested Jacobians");
     }
@@ -80,9 +101,15 @@ fn nested(e: &Expr, depth: usize, seen: &mut Vec<&'static str>) {
 fn of(e: &Expr, seen: &mut Vec<&'static str>) {
     match &e.ty {
         Ty::Array(t, _) if t.has_function() => seen.push("arrays of functions"),
-        t @ (Ty::Option(_) | Ty::List(_) | Ty::Data(_)) => seen.push(if t.has_function() { "functions in data" } else { "data" }),
-        Ty::Tuple(ts) | Ty::Record(ts) if ts.iter().any(Ty::has_function) => seen.push("functions in tuples or records"),
-        Ty::Fun(..) if matches!(e.op, Op::Loop(..) | Op::While(..) | Op::Rec { .. } | Op::Mutual { .. }) => seen.push("functions made by loops or recursion"),
+        t @ (Ty::Option(_) | Ty::List(_) | Ty::Data(_)) => {
+            seen.push(if t.has_function() { "functions in data" } else { "data" })
+        }
+        Ty::Tuple(ts) | Ty::Record(ts) if ts.iter().any(Ty::has_function) => {
+            seen.push("functions in tuples or records")
+        }
+        Ty::Fun(..) if matches!(e.op, Op::Loop(..) | Op::While(..) | Op::Rec { .. } | Op::Mutual { .. }) => {
+            seen.push("functions made by loops or recursion")
+        }
         Ty::Fun(..) if matches!(e.op, Op::If | Op::Match(_)) => seen.push("functions chosen at run time"),
         _ => {}
     }
@@ -99,7 +126,14 @@ fn of(e: &Expr, seen: &mut Vec<&'static str>) {
         Op::If | Op::Match(_) => seen.push("branches"),
         Op::Call(f) => call(f, seen),
         Op::Infix("^") => seen.push("powers"),
-        Op::Infix(op) if *op != "@" && rank(&e.kids[0].ty) > 0 && rank(&e.kids[1].ty) > 0 && rank(&e.kids[0].ty) != rank(&e.kids[1].ty) => seen.push("broadcasting by rank"),
+        Op::Infix(op)
+            if *op != "@"
+                && rank(&e.kids[0].ty) > 0
+                && rank(&e.kids[1].ty) > 0
+                && rank(&e.kids[0].ty) != rank(&e.kids[1].ty) =>
+        {
+            seen.push("broadcasting by rank")
+        }
         Op::LetTuple(_) if rank(&e.kids[0].ty) > 0 => seen.push("array patterns"),
         _ => {}
     }

@@ -12,13 +12,16 @@ pub const KINDS: [&str; 3] = ["text", "files", "entries"];
 
 /// Tokens that are inserted, so that malformed texts are not only odd characters.
 const TOKENS: [&str; 60] = [
-    "let", "rec", "and", "in", "if", "then", "else", "match", "with", "when", "as", "fun", "lin", "for", "loop", "while", "do", "type", "alias", "import", "true", "test", "x", "f", "A", "M.B", "1",
-    "2.5", "1e9", "3f32", "\"s\"", "f\"", "{", "}", "(", ")", "[", "]", "[|", "|]", ",", ";;", ":", "=", "|", "->", "=>", "-o", "-", "+", "^", "@", "<|", "|>", "::", "..", ".", "_", "(*", "\n  ",
+    "let", "rec", "and", "in", "if", "then", "else", "match", "with", "when", "as", "fun", "lin", "for", "loop",
+    "while", "do", "type", "alias", "import", "true", "test", "x", "f", "A", "M.B", "1", "2.5", "1e9", "3f32", "\"s\"",
+    "f\"", "{", "}", "(", ")", "[", "]", "[|", "|]", ",", ";;", ":", "=", "|", "->", "=>", "-o", "-", "+", "^", "@",
+    "<|", "|>", "::", "..", ".", "_", "(*", "\n  ",
 ];
 
 /// A worker's job: cases of a kind, from a seed. The answer lists the failed ones.
 pub fn job(job: &Value) -> Vec<String> {
-    let (kind, seed, count) = (job["kind"].as_str().unwrap_or(""), job["seed"].as_u64().unwrap_or(0), job["count"].as_u64().unwrap_or(0));
+    let (kind, seed, count) =
+        (job["kind"].as_str().unwrap_or(""), job["seed"].as_u64().unwrap_or(0), job["count"].as_u64().unwrap_or(0));
     let sources = sources();
     let one = |seed: u64| {
         let mut random = Random::new(seed);
@@ -37,7 +40,10 @@ fn sources() -> Vec<String> {
     let mut out = Vec::new();
     for dir in ["tests/programs", "examples", "tests/errors", "lang/std/adl"] {
         let Ok(entries) = std::fs::read_dir(crate::root().join(dir)) else { continue };
-        let mut paths: Vec<_> = entries.filter_map(|e| Some(e.ok()?.path())).filter(|p| p.extension().is_some_and(|e| e == "adl")).collect();
+        let mut paths: Vec<_> = entries
+            .filter_map(|e| Some(e.ok()?.path()))
+            .filter(|p| p.extension().is_some_and(|e| e == "adl"))
+            .collect();
         paths.sort();
         out.extend(paths.iter().filter_map(|p| std::fs::read_to_string(p).ok()));
     }
@@ -106,10 +112,22 @@ fn whole_file(random: &mut Random) -> (Vec<u8>, &'static str, &'static str) {
         1 => (csv.to_vec(), "f.csv", "read_csv \"f.csv\""),
         2 => (csv.to_vec(), "f", "(read_csv \"f\" : [_]{a : Option Int, b : Option Float})"),
         3 => (b"1,2\n3,4\n".to_vec(), "f", "(read_csv \"f\" : [_][_]Float)"),
-        4 => (json.to_vec(), "f", "(read_json \"f\" : {p : Float, q : [_]Int, r : {x : Option Float, y : [_](Bool, String)}})"),
-        5 => (b"[{\"Leaf\": [1]}, {\"Node\": [{\"Leaf\": [2]}, {\"Leaf\": [3]}]}]".to_vec(), "f", "(read_json \"f\" : [_]Tree)"),
+        4 => (
+            json.to_vec(),
+            "f",
+            "(read_json \"f\" : {p : Float, q : [_]Int, r : {x : Option Float, y : [_](Bool, String)}})",
+        ),
+        5 => (
+            b"[{\"Leaf\": [1]}, {\"Node\": [{\"Leaf\": [2]}, {\"Leaf\": [3]}]}]".to_vec(),
+            "f",
+            "(read_json \"f\" : [_]Tree)",
+        ),
         6 => (npy("<f8", "(2, 3)", 48), "f", "(read_npy \"f\" : [_][_]Float)"),
-        _ => (npy(["<i4", "|b1", ">f4", "<u8", "<f2", "|u1"][random.below(6)], "(6,)", 48), "f", "(read_npy \"f\" : [_]Float)"),
+        _ => (
+            npy(["<i4", "|b1", ">f4", "<u8", "<f2", "|u1"][random.below(6)], "(6,)", 48),
+            "f",
+            "(read_npy \"f\" : [_]Float)",
+        ),
     }
 }
 
@@ -139,7 +157,8 @@ fn file(random: &mut Random) -> String {
                 bytes.splice(at..at, piece);
             }
             _ => {
-                let pieces: [&[u8]; 8] = [b"99999999999", b"-1", b"1e400", b"\"", b"[[[[", b"\r\n", b"\xff\xfe", b"nan"];
+                let pieces: [&[u8]; 8] =
+                    [b"99999999999", b"-1", b"1e400", b"\"", b"[[[[", b"\r\n", b"\xff\xfe", b"nan"];
                 let digits: &[u8] = pieces[random.below(8)];
                 bytes.splice(at..at, digits.iter().copied());
             }
@@ -196,7 +215,10 @@ fn entries(random: &mut Random, sources: &[String]) -> String {
                     let have = have.echoes.last().map_or("an error".into(), |e| e.value());
                     let want = format!("({:?}, {:?})", p * 4.0 + q * 2.0, p * 4.0 + q);
                     if have != want {
-                        return format!("(f{a} 2.0, grad f{a} 2.0) is {have}, not {want}, after\n{}", s.history.iter().map(|e| e.text.as_str()).collect::<Vec<_>>().join("\n"));
+                        return format!(
+                            "(f{a} 2.0, grad f{a} 2.0) is {have}, not {want}, after\n{}",
+                            s.history.iter().map(|e| e.text.as_str()).collect::<Vec<_>>().join("\n")
+                        );
                     }
                 }
             }

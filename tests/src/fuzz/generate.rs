@@ -4,8 +4,8 @@
 //! `library`); and a production here. Productions that work for every type belong in `any`, others in `producers`.
 //! `features` counts how often it is generated.
 
-use super::features;
 use super::ast::{Arm, DECLS, Decl, Expr, Name, Op, Program, Ty};
+use super::features;
 use super::random::Random;
 use std::collections::HashSet;
 
@@ -57,7 +57,14 @@ pub const NESTING: usize = 3;
 impl Generator {
     /// The generator of a seed.
     pub fn new(seed: u64) -> Generator {
-        Generator { random: Random::new(seed), scope: Vec::new(), nesting: 0, active: HashSet::new(), habit: Habit::all(), names: 0 }
+        Generator {
+            random: Random::new(seed),
+            scope: Vec::new(),
+            nesting: 0,
+            active: HashSet::new(),
+            habit: Habit::all(),
+            names: 0,
+        }
     }
 
     /// A generator whose names differ from those of [`Generator::new`].
@@ -186,7 +193,10 @@ impl Generator {
             3..6 => Ty::vector(size),
             6 => Ty::matrix(2, size),
             7 | 8 => Ty::Tuple(vec![Ty::Float, Ty::vector(2)]),
-            9 => Ty::Tuple(vec![self.differentiable(d - 1), if self.random.once_in(4) { Ty::Int } else { self.differentiable(d - 1) }]),
+            9 => Ty::Tuple(vec![
+                self.differentiable(d - 1),
+                if self.random.once_in(4) { Ty::Int } else { self.differentiable(d - 1) },
+            ]),
             10 => Ty::Record(vec![self.differentiable(d - 1), self.differentiable(d - 1)]),
             11 => Ty::Option(Box::new(self.differentiable(d - 1))),
             12 => Ty::List(Box::new(self.differentiable(d - 1))),
@@ -369,7 +379,8 @@ impl Generator {
         for (con, fields) in u.constructors() {
             let mut bound: Vec<(Name, Ty)> = fields.iter().map(|t| (self.name("x"), t.clone())).collect();
             let names = bound.iter().map(|b| b.0.clone()).collect();
-            let results: Vec<(usize, Name)> = (0..fields.len()).filter(|i| fields[*i] == u).map(|i| (i, self.name("r"))).collect();
+            let results: Vec<(usize, Name)> =
+                (0..fields.len()).filter(|i| fields[*i] == u).map(|i| (i, self.name("r"))).collect();
             bound.extend(results.iter().map(|r| (r.1.clone(), t.clone())));
             results.iter().for_each(|r| self.activate(&r.1));
             let body = self.reading(&bound, t, d);
@@ -426,7 +437,11 @@ impl Generator {
         let Ty::Fun(a, b) = t else { return self.expr(t, d) };
         let x = self.name("x");
         let bound = [(x.clone(), (**a).clone())];
-        let body = if matches!(**b, Ty::Fun(..)) { self.under(&bound, |g| g.lambda(b, d)) } else { self.reading(&bound, b, d) };
+        let body = if matches!(**b, Ty::Fun(..)) {
+            self.under(&bound, |g| g.lambda(b, d))
+        } else {
+            self.reading(&bound, b, d)
+        };
         Expr::new(Op::Fun(x), t.clone(), vec![body])
     }
 

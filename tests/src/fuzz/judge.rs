@@ -36,7 +36,10 @@ pub enum Verdict {
 /// Splits a text into words in the form of the reference.
 fn words(text: &str) -> Vec<String> {
     let separators = |c: char| c.is_whitespace() || "()[],{}=".contains(c);
-    text.split(separators).filter(|w| !w.is_empty() && !["Cons", "Nil", "p", "q", "r"].contains(w)).map(str::to_owned).collect()
+    text.split(separators)
+        .filter(|w| !w.is_empty() && !["Cons", "Nil", "p", "q", "r"].contains(w))
+        .map(str::to_owned)
+        .collect()
 }
 
 fn close(have: &str, want: &str, slack: f64, size: f64) -> bool {
@@ -106,7 +109,11 @@ fn check(step: &Step, derived: bool, have: &str, echoes: &[Vec<String>]) -> Opti
         Check::Same(r, e, _) => {
             let want = &echoes[*r][*e];
             // If the other entry failed, that is reported there.
-            if have == *want || failure(want).is_some() || want == "not run" || (derived && unsigned(have) == unsigned(want)) {
+            if have == *want
+                || failure(want).is_some()
+                || want == "not run"
+                || (derived && unsigned(have) == unsigned(want))
+            {
                 return failed.filter(|k| k.starts_with("panic")).map(|k| fault(k, step, want.clone(), have));
             }
             Some(fault(failed.unwrap_or_else(|| "bits".into()), step, want.clone(), have))
@@ -124,8 +131,16 @@ fn plain(answers: &[Vec<String>]) -> Vec<Vec<String>> {
 const NEEDLESS: [&str; 2] = ["laid out differently", "specialised without end"];
 
 fn needless(way: &Way, answers: &[String]) -> Option<Fault> {
-    let faults = way.steps.iter().zip(answers).filter(|_| way.compiled).flat_map(|(s, a)| a.split(REASON).skip(1).map(move |r| (s, r)));
-    faults.into_iter().find(|(_, r)| NEEDLESS.iter().any(|n| r.contains(n))).map(|(s, r)| fault("needless tape".into(), s, "compiled".into(), r))
+    let faults = way
+        .steps
+        .iter()
+        .zip(answers)
+        .filter(|_| way.compiled)
+        .flat_map(|(s, a)| a.split(REASON).skip(1).map(move |r| (s, r)));
+    faults
+        .into_iter()
+        .find(|(_, r)| NEEDLESS.iter().any(|n| r.contains(n)))
+        .map(|(s, r)| fault("needless tape".into(), s, "compiled".into(), r))
 }
 
 /// Runs the program in these modes and judges the answers.
@@ -138,7 +153,18 @@ pub fn judge_ways(ways: &[Way], worker: &mut Worker) -> std::io::Result<Vec<Faul
         Answer::Echoes(answers) if answers.len() == ways.len() => {
             let echoes = plain(&answers);
             let reasons = needless(&ways[0], &answers[0]);
-            Ok(ways.iter().enumerate().flat_map(|(r, w)| w.steps.iter().zip(&echoes[r]).filter_map(|(s, have)| check(s, derived(w, s), have, &echoes)).collect::<Vec<_>>()).chain(reasons).collect())
+            Ok(ways
+                .iter()
+                .enumerate()
+                .flat_map(|(r, w)| {
+                    w.steps
+                        .iter()
+                        .zip(&echoes[r])
+                        .filter_map(|(s, have)| check(s, derived(w, s), have, &echoes))
+                        .collect::<Vec<_>>()
+                })
+                .chain(reasons)
+                .collect())
         }
         _ => narrowed(ways, worker),
     }

@@ -10,7 +10,8 @@ const PERIOD: usize = 7;
 /// Adds these entries to the first session, and a session with one thread, if the program is a function of one number.
 /// Because they are slow, only some programs get them.
 pub fn large(p: &Program, sessions: &mut Vec<Way>) {
-    let wanted = p.input == Ty::Float && p.body.ty == Ty::Float && p.body.size() <= 60 && p.body.size().is_multiple_of(3);
+    let wanted =
+        p.input == Ty::Float && p.body.ty == Ty::Float && p.body.size() <= 60 && p.body.size().is_multiple_of(3);
     // An engine would run separately for each element.
     if !wanted || p.entries().iter().any(|e| e.contains("engine.")) {
         return;
@@ -37,8 +38,14 @@ pub fn large(p: &Program, sessions: &mut Vec<Way>) {
 fn small_function() -> Expr {
     let (c, k, f) = (Name::from("c1"), Name::from("k1"), Name::from("f0"));
     let (infix, float) = (|op, a, b| Expr::new(Op::Infix(op), Ty::Float, vec![a, b]), Expr::float);
-    let counts = (0..PERIOD).map(|k| float((0..ELEMENTS).filter(|i| i % PERIOD == k).count() as f64 / ELEMENTS as f64)).collect();
-    let count = Expr::new(Op::Index, Ty::Float, vec![Expr::new(Op::Array, Ty::vector(PERIOD), counts), Expr::var(&k, &Ty::Int)]);
+    let counts = (0..PERIOD)
+        .map(|k| float((0..ELEMENTS).filter(|i| i % PERIOD == k).count() as f64 / ELEMENTS as f64))
+        .collect();
+    let count = Expr::new(
+        Op::Index,
+        Ty::Float,
+        vec![Expr::new(Op::Array, Ty::vector(PERIOD), counts), Expr::var(&k, &Ty::Int)],
+    );
     let t = infix("*", float(0.1), Expr::call("float", Ty::Float, vec![Expr::var(&k, &Ty::Int)]));
     let at = infix("*", Expr::var(&c, &Ty::Float), t);
     let y = Expr::new(Op::Apply, Ty::Float, vec![Expr::var(&f, &Ty::scalar()), at]);

@@ -40,19 +40,33 @@ impl Reference {
                 "+" => x.checked_add(*y),
                 "-" => x.checked_sub(*y),
                 "*" => x.checked_mul(*y),
-                "%" => if *y == 0 { None } else { Some(x.rem_euclid(*y)) },
+                "%" => {
+                    if *y == 0 {
+                        None
+                    } else {
+                        Some(x.rem_euclid(*y))
+                    }
+                }
                 _ => None,
             }
             .filter(|i| i.abs() < 1 << 40)
             .map(Val::Int)
             .ok_or(Stop::Invalid),
             // The operand of lower rank is combined with every row of the other.
-            (_, Val::Array(x), Val::Array(_)) if rank(a) > rank(b) => Ok(Val::array(x.iter().map(|x| self.infix(f, x, b)).collect::<Result<_, _>>()?)),
-            (_, Val::Array(_), Val::Array(y)) if rank(a) < rank(b) => Ok(Val::array(y.iter().map(|y| self.infix(f, a, y)).collect::<Result<_, _>>()?)),
+            (_, Val::Array(x), Val::Array(_)) if rank(a) > rank(b) => {
+                Ok(Val::array(x.iter().map(|x| self.infix(f, x, b)).collect::<Result<_, _>>()?))
+            }
+            (_, Val::Array(_), Val::Array(y)) if rank(a) < rank(b) => {
+                Ok(Val::array(y.iter().map(|y| self.infix(f, a, y)).collect::<Result<_, _>>()?))
+            }
             (_, Val::Array(x), Val::Array(y)) if x.len() == y.len() => self.pairwise(f, x, y).map(Val::array),
             (_, Val::Tuple(x), Val::Tuple(y)) => Ok(Val::Tuple(Rc::new(self.pairwise(f, x, y)?))),
-            (_, Val::Num(_), Val::Array(y)) => Ok(Val::array(y.iter().map(|y| self.infix(f, a, y)).collect::<Result<_, _>>()?)),
-            (_, Val::Array(x), Val::Num(_)) => Ok(Val::array(x.iter().map(|x| self.infix(f, x, b)).collect::<Result<_, _>>()?)),
+            (_, Val::Num(_), Val::Array(y)) => {
+                Ok(Val::array(y.iter().map(|y| self.infix(f, a, y)).collect::<Result<_, _>>()?))
+            }
+            (_, Val::Array(x), Val::Num(_)) => {
+                Ok(Val::array(x.iter().map(|x| self.infix(f, x, b)).collect::<Result<_, _>>()?))
+            }
             _ => Err(Stop::Invalid),
         }
     }
@@ -96,7 +110,9 @@ impl Reference {
     fn product<'a>(&mut self, a: &Val<'a>, b: &Val<'a>) -> Outcome<'a> {
         let (x, y) = (items(a)?, items(b)?);
         match (x.first(), y.first()) {
-            (Some(Val::Array(_)), _) => Ok(Val::array(x.iter().map(|row| self.product(row, b)).collect::<Result<_, _>>()?)),
+            (Some(Val::Array(_)), _) => {
+                Ok(Val::array(x.iter().map(|row| self.product(row, b)).collect::<Result<_, _>>()?))
+            }
             (_, Some(Val::Array(_))) => {
                 let columns = self.transposed(b)?;
                 Ok(Val::array(items(&columns)?.iter().map(|c| self.product(a, c)).collect::<Result<_, _>>()?))
@@ -151,7 +167,9 @@ impl Reference {
         match word {
             "affine" => Some(self.affine(x, y)),
             "spread" => Some(self.spread(x, y)),
-            "weighed" => Some(self.elementwise("tanh", y).and_then(|t| self.infix("*", x, &t)).and_then(|v| self.total(items(&v)?))),
+            "weighed" => Some(
+                self.elementwise("tanh", y).and_then(|t| self.infix("*", x, &t)).and_then(|v| self.total(items(&v)?)),
+            ),
             _ => None,
         }
     }
@@ -227,7 +245,14 @@ impl Reference {
             "take" => slice(0, n),
             "drop" => slice(n.min(vs.len()), vs.len()),
             "rotate" => Ok(Val::array((0..vs.len()).map(|i| vs[(i + n) % vs.len()].clone()).collect())),
-            "flatten" => Ok(Val::array(vs.iter().map(items).collect::<Result<Vec<_>, _>>()?.into_iter().flat_map(|r| r.iter().cloned()).collect())),
+            "flatten" => Ok(Val::array(
+                vs.iter()
+                    .map(items)
+                    .collect::<Result<Vec<_>, _>>()?
+                    .into_iter()
+                    .flat_map(|r| r.iter().cloned())
+                    .collect(),
+            )),
             "T" => self.transposed(x),
             "column" => Ok(Val::array(vs.iter().map(|r| self.part(r, n)).collect::<Result<_, _>>()?)),
             "trace" => {
@@ -274,18 +299,39 @@ impl Reference {
             }
             ("where", [x, c, y]) if name == "where below" => {
                 let kept = self.below(x, c)?;
-                Ok(Val::array(items(x)?.iter().zip(items(y)?.iter()).zip(kept).map(|((x, y), k)| if k { x } else { y }.clone()).collect()))
+                Ok(Val::array(
+                    items(x)?
+                        .iter()
+                        .zip(items(y)?.iter())
+                        .zip(kept)
+                        .map(|((x, y), k)| if k { x } else { y }.clone())
+                        .collect(),
+                ))
             }
             ("dot", [x, y]) => self.product(x, y),
-            ("outer", [x, y]) => Ok(Val::array(items(x)?.iter().map(|x| self.infix("*", x, y)).collect::<Result<_, _>>()?)),
-            ("where", [c, x, y]) => if let Val::Bool(c) = c { Ok(if *c { x } else { y }.clone()) } else { Err(Stop::Invalid) },
-            ("map", [f, xs]) => Ok(Val::array(items(xs)?.iter().map(|x| self.apply(f, x.clone())).collect::<Result<_, _>>()?)),
+            ("outer", [x, y]) => {
+                Ok(Val::array(items(x)?.iter().map(|x| self.infix("*", x, y)).collect::<Result<_, _>>()?))
+            }
+            ("where", [c, x, y]) => {
+                if let Val::Bool(c) = c {
+                    Ok(if *c { x } else { y }.clone())
+                } else {
+                    Err(Stop::Invalid)
+                }
+            }
+            ("map", [f, xs]) => {
+                Ok(Val::array(items(xs)?.iter().map(|x| self.apply(f, x.clone())).collect::<Result<_, _>>()?))
+            }
             ("map2", [f, xs, ys]) => {
                 let pairs = items(xs)?.iter().zip(items(ys)?.iter());
                 Ok(Val::array(pairs.map(|(x, y)| self.apply2(f, x.clone(), y.clone())).collect::<Result<_, _>>()?))
             }
-            ("zip", [xs, ys]) => Ok(Val::array(items(xs)?.iter().zip(items(ys)?.iter()).map(|(x, y)| Val::pair(x.clone(), y.clone())).collect())),
-            ("fold" | "reduce", [f, s, xs]) => items(xs)?.iter().try_fold(s.clone(), |s, x| self.apply2(f, s, x.clone())),
+            ("zip", [xs, ys]) => Ok(Val::array(
+                items(xs)?.iter().zip(items(ys)?.iter()).map(|(x, y)| Val::pair(x.clone(), y.clone())).collect(),
+            )),
+            ("fold" | "reduce", [f, s, xs]) => {
+                items(xs)?.iter().try_fold(s.clone(), |s, x| self.apply2(f, s, x.clone()))
+            }
             ("foldr", [f, s, xs]) => items(xs)?.iter().rev().try_fold(s.clone(), |s, x| self.apply2(f, x.clone(), s)),
             ("scan" | "scan_exclusive", [f, s, xs]) => {
                 let (mut state, mut out) = (s.clone(), Vec::new());
@@ -296,7 +342,9 @@ impl Reference {
                 }
                 Ok(Val::array(out))
             }
-            ("gather", [xs, at]) => Ok(Val::array(items(at)?.iter().map(|i| self.part(xs, int(i)? as usize)).collect::<Result<_, _>>()?)),
+            ("gather", [xs, at]) => {
+                Ok(Val::array(items(at)?.iter().map(|i| self.part(xs, int(i)? as usize)).collect::<Result<_, _>>()?))
+            }
             ("scatter", [xs, at, new]) => {
                 let mut out = (**items(xs)?).clone();
                 for (i, v) in items(at)?.iter().zip(items(new)?.iter()) {

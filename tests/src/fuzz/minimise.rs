@@ -83,11 +83,17 @@ fn simpler(e: &Expr) -> Vec<Expr> {
     let with = |op: Op| Expr { op, ..e.clone() };
     match &e.op {
         Op::Loop(s, i, n) if *n > 1 => vec![with(Op::Loop(s.clone(), i.clone(), n - 1))],
-        Op::Rec { go, n, s, r, count } if *count > 1 => vec![with(Op::Rec { go: go.clone(), n: n.clone(), s: s.clone(), r: r.clone(), count: count - 1 })],
+        Op::Rec { go, n, s, r, count } if *count > 1 => {
+            vec![with(Op::Rec { go: go.clone(), n: n.clone(), s: s.clone(), r: r.clone(), count: count - 1 })]
+        }
         Op::Pipe => vec![with(Op::Apply)],
-        Op::Call(f) if f.starts_with("engine.grad") || f.starts_with("grad_with") => vec![with(Op::Call("grad".into()))],
+        Op::Call(f) if f.starts_with("engine.grad") || f.starts_with("grad_with") => {
+            vec![with(Op::Call("grad".into()))]
+        }
         // A library function in place of a lambda.
-        Op::Fun(_) if e.ty == Ty::scalar() => ["sin", "id"].iter().map(|f| Expr::new(Op::Var((*f).into()), Ty::scalar(), vec![])).collect(),
+        Op::Fun(_) if e.ty == Ty::scalar() => {
+            ["sin", "id"].iter().map(|f| Expr::new(Op::Var((*f).into()), Ty::scalar(), vec![])).collect()
+        }
         _ => vec![],
     }
 }
@@ -148,7 +154,13 @@ fn candidates(p: &Program) -> Vec<(Root, Place)> {
     out
 }
 
-fn improve(best: &mut Program, fault: &mut Fault, (r, at): (Root, Place), seed: u64, worker: &mut Worker) -> std::io::Result<()> {
+fn improve(
+    best: &mut Program,
+    fault: &mut Fault,
+    (r, at): (Root, Place),
+    seed: u64,
+    worker: &mut Worker,
+) -> std::io::Result<()> {
     if let Root::Global(i) = r {
         if i >= best.globals.len() {
             return Ok(());

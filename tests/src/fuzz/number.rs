@@ -18,7 +18,8 @@ use Num::{Dual, Flat};
 
 /// Functions of one number.
 pub const UNARY: [&str; 22] = [
-    "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "exp", "expm1", "log", "log1p", "sqrt", "cbrt", "abs", "sigmoid", "relu", "softplus", "erf", "-", "id",
+    "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "exp", "expm1", "log", "log1p", "sqrt",
+    "cbrt", "abs", "sigmoid", "relu", "softplus", "erf", "-", "id",
 ];
 
 /// Functions of two numbers.
@@ -176,8 +177,20 @@ fn flat_binary(f: &str, x: f64, y: f64) -> f64 {
         "*" => x * y,
         "/" => x / y,
         "^" => x.powf(y),
-        "min" => if y < x { y } else { x },
-        "max" => if y > x { y } else { x },
+        "min" => {
+            if y < x {
+                y
+            } else {
+                x
+            }
+        }
+        "max" => {
+            if y > x {
+                y
+            } else {
+                x
+            }
+        }
         "atan2" => x.atan2(y),
         "hypot" => x.hypot(y),
         _ => f64::NAN,
@@ -243,7 +256,8 @@ mod tests {
         for f in BINARY {
             let (x, y) = (0.7, 1.3);
             let d = binary(f, &Num::dual(1, Flat(x), Flat(0.5)), &Num::dual(1, Flat(y), Flat(2.0))).parts(1).1.value();
-            let want = (flat_binary(f, x + 0.5 * h, y + 2.0 * h) - flat_binary(f, x - 0.5 * h, y - 2.0 * h)) / (2.0 * h);
+            let want =
+                (flat_binary(f, x + 0.5 * h, y + 2.0 * h) - flat_binary(f, x - 0.5 * h, y - 2.0 * h)) / (2.0 * h);
             assert!((d - want).abs() < 1e-8 * (1.0 + want.abs()), "{f}: {d} {want}");
         }
     }

@@ -11,7 +11,10 @@ pub fn ty(t: &Ty) -> String {
         Ty::Bool => "Bool".into(),
         Ty::Array(t, _) => format!("[_]{}", atom(t)),
         Ty::Tuple(ts) => format!("({})", ts.iter().map(ty).collect::<Vec<_>>().join(", ")),
-        Ty::Record(ts) => format!("{{{}}}", ts.iter().zip(FIELDS).map(|(t, f)| format!("{f} : {}", ty(t))).collect::<Vec<_>>().join(", ")),
+        Ty::Record(ts) => format!(
+            "{{{}}}",
+            ts.iter().zip(FIELDS).map(|(t, f)| format!("{f} : {}", ty(t))).collect::<Vec<_>>().join(", ")
+        ),
         Ty::Fun(a, b) => format!("{} -> {}", if matches!(**a, Ty::Fun(..)) { atom(a) } else { ty(a) }, ty(b)),
         Ty::Option(t) => format!("Option {}", atom(t)),
         Ty::List(t) => format!("List {}", atom(t)),
@@ -48,7 +51,9 @@ pub fn expr(e: &Expr) -> String {
         Op::Infix(op) => format!("({} {op} {})", k(0), k(1)),
         Op::Call(name) => call(name, e),
         Op::Let(x) => format!("(let {x} : {} = {} in {})", t(0), k(0), k(1)),
-        Op::LetTuple(xs) if matches!(e.kids[0].ty, Ty::Array(..)) => format!("(let [{}] = {} in {})", xs.join(", "), k(0), k(1)),
+        Op::LetTuple(xs) if matches!(e.kids[0].ty, Ty::Array(..)) => {
+            format!("(let [{}] = {} in {})", xs.join(", "), k(0), k(1))
+        }
         Op::LetTuple(xs) => format!("(let ({}) = {} in {})", xs.join(", "), k(0), k(1)),
         Op::Fun(_) => function(e),
         Op::Apply => format!("({} {})", k(0), k(1)),
@@ -56,7 +61,10 @@ pub fn expr(e: &Expr) -> String {
         Op::Compose => format!("({} >> {})", k(0), k(1)),
         Op::If => format!("(if {} then {} else {})", k(0), k(1), k(2)),
         Op::Tuple => format!("({})", list(&e.kids)),
-        Op::Record => format!("{{{}}}", e.kids.iter().zip(FIELDS).map(|(v, f)| format!("{f} = {}", expr(v))).collect::<Vec<_>>().join(", ")),
+        Op::Record => format!(
+            "{{{}}}",
+            e.kids.iter().zip(FIELDS).map(|(v, f)| format!("{f} = {}", expr(v))).collect::<Vec<_>>().join(", ")
+        ),
         Op::Field(i) => format!("{}.{}", k(0), FIELDS[*i]),
         // Operators infer numbers as the elements of `[]`.
         Op::Array if e.kids.is_empty() => format!("([] : {})", ty(&e.ty)),
@@ -69,17 +77,39 @@ pub fn expr(e: &Expr) -> String {
         Op::For(i, n) => format!("(for {i} < {n} -> {})", k(0)),
         Op::SumFor(i, n) => format!("(sum for {i} < {n} -> {})", k(0)),
         Op::Loop(s, i, n) => format!("(loop ({s} : {}) = {} for {i} < {n} do {})", t(0), k(0), k(1)),
-        Op::While(s, i, n) => format!("(fst (loop ({s} : {}, {i} : Int) = ({}, 0) while {i} < {n} && {} do ({}, {i} + 1)))", t(0), k(0), k(2), k(1)),
+        Op::While(s, i, n) => format!(
+            "(fst (loop ({s} : {}, {i} : Int) = ({}, 0) while {i} < {n} && {} do ({}, {i} + 1)))",
+            t(0),
+            k(0),
+            k(2),
+            k(1)
+        ),
         Op::Rec { go, n, s, r, count } => {
             let again = format!("{go} ({n} - 1) {}", k(1));
-            let next = if matches!(&e.kids[2].op, Op::Var(x) if x == r) { again } else { format!("(let {r} : {} = {again} in {})", t(0), k(2)) };
-            format!("(let rec {go} ({n} : Int) ({s} : {0}) : {0} = (if {n} <= 0 then {s} else {next}) in {go} {count} {1})", t(0), k(0))
+            let next = if matches!(&e.kids[2].op, Op::Var(x) if x == r) {
+                again
+            } else {
+                format!("(let {r} : {} = {again} in {})", t(0), k(2))
+            };
+            format!(
+                "(let rec {go} ({n} : Int) ({s} : {0}) : {0} = (if {n} <= 0 then {s} else {next}) in {go} {count} {1})",
+                t(0),
+                k(0)
+            )
         }
         Op::Mutual { names: [a, b], n, s, count } => {
-            let one = |f: &str, g: &str, step: String| format!("{f} ({n} : Int) ({s} : {0}) : {0} = (if {n} <= 0 then {s} else {g} ({n} - 1) {step})", t(0));
+            let one = |f: &str, g: &str, step: String| {
+                format!("{f} ({n} : Int) ({s} : {0}) : {0} = (if {n} <= 0 then {s} else {g} ({n} - 1) {step})", t(0))
+            };
             format!("(let rec {} and {} in {a} {count} {})", one(a, b, k(1)), one(b, a, k(2)), k(0))
         }
-        Op::Walk { go, t: x, arms } => format!("(let rec {go} ({x} : {}) : {} = (match {x} with{}) in {go} {})", t(0), ty(&e.ty), branches(arms, &e.kids, Some(go)), k(0)),
+        Op::Walk { go, t: x, arms } => format!(
+            "(let rec {go} ({x} : {}) : {} = (match {x} with{}) in {go} {})",
+            t(0),
+            ty(&e.ty),
+            branches(arms, &e.kids, Some(go)),
+            k(0)
+        ),
         Op::Custom { forward, x, y, d, c } => custom(*forward, [x, y, d, c], &k(0)),
     }
 }
@@ -110,7 +140,9 @@ fn branches(arms: &[Arm], kids: &[Expr], go: Option<&Name>) -> String {
 /// A function with its own derivative as a custom rule, computed by `grad`.
 fn custom(forward: bool, [x, y, d, c]: [&Name; 4], f: &str) -> String {
     let way = if forward { "custom_jvp" } else { "custom_vjp" };
-    format!("({way} {f} (fun ({x} : Float) -> (let ({y}, {d}) = jvp {f} {x} 1.0 in ({y}, lin ({c} : Float) -> {d} * {c}))))")
+    format!(
+        "({way} {f} (fun ({x} : Float) -> (let ({y}, {d}) = jvp {f} {x} 1.0 in ({y}, lin ({c} : Float) -> {d} * {c}))))"
+    )
 }
 
 /// The extents of an array in the form that `zeros` takes: one number or a list.
@@ -151,7 +183,11 @@ fn call(name: &str, e: &Expr) -> String {
 }
 
 /// Functions without annotations, whose ranks are decided at each use.
-const HELPERS: [(&str, &str); 3] = [("affine", "let affine a x = a * x + sin x"), ("spread", "let spread x y = let d = x - y in d * d + 0.5 * y"), ("weighed", "let weighed w x = sum (w * tanh x)")];
+const HELPERS: [(&str, &str); 3] = [
+    ("affine", "let affine a x = a * x + sin x"),
+    ("spread", "let spread x y = let d = x - y in d * d + 0.5 * y"),
+    ("weighed", "let weighed w x = sum (w * tanh x)"),
+];
 
 impl Program {
     /// The definitions, one entry each: types, globals, the function, and the points of differentiation.
@@ -160,7 +196,13 @@ impl Program {
         let bodies = self.globals.iter().map(|g| expr(&g.1)).chain([expr(&self.body)]).collect::<Vec<_>>();
         out.extend(HELPERS.iter().filter(|h| bodies.iter().any(|b| b.contains(h.0))).map(|h| h.1.to_owned()));
         out.extend(self.globals.iter().map(|(x, e)| format!("let {x} : {} = {}", ty(&e.ty), expr(e))));
-        out.push(format!("let f0 ({} : {}) : {} = {}", self.param, ty(&self.input), ty(&self.body.ty), expr(&self.body)));
+        out.push(format!(
+            "let f0 ({} : {}) : {} = {}",
+            self.param,
+            ty(&self.input),
+            ty(&self.body.ty),
+            expr(&self.body)
+        ));
         for (x, e) in self.places() {
             out.push(format!("let {x} : {} = {}", ty(&e.ty), expr(e)));
         }

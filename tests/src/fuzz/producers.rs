@@ -29,7 +29,14 @@ impl Generator {
         let own = Ty::Data(Decl::Net);
         let (con, fields) = self.random.of(&all).clone();
         let depth = if *t == own { d.saturating_sub(1) } else { d };
-        Expr::new(Op::Con(con), t.clone(), fields.iter().map(|u| if u == t && self.random.once_in(2) { self.leaf(u) } else { self.expr(u, depth) }).collect())
+        Expr::new(
+            Op::Con(con),
+            t.clone(),
+            fields
+                .iter()
+                .map(|u| if u == t && self.random.once_in(2) { self.leaf(u) } else { self.expr(u, depth) })
+                .collect(),
+        )
     }
 
     fn tuple(&mut self, t: &Ty, ts: &[Ty], d: usize) -> Expr {
@@ -48,11 +55,16 @@ impl Generator {
             0 if scalar => self.library_function(),
             1 if self.nesting < NESTING && scalar => {
                 let f = self.differentiated(&Ty::Float, &Ty::Float, d);
-                Expr::call(*self.random.of(&["grad", "grad", "grad", "engine.grad Taped", "grad_with RecomputeAll"]), t.clone(), vec![f])
+                Expr::call(
+                    *self.random.of(&["grad", "grad", "grad", "engine.grad Taped", "grad_with RecomputeAll"]),
+                    t.clone(),
+                    vec![f],
+                )
             }
             2 | 3 => {
                 let middle = self.any_type(0);
-                let (f, g) = (self.expr(&Ty::fun(a.clone(), middle.clone()), d), self.expr(&Ty::fun(middle, b.clone()), d));
+                let (f, g) =
+                    (self.expr(&Ty::fun(a.clone(), middle.clone()), d), self.expr(&Ty::fun(middle, b.clone()), d));
                 Expr::new(Op::Compose, t.clone(), vec![f, g])
             }
             4 => Expr::call("checkpoint", t.clone(), vec![self.expr(t, d)]),
@@ -78,7 +90,10 @@ impl Generator {
         let v = Ty::vector(n);
         match self.random.below(22) {
             0..3 => {
-                let f = *self.random.of(&["sin", "cos", "tanh", "atan", "sigmoid", "exp", "-", "abs", "relu", "softplus", "erf", "sqrt", "log", "cbrt", "expm1", "sinh"]);
+                let f = *self.random.of(&[
+                    "sin", "cos", "tanh", "atan", "sigmoid", "exp", "-", "abs", "relu", "softplus", "erf", "sqrt",
+                    "log", "cbrt", "expm1", "sinh",
+                ]);
                 Expr::call(f, t, vec![self.safe(f, d)])
             }
             3..8 => {
@@ -286,24 +301,52 @@ impl Generator {
         let has_data = contains_data(t);
         Some(match self.random.below(if has_data { 4 } else { 9 }) {
             0..3 => {
-                let way = *self.random.of(&["grad", "grad", "grad", "grad", "engine.grad Taped", "engine.grad Staged", "engine.grad Linearize", "grad_with RecomputeAll", "grad_with Sqrt", "grad_with (Revolve 1)"]);
+                let way = *self.random.of(&[
+                    "grad",
+                    "grad",
+                    "grad",
+                    "grad",
+                    "engine.grad Taped",
+                    "engine.grad Staged",
+                    "engine.grad Linearize",
+                    "grad_with RecomputeAll",
+                    "grad_with Sqrt",
+                    "grad_with (Revolve 1)",
+                ]);
                 Expr::call(way, t.clone(), vec![self.differentiated(t, &Ty::Float, d), self.expr(t, d)])
             }
             3 => {
-                let pair = Expr::call("value_and_grad", Ty::Tuple(vec![Ty::Float, t.clone()]), vec![self.differentiated(t, &Ty::Float, d), self.expr(t, d)]);
+                let pair = Expr::call(
+                    "value_and_grad",
+                    Ty::Tuple(vec![Ty::Float, t.clone()]),
+                    vec![self.differentiated(t, &Ty::Float, d), self.expr(t, d)],
+                );
                 Expr::call("snd", t.clone(), vec![pair])
             }
             4 => {
-                let pair = Expr::call("jvp", Ty::Tuple(vec![t.clone(), t.clone()]), vec![self.differentiated(&point, t, d), self.expr(&point, d), self.expr(&point, d)]);
+                let pair = Expr::call(
+                    "jvp",
+                    Ty::Tuple(vec![t.clone(), t.clone()]),
+                    vec![self.differentiated(&point, t, d), self.expr(&point, d), self.expr(&point, d)],
+                );
                 Expr::call(if self.random.once_in(3) { "fst" } else { "snd" }, t.clone(), vec![pair])
             }
-            5 => Expr::call("push", t.clone(), vec![self.differentiated(&point, t, d), self.expr(&point, d), self.expr(&point, d)]),
+            5 => Expr::call(
+                "push",
+                t.clone(),
+                vec![self.differentiated(&point, t, d), self.expr(&point, d), self.expr(&point, d)],
+            ),
             6 | 7 => {
                 // The point of `pull_linear` is written twice.
-                let (way, x) = if self.random.once_in(4) { ("pull_linear", self.leaf(t)) } else { ("pull", self.expr(t, d)) };
+                let (way, x) =
+                    if self.random.once_in(4) { ("pull_linear", self.leaf(t)) } else { ("pull", self.expr(t, d)) };
                 Expr::call(way, t.clone(), vec![self.differentiated(t, &point, d), x, self.expr(&point, d)])
             }
-            _ => Expr::call("hvp", t.clone(), vec![self.differentiated(t, &Ty::Float, d), self.expr(t, d), self.expr(t, d)]),
+            _ => Expr::call(
+                "hvp",
+                t.clone(),
+                vec![self.differentiated(t, &Ty::Float, d), self.expr(t, d), self.expr(t, d)],
+            ),
         })
     }
 
@@ -311,7 +354,11 @@ impl Generator {
     fn matrix_of_partials(&mut self, t: &Ty, n: usize, m: usize, d: usize) -> Expr {
         let (from, to) = (Ty::vector(m), Ty::vector(n));
         if n == m && self.random.once_in(3) {
-            return Expr::call("hessian", t.clone(), vec![self.differentiated(&from, &Ty::Float, d), self.expr(&from, d)]);
+            return Expr::call(
+                "hessian",
+                t.clone(),
+                vec![self.differentiated(&from, &Ty::Float, d), self.expr(&from, d)],
+            );
         }
         let way = *self.random.of(&["jacobian", "jacfwd", "jacrev"]);
         Expr::call(way, t.clone(), vec![self.differentiated(&from, &to, d), self.expr(&from, d)])

@@ -64,7 +64,12 @@ impl Failure {
     pub fn text(&self) -> String {
         let Fault { kind, way, want, have, entry } = &self.fault;
         let one_line = |t: &str| t.replace('\n', " ");
-        let mut out = format!("-- {kind}, {way} (seed {})\n-- expected: {}\n-- found:    {}\n", self.seed, one_line(want), one_line(have));
+        let mut out = format!(
+            "-- {kind}, {way} (seed {})\n-- expected: {}\n-- found:    {}\n",
+            self.seed,
+            one_line(want),
+            one_line(have)
+        );
         for e in self.program.entries() {
             let _ = writeln!(out, "{e}");
         }
@@ -74,12 +79,18 @@ impl Failure {
 
     /// The program without digits in numbers and names: failures of the same shape count as one.
     fn shape(&self) -> String {
-        format!("{}{}{}", self.fault.kind, self.fault.way, super::print::expr(&self.program.body)).chars().filter(|c| !c.is_ascii_digit()).collect()
+        format!("{}{}{}", self.fault.kind, self.fault.way, super::print::expr(&self.program.body))
+            .chars()
+            .filter(|c| !c.is_ascii_digit())
+            .collect()
     }
 
     /// A file name for it.
     pub fn file(&self) -> String {
-        let words: String = format!("{}_{}", self.fault.kind, self.fault.way).chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect();
+        let words: String = format!("{}_{}", self.fault.kind, self.fault.way)
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' })
+            .collect();
         format!("{}_{}.adl", words.trim_matches('_'), self.seed)
     }
 }
@@ -88,7 +99,12 @@ impl Summary {
     /// The feature counts and the failures.
     pub fn text(&self) -> String {
         let skipped: usize = self.skipped.values().sum();
-        let mut out = format!("{} programs compared, {skipped} without an answer of the reference {:?}\n{}", self.compared, self.skipped, self.counts.table());
+        let mut out = format!(
+            "{} programs compared, {skipped} without an answer of the reference {:?}\n{}",
+            self.compared,
+            self.skipped,
+            self.counts.table()
+        );
         for (f, n) in &self.failures {
             let _ = write!(out, "\n{n} times:\n{}", f.text());
         }
@@ -189,7 +205,9 @@ pub fn programs(plan: &Plan, seeds: impl Iterator<Item = u64>) -> std::io::Resul
                         println!("{}", failure.text());
                     }
                     out.failures.push((failure, 1));
-                } else if let Some(f) = out.failures.iter_mut().rev().find(|f| f.0.fault.kind == fault.kind && f.0.fault.way == fault.way) {
+                } else if let Some(f) =
+                    out.failures.iter_mut().rev().find(|f| f.0.fault.kind == fault.kind && f.0.fault.way == fault.way)
+                {
                     f.1 += 1;
                 }
             }

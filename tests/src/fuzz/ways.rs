@@ -89,7 +89,13 @@ fn questions(p: &Program) -> Vec<Expr> {
         return out;
     }
     // A cotangent has the same constructors as the result, so for data the result itself is used.
-    let cotangent = |x: &Expr| if is_plain(output) { var("c0", output) } else { Expr::new(Op::Apply, output.clone(), vec![f.clone(), x.clone()]) };
+    let cotangent = |x: &Expr| {
+        if is_plain(output) {
+            var("c0", output)
+        } else {
+            Expr::new(Op::Apply, output.clone(), vec![f.clone(), x.clone()])
+        }
+    };
     let c = cotangent(&x);
     out.push(Expr::call("jvp", Ty::Tuple(vec![output.clone(), output.clone()]), vec![f.clone(), x.clone(), d]));
     out.push(Expr::call("pull", input.clone(), vec![f.clone(), x.clone(), c]));
@@ -131,7 +137,8 @@ pub fn answer(p: &Program, question: &Expr) -> Result<(Query, usize), Stop> {
 
 /// The engines of module `engine`.
 const ENGINES: [&str; 8] = ["Linearize", "Naive", "Staged", "Cayley", "Sparse", "Mutable", "Taped", "Unf"];
-const PLANS: [&str; 7] = ["StoreAll", "RecomputeAll", "Sqrt", "Revolve 1", "Revolve 3", "Budget 100_000_000", "ByHand ([] : [_]Int)"];
+const PLANS: [&str; 7] =
+    ["StoreAll", "RecomputeAll", "Sqrt", "Revolve 1", "Revolve 3", "Budget 100_000_000", "ByHand ([] : [_]Int)"];
 
 /// All execution modes of a program, or the reason why it cannot be judged. The first is the default mode.
 pub fn ways(p: &Program) -> Result<Vec<Way>, Stop> {
@@ -148,7 +155,10 @@ pub fn ways(p: &Program) -> Result<Vec<Way>, Stop> {
             Err(_) => {}
         }
     }
-    let mut sessions: Vec<Way> = [(true, true), (false, true), (true, false)].into_iter().map(|(jit, compiled)| Way { jit, compiled, threads: 2, steps: vec![] }).collect();
+    let mut sessions: Vec<Way> = [(true, true), (false, true), (true, false)]
+        .into_iter()
+        .map(|(jit, compiled)| Way { jit, compiled, threads: 2, steps: vec![] })
+        .collect();
     for w in &mut sessions {
         p.entries().into_iter().for_each(|e| w.ask("definitions", e, Check::Defines));
     }
@@ -174,7 +184,12 @@ impl Way {
 
     /// The session in the form that workers receive.
     pub fn run(&self) -> Run {
-        Run { jit: self.jit, compiled: self.compiled, threads: self.threads, entries: self.steps.iter().map(|s| s.text.clone()).collect() }
+        Run {
+            jit: self.jit,
+            compiled: self.compiled,
+            threads: self.threads,
+            entries: self.steps.iter().map(|s| s.text.clone()).collect(),
+        }
     }
 }
 
@@ -200,8 +215,11 @@ fn hot(p: &Program, queries: &[Query], steps: usize, plain: &mut Way, interprete
         if gradient && !q.text.starts_with("(grad f0") {
             continue;
         }
-        let (f, result, n) = if gradient { ("grad f0", &input, (rounds / 8).clamp(5, 101) | 1) } else { ("f0", &output, rounds) };
-        let define = format!("let h{k} (k : Int) (z : {input}) : {result} = (loop (r : {result}) = {f} x1 for i < k do {f} (if i % 2 == 0 then z else x1))");
+        let (f, result, n) =
+            if gradient { ("grad f0", &input, (rounds / 8).clamp(5, 101) | 1) } else { ("f0", &output, rounds) };
+        let define = format!(
+            "let h{k} (k : Int) (z : {input}) : {result} = (loop (r : {result}) = {f} x1 for i < k do {f} (if i % 2 == 0 then z else x1))"
+        );
         let call = format!("(h{k} {n} x0)");
         plain.ask("definitions", define.clone(), Check::Defines);
         interpreted.ask("definitions", define, Check::Defines);
@@ -213,15 +231,23 @@ fn hot(p: &Program, queries: &[Query], steps: usize, plain: &mut Way, interprete
 /// The sessions reduced to the entries that a mode needs: its own, those it is compared with, and definitions.
 pub fn only(all: &[Way], name: &str) -> Vec<Way> {
     let referred = |r: usize, e: usize| {
-        all.iter().flat_map(|w| &w.steps).any(|s| s.way == name && matches!(s.check, Check::Same(a, b, _) if (a, b) == (r, e)))
+        all.iter()
+            .flat_map(|w| &w.steps)
+            .any(|s| s.way == name && matches!(s.check, Check::Same(a, b, _) if (a, b) == (r, e)))
     };
     let kept: Vec<Vec<usize>> = all
         .iter()
         .enumerate()
-        .map(|(r, w)| (0..w.steps.len()).filter(|e| w.steps[*e].way == name || w.steps[*e].way == "definitions" || referred(r, *e)).collect())
+        .map(|(r, w)| {
+            (0..w.steps.len())
+                .filter(|e| w.steps[*e].way == name || w.steps[*e].way == "definitions" || referred(r, *e))
+                .collect()
+        })
         .collect();
-    let needed: Vec<usize> = (0..all.len()).filter(|r| kept[*r].iter().any(|e| all[*r].steps[*e].way != "definitions")).collect();
-    let place = |r: usize, e: usize| Some((needed.iter().position(|n| *n == r)?, kept[r].iter().position(|k| *k == e)?));
+    let needed: Vec<usize> =
+        (0..all.len()).filter(|r| kept[*r].iter().any(|e| all[*r].steps[*e].way != "definitions")).collect();
+    let place =
+        |r: usize, e: usize| Some((needed.iter().position(|n| *n == r)?, kept[r].iter().position(|k| *k == e)?));
     let session = |r: &usize| {
         let mut w = Way { steps: kept[*r].iter().map(|e| all[*r].steps[*e].clone()).collect(), ..all[*r].clone() };
         for s in &mut w.steps {

@@ -54,7 +54,12 @@ impl Worker {
     }
 
     fn start(&mut self) -> std::io::Result<()> {
-        let mut child = Command::new(&self.exe).arg("--worker").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+        let mut child = Command::new(&self.exe)
+            .arg("--worker")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(std::io::Error::other("a child without pipes"));
         };
@@ -72,7 +77,10 @@ impl Worker {
 
     /// Runs each list of entries in its own session. Errors are failures of the worker itself.
     pub fn run(&mut self, runs: &[Run]) -> std::io::Result<Answer> {
-        let job = runs.iter().map(|r| json!({"jit": r.jit, "compiled": r.compiled, "threads": r.threads, "entries": r.entries})).collect::<Vec<_>>();
+        let job = runs
+            .iter()
+            .map(|r| json!({"jit": r.jit, "compiled": r.compiled, "threads": r.threads, "entries": r.entries}))
+            .collect::<Vec<_>>();
         self.send(&json!({ "runs": job }))
     }
 
@@ -114,7 +122,10 @@ impl Drop for Worker {
 fn texts(line: &str) -> Vec<Vec<String>> {
     let list = |v: &Value| v.as_array().cloned().unwrap_or_default();
     let parsed: Value = serde_json::from_str(line).unwrap_or_default();
-    list(&parsed).iter().map(|run| list(run).iter().map(|t| t.as_str().unwrap_or_default().to_owned()).collect()).collect()
+    list(&parsed)
+        .iter()
+        .map(|run| list(run).iter().map(|t| t.as_str().unwrap_or_default().to_owned()).collect())
+        .collect()
 }
 
 /// The place and message of the last panic.
@@ -141,7 +152,8 @@ pub fn serve() {
 fn watch_memory() {
     loop {
         std::thread::sleep(Duration::from_millis(20));
-        let pages = std::fs::read_to_string("/proc/self/statm").ok().and_then(|t| t.split(' ').nth(1)?.parse::<usize>().ok());
+        let pages =
+            std::fs::read_to_string("/proc/self/statm").ok().and_then(|t| t.split(' ').nth(1)?.parse::<usize>().ok());
         if pages.unwrap_or(0) * 4096 > MEMORY {
             std::process::exit(FULL);
         }
@@ -150,7 +162,8 @@ fn watch_memory() {
 
 /// Runs `run` and catches panics.
 pub fn guarded(run: impl FnOnce() -> String) -> String {
-    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| format!("panic: {}", PANIC.lock().unwrap_or_else(PoisonError::into_inner)))
+    catch_unwind(AssertUnwindSafe(run))
+        .unwrap_or_else(|_| format!("panic: {}", PANIC.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
 fn session(run: &Value) -> Vec<String> {

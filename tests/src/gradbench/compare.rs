@@ -25,19 +25,39 @@ fn walk(have: &Value, want: &Value, at: &str, close: &dyn Fn(f64, f64) -> bool) 
     match (have, want) {
         (Value::Object(a), Value::Object(b)) => {
             if a.len() != b.len() || b.keys().any(|k| !a.contains_key(k)) {
-                return Some(format!("{at} has keys {:?}, expected {:?}", a.keys().collect::<Vec<_>>(), b.keys().collect::<Vec<_>>()));
+                return Some(format!(
+                    "{at} has keys {:?}, expected {:?}",
+                    a.keys().collect::<Vec<_>>(),
+                    b.keys().collect::<Vec<_>>()
+                ));
             }
             b.iter().find_map(|(k, b)| walk(&a[k], b, &format!("{at}.{k}"), close))
         }
-        (Value::Array(a), Value::Array(b)) if a.len() != b.len() => Some(format!("{at} has {} elements, expected {}", a.len(), b.len())),
-        (Value::Array(a), Value::Array(b)) => a.iter().zip(b).enumerate().find_map(|(i, (a, b))| walk(a, b, &format!("{at}[{i}]"), close)),
-        (Value::Number(a), Value::Number(b)) if a.is_i64() && b.is_i64() => if a == b { None } else { found() },
+        (Value::Array(a), Value::Array(b)) if a.len() != b.len() => {
+            Some(format!("{at} has {} elements, expected {}", a.len(), b.len()))
+        }
+        (Value::Array(a), Value::Array(b)) => {
+            a.iter().zip(b).enumerate().find_map(|(i, (a, b))| walk(a, b, &format!("{at}[{i}]"), close))
+        }
+        (Value::Number(a), Value::Number(b)) if a.is_i64() && b.is_i64() => {
+            if a == b {
+                None
+            } else {
+                found()
+            }
+        }
         (Value::Number(a), Value::Number(b)) => match (a.as_f64(), b.as_f64()) {
             (Some(a), Some(b)) if close(a, b) => None,
             _ => found(),
         },
         (Value::Null, _) | (_, Value::Null) => found(),
-        (a, b) => if a == b { None } else { found() },
+        (a, b) => {
+            if a == b {
+                None
+            } else {
+                found()
+            }
+        }
     }
 }
 

@@ -78,7 +78,11 @@ pub fn gmm(d: usize, k: usize, n: usize) -> Value {
 pub fn lstm(layers: usize, characters: usize) -> Value {
     let (mut r, b) = (Random::new(7), 14);
     let sequence: Vec<Vec<usize>> = (0..characters).map(|_| (0..b).map(|_| r.below(2)).collect()).collect();
-    let (main, extra, state) = (r.rows(2 * layers, |r| r.uniforms(4 * b)), r.rows(3, |r| r.uniforms(b)), r.rows(2 * layers, |r| r.uniforms(b)));
+    let (main, extra, state) = (
+        r.rows(2 * layers, |r| r.uniforms(4 * b)),
+        r.rows(3, |r| r.uniforms(b)),
+        r.rows(2 * layers, |r| r.uniforms(b)),
+    );
     json!({"main_params": main, "extra_params": extra, "state": state, "sequence": sequence})
 }
 

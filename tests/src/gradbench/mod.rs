@@ -29,7 +29,9 @@ macro_rules! problems {
 }
 
 /// All problems and the files that they import.
-const SOURCES: &[Problem] = problems!["hello", "det", "gmm", "ba", "ht", "kmeans", "llsq", "lse", "lstm", "ode", "particle", "saddle", "descent"];
+const SOURCES: &[Problem] = problems![
+    "hello", "det", "gmm", "ba", "ht", "kmeans", "llsq", "lse", "lstm", "ode", "particle", "saddle", "descent"
+];
 
 /// The problems.
 pub fn problems() -> &'static [Problem] {

@@ -50,7 +50,9 @@ impl Tool {
     pub fn answer(&mut self, line: &str) -> String {
         let message: Json = match serde_json::from_str(line) {
             Ok(m) => m,
-            Err(e) => return json!({"id": null, "success": false, "error": format!("this is no JSON: {e}")}).to_string(),
+            Err(e) => {
+                return json!({"id": null, "success": false, "error": format!("this is no JSON: {e}")}).to_string();
+            }
         };
         let (id, module) = (&message["id"], message["module"].as_str().unwrap_or(""));
         match message["kind"].as_str() {
@@ -75,7 +77,9 @@ impl Tool {
     pub fn evaluate(&mut self, line: &str, message: &Json) -> Result<Run, String> {
         let (module, function) = (message["module"].as_str().unwrap_or(""), message["function"].as_str().unwrap_or(""));
         let name = self.load(module)?;
-        if !function.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') || self.session.type_of(&format!("{name}.{function}")).is_err() {
+        if !function.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+            || self.session.type_of(&format!("{name}.{function}")).is_err()
+        {
             return Err(format!("`{module}` has no function `{function}`"));
         }
         self.files.borrow_mut().insert(MESSAGE.to_owned(), line.as_bytes().to_vec());
@@ -86,7 +90,14 @@ impl Tool {
         }
         let f = self.value(&format!("{name}.{function}"))?;
         let given = &message["input"];
-        self.time(&f, &input, &Effort { runs: given["min_runs"].as_u64().unwrap_or(1).max(1), seconds: given["min_seconds"].as_f64().unwrap_or(0.0) })
+        self.time(
+            &f,
+            &input,
+            &Effort {
+                runs: given["min_runs"].as_u64().unwrap_or(1).max(1),
+                seconds: given["min_seconds"].as_f64().unwrap_or(0.0),
+            },
+        )
     }
 
     fn time(&mut self, f: &Value, input: &Value, effort: &Effort) -> Result<Run, String> {
@@ -126,12 +137,14 @@ impl Tool {
     }
 
     fn text(&self, diags: &[Diagnostic]) -> String {
-        let texts: Vec<String> = diags.iter().map(|d| adl_syntax::render::text(d, &self.session.sources, false)).collect();
+        let texts: Vec<String> =
+            diags.iter().map(|d| adl_syntax::render::text(d, &self.session.sources, false)).collect();
         texts.join("\n")
     }
 }
 
 fn success(id: &Json, run: &Run) -> String {
-    let timings: Vec<Json> = run.nanoseconds.iter().map(|n| json!({"name": "evaluate", "nanoseconds": *n as u64})).collect();
+    let timings: Vec<Json> =
+        run.nanoseconds.iter().map(|n| json!({"name": "evaluate", "nanoseconds": *n as u64})).collect();
     format!("{{\"id\":{id},\"success\":true,\"output\":{},\"timings\":{}}}", run.output, Json::from(timings))
 }

@@ -78,8 +78,13 @@ impl Maker {
         for _ in 0..1 + self.random.below(3) {
             let x = self.name("x");
             if self.random.once_in(8) {
-                let (a, b) = if self.random.once_in(2) { (Ty::Float, Ty::Float) } else { (Ty::floats(&[2]), Ty::floats(&[2])) };
-                self.functions.push(Function { name: x.clone(), params: vec![Param::Value(a.clone())], result: b.clone() });
+                let (a, b) =
+                    if self.random.once_in(2) { (Ty::Float, Ty::Float) } else { (Ty::floats(&[2]), Ty::floats(&[2])) };
+                self.functions.push(Function {
+                    name: x.clone(),
+                    params: vec![Param::Value(a.clone())],
+                    result: b.clone(),
+                });
                 params.push(Param::Fun(a, b));
             } else {
                 let t = self.some_type();
@@ -105,9 +110,13 @@ impl Maker {
                 fits.extend([var(), var()]);
             }
             match u {
-                Ty::Array(_, e) if **e == *t => fits.extend([Expr::Index(boxed(var()), vec![At::Literal(-1)]), Expr::Call("sum", vec![var()])]),
+                Ty::Array(_, e) if **e == *t => {
+                    fits.extend([Expr::Index(boxed(var()), vec![At::Literal(-1)]), Expr::Call("sum", vec![var()])])
+                }
                 Ty::Array(..) if *t == Ty::Float => fits.push(Expr::Call("norm", vec![var()])),
-                Ty::Tuple(ts) if ts.len() == 2 => fits.extend((0..2).filter(|i| ts[*i] == *t).map(|i| Expr::Call(["fst", "snd"][i], vec![var()]))),
+                Ty::Tuple(ts) if ts.len() == 2 => {
+                    fits.extend((0..2).filter(|i| ts[*i] == *t).map(|i| Expr::Call(["fst", "snd"][i], vec![var()])))
+                }
                 Ty::Record(fs) => fits.extend(fs.iter().filter(|f| f.1 == *t).map(|f| Expr::Field(boxed(var()), f.0))),
                 _ => {}
             }
@@ -152,7 +161,11 @@ impl Maker {
                 let s = self.name("s");
                 let init = self.expr(t, d);
                 let body = self.under(&[(s.clone(), t.clone())], t, d);
-                if self.random.once_in(2) { Expr::Loop(s, 2, boxed(init), boxed(body)) } else { Expr::Rec(self.name("go"), s, boxed(init), boxed(body)) }
+                if self.random.once_in(2) {
+                    Expr::Loop(s, 2, boxed(init), boxed(body))
+                } else {
+                    Expr::Rec(self.name("go"), s, boxed(init), boxed(body))
+                }
             }
             6 => {
                 let (x, y, u, v) = (self.name("y"), self.name("y"), self.some_type(), self.some_type());
@@ -176,7 +189,14 @@ impl Maker {
     }
 
     fn call(&mut self, t: &Ty, d: usize) -> Expr {
-        let fits: Vec<Function> = self.functions.iter().filter(|f| f.result == *t || matches!((t, &f.params[..]), (Ty::Array(_, e), [Param::Value(_)]) if **e == f.result)).cloned().collect();
+        let fits: Vec<Function> = self
+            .functions
+            .iter()
+            .filter(|f| {
+                f.result == *t || matches!((t, &f.params[..]), (Ty::Array(_, e), [Param::Value(_)]) if **e == f.result)
+            })
+            .cloned()
+            .collect();
         if fits.is_empty() {
             return self.own(t, d);
         }
@@ -184,10 +204,14 @@ impl Maker {
         if let (true, [Param::Value(u)], Ty::Array(n, _)) = (f.result != *t, &f.params[..], t) {
             return Expr::MapName(f.name, boxed(self.expr(&Ty::Array(*n, Box::new(u.clone())), d)));
         }
-        let args = f.params.iter().map(|p| match p {
-            Param::Value(u) => Arg::Value(self.expr(u, d)),
-            Param::Fun(a, b) => self.passed(a, b, d),
-        }).collect();
+        let args = f
+            .params
+            .iter()
+            .map(|p| match p {
+                Param::Value(u) => Arg::Value(self.expr(u, d)),
+                Param::Fun(a, b) => self.passed(a, b, d),
+            })
+            .collect();
         Expr::User(f.name, args)
     }
 
@@ -249,7 +273,10 @@ impl Maker {
     /// Operations on numbers or arrays of them, elementwise.
     fn elementwise(&mut self, t: &Ty, d: usize) -> Expr {
         match self.random.below(5) {
-            0 => Expr::Un(*self.random.of(&["sin", "cos", "tanh", "sigmoid", "-", "abs", "relu", "softplus"]), boxed(self.expr(t, d))),
+            0 => Expr::Un(
+                *self.random.of(&["sin", "cos", "tanh", "sigmoid", "-", "abs", "relu", "softplus"]),
+                boxed(self.expr(t, d)),
+            ),
             1 => bin(*self.random.of(&["min", "max", "hypot"]), self.expr(t, d), self.expr(t, d)),
             2 => bin("^", self.expr(t, d), Expr::Int(2)),
             3 => {
@@ -302,8 +329,12 @@ impl Maker {
                 if self.random.once_in(2) { bin(op, a, b) } else { bin(op, b, a) }
             }
             5 | 6 => match e {
-                Ty::Array(Some(m), _) => bin("@", self.expr(&Ty::floats(&[n, 2]), d), self.expr(&Ty::floats(&[2, *m]), d)),
-                _ if self.random.once_in(2) => bin("@", self.expr(&Ty::floats(&[n, 2]), d), self.expr(&Ty::floats(&[2]), d)),
+                Ty::Array(Some(m), _) => {
+                    bin("@", self.expr(&Ty::floats(&[n, 2]), d), self.expr(&Ty::floats(&[2, *m]), d))
+                }
+                _ if self.random.once_in(2) => {
+                    bin("@", self.expr(&Ty::floats(&[n, 2]), d), self.expr(&Ty::floats(&[2]), d))
+                }
                 _ => bin("@", self.expr(&Ty::floats(&[2]), d), self.expr(&Ty::floats(&[2, n]), d)),
             },
             7 => {
@@ -314,15 +345,25 @@ impl Maker {
             8 => {
                 let (x, y) = (self.name("r"), self.name("r"));
                 let (a, b) = (self.expr(t, d), self.expr(t, d));
-                Expr::Map(vec![x.clone(), y.clone()], boxed(self.under(&[(x, e.clone()), (y, e.clone())], e, d)), vec![a, b])
+                Expr::Map(
+                    vec![x.clone(), y.clone()],
+                    boxed(self.under(&[(x, e.clone()), (y, e.clone())], e, d)),
+                    vec![a, b],
+                )
             }
             9 => {
                 let i = self.name("i");
                 Expr::For(false, i, n, boxed(self.expr(e, d)))
             }
             10 => match self.random.below(4) {
-                0 => Expr::Call(*self.random.of(&["sum", "mean"]), vec![self.expr(&Ty::Array(Some(2), Box::new(t.clone())), d)]),
-                1 => Expr::Index(boxed(self.expr(&Ty::Array(Some(n + 1), Box::new(e.clone())), d)), vec![At::Slice([":-1", "1:"][self.random.below(2)])]),
+                0 => Expr::Call(
+                    *self.random.of(&["sum", "mean"]),
+                    vec![self.expr(&Ty::Array(Some(2), Box::new(t.clone())), d)],
+                ),
+                1 => Expr::Index(
+                    boxed(self.expr(&Ty::Array(Some(n + 1), Box::new(e.clone())), d)),
+                    vec![At::Slice([":-1", "1:"][self.random.below(2)])],
+                ),
                 2 => Expr::Call("reverse", vec![self.expr(t, d)]),
                 _ => match e {
                     Ty::Array(Some(m), _) => Expr::Call("T", vec![self.expr(&Ty::floats(&[*m, n]), d)]),
@@ -342,7 +383,8 @@ impl Maker {
         let (mut right, mut wrong) = (Vec::new(), 0);
         for k in 0..30 {
             let types: Vec<Param> = f.params.iter().map(|t| if k == 0 { t.clone() } else { self.changed(t) }).collect();
-            let shown: Vec<String> = types.iter().map(|t| if let Param::Value(t) = t { t.text() } else { String::new() }).collect();
+            let shown: Vec<String> =
+                types.iter().map(|t| if let Param::Value(t) = t { t.text() } else { String::new() }).collect();
             if right.contains(&shown) {
                 continue;
             }
@@ -381,8 +423,20 @@ impl Maker {
         Param::Value(match self.random.below(8) {
             0..3 => t.clone(),
             3 | 4 => lifted(t),
-            5 => if let Ty::Array(_, e) = t { (**e).clone() } else { Ty::floats(&[2]) },
-            6 => if let Ty::Array(n, e) = t { Ty::Array(n.map(|n| n + 1), e.clone()) } else { lifted(&lifted(t)) },
+            5 => {
+                if let Ty::Array(_, e) = t {
+                    (**e).clone()
+                } else {
+                    Ty::floats(&[2])
+                }
+            }
+            6 => {
+                if let Ty::Array(n, e) = t {
+                    Ty::Array(n.map(|n| n + 1), e.clone())
+                } else {
+                    lifted(&lifted(t))
+                }
+            }
             _ => self.some_type(),
         })
     }

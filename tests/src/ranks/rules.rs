@@ -16,7 +16,13 @@ fn extent(a: Option<usize>, b: Option<usize>) -> Result<Option<usize>, ()> {
 
 /// The common type of two types that may differ only in known sizes.
 pub fn same(a: &Ty, b: &Ty) -> Typed {
-    let all = |x: &[Ty], y: &[Ty]| if x.len() == y.len() { x.iter().zip(y).map(|(x, y)| same(x, y)).collect::<Result<Vec<_>, _>>() } else { Err(()) };
+    let all = |x: &[Ty], y: &[Ty]| {
+        if x.len() == y.len() {
+            x.iter().zip(y).map(|(x, y)| same(x, y)).collect::<Result<Vec<_>, _>>()
+        } else {
+            Err(())
+        }
+    };
     match (a, b) {
         (Ty::Array(n, x), Ty::Array(m, y)) => Ok(Ty::Array(extent(*n, *m)?, Box::new(same(x, y)?))),
         (Ty::Tuple(x), Ty::Tuple(y)) => Ok(Ty::Tuple(all(x, y)?)),
@@ -53,8 +59,20 @@ pub fn binary(op: &str, a: &Ty, b: &Ty) -> Typed {
             (Ty::Array(n, x), Ty::Array(m, y)) => Ok(Ty::Array(n.zip(*m).map(|(n, m)| n + m), Box::new(same(x, y)?))),
             _ => Err(()),
         },
-        "<" | ">" => if a == b && matches!(a, Ty::Float | Ty::Int) { Ok(Ty::Bool) } else { Err(()) },
-        ".<" | ".>=" => if a.is_numeric() && a.leaf() == b.leaf() { spread(a, b).map(|t| t.with_leaf(&Ty::Bool)) } else { Err(()) },
+        "<" | ">" => {
+            if a == b && matches!(a, Ty::Float | Ty::Int) {
+                Ok(Ty::Bool)
+            } else {
+                Err(())
+            }
+        }
+        ".<" | ".>=" => {
+            if a.is_numeric() && a.leaf() == b.leaf() {
+                spread(a, b).map(|t| t.with_leaf(&Ty::Bool))
+            } else {
+                Err(())
+            }
+        }
         _ if a.parts().is_some() || b.parts().is_some() => match op {
             "+" | "-" if is_vector_space(a) => same(a, b),
             "*" if *a == Ty::Float && is_vector_space(b) => Ok(b.clone()),
@@ -75,7 +93,9 @@ fn product(a: &Ty, b: &Ty) -> Typed {
     }
     let (Ty::Array(n, x), Ty::Array(m, y)) = (a, b) else { return Err(()) };
     match (&**x, &**y, a.rank(), b.rank()) {
-        (Ty::Array(k, e), Ty::Array(l, _), 2, 2) => extent(*k, *m).map(|_| Ty::Array(*n, Box::new(Ty::Array(*l, e.clone())))),
+        (Ty::Array(k, e), Ty::Array(l, _), 2, 2) => {
+            extent(*k, *m).map(|_| Ty::Array(*n, Box::new(Ty::Array(*l, e.clone()))))
+        }
         (Ty::Array(k, e), _, 2, 1) => extent(*k, *m).map(|_| Ty::Array(*n, e.clone())),
         (_, Ty::Array(l, e), 1, 2) => extent(*n, *m).map(|_| Ty::Array(*l, e.clone())),
         _ => Err(()),
@@ -118,11 +138,13 @@ pub fn call(f: &str, args: &[Ty]) -> Typed {
             _ => Err(()),
         },
         "dot" | "outer" => match &args[1] {
-            Ty::Array(m, x) if vector && x == e => if f == "dot" {
-                extent(*n, *m).map(|_| (**e).clone())
-            } else {
-                Ok(Ty::Array(*n, Box::new(args[1].clone())))
-            },
+            Ty::Array(m, x) if vector && x == e => {
+                if f == "dot" {
+                    extent(*n, *m).map(|_| (**e).clone())
+                } else {
+                    Ok(Ty::Array(*n, Box::new(args[1].clone())))
+                }
+            }
             _ => Err(()),
         },
         _ => Err(()),
@@ -156,7 +178,9 @@ pub fn derivative(op: &str, result: &Ty, args: &[Ty]) -> Typed {
     match (op, args) {
         ("grad", [_]) if *result == Ty::Float => Ok(at.clone()),
         ("value_and_grad", [_]) if *result == Ty::Float => Ok(Ty::Tuple(vec![Ty::Float, at.clone()])),
-        ("jvp", [_, d]) if is_vector_space(result) => same(at, d).map(|_| Ty::Tuple(vec![result.clone(), result.clone()])),
+        ("jvp", [_, d]) if is_vector_space(result) => {
+            same(at, d).map(|_| Ty::Tuple(vec![result.clone(), result.clone()]))
+        }
         ("pull", [_, c]) if is_vector_space(result) => same(result, c).map(|_| at.clone()),
         ("jacobian", [_]) if result.is_real() && at.is_real() => Ok(around(result, at)),
         ("hessian", [_]) if *result == Ty::Float && at.is_real() => Ok(around(at, at)),

@@ -67,7 +67,9 @@ impl Ty {
             Ty::Bool => "Bool".into(),
             Ty::Array(n, e) => format!("[{}]{}", n.map_or("_".into(), |n| n.to_string()), e.text()),
             Ty::Tuple(ts) => format!("({})", ts.iter().map(Ty::text).collect::<Vec<_>>().join(", ")),
-            Ty::Record(fs) => format!("{{{}}}", fs.iter().map(|(f, t)| format!("{f} : {}", t.text())).collect::<Vec<_>>().join(", ")),
+            Ty::Record(fs) => {
+                format!("{{{}}}", fs.iter().map(|(f, t)| format!("{f} : {}", t.text())).collect::<Vec<_>>().join(", "))
+            }
         }
     }
 }
@@ -202,7 +204,9 @@ pub fn value(t: &Ty, number: &mut dyn FnMut() -> f64) -> String {
         Ty::Float => float(number()),
         Ty::Int => format!("({} : Int)", (number() * 2.0).abs() as i64 + 1),
         Ty::Bool => (number() > 0.0).to_string(),
-        Ty::Array(n, e) => format!("[{}]", (0..n.unwrap_or(2)).map(|_| value(e, number)).collect::<Vec<_>>().join(", ")),
+        Ty::Array(n, e) => {
+            format!("[{}]", (0..n.unwrap_or(2)).map(|_| value(e, number)).collect::<Vec<_>>().join(", "))
+        }
         Ty::Tuple(ts) => format!("({})", ts.iter().map(|t| value(t, number)).collect::<Vec<_>>().join(", ")),
         Ty::Record(fs) => {
             let mut text = String::from("{");

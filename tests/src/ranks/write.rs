@@ -73,10 +73,13 @@ pub struct Pair {
 /// The unannotated definitions.
 pub fn definitions(p: &Program) -> Vec<String> {
     let mut w = Writer { defs: &p.defs, ..Writer::default() };
-    p.defs.iter().map(|d| {
-        let env = d.params.iter().map(|x| (x.clone(), Bind::Value(None))).collect();
-        format!("let {} {} = {}", d.name, d.params.join(" "), w.expr(&d.body, &env).1)
-    }).collect()
+    p.defs
+        .iter()
+        .map(|d| {
+            let env = d.params.iter().map(|x| (x.clone(), Bind::Value(None))).collect();
+            format!("let {} {} = {}", d.name, d.params.join(" "), w.expr(&d.body, &env).1)
+        })
+        .collect()
 }
 
 /// One use, in both forms.
@@ -85,7 +88,13 @@ pub fn pair(p: &Program, u: &Use) -> Pair {
     let mut typed = Writer { defs: &p.defs, typed: true, ..Writer::default() };
     let inferred = plain.usage(u).1;
     let (result, annotated) = typed.usage(u);
-    Pair { inferred, definitions: typed.copies.into_iter().map(|c| c.text).collect(), annotated, fits: !typed.wrong, result }
+    Pair {
+        inferred,
+        definitions: typed.copies.into_iter().map(|c| c.text).collect(),
+        annotated,
+        fits: !typed.wrong,
+        result,
+    }
 }
 
 fn known(ts: &[Option<Ty>]) -> Option<Vec<Ty>> {
@@ -153,7 +162,10 @@ impl Writer<'_> {
             Expr::Int(i) => (self.typed.then_some(Ty::Int), i.to_string()),
             Expr::Un(f, a) => {
                 let (t, a) = self.expr(a, env);
-                (t.and_then(|t| self.check(rules::unary(f, &t))), if *f == "-" { format!("(-{a})") } else { format!("({f} {a})") })
+                (
+                    t.and_then(|t| self.check(rules::unary(f, &t))),
+                    if *f == "-" { format!("(-{a})") } else { format!("({f} {a})") },
+                )
             }
             Expr::Bin(op, a, b) => self.binary(op, a, b, env),
             Expr::Call(f, args) => {
@@ -183,12 +195,19 @@ impl Writer<'_> {
 
     fn binary(&mut self, op: &str, a: &Expr, b: &Expr, env: &Env) -> Written {
         let ((ta, x), (tb, y)) = (self.expr(a, env), self.expr(b, env));
-        let text = if op.starts_with(char::is_alphabetic) { format!("({op} {x} {y})") } else { format!("({x} {op} {y})") };
+        let text =
+            if op.starts_with(char::is_alphabetic) { format!("({op} {x} {y})") } else { format!("({x} {op} {y})") };
         let (Some(ta), Some(tb)) = (ta, tb) else { return (None, text) };
         // An Int literal becomes a Float beside a Float, and may be the exponent of any number.
         let beside = |t: &Ty| if t.parts().is_some() || t.is_real() { Ty::Float } else { Ty::Int };
         let t = match (a, b) {
-            (_, Expr::Int(_)) if op == "^" => if ta.is_numeric() { Ok(ta) } else { Err(()) },
+            (_, Expr::Int(_)) if op == "^" => {
+                if ta.is_numeric() {
+                    Ok(ta)
+                } else {
+                    Err(())
+                }
+            }
             (Expr::Int(_), _) => rules::binary(op, &beside(&tb), &tb),
             (_, Expr::Int(_)) => rules::binary(op, &ta, &beside(&ta)),
             _ => rules::binary(op, &ta, &tb),
@@ -209,7 +228,9 @@ impl Writer<'_> {
             Expr::Update(r, f, v) => {
                 let ((t, r), (u, v)) = (self.expr(r, env), self.expr(v, env));
                 let update = |t: Ty, u: Ty| match t {
-                    Ty::Record(fs) if fs.iter().any(|g| g.0 == *f && rules::same(&g.1, &u).is_ok()) => Ok(Ty::Record(fs)),
+                    Ty::Record(fs) if fs.iter().any(|g| g.0 == *f && rules::same(&g.1, &u).is_ok()) => {
+                        Ok(Ty::Record(fs))
+                    }
                     _ => Err(()),
                 };
                 (t.zip(u).and_then(|(t, u)| self.check(update(t, u))), format!("{{{r} with {f} = {v}}}"))
@@ -218,7 +239,10 @@ impl Writer<'_> {
                 let es: Vec<Expr> = fields.iter().map(|f| f.1.clone()).collect();
                 let (ts, texts) = self.all(&es, env);
                 let text: Vec<String> = fields.iter().zip(texts).map(|(f, v)| format!("{} = {v}", f.0)).collect();
-                (ts.map(|ts| Ty::Record(fields.iter().map(|f| f.0).zip(ts).collect())), format!("{{{}}}", text.join(", ")))
+                (
+                    ts.map(|ts| Ty::Record(fields.iter().map(|f| f.0).zip(ts).collect())),
+                    format!("{{{}}}", text.join(", ")),
+                )
             }
             _ => (None, String::new()),
         }
@@ -234,19 +258,28 @@ impl Writer<'_> {
             }
             Expr::LetTuple(xs, a, b) => {
                 let (t, a) = self.expr(a, env);
-                let parts = t.and_then(|t| self.check(match &t {
-                    Ty::Tuple(ts) if ts.len() == xs.len() => Ok(t),
-                    _ => Err(()),
-                }));
+                let parts = t.and_then(|t| {
+                    self.check(match &t {
+                        Ty::Tuple(ts) if ts.len() == xs.len() => Ok(t),
+                        _ => Err(()),
+                    })
+                });
                 let mut inner = env.clone();
                 for (i, x) in xs.iter().enumerate() {
-                    inner.push((x.clone(), Bind::Value(parts.as_ref().and_then(|t| t.parts()).map(|ts| ts[i].clone()))));
+                    inner
+                        .push((x.clone(), Bind::Value(parts.as_ref().and_then(|t| t.parts()).map(|ts| ts[i].clone()))));
                 }
                 let (u, b) = self.expr(b, &inner);
                 (u, format!("(let ({}) = {a} in {b})", xs.join(", ")))
             }
             Expr::LetFun(f, params, body, rest) => {
-                let local = Rc::new(Local { name: f.clone(), params: params.clone(), body: (**body).clone(), env: env.clone(), copies: RefCell::default() });
+                let local = Rc::new(Local {
+                    name: f.clone(),
+                    params: params.clone(),
+                    body: (**body).clone(),
+                    env: env.clone(),
+                    copies: RefCell::default(),
+                });
                 let mut inner = env.clone();
                 inner.push((f.clone(), Bind::Local(local.clone())));
                 let (u, rest) = self.expr(rest, &inner);
@@ -280,8 +313,10 @@ impl Writer<'_> {
             Expr::Map(xs, body, arrays) => {
                 let (ts, texts) = self.all(arrays, env);
                 let rows = ts.and_then(|ts| {
-                    let rows: Option<Vec<_>> = ts.into_iter().map(|t| if let Ty::Array(n, e) = t { Some((n, *e)) } else { None }).collect();
-                    let rows = rows.filter(|rows| rows.iter().all(|r| r.0.is_none() || rows[0].0.is_none() || r.0 == rows[0].0));
+                    let rows: Option<Vec<_>> =
+                        ts.into_iter().map(|t| if let Ty::Array(n, e) = t { Some((n, *e)) } else { None }).collect();
+                    let rows = rows
+                        .filter(|rows| rows.iter().all(|r| r.0.is_none() || rows[0].0.is_none() || r.0 == rows[0].0));
                     self.check(if rows.is_some() { Ok(Ty::Bool) } else { Err(()) });
                     rows
                 });
@@ -293,7 +328,14 @@ impl Writer<'_> {
                 }
                 let (u, body) = self.expr(body, &inner);
                 let t = rows.zip(u).map(|(rows, u)| Ty::Array(rows[0].0, Box::new(u)));
-                (t, format!("({} (fun{head} -> {body}) {})", if xs.len() == 1 { "map" } else { "map2" }, texts.join(" ")))
+                (
+                    t,
+                    format!(
+                        "({} (fun{head} -> {body}) {})",
+                        if xs.len() == 1 { "map" } else { "map2" },
+                        texts.join(" ")
+                    ),
+                )
             }
             Expr::MapName(f, a) => {
                 let (t, a) = self.expr(a, env);
@@ -311,7 +353,9 @@ impl Writer<'_> {
             }
             Expr::If(c, a, b) => {
                 let ((tc, c), (ta, a), (tb, b)) = (self.expr(c, env), self.expr(a, env), self.expr(b, env));
-                let t = tc.zip(ta.zip(tb)).and_then(|(c, (a, b))| self.check(if c == Ty::Bool { rules::same(&a, &b) } else { Err(()) }));
+                let t = tc
+                    .zip(ta.zip(tb))
+                    .and_then(|(c, (a, b))| self.check(if c == Ty::Bool { rules::same(&a, &b) } else { Err(()) }));
                 (t, format!("(if {c} then {a} else {b})"))
             }
             Expr::Loop(..) | Expr::Rec(..) => self.loops(e, env),
@@ -319,7 +363,11 @@ impl Writer<'_> {
                 let (ts, texts) = self.all(args, env);
                 let (u, f) = self.lambda(x, ts.as_ref().map(|ts| ts[0].clone()), body, env);
                 let t = u.zip(ts).and_then(|(u, ts)| self.check(rules::derivative(op, &u, &ts)));
-                let text = if *op == "pull" { format!("((snd (vjp {f} {})) {})", texts[0], texts[1]) } else { format!("({op} {f} {})", texts.join(" ")) };
+                let text = if *op == "pull" {
+                    format!("((snd (vjp {f} {})) {})", texts[0], texts[1])
+                } else {
+                    format!("({op} {f} {})", texts.join(" "))
+                };
                 (t, text)
             }
             _ => (None, String::new()),
@@ -360,7 +408,11 @@ impl Writer<'_> {
                 binds.push(Bind::Value(t));
                 texts.push(text);
             } else {
-                binds.push(Bind::Passed(Rc::new(Passed { arg: a.clone(), env: env.clone(), applied: RefCell::default() })));
+                binds.push(Bind::Passed(Rc::new(Passed {
+                    arg: a.clone(),
+                    env: env.clone(),
+                    applied: RefCell::default(),
+                })));
                 texts.push(String::new());
             }
         }
@@ -410,16 +462,27 @@ impl Writer<'_> {
         let env: Env = d.params.iter().cloned().zip(binds.clone()).collect();
         let (result, body) = self.expr(&d.body, &env);
         let name = format!("{}_{}", d.name, self.copies.len());
-        let heads: Vec<String> = d.params.iter().zip(&binds).map(|(x, b)| match b {
-            Bind::Value(t) => noted(x, t.as_ref()),
-            Bind::Passed(p) => match &*p.applied.borrow() {
-                Some((a, Some(r), _)) => format!("({x} : {} -> {})", a.text(), r.text()),
-                _ => x.clone(),
-            },
-            Bind::Local(_) => x.clone(),
-        }).collect();
+        let heads: Vec<String> = d
+            .params
+            .iter()
+            .zip(&binds)
+            .map(|(x, b)| match b {
+                Bind::Value(t) => noted(x, t.as_ref()),
+                Bind::Passed(p) => match &*p.applied.borrow() {
+                    Some((a, Some(r), _)) => format!("({x} : {} -> {})", a.text(), r.text()),
+                    _ => x.clone(),
+                },
+                Bind::Local(_) => x.clone(),
+            })
+            .collect();
         let text = format!("let {name} {}{} = {body}", heads.join(" "), ending(result.as_ref()));
-        self.copies.push(Copied { of: if args.is_empty() { usize::MAX } else { at }, args, name: name.clone(), text, result: result.clone() });
+        self.copies.push(Copied {
+            of: if args.is_empty() { usize::MAX } else { at },
+            args,
+            name: name.clone(),
+            text,
+            result: result.clone(),
+        });
         (result, name)
     }
 

@@ -145,8 +145,13 @@ impl Batch<'_> {
     /// Extends the shape operands of an operation.
     fn shapes(&mut self, op: &mut Op) {
         match op {
-            Op::Index { a, shape, .. } | Op::Slice { a, shape, .. } | Op::Gather { a, shape, .. } | Op::Concat { a, shape, .. } => self.widen(*a, shape),
-            Op::IndexAdd { acc, shape, .. } | Op::IndexSet { acc, shape, .. } | Op::SliceAdd { acc, shape, .. } => self.widen(*acc, shape),
+            Op::Index { a, shape, .. }
+            | Op::Slice { a, shape, .. }
+            | Op::Gather { a, shape, .. }
+            | Op::Concat { a, shape, .. } => self.widen(*a, shape),
+            Op::IndexAdd { acc, shape, .. } | Op::IndexSet { acc, shape, .. } | Op::SliceAdd { acc, shape, .. } => {
+                self.widen(*acc, shape)
+            }
             Op::GatherAdd { acc, shape, .. } => self.widen(*acc, shape),
             Op::Stack { elems, shape } => self.widen(elems[0], shape),
             Op::Reshape { a, to, from } if self.b.ty(*a).scalar().is_flat() => {

@@ -46,18 +46,20 @@ impl J<'_> {
     /// Materialised zeros of the tangent types of some variables: the point at which the (linear) rule is
     /// differentiated.
     fn zeros_like(&mut self, vs: &[Var]) -> Vec<Var> {
-        vs.iter().map(|v| {
-            let ty = self.tangent_ty(*v);
-            match &ty {
-                Ty::F32 => self.b.lit(Lit::F32(0.0)),
-                Ty::F64 => self.b.lit(Lit::F64(0.0)),
-                Ty::Array(e, _) if e.is_real() => {
-                    let (zero, shape) = (self.b.real(0.0, *v), self.b.shape(*v));
-                    self.b.one(Op::Spread { a: zero, shape }, ty.clone())
+        vs.iter()
+            .map(|v| {
+                let ty = self.tangent_ty(*v);
+                match &ty {
+                    Ty::F32 => self.b.lit(Lit::F32(0.0)),
+                    Ty::F64 => self.b.lit(Lit::F64(0.0)),
+                    Ty::Array(e, _) if e.is_real() => {
+                        let (zero, shape) = (self.b.real(0.0, *v), self.b.shape(*v));
+                        self.b.one(Op::Spread { a: zero, shape }, ty.clone())
+                    }
+                    _ => self.b.one(Op::Zero(ty.clone()), ty.clone()),
                 }
-                _ => self.b.one(Op::Zero(ty.clone()), ty.clone()),
-            }
-        }).collect()
+            })
+            .collect()
     }
 
     /// A custom forward rule `g (x…, t…) -> (y…, u…)`, linear in `t`: its derivative with respect to `t` at 0 is
@@ -88,14 +90,22 @@ impl J<'_> {
             }
         }
         let all = [args, &zeros[..]].concat();
-        self.b.push(Stmt { outs, lin_outs, op: Op::Call { f: j.func, args: all, lin_args, rule: None, checkpoint: false }, span: s.span });
+        self.b.push(Stmt {
+            outs,
+            lin_outs,
+            op: Op::Call { f: j.func, args: all, lin_args, rule: None, checkpoint: false },
+            span: s.span,
+        });
         Ok(())
     }
 
     /// A custom reverse rule `g (x…, c…) -> (y…, u…)`, linear from cotangents `c` to cotangents `u`: its transpose
     /// computes the tangent.
     fn backward_rule(&mut self, s: &Stmt, f: FnId, args: &[Var], g: FnId) -> Result<(), Unsupported> {
-        self.b.push(Stmt { op: Op::Call { f, args: args.to_vec(), lin_args: Vec::new(), rule: None, checkpoint: false }, ..s.clone() });
+        self.b.push(Stmt {
+            op: Op::Call { f, args: args.to_vec(), lin_args: Vec::new(), rule: None, checkpoint: false },
+            ..s.clone()
+        });
         let results = self.tangible(&s.outs);
         let zeros = self.zeros_like(&results);
         let wrt: Vec<bool> = args.iter().map(|_| false).chain(results.iter().map(|_| true)).collect();
@@ -104,7 +114,17 @@ impl J<'_> {
         let back = self.ad.transpose(self.p, u.linear)?;
         let primal = self.p.func(u.primal).clone();
         let tys = primal.tys(&primal.body.results);
-        let (made, _) = self.b.emit(Op::Call { f: u.primal, args: [args, &zeros[..]].concat(), lin_args: Vec::new(), rule: None, checkpoint: false }, &tys, &[]);
+        let (made, _) = self.b.emit(
+            Op::Call {
+                f: u.primal,
+                args: [args, &zeros[..]].concat(),
+                lin_args: Vec::new(),
+                rule: None,
+                checkpoint: false,
+            },
+            &tys,
+            &[],
+        );
         let given = self.tangible(args);
         // Only the active `u`s have cotangents.
         let n = s.outs.len();

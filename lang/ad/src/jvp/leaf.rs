@@ -19,7 +19,12 @@ pub(super) fn wanted_of(s: &Stmt, act: &Activity, out: &mut HashSet<Var>) {
     let mut work = vec![s];
     while let Some(s) = work.pop() {
         match &s.op {
-            Op::Index { a, shape: None, .. } | Op::Slice { a, shape: None, .. } | Op::Gather { a, shape: None, .. } | Op::Total { a, shape: None } if act.has(*a) => {
+            Op::Index { a, shape: None, .. }
+            | Op::Slice { a, shape: None, .. }
+            | Op::Gather { a, shape: None, .. }
+            | Op::Total { a, shape: None }
+                if act.has(*a) =>
+            {
                 out.insert(*a);
             }
             Op::Reshape { a, from: None, .. } if act.has(*a) => {
@@ -87,22 +92,47 @@ impl J<'_> {
                 let shape = self.shape_or(*a, *shape);
                 return self.tangent_at(*a, at[0], shape, ty);
             }
-            Op::Index { a, at, shape } => Op::Index { shape: Some(self.shape_or(*a, *shape)), at: at.clone(), a: self.tangent(*a) },
-            Op::Slice { a, lo, hi, shape } => Op::Slice { shape: Some(self.shape_or(*a, *shape)), lo: *lo, hi: *hi, a: self.tangent(*a) },
+            Op::Index { a, at, shape } => {
+                Op::Index { shape: Some(self.shape_or(*a, *shape)), at: at.clone(), a: self.tangent(*a) }
+            }
+            Op::Slice { a, lo, hi, shape } => {
+                Op::Slice { shape: Some(self.shape_or(*a, *shape)), lo: *lo, hi: *hi, a: self.tangent(*a) }
+            }
             Op::Gather { a, at, shape } => {
                 self.decide(s.span, "gather", "additions at the same indices, a histogram by +", "");
                 Op::Gather { shape: Some(self.shape_or(*a, *shape)), at: *at, a: self.tangent(*a) }
             }
-            Op::Reshape { a, to, from } => Op::Reshape { from: Some(self.shape_or(*a, *from)), to: *to, a: self.tangent(*a) },
-            Op::Total { a, shape } => Op::Total { shape: Some(self.shape_or(*a, *shape)), a: self.tangent(*a) },
-            Op::IndexAdd { acc, at, v, shape } => Op::IndexAdd { shape: Some(self.shape_or(*acc, *shape)), acc: self.tangent(*acc), at: at.clone(), v: self.tangent(*v) },
-            Op::IndexSet { acc, at, v, shape } => Op::IndexSet { shape: Some(self.shape_or(y, *shape)), acc: self.tangent(*acc), at: at.clone(), v: self.tangent(*v) },
-            Op::SliceAdd { acc, lo, hi, v, shape } => {
-                Op::SliceAdd { shape: Some(self.shape_or(y, *shape)), acc: self.tangent(*acc), lo: *lo, hi: *hi, v: self.tangent(*v) }
+            Op::Reshape { a, to, from } => {
+                Op::Reshape { from: Some(self.shape_or(*a, *from)), to: *to, a: self.tangent(*a) }
             }
+            Op::Total { a, shape } => Op::Total { shape: Some(self.shape_or(*a, *shape)), a: self.tangent(*a) },
+            Op::IndexAdd { acc, at, v, shape } => Op::IndexAdd {
+                shape: Some(self.shape_or(*acc, *shape)),
+                acc: self.tangent(*acc),
+                at: at.clone(),
+                v: self.tangent(*v),
+            },
+            Op::IndexSet { acc, at, v, shape } => Op::IndexSet {
+                shape: Some(self.shape_or(y, *shape)),
+                acc: self.tangent(*acc),
+                at: at.clone(),
+                v: self.tangent(*v),
+            },
+            Op::SliceAdd { acc, lo, hi, v, shape } => Op::SliceAdd {
+                shape: Some(self.shape_or(y, *shape)),
+                acc: self.tangent(*acc),
+                lo: *lo,
+                hi: *hi,
+                v: self.tangent(*v),
+            },
             Op::GatherAdd { acc, at, v, shape } => {
                 self.decide(s.span, "scatter", "a gather at the same indices", "");
-                Op::GatherAdd { shape: Some(self.shape_or(y, *shape)), acc: self.tangent(*acc), at: *at, v: self.tangent(*v) }
+                Op::GatherAdd {
+                    shape: Some(self.shape_or(y, *shape)),
+                    acc: self.tangent(*acc),
+                    at: *at,
+                    v: self.tangent(*v),
+                }
             }
             Op::Reverse(a) => Op::Reverse(self.tangent(*a)),
             Op::Rotate { n, a } => Op::Rotate { n: *n, a: self.tangent(*a) },
@@ -134,12 +164,35 @@ impl J<'_> {
                 Op::Stack { elems: elems.iter().map(|e| self.full_tangent(*e)).collect(), shape: Some(shape) }
             }
             Op::Con { tag, fields, .. } => {
-                let adl_ir::Ty::Data(data) = ty else { return Err(Unsupported::new("data without a tangent type", s.span)) };
+                let adl_ir::Ty::Data(data) = ty else {
+                    return Err(Unsupported::new("data without a tangent type", s.span));
+                };
                 Op::Con { data, tag: *tag, fields: self.field_tangents(fields) }
             }
-            Op::Lit(_) | Op::Zero(_) | Op::Cmp(..) | Op::Not(_) | Op::Dim(..) | Op::Shape(_) | Op::Count(_) | Op::Nonzero(_) | Op::Zeros(_) | Op::Dup(_) | Op::Drop(_) => Op::Zero(ty.clone()),
-            Op::Contract(_) => return Err(Unsupported::new("a contraction, which the optimiser makes when nothing will be differentiated any more", s.span)),
-            Op::Fields { .. } | Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } | Op::Soac(_) | Op::ReduceByIndex { .. } => unreachable!("handled before"),
+            Op::Lit(_)
+            | Op::Zero(_)
+            | Op::Cmp(..)
+            | Op::Not(_)
+            | Op::Dim(..)
+            | Op::Shape(_)
+            | Op::Count(_)
+            | Op::Nonzero(_)
+            | Op::Zeros(_)
+            | Op::Dup(_)
+            | Op::Drop(_) => Op::Zero(ty.clone()),
+            Op::Contract(_) => {
+                return Err(Unsupported::new(
+                    "a contraction, which the optimiser makes when nothing will be differentiated any more",
+                    s.span,
+                ));
+            }
+            Op::Fields { .. }
+            | Op::If(..)
+            | Op::Switch(..)
+            | Op::Loop(_)
+            | Op::Call { .. }
+            | Op::Soac(_)
+            | Op::ReduceByIndex { .. } => unreachable!("handled before"),
         };
         Ok(self.b.lin(op, ty))
     }

@@ -5,7 +5,7 @@ use super::sites::{Sites, Unit};
 use super::{Count, Profile};
 use crate::Ad;
 use crate::unzip::Plan;
-use adl_ir::{Block, Builder, Cmp, Function, FnId, Loop, Op, Out, Program, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Builder, Cmp, FnId, Function, Loop, Op, Out, Program, Stmt, Turns, Ty, Var};
 use adl_prim::Bin;
 use adl_specialise::Unsupported;
 use std::collections::BTreeMap;
@@ -28,7 +28,14 @@ struct Counter<'a> {
     next: u32,
 }
 
-pub(super) fn function(ad: &mut Ad, p: &mut Program, id: FnId, made: &Profile, b: Builder, src: &Rc<Function>) -> Result<Function, Unsupported> {
+pub(super) fn function(
+    ad: &mut Ad,
+    p: &mut Program,
+    id: FnId,
+    made: &Profile,
+    b: Builder,
+    src: &Rc<Function>,
+) -> Result<Function, Unsupported> {
     let sites = ad.sites(p, id);
     let mut c = Counter { ad, p, id, f: src.clone(), sites, b, next: 0 };
     let mut t = c.stmts(&src.body)?;
@@ -160,12 +167,22 @@ impl Counter<'_> {
             self.add(&mut inner, Count::Runs(self.id, number), one);
             arms.push((self.b.close(arm.results.clone(), Vec::new()), inner));
         }
-        let keys: Vec<Count> = arms.iter().flat_map(|(_, t)| t.counts.keys().copied()).collect::<std::collections::BTreeSet<_>>().into_iter().collect();
+        let keys: Vec<Count> = arms
+            .iter()
+            .flat_map(|(_, t)| t.counts.keys().copied())
+            .collect::<std::collections::BTreeSet<_>>()
+            .into_iter()
+            .collect();
         let peaks = arms.iter().any(|(_, t)| t.peak.is_some());
         let mut blocks = Vec::new();
         for (mut arm, inner) in arms {
             let zero = self.b.func.fresh(Ty::I64, false);
-            arm.stmts.push(Stmt { outs: vec![zero], lin_outs: Vec::new(), op: Op::Lit(adl_ir::Lit::I64(0)), span: s.span });
+            arm.stmts.push(Stmt {
+                outs: vec![zero],
+                lin_outs: Vec::new(),
+                op: Op::Lit(adl_ir::Lit::I64(0)),
+                span: s.span,
+            });
             arm.results.extend(keys.iter().map(|k| inner.counts.get(k).copied().unwrap_or(zero)));
             if peaks {
                 arm.results.push(inner.peak.unwrap_or(zero));

@@ -80,7 +80,9 @@ pub(super) fn kept_by(ad: &mut Ad, p: &mut Program, f: FnId, plan: &Plan) -> Res
 
 /// A function and its callees (except inside of checkpoints) that have a linear part.
 fn active(p: &Program, f: FnId) -> BTreeSet<FnId> {
-    p.callees(f, |g, checkpoint| !checkpoint && !p.func(g).body.lin_results.is_empty() && !p.func(g).body.results.is_empty())
+    p.callees(f, |g, checkpoint| {
+        !checkpoint && !p.func(g).body.lin_results.is_empty() && !p.func(g).body.results.is_empty()
+    })
 }
 
 impl Ad {
@@ -195,7 +197,8 @@ fn weigh(ad: &mut Ad, p: &Program, g: FnId, there: Option<&BTreeSet<Var>>, out: 
 fn extents(r: &Residual, c: &Counted, values: u64) -> Option<Vec<u64>> {
     let (g, v) = r.at;
     let whole = |n: u64, by: u64| (by > 0 && n % by == 0).then(|| n / by);
-    let mut out = (1..r.ty.rank()).map(|k| whole(c.get(Count::Extent(g, v, k - 1)), values)).collect::<Option<Vec<u64>>>()?;
+    let mut out =
+        (1..r.ty.rank()).map(|k| whole(c.get(Count::Extent(g, v, k - 1)), values)).collect::<Option<Vec<u64>>>()?;
     let elements = c.get(Count::Elements(g, v));
     let others = out.iter().try_fold(values, |n, k| n.checked_mul(*k))?;
     out.push(if elements == 0 { 0 } else { whole(elements, others)? });
@@ -228,7 +231,11 @@ impl Ad {
             // The primal half no longer computes what only the linear half needs.
             spared = spared.saturating_add(self.work_of_those(p, g, c, &|v| u64::from(!forwards.contains(v))));
             let sites = self.sites(p, g);
-            again += u.compared.iter().filter_map(|(arm, n)| Some(n * c.get(Count::Runs(g, *sites.arms.get(arm)?)))).sum::<u64>();
+            again += u
+                .compared
+                .iter()
+                .filter_map(|(arm, n)| Some(n * c.get(Count::Runs(g, *sites.arms.get(arm)?))))
+                .sum::<u64>();
         }
         let again = again.saturating_sub(spared);
         let work = c.weighed(&work_of(self, p, f));
@@ -287,7 +294,8 @@ impl Ad {
         for (block, callee) in &s.calls {
             // The callee's work is divided evenly among its calls.
             let all = u128::from(c.weighed(&work_of(self, p, *callee)));
-            let part = all * u128::from(c.get(Count::Runs(g, *block))) / u128::from(c.get(Count::Runs(*callee, 0)).max(1));
+            let part =
+                all * u128::from(c.get(Count::Runs(g, *block))) / u128::from(c.get(Count::Runs(*callee, 0)).max(1));
             sum = sum.saturating_add(u64::try_from(part).unwrap_or(u64::MAX));
         }
         sum

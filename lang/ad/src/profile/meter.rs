@@ -49,7 +49,13 @@ impl Ad {
     }
 }
 
-fn function(ad: &mut Ad, p: &mut Program, src: &Rc<Function>, name: String, boxes: &BTreeSet<DataId>) -> Result<Function, Unsupported> {
+fn function(
+    ad: &mut Ad,
+    p: &mut Program,
+    src: &Rc<Function>,
+    name: String,
+    boxes: &BTreeSet<DataId>,
+) -> Result<Function, Unsupported> {
     let again = ad.made_again();
     let mut m = Meter { ad, p, f: src.clone(), boxes, again, sizes: HashMap::new(), b: Builder::on((**src).clone()) };
     m.b.func.name = name;
@@ -170,14 +176,22 @@ impl Meter<'_> {
                 None => self.b.int(0),
             };
             let sizes = self.boxed(&arm.results);
-            arms.push((self.b.close([&arm.results[..], &[work, peak], &sizes].concat(), Vec::new()), inner.peak.is_some()));
+            arms.push((
+                self.b.close([&arm.results[..], &[work, peak], &sizes].concat(), Vec::new()),
+                inner.peak.is_some(),
+            ));
         }
         let peaks = arms.iter().any(|(_, p)| *p);
         let blocks: Vec<Block> = arms.into_iter().map(|(b, _)| b).collect();
         let (work, peak) = (self.b.func.fresh(Ty::I64, false), self.b.func.fresh(Ty::I64, false));
         let op = s.op.with_arms(blocks);
         let sizes = self.have_sizes(&s.outs);
-        self.b.push(Stmt { outs: [&s.outs[..], &[work, peak], &sizes].concat(), lin_outs: Vec::new(), op, span: s.span });
+        self.b.push(Stmt {
+            outs: [&s.outs[..], &[work, peak], &sizes].concat(),
+            lin_outs: Vec::new(),
+            op,
+            span: s.span,
+        });
         t.work.push(work);
         Ok(peaks.then_some(peak))
     }
@@ -206,7 +220,12 @@ impl Meter<'_> {
         outs.extend(self.have_sizes(&s.outs[..s.outs.len().saturating_sub(1)]));
         made.outs.resize(results.len() - made.init.len(), Out::Sum);
         made.body = Block { params, ..self.b.close(results, Vec::new()) };
-        self.b.push(Stmt { outs: [&outs[..], &[trips]].concat(), lin_outs: Vec::new(), op: Op::Loop(Box::new(made)), span: s.span });
+        self.b.push(Stmt {
+            outs: [&outs[..], &[trips]].concat(),
+            lin_outs: Vec::new(),
+            op: Op::Loop(Box::new(made)),
+            span: s.span,
+        });
         t.work.extend(each);
         self.times(t, inner.fixed, trips);
         self.turns(s, l, t, trips);
@@ -245,7 +264,12 @@ impl Meter<'_> {
         let (work, peak) = (self.b.func.fresh(Ty::I64, false), self.b.func.fresh(Ty::I64, false));
         let op = Op::Call { f: made, args: args.to_vec(), lin_args: Vec::new(), rule: None, checkpoint: false };
         let sizes = self.have_sizes(&s.outs);
-        self.b.push(Stmt { outs: [&s.outs[..], &[work, peak], &sizes].concat(), lin_outs: Vec::new(), op, span: s.span });
+        self.b.push(Stmt {
+            outs: [&s.outs[..], &[work, peak], &sizes].concat(),
+            lin_outs: Vec::new(),
+            op,
+            span: s.span,
+        });
         t.work.push(work);
         let watched = self.p.callees(f, |_, _| true).iter().any(|g| self.again.contains(g));
         Ok(watched.then_some(peak))
@@ -298,7 +322,11 @@ impl Meter<'_> {
     fn bytes(&mut self, v: Var) -> Result<Var, Unsupported> {
         let mut ty = self.f.ty(v);
         if holds(ty, self.boxes) {
-            return self.sizes.get(&v).copied().ok_or_else(|| Unsupported::new("residuals that somebody else made", self.b.span));
+            return self
+                .sizes
+                .get(&v)
+                .copied()
+                .ok_or_else(|| Unsupported::new("residuals that somebody else made", self.b.span));
         }
         while let Ty::Array(e, _) = ty {
             ty = e;

@@ -126,7 +126,13 @@ fn block(f: &Function, b: &Block, out: &mut Sites) -> Vec<(u32, FnId)> {
         }
         let unit = unit(f, s);
         out.charge(unit, number, *key);
-        let site = Rc::new(Site { block: number, key: *key, unit, inside: (first, out.blocks.len() as u32), calls: calls.clone() });
+        let site = Rc::new(Site {
+            block: number,
+            key: *key,
+            unit,
+            inside: (first, out.blocks.len() as u32),
+            calls: calls.clone(),
+        });
         s.outs.iter().for_each(|o| {
             out.made.insert(*o, site.clone());
         });
@@ -140,12 +146,41 @@ pub(super) fn unit(f: &Function, s: &Stmt) -> Unit {
     let scalars = s.outs.iter().all(|o| f.ty(*o).rank() == 0);
     let each = if scalars { Unit::One } else { Unit::Elements };
     match &s.op {
-        Op::Lit(_) | Op::Zero(_) | Op::Dup(_) | Op::Drop(_) | Op::Con { .. } | Op::Fields { .. } | Op::If(..) | Op::Switch(..) | Op::Call { .. } => Unit::Free,
+        Op::Lit(_)
+        | Op::Zero(_)
+        | Op::Dup(_)
+        | Op::Drop(_)
+        | Op::Con { .. }
+        | Op::Fields { .. }
+        | Op::If(..)
+        | Op::Switch(..)
+        | Op::Call { .. } => Unit::Free,
         Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. } => Unit::Free,
-        Op::Dim(..) | Op::Shape(_) | Op::Count(_) | Op::Reshape { .. } | Op::Transpose(_) | Op::Replicate { .. } | Op::Spread { .. } => Unit::Free,
-        Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Convert(..) | Op::Select(..) | Op::Index { .. } => each,
-        Op::Slice { .. } | Op::Gather { .. } | Op::Reverse(_) | Op::Rotate { .. } | Op::Concat { .. } | Op::Stack { .. } | Op::Cumsum { .. } | Op::Outer(..) => each,
-        Op::Sum { .. } | Op::Total { .. } | Op::Nonzero(_) | Op::Zeros(_) | Op::Dot(..) | Op::MatMul(..) | Op::Contract(_) => Unit::Own,
+        Op::Dim(..)
+        | Op::Shape(_)
+        | Op::Count(_)
+        | Op::Reshape { .. }
+        | Op::Transpose(_)
+        | Op::Replicate { .. }
+        | Op::Spread { .. } => Unit::Free,
+        Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Convert(..) | Op::Select(..) | Op::Index { .. } => {
+            each
+        }
+        Op::Slice { .. }
+        | Op::Gather { .. }
+        | Op::Reverse(_)
+        | Op::Rotate { .. }
+        | Op::Concat { .. }
+        | Op::Stack { .. }
+        | Op::Cumsum { .. }
+        | Op::Outer(..) => each,
+        Op::Sum { .. }
+        | Op::Total { .. }
+        | Op::Nonzero(_)
+        | Op::Zeros(_)
+        | Op::Dot(..)
+        | Op::MatMul(..)
+        | Op::Contract(_) => Unit::Own,
         Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => Unit::Own,
         Op::Prim(_, args) if scalars && args.iter().all(|a| f.ty(*a).rank() == 0) => Unit::One,
         Op::Prim(..) => Unit::Own,

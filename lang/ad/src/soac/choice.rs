@@ -28,7 +28,10 @@ fn choice(f: &Function, op: &Block) -> Option<(Block, bool)> {
     if !first && (p, q) != (*y, *x) {
         return None;
     }
-    Some((Block { params: op.params.clone(), stmts: op.stmts[..at].to_vec(), results: vec![c], ..Block::default() }, first))
+    Some((
+        Block { params: op.params.clone(), stmts: op.stmts[..at].to_vec(), results: vec![c], ..Block::default() },
+        first,
+    ))
 }
 
 impl J<'_> {

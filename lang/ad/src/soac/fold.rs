@@ -94,14 +94,21 @@ fn within(b: &mut Builder, key: Var, len: Var) -> Var {
 
 /// Applies the operator to the accumulated arrays at the key. The updated arrays become the results of the open block.
 fn update(b: &mut Builder, carry: &[Var], key: Var, elems: &[Var], op: &Block) {
-    let old: Vec<Var> = carry.iter().map(|c| {
-        let ty = b.ty(*c).elem();
-        b.one(Op::Index { a: *c, at: vec![key], shape: None }, ty)
-    }).collect();
+    let old: Vec<Var> = carry
+        .iter()
+        .map(|c| {
+            let ty = b.ty(*c).elem();
+            b.one(Op::Index { a: *c, at: vec![key], shape: None }, ty)
+        })
+        .collect();
     let made = b.inline(op, &[old, elems.to_vec()].concat());
-    let next: Vec<Var> = carry.iter().zip(made).map(|(c, v)| {
-        let ty = b.ty(*c);
-        b.one(Op::IndexSet { acc: *c, at: vec![key], v, shape: None }, ty)
-    }).collect();
+    let next: Vec<Var> = carry
+        .iter()
+        .zip(made)
+        .map(|(c, v)| {
+            let ty = b.ty(*c);
+            b.one(Op::IndexSet { acc: *c, at: vec![key], v, shape: None }, ty)
+        })
+        .collect();
     b.set_results(next);
 }

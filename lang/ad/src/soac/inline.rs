@@ -58,11 +58,16 @@ impl J<'_> {
     fn copy_stmts(&mut self, stmts: &[Stmt], from: Option<&Rc<Function>>, names: &mut Names, left: &mut usize) {
         for s in stmts {
             match &s.op {
-                Op::Call { f, args, rule: None, checkpoint: false, .. } if !self.ad.is_recursive(self.p, *f) && self.p.func(*f).body.stmts.len() < *left => {
+                Op::Call { f, args, rule: None, checkpoint: false, .. }
+                    if !self.ad.is_recursive(self.p, *f) && self.p.func(*f).body.stmts.len() < *left =>
+                {
                     let callee = self.p.func(*f).clone();
                     *left -= callee.body.stmts.len();
-                    let mut inner: Names = callee.body.params.iter().copied().zip(args.iter().map(|a| named(names, *a))).collect();
-                    stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.copy_stmts(&callee.body.stmts, Some(&callee), &mut inner, left));
+                    let mut inner: Names =
+                        callee.body.params.iter().copied().zip(args.iter().map(|a| named(names, *a))).collect();
+                    stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+                        self.copy_stmts(&callee.body.stmts, Some(&callee), &mut inner, left)
+                    });
                     for (o, r) in s.outs.iter().zip(&callee.body.results) {
                         names.insert(*o, named(&inner, *r));
                     }

@@ -41,8 +41,16 @@ pub fn parts(b: &mut Builder, op: &Op) -> Option<Vec<(Vec<usize>, Op)>> {
         let mine = operator::restrict(&b.func, &block, &part);
         let mine = b.copy_block(&mine, &mut HashMap::new());
         let made = match op {
-            Op::Soac(c) => Op::Soac(Box::new(Soac { kind: c.kind, op: mine, neutral: pick(&c.neutral), arrays: pick(&c.arrays) })),
-            Op::ReduceByIndex { dest, neutral, keys, values, .. } => Op::ReduceByIndex { dest: pick(dest), op: Box::new(mine), neutral: pick(neutral), keys: *keys, values: pick(values) },
+            Op::Soac(c) => {
+                Op::Soac(Box::new(Soac { kind: c.kind, op: mine, neutral: pick(&c.neutral), arrays: pick(&c.arrays) }))
+            }
+            Op::ReduceByIndex { dest, neutral, keys, values, .. } => Op::ReduceByIndex {
+                dest: pick(dest),
+                op: Box::new(mine),
+                neutral: pick(neutral),
+                keys: *keys,
+                values: pick(values),
+            },
             _ => return None,
         };
         Some((part, made))
@@ -62,11 +70,15 @@ fn reduction(b: &mut Builder, c: &Soac, column: &Column, filled: Filled) -> Op {
     }
     let turned = transposed(b, &c.arrays);
     let made = columns(b, c, column, &turned, filled);
-    let results = made.iter().zip(c.neutral.iter().zip(&turned)).map(|(m, (e, t))| {
-        let like = if reduces { *e } else { *t };
-        let whole = like_another(b, *m, like);
-        if reduces { whole } else { transposed(b, &[whole])[0] }
-    }).collect();
+    let results = made
+        .iter()
+        .zip(c.neutral.iter().zip(&turned))
+        .map(|(m, (e, t))| {
+            let like = if reduces { *e } else { *t };
+            let whole = like_another(b, *m, like);
+            if reduces { whole } else { transposed(b, &[whole])[0] }
+        })
+        .collect();
     let some = b.close(results, Vec::new());
     Op::If(empty, Box::new(none), Box::new(some))
 }
@@ -173,7 +185,13 @@ fn column_histograms(b: &mut Builder, keys: Var, column: &Column, (dest, values)
     let op = column.block(b);
     let tys: Vec<Ty> = d.iter().map(|x| b.ty(*x)).collect();
     // The neutral elements are not read.
-    let neutral = op.params[..dest.len()].iter().map(|p| b.ty(*p)).collect::<Vec<_>>().into_iter().map(|t| nothing(b, &t)).collect();
+    let neutral = op.params[..dest.len()]
+        .iter()
+        .map(|p| b.ty(*p))
+        .collect::<Vec<_>>()
+        .into_iter()
+        .map(|t| nothing(b, &t))
+        .collect();
     let inner = Op::ReduceByIndex { dest: d.to_vec(), op: Box::new(op), neutral, keys, values: v.to_vec() };
     let (made, _) = b.emit(inner, &tys, &[]);
     let body = b.close(made, Vec::new());

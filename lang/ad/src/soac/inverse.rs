@@ -16,7 +16,10 @@ impl J<'_> {
         let (stmts, results) = self.unfolded(f, args);
         let last = stmts.last().filter(|l| l.outs == results).cloned();
         let Some(last) = last else {
-            return self.derive(&Stmt { op: Op::Call { f, args: args.to_vec(), lin_args: Vec::new(), rule: None, checkpoint: false }, ..s.clone() });
+            return self.derive(&Stmt {
+                op: Op::Call { f, args: args.to_vec(), lin_args: Vec::new(), rule: None, checkpoint: false },
+                ..s.clone()
+            });
         };
         self.derive_all(&stmts[..stmts.len() - 1])?;
         let whole = Stmt { outs: s.outs.clone(), span: s.span, ..last };
@@ -29,7 +32,14 @@ impl J<'_> {
             }
             Op::ReduceByIndex { dest, op, neutral, keys, values } => match self.with_inverse(op, args, inverse) {
                 Some((op, inverse)) => {
-                    let h = Histogram { dest: dest.clone(), op, neutral: neutral.clone(), keys: *keys, values: values.clone(), outs: whole.outs.clone() };
+                    let h = Histogram {
+                        dest: dest.clone(),
+                        op,
+                        neutral: neutral.clone(),
+                        keys: *keys,
+                        values: values.clone(),
+                        outs: whole.outs.clone(),
+                    };
                     self.inverted_histogram(&whole, &h, &inverse)
                 }
                 None => self.derive(&whole),
@@ -43,16 +53,21 @@ impl J<'_> {
     /// that have rules of their own.
     fn with_inverse(&mut self, op: &Block, args: &[Var], inverse: FnId) -> Option<(Block, Block)> {
         let op = self.inlined(op);
-        let own = |part: &Vec<usize>| operator::known(&self.b.func, &operator::restrict(&self.b.func, &op, part)).is_some();
+        let own =
+            |part: &Vec<usize>| operator::known(&self.b.func, &operator::restrict(&self.b.func, &op, part)).is_some();
         let known = operator::groups(&self.b.func, &op).iter().all(own);
         let scalars = op.params.iter().all(|v| self.b.ty(*v).rank() == 0);
         if known || !scalars || self.ad.only_loops {
             return None;
         }
-        let pair: Vec<Var> = op.params.iter().map(|v| {
-            let ty = self.b.ty(*v);
-            self.b.func.fresh(ty, false)
-        }).collect();
+        let pair: Vec<Var> = op
+            .params
+            .iter()
+            .map(|v| {
+                let ty = self.b.ty(*v);
+                self.b.func.fresh(ty, false)
+            })
+            .collect();
         let (stmts, results) = self.unfolded(inverse, &[args, &pair[..]].concat());
         let mut inverse = Block { params: pair, stmts, results, ..Block::default() };
         crate::dce::prune(&self.b.func, &mut inverse);
@@ -100,7 +115,9 @@ impl J<'_> {
         } else {
             Vec::new()
         };
-        let (given, own) = [&h.values, &h.dest].map(|vs| vs.iter().map(|v| (*v, self.has(*v))).collect::<HashMap<Var, Option<Var>>>()).into();
+        let (given, own) = [&h.values, &h.dest]
+            .map(|vs| vs.iter().map(|v| (*v, self.has(*v))).collect::<HashMap<Var, Option<Var>>>())
+            .into();
         for (j, y) in h.outs.iter().enumerate() {
             if self.act.has(*y) {
                 let start = starts.get(j).and_then(|(_, row)| self.row_times(row, &|k| own[&h.dest[k]]));

@@ -71,7 +71,9 @@ impl Trial {
     pub(super) fn neutral(&self, e: &[Val]) -> bool {
         let mut rng = Rng(9);
         (0..4).all(|k| {
-            let Some(a) = self.tys.iter().map(|t| rng.value(t, k % 2 == 1)).collect::<Option<Vec<_>>>() else { return false };
+            let Some(a) = self.tys.iter().map(|t| rng.value(t, k % 2 == 1)).collect::<Option<Vec<_>>>() else {
+                return false;
+            };
             let both = self.run(e, &a).zip(self.run(&a, e));
             both.is_some_and(|(l, r)| same(&l, &a) && same(&r, &a))
         })
@@ -99,11 +101,12 @@ fn same(a: &[Val], b: &[Val]) -> bool {
         out
     };
     let (a, b) = (flat(a), flat(b));
-    a.len() == b.len() && a.iter().zip(&b).all(|(x, y)| match (x, y) {
-        (Val::F32(x), Val::F32(y)) => (x - y).abs() <= 1e-3 * (1.0 + x.abs().max(y.abs())) || x == y,
-        (Val::F64(x), Val::F64(y)) => (x - y).abs() <= 1e-9 * (1.0 + x.abs().max(y.abs())) || x == y,
-        _ => x == y,
-    })
+    a.len() == b.len()
+        && a.iter().zip(&b).all(|(x, y)| match (x, y) {
+            (Val::F32(x), Val::F32(y)) => (x - y).abs() <= 1e-3 * (1.0 + x.abs().max(y.abs())) || x == y,
+            (Val::F64(x), Val::F64(y)) => (x - y).abs() <= 1e-9 * (1.0 + x.abs().max(y.abs())) || x == y,
+            _ => x == y,
+        })
 }
 
 /// A small random number generator.

@@ -21,8 +21,8 @@ mod by_index;
 mod choice;
 mod fold;
 mod inline;
-mod inverse;
 pub mod interchange;
+mod inverse;
 mod laws;
 mod operator;
 mod partials;
@@ -30,8 +30,8 @@ mod product;
 mod reduce;
 mod scan;
 
-pub(crate) use product::Helpers;
 pub(crate) use operator::has_output;
+pub(crate) use product::Helpers;
 
 use crate::jvp::J;
 use adl_ir::{Block, Op, Soac, SoacKind, Stmt, Ty, Var};
@@ -91,17 +91,25 @@ impl J<'_> {
             return Ok(());
         }
         let op = self.inlined(&c.op);
-        let whole = Group { kind: c.kind, op, neutral: c.neutral.clone(), arrays: c.arrays.clone(), outs: s.outs.clone() };
+        let whole =
+            Group { kind: c.kind, op, neutral: c.neutral.clone(), arrays: c.arrays.clone(), outs: s.outs.clone() };
         if let Some(why) = self.unsuitable(&whole) {
             return self.as_loop(s, c, whole.name(), why);
         }
         let inlined = Op::Soac(Box::new(Soac { op: whole.op.clone(), ..c.clone() }));
         let Some(parts) = interchange::parts(&mut self.b, &inlined) else { return self.group(&whole, s, c) };
         for (places, op) in parts {
-            let stmt = Stmt { outs: places.iter().map(|k| s.outs[*k]).collect(), lin_outs: Vec::new(), op, span: s.span };
+            let stmt =
+                Stmt { outs: places.iter().map(|k| s.outs[*k]).collect(), lin_outs: Vec::new(), op, span: s.span };
             match &stmt.op {
                 Op::Soac(c) if stmt.outs.iter().any(|o| self.act.has(*o)) => {
-                    let g = Group { kind: c.kind, op: self.another(&c.op), neutral: c.neutral.clone(), arrays: c.arrays.clone(), outs: stmt.outs.clone() };
+                    let g = Group {
+                        kind: c.kind,
+                        op: self.another(&c.op),
+                        neutral: c.neutral.clone(),
+                        arrays: c.arrays.clone(),
+                        outs: stmt.outs.clone(),
+                    };
                     self.group(&g, &stmt, c)?;
                 }
                 _ => self.b.push(stmt),
@@ -135,10 +143,20 @@ impl J<'_> {
         let known = operator::known(&self.b.func, &g.op).or_else(|| self.adds(&g.op));
         let scalars = g.neutral.iter().all(|v| self.b.ty(*v).rank() == 0);
         if !scalars && known != Some(adl_prim::Bin::Add) {
-            let whole = Op::Soac(Box::new(Soac { kind: g.kind, op: g.op.clone(), neutral: g.neutral.clone(), arrays: g.arrays.clone() }));
+            let whole = Op::Soac(Box::new(Soac {
+                kind: g.kind,
+                op: g.op.clone(),
+                neutral: g.neutral.clone(),
+                arrays: g.arrays.clone(),
+            }));
             let uniform = &self.uniform;
             if let Some(op) = interchange::by_columns(&mut self.b, &whole, &|v| uniform.get(&v).cloned()) {
-                self.decide(s.span, g.name(), "the interchange with the map inside (§3.2.4, §5.3.2), then column by column", "");
+                self.decide(
+                    s.span,
+                    g.name(),
+                    "the interchange with the map inside (§3.2.4, §5.3.2), then column by column",
+                    "",
+                );
                 return self.derive(&Stmt { outs: g.outs.clone(), lin_outs: Vec::new(), op, span: s.span });
             }
         }

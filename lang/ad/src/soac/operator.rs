@@ -35,7 +35,8 @@ pub(super) fn groups(f: &Function, op: &Block) -> Vec<Vec<usize>> {
 /// The components on which each variable of a block depends.
 fn dependencies(f: &Function, op: &Block) -> HashMap<Var, BTreeSet<usize>> {
     let w = op.results.len();
-    let mut read: HashMap<Var, BTreeSet<usize>> = op.params.iter().enumerate().map(|(k, v)| (*v, BTreeSet::from([k % w]))).collect();
+    let mut read: HashMap<Var, BTreeSet<usize>> =
+        op.params.iter().enumerate().map(|(k, v)| (*v, BTreeSet::from([k % w]))).collect();
     for s in &op.stmts {
         let deps = stmt_reads(s, &read);
         for o in &s.outs {
@@ -83,7 +84,9 @@ pub(crate) fn has_output(b: &Block) -> bool {
 
 /// Whether a block may raise an error on purpose.
 pub(super) fn has_checks(b: &Block) -> bool {
-    b.stmts.iter().any(|s| matches!(s.op, Op::Prim(Prim::Assert | Prim::Error, _)) || s.op.blocks().into_iter().any(has_checks))
+    b.stmts
+        .iter()
+        .any(|s| matches!(s.op, Op::Prim(Prim::Assert | Prim::Error, _)) || s.op.blocks().into_iter().any(has_checks))
 }
 
 /// The scalar operator with a rule of its own that a block computes from its two arguments, in either order: `+`,
@@ -95,7 +98,9 @@ pub(super) fn known(f: &Function, op: &Block) -> Option<Bin> {
     }
     let made = op.stmts.iter().find(|s| s.outs.contains(r))?;
     match made.op {
-        Op::Bin(b @ (Bin::Add | Bin::Mul | Bin::Min | Bin::Max), p, q) => ((p, q) == (*x, *y) || (q, p) == (*x, *y)).then_some(b),
+        Op::Bin(b @ (Bin::Add | Bin::Mul | Bin::Min | Bin::Max), p, q) => {
+            ((p, q) == (*x, *y) || (q, p) == (*x, *y)).then_some(b)
+        }
         _ => None,
     }
 }
@@ -122,13 +127,14 @@ pub(super) fn elementwise(f: &Function, b: &Block) -> bool {
 fn elementwise_stmt(f: &Function, s: &Stmt) -> bool {
     let mut numbers = s.outs.iter().all(|v| f.ty(*v).is_flat());
     s.op.each_operand(&mut |v| numbers &= f.ty(v).is_flat());
-    numbers && match &s.op {
-        Op::Lit(_) | Op::Un(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) => true,
-        // On Ints these may fail in a branch that is not taken.
-        Op::Bin(op, a, _) => f.ty(*a).is_real() || !matches!(op, Bin::IntDiv | Bin::Rem),
-        Op::If(_, a, b) => [a, b].into_iter().all(|b| elementwise(f, b)),
-        _ => false,
-    }
+    numbers
+        && match &s.op {
+            Op::Lit(_) | Op::Un(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) => true,
+            // On Ints these may fail in a branch that is not taken.
+            Op::Bin(op, a, _) => f.ty(*a).is_real() || !matches!(op, Bin::IntDiv | Bin::Rem),
+            Op::If(_, a, b) => [a, b].into_iter().all(|b| elementwise(f, b)),
+            _ => false,
+        }
 }
 
 /// The work of a linearised step of a straight-line operator: one scaling for each relevant operand, and the additions.
@@ -183,7 +189,10 @@ pub(super) fn vectorised(f: &Function, op: &Block) -> Option<Column> {
 fn arithmetic(f: &Function, op: &Block) -> Option<Column> {
     let inside: BTreeSet<Var> = op.params.iter().chain(op.stmts.iter().flat_map(|s| &s.outs)).copied().collect();
     let ok = op.stmts.iter().all(|s| {
-        let mut fine = matches!(s.op, Op::Lit(_) | Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..));
+        let mut fine = matches!(
+            s.op,
+            Op::Lit(_) | Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..)
+        );
         // A captured array has no column here, and a condition on entire arrays is not an elementwise selection.
         s.op.each_operand(&mut |v| fine &= inside.contains(&v) || f.ty(v).rank() == 0);
         if let Op::Select(c, ..) = s.op {
@@ -201,7 +210,12 @@ fn mapped(f: &Function, op: &Block) -> Option<Column> {
     // The other statements may only compute the trip count.
     let rest = op.stmts.iter().all(|s| s.outs == made.outs || matches!(s.op, Op::Dim(..) | Op::Lit(_)));
     let trips = *made.outs.last()?;
-    if !plain || !rest || !l.xs.iter().all(|x| op.params.contains(x)) || op.results.contains(&trips) || reads(&l.body, l.body.params[0]) {
+    if !plain
+        || !rest
+        || !l.xs.iter().all(|x| op.params.contains(x))
+        || op.results.contains(&trips)
+        || reads(&l.body, l.body.params[0])
+    {
         return None;
     }
     let mut params = Vec::new();
@@ -210,7 +224,11 @@ fn mapped(f: &Function, op: &Block) -> Option<Column> {
         params.push(l.body.params[1 + l.xs.iter().position(|x| x == p)?]);
     }
     let outside = |v: Var| op.params.contains(&v) || op.stmts.iter().any(|s| s.outs.contains(&v));
-    let results = op.results.iter().map(|r| made.outs.iter().position(|o| o == r).map(|k| l.body.results[k])).collect::<Option<Vec<_>>>()?;
+    let results = op
+        .results
+        .iter()
+        .map(|r| made.outs.iter().position(|o| o == r).map(|k| l.body.results[k]))
+        .collect::<Option<Vec<_>>>()?;
     let mut free = false;
     each_read(&l.body, &mut |v| free |= outside(v));
     let _ = f;
@@ -234,7 +252,12 @@ fn each_read(b: &Block, see: &mut dyn FnMut(Var)) {
 impl Column {
     /// The operator as a block on elements of these types.
     pub(super) fn block(&self, b: &mut Builder) -> Block {
-        let from = Block { params: self.params.clone(), stmts: self.stmts.clone(), results: self.results.clone(), ..Block::default() };
+        let from = Block {
+            params: self.params.clone(),
+            stmts: self.stmts.clone(),
+            results: self.results.clone(),
+            ..Block::default()
+        };
         let mut names = HashMap::new();
         let made = b.copy_block(&from, &mut names);
         if self.whole {

@@ -109,7 +109,8 @@ impl Run<'_> {
                 self.bind(s, z, row);
             }
             Op::Cmp(c, p, q) => {
-                let v = self.b.cmp(*c, self.names.get(p).copied().unwrap_or(*p), self.names.get(q).copied().unwrap_or(*q));
+                let v =
+                    self.b.cmp(*c, self.names.get(p).copied().unwrap_or(*p), self.names.get(q).copied().unwrap_or(*q));
                 self.bind(s, v, Row::new());
             }
             Op::Not(a) => {
@@ -241,15 +242,18 @@ impl Run<'_> {
         let mut out = Row::new();
         for k in keys {
             let (x, y) = (p.get(&k).copied(), q.get(&k).copied());
-            out.insert(k, match (x, y) {
-                (Some(x), Some(y)) if x == y => x,
-                _ => {
-                    let zero = self.b.real(0.0, like);
-                    let x = x.map_or(zero, |x| number(self.b, x, Some(like)));
-                    let y = y.map_or(zero, |y| number(self.b, y, Some(like)));
-                    Coef::Is(self.choose(c, (x, y)))
-                }
-            });
+            out.insert(
+                k,
+                match (x, y) {
+                    (Some(x), Some(y)) if x == y => x,
+                    _ => {
+                        let zero = self.b.real(0.0, like);
+                        let x = x.map_or(zero, |x| number(self.b, x, Some(like)));
+                        let y = y.map_or(zero, |y| number(self.b, y, Some(like)));
+                        Coef::Is(self.choose(c, (x, y)))
+                    }
+                },
+            );
         }
         out
     }

@@ -67,7 +67,10 @@ fn by_scans(b: &mut Builder, e: Var, a: Var) -> Var {
     let ty = b.ty(a);
     let scan = |b: &mut Builder, from: Var, over: Var| {
         let op = super::operator::product(b, &ty.elem());
-        b.one(Op::Soac(Box::new(Soac { kind: SoacKind::ScanExclusive, op, neutral: vec![from], arrays: vec![over] })), ty.clone())
+        b.one(
+            Op::Soac(Box::new(Soac { kind: SoacKind::ScanExclusive, op, neutral: vec![from], arrays: vec![over] })),
+            ty.clone(),
+        )
     };
     let before = scan(b, e, a);
     let turned = b.one(Op::Reverse(a), ty.clone());
@@ -108,7 +111,13 @@ fn fast(b: &mut Builder, p: &Program, slow: FnId, (e, a, y): (Var, Var, Var)) ->
 }
 
 /// Emits a branch with one result.
-fn either(b: &mut Builder, c: Var, ty: &Ty, yes: &mut dyn FnMut(&mut Builder) -> Var, no: &mut dyn FnMut(&mut Builder) -> Var) -> Var {
+fn either(
+    b: &mut Builder,
+    c: Var,
+    ty: &Ty,
+    yes: &mut dyn FnMut(&mut Builder) -> Var,
+    no: &mut dyn FnMut(&mut Builder) -> Var,
+) -> Var {
     let mut arm = |make: &mut dyn FnMut(&mut Builder) -> Var| {
         b.open();
         let made = make(b);
@@ -130,14 +139,26 @@ fn with_zeros(b: &mut Builder, p: &Program, slow: FnId, e: Var, a: Var) -> Var {
     let none = b.one(Op::Spread { a: zero, shape }, ty.clone());
     either(b, several, &ty, &mut |_| none, &mut |b| {
         let one = b.cmp(Cmp::Eq, count, single);
-        either(b, one, &ty, &mut |b| {
-            let at = vec![b.one(Op::Index { a: places, at: vec![first], shape: None }, Ty::I64)];
-            let unit = b.real(1.0, a);
-            let rest = b.one(Op::IndexSet { acc: a, at: at.clone(), v: unit, shape: None }, ty.clone());
-            let product = b.prim(Prim::Prod, &[rest], ty.elem());
-            let product = b.bin(Bin::Mul, e, product);
-            let exact = ordinary(b, product);
-            either(b, exact, &ty, &mut |b| b.one(Op::IndexSet { acc: none, at: at.clone(), v: product, shape: None }, ty.clone()), &mut |b| b.call(p, slow, &[e, a], &[]).0[0])
-        }, &mut |b| b.call(p, slow, &[e, a], &[]).0[0])
+        either(
+            b,
+            one,
+            &ty,
+            &mut |b| {
+                let at = vec![b.one(Op::Index { a: places, at: vec![first], shape: None }, Ty::I64)];
+                let unit = b.real(1.0, a);
+                let rest = b.one(Op::IndexSet { acc: a, at: at.clone(), v: unit, shape: None }, ty.clone());
+                let product = b.prim(Prim::Prod, &[rest], ty.elem());
+                let product = b.bin(Bin::Mul, e, product);
+                let exact = ordinary(b, product);
+                either(
+                    b,
+                    exact,
+                    &ty,
+                    &mut |b| b.one(Op::IndexSet { acc: none, at: at.clone(), v: product, shape: None }, ty.clone()),
+                    &mut |b| b.call(p, slow, &[e, a], &[]).0[0],
+                )
+            },
+            &mut |b| b.call(p, slow, &[e, a], &[]).0[0],
+        )
     })
 }

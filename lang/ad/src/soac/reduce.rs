@@ -102,18 +102,36 @@ impl J<'_> {
         let trial = self.trial(&g.op);
         match trial.as_ref().map_or(Law::Unknown, Trial::associative) {
             Law::Holds => {}
-            Law::Fails => return self.as_loop(s, c, "reduce", "its operator is not associative: the order of the elements counts"),
-            Law::Unknown => return self.as_loop(s, c, "reduce", "whether its operator is associative could not be tried"),
+            Law::Fails => {
+                return self.as_loop(
+                    s,
+                    c,
+                    "reduce",
+                    "its operator is not associative: the order of the elements counts",
+                );
+            }
+            Law::Unknown => {
+                return self.as_loop(s, c, "reduce", "whether its operator is associative could not be tried");
+            }
         }
         let known: Option<Vec<Val>> = g.neutral.iter().map(|e| self.literal(*e)).collect();
         let neutral = known.zip(trial).is_some_and(|(e, t)| t.neutral(&e));
         self.b.push(s.clone());
         if neutral && operator::elementwise(&self.b.func, &g.op) {
-            self.decide(s.span, "reduce", "two exclusive scans, on whole arrays (§3.1, Fig. 2)", "the operator is none that has a rule of its own");
+            self.decide(
+                s.span,
+                "reduce",
+                "two exclusive scans, on whole arrays (§3.1, Fig. 2)",
+                "the operator is none that has a rule of its own",
+            );
             self.two_scans(g);
             return Ok(());
         }
-        let why = if neutral { "the operator is not straight-line arithmetic on numbers" } else { "the operator is none that has a rule of its own" };
+        let why = if neutral {
+            "the operator is not straight-line arithmetic on numbers"
+        } else {
+            "the operator is none that has a rule of its own"
+        };
         self.decide(s.span, "reduce", "two exclusive scans and a loop without state (§3.1, Fig. 2)", why);
         self.two_scans_and_loop(g)
     }
@@ -136,14 +154,19 @@ impl J<'_> {
 
     fn emit_soac(&mut self, kind: SoacKind, op: Block, neutral: &[Var], arrays: &[Var]) -> Vec<Var> {
         let tys: Vec<Ty> = arrays.iter().map(|a| self.b.ty(*a)).collect();
-        self.b.emit(Op::Soac(Box::new(Soac { kind, op, neutral: neutral.to_vec(), arrays: arrays.to_vec() })), &tys, &[]).0
+        self.b
+            .emit(Op::Soac(Box::new(Soac { kind, op, neutral: neutral.to_vec(), arrays: arrays.to_vec() })), &tys, &[])
+            .0
     }
 
     fn reversed(&mut self, arrays: &[Var]) -> Vec<Var> {
-        arrays.iter().map(|a| {
-            let ty = self.b.ty(*a);
-            self.b.one(Op::Reverse(*a), ty)
-        }).collect()
+        arrays
+            .iter()
+            .map(|a| {
+                let ty = self.b.ty(*a);
+                self.b.one(Op::Reverse(*a), ty)
+            })
+            .collect()
     }
 
     /// Combines all elements before, and all elements after each element, by two scans; then computes the partial
@@ -215,15 +238,21 @@ impl J<'_> {
         let after = self.reversed(&after);
         // The arrays have exactly as many elements as the loop has iterations, so that the transpose collects
         // entire arrays.
-        let others: Vec<Var> = before.iter().map(|l| {
-            let ty = self.b.ty(*l);
-            self.b.one(Op::Slice { a: *l, lo: zero, hi: last, shape: None }, ty)
-        }).collect();
+        let others: Vec<Var> = before
+            .iter()
+            .map(|l| {
+                let ty = self.b.ty(*l);
+                self.b.one(Op::Slice { a: *l, lo: zero, hi: last, shape: None }, ty)
+            })
+            .collect();
         let most = self.triples(g, last, &others, &heads, &after)?;
-        let left: Vec<Var> = before.iter().map(|l| {
-            let ty = self.b.ty(*l).elem();
-            self.b.one(Op::Index { a: *l, at: vec![last], shape: None }, ty)
-        }).collect();
+        let left: Vec<Var> = before
+            .iter()
+            .map(|l| {
+                let ty = self.b.ty(*l).elem();
+                self.b.one(Op::Index { a: *l, at: vec![last], shape: None }, ty)
+            })
+            .collect();
         self.b.open();
         let ys = self.b.inline(&g.op, &[left, ends].concat());
         let made = self.b.close(ys, Vec::new());
@@ -259,7 +288,14 @@ impl J<'_> {
 
     /// The sums of (l ⊙ a) ⊙ r over all triples, differentiated with respect to `a` only. Their tangents are the
     /// result.
-    fn triples(&mut self, g: &Group, n: Var, before: &[Var], arrays: &[Var], after: &[Var]) -> Result<Vec<Var>, Unsupported> {
+    fn triples(
+        &mut self,
+        g: &Group,
+        n: Var,
+        before: &[Var],
+        arrays: &[Var],
+        after: &[Var],
+    ) -> Result<Vec<Var>, Unsupported> {
         let xs = [before, arrays, after].concat();
         let elems = self.b.open_loop(&xs);
         let w = arrays.len();

@@ -46,7 +46,12 @@ impl J<'_> {
 
     fn any_scan(&mut self, g: &Group, s: &Stmt) -> Result<(), Unsupported> {
         if !operator::elementwise(&self.b.func, &g.op) {
-            self.decide(s.span, g.name(), "linearised steps (PPAD, Fig. 11)", "the operator is not straight-line arithmetic on numbers");
+            self.decide(
+                s.span,
+                g.name(),
+                "linearised steps (PPAD, Fig. 11)",
+                "the operator is not straight-line arithmetic on numbers",
+            );
             return self.linear_steps(g);
         }
         let steps = operator::linear_cost(&g.op, &|v| self.b.func.ty(v).is_real());
@@ -98,14 +103,21 @@ impl J<'_> {
         let w = g.arrays.len();
         let before = self.prefixes_before(g);
         let units: Vec<Row> = (0..2 * w).map(unit).collect();
-        let rows: Vec<Row> = self.with_partials(&g.op, &[before, g.arrays.clone()].concat(), &units).into_iter().map(|(_, r)| r).collect();
+        let rows: Vec<Row> = self
+            .with_partials(&g.op, &[before, g.arrays.clone()].concat(), &units)
+            .into_iter()
+            .map(|(_, r)| r)
+            .collect();
         let blocks = cycles(&rows, w);
         self.say_blocks(g, &rows, &blocks);
         let given: Vec<Option<Var>> = g.arrays.iter().map(|a| self.has(*a)).collect();
-        let driven = rows.iter().map(|row| {
-            let own: Row = row.iter().filter(|(k, _)| **k >= w).map(|(k, c)| (*k, *c)).collect();
-            self.row_times(&own, &|k| given[k - w])
-        }).collect();
+        let driven = rows
+            .iter()
+            .map(|row| {
+                let own: Row = row.iter().filter(|(k, _)| **k >= w).map(|(k, c)| (*k, *c)).collect();
+                self.row_times(&own, &|k| given[k - w])
+            })
+            .collect();
         for (k, p) in self.prefixes_by(g, &rows, driven, None).into_iter().enumerate() {
             self.finish(g, k, p);
         }
@@ -114,20 +126,31 @@ impl J<'_> {
 
     /// The recurrence with the coefficients in `rows` (for arguments below the number of components) and the
     /// additive terms `driven`. It restarts at the elements that `restart` selects.
-    fn prefixes_by(&mut self, g: &Group, rows: &[Row], driven: Vec<Option<Var>>, restart: Option<Var>) -> Vec<Prefixes> {
+    fn prefixes_by(
+        &mut self,
+        g: &Group,
+        rows: &[Row],
+        driven: Vec<Option<Var>>,
+        restart: Option<Var>,
+    ) -> Vec<Prefixes> {
         let w = rows.len();
         let mut done: BTreeMap<usize, Prefixes> = BTreeMap::new();
         for block in cycles(rows, w) {
             let mut drive = Vec::new();
             for j in &block {
                 let mut x = driven[*j];
-                let outer: Row = rows[*j].iter().filter(|(k, _)| **k < w && !block.contains(k)).map(|(k, c)| (*k, *c)).collect();
-                let outer = outer.into_iter().map(|(k, c)| (k, restart.map_or(c, |first| self.but_at(first, c, g.arrays[k])))).collect();
+                let outer: Row =
+                    rows[*j].iter().filter(|(k, _)| **k < w && !block.contains(k)).map(|(k, c)| (*k, *c)).collect();
+                let outer = outer
+                    .into_iter()
+                    .map(|(k, c)| (k, restart.map_or(c, |first| self.but_at(first, c, g.arrays[k]))))
+                    .collect();
                 let from_others = self.row_times(&outer, &|k| done.get(&k).and_then(|p: &Prefixes| p.without));
                 x = self.lin_sum(x, from_others);
                 drive.push(x);
             }
-            let asked = rows.iter().enumerate().any(|(j, r)| !block.contains(&j) && block.iter().any(|k| r.contains_key(k)));
+            let asked =
+                rows.iter().enumerate().any(|(j, r)| !block.contains(&j) && block.iter().any(|k| r.contains_key(k)));
             let solved = self.solve(g, rows, &block, (&drive, asked || g.kind == SoacKind::ScanExclusive), restart);
             done.extend(block.iter().copied().zip(solved));
         }
@@ -135,7 +158,13 @@ impl J<'_> {
     }
 
     /// The tangents of the prefixes of a recurrence.
-    pub(super) fn prefixes(&mut self, g: &Group, rows: &[Row], driven: Vec<Option<Var>>, restart: Var) -> Vec<Option<Var>> {
+    pub(super) fn prefixes(
+        &mut self,
+        g: &Group,
+        rows: &[Row],
+        driven: Vec<Option<Var>>,
+        restart: Var,
+    ) -> Vec<Option<Var>> {
         self.prefixes_by(g, rows, driven, Some(restart)).into_iter().map(|p| p.with).collect()
     }
 
@@ -145,21 +174,39 @@ impl J<'_> {
             return self.decide(span, g.name(), "*: Jacobians, a linear recurrence (§5.2, Fig. 7)", "");
         }
         let w = rows.len();
-        let shape = |b: &Vec<usize>| -> Vec<Option<Coef>> { b.iter().flat_map(|j| b.iter().map(|k| rows[*j].get(k).copied())).collect() };
-        let uncoupled = (0..w).all(|j| rows[j].keys().filter(|k| **k < w).all(|k| blocks.iter().any(|b| b.contains(&j) && b.contains(k))));
+        let shape = |b: &Vec<usize>| -> Vec<Option<Coef>> {
+            b.iter().flat_map(|j| b.iter().map(|k| rows[*j].get(k).copied())).collect()
+        };
+        let uncoupled = (0..w).all(|j| {
+            rows[j].keys().filter(|k| **k < w).all(|k| blocks.iter().any(|b| b.contains(&j) && b.contains(k)))
+        });
         let rule = match blocks {
             [_] => "Jacobians, a linear recurrence (§5.2, Fig. 7)",
-            [first, rest @ ..] if uncoupled && rest.iter().all(|b| shape(b) == shape(first)) => "equal blocks of Jacobians (RBDS, §5.3.4)",
+            [first, rest @ ..] if uncoupled && rest.iter().all(|b| shape(b) == shape(first)) => {
+                "equal blocks of Jacobians (RBDS, §5.3.4)"
+            }
             _ if uncoupled => "blocks of Jacobians (BDS, §5.3.3)",
             _ => "triangular blocks of Jacobians, one after the other (§5.3.3)",
         };
         let sizes: Vec<String> = blocks.iter().map(|b| b.len().to_string()).collect();
-        self.decide(span, g.name(), rule, &format!("the operator is none that has a rule of its own; sizes of blocks: {}", sizes.join(", ")));
+        self.decide(
+            span,
+            g.name(),
+            rule,
+            &format!("the operator is none that has a rule of its own; sizes of blocks: {}", sizes.join(", ")),
+        );
     }
 
     /// The tangents of the components of one block, driven by `drive`; those of the exclusive prefixes too if
     /// `without` is set.
-    fn solve(&mut self, g: &Group, rows: &[Row], block: &[usize], (drive, without): (&[Option<Var>], bool), restart: Option<Var>) -> Vec<Prefixes> {
+    fn solve(
+        &mut self,
+        g: &Group,
+        rows: &[Row],
+        block: &[usize],
+        (drive, without): (&[Option<Var>], bool),
+        restart: Option<Var>,
+    ) -> Vec<Prefixes> {
         if let [j] = block {
             match rows[*j].get(j) {
                 None => return vec![self.both(g, drive[0], *j, without)],
@@ -178,16 +225,28 @@ impl J<'_> {
     }
 
     /// A sequential loop for r = A r + x.
-    fn linear_loop(&mut self, g: &Group, rows: &[Row], block: &[usize], (drive, without): (&[Option<Var>], bool), restart: Option<Var>) -> Vec<Prefixes> {
+    fn linear_loop(
+        &mut self,
+        g: &Group,
+        rows: &[Row],
+        block: &[usize],
+        (drive, without): (&[Option<Var>], bool),
+        restart: Option<Var>,
+    ) -> Vec<Prefixes> {
         let n = self.b.dim(g.arrays[0], 0);
         let tys: Vec<Ty> = block.iter().map(|j| self.b.ty(g.neutral[*j])).collect();
-        let lin_init: Vec<Var> = block.iter().zip(&tys).map(|(j, t)| self.has(g.neutral[*j]).unwrap_or_else(|| self.lin_zero(t.clone()))).collect();
+        let lin_init: Vec<Var> = block
+            .iter()
+            .zip(&tys)
+            .map(|(j, t)| self.has(g.neutral[*j]).unwrap_or_else(|| self.lin_zero(t.clone())))
+            .collect();
         let mut xs: Vec<Var> = Vec::new();
         self.b.open();
         let index = self.b.func.fresh(Ty::I64, false);
         let mut params = vec![index];
         let carried: Vec<Var> = tys.iter().map(|t| self.b.func.fresh(t.clone(), true)).collect();
-        let driven: Vec<Option<Var>> = drive.iter().zip(&tys).map(|(x, t)| x.map(|_| self.b.func.fresh(t.clone(), true))).collect();
+        let driven: Vec<Option<Var>> =
+            drive.iter().zip(&tys).map(|(x, t)| x.map(|_| self.b.func.fresh(t.clone(), true))).collect();
         let mut elems: BTreeMap<Var, Var> = BTreeMap::new();
         for c in block.iter().flat_map(|j| block.iter().filter_map(|k| rows[*j].get(k))) {
             if let Coef::Is(v) = c {
@@ -211,10 +270,13 @@ impl J<'_> {
         let before: Vec<Var> = carried.iter().map(|r| first.map_or(*r, |first| self.unless(first, *r))).collect();
         let mut next = Vec::new();
         for (i, j) in block.iter().enumerate() {
-            let row: Row = rows[*j].iter().filter_map(|(k, c)| {
-                let at = block.iter().position(|b| b == k)?;
-                Some((at, if let Coef::Is(v) = c { Coef::Is(*elems.get(v).unwrap_or(v)) } else { *c }))
-            }).collect();
+            let row: Row = rows[*j]
+                .iter()
+                .filter_map(|(k, c)| {
+                    let at = block.iter().position(|b| b == k)?;
+                    Some((at, if let Coef::Is(v) = c { Coef::Is(*elems.get(v).unwrap_or(v)) } else { *c }))
+                })
+                .collect();
             let r = self.row_times(&row, &|at| Some(before[at]));
             let r = self.lin_sum(r, driven[i]);
             next.push(r.unwrap_or_else(|| self.lin_zero(tys[i].clone())));
@@ -348,12 +410,16 @@ impl J<'_> {
         let mut op = self.another(&g.op);
         let real: Vec<usize> = (0..w).filter(|k| self.act.has(g.outs[*k])).collect();
         let driven: Vec<usize> = (0..w).filter(|k| self.has(g.arrays[*k]).is_some()).collect();
-        let lin_init: Vec<Var> = real.iter().map(|k| {
-            let ty = self.b.ty(g.neutral[*k]);
-            self.has(g.neutral[*k]).unwrap_or_else(|| self.lin_zero(ty))
-        }).collect();
+        let lin_init: Vec<Var> = real
+            .iter()
+            .map(|k| {
+                let ty = self.b.ty(g.neutral[*k]);
+                self.has(g.neutral[*k]).unwrap_or_else(|| self.lin_zero(ty))
+            })
+            .collect();
         let mut lin_params: Vec<Var> = Vec::new();
-        for p in real.iter().map(|k| op.params[*k]).chain(driven.iter().map(|k| op.params[w + *k])).collect::<Vec<_>>() {
+        for p in real.iter().map(|k| op.params[*k]).chain(driven.iter().map(|k| op.params[w + *k])).collect::<Vec<_>>()
+        {
             self.act.vars.insert(p);
             lin_params.push(self.fresh_tangent(p));
         }
@@ -379,7 +445,8 @@ impl J<'_> {
             lin_outs: vec![Out::Collect; real.len()],
             body,
         };
-        let tys: Vec<Ty> = real.iter().map(|k| self.b.ty(g.neutral[*k])).chain(real.iter().map(|k| self.b.ty(g.arrays[*k]))).collect();
+        let tys: Vec<Ty> =
+            real.iter().map(|k| self.b.ty(g.neutral[*k])).chain(real.iter().map(|k| self.b.ty(g.arrays[*k]))).collect();
         let (_, made) = self.b.emit(Op::Loop(Box::new(l)), &[Ty::I64], &tys);
         for (i, k) in real.iter().enumerate() {
             self.set_tangent(g.outs[*k], Some(made[real.len() + i]));
@@ -390,7 +457,8 @@ impl J<'_> {
 
 /// Strongly connected components of the dependences between prefixes, each after those on which it depends.
 fn cycles(rows: &[Row], w: usize) -> Vec<Vec<usize>> {
-    let mut reach: Vec<Vec<bool>> = (0..w).map(|j| (0..w).map(|k| j == k || rows[j].contains_key(&k)).collect()).collect();
+    let mut reach: Vec<Vec<bool>> =
+        (0..w).map(|j| (0..w).map(|k| j == k || rows[j].contains_key(&k)).collect()).collect();
     for m in 0..w {
         for j in 0..w {
             if reach[j][m] {

@@ -76,14 +76,19 @@ impl Bounds {
 
     /// The bound from by·i + rest ≥ 0: i ≥ -rest / by, or i < (rest + 1) / -by, rounded up.
     fn bound(&mut self, l: &Linear, by: i64) -> Option<()> {
-        let (bound, size) = (if by > 0 { l.rest.times(-1)? } else { l.rest.plus(1, &Affine::constant(1))? }, by.checked_abs()?);
+        let (bound, size) =
+            (if by > 0 { l.rest.times(-1)? } else { l.rest.plus(1, &Affine::constant(1))? }, by.checked_abs()?);
         if by > 0 { &mut self.from } else { &mut self.to }.push((bound, size));
         Some(())
     }
 
     fn congruence(&mut self, l: &Linear, k: &Affine) -> Option<()> {
         let by = l.factor()?;
-        let solved = if k.terms.is_empty() { by.checked_abs()? <= FACTOR && k.constant <= FACTOR } else { by.checked_abs()? == 1 };
+        let solved = if k.terms.is_empty() {
+            by.checked_abs()? <= FACTOR && k.constant <= FACTOR
+        } else {
+            by.checked_abs()? == 1
+        };
         (solved && self.stride.is_none()).then(|| self.stride = Some((l.clone(), k.clone())))
     }
 }

@@ -99,7 +99,9 @@ impl Split {
                     work.extend(parts.into_iter().rev());
                 }
                 None => {
-                    stacker::maybe_grow(64 * 1024, 1024 * 1024, || s.op.blocks_mut().into_iter().for_each(|b| self.block(b)));
+                    stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+                        s.op.blocks_mut().into_iter().for_each(|b| self.block(b))
+                    });
                     out.push(s);
                 }
             }
@@ -116,7 +118,10 @@ impl Split {
         let mut made = Vec::new();
         for (end, result) in parts {
             let mut part = s.clone();
-            let body = n.steps.iter().try_fold(body_of(&mut part), |b, k| b.and_then(|b| b.stmts.get_mut(*k)).map(body_of))??;
+            let body = n
+                .steps
+                .iter()
+                .try_fold(body_of(&mut part), |b, k| b.and_then(|b| b.stmts.get_mut(*k)).map(body_of))??;
             body.stmts.extend(end);
             body.results = vec![result];
             let mut part = self.b.copy_stmt(&part, &mut HashMap::new());
@@ -126,7 +131,12 @@ impl Split {
             sums.push(part.outs[0]);
             made.push(part);
         }
-        made.push(Stmt { outs: vec![*total], lin_outs: Vec::new(), op: Op::Bin(Bin::Add, sums[0], sums[1]), span: s.span });
+        made.push(Stmt {
+            outs: vec![*total],
+            lin_outs: Vec::new(),
+            op: Op::Bin(Bin::Add, sums[0], sums[1]),
+            span: s.span,
+        });
         Some(made)
     }
 
@@ -136,7 +146,9 @@ impl Split {
         let end = n.body.stmts.iter().find(|s| s.outs == [result])?;
         let mut out = Vec::new();
         match &end.op {
-            Op::Bin(Bin::Add, a, b) if [a, b].into_iter().all(|v| n.bracket(*v).is_some_and(|c| n.solvable(c, 0))) => Some((out, if second { *b } else { *a })),
+            Op::Bin(Bin::Add, a, b) if [a, b].into_iter().all(|v| n.bracket(*v).is_some_and(|c| n.solvable(c, 0))) => {
+                Some((out, if second { *b } else { *a }))
+            }
             Op::If(c, a, b) => {
                 let holds = if n.zeros(b) {
                     true
@@ -159,7 +171,10 @@ impl Split {
 
     fn push(&mut self, op: Op, out: &mut Vec<Stmt>) -> Var {
         let v = self.b.func.fresh(Ty::Bool, false);
-        let s = self.b.copy_stmt(&Stmt { outs: vec![v], lin_outs: Vec::new(), op, span: Default::default() }, &mut HashMap::new());
+        let s = self.b.copy_stmt(
+            &Stmt { outs: vec![v], lin_outs: Vec::new(), op, span: Default::default() },
+            &mut HashMap::new(),
+        );
         let v = s.outs[0];
         out.push(s);
         v
@@ -173,7 +188,15 @@ impl Split {
 
     /// Emits the first alternative of `c` (or of its negation), or the second one without the first, as a Bool at
     /// the end of `out`.
-    fn alternative(&mut self, n: &Nest, c: Var, holds: bool, second: bool, out: &mut Vec<Stmt>, depth: u32) -> Option<Var> {
+    fn alternative(
+        &mut self,
+        n: &Nest,
+        c: Var,
+        holds: bool,
+        second: bool,
+        out: &mut Vec<Stmt>,
+        depth: u32,
+    ) -> Option<Var> {
         if depth > DEEPEST {
             return None;
         }
@@ -203,19 +226,34 @@ impl Split {
                     let [a, b] = blocks;
                     return Some(self.push(Op::If(c, Box::new(a), Box::new(b)), out));
                 }
-                let parts = [(x, a), (y, b)].into_iter().all(|(v, _)| n.is(v, holds) || n.solvable(v, 0)) && n.solvable(*c, 0);
+                let parts =
+                    [(x, a), (y, b)].into_iter().all(|(v, _)| n.is(v, holds) || n.solvable(v, 0)) && n.solvable(*c, 0);
                 parts.then_some(())?;
                 let never = self.literal(!holds);
-                let op = if second { Op::If(*c, Box::new(never), b.clone()) } else { Op::If(*c, a.clone(), Box::new(never)) };
+                let op = if second {
+                    Op::If(*c, Box::new(never), b.clone())
+                } else {
+                    Op::If(*c, a.clone(), Box::new(never))
+                };
                 Some(self.push(op, out))
             }
-            Op::Cmp(op, a, b) if *self.b.func.ty(*a) == Ty::I64 => self.of_two(n, if holds { *op } else { negated(*op) }, (*a, *b), holds, second, out),
+            Op::Cmp(op, a, b) if *self.b.func.ty(*a) == Ty::I64 => {
+                self.of_two(n, if holds { *op } else { negated(*op) }, (*a, *b), holds, second, out)
+            }
             _ => None,
         }
     }
 
     /// The alternatives of a comparison with `max x y` or `min x y`.
-    fn of_two(&mut self, n: &Nest, op: Cmp, (a, b): (Var, Var), holds: bool, second: bool, out: &mut Vec<Stmt>) -> Option<Var> {
+    fn of_two(
+        &mut self,
+        n: &Nest,
+        op: Cmp,
+        (a, b): (Var, Var),
+        holds: bool,
+        second: bool,
+        out: &mut Vec<Stmt>,
+    ) -> Option<Var> {
         let parts = |v: Var| match n.defs.get(&v) {
             Some(Op::Bin(pick @ (Bin::Max | Bin::Min), x, y)) => Some((*pick, *x, *y)),
             _ => None,
@@ -260,7 +298,8 @@ impl Nest<'_> {
 
     /// Whether the result of a block is zero.
     fn zeros(&self, b: &Block) -> bool {
-        let zero = |v: &Var| matches!(self.made(*v), Some(Op::Zero(_) | Op::Lit(Lit::F64(0.0) | Lit::F32(0.0) | Lit::I64(0))));
+        let zero =
+            |v: &Var| matches!(self.made(*v), Some(Op::Zero(_) | Op::Lit(Lit::F64(0.0) | Lit::F32(0.0) | Lit::I64(0))));
         b.results.iter().all(zero)
     }
 
@@ -284,7 +323,10 @@ impl Nest<'_> {
         match self.defs.get(&c) {
             Some(Op::Cmp(_, a, b)) => [a, b].into_iter().all(|v| self.of_indices(*v, 0)),
             Some(Op::Not(a)) => self.solvable(*a, depth + 1),
-            Some(Op::If(c, a, b)) => self.solvable(*c, depth + 1) || [a, b].into_iter().any(|b| b.results.iter().any(|v| self.solvable(*v, depth + 1))),
+            Some(Op::If(c, a, b)) => {
+                self.solvable(*c, depth + 1)
+                    || [a, b].into_iter().any(|b| b.results.iter().any(|v| self.solvable(*v, depth + 1)))
+            }
             _ => false,
         }
     }

@@ -49,7 +49,10 @@ impl T<'_> {
             };
             let Op::Loop(l) = &nest.op else { continue };
             let Some(sites) = self.sites(&nest, l, v, &forms) else {
-                self.added_in_place(s, "an index, or the number of turns of a loop around it, is no sum of indices with known factors");
+                self.added_in_place(
+                    s,
+                    "an index, or the number of turns of a loop around it, is no sum of indices with known factors",
+                );
                 continue;
             };
             let some = self.cts.contains_key(&self.root(v)) && !sites.iter().all(|(site, sol)| Self::covers(site, sol));
@@ -64,7 +67,12 @@ impl T<'_> {
                 self.added_in_place(s, "a diagonal, a row or a column only is read, of an array of more places");
             }
             if !sites.is_empty() {
-                self.ad.decide(s.span, "comprehension", "gathers: each element is solved for the indices that read it (tensor language, Fig. 16)", "");
+                self.ad.decide(
+                    s.span,
+                    "comprehension",
+                    "gathers: each element is solved for the indices that read it (tensor language, Fig. 16)",
+                    "",
+                );
             }
             for (site, solution) in &sites {
                 self.contribute(&nest, l, site, solution, v, &shapes)?;
@@ -82,27 +90,38 @@ impl T<'_> {
     /// than the sum itself.)
     fn covers(site: &Site, sol: &Solution) -> bool {
         let Extents::Turns(extents) = &site.extents else { return false };
-        let span = |at: &Affine| site.axes.iter().filter(|a| at.factor(a.index) != 0).try_fold(Affine::constant(1), |sum, a| {
-            sum.plus(at.factor(a.index).checked_abs()?, &a.turns.plus(-1, &Affine::constant(1))?)
-        });
-        let about = |at: &Affine, n: &Affine| span(at).and_then(|s| n.plus(-1, &s)).is_some_and(|rest| rest.terms.is_empty());
+        let span = |at: &Affine| {
+            site.axes.iter().filter(|a| at.factor(a.index) != 0).try_fold(Affine::constant(1), |sum, a| {
+                sum.plus(at.factor(a.index).checked_abs()?, &a.turns.plus(-1, &Affine::constant(1))?)
+            })
+        };
+        let about =
+            |at: &Affine, n: &Affine| span(at).and_then(|s| n.plus(-1, &s)).is_some_and(|rest| rest.terms.is_empty());
         sol.equal.is_empty() && site.at.iter().zip(extents).all(|(at, n)| about(at, n))
     }
 
     /// All reads of an array, each solved for the positions that it reads.
     fn sites(&mut self, nest: &Stmt, l: &Loop, v: Var, forms: &Forms) -> Option<Vec<(Site, Solution)>> {
         let places = path::reads(&self.b.func, &l.body, v)?;
-        places.into_iter().map(|p| {
-            let site = path::site(&self.b.func, nest, p, forms)?;
-            let solution = solve(&mut self.b, &site)?;
-            Some((site, solution))
-        }).collect()
+        places
+            .into_iter()
+            .map(|p| {
+                let site = path::site(&self.b.func, nest, p, forms)?;
+                let solution = solve(&mut self.b, &site)?;
+                Some((site, solution))
+            })
+            .collect()
     }
 
     /// Splits the sites into those to be solved and those that stay in the nest, the latter with the array's shape.
     /// A read of only a few positions (a diagonal, or a row) stays, because comparing all positions would cost more
     /// than the additions.
-    fn parted(&mut self, sites: Vec<(Site, Solution)>, l: &Loop, few: &dyn Fn(&Solution) -> bool) -> (Vec<(Site, Solution)>, HashMap<Var, Var>) {
+    fn parted(
+        &mut self,
+        sites: Vec<(Site, Solution)>,
+        l: &Loop,
+        few: &dyn Fn(&Solution) -> bool,
+    ) -> (Vec<(Site, Solution)>, HashMap<Var, Var>) {
         let (few, all): (Vec<_>, Vec<_>) = sites.into_iter().partition(|(_, solution)| few(solution));
         let mut shapes = HashMap::new();
         for (site, _) in few {
@@ -130,10 +149,15 @@ impl T<'_> {
                 found.push((*o, self.turns_of_output(s, l, k)?));
             }
         }
-        Some(found.into_iter().map(|(o, dims)| {
-            let elems = dims.iter().map(|d| d.emit(&mut self.b)).collect();
-            (o, self.b.one(Op::Stack { elems, shape: None }, Ty::shape()))
-        }).collect())
+        Some(
+            found
+                .into_iter()
+                .map(|(o, dims)| {
+                    let elems = dims.iter().map(|d| d.emit(&mut self.b)).collect();
+                    (o, self.b.one(Op::Stack { elems, shape: None }, Ty::shape()))
+                })
+                .collect(),
+        )
     }
 
     /// The extents of a nest's output, if they are known before the nest.
@@ -161,7 +185,9 @@ impl T<'_> {
     fn within(&mut self, s: &Stmt, k: usize, whole: Var, names: &Names) -> Result<Ct, Unsupported> {
         let shape = match &s.op {
             Op::Loop(l) if self.b.ty(whole).rank() > 0 => {
-                let dims = self.turns_of_output(s, l, k).ok_or_else(|| Unsupported::new("an inner loop whose extents are not known before it", s.span))?;
+                let dims = self
+                    .turns_of_output(s, l, k)
+                    .ok_or_else(|| Unsupported::new("an inner loop whose extents are not known before it", s.span))?;
                 let elems = dims.iter().map(|d| d.renamed(&names.new).emit(&mut self.b)).collect();
                 Some(self.b.one(Op::Stack { elems, shape: None }, Ty::shape()))
             }
@@ -171,21 +197,35 @@ impl T<'_> {
     }
 
     /// Adds the cotangent of everything that a site reads.
-    fn contribute(&mut self, s: &Stmt, l: &Loop, site: &Site, sol: &Solution, v: Var, shapes: &HashMap<Var, Var>) -> Result<(), Unsupported> {
-        let cts: Vec<Option<Ct>> = s.lin_outs.iter().map(|o| {
-            let whole = *self.cts.get(&self.root(*o))?;
-            Some(Ct { whole, at: Vec::new(), shape: shapes.get(o).copied() })
-        }).collect();
+    fn contribute(
+        &mut self,
+        s: &Stmt,
+        l: &Loop,
+        site: &Site,
+        sol: &Solution,
+        v: Var,
+        shapes: &HashMap<Var, Var>,
+    ) -> Result<(), Unsupported> {
+        let cts: Vec<Option<Ct>> = s
+            .lin_outs
+            .iter()
+            .map(|o| {
+                let whole = *self.cts.get(&self.root(*o))?;
+                Some(Ct { whole, at: Vec::new(), shape: shapes.get(o).copied() })
+            })
+            .collect();
         if cts.iter().all(Option::is_none) {
             return Ok(());
         }
         let ty = self.b.ty(v);
         let extents: Vec<Var> = match &site.extents {
             Extents::Turns(turns) => turns.iter().map(|t| t.emit(&mut self.b)).collect(),
-            Extents::Of(shape) => (0..sol.h.len()).map(|d| {
-                let d = self.b.int(d as i64);
-                self.b.one(Op::Index { a: *shape, at: vec![d], shape: None }, Ty::I64)
-            }).collect(),
+            Extents::Of(shape) => (0..sol.h.len())
+                .map(|d| {
+                    let d = self.b.int(d as i64);
+                    self.b.one(Op::Index { a: *shape, at: vec![d], shape: None }, Ty::I64)
+                })
+                .collect(),
         };
         let mut names = Names::default();
         self.outer_shapes(&l.body, l, &mut names);
@@ -229,12 +269,29 @@ impl T<'_> {
 
     /// Emits a comprehension with one linear output.
     fn nest(&mut self, n: Var, out: Out, body: Block, ty: Ty) -> Var {
-        let l = Loop { turns: Turns::For(n), reverse: false, init: Vec::new(), lin_init: Vec::new(), xs: Vec::new(), lin_xs: Vec::new(), outs: Vec::new(), lin_outs: vec![out], body };
+        let l = Loop {
+            turns: Turns::For(n),
+            reverse: false,
+            init: Vec::new(),
+            lin_init: Vec::new(),
+            xs: Vec::new(),
+            lin_xs: Vec::new(),
+            outs: Vec::new(),
+            lin_outs: vec![out],
+            body,
+        };
         self.b.emit(Op::Loop(Box::new(l)), &[Ty::I64], &[ty]).1[0]
     }
 
     /// Emits the element at one position: a sum if the position satisfies the conditions, else zero.
-    fn guarded(&mut self, l: &Loop, site: &Site, sol: &Solution, cts: &[Option<Ct>], mut names: Names) -> Result<Var, Unsupported> {
+    fn guarded(
+        &mut self,
+        l: &Loop,
+        site: &Site,
+        sol: &Solution,
+        cts: &[Option<Ct>],
+        mut names: Names,
+    ) -> Result<Var, Unsupported> {
         let mut guards = Vec::new();
         let zero = self.b.int(0);
         for (v, k) in &sol.known {
@@ -257,7 +314,15 @@ impl T<'_> {
         self.under(&guards, l, site, sol, cts, &mut names)
     }
 
-    fn under(&mut self, guards: &[Var], l: &Loop, site: &Site, sol: &Solution, cts: &[Option<Ct>], names: &mut Names) -> Result<Var, Unsupported> {
+    fn under(
+        &mut self,
+        guards: &[Var],
+        l: &Loop,
+        site: &Site,
+        sol: &Solution,
+        cts: &[Option<Ct>],
+        names: &mut Names,
+    ) -> Result<Var, Unsupported> {
         let Some((first, rest)) = guards.split_first() else { return self.sums(&sol.sums, l, site, sol, cts, names) };
         self.b.open();
         let value = self.under(rest, l, site, sol, cts, names)?;
@@ -275,7 +340,15 @@ impl T<'_> {
         self.b.emit(Op::If(c, Box::new(a), Box::new(b)), &[], &[ty]).1[0]
     }
 
-    fn sums(&mut self, sums: &[Sum], l: &Loop, site: &Site, sol: &Solution, cts: &[Option<Ct>], names: &mut Names) -> Result<Var, Unsupported> {
+    fn sums(
+        &mut self,
+        sums: &[Sum],
+        l: &Loop,
+        site: &Site,
+        sol: &Solution,
+        cts: &[Option<Ct>],
+        names: &mut Names,
+    ) -> Result<Var, Unsupported> {
         let Some((sum, rest)) = sums.split_first() else { return self.innermost(l, site, sol, cts, names) };
         let (from, to) = (self.bound(&sum.from, Bin::Max, names), self.bound(&sum.to, Bin::Min, names));
         let (turns, start) = match (from, to) {
@@ -327,7 +400,14 @@ impl T<'_> {
     }
 
     /// Emits one term: the nest's own code at known indices.
-    fn innermost(&mut self, l: &Loop, site: &Site, sol: &Solution, cts: &[Option<Ct>], names: &mut Names) -> Result<Var, Unsupported> {
+    fn innermost(
+        &mut self,
+        l: &Loop,
+        site: &Site,
+        sol: &Solution,
+        cts: &[Option<Ct>],
+        names: &mut Names,
+    ) -> Result<Var, Unsupported> {
         for (v, k) in &sol.known {
             if let Known::Is(a) = k {
                 let at = a.renamed(&names.new).emit(&mut self.b);
@@ -337,19 +417,30 @@ impl T<'_> {
         self.term_of_loop(l, cts, site, 0, names)
     }
 
-    fn term_of_loop(&mut self, l: &Loop, cts: &[Option<Ct>], site: &Site, depth: usize, names: &mut Names) -> Result<Var, Unsupported> {
+    fn term_of_loop(
+        &mut self,
+        l: &Loop,
+        cts: &[Option<Ct>],
+        site: &Site,
+        depth: usize,
+        names: &mut Names,
+    ) -> Result<Var, Unsupported> {
         let Some((index, elems)) = l.body.params.split_first() else { unreachable!("a loop's body has an index") };
         let index = *names.new.get(index).unwrap_or(index);
         for (x, e) in l.xs.iter().zip(elems) {
             self.element(*x, *e, index, names);
         }
-        let inner: Vec<Option<Ct>> = cts.iter().zip(&l.lin_outs).map(|(ct, out)| {
-            let mut ct = ct.clone()?;
-            if *out != Out::Sum {
-                ct.at.push(index);
-            }
-            Some(ct)
-        }).collect();
+        let inner: Vec<Option<Ct>> = cts
+            .iter()
+            .zip(&l.lin_outs)
+            .map(|(ct, out)| {
+                let mut ct = ct.clone()?;
+                if *out != Out::Sum {
+                    ct.at.push(index);
+                }
+                Some(ct)
+            })
+            .collect();
         self.term(&l.body, &inner, site, depth, names)
     }
 
@@ -369,7 +460,14 @@ impl T<'_> {
     }
 
     /// The cotangent of the value that the site reads, computed from the cotangents of a block's results.
-    fn term(&mut self, b: &Block, cts: &[Option<Ct>], site: &Site, depth: usize, names: &mut Names) -> Result<Var, Unsupported> {
+    fn term(
+        &mut self,
+        b: &Block,
+        cts: &[Option<Ct>],
+        site: &Site,
+        depth: usize,
+        names: &mut Names,
+    ) -> Result<Var, Unsupported> {
         let target = path::next(&site.place, depth);
         for s in &b.stmts {
             if let Op::Dup(a) = &s.op {
@@ -422,7 +520,14 @@ impl T<'_> {
         self.branches(&copy)
     }
 
-    fn into_target(&mut self, s: &Stmt, mut arrays: HashMap<Var, Ct>, site: &Site, depth: usize, names: &mut Names) -> Result<Var, Unsupported> {
+    fn into_target(
+        &mut self,
+        s: &Stmt,
+        mut arrays: HashMap<Var, Ct>,
+        site: &Site,
+        depth: usize,
+        names: &mut Names,
+    ) -> Result<Var, Unsupported> {
         let Some((_, n)) = site.place.steps.get(depth) else { return Ok(self.finished(s.lin_outs[0])) };
         let mut cts: Vec<Option<Ct>> = Vec::new();
         for (k, o) in s.lin_outs.iter().enumerate() {

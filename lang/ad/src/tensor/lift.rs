@@ -63,12 +63,15 @@ impl T<'_> {
     fn all_reads(&mut self, nest: &Stmt, v: Var, forms: &Forms) -> Option<Vec<Read>> {
         let Op::Loop(l) = &nest.op else { return None };
         let places = path::reads(&self.b.func, &l.body, v)?;
-        places.into_iter().map(|place| {
-            let to = *path::at_place(&l.body, &place).lin_outs.first()?;
-            let site = path::site(&self.b.func, nest, place, forms)?;
-            super::solve::solve(&mut self.b, &site)?;
-            Some(Read { of: v, to, site })
-        }).collect()
+        places
+            .into_iter()
+            .map(|place| {
+                let to = *path::at_place(&l.body, &place).lin_outs.first()?;
+                let site = path::site(&self.b.func, nest, place, forms)?;
+                super::solve::solve(&mut self.b, &site)?;
+                Some(Read { of: v, to, site })
+            })
+            .collect()
     }
 
     /// Emits `⊞ axes. v[at]`, and replaces the read in the nest by its elements.
@@ -97,7 +100,17 @@ impl T<'_> {
         let mut made = None;
         for (k, n) in turns.iter().enumerate().rev() {
             let body = self.b.close(Vec::new(), vec![value]);
-            let l = Loop { turns: Turns::For(*n), reverse: false, init: Vec::new(), lin_init: Vec::new(), xs: Vec::new(), lin_xs: Vec::new(), outs: Vec::new(), lin_outs: vec![Out::Collect], body };
+            let l = Loop {
+                turns: Turns::For(*n),
+                reverse: false,
+                init: Vec::new(),
+                lin_init: Vec::new(),
+                xs: Vec::new(),
+                lin_xs: Vec::new(),
+                outs: Vec::new(),
+                lin_outs: vec![Out::Collect],
+                body,
+            };
             let op = Op::Loop(Box::new(l));
             if k > 0 {
                 value = self.b.emit(op, &[Ty::I64], &[scalar.array(d - k as u32)]).1[0];

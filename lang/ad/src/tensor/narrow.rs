@@ -39,7 +39,19 @@ pub(crate) fn narrowed(src: &Function, which: Which) -> Option<Function> {
             split.as_ref().unwrap_or(src)
         }
     };
-    let mut n = Narrow { b: Builder::on(src.clone()), forms: Forms::literals(&src.body), axes: Vec::new(), extents: HashSet::new(), names: HashMap::new(), nothing: HashSet::new(), defs: HashMap::new(), checked: Ranges::new(), divisors: BTreeSet::new(), which, changed: false };
+    let mut n = Narrow {
+        b: Builder::on(src.clone()),
+        forms: Forms::literals(&src.body),
+        axes: Vec::new(),
+        extents: HashSet::new(),
+        names: HashMap::new(),
+        nothing: HashSet::new(),
+        defs: HashMap::new(),
+        checked: Ranges::new(),
+        divisors: BTreeSet::new(),
+        which,
+        changed: false,
+    };
     n.b.adopt(&src.body.params, &src.body.lin_params);
     n.stmts(&src.body.stmts);
     if !n.changed {
@@ -157,10 +169,14 @@ impl Narrow {
         l.body.stmts.iter().for_each(|s| self.learn(s));
         let Some(k) = self.bracket(l) else { return self.push(s) };
         let (Some((_, n)), Op::If(c, ..)) = (comprehension(&s.op), &l.body.stmts[k.at].op) else { return self.push(s) };
-        let small = |v: Var| self.extents.contains(&v) || v == l.body.params[0] || self.axes.iter().any(|(i, _)| *i == v);
-        let Some(checked) = super::overflow::of_predicates(&self.b.func, l, k.at, &self.forms, &small) else { return self.push(s) };
+        let small =
+            |v: Var| self.extents.contains(&v) || v == l.body.params[0] || self.axes.iter().any(|(i, _)| *i == v);
+        let Some(checked) = super::overflow::of_predicates(&self.b.func, l, k.at, &self.forms, &small) else {
+            return self.push(s);
+        };
         let bound = bound_in(&l.body);
-        let (sum, before, mut atoms) = (Sum { index: l.body.params[0], bound: &bound }, self.divisors.clone(), Vec::new());
+        let (sum, before, mut atoms) =
+            (Sum { index: l.body.params[0], bound: &bound }, self.divisors.clone(), Vec::new());
         let divided = self.divided(l, k.at, &sum);
         self.atoms(*c, k.arm == 0, &sum, &mut atoms, 0);
         let made = match Bounds::of(atoms) {
@@ -183,7 +199,8 @@ impl Narrow {
     /// Whether nothing in the body, apart from the bracket, divides by a number that may be 0.
     fn divided(&mut self, l: &Loop, bracket: usize, sum: &Sum) -> bool {
         let mut divisors = Vec::new();
-        let mut work: Vec<&Stmt> = l.body.stmts.iter().enumerate().filter(|(k, _)| *k != bracket).map(|(_, s)| s).collect();
+        let mut work: Vec<&Stmt> =
+            l.body.stmts.iter().enumerate().filter(|(k, _)| *k != bracket).map(|(_, s)| s).collect();
         while let Some(s) = work.pop() {
             if let Op::Bin(Bin::Rem | Bin::IntDiv, _, by) = &s.op {
                 divisors.extend((*self.b.func.ty(*by) == Ty::I64).then_some(*by));
@@ -198,7 +215,8 @@ impl Narrow {
 
     /// Recognises `Σ i [p] e` if nothing else in the body can fail.
     fn bracket(&self, l: &Loop) -> Option<Bracket> {
-        let plain = l.init.is_empty() && !l.outs.is_empty() && l.outs.iter().all(|o| *o == Out::Sum) && l.lin_outs.is_empty();
+        let plain =
+            l.init.is_empty() && !l.outs.is_empty() && l.outs.iter().all(|o| *o == Out::Sum) && l.lin_outs.is_empty();
         if !plain || l.body.results.iter().any(|r| self.b.ty(*r).rank() > 0) {
             return None;
         }
@@ -245,14 +263,27 @@ impl Narrow {
 
     /// Whether the results of a block are zeros.
     fn zeros(&self, b: &Block) -> bool {
-        b.results.iter().all(|r| self.nothing.contains(r) || b.stmts.iter().any(|s| s.outs.contains(r) && is_zero(&s.op)))
+        b.results
+            .iter()
+            .all(|r| self.nothing.contains(r) || b.stmts.iter().any(|s| s.outs.contains(r) && is_zero(&s.op)))
             && b.stmts.iter().all(|s| matches!(s.op, Op::Zero(_) | Op::Lit(_)))
     }
 
     /// Whether a form is not negative for all values of the enclosing indices.
     pub(super) fn not_negative(&self, a: &Affine) -> bool {
-        let small = |a: &Affine| a.constant >= 0 && a.terms.iter().all(|(v, k)| *k > 0 && (self.extents.contains(v) || self.axes.iter().any(|(i, _)| i == v)));
-        small(a) || self.axes.iter().any(|(v, turns)| turns.plus(-1, &Affine::var(*v)).and_then(|d| a.plus(-1, &d)?.plus(1, &Affine::constant(1))).is_some_and(|rest| small(&rest)))
+        let small = |a: &Affine| {
+            a.constant >= 0
+                && a.terms
+                    .iter()
+                    .all(|(v, k)| *k > 0 && (self.extents.contains(v) || self.axes.iter().any(|(i, _)| i == v)))
+        };
+        small(a)
+            || self.axes.iter().any(|(v, turns)| {
+                turns
+                    .plus(-1, &Affine::var(*v))
+                    .and_then(|d| a.plus(-1, &d)?.plus(1, &Affine::constant(1)))
+                    .is_some_and(|rest| small(&rest))
+            })
     }
 
     /// Emits the body of a bracket. The predicate is omitted if `known`, else it is kept.
@@ -261,13 +292,20 @@ impl Narrow {
         if known {
             let s = body.stmts.remove(k.at);
             let arm = s.op.blocks()[k.arm].clone();
-            body.results = body.results.iter().map(|r| s.outs.iter().position(|o| o == r).map_or(*r, |n| arm.results[n])).collect();
+            body.results = body
+                .results
+                .iter()
+                .map(|r| s.outs.iter().position(|o| o == r).map_or(*r, |n| arm.results[n]))
+                .collect();
             body.stmts.splice(k.at..k.at, arm.stmts);
         }
-        let elems: Vec<Var> = l.xs.iter().map(|x| {
-            let ty = self.b.ty(*x).elem();
-            self.b.one(Op::Index { a: *x, at: vec![index], shape: None }, ty)
-        }).collect();
+        let elems: Vec<Var> =
+            l.xs.iter()
+                .map(|x| {
+                    let ty = self.b.ty(*x).elem();
+                    self.b.one(Op::Index { a: *x, at: vec![index], shape: None }, ty)
+                })
+                .collect();
         let mut names: HashMap<Var, Var> = body.params.iter().copied().zip([index].into_iter().chain(elems)).collect();
         for s in &body.stmts {
             let s = self.b.copy_stmt(s, &mut names);
@@ -377,7 +415,13 @@ impl Narrow {
     }
 
     /// The same for `by·i + rest = 0` or `≥ 0` with a factor that is known only when the sum starts, and may be 0.
-    fn unknown_factor(&mut self, a: &Linear, equal: bool, (from, to): (Option<Var>, Var), n: Var) -> (Option<Var>, Var) {
+    fn unknown_factor(
+        &mut self,
+        a: &Linear,
+        equal: bool,
+        (from, to): (Option<Var>, Var),
+        n: Var,
+    ) -> (Option<Var>, Var) {
         use adl_ir::Cmp::{Eq, Ge, Lt};
         let (by, rest) = (a.by.emit(&mut self.b), a.rest.emit(&mut self.b));
         let (zero, one) = (self.b.int(0), self.b.int(1));
@@ -439,7 +483,15 @@ impl Narrow {
 
     /// Emits a sum whose predicate has been resolved; it may contain another bracket.
     fn sum_again(&mut self, l: &Loop, turns: Var, body: Block) -> Vec<Var> {
-        let outs: Vec<Var> = body.results.iter().map(|r| self.b.ty(*r)).chain([Ty::I64]).collect::<Vec<_>>().into_iter().map(|t| self.b.func.fresh(t, false)).collect();
+        let outs: Vec<Var> = body
+            .results
+            .iter()
+            .map(|r| self.b.ty(*r))
+            .chain([Ty::I64])
+            .collect::<Vec<_>>()
+            .into_iter()
+            .map(|t| self.b.func.fresh(t, false))
+            .collect();
         let made = Loop { turns: adl_ir::Turns::For(turns), xs: Vec::new(), body, ..l.clone() };
         let span = self.b.span;
         self.summed(Stmt { outs: outs.clone(), lin_outs: Vec::new(), op: Op::Loop(Box::new(made)), span });
@@ -460,7 +512,16 @@ impl Narrow {
     fn sum_loop(&mut self, l: &Loop, turns: Var, body: Block) -> Vec<Var> {
         let mut tys: Vec<Ty> = body.results.iter().map(|r| self.b.ty(*r)).collect();
         tys.push(Ty::I64);
-        let made = Loop { turns: adl_ir::Turns::For(turns), init: Vec::new(), lin_init: Vec::new(), xs: Vec::new(), lin_xs: Vec::new(), lin_outs: Vec::new(), body, ..l.clone() };
+        let made = Loop {
+            turns: adl_ir::Turns::For(turns),
+            init: Vec::new(),
+            lin_init: Vec::new(),
+            xs: Vec::new(),
+            lin_xs: Vec::new(),
+            lin_outs: Vec::new(),
+            body,
+            ..l.clone()
+        };
         let mut outs = self.b.emit(Op::Loop(Box::new(made)), &tys, &[]).0;
         outs.pop();
         outs
@@ -489,11 +550,7 @@ impl Narrow {
             self.push(s);
         }
         let c = *names.get(c).unwrap_or(c);
-        let holds = if k.arm == 0 {
-            c
-        } else {
-            self.b.one(Op::Not(c), Ty::Bool)
-        };
+        let holds = if k.arm == 0 { c } else { self.b.one(Op::Not(c), Ty::Bool) };
         Some(self.under(&[holds], l, &mut |n| {
             n.b.open();
             let turn = n.b.param(Ty::I64);

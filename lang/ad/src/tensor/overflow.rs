@@ -26,11 +26,18 @@ pub(super) fn within_range(ranges: &mut Ranges, v: Var, (lo, hi): (i64, i64)) {
 
 /// The Ints with which predicates compute, other than `small` ones, with their required ranges. `None` if an
 /// overflow cannot be excluded.
-pub(super) fn of_predicates(f: &Function, l: &Loop, bracket: usize, forms: &Forms, small: &dyn Fn(Var) -> bool) -> Option<Ranges> {
+pub(super) fn of_predicates(
+    f: &Function,
+    l: &Loop,
+    bracket: usize,
+    forms: &Forms,
+    small: &dyn Fn(Var) -> bool,
+) -> Option<Ranges> {
     let bound = bound_in(&l.body);
     let mut forms = forms.clone();
     let mut out = Ranges::new();
-    let mut work: Vec<&Stmt> = l.body.stmts.iter().enumerate().filter(|(k, _)| *k != bracket).map(|(_, s)| s).rev().collect();
+    let mut work: Vec<&Stmt> =
+        l.body.stmts.iter().enumerate().filter(|(k, _)| *k != bracket).map(|(_, s)| s).rev().collect();
     while let Some(s) = work.pop() {
         forms.note(f, s);
         work.extend(s.op.blocks().into_iter().flat_map(|b| &b.stmts).rev());
@@ -57,7 +64,9 @@ pub(super) fn of_predicates(f: &Function, l: &Loop, bracket: usize, forms: &Form
 
 /// The variables of a form that are not small.
 fn checked(form: &Affine, bound: &HashSet<Var>, small: &dyn Fn(Var) -> bool) -> Option<Vec<Var>> {
-    let fits = form.constant.checked_abs()? <= INT * FACTOR && form.terms.len() <= 8 && form.terms.values().all(|k| k.checked_abs().is_some_and(|k| k <= FACTOR));
+    let fits = form.constant.checked_abs()? <= INT * FACTOR
+        && form.terms.len() <= 8
+        && form.terms.values().all(|k| k.checked_abs().is_some_and(|k| k <= FACTOR));
     // Remainders, quotients, minima and maxima are no larger than their operands, which are checked where they occur.
     let rest: Vec<Var> = form.terms.keys().copied().filter(|v| !small(*v)).collect();
     (fits && !rest.iter().any(|v| bound.contains(v))).then_some(rest)
@@ -92,7 +101,11 @@ fn check(f: &mut Function, v: Var, ints: &Ranges, out: &mut Vec<Stmt>) {
         out.push(Stmt { outs: outs.clone(), lin_outs: Vec::new(), op, span: Default::default() });
         outs.first().copied().unwrap_or(v)
     };
-    let text = push(f, Op::Lit(Lit::Str("an Int of a predicate that is too large, or a divisor that is not positive".into())), Some(Ty::Str));
+    let text = push(
+        f,
+        Op::Lit(Lit::Str("an Int of a predicate that is too large, or a divisor that is not positive".into())),
+        Some(Ty::Str),
+    );
     for (end, cmp) in [(*lo, Cmp::Ge), (*hi, Cmp::Le)] {
         let end = push(f, Op::Lit(Lit::I64(end)), Some(Ty::I64));
         let holds = push(f, Op::Cmp(cmp, v, end), Some(Ty::Bool));

@@ -117,7 +117,9 @@ impl Rows<'_> {
     fn block(&mut self, b: &mut Block) {
         let (copies, of) = (self.copies, self.of);
         b.stmts.retain(|s| !self.sliced(s));
-        b.stmts.retain(|s| !matches!(&s.op, Op::Dup(a) | Op::Drop(a) if original(copies, *a) != of && self.part(*a).is_some()));
+        b.stmts.retain(
+            |s| !matches!(&s.op, Op::Dup(a) | Op::Drop(a) if original(copies, *a) != of && self.part(*a).is_some()),
+        );
         for s in &mut b.stmts {
             match &mut s.op {
                 Op::Loop(l) => self.elements(l),
@@ -132,7 +134,9 @@ impl Rows<'_> {
 
     /// Records a slice of the entire array: its elements are elements of the array.
     fn sliced(&mut self, s: &Stmt) -> bool {
-        let (Op::Slice { a, lo, shape: Some(shape), .. }, [part]) = (&s.op, s.lin_outs.as_slice()) else { return false };
+        let (Op::Slice { a, lo, shape: Some(shape), .. }, [part]) = (&s.op, s.lin_outs.as_slice()) else {
+            return false;
+        };
         let whole = original(self.copies, *a) == self.of;
         if whole {
             self.parts.insert(*part, Row { shape: Some(*shape), from: Some(*lo), ..Row::default() });
@@ -177,15 +181,27 @@ impl Rows<'_> {
             l.lin_xs.remove(k);
             l.body.lin_params.remove(carried + k);
             let mut first = Vec::new();
-            if let (Some(lo), [index]) = (from.filter(|lo| self.forms.of(*lo) != Affine::constant(0)), at.as_mut_slice()) {
+            if let (Some(lo), [index]) =
+                (from.filter(|lo| self.forms.of(*lo) != Affine::constant(0)), at.as_mut_slice())
+            {
                 let sum = self.b.func.fresh(Ty::I64, false);
-                first.push(Stmt { outs: vec![sum], lin_outs: Vec::new(), op: Op::Bin(adl_prim::Bin::Add, lo, *index), span: Default::default() });
+                first.push(Stmt {
+                    outs: vec![sum],
+                    lin_outs: Vec::new(),
+                    op: Op::Bin(adl_prim::Bin::Add, lo, *index),
+                    span: Default::default(),
+                });
                 *index = sum;
             }
             if self.b.func.ty(e).rank() > 0 {
                 self.parts.insert(e, Row { at, turns, shape, from: None });
             } else {
-                first.push(Stmt { outs: Vec::new(), lin_outs: vec![e], op: Op::Index { a: self.of, at, shape }, span: Default::default() });
+                first.push(Stmt {
+                    outs: Vec::new(),
+                    lin_outs: vec![e],
+                    op: Op::Index { a: self.of, at, shape },
+                    span: Default::default(),
+                });
             }
             l.body.stmts.splice(0..0, first);
         }
@@ -263,7 +279,9 @@ pub(super) fn dependents(f: &Function, b: &Block, k: usize) -> Option<HashSet<Va
         }
         match &s.op {
             Op::Drop(_) => {}
-            Op::Un(..) | Op::Bin(..) | Op::Convert(..) | Op::Select(..) | Op::Dup(_) | Op::If(..) if !whole && s.lin_outs.iter().all(|o| f.ty(*o).rank() == 0) => {
+            Op::Un(..) | Op::Bin(..) | Op::Convert(..) | Op::Select(..) | Op::Dup(_) | Op::If(..)
+                if !whole && s.lin_outs.iter().all(|o| f.ty(*o).rank() == 0) =>
+            {
                 deps.extend(&s.lin_outs);
             }
             _ => return None,
@@ -302,7 +320,9 @@ pub(super) fn site(f: &Function, nest: &Stmt, place: Place, literals: &Forms) ->
         },
         // The loops run over the entire array, so its extents are their trip counts.
         None => {
-            let turns = at.iter().map(|v| w.axes.iter().find(|a| a.index == *v).map(|a| a.turns.clone()).filter(|t| w.fixed(t)));
+            let turns = at
+                .iter()
+                .map(|v| w.axes.iter().find(|a| a.index == *v).map(|a| a.turns.clone()).filter(|t| w.fixed(t)));
             Extents::Turns(turns.collect::<Option<Vec<_>>>()?)
         }
     };

@@ -147,11 +147,19 @@ impl Narrow {
     /// A remainder, quotient, minimum or maximum in a form, with its factor; those that depend on the index come first.
     fn special(&self, d: &Affine, sum: &Sum) -> Option<(Var, i64)> {
         let of_index = |v: Var| match self.defs.get(&v) {
-            Some(Op::Bin(Bin::Rem | Bin::IntDiv | Bin::Min | Bin::Max, x, y)) => Some([x, y].into_iter().any(|x| self.forms.of(*x).factor(sum.index) != 0)),
+            Some(Op::Bin(Bin::Rem | Bin::IntDiv | Bin::Min | Bin::Max, x, y)) => {
+                Some([x, y].into_iter().any(|x| self.forms.of(*x).factor(sum.index) != 0))
+            }
             _ => None,
         };
-        let all = d.terms.iter().filter(|(v, k)| k.abs() == 1 && **v != sum.index && sum.bound.contains(v)).map(|(v, k)| (*v, *k));
-        all.filter_map(|(v, k)| Some((of_index(v)?, v, k))).max_by_key(|(of_index, ..)| *of_index).map(|(_, v, k)| (v, k))
+        let all = d
+            .terms
+            .iter()
+            .filter(|(v, k)| k.abs() == 1 && **v != sum.index && sum.bound.contains(v))
+            .map(|(v, k)| (*v, *k));
+        all.filter_map(|(v, k)| Some((of_index(v)?, v, k)))
+            .max_by_key(|(of_index, ..)| *of_index)
+            .map(|(_, v, k)| (v, k))
     }
 
     /// The condition from comparing `d` with 0.
@@ -213,7 +221,8 @@ impl Narrow {
             return k.constant > 0;
         }
         let known = still && k.plus(-1, &Affine::constant(1)).is_some_and(|rest| self.not_negative(&rest));
-        let one = k.terms.keys().next().copied().filter(|v| *k == Affine::var(*v) && !self.axes.iter().any(|(i, _)| i == v));
+        let one =
+            k.terms.keys().next().copied().filter(|v| *k == Affine::var(*v) && !self.axes.iter().any(|(i, _)| i == v));
         if let Some(v) = one.filter(|_| still && !known) {
             self.divisors.insert(v);
             return true;
@@ -229,7 +238,9 @@ impl Narrow {
                 () if *v == sum.index => Linear { by: Affine::constant(1), rest: Affine::default() },
                 () if !sum.bound.contains(v) => Linear { by: Affine::default(), rest: Affine::var(*v) },
                 () => {
-                    let Some(Op::Bin(op, x, y)) = self.defs.get(v).cloned().filter(|_| depth < DEEPEST) else { return None };
+                    let Some(Op::Bin(op, x, y)) = self.defs.get(v).cloned().filter(|_| depth < DEEPEST) else {
+                        return None;
+                    };
                     let (x, y) = (self.forms.of(x), self.forms.of(y));
                     let (x, y) = (self.linear(&x, sum, depth + 1)?, self.linear(&y, sum, depth + 1)?);
                     match op {

@@ -70,7 +70,23 @@ impl View {
         for _ in 0..MOST {
             let all = Part { fixed: vec![None; self.rank()], open: (0..self.rank()).map(|k| (k, None)).collect() };
             let parts = HashMap::from([(self.array, all)]);
-            let mut p = Push { view: self, b: Builder::on(f.clone()), forms: Forms::literals(&f.body), axes: Vec::new(), extents: HashSet::new(), implied: HashMap::new(), facts: Vec::new(), never: HashSet::new(), parts, names: HashMap::new(), whiles: 0, depth: (0, 0), read: false, whole, found: None };
+            let mut p = Push {
+                view: self,
+                b: Builder::on(f.clone()),
+                forms: Forms::literals(&f.body),
+                axes: Vec::new(),
+                extents: HashSet::new(),
+                implied: HashMap::new(),
+                facts: Vec::new(),
+                never: HashSet::new(),
+                parts,
+                names: HashMap::new(),
+                whiles: 0,
+                depth: (0, 0),
+                read: false,
+                whole,
+                found: None,
+            };
             let made = p.stmts(&f.body.stmts);
             let read = f.body.results.iter().any(|r| p.parts.contains_key(r));
             if let (Some(stmts), false) = (made, read) {
@@ -134,7 +150,10 @@ impl Push<'_> {
                 let axis = cut.open.first()?.0;
                 let (lo_form, hi_form) = (self.forms.of(*lo), self.forms.of(*hi));
                 let n = self.forms.of(self.view.turns(axis)?);
-                let inside = cut.open[0].1.is_none() && self.not_negative(&lo_form) && self.not_negative(&hi_form.plus(-1, &lo_form)?) && self.not_negative(&n.plus(-1, &hi_form)?);
+                let inside = cut.open[0].1.is_none()
+                    && self.not_negative(&lo_form)
+                    && self.not_negative(&hi_form.plus(-1, &lo_form)?)
+                    && self.not_negative(&n.plus(-1, &hi_form)?);
                 cut.open[0].1 = (lo_form != Affine::constant(0)).then_some(*lo);
                 // The end of a slice needs no check: the reader's loop is as long as the slice.
                 inside.then(|| self.parts.insert(s.outs[0], cut))?;
@@ -142,7 +161,9 @@ impl Push<'_> {
             }
             Op::Dim(a, k) if self.parts.contains_key(a) => {
                 let (axis, start) = *part(a)?.open.get(*k as usize)?;
-                let n = self.view.turns(axis).filter(|_| start.is_none() && self.parts[a].fixed.iter().all(Option::is_none) && *a == self.view.array)?;
+                let n = self.view.turns(axis).filter(|_| {
+                    start.is_none() && self.parts[a].fixed.iter().all(Option::is_none) && *a == self.view.array
+                })?;
                 self.names.insert(s.outs[0], n);
                 Some(())
             }
@@ -154,7 +175,8 @@ impl Push<'_> {
     /// The forms that are not negative if a comparison holds.
     fn compared(&self, op: Cmp, a: Var, b: Var) -> Vec<Affine> {
         let (a, b) = (self.forms.of(a), self.forms.of(b));
-        let less = |x: &Affine, y: &Affine, strict: i64| y.plus(-1, x).and_then(|d| d.plus(-strict, &Affine::constant(1)));
+        let less =
+            |x: &Affine, y: &Affine, strict: i64| y.plus(-1, x).and_then(|d| d.plus(-strict, &Affine::constant(1)));
         let facts = match op {
             Cmp::Eq => [less(&a, &b, 0), less(&b, &a, 0)],
             Cmp::Lt => [less(&a, &b, 1), None],
@@ -162,7 +184,9 @@ impl Push<'_> {
             Cmp::Gt => [less(&b, &a, 1), None],
             Cmp::Ge => [less(&b, &a, 0), None],
             // A non-negative extent other than 0 is at least 1.
-            Cmp::Ne if b == Affine::constant(0) && self.extents.iter().any(|n| a == Affine::var(*n)) => [a.plus(-1, &Affine::constant(1)), None],
+            Cmp::Ne if b == Affine::constant(0) && self.extents.iter().any(|n| a == Affine::var(*n)) => {
+                [a.plus(-1, &Affine::constant(1)), None]
+            }
             Cmp::Ne => [None, None],
         };
         facts.into_iter().flatten().collect()
@@ -187,7 +211,8 @@ impl Push<'_> {
         let (known, condition) = (self.facts.len(), if let Op::If(c, ..) = s.op { Some(c) } else { None });
         for (k, b) in s.op.blocks_mut().into_iter().enumerate() {
             self.facts.truncate(known);
-            self.facts.extend(condition.filter(|_| k == 0).and_then(|c| self.implied.get(&c)).cloned().unwrap_or_default());
+            self.facts
+                .extend(condition.filter(|_| k == 0).and_then(|c| self.implied.get(&c)).cloned().unwrap_or_default());
             read = read.or(b.results.iter().chain(&b.params).find(|r| self.parts.contains_key(r)).copied());
             if read.is_none() {
                 b.stmts = stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.stmts(&b.stmts))?;
@@ -265,7 +290,12 @@ impl Push<'_> {
                 None => *i,
                 Some(start) => {
                     let sum = self.b.func.fresh(Ty::I64, false);
-                    let s = Stmt { outs: vec![sum], lin_outs: Vec::new(), op: Op::Bin(Bin::Add, start, *i), span: Default::default() };
+                    let s = Stmt {
+                        outs: vec![sum],
+                        lin_outs: Vec::new(),
+                        op: Op::Bin(Bin::Add, start, *i),
+                        span: Default::default(),
+                    };
                     self.forms.note(&self.b.func, &s);
                     out.push(s);
                     sum
@@ -311,12 +341,29 @@ impl Push<'_> {
         }
         let n = self.view.turns(axis)?;
         let (index, trips) = (self.b.func.fresh(Ty::I64, false), self.b.func.fresh(Ty::I64, false));
-        let at = (0..self.view.rank()).map(|k| if k == axis { Some(index) } else { part.fixed[k] }).collect::<Option<Vec<_>>>()?;
+        let at = (0..self.view.rank())
+            .map(|k| if k == axis { Some(index) } else { part.fixed[k] })
+            .collect::<Option<Vec<_>>>()?;
         let mut stmts = Vec::new();
         let elem = self.element(&at, &mut stmts);
         let body = Block { params: vec![index], stmts, results: vec![elem], ..Block::default() };
-        let l = Loop { turns: Turns::For(n), reverse: false, init: Vec::new(), lin_init: Vec::new(), xs: Vec::new(), lin_xs: Vec::new(), outs: vec![Out::Collect], lin_outs: Vec::new(), body };
-        out.push(Stmt { outs: vec![v, trips], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: Default::default() });
+        let l = Loop {
+            turns: Turns::For(n),
+            reverse: false,
+            init: Vec::new(),
+            lin_init: Vec::new(),
+            xs: Vec::new(),
+            lin_xs: Vec::new(),
+            outs: vec![Out::Collect],
+            lin_outs: Vec::new(),
+            body,
+        };
+        out.push(Stmt {
+            outs: vec![v, trips],
+            lin_outs: Vec::new(),
+            op: Op::Loop(Box::new(l)),
+            span: Default::default(),
+        });
         Some(())
     }
 
@@ -337,7 +384,12 @@ impl Push<'_> {
                 let ty = self.b.ty(*e);
                 let new = self.b.func.fresh(ty, false);
                 names.insert(*e, new);
-                out.push(Stmt { outs: vec![new], lin_outs: Vec::new(), op: Op::Index { a: base, at: read, shape: None }, span: Default::default() });
+                out.push(Stmt {
+                    outs: vec![new],
+                    lin_outs: Vec::new(),
+                    op: Op::Index { a: base, at: read, shape: None },
+                    span: Default::default(),
+                });
             }
             for (k, s) in l.body.stmts.iter().enumerate() {
                 if view.next.get(level) != Some(&k) {
@@ -364,11 +416,15 @@ impl Push<'_> {
         }
         // A loop's extent is at least 1 inside of the loop; other extents are at least 0.
         let one = |v: Var| self.axes.iter().any(|(_, n)| *n == Affine::var(v));
-        let least: Option<i64> = a.terms.iter().map(|(v, k)| match () {
-            () if *k > 0 && one(*v) => Some(*k),
-            () if *k > 0 && self.extents.contains(v) => Some(0),
-            () => None,
-        }).sum();
+        let least: Option<i64> = a
+            .terms
+            .iter()
+            .map(|(v, k)| match () {
+                () if *k > 0 && one(*v) => Some(*k),
+                () if *k > 0 && self.extents.contains(v) => Some(0),
+                () => None,
+            })
+            .sum();
         least.is_some_and(|k| k.saturating_add(a.constant) >= 0)
     }
 }

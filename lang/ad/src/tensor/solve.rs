@@ -123,11 +123,13 @@ impl Solution {
 
     /// Gives each remaining sum the bounds that follow once the sums around it are fixed.
     fn bounds(&mut self, site: &Site, conditions: &mut Vec<Affine>) -> Option<()> {
-        let left: Vec<Var> = site.axes.iter().map(|a| a.index).filter(|v| !self.known.iter().any(|(k, _)| k == v)).collect();
+        let left: Vec<Var> =
+            site.axes.iter().map(|a| a.index).filter(|v| !self.known.iter().any(|(k, _)| k == v)).collect();
         for (n, index) in left.iter().enumerate() {
             let settled = |v: Var| !left[n..].contains(&v);
             let axis = site.axes.iter().find(|a| a.index == *index)?;
-            conditions.push(self.substituted(&axis.turns)?.plus(-1, &Affine::constant(1))?.plus(-1, &Affine::var(*index))?);
+            conditions
+                .push(self.substituted(&axis.turns)?.plus(-1, &Affine::constant(1))?.plus(-1, &Affine::var(*index))?);
             let mut sum = Sum { index: *index, from: Vec::new(), to: Vec::new() };
             conditions.retain(|c| {
                 let (k, rest) = (c.factor(*index), c.without(*index));

@@ -37,7 +37,13 @@ pub(super) fn candidates(f: &Function) -> Vec<View> {
 }
 
 fn view(f: &Function, s: &Stmt, l: &Loop, k: usize) -> Option<View> {
-    let mut v = View { array: *s.outs.get(k)?, loops: Vec::new(), next: Vec::new(), result: *s.outs.get(k)?, arithmetic: false };
+    let mut v = View {
+        array: *s.outs.get(k)?,
+        loops: Vec::new(),
+        next: Vec::new(),
+        result: *s.outs.get(k)?,
+        arithmetic: false,
+    };
     let (mut l, mut k, mut inside, mut bracket, mut left) = (l, k, HashSet::new(), false, ELEMENT);
     loop {
         let Turns::For(n) = l.turns else { return None };
@@ -78,7 +84,9 @@ fn moves(f: &Function, s: &Stmt, arithmetic: &mut bool) -> Option<usize> {
         Op::Lit(_) | Op::Not(_) => Some(1),
         Op::Zero(t) if t.is_flat() => Some(1),
         Op::Cmp(_, a, b) | Op::Bin(Bin::Add | Bin::Sub | Bin::Mul, a, b) if ints(&[*a, *b]) => Some(1),
-        Op::Bin(Bin::Add | Bin::Sub | Bin::Mul, ..) | Op::Un(Un::Neg, _) if s.outs.iter().all(|o| f.ty(*o).rank() == 0 && f.ty(*o).is_real()) => {
+        Op::Bin(Bin::Add | Bin::Sub | Bin::Mul, ..) | Op::Un(Un::Neg, _)
+            if s.outs.iter().all(|o| f.ty(*o).rank() == 0 && f.ty(*o).is_real()) =>
+        {
             *arithmetic = true;
             Some(1)
         }

@@ -25,7 +25,8 @@ impl T<'_> {
 
     /// Transposes one arm. It takes the cotangents so far of the variables in `read`, and returns them updated.
     fn arm(&mut self, arm: &Block, read: &[Var], cts: &[Var]) -> Result<Block, Unsupported> {
-        let outer: HashMap<Var, Var> = read.iter().filter_map(|v| self.cts.get(&self.root(*v)).map(|c| (self.root(*v), *c))).collect();
+        let outer: HashMap<Var, Var> =
+            read.iter().filter_map(|v| self.cts.get(&self.root(*v)).map(|c| (self.root(*v), *c))).collect();
         let saved = std::mem::replace(&mut self.cts, outer);
         self.b.open();
         self.b.adopt(&arm.params, &[]);
@@ -38,7 +39,12 @@ impl T<'_> {
     /// Transposes a loop. If it is a comprehension, its reads at affine indices are transposed to comprehensions.
     pub(super) fn nest_or_loop(&mut self, s: &Stmt) -> Result<(), Unsupported> {
         if let Some((reads, nest)) = self.lifted(s) {
-            self.ad.decide(s.span, "comprehension", "cotangents of all reads at once, then gathers (tensor language, Fig. 7 and 16)", "");
+            self.ad.decide(
+                s.span,
+                "comprehension",
+                "cotangents of all reads at once, then gathers (tensor language, Fig. 7 and 16)",
+                "",
+            );
             if let Op::Loop(l) = &nest.op {
                 self.loop_(&nest, l)?;
             }
@@ -64,21 +70,38 @@ impl T<'_> {
         // how iterations are grouped.
         let independent = l.lin_init.is_empty();
         match independent {
-            true => self.ad.decide(s.span, "comprehension", "a comprehension of the transposed body: sums become copies, copies sums", ""),
-            false => self.ad.decide(s.span, "loop", "backwards, a turn at a time", "each turn needs what the one before it carried"),
+            true => self.ad.decide(
+                s.span,
+                "comprehension",
+                "a comprehension of the transposed body: sums become copies, copies sums",
+                "",
+            ),
+            false => self.ad.decide(
+                s.span,
+                "loop",
+                "backwards, a turn at a time",
+                "each turn needs what the one before it carried",
+            ),
         }
-        let (sums, accs): (Vec<Var>, Vec<Var>) = read.into_iter().partition(|v| independent && self.b.ty(*v).rank() == 0 && self.b.ty(*v).is_real());
+        let (sums, accs): (Vec<Var>, Vec<Var>) =
+            read.into_iter().partition(|v| independent && self.b.ty(*v).rank() == 0 && self.b.ty(*v).is_real());
         let k = l.lin_init.len();
         let carry_cts: Vec<Var> = s.lin_outs[..k].iter().map(|o| self.finished(*o)).collect();
-        let out_cts: Vec<Option<Var>> = s.lin_outs[k..].iter().map(|o| {
-            let r = self.root(*o);
-            self.cts.remove(&r)
-        }).collect();
+        let out_cts: Vec<Option<Var>> = s.lin_outs[k..]
+            .iter()
+            .map(|o| {
+                let r = self.root(*o);
+                self.cts.remove(&r)
+            })
+            .collect();
         let acc_init: Vec<Var> = accs.iter().map(|v| self.accumulator(*v)).collect();
-        let lin_xs: Vec<Var> = out_cts.iter().zip(&l.lin_outs).filter(|(_, o)| **o != Out::Sum).filter_map(|(c, _)| *c).collect();
+        let lin_xs: Vec<Var> =
+            out_cts.iter().zip(&l.lin_outs).filter(|(_, o)| **o != Out::Sum).filter_map(|(c, _)| *c).collect();
         let body = self.turn(l, &sums, &accs, &out_cts)?;
         let elems = &l.lin_xs;
-        let boxed = |v: &Var| if self.b.ty(*v).rank() == 1 && !self.b.ty(*v).scalar().is_flat() { Out::Boxed } else { Out::Collect };
+        let boxed = |v: &Var| {
+            if self.b.ty(*v).rank() == 1 && !self.b.ty(*v).scalar().is_flat() { Out::Boxed } else { Out::Collect }
+        };
         let lin_outs: Vec<Out> = elems.iter().map(boxed).chain(sums.iter().map(|_| Out::Sum)).collect();
         let tys: Vec<Ty> = l.lin_init.iter().chain(&accs).chain(elems).chain(&sums).map(|v| self.b.ty(*v)).collect();
         let made = Loop {
@@ -92,7 +115,10 @@ impl T<'_> {
             lin_outs,
             body,
         };
-        debug_assert!(l.init.is_empty() && matches!(made.turns, Turns::For(_)), "a linear loop carries nothing non-linear");
+        debug_assert!(
+            l.init.is_empty() && matches!(made.turns, Turns::For(_)),
+            "a linear loop carries nothing non-linear"
+        );
         let (_, results) = self.b.emit(Op::Loop(Box::new(made)), &[Ty::I64], &tys);
         self.take_results(l, &sums, &accs, &results);
         Ok(())
@@ -163,4 +189,3 @@ impl T<'_> {
         self.block(&part, &cts)
     }
 }
-

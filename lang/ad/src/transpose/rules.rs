@@ -14,17 +14,31 @@ impl T<'_> {
             Op::Bin(op, a, b) => self.arithmetic(*op, *a, *b, ct),
             Op::Select(c, a, b) => self.selected(*c, *a, *b, ct),
             Op::Convert(_, a) => self.converted(*a, ct),
-            Op::Index { a, at, shape } => self.into_accumulator(*a, &|acc| Op::IndexAdd { acc, at: at.clone(), v: ct, shape: *shape }),
-            Op::Slice { a, lo, hi, shape } => self.into_accumulator(*a, &|acc| Op::SliceAdd { acc, lo: *lo, hi: *hi, v: ct, shape: *shape }),
-            Op::Gather { a, at, shape } => self.into_accumulator(*a, &|acc| Op::GatherAdd { acc, at: *at, v: ct, shape: *shape }),
-            Op::IndexAdd { acc, at, v, shape } => self.added(*acc, *v, Op::Index { a: ct, at: at.clone(), shape: *shape }, ct),
-            Op::SliceAdd { acc, lo, hi, v, shape } => self.added(*acc, *v, Op::Slice { a: ct, lo: *lo, hi: *hi, shape: *shape }, ct),
-            Op::GatherAdd { acc, at, v, shape } => self.added(*acc, *v, Op::Gather { a: ct, at: *at, shape: *shape }, ct),
+            Op::Index { a, at, shape } => {
+                self.into_accumulator(*a, &|acc| Op::IndexAdd { acc, at: at.clone(), v: ct, shape: *shape })
+            }
+            Op::Slice { a, lo, hi, shape } => {
+                self.into_accumulator(*a, &|acc| Op::SliceAdd { acc, lo: *lo, hi: *hi, v: ct, shape: *shape })
+            }
+            Op::Gather { a, at, shape } => {
+                self.into_accumulator(*a, &|acc| Op::GatherAdd { acc, at: *at, v: ct, shape: *shape })
+            }
+            Op::IndexAdd { acc, at, v, shape } => {
+                self.added(*acc, *v, Op::Index { a: ct, at: at.clone(), shape: *shape }, ct)
+            }
+            Op::SliceAdd { acc, lo, hi, v, shape } => {
+                self.added(*acc, *v, Op::Slice { a: ct, lo: *lo, hi: *hi, shape: *shape }, ct)
+            }
+            Op::GatherAdd { acc, at, v, shape } => {
+                self.added(*acc, *v, Op::Gather { a: ct, at: *at, shape: *shape }, ct)
+            }
             Op::IndexSet { acc, at, v, shape } => self.replaced(*acc, at, *v, *shape, ct),
             Op::Reverse(a) => self.pass(*a, Op::Reverse(ct)),
             Op::Rotate { n, a } => self.rotated(*n, *a, ct),
             Op::Concat { a, b, len, shape } => self.parts(*a, *b, *len, *shape, ct),
-            Op::Reshape { a, to, from } => self.pass(*a, Op::Reshape { a: ct, to: from.unwrap_or(*to), from: Some(*to) }),
+            Op::Reshape { a, to, from } => {
+                self.pass(*a, Op::Reshape { a: ct, to: from.unwrap_or(*to), from: Some(*to) })
+            }
             Op::Transpose(a) => self.pass(*a, Op::Transpose(ct)),
             Op::Replicate { n, a } => self.summed(*a, *n, ct),
             Op::Sum { a, n: Some(n) } => self.pass(*a, Op::Replicate { n: *n, a: ct }),
@@ -38,10 +52,27 @@ impl T<'_> {
             Op::MatMul(a, b) => self.matmul(*a, *b, ct),
             Op::Outer(a, b) if self.b.func.linear(*b) => self.pass(*b, Op::MatMul(*a, ct)),
             Op::Outer(a, b) => self.pass(*a, Op::MatMul(ct, *b)),
-            Op::Lit(_) | Op::Cmp(..) | Op::Not(_) | Op::Prim(..) | Op::Dim(..) | Op::Shape(_) | Op::Count(_) | Op::Nonzero(_) | Op::Zeros(_) | Op::Contract(_) | Op::Soac(_) | Op::ReduceByIndex { .. } => {
+            Op::Lit(_)
+            | Op::Cmp(..)
+            | Op::Not(_)
+            | Op::Prim(..)
+            | Op::Dim(..)
+            | Op::Shape(_)
+            | Op::Count(_)
+            | Op::Nonzero(_)
+            | Op::Zeros(_)
+            | Op::Contract(_)
+            | Op::Soac(_)
+            | Op::ReduceByIndex { .. } => {
                 unreachable!("never linear")
             }
-            Op::Drop(_) | Op::Dup(_) | Op::Fields { .. } | Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } => unreachable!("handled before"),
+            Op::Drop(_)
+            | Op::Dup(_)
+            | Op::Fields { .. }
+            | Op::If(..)
+            | Op::Switch(..)
+            | Op::Loop(_)
+            | Op::Call { .. } => unreachable!("handled before"),
         }
         Ok(())
     }
@@ -130,9 +161,15 @@ impl T<'_> {
     /// Transposes `replicate`: sums the cotangents of the copies. If the cotangent is a matrix product, the sum is
     /// moved into the product, which saves most of its multiplications.
     fn summed(&mut self, a: Var, n: Var, ct: Var) {
-        let Some((x, y, negative)) = self.products.get(&ct).copied() else { return self.pass(a, Op::Sum { a: ct, n: Some(n) }) };
+        let Some((x, y, negative)) = self.products.get(&ct).copied() else {
+            return self.pass(a, Op::Sum { a: ct, n: Some(n) });
+        };
         let (linear, row, ty) = (self.b.func.linear(x), self.b.ty(x).elem(), self.b.ty(a));
-        let sum = if linear { self.b.lin(Op::Sum { a: x, n: Some(n) }, row) } else { self.b.one(Op::Sum { a: x, n: None }, row) };
+        let sum = if linear {
+            self.b.lin(Op::Sum { a: x, n: Some(n) }, row)
+        } else {
+            self.b.one(Op::Sum { a: x, n: None }, row)
+        };
         let all = self.b.lin(Op::MatMul(sum, y), ty);
         if negative { self.negated(a, all) } else { self.add(a, all) }
     }

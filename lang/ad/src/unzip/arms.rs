@@ -54,7 +54,11 @@ fn name_of(s: &Stmt) -> Option<Var> {
 
 /// The most deeply nested linear two-way branch of a block.
 fn deepest<'b>(u: &mut U, b: &'b Block) -> Option<(u32, &'b Stmt)> {
-    b.stmts.iter().filter(|s| matches!(s.op, Op::If(..)) && name_of(s).is_some()).map(|s| (u.depth(s).chain, s)).max_by_key(|(d, _)| *d)
+    b.stmts
+        .iter()
+        .filter(|s| matches!(s.op, Op::If(..)) && name_of(s).is_some())
+        .map(|s| (u.depth(s).chain, s))
+        .max_by_key(|(d, _)| *d)
 }
 
 impl U<'_> {
@@ -131,7 +135,14 @@ impl U<'_> {
         }
         let Some(name) = crate::profile::key(s) else { return };
         self.notes.keys.extend(name_of(s).map(|n| (n, name)));
-        let row = Residual { at: (self.id, name), span: s.span, name: None, ty: Ty::I64, movable: false, reason: "which branch ran" };
+        let row = Residual {
+            at: (self.id, name),
+            span: s.span,
+            name: None,
+            ty: Ty::I64,
+            movable: false,
+            reason: "which branch ran",
+        };
         self.made.entry(name).or_insert((s.span, row.reason));
         self.origins.insert(n.here.var, vec![row]);
         self.parts.insert(n.here.var);
@@ -155,7 +166,13 @@ impl U<'_> {
     }
 
     /// Packs the residuals of a block of a deep nest, except for values that are `there` anyway.
-    pub(super) fn pack(&mut self, s: &Stmt, (number, block): (u32, &Block), half: &mut Halves, there: impl Fn(Var) -> bool) {
+    pub(super) fn pack(
+        &mut self,
+        s: &Stmt,
+        (number, block): (u32, &Block),
+        half: &mut Halves,
+        there: impl Fn(Var) -> bool,
+    ) {
         let height = block.stmts.iter().map(|s| self.depth(s).all).max().unwrap_or(0);
         let inside = bound_in(&half.primal);
         let goes = |v: &Var| inside.contains(v) && !there(*v);
@@ -164,7 +181,11 @@ impl U<'_> {
             return;
         }
         let fields = kept.iter().map(|v| self.f.ty(*v).clone()).collect();
-        let data = self.p.add_data(DataDecl { name: format!("Residuals of {}", self.f.name.trim_start_matches("jvp ")), cons: vec![("Kept".to_owned(), fields)], declared: None });
+        let data = self.p.add_data(DataDecl {
+            name: format!("Residuals of {}", self.f.name.trim_start_matches("jvp ")),
+            cons: vec![("Kept".to_owned(), fields)],
+            declared: None,
+        });
         let one = self.f.fresh(Ty::Data(data), false);
         let rows = kept.iter().flat_map(|v| self.origin(*v)).collect();
         self.origins.insert(one, rows);
@@ -174,7 +195,12 @@ impl U<'_> {
         half.needs.push(one);
         let open = Op::Fields { a: one, data, tag: 0 };
         half.linear.stmts.insert(0, Stmt { outs: kept.clone(), lin_outs: Vec::new(), op: open, span: s.span });
-        half.primal.stmts.push(Stmt { outs: vec![one], lin_outs: Vec::new(), op: Op::Con { data, tag: 0, fields: kept }, span: s.span });
+        half.primal.stmts.push(Stmt {
+            outs: vec![one],
+            lin_outs: Vec::new(),
+            op: Op::Con { data, tag: 0, fields: kept },
+            span: s.span,
+        });
     }
 
     /// Assigns the arms' residuals to shared slots. Returns the slots, the primal arms (which return the slots
@@ -190,7 +216,11 @@ impl U<'_> {
             names.extend(which);
             let mut mine: Vec<Option<Var>> = vec![None; slots.len()];
             let (inside, own) = (bound_in(&arm.primal), &arm.primal.params);
-            for v in arm.needs.iter().filter(|v| inside.contains(v) && !own.contains(v) && which.is_none_or(|(w, _)| w != **v)) {
+            for v in arm
+                .needs
+                .iter()
+                .filter(|v| inside.contains(v) && !own.contains(v) && which.is_none_or(|(w, _)| w != **v))
+            {
                 names.insert(*v, self.slot(*v, &mut slots, &mut mine));
             }
             let mut linear = arm.linear;

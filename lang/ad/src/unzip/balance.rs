@@ -70,7 +70,9 @@ impl Balancer<'_> {
     /// The numbered branch at the end of these statements: a literal, a comparison with it, the branch.
     fn branch(&self, stmts: &[Stmt]) -> Option<Branch> {
         let [.., lit, cmp, stmt] = stmts else { return None };
-        let (Op::Lit(Lit::I64(last)), Op::Cmp(c, which, _), Op::If(..)) = (&lit.op, &cmp.op, &stmt.op) else { return None };
+        let (Op::Lit(Lit::I64(last)), Op::Cmp(c, which, _), Op::If(..)) = (&lit.op, &cmp.op, &stmt.op) else {
+            return None;
+        };
         self.keys.get(stmt.lin_outs.first()?)?;
         Some(Branch { stmt: stmt.clone(), last: *last, which: *which, deep: usize::from(*c != Cmp::Lt) })
     }
@@ -85,7 +87,9 @@ impl Balancer<'_> {
             let Op::If(_, yes, no) = b.stmt.op else { break };
             let (deep, light) = if b.deep == 0 { (*yes, *no) } else { (*no, *yes) };
             leaves.push(Leaf { first: b.last, block: light, arm: (key, 1 - b.deep as u32) });
-            let inner = self.branch(&deep.stmts).filter(|i| deep.stmts.len() == 3 && deep.lin_results == i.stmt.lin_outs && i.which == which);
+            let inner = self
+                .branch(&deep.stmts)
+                .filter(|i| deep.stmts.len() == 3 && deep.lin_results == i.stmt.lin_outs && i.which == which);
             match inner {
                 Some(i) => next = Some(i),
                 None => leaves.push(Leaf { first: 0, block: deep, arm: (key, b.deep as u32) }),
@@ -117,7 +121,16 @@ impl Balancer<'_> {
         let (k, c) = (self.f.fresh(Ty::I64, false), self.f.fresh(Ty::Bool, false));
         let outs: Vec<Var> = tys.iter().map(|t| self.f.fresh(t.clone(), true)).collect();
         let plain = |out, op| Stmt { outs: vec![out], lin_outs: Vec::new(), op, span: Default::default() };
-        let branch = Stmt { outs: Vec::new(), lin_outs: outs.clone(), op: Op::If(c, Box::new(left), Box::new(right)), span: Default::default() };
-        Block { stmts: vec![plain(k, Op::Lit(Lit::I64(first))), plain(c, Op::Cmp(Cmp::Lt, which, k)), branch], lin_results: outs, ..Block::default() }
+        let branch = Stmt {
+            outs: Vec::new(),
+            lin_outs: outs.clone(),
+            op: Op::If(c, Box::new(left), Box::new(right)),
+            span: Default::default(),
+        };
+        Block {
+            stmts: vec![plain(k, Op::Lit(Lit::I64(first))), plain(c, Op::Cmp(Cmp::Lt, which, k)), branch],
+            lin_results: outs,
+            ..Block::default()
+        }
     }
 }

@@ -39,10 +39,17 @@ impl U<'_> {
         self.note_params(&l.body, s.span, "what a loop carries");
         let (index, params) = (l.body.params[0], &l.body.params[1..]);
         let elems = &params[l.init.len()..];
-        let collected: Vec<Option<Var>> = l.outs.iter().zip(&l.body.results[l.init.len()..]).map(|(o, v)| (*o == Out::Collect).then_some(*v)).collect();
+        let collected: Vec<Option<Var>> = l
+            .outs
+            .iter()
+            .zip(&l.body.results[l.init.len()..])
+            .map(|(o, v)| (*o == Out::Collect).then_some(*v))
+            .collect();
         let mut halves = self.turn(&l.body, &|v| collected.contains(&Some(v)) || elems.contains(&v))?;
         let number = u32::from(matches!(l.turns, Turns::While(_)));
-        self.pack(s, (number, &l.body), &mut halves, |v| v == index || elems.contains(&v) || collected.contains(&Some(v)));
+        self.pack(s, (number, &l.body), &mut halves, |v| {
+            v == index || elems.contains(&v) || collected.contains(&Some(v))
+        });
         let inside = bound_in(&halves.primal);
         let mut body = halves.primal;
         let mut lin_body = halves.linear;
@@ -84,14 +91,25 @@ impl U<'_> {
         let (trips, plain) = s.outs.split_last().map_or((index, &s.outs[..]), |(t, o)| (*t, o));
         self.goes_on(&again, (new_index, trips), &mut lin_body, s.span);
         let made = Loop { lin_init: Vec::new(), lin_xs: Vec::new(), lin_outs: Vec::new(), outs, body, ..l.clone() };
-        primal.stmts.push(Stmt { outs: [plain, &kept, &[trips]].concat(), lin_outs: Vec::new(), op: Op::Loop(Box::new(made)), span: s.span });
+        primal.stmts.push(Stmt {
+            outs: [plain, &kept, &[trips]].concat(),
+            lin_outs: Vec::new(),
+            op: Op::Loop(Box::new(made)),
+            span: s.span,
+        });
         let turns = match &l.turns {
             Turns::For(n) => *n,
             Turns::While(_) => trips,
         };
-        let lin_loop = Loop { turns: Turns::For(turns), init: Vec::new(), xs, outs: Vec::new(), body: lin_body, ..l.clone() };
+        let lin_loop =
+            Loop { turns: Turns::For(turns), init: Vec::new(), xs, outs: Vec::new(), body: lin_body, ..l.clone() };
         let unused = self.f.fresh(Ty::I64, false);
-        linear.push(Stmt { outs: vec![unused], lin_outs: s.lin_outs.clone(), op: Op::Loop(Box::new(lin_loop)), span: s.span });
+        linear.push(Stmt {
+            outs: vec![unused],
+            lin_outs: s.lin_outs.clone(),
+            op: Op::Loop(Box::new(lin_loop)),
+            span: s.span,
+        });
         Ok(())
     }
 
@@ -137,8 +155,19 @@ impl U<'_> {
         for (v, rows) in kept.iter().zip(&u.residuals) {
             self.origins.insert(*v, rows.clone());
         }
-        let call = |f, args: &[Var], lin_args: &[Var]| Op::Call { f, args: args.to_vec(), lin_args: lin_args.to_vec(), rule: None, checkpoint: false };
-        let forward = Stmt { outs: [&s.outs[..], &kept].concat(), lin_outs: Vec::new(), op: call(u.primal, args, &[]), span: s.span };
+        let call = |f, args: &[Var], lin_args: &[Var]| Op::Call {
+            f,
+            args: args.to_vec(),
+            lin_args: lin_args.to_vec(),
+            rule: None,
+            checkpoint: false,
+        };
+        let forward = Stmt {
+            outs: [&s.outs[..], &kept].concat(),
+            lin_outs: Vec::new(),
+            op: call(u.primal, args, &[]),
+            span: s.span,
+        };
         if *checkpoint {
             // The forward pass computes the results only; the reverse pass repeats the entire call.
             let origin = self.ad.plain(self.p, *f).unwrap_or(u.primal);
@@ -152,7 +181,12 @@ impl U<'_> {
         } else {
             primal.stmts.push(forward);
         }
-        linear.push(Stmt { outs: Vec::new(), lin_outs: s.lin_outs.clone(), op: call(u.linear, &kept, lin_args), span: s.span });
+        linear.push(Stmt {
+            outs: Vec::new(),
+            lin_outs: s.lin_outs.clone(),
+            op: call(u.linear, &kept, lin_args),
+            span: s.span,
+        });
         Ok(())
     }
 

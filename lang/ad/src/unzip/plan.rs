@@ -43,7 +43,10 @@ impl Plan {
         match &s.op {
             Op::Lit(_) | Op::Zero(_) => true,
             op if parts || has_effect(op) => false,
-            _ if self.everything => (self.within.is_empty() || self.within.contains(&f)) && !s.outs.iter().any(|o| self.store.contains(&(f, *o))),
+            _ if self.everything => {
+                (self.within.is_empty() || self.within.contains(&f))
+                    && !s.outs.iter().any(|o| self.store.contains(&(f, *o)))
+            }
             _ => s.outs.iter().any(|o| self.recompute.contains(&(f, *o))),
         }
     }
@@ -63,7 +66,8 @@ pub(super) fn fixed(s: &Stmt, parts: bool) -> Option<&'static str> {
 
 /// Whether an operation may print, or fail on purpose, and must therefore run only once.
 fn has_effect(op: &Op) -> bool {
-    matches!(op, Op::Prim(Prim::Assert | Prim::Error | Prim::Print, _)) || op.blocks().iter().any(|b| b.stmts.iter().any(|s| has_effect(&s.op)))
+    matches!(op, Op::Prim(Prim::Assert | Prim::Error | Prim::Print, _))
+        || op.blocks().iter().any(|b| b.stmts.iter().any(|s| has_effect(&s.op)))
 }
 
 /// An intermediate that the linear half reads.

@@ -13,7 +13,12 @@ use std::collections::HashSet;
 
 /// The results of statements of `primal` that the linear half should compute itself. `needs` are the variables that
 /// it reads, and `there` tells which others cost it nothing.
-pub(super) fn sinks(f: &Function, primal: &Block, needs: &HashSet<Var>, there: &dyn Fn(&Function, Var) -> bool) -> HashSet<Var> {
+pub(super) fn sinks(
+    f: &Function,
+    primal: &Block,
+    needs: &HashSet<Var>,
+    there: &dyn Fn(&Function, Var) -> bool,
+) -> HashSet<Var> {
     let mut made: HashSet<Var> = primal.stmts.iter().flat_map(|s| &s.outs).copied().collect();
     let mut read = HashSet::new();
     loop {
@@ -63,6 +68,9 @@ fn reads(f: &Function, b: &Block, needs: &HashSet<Var>, gone: &HashSet<Var>) -> 
 
 /// Whether a statement is Float arithmetic that costs no more than loading its result from memory, and cannot fail.
 fn is_cheap(f: &Function, s: &Stmt) -> bool {
-    let cheap = matches!(s.op, Op::Bin(Bin::Add | Bin::Sub | Bin::Mul | Bin::Div, ..) | Op::Un(Un::Neg | Un::Step | Un::Powi(2..=4), _));
+    let cheap = matches!(
+        s.op,
+        Op::Bin(Bin::Add | Bin::Sub | Bin::Mul | Bin::Div, ..) | Op::Un(Un::Neg | Un::Step | Un::Powi(2..=4), _)
+    );
     cheap && s.outs.iter().all(|o| matches!(f.ty(*o).scalar(), Ty::F64 | Ty::F32))
 }

@@ -38,7 +38,8 @@ pub fn program(seed: u64, depth: u32) -> (Program, FnId, Vec<Val>) {
     let y = nest(&mut b, &levels, x, a);
     let mut p = Program::default();
     let f = p.add(b.finish(vec![y], vec![]));
-    let a = Val::Array(std::rc::Rc::new(Arr { shape: vec![3], elems: vec![Val::F64(0.4), Val::F64(0.7), Val::F64(0.9)] }));
+    let a =
+        Val::Array(std::rc::Rc::new(Arr { shape: vec![3], elems: vec![Val::F64(0.4), Val::F64(0.7), Val::F64(0.9)] }));
     (p, f, vec![Val::F64(0.3 + 0.05 * (seed % 13) as f64), a])
 }
 
@@ -53,7 +54,12 @@ fn one(b: &mut Builder, x: Var, c: f64) -> Var {
 }
 
 /// Emits `if x < c` with the two arms.
-fn branch(b: &mut Builder, (x, c): (Var, f64), then: impl FnOnce(&mut Builder) -> Var, other: impl FnOnce(&mut Builder) -> Var) -> Var {
+fn branch(
+    b: &mut Builder,
+    (x, c): (Var, f64),
+    then: impl FnOnce(&mut Builder) -> Var,
+    other: impl FnOnce(&mut Builder) -> Var,
+) -> Var {
     let c = real(b, c);
     let c = b.cmp(Cmp::Lt, x, c);
     b.open();
@@ -76,18 +82,28 @@ fn nest(b: &mut Builder, levels: &[Level], x: Var, a: Var) -> Var {
             let y = one(b, x, 1.0 + c);
             branch(b, (y, c), |b| one(b, y, c), |b| nest(b, rest, y, a))
         }
-        Level::Inner => branch(b, (x, c), |b| one(b, x, c), |b| {
-            let y = b.un(Un::Cos, x);
-            let z = nest(b, rest, y, a);
-            let z = b.bin(Bin::Mul, z, y);
-            b.un(Un::Tanh, z)
-        }),
-        Level::Array => branch(b, (x, c), |b| one(b, x, c), |b| {
-            let ys = b.one(Op::Bin(Bin::Mul, a, x), Ty::F64.array(1));
-            let ys = b.one(Op::Un(Un::Tanh, ys), Ty::F64.array(1));
-            let y = b.one(Op::Sum { a: ys, n: None }, Ty::F64);
-            nest(b, rest, y, a)
-        }),
+        Level::Inner => branch(
+            b,
+            (x, c),
+            |b| one(b, x, c),
+            |b| {
+                let y = b.un(Un::Cos, x);
+                let z = nest(b, rest, y, a);
+                let z = b.bin(Bin::Mul, z, y);
+                b.un(Un::Tanh, z)
+            },
+        ),
+        Level::Array => branch(
+            b,
+            (x, c),
+            |b| one(b, x, c),
+            |b| {
+                let ys = b.one(Op::Bin(Bin::Mul, a, x), Ty::F64.array(1));
+                let ys = b.one(Op::Un(Un::Tanh, ys), Ty::F64.array(1));
+                let y = b.one(Op::Sum { a: ys, n: None }, Ty::F64);
+                nest(b, rest, y, a)
+            },
+        ),
         Level::Two => {
             let y = branch(b, (x, 0.1), |b| one(b, x, 2.0), |b| one(b, x, 0.5));
             branch(b, (y, c), |b| one(b, y, c), |b| nest(b, rest, y, a))
@@ -98,7 +114,17 @@ fn nest(b: &mut Builder, levels: &[Level], x: Var, a: Var) -> Var {
             let (_, y) = (b.param(Ty::I64), b.param(Ty::F64));
             let z = nest(b, rest, y, a);
             let body = b.close(vec![z], vec![]);
-            let made = Loop { turns: Turns::For(n), reverse: false, init: vec![x], lin_init: vec![], xs: vec![], lin_xs: vec![], outs: vec![], lin_outs: vec![], body };
+            let made = Loop {
+                turns: Turns::For(n),
+                reverse: false,
+                init: vec![x],
+                lin_init: vec![],
+                xs: vec![],
+                lin_xs: vec![],
+                outs: vec![],
+                lin_outs: vec![],
+                body,
+            };
             b.emit(Op::Loop(Box::new(made)), &[Ty::F64, Ty::I64], &[]).0[0]
         }
     }

@@ -30,7 +30,8 @@ pub fn input(rng: &mut Rng, ty: &Ty) -> Val {
         Ty::Array(e, r) => {
             let shape = vec![5; *r as usize];
             let n = 5usize.pow(*r);
-            let elems = (0..n).map(|k| if **e == Ty::I64 { Val::I64((k as i64 * 7) % 5) } else { input(rng, e) }).collect();
+            let elems =
+                (0..n).map(|k| if **e == Ty::I64 { Val::I64((k as i64 * 7) % 5) } else { input(rng, e) }).collect();
             Val::Array(std::rc::Rc::new(adl_ir::eval::Arr { shape, elems }))
         }
         other => panic!("no input of type {other:?}"),
@@ -60,7 +61,9 @@ fn tangents(ad: &mut Ad, p: &mut Program, ty: &Ty, v: &Val, t: &Val, out: &mut V
                 }
             }
         }
-        (Val::Array(a), Ty::Array(e, _), Val::Array(t)) => a.elems.iter().zip(&t.elems).for_each(|(v, t)| tangents(ad, p, e, v, t, out)),
+        (Val::Array(a), Ty::Array(e, _), Val::Array(t)) => {
+            a.elems.iter().zip(&t.elems).for_each(|(v, t)| tangents(ad, p, e, v, t, out))
+        }
         (_, _, Val::Absent) => {
             let mut n = Vec::new();
             reals(v, &mut n);
@@ -74,8 +77,14 @@ fn map_reals(v: &Val, f: &mut dyn FnMut(f64) -> f64) -> Val {
     match v {
         Val::F64(x) => Val::F64(f(*x)),
         Val::F32(x) => Val::F32(f(f64::from(*x)) as f32),
-        Val::Array(a) => Val::Array(std::rc::Rc::new(adl_ir::eval::Arr { shape: a.shape.clone(), elems: a.elems.iter().map(|e| map_reals(e, f)).collect() })),
-        Val::Data(c) => Val::Data(std::rc::Rc::new(adl_ir::eval::Con { tag: c.tag, fields: c.fields.iter().map(|e| map_reals(e, f)).collect() })),
+        Val::Array(a) => Val::Array(std::rc::Rc::new(adl_ir::eval::Arr {
+            shape: a.shape.clone(),
+            elems: a.elems.iter().map(|e| map_reals(e, f)).collect(),
+        })),
+        Val::Data(c) => Val::Data(std::rc::Rc::new(adl_ir::eval::Con {
+            tag: c.tag,
+            fields: c.fields.iter().map(|e| map_reals(e, f)).collect(),
+        })),
         other => other.clone(),
     }
 }
@@ -104,19 +113,24 @@ pub fn directions(ad: &mut Ad, p: &mut Program, rng: &mut Rng, tys: &[Ty], vals:
 }
 
 fn call(p: &Program, f: FnId, args: &[Val]) -> Vec<Val> {
-    run(p, f, args, &[]).unwrap_or_else(|e| panic!("{e}\n{}", adl_ir::print::program(p, adl_ir::print::Style::PLAIN))).results
+    run(p, f, args, &[])
+        .unwrap_or_else(|e| panic!("{e}\n{}", adl_ir::print::program(p, adl_ir::print::Style::PLAIN)))
+        .results
 }
 
 /// `a . b`, where symbolic zeros count as zero.
 fn dot(a: &[Val], b: &[Val]) -> f64 {
     // Arrays inside of data may be symbolic zeros, too.
-    a.iter().zip(b).map(|(a, b)| match (a, b) {
-        (Val::F64(x), Val::F64(y)) => x * y,
-        (Val::F32(x), Val::F32(y)) => f64::from(*x) * f64::from(*y),
-        (Val::Array(x), Val::Array(y)) => dot(&x.elems, &y.elems),
-        (Val::Data(x), Val::Data(y)) => dot(&x.fields, &y.fields),
-        _ => 0.0,
-    }).sum()
+    a.iter()
+        .zip(b)
+        .map(|(a, b)| match (a, b) {
+            (Val::F64(x), Val::F64(y)) => x * y,
+            (Val::F32(x), Val::F32(y)) => f64::from(*x) * f64::from(*y),
+            (Val::Array(x), Val::Array(y)) => dot(&x.elems, &y.elems),
+            (Val::Data(x), Val::Data(y)) => dot(&x.fields, &y.fields),
+            _ => 0.0,
+        })
+        .sum()
 }
 
 /// Compares a derivative `d` with the values below, at and above a point. If the one-sided slopes differ, as at
@@ -127,7 +141,10 @@ fn close_to_slope(what: &str, d: f64, (down, at, up): (f64, f64, f64), h: f64, t
     if (left - right).abs() <= slack {
         close(what, d, (up - down) / (2.0 * h), tolerance);
     } else {
-        assert!(left.min(right) - slack <= d && d <= left.max(right) + slack, "{what}: {d} is not between {left} and {right}");
+        assert!(
+            left.min(right) - slack <= d && d <= left.max(right) + slack,
+            "{what}: {d} is not between {left} and {right}"
+        );
     }
 }
 
@@ -157,7 +174,13 @@ fn only<T: Clone>(v: &[T], keep: &[bool]) -> Vec<T> {
 }
 
 /// Checks the first and second derivatives of the last function.
-pub fn check(name: &str, p: Program, plan: &Plan, how: Segments, cleanup: Option<fn(&Program, &mut adl_ir::Function, adl_ad::Arrays)>) -> Vec<Val> {
+pub fn check(
+    name: &str,
+    p: Program,
+    plan: &Plan,
+    how: Segments,
+    cleanup: Option<fn(&Program, &mut adl_ir::Function, adl_ad::Arrays)>,
+) -> Vec<Val> {
     let f = FnId(p.funcs.len() as u32 - 1);
     let rng = &mut Rng(7);
     let x: Vec<Val> = p.func(f).tys(&p.func(f).body.params).iter().map(|t| input(rng, t)).collect();
@@ -165,7 +188,15 @@ pub fn check(name: &str, p: Program, plan: &Plan, how: Segments, cleanup: Option
 }
 
 /// Checks the first and second derivatives of a function at a point.
-pub fn check_at(name: &str, mut p: Program, f: FnId, x: &[Val], plan: &Plan, how: Segments, cleanup: Option<fn(&Program, &mut adl_ir::Function, adl_ad::Arrays)>) -> Vec<Val> {
+pub fn check_at(
+    name: &str,
+    mut p: Program,
+    f: FnId,
+    x: &[Val],
+    plan: &Plan,
+    how: Segments,
+    cleanup: Option<fn(&Program, &mut adl_ir::Function, adl_ad::Arrays)>,
+) -> Vec<Val> {
     if let Err(why) = adl_ir::verify::verify_program(&p) {
         panic!("{name}: {why}");
     }
@@ -191,11 +222,13 @@ pub fn gradient(mut p: Program, f: FnId, x: &[Val], plan: &Plan, how: Segments) 
 
 /// The number of reals in some values.
 pub fn scalars(x: &[Val]) -> u64 {
-    x.iter().map(|v| {
-        let mut out = Vec::new();
-        reals(v, &mut out);
-        out.len() as u64
-    }).sum()
+    x.iter()
+        .map(|v| {
+            let mut out = Vec::new();
+            reals(v, &mut out);
+            out.len() as u64
+        })
+        .sum()
 }
 
 /// Values, tangents and cotangents. Returns the cotangent at a fixed direction.
@@ -230,7 +263,12 @@ fn first(name: &str, ad: &mut Ad, p: &mut Program, f: FnId, x: &[Val], plan: &Pl
     let (forward, _) = adl_specialise::Transforms::jvp(ad, p, f, &wrt).unwrap_or_else(|e| panic!("{name}: {}", e.why));
     let both = call(p, forward, &[x, &given[..]].concat());
     for (a, b) in both[l.results..].iter().zip(&dy) {
-        close(&format!("{name}: forward mode"), dot(std::slice::from_ref(a), std::slice::from_ref(a)), dot(std::slice::from_ref(b), std::slice::from_ref(b)), 1e-12);
+        close(
+            &format!("{name}: forward mode"),
+            dot(std::slice::from_ref(a), std::slice::from_ref(a)),
+            dot(std::slice::from_ref(b), std::slice::from_ref(b)),
+            1e-12,
+        );
     }
     let (tys, vals) = (only(&result_tys(p, f), &l.active), only(&y, &l.active));
     let ct = directions(ad, p, &mut Rng(99), &tys, &vals);
@@ -257,7 +295,9 @@ fn twice(name: &str, ad: &mut Ad, p: &mut Program, f: FnId, plan: &Plan, residua
 
 /// Differentiates the gradient, as a function of x, in both modes.
 fn second(name: &str, ad: &mut Ad, p: &mut Program, f: FnId, x: &[Val], rng: &mut Rng) {
-    let l = ad.linearize_with(p, f, &vec![true; x.len()], &Plan::store_all()).unwrap_or_else(|e| panic!("{name}: {}", e.why));
+    let l = ad
+        .linearize_with(p, f, &vec![true; x.len()], &Plan::store_all())
+        .unwrap_or_else(|e| panic!("{name}: {}", e.why));
     let callee = p.func(l.cotangent).clone();
     let kept = p.func(l.primal).body.results.len() - l.results;
     let mut b = Builder::new("gradient");
@@ -266,7 +306,8 @@ fn second(name: &str, ad: &mut Ad, p: &mut Program, f: FnId, x: &[Val], rng: &mu
     let (out, _) = b.call(p, l.primal, &params, &[]);
     let args = [&out[l.results..], &cts[..]].concat();
     let tys = callee.tys(&callee.body.results);
-    let (grad, _) = b.emit(Op::Call { f: l.cotangent, args, lin_args: vec![], rule: None, checkpoint: false }, &tys, &[]);
+    let (grad, _) =
+        b.emit(Op::Call { f: l.cotangent, args, lin_args: vec![], rule: None, checkpoint: false }, &tys, &[]);
     // A gradient that is a symbolic zero has no shape, so the others are scaled.
     let g = p.add(b.finish(grad, vec![]));
     let y = call(p, f, x);

@@ -120,4 +120,3 @@ pub const PROGRAMS: &[(&str, &str)] = &[
         v17: []f64 = reduce_by_index (v0) neutral (v2) keys v1 values (v8) (v18: f64, v19: f64) { v20: f64 = mul v18 v19 return v20 }
         return v3, v8, v13, v17 }"),
 ];
-

@@ -55,7 +55,14 @@ impl<'a> Exec<'a> {
         let r = f.fresh(out, false);
         let stmt = Stmt { outs: vec![r], lin_outs: Vec::new(), op: op(&vars), span: Default::default() };
         let mut fr = Frame { f: &f, values: vars.iter().copied().zip(x.iter().cloned()).collect() };
-        let mut exec = Exec { gpu: self.gpu, program: self.program, tapes: self.tapes, calls: self.calls, patience: self.patience, before: self.before };
+        let mut exec = Exec {
+            gpu: self.gpu,
+            program: self.program,
+            tapes: self.tapes,
+            calls: self.calls,
+            patience: self.patience,
+            before: self.before,
+        };
         exec.arithmetic(&mut fr, &stmt.op, &stmt, &[r])
     }
 
@@ -96,7 +103,9 @@ impl<'a> Exec<'a> {
     pub(super) fn whole(&mut self, fr: &mut Frame<'a>, op: &Op, outs: &[Var]) -> Res<Value> {
         let out = outs.first().copied().map_or_else(|| not_here("an operation without a result"), Ok)?;
         match op {
-            Op::Dim(a, axis) => self.shape(fr, *a).and_then(|s| s.get(*axis as usize).map_or_else(|| not_here("an axis that is not there"), |n| Ok(int(*n)))),
+            Op::Dim(a, axis) => self.shape(fr, *a).and_then(|s| {
+                s.get(*axis as usize).map_or_else(|| not_here("an axis that is not there"), |n| Ok(int(*n)))
+            }),
             Op::Shape(a) if matches!(fr.get(*a)?, Value::Absent) => Ok(Value::Absent),
             Op::Shape(a) => self.shape(fr, *a).map(|s| Value::Ints(Rc::new(s.iter().map(|n| *n as i64).collect()))),
             Op::Count(a) => count(fr.get(*a)?).map(int),
@@ -123,7 +132,10 @@ impl<'a> Exec<'a> {
                 [i] => usize::try_from(*i).ok().and_then(|i| boxes.get(i)).cloned().map_or_else(|| Err(bounds()), Ok),
                 _ => not_here("an index into a box"),
             },
-            Value::Ints(x) if at.len() == 1 => usize::try_from(at[0]).ok().and_then(|i| x.get(i)).map_or_else(|| Err(bounds()), |n| Ok(Value::Number(Lit::I64(*n)))),
+            Value::Ints(x) if at.len() == 1 => usize::try_from(at[0])
+                .ok()
+                .and_then(|i| x.get(i))
+                .map_or_else(|| Err(bounds()), |n| Ok(Value::Number(Lit::I64(*n)))),
             _ => self.array(fr, a).and_then(|a| self.part(&a, &at)).map(Value::Array),
         }
     }
@@ -134,26 +146,44 @@ impl<'a> Exec<'a> {
             return self.updated_boxes(fr, op, own);
         }
         let (a, at, v) = match op {
-            Op::IndexAdd { v, .. } | Op::SliceAdd { v, .. } | Op::GatherAdd { v, .. } if matches!(fr.get(*v)?, Value::Absent) => return Ok(own),
+            Op::IndexAdd { v, .. } | Op::SliceAdd { v, .. } | Op::GatherAdd { v, .. }
+                if matches!(fr.get(*v)?, Value::Absent) =>
+            {
+                return Ok(own);
+            }
             Op::IndexAdd { at, v, shape, .. } => {
-                let (at, a, v) = (self.indices(fr, at)?, self.accumulator(fr, own, *shape, out)?, Value::Array(self.array(fr, *v)?));
+                let (at, a, v) =
+                    (self.indices(fr, at)?, self.accumulator(fr, own, *shape, out)?, Value::Array(self.array(fr, *v)?));
                 let place = place(&a, &at)?;
                 let old = self.part(&a, &at)?;
-                let Value::Array(sum) = self.pair(Bin::Add, Value::Array(old), v)? else { return not_here("no array in the place of one") };
+                let Value::Array(sum) = self.pair(Bin::Add, Value::Array(old), v)? else {
+                    return not_here("no array in the place of one");
+                };
                 (a, place * sum.bytes(), sum)
             }
             Op::IndexSet { at, v, shape, .. } => {
                 let (at, a) = (self.indices(fr, at)?, self.accumulator(fr, own, *shape, out)?);
                 let place = place(&a, &at)?;
                 let inner: Vec<usize> = a.shape[at.len()..].to_vec();
-                let v = if matches!(fr.get(*v)?, Value::Absent) { self.zeros(a.scalar, inner)? } else { self.array(fr, *v)? };
+                let v = if matches!(fr.get(*v)?, Value::Absent) {
+                    self.zeros(a.scalar, inner)?
+                } else {
+                    self.array(fr, *v)?
+                };
                 (a, place * v.bytes(), v)
             }
             Op::SliceAdd { lo, hi, v, shape, .. } => {
-                let (lo, hi, a, v) = (self.size(fr, *lo)?, self.size(fr, *hi)?, self.accumulator(fr, own, *shape, out)?, self.array(fr, *v)?);
+                let (lo, hi, a, v) = (
+                    self.size(fr, *lo)?,
+                    self.size(fr, *hi)?,
+                    self.accumulator(fr, own, *shape, out)?,
+                    self.array(fr, *v)?,
+                );
                 let at = (lo * shape::rows(&a).1) as u64 * a.scalar.bytes();
                 let old = shape::slice(self.gpu, &a, lo, hi)?;
-                let Value::Array(sum) = self.pair(Bin::Add, Value::Array(old), Value::Array(v))? else { return not_here("no array in the place of one") };
+                let Value::Array(sum) = self.pair(Bin::Add, Value::Array(old), Value::Array(v))? else {
+                    return not_here("no array in the place of one");
+                };
                 (a, at, sum)
             }
             Op::GatherAdd { at, v, shape, .. } => return self.added_at(fr, own, (*at, *v, *shape), out),
@@ -170,20 +200,27 @@ impl<'a> Exec<'a> {
         if shape.is_none() {
             rows::in_bounds(self.gpu, &at, a.shape.first().copied().unwrap_or(0))?;
         }
-        let sums = if placed { index::placed(self.gpu, &a, &at, &v) } else { index::rows_added(self.gpu, &a, &at, &v, made) };
+        let sums =
+            if placed { index::placed(self.gpu, &a, &at, &v) } else { index::rows_added(self.gpu, &a, &at, &v, made) };
         sums.map(Value::Array)
     }
 
     /// Boxes with one of them replaced, or with a value added to one.
     fn updated_boxes(&mut self, fr: &mut Frame<'a>, op: &Op, own: Value) -> Res<Value> {
-        let (Op::IndexAdd { at, v, shape, .. } | Op::IndexSet { at, v, shape, .. }) = op else { return not_here("parts of arrays of boxes") };
+        let (Op::IndexAdd { at, v, shape, .. } | Op::IndexSet { at, v, shape, .. }) = op else {
+            return not_here("parts of arrays of boxes");
+        };
         let (at, v) = (self.indices(fr, at)?, fr.get(*v)?.clone());
         let mut boxes = match (own, shape) {
             (Value::Data(_, boxes), _) => boxes.to_vec(),
             (Value::Absent, Some(s)) if self.ints(fr, *s)?.len() == 1 => vec![Value::Absent; self.ints(fr, *s)?[0]],
             _ => return not_here("the elements of an absent zero"),
         };
-        let Some(place) = at.first().and_then(|i| usize::try_from(*i).ok()).filter(|i| *i < boxes.len() && at.len() == 1) else { return Err(bounds()) };
+        let Some(place) =
+            at.first().and_then(|i| usize::try_from(*i).ok()).filter(|i| *i < boxes.len() && at.len() == 1)
+        else {
+            return Err(bounds());
+        };
         boxes[place] = match op {
             Op::IndexAdd { .. } => self.vector(&Op::Bin(Bin::Add, Var(0), Var(0)), &[boxes[place].clone(), v])?,
             _ => v,
@@ -204,7 +241,12 @@ impl<'a> Exec<'a> {
     fn is_of_absent(&self, fr: &Frame<'a>, op: &Op) -> bool {
         let absent = |v: &Var| matches!(fr.get(*v), Ok(Value::Absent));
         match op {
-            Op::Reverse(a) | Op::Rotate { a, .. } | Op::Transpose(a) | Op::Replicate { a, .. } | Op::Slice { a, .. } | Op::Gather { a, .. } => absent(a),
+            Op::Reverse(a)
+            | Op::Rotate { a, .. }
+            | Op::Transpose(a)
+            | Op::Replicate { a, .. }
+            | Op::Slice { a, .. }
+            | Op::Gather { a, .. } => absent(a),
             Op::Reshape { a, .. } | Op::Sum { a, .. } | Op::Total { a, .. } | Op::Cumsum { a, .. } => absent(a),
             Op::Dot(a, b) | Op::MatMul(a, b) | Op::Outer(a, b) => absent(a) || absent(b),
             _ => false,
@@ -259,7 +301,9 @@ fn are_distinct(b: &Block, v: Var) -> bool {
 }
 
 fn made_by(b: &Block, v: Var) -> Option<&Op> {
-    b.stmts.iter().find_map(|s| if s.outs.contains(&v) { Some(&s.op) } else { s.op.blocks().into_iter().find_map(|b| made_by(b, v)) })
+    b.stmts.iter().find_map(|s| {
+        if s.outs.contains(&v) { Some(&s.op) } else { s.op.blocks().into_iter().find_map(|b| made_by(b, v)) }
+    })
 }
 
 /// The type of a scalar or array.
@@ -297,7 +341,9 @@ fn count(v: &Value) -> Res<usize> {
         Value::Number(_) => Ok(1),
         Value::Ints(x) => Ok(x.len()),
         Value::Array(a) => Ok(a.len()),
-        Value::Data(_, boxes) if boxes.iter().any(|b| matches!(b, Value::Data(..))) => not_here("elements in boxes of boxes, or of data"),
+        Value::Data(_, boxes) if boxes.iter().any(|b| matches!(b, Value::Data(..))) => {
+            not_here("elements in boxes of boxes, or of data")
+        }
         Value::Data(_, boxes) => boxes.iter().map(count).sum(),
     }
 }

@@ -52,7 +52,9 @@ impl<'a> Exec<'a> {
             }
             // A condition that is a scalar per iteration selects whole arrays: the shape of an iteration's value must
             // be that of the result.
-            fine &= each && *one.get_or_insert_with(|| own.clone()) == own && (own.is_empty() || !matches!(s.op, Op::Prim(..)));
+            fine &= each
+                && *one.get_or_insert_with(|| own.clone()) == own
+                && (own.is_empty() || !matches!(s.op, Op::Prim(..)));
             if fine {
                 made.extend(s.outs.iter().chain(&s.lin_outs).map(|o| (*o, own.clone())));
             }
@@ -64,8 +66,20 @@ impl<'a> Exec<'a> {
     }
 
     /// Runs such statements as one kernel, which stores the results for which `later` is true.
-    pub(super) fn alike_at_once(&mut self, fr: &mut Frame<'a>, stmts: &[Stmt], t: &mut Batch, later: &dyn Fn(Var) -> bool) -> Res<()> {
-        let outs: Vec<Var> = stmts.iter().filter(|s| !matches!(s.op, Op::Lit(_))).flat_map(|s| s.outs.iter().chain(&s.lin_outs)).copied().filter(|v| later(*v)).collect();
+    pub(super) fn alike_at_once(
+        &mut self,
+        fr: &mut Frame<'a>,
+        stmts: &[Stmt],
+        t: &mut Batch,
+        later: &dyn Fn(Var) -> bool,
+    ) -> Res<()> {
+        let outs: Vec<Var> = stmts
+            .iter()
+            .filter(|s| !matches!(s.op, Op::Lit(_)))
+            .flat_map(|s| s.outs.iter().chain(&s.lin_outs))
+            .copied()
+            .filter(|v| later(*v))
+            .collect();
         if outs.is_empty() {
             return Ok(());
         }
@@ -74,7 +88,9 @@ impl<'a> Exec<'a> {
             let mut vars = Vec::new();
             s.op.each_operand(&mut |v| vars.push(v));
             for v in vars.iter().filter(|v| t.each.contains_key(v) || fr.values.contains_key(v)) {
-                if let Ok(shape) = self.shape_in_turns(fr, t, *v) && !shape.is_empty() {
+                if let Ok(shape) = self.shape_in_turns(fr, t, *v)
+                    && !shape.is_empty()
+                {
                     inner = shape;
                 }
             }
@@ -85,7 +101,15 @@ impl<'a> Exec<'a> {
             Some(_) => None,
             None => own(v),
         };
-        let made = pointwise::in_turns(self.gpu, self.program, fr.f, stmts, &outs, &env, &InTurns { n: t.n, inner: &inner, each: &|v| t.each.contains_key(&v) })?;
+        let made = pointwise::in_turns(
+            self.gpu,
+            self.program,
+            fr.f,
+            stmts,
+            &outs,
+            &env,
+            &InTurns { n: t.n, inner: &inner, each: &|v| t.each.contains_key(&v) },
+        )?;
         outs.into_iter().zip(made).for_each(|(v, a)| {
             t.each.insert(v, Turned::Each(a));
         });
@@ -107,7 +131,15 @@ impl<'a> Exec<'a> {
         let inner = x.iter().map(Many::inner).find(|s| !s.is_empty()).unwrap_or(&[]).to_vec();
         let at = |v: Var| vars.iter().position(|w| *w == v);
         let env = |v: Var| at(v).map(|k| Operand::Array(x[k].array.clone()));
-        let mut made = pointwise::in_turns(self.gpu, &Program::default(), &f, &[stmt], &[r], &env, &InTurns { n, inner: &inner, each: &|v| at(v).is_some_and(|k| x[k].each) })?;
+        let mut made = pointwise::in_turns(
+            self.gpu,
+            &Program::default(),
+            &f,
+            &[stmt],
+            &[r],
+            &env,
+            &InTurns { n, inner: &inner, each: &|v| at(v).is_some_and(|k| x[k].each) },
+        )?;
         Ok(made.remove(0))
     }
 
@@ -185,7 +217,9 @@ impl<'a> Exec<'a> {
                 let shape = self.shape_in_turns(fr, t, *a)?;
                 same(extents(&shape[..(fr.rank(*a) as usize).min(shape.len())]))
             }
-            Op::Count(a) => same(Value::Number(Lit::I64(self.shape_in_turns(fr, t, *a)?.iter().product::<usize>() as i64))),
+            Op::Count(a) => {
+                same(Value::Number(Lit::I64(self.shape_in_turns(fr, t, *a)?.iter().product::<usize>() as i64)))
+            }
             Op::Prim(p, args) => self.prim_in_turns(fr, *p, args, t),
             Op::Soac(s) => self.soac_in_turns(fr, s, t),
             Op::Dot(..) | Op::MatMul(..) | Op::Outer(..) | Op::Contract(_) => self.products_in_turns(fr, op, t),
@@ -194,8 +228,12 @@ impl<'a> Exec<'a> {
                 each(rows::stack(self.gpu, t.n, &all))
             }
             Op::Cumsum { a, reverse } => each(rows::running(self.gpu, &self.each(fr, t, *a)?, Bin::Add, *reverse)),
-            Op::Concat { a, b, .. } => each(rows::concat(self.gpu, t.n, &self.many(fr, t, *a)?, &self.many(fr, t, *b)?)),
-            Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => self.updated_in_turns(fr, op, outs, t),
+            Op::Concat { a, b, .. } => {
+                each(rows::concat(self.gpu, t.n, &self.many(fr, t, *a)?, &self.many(fr, t, *b)?))
+            }
+            Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => {
+                self.updated_in_turns(fr, op, outs, t)
+            }
             op if elementwise(op) => self.with_zeros(fr, op, t),
             op => each(self.moved_in_turns(fr, op, t)),
         }
@@ -219,7 +257,8 @@ impl<'a> Exec<'a> {
             (Op::Bin(Bin::Div, ..), [a, _]) if absent(a) => Turned::Same(Value::Absent),
             (Op::Select(..), [_, a, b]) if absent(a) && absent(b) => Turned::Same(Value::Absent),
             (Op::Select(..), [c, a, b]) if absent(a) || absent(b) => {
-                let (c, there) = (self.as_many(c.clone(), t.n)?, self.as_many(if absent(a) { b.clone() } else { a.clone() }, t.n)?);
+                let (c, there) =
+                    (self.as_many(c.clone(), t.n)?, self.as_many(if absent(a) { b.clone() } else { a.clone() }, t.n)?);
                 let zeros = self.zeros_like(&there)?;
                 let scalar = there.array.scalar;
                 let x = if absent(a) { [c, zeros, there] } else { [c, there, zeros] };
@@ -260,7 +299,9 @@ impl<'a> Exec<'a> {
         if matches!(p, Prim::StopGrad | Prim::Id) {
             return args.iter().map(|v| self.turned(fr, t, *v)).collect();
         }
-        let ([arg], Some(_)) = (args, args.first()) else { return not_here(format!("`{}` in turns of a loop", p.name())) };
+        let ([arg], Some(_)) = (args, args.first()) else {
+            return not_here(format!("`{}` in turns of a loop", p.name()));
+        };
         let a = self.each(fr, t, *arg)?;
         let vector = a.shape.len() == 2;
         Ok(vec![Turned::Each(match p {
@@ -268,7 +309,9 @@ impl<'a> Exec<'a> {
             Prim::Argmin | Prim::Argmax => rows::extreme(g, &a, p == Prim::Argmin)?[1].clone(),
             Prim::Sum => rows::sum(g, &a)?,
             Prim::Prod => rows::along(g, &a, Bin::Mul)?,
-            Prim::Cumsum | Prim::Cumprod => rows::running(g, &a, if p == Prim::Cumsum { Bin::Add } else { Bin::Mul }, false)?,
+            Prim::Cumsum | Prim::Cumprod => {
+                rows::running(g, &a, if p == Prim::Cumsum { Bin::Add } else { Bin::Mul }, false)?
+            }
             Prim::Argsort if vector => sort::argsort_rows(g, &a)?,
             Prim::Sort if vector => {
                 let places = Many { array: sort::argsort_rows(g, &a)?, each: true };
@@ -299,7 +342,12 @@ impl<'a> Exec<'a> {
         // All elements off the diagonal are zero.
         let zeros = self.zeros(k, vec![n, n])?;
         let ones = shape::diag(g, &self.spread(&self.device_number(&Lit::Bool(true))?, vec![n])?)?;
-        self.applied(turns, |v| Op::Select(v[0], v[1], v[2]), &[Many { array: ones, each: false }, Many { array: made, each: true }, Many { array: zeros, each: false }], k)
+        self.applied(
+            turns,
+            |v| Op::Select(v[0], v[1], v[2]),
+            &[Many { array: ones, each: false }, Many { array: made, each: true }, Many { array: zeros, each: false }],
+            k,
+        )
     }
 
     /// The norm of each iteration's vector.
@@ -319,7 +367,9 @@ impl<'a> Exec<'a> {
             return not_here("an operator that differs from turn to turn");
         }
         let arrays = s.arrays.iter().map(|v| self.each(fr, t, *v)).collect::<Res<Vec<_>>>()?;
-        let Some([_, length]) = arrays.first().map(|a| &a.shape[..]) else { return not_here("a reduction of what is no vector") };
+        let Some([_, length]) = arrays.first().map(|a| &a.shape[..]) else {
+            return not_here("a reduction of what is no vector");
+        };
         if arrays.iter().any(|a| a.shape.len() != 2 || a.shape[1] != *length) {
             return not_here("arrays of different lengths");
         }
@@ -338,7 +388,11 @@ impl<'a> Exec<'a> {
         };
         let absent = |v: Var| matches!(self.turned(fr, t, v), Ok(Turned::Same(Value::Absent)));
         if absent(x) || absent(y) {
-            return if matches!(op, Op::Dot(..)) { not_here("the elements of an absent zero") } else { Ok(vec![Turned::Same(Value::Absent)]) };
+            return if matches!(op, Op::Dot(..)) {
+                not_here("the elements of an absent zero")
+            } else {
+                Ok(vec![Turned::Same(Value::Absent)])
+            };
         }
         let (a, b) = (self.many(fr, t, x)?, self.many(fr, t, y)?);
         let (g, n) = (self.gpu, t.n);
@@ -351,11 +405,14 @@ impl<'a> Exec<'a> {
                 let one = |of| Factor { of, rows: 0, terms: 1 };
                 rows::products(g, n, (one(&a), one(&b)), [1, 1, k], Bin::Mul)?.reshaped(vec![n])?
             }
-            Op::Outer(..) if a.each && b.each && a.inner().len() == 1 && b.inner().len() == 1 => return Ok(vec![Turned::Outer(a.array, b.array)]),
+            Op::Outer(..) if a.each && b.each && a.inner().len() == 1 && b.inner().len() == 1 => {
+                return Ok(vec![Turned::Outer(a.array, b.array)]);
+            }
             Op::Outer(..) => {
                 let inner = [a.inner(), b.inner()].concat();
                 let one = |of| Factor { of, rows: 1, terms: 0 };
-                rows::products(g, n, (one(&a), one(&b)), [a.size(), b.size(), 1], Bin::Mul)?.reshaped([&[n], &inner[..]].concat())?
+                rows::products(g, n, (one(&a), one(&b)), [a.size(), b.size(), 1], Bin::Mul)?
+                    .reshaped([&[n], &inner[..]].concat())?
             }
             Op::MatMul(..) => matrices(g, n, &a, &b)?,
             _ => return not_here("a contraction in turns of a loop"),
@@ -365,7 +422,10 @@ impl<'a> Exec<'a> {
 
     fn updated_in_turns(&mut self, fr: &Frame<'a>, op: &Op, outs: &[Var], t: &Batch) -> Res<Vec<Turned>> {
         let (acc, v, shape) = match op {
-            Op::IndexAdd { acc, v, shape, .. } | Op::IndexSet { acc, v, shape, .. } | Op::SliceAdd { acc, v, shape, .. } | Op::GatherAdd { acc, v, shape, .. } => (*acc, *v, *shape),
+            Op::IndexAdd { acc, v, shape, .. }
+            | Op::IndexSet { acc, v, shape, .. }
+            | Op::SliceAdd { acc, v, shape, .. }
+            | Op::GatherAdd { acc, v, shape, .. } => (*acc, *v, *shape),
             _ => return not_here("no update"),
         };
         if !fr.f.ty(outs[0]).scalar().is_flat() {
@@ -375,7 +435,9 @@ impl<'a> Exec<'a> {
             return self.turned(fr, t, acc).map(|x| vec![x]);
         }
         let a = match (self.turned(fr, t, acc)?, shape) {
-            (Turned::Same(Value::Absent), Some(s)) => Many { array: self.zeros(super::kind(fr.f.ty(outs[0]))?, self.ints_in_turns(fr, t, s)?)?, each: false },
+            (Turned::Same(Value::Absent), Some(s)) => {
+                Many { array: self.zeros(super::kind(fr.f.ty(outs[0]))?, self.ints_in_turns(fr, t, s)?)?, each: false }
+            }
             (x, _) => self.as_many(x, t.n)?,
         };
         let v = self.many(fr, t, v)?;
@@ -390,7 +452,10 @@ impl<'a> Exec<'a> {
                 rows::update(g, n, &a, &keys, &v, matches!(op, Op::IndexAdd { .. }))?
             }
             Op::SliceAdd { lo, hi, .. } => {
-                let at = |v: Var| self.int_in_turns(fr, t, v).and_then(|n| usize::try_from(n).map_or_else(|_| not_here("a size below 0"), Ok));
+                let at = |v: Var| {
+                    self.int_in_turns(fr, t, v)
+                        .and_then(|n| usize::try_from(n).map_or_else(|_| not_here("a size below 0"), Ok))
+                };
                 rows::slice_add(g, n, &a, (at(*lo)?, at(*hi)?), &v)?
             }
             Op::GatherAdd { at, shape: Some(_), .. } => {
@@ -398,7 +463,8 @@ impl<'a> Exec<'a> {
                 let keys = rows::shifted(g, n, &Many { array: self.each(fr, t, *at)?, each: true }, length)?;
                 let flat = rows::spread(g, n, &a)?.reshaped([&[n * length], &rest[..]].concat())?;
                 let v = rows::spread(g, n, &v)?.reshaped([&[keys.len()], &rest[..]].concat())?;
-                index::gather_add(g, &flat, &keys.reshaped(vec![keys.len()])?, &v)?.reshaped([&[n, length], &rest[..]].concat())?
+                index::gather_add(g, &flat, &keys.reshaped(vec![keys.len()])?, &v)?
+                    .reshaped([&[n, length], &rest[..]].concat())?
             }
             _ => return not_here("elements added at indices, in turns of a loop"),
         })])
@@ -408,7 +474,9 @@ impl<'a> Exec<'a> {
     fn parts_in_turns(&mut self, fr: &Frame<'a>, op: &Op, t: &Batch) -> Res<Array> {
         let (g, n) = (self.gpu, t.n);
         let many = |v: Var| self.many(fr, t, v);
-        let size = |v: Var| self.int_in_turns(fr, t, v).and_then(|n| usize::try_from(n).map_or_else(|_| not_here("a size below 0"), Ok));
+        let size = |v: Var| {
+            self.int_in_turns(fr, t, v).and_then(|n| usize::try_from(n).map_or_else(|_| not_here("a size below 0"), Ok))
+        };
         match op {
             Op::Index { a, at, .. } => {
                 let (a, keys) = (many(*a)?, at.iter().map(|k| many(*k)).collect::<Res<Vec<_>>>()?);
@@ -421,7 +489,9 @@ impl<'a> Exec<'a> {
                     return not_here("a part that is out of bounds");
                 }
                 let k: usize = a.inner()[1..].iter().product();
-                rows::moved(g, n, &a, &[&[hi - lo], &a.inner()[1..]].concat(), |e, q| format!("{q} + {}", e.word((lo * k) as u32)))
+                rows::moved(g, n, &a, &[&[hi - lo], &a.inner()[1..]].concat(), |e, q| {
+                    format!("{q} + {}", e.word((lo * k) as u32))
+                })
             }
             _ => not_here("no part of an array"),
         }
@@ -448,7 +518,9 @@ impl<'a> Exec<'a> {
     fn moved_in_turns(&mut self, fr: &Frame<'a>, op: &Op, t: &Batch) -> Res<Array> {
         let (g, n) = (self.gpu, t.n);
         let many = |v: Var| self.many(fr, t, v);
-        let size = |v: Var| self.int_in_turns(fr, t, v).and_then(|n| usize::try_from(n).map_or_else(|_| not_here("a size below 0"), Ok));
+        let size = |v: Var| {
+            self.int_in_turns(fr, t, v).and_then(|n| usize::try_from(n).map_or_else(|_| not_here("a size below 0"), Ok))
+        };
         match op {
             Op::Index { .. } | Op::Gather { .. } | Op::Slice { .. } => self.parts_in_turns(fr, op, t),
             Op::Reverse(_) | Op::Rotate { .. } => self.turned_in_turns(fr, op, t),
@@ -465,7 +537,9 @@ impl<'a> Exec<'a> {
                 let (m, a) = (size(*m)?, many(*a)?);
                 rows::moved(g, n, &a, &[&[m], a.inner()].concat(), |e, q| format!("{q} % {}", e.word(a.size() as u32)))
             }
-            Op::Spread { a, shape } => rows::moved(g, n, &many(*a)?, &self.ints_in_turns(fr, t, *shape)?, |_, _| "0u".to_owned()),
+            Op::Spread { a, shape } => {
+                rows::moved(g, n, &many(*a)?, &self.ints_in_turns(fr, t, *shape)?, |_, _| "0u".to_owned())
+            }
             Op::Reshape { a, to, .. } => {
                 let (a, to) = (self.each(fr, t, *a)?, self.ints_in_turns(fr, t, *to)?);
                 a.reshaped([&[n], &to[..]].concat())
@@ -500,5 +574,12 @@ fn matrices(g: &crate::Gpu, n: usize, a: &Many, b: &Many) -> Res<Array> {
     if !a.each && b.each && m == 1 && !vector && n > 1 {
         return product::matmul(g, &b.array.reshaped(vec![n, k])?, &shape::transpose(g, &a.array)?)?.reshaped(shape);
     }
-    rows::products(g, n, (Factor { of: a, rows: k, terms: 1 }, Factor { of: b, rows: 1, terms: m }), [r, m, k], Bin::Mul)?.reshaped(shape)
+    rows::products(
+        g,
+        n,
+        (Factor { of: a, rows: k, terms: 1 }, Factor { of: b, rows: 1, terms: m }),
+        [r, m, k],
+        Bin::Mul,
+    )?
+    .reshaped(shape)
 }

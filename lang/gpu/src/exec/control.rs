@@ -31,7 +31,9 @@ fn longest(b: &Block, levels: &[&Loop], number: &dyn Fn(Var) -> Option<usize>, l
         Op::Loop(l) => {
             let inside = longest(&l.body, levels, number, length);
             let own = match &l.turns {
-                Turns::For(n) if !levels.iter().any(|k| std::ptr::eq(*k, &**l)) => number(*n).or_else(|| l.xs.first().map(|x| length(*x))).unwrap_or(0),
+                Turns::For(n) if !levels.iter().any(|k| std::ptr::eq(*k, &**l)) => {
+                    number(*n).or_else(|| l.xs.first().map(|x| length(*x))).unwrap_or(0)
+                }
                 _ => 1,
             };
             own.saturating_mul(inside.max(1))
@@ -139,7 +141,8 @@ impl<'a> Exec<'a> {
         let env = self.env(fr, None);
         // The host now knows the extent, wherever it was stored.
         let known = |x: Var| if x == v { Some(Operand::Number(Lit::I64(n))) } else { env(x) };
-        nest::run(self.gpu, self.program, fr.f, l, &known).map(|made| made.into_iter().map(Value::Array).chain([Value::Number(Lit::I64(n))]).collect())
+        nest::run(self.gpu, self.program, fr.f, l, &known)
+            .map(|made| made.into_iter().map(Value::Array).chain([Value::Number(Lit::I64(n))]).collect())
     }
 
     /// Whether a kernel for the loop would have few threads with much work each.
@@ -166,7 +169,8 @@ impl<'a> Exec<'a> {
         let kinds: Vec<Out> = l.outs.iter().chain(&l.lin_outs).copied().collect();
         // The variables of the outputs, which follow the carried values; the trip count comes last.
         let plain = n + l.outs.len() + 1;
-        let of: Vec<Var> = (0..l.outs.len()).map(|k| outs[n + k]).chain((0..l.lin_outs.len()).map(|k| outs[plain + m + k])).collect();
+        let of: Vec<Var> =
+            (0..l.outs.len()).map(|k| outs[n + k]).chain((0..l.lin_outs.len()).map(|k| outs[plain + m + k])).collect();
         let mut turn = 0;
         while self.again(fr, l, limit, turn, &carried)? {
             let i = if l.reverse { limit.unwrap_or(0) - 1 - turn } else { turn };
@@ -239,8 +243,12 @@ impl<'a> Exec<'a> {
     pub(super) fn elements(&mut self, fr: &Frame<'a>, xs: &[Var], i: i64) -> Res<Vec<Value>> {
         let one = |v: &Var| match fr.get(*v)? {
             Value::Absent => Ok(zero(&fr.f.ty(*v).elem())),
-            Value::Ints(x) => x.get(i as usize).map_or_else(|| not_here("an index out of bounds"), |n| Ok(Value::Number(Lit::I64(*n)))),
-            Value::Data(_, boxes) if fr.rank(*v) > 0 => boxes.get(i as usize).cloned().map_or_else(|| not_here("an index out of bounds"), Ok),
+            Value::Ints(x) => x
+                .get(i as usize)
+                .map_or_else(|| not_here("an index out of bounds"), |n| Ok(Value::Number(Lit::I64(*n)))),
+            Value::Data(_, boxes) if fr.rank(*v) > 0 => {
+                boxes.get(i as usize).cloned().map_or_else(|| not_here("an index out of bounds"), Ok)
+            }
             _ => self.array(fr, *v).and_then(|a| self.part(&a, &[i])).map(Value::Array),
         };
         xs.iter().map(one).collect()
@@ -263,8 +271,11 @@ impl<'a> Exec<'a> {
 
     /// Boxes: an array with one more axis if all elements are arrays of one shape.
     fn boxed(&mut self, x: Vec<Value>) -> Value {
-        let arrays: Option<Vec<&Array>> = x.iter().map(|v| if let Value::Array(a) = v { Some(a) } else { None }).collect();
-        let alike = arrays.is_some_and(|a| !a.is_empty() && a.windows(2).all(|w| w[0].shape == w[1].shape && w[0].scalar == w[1].scalar));
+        let arrays: Option<Vec<&Array>> =
+            x.iter().map(|v| if let Value::Array(a) = v { Some(a) } else { None }).collect();
+        let alike = arrays.is_some_and(|a| {
+            !a.is_empty() && a.windows(2).all(|w| w[0].shape == w[1].shape && w[0].scalar == w[1].scalar)
+        });
         let made = if alike { self.in_a_row(&x).ok() } else { None };
         made.unwrap_or_else(|| Value::Data(0, Rc::new(x)))
     }
@@ -274,7 +285,8 @@ impl<'a> Exec<'a> {
         if !ty.scalar().is_flat() {
             return Ok(Value::Data(0, Rc::new(x.to_vec())));
         }
-        let ints: Option<Vec<i64>> = x.iter().map(|v| if let Value::Number(Lit::I64(n)) = v { Some(*n) } else { None }).collect();
+        let ints: Option<Vec<i64>> =
+            x.iter().map(|v| if let Value::Number(Lit::I64(n)) = v { Some(*n) } else { None }).collect();
         if let (Some(ints), Ok(Scalar::I64)) = (ints, kind(ty)) {
             return Ok(Value::Ints(Rc::new(ints)));
         }

@@ -29,7 +29,14 @@ fn visit(p: &Program, id: FnId, inside: &mut Vec<FnId>, done: &mut Vec<FnId>) ->
 }
 
 /// `sure`: whether every call reaches the block.
-fn block(p: &Program, f: &Function, b: &Block, sure: bool, inside: &mut Vec<FnId>, done: &mut Vec<FnId>) -> Result<(), String> {
+fn block(
+    p: &Program,
+    f: &Function,
+    b: &Block,
+    sure: bool,
+    inside: &mut Vec<FnId>,
+    done: &mut Vec<FnId>,
+) -> Result<(), String> {
     for s in &b.stmts {
         match &s.op {
             Op::Prim(prim, _) if sure => {

@@ -103,7 +103,9 @@ impl Prepared {
         let absent = args.iter().any(|v| matches!(v, Value::Absent));
         let vectors = || Ready::new(prepared::vectors(&self.any.program, self.f));
         let Ready { program, tapes } = if absent { &self.any } else { self.vectors.get_or_init(vectors) };
-        tapes.function(gpu, args, || Exec { gpu, program, tapes, calls: 0, patience, before: gpu.work() }.call(self.f, args.to_vec()))
+        tapes.function(gpu, args, || {
+            Exec { gpu, program, tapes, calls: 0, patience, before: gpu.work() }.call(self.f, args.to_vec())
+        })
     }
 }
 
@@ -195,7 +197,9 @@ fn is_fed(stmts: &[Stmt], at: usize, last: &HashMap<Var, usize>) -> bool {
     let [Stmt { op: Op::Loop(l), outs, .. }, Stmt { op: Op::Soac(s), .. }, ..] = stmts else { return false };
     let Some((_, made)) = outs.split_last() else { return false };
     let inside = adl_opt::fuse::reads_of(&s.op);
-    let own = made.iter().all(|v| s.arrays.contains(v) && !inside.contains(v) && !s.neutral.contains(v) && last.get(v) == Some(&(at + 1)));
+    let own = made.iter().all(|v| {
+        s.arrays.contains(v) && !inside.contains(v) && !s.neutral.contains(v) && last.get(v) == Some(&(at + 1))
+    });
     own && !made.is_empty() && l.init.is_empty() && matches!(l.turns, Turns::For(_))
 }
 
@@ -240,7 +244,9 @@ impl<'a> Exec<'a> {
 
     /// Runs a loop fused with the reduction or scan that uses its outputs, if possible.
     fn fed(&mut self, fr: &mut Frame<'a>, stmts: &[Stmt], dies: &[Vec<Var>], later: &dyn Fn(Var) -> bool) -> Res<()> {
-        if let (Op::Loop(l), Op::Soac(s), Some((turns, made))) = (&stmts[0].op, &stmts[1].op, stmts[0].outs.split_last()) {
+        if let (Op::Loop(l), Op::Soac(s), Some((turns, made))) =
+            (&stmts[0].op, &stmts[1].op, stmts[0].outs.split_last())
+        {
             let env = self.env(fr, None);
             let read = |k: usize| later(stmts[1].outs[k]);
             let ran = soac::fed(self.gpu, self.program, fr.f, (l, made), s, &env, &read);
@@ -275,7 +281,9 @@ impl<'a> Exec<'a> {
                     (Some(s), _) => s.clone(),
                     (None, Some(Value::Array(a))) => a.shape.clone(),
                     (None, Some(Value::Ints(x))) => vec![x.len()],
-                    (None, Some(Value::Number(Lit::Str(_)))) | (None, Some(Value::Data(..) | Value::Absent) | None) => return false,
+                    (None, Some(Value::Number(Lit::Str(_)))) | (None, Some(Value::Data(..) | Value::Absent) | None) => {
+                        return false;
+                    }
                     (None, Some(Value::Number(_))) => continue,
                 };
                 fine &= shape.is_empty() || *one.get_or_insert_with(|| shape.clone()) == shape;
@@ -291,7 +299,8 @@ impl<'a> Exec<'a> {
 
     /// Runs such statements as one kernel, which stores the results for which `later` is true.
     fn together(&mut self, fr: &mut Frame<'a>, stmts: &[Stmt], later: &dyn Fn(Var) -> bool) -> Res<()> {
-        let outs: Vec<Var> = stmts.iter().flat_map(|s| s.outs.iter().chain(&s.lin_outs)).copied().filter(|v| later(*v)).collect();
+        let outs: Vec<Var> =
+            stmts.iter().flat_map(|s| s.outs.iter().chain(&s.lin_outs)).copied().filter(|v| later(*v)).collect();
         if outs.is_empty() {
             return Ok(());
         }
@@ -331,7 +340,9 @@ impl<'a> Exec<'a> {
             return false;
         }
         let mut fine = true;
-        let mut see = |v: Var| fine &= !matches!(fr.values.get(&v), Some(Value::Number(Lit::Str(_)) | Value::Data(..) | Value::Absent));
+        let mut see = |v: Var| {
+            fine &= !matches!(fr.values.get(&v), Some(Value::Number(Lit::Str(_)) | Value::Data(..) | Value::Absent))
+        };
         s.op.each_operand(&mut see);
         s.op.blocks().into_iter().for_each(|b| turns::reads(b, &mut see));
         let known = |v: Var| match fr.values.get(&v) {
@@ -347,7 +358,9 @@ impl<'a> Exec<'a> {
         move |v| match fr.values.get(&v)? {
             Value::Number(Lit::Str(_)) | Value::Data(..) | Value::Absent => None,
             Value::Number(l) => Some(Operand::Number(l.clone())),
-            Value::Array(a) if a.shape.is_empty() && vectors.is_some_and(|vs| vs.contains(&v)) => a.reshaped(vec![1]).ok().map(Operand::Array),
+            Value::Array(a) if a.shape.is_empty() && vectors.is_some_and(|vs| vs.contains(&v)) => {
+                a.reshaped(vec![1]).ok().map(Operand::Array)
+            }
             Value::Array(a) => Some(Operand::Array(a.clone())),
             Value::Ints(_) => self.array(fr, v).ok().map(Operand::Array),
         }
@@ -377,10 +390,17 @@ impl<'a> Exec<'a> {
                 },
                 Op::Dup(a) => vec![fr.get(*a)?.clone(); 2],
                 Op::Prim(p, args) => self.prim(fr, *p, args, s)?,
-                Op::IndexAdd { acc, .. } | Op::IndexSet { acc, .. } | Op::SliceAdd { acc, .. } | Op::GatherAdd { acc, .. } => {
+                Op::IndexAdd { acc, .. }
+                | Op::IndexSet { acc, .. }
+                | Op::SliceAdd { acc, .. }
+                | Op::GatherAdd { acc, .. } => {
                     let mut reads = 0;
                     s.op.each_operand(&mut |v| reads += usize::from(v == *acc));
-                    let own = if reads == 1 && dies.contains(acc) { fr.values.remove(acc) } else { fr.values.get(acc).cloned() };
+                    let own = if reads == 1 && dies.contains(acc) {
+                        fr.values.remove(acc)
+                    } else {
+                        fr.values.get(acc).cloned()
+                    };
                     let own = own.map_or_else(|| not_here("a variable that is bound nowhere"), Ok)?;
                     vec![self.updated(fr, &s.op, own, outs[0])?]
                 }
@@ -395,7 +415,9 @@ impl<'a> Exec<'a> {
         match op {
             Op::Lit(l) => Ok(Value::Number(l.clone())),
             Op::Zero(t) => Ok(zero(t)),
-            Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) => self.arithmetic(fr, op, s, outs),
+            Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) => {
+                self.arithmetic(fr, op, s, outs)
+            }
             _ => self.whole(fr, op, outs),
         }
     }

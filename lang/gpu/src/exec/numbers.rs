@@ -60,7 +60,9 @@ impl<'a> Exec<'a> {
                 Data::Bool(x) => Lit::Bool(x[0]),
                 Data::Word(x) => Lit::I64(i64::from(x[0])),
             }),
-            Value::Array(_) | Value::Ints(_) | Value::Data(..) | Value::Absent => not_here("no number in the place of one"),
+            Value::Array(_) | Value::Ints(_) | Value::Data(..) | Value::Absent => {
+                not_here("no number in the place of one")
+            }
         }
     }
 
@@ -98,13 +100,15 @@ impl<'a> Exec<'a> {
         if values.iter().any(|v| matches!(v, Value::Absent | Value::Data(..))) {
             return self.vector(op, &values);
         }
-        let numbers: Option<Vec<Val>> = values.iter().map(|v| if let Value::Number(l) = v { Some(val(l)) } else { None }).collect();
+        let numbers: Option<Vec<Val>> =
+            values.iter().map(|v| if let Value::Number(l) = v { Some(val(l)) } else { None }).collect();
         if let Some(x) = numbers {
             let made = on_host(op, &x).map_err(|_| Error::Fault(Fault { what: Check::Overflow, span: s.span }))?;
             return lit(&made).map(Value::Number);
         }
         // Operations on device scalars only run on vectors of one element.
-        let scalar = values.iter().all(|v| matches!(v, Value::Number(_)) || matches!(v, Value::Array(a) if a.shape.is_empty()));
+        let scalar =
+            values.iter().all(|v| matches!(v, Value::Number(_)) || matches!(v, Value::Array(a) if a.shape.is_empty()));
         let env = self.env(fr, scalar.then_some(&vars));
         let mut made = pointwise::run(self.gpu, self.program, fr.f, std::slice::from_ref(s), outs, &env)?;
         let made = made.remove(0);
@@ -124,9 +128,13 @@ impl Exec<'_> {
         if x.iter().any(|v| matches!(v, Value::Absent)) {
             return absent(op, x);
         }
-        let fields = |exec: &mut Self, n: usize, of: &dyn Fn(usize) -> Vec<Value>| (0..n).map(|k| exec.vector(op, &of(k))).collect::<Res<Vec<_>>>();
+        let fields = |exec: &mut Self, n: usize, of: &dyn Fn(usize) -> Vec<Value>| {
+            (0..n).map(|k| exec.vector(op, &of(k))).collect::<Res<Vec<_>>>()
+        };
         match (op, x) {
-            (Op::Bin(Bin::Add | Bin::Sub, ..), [Value::Data(s, a), Value::Data(t, b)]) if s == t && a.len() == b.len() => {
+            (Op::Bin(Bin::Add | Bin::Sub, ..), [Value::Data(s, a), Value::Data(t, b)])
+                if s == t && a.len() == b.len() =>
+            {
                 Ok(Value::Data(*s, Rc::new(fields(self, a.len(), &|k| vec![a[k].clone(), b[k].clone()])?)))
             }
             (Op::Bin(Bin::Mul | Bin::Scale, ..), [c @ (Value::Number(_) | Value::Array(_)), Value::Data(t, b)]) => {
@@ -135,7 +143,9 @@ impl Exec<'_> {
             (Op::Bin(Bin::Mul | Bin::Div, ..), [Value::Data(t, a), c @ (Value::Number(_) | Value::Array(_))]) => {
                 Ok(Value::Data(*t, Rc::new(fields(self, a.len(), &|k| vec![a[k].clone(), c.clone()])?)))
             }
-            (Op::Un(adl_prim::Un::Neg, _), [Value::Data(t, a)]) => Ok(Value::Data(*t, Rc::new(fields(self, a.len(), &|k| vec![a[k].clone()])?))),
+            (Op::Un(adl_prim::Un::Neg, _), [Value::Data(t, a)]) => {
+                Ok(Value::Data(*t, Rc::new(fields(self, a.len(), &|k| vec![a[k].clone()])?)))
+            }
             (_, x) if x.iter().any(|v| matches!(v, Value::Data(..))) => not_here("arithmetic on data"),
             (Op::Bin(b, ..), [p, q]) => self.pair(*b, p.clone(), q.clone()),
             (Op::Un(u, _), [_]) => self.made_of(x, |vs| Op::Un(*u, vs[0])),
@@ -159,7 +169,9 @@ impl Exec<'_> {
                 Lit::Bool(c) => Ok(if c { a.clone() } else { b.clone() }),
                 _ => not_here("no Bool in the place of one"),
             },
-            (_, Value::Absent, b) => self.made_of(&[c.clone(), zeros(self, b)?, b.clone()], |v| Op::Select(v[0], v[1], v[2])),
+            (_, Value::Absent, b) => {
+                self.made_of(&[c.clone(), zeros(self, b)?, b.clone()], |v| Op::Select(v[0], v[1], v[2]))
+            }
             (_, a, _) => self.made_of(&[c.clone(), a.clone(), zeros(self, a)?], |v| Op::Select(v[0], v[1], v[2])),
         }
     }
@@ -182,8 +194,14 @@ fn absent(op: &Op, x: &[Value]) -> Res<Value> {
     match (op, x) {
         (Op::Un(adl_prim::Un::Neg, _) | Op::Convert(..), _) => Ok(Value::Absent),
         // The extents of a symbolic zero are unknown, so that it cannot be combined with a scalar.
-        (Op::Bin(Bin::Add | Bin::Sub, ..), [Value::Number(Lit::F64(0.0) | Lit::F32(0.0)), Value::Absent] | [Value::Absent, Value::Number(Lit::F64(0.0) | Lit::F32(0.0))]) => Ok(Value::Absent),
-        (Op::Bin(Bin::Add | Bin::Sub, ..), [Value::Number(_), _] | [_, Value::Number(_)]) => not_here("a number beside an absent zero"),
+        (
+            Op::Bin(Bin::Add | Bin::Sub, ..),
+            [Value::Number(Lit::F64(0.0) | Lit::F32(0.0)), Value::Absent]
+            | [Value::Absent, Value::Number(Lit::F64(0.0) | Lit::F32(0.0))],
+        ) => Ok(Value::Absent),
+        (Op::Bin(Bin::Add | Bin::Sub, ..), [Value::Number(_), _] | [_, Value::Number(_)]) => {
+            not_here("a number beside an absent zero")
+        }
         (Op::Bin(Bin::Add, ..), [Value::Absent, y]) => Ok(y.clone()),
         (Op::Bin(Bin::Add | Bin::Sub, ..), [y, Value::Absent]) => Ok(y.clone()),
         (Op::Bin(Bin::Mul | Bin::Scale, ..), _) | (Op::Bin(Bin::Div, ..), [Value::Absent, _]) => Ok(Value::Absent),

@@ -68,7 +68,14 @@ pub(super) fn push(f: &mut Function, to: &mut Vec<Stmt>, op: Op, ty: Ty) -> Var 
 
 /// Turns carried values that are only accumulated to into sums. Returns the statements that add them to the initial
 /// values.
-fn sums(f: &mut Function, l: &mut Loop, n: Var, outs: &mut Vec<Var>, groups: &mut HashMap<Var, Group>, within: bool) -> Vec<Stmt> {
+fn sums(
+    f: &mut Function,
+    l: &mut Loop,
+    n: Var,
+    outs: &mut Vec<Var>,
+    groups: &mut HashMap<Var, Group>,
+    within: bool,
+) -> Vec<Stmt> {
     let mut after = Vec::new();
     let mut k = 0;
     while k < l.init.len() {
@@ -84,7 +91,18 @@ fn sums(f: &mut Function, l: &mut Loop, n: Var, outs: &mut Vec<Var>, groups: &mu
         let mut before = init;
         for (i, term) in terms.iter().enumerate() {
             let last = (i + 1 == terms.len()).then_some(old);
-            before = Adding { f: &mut *f, l: &mut *l, n, outs: &mut *outs, groups: &mut *groups, after: &mut after, acc: init, inside: &inside, within }.add(term, before, last);
+            before = Adding {
+                f: &mut *f,
+                l: &mut *l,
+                n,
+                outs: &mut *outs,
+                groups: &mut *groups,
+                after: &mut after,
+                acc: init,
+                inside: &inside,
+                within,
+            }
+            .add(term, before, last);
         }
         if terms.is_empty() {
             // No iteration adds anything.
@@ -157,7 +175,12 @@ impl Adding<'_> {
         let (f, after) = (&mut *self.f, &mut *self.after);
         let shape = t.shape.unwrap_or_else(|| push(f, after, Op::Shape(self.acc), Ty::shape()));
         if axes == 1 {
-            after.push(Stmt { outs: vec![to], lin_outs: Vec::new(), op: Op::GatherAdd { acc: before, at, v, shape: Some(shape) }, span: Default::default() });
+            after.push(Stmt {
+                outs: vec![to],
+                lin_outs: Vec::new(),
+                op: Op::GatherAdd { acc: before, at, v, shape: Some(shape) },
+                span: Default::default(),
+            });
         } else {
             let dims: Vec<Var> = (0..ty.rank()).map(|k| extent(f, after, shape, k as usize)).collect();
             let (mut all, rest) = (dims[0], &dims[axes..]);
@@ -168,7 +191,12 @@ impl Adding<'_> {
             let row = Ty::Array(std::rc::Rc::new(ty.scalar().clone()), rest.len() as u32 + 1);
             let acc = push(f, after, Op::Reshape { a: before, to: flat, from: None }, row.clone());
             let sum = push(f, after, Op::GatherAdd { acc, at, v, shape: Some(flat) }, row);
-            after.push(Stmt { outs: vec![to], lin_outs: Vec::new(), op: Op::Reshape { a: sum, to: shape, from: None }, span: Default::default() });
+            after.push(Stmt {
+                outs: vec![to],
+                lin_outs: Vec::new(),
+                op: Op::Reshape { a: sum, to: shape, from: None },
+                span: Default::default(),
+            });
         }
         let made = after[begin..].iter().flat_map(|s| s.outs.iter().copied()).collect();
         let term = Term { keys: vec![at], v, shape: Some(shape), rows: Some((axes, extents)), taken: None };
@@ -180,7 +208,11 @@ impl Adding<'_> {
     /// the addition after the loop skips indices out of bounds.
     fn place(&mut self, t: &Term) -> Var {
         let (f, stmts) = (&mut *self.f, &mut self.l.body.stmts);
-        let (zero, no, yes) = (push(f, stmts, Op::Lit(Lit::I64(0)), Ty::I64), push(f, stmts, Op::Lit(Lit::Bool(false)), Ty::Bool), push(f, stmts, Op::Lit(Lit::Bool(true)), Ty::Bool));
+        let (zero, no, yes) = (
+            push(f, stmts, Op::Lit(Lit::I64(0)), Ty::I64),
+            push(f, stmts, Op::Lit(Lit::Bool(false)), Ty::Bool),
+            push(f, stmts, Op::Lit(Lit::Bool(true)), Ty::Bool),
+        );
         let none = push(f, stmts, Op::Lit(Lit::I64(-1)), Ty::I64);
         let (mut inside, mut at) = (None, None);
         for (k, key) in t.keys.iter().enumerate() {
@@ -188,7 +220,10 @@ impl Adding<'_> {
                 Some(s) => extent(f, stmts, s, k),
                 None => push(f, stmts, Op::Dim(self.acc, k as u32), Ty::I64),
             };
-            let (low, high) = (push(f, stmts, Op::Cmp(Cmp::Ge, *key, zero), Ty::Bool), push(f, stmts, Op::Cmp(Cmp::Lt, *key, n), Ty::Bool));
+            let (low, high) = (
+                push(f, stmts, Op::Cmp(Cmp::Ge, *key, zero), Ty::Bool),
+                push(f, stmts, Op::Cmp(Cmp::Lt, *key, n), Ty::Bool),
+            );
             let fine = push(f, stmts, Op::Select(low, high, no), Ty::Bool);
             inside = Some(inside.map_or(fine, |i| push(f, stmts, Op::Select(i, fine, no), Ty::Bool)));
             // An index far out of bounds must not cause an overflow.
@@ -200,10 +235,18 @@ impl Adding<'_> {
         }
         let (inside, at) = (inside.unwrap_or(no), at.unwrap_or(none));
         let (fine, at) = match t.taken {
-            Some(taken) => (push(f, stmts, Op::Select(taken, inside, yes), Ty::Bool), push(f, stmts, Op::Select(taken, at, none), Ty::I64)),
+            Some(taken) => (
+                push(f, stmts, Op::Select(taken, inside, yes), Ty::Bool),
+                push(f, stmts, Op::Select(taken, at, none), Ty::I64),
+            ),
             None => (inside, at),
         };
-        stmts.push(Stmt { outs: Vec::new(), lin_outs: Vec::new(), op: Op::Prim(Prim::Assert, vec![fine]), span: Default::default() });
+        stmts.push(Stmt {
+            outs: Vec::new(),
+            lin_outs: Vec::new(),
+            op: Op::Prim(Prim::Assert, vec![fine]),
+            span: Default::default(),
+        });
         at
     }
 }

@@ -29,15 +29,21 @@ impl<'a> Exec<'a> {
             (Prim::StopGrad | Prim::Id, _) => Ok(values),
             (Prim::Iota, [n]) => one(shape::iota(g, self.size(fr, *n)?)),
             (Prim::Range, [lo, hi]) => one(find::range(g, self.int(fr, *lo)?, self.int(fr, *hi)?)),
-            (Prim::Linspace, [lo, hi, n]) => one(find::linspace(g, self.float(fr, *lo)?, self.float(fr, *hi)?, self.size(fr, *n)?)),
+            (Prim::Linspace, [lo, hi, n]) => {
+                one(find::linspace(g, self.float(fr, *lo)?, self.float(fr, *hi)?, self.size(fr, *n)?))
+            }
             (Prim::Eye, [n]) => {
                 let ones = self.spread(&self.device_number(&Lit::F64(1.0))?, vec![self.size(fr, *n)?])?;
                 one(shape::diag(g, &ones))
             }
             (Prim::Sort, [a]) => one(sort::sort(g, &self.array(fr, *a)?)),
             (Prim::Argsort, [a]) => one(sort::argsort(g, &self.array(fr, *a)?)),
-            (Prim::ScatterWithin, [d, at, v]) => one(index::scatter(g, &self.array(fr, *d)?, &self.array(fr, *at)?, &self.array(fr, *v)?)),
-            (Prim::RandKey | Prim::RandSplit | Prim::RandUniform | Prim::RandNormal | Prim::RandInt, _) => self.random(fr, p, args),
+            (Prim::ScatterWithin, [d, at, v]) => {
+                one(index::scatter(g, &self.array(fr, *d)?, &self.array(fr, *at)?, &self.array(fr, *v)?))
+            }
+            (Prim::RandKey | Prim::RandSplit | Prim::RandUniform | Prim::RandNormal | Prim::RandInt, _) => {
+                self.random(fr, p, args)
+            }
             (p, [a]) if matches!(fr.get(*a)?, Value::Array(_) | Value::Ints(_)) && fr.rank(*a) > 0 => {
                 let a = self.array(fr, *a)?;
                 self.of_array(p, &a).map(|v| vec![v])
@@ -86,8 +92,12 @@ impl<'a> Exec<'a> {
                     false => draw::split_there(g, key, n)?.map(Value::Array).to_vec(),
                 }
             }
-            (Prim::RandUniform, [k, shape]) => vec![Value::Array(draw::uniform(g, self.key(fr, *k)?, self.ints(fr, *shape)?)?)],
-            (Prim::RandNormal, [k, shape]) => vec![Value::Array(draw::normal(g, self.key(fr, *k)?, self.ints(fr, *shape)?)?)],
+            (Prim::RandUniform, [k, shape]) => {
+                vec![Value::Array(draw::uniform(g, self.key(fr, *k)?, self.ints(fr, *shape)?)?)]
+            }
+            (Prim::RandNormal, [k, shape]) => {
+                vec![Value::Array(draw::normal(g, self.key(fr, *k)?, self.ints(fr, *shape)?)?)]
+            }
             (Prim::RandInt, [k, lo, hi, shape]) => {
                 let bounds = (self.int(fr, *lo)?, self.int(fr, *hi)?);
                 vec![Value::Array(draw::ints(g, self.key(fr, *k)?, bounds, self.ints(fr, *shape)?)?)]
@@ -138,8 +148,12 @@ impl Exec<'_> {
             }
             Prim::Variance if a.shape.len() == 1 => {
                 let mean = self.of_array(Prim::Mean, a)?;
-                let Value::Array(d) = self.pair(Bin::Sub, Value::Array(a.clone()), mean)? else { return not_here("no array in the place of one") };
-                let Value::Array(squares) = self.pair(Bin::Mul, Value::Array(d.clone()), Value::Array(d))? else { return not_here("no array in the place of one") };
+                let Value::Array(d) = self.pair(Bin::Sub, Value::Array(a.clone()), mean)? else {
+                    return not_here("no array in the place of one");
+                };
+                let Value::Array(squares) = self.pair(Bin::Mul, Value::Array(d.clone()), Value::Array(d))? else {
+                    return not_here("no array in the place of one");
+                };
                 self.of_array(Prim::Mean, &squares)
             }
             Prim::Norm => {

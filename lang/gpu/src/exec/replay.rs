@@ -102,7 +102,9 @@ fn kept(r: &Recording, v: &Value, places: &mut Vec<Place>) -> Option<Kept> {
             places.push(p);
             Some(Kept::Array(p, a.scalar, a.shape.clone()))
         }
-        Value::Data(tag, fields) => fields.iter().map(|f| kept(r, f, places)).collect::<Option<Vec<_>>>().map(|f| Kept::Data(*tag, f)),
+        Value::Data(tag, fields) => {
+            fields.iter().map(|f| kept(r, f, places)).collect::<Option<Vec<_>>>().map(|f| Kept::Data(*tag, f))
+        }
         v => Some(Kept::Same(v.clone())),
     }
 }
@@ -111,8 +113,15 @@ impl Played {
     fn value(&self, gpu: &Gpu, k: &Kept, made: &mut Made, given: &[Array]) -> Res<Value> {
         Ok(match k {
             Kept::Same(v) => v.clone(),
-            Kept::Array(p, scalar, shape) => Value::Array(Array { buffer: made.result(gpu, &self.tape, *p, given)?, scalar: *scalar, shape: shape.clone() }),
-            Kept::Data(tag, fields) => Value::Data(*tag, Rc::new(fields.iter().map(|f| self.value(gpu, f, made, given)).collect::<Res<Vec<_>>>()?)),
+            Kept::Array(p, scalar, shape) => Value::Array(Array {
+                buffer: made.result(gpu, &self.tape, *p, given)?,
+                scalar: *scalar,
+                shape: shape.clone(),
+            }),
+            Kept::Data(tag, fields) => Value::Data(
+                *tag,
+                Rc::new(fields.iter().map(|f| self.value(gpu, f, made, given)).collect::<Res<Vec<_>>>()?),
+            ),
         })
     }
 }
@@ -192,15 +201,43 @@ impl Tapes {
 
 /// Whether the values determine a statement's commands, and it updates nothing in place.
 fn suits(op: &Op) -> bool {
-    let of_elements = matches!(op, Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) | Op::Prim(..));
-    let moves = matches!(op, Op::Slice { .. } | Op::Gather { .. } | Op::Reverse(_) | Op::Rotate { .. } | Op::Concat { .. } | Op::Transpose(_) | Op::Replicate { .. } | Op::Spread { .. } | Op::Stack { .. });
-    let sums = matches!(op, Op::Sum { .. } | Op::Total { .. } | Op::Dot(..) | Op::MatMul(..) | Op::Contract(_) | Op::Outer(..) | Op::Cumsum { .. });
+    let of_elements = matches!(
+        op,
+        Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) | Op::Prim(..)
+    );
+    let moves = matches!(
+        op,
+        Op::Slice { .. }
+            | Op::Gather { .. }
+            | Op::Reverse(_)
+            | Op::Rotate { .. }
+            | Op::Concat { .. }
+            | Op::Transpose(_)
+            | Op::Replicate { .. }
+            | Op::Spread { .. }
+            | Op::Stack { .. }
+    );
+    let sums = matches!(
+        op,
+        Op::Sum { .. }
+            | Op::Total { .. }
+            | Op::Dot(..)
+            | Op::MatMul(..)
+            | Op::Contract(_)
+            | Op::Outer(..)
+            | Op::Cumsum { .. }
+    );
     of_elements || moves || sums || matches!(op, Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. })
 }
 
 impl<'a> Exec<'a> {
     /// Runs or replays statements of the program, from the first of them on. `run` executes them.
-    pub(super) fn as_before(&mut self, fr: &mut Frame<'a>, stmts: &[Stmt], run: impl FnOnce(&mut Self, &mut Frame<'a>) -> Res<Vec<Value>>) -> Res<Vec<Value>> {
+    pub(super) fn as_before(
+        &mut self,
+        fr: &mut Frame<'a>,
+        stmts: &[Stmt],
+        run: impl FnOnce(&mut Self, &mut Frame<'a>) -> Res<Vec<Value>>,
+    ) -> Res<Vec<Value>> {
         let Some(first) = stmts.first().filter(|s| suits(&s.op)) else { return run(self, fr) };
         if self.gpu.records() {
             return run(self, fr);

@@ -78,7 +78,11 @@ fn depending(b: &Block, on: &mut HashSet<Var>) {
                 }
             }
             op => {
-                hit |= op.blocks().into_iter().flat_map(|b| b.results.iter().chain(&b.lin_results)).any(|v| on.contains(v));
+                hit |= op
+                    .blocks()
+                    .into_iter()
+                    .flat_map(|b| b.results.iter().chain(&b.lin_results))
+                    .any(|v| on.contains(v));
                 if hit {
                     on.extend(s.outs.iter().chain(&s.lin_outs));
                 }
@@ -140,12 +144,16 @@ impl Back<'_> {
         let rank = |v: Var| self.f.ty(v).rank() as usize;
         let term = |keys: &[Var], v: Var, shape| Term { keys: keys.to_vec(), v, shape, rows: None, taken: None };
         match &s.op {
-            Op::Bin(Bin::Add, a, b) if self.f.ty(*a) == self.f.ty(*b) && self.depends.contains(a) != self.depends.contains(b) => {
+            Op::Bin(Bin::Add, a, b)
+                if self.f.ty(*a) == self.f.ty(*b) && self.depends.contains(a) != self.depends.contains(b) =>
+            {
                 let (next, v) = if self.depends.contains(a) { (*a, *b) } else { (*b, *a) };
                 Some((Step::Add(term(&[], v, None), at), next, 1))
             }
             Op::IndexAdd { acc, at: keys, v, shape } => {
-                let fine = shape.is_none_or(|s| self.outside(s)) && rank(*v) + keys.len() == rank(*acc) && keys.iter().chain([v]).all(|x| !self.depends.contains(x));
+                let fine = shape.is_none_or(|s| self.outside(s))
+                    && rank(*v) + keys.len() == rank(*acc)
+                    && keys.iter().chain([v]).all(|x| !self.depends.contains(x));
                 fine.then(|| (Step::Add(term(keys, *v, *shape), at), *acc, 1))
             }
             Op::If(_, a, b) => {
@@ -203,7 +211,13 @@ impl Arms<'_> {
     fn joined(&mut self, x: Vec<Term>, mut y: Vec<Term>) -> Vec<Term> {
         let mut terms = Vec::new();
         for t in x {
-            let alike = |u: &Term| t.rows.is_none() && u.rows.is_none() && u.shape == t.shape && u.keys.len() == t.keys.len() && self.f.ty(u.v) == self.f.ty(t.v);
+            let alike = |u: &Term| {
+                t.rows.is_none()
+                    && u.rows.is_none()
+                    && u.shape == t.shape
+                    && u.keys.len() == t.keys.len()
+                    && self.f.ty(u.v) == self.f.ty(t.v)
+            };
             let partner = y.iter().position(alike).map(|k| y.remove(k));
             terms.push(self.term(Some(t), partner));
         }
@@ -215,10 +229,16 @@ impl Arms<'_> {
 
     fn term(&mut self, x: Option<Term>, y: Option<Term>) -> Term {
         // At least one of the two exists.
-        let Some(one) = x.as_ref().or(y.as_ref()).cloned() else { return Term { keys: Vec::new(), v: Var(0), shape: None, rows: None, taken: None } };
+        let Some(one) = x.as_ref().or(y.as_ref()).cloned() else {
+            return Term { keys: Vec::new(), v: Var(0), shape: None, rows: None, taken: None };
+        };
         let (p, q) = (x.as_ref(), y.as_ref());
-        let v = self.put([p.map(|t| t.v), q.map(|t| t.v)], self.f.ty(one.v).clone(), &|f, to, ty| push(f, to, Op::Zero(ty.clone()), ty));
-        let fixed = |t: Option<&Term>| t.is_none_or(|t| t.rows.is_none() && t.keys == one.keys && t.keys.iter().all(|k| !self.inside.contains(k)));
+        let v = self.put([p.map(|t| t.v), q.map(|t| t.v)], self.f.ty(one.v).clone(), &|f, to, ty| {
+            push(f, to, Op::Zero(ty.clone()), ty)
+        });
+        let fixed = |t: Option<&Term>| {
+            t.is_none_or(|t| t.rows.is_none() && t.keys == one.keys && t.keys.iter().all(|k| !self.inside.contains(k)))
+        };
         if one.keys.is_empty() || fixed(p) && fixed(q) {
             return Term { v, taken: None, ..one };
         }
@@ -232,7 +252,9 @@ impl Arms<'_> {
                 None => none,
             }
         };
-        let keys = (0..one.keys.len()).map(|k| self.put([p.map(|t| t.keys[k]), q.map(|t| t.keys[k])], self.f.ty(one.keys[k]).clone(), &none)).collect();
+        let keys = (0..one.keys.len())
+            .map(|k| self.put([p.map(|t| t.keys[k]), q.map(|t| t.keys[k])], self.f.ty(one.keys[k]).clone(), &none))
+            .collect();
         let taken = if one.rows.is_some() { None } else { Some(self.taken(p, q)) };
         Term { keys, v, shape: one.shape, rows: one.rows.clone(), taken }
     }

@@ -80,7 +80,14 @@ fn may_fail(p: &Program, f: &Function, b: &Block, calls: usize) -> bool {
     b.stmts.iter().any(|s| match &s.op {
         // An extent of a shape, which is in bounds.
         Op::Index { a, at, .. } if *f.ty(*a) == Ty::shape() && at.iter().all(literal) => false,
-        Op::Index { .. } | Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::Slice { .. } | Op::SliceAdd { .. } | Op::Gather { shape: None, .. } | Op::GatherAdd { .. } | Op::Contract(_) => true,
+        Op::Index { .. }
+        | Op::IndexAdd { .. }
+        | Op::IndexSet { .. }
+        | Op::Slice { .. }
+        | Op::SliceAdd { .. }
+        | Op::Gather { shape: None, .. }
+        | Op::GatherAdd { .. }
+        | Op::Contract(_) => true,
         Op::Prim(p, _) => on_gpu(*p) != OnGpu::Number,
         Op::Bin(Bin::IntDiv | Bin::Rem | Bin::Pow, a, _) => *f.ty(*a).scalar() == Ty::I64,
         Op::Loop(l) if matches!(l.turns, Turns::While(_)) => true,
@@ -100,7 +107,10 @@ fn asserts(p: &Program, b: &Block, calls: usize) -> bool {
 
 /// Whether a block contains array operations: reading the conditions costs less than running both arms.
 fn on_arrays(f: &Function, b: &Block) -> bool {
-    b.stmts.iter().any(|s| s.outs.iter().any(|v| f.ty(*v).rank() > 0) && !matches!(s.op, Op::Zero(_)) || s.op.blocks().into_iter().any(|b| on_arrays(f, b)))
+    b.stmts.iter().any(|s| {
+        s.outs.iter().any(|v| f.ty(*v).rank() > 0) && !matches!(s.op, Op::Zero(_))
+            || s.op.blocks().into_iter().any(|b| on_arrays(f, b))
+    })
 }
 
 /// Whether a loop has no linear operands or results.
@@ -179,15 +189,27 @@ impl<'a> Exec<'a> {
         match (x, out) {
             (Turned::Same(Value::Absent), _) => Ok(Turned::Same(Value::Absent)),
             // The host keeps what it knows.
-            (Turned::Same(Value::Number(Lit::I64(k))), Out::Collect) if m <= ASKED => Ok(Turned::Same(Value::Ints(Rc::new(vec![k; m])))),
+            (Turned::Same(Value::Number(Lit::I64(k))), Out::Collect) if m <= ASKED => {
+                Ok(Turned::Same(Value::Ints(Rc::new(vec![k; m]))))
+            }
             (Turned::Outer(a, b), Out::Sum) if n == 1 => {
                 let sum = product::matmul(g, &shape::transpose(g, &a)?, &b)?;
                 sum.reshaped([&[1], &sum.shape[..]].concat()).map(Turned::Each)
             }
             (Turned::Outer(a, b), Out::Sum) => {
                 let (h, d) = (a.shape[1], b.shape[1]);
-                let (a, b) = (Many { array: a.reshaped(vec![n, m * h])?, each: true }, Many { array: b.reshaped(vec![n, m * d])?, each: true });
-                rows::products(g, n, (Factor { of: &a, rows: 1, terms: h }, Factor { of: &b, rows: 1, terms: d }), [h, d, m], Bin::Mul).map(Turned::Each)
+                let (a, b) = (
+                    Many { array: a.reshaped(vec![n, m * h])?, each: true },
+                    Many { array: b.reshaped(vec![n, m * d])?, each: true },
+                );
+                rows::products(
+                    g,
+                    n,
+                    (Factor { of: &a, rows: 1, terms: h }, Factor { of: &b, rows: 1, terms: d }),
+                    [h, d, m],
+                    Bin::Mul,
+                )
+                .map(Turned::Each)
             }
             (x, out) => {
                 let a = self.spread_out(x, n * m)?;
@@ -207,7 +229,13 @@ impl<'a> Exec<'a> {
             Turned::Outer(a, b) => {
                 let (h, d) = (a.shape[1], b.shape[1]);
                 let (a, b) = (Many { array: a, each: true }, Many { array: b, each: true });
-                rows::products(self.gpu, n, (Factor { of: &a, rows: 1, terms: 1 }, Factor { of: &b, rows: 1, terms: 1 }), [h, d, 1], Bin::Mul)
+                rows::products(
+                    self.gpu,
+                    n,
+                    (Factor { of: &a, rows: 1, terms: 1 }, Factor { of: &b, rows: 1, terms: 1 }),
+                    [h, d, 1],
+                    Bin::Mul,
+                )
             }
         }
     }
@@ -262,7 +290,8 @@ impl<'a> Exec<'a> {
                     self.step(fr, s, t)?;
                     1
                 }
-                n => self.most_alike(fr, &b.stmts[k..k + n], t, &|v, n| known.last.get(&v).is_some_and(|at| *at >= k + n))?,
+                n => self
+                    .most_alike(fr, &b.stmts[k..k + n], t, &|v, n| known.last.get(&v).is_some_and(|at| *at >= k + n))?,
             };
             for v in known.dies[k..k + n].iter().flatten() {
                 t.each.remove(v);
@@ -274,7 +303,13 @@ impl<'a> Exec<'a> {
 
     /// Runs elementwise statements as one kernel, or as many of them as the number of bindings permits. Returns how
     /// many.
-    fn most_alike(&mut self, fr: &mut Frame<'a>, stmts: &[Stmt], t: &mut Batch, later: &dyn Fn(Var, usize) -> bool) -> Res<usize> {
+    fn most_alike(
+        &mut self,
+        fr: &mut Frame<'a>,
+        stmts: &[Stmt],
+        t: &mut Batch,
+        later: &dyn Fn(Var, usize) -> bool,
+    ) -> Res<usize> {
         let mut n = stmts.len();
         loop {
             match self.alike_at_once(fr, &stmts[..n], t, &|v| later(v, n)) {
@@ -307,7 +342,9 @@ impl<'a> Exec<'a> {
             Op::Dup(a) => vec![self.turned(fr, t, *a)?; 2],
             Op::If(c, a, b) => self.both(fr, *c, (a, b), t)?,
             Op::Loop(l) => stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.loop_in_turns(fr, l, t))?,
-            Op::Call { f, args, lin_args, .. } => self.call_in_turns(fr, *f, &[args.as_slice(), lin_args].concat(), t)?,
+            Op::Call { f, args, lin_args, .. } => {
+                self.call_in_turns(fr, *f, &[args.as_slice(), lin_args].concat(), t)?
+            }
             op => self.operation(fr, op, &outs, t)?,
         };
         if outs.len() > made.len() {
@@ -369,9 +406,11 @@ impl<'a> Exec<'a> {
             return not_here("a branch with checks, in turns that go different ways");
         }
         let before = t.only.take();
-        t.only = if asserts(self.program, a, CALLS) { Some(self.only(&test, before.as_ref(), true, t.n)?) } else { None };
+        t.only =
+            if asserts(self.program, a, CALLS) { Some(self.only(&test, before.as_ref(), true, t.n)?) } else { None };
         let yes = stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_turns(fr, a, t))?;
-        t.only = if asserts(self.program, b, CALLS) { Some(self.only(&test, before.as_ref(), false, t.n)?) } else { None };
+        t.only =
+            if asserts(self.program, b, CALLS) { Some(self.only(&test, before.as_ref(), false, t.n)?) } else { None };
         let no = stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_turns(fr, b, t))?;
         t.only = before;
         yes.into_iter().zip(no).map(|(x, y)| self.chosen(&test, x, y, t.n)).collect()
@@ -386,7 +425,9 @@ impl<'a> Exec<'a> {
     /// The number that is the same in all iterations.
     fn one_length(&self, all: &Array) -> Res<i64> {
         match self.gpu.read(all)? {
-            crate::array::Data::I64(all) if all.iter().all(|n| *n == all[0]) => all.first().copied().map_or_else(|| not_here("no turns"), Ok),
+            crate::array::Data::I64(all) if all.iter().all(|n| *n == all[0]) => {
+                all.first().copied().map_or_else(|| not_here("no turns"), Ok)
+            }
             _ => not_here("loops of different lengths in turns of another"),
         }
     }
@@ -422,7 +463,8 @@ impl<'a> Exec<'a> {
                 }
             }
         }
-        let ends = made.into_iter().zip(&l.outs).map(|(x, o)| self.ended(x, *o, l.reverse, t.n)).collect::<Res<Vec<_>>>()?;
+        let ends =
+            made.into_iter().zip(&l.outs).map(|(x, o)| self.ended(x, *o, l.reverse, t.n)).collect::<Res<Vec<_>>>()?;
         Ok([carried, ends, vec![Turned::Same(Value::Number(Lit::I64(n)))]].concat())
     }
 
@@ -456,7 +498,10 @@ impl<'a> Exec<'a> {
         if x.iter().all(|x| matches!(x, Turned::Same(Value::Absent))) {
             return Ok(Turned::Same(Value::Absent));
         }
-        let all = x.into_iter().map(|x| self.spread_out(x, n).map(|array| Many { array, each: true })).collect::<Res<Vec<_>>>()?;
+        let all = x
+            .into_iter()
+            .map(|x| self.spread_out(x, n).map(|array| Many { array, each: true }))
+            .collect::<Res<Vec<_>>>()?;
         rows::stack(self.gpu, n, &all).map(Turned::Each)
     }
 
@@ -468,8 +513,14 @@ impl<'a> Exec<'a> {
         let f = self.program.func(id);
         let given = args.iter().map(|v| self.turned(fr, t, *v)).collect::<Res<Vec<_>>>()?;
         let mut own = Frame { f, values: HashMap::new() };
-        let mut inner = Batch { n: t.n, each: HashMap::new(), calls: [&t.calls[..], &[id]].concat(), only: t.only.clone() };
-        f.body.params.iter().chain(&f.body.lin_params).zip(given).for_each(|(p, x)| self.tie(&mut own, &mut inner, *p, x));
+        let mut inner =
+            Batch { n: t.n, each: HashMap::new(), calls: [&t.calls[..], &[id]].concat(), only: t.only.clone() };
+        f.body
+            .params
+            .iter()
+            .chain(&f.body.lin_params)
+            .zip(given)
+            .for_each(|(p, x)| self.tie(&mut own, &mut inner, *p, x));
         stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_turns(&mut own, &f.body, &mut inner))
     }
 

@@ -84,7 +84,14 @@ impl Emit<'_> {
                 Target::Array(w) => {
                     let e = self.elements(*v)?;
                     let memory = match w {
-                        Some(w) if e.dims().iter().zip(&w.dims).all(|(a, b)| self.known(a).is_some() && self.known(a) == self.known(b)) => w.clone(),
+                        Some(w)
+                            if e.dims()
+                                .iter()
+                                .zip(&w.dims)
+                                .all(|(a, b)| self.known(a).is_some() && self.known(a) == self.known(b)) =>
+                        {
+                            w.clone()
+                        }
                         Some(_) => return not_here("arms of a branch with arrays of different extents"),
                         None => self.scratch(e.scalar(), e.dims())?,
                     };
@@ -101,7 +108,8 @@ impl Emit<'_> {
             return not_here("linear variables in a kernel");
         }
         let inits = l.init.iter().map(|v| self.number(*v)).collect::<Res<Vec<_>>>()?;
-        let mut t = Turning { vars: Vec::new(), outs: l.outs.clone(), made: vec![None; l.outs.len()], carried: inits.len() };
+        let mut t =
+            Turning { vars: Vec::new(), outs: l.outs.clone(), made: vec![None; l.outs.len()], carried: inits.len() };
         for (s, x) in inits {
             let n = self.name("x");
             self.line(&format!("var {n} = {x};"));
@@ -237,7 +245,9 @@ impl Emit<'_> {
         let span = self.span;
         self.frames.push(Frame { f, places: params.zip(given).collect::<HashMap<_, _>>() });
         let done = self.stmts(&f.body);
-        let results = done.and_then(|()| f.body.results.iter().chain(&f.body.lin_results).map(|v| self.passed(*v)).collect::<Res<Vec<_>>>());
+        let results = done.and_then(|()| {
+            f.body.results.iter().chain(&f.body.lin_results).map(|v| self.passed(*v)).collect::<Res<Vec<_>>>()
+        });
         self.frames.pop();
         self.calls.pop();
         self.span = span;

@@ -84,7 +84,9 @@ impl Elements {
 /// Whether recomputation is cheap.
 fn cheap(op: &Op) -> bool {
     match op {
-        Op::Un(u, _) => matches!(u, Un::Neg | Un::Abs | Un::Sign | Un::Relu | Un::Step | Un::Floor | Un::Ceil | Un::Round),
+        Op::Un(u, _) => {
+            matches!(u, Un::Neg | Un::Abs | Un::Sign | Un::Relu | Un::Step | Un::Floor | Un::Ceil | Un::Round)
+        }
         Op::Bin(b, ..) => !matches!(b, Bin::Pow | Bin::Atan2 | Bin::Hypot | Bin::Rem),
         _ => true,
     }
@@ -135,7 +137,11 @@ impl Emit<'_> {
         };
         let made = Elements::Lazy(Rc::new(Lazy { scalar, dims, depth, op: late }));
         let small = made.dims().iter().all(|d| self.known(d).is_some()) && self.lane.is_some();
-        if small && (!cheap(op) || depth > DEPTH) { self.stored(&made).map(|w| Some(Elements::View(w))) } else { Ok(Some(made)) }
+        if small && (!cheap(op) || depth > DEPTH) {
+            self.stored(&made).map(|w| Some(Elements::View(w)))
+        } else {
+            Ok(Some(made))
+        }
     }
 
     /// `n` copies of an element.
@@ -186,7 +192,12 @@ impl Emit<'_> {
         if a.len() != b.len() {
             return not_here("arrays of different ranks inside of a kernel");
         }
-        let differ: Vec<String> = a.iter().zip(b).filter(|(x, y)| x != y && (self.known(x).is_none() || self.known(x) != self.known(y))).map(|(x, y)| format!("{x} == {y}")).collect();
+        let differ: Vec<String> = a
+            .iter()
+            .zip(b)
+            .filter(|(x, y)| x != y && (self.known(x).is_none() || self.known(x) != self.known(y)))
+            .map(|(x, y)| format!("{x} == {y}"))
+            .collect();
         let mut dims = a.to_vec();
         if !differ.is_empty() {
             let check = self.check(Check::Bounds);
@@ -205,7 +216,9 @@ impl Emit<'_> {
         match e {
             Elements::Number(_, t) => Ok(t.clone()),
             Elements::View(w) => {
-                let last = at.iter().try_fold(w.clone(), |w, i| if w.dims.is_empty() { not_here("too many indices") } else { Ok(self.row(&w, i)) })?;
+                let last = at.iter().try_fold(w.clone(), |w, i| {
+                    if w.dims.is_empty() { not_here("too many indices") } else { Ok(self.row(&w, i)) }
+                })?;
                 Ok(self.define("v", &load(last.array, last.scalar, &last.base)))
             }
             Elements::Lazy(l) => {
@@ -270,10 +283,19 @@ impl Emit<'_> {
 
     /// Allocates private memory of these extents for each thread.
     pub(crate) fn scratch(&mut self, scalar: Scalar, dims: &[String]) -> Res<View> {
-        let Some((lane, lanes)) = self.lane.clone() else { return not_here("an array that is made inside of this kernel") };
-        let known = dims.iter().map(|d| self.known(d).and_then(|n| usize::try_from(n).ok())).collect::<Option<Vec<_>>>();
-        let Some(known) = known else { return not_here("an array inside of a kernel whose extents the host does not know") };
-        let numbers = known.iter().chain([&lanes]).try_fold(1usize, |n, k| n.checked_mul(*k)).filter(|n| (*n as u64).saturating_mul(scalar.bytes()) <= self.caps.binding);
+        let Some((lane, lanes)) = self.lane.clone() else {
+            return not_here("an array that is made inside of this kernel");
+        };
+        let known =
+            dims.iter().map(|d| self.known(d).and_then(|n| usize::try_from(n).ok())).collect::<Option<Vec<_>>>();
+        let Some(known) = known else {
+            return not_here("an array inside of a kernel whose extents the host does not know");
+        };
+        let numbers = known
+            .iter()
+            .chain([&lanes])
+            .try_fold(1usize, |n, k| n.checked_mul(*k))
+            .filter(|n| (*n as u64).saturating_mul(scalar.bytes()) <= self.caps.binding);
         if numbers.is_none() {
             return not_here("arrays inside of a kernel that take more memory than it may see");
         }
@@ -375,7 +397,12 @@ impl Emit<'_> {
         let at = self.indices(&dims);
         let x = self.at(a, &at)?;
         let better = compare(if least { Cmp::Lt } else { Cmp::Gt }, s, &x, &best);
-        self.line(&format!("if {0} == 0u || (!{1} && ({2} || {better})) {{ {best} = {x}; {place} = {0}; }}", at[0], is_nan(s, &best), is_nan(s, &x)));
+        self.line(&format!(
+            "if {0} == 0u || (!{1} && ({2} || {better})) {{ {best} = {x}; {place} = {0}; }}",
+            at[0],
+            is_nan(s, &best),
+            is_nan(s, &x)
+        ));
         self.close_indices(&at, &dims);
         Ok((best, place))
     }

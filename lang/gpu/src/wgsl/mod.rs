@@ -18,8 +18,8 @@ pub mod scalar;
 mod slots;
 mod windows;
 
-pub(crate) use slots::{MOST, Written};
 use slots::Slot;
+pub(crate) use slots::{MOST, Written};
 
 use crate::adapter::Caps;
 use crate::array::{Operand, Scalar};
@@ -99,7 +99,28 @@ pub(crate) struct Emit<'a> {
 impl<'a> Emit<'a> {
     pub fn new(gpu: &'a Gpu, program: &'a Program, f: &'a Function, env: Env<'a>) -> Emit<'a> {
         let frames = vec![Frame { f, places: HashMap::new() }];
-        Emit { gpu, caps: &gpu.caps, program, env, text: String::new(), depth: 1, fresh: 0, statements: 0, frames, calls: Vec::new(), slots: Vec::new(), words: Vec::new(), faults: Vec::new(), known: HashMap::new(), zero: None, values: HashMap::new(), turns: HashMap::new(), lane: None, whole: false, span: Span::default() }
+        Emit {
+            gpu,
+            caps: &gpu.caps,
+            program,
+            env,
+            text: String::new(),
+            depth: 1,
+            fresh: 0,
+            statements: 0,
+            frames,
+            calls: Vec::new(),
+            slots: Vec::new(),
+            words: Vec::new(),
+            faults: Vec::new(),
+            known: HashMap::new(),
+            zero: None,
+            values: HashMap::new(),
+            turns: HashMap::new(),
+            lane: None,
+            whole: false,
+            span: Span::default(),
+        }
     }
 
     /// Emits a line of the kernel's body.
@@ -322,7 +343,9 @@ impl<'a> Emit<'a> {
         self.span = span;
         self.statements += 1;
         if self.statements > STATEMENTS || self.depth > DEPTH {
-            return not_here(format!("a kernel of more than {STATEMENTS} statements, or more than {DEPTH} blocks inside of each other"));
+            return not_here(format!(
+                "a kernel of more than {STATEMENTS} statements, or more than {DEPTH} blocks inside of each other"
+            ));
         }
         Ok(())
     }

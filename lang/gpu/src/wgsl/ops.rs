@@ -28,7 +28,9 @@ impl Emit<'_> {
                 outs.iter().for_each(|o| self.bind(*o, p.clone()));
                 Ok(())
             }
-            (Op::Prim(p @ (Prim::Minimum | Prim::Maximum | Prim::Argmin | Prim::Argmax), args), [out]) if args.len() == 1 => {
+            (Op::Prim(p @ (Prim::Minimum | Prim::Maximum | Prim::Argmin | Prim::Argmax), args), [out])
+                if args.len() == 1 =>
+            {
                 let a = self.elements(args[0])?;
                 let (x, i) = self.extreme(&a, matches!(p, Prim::Minimum | Prim::Argmin))?;
                 match p {
@@ -38,7 +40,8 @@ impl Emit<'_> {
                 Ok(())
             }
             (Op::Prim(p, args), _) => {
-                let seen: Vec<Var> = args.iter().copied().filter(|v| !matches!(self.ty(*v), Ty::Str | Ty::Data(_))).collect();
+                let seen: Vec<Var> =
+                    args.iter().copied().filter(|v| !matches!(self.ty(*v), Ty::Str | Ty::Data(_))).collect();
                 let args = seen.into_iter().map(|v| self.number(v)).collect::<Res<Vec<_>>>()?;
                 let made = self.prim(*p, &args)?;
                 outs.iter().zip(made).for_each(|(o, (s, t))| self.bind_number(*o, s, &t));
@@ -130,12 +133,47 @@ impl Emit<'_> {
                 let (x, y) = (self.elements(*a)?, self.elements(*b)?);
                 self.sum(&x, Some(&y))
             }
-            Op::Replicate { .. } | Op::Stack { .. } | Op::Lit(_) | Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) | Op::Zero(_) | Op::Index { .. } | Op::Slice { .. }
-            | Op::Transpose(_) | Op::Reverse(_) | Op::Dup(_) | Op::Drop(_) | Op::Prim(..) => not_here("an operation that gives no number"),
-            Op::Shape(_) | Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::SliceAdd { .. } | Op::Gather { .. } | Op::GatherAdd { .. } | Op::Rotate { .. } | Op::Concat { .. }
-            | Op::Reshape { .. } | Op::Spread { .. } | Op::MatMul(..) | Op::Contract(_) | Op::Outer(..) | Op::Cumsum { .. }
-            | Op::Nonzero(_) | Op::Zeros(_) => not_here("an array that is made inside of a kernel"),
-            Op::Con { .. } | Op::Fields { .. } | Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } | Op::Soac(_) | Op::ReduceByIndex { .. } => not_here("data inside of a kernel"),
+            Op::Replicate { .. }
+            | Op::Stack { .. }
+            | Op::Lit(_)
+            | Op::Un(..)
+            | Op::Bin(..)
+            | Op::Cmp(..)
+            | Op::Not(_)
+            | Op::Select(..)
+            | Op::Convert(..)
+            | Op::Zero(_)
+            | Op::Index { .. }
+            | Op::Slice { .. }
+            | Op::Transpose(_)
+            | Op::Reverse(_)
+            | Op::Dup(_)
+            | Op::Drop(_)
+            | Op::Prim(..) => not_here("an operation that gives no number"),
+            Op::Shape(_)
+            | Op::IndexAdd { .. }
+            | Op::IndexSet { .. }
+            | Op::SliceAdd { .. }
+            | Op::Gather { .. }
+            | Op::GatherAdd { .. }
+            | Op::Rotate { .. }
+            | Op::Concat { .. }
+            | Op::Reshape { .. }
+            | Op::Spread { .. }
+            | Op::MatMul(..)
+            | Op::Contract(_)
+            | Op::Outer(..)
+            | Op::Cumsum { .. }
+            | Op::Nonzero(_)
+            | Op::Zeros(_) => not_here("an array that is made inside of a kernel"),
+            Op::Con { .. }
+            | Op::Fields { .. }
+            | Op::If(..)
+            | Op::Switch(..)
+            | Op::Loop(_)
+            | Op::Call { .. }
+            | Op::Soac(_)
+            | Op::ReduceByIndex { .. } => not_here("data inside of a kernel"),
         }
     }
 
@@ -149,7 +187,13 @@ impl Emit<'_> {
         let all = elems.iter().map(|v| self.elements(*v)).collect::<Res<Vec<_>>>()?;
         let Some(first) = all.first() else { return not_here("an array of nothing") };
         let n = self.word(all.len() as u32);
-        let alike = all.iter().all(|e| e.dims().len() == first.dims().len() && e.dims().iter().zip(first.dims()).all(|(a, b)| self.known(a).is_some() && self.known(a) == self.known(b)));
+        let alike = all.iter().all(|e| {
+            e.dims().len() == first.dims().len()
+                && e.dims()
+                    .iter()
+                    .zip(first.dims())
+                    .all(|(a, b)| self.known(a).is_some() && self.known(a) == self.known(b))
+        });
         if alike && let Some(parts) = self.parts(n.clone(), &all) {
             self.bind(out, parts.place());
             return Ok(());

@@ -131,7 +131,9 @@ impl Emit<'_> {
     pub(crate) fn un(&mut self, u: Un, s: Scalar, x: &str) -> Res<String> {
         match s {
             Scalar::F64 => real_un(u, "d_", "lf", x),
-            Scalar::F32 if self.caps.f64 && !plain(u) => Ok(format!("f32({})", real_un(u, "d_", "lf", &format!("f64({x})"))?)),
+            Scalar::F32 if self.caps.f64 && !plain(u) => {
+                Ok(format!("f32({})", real_un(u, "d_", "lf", &format!("f64({x})"))?))
+            }
             Scalar::F32 => real_un(u, "s_", "f", x),
             Scalar::I64 => self.int_un(u, x),
             Scalar::Bool | Scalar::Word => not_here("a function of a Bool"),
@@ -158,7 +160,9 @@ impl Emit<'_> {
     pub(crate) fn bin(&mut self, b: Bin, s: Scalar, x: &str, y: &str) -> Res<String> {
         match s {
             Scalar::F64 => Ok(real_bin(b, "d_", "lf", x, y)),
-            Scalar::F32 if matches!(b, Bin::IntDiv | Bin::Rem | Bin::Pow | Bin::Atan2 | Bin::Hypot) && self.caps.f64 => {
+            Scalar::F32
+                if matches!(b, Bin::IntDiv | Bin::Rem | Bin::Pow | Bin::Atan2 | Bin::Hypot) && self.caps.f64 =>
+            {
                 Ok(format!("f32({})", real_bin(b, "d_", "lf", &format!("f64({x})"), &format!("f64({y})"))))
             }
             Scalar::F32 => Ok(real_bin(b, "s_", "f", x, y)),

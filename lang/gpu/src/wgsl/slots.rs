@@ -29,7 +29,13 @@ impl Emit<'_> {
         if array.len() > MOST {
             return not_here("an array of more numbers than a word counts");
         }
-        let same = |s: &Slot| s.write == write && !s.part && std::ptr::eq(s.array.buffer.raw(), array.buffer.raw()) && s.array.scalar == array.scalar && s.array.bytes() == array.bytes();
+        let same = |s: &Slot| {
+            s.write == write
+                && !s.part
+                && std::ptr::eq(s.array.buffer.raw(), array.buffer.raw())
+                && s.array.scalar == array.scalar
+                && s.array.bytes() == array.bytes()
+        };
         if let Some(i) = self.slots.iter().position(same) {
             return Ok(i);
         }
@@ -93,7 +99,16 @@ impl Emit<'_> {
         let Some(Operand::Array(a)) = (self.env)(v) else { return not_here("a value that is not on the device") };
         let slot = self.part(&a, false)?;
         let n = self.word(a.len() as u32);
-        self.bind(v, Place::View(View { array: slot, scalar: a.scalar, base: "0u".to_owned(), dims: vec![n], steps: vec!["1u".to_owned()] }));
+        self.bind(
+            v,
+            Place::View(View {
+                array: slot,
+                scalar: a.scalar,
+                base: "0u".to_owned(),
+                dims: vec![n],
+                steps: vec!["1u".to_owned()],
+            }),
+        );
         Ok(())
     }
 
@@ -115,19 +130,30 @@ impl Emit<'_> {
         );
         let (mut bound, mut writes, mut body) = (Vec::new(), Vec::new(), self.text);
         for (i, s) in self.slots.into_iter().enumerate() {
-            let (mode, ty) = (if s.write { "read_write" } else { "read" }, if s.atomic { "atomic<u32>" } else { stored(s.array.scalar) });
+            let (mode, ty) = (
+                if s.write { "read_write" } else { "read" },
+                if s.atomic { "atomic<u32>" } else { stored(s.array.scalar) },
+            );
             let windows = if s.part { Vec::new() } else { windows::of(&s.array, self.caps.binding) };
             for k in 0..windows.len().max(1) {
                 let name = if windows.is_empty() { format!("a{i}") } else { windows::name(i, k) };
                 // Writing to a string does not fail.
-                let _ = writeln!(head, "@group(0) @binding({}) var<storage, {mode}> {name}: array<{ty}>;", writes.len() + 2);
+                let _ = writeln!(
+                    head,
+                    "@group(0) @binding({}) var<storage, {mode}> {name}: array<{ty}>;",
+                    writes.len() + 2
+                );
                 writes.push(s.write);
             }
             if windows.is_empty() {
                 bound.push(Seen { array: s.array, part: s.part, window: None });
             } else {
                 body = windows::seen(&body, i, (ty, windows[0].1 - windows[0].0), windows.len(), &mut head);
-                bound.extend(windows.into_iter().map(|w| Seen { array: s.array.clone(), part: false, window: Some(w) }));
+                bound.extend(windows.into_iter().map(|w| Seen {
+                    array: s.array.clone(),
+                    part: false,
+                    window: Some(w),
+                }));
             }
         }
         let main = format!(

@@ -43,7 +43,11 @@ pub(super) fn seen(text: &str, slot: usize, (ty, each): (&str, usize), windows: 
         let _ = writeln!(head, "fn a{slot}_{f}(i: u32{params}){made} {{");
         for k in 0..windows {
             let place = body(&format!("{}[i - {}u]", name(slot, k), k * each));
-            let _ = if k + 1 < windows { writeln!(head, "  if i < {}u {{ {place} }}", (k + 1) * each) } else { writeln!(head, "  {place}\n}}") };
+            let _ = if k + 1 < windows {
+                writeln!(head, "  if i < {}u {{ {place} }}", (k + 1) * each)
+            } else {
+                writeln!(head, "  {place}\n}}")
+            };
         }
     }
     out
@@ -102,8 +106,16 @@ mod tests {
     #[test]
     fn uses_become_calls() {
         let (mut out, mut used) = (String::new(), BTreeSet::new());
-        calls("let x = a3[a3[i] + b[j]] == a33[k]; if f { a3[k[0]] = a3[1u] + y; } atomicMax(&a3[at + 1u], a3[2u]);", "a3", &mut out, &mut used);
-        assert_eq!(out, "let x = a3_get(a3_get(i) + b[j]) == a33[k]; if f { a3_set(k[0], a3_get(1u) + y); } a3_atomicMax(at + 1u, a3_get(2u));");
+        calls(
+            "let x = a3[a3[i] + b[j]] == a33[k]; if f { a3[k[0]] = a3[1u] + y; } atomicMax(&a3[at + 1u], a3[2u]);",
+            "a3",
+            &mut out,
+            &mut used,
+        );
+        assert_eq!(
+            out,
+            "let x = a3_get(a3_get(i) + b[j]) == a33[k]; if f { a3_set(k[0], a3_get(1u) + y); } a3_atomicMax(at + 1u, a3_get(2u));"
+        );
         assert_eq!(used.into_iter().collect::<Vec<_>>(), ["atomicMax", "get", "set"]);
     }
 }

@@ -16,14 +16,19 @@ pub fn gpu() -> Gpu {
         }
     });
     let pick = std::env::var("ADL_GPU").ok();
-    Gpu::open(pick.as_deref()).unwrap_or_else(|e| panic!("{e}; the tests of `lang/gpu` need an adapter: `apt-get install mesa-vulkan-drivers libvulkan1` has one"))
+    Gpu::open(pick.as_deref()).unwrap_or_else(|e| {
+        panic!("{e}; the tests of `lang/gpu` need an adapter: `apt-get install mesa-vulkan-drivers libvulkan1` has one")
+    })
 }
 
 /// Installs Debian packages.
 fn install(packages: &[&str]) {
     let get = format!("apt-get install -y --no-install-recommends {}", packages.join(" "));
     let out = Command::new("sh").args(["-c", &format!("({get} || (apt-get update && {get})) 2>&1")]).output();
-    let text = out.map_or_else(|e| e.to_string(), |o| if o.status.success() { String::new() } else { String::from_utf8_lossy(&o.stdout).into_owned() });
+    let text = out.map_or_else(
+        |e| e.to_string(),
+        |o| if o.status.success() { String::new() } else { String::from_utf8_lossy(&o.stdout).into_owned() },
+    );
     if let Some(gist) = text.lines().rev().find(|l| !l.trim().is_empty()) {
         panic!("the tests of `lang/gpu` need {}, which apt-get could not install: {gist}", packages.join(" and "));
     }
@@ -54,7 +59,10 @@ impl Rng {
 pub const SIZES: [usize; 7] = [0, 1, 31, 32, 33, 1000, 100_000];
 
 /// The arguments of a program's first function, as a kernel environment.
-pub fn env<'a>(p: &'a adl_ir::Program, args: &'a [adl_gpu::Operand]) -> impl Fn(adl_ir::Var) -> Option<adl_gpu::Operand> + 'a {
+pub fn env<'a>(
+    p: &'a adl_ir::Program,
+    args: &'a [adl_gpu::Operand],
+) -> impl Fn(adl_ir::Var) -> Option<adl_gpu::Operand> + 'a {
     let params = p.funcs[0].body.params.clone();
     move |v| params.iter().position(|p| *p == v).and_then(|i| args.get(i).cloned())
 }
@@ -91,8 +99,12 @@ pub fn vector(gpu: &Gpu, d: &adl_gpu::Data) -> adl_gpu::Operand {
 pub fn same(a: &adl_gpu::Data, b: &adl_gpu::Data) -> bool {
     use adl_gpu::Data;
     match (a, b) {
-        (Data::F64(x), Data::F64(y)) => x.len() == y.len() && x.iter().zip(y).all(|(x, y)| x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan()),
-        (Data::F32(x), Data::F32(y)) => x.len() == y.len() && x.iter().zip(y).all(|(x, y)| x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan()),
+        (Data::F64(x), Data::F64(y)) => {
+            x.len() == y.len() && x.iter().zip(y).all(|(x, y)| x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan())
+        }
+        (Data::F32(x), Data::F32(y)) => {
+            x.len() == y.len() && x.iter().zip(y).all(|(x, y)| x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan())
+        }
         _ => a == b,
     }
 }

@@ -14,7 +14,9 @@ pub fn value(gpu: &Gpu, ty: &Ty, v: &Val) -> Value {
         Val::Bool(x) => Value::Number(Lit::Bool(*x)),
         Val::Str(x) => Value::Number(Lit::Str(x.clone())),
         // All arrays in data are of Floats in these tests.
-        Val::Data(c) => Value::Data(c.tag, Rc::new(c.fields.iter().map(|f| value(gpu, &Ty::F64.array(1), f)).collect())),
+        Val::Data(c) => {
+            Value::Data(c.tag, Rc::new(c.fields.iter().map(|f| value(gpu, &Ty::F64.array(1), f)).collect()))
+        }
         Val::Array(a) if ty.scalar().is_flat() => Value::Array(gpu.array(&data(ty, v), a.shape.clone()).unwrap()),
         Val::Array(a) => Value::Data(0, Rc::new(a.elems.iter().map(|f| value(gpu, &ty.elem(), f)).collect())),
         Val::Absent | Val::Deps(_) => Value::Absent,
@@ -26,7 +28,9 @@ fn data(ty: &Ty, v: &Val) -> Data {
     match Scalar::of(ty.scalar()).unwrap() {
         Scalar::F64 => Data::F64(leaves.iter().filter_map(|v| v.float()).collect()),
         Scalar::F32 => Data::F32(leaves.iter().filter_map(|v| v.float()).map(|x| x as f32).collect()),
-        Scalar::I64 => Data::I64(leaves.iter().filter_map(|v| if let Val::I64(n) = v { Some(*n) } else { None }).collect()),
+        Scalar::I64 => {
+            Data::I64(leaves.iter().filter_map(|v| if let Val::I64(n) = v { Some(*n) } else { None }).collect())
+        }
         Scalar::Bool | Scalar::Word => Data::Bool(leaves.iter().map(|v| **v == Val::Bool(true)).collect()),
     }
 }
@@ -67,7 +71,10 @@ pub fn agree(gpu: &Gpu, what: &str, got: &[Value], want: &[Val]) {
         let (g, w) = (numbers(gpu, g), wanted(w));
         // A symbolic zero on one side may be materialised on the other.
         let zero = |x: &[f64], y: &[f64]| x.is_empty() && y.iter().all(|y| *y == 0.0);
-        let near = g.len() == w.len() && g.iter().zip(&w).all(|(a, b)| (a - b).abs() <= 1e-10 * b.abs().max(1.0) || a == b || a.is_nan() && b.is_nan());
+        let near = g.len() == w.len()
+            && g.iter()
+                .zip(&w)
+                .all(|(a, b)| (a - b).abs() <= 1e-10 * b.abs().max(1.0) || a == b || a.is_nan() && b.is_nan());
         assert!(near || zero(&g, &w) || zero(&w, &g), "{what}, result {k}: {g:?} instead of {w:?}");
     }
 }

@@ -72,7 +72,11 @@ pub(crate) fn same_structure(what: &str, v: &Value, like: &Value) -> Res<()> {
     let text = match (fits, shapes) {
         (Ok(_), None) => return Ok(()),
         (Ok(_), Some((s, u))) => {
-            return Err(Error::new(codes::SIZE, format!("{what} has arrays of shape {:?} where {:?} is needed", &s[..], &u[..])).note(TANGENT));
+            return Err(Error::new(
+                codes::SIZE,
+                format!("{what} has arrays of shape {:?} where {:?} is needed", &s[..], &u[..]),
+            )
+            .note(TANGENT));
         }
         (Err(_), _) if matches!(v, Value::Zero) || matches!(like, Value::Zero) => return Ok(()),
         (Err(_), _) => format!("{what} is {}, which has not the structure of {}", cut(v), cut(like)),
@@ -104,7 +108,11 @@ pub(crate) fn apply(m: &mut Machine, map: &LinearMap, v: Value) -> Res<Value> {
             }
         }
     }
-    let out = if map.transposed { sweep::backward(m, &map.tape, seeds, &to.nodes)? } else { sweep::forward(m, &map.tape, seeds, &to.nodes)? };
+    let out = if map.transposed {
+        sweep::backward(m, &map.tape, seeds, &to.nodes)?
+    } else {
+        sweep::forward(m, &map.tape, seeds, &to.nodes)?
+    };
     let out: Vec<Value> = out.into_iter().zip(leaves(&to.like)).map(|(v, like)| sweep::or_zero(v, &like)).collect();
     rebuild(&to.like, out.into_iter())
 }

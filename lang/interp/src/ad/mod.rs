@@ -24,8 +24,8 @@ use crate::ops::arith;
 use crate::value::{Kind, Value, seq};
 use crate::vm::Machine;
 use adl_prim::{Bin, Ops, Un, scalar};
-use std::rc::Rc;
 use rules::{Operand, Partial};
+use std::rc::Rc;
 use tape::{NONE, Rule, Tape};
 
 /// A traced number or array of numbers.
@@ -191,7 +191,13 @@ pub(crate) fn on_tape(level: u16, node: u32, primal: Value) -> Value {
 }
 
 /// Completes an operation at a level: records the results on its tape, or pushes the tangents through the rule.
-pub(crate) fn results(m: &mut Machine, level: u16, parts: Vec<Option<Part>>, primals: Vec<Value>, rule: Rc<dyn Rule>) -> Res<Vec<Value>> {
+pub(crate) fn results(
+    m: &mut Machine,
+    level: u16,
+    parts: Vec<Option<Part>>,
+    primals: Vec<Value>,
+    rule: Rc<dyn Rule>,
+) -> Res<Vec<Value>> {
     let reverse = m.ad.tape(level).is_some();
     if reverse {
         let parents = parts
@@ -214,7 +220,11 @@ pub(crate) fn results(m: &mut Machine, level: u16, parts: Vec<Option<Part>>, pri
         })
         .collect();
     let outs = rule.push(m, &tangents)?;
-    Ok(primals.into_iter().zip(outs).map(|(primal, t)| Value::Dual(Rc::new(Dual { level, primal, part: Part::Tangent(t) }))).collect())
+    Ok(primals
+        .into_iter()
+        .zip(outs)
+        .map(|(primal, t)| Value::Dual(Rc::new(Dual { level, primal, part: Part::Tangent(t) })))
+        .collect())
 }
 
 fn escaped() -> Box<Error> {
@@ -222,7 +232,13 @@ fn escaped() -> Box<Error> {
 }
 
 /// Like [`results`], for a single result.
-pub(crate) fn result(m: &mut Machine, level: u16, parts: Vec<Option<Part>>, primal: Value, rule: Rc<dyn Rule>) -> Res<Value> {
+pub(crate) fn result(
+    m: &mut Machine,
+    level: u16,
+    parts: Vec<Option<Part>>,
+    primal: Value,
+    rule: Rc<dyn Rule>,
+) -> Res<Value> {
     Ok(results(m, level, parts, vec![primal], rule)?.pop().unwrap_or_default())
 }
 
@@ -272,7 +288,8 @@ pub fn arith_un(m: &mut Machine, op: Un, v: &Value) -> Res<Value> {
         return Ok(y);
     }
     let d = scalar::d_un(&mut Domain(m), op, &x, &y)?;
-    let rule = rules::Elementwise { operands: vec![Operand::new(&x, true, Partial::By(d))], out: seq::shape(&y).cloned() };
+    let rule =
+        rules::Elementwise { operands: vec![Operand::new(&x, true, Partial::By(d))], out: seq::shape(&y).cloned() };
     result(m, level, vec![part], y, Rc::new(rule))
 }
 
@@ -314,7 +331,9 @@ fn partials(m: &mut Machine, op: Bin, [x, y, z]: [&Value; 3], second: bool) -> R
 #[inline]
 pub(crate) fn scalar_bin(m: &mut Machine, op: Bin, a: &Value, b: &Value) -> Res<Option<Value>> {
     let (level, na, x, nb, y) = match (a, b) {
-        (Value::Rev { level: l, node: n, primal: x }, Value::Rev { level: k, node: o, primal: y }) if l == k => (*l, *n, *x, *o, *y),
+        (Value::Rev { level: l, node: n, primal: x }, Value::Rev { level: k, node: o, primal: y }) if l == k => {
+            (*l, *n, *x, *o, *y)
+        }
         (Value::Rev { level: l, node: n, primal: x }, Value::Float(y)) => (*l, *n, *x, NONE, *y),
         (Value::Float(x), Value::Rev { level: l, node: n, primal: y }) => (*l, NONE, *x, *n, *y),
         _ => return Ok(None),

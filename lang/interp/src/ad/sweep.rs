@@ -183,7 +183,11 @@ pub(crate) fn forward(m: &mut Machine, tape: &Tape, seeds: Vec<(u32, Value)>, wa
             SIDE => {
                 let s = &tape.side[rec.b as usize];
                 let Some(rule) = &s.rule else { continue };
-                let ins: Vec<Value> = s.parents.iter().map(|p| if *p == NONE { Value::Zero } else { tans[*p as usize].clone() }).collect();
+                let ins: Vec<Value> = s
+                    .parents
+                    .iter()
+                    .map(|p| if *p == NONE { Value::Zero } else { tans[*p as usize].clone() })
+                    .collect();
                 if ins.iter().any(|t| !matches!(t, Value::Zero)) {
                     for (k, t) in rule.push(m, &ins)?.into_iter().enumerate() {
                         tans[i + k] = t;

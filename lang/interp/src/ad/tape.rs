@@ -5,9 +5,9 @@
 
 use super::rules::View;
 use crate::error::Res;
-use crate::{attend, memory};
 use crate::value::{Shape, Value};
 use crate::vm::Machine;
+use crate::{attend, memory};
 use std::rc::Rc;
 
 /// No parent.
@@ -33,9 +33,19 @@ pub(crate) struct Rec {
 pub(crate) trait Rule {
     /// Maps cotangents of the outputs to cotangents of the parents. For each contribution it calls
     /// `add(position of the parent, cotangent)`.
-    fn pull(&self, m: &mut Machine, cts: &[Value], add: &mut dyn FnMut(&mut Machine, usize, Value) -> Res<()>) -> Res<()>;
+    fn pull(
+        &self,
+        m: &mut Machine,
+        cts: &[Value],
+        add: &mut dyn FnMut(&mut Machine, usize, Value) -> Res<()>,
+    ) -> Res<()>;
     /// Like `pull`, but owns the cotangents, which may be reused for those of the parents.
-    fn pull_taken(&self, m: &mut Machine, cts: Vec<Value>, add: &mut dyn FnMut(&mut Machine, usize, Value) -> Res<()>) -> Res<()> {
+    fn pull_taken(
+        &self,
+        m: &mut Machine,
+        cts: Vec<Value>,
+        add: &mut dyn FnMut(&mut Machine, usize, Value) -> Res<()>,
+    ) -> Res<()> {
         self.pull(m, &cts, add)
     }
     /// Maps tangents of the parents ([`Value::Zero`] if there is none) to tangents of the outputs.

@@ -13,8 +13,24 @@ use std::rc::Rc;
 fn structural(p: Prim) -> bool {
     matches!(
         p,
-        Prim::Scatter | Prim::ScatterWithin | Prim::Gather | Prim::Replicate | Prim::Rotate | Prim::Reverse | Prim::Concat | Prim::Append | Prim::Flatten | Prim::Reshape
-            | Prim::Take | Prim::Drop | Prim::First | Prim::Last | Prim::Where | Prim::Diag | Prim::TransposeArray | Prim::Stack
+        Prim::Scatter
+            | Prim::ScatterWithin
+            | Prim::Gather
+            | Prim::Replicate
+            | Prim::Rotate
+            | Prim::Reverse
+            | Prim::Concat
+            | Prim::Append
+            | Prim::Flatten
+            | Prim::Reshape
+            | Prim::Take
+            | Prim::Drop
+            | Prim::First
+            | Prim::Last
+            | Prim::Where
+            | Prim::Diag
+            | Prim::TransposeArray
+            | Prim::Stack
     )
 }
 
@@ -37,7 +53,21 @@ fn traced(m: &mut Machine, p: Prim, reps: &[Value], args: &[Value]) -> Res<Value
             let order = call(m, Prim::Argsort, &[], vec![primal_of(&args[0])])?;
             call(m, Prim::Gather, &[], vec![a0(), order])
         }
-        Prim::Argsort | Prim::Argmin | Prim::Argmax | Prim::IsNan | Prim::IsInf | Prim::ToInt | Prim::Not | Prim::EqEach | Prim::NeEach | Prim::LtEach | Prim::GtEach | Prim::LeEach | Prim::GeEach | Prim::AndEach | Prim::OrEach => {
+        Prim::Argsort
+        | Prim::Argmin
+        | Prim::Argmax
+        | Prim::IsNan
+        | Prim::IsInf
+        | Prim::ToInt
+        | Prim::Not
+        | Prim::EqEach
+        | Prim::NeEach
+        | Prim::LtEach
+        | Prim::GtEach
+        | Prim::LeEach
+        | Prim::GeEach
+        | Prim::AndEach
+        | Prim::OrEach => {
             let plain = args.iter().map(primal_of).collect();
             call(m, p, reps, plain)
         }
@@ -46,7 +76,8 @@ fn traced(m: &mut Machine, p: Prim, reps: &[Value], args: &[Value]) -> Res<Value
             if seq::len(&args[0]) == 0 {
                 return call(m, p, reps, vec![primal_of(&args[0])]);
             }
-            let at = call(m, if p == Prim::Maximum { Prim::Argmax } else { Prim::Argmin }, &[], vec![primal_of(&args[0])])?;
+            let at =
+                call(m, if p == Prim::Maximum { Prim::Argmax } else { Prim::Argmin }, &[], vec![primal_of(&args[0])])?;
             let Value::Int(i) = at else { return Err(not_here(p)) };
             seq::elem(m, &args[0], i as usize)
         }
@@ -75,7 +106,9 @@ fn traced(m: &mut Machine, p: Prim, reps: &[Value], args: &[Value]) -> Res<Value
             binary_rule(m, p, &args[0], &args[1], |a, b, _, traced| Rc::new(rules::Dot { a, b, traced }))
         }
         Prim::Outer => outer(m, &args[0], &args[1]),
-        Prim::MatMul | Prim::Matmul => binary_rule(m, Prim::MatMul, &args[0], &args[1], |a, b, _, traced| Rc::new(rules::MatMul { a, b, traced })),
+        Prim::MatMul | Prim::Matmul => {
+            binary_rule(m, Prim::MatMul, &args[0], &args[1], |a, b, _, traced| Rc::new(rules::MatMul { a, b, traced }))
+        }
         Prim::LinSolve => binary_rule(m, p, &args[0], &args[1], |a, _, x, _| Rc::new(rules::Solve { a, x })),
         Prim::Trace => {
             let d = call(m, Prim::Diag, &[], vec![a0()])?;
@@ -155,7 +188,13 @@ fn unary_rule(m: &mut Machine, p: Prim, v: &Value, rule: Rc<dyn super::tape::Rul
     result(m, level, vec![part], y, rule)
 }
 
-fn binary_rule(m: &mut Machine, p: Prim, a: &Value, b: &Value, rule: impl FnOnce(Value, Value, Value, [bool; 2]) -> Rc<dyn super::tape::Rule>) -> Res<Value> {
+fn binary_rule(
+    m: &mut Machine,
+    p: Prim,
+    a: &Value,
+    b: &Value,
+    rule: impl FnOnce(Value, Value, Value, [bool; 2]) -> Rc<dyn super::tape::Rule>,
+) -> Res<Value> {
     let level = level_of(a).max(level_of(b));
     let ((x, px), (y, py)) = (split(a, level), split(b, level));
     let z = call(m, p, &[], vec![x.clone(), y.clone()])?;
@@ -234,18 +273,28 @@ fn convert(m: &mut Machine, p: Prim, v: &Value) -> Res<Value> {
         back: Prim,
     }
     impl super::tape::Rule for Convert {
-        fn pull(&self, m: &mut Machine, cts: &[Value], add: &mut dyn FnMut(&mut Machine, usize, Value) -> Res<()>) -> Res<()> {
+        fn pull(
+            &self,
+            m: &mut Machine,
+            cts: &[Value],
+            add: &mut dyn FnMut(&mut Machine, usize, Value) -> Res<()>,
+        ) -> Res<()> {
             let g = call(m, self.back, &[], vec![cts[0].clone()])?;
             add(m, 0, g)
         }
         fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
-            Ok(vec![if matches!(tangents[0], Value::Zero) { Value::Zero } else { call(m, self.to, &[], vec![tangents[0].clone()])? }])
+            Ok(vec![if matches!(tangents[0], Value::Zero) {
+                Value::Zero
+            } else {
+                call(m, self.to, &[], vec![tangents[0].clone()])?
+            }])
         }
         fn view(&self) -> rules::View<'_> {
             rules::View::Convert
         }
     }
-    let from32 = matches!(compare::primal(v), Value::F32(_)) || matches!(compare::primal(v), Value::Array(a) if a.kind() == Kind::F32);
+    let from32 = matches!(compare::primal(v), Value::F32(_))
+        || matches!(compare::primal(v), Value::Array(a) if a.kind() == Kind::F32);
     let back = if from32 { Prim::ToF32 } else { Prim::ToFloat };
     unary_rule(m, p, v, Rc::new(Convert { to: p, back }))
 }
@@ -268,7 +317,8 @@ fn structural_call(m: &mut Machine, p: Prim, args: &[Value]) -> Res<Value> {
         Prim::Replicate | Prim::Rotate | Prim::Reshape | Prim::Take | Prim::Drop | Prim::Where => k == 0,
         _ => false,
     };
-    let (mut numbers, mut primals, mut parts, mut ins) = (Vec::new(), Vec::new(), Vec::<Option<Part>>::new(), Vec::new());
+    let (mut numbers, mut primals, mut parts, mut ins) =
+        (Vec::new(), Vec::new(), Vec::<Option<Part>>::new(), Vec::new());
     let mut next = 0i64;
     for (k, a) in args.iter().enumerate() {
         if control(k) {
@@ -325,14 +375,17 @@ fn by_columns(m: &mut Machine, p: Prim, args: &[Value]) -> Res<Option<Value>> {
         Value::Record(r) => Some(r.vals.clone()),
         _ => None,
     };
-    let Some((width, like, outer)) = args.iter().find_map(|a| columns(a).map(|(c, b)| (c.len(), b, seq::shape(a).map_or(0, |s| s.len())))) else {
+    let Some((width, like, outer)) =
+        args.iter().find_map(|a| columns(a).map(|(c, b)| (c.len(), b, seq::shape(a).map_or(0, |s| s.len()))))
+    else {
         if p == Prim::Replicate {
             if let Some(parts) = container(&args[1]) {
                 let n = match &args[0] {
                     Value::Int(n) => *n as usize,
                     _ => 0,
                 };
-                let cols = parts.iter().map(|v| call(m, p, &[], vec![args[0].clone(), v.clone()])).collect::<Res<Vec<_>>>()?;
+                let cols =
+                    parts.iter().map(|v| call(m, p, &[], vec![args[0].clone(), v.clone()])).collect::<Res<Vec<_>>>()?;
                 let buf = match &args[1] {
                     Value::Record(r) => Buf::Record(r.names.clone(), cols),
                     _ => Buf::Tuple(cols),
@@ -354,7 +407,12 @@ fn by_columns(m: &mut Machine, p: Prim, args: &[Value]) -> Res<Option<Value>> {
             })
             .collect();
         // The axes of a component follow those of the array.
-        let inner: Shape = args.iter().zip(&part).find(|(a, _)| columns(a).is_some()).and_then(|(_, c)| seq::shape(c)).map_or(Shape::new(), |s| s[outer..].into());
+        let inner: Shape = args
+            .iter()
+            .zip(&part)
+            .find(|(a, _)| columns(a).is_some())
+            .and_then(|(_, c)| seq::shape(c))
+            .map_or(Shape::new(), |s| s[outer..].into());
         if p == Prim::Reshape {
             let more = array::ints(inner.iter().map(|n| *n as i64).collect());
             part[0] = call(m, Prim::Concat, &[], vec![part[0].clone(), more])?;

@@ -129,7 +129,13 @@ impl Machine {
             }
         }
         let after = device.used();
-        let mut ran = Ran { calls: 1, kernels: after.kernels - before.kernels, up: after.up - before.up, down: after.down - before.down, refused: None };
+        let mut ran = Ran {
+            calls: 1,
+            kernels: after.kernels - before.kernels,
+            up: after.up - before.up,
+            down: after.down - before.down,
+            refused: None,
+        };
         let state = code.native.as_ref();
         let out = match out {
             Ok(outs) => {
@@ -163,7 +169,9 @@ impl Machine {
             Refusal::Stop(e) => e.diag.message.clone(),
             Refusal::Lost(why) => {
                 self.device.lost(&why);
-                self.host.warn(&format!("{why}; what runs from now on runs on the CPU, and arrays that were only there are gone\n"));
+                self.host.warn(&format!(
+                    "{why}; what runs from now on runs on the CPU, and arrays that were only there are gone\n"
+                ));
                 why
             }
         }
@@ -173,7 +181,9 @@ impl Machine {
     fn patience(&self, call: &Call) -> Patience {
         match self.device.least() {
             0 => Patience::ENDLESS,
-            least => Patience { kernels: (call.wide / WORTH.min(least)).max(MANY), from: MANY, bytes: 8 * STEP.min(least) },
+            least => {
+                Patience { kernels: (call.wide / WORTH.min(least)).max(MANY), from: MANY, bytes: 8 * STEP.min(least) }
+            }
         }
     }
 
@@ -210,7 +220,8 @@ impl Machine {
         let (there, calls) = (std::mem::replace(&mut self.device.there, true), self.device.ran.calls);
         let out = run(self);
         self.device.there = there;
-        let done = self.device.ran.calls > calls && self.device.device.as_ref().is_some_and(|d| !wait || d.wait().is_ok());
+        let done =
+            self.device.ran.calls > calls && self.device.device.as_ref().is_some_and(|d| !wait || d.wait().is_ok());
         (out, done)
     }
 
@@ -231,5 +242,6 @@ fn away(v: &Value) -> u64 {
 
 /// The error for an array whose only copy was on a device that was lost.
 pub fn gone(why: &str) -> Box<Error> {
-    Error::new(codes::DEVICE, format!("an array that was only on the GPU is gone: {why}")).hint("make it again; `:device gpu` opens the GPU again")
+    Error::new(codes::DEVICE, format!("an array that was only on the GPU is gone: {why}"))
+        .hint("make it again; `:device gpu` opens the GPU again")
 }

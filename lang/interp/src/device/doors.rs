@@ -23,18 +23,66 @@ fn suits(p: Prim) -> bool {
         || p.un().is_some()
         || matches!(
             p,
-            P::MatMul | P::Matmul | P::Append | P::Scatter | P::ScatterWithin | P::Gather | P::Rotate | P::Reverse | P::Concat | P::Flatten | P::Reshape | P::Take | P::Drop | P::Sort
-                | P::Argsort | P::Argmin | P::Argmax | P::Sum | P::Prod | P::Mean | P::Variance | P::Maximum | P::Minimum | P::Cumsum | P::Cumprod | P::Dot | P::Outer
-                | P::Norm | P::Where | P::Diag | P::Trace | P::TransposeArray | P::Clamp | P::IsNan | P::IsInf | P::ToFloat | P::ToInt | P::ToF32 | P::F32ToFloat
-                | P::Any | P::All | P::Not | P::Compress | P::EqEach | P::NeEach | P::LtEach | P::GtEach | P::LeEach | P::GeEach
-                | P::AndEach | P::OrEach
+            P::MatMul
+                | P::Matmul
+                | P::Append
+                | P::Scatter
+                | P::ScatterWithin
+                | P::Gather
+                | P::Rotate
+                | P::Reverse
+                | P::Concat
+                | P::Flatten
+                | P::Reshape
+                | P::Take
+                | P::Drop
+                | P::Sort
+                | P::Argsort
+                | P::Argmin
+                | P::Argmax
+                | P::Sum
+                | P::Prod
+                | P::Mean
+                | P::Variance
+                | P::Maximum
+                | P::Minimum
+                | P::Cumsum
+                | P::Cumprod
+                | P::Dot
+                | P::Outer
+                | P::Norm
+                | P::Where
+                | P::Diag
+                | P::Trace
+                | P::TransposeArray
+                | P::Clamp
+                | P::IsNan
+                | P::IsInf
+                | P::ToFloat
+                | P::ToInt
+                | P::ToF32
+                | P::F32ToFloat
+                | P::Any
+                | P::All
+                | P::Not
+                | P::Compress
+                | P::EqEach
+                | P::NeEach
+                | P::LtEach
+                | P::GtEach
+                | P::LeEach
+                | P::GeEach
+                | P::AndEach
+                | P::OrEach
         )
 }
 
 /// The number of elements of a numeric array, and whether it exists only on the device.
 fn elements(v: &Value) -> (usize, bool) {
     match v {
-        Value::Array(a) if matches!(a.kind(), Kind::F64 | Kind::F32 | Kind::I64 | Kind::Bool) => (a.shape.iter().product(), a.is_away()),
+        Value::Array(a) if matches!(a.kind(), Kind::F64 | Kind::F32 | Kind::I64 | Kind::Bool) => {
+            (a.shape.iter().product(), a.is_away())
+        }
         _ => (0, false),
     }
 }

@@ -228,7 +228,9 @@ impl Chosen {
     pub fn set(&mut self, mode: Mode, host: &mut dyn Host) -> Res<()> {
         self.none = None;
         if mode == Mode::Gpu {
-            self.opened(host).map_err(|why| Error::new(codes::DEVICE, why).hint("`auto` uses a GPU where there is one, and the CPU elsewhere"))?;
+            self.opened(host).map_err(|why| {
+                Error::new(codes::DEVICE, why).hint("`auto` uses a GPU where there is one, and the CPU elsewhere")
+            })?;
         }
         self.mode = mode;
         Ok(())

@@ -35,7 +35,11 @@ pub(super) trait Collect<F: Field>: Sized + 'static {
 }
 
 /// The gradient, as the scalars of the input in order.
-pub(super) fn gradient<F: Field, S: Collect<F>>(run: &mut Run<'_, F>, graph: &Graph<V<F>>, x: &Value) -> Out<Vec<V<F>>> {
+pub(super) fn gradient<F: Field, S: Collect<F>>(
+    run: &mut Run<'_, F>,
+    graph: &Graph<V<F>>,
+    x: &Value,
+) -> Out<Vec<V<F>>> {
     let mut made: Made<Back<F, S>> = Made(Vec::with_capacity(graph.inputs + graph.ops.len()));
     for i in 0..graph.inputs {
         made.0.push(input(run, i));

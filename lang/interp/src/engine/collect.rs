@@ -108,7 +108,10 @@ impl<F: Field> Collect<F> for Mutable<F> {
     fn new(run: &mut Run<'_, F>, _x: &Value, inputs: usize, made: usize) -> Out<Self> {
         run.work(inputs + made)?;
         run.counts.hold(inputs * size_of::<V<F>>() + made * size_of::<(Option<Back<F, Self>>, V<F>)>());
-        Ok(Mutable { collected: vec![F::constant(0.0); inputs], calls: (0..made).map(|_| (None, F::constant(0.0))).collect() })
+        Ok(Mutable {
+            collected: vec![F::constant(0.0); inputs],
+            calls: (0..made).map(|_| (None, F::constant(0.0))).collect(),
+        })
     }
     fn stage(mut self, run: &mut Run<'_, F>, id: u32, back: Back<F, Self>, z: V<F>) -> Out<Self> {
         let (f, old) = &mut self.calls[id as usize];

@@ -93,7 +93,14 @@ fn side(tape: &Tape, s: &Side) -> (usize, usize) {
     let input = |k: usize| s.parents.get(k).map_or(0, |p| if *p == NONE { 0 } else { numbers(&tape.shape(*p)) });
     let Some(rule) = &s.rule else { return (0, 0) };
     match rule.view() {
-        View::Elementwise(e) => (n, e.operands.iter().filter(|o| !matches!(o.partial, Partial::Constant)).map(|o| if matches!(o.partial, Partial::One) { n } else { 2 * n }).sum()),
+        View::Elementwise(e) => (
+            n,
+            e.operands
+                .iter()
+                .filter(|o| !matches!(o.partial, Partial::Constant))
+                .map(|o| if matches!(o.partial, Partial::One) { n } else { 2 * n })
+                .sum(),
+        ),
         View::Gather(g) => (0, g.map.len()),
         View::Spread(at, _) => (at.len(), at.len()),
         View::Dot(d) => products(input(0).max(input(1)), 1, d.traced),
@@ -126,7 +133,9 @@ fn isqrt(n: usize) -> usize {
 /// Bytes of a record with a rule, including the values that it saves.
 fn side_bytes(s: &Side) -> usize {
     let kept = match s.rule.as_ref().map(|r| r.view()) {
-        Some(View::Elementwise(e)) => e.operands.iter().map(|o| if let Partial::By(p) = &o.partial { bytes(p) } else { 0 }).sum(),
+        Some(View::Elementwise(e)) => {
+            e.operands.iter().map(|o| if let Partial::By(p) = &o.partial { bytes(p) } else { 0 }).sum()
+        }
         Some(View::Gather(g)) => g.map.len() * size_of::<i64>(),
         Some(View::Spread(at, _)) => size_of_val(at),
         Some(View::MatMul(p)) => bytes(&p.a) + bytes(&p.b),

@@ -47,7 +47,8 @@ pub(super) fn expand(m: &mut Machine, t: &Trace) -> Out<Graph<Value>> {
     if inputs > MAX_NODES {
         return Err(Stop::Limit(format!("the input has more than {MAX_NODES} numbers")));
     }
-    let mut x = Expand { m, tape: &t.tape, graph: Graph { inputs, ops: Vec::new(), output: NONE }, nodes: Vec::new(), seen: 0 };
+    let mut x =
+        Expand { m, tape: &t.tape, graph: Graph { inputs, ops: Vec::new(), output: NONE }, nodes: Vec::new(), seen: 0 };
     for i in 0..t.tape.recs.len() {
         if i & 0xffff == 0 {
             x.m.poll()?;
@@ -106,7 +107,11 @@ impl Expand<'_> {
             }
             return Ok(());
         };
-        let parents: Vec<Ids> = s.parents.iter().map(|p| if *p == NONE { Ids::One(NONE) } else { self.nodes[*p as usize].clone() }).collect();
+        let parents: Vec<Ids> = s
+            .parents
+            .iter()
+            .map(|p| if *p == NONE { Ids::One(NONE) } else { self.nodes[*p as usize].clone() })
+            .collect();
         if let View::Opaque(like) = rule.view() {
             let all = self.opaque(&**rule, like, s, &parents)?;
             // A rule without differentiated results still occupies a node.
@@ -141,7 +146,9 @@ impl Expand<'_> {
             }
             View::Solve(s) => self.solve(s, ins),
             View::SumRows(rows) => (0..n).map(|j| self.graph.sum((0..rows).map(|i| ins[0].at(i * n + j)))).collect(),
-            View::RowSums(shape) => (0..n).map(|i| self.graph.sum((0..shape[1]).map(|j| ins[0].at(i * shape[1] + j)))).collect(),
+            View::RowSums(shape) => {
+                (0..n).map(|i| self.graph.sum((0..shape[1]).map(|j| ins[0].at(i * shape[1] + j)))).collect()
+            }
             View::Cumsum => {
                 let mut sums: Vec<u32> = Vec::with_capacity(n);
                 for i in 0..n {
@@ -229,7 +236,8 @@ impl Expand<'_> {
         let mut out = Vec::with_capacity(x.len());
         for i in 0..n {
             for j in 0..columns {
-                let terms: Vec<(u32, Value)> = (0..n).map(|l| (rest[l * columns + j], inverse[i * n + l].clone())).collect();
+                let terms: Vec<(u32, Value)> =
+                    (0..n).map(|l| (rest[l * columns + j], inverse[i * n + l].clone())).collect();
                 out.push(self.graph.combination(&terms)?);
             }
         }

@@ -65,7 +65,8 @@ impl Graph<Value> {
             Value::Float(x) => Some(*x),
             _ => None,
         };
-        let ops: Option<Vec<Op<f64>>> = self.ops.iter().map(|o| Some(Op { a: o.a, da: plain(&o.da)?, b: o.b, db: plain(&o.db)? })).collect();
+        let ops: Option<Vec<Op<f64>>> =
+            self.ops.iter().map(|o| Some(Op { a: o.a, da: plain(&o.da)?, b: o.b, db: plain(&o.db)? })).collect();
         match ops {
             Some(ops) => Ok(Graph { inputs: self.inputs, ops, output: self.output }),
             None => Err(self),

@@ -80,8 +80,16 @@ enum Engine {
 }
 
 impl Engine {
-    const ALL: [Engine; 8] =
-        [Engine::Linearize, Engine::Naive, Engine::Staged, Engine::Cayley, Engine::Sparse, Engine::Mutable, Engine::Taped, Engine::Unf];
+    const ALL: [Engine; 8] = [
+        Engine::Linearize,
+        Engine::Naive,
+        Engine::Staged,
+        Engine::Cayley,
+        Engine::Sparse,
+        Engine::Mutable,
+        Engine::Taped,
+        Engine::Unf,
+    ];
 
     fn at(index: &Value) -> Engine {
         let at = match index {
@@ -95,7 +103,9 @@ impl Engine {
 /// `__engine strict engine f x`: returns the counts (primal, backward, calls, bytes), the status, the time in
 /// seconds, the value, and the gradient. If `strict`, an engine that gives up is an error.
 pub(crate) fn apply(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
-    let [strict, index, f, x] = args else { return Err(Error::new(codes::STRUCTURE, "an engine takes four arguments")) };
+    let [strict, index, f, x] = args else {
+        return Err(Error::new(codes::STRUCTURE, "an engine takes four arguments"));
+    };
     let engine = Engine::at(index);
     let mut counts = Counts::default();
     let mut value = Value::Zero;
@@ -112,7 +122,8 @@ pub(crate) fn apply(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
         Err(stop) if matches!(strict, Value::Bool(true)) => return Err(stop.error(&format!("{engine:?}"))),
         Err(stop) => (stop.status(), space::zero_like(x)),
     };
-    let counted = [counts.primal, counts.backward, counts.calls, counts.peak].map(|n| i64::try_from(n).unwrap_or(i64::MAX));
+    let counted =
+        [counts.primal, counts.backward, counts.calls, counts.peak].map(|n| i64::try_from(n).unwrap_or(i64::MAX));
     let parts = vec![array::ints(counted.to_vec()), data_text(status), Value::Float(seconds), value, gradient];
     Ok(Value::Tuple(Rc::new(Tuple(parts))))
 }
@@ -152,7 +163,14 @@ impl Swept {
 
 /// The gradient by an engine. `value` and `counts` are set as soon as they are known, also if the engine gives
 /// up.
-fn gradient(m: &mut Machine, engine: Engine, f: &Value, x: &Value, counts: &mut Counts, value: &mut Value) -> Out<(Value, Swept)> {
+fn gradient(
+    m: &mut Machine,
+    engine: Engine,
+    f: &Value,
+    x: &Value,
+    counts: &mut Counts,
+    value: &mut Value,
+) -> Out<(Value, Swept)> {
     if engine == Engine::Linearize {
         let (y, mut map) = linear::record(m, f, x)?;
         map.transposed = true;

@@ -74,8 +74,12 @@ impl Stop {
     pub fn error(self, engine: &str) -> Box<Error> {
         match self {
             Stop::Error(e) => e,
-            Stop::Limit(why) => Error::new(codes::ENGINE_LIMIT, format!("the engine `{engine}` gave up: {why}")).hint("`grad` has no such limit"),
-            Stop::Unsupported(why) => Error::new(codes::ENGINE_CANNOT, format!("the engine `{engine}` cannot differentiate this function: {why}")),
+            Stop::Limit(why) => Error::new(codes::ENGINE_LIMIT, format!("the engine `{engine}` gave up: {why}"))
+                .hint("`grad` has no such limit"),
+            Stop::Unsupported(why) => Error::new(
+                codes::ENGINE_CANNOT,
+                format!("the engine `{engine}` cannot differentiate this function: {why}"),
+            ),
         }
     }
 }

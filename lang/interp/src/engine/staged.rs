@@ -38,7 +38,8 @@ impl<F: Field> Staged<F> {
     /// The sum: collected cotangents are added, and calls of the same backpropagator are merged.
     fn plus(self, run: &mut Run<'_, F>, other: Staged<F>) -> Out<Staged<F>> {
         let collected = run.plus_all(self.collected, other.collected)?;
-        let (mut calls, few) = if self.calls.len() >= other.calls.len() { (self.calls, other.calls) } else { (other.calls, self.calls) };
+        let (mut calls, few) =
+            if self.calls.len() >= other.calls.len() { (self.calls, other.calls) } else { (other.calls, self.calls) };
         for (id, (back, z)) in few {
             run.work(levels(calls.len()))?;
             let z = match calls.remove(&id) {

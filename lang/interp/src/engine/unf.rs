@@ -111,7 +111,9 @@ fn live(tape: &Tape, name: &[u32], output: u32) -> Out<Vec<bool>> {
         match step(tape, i, |n| n) {
             None => return Err(refused()),
             Some(Step::Input) => {}
-            Some(Step::Scale { a, b, .. }) => [a, b].into_iter().filter(|p| *p != NONE).for_each(|p| out[name[p as usize] as usize] = true),
+            Some(Step::Scale { a, b, .. }) => {
+                [a, b].into_iter().filter(|p| *p != NONE).for_each(|p| out[name[p as usize] as usize] = true)
+            }
             Some(Step::Element { array, .. }) => out[name[array as usize] as usize] = true,
             Some(Step::Array { parents, rule, .. }) => {
                 if matches!(rule.view(), View::Opaque(_)) {
@@ -125,7 +127,10 @@ fn live(tape: &Tape, name: &[u32], output: u32) -> Out<Vec<bool>> {
 }
 
 fn refused() -> Stop {
-    Stop::Unsupported("it uses `checkpoint` or a function with a derivative of its own, whose operations have no unary normal form".into())
+    Stop::Unsupported(
+        "it uses `checkpoint` or a function with a derivative of its own, whose operations have no unary normal form"
+            .into(),
+    )
 }
 
 fn step(tape: &Tape, i: usize, place: impl Fn(u32) -> u32) -> Option<Step> {
@@ -137,7 +142,11 @@ fn step(tape: &Tape, i: usize, place: impl Fn(u32) -> u32) -> Option<Step> {
             let s = &tape.side[r.b as usize];
             match &s.rule {
                 None => Step::Input,
-                Some(rule) => Step::Array { parents: s.parents.iter().map(|p| place(*p)).collect(), rule: rule.clone(), work: cost::backward(tape, i) },
+                Some(rule) => Step::Array {
+                    parents: s.parents.iter().map(|p| place(*p)).collect(),
+                    rule: rule.clone(),
+                    work: cost::backward(tape, i),
+                },
             }
         }
         a if r.b == ELEM => Step::Element { array: place(a), offset: r.da.to_bits() as usize },
@@ -182,7 +191,9 @@ impl Context<'_> {
             }
             Step::Array { parents, rule, work } => {
                 self.counts.backward += *work as u64;
-                rule.pull(m, &[ct], &mut |m, k, v| if parents[k] == NONE { Ok(()) } else { self.add(m, parents[k], v) })?;
+                rule.pull(m, &[ct], &mut |m, k, v| {
+                    if parents[k] == NONE { Ok(()) } else { self.add(m, parents[k], v) }
+                })?;
             }
         }
         if self.counts.backward > MAX_OPERATIONS {

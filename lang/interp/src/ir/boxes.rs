@@ -62,9 +62,15 @@ pub fn unpack(v: Value, boxes: usize) -> Value {
         Buf::F64(x) if a.shape.len() > boxes => {
             let shape: Shape = a.shape[1..].into();
             let n: usize = shape.iter().product();
-            (0..a.shape[0]).map(|i| unpack(array::make(shape.clone(), Buf::F64(attend::cloned(&x[i * n..(i + 1) * n]))), boxes - 1)).collect()
+            (0..a.shape[0])
+                .map(|i| {
+                    unpack(array::make(shape.clone(), Buf::F64(attend::cloned(&x[i * n..(i + 1) * n]))), boxes - 1)
+                })
+                .collect()
         }
-        Buf::F64(_) | Buf::F32(_) | Buf::I64(_) | Buf::Bool(_) | Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => return v,
+        Buf::F64(_) | Buf::F32(_) | Buf::I64(_) | Buf::Bool(_) | Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => {
+            return v;
+        }
     };
     array::make(Shape::from_slice(&[rows.len()]), Buf::Boxed(rows))
 }

@@ -4,9 +4,9 @@
 //! that are symbolic zeros before it are only counted, and are filled with zeros when the row extents become
 //! known. If all rows are symbolic zeros, so is the collected array.
 
-use crate::{attend, memory};
 use crate::error::{Error, Res, codes};
 use crate::value::{Array, Buf, Shape, Value, array};
+use crate::{attend, memory};
 use adl_ir::Ty;
 use std::rc::Rc;
 
@@ -128,8 +128,11 @@ fn push_row(a: &mut Array, row: &Array) -> Res<()> {
         fill(a.buf_mut(), pending)?;
     }
     if a.shape[1..] != row.shape[..] {
-        return Err(Error::new(codes::RAGGED, format!("row {} has shape {:?}, row 0 has shape {:?}", a.shape[0], &row.shape[..], &a.shape[1..]))
-            .hint("all rows of an array have one shape"));
+        return Err(Error::new(
+            codes::RAGGED,
+            format!("row {} has shape {:?}, row 0 has shape {:?}", a.shape[0], &row.shape[..], &a.shape[1..]),
+        )
+        .hint("all rows of an array have one shape"));
     }
     grow(a.buf_mut(), row.shape.iter().product())?;
     match (a.buf_mut(), row.buf()) {

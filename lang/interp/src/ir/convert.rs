@@ -4,7 +4,7 @@
 //! their components; an array of tuples is already stored as a tuple of arrays. Declared data keeps its
 //! constructors, and is passed unchanged if every field of every constructor is one leaf.
 
-use crate::value::{Buf, Kind as Elem, ConInfo, Data, Record, Shape, Tuple, Value, array};
+use crate::value::{Buf, ConInfo, Data, Kind as Elem, Record, Shape, Tuple, Value, array};
 use adl_ir::{DataId, Ty};
 use adl_specialise::Layout;
 use adl_syntax::symbol::Symbol;
@@ -48,9 +48,13 @@ pub(super) enum Part {
 impl Datas {
     /// Builds the table from declarations.
     pub fn new(decls: &HashMap<DataId, Cons>) -> Datas {
-        let plain = |d: &DataId| reaches(decls, *d, &|l| matches!(l, Layout::Unit | Layout::Tuple(_) | Layout::Record(_)));
+        let plain =
+            |d: &DataId| reaches(decls, *d, &|l| matches!(l, Layout::Unit | Layout::Tuple(_) | Layout::Record(_)));
         let real = |d: &DataId| reaches(decls, *d, &|l| matches!(l, Layout::Leaf(t) if t.scalar().is_real()));
-        let mut types: Vec<(DataId, Kind)> = decls.iter().map(|(d, cons)| (*d, Kind { cons: cons.clone(), parts: Vec::new(), plain: !plain(d), real: real(d) })).collect();
+        let mut types: Vec<(DataId, Kind)> = decls
+            .iter()
+            .map(|(d, cons)| (*d, Kind { cons: cons.clone(), parts: Vec::new(), plain: !plain(d), real: real(d) }))
+            .collect();
         types.sort_by_key(|(d, _)| *d);
         let mut made = Datas { types };
         for k in 0..made.types.len() {
@@ -110,7 +114,8 @@ fn reaches(decls: &HashMap<DataId, Cons>, d: DataId, what: &dyn Fn(&Layout) -> b
     let mut seen = vec![d];
     let mut next = 0;
     while next < seen.len() {
-        let mut work: Vec<&Layout> = decls.get(&seen[next]).into_iter().flat_map(|c| c.iter()).flat_map(|c| &c.1).collect();
+        let mut work: Vec<&Layout> =
+            decls.get(&seen[next]).into_iter().flat_map(|c| c.iter()).flat_map(|c| &c.1).collect();
         next += 1;
         while let Some(l) = work.pop() {
             if what(l) {
@@ -168,7 +173,9 @@ impl Datas {
             },
             (Layout::Data(d), Value::Data(_)) if rank == 0 => out.push(self.data(v, *d)?),
             (Layout::Tuple(ls), Value::Tuple(t)) if rank == 0 => self.each(&t.0, ls.iter(), rank, out)?,
-            (Layout::Record(fs), Value::Record(r)) if rank == 0 => self.each(&r.vals, fs.iter().map(|f| &f.1), rank, out)?,
+            (Layout::Record(fs), Value::Record(r)) if rank == 0 => {
+                self.each(&r.vals, fs.iter().map(|f| &f.1), rank, out)?
+            }
             (Layout::Tuple(ls), Value::Array(a)) => match a.buf() {
                 Buf::Tuple(cols) => self.each(cols, ls.iter(), rank, out)?,
                 _ => return None,
@@ -182,7 +189,13 @@ impl Datas {
         Some(())
     }
 
-    fn each<'l>(&self, vs: &[Value], mut ls: impl Iterator<Item = &'l Layout>, rank: u32, out: &mut Vec<Value>) -> Option<()> {
+    fn each<'l>(
+        &self,
+        vs: &[Value],
+        mut ls: impl Iterator<Item = &'l Layout>,
+        rank: u32,
+        out: &mut Vec<Value>,
+    ) -> Option<()> {
         for v in vs {
             self.apart(v, ls.next()?, rank, out)?;
         }
@@ -284,12 +297,20 @@ fn compound(vals: Vec<Value>, rank: u32, names: Option<Rc<[Symbol]>>) -> Option<
 /// The value, if it is a leaf of that type.
 fn leaf(v: &Value, t: &Ty) -> Option<Value> {
     let fits = match (t, v) {
-        (Ty::F64, Value::Float(_)) | (Ty::F32, Value::F32(_)) | (Ty::I64, Value::Int(_)) | (Ty::Bool, Value::Bool(_)) | (Ty::Str, Value::Str(_)) => true,
+        (Ty::F64, Value::Float(_))
+        | (Ty::F32, Value::F32(_))
+        | (Ty::I64, Value::Int(_))
+        | (Ty::Bool, Value::Bool(_))
+        | (Ty::Str, Value::Str(_)) => true,
         (Ty::Data(_), Value::Data(_)) => true,
         (Ty::Array(e, n), Value::Array(a)) => {
             let kind = matches!(
                 (&**e, a.kind()),
-                (Ty::F64, Elem::F64) | (Ty::F32, Elem::F32) | (Ty::I64, Elem::I64) | (Ty::Bool, Elem::Bool) | (Ty::Str | Ty::Data(_) | Ty::Array(..), Elem::Boxed)
+                (Ty::F64, Elem::F64)
+                    | (Ty::F32, Elem::F32)
+                    | (Ty::I64, Elem::I64)
+                    | (Ty::Bool, Elem::Bool)
+                    | (Ty::Str | Ty::Data(_) | Ty::Array(..), Elem::Boxed)
             );
             if !kind || a.shape.len() != *n as usize {
                 return if a.shape.contains(&0) { empty_array(&a.shape, t) } else { None };

@@ -45,7 +45,12 @@ impl Source {
             super::vectorise::sums(&mut f);
             Rc::new(f)
         });
-        Source { funcs: funcs.collect(), inlined: Vec::new(), places: (0..p.funcs.len() as u32).map(|k| (FnId(k), k)).collect(), datas: p.datas.clone() }
+        Source {
+            funcs: funcs.collect(),
+            inlined: Vec::new(),
+            places: (0..p.funcs.len() as u32).map(|k| (FnId(k), k)).collect(),
+            datas: p.datas.clone(),
+        }
     }
 
     /// The functions as a program with the original function numbers.
@@ -155,7 +160,16 @@ impl std::fmt::Debug for State {
 
 impl State {
     pub(crate) fn new(source: Rc<RefCell<Source>>, at: u32, chains: bool) -> State {
-        State { source, at, chains, tier: RefCell::new(Tier::Cold(0, 0)), on_device: RefCell::default(), pace: RefCell::default(), volume: Cell::default(), variants: RefCell::default() }
+        State {
+            source,
+            at,
+            chains,
+            tier: RefCell::new(Tier::Cold(0, 0)),
+            on_device: RefCell::default(),
+            pace: RefCell::default(),
+            volume: Cell::default(),
+            variants: RefCell::default(),
+        }
     }
 
     /// Whether there is native code.
@@ -172,7 +186,12 @@ impl State {
     }
 
     /// The native code for a call with these arguments. Compiles it if the accumulated work justifies that.
-    fn ready<'v>(&self, compiler: &Rc<dyn Compiler>, clock: &Clock, args: &mut dyn Iterator<Item = &'v Value>) -> Option<Rc<dyn Native>> {
+    fn ready<'v>(
+        &self,
+        compiler: &Rc<dyn Compiler>,
+        clock: &Clock,
+        args: &mut dyn Iterator<Item = &'v Value>,
+    ) -> Option<Rc<dyn Native>> {
         let (heat, worth) = match &*self.tier.borrow() {
             Tier::Hot(n) if self.variants.borrow().is_empty() => return Some(n.clone()),
             Tier::Hot(n) => return Some(self.fitting(&args.collect::<Args>()).unwrap_or_else(|| n.clone())),
@@ -209,9 +228,19 @@ impl State {
 
     /// Compiles native code specialised to the shapes of these arguments, if they are small and specialisation
     /// gains something.
-    fn variant(&self, compiler: &Rc<dyn Compiler>, clock: &Clock, source: &Source, f: &Rc<Function>, args: &[&Value]) -> Option<Rc<dyn Native>> {
+    fn variant(
+        &self,
+        compiler: &Rc<dyn Compiler>,
+        clock: &Clock,
+        source: &Source,
+        f: &Rc<Function>,
+        args: &[&Value],
+    ) -> Option<Rc<dyn Native>> {
         let facts = variants::facts(f, args);
-        if facts.is_empty() || self.variants.borrow().len() >= VARIANTS || self.variants.borrow().iter().any(|(known, _)| *known == facts) {
+        if facts.is_empty()
+            || self.variants.borrow().len() >= VARIANTS
+            || self.variants.borrow().iter().any(|(known, _)| *known == facts)
+        {
             return None;
         }
         let made = clock.compiling(|| {
@@ -279,7 +308,12 @@ impl State {
 
     /// Compiles native code for a call with these arguments, unless that was already attempted. Returns whether
     /// native code exists.
-    pub(crate) fn compile_for<'v>(&self, compiler: &Rc<dyn Compiler>, clock: &Clock, args: impl Iterator<Item = &'v Value>) -> bool {
+    pub(crate) fn compile_for<'v>(
+        &self,
+        compiler: &Rc<dyn Compiler>,
+        clock: &Clock,
+        args: impl Iterator<Item = &'v Value>,
+    ) -> bool {
         if !matches!(*self.tier.borrow(), Tier::Cold(..)) {
             return self.is_native();
         }
@@ -311,7 +345,11 @@ impl State {
 impl Machine {
     /// The native code to run for this call of lowered code, if there is any.
     #[inline]
-    pub(crate) fn native_code<'v>(&self, code: &Code, mut args: impl Iterator<Item = &'v Value>) -> Option<Rc<dyn Native>> {
+    pub(crate) fn native_code<'v>(
+        &self,
+        code: &Code,
+        mut args: impl Iterator<Item = &'v Value>,
+    ) -> Option<Rc<dyn Native>> {
         match (&code.native, &self.compiler) {
             (Some(state), Some(compiler)) => state.ready(compiler, &self.road.clock, &mut args),
             _ => None,

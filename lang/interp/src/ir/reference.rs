@@ -2,8 +2,8 @@
 
 use crate::ops::data_text;
 use crate::value::{Array, Buf, ConInfo, Data, Shape, Value, array};
-use adl_ir::eval::{Arr, Con, Val};
 use adl_ir::Ty;
+use adl_ir::eval::{Arr, Con, Val};
 use adl_syntax::symbol::Symbol;
 use std::rc::Rc;
 
@@ -17,7 +17,9 @@ pub fn val(v: &Value) -> Option<Val> {
             Value::Bool(b) => Val::Bool(*b),
             Value::Str(s) => Val::Str(s.to_string().into()),
             Value::Zero => Val::Absent,
-            Value::Data(d) => Val::Data(Rc::new(Con { tag: d.con.tag, fields: d.fields.iter().map(val).collect::<Option<_>>()? })),
+            Value::Data(d) => {
+                Val::Data(Rc::new(Con { tag: d.con.tag, fields: d.fields.iter().map(val).collect::<Option<_>>()? }))
+            }
             Value::Array(a) => Val::Array(Rc::new(Arr { shape: a.shape.to_vec(), elems: elements(a)? })),
             _ => return None,
         })

@@ -35,13 +35,13 @@ mod whole;
 
 pub use cost::rules_of;
 pub use plan::{Plan, SPELLINGS};
+pub(crate) use spent::Clock;
 pub use spent::Spent;
 pub(crate) use whole::{Recorded, record_whole, took};
-pub(crate) use spent::Clock;
 
 use super::convert::Datas;
-use super::tangents;
 use super::lower::Linker;
+use super::tangents;
 use super::world::{self, Fact, Values};
 use crate::ad::linear::{self, LinearMap, Traced};
 use crate::device::{Pace, Ran};
@@ -94,7 +94,8 @@ pub struct Explain {
 impl Explain {
     /// Whether two records agree in everything but statistics and the use of native code.
     fn same(&self, other: &Explain) -> bool {
-        (&self.op, &self.function, self.road, &self.why, self.span, self.func) == (&other.op, &other.function, other.road, &other.why, other.span, other.func)
+        (&self.op, &self.function, self.road, &self.why, self.span, self.func)
+            == (&other.op, &other.function, other.road, &other.why, other.span, other.func)
     }
 }
 
@@ -307,7 +308,17 @@ impl Road {
         let road = if why.is_some() { Choice::Tape } else { Choice::Main };
         let func = self.entered.take().filter(|_| road == Choice::Main);
         let (why, span) = why.map_or((None, Span::default()), |u| (Some(u.why), u.span));
-        let e = Explain { op: self.op.to_owned(), function, road, native, device: std::mem::take(&mut self.ran), why, span, spent: Spent::default(), func };
+        let e = Explain {
+            op: self.op.to_owned(),
+            function,
+            road,
+            native,
+            device: std::mem::take(&mut self.ran),
+            why,
+            span,
+            spent: Spent::default(),
+            func,
+        };
         // Consecutive equal calls share one record, which leaves room for others.
         match self.explain.last_mut() {
             Some(last) if last.same(&e) => {
@@ -324,7 +335,14 @@ impl Road {
         if self.choice == Choice::Main {
             self.op = op;
             let f = f.cloned().unwrap_or_default();
-            self.note(&f, false, Some(Unsupported::new("the elements of a `map` or `for` are differentiated all at once", Span::default())));
+            self.note(
+                &f,
+                false,
+                Some(Unsupported::new(
+                    "the elements of a `map` or `for` are differentiated all at once",
+                    Span::default(),
+                )),
+            );
         }
     }
 
@@ -375,16 +393,30 @@ impl Road {
         let tys = args
             .iter()
             .enumerate()
-            .map(|(i, a)| world::parameter(f, i).or_else(|| world::type_of(m, a)).ok_or_else(|| not("an argument whose type its value does not tell")))
+            .map(|(i, a)| {
+                world::parameter(f, i)
+                    .or_else(|| world::type_of(m, a))
+                    .ok_or_else(|| not("an argument whose type its value does not tell"))
+            })
             .collect::<Result<Vec<Ty>, Not>>()?;
         self.enter_at(m, f, args, tys)
     }
 
     /// Specialises a function to arguments of known types.
-    pub(super) fn enter_at(&mut self, m: &Machine, f: &Value, args: &[Value], tys: Vec<Ty>) -> Result<Rc<Entered>, Not> {
+    pub(super) fn enter_at(
+        &mut self,
+        m: &Machine,
+        f: &Value,
+        args: &[Value],
+        tys: Vec<Ty>,
+    ) -> Result<Rc<Entered>, Not> {
         let mut values = Values { no_rows: self.no_rows, ..Values::new(m, f, args) };
         let (root, no_rows) = (world::root(f), self.no_rows);
-        if let Some(made) = self.made.get(&root).and_then(|all| all.iter().find(|e| e.args == tys && e.no_rows == no_rows && values.fits(&e.facts))) {
+        if let Some(made) = self
+            .made
+            .get(&root)
+            .and_then(|all| all.iter().find(|e| e.args == tys && e.no_rows == no_rows && values.fits(&e.facts)))
+        {
             return made.entry.clone().map_err(Not);
         }
         let start = Instant::now();
@@ -402,7 +434,13 @@ impl Road {
         });
         let mut keep = std::mem::take(&mut values.keep);
         keep.extend(world::code_of(f));
-        self.made.entry(root).or_default().push(Made { args: tys, no_rows, facts: values.facts, _keep: keep, entry: entry.clone() });
+        self.made.entry(root).or_default().push(Made {
+            args: tys,
+            no_rows,
+            facts: values.facts,
+            _keep: keep,
+            entry: entry.clone(),
+        });
         self.clock.making(start);
         entry.map_err(Not)
     }
@@ -429,7 +467,28 @@ impl Road {
         let made_by = self.program.func(l.primal);
         let outs = made_by.body.results.len();
         let kept = made_by.tys(&made_by.body.results[l.results..]);
-        let made = Rc::new(Lined { entered: e.clone(), primal, tangent, cotangent, results: l.results, outs, kept, halves: [l.primal, l.cotangent], whole: Default::default(), away: Default::default(), joined: Default::default(), paces: Default::default(), pace: Default::default(), hot: Default::default(), active: l.active, source: f, wrt, plan: how.plan.clone(), wide: Default::default(), pattern: Default::default() });
+        let made = Rc::new(Lined {
+            entered: e.clone(),
+            primal,
+            tangent,
+            cotangent,
+            results: l.results,
+            outs,
+            kept,
+            halves: [l.primal, l.cotangent],
+            whole: Default::default(),
+            away: Default::default(),
+            joined: Default::default(),
+            paces: Default::default(),
+            pace: Default::default(),
+            hot: Default::default(),
+            active: l.active,
+            source: f,
+            wrt,
+            plan: how.plan.clone(),
+            wide: Default::default(),
+            pattern: Default::default(),
+        });
         self.lines.insert(key, made.clone());
         self.clock.making(start);
         Ok(made)
@@ -449,7 +508,10 @@ impl Road {
     }
 
     fn measure(&mut self, l: &Lined, (how, sizes): (choose::Resolved, Vec<i64>), residuals: &[Value]) {
-        let boxes = match self.differentiated(&l.entered, how.segments).and_then(|j| Ok(self.ad.boxes(&mut self.program, j, &how.plan)?)) {
+        let boxes = match self
+            .differentiated(&l.entered, how.segments)
+            .and_then(|j| Ok(self.ad.boxes(&mut self.program, j, &how.plan)?))
+        {
             Ok(b) => b,
             Err(_) => return,
         };
@@ -513,7 +575,8 @@ pub(crate) fn under<T>(m: &mut Machine, plan: &Value, run: impl FnOnce(&mut Mach
 
 /// The error for a plan on a function that compiled AD does not support.
 pub(crate) fn unplanned(u: &Unsupported) -> Box<Error> {
-    Error::new(codes::PLAN, format!("there are no plans for this function, because of {}", u.why)).hint("its derivatives are taped, which stores everything")
+    Error::new(codes::PLAN, format!("there are no plans for this function, because of {}", u.why))
+        .hint("its derivatives are taped, which stores everything")
 }
 
 fn name(f: &Fun) -> String {
@@ -536,7 +599,9 @@ fn inputs(m: &Machine, e: &Entered, f: &Value, args: &[Value]) -> Result<Vec<Val
     let mut out = Vec::new();
     for i in &e.entry.inputs {
         let v = values.at(&i.place).ok_or_else(|| not("a value that is not there yet"))?;
-        e.datas.take_apart(&v, &i.layout, &mut out).ok_or_else(|| not("a value of another layout than its type says"))?;
+        e.datas
+            .take_apart(&v, &i.layout, &mut out)
+            .ok_or_else(|| not("a value of another layout than its type says"))?;
     }
     Ok(out)
 }
@@ -630,7 +695,13 @@ fn readied(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<Ready, Not>> {
 }
 
 /// `here` is given if the CPU was chosen by measured time: the number of scalars in the arguments.
-fn recorded_by(m: &mut Machine, f: &Value, x: &Value, ready: Ready, here: Option<u64>) -> Res<Result<(Value, LinearMap), Not>> {
+fn recorded_by(
+    m: &mut Machine,
+    f: &Value,
+    x: &Value,
+    ready: Ready,
+    here: Option<u64>,
+) -> Res<Result<(Value, LinearMap), Not>> {
     let Ready { lined, leaves, plan, how } = ready;
     let measured = (m.road.given.is_some() || plan != Plan::StoreAll).then(|| choose::sizes(&leaves));
     let mut outs = m.call_packed(&lined.primal, leaves, lined.outs, true)?;
@@ -639,7 +710,9 @@ fn recorded_by(m: &mut Machine, f: &Value, x: &Value, ready: Ready, here: Option
         m.road.measure(&lined, (how, sizes), &residuals);
     }
     let e = &lined.entered;
-    let Some(y) = e.datas.put_together(&e.entry.result, &mut outs.into_iter()) else { return Ok(Err(not("a result of another layout than its type says"))) };
+    let Some(y) = e.datas.put_together(&e.entry.result, &mut outs.into_iter()) else {
+        return Ok(Err(not("a result of another layout than its type says")));
+    };
     let like = |v: &Value| Traced { like: v.clone(), nodes: Vec::new() };
     let map = LinearMap {
         tape: Rc::default(),
@@ -690,7 +763,10 @@ fn applied(m: &mut Machine, map: &LinearMap, main: &Map, v: &Value) -> Res<Value
         args.extend(seeds.into_iter().zip(active).filter(|(_, a)| *a).map(|(s, _)| s));
         let n = arg.leaves().iter().filter(|t| e.datas.has_tangent(t)).count();
         let outs = m.call_lowered(&l.cotangent, args, n)?;
-        return e.datas.merge(&map.input.like, arg, &mut outs.into_iter().map(tangents::unsigned_zeros)).ok_or_else(broken);
+        return e
+            .datas
+            .merge(&map.input.like, arg, &mut outs.into_iter().map(tangents::unsigned_zeros))
+            .ok_or_else(broken);
     }
     args.extend(seeds);
     let n = l.active.iter().filter(|a| **a).count();
@@ -728,12 +804,17 @@ fn pushed(m: &mut Machine, f: &Value, x: &Value, v: &Value) -> Res<Result<(Value
     let e = m.road.sized(&e, &leaves);
     let p = possible!(with(m, |road, _| road.pushed(e)));
     let e = &p.entered;
-    let layout = possible!(e.entry.inputs.first().map(|i| &i.layout).ok_or_else(|| not("a function without arguments")));
+    let layout =
+        possible!(e.entry.inputs.first().map(|i| &i.layout).ok_or_else(|| not("a function without arguments")));
     possible!(e.datas.tangents(v, layout, &mut leaves).ok_or_else(|| not("a tangent of another structure")));
     let mut outs = m.call_lowered(&p.func, leaves, p.results + p.active.iter().filter(|a| **a).count())?;
     let tangents = outs.split_off(p.results.min(outs.len()));
-    let Some(y) = e.datas.put_together(&e.entry.result, &mut outs.into_iter()) else { return Ok(Err(not("a result of another layout than its type says"))) };
+    let Some(y) = e.datas.put_together(&e.entry.result, &mut outs.into_iter()) else {
+        return Ok(Err(not("a result of another layout than its type says")));
+    };
     let tangents = spread(e, &p.active, tangents);
-    let Some(t) = e.datas.merge(&y, &e.entry.result, &mut tangents.into_iter()) else { return Ok(Err(not("a tangent of another structure"))) };
+    let Some(t) = e.datas.merge(&y, &e.entry.result, &mut tangents.into_iter()) else {
+        return Ok(Err(not("a tangent of another structure")));
+    };
     Ok(Ok((y, t)))
 }

@@ -238,7 +238,9 @@ pub(crate) fn add_slice(m: &mut Machine, acc: Value, lo: &Value, v: Value) -> Re
 pub(crate) fn within(m: &mut Machine, shape: &Value, lo: &Value, v: &Value) -> Res<Value> {
     let zero = || zeros(shape, v, 0);
     let (Value::Array(a), Some(shape)) = (v, extents(shape)) else { return add_slice(m, zero()?, lo, v.clone()) };
-    let (Buf::F64(x), Ok(at)) = (a.buf(), usize::try_from(int(lo))) else { return add_slice(m, zero()?, lo, v.clone()) };
+    let (Buf::F64(x), Ok(at)) = (a.buf(), usize::try_from(int(lo))) else {
+        return add_slice(m, zero()?, lo, v.clone());
+    };
     let (row, total) = (shape[1..].iter().product::<usize>(), array::count(&shape)?);
     if a.shape[1..] != shape[1..] || at * row + x.len() > total {
         return add_slice(m, zero()?, lo, v.clone());
@@ -255,7 +257,9 @@ pub(crate) fn within(m: &mut Machine, shape: &Value, lo: &Value, v: &Value) -> R
 /// if an index is out of bounds.
 pub(crate) fn out_of_bounds(a: &Value, at: &Value) -> bool {
     let n = seq::len(a);
-    if matches!(a, Value::Array(a) if a.shape.len() == 1 && a.kind() == Kind::F64) && matches!(at, Value::Array(at) if at.shape.len() == 1 && at.kind() == Kind::I64) {
+    if matches!(a, Value::Array(a) if a.shape.len() == 1 && a.kind() == Kind::F64)
+        && matches!(at, Value::Array(at) if at.shape.len() == 1 && at.kind() == Kind::I64)
+    {
         return true;
     }
     matches!(at, Value::Array(at) if matches!(at.buf(), Buf::I64(at) if at.iter().any(|i| *i < 0 || *i as usize >= n)))
@@ -266,7 +270,9 @@ pub(crate) fn gather_or_zero(m: &Machine, a: &Value, at: &Value) -> Res<Value> {
     let (a, at) = (arr(a)?, arr(at)?);
     if let (Buf::F64(x), Buf::I64(at), 1) = (a.buf(), at.buf(), a.shape.len()) {
         // A negative index becomes a large unsigned number, which is out of bounds.
-        let part = |start: usize, out: &mut [f64]| out.iter_mut().zip(&at[start..]).for_each(|(o, i)| *o = x.get(*i as usize).copied().unwrap_or(0.0));
+        let part = |start: usize, out: &mut [f64]| {
+            out.iter_mut().zip(&at[start..]).for_each(|(o, i)| *o = x.get(*i as usize).copied().unwrap_or(0.0))
+        };
         return Ok(array::floats(parallel::made(Watch(&m.interrupt), at.len(), part)?));
     }
     let (n, row): (usize, usize) = (a.len(), a.shape[1..].iter().product());
@@ -287,7 +293,13 @@ pub(crate) fn gather_or_zero(m: &Machine, a: &Value, at: &Value) -> Res<Value> {
 }
 
 /// Adds each row of `s` to the row of `d` that `place` selects, if any.
-fn add_rows<T: Copy + std::ops::AddAssign>(d: &mut [T], s: &[T], at: &[i64], row: usize, place: &impl Fn(i64) -> Res<Option<usize>>) -> Res<()> {
+fn add_rows<T: Copy + std::ops::AddAssign>(
+    d: &mut [T],
+    s: &[T],
+    at: &[i64],
+    row: usize,
+    place: &impl Fn(i64) -> Res<Option<usize>>,
+) -> Res<()> {
     for (k, i) in at.iter().enumerate() {
         match place(*i)? {
             Some(i) if row == 1 => d[i] += s[k],

@@ -4,9 +4,9 @@
 use super::lower::zero_of;
 use super::step::{What, rep};
 use crate::value::{ConInfo, Rep, Value};
+use adl_ir::{DataDecl, Function, Op, Stmt, Var};
 use adl_syntax::symbol::Symbol;
 use adl_typing::ty::DataId;
-use adl_ir::{DataDecl, Function, Op, Stmt, Var};
 use std::rc::Rc;
 
 /// An operation with its operands.
@@ -29,9 +29,7 @@ pub fn site(datas: &[Rc<DataDecl>], f: &Function, s: &Stmt) -> Site {
     });
     let what = match positional {
         Op::Prim(p, _) => What::Prim(p, vec![Value::Rep(Rc::new(prim_rep(f, &vars, s)))]),
-        Op::Con { data, tag, .. } => {
-            What::Con(constructor(datas.get(data.0 as usize), tag, vars.len()))
-        }
+        Op::Con { data, tag, .. } => What::Con(constructor(datas.get(data.0 as usize), tag, vars.len())),
         op => What::Op(op),
     };
     Site { what, vars, zeros: zeros(f, s) }

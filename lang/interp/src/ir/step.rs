@@ -4,7 +4,7 @@ use super::{buffer, rows};
 use crate::error::{Error, Res, codes};
 use crate::ops::watch::Watch;
 use crate::ops::{self, arith};
-use crate::value::{Buf, Kind, ConInfo, Data, Rep, Shape, Value, array, compare, seq};
+use crate::value::{Buf, ConInfo, Data, Kind, Rep, Shape, Value, array, compare, seq};
 use crate::vm::Machine;
 use adl_ir::{Cmp, Contract, Conv, Op, Ty};
 use adl_prim::{Bin, Prim, Un};
@@ -100,8 +100,16 @@ fn absorbing(op: &Op, args: &[Value]) -> bool {
     match op {
         Op::Bin(Bin::Mul | Bin::Scale, a, b) | Op::Dot(a, b) | Op::MatMul(a, b) | Op::Outer(a, b) => zero(a) || zero(b),
         Op::Bin(Bin::Div, a, _) | Op::Un(Un::Neg, a) | Op::Convert(_, a) | Op::Reverse(a) | Op::Transpose(a) => zero(a),
-        Op::Index { a, .. } | Op::Slice { a, .. } | Op::Gather { a, .. } | Op::Reshape { a, .. } | Op::Rotate { a, .. } => zero(a),
-        Op::Replicate { a, .. } | Op::Sum { a, .. } | Op::Spread { a, .. } | Op::Total { a, .. } | Op::Cumsum { a, .. } => zero(a),
+        Op::Index { a, .. }
+        | Op::Slice { a, .. }
+        | Op::Gather { a, .. }
+        | Op::Reshape { a, .. }
+        | Op::Rotate { a, .. } => zero(a),
+        Op::Replicate { a, .. }
+        | Op::Sum { a, .. }
+        | Op::Spread { a, .. }
+        | Op::Total { a, .. }
+        | Op::Cumsum { a, .. } => zero(a),
         Op::Dup(a) | Op::Fields { a, .. } => zero(a),
         Op::Concat { a, b, .. } => zero(a) && zero(b),
         Op::Stack { elems, .. } => !elems.is_empty() && elems.iter().all(zero),
@@ -113,10 +121,22 @@ fn operation(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Outs> {
     let v = match op {
         // Symbolic zeros may only reach linear operations.
         Op::Un(_, a) if matches!(args[a.0 as usize], Value::Zero) => return Err(absent()),
-        Op::Bin(op, a, b) if !matches!(op, Bin::Add | Bin::Sub) && [a, b].iter().any(|v| matches!(args[v.0 as usize], Value::Zero)) => return Err(absent()),
+        Op::Bin(op, a, b)
+            if !matches!(op, Bin::Add | Bin::Sub)
+                && [a, b].iter().any(|v| matches!(args[v.0 as usize], Value::Zero)) =>
+        {
+            return Err(absent());
+        }
         Op::Cmp(_, a, b) if [a, b].iter().any(|v| matches!(args[v.0 as usize], Value::Zero)) => return Err(absent()),
         // The sum of a scalar zero and a symbolic zero is symbolic, because the shape is unknown.
-        Op::Bin(Bin::Add, a, b) if matches!((&args[a.0 as usize], &args[b.0 as usize]), (Value::Float(0.0) | Value::F32(0.0), Value::Zero)) => Value::Zero,
+        Op::Bin(Bin::Add, a, b)
+            if matches!(
+                (&args[a.0 as usize], &args[b.0 as usize]),
+                (Value::Float(0.0) | Value::F32(0.0), Value::Zero)
+            ) =>
+        {
+            Value::Zero
+        }
         Op::Un(op, a) => {
             let a = take(args, *a);
             arith::un(m, *op, a)?
@@ -168,7 +188,9 @@ fn arrays(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Outs> {
         Op::Index { a, at: is, .. } => rows::at(&args[at(a)], &args[at(a) + 1..at(a) + 1 + is.len()])?,
         Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => update(m, op, args)?,
         Op::Slice { a, lo, hi, .. } => rows::slice(&args[at(a)], &args[at(lo)], &args[at(hi)])?,
-        Op::Gather { a, at: is, shape: Some(_) } if rows::out_of_bounds(&args[at(a)], &args[at(is)]) => rows::gather_or_zero(m, &args[at(a)], &args[at(is)])?,
+        Op::Gather { a, at: is, shape: Some(_) } if rows::out_of_bounds(&args[at(a)], &args[at(is)]) => {
+            rows::gather_or_zero(m, &args[at(a)], &args[at(is)])?
+        }
         Op::Gather { .. } => prim(m, Prim::Gather, Ty::F64, &mut args[..2])?,
         Op::Reverse(_) => prim(m, Prim::Reverse, Ty::F64, args)?,
         Op::Rotate { .. } => prim(m, Prim::Rotate, Ty::F64, args)?,
@@ -219,7 +241,11 @@ fn contract(m: &mut Machine, c: &Contract, args: &mut [Value]) -> Res<Value> {
     let size = (extent(c.size[0])?, extent(c.size[1])?, extent(c.size[2])?);
     let (a, b) = (&args[c.a.0 as usize], &args[c.b.0 as usize]);
     if [a, b].iter().any(|v| matches!(v, Value::Zero)) {
-        let shape = if seq::shape(a).is_some_and(|s| s.len() == 1) { Shape::from_slice(&[size.1]) } else { Shape::from_slice(&[size.0, size.1]) };
+        let shape = if seq::shape(a).is_some_and(|s| s.len() == 1) {
+            Shape::from_slice(&[size.1])
+        } else {
+            Shape::from_slice(&[size.0, size.1])
+        };
         return Ok(array::make(shape.clone(), Buf::F64(array::filled(0.0, array::count(&shape)?)?)));
     }
     ops::contract(Watch(&m.interrupt), c, (a, b), size)
@@ -236,7 +262,9 @@ fn update(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Value> {
             let (acc, v) = (start(args, *acc, *v, *shape, is.len())?, take(args, *v));
             rows::put(acc, &args[1..1 + is.len()], &v)
         }
-        Op::SliceAdd { acc, lo, v, shape: Some(s), .. } if matches!(args[acc.0 as usize], Value::Zero) && !matches!(args[v.0 as usize], Value::Zero) => {
+        Op::SliceAdd { acc, lo, v, shape: Some(s), .. }
+            if matches!(args[acc.0 as usize], Value::Zero) && !matches!(args[v.0 as usize], Value::Zero) =>
+        {
             rows::within(m, &args[s.0 as usize], &args[lo.0 as usize], &args[v.0 as usize])
         }
         Op::SliceAdd { acc, lo, v, shape, .. } => {
@@ -259,7 +287,9 @@ fn prim(m: &mut Machine, p: Prim, elem: Ty, args: &mut [Value]) -> Res<Value> {
 /// A product; axes of the right operand beyond the usual rank are flattened to columns.
 fn product(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
     let most = if p == Prim::Outer { 1 } else { 2 };
-    let Some(right) = seq::shape(&args[1]).filter(|s| s.len() > most).cloned() else { return prim(m, p, Ty::F64, args) };
+    let Some(right) = seq::shape(&args[1]).filter(|s| s.len() > most).cloned() else {
+        return prim(m, p, Ty::F64, args);
+    };
     let rest = &right[most - 1..];
     let flat: Shape = right[..most - 1].iter().copied().chain([rest.iter().product()]).collect();
     args[1] = crate::ad::rules::reshape(m, std::mem::take(&mut args[1]), flat)?;
@@ -394,7 +424,9 @@ fn places(a: &Value) -> Value {
 fn concat(m: &mut Machine, args: &mut [Value], len: Option<adl_ir::Var>, shape: Option<adl_ir::Var>) -> Res<Value> {
     if let Some(gap) = args[..2].iter().position(|a| matches!(a, Value::Zero)) {
         let (Some(len), Some(shape)) = (len, shape) else { return Err(absent()) };
-        let (Value::Int(n), Some(mut extents)) = (&args[len.0 as usize], rows::extents(&args[shape.0 as usize])) else { return Err(absent()) };
+        let (Value::Int(n), Some(mut extents)) = (&args[len.0 as usize], rows::extents(&args[shape.0 as usize])) else {
+            return Err(absent());
+        };
         let n = usize::try_from(*n).unwrap_or(0);
         extents[0] = if gap == 0 { n } else { extents[0].saturating_sub(n) };
         args[gap] = rows::zero_like_elements(&args[1 - gap], extents)?;

@@ -10,9 +10,9 @@
 //! instruction before the chain tries [`Strips`] and jumps past the chain if it succeeded. Otherwise, for small
 //! arrays, other element types, symbolic zeros or shapes that do not fit, the statements run one by one.
 
+use crate::error::Res;
 use crate::ops::strips::{Chain, From, Given, Member, Total};
 use crate::ops::watch::Watch;
-use crate::error::Res;
 use crate::value::{Array, Buf, Value, array};
 use adl_ir::{Block, Function, Loop, Op, Stmt, Ty, Var};
 use adl_prim::Prim;
@@ -59,7 +59,12 @@ fn is_number(f: &Function, v: Var) -> bool {
 pub(crate) fn suits(f: &Function, l: &Loop) -> bool {
     let float = |s: &Stmt| s.outs.iter().all(|v| is_number(f, *v));
     let elements = l.body.params.iter().skip(1).all(|v| is_number(f, *v));
-    elements && adl_opt::straight(f, l) && l.body.stmts.iter().all(|s| matches!(s.op, Op::Lit(_)) || matches!(s.op, Op::Un(..) | Op::Bin(..)) && float(s))
+    elements
+        && adl_opt::straight(f, l)
+        && l.body
+            .stmts
+            .iter()
+            .all(|s| matches!(s.op, Op::Lit(_)) || matches!(s.op, Op::Un(..) | Op::Bin(..)) && float(s))
 }
 
 /// Whether a statement may be part of a chain.
@@ -75,7 +80,9 @@ fn axes(f: &Function, s: &Stmt) -> Option<u32> {
     }
     let found = match &s.op {
         Op::Un(_, a) if is_array(f, *a) => rank(*a),
-        Op::Bin(_, a, b) if is_array(f, *a) && (is_number(f, *b) || is_array(f, *b) && rank(*a) == rank(*b)) => rank(*a),
+        Op::Bin(_, a, b) if is_array(f, *a) && (is_number(f, *b) || is_array(f, *b) && rank(*a) == rank(*b)) => {
+            rank(*a)
+        }
         Op::Bin(_, a, b) if is_number(f, *a) && is_array(f, *b) => rank(*b),
         Op::Replicate { a, .. } if is_number(f, *a) => 1,
         Op::Sum { a, .. } if is_array(f, *a) && rank(*a) == 1 => 1,
@@ -138,9 +145,16 @@ fn order(f: &Function, b: &mut Block) {
 fn may_go_before(f: &Function, s: &Stmt) -> bool {
     let scalar = s.outs.iter().chain(&s.lin_outs).all(|v| f.ty(*v).rank() == 0);
     match &s.op {
-        Op::Lit(_) | Op::Zero(_) | Op::Dim(..) | Op::Shape(_) | Op::Count(_) | Op::Prim(Prim::Assert | Prim::Take, _) => true,
+        Op::Lit(_)
+        | Op::Zero(_)
+        | Op::Dim(..)
+        | Op::Shape(_)
+        | Op::Count(_)
+        | Op::Prim(Prim::Assert | Prim::Take, _) => true,
         Op::Stack { elems, .. } => elems.iter().all(|v| f.ty(*v).rank() == 0),
-        Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) | Op::Index { .. } => scalar,
+        Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) | Op::Index { .. } => {
+            scalar
+        }
         _ => false,
     }
 }
@@ -161,7 +175,18 @@ pub(super) fn chain(f: &Function, b: &Block, at: u32, lives: &dyn Fn(Var, u32) -
         return None;
     }
     let end = at + n as u32;
-    let mut s = Search { f, arrays: Vec::new(), numbers: Vec::new(), lengths: Vec::new(), places: HashMap::new(), free: Vec::new(), read_last: Vec::new(), chain: Chain::default(), stored: Vec::new(), totals: Vec::new() };
+    let mut s = Search {
+        f,
+        arrays: Vec::new(),
+        numbers: Vec::new(),
+        lengths: Vec::new(),
+        places: HashMap::new(),
+        free: Vec::new(),
+        read_last: Vec::new(),
+        chain: Chain::default(),
+        stored: Vec::new(),
+        totals: Vec::new(),
+    };
     for (k, stmt) in b.stmts[first..end as usize].iter().enumerate() {
         s.member(stmt, &|v| lives(v, end - 1), &|v| lives(v, at + k as u32))?;
     }
@@ -305,7 +330,8 @@ impl Strips {
                 _ => return None,
             }
         }
-        let numbers: SmallVec<[f64; 8]> = numbers.iter().map(|v| if let Value::Float(x) = v { Some(*x) } else { None }).collect::<Option<_>>()?;
+        let numbers: SmallVec<[f64; 8]> =
+            numbers.iter().map(|v| if let Value::Float(x) = v { Some(*x) } else { None }).collect::<Option<_>>()?;
         let n = elements(first);
         if lengths.iter().any(|v| !matches!(v, Value::Int(m) if *m == n as i64)) {
             return None;

@@ -3,7 +3,7 @@
 
 use super::convert::{Datas, Part, data_in};
 use super::lower::zero_of;
-use crate::value::{Array, Buf, Kind, Data, Record, Tuple, Value, array, space};
+use crate::value::{Array, Buf, Data, Kind, Record, Tuple, Value, array, space};
 use adl_ir::{DataId, Ty};
 use adl_specialise::Layout;
 use std::rc::Rc;
@@ -64,7 +64,9 @@ impl Datas {
             (Layout::Unit, _) => Some(Value::Unit),
             (Layout::Array(e), _) => self.merge(like, e, next),
             (Layout::Data(d) | Layout::Fun(d), _) => self.merge_data(like, next.next()?, *d),
-            (Layout::Tuple(ls), Value::Tuple(t)) => Some(Value::Tuple(Rc::new(Tuple(self.merge_each(&t.0, ls.iter(), next)?)))),
+            (Layout::Tuple(ls), Value::Tuple(t)) => {
+                Some(Value::Tuple(Rc::new(Tuple(self.merge_each(&t.0, ls.iter(), next)?))))
+            }
             (Layout::Record(fs), Value::Record(r)) => {
                 let vals = self.merge_each(&r.vals, fs.iter().map(|f| &f.1), next)?;
                 Some(Value::Record(Rc::new(Record { names: r.names.clone(), vals })))
@@ -72,7 +74,9 @@ impl Datas {
             (Layout::Tuple(_) | Layout::Record(_), Value::Array(a)) => {
                 let buf = match (a.buf(), l) {
                     (Buf::Tuple(cols), Layout::Tuple(ls)) => Buf::Tuple(self.merge_each(cols, ls.iter(), next)?),
-                    (Buf::Record(names, cols), Layout::Record(fs)) => Buf::Record(names.clone(), self.merge_each(cols, fs.iter().map(|f| &f.1), next)?),
+                    (Buf::Record(names, cols), Layout::Record(fs)) => {
+                        Buf::Record(names.clone(), self.merge_each(cols, fs.iter().map(|f| &f.1), next)?)
+                    }
                     // An empty array whose element type is unknown.
                     _ => {
                         l.leaves().iter().filter(|t| self.has_tangent(t)).for_each(|_| drop(next.next()));
@@ -85,7 +89,12 @@ impl Datas {
         }
     }
 
-    fn merge_each<'l>(&self, vs: &[Value], ls: impl Iterator<Item = &'l Layout>, next: &mut dyn Iterator<Item = Value>) -> Option<Vec<Value>> {
+    fn merge_each<'l>(
+        &self,
+        vs: &[Value],
+        ls: impl Iterator<Item = &'l Layout>,
+        next: &mut dyn Iterator<Item = Value>,
+    ) -> Option<Vec<Value>> {
         vs.iter().zip(ls).map(|(v, l)| self.merge(v, l, next)).collect()
     }
 
@@ -98,7 +107,8 @@ impl Datas {
             (_, Value::Zero) => Some(space::zero_like(like)),
             (Value::Array(a), Value::Array(b)) => match (a.buf(), b.buf()) {
                 (Buf::Boxed(xs), Buf::Boxed(ts)) => {
-                    let vs = xs.iter().zip(ts).map(|(x, t)| self.merge_data(x, t.clone(), d)).collect::<Option<Vec<_>>>()?;
+                    let vs =
+                        xs.iter().zip(ts).map(|(x, t)| self.merge_data(x, t.clone(), d)).collect::<Option<Vec<_>>>()?;
                     Some(array::make(a.shape.clone(), Buf::Boxed(vs)))
                 }
                 _ => Some(like.clone()),
@@ -147,7 +157,9 @@ fn number(t: Value, like: &Value) -> Option<Value> {
 /// The tangent, if its shape is that of its primal. Empty arrays may have unknown further extents.
 fn regular(v: Value, like: &Value) -> Option<Value> {
     match (&v, like) {
-        (Value::Array(a), Value::Array(b)) if a.shape != b.shape => (a.shape.contains(&0) && b.shape.contains(&0)).then(|| space::zero_like(like)),
+        (Value::Array(a), Value::Array(b)) if a.shape != b.shape => {
+            (a.shape.contains(&0) && b.shape.contains(&0)).then(|| space::zero_like(like))
+        }
         (Value::Array(_), Value::Array(_)) => Some(v),
         (Value::Array(_), _) | (_, Value::Array(_)) => None,
         _ => Some(v),

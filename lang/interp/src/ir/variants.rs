@@ -27,7 +27,9 @@ impl Fact {
     /// Whether it holds for the arguments.
     fn holds(self, args: &[&Value]) -> bool {
         match self {
-            Fact::Extent(k, axis, n) => matches!(args.get(k), Some(Value::Array(a)) if a.shape.get(axis as usize) == Some(&n)),
+            Fact::Extent(k, axis, n) => {
+                matches!(args.get(k), Some(Value::Array(a)) if a.shape.get(axis as usize) == Some(&n))
+            }
             Fact::Int(k, n) => matches!(args.get(k), Some(Value::Int(m)) if *m == n),
         }
     }
@@ -79,10 +81,12 @@ fn ints(f: &Function, args: &[&Value]) -> Vec<Fact> {
         }
     }
     let params = f.body.params.iter().chain(&f.body.lin_params).zip(args).enumerate();
-    params.filter_map(|(k, (p, x))| match x {
-        Value::Int(n) if (1..=SMALL as i64).contains(n) && extents.contains(p) => Some(Fact::Int(k, *n)),
-        _ => None,
-    }).collect()
+    params
+        .filter_map(|(k, (p, x))| match x {
+            Value::Int(n) if (1..=SMALL as i64).contains(n) && extents.contains(p) => Some(Fact::Int(k, *n)),
+            _ => None,
+        })
+        .collect()
 }
 
 /// The facts about arguments to which the function can be specialised; empty if there are none of use.
@@ -114,7 +118,13 @@ fn arrays(f: &Function, b: &Block) -> usize {
         Op::Loop(l) => arrays(f, &l.body).saturating_mul(TURNS),
         op => op.blocks().into_iter().map(|b| arrays(f, b)).sum(),
     };
-    b.stmts.iter().map(|s| usize::from(s.outs.iter().any(array)).saturating_add(stacker::maybe_grow(64 * 1024, 1024 * 1024, || inside(s)))).sum()
+    b.stmts
+        .iter()
+        .map(|s| {
+            usize::from(s.outs.iter().any(array))
+                .saturating_add(stacker::maybe_grow(64 * 1024, 1024 * 1024, || inside(s)))
+        })
+        .sum()
 }
 
 /// Inserts assertions of the facts at the beginning of a function. For boxed rows, the loops over them assert
@@ -172,7 +182,8 @@ fn assert_size(f: &mut Function, size: Size, n: i64, out: &mut Vec<Stmt>) {
 fn rows(f: &mut Function, b: &mut Block, boxes: Var, n: i64) {
     for s in &mut b.stmts {
         if let Op::Loop(l) = &mut s.op {
-            let row = l.xs.iter().position(|x| *x == boxes).and_then(|k| l.body.params.get(1 + l.init.len() + k).copied());
+            let row =
+                l.xs.iter().position(|x| *x == boxes).and_then(|k| l.body.params.get(1 + l.init.len() + k).copied());
             if let Some(row) = row.filter(|r| f.ty(*r).rank() == 1) {
                 let mut first = Vec::new();
                 assert_size(f, Size::Extent(row, 0), n, &mut first);
@@ -180,6 +191,8 @@ fn rows(f: &mut Function, b: &mut Block, boxes: Var, n: i64) {
                 l.body.stmts = first;
             }
         }
-        s.op.blocks_mut().into_iter().for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || rows(f, b, boxes, n)));
+        s.op.blocks_mut()
+            .into_iter()
+            .for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || rows(f, b, boxes, n)));
     }
 }

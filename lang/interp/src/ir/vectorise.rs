@@ -56,7 +56,8 @@ fn block(f: &mut Function, b: &mut Block, change: &Change) {
 /// summed.
 fn collected(f: &mut Function, s: Stmt, n: Var, to: &mut Vec<Stmt>) {
     let Op::Loop(l) = &s.op else { return to.push(s) };
-    let summed: Vec<bool> = l.outs.iter().zip(&l.body.results).map(|(o, r)| *o == Out::Sum && f.ty(*r).is_real()).collect();
+    let summed: Vec<bool> =
+        l.outs.iter().zip(&l.body.results).map(|(o, r)| *o == Out::Sum && f.ty(*r).is_real()).collect();
     if !summed.contains(&true) {
         return to.push(s);
     }
@@ -71,7 +72,12 @@ fn collected(f: &mut Function, s: Stmt, n: Var, to: &mut Vec<Stmt>) {
         if sum {
             *o = Out::Collect;
             let total = f.fresh(ty, false);
-            sums.push(Stmt { outs: vec![total], lin_outs: Vec::new(), op: Op::Sum { a: part, n: Some(n) }, span: s.span });
+            sums.push(Stmt {
+                outs: vec![total],
+                lin_outs: Vec::new(),
+                op: Op::Sum { a: part, n: Some(n) },
+                span: s.span,
+            });
             if let Some(r) = results.last_mut() {
                 *r = total;
             }
@@ -113,11 +119,25 @@ fn in_order(f: &mut Function, mut s: Stmt, to: &mut Vec<Stmt>) {
         let sum = Stmt { outs: vec![whole], lin_outs: Vec::new(), op: Op::Sum { a: part, n: Some(n) }, span };
         let (i, x, turns) = (f.fresh(Ty::I64, false), f.fresh(ty, false), f.fresh(Ty::I64, false));
         let body = Block { params: vec![i, x], results: vec![x], ..Block::default() };
-        let each = Loop { turns: Turns::For(n), reverse, init: vec![], lin_init: vec![], xs: vec![part], lin_xs: vec![], outs: vec![Out::Sum], lin_outs: vec![], body };
+        let each = Loop {
+            turns: Turns::For(n),
+            reverse,
+            init: vec![],
+            lin_init: vec![],
+            xs: vec![part],
+            lin_xs: vec![],
+            outs: vec![Out::Sum],
+            lin_outs: vec![],
+            body,
+        };
         // `either` binds the results of the short loop itself.
         let few = Stmt { outs: vec![total, turns], lin_outs: Vec::new(), op: Op::Loop(Box::new(each)), span };
         let count = f.fresh(Ty::I64, false);
-        let many = Block { stmts: vec![sum, Stmt { outs: vec![count], lin_outs: Vec::new(), op: Op::Lit(Lit::I64(0)), span }], results: vec![whole, count], ..Block::default() };
+        let many = Block {
+            stmts: vec![sum, Stmt { outs: vec![count], lin_outs: Vec::new(), op: Op::Lit(Lit::I64(0)), span }],
+            results: vec![whole, count],
+            ..Block::default()
+        };
         either(f, few, n, many, to);
     }
 }

@@ -59,7 +59,8 @@ pub(crate) fn worth(source: &Source, f: &Function) -> u64 {
 /// Estimated number of statements that a call runs. `chains` says whether arithmetic on large arrays counts.
 pub(crate) fn of_call(source: &Source, f: &Function, chains: bool, args: &mut dyn Iterator<Item = &Value>) -> u64 {
     let known = RefCell::default();
-    let mut e = Estimate { source, f, known: &known, sizes: Sizes::default(), chains, depth: 0, longest: TURNS, large: false };
+    let mut e =
+        Estimate { source, f, known: &known, sizes: Sizes::default(), chains, depth: 0, longest: TURNS, large: false };
     for (v, x) in f.body.params.iter().chain(&f.body.lin_params).zip(args) {
         match x {
             Value::Int(n) => e.sizes.set_int(*v, *n),
@@ -100,7 +101,11 @@ impl Estimate<'_> {
         self.sizes.learn(self.f, s);
         match &s.op {
             Op::Loop(l) if self.turns(l) >= strips::LARGE as u64 && strips::suits(self.f, l) => {
-                if self.chains { self.turns(l).saturating_mul(l.body.stmts.len() as u64) / ELEMENTS } else { 1 }
+                if self.chains {
+                    self.turns(l).saturating_mul(l.body.stmts.len() as u64) / ELEMENTS
+                } else {
+                    1
+                }
             }
             _ if self.large && strips::on_arrays(self.f, s) && !self.sizes.small(self.f, s) => 0,
             Op::Loop(l) => {
@@ -115,7 +120,9 @@ impl Estimate<'_> {
                 self.sizes.reduced(x, s);
                 self.extent(x.arrays.first()).saturating_mul(step).saturating_add(1)
             }
-            Op::ReduceByIndex { op, keys, .. } => self.extent(Some(keys)).saturating_mul(self.block(op)).saturating_add(1),
+            Op::ReduceByIndex { op, keys, .. } => {
+                self.extent(Some(keys)).saturating_mul(self.block(op)).saturating_add(1)
+            }
             Op::Call { f, .. } => self.call(*f),
             op => op.blocks().into_iter().map(|b| self.block(b)).max().unwrap_or(0).saturating_add(1),
         }
@@ -128,7 +135,16 @@ impl Estimate<'_> {
         if let Some(work) = self.known.borrow().get(&key) {
             return *work;
         }
-        let mut inner = Estimate { source: self.source, f: g, known: self.known, sizes: Sizes::default(), chains: false, depth: self.depth + 1, longest: self.longest, large: self.large };
+        let mut inner = Estimate {
+            source: self.source,
+            f: g,
+            known: self.known,
+            sizes: Sizes::default(),
+            chains: false,
+            depth: self.depth + 1,
+            longest: self.longest,
+            large: self.large,
+        };
         let work = inner.block(&g.body).saturating_add(1);
         self.known.borrow_mut().insert(key, work);
         work

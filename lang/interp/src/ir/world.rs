@@ -105,7 +105,9 @@ fn fact(v: &Value) -> Fact {
     match v {
         Value::Fun(f) => match &**f {
             Fun::Closure(c, _) => Fact::Fun("code", Rc::as_ptr(c) as usize),
-            Fun::Member(g, i) => g.codes.get(*i as usize).map_or(Fact::Opaque, |c| Fact::Fun("member", Rc::as_ptr(c) as usize)),
+            Fun::Member(g, i) => {
+                g.codes.get(*i as usize).map_or(Fact::Opaque, |c| Fact::Fun("member", Rc::as_ptr(c) as usize))
+            }
             Fun::Prim(p, _) => Fact::Fun("primitive", *p as usize),
             Fun::Partial(_, args) => Fact::Fun("partial", args.len()),
             Fun::Custom(_, _, vjp) => Fact::Fun("custom", usize::from(*vjp)),
@@ -163,7 +165,11 @@ impl World for Values<'_> {
             Value::Array(a) if holds_functions(&v) => {
                 let n = a.shape.first().copied().unwrap_or(0);
                 self.facts.push((at.clone(), Fact::Array(n)));
-                if a.shape.len() != 1 || n > MOST_FUNCTIONS { View::Opaque("an array of very many functions, or of more than one axis".into()) } else { View::Array(n as u32) }
+                if a.shape.len() != 1 || n > MOST_FUNCTIONS {
+                    View::Opaque("an array of very many functions, or of more than one axis".into())
+                } else {
+                    View::Array(n as u32)
+                }
             }
             _ => View::Data,
         }
@@ -309,7 +315,9 @@ fn bind(m: &Machine, t: &Ty, v: &Value, found: &mut HashMap<TyVar, Ty>) -> Optio
             }
         }
         (Ty::Tuple(ts), Value::Tuple(vs)) => ts.iter().zip(&vs.0).try_for_each(|(t, v)| bind(m, t, v, found))?,
-        (Ty::Record(r), Value::Record(vs)) => r.fields.iter().zip(&vs.vals).try_for_each(|((_, t), v)| bind(m, t, v, found))?,
+        (Ty::Record(r), Value::Record(vs)) => {
+            r.fields.iter().zip(&vs.vals).try_for_each(|((_, t), v)| bind(m, t, v, found))?
+        }
         (Ty::Array(..) | Ty::Data(..), _) => {
             if let Some(u) = type_of(m, v) {
                 unify(t, &u, found);
@@ -328,7 +336,9 @@ fn unify(t: &Ty, u: &Ty, found: &mut HashMap<TyVar, Ty>) {
         (Ty::Array(_, t), Ty::Array(_, u)) => unify(t, u, found),
         (Ty::Tuple(ts), Ty::Tuple(us)) => ts.iter().zip(us.iter()).for_each(|(t, u)| unify(t, u, found)),
         (Ty::Data(_, ts), Ty::Data(_, us)) => ts.iter().zip(us.iter()).for_each(|(t, u)| unify(t, u, found)),
-        (Ty::Record(t), Ty::Record(u)) => t.fields.iter().zip(&u.fields).for_each(|((_, t), (_, u))| unify(t, u, found)),
+        (Ty::Record(t), Ty::Record(u)) => {
+            t.fields.iter().zip(&u.fields).for_each(|((_, t), (_, u))| unify(t, u, found))
+        }
         _ => {}
     }
 }

@@ -10,7 +10,8 @@ use crate::vm::Machine;
 use adl_prim::{Bin, Prim, Un};
 
 fn overflow() -> Box<Error> {
-    Error::new(codes::OVERFLOW, "Int overflow: the result does not fit in 64 bits").hint("compute with Floats: `float n`")
+    Error::new(codes::OVERFLOW, "Int overflow: the result does not fit in 64 bits")
+        .hint("compute with Floats: `float n`")
 }
 
 /// A binary operator on Ints. Overflow and division by zero are errors.
@@ -55,7 +56,9 @@ pub(super) fn int_un(op: Un, a: i64) -> Res<i64> {
 /// `a ^ n` on Ints.
 fn whole_power(a: i64, n: i64) -> Res<i64> {
     if n < 0 {
-        return Err(Error::new(codes::NEGATIVE, "an Int cannot have a negative power").hint("compute with Floats: `float n`"));
+        return Err(
+            Error::new(codes::NEGATIVE, "an Int cannot have a negative power").hint("compute with Floats: `float n`")
+        );
     }
     match (a, u32::try_from(n)) {
         (_, Ok(n)) => a.checked_pow(n).ok_or_else(overflow),
@@ -127,7 +130,9 @@ pub fn bin(m: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
         // A generic zero or constant may be a Float beside an F32.
         (Value::Float(x), Value::F32(y)) => Value::F32(op.eval(f64::from(x as f32), f64::from(y)) as f32),
         (Value::F32(x), Value::Float(y)) => Value::F32(op.eval(f64::from(x), f64::from(y as f32)) as f32),
-        (a @ (Value::Rev { .. } | Value::Dual(_)), b) | (a, b @ (Value::Rev { .. } | Value::Dual(_))) => return traced(m, op, a, b),
+        (a @ (Value::Rev { .. } | Value::Dual(_)), b) | (a, b @ (Value::Rev { .. } | Value::Dual(_))) => {
+            return traced(m, op, a, b);
+        }
         (Value::Zero, b) => return zero_left(m, op, b),
         (a, Value::Zero) => match op {
             Bin::Add | Bin::Sub => a,
@@ -135,7 +140,9 @@ pub fn bin(m: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
             _ => return bin(m, op, a, Value::Float(0.0)),
         },
         // An empty array may lack an element type.
-        (Value::Array(x), Value::Array(y)) if x.is_empty() && y.is_empty() => Value::Array(if numeric(&x) { x } else { y }),
+        (Value::Array(x), Value::Array(y)) if x.is_empty() && y.is_empty() => {
+            Value::Array(if numeric(&x) { x } else { y })
+        }
         (Value::Array(x), y) | (y, Value::Array(x)) if x.is_empty() && scalar(&y) => Value::Array(x),
         (Value::Array(x), Value::Array(y)) if x.shape.len() != y.shape.len() && numeric(&x) && numeric(&y) => {
             return repeated(m, Value::Array(x), Value::Array(y), &mut |m, x, y| bin(m, op, x, y));
@@ -145,7 +152,9 @@ pub fn bin(m: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
             _ => return data(m, op, Value::Array(x), Value::Array(y)),
         },
         (Value::Array(x), y) if numeric(&x) && scalar(&y) => elementwise::spread(Watch(&m.interrupt), op, x, &y, true)?,
-        (x, Value::Array(y)) if numeric(&y) && scalar(&x) => elementwise::spread(Watch(&m.interrupt), op, y, &x, false)?,
+        (x, Value::Array(y)) if numeric(&y) && scalar(&x) => {
+            elementwise::spread(Watch(&m.interrupt), op, y, &x, false)?
+        }
         (a, b) => return data(m, op, a, b),
     })
 }
@@ -158,7 +167,12 @@ fn ranks_differ(a: &Value, b: &Value) -> bool {
 
 /// An elementwise operation on arrays of different ranks: the one of lower rank is broadcast along the leading
 /// axes of the other.
-pub(crate) fn repeated(m: &mut Machine, a: Value, b: Value, f: &mut dyn FnMut(&mut Machine, Value, Value) -> Res<Value>) -> Res<Value> {
+pub(crate) fn repeated(
+    m: &mut Machine,
+    a: Value,
+    b: Value,
+    f: &mut dyn FnMut(&mut Machine, Value, Value) -> Res<Value>,
+) -> Res<Value> {
     let (s, t) = (shape_of(&a), shape_of(&b));
     if !s.ends_with(&t) && !t.ends_with(&s) {
         return Err(shapes_differ(&s, &t));
@@ -196,7 +210,9 @@ fn traced(m: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
         (Value::Zero, _) | (_, Value::Zero) if op == Bin::Mul => Ok(Value::Zero),
         _ if compound(&a) || compound(&b) => data(m, op, a, b),
         _ if ranks_differ(&a, &b) => repeated(m, a, b, &mut |m, a, b| traced(m, op, a, b)),
-        (Value::Rev { .. }, Value::Rev { .. } | Value::Float(_)) | (Value::Float(_), Value::Rev { .. }) => ad::arith_bin(m, op, &a, &b),
+        (Value::Rev { .. }, Value::Rev { .. } | Value::Float(_)) | (Value::Float(_), Value::Rev { .. }) => {
+            ad::arith_bin(m, op, &a, &b)
+        }
         _ => match (space::narrow(&a), space::narrow(&b)) {
             (true, false) => {
                 let b = space::like(m, &b, &a)?;
@@ -229,7 +245,8 @@ fn scalar(v: &Value) -> bool {
 }
 
 fn data(m: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
-    let number = |v: &Value| matches!(v, Value::Float(_) | Value::Int(_) | Value::F32(_) | Value::Rev { .. } | Value::Dual(_));
+    let number =
+        |v: &Value| matches!(v, Value::Float(_) | Value::Int(_) | Value::F32(_) | Value::Rev { .. } | Value::Dual(_));
     match op {
         Bin::Add | Bin::Sub => space::combine(m, op, &a, &b),
         Bin::Mul if number(&a) => space::scale(m, &a, &b),

@@ -15,7 +15,9 @@ use std::rc::Rc;
 fn arr(v: &Value) -> Res<&Rc<Array>> {
     match v {
         Value::Array(a) => Ok(a),
-        other => Err(Error::new(codes::STRUCTURE, format!("an array was expected, not {}", crate::value::show::show(other)))),
+        other => {
+            Err(Error::new(codes::STRUCTURE, format!("an array was expected, not {}", crate::value::show::show(other))))
+        }
     }
 }
 
@@ -27,11 +29,15 @@ fn rows(v: &Value, at: &[usize]) -> Res<Value> {
 pub(super) fn apply(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
     match p {
         Prim::Iota | Prim::Range | Prim::Linspace | Prim::Replicate | Prim::Eye => filled(m, p, args),
-        Prim::Reverse | Prim::Rotate | Prim::Take | Prim::Drop | Prim::Split | Prim::First | Prim::Last => picked(m, p, args),
+        Prim::Reverse | Prim::Rotate | Prim::Take | Prim::Drop | Prim::Split | Prim::First | Prim::Last => {
+            picked(m, p, args)
+        }
         Prim::Zip | Prim::Zip3 => zip(args),
         Prim::Unzip | Prim::Unzip3 => unzip(&args[0], if p == Prim::Unzip { 2 } else { 3 }),
         Prim::Len => Ok(Value::Int(len(&args[0]) as i64)),
-        Prim::Shape => Ok(array::ints(seq::shape(&args[0]).map_or(Vec::new(), |s| s.iter().map(|n| *n as i64).collect()))),
+        Prim::Shape => {
+            Ok(array::ints(seq::shape(&args[0]).map_or(Vec::new(), |s| s.iter().map(|n| *n as i64).collect())))
+        }
         Prim::Rank => Ok(Value::Int(seq::shape(&args[0]).map_or(0, |s| s.len() as i64))),
         Prim::Gather => gather(Watch(&m.interrupt), &args[0], &args[1]),
         Prim::Scatter | Prim::ScatterWithin => scatter(m, p, args),
@@ -64,8 +70,11 @@ fn filled(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
         }
         Prim::Linspace => {
             let n = size(&args[2], "the length of `linspace`")?;
-            let (Value::Float(a), Value::Float(b)) = (&args[0], &args[1]) else { return Err(Error::new(codes::STRUCTURE, "`linspace` needs Floats")) };
-            let at = |i| if i + 1 == n && n > 1 { *b } else { a + Bin::Scale.eval(b - a, i as f64 / (n.max(2) - 1) as f64) };
+            let (Value::Float(a), Value::Float(b)) = (&args[0], &args[1]) else {
+                return Err(Error::new(codes::STRUCTURE, "`linspace` needs Floats"));
+            };
+            let at =
+                |i| if i + 1 == n && n > 1 { *b } else { a + Bin::Scale.eval(b - a, i as f64 / (n.max(2) - 1) as f64) };
             Ok(array::floats(attend::collect(n, at)?))
         }
         Prim::Eye => {
@@ -185,16 +194,17 @@ fn replicate(m: &mut Machine, n: usize, x: Value) -> Res<Value> {
             Value::Array(Rc::new(out))
         }
         x @ (Value::Tuple(_) | Value::Record(_)) if n > 0 => seq::pack(m, array::filled(x, n)?)?,
-        x => {
-            array::boxed(array::filled(x, n)?)
-        }
+        x => array::boxed(array::filled(x, n)?),
     })
 }
 
 /// Adds an outer axis of length 1 to the columns of an array of tuples.
 fn one_row(b: &Buf) -> Buf {
     let lift = |v: &Value| match v {
-        Value::Array(a) => Value::Array(Rc::new(Array::new(std::iter::once(1).chain(a.shape.iter().copied()).collect(), one_row(a.buf())))),
+        Value::Array(a) => Value::Array(Rc::new(Array::new(
+            std::iter::once(1).chain(a.shape.iter().copied()).collect(),
+            one_row(a.buf()),
+        ))),
         other => other.clone(),
     };
     match b {
@@ -240,7 +250,9 @@ fn scatter(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
         return Err(lengths_differ(p.name(), at.len(), len(&args[2])));
     }
     let values = args[2].clone();
-    let Value::Array(dest) = take(args, 0) else { return Err(Error::new(codes::STRUCTURE, "`scatter` needs an array")) };
+    let Value::Array(dest) = take(args, 0) else {
+        return Err(Error::new(codes::STRUCTURE, "`scatter` needs an array"));
+    };
     let n = dest.len();
     if let (Prim::Scatter, Some(i)) = (p, at.iter().find(|i| usize::try_from(**i).map_or(true, |i| i >= n))) {
         return Err(seq::out_of_bounds(*i, n).hint("`scatter_within` leaves out what has no place"));
@@ -313,7 +325,9 @@ pub(crate) fn put(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
     }
     rows::within_bounds(&dest, &at)?;
     let mut dest = array::owned(dest)?;
-    let (Buf::Tuple(columns) | Buf::Record(_, columns)) = dest.buf_mut() else { return Err(Error::new(codes::STRUCTURE, "an array of tuples was expected")) };
+    let (Buf::Tuple(columns) | Buf::Record(_, columns)) = dest.buf_mut() else {
+        return Err(Error::new(codes::STRUCTURE, "an array of tuples was expected"));
+    };
     for (k, column) in columns.iter_mut().enumerate() {
         let part = match &args[2] {
             Value::Tuple(t) => t.0.get(k).cloned(),
@@ -351,7 +365,9 @@ fn append_lists(a: &Value, b: &Value) -> Res<Value> {
         };
         at = next;
     }
-    Ok(heads.into_iter().rev().fold(b.clone(), |tail, (con, head)| Value::Data(Rc::new(crate::value::Data { con, fields: vec![head, tail] }))))
+    Ok(heads.into_iter().rev().fold(b.clone(), |tail, (con, head)| {
+        Value::Data(Rc::new(crate::value::Data { con, fields: vec![head, tail] }))
+    }))
 }
 
 fn flatten_boxed(m: &mut Machine, a: &Rc<Array>) -> Res<Value> {
@@ -368,12 +384,18 @@ fn flatten_boxed(m: &mut Machine, a: &Rc<Array>) -> Res<Value> {
 fn reshape(shape: &Value, x: Value) -> Res<Value> {
     let shape: Shape = indices(shape)?
         .iter()
-        .map(|n| usize::try_from(*n).map_err(|_| Error::new(codes::NEGATIVE, format!("an extent is {n}, and must not be negative"))))
+        .map(|n| {
+            usize::try_from(*n)
+                .map_err(|_| Error::new(codes::NEGATIVE, format!("an extent is {n}, and must not be negative")))
+        })
         .collect::<Res<_>>()?;
     let a = arr(&x)?;
     let (have, want) = (a.shape.iter().product::<usize>(), array::count(&shape)?);
     if have != want {
-        return Err(Error::new(codes::SIZE, format!("{have} elements cannot have the shape {:?}, which holds {want}", &shape[..])));
+        return Err(Error::new(
+            codes::SIZE,
+            format!("{have} elements cannot have the shape {:?}, which holds {want}", &shape[..]),
+        ));
     }
     let Value::Array(a) = x else { return Ok(x) };
     Ok(match Rc::try_unwrap(a) {
@@ -432,7 +454,9 @@ fn where_(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
     };
     let Buf::Bool(bits) = mask.buf() else { return Ok(take(args, 1)) };
     let fits = |v: &Value| seq::shape(v).is_none_or(|s| *s == mask.shape);
-    if let (true, Some(buf)) = (fits(&args[1]) && fits(&args[2]), selected(Watch(&m.interrupt), bits, &args[1], &args[2])) {
+    if let (true, Some(buf)) =
+        (fits(&args[1]) && fits(&args[2]), selected(Watch(&m.interrupt), bits, &args[1], &args[2]))
+    {
         return Ok(array::make(mask.shape.clone(), buf?));
     }
     let a = spread(m, &args[1].clone(), &mask.shape)?;
@@ -529,7 +553,10 @@ fn turn(v: &[f64], (n, k): (usize, usize), first: usize, out: &mut [f64]) {
     for lo in (0..n).step_by(block) {
         let hi = n.min(lo + block);
         for r in 0..rows {
-            out[r * n + lo..r * n + hi].iter_mut().zip(v[lo * k..].chunks(k)).for_each(|(o, line)| *o = line[first + r]);
+            out[r * n + lo..r * n + hi]
+                .iter_mut()
+                .zip(v[lo * k..].chunks(k))
+                .for_each(|(o, line)| *o = line[first + r]);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Elementwise arithmetic, comparison and selection on arrays: in one pass over memory, and in place if an
 //! array is not shared.
 
-use super::kernels;
 use super::arith::{int_bin, int_un, shapes_differ};
+use super::kernels;
 use super::parallel::{changed, made};
 use super::watch::{STRIDE, Watch};
 use crate::attend;
@@ -35,14 +35,38 @@ impl<'a, T: Copy> Operand<'a, T> {
 macro_rules! with_bin {
     ($op:expr, $f:ident => $body:expr) => {
         match $op {
-            Bin::Add => { let $f = |a: f64, b: f64| a + b; $body }
-            Bin::Sub => { let $f = |a: f64, b: f64| a - b; $body }
-            Bin::Mul => { let $f = |a: f64, b: f64| a * b; $body }
-            Bin::Div => { let $f = |a: f64, b: f64| a / b; $body }
-            Bin::Scale => { let $f = |a: f64, b: f64| Bin::Scale.eval(a, b); $body }
-            Bin::Min => { let $f = |a: f64, b: f64| Bin::Min.eval(a, b); $body }
-            Bin::Max => { let $f = |a: f64, b: f64| Bin::Max.eval(a, b); $body }
-            op => { let $f = move |a: f64, b: f64| op.eval(a, b); $body }
+            Bin::Add => {
+                let $f = |a: f64, b: f64| a + b;
+                $body
+            }
+            Bin::Sub => {
+                let $f = |a: f64, b: f64| a - b;
+                $body
+            }
+            Bin::Mul => {
+                let $f = |a: f64, b: f64| a * b;
+                $body
+            }
+            Bin::Div => {
+                let $f = |a: f64, b: f64| a / b;
+                $body
+            }
+            Bin::Scale => {
+                let $f = |a: f64, b: f64| Bin::Scale.eval(a, b);
+                $body
+            }
+            Bin::Min => {
+                let $f = |a: f64, b: f64| Bin::Min.eval(a, b);
+                $body
+            }
+            Bin::Max => {
+                let $f = |a: f64, b: f64| Bin::Max.eval(a, b);
+                $body
+            }
+            op => {
+                let $f = move |a: f64, b: f64| op.eval(a, b);
+                $body
+            }
         }
     };
 }
@@ -51,7 +75,9 @@ macro_rules! with_bin {
 #[inline(always)]
 fn fill<T: Copy, U>(out: &mut [U], x: Operand<T>, y: Operand<T>, f: impl Fn(T, T) -> U) {
     match (x, y) {
-        (Operand::Many(x), Operand::Many(y)) => out.iter_mut().zip(x.iter().zip(y)).for_each(|(o, (a, b))| *o = f(*a, *b)),
+        (Operand::Many(x), Operand::Many(y)) => {
+            out.iter_mut().zip(x.iter().zip(y)).for_each(|(o, (a, b))| *o = f(*a, *b))
+        }
         (Operand::Many(x), Operand::One(b)) => out.iter_mut().zip(x).for_each(|(o, a)| *o = f(*a, b)),
         (Operand::One(a), Operand::Many(y)) => out.iter_mut().zip(y).for_each(|(o, b)| *o = f(a, *b)),
         (Operand::One(a), Operand::One(b)) => out.iter_mut().for_each(|o| *o = f(a, b)),
@@ -129,10 +155,14 @@ pub(super) fn arrays(w: Watch, op: Bin, x: Rc<Array>, y: Rc<Array>) -> Res<Value
         return Ok(Value::Array(Rc::new(into)));
     }
     let (shape, buf) = match (x.buf(), y.buf()) {
-        (Buf::I64(p), Buf::I64(q)) => (x.shape.clone(), Buf::I64(ints(w, op, Operand::Many(p), Operand::Many(q), p.len())?)),
+        (Buf::I64(p), Buf::I64(q)) => {
+            (x.shape.clone(), Buf::I64(ints(w, op, Operand::Many(p), Operand::Many(q), p.len())?))
+        }
         (Buf::F32(p), Buf::F32(q)) => {
             let mut p = attend::copy(p)?;
-            attend::pairs(&mut p, q, |p, q| p.iter_mut().zip(q).for_each(|(a, b)| *a = op.eval(f64::from(*a), f64::from(*b)) as f32))?;
+            attend::pairs(&mut p, q, |p, q| {
+                p.iter_mut().zip(q).for_each(|(a, b)| *a = op.eval(f64::from(*a), f64::from(*b)) as f32)
+            })?;
             (x.shape.clone(), Buf::F32(p))
         }
         _ => return Err(kinds()),
@@ -165,8 +195,14 @@ fn in_place(w: Watch, op: Bin, acc: &mut [f64], other: Operand<f64>, left: bool)
 /// A binary operator on Ints. Operators that cannot overflow are vectorised.
 fn ints(w: Watch, op: Bin, x: Operand<i64>, y: Operand<i64>, n: usize) -> Res<Vec<i64>> {
     match op {
-        Bin::Min => made(w, n, |at, out| { let k = out.len(); fill(out, x.part(at, k), y.part(at, k), |a: i64, b| a.min(b)) }),
-        Bin::Max => made(w, n, |at, out| { let k = out.len(); fill(out, x.part(at, k), y.part(at, k), |a: i64, b| a.max(b)) }),
+        Bin::Min => made(w, n, |at, out| {
+            let k = out.len();
+            fill(out, x.part(at, k), y.part(at, k), |a: i64, b| a.min(b))
+        }),
+        Bin::Max => made(w, n, |at, out| {
+            let k = out.len();
+            fill(out, x.part(at, k), y.part(at, k), |a: i64, b| a.max(b))
+        }),
         Bin::Add | Bin::Sub => sums(w, op, x, y, n),
         _ => one_by_one(op, x, y, n),
     }
@@ -179,11 +215,17 @@ fn sums(w: Watch, op: Bin, x: Operand<i64>, y: Operand<i64>, n: usize) -> Res<Ve
     let out = made(w, n, |at, out| {
         let k = out.len();
         let (x, y) = (x.part(at, k), y.part(at, k));
-        if add { fill(out, x, y, i64::wrapping_add) } else { fill(out, x, y, i64::wrapping_sub) }
+        if add {
+            fill(out, x, y, i64::wrapping_add)
+        } else {
+            fill(out, x, y, i64::wrapping_sub)
+        }
         let mut signs = 0i64;
         let mut see = |a: i64, b: i64, z: i64| signs |= (a ^ z) & (if add { b } else { !b } ^ z);
         match (x, y) {
-            (Operand::Many(x), Operand::Many(y)) => x.iter().zip(y).zip(out.iter()).for_each(|((a, b), z)| see(*a, *b, *z)),
+            (Operand::Many(x), Operand::Many(y)) => {
+                x.iter().zip(y).zip(out.iter()).for_each(|((a, b), z)| see(*a, *b, *z))
+            }
             (Operand::Many(x), Operand::One(b)) => x.iter().zip(out.iter()).for_each(|(a, z)| see(*a, b, *z)),
             (Operand::One(a), Operand::Many(y)) => y.iter().zip(out.iter()).for_each(|(b, z)| see(a, *b, *z)),
             (Operand::One(a), Operand::One(b)) => out.iter().for_each(|z| see(a, b, *z)),
@@ -221,7 +263,9 @@ pub(super) fn spread(w: Watch, op: Bin, x: Rc<Array>, y: &Value, right: bool) ->
     let mut x = array::owned(x)?;
     match (x.buf_mut(), y) {
         (Buf::F64(v), _) => in_place(w, op, v, Operand::One(c), right)?,
-        (Buf::F32(v), _) if right => attend::each(v, |v| v.iter_mut().for_each(|a| *a = op.eval(f64::from(*a), c) as f32))?,
+        (Buf::F32(v), _) if right => {
+            attend::each(v, |v| v.iter_mut().for_each(|a| *a = op.eval(f64::from(*a), c) as f32))?
+        }
         (Buf::F32(v), _) => attend::each(v, |v| v.iter_mut().for_each(|a| *a = op.eval(c, f64::from(*a)) as f32))?,
         (Buf::I64(v), Value::Int(n)) => {
             let (many, one, len) = (Operand::Many(&v[..]), Operand::One(*n), v.len());
@@ -236,7 +280,13 @@ pub(super) fn spread(w: Watch, op: Bin, x: Rc<Array>, y: &Value, right: bool) ->
 fn float_operand(v: &Value) -> Option<Operand<'_, f64>> {
     match v {
         Value::Float(x) => Some(Operand::One(*x)),
-        Value::Array(a) => if let Buf::F64(v) = a.buf() { Some(Operand::Many(v)) } else { None },
+        Value::Array(a) => {
+            if let Buf::F64(v) = a.buf() {
+                Some(Operand::Many(v))
+            } else {
+                None
+            }
+        }
         _ => None,
     }
 }
@@ -244,12 +294,24 @@ fn float_operand(v: &Value) -> Option<Operand<'_, f64>> {
 fn int_operand(v: &Value) -> Option<Operand<'_, i64>> {
     match v {
         Value::Int(x) => Some(Operand::One(*x)),
-        Value::Array(a) => if let Buf::I64(v) = a.buf() { Some(Operand::Many(v)) } else { None },
+        Value::Array(a) => {
+            if let Buf::I64(v) = a.buf() {
+                Some(Operand::Many(v))
+            } else {
+                None
+            }
+        }
         _ => None,
     }
 }
 
-fn ordered<T: PartialOrd + Copy + Send + Sync>(w: Watch, c: Cmp, x: Operand<T>, y: Operand<T>, n: usize) -> Res<Vec<bool>> {
+fn ordered<T: PartialOrd + Copy + Send + Sync>(
+    w: Watch,
+    c: Cmp,
+    x: Operand<T>,
+    y: Operand<T>,
+    n: usize,
+) -> Res<Vec<bool>> {
     macro_rules! each {
         ($f:expr) => {
             made(w, n, |at, out| {
@@ -279,8 +341,14 @@ pub(crate) fn compared(w: Watch, c: Cmp, a: &Value, b: &Value, n: usize) -> Opti
 
 /// Elementwise selection by a mask, if the operands are Floats or Ints and as long as the mask.
 pub(crate) fn selected(w: Watch, mask: &[bool], a: &Value, b: &Value) -> Option<Res<Buf>> {
-    fn pick<T: Copy + Default + Send + Sync>(w: Watch, mask: &[bool], x: Operand<T>, y: Operand<T>) -> Option<Res<Vec<T>>> {
-        let fits = |v: &Operand<T>| matches!(v, Operand::One(_)) || matches!(v, Operand::Many(v) if v.len() == mask.len());
+    fn pick<T: Copy + Default + Send + Sync>(
+        w: Watch,
+        mask: &[bool],
+        x: Operand<T>,
+        y: Operand<T>,
+    ) -> Option<Res<Vec<T>>> {
+        let fits =
+            |v: &Operand<T>| matches!(v, Operand::One(_)) || matches!(v, Operand::Many(v) if v.len() == mask.len());
         if !fits(&x) || !fits(&y) {
             return None;
         }
@@ -291,7 +359,10 @@ pub(crate) fn selected(w: Watch, mask: &[bool], a: &Value, b: &Value) -> Option<
         Some(made(w, mask.len(), |start, out| {
             let n = out.len();
             let (x, y) = (x.part(start, n), y.part(start, n));
-            out.iter_mut().zip(&mask[start..]).enumerate().for_each(|(i, (o, c))| *o = if *c { at(x, i) } else { at(y, i) });
+            out.iter_mut()
+                .zip(&mask[start..])
+                .enumerate()
+                .for_each(|(i, (o, c))| *o = if *c { at(x, i) } else { at(y, i) });
         }))
     }
     if let (Some(x), Some(y)) = (float_operand(a), float_operand(b)) {
@@ -309,7 +380,9 @@ mod tests {
     #[test]
     fn sums_of_ints_overflow_as_they_do_one_by_one() {
         let off = AtomicBool::new(false);
-        for (a, b) in [(i64::MAX, 1), (i64::MIN, -1), (i64::MIN, 1), (3, 4), (0, i64::MIN), (-1, i64::MIN), (i64::MAX, i64::MAX)] {
+        for (a, b) in
+            [(i64::MAX, 1), (i64::MIN, -1), (i64::MIN, 1), (3, 4), (0, i64::MIN), (-1, i64::MIN), (i64::MAX, i64::MAX)]
+        {
             for op in [Bin::Add, Bin::Sub] {
                 for n in [1, 300] {
                     let x = vec![a; n];

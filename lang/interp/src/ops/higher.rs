@@ -176,12 +176,15 @@ fn rep_like(v: &Value) -> Rep {
 pub(super) fn scan(m: &mut Machine, op: &Value, e: &Value, xs: &Value, exclusive: bool) -> Res<Value> {
     let n = len(xs);
     if let (Some(p @ (Prim::Add | Prim::Mul)), false, true) = (operator(op), exclusive, n >= WHOLE) {
-        let neutral = matches!((p, crate::value::compare::primal(e)), (Prim::Add, Value::Float(x)) if x == 0.0) || matches!((p, crate::value::compare::primal(e)), (Prim::Mul, Value::Float(x)) if x == 1.0);
+        let neutral = matches!((p, crate::value::compare::primal(e)), (Prim::Add, Value::Float(x)) if x == 0.0)
+            || matches!((p, crate::value::compare::primal(e)), (Prim::Mul, Value::Float(x)) if x == 1.0);
         if neutral {
             return call(m, if p == Prim::Add { Prim::Cumsum } else { Prim::Cumprod }, &[], vec![xs.clone()]);
         }
     }
-    if let Some(v) = natively(m, if exclusive { Prim::ScanExclusive } else { Prim::Scan }, op, &[e.clone(), xs.clone()], n)? {
+    if let Some(v) =
+        natively(m, if exclusive { Prim::ScanExclusive } else { Prim::Scan }, op, &[e.clone(), xs.clone()], n)?
+    {
         return Ok(v);
     }
     let mut out = array::room(n)?;
@@ -190,7 +193,12 @@ pub(super) fn scan(m: &mut Machine, op: &Value, e: &Value, xs: &Value, exclusive
         m.poll()?;
         let x = seq::elem(m, xs, i)?;
         let next = m.call(op, &[acc.clone(), x])?;
-        out.push(if exclusive { std::mem::replace(&mut acc, next) } else { acc = next.clone(); next });
+        out.push(if exclusive {
+            std::mem::replace(&mut acc, next)
+        } else {
+            acc = next.clone();
+            next
+        });
     }
     if out.is_empty() { Ok(xs.clone()) } else { seq::pack(m, out) }
 }
@@ -318,7 +326,10 @@ fn counted_natively(m: &mut Machine, dest: &Value, op: &Value, rest: [Value; 3])
     if len(&rest[1]) < MANY || !m.heats() {
         return Ok(None);
     }
-    let f = Value::Fun(Rc::new(Fun::Partial(Rc::new(Fun::Prim(Prim::ReduceByIndex, Vec::new())), vec![dest.clone(), op.clone()])));
+    let f = Value::Fun(Rc::new(Fun::Partial(
+        Rc::new(Fun::Prim(Prim::ReduceByIndex, Vec::new())),
+        vec![dest.clone(), op.clone()],
+    )));
     crate::ir::road::primal::call(m, &f, &rest)
 }
 
@@ -327,7 +338,9 @@ pub(crate) fn comprehension(m: &mut Machine, kind: ForKind, f: &Value, extents: 
     let mut shape = Shape::new();
     for n in extents {
         let n = int(n);
-        shape.push(usize::try_from(n).map_err(|_| Error::new(codes::NEGATIVE, format!("the bound of an index is {n}, and must not be negative")))?);
+        shape.push(usize::try_from(n).map_err(|_| {
+            Error::new(codes::NEGATIVE, format!("the bound of an index is {n}, and must not be negative"))
+        })?);
     }
     // A reduction creates no array, so the number of index tuples is not limited by memory.
     let total = match kind {
@@ -358,7 +371,13 @@ pub(crate) fn comprehension(m: &mut Machine, kind: ForKind, f: &Value, extents: 
 const TIMED: usize = 16;
 
 /// Calls `g` with the value of `f` at each index tuple; the last index varies fastest.
-fn each(m: &mut Machine, f: &Value, shape: &[usize], total: usize, g: &mut dyn FnMut(&mut Machine, Value) -> Res<bool>) -> Res<()> {
+fn each(
+    m: &mut Machine,
+    f: &Value,
+    shape: &[usize],
+    total: usize,
+    g: &mut dyn FnMut(&mut Machine, Value) -> Res<bool>,
+) -> Res<()> {
     let mut at = vec![0usize; shape.len()];
     let mut args: Vec<Value> = vec![Value::Int(0); shape.len()];
     for k in 0..total {
@@ -466,7 +485,10 @@ fn reduce_for(m: &mut Machine, p: Prim, f: &Value, shape: &Shape, total: usize, 
             each(m, f, shape, total, &mut |_, v| {
                 let replace = match &acc {
                     None => true,
-                    Some(best) => crate::value::compare::partial(&v, best)? == Some(better) || matches!(crate::value::compare::primal(&v), Value::Float(x) if x.is_nan()),
+                    Some(best) => {
+                        crate::value::compare::partial(&v, best)? == Some(better)
+                            || matches!(crate::value::compare::primal(&v), Value::Float(x) if x.is_nan())
+                    }
                 };
                 if replace {
                     acc = Some(v);

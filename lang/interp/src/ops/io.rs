@@ -131,7 +131,11 @@ fn write(m: &mut Machine, path: &str, bytes: &[u8]) -> Res<Value> {
 
 /// Writes a picture in the format given by the file name.
 fn save(m: &mut Machine, path: &str, v: &Value) -> Res<Value> {
-    let ends = |e: &str| path.len() > e.len() && path.is_char_boundary(path.len() - e.len()) && path[path.len() - e.len()..].eq_ignore_ascii_case(e);
+    let ends = |e: &str| {
+        path.len() > e.len()
+            && path.is_char_boundary(path.len() - e.len())
+            && path[path.len() - e.len()..].eq_ignore_ascii_case(e)
+    };
     let format = match () {
         () if ends(".svg") => Format::Svg,
         () if ends(".png") => Format::Png,
@@ -145,6 +149,11 @@ fn save(m: &mut Machine, path: &str, v: &Value) -> Res<Value> {
 /// A value of type `Option`, whose constructors are `None` (tag 0) and `Some` (tag 1).
 pub(crate) fn option(v: Option<Value>) -> Value {
     let (name, tag) = if v.is_some() { ("Some", 1) } else { ("None", 0) };
-    let con = ConInfo { name: adl_syntax::symbol::Symbol::new(name), tag, data: adl_typing::ty::DataId(0, adl_syntax::symbol::Symbol::new(name)), arity: tag };
+    let con = ConInfo {
+        name: adl_syntax::symbol::Symbol::new(name),
+        tag,
+        data: adl_typing::ty::DataId(0, adl_syntax::symbol::Symbol::new(name)),
+        arity: tag,
+    };
     Value::Data(Rc::new(Data { con: Rc::new(con), fields: v.into_iter().collect() }))
 }

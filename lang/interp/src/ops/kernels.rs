@@ -51,7 +51,11 @@ pub fn map(op: Un, v: &mut [f64]) {
     /// The operator's function on each element, with the machine's widest vectors.
     macro_rules! each {
         ($f:expr) => {
-            if v.len() < 4 { v.iter_mut().for_each(|x| *x = op.eval(*x)) } else { wide(|| v.iter_mut().for_each(|x| *x = $f(*x))) }
+            if v.len() < 4 {
+                v.iter_mut().for_each(|x| *x = op.eval(*x))
+            } else {
+                wide(|| v.iter_mut().for_each(|x| *x = $f(*x)))
+            }
         };
     }
     match op {
@@ -109,11 +113,26 @@ pub(crate) fn unsign(v: &mut [f64]) {
 macro_rules! with_instructions {
     ($op:expr, $f:ident => $body:expr) => {
         match $op {
-            Bin::Add => { let $f = |a: f64, b: f64| a + b; $body }
-            Bin::Mul => { let $f = |a: f64, b: f64| a * b; $body }
-            Bin::Min => { let $f = |a: f64, b: f64| Bin::Min.eval(a, b); $body }
-            Bin::Max => { let $f = |a: f64, b: f64| Bin::Max.eval(a, b); $body }
-            op => { let $f = move |a: f64, b: f64| op.eval(a, b); $body }
+            Bin::Add => {
+                let $f = |a: f64, b: f64| a + b;
+                $body
+            }
+            Bin::Mul => {
+                let $f = |a: f64, b: f64| a * b;
+                $body
+            }
+            Bin::Min => {
+                let $f = |a: f64, b: f64| Bin::Min.eval(a, b);
+                $body
+            }
+            Bin::Max => {
+                let $f = |a: f64, b: f64| Bin::Max.eval(a, b);
+                $body
+            }
+            op => {
+                let $f = move |a: f64, b: f64| op.eval(a, b);
+                $body
+            }
         }
     };
 }
@@ -133,7 +152,12 @@ pub fn count(op: Bin, bins: &mut [f64], keys: &[i64], values: &[f64]) {
 
 /// A histogram by `min` or `max` that also records the index of the value in each bin. On ties the bin keeps
 /// its value.
-pub fn count_places(op: Bin, (bins, taken): (&mut [f64], &mut [i64]), keys: &[i64], (values, places): (&[f64], &[i64])) {
+pub fn count_places(
+    op: Bin,
+    (bins, taken): (&mut [f64], &mut [i64]),
+    keys: &[i64],
+    (values, places): (&[f64], &[i64]),
+) {
     with_instructions!(op, f => {
         for ((k, x), p) in keys.iter().zip(values).zip(places) {
             let k = *k as usize;
@@ -162,7 +186,9 @@ pub fn running(op: Bin, acc: f64, values: &[f64], out: &mut [f64]) -> f64 {
 /// as more extreme than any number. 0 if there are no elements.
 pub(crate) fn first_best(x: &[f64], less: bool) -> usize {
     let part = |i: usize| &x[i * CHUNK..x.len().min((i + 1) * CHUNK)];
-    let found = parallel::listed(x.len().div_ceil(CHUNK), CHUNK, |i| wide(|| if less { best_in(part(i), |a, b| a < b) } else { best_in(part(i), |a, b| a > b) }));
+    let found = parallel::listed(x.len().div_ceil(CHUNK), CHUNK, |i| {
+        wide(|| if less { best_in(part(i), |a, b| a < b) } else { best_in(part(i), |a, b| a > b) })
+    });
     let Some(first) = found.first() else { return 0 };
     let (mut best, mut at) = (*first, 0);
     for (i, v) in found.into_iter().enumerate() {
@@ -307,8 +333,13 @@ mod tests {
         };
         for n in [0, 1, 7, 8, 9, 1023, 1024, 1025, 70_000] {
             for salt in [1usize, 3, 12_345] {
-                let mut x: Vec<f64> = (0..n).map(|i: usize| ((i.wrapping_mul(salt * 2_654_435_761) >> 7) % 97) as f64 - 48.0).collect();
-                let check = |x: &[f64]| [true, false].iter().for_each(|less| assert_eq!(first_best(x, *less), plain(x, *less), "{n} {salt}"));
+                let mut x: Vec<f64> =
+                    (0..n).map(|i: usize| ((i.wrapping_mul(salt * 2_654_435_761) >> 7) % 97) as f64 - 48.0).collect();
+                let check = |x: &[f64]| {
+                    [true, false]
+                        .iter()
+                        .for_each(|less| assert_eq!(first_best(x, *less), plain(x, *less), "{n} {salt}"))
+                };
                 check(&x);
                 x.iter_mut().for_each(|v| *v = if *v > 0.0 { f64::INFINITY } else { *v * -0.0 });
                 check(&x);

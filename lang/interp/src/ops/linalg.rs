@@ -15,7 +15,9 @@ use std::rc::Rc;
 fn arr(v: &Value) -> Res<&Array> {
     match v {
         Value::Array(a) => Ok(a),
-        other => Err(Error::new(codes::STRUCTURE, format!("a matrix was expected, not {}", crate::value::show::show(other)))),
+        other => {
+            Err(Error::new(codes::STRUCTURE, format!("a matrix was expected, not {}", crate::value::show::show(other))))
+        }
     }
 }
 
@@ -36,7 +38,10 @@ fn matrix(v: &Value) -> Res<DMatrix<f64>> {
 fn square(v: &Value, what: &str) -> Res<DMatrix<f64>> {
     let m = matrix(v)?;
     if m.nrows() != m.ncols() {
-        return Err(Error::new(codes::SIZE, format!("`{what}` needs a square matrix, and this one is {} by {}", m.nrows(), m.ncols())));
+        return Err(Error::new(
+            codes::SIZE,
+            format!("`{what}` needs a square matrix, and this one is {} by {}", m.nrows(), m.ncols()),
+        ));
     }
     Ok(m)
 }
@@ -53,7 +58,9 @@ fn tuple(parts: Vec<Value>) -> Value {
 /// An error if an element is not finite, because iterative algorithms would not terminate.
 fn finite(m: DMatrix<f64>, what: &str) -> Res<DMatrix<f64>> {
     match m.iter().find(|x| !x.is_finite()) {
-        Some(x) => Err(Error::new(codes::DOMAIN, format!("`{what}` of a matrix that holds {}", crate::value::show::float(*x)))),
+        Some(x) => {
+            Err(Error::new(codes::DOMAIN, format!("`{what}` of a matrix that holds {}", crate::value::show::float(*x))))
+        }
         None => Ok(m),
     }
 }
@@ -66,7 +73,9 @@ pub(super) fn apply(w: Watch, p: Prim, args: &mut [Value]) -> Res<Value> {
     match p {
         Prim::MatMul | Prim::Matmul => product(w, arr(&args[0])?, arr(&args[1])?),
         Prim::LinSolve => solve(w, &args[0], &args[1]),
-        Prim::Inv => aside(w, 2, square(&args[0], "inv")?, |m| Lu::new(m).inverse())?.map(|m| value(&m)).ok_or_else(|| singular("inv")),
+        Prim::Inv => aside(w, 2, square(&args[0], "inv")?, |m| Lu::new(m).inverse())?
+            .map(|m| value(&m))
+            .ok_or_else(|| singular("inv")),
         Prim::Det => {
             let m = square(&args[0], "det")?;
             Ok(Value::Float(aside(w, 1, m, |m| Lu::new(m).determinant())?))
@@ -74,7 +83,8 @@ pub(super) fn apply(w: Watch, p: Prim, args: &mut [Value]) -> Res<Value> {
         Prim::Cholesky => {
             let m = square(&args[0], "cholesky")?;
             let l = aside(w, 1, m, |m| m.cholesky().map(|c| c.l()))?;
-            l.map(|l| value(&l)).ok_or_else(|| Error::new(codes::SINGULAR, "`cholesky`: the matrix is not positive definite"))
+            l.map(|l| value(&l))
+                .ok_or_else(|| Error::new(codes::SINGULAR, "`cholesky`: the matrix is not positive definite"))
         }
         Prim::Qr => qr(w, matrix(&args[0])?),
         Prim::Lu => lu(w, square(&args[0], "lu")?),
@@ -85,7 +95,12 @@ pub(super) fn apply(w: Watch, p: Prim, args: &mut [Value]) -> Res<Value> {
 
 /// Runs a decomposition of about `each` operations for each product of three extents so that it can be
 /// interrupted.
-fn aside<T: Send + 'static>(w: Watch, each: u64, m: DMatrix<f64>, work: impl FnOnce(DMatrix<f64>) -> T + Send + 'static) -> Res<T> {
+fn aside<T: Send + 'static>(
+    w: Watch,
+    each: u64,
+    m: DMatrix<f64>,
+    work: impl FnOnce(DMatrix<f64>) -> T + Send + 'static,
+) -> Res<T> {
     let (n, k) = (m.nrows() as u64, m.ncols() as u64);
     let flops = n.saturating_mul(k).saturating_mul(n.min(k)).saturating_mul(each);
     w.aside(flops, move || work(m))
@@ -97,7 +112,10 @@ fn product(w: Watch, a: &Array, b: &Array) -> Res<Value> {
     let (n, k) = if vector_left { (1, a.shape[0]) } else { (a.shape[0], a.shape[1]) };
     let (k2, c) = if vector_right { (b.shape[0], 1) } else { (b.shape[0], b.shape[1]) };
     if k != k2 {
-        return Err(Error::new(codes::SIZE, format!("a product of arrays of shape {:?} and {:?}: {k} and {k2} differ", &a.shape[..], &b.shape[..])));
+        return Err(Error::new(
+            codes::SIZE,
+            format!("a product of arrays of shape {:?} and {:?}: {k} and {k2} differ", &a.shape[..], &b.shape[..]),
+        ));
     }
     let shape: Shape = match (vector_left, vector_right) {
         (false, false) => Shape::from_slice(&[n, c]),
@@ -145,10 +163,17 @@ fn multiply(w: Watch, (x, y): (&[f64], &[f64]), (n, k, c): (usize, usize, usize)
 }
 
 /// A contraction of Float arrays.
-pub(crate) fn contract(w: Watch, c: &Contract, (a, b): (&Value, &Value), (n, m, k): (usize, usize, usize)) -> Res<Value> {
+pub(crate) fn contract(
+    w: Watch,
+    c: &Contract,
+    (a, b): (&Value, &Value),
+    (n, m, k): (usize, usize, usize),
+) -> Res<Value> {
     let shape = if arr(a)?.shape.len() == 1 { Shape::from_slice(&[m]) } else { Shape::from_slice(&[n, m]) };
     let mut out = array::filled(0.0, array::count(&shape)?)?;
-    let of = |v, turned, rows| -> Res<kernels::Factor> { kernels::Factor::of(numbers(v)?, &arr(v)?.shape, turned, (rows, k)).ok_or_else(outside) };
+    let of = |v, turned, rows| -> Res<kernels::Factor> {
+        kernels::Factor::of(numbers(v)?, &arr(v)?.shape, turned, (rows, k)).ok_or_else(outside)
+    };
     let (x, y) = (of(a, c.turned[0], n)?, of(b, c.turned[1], m)?);
     parallel::bands(w, &mut out, BAND * m, n.saturating_mul(k).saturating_mul(m) / 8, |at, part| {
         kernels::contract_by(c.terms, x.after(at / m), y, (part.len() / m, m, k), part);
@@ -171,7 +196,10 @@ fn solve(w: Watch, a: &Value, b: &Value) -> Res<Value> {
     let m = square(a, "solve")?;
     let rhs = arr(b)?;
     if rhs.len() != m.nrows() {
-        return Err(Error::new(codes::SIZE, format!("`solve`: a matrix of {} rows and a right side of {}", m.nrows(), rhs.len())));
+        return Err(Error::new(
+            codes::SIZE,
+            format!("`solve`: a matrix of {} rows and a right side of {}", m.nrows(), rhs.len()),
+        ));
     }
     if m.nrows() == 0 {
         return Ok(b.clone());
@@ -208,7 +236,9 @@ fn svd(w: Watch, m: DMatrix<f64>) -> Res<Value> {
     }
     let (m, power) = balanced(m);
     let d = aside(w, 10, m, |m| m.svd(true, true))?;
-    let (Some(mut u), Some(mut vt)) = (d.u, d.v_t) else { return Err(Error::new(codes::SINGULAR, "`svd` did not converge")) };
+    let (Some(mut u), Some(mut vt)) = (d.u, d.v_t) else {
+        return Err(Error::new(codes::SINGULAR, "`svd` did not converge"));
+    };
     let mut order: Vec<usize> = (0..d.singular_values.len()).collect();
     order.sort_by(|a, b| d.singular_values[*b].total_cmp(&d.singular_values[*a]));
     let s: Vec<f64> = order.iter().map(|i| scaled(d.singular_values[*i], power)).collect();

@@ -48,7 +48,9 @@ fn logic(m: &mut Machine, and: bool, a: Value, b: Value) -> Res<Value> {
     let (v, c) = match (a, b) {
         (Value::Bool(x), Value::Bool(y)) => return Ok(Value::Bool(if and { x && y } else { x || y })),
         (Value::Bool(c), v) | (v, Value::Bool(c)) => (v, c),
-        (a, b) if seq::shape(&a).map(|s| s.len()) != seq::shape(&b).map(|s| s.len()) => return repeated(m, a, b, &mut |m, a, b| logic(m, and, a, b)),
+        (a, b) if seq::shape(&a).map(|s| s.len()) != seq::shape(&b).map(|s| s.len()) => {
+            return repeated(m, a, b, &mut |m, a, b| logic(m, and, a, b));
+        }
         (a, b) => {
             let ((a, x), (b, y)) = (bools(&a)?, bools(&b)?);
             if a.shape != b.shape {
@@ -101,7 +103,9 @@ fn number(v: &Value, i: usize) -> Res<Value> {
         Buf::I64(x) => Value::Int(x[i]),
         Buf::Bool(x) => Value::Bool(x[i]),
         Buf::Boxed(x) => x[i].clone(),
-        Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => return Err(Error::new(codes::STRUCTURE, "numbers, Bools or texts were expected")),
+        Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => {
+            return Err(Error::new(codes::STRUCTURE, "numbers, Bools or texts were expected"));
+        }
     })
 }
 

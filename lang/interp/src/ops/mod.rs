@@ -17,6 +17,7 @@ mod random;
 pub(crate) mod reduce;
 pub(crate) use kernels::sum as sum_floats;
 pub(crate) use linalg::contract;
+pub mod data;
 mod sorting;
 pub(crate) mod strips;
 mod sums;
@@ -24,18 +25,17 @@ mod text;
 pub mod turns;
 pub(crate) mod watch;
 pub(crate) mod whole;
-pub mod data;
 pub use io::bytes as file_bytes;
 
 use crate::ad;
 use crate::error::{Error, Res, codes};
 use crate::value::{Rep, Value, compare, seq, show};
 use crate::vm::Machine;
+use adl_prim::{Bin, Prim, Un};
 pub(crate) use arrays::{put, put_places};
 pub(crate) use cumulative::sums_from_the_end;
 pub(crate) use elementwise::compared;
 use watch::Watch;
-use adl_prim::{Bin, Prim, Un};
 
 /// Applies a primitive to all its arguments. `reps` are its hidden arguments, run-time type representations.
 /// Arguments may be moved out, so that an unshared array is updated in place.
@@ -56,11 +56,73 @@ pub fn call(m: &mut Machine, p: Prim, reps: &[Value], mut args: Vec<Value>) -> R
 fn sees_tracing(p: Prim) -> bool {
     use Prim as P;
     match p {
-        P::Not | P::EqEach | P::NeEach | P::LtEach | P::GtEach | P::LeEach | P::GeEach | P::AndEach | P::OrEach | P::Compress | P::IsNan | P::IsInf | P::Clamp | P::ToFloat | P::ToInt | P::ToF32 | P::F32ToFloat | P::MatMul | P::Matmul | P::Append | P::Scatter | P::ScatterWithin | P::Put | P::Gather
-        | P::Replicate | P::Linspace | P::Rotate | P::Reverse | P::Concat | P::Flatten | P::Reshape | P::Stack | P::Split | P::Take | P::Drop | P::First
-        | P::Last | P::Len | P::Shape | P::Rank | P::Sort | P::Argsort | P::Argmin | P::Argmax | P::Sum | P::Prod | P::Mean | P::Variance | P::Maximum
-        | P::Minimum | P::Cumsum | P::Cumprod | P::Dot | P::Outer | P::Norm | P::Where | P::Diag | P::Trace | P::TransposeArray | P::LinSolve | P::Cholesky
-        | P::Qr | P::Lu | P::Svd | P::Eigh | P::Inv | P::Det => true,
+        P::Not
+        | P::EqEach
+        | P::NeEach
+        | P::LtEach
+        | P::GtEach
+        | P::LeEach
+        | P::GeEach
+        | P::AndEach
+        | P::OrEach
+        | P::Compress
+        | P::IsNan
+        | P::IsInf
+        | P::Clamp
+        | P::ToFloat
+        | P::ToInt
+        | P::ToF32
+        | P::F32ToFloat
+        | P::MatMul
+        | P::Matmul
+        | P::Append
+        | P::Scatter
+        | P::ScatterWithin
+        | P::Put
+        | P::Gather
+        | P::Replicate
+        | P::Linspace
+        | P::Rotate
+        | P::Reverse
+        | P::Concat
+        | P::Flatten
+        | P::Reshape
+        | P::Stack
+        | P::Split
+        | P::Take
+        | P::Drop
+        | P::First
+        | P::Last
+        | P::Len
+        | P::Shape
+        | P::Rank
+        | P::Sort
+        | P::Argsort
+        | P::Argmin
+        | P::Argmax
+        | P::Sum
+        | P::Prod
+        | P::Mean
+        | P::Variance
+        | P::Maximum
+        | P::Minimum
+        | P::Cumsum
+        | P::Cumprod
+        | P::Dot
+        | P::Outer
+        | P::Norm
+        | P::Where
+        | P::Diag
+        | P::Trace
+        | P::TransposeArray
+        | P::LinSolve
+        | P::Cholesky
+        | P::Qr
+        | P::Lu
+        | P::Svd
+        | P::Eigh
+        | P::Inv
+        | P::Det => true,
         _ => false,
     }
 }
@@ -104,9 +166,46 @@ pub fn plain(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Re
         return arith::un(m, op, a);
     }
     match p {
-        P::Add | P::Sub | P::Mul | P::Div | P::IntDiv | P::Rem | P::Pow | P::Atan2 | P::Hypot | P::Min | P::Max | P::Neg | P::Sin | P::Cos | P::Tan | P::Asin
-        | P::Acos | P::Atan | P::Sinh | P::Cosh | P::Tanh | P::Exp | P::Expm1 | P::Log | P::Log1p | P::Sqrt | P::Cbrt | P::Abs | P::Sign | P::Floor | P::Ceil
-        | P::Round | P::Sigmoid | P::Relu | P::Softplus | P::Erf | P::Erfc | P::Lgamma | P::Digamma | P::Gamma => {
+        P::Add
+        | P::Sub
+        | P::Mul
+        | P::Div
+        | P::IntDiv
+        | P::Rem
+        | P::Pow
+        | P::Atan2
+        | P::Hypot
+        | P::Min
+        | P::Max
+        | P::Neg
+        | P::Sin
+        | P::Cos
+        | P::Tan
+        | P::Asin
+        | P::Acos
+        | P::Atan
+        | P::Sinh
+        | P::Cosh
+        | P::Tanh
+        | P::Exp
+        | P::Expm1
+        | P::Log
+        | P::Log1p
+        | P::Sqrt
+        | P::Cbrt
+        | P::Abs
+        | P::Sign
+        | P::Floor
+        | P::Ceil
+        | P::Round
+        | P::Sigmoid
+        | P::Relu
+        | P::Softplus
+        | P::Erf
+        | P::Erfc
+        | P::Lgamma
+        | P::Digamma
+        | P::Gamma => {
             unreachable!("scalar operators were handled above")
         }
         P::PowInt => match (take(args, 0), &args[1]) {
@@ -128,7 +227,16 @@ pub fn plain(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Re
                 _ => matches!(o, Some(Greater | Equal)),
             }))
         }
-        P::Not | P::EqEach | P::NeEach | P::LtEach | P::GtEach | P::LeEach | P::GeEach | P::AndEach | P::OrEach | P::Compress => masks::apply(m, p, args),
+        P::Not
+        | P::EqEach
+        | P::NeEach
+        | P::LtEach
+        | P::GtEach
+        | P::LeEach
+        | P::GeEach
+        | P::AndEach
+        | P::OrEach
+        | P::Compress => masks::apply(m, p, args),
         P::IsNan => Ok(arith::test(&args[0], f64::is_nan)),
         P::IsInf => Ok(arith::test(&args[0], f64::is_infinite)),
         P::Clamp => {
@@ -167,33 +275,122 @@ pub fn plain(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Re
         P::Fold => higher::fold(m, &args[0].clone(), take(args, 1), &args[2].clone()),
         P::Foldr => higher::foldr(m, &args[0].clone(), take(args, 1), &args[2].clone()),
         P::Invertible => higher::invertible(m, &args[0].clone(), &args[1].clone(), &args[2].clone()),
-        P::Zip | P::Zip3 | P::Unzip | P::Unzip3 | P::Scatter | P::ScatterWithin | P::Put | P::Gather | P::Iota | P::Replicate | P::Linspace | P::Rotate | P::Reverse | P::Concat
-        | P::Append | P::Flatten | P::Reshape | P::Stack | P::Split | P::Take | P::Drop | P::First | P::Last | P::Len | P::Shape | P::Rank | P::Where
-        | P::Range | P::Eye | P::Diag | P::TransposeArray => arrays::apply(m, p, args),
+        P::Zip
+        | P::Zip3
+        | P::Unzip
+        | P::Unzip3
+        | P::Scatter
+        | P::ScatterWithin
+        | P::Put
+        | P::Gather
+        | P::Iota
+        | P::Replicate
+        | P::Linspace
+        | P::Rotate
+        | P::Reverse
+        | P::Concat
+        | P::Append
+        | P::Flatten
+        | P::Reshape
+        | P::Stack
+        | P::Split
+        | P::Take
+        | P::Drop
+        | P::First
+        | P::Last
+        | P::Len
+        | P::Shape
+        | P::Rank
+        | P::Where
+        | P::Range
+        | P::Eye
+        | P::Diag
+        | P::TransposeArray => arrays::apply(m, p, args),
         P::Sort | P::Argsort | P::Argmin | P::Argmax => sorting::apply(Watch(&m.interrupt), p, args),
-        P::Sum | P::Prod | P::Mean | P::Variance | P::Maximum | P::Minimum | P::Dot | P::Outer | P::Norm | P::Any | P::All | P::Trace => reduce::apply(m, p, reps, args),
+        P::Sum
+        | P::Prod
+        | P::Mean
+        | P::Variance
+        | P::Maximum
+        | P::Minimum
+        | P::Dot
+        | P::Outer
+        | P::Norm
+        | P::Any
+        | P::All
+        | P::Trace => reduce::apply(m, p, reps, args),
         P::Cumsum | P::Cumprod => cumulative::apply(m, p, args),
-        P::MatMul | P::Matmul | P::LinSolve | P::Cholesky | P::Qr | P::Lu | P::Svd | P::Eigh | P::Inv | P::Det => linalg::apply(Watch(&m.interrupt), p, args),
-        P::RandKey | P::RandSplit | P::RandUniform | P::RandNormal | P::RandInt | P::RandPermutation => random::apply(Watch(&m.interrupt), p, args),
-        P::Print | P::ReadCsv | P::WriteCsv | P::ReadNpy | P::WriteNpy | P::ReadJson | P::WriteJson | P::ReadText | P::WriteText | P::Args | P::Env | P::Time
-        | P::Assert | P::Error | P::PlotSave | P::PlotShow | P::PlotWatch | P::Input | P::Warn | P::Display => io::apply(m, p, reps, args),
+        P::MatMul | P::Matmul | P::LinSolve | P::Cholesky | P::Qr | P::Lu | P::Svd | P::Eigh | P::Inv | P::Det => {
+            linalg::apply(Watch(&m.interrupt), p, args)
+        }
+        P::RandKey | P::RandSplit | P::RandUniform | P::RandNormal | P::RandInt | P::RandPermutation => {
+            random::apply(Watch(&m.interrupt), p, args)
+        }
+        P::Print
+        | P::ReadCsv
+        | P::WriteCsv
+        | P::ReadNpy
+        | P::WriteNpy
+        | P::ReadJson
+        | P::WriteJson
+        | P::ReadText
+        | P::WriteText
+        | P::Args
+        | P::Env
+        | P::Time
+        | P::Assert
+        | P::Error
+        | P::PlotSave
+        | P::PlotShow
+        | P::PlotWatch
+        | P::Input
+        | P::Warn
+        | P::Display => io::apply(m, p, reps, args),
         P::Show => {
             let text = show::plain(&args[0]);
             m.poll()?;
             Ok(text::string(text))
         }
-        P::StrLen | P::StrSlice | P::StrSplit | P::StrJoin | P::StrTrim | P::StrFind | P::StrReplace | P::StrUpper | P::StrLower | P::ParseFloat
+        P::StrLen
+        | P::StrSlice
+        | P::StrSplit
+        | P::StrJoin
+        | P::StrTrim
+        | P::StrFind
+        | P::StrReplace
+        | P::StrUpper
+        | P::StrLower
+        | P::ParseFloat
         | P::ParseInt => text::apply(p, args),
         P::Fst => crate::vm::part(&args[0], 0),
         P::Snd => crate::vm::part(&args[0], 1),
         P::Id => Ok(take(args, 0)),
         P::Zero => Ok(rep_of(reps).zero()),
         P::Engine => crate::engine::apply(m, args),
-        P::Ravel | P::Unravel | P::Jvp | P::Linearize | P::Vjp | P::Transpose | P::TransposeAt | P::Grad | P::ValueAndGrad | P::Jacobian | P::Jacfwd
-        | P::Jacrev | P::Hessian | P::Hvp | P::StopGrad | P::Checkpoint | P::CustomJvp | P::CustomVjp | P::Gradcheck | P::GradWith
-        | P::ValueAndGradWith | P::ResidualsUnder | P::Cost | P::JacobianSparse => {
-            ad::operators::apply(m, p, reps, args)
-        }
+        P::Ravel
+        | P::Unravel
+        | P::Jvp
+        | P::Linearize
+        | P::Vjp
+        | P::Transpose
+        | P::TransposeAt
+        | P::Grad
+        | P::ValueAndGrad
+        | P::Jacobian
+        | P::Jacfwd
+        | P::Jacrev
+        | P::Hessian
+        | P::Hvp
+        | P::StopGrad
+        | P::Checkpoint
+        | P::CustomJvp
+        | P::CustomVjp
+        | P::Gradcheck
+        | P::GradWith
+        | P::ValueAndGradWith
+        | P::ResidualsUnder
+        | P::Cost
+        | P::JacobianSparse => ad::operators::apply(m, p, reps, args),
         P::Along => unreachable!("it is `map` and `__transpose` in Core"),
     }
 }
@@ -208,7 +405,8 @@ pub(crate) fn int(v: &Value) -> i64 {
 
 /// A length, position or count; an error if it is negative.
 fn size(v: &Value, what: &str) -> Res<usize> {
-    usize::try_from(int(v)).map_err(|_| Error::new(codes::NEGATIVE, format!("{what} is {}, and must not be negative", int(v))))
+    usize::try_from(int(v))
+        .map_err(|_| Error::new(codes::NEGATIVE, format!("{what} is {}, and must not be negative", int(v))))
 }
 
 /// The text of a String argument.

@@ -106,7 +106,13 @@ pub(crate) fn changed<T: Send>(w: Watch, v: &mut [T], f: impl Fn(usize, &mut [T]
 }
 
 /// Like [`changed`], in parts of `part` elements. `work` is the total work, in element operations.
-pub(crate) fn bands<T: Send>(w: Watch, v: &mut [T], part: usize, work: usize, f: impl Fn(usize, &mut [T]) + Sync) -> Res<()> {
+pub(crate) fn bands<T: Send>(
+    w: Watch,
+    v: &mut [T],
+    part: usize,
+    work: usize,
+    f: impl Fn(usize, &mut [T]) + Sync,
+) -> Res<()> {
     let part = part.max(1);
     let each = |(i, c): (usize, &mut [T])| {
         if !w.asked() {
@@ -131,7 +137,13 @@ pub(crate) fn parts<T: Send>(v: &mut [T], f: impl Fn(&mut [T]) + Sync + Send) {
 
 /// Updates each of some pieces, of about `size` elements each. Each thread has its own scratch state, made by
 /// `room`.
-pub(crate) fn each<P: Send, S>(w: Watch, pieces: &mut [P], size: usize, room: impl Fn() -> S + Sync + Send, f: impl Fn(&mut S, &mut P) + Sync + Send) -> Res<()> {
+pub(crate) fn each<P: Send, S>(
+    w: Watch,
+    pieces: &mut [P],
+    size: usize,
+    room: impl Fn() -> S + Sync + Send,
+    f: impl Fn(&mut S, &mut P) + Sync + Send,
+) -> Res<()> {
     let run = |s: &mut S, p: &mut P| {
         if !w.asked() {
             f(s, p);
@@ -199,10 +211,16 @@ mod tests {
         for threads in [1, 2, 3, 5] {
             set_threads(threads);
             for n in [0, 1, 255, 256, 257, 70_000, 200_001] {
-                let v: Vec<i64> = made(Watch(&off), n, |at, part| part.iter_mut().enumerate().for_each(|(i, x)| *x = (at + i) as i64)).unwrap();
+                let v: Vec<i64> = made(Watch(&off), n, |at, part| {
+                    part.iter_mut().enumerate().for_each(|(i, x)| *x = (at + i) as i64)
+                })
+                .unwrap();
                 assert!(v.iter().enumerate().all(|(i, x)| *x == i as i64) && v.len() == n, "{n}");
                 let mut v = v;
-                changed(Watch(&off), &mut v, |at, part| part.iter_mut().enumerate().for_each(|(i, x)| *x += (at + i) as i64)).unwrap();
+                changed(Watch(&off), &mut v, |at, part| {
+                    part.iter_mut().enumerate().for_each(|(i, x)| *x += (at + i) as i64)
+                })
+                .unwrap();
                 assert!(v.iter().enumerate().all(|(i, x)| *x == 2 * i as i64), "{n}");
             }
         }

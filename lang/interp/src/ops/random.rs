@@ -42,7 +42,8 @@ fn word(v: &Value) -> u64 {
 fn key(v: &Value) -> Res<(u64, u64)> {
     match v {
         Value::Data(d) if d.fields.len() == 2 => Ok((word(&d.fields[0]), word(&d.fields[1]))),
-        other => Err(Error::new(codes::DOMAIN, format!("{} is not a key", crate::value::show::show(other))).hint("make one with `random.key 42`")),
+        other => Err(Error::new(codes::DOMAIN, format!("{} is not a key", crate::value::show::show(other)))
+            .hint("make one with `random.key 42`")),
     }
 }
 
@@ -61,7 +62,11 @@ fn shape(v: &Value) -> Res<Shape> {
 }
 
 fn shaped(s: Shape, buf: Buf) -> Value {
-    if s.is_empty() { array::elem(&crate::value::Array::new(Shape::from_slice(&[1]), buf), 0) } else { array::make(s, buf) }
+    if s.is_empty() {
+        array::elem(&crate::value::Array::new(Shape::from_slice(&[1]), buf), 0)
+    } else {
+        array::make(s, buf)
+    }
 }
 
 /// Two normally distributed numbers from one block (Box-Muller), computed with the portable functions of

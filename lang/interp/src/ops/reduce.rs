@@ -24,7 +24,8 @@ pub(super) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]
         }
         Prim::Variance => variance(m, reps, v),
         Prim::Maximum | Prim::Minimum => {
-            let i = sorting::extreme(p.name(), &v, if p == Prim::Maximum { Ordering::Greater } else { Ordering::Less })?;
+            let i =
+                sorting::extreme(p.name(), &v, if p == Prim::Maximum { Ordering::Greater } else { Ordering::Less })?;
             seq::elem(m, &v, i)
         }
         Prim::Dot => dot(m, &v, &args[1], &rep_of(reps)),
@@ -154,7 +155,9 @@ fn prod(m: &mut Machine, v: &Value, rep: &Rep) -> Res<Value> {
             Buf::I64(_) => Value::Int(1),
             _ => unit(rep, 1),
         }),
-        _ if a.is_empty() => Ok(array::make(a.shape[1..].into(), Buf::F64(array::filled(1.0, a.shape[1..].iter().product())?))),
+        _ if a.is_empty() => {
+            Ok(array::make(a.shape[1..].into(), Buf::F64(array::filled(1.0, a.shape[1..].iter().product())?)))
+        }
         _ => fold(m, Bin::Mul, a),
     }
 }

@@ -1,7 +1,7 @@
 //! Sorting and extrema. Sorting is stable; `nan` is ordered last.
 
-use super::{kernels, len};
 use super::watch::{STRIDE, Watch};
+use super::{kernels, len};
 use crate::attend;
 use crate::error::{Error, Res, codes};
 use crate::value::{Array, Buf, Value, array, compare};
@@ -47,7 +47,8 @@ impl<'a> Column<'a> {
             Buf::Boxed(x) => Column::Values(x),
             Buf::Unit => Column::Unit,
             Buf::Tuple(parts) | Buf::Record(_, parts) => {
-                let parts: Option<Vec<Column>> = parts.iter().map(|p| if let Value::Array(p) = p { Some(Column::of(p)) } else { None }).collect();
+                let parts: Option<Vec<Column>> =
+                    parts.iter().map(|p| if let Value::Array(p) = p { Some(Column::of(p)) } else { None }).collect();
                 parts.map_or(Column::Rows(a), Column::Parts)
             }
         }
@@ -76,7 +77,9 @@ impl<'a> Column<'a> {
             Column::Int(x) => x[i].cmp(&x[j]),
             Column::Bool(x) => x[i].cmp(&x[j]),
             Column::Values(x) => compare::total(&x[i], &x[j]),
-            Column::Parts(parts) => parts.iter().map(|p| p.compare(i, j)).find(|o| o.is_ne()).unwrap_or(Ordering::Equal),
+            Column::Parts(parts) => {
+                parts.iter().map(|p| p.compare(i, j)).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
+            }
             Column::Rows(a) => compare::total(&array::elem(a, i), &array::elem(a, j)),
             Column::Unit => Ordering::Equal,
         }
@@ -193,7 +196,8 @@ pub(super) fn apply(w: Watch, p: Prim, args: &mut [Value]) -> Res<Value> {
                 _ => Ok(array::ints(at.into_iter().map(|i| i as i64).collect())),
             }
         }
-        _ => extreme(p.name(), v, if p == Prim::Argmin { Ordering::Less } else { Ordering::Greater }).map(|i| Value::Int(i as i64)),
+        _ => extreme(p.name(), v, if p == Prim::Argmin { Ordering::Less } else { Ordering::Greater })
+            .map(|i| Value::Int(i as i64)),
     }
 }
 
@@ -240,13 +244,24 @@ mod tests {
 
     /// Pseudo-random numbers with repetitions.
     fn noise(n: u64) -> Vec<u64> {
-        (0..n).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 7 ^ i % 3 << 63).map(|k| if k % 5 == 0 { k % 1000 } else { k }).collect()
+        (0..n)
+            .map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 7 ^ i % 3 << 63)
+            .map(|k| if k % 5 == 0 { k % 1000 } else { k })
+            .collect()
     }
 
     #[test]
     fn tuples_are_sorted_by_their_first_number_and_then_by_the_rest() {
         let off = AtomicBool::new(false);
-        let first = |k: &u64| if k % 11 == 0 { f64::NAN } else if k % 97 == 40 { [0.0, -0.0][(k % 2) as usize] } else { (k % 97) as f64 - 40.0 };
+        let first = |k: &u64| {
+            if k % 11 == 0 {
+                f64::NAN
+            } else if k % 97 == 40 {
+                [0.0, -0.0][(k % 2) as usize]
+            } else {
+                (k % 97) as f64 - 40.0
+            }
+        };
         let (xs, ys): (Vec<f64>, Vec<i64>) = noise(5000).iter().map(|k| (first(k), (k % 7) as i64)).unzip();
         let a = Array::new(Shape::from_slice(&[xs.len()]), Buf::Tuple(vec![array::floats(xs), array::ints(ys)]));
         let elements = Column::of(&a);

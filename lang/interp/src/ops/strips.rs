@@ -129,7 +129,9 @@ impl Chain {
         for (t, total) in self.totals.iter().zip(totals) {
             *total = match *t {
                 Total::Sum(a) => kernels::sum(&many(g.operand(s, a, part), part.1)),
-                Total::Dot(a, b) => kernels::dot(&many(g.operand(s, a, part), part.1), &many(g.operand(s, b, part), part.1)),
+                Total::Dot(a, b) => {
+                    kernels::dot(&many(g.operand(s, a, part), part.1), &many(g.operand(s, b, part), part.1))
+                }
             };
         }
     }
@@ -154,7 +156,9 @@ impl Chain {
             (1, false) => vec![self.one::<CHUNK>(w, &g, &mut parts)?],
             _ => self.several(w, &g, &mut parts)?,
         };
-        let totals = (0..self.totals.len()).map(|t| kernels::pairwise(0, g.n, &|start, _| parts[start / CHUNK * self.share() + t])).collect();
+        let totals = (0..self.totals.len())
+            .map(|t| kernels::pairwise(0, g.n, &|start, _| parts[start / CHUNK * self.share() + t]))
+            .collect();
         Ok((outs, totals))
     }
 
@@ -181,11 +185,18 @@ impl Chain {
         let cleared = || parallel::made(w, g.n, |_, _| {});
         let mut outs = self.stored.iter().map(|_| cleared()).collect::<Res<Vec<Vec<f64>>>>()?;
         let totals = parts.chunks_mut(BAND * self.share());
-        let mut bands: Vec<(usize, Vec<&mut [f64]>, &mut [f64])> = (0..g.n).step_by(BAND * CHUNK).zip(totals).map(|(at, t)| (at, Vec::new(), t)).collect();
+        let mut bands: Vec<(usize, Vec<&mut [f64]>, &mut [f64])> =
+            (0..g.n).step_by(BAND * CHUNK).zip(totals).map(|(at, t)| (at, Vec::new(), t)).collect();
         for out in &mut outs {
             bands.iter_mut().zip(out.chunks_mut(BAND * CHUNK)).for_each(|(b, part)| b.1.push(part));
         }
-        parallel::each(w, &mut bands, BAND * CHUNK, || self.slots(), |s, (at, outs, totals)| self.band(g, s, *at, outs, totals))?;
+        parallel::each(
+            w,
+            &mut bands,
+            BAND * CHUNK,
+            || self.slots(),
+            |s, (at, outs, totals)| self.band(g, s, *at, outs, totals),
+        )?;
         Ok(outs)
     }
 
@@ -198,10 +209,16 @@ impl Chain {
             w.poll()?;
             let some = out.len()..strips.min(out.len() + AT_ONCE);
             let parts = &mut parts[some.start * share..some.end * share];
-            parallel::extended(&mut out, parts, some, || self.slots(), |s: &mut Slots, i, totals: &mut [f64]| {
-                self.strip(g, s, (i * N, N), totals);
-                s.get(slot).first_chunk().unwrap_or(&[0.0; N])
-            });
+            parallel::extended(
+                &mut out,
+                parts,
+                some,
+                || self.slots(),
+                |s: &mut Slots, i, totals: &mut [f64]| {
+                    self.strip(g, s, (i * N, N), totals);
+                    s.get(slot).first_chunk().unwrap_or(&[0.0; N])
+                },
+            );
         }
         let mut out = out.into_flattened();
         let (at, mut s) = (strips * N, self.slots());

@@ -43,7 +43,8 @@ fn push(out: &mut String, part: &str) -> Res<()> {
 fn room(bytes: usize) -> Res<String> {
     let mut out = String::new();
     memory::ask(bytes).map_err(|s| s.error("a text", bytes))?;
-    out.try_reserve_exact(bytes).map_err(|_| Error::new(codes::MEMORY, format!("there is not enough memory for a text of {bytes} bytes")))?;
+    out.try_reserve_exact(bytes)
+        .map_err(|_| Error::new(codes::MEMORY, format!("there is not enough memory for a text of {bytes} bytes")))?;
     Ok(out)
 }
 
@@ -73,7 +74,11 @@ pub(super) fn apply(p: Prim, args: &mut [Value]) -> Res<Value> {
             string(s(2).chars().take(b).skip(a).collect())
         }
         Prim::StrSplit => {
-            let parts: Vec<Value> = if s(0).is_empty() { s(1).chars().map(|c| string(c.to_string())).collect() } else { s(1).split(s(0)).map(|x| string(x.into())).collect() };
+            let parts: Vec<Value> = if s(0).is_empty() {
+                s(1).chars().map(|c| string(c.to_string())).collect()
+            } else {
+                s(1).split(s(0)).map(|x| string(x.into())).collect()
+            };
             array::boxed(parts)
         }
         Prim::StrJoin => {

@@ -29,18 +29,30 @@ pub type Strip<'a> = &'a (dyn Fn(usize, usize, &mut [f64]) + Sync);
 /// strip and the number of floats of scratch space that it needs. `threads` says whether strips may run in
 /// parallel; if they run in sequence, `tell` is called from time to time with the number of completed
 /// iterations.
-pub fn all((stop, tell): (&AtomicBool, &dyn Fn(usize)), n: usize, (totals, room): (usize, usize), threads: bool, f: Strip) -> Res<Vec<f64>> {
+pub fn all(
+    (stop, tell): (&AtomicBool, &dyn Fn(usize)),
+    n: usize,
+    (totals, room): (usize, usize),
+    threads: bool,
+    f: Strip,
+) -> Res<Vec<f64>> {
     let w = Watch(stop);
     let mut parts: Vec<f64> = Vec::with_capacity(n.div_ceil(CHUNK) * totals);
     let strip = if totals == 0 && room > 0 { SHORT } else { CHUNK };
     if threads && n >= parallel::LEAST {
         let mut bands: Vec<(usize, Vec<f64>)> = (0..n).step_by(BAND * CHUNK).map(|at| (at, Vec::new())).collect();
-        parallel::each(w, &mut bands, BAND * CHUNK, || vec![0.0; room], |room, (at, parts)| {
-            for start in (*at..n.min(*at + BAND * CHUNK)).step_by(strip) {
-                f(start, strip.min(n - start), room);
-                parts.extend_from_slice(&room[..totals]);
-            }
-        })?;
+        parallel::each(
+            w,
+            &mut bands,
+            BAND * CHUNK,
+            || vec![0.0; room],
+            |room, (at, parts)| {
+                for start in (*at..n.min(*at + BAND * CHUNK)).step_by(strip) {
+                    f(start, strip.min(n - start), room);
+                    parts.extend_from_slice(&room[..totals]);
+                }
+            },
+        )?;
         parts.extend(bands.into_iter().flat_map(|b| b.1));
     } else {
         let mut room = vec![0.0; room];
@@ -78,9 +90,15 @@ mod tests {
         let off = AtomicBool::new(false);
         for n in [1, 1023, 1024, 1025, 70_000, 200_001] {
             let x: Vec<f64> = (0..n).map(|i| (i as f64 * 0.7).sin()).collect();
-            let f = |start: usize, len: usize, room: &mut [f64]| room[0] = super::super::kernels::sum(&x[start..start + len]);
+            let f = |start: usize, len: usize, room: &mut [f64]| {
+                room[0] = super::super::kernels::sum(&x[start..start + len])
+            };
             for threads in [false, true] {
-                assert_eq!(all((&off, &|_| {}), n, (1, 1), threads, &f).unwrap()[0].to_bits(), super::super::kernels::sum(&x).to_bits(), "{n}");
+                assert_eq!(
+                    all((&off, &|_| {}), n, (1, 1), threads, &f).unwrap()[0].to_bits(),
+                    super::super::kernels::sum(&x).to_bits(),
+                    "{n}"
+                );
             }
         }
     }

@@ -30,8 +30,8 @@ impl Watch<'_> {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Runs work of about `flops` operations that cannot poll by itself. Long work runs on a separate thread.
-    /// On an interrupt that thread is abandoned: it finishes, and its result is dropped.
+    /// Does work of about `flops` operations that cannot ask by itself. Where that is long, a thread does it, and on an interrupt no caller
+    /// waits for it: it ends when it is done, and its result is dropped.
     pub fn aside<T: Send + 'static>(self, flops: u64, work: impl FnOnce() -> T + Send + 'static) -> Res<T> {
         self.poll()?;
         if flops < LONG {
@@ -43,8 +43,11 @@ impl Watch<'_> {
         let take = |w: &std::sync::Mutex<Option<_>>| w.lock().ok().and_then(|mut w| w.take());
         let spawned = std::thread::Builder::new().name("adl-work".into()).spawn(move || {
             if let Some(f) = take(&theirs) {
-                // The receiver may have been dropped after an interrupt.
-                let _ = send.send(catch_unwind(AssertUnwindSafe(f)));
+                // Nobody may be waiting any more.
+                let _ = send.send(catch_unwind(AssertUnwindSafe(|| {
+                    fault::point(fault::Point::Work);
+                    f()
+                })));
             }
         });
         if spawned.is_err() {

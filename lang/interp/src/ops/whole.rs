@@ -22,7 +22,13 @@ const MANY_INDEXWISE: usize = 1 << 16;
 const STRIP: usize = 1 << 14;
 
 /// Evaluates the comprehension on arrays of indices, if its body allows it.
-pub(super) fn comprehension(m: &mut Machine, kind: ForKind, f: &Value, shape: &Shape, total: usize) -> Res<Option<Value>> {
+pub(super) fn comprehension(
+    m: &mut Machine,
+    kind: ForKind,
+    f: &Value,
+    shape: &Shape,
+    total: usize,
+) -> Res<Option<Value>> {
     if total < FEWEST {
         return Ok(None);
     }
@@ -92,10 +98,15 @@ fn reduce(m: &mut Machine, p: Prim, f: &Value, shape: &Shape, total: usize, run:
     while lo < total {
         m.poll()?;
         let hi = total.min(lo + STRIP);
-        let Some(v) = run(m, f, shape, lo, hi)?.filter(|v| numbers(v) && seq::shape(v).is_some_and(|s| s.len() == 1)) else { return Ok(None) };
+        let Some(v) = run(m, f, shape, lo, hi)?.filter(|v| numbers(v) && seq::shape(v).is_some_and(|s| s.len() == 1))
+        else {
+            return Ok(None);
+        };
         acc = Some(match (p, acc, &v) {
             // In the order of the elements.
-            (Prim::Prod, Some(Value::Float(x)), Value::Array(a)) if a.kind() == Kind::F64 => Value::Float(floats(a).iter().fold(x, |x, y| x * y)),
+            (Prim::Prod, Some(Value::Float(x)), Value::Array(a)) if a.kind() == Kind::F64 => {
+                Value::Float(floats(a).iter().fold(x, |x, y| x * y))
+            }
             (_, acc, _) => {
                 let rep = Value::Rep(Rc::new(rep_of(&v)));
                 let v = call(m, p, &[rep], vec![v])?;
@@ -133,7 +144,10 @@ fn summed(m: &mut Machine, f: &Value, shape: &Shape, total: usize, run: Strip) -
     while lo < total {
         m.poll()?;
         let hi = total.min(lo + STRIP);
-        let Some(v) = run(m, f, shape, lo, hi)?.filter(|v| numbers(v) && seq::shape(v).is_some_and(|s| s.len() == 1)) else { return Ok(None) };
+        let Some(v) = run(m, f, shape, lo, hi)?.filter(|v| numbers(v) && seq::shape(v).is_some_and(|s| s.len() == 1))
+        else {
+            return Ok(None);
+        };
         match &v {
             Value::Array(a) => sums.all(m, a)?,
             _ => {
@@ -159,7 +173,9 @@ fn strip(m: &mut Machine, f: &Value, shape: &Shape, lo: usize, hi: usize) -> Res
     let v = m.call(f, &args)?;
     match &v {
         _ if seq::shape(&v).is_some() => Ok(Some(v)),
-        Value::Float(_) | Value::F32(_) | Value::Int(_) | Value::Bool(_) | Value::Dual(_) => call(m, Prim::Replicate, &[], vec![Value::Int((hi - lo) as i64), v]).map(Some),
+        Value::Float(_) | Value::F32(_) | Value::Int(_) | Value::Bool(_) | Value::Dual(_) => {
+            call(m, Prim::Replicate, &[], vec![Value::Int((hi - lo) as i64), v]).map(Some)
+        }
         _ => Ok(None),
     }
 }
@@ -201,14 +217,20 @@ pub(crate) fn elements(m: &mut Machine, a: &Value, indices: &[Value]) -> Res<Val
     if let Value::Array(a) = a {
         // Untraced arrays are read in place.
         match a.buf() {
-            Buf::F64(v) if !(shape.len() == 1 && v.len() == n) => return Ok(array::floats(flat.iter().map(|i| v[*i as usize]).collect())),
+            Buf::F64(v) if !(shape.len() == 1 && v.len() == n) => {
+                return Ok(array::floats(flat.iter().map(|i| v[*i as usize]).collect()));
+            }
             Buf::I64(v) => return Ok(array::ints(flat.iter().map(|i| v[*i as usize]).collect())),
             _ => {}
         }
     }
     let total: usize = shape.iter().product();
     let whole = flat.len() == total && flat.iter().enumerate().all(|(k, i)| k as i64 == *i);
-    let line = if shape.len() == 1 { a.clone() } else { crate::ad::rules::reshape(m, a.clone(), Shape::from_slice(&[total]))? };
+    let line = if shape.len() == 1 {
+        a.clone()
+    } else {
+        crate::ad::rules::reshape(m, a.clone(), Shape::from_slice(&[total]))?
+    };
     if whole { Ok(line) } else { call(m, Prim::Gather, &[], vec![line, array::ints(flat)]) }
 }
 

@@ -46,7 +46,9 @@ fn memory_limit() -> usize {
     static LIMIT: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
     *LIMIT.get_or_init(|| {
         let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-        let total = info.lines().find_map(|l| l.strip_prefix("MemTotal:")?.trim().strip_suffix("kB")?.trim().parse::<usize>().ok());
+        let total = info
+            .lines()
+            .find_map(|l| l.strip_prefix("MemTotal:")?.trim().strip_suffix("kB")?.trim().parse::<usize>().ok());
         total.map_or(1 << 36, |kb| kb * 1024)
     })
 }
@@ -132,7 +134,9 @@ pub fn part(a: &Array, lo: usize, hi: usize) -> Res<Array> {
         Buf::I64(v) => Buf::I64(copy(&v[range])?),
         Buf::Bool(v) => Buf::Bool(copy(&v[range])?),
         Buf::Boxed(v) => Buf::Boxed(copy(&v[range])?),
-        Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => return gather_rows(a, &(lo..hi).collect::<Vec<_>>(), &[hi - lo]),
+        Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => {
+            return gather_rows(a, &(lo..hi).collect::<Vec<_>>(), &[hi - lo]);
+        }
     };
     Ok(Array::new(shape, buf))
 }
@@ -193,9 +197,10 @@ pub fn elem(a: &Array, i: usize) -> Value {
             Buf::Unit => Value::Unit,
             Buf::Boxed(v) => v[i].clone(),
             Buf::Tuple(cols) => Value::Tuple(Rc::new(Tuple(cols.iter().map(|c| column_elem(c, i)).collect()))),
-            Buf::Record(names, cols) => {
-                Value::Record(Rc::new(Record { names: names.clone(), vals: cols.iter().map(|c| column_elem(c, i)).collect() }))
-            }
+            Buf::Record(names, cols) => Value::Record(Rc::new(Record {
+                names: names.clone(),
+                vals: cols.iter().map(|c| column_elem(c, i)).collect(),
+            })),
         };
     }
     let row: usize = a.shape[1..].iter().product();
@@ -230,7 +235,10 @@ pub fn concat(parts: &[&Array]) -> Res<Array> {
     let mut shape = first.shape.clone();
     shape[0] = parts.iter().map(|p| p.len()).sum();
     if let Some(p) = parts.iter().find(|p| p.shape[1..] != first.shape[1..]) {
-        return Err(Error::new(codes::RAGGED, format!("rows of shape {:?} and {:?} cannot be in one array", &p.shape[1..], &first.shape[1..])));
+        return Err(Error::new(
+            codes::RAGGED,
+            format!("rows of shape {:?} and {:?} cannot be in one array", &p.shape[1..], &first.shape[1..]),
+        ));
     }
     macro_rules! join {
         ($kind:ident) => {{
@@ -270,7 +278,8 @@ fn join_columns(n: usize, parts: &[&Array]) -> Res<Vec<Value>> {
                     _ => None,
                 })
                 .collect();
-            let cols = cols.ok_or_else(|| Error::new(codes::STRUCTURE, "arrays of different elements cannot be joined"))?;
+            let cols =
+                cols.ok_or_else(|| Error::new(codes::STRUCTURE, "arrays of different elements cannot be joined"))?;
             Ok(Value::Array(Rc::new(concat(&cols)?)))
         })
         .collect()

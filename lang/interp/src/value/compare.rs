@@ -30,13 +30,20 @@ fn quick(a: &Value, b: &Value, levels: u32, floats: fn(f64, f64) -> Option<Order
         (Value::Tuple(x), Value::Tuple(y)) => return quick_parts(&x.0, &y.0, levels, floats),
         (Value::Record(x), Value::Record(y)) => return quick_parts(&x.vals, &y.vals, levels, floats),
         (Value::Data(x), Value::Data(y)) if tree::is_node(x) && tree::is_node(y) => return None,
-        (Value::Data(x), Value::Data(y)) if x.con.tag == y.con.tag => return quick_parts(&x.fields, &y.fields, levels, floats),
+        (Value::Data(x), Value::Data(y)) if x.con.tag == y.con.tag => {
+            return quick_parts(&x.fields, &y.fields, levels, floats);
+        }
         (Value::Data(x), Value::Data(y)) => Some(x.con.tag.cmp(&y.con.tag)),
         _ => return None,
     })
 }
 
-fn quick_parts(xs: &[Value], ys: &[Value], levels: u32, floats: fn(f64, f64) -> Option<Ordering>) -> Option<Option<Ordering>> {
+fn quick_parts(
+    xs: &[Value],
+    ys: &[Value],
+    levels: u32,
+    floats: fn(f64, f64) -> Option<Ordering>,
+) -> Option<Option<Ordering>> {
     let levels = levels.checked_sub(1)?;
     for (x, y) in xs.iter().zip(ys) {
         match quick(x, y, levels, floats)? {
@@ -164,7 +171,14 @@ fn step(a: &Value, b: &Value, todo: &mut Vec<(Value, Value)>) -> Res<Option<Orde
             Some(x.con.tag.cmp(&y.con.tag))
         }
         (Value::Array(x), Value::Array(y)) => arrays(x, y, todo),
-        (Value::Fun(_), _) | (_, Value::Fun(_)) => return Err(Error::new(codes::STRUCTURE, "functions cannot be compared")),
-        _ => return Err(Error::new(codes::STRUCTURE, format!("{} and {} cannot be compared", super::show::show(a), super::show::show(b)))),
+        (Value::Fun(_), _) | (_, Value::Fun(_)) => {
+            return Err(Error::new(codes::STRUCTURE, "functions cannot be compared"));
+        }
+        _ => {
+            return Err(Error::new(
+                codes::STRUCTURE,
+                format!("{} and {} cannot be compared", super::show::show(a), super::show::show(b)),
+            ));
+        }
     })
 }

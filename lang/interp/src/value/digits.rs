@@ -37,7 +37,11 @@ fn scientific(x: f64, n: usize) -> Option<Scientific> {
     let text = if n >= EXACT { format!("{:e}", x.abs()) } else { format!("{:.*e}", n - 1, x.abs()) };
     let (mantissa, exponent) = text.split_once('e')?;
     let digits: String = mantissa.chars().filter(|c| *c != '.').collect();
-    Some(Scientific { negative: x < 0.0, digits: digits.trim_end_matches('0').to_owned(), exponent: exponent.parse().ok()? })
+    Some(Scientific {
+        negative: x < 0.0,
+        digits: digits.trim_end_matches('0').to_owned(),
+        exponent: exponent.parse().ok()?,
+    })
 }
 
 impl Scientific {
@@ -91,7 +95,9 @@ pub fn rounded32(x: f32) -> String {
 
 /// The number of characters before the point, and from the point on.
 fn sides(text: &str) -> (usize, usize) {
-    let point = text.find('.').unwrap_or_else(|| text.find('e').filter(|_| text.starts_with(|c: char| c.is_ascii_digit() || c == '-')).unwrap_or(text.len()));
+    let point = text.find('.').unwrap_or_else(|| {
+        text.find('e').filter(|_| text.starts_with(|c: char| c.is_ascii_digit() || c == '-')).unwrap_or(text.len())
+    });
     (point, text.len() - point)
 }
 
@@ -123,16 +129,26 @@ pub fn column(xs: &[f64]) -> Vec<String> {
 pub fn texts(xs: &[f64]) -> Vec<String> {
     let n = digits();
     let parts: Vec<Option<Scientific>> = xs.iter().map(|x| scientific(*x, n)).collect();
-    let Some((least, largest)) = parts.iter().flatten().map(|s| s.exponent).fold(None, |m: Option<(i32, i32)>, e| Some(m.map_or((e, e), |(a, b)| (a.min(e), b.max(e))))) else {
+    let Some((least, largest)) = parts
+        .iter()
+        .flatten()
+        .map(|s| s.exponent)
+        .fold(None, |m: Option<(i32, i32)>, e| Some(m.map_or((e, e), |(a, b)| (a.min(e), b.max(e)))))
+    else {
         return xs.iter().map(|x| special(*x)).collect();
     };
     let with = |scale: &dyn Fn(&Scientific) -> i32| -> Vec<String> {
-        xs.iter().zip(&parts).map(|(x, s)| s.as_ref().map_or_else(|| special(*x), |s| format!("{}e{}", s.over(scale(s)), scale(s)))).collect()
+        xs.iter()
+            .zip(&parts)
+            .map(|(x, s)| s.as_ref().map_or_else(|| special(*x), |s| format!("{}e{}", s.over(scale(s)), scale(s))))
+            .collect()
     };
     // Outside this range a format without an exponent cannot be the shortest.
     let fits = |from: i32, to: i32| from - to < 20 && least > to - 20;
     let mut best: Option<Vec<String>> = fits(largest, 0).then(|| xs.iter().map(|x| plain(*x, n)).collect());
-    let shorter = |best: &Option<Vec<String>>, other: &[String], limit: usize| best.as_ref().is_none_or(|b| width(b) > limit && width(other) < width(b));
+    let shorter = |best: &Option<Vec<String>>, other: &[String], limit: usize| {
+        best.as_ref().is_none_or(|b| width(b) > limit && width(other) < width(b))
+    };
     // If no number would need an exponent in running text, none is used here, and the digits after large
     // integers are kept.
     if let Some(plain) = best.take_if(|_| least >= -4 && largest < n as i32 + 3) {

@@ -17,8 +17,8 @@ pub mod show;
 pub mod space;
 pub mod tree;
 
-pub use elements::{Kind, Remote};
 use elements::Elements;
+pub use elements::{Kind, Remote};
 
 use crate::ad::Dual;
 use adl_syntax::symbol::Symbol;

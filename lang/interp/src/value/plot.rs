@@ -6,7 +6,9 @@ use crate::ir::road::table::field;
 /// The record inside a value of type `Plot`.
 pub fn inside(v: &Value) -> Option<&Value> {
     match v {
-        Value::Data(d) if d.con.name.as_str() == "Plot" && d.fields.len() == 1 => d.fields.first().filter(|r| field(r, "layers").is_some() && field(r, "facets").is_some()),
+        Value::Data(d) if d.con.name.as_str() == "Plot" && d.fields.len() == 1 => {
+            d.fields.first().filter(|r| field(r, "layers").is_some() && field(r, "facets").is_some())
+        }
         _ => None,
     }
 }
@@ -35,7 +37,8 @@ pub fn summary(v: &Value) -> Option<String> {
         Some(Value::Array(a)) => a.len(),
         _ => 0,
     };
-    let kinds: Vec<String> = layers(plot).into_iter().filter_map(|l| field(l, "kind")).map(super::show::plain).collect();
+    let kinds: Vec<String> =
+        layers(plot).into_iter().filter_map(|l| field(l, "kind")).map(super::show::plain).collect();
     let what = match (facets, kinds.len()) {
         (0, 0) => "empty".to_owned(),
         (0, n) if n > 8 => format!("{n} layers"),

@@ -38,10 +38,14 @@ impl Rep {
             Rep::Float => Value::Float(0.0),
             Rep::F32 => Value::F32(0.0),
             Rep::Str => Value::Str(Rc::new("".into())),
-            Rep::Tuple(parts) => whole(parts.iter().map(|p| p.zero()).collect(), |vals| Value::Tuple(Rc::new(Tuple(vals)))),
+            Rep::Tuple(parts) => {
+                whole(parts.iter().map(|p| p.zero()).collect(), |vals| Value::Tuple(Rc::new(Tuple(vals))))
+            }
             Rep::Record(fields) => {
                 let names: Rc<[_]> = fields.iter().map(|(n, _)| *n).collect();
-                whole(fields.iter().map(|(_, r)| r.zero()).collect(), |vals| Value::Record(Rc::new(Record { names, vals })))
+                whole(fields.iter().map(|(_, r)| r.zero()).collect(), |vals| {
+                    Value::Record(Rc::new(Record { names, vals }))
+                })
             }
             Rep::Array(..) => self.zero_array().unwrap_or(Value::Zero),
             Rep::Data(..) | Rep::Other => Value::Zero,
@@ -66,7 +70,9 @@ impl Rep {
                 return e.none_of(&inner);
             }
             Rep::Tuple(parts) => Buf::Tuple(parts.iter().map(|p| p.none_of(outer)).collect()),
-            Rep::Record(fields) => Buf::Record(fields.iter().map(|f| f.0).collect(), fields.iter().map(|f| f.1.none_of(outer)).collect()),
+            Rep::Record(fields) => {
+                Buf::Record(fields.iter().map(|f| f.0).collect(), fields.iter().map(|f| f.1.none_of(outer)).collect())
+            }
             Rep::Str | Rep::Data(..) | Rep::Other => Buf::Boxed(Vec::new()),
         };
         array::make(shape, buf)
@@ -102,7 +108,10 @@ impl Rep {
             Rep::Unit => Buf::Unit,
             Rep::Str => Buf::Boxed(array::filled(self.zero(), n).ok()?),
             Rep::Tuple(parts) => Buf::Tuple(parts.iter().map(column).collect::<Option<_>>()?),
-            Rep::Record(fields) => Buf::Record(fields.iter().map(|(n, _)| *n).collect(), fields.iter().map(|(_, r)| column(r)).collect::<Option<_>>()?),
+            Rep::Record(fields) => Buf::Record(
+                fields.iter().map(|(n, _)| *n).collect(),
+                fields.iter().map(|(_, r)| column(r)).collect::<Option<_>>()?,
+            ),
             Rep::Array(..) | Rep::Data(..) | Rep::Other => return None,
         };
         Some(array::make(shape, buf))

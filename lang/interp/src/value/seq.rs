@@ -22,7 +22,8 @@ pub fn len(v: &Value) -> usize {
 
 /// The error for an index out of bounds.
 pub fn out_of_bounds(i: i64, n: usize) -> Box<Error> {
-    let e = Error::new(codes::BOUNDS, format!("index {i} is out of bounds for an array of length {n}")).of_bounds(&[i], n);
+    let e =
+        Error::new(codes::BOUNDS, format!("index {i} is out of bounds for an array of length {n}")).of_bounds(&[i], n);
     match n {
         0 => e.note("the array is empty"),
         n if i < 0 => e.note(format!("indices go from 0 to {}", n - 1)).hint("only a literal counts from the end: the last element is `x[-1]`, and the one `k` places before it `x[len x - 1 - k]`"),
@@ -32,9 +33,12 @@ pub fn out_of_bounds(i: i64, n: usize) -> Box<Error> {
 
 /// The error for a slice out of bounds.
 pub fn slice_out_of_bounds(lo: i64, hi: i64, n: usize) -> Box<Error> {
-    let e = Error::new(codes::BOUNDS, format!("the slice {lo}:{hi} is out of bounds for an axis of length {n}")).of_bounds(&[lo, hi], n);
+    let e = Error::new(codes::BOUNDS, format!("the slice {lo}:{hi} is out of bounds for an axis of length {n}"))
+        .of_bounds(&[lo, hi], n);
     match (lo, hi) {
-        (lo, hi) if lo < 0 || hi < 0 => e.hint("only literals count from the end: all but the last `k` elements are `x[:len x - k]`"),
+        (lo, hi) if lo < 0 || hi < 0 => {
+            e.hint("only literals count from the end: all but the last `k` elements are `x[:len x - k]`")
+        }
         (lo, hi) if lo > hi => e.note("it begins behind its end"),
         _ => e,
     }
@@ -55,7 +59,10 @@ pub(crate) fn as_written(e: &mut Error, source: &str) {
     };
     let Some(text) = ends.iter().find_map(literal) else { return };
     let what = if ends.len() == 1 { "index" } else { "the bound" };
-    e.diag.message = format!("{what} {text} is out of bounds for an {} of length {n}", if ends.len() == 1 { "array" } else { "axis" });
+    e.diag.message = format!(
+        "{what} {text} is out of bounds for an {} of length {n}",
+        if ends.len() == 1 { "array" } else { "axis" }
+    );
     e.diag.hint = None;
     if n > 0 {
         e.diag.notes = vec![format!("from the end, indices go from -{n} to -1")];
@@ -83,7 +90,9 @@ pub fn elem(m: &mut Machine, v: &Value, i: usize) -> Res<Value> {
             })
         }
         Value::Dual(_) => ad::elem(m, v, i),
-        other => Err(Error::new(codes::STRUCTURE, format!("an array was expected here, not {}", super::show::show(other)))),
+        other => {
+            Err(Error::new(codes::STRUCTURE, format!("an array was expected here, not {}", super::show::show(other))))
+        }
     }
 }
 
@@ -144,7 +153,13 @@ pub fn pack(m: &mut Machine, vals: Vec<Value>) -> Res<Value> {
             })?;
             Ok(array::make(Shape::from_slice(&[n]), Buf::Record(names, cols)))
         }
-        Value::Str(_) | Value::Data(_) | Value::Fun(_) | Value::Rep(_) | Value::Zero | Value::Rev { .. } | Value::Dual(_) => Ok(array::boxed(vals)),
+        Value::Str(_)
+        | Value::Data(_)
+        | Value::Fun(_)
+        | Value::Rep(_)
+        | Value::Zero
+        | Value::Rev { .. }
+        | Value::Dual(_) => Ok(array::boxed(vals)),
     }
 }
 
@@ -163,7 +178,9 @@ fn zero_beside(like: &Value) -> Value {
             _ => super::space::zero_like(like),
         },
         Value::Tuple(t) => Value::Tuple(Rc::new(Tuple(t.0.iter().map(zero_beside).collect()))),
-        Value::Record(r) => Value::Record(Rc::new(Record { names: r.names.clone(), vals: r.vals.iter().map(zero_beside).collect() })),
+        Value::Record(r) => {
+            Value::Record(Rc::new(Record { names: r.names.clone(), vals: r.vals.iter().map(zero_beside).collect() }))
+        }
         _ => super::space::zero_like(like),
     }
 }
@@ -172,10 +189,18 @@ fn mixed(v: &Value) -> Box<Error> {
     Error::new(codes::STRUCTURE, format!("elements of different kinds in one array: {}", super::show::show(v)))
 }
 
-fn transpose(m: &mut Machine, vals: &[Value], width: usize, parts: impl Fn(&Value) -> Option<&Vec<Value>>) -> Res<Vec<Value>> {
+fn transpose(
+    m: &mut Machine,
+    vals: &[Value],
+    width: usize,
+    parts: impl Fn(&Value) -> Option<&Vec<Value>>,
+) -> Res<Vec<Value>> {
     (0..width)
         .map(|k| {
-            let col = vals.iter().map(|v| parts(v).and_then(|p| p.get(k)).cloned().ok_or_else(|| mixed(v))).collect::<Res<Vec<_>>>()?;
+            let col = vals
+                .iter()
+                .map(|v| parts(v).and_then(|p| p.get(k)).cloned().ok_or_else(|| mixed(v)))
+                .collect::<Res<Vec<_>>>()?;
             pack(m, col)
         })
         .collect()
@@ -192,8 +217,11 @@ fn pack_rows(m: &mut Machine, vals: &[Value]) -> Res<Value> {
     }
     let shape = rows[0].shape.clone();
     if let Some((i, r)) = rows.iter().enumerate().find(|(_, r)| r.shape[..] != shape[..]) {
-        return Err(Error::new(codes::RAGGED, format!("row {i} has shape {:?}, row 0 has shape {:?}", &r.shape[..], &shape[..]))
-            .hint("all rows of an array have one shape"));
+        return Err(Error::new(
+            codes::RAGGED,
+            format!("row {i} has shape {:?}, row 0 has shape {:?}", &r.shape[..], &shape[..]),
+        )
+        .hint("all rows of an array have one shape"));
     }
     let outer: Shape = std::iter::once(rows.len()).chain(shape.iter().copied()).collect();
     if let Buf::Tuple(cols) | Buf::Record(_, cols) = rows[0].buf() {

@@ -156,10 +156,16 @@ fn one(v: &Value, arg: bool, ty: Option<&Ty>, numbers: Numbers, out: &mut String
             let _ = write!(out, "<fun{} : {}>", f.called(), ty.map_or_else(|| f.type_text(), adl_typing::print::ty));
         }
         Value::Array(a) => array(a, ty, numbers, out, todo),
-        Value::Tuple(t) => list("(", t.0.iter().enumerate().map(|(i, v)| (None, v.clone(), component(ty, i).cloned())).collect(), ")", todo),
+        Value::Tuple(t) => list(
+            "(",
+            t.0.iter().enumerate().map(|(i, v)| (None, v.clone(), component(ty, i).cloned())).collect(),
+            ")",
+            todo,
+        ),
         Value::Record(_) if let Some(text) = crate::ir::road::table::cost(v) => out.push_str(&text),
         Value::Record(r) => {
-            let part = |i: usize| (Some(format!("{} = ", r.names[i])), r.vals[i].clone(), field(ty, r.names[i]).cloned());
+            let part =
+                |i: usize| (Some(format!("{} = ", r.names[i])), r.vals[i].clone(), field(ty, r.names[i]).cloned());
             let parts = order::shown(&r.names).into_iter().map(part).collect();
             list("{", parts, "}", todo);
         }
@@ -219,7 +225,12 @@ pub fn field(ty: Option<&Ty>, name: Symbol) -> Option<&Ty> {
     if let Some(Ty::Record(t)) = ty { t.fields.iter().find(|f| f.0 == name).map(|f| &f.1) } else { None }
 }
 
-fn list(open: &'static str, parts: Vec<(Option<String>, Value, Option<Ty>)>, close: &'static str, todo: &mut Vec<Todo>) {
+fn list(
+    open: &'static str,
+    parts: Vec<(Option<String>, Value, Option<Ty>)>,
+    close: &'static str,
+    todo: &mut Vec<Todo>,
+) {
     todo.push(Todo::Text(close));
     let n = parts.len();
     for (i, (label, v, ty)) in parts.into_iter().enumerate().rev() {
@@ -271,10 +282,13 @@ fn row(a: &Array, i: usize) -> Value {
         c
     };
     match a.buf() {
-        Buf::Tuple(cols) => super::array::elem(&Array::new(a.shape.clone(), Buf::Tuple(cols.iter().map(strip).collect())), i),
-        Buf::Record(names, cols) => {
-            super::array::elem(&Array::new(a.shape.clone(), Buf::Record(names.clone(), cols.iter().map(strip).collect())), i)
+        Buf::Tuple(cols) => {
+            super::array::elem(&Array::new(a.shape.clone(), Buf::Tuple(cols.iter().map(strip).collect())), i)
         }
+        Buf::Record(names, cols) => super::array::elem(
+            &Array::new(a.shape.clone(), Buf::Record(names.clone(), cols.iter().map(strip).collect())),
+            i,
+        ),
         _ => super::array::elem(a, i),
     }
 }

@@ -1,6 +1,6 @@
 //! Vector-space operations on `Diff` data, leaf by leaf; discrete leaves are taken from the left operand.
 
-use super::{Array, Buf, Kind, Data, Record, Tuple, Value};
+use super::{Array, Buf, Data, Kind, Record, Tuple, Value};
 use crate::error::{Error, Res, codes};
 use crate::ops::arith;
 use crate::vm::Machine;
@@ -19,7 +19,9 @@ pub fn map_leaves(v: &Value, f: &mut dyn FnMut(&Value) -> Res<Value>) -> Res<Val
             Value::Array(a) if a.is_flat() => f(v)?,
             Value::Array(a) => match a.buf() {
                 Buf::Tuple(cols) => Value::Array(Rc::new(Array::new(a.shape.clone(), Buf::Tuple(all(cols)?)))),
-                Buf::Record(names, cols) => Value::Array(Rc::new(Array::new(a.shape.clone(), Buf::Record(names.clone(), all(cols)?)))),
+                Buf::Record(names, cols) => {
+                    Value::Array(Rc::new(Array::new(a.shape.clone(), Buf::Record(names.clone(), all(cols)?))))
+                }
                 Buf::Boxed(vals) => Value::Array(Rc::new(Array::new(a.shape.clone(), Buf::Boxed(all(vals)?)))),
                 _ => f(v)?,
             },
@@ -39,7 +41,9 @@ pub fn zip_leaves(a: &Value, b: &Value, f: &mut dyn FnMut(&Value, &Value) -> Res
         };
         Ok(match (a, b) {
             (Value::Tuple(x), Value::Tuple(y)) => Value::Tuple(Rc::new(Tuple(all(&x.0, &y.0)?))),
-            (Value::Record(x), Value::Record(y)) => Value::Record(Rc::new(Record { names: x.names.clone(), vals: all(&x.vals, &y.vals)? })),
+            (Value::Record(x), Value::Record(y)) => {
+                Value::Record(Rc::new(Record { names: x.names.clone(), vals: all(&x.vals, &y.vals)? }))
+            }
             (Value::Data(x), Value::Data(y)) => {
                 if x.con.tag != y.con.tag {
                     return Err(different(a, b));
@@ -48,9 +52,15 @@ pub fn zip_leaves(a: &Value, b: &Value, f: &mut dyn FnMut(&Value, &Value) -> Res
             }
             (Value::Array(x), Value::Array(_)) if x.is_flat() => f(a, b)?,
             (Value::Array(x), Value::Array(y)) => match (x.buf(), y.buf()) {
-                (Buf::Tuple(p), Buf::Tuple(q)) => Value::Array(Rc::new(Array::new(x.shape.clone(), Buf::Tuple(all(p, q)?)))),
-                (Buf::Record(n, p), Buf::Record(_, q)) => Value::Array(Rc::new(Array::new(x.shape.clone(), Buf::Record(n.clone(), all(p, q)?)))),
-                (Buf::Boxed(p), Buf::Boxed(q)) => Value::Array(Rc::new(Array::new(x.shape.clone(), Buf::Boxed(all(p, q)?)))),
+                (Buf::Tuple(p), Buf::Tuple(q)) => {
+                    Value::Array(Rc::new(Array::new(x.shape.clone(), Buf::Tuple(all(p, q)?))))
+                }
+                (Buf::Record(n, p), Buf::Record(_, q)) => {
+                    Value::Array(Rc::new(Array::new(x.shape.clone(), Buf::Record(n.clone(), all(p, q)?))))
+                }
+                (Buf::Boxed(p), Buf::Boxed(q)) => {
+                    Value::Array(Rc::new(Array::new(x.shape.clone(), Buf::Boxed(all(p, q)?))))
+                }
                 _ => f(a, b)?,
             },
             _ => f(a, b)?,
@@ -105,7 +115,12 @@ pub fn divide(m: &mut Machine, v: &Value, s: &Value) -> Res<Value> {
 }
 
 /// Applies `f` to `s` and each real leaf.
-fn scaled(m: &mut Machine, s: &Value, v: &Value, f: &mut dyn FnMut(&mut Machine, Value, Value) -> Res<Value>) -> Res<Value> {
+fn scaled(
+    m: &mut Machine,
+    s: &Value,
+    v: &Value,
+    f: &mut dyn FnMut(&mut Machine, Value, Value) -> Res<Value>,
+) -> Res<Value> {
     map_leaves(v, &mut |x| {
         m.poll()?;
         if !is_real(x) {

@@ -17,7 +17,9 @@ pub(super) struct Entries {
 pub(super) fn entries(d: &Rc<Data>) -> Option<(&'static str, Entries)> {
     let map = |d: &Data| is_node(d) || d.fields.is_empty() && d.con.name.as_str() == "EmptyMap";
     match (d.con.name.as_str(), d.fields.as_slice()) {
-        ("Set", [node @ Value::Data(inside)]) if map(inside) => Some(("Set {", Entries { node: node.clone(), set: true, walked: false })),
+        ("Set", [node @ Value::Data(inside)]) if map(inside) => {
+            Some(("Set {", Entries { node: node.clone(), set: true, walked: false }))
+        }
         _ if map(d) => Some(("Map {", Entries { node: Value::Data(d.clone()), set: false, walked: false })),
         _ => None,
     }
@@ -30,7 +32,8 @@ pub fn is_tree(v: &Value) -> bool {
 
 /// Whether data is a node of a map's tree.
 pub(super) fn is_node(d: &Data) -> bool {
-    matches!(d.fields.as_slice(), [Value::Int(_), _, _, Value::Data(_), Value::Data(_)]) && d.con.name.as_str() == "MapNode"
+    matches!(d.fields.as_slice(), [Value::Int(_), _, _, Value::Data(_), Value::Data(_)])
+        && d.con.name.as_str() == "MapNode"
 }
 
 /// The keys and values of a map in order, alternating.
@@ -72,7 +75,13 @@ impl Entries {
     pub fn parts(&self) -> Option<(Option<Entries>, &Value, Option<&Value>, Option<Entries>)> {
         let Value::Data(d) = &self.node else { return None };
         let [_, key, value, left, right] = d.fields.as_slice() else { return None };
-        let below = |v: &Value| matches!(v, Value::Data(d) if !d.fields.is_empty()).then(|| Entries { node: v.clone(), set: self.set, walked: false });
+        let below = |v: &Value| {
+            matches!(v, Value::Data(d) if !d.fields.is_empty()).then(|| Entries {
+                node: v.clone(),
+                set: self.set,
+                walked: false,
+            })
+        };
         Some((below(left), key, (!self.set).then_some(value), below(right)))
     }
 }

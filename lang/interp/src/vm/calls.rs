@@ -25,7 +25,9 @@ impl Machine {
 
     pub(super) fn push_frame(&mut self, code: Rc<Code>, fun: Option<Rc<Fun>>, dst: usize) -> Res<()> {
         let base = self.regs.len();
-        if (base + code.registers as usize) * 16 + self.frames.len() * size_of::<Frame>() + self.reentries > self.stack_budget {
+        if (base + code.registers as usize) * 16 + self.frames.len() * size_of::<Frame>() + self.reentries
+            > self.stack_budget
+        {
             return Err(super::too_deep());
         }
         crate::memory::grow(&mut self.regs, code.registers as usize)?;

@@ -279,7 +279,11 @@ impl Code {
     pub(crate) fn aim(&mut self, at: usize) {
         let to = self.here();
         match &mut self.instrs[at] {
-            I::Jump(t) | I::JumpUnless(_, t) | I::JumpUnlessCmp(_, _, _, t) | I::LoopHead(_, _, t) | I::Strips(_, t) => *t = to,
+            I::Jump(t)
+            | I::JumpUnless(_, t)
+            | I::JumpUnlessCmp(_, _, _, t)
+            | I::LoopHead(_, _, t)
+            | I::Strips(_, t) => *t = to,
             _ => {}
         }
     }

@@ -51,7 +51,14 @@ impl<'a> Reached<'a> {
 
     fn value(&mut self, v: &'a Value) {
         match v {
-            Value::Unit | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::F32(_) | Value::Str(_) | Value::Rep(_) | Value::Zero => {}
+            Value::Unit
+            | Value::Bool(_)
+            | Value::Int(_)
+            | Value::Float(_)
+            | Value::F32(_)
+            | Value::Str(_)
+            | Value::Rep(_)
+            | Value::Zero => {}
             Value::Rev { .. } | Value::Dual(_) => self.opaque = true,
             Value::Array(a) if !a.values().is_empty() && self.new(a) => self.values.extend(a.values()),
             Value::Array(_) => {}
@@ -153,7 +160,9 @@ impl Machine {
             return 0;
         }
         let ids = r.ids;
-        let dead: Vec<usize> = (0..self.globals.len()).filter(|i| self.globals[*i].is_some() && !ids.contains(&GlobalId(*i as u32))).collect();
+        let dead: Vec<usize> = (0..self.globals.len())
+            .filter(|i| self.globals[*i].is_some() && !ids.contains(&GlobalId(*i as u32)))
+            .collect();
         for i in &dead {
             self.globals[*i] = None;
             // The cache identifies code by its address, which must not be reused while the cache has an entry

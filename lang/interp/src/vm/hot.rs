@@ -67,7 +67,9 @@ impl Heat {
     /// The initial profile of code that the compiler has made.
     pub(super) fn of(instrs: &[I]) -> Heat {
         let loops = instrs.iter().any(|i| matches!(i, I::LoopNext(..) | I::Back(_)));
-        let calls = instrs.iter().any(|i| matches!(i, I::For(..) | I::Call(..) | I::TailCall(..) | I::CallSibling(..) | I::TailSibling(..)));
+        let calls = instrs
+            .iter()
+            .any(|i| matches!(i, I::For(..) | I::Call(..) | I::TailCall(..) | I::CallSibling(..) | I::TailSibling(..)));
         let left = if loops || calls { THRESHOLD } else { 0 };
         Heat { left: Cell::new(left), loops, calls, ..Heat::default() }
     }
@@ -161,7 +163,12 @@ impl Machine {
 
     /// Runs a call natively or on a device, if the profile says so. `args` are moved out only in that case.
     #[inline]
-    pub(super) fn hot_call(&mut self, f: &Rc<Fun>, code: &Rc<Code>, args: std::ops::Range<usize>) -> Res<Option<Value>> {
+    pub(super) fn hot_call(
+        &mut self,
+        f: &Rc<Fun>,
+        code: &Rc<Code>,
+        args: std::ops::Range<usize>,
+    ) -> Res<Option<Value>> {
         if self.device.is_on() && self.offered(code, &self.regs[args.clone()]) {
             let args = self.regs[args.clone()].to_vec();
             if let Some(v) = self.called_on_device(f, code, args)? {
@@ -217,7 +224,9 @@ impl Machine {
         let Value::Fun(f) = body else { return Ok(None) };
         let Fun::Closure(code, captured) = &**f else { return Ok(None) };
         match &code.whole {
-            Some(whole) if whole.heat.native.get() && self.heats() => self.heated(Rc::new(Fun::Closure(whole.clone(), captured.clone())), &whole.clone(), extents.to_vec()),
+            Some(whole) if whole.heat.native.get() && self.heats() => {
+                self.heated(Rc::new(Fun::Closure(whole.clone(), captured.clone())), &whole.clone(), extents.to_vec())
+            }
             _ => Ok(None),
         }
     }
@@ -226,7 +235,11 @@ impl Machine {
     fn heated(&mut self, f: Rc<Fun>, code: &Code, mut args: Vec<Value>) -> Res<Option<Value>> {
         if !self.heats() {
             // Compilation is not possible at present, for example because numbers are traced by a tape.
-            code.heat.left.set(if code.heat.native.get() || code.heat.chains.get() { code.heat.left.get() } else { THRESHOLD });
+            code.heat.left.set(if code.heat.native.get() || code.heat.chains.get() {
+                code.heat.left.get()
+            } else {
+                THRESHOLD
+            });
             return Ok(None);
         }
         // Leading type representations and functions become part of the closure, so that code is specialised to

@@ -12,7 +12,7 @@ use crate::error::{Error, Res, codes};
 use crate::fault;
 use crate::ir;
 use crate::ops::{self, arith};
-use crate::value::{Buf, Kind, Data, Record, Rep, Tuple, Value, seq, show};
+use crate::value::{Buf, Data, Kind, Record, Rep, Tuple, Value, seq, show};
 use adl_prim::{Bin, Prim, Un};
 use adl_typing::core::{self, GlobalId, Step};
 use std::rc::Rc;
@@ -261,7 +261,13 @@ impl Machine {
         Ok(())
     }
 
-    pub(super) fn update(&mut self, base: usize, [d, a]: [R; 2], names: &[adl_syntax::symbol::Symbol], first: R) -> Res<()> {
+    pub(super) fn update(
+        &mut self,
+        base: usize,
+        [d, a]: [R; 2],
+        names: &[adl_syntax::symbol::Symbol],
+        first: R,
+    ) -> Res<()> {
         let vals = self.range(base, first, names.len() as u32);
         let old = std::mem::take(self.reg_mut(base, a));
         let v = update(old, names, vals)?;
@@ -369,7 +375,9 @@ impl Machine {
         let v = match (self.reg(base, a), self.reg(base, i), self.reg(base, j)) {
             (Value::Zero, _, _) => zero.clone(),
             (Value::Array(arr), Value::Int(i), Value::Int(j)) => match (arr.buf(), &arr.shape[..]) {
-                (Buf::F64(v), [n, m]) if (*i as usize) < *n && (*j as usize) < *m => Value::Float(v[*i as usize * m + *j as usize]),
+                (Buf::F64(v), [n, m]) if (*i as usize) < *n && (*j as usize) < *m => {
+                    Value::Float(v[*i as usize * m + *j as usize])
+                }
                 _ => ir::rows::at(self.reg(base, a), &[Value::Int(*i), Value::Int(*j)])?,
             },
             (a, i, j) => ir::rows::at(a, &[i.clone(), j.clone()])?,
@@ -422,7 +430,12 @@ impl Machine {
     }
 
     /// Checks an array against the size that a signature specifies.
-    pub(super) fn check_size(&self, base: usize, (at, name, constant): &(core::SizeAt, String, Option<u64>), r: R) -> Res<()> {
+    pub(super) fn check_size(
+        &self,
+        base: usize,
+        (at, name, constant): &(core::SizeAt, String, Option<u64>),
+        r: R,
+    ) -> Res<()> {
         let n = self.extent(base, at)? as i64;
         let want = match (constant, self.reg(base, r)) {
             (Some(c), _) => *c as i64,

@@ -29,7 +29,13 @@ impl Machine {
 
     /// Like [`Machine::call_lowered`], with arguments that may be packed ([`boxes`]); if `packs`, results may
     /// be packed as well.
-    pub(crate) fn call_packed(&mut self, f: &Rc<Fun>, args: Vec<Value>, results: usize, packs: bool) -> Res<Vec<Value>> {
+    pub(crate) fn call_packed(
+        &mut self,
+        f: &Rc<Fun>,
+        args: Vec<Value>,
+        results: usize,
+        packs: bool,
+    ) -> Res<Vec<Value>> {
         if let Fun::Member(g, i) = &**f {
             let code = g.codes[*i as usize].clone();
             let timed = match self.way(&code, &args) {
@@ -47,7 +53,14 @@ impl Machine {
     }
 
     /// Like [`Machine::call_packed`], on the CPU.
-    pub(crate) fn call_here(&mut self, f: &Rc<Fun>, code: &super::code::Code, mut args: Vec<Value>, results: usize, packs: bool) -> Res<Vec<Value>> {
+    pub(crate) fn call_here(
+        &mut self,
+        f: &Rc<Fun>,
+        code: &super::code::Code,
+        mut args: Vec<Value>,
+        results: usize,
+        packs: bool,
+    ) -> Res<Vec<Value>> {
         if let Some(native) = self.native_code(code, args.iter()) {
             self.packs = packs;
             let outs = self.run_native(&*native, args);
@@ -96,7 +109,11 @@ impl Machine {
     }
 
     /// Tries to run a chain of operations on large arrays. Returns false if the arrays are small or do not fit.
-    pub(super) fn strips(&mut self, base: usize, (s, args, outs): &(ir::strips::Strips, Box<[Arg]>, Box<[R]>)) -> Res<bool> {
+    pub(super) fn strips(
+        &mut self,
+        base: usize,
+        (s, args, outs): &(ir::strips::Strips, Box<[Arg]>, Box<[R]>),
+    ) -> Res<bool> {
         let done = {
             let operands: SmallVec<[&Value; 8]> = args.iter().map(|a| &self.regs[base + a.r as usize]).collect();
             s.run(Watch(&self.interrupt), &operands)

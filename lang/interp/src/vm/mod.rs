@@ -8,11 +8,11 @@ pub mod code;
 mod compile;
 mod dead;
 pub mod hot;
+mod instr;
 pub(crate) mod lanes;
+mod library;
 mod lowered;
 mod nonfinite;
-mod instr;
-mod library;
 mod parts;
 mod progress;
 mod recover;
@@ -100,7 +100,8 @@ impl Fun {
     pub fn type_text(&self) -> String {
         match self {
             Fun::Prim(p, _) => {
-                let (adl_prim::Typing::Scheme(t) | adl_prim::Typing::Elementwise(t) | adl_prim::Typing::Special(t)) = p.row().typing;
+                let (adl_prim::Typing::Scheme(t) | adl_prim::Typing::Elementwise(t) | adl_prim::Typing::Special(t)) =
+                    p.row().typing;
                 t.to_owned()
             }
             Fun::Closure(c, _) => c.ty.clone(),
@@ -128,7 +129,9 @@ impl Fun {
         let of = |name: Option<Symbol>| name.map_or(String::new(), |n| format!(" {n}"));
         match self {
             // Names that begin with `__` are internal.
-            Fun::Prim(p, _) => Some(p.name()).filter(|n| !n.starts_with("__")).map_or(String::new(), |n| format!(" {n}")),
+            Fun::Prim(p, _) => {
+                Some(p.name()).filter(|n| !n.starts_with("__")).map_or(String::new(), |n| format!(" {n}"))
+            }
             Fun::Closure(c, _) => of(c.name),
             Fun::Member(g, i) => of(g.codes[*i as usize].name),
             Fun::Partial(f, args) => match f.called() {
@@ -161,7 +164,9 @@ fn after_arrow(t: &str) -> Option<String> {
         match c {
             '(' | '[' | '{' => depth += 1,
             ')' | ']' | '}' => depth -= 1,
-            '-' if depth == 0 && (t[i..].starts_with("-> ") || t[i..].starts_with("-o ")) => return Some(t[i + 3..].to_owned()),
+            '-' if depth == 0 && (t[i..].starts_with("-> ") || t[i..].starts_with("-o ")) => {
+                return Some(t[i + 3..].to_owned());
+            }
             _ => {}
         }
     }
@@ -395,7 +400,8 @@ fn for_specialiser(def: &Def) -> Def {
 
 /// The error for a recursion that exceeds the memory limit.
 pub fn too_deep() -> Box<Error> {
-    Error::new(codes::DEPTH, "too many nested calls: the recursion does not seem to end").hint("a call in tail position takes no space; `--stack` sets another limit")
+    Error::new(codes::DEPTH, "too many nested calls: the recursion does not seem to end")
+        .hint("a call in tail position takes no space; `--stack` sets another limit")
 }
 
 /// The error for a value that no arm of a `match` covers.

@@ -40,7 +40,14 @@ fn finite(v: &Value) -> Option<bool> {
         },
         Value::Tuple(t) => all(&t.0),
         Value::Record(r) => all(&r.vals),
-        Value::Unit | Value::Bool(_) | Value::Int(_) | Value::Str(_) | Value::Data(_) | Value::Fun(_) | Value::Rep(_) | Value::Zero => None,
+        Value::Unit
+        | Value::Bool(_)
+        | Value::Int(_)
+        | Value::Str(_)
+        | Value::Data(_)
+        | Value::Fun(_)
+        | Value::Rep(_)
+        | Value::Zero => None,
     }
 }
 
@@ -72,7 +79,18 @@ fn derives(p: Prim) -> bool {
 /// cost a pass over large arrays in each loop iteration.
 fn computes(what: &What) -> bool {
     match what {
-        What::Op(op) => matches!(op, Op::Un(..) | Op::Bin(..) | Op::Prim(..) | Op::Sum { .. } | Op::Total { .. } | Op::Dot(..) | Op::MatMul(..) | Op::Outer(..) | Op::Cumsum { .. }),
+        What::Op(op) => matches!(
+            op,
+            Op::Un(..)
+                | Op::Bin(..)
+                | Op::Prim(..)
+                | Op::Sum { .. }
+                | Op::Total { .. }
+                | Op::Dot(..)
+                | Op::MatMul(..)
+                | Op::Outer(..)
+                | Op::Cumsum { .. }
+        ),
         What::Prim(..) => true,
         What::Con(_) | What::Buffer(..) | What::Finish(_) | What::Put => false,
     }
@@ -127,7 +145,9 @@ impl Machine {
         let lowered = self.frames.iter().rev().find(|f| f.code.native.is_some());
         if let Some(name) = lowered.and_then(|f| f.code.name) {
             let of = name.as_str().rsplit(' ').next().unwrap_or_default().to_owned();
-            e = e.note(format!("this was while a derivative of `{of}` was computed: the place is what is differentiated"));
+            e = e.note(format!(
+                "this was while a derivative of `{of}` was computed: the place is what is differentiated"
+            ));
         }
         Err(e)
     }

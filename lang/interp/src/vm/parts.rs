@@ -105,4 +105,3 @@ pub(super) fn update(old: Value, names: &[adl_syntax::symbol::Symbol], vals: Vec
     }
     Ok(Value::Record(Rc::new(r)))
 }
-

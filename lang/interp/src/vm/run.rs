@@ -150,7 +150,9 @@ impl Machine {
                 }
                 I::Jump(t) => pc = t as usize,
                 I::JumpUnless(c, t) => jump!(!matches!(self.reg(base, c), Value::Bool(true)), t),
-                I::JumpUnlessCmp(op, a, b, t) => jump!(!check!(compare_values(op, self.reg(base, a), self.reg(base, b))), t),
+                I::JumpUnlessCmp(op, a, b, t) => {
+                    jump!(!check!(compare_values(op, self.reg(base, a), self.reg(base, b))), t)
+                }
                 I::Switch(a, k) => pc = self.target(base, a, &code.tables[k as usize]),
                 I::LoopHead(i, n, exit) => {
                     if let (Value::Int(i), Value::Int(n)) = (self.reg(base, i), self.reg(base, n)) {
@@ -172,8 +174,12 @@ impl Machine {
                 I::Call(d, f, first, n) => enter!(seen!(self.call_value(base, [d, f, first], n))),
                 I::CallSibling(d, k, first, n) => enter!(seen!(self.call_sibling(base, [d, k, first], n))),
                 I::CallFn(k) => enter!(seen!(self.call_fn(&code.calls[k as usize], base))),
-                I::TailCall(f, first, n) => leave!(seen!(self.tail_value(base, f, first, n)).and_then(|v| self.ret(v, depth))),
-                I::TailSibling(k, first, n) => leave!(seen!(self.tail_sibling(base, k, first, n)).and_then(|v| self.ret(v, depth))),
+                I::TailCall(f, first, n) => {
+                    leave!(seen!(self.tail_value(base, f, first, n)).and_then(|v| self.ret(v, depth)))
+                }
+                I::TailSibling(k, first, n) => {
+                    leave!(seen!(self.tail_sibling(base, k, first, n)).and_then(|v| self.ret(v, depth)))
+                }
                 I::TailFn(k) => {
                     save!();
                     // After an error in native code the frame has been removed.

@@ -20,15 +20,25 @@ pub struct WeakStarved(Weak<Shared>);
 
 impl Starved {
     pub(super) fn new(interrupt: Arc<AtomicBool>) -> Starved {
-        Starved(Arc::new(Shared { interrupt: Mutex::new(interrupt), bytes: AtomicU64::new(0), running: AtomicBool::new(false) }))
+        Starved(Arc::new(Shared {
+            interrupt: Mutex::new(interrupt),
+            bytes: AtomicU64::new(0),
+            running: AtomicBool::new(false),
+        }))
     }
 
     /// Stops the run, if one is in progress. `bytes` is the memory held by the process. Does not allocate.
     pub fn set(&self, bytes: u64) {
         if self.0.running.load(Ordering::Relaxed) {
             self.0.bytes.store(bytes.max(1), Ordering::Relaxed);
-            // The lock is held only briefly while the flag is replaced; if it is taken, the watching thread
-            // tries again soon.
+            self.interrupt();
+        }
+    }
+
+    /// Stops the run, if there is one, as an interrupt does.
+    pub fn interrupt(&self) {
+        if self.0.running.load(Ordering::Relaxed) {
+            // The thread that changes the flag holds it for a moment; who watches asks again soon.
             if let Ok(interrupt) = self.0.interrupt.try_lock() {
                 interrupt.store(true, Ordering::Relaxed);
             }

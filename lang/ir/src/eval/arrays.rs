@@ -40,7 +40,11 @@ pub(super) fn sizes(v: &Val) -> Result<Vec<usize>, String> {
 pub(super) fn sizes_for(v: &Val, ty: &Ty) -> Result<Vec<usize>, String> {
     let shape = sizes(v)?;
     let rank = ty.rank() as usize;
-    if shape.len() == rank { Ok(shape) } else { Err(format!("the shape {shape:?} is not that of an array of {rank} axes")) }
+    if shape.len() == rank {
+        Ok(shape)
+    } else {
+        Err(format!("the shape {shape:?} is not that of an array of {rank} axes"))
+    }
 }
 
 /// The number of elements of a shape. An error if it exceeds the limit.
@@ -79,7 +83,8 @@ pub(super) fn stack(rows: Vec<Val>, ty: &Ty, shape: Option<Vec<usize>>) -> Res {
     if n > 0 && rows.iter().all(Val::is_absent) {
         return Ok(Val::Absent);
     }
-    let inner = rows.iter().find_map(|r| r.arr().map(|a| a.shape.clone())).or(shape.map(|s| s[1.min(s.len())..].to_vec()));
+    let inner =
+        rows.iter().find_map(|r| r.arr().map(|a| a.shape.clone())).or(shape.map(|s| s[1.min(s.len())..].to_vec()));
     let inner = inner.unwrap_or_else(|| vec![0; (ty.rank() as usize).saturating_sub(1)]);
     let mut elems = Vec::new();
     for r in &rows {
@@ -137,7 +142,12 @@ pub(super) fn permute(a: &Val, from: impl Fn(usize, usize) -> usize) -> Res {
     }
     let a = array(a)?;
     let (n, k) = rows(a);
-    let elems = (0..n).flat_map(|i| { let j = from(i, n); a.elems[j * k..(j + 1) * k].iter().cloned() }).collect();
+    let elems = (0..n)
+        .flat_map(|i| {
+            let j = from(i, n);
+            a.elems[j * k..(j + 1) * k].iter().cloned()
+        })
+        .collect();
     Ok(Val::array(a.shape.clone(), elems))
 }
 
@@ -147,13 +157,18 @@ pub(super) fn concat(a: &Val, b: &Val, len: Option<&Val>, shape: Option<&Val>, t
         return Ok(Val::Absent);
     }
     let given = |other: &Val, first: bool| -> Res {
-        let (Some(len), Some(shape)) = (len, shape) else { return Err("an absent array in `concat` without its shape".to_owned()) };
+        let (Some(len), Some(shape)) = (len, shape) else {
+            return Err("an absent array in `concat` without its shape".to_owned());
+        };
         let (n, whole) = (size(len)?, sizes(shape)?);
         let rest = array(other)?.shape[1..].to_vec();
         let all = whole.first().copied().unwrap_or(0);
         zeros(&[vec![if first { n } else { all.saturating_sub(n) }], rest].concat(), ty.scalar())
     };
-    let (a, b) = (if a.is_absent() { given(b, true)? } else { a.clone() }, if b.is_absent() { given(a, false)? } else { b.clone() });
+    let (a, b) = (
+        if a.is_absent() { given(b, true)? } else { a.clone() },
+        if b.is_absent() { given(a, false)? } else { b.clone() },
+    );
     let (x, y) = (array(&a)?, array(&b)?);
     let (n, m) = (x.elems.len(), y.elems.len());
     if n > 0 && m > 0 && x.shape[1..] != y.shape[1..] {
@@ -185,7 +200,8 @@ pub(super) fn transpose(a: &Val) -> Res {
     let [n, m, rest @ ..] = a.shape.as_slice() else { return Err("a matrix was expected".to_owned()) };
     let k: usize = rest.iter().product();
     let at = |j: usize, i: usize| (i * m + j) * k;
-    let elems = (0..*m).flat_map(|j| (0..*n).flat_map(move |i| at(j, i)..at(j, i) + k)).map(|i| a.elems[i].clone()).collect();
+    let elems =
+        (0..*m).flat_map(|j| (0..*n).flat_map(move |i| at(j, i)..at(j, i) + k)).map(|i| a.elems[i].clone()).collect();
     Ok(Val::array([&[*m, *n], rest].concat(), elems))
 }
 
@@ -249,7 +265,13 @@ pub(super) fn product(a: &Val, b: &Val, ty: &Ty, stop: &dyn Fn() -> bool) -> Res
 }
 
 /// A contraction. Factors that are symbolic zeros give zeros.
-pub(super) fn contract(c: &Contract, (a, b): (&Val, &Val), size: [Result<i64, String>; 3], ty: &Ty, stop: &dyn Fn() -> bool) -> Res {
+pub(super) fn contract(
+    c: &Contract,
+    (a, b): (&Val, &Val),
+    size: [Result<i64, String>; 3],
+    ty: &Ty,
+    stop: &dyn Fn() -> bool,
+) -> Res {
     let [n, m, k] = size;
     let [n, m, k] = [n?, m?, k?].map(|n| n.max(0) as usize);
     let number = |v: &Val, turned: bool, i: usize, l: usize| -> Res {
@@ -257,7 +279,11 @@ pub(super) fn contract(c: &Contract, (a, b): (&Val, &Val), size: [Result<i64, St
         let at = if turned { [l, i] } else { [i, l] };
         let at = &at[usize::from(v.shape.len() == 1)..];
         let inside = at.iter().zip(&v.shape).all(|(i, n)| i < n);
-        if inside { Ok(v.elems[at.iter().zip(&v.shape).fold(0, |p, (i, n)| p * n + i)].clone()) } else { Err("an index out of bounds in a contraction".to_owned()) }
+        if inside {
+            Ok(v.elems[at.iter().zip(&v.shape).fold(0, |p, (i, n)| p * n + i)].clone())
+        } else {
+            Err("an index out of bounds in a contraction".to_owned())
+        }
     };
     let absent = a.is_absent() || b.is_absent();
     let shape = if ty.rank() == 1 { vec![m] } else { vec![n, m] };
@@ -283,7 +309,8 @@ pub(super) fn outer(a: &Val, b: &Val) -> Res {
     let (x, y) = (array(a)?, array(b)?);
     let shape = [x.shape.clone(), y.shape.clone()].concat();
     volume(&shape)?;
-    let elems: Result<_, _> = x.elems.iter().flat_map(|p| y.elems.iter().map(move |q| scalar::bin(Bin::Mul, p, q))).collect();
+    let elems: Result<_, _> =
+        x.elems.iter().flat_map(|p| y.elems.iter().map(move |q| scalar::bin(Bin::Mul, p, q))).collect();
     Ok(Val::array(shape, elems?))
 }
 

@@ -18,8 +18,12 @@ impl Evaluator<'_> {
                 other => Err(fr.error(format!("a Bool was expected, not {}", other.kind()), s.span)),
             },
             Op::Switch(d, arms) => match fr.get(*d).clone() {
-                Val::Data(c) if (c.tag as usize) < arms.len() => self.inner(fr, &arms[c.tag as usize], c.fields.clone()),
-                other => Err(fr.error(format!("data of {} constructors was expected, not {}", arms.len(), other.kind()), s.span)),
+                Val::Data(c) if (c.tag as usize) < arms.len() => {
+                    self.inner(fr, &arms[c.tag as usize], c.fields.clone())
+                }
+                other => Err(
+                    fr.error(format!("data of {} constructors was expected, not {}", arms.len(), other.kind()), s.span)
+                ),
             },
             Op::Loop(l) => self.turns(fr, l, s),
             Op::Call { f, args, lin_args, .. } => {
@@ -51,13 +55,16 @@ impl Evaluator<'_> {
         while self.again(fr, l, limit, turn, &carried.0)? {
             let i = if l.reverse { limit.unwrap_or(0) - 1 - turn } else { turn };
             let elems = |fr: &Frame<'_>, xs: &[Val], params: &[Var], skip: usize| -> Res<Vec<Val>> {
-                let elem = |(k, x): (usize, &Val)| element(x, i, params.get(skip + k).map_or(&Ty::Bool, |v| fr.f.ty(*v)));
+                let elem =
+                    |(k, x): (usize, &Val)| element(x, i, params.get(skip + k).map_or(&Ty::Bool, |v| fr.f.ty(*v)));
                 xs.iter().enumerate().map(elem).collect::<Result<_, _>>().map_err(|e| fr.error(e, s.span))
             };
             let (n, m) = (carried.0.len(), carried.1.len());
             let (plain, lin) = (elems(fr, &xs.0, &l.body.params, 1 + n)?, elems(fr, &xs.1, &l.body.lin_params, m)?);
             let args = [vec![Val::I64(i)], carried.0, plain].concat();
-            let mut done = stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.block(fr, &l.body, args, [carried.1, lin].concat()))?;
+            let mut done = stacker::maybe_grow(128 * 1024, 1024 * 1024, || {
+                self.block(fr, &l.body, args, [carried.1, lin].concat())
+            })?;
             let (made, lin_made) = (done.0.split_off(n.min(done.0.len())), done.1.split_off(m.min(done.1.len())));
             let work = (outs.0.put(made), outs.1.put(lin_made));
             for (work, linear) in [(work.0, false), (work.1, true)] {
@@ -70,7 +77,9 @@ impl Evaluator<'_> {
             self.counts.steps += 1;
         }
         let (n, m) = (carried.0.len(), carried.1.len());
-        let finish = |fr: &Frame<'_>, o: Outputs, vars: &[Var], skip: usize| o.finish(fr, vars.get(skip..).unwrap_or(&[]), l.reverse, s.span);
+        let finish = |fr: &Frame<'_>, o: Outputs, vars: &[Var], skip: usize| {
+            o.finish(fr, vars.get(skip..).unwrap_or(&[]), l.reverse, s.span)
+        };
         let plain = [carried.0, finish(fr, outs.0, &s.outs, n)?, vec![Val::I64(turn)]].concat();
         Ok((plain, [carried.1, finish(fr, outs.1, &s.lin_outs, m)?].concat()))
     }
@@ -89,14 +98,18 @@ impl Evaluator<'_> {
     #[inline(never)]
     fn soac(&mut self, fr: &mut Frame<'_>, x: &Soac, s: &Stmt) -> Res<Vec<Val>> {
         let arrays: Vec<Val> = fr.vals(&x.arrays);
-        let n = arrays.first().map_or(Ok(0), |a| arrays::array(a).map(|a| arrays::rows(a).0)).map_err(|e| fr.error(e, s.span))?;
+        let n = arrays
+            .first()
+            .map_or(Ok(0), |a| arrays::array(a).map(|a| arrays::rows(a).0))
+            .map_err(|e| fr.error(e, s.span))?;
         let mut acc = fr.vals(&x.neutral);
         let mut prefixes: Vec<Vec<Val>> = vec![Vec::new(); arrays.len()];
         for i in 0..n {
             if x.kind == SoacKind::ScanExclusive {
                 prefixes.iter_mut().zip(&acc).for_each(|(p, a)| p.push(a.clone()));
             }
-            let elems: Result<Vec<Val>, String> = arrays.iter().zip(&acc).map(|(a, like)| element(a, i as i64, &zero_ty(like))).collect();
+            let elems: Result<Vec<Val>, String> =
+                arrays.iter().zip(&acc).map(|(a, like)| element(a, i as i64, &zero_ty(like))).collect();
             let elems = elems.map_err(|e| fr.error(e, s.span))?;
             acc = self.inner(fr, &x.op, [acc, elems].concat())?.0;
             if x.kind == SoacKind::Scan {
@@ -108,13 +121,20 @@ impl Evaluator<'_> {
         }
         let shape = |a: &Val| a.arr().map(|a| a.shape.clone());
         let tys = x.arrays.iter().map(|v| fr.f.ty(*v));
-        let outs: Result<Vec<Val>, String> = prefixes.into_iter().zip(tys).zip(&arrays).map(|((p, ty), a)| arrays::stack(p, ty, shape(a))).collect();
+        let outs: Result<Vec<Val>, String> =
+            prefixes.into_iter().zip(tys).zip(&arrays).map(|((p, ty), a)| arrays::stack(p, ty, shape(a))).collect();
         outs.map_err(|e| fr.error(e, s.span))
     }
 
     /// Applies the operator to `dest` at each key in bounds, in order.
     #[inline(never)]
-    fn by_index(&mut self, fr: &mut Frame<'_>, (dest, keys, values): (&[Var], Var, &[Var]), op: &Block, span: Span) -> Res<Vec<Val>> {
+    fn by_index(
+        &mut self,
+        fr: &mut Frame<'_>,
+        (dest, keys, values): (&[Var], Var, &[Var]),
+        op: &Block,
+        span: Span,
+    ) -> Res<Vec<Val>> {
         let fail = |fr: &Frame<'_>, e: String| fr.error(e, span);
         let tys: Vec<Ty> = fr.f.tys(dest);
         let mut columns: Vec<Vec<Val>> = Vec::new();
@@ -127,14 +147,18 @@ impl Evaluator<'_> {
         let zeros = fr.f.tys(op.params.get(dest.len()..).unwrap_or_default());
         let (keys, values) = (fr.get(keys).clone(), fr.vals(values));
         for (j, key) in arrays::array(&keys).map_err(|e| fail(fr, e))?.elems.iter().enumerate() {
-            let Some(i) = arrays::int(key).ok().and_then(|k| usize::try_from(k).ok()).filter(|i| *i < n) else { continue };
+            let Some(i) = arrays::int(key).ok().and_then(|k| usize::try_from(k).ok()).filter(|i| *i < n) else {
+                continue;
+            };
             let old: Vec<Val> = columns.iter().map(|c| c[i].clone()).collect();
-            let new: Result<Vec<Val>, String> = values.iter().zip(&zeros).map(|(v, ty)| element(v, j as i64, ty)).collect();
+            let new: Result<Vec<Val>, String> =
+                values.iter().zip(&zeros).map(|(v, ty)| element(v, j as i64, ty)).collect();
             let new = new.map_err(|e| fail(fr, e))?;
             let made = self.inner(fr, op, [old, new].concat())?.0;
             columns.iter_mut().zip(made).for_each(|(c, x)| c[i] = x);
         }
-        let outs: Result<Vec<Val>, String> = columns.into_iter().zip(&tys).zip(shapes).map(|((c, ty), shape)| arrays::stack(c, ty, shape)).collect();
+        let outs: Result<Vec<Val>, String> =
+            columns.into_iter().zip(&tys).zip(shapes).map(|((c, ty), shape)| arrays::stack(c, ty, shape)).collect();
         outs.map_err(|e| fail(fr, e))
     }
 }

@@ -75,15 +75,50 @@ pub(super) fn arithmetic(op: &Op, linear: bool, work: u64) -> u64 {
         Op::Bin(Bin::Sub, ..) if linear => work.div_ceil(2),
         Op::Un(..) => work,
         Op::Bin(f, ..) => work * f.operations(),
-        Op::Sum { .. } | Op::Total { .. } | Op::Dot(..) | Op::MatMul(..) | Op::Contract(_) | Op::Outer(..) | Op::Cumsum { .. } => work,
+        Op::Sum { .. }
+        | Op::Total { .. }
+        | Op::Dot(..)
+        | Op::MatMul(..)
+        | Op::Contract(_)
+        | Op::Outer(..)
+        | Op::Cumsum { .. } => work,
         // The other half is the access.
         Op::IndexAdd { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => work / 2,
         Op::Prim(Prim::Sort | Prim::Argsort | Prim::Id | Prim::StopGrad, _) => 0,
         Op::Prim(..) => work,
-        Op::Lit(_) | Op::Zero(_) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) | Op::Dim(..) | Op::Shape(_) | Op::Index { .. } => 0,
-        Op::IndexSet { .. } | Op::Slice { .. } | Op::Gather { .. } | Op::Reverse(_) | Op::Rotate { .. } | Op::Concat { .. } | Op::Reshape { .. } => 0,
-        Op::Transpose(_) | Op::Replicate { .. } | Op::Spread { .. } | Op::Stack { .. } | Op::Nonzero(_) | Op::Zeros(_) | Op::Count(_) | Op::Con { .. } | Op::Fields { .. } => 0,
-        Op::Dup(_) | Op::Drop(_) | Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } | Op::Soac(_) | Op::ReduceByIndex { .. } => 0,
+        Op::Lit(_)
+        | Op::Zero(_)
+        | Op::Cmp(..)
+        | Op::Not(_)
+        | Op::Select(..)
+        | Op::Convert(..)
+        | Op::Dim(..)
+        | Op::Shape(_)
+        | Op::Index { .. } => 0,
+        Op::IndexSet { .. }
+        | Op::Slice { .. }
+        | Op::Gather { .. }
+        | Op::Reverse(_)
+        | Op::Rotate { .. }
+        | Op::Concat { .. }
+        | Op::Reshape { .. } => 0,
+        Op::Transpose(_)
+        | Op::Replicate { .. }
+        | Op::Spread { .. }
+        | Op::Stack { .. }
+        | Op::Nonzero(_)
+        | Op::Zeros(_)
+        | Op::Count(_)
+        | Op::Con { .. }
+        | Op::Fields { .. } => 0,
+        Op::Dup(_)
+        | Op::Drop(_)
+        | Op::If(..)
+        | Op::Switch(..)
+        | Op::Loop(_)
+        | Op::Call { .. }
+        | Op::Soac(_)
+        | Op::ReduceByIndex { .. } => 0,
     }
 }
 
@@ -102,15 +137,16 @@ pub(super) fn inside(role: Role, arithmetic: u64, work: u64) -> u64 {
 /// pays for them; but the transpose computes a cotangent for each of them.
 pub(super) fn beyond<'a>(op: &Op, get: &dyn Fn(Var) -> &'a Val, outs: &[Val], sparse: u64) -> u64 {
     let size = |v: &Var| get(*v).scalars();
-    sparse + match op {
-        // The transpose writes a zero at the position that was set.
-        Op::IndexSet { v, .. } => 2 * size(v),
-        // One half is computed for an operand that is a symbolic zero here.
-        Op::Select(..) => 2 * outs.iter().map(Val::scalars).sum::<u64>(),
-        // A product with a symbolic zero costs nothing, but its transpose has a cotangent to process.
-        Op::Bin(_, a, b) if get(*a).is_absent() || get(*b).is_absent() => size(a).max(size(b)),
-        _ => 0,
-    }
+    sparse
+        + match op {
+            // The transpose writes a zero at the position that was set.
+            Op::IndexSet { v, .. } => 2 * size(v),
+            // One half is computed for an operand that is a symbolic zero here.
+            Op::Select(..) => 2 * outs.iter().map(Val::scalars).sum::<u64>(),
+            // A product with a symbolic zero costs nothing, but its transpose has a cotangent to process.
+            Op::Bin(_, a, b) if get(*a).is_absent() || get(*b).is_absent() => size(a).max(size(b)),
+            _ => 0,
+        }
 }
 
 /// Linear arrays and data from outside that a nested block drops. A run of the block that does not use them pays
@@ -167,11 +203,46 @@ pub(super) fn sparse(f: &Function) -> HashSet<Var> {
 /// Whether an operation pays for each scalar of its linear operands, by its work or by its results.
 fn reads_all(op: &Op) -> bool {
     match op {
-        Op::Un(..) | Op::Bin(..) | Op::Select(..) | Op::Convert(..) | Op::Reverse(_) | Op::Rotate { .. } | Op::Concat { .. } | Op::Reshape { .. } => true,
-        Op::Transpose(_) | Op::Replicate { .. } | Op::Sum { .. } | Op::Spread { .. } | Op::Total { .. } | Op::Stack { .. } | Op::Dot(..) => true,
-        Op::MatMul(..) | Op::Contract(_) | Op::Outer(..) | Op::Cumsum { .. } | Op::IndexAdd { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } | Op::Drop(_) | Op::Dup(_) => true,
-        Op::Lit(_) | Op::Zero(_) | Op::Cmp(..) | Op::Not(_) | Op::Dim(..) | Op::Shape(_) | Op::Count(_) | Op::Nonzero(_) | Op::Zeros(_) | Op::Prim(..) => true,
-        Op::Index { .. } | Op::IndexSet { .. } | Op::Slice { .. } | Op::Gather { .. } | Op::Con { .. } | Op::Fields { .. } => false,
+        Op::Un(..)
+        | Op::Bin(..)
+        | Op::Select(..)
+        | Op::Convert(..)
+        | Op::Reverse(_)
+        | Op::Rotate { .. }
+        | Op::Concat { .. }
+        | Op::Reshape { .. } => true,
+        Op::Transpose(_)
+        | Op::Replicate { .. }
+        | Op::Sum { .. }
+        | Op::Spread { .. }
+        | Op::Total { .. }
+        | Op::Stack { .. }
+        | Op::Dot(..) => true,
+        Op::MatMul(..)
+        | Op::Contract(_)
+        | Op::Outer(..)
+        | Op::Cumsum { .. }
+        | Op::IndexAdd { .. }
+        | Op::SliceAdd { .. }
+        | Op::GatherAdd { .. }
+        | Op::Drop(_)
+        | Op::Dup(_) => true,
+        Op::Lit(_)
+        | Op::Zero(_)
+        | Op::Cmp(..)
+        | Op::Not(_)
+        | Op::Dim(..)
+        | Op::Shape(_)
+        | Op::Count(_)
+        | Op::Nonzero(_)
+        | Op::Zeros(_)
+        | Op::Prim(..) => true,
+        Op::Index { .. }
+        | Op::IndexSet { .. }
+        | Op::Slice { .. }
+        | Op::Gather { .. }
+        | Op::Con { .. }
+        | Op::Fields { .. } => false,
         Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } | Op::Soac(_) | Op::ReduceByIndex { .. } => false,
     }
 }
@@ -183,21 +254,60 @@ pub(super) fn work<'a>(op: &Op, linear: bool, get: &dyn Fn(Var) -> &'a Val, outs
     let size = |v: &Var| get(*v).scalars();
     let there = |v: &Var| !get(*v).is_absent();
     match op {
-        Op::Lit(_) | Op::Zero(_) | Op::Dup(_) | Op::Con { .. } | Op::Fields { .. } | Op::If(..) | Op::Switch(..) | Op::Call { .. } => 0,
+        Op::Lit(_)
+        | Op::Zero(_)
+        | Op::Dup(_)
+        | Op::Con { .. }
+        | Op::Fields { .. }
+        | Op::If(..)
+        | Op::Switch(..)
+        | Op::Call { .. } => 0,
         Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. } => 0,
-        Op::Dim(..) | Op::Shape(_) | Op::Count(_) | Op::Reshape { .. } | Op::Transpose(_) | Op::Replicate { .. } | Op::Spread { .. } => 0,
+        Op::Dim(..)
+        | Op::Shape(_)
+        | Op::Count(_)
+        | Op::Reshape { .. }
+        | Op::Transpose(_)
+        | Op::Replicate { .. }
+        | Op::Spread { .. } => 0,
         Op::Bin(Bin::Add, a, b) if !there(a) || !there(b) => 0,
         Op::Bin(Bin::Sub, _, b) if !there(b) => 0,
         Op::Bin(Bin::Sub, a, _) if linear && there(a) => 2 * made(),
         Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Convert(..) => made(),
         Op::Select(_, a, b) if linear && there(a) && there(b) => 3 * made(),
         Op::Select(..) => made(),
-        Op::Index { a, .. } => if there(a) { if in_boxes(get(*a)) { 1 } else { made() } } else { 0 },
-        Op::Slice { .. } | Op::Gather { .. } | Op::Reverse(_) | Op::Rotate { .. } | Op::Concat { .. } | Op::Stack { .. } | Op::Cumsum { .. } => made(),
-        Op::IndexAdd { v, .. } | Op::IndexSet { v, .. } | Op::SliceAdd { v, .. } | Op::GatherAdd { v, .. } => 2 * size(v),
+        Op::Index { a, .. } => {
+            if there(a) {
+                if in_boxes(get(*a)) { 1 } else { made() }
+            } else {
+                0
+            }
+        }
+        Op::Slice { .. }
+        | Op::Gather { .. }
+        | Op::Reverse(_)
+        | Op::Rotate { .. }
+        | Op::Concat { .. }
+        | Op::Stack { .. }
+        | Op::Cumsum { .. } => made(),
+        Op::IndexAdd { v, .. } | Op::IndexSet { v, .. } | Op::SliceAdd { v, .. } | Op::GatherAdd { v, .. } => {
+            2 * size(v)
+        }
         Op::Sum { a, .. } | Op::Total { a, .. } => size(a).saturating_sub(made()),
-        Op::Dot(a, b) => if there(a) && there(b) { (2 * size(a)).saturating_sub(1) } else { 0 },
-        Op::MatMul(a, b) => if there(a) && there(b) { products(get(*a), get(*b), made()) } else { 0 },
+        Op::Dot(a, b) => {
+            if there(a) && there(b) {
+                (2 * size(a)).saturating_sub(1)
+            } else {
+                0
+            }
+        }
+        Op::MatMul(a, b) => {
+            if there(a) && there(b) {
+                products(get(*a), get(*b), made())
+            } else {
+                0
+            }
+        }
         Op::Contract(c) => match (there(&c.a) && there(&c.b), get(c.size[2])) {
             (true, Val::I64(k)) => made() * (2 * k.unsigned_abs()).saturating_sub(1),
             _ => 0,

@@ -160,7 +160,8 @@ fn counting(lo: i64, hi: i64) -> Res {
 fn linspace(a: &Val, b: &Val, n: usize) -> Res {
     let (Some(a), Some(b)) = (a.float(), b.float()) else { return Err("`linspace` needs Floats".to_owned()) };
     arrays::volume(&[n])?;
-    let at = |i: usize| if i + 1 == n && n > 1 { b } else { a + Bin::Scale.eval(b - a, i as f64 / (n.max(2) - 1) as f64) };
+    let at =
+        |i: usize| if i + 1 == n && n > 1 { b } else { a + Bin::Scale.eval(b - a, i as f64 / (n.max(2) - 1) as f64) };
     Ok(Val::floats(&(0..n).map(at).collect::<Vec<_>>()))
 }
 
@@ -196,7 +197,11 @@ fn running(a: &Val, op: Bin) -> Res {
             None => x,
         });
     }
-    let elems = if a.shape.len() == 1 { out } else { out.iter().filter_map(Val::arr).flat_map(|r| r.elems.iter().cloned()).collect() };
+    let elems = if a.shape.len() == 1 {
+        out
+    } else {
+        out.iter().filter_map(Val::arr).flat_map(|r| r.elems.iter().cloned()).collect()
+    };
     Ok(Val::array(a.shape.clone(), elems))
 }
 
@@ -228,13 +233,18 @@ fn order(a: &Val) -> Result<Vec<usize>, String> {
 fn extreme(p: Prim, a: &Val) -> Result<usize, String> {
     let a = array(a)?;
     if a.elems.is_empty() || a.shape.len() != 1 {
-        return Err(if a.elems.is_empty() { format!("`{}` of an empty array", p.name()) } else { format!("`{}` of a matrix", p.name()) });
+        return Err(if a.elems.is_empty() {
+            format!("`{}` of an empty array", p.name())
+        } else {
+            format!("`{}` of a matrix", p.name())
+        });
     }
     if let Some(i) = a.elems.iter().position(|x| x.float().is_some_and(f64::is_nan)) {
         return Ok(i);
     }
     let better = if matches!(p, Prim::Argmin | Prim::Minimum) { Ordering::Less } else { Ordering::Greater };
-    Ok((1..a.elems.len()).fold(0, |best, i| if compare(&a.elems[i], &a.elems[best]) == Some(better) { i } else { best }))
+    Ok((1..a.elems.len())
+        .fold(0, |best, i| if compare(&a.elems[i], &a.elems[best]) == Some(better) { i } else { best }))
 }
 
 /// A copy of `dest` with elements replaced. Indices out of range are ignored; among equal indices the last wins.

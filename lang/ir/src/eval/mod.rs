@@ -153,9 +153,17 @@ impl<'a> Evaluator<'a> {
     fn call(&mut self, id: FnId, args: Vec<Val>, lin_args: Vec<Val>) -> Res<Both> {
         let program = self.program;
         let Some(f) = program.funcs.get(id.0 as usize) else {
-            return Err(Error { message: format!("there is no function f{}", id.0), span: Span::default(), function: String::new() });
+            return Err(Error {
+                message: format!("there is no function f{}", id.0),
+                span: Span::default(),
+                function: String::new(),
+            });
         };
-        let uses = self.uses.entry(id).or_insert_with(|| Rc::new(Uses { sparse: cost::sparse(f), untouched: cost::untouched(f) })).clone();
+        let uses = self
+            .uses
+            .entry(id)
+            .or_insert_with(|| Rc::new(Uses { sparse: cost::sparse(f), untouched: cost::untouched(f) }))
+            .clone();
         let mut frame = Frame { f, vals: vec![None; f.vars.len()], uses };
         let params = f.body.params.iter().chain(&f.body.lin_params);
         if let Some((v, x)) = params.zip(args.iter().chain(&lin_args)).find(|(v, x)| !x.fits(f.ty(**v))) {
@@ -237,13 +245,20 @@ impl<'a> Evaluator<'a> {
         let work = cost::work(&s.op, linear, &get, &[outs, lin_outs].concat());
         self.counts.add(s.span, linear, work);
         if linear {
-            let unread = s.lin_outs.iter().zip(lin_outs).filter(|(v, _)| fr.uses.sparse.contains(v)).map(|(_, x)| x.scalars()).sum();
+            let unread = s
+                .lin_outs
+                .iter()
+                .zip(lin_outs)
+                .filter(|(v, _)| fr.uses.sparse.contains(v))
+                .map(|(_, x)| x.scalars())
+                .sum();
             self.counts.beyond += cost::beyond(&s.op, &get, lin_outs, unread);
         }
         if s.outs.iter().chain(&s.lin_outs).any(|o| fr.f.ty(*o).scalar().is_real()) {
             let arithmetic = cost::arithmetic(&s.op, linear, work);
             self.counts.arithmetic += arithmetic;
-            self.counts.inside += s.outs.first().map_or(0, |v| cost::inside(fr.f.vars[v.0 as usize].role, arithmetic, work));
+            self.counts.inside +=
+                s.outs.first().map_or(0, |v| cost::inside(fr.f.vars[v.0 as usize].role, arithmetic, work));
         }
     }
 
@@ -291,12 +306,20 @@ fn one(fr: &Frame<'_>, op: &Op, ty: &Ty) -> Result<Val, String> {
         // The shape of an array may be computed where the array is bound, although it is a symbolic zero and no
         // branch uses the shape.
         Op::Shape(a) if get(a).is_absent() => Ok(Val::Absent),
-        Op::Shape(a) => arrays::array(get(a)).map(|a| Val::ints(&a.shape.iter().map(|n| *n as i64).collect::<Vec<_>>())),
+        Op::Shape(a) => {
+            arrays::array(get(a)).map(|a| Val::ints(&a.shape.iter().map(|n| *n as i64).collect::<Vec<_>>()))
+        }
         Op::Index { a, at, .. } => parts::index(get(a), &fr.vals(at), ty),
-        Op::IndexAdd { acc, at, v, shape } => parts::index_update(get(acc), &fr.vals(at), get(v), opt(shape), ty, Update::Add),
-        Op::IndexSet { acc, at, v, shape } => parts::index_update(get(acc), &fr.vals(at), get(v), opt(shape), ty, Update::Set),
+        Op::IndexAdd { acc, at, v, shape } => {
+            parts::index_update(get(acc), &fr.vals(at), get(v), opt(shape), ty, Update::Add)
+        }
+        Op::IndexSet { acc, at, v, shape } => {
+            parts::index_update(get(acc), &fr.vals(at), get(v), opt(shape), ty, Update::Set)
+        }
         Op::Slice { a, lo, hi, .. } => parts::slice(get(a), get(lo), get(hi)),
-        Op::SliceAdd { acc, lo, hi, v, shape } => parts::slice_add(get(acc), (get(lo), get(hi)), get(v), opt(shape), ty),
+        Op::SliceAdd { acc, lo, hi, v, shape } => {
+            parts::slice_add(get(acc), (get(lo), get(hi)), get(v), opt(shape), ty)
+        }
         Op::Gather { a, at, shape } => parts::gather(get(a), get(at), shape.is_some(), ty),
         Op::GatherAdd { acc, at, v, shape } => parts::gather_add(get(acc), get(at), get(v), opt(shape), ty),
         Op::Reverse(a) => arrays::permute(get(a), |i, n| n - 1 - i),
@@ -317,7 +340,17 @@ fn one(fr: &Frame<'_>, op: &Op, ty: &Ty) -> Result<Val, String> {
         Op::Cumsum { a, reverse } => arrays::cumsum(get(a), *reverse, ty),
         Op::Nonzero(a) | Op::Zeros(a) => arrays::places(get(a)),
         Op::Con { tag, fields, .. } => Ok(Val::data(*tag, fr.vals(fields))),
-        Op::Prim(..) | Op::Fields { .. } | Op::Dup(_) | Op::Drop(_) | Op::MatMul(..) | Op::Contract(_) | Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } | Op::Soac(_)
+        Op::Prim(..)
+        | Op::Fields { .. }
+        | Op::Dup(_)
+        | Op::Drop(_)
+        | Op::MatMul(..)
+        | Op::Contract(_)
+        | Op::If(..)
+        | Op::Switch(..)
+        | Op::Loop(_)
+        | Op::Call { .. }
+        | Op::Soac(_)
         | Op::ReduceByIndex { .. } => Err(format!("`{}` does not have one result", crate::names::word(op))),
     }
 }
@@ -327,7 +360,11 @@ fn reads(s: &Stmt, vars: &[Var]) -> bool {
     stacker::maybe_grow(32 * 1024, 1024 * 1024, || {
         let mut found = false;
         s.op.each_operand(&mut |v| found |= vars.contains(&v));
-        found || s.op.blocks().iter().any(|b| b.results.iter().chain(&b.lin_results).any(|v| vars.contains(v)) || b.stmts.iter().any(|s| reads(s, vars)))
+        found
+            || s.op.blocks().iter().any(|b| {
+                b.results.iter().chain(&b.lin_results).any(|v| vars.contains(v))
+                    || b.stmts.iter().any(|s| reads(s, vars))
+            })
     })
 }
 
@@ -343,5 +380,8 @@ fn literal(l: &Lit) -> Val {
 
 fn extent(a: &Val, axis: u32) -> Result<Val, String> {
     let a = arrays::array(a)?;
-    a.shape.get(axis as usize).map(|n| Val::I64(*n as i64)).ok_or_else(|| format!("there is no axis {axis} in an array of shape {:?}", a.shape))
+    a.shape
+        .get(axis as usize)
+        .map(|n| Val::I64(*n as i64))
+        .ok_or_else(|| format!("there is no axis {axis} in an array of shape {:?}", a.shape))
 }

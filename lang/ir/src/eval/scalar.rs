@@ -56,10 +56,14 @@ pub fn bin(op: Bin, a: &Val, b: &Val) -> Res {
         // The number is a coefficient, or the initial zero of a sum.
         (Val::Deps(_), Val::F64(_) | Val::F32(_)) => Ok(a.clone()),
         (Val::F64(_) | Val::F32(_), Val::Deps(_)) => Ok(b.clone()),
-        (Val::Array(x), Val::Array(y)) if x.shape == y.shape => pairs(&x.elems, &y.elems, op).map(|e| Val::array(x.shape.clone(), e)),
+        (Val::Array(x), Val::Array(y)) if x.shape == y.shape => {
+            pairs(&x.elems, &y.elems, op).map(|e| Val::array(x.shape.clone(), e))
+        }
         // An array collected in zero iterations has lost its inner extents.
         (Val::Array(x), Val::Array(y)) if x.elems.is_empty() && y.elems.is_empty() => Ok(a.clone()),
-        (Val::Array(x), Val::Array(y)) => Err(format!("the arrays have different shapes: {:?} and {:?}", x.shape, y.shape)),
+        (Val::Array(x), Val::Array(y)) => {
+            Err(format!("the arrays have different shapes: {:?} and {:?}", x.shape, y.shape))
+        }
         (Val::Data(x), Val::Data(y)) if x.tag == y.tag => pairs(&x.fields, &y.fields, op).map(|f| Val::data(x.tag, f)),
         (Val::Data(_), Val::Data(_)) => Err("the data have different constructors".to_owned()),
         (Val::Array(_) | Val::Data(_), _) => each(a, &mut |x| bin(op, x, b)),
@@ -108,7 +112,13 @@ fn pairs(xs: &[Val], ys: &[Val], op: Bin) -> Result<Vec<Val>, String> {
 fn absent(op: Bin, a: &Val, b: &Val) -> Res {
     match op {
         Bin::Add => Ok(if a.is_absent() { b.clone() } else { a.clone() }),
-        Bin::Sub => if a.is_absent() { un(Un::Neg, b) } else { Ok(a.clone()) },
+        Bin::Sub => {
+            if a.is_absent() {
+                un(Un::Neg, b)
+            } else {
+                Ok(a.clone())
+            }
+        }
         Bin::Mul | Bin::Scale => Ok(Val::Absent),
         Bin::Div if a.is_absent() => Ok(Val::Absent),
         _ => Err("the elements of an absent zero are needed".to_owned()),
@@ -149,7 +159,9 @@ pub fn cmp(op: Cmp, a: &Val, b: &Val) -> Res {
             let elems: Result<_, _> = x.elems.iter().zip(&y.elems).map(|(x, y)| cmp(op, x, y)).collect();
             return Ok(Val::array(x.shape.clone(), elems?));
         }
-        (Val::Array(x), Val::Array(y)) => return Err(format!("the arrays have different shapes: {:?} and {:?}", x.shape, y.shape)),
+        (Val::Array(x), Val::Array(y)) => {
+            return Err(format!("the arrays have different shapes: {:?} and {:?}", x.shape, y.shape));
+        }
         (Val::Array(_), _) => return each(a, &mut |x| cmp(op, x, b)),
         (_, Val::Array(_)) => return each(b, &mut |y| cmp(op, a, y)),
         _ => return Err(format!("{} and {} cannot be compared", a.kind(), b.kind())),
@@ -177,14 +189,17 @@ pub fn select(c: &Val, a: &Val, b: &Val) -> Res {
         return Ok(Val::Absent);
     }
     let pick = |v: &Val, other: &Val, i: usize| match v {
-        Val::Array(x) if x.shape != mask.shape => Err(format!("the arrays have different shapes: {:?} and {:?}", mask.shape, x.shape)),
+        Val::Array(x) if x.shape != mask.shape => {
+            Err(format!("the arrays have different shapes: {:?} and {:?}", mask.shape, x.shape))
+        }
         Val::Array(x) => Ok(x.elems[i].clone()),
         // A zero with the element type of the other operand.
         Val::Absent => bin(Bin::Scale, &zero_like(other), &zero_like(other)),
         number => Ok(number.clone()),
     };
     let holds = |v: &Val| matches!(v, Val::Bool(true));
-    let elems: Result<_, _> = mask.elems.iter().enumerate().map(|(i, c)| if holds(c) { pick(a, b, i) } else { pick(b, a, i) }).collect();
+    let elems: Result<_, _> =
+        mask.elems.iter().enumerate().map(|(i, c)| if holds(c) { pick(a, b, i) } else { pick(b, a, i) }).collect();
     Ok(Val::array(mask.shape.clone(), elems?))
 }
 
@@ -213,7 +228,9 @@ pub fn convert(c: Conv, v: &Val) -> Res {
         Conv::ToI64 => Val::I64(match int {
             Some(n) => n,
             // Both bounds are exact in f64.
-            None if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&real.trunc()) => real.trunc() as i64,
+            None if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&real.trunc()) => {
+                real.trunc() as i64
+            }
             None => return Err(format!("no Int holds {real:?}")),
         }),
     })

@@ -84,8 +84,12 @@ pub struct Con {
 fn free(mut todo: Vec<Val>) {
     while let Some(v) = todo.pop() {
         match v {
-            Val::Data(c) => todo.extend(Rc::into_inner(c).map(|mut c| std::mem::take(&mut c.fields)).unwrap_or_default()),
-            Val::Array(a) => todo.extend(Rc::into_inner(a).map(|mut a| std::mem::take(&mut a.elems)).unwrap_or_default()),
+            Val::Data(c) => {
+                todo.extend(Rc::into_inner(c).map(|mut c| std::mem::take(&mut c.fields)).unwrap_or_default())
+            }
+            Val::Array(a) => {
+                todo.extend(Rc::into_inner(a).map(|mut a| std::mem::take(&mut a.elems)).unwrap_or_default())
+            }
             Val::F64(_) | Val::F32(_) | Val::I64(_) | Val::Bool(_) | Val::Str(_) | Val::Absent | Val::Deps(_) => {}
         }
     }
@@ -223,9 +227,17 @@ impl Val {
     /// Whether it has this type. A symbolic zero has every array and data type.
     pub fn fits(&self, ty: &Ty) -> bool {
         match (self, ty) {
-            (Val::F64(_), Ty::F64) | (Val::F32(_), Ty::F32) | (Val::I64(_), Ty::I64) | (Val::Bool(_), Ty::Bool) | (Val::Str(_), Ty::Str) => true,
-            (Val::Deps(_), Ty::F64 | Ty::F32) | (Val::Data(_), Ty::Data(_)) | (Val::Absent, Ty::Array(..) | Ty::Data(_)) => true,
-            (Val::Array(a), Ty::Array(e, r)) => a.shape.len() == *r as usize && a.elems.first().is_none_or(|x| x.fits(e)),
+            (Val::F64(_), Ty::F64)
+            | (Val::F32(_), Ty::F32)
+            | (Val::I64(_), Ty::I64)
+            | (Val::Bool(_), Ty::Bool)
+            | (Val::Str(_), Ty::Str) => true,
+            (Val::Deps(_), Ty::F64 | Ty::F32)
+            | (Val::Data(_), Ty::Data(_))
+            | (Val::Absent, Ty::Array(..) | Ty::Data(_)) => true,
+            (Val::Array(a), Ty::Array(e, r)) => {
+                a.shape.len() == *r as usize && a.elems.first().is_none_or(|x| x.fits(e))
+            }
             _ => false,
         }
     }

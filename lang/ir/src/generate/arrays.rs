@@ -141,7 +141,9 @@ impl Gen {
         let count: usize = shape.iter().product();
         let kind = x.kind.clone();
         match self.rng.below(16) {
-            0 => { self.one(Op::Reverse(x.v), kind, x.bound); }
+            0 => {
+                self.one(Op::Reverse(x.v), kind, x.bound);
+            }
             1 => {
                 let n = self.index(4);
                 self.one(Op::Rotate { n, a: x.v }, kind, x.bound);
@@ -154,8 +156,12 @@ impl Gen {
                 let turned = [vec![shape[1], n], shape[2..].to_vec()].concat();
                 self.one(Op::Transpose(x.v), Kind::Real(turned), x.bound);
             }
-            4 | 5 => { self.tame(Op::Sum { a: x.v, n: None }, Kind::Real(inner), x.bound * n as f64); }
-            6 => { self.tame(Op::Total { a: x.v, shape: None }, Kind::Real(vec![]), x.bound * count as f64); }
+            4 | 5 => {
+                self.tame(Op::Sum { a: x.v, n: None }, Kind::Real(inner), x.bound * n as f64);
+            }
+            6 => {
+                self.tame(Op::Total { a: x.v, shape: None }, Kind::Real(vec![]), x.bound * count as f64);
+            }
             7 => {
                 let reverse = self.rng.once_in(2);
                 self.tame(Op::Cumsum { a: x.v, reverse }, kind, x.bound * n as f64);
@@ -173,17 +179,35 @@ impl Gen {
         match shape {
             [n] => match self.rng.below(9) {
                 5 | 6 => self.ordered(x),
-                7 => { self.one(Op::Prim(Prim::Maximum, vec![x.v]), scalar(), x.bound); }
-                8 => { self.one(Op::Prim(Prim::Minimum, vec![x.v]), scalar(), x.bound); }
-                0 => { self.one(Op::Prim(Prim::Mean, vec![x.v]), scalar(), x.bound); }
-                1 => { self.tame(Op::Prim(Prim::Variance, vec![x.v]), scalar(), x.bound * x.bound); }
-                2 => { self.tame(Op::Prim(Prim::Prod, vec![x.v]), scalar(), x.bound.max(1.0).powi(*n as i32)); }
-                3 => { self.tame(Op::Prim(Prim::Cumprod, vec![x.v]), x.kind.clone(), x.bound.max(1.0).powi(*n as i32)); }
-                _ if *n <= 4 => { self.one(Op::Prim(Prim::Diag, vec![x.v]), Kind::Real(vec![*n, *n]), x.bound); }
+                7 => {
+                    self.one(Op::Prim(Prim::Maximum, vec![x.v]), scalar(), x.bound);
+                }
+                8 => {
+                    self.one(Op::Prim(Prim::Minimum, vec![x.v]), scalar(), x.bound);
+                }
+                0 => {
+                    self.one(Op::Prim(Prim::Mean, vec![x.v]), scalar(), x.bound);
+                }
+                1 => {
+                    self.tame(Op::Prim(Prim::Variance, vec![x.v]), scalar(), x.bound * x.bound);
+                }
+                2 => {
+                    self.tame(Op::Prim(Prim::Prod, vec![x.v]), scalar(), x.bound.max(1.0).powi(*n as i32));
+                }
+                3 => {
+                    self.tame(Op::Prim(Prim::Cumprod, vec![x.v]), x.kind.clone(), x.bound.max(1.0).powi(*n as i32));
+                }
+                _ if *n <= 4 => {
+                    self.one(Op::Prim(Prim::Diag, vec![x.v]), Kind::Real(vec![*n, *n]), x.bound);
+                }
                 _ => {}
             },
-            [n, m] if n == m => { self.tame(Op::Prim(Prim::Trace, vec![x.v]), scalar(), x.bound * *n as f64); }
-            [n, m] => { self.one(Op::Prim(Prim::Diag, vec![x.v]), Kind::Real(vec![*n.min(m)]), x.bound); }
+            [n, m] if n == m => {
+                self.tame(Op::Prim(Prim::Trace, vec![x.v]), scalar(), x.bound * *n as f64);
+            }
+            [n, m] => {
+                self.one(Op::Prim(Prim::Diag, vec![x.v]), Kind::Real(vec![*n.min(m)]), x.bound);
+            }
             _ => {}
         }
     }

@@ -28,12 +28,14 @@ impl Gen {
     /// Kinds of results that a block can return: reals of a shape in scope, possibly data.
     fn result_kinds(&mut self) -> Vec<Kind> {
         let n = self.rng.between(1, 2);
-        (0..n).map(|_| match self.rng.below(8) {
-            0 => Kind::List,
-            1 => super::data::DATA[self.rng.below(4)].clone(),
-            2 | 3 => self.pick(|k| matches!(k, Kind::Real(_))).map_or(Kind::Real(vec![]), |k| k.kind),
-            _ => Kind::Real(vec![]),
-        }).collect()
+        (0..n)
+            .map(|_| match self.rng.below(8) {
+                0 => Kind::List,
+                1 => super::data::DATA[self.rng.below(4)].clone(),
+                2 | 3 => self.pick(|k| matches!(k, Kind::Real(_))).map_or(Kind::Real(vec![]), |k| k.kind),
+                _ => Kind::Real(vec![]),
+            })
+            .collect()
     }
 
     fn emit(&mut self, op: Op, kinds: Vec<Kind>) {
@@ -61,7 +63,8 @@ impl Gen {
 
     /// A loop of few iterations; the trip count is a literal or a non-negative Int.
     pub(super) fn loop_(&mut self) {
-        let known = self.pick(|k| matches!(k, Kind::Int(lo, hi) if *lo >= 0 && *hi <= 4)).filter(|_| self.rng.once_in(3));
+        let known =
+            self.pick(|k| matches!(k, Kind::Int(lo, hi) if *lo >= 0 && *hi <= 4)).filter(|_| self.rng.once_in(3));
         let turns = self.rng.below(4);
         let (n, exact, most) = match known {
             Some(k) => (k.v, false, 4),
@@ -69,7 +72,11 @@ impl Gen {
         };
         let carried = if self.rng.once_in(2) { self.result_kinds() } else { Vec::new() };
         let init: Vec<Var> = carried.iter().map(|k| self.want(k)).collect();
-        let xs = if exact && turns > 0 { self.pick(|k| matches!(k, Kind::Real(s) if s.first() == Some(&turns)) || *k == Kind::Boxes(turns)) } else { None };
+        let xs = if exact && turns > 0 {
+            self.pick(|k| matches!(k, Kind::Real(s) if s.first() == Some(&turns)) || *k == Kind::Boxes(turns))
+        } else {
+            None
+        };
         let mut params = vec![(Kind::Int(0, most.max(1) as i64 - 1), 0.0)];
         params.extend(carried.iter().map(|k| (k.clone(), if matches!(k, Kind::Real(_)) { 1.0 } else { LARGEST })));
         if let Some(Kind::Real(s)) = xs.as_ref().map(|x| &x.kind) {
@@ -82,8 +89,15 @@ impl Gen {
         let steps = self.rng.between(1, 4);
         let body = self.block(&params, steps, &[carried.clone(), made.clone()].concat());
         let op = Loop {
-            turns: Turns::For(n), reverse: self.rng.once_in(2), init, lin_init: vec![], xs: xs.iter().map(|x| x.v).collect(), lin_xs: vec![],
-            outs: outs.clone(), lin_outs: vec![], body,
+            turns: Turns::For(n),
+            reverse: self.rng.once_in(2),
+            init,
+            lin_init: vec![],
+            xs: xs.iter().map(|x| x.v).collect(),
+            lin_xs: vec![],
+            outs: outs.clone(),
+            lin_outs: vec![],
+            body,
         };
         self.emit_loop(op, carried, &outs, &made, turns);
     }
@@ -92,12 +106,14 @@ impl Gen {
     /// zero, because such arrays have lost their inner extents.
     fn outputs(&mut self, exact: bool) -> (Vec<Out>, Vec<Kind>) {
         let n = self.rng.between(1, 2);
-        (0..n).map(|_| match self.rng.below(4) {
-            0 if exact && self.rng.once_in(3) => (Out::Collect, Kind::Box),
-            0 | 1 if exact => (Out::Collect, Kind::Real(vec![])),
-            2 if exact => (Out::Boxed, Kind::Real(vec![self.rng.between(1, 3)])),
-            _ => (Out::Sum, Kind::Real(vec![])),
-        }).unzip()
+        (0..n)
+            .map(|_| match self.rng.below(4) {
+                0 if exact && self.rng.once_in(3) => (Out::Collect, Kind::Box),
+                0 | 1 if exact => (Out::Collect, Kind::Real(vec![])),
+                2 if exact => (Out::Boxed, Kind::Real(vec![self.rng.between(1, 3)])),
+                _ => (Out::Sum, Kind::Real(vec![])),
+            })
+            .unzip()
     }
 
     fn emit_loop(&mut self, l: Loop, carried: Vec<Kind>, outs: &[Out], made: &[Kind], turns: usize) {
@@ -118,9 +134,15 @@ impl Gen {
         }
         for ((v, o), k) in vars[carried.len()..].iter().zip(outs).zip(made) {
             match o {
-                Out::Collect if *k == Kind::Box => { self.know(*v, Kind::Boxes(turns), LARGEST); }
-                Out::Collect => { self.know(*v, Kind::Real(vec![turns]), 1.0); }
-                Out::Sum => { self.know(*v, k.clone(), LARGEST); }
+                Out::Collect if *k == Kind::Box => {
+                    self.know(*v, Kind::Boxes(turns), LARGEST);
+                }
+                Out::Collect => {
+                    self.know(*v, Kind::Real(vec![turns]), 1.0);
+                }
+                Out::Sum => {
+                    self.know(*v, k.clone(), LARGEST);
+                }
                 // The elements are read immediately.
                 Out::Boxed if turns > 0 => {
                     let at = vec![self.b.int(turns as i64 - 1)];
@@ -135,11 +157,19 @@ impl Gen {
     pub(super) fn while_(&mut self) {
         let kinds = self.result_kinds();
         let start = self.b.int(0);
-        let init: Vec<Var> = std::iter::once(start).chain(kinds.iter().map(|k| self.want(k)).collect::<Vec<_>>()).collect();
+        let init: Vec<Var> =
+            std::iter::once(start).chain(kinds.iter().map(|k| self.want(k)).collect::<Vec<_>>()).collect();
         let limit = self.rng.below(4) as i64;
-        let all: Vec<(Kind, f64)> = std::iter::once((Kind::Int(0, 3), 0.0)).chain(kinds.iter().map(|k| (k.clone(), LARGEST))).collect();
+        let all: Vec<(Kind, f64)> =
+            std::iter::once((Kind::Int(0, 3), 0.0)).chain(kinds.iter().map(|k| (k.clone(), LARGEST))).collect();
         self.b.open();
-        let params: Vec<Var> = all.iter().map(|(k, _)| { let t = self.ty(k); self.b.param(t) }).collect();
+        let params: Vec<Var> = all
+            .iter()
+            .map(|(k, _)| {
+                let t = self.ty(k);
+                self.b.param(t)
+            })
+            .collect();
         let (end, less) = (self.b.int(limit), Cmp::Lt);
         let again = self.b.cmp(less, params[0], end);
         let test = self.b.close(vec![again], vec![]);
@@ -157,7 +187,15 @@ impl Gen {
         body.results.insert(0, next);
         let carried: Vec<Kind> = std::iter::once(Kind::Int(0, 3)).chain(kinds).collect();
         let op = Loop {
-            turns: Turns::While(test), reverse: false, init, lin_init: vec![], xs: vec![], lin_xs: vec![], outs: outs.clone(), lin_outs: vec![], body,
+            turns: Turns::While(test),
+            reverse: false,
+            init,
+            lin_init: vec![],
+            xs: vec![],
+            lin_xs: vec![],
+            outs: outs.clone(),
+            lin_outs: vec![],
+            body,
         };
         self.emit_loop(op, carried, &outs, &made, limit as usize);
     }
@@ -165,7 +203,8 @@ impl Gen {
     /// An associative operator on `n` components that keeps values within -4 ... 4, and its neutral element: sums,
     /// products (also with a free variable), extremes, composition of linear functions.
     fn operator(&mut self, n: usize) -> (Block, Vec<f64>) {
-        let (op, unit) = [(Bin::Add, 0.0), (Bin::Mul, 1.0), (Bin::Max, -LARGEST), (Bin::Min, LARGEST)][self.rng.below(4)];
+        let (op, unit) =
+            [(Bin::Add, 0.0), (Bin::Mul, 1.0), (Bin::Max, -LARGEST), (Bin::Min, LARGEST)][self.rng.below(4)];
         let free = (n == 1 && op == Bin::Mul && self.rng.once_in(3)).then(|| self.want(&Kind::Real(vec![])));
         self.b.open();
         let p: Vec<Var> = (0..2 * n).map(|_| self.b.param(Ty::F64)).collect();
@@ -212,7 +251,9 @@ impl Gen {
             // Products of matrices may exceed the bound.
             let k = self.know(v, Kind::Real(shape.clone()), 16.0);
             let last = self.scope.pop();
-            last.filter(|l| l.v == k).iter().for_each(|l| { self.damped(l); });
+            last.filter(|l| l.v == k).iter().for_each(|l| {
+                self.damped(l);
+            });
         });
     }
 
@@ -224,10 +265,18 @@ impl Gen {
         let keys = self.ints(&keys);
         let (op, units) = self.operator(1);
         let neutral = self.b.lit(crate::op::Lit::F64(units[0]));
-        let op = Op::ReduceByIndex { dest: vec![dest], op: Box::new(op), neutral: vec![neutral], keys, values: vec![values] };
+        let op = Op::ReduceByIndex {
+            dest: vec![dest],
+            op: Box::new(op),
+            neutral: vec![neutral],
+            keys,
+            values: vec![values],
+        };
         self.one(op, Kind::Real(vec![m]), 5.0);
         let last = self.scope.pop();
-        last.iter().for_each(|k| { self.damped(k); });
+        last.iter().for_each(|k| {
+            self.damped(k);
+        });
     }
 
     pub(super) fn call(&mut self) {

@@ -24,11 +24,23 @@ impl Types {
     pub(super) fn declare(p: &mut Program) -> Types {
         let list = p.add_data(DataDecl::default());
         let mut declare = |name: &str, cons: &[(&str, &[Ty])]| {
-            p.add_data(DataDecl { name: name.to_owned(), cons: cons.iter().map(|(n, f)| ((*n).to_owned(), f.to_vec())).collect(), declared: None })
+            p.add_data(DataDecl {
+                name: name.to_owned(),
+                cons: cons.iter().map(|(n, f)| ((*n).to_owned(), f.to_vec())).collect(),
+                declared: None,
+            })
         };
         let pair = declare("Pair", &[("Pair", &[Ty::F64, Ty::F64])]);
         let boxed = declare("Box", &[("Box", &[Ty::F64])]);
-        let shape = declare("Shape", &[("Dot", &[]), ("Circle", &[Ty::F64]), ("Tagged", &[Ty::I64, Ty::F64]), ("Row", &[Ty::F64.array(1), Ty::Data(boxed)])]);
+        let shape = declare(
+            "Shape",
+            &[
+                ("Dot", &[]),
+                ("Circle", &[Ty::F64]),
+                ("Tagged", &[Ty::I64, Ty::F64]),
+                ("Row", &[Ty::F64.array(1), Ty::Data(boxed)]),
+            ],
+        );
         let cons = vec![("Nil".to_owned(), vec![]), ("Cons".to_owned(), vec![Ty::F64, Ty::Data(list)])];
         p.set_data(list, DataDecl { name: "List".to_owned(), cons, declared: None });
         Types { list, pair, boxed, shape }
@@ -76,7 +88,9 @@ impl Gen {
                 let (data, made) = (self.data_of(&kind), fields(&kind).remove(0));
                 let tys: Vec<Ty> = made.iter().map(|k| self.ty(k)).collect();
                 let (outs, _) = self.b.emit(Op::Fields { a: k.v, data, tag: 0 }, &tys, &[]);
-                outs.into_iter().zip(made).for_each(|(v, k)| { self.know(v, k, LARGEST); });
+                outs.into_iter().zip(made).for_each(|(v, k)| {
+                    self.know(v, k, LARGEST);
+                });
             }
         }
     }
@@ -97,13 +111,22 @@ impl Gen {
     pub(super) fn new_data(&mut self, kind: &Kind) -> Var {
         let all = fields(kind);
         let tag = match kind {
-            Kind::List => if self.pick(|k| *k == Kind::List).is_some() { CONS } else { NIL },
+            Kind::List => {
+                if self.pick(|k| *k == Kind::List).is_some() {
+                    CONS
+                } else {
+                    NIL
+                }
+            }
             _ => self.rng.below(all.len()) as u32,
         };
-        let given: Vec<Var> = all[tag as usize].iter().map(|k| match k {
-            Kind::Real(s) if s.is_empty() => self.scalar().v,
-            k => self.want(k),
-        }).collect();
+        let given: Vec<Var> = all[tag as usize]
+            .iter()
+            .map(|k| match k {
+                Kind::Real(s) if s.is_empty() => self.scalar().v,
+                k => self.want(k),
+            })
+            .collect();
         let data = self.data_of(kind);
         self.one(Op::Con { data, tag, fields: given }, kind.clone(), LARGEST)
     }
@@ -127,11 +150,14 @@ impl Gen {
             Some(k) => k.v,
             None => self.new_data(&of),
         };
-        let arms = fields(&of).into_iter().map(|made| {
-            let params: Vec<(Kind, f64)> = made.into_iter().map(|k| (k, LARGEST)).collect();
-            let steps = if params.is_empty() { 1 } else { self.rng.below(4) };
-            self.block(&params, steps, kinds)
-        }).collect();
+        let arms = fields(&of)
+            .into_iter()
+            .map(|made| {
+                let params: Vec<(Kind, f64)> = made.into_iter().map(|k| (k, LARGEST)).collect();
+                let steps = if params.is_empty() { 1 } else { self.rng.below(4) };
+                self.block(&params, steps, kinds)
+            })
+            .collect();
         (v, arms)
     }
 

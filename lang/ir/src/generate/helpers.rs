@@ -35,7 +35,9 @@ impl Gen {
     /// A function of some statements, which may call the functions before it.
     fn plain(&mut self, f: FnId) -> Helper {
         let params = vec![Kind::Real(vec![]), Kind::Real(vec![self.rng.between(1, 3)])];
-        params.iter().for_each(|k| { self.param(k.clone(), 1.0); });
+        params.iter().for_each(|k| {
+            self.param(k.clone(), 1.0);
+        });
         let n = self.rng.between(1, 5);
         (0..n).for_each(|_| self.step());
         let results = vec![Kind::Real(vec![])];
@@ -104,7 +106,13 @@ impl Gen {
         let one = self.b.int(1);
         let less = self.b.bin(Bin::Sub, n, one);
         self.place();
-        let op = Op::Call { f: g, args: vec![less, y], lin_args: vec![], rule: None, checkpoint: !tail && self.rng.once_in(6) };
+        let op = Op::Call {
+            f: g,
+            args: vec![less, y],
+            lin_args: vec![],
+            rule: None,
+            checkpoint: !tail && self.rng.once_in(6),
+        };
         let (r, _) = self.b.emit(op, &[Ty::F64], &[]);
         let r = if tail { r[0] } else { self.block_inside(r[0]) };
         self.scope.truncate(outside);

@@ -127,7 +127,17 @@ impl Gen {
     fn new(seed: u64) -> Gen {
         let mut program = Program::default();
         let types = data::Types::declare(&mut program);
-        Gen { rng: Rng::new(seed), program, b: Builder::new(""), scope: Vec::new(), read: HashSet::new(), helpers: Vec::new(), depth: 0, types, places: 0 }
+        Gen {
+            rng: Rng::new(seed),
+            program,
+            b: Builder::new(""),
+            scope: Vec::new(),
+            read: HashSet::new(),
+            helpers: Vec::new(),
+            depth: 0,
+            types,
+            places: 0,
+        }
     }
 
     fn ty(&self, k: &Kind) -> Ty {
@@ -160,7 +170,8 @@ impl Gen {
             let names = ["x", "y", "total", "a'", "two words"];
             self.b.func.vars[v.0 as usize].name = Some(names[self.rng.below(names.len())].into());
         }
-        self.b.func.vars[v.0 as usize].role = [Role::Operation, Role::Step, Role::Operation, Role::Derivative, Role::Operation][v.0 as usize % 5];
+        self.b.func.vars[v.0 as usize].role =
+            [Role::Operation, Role::Step, Role::Operation, Role::Derivative, Role::Operation][v.0 as usize % 5];
         self.know(v, kind, bound)
     }
 

@@ -98,7 +98,9 @@ impl Gen {
         for k in rest.iter().rev().take(8) {
             self.read.insert(k.v);
             let v = match &k.kind {
-                Kind::Real(s) if !s.is_empty() => self.tame(Op::Total { a: k.v, shape: None }, Kind::Real(vec![]), 64.0),
+                Kind::Real(s) if !s.is_empty() => {
+                    self.tame(Op::Total { a: k.v, shape: None }, Kind::Real(vec![]), 64.0)
+                }
                 _ => k.v,
             };
             sum.v = self.tame(Op::Bin(Bin::Add, sum.v, v), Kind::Real(vec![]), sum.bound + LARGEST);

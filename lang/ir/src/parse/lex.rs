@@ -110,7 +110,9 @@ impl Lexer {
         }
         for s in SIGNS {
             if s.chars().enumerate().all(|(i, c)| self.peek(i) == c) {
-                s.chars().for_each(|_| { self.bump(); });
+                s.chars().for_each(|_| {
+                    self.bump();
+                });
                 return Ok(Tok::Sign(s));
             }
         }

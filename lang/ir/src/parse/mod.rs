@@ -11,9 +11,9 @@ use crate::func::{Block, DataDecl, FnId, Function, Program, Stmt, VarInfo};
 use crate::ty::{DataId, Ty};
 use adl_syntax::span::{FileId, Span};
 use lex::{Tok, Token};
-use vars::Written;
 use std::fmt;
 use std::rc::Rc;
+use vars::Written;
 
 /// A syntax error.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -254,7 +254,8 @@ impl Parser {
         let name = self.name()?;
         self.sign("=")?;
         let mut cons = Vec::new();
-        let more = |p: &Parser| matches!(p.tok(), Tok::Str(_)) || matches!(p.tok(), Tok::Word(w) if w != "data" && w != "fn");
+        let more =
+            |p: &Parser| matches!(p.tok(), Tok::Str(_)) || matches!(p.tok(), Tok::Word(w) if w != "data" && w != "fn");
         while more(self) {
             let con = self.name()?;
             let fields = if self.is("(") { self.two(Parser::ty)?.0 } else { Vec::new() };
@@ -268,7 +269,8 @@ impl Parser {
 
     fn function(&mut self, number: usize) -> Res<Function> {
         self.word("fn")?;
-        let labelled = matches!(self.tok(), Tok::Word(w) if w.strip_prefix('f').is_some_and(|n| n.parse::<u32>().is_ok()));
+        let labelled =
+            matches!(self.tok(), Tok::Word(w) if w.strip_prefix('f').is_some_and(|n| n.parse::<u32>().is_ok()));
         if labelled && !matches!(self.ahead(1), Tok::Sign("(")) && self.function_ref()?.0 as usize != number {
             return self.error_at(self.at - 1, format!("this is function f{number}"));
         }

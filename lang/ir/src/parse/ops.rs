@@ -115,14 +115,24 @@ impl Parser {
     fn parts(&mut self, word: &str) -> Res<Option<Op>> {
         Ok(Some(match word {
             "index" => Op::Index { a: self.var()?, at: self.at()?, shape: self.option("shape")? },
-            "index_add" => Op::IndexAdd { acc: self.var()?, at: self.at()?, v: self.var()?, shape: self.option("shape")? },
-            "index_set" => Op::IndexSet { acc: self.var()?, at: self.at()?, v: self.var()?, shape: self.option("shape")? },
-            "slice" => Op::Slice { a: self.var()?, lo: self.var()?, hi: self.var()?, shape: self.option("shape")? },
-            "slice_add" => {
-                Op::SliceAdd { acc: self.var()?, lo: self.var()?, hi: self.var()?, v: self.var()?, shape: self.option("shape")? }
+            "index_add" => {
+                Op::IndexAdd { acc: self.var()?, at: self.at()?, v: self.var()?, shape: self.option("shape")? }
             }
+            "index_set" => {
+                Op::IndexSet { acc: self.var()?, at: self.at()?, v: self.var()?, shape: self.option("shape")? }
+            }
+            "slice" => Op::Slice { a: self.var()?, lo: self.var()?, hi: self.var()?, shape: self.option("shape")? },
+            "slice_add" => Op::SliceAdd {
+                acc: self.var()?,
+                lo: self.var()?,
+                hi: self.var()?,
+                v: self.var()?,
+                shape: self.option("shape")?,
+            },
             "gather" => Op::Gather { a: self.var()?, at: self.var()?, shape: self.option("shape")? },
-            "gather_add" => Op::GatherAdd { acc: self.var()?, at: self.var()?, v: self.var()?, shape: self.option("shape")? },
+            "gather_add" => {
+                Op::GatherAdd { acc: self.var()?, at: self.var()?, v: self.var()?, shape: self.option("shape")? }
+            }
             _ => return Ok(None),
         }))
     }
@@ -139,7 +149,9 @@ impl Parser {
             "count" => Op::Count(self.var()?),
             "reverse" => Op::Reverse(self.var()?),
             "rotate" => Op::Rotate { n: self.var()?, a: self.var()? },
-            "concat" => Op::Concat { a: self.var()?, b: self.var()?, len: self.option("len")?, shape: self.option("shape")? },
+            "concat" => {
+                Op::Concat { a: self.var()?, b: self.var()?, len: self.option("len")?, shape: self.option("shape")? }
+            }
             "reshape" => Op::Reshape { a: self.var()?, to: self.var()?, from: self.option("from")? },
             "transpose" => Op::Transpose(self.var()?),
             "replicate" => Op::Replicate { n: self.var()?, a: self.var()? },
@@ -171,7 +183,9 @@ impl Parser {
 
     fn contract(&mut self) -> Res<Op> {
         let all = [Terms::Mul, Terms::Scale, Terms::Scaled];
-        let Some(terms) = all.into_iter().find(|t| self.take_word(names::terms(*t))) else { return self.expected("`mul`, `scale` or `scaled`") };
+        let Some(terms) = all.into_iter().find(|t| self.take_word(names::terms(*t))) else {
+            return self.expected("`mul`, `scale` or `scaled`");
+        };
         let (a, left) = (self.var()?, self.take_word("turned"));
         let (b, right) = (self.var()?, self.take_word("turned"));
         let size = [self.var()?, self.var()?, self.var()?];
@@ -190,7 +204,9 @@ impl Parser {
             "prim" => {
                 let place = self.at;
                 let name = self.name()?;
-                let Some(p) = Prim::by_name(&name) else { return self.error_at(place, format!("there is no built-in `{name}`")) };
+                let Some(p) = Prim::by_name(&name) else {
+                    return self.error_at(place, format!("there is no built-in `{name}`"));
+                };
                 Op::Prim(p, self.many()?)
             }
             "if" => {

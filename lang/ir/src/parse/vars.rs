@@ -20,7 +20,9 @@ impl Parser {
         for (w, at) in &self.uses {
             match self.vars.get(w.number as usize) {
                 Some(Some(info)) if info.name == w.name && info.linear == w.linear => {}
-                Some(Some(_)) => return self.error_at(*at, format!("variable {} has another name where it is bound", w.number)),
+                Some(Some(_)) => {
+                    return self.error_at(*at, format!("variable {} has another name where it is bound", w.number));
+                }
                 _ => return self.error_at(*at, format!("variable {} is not bound anywhere", w.number)),
             }
         }

@@ -72,10 +72,14 @@ pub fn program(p: &Program, style: Style<'_>) -> String {
 pub fn datas(p: &Program) -> String {
     let mut out = String::new();
     for (i, d) in p.datas.iter().enumerate() {
-        let cons: Vec<String> = d.cons.iter().map(|(name, fields)| {
-            let fields: Vec<String> = fields.iter().map(ty).collect();
-            if fields.is_empty() { quoted(name) } else { format!("{}({})", quoted(name), fields.join(", ")) }
-        }).collect();
+        let cons: Vec<String> = d
+            .cons
+            .iter()
+            .map(|(name, fields)| {
+                let fields: Vec<String> = fields.iter().map(ty).collect();
+                if fields.is_empty() { quoted(name) } else { format!("{}({})", quoted(name), fields.join(", ")) }
+            })
+            .collect();
         out.push_str(format!("data D{i} {} = {}", quoted(&d.name), cons.join(" | ")).trim_end());
         out.push('\n');
     }
@@ -98,7 +102,9 @@ fn labelled(p: &Program, f: &Function, label: &str, style: Style<'_>) -> String 
     let mut pr = Printer { p, f, style, out: String::new(), depth: 0, line: 0, heads: false };
     pr.out.push_str(&format!("fn {label}{} ", quoted(&f.name)));
     pr.params(&f.body);
-    let list = |vs: &[Var]| vs.iter().map(|v| f.vars.get(v.0 as usize).map_or("?".to_owned(), |i| ty(&i.ty))).collect::<Vec<_>>().join(", ");
+    let list = |vs: &[Var]| {
+        vs.iter().map(|v| f.vars.get(v.0 as usize).map_or("?".to_owned(), |i| ty(&i.ty))).collect::<Vec<_>>().join(", ")
+    };
     let lin = list(&f.body.lin_results);
     let lin = if lin.is_empty() { lin } else { format!(" ; {lin}") };
     pr.out.push_str(&format!(" -> ({}{lin}) ", list(&f.body.results)));
@@ -148,7 +154,11 @@ fn role(r: Role) -> &'static str {
 /// The name of a function, type or constructor, quoted if necessary.
 pub(crate) fn quoted(name: &str) -> String {
     // A constructor's name must not look like the beginning of a declaration.
-    if names::plain(name) && !matches!(name, "data" | "fn") { name.to_owned() } else { format!("\"{}\"", escaped(name, '"')) }
+    if names::plain(name) && !matches!(name, "data" | "fn") {
+        name.to_owned()
+    } else {
+        format!("\"{}\"", escaped(name, '"'))
+    }
 }
 
 fn escaped(text: &str, quote: char) -> String {
@@ -284,7 +294,9 @@ impl Printer<'_> {
         match &s.op {
             Op::Call { f, .. } => words.extend(self.p.funcs.get(f.0 as usize).map(|f| f.name.clone())),
             Op::Con { data, tag, .. } | Op::Fields { data, tag, .. } => {
-                words.extend(self.p.datas.get(data.0 as usize).and_then(|d| d.cons.get(*tag as usize)).map(|c| c.0.clone()));
+                words.extend(
+                    self.p.datas.get(data.0 as usize).and_then(|d| d.cons.get(*tag as usize)).map(|c| c.0.clone()),
+                );
             }
             _ => {}
         }

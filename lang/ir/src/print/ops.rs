@@ -105,24 +105,53 @@ impl Printer<'_> {
             Op::Lit(l) => literal(l),
             Op::Zero(t) => format!("{word} {}", ty(t)),
             Op::Un(u, a) => names::un(*u).1.map_or(format!("{word} {}", v(a)), |n| format!("{word} {n} {}", v(a))),
-            Op::Not(a) | Op::Convert(_, a) | Op::Shape(a) | Op::Count(a) | Op::Reverse(a) | Op::Transpose(a) | Op::Nonzero(a) | Op::Zeros(a) | Op::Dup(a) | Op::Drop(a)
-            | Op::Cumsum { a, .. } | Op::If(a, ..) | Op::Switch(a, _) => format!("{word} {}", v(a)),
-            Op::Bin(_, a, b) | Op::Cmp(_, a, b) | Op::Dot(a, b) | Op::MatMul(a, b) | Op::Outer(a, b) => format!("{word} {} {}", v(a), v(b)),
+            Op::Not(a)
+            | Op::Convert(_, a)
+            | Op::Shape(a)
+            | Op::Count(a)
+            | Op::Reverse(a)
+            | Op::Transpose(a)
+            | Op::Nonzero(a)
+            | Op::Zeros(a)
+            | Op::Dup(a)
+            | Op::Drop(a)
+            | Op::Cumsum { a, .. }
+            | Op::If(a, ..)
+            | Op::Switch(a, _) => format!("{word} {}", v(a)),
+            Op::Bin(_, a, b) | Op::Cmp(_, a, b) | Op::Dot(a, b) | Op::MatMul(a, b) | Op::Outer(a, b) => {
+                format!("{word} {} {}", v(a), v(b))
+            }
             Op::Contract(c) => {
                 let factor = |v: Var, turned: bool| format!("{}{}", self.var(v), if turned { " turned" } else { "" });
-                format!("{word} {} {} {}{}", names::terms(c.terms), factor(c.a, c.turned[0]), factor(c.b, c.turned[1]), many(&c.size))
+                format!(
+                    "{word} {} {} {}{}",
+                    names::terms(c.terms),
+                    factor(c.a, c.turned[0]),
+                    factor(c.b, c.turned[1]),
+                    many(&c.size)
+                )
             }
-            Op::Rotate { n: a, a: b } | Op::Replicate { n: a, a: b } | Op::Spread { a, shape: b } => format!("{word} {} {}", v(a), v(b)),
+            Op::Rotate { n: a, a: b } | Op::Replicate { n: a, a: b } | Op::Spread { a, shape: b } => {
+                format!("{word} {} {}", v(a), v(b))
+            }
             Op::Select(c, a, b) => format!("{word} {} {} {}", v(c), v(a), v(b)),
             Op::Prim(p, args) => format!("{word} {}{}", quoted(p.name()), many(args)),
             Op::Dim(a, axis) => format!("{word} {axis} {}", v(a)),
             Op::Index { a, at: i, shape } => format!("{word} {} {}{}", v(a), at(i), opt("shape", shape)),
-            Op::IndexAdd { acc, at: i, v: x, shape } | Op::IndexSet { acc, at: i, v: x, shape } => format!("{word} {} {} {}{}", v(acc), at(i), v(x), opt("shape", shape)),
+            Op::IndexAdd { acc, at: i, v: x, shape } | Op::IndexSet { acc, at: i, v: x, shape } => {
+                format!("{word} {} {} {}{}", v(acc), at(i), v(x), opt("shape", shape))
+            }
             Op::Slice { a, lo, hi, shape } => format!("{word} {} {} {}{}", v(a), v(lo), v(hi), opt("shape", shape)),
-            Op::SliceAdd { acc, lo, hi, v: x, shape } => format!("{word} {} {} {} {}{}", v(acc), v(lo), v(hi), v(x), opt("shape", shape)),
+            Op::SliceAdd { acc, lo, hi, v: x, shape } => {
+                format!("{word} {} {} {} {}{}", v(acc), v(lo), v(hi), v(x), opt("shape", shape))
+            }
             Op::Gather { a, at, shape } => format!("{word} {} {}{}", v(a), v(at), opt("shape", shape)),
-            Op::GatherAdd { acc, at, v: x, shape } => format!("{word} {} {} {}{}", v(acc), v(at), v(x), opt("shape", shape)),
-            Op::Concat { a, b, len, shape } => format!("{word} {} {}{}{}", v(a), v(b), opt("len", len), opt("shape", shape)),
+            Op::GatherAdd { acc, at, v: x, shape } => {
+                format!("{word} {} {} {}{}", v(acc), v(at), v(x), opt("shape", shape))
+            }
+            Op::Concat { a, b, len, shape } => {
+                format!("{word} {} {}{}{}", v(a), v(b), opt("len", len), opt("shape", shape))
+            }
             Op::Reshape { a, to, from } => format!("{word} {} {}{}", v(a), v(to), opt("from", from)),
             Op::Sum { a, n } => format!("{word} {}{}", v(a), opt("len", n)),
             Op::Total { a, shape } => format!("{word} {}{}", v(a), opt("shape", shape)),
@@ -131,12 +160,23 @@ impl Printer<'_> {
             Op::Fields { a, data, tag } => format!("{word} D{}.{tag} {}", data.0, v(a)),
             Op::Call { f, args, lin_args, rule, checkpoint } => {
                 let check = if *checkpoint { " checkpoint" } else { "" };
-                format!("{word} f{}({}){}{check}", f.0, self.both(args, lin_args), rule.as_ref().map_or(String::new(), by_rule))
+                format!(
+                    "{word} f{}({}){}{check}",
+                    f.0,
+                    self.both(args, lin_args),
+                    rule.as_ref().map_or(String::new(), by_rule)
+                )
             }
             Op::Loop(_) | Op::Soac(_) => word.to_owned(),
             Op::ReduceByIndex { dest, neutral, keys, values, .. } => {
                 let list = |vs: &[Var]| self.vars(vs, ", ");
-                format!("{word} ({}) neutral ({}) keys {} values ({}) ", list(dest), list(neutral), v(keys), list(values))
+                format!(
+                    "{word} ({}) neutral ({}) keys {} values ({}) ",
+                    list(dest),
+                    list(neutral),
+                    v(keys),
+                    list(values)
+                )
             }
         }
     }

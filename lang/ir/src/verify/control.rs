@@ -79,7 +79,10 @@ impl<'a> Verifier<'a> {
         }
         for (v, t) in vs.iter().zip(want) {
             if self.known(*v) && self.f.ty(*v) != t {
-                self.fault(3, format!("{what}: {} is {}, not {}", self.name(*v), print::ty(self.f.ty(*v)), print::ty(t)));
+                self.fault(
+                    3,
+                    format!("{what}: {} is {}, not {}", self.name(*v), print::ty(self.f.ty(*v)), print::ty(t)),
+                );
             }
         }
     }
@@ -154,7 +157,13 @@ impl<'a> Verifier<'a> {
         let n = init.len();
         if body.len() != n + outs.len() || results.len() != n + outs.len() + more {
             let (have, of_body) = (results.len(), body.len());
-            self.fault(4, format!("{} results are needed, and {more} of the loop; the body has {of_body}, the loop {have}", n + outs.len()));
+            self.fault(
+                4,
+                format!(
+                    "{} results are needed, and {more} of the loop; the body has {of_body}, the loop {have}",
+                    n + outs.len()
+                ),
+            );
             return false;
         }
         self.has_types("carried results of the body", &body[..n], init);
@@ -168,7 +177,10 @@ impl<'a> Verifier<'a> {
                 Out::Sum => *e == whole,
             };
             if !fits {
-                self.fault(3, format!("{} is {}, but is made of {}", self.name(results[n + i]), print::ty(&whole), print::ty(e)));
+                self.fault(
+                    3,
+                    format!("{} is {}, but is made of {}", self.name(results[n + i]), print::ty(&whole), print::ty(e)),
+                );
             }
         }
         true
@@ -192,10 +204,16 @@ impl<'a> Verifier<'a> {
             RuleKind::Inverse => "inverse",
         };
         if !tys_of(&rule, &rule.body.params).starts_with(&tys_of(&callee, &b.params)) {
-            self.fault(4, format!("the {kind} rule `{}` does not begin with the parameters of `{}`", rule.name, callee.name));
+            self.fault(
+                4,
+                format!("the {kind} rule `{}` does not begin with the parameters of `{}`", rule.name, callee.name),
+            );
         }
         if r.kind != RuleKind::Inverse && !tys_of(&rule, &rule.body.results).starts_with(&tys_of(&callee, &b.results)) {
-            self.fault(4, format!("the {kind} rule `{}` does not begin with the results of `{}`", rule.name, callee.name));
+            self.fault(
+                4,
+                format!("the {kind} rule `{}` does not begin with the results of `{}`", rule.name, callee.name),
+            );
         }
     }
 

@@ -83,13 +83,23 @@ pub fn verify_linear_b(p: &Program, f: &Function) -> Result<(), Vec<Fault>> {
 
 /// Checks every function of a program. The error contains all faults, one on each line.
 pub fn verify_program(p: &Program) -> Result<(), String> {
-    let faults: Vec<String> = p.funcs.iter().filter_map(|f| verify(p, f).err()).flatten().map(|f| f.to_string()).collect();
+    let faults: Vec<String> =
+        p.funcs.iter().filter_map(|f| verify(p, f).err()).flatten().map(|f| f.to_string()).collect();
     if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
 }
 
 fn run(p: &Program, f: &Function, linear_b: bool) -> Result<(), Vec<Fault>> {
     let n = f.vars.len();
-    let mut v = Verifier { p, f, linear_b, faults: Vec::new(), bound: vec![false; n], scope: vec![false; n], at: None, lin_banned: false };
+    let mut v = Verifier {
+        p,
+        f,
+        linear_b,
+        faults: Vec::new(),
+        bound: vec![false; n],
+        scope: vec![false; n],
+        at: None,
+        lin_banned: false,
+    };
     v.references_in_types();
     let free = v.block(&f.body);
     for x in free {
@@ -141,7 +151,10 @@ impl<'a> Verifier<'a> {
                 t = e;
             }
             if matches!(t, crate::ty::Ty::Data(d) if d.0 as usize >= self.p.datas.len()) {
-                self.fault(10, format!("{} has the type {}, which does not exist", self.name(Var(i as u32)), print::ty(t)));
+                self.fault(
+                    10,
+                    format!("{} has the type {}, which does not exist", self.name(Var(i as u32)), print::ty(t)),
+                );
             }
         }
     }
@@ -261,7 +274,9 @@ impl<'a> Verifier<'a> {
         };
         match op {
             Op::Call { f, rule, .. } => func(*f).and_then(|()| rule.as_ref().map_or(Ok(()), |r| func(r.func))),
-            Op::Con { data, tag, .. } | Op::Fields { data, tag, .. } => types::constructor(self.p, *data, *tag).map(|_| ()),
+            Op::Con { data, tag, .. } | Op::Fields { data, tag, .. } => {
+                types::constructor(self.p, *data, *tag).map(|_| ())
+            }
             _ => Ok(()),
         }
     }

@@ -87,9 +87,16 @@ impl<'a> Verifier<'a> {
     /// Checks invariant 9.
     fn has_shape(&mut self, op: &Op) {
         let missing = match op {
-            Op::Index { shape: None, .. } | Op::IndexAdd { shape: None, .. } | Op::Slice { shape: None, .. } | Op::SliceAdd { shape: None, .. }
-            | Op::Gather { shape: None, .. } | Op::GatherAdd { shape: None, .. } | Op::Total { shape: None, .. } | Op::IndexSet { shape: None, .. }
-            | Op::Concat { shape: None, .. } | Op::Stack { shape: None, .. } => "shape",
+            Op::Index { shape: None, .. }
+            | Op::IndexAdd { shape: None, .. }
+            | Op::Slice { shape: None, .. }
+            | Op::SliceAdd { shape: None, .. }
+            | Op::Gather { shape: None, .. }
+            | Op::GatherAdd { shape: None, .. }
+            | Op::Total { shape: None, .. }
+            | Op::IndexSet { shape: None, .. }
+            | Op::Concat { shape: None, .. }
+            | Op::Stack { shape: None, .. } => "shape",
             Op::Concat { len: None, .. } | Op::Sum { n: None, .. } => "len",
             Op::Reshape { from: None, .. } => "from",
             _ => return,

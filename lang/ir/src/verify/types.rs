@@ -32,7 +32,9 @@ pub(super) fn check(p: &Program, f: &Function, op: &Op, outs: &[Var]) -> Res<()>
         Gives::Tys(tys) if tys == found => Ok(()),
         Gives::Tys(tys) => Err(format!("gives ({}), not ({})", show(&tys), show(&found))),
         Gives::OneMore(t) => one(format!("an array of {}", print::ty(&t)), &|out| out.rank() > 0 && out.elem() == t),
-        Gives::ArrayOf(t) => one(format!("an array of {} of any rank", print::ty(&t)), &|out| out.rank() > 0 && *out.scalar() == t),
+        Gives::ArrayOf(t) => {
+            one(format!("an array of {} of any rank", print::ty(&t)), &|out| out.rank() > 0 && *out.scalar() == t)
+        }
         Gives::Anything => Ok(()),
     }
 }
@@ -73,7 +75,9 @@ impl Types<'_> {
 
     fn rank(&self, v: Var, rank: u32) -> Res<Ty> {
         let t = self.array(v)?;
-        need(t.rank() == rank && t.scalar().is_flat(), || format!("{} is {}, not an array of numbers of rank {rank}", print::var(self.f, v), print::ty(&t)))?;
+        need(t.rank() == rank && t.scalar().is_flat(), || {
+            format!("{} is {}, not an array of numbers of rank {rank}", print::var(self.f, v), print::ty(&t))
+        })?;
         Ok(t)
     }
 
@@ -105,7 +109,12 @@ impl Types<'_> {
             }
             Op::Shape(a) => self.array(*a).and_then(|_| gives(shape)),
             Op::Count(a) => self.array(*a).and_then(|_| gives(int)),
-            Op::Zeros(a) => self.array(*a).and_then(|t| need(t.rank() == 1 && t.elem().is_real(), || "zeros are of a vector of real numbers".into())).and_then(|()| gives(shape)),
+            Op::Zeros(a) => self
+                .array(*a)
+                .and_then(|t| {
+                    need(t.rank() == 1 && t.elem().is_real(), || "zeros are of a vector of real numbers".into())
+                })
+                .and_then(|()| gives(shape)),
             Op::Nonzero(a) => self.is(*a, &Ty::Bool.array(1)).and_then(|()| gives(shape)),
             Op::Reverse(a) | Op::Cumsum { a, .. } => self.array(*a).and_then(gives),
             Op::Rotate { n, a } => self.is(*n, &int).and_then(|()| self.array(*a)).and_then(gives),
@@ -120,10 +129,19 @@ impl Types<'_> {
             Op::Con { .. } | Op::Fields { .. } => self.data(op),
             Op::Dot(..) | Op::MatMul(..) | Op::Outer(..) => self.product(op),
             Op::Contract(c) => self.contraction(c),
-            Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } | Op::Soac(_) | Op::ReduceByIndex { .. } => Ok(Gives::Anything),
-            Op::Index { .. } | Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::Slice { .. } | Op::SliceAdd { .. } => self.part(op),
+            Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } | Op::Soac(_) | Op::ReduceByIndex { .. } => {
+                Ok(Gives::Anything)
+            }
+            Op::Index { .. } | Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::Slice { .. } | Op::SliceAdd { .. } => {
+                self.part(op)
+            }
             Op::Gather { .. } | Op::GatherAdd { .. } => self.part(op),
-            Op::Concat { .. } | Op::Reshape { .. } | Op::Transpose(_) | Op::Sum { .. } | Op::Total { .. } | Op::Stack { .. } => self.whole(op),
+            Op::Concat { .. }
+            | Op::Reshape { .. }
+            | Op::Transpose(_)
+            | Op::Sum { .. }
+            | Op::Total { .. }
+            | Op::Stack { .. } => self.whole(op),
         }
     }
 
@@ -259,7 +277,9 @@ impl Types<'_> {
         let ranks = a.rank() == b.rank() || a.rank() == 0 || b.rank() == 0;
         let rank = a.rank().max(b.rank());
         let known = a.scalar().is_flat() || a == Ty::Str;
-        need(known && ranks && a.scalar() == b.scalar(), || format!("{} and {} cannot be compared", print::ty(&a), print::ty(&b)))?;
+        need(known && ranks && a.scalar() == b.scalar(), || {
+            format!("{} and {} cannot be compared", print::ty(&a), print::ty(&b))
+        })?;
         gives(Ty::Bool.array(rank))
     }
 
@@ -271,7 +291,9 @@ impl Types<'_> {
         }
         let fits = |t: &Ty| t.scalar().is_flat() && (t.rank() == 0 || t.rank() == cond.rank());
         need(*cond.scalar() == Ty::Bool, || "the condition is no Bool".to_owned())?;
-        need(fits(&a) && fits(&b) && a.scalar() == b.scalar(), || format!("{} and {} do not fit the condition", print::ty(&a), print::ty(&b)))?;
+        need(fits(&a) && fits(&b) && a.scalar() == b.scalar(), || {
+            format!("{} and {} do not fit the condition", print::ty(&a), print::ty(&b))
+        })?;
         gives(a.scalar().array(cond.rank()))
     }
 
@@ -298,12 +320,16 @@ impl Types<'_> {
             }
             Op::MatMul(a, b) => {
                 let ranks = (self.f.ty(*a).rank(), self.f.ty(*b).rank());
-                need(matches!(ranks, (1, 2..) | (2, 1..)), || format!("no product of ranks {} and {}", ranks.0, ranks.1))?;
+                need(matches!(ranks, (1, 2..) | (2, 1..)), || {
+                    format!("no product of ranks {} and {}", ranks.0, ranks.1)
+                })?;
                 (self.rank(*a, ranks.0)?, self.rank(*b, ranks.1)?, ranks.0 + ranks.1 - 2)
             }
             _ => return Ok(Gives::Anything),
         };
-        need(a.scalar() == b.scalar() && *a.scalar() != Ty::Bool, || format!("no product of {} and {}", print::ty(&a), print::ty(&b)))?;
+        need(a.scalar() == b.scalar() && *a.scalar() != Ty::Bool, || {
+            format!("no product of {} and {}", print::ty(&a), print::ty(&b))
+        })?;
         gives(a.scalar().array(rank))
     }
 

@@ -23,7 +23,9 @@ pub(super) fn viewed(f: &Function) -> HashSet<Var> {
         for s in &b.stmts {
             let found = match &s.op {
                 Op::Index { a, at, .. } if at.len() == 1 && s.outs.iter().any(|v| is_ref(f.ty(*v))) => Some(*a),
-                Op::Index { a, at, .. } | Op::IndexAdd { acc: a, at, .. } | Op::IndexSet { acc: a, at, .. } => scalar_at(f.ty(*a), at.len()).map(|_| *a),
+                Op::Index { a, at, .. } | Op::IndexAdd { acc: a, at, .. } | Op::IndexSet { acc: a, at, .. } => {
+                    scalar_at(f.ty(*a), at.len()).map(|_| *a)
+                }
                 Op::Dim(a, _) => Some(*a),
                 _ => None,
             };
@@ -31,7 +33,9 @@ pub(super) fn viewed(f: &Function) -> HashSet<Var> {
             match &s.op {
                 Op::Loop(l) => out.extend(l.xs.iter().chain(&l.lin_xs)),
                 Op::Soac(x) => out.extend(&x.arrays),
-                Op::ReduceByIndex { dest, keys, values, .. } => out.extend(dest.iter().chain(values).chain([keys]).chain(&s.outs)),
+                Op::ReduceByIndex { dest, keys, values, .. } => {
+                    out.extend(dest.iter().chain(values).chain([keys]).chain(&s.outs))
+                }
                 _ => {}
             }
             for part in s.op.blocks() {
@@ -123,7 +127,13 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Loads an element; if an index is out of bounds, the result is the value that `slow` emits.
-    pub(super) fn element(&mut self, view: &View, is: &[Value], elem: &Ty, slow: impl FnOnce(&mut Self) -> Value) -> Value {
+    pub(super) fn element(
+        &mut self,
+        view: &View,
+        is: &[Value],
+        elem: &Ty,
+        slow: impl FnOnce(&mut Self) -> Value,
+    ) -> Value {
         let (t, _) = element(elem);
         let (cold, done) = (self.cold(), self.fresh());
         self.b.append_block_param(done, t);
@@ -157,7 +167,15 @@ impl Emit<'_, '_, '_> {
     }
 
     /// [`Emit::update`] on machine values. Returns the handle after the update.
-    pub(super) fn update_in_place(&mut self, (h, view): (Value, &View), is: &[Value], x: Value, elem: &Ty, add: bool, slow: impl FnOnce(&mut Self) -> Value) -> Value {
+    pub(super) fn update_in_place(
+        &mut self,
+        (h, view): (Value, &View),
+        is: &[Value],
+        x: Value,
+        elem: &Ty,
+        add: bool,
+        slow: impl FnOnce(&mut Self) -> Value,
+    ) -> Value {
         let (cold, done) = (self.cold(), self.fresh());
         self.b.append_block_param(done, types::I64);
         let p = self.address(view, is, elem, cold);
@@ -188,7 +206,8 @@ impl Emit<'_, '_, '_> {
         if self.stack_in_place(s, out, elems) {
             return true;
         }
-        if Expect::of(self.ty(out)) != Expect::ROW || elems.is_empty() || elems.iter().any(|v| *self.ty(*v) != Ty::F64) {
+        if Expect::of(self.ty(out)) != Expect::ROW || elems.is_empty() || elems.iter().any(|v| *self.ty(*v) != Ty::F64)
+        {
             return false;
         }
         let (none, n) = (self.int(0), self.int(elems.len() as i64));

@@ -18,7 +18,8 @@ impl Emit<'_, '_, '_> {
 
     /// Releases the variables that die in another branch only, and are unused in this one.
     fn forget(&mut self, dying: &HashSet<Var>, info: &Info) {
-        let mut gone: Vec<Var> = dying.iter().copied().filter(|v| !info.free.contains_key(v) && is_ref(self.f.ty(*v))).collect();
+        let mut gone: Vec<Var> =
+            dying.iter().copied().filter(|v| !info.free.contains_key(v) && is_ref(self.f.ty(*v))).collect();
         gone.sort_unstable();
         for v in gone {
             let x = self.val(v);
@@ -133,7 +134,8 @@ impl Emit<'_, '_, '_> {
         } else {
             self.unless_traced(status);
         }
-        let vals: Vec<Value> = outs(s).copied().enumerate().map(|(i, v)| self.from_slot(Kind::of(self.f.ty(v)), i)).collect();
+        let vals: Vec<Value> =
+            outs(s).copied().enumerate().map(|(i, v)| self.from_slot(Kind::of(self.f.ty(v)), i)).collect();
         self.bind_outs(s, &vals);
     }
 
@@ -156,7 +158,8 @@ impl Emit<'_, '_, '_> {
     }
 
     fn tail_inner(&mut self, b: &Block, sc: &Scope) {
-        let goes_on = |s: &Stmt| matches!(s.op, Op::If(..) | Op::Switch(..) | Op::Call { .. }) && outs(s).eq(results(b));
+        let goes_on =
+            |s: &Stmt| matches!(s.op, Op::If(..) | Op::Switch(..) | Op::Call { .. }) && outs(s).eq(results(b));
         let Some((s, first)) = b.stmts.split_last().filter(|(s, _)| goes_on(s)) else {
             self.block(b, sc);
             return self.leave(b, sc);

@@ -22,14 +22,18 @@ impl Emit<'_, '_, '_> {
     /// Emits an operation on data. Returns whether the statement is one.
     pub(super) fn data(&mut self, s: &Stmt, at: u32, sc: &Scope) -> bool {
         match &s.op {
-            Op::Con { data, tag, fields } => self.constructor(s, self.job.tables.layouts.at(*data, *tag), fields, at, sc),
+            Op::Con { data, tag, fields } => {
+                self.constructor(s, self.job.tables.layouts.at(*data, *tag), fields, at, sc)
+            }
             Op::Fields { a, data, tag } => {
                 let own: Vec<Var> = outs(s).copied().collect();
                 let (cell, gone) = (self.val(*a), self.dies(*a, at, sc));
                 let f = Fields { cell, layout: self.job.tables.layouts.at(*data, *tag), own: &own, gone };
                 self.bind_fields(&f, Some(*tag));
             }
-            Op::Bin(Bin::Add, a, b) if matches!(self.ty(*a), Ty::Data(_)) && outs(s).count() == 1 => self.data_sum(s, [*a, *b], at, sc),
+            Op::Bin(Bin::Add, a, b) if matches!(self.ty(*a), Ty::Data(_)) && outs(s).count() == 1 => {
+                self.data_sum(s, [*a, *b], at, sc)
+            }
             _ => return false,
         }
         true
@@ -114,7 +118,8 @@ impl Emit<'_, '_, '_> {
             }
         }
         let tys: Vec<_> = f.own.iter().map(|v| self.word_type(*v)).collect();
-        let vals: Vec<Value> = tys.into_iter().enumerate().map(|(i, t)| self.b.ins().load(t, TRUSTED, f.cell, field(i))).collect();
+        let vals: Vec<Value> =
+            tys.into_iter().enumerate().map(|(i, t)| self.b.ins().load(t, TRUSTED, f.cell, field(i))).collect();
         if f.gone {
             let shared = self.fresh();
             let rc = self.b.ins().load(types::I64, TRUSTED, f.cell, cells::offset::RC);
@@ -155,7 +160,8 @@ impl Emit<'_, '_, '_> {
         let (layout, site) = (self.int(i64::from(f.layout)), self.int(i64::from(site)));
         let slot = self.b.ins().stack_addr(types::I64, self.slot, 0);
         self.fallible(shims::cell_fields as *const u8, &[self.ctx, f.cell, layout, slot, site]);
-        let vals: Vec<Value> = f.own.iter().enumerate().map(|(i, v)| self.from_slot(Kind::of(self.f.ty(*v)), i)).collect();
+        let vals: Vec<Value> =
+            f.own.iter().enumerate().map(|(i, v)| self.from_slot(Kind::of(self.f.ty(*v)), i)).collect();
         self.release_unread(f, &vals);
         if f.gone {
             self.release_cell(f.cell);
@@ -187,7 +193,12 @@ impl Emit<'_, '_, '_> {
     fn data_sum(&mut self, s: &Stmt, [a, b]: [Var; 2], at: u32, sc: &Scope) {
         let takes = self.takes(&[a, b], at, sc, &|_| false);
         let (x, y) = (self.val(a), self.val(b));
-        let absent = self.b.ins().load(types::I64, TRUSTED.with_readonly().with_can_move(), self.ctx, runtime::offset::ABSENT_DATA);
+        let absent = self.b.ins().load(
+            types::I64,
+            TRUSTED.with_readonly().with_can_move(),
+            self.ctx,
+            runtime::offset::ABSENT_DATA,
+        );
         let done = self.fresh();
         self.b.append_block_param(done, types::I64);
         for (gone, other, take) in [(x, y, takes[1]), (y, x, takes[0])] {

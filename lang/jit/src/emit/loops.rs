@@ -3,14 +3,14 @@
 use super::control::BELOW;
 use super::nested::{Place, Rows};
 use super::{Emit, Scope, inner, is_ref};
-use crate::handle::Expect;
 use crate::collect;
+use crate::handle::Expect;
 use crate::runtime::Kind;
 use crate::shims;
 use adl_interp::ir::live::NEVER;
 use adl_interp::ir::lower::zero_of;
 use adl_interp::ir::step::What;
-use adl_ir::{Loop, Op, Out, Stmt, Ty, Turns, Var};
+use adl_ir::{Loop, Op, Out, Stmt, Turns, Ty, Var};
 use cranelift_codegen::ir::{self, InstBuilder, Value, types};
 use std::collections::HashSet;
 
@@ -42,8 +42,18 @@ impl Emit<'_, '_, '_> {
     pub(super) fn loop_(&mut self, s: &Stmt, l: &Loop, at: u32, sc: &Scope) {
         let dying = self.dying_inside(at, sc);
         let inits: Vec<Var> = l.init.iter().chain(&l.lin_init).copied().collect();
-        let kept: HashSet<Var> = l.xs.iter().chain(&l.lin_xs).copied().chain(inner(sc, at).iter().flat_map(|i| i.free.keys().copied())).collect();
-        let taken: Vec<Var> = inits.iter().zip(self.takes(&inits, at, sc, &|v| kept.contains(&v))).filter(|(_, t)| *t).map(|(v, _)| *v).collect();
+        let kept: HashSet<Var> =
+            l.xs.iter()
+                .chain(&l.lin_xs)
+                .copied()
+                .chain(inner(sc, at).iter().flat_map(|i| i.free.keys().copied()))
+                .collect();
+        let taken: Vec<Var> = inits
+            .iter()
+            .zip(self.takes(&inits, at, sc, &|v| kept.contains(&v)))
+            .filter(|(_, t)| *t)
+            .map(|(v, _)| *v)
+            .collect();
         let given = self.owned(&inits, at, sc, &|v| kept.contains(&v));
         let n = match &l.turns {
             Turns::For(n) => Some(self.val(*n)),
@@ -62,7 +72,11 @@ impl Emit<'_, '_, '_> {
         (self.depth, self.outer) = (self.depth - 1, around);
         self.b.switch_to_block(exit);
         self.end(s, l, &t);
-        let mut gone: Vec<Var> = inits.into_iter().chain(kept).filter(|v| !taken.contains(v) && (dying.contains(v) || self.dies(*v, at, sc))).collect();
+        let mut gone: Vec<Var> = inits
+            .into_iter()
+            .chain(kept)
+            .filter(|v| !taken.contains(v) && (dying.contains(v) || self.dies(*v, at, sc)))
+            .collect();
         gone.sort_unstable();
         gone.dedup();
         for v in gone.into_iter().filter(|v| is_ref(self.f.ty(*v))).collect::<Vec<_>>() {
@@ -74,7 +88,8 @@ impl Emit<'_, '_, '_> {
     /// Emits the loop header, whose parameters are the counter, the carried values and the sums.
     fn start(&mut self, s: &Stmt, l: &Loop, given: &[Value], n: Option<Value>) -> Turning {
         let (k, m) = (l.init.len(), l.lin_init.len());
-        let named: Vec<Var> = s.outs.iter().skip(k).take(l.outs.len()).chain(s.lin_outs.iter().skip(m)).copied().collect();
+        let named: Vec<Var> =
+            s.outs.iter().skip(k).take(l.outs.len()).chain(s.lin_outs.iter().skip(m)).copied().collect();
         let plain = l.outs.iter().zip(&l.body.results[k..]);
         let linear = l.lin_outs.iter().zip(&l.body.lin_results[m..]);
         let all: Vec<(Out, Var)> = plain.chain(linear).map(|(o, v)| (*o, *v)).collect();
@@ -96,7 +111,10 @@ impl Emit<'_, '_, '_> {
                 } else {
                     let boxed = out == Out::Boxed;
                     let around = self.collected.buffers.get(&name).copied();
-                    Made::Buffer(self.new_buffer_in(around, &ty, boxed, n), if boxed { Kind::Ref(Expect(0)) } else { Kind::of(&ty) })
+                    Made::Buffer(
+                        self.new_buffer_in(around, &ty, boxed, n),
+                        if boxed { Kind::Ref(Expect(0)) } else { Kind::of(&ty) },
+                    )
                 },
             ));
         }
@@ -188,7 +206,14 @@ impl Emit<'_, '_, '_> {
                 self.place_row(*row, rows, t.counter);
             }
         }
-        let elems: Vec<(Var, Var)> = b.params.iter().skip(1 + k).chain(b.lin_params.iter().skip(m)).copied().zip(l.xs.iter().chain(&l.lin_xs).copied()).collect();
+        let elems: Vec<(Var, Var)> = b
+            .params
+            .iter()
+            .skip(1 + k)
+            .chain(b.lin_params.iter().skip(m))
+            .copied()
+            .zip(l.xs.iter().chain(&l.lin_xs).copied())
+            .collect();
         self.elements(&elems, index);
         carried.iter().for_each(|p| self.drop_unread(*p));
         let buffers = t.made.iter().filter_map(|(v, m)| if let Made::Buffer(h, _) = m { Some((*v, *h)) } else { None });
@@ -244,7 +269,12 @@ impl Emit<'_, '_, '_> {
         let mut next = vec![self.b.ins().iadd_imm_s(t.counter, 1)];
         next.extend(self.owned(&carried, end, sc, &|_| false));
         next.extend(sums);
-        let rest: Vec<Var> = t.made.iter().map(|(v, _)| *v).filter(|v| !carried.contains(v) && !self.collected.placed.contains(v)).collect();
+        let rest: Vec<Var> = t
+            .made
+            .iter()
+            .map(|(v, _)| *v)
+            .filter(|v| !carried.contains(v) && !self.collected.placed.contains(v))
+            .collect();
         self.release_dying(&rest, end, sc);
         self.poll();
         self.goto(t.header, &next);
@@ -287,7 +317,8 @@ impl Emit<'_, '_, '_> {
     /// Binds the results of a loop.
     fn end(&mut self, s: &Stmt, l: &Loop, t: &Turning) {
         let (k, m) = (l.init.len(), l.lin_init.len());
-        let order: Vec<Var> = s.outs.iter().skip(k).take(l.outs.len()).chain(s.lin_outs.iter().skip(m)).copied().collect();
+        let order: Vec<Var> =
+            s.outs.iter().skip(k).take(l.outs.len()).chain(s.lin_outs.iter().skip(m)).copied().collect();
         let mut outs = Vec::new();
         for ((_, made), v) in t.made.iter().zip(&order) {
             outs.push(match made {
@@ -299,7 +330,8 @@ impl Emit<'_, '_, '_> {
         }
         let (plain, linear) = outs.split_at(l.outs.len());
         let all = [&t.carry[..k], plain, &[t.counter], &t.carry[k..], linear].concat();
-        let placed: Vec<Var> = t.made.iter().zip(&order).filter(|((_, m), _)| matches!(m, Made::Place(_))).map(|(_, v)| *v).collect();
+        let placed: Vec<Var> =
+            t.made.iter().zip(&order).filter(|((_, m), _)| matches!(m, Made::Place(_))).map(|(_, v)| *v).collect();
         // This precedes the binding, so that no view of these rows is created.
         self.viewed.retain(|v| !placed.contains(v));
         self.pinned.extend(&placed);

@@ -29,14 +29,17 @@ pub(crate) use rare::{Rare, function as rare_function, release as release_functi
 
 use crate::handle::{self, Expect};
 use crate::runtime::{self, Kind, Site, Slow, Tables};
-use crate::unit::Unit;
 use crate::shims;
+use crate::unit::Unit;
 use adl_interp::ir::live::{self, Info, Last, NEVER};
 use adl_interp::ir::native::Source;
 use adl_interp::ir::site;
 use adl_ir::{Block, Function, Op, Stmt, Ty, Var};
 use cranelift_codegen::ir::condcodes::{CondCode, IntCC};
-use cranelift_codegen::ir::{self, AbiParam, BlockArg, FuncRef, InstBuilder, MemFlagsData, SigRef, Signature, StackSlot, StackSlotData, StackSlotKind, Type, Value, types};
+use cranelift_codegen::ir::{
+    self, AbiParam, BlockArg, FuncRef, InstBuilder, MemFlagsData, SigRef, Signature, StackSlot, StackSlotData,
+    StackSlotKind, Type, Value, types,
+};
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::JITModule;
@@ -101,7 +104,13 @@ const TRUSTED: MemFlagsData = MemFlagsData::trusted();
 const LOOSE: MemFlagsData = MemFlagsData::new().with_notrap();
 
 /// Emits the entry wrapper of a function, which loads the parameters from an array of words.
-pub(crate) fn entry(module: &mut JITModule, f: &Function, id: FuncId, func: &mut ir::Function, shared: &mut FunctionBuilderContext) {
+pub(crate) fn entry(
+    module: &mut JITModule,
+    f: &Function,
+    id: FuncId,
+    func: &mut ir::Function,
+    shared: &mut FunctionBuilderContext,
+) {
     let mut b = FunctionBuilder::new(func, shared);
     let block = b.create_block();
     b.append_block_params_for_function_params(block);
@@ -130,7 +139,8 @@ pub(crate) fn function(job: &mut Job, f: &Rc<Function>, func: &mut ir::Function,
     let (fail, body) = (b.create_block(), b.create_block());
     b.set_cold_block(fail);
     let given: Vec<Value> = b.block_params(start).to_vec();
-    let interrupt = b.ins().load(types::I64, TRUSTED.with_readonly().with_can_move(), given[0], runtime::offset::INTERRUPT);
+    let interrupt =
+        b.ins().load(types::I64, TRUSTED.with_readonly().with_can_move(), given[0], runtime::offset::INTERRUPT);
     let config = job.module.target_config();
     let mut e = Emit {
         job,
@@ -309,8 +319,12 @@ impl Emit<'_, '_, '_> {
     fn not(&mut self, c: Value) -> Value {
         let data = self.b.func.dfg.value_def(c).inst().map(|i| self.b.func.dfg.insts[i]);
         match data {
-            Some(ir::InstructionData::IntCompare { cond, args: [x, y], .. }) => self.b.ins().icmp(cond.complement(), x, y),
-            Some(ir::InstructionData::FloatCompare { cond, args: [x, y], .. }) => self.b.ins().fcmp(cond.complement(), x, y),
+            Some(ir::InstructionData::IntCompare { cond, args: [x, y], .. }) => {
+                self.b.ins().icmp(cond.complement(), x, y)
+            }
+            Some(ir::InstructionData::FloatCompare { cond, args: [x, y], .. }) => {
+                self.b.ins().fcmp(cond.complement(), x, y)
+            }
             _ => self.b.ins().icmp_imm_s(IntCC::Equal, c, 0),
         }
     }
@@ -355,7 +369,11 @@ impl Emit<'_, '_, '_> {
     /// Calls a run-time function: arguments are words, and there is at most one result word.
     fn runtime(&mut self, f: *const u8, args: &[Value], returns: usize) -> Option<Value> {
         // `free` stays a direct call even in cold blocks: an array may be freed in each iteration.
-        if self.seldom() && args.first() == Some(&self.ctx) && f != shims::free as *const u8 && f != crate::shims::free_cell as *const u8 {
+        if self.seldom()
+            && args.first() == Some(&self.ctx)
+            && f != shims::free as *const u8
+            && f != crate::shims::free_cell as *const u8
+        {
             return self.rare_call(f, args, returns);
         }
         let mut sig = Signature::new(self.job.module.isa().default_call_conv());
@@ -459,7 +477,9 @@ impl Emit<'_, '_, '_> {
 
     fn view(&mut self, h: Value, e: Expect) -> View {
         let data = self.b.ins().load(types::I64, TRUSTED, h, handle::offset::DATA);
-        let dims = (0..usize::from(e.0 % 8)).map(|k| self.b.ins().load(types::I64, TRUSTED, h, handle::offset::DIMS + 8 * k as i32)).collect();
+        let dims = (0..usize::from(e.0 % 8))
+            .map(|k| self.b.ins().load(types::I64, TRUSTED, h, handle::offset::DIMS + 8 * k as i32))
+            .collect();
         View { data, dims }
     }
 
@@ -533,7 +553,9 @@ impl Emit<'_, '_, '_> {
     /// For each operand, whether it is consumed: true for the last occurrence of each variable that dies here, unless
     /// `keep` holds it.
     fn takes(&self, vars: &[Var], at: u32, sc: &Scope, keep: &dyn Fn(Var) -> bool) -> Vec<bool> {
-        let take = |(i, v): (usize, &Var)| is_ref(self.f.ty(*v)) && !vars[i + 1..].contains(v) && !keep(*v) && self.dies(*v, at, sc);
+        let take = |(i, v): (usize, &Var)| {
+            is_ref(self.f.ty(*v)) && !vars[i + 1..].contains(v) && !keep(*v) && self.dies(*v, at, sc)
+        };
         vars.iter().enumerate().map(take).collect()
     }
 
@@ -655,7 +677,14 @@ impl Emit<'_, '_, '_> {
     }
 
     /// A call of the slow path on these operands.
-    fn slow_on(&mut self, what: adl_interp::ir::step::What, args: &[(Kind, Value)], takes: Vec<bool>, outs: Vec<Kind>, zeros: Vec<adl_interp::value::Value>) -> Vec<Value> {
+    fn slow_on(
+        &mut self,
+        what: adl_interp::ir::step::What,
+        args: &[(Kind, Value)],
+        takes: Vec<bool>,
+        outs: Vec<Kind>,
+        zeros: Vec<adl_interp::value::Value>,
+    ) -> Vec<Value> {
         let site = self.site();
         let kinds = args.iter().map(|a| a.0).zip(takes).collect();
         let slow = Slow { what, args: kinds, outs: outs.clone(), zeros, site };

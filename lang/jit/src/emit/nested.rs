@@ -13,7 +13,7 @@ use super::{Emit, TRUSTED, params, results};
 use crate::handle::{self, AXES, Expect};
 use crate::runtime::Kind;
 use crate::shims;
-use adl_ir::{Block, Function, Loop, Op, Out, Stmt, Ty, Turns, Var};
+use adl_ir::{Block, Function, Loop, Op, Out, Stmt, Turns, Ty, Var};
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use std::collections::{HashMap, HashSet};
 
@@ -58,7 +58,11 @@ fn reads_in(stmts: &[Stmt], v: Var) -> usize {
     let mut n = 0;
     for s in stmts {
         s.op.each_operand(&mut |x| n += usize::from(x == v));
-        n += s.op.blocks().into_iter().map(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || reads(b, v))).sum::<usize>();
+        n +=
+            s.op.blocks()
+                .into_iter()
+                .map(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || reads(b, v)))
+                .sum::<usize>();
     }
     n
 }
@@ -70,7 +74,8 @@ fn width(l: &Loop, row: Var) -> Option<Var> {
     let Op::Loop(inner) = &s.op else { return None };
     let at = s.outs.iter().position(|v| *v == row)?.checked_sub(inner.init.len())?;
     let Turns::For(n) = inner.turns else { return None };
-    let inside = params(&l.body).chain(l.body.stmts.iter().flat_map(|s| s.outs.iter().chain(&s.lin_outs))).any(|v| *v == n);
+    let inside =
+        params(&l.body).chain(l.body.stmts.iter().flat_map(|s| s.outs.iter().chain(&s.lin_outs))).any(|v| *v == n);
     (inner.outs.get(at) == Some(&Out::Collect) && !inner.reverse && !inside && reads(&l.body, row) == 1).then_some(n)
 }
 
@@ -86,12 +91,16 @@ fn stacked(f: &Function, l: &Loop, row: Var) -> Option<usize> {
 impl Emit<'_, '_, '_> {
     /// The buffer for the rows that a loop of `n` iterations collects as `row`, if rows can be written to it directly.
     pub(super) fn rows_of(&mut self, l: &Loop, out: Out, row: Var, n: Option<Value>) -> Option<Rows> {
-        let (Ty::Array(elem, 1), Out::Collect | Out::Boxed, Some(n)) = (self.ty(row).clone(), out, n) else { return None };
+        let (Ty::Array(elem, 1), Out::Collect | Out::Boxed, Some(n)) = (self.ty(row).clone(), out, n) else {
+            return None;
+        };
         let w = match stacked(self.f, l, row) {
             Some(k) => self.int(k as i64),
             None if out == Out::Boxed => return None,
             None => {
-                let width = width(l, row).filter(|w| !l.reverse && elem.is_flat() && elem.rank() == 0 && self.vals[w.0 as usize].is_some())?;
+                let width = width(l, row).filter(|w| {
+                    !l.reverse && elem.is_flat() && elem.rank() == 0 && self.vals[w.0 as usize].is_some()
+                })?;
                 let (w, zero) = (self.val(width), self.int(0));
                 self.b.ins().smax(w, zero)
             }
@@ -118,7 +127,10 @@ impl Emit<'_, '_, '_> {
 
     /// Whether a result of a group can be written to a loop's buffer: the statements from `end` on do not use it.
     pub(super) fn can_be_placed(&self, v: Var, b: &Block, end: u32) -> bool {
-        self.collected.buffers.contains_key(&v) && Expect::of(self.ty(v)).stacked().is_some() && results(b).any(|r| *r == v) && reads_in(&b.stmts[end as usize..], v) == 0
+        self.collected.buffers.contains_key(&v)
+            && Expect::of(self.ty(v)).stacked().is_some()
+            && results(b).any(|r| *r == v)
+            && reads_in(&b.stmts[end as usize..], v) == 0
     }
 
     /// The address for an iteration's row of extents `dims` in the buffer; null if rows are not stored contiguously.
@@ -177,7 +189,9 @@ impl Emit<'_, '_, '_> {
 
     /// Makes the array of all rows.
     pub(super) fn finish_rows(&mut self, rows: &Rows, n: Value, v: Var) -> Value {
-        let (id, expect) = (self.int(rows.id), self.int(i64::from(Expect::of(self.f.ty(v)).0) << 1 | i64::from(rows.reverse)));
-        self.runtime(shims::finish_rows as *const u8, &[self.ctx, rows.buffer, n, rows.width, id, expect], 1).unwrap_or(id)
+        let (id, expect) =
+            (self.int(rows.id), self.int(i64::from(Expect::of(self.f.ty(v)).0) << 1 | i64::from(rows.reverse)));
+        self.runtime(shims::finish_rows as *const u8, &[self.ctx, rows.buffer, n, rows.width, id, expect], 1)
+            .unwrap_or(id)
     }
 }

@@ -6,7 +6,9 @@ use crate::functions;
 use adl_ir::{Stmt, Var};
 use adl_prim::{Bin, Un};
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
-use cranelift_codegen::ir::{AbiParam, InstBuilder, InstructionData, MemFlagsData, Opcode, Signature, Type, Value, types};
+use cranelift_codegen::ir::{
+    AbiParam, InstBuilder, InstructionData, MemFlagsData, Opcode, Signature, Type, Value, types,
+};
 use cranelift_module::Module;
 
 /// The largest exponent for which a power is expanded into multiplications.
@@ -59,7 +61,8 @@ impl Emit<'_, '_, '_> {
             Un::Ceil => self.b.ins().ceil(x),
             Un::Round => self.b.ins().nearest(x),
             Un::Sign => {
-                let (zero, one, minus) = (self.constant_like(0.0, x), self.constant_like(1.0, x), self.constant_like(-1.0, x));
+                let (zero, one, minus) =
+                    (self.constant_like(0.0, x), self.constant_like(1.0, x), self.constant_like(-1.0, x));
                 let below = self.b.ins().fcmp(FloatCC::LessThan, x, zero);
                 let low = self.choose_number(below, minus, x);
                 let above = self.b.ins().fcmp(FloatCC::GreaterThan, x, zero);

@@ -33,7 +33,13 @@ impl Emit<'_, '_, '_> {
             Op::Bin(op, a, b) if number(a) && array(b) => Fast::Left(*op),
             Op::Un(op, a) if array(a) => Fast::Map(*op),
             Op::Index { a, at, .. } if numbers(a) && at.len() == 1 && self.ty(*a).rank() > 1 => Fast::Row,
-            Op::Index { a, at, .. } if at.len() == 1 && !self.ty(*a).scalar().is_flat() && s.outs.iter().chain(&s.lin_outs).all(|v| is_ref(self.ty(*v))) => Fast::Unbox(s.outs.iter().chain(&s.lin_outs).next().and_then(|v| data_of(self.ty(*v)))),
+            Op::Index { a, at, .. }
+                if at.len() == 1
+                    && !self.ty(*a).scalar().is_flat()
+                    && s.outs.iter().chain(&s.lin_outs).all(|v| is_ref(self.ty(*v))) =>
+            {
+                Fast::Unbox(s.outs.iter().chain(&s.lin_outs).next().and_then(|v| data_of(self.ty(*v))))
+            }
             Op::Slice { a, .. } if numbers(a) => Fast::Slice,
             Op::Replicate { a, .. } if number(a) => Fast::Fill,
             Op::Shape(a) if numbers(a) => Fast::Shape,
@@ -46,7 +52,9 @@ impl Emit<'_, '_, '_> {
             Op::Concat { a, b, .. } if numbers(a) && numbers(b) && self.ty(*a).rank() == 1 => Fast::Concat,
             Op::Transpose(a) if array(a) && self.ty(*a).rank() >= 2 => Fast::Transpose,
             Op::Replicate { a, .. } if array(a) => Fast::Copies,
-            Op::Stack { elems, .. } if !elems.is_empty() && elems.len() < WORDS && elems.iter().all(array) => Fast::Stack(elems.len() as u8),
+            Op::Stack { elems, .. } if !elems.is_empty() && elems.len() < WORDS && elems.iter().all(array) => {
+                Fast::Stack(elems.len() as u8)
+            }
             _ => return None,
         })
     }
@@ -87,14 +95,27 @@ impl Emit<'_, '_, '_> {
         let (Op::Outer(x, y), Op::Bin(Bin::Add, p, q)) = (&s.op, &next.op) else { return false };
         let Some(made) = s.outs.iter().chain(&s.lin_outs).next().copied() else { return false };
         let acc = if *q == made { *p } else { *q };
-        let fits = [*x, *y].iter().all(|v| self.floats(*v) && self.ty(*v).rank() == 1) && self.floats(made) && self.floats(acc) && self.ty(acc).rank() == 2;
-        if ![*p, *q].contains(&made) || acc == made || !fits || self.is_place(acc) || !self.dies(made, at + 1, sc) || !self.dies(acc, at + 1, sc) {
+        let fits = [*x, *y].iter().all(|v| self.floats(*v) && self.ty(*v).rank() == 1)
+            && self.floats(made)
+            && self.floats(acc)
+            && self.ty(acc).rank() == 2;
+        if ![*p, *q].contains(&made)
+            || acc == made
+            || !fits
+            || self.is_place(acc)
+            || !self.dies(made, at + 1, sc)
+            || !self.dies(acc, at + 1, sc)
+        {
             return false;
         }
         (self.span, self.stmt_site) = (s.span, None);
         let out = next.outs.iter().chain(&next.lin_outs).next().copied().unwrap_or(made);
         let vars = [acc, *x, *y];
-        let mut takes: Vec<bool> = vars.iter().enumerate().map(|(k, v)| !vars[k + 1..].contains(v) && (self.dies(*v, at, sc) || self.dies(*v, at + 1, sc))).collect();
+        let mut takes: Vec<bool> = vars
+            .iter()
+            .enumerate()
+            .map(|(k, v)| !vars[k + 1..].contains(v) && (self.dies(*v, at, sc) || self.dies(*v, at + 1, sc)))
+            .collect();
         let (mut words, mut rows) = (Vec::new(), Vec::new());
         for (v, take) in vars.iter().zip(&mut takes) {
             let (h, new) = self.handle(*v);
@@ -114,7 +135,14 @@ impl Emit<'_, '_, '_> {
     }
 
     /// The result of a fast operation, or of the code that `slow` emits if it does not apply.
-    pub(super) fn quick_or(&mut self, what: Fast, words: &[Value], takes: &[bool], expect: Expect, slow: impl FnOnce(&mut Self) -> Value) -> Value {
+    pub(super) fn quick_or(
+        &mut self,
+        what: Fast,
+        words: &[Value],
+        takes: &[bool],
+        expect: Expect,
+        slow: impl FnOnce(&mut Self) -> Value,
+    ) -> Value {
         let bits = takes.iter().enumerate().fold(0, |bits, (i, t)| bits | u32::from(*t) << i);
         self.job.tables.quick.push(Quick { what, takes: bits, expect });
         let id = self.int(self.job.tables.quick.len() as i64 - 1);
@@ -252,4 +280,3 @@ pub(super) fn row_way(array: &Ty, row: &Ty) -> Option<(Fast, Expect)> {
         None
     }
 }
-

@@ -84,7 +84,12 @@ pub(crate) fn function(module: &JITModule, args: usize, func: &mut ir::Function,
 
 /// Emits the function that drops a reference to a handle. `call`: the trampoline through which it frees a handle
 /// without references.
-pub(crate) fn release(module: &mut JITModule, call: FuncId, func: &mut ir::Function, shared: &mut FunctionBuilderContext) {
+pub(crate) fn release(
+    module: &mut JITModule,
+    call: FuncId,
+    func: &mut ir::Function,
+    shared: &mut FunctionBuilderContext,
+) {
     func.signature = signature(2);
     let mut b = FunctionBuilder::new(func, shared);
     let (block, gone, done) = (b.create_block(), b.create_block(), b.create_block());

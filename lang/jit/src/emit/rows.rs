@@ -138,7 +138,11 @@ impl Emit<'_, '_, '_> {
         self.b.switch_to_block(done);
         let vals = self.b.block_params(done).to_vec();
         self.pinned.insert(p);
-        self.vals[p.0 as usize] = Some(Bound { v: vals[0], view: Some(View { data: vals[0], dims: vals[1..].into() }), row: Some((a, index)) });
+        self.vals[p.0 as usize] = Some(Bound {
+            v: vals[0],
+            view: Some(View { data: vals[0], dims: vals[1..].into() }),
+            row: Some((a, index)),
+        });
         true
     }
 
@@ -146,7 +150,9 @@ impl Emit<'_, '_, '_> {
     /// possible.
     pub(super) fn indexed_row(&mut self, s: &Stmt, sc: &Scope) -> bool {
         let (Op::Index { a, at, .. }, [row]) = (&s.op, &s.outs[..]) else { return false };
-        let lives = sc.info.free.contains_key(a) && !sc.dying.contains(a) && self.vals[a.0 as usize].as_ref().is_some_and(|b| b.row.is_none());
+        let lives = sc.info.free.contains_key(a)
+            && !sc.dying.contains(a)
+            && self.vals[a.0 as usize].as_ref().is_some_and(|b| b.row.is_none());
         let [i] = at[..] else { return false };
         if !lives || !self.virtuals.contains(row) {
             return false;
@@ -167,7 +173,9 @@ impl Emit<'_, '_, '_> {
             self.ragged_row(h, index, done);
         }
         let slot = self.b.ins().stack_addr(types::I64, self.slot, 0);
-        let Some(data) = self.runtime(shims::row_place as *const u8, &[self.ctx, h, index, rank, slot], 1) else { return };
+        let Some(data) = self.runtime(shims::row_place as *const u8, &[self.ctx, h, index, rank, slot], 1) else {
+            return;
+        };
         let (found, none) = (self.cold(), self.cold());
         self.b.ins().brif(data, found, &[], none, &[]);
         self.b.switch_to_block(found);
@@ -205,7 +213,9 @@ impl Emit<'_, '_, '_> {
         if self.seldom() {
             return self.whole_row(a, index, &ty);
         }
-        let Some(view) = self.vals[a.0 as usize].as_ref().and_then(|b| b.view.clone()) else { return self.whole_row(a, index, &ty) };
+        let Some(view) = self.vals[a.0 as usize].as_ref().and_then(|b| b.view.clone()) else {
+            return self.whole_row(a, index, &ty);
+        };
         let expect = Expect::of(&ty);
         if let (Ty::Data(_), Expect::CELLS) = (&ty, Expect::of(self.ty(a))) {
             return self.cell_at(a, &view, index, &ty);
@@ -254,7 +264,9 @@ impl Emit<'_, '_, '_> {
     /// Materialises a row if the array's elements are not accessible inline.
     fn whole_row(&mut self, a: Var, index: Value, ty: &Ty) -> Value {
         let (h, made) = self.handle(a);
-        let Some((way, expect)) = super::quick::row_way(self.ty(a), ty) else { return self.slow_row((h, made), a, index, ty) };
+        let Some((way, expect)) = super::quick::row_way(self.ty(a), ty) else {
+            return self.slow_row((h, made), a, index, ty);
+        };
         if self.seldom() {
             return self.seldom_row((way, expect), (h, made), a, index, ty);
         }
@@ -262,11 +274,24 @@ impl Emit<'_, '_, '_> {
     }
 
     /// [`Emit::whole_row`] in a single call, for cold blocks.
-    fn seldom_row(&mut self, (what, expect): (Fast, Expect), (h, made): (Value, bool), a: Var, index: Value, ty: &Ty) -> Value {
+    fn seldom_row(
+        &mut self,
+        (what, expect): (Fast, Expect),
+        (h, made): (Value, bool),
+        a: Var,
+        index: Value,
+        ty: &Ty,
+    ) -> Value {
         self.job.tables.quick.push(Quick { what, takes: u32::from(made), expect });
         let args = vec![(Kind::of(self.f.ty(a)), made), (Kind::I64, false)];
         let site = self.site();
-        self.job.tables.slow.push(Slow { what: at_index(), args, outs: vec![Kind::of(ty)], zeros: vec![zero_of(ty)], site });
+        self.job.tables.slow.push(Slow {
+            what: at_index(),
+            args,
+            outs: vec![Kind::of(ty)],
+            zeros: vec![zero_of(ty)],
+            site,
+        });
         let [quick, slow] = [self.job.tables.quick.len(), self.job.tables.slow.len()].map(|n| n as i64 - 1);
         let (quick, slow) = (self.int(quick), self.int(slow));
         let row = self.runtime(shims::row as *const u8, &[self.ctx, quick, slow, h, index], 1).unwrap_or(h);

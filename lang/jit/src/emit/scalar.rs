@@ -73,7 +73,11 @@ impl Emit<'_, '_, '_> {
             Ty::I64 => self.int(0),
             Ty::Bool => self.b.ins().iconst(types::I8, 0),
             Ty::Str | Ty::Array(..) | Ty::Data(_) => {
-                let absent = if let Ty::Data(_) = t { crate::runtime::offset::ABSENT_DATA } else { crate::runtime::offset::ABSENT };
+                let absent = if let Ty::Data(_) = t {
+                    crate::runtime::offset::ABSENT_DATA
+                } else {
+                    crate::runtime::offset::ABSENT
+                };
                 let h = self.b.ins().load(types::I64, super::TRUSTED.with_readonly().with_can_move(), self.ctx, absent);
                 self.retain(h);
                 h
@@ -177,7 +181,13 @@ impl Emit<'_, '_, '_> {
         self.either(ok, done, &[sum], slow);
         self.b.switch_to_block(slow);
         let what = adl_interp::ir::step::What::Op(Op::Bin(Bin::Add, Var(0), Var(1)));
-        let z = self.slow_on(what, &[(Kind::I64, x), (Kind::I64, y)], vec![false; 2], vec![Kind::I64], vec![adl_interp::value::Value::Int(0)])[0];
+        let z = self.slow_on(
+            what,
+            &[(Kind::I64, x), (Kind::I64, y)],
+            vec![false; 2],
+            vec![Kind::I64],
+            vec![adl_interp::value::Value::Int(0)],
+        )[0];
         self.goto(done, &[z]);
         self.b.switch_to_block(done);
         self.b.block_params(done)[0]

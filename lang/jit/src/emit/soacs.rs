@@ -18,7 +18,9 @@ use std::collections::HashSet;
 fn simple(op: &Block) -> Option<usize> {
     let ([s], [x, y], [r]) = (&op.stmts[..], &op.params[..], &op.results[..]) else { return None };
     match (&s.op, &s.outs[..]) {
-        (Op::Bin(op, a, b), [out]) if a == x && b == y && a != b && out == r => running::SIMPLE.iter().position(|o| o == op),
+        (Op::Bin(op, a, b), [out]) if a == x && b == y && a != b && out == r => {
+            running::SIMPLE.iter().position(|o| o == op)
+        }
         _ => None,
     }
 }
@@ -33,14 +35,22 @@ fn extreme(op: &Block) -> Option<usize> {
         (Bin::Min, Some(Op::Cmp(Cmp::Le, a, b))) | (Bin::Max, Some(Op::Cmp(Cmp::Ge, a, b))) => (a, b) == (x, y),
         _ => false,
     };
-    (keeps && op.stmts.len() == 3 && (a, b) == (x, y) && (k, l) == (p, q)).then(|| running::SIMPLE.iter().position(|o| o == op2)).flatten()
+    (keeps && op.stmts.len() == 3 && (a, b) == (x, y) && (k, l) == (p, q))
+        .then(|| running::SIMPLE.iter().position(|o| o == op2))
+        .flatten()
 }
 
 impl Emit<'_, '_, '_> {
     /// Releases the variables that die at a statement with blocks and were not consumed.
     fn end_soac(&mut self, used: &[Var], taken: &[bool], firsts: &[Var], dying: &HashSet<Var>, at: u32, sc: &Scope) {
         let gone: HashSet<Var> = firsts.iter().zip(taken).filter(|(_, t)| **t).map(|(v, _)| *v).collect();
-        let mut all: Vec<Var> = used.iter().copied().filter(|v| self.dies(*v, at, sc)).chain(dying.iter().copied()).filter(|v| !gone.contains(v)).collect();
+        let mut all: Vec<Var> = used
+            .iter()
+            .copied()
+            .filter(|v| self.dies(*v, at, sc))
+            .chain(dying.iter().copied())
+            .filter(|v| !gone.contains(v))
+            .collect();
         all.sort_unstable();
         all.dedup();
         for v in all.into_iter().filter(|v| is_ref(self.f.ty(*v))).collect::<Vec<_>>() {
@@ -62,7 +72,9 @@ impl Emit<'_, '_, '_> {
         self.running(x, (first, acc[0]), done);
         let buffers: Vec<Value> = match x.kind {
             SoacKind::Reduce => Vec::new(),
-            SoacKind::Scan | SoacKind::ScanExclusive => x.neutral.iter().map(|v| self.new_buffer(&self.f.ty(*v).clone(), false, Some(n))).collect(),
+            SoacKind::Scan | SoacKind::ScanExclusive => {
+                x.neutral.iter().map(|v| self.new_buffer(&self.f.ty(*v).clone(), false, Some(n))).collect()
+            }
         };
         let zero = self.int(0);
         let (header, vals) = self.header(&[&[zero], &acc[..]].concat());
@@ -97,7 +109,8 @@ impl Emit<'_, '_, '_> {
 
     /// Scans by a scalar operator in a run-time loop: jumps to `done` with the result if the array is materialised.
     fn running(&mut self, x: &Soac, (array, neutral): (Value, Value), done: ir::Block) {
-        let scanned = x.kind == SoacKind::Scan && x.arrays.len() == 1 && Expect::of(self.f.ty(x.arrays[0])) == Expect::ROW;
+        let scanned =
+            x.kind == SoacKind::Scan && x.arrays.len() == 1 && Expect::of(self.f.ty(x.arrays[0])) == Expect::ROW;
         let Some(op) = simple(&x.op).filter(|_| scanned) else { return };
         let (op, none) = (self.int(op as i64), self.int(0));
         let neutral = self.to_word(Kind::F64, neutral);
@@ -137,7 +150,13 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Emits a histogram: `dest` with the operator applied at each key that is in bounds.
-    pub(super) fn by_index(&mut self, s: &Stmt, (dest, keys, values, op): (&[Var], Var, &[Var], &Block), at: u32, sc: &Scope) {
+    pub(super) fn by_index(
+        &mut self,
+        s: &Stmt,
+        (dest, keys, values, op): (&[Var], Var, &[Var], &Block),
+        at: u32,
+        sc: &Scope,
+    ) {
         let dying = self.dying_inside(at, sc);
         let keep = |v: Var| values.contains(&v) || v == keys || inner(sc, at)[0].free.contains_key(&v);
         let taken = self.takes(dest, at, sc, &keep);
@@ -157,7 +176,13 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Emits the loop over keys and values. Returns the destinations after the loop.
-    fn each_key(&mut self, s: &Stmt, (dest, keys, values, op): (&[Var], Var, &[Var], &Block), (keys_handle, given): (Value, &[Value]), sc: &Scope) -> Vec<Value> {
+    fn each_key(
+        &mut self,
+        s: &Stmt,
+        (dest, keys, values, op): (&[Var], Var, &[Var], &Block),
+        (keys_handle, given): (Value, &[Value]),
+        sc: &Scope,
+    ) -> Vec<Value> {
         let (n, extent) = (self.extent(keys_handle), self.extent(given[0]));
         let zero = self.int(0);
         let (header, vals) = self.header(&[&[zero], given].concat());
@@ -193,7 +218,9 @@ impl Emit<'_, '_, '_> {
         }
         let ([d], [v], [given]) = (dest, values, given) else { return };
         let given = *given;
-        let Some(op) = simple(op).filter(|_| [d, v].iter().all(|a| Expect::of(self.f.ty(**a)) == Expect::ROW)) else { return };
+        let Some(op) = simple(op).filter(|_| [d, v].iter().all(|a| Expect::of(self.f.ty(**a)) == Expect::ROW)) else {
+            return;
+        };
         let (keys, values, op) = (self.val(keys), self.val(*v), self.int(op as i64));
         let none = self.int(0);
         let made = self.runtime(shims::histogram as *const u8, &[self.ctx, given, keys, values, op], 1).unwrap_or(none);
@@ -203,7 +230,13 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Histograms by `min` or `max` with positions in a run-time loop: jumps to `done` with the destinations.
-    fn placed(&mut self, (d, v): (Var, Var), (keys, values, op): (Var, &[Var], &Block), given: &[Value], done: ir::Block) {
+    fn placed(
+        &mut self,
+        (d, v): (Var, Var),
+        (keys, values, op): (Var, &[Var], &Block),
+        given: &[Value],
+        done: ir::Block,
+    ) {
         let floats = [d, v].iter().all(|a| Expect::of(self.f.ty(*a)) == Expect::ROW);
         let Some(op) = extreme(op).filter(|_| floats) else { return };
         for (i, h) in given.iter().enumerate() {
@@ -212,11 +245,15 @@ impl Emit<'_, '_, '_> {
         let slot = self.b.ins().stack_addr(types::I64, self.slot, 0);
         let (keys, values, places, op) = (self.val(keys), self.val(v), self.val(values[1]), self.int(op as i64));
         let none = self.int(0);
-        let did = self.runtime(shims::histogram_places as *const u8, &[self.ctx, slot, keys, values, places, op], 1).unwrap_or(none);
+        let did = self
+            .runtime(shims::histogram_places as *const u8, &[self.ctx, slot, keys, values, places, op], 1)
+            .unwrap_or(none);
         let (yes, next) = (self.fresh(), self.fresh());
         self.b.ins().brif(did, yes, &[], next, &[]);
         self.b.switch_to_block(yes);
-        let made: Vec<Value> = (0..given.len()).map(|i| self.b.ins().stack_load(types::I64, types::I64, self.slot, 8 * i as i32)).collect();
+        let made: Vec<Value> = (0..given.len())
+            .map(|i| self.b.ins().stack_load(types::I64, types::I64, self.slot, 8 * i as i32))
+            .collect();
         self.goto(done, &made);
         self.b.switch_to_block(next);
     }
@@ -236,7 +273,13 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Applies the operator at one key. Returns the updated destinations.
-    fn apply_at(&mut self, s: &Stmt, (dest, values, op): (&[Var], &[Var], &Block), (vals, key): (&[Value], Value), sc: &Scope) -> Vec<Value> {
+    fn apply_at(
+        &mut self,
+        s: &Stmt,
+        (dest, values, op): (&[Var], &[Var], &Block),
+        (vals, key): (&[Value], Value),
+        sc: &Scope,
+    ) -> Vec<Value> {
         let (site, span) = (self.stmt_site, self.span);
         let w = dest.len();
         // The results' variables denote the current destinations.
@@ -254,10 +297,20 @@ impl Emit<'_, '_, '_> {
         for (d, v) in names.iter().zip(&op.results) {
             let (h, x, kind) = (self.val(*d), self.val(*v), Kind::of(self.f.ty(*v)));
             let into = Kind::of(self.f.ty(*d));
-            let slow = |e: &mut Self| e.slow_on(What::Put, &[(into, h), (Kind::I64, key), (kind, x)], vec![true, false, false], vec![into], vec![adl_interp::value::Value::Zero])[0];
+            let slow = |e: &mut Self| {
+                e.slow_on(
+                    What::Put,
+                    &[(into, h), (Kind::I64, key), (kind, x)],
+                    vec![true, false, false],
+                    vec![into],
+                    vec![adl_interp::value::Value::Zero],
+                )[0]
+            };
             let view = self.vals[d.0 as usize].as_ref().and_then(|b| b.view.clone());
             made.push(match (view, self.ty(*d).clone()) {
-                (Some(view), Ty::Array(e, 1)) if *e == *self.ty(*v) && e.is_flat() => self.update_in_place((h, &view), &[key], x, &e, false, slow),
+                (Some(view), Ty::Array(e, 1)) if *e == *self.ty(*v) && e.is_flat() => {
+                    self.update_in_place((h, &view), &[key], x, &e, false, slow)
+                }
                 _ => slow(self),
             });
         }

@@ -79,7 +79,12 @@ fn only_asked(f: &Function) -> HashSet<Var> {
 /// The shape operand that an operation needs if its array is a symbolic zero.
 fn shape_of(op: &Op) -> Option<Var> {
     match op {
-        Op::Index { shape, .. } | Op::IndexAdd { shape, .. } | Op::IndexSet { shape, .. } | Op::Slice { shape, .. } | Op::SliceAdd { shape, .. } | Op::Stack { shape, .. } => *shape,
+        Op::Index { shape, .. }
+        | Op::IndexAdd { shape, .. }
+        | Op::IndexSet { shape, .. }
+        | Op::Slice { shape, .. }
+        | Op::SliceAdd { shape, .. }
+        | Op::Stack { shape, .. } => *shape,
         _ => None,
     }
 }
@@ -88,7 +93,11 @@ fn shape_of(op: &Op) -> Option<Var> {
 fn has_fast_way(f: &Function, s: &Stmt) -> bool {
     match &s.op {
         Op::Stack { elems, .. } => elems.iter().all(|v| *f.ty(*v) == Ty::F64),
-        Op::Index { a, at, .. } | Op::IndexAdd { acc: a, at, .. } | Op::IndexSet { acc: a, at, .. } if scalar_at(f.ty(*a), at.len()).is_some() => true,
+        Op::Index { a, at, .. } | Op::IndexAdd { acc: a, at, .. } | Op::IndexSet { acc: a, at, .. }
+            if scalar_at(f.ty(*a), at.len()).is_some() =>
+        {
+            true
+        }
         _ => group::member(f, s).is_some(),
     }
 }

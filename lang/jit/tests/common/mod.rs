@@ -39,12 +39,18 @@ pub fn same(a: &Value, b: &Value) -> bool {
         (Value::Bool(x), Value::Bool(y)) => x == y,
         (Value::Zero, Value::Zero) | (Value::Unit, Value::Unit) => true,
         (Value::Str(x), Value::Str(y)) => x == y,
-        (Value::Data(x), Value::Data(y)) => x.con.tag == y.con.tag && x.fields.len() == y.fields.len() && x.fields.iter().zip(&y.fields).all(|(x, y)| same(x, y)),
+        (Value::Data(x), Value::Data(y)) => {
+            x.con.tag == y.con.tag
+                && x.fields.len() == y.fields.len()
+                && x.fields.iter().zip(&y.fields).all(|(x, y)| same(x, y))
+        }
         (Value::Array(x), Value::Array(y)) => {
             x.shape == y.shape
                 && match (x.buf(), y.buf()) {
                     (Buf::F64(x), Buf::F64(y)) => x.len() == y.len() && x.iter().zip(y).all(|(x, y)| real(*x, *y)),
-                    (Buf::F32(x), Buf::F32(y)) => x.len() == y.len() && x.iter().zip(y).all(|(x, y)| real(f64::from(*x), f64::from(*y))),
+                    (Buf::F32(x), Buf::F32(y)) => {
+                        x.len() == y.len() && x.iter().zip(y).all(|(x, y)| real(f64::from(*x), f64::from(*y)))
+                    }
                     (Buf::I64(x), Buf::I64(y)) => x == y,
                     (Buf::Bool(x), Buf::Bool(y)) => x == y,
                     (Buf::Boxed(x), Buf::Boxed(y)) => x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same(x, y)),
@@ -78,7 +84,10 @@ pub fn both(p: &Program, f: FnId, args: &[Value]) -> Res<Vec<Value>> {
 }
 
 fn same_error(e: &Error, w: &Error) {
-    assert_eq!((e.diag.code, &e.diag.message, &e.diag.primary.span, &e.diag.stack), (w.diag.code, &w.diag.message, &w.diag.primary.span, &w.diag.stack));
+    assert_eq!(
+        (e.diag.code, &e.diag.message, &e.diag.primary.span, &e.diag.stack),
+        (w.diag.code, &w.diag.message, &w.diag.primary.span, &w.diag.stack)
+    );
 }
 
 /// A deep copy of a value.

@@ -31,7 +31,13 @@ fn compare(name: &str, p: &Program, f: FnId, args: &[Value]) -> Vec<Value> {
     let n = p.func(f).body.results.len();
     let mut m = common::machine();
     let (interp, _) = best(&mut || m.call_lowered(&fun, args.to_vec(), n).unwrap());
-    println!("{name:34} {:10.3} ms native {:10.3} ms interpreted {:6.1} x   compiled in {:.2} ms", native * 1e3, interp * 1e3, interp / native, compiling.as_secs_f64() * 1e3);
+    println!(
+        "{name:34} {:10.3} ms native {:10.3} ms interpreted {:6.1} x   compiled in {:.2} ms",
+        native * 1e3,
+        interp * 1e3,
+        interp / native,
+        compiling.as_secs_f64() * 1e3
+    );
     outs
 }
 
@@ -59,7 +65,10 @@ fn main() {
     gradient("rk4 10^6", RK4, &[Value::Int(1_000_000), Value::Float(1.0), Value::Float(0.5)]);
     gradient("newton 10^5", NEWTON, &[Value::Int(100_000), Value::Float(2.0)]);
     let (n, d) = (1000, 20);
-    let x = array::make([n, d].into_iter().collect(), adl_interp::value::Buf::F64((0..n * d).map(|i| ((i * 7919) % 1000) as f64 / 1000.0 - 0.5).collect()));
+    let x = array::make(
+        [n, d].into_iter().collect(),
+        adl_interp::value::Buf::F64((0..n * d).map(|i| ((i * 7919) % 1000) as f64 / 1000.0 - 0.5).collect()),
+    );
     let y = array::floats((0..n).map(|i| (i % 2) as f64).collect());
     let w = array::floats((0..d).map(|i| i as f64 / 10.0 - 1.0).collect());
     gradient("logistic 1000x20", LOGISTIC, &[x, y, w]);

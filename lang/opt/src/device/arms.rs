@@ -28,7 +28,8 @@ pub(super) fn step(f: &mut Function, b: &mut Block) -> bool {
     for p in 0..b.stmts.len() {
         let made: HashSet<Var> = b.stmts[p].outs.iter().copied().filter(|v| is_array(f, *v)).collect();
         let only = |v: &Var| readers.get(v).and_then(|all| if let [q] = all[..] { Some(q) } else { None });
-        let found = b.stmts[p].outs.iter().filter(|v| made.contains(v)).find_map(|v| only(v).filter(|q| *q < b.stmts.len()));
+        let found =
+            b.stmts[p].outs.iter().filter(|v| made.contains(v)).find_map(|v| only(v).filter(|q| *q < b.stmts.len()));
         if let Some(q) = found.filter(|_| is_branch(&b.stmts[p]))
             && moves(&b.stmts[q])
             && reads(&b.stmts[q]).iter().all(|v| !made.contains(v) || only(v) == Some(q))
@@ -52,8 +53,22 @@ fn is_branch(s: &Stmt) -> bool {
 fn moves(s: &Stmt) -> bool {
     s.lin_outs.is_empty()
         && match &s.op {
-            Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) | Op::Sum { .. } | Op::Total { .. } | Op::Soac(_) => true,
-            Op::Loop(l) => l.init.is_empty() && l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty() && matches!(l.turns, Turns::For(_)),
+            Op::Un(..)
+            | Op::Bin(..)
+            | Op::Cmp(..)
+            | Op::Not(_)
+            | Op::Select(..)
+            | Op::Convert(..)
+            | Op::Sum { .. }
+            | Op::Total { .. }
+            | Op::Soac(_) => true,
+            Op::Loop(l) => {
+                l.init.is_empty()
+                    && l.lin_init.is_empty()
+                    && l.lin_xs.is_empty()
+                    && l.lin_outs.is_empty()
+                    && matches!(l.turns, Turns::For(_))
+            }
             _ => false,
         }
 }
@@ -61,7 +76,17 @@ fn moves(s: &Stmt) -> bool {
 /// The number of blocks in which a branch may end, nested branches included.
 fn leaves(s: &Stmt) -> usize {
     let Op::If(_, a, b) = &s.op else { return 1 };
-    [a, b].into_iter().map(|b| b.stmts.iter().filter(|s| is_branch(s) && s.outs.iter().any(|v| b.results.contains(v))).map(leaves).max().unwrap_or(1)).sum()
+    [a, b]
+        .into_iter()
+        .map(|b| {
+            b.stmts
+                .iter()
+                .filter(|s| is_branch(s) && s.outs.iter().any(|v| b.results.contains(v)))
+                .map(leaves)
+                .max()
+                .unwrap_or(1)
+        })
+        .sum()
 }
 
 fn size(s: &Stmt) -> usize {

@@ -31,7 +31,9 @@ pub(super) fn assembled(f: &mut Function, b: &mut Block, ints: &Ints, there: &Ha
     }
     for s in &mut b.stmts {
         if !matches!(&s.op, Op::Loop(l) if l.init.is_empty()) {
-            s.op.blocks_mut().into_iter().for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || changed |= assembled(f, b, ints, there)));
+            s.op.blocks_mut()
+                .into_iter()
+                .for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || changed |= assembled(f, b, ints, there)));
         }
     }
     changed
@@ -87,7 +89,17 @@ fn write(f: &mut Function, b: &mut Block, (last, parts): (usize, &[Part]), ints:
         sum = push(f, &mut stmts, Op::Bin(Bin::Add, sum, x), ty.clone(), s.span);
     }
     let body = Block { params: vec![i], stmts, results: vec![sum], ..Block::default() };
-    let l = Loop { turns: Turns::For(n), reverse: false, init: vec![], lin_init: vec![], xs: vec![], lin_xs: vec![], outs: vec![Out::Collect], lin_outs: vec![], body };
+    let l = Loop {
+        turns: Turns::For(n),
+        reverse: false,
+        init: vec![],
+        lin_init: vec![],
+        xs: vec![],
+        lin_xs: vec![],
+        outs: vec![Out::Collect],
+        lin_outs: vec![],
+        body,
+    };
     let turns = f.fresh(Ty::I64, false);
     before.push(Stmt { outs: vec![s.outs[0], turns], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span });
     b.stmts.splice(last..=last, before);

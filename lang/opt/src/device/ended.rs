@@ -22,7 +22,9 @@ pub(super) fn ended(f: &mut Function, b: &mut Block, ints: &Ints) -> bool {
     }
     for s in &mut b.stmts {
         if !matches!(&s.op, Op::Loop(l) if l.init.is_empty()) {
-            s.op.blocks_mut().into_iter().for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || changed |= ended(f, b, ints)));
+            s.op.blocks_mut()
+                .into_iter()
+                .for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || changed |= ended(f, b, ints)));
         }
     }
     changed
@@ -46,12 +48,24 @@ fn find(f: &Function, b: &Block, ints: &Ints) -> Option<Found> {
         let Op::IndexAdd { acc: nothing, at, v: x, shape: Some(_) } = &b.stmts[place(*acc)?].op else { return None };
         let made = place(*v)?;
         let Op::Loop(l) = &b.stmts[made].op else { return None };
-        let fits = ints.is(*lo, 0) && at[..] == [*hi] && l.turns == Turns::For(*hi) && l.outs[..] == [Out::Collect] && l.init.is_empty() && l.lin_init.is_empty();
+        let fits = ints.is(*lo, 0)
+            && at[..] == [*hi]
+            && l.turns == Turns::For(*hi)
+            && l.outs[..] == [Out::Collect]
+            && l.init.is_empty()
+            && l.lin_init.is_empty();
         let zero = place(*nothing).is_some_and(|p| matches!(b.stmts[p].op, Op::Zero(_)));
         let n = ints.before(*hi)?;
         let numbers = written(f, &l.body, l.body.results[0])?;
         let written = ints.seen(l) + numbers <= SEEN && !f.linear(s.outs[0]) && f.ty(*x).scalar().is_real();
-        (fits && zero && ints.begins(*shape, n) && written && alone(*acc) && alone(*v) && l.xs.iter().all(|a| !f.linear(*a))).then_some(Found { made, added, x: *x, n, m: *hi })
+        (fits
+            && zero
+            && ints.begins(*shape, n)
+            && written
+            && alone(*acc)
+            && alone(*v)
+            && l.xs.iter().all(|a| !f.linear(*a)))
+        .then_some(Found { made, added, x: *x, n, m: *hi })
     })
 }
 
@@ -64,7 +78,10 @@ fn written(f: &Function, b: &Block, v: Var) -> Option<usize> {
 }
 
 fn parts(b: &Block, v: Var) -> Option<&[Var]> {
-    b.stmts.iter().find(|s| s.outs.first() == Some(&v)).and_then(|s| if let Op::Stack { elems, .. } = &s.op { Some(&elems[..]) } else { None })
+    b.stmts
+        .iter()
+        .find(|s| s.outs.first() == Some(&v))
+        .and_then(|s| if let Op::Stack { elems, .. } = &s.op { Some(&elems[..]) } else { None })
 }
 
 fn write(f: &mut Function, b: &mut Block, found: &Found) {
@@ -110,7 +127,8 @@ impl Ending<'_> {
         let result = names.get(&body.results[0]).copied().unwrap_or(body.results[0]);
         self.stmts.append(&mut body.stmts);
         let made = self.chosen(within, result, found.x, &mut Vec::new());
-        let body = Block { params: vec![i], stmts: std::mem::take(&mut self.stmts), results: vec![made], ..Block::default() };
+        let body =
+            Block { params: vec![i], stmts: std::mem::take(&mut self.stmts), results: vec![made], ..Block::default() };
         Loop { turns: Turns::For(found.n), reverse: false, xs: Vec::new(), body, ..old }
     }
 

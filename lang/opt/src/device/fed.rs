@@ -1,8 +1,8 @@
 //! Moves a loop that only a reduction, scan or histogram reads to just before that operator. A device then runs
 //! both in one kernel, and the intermediate array is not stored.
 
-use crate::fuse::{may_move, reads, reads_of};
 use super::known::is_vector;
+use crate::fuse::{may_move, reads, reads_of};
 use adl_ir::{Block, Function, Lit, Loop, Op, Out, Soac, Stmt, Turns, Ty, Var};
 use adl_prim::Bin;
 use adl_syntax::span::Span;
@@ -38,7 +38,8 @@ pub(super) fn turned(f: &mut Function, b: &mut Block) {
     let mut c = 0;
     while c < b.stmts.len() {
         if let Op::Soac(s) = &b.stmts[c].op {
-            let mut found: Vec<(Var, Var)> = s.arrays.iter().filter_map(|v| Some((*v, only_reversed(f, b, *v, c)?))).collect();
+            let mut found: Vec<(Var, Var)> =
+                s.arrays.iter().filter_map(|v| Some((*v, only_reversed(f, b, *v, c)?))).collect();
             found.sort_unstable();
             found.dedup();
             if !found.is_empty() {
@@ -56,7 +57,15 @@ pub(super) fn turned(f: &mut Function, b: &mut Block) {
 
 /// The operand of the reversal that produces `v`, if the statement at `c` is its only reader.
 fn only_reversed(f: &Function, b: &Block, v: Var, c: usize) -> Option<Var> {
-    let a = b.stmts.iter().find_map(|s| if s.outs.first() == Some(&v) && let Op::Reverse(a) = &s.op { Some(*a) } else { None })?;
+    let a = b.stmts.iter().find_map(|s| {
+        if s.outs.first() == Some(&v)
+            && let Op::Reverse(a) = &s.op
+        {
+            Some(*a)
+        } else {
+            None
+        }
+    })?;
     let alone = !b.results.contains(&v) && b.stmts.iter().enumerate().all(|(i, s)| i == c || !reads(s).contains(&v));
     (alone && is_vector(f, v)).then_some(a)
 }
@@ -71,7 +80,17 @@ fn from_end(f: &mut Function, found: &[(Var, Var)], span: Span) -> Vec<Stmt> {
         body.stmts.push(stmt(x, Op::Index { a: *a, at: vec![at], shape: None }));
         body.results.push(x);
     }
-    let l = Loop { turns: Turns::For(n), reverse: false, init: vec![], lin_init: vec![], xs: vec![], lin_xs: vec![], outs: vec![Out::Collect; found.len()], lin_outs: vec![], body };
+    let l = Loop {
+        turns: Turns::For(n),
+        reverse: false,
+        init: vec![],
+        lin_init: vec![],
+        xs: vec![],
+        lin_xs: vec![],
+        outs: vec![Out::Collect; found.len()],
+        lin_outs: vec![],
+        body,
+    };
     let outs = found.iter().map(|(v, _)| *v).chain([turns]).collect();
     let all = Stmt { outs, lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span };
     vec![stmt(n, Op::Dim(found[0].1, 0)), stmt(one, Op::Lit(Lit::I64(1))), stmt(last, Op::Bin(Bin::Sub, n, one)), all]
@@ -81,8 +100,13 @@ fn from_end(f: &mut Function, found: &[(Var, Var)], span: Span) -> Vec<Stmt> {
 fn feeds(b: &Block, p: usize, c: usize, soac: &Soac) -> bool {
     let Stmt { outs, op: Op::Loop(l), .. } = &b.stmts[p] else { return false };
     let Some((_, outs)) = outs.split_last() else { return false };
-    let plain = l.init.is_empty() && l.lin_init.is_empty() && l.lin_outs.is_empty() && matches!(l.turns, Turns::For(_)) && l.outs.iter().all(|o| *o == Out::Collect);
-    let others = b.stmts.iter().enumerate().filter(|(i, _)| *i != c).all(|(_, s)| reads(s).iter().all(|v| !outs.contains(v)));
+    let plain = l.init.is_empty()
+        && l.lin_init.is_empty()
+        && l.lin_outs.is_empty()
+        && matches!(l.turns, Turns::For(_))
+        && l.outs.iter().all(|o| *o == Out::Collect);
+    let others =
+        b.stmts.iter().enumerate().filter(|(i, _)| *i != c).all(|(_, s)| reads(s).iter().all(|v| !outs.contains(v)));
     let inside = reads_of(&soac.op);
     let elements = outs.iter().all(|v| soac.arrays.contains(v) && !inside.contains(v) && !soac.neutral.contains(v));
     plain && !outs.is_empty() && elements && others && !b.results.iter().any(|v| outs.contains(v))

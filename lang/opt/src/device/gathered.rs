@@ -33,7 +33,9 @@ impl Pass<'_> {
     /// may fail stays if its elements are not read.
     pub(super) fn gathers(&self, s: &Stmt) -> bool {
         let Op::Gather { a, at, shape } = &s.op else { return false };
-        (shape.is_some() || self.elements_read.contains(&s.outs[0])) && self.all_there(&[*a, *at]) && is_vector(self.f, *at)
+        (shape.is_some() || self.elements_read.contains(&s.outs[0]))
+            && self.all_there(&[*a, *at])
+            && is_vector(self.f, *at)
     }
 
     /// Emits the loop that replaces the gather.
@@ -51,7 +53,17 @@ impl Pass<'_> {
             }
         };
         let body = Block { params: vec![i, k], stmts, results: vec![x], ..Block::default() };
-        let l = Loop { turns: Turns::For(n), reverse: false, init: vec![], lin_init: vec![], xs: vec![*at], lin_xs: vec![], outs: vec![Out::Collect], lin_outs: vec![], body };
+        let l = Loop {
+            turns: Turns::For(n),
+            reverse: false,
+            init: vec![],
+            lin_init: vec![],
+            xs: vec![*at],
+            lin_xs: vec![],
+            outs: vec![Out::Collect],
+            lin_outs: vec![],
+            body,
+        };
         let turns = self.f.fresh(Ty::I64, false);
         let made = Stmt { outs: vec![s.outs[0], turns], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span };
         self.changed = true;
@@ -72,7 +84,8 @@ impl Pass<'_> {
         }
         let mut there = Vec::new();
         let x = self.push(Op::Index { a, at: vec![k], shape: None }, ty.clone(), s.span, &mut there);
-        let [yes, no] = [(there, x), (Vec::new(), zero)].map(|(stmts, x)| Box::new(Block { stmts, results: vec![x], ..Block::default() }));
+        let [yes, no] = [(there, x), (Vec::new(), zero)]
+            .map(|(stmts, x)| Box::new(Block { stmts, results: vec![x], ..Block::default() }));
         self.push(Op::If(inside, yes, no), ty, s.span, out)
     }
 }

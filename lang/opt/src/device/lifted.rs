@@ -16,8 +16,15 @@ pub(super) fn step(f: &mut Function, b: &mut Block) -> bool {
         let Some(v) = with_numbers(f, &b.stmts[q]) else { continue };
         let Some(p) = (0..q).rev().find(|p| b.stmts[*p].outs.contains(&v)) else { continue };
         let moves = moves(&b.stmts[p].op);
-        if (moves || collects(f, &b.stmts[p], v)) && is_read_once(b, v) && let Some(at) = brought(b, p, q) {
-            if moves { before(f, b, at) } else { inside(f, b, at, v) }
+        if (moves || collects(f, &b.stmts[p], v))
+            && is_read_once(b, v)
+            && let Some(at) = brought(b, p, q)
+        {
+            if moves {
+                before(f, b, at)
+            } else {
+                inside(f, b, at, v)
+            }
             return true;
         }
     }
@@ -44,12 +51,20 @@ fn moves(op: &Op) -> bool {
 /// Whether a loop that collects arrays makes `v`. (Arithmetic on vectors of numbers becomes a loop itself.)
 fn collects(f: &Function, s: &Stmt, v: Var) -> bool {
     let Op::Loop(l) = &s.op else { return false };
-    let plain = l.init.is_empty() && l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty() && matches!(l.turns, Turns::For(_));
-    plain && f.ty(v).rank() > 1 && s.outs.iter().position(|o| *o == v).is_some_and(|k| l.outs.get(k) == Some(&Out::Collect))
+    let plain = l.init.is_empty()
+        && l.lin_init.is_empty()
+        && l.lin_xs.is_empty()
+        && l.lin_outs.is_empty()
+        && matches!(l.turns, Turns::For(_));
+    plain
+        && f.ty(v).rank() > 1
+        && s.outs.iter().position(|o| *o == v).is_some_and(|k| l.outs.get(k) == Some(&Out::Collect))
 }
 
 fn is_read_once(b: &Block, v: Var) -> bool {
-    b.stmts.iter().filter(|s| reads(s).contains(&v)).count() == 1 && !b.results.contains(&v) && !b.lin_results.contains(&v)
+    b.stmts.iter().filter(|s| reads(s).contains(&v)).count() == 1
+        && !b.results.contains(&v)
+        && !b.lin_results.contains(&v)
 }
 
 /// Moves the statement after an element-moving operation to before it.

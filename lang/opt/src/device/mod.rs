@@ -40,10 +40,10 @@ mod turned;
 
 use crate::fuse::{self, For};
 use adl_ad::Arrays;
-use known::{Known, is_vector};
 use adl_ir::{Block, Cmp, FnId, Function, Lit, Loop, Op, Out, Program, Stmt, Turns, Ty, Var};
 use adl_prim::{Bin, Prim, Un};
 use adl_syntax::span::Span;
+use known::{Known, is_vector};
 use std::collections::{HashMap, HashSet};
 
 /// Rewrites a function that is called without symbolic zeros. The result may contain operations for the device that
@@ -152,7 +152,9 @@ impl Ints {
                 Op::Dim(a, 0) => _ = self.dims.insert(s.outs[0], *a),
                 Op::Shape(a) => _ = self.shapes.insert(s.outs[0], *a),
                 Op::Stack { elems, .. } => self.firsts.extend(elems.first().map(|n| (s.outs[0], *n))),
-                op => op.blocks().into_iter().for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.learn(b))),
+                op => {
+                    op.blocks().into_iter().for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.learn(b)))
+                }
             }
         }
     }
@@ -190,7 +192,9 @@ fn everywhere(f: &mut Function, b: &mut Block, step: fn(&mut Function, &mut Bloc
         changed = true;
     }
     for s in &mut b.stmts {
-        s.op.blocks_mut().into_iter().for_each(|b| changed |= stacker::maybe_grow(64 * 1024, 1024 * 1024, || everywhere(f, b, step)));
+        s.op.blocks_mut()
+            .into_iter()
+            .for_each(|b| changed |= stacker::maybe_grow(64 * 1024, 1024 * 1024, || everywhere(f, b, step)));
     }
     changed
 }
@@ -290,7 +294,9 @@ impl Pass<'_> {
             }
             op if self.on_vectors(op) => self.each(&s, out),
             _ if self.gathers(&s) => self.gathered(&s, out),
-            Op::SliceAdd { acc, lo, hi, v, shape: Some(shape) } if k.is_whole(*acc, (*lo, *hi), *v, *shape) && self.all_there(&[*v]) => {
+            Op::SliceAdd { acc, lo, hi, v, shape: Some(shape) }
+                if k.is_whole(*acc, (*lo, *hi), *v, *shape) && self.all_there(&[*v]) =>
+            {
                 let zero = self.push(Op::Zero(self.f.ty(*v).elem()), self.f.ty(*v).elem(), s.span, out);
                 self.known.nothing(zero, true);
                 self.each(&Stmt { op: Op::Bin(Bin::Add, zero, *v), ..s.clone() }, out);
@@ -332,7 +338,10 @@ impl Pass<'_> {
 
     /// Whether an operation works on the elements of materialised vectors.
     fn on_vectors(&self, op: &Op) -> bool {
-        let (mut fine, mut vector) = (matches!(op, Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..)), false);
+        let (mut fine, mut vector) = (
+            matches!(op, Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..)),
+            false,
+        );
         op.each_operand(&mut |v| {
             let long = is_vector(self.f, v);
             vector |= long;
@@ -365,10 +374,16 @@ impl Pass<'_> {
                 }
             }
             Op::Slice { .. } | Op::Reverse(_) | Op::Rotate { .. } if !is_vector(f, out) => k.array(out, &s.op),
-            Op::Replicate { .. } | Op::Slice { .. } | Op::Cumsum { .. } | Op::Reverse(_) | Op::Rotate { .. } if is_vector(f, out) => k.vector(out, &s.op),
+            Op::Replicate { .. } | Op::Slice { .. } | Op::Cumsum { .. } | Op::Reverse(_) | Op::Rotate { .. }
+                if is_vector(f, out) =>
+            {
+                k.vector(out, &s.op)
+            }
             Op::Reshape { a, to, .. } | Op::Spread { a, shape: to } => k.reshaped(out, *a, *to),
             Op::IndexSet { acc, .. } if is_vector(f, *acc) && k.there.contains(acc) => k.like(out, *acc),
-            Op::SliceAdd { acc, .. } | Op::IndexAdd { acc, .. } | Op::GatherAdd { acc, .. } => k.added_to(out, *acc, is_vector(f, *acc)),
+            Op::SliceAdd { acc, .. } | Op::IndexAdd { acc, .. } | Op::GatherAdd { acc, .. } => {
+                k.added_to(out, *acc, is_vector(f, *acc))
+            }
             Op::Un(Un::Neg, n) => _ = k.ints.get(n).copied().and_then(i64::checked_neg).map(|n| k.ints.insert(out, n)),
             Op::Loop(l) => k.looped(f, s, l),
             Op::Soac(c) if c.kind != adl_ir::SoacKind::Reduce => {
@@ -402,11 +417,16 @@ impl Pass<'_> {
         match op {
             Op::Zero(_) | Op::Fields { .. } | Op::Con { .. } | Op::If(..) | Op::Switch(..) => false,
             // Adding to a symbolic zero without adding a box leaves it a symbolic zero.
-            Op::SliceAdd { acc, v, shape, .. } | Op::IndexAdd { acc, v, shape, .. } | Op::GatherAdd { acc, v, shape, .. } => {
+            Op::SliceAdd { acc, v, shape, .. }
+            | Op::IndexAdd { acc, v, shape, .. }
+            | Op::GatherAdd { acc, v, shape, .. } => {
                 (shape.is_some() && of_numbers(self.f, *acc) || there(*acc)) && there(*v)
             }
             Op::Call { f, args, .. } => args.iter().all(|v| there(*v)) && makes_no_absent(self.p, *f, 4),
-            Op::Loop(l) => l.init.is_empty() && (l.body.results.iter().all(|v| !is_array(self.f, *v)) || self.clean(&l.body, &there)),
+            Op::Loop(l) => {
+                l.init.is_empty()
+                    && (l.body.results.iter().all(|v| !is_array(self.f, *v)) || self.clean(&l.body, &there))
+            }
             op => {
                 let mut fine = true;
                 op.each_operand(&mut |v| fine &= there(v));
@@ -438,7 +458,8 @@ impl Pass<'_> {
         }
         let before = self.known.clone();
         // Facts that hold for the results of all arms.
-        let (mut there, mut unsigned, mut long) = (vec![true; s.outs.len()], vec![true; s.outs.len()], vec![None; s.outs.len()]);
+        let (mut there, mut unsigned, mut long) =
+            (vec![true; s.outs.len()], vec![true; s.outs.len()], vec![None; s.outs.len()]);
         for b in s.op.blocks_mut() {
             stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.block(b));
             for (k, v) in b.results.iter().enumerate().take(s.outs.len()) {
@@ -472,9 +493,12 @@ impl Pass<'_> {
             let (before, changed) = (self.known.clone(), self.changed);
             let mut body = l.body.clone();
             let given = carried.iter().copied().chain(l.xs.iter().map(|v| before.there.contains(v)));
-            self.known.there.extend(body.params[1..].iter().zip(given).filter(|(v, g)| *g && is_array(self.f, **v)).map(|(v, _)| *v));
+            self.known.there.extend(
+                body.params[1..].iter().zip(given).filter(|(v, g)| *g && is_array(self.f, **v)).map(|(v, _)| *v),
+            );
             stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.block(&mut body));
-            let kept: Vec<bool> = carried.iter().zip(&body.results).map(|(c, v)| *c && self.known.there.contains(v)).collect();
+            let kept: Vec<bool> =
+                carried.iter().zip(&body.results).map(|(c, v)| *c && self.known.there.contains(v)).collect();
             self.known = before;
             if kept == carried {
                 l.body = body;
@@ -513,7 +537,12 @@ impl Pass<'_> {
             if m != n {
                 let equal = self.push(Op::Cmp(Cmp::Eq, m, n), Ty::Bool, span, out);
                 let text = self.push(Op::Lit(Lit::Str("vectors of different lengths".into())), Ty::Str, span, out);
-                out.push(Stmt { outs: Vec::new(), lin_outs: Vec::new(), op: Op::Prim(Prim::Assert, vec![equal, text]), span });
+                out.push(Stmt {
+                    outs: Vec::new(),
+                    lin_outs: Vec::new(),
+                    op: Op::Prim(Prim::Assert, vec![equal, text]),
+                    span,
+                });
                 self.unite(m, n);
             }
         }
@@ -563,8 +592,23 @@ impl Pass<'_> {
             names.insert(v, element);
         }
         fuse::rename_op(&mut op, &names);
-        let body = Block { params, stmts: vec![Stmt { outs: vec![one], lin_outs: Vec::new(), op, span: s.span }], results: vec![one], ..Block::default() };
-        let l = Loop { turns: Turns::For(n), reverse: false, init: vec![], lin_init: vec![], xs, lin_xs: vec![], outs: vec![Out::Collect], lin_outs: vec![], body };
+        let body = Block {
+            params,
+            stmts: vec![Stmt { outs: vec![one], lin_outs: Vec::new(), op, span: s.span }],
+            results: vec![one],
+            ..Block::default()
+        };
+        let l = Loop {
+            turns: Turns::For(n),
+            reverse: false,
+            init: vec![],
+            lin_init: vec![],
+            xs,
+            lin_xs: vec![],
+            outs: vec![Out::Collect],
+            lin_outs: vec![],
+            body,
+        };
         let turns = self.f.fresh(Ty::I64, false);
         let made = Stmt { outs: vec![result, turns], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span };
         self.learn(&made);
@@ -585,4 +629,3 @@ fn no_zeros(p: &Program, b: &Block, depth: u32) -> bool {
         op => op.blocks().into_iter().all(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || no_zeros(p, b, depth))),
     })
 }
-

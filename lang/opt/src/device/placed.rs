@@ -23,7 +23,12 @@ impl Pass<'_> {
             matches!(made, Some(Stmt { op: Op::Select(_, x, y), .. }) if [*x, *y] == [s.op.params[j], s.op.params[w + j]])
         };
         let k = &mut self.known;
-        let found = (0..w).filter(|j| s.kind == SoacKind::Scan && k.indices.contains(&s.arrays[*j]) && k.ints.get(&s.neutral[*j]) == Some(&-1) && chosen(*j));
+        let found = (0..w).filter(|j| {
+            s.kind == SoacKind::Scan
+                && k.indices.contains(&s.arrays[*j])
+                && k.ints.get(&s.neutral[*j]) == Some(&-1)
+                && chosen(*j)
+        });
         let found: Vec<Var> = found.map(|j| outs[j]).collect();
         k.placed.extend(found);
     }
@@ -43,7 +48,17 @@ impl Pass<'_> {
         let zero = self.push(Op::Lit(crate::real(&ty, 0.0)), ty.clone(), s.span, out);
         self.known.zeros.insert(zero);
         let body = self.from_end(&xs, zero, s);
-        let l = Loop { turns: Turns::For(n), reverse: true, init: vec![zero], lin_init: vec![], xs, lin_xs: vec![], outs: vec![Out::Collect], lin_outs: vec![], body };
+        let l = Loop {
+            turns: Turns::For(n),
+            reverse: true,
+            init: vec![zero],
+            lin_init: vec![],
+            xs,
+            lin_xs: vec![],
+            outs: vec![Out::Collect],
+            lin_outs: vec![],
+            body,
+        };
         let [last, turns] = [ty, Ty::I64].map(|t| self.f.fresh(t, false));
         self.changed = true;
         Some(Stmt { outs: vec![last, s.outs[0], turns], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span })
@@ -62,7 +77,12 @@ impl Pass<'_> {
         if let Some(a) = elements.get(2) {
             made = self.push(Op::Bin(Bin::Add, *a, made), ty, s.span, &mut stmts);
         }
-        Block { params: [i, carried].into_iter().chain(elements).collect(), stmts, results: vec![next, made], ..Block::default() }
+        Block {
+            params: [i, carried].into_iter().chain(elements).collect(),
+            stmts,
+            results: vec![next, made],
+            ..Block::default()
+        }
     }
 
     /// Emits a vector of indices as a loop, so that it is computed where it is read.
@@ -70,7 +90,17 @@ impl Pass<'_> {
         let i = self.f.fresh(Ty::I64, false);
         let turns = self.f.fresh(Ty::I64, false);
         let body = Block { params: vec![i], results: vec![i], ..Block::default() };
-        let l = Loop { turns: Turns::For(n), reverse: false, init: vec![], lin_init: vec![], xs: vec![], lin_xs: vec![], outs: vec![Out::Collect], lin_outs: vec![], body };
+        let l = Loop {
+            turns: Turns::For(n),
+            reverse: false,
+            init: vec![],
+            lin_init: vec![],
+            xs: vec![],
+            lin_xs: vec![],
+            outs: vec![Out::Collect],
+            lin_outs: vec![],
+            body,
+        };
         self.known.indices.insert(s.outs[0]);
         self.changed = true;
         Stmt { outs: vec![s.outs[0], turns], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span }

@@ -59,7 +59,9 @@ pub(super) fn pulled(f: &mut Function, b: &mut Block, ints: &Ints) -> bool {
     }
     for s in &mut b.stmts {
         if !matches!(&s.op, Op::Loop(l) if l.init.is_empty()) {
-            s.op.blocks_mut().into_iter().for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || changed |= pulled(f, b, ints)));
+            s.op.blocks_mut()
+                .into_iter()
+                .for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || changed |= pulled(f, b, ints)));
         }
     }
     changed
@@ -69,8 +71,15 @@ pub(super) fn pulled(f: &mut Function, b: &mut Block, ints: &Ints) -> bool {
 fn pullable(f: &Function, s: &Stmt) -> Option<Var> {
     let Op::Loop(l) = &s.op else { return None };
     let Turns::For(n) = l.turns else { return None };
-    let plain = l.init.is_empty() && l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty() && !l.xs.is_empty() && l.outs.iter().all(|o| *o == Out::Collect);
-    let simple = |s: &Stmt| s.op.blocks().is_empty() && s.outs.len() == 1 && (f.ty(s.outs[0]).is_flat() || matches!(s.op, Op::Stack { .. }));
+    let plain = l.init.is_empty()
+        && l.lin_init.is_empty()
+        && l.lin_xs.is_empty()
+        && l.lin_outs.is_empty()
+        && !l.xs.is_empty()
+        && l.outs.iter().all(|o| *o == Out::Collect);
+    let simple = |s: &Stmt| {
+        s.op.blocks().is_empty() && s.outs.len() == 1 && (f.ty(s.outs[0]).is_flat() || matches!(s.op, Op::Stack { .. }))
+    };
     (plain && l.body.stmts.len() <= MOST && l.body.stmts.iter().all(simple)).then_some(n)
 }
 
@@ -106,11 +115,17 @@ fn readers(b: &Block, p: usize, sources: &HashMap<Var, Source>, ints: &Ints) -> 
     let Op::Loop(made) = &b.stmts[p].op else { return None };
     let (mut readers, moves) = (Vec::new(), only_moves(made));
     for (c, s) in b.stmts.iter().enumerate() {
-        if matches!(s.op, Op::Reverse(_) | Op::Slice { .. }) && sources.contains_key(&s.outs[0]) || !reads(s).iter().any(|v| sources.contains_key(v)) {
+        if matches!(s.op, Op::Reverse(_) | Op::Slice { .. }) && sources.contains_key(&s.outs[0])
+            || !reads(s).iter().any(|v| sources.contains_key(v))
+        {
             continue;
         }
         let can = match &s.op {
-            Op::Loop(l) => l.init.is_empty() && (reads_elements(l, sources) || reads_part(l, sources)) && ints.seen(l) + ints.seen(made) <= SEEN,
+            Op::Loop(l) => {
+                l.init.is_empty()
+                    && (reads_elements(l, sources) || reads_part(l, sources))
+                    && ints.seen(l) + ints.seen(made) <= SEEN
+            }
             // An element of an array in its original order: the index is checked in the producer exactly as here.
             Op::Index { a, .. } => moves && sources.get(a).is_some_and(|s| s.steps.is_empty()),
             _ => false,
@@ -129,7 +144,9 @@ fn reads_elements(l: &Loop, sources: &HashMap<Var, Source>) -> bool {
     let Turns::For(n) = l.turns else { return false };
     let fits = |a: &Var| sources.get(a).is_some_and(|s| s.extent == n);
     l.body.stmts.iter().all(|s| match &s.op {
-        Op::Index { a, at, shape: None } if at.first() == l.body.params.first() && fits(a) => !at[1..].iter().any(|v| sources.contains_key(v)),
+        Op::Index { a, at, shape: None } if at.first() == l.body.params.first() && fits(a) => {
+            !at[1..].iter().any(|v| sources.contains_key(v))
+        }
         _ => !reads(s).iter().any(|v| sources.contains_key(v)),
     }) && l.xs.iter().all(|a| !sources.contains_key(a) || fits(a))
         && !l.body.results.iter().any(|v| sources.contains_key(v))
@@ -147,10 +164,19 @@ fn reads_part(l: &Loop, sources: &HashMap<Var, Source>) -> bool {
             continue;
         };
         for arm in [yes, no] {
-            let shifted = |at: &Var| arm.stmts.iter().any(|s| s.outs == [*at] && matches!(&s.op, Op::Bin(Bin::Sub, i, k) if *i == own && !inside.contains(k)));
+            let shifted = |at: &Var| {
+                arm.stmts.iter().any(|s| {
+                    s.outs == [*at] && matches!(&s.op, Op::Bin(Bin::Sub, i, k) if *i == own && !inside.contains(k))
+                })
+            };
             for s in &arm.stmts {
                 match &s.op {
-                    Op::Index { a, at, shape: None } if sources.get(a).is_some_and(|s| s.steps.is_empty()) && matches!(&at[..], [at] if shifted(at)) => read += 1,
+                    Op::Index { a, at, shape: None }
+                        if sources.get(a).is_some_and(|s| s.steps.is_empty())
+                            && matches!(&at[..], [at] if shifted(at)) =>
+                    {
+                        read += 1
+                    }
                     _ => other |= reads(s).iter().any(|v| sources.contains_key(v)),
                 }
             }
@@ -225,7 +251,9 @@ impl There<'_> {
         let (mut stmts, mut names) = (Vec::new(), HashMap::new());
         for s in std::mem::take(&mut arm.stmts) {
             match &s.op {
-                Op::Index { a, at, .. } if sources.contains_key(a) => _ = names.insert(s.outs[0], self.turn(at[0], &mut stmts)[sources[a].out]),
+                Op::Index { a, at, .. } if sources.contains_key(a) => {
+                    _ = names.insert(s.outs[0], self.turn(at[0], &mut stmts)[sources[a].out])
+                }
                 _ => stmts.push(s),
             }
         }
@@ -239,7 +267,12 @@ impl There<'_> {
         if at.len() == 1 {
             return Some((read, row));
         }
-        out.push(Stmt { outs: vec![read], lin_outs: Vec::new(), op: Op::Index { a: row, at: at[1..].to_vec(), shape: None }, span: self.span });
+        out.push(Stmt {
+            outs: vec![read],
+            lin_outs: Vec::new(),
+            op: Op::Index { a: row, at: at[1..].to_vec(), shape: None },
+            span: self.span,
+        });
         None
     }
 

@@ -28,18 +28,29 @@ impl Pass<'_> {
         }
         // The element must be a row of a matrix, not a box.
         let is_row = |p: &Var, x: &Var| is_vector(self.f, *p) && self.f.ty(*x).rank() == 2;
-        let row = l.body.params.iter().skip(1).zip(&l.xs).position(|(p, x)| is_row(p, x) && l.body.stmts.iter().any(|s| walks(s, *p)))?;
+        let row = l
+            .body
+            .params
+            .iter()
+            .skip(1)
+            .zip(&l.xs)
+            .position(|(p, x)| is_row(p, x) && l.body.stmts.iter().any(|s| walks(s, *p)))?;
         let body = self.scanned(l)?;
         let mut push = |op, ty| self.push(op, ty, s.span, out);
         let [long, few] = [LONG, FEW].map(|k| push(Op::Lit(Lit::I64(k)), Ty::I64));
         let length = push(Op::Dim(l.xs[row], 1), Ty::I64);
-        let [is_long, are_few] = [Op::Cmp(Cmp::Ge, length, long), Op::Cmp(Cmp::Le, n, few)].map(|op| push(op, Ty::Bool));
+        let [is_long, are_few] =
+            [Op::Cmp(Cmp::Ge, length, long), Op::Cmp(Cmp::Le, n, few)].map(|op| push(op, Ty::Bool));
         let no = push(Op::Lit(Lit::Bool(false)), Ty::Bool);
         let both = push(Op::Select(is_long, are_few, no), Ty::Bool);
         let [yes, no] = [body, l.body.clone()].map(|body| {
             let results: Vec<Var> = s.outs.iter().map(|v| self.f.fresh(self.f.ty(*v).clone(), false)).collect();
             let op = Op::Loop(Box::new(Loop { body, ..(**l).clone() }));
-            Box::new(Block { stmts: vec![Stmt { outs: results.clone(), lin_outs: Vec::new(), op, span: s.span }], results, ..Block::default() })
+            Box::new(Block {
+                stmts: vec![Stmt { outs: results.clone(), lin_outs: Vec::new(), op, span: s.span }],
+                results,
+                ..Block::default()
+            })
         });
         self.changed = true;
         Some(Stmt { op: Op::If(both, yes, no), ..s.clone() })
@@ -50,7 +61,11 @@ impl Pass<'_> {
         let (before, changed) = (self.known.clone(), self.changed);
         let mut body = copy_all(self.f, &l.body);
         self.read.extend(crate::fuse::reads_of(&body));
-        let there = body.params[1..].iter().zip(&l.xs).filter(|(p, x)| is_vector(self.f, **p) && before.there.contains(x)).map(|(p, _)| *p);
+        let there = body.params[1..]
+            .iter()
+            .zip(&l.xs)
+            .filter(|(p, x)| is_vector(self.f, **p) && before.there.contains(x))
+            .map(|(p, _)| *p);
         self.known.there.extend(there.collect::<Vec<_>>());
         let mut found = false;
         for s in std::mem::take(&mut body.stmts) {

@@ -27,7 +27,10 @@ impl Pass<'_> {
     pub(super) fn shifted(&mut self, s: &Stmt) -> Option<Vec<Stmt>> {
         let Op::If(c, none, some) = &s.op else { return None };
         let found = self.shift(none, some)?;
-        let empty = self.known.equal.get(c).is_some_and(|(n, zero)| self.known.ints.get(zero) == Some(&0) && self.known.extent(found.a) == Some(*n));
+        let empty =
+            self.known.equal.get(c).is_some_and(|(n, zero)| {
+                self.known.ints.get(zero) == Some(&0) && self.known.extent(found.a) == Some(*n)
+            });
         if !empty || !self.known.there.contains(&found.a) {
             return None;
         }
@@ -41,7 +44,17 @@ impl Pass<'_> {
         };
         let turns = self.f.fresh(Ty::I64, false);
         let body = self.neighbour(&found, end, s);
-        let l = Loop { turns: Turns::For(n), reverse: false, init: vec![], lin_init: vec![], xs: vec![], lin_xs: vec![], outs: vec![Out::Collect], lin_outs: vec![], body };
+        let l = Loop {
+            turns: Turns::For(n),
+            reverse: false,
+            init: vec![],
+            lin_init: vec![],
+            xs: vec![],
+            lin_xs: vec![],
+            outs: vec![Out::Collect],
+            lin_outs: vec![],
+            body,
+        };
         out.push(Stmt { outs: vec![s.outs[0], turns], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span });
         self.changed = true;
         Some(out)
@@ -57,13 +70,17 @@ impl Pass<'_> {
             _ => self.known.ints.get(v).copied(),
         };
         let begins = |at: &[Var]| matches!(at, [z] if int(z) == Some(0));
-        let plain = some.stmts.iter().all(|s| matches!(s.op, Op::Rotate { .. } | Op::IndexSet { .. } | Op::Stack { .. } | Op::Lit(_) | Op::Un(Un::Neg, _)));
+        let plain = some.stmts.iter().all(|s| {
+            matches!(s.op, Op::Rotate { .. } | Op::IndexSet { .. } | Op::Stack { .. } | Op::Lit(_) | Op::Un(Un::Neg, _))
+        });
         if self.f.linear(*a) || !matches!(self.f.ty(*a).scalar(), Ty::F64 | Ty::F32 | Ty::I64 | Ty::Bool) || !plain {
             return None;
         }
         match def(result)? {
             Op::IndexSet { acc, at, v, .. } if begins(at) => match def(acc)? {
-                Op::Rotate { n, a: from } if from == a && int(n) == Some(-1) => Some(Shift { a: *a, x: *v, first: true }),
+                Op::Rotate { n, a: from } if from == a && int(n) == Some(-1) => {
+                    Some(Shift { a: *a, x: *v, first: true })
+                }
                 _ => None,
             },
             Op::Rotate { n, a: from } if int(n) == Some(1) => match def(from)? {

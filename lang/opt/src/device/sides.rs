@@ -39,13 +39,23 @@ impl Made {
         for s in &b.stmts {
             match &s.op {
                 Op::Stack { elems, .. } => _ = self.stacks.insert(s.outs[0], (elems.first().copied(), elems.len())),
-                Op::Rotate { a, .. } | Op::Reverse(a) | Op::IndexSet { acc: a, .. } => _ = self.like.insert(s.outs[0], *a),
+                Op::Rotate { a, .. } | Op::Reverse(a) | Op::IndexSet { acc: a, .. } => {
+                    _ = self.like.insert(s.outs[0], *a)
+                }
                 Op::Sum { a, .. } => _ = self.sums.insert(s.outs[0], *a),
-                Op::If(_, x, y) => self.like.extend(s.outs.iter().zip(x.results.iter().zip(&y.results)).filter(|(_, (x, y))| self.like.get(y).is_some_and(|z| z == *x || self.like.get(z) == Some(x))).map(|(v, (x, _))| (*v, *x)).collect::<Vec<_>>()),
+                Op::If(_, x, y) => self.like.extend(
+                    s.outs
+                        .iter()
+                        .zip(x.results.iter().zip(&y.results))
+                        .filter(|(_, (x, y))| self.like.get(y).is_some_and(|z| z == *x || self.like.get(z) == Some(x)))
+                        .map(|(v, (x, _))| (*v, *x))
+                        .collect::<Vec<_>>(),
+                ),
                 Op::Loop(l) => {
                     let (k, Some(turns)) = (l.init.len(), s.outs.last()) else { continue };
                     let arrays = s.outs.iter().skip(k).zip(&l.outs).zip(l.body.results.iter().skip(k));
-                    self.collected.extend(arrays.filter(|((_, o), _)| **o == Out::Collect).map(|((v, _), r)| (*v, (*r, *turns))));
+                    self.collected
+                        .extend(arrays.filter(|((_, o), _)| **o == Out::Collect).map(|((v, _), r)| (*v, (*r, *turns))));
                 }
                 _ => {}
             }
@@ -97,5 +107,10 @@ fn turns_at_all(f: &mut Function, turns: Var, s: &Stmt, out: &mut Vec<Stmt>) {
     let zero = push(Op::Lit(Lit::I64(0)), Ty::I64);
     let some = push(Op::Cmp(Cmp::Gt, turns, zero), Ty::Bool);
     let text = push(Op::Lit(Lit::Str("rows of a loop that does not turn".into())), Ty::Str);
-    out.push(Stmt { outs: Vec::new(), lin_outs: Vec::new(), op: Op::Prim(Prim::Assert, vec![some, text]), span: s.span });
+    out.push(Stmt {
+        outs: Vec::new(),
+        lin_outs: Vec::new(),
+        op: Op::Prim(Prim::Assert, vec![some, text]),
+        span: s.span,
+    });
 }

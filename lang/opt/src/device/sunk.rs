@@ -16,11 +16,16 @@ pub(super) type Elements = HashMap<Var, (Var, Vec<Var>)>;
 pub(super) fn sunk(f: &mut Function, b: &mut Block, known: &mut Elements) {
     for s in &mut b.stmts {
         match &mut s.op {
-            Op::Index { a, at, shape: None } if f.ty(s.outs[0]).is_flat() && f.ty(*a).rank() as usize == at.len() && !f.linear(*a) => {
+            Op::Index { a, at, shape: None }
+                if f.ty(s.outs[0]).is_flat() && f.ty(*a).rank() as usize == at.len() && !f.linear(*a) =>
+            {
                 known.insert(s.outs[0], (*a, at.clone()));
             }
             Op::Loop(l) if l.init.is_empty() => into(f, l, known, s.span),
-            op => op.blocks_mut().into_iter().for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || sunk(f, b, known))),
+            op => op
+                .blocks_mut()
+                .into_iter()
+                .for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || sunk(f, b, known))),
         }
     }
 }

@@ -12,7 +12,9 @@ use std::collections::{HashMap, HashSet};
 /// `n - 1 - i` did.
 pub(super) fn backwards(f: &mut Function, b: &mut Block) {
     for i in 0..b.stmts.len() {
-        let Some(outs) = collected(f, &b.stmts[i]).filter(|outs| !outs.is_empty() && only_turned(b, i, outs)) else { continue };
+        let Some(outs) = collected(f, &b.stmts[i]).filter(|outs| !outs.is_empty() && only_turned(b, i, outs)) else {
+            continue;
+        };
         let mut names = HashMap::new();
         for s in &b.stmts[i + 1..] {
             if let Op::Reverse(a) = &s.op
@@ -33,9 +35,14 @@ pub(super) fn backwards(f: &mut Function, b: &mut Block) {
 /// The arrays of a stateless loop that collects.
 fn collected(f: &Function, s: &Stmt) -> Option<Vec<Var>> {
     let Op::Loop(l) = &s.op else { return None };
-    let plain = l.init.is_empty() && l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty() && matches!(l.turns, Turns::For(_));
+    let plain = l.init.is_empty()
+        && l.lin_init.is_empty()
+        && l.lin_xs.is_empty()
+        && l.lin_outs.is_empty()
+        && matches!(l.turns, Turns::For(_));
     let outs = &s.outs[..l.outs.len()];
-    (plain && l.outs.iter().all(|o| *o == Out::Collect) && l.xs.iter().chain(outs).all(|v| is_array(f, *v))).then(|| outs.to_vec())
+    (plain && l.outs.iter().all(|o| *o == Out::Collect) && l.xs.iter().chain(outs).all(|v| is_array(f, *v)))
+        .then(|| outs.to_vec())
 }
 
 /// Whether the arrays that a statement makes are read by reversals only.
@@ -77,7 +84,12 @@ fn from_last(f: &mut Function, s: &mut Stmt) -> Vec<Stmt> {
 
 /// Makes stateless loops over a reversed array read the original from its end.
 pub(super) fn turned(f: &mut Function, b: &mut Block) {
-    let turned: HashMap<Var, Var> = b.stmts.iter().filter_map(|s| if let Op::Reverse(a) = &s.op { Some((s.outs[0], *a)) } else { None }).filter(|(v, _)| is_array(f, *v)).collect();
+    let turned: HashMap<Var, Var> = b
+        .stmts
+        .iter()
+        .filter_map(|s| if let Op::Reverse(a) = &s.op { Some((s.outs[0], *a)) } else { None })
+        .filter(|(v, _)| is_array(f, *v))
+        .collect();
     for s in &mut b.stmts {
         if let Op::Loop(l) = &mut s.op
             && l.init.is_empty()
@@ -109,7 +121,12 @@ fn from_end(f: &mut Function, l: &mut Loop, turned: &HashMap<Var, Var>, span: Sp
         let Some(a) = turned.get(&l.xs[i]) else { continue };
         let x = l.body.params.remove(1 + i);
         let from = back(f, &mut first, l.xs.remove(i), *a);
-        first.push(Stmt { outs: vec![x], lin_outs: Vec::new(), op: Op::Index { a: from, at: vec![index], shape: None }, span });
+        first.push(Stmt {
+            outs: vec![x],
+            lin_outs: Vec::new(),
+            op: Op::Index { a: from, at: vec![index], shape: None },
+            span,
+        });
     }
     l.body.stmts.splice(0..0, first);
 }

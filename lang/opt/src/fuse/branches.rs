@@ -10,7 +10,9 @@ pub(super) fn step(b: &mut Block) -> bool {
     for q in 1..b.stmts.len() {
         let Some(c) = condition(&b.stmts[q]) else { continue };
         let needs = reads(&b.stmts[q]);
-        if let Some(p) = (0..q).rev().find(|p| condition(&b.stmts[*p]) == Some(c) && b.stmts[*p].outs.iter().any(|v| needs.contains(v)))
+        if let Some(p) = (0..q)
+            .rev()
+            .find(|p| condition(&b.stmts[*p]) == Some(c) && b.stmts[*p].outs.iter().any(|v| needs.contains(v)))
             && let Some(at) = brought(b, p, q)
         {
             join(b, at);

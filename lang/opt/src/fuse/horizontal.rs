@@ -38,8 +38,15 @@ fn fits(f: &Function, b: &Block, p: usize, c: usize, target: For) -> bool {
 /// Whether a reduction, scan or histogram reads a result of the statement, or reads it reversed.
 fn feeds(b: &Block, p: usize) -> bool {
     let own = &b.stmts[p].outs;
-    let turned: Vec<Var> = b.stmts.iter().filter(|s| matches!(&s.op, Op::Reverse(a) if own.contains(a))).flat_map(|s| s.outs.iter().copied()).collect();
-    b.stmts.iter().any(|s| matches!(&s.op, Op::Soac(x) if x.arrays.iter().any(|a| own.contains(a) || turned.contains(a))))
+    let turned: Vec<Var> = b
+        .stmts
+        .iter()
+        .filter(|s| matches!(&s.op, Op::Reverse(a) if own.contains(a)))
+        .flat_map(|s| s.outs.iter().copied())
+        .collect();
+    b.stmts
+        .iter()
+        .any(|s| matches!(&s.op, Op::Soac(x) if x.arrays.iter().any(|a| own.contains(a) || turned.contains(a))))
 }
 
 fn fuse(b: &mut Block, p: usize, c: usize) {

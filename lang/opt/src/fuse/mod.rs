@@ -51,10 +51,16 @@ fn block(f: &mut Function, b: &mut Block, target: For) -> bool {
         for s in &mut b.stmts {
             // The body of a stateless loop is one thread of a device, and a thread runs sequentially, like any
             // processor.
-            let within = if target == For::Device && matches!(&s.op, Op::Loop(l) if l.init.is_empty()) { For::Any } else { target };
+            let within = if target == For::Device && matches!(&s.op, Op::Loop(l) if l.init.is_empty()) {
+                For::Any
+            } else {
+                target
+            };
             s.op.blocks_mut().into_iter().for_each(|part| changed |= block(f, part, within));
         }
-        let operators = |f: &mut Function, b: &mut Block| if target == For::Device { sums::step(f, b) } else { soac::step(f, b, target) };
+        let operators = |f: &mut Function, b: &mut Block| {
+            if target == For::Device { sums::step(f, b) } else { soac::step(f, b, target) }
+        };
         let branches = |b: &mut Block| target == For::Device && branches::step(b);
         while vertical::step(f, b, target) || operators(f, b) || horizontal::step(f, b, target) || branches(b) {
             changed = true;
@@ -66,7 +72,14 @@ fn block(f: &mut Function, b: &mut Block, target: For) -> bool {
 /// The loop of an operation if it is a map: its iterations are independent and it is not linear.
 fn as_map<'a>(f: &Function, op: &'a Op) -> Option<&'a Loop> {
     match op {
-        Op::Loop(l) if l.init.is_empty() && is_plain(f, op) && matches!(l.turns, Turns::For(_)) && !l.outs.contains(&Out::Boxed) => Some(l),
+        Op::Loop(l)
+            if l.init.is_empty()
+                && is_plain(f, op)
+                && matches!(l.turns, Turns::For(_))
+                && !l.outs.contains(&Out::Boxed) =>
+        {
+            Some(l)
+        }
         _ => None,
     }
 }
@@ -85,7 +98,9 @@ fn is_plain(f: &Function, op: &Op) -> bool {
     op.each_operand(&mut |v| plain &= !f.linear(v));
     let inside = |b: &Block| {
         let own = b.lin_params.is_empty() && b.lin_results.is_empty();
-        own && stacker::maybe_grow(64 * 1024, 1024 * 1024, || b.stmts.iter().all(|s| s.lin_outs.is_empty() && is_plain(f, &s.op)))
+        own && stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+            b.stmts.iter().all(|s| s.lin_outs.is_empty() && is_plain(f, &s.op))
+        })
     };
     plain && op.blocks().into_iter().all(inside)
 }
@@ -137,8 +152,17 @@ fn simple(f: &Function, op: &Op) -> bool {
 pub(crate) fn is_thread(f: &Function, l: &Loop) -> bool {
     let flat = |v: &Var| f.ty(*v).is_flat();
     let state = !l.init.is_empty() || !l.lin_init.is_empty() || !l.lin_xs.is_empty() || !l.lin_outs.is_empty();
-    let gives = l.outs.iter().zip(&l.body.results).all(|(o, r)| if *o == Out::Sum { is_number(f, *r) } else { *o == Out::Collect && flat(r) });
-    matches!(l.turns, Turns::For(_)) && !state && !l.outs.is_empty() && gives && l.body.params.iter().all(flat) && on_numbers(f, &l.body)
+    let gives = l
+        .outs
+        .iter()
+        .zip(&l.body.results)
+        .all(|(o, r)| if *o == Out::Sum { is_number(f, *r) } else { *o == Out::Collect && flat(r) });
+    matches!(l.turns, Turns::For(_))
+        && !state
+        && !l.outs.is_empty()
+        && gives
+        && l.body.params.iter().all(flat)
+        && on_numbers(f, &l.body)
 }
 
 fn on_numbers(f: &Function, b: &Block) -> bool {
@@ -147,7 +171,10 @@ fn on_numbers(f: &Function, b: &Block) -> bool {
         flat && match &s.op {
             Op::If(_, x, y) => stacker::maybe_grow(64 * 1024, 1024 * 1024, || on_numbers(f, x) && on_numbers(f, y)),
             Op::Prim(p, _) => *p != Prim::Assert,
-            op => op.blocks().is_empty() && !matches!(op, Op::Call { .. } | Op::Sum { .. } | Op::Total { .. } | Op::Dot(..)),
+            op => {
+                op.blocks().is_empty()
+                    && !matches!(op, Op::Call { .. } | Op::Sum { .. } | Op::Total { .. } | Op::Dot(..))
+            }
         }
     })
 }

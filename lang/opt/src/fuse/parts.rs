@@ -51,7 +51,9 @@ pub(crate) fn may_move(b: &Block, from: usize, to: usize) -> bool {
     let needs = reads(s);
     b.stmts[from + 1..to].iter().all(|t| {
         let theirs = reads(t);
-        !s.outs.iter().any(|v| theirs.contains(v)) && !updated(&t.op).is_some_and(|v| needs.contains(&v)) && !carries(&t.op, &needs)
+        !s.outs.iter().any(|v| theirs.contains(v))
+            && !updated(&t.op).is_some_and(|v| needs.contains(&v))
+            && !carries(&t.op, &needs)
     })
 }
 
@@ -68,7 +70,8 @@ pub(crate) fn brought(b: &mut Block, from: usize, to: usize) -> Option<usize> {
         }
     }
     // An array that is updated in place should not be read afterwards, because the update would have to copy it.
-    let spoils = |s: &Stmt, theirs: &HashSet<Var>| updated(&s.op).is_some_and(|v| theirs.contains(&v)) || carries(&s.op, theirs);
+    let spoils =
+        |s: &Stmt, theirs: &HashSet<Var>| updated(&s.op).is_some_and(|v| theirs.contains(&v)) || carries(&s.op, theirs);
     let mut passed = reads(&b.stmts[from]);
     for i in from + 1..to {
         let s = &b.stmts[i];
@@ -92,7 +95,9 @@ pub(crate) fn brought(b: &mut Block, from: usize, to: usize) -> Option<usize> {
 
 fn updated(op: &Op) -> Option<Var> {
     match op {
-        Op::IndexAdd { acc, .. } | Op::IndexSet { acc, .. } | Op::SliceAdd { acc, .. } | Op::GatherAdd { acc, .. } => Some(*acc),
+        Op::IndexAdd { acc, .. } | Op::IndexSet { acc, .. } | Op::SliceAdd { acc, .. } | Op::GatherAdd { acc, .. } => {
+            Some(*acc)
+        }
         _ => None,
     }
 }

@@ -49,7 +49,12 @@ fn fits(f: &Function, b: &Block, p: usize, c: usize, target: For) -> bool {
     let alike = target == For::Native || !straight(f, map);
     let mut elsewhere: HashSet<Var> = b.results.iter().chain(&b.lin_results).copied().collect();
     b.stmts[c + 1..].iter().for_each(|s| elsewhere.extend(reads(s)));
-    let used = |op: &Op| op.blocks().into_iter().flat_map(|b| b.stmts.iter().flat_map(reads).chain(b.results.clone())).collect::<HashSet<Var>>();
+    let used = |op: &Op| {
+        op.blocks()
+            .into_iter()
+            .flat_map(|b| b.stmts.iter().flat_map(reads).chain(b.results.clone()))
+            .collect::<HashSet<Var>>()
+    };
     elsewhere.extend(used(&b.stmts[c].op));
     match &b.stmts[c].op {
         Op::Soac(s) => elsewhere.extend(&s.neutral),
@@ -86,7 +91,17 @@ fn start(f: &mut Function, p: &Stmt, map: &Loop, arrays: &[Var], carried: &[Var]
         });
     }
     prepend(map, &mut body, &mut xs);
-    let l = Loop { turns: map.turns.clone(), reverse: false, init: Vec::new(), lin_init: Vec::new(), xs, lin_xs: Vec::new(), outs: Vec::new(), lin_outs: Vec::new(), body };
+    let l = Loop {
+        turns: map.turns.clone(),
+        reverse: false,
+        init: Vec::new(),
+        lin_init: Vec::new(),
+        xs,
+        lin_xs: Vec::new(),
+        outs: Vec::new(),
+        lin_outs: Vec::new(),
+        body,
+    };
     (l, found)
 }
 

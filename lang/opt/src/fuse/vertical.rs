@@ -107,7 +107,8 @@ fn fuse(b: &mut Block, p: usize, c: usize) {
     let Some(index) = l.body.params.first().copied() else { return };
     let k = l.init.len();
     // The variables to which the map's body binds the elements.
-    let made: HashMap<Var, Var> = first.outs.iter().enumerate().take(map.outs.len()).map(|(i, v)| (*v, result(map, i, index))).collect();
+    let made: HashMap<Var, Var> =
+        first.outs.iter().enumerate().take(map.outs.len()).map(|(i, v)| (*v, result(map, i, index))).collect();
     let names = take_elements(l, &made, k);
     rename(&mut l.body, &names);
     prepend(map, &mut l.body, &mut l.xs);

@@ -107,7 +107,8 @@ impl Scalars<'_> {
         let like = Stmt { op: Op::Lit(Lit::I64(0)), outs: Vec::new(), lin_outs: Vec::new(), span: s.span };
         self.fill(l, &s.outs, &like, out);
         l.init.iter().for_each(|v| self.open(*v, &like, out));
-        let mut sizes: Vec<Option<Size>> = l.init.iter().map(|v| self.size(*v).filter(|_| self.guesses < GUESSES && self.left > 8 * MOST)).collect();
+        let mut sizes: Vec<Option<Size>> =
+            l.init.iter().map(|v| self.size(*v).filter(|_| self.guesses < GUESSES && self.left > 8 * MOST)).collect();
         while sizes.iter().any(Option::is_some) {
             let (left, changed, mut guess) = (self.left, self.changed, (**l).clone());
             self.guesses += 1;
@@ -148,8 +149,12 @@ impl Scalars<'_> {
             return;
         }
         for k in 0..l.init.len() {
-            let absent = self.find(|known| known.zeros.get(&l.init[k]).copied()).is_some() && !self.asked.contains(&outs[k]);
-            let Some(size) = Some(l.body.params[1 + k]).filter(|_| absent).and_then(|p| self.added_to(&l.body, p)) else { continue };
+            let absent =
+                self.find(|known| known.zeros.get(&l.init[k]).copied()).is_some() && !self.asked.contains(&outs[k]);
+            let Some(size) = Some(l.body.params[1 + k]).filter(|_| absent).and_then(|p| self.added_to(&l.body, p))
+            else {
+                continue;
+            };
             let nothing = self.real(-0.0, l.init[k], like, out);
             let v = self.f.fresh(self.f.ty(l.init[k]).clone(), false);
             self.bind_sized(v, size, vec![nothing; size.len], like, out);
@@ -162,7 +167,9 @@ impl Scalars<'_> {
         let (mut size, mut other) = (None, b.results.contains(&p));
         for s in &b.stmts {
             match s.op {
-                Op::Bin(Bin::Add, x, y) if x == p || y == p => size = size.or(self.size_of_row(if x == p { y } else { x })),
+                Op::Bin(Bin::Add, x, y) if x == p || y == p => {
+                    size = size.or(self.size_of_row(if x == p { y } else { x }))
+                }
                 _ => {
                     s.op.each_operand(&mut |v| other |= v == p);
                     other |= s.op.blocks().into_iter().any(|b| mentions(b, p));
@@ -202,7 +209,14 @@ type Made = (Vec<Var>, Vec<(Var, Size, Vec<Var>)>);
 impl Scalars<'_> {
     /// Rewrites a loop to carry the elements of arrays with assumed sizes. Returns for which of them the assumption
     /// holds.
-    fn guessed(&mut self, l: &mut Loop, sizes: &[Option<Size>], outs: &[Var], span: adl_syntax::span::Span, out: &mut Vec<Stmt>) -> (Made, Vec<Option<Size>>) {
+    fn guessed(
+        &mut self,
+        l: &mut Loop,
+        sizes: &[Option<Size>],
+        outs: &[Var],
+        span: adl_syntax::span::Span,
+        out: &mut Vec<Stmt>,
+    ) -> (Made, Vec<Option<Size>>) {
         let like = Stmt { op: Op::Lit(Lit::I64(0)), outs: Vec::new(), lin_outs: Vec::new(), span };
         if let Turns::While(c) = &mut l.turns {
             let params = std::mem::take(&mut c.params);
@@ -219,7 +233,11 @@ impl Scalars<'_> {
         }
         let collected = self.collected(l, k, outs);
         let mut stmts = std::mem::take(&mut l.body.stmts);
-        let carried = if right.iter().eq(sizes) { self.spread(&l.body.results[..k].to_vec(), sizes, &like, &mut stmts) } else { l.body.results[..k].to_vec() };
+        let carried = if right.iter().eq(sizes) {
+            self.spread(&l.body.results[..k].to_vec(), sizes, &like, &mut stmts)
+        } else {
+            l.body.results[..k].to_vec()
+        };
         l.body.results.splice(..k, carried);
         l.body.stmts = stmts;
         self.layers.pop();
@@ -251,11 +269,14 @@ impl Scalars<'_> {
         let Op::Loop(l) = &s.op else { return None };
         let Turns::For(n) = l.turns else { return None };
         let n = self.literal(n).filter(|n| (1..=TURNS).contains(n))?;
-        let linear = !(s.lin_outs.is_empty() && l.lin_init.is_empty() && l.lin_xs.is_empty() && l.body.lin_params.is_empty());
+        let linear =
+            !(s.lin_outs.is_empty() && l.lin_init.is_empty() && l.lin_xs.is_empty() && l.body.lin_params.is_empty());
         let k = l.init.len();
         let mut outs = l.outs.iter().zip(&l.body.results[k..]);
         let simple = outs.all(|(o, r)| match o {
-            Out::Collect => self.f.ty(*r).is_flat() && self.f.ty(*r).rank() == 0 || self.begin == Begin::Zeros && self.is_vector(*r),
+            Out::Collect => {
+                self.f.ty(*r).is_flat() && self.f.ty(*r).rank() == 0 || self.begin == Begin::Zeros && self.is_vector(*r)
+            }
             Out::Sum => self.is_number(*r),
             Out::Boxed => false,
         });
@@ -278,7 +299,15 @@ impl Scalars<'_> {
             given.extend(&carried);
             for (x, p) in l.xs.iter().zip(&l.body.params[1 + k..]) {
                 let v = self.f.fresh(self.f.ty(*p).clone(), false);
-                self.stmts(vec![Stmt { op: Op::Index { a: *x, at: vec![index], shape: None }, outs: vec![v], lin_outs: Vec::new(), span: like.span }], out);
+                self.stmts(
+                    vec![Stmt {
+                        op: Op::Index { a: *x, at: vec![index], shape: None },
+                        outs: vec![v],
+                        lin_outs: Vec::new(),
+                        span: like.span,
+                    }],
+                    out,
+                );
                 given.push(self.name(v));
             }
             let mut body = self.copy(&l.body, &given);
@@ -309,7 +338,15 @@ impl Scalars<'_> {
                 let sum = made.into_iter().fold(zero, |sum, x| self.like(Op::Bin(Bin::Add, sum, x), x, like, out));
                 self.note(|l| _ = l.names.insert(v, sum));
             }
-            Out::Collect | Out::Boxed => self.stmts(vec![Stmt { op: Op::Stack { elems: made, shape: None }, outs: vec![v], lin_outs: Vec::new(), span: like.span }], out),
+            Out::Collect | Out::Boxed => self.stmts(
+                vec![Stmt {
+                    op: Op::Stack { elems: made, shape: None },
+                    outs: vec![v],
+                    lin_outs: Vec::new(),
+                    span: like.span,
+                }],
+                out,
+            ),
         }
     }
 

@@ -33,7 +33,9 @@ impl Scalars<'_> {
     pub(super) fn learn_cubes(&mut self, s: &Stmt) {
         let [v] = s.outs[..] else { return };
         match &s.op {
-            Op::Stack { elems, .. } if (2..=AXES).contains(&elems.len()) && *self.f.ty(elems[0]) == Ty::I64 => self.note(|l| _ = l.lists.insert(v, elems.clone())),
+            Op::Stack { elems, .. } if (2..=AXES).contains(&elems.len()) && *self.f.ty(elems[0]) == Ty::I64 => {
+                self.note(|l| _ = l.lists.insert(v, elems.clone()))
+            }
             // An array reshaped without `from` is not linear, and therefore materialised.
             Op::Reshape { to, from: None, .. } => {
                 let Some(list) = self.find(|l| l.lists.get(to).cloned()) else { return };
@@ -44,7 +46,13 @@ impl Scalars<'_> {
                     _ => {}
                 }
             }
-            Op::Slice { a, .. } | Op::Gather { a, .. } | Op::Reverse(a) | Op::Rotate { a, .. } | Op::IndexSet { acc: a, .. } if self.is_cube(v) && self.is_cube(*a) => {
+            Op::Slice { a, .. }
+            | Op::Gather { a, .. }
+            | Op::Reverse(a)
+            | Op::Rotate { a, .. }
+            | Op::IndexSet { acc: a, .. }
+                if self.is_cube(v) && self.is_cube(*a) =>
+            {
                 if let Some(size) = self.cube_size(*a) {
                     self.set_cube(v, size);
                 }
@@ -130,7 +138,10 @@ impl Scalars<'_> {
         let looped = self.as_loop(s, x, n);
         self.looped(looped, out);
         // Whether all carried values are scalars now.
-        let numbers = out.iter().skip(before).any(|s| matches!(&s.op, Op::Loop(l) if l.init.iter().all(|v| self.f.ty(*v).rank() == 0)));
+        let numbers = out
+            .iter()
+            .skip(before)
+            .any(|s| matches!(&s.op, Op::Loop(l) if l.init.iter().all(|v| self.f.ty(*v).rank() == 0)));
         if !numbers {
             out.truncate(before);
             (self.left, self.changed) = (left, changed);
@@ -157,11 +168,23 @@ impl Scalars<'_> {
         body.results.extend(kept);
         let mut all: Vec<Var> = match x.kind {
             SoacKind::Reduce => Vec::new(),
-            SoacKind::Scan | SoacKind::ScanExclusive => x.neutral.iter().map(|v| self.f.fresh(self.f.ty(*v).clone(), false)).collect(),
+            SoacKind::Scan | SoacKind::ScanExclusive => {
+                x.neutral.iter().map(|v| self.f.fresh(self.f.ty(*v).clone(), false)).collect()
+            }
         };
         all.extend(&s.outs);
         all.push(self.f.fresh(Ty::I64, false));
-        let l = Loop { turns: Turns::For(n), reverse: false, init: x.neutral.clone(), lin_init: Vec::new(), xs: x.arrays.clone(), lin_xs: Vec::new(), outs, lin_outs: Vec::new(), body };
+        let l = Loop {
+            turns: Turns::For(n),
+            reverse: false,
+            init: x.neutral.clone(),
+            lin_init: Vec::new(),
+            xs: x.arrays.clone(),
+            lin_xs: Vec::new(),
+            outs,
+            lin_outs: Vec::new(),
+            body,
+        };
         Stmt { op: Op::Loop(Box::new(l)), outs: all, lin_outs: Vec::new(), span: s.span }
     }
 }

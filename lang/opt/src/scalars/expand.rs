@@ -39,7 +39,12 @@ impl Scalars<'_> {
             self.changed = true;
             return true;
         }
-        match self.arithmetic(s, out).or_else(|| self.changed(s, out)).or_else(|| self.replaced(s, out)).or_else(|| self.one_hot(s, out)) {
+        match self
+            .arithmetic(s, out)
+            .or_else(|| self.changed(s, out))
+            .or_else(|| self.replaced(s, out))
+            .or_else(|| self.one_hot(s, out))
+        {
             Some(elems) => self.bind(v, elems, s, out),
             None => return false,
         }
@@ -48,7 +53,8 @@ impl Scalars<'_> {
 
     /// Records that a vector is a row of a matrix with rows of known length. Returns whether it is.
     pub(super) fn is_row(&mut self, v: Var, a: Var, i: Var) -> bool {
-        let width = self.find(|l| l.wide.get(&a).copied()).filter(|_| !self.given_away.contains(&a) && self.is_vector(v));
+        let width =
+            self.find(|l| l.wide.get(&a).copied()).filter(|_| !self.given_away.contains(&a) && self.is_vector(v));
         let Some(n) = width else { return false };
         self.note(|l| {
             l.lens.insert(v, n);
@@ -66,14 +72,18 @@ impl Scalars<'_> {
         let size = |v: &Var| self.len(*v).filter(|_| self.is_vector(*v));
         let place = |v: &Var| usize::try_from(self.literal(*v)?).ok();
         let elems = match op {
-            Op::Stack { elems, .. } if elems.iter().all(|v| self.is_number(*v)) => elems.iter().map(|v| Elem::Is(*v)).collect(),
+            Op::Stack { elems, .. } if elems.iter().all(|v| self.is_number(*v)) => {
+                elems.iter().map(|v| Elem::Is(*v)).collect()
+            }
             Op::Slice { a, lo, hi, .. } => {
                 let (n, lo, hi) = (size(a)?, place(lo)?, place(hi)?);
                 (lo <= hi && hi <= n).then(|| self.all(*a, n)[lo..hi].to_vec())?
             }
             Op::Concat { a, b, .. } => [self.all(*a, size(a)?), self.all(*b, size(b)?)].concat(),
             Op::Reverse(a) => self.all(*a, size(a)?).into_iter().rev().collect(),
-            Op::Spread { a, shape } if self.is_number(*a) => vec![Elem::Is(*a); self.find(|l| l.shapes.get(shape).copied())?],
+            Op::Spread { a, shape } if self.is_number(*a) => {
+                vec![Elem::Is(*a); self.find(|l| l.shapes.get(shape).copied())?]
+            }
             Op::Replicate { n, a } if self.is_number(*a) => vec![Elem::Is(*a); place(n).filter(|n| *n <= MOST)?],
             _ => return None,
         };
@@ -101,7 +111,8 @@ impl Scalars<'_> {
             Op::Dot(a, b) if self.is_vector(*a) && self.is_vector(*b) => {
                 let n = self.len(*a).filter(|n| self.len(*b) == Some(*n))?;
                 let (x, y) = (self.elements(*a, n, s, out), self.elements(*b, n, s, out));
-                let products: Vec<Var> = x.into_iter().zip(y).map(|(x, y)| self.like(Op::Bin(Bin::Mul, x, y), x, s, out)).collect();
+                let products: Vec<Var> =
+                    x.into_iter().zip(y).map(|(x, y)| self.like(Op::Bin(Bin::Mul, x, y), x, s, out)).collect();
                 Some(self.added(&products, s, out))
             }
             Op::Sum { a, .. } | Op::Total { a, .. } if self.sums == Sums::Written && self.is_vector(*a) => {
@@ -181,7 +192,9 @@ impl Scalars<'_> {
     fn changed(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<Vec<Var>> {
         let place = |t: &Self, v: &Var| usize::try_from(t.literal(*v)?).ok();
         let (acc, at, v, shape) = match &s.op {
-            Op::IndexAdd { acc, at, v, shape } | Op::IndexSet { acc, at, v, shape } if self.is_number(*v) => (*acc, place(self, at.first()?)?, *v, *shape),
+            Op::IndexAdd { acc, at, v, shape } | Op::IndexSet { acc, at, v, shape } if self.is_number(*v) => {
+                (*acc, place(self, at.first()?)?, *v, *shape)
+            }
             Op::SliceAdd { acc, lo, v, shape, .. } if self.is_vector(*v) => (*acc, place(self, lo)?, *v, *shape),
             _ => return None,
         };

@@ -76,11 +76,19 @@ impl Scalars<'_> {
         if size.columns == 0 {
             return self.bind(a, elems, like, out);
         }
-        let rows: Vec<Var> = elems.chunks(size.columns).map(|row| self.one(Op::Stack { elems: row.to_vec(), shape: None }, self.f.ty(row[0]).array(1), like, out)).collect();
+        let rows: Vec<Var> = elems
+            .chunks(size.columns)
+            .map(|row| self.one(Op::Stack { elems: row.to_vec(), shape: None }, self.f.ty(row[0]).array(1), like, out))
+            .collect();
         for (v, row) in rows.iter().zip(elems.chunks(size.columns)) {
             self.consists(*v, row.iter().map(|x| Elem::Is(*x)).collect());
         }
-        out.push(Stmt { op: Op::Stack { elems: rows, shape: None }, outs: vec![a], lin_outs: Vec::new(), span: like.span });
+        out.push(Stmt {
+            op: Op::Stack { elems: rows, shape: None },
+            outs: vec![a],
+            lin_outs: Vec::new(),
+            span: like.span,
+        });
         self.note(|l| _ = l.grids.insert(a, Grid { columns: size.columns, elems }));
         self.left = self.left.saturating_sub(1);
         self.changed = true;
@@ -124,7 +132,8 @@ impl Scalars<'_> {
         match &s.op {
             Op::Dot(a, b) => {
                 let (x, y) = (self.grid(*a)?, self.grid(*b)?);
-                (x.columns == y.columns && x.elems.len() == y.elems.len()).then(|| self.inner_product(&x.elems, &y.elems, s, out))
+                (x.columns == y.columns && x.elems.len() == y.elems.len())
+                    .then(|| self.inner_product(&x.elems, &y.elems, s, out))
             }
             Op::Total { a, .. } => {
                 let g = self.grid(*a).filter(|g| g.elems.len() < super::expand::LANES)?;
@@ -162,7 +171,8 @@ impl Scalars<'_> {
 
     /// Emits an inner product, with accumulators side by side.
     fn inner_product(&mut self, x: &[Var], y: &[Var], s: &Stmt, out: &mut Vec<Stmt>) -> Var {
-        let products: Vec<Var> = x.iter().zip(y).map(|(x, y)| self.like(Op::Bin(Bin::Mul, *x, *y), *x, s, out)).collect();
+        let products: Vec<Var> =
+            x.iter().zip(y).map(|(x, y)| self.like(Op::Bin(Bin::Mul, *x, *y), *x, s, out)).collect();
         self.added(&products, s, out)
     }
 
@@ -191,7 +201,10 @@ impl Scalars<'_> {
                 let (left, right) = (self.size(*a)?, self.size(*b)?);
                 let inner = if left.columns > 0 { left.columns } else { left.len };
                 let columns = right.columns.max(1);
-                if right.len != inner * columns || left.columns + right.columns == 0 || left.len / inner * columns > self.most {
+                if right.len != inner * columns
+                    || left.columns + right.columns == 0
+                    || left.len / inner * columns > self.most
+                {
                     return None;
                 }
                 let (x, y) = (self.numbers_of(*a, left, s, out), self.numbers_of(*b, right, s, out));
@@ -200,7 +213,11 @@ impl Scalars<'_> {
                     for j in 0..columns {
                         let column: Vec<Var> = y.iter().skip(j).step_by(columns).copied().collect();
                         // A product with a single column is computed by inner products.
-                        made.push(if columns == 1 { self.inner_product(row, &column, s, out) } else { self.sum_in_order(row, &column, s, out) });
+                        made.push(if columns == 1 {
+                            self.inner_product(row, &column, s, out)
+                        } else {
+                            self.sum_in_order(row, &column, s, out)
+                        });
                     }
                 }
                 Some((if left.columns > 0 { right.columns } else { 0 }, made))
@@ -214,7 +231,10 @@ impl Scalars<'_> {
         match &s.op {
             Op::Transpose(a) => {
                 let g = self.grid(*a)?;
-                Some((g.rows(), (0..g.columns).flat_map(|j| (0..g.rows()).map(move |i| (i, j))).map(|(i, j)| g.at(i, j)).collect()))
+                Some((
+                    g.rows(),
+                    (0..g.columns).flat_map(|j| (0..g.rows()).map(move |i| (i, j))).map(|(i, j)| g.at(i, j)).collect(),
+                ))
             }
             Op::Un(..) | Op::Bin(..) => self.elementwise(s, out),
             Op::Convert(..) if self.is_matrix(s.outs[0]) => self.elementwise(s, out),
@@ -242,7 +262,11 @@ impl Scalars<'_> {
 
     /// Records the elements of an identity matrix.
     fn identity_of(&mut self, v: Var, args: &[Var], s: &Stmt, out: &mut Vec<Stmt>) {
-        let n = args.first().and_then(|n| self.literal(*n)).and_then(|n| usize::try_from(n).ok()).filter(|n| (1..=self.most).contains(&(n * n)));
+        let n = args
+            .first()
+            .and_then(|n| self.literal(*n))
+            .and_then(|n| usize::try_from(n).ok())
+            .filter(|n| (1..=self.most).contains(&(n * n)));
         let Some(n) = n else { return };
         let [zero, one] = [0.0, 1.0].map(|x| self.real(x, v, s, out));
         let elems = (0..n * n).map(|k| if k % (n + 1) == 0 { one } else { zero }).collect();
@@ -269,7 +293,12 @@ impl Scalars<'_> {
 
     /// Whether an operation reads a matrix whose elements are, or can be made, scalars.
     pub(super) fn reads_matrix(&self, op: &Op) -> bool {
-        let is = |a: &Var| self.is_matrix(*a) && (self.grid(*a).is_some() || self.find(|l| l.tall.get(a).copied()).is_some() || self.find(|l| l.planes.get(a).copied()).is_some());
+        let is = |a: &Var| {
+            self.is_matrix(*a)
+                && (self.grid(*a).is_some()
+                    || self.find(|l| l.tall.get(a).copied()).is_some()
+                    || self.find(|l| l.planes.get(a).copied()).is_some())
+        };
         match op {
             Op::Index { a, .. } | Op::Dot(a, _) | Op::Sum { a, .. } | Op::Total { a, .. } => is(a),
             Op::MatMul(a, b) => is(a) || is(b),

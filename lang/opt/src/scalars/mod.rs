@@ -70,7 +70,18 @@ fn apart(f: &mut Function, sums: Sums, begin: Begin) -> bool {
     let mut asked = HashSet::new();
     reads(&body, &mut asked);
     let (most, left) = if begin == Begin::Zeros { (MOST_THERE, GROWTH_THERE) } else { (MOST, GROWTH) };
-    let mut s = Scalars { f, sums, begin, most, given_away, asked, layers: vec![Layer::default()], left, guesses: 0, changed: false };
+    let mut s = Scalars {
+        f,
+        sums,
+        begin,
+        most,
+        given_away,
+        asked,
+        layers: vec![Layer::default()],
+        left,
+        guesses: 0,
+        changed: false,
+    };
     s.block(&mut body);
     let changed = s.changed;
     f.body = body;
@@ -91,7 +102,10 @@ fn reads(b: &Block, out: &mut HashSet<Var>) {
 pub(crate) fn changing(b: &Block, out: &mut HashSet<Var>) {
     for s in &b.stmts {
         match &s.op {
-            Op::IndexAdd { acc, .. } | Op::IndexSet { acc, .. } | Op::SliceAdd { acc, .. } | Op::GatherAdd { acc, .. } => _ = out.insert(*acc),
+            Op::IndexAdd { acc, .. }
+            | Op::IndexSet { acc, .. }
+            | Op::SliceAdd { acc, .. }
+            | Op::GatherAdd { acc, .. } => _ = out.insert(*acc),
             Op::Loop(l) => out.extend(l.init.iter().chain(&l.lin_init)),
             Op::ReduceByIndex { dest, .. } => out.extend(dest),
             Op::Call { args, lin_args, .. } => out.extend(args.iter().chain(lin_args)),
@@ -345,7 +359,8 @@ impl Scalars<'_> {
 
     /// Collects the lengths that the assertions of a block establish.
     fn promise(&mut self, b: &Block) {
-        let (mut ints, mut extents, mut widths, mut heights, mut equal) = (HashMap::new(), HashMap::new(), HashMap::new(), HashMap::new(), HashMap::new());
+        let (mut ints, mut extents, mut widths, mut heights, mut equal) =
+            (HashMap::new(), HashMap::new(), HashMap::new(), HashMap::new(), HashMap::new());
         let mut deep = HashMap::new();
         for s in &b.stmts {
             match (&s.op, &s.outs[..]) {
@@ -357,16 +372,25 @@ impl Scalars<'_> {
                 (Op::Cmp(Cmp::Eq, x, y), [v]) => _ = equal.insert(*v, (*x, *y)),
                 (Op::Prim(Prim::Assert, args), _) => {
                     // A loop-invariant comparison may stand outside of the loop.
-                    let Some((x, y)) = args.first().and_then(|c| equal.get(c).copied().or_else(|| self.find(|l| l.equal.get(c).copied()))) else { continue };
+                    let Some((x, y)) = args
+                        .first()
+                        .and_then(|c| equal.get(c).copied().or_else(|| self.find(|l| l.equal.get(c).copied())))
+                    else {
+                        continue;
+                    };
                     for (x, y) in [(x, y), (y, x)] {
-                        let Some(n) = ints.get(&y).copied().or_else(|| self.literal(y)).and_then(small) else { continue };
-                        if let Some(a) = extents.get(&x).copied().or_else(|| self.find(|l| l.extents.get(&x).copied())) {
+                        let Some(n) = ints.get(&y).copied().or_else(|| self.literal(y)).and_then(small) else {
+                            continue;
+                        };
+                        if let Some(a) = extents.get(&x).copied().or_else(|| self.find(|l| l.extents.get(&x).copied()))
+                        {
                             self.note(|l| _ = l.promised.insert(a, n));
                         }
                         if let Some(a) = widths.get(&x).copied().or_else(|| self.find(|l| l.widths.get(&x).copied())) {
                             self.note(|l| _ = l.wide.insert(a, n));
                         }
-                        if let Some(a) = heights.get(&x).copied().or_else(|| self.find(|l| l.heights.get(&x).copied())) {
+                        if let Some(a) = heights.get(&x).copied().or_else(|| self.find(|l| l.heights.get(&x).copied()))
+                        {
                             self.note(|l| _ = l.tall.insert(a, n));
                         }
                         if let Some(side) = deep.get(&x).copied().or_else(|| self.find(|l| l.deep.get(&x).copied())) {
@@ -450,12 +474,16 @@ impl Scalars<'_> {
     fn remember(&mut self, s: &Stmt) {
         match (&s.op, &s.outs[..]) {
             (Op::Stack { elems, .. }, [v]) => {
-                if let Some(n) = elems.first().filter(|_| elems.len() == 1).and_then(|n| self.literal(*n)).and_then(small) {
+                if let Some(n) =
+                    elems.first().filter(|_| elems.len() == 1).and_then(|n| self.literal(*n)).and_then(small)
+                {
                     self.note(|l| _ = l.shapes.insert(*v, n));
                 }
             }
             // Rows of such a matrix have the same length.
-            (Op::Slice { a, .. } | Op::Gather { a, .. } | Op::Reverse(a) | Op::Rotate { a, .. }, [v]) if self.is_matrix(*a) && self.is_matrix(*v) => {
+            (Op::Slice { a, .. } | Op::Gather { a, .. } | Op::Reverse(a) | Op::Rotate { a, .. }, [v])
+                if self.is_matrix(*a) && self.is_matrix(*v) =>
+            {
                 if let Some(n) = self.find(|l| l.wide.get(a).copied()) {
                     self.note(|l| _ = l.wide.insert(*v, n));
                 }
@@ -474,7 +502,9 @@ impl Scalars<'_> {
             (Op::Dim(a, 1), [v]) if self.is_matrix(*a) => self.note(|l| _ = l.widths.insert(*v, *a)),
             (Op::Dim(a, 0), [v]) if self.is_matrix(*a) => self.note(|l| _ = l.heights.insert(*v, *a)),
             (Op::Dim(a, axis @ (1 | 2)), [v]) if self.is_cube(*a) => self.note(|l| _ = l.deep.insert(*v, (*a, *axis))),
-            (Op::Cmp(Cmp::Eq, a, b), [v]) if *self.f.ty(*a) == Ty::I64 => self.note(|l| _ = l.equal.insert(*v, (*a, *b))),
+            (Op::Cmp(Cmp::Eq, a, b), [v]) if *self.f.ty(*a) == Ty::I64 => {
+                self.note(|l| _ = l.equal.insert(*v, (*a, *b)))
+            }
             (Op::Prim(Prim::Assert, args), _) => {
                 if let Some((a, b)) = args.first().and_then(|c| self.find(|l| l.equal.get(c).copied())) {
                     self.fact(a, b);

@@ -48,7 +48,9 @@ impl Scalars<'_> {
         }
         let absent = match &s.op {
             Op::Bin(Bin::Mul | Bin::Scale, a, b) | Op::MatMul(a, b) | Op::Outer(a, b) => none(a) || none(b),
-            Op::Bin(Bin::Div, a, _) | Op::Un(Un::Neg, a) | Op::Reverse(a) | Op::Transpose(a) | Op::Sum { a, .. } => none(a),
+            Op::Bin(Bin::Div, a, _) | Op::Un(Un::Neg, a) | Op::Reverse(a) | Op::Transpose(a) | Op::Sum { a, .. } => {
+                none(a)
+            }
             Op::Index { a, .. } | Op::Slice { a, .. } | Op::Gather { a, .. } | Op::Replicate { a, .. } => none(a),
             _ => false,
         };
@@ -72,9 +74,18 @@ impl Scalars<'_> {
     /// Returns whether it was peeled.
     pub(super) fn peeled(&mut self, s: &Stmt, l: &Loop, out: &mut Vec<Stmt>) -> bool {
         let Turns::For(n) = l.turns else { return false };
-        let linear = !(s.lin_outs.is_empty() && l.lin_init.is_empty() && l.lin_xs.is_empty() && l.body.lin_params.is_empty());
-        let suits = self.sums == Sums::Written && l.reverse && !linear && l.outs.iter().all(|o| *o == Out::Collect) && l.init.iter().any(|v| self.is_absent(*v));
-        if !suits || self.guesses > 0 || self.begin == Begin::Turn && size(&l.body) > LONGEST || self.left < 8 * MOST + 3 * LONGEST {
+        let linear =
+            !(s.lin_outs.is_empty() && l.lin_init.is_empty() && l.lin_xs.is_empty() && l.body.lin_params.is_empty());
+        let suits = self.sums == Sums::Written
+            && l.reverse
+            && !linear
+            && l.outs.iter().all(|o| *o == Out::Collect)
+            && l.init.iter().any(|v| self.is_absent(*v));
+        if !suits
+            || self.guesses > 0
+            || self.begin == Begin::Turn && size(&l.body) > LONGEST
+            || self.left < 8 * MOST + 3 * LONGEST
+        {
             return false;
         }
         let (left, changed) = (self.left, self.changed);
@@ -93,7 +104,8 @@ impl Scalars<'_> {
         let zero = self.int(0, s, out);
         let any = self.one(Op::Cmp(Cmp::Gt, n, zero), Ty::Bool, s, out);
         let outs: Vec<Var> = s.outs.iter().map(|v| self.f.fresh(self.f.ty(*v).clone(), false)).collect();
-        let mut none = Block { stmts: vec![Stmt { outs: outs.clone(), ..s.clone() }], results: outs, ..Block::default() };
+        let mut none =
+            Block { stmts: vec![Stmt { outs: outs.clone(), ..s.clone() }], results: outs, ..Block::default() };
         // This arm is not processed further, so variables that it reads are renamed here.
         renumber(&mut none, &|v| self.name(v));
         out.push(Stmt { op: Op::If(any, Box::new(some), Box::new(none)), ..s.clone() });
@@ -108,7 +120,8 @@ impl Scalars<'_> {
         let one = self.one(Op::Lit(Lit::I64(1)), Ty::I64, s, &mut b.stmts);
         let last = self.one(Op::Bin(Bin::Sub, n, one), Ty::I64, s, &mut b.stmts);
         let first = self.turn(s, l, last, &mut b.stmts);
-        let sizes: Vec<Option<Size>> = l.init.iter().zip(&first).map(|(v, r)| if self.is_absent(*v) { self.size(*r) } else { None }).collect();
+        let sizes: Vec<Option<Size>> =
+            l.init.iter().zip(&first).map(|(v, r)| if self.is_absent(*v) { self.size(*r) } else { None }).collect();
         if sizes.iter().all(Option::is_none) {
             return None;
         }
@@ -149,7 +162,10 @@ impl Scalars<'_> {
 
     fn stack_of(&mut self, elems: Vec<Var>, ty: Ty, s: &Stmt, out: &mut Vec<Stmt>) -> Var {
         let v = self.f.fresh(ty, false);
-        self.stmts(vec![Stmt { op: Op::Stack { elems, shape: None }, outs: vec![v], lin_outs: Vec::new(), span: s.span }], out);
+        self.stmts(
+            vec![Stmt { op: Op::Stack { elems, shape: None }, outs: vec![v], lin_outs: Vec::new(), span: s.span }],
+            out,
+        );
         v
     }
 
@@ -159,7 +175,12 @@ impl Scalars<'_> {
         let mut given: Vec<Var> = std::iter::once(at).chain(l.init.iter().copied()).collect();
         for (x, p) in l.xs.iter().zip(&l.body.params[k..]) {
             let v = self.f.fresh(self.f.ty(*p).clone(), false);
-            let read = Stmt { op: Op::Index { a: *x, at: vec![at], shape: None }, outs: vec![v], lin_outs: Vec::new(), span: s.span };
+            let read = Stmt {
+                op: Op::Index { a: *x, at: vec![at], shape: None },
+                outs: vec![v],
+                lin_outs: Vec::new(),
+                span: s.span,
+            };
             self.stmts(vec![read], out);
             given.push(self.name(v));
         }

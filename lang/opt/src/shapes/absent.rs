@@ -22,7 +22,8 @@ impl Known<'_> {
     /// Records which results of a loop may be symbolic zeros, given the same of its carried values.
     pub(super) fn left_absent(&mut self, s: &Stmt, l: &Loop, carried: &[bool]) {
         let made = l.body.results.iter().skip(carried.len()).map(|r| self.absent.contains(r));
-        let zeros: Vec<Var> = s.outs.iter().zip(carried.iter().copied().chain(made)).filter(|(_, a)| *a).map(|(v, _)| *v).collect();
+        let zeros: Vec<Var> =
+            s.outs.iter().zip(carried.iter().copied().chain(made)).filter(|(_, a)| *a).map(|(v, _)| *v).collect();
         self.are_absent(&zeros);
     }
 
@@ -36,7 +37,9 @@ impl Known<'_> {
     fn makes_zero(&self, op: &Op) -> bool {
         match op {
             Op::Zero(_) | Op::Fields { .. } | Op::Con { .. } | Op::Call { .. } => true,
-            Op::SliceAdd { acc, v, shape, .. } | Op::IndexAdd { acc, v, shape, .. } | Op::GatherAdd { acc, v, shape, .. } => {
+            Op::SliceAdd { acc, v, shape, .. }
+            | Op::IndexAdd { acc, v, shape, .. }
+            | Op::GatherAdd { acc, v, shape, .. } => {
                 let boxes = !matches!(self.f.ty(*acc), Ty::Array(e, _) if e.is_flat());
                 (shape.is_none() || boxes) && self.absent.contains(acc) || self.absent.contains(v)
             }

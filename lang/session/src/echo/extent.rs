@@ -49,7 +49,10 @@ mod tests {
     #[test]
     fn counts() {
         let of = |v: Value| if let Value::Array(a) = v { super::of(&a) } else { None };
-        assert_eq!(of(array::floats(vec![1.0, f64::NAN, -2.5, f64::INFINITY, f64::NAN])).as_deref(), Some("-2.5 .. 1.0, 2 nan, 1 inf"));
+        assert_eq!(
+            of(array::floats(vec![1.0, f64::NAN, -2.5, f64::INFINITY, f64::NAN])).as_deref(),
+            Some("-2.5 .. 1.0, 2 nan, 1 inf")
+        );
         assert_eq!(of(array::floats(vec![f64::NAN])).as_deref(), Some("1 nan"));
         assert_eq!(of(array::ints(vec![3, -1])).as_deref(), Some("-1 .. 3"));
         assert_eq!(of(array::ints(vec![])), None);

@@ -24,13 +24,17 @@ fn cells(a: &Array, at: &[usize], limit: usize, table: bool) -> Vec<String> {
     let right = |texts: Vec<String>| padded(texts, true);
     match a.buf() {
         Buf::F64(v) => digits::column(&at.iter().map(|i| v[*i]).collect::<Vec<_>>()),
-        Buf::F32(v) if digits::digits() < digits::SINGLE => digits::column(&at.iter().map(|i| f64::from(v[*i])).collect::<Vec<_>>()),
+        Buf::F32(v) if digits::digits() < digits::SINGLE => {
+            digits::column(&at.iter().map(|i| f64::from(v[*i])).collect::<Vec<_>>())
+        }
         Buf::F32(v) => digits::aligned(&at.iter().map(|i| show::float32(v[*i])).collect::<Vec<_>>()),
         Buf::I64(v) => right(at.iter().map(|i| v[*i].to_string()).collect()),
         Buf::Bool(v) => right(at.iter().map(|i| v[*i].to_string()).collect()),
         Buf::Boxed(v) => padded(at.iter().map(|i| entry(&v[*i], limit, table)).collect(), false),
         Buf::Unit => vec!["()".into(); at.len()],
-        Buf::Tuple(_) | Buf::Record(..) => padded(at.iter().map(|i| clip(&inner(&array::elem(a, *i), None), limit)).collect(), false),
+        Buf::Tuple(_) | Buf::Record(..) => {
+            padded(at.iter().map(|i| clip(&inner(&array::elem(a, *i), None), limit)).collect(), false)
+        }
     }
 }
 
@@ -50,8 +54,15 @@ fn pad(text: &str, columns: usize, right: bool) -> String {
 }
 
 /// A column with an optional heading, and an ellipsis where rows are omitted.
-fn column(a: &Array, head: Option<&str>, rows: &[Option<usize>], at: impl Fn(usize) -> usize, limit: usize) -> Vec<String> {
-    let mut found = cells(a, &rows.iter().flatten().map(|i| at(*i)).collect::<Vec<_>>(), limit, head.is_some()).into_iter();
+fn column(
+    a: &Array,
+    head: Option<&str>,
+    rows: &[Option<usize>],
+    at: impl Fn(usize) -> usize,
+    limit: usize,
+) -> Vec<String> {
+    let mut found =
+        cells(a, &rows.iter().flatten().map(|i| at(*i)).collect::<Vec<_>>(), limit, head.is_some()).into_iter();
     let body = rows.iter().map(|i| i.map_or_else(|| "…".to_owned(), |_| found.next().unwrap_or_default()));
     padded(head.map(|h| clip(h, limit)).into_iter().chain(body).collect(), !is_text(a))
 }
@@ -62,7 +73,8 @@ fn fitting(n: usize, lines: usize, room: Room, of: &dyn Fn(usize) -> Vec<String>
     loop {
         let shown = picked(n, most);
         let parts: Vec<Vec<String>> = shown.iter().map(|j| j.map_or_else(|| vec!["…".to_owned(); lines], of)).collect();
-        let rows: Vec<String> = (0..lines).map(|i| parts.iter().map(|p| p[i].as_str()).collect::<Vec<_>>().join("  ")).collect();
+        let rows: Vec<String> =
+            (0..lines).map(|i| parts.iter().map(|p| p[i].as_str()).collect::<Vec<_>>().join("  ")).collect();
         if most == 1 || room.all || rows.iter().all(|l| width(l) <= room.columns) {
             return (shown, rows.iter().map(|l| l.trim_end().to_owned()).collect());
         }
@@ -127,7 +139,9 @@ pub(super) fn slices(a: &Array, room: Room) -> Vec<String> {
 /// A vector that can be a column of a table.
 fn flat(v: &Value) -> Option<&Array> {
     match v {
-        Value::Array(a) if a.shape.len() == 1 && a.len() > 1 && !matches!(a.kind(), Kind::Tuple | Kind::Record) => Some(a),
+        Value::Array(a) if a.shape.len() == 1 && a.len() > 1 && !matches!(a.kind(), Kind::Tuple | Kind::Record) => {
+            Some(a)
+        }
         _ => None,
     }
 }
@@ -154,11 +168,23 @@ pub fn columns(v: &Value) -> Option<Vec<(String, &Array)>> {
 pub(super) fn table(v: &Value, room: Room) -> Vec<String> {
     let columns = columns(v).unwrap_or_default();
     let rows = picked(columns.first().map_or(0, |(_, a)| a.len()), room.most(ROWS));
-    let of = |j: usize| column(columns[j].1, Some(&columns[j].0), &rows, |i| i, room.most(CELL.min(room.columns.saturating_sub(3))));
+    let of = |j: usize| {
+        column(columns[j].1, Some(&columns[j].0), &rows, |i| i, room.most(CELL.min(room.columns.saturating_sub(3))))
+    };
     let (shown, mut lines) = fitting(columns.len(), rows.len() + 1, room, &of);
-    let hidden: Vec<&str> = (0..columns.len()).filter(|j| !shown.contains(&Some(*j))).map(|j| columns[j].0.as_str()).collect();
+    let hidden: Vec<&str> =
+        (0..columns.len()).filter(|j| !shown.contains(&Some(*j))).map(|j| columns[j].0.as_str()).collect();
     if !hidden.is_empty() {
-        lines.extend(wrapped(&format!("… {} column{} more: {}", hidden.len(), if hidden.len() == 1 { "" } else { "s" }, hidden.join(", ")), room.columns, 2));
+        lines.extend(wrapped(
+            &format!(
+                "… {} column{} more: {}",
+                hidden.len(),
+                if hidden.len() == 1 { "" } else { "s" },
+                hidden.join(", ")
+            ),
+            room.columns,
+            2,
+        ));
     }
     lines
 }

@@ -19,7 +19,7 @@ use text::{brief, clip, large, short, summary};
 pub struct Echo {
     /// The defined name; `None` for an expression.
     pub name: Option<String>,
-    /// The name, if the expression is a plain name.
+    /// What a function is called, and where it was defined.
     pub called: Option<String>,
     /// Its type as text, with actual sizes.
     pub ty: String,
@@ -91,12 +91,16 @@ impl Echo {
     /// All elements, on as many lines as necessary. Rows of numbers in columns are not wrapped.
     pub fn all(&self, columns: usize) -> String {
         let one = || show::typed(&self.shown, self.of.as_ref());
-        if matches!(self.shown, Value::Fun(_)) || text::leaves(&self.shown, columns) <= columns && width(&one()) <= columns {
+        if matches!(self.shown, Value::Fun(_))
+            || text::leaves(&self.shown, columns) <= columns && width(&one()) <= columns
+        {
             return self.there(self.with_name(&one()));
         }
         let lines = match &self.shown {
             v if is_table(v) => grid::table(v, Room::all(columns)),
-            Value::Array(a) if is_matrix(&self.shown) && a.shape.len() == 2 => grid::matrix(a, Room::all(columns), usize::MAX),
+            Value::Array(a) if is_matrix(&self.shown) && a.shape.len() == 2 => {
+                grid::matrix(a, Room::all(columns), usize::MAX)
+            }
             Value::Array(a) if is_matrix(&self.shown) => grid::slices(a, Room::all(columns)),
             Value::Array(a) if a.shape.len() == 1 && a.kind() != Kind::Boxed => grid::vector(a, Room::all(columns)),
             _ => wrapped_type(&one(), columns.max(NARROW), 2),
@@ -106,12 +110,20 @@ impl Echo {
 
     fn laid(&self, columns: usize) -> String {
         if let Some(table) = table::of(&self.shown) {
-            return format!("{}\n{}", self.head(columns), indented(&table.lines().map(str::to_owned).collect::<Vec<_>>(), 2));
+            return format!(
+                "{}\n{}",
+                self.head(columns),
+                indented(&table.lines().map(str::to_owned).collect::<Vec<_>>(), 2)
+            );
         }
         let inside = columns.saturating_sub(2).max(NARROW);
         match short(&self.shown, self.of.as_ref(), inside) {
-            Some(text) if !is_matrix(&self.shown) && !is_table(&self.shown) => wrapped_type(&self.with_name(&text), columns.max(NARROW), 4).join("\n"),
-            _ if matches!(self.shown, Value::Fun(_)) => wrapped_type(&self.with_name(""), columns.max(NARROW), 4).join("\n"),
+            Some(text) if !is_matrix(&self.shown) && !is_table(&self.shown) => {
+                wrapped_type(&self.with_name(&text), columns.max(NARROW), 4).join("\n")
+            }
+            _ if matches!(self.shown, Value::Fun(_)) => {
+                wrapped_type(&self.with_name(""), columns.max(NARROW), 4).join("\n")
+            }
             _ => self.in_lines(columns, lay(&self.shown, self.of.as_ref(), inside, 0)),
         }
     }
@@ -119,7 +131,9 @@ impl Echo {
     /// A value of several lines. A definition whose value is too long shows only its type.
     fn in_lines(&self, columns: usize, lines: Vec<String>) -> String {
         match &self.shown {
-            _ if self.name.is_none() || lines.len() <= NAMED => format!("{}\n{}", self.head(columns), indented(&cut_lines(lines), 2)),
+            _ if self.name.is_none() || lines.len() <= NAMED => {
+                format!("{}\n{}", self.head(columns), indented(&cut_lines(lines), 2))
+            }
             Value::Array(a) => wrapped_type(&self.summary(a, columns), columns.max(NARROW), 4).join("\n"),
             _ => self.head(columns),
         }
@@ -141,7 +155,9 @@ impl Echo {
         let name = self.name.as_ref().map_or(String::new(), |n| format!("{n} "));
         let ty = if table::is_cost(&self.shown) { "Cost" } else { &self.ty };
         let about = match &self.shown {
-            Value::Array(a) if a.shape.iter().product::<usize>() > ROWS * ROWS || extent::has_none(a) => extent::of(a).map_or(String::new(), |e| format!(", {e}")),
+            Value::Array(a) if a.shape.iter().product::<usize>() > ROWS * ROWS || extent::has_none(a) => {
+                extent::of(a).map_or(String::new(), |e| format!(", {e}"))
+            }
             _ => String::new(),
         };
         let mut lines = wrapped_type(&format!("{name}: {ty}{about}"), columns.max(NARROW), 4);
@@ -157,8 +173,10 @@ impl Echo {
         match (&self.name, &self.shown) {
             _ if table::of(&self.shown).is_some() => format!("{}\n{value}", self.head(usize::MAX)),
             (Some(n), Value::Fun(_)) => format!("{n} : {}", self.ty),
-            // The type of a function already says everything.
-            (None, Value::Fun(f)) => format!("<fun{}> : {}", self.called.as_ref().map_or_else(|| f.called(), |n| format!(" {n}")), self.ty),
+            // The type of a function says all that there is to see.
+            (None, Value::Fun(_)) => {
+                format!("<fun{}> : {}", self.called.as_ref().map_or(String::new(), |n| format!(" {n}")), self.ty)
+            }
             (Some(n), _) => format!("{n} = {value} : {}", self.ty),
             (None, _) => format!("{value} : {}", self.ty),
         }
@@ -188,12 +206,22 @@ fn lay(v: &Value, ty: Option<&Ty>, columns: usize, depth: usize) -> Vec<String> 
         Value::Array(a) if a.shape.len() == 2 => grid::matrix(a, Room::of(columns), ROWS),
         Value::Array(a) => grid::slices(a, Room::of(columns)),
         Value::Record(r) => {
-            let field = |i: usize| part(&format!("{} =", r.names[i]), &r.vals[i], show::field(ty, r.names[i]), columns, depth);
+            let field =
+                |i: usize| part(&format!("{} =", r.names[i]), &r.vals[i], show::field(ty, r.names[i]), columns, depth);
             order::shown(&r.names).into_iter().flat_map(field).collect()
         }
-        Value::Tuple(t) => t.0.iter().enumerate().flat_map(|(i, v)| part(&format!("({i})"), v, show::component(ty, i), columns, depth)).collect(),
+        Value::Tuple(t) => {
+            t.0.iter()
+                .enumerate()
+                .flat_map(|(i, v)| part(&format!("({i})"), v, show::component(ty, i), columns, depth))
+                .collect()
+        }
         Value::Data(d) if d.con.name.as_str() != "Cons" && !tree::is_tree(v) => {
-            let fields = d.fields.iter().flat_map(|f| lay(f, None, columns.saturating_sub(2).max(NARROW), depth + 1)).map(|l| format!("  {l}"));
+            let fields = d
+                .fields
+                .iter()
+                .flat_map(|f| lay(f, None, columns.saturating_sub(2).max(NARROW), depth + 1))
+                .map(|l| format!("  {l}"));
             std::iter::once(d.con.name.to_string()).chain(fields).collect()
         }
         v => wrapped(&brief(v, ty), columns, 2),
@@ -204,7 +232,9 @@ fn lay(v: &Value, ty: Option<&Ty>, columns: usize, depth: usize) -> Vec<String> 
 fn part(name: &str, v: &Value, ty: Option<&Ty>, columns: usize, depth: usize) -> Vec<String> {
     let inner = lay(v, ty, columns.saturating_sub(2).max(NARROW), depth + 1);
     match inner.as_slice() {
-        [one] if width(name) + 1 + width(one) <= columns => vec![format!("{name} {}", if is_number(v) { text::inner(v, ty) } else { one.clone() })],
+        [one] if width(name) + 1 + width(one) <= columns => {
+            vec![format!("{name} {}", if is_number(v) { text::inner(v, ty) } else { one.clone() })]
+        }
         _ => std::iter::once(name.to_owned()).chain(inner.into_iter().map(|l| format!("  {l}"))).collect(),
     }
 }
@@ -218,7 +248,12 @@ fn is_number(v: &Value) -> bool {
 fn vector(a: &Array, columns: usize, depth: usize) -> Vec<String> {
     let n = a.len();
     if a.kind() == Kind::Boxed && depth < 8 && (0..n.min(ROWS)).any(|i| short(&array::elem(a, i), None, 38).is_none()) {
-        return picked(n, NAMED).into_iter().flat_map(|i| i.map_or(vec!["…".to_owned()], |i| part(&format!("[{i}]"), &array::elem(a, i), None, columns, depth))).collect();
+        return picked(n, NAMED)
+            .into_iter()
+            .flat_map(|i| {
+                i.map_or(vec!["…".to_owned()], |i| part(&format!("[{i}]"), &array::elem(a, i), None, columns, depth))
+            })
+            .collect();
     }
     grid::vector(a, Room::of(columns))
 }
@@ -275,7 +310,12 @@ mod tests {
     #[test]
     fn nothing_is_wider_than_the_screen_or_longer() {
         let ints = |shape: &[usize]| matrix_of(shape);
-        let floats = |shape: &[usize]| array::make(shape.iter().copied().collect(), Buf::F64((0..shape.iter().product::<usize>()).map(|i| (i as f64).sin() * 1e5).collect()));
+        let floats = |shape: &[usize]| {
+            array::make(
+                shape.iter().copied().collect(),
+                Buf::F64((0..shape.iter().product::<usize>()).map(|i| (i as f64).sin() * 1e5).collect()),
+            )
+        };
         for shape in [&[1000][..], &[100, 100], &[7, 8, 9], &[2, 300], &[300, 2], &[3, 3, 3, 3], &[2, 2, 2, 2, 40]] {
             for (width, v) in [20, 40, 80, 200].into_iter().flat_map(|w| [(w, ints(shape)), (w, floats(shape))]) {
                 let text = echo(v).screen(width);
@@ -310,9 +350,13 @@ mod tests {
 
     #[test]
     fn tables_name_the_columns_that_do_not_fit() {
-        let names: std::rc::Rc<[_]> = ["a", "bb", "ccc", "dddd"].iter().map(|n| adl_syntax::symbol::Symbol::new(n)).collect();
+        let names: std::rc::Rc<[_]> =
+            ["a", "bb", "ccc", "dddd"].iter().map(|n| adl_syntax::symbol::Symbol::new(n)).collect();
         let vals = (0..4).map(|i| array::floats(vec![f64::from(i), 1e5 + 0.5])).collect();
         let text = echo(Value::Record(std::rc::Rc::new(adl_interp::value::Record { names, vals }))).screen(36);
-        assert_eq!(text, ": T\n         a        bb  …      dddd\n       0.0       1.0  …       3.0\n  100000.5  100000.5  …  100000.5\n  … 1 column more: ccc");
+        assert_eq!(
+            text,
+            ": T\n         a        bb  …      dddd\n       0.0       1.0  …       3.0\n  100000.5  100000.5  …  100000.5\n  … 1 column more: ccc"
+        );
     }
 }

@@ -107,10 +107,16 @@ pub(super) fn brief(v: &Value, ty: Option<&Ty>) -> String {
     let text = match v {
         Value::Array(a) if large(v) => ends(a, EDGE),
         Value::Record(r) if !table::is_cost(v) => {
-            let fields: Vec<String> = order::shown(&r.names).into_iter().map(|i| format!("{} = {}", r.names[i], inner(&r.vals[i], show::field(ty, r.names[i])))).collect();
+            let fields: Vec<String> = order::shown(&r.names)
+                .into_iter()
+                .map(|i| format!("{} = {}", r.names[i], inner(&r.vals[i], show::field(ty, r.names[i]))))
+                .collect();
             format!("{{{}}}", fields.join(", "))
         }
-        Value::Tuple(t) => format!("({})", t.0.iter().enumerate().map(|(i, v)| inner(v, show::component(ty, i))).collect::<Vec<_>>().join(", ")),
+        Value::Tuple(t) => format!(
+            "({})",
+            t.0.iter().enumerate().map(|(i, v)| inner(v, show::component(ty, i))).collect::<Vec<_>>().join(", ")
+        ),
         Value::Data(d) if let Some(text) = list(d).or_else(|| tree(v)) => text,
         v => show::brief(v, ty, LONG),
     };
@@ -203,7 +209,9 @@ mod tests {
 
     #[test]
     fn clipped_texts_fit() {
-        for (text, columns, want) in [("abc", 3, "abc"), ("abcd", 3, "ab…"), ("日本語", 5, "日本…"), ("日本語", 4, "日…")] {
+        for (text, columns, want) in
+            [("abc", 3, "abc"), ("abcd", 3, "ab…"), ("日本語", 5, "日本…"), ("日本語", 4, "日…")]
+        {
             assert_eq!(clip(text, columns), want);
         }
     }

@@ -15,7 +15,20 @@ impl Host for Whole {
         use Prim as P;
         let whole = matches!(
             p,
-            P::LinSolve | P::Cholesky | P::Qr | P::Lu | P::Svd | P::Eigh | P::Inv | P::Det | P::RandKey | P::RandSplit | P::RandUniform | P::RandNormal | P::RandInt | P::RandPermutation
+            P::LinSolve
+                | P::Cholesky
+                | P::Qr
+                | P::Lu
+                | P::Svd
+                | P::Eigh
+                | P::Inv
+                | P::Det
+                | P::RandKey
+                | P::RandSplit
+                | P::RandUniform
+                | P::RandNormal
+                | P::RandInt
+                | P::RandPermutation
         );
         if !whole {
             return Simple.prims(p, args);
@@ -55,14 +68,25 @@ fn to_value(v: &Val) -> Value {
         Val::Array(a) => {
             let shape = a.shape.iter().copied().collect();
             match a.elems.first() {
-                Some(Val::I64(_)) => array::make(shape, Buf::I64(a.elems.iter().map(|x| if let Val::I64(n) = x { *n } else { 0 }).collect())),
+                Some(Val::I64(_)) => array::make(
+                    shape,
+                    Buf::I64(a.elems.iter().map(|x| if let Val::I64(n) = x { *n } else { 0 }).collect()),
+                ),
                 _ => array::make(shape, Buf::F64(a.elems.iter().map(|x| x.float().unwrap_or(0.0)).collect())),
             }
         }
         // The keys of random numbers.
         Val::Data(c) => {
-            let con = adl_interp::value::ConInfo { name: Symbol::new("Key"), tag: c.tag, data: adl_typing::ty::DataId(0, Symbol::new("Key")), arity: c.fields.len() as u32 };
-            Value::Data(Rc::new(adl_interp::value::Data { con: Rc::new(con), fields: c.fields.iter().map(to_value).collect() }))
+            let con = adl_interp::value::ConInfo {
+                name: Symbol::new("Key"),
+                tag: c.tag,
+                data: adl_typing::ty::DataId(0, Symbol::new("Key")),
+                arity: c.fields.len() as u32,
+            };
+            Value::Data(Rc::new(adl_interp::value::Data {
+                con: Rc::new(con),
+                fields: c.fields.iter().map(to_value).collect(),
+            }))
         }
         other => panic!("{other:?}"),
     }

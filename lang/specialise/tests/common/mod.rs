@@ -69,8 +69,15 @@ pub struct Checker {
 
 impl Checker {
     pub fn new() -> Checker {
-        let mut c =
-            Checker { sources: SourceMap::default(), tables: Tables::default(), env: Env::default(), std: HashMap::new(), defs: HashMap::new(), fun: None, inputs: false };
+        let mut c = Checker {
+            sources: SourceMap::default(),
+            tables: Tables::default(),
+            env: Env::default(),
+            std: HashMap::new(),
+            defs: HashMap::new(),
+            fun: None,
+            inputs: false,
+        };
         let prelude = c.load("prelude", adl_std::PRELUDE, true).unwrap();
         c.env = Env { base: Some(Rc::new(prelude)), ..Env::default() };
         c
@@ -84,9 +91,15 @@ impl Checker {
             return Err(diags);
         }
         for item in &program.items {
-            let words: Vec<String> = self.sources.text(item.span).split(|c: char| !(c.is_alphanumeric() || c == '_')).map(str::to_owned).collect();
+            let words: Vec<String> = self
+                .sources
+                .text(item.span)
+                .split(|c: char| !(c.is_alphanumeric() || c == '_'))
+                .map(str::to_owned)
+                .collect();
             for w in words {
-                if let Some(m) = adl_std::home(&w).map(str::to_owned).or_else(|| adl_std::source(&w).map(|_| w.clone())) {
+                if let Some(m) = adl_std::home(&w).map(str::to_owned).or_else(|| adl_std::source(&w).map(|_| w.clone()))
+                {
                     self.module(&m)?;
                 }
             }
@@ -114,7 +127,9 @@ impl Checker {
 
     /// Checks a program; `main` is the function to specialise.
     pub fn program(&mut self, text: &str) -> Result<(), String> {
-        self.env = self.load("test", text, false).map_err(|d| d.iter().map(|d| d.message.clone()).collect::<Vec<_>>().join("; "))?;
+        self.env = self
+            .load("test", text, false)
+            .map_err(|d| d.iter().map(|d| d.message.clone()).collect::<Vec<_>>().join("; "))?;
         self.fun = self.env.value(adl_syntax::symbol::Symbol::new("main")).map(|g| g.id);
         Ok(())
     }
@@ -133,7 +148,9 @@ impl World for Checker {
         };
         match &*inner.kind {
             // Polymorphic numbers become Floats.
-            ExprKind::Lam(_) if !hidden.is_empty() && at.steps.is_empty() => View::Fun(FunView::Partial(hidden.len() as u32)),
+            ExprKind::Lam(_) if !hidden.is_empty() && at.steps.is_empty() => {
+                View::Fun(FunView::Partial(hidden.len() as u32))
+            }
             ExprKind::Lam(_) if !hidden.is_empty() && at.steps != [0] => View::Rep(Ty::Float),
             ExprKind::Lam(lam) => View::Fun(FunView::Closure { hidden, lam: lam.clone(), captured: Vec::new() }),
             _ if self.inputs => View::Data,
@@ -220,7 +237,8 @@ pub fn by_vm(text: &str) -> Result<String, String> {
 /// Whether two texts are equal, comparing floats to 12 digits.
 pub fn agree(a: &str, b: &str) -> bool {
     let words = |s: &str| -> Vec<String> {
-        let spaced: String = s.chars().flat_map(|c| if "[](){},=".contains(c) { vec![' ', c, ' '] } else { vec![c] }).collect();
+        let spaced: String =
+            s.chars().flat_map(|c| if "[](){},=".contains(c) { vec![' ', c, ' '] } else { vec![c] }).collect();
         spaced.split_whitespace().map(str::to_owned).collect()
     };
     let (x, y) = (words(a), words(b));
@@ -244,5 +262,9 @@ pub fn check(text: &str) {
         (Err(x), Err(_)) => x.starts_with("error"),
         _ => false,
     };
-    assert!(ok, "{text}\n  specialised: {a:?}\n  ordinary:    {b:?}\n{}", made(text).map_or(String::new(), |m| ir(&m.program)));
+    assert!(
+        ok,
+        "{text}\n  specialised: {a:?}\n  ordinary:    {b:?}\n{}",
+        made(text).map_or(String::new(), |m| ir(&m.program))
+    );
 }

@@ -30,8 +30,9 @@ pub(crate) fn equals_in_expression(at: Span, target: Option<&str>) -> Diagnostic
 pub(crate) fn upper_definition(at: Span, name: &str) -> Diagnostic {
     let mut letters = name.chars();
     let small: String = letters.next().into_iter().flat_map(char::to_lowercase).chain(letters).collect();
-    Diagnostic::error("E0113", at, "`=` defines a name; it does not compare")
-        .hint(format!("to define, write `let {small} = ...`, for names of values begin in lower case; to compare, write `==`"))
+    Diagnostic::error("E0113", at, "`=` defines a name; it does not compare").hint(format!(
+        "to define, write `let {small} = ...`, for names of values begin in lower case; to compare, write `==`"
+    ))
 }
 
 /// `f(x=1)`.
@@ -56,8 +57,12 @@ pub(crate) fn comparison_chain(at: Span, first: Span) -> Diagnostic {
 }
 
 pub(crate) fn partial_section(at: Span, op: &str) -> Diagnostic {
-    Diagnostic::error("E0121", at, format!("`({op})` is the operator as a function; it takes no operand inside the parentheses"))
-        .hint(format!("write `fun x -> x {op} ...`"))
+    Diagnostic::error(
+        "E0121",
+        at,
+        format!("`({op})` is the operator as a function; it takes no operand inside the parentheses"),
+    )
+    .hint(format!("write `fun x -> x {op} ...`"))
 }
 
 pub(crate) fn tuple_place(at: Span) -> Diagnostic {
@@ -80,7 +85,9 @@ pub(crate) fn no_arms(at: Span) -> Diagnostic {
 }
 
 pub(crate) fn missing_bar(at: Span) -> Diagnostic {
-    Diagnostic::error("E0124", at, "each further case begins with `|`").hint("put `|` before the pattern").fix(Span { hi: at.lo, ..at }, "| ")
+    Diagnostic::error("E0124", at, "each further case begins with `|`")
+        .hint("put `|` before the pattern")
+        .fix(Span { hi: at.lo, ..at }, "| ")
 }
 
 pub(crate) fn for_bound(at: Span, found: &str) -> Diagnostic {
@@ -115,7 +122,9 @@ pub(crate) fn record_semicolon(at: Span) -> Diagnostic {
 pub(crate) fn orphan(at: Span, found: &str) -> Diagnostic {
     let (owner, hint) = match found {
         "with" => ("`match` and no `{`", "write `match e with | pattern -> ...`, or `{r with x = e}`"),
-        "in" => ("`let`", "write `let x = e in body`; the index of a comprehension is bounded by `<`: `for i < n -> ...`"),
+        "in" => {
+            ("`let`", "write `let x = e in body`; the index of a comprehension is bounded by `<`: `for i < n -> ...`")
+        }
         "do" => ("`loop`", "write `loop x = start for i < n do next`"),
         _ => ("`if`", "write `if c then a else b`; `else` may not stand left of the column of its `if`'s block"),
     };
@@ -127,7 +136,9 @@ pub(crate) fn range_in_brackets(at: Span, sign: &str, index: bool) -> Diagnostic
     let d = Diagnostic::error("E0110", at, format!("`{sign}` cannot stand here"));
     match index {
         true => d.hint("a slice is written `x[a:b]`, without its element `b`"),
-        false => d.hint("the Ints from `a` to `b - 1` are `range a b`, `n` numbers between two others `linspace a b n`"),
+        false => {
+            d.hint("the Ints from `a` to `b - 1` are `range a b`, `n` numbers between two others `linspace a b n`")
+        }
     }
 }
 
@@ -164,41 +175,81 @@ pub(crate) fn number_without_zero(at: Span, digits: &str) -> Diagnostic {
 }
 
 pub(crate) fn field_of_number(at: Span) -> Diagnostic {
-    Diagnostic::error("E0105", at, "a number has one point at most").hint("the Ints from `a` to `b - 1` are `range a b`")
+    Diagnostic::error("E0105", at, "a number has one point at most")
+        .hint("the Ints from `a` to `b - 1` are `range a b`")
 }
 
 pub(super) const EXPLANATIONS: &[Explanation] = &[
-    ("E0112", "An expression is missing. After `=`, `->`, `then`, `else`, `in` and `do` it stands on the same line, or indented \
+    (
+        "E0112",
+        "An expression is missing. After `=`, `->`, `then`, `else`, `in` and `do` it stands on the same line, or indented \
 more on the next ones.\n\n    let x =              -- wrong\n    let x = 1.0          -- right\n\n    let y = x \
-+            -- wrong\n    let y = x + 1.0      -- right"),
-    ("E0113", "`=` gives a name to a value, in `let`, in records and in loops. To compare, use `==`.\n\n    if x = 0.0 then 1.0 \
++            -- wrong\n    let y = x + 1.0      -- right",
+    ),
+    (
+        "E0113",
+        "`=` gives a name to a value, in `let`, in records and in loops. To compare, use `==`.\n\n    if x = 0.0 then 1.0 \
 else x       -- wrong\n    if x == 0.0 then 1.0 else x      -- right\n\n    y = 2.0            -- wrong\n    let y = 2.0        \
--- right"),
-    ("E0114", "A comparison gives a Bool, which cannot be compared with a number.\n\n    0.0 < x < 1.0                -- \
-wrong\n    0.0 < x && x < 1.0           -- right"),
-    ("E0121", "An operator in parentheses is a function of two arguments: `(+)` is `fun a b -> a + b`. With one operand \
+-- right",
+    ),
+    (
+        "E0114",
+        "A comparison gives a Bool, which cannot be compared with a number.\n\n    0.0 < x < 1.0                -- \
+wrong\n    0.0 < x && x < 1.0           -- right",
+    ),
+    (
+        "E0121",
+        "An operator in parentheses is a function of two arguments: `(+)` is `fun a b -> a + b`. With one operand \
 given, write the function out.\n\n    map (+ 1.0) xs              -- wrong\n    map (fun x -> x + 1.0) xs   -- right\n\n`(- 1.0)` is the \
-number minus one."),
-    ("E0122", "The parts of a tuple have no names and no numbers.\n\n    t.0                        -- wrong\n    fst t                      \
--- right, for pairs\n    let (a, b, c) = t          -- right"),
-    ("E0123", "`fun` takes one or more parameters and `lin` takes exactly one, which may be a tuple.\n\n    fun -> 1.0               \
--- wrong\n    fun () -> 1.0            -- right\n    lin x y -> x + y         -- wrong\n    lin (x, y) -> x + y      -- right"),
-    ("E0124", "A `match` has one or more cases, each with `|` before it (the first may do without).\n\n    match n with\n      \
-0 -> 1\n      _ -> 2             -- wrong\n\n    match n with\n    | 0 -> 1\n    | _ -> 2             -- right"),
-    ("E0125", "A comprehension's variable counts from 0 up to its bound, which is not included.\n\n    for i in 0..n -> x[i]      -- \
-wrong\n    for i < n -> x[i]          -- right\n    for i -> x[i]              -- right: as many as x has"),
-    ("E0126", "The parts of arrays, tuples and records are separated by `,`. Records are written with `=` and `,` as values and with `:` and `,` as types.\n\n    {w : [1.0]; b : 0.0}          -- wrong\n    {w = [1.0], b = 0.0}          -- right\n\nIts type is \
-`{w : [1]Float, b : Float}`."),
-    ("E0127", "A word that belongs to an `if`, `match`, `let` or `loop`, without one that it could belong to. Either the first \
+number minus one.",
+    ),
+    (
+        "E0122",
+        "The parts of a tuple have no names and no numbers.\n\n    t.0                        -- wrong\n    fst t                      \
+-- right, for pairs\n    let (a, b, c) = t          -- right",
+    ),
+    (
+        "E0123",
+        "`fun` takes one or more parameters and `lin` takes exactly one, which may be a tuple.\n\n    fun -> 1.0               \
+-- wrong\n    fun () -> 1.0            -- right\n    lin x y -> x + y         -- wrong\n    lin (x, y) -> x + y      -- right",
+    ),
+    (
+        "E0124",
+        "A `match` has one or more cases, each with `|` before it (the first may do without).\n\n    match n with\n      \
+0 -> 1\n      _ -> 2             -- wrong\n\n    match n with\n    | 0 -> 1\n    | _ -> 2             -- right",
+    ),
+    (
+        "E0125",
+        "A comprehension's variable counts from 0 up to its bound, which is not included.\n\n    for i in 0..n -> x[i]      -- \
+wrong\n    for i < n -> x[i]          -- right\n    for i -> x[i]              -- right: as many as x has",
+    ),
+    (
+        "E0126",
+        "The parts of arrays, tuples and records are separated by `,`. Records are written with `=` and `,` as values and with `:` and `,` as types.\n\n    {w : [1.0]; b : 0.0}          -- wrong\n    {w = [1.0], b = 0.0}          -- right\n\nIts type is \
+`{w : [1]Float, b : Float}`.",
+    ),
+    (
+        "E0127",
+        "A word that belongs to an `if`, `match`, `let` or `loop`, without one that it could belong to. Either the first \
 part is missing, or the line stands too far to the left, so that the first part has ended already.\n\n    let f x =\n        if x > 0.0 then \
 x\n      else 0.0                   -- wrong: left of the block's column\n\n    let f x =\n        if x > 0.0 then x\n        else 0.0                 -- \
-right"),
-    ("E0128", "A pattern is missing. Patterns are names, `_`, literals, tuples `(a, b)`, records `{x, y = p}`, constructors with \
-their arguments, `x :: xs`, arrays `[a, b]`, `p | q` and `p as x`.\n\n    let type = 3           -- wrong: a reserved word\n    let kind = 3           -- right"),
-    ("E0129", "A type is missing. Types are `Float`, `Int`, `Bool`, `String`, `()`, tuples `(a, b)`, records `{x : a}`, arrays \
-`[n]a`, functions `a -> b`, linear functions `a -o b`, type variables and declared types with their arguments.\n\n    let f (p : Float * Float) = fst p      -- wrong\n    let f (p : (Float, Float)) = fst p     -- right"),
-    ("E0110", "Something else was expected at this place: a sign or word that the construct needs, such as `then` after the \
+right",
+    ),
+    (
+        "E0128",
+        "A pattern is missing. Patterns are names, `_`, literals, tuples `(a, b)`, records `{x, y = p}`, constructors with \
+their arguments, `x :: xs`, arrays `[a, b]`, `p | q` and `p as x`.\n\n    let type = 3           -- wrong: a reserved word\n    let kind = 3           -- right",
+    ),
+    (
+        "E0129",
+        "A type is missing. Types are `Float`, `Int`, `Bool`, `String`, `()`, tuples `(a, b)`, records `{x : a}`, arrays \
+`[n]a`, functions `a -> b`, linear functions `a -o b`, type variables and declared types with their arguments.\n\n    let f (p : Float * Float) = fst p      -- wrong\n    let f (p : (Float, Float)) = fst p     -- right",
+    ),
+    (
+        "E0110",
+        "Something else was expected at this place: a sign or word that the construct needs, such as `then` after the \
 condition of an `if`, `with` after `match e`, `->` after the parameters of `fun` or `=` after the left side of a `let`; or, before a \
 word that cannot stand here, an operator, a comma or a closing bracket.\n\n    if x > 0 1 else 2              -- wrong\n    if x > 0 \
-then 1 else 2         -- right"),
+then 1 else 2         -- right",
+    ),
 ];

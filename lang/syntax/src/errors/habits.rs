@@ -27,22 +27,34 @@ pub fn word(word: &str) -> Option<&'static str> {
         "mod" => "the remainder is written `a % b`",
         "div" => "whole numbers are divided with `a // b`",
         "xor" => "of two Bools this is `a != b`",
-        "try" | "raise" | "failwith" | "throw" => "an error ends the program (`error text`); what may be missing is an `Option`",
-        "null" | "nil" | "undefined" => "a missing value is `None`, and one that is there `Some x`; the empty list is `Nil`",
-        "print_endline" | "printf" | "println" | "print_string" | "puts" => "written `print x`, with values in text as in `print f\"x = {x}\"`",
+        "try" | "raise" | "failwith" | "throw" => {
+            "an error ends the program (`error text`); what may be missing is an `Option`"
+        }
+        "null" | "nil" | "undefined" => {
+            "a missing value is `None`, and one that is there `Some x`; the empty list is `Nil`"
+        }
+        "print_endline" | "printf" | "println" | "print_string" | "puts" => {
+            "written `print x`, with values in text as in `print f\"x = {x}\"`"
+        }
         "string_of_int" | "string_of_float" | "str" | "to_string" => "a value is made a text with `show x`",
         "float_of_int" => "written `float n`",
         "int_of_float" | "truncate" => "written `int x`",
         "length" | "size" => "the length of an array is `len xs`",
-        "np" | "numpy" | "jnp" | "math" | "torch" => "these functions have no module: `exp x`, `sum xs`, `linspace 0.0 1.0 n`",
+        "np" | "numpy" | "jnp" | "math" | "torch" => {
+            "these functions have no module: `exp x`, `sum xs`, `linspace 0.0 1.0 n`"
+        }
         "assert_eq" => "written `assert (a == b)`",
         "set" | "update" | "put" | "setindex" => ELEMENT,
         "append" | "push" | "vstack" | "hstack" => "arrays are joined with `xs ++ ys`",
         "matmul" => "written `a @ b`",
         "ndim" | "shape_of" => "the shape of an array is `shape x`",
-        "public" | "private" | "pub" | "export" | "local" | "global" | "nonlocal" => "a definition in column 0 is seen by all that follows, and by files that import it: `let x = ...`",
+        "public" | "private" | "pub" | "export" | "local" | "global" | "nonlocal" => {
+            "a definition in column 0 is seen by all that follows, and by files that import it: `let x = ...`"
+        }
         "del" | "delete" => "values are not deleted; a later `let` of the same name takes its place",
-        "async" | "await" | "yield" => "programs run in order; what is made one by one is a `loop` or an array `for i < n -> ...`",
+        "async" | "await" | "yield" => {
+            "programs run in order; what is made one by one is a `loop` or an array `for i < n -> ...`"
+        }
         "unless" => "written `if not c then ...`",
         "is" => "equality is written `a == b`; what may be missing is taken apart with `match`",
         "exception" => "there are no exceptions: `error text` ends the program; what may fail gives an `Option`",
@@ -64,7 +76,8 @@ pub(crate) fn format_in_text(d: Diagnostic, fix: Option<(Span, String)>) -> Diag
 }
 
 /// The hint for assignments to an element.
-pub(crate) const ELEMENT: &str = "an array with another element at `i` is `{xs with [i] = e}`, and one of which many change `for i < n -> ...`";
+pub(crate) const ELEMENT: &str =
+    "an array with another element at `i` is `{xs with [i] = e}`, and one of which many change `for i < n -> ...`";
 
 /// The adl equivalent of a constructor, module or type of another language.
 pub fn upper_word(word: &str) -> Option<&'static str> {
@@ -73,7 +86,9 @@ pub fn upper_word(word: &str) -> Option<&'static str> {
         "False" => "written `false`",
         "Just" => "written `Some x`",
         "Nothing" => "written `None`",
-        "List" | "Array" | "Seq" => "these functions have no module: `map f xs`, `len xs`; lists have the module `list`",
+        "List" | "Array" | "Seq" => {
+            "these functions have no module: `map f xs`, `len xs`; lists have the module `list`"
+        }
         "Printf" => "written `print f\"x = {x}\"`",
         "Math" => "these functions have no module: `exp x`",
         "Double" | "Real" | "Float64" => "the type of real numbers is `Float`, with 32 bits `F32`",
@@ -105,7 +120,8 @@ pub(crate) fn declares(word: &str) -> bool {
 }
 
 pub(crate) fn foreign_definition(at: Span, found: &str) -> Diagnostic {
-    Diagnostic::error("E0119", at, format!("adl has no word `{found}`")).hint(word(found).unwrap_or("a definition begins with `let`"))
+    Diagnostic::error("E0119", at, format!("adl has no word `{found}`"))
+        .hint(word(found).unwrap_or("a definition begins with `let`"))
 }
 
 pub(crate) fn foreign_operator(at: Span, text: &str) -> Diagnostic {
@@ -139,7 +155,7 @@ fn replaced(text: &str) -> Option<&'static str> {
 pub(crate) fn operator(text: &str) -> &'static str {
     match text {
         ".*" | "./" | ".+" | ".-" | ".^" => "arithmetic acts on whole arrays as it is: write it without the point",
-        "==="  => "equality is written `==`",
+        "===" => "equality is written `==`",
         "!==" => "inequality is written `!=`",
         "/=" => "inequality is written `!=`; values do not change, so there is no assignment",
         "<<" => "there are no operations on bits: `x * 2 ^ n`",
@@ -161,7 +177,9 @@ pub(crate) fn operator(text: &str) -> &'static str {
 /// `a \ b`, which is a function call in adl.
 pub(crate) fn left_division(at: Span, whole: Span, left: &str, right: &str) -> Diagnostic {
     let call = format!("solve {left} {right}");
-    Diagnostic::error("E0120", at, "adl has no operator `\\`").hint(format!("a system of linear equations is solved by `{call}`")).fix(whole, call)
+    Diagnostic::error("E0120", at, "adl has no operator `\\`")
+        .hint(format!("a system of linear equations is solved by `{call}`"))
+        .fix(whole, call)
 }
 
 /// `[1, 2]'` and `(a + b)'`.
@@ -173,30 +191,43 @@ pub(crate) fn transposed(at: Span) -> Diagnostic {
 pub(crate) fn where_clause(at: Span, definition: Option<(&str, Span, Span)>) -> Diagnostic {
     let d = Diagnostic::error("E0119", at, "adl has no `where` clause");
     match definition {
-        Some((text, clause, first)) => d.hint(format!("a definition stands before its use: `let {text} in ...`, or a line `let {text}` above")).fix(first, format!("let {text} in ")).fix(clause, ""),
+        Some((text, clause, first)) => d
+            .hint(format!("a definition stands before its use: `let {text} in ...`, or a line `let {text}` above"))
+            .fix(first, format!("let {text} in "))
+            .fix(clause, ""),
         None => d.hint("definitions stand before their use: `let x = ...`, each on a line of its own above the value"),
     }
 }
 
 /// `f . g`.
 pub(crate) fn composition(at: Span, whole: Span, ours: String) -> Diagnostic {
-    Diagnostic::error("E0120", at, "adl has no operator `.`").hint(format!("functions are composed from left to right: `{ours}`")).fix(whole, ours)
+    Diagnostic::error("E0120", at, "adl has no operator `.`")
+        .hint(format!("functions are composed from left to right: `{ours}`"))
+        .fix(whole, ours)
 }
 
 /// `[1 2 3]`: without commas the elements parse as an application.
 pub(crate) fn elements_without_commas(at: Span, whole: Span, ours: String) -> Diagnostic {
-    let hint = if ours.len() < 60 { format!("write `{ours}`") } else { "write `[1, 2, 3]`, a matrix `[[1, 2], [3, 4]]`".to_owned() };
+    let hint = if ours.len() < 60 {
+        format!("write `{ours}`")
+    } else {
+        "write `[1, 2, 3]`, a matrix `[[1, 2], [3, 4]]`".to_owned()
+    };
     Diagnostic::error("E0126", at, "the elements of an array are separated by `,`").hint(hint).fix(whole, ours)
 }
 
 /// `Float[3]`.
 pub(crate) fn size_behind_element(at: Span, ours: String) -> Diagnostic {
-    Diagnostic::error("E0129", at, "the sizes of an array stand before the type of its elements").hint(format!("write `{ours}`")).fix(at, ours)
+    Diagnostic::error("E0129", at, "the sizes of an array stand before the type of its elements")
+        .hint(format!("write `{ours}`"))
+        .fix(at, ours)
 }
 
 /// `let f :: Int -> Int = ...`.
 pub(crate) fn doubled_colon(at: Span) -> Diagnostic {
-    Diagnostic::error("E0120", at, "a type is given with `:`, and `::` puts an element before a list").hint("write `let f : a -> b = ...`").fix(at, ":")
+    Diagnostic::error("E0120", at, "a type is given with `:`, and `::` puts an element before a list")
+        .hint("write `let f : a -> b = ...`")
+        .fix(at, ":")
 }
 
 /// `data T a = A | B a`.
@@ -211,18 +242,38 @@ pub(crate) fn counted_up(at: Span) -> Diagnostic {
 
 /// A comment that begins with `//`, or `/*` up to its `*/`.
 pub fn foreign_comment(at: Span, sign: &str) -> Diagnostic {
-    Diagnostic::error("E0120", at, format!("no comment begins with `{sign}`")).hint("a comment begins with `--`, or stands between `(*` and `*)`").fix(at, if sign == "//" { "--" } else { "(*" })
+    Diagnostic::error("E0120", at, format!("no comment begins with `{sign}`"))
+        .hint("a comment begins with `--`, or stands between `(*` and `*)`")
+        .fix(at, if sign == "//" { "--" } else { "(*" })
 }
 
 /// Keywords that begin statements of other languages. The words after them are not treated as arguments.
 pub fn is_statement(word: &str) -> bool {
-    let words = ["use", "using", "open", "from", "include", "global", "nonlocal", "del", "delete", "exception", "begin", "func", "public", "private", "export", "is"];
+    let words = [
+        "use",
+        "using",
+        "open",
+        "from",
+        "include",
+        "global",
+        "nonlocal",
+        "del",
+        "delete",
+        "exception",
+        "begin",
+        "func",
+        "public",
+        "private",
+        "export",
+        "is",
+    ];
     words.contains(&word)
 }
 
 /// `let mut x = ...`.
 pub(crate) fn foreign_modifier(at: Span, found: &str) -> Diagnostic {
-    Diagnostic::error("E0119", at, format!("adl has no word `{found}`")).hint(word(found).unwrap_or("a definition is `let x = ...`"))
+    Diagnostic::error("E0119", at, format!("adl has no word `{found}`"))
+        .hint(word(found).unwrap_or("a definition is `let x = ...`"))
 }
 
 /// `@jit` before a definition.
@@ -296,14 +347,23 @@ pub(crate) fn stray_sign(text: &str) -> Option<&'static str> {
 }
 
 pub(super) const EXPLANATIONS: &[Explanation] = &[
-    ("E0119", "A word that begins a definition in another language. Everything is defined with `let`, and the value of a block is its \
+    (
+        "E0119",
+        "A word that begins a definition in another language. Everything is defined with `let`, and the value of a block is its \
 last entry.\n\n    def f(x): return x + 1      -- wrong\n    let f x = x + 1             -- right\n\n    var n = 3                   -- \
-wrong\n    let n = 3                   -- right"),
-    ("E0120", "An operator of another language.\n\n    x ** 2          is   x ^ 2\n    !p              is   not p\n    a <> b          is   \
+wrong\n    let n = 3                   -- right",
+    ),
+    (
+        "E0120",
+        "An operator of another language.\n\n    x ** 2          is   x ^ 2\n    !p              is   not p\n    a <> b          is   \
 a != b\n    a and b         is   a && b\n    f $ x           is   f <| x\n    \\x -> x         is   fun x -> x\n    a +. b          is   a \
 + b\n\nValues do not change, so `x := 1`, `x <- 1` and `x += 1` have no counterpart. What changes from step to step is carried through a \
 loop.\n\n    total += x[i]                                            -- wrong\n    loop total = 0.0 for i < len x do total + x[i]           \
--- right"),
-    ("W0102", "In types a lower-case name is a variable, which stands for any type. The types of numbers, texts and truth values begin with \
-a capital.\n\n    let half (x : float) = x / 2.0      -- wrong: says nothing about x\n    let half (x : Float) = x / 2.0      -- right"),
+-- right",
+    ),
+    (
+        "W0102",
+        "In types a lower-case name is a variable, which stands for any type. The types of numbers, texts and truth values begin with \
+a capital.\n\n    let half (x : float) = x / 2.0      -- wrong: says nothing about x\n    let half (x : Float) = x / 2.0      -- right",
+    ),
 ];

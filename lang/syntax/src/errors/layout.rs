@@ -63,17 +63,32 @@ pub(crate) fn in_before_item(at: Span) -> Diagnostic {
 }
 
 pub(super) const EXPLANATIONS: &[Explanation] = &[
-    ("E0111", "A bracket that is not closed before its item or line ends.\n\n    let xs = [1.0, 2.0       -- wrong\n    \
+    (
+        "E0111",
+        "A bracket that is not closed before its item or line ends.\n\n    let xs = [1.0, 2.0       -- wrong\n    \
 let xs = [1.0, 2.0]      -- right\n\nAn item ends before the next line that begins in column 0, so an open bracket \
-never reaches into the next definition."),
-    ("E0117", "A closing bracket that does not belong to the one that is open, or to none.\n\n    let x = (1.0 + 2.0]     \
--- wrong\n    let x = (1.0 + 2.0)     -- right"),
-    ("E0118", "The entries of a block stand in one column. A line that begins left of that column but still inside the \
+never reaches into the next definition.",
+    ),
+    (
+        "E0117",
+        "A closing bracket that does not belong to the one that is open, or to none.\n\n    let x = (1.0 + 2.0]     \
+-- wrong\n    let x = (1.0 + 2.0)     -- right",
+    ),
+    (
+        "E0118",
+        "The entries of a block stand in one column. A line that begins left of that column but still inside the \
 definition belongs to nothing.\n\n    let f x =\n        let y = x\n      y + 1.0          -- wrong\n\n    let f x =\n        \
-let y = x\n        y + 1.0        -- right"),
-    ("E0115", "The value of a block is its last entry, so a block cannot end with a `let`.\n\n    let f x =\n      let y = x * \
-x          -- wrong: what is the value of f?\n\n    let f x =\n      let y = x * x\n      y                      -- right"),
-    ("E0107", "Expressions, types and patterns nest at most some thousand levels deep, and a chain of operators counts as \
+let y = x\n        y + 1.0        -- right",
+    ),
+    (
+        "E0115",
+        "The value of a block is its last entry, so a block cannot end with a `let`.\n\n    let f x =\n      let y = x * \
+x          -- wrong: what is the value of f?\n\n    let f x =\n      let y = x * x\n      y                      -- right",
+    ),
+    (
+        "E0107",
+        "Expressions, types and patterns nest at most some thousand levels deep, and a chain of operators counts as \
 nesting. Programs written by people stay far below; generated ones should put data in arrays, where the number of \
-elements is not limited, or in files.\n\n    1 + 1 + ... + 1              -- wrong: five thousand terms\n    sum [1, 1, ..., 1]           -- right"),
+elements is not limited, or in files.\n\n    1 + 1 + ... + 1              -- wrong: five thousand terms\n    sum [1, 1, ..., 1]           -- right",
+    ),
 ];

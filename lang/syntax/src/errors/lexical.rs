@@ -52,7 +52,9 @@ fn quote_hint(first: char, rest: &str) -> Option<&'static str> {
 
 fn character_hint(c: char) -> Option<&'static str> {
     Some(match c {
-        '“' | '”' | '„' | '«' | '»' | '‘' | '’' | '`' => "strings are written in straight double quotes: \"text\"",
+        '“' | '”' | '„' | '«' | '»' | '‘' | '’' | '`' => {
+            "strings are written in straight double quotes: \"text\""
+        }
         '#' => "a comment begins with `--`",
         '−' | '–' | '—' => "the minus sign is the ASCII character `-`",
         '×' | '·' | '⋅' => "the product is written `*`",
@@ -88,7 +90,9 @@ pub(crate) fn bad_escape(span: Span, text: &str) -> Diagnostic {
 }
 
 pub(crate) fn unterminated_comment(span: Span) -> Diagnostic {
-    Diagnostic::error("E0103", span, "this comment is not closed").label("opened here").hint("add `*)`; the product as a function is `fun x y -> x * y`, and with one factor given `fun x -> x * 2.0`")
+    Diagnostic::error("E0103", span, "this comment is not closed")
+        .label("opened here")
+        .hint("add `*)`; the product as a function is `fun x y -> x * y`, and with one factor given `fun x -> x * 2.0`")
 }
 
 pub(crate) fn bad_number(span: Span, number: &str, suffix: &str) -> Diagnostic {
@@ -119,7 +123,8 @@ pub(crate) fn open_interpolation(span: Span) -> Diagnostic {
 }
 
 pub(crate) fn lone_brace(span: Span) -> Diagnostic {
-    Diagnostic::error("E0108", span, "a `}` that closes nothing in an f-string").hint("a brace that is text is written `}}`")
+    Diagnostic::error("E0108", span, "a `}` that closes nothing in an f-string")
+        .hint("a brace that is text is written `}}`")
 }
 
 pub(crate) fn empty_interpolation(span: Span) -> Diagnostic {
@@ -128,23 +133,44 @@ pub(crate) fn empty_interpolation(span: Span) -> Diagnostic {
 }
 
 pub(super) const EXPLANATIONS: &[Explanation] = &[
-    ("E0106", "A source file is text in UTF-8. This one holds bytes that are not.\n\nOpen the file in an editor and \
+    (
+        "E0106",
+        "A source file is text in UTF-8. This one holds bytes that are not.\n\nOpen the file in an editor and \
 save it with the encoding UTF-8. If the file is data rather than a program, read it with `read_csv`, `read_npy` or \
-`read_text`.\n\n    adl data.npy                            -- wrong\n    adl -e 'read_npy \"data.npy\"'           -- right"),
-    ("E0101", "A character that begins no name, number, string or operator.\n\n    let y = 2 × 3      -- wrong\n    \
+`read_text`.\n\n    adl data.npy                            -- wrong\n    adl -e 'read_npy \"data.npy\"'           -- right",
+    ),
+    (
+        "E0101",
+        "A character that begins no name, number, string or operator.\n\n    let y = 2 × 3      -- wrong\n    \
 let y = 2 * 3      -- right\n\nText copied from a document often brings typographic quotes, dashes and \
-multiplication signs along; adl is written with the plain ones. Greek letters are letters: `α` and `θ₁` are names."),
-    ("E0102", "A string that has no closing quote.\n\n    print \"hello      -- wrong\n    print \"hello\"     -- right\n\nA \
-quote inside a string is written `\\\"`."),
-    ("E0104", "A backslash in a string begins an escape, and only these are known: \\n (newline), \\t (tab), \\r, \
+multiplication signs along; adl is written with the plain ones. Greek letters are letters: `α` and `θ₁` are names.",
+    ),
+    (
+        "E0102",
+        "A string that has no closing quote.\n\n    print \"hello      -- wrong\n    print \"hello\"     -- right\n\nA \
+quote inside a string is written `\\\"`.",
+    ),
+    (
+        "E0104",
+        "A backslash in a string begins an escape, and only these are known: \\n (newline), \\t (tab), \\r, \
 \\0, \\e (escape), \\\\ (a backslash), \\\" (a quote), \\xHH and \\u{HEX} (a character by its number).\n\n    \
-read_csv \"data\\wine.csv\"      -- wrong: \\w is not an escape\n    read_csv \"data/wine.csv\"      -- right"),
-    ("E0103", "A comment `(* ... *)` without its end. Such comments nest, so each `(*` inside needs its own `*)`.\n\n    \
-(* outer (* inner *)        -- wrong: the outer one is still open\n    (* outer (* inner *) *)     -- right"),
-    ("E0105", "A number with letters directly after it, or one that its type cannot hold.\n\n    let y = 2x          -- \
+read_csv \"data\\wine.csv\"      -- wrong: \\w is not an escape\n    read_csv \"data/wine.csv\"      -- right",
+    ),
+    (
+        "E0103",
+        "A comment `(* ... *)` without its end. Such comments nest, so each `(*` inside needs its own `*)`.\n\n    \
+(* outer (* inner *)        -- wrong: the outer one is still open\n    (* outer (* inner *) *)     -- right",
+    ),
+    (
+        "E0105",
+        "A number with letters directly after it, or one that its type cannot hold.\n\n    let y = 2x          -- \
 wrong\n    let y = 2.0 * x     -- right\n\nThe only suffix is `f32`, as in `1.5f32`. Floats are written `1.5` or `1e-3`, Ints \
 `42` or `1_000_000`. An Int has 64 bits, so it goes from -9223372036854775808 to 9223372036854775807; a larger number can be a \
-Float: `1e19`. A Float is at most about 1.8e308; infinity is written `inf`."),
-    ("E0108", "In `f\"...\"` the text between `{` and `}` is an expression, on one line. Braces that are text are doubled.\n\n    print f\"loss = {loss\"         \
--- wrong\n    print f\"loss = {loss}\"        -- right\n    print f\"a set {}\"             -- wrong: no expression\n    print f\"a set {{1, 2}}\"       -- right"),
+Float: `1e19`. A Float is at most about 1.8e308; infinity is written `inf`.",
+    ),
+    (
+        "E0108",
+        "In `f\"...\"` the text between `{` and `}` is an expression, on one line. Braces that are text are doubled.\n\n    print f\"loss = {loss\"         \
+-- wrong\n    print f\"loss = {loss}\"        -- right\n    print f\"a set {}\"             -- wrong: no expression\n    print f\"a set {{1, 2}}\"       -- right",
+    ),
 ];

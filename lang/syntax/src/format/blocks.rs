@@ -1,9 +1,9 @@
 //! Blocks, bindings and the cases of `match`.
 
-use super::{Formatter, WIDTH};
 use super::doc::{D, Doc, align, concat, flat, group, hard, line, nest, space};
 use super::exprs::Built;
 use super::types::Level;
+use super::{Formatter, WIDTH};
 use crate::ast::{Arm, Binding, Expr, ExprKind, LetGroup, Stmt};
 use crate::span::Span;
 use std::rc::Rc;
@@ -173,7 +173,8 @@ impl Formatter<'_> {
 
     pub(super) fn match_expression(&mut self, scrutinee: &Expr, arms: &[Arm], span: Span) -> Built {
         let one_line = self.tokens.on_one_line(span) && !self.tokens.has_comments(span);
-        let mut parts = vec![self.tokens.sign("match"), space(), self.expr(scrutinee), space(), self.tokens.sign("with")];
+        let mut parts =
+            vec![self.tokens.sign("match"), space(), self.expr(scrutinee), space(), self.tokens.sign("with")];
         for (i, arm) in arms.iter().enumerate() {
             let blank = i > 0 && self.tokens.blank_before(self.arm_start(arm));
             parts.push(if one_line { line() } else { Rc::new(Doc::Hard(blank)) });

@@ -117,7 +117,8 @@ type Command<'a> = (usize, Mode, &'a Doc);
 
 /// Lays out `doc` in lines of at most `width` columns where possible.
 pub(super) fn layout(doc: &Doc, width: usize) -> String {
-    let mut printer = Printer { out: String::new(), column: 0, width, pending: None, commands: vec![(0, Mode::Break, doc)] };
+    let mut printer =
+        Printer { out: String::new(), column: 0, width, pending: None, commands: vec![(0, Mode::Break, doc)] };
     while let Some(command) = printer.commands.pop() {
         printer.step(command);
     }

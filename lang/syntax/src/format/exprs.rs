@@ -21,8 +21,8 @@ impl Built {
         Built { doc, hanging: None, bracket: false }
     }
 
-    /// `content` on one line or broken; the broken form may hang.
-    fn hangs(content: D) -> Built {
+    /// `content` on one line, or broken; the broken form can hang.
+    pub(super) fn hangs(content: D) -> Built {
         Built { doc: group(content.clone()), hanging: Some(content), bracket: false }
     }
 }
@@ -122,11 +122,11 @@ impl Formatter<'_> {
         let after_function = args.iter().rposition(|a| !is_small(a)).filter(|i| is_function(&args[*i]));
         let hangs = after_function.unwrap_or(args.len().saturating_sub(1)) + 1;
         let others_hang = built.iter().enumerate().any(|(i, b)| i != hangs && b.hanging.is_some());
-        // Small arguments fill lines; others get a line each.
-        let separate = |d: &D| concat(vec![line(), d.clone()]);
-        let fill = !built.iter().any(|b| b.hanging.is_some());
-        let below = docs.iter().skip(1).map(|d| if fill { group(separate(d)) } else { separate(d) });
-        let broken = concat(vec![docs[0].clone(), nest(concat(below.collect()))]);
+        // Small arguments fill lines, others get a line each.
+        let fill = !built.iter().skip(1).zip(args).any(|(b, arg)| b.hanging.is_some() && !is_block(arg))
+            && built[0].hanging.is_none();
+        let below = if fill { filled(&docs[1..], args) } else { docs[1..].iter().map(|d| below(d.clone())).collect() };
+        let broken = concat(vec![docs[0].clone(), nest(concat(below))]);
         let hanging = built.get_mut(hangs).and_then(|b| b.hanging.take()).filter(|_| !others_hang);
         let Some(hanging) = hanging else {
             // A text that is too long on a line of its own, too, stays where it is.
@@ -288,7 +288,8 @@ impl Formatter<'_> {
                     (false, false) => self.block_operand(stmts, inner.span),
                 };
                 let close = self.tokens.sign(")");
-                let hanging = hangs.then(|| concat(vec![open.clone(), nest(concat(vec![hard(), entries.clone()])), close.clone()]));
+                let hanging = hangs
+                    .then(|| concat(vec![open.clone(), nest(concat(vec![hard(), entries.clone()])), close.clone()]));
                 Built { doc: concat(vec![open, align(entries), close]), hanging, bracket: true }
             }
             ExprKind::If(..) | ExprKind::Match(..) => {
@@ -321,79 +322,8 @@ impl Formatter<'_> {
         Built { doc: choice(vec![one_line, hanging.clone()]), hanging: Some(hanging), bracket: true }
     }
 
-    fn elements(&mut self, open: &str, parts: &[Expr], close: &str) -> Built {
-        let tuple = open == "(";
-        let open = self.tokens.sign(open);
-        let numbers = parts.len() > 8 && parts.iter().all(is_number);
-        let mut inner = vec![super::doc::soft_line()];
-        for (i, part) in parts.iter().enumerate() {
-            let comma = if i > 0 { self.tokens.sign(",") } else { nil() };
-            let part = if tuple { self.part(part) } else { self.expr(part) };
-            inner.push(comma);
-            match (i > 0, numbers) {
-                (false, _) => inner.push(part),
-                (true, false) => inner.extend([line(), part]),
-                (true, true) => inner.push(group(concat(vec![line(), part]))),
-            }
-        }
-        let close = self.tokens.sign(close);
-        if parts.is_empty() {
-            return Built::plain(concat(vec![open, close]));
-        }
-        let content = concat(vec![open, nest(concat(inner)), super::doc::soft_line(), close]);
-        Built { bracket: true, ..Built::hangs(content) }
-    }
-
-    fn record(&mut self, fields: &[(Ident, Expr)]) -> Built {
-        let open = self.tokens.sign("{");
-        let mut inner = vec![super::doc::soft_line()];
-        for (i, (name, value)) in fields.iter().enumerate() {
-            if i > 0 {
-                inner.extend([self.tokens.sign(","), line()]);
-            }
-            let head = self.ident(*name);
-            inner.push(self.given(head, is_punned(*name, value), value));
-        }
-        let close = self.tokens.sign("}");
-        if fields.is_empty() {
-            return Built::plain(concat(vec![open, close]));
-        }
-        let content = concat(vec![open, nest(concat(inner)), super::doc::soft_line(), close]);
-        Built { bracket: true, ..Built::hangs(content) }
-    }
-
-    fn update(&mut self, base: &Expr, changes: &[Change]) -> Built {
-        let open = self.tokens.sign("{");
-        let mut inner = vec![super::doc::soft_line(), self.expr(base), space(), self.tokens.sign("with")];
-        for (i, change) in changes.iter().enumerate() {
-            inner.extend((i > 0).then(|| self.tokens.sign(",")));
-            inner.push(line());
-            let head = self.place(&change.place);
-            let punned = change.field().is_some_and(|name| is_punned(name, &change.value));
-            inner.push(self.given(head, punned, &change.value));
-        }
-        let close = self.tokens.sign("}");
-        let content = concat(vec![open, nest(concat(inner)), super::doc::soft_line(), close]);
-        Built { bracket: true, ..Built::hangs(content) }
-    }
-
-    /// `w.x[i, j]`.
-    fn place(&mut self, place: &[Place]) -> D {
-        let mut parts = Vec::new();
-        for (i, step) in place.iter().enumerate() {
-            match step {
-                Place::Field(name) => {
-                    parts.extend((i > 0).then(|| self.tokens.sign(".")));
-                    parts.push(self.ident(*name));
-                }
-                Place::At(args, _) => parts.push(self.list("[", args, "]", Self::index)),
-            }
-        }
-        concat(parts)
-    }
-
-    /// `head = value`, or only the head if the field is punned.
-    fn given(&mut self, head: D, punned: bool, value: &Expr) -> D {
+    /// `head = value`, or the head alone where it says both.
+    pub(super) fn given(&mut self, head: D, punned: bool, value: &Expr) -> D {
         if punned {
             return head;
         }
@@ -410,7 +340,11 @@ impl Formatter<'_> {
         match value.hanging {
             Some(hanging) => {
                 let hanging = concat(vec![flat(head), space(), hanging]);
-                choice(if value.bracket { vec![one_line, hanging, below] } else { vec![one_line, rows, hanging, below] })
+                choice(if value.bracket {
+                    vec![one_line, hanging, below]
+                } else {
+                    vec![one_line, rows, hanging, below]
+                })
             }
             None => choice(vec![one_line, below]),
         }
@@ -443,7 +377,10 @@ fn below(doc: D) -> D {
 /// Arguments that fill lines. A small last one does not stand on a line alone.
 fn filled(docs: &[D], args: &[Expr]) -> Vec<D> {
     let mut all: Vec<D> = docs.iter().map(|d| group(below(d.clone()))).collect();
-    if args.len() > 2 && args.last().is_some_and(is_small) && let Some([before, last]) = docs.last_chunk::<2>() {
+    if args.len() > 2
+        && args.last().is_some_and(is_small)
+        && let Some([before, last]) = docs.last_chunk::<2>()
+    {
         all.truncate(docs.len() - 2);
         all.push(group(concat(vec![line(), before.clone(), group(below(last.clone()))])));
     }
@@ -467,19 +404,6 @@ pub(super) fn is_small(e: &Expr) -> bool {
     }
 }
 
-/// Whether an expression is a parenthesised function whose body takes several lines.
-fn has_lines(e: &Expr) -> bool {
-    match &e.kind {
-        ExprKind::Paren(inner) => has_lines(inner),
-        ExprKind::Fun(_, body) | ExprKind::Lin(_, body) => match &body.kind {
-            ExprKind::Block(_) | ExprKind::Match(..) | ExprKind::Loop(..) => true,
-            ExprKind::If(..) | ExprKind::For(..) | ExprKind::Fun(..) | ExprKind::Lin(..) => true,
-            _ => false,
-        },
-        _ => false,
-    }
-}
-
 fn is_function(e: &Expr) -> bool {
     matches!(&e.kind, ExprKind::Paren(inner) if matches!(inner.kind, ExprKind::Fun(..) | ExprKind::Lin(..)))
 }
@@ -499,9 +423,9 @@ pub(super) fn ends_openly(e: &Expr) -> bool {
     }
 }
 
-/// Whether a field is punned.
-fn is_punned(name: Ident, value: &Expr) -> bool {
-    matches!(value.kind, ExprKind::Var(v) if v == name.name) && value.span == name.span
+/// A block in parentheses.
+fn is_block(e: &Expr) -> bool {
+    matches!(&e.kind, ExprKind::Paren(inner) if matches!(inner.kind, ExprKind::Block(_)))
 }
 
 fn is_text(e: &Expr) -> bool {

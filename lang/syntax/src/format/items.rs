@@ -67,7 +67,8 @@ impl Formatter<'_> {
             }
             TypeBody::Sum(constructors) => {
                 // Constructors that were written below each other stay so.
-                let below = self.tokens.has_comments(decl.span) || (constructors.len() > 1 && !self.tokens.on_one_line(decl.span));
+                let below = self.tokens.has_comments(decl.span)
+                    || (constructors.len() > 1 && !self.tokens.on_one_line(decl.span));
                 self.sum(concat(head), constructors, below)
             }
         }

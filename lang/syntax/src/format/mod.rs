@@ -114,7 +114,13 @@ fn pieces<'a>(text: &'a str, program: &Program) -> Vec<Piece<'a>> {
 }
 
 /// The item from `start` between two cuts: the text to parse, and the source text.
-fn texts_of<'a>(text: &'a str, start: usize, (lo, hi): (usize, usize), all: &[Token], leftmost: Option<u32>) -> (Cow<'a, str>, &'a str) {
+fn texts_of<'a>(
+    text: &'a str,
+    start: usize,
+    (lo, hi): (usize, usize),
+    all: &[Token],
+    leftmost: Option<u32>,
+) -> (Cow<'a, str>, &'a str) {
     // The first line keeps its indentation: a uniformly indented cell is cut into such pieces.
     let line = text[..start].rfind('\n').map_or(0, |at| at + 1);
     let first = all.iter().find(|t| t.lo as usize >= start && t.tok != Tok::End).filter(|t| t.hi as usize <= hi);
@@ -122,7 +128,9 @@ fn texts_of<'a>(text: &'a str, start: usize, (lo, hi): (usize, usize), all: &[To
     let from = if leads { line } else { start };
     let written = text[from..hi].trim_end();
     match first {
-        Some(t) if leads && leftmost.is_some_and(|l| l < t.col) => (leading(text, from, t, from + written.len()), written),
+        Some(t) if leads && leftmost.is_some_and(|l| l < t.col) => {
+            (leading(text, from, t, from + written.len()), written)
+        }
         _ => (written.into(), written),
     }
 }

@@ -53,7 +53,13 @@ impl<'a> Tokens<'a> {
         !self.source_of(span).contains('\n')
     }
 
-    /// Whether there is a comment inside `span`.
+    /// Whether the bracket that closes `span` follows a comma.
+    pub(super) fn ends_in_comma(&self, span: Span) -> bool {
+        let end = self.all.partition_point(|t| t.lo < span.hi);
+        end.checked_sub(2).is_some_and(|at| self.all[at].tok == Tok::P(P::Comma))
+    }
+
+    /// Whether a comment stands somewhere under `span`.
     pub(super) fn has_comments(&self, span: Span) -> bool {
         let (from, to) = (self.index_at(span.lo), self.index_at(span.hi));
         let inside = |c: &token::Comment| span.lo <= c.span.lo && c.span.lo < span.hi;
@@ -166,7 +172,8 @@ impl<'a> Tokens<'a> {
     pub(super) fn blank_before_node(&self, span: Span) -> bool {
         let at = self.index_at(span.lo);
         let first = self.attached[at].before.first();
-        let skipped = (self.next..at).flat_map(|i| self.attached[i].before.iter().chain(&self.attached[i].after)).next();
+        let skipped =
+            (self.next..at).flat_map(|i| self.attached[i].before.iter().chain(&self.attached[i].after)).next();
         self.blank_before(skipped.or(first).map_or(span.lo, |c| c.span.lo))
     }
 

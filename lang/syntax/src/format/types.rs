@@ -200,22 +200,19 @@ impl Formatter<'_> {
                 _ => f.pat(part, Level::Top),
             }),
             PatKind::Record(fields, open) => self.record_pattern(fields, *open),
-            PatKind::Con(None, name, args) if self.tokens.source_of(name.span) == "::" && args.len() == 2 => {
-                self.parenthesised(level > Level::Operand, |f| {
+            PatKind::Con(None, name, args) if self.tokens.source_of(name.span) == "::" && args.len() == 2 => self
+                .parenthesised(level > Level::Operand, |f| {
                     let head = f.pat(&args[0], Level::Applied);
                     let sign = f.tokens.sign("::");
                     concat(vec![head, space(), sign, space(), f.pat(&args[1], Level::Operand)])
-                })
-            }
-            PatKind::Con(module, name, args) => {
-                self.parenthesised(level >= Level::Atom && !args.is_empty(), |f| {
-                    let mut parts = vec![f.qualified(*module, *name)];
-                    for arg in args {
-                        parts.extend([space(), f.pat(arg, Level::Atom)]);
-                    }
-                    concat(parts)
-                })
-            }
+                }),
+            PatKind::Con(module, name, args) => self.parenthesised(level >= Level::Atom && !args.is_empty(), |f| {
+                let mut parts = vec![f.qualified(*module, *name)];
+                for arg in args {
+                    parts.extend([space(), f.pat(arg, Level::Atom)]);
+                }
+                concat(parts)
+            }),
             PatKind::Array(parts) => self.list("[", parts, "]", |f, part| f.pat(part, Level::Top)),
             PatKind::As(inner, name) => self.parenthesised(level > Level::Top, |f| {
                 let unclear = match &inner.kind {

@@ -214,13 +214,20 @@ impl<'a> Lexer<'a> {
     fn unknown(&mut self, lo: usize) {
         self.bump();
         self.bump_while(|c| {
-            !c.is_whitespace() && !c.is_ascii_alphanumeric() && !is_name_start(c) && c != '"'
+            !c.is_whitespace()
+                && !c.is_ascii_alphanumeric()
+                && !is_name_start(c)
+                && c != '"'
                 && !P::ALL.into_iter().any(|p| p.text().starts_with(c))
         });
         let (text, span) = (&self.text[lo..self.pos], self.span(lo));
         self.space = true;
         let transposed = text == "'" && self.text[..lo].ends_with([')', ']', '\'']);
-        self.error(if transposed { crate::errors::habits::transposed(span) } else { lexical::unknown_character(span, text, self.rest()) });
+        self.error(if transposed {
+            crate::errors::habits::transposed(span)
+        } else {
+            lexical::unknown_character(span, text, self.rest())
+        });
     }
 
     fn line_comment(&mut self) {

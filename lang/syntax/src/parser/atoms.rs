@@ -165,7 +165,9 @@ impl Parser<'_> {
                 let at = self.here();
                 self.fail(errors::bare_while(at));
             }
-            Tok::P(p) if p.closes() && self.previous().is_none_or(|t| t.line_start && t.tok != Tok::P(p)) => self.unexpected(),
+            Tok::P(p) if p.closes() && self.previous().is_none_or(|t| t.line_start && t.tok != Tok::P(p)) => {
+                self.unexpected()
+            }
             _ => self.wanted("E0112", "an expression"),
         }
         error
@@ -205,8 +207,10 @@ impl Parser<'_> {
             }
             Tok::P(P::Star) => errors::product_type(at),
             _ => {
-                let what = if closer == P::RIverson { "`|]`".to_owned() } else { format!("`,` or `{}`", closer.text()) };
-                let mut d = errors::wanted("E0110", at, &what, &self.after(), Some(&found)).also(open, format!("inside this `{opened}`"));
+                let what =
+                    if closer == P::RIverson { "`|]`".to_owned() } else { format!("`,` or `{}`", closer.text()) };
+                let mut d = errors::wanted("E0110", at, &what, &self.after(), Some(&found))
+                    .also(open, format!("inside this `{opened}`"));
                 d.hint = d.hint.or_else(|| self.hint_for_unwanted("E0110", &what, &found));
                 d
             }
@@ -353,6 +357,13 @@ impl Parser<'_> {
         }
         self.another_part_before_brace("a field's name");
         fields
+    }
+
+    /// Behind a comma or `with`, a part of a record must follow unless the brace closes.
+    fn another_part_before_brace(&mut self, expected: &str) {
+        if !self.at(P::RBrace) && matches!(self.previous().map(|t| t.tok), Some(Tok::P(P::Comma) | Tok::Kw(Kw::With))) {
+            self.wanted("E0110", expected);
+        }
     }
 
     /// The changes after `with`.

@@ -57,9 +57,31 @@ pub(super) fn binary(tok: Tok) -> Option<Power> {
         P::Percent => (BinOp::Rem, 10, 11),
         P::At => (BinOp::MatMul, 10, 11),
         P::Caret => (BinOp::Pow, 13, 12),
-        P::LParen | P::RParen | P::LBracket | P::RBracket | P::LBrace | P::RBrace | P::LIverson | P::RIverson
-        | P::Comma | P::Semi | P::SemiSemi | P::Dot | P::DotDot | P::Colon | P::Eq | P::Bar | P::Arrow | P::FatArrow
-        | P::Backslash | P::StarStar | P::ColonEq | P::LtGt | P::Bang | P::Amp | P::Dollar => return None,
+        P::LParen
+        | P::RParen
+        | P::LBracket
+        | P::RBracket
+        | P::LBrace
+        | P::RBrace
+        | P::LIverson
+        | P::RIverson
+        | P::Comma
+        | P::Semi
+        | P::SemiSemi
+        | P::Dot
+        | P::DotDot
+        | P::Colon
+        | P::Eq
+        | P::Bar
+        | P::Arrow
+        | P::FatArrow
+        | P::Backslash
+        | P::StarStar
+        | P::ColonEq
+        | P::LtGt
+        | P::Bang
+        | P::Amp
+        | P::Dollar => return None,
     };
     Some(Power { op, left, right })
 }
@@ -125,7 +147,8 @@ impl Parser<'_> {
     fn show_operand(&mut self) {
         let token = self.raw();
         let in_column = self.layout.block().is_some_and(|block| !block.mid && token.col == block.col);
-        let operand = starts_atom(token.tok) || self.starts_keyword_expression(token.tok) || token.tok == Tok::P(P::Minus);
+        let operand =
+            starts_atom(token.tok) || self.starts_keyword_expression(token.tok) || token.tok == Tok::P(P::Minus);
         if token.line_start && in_column && operand && !self.panic {
             self.show_next();
         }

@@ -15,7 +15,8 @@ impl<'a> Parser<'a> {
     /// Whether the next `\` is not a lambda: no arrow follows its names.
     pub(super) fn left_divides(&self) -> bool {
         self.at(P::Backslash) && !self.operand_is_missing() && {
-            let named = |t: &Tok| matches!(t, Tok::Ident(_) | Tok::Underscore | Tok::P(P::LParen | P::RParen | P::Comma));
+            let named =
+                |t: &Tok| matches!(t, Tok::Ident(_) | Tok::Underscore | Tok::P(P::LParen | P::RParen | P::Comma));
             let after = (1..LOOK_AHEAD).map(|i| self.raw_at(i).tok).find(|t| !named(t));
             !matches!(after, Some(Tok::P(P::Arrow | P::Dot | P::FatArrow)))
         }
@@ -55,8 +56,12 @@ impl<'a> Parser<'a> {
         let line = self.text[at.lo as usize..].lines().next().unwrap_or("").trim_end();
         let clause = Span { hi: at.lo + line.len() as u32, ..at };
         // A clause of several lines is not moved by an automatic fix.
-        let more = self.text[clause.hi as usize..].lines().nth(1).is_some_and(|l| l.starts_with([' ', '\t']) && !l.trim().is_empty());
-        let definition = line.strip_prefix("where").map(str::trim_start).filter(|d| !next.line_start && !more && !d.contains("--"));
+        let more = self.text[clause.hi as usize..]
+            .lines()
+            .nth(1)
+            .is_some_and(|l| l.starts_with([' ', '\t']) && !l.trim().is_empty());
+        let definition =
+            line.strip_prefix("where").map(str::trim_start).filter(|d| !next.line_start && !more && !d.contains("--"));
         let fix = definition.map(|d| (d, Span { lo: self.end_before(at), ..clause }, self.value_start()));
         let diagnostic = habits::where_clause(at, fix);
         self.fail(diagnostic);
@@ -149,7 +154,8 @@ impl<'a> Parser<'a> {
 
     /// Reports `[1 2 3]` and `[1, 2; 3, 4]`, whose brackets are at `whole`. `said`: the number of errors before them.
     pub(super) fn rows_without_commas(&mut self, parts: &[Expr], whole: Span, said: usize) -> bool {
-        let by_semicolon = self.diagnostics.get(said).is_some_and(|d| d.code == "E0126" && d.primary.span.lo >= whole.lo);
+        let by_semicolon =
+            self.diagnostics.get(said).is_some_and(|d| d.code == "E0126" && d.primary.span.lo >= whole.lo);
         let row = parts.iter().find_map(juxtaposed);
         if row.is_none() && !by_semicolon {
             return false;
@@ -171,7 +177,9 @@ impl<'a> Parser<'a> {
         let mut rows: Vec<Vec<&str>> = vec![Vec::new()];
         for (i, part) in parts.iter().enumerate() {
             let elements = match (juxtaposed(part), &part.kind) {
-                (Some(_), ExprKind::App(f, args)) => std::iter::once(&**f).chain(args).map(|e| self.source(e.span)).collect(),
+                (Some(_), ExprKind::App(f, args)) => {
+                    std::iter::once(&**f).chain(args).map(|e| self.source(e.span)).collect()
+                }
                 _ => vec![self.source(part.span)],
             };
             rows.last_mut()?.extend(elements);
@@ -227,14 +235,20 @@ impl<'a> Parser<'a> {
         if self.visible(ahead) != Tok::P(P::Cons) {
             return false;
         }
-        let line = (ahead + 1..LOOK_AHEAD).map(|i| self.raw_at(i)).take_while(|t| !t.line_start && !matches!(t.tok, Tok::End | Tok::P(P::Eq)));
+        let line = (ahead + 1..LOOK_AHEAD)
+            .map(|i| self.raw_at(i))
+            .take_while(|t| !t.line_start && !matches!(t.tok, Tok::End | Tok::P(P::Eq)));
         let types = ["Float", "Int", "Bool", "String", "F32"];
-        line.map(|t| t.tok).any(|t| t == Tok::P(P::Arrow) || matches!(t, Tok::Con(name) if types.contains(&name.as_str())))
+        line.map(|t| t.tok)
+            .any(|t| t == Tok::P(P::Arrow) || matches!(t, Tok::Con(name) if types.contains(&name.as_str())))
     }
 
     /// Whether no definition follows the `and` that was just read.
     pub(super) fn and_is_logical(&self) -> bool {
-        let line = (0..LOOK_AHEAD).map(|i| self.raw_at(i)).enumerate().take_while(|(i, t)| t.tok != Tok::End && !(*i > 0 && t.line_start));
+        let line = (0..LOOK_AHEAD)
+            .map(|i| self.raw_at(i))
+            .enumerate()
+            .take_while(|(i, t)| t.tok != Tok::End && !(*i > 0 && t.line_start));
         !self.raw().line_start && line.map(|(_, t)| t.tok).all(|t| !matches!(t, Tok::P(P::Eq | P::Colon)))
     }
 
@@ -252,7 +266,8 @@ impl<'a> Parser<'a> {
     pub(super) fn foreign_type(&mut self) -> bool {
         let (word, name) = (self.raw(), self.raw_at(1));
         let Tok::Ident(text) = word.tok else { return false };
-        let declares = matches!(text.as_str(), "data" | "newtype" | "enum") && matches!(name.tok, Tok::Con(_)) && !name.line_start;
+        let declares =
+            matches!(text.as_str(), "data" | "newtype" | "enum") && matches!(name.tok, Tok::Con(_)) && !name.line_start;
         let parameters = (2..LOOK_AHEAD).map(|i| self.raw_at(i).tok).find(|t| !matches!(t, Tok::Ident(_)));
         if declares && parameters == Some(Tok::P(P::Eq)) {
             self.fail(habits::foreign_type(self.span_of(&word), text.as_str()));
@@ -310,7 +325,8 @@ fn body_after(e: &Expr, name: Option<Symbol>) -> Option<u32> {
 /// Numbers without commas between them, which parse as the application of a number.
 fn juxtaposed(e: &Expr) -> Option<Span> {
     let ExprKind::App(f, _) = &e.kind else { return None };
-    matches!(f.kind, ExprKind::Lit(Lit::Int(_) | Lit::Float(_) | Lit::F32(_) | Lit::Str(_) | Lit::Bool(_))).then_some(e.span)
+    matches!(f.kind, ExprKind::Lit(Lit::Int(_) | Lit::Float(_) | Lit::F32(_) | Lit::Str(_) | Lit::Bool(_)))
+        .then_some(e.span)
 }
 
 /// The adl type for a lower-case number type of another language.

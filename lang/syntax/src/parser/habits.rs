@@ -32,7 +32,8 @@ impl Parser<'_> {
     /// A hint if `what` was expected and `found` is there.
     pub(super) fn hint_for_unwanted(&self, code: &str, what: &str, found: &str) -> Option<String> {
         let tok = self.raw().tok;
-        let names = matches!(code, "E0128") || matches!(what, "a parameter" | "a name" | "a field's name" | "`=`" | "`->`");
+        let names =
+            matches!(code, "E0128") || matches!(what, "a parameter" | "a name" | "a field's name" | "`=`" | "`->`");
         match (tok, what) {
             (Tok::Kw(Kw::And), _) => habits::stray_sign("and").map(str::to_owned),
             (Tok::Kw(Kw::Do), "`->`") => Some("`for i < n -> e` builds an array; `do` belongs to loops: `loop x = start for i < n do next`, or `loop u = () for i < n do print i` for what it does".to_owned()),
@@ -107,7 +108,9 @@ impl Parser<'_> {
         match self.peek() {
             Tok::P(P::ColonEq) => Some(1),
             Tok::P(P::Lt) if self.at_left_arrow() => Some(2),
-            Tok::P(P::Plus | P::Minus | P::Star | P::Slash) if next.tok == Tok::P(P::Eq) && !next.space_before => Some(2),
+            Tok::P(P::Plus | P::Minus | P::Star | P::Slash) if next.tok == Tok::P(P::Eq) && !next.space_before => {
+                Some(2)
+            }
             _ => None,
         }
     }
@@ -162,7 +165,8 @@ impl Parser<'_> {
                             let left = self.left_of_equals(start, at);
                             let d = errors::equals_in_expression(at, left);
                             // The hint omits keywords of other languages.
-                            let plain = left.is_some_and(|l| d.hint.as_ref().is_some_and(|h| h.contains(&format!("let {l} ="))));
+                            let plain = left
+                                .is_some_and(|l| d.hint.as_ref().is_some_and(|h| h.contains(&format!("let {l} ="))));
                             if plain { d.fix(Span { hi: start.lo, ..start }, "let ") } else { d }
                         }
                         sign => habits::foreign_operator(at, sign),
@@ -189,7 +193,8 @@ impl Parser<'_> {
         let (word, name, next) = (self.raw(), self.raw_at(1), self.raw_at(2));
         let Tok::Ident(text) = word.tok else { return };
         let plain = matches!(next.tok, Tok::P(P::Eq | P::Colon));
-        if matches!(text.as_str(), "mut" | "mutable") && matches!(name.tok, Tok::Ident(_)) && plain && !name.line_start {
+        if matches!(text.as_str(), "mut" | "mutable") && matches!(name.tok, Tok::Ident(_)) && plain && !name.line_start
+        {
             let at = self.bump();
             self.report(habits::foreign_modifier(at, text.as_str()));
         }
@@ -215,15 +220,19 @@ impl Parser<'_> {
     /// Whether `:` or `::` here separates a name from a signature on a line of its own.
     pub(super) fn signature_alone(&self) -> bool {
         let sign = self.raw_at(1);
-        matches!(self.raw().tok, Tok::Ident(_)) && matches!(sign.tok, Tok::P(P::Colon | P::Cons)) && !sign.line_start && {
-            let line = (2..LOOK_AHEAD).map(|i| self.raw_at(i)).take_while(|t| !t.line_start && t.tok != Tok::End);
-            let mut arrow = false;
-            let types = line.map(|t| {
-                arrow |= t.tok == Tok::P(P::Arrow);
-                matches!(t.tok, Tok::Ident(_) | Tok::Con(_) | Tok::Underscore | Tok::Int(_) | Tok::P(_)) && t.tok != Tok::P(P::Eq)
-            });
-            types.fold(true, |all, one| all && one) && arrow
-        }
+        matches!(self.raw().tok, Tok::Ident(_))
+            && matches!(sign.tok, Tok::P(P::Colon | P::Cons))
+            && !sign.line_start
+            && {
+                let line = (2..LOOK_AHEAD).map(|i| self.raw_at(i)).take_while(|t| !t.line_start && t.tok != Tok::End);
+                let mut arrow = false;
+                let types = line.map(|t| {
+                    arrow |= t.tok == Tok::P(P::Arrow);
+                    matches!(t.tok, Tok::Ident(_) | Tok::Con(_) | Tok::Underscore | Tok::Int(_) | Tok::P(_))
+                        && t.tok != Tok::P(P::Eq)
+                });
+                types.fold(true, |all, one| all && one) && arrow
+            }
     }
 
     /// An item `def f(x): ...`: reports one error, and binds the name for the rest of the file.
@@ -231,7 +240,8 @@ impl Parser<'_> {
         let at = |i: usize| self.lexed.tokens.get(start + i).copied();
         let (word, name, next) = (at(0)?, at(1)?, at(2)?);
         let (Tok::Ident(text), Tok::Ident(defined)) = (word.tok, name.tok) else { return None };
-        let parameters = next.tok == Tok::P(P::LParen) && !next.space_before && !matches!(text.as_str(), "val" | "const");
+        let parameters =
+            next.tok == Tok::P(P::LParen) && !next.space_before && !matches!(text.as_str(), "val" | "const");
         if !habits::defines(text.as_str()) || name.line_start || !(self.panic || parameters) {
             return None;
         }
@@ -241,7 +251,10 @@ impl Parser<'_> {
         self.diagnostics.push(habits::foreign_definition(at, text.as_str()));
         let pat = Pat { kind: PatKind::Var(defined), span };
         let body = Expr { kind: ExprKind::Error, span };
-        Some(ItemKind::Let(LetGroup { rec: false, bindings: vec![Binding { pat, params: Vec::new(), sig: None, body, span }] }))
+        Some(ItemKind::Let(LetGroup {
+            rec: false,
+            bindings: vec![Binding { pat, params: Vec::new(), sig: None, body, span }],
+        }))
     }
 
     /// `module M`, `data T` and other declarations that adl lacks.
@@ -299,8 +312,11 @@ impl Parser<'_> {
     /// `===`, `!==`, `<<`, `+++`: an operator directly after the one that was just read.
     pub(super) fn doubled_sign(&self) -> bool {
         let before = self.previous().map(|t| t.tok);
-        !self.raw().space_before && matches!((before, self.raw().tok),
-            (Some(Tok::P(P::EqEq | P::Ne)), Tok::P(P::Eq)) | (Some(Tok::P(P::Lt)), Tok::P(P::Lt)))
+        !self.raw().space_before
+            && matches!(
+                (before, self.raw().tok),
+                (Some(Tok::P(P::EqEq | P::Ne)), Tok::P(P::Eq)) | (Some(Tok::P(P::Lt)), Tok::P(P::Lt))
+            )
     }
 
     /// `x++` at the end of an entry.
@@ -312,7 +328,9 @@ impl Parser<'_> {
     /// An earlier `//` on this line that looks like the start of a comment because words follow it.
     pub(super) fn slashes_before(&self) -> Option<Span> {
         let last = self.pos.min(self.lexed.tokens.len() - 1);
-        let word = |i: usize| self.lexed.tokens.get(i).is_some_and(|t| matches!(t.tok, Tok::Ident(_) | Tok::Con(_)) && !t.line_start);
+        let word = |i: usize| {
+            self.lexed.tokens.get(i).is_some_and(|t| matches!(t.tok, Tok::Ident(_) | Tok::Con(_)) && !t.line_start)
+        };
         for i in (last.saturating_sub(LOOK_AHEAD)..=last).rev() {
             let token = self.lexed.tokens[i];
             if token.tok == Tok::P(P::SlashSlash) && word(i + 1) && word(i + 2) {

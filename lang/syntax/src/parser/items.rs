@@ -258,7 +258,9 @@ impl Parser<'_> {
     /// `f p1 p2` or a pattern.
     pub(super) fn left_side(&mut self) -> (Pat, Vec<Pat>) {
         let Tok::Ident(name) = self.peek() else { return (self.pattern_with_commas(), Vec::new()) };
-        if !self.signature_by_cons(1) && matches!(self.visible(1), Tok::P(P::Cons | P::Comma | P::Bar) | Tok::Kw(Kw::As)) {
+        if !self.signature_by_cons(1)
+            && matches!(self.visible(1), Tok::P(P::Cons | P::Comma | P::Bar) | Tok::Kw(Kw::As))
+        {
             return (self.pattern_with_commas(), Vec::new());
         }
         let pat = Pat { kind: PatKind::Var(name), span: self.bump() };

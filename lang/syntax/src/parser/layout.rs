@@ -97,7 +97,9 @@ impl Layout {
         let around = self.frame();
         let frame = match block.mid {
             true => Frame { kind: Kind::Block(block), ..around },
-            false => Frame { kind: Kind::Block(block), bar: around.bar, scope: self.new_scope(), outer_scope: around.scope },
+            false => {
+                Frame { kind: Kind::Block(block), bar: around.bar, scope: self.new_scope(), outer_scope: around.scope }
+            }
         };
         *self.entry_columns.entry((frame.scope, block.col)).or_insert(0) += 1;
         self.frames.push(frame);

@@ -143,8 +143,22 @@ impl<'a> Parser<'a> {
         let broken = diagnostics.len() > usize::from(cut_off);
         let layout = Layout::new(&lexed.tokens);
         Parser {
-            file, text, lexed, pos: 0, layout, shown: 0, entry_start: 0, depth: 0, height: 0, panic: false, no_for: false, slicing: false,
-            diagnostics, lexical_errors, cut_off, broken,
+            file,
+            text,
+            lexed,
+            pos: 0,
+            layout,
+            shown: 0,
+            entry_start: 0,
+            depth: 0,
+            height: 0,
+            panic: false,
+            no_for: false,
+            slicing: false,
+            diagnostics,
+            lexical_errors,
+            cut_off,
+            broken,
         }
     }
 

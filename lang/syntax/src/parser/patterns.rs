@@ -239,11 +239,8 @@ impl Parser<'_> {
             }
             let Tok::Ident(name) = self.peek() else { break };
             let name = Ident { name, span: self.bump() };
-            let pat = if self.eat(P::Eq) {
-                self.pattern()
-            } else {
-                Pat { kind: PatKind::Var(name.name), span: name.span }
-            };
+            let pat =
+                if self.eat(P::Eq) { self.pattern() } else { Pat { kind: PatKind::Var(name.name), span: name.span } };
             fields.push((name, pat));
             if !self.record_separator(before) {
                 break;

@@ -63,7 +63,9 @@ impl Parser<'_> {
 
     /// `Diff a`, `a @ b : c` or `where a b c : d`.
     fn constraint(&mut self) -> Option<Constraint> {
-        if let (Tok::Con(class), Tok::Ident(var), Tok::P(P::Comma | P::RParen | P::FatArrow)) = (self.peek(), self.raw_at(1).tok, self.raw_at(2).tok) {
+        if let (Tok::Con(class), Tok::Ident(var), Tok::P(P::Comma | P::RParen | P::FatArrow)) =
+            (self.peek(), self.raw_at(1).tok, self.raw_at(2).tok)
+        {
             let class = Ident { name: class, span: self.bump() };
             return Some(Constraint::Class(class, Ident { name: var, span: self.bump() }));
         }
@@ -92,7 +94,10 @@ impl Parser<'_> {
 
     /// Whether the next name is that of an operation: an operand follows it.
     fn operand_follows(&self) -> bool {
-        matches!(self.raw_at(1).tok, Tok::Con(_) | Tok::Ident(_) | Tok::Underscore | Tok::P(P::LParen | P::LBracket | P::LBrace))
+        matches!(
+            self.raw_at(1).tok,
+            Tok::Con(_) | Tok::Ident(_) | Tok::Underscore | Tok::P(P::LParen | P::LBracket | P::LBrace)
+        )
     }
 
     fn constraint_operator(&mut self) -> Option<Ident> {

@@ -136,7 +136,21 @@ impl Writer<'_> {
     }
 
     fn atom(&mut self, indent: usize, depth: usize) {
-        let leaf = ["1", "2.5", "1e-3", "3f32", "true", "\"text\"", "()", "None", "(+)", "f\"{x} of {y + 1}\"", "x[1:, j]", "r.w.T", "(-1)"];
+        let leaf = [
+            "1",
+            "2.5",
+            "1e-3",
+            "3f32",
+            "true",
+            "\"text\"",
+            "()",
+            "None",
+            "(+)",
+            "f\"{x} of {y + 1}\"",
+            "x[1:, j]",
+            "r.w.T",
+            "(-1)",
+        ];
         if depth == 0 || self.random.below(3) == 0 {
             let name = self.name();
             let k = self.random.below(leaf.len() * 2);

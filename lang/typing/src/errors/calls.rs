@@ -7,19 +7,32 @@ use adl_syntax::span::Span;
 /// Something that is not a function is applied.
 pub(crate) fn not_a_function(span: Span, callee: Span, name: &str, ty: &str) -> Diagnostic {
     let name = if name == "this function" { "this" } else { name };
-    Diagnostic::error("E0204", span, format!("{name} is not a function: it has type {ty}")).label("this argument").also(callee, ty.to_owned())
+    Diagnostic::error("E0204", span, format!("{name} is not a function: it has type {ty}"))
+        .label("this argument")
+        .also(callee, ty.to_owned())
 }
 
 /// `assert a == b`, `print "a" + "b"`. `inside` is the text that needs parentheses, at its place; `sign` is the `+`
 /// between strings.
-pub(crate) fn effect_before(span: Span, (head, call): (&str, &str), op: &str, inside: &str, (at, sign): (Span, Option<Span>)) -> Diagnostic {
-    let d = Diagnostic::error("E0203", span, format!("application binds tighter than `{op}`: the left side is `{call}`"));
+pub(crate) fn effect_before(
+    span: Span,
+    (head, call): (&str, &str),
+    op: &str,
+    inside: &str,
+    (at, sign): (Span, Option<Span>),
+) -> Diagnostic {
+    let d =
+        Diagnostic::error("E0203", span, format!("application binds tighter than `{op}`: the left side is `{call}`"));
     let meant = match sign {
         Some(s) => format!("{}++{}", &inside[..(s.lo - at.lo) as usize], &inside[(s.hi - at.lo) as usize..]),
         None => with_negative_arguments(inside),
     };
     let short = head.len() + meant.len() < 90 && !meant.contains('\n');
-    let d = d.hint(if short { format!("write `{head} ({meant})`") } else { format!("put all that `{head}` is given in parentheses") });
+    let d = d.hint(if short {
+        format!("write `{head} ({meant})`")
+    } else {
+        format!("put all that `{head}` is given in parentheses")
+    });
     d.fix(at, format!("({meant})"))
 }
 
@@ -28,7 +41,9 @@ fn with_negative_arguments(text: &str) -> String {
     let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
     for i in 1..words.len() {
         let named = words[i - 1].ends_with(|c: char| c.is_alphanumeric() || c == '_');
-        let number = words[i].strip_prefix('-').is_some_and(|w| !w.is_empty() && w.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '_')));
+        let number = words[i]
+            .strip_prefix('-')
+            .is_some_and(|w| !w.is_empty() && w.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '_')));
         if named && number {
             words[i] = format!("({})", words[i]);
         }
@@ -38,7 +53,8 @@ fn with_negative_arguments(text: &str) -> String {
 
 /// More arguments than a function takes.
 pub(crate) fn too_many(span: Span, name: &str, takes: usize, given: usize) -> Diagnostic {
-    Diagnostic::error("E0204", span, format!("{name} takes {}, but {} given", count(takes, "argument"), were(given))).label("one too many")
+    Diagnostic::error("E0204", span, format!("{name} takes {}, but {} given", count(takes, "argument"), were(given)))
+        .label("one too many")
 }
 
 /// The call with its arguments in an order that type-checks.
@@ -59,8 +75,18 @@ pub(crate) fn other_order(name: &str, f: &str, spans: &[Span], texts: &[String],
 }
 
 /// An argument that type-checks after a conversion to another number type.
-pub(crate) fn converted(span: Span, (index, name): (usize, &str), (expected, found): (String, String), new: String) -> Diagnostic {
-    let d = Diagnostic::error("E0203", span, format!("expected {expected} for argument {} of {name}, found {found}", index + 1)).label(found);
+pub(crate) fn converted(
+    span: Span,
+    (index, name): (usize, &str),
+    (expected, found): (String, String),
+    new: String,
+) -> Diagnostic {
+    let d = Diagnostic::error(
+        "E0203",
+        span,
+        format!("expected {expected} for argument {} of {name}, found {found}", index + 1),
+    )
+    .label(found);
     let d = if new.len() < 60 && !new.contains('\n') { d.hint(format!("convert it: `{new}`")) } else { d };
     d.fix(span, format!("({new})"))
 }
@@ -73,8 +99,13 @@ pub(crate) fn one_by_one(span: Span, name: &str, f: &str, args: &str, new: Strin
 
 /// `f a b` for `f (a, b)`: `count` arguments from `from` on should be one tuple.
 pub(crate) fn as_tuple(span: Span, name: &str, (from, count): (usize, usize), call: &str, parts: String) -> Diagnostic {
-    let d = Diagnostic::error("E0203", span, format!("expected one tuple for argument {} of {name}, found {count} arguments", from + 1));
-    d.hint(written(call, &[&format!("({parts})")], "put them in parentheses, with commas")).fix(span, format!("({parts})"))
+    let d = Diagnostic::error(
+        "E0203",
+        span,
+        format!("expected one tuple for argument {} of {name}, found {count} arguments", from + 1),
+    );
+    d.hint(written(call, &[&format!("({parts})")], "put them in parentheses, with commas"))
+        .fix(span, format!("({parts})"))
 }
 
 /// Another function of nearly the same name takes these arguments.
@@ -116,23 +147,46 @@ impl Missing<'_> {
         let mut all: Vec<&str> = texts.iter().map(String::as_str).collect();
         all.insert(place, value.as_deref().unwrap_or("_"));
         match &value {
-            Some(v) => d.hint(format!("the options are missing: {}", written(f, &all, &format!("`{v}` before this")).trim_start_matches("write "))).fix(Span { hi: at.lo, ..at }, format!("{v} ")),
+            Some(v) => d
+                .hint(format!(
+                    "the options are missing: {}",
+                    written(f, &all, &format!("`{v}` before this")).trim_start_matches("write ")
+                ))
+                .fix(Span { hi: at.lo, ..at }, format!("{v} ")),
             None => d.hint(written(f, &all, "add it before this one")),
         }
     }
 }
 
 /// A surplus argument that is not the last one.
-pub(crate) fn one_too_many(span: Span, name: &str, (takes, given): (usize, usize), place: usize, call: String, cut: Span) -> Diagnostic {
-    let d = too_many(span, name, takes, given).label(format!("without argument {} the others fit", place + 1)).fix(cut, "");
+pub(crate) fn one_too_many(
+    span: Span,
+    name: &str,
+    (takes, given): (usize, usize),
+    place: usize,
+    call: String,
+    cut: Span,
+) -> Diagnostic {
+    let d =
+        too_many(span, name, takes, given).label(format!("without argument {} the others fit", place + 1)).fix(cut, "");
     if call.len() < 90 && !call.contains('\n') { d.hint(format!("write `{call}`")) } else { d }
 }
 
 /// A function, or a call that lacks an argument, is printed or converted to text. `takes` is its arity, `given` the
 /// number of arguments.
-pub(crate) fn shown(span: Span, name: &str, (takes, given): (usize, usize), missing: &str, instead: Option<&str>) -> Diagnostic {
+pub(crate) fn shown(
+    span: Span,
+    name: &str,
+    (takes, given): (usize, usize),
+    missing: &str,
+    instead: Option<&str>,
+) -> Diagnostic {
     let name = if name == "this function" { name.to_owned() } else { format!("`{name}`") };
-    let text = format!("this is a function and not a value: {name} takes {}, but {} given", count(takes, "argument"), were(given));
+    let text = format!(
+        "this is a function and not a value: {name} takes {}, but {} given",
+        count(takes, "argument"),
+        were(given)
+    );
     let missing = format!("an argument of type {missing} is missing");
     let hint = instead.map_or(missing.clone(), |i| format!("{missing}; {i}"));
     Diagnostic::warning("W0204", span, text).hint(hint)
@@ -145,23 +199,39 @@ pub(crate) fn constructor(span: Span, name: &str, takes: usize, given: usize) ->
 
 /// A pattern of a constructor with another number of fields.
 pub(crate) fn pattern(span: Span, name: &str, takes: usize, given: usize) -> Diagnostic {
-    let d = Diagnostic::error("E0207", span, format!("`{name}` has {}, but this pattern has {given}", count(takes, "field")));
+    let d = Diagnostic::error(
+        "E0207",
+        span,
+        format!("`{name}` has {}, but this pattern has {given}", count(takes, "field")),
+    );
     d.hint(format!("write `{name}{}`", " _".repeat(takes)))
 }
 
 /// `Cons(x, rest)` as a pattern.
 pub(crate) fn pattern_of_tuple(span: Span, name: &str, parts: &[&str]) -> Diagnostic {
-    let new = parts.iter().map(|p| if p.contains(' ') && !p.starts_with(['(', '[', '{']) { format!("({p})") } else { (*p).to_owned() }).collect::<Vec<_>>().join(" ");
-    let d = Diagnostic::error("E0207", span, format!("the fields of `{name}` stand one after the other, found a tuple"));
+    let new = parts
+        .iter()
+        .map(|p| if p.contains(' ') && !p.starts_with(['(', '[', '{']) { format!("({p})") } else { (*p).to_owned() })
+        .collect::<Vec<_>>()
+        .join(" ");
+    let d =
+        Diagnostic::error("E0207", span, format!("the fields of `{name}` stand one after the other, found a tuple"));
     d.hint(format!("write `{name} {new}`")).fix(span, format!(" {new}"))
 }
 
 /// A type with another number of parameters.
 pub(crate) fn type_arity(span: Span, name: &str, takes: usize, given: usize) -> Diagnostic {
-    let d = Diagnostic::error("E0207", span, format!("the type `{name}` takes {}, but {} given", count(takes, "argument"), were(given)));
+    let d = Diagnostic::error(
+        "E0207",
+        span,
+        format!("the type `{name}` takes {}, but {} given", count(takes, "argument"), were(given)),
+    );
     match (takes, given) {
         (0, _) => d,
-        _ => d.hint(format!("write `{name} {}`", ["a", "b", "c", "d"].iter().take(takes).copied().collect::<Vec<_>>().join(" "))),
+        _ => d.hint(format!(
+            "write `{name} {}`",
+            ["a", "b", "c", "d"].iter().take(takes).copied().collect::<Vec<_>>().join(" ")
+        )),
     }
 }
 
@@ -217,7 +287,10 @@ mod tests {
 
     #[test]
     fn numbers_agree_with_their_words() {
-        assert_eq!(type_arity(Span::default(), "List", 1, 0).message, "the type `List` takes 1 argument, but none was given");
+        assert_eq!(
+            type_arity(Span::default(), "List", 1, 0).message,
+            "the type `List` takes 1 argument, but none was given"
+        );
         assert_eq!(constructor(Span::default(), "Some", 1, 2).message, "`Some` takes 1 field, but 2 were given");
         assert_eq!(pattern(Span::default(), "Cons", 2, 1).hint.as_deref(), Some("write `Cons _ _`"));
     }

@@ -32,7 +32,8 @@ impl NoInstance<'_> {
             class => ("E0205", format!("{op} needs {}, found {}", wants(class), self.ty)),
         };
         let mut d = Diagnostic::error(code, self.span, text).label(self.ty);
-        let inside = self.place.file == self.span.file && self.place.lo <= self.span.lo && self.span.hi <= self.place.hi;
+        let inside =
+            self.place.file == self.span.file && self.place.lo <= self.span.lo && self.span.hi <= self.place.hi;
         if !inside && self.place != Span::default() {
             d = d.also(self.place, format!("required by {op}"));
         }
@@ -44,21 +45,41 @@ impl NoInstance<'_> {
 }
 
 /// `abs -1`. `power`: the power it stands in, whose result may be meant to be negated.
-pub(crate) fn negative_argument((at, f, ty): (Span, &str, String), minus: Span, (number, power): (&str, bool)) -> Diagnostic {
+pub(crate) fn negative_argument(
+    (at, f, ty): (Span, &str, String),
+    minus: Span,
+    (number, power): (&str, bool),
+) -> Diagnostic {
     let d = Diagnostic::error("E0205", minus, format!("this subtracts {number} from `{f}`, which is a function"))
         .also(at, ty);
     match power {
         true => d.hint(format!("a negative argument stands in parentheses: `{f} (-{number} ^ ...)`")),
-        false => d.hint(format!("a negative argument stands in parentheses: `{f} (-{number})`")).fix(minus, format!("(-{number})")),
+        false => d
+            .hint(format!("a negative argument stands in parentheses: `{f} (-{number})`"))
+            .fix(minus, format!("(-{number})")),
     }
 }
 
 /// `print "a" + "b"`: the call binds tighter than the operator. The places are: before the argument, the operator,
 /// after the right operand.
-pub(crate) fn applied_before(at: Span, (head, rest): (&str, &str), op: &str, right: &str, (before, sign, behind): (Span, Span, Span)) -> Diagnostic {
-    let d = Diagnostic::error("E0205", at, format!("application binds tighter than `{op}`: the left side is `{head} {rest}`, whose result is ()"));
+pub(crate) fn applied_before(
+    at: Span,
+    (head, rest): (&str, &str),
+    op: &str,
+    right: &str,
+    (before, sign, behind): (Span, Span, Span),
+) -> Diagnostic {
+    let d = Diagnostic::error(
+        "E0205",
+        at,
+        format!("application binds tighter than `{op}`: the left side is `{head} {rest}`, whose result is ()"),
+    );
     let call = format!("{head} ({rest} {op} {right})");
-    let d = if call.len() < 90 && !call.contains('\n') { d.hint(format!("write `{call}`")) } else { d.hint(format!("put all that `{head}` is given in parentheses")) };
+    let d = if call.len() < 90 && !call.contains('\n') {
+        d.hint(format!("write `{call}`"))
+    } else {
+        d.hint(format!("put all that `{head}` is given in parentheses"))
+    };
     d.fix(before, "(").fix(sign, format!(" {op} ")).fix(behind, ")")
 }
 
@@ -85,7 +106,8 @@ pub(crate) fn quoted(name: &str) -> String {
 
 /// `+` on data without a real number.
 pub(crate) fn no_real_part(span: Span, op: &str, ty: &str) -> Diagnostic {
-    Diagnostic::error("E0205", span, format!("{op} needs data with a real number in it, but {ty} has none")).hint("take the parts out with a pattern and add those")
+    Diagnostic::error("E0205", span, format!("{op} needs data with a real number in it, but {ty} has none"))
+        .hint("take the parts out with a pattern and add those")
 }
 
 /// An arithmetic operator between compound data.
@@ -94,28 +116,33 @@ pub(crate) fn not_elementwise(span: Span, op: &str, left: (Span, &str), right: (
     if [left.1, right.1].iter().any(|t| t.starts_with("Option ")) {
         return d.hint("what an `Option` holds is taken out by `match o with | Some x -> ... | None -> ...`, or by `get_or default o`");
     }
-    d.note("on tuples, records and declared data: `+` and `-` between two of one type, and `*` and `/` by a real number")
+    d.note(
+        "on tuples, records and declared data: `+` and `-` between two of one type, and `*` and `/` by a real number",
+    )
 }
 
 /// `//` on an operand that is not an Int.
 pub(crate) fn whole_division(span: Span, ty: &str) -> Diagnostic {
-    Diagnostic::error("E0205", span, format!("`//` needs Ints, found {ty}")).hint("`/` divides real numbers; `floor (a / b)` rounds down")
+    Diagnostic::error("E0205", span, format!("`//` needs Ints, found {ty}"))
+        .hint("`/` divides real numbers; `floor (a / b)` rounds down")
 }
 
 /// `++` on operands that cannot be concatenated.
 pub(crate) fn not_joined(span: Span, ty: &str) -> Diagnostic {
-    Diagnostic::error("E0205", span, format!("`++` joins arrays, texts or lists, found {ty}")).label(ty.to_owned()).hint("`show x` gives the text of a value, `[x]` the array of one element")
+    Diagnostic::error("E0205", span, format!("`++` joins arrays, texts or lists, found {ty}"))
+        .label(ty.to_owned())
+        .hint("`show x` gives the text of a value, `[x]` the array of one element")
 }
 
 /// `@` between two vectors.
 pub(crate) fn two_vectors(span: Span) -> Diagnostic {
-    Diagnostic::error("E0205", span, "`@` needs a matrix on one side, but both are vectors").hint("`dot x y` is the inner product, `outer x y` the outer")
+    Diagnostic::error("E0205", span, "`@` needs a matrix on one side, but both are vectors")
+        .hint("`dot x y` is the inner product, `outer x y` the outer")
 }
 
-pub(super) const EXPLANATIONS: &[Explanation] = &[
-    (
-        "E0205",
-        "An operation is not defined for a type: arithmetic takes numbers, `<` takes values with an order, `==` takes anything but functions.\n\
+pub(super) const EXPLANATIONS: &[Explanation] = &[(
+    "E0205",
+    "An operation is not defined for a type: arithmetic takes numbers, `<` takes values with an order, `==` takes anything but functions.\n\
         \n\
         \x20   \"a\" + \"b\"    -- wrong\n\
         \x20   \"a\" ++ \"b\"   -- right\n\
@@ -125,8 +152,7 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
         \n\
         \x20   sin == cos           -- wrong\n\
         \x20   sin 1.0 == cos 1.0   -- right",
-    ),
-];
+)];
 
 #[cfg(test)]
 mod tests {
@@ -142,7 +168,9 @@ mod tests {
     fn a_place_around_the_expression_is_not_marked() {
         let file = Span::default().file;
         let (whole, part) = (Span::new(file, 4, 9), Span::new(file, 8, 9));
-        let make = |place| NoInstance { class: Class::Num, op: "abs", place, ty: "String".into(), span: part, hint: None }.diagnostic();
+        let make = |place| {
+            NoInstance { class: Class::Num, op: "abs", place, ty: "String".into(), span: part, hint: None }.diagnostic()
+        };
         assert!(make(whole).secondary.is_empty());
         assert_eq!(make(Span::new(file, 0, 3)).secondary.len(), 1);
     }

@@ -26,22 +26,25 @@ pub(crate) fn no_operator(span: Span, name: &str) -> Diagnostic {
 
 /// An operation on type variables of a signature that does not list it as a constraint.
 pub(crate) fn not_promised(span: Span, operation: &str, constraint: &str) -> Diagnostic {
-    Diagnostic::error("E0214", span, format!("the signature does not promise `{operation}`")).hint(format!("add it to the constraints: `({constraint}) => ...`"))
+    Diagnostic::error("E0214", span, format!("the signature does not promise `{operation}`"))
+        .hint(format!("add it to the constraints: `({constraint}) => ...`"))
 }
 
 /// A function with more constraints than its uses can solve.
 pub(crate) fn too_many(span: Span, most: usize) -> Diagnostic {
-    Diagnostic::error("E0214", span, format!("the ranks in this definition depend on its uses in more than {most} operations"))
-        .hint("annotate a parameter, as in `(x : [n]Float)`, or a function that it calls")
+    Diagnostic::error(
+        "E0214",
+        span,
+        format!("the ranks in this definition depend on its uses in more than {most} operations"),
+    )
+    .hint("annotate a parameter, as in `(x : [n]Float)`, or a function that it calls")
 }
 
-pub(super) const EXPLANATIONS: &[Explanation] = &[
-    (
-        "E0214",
-        "The ranks of arrays in a function without annotations are decided where it is used. A signature that is written out must promise the\n\
+pub(super) const EXPLANATIONS: &[Explanation] = &[(
+    "E0214",
+    "The ranks of arrays in a function without annotations are decided where it is used. A signature that is written out must promise the\n\
         operations that the body needs, and a definition may leave only so many of them to its uses.\n\
         \n\
         \x20   let f : (Nums a, Nums b) => a -> b -> c = fun x y -> x + y   -- wrong\n\
         \x20   let f : (a + b : c) => a -> b -> c = fun x y -> x + y        -- right",
-    ),
-];
+)];

@@ -38,7 +38,11 @@ impl WrongResult<'_> {
     /// The message.
     pub fn diagnostic(self) -> Diagnostic {
         let op = quoted(self.op);
-        let d = Diagnostic::error("E0602", self.span, format!("{op} needs a function whose result is one real number, but this one returns {}", self.ty));
+        let d = Diagnostic::error(
+            "E0602",
+            self.span,
+            format!("{op} needs a function whose result is one real number, but this one returns {}", self.ty),
+        );
         d.hint(match self.gives {
             Gives::Array => "`jacobian` differentiates a function to an array; or `sum` the result",
             Gives::Int => "an Int has no derivative: compute with Floats",
@@ -50,7 +54,11 @@ impl WrongResult<'_> {
 
 /// `hessian f x` of data that has no structure of arrays.
 pub(crate) fn no_structure(span: Span, op: &str, ty: &str) -> Diagnostic {
-    let d = Diagnostic::error("E0603", span, format!("`{op}` takes Floats, and arrays, tuples and records of them, found {ty}"));
+    let d = Diagnostic::error(
+        "E0603",
+        span,
+        format!("`{op}` takes Floats, and arrays, tuples and records of them, found {ty}"),
+    );
     match op {
         "hessian" => d.hint("as one matrix it is `hessian (fun v -> f (unravel x v)) (ravel x)`"),
         op => d.hint(format!("as one matrix it is `{op} (fun v -> ravel (f (unravel x v))) (ravel x)`")),
@@ -59,8 +67,14 @@ pub(crate) fn no_structure(span: Span, op: &str, ty: &str) -> Diagnostic {
 
 /// `jacobian f p` of data whose type is not known where it stands.
 pub(crate) fn open_structure(span: Span, op: &str, ty: &str) -> Diagnostic {
-    Diagnostic::error("E0603", span, format!("the structure of a `{op}` is that of all data, but of {ty} not all is known here"))
-        .hint("annotate the parameter with its whole type, as in `(p : {w : [n]Float, b : Float})` or `(p : (Float, Float))`")
+    Diagnostic::error(
+        "E0603",
+        span,
+        format!("the structure of a `{op}` is that of all data, but of {ty} not all is known here"),
+    )
+    .hint(
+        "annotate the parameter with its whole type, as in `(p : {w : [n]Float, b : Float})` or `(p : (Float, Float))`",
+    )
 }
 
 pub(super) const EXPLANATIONS: &[Explanation] = &[

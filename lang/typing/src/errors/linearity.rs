@@ -61,13 +61,28 @@ pub(crate) fn diagnostic(fault: Fault<'_>, span: Span, vars: &Variables) -> Diag
     let (text, hint) = match fault {
         Fault::NotLinear(op) => (format!("`{op}` is not linear, and its argument depends on {x}"), None),
         Fault::BothSides(op) => (format!("both sides of `{op}` depend on {x}, so the product is not linear"), None),
-        Fault::Depends(what) => (format!("{what} depends on {x}"), Some("it may depend only on what is free of the variable")),
-        Fault::Constant(what) => (format!("{what} is not linear in {short}: this part does not depend on {short} and is not zero"), Some(zero)),
+        Fault::Depends(what) => {
+            (format!("{what} depends on {x}"), Some("it may depend only on what is free of the variable"))
+        }
+        Fault::Constant(what) => (
+            format!("{what} is not linear in {short}: this part does not depend on {short} and is not zero"),
+            Some(zero),
+        ),
         Fault::NoDependence => (format!("the result does not depend on {short} and is not zero"), Some(zero)),
-        Fault::PlainFunction => (format!("this function is not linear (`->`, not `-o`), and its argument depends on {x}"), Some("define it with `lin`")),
-        Fault::PlainMapped => (format!("this function is not linear (`->`, not `-o`), and it is mapped over what depends on {x}"), Some("define it with `lin`")),
-        Fault::Captured => (format!("a function that uses {x} is not itself linear data"), Some("apply it, and return the result")),
-        Fault::Branches => (format!("`match` branches on a value that depends on {x}"), Some("branch on what is free of the variable")),
+        Fault::PlainFunction => (
+            format!("this function is not linear (`->`, not `-o`), and its argument depends on {x}"),
+            Some("define it with `lin`"),
+        ),
+        Fault::PlainMapped => (
+            format!("this function is not linear (`->`, not `-o`), and it is mapped over what depends on {x}"),
+            Some("define it with `lin`"),
+        ),
+        Fault::Captured => {
+            (format!("a function that uses {x} is not itself linear data"), Some("apply it, and return the result"))
+        }
+        Fault::Branches => {
+            (format!("`match` branches on a value that depends on {x}"), Some("branch on what is free of the variable"))
+        }
         Fault::TooDeep => ("functions inside `lin` are nested too deeply to be checked".to_owned(), None),
     };
     let mut d = Diagnostic::error("E0501", span, text);
@@ -80,10 +95,9 @@ pub(crate) fn diagnostic(fault: Fault<'_>, span: Span, vars: &Variables) -> Diag
     }
 }
 
-pub(super) const EXPLANATIONS: &[Explanation] = &[
-    (
-        "E0501",
-        "The body of `lin x -> e` must be linear in `x`: sums, scaling by what does not depend on `x`, and moving data around. Any function has a linear one nearby: `linearize f a` gives it.\n\
+pub(super) const EXPLANATIONS: &[Explanation] = &[(
+    "E0501",
+    "The body of `lin x -> e` must be linear in `x`: sums, scaling by what does not depend on `x`, and moving data around. Any function has a linear one nearby: `linearize f a` gives it.\n\
         \n\
         \x20   lin x -> sin x                   -- wrong\n\
         \x20   lin x -> 3.0 * x                 -- right\n\
@@ -92,8 +106,7 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
         \x20   lin x -> x * x              -- wrong\n\
         \x20   lin x -> x + 1.0            -- wrong\n\
         \x20   lin (x, y) -> x + 2.0 * y   -- right",
-    ),
-];
+)];
 
 #[cfg(test)]
 mod tests {

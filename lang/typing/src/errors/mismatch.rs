@@ -40,7 +40,10 @@ impl Mismatch {
 
     /// A type that would contain itself.
     pub fn infinite(self) -> Diagnostic {
-        let text = format!("expected {} for {}, found {}: the type would contain itself", self.expected, self.what, self.actual);
+        let text = format!(
+            "expected {} for {}, found {}: the type would contain itself",
+            self.expected, self.what, self.actual
+        );
         self.marked(Diagnostic::error("E0208", self.span, text))
     }
 
@@ -71,7 +74,10 @@ pub(crate) fn nonlinear(d: Diagnostic, fault: Option<Diagnostic>, keyword: Optio
         (Some(fault), _) => {
             let short = f.len() < 30 && !f.contains('\n');
             let d = d.also(fault.primary.span, fault.message);
-            d.hint(format!("the linear map of its derivative at `x` is `snd (linearize {} x)`", if short { f } else { "f" }))
+            d.hint(format!(
+                "the linear map of its derivative at `x` is `snd (linearize {} x)`",
+                if short { f } else { "f" }
+            ))
         }
         (None, Some(at)) => d.hint("it is linear: write it with `lin` in place of `fun`").fix(at, "lin"),
         (None, None) => d.hint(format!("it is linear: define it with `lin`, `let {f} = lin x -> ...`")),
@@ -144,7 +150,12 @@ impl TooGeneral {
             (false, true) => format!("leave out `| {var}`, and write all fields"),
             (false, false) => format!("write {is} in place of `{var}`"),
         };
-        Diagnostic::error("E0212", span, format!("the annotation promises {what} for `{var}`, but the definition needs {needs}")).hint(hint)
+        Diagnostic::error(
+            "E0212",
+            span,
+            format!("the annotation promises {what} for `{var}`, but the definition needs {needs}"),
+        )
+        .hint(hint)
     }
 }
 
@@ -161,52 +172,72 @@ pub(crate) fn unknown_result(span: Span, op: &str, inside: Option<(Span, &str)>)
 
 /// A shape that determines the number of axes but is not a literal.
 pub(crate) fn unknown_shape(span: Span, op: &str) -> Diagnostic {
-    Diagnostic::error("E0210", span, format!("the shape for `{op}` must be written out here, so that the number of axes is known"))
-        .hint(match op {
-            "random.int" => "for example `random.int key 0 10 [n, m]`".to_owned(),
-            op if op.starts_with("random") => format!("for example `{op} key [n, m]`"),
-            "zeros" | "ones" => format!("for example `{op} [n, m]`, or `{op} (len xs)`"),
-            "full" => "for example `full [n, m] x`, or `full (len xs) x`".to_owned(),
-            op => format!("for example `{op} [n, m] xs`"),
-        })
+    Diagnostic::error(
+        "E0210",
+        span,
+        format!("the shape for `{op}` must be written out here, so that the number of axes is known"),
+    )
+    .hint(match op {
+        "random.int" => "for example `random.int key 0 10 [n, m]`".to_owned(),
+        op if op.starts_with("random") => format!("for example `{op} key [n, m]`"),
+        "zeros" | "ones" => format!("for example `{op} [n, m]`, or `{op} (len xs)`"),
+        "full" => "for example `full [n, m] x`, or `full (len xs) x`".to_owned(),
+        op => format!("for example `{op} [n, m] xs`"),
+    })
 }
 
 /// A type that exceeds the size limit.
 pub(crate) fn too_large(span: Span) -> Diagnostic {
-    Diagnostic::error("E0210", span, "the type of this has too many parts to be checked").hint("give the data a declared type: `type T = T ...`")
+    Diagnostic::error("E0210", span, "the type of this has too many parts to be checked")
+        .hint("give the data a declared type: `type T = T ...`")
 }
 
 /// An axis that is not a literal.
 pub(crate) fn unknown_axis(span: Span) -> Diagnostic {
-    Diagnostic::error("E0210", span, "the axis for `along` must be a literal, so that the type of the result is known").hint("for example `along 1 sum m`; `along (-1)` is along the last axis")
+    Diagnostic::error("E0210", span, "the axis for `along` must be a literal, so that the type of the result is known")
+        .hint("for example `along 1 sum m`; `along (-1)` is along the last axis")
 }
 
 /// An axis that does not exist, or of an array of unknown rank.
 pub(crate) fn no_axis(span: Span, axis: i64, rank: Option<u64>) -> Diagnostic {
     match rank {
-        Some(n) => Diagnostic::error("E0210", span, format!("there is no axis {axis}: the array has {}", super::count(n as usize, "axis").replace("axiss", "axes"))).hint("axes are counted from 0, or with -1 from the last one"),
-        None => Diagnostic::error("E0210", span, "it is not known how many axes this array has").hint("annotate it, as in `(x : [n][m]Float)`, or count the axis from 0"),
+        Some(n) => Diagnostic::error(
+            "E0210",
+            span,
+            format!(
+                "there is no axis {axis}: the array has {}",
+                super::count(n as usize, "axis").replace("axiss", "axes")
+            ),
+        )
+        .hint("axes are counted from 0, or with -1 from the last one"),
+        None => Diagnostic::error("E0210", span, "it is not known how many axes this array has")
+            .hint("annotate it, as in `(x : [n][m]Float)`, or count the axis from 0"),
     }
 }
 
 /// An array of Ints used as an index.
 pub(crate) fn positions(span: Span, base: &str, at: &str) -> Diagnostic {
-    Diagnostic::error("E0203", span, "an array as an index must be a mask of Bools, found Ints").hint(format!("elements at positions: `gather {base} {at}`"))
+    Diagnostic::error("E0203", span, "an array as an index must be a mask of Bools, found Ints")
+        .hint(format!("elements at positions: `gather {base} {at}`"))
 }
 
 /// A mask on an axis after the second.
 pub(crate) fn mask_too_far(span: Span) -> Diagnostic {
-    Diagnostic::error("E0203", span, "a mask chooses along the first or the second axis").hint("for another axis `map` over the leading ones: `map (fun m -> m[mask]) x`")
+    Diagnostic::error("E0203", span, "a mask chooses along the first or the second axis")
+        .hint("for another axis `map` over the leading ones: `map (fun m -> m[mask]) x`")
 }
 
 /// The extent of an index is not known.
 pub(crate) fn no_extent(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error("E0213", span, format!("the extent of `{name}` is not known")).hint(format!("give it a bound: `for {name} < n -> ...`"))
+    Diagnostic::error("E0213", span, format!("the extent of `{name}` is not known"))
+        .hint(format!("give it a bound: `for {name} < n -> ...`"))
 }
 
 /// `let rec` of a value that is not a function.
 pub(crate) fn recursive_value(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error("E0203", span, format!("`let rec {name}` must define a function")).hint(format!("without `rec` it is a value: `let {name} = ...`; a function has a parameter: `let rec {name} n = ...`"))
+    Diagnostic::error("E0203", span, format!("`let rec {name}` must define a function")).hint(format!(
+        "without `rec` it is a value: `let {name} = ...`; a function has a parameter: `let rec {name} n = ...`"
+    ))
 }
 
 pub(super) const EXPLANATIONS: &[Explanation] = &[
@@ -277,7 +308,14 @@ mod tests {
     #[test]
     fn a_place_that_is_the_same_is_not_marked_twice() {
         let at = Span::default();
-        let m = Mismatch { what: "x".into(), span: at, actual: "Int".into(), expected: "Bool".into(), places: vec![(at, "here".into())], hint: None };
+        let m = Mismatch {
+            what: "x".into(),
+            span: at,
+            actual: "Int".into(),
+            expected: "Bool".into(),
+            places: vec![(at, "here".into())],
+            hint: None,
+        };
         let d = m.diagnostic();
         assert_eq!(d.message, "expected Bool for x, found Int");
         assert!(d.secondary.is_empty());
@@ -285,7 +323,8 @@ mod tests {
 
     #[test]
     fn too_general_names_both_variables() {
-        let d = TooGeneral { var: "a".into(), span: Span::default(), is: "b".into(), other: true, row: false }.diagnostic();
+        let d =
+            TooGeneral { var: "a".into(), span: Span::default(), is: "b".into(), other: true, row: false }.diagnostic();
         assert!(d.message.contains("`a` and `b` to be one type"));
     }
 }

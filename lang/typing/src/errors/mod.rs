@@ -56,7 +56,9 @@ pub(crate) fn listed(names: &[String]) -> String {
     match names {
         [] => String::new(),
         [one] => format!("`{one}`"),
-        [first @ .., last] => format!("{} and `{last}`", first.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")),
+        [first @ .., last] => {
+            format!("{} and `{last}`", first.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", "))
+        }
     }
 }
 

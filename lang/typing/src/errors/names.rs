@@ -36,7 +36,9 @@ impl Unknown<'_> {
             (None, None) if self.what == Some("constructor") => {
                 let mut letters = self.name.chars();
                 let small: String = letters.next().into_iter().flat_map(char::to_lowercase).chain(letters).collect();
-                d.hint(format!("constructors are declared, `type T = A | B`; names of values begin in lower case: `{small}`"))
+                d.hint(format!(
+                    "constructors are declared, `type T = A | B`; names of values begin in lower case: `{small}`"
+                ))
             }
             (None, None) => d,
         }
@@ -64,9 +66,13 @@ fn exact(name: &str) -> Option<&'static str> {
 /// The adl counterpart of a name of another language.
 fn translated(what: Option<&'static str>, name: &str) -> Option<Ours> {
     let words = match (what, name) {
-        (None, name) if name.trim_end_matches('\'').contains('\'') => "a text is written in double quotes, also with values in it: f\"x = {x}\"",
+        (None, name) if name.trim_end_matches('\'').contains('\'') => {
+            "a text is written in double quotes, also with values in it: f\"x = {x}\""
+        }
         (None, name) => return foreign::value(name),
-        (Some("constructor"), name) => return habits::upper_word(name).map(Ours::Words).or_else(|| foreign::value(name)),
+        (Some("constructor"), name) => {
+            return habits::upper_word(name).map(Ours::Words).or_else(|| foreign::value(name));
+        }
         (Some("type"), "Array" | "Vector" | "Matrix") => "an array type is `[n]a`, a matrix `[n][m]a`",
         (Some("type"), "Float32" | "Single") => "32-bit numbers are `F32`",
         (Some("type"), "Str" | "Text") => "texts are `String`",
@@ -93,7 +99,8 @@ pub(crate) fn transposed(span: Span, name: &str, of: &str) -> Diagnostic {
 
 /// A name defined further down. `within`: the current definition, if the two are mutually recursive.
 pub(crate) fn later(span: Span, name: &str, at: (Span, &str), within: Option<&str>) -> Diagnostic {
-    let d = Diagnostic::error("E0201", span, format!("`{name}` is used before it is defined")).also(at.0, "it is defined here");
+    let d = Diagnostic::error("E0201", span, format!("`{name}` is used before it is defined"))
+        .also(at.0, "it is defined here");
     match within {
         Some(f) if f != name => d.hint(format!("functions that call each other are defined together: `let rec {f} ... = ...` and below it `and {name} ... = ...`")),
         _ => d.hint(format!("move the definition of `{name}` ({}) above its use", at.1)),
@@ -123,7 +130,9 @@ pub(crate) fn elsewhere(span: Span, path: &str, ours: &[String]) -> Diagnostic {
     let name = |p: &str| p.rsplit('.').next().unwrap_or_default().to_owned();
     match ours {
         [one] if name(one) != name(path) => d.hint(format!("adl calls it `{one}`")).fix(span, one.clone()),
-        [one] if one.contains('.') => d.hint(format!("it belongs to another module: write `{one}`")).fix(span, one.clone()),
+        [one] if one.contains('.') => {
+            d.hint(format!("it belongs to another module: write `{one}`")).fix(span, one.clone())
+        }
         [one] => d.hint(format!("it belongs to no module: write `{one}`")).fix(span, one.clone()),
         ours => d.hint(format!("did you mean {}?", super::listed(ours).replace(" and ", " or "))),
     }
@@ -136,7 +145,8 @@ pub(crate) fn index_beside(d: Diagnostic) -> Diagnostic {
 
 /// A function that uses itself without `rec`.
 pub(crate) fn needs_rec(span: Span, name: &str, at: Span, function: bool) -> Diagnostic {
-    let d = Diagnostic::error("E0201", span, format!("`{name}` is not known inside its own definition")).also(at, "it is being defined here");
+    let d = Diagnostic::error("E0201", span, format!("`{name}` is not known inside its own definition"))
+        .also(at, "it is being defined here");
     match function {
         true => d.hint(format!("a function that uses itself is defined with `let rec {name}`")).fix(Span { hi: at.lo, ..at }, "rec "),
         false => d.hint("a value cannot be made from itself: give the old one another name; items on one line are separated by `;;`"),
@@ -191,17 +201,27 @@ pub(crate) fn alternatives_differ(span: Span, names: &[String]) -> Diagnostic {
 
 /// A type variable that is not a parameter of the declaration.
 pub(crate) fn no_parameter(span: Span, name: &str, of: &str) -> Diagnostic {
-    Diagnostic::error("E0202", span, format!("`{name}` is not a parameter of the type `{of}`")).hint(format!("write `type {of} {name} = ...`"))
+    Diagnostic::error("E0202", span, format!("`{name}` is not a parameter of the type `{of}`"))
+        .hint(format!("write `type {of} {name} = ...`"))
 }
 
 /// A field of a declared type whose type is incomplete.
 pub(crate) fn open_field(span: Span, of: &str, con: &str) -> Diagnostic {
-    Diagnostic::error("E0202", span, format!("the type of a field of `{con}` must be written out: `_` and `..` leave it open"))
-        .hint(format!("a parameter may stand for any type: `type {of} a = {con} a`"))
+    Diagnostic::error(
+        "E0202",
+        span,
+        format!("the type of a field of `{con}` must be written out: `_` and `..` leave it open"),
+    )
+    .hint(format!("a parameter may stand for any type: `type {of} a = {con} a`"))
 }
 
-/// The candidate closest to `name`, if it is close enough to be a misspelling.
-pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
+/// The candidate nearest to `name`, if it is near enough to be a slip.
+pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    nearest_of(name, [candidates])
+}
+
+/// The same, where of equally near candidates those of an earlier group come first: the user's before the library's.
+pub fn nearest_of<'a>(name: &str, groups: impl IntoIterator<Item = impl Iterator<Item = &'a str>>) -> Option<&'a str> {
     let length = name.chars().count();
     // In a short word two edits would match too many names.
     let limit = if length <= 4 { 1 } else { 1 + length / 4 };
@@ -221,7 +241,8 @@ fn distance(a: &str, b: &str) -> usize {
     for i in 1..=a.len() {
         let mut row = vec![i];
         for j in 1..=b.len() {
-            let mut best = (rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1])).min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            let mut best =
+                (rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1])).min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
             if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
                 best = best.min(rows[i - 2][j - 2] + 1);
             }

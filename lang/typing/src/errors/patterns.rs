@@ -27,19 +27,28 @@ impl NotExhaustive {
 
 /// A match with too many combinations of cases to check.
 pub(crate) fn too_large(span: Span) -> Diagnostic {
-    Diagnostic::error("E0401", span, "the cases of this match combine in too many ways to tell whether an arm is missing")
-        .hint("match on fewer values at once: one `match` inside another, or functions for the parts")
+    Diagnostic::error(
+        "E0401",
+        span,
+        "the cases of this match combine in too many ways to tell whether an arm is missing",
+    )
+    .hint("match on fewer values at once: one `match` inside another, or functions for the parts")
 }
 
 /// A pattern that must match every value but does not.
 pub(crate) fn refutable(span: Span, missing: &str) -> Diagnostic {
-    Diagnostic::error("E0402", span, format!("this pattern does not fit every value: `{missing}` is left")).hint(format!("take it apart with `match ... with | ... -> ... | {missing} -> ...`"))
+    Diagnostic::error("E0402", span, format!("this pattern does not fit every value: `{missing}` is left"))
+        .hint(format!("take it apart with `match ... with | ... -> ... | {missing} -> ...`"))
 }
 
 /// `let [a, b] = [1, 2, 3]`.
 pub(crate) fn lengths(span: Span, want: usize, have: usize) -> Diagnostic {
-    Diagnostic::error("E0402", span, format!("this pattern has {want} element{}, and the array {have}", if want == 1 { "" } else { "s" }))
-        .hint("arrays of several lengths are taken apart with `match`; the elements from `i` on are `x[i:]`")
+    Diagnostic::error(
+        "E0402",
+        span,
+        format!("this pattern has {want} element{}, and the array {have}", if want == 1 { "" } else { "s" }),
+    )
+    .hint("arrays of several lengths are taken apart with `match`; the elements from `i` on are `x[i:]`")
 }
 
 pub(crate) fn unreachable(span: Span) -> Diagnostic {
@@ -82,7 +91,8 @@ mod tests {
 
     #[test]
     fn numbers_ask_for_a_last_arm() {
-        let make = |m: &str| NotExhaustive { span: Span::default(), missing: vec![m.into()], guards: false }.diagnostic().hint;
+        let make =
+            |m: &str| NotExhaustive { span: Span::default(), missing: vec![m.into()], guards: false }.diagnostic().hint;
         assert_eq!(make("3").as_deref(), Some("add `| _ -> ...` for all others"));
         assert_eq!(make("None").as_deref(), Some("add `| None -> ...`"));
     }

@@ -22,7 +22,8 @@ impl NoField<'_> {
     /// The message.
     pub fn diagnostic(self) -> Diagnostic {
         let near = super::names::nearest(self.field, self.known.iter().map(String::as_str));
-        let mut d = Diagnostic::error("E0206", self.span, format!("there is no field `{}` in {}", self.field, self.record));
+        let mut d =
+            Diagnostic::error("E0206", self.span, format!("there is no field `{}` in {}", self.field, self.record));
         if let Some(at) = self.at {
             d = d.also(at, "the record");
         }
@@ -36,14 +37,26 @@ impl NoField<'_> {
 
 /// A record that has only some of a function's options; `value` has all of them. `other`: a field that is not an
 /// option.
-pub(crate) fn part_of_options((span, text): (Span, &str), of: &str, value: &str, other: Option<(Span, String)>, names: &[String]) -> Diagnostic {
+pub(crate) fn part_of_options(
+    (span, text): (Span, &str),
+    of: &str,
+    value: &str,
+    other: Option<(Span, String)>,
+    names: &[String],
+) -> Diagnostic {
     let inside = text.trim_start_matches('{').trim_end_matches('}');
     match other {
         Some((at, field)) => {
             let d = Diagnostic::error("E0206", at, format!("{of} has no option `{field}`"));
             match super::names::nearest(&field, names.iter().map(String::as_str)) {
-                Some(n) => d.hint(format!("did you mean `{n}`? The other options are those of `{value}`: `{{{value} with {n} = ...}}`")),
-                None => d.hint(format!("it has {}; to change some of them, write `{{{value} with {} = ...}}`", listed(names), names.first().map_or("x", String::as_str))),
+                Some(n) => d.hint(format!(
+                    "did you mean `{n}`? The other options are those of `{value}`: `{{{value} with {n} = ...}}`"
+                )),
+                None => d.hint(format!(
+                    "it has {}; to change some of them, write `{{{value} with {} = ...}}`",
+                    listed(names),
+                    names.first().map_or("x", String::as_str)
+                )),
             }
         }
         None => Diagnostic::error("E0206", span, format!("only some of the options of {of} are given"))
@@ -74,7 +87,11 @@ impl FieldsDiffer {
     /// The message.
     pub fn diagnostic(self) -> Diagnostic {
         let FieldsDiffer { what, span, actual, expected, field, missing, places } = self;
-        let tail = if missing { format!("the field `{field}` is missing") } else { format!("the field `{field}` is not expected") };
+        let tail = if missing {
+            format!("the field `{field}` is missing")
+        } else {
+            format!("the field `{field}` is not expected")
+        };
         let mut d = Diagnostic::error("E0206", span, format!("expected {expected} for {what}, found {actual}: {tail}"));
         for (at, text) in places {
             if at != span {
@@ -90,7 +107,8 @@ impl FieldsDiffer {
 
 /// `.x` of a value that is not a record.
 pub(crate) fn no_record(span: Span, field: &str, ty: &str) -> Diagnostic {
-    let d = Diagnostic::error("E0203", span, format!("expected a record before `.{field}`, found {ty}")).label(ty.to_owned());
+    let d = Diagnostic::error("E0203", span, format!("expected a record before `.{field}`, found {ty}"))
+        .label(ty.to_owned());
     match field {
         "0" | "1" | "fst" | "snd" => d.hint("parts of a tuple are taken with a pattern: `let (a, b) = t`, or with `fst` and `snd`"),
         "len" | "length" | "shape" | "size" => d.hint("the length of an array is `len x`, its shape `shape x`"),
@@ -103,10 +121,9 @@ pub(crate) fn no_record(span: Span, field: &str, ty: &str) -> Diagnostic {
     }
 }
 
-pub(super) const EXPLANATIONS: &[Explanation] = &[
-    (
-        "E0206",
-        "A record has no such field, or has a field more or less than is expected. A parameter that is annotated with some fields has these and no others.\n\
+pub(super) const EXPLANATIONS: &[Explanation] = &[(
+    "E0206",
+    "A record has no such field, or has a field more or less than is expected. A parameter that is annotated with some fields has these and no others.\n\
         \n\
         \x20   let p = {x = 1.0, y = 2.0}\n\
         \x20   p.z                          -- wrong\n\
@@ -115,8 +132,7 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
         \x20   let norm2 (p : {x : Float, y : Float}) = p.x * p.x + p.y * p.y\n\
         \x20   norm2 {x = 3.0}                                                  -- wrong\n\
         \x20   norm2 {x = 3.0, y = 4.0}                                         -- right",
-    ),
-];
+)];
 
 #[cfg(test)]
 mod tests {
@@ -124,7 +140,17 @@ mod tests {
 
     #[test]
     fn the_fields_are_listed_where_none_is_near() {
-        let make = |field| NoField { field, span: Span::default(), record: "R".into(), at: None, known: vec!["alpha".into(), "beta".into()] }.diagnostic().hint;
+        let make = |field| {
+            NoField {
+                field,
+                span: Span::default(),
+                record: "R".into(),
+                at: None,
+                known: vec!["alpha".into(), "beta".into()],
+            }
+            .diagnostic()
+            .hint
+        };
         assert_eq!(make("alpa").as_deref(), Some("did you mean `alpha`?"));
         assert_eq!(make("zz").as_deref(), Some("it has `alpha` and `beta`"));
     }

@@ -31,9 +31,15 @@ impl SizeClash {
     pub fn diagnostic(self) -> Diagnostic {
         let SizeClash { first: (a, m), second: (b, n), span, what, places } = self;
         let text = match (&m.origin, &n.origin) {
-            (Some((_, l)), Some((_, k))) => format!("{a} does not match {b}: size {} is from {l}, size {} from {k}", m.size, n.size),
-            (Some((_, l)), None) => format!("{a} does not match {b}: size {} is from {l}, expected size {}", m.size, n.size),
-            (None, Some((_, k))) => format!("{a} does not match {b}: size {} is from {k}, found size {}", n.size, m.size),
+            (Some((_, l)), Some((_, k))) => {
+                format!("{a} does not match {b}: size {} is from {l}, size {} from {k}", m.size, n.size)
+            }
+            (Some((_, l)), None) => {
+                format!("{a} does not match {b}: size {} is from {l}, expected size {}", m.size, n.size)
+            }
+            (None, Some((_, k))) => {
+                format!("{a} does not match {b}: size {} is from {k}, found size {}", n.size, m.size)
+            }
             (None, None) => format!("{a} does not match {b}: size {} against size {}", m.size, n.size),
         };
         let mut d = Diagnostic::error("E0301", span, text).label(what);
@@ -61,7 +67,13 @@ impl SizeClash {
 pub(crate) fn inner(span: Span, left: (Span, String, Known), right: (Span, String, Known)) -> Diagnostic {
     let from = |k: &Known| k.origin.as_ref().map_or(String::new(), |(_, line)| format!(" ({line})"));
     let ((sa, a, m), (sb, b, n)) = (left, right);
-    let text = format!("the inner sizes of `@` differ: {a} has {}{} at its end, and {b} has {}{} at its beginning", m.size, from(&m), n.size, from(&n));
+    let text = format!(
+        "the inner sizes of `@` differ: {a} has {}{} at its end, and {b} has {}{} at its beginning",
+        m.size,
+        from(&m),
+        n.size,
+        from(&n)
+    );
     let mut d = Diagnostic::error("E0301", span, text).also(sa, a).also(sb, b);
     let mut marked = vec![span, sa, sb];
     for k in [&m, &n] {
@@ -75,7 +87,8 @@ pub(crate) fn inner(span: Span, left: (Span, String, Known), right: (Span, Strin
 
 /// A shape with another number of elements.
 pub(crate) fn reshape(span: Span, have: u64, want: u64) -> Diagnostic {
-    Diagnostic::error("E0301", span, format!("{have} elements cannot have a shape of {want}")).hint("the product of the shape must be the number of elements")
+    Diagnostic::error("E0301", span, format!("{have} elements cannot have a shape of {want}"))
+        .hint("the product of the shape must be the number of elements")
 }
 
 /// `x[-5]` on an axis of three.
@@ -87,7 +100,8 @@ pub(crate) fn before_the_first(span: Span, index: i64, extent: u64) -> Diagnosti
 
 /// `x[::0]`.
 pub(crate) fn no_step(span: Span) -> Diagnostic {
-    Diagnostic::error("E0302", span, "the step of a slice is 0").hint("every second element is `x[::2]`; from the end to the beginning, `x[::-1]`")
+    Diagnostic::error("E0302", span, "the step of a slice is 0")
+        .hint("every second element is `x[::2]`; from the end to the beginning, `x[::-1]`")
 }
 
 /// `{p with a[0:2].x = v}`.

@@ -16,19 +16,35 @@ pub fn unused_value(e: &Expr, place: Span, text: &str) -> Option<Diagnostic> {
         t if is_unit(t) => None,
         Ty::Fun(missing, rest) | Ty::Lin(missing, rest) => {
             let more = 1 + arrows(rest);
-            let text = format!("this is a function: it takes {more} more argument{}, and nothing happens without {}", if more == 1 { "" } else { "s" }, if more == 1 { "it" } else { "them" });
+            let text = format!(
+                "this is a function: it takes {more} more argument{}, and nothing happens without {}",
+                if more == 1 { "" } else { "s" },
+                if more == 1 { "it" } else { "them" }
+            );
             let text = if is_call(e) { text } else { text.replace(" more argument", " argument") };
             let d = Diagnostic::warning("W0215", e.span, text);
-            Some(if matches!(**missing, Ty::Var(_) | Ty::Meta(_)) { d } else { d.hint(format!("an argument of type {} is missing", show(missing))) })
+            Some(if matches!(**missing, Ty::Var(_) | Ty::Meta(_)) {
+                d
+            } else {
+                d.hint(format!("an argument of type {} is missing", show(missing)))
+            })
         }
         t => {
-            let d = Diagnostic::warning("W0215", e.span, format!("the value of this expression, of type {}, is not used", show(t)));
+            let d = Diagnostic::warning(
+                "W0215",
+                e.span,
+                format!("the value of this expression, of type {}, is not used", show(t)),
+            );
             let simple = !is_call(e) && (enclosed(text) || !text.contains(char::is_whitespace));
             if text.contains('\n') {
                 return Some(d.hint(LONG));
             }
             let printed = if simple { format!("print {text}") } else { format!("print ({text})") };
-            let d = if text.len() < 60 { d.hint(format!("write `{printed}` to see it, or `let _ = {text}` to drop it")) } else { d.hint(LONG) };
+            let d = if text.len() < 60 {
+                d.hint(format!("write `{printed}` to see it, or `let _ = {text}` to drop it"))
+            } else {
+                d.hint(LONG)
+            };
             Some(d.fix(place, printed))
         }
     }

@@ -35,7 +35,9 @@ impl<'i> Infer<'i> {
         let f = self.check(args[1], &fun(given, out.clone()), &Why::argument(1, 3, &"`along`".into()));
         self.solve_ops();
         self.used_inside(f, span, &mut |me, f| {
-            me.mapped(x.clone(), axis, &mut |me, part| if whole { call_of(&f, part, &out, span) } else { me.by_vectors(&f, part, rest, &out) })
+            me.mapped(x.clone(), axis, &mut |me, part| {
+                if whole { call_of(&f, part, &out, span) } else { me.by_vectors(&f, part, rest, &out) }
+            })
         })
     }
 
@@ -59,7 +61,8 @@ impl<'i> Infer<'i> {
         }
         let rank = known.or_else(|| (axis >= 0).then(|| self.rank(&x.ty)));
         let place = rank.map(|n| if axis < 0 { n as i64 + axis } else { axis });
-        let Some(place) = place.and_then(|k| usize::try_from(k).ok()).filter(|k| rank.is_some_and(|n| (*k as u64) < n)) else {
+        let Some(place) = place.and_then(|k| usize::try_from(k).ok()).filter(|k| rank.is_some_and(|n| (*k as u64) < n))
+        else {
             self.report(mismatch::no_axis(at, axis, rank));
             return None;
         };
@@ -97,7 +100,8 @@ impl<'i> Infer<'i> {
         let (span, local) = (x.span, self.local());
         let body = self.mapped(mk(ExprKind::Local(local), (*elem).clone(), span), axes - 1, f);
         let (ty, made) = (fun((*elem).clone(), body.ty.clone()), array(n, body.ty.clone()));
-        let lam = Lambda { params: vec![Param { local, name: None, ty: (*elem).clone() }], body, linear: false, name: None };
+        let lam =
+            Lambda { params: vec![Param { local, name: None, ty: (*elem).clone() }], body, linear: false, name: None };
         let map = self.prim_value(Prim::Map, span);
         let whole = fun(ty.clone(), fun(x.ty.clone(), made.clone()));
         self.expect(&whole, &map.ty.clone(), span, &Why::new("`along`"));

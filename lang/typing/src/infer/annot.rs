@@ -68,8 +68,14 @@ impl Infer<'_> {
     fn written_class(&mut self, class: ast::Ident) -> Option<Class> {
         let known = class_named(class.name.as_str());
         if known.is_none() {
-            let near = names::nearest(class.name.as_str(), ["Eq", "Ord", "Show", "Num", "Real", "Nums", "Reals", "Space", "Diff"].into_iter()).map(str::to_owned);
-            self.report(names::Unknown { what: Some("class"), name: class.name.as_str(), span: class.span, near }.diagnostic());
+            let near = names::nearest(
+                class.name.as_str(),
+                ["Eq", "Ord", "Show", "Num", "Real", "Nums", "Reals", "Space", "Diff"].into_iter(),
+            )
+            .map(str::to_owned);
+            self.report(
+                names::Unknown { what: Some("class"), name: class.name.as_str(), span: class.span, near }.diagnostic(),
+            );
         }
         known
     }
@@ -177,7 +183,12 @@ impl Infer<'_> {
             Some(TypeName::Alias(a)) if a.params.len() == args.len() => self.expanded(&a, args),
             Some(TypeName::Alias(a)) => self.arity_error(t, text, a.params.len(), args.len()),
             None => {
-                let near = self.nearest(text, |me| [me.env.types.keys().map(|s| s.as_str()).collect(), vec!["Float", "F32", "Int", "Bool", "String", "List", "Option"]]);
+                let near = self.nearest(text, |me| {
+                    [
+                        me.env.types.keys().map(|s| s.as_str()).collect(),
+                        vec!["Float", "F32", "Int", "Bool", "String", "List", "Option"],
+                    ]
+                });
                 self.report(names::Unknown { what: Some("type"), name: text, span: name.span, near }.diagnostic());
                 self.meta()
             }
@@ -238,7 +249,12 @@ impl Infer<'_> {
             let params: Vec<TyVar> = d.params.iter().map(|_| self.tables.var()).collect();
             if let ast::TypeBody::Sum(_) = d.body {
                 self.tables.vars += 1;
-                let decl = Rc::new(DataDecl { id: crate::ty::DataId(self.tables.vars, d.name.name), name: d.name.name, params, cons: Vec::new() });
+                let decl = Rc::new(DataDecl {
+                    id: crate::ty::DataId(self.tables.vars, d.name.name),
+                    name: d.name.name,
+                    params,
+                    cons: Vec::new(),
+                });
                 self.tables.places.insert(decl.id, d.name.span);
                 self.tables.declare(decl.clone());
                 self.env.types.insert_mut(d.name.name, TypeName::Data(decl.clone()));
@@ -252,7 +268,9 @@ impl Infer<'_> {
         }
         let mut made = made.into_iter();
         for d in decls {
-            if let (ast::TypeBody::Sum(cons), Some(decl)) = (&d.body, matches!(d.body, ast::TypeBody::Sum(_)).then(|| made.next()).flatten()) {
+            if let (ast::TypeBody::Sum(cons), Some(decl)) =
+                (&d.body, matches!(d.body, ast::TypeBody::Sum(_)).then(|| made.next()).flatten())
+            {
                 self.constructors(d, cons, &decl);
             }
         }
@@ -262,11 +280,17 @@ impl Infer<'_> {
     fn distinct_declaration(&mut self, d: &ast::TypeDecl, before: &[ast::TypeDecl]) {
         for (k, p) in d.params.iter().enumerate() {
             if let Some(q) = d.params[..k].iter().find(|q| q.name == p.name) {
-                self.report(names::Twice { what: "parameters", name: p.name.as_str(), span: p.span, first: Some(q.span) }.diagnostic());
+                self.report(
+                    names::Twice { what: "parameters", name: p.name.as_str(), span: p.span, first: Some(q.span) }
+                        .diagnostic(),
+                );
             }
         }
         if let Some(o) = before.iter().find(|o| o.name.name == d.name.name) {
-            self.report(names::Twice { what: "types", name: d.name.name.as_str(), span: d.name.span, first: Some(o.name.span) }.diagnostic());
+            self.report(
+                names::Twice { what: "types", name: d.name.name.as_str(), span: d.name.span, first: Some(o.name.span) }
+                    .diagnostic(),
+            );
         }
     }
 
@@ -278,7 +302,8 @@ impl Infer<'_> {
         let known = self.type_names.len();
         let out = f(self);
         if self.type_names.len() > known {
-            let extra: Vec<Symbol> = self.type_names.keys().copied().filter(|n| !d.params.iter().any(|p| p.name == *n)).collect();
+            let extra: Vec<Symbol> =
+                self.type_names.keys().copied().filter(|n| !d.params.iter().any(|p| p.name == *n)).collect();
             for n in extra {
                 self.report(names::no_parameter(d.name.span, n.as_str(), d.name.name.as_str()));
             }
@@ -305,13 +330,17 @@ impl Infer<'_> {
             map.insert(*v, t);
         }
         let sizes: HashMap<SizeVar, Size> = a.sizes.iter().map(|v| (*v, self.size_meta())).collect();
-        super::map_type(&a.body, &mut |t| match t {
-            Ty::Var(v) => map.get(v).cloned(),
-            _ => None,
-        }, &mut |s| match s {
-            Size::Var(v) => sizes.get(&v).copied().unwrap_or(s),
-            s => s,
-        })
+        super::map_type(
+            &a.body,
+            &mut |t| match t {
+                Ty::Var(v) => map.get(v).cloned(),
+                _ => None,
+            },
+            &mut |s| match s {
+                Size::Var(v) => sizes.get(&v).copied().unwrap_or(s),
+                s => s,
+            },
+        )
     }
 
     /// Replaces the inference variables of a declared type by type variables.
@@ -319,17 +348,23 @@ impl Infer<'_> {
         let t = self.resolve_deep(t);
         let (mut types, mut sizes, mut named) = (HashMap::new(), HashMap::new(), Vec::new());
         let (tables, metas) = (std::cell::RefCell::new(&mut *self.tables), &self.metas);
-        let body = super::map_type(&t, &mut |t| match t {
-            Ty::Meta(m) => Some(Ty::Var(types.entry(*m).or_insert_with(|| (tables.borrow_mut().var(), metas[*m as usize].row)).0)),
-            _ => None,
-        }, &mut |s| match s {
-            Size::Meta(m) => Size::Var(*sizes.entry(m).or_insert_with(|| tables.borrow_mut().size())),
-            Size::Var(v) => {
-                named.push(v);
-                s
-            }
-            s => s,
-        });
+        let body = super::map_type(
+            &t,
+            &mut |t| match t {
+                Ty::Meta(m) => Some(Ty::Var(
+                    types.entry(*m).or_insert_with(|| (tables.borrow_mut().var(), metas[*m as usize].row)).0,
+                )),
+                _ => None,
+            },
+            &mut |s| match s {
+                Size::Meta(m) => Size::Var(*sizes.entry(m).or_insert_with(|| tables.borrow_mut().size())),
+                Size::Var(v) => {
+                    named.push(v);
+                    s
+                }
+                s => s,
+            },
+        );
         named.extend(sizes.into_values());
         Closed { body, open: types.into_values().collect(), sizes: named }
     }
@@ -339,7 +374,15 @@ impl Infer<'_> {
         let mut out = Vec::new();
         for (tag, c) in cons.iter().enumerate() {
             if let Some(o) = cons[..tag].iter().find(|o| o.name.name == c.name.name) {
-                self.report(names::Twice { what: "constructors", name: c.name.name.as_str(), span: c.name.span, first: Some(o.name.span) }.diagnostic());
+                self.report(
+                    names::Twice {
+                        what: "constructors",
+                        name: c.name.name.as_str(),
+                        span: c.name.span,
+                        first: Some(o.name.span),
+                    }
+                    .diagnostic(),
+                );
             }
             let sizes = std::mem::take(&mut self.size_names);
             let fields: Vec<Ty> = self.with_params(d, &params, |s| c.fields.iter().map(|f| s.annotation(f)).collect());
@@ -348,7 +391,9 @@ impl Infer<'_> {
                 self.report(names::open_field(open, d.name.name.as_str(), c.name.name.as_str()));
             }
             // A size that a declaration names is not fixed by the type: each value may have its own.
-            let unsized_field = |f: &Ty| super::map_type(f, &mut |_| None, &mut |s| if matches!(s, Size::Var(_)) { Size::Unknown } else { s });
+            let unsized_field = |f: &Ty| {
+                super::map_type(f, &mut |_| None, &mut |s| if matches!(s, Size::Var(_)) { Size::Unknown } else { s })
+            };
             let fields = fields.iter().map(|f| unsized_field(&self.closed(f).body)).collect();
             out.push(crate::ty::ConDecl { name: c.name.name, tag: tag as u32, fields });
         }

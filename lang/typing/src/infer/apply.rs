@@ -27,7 +27,14 @@ impl Infer<'_> {
     }
 
     /// `f args`. If `args_first`, the arguments precede the function (`x |> f`) and are inferred first.
-    pub(super) fn apply_to(&mut self, f: &ast::Expr, args: &[&ast::Expr], want: Option<&Ty>, span: Span, args_first: bool) -> core::Expr {
+    pub(super) fn apply_to(
+        &mut self,
+        f: &ast::Expr,
+        args: &[&ast::Expr],
+        want: Option<&Ty>,
+        span: Span,
+        args_first: bool,
+    ) -> core::Expr {
         // `x |> f a` is `f a x`.
         if let (ast::ExprKind::App(g, more), true) = (&strip(f).kind, args_first) {
             let all: Vec<&ast::Expr> = more.iter().chain(args.iter().copied()).collect();
@@ -87,7 +94,9 @@ impl Infer<'_> {
                 self.arith(p, args, span)
             }
             Typing::Special(_) => self.special(p, now, span)?,
-            Typing::Scheme(_) if matches!(p, Prim::Jacobian | Prim::Jacfwd | Prim::Jacrev | Prim::Hessian) => self.jacobian(p, [now[0], now[1]], span),
+            Typing::Scheme(_) if matches!(p, Prim::Jacobian | Prim::Jacfwd | Prim::Jacrev | Prim::Hessian) => {
+                self.jacobian(p, [now[0], now[1]], span)
+            }
             Typing::Scheme(_) => return None,
         };
         if later.is_empty() {
@@ -103,7 +112,14 @@ impl Infer<'_> {
 
     /// Applies an inferred callee to arguments, left to right but function literals last: the other arguments then
     /// determine the types of their parameters.
-    pub(super) fn apply_value(&mut self, callee: core::Expr, name: &Rc<str>, args: &[&ast::Expr], want: Option<&Ty>, span: Span) -> core::Expr {
+    pub(super) fn apply_value(
+        &mut self,
+        callee: core::Expr,
+        name: &Rc<str>,
+        args: &[&ast::Expr],
+        want: Option<&Ty>,
+        span: Span,
+    ) -> core::Expr {
         let (params, t, wrong) = self.parameters_of(&callee, args.len());
         if let Some(other) = wrong {
             let errors = self.diags.len();
@@ -154,14 +170,22 @@ impl Infer<'_> {
 
     /// Uses the expected type if the result type is a bare, unconstrained variable.
     fn hint_result(&mut self, t: &Ty, want: &Ty) {
-        if let (Ty::Meta(m), w @ (Ty::Fun(..) | Ty::Record(_) | Ty::Tuple(_) | Ty::Data(..))) = (self.resolve(t), self.resolve(want)) {
+        if let (Ty::Meta(m), w @ (Ty::Fun(..) | Ty::Record(_) | Ty::Tuple(_) | Ty::Data(..))) =
+            (self.resolve(t), self.resolve(want))
+        {
             if self.metas[m as usize].classes.iter().any(|c| c.0 == Class::Data) {
                 let _ = self.unify(&Ty::Meta(m), &w);
             }
         }
     }
 
-    pub(super) fn argument(&mut self, a: &ast::Expr, param: &Ty, (i, total): (usize, usize), name: &Rc<str>) -> core::Expr {
+    pub(super) fn argument(
+        &mut self,
+        a: &ast::Expr,
+        param: &Ty,
+        (i, total): (usize, usize),
+        name: &Rc<str>,
+    ) -> core::Expr {
         let why = Why::argument(i, total, name);
         let want = self.open_result(param, name);
         let c = self.infer(a, Some(&want));
@@ -172,7 +196,9 @@ impl Infer<'_> {
         if self.gradient_result(name, param, &c.ty, a.span) {
             return c;
         }
-        if !self.expect(param, &c.ty.clone(), super::exprs::last_span(a), &why) && self.diags.last().is_some_and(|d| d.code == "E0211") {
+        if !self.expect(param, &c.ty.clone(), super::exprs::last_span(a), &why)
+            && self.diags.last().is_some_and(|d| d.code == "E0211")
+        {
             self.explain_nonlinear(a);
         }
         c
@@ -220,7 +246,9 @@ impl Infer<'_> {
 
     /// Reports `grad f` for an `f` whose result is not a number.
     fn gradient_result(&mut self, name: &str, param: &Ty, actual: &Ty, span: Span) -> bool {
-        let (Ty::Fun(_, s), Ty::Fun(_, r) | Ty::Lin(_, r)) = (self.resolve(param), self.resolve(actual)) else { return false };
+        let (Ty::Fun(_, s), Ty::Fun(_, r) | Ty::Lin(_, r)) = (self.resolve(param), self.resolve(actual)) else {
+            return false;
+        };
         let r = self.resolve(&r);
         let gives = match name {
             "`grad`" | "`value_and_grad`" | "`hvp`" | "`hessian`" | "`gradcheck`" => {
@@ -246,7 +274,10 @@ impl Infer<'_> {
         let cond = self.check(p, &Ty::Bool, &Why::new("the condition of `[| |]`"));
         let body = match rest {
             Some(a) => {
-                let whole = ast::Expr { kind: ast::ExprKind::Bin(ast::BinOp::Mul, b.span, Box::new(a), Box::new(b.clone())), span };
+                let whole = ast::Expr {
+                    kind: ast::ExprKind::Bin(ast::BinOp::Mul, b.span, Box::new(a), Box::new(b.clone())),
+                    span,
+                };
                 self.infer(&whole, None)
             }
             None => self.infer(b, None),
@@ -306,7 +337,10 @@ pub(super) fn factors(e: &ast::Expr) -> (&ast::Expr, Vec<(&ast::Expr, Span)>) {
 pub(super) fn guarded(others: &[(&ast::Expr, Span)]) -> Option<ast::Expr> {
     let mut factors = others.iter().map(|(e, _)| (*e).clone());
     let first = factors.next()?;
-    Some(factors.fold(first, |a, b| ast::Expr { span: a.span.to(b.span), kind: ast::ExprKind::Bin(ast::BinOp::Mul, b.span, Box::new(a), Box::new(b)) }))
+    Some(factors.fold(first, |a, b| ast::Expr {
+        span: a.span.to(b.span),
+        kind: ast::ExprKind::Bin(ast::BinOp::Mul, b.span, Box::new(a), Box::new(b)),
+    }))
 }
 
 /// Calls `f` on an expression and everything inside it.
@@ -332,7 +366,9 @@ fn children(e: &ast::Expr) -> Vec<&ast::Expr> {
             .collect(),
         K::App(f, args) => std::iter::once(&**f).chain(args).collect(),
         K::Bin(_, _, a, b) => vec![a, b],
-        K::Neg(a) | K::Fun(_, a) | K::Lin(_, a) | K::Paren(a) | K::Field(a, _) | K::Iverson(a) | K::Ann(a, _) => vec![a],
+        K::Neg(a) | K::Fun(_, a) | K::Lin(_, a) | K::Paren(a) | K::Field(a, _) | K::Iverson(a) | K::Ann(a, _) => {
+            vec![a]
+        }
         K::Block(stmts) => stmts
             .iter()
             .flat_map(|s| match s {
@@ -341,7 +377,9 @@ fn children(e: &ast::Expr) -> Vec<&ast::Expr> {
             })
             .collect(),
         K::If(c, a, b) => [Some(&**c), Some(&**a), b.as_deref()].into_iter().flatten().collect(),
-        K::Match(s, arms) => std::iter::once(&**s).chain(arms.iter().flat_map(|a| a.guard.iter().chain([&a.body]))).collect(),
+        K::Match(s, arms) => {
+            std::iter::once(&**s).chain(arms.iter().flat_map(|a| a.guard.iter().chain([&a.body]))).collect()
+        }
         K::Tuple(parts) | K::Array(parts) => parts.iter().collect(),
         K::Record(fields) => fields.iter().map(|(_, e)| e).collect(),
         K::Update(r, changes) => std::iter::once(&**r).chain(changes.iter().flat_map(ast::Change::parts)).collect(),
@@ -387,7 +425,9 @@ pub(super) fn bound_names(e: &ast::Expr, out: &mut Vec<Symbol>) {
 fn pat_names(p: &ast::Pat, out: &mut Vec<Symbol>) {
     match &p.kind {
         ast::PatKind::Var(n) => out.push(*n),
-        ast::PatKind::Tuple(ps) | ast::PatKind::Con(_, _, ps) | ast::PatKind::Array(ps) | ast::PatKind::Or(ps) => ps.iter().for_each(|p| pat_names(p, out)),
+        ast::PatKind::Tuple(ps) | ast::PatKind::Con(_, _, ps) | ast::PatKind::Array(ps) | ast::PatKind::Or(ps) => {
+            ps.iter().for_each(|p| pat_names(p, out))
+        }
         ast::PatKind::Record(fs, _) => fs.iter().for_each(|(_, p)| pat_names(p, out)),
         ast::PatKind::As(p, n) => {
             out.push(n.name);
@@ -403,7 +443,11 @@ pub(super) fn is_path(e: &ast::Expr, bound: &[Symbol]) -> bool {
     let mut ok = true;
     walk(e, &mut |e| match &e.kind {
         ast::ExprKind::Var(n) => ok &= !bound.contains(n),
-        ast::ExprKind::Field(..) | ast::ExprKind::Index(..) | ast::ExprKind::Lit(_) | ast::ExprKind::Paren(_) | ast::ExprKind::Con(..) => {}
+        ast::ExprKind::Field(..)
+        | ast::ExprKind::Index(..)
+        | ast::ExprKind::Lit(_)
+        | ast::ExprKind::Paren(_)
+        | ast::ExprKind::Con(..) => {}
         _ if super::strides::from_end(e).is_some() => {}
         _ => ok = false,
     });
@@ -426,7 +470,9 @@ pub(super) fn changes_sizes(e: &ast::Expr) -> bool {
     let mut found = false;
     walk(e, &mut |e| match &e.kind {
         ast::ExprKind::Bin(ast::BinOp::Append, ..) => found = true,
-        ast::ExprKind::Var(n) => found |= matches!(n.as_str(), "concat" | "take" | "drop" | "split" | "filter" | "partition"),
+        ast::ExprKind::Var(n) => {
+            found |= matches!(n.as_str(), "concat" | "take" | "drop" | "split" | "filter" | "partition")
+        }
         ast::ExprKind::Index(_, args) => found |= args.iter().any(|a| matches!(a, ast::IndexArg::Slice(..))),
         _ => {}
     });

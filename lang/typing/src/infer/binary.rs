@@ -45,7 +45,15 @@ impl Infer<'_> {
         mk(ExprKind::App(mk(ExprKind::Prim(p, Vec::new()), Ty::Unit, span), args), ty, span)
     }
 
-    pub(super) fn binary(&mut self, op: BinOp, at: Span, a: &ast::Expr, b: &ast::Expr, want: Option<&Ty>, span: Span) -> core::Expr {
+    pub(super) fn binary(
+        &mut self,
+        op: BinOp,
+        at: Span,
+        a: &ast::Expr,
+        b: &ast::Expr,
+        want: Option<&Ty>,
+        span: Span,
+    ) -> core::Expr {
         if self.effect_before(op, a, span) {
             return self.error_expr(span);
         }
@@ -61,7 +69,9 @@ impl Infer<'_> {
                 let kind = if op == BinOp::And { ExprKind::If(x, y, known) } else { ExprKind::If(x, known, y) };
                 mk(kind, Ty::Bool, span)
             }
-            BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Gt | BinOp::Le | BinOp::Ge => self.comparison(op, at, a, b, span),
+            BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Gt | BinOp::Le | BinOp::Ge => {
+                self.comparison(op, at, a, b, span)
+            }
             BinOp::Cons => self.constructor(None, ast::Ident { name: Symbol::new("Cons"), span: at }, &[a, b], span),
             BinOp::Pow => self.power(a, b, span),
             BinOp::Mul => self.multiply(a, b, span),
@@ -136,7 +146,11 @@ impl Infer<'_> {
             Err(clash) => {
                 let d = self.clash(clash, &x.ty, &y.ty, b.span, &why);
                 let each = self.known_rank(&x.ty) != self.known_rank(&y.ty);
-                self.report(if each { d.hint(self.by_element(op, a, b)).fix(at, format!(".{}", op.text())) } else { d });
+                self.report(if each {
+                    d.hint(self.by_element(op, a, b)).fix(at, format!(".{}", op.text()))
+                } else {
+                    d
+                });
             }
         }
         let p = arith_prim(op).unwrap_or(Prim::Eq);
@@ -154,7 +168,9 @@ impl Infer<'_> {
         let f = self.check(f, &fun(a.clone(), b.clone()), &Why::new("the left side of `>>`"));
         let g = self.check(g, &fun(b.clone(), c.clone()), &Why::new("the right side of `>>`"));
         let (x, lf, lg) = (self.local(), self.local(), self.local());
-        let call = |h: core::Local, ht: &Ty, arg: core::Expr, t: &Ty| mk(ExprKind::App(mk(ExprKind::Local(h), ht.clone(), span), vec![arg]), t.clone(), span);
+        let call = |h: core::Local, ht: &Ty, arg: core::Expr, t: &Ty| {
+            mk(ExprKind::App(mk(ExprKind::Local(h), ht.clone(), span), vec![arg]), t.clone(), span)
+        };
         let linear = matches!((self.resolve(&f.ty), self.resolve(&g.ty)), (Ty::Lin(..), Ty::Lin(..)));
         let inner = call(lf, &f.ty, mk(ExprKind::Local(x), a.clone(), span), &b);
         let body = call(lg, &g.ty, inner, &c);

@@ -51,7 +51,12 @@ impl Infer<'_> {
         let why = Why::is(what, high.1, other, &high.0);
         if let Err(clash) = self.unify(&tail, &low.0) {
             let mut d = self.clash(clash, &tail, &low.0, low.1, &why);
-            if self.extents(&low.0).iter().zip(self.extents(&high.0)).all(|(x, y)| matches!((x, y), (Size::Const(x, _), Size::Const(y, _)) if *x == y)) {
+            if self
+                .extents(&low.0)
+                .iter()
+                .zip(self.extents(&high.0))
+                .all(|(x, y)| matches!((x, y), (Size::Const(x, _), Size::Const(y, _)) if *x == y))
+            {
                 d = d.hint("an array is repeated along the leading axes of the other, so that its extents must be the last ones: for the first ones write `map2 (fun row x -> ...) m v`");
             }
             self.report(d);

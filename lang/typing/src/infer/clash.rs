@@ -89,7 +89,12 @@ impl Infer<'_> {
     /// The expected type for the text after "but". A number of undetermined type is described as a number.
     fn wanted(&self, t: &Ty) -> String {
         match self.resolve(t) {
-            Ty::Meta(m) if self.metas[m as usize].scalar && self.metas[m as usize].classes.iter().all(|c| c.0 == Class::Num && c.2 != "a number") => "a number".to_owned(),
+            Ty::Meta(m)
+                if self.metas[m as usize].scalar
+                    && self.metas[m as usize].classes.iter().all(|c| c.0 == Class::Num && c.2 != "a number") =>
+            {
+                "a number".to_owned()
+            }
             t => self.show(&t),
         }
     }
@@ -105,13 +110,16 @@ impl Infer<'_> {
 
     fn size_clash(&self, (expected, actual): (Size, Size), rank: u64, m: Mismatch, why: &Why) -> Diagnostic {
         let known = |s: Size| match s {
-            Size::Const(size, Origin(at)) => Known { size, origin: (at != Span::default()).then(|| (at, self.host.line(at, m.span))) },
+            Size::Const(size, Origin(at)) => {
+                Known { size, origin: (at != Span::default()).then(|| (at, self.host.line(at, m.span))) }
+            }
             _ => Known { size: 0, origin: None },
         };
         let (e, a) = ((m.expected.clone(), known(expected)), (m.actual.clone(), known(actual)));
         // Operands of an operator are listed in source order. Otherwise the found type comes first.
         let (first, second) = if matches!(why.what, What::Right(_)) { (e, a) } else { (a, e) };
-        let stretched = matches!(why.what, What::Right(op) if op != "`@`") && [&first.1, &second.1].iter().any(|k| k.size == 1);
+        let stretched =
+            matches!(why.what, What::Right(op) if op != "`@`") && [&first.1, &second.1].iter().any(|k| k.size == 1);
         let d = SizeClash { first, second, span: m.span, what: m.what, places: m.places }.diagnostic();
         match rank {
             _ if !stretched => d,
@@ -126,7 +134,11 @@ impl Infer<'_> {
         let own = matches!(what, What::Argument { of, .. } if *of.trim_matches('`') == *op.trim_matches('`'));
         let said = own && matches!(self.resolve(actual), Ty::Array(..));
         if m.places.is_empty() && !said && !contains(m.span, place) && !contains(place, m.span) {
-            let text = if op.starts_with("a ") { format!("{op} stands here") } else { format!("{} needs a number", quoted(op)) };
+            let text = if op.starts_with("a ") {
+                format!("{op} stands here")
+            } else {
+                format!("{} needs a number", quoted(op))
+            };
             m.places.push((place, text));
         }
     }
@@ -157,15 +169,27 @@ impl Infer<'_> {
 
     fn class_hint(&self, class: Class, t: &Ty, span: Span) -> Option<String> {
         Some(match (class, t) {
-            (class, Ty::Str) if is_numeric(class) => "numbers and texts do not mix: `++` joins texts, `show x` gives the text of a value".into(),
+            (class, Ty::Str) if is_numeric(class) => {
+                "numbers and texts do not mix: `++` joins texts, `show x` gives the text of a value".into()
+            }
             (class, Ty::Bool) if is_numeric(class) => "`[| p |]` is 1 where `p` holds, and 0 elsewhere".into(),
-            (Class::Real | Class::Reals, Ty::Int) => format!("convert with `{}`; whole numbers are divided with `//`", self.converted("float", span)),
-            (Class::Num | Class::Real, Ty::Array(..)) => "to apply a function of one number to each element, use `map f xs`".into(),
+            (Class::Real | Class::Reals, Ty::Int) => {
+                format!("convert with `{}`; whole numbers are divided with `//`", self.converted("float", span))
+            }
+            (Class::Num | Class::Real, Ty::Array(..)) => {
+                "to apply a function of one number to each element, use `map f xs`".into()
+            }
             (class, Ty::Fun(..) | Ty::Lin(..)) if is_numeric(class) => "is an argument missing?".into(),
-            (Class::Num | Class::Real | Class::Nums | Class::Reals, Ty::Data(..)) => "take the number out with `match`".into(),
-            (Class::Diff, Ty::Fun(..) | Ty::Lin(..)) => "a function has no tangent: return the data that it computes".into(),
+            (Class::Num | Class::Real | Class::Nums | Class::Reals, Ty::Data(..)) => {
+                "take the number out with `match`".into()
+            }
+            (Class::Diff, Ty::Fun(..) | Ty::Lin(..)) => {
+                "a function has no tangent: return the data that it computes".into()
+            }
             (Class::Diff, Ty::Data(..)) => "its declaration holds a function, which has no tangent".into(),
-            (Class::Eq | Class::Ord, Ty::Fun(..) | Ty::Lin(..)) => "functions cannot be compared: compare their results".into(),
+            (Class::Eq | Class::Ord, Ty::Fun(..) | Ty::Lin(..)) => {
+                "functions cannot be compared: compare their results".into()
+            }
             (_, Ty::Var(v)) => {
                 let (_, name) = self.rigid.get(v)?;
                 format!("add the constraint to the signature: `{class:?} {name} => ...`")
@@ -180,7 +204,9 @@ impl Infer<'_> {
         if let Some(hint) = self.habit_hint(&e, &a, what).or_else(|| self.data_hint(&e, &a, what)) {
             return Some(hint);
         }
-        let number = |t: &Ty| matches!(t, Ty::Int | Ty::Float | Ty::F32) || matches!(t, Ty::Meta(m) if self.metas[*m as usize].scalar);
+        let number = |t: &Ty| {
+            matches!(t, Ty::Int | Ty::Float | Ty::F32) || matches!(t, Ty::Meta(m) if self.metas[*m as usize].scalar)
+        };
         Some(match (&e, &a) {
             (t, Ty::Array(..)) if number(t) => match what {
                 What::Argument { total: 1, of, .. } if of.starts_with('`') => format!("{of} acts on one number: `map {} xs` applies it to each element", of.trim_matches('`')),
@@ -210,7 +236,9 @@ impl Infer<'_> {
     fn each_row(&self, what: &What) -> String {
         match what {
             What::Argument { of, .. } if self.is_own(of) => {
-                format!("`map` applies it to each row; where {of} is meant for matrices, annotate its parameter, as in `(x : [n][m]Float)`")
+                format!(
+                    "`map` applies it to each row; where {of} is meant for matrices, annotate its parameter, as in `(x : [n][m]Float)`"
+                )
             }
             _ => "to apply it to each row, use `map`".into(),
         }
@@ -244,7 +272,8 @@ impl Infer<'_> {
     /// Whether the quoted name is a function of the program, not of the library.
     fn is_own(&self, quoted: &str) -> bool {
         let name = Symbol::new(quoted.trim_matches('`'));
-        quoted.starts_with('`') && (self.lookup(name).is_some() || self.env.value(name).is_some_and(|g| g.alias.is_none()))
+        quoted.starts_with('`')
+            && (self.lookup(name).is_some() || self.env.value(name).is_some_and(|g| g.alias.is_none()))
     }
 
     /// A hint that converts the given number type to the expected one.
@@ -252,13 +281,19 @@ impl Infer<'_> {
         let source = self.host.text(span);
         Some(match (expected, actual) {
             (Ty::Float, Ty::Int) => format!("convert it: `{}`", self.converted("float", span)),
-            (Ty::F32, Ty::Float | Ty::Int) => format!("convert it: `{}`; a literal is an F32 as `1.5f32`", self.converted("to_f32", span)),
+            (Ty::F32, Ty::Float | Ty::Int) => {
+                format!("convert it: `{}`; a literal is an F32 as `1.5f32`", self.converted("to_f32", span))
+            }
             (Ty::Float, Ty::F32) => format!("convert it: `{}`", self.converted("to_float", span)),
             (Ty::Int, Ty::Float | Ty::Meta(_)) if source.parse::<f64>().is_ok_and(|x| x.fract() == 0.0) => {
                 format!("an Int is written without a point: `{}`", source.split('.').next().unwrap_or_default())
             }
-            (Ty::Int, Ty::Float | Ty::F32) => format!("convert it: `{}` drops the fraction", self.converted("int", span)),
-            (Ty::Int, Ty::Meta(m)) if self.metas[*m as usize].classes.iter().any(|c| c.0 == Class::Real) => format!("convert it: `{}` drops the fraction", self.converted("int", span)),
+            (Ty::Int, Ty::Float | Ty::F32) => {
+                format!("convert it: `{}` drops the fraction", self.converted("int", span))
+            }
+            (Ty::Int, Ty::Meta(m)) if self.metas[*m as usize].classes.iter().any(|c| c.0 == Class::Real) => {
+                format!("convert it: `{}` drops the fraction", self.converted("int", span))
+            }
             _ => return None,
         })
     }
@@ -309,7 +344,12 @@ impl Infer<'_> {
     /// Like `leaf_of`, with Float for a variable that can only become a real number.
     fn real_leaf(&self, t: &Ty) -> Ty {
         match self.leaf_of(t) {
-            Ty::Meta(m) if self.metas[m as usize].scalar && self.metas[m as usize].classes.iter().any(|c| c.0 == Class::Real) => Ty::Float,
+            Ty::Meta(m)
+                if self.metas[m as usize].scalar
+                    && self.metas[m as usize].classes.iter().any(|c| c.0 == Class::Real) =>
+            {
+                Ty::Float
+            }
             t => t,
         }
     }
@@ -324,7 +364,8 @@ impl Infer<'_> {
 
     /// Whether two types are equal as far as they are known.
     fn alike(&self, a: &Ty, b: &Ty) -> bool {
-        !matches!((self.resolve(a), self.resolve(b)), (Ty::Meta(_), _) | (_, Ty::Meta(_))) && self.show(a) == self.show(b)
+        !matches!((self.resolve(a), self.resolve(b)), (Ty::Meta(_), _) | (_, Ty::Meta(_)))
+            && self.show(a) == self.show(b)
     }
 }
 
@@ -335,14 +376,17 @@ fn is_numeric(class: Class) -> bool {
 /// A hint if an array of Bools is given where a Bool is expected.
 fn several_bools(what: &What) -> String {
     match what {
-        What::Thing(t) if t.contains("`&&`") || t.contains("`||`") => "`.&&` and `.||` combine arrays of Bools element by element".into(),
+        What::Thing(t) if t.contains("`&&`") || t.contains("`||`") => {
+            "`.&&` and `.||` combine arrays of Bools element by element".into()
+        }
         _ => "one Bool of many: `all mask` or `any mask`".into(),
     }
 }
 
 /// A conversion function applied to an expression in source form, with parentheses if needed.
 pub(super) fn conversion(f: &str, source: &str) -> String {
-    let simple = source.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '\'')) || source.starts_with('(') && source.ends_with(')') && !source[1..].contains('(');
+    let simple = source.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '\''))
+        || source.starts_with('(') && source.ends_with(')') && !source[1..].contains('(');
     if simple { format!("{f} {source}") } else { format!("{f} ({source})") }
 }
 

@@ -1,7 +1,7 @@
 //! `if`, `match`, `loop`.
 
-use super::{Infer, array, mk};
 use super::exprs::last_span;
+use super::{Infer, array, mk};
 use crate::core::{self, Arm, ExprKind, Lit, LoopKind};
 use crate::errors::patterns;
 use crate::errors::reason::Why;
@@ -11,7 +11,14 @@ use adl_syntax::ast;
 use adl_syntax::span::Span;
 
 impl Infer<'_> {
-    pub(super) fn if_expr(&mut self, c: &ast::Expr, a: &ast::Expr, b: Option<&ast::Expr>, want: Option<&Ty>, span: Span) -> core::Expr {
+    pub(super) fn if_expr(
+        &mut self,
+        c: &ast::Expr,
+        a: &ast::Expr,
+        b: Option<&ast::Expr>,
+        want: Option<&Ty>,
+        span: Span,
+    ) -> core::Expr {
         let cond = self.check(c, &Ty::Bool, &Why::new("the condition of this `if`"));
         let yes = self.infer(a, want);
         let no = match b {
@@ -22,7 +29,12 @@ impl Infer<'_> {
                 no
             }
             None => {
-                self.expect(&Ty::Unit, &yes.ty.clone(), last_span(a), &Why::new("the branch of an `if` without `else`"));
+                self.expect(
+                    &Ty::Unit,
+                    &yes.ty.clone(),
+                    last_span(a),
+                    &Why::new("the branch of an `if` without `else`"),
+                );
                 mk(ExprKind::Lit(Lit::Unit), Ty::Unit, span)
             }
         };
@@ -48,7 +60,9 @@ impl Infer<'_> {
                 let open = self.resolve_size(m) == Size::Unknown;
                 array(if open { Size::Unknown } else { n }, self.loosened(&x, Some(&y)))
             }
-            (Ty::Tuple(xs), Some(Ty::Tuple(ys))) if xs.len() == ys.len() => Ty::Tuple(xs.iter().zip(ys.iter()).map(|(x, y)| self.loosened(x, Some(y))).collect()),
+            (Ty::Tuple(xs), Some(Ty::Tuple(ys))) if xs.len() == ys.len() => {
+                Ty::Tuple(xs.iter().zip(ys.iter()).map(|(x, y)| self.loosened(x, Some(y))).collect())
+            }
             (t, _) => t,
         }
     }
@@ -62,7 +76,9 @@ impl Infer<'_> {
                 let (m, n) = (self.resolve_size(m), self.resolve_size(n));
                 array(if m == n { m } else { Size::Unknown }, self.joined(&x, &y))
             }
-            (Ty::Tuple(xs), Ty::Tuple(ys)) if xs.len() == ys.len() => Ty::Tuple(xs.iter().zip(ys.iter()).map(|(x, y)| self.joined(x, y)).collect()),
+            (Ty::Tuple(xs), Ty::Tuple(ys)) if xs.len() == ys.len() => {
+                Ty::Tuple(xs.iter().zip(ys.iter()).map(|(x, y)| self.joined(x, y)).collect())
+            }
             (t, _) => t,
         }
     }
@@ -108,7 +124,14 @@ impl Infer<'_> {
         mk(ExprKind::Match(scrutinee, root, compiled.tree, out), ty, span)
     }
 
-    pub(super) fn loop_expr(&mut self, p: &ast::Pat, init: &ast::Expr, kind: &ast::LoopKind, body: &ast::Expr, span: Span) -> core::Expr {
+    pub(super) fn loop_expr(
+        &mut self,
+        p: &ast::Pat,
+        init: &ast::Expr,
+        kind: &ast::LoopKind,
+        body: &ast::Expr,
+        span: Span,
+    ) -> core::Expr {
         let init_core = self.infer(init, None);
         let mut ty = init_core.ty.clone();
         if super::apply::changes_sizes(body) {

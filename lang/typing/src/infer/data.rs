@@ -3,8 +3,8 @@
 use super::rows::Field;
 use super::{Infer, array, fun, mk};
 use crate::core::{self, Con, ExprKind, Lambda, Param};
-use crate::errors::{calls, names, records};
 use crate::errors::reason::Why;
+use crate::errors::{calls, names, records};
 use crate::ty::{RecordTy, Size, Ty};
 use adl_prim::Prim;
 use adl_syntax::ast;
@@ -25,7 +25,11 @@ impl Infer<'_> {
         mk(ExprKind::Tuple(parts), ty, span)
     }
 
-    pub(super) fn fields(&mut self, fields: &[(ast::Ident, ast::Expr)], want: Option<&Ty>) -> Vec<(Symbol, core::Expr)> {
+    pub(super) fn fields(
+        &mut self,
+        fields: &[(ast::Ident, ast::Expr)],
+        want: Option<&Ty>,
+    ) -> Vec<(Symbol, core::Expr)> {
         let wanted = match want.map(|t| self.resolve(t)) {
             Some(Ty::Record(r)) => self.open_record(&r).fields,
             _ => Vec::new(),
@@ -35,7 +39,10 @@ impl Infer<'_> {
         let mut out: Vec<(Symbol, core::Expr)> = Vec::new();
         for (name, e) in fields {
             if !seen.insert(name.name) {
-                self.report(names::Twice { what: "fields", name: name.name.as_str(), span: name.span, first: None }.diagnostic());
+                self.report(
+                    names::Twice { what: "fields", name: name.name.as_str(), span: name.span, first: None }
+                        .diagnostic(),
+                );
                 continue;
             }
             out.push((name.name, self.infer(e, wanted.get(&name.name))));
@@ -47,12 +54,21 @@ impl Infer<'_> {
     pub(super) fn record(&mut self, fields: &[(ast::Ident, ast::Expr)], want: Option<&Ty>, span: Span) -> core::Expr {
         order::written(fields.iter().map(|(n, _)| n.name));
         let fields = self.fields(fields, want);
-        let ty = Ty::Record(Rc::new(RecordTy { fields: fields.iter().map(|(n, e)| (*n, e.ty.clone())).collect(), tail: None }));
+        let ty = Ty::Record(Rc::new(RecordTy {
+            fields: fields.iter().map(|(n, e)| (*n, e.ty.clone())).collect(),
+            tail: None,
+        }));
         mk(ExprKind::Record(fields), ty, span)
     }
 
     /// `{r with x = e, y}`.
-    pub(super) fn update_fields(&mut self, r: &ast::Expr, fields: &[(ast::Ident, ast::Expr)], want: Option<&Ty>, span: Span) -> core::Expr {
+    pub(super) fn update_fields(
+        &mut self,
+        r: &ast::Expr,
+        fields: &[(ast::Ident, ast::Expr)],
+        want: Option<&Ty>,
+        span: Span,
+    ) -> core::Expr {
         let base = self.infer(r, want);
         self.solve_ops();
         let places: Vec<ast::Ident> = fields.iter().map(|(n, _)| *n).collect();
@@ -90,7 +106,11 @@ impl Infer<'_> {
     }
 
     pub(super) fn field(&mut self, r: &ast::Expr, name: ast::Ident, span: Span) -> core::Expr {
-        if let Some(e) = self.library_member(r, name, span).or_else(|| self.file_name(r, name, span)).or_else(|| self.module_member(r, name, span)) {
+        if let Some(e) = self
+            .library_member(r, name, span)
+            .or_else(|| self.file_name(r, name, span))
+            .or_else(|| self.module_member(r, name, span))
+        {
             return e;
         }
         let base = self.infer(r, None);
@@ -100,7 +120,11 @@ impl Infer<'_> {
             let (n, m) = (self.size_meta(), self.size_meta());
             let wanted = array(n, array(m, elem.clone()));
             self.expect(&wanted, &base.ty.clone(), r.span, &Why::new("the operand of `.T`"));
-            return mk(ExprKind::App(mk(ExprKind::Prim(Prim::TransposeArray, Vec::new()), Ty::Unit, span), vec![base]), array(m, array(n, elem)), span);
+            return mk(
+                ExprKind::App(mk(ExprKind::Prim(Prim::TransposeArray, Vec::new()), Ty::Unit, span), vec![base]),
+                array(m, array(n, elem)),
+                span,
+            );
         }
         self.field_of_value(base, name, r.span, span)
     }
@@ -127,7 +151,14 @@ impl Infer<'_> {
     }
 
     /// The type of a field of a record. An open record gets the field if it lacks it.
-    fn known_field(&mut self, rec: &Rc<RecordTy>, name: ast::Ident, base: &core::Expr, at: Span, why: &Why) -> Option<Ty> {
+    fn known_field(
+        &mut self,
+        rec: &Rc<RecordTy>,
+        name: ast::Ident,
+        base: &core::Expr,
+        at: Span,
+        why: &Why,
+    ) -> Option<Ty> {
         match self.field_of(rec, name.name) {
             Field::There(t) => Some(t),
             Field::Missing => {
@@ -178,7 +209,13 @@ impl Infer<'_> {
     }
 
     /// A constructor applied to its fields. With fewer arguments it becomes a function.
-    pub(super) fn constructor(&mut self, module: Option<ast::Ident>, con: ast::Ident, args: &[&ast::Expr], span: Span) -> core::Expr {
+    pub(super) fn constructor(
+        &mut self,
+        module: Option<ast::Ident>,
+        con: ast::Ident,
+        args: &[&ast::Expr],
+        span: Span,
+    ) -> core::Expr {
         let Some((data, tag)) = self.find_con(module, con) else {
             args.iter().for_each(|a| {
                 self.infer(a, None);
@@ -201,7 +238,8 @@ impl Infer<'_> {
         // Missing fields become parameters; the given ones are evaluated first.
         let held: Vec<(core::Local, core::Expr)> = given.into_iter().map(|e| (self.local(), e)).collect();
         let missing: Vec<(core::Local, Ty)> = fields[held.len()..].iter().map(|t| (self.local(), t.clone())).collect();
-        let mut parts: Vec<core::Expr> = held.iter().map(|(l, e)| mk(ExprKind::Local(*l), e.ty.clone(), span)).collect();
+        let mut parts: Vec<core::Expr> =
+            held.iter().map(|(l, e)| mk(ExprKind::Local(*l), e.ty.clone(), span)).collect();
         parts.extend(missing.iter().map(|(l, t)| mk(ExprKind::Local(*l), t.clone(), span)));
         let body = mk(ExprKind::Con(Con { data, tag }, parts), whole.clone(), span);
         let ty = missing.iter().rev().fold(whole, |r, (_, t)| fun(t.clone(), r));

@@ -27,19 +27,28 @@ impl Infer<'_> {
     /// Remembers a definition whose value is a function with a type that is decided by default.
     pub(super) fn note_computed(&mut self, b: &ast::Binding, name: Symbol, scheme: &Scheme) {
         let ty = self.resolve_deep(&scheme.ty);
-        let open = || self.metas_of(&ty).into_iter().any(|m| self.metas[m as usize].classes.iter().any(|c| c.0.has_rep()));
+        let open =
+            || self.metas_of(&ty).into_iter().any(|m| self.metas[m as usize].classes.iter().any(|c| c.0.has_rep()));
         if b.params.is_empty() && b.sig.is_none() && matches!(ty, Ty::Fun(..) | Ty::Lin(..)) && open() {
-            let applied = matches!(b.body.kind, ast::ExprKind::App(..) | ast::ExprKind::Var(_) | ast::ExprKind::Paren(_));
+            let applied =
+                matches!(b.body.kind, ast::ExprKind::App(..) | ast::ExprKind::Var(_) | ast::ExprKind::Paren(_));
             self.tables.computed.insert(name, Computed { name: b.pat.span, body: b.body.span, ty, applied });
         }
     }
 
     /// The advice for an argument of such a function that has numbers of another type or rank.
-    pub(super) fn told_computed(&self, d: Diagnostic, expected: &Ty, actual: &Ty, what: &What) -> Result<Diagnostic, Diagnostic> {
+    pub(super) fn told_computed(
+        &self,
+        d: Diagnostic,
+        expected: &Ty,
+        actual: &Ty,
+        what: &What,
+    ) -> Result<Diagnostic, Diagnostic> {
         let What::Argument { of, .. } = what else { return Err(d) };
         let number = |t: &Ty| self.head(&self.bottom(t)) == Head::Scalar;
         let name = Symbol::new(of.trim_matches('`'));
-        let found = self.tables.computed.get(&name).filter(|_| number(expected) && number(actual) && of.starts_with('`'));
+        let found =
+            self.tables.computed.get(&name).filter(|_| number(expected) && number(actual) && of.starts_with('`'));
         let Some(c) = found.filter(|c| self.is_computed(name, c)) else { return Err(d) };
         let body = self.host.text(c.body);
         let words: Vec<&str> = body.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '\'')).collect();
@@ -50,13 +59,17 @@ impl Infer<'_> {
             return Ok(d.hint(format!("{why}: as a function of its argument, `let {name} {x} = ...`, it takes others")));
         }
         let after = Span { lo: c.name.hi, ..c.name };
-        Ok(d.hint(format!("{why}: `let {name} {x} = {whole}` takes others")).fix(after, format!(" {x}")).fix(c.body, whole))
+        Ok(d.hint(format!("{why}: `let {name} {x} = {whole}` takes others"))
+            .fix(after, format!(" {x}"))
+            .fix(c.body, whole))
     }
 
     /// Whether a name means that definition here.
     fn is_computed(&self, name: Symbol, c: &Computed) -> bool {
         match (self.lookup(name), self.env.value(name)) {
-            (Some(b), _) => b.arity == 0 && b.scheme.vars.is_empty() && self.resolve_deep(&b.scheme.ty) == self.resolve_deep(&c.ty),
+            (Some(b), _) => {
+                b.arity == 0 && b.scheme.vars.is_empty() && self.resolve_deep(&b.scheme.ty) == self.resolve_deep(&c.ty)
+            }
             (None, g) => g.is_some_and(|g| g.span == c.name),
         }
     }

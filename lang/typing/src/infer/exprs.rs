@@ -37,7 +37,12 @@ impl Infer<'_> {
         stop::poll();
         let deepens = matches!(
             e.kind,
-            ast::ExprKind::Fun(..) | ast::ExprKind::Lin(..) | ast::ExprKind::Array(_) | ast::ExprKind::Record(_) | ast::ExprKind::Tuple(_) | ast::ExprKind::For(..)
+            ast::ExprKind::Fun(..)
+                | ast::ExprKind::Lin(..)
+                | ast::ExprKind::Array(_)
+                | ast::ExprKind::Record(_)
+                | ast::ExprKind::Tuple(_)
+                | ast::ExprKind::For(..)
                 | ast::ExprKind::App(..)
         );
         if !deepens {
@@ -69,8 +74,16 @@ impl Infer<'_> {
             ast::ExprKind::App(f, args) => self.apply(f, args, want, span),
             ast::ExprKind::Bin(op, at, a, b) => self.binary(*op, *at, a, b, want, span),
             ast::ExprKind::Neg(a) => self.negate(a, span),
-            ast::ExprKind::Fun(params, body) => self.lambda(params, body, want, Head { linear: false, inner: want.is_some(), name: None }, span),
-            ast::ExprKind::Lin(p, body) => self.lambda(std::slice::from_ref(p), body, want, Head { linear: true, inner: want.is_some(), name: None }, span),
+            ast::ExprKind::Fun(params, body) => {
+                self.lambda(params, body, want, Head { linear: false, inner: want.is_some(), name: None }, span)
+            }
+            ast::ExprKind::Lin(p, body) => self.lambda(
+                std::slice::from_ref(p),
+                body,
+                want,
+                Head { linear: true, inner: want.is_some(), name: None },
+                span,
+            ),
             ast::ExprKind::Block(stmts) => self.block(stmts, want, span),
             ast::ExprKind::If(c, a, b) => self.if_expr(c, a, b.as_deref(), want, span),
             ast::ExprKind::Match(s, arms) => self.match_expr(s, arms, want, span),
@@ -89,7 +102,12 @@ impl Infer<'_> {
                 let ty = self.signature(sig);
                 let c = self.infer(e, Some(&ty));
                 let had = c.ty.clone();
-                self.expect(&ty, &had, last_span(e), &Why::said("this expression", sig.ty.span, "its type is given here"));
+                self.expect(
+                    &ty,
+                    &had,
+                    last_span(e),
+                    &Why::said("this expression", sig.ty.span, "its type is given here"),
+                );
                 self.type_names = names;
                 self.sized(c, &ty, sig.ty.span)
             }
@@ -128,7 +146,14 @@ impl Infer<'_> {
     }
 
     /// `fun p1 p2 -> e` and `lin p -> e`.
-    pub(super) fn lambda(&mut self, params: &[ast::Pat], body: &ast::Expr, want: Option<&Ty>, head: Head, span: Span) -> core::Expr {
+    pub(super) fn lambda(
+        &mut self,
+        params: &[ast::Pat],
+        body: &ast::Expr,
+        want: Option<&Ty>,
+        head: Head,
+        span: Span,
+    ) -> core::Expr {
         let mut wants = Vec::new();
         let mut ret = None;
         let mut want = want.map(|t| self.resolve(t));
@@ -146,8 +171,20 @@ impl Infer<'_> {
             }
         }
         // The context's result type only guides; a mismatch is better reported for the whole expression.
-        let ret = if wants.len() == params.len() { ret.filter(|t| !matches!(self.resolve(t), Ty::Meta(_))) } else { None };
-        self.function(Function { params, wants: &wants, ret: ret.as_ref(), body, linear: head.linear, name: head.name, span, sig: None, whole: None, inner: head.inner })
+        let ret =
+            if wants.len() == params.len() { ret.filter(|t| !matches!(self.resolve(t), Ty::Meta(_))) } else { None };
+        self.function(Function {
+            params,
+            wants: &wants,
+            ret: ret.as_ref(),
+            body,
+            linear: head.linear,
+            name: head.name,
+            span,
+            sig: None,
+            whole: None,
+            inner: head.inner,
+        })
     }
 
     pub(super) fn block(&mut self, stmts: &[ast::Stmt], want: Option<&Ty>, span: Span) -> core::Expr {
@@ -155,7 +192,9 @@ impl Infer<'_> {
             [] => self.error_expr(span),
             [ast::Stmt::Expr(e)] => self.infer(e, want),
             [ast::Stmt::Let(..)] => self.error_expr(span),
-            [ast::Stmt::Let(group, s), rest @ ..] => stacker::maybe_grow(96 * 1024, 1024 * 1024, || self.local_let(group, *s, |me| me.block(rest, want, span))),
+            [ast::Stmt::Let(group, s), rest @ ..] => stacker::maybe_grow(96 * 1024, 1024 * 1024, || {
+                self.local_let(group, *s, |me| me.block(rest, want, span))
+            }),
             [ast::Stmt::Expr(e), rest @ ..] => {
                 let first = self.infer(e, Some(&Ty::Unit));
                 let why = Why::new("an expression that is not the last of its block");

@@ -86,7 +86,11 @@ impl Infer<'_> {
         let index = if real { of(Prim::ToFloat, vec![index]) } else { index };
         let x = of(Prim::Add, vec![from, of(Prim::Mul, vec![step, index])]);
         let t = x.ty.clone();
-        let made = mk(ExprKind::For(ForKind::Build, vec![(k, Symbol::new("i"), Extent::Bound(count))], x, pending(&t)), array(Size::Unknown, t), span);
+        let made = mk(
+            ExprKind::For(ForKind::Build, vec![(k, Symbol::new("i"), Extent::Bound(count))], x, pending(&t)),
+            array(Size::Unknown, t),
+            span,
+        );
         after(lets, made)
     }
 }

@@ -4,8 +4,8 @@ use super::waiting::Op;
 use super::{Infer, map_type, mk, pending};
 use crate::core::{self, ExprKind, Local};
 use crate::env::Global;
-use crate::ty::{Class, Constraint, Place, Scheme, Size, SizeVar, Ty, TyVar};
 use crate::errors::mismatch;
+use crate::ty::{Class, Constraint, Place, Scheme, Size, SizeVar, Ty, TyVar};
 use adl_prim::{Prim, Typing};
 use adl_syntax::ast;
 use adl_syntax::span::Span;
@@ -50,7 +50,10 @@ impl Infer<'_> {
             Ty::Fun(a, b) | Ty::Lin(a, b) => self.within(&a, left) && self.within(&b, left),
             Ty::Tuple(parts) | Ty::Data(_, parts) => parts.iter().all(|p| self.within(p, left)),
             Ty::Array(_, e) => self.within(&e, left),
-            Ty::Record(r) => r.fields.iter().all(|(_, t)| self.within(t, left)) && r.tail.as_ref().is_none_or(|t| self.within(t, left)),
+            Ty::Record(r) => {
+                r.fields.iter().all(|(_, t)| self.within(t, left))
+                    && r.tail.as_ref().is_none_or(|t| self.within(t, left))
+            }
         })
     }
 
@@ -106,7 +109,13 @@ impl Infer<'_> {
     }
 
     /// Variables and sizes that only the constraints of a signature mention.
-    fn promised_variables(&self, given: &[Constraint], vars: &[(TyVar, Vec<Class>, Symbol)], determined: &mut Vec<(TyVar, Vec<Class>)>, sizes: &mut Vec<(SizeVar, Symbol)>) {
+    fn promised_variables(
+        &self,
+        given: &[Constraint],
+        vars: &[(TyVar, Vec<Class>, Symbol)],
+        determined: &mut Vec<(TyVar, Vec<Class>)>,
+        sizes: &mut Vec<(SizeVar, Symbol)>,
+    ) {
         for c in given {
             let types: Vec<Ty> = c.args.iter().chain([&c.res]).cloned().collect();
             let free = free_in(&self.resolve_deep(&Ty::Tuple(types.into())));
@@ -135,7 +144,12 @@ impl Infer<'_> {
 
     /// Converts an operator to a constraint of a scheme. Variables that only operators mention are determined by the
     /// others.
-    fn constraint(&mut self, op: Op, determined: &mut Vec<(TyVar, Vec<Class>)>, sizes: &mut Vec<(SizeVar, Symbol)>) -> Constraint {
+    fn constraint(
+        &mut self,
+        op: Op,
+        determined: &mut Vec<(TyVar, Vec<Class>)>,
+        sizes: &mut Vec<(SizeVar, Symbol)>,
+    ) -> Constraint {
         let types: Vec<Ty> = op.args.iter().map(|a| a.0.clone()).chain([op.res]).collect();
         let free = free_in(&self.resolve_deep(&Ty::Tuple(types.clone().into())));
         for m in free.metas {
@@ -144,7 +158,11 @@ impl Infer<'_> {
         self.quantify_sizes(free.size_metas, sizes);
         let mut types: Vec<Ty> = types.iter().map(|t| self.resolve_deep(t)).collect();
         let res = types.pop().unwrap_or(Ty::Unit);
-        let place = || Place { span: op.span, operands: op.args.iter().map(|a| a.1).collect(), within: self.defining.last().map(|d| d.0) };
+        let place = || Place {
+            span: op.span,
+            operands: op.args.iter().map(|a| a.1).collect(),
+            within: self.defining.last().map(|d| d.0),
+        };
         Constraint { prim: op.prim, args: types, res, at: op.inside.unwrap_or_else(|| Rc::new(place())) }
     }
 
@@ -203,7 +221,8 @@ impl Infer<'_> {
         let mut reps = Vec::new();
         for (v, classes, name) in &scheme.vars {
             // A descriptive name is kept.
-            let told = Some(*name).filter(|n| !matches!(n.as_str(), "" | "a" | "b" | "c" | "d" | "e" | "f" | "g" | "h"));
+            let told =
+                Some(*name).filter(|n| !matches!(n.as_str(), "" | "a" | "b" | "c" | "d" | "e" | "f" | "g" | "h"));
             let t = self.constrained(classes, told, span, op);
             if let Some(at) = self.tables.reads.get(v) {
                 self.reads.insert(span, *at);
@@ -220,10 +239,12 @@ impl Infer<'_> {
         }
         let sizes: HashMap<SizeVar, Size> = scheme.sizes.iter().map(|(v, _)| (*v, self.size_meta())).collect();
         let of_var = |t: &Ty| if let Ty::Var(v) = t { map.get(v).cloned() } else { None };
-        let at_use = |t: &Ty| map_type(t, &mut |t| of_var(t), &mut |s| match s {
-            Size::Var(v) => sizes.get(&v).copied().unwrap_or(s),
-            s => s,
-        });
+        let at_use = |t: &Ty| {
+            map_type(t, &mut |t| of_var(t), &mut |s| match s {
+                Size::Var(v) => sizes.get(&v).copied().unwrap_or(s),
+                s => s,
+            })
+        };
         let points = scheme.vars.iter().filter_map(|v| self.tables.points.get(&v.0)).flatten();
         self.points.extend(points.map(|(t, op)| (at_use(t), span, *op)));
         for c in scheme.constraints.iter() {
@@ -271,30 +292,38 @@ struct Free {
 /// The inference variables in the types of functions.
 fn in_functions(ty: &Ty) -> HashSet<u32> {
     let mut out = HashSet::new();
-    map_type(ty, &mut |t| match t {
-        Ty::Fun(..) | Ty::Lin(..) => {
-            out.extend(free_in(t).metas);
-            Some(t.clone())
-        }
-        _ => None,
-    }, &mut |s| s);
+    map_type(
+        ty,
+        &mut |t| match t {
+            Ty::Fun(..) | Ty::Lin(..) => {
+                out.extend(free_in(t).metas);
+                Some(t.clone())
+            }
+            _ => None,
+        },
+        &mut |s| s,
+    );
     out
 }
 
 fn free_in(ty: &Ty) -> Free {
     let (mut out, mut sizes) = (Free::default(), Vec::new());
     let mut seen: HashSet<Ty> = HashSet::new();
-    map_type(ty, &mut |t| {
-        match t {
-            Ty::Meta(m) if seen.insert(t.clone()) => out.metas.push(*m),
-            Ty::Var(v) if seen.insert(t.clone()) => out.rigid.push(*v),
-            _ => {}
-        }
-        None
-    }, &mut |s| {
-        sizes.push(s);
-        s
-    });
+    map_type(
+        ty,
+        &mut |t| {
+            match t {
+                Ty::Meta(m) if seen.insert(t.clone()) => out.metas.push(*m),
+                Ty::Var(v) if seen.insert(t.clone()) => out.rigid.push(*v),
+                _ => {}
+            }
+            None
+        },
+        &mut |s| {
+            sizes.push(s);
+            s
+        },
+    );
     let mut seen: HashSet<Size> = HashSet::new();
     for s in sizes.into_iter().filter(|s| seen.insert(*s)) {
         match s {
@@ -311,8 +340,13 @@ impl Infer<'_> {
     /// use.
     pub(super) fn is_value(&self, e: &ast::Expr) -> bool {
         match &e.kind {
-            ast::ExprKind::Fun(..) | ast::ExprKind::Lin(..) | ast::ExprKind::Var(_) | ast::ExprKind::Con(..) | ast::ExprKind::Section(_)
-            | ast::ExprKind::Lit(_) | ast::ExprKind::Field(..) => true,
+            ast::ExprKind::Fun(..)
+            | ast::ExprKind::Lin(..)
+            | ast::ExprKind::Var(_)
+            | ast::ExprKind::Con(..)
+            | ast::ExprKind::Section(_)
+            | ast::ExprKind::Lit(_)
+            | ast::ExprKind::Field(..) => true,
             ast::ExprKind::Paren(e) | ast::ExprKind::Ann(e, _) => self.is_value(e),
             ast::ExprKind::App(f, args) => self.lacks_arguments(f, args.len()) && args.iter().all(|a| self.is_value(a)),
             ast::ExprKind::Bin(ast::BinOp::Compose, _, a, b) => self.is_value(a) && self.is_value(b),
@@ -328,7 +362,9 @@ impl Infer<'_> {
         match &f.kind {
             ast::ExprKind::Con(..) => true,
             ast::ExprKind::Paren(f) | ast::ExprKind::Ann(f, _) => self.lacks_arguments(f, given),
-            ast::ExprKind::App(f, args) => self.lacks_arguments(f, given + args.len()) && args.iter().all(|a| self.is_value(a)),
+            ast::ExprKind::App(f, args) => {
+                self.lacks_arguments(f, given + args.len()) && args.iter().all(|a| self.is_value(a))
+            }
             ast::ExprKind::Section(_) => given < 2,
             ast::ExprKind::Var(name) => match (self.lookup(*name), self.env.value(*name)) {
                 (Some(b), _) => given < b.arity,

@@ -10,10 +10,23 @@ use std::rc::Rc;
 
 /// Operators that are written infix.
 const INFIX: [(Prim, &str); 17] = [
-    (Prim::Add, "+"), (Prim::Sub, "-"), (Prim::Mul, "*"), (Prim::Div, "/"), (Prim::IntDiv, "//"), (Prim::Rem, "%"), (Prim::Pow, "^"),
-    (Prim::MatMul, "@"), (Prim::Append, "++"),
-    (Prim::EqEach, ".=="), (Prim::NeEach, ".!="), (Prim::LtEach, ".<"), (Prim::GtEach, ".>"), (Prim::LeEach, ".<="), (Prim::GeEach, ".>="),
-    (Prim::AndEach, ".&&"), (Prim::OrEach, ".||"),
+    (Prim::Add, "+"),
+    (Prim::Sub, "-"),
+    (Prim::Mul, "*"),
+    (Prim::Div, "/"),
+    (Prim::IntDiv, "//"),
+    (Prim::Rem, "%"),
+    (Prim::Pow, "^"),
+    (Prim::MatMul, "@"),
+    (Prim::Append, "++"),
+    (Prim::EqEach, ".=="),
+    (Prim::NeEach, ".!="),
+    (Prim::LtEach, ".<"),
+    (Prim::GtEach, ".>"),
+    (Prim::LeEach, ".<="),
+    (Prim::GeEach, ".>="),
+    (Prim::AndEach, ".&&"),
+    (Prim::OrEach, ".||"),
 ];
 
 /// The spelling of an operation in a constraint, and whether it is infix.
@@ -22,7 +35,11 @@ pub(crate) fn spelling(p: Prim) -> (&'static str, bool) {
 }
 
 fn spelled(name: &str) -> Option<Prim> {
-    INFIX.iter().find(|(_, text)| *text == name).map(|(p, _)| *p).or_else(|| Prim::by_name(name).filter(|p| ops::is_constraint(*p)))
+    INFIX
+        .iter()
+        .find(|(_, text)| *text == name)
+        .map(|(p, _)| *p)
+        .or_else(|| Prim::by_name(name).filter(|p| ops::is_constraint(*p)))
 }
 
 impl Infer<'_> {
@@ -51,8 +68,14 @@ impl Infer<'_> {
         }
         let args: Vec<Ty> = op.args.iter().map(|a| self.resolve_deep(&a.0)).collect();
         let same = |t: &Ty, a: &Ty| self.resolve_deep(t) == *a;
-        let of = |fits: &dyn Fn(&Ty, &Ty) -> bool| self.given.iter().find(|c| c.prim == op.prim && c.args.iter().zip(&args).all(|(t, a)| fits(t, a))).cloned();
-        let literals = |t: &Ty, a: &Ty| same(t, a) || (op.prim == Prim::Where || Cmp::of_each(op.prim).is_some() || self.rank(a) > 0) && self.is_of_literals(t, a);
+        let of = |fits: &dyn Fn(&Ty, &Ty) -> bool| {
+            self.given.iter().find(|c| c.prim == op.prim && c.args.iter().zip(&args).all(|(t, a)| fits(t, a))).cloned()
+        };
+        let literals = |t: &Ty, a: &Ty| {
+            same(t, a)
+                || (op.prim == Prim::Where || Cmp::of_each(op.prim).is_some() || self.rank(a) > 0)
+                    && self.is_of_literals(t, a)
+        };
         let Some(promised) = of(&same).or_else(|| of(&literals)) else { return false };
         for (t, a) in promised.args.iter().zip(&args) {
             let _ = self.unify(t, a);
@@ -75,7 +98,8 @@ impl Infer<'_> {
 
     /// Reports operators on type variables of a signature that does not list them.
     pub(super) fn check_promised(&mut self, ops: Vec<Op>) -> Vec<Op> {
-        let (kept, missing): (Vec<Op>, Vec<Op>) = ops.into_iter().partition(|op| !self.only_rigid(op) || self.like_an_operand(op));
+        let (kept, missing): (Vec<Op>, Vec<Op>) =
+            ops.into_iter().partition(|op| !self.only_rigid(op) || self.like_an_operand(op));
         for op in missing {
             let d = constraints::not_promised(op.span, &self.operation_shown(&op), &self.constraint_shown(&op));
             self.report(d);
@@ -85,7 +109,10 @@ impl Infer<'_> {
 
     fn only_rigid(&self, op: &Op) -> bool {
         let mut open = op.args.iter().map(|a| self.bottom(&a.0)).filter(|t| !self.is_number(t)).peekable();
-        open.peek().is_some() && open.all(|t| matches!(t, Ty::Var(v) if self.rigid.get(&v).is_some_and(|(_, name)| !name.as_str().is_empty())))
+        open.peek().is_some()
+            && open.all(
+                |t| matches!(t, Ty::Var(v) if self.rigid.get(&v).is_some_and(|(_, name)| !name.as_str().is_empty())),
+            )
     }
 
     /// Whether classes suffice: a number beside an operand whose type the result has.

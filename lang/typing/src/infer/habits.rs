@@ -62,7 +62,8 @@ impl Infer<'_> {
             return true;
         }
         // A single word may also be a misspelling.
-        let words = !self.is_defined(name) && !(alone && (self.has_near(name) || self.host.text(slashes.to(b.span)).contains('\n')));
+        let words = !self.is_defined(name)
+            && !(alone && (self.has_near(name) || self.host.text(slashes.to(b.span)).contains('\n')));
         if words {
             self.report(habits::foreign_comment(slashes, "//"));
         }
@@ -81,15 +82,29 @@ impl Infer<'_> {
         }
         let ast::ExprKind::App(f, args) = &left.kind else { return false };
         let effect = matches!(f.kind, ast::ExprKind::Var(name) if matches!(self.prim_named(name), Some(Prim::Assert | Prim::Print)));
-        let Some(first) = args.first().filter(|_| effect && !matches!(op, B::PipeLeft | B::PipeRight | B::Compose)) else { return false };
+        let Some(first) = args.first().filter(|_| effect && !matches!(op, B::PipeLeft | B::PipeRight | B::Compose))
+        else {
+            return false;
+        };
         // `print "a" + "b"` concatenates strings.
-        let texts = op == B::Add && matches!(first.kind, ast::ExprKind::Lit(ast::Lit::Str(_)) | ast::ExprKind::Interp(_));
+        let texts =
+            op == B::Add && matches!(first.kind, ast::ExprKind::Lit(ast::Lit::Str(_)) | ast::ExprKind::Interp(_));
         let behind = Span { lo: left.span.hi, ..whole };
         let rest = self.host.text(behind);
         let joined = texts && rest.trim_start().starts_with('+') && !rest.trim_start().starts_with("++");
-        let sign = joined.then(|| behind.lo + (rest.len() - rest.trim_start().len()) as u32).map(|lo| Span { lo, hi: lo + 1, ..whole });
+        let sign = joined.then(|| behind.lo + (rest.len() - rest.trim_start().len()) as u32).map(|lo| Span {
+            lo,
+            hi: lo + 1,
+            ..whole
+        });
         let (head, inside) = (self.host.text(f.span).to_owned(), Span { lo: first.span.lo, ..whole });
-        let d = calls::effect_before(left.span, (&head, self.host.text(left.span)), if joined { "++" } else { op.text() }, self.host.text(inside), (inside, sign));
+        let d = calls::effect_before(
+            left.span,
+            (&head, self.host.text(left.span)),
+            if joined { "++" } else { op.text() },
+            self.host.text(inside),
+            (inside, sign),
+        );
         self.report(d);
         true
     }
@@ -112,19 +127,29 @@ impl Infer<'_> {
                 let names: Vec<String> = ('a'..='z').take(q.len()).map(String::from).collect();
                 format!("{of} is for pairs; take others apart with a pattern: `let ({}) = t`", names.join(", "))
             }
-            (Ty::Tuple(p), t) if (self.is_scalar_meta(t) || !matches!(t, Ty::Tuple(_) | Ty::Meta(_))) && index == 1 && total == p.len() => {
+            (Ty::Tuple(p), t)
+                if (self.is_scalar_meta(t) || !matches!(t, Ty::Tuple(_) | Ty::Meta(_)))
+                    && index == 1
+                    && total == p.len() =>
+            {
                 format!("{of} takes one tuple: `{name} ({})`", letters(total, ", "))
             }
             (t, Ty::Tuple(q)) if total == 1 && (self.is_scalar_meta(t) || !matches!(t, Ty::Tuple(_) | Ty::Meta(_))) => {
                 format!("arguments stand one after the other: `{name} {}`", letters(q.len(), " "))
             }
-            (Ty::Fun(..), Ty::Array(..)) if index == 1 && total > 1 => format!("the function stands first: `{name} f xs`"),
+            (Ty::Fun(..), Ty::Array(..)) if index == 1 && total > 1 => {
+                format!("the function stands first: `{name} f xs`")
+            }
             (Ty::Lin(..), Ty::Array(_, row)) if name == "transpose" && matches!(self.resolve(row), Ty::Array(..)) => {
                 "a matrix is transposed by `m.T`; `transpose` turns a linear function round".into()
             }
             (Ty::Array(..), Ty::Str) if name == "len" => "the length of a text is `io.length s`".into(),
-            (Ty::Array(..), Ty::Str) => "a text is not an array: `io.chars s` has its characters, `io.split` its parts".into(),
-            (Ty::Data(d, _), Ty::Int | Ty::Meta(_)) if d.1.as_str() == "Key" => "a key is made from a number: `random.key 42`".into(),
+            (Ty::Array(..), Ty::Str) => {
+                "a text is not an array: `io.chars s` has its characters, `io.split` its parts".into()
+            }
+            (Ty::Data(d, _), Ty::Int | Ty::Meta(_)) if d.1.as_str() == "Key" => {
+                "a key is made from a number: `random.key 42`".into()
+            }
             _ => return None,
         })
     }

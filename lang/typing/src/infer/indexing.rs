@@ -2,7 +2,7 @@
 
 use super::masks::Given;
 use super::{Infer, array, mk, pending};
-use crate::core::{self, Extent, ExprKind, ForKind, Lit};
+use crate::core::{self, ExprKind, Extent, ForKind, Lit};
 use crate::errors::mismatch;
 use crate::errors::reason::Why;
 use crate::ty::{Size, Ty};
@@ -42,7 +42,13 @@ impl Infer<'_> {
         (axes, t)
     }
 
-    pub(super) fn comprehension(&mut self, kind: ForKind, vars: &[ast::ForVar], body: &ast::Expr, span: Span) -> core::Expr {
+    pub(super) fn comprehension(
+        &mut self,
+        kind: ForKind,
+        vars: &[ast::ForVar],
+        body: &ast::Expr,
+        span: Span,
+    ) -> core::Expr {
         let scope = self.scope.len();
         let mut out: Vec<(core::Local, Symbol, Extent)> = Vec::new();
         let mut sizes = Vec::new();
@@ -80,16 +86,25 @@ impl Infer<'_> {
     }
 
     /// The arrays that an index without a bound indexes.
-    pub(super) fn extent_from_use(&mut self, v: &ast::ForVar, vars: &[ast::ForVar], body: &ast::Expr) -> (Extent, Size) {
+    pub(super) fn extent_from_use(
+        &mut self,
+        v: &ast::ForVar,
+        vars: &[ast::ForVar],
+        body: &ast::Expr,
+    ) -> (Extent, Size) {
         let mut inner: Vec<Symbol> = vars.iter().map(|v| v.name.name).collect();
         super::apply::bound_names(body, &mut inner);
         let mut found: Vec<(ast::Expr, u32)> = Vec::new();
         super::apply::walk(body, &mut |e| {
             let ast::ExprKind::Index(a, args) = &e.kind else { return };
             for (axis, arg) in args.iter().enumerate() {
-                let direct = matches!(arg, ast::IndexArg::At(i) if matches!(i.kind, ast::ExprKind::Var(n) if n == v.name.name));
+                let direct =
+                    matches!(arg, ast::IndexArg::At(i) if matches!(i.kind, ast::ExprKind::Var(n) if n == v.name.name));
                 // Slices before the index do not change its axis.
-                if direct && super::apply::is_path(a, &inner) && !found.iter().any(|(b, k)| *k == axis as u32 && super::apply::same_path(b, a)) {
+                if direct
+                    && super::apply::is_path(a, &inner)
+                    && !found.iter().any(|(b, k)| *k == axis as u32 && super::apply::same_path(b, a))
+                {
                     found.push(((**a).clone(), axis as u32));
                 }
             }

@@ -3,9 +3,9 @@
 use super::lets::pattern_name;
 use super::{Infer, RecKey, mk, ops};
 use crate::core::{self, Def, ExprKind, Item};
+use crate::env::{CheckHost, Env, Global, Tables};
 use crate::errors::mismatch;
 use crate::errors::reason::Why;
-use crate::env::{CheckHost, Env, Global, Tables};
 use crate::ty::{Class, Constraint, Scheme, Ty};
 use adl_prim::Typing;
 use adl_syntax::ast;
@@ -27,7 +27,13 @@ pub struct Checked {
 }
 
 /// Checks one item. `internal`: names that begin with `__` are in scope.
-pub fn check_item(env: &Env, item: &ast::Item, tables: &mut Tables, host: &mut dyn CheckHost, internal: bool) -> Checked {
+pub fn check_item(
+    env: &Env,
+    item: &ast::Item,
+    tables: &mut Tables,
+    host: &mut dyn CheckHost,
+    internal: bool,
+) -> Checked {
     let mut inf = Infer::new(env, tables, host, internal);
     let doc: Option<Rc<str>> = item.doc.as_deref().map(Into::into);
     let mut scheme = None;
@@ -40,8 +46,10 @@ pub fn check_item(env: &Env, item: &ast::Item, tables: &mut Tables, host: &mut d
         ast::ItemKind::Expr(e) => {
             let e = inf.top_value(e, &mut scheme);
             Some(Item::Expr(e))
-        },
-        ast::ItemKind::Test { name, body } => Some(Item::Test(name.as_str().into(), inf.top_expr(body, Some(&Ty::Bool)))),
+        }
+        ast::ItemKind::Test { name, body } => {
+            Some(Item::Test(name.as_str().into(), inf.top_expr(body, Some(&Ty::Bool))))
+        }
         ast::ItemKind::Bench { name, body } => Some(Item::Bench(name.as_str().into(), inf.top_expr(body, None))),
         ast::ItemKind::Import { .. } | ast::ItemKind::Error => None,
     };
@@ -77,7 +85,14 @@ fn define(env: &mut Env, d: &Def, internal: bool) {
         },
         _ => None,
     };
-    let g = Global { id: d.global, scheme: Rc::new(d.scheme.clone()), span: d.span, doc: d.doc.clone(), alias: alias.filter(|_| internal), arity: d.expr.arity() };
+    let g = Global {
+        id: d.global,
+        scheme: Rc::new(d.scheme.clone()),
+        span: d.span,
+        doc: d.doc.clone(),
+        alias: alias.filter(|_| internal),
+        arity: d.expr.arity(),
+    };
     env.values.insert_mut(name, g);
     if env.broken.contains_key(&name) {
         env.broken.remove_mut(&name);
@@ -98,7 +113,9 @@ fn forget(env: &mut Env, group: &ast::LetGroup) {
 pub(super) fn bound(p: &ast::Pat, out: &mut Vec<(Symbol, Span)>) {
     match &p.kind {
         ast::PatKind::Var(n) => out.push((*n, p.span)),
-        ast::PatKind::Tuple(ps) | ast::PatKind::Con(_, _, ps) | ast::PatKind::Array(ps) | ast::PatKind::Or(ps) => ps.iter().for_each(|p| bound(p, out)),
+        ast::PatKind::Tuple(ps) | ast::PatKind::Con(_, _, ps) | ast::PatKind::Array(ps) | ast::PatKind::Or(ps) => {
+            ps.iter().for_each(|p| bound(p, out))
+        }
         ast::PatKind::Record(fs, _) => fs.iter().for_each(|(_, p)| bound(p, out)),
         ast::PatKind::As(p, n) => {
             out.push((n.name, n.span));
@@ -157,7 +174,14 @@ impl Infer<'_> {
             for (m, key) in self.recursive(group, &keys).into_iter().zip(keys) {
                 let RecKey::Global(global) = key else { continue };
                 // The doc comment of a group documents its first member.
-                defs.push(Def { global, name: Some(m.name), scheme: m.scheme, expr: m.expr, span: m.span, doc: doc.take() });
+                defs.push(Def {
+                    global,
+                    name: Some(m.name),
+                    scheme: m.scheme,
+                    expr: m.expr,
+                    span: m.span,
+                    doc: doc.take(),
+                });
             }
             return defs;
         }
@@ -166,7 +190,14 @@ impl Infer<'_> {
             match pattern_name(&b.pat) {
                 Some(name) if !matches!(b.pat.kind, ast::PatKind::Ann(..)) => {
                     let m = self.single(b, name);
-                    defs.push(Def { global: self.tables.global(), name: Some(m.name), scheme: m.scheme, expr: m.expr, span: m.span, doc: doc.clone() });
+                    defs.push(Def {
+                        global: self.tables.global(),
+                        name: Some(m.name),
+                        scheme: m.scheme,
+                        expr: m.expr,
+                        span: m.span,
+                        doc: doc.clone(),
+                    });
                 }
                 _ => self.top_pattern(b, &mut defs, &doc),
             }
@@ -178,7 +209,14 @@ impl Infer<'_> {
     fn top_pattern(&mut self, b: &ast::Binding, defs: &mut Vec<Def>, doc: &Option<Rc<str>>) {
         let (e, pat, vars) = self.pattern_value(b);
         let (hidden, ty) = (self.tables.global(), e.ty.clone());
-        defs.push(Def { global: hidden, name: None, scheme: Scheme::mono(ty.clone()), expr: e, span: b.pat.span, doc: None });
+        defs.push(Def {
+            global: hidden,
+            name: None,
+            scheme: Scheme::mono(ty.clone()),
+            expr: e,
+            span: b.pat.span,
+            doc: None,
+        });
         if !matches!(vars.as_slice(), [_]) {
             // Exhaustiveness is checked once, for the whole pattern.
             let (root, unit) = (self.local(), mk(ExprKind::Lit(core::Lit::Unit), Ty::Unit, b.pat.span));
@@ -197,7 +235,14 @@ impl Infer<'_> {
                 ExprKind::Local(l) if *l == *local => value,
                 _ => mk(ExprKind::Let(root, None, value, taken), t.clone(), *span),
             };
-            defs.push(Def { global: self.tables.global(), name: Some(*name), scheme: Scheme::mono(t.clone()), expr, span: *span, doc: doc.clone() });
+            defs.push(Def {
+                global: self.tables.global(),
+                name: Some(*name),
+                scheme: Scheme::mono(t.clone()),
+                expr,
+                span: *span,
+                doc: doc.clone(),
+            });
         }
     }
 
@@ -248,7 +293,11 @@ impl Infer<'_> {
                 // A differentiable type about which nothing else is known defaults to Float.
                 Ty::Float
             } else if has(Class::Data) {
-                let (_, span, op) = meta.classes.iter().find(|k| k.0 == Class::Data).copied().unwrap_or((Class::Data, Span::default(), ""));
+                let (_, span, op) = meta.classes.iter().find(|k| k.0 == Class::Data).copied().unwrap_or((
+                    Class::Data,
+                    Span::default(),
+                    "",
+                ));
                 let inside = self.reads.get(&span).copied().filter(|(at, _)| at.file == span.file);
                 self.report(mismatch::unknown_result(span, op, inside));
                 Ty::Unit

@@ -43,7 +43,8 @@ impl Infer<'_> {
         let out = if p == Prim::Hessian { self.number(Class::Real, span, "`hessian`") } else { self.meta() };
         let wanted = fun(point.ty.clone(), out.clone());
         let errors = self.diags.len();
-        let function = if p == Prim::Hessian { self.argument(f, &wanted, (0, 2), &name) } else { self.infer(f, Some(&wanted)) };
+        let function =
+            if p == Prim::Hessian { self.argument(f, &wanted, (0, 2), &name) } else { self.infer(f, Some(&wanted)) };
         self.solve_ops();
         let why = Why::argument(0, 2, &name);
         if self.diags.len() > errors || !self.expect(&wanted, &function.ty.clone(), last_span(f), &why) {
@@ -58,7 +59,9 @@ impl Infer<'_> {
             self.expect(&params[0], &function.ty.clone(), last_span(f), &why);
             return mk(ExprKind::App(callee, vec![function, point]), result, span);
         }
-        if p == Prim::Hessian && !self.expect(&Ty::Float, &out, last_span(f), &Why::new("the result of the function of `hessian`")) {
+        if p == Prim::Hessian
+            && !self.expect(&Ty::Float, &out, last_span(f), &Why::new("the result of the function of `hessian`"))
+        {
             return self.error_expr(span);
         }
         let both = [(&point.ty, x.span), (&out, f.span)];
@@ -81,7 +84,9 @@ impl Infer<'_> {
         match self.resolve(t) {
             Ty::Float => true,
             t @ Ty::Meta(_) if self.head(&t) == Head::Scalar => self.unify(&Ty::Float, &t).is_ok(),
-            Ty::Array(_, e) if !matches!(self.resolve(&e), Ty::Tuple(_) | Ty::Record(_)) => self.is_differentiable(p, &e, at),
+            Ty::Array(_, e) if !matches!(self.resolve(&e), Ty::Tuple(_) | Ty::Record(_)) => {
+                self.is_differentiable(p, &e, at)
+            }
             Ty::Tuple(parts) => parts.iter().all(|t| self.is_differentiable(p, t, at)),
             Ty::Record(r) => {
                 let r = self.open_record(&r);
@@ -116,7 +121,11 @@ impl Infer<'_> {
         let call = |x: Expr| mk(ExprKind::App(f.clone(), vec![x]), out.clone(), span);
         let v = self.local();
         let unravel = mk(ExprKind::Prim(Prim::Unravel, vec![pending(&x.ty)]), Ty::Unit, span);
-        let inside = call(mk(ExprKind::App(unravel, vec![x.clone(), mk(ExprKind::Local(v), vector.clone(), span)]), x.ty.clone(), span));
+        let inside = call(mk(
+            ExprKind::App(unravel, vec![x.clone(), mk(ExprKind::Local(v), vector.clone(), span)]),
+            x.ty.clone(),
+            span,
+        ));
         let body = if p == Prim::Hessian { inside } else { ravel(inside) };
         let ty = fun(vector.clone(), body.ty.clone());
         let params = vec![Param { local: v, name: None, ty: vector.clone() }];
@@ -126,7 +135,9 @@ impl Infer<'_> {
         let matrix = self.named(matrix, &mut lets);
         let y = if p == Prim::Hessian { x.clone() } else { self.bound(call(x.clone()), &mut lets) };
         let (rows, columns) = (self.leaves(&y, span, &mut lets), self.leaves(&x, span, &mut lets));
-        let made = shaped(&y, &mut rows.iter(), &mut |row| shaped(&x, &mut columns.iter(), &mut |column| part(&matrix, row, column, span)));
+        let made = shaped(&y, &mut rows.iter(), &mut |row| {
+            shaped(&x, &mut columns.iter(), &mut |column| part(&matrix, row, column, span))
+        });
         after(lets, made)
     }
 
@@ -146,7 +157,8 @@ impl Infer<'_> {
                 todo.extend(parts.into_iter().rev());
                 continue;
             }
-            let numbers = (0..axes(&value.ty)).map(|k| extent(&value, k, span)).reduce(|a, b| whole(Prim::Mul, vec![a, b], span));
+            let numbers =
+                (0..axes(&value.ty)).map(|k| extent(&value, k, span)).reduce(|a, b| whole(Prim::Mul, vec![a, b], span));
             let to = whole(Prim::Add, vec![from.clone(), numbers.unwrap_or_else(|| int(1, span))], span);
             let to = self.named(to, lets);
             out.push(Leaf { value, from: std::mem::replace(&mut from, to.clone()), to });
@@ -158,8 +170,14 @@ impl Infer<'_> {
 /// The parts of a tuple or record.
 fn parts(value: &Expr) -> Vec<Expr> {
     match &value.ty {
-        Ty::Tuple(ts) => ts.iter().enumerate().map(|(k, t)| mk(ExprKind::Item(value.clone(), k as u32), t.clone(), value.span)).collect(),
-        Ty::Record(r) => r.fields.iter().map(|(name, t)| mk(ExprKind::Field(value.clone(), *name), t.clone(), value.span)).collect(),
+        Ty::Tuple(ts) => ts
+            .iter()
+            .enumerate()
+            .map(|(k, t)| mk(ExprKind::Item(value.clone(), k as u32), t.clone(), value.span))
+            .collect(),
+        Ty::Record(r) => {
+            r.fields.iter().map(|(name, t)| mk(ExprKind::Field(value.clone(), *name), t.clone(), value.span)).collect()
+        }
         _ => Vec::new(),
     }
 }
@@ -193,10 +211,18 @@ fn shaped<'l>(like: &Expr, leaves: &mut dyn Iterator<Item = &'l Leaf>, f: &mut d
 fn part(matrix: &Expr, row: &Leaf, column: &Leaf, span: Span) -> Expr {
     let (m, n) = (axes(&row.value.ty), axes(&column.value.ty));
     if m + n == 0 {
-        return mk(ExprKind::Index(matrix.clone(), vec![IndexArg::At(row.from.clone()), IndexArg::At(column.from.clone())]), Ty::Float, span);
+        return mk(
+            ExprKind::Index(matrix.clone(), vec![IndexArg::At(row.from.clone()), IndexArg::At(column.from.clone())]),
+            Ty::Float,
+            span,
+        );
     }
     let slice = |leaf: &Leaf| IndexArg::Slice(Some(leaf.from.clone()), Some(leaf.to.clone()));
-    let block = mk(ExprKind::Index(matrix.clone(), vec![slice(row), slice(column)]), array(Size::Unknown, array(Size::Unknown, Ty::Float)), span);
+    let block = mk(
+        ExprKind::Index(matrix.clone(), vec![slice(row), slice(column)]),
+        array(Size::Unknown, array(Size::Unknown, Ty::Float)),
+        span,
+    );
     let extents = |leaf: &Leaf, n: u32| (0..n).map(|k| extent(&leaf.value, k, span)).collect::<Vec<_>>();
     let dims: Vec<Expr> = extents(row, m).into_iter().chain(extents(column, n)).collect();
     let shape = mk(ExprKind::Array(dims), array(Size::from(u64::from(m + n), span), Ty::Int), span);

@@ -1,10 +1,10 @@
 //! Definitions: functions with their sizes, `let` groups.
 
+use super::exprs::Head;
 use super::generalise::Left;
 use super::pats::PatVar;
-use super::sizes::{open_sizes, size_places, size_vars};
 use super::scope::{Bound, Recursive};
-use super::exprs::Head;
+use super::sizes::{open_sizes, size_places, size_vars};
 use super::{Infer, RecKey, fun, map_type, mk};
 use crate::core::{self, ExprKind, Lambda, Local, Param, SizeAt, SizeRep, Sizes};
 use crate::errors::mismatch::{self, TooGeneral};
@@ -95,7 +95,11 @@ impl Infer<'_> {
         if !outside.is_empty() {
             ty = with_sizes(&self.resolve_deep(&ty), &outside);
         }
-        let params = parts.iter().zip(f.params).map(|(part, p)| Param { local: part.local, name: pattern_name(p), ty: part.ty.clone() }).collect();
+        let params = parts
+            .iter()
+            .zip(f.params)
+            .map(|(part, p)| Param { local: part.local, name: pattern_name(p), ty: part.ty.clone() })
+            .collect();
         mk(ExprKind::Lam(Rc::new(Lambda { params, body, linear: f.linear, name: f.name })), ty, f.span)
     }
 
@@ -152,7 +156,9 @@ impl Infer<'_> {
         let named = |name: &ast::Ident| self.size_names.get(&name.name).is_none_or(|(_, local)| local.is_none());
         match &p.kind {
             ast::PatKind::Ann(p, t) => written_sizes(t, &named) || self.names_sizes(p),
-            ast::PatKind::Tuple(ps) | ast::PatKind::Or(ps) | ast::PatKind::Array(ps) | ast::PatKind::Con(_, _, ps) => ps.iter().any(|p| self.names_sizes(p)),
+            ast::PatKind::Tuple(ps) | ast::PatKind::Or(ps) | ast::PatKind::Array(ps) | ast::PatKind::Con(_, _, ps) => {
+                ps.iter().any(|p| self.names_sizes(p))
+            }
             ast::PatKind::Record(fs, _) => fs.iter().any(|(_, p)| self.names_sizes(p)),
             ast::PatKind::As(p, _) => self.names_sizes(p),
             ast::PatKind::Wild | ast::PatKind::Var(_) | ast::PatKind::Lit(_) | ast::PatKind::Error => false,
@@ -209,14 +215,26 @@ impl Infer<'_> {
             match size {
                 Size::Const(n, _) => sizes.checks.push((at, SizeRep::Const(n), n.to_string())),
                 Size::Var(v) => {
-                    let Some((name, known)) = self.size_names.iter().find(|(_, (w, _))| *w == v).map(|(n, (_, l))| (*n, *l)) else { continue };
+                    let Some((name, known)) =
+                        self.size_names.iter().find(|(_, (w, _))| *w == v).map(|(n, (_, l))| (*n, *l))
+                    else {
+                        continue;
+                    };
                     match known {
                         Some(l) => sizes.checks.push((at, SizeRep::Local(l), name.to_string())),
                         None => {
                             let local = self.local();
                             self.size_names.insert(name, (v, Some(local)));
                             self.size_locals.insert(v, local);
-                            self.scope.push(Bound { name, local, scheme: Rc::new(Scheme::mono(Ty::Int)), recursive: None, size: Some(v), arity: 0, closed: Cell::default() });
+                            self.scope.push(Bound {
+                                name,
+                                local,
+                                scheme: Rc::new(Scheme::mono(Ty::Int)),
+                                recursive: None,
+                                size: Some(v),
+                                arity: 0,
+                                closed: Cell::default(),
+                            });
                             sizes.binds.push((v, local, name, at));
                         }
                     }
@@ -251,7 +269,18 @@ impl Infer<'_> {
             }
             return e;
         }
-        let e = self.function(Function { params: &b.params, wants: &[], ret: None, body: &b.body, linear: false, name, span: b.span, sig: b.sig.as_ref(), whole: want, inner: false });
+        let e = self.function(Function {
+            params: &b.params,
+            wants: &[],
+            ret: None,
+            body: &b.body,
+            linear: false,
+            name,
+            span: b.span,
+            sig: b.sig.as_ref(),
+            whole: want,
+            inner: false,
+        });
         if let Some(w) = want {
             self.expect(w, &e.ty.clone(), b.span, &Why::new("this definition"));
         }
@@ -273,7 +302,11 @@ impl Infer<'_> {
     }
 
     /// Infers one level up and generalises. Constrained variables are included if `general` returns true for the type.
-    pub(super) fn enclosed(&mut self, f: impl FnOnce(&mut Self) -> core::Expr, general: impl FnOnce(&Self, &Ty) -> bool) -> (Scheme, core::Expr) {
+    pub(super) fn enclosed(
+        &mut self,
+        f: impl FnOnce(&mut Self) -> core::Expr,
+        general: impl FnOnce(&Self, &Ty) -> bool,
+    ) -> (Scheme, core::Expr) {
         self.level += 1;
         let (mark, given, promised) = (self.ops.mark(), self.given.len(), self.promised.len());
         let sizes = self.size_names.clone();
@@ -357,9 +390,18 @@ impl Infer<'_> {
                 RecKey::Local(l) => *l,
                 RecKey::Global(g) => Local(u32::MAX - g.0),
             };
-            self.scope.push(Bound { name, local, scheme: Rc::new(Scheme::mono(t)), recursive: Some(Recursive { outer: outer.clone(), functions: self.functions, at: b.pat.span }), size: None, arity: 0, closed: Cell::default() });
+            self.scope.push(Bound {
+                name,
+                local,
+                scheme: Rc::new(Scheme::mono(t)),
+                recursive: Some(Recursive { outer: outer.clone(), functions: self.functions, at: b.pat.span }),
+                size: None,
+                arity: 0,
+                closed: Cell::default(),
+            });
         }
-        let bodies: Vec<core::Expr> = group.bindings.iter().zip(&metas).map(|(b, t)| self.binding_body(b, Some(t))).collect();
+        let bodies: Vec<core::Expr> =
+            group.bindings.iter().zip(&metas).map(|(b, t)| self.binding_body(b, Some(t))).collect();
         let all = Ty::Tuple(metas.iter().cloned().collect());
         let functions = bodies.iter().all(|e| matches!(*e.kind, ExprKind::Lam(_)));
         let at = group.bindings.first().map_or(Span::default(), |b| b.pat.span);
@@ -381,7 +423,12 @@ impl Infer<'_> {
     }
 
     /// A `let` in a block: binds its names, infers the rest of the block, and wraps.
-    pub(super) fn local_let(&mut self, group: &ast::LetGroup, span: Span, rest: impl FnOnce(&mut Self) -> core::Expr) -> core::Expr {
+    pub(super) fn local_let(
+        &mut self,
+        group: &ast::LetGroup,
+        span: Span,
+        rest: impl FnOnce(&mut Self) -> core::Expr,
+    ) -> core::Expr {
         let scope = self.scope.len();
         if group.rec {
             let keys: Vec<RecKey> = group.bindings.iter().map(|_| RecKey::Local(self.local())).collect();
@@ -389,7 +436,15 @@ impl Infer<'_> {
             let mut binds = Vec::new();
             for (m, key) in made.into_iter().zip(&keys) {
                 let RecKey::Local(local) = *key else { continue };
-                self.scope.push(Bound { name: m.name, local, scheme: Rc::new(m.scheme), recursive: None, size: None, arity: m.expr.arity(), closed: Cell::default() });
+                self.scope.push(Bound {
+                    name: m.name,
+                    local,
+                    scheme: Rc::new(m.scheme),
+                    recursive: None,
+                    size: None,
+                    arity: m.expr.arity(),
+                    closed: Cell::default(),
+                });
                 binds.push((local, m.name, m.expr));
             }
             let body = rest(self);
@@ -421,7 +476,15 @@ impl Infer<'_> {
             match one {
                 One::Name(local, m) => {
                     // Only sizes that parameter types bind are known as sizes; a local such as `let n = len x` is not.
-                    self.scope.push(Bound { name: m.name, local: *local, scheme: Rc::new(m.scheme.clone()), recursive: None, size: None, arity: m.expr.arity(), closed: Cell::default() });
+                    self.scope.push(Bound {
+                        name: m.name,
+                        local: *local,
+                        scheme: Rc::new(m.scheme.clone()),
+                        recursive: None,
+                        size: None,
+                        arity: m.expr.arity(),
+                        closed: Cell::default(),
+                    });
                 }
                 One::Pattern(_, _, _, vars, _) => self.push_vars(vars),
             }
@@ -449,7 +512,13 @@ impl Infer<'_> {
             let Some(name) = pattern_name(&b.pat) else { continue };
             match seen.iter().find(|(n, _)| *n == name) {
                 Some((_, first)) => {
-                    let d = names::Twice { what: "definitions", name: name.as_str(), span: b.pat.span, first: Some(*first) }.diagnostic();
+                    let d = names::Twice {
+                        what: "definitions",
+                        name: name.as_str(),
+                        span: b.pat.span,
+                        first: Some(*first),
+                    }
+                    .diagnostic();
                     self.report(d);
                 }
                 None => seen.push((name, b.pat.span)),
@@ -472,7 +541,16 @@ impl Infer<'_> {
                 continue;
             }
             let shown = other.map_or_else(|| self.show(&is), |o| o.to_string());
-            self.report(TooGeneral { var: name.to_string(), span: *span, is: shown, other: other.is_some(), row: self.is_row(t) }.diagnostic());
+            self.report(
+                TooGeneral {
+                    var: name.to_string(),
+                    span: *span,
+                    is: shown,
+                    other: other.is_some(),
+                    row: self.is_row(t),
+                }
+                .diagnostic(),
+            );
         }
     }
 
@@ -521,7 +599,9 @@ fn with_sizes(t: &Ty, map: &HashMap<SizeVar, Size>) -> Ty {
 fn annotated(p: &ast::Pat) -> bool {
     match &p.kind {
         ast::PatKind::Ann(..) => true,
-        ast::PatKind::Tuple(ps) | ast::PatKind::Or(ps) | ast::PatKind::Array(ps) | ast::PatKind::Con(_, _, ps) => ps.iter().any(annotated),
+        ast::PatKind::Tuple(ps) | ast::PatKind::Or(ps) | ast::PatKind::Array(ps) | ast::PatKind::Con(_, _, ps) => {
+            ps.iter().any(annotated)
+        }
         ast::PatKind::Record(fs, _) => fs.iter().any(|(_, p)| annotated(p)),
         ast::PatKind::As(p, _) => annotated(p),
         ast::PatKind::Wild | ast::PatKind::Var(_) | ast::PatKind::Lit(_) | ast::PatKind::Error => false,

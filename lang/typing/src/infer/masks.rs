@@ -73,17 +73,26 @@ impl Infer<'_> {
             return (x, elem);
         }
         let (ty, elem, span) = (self.with_leaf(&x.ty, &number), self.with_leaf(&elem, &number), x.span);
-        let [one, zero] = [1, 0].map(|k| mk(ExprKind::Lit(if number == Ty::Int { Lit::Int(k) } else { Lit::Float(k as f64) }), number.clone(), span));
+        let [one, zero] = [1, 0].map(|k| {
+            mk(ExprKind::Lit(if number == Ty::Int { Lit::Int(k) } else { Lit::Float(k as f64) }), number.clone(), span)
+        });
         (self.call(Prim::Where, &[], vec![x, one, zero], ty, span), elem)
     }
 
     /// Infers index arguments and tells masks from positions by their types. For a mask, the base becomes the selected
     /// elements.
-    pub(super) fn positions(&mut self, base: &mut core::Expr, args: &[ast::IndexArg], axes: &mut [Size]) -> Vec<Option<Given>> {
+    pub(super) fn positions(
+        &mut self,
+        base: &mut core::Expr,
+        args: &[ast::IndexArg],
+        axes: &mut [Size],
+    ) -> Vec<Option<Given>> {
         let mut out = Vec::new();
         for (axis, arg) in args.iter().enumerate() {
             out.push(match arg {
-                ast::IndexArg::At(i) if super::along::literal(i).is_none() => Some(self.position(i, axis, &mut axes[axis], base)),
+                ast::IndexArg::At(i) if super::along::literal(i).is_none() => {
+                    Some(self.position(i, axis, &mut axes[axis], base))
+                }
                 _ => None,
             });
         }

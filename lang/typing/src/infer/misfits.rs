@@ -29,7 +29,10 @@ pub(super) struct Call<'a> {
 
 impl<'a> Call<'a> {
     /// The same call with other arguments.
-    fn with<'b>(self, args: &'b [&'b ast::Expr]) -> Call<'b> where 'a: 'b {
+    fn with<'b>(self, args: &'b [&'b ast::Expr]) -> Call<'b>
+    where
+        'a: 'b,
+    {
         Call { args, ..self }
     }
 }
@@ -38,11 +41,16 @@ impl Infer<'_> {
     /// Called after a call with errors, which are those from `before` on. Replaces them if other arguments fit.
     pub(super) fn other_arguments(&mut self, call: Call<'_>, before: usize) {
         let Call { f, args, span, .. } = call;
-        let first = self.diags[before..].iter().find(|d| d.is_error()).map(|d| (d.code, d.primary.span, d.hint.is_some()));
+        let first =
+            self.diags[before..].iter().find(|d| d.is_error()).map(|d| (d.code, d.primary.span, d.hint.is_some()));
         let Some((code, at, advised)) = first else { return };
         let here = args.iter().any(|a| a.span == at || super::exprs::last_span(a) == at) || at == span || at == f.span;
         let large = args.len() > MAX_ARGUMENTS || span.hi - span.lo > MAX_BYTES;
-        if self.trial.on || large || !here || !matches!(code, "E0203" | "E0204" | "E0205" | "E0206" | "E0210" | "E0211" | "E0601" | "E0602" | "E0604") {
+        if self.trial.on
+            || large
+            || !here
+            || !matches!(code, "E0203" | "E0204" | "E0205" | "E0206" | "E0210" | "E0211" | "E0601" | "E0602" | "E0604")
+        {
             return;
         }
         let more = self.diags[before..].iter().any(|d| d.code == "E0204");
@@ -60,7 +68,13 @@ impl Infer<'_> {
         };
         if let Some(mut d) = found {
             // Keep the place of the operation that rejects them.
-            d.secondary.extend(self.diags[before..].iter().filter(|d| d.is_error()).flat_map(|d| d.secondary.iter().filter(|l| l.text.starts_with("this operation")).cloned()).take(1));
+            d.secondary.extend(
+                self.diags[before..]
+                    .iter()
+                    .filter(|d| d.is_error())
+                    .flat_map(|d| d.secondary.iter().filter(|l| l.text.starts_with("this operation")).cloned())
+                    .take(1),
+            );
             let mut n = 0;
             self.diags.retain(|d| {
                 n += 1;
@@ -89,7 +103,10 @@ impl Infer<'_> {
             let all: Vec<&ast::Expr> = parts.iter().collect();
             self.fits(call.with(&all))?;
             let new = parts.iter().map(|p| self.as_argument(p)).collect::<Vec<_>>().join(" ");
-            let behind = self.host.text(Span { lo: one.span.lo.saturating_sub(1), hi: one.span.lo, ..one.span }).starts_with(char::is_whitespace);
+            let behind = self
+                .host
+                .text(Span { lo: one.span.lo.saturating_sub(1), hi: one.span.lo, ..one.span })
+                .starts_with(char::is_whitespace);
             let spaced = if behind { new.clone() } else { format!(" {new}") };
             return Some(calls::one_by_one(one.span, &describe(f), self.host.text(f.span), &new, spaced));
         }
@@ -101,7 +118,8 @@ impl Infer<'_> {
             all.push(&tuple);
             if self.fits(call.with(&all)).is_some() && !self.waits(call.with(&all)) {
                 let parts = args[from..].iter().map(|a| self.host.text(a.span)).collect::<Vec<_>>().join(", ");
-                let call: Vec<&str> = std::iter::once(f).chain(args[..from].iter().copied()).map(|e| self.host.text(e.span)).collect();
+                let call: Vec<&str> =
+                    std::iter::once(f).chain(args[..from].iter().copied()).map(|e| self.host.text(e.span)).collect();
                 return Some(calls::as_tuple(place, &describe(f), (from, args.len() - from), &call.join(" "), parts));
             }
         }
@@ -119,7 +137,17 @@ impl Infer<'_> {
     /// The source of an expression as an argument, in parentheses if needed.
     fn as_argument(&self, e: &ast::Expr) -> String {
         let text = self.host.text(e.span);
-        let plain = matches!(e.kind, ast::ExprKind::Lit(_) | ast::ExprKind::Var(_) | ast::ExprKind::Paren(_) | ast::ExprKind::Tuple(_) | ast::ExprKind::Array(_) | ast::ExprKind::Field(..) | ast::ExprKind::Index(..) | ast::ExprKind::Record(_));
+        let plain = matches!(
+            e.kind,
+            ast::ExprKind::Lit(_)
+                | ast::ExprKind::Var(_)
+                | ast::ExprKind::Paren(_)
+                | ast::ExprKind::Tuple(_)
+                | ast::ExprKind::Array(_)
+                | ast::ExprKind::Field(..)
+                | ast::ExprKind::Index(..)
+                | ast::ExprKind::Record(_)
+        );
         if plain { text.to_owned() } else { format!("({text})") }
     }
 
@@ -156,7 +184,18 @@ impl Infer<'_> {
             }
             let texts: Vec<String> = args.iter().map(|a| self.host.text(a.span).to_owned()).collect();
             let shown = self.show(&ty);
-            return Some(calls::Missing { of: &describe(f), f: self.host.text(f.span), texts: &texts, place, at, ty: shown, value }.diagnostic());
+            return Some(
+                calls::Missing {
+                    of: &describe(f),
+                    f: self.host.text(f.span),
+                    texts: &texts,
+                    place,
+                    at,
+                    ty: shown,
+                    value,
+                }
+                .diagnostic(),
+            );
         }
         None
     }
@@ -164,10 +203,14 @@ impl Infer<'_> {
     /// Whether a type is too vague for a suggestion: not fully known, or a function.
     fn says_little(&self, t: &Ty) -> bool {
         let mut open = matches!(self.resolve(t), Ty::Fun(..));
-        map_type(&self.resolve_deep(t), &mut |t| {
-            open |= matches!(t, Ty::Meta(_));
-            None
-        }, &mut |s| s);
+        map_type(
+            &self.resolve_deep(t),
+            &mut |t| {
+                open |= matches!(t, Ty::Meta(_));
+                None
+            },
+            &mut |s| s,
+        );
         open
     }
 
@@ -193,7 +236,8 @@ impl Infer<'_> {
             };
             for convert in conversions {
                 let function = ast::Expr { kind: ast::ExprKind::Var(Symbol::new(convert)), span: a.span };
-                let whole = ast::Expr { kind: ast::ExprKind::App(Box::new(function), vec![(*a).clone()]), span: a.span };
+                let whole =
+                    ast::Expr { kind: ast::ExprKind::App(Box::new(function), vec![(*a).clone()]), span: a.span };
                 let mut all = args.to_vec();
                 all[i] = &whole;
                 if self.fits(call.with(&all)).is_some() {
@@ -203,7 +247,8 @@ impl Infer<'_> {
                         "to_f32" => "F32",
                         _ => "Float",
                     };
-                    let expected = self.show(&map_type(&found, &mut |_| None, &mut |s| s)).replace(&self.show(leaf), expected);
+                    let expected =
+                        self.show(&map_type(&found, &mut |_| None, &mut |s| s)).replace(&self.show(leaf), expected);
                     let found = self.show(&found);
                     return Some(calls::converted(a.span, (i, &describe(f)), (expected, found), new));
                 }
@@ -225,7 +270,10 @@ impl Infer<'_> {
         let value = self.default_of(f, &ty)?;
         let Ty::Record(r) = self.resolve(&ty) else { return None };
         let known = self.open_record(&r).fields;
-        let other = fields.iter().find(|(n, _)| known.iter().all(|(k, _)| *k != n.name)).map(|(n, _)| (n.span, n.name.to_string()));
+        let other = fields
+            .iter()
+            .find(|(n, _)| known.iter().all(|(k, _)| *k != n.name))
+            .map(|(n, _)| (n.span, n.name.to_string()));
         let names: Vec<String> = known.iter().map(|(n, _)| n.to_string()).collect();
         Some(records::part_of_options((at, self.host.text(at)), &describe(f), &value, other, &names))
     }
@@ -234,8 +282,18 @@ impl Infer<'_> {
     fn of_like_name(&mut self, call: Call<'_>) -> Option<Diagnostic> {
         let ast::ExprKind::Var(name) = strip(call.f).kind else { return None };
         self.prim_named(name)?;
-        let like = |n: &str| n != name.as_str() && n.len() > 2 && (n.starts_with(name.as_str()) || name.as_str().starts_with(n) || n.len() == name.as_str().len() + 1 && n.ends_with(name.as_str()));
-        let near = Prim::ALL.iter().map(|p| p.name()).filter(|n| like(n) && self.visible_prim(Symbol::new(n)).is_some()).take(8);
+        let like = |n: &str| {
+            n != name.as_str()
+                && n.len() > 2
+                && (n.starts_with(name.as_str())
+                    || name.as_str().starts_with(n)
+                    || n.len() == name.as_str().len() + 1 && n.ends_with(name.as_str()))
+        };
+        let near = Prim::ALL
+            .iter()
+            .map(|p| p.name())
+            .filter(|n| like(n) && self.visible_prim(Symbol::new(n)).is_some())
+            .take(8);
         for other in near.map(Symbol::new).collect::<Vec<_>>() {
             let f = ast::Expr { kind: ast::ExprKind::Var(other), span: call.f.span };
             let instead = Call { f: &f, ..call };
@@ -268,7 +326,11 @@ impl Infer<'_> {
             let mut others = args.to_vec();
             let out = others.remove(place);
             if self.fits(call.with(&others)).is_some() {
-                let all = std::iter::once(f).chain(others).map(|e| self.host.text(e.span).to_owned()).collect::<Vec<_>>().join(" ");
+                let all = std::iter::once(f)
+                    .chain(others)
+                    .map(|e| self.host.text(e.span).to_owned())
+                    .collect::<Vec<_>>()
+                    .join(" ");
                 let (name, cut) = (describe(f), Span { hi: args[place + 1].span.lo, ..out.span });
                 return Some(calls::one_too_many(out.span, &name, (args.len() - 1, args.len()), place, all, cut));
             }
@@ -293,13 +355,20 @@ impl Infer<'_> {
             Some(m) => self.module(m)?,
             None => Rc::new(self.env.clone()),
         };
-        let mut named: Vec<(Symbol, Rc<Scheme>)> = env.values.iter().filter(|(n, _)| n.as_str().ends_with("defaults")).map(|(n, g)| (*n, g.scheme.clone())).collect();
+        let mut named: Vec<(Symbol, Rc<Scheme>)> = env
+            .values
+            .iter()
+            .filter(|(n, _)| n.as_str().ends_with("defaults"))
+            .map(|(n, g)| (*n, g.scheme.clone()))
+            .collect();
         // A value named after the function comes first.
         named.sort_by_key(|(n, _)| (!n.as_str().starts_with(name.as_str()), n.as_str()));
-        let fits = |me: &mut Self, s: &Scheme| me.attempt(|me| {
-            let (t, _) = me.instantiate(s, f.span, "");
-            me.unify(ty, &t).is_ok()
-        }) == Some(true);
+        let fits = |me: &mut Self, s: &Scheme| {
+            me.attempt(|me| {
+                let (t, _) = me.instantiate(s, f.span, "");
+                me.unify(ty, &t).is_ok()
+            }) == Some(true)
+        };
         let (found, _) = named.into_iter().find(|(_, s)| fits(self, s))?;
         Some(module.map_or_else(|| found.to_string(), |m| format!("{m}.{found}")))
     }

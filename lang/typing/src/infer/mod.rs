@@ -14,8 +14,8 @@ mod control;
 mod data;
 mod defaulted;
 mod exprs;
-mod generalise;
 mod filled;
+mod generalise;
 mod given;
 mod habits;
 mod indexing;
@@ -48,8 +48,8 @@ mod zonk;
 pub(crate) use defaulted::Computed;
 pub(crate) use given::spelling;
 pub use items::{Checked, check_item};
-pub use trials::definitions;
 pub use shapes::shapes;
+pub use trials::definitions;
 pub(crate) use unify::implies;
 
 use crate::core::{self, ExprKind, Lit, Local, Rep};
@@ -61,9 +61,9 @@ use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use scope::Bound;
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::cell::Cell;
 use std::rc::Rc;
 
 /// An inference variable.
@@ -189,7 +189,15 @@ impl<'a> Infer<'a> {
     }
 
     fn meta(&mut self) -> Ty {
-        self.metas.push(Meta { bound: None, level: self.level, classes: Vec::new(), scalar: false, name: None, row: false, grows: false });
+        self.metas.push(Meta {
+            bound: None,
+            level: self.level,
+            classes: Vec::new(),
+            scalar: false,
+            name: None,
+            row: false,
+            grows: false,
+        });
         Ty::Meta(self.metas.len() as u32 - 1)
     }
 
@@ -225,7 +233,8 @@ impl<'a> Infer<'a> {
     }
 
     fn report(&mut self, d: Diagnostic) {
-        let again = self.diags.iter().any(|e| e.code == d.code && e.primary.span == d.primary.span && e.message == d.message);
+        let again =
+            self.diags.iter().any(|e| e.code == d.code && e.primary.span == d.primary.span && e.message == d.message);
         if self.diags.len() < 200 && !again {
             self.diags.push(d);
         }
@@ -248,22 +257,26 @@ impl<'a> Infer<'a> {
         let alone = matches!(t, Ty::Meta(_));
         // A single number is shown as the type it would default to; numbers of undetermined type are shown as
         // variables.
-        let t = map_type(&t, &mut |t| match t {
-            Ty::Meta(m) if self.metas[*m as usize].scalar => {
-                let classes = &self.metas[*m as usize].classes;
-                if classes.iter().any(|c| c.0 == Class::Real) {
-                    return Some(Ty::Float);
+        let t = map_type(
+            &t,
+            &mut |t| match t {
+                Ty::Meta(m) if self.metas[*m as usize].scalar => {
+                    let classes = &self.metas[*m as usize].classes;
+                    if classes.iter().any(|c| c.0 == Class::Real) {
+                        return Some(Ty::Float);
+                    }
+                    if alone || classes.iter().any(|c| c.2 == "a number") {
+                        return Some(Ty::Int);
+                    }
+                    if !numbers.contains(m) {
+                        numbers.push(*m);
+                    }
+                    None
                 }
-                if alone || classes.iter().any(|c| c.2 == "a number") {
-                    return Some(Ty::Int);
-                }
-                if !numbers.contains(m) {
-                    numbers.push(*m);
-                }
-                None
-            }
-            _ => None,
-        }, &mut |s| s);
+                _ => None,
+            },
+            &mut |s| s,
+        );
         let mut p = Printer::default();
         p.mark(marks);
         // The most recent annotations are named first: they belong to the current function.
@@ -309,14 +322,18 @@ impl<'a> Infer<'a> {
     fn resolve_deep(&self, t: &Ty) -> Ty {
         let t = self.resolve(t);
         stacker::maybe_grow(32 * 1024, 1024 * 1024, || {
-            map_type(&t, &mut |t| match t {
-                Ty::Meta(_) => {
-                    let r = self.resolve(t);
-                    Some(if matches!(r, Ty::Meta(_)) { r } else { self.resolve_deep(&r) })
-                }
-                Ty::Record(r) if r.tail.is_some() => Some(self.joined_record(r)),
-                _ => None,
-            }, &mut |s| self.resolve_size(s))
+            map_type(
+                &t,
+                &mut |t| match t {
+                    Ty::Meta(_) => {
+                        let r = self.resolve(t);
+                        Some(if matches!(r, Ty::Meta(_)) { r } else { self.resolve_deep(&r) })
+                    }
+                    Ty::Record(r) if r.tail.is_some() => Some(self.joined_record(r)),
+                    _ => None,
+                },
+                &mut |s| self.resolve_size(s),
+            )
         })
     }
 
@@ -344,7 +361,15 @@ impl<'a> Infer<'a> {
     }
 
     fn bind_mono(&mut self, name: Symbol, local: Local, ty: Ty) {
-        self.scope.push(Bound { name, local, scheme: Rc::new(Scheme::mono(ty)), recursive: None, size: None, arity: 0, closed: Cell::default() });
+        self.scope.push(Bound {
+            name,
+            local,
+            scheme: Rc::new(Scheme::mono(ty)),
+            recursive: None,
+            size: None,
+            arity: 0,
+            closed: Cell::default(),
+        });
     }
 }
 

@@ -66,8 +66,12 @@ impl Infer<'_> {
         })
     }
 
-    /// The candidate closest to an unknown name; none after too many unknown names.
-    pub(super) fn nearest<'a>(&mut self, name: &str, candidates: impl FnOnce(&Self) -> Vec<&'a str>) -> Option<String> {
+    /// The candidate nearest to an unknown name, of equally near ones that of the first group. In a text with very many unknown names the later ones go without.
+    pub(super) fn nearest<'a, const N: usize>(
+        &mut self,
+        name: &str,
+        groups: impl FnOnce(&Self) -> [Vec<&'a str>; N],
+    ) -> Option<String> {
         self.tables.looked_for += 1;
         if self.tables.looked_for > MAX_LOOKED_FOR {
             return None;
@@ -100,7 +104,8 @@ impl Infer<'_> {
         }
         let members: Vec<String> = self.host.std_homes(name.as_str()).iter().map(|m| format!("{m}.{name}")).collect();
         if !members.is_empty() {
-            return names::Unknown { what: None, name: name.as_str(), span, near: Some(members.join("` or `")) }.diagnostic();
+            return names::Unknown { what: None, name: name.as_str(), span, near: Some(members.join("` or `")) }
+                .diagnostic();
         }
         let near = self.near(name);
         let d = names::Unknown { what: None, name: name.as_str(), span, near }.diagnostic();
@@ -109,9 +114,18 @@ impl Infer<'_> {
 
     /// An error for a name that is defined further down.
     fn later(&self, name: Symbol, span: Span) -> Option<Diagnostic> {
-        let (at, whole) = self.tables.defined.get(&name)?.iter().find(|(at, _)| at.file == span.file && at.lo > span.hi)?;
-        let uses = |f: &Symbol| self.host.text(*whole).split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '\'')).any(|w| w == f.as_str());
-        let around = self.tables.defined.iter().find(|(_, places)| places.iter().any(|(_, w)| w.file == span.file && w.lo <= span.lo && span.hi <= w.hi));
+        let (at, whole) =
+            self.tables.defined.get(&name)?.iter().find(|(at, _)| at.file == span.file && at.lo > span.hi)?;
+        let uses = |f: &Symbol| {
+            self.host
+                .text(*whole)
+                .split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '\''))
+                .any(|w| w == f.as_str())
+        };
+        let around =
+            self.tables.defined.iter().find(|(_, places)| {
+                places.iter().any(|(_, w)| w.file == span.file && w.lo <= span.lo && span.hi <= w.hi)
+            });
         let within = around.map(|(f, _)| *f).filter(uses);
         Some(names::later(span, name.as_str(), (*at, &self.host.line(*at, span)), within.as_ref().map(|f| f.as_str())))
     }
@@ -132,7 +146,10 @@ impl Infer<'_> {
     /// `read_csv data.csv`: a file name without quotes.
     pub(super) fn file_name(&mut self, r: &ast::Expr, name: ast::Ident, span: Span) -> Option<core::Expr> {
         let ast::ExprKind::Var(root) = r.kind else { return None };
-        if !matches!(name.name.as_str(), "csv" | "tsv" | "txt" | "json" | "npy" | "npz" | "adl") || self.is_defined(root) || self.module(root).is_some() {
+        if !matches!(name.name.as_str(), "csv" | "tsv" | "txt" | "json" | "npy" | "npz" | "adl")
+            || self.is_defined(root)
+            || self.module(root).is_some()
+        {
             return None;
         }
         self.report(names::file_name(span, self.host.text(span)));
@@ -202,7 +219,8 @@ impl Infer<'_> {
             self.report(d);
             return self.error_expr(span);
         }
-        let (adl_prim::Typing::Scheme(text) | adl_prim::Typing::Elementwise(text) | adl_prim::Typing::Special(text)) = p.row().typing;
+        let (adl_prim::Typing::Scheme(text) | adl_prim::Typing::Elementwise(text) | adl_prim::Typing::Special(text)) =
+            p.row().typing;
         let scheme = self.prim_scheme(text);
         let (ty, reps) = self.instantiate(&scheme, span, p.name());
         if differentiates(p) {
@@ -214,7 +232,22 @@ impl Infer<'_> {
     /// Elementwise primitives as values. The context decides whether their operands are scalars or arrays.
     pub(super) fn operator_value(&mut self, p: Prim, span: Span) -> Option<core::Expr> {
         let elementwise = matches!(p.row().typing, adl_prim::Typing::Elementwise(_));
-        let arithmetic = matches!(p, Prim::Add | Prim::Sub | Prim::Mul | Prim::Div | Prim::IntDiv | Prim::Rem | Prim::Pow | Prim::Neg | Prim::Append | Prim::MatMul | Prim::Where | Prim::Diag | Prim::Stack);
+        let arithmetic = matches!(
+            p,
+            Prim::Add
+                | Prim::Sub
+                | Prim::Mul
+                | Prim::Div
+                | Prim::IntDiv
+                | Prim::Rem
+                | Prim::Pow
+                | Prim::Neg
+                | Prim::Append
+                | Prim::MatMul
+                | Prim::Where
+                | Prim::Diag
+                | Prim::Stack
+        );
         if !elementwise && !arithmetic {
             return None;
         }
@@ -269,7 +302,9 @@ impl Infer<'_> {
         let d = match ours.is_empty() {
             false => names::elsewhere(span, &path, &ours),
             true => {
-                let near = self.nearest(name.name.as_str(), |_| [env.values.keys().map(|s| s.as_str()).collect()]).map(|n| format!("{module}.{n}"));
+                let near = self
+                    .nearest(name.name.as_str(), |_| [env.values.keys().map(|s| s.as_str()).collect()])
+                    .map(|n| format!("{module}.{n}"));
                 names::Unknown { what: None, name: &path, span, near }.diagnostic()
             }
         };
@@ -292,7 +327,19 @@ impl Infer<'_> {
 /// Whether a primitive differentiates at its first type variable.
 fn differentiates(p: Prim) -> bool {
     use Prim as P;
-    matches!(p, P::Grad | P::ValueAndGrad | P::Jvp | P::Vjp | P::Linearize | P::Hvp | P::Gradcheck | P::GradWith | P::ValueAndGradWith | P::ResidualsUnder)
+    matches!(
+        p,
+        P::Grad
+            | P::ValueAndGrad
+            | P::Jvp
+            | P::Vjp
+            | P::Linearize
+            | P::Hvp
+            | P::Gradcheck
+            | P::GradWith
+            | P::ValueAndGradWith
+            | P::ResidualsUnder
+    )
 }
 
 fn g_name(name: Symbol) -> &'static str {

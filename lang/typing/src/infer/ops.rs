@@ -2,9 +2,9 @@
 
 use super::waiting::Op;
 use super::{Infer, array};
-use crate::errors::{classes, constraints, derivatives};
 use crate::errors::mismatch::Mixed;
 use crate::errors::reason::Why;
+use crate::errors::{classes, constraints, derivatives};
 use crate::ty::{Class, Ty};
 use adl_prim::{Cmp, Prim, Typing};
 use adl_syntax::diag::Diagnostic;
@@ -25,7 +25,8 @@ pub(super) enum Head {
 
 /// Whether an operator may be a constraint of a scheme.
 pub(super) fn is_constraint(p: Prim) -> bool {
-    let special = matches!(p, Prim::MatMul | Prim::Append | Prim::Reshape | Prim::Norm | Prim::Where | Prim::Diag | Prim::Stack);
+    let special =
+        matches!(p, Prim::MatMul | Prim::Append | Prim::Reshape | Prim::Norm | Prim::Where | Prim::Diag | Prim::Stack);
     let arithmetic = matches!(p, Prim::Add | Prim::Sub | Prim::Mul | Prim::Div | Prim::IntDiv | Prim::Rem | Prim::Pow);
     special || arithmetic || matches!(p.row().typing, Typing::Elementwise(_))
 }
@@ -47,7 +48,11 @@ impl Infer<'_> {
             },
             Ty::Var(v) => match self.rigid.get(&v) {
                 Some((classes, _)) if classes.iter().any(|c| matches!(c, Class::Num | Class::Real)) => Head::Scalar,
-                Some((classes, _)) if classes.iter().any(|c| matches!(c, Class::Nums | Class::Reals | Class::Space)) => Head::Unknown,
+                Some((classes, _))
+                    if classes.iter().any(|c| matches!(c, Class::Nums | Class::Reals | Class::Space)) =>
+                {
+                    Head::Unknown
+                }
                 _ if self.is_given(v) => Head::Unknown,
                 Some((classes, _)) if classes.contains(&Class::Diff) => Head::Compound,
                 _ => Head::Bad,
@@ -60,7 +65,12 @@ impl Infer<'_> {
     /// Like `head`, for an operand of an operator. Comparisons and logic treat Strings and Bools as scalars.
     pub(super) fn operand(&self, prim: Prim, t: &Ty) -> Head {
         match self.head(t) {
-            Head::Bad if (is_logic(prim) || Cmp::of_each(prim).is_some()) && matches!(self.resolve(t), Ty::Bool | Ty::Str) => Head::Scalar,
+            Head::Bad
+                if (is_logic(prim) || Cmp::of_each(prim).is_some())
+                    && matches!(self.resolve(t), Ty::Bool | Ty::Str) =>
+            {
+                Head::Scalar
+            }
             head => head,
         }
     }
@@ -75,7 +85,9 @@ impl Infer<'_> {
         let done = self.solve_here(op, force);
         if let Some(place) = op.inside.as_ref().filter(|_| self.diags.len() > before) {
             // An error that another class constraint of the same function reported is not repeated.
-            let told = |d: &Diagnostic| d.is_error() && d.secondary.iter().map(|l| l.span).chain([d.primary.span]).any(|at| at == op.span);
+            let told = |d: &Diagnostic| {
+                d.is_error() && d.secondary.iter().map(|l| l.span).chain([d.primary.span]).any(|at| at == op.span)
+            };
             if self.diags[..before].iter().any(told) {
                 self.diags.truncate(before);
                 return done;
@@ -142,7 +154,14 @@ impl Infer<'_> {
         }
         if is_logic(op.prim) {
             let at = op.args.iter().find(|(a, _)| self.bottom(a) == t).map_or(op.span, |(_, at)| *at);
-            return self.expect(&Ty::Bool, &t, at, &Why::new(format!("an operand of {}", classes::quoted(Self::op_name(op.prim))))).then_some(Ty::Bool);
+            return self
+                .expect(
+                    &Ty::Bool,
+                    &t,
+                    at,
+                    &Why::new(format!("an operand of {}", classes::quoted(Self::op_name(op.prim)))),
+                )
+                .then_some(Ty::Bool);
         }
         self.make_scalar(&t);
         let class = match &t {
@@ -202,7 +221,9 @@ impl Infer<'_> {
 
     pub(super) fn reject(&mut self, op: &Op, t: &Ty, span: Span) -> bool {
         // `f -1 2`: the application of 1 has been reported.
-        if self.negative_argument(op, t).is_some_and(|m| self.diags.iter().any(|d| d.code == "E0204" && d.fix.iter().any(|e| e.span.lo == m.primary.span.lo))) {
+        if self.negative_argument(op, t).is_some_and(|m| {
+            self.diags.iter().any(|d| d.code == "E0204" && d.fix.iter().any(|e| e.span.lo == m.primary.span.lo))
+        }) {
             return true;
         }
         if let Some(d) = self.negative_argument(op, t).or_else(|| self.effect_as_operand(op)) {
@@ -219,7 +240,11 @@ impl Infer<'_> {
         let names = Self::op_name(op.prim) == "`+`" && op.args.iter().all(|(t, _)| matches!(self.resolve(t), Ty::Str));
         if let (true, [(_, left), (_, right)]) = (names, op.args.as_slice()) {
             let between = Span { lo: left.hi, hi: right.lo, ..*left };
-            let sign = self.host.text(between).find('+').map(|i| Span { lo: between.lo + i as u32, hi: between.lo + i as u32 + 1, ..between });
+            let sign = self.host.text(between).find('+').map(|i| Span {
+                lo: between.lo + i as u32,
+                hi: between.lo + i as u32 + 1,
+                ..between
+            });
             d = sign.into_iter().fold(d.hint("texts are joined with `++`"), |d, at| d.fix(at, "++"));
         }
         self.report(d);
@@ -314,7 +339,10 @@ impl Infer<'_> {
                 args.iter().any(|a| self.has_real(a, depth))
                     || depth < 8
                         && self.tables.datas.get(&id).is_some_and(|d| {
-                            d.cons.iter().flat_map(|c| &c.fields).any(|f| !matches!(f, Ty::Var(_)) && self.has_real(f, depth + 1))
+                            d.cons
+                                .iter()
+                                .flat_map(|c| &c.fields)
+                                .any(|f| !matches!(f, Ty::Var(_)) && self.has_real(f, depth + 1))
                         })
             }
             Ty::Unit | Ty::Bool | Ty::Int | Ty::Str | Ty::Fun(..) | Ty::Lin(..) => false,
@@ -338,7 +366,9 @@ impl Infer<'_> {
             }
             (Head::Array, Head::Scalar) => self.broadcast(op, &a, &b, sb),
             (Head::Scalar, Head::Array) => self.broadcast(op, &b, &a, sa),
-            (Head::Compound, Head::Compound | Head::Unknown) | (Head::Unknown, Head::Compound) if additive => self.same_compound(op, &a, &b),
+            (Head::Compound, Head::Compound | Head::Unknown) | (Head::Unknown, Head::Compound) if additive => {
+                self.same_compound(op, &a, &b)
+            }
             (Head::Compound, Head::Scalar) if scaling => self.scale(op, &a, &b, sa, sb),
             (Head::Scalar, Head::Compound) if op.prim == Prim::Mul => self.scale(op, &b, &a, sb, sa),
             (Head::Compound, Head::Unknown) if scaling => self.scale(op, &a, &b, sa, sb),
@@ -379,7 +409,13 @@ impl Infer<'_> {
         let [(a, sa), (b, sb)] = [&op.args[0], &op.args[1]];
         let Some(fix) = self.mixed(op, a, b) else { return false };
         let edit = self.converted_operand((a, op.operand_place(0)), (b, op.operand_place(1)));
-        let mixed = Mixed { op: classes::quoted(Self::op_name(op.prim)), left: (*sa, self.show(a)), right: (*sb, self.show(b)), fix, edit };
+        let mixed = Mixed {
+            op: classes::quoted(Self::op_name(op.prim)),
+            left: (*sa, self.show(a)),
+            right: (*sb, self.show(b)),
+            fix,
+            edit,
+        };
         self.report(mixed.diagnostic());
         true
     }
@@ -404,7 +440,9 @@ impl Infer<'_> {
         let operators = [" + ", " - ", " * ", " / ", " // ", " % ", " @ ", " ^ "];
         match t.is_empty() || t.len() > 30 || t.contains('\n') {
             true => "...".to_owned(),
-            false if op != "+" && operators.iter().any(|o| t.contains(o)) && !t.starts_with(['(', '[']) => format!("({t})"),
+            false if op != "+" && operators.iter().any(|o| t.contains(o)) && !t.starts_with(['(', '[']) => {
+                format!("({t})")
+            }
             false => t.to_owned(),
         }
     }
@@ -434,7 +472,11 @@ impl Infer<'_> {
         let name = Self::op_name(op.prim).trim_matches('`');
         let whole = |left: String, right: String| {
             let infix = !name.starts_with(|c: char| c.is_alphabetic());
-            if infix { format!("convert one: `{left} {name} {right}`") } else { format!("convert one: `{name} {} {}`", atom(&left), atom(&right)) }
+            if infix {
+                format!("convert one: `{left} {name} {right}`")
+            } else {
+                format!("convert one: `{name} {} {}`", atom(&left), atom(&right))
+            }
         };
         let text = |s: Span| self.operand_text(s, name);
         match (&x, &y) {
@@ -475,7 +517,8 @@ impl Infer<'_> {
             return true;
         }
         let Some(leaf) = self.leaf(op, arr) else { return true };
-        let why = Why::new(format!("the number that {} spreads over the array", classes::quoted(Self::op_name(op.prim))));
+        let why =
+            Why::new(format!("the number that {} spreads over the array", classes::quoted(Self::op_name(op.prim))));
         self.expect(&leaf, scalar, span, &why);
         self.finish(op, &self.map_leaf(arr, op.prim))
     }

@@ -30,7 +30,12 @@ impl Infer<'_> {
             ast::PatKind::Tuple(parts) => {
                 let types: Vec<Ty> = parts.iter().map(|_| self.meta()).collect();
                 let known = self.expect(ty, &Ty::Tuple(types.clone().into()), p.span, &Why::new("this pattern"));
-                let parts = parts.iter().zip(&types).enumerate().map(|(i, (q, t))| (Step::Item(i as u32), self.pat(q, t, vars))).collect();
+                let parts = parts
+                    .iter()
+                    .zip(&types)
+                    .enumerate()
+                    .map(|(i, (q, t))| (Step::Item(i as u32), self.pat(q, t, vars)))
+                    .collect();
                 if known { TPat::Parts(parts) } else { TPat::Wild }
             }
             ast::PatKind::Record(fields, more) => self.pat_record(fields, *more, ty, p.span, vars),
@@ -81,7 +86,14 @@ impl Infer<'_> {
         TPat::Lit(lit)
     }
 
-    fn pat_record(&mut self, fields: &[(ast::Ident, ast::Pat)], more: bool, ty: &Ty, span: Span, vars: &mut Vec<PatVar>) -> TPat {
+    fn pat_record(
+        &mut self,
+        fields: &[(ast::Ident, ast::Pat)],
+        more: bool,
+        ty: &Ty,
+        span: Span,
+        vars: &mut Vec<PatVar>,
+    ) -> TPat {
         if let Ty::Record(r) = self.resolve(ty) {
             let open = self.open_record(&r);
             let known: HashSet<Symbol> = open.fields.iter().map(|(m, _)| *m).collect();
@@ -104,11 +116,20 @@ impl Infer<'_> {
         let tail = Some(self.row_meta());
         let record = Ty::Record(Rc::new(RecordTy { fields: typed, tail }));
         let known = self.expect(ty, &record, span, &Why::new("this pattern"));
-        let parts = fields.iter().zip(&metas).map(|((n, q), (_, t))| (Step::Field(n.name), self.pat(q, t, vars))).collect();
+        let parts =
+            fields.iter().zip(&metas).map(|((n, q), (_, t))| (Step::Field(n.name), self.pat(q, t, vars))).collect();
         if known { TPat::Parts(parts) } else { TPat::Wild }
     }
 
-    fn pat_con(&mut self, module: Option<ast::Ident>, con: ast::Ident, args: &[ast::Pat], ty: &Ty, span: Span, vars: &mut Vec<PatVar>) -> TPat {
+    fn pat_con(
+        &mut self,
+        module: Option<ast::Ident>,
+        con: ast::Ident,
+        args: &[ast::Pat],
+        ty: &Ty,
+        span: Span,
+        vars: &mut Vec<PatVar>,
+    ) -> TPat {
         let Some((data, tag)) = self.find_con(module, con) else {
             for a in args {
                 let t = self.meta();
@@ -159,7 +180,9 @@ impl Infer<'_> {
                 out.push(p);
                 continue;
             }
-            let odd = |xs: &[PatVar], ys: &[PatVar]| -> Vec<String> { xs.iter().filter(|x| !ys.iter().any(|y| y.0 == x.0)).map(|x| x.0.to_string()).collect() };
+            let odd = |xs: &[PatVar], ys: &[PatVar]| -> Vec<String> {
+                xs.iter().filter(|x| !ys.iter().any(|y| y.0 == x.0)).map(|x| x.0.to_string()).collect()
+            };
             let mut differ = odd(&first, &mine);
             differ.extend(odd(&mine, &first));
             if !differ.is_empty() {
@@ -180,7 +203,11 @@ impl Infer<'_> {
     }
 
     /// The constructor of that name.
-    pub(super) fn find_con(&mut self, module: Option<ast::Ident>, con: ast::Ident) -> Option<(Rc<crate::ty::DataDecl>, u32)> {
+    pub(super) fn find_con(
+        &mut self,
+        module: Option<ast::Ident>,
+        con: ast::Ident,
+    ) -> Option<(Rc<crate::ty::DataDecl>, u32)> {
         let found = match module {
             None => self.env.con(con.name).cloned(),
             Some(m) => self.module(m.name).and_then(|e| e.con(con.name).cloned()),
@@ -190,7 +217,10 @@ impl Infer<'_> {
                 let base = me.env.base.iter().flat_map(|b| b.cons.keys());
                 [me.env.cons.keys().map(|s| s.as_str()).collect(), base.map(|s| s.as_str()).collect()]
             });
-            self.report(names::Unknown { what: Some("constructor"), name: con.name.as_str(), span: con.span, near }.diagnostic());
+            self.report(
+                names::Unknown { what: Some("constructor"), name: con.name.as_str(), span: con.span, near }
+                    .diagnostic(),
+            );
         }
         found
     }
@@ -202,17 +232,29 @@ impl Infer<'_> {
         let mut map: HashMap<TyVar, Ty> = data.params.iter().copied().zip(args.iter().cloned()).collect();
         // Variables that are not parameters stand for types with errors, which unify with everything.
         let mut subst = |t: &Ty| {
-            super::map_type(t, &mut |t| match t {
-                Ty::Var(v) => Some(map.entry(*v).or_insert_with(|| self.meta()).clone()),
-                _ => None,
-            }, &mut |s| s)
+            super::map_type(
+                t,
+                &mut |t| match t {
+                    Ty::Var(v) => Some(map.entry(*v).or_insert_with(|| self.meta()).clone()),
+                    _ => None,
+                },
+                &mut |s| s,
+            )
         };
         let fields = data.cons[tag as usize].fields.iter().map(&mut subst).collect();
         (fields, Ty::Data(data.id, args.clone().into()))
     }
 
     /// Destructures the value in `local` by a pattern that must be irrefutable, then runs `body`.
-    pub(super) fn destructure(&mut self, local: Local, ty: &Ty, pat: TPat, vars: &[PatVar], span: Span, body: core::Expr) -> core::Expr {
+    pub(super) fn destructure(
+        &mut self,
+        local: Local,
+        ty: &Ty,
+        pat: TPat,
+        vars: &[PatVar],
+        span: Span,
+        body: core::Expr,
+    ) -> core::Expr {
         let (e, refused) = self.taken_apart(local, ty, pat, vars, span, body);
         if let Some(d) = refused {
             self.report(d);
@@ -221,7 +263,15 @@ impl Infer<'_> {
     }
 
     /// Like `destructure`, and reports a refutable pattern with the given message.
-    pub(super) fn taken_apart(&mut self, local: Local, ty: &Ty, pat: TPat, vars: &[PatVar], span: Span, body: core::Expr) -> (core::Expr, Option<Diagnostic>) {
+    pub(super) fn taken_apart(
+        &mut self,
+        local: Local,
+        ty: &Ty,
+        pat: TPat,
+        vars: &[PatVar],
+        span: Span,
+        body: core::Expr,
+    ) -> (core::Expr, Option<Diagnostic>) {
         match pat {
             TPat::Wild => return (body, None),
             TPat::Var(x) if x == local => return (body, None),
@@ -252,7 +302,8 @@ impl Infer<'_> {
         if lengths.is_empty() {
             return (taken, refused);
         }
-        let check = |(path, axis, n)| (SizeAt { from: local, path, axis, span }, SizeRep::Const(n as u64), String::new());
+        let check =
+            |(path, axis, n)| (SizeAt { from: local, path, axis, span }, SizeRep::Const(n as u64), String::new());
         let sizes = Sizes { binds: Vec::new(), checks: lengths.into_iter().map(check).collect() };
         (mk(ExprKind::Sizes(sizes, taken), t, s), refused)
     }
@@ -307,7 +358,12 @@ impl Infer<'_> {
 
 /// Array patterns whose lengths are not known from types: the path, axis and length of each, to be checked at run time.
 /// Reports patterns whose length contradicts a length known from types.
-fn assume_lengths(p: &mut TPat, path: &mut Vec<Step>, axis: u32, out: &mut Vec<(Vec<Step>, u32, usize)>) -> Result<(), (usize, usize)> {
+fn assume_lengths(
+    p: &mut TPat,
+    path: &mut Vec<Step>,
+    axis: u32,
+    out: &mut Vec<(Vec<Step>, u32, usize)>,
+) -> Result<(), (usize, usize)> {
     match p {
         TPat::As(p, _) => assume_lengths(p, path, axis, out),
         TPat::Parts(parts) if axis == 0 => parts.iter_mut().try_for_each(|(step, p)| {

@@ -16,7 +16,9 @@ impl Infer<'_> {
             // Arithmetic of literals, as in `n ^ (1 + 1)`.
             Ty::Meta(m) if base == Ty::Int => {
                 let meta = &self.metas[m as usize];
-                meta.scalar && meta.classes.iter().all(|c| c.0 != Class::Real) && self.unify(&Ty::Int, &exponent).is_ok()
+                meta.scalar
+                    && meta.classes.iter().all(|c| c.0 != Class::Real)
+                    && self.unify(&Ty::Int, &exponent).is_ok()
             }
             _ => false,
         }

@@ -3,9 +3,9 @@
 use super::ops::Head;
 use super::waiting::Op;
 use super::{Infer, array};
+use crate::errors::classes;
 use crate::errors::reason::Why;
 use crate::errors::sizes::{self, Known};
-use crate::errors::classes;
 use crate::ty::{Class, Size, Ty};
 use adl_syntax::span::Span;
 
@@ -72,8 +72,8 @@ impl Infer<'_> {
         self.finish(op, &res)
     }
 
-    /// The last axis of the left operand and the first of the right one, if both are constants and differ.
-    fn inner_sizes(&self, a: &Ty, b: &Ty) -> Option<(Known, Known)> {
+    /// The last axis of the left side of a product, which has `axes`, and the first of its right side, where both are known and differ.
+    fn inner_sizes(&self, a: &Ty, b: &Ty, axes: u8) -> Option<(Known, Known)> {
         let (Ty::Array(n, row), Ty::Array(m, _)) = (self.resolve(a), self.resolve(b)) else { return None };
         let n = match self.resolve(&row) {
             Ty::Array(k, _) => k,
@@ -81,7 +81,9 @@ impl Infer<'_> {
             _ => n,
         };
         let known = |s: Size| match self.resolve_size(s) {
-            Size::Const(size, at) => Some(Known { size, origin: (at.0 != Span::default()).then(|| (at.0, self.host.line(at.0, at.0))) }),
+            Size::Const(size, at) => {
+                Some(Known { size, origin: (at.0 != Span::default()).then(|| (at.0, self.host.line(at.0, at.0))) })
+            }
             _ => None,
         };
         Some((known(n)?, known(m)?)).filter(|(l, r)| l.size != r.size)
@@ -105,8 +107,12 @@ impl Infer<'_> {
                 let mut whole = op.args[2].clone();
                 for (i, bound) in op.args[..2].iter().cloned().enumerate() {
                     match (self.known_rank(&bound.0), self.known_rank(&whole.0)) {
-                        (Some(m @ 1..), Some(n)) if m <= n => whole.0 = self.spread("a bound of `clamp`".into(), &bound, (&whole, "what is clamped")),
-                        (Some(1..), Some(_)) => whole = (self.spread("what is clamped".into(), &whole, (&bound, "a bound")), op.args[i].1),
+                        (Some(m @ 1..), Some(n)) if m <= n => {
+                            whole.0 = self.spread("a bound of `clamp`".into(), &bound, (&whole, "what is clamped"))
+                        }
+                        (Some(1..), Some(_)) => {
+                            whole = (self.spread("what is clamped".into(), &whole, (&bound, "a bound")), op.args[i].1)
+                        }
                         _ => {
                             self.expect(&leaf, &bound.0, bound.1, &Why::new("a bound of `clamp`"));
                         }
@@ -131,7 +137,10 @@ impl Infer<'_> {
     /// `a ++ b` on arrays, Strings and lists; arrays by default.
     pub(super) fn solve_append(&mut self, op: &Op, force: bool) -> bool {
         let ((a, sa), (b, sb)) = (op.args[0].clone(), op.args[1].clone());
-        let known = [&a, &b, &op.res].into_iter().map(|t| self.resolve(t)).find(|t| !matches!(t, Ty::Meta(m) if !self.metas[*m as usize].scalar));
+        let known = [&a, &b, &op.res]
+            .into_iter()
+            .map(|t| self.resolve(t))
+            .find(|t| !matches!(t, Ty::Meta(m) if !self.metas[*m as usize].scalar));
         match known {
             None if !force => false,
             None | Some(Ty::Array(..)) => self.append_arrays(op, (&a, sa), (&b, sb)),
@@ -145,7 +154,8 @@ impl Infer<'_> {
             }
             Some(t) => {
                 let at = if self.resolve(&b) == t { sb } else { sa };
-                let d = self.applied_before(&a, (sa, sb), "++").unwrap_or_else(|| classes::not_joined(at, &self.show(&t)));
+                let d =
+                    self.applied_before(&a, (sa, sb), "++").unwrap_or_else(|| classes::not_joined(at, &self.show(&t)));
                 self.report(d);
                 true
             }
@@ -155,11 +165,14 @@ impl Infer<'_> {
     fn append_arrays(&mut self, op: &Op, (a, sa): (&Ty, Span), (b, sb): (&Ty, Span)) -> bool {
         let (m, n, t) = (self.size_meta(), self.size_meta(), self.meta());
         let left = self.expect(&array(m, t.clone()), a, sa, &Why::is("the left side of `++`", sb, "the right side", b));
-        if left && !self.expect(&array(n, t.clone()), b, sb, &Why::is("the right side of `++`", sa, "the left side", a)) {
+        if left && !self.expect(&array(n, t.clone()), b, sb, &Why::is("the right side of `++`", sa, "the left side", a))
+        {
             return true;
         }
         let size = match (self.resolve_size(m), self.resolve_size(n)) {
-            (Size::Const(a, _), Size::Const(b, _)) => a.checked_add(b).map_or(Size::Unknown, |n| Size::from(n, op.span)),
+            (Size::Const(a, _), Size::Const(b, _)) => {
+                a.checked_add(b).map_or(Size::Unknown, |n| Size::from(n, op.span))
+            }
             _ => Size::Unknown,
         };
         self.finish(op, &array(size, t))

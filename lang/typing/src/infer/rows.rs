@@ -73,7 +73,24 @@ impl Infer<'_> {
         self.bind_row(rest, vec![(name, t.clone())], tail)
     }
 
-    /// A record with its known parts resolved and merged.
+    /// What a type variable is, where the rest of a record that adds no field is that rest.
+    pub(super) fn resolve_rest(&self, t: &Ty) -> Ty {
+        let mut t = self.resolve(t);
+        while let Ty::Record(r) = &t {
+            match &r.tail {
+                Some(tail) if r.fields.is_empty() => t = self.resolve(tail),
+                _ => break,
+            }
+        }
+        t
+    }
+
+    /// Whether a type variable stands for the rest of a record.
+    pub(super) fn is_row(&self, t: &Ty) -> bool {
+        matches!(t, Ty::Meta(m) if self.metas[*m as usize].row)
+    }
+
+    /// A record with all its known parts resolved, in one piece.
     pub(super) fn joined_record(&self, r: &Rc<RecordTy>) -> Ty {
         let open = self.open_record(r);
         let mut fields: Vec<(Symbol, Ty)> = open.fields.iter().map(|(n, t)| (*n, self.resolve_deep(t))).collect();

@@ -43,9 +43,11 @@ fn varied(s: &Scheme) -> Vec<TyVar> {
     for c in s.constraints.iter() {
         operands.extend(c.args.iter().filter_map(|t| if let Ty::Var(v) = t { Some(*v) } else { None }));
     }
-    let of_any_rank = |classes: &[Class]| classes.iter().any(|c| matches!(c, Class::Nums | Class::Reals | Class::Space));
+    let of_any_rank =
+        |classes: &[Class]| classes.iter().any(|c| matches!(c, Class::Nums | Class::Reals | Class::Space));
     let is_number = |classes: &[Class]| classes.iter().any(|c| matches!(c, Class::Num | Class::Real));
-    let all = s.vars.iter().filter(|(v, classes, _)| !is_number(classes) && (operands.contains(v) || of_any_rank(classes)));
+    let all =
+        s.vars.iter().filter(|(v, classes, _)| !is_number(classes) && (operands.contains(v) || of_any_rank(classes)));
     all.map(|(v, ..)| *v).take(MOST_VARIED).collect()
 }
 

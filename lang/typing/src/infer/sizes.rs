@@ -92,7 +92,14 @@ fn all_sizes(t: &Ty, out: &mut Vec<(Vec<Step>, u32, Size)>) {
 
 /// The positions of sizes in the type of a value, in arrays reached through tuples and records. Constants are included
 /// if `consts`.
-pub(super) fn size_places(t: &Ty, from: Local, path: &mut Vec<Step>, span: Span, consts: bool, out: &mut Vec<(Size, SizeAt)>) {
+pub(super) fn size_places(
+    t: &Ty,
+    from: Local,
+    path: &mut Vec<Step>,
+    span: Span,
+    consts: bool,
+    out: &mut Vec<(Size, SizeAt)>,
+) {
     walk(t, path, &mut |n, path, axis| {
         if matches!(n, Size::Var(_)) || consts && matches!(n, Size::Const(..)) {
             out.push((n, SizeAt { from, path: path.to_vec(), axis, span }));

@@ -19,9 +19,7 @@ impl Infer<'_> {
     /// The size that an Int expression denotes: a literal, or the value of a size in scope.
     pub(super) fn size_of(&mut self, e: &ast::Expr) -> Size {
         match &super::apply::strip(e).kind {
-            ast::ExprKind::Lit(ast::Lit::Int(n)) if *n >= 0 => {
-                Size::from(*n as u64, e.span)
-            }
+            ast::ExprKind::Lit(ast::Lit::Int(n)) if *n >= 0 => Size::from(*n as u64, e.span),
             ast::ExprKind::Var(name) => match self.lookup(*name).and_then(|b| b.size) {
                 Some(v) => Size::Var(v),
                 None => Size::Unknown,
@@ -138,7 +136,17 @@ impl Infer<'_> {
             Prim::RandUniform | Prim::RandNormal => self.random(p, &args[..1], &args[1], Ty::Float, span),
             Prim::RandInt => self.random(p, &args[..3], &args[3], Ty::Int, span),
             Prim::ReadCsv | Prim::ReadNpy => self.read(p, &args[0], span),
-            Prim::Add | Prim::Sub | Prim::Mul | Prim::Div | Prim::IntDiv | Prim::Rem | Prim::Pow | Prim::PowInt | Prim::Neg | Prim::MatMul | Prim::Append => {
+            Prim::Add
+            | Prim::Sub
+            | Prim::Mul
+            | Prim::Div
+            | Prim::IntDiv
+            | Prim::Rem
+            | Prim::Pow
+            | Prim::PowInt
+            | Prim::Neg
+            | Prim::MatMul
+            | Prim::Append => {
                 let cs = args.iter().map(|a| self.infer(a, None)).collect();
                 self.arith(p, cs, span)
             }
@@ -203,12 +211,18 @@ impl Infer<'_> {
         let ast::ExprKind::Array(parts) = &super::apply::strip(shape).kind else {
             let d = mismatch::unknown_shape(shape.span, spelled(p));
             let extents = match &super::apply::strip(shape).kind {
-                ast::ExprKind::Lit(ast::Lit::Int(_)) => Some(self.host.text(shape.span).trim_matches(['(', ')']).to_owned()),
-                ast::ExprKind::Tuple(_) => self.host.text(shape.span).strip_prefix('(').and_then(|t| t.strip_suffix(')')).map(str::to_owned),
+                ast::ExprKind::Lit(ast::Lit::Int(_)) => {
+                    Some(self.host.text(shape.span).trim_matches(['(', ')']).to_owned())
+                }
+                ast::ExprKind::Tuple(_) => {
+                    self.host.text(shape.span).strip_prefix('(').and_then(|t| t.strip_suffix(')')).map(str::to_owned)
+                }
                 _ => None,
             };
             self.report(match extents {
-                Some(e) => d.hint(format!("a shape is written with brackets: `[{e}]`")).fix(shape.span, format!("[{e}]")),
+                Some(e) => {
+                    d.hint(format!("a shape is written with brackets: `[{e}]`")).fix(shape.span, format!("[{e}]"))
+                }
                 None => d,
             });
             return None;
@@ -287,7 +301,9 @@ impl Infer<'_> {
     fn key_type(&mut self) -> Ty {
         let name = Symbol::new("Key");
         let here = self.env.type_name(name).cloned();
-        let found = here.filter(|_| self.internal).or_else(|| self.host.std_module("random").and_then(|m| m.type_name(name).cloned()));
+        let found = here
+            .filter(|_| self.internal)
+            .or_else(|| self.host.std_module("random").and_then(|m| m.type_name(name).cloned()));
         match found {
             Some(crate::env::TypeName::Data(d)) => Ty::Data(d.id, [].into()),
             _ => self.meta(),
@@ -338,7 +354,8 @@ impl Infer<'_> {
 
     fn csv_type(&mut self, file: &str) -> Result<Ty, NoHeader> {
         let columns = self.host.csv_header(file)?;
-        let mut fields: Vec<(Symbol, Ty)> = columns.into_iter().map(|(n, c)| (Symbol::new(&n), array(Size::Unknown, column_type(c)))).collect();
+        let mut fields: Vec<(Symbol, Ty)> =
+            columns.into_iter().map(|(n, c)| (Symbol::new(&n), array(Size::Unknown, column_type(c)))).collect();
         order::written(fields.iter().map(|(n, _)| *n));
         fields.sort_by_key(|(n, _)| n.as_str());
         Ok(Ty::Record(Rc::new(RecordTy { fields, tail: None })))
@@ -346,7 +363,8 @@ impl Infer<'_> {
 
     fn npy_type(&mut self, file: &str, at: Span) -> Result<Ty, NoHeader> {
         let arrays = self.host.npy_header(file)?;
-        let ty = |c: Column, shape: &[u64]| shape.iter().rev().fold(column_type(c), |t, n| array(Size::from(*n, at), t));
+        let ty =
+            |c: Column, shape: &[u64]| shape.iter().rev().fold(column_type(c), |t, n| array(Size::from(*n, at), t));
         if let [(name, c, shape)] = arrays.as_slice() {
             if name.is_empty() {
                 return Ok(ty(*c, shape));

@@ -19,7 +19,13 @@ use adl_syntax::symbol::Symbol;
 pub(super) enum Part {
     At(Expr),
     /// The plain slice, to whose elements the step is applied.
-    Slice { lo: Option<Expr>, hi: Option<Expr>, size: Size, step: Step, span: Span },
+    Slice {
+        lo: Option<Expr>,
+        hi: Option<Expr>,
+        size: Size,
+        step: Step,
+        span: Span,
+    },
 }
 
 /// The step of a slice.
@@ -178,7 +184,14 @@ impl Infer<'_> {
     }
 
     /// `base[args]`, where `axes` are the sizes of the indexed axes, and `t` is the type under them.
-    pub(super) fn take_part(&mut self, base: Expr, (args, given): (&[ast::IndexArg], Vec<Option<Given>>), axes: &[Size], mut t: Ty, span: Span) -> Expr {
+    pub(super) fn take_part(
+        &mut self,
+        base: Expr,
+        (args, given): (&[ast::IndexArg], Vec<Option<Given>>),
+        axes: &[Size],
+        mut t: Ty,
+        span: Span,
+    ) -> Expr {
         let mut lets = Vec::new();
         let base = if args.iter().all(is_plain) { base } else { self.named(base, &mut lets) };
         let (mut out, mut sizes, mut steps) = (Vec::new(), Vec::new(), Vec::new());
@@ -199,7 +212,14 @@ impl Infer<'_> {
     }
 
     /// Infers each argument of an index. `base` is evaluated for extents that positions are counted from.
-    pub(super) fn parts(&mut self, base: &Expr, (args, given): (&[ast::IndexArg], Vec<Option<Given>>), axes: &[Size], lets: &mut Lets, whole: Span) -> Vec<Part> {
+    pub(super) fn parts(
+        &mut self,
+        base: &Expr,
+        (args, given): (&[ast::IndexArg], Vec<Option<Given>>),
+        axes: &[Size],
+        lets: &mut Lets,
+        whole: Span,
+    ) -> Vec<Part> {
         let mut out = Vec::new();
         let given = given.into_iter().chain(std::iter::repeat_with(|| None));
         for (number, ((arg, size), given)) in args.iter().zip(axes).zip(given).enumerate() {
@@ -291,7 +311,14 @@ impl Infer<'_> {
     }
 
     /// The ends of a slice whose step has a sign that is known only at run time.
-    fn turned(&mut self, step: Local, from: End, to: End, axis: &Axis, lets: &mut Lets) -> (Option<Expr>, Option<Expr>, Size, Step) {
+    fn turned(
+        &mut self,
+        step: Local,
+        from: End,
+        to: End,
+        axis: &Axis,
+        lets: &mut Lets,
+    ) -> (Option<Expr>, Option<Expr>, Size, Step) {
         let span = axis.span;
         let mut hold = |me: &mut Self, end: End| match end {
             End::Run(e) => End::Run(me.named(e, lets)),
@@ -302,7 +329,8 @@ impl Infer<'_> {
         let (last, first) = (self.behind(from.clone(), axis), self.behind(to.clone(), axis));
         let length = || extent(axis.base, axis.number, span);
         let open = matches!((&from, &to), (End::Open, End::Open));
-        let lo = forwards(axis.at(from).unwrap_or_else(|| int(0, span)), axis.at(first).unwrap_or_else(|| int(0, span)));
+        let lo =
+            forwards(axis.at(from).unwrap_or_else(|| int(0, span)), axis.at(first).unwrap_or_else(|| int(0, span)));
         let hi = forwards(axis.at(to).unwrap_or_else(length), axis.at(last).unwrap_or_else(length));
         let (lo, hi) = if open { (None, None) } else { (Some(lo), Some(hi)) };
         (lo, hi, Size::Unknown, Step::Run(step))
@@ -364,8 +392,13 @@ fn positive(step: Local, span: Span) -> Expr {
 
 fn known_step(s: i64, count: Expr, i: Expr, span: Span) -> (Expr, Expr) {
     let width = s.unsigned_abs();
-    let scaled = if s == -1 { i } else { whole(Prim::Mul, vec![int(i64::try_from(width).unwrap_or(i64::MAX), span), i], span) };
-    let from = if s > 0 { scaled } else { whole(Prim::Sub, vec![whole(Prim::Sub, vec![count.clone(), int(1, span)], span), scaled], span) };
+    let scaled =
+        if s == -1 { i } else { whole(Prim::Mul, vec![int(i64::try_from(width).unwrap_or(i64::MAX), span), i], span) };
+    let from = if s > 0 {
+        scaled
+    } else {
+        whole(Prim::Sub, vec![whole(Prim::Sub, vec![count.clone(), int(1, span)], span), scaled], span)
+    };
     let taken = match i64::try_from(width) {
         Ok(1) => count,
         Ok(w) => whole(Prim::IntDiv, vec![whole(Prim::Add, vec![count, int(w - 1, span)], span), int(w, span)], span),
@@ -378,7 +411,11 @@ fn known_step(s: i64, count: Expr, i: Expr, span: Span) -> (Expr, Expr) {
 fn run_step(step: Local, count: Expr, i: Expr, span: Span) -> (Expr, Expr) {
     let s = || mk(ExprKind::Local(step), Ty::Int, span);
     let width = || whole(Prim::Abs, vec![s()], span);
-    let start = mk(ExprKind::If(positive(step, span), int(0, span), whole(Prim::Sub, vec![count.clone(), int(1, span)], span)), Ty::Int, span);
+    let start = mk(
+        ExprKind::If(positive(step, span), int(0, span), whole(Prim::Sub, vec![count.clone(), int(1, span)], span)),
+        Ty::Int,
+        span,
+    );
     let place = whole(Prim::Add, vec![start, whole(Prim::Mul, vec![s(), i], span)], span);
     let sum = whole(Prim::Sub, vec![whole(Prim::Add, vec![count, width()], span), int(1, span)], span);
     (whole(Prim::IntDiv, vec![sum, width()], span), place)

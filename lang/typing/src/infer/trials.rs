@@ -102,13 +102,17 @@ impl Infer<'_> {
     pub(super) fn brought_out(&mut self, t: &Ty) -> Ty {
         let (types, sizes) = (self.metas.len() as u32, self.sizes.len() as u32);
         let mut new: HashMap<u32, Ty> = HashMap::new();
-        map_type(t, &mut |t| match t {
-            Ty::Meta(m) if *m >= types => Some(new.entry(*m).or_insert_with(|| self.meta()).clone()),
-            _ => None,
-        }, &mut |s| match s {
-            Size::Meta(m) if m >= sizes => Size::Unknown,
-            s => s,
-        })
+        map_type(
+            t,
+            &mut |t| match t {
+                Ty::Meta(m) if *m >= types => Some(new.entry(*m).or_insert_with(|| self.meta()).clone()),
+                _ => None,
+            },
+            &mut |s| match s {
+                Size::Meta(m) if m >= sizes => Size::Unknown,
+                s => s,
+            },
+        )
     }
 
     /// The fault of a function where a linear one is expected; `Some(None)` if it is linear, `None` if its source is
@@ -138,12 +142,16 @@ impl Infer<'_> {
     /// Sets the undetermined parts of a type to Float.
     fn make_floats(&mut self, t: &Ty) {
         let mut open = Vec::new();
-        map_type(&self.resolve_deep(t), &mut |t| {
-            if matches!(t, Ty::Meta(_)) {
-                open.push(t.clone());
-            }
-            None
-        }, &mut |s| s);
+        map_type(
+            &self.resolve_deep(t),
+            &mut |t| {
+                if matches!(t, Ty::Meta(_)) {
+                    open.push(t.clone());
+                }
+                None
+            },
+            &mut |s| s,
+        );
         for t in open {
             let _ = self.unify(&t, &Ty::Float);
         }
@@ -152,12 +160,21 @@ impl Infer<'_> {
     /// The function literal of one parameter that defines a name, rewritten with `lin`.
     fn defined_as(&mut self, name: Symbol) -> Option<ast::Expr> {
         let at = self.env.value(name)?.span;
-        let (_, whole) = *self.tables.defined.get(&name)?.iter().find(|(_, whole)| whole.file == at.file && whole.lo <= at.lo && at.hi <= whole.hi)?;
+        let (_, whole) = *self
+            .tables
+            .defined
+            .get(&name)?
+            .iter()
+            .find(|(_, whole)| whole.file == at.file && whole.lo <= at.lo && at.hi <= whole.hi)?;
         let text = self.host.text(Span { lo: 0, ..whole }).to_owned();
         let (program, _) = adl_syntax::parse(whole.file, &text);
         let item = program.items.into_iter().find(|i| i.span.lo == whole.lo)?;
         let ast::ItemKind::Let(group) = item.kind else { return None };
-        let binding = group.bindings.into_iter().find(|b| matches!(b.pat.kind, ast::PatKind::Var(n) if n == name)).filter(|_| !group.rec)?;
+        let binding = group
+            .bindings
+            .into_iter()
+            .find(|b| matches!(b.pat.kind, ast::PatKind::Var(n) if n == name))
+            .filter(|_| !group.rec)?;
         match (binding.params.as_slice(), &binding.body.kind) {
             ([], ast::ExprKind::Fun(params, body)) => as_linear(params, body),
             (params, _) => as_linear(params, &binding.body),
@@ -168,7 +185,10 @@ impl Infer<'_> {
 /// `fun p -> e` as `lin p -> e`.
 fn as_linear(params: &[ast::Pat], body: &ast::Expr) -> Option<ast::Expr> {
     let [p] = params else { return None };
-    Some(ast::Expr { span: p.span.to(body.span), kind: ast::ExprKind::Lin(Box::new(p.clone()), Box::new(body.clone())) })
+    Some(ast::Expr {
+        span: p.span.to(body.span),
+        kind: ast::ExprKind::Lin(Box::new(p.clone()), Box::new(body.clone())),
+    })
 }
 
 /// The names that a text defines, each with the spans of the name and of its definition.

@@ -21,7 +21,12 @@ impl Infer<'_> {
             (Ty::Meta(m), Ty::Meta(n)) if m == n => Ok(()),
             (Ty::Meta(m), Ty::Meta(n)) => self.join_metas(*m, *n),
             (Ty::Meta(m), t) | (t, Ty::Meta(m)) => self.bind(*m, t),
-            (Ty::Unit, Ty::Unit) | (Ty::Bool, Ty::Bool) | (Ty::Int, Ty::Int) | (Ty::Float, Ty::Float) | (Ty::F32, Ty::F32) | (Ty::Str, Ty::Str) => Ok(()),
+            (Ty::Unit, Ty::Unit)
+            | (Ty::Bool, Ty::Bool)
+            | (Ty::Int, Ty::Int)
+            | (Ty::Float, Ty::Float)
+            | (Ty::F32, Ty::F32)
+            | (Ty::Str, Ty::Str) => Ok(()),
             (Ty::Var(v), Ty::Var(w)) if v == w => Ok(()),
             (Ty::Fun(p, r), Ty::Fun(q, s) | Ty::Lin(q, s)) | (Ty::Lin(p, r), Ty::Lin(q, s)) => {
                 self.unify(q, p)?;
@@ -35,7 +40,9 @@ impl Infer<'_> {
                 self.unify(p, q)?;
                 self.unify_size(*m, *n)
             }
-            (Ty::Data(i, p), Ty::Data(j, q)) if i == j => p.iter().zip(q.iter()).try_for_each(|(p, q)| self.unify(p, q)),
+            (Ty::Data(i, p), Ty::Data(j, q)) if i == j => {
+                p.iter().zip(q.iter()).try_for_each(|(p, q)| self.unify(p, q))
+            }
             (Ty::Record(p), Ty::Record(q)) => self.unify_records(p, q),
             (Ty::Var(_), _) | (_, Ty::Var(_)) => Err(Clash::Rigid),
             _ => Err(Clash::Types),
@@ -116,7 +123,9 @@ impl Infer<'_> {
             Ty::Tuple(parts) => parts.iter().any(|p| self.occurs(m, p)),
             Ty::Array(_, e) => self.occurs(m, &e),
             Ty::Data(_, args) => args.iter().any(|p| self.occurs(m, p)),
-            Ty::Record(r) => r.fields.iter().any(|(_, t)| self.occurs(m, t)) || r.tail.as_ref().is_some_and(|t| self.occurs(m, t)),
+            Ty::Record(r) => {
+                r.fields.iter().any(|(_, t)| self.occurs(m, t)) || r.tail.as_ref().is_some_and(|t| self.occurs(m, t))
+            }
             Ty::Unit | Ty::Bool | Ty::Int | Ty::Float | Ty::F32 | Ty::Str | Ty::Var(_) => false,
         }
     }
@@ -272,11 +281,25 @@ impl Infer<'_> {
         self.class_of(class, t, span, op, &mut Vec::new())
     }
 
-    fn class_of(&mut self, class: Class, t: &Ty, span: Span, op: &'static str, seen: &mut Vec<DataId>) -> Result<(), Ty> {
+    fn class_of(
+        &mut self,
+        class: Class,
+        t: &Ty,
+        span: Span,
+        op: &'static str,
+        seen: &mut Vec<DataId>,
+    ) -> Result<(), Ty> {
         stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.class_of_parts(class, t, span, op, seen))
     }
 
-    fn class_of_parts(&mut self, class: Class, t: &Ty, span: Span, op: &'static str, seen: &mut Vec<DataId>) -> Result<(), Ty> {
+    fn class_of_parts(
+        &mut self,
+        class: Class,
+        t: &Ty,
+        span: Span,
+        op: &'static str,
+        seen: &mut Vec<DataId>,
+    ) -> Result<(), Ty> {
         let t = self.resolve(t);
         match &t {
             Ty::Meta(m) => {
@@ -286,15 +309,37 @@ impl Infer<'_> {
                 }
                 Ok(())
             }
-            Ty::Int => if matches!(class, Class::Real | Class::Reals) { Err(t) } else { Ok(()) },
+            Ty::Int => {
+                if matches!(class, Class::Real | Class::Reals) {
+                    Err(t)
+                } else {
+                    Ok(())
+                }
+            }
             Ty::Float | Ty::F32 => Ok(()),
-            Ty::Bool | Ty::Str | Ty::Unit => if matches!(class, Class::Num | Class::Real | Class::Nums | Class::Reals | Class::Space) { Err(t) } else { Ok(()) },
-            Ty::Fun(..) | Ty::Lin(..) => if class == Class::Show { Ok(()) } else { Err(t) },
+            Ty::Bool | Ty::Str | Ty::Unit => {
+                if matches!(class, Class::Num | Class::Real | Class::Nums | Class::Reals | Class::Space) {
+                    Err(t)
+                } else {
+                    Ok(())
+                }
+            }
+            Ty::Fun(..) | Ty::Lin(..) => {
+                if class == Class::Show {
+                    Ok(())
+                } else {
+                    Err(t)
+                }
+            }
             Ty::Var(v) => {
                 let given = self.rigid.get(v).is_none_or(|(classes, _)| classes.iter().any(|c| implies(*c, class)));
                 if given || class == Class::Show { Ok(()) } else { Err(t) }
             }
-            Ty::Tuple(_) | Ty::Array(..) | Ty::Record(_) | Ty::Data(..) if matches!(class, Class::Num | Class::Real) => Err(t),
+            Ty::Tuple(_) | Ty::Array(..) | Ty::Record(_) | Ty::Data(..)
+                if matches!(class, Class::Num | Class::Real) =>
+            {
+                Err(t)
+            }
             Ty::Tuple(_) | Ty::Record(_) | Ty::Data(..) if matches!(class, Class::Nums | Class::Reals) => Err(t),
             // Compound data needs a real leaf, which may be found later.
             Ty::Tuple(_) | Ty::Record(_) | Ty::Data(..) if class == Class::Space => {
@@ -320,7 +365,10 @@ impl Infer<'_> {
                 let Some(decl) = self.tables.datas.get(id).cloned() else { return Ok(()) };
                 let fields: Vec<Ty> = decl.cons.iter().flat_map(|c| c.fields.clone()).collect();
                 // Parameters of the declaration are skipped: the arguments were checked above.
-                fields.iter().filter(|f| !matches!(f, Ty::Var(_))).try_for_each(|f| self.class_of(class, f, span, op, seen).map_err(|_| t.clone()))
+                fields
+                    .iter()
+                    .filter(|f| !matches!(f, Ty::Var(_)))
+                    .try_for_each(|f| self.class_of(class, f, span, op, seen).map_err(|_| t.clone()))
             }
         }
     }
@@ -346,8 +394,13 @@ pub(crate) fn implies(has: Class, wants: Class) -> bool {
         || match has {
             Class::Real => wants != Class::Real,
             Class::Num => !matches!(wants, Class::Real | Class::Reals),
-            Class::Reals => matches!(wants, Class::Nums | Class::Space | Class::Eq | Class::Ord | Class::Show | Class::Diff | Class::Data),
-            Class::Nums => matches!(wants, Class::Space | Class::Eq | Class::Ord | Class::Show | Class::Diff | Class::Data),
+            Class::Reals => matches!(
+                wants,
+                Class::Nums | Class::Space | Class::Eq | Class::Ord | Class::Show | Class::Diff | Class::Data
+            ),
+            Class::Nums => {
+                matches!(wants, Class::Space | Class::Eq | Class::Ord | Class::Show | Class::Diff | Class::Data)
+            }
             Class::Space => matches!(wants, Class::Diff | Class::Show),
             Class::Ord => wants == Class::Eq,
             Class::Eq | Class::Show | Class::Diff | Class::Data => false,

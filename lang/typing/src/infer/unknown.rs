@@ -44,7 +44,11 @@ impl Infer<'_> {
         for t in operands {
             if self.rank(t) == axes && self.operand(op.prim, t) == Head::Unknown {
                 let element = self.bottom(t);
-                if is_logic(op.prim) { any |= self.unify(&Ty::Bool, &element).is_ok() } else { self.make_scalar(&element) }
+                if is_logic(op.prim) {
+                    any |= self.unify(&Ty::Bool, &element).is_ok()
+                } else {
+                    self.make_scalar(&element)
+                }
                 any |= self.operand(op.prim, t) != Head::Unknown;
             }
         }
@@ -138,7 +142,8 @@ impl Infer<'_> {
 
     /// `float x`, `is_nan x` on an operand of unknown rank: a scalar result implies a scalar operand.
     pub(super) fn solve_conversion(&mut self, op: &Op, t: &Ty, force: bool) -> bool {
-        let known = !matches!(self.resolve(&op.res), Ty::Meta(_) | Ty::Array(..) | Ty::Var(_)) || self.is_number(&op.res);
+        let known =
+            !matches!(self.resolve(&op.res), Ty::Meta(_) | Ty::Array(..) | Ty::Var(_)) || self.is_number(&op.res);
         if !known && !force {
             let class = if Self::rank_class(op.prim) == Class::Reals { Class::Reals } else { Class::Nums };
             self.require(class, t, op.span, Self::op_name(op.prim));

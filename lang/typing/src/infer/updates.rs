@@ -54,7 +54,8 @@ struct Found {
 impl Infer<'_> {
     /// `{r with place = e, ...}`.
     pub(super) fn update(&mut self, r: &ast::Expr, changes: &[ast::Change], want: Option<&Ty>, span: Span) -> Expr {
-        let fields: Option<Vec<(ast::Ident, ast::Expr)>> = changes.iter().map(|c| c.field().map(|name| (name, c.value.clone()))).collect();
+        let fields: Option<Vec<(ast::Ident, ast::Expr)>> =
+            changes.iter().map(|c| c.field().map(|name| (name, c.value.clone()))).collect();
         if let Some(fields) = fields {
             return self.update_fields(r, &fields, want, span);
         }
@@ -84,15 +85,25 @@ impl Infer<'_> {
                     let last = k + 1 == change.place.len();
                     let (axes, below) = self.indexed_axes(&read, args.len(), at);
                     let parts = self.parts(&read, (args, Vec::new()), &axes, lets, *span);
-                    if let (false, Some(ast::IndexArg::Slice(_))) = (last, args.iter().find(|a| matches!(a, ast::IndexArg::Slice(_)))) {
+                    if let (false, Some(ast::IndexArg::Slice(_))) =
+                        (last, args.iter().find(|a| matches!(a, ast::IndexArg::Slice(_))))
+                    {
                         self.report(sizes::slice_inside(*span));
                         read = self.error_expr(*span);
                         break;
                     }
-                    let places: Vec<Place> = parts.into_iter().enumerate().map(|(axis, p)| self.place(&read, axis as u32, p, lets)).collect();
-                    let ranges = places.iter().filter_map(|p| if let Place::Range(r) = p { Some(r.size) } else { None });
+                    let places: Vec<Place> = parts
+                        .into_iter()
+                        .enumerate()
+                        .map(|(axis, p)| self.place(&read, axis as u32, p, lets))
+                        .collect();
+                    let ranges =
+                        places.iter().filter_map(|p| if let Place::Range(r) = p { Some(r.size) } else { None });
                     let ty = ranges.rev().fold(below, |t, n| array(n, t));
-                    let index = places.iter().filter_map(|p| if let Place::One(i) = p { Some(IndexArg::At(i.clone())) } else { None }).collect();
+                    let index = places
+                        .iter()
+                        .filter_map(|p| if let Place::One(i) = p { Some(IndexArg::At(i.clone())) } else { None })
+                        .collect();
                     read = mk(ExprKind::Index(read, index), ty.clone(), *span);
                     way.push(Way::At(places, ty));
                     at = *span;
@@ -135,7 +146,8 @@ impl Infer<'_> {
         if lo.is_some() || hi.is_some() {
             // Slicing the positions reports errors as slicing the array would.
             let places = prim(Prim::Iota, vec![length], array(Size::Unknown, Ty::Int), span);
-            let slice = mk(ExprKind::Index(places, vec![IndexArg::Slice(lo.clone(), hi)]), array(Size::Unknown, Ty::Int), span);
+            let slice =
+                mk(ExprKind::Index(places, vec![IndexArg::Slice(lo.clone(), hi)]), array(Size::Unknown, Ty::Int), span);
             length = whole(Prim::Len, vec![slice], span);
         }
         let length = self.held(length, lets);
@@ -146,7 +158,11 @@ impl Infer<'_> {
 
     /// A name or literal with the value of `e`, bound if necessary.
     fn held(&mut self, e: Expr, lets: &mut Lets) -> Expr {
-        if matches!(*e.kind, ExprKind::Lit(_) | ExprKind::IntAt(..) | ExprKind::FloatAt(..)) { e } else { self.named(e, lets) }
+        if matches!(*e.kind, ExprKind::Lit(_) | ExprKind::IntAt(..) | ExprKind::FloatAt(..)) {
+            e
+        } else {
+            self.named(e, lets)
+        }
     }
 
     fn local_of(&mut self, e: &Expr, lets: &mut Lets) -> Local {
@@ -171,7 +187,11 @@ impl Infer<'_> {
                 continue;
             }
             let count = self.local_of(&range.count, lets);
-            checks.push((SizeAt { from, path: Vec::new(), axis: axis as u32, span: at }, SizeRep::Local(count), String::new()));
+            checks.push((
+                SizeAt { from, path: Vec::new(), axis: axis as u32, span: at },
+                SizeRep::Local(count),
+                String::new(),
+            ));
         }
         let (ty, span) = (value.ty.clone(), value.span);
         let value = mk(ExprKind::Local(from), ty.clone(), span);
@@ -196,7 +216,8 @@ impl Infer<'_> {
             [Way::At(places, _)] => self.filled(now, places, change, span, lets),
             [Way::At(places, ty), rest @ ..] => {
                 let now = self.named(now, lets);
-                let at: Vec<Expr> = places.iter().filter_map(|p| if let Place::One(i) = p { Some(i.clone()) } else { None }).collect();
+                let at: Vec<Expr> =
+                    places.iter().filter_map(|p| if let Place::One(i) = p { Some(i.clone()) } else { None }).collect();
                 let index = at.iter().map(|i| IndexArg::At(i.clone())).collect();
                 let old = mk(ExprKind::Index(now.clone(), index), ty.clone(), span);
                 let new = self.changed(old, rest, change, span, lets);
@@ -222,9 +243,15 @@ impl Infer<'_> {
                 let k = self.local();
                 let at = self.place_of(range, mk(ExprKind::Local(k), Ty::Int, range.span), lets);
                 let bound = vec![(k, Symbol::new("i"), Extent::Bound(range.count.clone()))];
-                let at = mk(ExprKind::For(ForKind::Build, bound, at, pending(&Ty::Int)), array(range.size, Ty::Int), span);
+                let at =
+                    mk(ExprKind::For(ForKind::Build, bound, at, pending(&Ty::Int)), array(range.size, Ty::Int), span);
                 let values = match change.spread {
-                    true => prim(Prim::Replicate, vec![range.count.clone(), change.value.clone()], array(range.size, change.value.ty.clone()), span),
+                    true => prim(
+                        Prim::Replicate,
+                        vec![range.count.clone(), change.value.clone()],
+                        array(range.size, change.value.ty.clone()),
+                        span,
+                    ),
                     false => change.value.clone(),
                 };
                 let ty = now.ty.clone();
@@ -242,7 +269,15 @@ impl Infer<'_> {
             if axis >= places.len() {
                 let length = extent(now, axis as u32, span);
                 let length = self.held(length, lets);
-                places.push(Place::Range(Range { count: length.clone(), length, lo: None, step: Step::One, size, full: true, span }));
+                places.push(Place::Range(Range {
+                    count: length.clone(),
+                    length,
+                    lo: None,
+                    step: Step::One,
+                    size,
+                    full: true,
+                    span,
+                }));
             }
             (axis, t) = (axis + 1, (*e).clone());
         }
@@ -258,12 +293,22 @@ impl Infer<'_> {
     }
 
     /// One loop for each slice; `at` and `from` are the indices into the array and into the value.
-    fn nested(&mut self, now: Expr, places: &[Place], change: &Found, (mut at, mut from): (Vec<Expr>, Vec<Expr>), span: Span, lets: &mut Lets) -> Expr {
+    fn nested(
+        &mut self,
+        now: Expr,
+        places: &[Place],
+        change: &Found,
+        (mut at, mut from): (Vec<Expr>, Vec<Expr>),
+        span: Span,
+        lets: &mut Lets,
+    ) -> Expr {
         match places {
             [] => {
                 let mut value = change.value.clone();
                 if !change.spread && !from.is_empty() {
-                    let ty = from.iter().fold(value.ty.clone(), |t, _| if let Ty::Array(_, e) = self.resolve(&t) { (*e).clone() } else { t });
+                    let ty = from.iter().fold(value.ty.clone(), |t, _| {
+                        if let Ty::Array(_, e) = self.resolve(&t) { (*e).clone() } else { t }
+                    });
                     value = mk(ExprKind::Index(value, from.into_iter().map(IndexArg::At).collect()), ty, span);
                 }
                 put(now, at, value, span)
@@ -277,7 +322,8 @@ impl Infer<'_> {
                 let index = mk(ExprKind::Local(k), Ty::Int, range.span);
                 at.push(self.place_of(range, index.clone(), lets));
                 from.push(index);
-                let body = self.nested(mk(ExprKind::Local(state), ty.clone(), span), rest, change, (at, from), span, lets);
+                let body =
+                    self.nested(mk(ExprKind::Local(state), ty.clone(), span), rest, change, (at, from), span, lets);
                 mk(ExprKind::Loop(state, now, LoopKind::For(k, range.count.clone()), body), ty, span)
             }
         }

@@ -18,17 +18,25 @@ impl Infer<'_> {
     pub(super) fn versions(&self, expected: &Ty, actual: &Ty, near: Span) -> Vec<Version> {
         let mut ids: Vec<DataId> = Vec::new();
         for t in [expected, actual] {
-            map_type(&self.resolve_deep(t), &mut |t| {
-                if let Ty::Data(id, _) = t {
-                    ids.push(*id);
-                }
-                None
-            }, &mut |s| s);
+            map_type(
+                &self.resolve_deep(t),
+                &mut |t| {
+                    if let Ty::Data(id, _) = t {
+                        ids.push(*id);
+                    }
+                    None
+                },
+                &mut |s| s,
+            );
         }
         ids.sort_unstable();
         ids.dedup();
         let shared = |id: &DataId| ids.iter().any(|other| other != id && other.1 == id.1);
-        let all: Vec<(DataId, Span)> = ids.iter().filter(|id| shared(id)).map(|id| (*id, self.tables.places.get(id).copied().unwrap_or_default())).collect();
+        let all: Vec<(DataId, Span)> = ids
+            .iter()
+            .filter(|id| shared(id))
+            .map(|id| (*id, self.tables.places.get(id).copied().unwrap_or_default()))
+            .collect();
         let entries: Option<Vec<String>> = all.iter().map(|(_, at)| self.entry_of(*at, near)).collect();
         let entries = entries.filter(|e| e.windows(2).all(|w| w[0] != w[1]));
         let mark = |i: usize| entries.as_ref().map_or_else(|| format!("@{}", i + 1), |e| format!("@{}", e[i]));

@@ -227,12 +227,16 @@ impl Infer<'_> {
     /// The variables of a type.
     pub(super) fn metas_of(&self, t: &Ty) -> Vec<u32> {
         let mut out = Vec::new();
-        super::map_type(&self.resolve_deep(t), &mut |t| {
-            if let Ty::Meta(m) = t {
-                out.push(*m);
-            }
-            None
-        }, &mut |s| s);
+        super::map_type(
+            &self.resolve_deep(t),
+            &mut |t| {
+                if let Ty::Meta(m) = t {
+                    out.push(*m);
+                }
+                None
+            },
+            &mut |s| s,
+        );
         out
     }
 
@@ -249,7 +253,12 @@ impl Infer<'_> {
                 Prim::Where => !args[1..].iter().all(numeral),
                 _ => !args.iter().all(numeral),
             };
-            let key = (op.prim, args.iter().map(|t| if told && numeral(t) { self.with_leaf(t, &Ty::Unit) } else { t.clone() }).collect());
+            let key = (
+                op.prim,
+                args.iter()
+                    .map(|t| if told && numeral(t) { self.with_leaf(t, &Ty::Unit) } else { t.clone() })
+                    .collect(),
+            );
             match seen.get(&key).cloned() {
                 Some(first) => {
                     if first.types().zip(op.types()).all(|(a, b)| self.unify(a, b).is_ok()) {
@@ -272,9 +281,16 @@ impl Infer<'_> {
             adl_syntax::stop::poll();
             let outer = |op: &Op| {
                 let mut open = op.args.iter().filter(|a| self.is_open(&a.0)).peekable();
-                open.peek().is_some() && open.all(|a| !self.belongs(&a.0, level)) && op.types().any(|t| self.inner_meta(t, level).is_some())
+                open.peek().is_some()
+                    && open.all(|a| !self.belongs(&a.0, level))
+                    && op.types().any(|t| self.inner_meta(t, level).is_some())
             };
-            let types: Vec<Ty> = self.ops.since(mark).filter(|(_, op)| outer(op)).flat_map(|(_, op)| op.types().cloned().collect::<Vec<_>>()).collect();
+            let types: Vec<Ty> = self
+                .ops
+                .since(mark)
+                .filter(|(_, op)| outer(op))
+                .flat_map(|(_, op)| op.types().cloned().collect::<Vec<_>>())
+                .collect();
             if types.is_empty() {
                 return;
             }
@@ -286,7 +302,8 @@ impl Infer<'_> {
     fn reach(&self, ty: &Ty, level: u32, mark: u32) -> Reach {
         let mut known = vec![false; self.metas.len()];
         self.metas_of(ty).into_iter().for_each(|m| known[m as usize] = true);
-        let ops: Vec<(u32, &Op)> = self.ops.since(mark).filter(|(_, op)| op.types().any(|t| self.inner_meta(t, level).is_some())).collect();
+        let ops: Vec<(u32, &Op)> =
+            self.ops.since(mark).filter(|(_, op)| op.types().any(|t| self.inner_meta(t, level).is_some())).collect();
         let mut readers: HashMap<u32, Vec<usize>> = HashMap::new();
         let mut missing = vec![0; ops.len()];
         let mut ready = VecDeque::new();

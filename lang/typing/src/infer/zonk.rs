@@ -256,12 +256,21 @@ impl Infer<'_> {
         let (head, _, given) = e.spine();
         let takes = given.len() + arrows(&e.ty);
         let instead = match (&*head.kind, args.first().map(|a| &a.ty)) {
-            (ExprKind::Prim(Prim::Max, _), Some(Ty::Array(..))) => Some("the largest element of an array is `maximum xs`"),
-            (ExprKind::Prim(Prim::Min, _), Some(Ty::Array(..))) => Some("the smallest element of an array is `minimum xs`"),
-            (ExprKind::Prim(Prim::Concat, _), Some(Ty::Array(_, row))) if matches!(**row, Ty::Array(..)) => Some("the rows of an array, one after the other, are `flatten xs`"),
+            (ExprKind::Prim(Prim::Max, _), Some(Ty::Array(..))) => {
+                Some("the largest element of an array is `maximum xs`")
+            }
+            (ExprKind::Prim(Prim::Min, _), Some(Ty::Array(..))) => {
+                Some("the smallest element of an array is `minimum xs`")
+            }
+            (ExprKind::Prim(Prim::Concat, _), Some(Ty::Array(_, row))) if matches!(**row, Ty::Array(..)) => {
+                Some("the rows of an array, one after the other, are `flatten xs`")
+            }
             _ => None,
         };
-        let name = Some(self.host.text(f.span)).filter(|t| !t.is_empty() && t.len() < 30 && !t.contains(char::is_whitespace)).unwrap_or("this function").to_owned();
+        let name = Some(self.host.text(f.span))
+            .filter(|t| !t.is_empty() && t.len() < 30 && !t.contains(char::is_whitespace))
+            .unwrap_or("this function")
+            .to_owned();
         let d = calls::shown(e.span, &name, (takes, given.len()), &self.show(missing), instead);
         self.report(d);
     }

@@ -77,7 +77,12 @@ impl Text {
 impl Checker {
     /// A checker with the prelude and all standard modules, loaded in dependency order.
     pub fn new() -> Checker {
-        let mut c = Checker { std: HashMap::new(), base: Env::default(), tables: Tables::default(), sources: SourceMap::default() };
+        let mut c = Checker {
+            std: HashMap::new(),
+            base: Env::default(),
+            tables: Tables::default(),
+            sources: SourceMap::default(),
+        };
         let prelude = c.library(adl_std::PRELUDE);
         c.base = Env { base: Some(Rc::new(prelude)), ..Env::default() };
         // A module is checked after the modules that it names.
@@ -92,7 +97,11 @@ impl Checker {
                 }
                 !done
             });
-            assert!(left.len() < before, "modules that need each other: {:?}", left.iter().map(|(name, _)| name).collect::<Vec<_>>());
+            assert!(
+                left.len() < before,
+                "modules that need each other: {:?}",
+                left.iter().map(|(name, _)| name).collect::<Vec<_>>()
+            );
         }
         c
     }
@@ -121,7 +130,8 @@ impl Checker {
                 continue;
             }
             let mut host = Host { std: &self.std, sources: &self.sources };
-            let Checked { item, env: after, diags: more, .. } = check_item(&env, item, &mut self.tables, &mut host, internal);
+            let Checked { item, env: after, diags: more, .. } =
+                check_item(&env, item, &mut self.tables, &mut host, internal);
             env = after;
             diags.extend(more);
             items.extend(item);

@@ -4,9 +4,9 @@
 mod product;
 mod segments;
 
-use super::laws::{Law, Trial};
 use super::Group;
 use super::interchange::{self, nothing};
+use super::laws::{Law, Trial};
 use super::operator;
 use super::partials::{self, Coef, Row};
 use crate::jvp::J;
@@ -28,7 +28,13 @@ pub(super) struct Histogram {
 
 impl Histogram {
     fn op(&self, op: Block) -> Op {
-        Op::ReduceByIndex { dest: self.dest.clone(), op: Box::new(op), neutral: self.neutral.clone(), keys: self.keys, values: self.values.clone() }
+        Op::ReduceByIndex {
+            dest: self.dest.clone(),
+            op: Box::new(op),
+            neutral: self.neutral.clone(),
+            keys: self.keys,
+            values: self.values.clone(),
+        }
     }
 }
 
@@ -53,13 +59,30 @@ impl J<'_> {
         if operator::has_output(&inlined) {
             return self.histogram_loop(s, "its operator prints");
         }
-        let whole = Histogram { dest: dest.clone(), op: inlined, neutral: neutral.clone(), keys: *keys, values: values.clone(), outs: s.outs.clone() };
-        let Some(parts) = interchange::parts(&mut self.b, &whole.op(whole.op.clone())) else { return self.histogram(&whole, s) };
+        let whole = Histogram {
+            dest: dest.clone(),
+            op: inlined,
+            neutral: neutral.clone(),
+            keys: *keys,
+            values: values.clone(),
+            outs: s.outs.clone(),
+        };
+        let Some(parts) = interchange::parts(&mut self.b, &whole.op(whole.op.clone())) else {
+            return self.histogram(&whole, s);
+        };
         for (places, op) in parts {
-            let stmt = Stmt { outs: places.iter().map(|k| s.outs[*k]).collect(), lin_outs: Vec::new(), op, span: s.span };
+            let stmt =
+                Stmt { outs: places.iter().map(|k| s.outs[*k]).collect(), lin_outs: Vec::new(), op, span: s.span };
             match &stmt.op {
                 Op::ReduceByIndex { dest, op, neutral, keys, values } if stmt.outs.iter().any(|o| self.act.has(*o)) => {
-                    let h = Histogram { dest: dest.clone(), op: self.another(op), neutral: neutral.clone(), keys: *keys, values: values.clone(), outs: stmt.outs.clone() };
+                    let h = Histogram {
+                        dest: dest.clone(),
+                        op: self.another(op),
+                        neutral: neutral.clone(),
+                        keys: *keys,
+                        values: values.clone(),
+                        outs: stmt.outs.clone(),
+                    };
                     self.histogram(&h, &stmt)?;
                 }
                 _ => self.b.push(stmt),
@@ -82,7 +105,12 @@ impl J<'_> {
                 Ok(())
             }
             Some(op @ (Bin::Min | Bin::Max)) if scalars => {
-                self.decide(s.span, NAME, "min, max: the first position in each bin, found with it (§4.2.2, Fig. 5)", "");
+                self.decide(
+                    s.span,
+                    NAME,
+                    "min, max: the first position in each bin, found with it (§4.2.2, Fig. 5)",
+                    "",
+                );
                 let place = self.extreme_places(h, op);
                 self.histogram_extreme(h, place);
                 Ok(())
@@ -118,7 +146,13 @@ impl J<'_> {
     }
 
     /// Adds contributions, one for each value, to the tangents of the bins. Keys out of range contribute nothing.
-    pub(super) fn collected_in_bins(&mut self, dest: Var, keys: Var, start: Option<Var>, parts: Option<Var>) -> Option<Var> {
+    pub(super) fn collected_in_bins(
+        &mut self,
+        dest: Var,
+        keys: Var,
+        start: Option<Var>,
+        parts: Option<Var>,
+    ) -> Option<Var> {
         let Some(v) = parts else { return start };
         let (ty, shape) = (self.tangent_ty(dest), self.b.shape(dest));
         let acc = start.unwrap_or_else(|| self.lin_zero(ty.clone()));
@@ -138,7 +172,13 @@ impl J<'_> {
         let none = self.b.int(-1);
         let shape = self.b.shape(h.dest[0]);
         let nowhere = self.b.one(Op::Spread { a: none, shape }, Ty::shape());
-        let lifted = Op::ReduceByIndex { dest: vec![h.dest[0], nowhere], op: Box::new(op), neutral: vec![h.neutral[0], none], keys: h.keys, values: vec![h.values[0], places] };
+        let lifted = Op::ReduceByIndex {
+            dest: vec![h.dest[0], nowhere],
+            op: Box::new(op),
+            neutral: vec![h.neutral[0], none],
+            keys: h.keys,
+            values: vec![h.values[0], places],
+        };
         let place = self.b.func.fresh(Ty::shape(), false);
         let span = self.b.span;
         self.b.push(Stmt { outs: vec![y, place], lin_outs: Vec::new(), op: lifted, span });
@@ -205,11 +245,18 @@ impl J<'_> {
         }
         match self.trial(&h.op).as_ref().map_or(Law::Unknown, Trial::associative) {
             Law::Holds => {}
-            Law::Fails => return self.histogram_loop(s, "its operator is not associative: the order of the elements counts"),
+            Law::Fails => {
+                return self.histogram_loop(s, "its operator is not associative: the order of the elements counts");
+            }
             Law::Unknown => return self.histogram_loop(s, "whether its operator is associative could not be tried"),
         }
         self.b.push(s.clone());
-        self.decide(s.span, NAME, "sorted keys, one scan in each segment, and a linear recurrence (§4.1 with §5.2, instead of Fig. 4)", "the operator is none that has a rule of its own");
+        self.decide(
+            s.span,
+            NAME,
+            "sorted keys, one scan in each segment, and a linear recurrence (§4.1 with §5.2, instead of Fig. 4)",
+            "the operator is none that has a rule of its own",
+        );
         self.sorted_histogram(h);
         Ok(())
     }
@@ -220,20 +267,39 @@ impl J<'_> {
         let k = h.dest.len();
         let sorted = segments::prefixes(self, h);
         let units: Vec<Row> = (0..2 * k).map(partials::unit).collect();
-        let rows: Vec<Row> = self.with_partials(&h.op, &[&sorted.before[..], &sorted.values].concat(), &units).into_iter().map(|(_, r)| r).collect();
+        let rows: Vec<Row> = self
+            .with_partials(&h.op, &[&sorted.before[..], &sorted.values].concat(), &units)
+            .into_iter()
+            .map(|(_, r)| r)
+            .collect();
         let given: Vec<Option<Var>> = h.values.iter().map(|v| self.sorted_tangent(*v, sorted.order)).collect();
-        let driven = rows.iter().enumerate().map(|(j, row)| {
-            let own: Row = row.iter().filter(|(m, _)| **m >= k).map(|(m, c)| (*m, *c)).collect();
-            let own = self.row_times(&own, &|m| given[m - k]);
-            let seeds = self.of_destination(h, &sorted, (j, row));
-            self.lin_sum(own, seeds)
-        }).collect();
-        let within: Vec<Row> = rows.iter().map(|row| row.iter().filter(|(m, _)| **m < k).map(|(m, c)| (*m, *c)).collect()).collect();
-        let neutral = sorted.values.iter().map(|v| {
-            let ty = self.b.ty(*v).elem();
-            nothing(&mut self.b, &ty)
-        }).collect();
-        let g = Group { kind: SoacKind::Scan, op: Block::default(), neutral, arrays: sorted.values.clone(), outs: h.outs.clone() };
+        let driven = rows
+            .iter()
+            .enumerate()
+            .map(|(j, row)| {
+                let own: Row = row.iter().filter(|(m, _)| **m >= k).map(|(m, c)| (*m, *c)).collect();
+                let own = self.row_times(&own, &|m| given[m - k]);
+                let seeds = self.of_destination(h, &sorted, (j, row));
+                self.lin_sum(own, seeds)
+            })
+            .collect();
+        let within: Vec<Row> =
+            rows.iter().map(|row| row.iter().filter(|(m, _)| **m < k).map(|(m, c)| (*m, *c)).collect()).collect();
+        let neutral = sorted
+            .values
+            .iter()
+            .map(|v| {
+                let ty = self.b.ty(*v).elem();
+                nothing(&mut self.b, &ty)
+            })
+            .collect();
+        let g = Group {
+            kind: SoacKind::Scan,
+            op: Block::default(),
+            neutral,
+            arrays: sorted.values.clone(),
+            outs: h.outs.clone(),
+        };
         let all = self.prefixes(&g, &within, driven, sorted.first);
         for ((d, y), t) in h.dest.iter().zip(&h.outs).zip(all) {
             if self.act.has(*y) {
@@ -265,7 +331,9 @@ impl J<'_> {
             let shape = self.b.shape(h.dest[*m]);
             let t = self.b.lin(Op::Gather { a: t, at: sorted.bins, shape: Some(shape) }, ty.clone());
             let c = match c {
-                Coef::Is(c) if self.b.ty(*c).rank() > 0 => Coef::Is(self.b.one(Op::Gather { a: *c, at: sorted.firsts, shape: None }, ty.clone())),
+                Coef::Is(c) if self.b.ty(*c).rank() > 0 => {
+                    Coef::Is(self.b.one(Op::Gather { a: *c, at: sorted.firsts, shape: None }, ty.clone()))
+                }
                 c => *c,
             };
             let part = self.scaled_by(c, t);

@@ -113,7 +113,8 @@ fn with_zeros(b: &mut Builder, p: &Program, slow: FnId, [dest, keys, values]: [V
     };
     let ((zd, d, nd), (zv, v, nv)) = (split(dest), split(values));
     let op = pairs(b, &ty.elem());
-    let counted = Op::ReduceByIndex { dest: vec![d, nd], op: Box::new(op), neutral: vec![one, none], keys, values: vec![v, nv] };
+    let counted =
+        Op::ReduceByIndex { dest: vec![d, nd], op: Box::new(op), neutral: vec![one, none], keys, values: vec![v, nv] };
     let made = b.emit(counted, &[ty.clone(), Ty::shape()], &[]).0;
     let (product, count) = (made[0], made[1]);
     let fine = all_ordinary(b, product);

@@ -47,12 +47,17 @@ pub(super) fn prefixes(j: &mut J<'_>, h: &Histogram) -> Prefixes {
     let left = j.previous(keys, none);
     let first = j.b.cmp(Cmp::Ne, keys, left);
     let values: Vec<Var> = h.values.iter().map(|v| gather(&mut j.b, *v, order)).collect();
-    let from_left: Vec<Var> = values.iter().zip(&h.neutral).zip(&h.dest).map(|((v, e), d)| {
-        let (ty, shape) = (j.b.ty(*d), j.b.shape(*d));
-        let seed = j.b.one(Op::Gather { a: *d, at: keys, shape: Some(shape) }, ty.clone());
-        let before = j.previous(*v, *e);
-        j.b.one(Op::Select(first, seed, before), ty)
-    }).collect();
+    let from_left: Vec<Var> = values
+        .iter()
+        .zip(&h.neutral)
+        .zip(&h.dest)
+        .map(|((v, e), d)| {
+            let (ty, shape) = (j.b.ty(*d), j.b.shape(*d));
+            let seed = j.b.one(Op::Gather { a: *d, at: keys, shape: Some(shape) }, ty.clone());
+            let before = j.previous(*v, *e);
+            j.b.one(Op::Select(first, seed, before), ty)
+        })
+        .collect();
     let b = &mut j.b;
     let before = in_segments(b, &h.op, &h.neutral, first, &from_left);
     let firsts = b.one(Op::Nonzero(first), Ty::shape());
@@ -66,7 +71,8 @@ pub(super) fn prefixes(j: &mut J<'_>, h: &Histogram) -> Prefixes {
 impl Prefixes {
     /// 1 for empty bins, 0 for others.
     pub(super) fn untouched(&self, b: &mut Builder, dest: Var) -> Var {
-        let (zero, one, m, ty, shape) = (b.real(0.0, dest), b.real(1.0, dest), b.dim(self.bins, 0), b.ty(dest), b.shape(dest));
+        let (zero, one, m, ty, shape) =
+            (b.real(0.0, dest), b.real(1.0, dest), b.dim(self.bins, 0), b.ty(dest), b.shape(dest));
         let acc = b.one(Op::Spread { a: zero, shape }, ty.clone());
         let ones = b.one(Op::Replicate { n: m, a: one }, ty.clone());
         let count = b.one(Op::GatherAdd { acc, at: self.bins, v: ones, shape: Some(shape) }, ty.clone());
@@ -123,15 +129,24 @@ pub(super) fn sorted(b: &mut Builder, op: &Block, neutral: &[Var], dest: &[Var],
     let (left, right) = (previous(b, bins, none), next(b, bins, none));
     let (first, last) = (b.cmp(Cmp::Ne, bins, left), b.cmp(Cmp::Ne, bins, right));
     let values: Vec<Var> = values.iter().map(|v| gather(b, *v, order)).collect();
-    let seeds: Vec<Var> = dest.iter().zip(neutral).map(|(d, e)| {
-        let e = single(b, *e);
-        let longer = joined(b, *d, e);
-        gather(b, longer, bins)
-    }).collect();
-    let from_left: Vec<Var> = values.iter().zip(neutral).zip(&seeds).map(|((v, e), s)| {
-        let (before, ty) = (previous(b, *v, *e), b.ty(*v));
-        b.one(Op::Select(first, *s, before), ty)
-    }).collect();
+    let seeds: Vec<Var> = dest
+        .iter()
+        .zip(neutral)
+        .map(|(d, e)| {
+            let e = single(b, *e);
+            let longer = joined(b, *d, e);
+            gather(b, longer, bins)
+        })
+        .collect();
+    let from_left: Vec<Var> = values
+        .iter()
+        .zip(neutral)
+        .zip(&seeds)
+        .map(|((v, e), s)| {
+            let (before, ty) = (previous(b, *v, *e), b.ty(*v));
+            b.one(Op::Select(first, *s, before), ty)
+        })
+        .collect();
     let before = in_segments(b, op, neutral, first, &from_left);
     let from_right: Vec<Var> = values.iter().zip(neutral).map(|(v, e)| next(b, *v, *e)).collect();
     let end = b.lit(Lit::Bool(true));
@@ -168,7 +183,12 @@ fn in_segments(b: &mut Builder, op: &Block, neutral: &[Var], flags: Var, arrays:
     }
     let op = b.close(results, Vec::new());
     let off = b.lit(Lit::Bool(false));
-    let made = Soac { kind: SoacKind::Scan, op, neutral: [&[off][..], neutral].concat(), arrays: [&[flags][..], arrays].concat() };
+    let made = Soac {
+        kind: SoacKind::Scan,
+        op,
+        neutral: [&[off][..], neutral].concat(),
+        arrays: [&[flags][..], arrays].concat(),
+    };
     let mut out: Vec<Ty> = vec![Ty::Bool.array(1)];
     out.extend(arrays.iter().map(|a| b.ty(*a)));
     b.emit(Op::Soac(Box::new(made)), &out, &[]).0.split_off(1)

@@ -46,7 +46,9 @@ pub(crate) fn checkpointed(m: &mut Machine, f: &Value, x: Value) -> Res<Value> {
 fn captured_data(f: &Value) -> Value {
     let Value::Fun(fun) = f else { return Value::Unit };
     let all = |vals: &[Value]| {
-        let parts = vals.iter().map(|v| if matches!(v, Value::Fun(_)) { pair(Value::Unit, captured_data(v)) } else { v.clone() });
+        let parts = vals
+            .iter()
+            .map(|v| if matches!(v, Value::Fun(_)) { pair(Value::Unit, captured_data(v)) } else { v.clone() });
         Value::Tuple(Rc::new(Tuple(parts.collect())))
     };
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || match &**fun {
@@ -109,7 +111,12 @@ impl CheckpointRule {
 }
 
 impl Rule for CheckpointRule {
-    fn pull(&self, m: &mut Machine, cts: &[Value], add: &mut dyn FnMut(&mut Machine, usize, Value) -> Res<()>) -> Res<()> {
+    fn pull(
+        &self,
+        m: &mut Machine,
+        cts: &[Value],
+        add: &mut dyn FnMut(&mut Machine, usize, Value) -> Res<()>,
+    ) -> Res<()> {
         let map = LinearMap { transposed: true, ..self.map(m)? };
         let ct = rebuild(&self.output, cts.iter().cloned())?;
         let back = linear::apply(m, &map, ct)?;

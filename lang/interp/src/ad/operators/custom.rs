@@ -48,7 +48,12 @@ pub(crate) fn linear_at(m: &mut Machine, map: &LinearMap, x: Value) -> Res<Value
     let y = linear::apply(m, map, primal.clone())?;
     let outs = leaves(&y);
     let backward = LinearMap { transposed: !map.transposed, ..map.clone() };
-    let rule = CustomRule { forward: super::linear_fun(map.clone()), backward: super::linear_fun(backward), input: primal, output: y.clone() };
+    let rule = CustomRule {
+        forward: super::linear_fun(map.clone()),
+        backward: super::linear_fun(backward),
+        input: primal,
+        output: y.clone(),
+    };
     let traced = results(m, level, parts, outs, Rc::new(rule))?;
     rebuild(&y, traced.into_iter())
 }
@@ -84,8 +89,11 @@ fn captured_check(rule: &Value, level: u16) -> Res<()> {
     if inner_level(rule) < level {
         return Ok(());
     }
-    Err(Error::new(codes::CAPTURE, "a function with a custom derivative uses a value that is being differentiated and is not its argument")
-        .hint("pass the value as part of the argument"))
+    Err(Error::new(
+        codes::CAPTURE,
+        "a function with a custom derivative uses a value that is being differentiated and is not its argument",
+    )
+    .hint("pass the value as part of the argument"))
 }
 
 struct CustomRule {
@@ -96,7 +104,12 @@ struct CustomRule {
 }
 
 impl Rule for CustomRule {
-    fn pull(&self, m: &mut Machine, cts: &[Value], add: &mut dyn FnMut(&mut Machine, usize, Value) -> Res<()>) -> Res<()> {
+    fn pull(
+        &self,
+        m: &mut Machine,
+        cts: &[Value],
+        add: &mut dyn FnMut(&mut Machine, usize, Value) -> Res<()>,
+    ) -> Res<()> {
         let ct = rebuild(&self.output, cts.iter().cloned())?;
         let back = m.call(&self.backward, &[ct])?;
         linear::same_structure("the cotangent from a custom derivative", &back, &self.input)?;

@@ -32,7 +32,8 @@ fn linear_fun(map: LinearMap) -> Value {
 /// Applies a derivative operator.
 pub(crate) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Res<Value> {
     let a: Vec<Value> = args.iter_mut().map(std::mem::take).collect();
-    if !matches!(p, Prim::StopGrad | Prim::Checkpoint | Prim::CustomJvp | Prim::CustomVjp | Prim::Ravel | Prim::Unravel) {
+    if !matches!(p, Prim::StopGrad | Prim::Checkpoint | Prim::CustomJvp | Prim::CustomVjp | Prim::Ravel | Prim::Unravel)
+    {
         m.road.op = p.name().trim_start_matches("__");
     }
     match p {
@@ -56,16 +57,20 @@ pub(crate) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]
         Prim::Jacobian | Prim::Jacfwd | Prim::Jacrev => sparse::jacobian(m, p, &a[0], &a[1]),
         Prim::JacobianSparse => sparse::jacobian_sparse(m, &a[0], &a[1]),
         Prim::Hessian => {
-            let g = Value::Fun(Rc::new(Fun::Partial(Rc::new(Fun::Prim(Prim::Grad, reps.to_vec())), vec![a[0].clone()])));
+            let g =
+                Value::Fun(Rc::new(Fun::Partial(Rc::new(Fun::Prim(Prim::Grad, reps.to_vec())), vec![a[0].clone()])));
             sparse::jacobian(m, Prim::Jacrev, &g, &a[1])
         }
         Prim::Hvp => {
-            let g = Value::Fun(Rc::new(Fun::Partial(Rc::new(Fun::Prim(Prim::Grad, reps.to_vec())), vec![a[0].clone()])));
+            let g =
+                Value::Fun(Rc::new(Fun::Partial(Rc::new(Fun::Prim(Prim::Grad, reps.to_vec())), vec![a[0].clone()])));
             jvp(m, &g, &a[1], &a[2]).map(|(_, t)| t)
         }
         Prim::StopGrad => Ok(super::traced::primal_of(&a[0])),
         Prim::Checkpoint => Ok(Value::Fun(Rc::new(Fun::Checkpoint(a[0].clone())))),
-        Prim::CustomJvp | Prim::CustomVjp => Ok(Value::Fun(Rc::new(Fun::Custom(a[0].clone(), a[1].clone(), p == Prim::CustomVjp)))),
+        Prim::CustomJvp | Prim::CustomVjp => {
+            Ok(Value::Fun(Rc::new(Fun::Custom(a[0].clone(), a[1].clone(), p == Prim::CustomVjp))))
+        }
         Prim::Gradcheck => ravel::gradcheck(m, &a[0], &a[1]),
         Prim::Ravel => ravel::ravel(m, &a[0]),
         Prim::Unravel => ravel::unravel(m, &a[0], &a[1]),
@@ -166,10 +171,17 @@ fn transpose(m: &mut Machine, f: &Value, like: Option<&Value>, reps: &[Value]) -
     }
     let input = match (like, reps.first()) {
         (Some(x), _) => space::zero_like(x),
-        (None, rep) => match rep.and_then(|r| if let Value::Rep(r) = r { example(m, r, &mut CONSTRUCTORS.to_owned()) } else { None }) {
+        (None, rep) => match rep
+            .and_then(|r| if let Value::Rep(r) = r { example(m, r, &mut CONSTRUCTORS.to_owned()) } else { None })
+        {
             Some(zero) => zero,
-            None => return Err(Error::new(codes::SHAPE_UNKNOWN, "the shape of the input of this linear function is not known here")
-                .hint("give an example of its input: `transpose_at example f`")),
+            None => {
+                return Err(Error::new(
+                    codes::SHAPE_UNKNOWN,
+                    "the shape of the input of this linear function is not known here",
+                )
+                .hint("give an example of its input: `transpose_at example f`"));
+            }
         },
     };
     let (_, map) = linear::record(m, f, &input)?;
@@ -182,10 +194,14 @@ const CONSTRUCTORS: u32 = 1000;
 /// The zero of a type that has only one structure. Declared types qualify if they have a single constructor.
 /// `left` is the remaining number of constructors.
 fn example(m: &Machine, r: &Rep, left: &mut u32) -> Option<Value> {
-    let mut all = |rs: &mut dyn Iterator<Item = &Rc<Rep>>| rs.map(|r| example(m, r, left)).collect::<Option<Vec<Value>>>();
+    let mut all =
+        |rs: &mut dyn Iterator<Item = &Rc<Rep>>| rs.map(|r| example(m, r, left)).collect::<Option<Vec<Value>>>();
     Some(match r {
         Rep::Tuple(ps) => Value::Tuple(Rc::new(Tuple(all(&mut ps.iter())?))),
-        Rep::Record(fs) => Value::Record(Rc::new(Record { names: fs.iter().map(|f| f.0).collect(), vals: all(&mut fs.iter().map(|f| &f.1))? })),
+        Rep::Record(fs) => Value::Record(Rc::new(Record {
+            names: fs.iter().map(|f| f.0).collect(),
+            vals: all(&mut fs.iter().map(|f| &f.1))?,
+        })),
         Rep::Data(d, args) => {
             let [con] = d.cons.as_slice() else { return None };
             *left = left.checked_sub(1)?;

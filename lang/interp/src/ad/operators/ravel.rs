@@ -109,7 +109,13 @@ pub(super) fn gradcheck(m: &mut Machine, f: &Value, x: &Value) -> Res<Value> {
             (worst, at, both) = (error, i as i64, (g0[i], numeric));
         }
     }
-    let names: Rc<[_]> = ["at", "difference", "gradient", "max_error", "ok"].iter().map(|n| adl_syntax::symbol::Symbol::new(n)).collect();
+    let names: Rc<[_]> = ["at", "difference", "gradient", "max_error", "ok"]
+        .iter()
+        .map(|n| adl_syntax::symbol::Symbol::new(n))
+        .collect();
     let ok = worst < tolerance;
-    Ok(Value::Record(Rc::new(crate::value::Record { names, vals: vec![Value::Int(at), Value::Float(both.1), Value::Float(both.0), Value::Float(worst), Value::Bool(ok)] })))
+    Ok(Value::Record(Rc::new(crate::value::Record {
+        names,
+        vals: vec![Value::Int(at), Value::Float(both.1), Value::Float(both.0), Value::Float(worst), Value::Bool(ok)],
+    })))
 }

@@ -75,7 +75,8 @@ pub(super) fn jacobian(m: &mut Machine, p: Prim, f: &Value, x: &Value) -> Res<Va
 
 /// Like [`jacobian`], inside another derivative, which traces the numbers: one direction at a time.
 fn one_by_one(m: &mut Machine, map: LinearMap, count: usize, narrow: bool) -> Res<Value> {
-    let rows = (0..count).map(|i| linear::apply(m, &map, direction(count, narrow, &|j| i == j))).collect::<Res<Vec<_>>>()?;
+    let rows =
+        (0..count).map(|i| linear::apply(m, &map, direction(count, narrow, &|j| i == j))).collect::<Res<Vec<_>>>()?;
     let all = seq::pack(m, rows)?;
     if map.transposed { Ok(all) } else { crate::ops::call(m, Prim::TransposeArray, &[], vec![all]) }
 }
@@ -132,7 +133,13 @@ fn structured(m: &mut Machine, map: &LinearMap, (n, k): (usize, usize), narrow: 
 }
 
 /// Like [`structured`], with known rows.
-fn compressed(m: &mut Machine, map: &LinearMap, (n, k): (usize, usize), narrow: bool, rows: Vec<Vec<u32>>) -> Res<Option<Vec<f64>>> {
+fn compressed(
+    m: &mut Machine,
+    map: &LinearMap,
+    (n, k): (usize, usize),
+    narrow: bool,
+    rows: Vec<Vec<u32>>,
+) -> Res<Option<Vec<f64>>> {
     // One direction determines at most one entry of each row, so the widest row is a lower bound for the number
     // of directions.
     let widest = |groups: &[Vec<u32>]| groups.iter().map(Vec::len).max().unwrap_or(0);
@@ -192,14 +199,21 @@ impl Compressed {
         let back = self.backwards();
         let map = LinearMap { transposed: back, ..map };
         let (colour, from, to) = if back { (&self.by_row.0, k, n) } else { (&self.by_column.0, n, k) };
-        let rows = (0..self.passes()).map(|c| linear::apply(m, &map, direction(from, narrow, &|i| colour[i] == c))).collect::<Res<Vec<_>>>()?;
+        let rows = (0..self.passes())
+            .map(|c| linear::apply(m, &map, direction(from, narrow, &|i| colour[i] == c)))
+            .collect::<Res<Vec<_>>>()?;
         if rows.is_empty() {
             return Ok(array::floats(Vec::new()));
         }
         let all = seq::pack(m, rows)?;
         let flat = crate::ops::call(m, Prim::Flatten, &[], vec![all])?;
         let place = |i: usize, j: usize| if back { colour[i] * to + j } else { colour[j] * to + i };
-        let at = self.rows.iter().enumerate().flat_map(|(i, r)| r.iter().map(move |j| place(i, *j as usize) as i64)).collect();
+        let at = self
+            .rows
+            .iter()
+            .enumerate()
+            .flat_map(|(i, r)| r.iter().map(move |j| place(i, *j as usize) as i64))
+            .collect();
         crate::ops::call(m, Prim::Gather, &[], vec![flat, array::ints(at)])
     }
 
@@ -223,7 +237,8 @@ fn colours(groups: &[Vec<u32>], things: usize) -> Res<(Vec<usize>, usize)> {
         if t % 16 == 0 {
             attend::poll()?;
         }
-        let used = |word: usize| of[t].iter().fold(0, |bits, g| bits | taken[*g as usize].get(word).copied().unwrap_or(0));
+        let used =
+            |word: usize| of[t].iter().fold(0, |bits, g| bits | taken[*g as usize].get(word).copied().unwrap_or(0));
         let (word, bits) = (0..).map(|w| (w, used(w))).find(|(_, bits)| *bits != u64::MAX).unwrap_or((0, 0));
         let free = 64 * word + bits.trailing_ones() as usize;
         colour[t] = free;
@@ -260,7 +275,11 @@ pub(super) fn jacobian_sparse(m: &mut Machine, f: &Value, x: &Value) -> Res<Valu
     // Inside another derivative, which traces the numbers, all entries are returned unless the code determines
     // the structure for every point.
     let traced = m.ad.depth() > 0 && n > 0 && k > 0;
-    let coded = if traced { untraced_structure(m, f, x) } else { by_code(m, &map, (n, k), true, MOST_ENTRIES)?.map(|rows| (*rows).clone()) };
+    let coded = if traced {
+        untraced_structure(m, f, x)
+    } else {
+        by_code(m, &map, (n, k), true, MOST_ENTRIES)?.map(|rows| (*rows).clone())
+    };
     let found = match coded {
         Some(rows) => Some(rows),
         None if traced => None,

@@ -86,7 +86,9 @@ impl Rule for Spread {
 pub(super) fn take(m: &mut Machine, v: &Value, at: &[i64]) -> Res<Value> {
     if let Value::Array(a) = v {
         match a.buf() {
-            Buf::F64(x) => return Ok(array::floats(at.iter().map(|k| usize::try_from(*k).map_or(0.0, |k| x[k])).collect())),
+            Buf::F64(x) => {
+                return Ok(array::floats(at.iter().map(|k| usize::try_from(*k).map_or(0.0, |k| x[k])).collect()));
+            }
             Buf::F32(x) => {
                 let out: Vec<f32> = at.iter().map(|k| usize::try_from(*k).map_or(0.0, |k| x[k])).collect();
                 return Ok(array::make(Shape::from_slice(&[out.len()]), Buf::F32(out)));

@@ -25,7 +25,12 @@ impl Rule for SumRows {
         if matches!(tangents[0], Value::Zero) {
             return Ok(vec![Value::Zero]);
         }
-        Ok(vec![ops::call(m, Prim::Sum, &[Value::Rep(std::rc::Rc::new(crate::value::Rep::Float))], vec![tangents[0].clone()])?])
+        Ok(vec![ops::call(
+            m,
+            Prim::Sum,
+            &[Value::Rep(std::rc::Rc::new(crate::value::Rep::Float))],
+            vec![tangents[0].clone()],
+        )?])
     }
     fn view(&self) -> View<'_> {
         View::SumRows(self.n)
@@ -43,7 +48,11 @@ impl Rule for Cumsum {
         add(m, 0, g)
     }
     fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
-        Ok(vec![if matches!(tangents[0], Value::Zero) { Value::Zero } else { ops::call(m, Prim::Cumsum, &[], vec![tangents[0].clone()])? }])
+        Ok(vec![if matches!(tangents[0], Value::Zero) {
+            Value::Zero
+        } else {
+            ops::call(m, Prim::Cumsum, &[], vec![tangents[0].clone()])?
+        }])
     }
     fn view(&self) -> View<'_> {
         View::Cumsum

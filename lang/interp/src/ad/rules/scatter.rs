@@ -72,7 +72,9 @@ impl Rule for Replace {
     }
 
     fn pull_taken(&self, m: &mut Machine, mut cts: Vec<Value>, add: Add) -> Res<()> {
-        let Some(Value::Array(ct)) = cts.pop_if(|v| matches!(v, Value::Array(a) if matches!(a.buf(), Buf::F64(_) | Buf::F32(_)))) else {
+        let Some(Value::Array(ct)) =
+            cts.pop_if(|v| matches!(v, Value::Array(a) if matches!(a.buf(), Buf::F64(_) | Buf::F32(_))))
+        else {
             return self.elements().pull(m, &cts, add);
         };
         let mut ct: Array = array::owned(ct)?;
@@ -106,7 +108,9 @@ pub(crate) fn scatter(m: &mut Machine, level: u16, p: Prim, args: &mut [Value]) 
         _ => Vec::new(),
     };
     let write = |m: &mut Machine, dest: Value, values: Value| call(m, p, &[], vec![dest, at.clone(), values]);
-    replaced(m, level, [std::mem::take(&mut args[0]), args[2].clone()], &write, &|dest, values| Replace::new(&places, dest, values))
+    replaced(m, level, [std::mem::take(&mut args[0]), args[2].clone()], &write, &|dest, values| {
+        Replace::new(&places, dest, values)
+    })
 }
 
 /// Replaces one element or row, as a scatter of an array of one.

@@ -109,7 +109,14 @@ impl Lower<'_> {
     }
 
     /// Emits the jump table, then each arm after the instructions that read its fields.
-    fn arms(&mut self, v: Var, arms: &[Block], at: u32, sc: &Scope, arm: &mut dyn FnMut(&mut Self, &Block, &Info) -> Res<()>) -> Res<()> {
+    fn arms(
+        &mut self,
+        v: Var,
+        arms: &[Block],
+        at: u32,
+        sc: &Scope,
+        arm: &mut dyn FnMut(&mut Self, &Block, &Info) -> Res<()>,
+    ) -> Res<()> {
         let infos = inner(sc, at);
         let scrutinee = self.reg(v);
         let gone = self.dies(v, at, sc) && infos.iter().all(|i| !i.free.contains_key(&v));
@@ -147,7 +154,8 @@ impl Lower<'_> {
 
     fn tail_inner(&mut self, b: &Block, sc: &Scope) -> Res<()> {
         let results: Vec<Var> = b.results.iter().chain(&b.lin_results).copied().collect();
-        let Some((s, first)) = b.stmts.split_last().filter(|(s, _)| s.outs.iter().chain(&s.lin_outs).eq(&results)) else {
+        let Some((s, first)) = b.stmts.split_last().filter(|(s, _)| s.outs.iter().chain(&s.lin_outs).eq(&results))
+        else {
             self.block(b, sc)?;
             return self.leave(&results, b.stmts.len() as u32, sc);
         };

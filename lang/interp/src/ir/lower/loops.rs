@@ -98,7 +98,12 @@ impl Lower<'_> {
     /// Initialises the loop state.
     fn starts(&mut self, l: &Loop, t: &Turning, at: u32, sc: &Scope) {
         let vars: Vec<Var> = l.init.iter().chain(&l.lin_init).copied().collect();
-        let kept: HashSet<Var> = l.xs.iter().chain(&l.lin_xs).copied().chain(inner(sc, at).iter().flat_map(|i| i.free.keys().copied())).collect();
+        let kept: HashSet<Var> =
+            l.xs.iter()
+                .chain(&l.lin_xs)
+                .copied()
+                .chain(inner(sc, at).iter().flat_map(|i| i.free.keys().copied()))
+                .collect();
         let bound = match l.turns {
             Turns::For(n) => Some(n),
             Turns::While(_) => None,
@@ -117,7 +122,12 @@ impl Lower<'_> {
             }
             // A `while` loop has no trip count; the counter, which is 0 at this point, is passed instead.
             let n = bound.map_or(t.counter, |n| self.reg(n));
-            self.step(What::Buffer(ty.clone(), *out == Out::Boxed), [Arg { r: n, last: false }].into(), vec![*r], [].into());
+            self.step(
+                What::Buffer(ty.clone(), *out == Out::Boxed),
+                [Arg { r: n, last: false }].into(),
+                vec![*r],
+                [].into(),
+            );
         }
     }
 
@@ -181,9 +191,20 @@ impl Lower<'_> {
                 Out::Sum if ty.rank() == 0 && ty.is_flat() => self.emit(I::Bin(Bin::Add, *r, *r, s)),
                 Out::Sum => {
                     let add = What::Op(adl_ir::Op::Bin(Bin::Add, Var(0), Var(1)));
-                    let once = carried.iter().chain(b.results[k..].iter()).chain(&b.lin_results[m..]).filter(|w| *w == v).count() == 1;
+                    let once = carried
+                        .iter()
+                        .chain(b.results[k..].iter())
+                        .chain(&b.lin_results[m..])
+                        .filter(|w| *w == v)
+                        .count()
+                        == 1;
                     let last = once && self.dies(*v, at, sc);
-                    self.step(add, [Arg { r: *r, last: true }, Arg { r: s, last }].into(), vec![*r], [Value::Zero].into());
+                    self.step(
+                        add,
+                        [Arg { r: *r, last: true }, Arg { r: s, last }].into(),
+                        vec![*r],
+                        [Value::Zero].into(),
+                    );
                 }
             }
         }
@@ -195,7 +216,8 @@ impl Lower<'_> {
     /// Lowers a reduction or scan as a loop over the elements that carries the accumulators.
     pub(super) fn soac(&mut self, s: &Stmt, o: &Soac, at: u32, sc: &Scope) -> Res<()> {
         let outs = self.bind_outs(s);
-        let acc: Vec<R> = if o.kind == SoacKind::Reduce { outs.clone() } else { o.neutral.iter().map(|_| self.fresh()).collect() };
+        let acc: Vec<R> =
+            if o.kind == SoacKind::Reduce { outs.clone() } else { o.neutral.iter().map(|_| self.fresh()).collect() };
         let used: Vec<Var> = o.neutral.iter().chain(&o.arrays).copied().collect();
         let args = self.args(&o.neutral, at, sc, &|v| o.arrays.contains(&v) || inner(sc, at)[0].free.contains_key(&v));
         for (d, a) in acc.iter().zip(args.iter()) {
@@ -207,7 +229,12 @@ impl Lower<'_> {
         self.emit(I::AxisLen(n, self.reg(o.arrays[0]), 0));
         if o.kind != SoacKind::Reduce {
             for (r, v) in outs.iter().zip(&o.neutral) {
-                self.step(What::Buffer(self.f.ty(*v).clone(), false), [Arg { r: n, last: false }].into(), vec![*r], [].into());
+                self.step(
+                    What::Buffer(self.f.ty(*v).clone(), false),
+                    [Arg { r: n, last: false }].into(),
+                    vec![*r],
+                    [].into(),
+                );
             }
         }
         let saved = (self.free.clone(), self.next);
@@ -254,7 +281,13 @@ impl Lower<'_> {
     }
 
     /// Lowers `reduce_by_index`: applies the operator to `dest` at each key that is in bounds.
-    pub(super) fn by_index(&mut self, s: &Stmt, (dest, keys, values, op): (&[Var], Var, &[Var], &Block), at: u32, sc: &Scope) -> Res<()> {
+    pub(super) fn by_index(
+        &mut self,
+        s: &Stmt,
+        (dest, keys, values, op): (&[Var], Var, &[Var], &Block),
+        at: u32,
+        sc: &Scope,
+    ) -> Res<()> {
         let outs = self.bind_outs(s);
         let inside = &inner(sc, at)[0];
         let args = self.args(dest, at, sc, &|v| values.contains(&v) || v == keys || inside.free.contains_key(&v));

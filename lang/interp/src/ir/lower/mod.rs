@@ -254,7 +254,10 @@ impl<'a> Lower<'a> {
     fn args(&self, vars: &[Var], at: u32, sc: &Scope, keep: &dyn Fn(Var) -> bool) -> Box<[Arg]> {
         vars.iter()
             .enumerate()
-            .map(|(i, v)| Arg { r: self.reg(*v), last: !vars[i + 1..].contains(v) && !keep(*v) && self.dies(*v, at, sc) })
+            .map(|(i, v)| Arg {
+                r: self.reg(*v),
+                last: !vars[i + 1..].contains(v) && !keep(*v) && self.dies(*v, at, sc),
+            })
             .collect()
     }
 
@@ -305,7 +308,11 @@ impl<'a> Lower<'a> {
     }
 
     fn strips(&mut self, b: &Block, at: u32, c: strips::Found, sc: &Scope) -> Res<u32> {
-        let args: Box<[Arg]> = c.operands.iter().map(|v| Arg { r: self.reg(*v), last: (at..c.end).any(|i| self.dies(*v, i, sc)) }).collect();
+        let args: Box<[Arg]> = c
+            .operands
+            .iter()
+            .map(|v| Arg { r: self.reg(*v), last: (at..c.end).any(|i| self.dies(*v, i, sc)) })
+            .collect();
         let k = self.code.strips.len();
         self.code.strips.push((c.strips, args, Box::new([])));
         self.span = b.stmts[at as usize].span;
@@ -349,7 +356,8 @@ impl<'a> Lower<'a> {
     /// Parallel copy of variables to registers: a source register may also be a target.
     fn moves(&mut self, pairs: &[(R, Var)], at: u32, sc: &Scope) {
         let vars: Vec<Var> = pairs.iter().map(|p| p.1).collect();
-        let takes: Vec<bool> = pairs.iter().map(|(_, v)| vars.iter().filter(|w| *w == v).count() == 1 && self.dies(*v, at, sc)).collect();
+        let takes: Vec<bool> =
+            pairs.iter().map(|(_, v)| vars.iter().filter(|w| *w == v).count() == 1 && self.dies(*v, at, sc)).collect();
         let (mut late, mut temps) = (Vec::new(), Vec::new());
         for (k, (d, v)) in pairs.iter().enumerate() {
             let s = self.reg(*v);

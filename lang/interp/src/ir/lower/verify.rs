@@ -53,7 +53,9 @@ pub fn verify(code: &Code) -> Result<(), Vec<Fault>> {
 pub fn verify_calls(codes: &Codes, first: usize) -> Result<(), Vec<Fault>> {
     let calls = codes.iter().skip(first).flat_map(|c| c.calls.iter().enumerate());
     let wrong = calls.filter(|(_, c)| codes.get(c.callee as usize).is_none_or(|f| f.params as usize != c.args.len()));
-    let faults: Vec<Fault> = wrong.map(|(k, c)| Fault { invariant: 6, at: k, message: format!("call {k} has {} arguments", c.args.len()) }).collect();
+    let faults: Vec<Fault> = wrong
+        .map(|(k, c)| Fault { invariant: 6, at: k, message: format!("call {k} has {} arguments", c.args.len()) })
+        .collect();
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
@@ -113,7 +115,11 @@ impl Verifier<'_> {
             each_use(code, i, &mut |u| {
                 let (Use::Read(r) | Use::Take(r) | Use::Clear(r) | Use::Write(r)) = u;
                 if r >= code.registers {
-                    self.faults.push(Fault { invariant: 2, at, message: format!("{i:?} names register {r} of {}", code.registers) });
+                    self.faults.push(Fault {
+                        invariant: 2,
+                        at,
+                        message: format!("{i:?} names register {r} of {}", code.registers),
+                    });
                 }
             });
             let end = code.instrs.len();
@@ -130,7 +136,9 @@ impl Verifier<'_> {
         let c = self.code;
         let there = |k: u32, n: usize| (k as usize) < n;
         match *i {
-            I::Const(_, k) | I::At1(_, _, _, k) | I::At2(_, _, _, _, k) | I::FieldOr(_, _, _, k) => there(k, c.consts.len()),
+            I::Const(_, k) | I::At1(_, _, _, k) | I::At2(_, _, _, _, k) | I::FieldOr(_, _, _, k) => {
+                there(k, c.consts.len())
+            }
             I::Switch(_, k) => there(k, c.tables.len()),
             I::Step(k) => there(k, c.steps.len()),
             I::Strips(k, _) => there(k, c.strips.len()),
@@ -213,7 +221,10 @@ impl Verifier<'_> {
     /// Whether any instruction writes the register.
     fn is_written(&self, r: R) -> bool {
         let mut found = r < self.code.params;
-        self.code.instrs.iter().for_each(|i| each_use(self.code, i, &mut |u| found |= matches!(u, Use::Write(d) if d == r)));
+        self.code
+            .instrs
+            .iter()
+            .for_each(|i| each_use(self.code, i, &mut |u| found |= matches!(u, Use::Write(d) if d == r)));
         found
     }
 }
@@ -222,17 +233,43 @@ impl Verifier<'_> {
 fn is_lowered(i: &I) -> bool {
     matches!(
         i,
-        I::Const(..) | I::Move(..) | I::Take(..) | I::Un(..) | I::Bin(..) | I::Cmp(..) | I::ToFloat(..)
-            | I::Jump(..) | I::JumpUnless(..) | I::JumpUnlessCmp(..) | I::Switch(..) | I::LoopHead(..) | I::LoopNext(..) | I::NoMatch
-            | I::CallFn(..) | I::TailFn(..) | I::Ret(..) | I::RetMany(..)
-            | I::Step(..) | I::Strips(..) | I::Push(..) | I::At1(..) | I::At2(..) | I::FieldOr(..) | I::AxisLen(..)
+        I::Const(..)
+            | I::Move(..)
+            | I::Take(..)
+            | I::Un(..)
+            | I::Bin(..)
+            | I::Cmp(..)
+            | I::ToFloat(..)
+            | I::Jump(..)
+            | I::JumpUnless(..)
+            | I::JumpUnlessCmp(..)
+            | I::Switch(..)
+            | I::LoopHead(..)
+            | I::LoopNext(..)
+            | I::NoMatch
+            | I::CallFn(..)
+            | I::TailFn(..)
+            | I::Ret(..)
+            | I::RetMany(..)
+            | I::Step(..)
+            | I::Strips(..)
+            | I::Push(..)
+            | I::At1(..)
+            | I::At2(..)
+            | I::FieldOr(..)
+            | I::AxisLen(..)
     )
 }
 
 /// The possible jump targets of an instruction.
 fn jumps(code: &Code, i: &I) -> Vec<usize> {
     match *i {
-        I::Jump(t) | I::JumpUnless(_, t) | I::JumpUnlessCmp(_, _, _, t) | I::LoopHead(_, _, t) | I::LoopNext(_, t) | I::Strips(_, t) => vec![t as usize],
+        I::Jump(t)
+        | I::JumpUnless(_, t)
+        | I::JumpUnlessCmp(_, _, _, t)
+        | I::LoopHead(_, _, t)
+        | I::LoopNext(_, t)
+        | I::Strips(_, t) => vec![t as usize],
         I::Switch(_, k) => {
             let (targets, default) = &code.tables[k as usize];
             targets.iter().chain([default]).map(|t| *t as usize).collect()
@@ -248,17 +285,25 @@ fn goes_on(i: &I) -> bool {
 
 /// Calls `f` for each register use of an instruction, in order.
 fn each_use(code: &Code, i: &I, f: &mut dyn FnMut(Use)) {
-    let args = |args: &[Arg], f: &mut dyn FnMut(Use)| args.iter().for_each(|a| f(if a.last { Use::Take(a.r) } else { Use::Read(a.r) }));
+    let args = |args: &[Arg], f: &mut dyn FnMut(Use)| {
+        args.iter().for_each(|a| f(if a.last { Use::Take(a.r) } else { Use::Read(a.r) }))
+    };
     match *i {
         // The IR has no unit values; lowering uses one to clear a register.
         I::Const(d, k) if matches!(code.consts[k as usize], Value::Unit) => f(Use::Clear(d)),
         I::Const(d, _) => f(Use::Write(d)),
-        I::Move(d, s) | I::Un(_, d, s) | I::ToFloat(d, s) | I::FieldOr(d, s, _, _) | I::AxisLen(d, s, _) => [Use::Read(s), Use::Write(d)].into_iter().for_each(f),
+        I::Move(d, s) | I::Un(_, d, s) | I::ToFloat(d, s) | I::FieldOr(d, s, _, _) | I::AxisLen(d, s, _) => {
+            [Use::Read(s), Use::Write(d)].into_iter().for_each(f)
+        }
         I::Take(d, s) => [Use::Take(s), Use::Write(d)].into_iter().for_each(f),
-        I::Bin(_, d, a, b) | I::Cmp(_, d, a, b) | I::At1(d, a, b, _) => [Use::Read(a), Use::Read(b), Use::Write(d)].into_iter().for_each(f),
+        I::Bin(_, d, a, b) | I::Cmp(_, d, a, b) | I::At1(d, a, b, _) => {
+            [Use::Read(a), Use::Read(b), Use::Write(d)].into_iter().for_each(f)
+        }
         I::At2(d, a, i, j, _) => [Use::Read(a), Use::Read(i), Use::Read(j), Use::Write(d)].into_iter().for_each(f),
         I::JumpUnless(c, _) | I::Switch(c, _) | I::Ret(c) | I::LoopNext(c, _) => f(Use::Read(c)),
-        I::JumpUnlessCmp(_, a, b, _) | I::LoopHead(a, b, _) | I::Push(a, b) => [Use::Read(a), Use::Read(b)].into_iter().for_each(f),
+        I::JumpUnlessCmp(_, a, b, _) | I::LoopHead(a, b, _) | I::Push(a, b) => {
+            [Use::Read(a), Use::Read(b)].into_iter().for_each(f)
+        }
         I::CallFn(k) | I::TailFn(k) => {
             let call = &code.calls[k as usize];
             args(&call.args, f);
@@ -318,7 +363,20 @@ mod tests {
         assert_eq!(broken(&[I::JumpUnless(0, 2), I::Const(1, 0), I::Ret(1)]), [5]);
         assert_eq!(broken(&[I::JumpUnless(0, 3), I::Const(1, 0), I::Jump(4), I::Const(1, 0), I::Ret(1)]), []);
         // Taken in a loop's first iteration, read in its second.
-        assert_eq!(broken(&[I::Const(1, 0), I::Const(2, 0), I::LoopHead(1, 0, 5), I::Take(2, 2), I::LoopNext(1, 2), I::Ret(2)]), []);
-        assert_eq!(broken(&[I::Const(1, 0), I::LoopHead(1, 0, 4), I::Take(2, 0), I::LoopNext(1, 1), I::Ret(2)]), [5, 5, 5]);
+        assert_eq!(
+            broken(&[
+                I::Const(1, 0),
+                I::Const(2, 0),
+                I::LoopHead(1, 0, 5),
+                I::Take(2, 2),
+                I::LoopNext(1, 2),
+                I::Ret(2)
+            ]),
+            []
+        );
+        assert_eq!(
+            broken(&[I::Const(1, 0), I::LoopHead(1, 0, 4), I::Take(2, 0), I::LoopNext(1, 1), I::Ret(2)]),
+            [5, 5, 5]
+        );
     }
 }

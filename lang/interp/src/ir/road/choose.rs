@@ -55,7 +55,9 @@ pub(crate) fn study(m: &mut Machine, e: &Entered, leaves: &[Value], segments: Se
     }));
     let outs = match m.call_lowered(&fun, leaves.to_vec(), made.results + made.counts.len() + 1) {
         // A profile also runs dead code, which may ask for the shape of a symbolic zero.
-        Err(e) if e.diag.code == codes::STRUCTURE => return Ok(Err(Not(Unsupported::new(format!("an error: {}", e.diag.message), e.diag.primary.span)))),
+        Err(e) if e.diag.code == codes::STRUCTURE => {
+            return Ok(Err(Not(Unsupported::new(format!("an error: {}", e.diag.message), e.diag.primary.span))));
+        }
         outs => outs?,
     };
     let counts: Vec<i64> = outs[made.results.min(outs.len())..].iter().map(crate::ops::int).collect();
@@ -90,7 +92,9 @@ pub(crate) fn chosen(rows: &[Row], ids: &[u32]) -> Res<BTreeSet<usize>> {
     for id in ids {
         match rows.get(*id as usize) {
             None => return Err(bad(format!("there is no residual {id}: there are {}", rows.len()))),
-            Some(r) if !r.residual.movable => return Err(bad(format!("residual {id} cannot be recomputed: it is {}", r.residual.reason))),
+            Some(r) if !r.residual.movable => {
+                return Err(bad(format!("residual {id} cannot be recomputed: it is {}", r.residual.reason)));
+            }
             Some(_) => {}
         }
     }
@@ -176,7 +180,11 @@ impl<'a> Search<'a> {
         let s = possible!(study(m, self.e, self.leaves, segments)?);
         let plan = unzip::Plan::store_all();
         let f = possible!(forecast(m, &s, &plan));
-        Ok(Ok(Candidate { resolved: Resolved { segments, plan }, peak: f.peak, again: (f.again + f.work).saturating_sub(self.all.work) }))
+        Ok(Ok(Candidate {
+            resolved: Resolved { segments, plan },
+            peak: f.peak,
+            again: (f.again + f.work).saturating_sub(self.all.work),
+        }))
     }
 
     /// The candidate that recomputes everything possible, including residuals that no row reports.
@@ -265,8 +273,11 @@ fn within(m: &mut Machine, e: &Entered, leaves: &[Value], plan: &Plan) -> Outcom
     match (best, least, plan) {
         (Some(c), ..) => Ok(Ok(c.resolved.clone())),
         (None, Some(c), Plan::Auto) => Ok(Ok(c.resolved.clone())),
-        (None, c, _) => Err(bad(format!("no plan for this gradient keeps within {limit} bytes: the least is {} bytes", c.map_or(search.all.peak, |c| c.peak)))
-            .hint("`residuals f x` shows what is stored; arguments and what loops carry always are")),
+        (None, c, _) => Err(bad(format!(
+            "no plan for this gradient keeps within {limit} bytes: the least is {} bytes",
+            c.map_or(search.all.peak, |c| c.peak)
+        ))
+        .hint("`residuals f x` shows what is stored; arguments and what loops carry always are")),
     }
 }
 
@@ -276,10 +287,14 @@ pub type Step = (u64, u64);
 /// Pareto-optimal plans between the least memory and storing everything, in the order of increasing memory.
 pub(super) fn steps(m: &mut Machine, e: &Entered, leaves: &[Value]) -> Outcome<Vec<Step>> {
     let search = possible!(Search::new(m, e, leaves)?);
-    let mut tried = vec![Candidate { resolved: Resolved::default(), peak: search.all.peak, again: 0 }, possible!(search.recomputing(m))];
+    let mut tried = vec![
+        Candidate { resolved: Resolved::default(), peak: search.all.peak, again: 0 },
+        possible!(search.recomputing(m)),
+    ];
     let ids = order(&search.all.rows);
     for n in 1..=ids.len().min(ROW_STEPS) {
-        let plan = without(&search.all.rows, &ids[..ids.len() * n / ids.len().min(ROW_STEPS)].iter().copied().collect());
+        let plan =
+            without(&search.all.rows, &ids[..ids.len() * n / ids.len().min(ROW_STEPS)].iter().copied().collect());
         let f = possible!(forecast(m, &search.flat, &plan));
         tried.push(Candidate { resolved: Resolved { segments: Segments::None, plan }, peak: f.peak, again: f.again });
     }
@@ -287,7 +302,8 @@ pub(super) fn steps(m: &mut Machine, e: &Entered, leaves: &[Value]) -> Outcome<V
     let some = sqrt.peak != search.all.peak;
     tried.push(sqrt);
     // Each of these candidates costs one profiling run.
-    let parts: &[u32] = if search.all.work > LONG { &[64, 128] } else { &[4, 8, 16, 24, 40, 64, 88, 112, 136, 160, 184, 208, 232] };
+    let parts: &[u32] =
+        if search.all.work > LONG { &[64, 128] } else { &[4, 8, 16, 24, 40, 64, 88, 112, 136, 160, 184, 208, 232] };
     let states: &[u32] = if search.all.work > LONG { &[8] } else { &[64, 32, 16, 8, 4, 2, 1] };
     let divided = parts.iter().map(|k| Segments::Partial(*k)).chain(states.iter().map(|k| Segments::Revolve(*k)));
     for segments in divided.filter(|_| some) {

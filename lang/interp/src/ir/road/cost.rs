@@ -8,8 +8,8 @@ use crate::ad::linear::LinearMap;
 use crate::attend;
 use crate::device::Ran;
 use crate::error::{Error, Res, codes};
-use crate::ops::{self, data_text};
 use crate::ir::reference::{val, value};
+use crate::ops::{self, data_text};
 use crate::value::Value;
 use crate::vm::Machine;
 use adl_ad::segment::Segments;
@@ -64,7 +64,9 @@ struct Cost {
 pub(crate) fn cost(m: &mut Machine, f: &Value, x: &Value) -> Res<Value> {
     match counted(m, f, x)? {
         Ok(c) => Ok(c.record()),
-        Err(Not(u)) => Err(Error::new(codes::PLAN, format!("the work of this function cannot be counted, because of {}", u.why))),
+        Err(Not(u)) => {
+            Err(Error::new(codes::PLAN, format!("the work of this function cannot be counted, because of {}", u.why)))
+        }
     }
 }
 
@@ -110,13 +112,33 @@ fn on_device(m: &mut Machine, f: &Value, x: &Value) -> Res<Ran> {
         }
     }
     let after = m.device.open().map(|d| d.used()).unwrap_or_default();
-    Ok(Ran { calls: 1, kernels: after.kernels - before.kernels, up: after.up - before.up, down: after.down - before.down, refused: None })
+    Ok(Ran {
+        calls: 1,
+        kernels: after.kernels - before.kernels,
+        up: after.up - before.up,
+        down: after.down - before.down,
+        refused: None,
+    })
 }
 
 /// Evaluates the function, its forward-mode derivative and its gradient.
 fn passes(road: &mut super::Road, m: &mut Machine, e: &Entered, x: &[Val]) -> Result<Cost, Not> {
     let (primal, results) = run(&road.program, m, e.entry.func, x, &[])?;
-    let mut c = Cost { function: String::new(), primal: primal.total, tangent: 0, adjoint: 0, bytes: 0, results: 0, beyond: 0, lines: BTreeMap::new(), sources: BTreeMap::new(), rules: Vec::new(), arithmetic: (primal.arithmetic, primal.arithmetic), device: Ran::default(), ends: x.iter().chain(&results).map(reals).sum() };
+    let mut c = Cost {
+        function: String::new(),
+        primal: primal.total,
+        tangent: 0,
+        adjoint: 0,
+        bytes: 0,
+        results: 0,
+        beyond: 0,
+        lines: BTreeMap::new(),
+        sources: BTreeMap::new(),
+        rules: Vec::new(),
+        arithmetic: (primal.arithmetic, primal.arithmetic),
+        device: Ran::default(),
+        ends: x.iter().chain(&results).map(reals).sum(),
+    };
     c.add(m, &primal, |l, n| l.primal += n);
     let wrt = road.wrt(e);
     let j = road.ad.jvp(&mut road.program, e.entry.func, &wrt)?;
@@ -129,7 +151,12 @@ fn passes(road: &mut super::Road, m: &mut Machine, e: &Entered, x: &[Val]) -> Re
     let residuals = kept.split_off(u.results.min(kept.len()));
     let func = road.program.func(e.entry.func).clone();
     let mut seeds = |vals: &[Val], vars: &[Var], which: &[bool]| -> Vec<Val> {
-        vals.iter().zip(vars).zip(which).filter(|(_, w)| **w).filter_map(|((x, v), _)| ones(road, x, func.ty(*v))).collect()
+        vals.iter()
+            .zip(vars)
+            .zip(which)
+            .filter(|(_, w)| **w)
+            .filter_map(|((x, v), _)| ones(road, x, func.ty(*v)))
+            .collect()
     };
     let (dx, dy) = (seeds(x, &func.body.params, &wrt), seeds(&results, &func.body.results, &j.active));
     let (tangent, _) = run(&road.program, m, u.linear, &residuals, &dx)?;
@@ -161,7 +188,14 @@ pub fn rules_of(m: &Machine, e: &super::Explain) -> Vec<String> {
 /// The rules that were applied in a function and its callees.
 fn rules(m: &Machine, f: FnId) -> Vec<(usize, Decision)> {
     let spans = places(&m.road.program, f);
-    let mut out: Vec<(usize, Decision)> = m.road.ad.decisions.iter().filter(|d| d.span != Span::default() && spans.contains(&d.span)).map(|d| (m.sources.line_of(d.span), d.clone())).collect();
+    let mut out: Vec<(usize, Decision)> = m
+        .road
+        .ad
+        .decisions
+        .iter()
+        .filter(|d| d.span != Span::default() && spans.contains(&d.span))
+        .map(|d| (m.sources.line_of(d.span), d.clone()))
+        .collect();
     // A rule may expand into loops with the span of its construct; these are not reported separately.
     let loops = |d: &Decision| matches!(d.construct, "comprehension" | "loop");
     let ruled: HashSet<Span> = out.iter().filter(|(_, d)| !loops(d)).map(|(_, d)| d.span).collect();
@@ -223,32 +257,59 @@ impl Cost {
         let part = |of: u64| of as f64 / self.primal.max(1) as f64;
         record(vec![
             ("adjoint", int(self.adjoint)),
-            ("arithmetic", record(vec![
-                ("ends", int(self.ends)),
-                ("function", int(self.arithmetic.0)),
-                ("gradient", int(self.arithmetic.1)),
-                ("ratio", Value::Float((self.arithmetic.1 + self.ends) as f64 / (self.arithmetic.0 + self.ends).max(1) as f64)),
-            ])),
+            (
+                "arithmetic",
+                record(vec![
+                    ("ends", int(self.ends)),
+                    ("function", int(self.arithmetic.0)),
+                    ("gradient", int(self.arithmetic.1)),
+                    (
+                        "ratio",
+                        Value::Float(
+                            (self.arithmetic.1 + self.ends) as f64 / (self.arithmetic.0 + self.ends).max(1) as f64,
+                        ),
+                    ),
+                ]),
+            ),
             ("bound", Value::Float(part(self.primal + self.tangent + self.results + self.beyond))),
             ("bytes", int(self.bytes)),
             ("function", data_text(&self.function)),
-            ("gpu", record(vec![("fetched", int(self.device.down)), ("kernels", int(self.device.kernels)), ("sent", int(self.device.up))])),
-            ("lines", table(lines.len(), vec![
-                ("adjoint", ints(lines.iter().map(|l| l.adjoint))),
-                ("bytes", ints(lines.iter().map(|l| l.bytes))),
-                ("line", ints(self.lines.keys().map(|k| k.1 as u64))),
-                ("primal", ints(lines.iter().map(|l| l.primal))),
-                ("source", texts(self.sources.values().cloned())),
-                ("tangent", ints(lines.iter().map(|l| l.tangent))),
-            ])),
+            (
+                "gpu",
+                record(vec![
+                    ("fetched", int(self.device.down)),
+                    ("kernels", int(self.device.kernels)),
+                    ("sent", int(self.device.up)),
+                ]),
+            ),
+            (
+                "lines",
+                table(
+                    lines.len(),
+                    vec![
+                        ("adjoint", ints(lines.iter().map(|l| l.adjoint))),
+                        ("bytes", ints(lines.iter().map(|l| l.bytes))),
+                        ("line", ints(self.lines.keys().map(|k| k.1 as u64))),
+                        ("primal", ints(lines.iter().map(|l| l.primal))),
+                        ("source", texts(self.sources.values().cloned())),
+                        ("tangent", ints(lines.iter().map(|l| l.tangent))),
+                    ],
+                ),
+            ),
             ("primal", int(self.primal)),
             ("ratio", Value::Float(part(self.primal + self.adjoint))),
-            ("rules", table(self.rules.len(), vec![
-                ("construct", texts(self.rules.iter().map(|(_, d)| d.construct.to_owned()))),
-                ("line", ints(self.rules.iter().map(|(l, _)| *l as u64))),
-                ("rule", texts(self.rules.iter().map(|(_, d)| d.rule.to_owned()))),
-                ("why", texts(self.rules.iter().map(|(_, d)| d.why.clone()))),
-            ])),
+            (
+                "rules",
+                table(
+                    self.rules.len(),
+                    vec![
+                        ("construct", texts(self.rules.iter().map(|(_, d)| d.construct.to_owned()))),
+                        ("line", ints(self.rules.iter().map(|(l, _)| *l as u64))),
+                        ("rule", texts(self.rules.iter().map(|(_, d)| d.rule.to_owned()))),
+                        ("why", texts(self.rules.iter().map(|(_, d)| d.why.clone()))),
+                    ],
+                ),
+            ),
             ("tangent", int(self.tangent)),
         ])
     }

@@ -1,11 +1,11 @@
 //! Derivatives in many directions at once, and sparsity patterns of Jacobians.
 
 use super::cost::{Builtins, FUEL};
-use crate::ir::reference::val;
 use super::{Lined, Not, Road, with};
 use crate::ad::linear::{self, LinearMap};
 use crate::error::{Res, codes};
 use crate::ir::boxes;
+use crate::ir::reference::val;
 use crate::ir::tangents::unsigned_zeros;
 use crate::value::{Buf, Shape, Value, array, seq};
 use crate::vm::{Fun, Machine};
@@ -45,7 +45,14 @@ impl Road {
 
 /// Applies a linear map between vectors to the `k` columns of a 0/1 matrix with `from` rows, whose entries are
 /// given by `seed`. Returns the row-major matrix of the images, which has `to` rows and `k` columns.
-pub(crate) fn images(m: &mut Machine, map: &LinearMap, (from, to): (usize, usize), k: usize, narrow: bool, seed: &dyn Fn(usize, usize) -> bool) -> Res<Vec<f64>> {
+pub(crate) fn images(
+    m: &mut Machine,
+    map: &LinearMap,
+    (from, to): (usize, usize),
+    k: usize,
+    narrow: bool,
+    seed: &dyn Fn(usize, usize) -> bool,
+) -> Res<Vec<f64>> {
     let mut out = vec![0.0; to * k];
     let part = (LARGEST / from.max(to).max(1)).max(FEWEST).min(k);
     let mut lo = 0;
@@ -70,7 +77,11 @@ pub(crate) fn images(m: &mut Machine, map: &LinearMap, (from, to): (usize, usize
 
 fn matrix(shape: &[usize], narrow: bool, one: &dyn Fn(usize) -> bool) -> Value {
     let n: usize = shape.iter().product();
-    let buf = if narrow { Buf::F32((0..n).map(|i| f32::from(u8::from(one(i)))).collect()) } else { Buf::F64((0..n).map(|i| f64::from(u8::from(one(i)))).collect()) };
+    let buf = if narrow {
+        Buf::F32((0..n).map(|i| f32::from(u8::from(one(i)))).collect())
+    } else {
+        Buf::F64((0..n).map(|i| f64::from(u8::from(one(i)))).collect())
+    };
     array::make(Shape::from_slice(shape), buf)
 }
 
@@ -88,7 +99,13 @@ fn numbers(v: &Value, n: usize) -> Vec<f64> {
 
 /// All images in one batch, if the map was made by compiled AD. On an error it returns `None`: evaluating the
 /// directions one at a time reports the error in terms of the user's program.
-fn at_once(m: &mut Machine, map: &LinearMap, (from, to, w): (usize, usize, usize), narrow: bool, seed: &dyn Fn(usize, usize) -> bool) -> Res<Option<Vec<f64>>> {
+fn at_once(
+    m: &mut Machine,
+    map: &LinearMap,
+    (from, to, w): (usize, usize, usize),
+    narrow: bool,
+    seed: &dyn Fn(usize, usize) -> bool,
+) -> Res<Option<Vec<f64>>> {
     let Some(main) = map.main.clone() else { return Ok(None) };
     let Ok(f) = with(m, |road, _| road.wide(&main.lined, map.transposed)) else { return Ok(None) };
     if !main.lined.active.first().is_some_and(|a| *a) {
@@ -114,7 +131,11 @@ fn at_once(m: &mut Machine, map: &LinearMap, (from, to, w): (usize, usize, usize
 pub(crate) fn diagonal(m: &mut Machine, map: &LinearMap) -> bool {
     let Some(main) = map.main.clone() else { return false };
     let active = main.lined.active.first().is_some_and(|a| *a);
-    active && with(m, |road, _| Ok(road.linear_half(&main.lined).is_ok_and(|f| adl_ad::diagonal::is_diagonal(&road.program, f)))).unwrap_or(false)
+    active
+        && with(m, |road, _| {
+            Ok(road.linear_half(&main.lined).is_ok_and(|f| adl_ad::diagonal::is_diagonal(&road.program, f)))
+        })
+        .unwrap_or(false)
 }
 
 /// A sparsity pattern that was derived from the code, with what it depends on; no pattern if the sets became
@@ -130,30 +151,54 @@ pub(super) struct Pattern {
 /// Derives the pattern of [`dependences`] from the code of the function. It holds for all points with the same
 /// Ints and shapes, so that a second call at such a point computes nothing. `exact` accepts only patterns of
 /// which every entry is present at every point.
-pub(crate) fn by_code(m: &mut Machine, map: &LinearMap, (n, k): (usize, usize), exact: bool, entries: u64) -> Res<Option<Rc<Vec<Vec<u32>>>>> {
+pub(crate) fn by_code(
+    m: &mut Machine,
+    map: &LinearMap,
+    (n, k): (usize, usize),
+    exact: bool,
+    entries: u64,
+) -> Res<Option<Rc<Vec<Vec<u32>>>>> {
     let found = coded(m, map, (n, k), exact, entries);
     crate::attend::poll()?;
     Ok(found)
 }
 
-fn coded(m: &mut Machine, map: &LinearMap, size: (usize, usize), exact: bool, entries: u64) -> Option<Rc<Vec<Vec<u32>>>> {
+fn coded(
+    m: &mut Machine,
+    map: &LinearMap,
+    size: (usize, usize),
+    exact: bool,
+    entries: u64,
+) -> Option<Rc<Vec<Vec<u32>>>> {
     let main = map.main.clone().filter(|main| main.lined.active.first().is_some_and(|a| *a))?;
     let structure = with(m, |road, _| {
         let f = road.linear_half(&main.lined)?;
         road.ad.structure(&mut road.program, f).ok_or_else(|| super::not("a pattern that depends on the point"))
-    }).ok()?;
+    })
+    .ok()?;
     if exact && !structure.exact {
         return None;
     }
     let kept = main.lined.kept.iter().map(boxes::boxes);
-    let residuals: Vec<Val> = main.residuals.iter().zip(kept).zip(&structure.reads).map(|((v, n), read)| {
-        if *read { val(&boxes::unpack(v.clone(), n)).map(ones) } else { Some(Val::Absent) }
-    }).collect::<Option<_>>()?;
-    if let Some(p) = main.lined.pattern.borrow().as_ref().filter(|p| p.size == size && p.entries >= entries && p.residuals == residuals) {
+    let residuals: Vec<Val> = main
+        .residuals
+        .iter()
+        .zip(kept)
+        .zip(&structure.reads)
+        .map(|((v, n), read)| if *read { val(&boxes::unpack(v.clone(), n)).map(ones) } else { Some(Val::Absent) })
+        .collect::<Option<_>>()?;
+    if let Some(p) = main
+        .lined
+        .pattern
+        .borrow()
+        .as_ref()
+        .filter(|p| p.size == size && p.entries >= entries && p.residuals == residuals)
+    {
         return p.rows.clone();
     }
     let tys = m.road.program.func(structure.func).tys(&m.road.program.func(structure.func).body.params);
-    let args: Vec<Val> = residuals.iter().zip(&tys).map(|(v, t)| if v.is_absent() { Val::zero(t) } else { v.clone() }).collect();
+    let args: Vec<Val> =
+        residuals.iter().zip(&tys).map(|(v, t)| if v.is_absent() { Val::zero(t) } else { v.clone() }).collect();
     let rows = evaluated(m, structure.func, &args, size, entries).map(Rc::new);
     *main.lined.pattern.borrow_mut() = Some(Pattern { size, entries, residuals, rows: rows.clone() });
     rows
@@ -173,7 +218,13 @@ fn ones(v: Val) -> Val {
 /// sets instead of numbers, so that the result contains every entry that may be non-zero at this point. `None`
 /// if the map was not made by compiled AD, if it stores more than `most` scalars, or if the sets have more than
 /// `entries` elements in all.
-pub(crate) fn dependences(m: &mut Machine, map: &LinearMap, (n, k): (usize, usize), most: usize, entries: u64) -> Res<Option<Vec<Vec<u32>>>> {
+pub(crate) fn dependences(
+    m: &mut Machine,
+    map: &LinearMap,
+    (n, k): (usize, usize),
+    most: usize,
+    entries: u64,
+) -> Res<Option<Vec<Vec<u32>>>> {
     let found = sets(m, map, (n, k), most, entries);
     crate::attend::poll()?;
     Ok(found)
@@ -196,7 +247,13 @@ fn sets(m: &mut Machine, map: &LinearMap, (n, k): (usize, usize), most: usize, e
 }
 
 /// Evaluates a linear function on index sets.
-fn evaluated(m: &mut Machine, f: FnId, residuals: &[Val], (n, k): (usize, usize), entries: u64) -> Option<Vec<Vec<u32>>> {
+fn evaluated(
+    m: &mut Machine,
+    f: FnId,
+    residuals: &[Val],
+    (n, k): (usize, usize),
+    entries: u64,
+) -> Option<Vec<Vec<u32>>> {
     let left = Rc::new(Cell::new(entries));
     let inputs = (0..n as u32).map(|i| Val::Deps(Rc::new(Deps { of: vec![i], left: left.clone() }))).collect();
     let road = std::mem::take(&mut m.road);

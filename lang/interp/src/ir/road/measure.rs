@@ -8,8 +8,8 @@ use crate::error::Res;
 use crate::ir::reference::val;
 use crate::value::{Array, Buf, Kind, Value};
 use crate::vm::Machine;
-use adl_ir::eval::{Evaluator, Watch};
 use adl_ad::segment::Segments;
+use adl_ir::eval::{Evaluator, Watch};
 use adl_ir::{DataId, FnId, Program, Ty, Val, Var};
 use adl_specialise::Unsupported;
 use std::collections::BTreeSet;
@@ -133,12 +133,20 @@ struct Run {
     peak: u64,
 }
 
-fn evaluated(road: &Road, m: &mut Machine, f: FnId, (args, lin_args): (&[Val], &[Val]), boxes: &BTreeSet<DataId>) -> Result<Run, Not> {
+fn evaluated(
+    road: &Road,
+    m: &mut Machine,
+    f: FnId,
+    (args, lin_args): (&[Val], &[Val]),
+    boxes: &BTreeSet<DataId>,
+) -> Result<Run, Not> {
     let p = &road.program;
     let mut host = Builtins(m);
     let mut e = Evaluator::new(p, &mut host);
     e.fuel = FUEL;
-    let bytes = |f: &adl_ir::Function, vs: &[Val]| f.body.results.iter().zip(vs).map(|(r, v)| bytes_of_val(p, boxes, f.ty(*r), v)).sum();
+    let bytes = |f: &adl_ir::Function, vs: &[Val]| {
+        f.body.results.iter().zip(vs).map(|(r, v)| bytes_of_val(p, boxes, f.ty(*r), v)).sum()
+    };
     e.watch = Some(Watch { functions: road.ad.made_again(), bytes: Box::new(bytes), live: 0, peak: 0 });
     let out = e.run(f, args, lin_args).map_err(|e| Not(Unsupported::new(e.message, e.span)))?;
     Ok(Run { results: out.results, work: out.counts.non_linear, peak: e.watch.map_or(0, |w| w.peak) })
@@ -187,7 +195,9 @@ fn bytes(p: &Program, boxes: &BTreeSet<DataId>, ty: &Ty, v: &Value) -> u64 {
     while let Some((ty, v)) = todo.pop() {
         match (&ty, &v) {
             (Ty::Array(..), Value::Zero) => {}
-            (Ty::Array(..), Value::Tuple(_)) => sum += crate::ir::boxes::parts(&v).map_or(0, |(x, _)| size_of_val(x) as u64),
+            (Ty::Array(..), Value::Tuple(_)) => {
+                sum += crate::ir::boxes::parts(&v).map_or(0, |(x, _)| size_of_val(x) as u64)
+            }
             (Ty::Array(..), Value::Array(a)) if a.is_flat() => sum += flat(a),
             (Ty::Array(e, _), Value::Array(a)) => match a.buf() {
                 Buf::Boxed(vs) => todo.extend(vs.iter().map(|v| ((**e).clone(), v.clone()))),

@@ -52,7 +52,9 @@ impl Plan {
             Plan::Sqrt => "Sqrt".into(),
             Plan::Budget(n) => format!("(Budget {n})"),
             Plan::Revolve(k) => format!("(Revolve {k})"),
-            Plan::ByHand(ids) => format!("(ByHand [{}])", ids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")),
+            Plan::ByHand(ids) => {
+                format!("(ByHand [{}])", ids.iter().map(u32::to_string).collect::<Vec<_>>().join(", "))
+            }
         }
     }
 
@@ -80,7 +82,9 @@ impl fmt::Display for Plan {
             Plan::Sqrt => out.write_str("sqrt"),
             Plan::Budget(n) => write!(out, "budget {n}"),
             Plan::Revolve(k) => write!(out, "revolve {k}"),
-            Plan::ByHand(ids) => write!(out, "by_hand {}", ids.iter().map(u32::to_string).collect::<Vec<_>>().join(",")),
+            Plan::ByHand(ids) => {
+                write!(out, "by_hand {}", ids.iter().map(u32::to_string).collect::<Vec<_>>().join(","))
+            }
         }
     }
 }

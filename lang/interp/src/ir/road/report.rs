@@ -74,7 +74,15 @@ fn reported(m: &mut Machine, f: &Value, x: &Value, plan: Value) -> Outcome<Repor
         Some(_) => measure::ran(m, &e, &leaves, &resolved)?,
         None => None,
     };
-    Ok(filled(m, &e, &leaves, &flat, &resolved)?.map(|(rows, forecast, frontier)| Report { function: super::name_of(f), plan, rows, forecast, measured, ran, frontier }))
+    Ok(filled(m, &e, &leaves, &flat, &resolved)?.map(|(rows, forecast, frontier)| Report {
+        function: super::name_of(f),
+        plan,
+        rows,
+        forecast,
+        measured,
+        ran,
+        frontier,
+    }))
 }
 
 type Filled = (Vec<Line>, Forecast, Vec<(String, Forecast)>);
@@ -86,12 +94,15 @@ fn filled(m: &mut Machine, e: &Entered, leaves: &[Value], flat: &Study, resolved
         if now.is_some() && segments == resolved.segments {
             break;
         }
-        let s = match if segments == Segments::None { Ok(flat.clone()) } else { choose::study(m, e, leaves, segments)? } {
+        let s = match if segments == Segments::None { Ok(flat.clone()) } else { choose::study(m, e, leaves, segments)? }
+        {
             Ok(s) => s,
             Err(n) => return Ok(Err(n)),
         };
         let plans = match segments {
-            Segments::None => vec![("store_all", unzip::Plan::store_all()), ("recompute_all", unzip::Plan::recompute_all())],
+            Segments::None => {
+                vec![("store_all", unzip::Plan::store_all()), ("recompute_all", unzip::Plan::recompute_all())]
+            }
             Segments::Sqrt => vec![("sqrt", unzip::Plan::store_all())],
             Segments::Partial(_) => Vec::new(),
             Segments::Revolve(_) => vec![("revolve", unzip::Plan::store_all())],
@@ -131,15 +142,27 @@ fn decided(all: Vec<Row>, now: &Forecast, resolved: &Resolved) -> Vec<Line> {
         .map(|row| {
             let stored = match resolved.segments {
                 Segments::None => kept.contains(&row.residual.at),
-                _ => row.residual.reason == "an argument" || kept.contains(&row.residual.at) || places.contains(&(row.residual.span.lo, row.residual.span.hi, row.bytes)),
+                _ => {
+                    row.residual.reason == "an argument"
+                        || kept.contains(&row.residual.at)
+                        || places.contains(&(row.residual.span.lo, row.residual.span.hi, row.bytes))
+                }
             };
             let (work, bytes) = (operations(row.work), size(row.bytes));
             let part = stored_part(&row, now);
             let (decision, reason) = match stored {
                 true if !row.residual.movable => ("store", row.residual.reason.to_owned()),
                 true => ("store", format!("{work} would make {bytes} again")),
-                false if !row.residual.movable => ("segment", format!("{}, made again a segment at a time", row.residual.reason)),
-                false if resolved.segments != Segments::None => ("segment", part.map_or_else(|| "made again a segment at a time".to_owned(), |p| format!("{p:.0} % stored, the rest made again a segment at a time"))),
+                false if !row.residual.movable => {
+                    ("segment", format!("{}, made again a segment at a time", row.residual.reason))
+                }
+                false if resolved.segments != Segments::None => (
+                    "segment",
+                    part.map_or_else(
+                        || "made again a segment at a time".to_owned(),
+                        |p| format!("{p:.0} % stored, the rest made again a segment at a time"),
+                    ),
+                ),
                 false if row.work <= row.bytes / 8 => ("recompute", format!("cheap: {work} for {bytes}")),
                 false => ("recompute", format!("{work} for {bytes}")),
             };
@@ -238,7 +261,8 @@ pub(crate) fn table(n: usize, columns: Vec<(&str, Value)>) -> Value {
 
 impl Report {
     fn record(&self, m: &Machine) -> Value {
-        let recomputed = (0..self.rows.len() as u64).filter(|k| self.rows[*k as usize].decision != "store" && self.rows[*k as usize].row.residual.movable);
+        let recomputed = (0..self.rows.len() as u64)
+            .filter(|k| self.rows[*k as usize].decision != "store" && self.rows[*k as usize].row.residual.movable);
         record(vec![
             ("again", int(self.forecast.again)),
             ("bytes", int(self.forecast.stored)),
@@ -257,7 +281,9 @@ impl Report {
 
     fn rows(&self, m: &Machine) -> Value {
         let rows = &self.rows;
-        let place = |l: &Line| if l.row.residual.span == Span::default() { 0 } else { m.sources.line_of(l.row.residual.span) as u64 };
+        let place = |l: &Line| {
+            if l.row.residual.span == Span::default() { 0 } else { m.sources.line_of(l.row.residual.span) as u64 }
+        };
         table(
             rows.len(),
             vec![

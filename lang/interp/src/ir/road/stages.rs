@@ -77,7 +77,13 @@ impl super::Road {
             return Ok(vec![e.entry.func]);
         }
         let params = self.program.func(e.entry.func).body.params.len();
-        let args: usize = e.entry.inputs.iter().filter(|i| matches!(i.place.root, Root::Arg(_)) && i.place.steps.is_empty()).map(|i| i.layout.leaves().len()).sum();
+        let args: usize = e
+            .entry
+            .inputs
+            .iter()
+            .filter(|i| matches!(i.place.root, Root::Arg(_)) && i.place.steps.is_empty())
+            .map(|i| i.layout.leaves().len())
+            .sum();
         let wrt: Vec<bool> = (0..params).map(|k| k < args).collect();
         let segments = match self.plan {
             Plan::Sqrt => Segments::Sqrt,
@@ -115,7 +121,8 @@ impl super::Road {
     fn listed(&self, m: &Machine, roots: &[FnId], form: Listing) -> Result<String, Not> {
         let Some(compiler) = &m.compiler else { return Err(not("`--no-jit`")) };
         let source = Source::of(&self.program.part(roots));
-        let texts: Result<Vec<String>, String> = (0..roots.len() as u32).map(|k| compiler.listing(&source, k, form)).collect();
+        let texts: Result<Vec<String>, String> =
+            (0..roots.len() as u32).map(|k| compiler.listing(&source, k, form)).collect();
         texts.map(|t| t.join("\n")).map_err(|why| not(&why))
     }
 
@@ -126,7 +133,10 @@ impl super::Road {
         let mut out = Vec::from_iter((!p.datas.is_empty()).then(|| print::datas(&p)));
         for (k, func) in p.funcs.iter().enumerate() {
             let source = file_of(&func.body).and_then(|f| m.sources.get(f)).map(|f| f.text.as_str());
-            out.push(format!("fn f{k} {}", print::function(&p, func, Style { exact: false, source }).trim_start_matches("fn ")));
+            out.push(format!(
+                "fn f{k} {}",
+                print::function(&p, func, Style { exact: false, source }).trim_start_matches("fn ")
+            ));
         }
         out.join("\n")
     }

@@ -45,7 +45,9 @@ pub fn text(v: &Value, name: &str) -> String {
 /// The rows of a field that is an array of records.
 pub fn rows(v: &Value, name: &str) -> Vec<Value> {
     match field(v, name) {
-        Some(Value::Array(a)) if a.kind() == Kind::Record => (0..a.shape.first().copied().unwrap_or(0)).map(|i| array::elem(a, i)).collect(),
+        Some(Value::Array(a)) if a.kind() == Kind::Record => {
+            (0..a.shape.first().copied().unwrap_or(0)).map(|i| array::elem(a, i)).collect()
+        }
         _ => Vec::new(),
     }
 }
@@ -60,7 +62,8 @@ fn cut(text: &str, n: usize) -> String {
 /// Formats lines as aligned columns; the columns in `right` are right-aligned.
 fn columns(lines: &[Vec<String>], right: &[usize]) -> String {
     let n = lines.iter().map(Vec::len).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..n).map(|k| lines.iter().filter_map(|l| l.get(k)).map(|t| t.chars().count()).max().unwrap_or(0)).collect();
+    let widths: Vec<usize> =
+        (0..n).map(|k| lines.iter().filter_map(|l| l.get(k)).map(|t| t.chars().count()).max().unwrap_or(0)).collect();
     let mut out = String::new();
     for l in lines {
         let mut line = String::new();
@@ -81,7 +84,9 @@ fn heads(names: &[&str]) -> Vec<String> {
 /// The record inside a value of type `Residuals`.
 pub fn inside(v: &Value) -> Option<&Value> {
     match v {
-        Value::Data(d) if d.con.name.as_str() == "Residuals" && d.fields.len() == 2 => d.fields.first().filter(|r| field(r, "frontier").is_some()),
+        Value::Data(d) if d.con.name.as_str() == "Residuals" && d.fields.len() == 2 => {
+            d.fields.first().filter(|r| field(r, "frontier").is_some())
+        }
         _ => None,
     }
 }
@@ -128,17 +133,37 @@ fn plans(r: &Value, plan: &str) -> String {
     let work = number(r, "work").max(1);
     let line = |mark: String, name: String, v: &Value, measured: String| {
         let again = number(v, "again");
-        vec![mark, name, size(number(v, "bytes")), size(number(v, "peak")), format!("{} ({:.0} %)", count(again), 100.0 * again as f64 / work as f64), measured]
+        vec![
+            mark,
+            name,
+            size(number(v, "bytes")),
+            size(number(v, "peak")),
+            format!("{} ({:.0} %)", count(again), 100.0 * again as f64 / work as f64),
+            measured,
+        ]
     };
     let measured = measured(r).map_or("not yet".to_owned(), size);
-    let mut lines = vec![heads(&["", "plan", "stored", "peak", "extra work", "measured"]), line("*".into(), plan.to_owned(), r, measured)];
+    let mut lines = vec![
+        heads(&["", "plan", "stored", "peak", "extra work", "measured"]),
+        line("*".into(), plan.to_owned(), r, measured),
+    ];
     if let Some(line) = measurements(r, work) {
         lines.push(line);
     }
     for (k, v) in others.iter().enumerate() {
         lines.push(line((k + 1).to_string(), text(v, "plan"), v, String::new()));
     }
-    let mut points: Vec<(char, f64, f64)> = others.iter().enumerate().map(|(k, v)| (char::from_digit(k as u32 + 1, 36).unwrap_or('+'), number(v, "again") as f64 / work as f64, number(v, "peak") as f64)).collect();
+    let mut points: Vec<(char, f64, f64)> = others
+        .iter()
+        .enumerate()
+        .map(|(k, v)| {
+            (
+                char::from_digit(k as u32 + 1, 36).unwrap_or('+'),
+                number(v, "again") as f64 / work as f64,
+                number(v, "peak") as f64,
+            )
+        })
+        .collect();
     points.push(('*', number(r, "again") as f64 / work as f64, number(r, "peak") as f64));
     columns(&lines, &[2, 3, 4, 5]) + "\n" + &plot(&points)
 }
@@ -231,18 +256,40 @@ pub fn cost(v: &Value) -> Option<String> {
         ]);
     }
     let sum = |n: &str| count(number(v, n));
-    lines.push(vec!["all".into(), sum("primal"), sum("tangent"), sum("adjoint"), size(number(v, "bytes")), text(v, "function")]);
+    lines.push(vec![
+        "all".into(),
+        sum("primal"),
+        sum("tangent"),
+        sum("adjoint"),
+        size(number(v, "bytes")),
+        text(v, "function"),
+    ]);
     let mut out = columns(&lines, &[0, 1, 2, 3, 4]);
     for r in rows(v, "rules") {
         out += &rule(&text(&r, "construct"), number(&r, "line"), &text(&r, "rule"), &text(&r, "why"));
         out.push('\n');
     }
-    out += &format!("value and gradient: {:.2} times the value's work; the bound is {:.2}\n", real(v, "ratio"), real(v, "bound"));
+    out += &format!(
+        "value and gradient: {:.2} times the value's work; the bound is {:.2}\n",
+        real(v, "ratio"),
+        real(v, "bound")
+    );
     if let Some(a) = field(v, "arithmetic") {
-        out += &format!("arithmetic: $ {}, of the gradient $ {}: {:.2} times with {} inputs and outputs; theory's bound is 4\n", number(a, "function"), number(a, "gradient"), real(a, "ratio"), number(a, "ends"));
+        out += &format!(
+            "arithmetic: $ {}, of the gradient $ {}: {:.2} times with {} inputs and outputs; theory's bound is 4\n",
+            number(a, "function"),
+            number(a, "gradient"),
+            real(a, "ratio"),
+            number(a, "ends")
+        );
     }
     if let Some(g) = field(v, "gpu").filter(|g| number(g, "kernels") > 0) {
-        out += &format!("on the GPU: {} kernels for value and gradient; {} sent, {} fetched\n", number(g, "kernels"), size(number(g, "sent")), size(number(g, "fetched")));
+        out += &format!(
+            "on the GPU: {} kernels for value and gradient; {} sent, {} fetched\n",
+            number(g, "kernels"),
+            size(number(g, "sent")),
+            size(number(g, "fetched"))
+        );
     }
     Some(out.trim_end().to_owned())
 }
@@ -261,15 +308,29 @@ pub fn cost_json(v: &Value) -> Option<String> {
     };
     let Value::Record(r) = v else { return None };
     let single = |n: &str| !["lines", "rules", "arithmetic", "gpu"].contains(&n);
-    let parts: Vec<String> = r.names.iter().zip(&r.vals).filter(|(n, _)| single(n.as_str())).map(|(n, v)| format!("\"{n}\":{}", json(v))).collect();
+    let parts: Vec<String> = r
+        .names
+        .iter()
+        .zip(&r.vals)
+        .filter(|(n, _)| single(n.as_str()))
+        .map(|(n, v)| format!("\"{n}\":{}", json(v)))
+        .collect();
     let (arithmetic, gpu) = (object(field(v, "arithmetic")?)?, object(field(v, "gpu")?)?);
-    Some(format!("{{\"arithmetic\":{arithmetic},\"gpu\":{gpu},{},{},{}}}", parts.join(","), objects("lines")?, objects("rules")?))
+    Some(format!(
+        "{{\"arithmetic\":{arithmetic},\"gpu\":{gpu},{},{},{}}}",
+        parts.join(","),
+        objects("lines")?,
+        objects("rules")?
+    ))
 }
 
 fn object(v: &Value) -> Option<String> {
     let Value::Record(r) = v else { return None };
     let Record { names, vals } = &**r;
-    Some(format!("{{{}}}", names.iter().zip(vals).map(|(n, v)| format!("\"{n}\":{}", json(v))).collect::<Vec<_>>().join(",")))
+    Some(format!(
+        "{{{}}}",
+        names.iter().zip(vals).map(|(n, v)| format!("\"{n}\":{}", json(v))).collect::<Vec<_>>().join(",")
+    ))
 }
 
 fn json(v: &Value) -> String {

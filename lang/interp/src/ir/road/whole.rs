@@ -10,7 +10,7 @@
 //!   computes the value is removed if the caller does not ask for it, unless it performs a check that the rest
 //!   does not.
 
-use super::{Lined, auto, Not, Ready, Road, answer, attempt, readied, recorded_by, wanted, with};
+use super::{Lined, Not, Ready, Road, answer, attempt, auto, readied, recorded_by, wanted, with};
 use crate::ad::linear::LinearMap;
 use crate::error::Res;
 use crate::ir::native::OnDevice;
@@ -74,7 +74,8 @@ pub(crate) fn record_whole(m: &mut Machine, f: &Value, x: &Value, value: bool) -
 fn recorded(m: &mut Machine, f: &Value, x: &Value, value: bool) -> Res<Result<Recorded, Not>> {
     let ready = possible!(readied(m, f, x)?);
     // With `--check-nan` the value is always computed, because a non-finite value in it must stop the program.
-    if !m.check_nan && m.road.given.is_none() && ready.plan == super::Plan::StoreAll && ready.lined.active[..] == [true] {
+    if !m.check_nan && m.road.given.is_none() && ready.plan == super::Plan::StoreAll && ready.lined.active[..] == [true]
+    {
         if m.device.is_measured() {
             return match auto::side(m, x, &ready, value) {
                 auto::Side::Device(out) => out,
@@ -92,7 +93,13 @@ fn recorded(m: &mut Machine, f: &Value, x: &Value, value: bool) -> Res<Result<Re
 
 /// Computes a gradient that may be fused by the fastest way on the CPU. `measured` is the number of scalars in
 /// the arguments, if the time is to be recorded.
-fn on_cpu(m: &mut Machine, (f, x): (&Value, &Value), ready: Ready, value: bool, measured: Option<u64>) -> Res<Result<Recorded, Not>> {
+fn on_cpu(
+    m: &mut Machine,
+    (f, x): (&Value, &Value),
+    ready: Ready,
+    value: bool,
+    measured: Option<u64>,
+) -> Res<Result<Recorded, Not>> {
     let (start, lined) = (Instant::now(), ready.lined.clone());
     let joined = joined(m, &ready).map(|fun| Whole { fun, plain: Plain::None, value: true });
     let whole = joined.or_else(|| native(m, &ready, value).or_else(|| together(m, &lined, value)));
@@ -105,7 +112,12 @@ fn on_cpu(m: &mut Machine, (f, x): (&Value, &Value), ready: Ready, value: bool, 
 }
 
 /// Runs the primal half, and returns the derivative for later.
-fn by_halves(m: &mut Machine, (f, x): (&Value, &Value), ready: Ready, measured: Option<u64>) -> Res<Result<Recorded, Not>> {
+fn by_halves(
+    m: &mut Machine,
+    (f, x): (&Value, &Value),
+    ready: Ready,
+    measured: Option<u64>,
+) -> Res<Result<Recorded, Not>> {
     let lined = ready.lined.clone();
     let out = recorded_by(m, f, x, ready, measured)?;
     lined.hot.set(m.ran_native);
@@ -148,7 +160,8 @@ pub(super) fn whole_for_device(m: &mut Machine, l: &Lined, value: bool) -> Optio
     }
     let whole = made.get()?.clone()?;
     let Fun::Member(g, i) = &*whole.fun else { return None };
-    let refused = g.codes[*i as usize].native.as_ref().is_some_and(|s| matches!(s.on_device(), Some(OnDevice::Never(_))));
+    let refused =
+        g.codes[*i as usize].native.as_ref().is_some_and(|s| matches!(s.on_device(), Some(OnDevice::Never(_))));
     (!refused).then_some(whole)
 }
 
@@ -276,7 +289,8 @@ fn gathers(b: &Block) -> bool {
 /// Replaces -0 by 0 in gradients that are vectors or arrays, inside the loop that produces them. Returns
 /// whether it applied.
 fn unsigned(b: &mut Builder, l: &Lined, params: &[Var], grads: &mut [Var], plain: Plain) -> bool {
-    let wrt: Vec<Var> = params.iter().zip(&l.wrt).filter(|(p, wrt)| **wrt && b.ty(**p).scalar().is_real()).map(|(p, _)| *p).collect();
+    let wrt: Vec<Var> =
+        params.iter().zip(&l.wrt).filter(|(p, wrt)| **wrt && b.ty(**p).scalar().is_real()).map(|(p, _)| *p).collect();
     if wrt.len() != grads.len() || wrt.iter().zip(&*grads).any(|(p, g)| b.ty(*p) != b.ty(*g)) {
         return false;
     }
@@ -300,22 +314,38 @@ fn is_vector(ty: &Ty) -> bool {
     matches!(ty, Ty::Array(e, 1) if **e == Ty::F64)
 }
 
-pub(super) fn run(m: &mut Machine, x: &Value, l: &Lined, whole: &Whole, leaves: Vec<Value>) -> Res<Result<Recorded, Not>> {
+pub(super) fn run(
+    m: &mut Machine,
+    x: &Value,
+    l: &Lined,
+    whole: &Whole,
+    leaves: Vec<Value>,
+) -> Res<Result<Recorded, Not>> {
     let e = &l.entered;
     let broken = || super::not("a result of another layout than its type says");
     let Some(arg) = e.entry.inputs.first().map(|i| &i.layout) else { return Ok(Err(broken())) };
     let values = if whole.value { l.results } else { 0 };
     let n = values + arg.leaves().iter().filter(|t| e.datas.has_tangent(t)).count();
     let mut outs = m.call_lowered(&whole.fun, leaves, n)?.into_iter();
-    let y = if whole.value { possible!(e.datas.put_together(&e.entry.result, &mut outs).ok_or_else(broken)) } else { Value::Unit };
-    let g = possible!(e.datas.merge(x, arg, &mut outs.map(|v| if whole.plain.has(&v) { v } else { tangents::unsigned_zeros(v) })).ok_or_else(broken));
+    let y = if whole.value {
+        possible!(e.datas.put_together(&e.entry.result, &mut outs).ok_or_else(broken))
+    } else {
+        Value::Unit
+    };
+    let g = possible!(
+        e.datas
+            .merge(x, arg, &mut outs.map(|v| if whole.plain.has(&v) { v } else { tangents::unsigned_zeros(v) }))
+            .ok_or_else(broken)
+    );
     Ok(Ok(Recorded::Whole(y, g)))
 }
 
 impl Plain {
     fn has(self, v: &Value) -> bool {
         match v {
-            Value::Array(a) => self == Plain::Arrays || self == Plain::Vectors && a.shape.len() == 1 && a.kind() == Kind::F64,
+            Value::Array(a) => {
+                self == Plain::Arrays || self == Plain::Vectors && a.shape.len() == 1 && a.kind() == Kind::F64
+            }
             _ => false,
         }
     }

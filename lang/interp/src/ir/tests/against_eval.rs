@@ -25,13 +25,22 @@ fn same(v: &Value, w: &Val) -> bool {
         (Value::F32(x), Val::F32(y)) => close(f64::from(*x), f64::from(*y)),
         (Value::Int(x), Val::I64(y)) => x == y,
         (Value::Bool(x), Val::Bool(y)) => x == y,
-        (Value::Data(x), Val::Data(y)) => x.con.tag == y.tag && x.fields.len() == y.fields.len() && x.fields.iter().zip(&y.fields).all(|(x, y)| same(x, y)),
+        (Value::Data(x), Val::Data(y)) => {
+            x.con.tag == y.tag
+                && x.fields.len() == y.fields.len()
+                && x.fields.iter().zip(&y.fields).all(|(x, y)| same(x, y))
+        }
         (Value::Array(a), Val::Array(b)) => {
             let n: usize = a.shape.iter().product();
-            n == b.elems.len() && (n == 0 || a.shape[..] == b.shape[..]) && (0..n).all(|i| same(&super::super::rows::flat(v, i), &b.elems[i]))
+            n == b.elems.len()
+                && (n == 0 || a.shape[..] == b.shape[..])
+                && (0..n).all(|i| same(&super::super::rows::flat(v, i), &b.elems[i]))
         }
         (Value::Array(_) | Value::Data(_), Val::Absent) => match v {
-            Value::Array(a) => matches!(a.buf(), Buf::F64(x) if x.iter().all(|x| *x == 0.0)) || matches!(a.buf(), Buf::Boxed(x) if x.iter().all(|x| same(x, &Val::Absent))),
+            Value::Array(a) => {
+                matches!(a.buf(), Buf::F64(x) if x.iter().all(|x| *x == 0.0))
+                    || matches!(a.buf(), Buf::Boxed(x) if x.iter().all(|x| same(x, &Val::Absent)))
+            }
             Value::Data(d) => d.fields.iter().all(|x| same(x, &Val::Absent) || same(x, &Val::F64(0.0))),
             _ => false,
         },
@@ -64,7 +73,10 @@ fn ones(p: &mut Program, ad: &mut Ad, v: &Val, ty: &Ty) -> Option<Val> {
         }
         (Val::Data(c), Ty::Data(d)) => {
             let fields = p.data(*d).cons[c.tag as usize].1.clone();
-            Val::Data(Rc::new(Con { tag: c.tag, fields: c.fields.iter().zip(&fields).filter_map(|(f, t)| ones(p, ad, f, t)).collect() }))
+            Val::Data(Rc::new(Con {
+                tag: c.tag,
+                fields: c.fields.iter().zip(&fields).filter_map(|(f, t)| ones(p, ad, f, t)).collect(),
+            }))
         }
         (other, _) => other.clone(),
     })
@@ -80,7 +92,8 @@ fn derivatives(p: &mut Program, ad: &mut Ad, f: FnId, args: &[Val], order: u32) 
     let result_tys = p.func(f).tys(&p.func(f).body.results.clone());
     let dx: Vec<Val> = args.iter().zip(&param_tys).filter_map(|(a, t)| ones(p, ad, a, t)).collect();
     both(p, l.tangent, &[residuals.clone(), dx].concat());
-    let active: Vec<(&Val, &Ty)> = outs.iter().zip(&result_tys).zip(&l.active).filter(|(_, a)| **a).map(|(x, _)| x).collect();
+    let active: Vec<(&Val, &Ty)> =
+        outs.iter().zip(&result_tys).zip(&l.active).filter(|(_, a)| **a).map(|(x, _)| x).collect();
     let cts: Vec<Val> = active.into_iter().filter_map(|(y, t)| ones(p, ad, y, t)).collect();
     let back = [residuals, cts].concat();
     both(p, l.cotangent, &back);

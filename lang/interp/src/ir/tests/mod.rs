@@ -55,7 +55,17 @@ fn swapping(reverse: bool) -> (Program, FnId) {
     let (_, a, c, x) = (b.param(Ty::I64), b.param(Ty::F64), b.param(Ty::F64), b.param(Ty::F64));
     let out = b.bin(Bin::Add, x, a);
     let body = b.close(vec![c, a, out, x], vec![]);
-    let l = Loop { turns: Turns::For(n), reverse, init: vec![a0, b0], lin_init: vec![], xs: vec![xs], lin_xs: vec![], outs: vec![Out::Collect, Out::Sum], lin_outs: vec![], body };
+    let l = Loop {
+        turns: Turns::For(n),
+        reverse,
+        init: vec![a0, b0],
+        lin_init: vec![],
+        xs: vec![xs],
+        lin_xs: vec![],
+        outs: vec![Out::Collect, Out::Sum],
+        lin_outs: vec![],
+        body,
+    };
     let tys = [Ty::F64, Ty::F64, vector(Ty::F64), Ty::F64, Ty::I64];
     let outs = b.emit(Op::Loop(Box::new(l)), &tys, &[]).0;
     let f = p.add(b.finish(outs, vec![]));
@@ -66,11 +76,26 @@ fn swapping(reverse: bool) -> (Program, FnId) {
 fn loops_swap_collect_and_sum() {
     let args = |n: i64| vec![Value::Int(n), Value::Float(10.0), Value::Float(20.0), array::floats(vec![1.0, 2.0, 3.0])];
     let (p, f) = swapping(false);
-    let want = [Value::Float(20.0), Value::Float(10.0), array::floats(vec![11.0, 22.0, 13.0]), Value::Float(6.0), Value::Int(3)];
+    let want = [
+        Value::Float(20.0),
+        Value::Float(10.0),
+        array::floats(vec![11.0, 22.0, 13.0]),
+        Value::Float(6.0),
+        Value::Int(3),
+    ];
     same(&run(&p, f, args(3)), &want);
-    same(&run(&p, f, args(0)), &[Value::Float(10.0), Value::Float(20.0), array::floats(vec![]), Value::Float(0.0), Value::Int(0)]);
+    same(
+        &run(&p, f, args(0)),
+        &[Value::Float(10.0), Value::Float(20.0), array::floats(vec![]), Value::Float(0.0), Value::Int(0)],
+    );
     let (p, f) = swapping(true);
-    let want = [Value::Float(20.0), Value::Float(10.0), array::floats(vec![11.0, 22.0, 13.0]), Value::Float(6.0), Value::Int(3)];
+    let want = [
+        Value::Float(20.0),
+        Value::Float(10.0),
+        array::floats(vec![11.0, 22.0, 13.0]),
+        Value::Float(6.0),
+        Value::Int(3),
+    ];
     same(&run(&p, f, args(3)), &want);
 }
 
@@ -89,7 +114,17 @@ fn while_loops_count_their_turns() {
     let (_, x) = (b.param(Ty::I64), b.param(Ty::F64));
     let y = b.bin(Bin::Add, x, x);
     let body = b.close(vec![y, x], vec![]);
-    let l = Loop { turns: Turns::While(cond), reverse: false, init: vec![x0], lin_init: vec![], xs: vec![], lin_xs: vec![], outs: vec![Out::Collect], lin_outs: vec![], body };
+    let l = Loop {
+        turns: Turns::While(cond),
+        reverse: false,
+        init: vec![x0],
+        lin_init: vec![],
+        xs: vec![],
+        lin_xs: vec![],
+        outs: vec![Out::Collect],
+        lin_outs: vec![],
+        body,
+    };
     let outs = b.emit(Op::Loop(Box::new(l)), &[Ty::F64, vector(Ty::F64), Ty::I64], &[]).0;
     let f = p.add(b.finish(outs, vec![]));
     let want = [Value::Float(128.0), array::floats(vec![16.0, 32.0, 64.0]), Value::Int(3)];
@@ -112,7 +147,13 @@ fn recursion_is_deep_and_tail_calls_take_no_space() {
         let one = b.int(1);
         let less = b.bin(Bin::Sub, n, one);
         let more = b.bin(Bin::Add, acc, one);
-        let call = Op::Call { f, args: vec![less, if tail { more } else { acc }], lin_args: vec![], rule: None, checkpoint: false };
+        let call = Op::Call {
+            f,
+            args: vec![less, if tail { more } else { acc }],
+            lin_args: vec![],
+            rule: None,
+            checkpoint: false,
+        };
         let r = b.emit(call, &[Ty::I64], &[]).0[0];
         let r = if tail { r } else { b.bin(Bin::Add, n, r) };
         let go = b.close(vec![r], vec![]);
@@ -132,11 +173,15 @@ fn absent_arrays_are_zeros() {
     let shape = b.param(Ty::shape());
     let x = b.lin_param(Ty::F64);
     let one = b.int(1);
-    let (z, other) = (b.lin(Op::Zero(vector(Ty::F64)), vector(Ty::F64)), b.lin(Op::Zero(vector(Ty::F64)), vector(Ty::F64)));
+    let (z, other) =
+        (b.lin(Op::Zero(vector(Ty::F64)), vector(Ty::F64)), b.lin(Op::Zero(vector(Ty::F64)), vector(Ty::F64)));
     let acc = b.lin(Op::IndexAdd { acc: z, at: vec![one], v: x, shape: Some(shape) }, vector(Ty::F64));
     let t = b.lin(Op::Total { a: other, shape: Some(shape) }, Ty::F64);
     let f = p.add(b.finish(vec![], vec![acc, t]));
-    same(&run(&p, f, vec![array::ints(vec![3]), Value::Float(5.0)]), &[array::floats(vec![0.0, 5.0, 0.0]), Value::Float(0.0)]);
+    same(
+        &run(&p, f, vec![array::ints(vec![3]), Value::Float(5.0)]),
+        &[array::floats(vec![0.0, 5.0, 0.0]), Value::Float(0.0)],
+    );
 }
 
 #[test]
@@ -144,7 +189,14 @@ fn lists_are_walked() {
     // len l acc = switch l { Nil -> acc; Cons x rest -> len rest (acc + x) }
     let mut p = Program::default();
     let d = p.add_data(DataDecl { name: "List".into(), cons: vec![], declared: None });
-    p.set_data(d, DataDecl { name: "List".into(), cons: vec![("Nil".into(), vec![]), ("Cons".into(), vec![Ty::F64, Ty::Data(d)])], declared: None });
+    p.set_data(
+        d,
+        DataDecl {
+            name: "List".into(),
+            cons: vec![("Nil".into(), vec![]), ("Cons".into(), vec![Ty::F64, Ty::Data(d)])],
+            declared: None,
+        },
+    );
     let f = p.reserve("f");
     let mut b = Builder::new("f");
     let (l, acc) = (b.param(Ty::Data(d)), b.param(Ty::F64));
@@ -154,14 +206,25 @@ fn lists_are_walked() {
     let (x, rest) = (b.param(Ty::F64), b.param(Ty::Data(d)));
     let y = b.un(Un::Neg, x);
     let sum = b.bin(Bin::Add, acc, y);
-    let r = b.emit(Op::Call { f, args: vec![rest, sum], lin_args: vec![], rule: None, checkpoint: false }, &[Ty::F64], &[]).0[0];
+    let r = b
+        .emit(Op::Call { f, args: vec![rest, sum], lin_args: vec![], rule: None, checkpoint: false }, &[Ty::F64], &[])
+        .0[0];
     let cons = b.close(vec![r], vec![]);
     let out = b.one(Op::Switch(l, vec![nil, cons]), Ty::F64);
     p.set(f, b.finish(vec![out], vec![]));
-    let con = |name: &str, tag, arity| Rc::new(ConInfo { name: adl_syntax::symbol::Symbol::new(name), tag, data: adl_typing::ty::DataId(0, adl_syntax::symbol::Symbol::new(name)), arity });
+    let con = |name: &str, tag, arity| {
+        Rc::new(ConInfo {
+            name: adl_syntax::symbol::Symbol::new(name),
+            tag,
+            data: adl_typing::ty::DataId(0, adl_syntax::symbol::Symbol::new(name)),
+            arity,
+        })
+    };
     let (nil, cons) = (con("Nil", 0, 0), con("Cons", 1, 2));
     let empty = Value::Data(Rc::new(Data { con: nil, fields: vec![] }));
-    let list = (1..=100_000).fold(empty, |rest, k| Value::Data(Rc::new(Data { con: cons.clone(), fields: vec![Value::Float(f64::from(k)), rest] })));
+    let list = (1..=100_000).fold(empty, |rest, k| {
+        Value::Data(Rc::new(Data { con: cons.clone(), fields: vec![Value::Float(f64::from(k)), rest] }))
+    });
     same(&run(&p, f, vec![list, Value::Float(0.0)]), &[Value::Float(-5_000_050_000.0)]);
 }
 
@@ -182,7 +245,17 @@ fn scans_and_rows() {
     let (_, row) = (b.param(Ty::I64), b.param(vector(Ty::F64)));
     let twice = b.bin(Bin::Add, row, row);
     let body = b.close(vec![twice, row], vec![]);
-    let l = Loop { turns: Turns::For(n), reverse: true, init: vec![], lin_init: vec![], xs: vec![m], lin_xs: vec![], outs: vec![Out::Collect, Out::Sum], lin_outs: vec![], body };
+    let l = Loop {
+        turns: Turns::For(n),
+        reverse: true,
+        init: vec![],
+        lin_init: vec![],
+        xs: vec![m],
+        lin_xs: vec![],
+        outs: vec![Out::Collect, Out::Sum],
+        lin_outs: vec![],
+        body,
+    };
     let mut outs = b.emit(Op::Loop(Box::new(l)), &[Ty::F64.array(2), vector(Ty::F64), Ty::I64], &[]).0;
     outs.truncate(2);
     outs.push(all);

@@ -75,7 +75,8 @@ impl Sizes {
     }
 
     fn is_small(&self, v: Var) -> bool {
-        let count = self.shapes.get(&v).filter(|s| !s.is_empty()).and_then(|s| s.iter().copied().product::<Option<i64>>());
+        let count =
+            self.shapes.get(&v).filter(|s| !s.is_empty()).and_then(|s| s.iter().copied().product::<Option<i64>>());
         count.is_some_and(|n| n < strips::LARGE as i64)
     }
 
@@ -115,10 +116,21 @@ impl Sizes {
     fn shape(&self, op: &Op) -> Option<Extents> {
         let of = |v: &Var| self.shapes.get(v).cloned();
         let rest = |v: &Var, n: usize| self.shapes.get(v).and_then(|s| s.get(n..)).map(Extents::from);
-        let below = |n: Option<i64>, v: &Var| [n].into_iter().chain(self.shapes.get(v).into_iter().flatten().copied()).collect();
+        let below = |n: Option<i64>, v: &Var| {
+            [n].into_iter().chain(self.shapes.get(v).into_iter().flatten().copied()).collect()
+        };
         match op {
-            Op::Un(_, a) | Op::Convert(_, a) | Op::Not(a) | Op::Reverse(a) | Op::Rotate { a, .. } | Op::Cumsum { a, .. } | Op::Dup(a) => of(a),
-            Op::IndexAdd { acc, .. } | Op::IndexSet { acc, .. } | Op::SliceAdd { acc, .. } | Op::GatherAdd { acc, .. } => of(acc),
+            Op::Un(_, a)
+            | Op::Convert(_, a)
+            | Op::Not(a)
+            | Op::Reverse(a)
+            | Op::Rotate { a, .. }
+            | Op::Cumsum { a, .. }
+            | Op::Dup(a) => of(a),
+            Op::IndexAdd { acc, .. }
+            | Op::IndexSet { acc, .. }
+            | Op::SliceAdd { acc, .. }
+            | Op::GatherAdd { acc, .. } => of(acc),
             Op::Bin(_, a, b) | Op::Cmp(_, a, b) => of(a).or_else(|| of(b)),
             Op::Select(c, a, b) => of(a).or_else(|| of(b)).or_else(|| of(c)),
             Op::Index { a, at, .. } => rest(a, at.len()),
@@ -182,7 +194,9 @@ impl Sizes {
         for ((kind, r), v) in kinds.iter().zip(made.iter().skip(init.len())).zip(outs.iter().skip(init.len())) {
             let row = self.shapes.get(r).cloned();
             match kind {
-                Out::Collect => drop(self.shapes.insert(*v, [turns].into_iter().chain(row.unwrap_or_default()).collect())),
+                Out::Collect => {
+                    drop(self.shapes.insert(*v, [turns].into_iter().chain(row.unwrap_or_default()).collect()))
+                }
                 Out::Sum => self.shapes.extend(row.map(|s| (*v, s))),
                 Out::Boxed => {}
             }

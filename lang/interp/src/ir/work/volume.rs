@@ -93,7 +93,9 @@ struct Estimate<'a> {
 
 impl Estimate<'_> {
     fn block(&mut self, b: &Block) -> Volume {
-        stacker::maybe_grow(64 * 1024, 1024 * 1024, || b.stmts.iter().fold(Volume::default(), |v, s| v.and(self.stmt(s))))
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+            b.stmts.iter().fold(Volume::default(), |v, s| v.and(self.stmt(s)))
+        })
     }
 
     fn stmt(&mut self, s: &Stmt) -> Volume {
@@ -101,7 +103,8 @@ impl Estimate<'_> {
         match &s.op {
             Op::Loop(l) => {
                 self.sizes.enter(l);
-                let state = (!l.init.is_empty() || !l.lin_init.is_empty() || matches!(l.turns, Turns::While(_))) && !recurrence::at_once(self.f, l);
+                let state = (!l.init.is_empty() || !l.lin_init.is_empty() || matches!(l.turns, Turns::While(_)))
+                    && !recurrence::at_once(self.f, l);
                 let turn = if state { self.block(&l.body) } else { Volume::step(self.serial(&l.body)) };
                 self.sizes.leave(l, s, self.known_turns(l));
                 let n = self.turns(l);
@@ -113,16 +116,22 @@ impl Estimate<'_> {
                 self.sizes.reduced(x, s);
                 Volume::step(self.extent(x.arrays.first()).saturating_mul(step))
             }
-            Op::ReduceByIndex { op, keys, .. } => Volume::step(self.extent(Some(keys)).saturating_mul(self.serial(op).max(1))),
+            Op::ReduceByIndex { op, keys, .. } => {
+                Volume::step(self.extent(Some(keys)).saturating_mul(self.serial(op).max(1)))
+            }
             Op::Call { f, args, lin_args, .. } => self.call(*f, args.iter().chain(lin_args), s),
-            op if !op.blocks().is_empty() => op.blocks().into_iter().map(|b| self.block(b)).max_by_key(|v| v.wide).unwrap_or_default(),
+            op if !op.blocks().is_empty() => {
+                op.blocks().into_iter().map(|b| self.block(b)).max_by_key(|v| v.wide).unwrap_or_default()
+            }
             _ => self.plain(s),
         }
     }
 
     /// Operations of a block that is run by a single thread.
     fn serial(&mut self, b: &Block) -> u64 {
-        stacker::maybe_grow(64 * 1024, 1024 * 1024, || b.stmts.iter().fold(0u64, |n, s| n.saturating_add(self.alone(s))))
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+            b.stmts.iter().fold(0u64, |n, s| n.saturating_add(self.alone(s)))
+        })
     }
 
     fn alone(&mut self, s: &Stmt) -> u64 {
@@ -135,7 +144,9 @@ impl Estimate<'_> {
                 self.turns(l).saturating_mul(turn)
             }
             Op::Call { f, args, lin_args, .. } => self.call(*f, args.iter().chain(lin_args), s).wide.max(1),
-            op if !op.blocks().is_empty() => op.blocks().into_iter().map(|b| self.serial(b)).max().unwrap_or(0).saturating_add(1),
+            op if !op.blocks().is_empty() => {
+                op.blocks().into_iter().map(|b| self.serial(b)).max().unwrap_or(0).saturating_add(1)
+            }
             _ => self.plain(s).wide.max(1),
         }
     }
@@ -151,8 +162,12 @@ impl Estimate<'_> {
         s.op.each_operand(&mut largest);
         s.outs.iter().chain(&s.lin_outs).for_each(|v| largest(*v));
         match (&s.op, elements) {
-            (Op::Dim(..) | Op::Shape(_) | Op::Reshape { .. } | Op::Drop(_) | Op::Dup(_), _) | (_, None) => Volume::default(),
-            (Op::Prim(Prim::MatMul | Prim::Matmul, args), Some(n)) => Volume::step(n.saturating_mul(args.get(1).and_then(|b| self.sizes.len(*b)).map_or(1, |k| k.max(1) as u64))),
+            (Op::Dim(..) | Op::Shape(_) | Op::Reshape { .. } | Op::Drop(_) | Op::Dup(_), _) | (_, None) => {
+                Volume::default()
+            }
+            (Op::Prim(Prim::MatMul | Prim::Matmul, args), Some(n)) => Volume::step(
+                n.saturating_mul(args.get(1).and_then(|b| self.sizes.len(*b)).map_or(1, |k| k.max(1) as u64)),
+            ),
             (Op::Contract { .. }, Some(n)) => Volume::step(n.saturating_mul(8)),
             // Reading or writing an element does not process the array.
             (Op::Index { .. } | Op::IndexAdd { .. } | Op::IndexSet { .. }, Some(_)) => Volume::step(1),
@@ -171,7 +186,14 @@ impl Estimate<'_> {
         let key = (f, self.depth, sizes.key());
         let known = self.known.borrow().get(&key).cloned();
         let (v, made) = known.unwrap_or_else(|| {
-            let mut inner = Estimate { source: self.source, f: &g, known: self.known, sizes, depth: self.depth + 1, longest: self.longest };
+            let mut inner = Estimate {
+                source: self.source,
+                f: &g,
+                known: self.known,
+                sizes,
+                depth: self.depth + 1,
+                longest: self.longest,
+            };
             let v = inner.block(&g.body);
             let mut made = Sizes::default();
             made.given(&inner.sizes, results().zip(results()));

@@ -34,11 +34,18 @@ fn header(path: &str, b: &[u8]) -> Res<Header> {
     let data = start + len.ok_or_else(cut)?;
     let text = String::from_utf8_lossy(b.get(start..data).ok_or_else(cut)?).into_owned();
     let after = |key: &str| text.split_once(&format!("'{key}':")).map(|(_, t)| t.trim_start().to_owned());
-    let descr = after("descr").and_then(|t| Some(t.strip_prefix('\'')?.split('\'').next()?.to_owned())).ok_or_else(|| bad(path, "arrays of records are not supported"))?;
+    let descr = after("descr")
+        .and_then(|t| Some(t.strip_prefix('\'')?.split('\'').next()?.to_owned()))
+        .ok_or_else(|| bad(path, "arrays of records are not supported"))?;
     let fortran = after("fortran_order").is_some_and(|t| t.starts_with("True"));
     let dims = after("shape").ok_or_else(cut)?;
     let inner = dims.trim_start_matches('(').split(')').next().unwrap_or("");
-    let shape = inner.split(',').map(str::trim).filter(|s| !s.is_empty()).map(|s| s.trim_end_matches('L').parse().map_err(|_| bad(path, "the shape does not parse"))).collect::<Res<_>>()?;
+    let shape = inner
+        .split(',')
+        .map(str::trim)
+        .filter(|s| !s.is_empty())
+        .map(|s| s.trim_end_matches('L').parse().map_err(|_| bad(path, "the shape does not parse")))
+        .collect::<Res<_>>()?;
     Ok(Header { descr, fortran, shape, data })
 }
 
@@ -52,7 +59,8 @@ fn column(path: &str, descr: &str) -> Res<Column> {
 }
 
 fn unsupported(path: &str, descr: &str) -> Box<Error> {
-    bad(path, format!("elements of type {descr} are not supported")).hint("floats, whole numbers and Bools are read: NumPy's `astype` converts to them")
+    bad(path, format!("elements of type {descr} are not supported"))
+        .hint("floats, whole numbers and Bools are read: NumPy's `astype` converts to them")
 }
 
 /// Converts a 16-bit float: a sign, 5 bits of exponent, 10 bits of fraction.
@@ -80,7 +88,8 @@ pub fn schema(path: &str, b: &[u8]) -> Res<Vec<(String, Column, Vec<u64>)>> {
 }
 
 fn entries(path: &str, b: &[u8]) -> Res<Vec<(String, Vec<u8>)>> {
-    let mut zip = zip::ZipArchive::new(Cursor::new(b)).map_err(|_| bad(path, "this is neither an NPY nor an NPZ file"))?;
+    let mut zip =
+        zip::ZipArchive::new(Cursor::new(b)).map_err(|_| bad(path, "this is neither an NPY nor an NPZ file"))?;
     let mut out = Vec::new();
     for i in 0..zip.len() {
         let mut f = zip.by_index(i).map_err(|e| bad(path, e))?;
@@ -94,7 +103,9 @@ fn entries(path: &str, b: &[u8]) -> Res<Vec<(String, Vec<u8>)>> {
 /// Reads an array, a number, or a record of arrays as the expected type.
 pub fn read(path: &str, b: &[u8], rep: &Rep) -> Res<Value> {
     if *rep == Rep::Other {
-        return Err(bad(path, "the type of the array is not known here").hint("annotate it: `(read_npy path : [_]Float)`"));
+        return Err(
+            bad(path, "the type of the array is not known here").hint("annotate it: `(read_npy path : [_]Float)`")
+        );
     }
     if b.starts_with(MAGIC) {
         return fit(path, one(path, b, wants_floats(rep))?, rep);
@@ -129,7 +140,10 @@ fn fit(path: &str, v: Value, rep: &Rep) -> Res<Value> {
     }
     if shape.iter().zip(&extents).any(|(n, want)| want.is_some_and(|w| w != *n)) {
         let want: Vec<String> = extents.iter().map(|n| n.map_or("_".to_owned(), |n| n.to_string())).collect();
-        return Err(Error::new(codes::SIZE, format!("{path} has the shape {:?}, and the type wants [{}]", &shape[..], want.join(", "))));
+        return Err(Error::new(
+            codes::SIZE,
+            format!("{path} has the shape {:?}, and the type wants [{}]", &shape[..], want.join(", ")),
+        ));
     }
     let have = match &v {
         Value::Array(a) => match a.buf() {
@@ -190,7 +204,11 @@ fn one(path: &str, b: &[u8], floats: bool) -> Res<Value> {
         Some("u8") => {
             let all: Vec<u64> = numbers!(u64, |x| x);
             if all.iter().any(|x| i64::try_from(*x).is_err()) {
-                return Err(Error::new(codes::OVERFLOW, format!("{path}: Int overflow: a number does not fit in 64 bits")).hint("read it as Floats: `(read_npy path : [_]Float)`"));
+                return Err(Error::new(
+                    codes::OVERFLOW,
+                    format!("{path}: Int overflow: a number does not fit in 64 bits"),
+                )
+                .hint("read it as Floats: `(read_npy path : [_]Float)`"));
             }
             Buf::I64(attend::collect(n, |i| all[i] as i64)?)
         }
@@ -228,8 +246,11 @@ pub fn write(v: &Value) -> Res<Vec<u8>> {
             let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
             let failed = |e: String| Error::new(codes::NPY, e);
             for (n, v) in r.names.iter().zip(&r.vals) {
-                let bytes = array_or_number(v).unwrap_or_else(|| Err(Error::new(codes::NPY, format!("the field `{n}` is neither an array nor a number"))))?;
-                zip.start_file(format!("{n}.npy"), zip::write::SimpleFileOptions::default()).map_err(|e| failed(e.to_string()))?;
+                let bytes = array_or_number(v).unwrap_or_else(|| {
+                    Err(Error::new(codes::NPY, format!("the field `{n}` is neither an array nor a number")))
+                })?;
+                zip.start_file(format!("{n}.npy"), zip::write::SimpleFileOptions::default())
+                    .map_err(|e| failed(e.to_string()))?;
                 zip.write_all(&bytes).map_err(|e| failed(e.to_string()))?;
             }
             zip.finish().map(Cursor::into_inner).map_err(|e| failed(e.to_string()))

@@ -62,7 +62,12 @@ impl WithSimd for Multiply<'_> {
 
 /// The product by panels that are as wide as a tile.
 #[inline(always)]
-fn in_panels<S: Simd, const R: usize, const V: usize>(s: S, (x, y): (&[f64], &[f64]), (n, k, c): (usize, usize, usize), out: &mut [f64]) {
+fn in_panels<S: Simd, const R: usize, const V: usize>(
+    s: S,
+    (x, y): (&[f64], &[f64]),
+    (n, k, c): (usize, usize, usize),
+    out: &mut [f64],
+) {
     let width = V * S::F64_LANES;
     let mut panel = vec![0.0; width * k.min(INNER)];
     let spans = Spans::new(x, k, || finite(y));
@@ -78,7 +83,17 @@ fn in_panels<S: Simd, const R: usize, const V: usize>(s: S, (x, y): (&[f64], &[f
             let mut i = 0;
             while i < n {
                 let some = spans.of_rows(i..(i + R).min(n), &terms);
-                let mut p = Product { s, x, k, right: &panel[(some.start - l0) * width..], width, out: &mut *out, c, first: j, inner: (some.start, some.end) };
+                let mut p = Product {
+                    s,
+                    x,
+                    k,
+                    right: &panel[(some.start - l0) * width..],
+                    width,
+                    out: &mut *out,
+                    c,
+                    first: j,
+                    inner: (some.start, some.end),
+                };
                 i += match n - i {
                     m if m >= R => p.tile::<R, V>(i, j),
                     4.. => p.tile::<4, V>(i, j),
@@ -110,7 +125,11 @@ impl<S: Simd> Product<'_, S> {
     fn few_rows(mut self, n: usize) {
         let mut i = 0;
         while i < n {
-            let rows = match n - i { 4.. => 4, 2.. => 2, _ => 1 };
+            let rows = match n - i {
+                4.. => 4,
+                2.. => 2,
+                _ => 1,
+            };
             let mut j = 0;
             while j < self.c {
                 let left = (self.c - j).div_ceil(S::F64_LANES);
@@ -125,7 +144,13 @@ impl<S: Simd> Product<'_, S> {
                     (_, 2..) => self.tile::<1, 2>(i, j),
                     _ => self.tile::<1, 1>(i, j),
                 };
-                j += S::F64_LANES * match (rows, left) { (4, 2..) | (2, 2..4) | (1, 2..4) => 2, (2, 4..) | (1, 4..8) => 4, (1, 8..) => 8, _ => 1 };
+                j += S::F64_LANES
+                    * match (rows, left) {
+                        (4, 2..) | (2, 2..4) | (1, 2..4) => 2,
+                        (2, 4..) | (1, 4..8) => 4,
+                        (1, 8..) => 8,
+                        _ => 1,
+                    };
             }
             i += rows;
         }
@@ -309,11 +334,16 @@ impl<'a> Factor<'a> {
             // Works in blocks, so that both sides stay in the cache.
             for l0 in (0..k).step_by(PARTS) {
                 for (i, to) in out.chunks_exact_mut(k).enumerate() {
-                    to[l0..k.min(l0 + PARTS)].iter_mut().enumerate().for_each(|(l, o)| *o = self.data[(l0 + l) * self.stride + i]);
+                    to[l0..k.min(l0 + PARTS)]
+                        .iter_mut()
+                        .enumerate()
+                        .for_each(|(l, o)| *o = self.data[(l0 + l) * self.stride + i]);
                 }
             }
         } else {
-            out.chunks_exact_mut(k.max(1)).enumerate().for_each(|(i, to)| to.copy_from_slice(&self.data[i * self.stride..][..k]));
+            out.chunks_exact_mut(k.max(1))
+                .enumerate()
+                .for_each(|(i, to)| to.copy_from_slice(&self.data[i * self.stride..][..k]));
         }
         out
     }
@@ -341,7 +371,9 @@ pub fn contract(x: Factor, y: Factor, (n, m, k): (usize, usize, usize), out: &mu
         &x.data[..n * k]
     };
     if n < 3 && !y.turned {
-        x.chunks_exact(k.max(1)).zip(out.chunks_exact_mut(m.max(1))).for_each(|(x, out)| inner_products(x, (y.data, y.stride), out));
+        x.chunks_exact(k.max(1))
+            .zip(out.chunks_exact_mut(m.max(1)))
+            .for_each(|(x, out)| inner_products(x, (y.data, y.stride), out));
     } else if n > 0 && m > 0 {
         Arch::new().dispatch(Contract { x, y, size: (n, m, k), out });
     }
@@ -388,8 +420,15 @@ impl WithSimd for Contract<'_> {
                 let (data, stride) = (&self.y.data[j..], self.y.stride);
                 for i in 0..n {
                     match some == width {
-                        true => self.tile::<S, 1>(s, |l| S::as_simd_f64s(&data[l * stride..][..S::F64_LANES]).0[0], (i, j), 0..k),
-                        false => self.tile::<S, 1>(s, |l| s.partial_load_f64s(&data[l * stride..][..some]), (i, j), 0..k),
+                        true => self.tile::<S, 1>(
+                            s,
+                            |l| S::as_simd_f64s(&data[l * stride..][..S::F64_LANES]).0[0],
+                            (i, j),
+                            0..k,
+                        ),
+                        false => {
+                            self.tile::<S, 1>(s, |l| s.partial_load_f64s(&data[l * stride..][..some]), (i, j), 0..k)
+                        }
                     };
                 }
                 continue;
@@ -401,7 +440,11 @@ impl WithSimd for Contract<'_> {
             while i < n {
                 let three = width == 8 && n - i >= 3;
                 let some = spans.of_rows(i..i + if three { 3 } else { 1 }, &terms);
-                i += if three { self.tile::<S, 3>(s, |l| right[l], (i, j), some) } else { self.tile::<S, 1>(s, |l| right[l], (i, j), some) };
+                i += if three {
+                    self.tile::<S, 3>(s, |l| right[l], (i, j), some)
+                } else {
+                    self.tile::<S, 1>(s, |l| right[l], (i, j), some)
+                };
             }
         }
     }
@@ -413,7 +456,10 @@ impl Contract<'_> {
     fn fill(&self, panel: &mut [f64], j: usize, some: usize, width: usize) {
         let (Factor { data, stride, turned }, k) = (self.y, self.size.2);
         if turned {
-            panel.chunks_exact_mut(width).enumerate().for_each(|(l, to)| to[..some].copy_from_slice(&data[l * stride + j..][..some]));
+            panel
+                .chunks_exact_mut(width)
+                .enumerate()
+                .for_each(|(l, to)| to[..some].copy_from_slice(&data[l * stride + j..][..some]));
         } else {
             for (c, row) in data[j * stride..].chunks(stride.max(1)).take(some).enumerate() {
                 panel.iter_mut().skip(c).step_by(width).zip(&row[..k]).for_each(|(to, v)| *to = *v);
@@ -424,7 +470,13 @@ impl Contract<'_> {
     /// `R` rows of the result, one vector wide, with eight partial sums each over some of the terms; the other
     /// terms are zero.
     #[inline(always)]
-    fn tile<S: Simd, const R: usize>(&mut self, s: S, at: impl Fn(usize) -> S::f64s, (i, j): (usize, usize), terms: Range<usize>) -> usize {
+    fn tile<S: Simd, const R: usize>(
+        &mut self,
+        s: S,
+        at: impl Fn(usize) -> S::f64s,
+        (i, j): (usize, usize),
+        terms: Range<usize>,
+    ) -> usize {
         let (_, m, k) = self.size;
         let left: [&[f64]; R] = std::array::from_fn(|r| &self.x[(i + r) * k..][..k]);
         let zero = s.splat_f64s(0.0);
@@ -469,7 +521,13 @@ mod tests {
     fn shaped(mut x: Vec<f64>, columns: usize, shape: usize) -> Vec<f64> {
         for (at, v) in x.iter_mut().enumerate() {
             let (i, j) = (at / columns.max(1), at % columns.max(1));
-            let zero = match shape { 0 => false, 1 => i > j, 2 => i < j, 3 => i.abs_diff(j) > 9, _ => true };
+            let zero = match shape {
+                0 => false,
+                1 => i > j,
+                2 => i < j,
+                3 => i.abs_diff(j) > 9,
+                _ => true,
+            };
             *v = if zero { if j % 3 == 0 { -0.0 } else { 0.0 } } else { *v };
         }
         x
@@ -484,11 +542,14 @@ mod tests {
                     (x[n * k / 2], y[k * c / 3]) = (f64::INFINITY, f64::NEG_INFINITY);
                 }
                 let terms = |i: usize, j: usize| -> Vec<f64> { (0..k).map(|l| x[i * k + l] * y[l * c + j]).collect() };
-                let all = |f: &dyn Fn(&[f64]) -> f64| -> Vec<f64> { (0..n).flat_map(|i| (0..c).map(move |j| (i, j))).map(|(i, j)| f(&terms(i, j)) + 0.0).collect() };
+                let all = |f: &dyn Fn(&[f64]) -> f64| -> Vec<f64> {
+                    (0..n).flat_map(|i| (0..c).map(move |j| (i, j))).map(|(i, j)| f(&terms(i, j)) + 0.0).collect()
+                };
                 let mut out = vec![0.0; n * c];
                 multiply(&x, &y, (n, k, c), &mut out);
                 assert_eq!(known(&out), known(&all(&|t| t.iter().fold(0.0, |s, v| s + v))), "{n} {k} {c} {p} {q}");
-                let (x, y) = (Factor { data: &x, stride: k, turned: false }, Factor { data: &y, stride: c, turned: true });
+                let (x, y) =
+                    (Factor { data: &x, stride: k, turned: false }, Factor { data: &y, stride: c, turned: true });
                 contract(x, y, (n, c, k), &mut out);
                 assert_eq!(known(&out), known(&all(&|t| crate::ops::sum_floats(t))), "{n} {k} {c} {p} {q}");
             }
@@ -500,8 +561,22 @@ mod tests {
         x.iter().map(|v| if v.is_nan() { 1 } else { v.to_bits() }).collect()
     }
 
-    const SIZES: [(usize, usize, usize); 14] =
-        [(0, 3, 2), (3, 0, 2), (1, 1, 1), (2, 2, 2), (1, 40, 70), (2, 9, 33), (3, 7, 5), (7, 300, 9), (17, 5, 8), (16, 64, 20), (33, 259, 31), (5, 2100, 3), (40, 40, 1), (1, 50, 1)];
+    const SIZES: [(usize, usize, usize); 14] = [
+        (0, 3, 2),
+        (3, 0, 2),
+        (1, 1, 1),
+        (2, 2, 2),
+        (1, 40, 70),
+        (2, 9, 33),
+        (3, 7, 5),
+        (7, 300, 9),
+        (17, 5, 8),
+        (16, 64, 20),
+        (33, 259, 31),
+        (5, 2100, 3),
+        (40, 40, 1),
+        (1, 50, 1),
+    ];
 
     fn numbers(n: usize, salt: usize) -> Vec<f64> {
         (0..n).map(|i| ((i * salt) % 1009) as f64 / 7.0 - 70.0).collect()
@@ -538,8 +613,16 @@ mod tests {
             let want: Vec<f64> = (0..n).flat_map(|i| (0..m).map(move |j| (i, j))).map(|(i, j)| sum(i, j)).collect();
             let (xt, yt) = (transposed(&x, n, k), transposed(&y, m, k));
             for (a, b) in [(false, false), (false, true), (true, false), (true, true)] {
-                let x = if a { Factor { data: &xt, stride: n, turned: true } } else { Factor { data: &x, stride: k, turned: false } };
-                let y = if b { Factor { data: &yt, stride: m, turned: true } } else { Factor { data: &y, stride: k, turned: false } };
+                let x = if a {
+                    Factor { data: &xt, stride: n, turned: true }
+                } else {
+                    Factor { data: &x, stride: k, turned: false }
+                };
+                let y = if b {
+                    Factor { data: &yt, stride: m, turned: true }
+                } else {
+                    Factor { data: &y, stride: k, turned: false }
+                };
                 let mut out = vec![f64::NAN; n * m];
                 contract(x, y, (n, m, k), &mut out);
                 assert_eq!(bits(&out), bits(&want), "{n} {k} {m} {a} {b}");

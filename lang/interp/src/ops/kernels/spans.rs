@@ -56,7 +56,9 @@ impl<'a> Spans<'a> {
     /// The range of terms to process for some rows, within the range of a panel.
     pub fn of_rows(&self, rows: Range<usize>, panel: &Range<usize>) -> Range<usize> {
         let Some(all) = &self.rows else { return panel.clone() };
-        let (lo, hi) = all[rows].iter().fold((usize::MAX, 0), |(lo, hi), r| if r.is_empty() { (lo, hi) } else { (lo.min(r.start), hi.max(r.end)) });
+        let (lo, hi) = all[rows].iter().fold((usize::MAX, 0), |(lo, hi), r| {
+            if r.is_empty() { (lo, hi) } else { (lo.min(r.start), hi.max(r.end)) }
+        });
         let lo = lo.clamp(panel.start, panel.end);
         lo..hi.clamp(lo, panel.end)
     }
@@ -73,10 +75,16 @@ mod tests {
         assert_eq!(span(&[0.0; 3], 1), 0..0);
         let (x, infinite) = ([1.0, 2.0, 3.0, 0.0, 0.0, 4.0], [1.0, f64::INFINITY]);
         let spans = Spans::new(&x, 3, || true);
-        assert_eq!((spans.of_rows(1..2, &(0..3)), spans.of_rows(0..2, &(0..3)), spans.of_rows(1..2, &(0..2))), (2..3, 0..3, 2..2));
+        assert_eq!(
+            (spans.of_rows(1..2, &(0..3)), spans.of_rows(0..2, &(0..3)), spans.of_rows(1..2, &(0..2))),
+            (2..3, 0..3, 2..2)
+        );
         assert_eq!(Spans::new(&x, 3, || false).of_rows(1..2, &(0..3)), 0..3);
         let panel = [1.0, 1.0, 0.0, 0.0];
-        assert_eq!((Spans::new(&x, 3, || true).of_panel(&panel, 2), Spans::new(&infinite, 2, || true).of_panel(&panel, 2)), (0..1, 0..2));
+        assert_eq!(
+            (Spans::new(&x, 3, || true).of_panel(&panel, 2), Spans::new(&infinite, 2, || true).of_panel(&panel, 2)),
+            (0..1, 0..2)
+        );
         assert!(finite(&[1e308; 20]) && !finite(&[1.0, f64::NEG_INFINITY, 2.0]) && !finite(&[f64::NAN; 9]));
     }
 }

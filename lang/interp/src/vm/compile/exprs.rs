@@ -3,9 +3,9 @@
 use super::{Compiler, free, whole};
 use crate::error::Res;
 use crate::value::{ConInfo, Value};
-use crate::vm::{Codes, Fun};
 use crate::vm::code::{Code, I, IndexKind, Member, Origin, R};
 use crate::vm::hot::Heat;
+use crate::vm::{Codes, Fun};
 use adl_prim::{Cmp, Prim, Un};
 use adl_typing::core::{Expr, ExprKind, Extent, IndexArg, Lambda, Lit, Local, LoopKind, Rep, SizeRep, Sizes};
 use adl_typing::ty::Ty;
@@ -206,7 +206,8 @@ impl Compiler {
     /// Evaluates expressions into consecutive registers. Plain variables are evaluated last, after all other
     /// reads of them: a last use can then be a move, so that an unshared array is updated in place.
     fn fill<'e>(&mut self, first: R, all: impl Iterator<Item = &'e Expr>) -> Res<()> {
-        let (variables, others): (Vec<_>, Vec<_>) = (first..).zip(all).partition(|(_, e)| matches!(&*e.kind, ExprKind::Local(_)));
+        let (variables, others): (Vec<_>, Vec<_>) =
+            (first..).zip(all).partition(|(_, e)| matches!(&*e.kind, ExprKind::Local(_)));
         for (r, e) in others.into_iter().chain(variables) {
             self.into(e, r)?;
         }
@@ -262,7 +263,8 @@ impl Compiler {
         }
         let views: Vec<(Local, &[Local], &Lambda)> = members.iter().map(|(l, h, lam, _)| (*l, *h, &**lam)).collect();
         let captured = free::of_group(&views);
-        let siblings: Vec<(Local, u32)> = members.iter().map(|(l, h, lam, _)| (*l, (h.len() + lam.params.len()) as u32)).collect();
+        let siblings: Vec<(Local, u32)> =
+            members.iter().map(|(l, h, lam, _)| (*l, (h.len() + lam.params.len()) as u32)).collect();
         let group: Rc<[Member]> = members.iter().map(|(l, h, lam, _)| (*l, h.to_vec(), lam.clone())).collect();
         let codes = members
             .iter()
@@ -270,7 +272,12 @@ impl Compiler {
             .map(|(i, (_, h, lam, ty))| {
                 let mut code = self.function(h, lam, ty, &captured, &siblings)?;
                 code.heat = Heat::of(&code.instrs);
-                code.origin = Some(Rc::new(Origin { members: group.clone(), group: true, index: i as u32, captured: captured.clone() }));
+                code.origin = Some(Rc::new(Origin {
+                    members: group.clone(),
+                    group: true,
+                    index: i as u32,
+                    captured: captured.clone(),
+                }));
                 Ok(Rc::new(code))
             })
             .collect::<Res<Codes>>()?;
@@ -484,16 +491,32 @@ impl Compiler {
         Ok(())
     }
 
-    fn comprehension(&mut self, k: u32, vars: &[(Local, adl_syntax::symbol::Symbol, Extent)], body: &Expr, rep: &Rep, e: &Expr, d: R) -> Res<()> {
+    fn comprehension(
+        &mut self,
+        k: u32,
+        vars: &[(Local, adl_syntax::symbol::Symbol, Extent)],
+        body: &Expr,
+        rep: &Rep,
+        e: &Expr,
+        d: R,
+    ) -> Res<()> {
         let span = self.span;
         let locals: Vec<Local> = vars.iter().map(|v| v.0).collect();
         let of_extents = Rc::new(whole::of_extents(e, self.code.name));
         let captured = free::of_lambda(&[], &of_extents);
-        let params = vars.iter().map(|(l, n, _)| adl_typing::core::Param { local: *l, name: Some(*n), ty: Ty::Int }).collect();
+        let params =
+            vars.iter().map(|(l, n, _)| adl_typing::core::Param { local: *l, name: Some(*n), ty: Ty::Int }).collect();
         let lam = Rc::new(Lambda { params, body: body.clone(), linear: false, name: self.code.name });
         let mut code = self.function(&[], &lam, &e.ty, &captured, &[])?;
         code.indexwise = whole::indexwise(&locals, body);
-        let origin = |lam| Some(Rc::new(Origin { members: Rc::new([(Local(u32::MAX), Vec::new(), lam)]), group: false, index: 0, captured: captured.clone() }));
+        let origin = |lam| {
+            Some(Rc::new(Origin {
+                members: Rc::new([(Local(u32::MAX), Vec::new(), lam)]),
+                group: false,
+                index: 0,
+                captured: captured.clone(),
+            }))
+        };
         code.origin = origin(lam);
         let mut whole = Code::new(self.code.name, String::new());
         (whole.origin, whole.heat) = (origin(of_extents), Heat::of_comprehension());

@@ -12,10 +12,37 @@ fn uses(i: &I, code: &Code, f: &mut dyn FnMut(u32)) {
     match *i {
         I::Const(..) | I::Global(..) | I::Jump(_) | I::Sibling(..) | I::Back(_) | I::NoMatch => {}
         // Lowered IR already records last uses.
-        I::Step(_) | I::Strips(..) | I::CallFn(_) | I::TailFn(_) | I::RetMany(_) | I::At1(..) | I::At2(..) | I::FieldOr(..) | I::Push(..) | I::ToFloat(..) => {}
-        I::Move(_, s) | I::Take(_, s) | I::Un(_, _, s) | I::JumpUnless(s, _) | I::Ret(s) | I::Item(_, s, _) | I::Field(_, s, _) | I::Switch(s, _)
-        | I::ConField(_, s, _) | I::IsLit(_, s, _) | I::IsLen(_, s, _) | I::Elem(_, s, _) | I::AxisLen(_, s, _) | I::NumAt(_, _, s) | I::ZeroOf(_, s) => f(s),
-        I::Bin(_, _, a, b) | I::Cmp(_, _, a, b) | I::JumpUnlessCmp(_, a, b, _) | I::Index1(_, a, b) | I::SameExtent(a, b) | I::LoopHead(a, b, _) => {
+        I::Step(_)
+        | I::Strips(..)
+        | I::CallFn(_)
+        | I::TailFn(_)
+        | I::RetMany(_)
+        | I::At1(..)
+        | I::At2(..)
+        | I::FieldOr(..)
+        | I::Push(..)
+        | I::ToFloat(..) => {}
+        I::Move(_, s)
+        | I::Take(_, s)
+        | I::Un(_, _, s)
+        | I::JumpUnless(s, _)
+        | I::Ret(s)
+        | I::Item(_, s, _)
+        | I::Field(_, s, _)
+        | I::Switch(s, _)
+        | I::ConField(_, s, _)
+        | I::IsLit(_, s, _)
+        | I::IsLen(_, s, _)
+        | I::Elem(_, s, _)
+        | I::AxisLen(_, s, _)
+        | I::NumAt(_, _, s)
+        | I::ZeroOf(_, s) => f(s),
+        I::Bin(_, _, a, b)
+        | I::Cmp(_, _, a, b)
+        | I::JumpUnlessCmp(_, a, b, _)
+        | I::Index1(_, a, b)
+        | I::SameExtent(a, b)
+        | I::LoopHead(a, b, _) => {
             f(a);
             f(b);
         }
@@ -24,8 +51,16 @@ fn uses(i: &I, code: &Code, f: &mut dyn FnMut(u32)) {
             f(g);
             range(first, n, f);
         }
-        I::CallSibling(_, _, first, n) | I::TailSibling(_, first, n) | I::Closure(_, _, first, n) | I::Group(_, _, first, n) | I::Tuple(_, first, n)
-        | I::Record(_, _, first, n) | I::Con(_, _, first, n) | I::Array(_, first, n) | I::Interp(_, first, n) | I::PrimFun(_, _, first, n) => range(first, n, f),
+        I::CallSibling(_, _, first, n)
+        | I::TailSibling(_, first, n)
+        | I::Closure(_, _, first, n)
+        | I::Group(_, _, first, n)
+        | I::Tuple(_, first, n)
+        | I::Record(_, _, first, n)
+        | I::Con(_, _, first, n)
+        | I::Array(_, first, n)
+        | I::Interp(_, first, n)
+        | I::PrimFun(_, _, first, n) => range(first, n, f),
         I::Prim(_, _, first, h, n) => range(first, h + n, f),
         I::Update(_, a, _, first, n) => {
             f(a);
@@ -74,15 +109,63 @@ fn rep_uses(r: &adl_typing::core::Rep, f: &mut dyn FnMut(u32)) {
 /// The registers that an instruction writes: first and count.
 fn defines(i: &I, code: &Code) -> (u32, u32) {
     match *i {
-        I::Const(d, _) | I::Move(d, _) | I::Take(d, _) | I::Global(d, _) | I::Un(_, d, _) | I::Bin(_, d, _, _) | I::Cmp(_, d, _, _) | I::Call(d, ..)
-        | I::CallSibling(d, ..) | I::Sibling(d, _) | I::Prim(d, ..) | I::PrimFun(d, ..) | I::Closure(d, ..) | I::Tuple(d, ..) | I::Record(d, ..)
-        | I::Con(d, ..) | I::Array(d, ..) | I::Item(d, ..) | I::Field(d, ..) | I::Update(d, ..) | I::Index1(d, ..) | I::Index(d, ..) | I::ConField(d, ..)
-        | I::IsLit(d, ..) | I::IsLen(d, ..) | I::Elem(d, ..) | I::For(d, ..) | I::AxisLen(d, ..) | I::Rep(d, _) | I::NumAt(d, ..) | I::ZeroOf(d, _)
-        | I::SizeAt(d, _) | I::Interp(d, ..) => (d, 1),
+        I::Const(d, _)
+        | I::Move(d, _)
+        | I::Take(d, _)
+        | I::Global(d, _)
+        | I::Un(_, d, _)
+        | I::Bin(_, d, _, _)
+        | I::Cmp(_, d, _, _)
+        | I::Call(d, ..)
+        | I::CallSibling(d, ..)
+        | I::Sibling(d, _)
+        | I::Prim(d, ..)
+        | I::PrimFun(d, ..)
+        | I::Closure(d, ..)
+        | I::Tuple(d, ..)
+        | I::Record(d, ..)
+        | I::Con(d, ..)
+        | I::Array(d, ..)
+        | I::Item(d, ..)
+        | I::Field(d, ..)
+        | I::Update(d, ..)
+        | I::Index1(d, ..)
+        | I::Index(d, ..)
+        | I::ConField(d, ..)
+        | I::IsLit(d, ..)
+        | I::IsLen(d, ..)
+        | I::Elem(d, ..)
+        | I::For(d, ..)
+        | I::AxisLen(d, ..)
+        | I::Rep(d, _)
+        | I::NumAt(d, ..)
+        | I::ZeroOf(d, _)
+        | I::SizeAt(d, _)
+        | I::Interp(d, ..) => (d, 1),
         I::Group(d, k, _, _) => (d, code.groups[k as usize].len() as u32),
-        I::Jump(_) | I::JumpUnless(..) | I::JumpUnlessCmp(..) | I::TailCall(..) | I::TailSibling(..) | I::Ret(_) | I::Switch(..) | I::LoopHead(..)
-        | I::LoopNext(..) | I::Back(_) | I::SameExtent(..) | I::CheckSize(..) | I::NoMatch | I::Step(_) | I::Strips(..) | I::CallFn(_) | I::TailFn(_) | I::RetMany(_)
-        | I::At1(..) | I::At2(..) | I::FieldOr(..) | I::Push(..) | I::ToFloat(..) => (0, 0),
+        I::Jump(_)
+        | I::JumpUnless(..)
+        | I::JumpUnlessCmp(..)
+        | I::TailCall(..)
+        | I::TailSibling(..)
+        | I::Ret(_)
+        | I::Switch(..)
+        | I::LoopHead(..)
+        | I::LoopNext(..)
+        | I::Back(_)
+        | I::SameExtent(..)
+        | I::CheckSize(..)
+        | I::NoMatch
+        | I::Step(_)
+        | I::Strips(..)
+        | I::CallFn(_)
+        | I::TailFn(_)
+        | I::RetMany(_)
+        | I::At1(..)
+        | I::At2(..)
+        | I::FieldOr(..)
+        | I::Push(..)
+        | I::ToFloat(..) => (0, 0),
     }
 }
 

@@ -17,8 +17,8 @@ use crate::ir::road::primal::thunk;
 use crate::value::{Buf, Value, array};
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
-use adl_typing::free;
 use adl_typing::core::{Expr, Lambda, Local, Rep, SizeRep};
+use adl_typing::free;
 use adl_typing::ty::{Size, Ty};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -158,7 +158,14 @@ impl Compiler {
     }
 
     /// Compiles a function: hidden parameters, then its own parameters, then captured values.
-    fn function(&mut self, hidden: &[Local], lam: &Lambda, ty: &Ty, captured: &[Local], siblings: &[(Local, u32)]) -> Res<Code> {
+    fn function(
+        &mut self,
+        hidden: &[Local],
+        lam: &Lambda,
+        ty: &Ty,
+        captured: &[Local],
+        siblings: &[(Local, u32)],
+    ) -> Res<Code> {
         let mut c = Compiler::new(lam.name.or(self.code.name), &type_text(ty));
         c.siblings = siblings.iter().enumerate().map(|(i, (l, _))| (*l, i as u32)).collect();
         c.sibling_arity = siblings.iter().copied().collect();

@@ -42,8 +42,25 @@ fn is_output(p: Prim) -> bool {
     use Prim as P;
     matches!(
         p,
-        P::Print | P::Show | P::ReadCsv | P::WriteCsv | P::ReadNpy | P::WriteNpy | P::ReadJson | P::WriteJson | P::ReadText | P::WriteText
-            | P::Args | P::Env | P::Time | P::PlotSave | P::PlotShow | P::PlotWatch | P::Input | P::Warn | P::Display
+        P::Print
+            | P::Show
+            | P::ReadCsv
+            | P::WriteCsv
+            | P::ReadNpy
+            | P::WriteNpy
+            | P::ReadJson
+            | P::WriteJson
+            | P::ReadText
+            | P::WriteText
+            | P::Args
+            | P::Env
+            | P::Time
+            | P::PlotSave
+            | P::PlotShow
+            | P::PlotWatch
+            | P::Input
+            | P::Warn
+            | P::Display
     )
 }
 

@@ -49,7 +49,11 @@ impl Body<'_> {
                 ExprKind::Prim(Prim::PowInt, _) => e.ty == Ty::Float && self.number(&args[0]),
                 ExprKind::Prim(Prim::ToFloat, _) => args.len() == 1 && self.number(&args[0]),
                 ExprKind::Prim(p, _) => {
-                    let known = if e.ty == Ty::Int { matches!(p, Prim::Add | Prim::Sub | Prim::Mul | Prim::Neg) } else { spreads(*p) };
+                    let known = if e.ty == Ty::Int {
+                        matches!(p, Prim::Add | Prim::Sub | Prim::Mul | Prim::Neg)
+                    } else {
+                        spreads(*p)
+                    };
                     known && args.len() == p.row().arity as usize && args.iter().all(|a| a.ty == e.ty && self.number(a))
                 }
                 _ => false,

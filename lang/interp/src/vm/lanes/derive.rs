@@ -44,8 +44,12 @@ impl Lanes<'_> {
         let mut parts = |ps: Vec<Lane>| ps.iter().map(|p| self.stacked(p, n)).collect::<Try<Vec<_>>>();
         Ok(match l {
             Lane::Tuple(ps) => Value::Tuple(Rc::new(Tuple(parts(ps.clone())?))),
-            Lane::Same(Value::Tuple(t)) => Value::Tuple(Rc::new(Tuple(parts(t.0.iter().cloned().map(Lane::Same).collect())?))),
-            Lane::Record(names, ps) => Value::Record(Rc::new(Record { names: names.clone(), vals: parts(ps.clone())? })),
+            Lane::Same(Value::Tuple(t)) => {
+                Value::Tuple(Rc::new(Tuple(parts(t.0.iter().cloned().map(Lane::Same).collect())?)))
+            }
+            Lane::Record(names, ps) => {
+                Value::Record(Rc::new(Record { names: names.clone(), vals: parts(ps.clone())? }))
+            }
             Lane::Same(Value::Record(r)) => {
                 let vals = parts(r.vals.iter().cloned().map(Lane::Same).collect())?;
                 Value::Record(Rc::new(Record { names: r.names.clone(), vals }))
@@ -63,7 +67,13 @@ impl Lanes<'_> {
         Ok((y, LinearMap { tape, input, output, transposed: false, original: None, main: None }))
     }
 
-    fn recorded_at(&mut self, n: usize, level: u16, f: Lane, x: &Value) -> Try<(Value, linear::Traced, linear::Traced)> {
+    fn recorded_at(
+        &mut self,
+        n: usize,
+        level: u16,
+        f: Lane,
+        x: &Value,
+    ) -> Try<(Value, linear::Traced, linear::Traced)> {
         let (lifted, input) = operators::lift(self.m, level, x)?;
         let y = self.call(n, f, vec![lane(lifted)])?;
         let y = self.stacked(&y, n)?;
@@ -134,7 +144,9 @@ impl Lanes<'_> {
     /// The transpose of each lane's matrix.
     pub(super) fn transposed(&mut self, n: usize, l: &Lane) -> Try<Lane> {
         let Lane::Each(v) = l else { return Err(Give::Never) };
-        let Some([_, rows, cols]) = seq::shape(v).and_then(|s| <[usize; 3]>::try_from(&s[..]).ok()) else { return Err(Give::Never) };
+        let Some([_, rows, cols]) = seq::shape(v).and_then(|s| <[usize; 3]>::try_from(&s[..]).ok()) else {
+            return Err(Give::Never);
+        };
         let flat = self.reshape(v.clone(), &[n * rows * cols])?;
         let size = rows * cols;
         let at = (0..n * size).map(|t| (t / size * size + t % rows * cols + t % size / rows) as i64).collect();

@@ -108,7 +108,8 @@ pub(crate) fn map(m: &mut Machine, f: &Value, arrays: &[Value], n: usize) -> Opt
         return Some(v);
     }
     let (explained, start) = (m.road.explain.len(), Instant::now());
-    let derivatives = n >= higher::MANY && arrays.len() <= 3 && primal::wanted(m) && m.ad.depth() == 0 && !m.speculating;
+    let derivatives =
+        n >= higher::MANY && arrays.len() <= 3 && primal::wanted(m) && m.ad.depth() == 0 && !m.speculating;
     let first = if derivatives { Some(speculate(m, f, arrays, n, true)) } else { None };
     let out = match first {
         Some(Err(Give::Transformed)) => {
@@ -177,7 +178,10 @@ fn speculate(m: &mut Machine, f: &Value, arrays: &[Value], n: usize, transformed
             let mut parts = Vec::new();
             for (lo, hi) in [(0, half), (half, n)] {
                 let at = array::ints((lo as i64..hi as i64).collect());
-                let slices = arrays.iter().map(|a| ops::call(m, Prim::Gather, &[], vec![a.clone(), at.clone()])).collect::<Result<Vec<_>, _>>()?;
+                let slices = arrays
+                    .iter()
+                    .map(|a| ops::call(m, Prim::Gather, &[], vec![a.clone(), at.clone()]))
+                    .collect::<Result<Vec<_>, _>>()?;
                 parts.push(speculate(m, f, &slices, hi - lo, transformed)?);
             }
             Ok(ops::call(m, Prim::Concat, &[], parts)?)

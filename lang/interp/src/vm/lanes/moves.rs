@@ -41,7 +41,9 @@ impl Lanes<'_> {
             (at, Prim::Put) => (std::slice::from_ref(at), None),
             (at, _) => (std::slice::from_ref(at), shape_of(at)?.map(|s| s[0])),
         };
-        let Some(rest) = shape.get(axes.len()..).filter(|rest| *rest == &given[usize::from(many.is_some())..]) else { return Err(Give::Now) };
+        let Some(rest) = shape.get(axes.len()..).filter(|rest| *rest == &given[usize::from(many.is_some())..]) else {
+            return Err(Give::Now);
+        };
         if many.is_some_and(|k| given[0] != k) {
             return Err(Give::Now);
         }
@@ -58,7 +60,11 @@ impl Lanes<'_> {
                 }
             }
         }
-        let places = places.iter().enumerate().map(|(t, i)| if *i < 0 { -1 } else { (t / count.max(1) * rows) as i64 + i }).collect();
+        let places = places
+            .iter()
+            .enumerate()
+            .map(|(t, i)| if *i < 0 { -1 } else { (t / count.max(1) * rows) as i64 + i })
+            .collect();
         let whole = |k: usize| -> Vec<usize> { std::iter::once(n * k).chain(rest.iter().copied()).collect() };
         let full: Vec<usize> = std::iter::once(n).chain(shape.iter().copied()).collect();
         let (dest, values) = (self.owned(dest, n)?, self.each(&values, n)?);
@@ -110,14 +116,22 @@ impl Lanes<'_> {
         let (x, y) = (self.each(a, n)?, self.each(b, n)?);
         let (x, y) = (self.reshape(x, &flat(j))?, self.reshape(y, &flat(k))?);
         let both = self.prim(Prim::Concat, vec![x, y])?;
-        let at = (0..n).flat_map(|lane| (lane * j..(lane + 1) * j).chain(n * j + lane * k..n * j + (lane + 1) * k)).map(|i| i as i64).collect();
+        let at = (0..n)
+            .flat_map(|lane| (lane * j..(lane + 1) * j).chain(n * j + lane * k..n * j + (lane + 1) * k))
+            .map(|i| i as i64)
+            .collect();
         let rows = self.rows(&both, at)?;
         let full: Vec<usize> = [n, j + k].into_iter().chain(s[1..].iter().copied()).collect();
         Ok(Lane::Each(self.reshape(rows, &full)?))
     }
 
     /// Matrix products in which both operands differ between lanes, as inner products of rows and columns.
-    pub(super) fn products(&mut self, n: usize, (a, s): (&Lane, Option<Shape>), (b, t): (&Lane, Option<Shape>)) -> Try<Lane> {
+    pub(super) fn products(
+        &mut self,
+        n: usize,
+        (a, s): (&Lane, Option<Shape>),
+        (b, t): (&Lane, Option<Shape>),
+    ) -> Try<Lane> {
         let (s, t) = (s.ok_or(Give::Never)?, t.ok_or(Give::Never)?);
         if s.len() > 2 || t.len() > 2 || s.last() != t.first() {
             return Err(Give::Never);
@@ -138,7 +152,8 @@ impl Lanes<'_> {
         let z = self.each(&z, n)?;
         let z = self.reshape(z, &[n * rows * cols, inner])?;
         let sums = rules::row_sums(self.m, &z)?;
-        let full: Vec<usize> = std::iter::once(n).chain((s.len() == 2).then_some(rows)).chain((t.len() == 2).then_some(cols)).collect();
+        let full: Vec<usize> =
+            std::iter::once(n).chain((s.len() == 2).then_some(rows)).chain((t.len() == 2).then_some(cols)).collect();
         Ok(Lane::Each(self.reshape(sums, &full)?))
     }
 }

@@ -45,13 +45,16 @@ impl Lanes<'_> {
             Value::F32(_) => array::make(none(&[]), Buf::F32(Vec::new())),
             Value::Int(_) => array::make(none(&[]), Buf::I64(Vec::new())),
             Value::Bool(_) => array::make(none(&[]), Buf::Bool(Vec::new())),
-            Value::Array(a) => array::make(none(&a.shape), match a.buf() {
-                Buf::F64(_) => Buf::F64(Vec::new()),
-                Buf::F32(_) => Buf::F32(Vec::new()),
-                Buf::I64(_) => Buf::I64(Vec::new()),
-                Buf::Bool(_) => Buf::Bool(Vec::new()),
-                Buf::Unit | Buf::Boxed(_) | Buf::Tuple(_) | Buf::Record(..) => return Err(Give::Now),
-            }),
+            Value::Array(a) => array::make(
+                none(&a.shape),
+                match a.buf() {
+                    Buf::F64(_) => Buf::F64(Vec::new()),
+                    Buf::F32(_) => Buf::F32(Vec::new()),
+                    Buf::I64(_) => Buf::I64(Vec::new()),
+                    Buf::Bool(_) => Buf::Bool(Vec::new()),
+                    Buf::Unit | Buf::Boxed(_) | Buf::Tuple(_) | Buf::Record(..) => return Err(Give::Now),
+                },
+            ),
             _ => return Err(Give::Now),
         }))
     }
@@ -79,7 +82,9 @@ fn sample(l: &Lane) -> Try<Value> {
         (Buf::F32(_), []) => return Ok(Value::F32(0.0)),
         (Buf::I64(_), []) => return Ok(Value::Int(0)),
         (Buf::Bool(_), []) => return Ok(Value::Bool(false)),
-        (Buf::F64(_), [rows, columns]) if rows == columns => Buf::F64((0..n).map(|k| if k % (rows + 1) == 0 { 1.0 } else { 0.0 }).collect()),
+        (Buf::F64(_), [rows, columns]) if rows == columns => {
+            Buf::F64((0..n).map(|k| if k % (rows + 1) == 0 { 1.0 } else { 0.0 }).collect())
+        }
         (Buf::F64(_), _) => Buf::F64(vec![0.0; n]),
         (Buf::F32(_), _) => Buf::F32(vec![0.0; n]),
         (Buf::I64(_), _) => Buf::I64(vec![0; n]),

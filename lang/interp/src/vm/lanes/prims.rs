@@ -39,18 +39,35 @@ impl Lanes<'_> {
                 _ => Err(Give::Never),
             },
             Prim::Not => negated(&args[0]),
-            Prim::EqEach | Prim::NeEach | Prim::LtEach | Prim::GtEach | Prim::LeEach | Prim::GeEach | Prim::AndEach | Prim::OrEach => self.of_elements(n, p, &args[0], &args[1]),
-            Prim::StopGrad | Prim::IsNan | Prim::IsInf | Prim::ToFloat | Prim::F32ToFloat | Prim::ToInt | Prim::ToF32 => match &args[0] {
+            Prim::EqEach
+            | Prim::NeEach
+            | Prim::LtEach
+            | Prim::GtEach
+            | Prim::LeEach
+            | Prim::GeEach
+            | Prim::AndEach
+            | Prim::OrEach => self.of_elements(n, p, &args[0], &args[1]),
+            Prim::StopGrad
+            | Prim::IsNan
+            | Prim::IsInf
+            | Prim::ToFloat
+            | Prim::F32ToFloat
+            | Prim::ToInt
+            | Prim::ToF32 => match &args[0] {
                 Lane::Each(v) => Ok(Lane::Each(ops::call(self.m, p, reps, vec![v.clone()])?)),
                 _ => Err(Give::Never),
             },
-            Prim::Clamp => self.bin(n, Bin::Max, &args[2], &args[0]).and_then(|low| self.bin(n, Bin::Min, &low, &args[1])),
+            Prim::Clamp => {
+                self.bin(n, Bin::Max, &args[2], &args[0]).and_then(|low| self.bin(n, Bin::Min, &low, &args[1]))
+            }
             Prim::Fst | Prim::Snd => match args.into_iter().next() {
                 Some(Lane::Tuple(mut ps)) if ps.len() == 2 => Ok(ps.swap_remove(usize::from(p == Prim::Snd))),
                 _ => Err(Give::Never),
             },
             Prim::Id => args.into_iter().next().ok_or(Give::Never),
-            Prim::Len => Ok(Lane::Same(Value::Int(shape_of(&args[0])?.and_then(|s| s.first().copied()).unwrap_or(0) as i64))),
+            Prim::Len => {
+                Ok(Lane::Same(Value::Int(shape_of(&args[0])?.and_then(|s| s.first().copied()).unwrap_or(0) as i64)))
+            }
             Prim::Sum | Prim::Mean | Prim::Maximum | Prim::Minimum => self.reduction(p, &args[0]),
             Prim::Norm => self.norm(n, &args[0]),
             Prim::Where => self.choice(n, &args),
@@ -65,9 +82,13 @@ impl Lanes<'_> {
             Prim::Foldr => self.foldr(n, args),
             Prim::Append | Prim::Concat => self.joined(n, &args[0], &args[1]),
             Prim::TransposeArray => self.transposed(n, &args[0]),
-            Prim::Grad | Prim::ValueAndGrad | Prim::Jvp | Prim::Jacobian | Prim::Jacfwd | Prim::Jacrev => self.derivative(n, p, args),
+            Prim::Grad | Prim::ValueAndGrad | Prim::Jvp | Prim::Jacobian | Prim::Jacfwd | Prim::Jacrev => {
+                self.derivative(n, p, args)
+            }
             Prim::Put | Prim::Scatter | Prim::ScatterWithin => self.replaced(n, p, args),
-            Prim::Reverse | Prim::Rotate | Prim::Take | Prim::Drop | Prim::First | Prim::Last => self.moved(n, p, &args),
+            Prim::Reverse | Prim::Rotate | Prim::Take | Prim::Drop | Prim::First | Prim::Last => {
+                self.moved(n, p, &args)
+            }
             _ => Err(Give::Never),
         }
     }
@@ -189,7 +210,9 @@ impl Lanes<'_> {
     /// Sums and extrema of each lane's vector.
     fn reduction(&mut self, p: Prim, l: &Lane) -> Try<Lane> {
         let Lane::Each(v) = l else { return Err(Give::Never) };
-        let Some([n, k]) = seq::shape(v).and_then(|s| <[usize; 2]>::try_from(&s[..]).ok()) else { return Err(Give::Never) };
+        let Some([n, k]) = seq::shape(v).and_then(|s| <[usize; 2]>::try_from(&s[..]).ok()) else {
+            return Err(Give::Never);
+        };
         if k == 0 {
             return Err(Give::Now);
         }
@@ -212,7 +235,8 @@ impl Lanes<'_> {
         let sums = self.reduction(Prim::Sum, &squares)?;
         // If a square overflows, underflows or is 0, the norm is not just the root of the sum.
         if let Lane::Each(v) = &sums {
-            if matches!(compare::primal(v), Value::Array(a) if matches!(a.buf(), Buf::F64(x) if x.iter().any(|s| norm_unit(*s, false) != 1.0))) {
+            if matches!(compare::primal(v), Value::Array(a) if matches!(a.buf(), Buf::F64(x) if x.iter().any(|s| norm_unit(*s, false) != 1.0)))
+            {
                 return Err(Give::Now);
             }
         }
@@ -236,7 +260,9 @@ impl Lanes<'_> {
             return Err(Give::Now);
         }
         match (a, b) {
-            (Lane::Each(x), Lane::Same(w)) | (Lane::Same(w), Lane::Each(x)) => Ok(Lane::Each(self.prim(Prim::MatMul, vec![x.clone(), w.clone()])?)),
+            (Lane::Each(x), Lane::Same(w)) | (Lane::Same(w), Lane::Each(x)) => {
+                Ok(Lane::Each(self.prim(Prim::MatMul, vec![x.clone(), w.clone()])?))
+            }
             _ => {
                 let z = self.bin(n, Bin::Mul, a, b)?;
                 self.reduction(Prim::Sum, &z)
@@ -294,7 +320,8 @@ impl Lanes<'_> {
                 lanes_of(&self.rows(v, at)?)
             }
             Lane::Each(v) => {
-                let full: Vec<usize> = std::iter::once(n * k).chain(seq::shape(v).map_or(Shape::new(), |s| s[2..].into())).collect();
+                let full: Vec<usize> =
+                    std::iter::once(n * k).chain(seq::shape(v).map_or(Shape::new(), |s| s[2..].into())).collect();
                 Ok(Lane::Each(self.reshape(v.clone(), &full)?))
             }
             _ => Err(Give::Never),
@@ -317,12 +344,20 @@ impl Lanes<'_> {
     }
 
     /// A nested comprehension.
-    pub(super) fn comprehension(&mut self, n: usize, kind: ForKind, f: Lane, extents: &[Value], rep: &Value) -> Try<Lane> {
+    pub(super) fn comprehension(
+        &mut self,
+        n: usize,
+        kind: ForKind,
+        f: Lane,
+        extents: &[Value],
+        rep: &Value,
+    ) -> Try<Lane> {
         if let (Some(f), true) = (same(&f), n > 0) {
             let f = f.clone();
             return Ok(Lane::Same(ops::higher::comprehension(self.m, kind, &f, extents, rep)?));
         }
-        let extents = extents.iter().map(|e| usize::try_from(ops::int(e)).map_err(|_| Give::Now)).collect::<Try<Vec<_>>>()?;
+        let extents =
+            extents.iter().map(|e| usize::try_from(ops::int(e)).map_err(|_| Give::Now)).collect::<Try<Vec<_>>>()?;
         let k = array::count(&extents)?;
         if k == 0 && n > 0 {
             return Err(Give::Now);
@@ -346,7 +381,11 @@ impl Lanes<'_> {
                     let Lane::Each(sums) = self.reduction(Prim::Sum, &rows)? else { return Err(Give::Never) };
                     flat = sums;
                 }
-                Ok(Lane::Each(if p == Prim::Mean { arith::bin(self.m, Bin::Div, flat, Value::Float(k as f64))? } else { flat }))
+                Ok(Lane::Each(if p == Prim::Mean {
+                    arith::bin(self.m, Bin::Div, flat, Value::Float(k as f64))?
+                } else {
+                    flat
+                }))
             }
             ForKind::Reduce(p @ (Prim::Sum | Prim::Mean | Prim::Maximum | Prim::Minimum)) => {
                 let rows = self.unflatten(flat, n, &[k])?;

@@ -49,9 +49,15 @@ impl Lanes<'_> {
                         let args = all(first).into_iter().chain(args).collect();
                         return self.call(n, Lane::Same(Value::Fun(g.clone())), args);
                     }
-                    Fun::Prim(p, reps) if args.len() == p.row().arity as usize => return self.primitive(n, *p, reps, args),
-                    Fun::Prim(p, _) if args.len() < p.row().arity as usize => return Ok(Lane::Partial(Box::new(own), args)),
-                    Fun::Prim(..) | Fun::Linear(_) | Fun::Custom(..) | Fun::Checkpoint(_) | Fun::Invertible(_) => return Err(Give::Never),
+                    Fun::Prim(p, reps) if args.len() == p.row().arity as usize => {
+                        return self.primitive(n, *p, reps, args);
+                    }
+                    Fun::Prim(p, _) if args.len() < p.row().arity as usize => {
+                        return Ok(Lane::Partial(Box::new(own), args));
+                    }
+                    Fun::Prim(..) | Fun::Linear(_) | Fun::Custom(..) | Fun::Checkpoint(_) | Fun::Invertible(_) => {
+                        return Err(Give::Never);
+                    }
                 }
             }
             _ => return Err(Give::Never),
@@ -65,7 +71,14 @@ impl Lanes<'_> {
         if rest.is_empty() { Ok(out) } else { self.call(n, out, rest) }
     }
 
-    fn enter(&mut self, n: usize, code: Rc<Code>, siblings: Siblings, args: Vec<Lane>, captured: Vec<Lane>) -> Try<Lane> {
+    fn enter(
+        &mut self,
+        n: usize,
+        code: Rc<Code>,
+        siblings: Siblings,
+        args: Vec<Lane>,
+        captured: Vec<Lane>,
+    ) -> Try<Lane> {
         let mut regs: Vec<(Lane, usize)> = args.into_iter().chain(captured).map(|l| (l, 0)).collect();
         regs.resize(code.registers as usize, (Lane::Same(Value::Unit), 0));
         self.nested(Frame { code, siblings, n, regs, selections: Vec::new() }, 0)
@@ -126,7 +139,9 @@ impl Lanes<'_> {
                 I::Switch(a, k) => {
                     let (targets, default) = &code.tables[k as usize];
                     pc = match self.get(&mut f, a)? {
-                        Lane::Same(Value::Data(v)) => targets.get(v.con.tag as usize).copied().unwrap_or(*default) as usize,
+                        Lane::Same(Value::Data(v)) => {
+                            targets.get(v.con.tag as usize).copied().unwrap_or(*default) as usize
+                        }
                         _ => return Err(Give::Never),
                     };
                 }
@@ -201,7 +216,8 @@ impl Lanes<'_> {
             return Err(Give::Now);
         }
         let chosen = mask.iter().filter(|c| **c).count();
-        let (mut yes, mut no, mut from) = (Vec::with_capacity(chosen), Vec::with_capacity(mask.len() - chosen), Vec::with_capacity(mask.len()));
+        let (mut yes, mut no, mut from) =
+            (Vec::with_capacity(chosen), Vec::with_capacity(mask.len() - chosen), Vec::with_capacity(mask.len()));
         for (i, c) in mask.iter().enumerate() {
             let side = if *c { &mut yes } else { &mut no };
             from.push(side.len() as i64);
@@ -264,10 +280,18 @@ impl Lanes<'_> {
                 let captured = self.range(f, first, n)?;
                 let inner = code.codes[k as usize].clone();
                 let common: Vec<Value> = captured.iter().filter_map(same).cloned().collect();
-                (d, if common.len() == captured.len() { Lane::Same(Value::Fun(Rc::new(Fun::Closure(inner, common)))) } else { Lane::Closure(inner, captured) })
+                (
+                    d,
+                    if common.len() == captured.len() {
+                        Lane::Same(Value::Fun(Rc::new(Fun::Closure(inner, common))))
+                    } else {
+                        Lane::Closure(inner, captured)
+                    },
+                )
             }
             I::Group(d, k, first, n) => {
-                let captured: Vec<Value> = self.range(f, first, n)?.iter().map(|l| same(l).cloned().ok_or(Give::Never)).collect::<Try<_>>()?;
+                let captured: Vec<Value> =
+                    self.range(f, first, n)?.iter().map(|l| same(l).cloned().ok_or(Give::Never)).collect::<Try<_>>()?;
                 let codes = code.groups[k as usize].clone();
                 let members = codes.len() as u32;
                 let group = Rc::new(Group { codes, captured });
@@ -288,7 +312,8 @@ impl Lanes<'_> {
             I::Tuple(d, first, n) => (d, tuple(self.range(f, first, n)?)),
             I::Record(d, k, first, n) => (d, record(&code.names[k as usize], self.range(f, first, n)?)),
             I::Con(d, k, first, n) => {
-                let fields = self.range(f, first, n)?.iter().map(|l| same(l).cloned().ok_or(Give::Never)).collect::<Try<_>>()?;
+                let fields =
+                    self.range(f, first, n)?.iter().map(|l| same(l).cloned().ok_or(Give::Never)).collect::<Try<_>>()?;
                 (d, Lane::Same(Value::Data(Rc::new(Data { con: code.cons[k as usize].clone(), fields }))))
             }
             I::Array(d, first, n) => {
@@ -339,7 +364,8 @@ impl Lanes<'_> {
             I::For(d, k, g, first, n) => {
                 let (g, mut args) = (self.get(f, g)?, self.range(f, first, n + 1)?);
                 let rep = args.pop().as_ref().and_then(same).cloned().unwrap_or_default();
-                let extents: Vec<Value> = args.iter().map(|l| same(l).cloned().ok_or(Give::Never)).collect::<Try<_>>()?;
+                let extents: Vec<Value> =
+                    args.iter().map(|l| same(l).cloned().ok_or(Give::Never)).collect::<Try<_>>()?;
                 (d, self.comprehension(f.n, code.kinds[k as usize], g, &extents, &rep)?)
             }
             other => return self.type_step(f, code, other),
@@ -365,7 +391,9 @@ impl Lanes<'_> {
                 (d, Lane::Same(number_at(&code.consts[k as usize], same(&rep).ok_or(Give::Never)?)))
             }
             I::ZeroOf(d, rep) => match self.get(f, rep)? {
-                Lane::Same(Value::Rep(r)) if matches!(*r, Rep::Float | Rep::F32 | Rep::Int) => (d, Lane::Same(r.zero())),
+                Lane::Same(Value::Rep(r)) if matches!(*r, Rep::Float | Rep::F32 | Rep::Int) => {
+                    (d, Lane::Same(r.zero()))
+                }
                 _ => return Err(Give::Now),
             },
             I::SizeAt(d, k) => (d, Lane::Same(Value::Int(extent(f, &code.sizes[k as usize].0)?))),
@@ -505,7 +533,9 @@ fn is_literal(l: &Lane, lit: &Value) -> Try<Lane> {
             let bits = match (a.buf(), lit) {
                 (Buf::I64(v), Value::Int(n)) => v.iter().map(|x| x == n).collect(),
                 (Buf::Bool(v), Value::Bool(b)) => v.iter().map(|x| x == b).collect(),
-                _ => (0..a.len()).map(|i| literal_equal(&crate::value::array::elem(&a, i), lit)).collect::<Result<Vec<bool>, _>>()?,
+                _ => (0..a.len())
+                    .map(|i| literal_equal(&crate::value::array::elem(&a, i), lit))
+                    .collect::<Result<Vec<bool>, _>>()?,
             };
             lanes_of(&crate::value::array::make(a.shape.clone(), Buf::Bool(bits)))
         }

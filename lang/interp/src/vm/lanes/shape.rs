@@ -14,7 +14,9 @@ pub(super) fn lanes_of(v: &Value) -> Try<Lane> {
         Value::Array(a) if a.is_flat() => Ok(Lane::Each(v.clone())),
         Value::Array(a) => match a.buf() {
             Buf::Tuple(cols) if a.shape.len() == 1 => Ok(Lane::Tuple(cols.iter().map(lanes_of).collect::<Try<_>>()?)),
-            Buf::Record(names, cols) if a.shape.len() == 1 => Ok(Lane::Record(names.clone(), cols.iter().map(lanes_of).collect::<Try<_>>()?)),
+            Buf::Record(names, cols) if a.shape.len() == 1 => {
+                Ok(Lane::Record(names.clone(), cols.iter().map(lanes_of).collect::<Try<_>>()?))
+            }
             _ => Err(Give::Now),
         },
         _ => Err(Give::Now),
@@ -25,7 +27,9 @@ pub(super) fn lanes_of(v: &Value) -> Try<Lane> {
 pub(super) fn shape_of(l: &Lane) -> Try<Option<Shape>> {
     match l {
         Lane::Same(v @ (Value::Array(_) | Value::Dual(_))) => Ok(seq::shape(v).cloned()),
-        Lane::Same(Value::Tuple(_) | Value::Record(_) | Value::Data(_) | Value::Str(_) | Value::Fun(_)) => Err(Give::Never),
+        Lane::Same(Value::Tuple(_) | Value::Record(_) | Value::Data(_) | Value::Str(_) | Value::Fun(_)) => {
+            Err(Give::Never)
+        }
         Lane::Same(_) => Ok(None),
         Lane::Each(v) => Ok(seq::shape(v).filter(|s| s.len() > 1).map(|s| s[1..].into())),
         Lane::Tuple(_) | Lane::Record(..) | Lane::Closure(..) | Lane::Partial(..) => Err(Give::Never),
@@ -59,7 +63,15 @@ impl Lanes<'_> {
     pub(super) fn each(&mut self, l: &Lane, n: usize) -> Try<Value> {
         match l {
             Lane::Each(v) => Ok(v.clone()),
-            Lane::Same(v @ (Value::Float(_) | Value::F32(_) | Value::Int(_) | Value::Bool(_) | Value::Rev { .. } | Value::Dual(_) | Value::Array(_))) => {
+            Lane::Same(
+                v @ (Value::Float(_)
+                | Value::F32(_)
+                | Value::Int(_)
+                | Value::Bool(_)
+                | Value::Rev { .. }
+                | Value::Dual(_)
+                | Value::Array(_)),
+            ) => {
                 if let Value::Array(a) = v {
                     if !matches!(a.kind(), Kind::F64 | Kind::F32 | Kind::I64 | Kind::Bool) {
                         return Err(Give::Now);
@@ -108,21 +120,31 @@ impl Lanes<'_> {
             Lane::Same(v) => Lane::Same(v.clone()),
             Lane::Each(v) => Lane::Each(self.rows(v, at.to_vec())?),
             Lane::Tuple(ps) => Lane::Tuple(ps.iter().map(|p| self.select(p, at)).collect::<Try<_>>()?),
-            Lane::Record(names, ps) => Lane::Record(names.clone(), ps.iter().map(|p| self.select(p, at)).collect::<Try<_>>()?),
-            Lane::Closure(code, ps) => Lane::Closure(code.clone(), ps.iter().map(|p| self.select(p, at)).collect::<Try<_>>()?),
-            Lane::Partial(f, ps) => Lane::Partial(Box::new(self.select(f, at)?), ps.iter().map(|p| self.select(p, at)).collect::<Try<_>>()?),
+            Lane::Record(names, ps) => {
+                Lane::Record(names.clone(), ps.iter().map(|p| self.select(p, at)).collect::<Try<_>>()?)
+            }
+            Lane::Closure(code, ps) => {
+                Lane::Closure(code.clone(), ps.iter().map(|p| self.select(p, at)).collect::<Try<_>>()?)
+            }
+            Lane::Partial(f, ps) => {
+                Lane::Partial(Box::new(self.select(f, at)?), ps.iter().map(|p| self.select(p, at)).collect::<Try<_>>()?)
+            }
         })
     }
 
     /// Merges the results of both sides of a branch: lane i of the result is at position `from[i]` of the
     /// concatenation of `a` and `b`.
     pub(super) fn merge(&mut self, (a, na): (Lane, usize), (b, nb): (Lane, usize), from: &[i64]) -> Try<Lane> {
-        let mut pairs = |xs: Vec<Lane>, ys: Vec<Lane>| xs.into_iter().zip(ys).map(|(x, y)| self.merge((x, na), (y, nb), from)).collect::<Try<Vec<_>>>();
+        let mut pairs = |xs: Vec<Lane>, ys: Vec<Lane>| {
+            xs.into_iter().zip(ys).map(|(x, y)| self.merge((x, na), (y, nb), from)).collect::<Try<Vec<_>>>()
+        };
         Ok(match (a, b) {
             (Lane::Same(Value::Unit), Lane::Same(Value::Unit)) => Lane::Same(Value::Unit),
             (Lane::Tuple(x), Lane::Tuple(y)) if x.len() == y.len() => Lane::Tuple(pairs(x, y)?),
             (Lane::Record(names, x), Lane::Record(_, y)) if x.len() == y.len() => Lane::Record(names, pairs(x, y)?),
-            (Lane::Closure(..) | Lane::Partial(..), _) | (_, Lane::Closure(..) | Lane::Partial(..)) => return Err(Give::Never),
+            (Lane::Closure(..) | Lane::Partial(..), _) | (_, Lane::Closure(..) | Lane::Partial(..)) => {
+                return Err(Give::Never);
+            }
             (a, b) => {
                 let (x, y) = (self.each(&a, na)?, self.each(&b, nb)?);
                 let both = self.prim(Prim::Concat, vec![x, y])?;

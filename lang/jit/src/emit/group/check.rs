@@ -75,7 +75,13 @@ impl Emit<'_, '_, '_> {
 
     /// Makes updated arrays writable with a single reference: shared ones are copied, and symbolic zeros are
     /// materialised.
-    pub(super) fn own_bases(&mut self, bases: &[(Var, u32)], given: &[Value], b: &Block, slow: ir::Block) -> Vec<Value> {
+    pub(super) fn own_bases(
+        &mut self,
+        bases: &[(Var, u32)],
+        given: &[Value],
+        b: &Block,
+        slow: ir::Block,
+    ) -> Vec<Value> {
         let mut own = given.to_vec();
         for (k, (v, at)) in bases.iter().enumerate() {
             let shape = match &b.stmts[*at as usize].op {
@@ -147,7 +153,8 @@ impl Emit<'_, '_, '_> {
     fn check_optional(&mut self, l: &mut Loop, v: Var) {
         let (data, dims) = self.seen(v);
         let h = self.val(v);
-        let absent = self.b.ins().load(types::I64, TRUSTED.with_readonly().with_can_move(), self.ctx, runtime::offset::ABSENT);
+        let absent =
+            self.b.ins().load(types::I64, TRUSTED.with_readonly().with_can_move(), self.ctx, runtime::offset::ABSENT);
         let there = self.b.ins().icmp(IntCC::NotEqual, h, absent);
         let null = self.b.ins().icmp_imm_s(IntCC::Equal, data, 0);
         let hidden = self.b.ins().band(there, null);
@@ -187,7 +194,12 @@ impl Emit<'_, '_, '_> {
                 self.must_fit(l, &rest, None);
                 self.slice_at(l, data, &dims, (lo, hi))
             }
-            Member::Un(..) | Member::Bin(..) | Member::Fill { .. } | Member::ToRow { .. } | Member::ToSlice { .. } | Member::Total { .. } => self.ctx,
+            Member::Un(..)
+            | Member::Bin(..)
+            | Member::Fill { .. }
+            | Member::ToRow { .. }
+            | Member::ToSlice { .. }
+            | Member::Total { .. } => self.ctx,
         };
         Source { base, mask: None }
     }
@@ -244,7 +256,12 @@ impl Emit<'_, '_, '_> {
                 self.must_fit(l, &rest, None);
                 self.slice_at(l, view.data, &view.dims, (lo, hi))
             }
-            Member::Un(..) | Member::Bin(..) | Member::Fill { .. } | Member::Row { .. } | Member::Slice { .. } | Member::Total { .. } => self.ctx,
+            Member::Un(..)
+            | Member::Bin(..)
+            | Member::Fill { .. }
+            | Member::Row { .. }
+            | Member::Slice { .. }
+            | Member::Total { .. } => self.ctx,
         };
         l.changed.insert(out, h);
         l.targets.insert(out, Source { base, mask: None });

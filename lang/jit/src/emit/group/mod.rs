@@ -28,17 +28,39 @@ pub(super) enum Member {
     Un(Un, Var),
     Bin(Bin, Var, Var),
     /// Broadcast: `n` copies of `x`.
-    Fill { n: Var, x: Var },
+    Fill {
+        n: Var,
+        x: Var,
+    },
     /// `a[i, …]` where the element is an array.
-    Row { a: Var, at: SmallVec<[Var; 2]> },
+    Row {
+        a: Var,
+        at: SmallVec<[Var; 2]>,
+    },
     /// `a[lo:hi]`.
-    Slice { a: Var, lo: Var, hi: Var },
+    Slice {
+        a: Var,
+        lo: Var,
+        hi: Var,
+    },
     /// `acc` with `v` added to one row, or with one row replaced by `v`.
-    ToRow { acc: Var, at: SmallVec<[Var; 2]>, v: Var, add: bool },
+    ToRow {
+        acc: Var,
+        at: SmallVec<[Var; 2]>,
+        v: Var,
+        add: bool,
+    },
     /// `acc` with `v` added to the slice that starts at `lo`.
-    ToSlice { acc: Var, lo: Var, v: Var },
+    ToSlice {
+        acc: Var,
+        lo: Var,
+        v: Var,
+    },
     /// The sum of `a`, or the inner product of `a` and `b`.
-    Total { a: Var, b: Option<Var> },
+    Total {
+        a: Var,
+        b: Option<Var>,
+    },
 }
 
 /// Whether a type is a flat Float array whose extents fit a handle.
@@ -51,8 +73,28 @@ pub(super) fn is_plain(op: Un) -> bool {
     match op {
         Un::Neg | Un::Sqrt | Un::Abs | Un::Sign | Un::Floor | Un::Ceil | Un::Round | Un::Relu | Un::Step => true,
         Un::Powi(n) => n.unsigned_abs() <= 16,
-        Un::Sin | Un::Cos | Un::Tan | Un::Asin | Un::Acos | Un::Atan | Un::Sinh | Un::Cosh | Un::Tanh | Un::Sech2 | Un::Exp | Un::Expm1 => false,
-        Un::Log | Un::Log1p | Un::Cbrt | Un::Sigmoid | Un::Softplus | Un::Erf | Un::Erfc | Un::Lgamma | Un::Digamma | Un::Gamma => false,
+        Un::Sin
+        | Un::Cos
+        | Un::Tan
+        | Un::Asin
+        | Un::Acos
+        | Un::Atan
+        | Un::Sinh
+        | Un::Cosh
+        | Un::Tanh
+        | Un::Sech2
+        | Un::Exp
+        | Un::Expm1 => false,
+        Un::Log
+        | Un::Log1p
+        | Un::Cbrt
+        | Un::Sigmoid
+        | Un::Softplus
+        | Un::Erf
+        | Un::Erfc
+        | Un::Lgamma
+        | Un::Digamma
+        | Un::Gamma => false,
         Un::Polygamma(_) => false,
     }
 }
@@ -88,12 +130,18 @@ pub(super) fn member(f: &Function, s: &Stmt) -> Option<(Member, usize)> {
     let rank = |v: Var| f.ty(v).rank() as usize;
     let found = match &s.op {
         Op::Un(op, a) if array(*a) => Member::Un(*op, *a),
-        Op::Bin(op, a, b) if is_plain_bin(*op) && (array(*a) || number(*a)) && (array(*b) || number(*b)) => Member::Bin(*op, *a, *b),
+        Op::Bin(op, a, b) if is_plain_bin(*op) && (array(*a) || number(*a)) && (array(*b) || number(*b)) => {
+            Member::Bin(*op, *a, *b)
+        }
         Op::Replicate { n, a } if number(*a) => Member::Fill { n: *n, x: *a },
         Op::Index { a, at, .. } if array(*a) => Member::Row { a: *a, at: at.iter().copied().collect() },
         Op::Slice { a, lo, hi, .. } if array(*a) => Member::Slice { a: *a, lo: *lo, hi: *hi },
-        Op::IndexAdd { acc, at, v, .. } if array(*v) => Member::ToRow { acc: *acc, at: at.iter().copied().collect(), v: *v, add: true },
-        Op::IndexSet { acc, at, v, .. } if array(*v) => Member::ToRow { acc: *acc, at: at.iter().copied().collect(), v: *v, add: false },
+        Op::IndexAdd { acc, at, v, .. } if array(*v) => {
+            Member::ToRow { acc: *acc, at: at.iter().copied().collect(), v: *v, add: true }
+        }
+        Op::IndexSet { acc, at, v, .. } if array(*v) => {
+            Member::ToRow { acc: *acc, at: at.iter().copied().collect(), v: *v, add: false }
+        }
         Op::SliceAdd { acc, lo, v, .. } if array(*v) => Member::ToSlice { acc: *acc, lo: *lo, v: *v },
         _ => return None,
     };
@@ -103,7 +151,9 @@ pub(super) fn member(f: &Function, s: &Stmt) -> Option<(Member, usize)> {
     };
     let fits = match &found {
         Member::Bin(_, a, b) => [a, b].iter().all(|v| number(**v) || f.ty(**v).rank() as usize == rank),
-        Member::Row { a: whole, at } | Member::ToRow { acc: whole, at, .. } => f.ty(*whole).rank() as usize == rank + at.len(),
+        Member::Row { a: whole, at } | Member::ToRow { acc: whole, at, .. } => {
+            f.ty(*whole).rank() as usize == rank + at.len()
+        }
         Member::ToSlice { acc, .. } => f.ty(*acc).rank() as usize == rank,
         Member::Un(..) | Member::Fill { .. } | Member::Slice { .. } | Member::Total { .. } => true,
     };
@@ -148,7 +198,12 @@ impl Member {
     fn base(&self) -> Option<Var> {
         match self {
             Member::Row { a, .. } | Member::Slice { a, .. } => Some(*a),
-            Member::Un(..) | Member::Bin(..) | Member::Fill { .. } | Member::ToRow { .. } | Member::ToSlice { .. } | Member::Total { .. } => None,
+            Member::Un(..)
+            | Member::Bin(..)
+            | Member::Fill { .. }
+            | Member::ToRow { .. }
+            | Member::ToSlice { .. }
+            | Member::Total { .. } => None,
         }
     }
 
@@ -156,7 +211,12 @@ impl Member {
     pub(super) fn changed(&self) -> Option<Var> {
         match self {
             Member::ToRow { acc, .. } | Member::ToSlice { acc, .. } => Some(*acc),
-            Member::Un(..) | Member::Bin(..) | Member::Fill { .. } | Member::Row { .. } | Member::Slice { .. } | Member::Total { .. } => None,
+            Member::Un(..)
+            | Member::Bin(..)
+            | Member::Fill { .. }
+            | Member::Row { .. }
+            | Member::Slice { .. }
+            | Member::Total { .. } => None,
         }
     }
 

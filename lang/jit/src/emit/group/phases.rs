@@ -71,12 +71,19 @@ impl Phases {
             }
             p.of.insert(*out, phase);
         }
-        let reads = |v: Var| members.iter().filter(|(_, out, m)| m.elements().contains(&v) && !pairs.iter().any(|(_, w)| w == out)).count();
+        let reads = |v: Var| {
+            members
+                .iter()
+                .filter(|(_, out, m)| m.elements().contains(&v) && !pairs.iter().any(|(_, w)| w == out))
+                .count()
+        };
         let idle = |(_, w): &(Var, Var)| members.iter().find(|(_, out, _)| out == w).map(|(_, _, m)| m.elements()[0]);
         p.idle = pairs.iter().filter_map(idle).filter(|v| reads(*v) == 0 && !stored.contains(v)).collect();
         let changes = |a: Var| members.iter().any(|(_, _, m)| m.changed() == Some(a));
         p.early = members.iter().filter(|(_, _, m)| m.base().is_some_and(changes)).map(|(_, v, _)| *v).collect();
-        let loaded = |(_, v, m): &&(u32, Var, Member)| m.base().is_some() && !p.early.contains(v) || m.changed().is_some() || function(m).is_some();
+        let loaded = |(_, v, m): &&(u32, Var, Member)| {
+            m.base().is_some() && !p.early.contains(v) || m.changed().is_some() || function(m).is_some()
+        };
         let loaded: HashSet<Var> = members.iter().filter(loaded).map(|(_, v, _)| *v).collect();
         p.keep(members, |out, v| pairs.iter().any(|(_, w)| *w == out) || loaded.contains(&v) || stored.contains(&v));
         p
@@ -89,7 +96,8 @@ impl Phases {
             return;
         }
         let other = pairs.iter().find(|(v, _)| *v == out).map(|(_, w)| *w);
-        match self.batches.iter_mut().find(|b| b.phase == phase && b.op == op && b.others.is_empty() == other.is_none()) {
+        match self.batches.iter_mut().find(|b| b.phase == phase && b.op == op && b.others.is_empty() == other.is_none())
+        {
             Some(b) => {
                 b.outs.push(out);
                 b.others.extend(other);
@@ -157,7 +165,10 @@ fn pairs(members: &[(u32, Var, Member)]) -> Vec<(Var, Var)> {
             _ => continue,
         };
         let Some(x) = x else { continue };
-        let first = members.iter().find(|(_, v, m)| matches!(m, Member::Un(u, z) if *u == op && *z == x) && found.iter().all(|(a, b)| a != v && b != v && a != w));
+        let first = members.iter().find(|(_, v, m)| {
+            matches!(m, Member::Un(u, z) if *u == op && *z == x)
+                && found.iter().all(|(a, b)| a != v && b != v && a != w)
+        });
         if let Some((_, v, _)) = first {
             found.push((*v, *w));
         }
@@ -191,7 +202,9 @@ impl Emit<'_, '_, '_> {
         let first = self.b.ins().ishl_imm_s(start, 3);
         let places = self.places_of(g, l, (room, first, len), stores);
         for phase in 0..=g.phases.last() {
-            let reads = |(_, out, m): &(u32, Var, Member)| (m.base().is_none() || g.phases.early.contains(out)) && g.phases.runs(*out, m) == phase;
+            let reads = |(_, out, m): &(u32, Var, Member)| {
+                (m.base().is_none() || g.phases.early.contains(out)) && g.phases.runs(*out, m) == phase
+            };
             if !g.members.iter().any(reads) && !stores.iter().any(|(v, _)| g.phases.phase(*v) == phase) {
                 continue;
             }
@@ -220,14 +233,21 @@ impl Emit<'_, '_, '_> {
             self.runtime(shims::map_strip as *const u8, &[self.ctx, id, place, count], 0);
         } else {
             let other = self.b.ins().iadd_imm_s(place, 8 * b.room());
-            let kernel = if b.op == Un::Tanh { shims::tanh_and_sech2 as *const u8 } else { shims::sigmoids as *const u8 };
+            let kernel =
+                if b.op == Un::Tanh { shims::tanh_and_sech2 as *const u8 } else { shims::sigmoids as *const u8 };
             self.runtime(kernel, &[place, other, count], 0);
         }
     }
 
     /// Assigns scratch memory to the values that later phases read, with addresses biased by the strip's offset.
     /// Returns the address of each batch.
-    fn places_of(&mut self, g: &Group, l: &mut Loop, (room, first, len): (Value, Value, Value), stores: &[(Var, Value)]) -> Vec<Value> {
+    fn places_of(
+        &mut self,
+        g: &Group,
+        l: &mut Loop,
+        (room, first, len): (Value, Value, Value),
+        stores: &[(Var, Value)],
+    ) -> Vec<Value> {
         let row = self.b.ins().ishl_imm_s(len, 3);
         let (mut used, mut begins) = (0, Vec::new());
         l.rooms.clear();
@@ -259,7 +279,14 @@ impl Emit<'_, '_, '_> {
 
     /// Emits a phase on the byte range from `start` to `end`. Returns the offset at which it stopped. A phase without
     /// members emits no code.
-    fn strip_of(&mut self, g: &Group, l: &Loop, (start, end): (Value, Value), (phase, t): (u32, Type), stores: &[(Var, Value)]) -> Value {
+    fn strip_of(
+        &mut self,
+        g: &Group,
+        l: &Loop,
+        (start, end): (Value, Value),
+        (phase, t): (u32, Type),
+        stores: &[(Var, Value)],
+    ) -> Value {
         let (header, vals) = self.header(&[start]);
         let o = vals[0];
         let (body, exit) = (self.fresh(), self.fresh());
@@ -293,7 +320,9 @@ impl Emit<'_, '_, '_> {
                     self.bin(*op, x, y)
                 }
                 Member::Fill { x, .. } => of(self, &mut vals, *x),
-                Member::Row { .. } | Member::Slice { .. } if g.phases.early.contains(out) => self.value_in(g, l, &mut vals, *out, now),
+                Member::Row { .. } | Member::Slice { .. } if g.phases.early.contains(out) => {
+                    self.value_in(g, l, &mut vals, *out, now)
+                }
                 Member::Row { .. } | Member::Slice { .. } | Member::Total { .. } => continue,
                 Member::ToRow { v, add, .. } => {
                     let x = of(self, &mut vals, *v);
@@ -322,7 +351,11 @@ impl Emit<'_, '_, '_> {
 
     /// The elements of an operand: computed in this phase, loaded from an array, or from an earlier phase.
     fn value_in(&mut self, g: &Group, l: &Loop, vals: &mut HashMap<Var, Value>, v: Var, now: Now) -> Value {
-        if vals.contains_key(&v) || !is_ref(self.ty(v)) || l.inputs.contains_key(&v) || self.collected.absent.contains(&v) {
+        if vals.contains_key(&v)
+            || !is_ref(self.ty(v))
+            || l.inputs.contains_key(&v)
+            || self.collected.absent.contains(&v)
+        {
             return self.element_in(l, vals, v, now.o, now.t, 0);
         }
         let kept = now.phase > 0 && g.phases.kept.contains(&v);

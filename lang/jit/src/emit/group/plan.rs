@@ -69,7 +69,19 @@ impl Emit<'_, '_, '_> {
     /// The group that starts at a statement.
     pub(super) fn find_group(&self, b: &Block, at: u32, sc: &Scope) -> Option<Group> {
         let (_, rank) = member(self.f, &b.stmts[at as usize])?;
-        let g = Group { members: Vec::new(), before: Vec::new(), end: at, rank, inputs: Vec::new(), stored: Vec::new(), placed: Vec::new(), totals: Vec::new(), changed: Vec::new(), released: Vec::new(), phases: Phases::default() };
+        let g = Group {
+            members: Vec::new(),
+            before: Vec::new(),
+            end: at,
+            rank,
+            inputs: Vec::new(),
+            stored: Vec::new(),
+            placed: Vec::new(),
+            totals: Vec::new(),
+            changed: Vec::new(),
+            released: Vec::new(),
+            phases: Phases::default(),
+        };
         let mut s = Search { e: self, sc, g, inside: HashSet::new(), changed: Vec::new(), read: HashSet::new() };
         for i in at..b.stmts.len() as u32 {
             let stmt = &b.stmts[i as usize];
@@ -86,13 +98,23 @@ impl Search<'_, '_, '_, '_, '_> {
     fn join(&mut self, s: &Stmt, at: u32) -> bool {
         let Some((m, rank)) = member(self.e.f, s) else { return false };
         let out = s.outs.iter().chain(&s.lin_outs).next().copied().unwrap_or(Var(0));
-        let arrays: Vec<Var> = m.elements().into_iter().filter(|v| is_ref(self.e.ty(*v)) && !self.e.is_cleared(&m, *v)).collect();
+        let arrays: Vec<Var> =
+            m.elements().into_iter().filter(|v| is_ref(self.e.ty(*v)) && !self.e.is_cleared(&m, *v)).collect();
         let is_changed = |v: &Var| self.changed.iter().any(|(c, _)| c == v);
         let own_base = m.base().is_some_and(|a| self.inside.contains(&a) || is_changed(&a));
         // Sums must be the last members, and groups with functions have none.
         let of = |p: &dyn Fn(&Member) -> bool| self.g.members.iter().any(|(_, _, m)| p(m));
-        let late = if m.is_total() { of(&|m| matches!(m, Member::Un(op, _) if !is_plain(*op))) } else { of(&Member::is_total) };
-        if late || rank != self.g.rank || own_base || arrays.iter().any(is_changed) || !self.may_change(&m, (out, &arrays), at) {
+        let late = if m.is_total() {
+            of(&|m| matches!(m, Member::Un(op, _) if !is_plain(*op)))
+        } else {
+            of(&Member::is_total)
+        };
+        if late
+            || rank != self.g.rank
+            || own_base
+            || arrays.iter().any(is_changed)
+            || !self.may_change(&m, (out, &arrays), at)
+        {
             return false;
         }
         self.read.extend(m.base());
@@ -125,7 +147,11 @@ impl Search<'_, '_, '_, '_, '_> {
             None => true,
         };
         let row = matches!(m, Member::ToRow { .. });
-        again && self.e.dies(acc, at, self.sc) && !self.inside.contains(&acc) && (row || !self.read.contains(&acc)) && !arrays.contains(&acc)
+        again
+            && self.e.dies(acc, at, self.sc)
+            && !self.inside.contains(&acc)
+            && (row || !self.read.contains(&acc))
+            && !arrays.contains(&acc)
     }
 
     /// Whether a statement can be emitted before the loop.
@@ -135,7 +161,13 @@ impl Search<'_, '_, '_, '_, '_> {
         let simple = match &s.op {
             Op::Lit(_) | Op::Zero(_) | Op::Dim(..) | Op::Shape(_) | Op::Count(_) | Op::Prim(Prim::Assert, _) => true,
             Op::Stack { .. } => s.outs.iter().any(|v| self.e.later.shapes.contains(v)),
-            Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) | Op::Index { .. } => s.outs.iter().chain(&s.lin_outs).all(scalar),
+            Op::Un(..)
+            | Op::Bin(..)
+            | Op::Cmp(..)
+            | Op::Not(_)
+            | Op::Select(..)
+            | Op::Convert(..)
+            | Op::Index { .. } => s.outs.iter().chain(&s.lin_outs).all(scalar),
             _ => false,
         };
         let mut free = simple;
@@ -162,7 +194,8 @@ impl Search<'_, '_, '_, '_, '_> {
         let last = |v: Var| self.e.last[v.0 as usize];
         self.optional();
         let says_shape = |m: &Member| m.base().is_some() || m.elements().iter().any(|v| self.e.is_cleared(m, *v));
-        let has_shape = self.g.inputs.iter().any(|i| !i.optional) || self.g.members.iter().any(|(_, _, m)| says_shape(m));
+        let has_shape =
+            self.g.inputs.iter().any(|i| !i.optional) || self.g.members.iter().any(|(_, _, m)| says_shape(m));
         let members = std::mem::take(&mut self.g.members);
         // A group of slices only is not worthwhile: a slice may be the whole array, which is not copied.
         let slices = members.iter().all(|(_, _, m)| matches!(m, Member::Slice { .. }));

@@ -109,7 +109,14 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Emits the interpreter's operations one by one.
-    fn slow_way(&mut self, g: &Group, b: &Block, bases: &[Var], (slow, sc): (ir::Block, &Scope), results: &[Var]) -> Vec<Value> {
+    fn slow_way(
+        &mut self,
+        g: &Group,
+        b: &Block,
+        bases: &[Var],
+        (slow, sc): (ir::Block, &Scope),
+        results: &[Var],
+    ) -> Vec<Value> {
         for (v, h) in bases.iter().zip(self.b.block_params(slow).to_vec()) {
             self.vals[v.0 as usize] = Some(Bound { v: h, view: None, row: None });
         }
@@ -127,7 +134,11 @@ impl Emit<'_, '_, '_> {
     fn make_targets(&mut self, g: &Group, l: &mut Loop, slow: ir::Block, own: &[Value]) -> Vec<(Var, Value)> {
         // Later phases read inputs after results have been stored, so that inputs of groups with functions are not
         // reused.
-        let plain = |v: &Var| g.phases.batches.is_empty() && g.inputs.iter().any(|i| i.var == *v && !i.optional) && !g.members.iter().any(|(_, _, m)| m.base() == Some(*v));
+        let plain = |v: &Var| {
+            g.phases.batches.is_empty()
+                && g.inputs.iter().any(|i| i.var == *v && !i.optional)
+                && !g.members.iter().any(|(_, _, m)| m.base() == Some(*v))
+        };
         let mut old: Vec<Var> = g.released.iter().copied().filter(plain).collect();
         let mut used = Vec::new();
         for v in &g.placed {
@@ -161,7 +172,12 @@ impl Emit<'_, '_, '_> {
     /// Emits the loop: two elements at a time, then a possible last one.
     fn run_group(&mut self, g: &Group, l: &mut Loop) {
         let n = l.dims[1..].to_vec().into_iter().fold(l.dims[0], |n, d| self.b.ins().imul(n, d));
-        let mut stores: Vec<(Var, Value)> = l.outs.clone().into_iter().map(|(v, h)| (v, self.b.ins().load(types::I64, TRUSTED, h, handle::offset::DATA))).collect();
+        let mut stores: Vec<(Var, Value)> = l
+            .outs
+            .clone()
+            .into_iter()
+            .map(|(v, h)| (v, self.b.ins().load(types::I64, TRUSTED, h, handle::offset::DATA)))
+            .collect();
         stores.extend(&l.places);
         self.splat_numbers(g, l);
         if !g.phases.batches.is_empty() {
@@ -182,7 +198,11 @@ impl Emit<'_, '_, '_> {
     /// one sum for the rest. This is the order of the interpreter's sums.
     fn with_totals(&mut self, g: &Group, l: &mut Loop, stores: &[(Var, Value)], (n, last): (Value, Value)) {
         let each = 8 * g.totals.len() as i64;
-        let slot = self.b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, each as u32 * CHUNKS as u32, 3));
+        let slot = self.b.create_sized_stack_slot(StackSlotData::new(
+            StackSlotKind::ExplicitSlot,
+            each as u32 * CHUNKS as u32,
+            3,
+        ));
         let parts = self.b.ins().stack_addr(types::I64, slot, 0);
         let start = self.int(0);
         let (header, at) = self.header(&[start]);
@@ -255,7 +275,15 @@ impl Emit<'_, '_, '_> {
 
     /// Emits a loop over the byte range from `start` to `end`. Returns the offset at which it stopped, and the partial
     /// sums of each total, one per element of an iteration.
-    fn strip(&mut self, g: &Group, l: &Loop, stores: &[(Var, Value)], (start, end): (Value, Value), t: Type, unroll: i64) -> (Value, Vec<Value>) {
+    fn strip(
+        &mut self,
+        g: &Group,
+        l: &Loop,
+        stores: &[(Var, Value)],
+        (start, end): (Value, Value),
+        t: Type,
+        unroll: i64,
+    ) -> (Value, Vec<Value>) {
         let (body, exit) = (self.fresh(), self.fresh());
         let mut first = vec![start];
         if !g.totals.is_empty() {
@@ -292,7 +320,15 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Emits all members at one position.
-    fn elements_at(&mut self, g: &Group, l: &Loop, stores: &[(Var, Value)], o: Value, t: Type, more: i32) -> HashMap<Var, Value> {
+    fn elements_at(
+        &mut self,
+        g: &Group,
+        l: &Loop,
+        stores: &[(Var, Value)],
+        o: Value,
+        t: Type,
+        more: i32,
+    ) -> HashMap<Var, Value> {
         let mut vals: HashMap<Var, Value> = HashMap::new();
         for (_, out, m) in &g.members {
             let x = match m {
@@ -301,7 +337,8 @@ impl Emit<'_, '_, '_> {
                     self.un(*op, x)
                 }
                 Member::Bin(op, a, b) => {
-                    let (x, y) = (self.element_in(l, &mut vals, *a, o, t, more), self.element_in(l, &mut vals, *b, o, t, more));
+                    let (x, y) =
+                        (self.element_in(l, &mut vals, *a, o, t, more), self.element_in(l, &mut vals, *b, o, t, more));
                     self.bin(*op, x, y)
                 }
                 Member::Fill { x, .. } => self.element_in(l, &mut vals, *x, o, t, more),
@@ -344,7 +381,15 @@ impl Emit<'_, '_, '_> {
     }
 
     /// The elements of an operand at one position.
-    pub(super) fn element_in(&mut self, l: &Loop, vals: &mut HashMap<Var, Value>, v: Var, o: Value, t: Type, more: i32) -> Value {
+    pub(super) fn element_in(
+        &mut self,
+        l: &Loop,
+        vals: &mut HashMap<Var, Value>,
+        v: Var,
+        o: Value,
+        t: Type,
+        more: i32,
+    ) -> Value {
         if let Some(x) = vals.get(&v) {
             return *x;
         }

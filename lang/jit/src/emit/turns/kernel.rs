@@ -15,7 +15,9 @@ use crate::functions;
 use crate::shims;
 use adl_ir::{Block, Cmp, Conv, Lit, Loop, Op, Stmt, Ty, Var};
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{self, AbiParam, BlockArg, InstBuilder, Signature, StackSlotData, StackSlotKind, Value, types};
+use cranelift_codegen::ir::{
+    self, AbiParam, BlockArg, InstBuilder, Signature, StackSlotData, StackSlotKind, Value, types,
+};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_module::{FuncId, Linkage, Module};
 use smallvec::SmallVec;
@@ -94,7 +96,19 @@ pub(super) fn define(outer: &mut Emit, k: &Job) -> Option<FuncId> {
     let slot = b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 8, 3));
     let given = [0, 1, 2, 3].map(|i| b.block_params(start)[i]);
     let e = emitter(outer, b, given[0], slot, start);
-    let mut kernel = Kernel { e, k, words: HashMap::new(), given, side: 0, stage: 0, env: HashMap::new(), index: given[1], at: given[1], inner: vec![given[1]; k.p.inner.len()], mask: None };
+    let mut kernel = Kernel {
+        e,
+        k,
+        words: HashMap::new(),
+        given,
+        side: 0,
+        stage: 0,
+        env: HashMap::new(),
+        index: given[1],
+        at: given[1],
+        inner: vec![given[1]; k.p.inner.len()],
+        mask: None,
+    };
     kernel.whole();
     kernel.e.b.seal_all_blocks();
     kernel.e.b.finalize(config);
@@ -103,7 +117,13 @@ pub(super) fn define(outer: &mut Emit, k: &Job) -> Option<FuncId> {
 }
 
 /// The emitter of the kernel function.
-fn emitter<'x, 'j, 'f>(outer: &'x mut Emit<'_, 'j, '_>, b: FunctionBuilder<'f>, words: Value, slot: ir::StackSlot, start: ir::Block) -> Emit<'x, 'j, 'f> {
+fn emitter<'x, 'j, 'f>(
+    outer: &'x mut Emit<'_, 'j, '_>,
+    b: FunctionBuilder<'f>,
+    words: Value,
+    slot: ir::StackSlot,
+    start: ir::Block,
+) -> Emit<'x, 'j, 'f> {
     Emit {
         job: &mut *outer.job,
         f: outer.f,
@@ -138,7 +158,9 @@ impl Kernel<'_, '_, '_, '_> {
             let x = self.e.b.ins().load(ty, TRUSTED, self.given[0], 8 * w as i32);
             self.words.insert(w, x);
         }
-        let loops = !self.k.stored.is_empty() || self.k.p.carry.iter().any(|c| *c != Carry::Same) || self.k.totals.iter().any(|t| matches!(t, Total::Out(_)));
+        let loops = !self.k.stored.is_empty()
+            || self.k.p.carry.iter().any(|c| *c != Carry::Same)
+            || self.k.totals.iter().any(|t| matches!(t, Total::Out(_)));
         for stage in 0..=self.k.stages.last() {
             self.stage = stage;
             if loops || !self.is_last() {
@@ -256,11 +278,14 @@ impl Kernel<'_, '_, '_, '_> {
 
     fn each(&mut self, args: &[&Val], f: &mut dyn FnMut(&mut Self, &[Value]) -> Value) -> Val {
         if args.iter().all(|a| matches!(a, Val::One(_))) {
-            let one: SmallVec<[Value; 3]> = args.iter().map(|a| if let Val::One(x) = a { *x } else { self.given[0] }).collect();
+            let one: SmallVec<[Value; 3]> =
+                args.iter().map(|a| if let Val::One(x) = a { *x } else { self.given[0] }).collect();
             return Val::One(f(self, &one));
         }
         let many: Vec<SmallVec<[Value; 4]>> = args.iter().map(|a| self.many(a)).collect();
-        Val::Many((0..self.side).map(|u| f(self, &many.iter().map(|m| m[u]).collect::<SmallVec<[Value; 3]>>())).collect())
+        Val::Many(
+            (0..self.side).map(|u| f(self, &many.iter().map(|m| m[u]).collect::<SmallVec<[Value; 3]>>())).collect(),
+        )
     }
 
     /// The numbers of the iterations, as scalars in iteration order.
@@ -346,7 +371,13 @@ impl Kernel<'_, '_, '_, '_> {
         }
     }
 
-    fn steps(&mut self, s: Step, t: Step, known: fn(i64, i64) -> i64, of: fn(&mut Emit, Value, Value) -> Value) -> Step {
+    fn steps(
+        &mut self,
+        s: Step,
+        t: Step,
+        known: fn(i64, i64) -> i64,
+        of: fn(&mut Emit, Value, Value) -> Value,
+    ) -> Step {
         if let (Step::Known(a), Step::Known(b)) = (s, t) {
             return Step::Known(known(a, b));
         }
@@ -402,11 +433,14 @@ impl Kernel<'_, '_, '_, '_> {
         match s {
             _ if self.side == 0 => Val::One(self.e.b.ins().load(types::F64, LOOSE, p, 0)),
             Step::Known(0) => Val::One(self.e.b.ins().load(types::F64, LOOSE, p, 0)),
-            Step::Known(1) => Val::Many((0..self.side).map(|u| self.e.b.ins().load(types::F64X2, LOOSE, p, 16 * u as i32)).collect()),
+            Step::Known(1) => {
+                Val::Many((0..self.side).map(|u| self.e.b.ins().load(types::F64X2, LOOSE, p, 16 * u as i32)).collect())
+            }
             s => {
                 let at = self.places(p, s);
                 let pair = |q: &[Value], e: &mut Emit| {
-                    let (x, y) = (e.b.ins().load(types::F64, LOOSE, q[0], 0), e.b.ins().load(types::F64, LOOSE, q[1], 0));
+                    let (x, y) =
+                        (e.b.ins().load(types::F64, LOOSE, q[0], 0), e.b.ins().load(types::F64, LOOSE, q[1], 0));
                     let low = e.b.ins().scalar_to_vector(types::F64X2, x);
                     e.b.ins().insertlane(low, y, 1)
                 };
@@ -434,11 +468,15 @@ impl Kernel<'_, '_, '_, '_> {
         }
         let [out] = s.outs[..] else { return };
         self.elements(&[out]);
-        if !matches!(self.k.p.classes.get(&out), Some(Class::Float | Class::Bool)) || self.k.p.elements.contains_key(&out) {
+        if !matches!(self.k.p.classes.get(&out), Some(Class::Float | Class::Bool))
+            || self.k.p.elements.contains_key(&out)
+        {
             return;
         }
         if let Some(k) = self.fold(out) {
-            return if self.is_last() { self.folded(k, s) };
+            return if self.is_last() {
+                self.folded(k, s)
+            };
         }
         if let Some(call) = self.call_of(out) {
             return self.around_call(call);
@@ -593,7 +631,8 @@ impl Kernel<'_, '_, '_, '_> {
             Step::Known(0) => self.combine(p, &x, &mut |e, old, x| e.b.ins().fadd(old, x)),
             _ if self.side == 0 => self.combine(p, &x, &mut |e, old, x| e.b.ins().fadd(old, x)),
             s => {
-                let lanes: Vec<Value> = self.many(&x).iter().flat_map(|v| [0, 1].map(|l| self.e.b.ins().extractlane(*v, l))).collect();
+                let lanes: Vec<Value> =
+                    self.many(&x).iter().flat_map(|v| [0, 1].map(|l| self.e.b.ins().extractlane(*v, l))).collect();
                 for (p, x) in self.places(p, s).into_iter().zip(lanes) {
                     let old = self.e.b.ins().load(types::F64, LOOSE, p, 0);
                     let new = self.e.b.ins().fadd(old, x);

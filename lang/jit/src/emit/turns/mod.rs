@@ -93,7 +93,19 @@ impl Emit<'_, '_, '_> {
             (_, ..28) => 2,
             _ => 1,
         };
-        kernel::define(self, &kernel::Job { p: &x.p, l: x.l, w: &x.w, stages: &x.stages, stored: &stored, totals: &x.totals, falls: x.falls, side })
+        kernel::define(
+            self,
+            &kernel::Job {
+                p: &x.p,
+                l: x.l,
+                w: &x.w,
+                stages: &x.stages,
+                stored: &stored,
+                totals: &x.totals,
+                falls: x.falls,
+                side,
+            },
+        )
     }
 
     /// Finds the sums of the loop's outputs that follow it.
@@ -110,7 +122,8 @@ impl Emit<'_, '_, '_> {
         }
         let end = at + 1 + sums.len() as u32;
         let lives = |v: Var| self.last[v.0 as usize] != NEVER && self.last[v.0 as usize] >= end;
-        let stored: Vec<usize> = (0..outs.len()).filter(|k| lives(outs[*k]) || self.places.contains_key(&outs[*k])).collect();
+        let stored: Vec<usize> =
+            (0..outs.len()).filter(|k| lives(outs[*k]) || self.places.contains_key(&outs[*k])).collect();
         let w = Words::of(self.f, &p, stored.len());
         Whole { s, l, p, w, stages, stored, totals, sums, falls }
     }
@@ -119,7 +132,12 @@ impl Emit<'_, '_, '_> {
     fn results(&self, x: &Whole) -> Vec<Var> {
         let k = x.l.init.len();
         let arrays = x.stored.iter().map(|o| x.s.outs[k + o]).filter(|v| !self.places.contains_key(v));
-        let all = x.s.outs[..k].iter().copied().chain(arrays).chain(x.sums.iter().map(|(_, v)| *v)).chain(x.s.outs.iter().skip(k + x.l.outs.len()).copied());
+        let all = x.s.outs[..k]
+            .iter()
+            .copied()
+            .chain(arrays)
+            .chain(x.sums.iter().map(|(_, v)| *v))
+            .chain(x.s.outs.iter().skip(k + x.l.outs.len()).copied());
         all.filter(|v| self.last[v.0 as usize] != NEVER || !is_ref(self.ty(*v))).collect()
     }
 }

@@ -4,8 +4,8 @@ use super::super::{Emit, Scope, TRUSTED, inner, is_ref};
 use super::plan::{BITS, Carry, Int, Node, Plan};
 use super::{Whole, kernel};
 use crate::handle::{self, Expect};
-use crate::{runtime, turns};
 use crate::shims;
+use crate::{runtime, turns};
 use adl_ir::{Turns, Ty, Var};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, StackSlot, StackSlotData, StackSlotKind, Value, types};
@@ -37,12 +37,21 @@ struct Outside {
 
 impl Emit<'_, '_, '_> {
     /// Emits the vectorised path and returns its results. Jumps to `slow`, without any effect, if a check fails.
-    pub(super) fn at_once(&mut self, x: &Whole, made: FuncId, results: &[Var], slow: ir::Block, at: u32, sc: &Scope) -> Vec<Value> {
+    pub(super) fn at_once(
+        &mut self,
+        x: &Whole,
+        made: FuncId,
+        results: &[Var],
+        slow: ir::Block,
+        at: u32,
+        sc: &Scope,
+    ) -> Vec<Value> {
         let n = match x.l.turns {
             Turns::For(n) => self.val(n),
             Turns::While(_) => self.ctx,
         };
-        let mut o = Outside { arrays: Vec::new(), sums: Vec::new(), ranges: vec![None; x.p.ints.len()], n, ok: Vec::new() };
+        let mut o =
+            Outside { arrays: Vec::new(), sums: Vec::new(), ranges: vec![None; x.p.ints.len()], n, ok: Vec::new() };
         self.check_arrays(x, &mut o);
         self.go_on(&mut o, slow);
         let taken = self.taken_sums(x, at, sc);
@@ -191,7 +200,12 @@ impl Emit<'_, '_, '_> {
     fn there(&mut self, x: &Whole, o: &mut Outside, slow: ir::Block) {
         for s in &x.p.sums {
             let (h, expect) = (self.val(s.init), Expect::of(self.ty(s.init)));
-            let absent = self.b.ins().load(types::I64, TRUSTED.with_readonly().with_can_move(), self.ctx, runtime::offset::ABSENT);
+            let absent = self.b.ins().load(
+                types::I64,
+                TRUSTED.with_readonly().with_can_move(),
+                self.ctx,
+                runtime::offset::ABSENT,
+            );
             let gone = self.b.ins().icmp(IntCC::Equal, h, absent);
             let (make, done) = (self.cold(), self.fresh());
             self.b.append_block_param(done, types::I64);
@@ -358,12 +372,26 @@ impl Emit<'_, '_, '_> {
             }
         };
         let site = self.site();
-        let counts = [x.w.len as i64, x.totals.len() as i64, kernel::room(x), i64::from(x.p.sequential), i64::from(self.depth == 0), i64::from(site)].map(|c| self.int(c));
+        let counts = [
+            x.w.len as i64,
+            x.totals.len() as i64,
+            kernel::room(x),
+            i64::from(x.p.sequential),
+            i64::from(self.depth == 0),
+            i64::from(site),
+        ]
+        .map(|c| self.int(c));
         let told = [&[function, o.n, meets], &counts[..]].concat();
         let put = |e: &mut Self, at: usize, v: Value| _ = e.b.ins().stack_store(types::I64, v, slot, 8 * at as i32);
         told.iter().enumerate().for_each(|(k, v)| put(self, k, *v));
         put(self, TOLD, o.n);
-        let sums: Vec<Seen> = x.p.sums.iter().zip(&o.sums).map(|(s, h)| self.view(*h, Expect::of(self.f.ty(s.init)))).map(|v| (v.data, v.dims.iter().copied().collect())).collect();
+        let sums: Vec<Seen> =
+            x.p.sums
+                .iter()
+                .zip(&o.sums)
+                .map(|(s, h)| self.view(*h, Expect::of(self.f.ty(s.init))))
+                .map(|v| (v.data, v.dims.iter().copied().collect()))
+                .collect();
         for (at, (data, dims)) in x.w.arrays.iter().chain(&x.w.sums).zip(o.arrays.iter().chain(&sums)) {
             put(self, TOLD + at, *data);
             dims.iter().enumerate().for_each(|(k, d)| put(self, TOLD + at + 1 + k, *d));
@@ -378,7 +406,10 @@ impl Emit<'_, '_, '_> {
     /// Stores the numbers among the parameter words.
     fn given_words(&mut self, x: &Whole, slot: StackSlot) {
         let numbers = x.w.numbers.iter().map(|(v, at)| (*v, *at));
-        let ints = x.w.ints.iter().filter_map(|(n, at)| if let Int::Outside(v) = x.p.ints[*n].op { Some((v, *at)) } else { None });
+        let ints =
+            x.w.ints
+                .iter()
+                .filter_map(|(n, at)| if let Int::Outside(v) = x.p.ints[*n].op { Some((v, *at)) } else { None });
         let folds = x.w.folds.iter().map(|(k, at)| (x.l.init[*k], *at));
         let mut all: Vec<(usize, Var)> = numbers.chain(ints).chain(folds).map(|(v, at)| (at, v)).collect();
         all.sort_unstable();
@@ -390,7 +421,13 @@ impl Emit<'_, '_, '_> {
     }
 
     /// The results of the kernel, by variable.
-    fn made(&mut self, x: &Whole, o: &Outside, buffers: &[(Option<Value>, Value)], slot: StackSlot) -> Vec<(Var, Value)> {
+    fn made(
+        &mut self,
+        x: &Whole,
+        o: &Outside,
+        buffers: &[(Option<Value>, Value)],
+        slot: StackSlot,
+    ) -> Vec<(Var, Value)> {
         let k = x.l.init.len();
         let mut all = Vec::new();
         for (i, c) in x.p.carry.iter().enumerate() {
@@ -420,7 +457,13 @@ impl Emit<'_, '_, '_> {
     fn release_sums(&mut self, x: &Whole, taken: &[bool], at: u32, sc: &Scope) {
         let dying = self.dying_inside(at, sc);
         let took: Vec<Var> = x.l.init.iter().zip(taken).filter(|(_, t)| **t).map(|(v, _)| *v).collect();
-        let mut gone: Vec<Var> = x.l.init.iter().copied().chain(self.kept(x, at, sc)).filter(|v| !took.contains(v) && (dying.contains(v) || self.dies(*v, at, sc))).collect();
+        let mut gone: Vec<Var> =
+            x.l.init
+                .iter()
+                .copied()
+                .chain(self.kept(x, at, sc))
+                .filter(|v| !took.contains(v) && (dying.contains(v) || self.dies(*v, at, sc)))
+                .collect();
         gone.sort_unstable();
         gone.dedup();
         for v in gone.into_iter().filter(|v| is_ref(self.f.ty(*v))).collect::<Vec<_>>() {
@@ -429,4 +472,3 @@ impl Emit<'_, '_, '_> {
         }
     }
 }
-

@@ -1,7 +1,7 @@
 //! Analyses the body of a loop for vectorisation: loop-invariant variables, affine element accesses, and accumulations.
 
-use super::stages::Fun;
 use super::super::group::is_plain;
+use super::stages::Fun;
 use crate::handle::Expect;
 use adl_ir::{Block, Conv, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
 use adl_prim::{Bin, Cmp, Prim};
@@ -147,8 +147,24 @@ pub(super) fn plan(f: &Function, l: &Loop) -> Option<Plan> {
         return None;
     }
     let plan = Plan {
-        ints: Vec::new(), classes: HashMap::new(), elements: HashMap::new(), arrays: Vec::new(), numbers: Vec::new(), reads: Vec::new(), holds: Vec::new(), compared: HashMap::new(), hold: Vec::new(),
-        sums: Vec::new(), carry: Vec::new(), inner: Vec::new(), calls: Vec::new(), calls_inside: false, size: 0, inside: 0, sequential: false, meets: None,
+        ints: Vec::new(),
+        classes: HashMap::new(),
+        elements: HashMap::new(),
+        arrays: Vec::new(),
+        numbers: Vec::new(),
+        reads: Vec::new(),
+        holds: Vec::new(),
+        compared: HashMap::new(),
+        hold: Vec::new(),
+        sums: Vec::new(),
+        carry: Vec::new(),
+        inner: Vec::new(),
+        calls: Vec::new(),
+        calls_inside: false,
+        size: 0,
+        inside: 0,
+        sequential: false,
+        meets: None,
     };
     let mut s = Search { f, p: plan, literals: None };
     let turn = s.node(Int::Turn)?;
@@ -207,7 +223,11 @@ fn uses(b: &Block, v: Var) -> usize {
     let mut n = b.results.iter().filter(|r| **r == v).count();
     for s in &b.stmts {
         s.op.each_operand(&mut |x| n += usize::from(x == v));
-        n += s.op.blocks().into_iter().map(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || uses(b, v))).sum::<usize>();
+        n +=
+            s.op.blocks()
+                .into_iter()
+                .map(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || uses(b, v)))
+                .sum::<usize>();
     }
     n
 }
@@ -231,8 +251,12 @@ impl Search<'_> {
             Int::Lit(n) => (Some(0), 65 - n.unsigned_abs().leading_zeros(), 0),
             Int::Turn => (Some(1), BITS, 0),
             Int::Inner(k) => (Some(0), BITS, 1 << k),
-            Int::Add(a, b) => (info(a).step.zip(info(b).step).map(|(a, b)| a + b), info(a).bits.max(info(b).bits) + 1, both(a, b)),
-            Int::Sub(a, b) => (info(a).step.zip(info(b).step).map(|(a, b)| a - b), info(a).bits.max(info(b).bits) + 1, both(a, b)),
+            Int::Add(a, b) => {
+                (info(a).step.zip(info(b).step).map(|(a, b)| a + b), info(a).bits.max(info(b).bits) + 1, both(a, b))
+            }
+            Int::Sub(a, b) => {
+                (info(a).step.zip(info(b).step).map(|(a, b)| a - b), info(a).bits.max(info(b).bits) + 1, both(a, b))
+            }
             Int::Mul(a, b) => {
                 let (p, q) = if info(a).step == Some(0) { (a, b) } else { (b, a) };
                 if info(p).step != Some(0) {
@@ -439,7 +463,11 @@ impl Search<'_> {
         if around.arm && !fun.is_quick() {
             return None;
         }
-        if around.loops.is_empty() { self.p.calls.push(out) } else { self.p.calls_inside = true }
+        if around.loops.is_empty() {
+            self.p.calls.push(out)
+        } else {
+            self.p.calls_inside = true
+        }
         Some(Class::Float)
     }
 
@@ -456,7 +484,9 @@ impl Search<'_> {
                 Bin::Mul => self.node(Int::Mul(a, b))?,
                 _ => return None,
             }),
-            (Class::Sum(k), Class::Row(i)) if op == Bin::Add && self.p.sums[k].latest == a && self.f.ty(a).rank() == 1 => {
+            (Class::Sum(k), Class::Row(i))
+                if op == Bin::Add && self.p.sums[k].latest == a && self.f.ty(a).rank() == 1 =>
+            {
                 let sum = &mut self.p.sums[k];
                 if sum.row.is_some() || !sum.adds.is_empty() || self.p.inner[i].to.is_some() {
                     return None;
@@ -470,7 +500,13 @@ impl Search<'_> {
         })
     }
 
-    fn add(&mut self, acc: Var, (at, v, shape): (&[Var], Var, Option<Var>), out: Var, around: &Around) -> Option<Class> {
+    fn add(
+        &mut self,
+        acc: Var,
+        (at, v, shape): (&[Var], Var, Option<Var>),
+        out: Var,
+        around: &Around,
+    ) -> Option<Class> {
         let Class::Sum(k) = self.class(acc)? else { return None };
         let at = at.iter().map(|i| self.int(*i)).collect::<Option<At>>()?;
         let whole = at.len() == self.f.ty(acc).rank() as usize && self.is_float(v);
@@ -521,7 +557,14 @@ impl Search<'_> {
         let Turns::For(n) = l.turns else { return None };
         let numbers = l.init.iter().all(|v| *self.f.ty(*v) == Ty::F64) && !l.init.is_empty();
         let plain = l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty();
-        if around.arm || !around.loops.is_empty() || !numbers || !plain || l.outs.len() > 1 || l.outs.iter().any(|o| *o != Out::Collect) || self.p.inner.len() > 40 {
+        if around.arm
+            || !around.loops.is_empty()
+            || !numbers
+            || !plain
+            || l.outs.len() > 1
+            || l.outs.iter().any(|o| *o != Out::Collect)
+            || self.p.inner.len() > 40
+        {
             return None;
         }
         let turns = self.int(n)?;

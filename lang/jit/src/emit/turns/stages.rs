@@ -28,14 +28,30 @@ impl Fun {
     pub(super) fn of(op: &Op) -> Option<(Fun, SmallVec<[Var; 2]>)> {
         match op {
             Op::Un(op, a) if !is_plain(*op) => Some((Fun::Un(*op), smallvec![*a])),
-            Op::Bin(op @ (Bin::Pow | Bin::Atan2 | Bin::Hypot | Bin::Rem), a, b) => Some((Fun::Bin(*op), smallvec![*a, *b])),
+            Op::Bin(op @ (Bin::Pow | Bin::Atan2 | Bin::Hypot | Bin::Rem), a, b) => {
+                Some((Fun::Bin(*op), smallvec![*a, *b]))
+            }
             _ => None,
         }
     }
 
     /// Whether evaluating many costs little more than one, independently of the arguments.
     pub(super) fn is_quick(self) -> bool {
-        matches!(self, Fun::Un(Un::Exp | Un::Expm1 | Un::Log | Un::Log1p | Un::Tanh | Un::Sech2 | Un::Sigmoid | Un::Softplus | Un::Sin | Un::Cos))
+        matches!(
+            self,
+            Fun::Un(
+                Un::Exp
+                    | Un::Expm1
+                    | Un::Log
+                    | Un::Log1p
+                    | Un::Tanh
+                    | Un::Sech2
+                    | Un::Sigmoid
+                    | Un::Softplus
+                    | Un::Sin
+                    | Un::Cos
+            )
+        )
     }
 }
 
@@ -89,7 +105,11 @@ pub(super) fn stages(l: &Loop, p: &Plan) -> Option<Stages> {
     s.levels(&l.body);
     let last = s.out.calls.iter().map(|c| c.stage + 1).max()?;
     for stage in 0..=last {
-        let roots = if stage < last { s.out.calls.iter().filter(|c| c.stage == stage).flat_map(|c| c.args.to_vec()).collect() } else { s.ends(l) };
+        let roots = if stage < last {
+            s.out.calls.iter().filter(|c| c.stage == stage).flat_map(|c| c.args.to_vec()).collect()
+        } else {
+            s.ends(l)
+        };
         s.need(stage, last, roots)?;
     }
     (s.out.buffers <= BUFFERS).then_some(s.out)
@@ -116,7 +136,10 @@ struct Search<'a> {
 
 /// Whether a block contains accumulations to arrays.
 pub(super) fn adds(b: &Block) -> bool {
-    b.stmts.iter().any(|s| matches!(s.op, Op::IndexAdd { .. }) || s.op.blocks().into_iter().any(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || adds(b))))
+    b.stmts.iter().any(|s| {
+        matches!(s.op, Op::IndexAdd { .. })
+            || s.op.blocks().into_iter().any(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || adds(b)))
+    })
 }
 
 /// Whether an inner loop accumulates to arrays.
@@ -188,7 +211,9 @@ impl<'a> Search<'a> {
                 Op::IndexAdd { v, .. } => ends.push(*v),
                 Op::If(c, x, y) if adds(x) || adds(y) => {
                     ends.push(*c);
-                    stacker::maybe_grow(64 * 1024, 1024 * 1024, || [x, y].into_iter().for_each(|b| self.added(b, ends)));
+                    stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+                        [x, y].into_iter().for_each(|b| self.added(b, ends))
+                    });
                 }
                 Op::Loop(l) if loop_adds(self.p, s, l) => {
                     ends.extend(l.init.iter().chain(&l.body.results));

@@ -28,9 +28,9 @@ use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Soac, SoacKind, Stmt, Ty,
 use adl_prim::{Bin, Prim};
 use adl_syntax::span::Span;
 use read::{Coef, Turn, read};
+use std::collections::{HashMap, HashSet};
 use systems::{System, systems};
 use write::Writer;
-use std::collections::{HashMap, HashSet};
 
 /// Limit of the numbers that a scan's operator accumulates, since a device keeps them for each thread of a work-group.
 const NUMBERS: usize = 50;
@@ -56,7 +56,11 @@ fn added(b: &Block, v: Var) -> Option<Var> {
         let reads = reads_in(s, now);
         match &s.op {
             _ if reads == 0 => {}
-            Op::IndexAdd { acc, .. } | Op::SliceAdd { acc, .. } | Op::GatherAdd { acc, .. } if *acc == now && reads == 1 => now = s.outs[0],
+            Op::IndexAdd { acc, .. } | Op::SliceAdd { acc, .. } | Op::GatherAdd { acc, .. }
+                if *acc == now && reads == 1 =>
+            {
+                now = s.outs[0]
+            }
             Op::Bin(Bin::Add, a, b) if (*a == now) != (*b == now) => now = s.outs[0],
             Op::If(c, a, b) if *c != now => {
                 let ends = (added(a, now)?, added(b, now)?);
@@ -106,7 +110,8 @@ impl Pass<'_> {
         let turn = read(self.f, l, &(0..l.init.len()).collect::<Vec<_>>(), &|v| self.known.zeros.contains(&v))?;
         let systems = systems(&turn)?;
         let zero = l.init.iter().map(|v| self.known.zeros.contains(v)).collect();
-        let mut r = Rewriting { l: (**l).clone(), n, ty: turn.ty.clone(), zero, span: s.span, out: Vec::new(), pass: self };
+        let mut r =
+            Rewriting { l: (**l).clone(), n, ty: turn.ty.clone(), zero, span: s.span, out: Vec::new(), pass: self };
         let before = r.pass.f.vars.len();
         (0..turn.made).for_each(|_| _ = r.pass.f.fresh(r.ty.clone(), false));
         if r.all(&turn, &systems, &s.outs).is_none() {
@@ -127,7 +132,9 @@ impl Rewriting<'_, '_> {
         let elements = groups.iter().map(|group| self.elements(turn, group)).collect::<Option<Vec<_>>>()?;
         let (mut names, mut first) = (HashMap::new(), Vec::new());
         for (group, elements) in groups.iter().zip(&elements) {
-            let any = |vs: &HashSet<Var>, of: &dyn Fn(usize) -> Var| group.iter().flat_map(System::members).any(|i| vs.contains(&of(i)));
+            let any = |vs: &HashSet<Var>, of: &dyn Fn(usize) -> Var| {
+                group.iter().flat_map(System::members).any(|i| vs.contains(&of(i)))
+            };
             // An operator with an assertion is not removed as dead code, even if its results are not read.
             if any(&inside, &|i| self.l.body.params[1 + i]) {
                 let before = self.accumulated(group, SoacKind::ScanExclusive, elements);
@@ -197,7 +204,17 @@ impl Rewriting<'_, '_> {
         }
         let b = copy_all(self.pass.f, &b);
         let (outs, count) = (vec![Out::Collect; b.results.len()], self.pass.f.fresh(Ty::I64, false));
-        let l = Loop { turns: self.l.turns.clone(), reverse: false, init: vec![], lin_init: vec![], xs, lin_xs: vec![], outs, lin_outs: vec![], body: b };
+        let l = Loop {
+            turns: self.l.turns.clone(),
+            reverse: false,
+            init: vec![],
+            lin_init: vec![],
+            xs,
+            lin_xs: vec![],
+            outs,
+            lin_outs: vec![],
+            body: b,
+        };
         if !is_thread(self.pass.f, &l) {
             return None;
         }
@@ -246,7 +263,8 @@ impl Rewriting<'_, '_> {
                 let one = sys.kept.get(k).is_some_and(|(i, j)| i == j);
                 neutral.push(self.number(f64::from(u8::from(one))));
             }
-            let params = [(); 2].map(|()| (0..sys.size()).map(|_| self.pass.f.fresh(self.ty.clone(), false)).collect::<Vec<_>>());
+            let params = [(); 2]
+                .map(|()| (0..sys.size()).map(|_| self.pass.f.fresh(self.ty.clone(), false)).collect::<Vec<_>>());
             self.operator(sys, &params, &mut op);
             sides.iter_mut().zip(params).for_each(|(all, own)| all.extend(own));
         }
@@ -317,7 +335,13 @@ impl Rewriting<'_, '_> {
 
     /// Applies a row of the accumulated matrix to the initial values of a column.
     fn applied(&mut self, sys: &System, (column, i): (&[usize], usize), factors: &[Var], out: &mut Vec<Stmt>) -> Var {
-        let terms: Vec<_> = sys.kept.iter().zip(factors).filter(|((r, _), _)| *r == i).map(|((_, j), v)| (Coef::Is(*v), self.begins(column[*j]))).collect();
+        let terms: Vec<_> = sys
+            .kept
+            .iter()
+            .zip(factors)
+            .filter(|((r, _), _)| *r == i)
+            .map(|((_, j), v)| (Coef::Is(*v), self.begins(column[*j])))
+            .collect();
         Writer { f: &mut *self.pass.f, ty: &self.ty, span: self.span, out }.sums(Coef::Zero, &terms)
     }
 

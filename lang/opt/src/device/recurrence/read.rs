@@ -48,7 +48,14 @@ pub(super) fn read(f: &Function, l: &Loop, numbers: &[usize], zero: &dyn Fn(Var)
         return None;
     }
     let ty = f.ty(b.params[1 + numbers[0]]).clone();
-    let mut r = Reader { f, ty: ty.clone(), zero, zeros: HashSet::new(), forms: HashMap::new(), turn: Turn { stmts: Vec::new(), forms: Vec::new(), ty, made: 0 } };
+    let mut r = Reader {
+        f,
+        ty: ty.clone(),
+        zero,
+        zeros: HashSet::new(),
+        forms: HashMap::new(),
+        turn: Turn { stmts: Vec::new(), forms: Vec::new(), ty, made: 0 },
+    };
     for (i, k) in numbers.iter().enumerate() {
         let p = b.params[1 + k];
         if *f.ty(p) != r.ty || !matches!(r.ty, Ty::F64 | Ty::F32) {
@@ -144,11 +151,13 @@ impl Reader<'_> {
                 let (x, y) = (self.form(*x, n)?, self.form(*y, n)?);
                 Some(self.both(x, y, |r, x, y| r.sum(*b, x, y, at)))
             }
-            Op::Bin(b @ (Bin::Mul | Bin::Scale), x, y) => match (self.forms.get(x).cloned(), self.forms.get(y).cloned()) {
-                (None, Some(form)) => Some(self.each(form?, |r, c| r.scaled(*b, *x, c, at))),
-                (Some(form), None) if *b == Bin::Mul => Some(self.each(form?, |r, c| r.scaled(*b, *y, c, at))),
-                _ => None,
-            },
+            Op::Bin(b @ (Bin::Mul | Bin::Scale), x, y) => {
+                match (self.forms.get(x).cloned(), self.forms.get(y).cloned()) {
+                    (None, Some(form)) => Some(self.each(form?, |r, c| r.scaled(*b, *x, c, at))),
+                    (Some(form), None) if *b == Bin::Mul => Some(self.each(form?, |r, c| r.scaled(*b, *y, c, at))),
+                    _ => None,
+                }
+            }
             Op::Bin(Bin::Div, x, y) if !self.forms.contains_key(y) => {
                 let form = self.forms.get(x).cloned()??;
                 Some(self.each(form, |r, c| match c {
@@ -187,7 +196,9 @@ impl Reader<'_> {
     fn form(&self, v: Var, n: usize) -> Option<Form> {
         match self.forms.get(&v) {
             Some(form) => form.clone(),
-            None if (self.zero)(v) || self.zeros.contains(&v) => Some(Form { of: vec![Coef::Zero; n], rest: Coef::Zero }),
+            None if (self.zero)(v) || self.zeros.contains(&v) => {
+                Some(Form { of: vec![Coef::Zero; n], rest: Coef::Zero })
+            }
             None => Some(Form { of: vec![Coef::Zero; n], rest: Coef::Is(v) }),
         }
     }
@@ -197,7 +208,10 @@ impl Reader<'_> {
     }
 
     fn both(&mut self, x: Form, y: Form, mut join: impl FnMut(&mut Self, Coef, Coef) -> Coef) -> Form {
-        Form { of: x.of.into_iter().zip(y.of).map(|(x, y)| join(self, x, y)).collect(), rest: join(self, x.rest, y.rest) }
+        Form {
+            of: x.of.into_iter().zip(y.of).map(|(x, y)| join(self, x, y)).collect(),
+            rest: join(self, x.rest, y.rest),
+        }
     }
 
     fn sum(&mut self, b: Bin, x: Coef, y: Coef, at: Span) -> Coef {

@@ -39,7 +39,9 @@ impl System {
     fn alike(&self, other: &System, t: &Turn) -> bool {
         let m = self.rows();
         let places = || (0..m).flat_map(|i| (0..m).map(move |j| (i, j)));
-        m == other.rows() && self.linear == other.linear && places().all(|(i, j)| self.coef(t, i, j) == other.coef(t, i, j))
+        m == other.rows()
+            && self.linear == other.linear
+            && places().all(|(i, j)| self.coef(t, i, j) == other.coef(t, i, j))
     }
 }
 
@@ -84,7 +86,8 @@ fn system(t: &Turn, members: Vec<usize>) -> System {
     let m = members.len();
     let coef = |i: usize, j: usize| t.forms[members[i]].of[members[j]];
     // The entries that may differ from zero in a product of such matrices, or in the empty product.
-    let mut there: Vec<Vec<bool>> = (0..m).map(|i| (0..m).map(|j| i == j || coef(i, j) != Coef::Zero).collect()).collect();
+    let mut there: Vec<Vec<bool>> =
+        (0..m).map(|i| (0..m).map(|j| i == j || coef(i, j) != Coef::Zero).collect()).collect();
     for k in 0..m {
         for i in 0..m {
             for j in 0..m {
@@ -92,8 +95,10 @@ fn system(t: &Turn, members: Vec<usize>) -> System {
             }
         }
     }
-    let ones: Vec<usize> = (0..m).filter(|i| coef(*i, *i) == Coef::One && (0..m).all(|j| j == *i || !there[*i][j])).collect();
-    let kept = (0..m).flat_map(|i| (0..m).map(move |j| (i, j))).filter(|(i, j)| there[*i][*j] && !ones.contains(i)).collect();
+    let ones: Vec<usize> =
+        (0..m).filter(|i| coef(*i, *i) == Coef::One && (0..m).all(|j| j == *i || !there[*i][j])).collect();
+    let kept =
+        (0..m).flat_map(|i| (0..m).map(move |j| (i, j))).filter(|(i, j)| there[*i][*j] && !ones.contains(i)).collect();
     let linear = members.iter().all(|i| t.forms[*i].rest == Coef::Zero) && ones.is_empty();
     System { columns: vec![members], kept, ones, linear }
 }

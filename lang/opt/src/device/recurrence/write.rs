@@ -68,6 +68,11 @@ impl Writer<'_> {
         let largest = self.op(Op::Lit(largest), self.ty.clone());
         let fine = self.op(Op::Cmp(Cmp::Le, size, largest), Ty::Bool);
         let text = self.op(Op::Lit(Lit::Str("a product of factors that is no number".into())), Ty::Str);
-        self.out.push(Stmt { outs: Vec::new(), lin_outs: Vec::new(), op: Op::Prim(Prim::Assert, vec![fine, text]), span: self.span });
+        self.out.push(Stmt {
+            outs: Vec::new(),
+            lin_outs: Vec::new(),
+            op: Op::Prim(Prim::Assert, vec![fine, text]),
+            span: self.span,
+        });
     }
 }

@@ -143,7 +143,10 @@ pub(super) fn texts(name: Symbol, b: &Buf) -> Res<Vec<String>> {
 }
 
 fn no_cell(name: Symbol) -> Box<Error> {
-    Error::new(codes::CSV, format!("the field `{name}` is no column: its elements must be numbers, Bools or Strings, or an Option of one"))
+    Error::new(
+        codes::CSV,
+        format!("the field `{name}` is no column: its elements must be numbers, Bools or Strings, or an Option of one"),
+    )
 }
 
 fn cell(name: Symbol, v: &Value) -> Res<String> {

@@ -5,9 +5,9 @@
 mod columns;
 mod scan;
 
-use crate::{attend, memory};
 use crate::error::{Error, Res, codes};
 use crate::value::{Array, Buf, Record, Rep, Shape, Value, array};
+use crate::{attend, memory};
 use adl_syntax::symbol::Symbol;
 use adl_typing::env::Column;
 use columns::{Builder, Kind, Seen};
@@ -36,7 +36,9 @@ fn named<'a>(path: &'a str, bytes: &'a [u8], plain: bool) -> Res<(Vec<String>, S
         None => header(path, &mut rows).map(|names| (names, rows)),
         Some(n) if plain => Ok(((1..=n).map(|k| format!("column_{k}")).collect(), rows)),
         Some(_) => {
-            let text = format!("the first line has only numbers, and must name the columns; a file without names is read as a matrix: `let t : [_][_]Float = read_csv {path:?}`");
+            let text = format!(
+                "the first line has only numbers, and must name the columns; a file without names is read as a matrix: `let t : [_][_]Float = read_csv {path:?}`"
+            );
             Err(bad(path, (1, 1), text))
         }
     }
@@ -61,19 +63,29 @@ fn header(path: &str, rows: &mut Scanner) -> Res<Vec<String>> {
 }
 
 /// Calls `f` for each cell of the rows after the header.
-fn body<'a>(rows: &mut Scanner<'a>, width: usize, f: &mut dyn FnMut(&Scanner<'a>, usize, scan::Cell<'a>) -> Res<()>) -> Res<()> {
+fn body<'a>(
+    rows: &mut Scanner<'a>,
+    width: usize,
+    f: &mut dyn FnMut(&Scanner<'a>, usize, scan::Cell<'a>) -> Res<()>,
+) -> Res<()> {
     loop {
         let (mut line, mut at) = (0, 0);
         let found = rows.row(&mut |rows, k, cell| {
             (line, at) = (cell.line, cell.at);
             if k >= width {
-                return Err(rows.error(line, at, format!("this row has more cells than the header, which has {width}")));
+                return Err(rows.error(
+                    line,
+                    at,
+                    format!("this row has more cells than the header, which has {width}"),
+                ));
             }
             f(rows, k, cell)
         })?;
         match found {
             None => return Ok(()),
-            Some(n) if n < width => return Err(rows.error(line, at, format!("this row ends after {n} of {width} cells"))),
+            Some(n) if n < width => {
+                return Err(rows.error(line, at, format!("this row ends after {n} of {width} cells")));
+            }
             Some(_) => {}
         }
     }
@@ -133,16 +145,23 @@ pub fn read(path: &str, bytes: &[u8], rep: &Rep) -> Res<Value> {
             Ok(Value::Record(Rc::new(Record { names: names_of(&wanted), vals })))
         }
         Some(Form::Rows(fields)) => {
-            let wanted = fields.iter().map(|(n, r)| Ok(Wanted { name: *n, kind: kind(path, *n, r)?, rows: all })).collect::<Res<Vec<_>>>()?;
+            let wanted = fields
+                .iter()
+                .map(|(n, r)| Ok(Wanted { name: *n, kind: kind(path, *n, r)?, rows: all }))
+                .collect::<Res<Vec<_>>>()?;
             let vals = columns(path, named(path, bytes, false)?, &wanted)?;
             let n = vals.first().map_or(0, crate::value::seq::len);
             Ok(array::make(Shape::from_slice(&[n]), Buf::Record(names_of(&wanted), vals)))
         }
         Some(Form::Matrix(e, width)) => matrix(path, bytes, e, (all, width)),
         None if *rep == Rep::Other => {
-            Err(Error::new(codes::CSV, format!("{path}: the type of the table is not known here")).hint("annotate it: `(read_csv path : {x : [_]Float})`"))
+            Err(Error::new(codes::CSV, format!("{path}: the type of the table is not known here"))
+                .hint("annotate it: `(read_csv path : {x : [_]Float})`"))
         }
-        None => Err(Error::new(codes::CSV, format!("{path}: a CSV file is read as a record of columns, an array of records or a matrix of numbers"))),
+        None => Err(Error::new(
+            codes::CSV,
+            format!("{path}: a CSV file is read as a record of columns, an array of records or a matrix of numbers"),
+        )),
     }
 }
 
@@ -153,9 +172,15 @@ fn names_of(wanted: &[Wanted]) -> Rc<[Symbol]> {
 fn matrix(path: &str, bytes: &[u8], element: &Rep, (rows, width): (Option<usize>, Option<usize>)) -> Res<Value> {
     let (names, cells) = named(path, bytes, true)?;
     if let Some(n) = width.filter(|n| *n != names.len()) {
-        return Err(Error::new(codes::CSV, format!("{path} has {}, and the type wants {n}", counted(names.len(), "column"))));
+        return Err(Error::new(
+            codes::CSV,
+            format!("{path} has {}, and the type wants {n}", counted(names.len(), "column")),
+        ));
     }
-    let wanted = names.iter().map(|n| Ok(Wanted { name: Symbol::new(n), kind: kind(path, Symbol::new(n), element)?, rows })).collect::<Res<Vec<_>>>()?;
+    let wanted = names
+        .iter()
+        .map(|n| Ok(Wanted { name: Symbol::new(n), kind: kind(path, Symbol::new(n), element)?, rows }))
+        .collect::<Res<Vec<_>>>()?;
     let columns = columns(path, (names, cells), &wanted)?;
     let parts: Vec<&Array> = columns
         .iter()
@@ -178,7 +203,14 @@ fn column(path: &str, name: Symbol, rep: &Rep) -> Res<Wanted> {
 }
 
 fn kind(path: &str, name: Symbol, rep: &Rep) -> Res<Kind> {
-    let refused = || Error::new(codes::CSV, format!("{path}: the column `{name}` holds numbers, Bools or Strings, or an Option of one; its type wants something else"));
+    let refused = || {
+        Error::new(
+            codes::CSV,
+            format!(
+                "{path}: the column `{name}` holds numbers, Bools or Strings, or an Option of one; its type wants something else"
+            ),
+        )
+    };
     Ok(match rep {
         Rep::Int => Kind::Int,
         Rep::Float => Kind::Float,
@@ -189,7 +221,9 @@ fn kind(path: &str, name: Symbol, rep: &Rep) -> Res<Kind> {
             Kind::Maybe(_) => return Err(refused()),
             k => Kind::Maybe(Box::new(k)),
         },
-        Rep::Unit | Rep::Array(..) | Rep::Tuple(_) | Rep::Record(_) | Rep::Data(..) | Rep::Other => return Err(refused()),
+        Rep::Unit | Rep::Array(..) | Rep::Tuple(_) | Rep::Record(_) | Rep::Data(..) | Rep::Other => {
+            return Err(refused());
+        }
     })
 }
 
@@ -203,7 +237,13 @@ fn columns(path: &str, (names, mut rows): (Vec<String>, Scanner<'_>), wanted: &[
     let mut builders: Vec<Option<(Builder, &Wanted)>> = names.iter().map(|_| None).collect();
     for w in wanted {
         let Some(k) = names.iter().position(|n| n == w.name.as_str()) else {
-            let text = format!("there is no column `{}`: the file has {} ({}), and the type wants {}", w.name, counted(names.len(), "column"), names.join(", "), wanted.len());
+            let text = format!(
+                "there is no column `{}`: the file has {} ({}), and the type wants {}",
+                w.name,
+                counted(names.len(), "column"),
+                names.join(", "),
+                wanted.len()
+            );
             return Err(bad(path, (1, 1), text));
         };
         builders[k] = Some((Builder::new(&w.kind), w));
@@ -214,7 +254,8 @@ fn columns(path: &str, (names, mut rows): (Vec<String>, Scanner<'_>), wanted: &[
         let Some((b, w)) = &mut builders[k] else { return Ok(()) };
         b.add(&cell.text).map_err(|what| {
             let shown = if cell.text.is_empty() { "an empty cell".to_owned() } else { format!("`{}`", cell.text) };
-            let error = rows.error(cell.line, cell.at, format!("{shown} in column {} (`{}`) is no {what}", k + 1, w.name));
+            let error =
+                rows.error(cell.line, cell.at, format!("{shown} in column {} (`{}`) is no {what}", k + 1, w.name));
             let comma = cell.text.replacen(',', ".", 1).parse::<f64>().is_ok();
             if comma { error.hint("numbers are written with a point, not with a comma") } else { error }
         })
@@ -249,11 +290,19 @@ pub fn write(v: &Value) -> Res<Vec<u8>> {
     for (n, v) in names.iter().zip(order.iter().map(|i| &vals[*i])) {
         match v {
             Value::Array(a) if a.shape.len() == 1 => cols.push(columns::texts(*n, a.buf())?),
-            _ => return Err(Error::new(codes::CSV, format!("the field `{n}` is no column: it must be an array of numbers, Bools or Strings"))),
+            _ => {
+                return Err(Error::new(
+                    codes::CSV,
+                    format!("the field `{n}` is no column: it must be an array of numbers, Bools or Strings"),
+                ));
+            }
         }
     }
     if let Some((c, n)) = cols.iter().zip(names.iter()).find(|(c, _)| c.len() != cols[0].len()) {
-        return Err(Error::new(codes::CSV, format!("the column `{}` has {} rows, and `{n}` has {}", names[0], cols[0].len(), c.len())));
+        return Err(Error::new(
+            codes::CSV,
+            format!("the column `{}` has {} rows, and `{n}` has {}", names[0], cols[0].len(), c.len()),
+        ));
     }
     let mut out = names.iter().map(|n| columns::quoted(n.as_str())).collect::<Vec<_>>().join(",") + "\n";
     for i in 0..cols.first().map_or(0, Vec::len) {

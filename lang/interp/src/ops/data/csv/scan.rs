@@ -41,7 +41,8 @@ fn layout(text: &str) -> Result<(u8, usize), &'static str> {
     let mut lines = text.split(['\n', '\r']).filter(filled);
     let above = lines.clone().take_while(remark).last();
     let Some(mut first) = lines.find(|l| !remark(l)) else { return Ok((b',', 0)) };
-    let mut names = above.filter(|_| words(first).iter().any(|c| is_number(c))).filter(|l| words(l).len() == words(first).len());
+    let mut names =
+        above.filter(|_| words(first).iter().any(|c| is_number(c))).filter(|l| words(l).len() == words(first).len());
     let begin = names.map_or(at(first), |l| at(l) + l.len() - unmarked(l).len());
     if names.is_none() {
         names = Some(first);
@@ -56,7 +57,9 @@ fn layout(text: &str) -> Result<(u8, usize), &'static str> {
     }
     // Rows of text with the same number of words may be one column, or several.
     match same && lines.all(|l| words(l).len() == names.len()) {
-        true => Err("this may be one column or several, between blanks: separate columns with commas, or put texts that have blanks in quotes"),
+        true => Err(
+            "this may be one column or several, between blanks: separate columns with commas, or put texts that have blanks in quotes",
+        ),
         false => Ok((b',', 0)),
     }
 }
@@ -115,7 +118,10 @@ impl<'a> Scanner<'a> {
 
     /// An error at an offset.
     pub fn error(&self, line: usize, at: usize, text: impl std::fmt::Display) -> Box<crate::error::Error> {
-        let cell = self.text[at.min(self.text.len())..].bytes().take_while(|c| *c != self.separator && !matches!(c, b'\n' | b'\r')).count();
+        let cell = self.text[at.min(self.text.len())..]
+            .bytes()
+            .take_while(|c| *c != self.separator && !matches!(c, b'\n' | b'\r'))
+            .count();
         bad(self.path, self.place(line, at), text).excerpt(Excerpt::new(self.path, line, self.text, (at, at + cell)))
     }
 
@@ -159,7 +165,9 @@ impl<'a> Scanner<'a> {
                     self.line_end();
                 }
                 // A comment.
-                Some(b'#') if self.separator == b' ' => self.pos += b[self.pos..].iter().take_while(|c| !matches!(c, b'\n' | b'\r')).count(),
+                Some(b'#') if self.separator == b' ' => {
+                    self.pos += b[self.pos..].iter().take_while(|c| !matches!(c, b'\n' | b'\r')).count()
+                }
                 Some(_) => return,
                 None => {
                     self.pos += blanks;
@@ -171,7 +179,10 @@ impl<'a> Scanner<'a> {
 
     /// The number of bytes of blanks at the current position. A tab that separates cells does not count.
     fn blanks(&self) -> usize {
-        self.text.as_bytes()[self.pos..].iter().take_while(|c| **c == b' ' || **c == b'\t' && self.separator != b'\t').count()
+        self.text.as_bytes()[self.pos..]
+            .iter()
+            .take_while(|c| **c == b' ' || **c == b'\t' && self.separator != b'\t')
+            .count()
     }
 
     fn line_end(&mut self) {
@@ -191,7 +202,11 @@ impl<'a> Scanner<'a> {
         let ends = |c: &u8| *c == self.separator || matches!(c, b'\n' | b'\r') || self.separator == b' ' && *c == b'\t';
         let n = b[at..].iter().position(ends).unwrap_or(b.len() - at);
         self.pos = at + n;
-        Ok(Cell { text: Cow::Borrowed(self.text[at..at + n].trim_matches([' ', '\t'])), line, at: at + blanks.min(n) * usize::from(self.separator != b' ') })
+        Ok(Cell {
+            text: Cow::Borrowed(self.text[at..at + n].trim_matches([' ', '\t'])),
+            line,
+            at: at + blanks.min(n) * usize::from(self.separator != b' '),
+        })
     }
 
     /// A quoted cell, after its opening quote; a quote inside is written twice.
@@ -226,7 +241,11 @@ impl<'a> Scanner<'a> {
         match b.get(self.pos) {
             None | Some(b'\n' | b'\r') => Ok(Cell { text, line, at }),
             Some(c) if *c == self.separator || self.separator == b' ' => Ok(Cell { text, line, at }),
-            Some(_) => Err(self.error(self.line, self.pos, "text behind the closing quote of a cell (a quote inside is written twice)")),
+            Some(_) => Err(self.error(
+                self.line,
+                self.pos,
+                "text behind the closing quote of a cell (a quote inside is written twice)",
+            )),
         }
     }
 }

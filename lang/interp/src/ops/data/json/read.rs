@@ -12,7 +12,10 @@ use std::rc::Rc;
 pub fn read(m: &mut Machine, path: &str, bytes: &[u8], rep: &Rep) -> Res<Value> {
     let mut r = Reader { m, text: Text::new(path, bytes)?, inside: Vec::new() };
     if *rep == Rep::Other {
-        return Err(r.text.error("the type of this value is not known here").hint("annotate it: `(read_json path : {x : Float})`"));
+        return Err(r
+            .text
+            .error("the type of this value is not known here")
+            .hint("annotate it: `(read_json path : {x : Float})`"));
     }
     let v = r.value(rep)?;
     match r.text.peek() {
@@ -229,7 +232,9 @@ impl Reader<'_, '_> {
             return Err(self.no_constructor(mark, d, ""));
         }
         let name = self.text.key()?;
-        let Some(con) = d.cons.iter().find(|c| c.name.as_str() == name) else { return Err(self.no_constructor(mark, d, &name)) };
+        let Some(con) = d.cons.iter().find(|c| c.name.as_str() == name) else {
+            return Err(self.no_constructor(mark, d, &name));
+        };
         let reps: Vec<Rc<Rep>> = con.fields.iter().map(|t| self.field(t, d, args)).collect();
         self.inside.push(Step::Field(con.name));
         let fields = match (self.text.peek(), reps.as_slice()) {

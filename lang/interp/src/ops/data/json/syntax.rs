@@ -58,8 +58,12 @@ impl<'a> Text<'a> {
         let before = &self.text[..self.pos];
         let start = before.rfind('\n').map_or(0, |i| i + 1);
         let line = 1 + before.matches('\n').count();
-        let length = self.text[self.pos..].bytes().take_while(|c| c.is_ascii_alphanumeric() || matches!(c, b'"' | b'.' | b'-' | b'+' | b'_')).count();
-        let error = Error::new(codes::JSON, format!("{}:{line}:{}: {text}", self.path, 1 + before[start..].chars().count()));
+        let length = self.text[self.pos..]
+            .bytes()
+            .take_while(|c| c.is_ascii_alphanumeric() || matches!(c, b'"' | b'.' | b'-' | b'+' | b'_'))
+            .count();
+        let error =
+            Error::new(codes::JSON, format!("{}:{line}:{}: {text}", self.path, 1 + before[start..].chars().count()));
         error.excerpt(Excerpt::new(self.path, line, self.text, (self.pos, self.pos + length.max(1))))
     }
 
@@ -122,7 +126,8 @@ impl<'a> Text<'a> {
         let digits = text.strip_prefix('-').unwrap_or(text);
         let whole = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
         let leading_zero = whole > 1 && digits.starts_with('0');
-        let bare_point = digits[whole..].starts_with('.') && !digits[whole + 1..].starts_with(|c: char| c.is_ascii_digit());
+        let bare_point =
+            digits[whole..].starts_with('.') && !digits[whole + 1..].starts_with(|c: char| c.is_ascii_digit());
         if whole == 0 || leading_zero || bare_point || text.parse::<f64>().is_err() {
             return Err(self.error(format!("`{text}` is not a JSON number")));
         }
@@ -172,13 +177,21 @@ impl<'a> Text<'a> {
 
     /// `\uXXXX`, or a surrogate pair of them.
     fn unicode(&mut self) -> Res<char> {
-        let unit = |at: usize| self.text.get(at + 2..at + 6).filter(|_| self.text[at..].starts_with("\\u")).and_then(|h| u16::from_str_radix(h, 16).ok());
+        let unit = |at: usize| {
+            self.text
+                .get(at + 2..at + 6)
+                .filter(|_| self.text[at..].starts_with("\\u"))
+                .and_then(|h| u16::from_str_radix(h, 16).ok())
+        };
         let first = unit(self.pos).ok_or_else(|| self.error("`\\u` takes four hexadecimal digits"))?;
         let (units, n) = match (first, unit(self.pos + 6)) {
             (0xd800..=0xdbff, Some(second)) => (vec![first, second], 12),
             _ => (vec![first], 6),
         };
-        let c = char::decode_utf16(units).next().and_then(Result::ok).ok_or_else(|| self.error("half of a surrogate pair"))?;
+        let c = char::decode_utf16(units)
+            .next()
+            .and_then(Result::ok)
+            .ok_or_else(|| self.error("half of a surrogate pair"))?;
         self.pos += n;
         Ok(c)
     }

@@ -1,8 +1,8 @@
 //! Writes a value as JSON text.
 
-use crate::{attend, memory};
 use crate::error::{Error, Res, codes};
 use crate::value::{Array, Value, array, show};
+use crate::{attend, memory};
 use adl_syntax::render::quote;
 use std::rc::Rc;
 

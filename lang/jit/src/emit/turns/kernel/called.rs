@@ -1,7 +1,7 @@
 //! Stages of a strip: the values of each stage, the buffers between stages, and the function calls.
 
-use super::{Kernel, LOOSE, STRIP, Val, functions, of_totals};
 use super::super::stages::{Call, Fun};
+use super::{Kernel, LOOSE, STRIP, Val, functions, of_totals};
 use adl_ir::{Op, Var};
 use cranelift_codegen::ir::{InstBuilder, StackSlotData, StackSlotKind, Value, types};
 use smallvec::SmallVec;
@@ -108,7 +108,11 @@ impl Kernel<'_, '_, '_, '_> {
             });
         }
         let size = 16 * self.side as u32;
-        let slot = self.e.b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, size * args.len() as u32, 4));
+        let slot = self.e.b.create_sized_stack_slot(StackSlotData::new(
+            StackSlotKind::ExplicitSlot,
+            size * args.len() as u32,
+            4,
+        ));
         let mut places: SmallVec<[Value; 2]> = SmallVec::new();
         for (i, x) in args.iter().enumerate() {
             let at = self.e.b.ins().stack_addr(types::I64, slot, (size * i as u32) as i32);
