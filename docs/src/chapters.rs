@@ -30,7 +30,8 @@ pub fn list_below(summary: &mut String, index: &str, pages: &[Page]) {
     *summary = lines.join("\n") + "\n";
 }
 
-/// Markdown whose blocks of adl are HTML with colours. A block goes into the page as it is: HTML from `<pre` to `</pre>` may have empty lines.
+/// Markdown whose blocks of adl are coloured HTML. Markdown passes HTML from `<pre` to `</pre>` on unchanged, with its
+/// empty lines.
 pub fn coloured(text: &str) -> String {
     let (mut out, mut block): (String, Option<(Kind, String)>) = (String::new(), None);
     for line in text.lines() {
@@ -115,6 +116,9 @@ mod tests {
         let mut summary = "# Summary\n\n- [All](library/index.md)\n- [Next](next.md)\n".to_owned();
         let page = |path: &str| Page { path: path.to_owned(), title: "optim".to_owned(), text: String::new() };
         list_below(&mut summary, "library/index.md", &[page("library/index.md"), page("library/optim.md")]);
-        assert_eq!(summary, "# Summary\n\n- [All](library/index.md)\n  - [optim](library/optim.md)\n- [Next](next.md)\n");
+        assert_eq!(
+            summary,
+            "# Summary\n\n- [All](library/index.md)\n  - [optim](library/optim.md)\n- [Next](next.md)\n"
+        );
     }
 }

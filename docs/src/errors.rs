@@ -24,7 +24,10 @@ fn explanation(code: &str) -> Option<&'static str> {
 
 /// Every code that is explained.
 pub fn codes() -> BTreeSet<&'static str> {
-    adl_syntax::errors::explain::codes().chain(adl_typing::errors::codes()).chain(adl_interp::error::explained()).collect()
+    adl_syntax::errors::explain::codes()
+        .chain(adl_typing::errors::codes())
+        .chain(adl_interp::error::explained())
+        .collect()
 }
 
 /// The index, then a page for each group of codes.
@@ -33,7 +36,10 @@ pub fn pages() -> Vec<Page> {
     let groups = GROUPS.iter().map(|(prefix, title)| Page {
         path: path(prefix),
         title: (*title).to_owned(),
-        text: codes.iter().filter(|c| c.starts_with(prefix)).fold(format!("# {title}\n"), |text, c| text + "\n" + &section(c)),
+        text: codes
+            .iter()
+            .filter(|c| c.starts_with(prefix))
+            .fold(format!("# {title}\n"), |text, c| text + "\n" + &section(c)),
     });
     std::iter::once(index(&codes)).chain(groups).collect()
 }

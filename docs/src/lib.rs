@@ -1,4 +1,4 @@
-//! The book: the chapters of `docs/book/src`, with pages that are made of what adl knows: the standard library and the errors.
+//! The book: the chapters of `docs/book/src`, and generated pages on the standard library and the errors.
 //!
 //! [`Book::read`] puts them together as Markdown, in which code is coloured by adl's own lexer. [`Book::broken`] lists links that lead
 //! nowhere. The binary writes the pages and has mdBook turn them into HTML.

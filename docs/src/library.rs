@@ -20,7 +20,8 @@ impl Host for Alone {}
 /// The index, then a page for each module.
 pub fn pages() -> Vec<Page> {
     let library = Session::new(Box::new(Alone)).library();
-    let modules = library.iter().map(|m| Page { path: format!("library/{}.md", m.name), title: m.name.clone(), text: module(m) });
+    let modules =
+        library.iter().map(|m| Page { path: format!("library/{}.md", m.name), title: m.name.clone(), text: module(m) });
     std::iter::once(index(&library)).chain(modules).collect()
 }
 
@@ -40,11 +41,18 @@ fn index(library: &[DocModule]) -> Page {
     for m in library {
         text += &format!("| [`{0}`]({0}.md) | {1} |\n", m.name, cell(summary(&m.text)));
     }
-    let mut names: Vec<(String, &DocModule, &DocEntry)> = library.iter().flat_map(|m| m.entries.iter().map(move |e| (full_name(m, e), m, e))).collect();
+    let mut names: Vec<(String, &DocModule, &DocEntry)> =
+        library.iter().flat_map(|m| m.entries.iter().map(move |e| (full_name(m, e), m, e))).collect();
     names.sort_by_key(|(name, ..)| name.to_lowercase());
     text += &format!("\n## All {} names\n\n| Name | Type | |\n|---|---|---|\n", names.len());
     for (name, m, e) in names {
-        text += &format!("| [`{name}`]({}.md#{}) | {} | {} |\n", m.name, anchor(&e.name), short(&e.signature), cell(e.summary()));
+        text += &format!(
+            "| [`{name}`]({}.md#{}) | {} | {} |\n",
+            m.name,
+            anchor(&e.name),
+            short(&e.signature),
+            cell(e.summary())
+        );
     }
     Page { path: "library/index.md".to_owned(), title: "All names".to_owned(), text }
 }
@@ -65,7 +73,11 @@ fn module(m: &DocModule) -> String {
 fn entry(m: &DocModule, e: &DocEntry) -> String {
     let name = full_name(m, e);
     let declared = e.signature.starts_with("type ");
-    let signature = if declared { e.signature.clone() } else { adl_session::wrapped_type(&format!("{name} : {}", e.signature), COLUMNS, 2).join("\n") };
+    let signature = if declared {
+        e.signature.clone()
+    } else {
+        adl_session::wrapped_type(&format!("{name} : {}", e.signature), COLUMNS, 2).join("\n")
+    };
     let mut text = format!("## {name} {{#{}}}\n\n```adl\n{signature}\n```\n\n{}\n", anchor(&e.name), e.text);
     if let Some(rule) = Prim::by_name(&e.name).filter(|_| global(m)).and_then(adl_prim::rule::derivative) {
         text += &format!("\n{rule}\n");
@@ -87,7 +99,9 @@ fn answer(want: &str) -> String {
 
 /// A name as the target of a link.
 fn anchor(name: &str) -> String {
-    name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c.to_string() } else { format!("-{:x}", c as u32) }).collect()
+    name.chars()
+        .map(|c| if c.is_ascii_alphanumeric() || c == '_' { c.to_string() } else { format!("-{:x}", c as u32) })
+        .collect()
 }
 
 #[cfg(test)]

@@ -6,7 +6,9 @@ impl Book {
     /// Links that lead to no page, file or heading, and chapters that the table of contents lacks.
     pub fn broken(&self) -> Vec<String> {
         let links = self.pages.iter().flat_map(|(page, text)| targets(text).into_iter().map(move |t| (page, t)));
-        let bad = links.filter(|(page, target)| !self.leads_somewhere(page, target)).map(|(page, target)| format!("{page}: {target}"));
+        let bad = links
+            .filter(|(page, target)| !self.leads_somewhere(page, target))
+            .map(|(page, target)| format!("{page}: {target}"));
         let summary = self.pages.get("SUMMARY.md").map_or("", String::as_str);
         let unlisted = self.pages.keys().filter(|p| *p != "SUMMARY.md" && !summary.contains(&format!("]({p})")));
         bad.chain(unlisted.map(|p| format!("SUMMARY.md lacks {p}"))).collect()
@@ -83,7 +85,11 @@ mod tests {
     #[test]
     fn links_are_followed() {
         let mut book = Book::default();
-        let pages = [("SUMMARY.md", "[A](a.md) [B](d/b.md)"), ("a.md", "# A\n[here](#a) [there](d/b.md#a-plan) [out](https://x.y)"), ("d/b.md", "## A `plan`!\n[back](../a.md) [no](../c.md) [none](#x)")];
+        let pages = [
+            ("SUMMARY.md", "[A](a.md) [B](d/b.md)"),
+            ("a.md", "# A\n[here](#a) [there](d/b.md#a-plan) [out](https://x.y)"),
+            ("d/b.md", "## A `plan`!\n[back](../a.md) [no](../c.md) [none](#x)"),
+        ];
         book.pages.extend(pages.map(|(p, t)| (p.to_owned(), t.to_owned())));
         assert_eq!(book.broken(), ["d/b.md: ../c.md", "d/b.md: #x"]);
         book.pages.insert("e.md".to_owned(), String::new());

@@ -1,4 +1,5 @@
-//! `cargo run -p adl-docs [DIR]` makes the book: its Markdown in `DIR/src`, its pages in `DIR/html`. Without `DIR` it goes to `target/book`.
+//! `cargo run -p adl-docs [DIR]` makes the book: its Markdown in `DIR/src`, its pages in `DIR/html`. The default is
+//! `target/book`.
 
 use adl_docs::Book;
 use std::path::Path;

@@ -1,5 +1,6 @@
-//! Blocks of the book. In a block `adl` each entry's answer is what stands behind `-- >` after it. A block `adl,program` is a whole file: the block `text`
-//! after it is what it prints, and the SVG files that it writes are those in `docs/book/src/pictures`. `UPDATE=1` writes down what the blocks give now.
+//! Blocks of the book. In a block `adl` the answer of each entry stands behind `-- >`. A block `adl,program` is a file:
+//! the block `text` after it is its output, and the SVG files that it writes are those in `docs/book/src/pictures`.
+//! `UPDATE=1` writes the present answers, outputs and pictures.
 //!
 //! Blocks `console` are replayed in the binary, by `repl/tests/transcripts.rs`.
 
@@ -69,7 +70,9 @@ impl Page {
         for (i, block) in blocks.iter().enumerate().filter(|(_, b)| b.language == "adl,program") {
             let text = self.lines[block.lines.clone()].join("\n") + "\n";
             let have = self.printed(&text);
-            let next = blocks.get(i + 1).filter(|n| n.language == "text" && self.lines[block.lines.end + 1..n.lines.start - 1].iter().all(|l| l.is_empty()));
+            let next = blocks.get(i + 1).filter(|n| {
+                n.language == "text" && self.lines[block.lines.end + 1..n.lines.start - 1].iter().all(|l| l.is_empty())
+            });
             let want = next.map_or(String::new(), |n| self.lines[n.lines.clone()].join("\n"));
             self.answers += 1;
             if have.trim_end() == want.trim_end() {
@@ -87,7 +90,9 @@ impl Page {
         let (out, files) = (host.out.clone(), host.files.clone());
         let mut s = Session::new(Box::new(host));
         let errors = s.run_file("program.adl", text.as_bytes()).diags;
-        self.wrong.extend(errors.iter().filter(|d| d.is_error()).map(|d| format!("{text}    gives {}: {}", d.code, d.message)));
+        self.wrong.extend(
+            errors.iter().filter(|d| d.is_error()).map(|d| format!("{text}    gives {}: {}", d.code, d.message)),
+        );
         for (name, bytes) in files.borrow().iter().filter(|(n, _)| n.ends_with(".svg")) {
             let picture = adl_tests::root().join("docs/book/src/pictures").join(name);
             if std::fs::read(&picture).ok().as_ref() != Some(bytes) {
@@ -176,7 +181,10 @@ fn notes_on_the_inside() {
 #[test]
 fn single_chapters() {
     let dir = adl_tests::root().join("docs/book/src");
-    let pages = std::fs::read_dir(&dir).unwrap().map(|e| e.unwrap().path()).filter(|p| p.extension().is_some_and(|e| e == "md"));
+    let pages = std::fs::read_dir(&dir)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.extension().is_some_and(|e| e == "md"));
     let checked: Vec<_> = pages.map(|p| check(&p)).collect();
     let wrong: Vec<&str> = checked.iter().flat_map(|(_, w)| w.iter().map(String::as_str)).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));

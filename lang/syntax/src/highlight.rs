@@ -46,7 +46,8 @@ pub fn tokens(text: &str) -> Vec<(Range<usize>, Class)> {
     all
 }
 
-/// `text` as HTML, its tokens in `span`s of the classes `k` (keywords), `n` (numbers), `s` (strings), `c` (comments) and `t` (types and constructors).
+/// `text` as HTML. Tokens are `span`s of the classes `k` (keywords), `n` (numbers), `s` (strings), `c` (comments) and
+/// `t` (types and constructors).
 pub fn html(text: &str) -> String {
     let (mut out, mut at) = (String::new(), 0);
     for (range, class) in tokens(text) {
