@@ -1,7 +1,7 @@
 //! The book: the chapters of `docs/book/src`, and generated pages on the standard library and the errors.
 //!
-//! [`Book::read`] puts them together as Markdown, in which code is coloured by adl's own lexer. [`Book::broken`] lists links that lead
-//! nowhere. The binary writes the pages and has mdBook turn them into HTML.
+//! [`Book::read`] puts them together as Markdown, in which code is coloured by adl's own lexer. [`Book::broken`] lists
+//! links that lead nowhere. [`html`] has mdBook turn what was written into pages.
 
 pub mod chapters;
 pub mod errors;
@@ -55,6 +55,12 @@ impl Book {
         }
         Ok(())
     }
+}
+
+/// Has mdBook turn what was written to `dir` into HTML, in `dir/html`.
+pub fn html(dir: &Path) -> Result<(), String> {
+    let book = mdbook_driver::MDBook::load(dir).and_then(|b| b.build());
+    book.map_err(|e| format!("{}: {e:#}", dir.display()))
 }
 
 /// A generated page.

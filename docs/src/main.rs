@@ -13,8 +13,7 @@ fn made(dir: &Path) -> Result<(), String> {
         return Err(format!("links that lead nowhere:\n{}", broken.join("\n")));
     }
     book.write(&settings, dir).map_err(|e| format!("{}: {e}", dir.display()))?;
-    let pages = mdbook_driver::MDBook::load(dir).and_then(|b| b.build());
-    pages.map_err(|e| format!("{e:#}"))
+    adl_docs::html(dir)
 }
 
 fn main() -> ExitCode {
