@@ -170,7 +170,7 @@ fn the_cookbook() {
 
 #[test]
 fn the_reference() {
-    part("reference", 90);
+    part("reference", 80);
 }
 
 #[test]
