@@ -2,7 +2,7 @@
 //! error.
 //!
 //! *Run All* sends every cell at once, and a cell may fail before the requests of the next ones have arrived. So the
-//! reply of a failed cell is delayed until no more requests arrive ([`patience`]). For requests that arrive after the
+//! reply of a failed cell is delayed until no more requests arrive ([`reply_delay`]). For requests that arrive after the
 //! reply, the dates in their headers show whether they were sent before it. They are compared with the date of the
 //! failed request, which comes from the same clock of the front end.
 
@@ -39,7 +39,7 @@ fn session(r: &Request) -> &str {
 
 /// How much longer the reply of a failed cell is delayed. The last request arrived at `last`, and the cell failed at
 /// `failed`.
-pub fn patience(last: Instant, failed: Instant) -> Duration {
+pub fn reply_delay(last: Instant, failed: Instant) -> Duration {
     (last + QUIET).min(failed + LONGEST).saturating_duration_since(Instant::now())
 }
 

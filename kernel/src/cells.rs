@@ -1,14 +1,14 @@
 //! Runs cells: the items and `:commands` of a text in order, up to the first failure.
 
-use crate::controls::Control;
-use crate::record::Record;
-use crate::stage::{Audience, Stage, grouped};
+use crate::cell_host::{CellHost, OutputSink, grouped};
+use crate::output_record::Record;
+use crate::residuals_control::Control;
 use crate::widgets::{self, Widgets};
-use crate::{ansi, bundle};
+use crate::{ansi, mime_bundle};
 use adl_interp::error::codes;
 use adl_interp::fault::{self, Fault};
 use adl_interp::host::Host;
-use adl_interp::ir::road::table;
+use adl_interp::ir::derive::table;
 use adl_interp::value::Value;
 use adl_session::{Outcome, Session};
 use adl_syntax::diag::Diagnostic;
@@ -47,7 +47,7 @@ pub struct Setup {
 
 /// The failure of a cell.
 #[derive(Clone, Debug)]
-pub struct Failure {
+pub struct CellFailure {
     /// The error code.
     pub name: String,
     /// The message.
@@ -56,11 +56,11 @@ pub struct Failure {
     pub traceback: String,
 }
 
-impl Failure {
+impl CellFailure {
     /// An internal error outside the session's boundary.
-    fn internal(fault: &Fault) -> Failure {
+    fn internal(fault: &Fault) -> CellFailure {
         let error = fault.error().diag;
-        Failure {
+        CellFailure {
             name: error.code.to_owned(),
             text: error.message.clone(),
             traceback: render::text(&error, &SourceMap::default(), true),
@@ -75,7 +75,7 @@ impl Failure {
 
 /// The result of a cell.
 #[derive(Clone, Debug, Default)]
-pub struct Given {
+pub struct CellResult {
     /// The last value or definition as text.
     pub result: Option<String>,
     /// Texts for the pager.
@@ -87,14 +87,14 @@ pub struct Cells {
     /// The session.
     pub session: Rc<RefCell<Session>>,
     commands: Box<dyn Commands>,
-    hearer: Rc<Hearer>,
+    hearer: Rc<CapturingSink>,
     widgets: Widgets,
     controls: Vec<Control>,
 }
 
 /// Forwards output to the audience, unless a command's output is being captured.
-struct Hearer {
-    audience: Rc<dyn Audience>,
+struct CapturingSink {
+    audience: Rc<dyn OutputSink>,
     kept: RefCell<Option<Kept>>,
     record: RefCell<Record>,
     progress: Cell<Option<Progress>>,
@@ -135,7 +135,7 @@ struct Kept {
     complained: String,
 }
 
-impl Audience for Hearer {
+impl OutputSink for CapturingSink {
     fn stream(&self, name: &'static str, text: &str) {
         match &mut *self.kept.borrow_mut() {
             Some(k) if name == "stdout" => k.said.push_str(text),
@@ -165,7 +165,7 @@ impl Audience for Hearer {
 }
 
 /// A part of a cell.
-enum Part {
+enum CellPart {
     /// Items, preceded by as many empty lines as in the cell, so that line numbers agree.
     Items(String),
     Command(String),
@@ -176,8 +176,13 @@ const PAGED: &[&str] = &[":doc", ":help", ":source", ":h", ":?"];
 
 impl Cells {
     /// An evaluator whose output goes to `audience`; the flags stop a cell and request its progress.
-    pub fn new(setup: &Setup, audience: Rc<dyn Audience>, interrupt: Arc<AtomicBool>, tick: Arc<AtomicBool>) -> Cells {
-        let hearer = Rc::new(Hearer {
+    pub fn new(
+        setup: &Setup,
+        audience: Rc<dyn OutputSink>,
+        interrupt: Arc<AtomicBool>,
+        tick: Arc<AtomicBool>,
+    ) -> Cells {
+        let hearer = Rc::new(CapturingSink {
             audience,
             kept: RefCell::default(),
             record: RefCell::default(),
@@ -185,7 +190,7 @@ impl Cells {
         });
         let (make, world, to) = (setup.session.clone(), setup.world, hearer.clone());
         let fresh = move || {
-            let mut s = make(Box::new(Stage::new(world(), to.clone())));
+            let mut s = make(Box::new(CellHost::new(world(), to.clone())));
             s.share_signals(interrupt.clone(), tick.clone());
             s
         };
@@ -201,27 +206,27 @@ impl Cells {
     }
 
     /// Called when a cell's output is cleared and when cells were deleted: closes the widget models in those outputs.
-    pub fn begin_output(&mut self, cell: &str, deleted: &[&str]) {
+    pub fn clear_cell_models(&mut self, cell: &str, deleted: &[&str]) {
         deleted.iter().for_each(|id| self.widgets.close_cell(&*self.hearer, id));
         self.widgets.begin_cell(&*self.hearer, cell);
         self.controls.retain(|c| c.is_open(&self.widgets));
     }
 
     /// Runs a cell; `name` is its name in messages. Results are published with the given execution number.
-    pub fn run(&mut self, name: &str, code: &str, number: u64, silent: bool) -> Result<Given, Failure> {
+    pub fn run(&mut self, name: &str, code: &str, number: u64, silent: bool) -> Result<CellResult, CellFailure> {
         self.hearer.record.borrow_mut().clear();
         self.hearer.progress.set(None);
         self.guarded(|c| c.run_parts(name, code, number, silent)).and_then(|ended| ended)
     }
 
-    fn run_parts(&mut self, name: &str, code: &str, number: u64, silent: bool) -> Result<Given, Failure> {
-        let mut given = Given::default();
+    fn run_parts(&mut self, name: &str, code: &str, number: u64, silent: bool) -> Result<CellResult, CellFailure> {
+        let mut given = CellResult::default();
         let parts = parts(code);
         let last = parts.len().saturating_sub(1);
         for (i, part) in parts.into_iter().enumerate() {
             match part {
-                Part::Items(text) => self.items(name, &text, (i == last).then_some(number), silent, &mut given)?,
-                Part::Command(line) => self.command(&line, &mut given)?,
+                CellPart::Items(text) => self.items(name, &text, (i == last).then_some(number), silent, &mut given)?,
+                CellPart::Command(line) => self.command(&line, &mut given)?,
             }
         }
         Ok(given)
@@ -234,8 +239,8 @@ impl Cells {
         text: &str,
         number: Option<u64>,
         silent: bool,
-        given: &mut Given,
-    ) -> Result<(), Failure> {
+        given: &mut CellResult,
+    ) -> Result<(), CellFailure> {
         self.session.borrow_mut().release();
         let out = self.session.borrow_mut().eval_cell(name, text);
         self.session.borrow_mut().host().flush();
@@ -248,7 +253,7 @@ impl Cells {
                 continue;
             }
             self.control(&e.shown);
-            let (data, metadata) = bundle::of(e);
+            let (data, metadata) = mime_bundle::of(e);
             if ends {
                 given.result = data["text/plain"].as_str().map(str::to_owned);
                 self.hearer.publish(
@@ -332,14 +337,14 @@ impl Cells {
         }
     }
 
-    fn failure(&self, diags: &[Diagnostic]) -> Failure {
+    fn failure(&self, diags: &[Diagnostic]) -> CellFailure {
         let s = self.session.borrow();
         let counted: Vec<Diagnostic> = diags.iter().cloned().map(|d| self.counted(d)).collect();
         let diags = &counted;
         let errors: Vec<&Diagnostic> = diags.iter().filter(|d| d.is_error()).collect();
         let texts: Vec<String> = errors.iter().map(|d| render::text(d, &s.sources, true)).collect();
         let first = errors.first();
-        Failure {
+        CellFailure {
             name: first.map_or_else(String::new, |d| d.code.to_owned()),
             text: first.map_or_else(String::new, |d| d.message.clone()),
             traceback: texts.join("\n\n"),
@@ -354,7 +359,7 @@ impl Cells {
     }
 
     /// Runs `f`. A panic becomes a failure of the cell, and the session is restored.
-    fn guarded<T>(&mut self, f: impl FnOnce(&mut Cells) -> T) -> Result<T, Failure> {
+    fn guarded<T>(&mut self, f: impl FnOnce(&mut Cells) -> T) -> Result<T, CellFailure> {
         let before = self.session.borrow_mut().checkpoint();
         match fault::catch(|| f(self)) {
             Ok(done) => {
@@ -368,7 +373,7 @@ impl Cells {
         }
     }
 
-    fn command(&mut self, line: &str, given: &mut Given) -> Result<(), Failure> {
+    fn command(&mut self, line: &str, given: &mut CellResult) -> Result<(), CellFailure> {
         let name = line.split_whitespace().next().unwrap_or("");
         if name == ":clear" {
             self.hearer.publish("clear_output", json!({"wait": false}), json!({}));
@@ -394,7 +399,7 @@ impl Cells {
         }
         self.hearer.stream("stdout", &kept.said);
         let (name, text) = headline(&kept.complained);
-        Err(Failure { name, text, traceback: kept.complained })
+        Err(CellFailure { name, text, traceback: kept.complained })
     }
 
     /// The results of `user_expressions`.
@@ -412,7 +417,7 @@ impl Cells {
                 key.clone(),
                 match found {
                     Ok((v, ty)) => {
-                        let (data, metadata) = bundle::shown(&v, &ty);
+                        let (data, metadata) = mime_bundle::shown(&v, &ty);
                         json!({"status": "ok", "data": data, "metadata": metadata})
                     }
                     Err(f) => {
@@ -428,27 +433,27 @@ impl Cells {
 }
 
 /// Runs `f`. A panic becomes a failure of the cell instead of ending the thread.
-pub fn contained<T>(f: impl FnOnce() -> T) -> Result<T, Failure> {
-    fault::catch(f).map_err(|fault| Failure::internal(&fault))
+pub fn contained<T>(f: impl FnOnce() -> T) -> Result<T, CellFailure> {
+    fault::catch(f).map_err(|fault| CellFailure::internal(&fault))
 }
 
 /// Splits a cell at its command lines.
-fn parts(code: &str) -> Vec<Part> {
+fn parts(code: &str) -> Vec<CellPart> {
     if let Some(name) = crate::suggest::asked(code) {
-        return vec![Part::Command(format!(":doc {name}"))];
+        return vec![CellPart::Command(format!(":doc {name}"))];
     }
     let first = code.trim_start().lines().next().unwrap_or("");
     if crate::foreign::entry(first, &[]).is_some() {
-        return vec![Part::Command(first.to_owned())];
+        return vec![CellPart::Command(first.to_owned())];
     }
     let mut out = Vec::new();
     let mut items = String::new();
     for (i, line) in code.lines().enumerate() {
         if line.starts_with(':') && !line.starts_with("::") {
             if !items.trim().is_empty() {
-                out.push(Part::Items(std::mem::take(&mut items)));
+                out.push(CellPart::Items(std::mem::take(&mut items)));
             }
-            out.push(Part::Command(line.trim().to_owned()));
+            out.push(CellPart::Command(line.trim().to_owned()));
             items = "\n".repeat(i + 1);
         } else {
             items.push_str(line);
@@ -456,7 +461,7 @@ fn parts(code: &str) -> Vec<Part> {
         }
     }
     if !items.trim().is_empty() {
-        out.push(Part::Items(items.trim_end().to_owned()));
+        out.push(CellPart::Items(items.trim_end().to_owned()));
     }
     out
 }
@@ -472,7 +477,7 @@ fn headline(complained: &str) -> (String, String) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Part, parts};
+    use super::{CellPart, parts};
 
     #[test]
     fn a_cell_is_split_at_commands() {
@@ -480,8 +485,8 @@ mod tests {
             parts(code)
                 .into_iter()
                 .map(|p| match p {
-                    Part::Items(t) => t,
-                    Part::Command(c) => format!("!{c}"),
+                    CellPart::Items(t) => t,
+                    CellPart::Command(c) => format!("!{c}"),
                 })
                 .collect()
         };

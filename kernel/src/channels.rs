@@ -86,7 +86,7 @@ pub fn start(info: ConnectionInfo, inboxes: Inboxes) -> Result<Outbox, String> {
                 Err(e) => return drop(ready.send(Err(e))),
             };
             let _ = ready.send(Ok(()));
-            sockets.serve(Desk { inboxes, out, info }, [shell_out, control_out, stdin_out]).await;
+            sockets.serve(MessageRouter { inboxes, out, info }, [shell_out, control_out, stdin_out]).await;
         });
     });
     bound.recv().unwrap_or_else(|_| Err("the thread of the sockets ended".into()))?;
@@ -113,7 +113,7 @@ impl Sockets {
         })
     }
 
-    async fn serve(self, desk: Desk, outs: [UnboundedReceiver<Message>; 3]) {
+    async fn serve(self, desk: MessageRouter, outs: [UnboundedReceiver<Message>; 3]) {
         let key = self.shell.mac.clone();
         let [shell_out, control_out, stdin_out] = outs;
         let desk = Arc::new(desk);
@@ -142,7 +142,7 @@ async fn write(mut socket: zeromq::RouterSendHalf, mut out: UnboundedReceiver<Me
     }
 }
 
-async fn read(mut socket: zeromq::RouterRecvHalf, channel: Channel, desk: Arc<Desk>, key: Key) {
+async fn read(mut socket: zeromq::RouterRecvHalf, channel: Channel, desk: Arc<MessageRouter>, key: Key) {
     loop {
         match socket.recv().await {
             Ok(raw) => {
@@ -187,7 +187,7 @@ async fn publish(mut socket: zeromq::XPubSocket, out: Outbox, key: Key) {
 }
 
 /// Requests progress reports, and ends the kernel when its parent process is gone.
-async fn watch(desk: &Desk) {
+async fn watch(desk: &MessageRouter) {
     let parent = std::env::var_os("JPY_PARENT_PID").map(|_| std::os::unix::process::parent_id());
     loop {
         tokio::time::sleep(TICK).await;
@@ -208,13 +208,13 @@ fn end(info: &ConnectionInfo) -> ! {
 }
 
 /// Routes incoming messages.
-struct Desk {
+struct MessageRouter {
     inboxes: Inboxes,
     out: Outbox,
     info: ConnectionInfo,
 }
 
-impl Desk {
+impl MessageRouter {
     async fn sort(&self, request: Request) {
         // If the receiving thread has ended, the message is dropped.
         match request.message.kind() {

@@ -2,7 +2,7 @@
 
 use adl_interp::value::{Array, Buf, Kind, Value, array, digits, show};
 use adl_session::columns;
-use adl_syntax::order;
+use adl_syntax::field_order;
 use std::fmt::Write;
 
 /// The maximal number of rows and columns of a table; of larger ones the first and last are shown.
@@ -56,9 +56,10 @@ fn laid_out(v: &Value, depth: usize) -> Option<String> {
             2 if plain(a) => Some(matrix(a)),
             _ => Some(slices(a, depth)),
         },
-        Value::Record(r) => {
-            Some(parts(order::shown(&r.names).into_iter().map(|i| (format!(".{}", r.names[i]), &r.vals[i])), depth))
-        }
+        Value::Record(r) => Some(parts(
+            field_order::shown(&r.names).into_iter().map(|i| (format!(".{}", r.names[i]), &r.vals[i])),
+            depth,
+        )),
         Value::Tuple(t) if t.0.iter().any(|v| laid_out(v, depth + 1).is_some()) => {
             Some(parts(t.0.iter().enumerate().map(|(i, v)| (i.to_string(), v)), depth))
         }

@@ -5,31 +5,31 @@
 //! cell, and ends the process at a shutdown. The desk answers completion, inspection and history requests from a
 //! `snapshot` that the evaluator leaves after each cell. So it can answer while a cell runs.
 //!
-//! Reading order: `wire` (messages), `outbox`, `channels`, `abort`, `desk` with `snapshot`, `suggest` and `history`;
-//! `stage` (the host of a cell), `cells`, `bundle` and `html` (values in media types), `widgets` and `controls` (the
-//! live table of residuals), `server`; [`notebook`] runs a file; [`spec`] installs.
+//! Reading order: `wire` (messages), `outbox`, `channels`, `abort`, `responder` with `snapshot`, `suggest` and `history`;
+//! `cell_host` (the host of a cell), `cells`, `mime_bundle` and `html` (values in media types), `widgets` and `residuals_control` (the
+//! live table of residuals), `server`; [`notebook`] runs a file; [`kernelspec`] installs.
 //!
 //! What is *not* here: the language, its `:commands`, and the command line, which the binary supplies as a [`Setup`].
 
 mod abort;
 pub mod ansi;
-mod bundle;
+mod cell_host;
 mod cells;
 mod channels;
-mod controls;
-mod desk;
 pub mod foreign;
 mod history;
 mod html;
-pub mod letters;
+pub mod kernelspec;
+pub mod latex_symbols;
+mod mime_bundle;
 pub mod notebook;
 mod outbox;
+mod output_record;
 pub mod parameters;
-mod record;
+mod residuals_control;
+mod responder;
 mod server;
 mod snapshot;
-pub mod spec;
-mod stage;
 pub mod suggest;
 mod widgets;
 mod wire;

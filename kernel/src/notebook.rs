@@ -1,8 +1,8 @@
 //! Notebooks without a front end: every code cell is run, and its outputs are stored as a front end would store them.
 
+use crate::cell_host::OutputSink;
 use crate::cells::{Cells, Setup};
 use crate::parameters::{self, Parameter};
-use crate::stage::Audience;
 use serde_json::{Map, Value as Json, json};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// A notebook after a run.
-pub struct Ran {
+pub struct NotebookRun {
     /// Its JSON text.
     pub text: String,
     /// The cells (from 1) whose outputs differ from the stored ones.
@@ -25,7 +25,7 @@ struct Page {
     outputs: RefCell<Vec<Json>>,
 }
 
-impl Audience for Page {
+impl OutputSink for Page {
     fn stream(&self, name: &'static str, text: &str) {
         let mut outputs = self.outputs.borrow_mut();
         if let Some(last) = outputs.last_mut().filter(|o| o["output_type"] == "stream" && o["name"] == name) {
@@ -69,7 +69,7 @@ impl Audience for Page {
 
 /// Runs the text of a notebook up to the first cell that fails. A cell tagged `raises-exception` may fail. `parameters`
 /// are inserted as a cell.
-pub fn run(text: &str, parameters: &[Parameter], setup: &Setup) -> Result<Ran, String> {
+pub fn run(text: &str, parameters: &[Parameter], setup: &Setup) -> Result<NotebookRun, String> {
     let mut book: Json = serde_json::from_str(text).map_err(|e| format!("it is not a notebook: {e}"))?;
     if book["nbformat"].as_u64() != Some(4) || !book["cells"].is_array() {
         return Err("it is not a notebook of format 4".into());
@@ -107,7 +107,7 @@ pub fn run(text: &str, parameters: &[Parameter], setup: &Setup) -> Result<Ran, S
         }
     }
     about(&mut book);
-    Ok(Ran { text: written(&book)?, changed, failed })
+    Ok(NotebookRun { text: written(&book)?, changed, failed })
 }
 
 fn tagged(cell: &Json, tag: &str) -> bool {
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(timeless("made in 1.25 ms; x = 3 (0.1 ms)\n"), "made in _ ms; x = 3 (_ ms)\n");
         assert_ne!(timeless("1.5 m"), timeless("1.6 m"));
     }
-    use crate::stage::Audience;
+    use crate::cell_host::OutputSink;
     use serde_json::json;
 
     #[test]

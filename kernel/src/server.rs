@@ -1,12 +1,12 @@
 //! The kernel process: runs cells and comms in order of arrival.
 
-use crate::abort::{Failed, patience};
-use crate::cells::{Cells, Failure, Given, Setup, contained};
+use crate::abort::{Failed, reply_delay};
+use crate::cell_host::OutputSink;
+use crate::cells::{CellFailure, CellResult, Cells, Setup, contained};
 use crate::channels::{self, Inboxes};
-use crate::desk::{Common, Desk, lock};
 use crate::outbox::{Outbox, Request};
+use crate::responder::{Responder, SharedHandle, lock};
 use crate::snapshot::Snapshot;
-use crate::stage::Audience;
 use crate::wire::Message;
 use serde_json::{Map, Value as Json, json};
 use std::cell::RefCell;
@@ -34,9 +34,9 @@ pub fn run(file: &Path, setup: &Setup) -> Result<(), String> {
     let (answers, answered) = channel();
     let out = channels::start(info, Inboxes { jobs, desk, answers, interrupt: interrupt.clone(), tick: tick.clone() })?;
     out.status(&json!({}), "starting");
-    let common = Common::default();
+    let common = SharedHandle::default();
     let clerk = (common.clone(), out.clone(), setup.names.clone(), setup.world);
-    std::thread::spawn(move || Desk::new(clerk.0, clerk.1, clerk.2, clerk.3).serve(&questions));
+    std::thread::spawn(move || Responder::new(clerk.0, clerk.1, clerk.2, clerk.3).serve(&questions));
     let front = Rc::new(Front {
         out: out.clone(),
         request: RefCell::new(None),
@@ -63,7 +63,7 @@ impl Front {
     }
 }
 
-impl Audience for Front {
+impl OutputSink for Front {
     fn stream(&self, name: &'static str, text: &str) {
         if !text.is_empty() {
             self.out.stream(&self.parent(), name, text);
@@ -98,7 +98,7 @@ impl Audience for Front {
 
 struct Server {
     out: Outbox,
-    common: Common,
+    common: SharedHandle,
     front: Rc<Front>,
     cells: Cells,
     /// The execution number of the last cell.
@@ -155,7 +155,7 @@ impl Server {
             ended.map_or_else(|f| self.failed(&f, &m.header, silent), |(given, expressions)| ok(&given, expressions));
         content["execution_count"] = json!(self.count);
         if failed {
-            self.await_burst(r.arrived);
+            self.receive_burst(r.arrived);
         }
         // Set before the reply: a client that receives the reply may send its next request immediately.
         self.failed = failed.then(|| Failed::now(r));
@@ -163,9 +163,14 @@ impl Server {
     }
 
     /// The result of a cell, and of its `user_expressions`.
-    fn evaluate(&mut self, m: &Message, code: &str, silent: bool) -> Result<(Given, Map<String, Json>), Failure> {
+    fn evaluate(
+        &mut self,
+        m: &Message,
+        code: &str,
+        silent: bool,
+    ) -> Result<(CellResult, Map<String, Json>), CellFailure> {
         if !silent {
-            self.cells.begin_output(&output_of(m), &deleted(m));
+            self.cells.clear_cell_models(&output_of(m), &deleted(m));
         }
         let given = self.cells.run(&format!("In[{}]", self.count), code, self.count, silent)?;
         let expressions =
@@ -174,10 +179,10 @@ impl Server {
     }
 
     /// Receives the requests sent together with a failed cell that arrived at `last`.
-    fn await_burst(&mut self, mut last: Instant) {
+    fn receive_burst(&mut self, mut last: Instant) {
         let failed = Instant::now();
         loop {
-            match self.work.recv_timeout(patience(last, failed)) {
+            match self.work.recv_timeout(reply_delay(last, failed)) {
                 Ok(r) => {
                     last = r.arrived;
                     self.waiting.push_back(r);
@@ -187,7 +192,7 @@ impl Server {
         }
     }
 
-    fn failed(&self, f: &Failure, parent: &Json, silent: bool) -> Json {
+    fn failed(&self, f: &CellFailure, parent: &Json, silent: bool) -> Json {
         let mut content = f.content();
         if !silent {
             self.out.publish(parent, "error", content.clone());
@@ -229,7 +234,7 @@ fn deleted(m: &Message) -> Vec<&str> {
     m.metadata["deletedCells"].as_array().into_iter().flatten().filter_map(Json::as_str).collect()
 }
 
-fn ok(given: &Given, expressions: Map<String, Json>) -> Json {
+fn ok(given: &CellResult, expressions: Map<String, Json>) -> Json {
     let pages: Vec<Json> =
         given.pages.iter().map(|p| json!({"source": "page", "data": {"text/plain": p}, "start": 0})).collect();
     json!({"status": "ok", "user_expressions": expressions, "payload": pages})
@@ -239,10 +244,10 @@ fn ok(given: &Given, expressions: Map<String, Json>) -> Json {
 mod tests {
     use super::{Front, Server};
     use crate::cells::{Cells, Commands, Setup};
-    use crate::desk::Common;
     use crate::outbox::{Channel, Outbox, Request};
+    use crate::responder::SharedHandle;
     use crate::wire::Message;
-    use adl_interp::host::Nobody;
+    use adl_interp::host::NullHost;
     use adl_session::Session;
     use serde_json::{Value as Json, json};
     use std::cell::RefCell;
@@ -268,7 +273,7 @@ mod tests {
         let (shell, mut sent) = unbounded_channel();
         let out = Outbox::new("k", shell, unbounded_channel().0, unbounded_channel().0);
         let setup = Setup {
-            world: || Box::new(Nobody),
+            world: || Box::new(NullHost),
             session: Rc::new(Session::new),
             commands: Rc::new(|_, _| Box::new(Faulty)),
             names: Vec::new(),
@@ -279,7 +284,7 @@ mod tests {
         let (jobs, work) = channel();
         let server = Server {
             out,
-            common: Common::default(),
+            common: SharedHandle::default(),
             front: front.clone(),
             cells: Cells::new(&setup, front, flag(), flag()),
             count: 0,

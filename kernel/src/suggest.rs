@@ -1,8 +1,8 @@
 //! Completion at the cursor, shared by the REPL and the kernel: letters, commands, files, names.
 
-use crate::letters;
+use crate::latex_symbols;
 use adl_session::complete::Completion;
-use adl_session::fitting::OF_ENTRY;
+use adl_session::completion_ranking::OF_ENTRY;
 use adl_syntax::highlight::Class;
 use std::path::Path;
 
@@ -23,14 +23,14 @@ pub fn candidates(
         .rfind('\\')
         .filter(|at| before[at + 1..].chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '^' | '+' | '-')))
     {
-        let found = letters::matching(&before[at + 1..]);
+        let found = latex_symbols::matching(&before[at + 1..]);
         return (at, found.into_iter().map(|(n, c)| named(c, format!("\\{n}"))).collect());
     }
     let line = before.rfind('\n').map_or(0, |i| i + 1);
     if let Some(found) = of_command(&before[line..], commands) {
         return (line + found.0, found.1);
     }
-    if let Some(path) = open_string(&before[line..]) {
+    if let Some(path) = unclosed_string(&before[line..]) {
         return files(path, before.len());
     }
     let start = before.char_indices().rev().take_while(|(_, c)| in_name(*c)).last().map_or(before.len(), |(i, _)| i);
@@ -96,7 +96,7 @@ fn in_place(before: &str, start: usize, prefix: &str, names: impl FnOnce(&str) -
     }
     let mut all = names(prefix);
     all.dedup_by(|a, b| a.text == b.text);
-    let new = own_names(&before[..start], prefix).into_iter().filter(|n| !all.iter().any(|c| c.text == *n));
+    let new = names_in_entry(&before[..start], prefix).into_iter().filter(|n| !all.iter().any(|c| c.text == *n));
     let own: Vec<Completion> = new.map(|n| Completion { own: true, ..named(n, OF_ENTRY) }).collect();
     all.splice(0..0, own);
     all
@@ -129,7 +129,7 @@ fn updated(head: &str) -> Option<&str> {
 }
 
 /// Names in the entry that begin with a prefix, the nearest first. Names that it defines are not in scope yet.
-fn own_names(before: &str, prefix: &str) -> Vec<String> {
+fn names_in_entry(before: &str, prefix: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for (range, class) in adl_syntax::tokens(before).into_iter().rev() {
         let name = &before[range.clone()];
@@ -156,7 +156,7 @@ fn of_command(line: &str, commands: &[CommandName]) -> Option<(usize, Vec<Comple
         None => Some((0, commands.iter().filter(|c| c.0.starts_with(line)).map(|c| named(c.0, c.1)).collect())),
         Some((":load" | ":save" | ":l", rest)) => Some(files(rest.trim_start(), line.len())),
         Some((":set", rest)) => {
-            let keys = ["stack", "color", "width", "digits", "keys", "live", "road", "jit", "check_nan", "threads"]
+            let keys = ["stack", "color", "width", "digits", "keys", "live", "ad", "jit", "check_nan", "threads"]
                 .into_iter()
                 .filter(|k| k.starts_with(rest));
             Some((line.len() - rest.len(), keys.map(|k| named(k, "")).collect()))
@@ -174,7 +174,7 @@ pub fn asked(text: &str) -> Option<&str> {
 }
 
 /// The text of a string that is unclosed at the end of a line.
-fn open_string(line: &str) -> Option<&str> {
+fn unclosed_string(line: &str) -> Option<&str> {
     let (mut open, mut escaped) = (None, false);
     for (i, c) in line.char_indices() {
         match c {
@@ -205,7 +205,7 @@ fn files(path: &str, end: usize) -> (usize, Vec<Completion>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Completion, asked, candidates, named, open_string};
+    use super::{Completion, asked, candidates, named, unclosed_string};
 
     #[test]
     fn where_a_completion_begins() {
@@ -292,8 +292,8 @@ mod tests {
 
     #[test]
     fn open_strings() {
-        assert_eq!(open_string("read_csv \"a/b"), Some("a/b"));
-        assert_eq!(open_string("f \"a\" b"), None);
-        assert_eq!(open_string("f \"a\\\" b"), Some("a\\\" b"));
+        assert_eq!(unclosed_string("read_csv \"a/b"), Some("a/b"));
+        assert_eq!(unclosed_string("f \"a\" b"), None);
+        assert_eq!(unclosed_string("f \"a\\\" b"), Some("a\\\" b"));
     }
 }

@@ -1,7 +1,7 @@
 //! Models of Jupyter's standard widgets: their states, and the messages that synchronise them with the views in front
 //! ends.
 
-use crate::stage::Audience;
+use crate::cell_host::OutputSink;
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ pub fn reference(id: &str) -> String {
 
 impl Widgets {
     /// Opens a model of a class (`Checkbox`) with a state; returns its id.
-    pub fn open(&mut self, to: &dyn Audience, class: &str, state: Json) -> String {
+    pub fn open(&mut self, to: &dyn OutputSink, class: &str, state: Json) -> String {
         let (module, version) = if class == "Layout" { BASE } else { CONTROLS };
         let mut full = json!({
             "_model_module": module, "_model_module_version": version, "_model_name": format!("{class}Model"),
@@ -52,13 +52,13 @@ impl Widgets {
     }
 
     /// Called when a cell's output is cleared: closes its models. Models opened from now on belong to this cell.
-    pub fn begin_cell(&mut self, to: &dyn Audience, cell: &str) {
+    pub fn begin_cell(&mut self, to: &dyn OutputSink, cell: &str) {
         self.close_cell(to, cell);
         cell.clone_into(&mut self.cell);
     }
 
     /// Closes the models in the output of a cell.
-    pub fn close_cell(&mut self, to: &dyn Audience, cell: &str) {
+    pub fn close_cell(&mut self, to: &dyn OutputSink, cell: &str) {
         let gone: Vec<String> = self.cells.iter().filter(|(_, c)| *c == cell).map(|(id, _)| id.clone()).collect();
         for id in gone {
             to.publish("comm_close", json!({"comm_id": id, "data": {}}), json!({}));
@@ -67,12 +67,12 @@ impl Widgets {
     }
 
     /// Closes the models that the running cell has opened.
-    pub fn clear_output(&mut self, to: &dyn Audience) {
+    pub fn clear_output(&mut self, to: &dyn OutputSink) {
         self.close_cell(to, &self.cell.clone());
     }
 
     /// Changes the state of a model; only the differences are sent.
-    pub fn set(&mut self, to: &dyn Audience, id: &str, state: Json) {
+    pub fn set(&mut self, to: &dyn OutputSink, id: &str, state: Json) {
         let Some(old) = self.states.get_mut(id) else { return };
         let changed: Map<String, Json> = state
             .as_object()
@@ -88,7 +88,7 @@ impl Widgets {
     }
 
     /// Applies a change made in a view, and informs other front ends (`echo_update`).
-    pub fn changed(&mut self, to: &dyn Audience, id: &str, state: &Json) {
+    pub fn changed(&mut self, to: &dyn OutputSink, id: &str, state: &Json) {
         if let Some(old) = self.states.get_mut(id) {
             merge(old, state);
             send(to, id, json!({"method": "echo_update", "state": state, "buffer_paths": []}));
@@ -101,14 +101,14 @@ impl Widgets {
     }
 
     /// Sends the state of a model to a newly connected front end.
-    pub fn tell(&self, to: &dyn Audience, id: &str) {
+    pub fn tell(&self, to: &dyn OutputSink, id: &str) {
         if let Some(state) = self.states.get(id) {
             send(to, id, json!({"method": "update", "state": state, "buffer_paths": []}));
         }
     }
 
     /// Answers a request for all models on a comm.
-    pub fn tell_all(&self, to: &dyn Audience, comm: &str) {
+    pub fn tell_all(&self, to: &dyn OutputSink, comm: &str) {
         let model = |state: &Json| json!({"model_name": state["_model_name"], "model_module": state["_model_module"], "model_module_version": state["_model_module_version"], "state": state});
         let states: Map<String, Json> = self.states.iter().map(|(id, state)| (id.clone(), model(state))).collect();
         send(to, comm, json!({"method": "update_states", "states": states, "buffer_paths": []}));
@@ -131,7 +131,7 @@ impl Widgets {
     }
 }
 
-fn send(to: &dyn Audience, id: &str, data: Json) {
+fn send(to: &dyn OutputSink, id: &str, data: Json) {
     to.publish("comm_msg", json!({"comm_id": id, "data": data}), json!({"version": MESSAGES}));
 }
 

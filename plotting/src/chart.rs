@@ -1,7 +1,7 @@
 //! Plots as data, read from values of type `Plot`.
 
 use crate::colour::Theme;
-use adl_interp::ir::road::table::field;
+use adl_interp::ir::derive::table::field;
 use adl_interp::value::{Array, Buf, Value, plot, seq};
 
 /// The maximal nesting depth of plots in plots.
@@ -39,7 +39,7 @@ pub struct Chart {
 /// The kinds of layers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[allow(missing_docs)]
-pub enum Kind {
+pub enum LayerKind {
     #[default]
     Line,
     Scatter,
@@ -64,7 +64,7 @@ pub enum Kind {
 #[derive(Clone, Debug, Default)]
 pub struct Layer {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: LayerKind,
     /// Its name in the legend.
     pub name: String,
     /// Its colour as given by the program.
@@ -220,25 +220,25 @@ fn strings(a: &Array) -> Vec<String> {
     }
 }
 
-fn kind(name: &str) -> Option<Kind> {
+fn kind(name: &str) -> Option<LayerKind> {
     Some(match name {
-        "line" => Kind::Line,
-        "scatter" => Kind::Scatter,
-        "area" => Kind::Area,
-        "band" => Kind::Band,
-        "bars" => Kind::Bars,
-        "stacked" => Kind::Stacked,
-        "hist" => Kind::Hist,
-        "box" => Kind::Box,
-        "heatmap" => Kind::Heatmap,
-        "contour" => Kind::Contour,
-        "quiver" => Kind::Quiver,
-        "surface" => Kind::Surface,
-        "path" => Kind::Path,
-        "stem" => Kind::Stem,
-        "hline" => Kind::Across,
-        "vline" => Kind::Upright,
-        "text" => Kind::Text,
+        "line" => LayerKind::Line,
+        "scatter" => LayerKind::Scatter,
+        "area" => LayerKind::Area,
+        "band" => LayerKind::Band,
+        "bars" => LayerKind::Bars,
+        "stacked" => LayerKind::Stacked,
+        "hist" => LayerKind::Hist,
+        "box" => LayerKind::Box,
+        "heatmap" => LayerKind::Heatmap,
+        "contour" => LayerKind::Contour,
+        "quiver" => LayerKind::Quiver,
+        "surface" => LayerKind::Surface,
+        "path" => LayerKind::Path,
+        "stem" => LayerKind::Stem,
+        "hline" => LayerKind::Across,
+        "vline" => LayerKind::Upright,
+        "text" => LayerKind::Text,
         _ => return None,
     })
 }

@@ -1,6 +1,6 @@
 //! The legend and the colour bar, to the right of the axes.
 
-use crate::chart::Kind;
+use crate::chart::LayerKind;
 use crate::font;
 use crate::panel::{Panel, SMALL, ticks_up};
 use crate::scale::Axis;
@@ -94,8 +94,14 @@ fn sample(p: &Panel, k: usize, x: f64, y: f64) -> Vec<Shape> {
     let l = &p.chart.layers[k];
     let colour = p.colour(k);
     match l.kind {
-        Kind::Scatter => vec![Shape::Dots { at: vec![(x + 9.0, y)], radius: 3.5, fill: colour, opacity: 1.0 }],
-        Kind::Line | Kind::Path | Kind::Stem | Kind::Across | Kind::Upright | Kind::Quiver | Kind::Contour => {
+        LayerKind::Scatter => vec![Shape::Dots { at: vec![(x + 9.0, y)], radius: 3.5, fill: colour, opacity: 1.0 }],
+        LayerKind::Line
+        | LayerKind::Path
+        | LayerKind::Stem
+        | LayerKind::Across
+        | LayerKind::Upright
+        | LayerKind::Quiver
+        | LayerKind::Contour => {
             let dashed = l.dashed;
             let mut out =
                 vec![Shape::Line { points: vec![(x, y), (x + 18.0, y)], colour, width: 2.0, dashed, opacity: 1.0 }];
@@ -104,8 +110,8 @@ fn sample(p: &Panel, k: usize, x: f64, y: f64) -> Vec<Shape> {
             }
             out
         }
-        Kind::Text | Kind::Surface | Kind::Heatmap => Vec::new(),
-        Kind::Area | Kind::Band | Kind::Bars | Kind::Stacked | Kind::Hist | Kind::Box => {
+        LayerKind::Text | LayerKind::Surface | LayerKind::Heatmap => Vec::new(),
+        LayerKind::Area | LayerKind::Band | LayerKind::Bars | LayerKind::Stacked | LayerKind::Hist | LayerKind::Box => {
             let opacity = crate::marks::opacity(l.kind);
             vec![Shape::Rect { frame: Frame { x: x + 2.0, y: y - 5.0, w: 14.0, h: 10.0 }, fill: colour, opacity }]
         }

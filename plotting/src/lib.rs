@@ -8,16 +8,16 @@
 mod chart;
 mod clip;
 mod colour;
-mod cost;
+mod cost_chart;
 mod facets;
 mod font;
 mod legend;
 pub mod live;
 mod marks;
 mod panel;
-mod plans;
 mod png;
 mod range;
+mod residuals_chart;
 mod scale;
 mod scene;
 mod surface;
@@ -45,22 +45,22 @@ pub struct Figure {
 #[derive(Clone, Debug)]
 enum What {
     Chart(Box<Chart>),
-    Cost(Box<cost::Cost>),
+    Cost(Box<cost_chart::Cost>),
 }
 
 /// The picture of a plot, of a cost (bars beside the source), or of residuals (the frontier of memory and work); `None`
 /// for other values.
 pub fn picture(v: &Value) -> Option<Figure> {
-    match chart::read(v).or_else(|| plans::read(v, &[])) {
+    match chart::read(v).or_else(|| residuals_chart::read(v, &[])) {
         Some(chart) => Some(Figure::of(chart)),
-        None => cost::read(v).map(|c| Figure { what: What::Cost(Box::new(c)) }),
+        None => cost_chart::read(v).map(|c| Figure { what: What::Cost(Box::new(c)) }),
     }
 }
 
 /// The picture of residuals, including the plans in `steps` between the named ones: their peak memory and extra work.
 /// `None` for other values.
 pub fn frontier(v: &Value, steps: &[(u64, u64)]) -> Option<Figure> {
-    plans::read(v, steps).map(Figure::of)
+    residuals_chart::read(v, steps).map(Figure::of)
 }
 
 impl Figure {

@@ -1,7 +1,7 @@
 //! Pictures that change while a program runs: when to redraw them, and curves that receive one number at a time.
 
 use crate::Figure;
-use crate::chart::{Chart, Kind, Layer};
+use crate::chart::{Chart, Layer, LayerKind};
 use std::time::{Duration, Instant};
 
 /// The minimal interval between two drawings.
@@ -83,7 +83,7 @@ impl Live {
         let layer = |c: &Curve| {
             let points = c.points.iter().chain(c.points.last().is_none_or(|p| p.0 < c.last.0).then_some(&c.last));
             let (x, y) = points.copied().unzip();
-            Layer { kind: Kind::Line, name: c.name.clone(), x, y, ..Layer::default() }
+            Layer { kind: LayerKind::Line, name: c.name.clone(), x, y, ..Layer::default() }
         };
         let layers: Vec<Layer> = self.curves.iter().map(layer).collect();
         // Losses decrease by orders of magnitude, so the axis may be logarithmic.

@@ -1,6 +1,6 @@
 //! A pair of axes with its contents: the layout.
 
-use crate::chart::{Chart, Kind};
+use crate::chart::{Chart, LayerKind};
 use crate::colour::{Colour, ColourMap, Ink, Theme};
 use crate::font;
 use crate::range;
@@ -55,7 +55,7 @@ impl<'c> Panel<'c> {
         let log_x = chart.log.0 && categories.is_empty();
         let x = chart.limits.0.filter(|l| !log_x || l.0 > 0.0).unwrap_or_else(|| across.padded(log_x));
         let y = chart.limits.1.filter(|l| !chart.log.1 || l.0 > 0.0).unwrap_or_else(|| up.padded(chart.log.1));
-        let ends = if range::upside_down(chart) { (frame.y, frame.bottom()) } else { (frame.bottom(), frame.y) };
+        let ends = if range::is_matrix_order(chart) { (frame.y, frame.bottom()) } else { (frame.bottom(), frame.y) };
         let mut panel = Panel {
             chart,
             theme,
@@ -68,8 +68,9 @@ impl<'c> Panel<'c> {
             categories,
             coarse: false,
         };
-        panel.x.whole = chart.layers.iter().any(|l| l.kind == Kind::Stem || l.kind == Kind::Heatmap && l.x.is_empty());
-        panel.y.whole = range::upside_down(chart);
+        panel.x.whole =
+            chart.layers.iter().any(|l| l.kind == LayerKind::Stem || l.kind == LayerKind::Heatmap && l.x.is_empty());
+        panel.y.whole = range::is_matrix_order(chart);
         if chart.equal {
             panel.equalise();
         }
@@ -96,21 +97,29 @@ impl<'c> Panel<'c> {
     pub fn colour(&self, k: usize) -> Colour {
         let l = &self.chart.layers[k];
         let quiet = |kind| {
-            matches!(kind, Kind::Heatmap | Kind::Contour | Kind::Surface | Kind::Across | Kind::Upright | Kind::Text)
+            matches!(
+                kind,
+                LayerKind::Heatmap
+                    | LayerKind::Contour
+                    | LayerKind::Surface
+                    | LayerKind::Across
+                    | LayerKind::Upright
+                    | LayerKind::Text
+            )
         };
         let turn = self.chart.layers[..k].iter().filter(|l| !quiet(l.kind) && l.colour.is_empty()).count();
         match self.theme.named(&l.colour) {
             Some(c) => c,
-            None if l.kind == Kind::Text => self.ink.ink,
+            None if l.kind == LayerKind::Text => self.ink.ink,
             None if quiet(l.kind) => self.ink.soft,
-            None if l.kind == Kind::Quiver && self.heights.is_some() => self.ink.ink,
-            None if l.kind == Kind::Path => self.ink.series[(turn + 1) % 8],
+            None if l.kind == LayerKind::Quiver && self.heights.is_some() => self.ink.ink,
+            None if l.kind == LayerKind::Path => self.ink.series[(turn + 1) % 8],
             None => self.ink.series[turn % 8],
         }
     }
 
     /// The colour of a contour line at a height, with sufficient contrast to the background.
-    pub fn line_height(&self, z: f64) -> Option<Colour> {
+    pub fn contour_colour(&self, z: f64) -> Option<Colour> {
         let c = self.height(z)?;
         Some(if self.theme.distance(c) < 0.3 { c.mix(self.ink.ink, 0.35) } else { c })
     }
@@ -163,7 +172,7 @@ pub fn draw(chart: &Chart, theme: Theme, whole: Frame) -> Vec<Shape> {
         ));
         return out;
     }
-    if chart.layers.iter().any(|l| l.kind == Kind::Surface) {
+    if chart.layers.iter().any(|l| l.kind == LayerKind::Surface) {
         out.extend(crate::surface::draw(chart, theme, inner));
         return out;
     }
@@ -188,7 +197,7 @@ fn margins(p: &Panel, inner: Frame, side: f64) -> Frame {
     let up = ticks_up(&Axis { ends: (inner.bottom() - 40.0, inner.y), ..p.y.clone() });
     let numbers = up.at.iter().map(|t| font::width(&t.1, SMALL)).fold(8.0, f64::max);
     let left = numbers + 8.0 + if p.chart.labels.1.is_empty() { 0.0 } else { 22.0 };
-    let top = if up.note.is_empty() && !range::any_missing(p.chart) && !p.chart.layers.iter().any(marks::crowded) {
+    let top = if up.note.is_empty() && !range::has_missing(p.chart) && !p.chart.layers.iter().any(marks::crowded) {
         4.0
     } else {
         18.0
@@ -214,7 +223,7 @@ fn axes(p: &Panel, whole: Frame) -> Vec<Shape> {
     let mut out = Vec::new();
     let (f, ink) = (p.frame, p.ink);
     let up = ticks_up(&p.y);
-    let grid = !p.chart.layers.iter().all(|l| l.kind == Kind::Heatmap) || p.chart.layers.is_empty();
+    let grid = !p.chart.layers.iter().all(|l| l.kind == LayerKind::Heatmap) || p.chart.layers.is_empty();
     for (v, text) in &up.at {
         let Some(y) = p.y.at(*v).filter(|y| *y >= f.y - 0.5 && *y <= f.bottom() + 0.5) else { continue };
         if grid {

@@ -1,6 +1,6 @@
 //! The ranges of the axes, from the numbers of all layers.
 
-use crate::chart::{Chart, Kind, Layer};
+use crate::chart::{Chart, Layer, LayerKind};
 
 /// The range of numbers along an axis.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -62,18 +62,18 @@ impl Extent {
 /// The categories of bars and boxes, in order of first appearance.
 pub fn categories(chart: &Chart) -> Vec<String> {
     let mut seen = std::collections::HashSet::new();
-    let words = chart.layers.iter().filter(|l| by_category(l.kind)).flat_map(|l| &l.words);
+    let words = chart.layers.iter().filter(|l| has_categories(l.kind)).flat_map(|l| &l.words);
     words.filter(|w| seen.insert(w.as_str())).cloned().collect()
 }
 
 /// Whether the x coordinates of a layer are categories.
-pub fn by_category(kind: Kind) -> bool {
-    matches!(kind, Kind::Bars | Kind::Stacked | Kind::Box)
+pub fn has_categories(kind: LayerKind) -> bool {
+    matches!(kind, LayerKind::Bars | LayerKind::Stacked | LayerKind::Box)
 }
 
 /// Whether a matrix is shown in reading order, with its first row at the top.
-pub fn upside_down(chart: &Chart) -> bool {
-    !chart.layers.is_empty() && chart.layers.iter().all(|l| l.kind == Kind::Heatmap && l.y.is_empty())
+pub fn is_matrix_order(chart: &Chart) -> bool {
+    !chart.layers.is_empty() && chart.layers.iter().all(|l| l.kind == LayerKind::Heatmap && l.y.is_empty())
 }
 
 /// Whether a number has a position on an axis.
@@ -82,7 +82,7 @@ pub fn fits(v: f64, log: bool) -> bool {
 }
 
 /// Whether some number has no position in the picture.
-pub fn any_missing(chart: &Chart) -> bool {
+pub fn has_missing(chart: &Chart) -> bool {
     let bad = |vs: &[f64], log| vs.iter().any(|v| !fits(*v, log));
     chart.layers.iter().any(|l| {
         bad(&l.x, chart.log.0)
@@ -112,31 +112,41 @@ fn layer(chart: &Chart, l: &Layer) -> (Extent, Extent) {
     let (mut x, mut y) = (NOTHING, NOTHING);
     let (log_x, log_y) = chart.log;
     match l.kind {
-        Kind::Line | Kind::Scatter | Kind::Area | Kind::Band | Kind::Path | Kind::Quiver | Kind::Stem | Kind::Text => {
+        LayerKind::Line
+        | LayerKind::Scatter
+        | LayerKind::Area
+        | LayerKind::Band
+        | LayerKind::Path
+        | LayerKind::Quiver
+        | LayerKind::Stem
+        | LayerKind::Text => {
             points(l, &l.y, chart.log, &mut x, &mut y);
-            if l.kind == Kind::Band {
+            if l.kind == LayerKind::Band {
                 points(l, &l.v, chart.log, &mut x, &mut y);
             }
-            if l.kind == Kind::Quiver {
+            if l.kind == LayerKind::Quiver {
                 room_for_arrows(chart, l, &mut x, &mut y);
             }
             (x.air, y.air) = ((true, true), (true, true));
         }
-        Kind::Bars | Kind::Box => {
+        LayerKind::Bars | LayerKind::Box => {
             l.y.iter().filter(|v| fits(**v, log_y)).for_each(|v| y.add(*v));
             y.air = (true, true);
         }
-        Kind::Hist => histogram(l, chart.log, &mut x, &mut y),
-        Kind::Heatmap | Kind::Contour => {
+        LayerKind::Hist => histogram(l, chart.log, &mut x, &mut y),
+        LayerKind::Heatmap | LayerKind::Contour => {
             let (columns, rows) = (edges(&l.x, l.z.columns, l.kind), edges(&l.y, l.z.rows, l.kind));
             columns.iter().filter(|v| fits(**v, log_x)).for_each(|v| x.add(*v));
             rows.iter().filter(|v| fits(**v, log_y)).for_each(|v| y.add(*v));
         }
-        Kind::Across => l.y.iter().filter(|v| fits(**v, log_y)).for_each(|v| y.add(*v)),
-        Kind::Upright => l.x.iter().filter(|v| fits(**v, log_x)).for_each(|v| x.add(*v)),
-        Kind::Stacked | Kind::Surface => {}
+        LayerKind::Across => l.y.iter().filter(|v| fits(**v, log_y)).for_each(|v| y.add(*v)),
+        LayerKind::Upright => l.x.iter().filter(|v| fits(**v, log_x)).for_each(|v| x.add(*v)),
+        LayerKind::Stacked | LayerKind::Surface => {}
     }
-    if matches!(l.kind, Kind::Area | Kind::Bars | Kind::Hist | Kind::Stem) && !log_y && !y.is_empty() {
+    if matches!(l.kind, LayerKind::Area | LayerKind::Bars | LayerKind::Hist | LayerKind::Stem)
+        && !log_y
+        && !y.is_empty()
+    {
         y.from_zero();
     }
     (x, y)
@@ -154,7 +164,7 @@ fn histogram(l: &Layer, (log_x, log_y): (bool, bool), x: &mut Extent, y: &mut Ex
 
 /// Arrows extend by up to the distance of their points. Over a grid, which has its own limits, they are clipped.
 fn room_for_arrows(chart: &Chart, l: &Layer, x: &mut Extent, y: &mut Extent) {
-    let on_grid = chart.layers.iter().any(|l| matches!(l.kind, Kind::Heatmap | Kind::Contour));
+    let on_grid = chart.layers.iter().any(|l| matches!(l.kind, LayerKind::Heatmap | LayerKind::Contour));
     let part = (1.0 / (l.x.len().max(1) as f64).sqrt()).min(0.25);
     for (e, log) in [(x, chart.log.0), (y, chart.log.1)] {
         let by = part * (e.high / 2.0 - e.low / 2.0) * 2.0;
@@ -176,12 +186,12 @@ fn points(l: &Layer, ys: &[f64], log: (bool, bool), x: &mut Extent, y: &mut Exte
 /// The extent of stacked bars.
 fn stacks(chart: &Chart, categories: &[String]) -> Extent {
     let mut out = NOTHING;
-    if !chart.layers.iter().any(|l| l.kind == Kind::Stacked) {
+    if !chart.layers.iter().any(|l| l.kind == LayerKind::Stacked) {
         return out;
     }
     let (mut up, mut down) = (vec![0.0f64; categories.len()], vec![0.0f64; categories.len()]);
     let place = places(categories);
-    for l in chart.layers.iter().filter(|l| l.kind == Kind::Stacked) {
+    for l in chart.layers.iter().filter(|l| l.kind == LayerKind::Stacked) {
         for (w, v) in l.words.iter().zip(&l.y).filter(|p| p.1.is_finite()) {
             let Some(k) = place.get(w.as_str()) else { continue };
             if *v > 0.0 {
@@ -227,12 +237,12 @@ pub fn bins(l: &Layer) -> Vec<(f64, f64, usize)> {
 }
 
 /// The edges of a grid's cells (heatmaps), or the positions of its points (contours).
-pub fn edges(at: &[f64], n: usize, kind: Kind) -> Vec<f64> {
+pub fn edges(at: &[f64], n: usize, kind: LayerKind) -> Vec<f64> {
     if n == 0 {
         return Vec::new();
     }
     let centre = |k: usize| at.get(k).copied().unwrap_or(k as f64);
-    if kind == Kind::Contour {
+    if kind == LayerKind::Contour {
         return (0..n).map(centre).collect();
     }
     let half = |k: usize| if n == 1 { 1.0 } else { centre(k.min(n - 2) + 1) - centre(k.min(n - 2)) } / 2.0;
@@ -251,7 +261,8 @@ pub fn edges(at: &[f64], n: usize, kind: Kind) -> Vec<f64> {
 
 /// The minimal and maximal height in a chart's grids.
 pub fn heights(chart: &Chart, centred: bool) -> Option<(f64, f64)> {
-    let grids = chart.layers.iter().filter(|l| matches!(l.kind, Kind::Heatmap | Kind::Contour | Kind::Surface));
+    let grids =
+        chart.layers.iter().filter(|l| matches!(l.kind, LayerKind::Heatmap | LayerKind::Contour | LayerKind::Surface));
     let mut e = NOTHING;
     let mut any = false;
     for l in grids {

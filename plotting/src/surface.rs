@@ -1,6 +1,6 @@
 //! Surfaces in perspective, drawn from back to front.
 
-use crate::chart::{Chart, Grid, Kind, Layer};
+use crate::chart::{Chart, Grid, Layer, LayerKind};
 use crate::colour::{Colour, Theme};
 use crate::legend;
 use crate::panel::{LABEL, Panel, SMALL};
@@ -14,15 +14,15 @@ const TURN: f64 = 0.72;
 const TILT: f64 = 0.5;
 
 /// The projection of the unit cube to the screen.
-struct View {
+struct SurfaceView {
     centre: Point,
     scale: f64,
 }
 
-impl View {
-    fn of(f: Frame) -> View {
+impl SurfaceView {
+    fn of(f: Frame) -> SurfaceView {
         let scale = (f.w / 1.7).min(f.h / 1.5);
-        View { centre: (f.x + f.w / 2.0, f.y + f.h / 2.0), scale }
+        SurfaceView { centre: (f.x + f.w / 2.0, f.y + f.h / 2.0), scale }
     }
 
     /// The screen position of a point, and its depth.
@@ -40,9 +40,9 @@ pub fn draw(chart: &Chart, theme: Theme, inner: Frame) -> Vec<Shape> {
     let side = legend::width(&whole).min(0.4 * inner.w);
     let frame = Frame { x: inner.x, y: inner.y + 6.0, w: inner.w - side, h: inner.h - 12.0 };
     let panel = Panel { frame, ..whole };
-    let view = View::of(frame);
+    let view = SurfaceView::of(frame);
     let mut out = Vec::new();
-    let layers: Vec<&Layer> = chart.layers.iter().filter(|l| l.kind == Kind::Surface).collect();
+    let layers: Vec<&Layer> = chart.layers.iter().filter(|l| l.kind == LayerKind::Surface).collect();
     out.push(Shape::Group("axes", axes(&panel, &layers, &view)));
     for l in &layers {
         out.push(Shape::Group("surface", surface(&panel, l, &view)));
@@ -69,7 +69,7 @@ fn spans(p: &Panel, layers: &[&Layer]) -> [Axis; 3] {
     [span(layers, |l| (&l.x, l.z.columns)), span(layers, |l| (&l.y, l.z.rows)), Axis::new(heights, false, (0.0, 1.0))]
 }
 
-fn surface(p: &Panel, l: &Layer, view: &View) -> Vec<Shape> {
+fn surface(p: &Panel, l: &Layer, view: &SurfaceView) -> Vec<Shape> {
     let [ax, ay, az] = spans(p, &[l]);
     let g = &l.z;
     let (rows, columns) = (picked(g.rows), picked(g.columns));
@@ -129,7 +129,7 @@ fn picked(n: usize) -> Vec<usize> {
 }
 
 /// Three walls of the box, with tick labels along the front edges.
-fn axes(p: &Panel, layers: &[&Layer], view: &View) -> Vec<Shape> {
+fn axes(p: &Panel, layers: &[&Layer], view: &SurfaceView) -> Vec<Shape> {
     let [ax, ay, az] = spans(p, layers);
     let ink = p.ink;
     let mut out = Vec::new();
@@ -159,7 +159,7 @@ fn axes(p: &Panel, layers: &[&Layer], view: &View) -> Vec<Shape> {
     out
 }
 
-fn numbers_and_labels(p: &Panel, layers: &[&Layer], view: &View) -> Vec<Shape> {
+fn numbers_and_labels(p: &Panel, layers: &[&Layer], view: &SurfaceView) -> Vec<Shape> {
     let [ax, ay, az] = spans(p, layers);
     let ink = p.ink;
     let mut out = Vec::new();

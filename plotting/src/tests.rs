@@ -1,26 +1,26 @@
 //! All kinds of plots with hostile numbers: no panics, and no invalid numbers in files.
 
-use crate::chart::{Chart, Grid, Kind, Layer};
+use crate::chart::{Chart, Grid, Layer, LayerKind};
 use crate::{Figure, Theme};
 
-const KINDS: [Kind; 17] = [
-    Kind::Line,
-    Kind::Scatter,
-    Kind::Area,
-    Kind::Band,
-    Kind::Bars,
-    Kind::Stacked,
-    Kind::Hist,
-    Kind::Box,
-    Kind::Heatmap,
-    Kind::Contour,
-    Kind::Quiver,
-    Kind::Surface,
-    Kind::Path,
-    Kind::Stem,
-    Kind::Across,
-    Kind::Upright,
-    Kind::Text,
+const KINDS: [LayerKind; 17] = [
+    LayerKind::Line,
+    LayerKind::Scatter,
+    LayerKind::Area,
+    LayerKind::Band,
+    LayerKind::Bars,
+    LayerKind::Stacked,
+    LayerKind::Hist,
+    LayerKind::Box,
+    LayerKind::Heatmap,
+    LayerKind::Contour,
+    LayerKind::Quiver,
+    LayerKind::Surface,
+    LayerKind::Path,
+    LayerKind::Stem,
+    LayerKind::Across,
+    LayerKind::Upright,
+    LayerKind::Text,
 ];
 
 /// Pseudo-random numbers from a seed (xorshift).
@@ -58,7 +58,7 @@ impl Random {
         ["", "a", "α", "a very long name of a category that has no room", "<&>\"\u{1}\n", "b"][self.below(6)].to_owned()
     }
 
-    fn layer(&mut self, kind: Kind) -> Layer {
+    fn layer(&mut self, kind: LayerKind) -> Layer {
         let (x, y, u, v) = (self.numbers(), self.numbers(), self.numbers(), self.numbers());
         let words = (0..self.below(12)).map(|_| self.word()).collect();
         let (rows, columns) = (self.below(6), self.below(6));
@@ -80,7 +80,7 @@ impl Random {
         }
     }
 
-    fn chart(&mut self, kind: Kind) -> Chart {
+    fn chart(&mut self, kind: LayerKind) -> Chart {
         let mut layers = vec![self.layer(kind)];
         for _ in 0..self.below(3) {
             let kind = KINDS[self.below(17)];
@@ -130,7 +130,7 @@ fn no_numbers_break_a_picture() {
 
 #[test]
 fn facets_in_facets_end_somewhere() {
-    let mut chart = Random(7).chart(Kind::Line);
+    let mut chart = Random(7).chart(LayerKind::Line);
     for _ in 0..6 {
         chart = Chart { facets: vec![chart.clone(), chart], columns: 2, ..Chart::default() };
     }
@@ -143,7 +143,7 @@ fn a_million_points_make_a_small_picture() {
     let n = 1_000_000;
     let x: Vec<f64> = (0..n).map(f64::from).collect();
     let y: Vec<f64> = x.iter().map(|v| (v / 1e4).sin() + (v * 12.9898).sin() * 0.1).collect();
-    for kind in [Kind::Line, Kind::Scatter, Kind::Area, Kind::Stem, Kind::Path] {
+    for kind in [LayerKind::Line, LayerKind::Scatter, LayerKind::Area, LayerKind::Stem, LayerKind::Path] {
         let layer = Layer { kind, x: x.clone(), y: y.clone(), ..Layer::default() };
         let svg = Figure::of(Chart { layers: vec![layer], ..Chart::default() }).svg(Theme::Light);
         assert!(svg.len() < 900_000, "{kind:?}: {}", svg.len());
@@ -154,7 +154,7 @@ fn a_million_points_make_a_small_picture() {
 #[test]
 fn text_is_drawn_with_axes() {
     let layer = Layer {
-        kind: Kind::Line,
+        kind: LayerKind::Line,
         x: vec![0.0, 1.0, 2.0],
         y: vec![0.0, 1.0, 0.0],
         name: "tent".into(),

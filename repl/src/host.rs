@@ -3,7 +3,7 @@
 use adl_interp::fault;
 use adl_interp::host::{Format, Host};
 use adl_interp::value::Value;
-use adl_interp::vm::Starved;
+use adl_interp::vm::OutOfMemoryFlag;
 use adl_plotting::live::Live;
 use adl_plotting::{Figure, Theme};
 use std::io::{IsTerminal, Write};
@@ -86,7 +86,7 @@ pub fn say(text: &str) {
 }
 
 /// The cache directory: `$ADL_CACHE`, or `adl` in the system's cache directory. `None` if the variable is empty.
-fn kept_in() -> Option<PathBuf> {
+fn cache_dir() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).map(PathBuf::from);
     match set("ADL_CACHE") {
         Some(dir) => (!dir.as_os_str().is_empty()).then_some(dir),
@@ -158,10 +158,10 @@ impl Host for Terminal {
         std::env::var(name).ok()
     }
     fn kept(&mut self, name: &str) -> Option<Vec<u8>> {
-        std::fs::read(kept_in()?.join(name)).ok()
+        std::fs::read(cache_dir()?.join(name)).ok()
     }
     fn keep(&mut self, name: &str, bytes: &[u8]) {
-        let Some(dir) = kept_in() else { return };
+        let Some(dir) = cache_dir() else { return };
         // If the cache cannot be written, the data is computed again next time.
         let _ = std::fs::create_dir_all(&dir).and_then(|()| adl_files::write(dir.join(name), bytes));
     }
@@ -233,19 +233,19 @@ impl Terminal {
 }
 
 /// Asks for progress ten times a second, as long as there is a session and a terminal to show it on.
-pub fn watch(tick: &Arc<AtomicBool>, starved: &Starved) {
+pub fn watch(tick: &Arc<AtomicBool>, out_of_memory: &OutOfMemoryFlag) {
     if !std::io::stderr().is_terminal() {
         return;
     }
     let tick = Arc::downgrade(tick);
-    let starved = starved.downgrade();
+    let out_of_memory = out_of_memory.downgrade();
     let step = move || {
         fault::point(fault::Point::Progress);
         tick.upgrade()?.store(true, Ordering::Relaxed);
         Some(Duration::from_millis(100))
     };
     let stop = move || {
-        if let Some(s) = starved.upgrade() {
+        if let Some(s) = out_of_memory.upgrade() {
             s.interrupt();
         }
     };

@@ -17,7 +17,8 @@ use std::process::ExitCode;
 
 // Programs allocate and free small arrays by the million, and large ones repeatedly.
 #[global_allocator]
-static MEMORY: adl_jit::alloc::Keeping<mimalloc::MiMalloc> = adl_jit::alloc::Keeping(mimalloc::MiMalloc);
+static MEMORY: adl_jit::alloc::CachingAllocator<mimalloc::MiMalloc> =
+    adl_jit::alloc::CachingAllocator(mimalloc::MiMalloc);
 
 /// A strict ML-like scripting language in which gradients are first-class.
 ///
@@ -57,9 +58,12 @@ pub struct Global {
     /// Memory that the process may hold, in MiB; by default nearly all of the machine.
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(16..1 << 40), global = true)]
     memory: Option<u64>,
-    /// How derivatives are computed: by transformed code where possible (`main`), or always on a tape.
-    #[arg(long, value_name = "ROAD", default_value = "main", value_parser = ["main", "tape"], env = "ADL_ROAD", hide_env = true, global = true)]
-    road: String,
+    /// How derivatives are computed: by transformed code where possible (`compiled`), or always on a tape (`taped`).
+    #[arg(long, value_name = "HOW", default_value = "compiled", value_parser = ["compiled", "taped"], env = "ADL_AD", hide_env = true, global = true)]
+    ad: String,
+    /// The old name of `--ad`.
+    #[arg(long = "road", value_parser = ["main", "tape"], hide = true, global = true)]
+    old_ad: Option<String>,
     /// Never compile to native code: results are the same, loops slower.
     #[arg(long, global = true)]
     no_jit: bool,
@@ -83,7 +87,24 @@ pub struct Global {
     full_stack: bool,
     /// Say at the end how each derivative was computed.
     #[arg(long, global = true)]
-    roads: bool,
+    derivation: bool,
+    /// The old name of `--derivation`.
+    #[arg(long = "roads", hide = true, global = true)]
+    old_derivation: bool,
+}
+
+impl Global {
+    /// Replaces flags of old names by those of today, with a warning for each.
+    fn rename_old_flags(&mut self) {
+        if let Some(old) = self.old_ad.take() {
+            self.ad = if old == "tape" { "taped" } else { "compiled" }.to_owned();
+            eprintln!("warning: `--road {old}` is now `--ad {}`", self.ad);
+        }
+        if std::mem::take(&mut self.old_derivation) {
+            self.derivation = true;
+            eprintln!("warning: `--roads` is now `--derivation`");
+        }
+    }
 }
 
 #[derive(Subcommand)]
@@ -190,9 +211,9 @@ enum Command {
 }
 
 fn plan(text: &str) -> Result<String, String> {
-    match adl_interp::ir::road::Plan::parse(text) {
+    match adl_interp::ir::derive::Plan::parse(text) {
         Some(_) => Ok(text.to_owned()),
-        None => Err(format!("plans are {}", adl_interp::ir::road::SPELLINGS)),
+        None => Err(format!("plans are {}", adl_interp::ir::derive::SPELLINGS)),
     }
 }
 
@@ -209,6 +230,8 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(e) => return ExitCode::from(not_run(&e)),
     };
+    let mut cli = cli;
+    cli.global.rename_old_flags();
     let global = cli.global.clone();
     ExitCode::from(commands::guarded(&global, || dispatch(cli)))
 }
@@ -276,7 +299,7 @@ fn run(global: &Global, command: Option<Command>) -> u8 {
         Some(Command::Check { explain: Some(code), .. }) => commands::explain(&code),
         Some(Command::Check { files, .. }) => commands::check(global, &files),
         Some(Command::Fmt { check, diff, files }) => {
-            commands::fmt::fmt(global, commands::fmt::Want::of(check, diff), &files)
+            commands::fmt::fmt(global, commands::fmt::FmtAction::of(check, diff), &files)
         }
         Some(Command::Test { filter, verbose, files }) => commands::measure::test(global, &filter, verbose, &files),
         Some(Command::Bench { filter, save, against, files }) => {

@@ -6,7 +6,7 @@
 
 use adl_interp::fault;
 use adl_interp::memory::Shortage;
-use adl_interp::vm::Starved;
+use adl_interp::vm::OutOfMemoryFlag;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -30,18 +30,18 @@ static ASKED: AtomicU64 = AtomicU64::new(0);
 
 /// Monitors the memory as long as the session lives. `limit`: the maximal memory of the process in bytes; by default
 /// nearly all of the machine's.
-pub fn guard(starved: &Starved, limit: Option<u64>) {
+pub fn guard(out_of_memory: &OutOfMemoryFlag, limit: Option<u64>) {
     ASKED.store(limit.unwrap_or(0), Ordering::Relaxed);
     adl_interp::memory::set_source(grant);
-    hold_back(address_limit());
-    let alarm = starved.downgrade();
+    reserve_address_space(address_limit());
+    let alarm = out_of_memory.downgrade();
     adl_jit::alloc::set_alarm(Box::new(move || {
         if let Some(s) = alarm.upgrade() {
-            s.set(adl_jit::alloc::most_resident());
+            s.set(adl_jit::alloc::peak_resident_bytes());
         }
     }));
-    let weak = starved.downgrade();
-    let alarm = starved.downgrade();
+    let weak = out_of_memory.downgrade();
+    let alarm = out_of_memory.downgrade();
     let stop = move || {
         if let Some(s) = alarm.upgrade() {
             s.interrupt();
@@ -51,36 +51,36 @@ pub fn guard(starved: &Starved, limit: Option<u64>) {
     let _ = fault::helper("adl-memory", move || look(&weak.upgrade()?), stop);
 }
 
-/// Looks once, and says when to look again; not where nobody knows what the process holds.
-fn look(s: &Starved) -> Option<Duration> {
+/// Checks once. Returns when to check again, or nothing if the resident size is unknown.
+fn look(s: &OutOfMemoryFlag) -> Option<Duration> {
     fault::point(fault::Point::Memory);
-    let held = Held::now()?;
-    let bounds = Bounds::now();
+    let held = MemoryUse::now()?;
+    let bounds = MemoryLimits::now();
     let mut left = bounds.left(&held);
     // What is kept for later arrays goes first.
     if left == 0 && adl_jit::alloc::release() > 0 {
-        left = Held::now().map_or(0, |held| bounds.left(&held));
+        left = MemoryUse::now().map_or(0, |held| bounds.left(&held));
     }
     match left {
         0 => s.set(held.resident),
         // A run that is ending has the reserve.
         _ if s.ending() => {}
-        _ => hold_back(bounds.address),
+        _ => reserve_address_space(bounds.address),
     }
     Some(Duration::from_secs_f64(left as f64 / RATE as f64).clamp(SHORTEST, LONGEST))
 }
 
 /// Reserves address space for the end of a run, if the address space is limited.
-fn hold_back(limit: Option<u64>) {
+fn reserve_address_space(limit: Option<u64>) {
     if let Some(limit) = limit {
-        adl_jit::alloc::hold_back(usize::try_from(limit / HELD_BACK).unwrap_or(0));
+        adl_jit::alloc::reserve_address_space(usize::try_from(limit / HELD_BACK).unwrap_or(0));
     }
 }
 
 /// Whether an allocation of this size is permitted now.
 fn grant(bytes: u64) -> Result<(), Shortage> {
-    let bounds = Bounds::now();
-    let shortage = || Some(bounds.hard(&Held::now()?)).filter(|s| s.free < bytes);
+    let bounds = MemoryLimits::now();
+    let shortage = || Some(bounds.hard(&MemoryUse::now()?)).filter(|s| s.free < bytes);
     match shortage() {
         // Memory cached for later arrays counts as free.
         Some(_) if adl_jit::alloc::release() > 0 => shortage().map_or(Ok(()), Err),
@@ -90,7 +90,7 @@ fn grant(bytes: u64) -> Result<(), Shortage> {
 }
 
 /// The memory of the process in bytes.
-struct Held {
+struct MemoryUse {
     resident: u64,
     /// Its address space.
     address: u64,
@@ -98,7 +98,7 @@ struct Held {
 
 /// The limits in bytes.
 #[derive(Default)]
-struct Bounds {
+struct MemoryLimits {
     /// The limit given by `--memory`.
     asked: Option<u64>,
     /// The limit of the address space (`ulimit -v`).
@@ -109,18 +109,18 @@ struct Bounds {
     machine: Option<(u64, u64)>,
 }
 
-impl Held {
-    fn now() -> Option<Held> {
+impl MemoryUse {
+    fn now() -> Option<MemoryUse> {
         let text = std::fs::read_to_string("/proc/self/statm").ok()?;
         let mut pages = text.split(' ').map_while(|n| n.parse::<u64>().ok());
         let page = rustix::param::page_size() as u64;
-        Some(Held { address: pages.next()? * page, resident: pages.next()? * page })
+        Some(MemoryUse { address: pages.next()? * page, resident: pages.next()? * page })
     }
 }
 
-impl Bounds {
-    fn now() -> Bounds {
-        Bounds {
+impl MemoryLimits {
+    fn now() -> MemoryLimits {
+        MemoryLimits {
             asked: Some(ASKED.load(Ordering::Relaxed)).filter(|n| *n > 0),
             address: address_limit(),
             groups: groups(
@@ -132,7 +132,7 @@ impl Bounds {
     }
 
     /// The remaining bytes under the hard limits, which are checked before an allocation.
-    fn hard(&self, held: &Held) -> Shortage {
+    fn hard(&self, held: &MemoryUse) -> Shortage {
         let of = |limit: u64, used: u64| Shortage { free: limit.saturating_sub(used), limit };
         let asked = self.asked.map(|limit| of(limit, held.resident));
         let address = self.address.map(|limit| of(limit, held.address));
@@ -146,7 +146,7 @@ impl Bounds {
     }
 
     /// The bytes that a run may still allocate; 0 if it must end.
-    fn left(&self, held: &Held) -> u64 {
+    fn left(&self, held: &MemoryUse) -> u64 {
         let address = self.address.map(|limit| limit.saturating_sub(held.address));
         if let Some(limit) = self.asked {
             return limit.saturating_sub(held.resident).min(address.unwrap_or(u64::MAX));
@@ -237,9 +237,9 @@ mod tests {
 
     #[test]
     fn the_least_limit_counts() {
-        let held = Held { resident: 100, address: 300 };
+        let held = MemoryUse { resident: 100, address: 300 };
         let bounds =
-            |asked, address| Bounds { asked, address, groups: vec![(3200, 3000)], machine: Some((3200, 3000)) };
+            |asked, address| MemoryLimits { asked, address, groups: vec![(3200, 3000)], machine: Some((3200, 3000)) };
         assert_eq!(bounds(None, None).hard(&held).free, 100);
         assert_eq!(bounds(Some(150), Some(400)).hard(&held).free, 50);
         assert_eq!(bounds(Some(900), Some(310)).hard(&held).free, 10);
@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(bounds(None, Some(320)).left(&held), 20);
         // The group is full, but mostly because of other processes.
         assert!(bounds(None, None).left(&held) > 0);
-        assert_eq!(bounds(None, None).left(&Held { resident: 3000, address: 3000 }), 100);
-        assert_eq!(Bounds::default().hard(&held).free, u64::MAX);
+        assert_eq!(bounds(None, None).left(&MemoryUse { resident: 3000, address: 3000 }), 100);
+        assert_eq!(MemoryLimits::default().hard(&held).free, u64::MAX);
     }
 }

@@ -511,6 +511,18 @@ fn imports() {
 }
 
 #[test]
+fn flags_of_old_names_are_accepted_with_a_warning() {
+    let d = Dir::new("old-flags");
+    d.file("a.adl", "print (grad (fun x -> x * sin x) 0.5)");
+    let now = d.adl(&["--ad", "taped", "--derivation", "a.adl"]);
+    let old = d.adl(&["--road", "tape", "--roads", "a.adl"]);
+    assert_eq!((old.code, &old.out), (now.code, &now.out));
+    assert!(old.err.contains("`--road tape` is now `--ad taped`"), "{}", old.err);
+    assert!(old.err.contains("`--roads` is now `--derivation`"), "{}", old.err);
+    assert!(now.err.contains("taped") && old.err.ends_with(&now.err), "{}\n{}", now.err, old.err);
+}
+
+#[test]
 fn imports_that_fail() {
     let d = Dir::new("import-bad");
     d.file("c1.adl", "import \"c2.adl\" as B\nprint B.x")
@@ -606,7 +618,7 @@ fn the_first_nan_is_found() {
         "{}",
         main.err
     );
-    let taped = d.adl(&["--check-nan", "--road", "tape", "a.adl"]);
+    let taped = d.adl(&["--check-nan", "--ad", "taped", "a.adl"]);
     assert!(
         taped.code == 1 && taped.err.contains("inf appeared here") && taped.err.contains("a.adl:6:8"),
         "{}",
@@ -684,7 +696,7 @@ fn memory_used_up_is_an_error() {
     ];
     for (i, text) in programs.iter().enumerate() {
         d.file("a.adl", text);
-        for flags in [&[][..], &["--road", "tape"], &["--no-jit"]] {
+        for flags in [&[][..], &["--ad", "taped"], &["--no-jit"]] {
             let args: Vec<&str> = flags.iter().copied().chain(["--memory", "300", "a.adl"]).collect();
             let out = d.adl(&args);
             assert!(

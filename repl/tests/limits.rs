@@ -94,7 +94,7 @@ fn dense_derivatives_are_refused_before_they_are_made() {
         for r in [
             limited(&d, 2_000_000, &["a.adl"], ""),
             d.adl(&["--memory", "1000", "a.adl"]),
-            d.adl(&["--memory", "1000", "--road", "tape", "a.adl"]),
+            d.adl(&["--memory", "1000", "--ad", "taped", "a.adl"]),
         ] {
             ends_well(call, &r);
             for part in ["the dense matrix of 20000 by 20000 derivatives", "3.2 GB are needed", "jacobian_sparse"] {

@@ -78,7 +78,7 @@ pub fn root() -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// A session that prints into memory. With `ADL_ROAD=tape`, all derivatives use taped AD.
+/// A session that prints into memory. With `ADL_AD=taped`, all derivatives use taped AD.
 pub fn session() -> (Session, Rc<RefCell<String>>) {
     adl_ir::verify::always();
     timed_session()
@@ -89,7 +89,7 @@ pub fn timed_session() -> (Session, Rc<RefCell<String>>) {
     let host = Memory::default();
     let out = host.out.clone();
     let mut s = Session::new(Box::new(host));
-    s.set_road(std::env::var("ADL_ROAD").map_or(true, |r| r != "tape"));
+    s.set_compiled_ad(std::env::var("ADL_AD").map_or(true, |r| r != "taped"));
     (s, out)
 }
 

@@ -1,4 +1,4 @@
-//! Arrays change in place where they have one owner, and no other name may see it: random programs that keep arrays under many names, in
+//! Zeros change in place where they have one owner, and no other name may see it: random programs that keep arrays under many names, in
 //! tuples, matrices and functions, and update them, against the same on vectors that are never shared.
 
 use adl_ir::generate::rng::Rng;
@@ -118,7 +118,7 @@ fn run(text: &str, jit: bool) -> (Vec<f64>, bool) {
     let printed = out.borrow().clone();
     let numbers = printed.split(|c: char| "[], \n".contains(c)).filter(|w| !w.is_empty());
     let numbers = numbers.map(|w| w.parse().unwrap_or_else(|_| panic!("{printed}\nof\n{text}"))).collect();
-    (numbers, s.roads().iter().any(|r| r == "call f: main road, native"))
+    (numbers, s.derivations().iter().any(|r| r == "call f: specialised, native"))
 }
 
 #[test]

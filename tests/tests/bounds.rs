@@ -34,7 +34,7 @@ fn indices_of_scatter() {
     let mut wrong = Vec::new();
     for (main, jit) in [(true, true), (true, false), (false, true)] {
         let (mut s, _) = session();
-        s.set_road(main);
+        s.set_compiled_ad(main);
         s.set_jit(jit);
         echo_in(&mut s, LONGER);
         for (text, out) in CASES {

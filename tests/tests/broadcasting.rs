@@ -29,9 +29,9 @@ fn total(rank: usize, e: &str) -> String {
     (0..rank).fold(e.to_owned(), |e, _| format!("sum ({e})"))
 }
 
-fn disagreements(main_road: bool, jit: bool) -> Vec<String> {
+fn disagreements(compiled: bool, jit: bool) -> Vec<String> {
     let (mut s, _) = session();
-    s.set_road(main_road);
+    s.set_compiled_ad(compiled);
     s.set_jit(jit);
     let mut wrong = Vec::new();
     for (p, q) in [(2, 1), (1, 2), (3, 1), (1, 3), (3, 2), (2, 3)] {
@@ -64,9 +64,9 @@ fn disagreements(main_road: bool, jit: bool) -> Vec<String> {
 
 #[test]
 fn operators_on_arrays_of_different_rank_are_those_of_the_rows() {
-    for (main_road, jit) in [(true, true), (true, false), (false, true)] {
-        let wrong = disagreements(main_road, jit);
-        assert!(wrong.is_empty(), "main road {main_road}, native {jit}: {}", wrong.join("\n"));
+    for (compiled, jit) in [(true, true), (true, false), (false, true)] {
+        let wrong = disagreements(compiled, jit);
+        assert!(wrong.is_empty(), "compiled AD {compiled}, native {jit}: {}", wrong.join("\n"));
     }
 }
 

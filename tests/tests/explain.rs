@@ -98,7 +98,7 @@ fn every_code_is_explained_with_an_example() {
 /// Names of other languages: those that are called something else exist under that name, and none of them is a name here.
 #[test]
 fn foreign_names_are_translated_to_names_that_exist() {
-    use adl_typing::errors::foreign;
+    use adl_typing::errors::foreign_names;
     let (mut s, _) = adl_tests::session();
     // A primitive whose shape is written out has no type alone.
     let mut known = |name: &str| match s.type_of(name) {
@@ -106,8 +106,8 @@ fn foreign_names_are_translated_to_names_that_exist() {
         Err(d) => d.first().is_some_and(|d| d.code != "E0201" && d.code != "E0202"),
     };
     let mut wrong: Vec<String> =
-        foreign::same().filter(|(_, ours)| !known(ours)).map(|(_, ours)| format!("there is no {ours}")).collect();
-    let theirs = foreign::same().map(|p| p.0).chain(foreign::others().map(|p| p.0));
+        foreign_names::same().filter(|(_, ours)| !known(ours)).map(|(_, ours)| format!("there is no {ours}")).collect();
+    let theirs = foreign_names::same().map(|p| p.0).chain(foreign_names::others().map(|p| p.0));
     // `where` is told apart by what follows it.
     wrong.extend(theirs.filter(|n| *n != "where" && known(n)).map(|n| format!("{n} is a name of adl")));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

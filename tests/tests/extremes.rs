@@ -24,12 +24,12 @@ enum Reference {
     /// One with kinks: value and both derivatives.
     KinkedPair(fn(f64, f64) -> (f64, f64, f64)),
     /// Operations on arrays: `tests/programs/extremes.adl` has them.
-    Arrays,
+    Zeros,
     /// It has no derivative of its own: it is discrete, or applies functions that have.
     None,
 }
 
-use Reference::{Arrays, Kinked, KinkedPair, None as Nothing, Pair, Smooth};
+use Reference::{Kinked, KinkedPair, None as Nothing, Pair, Smooth, Zeros};
 
 fn one() -> Real {
     Real::from(1.0)
@@ -298,7 +298,7 @@ fn reference(p: Prim) -> Reference {
         | P::Svd
         | P::Eigh
         | P::Inv
-        | P::Det => Arrays,
+        | P::Det => Zeros,
         // These move numbers, or apply functions to them.
         P::Map
         | P::Map2
@@ -521,7 +521,7 @@ const MODES: [(bool, bool); 3] = [(true, true), (true, false), (false, true)];
 /// The numbers of the echo of `text`, on transformed code or tapes, as native code or not.
 fn numbers(text: &str, (main, jit): (bool, bool)) -> Vec<f64> {
     let (mut s, _) = session();
-    s.set_road(main);
+    s.set_compiled_ad(main);
     s.set_jit(jit);
     let echo = adl_tests::echo_in(&mut s, text);
     let value = echo.split(" : ").next().unwrap_or_default().to_owned();

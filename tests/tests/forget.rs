@@ -91,5 +91,5 @@ fn residuals_that_are_looked_at_stay() {
     churn(&mut s, 600);
     let shown = watch.borrow().shown.clone();
     let after = s.apply_residuals(&shown).unwrap_or_else(|d| panic!("{}", d[0].message));
-    assert!(adl_interp::ir::road::table::inside(&after).is_some());
+    assert!(adl_interp::ir::derive::table::inside(&after).is_some());
 }

@@ -1,15 +1,15 @@
 //! The quick part of fuzzing: random programs against the reference evaluator, and broken texts, files and entries. The long part is
 //! `cargo run --release -p adl-tests --bin fuzz -- --minutes 60`.
 
-use adl_tests::fuzz::report::{Plan, front, programs};
+use adl_tests::fuzz::report::{FuzzPlan, front, programs};
 use std::time::Duration;
 
 /// Stack of the thread that generates and evaluates.
 const STACK: usize = 256 << 20;
 
 /// A short run. What is not done within the time is left out.
-fn plan(seconds: u64) -> Plan {
-    Plan {
+fn plan(seconds: u64) -> FuzzPlan {
+    FuzzPlan {
         exe: env!("CARGO_BIN_EXE_fuzz").into(),
         seed: 1,
         time: Duration::from_secs(seconds),
@@ -22,7 +22,7 @@ fn plan(seconds: u64) -> Plan {
     }
 }
 
-fn compare(seeds: Vec<u64>, plan: Plan) {
+fn compare(seeds: Vec<u64>, plan: FuzzPlan) {
     let run = move || programs(&plan, seeds.into_iter()).unwrap();
     let summary = std::thread::Builder::new().stack_size(STACK).spawn(run).unwrap().join().unwrap();
     assert!(summary.compared > 0);
@@ -49,7 +49,7 @@ fn new_random_programs_agree_with_the_reference() {
 #[test]
 fn broken_texts_files_and_entries_are_answered() {
     for kind in ["text", "files", "entries"] {
-        let (cases, failures) = front(&Plan { programs: 1500, ..plan(12) }, kind).unwrap();
+        let (cases, failures) = front(&FuzzPlan { programs: 1500, ..plan(12) }, kind).unwrap();
         assert!(cases > 0 && failures.is_empty(), "{kind}: {}", failures.join("\n"));
     }
 }
@@ -97,10 +97,10 @@ fn the_generator_reaches_every_feature() {
 /// Seed 5001101 once multiplied a vector by a matrix without rows, whose width is 0.
 #[test]
 fn the_reference_refuses_no_program() {
-    use adl_tests::fuzz::{evaluate::Stop, generate::Generator, ways::ways};
+    use adl_tests::fuzz::{evaluate::NoAnswer, generate::Generator, ways::ways};
     let refused = || {
         (5_000_600..5_001_200)
-            .filter(|seed| matches!(ways(&Generator::new(*seed).program()), Err(Stop::Invalid)))
+            .filter(|seed| matches!(ways(&Generator::new(*seed).program()), Err(NoAnswer::Invalid)))
             .collect::<Vec<u64>>()
     };
     let refused = std::thread::Builder::new().stack_size(STACK).spawn(refused).unwrap().join().unwrap();

@@ -3,7 +3,7 @@
 #[path = "../../lang/gpu/tests/common/mod.rs"]
 mod common;
 
-use adl_interp::device::{Device, Prepared, Refusal, Used};
+use adl_interp::device::{Device, DeviceUsage, Prepared, Refusal};
 use adl_session::Session;
 use adl_tests::functions::{FUNCTIONS, UNARY};
 use adl_tests::{Memory, echo_in, session};
@@ -322,8 +322,11 @@ fn loops_of_small_kernels_are_given_up() {
     for line in text {
         assert!(agree(&echo_in(&mut cpu, line), &echo_in(&mut gpu, line)), "{line}");
     }
-    let roads = gpu.explained();
-    assert!(roads.iter().any(|l| l.contains("loops that the host turns") && !l.contains("tape")), "{roads:?}");
+    let derivations = gpu.explained();
+    assert!(
+        derivations.iter().any(|l| l.contains("loops whose iterations the host starts") && !l.contains("tape")),
+        "{derivations:?}"
+    );
     assert!(used(&gpu).0 - before < 2000, "{} kernels", used(&gpu).0 - before);
 }
 
@@ -357,9 +360,13 @@ fn costs_and_explanations_say_what_moves() {
     let mut cpu = Session::new(Box::new(Memory::default()));
     echo_in(&mut cpu, "let f (v : []Float) = sum (v * v)");
     assert_eq!(echo_in(&mut cpu, "(cost f [1.0]).gpu.kernels"), "0 : Int");
-    s.forget_roads();
+    s.clear_derivations();
     echo_in(&mut s, "grad f (for i < 100000 -> float i)");
-    assert!(s.timed_roads().iter().any(|l| l.starts_with("grad f: main road; on the GPU (")), "{:?}", s.timed_roads());
+    assert!(
+        s.timed_derivations().iter().any(|l| l.starts_with("grad f: compiled AD; on the GPU (")),
+        "{:?}",
+        s.timed_derivations()
+    );
 }
 
 #[test]
@@ -503,6 +510,7 @@ fn an_interrupt_ends_waiting() {
     let late = asks.join().unwrap().elapsed();
     assert_eq!(out.diags.iter().map(|d| d.code).collect::<Vec<_>>(), ["E0708"], "{:?}", out.diags);
     assert!(late < Duration::from_secs(5), "{late:?}");
+    s.clear_interrupt();
     assert_eq!(echo_in(&mut s, "1 + 1"), "2 : Int");
 }
 
@@ -540,7 +548,7 @@ impl Device for Apart {
     fn compiled(&self) -> Option<Vec<u8>> {
         self.0.compiled()
     }
-    fn used(&self) -> Used {
+    fn used(&self) -> DeviceUsage {
         self.0.used()
     }
 }

@@ -11,9 +11,9 @@ fn run(text: &str, jit: bool) -> (String, Vec<String>) {
         out.borrow_mut().push_str(&adl_syntax::render::text(d, &s.sources, false));
     }
     let calls = s
-        .roads()
+        .derivations()
         .into_iter()
-        .filter_map(|r| Some(r.strip_prefix("call ")?.strip_suffix(": main road, native")?.to_owned()))
+        .filter_map(|r| Some(r.strip_prefix("call ")?.strip_suffix(": specialised, native")?.to_owned()))
         .collect();
     let text = out.borrow().clone();
     (text, calls)
@@ -62,7 +62,7 @@ fn loops_of_what_prints_become_native() {
         ),
         &["main"],
     );
-    // Arrays that the loop has alone change in place; errors are as they are otherwise, and it cannot be seen that the loop is called.
+    // Zeros that the loop has alone change in place; errors are as they are otherwise, and it cannot be seen that the loop is called.
     let array = "let main () =
   let n = 5000
   let a = loop a = replicate n 0 for i < n - 1 do scatter a [i + 1] [(a[i] * 7 + i) % 1001]
@@ -245,12 +245,12 @@ print (grad inner u[0 : 3, 0 : 60], grad inner u[0 : 60, 0 : 4])
 }
 
 /// What a program's derivatives took, after it ran.
-fn roads(text: &str, jit: bool) -> Vec<String> {
+fn derivations(text: &str, jit: bool) -> Vec<String> {
     let (mut s, _) = session();
     s.set_jit(jit);
     let result = s.run_file("hot.adl", text.as_bytes());
     assert!(result.diags.is_empty(), "{:?}", result.diags);
-    s.roads()
+    s.derivations()
 }
 
 #[test]
@@ -260,8 +260,8 @@ fn gradients_over_short_rows_of_large_arrays_are_native_at_once() {
   sum (map (fun r -> sum r) (scan (map2 (*)) (replicate 8 1.0) rows))
 let x = for i < 80000 -> 0.9 + 0.2 * sin (float i)
 print (sum (grad loss x))";
-    let found = roads(text, true);
-    assert!(found.iter().any(|r| r.starts_with("grad loss: main road, native")), "{found:?}");
+    let found = derivations(text, true);
+    assert!(found.iter().any(|r| r.starts_with("grad loss: compiled AD, native")), "{found:?}");
 }
 
 #[test]
@@ -271,8 +271,8 @@ fn checks_inside_gradients_do_not_keep_lanes_from_the_main_road() {
   sum (map (fun r -> sum r) (scan (map2 (*)) (replicate 8 1.0) rows))
 let x = for i < 800 -> 0.9 + 0.2 * sin (float i)
 print (sum (for i < 8 -> float i + sum (grad loss x)))";
-    let found = roads(text, false);
-    assert!(found.iter().any(|r| r.starts_with("grad loss: main road")), "{found:?}");
+    let found = derivations(text, false);
+    assert!(found.iter().any(|r| r.starts_with("grad loss: compiled AD")), "{found:?}");
     assert!(!found.iter().any(|r| r.contains("taped")), "{found:?}");
 }
 

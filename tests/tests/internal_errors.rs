@@ -106,7 +106,7 @@ fn a_panic_beside_a_device_changes_nothing() {
 fn a_panic_of_a_helper_ends_the_run() {
     let _alone = alone();
     let (mut s, _) = session();
-    let starved = s.starved();
+    let out_of_memory = s.out_of_memory();
     let (begin, begun) = std::sync::mpsc::channel::<()>();
     let mut steps = 0;
     let step = move || {
@@ -118,7 +118,7 @@ fn a_panic_of_a_helper_ends_the_run() {
         fault::point(Point::Memory);
         (steps < 3).then_some(std::time::Duration::ZERO)
     };
-    fault::helper("adl-test", step, move || starved.interrupt()).expect("a thread");
+    fault::helper("adl-test", step, move || out_of_memory.interrupt()).expect("a thread");
     let _ = begin.send(());
     panics(&mut s, Point::Memory, "let lost = 1.0\nloop x = 0.0 while x < 1.0 do x * 0.5");
     goes_on(&mut s, "helper");
@@ -129,11 +129,11 @@ fn settings_and_earlier_plans_stay() {
     let _alone = alone();
     let (mut s, _) = session();
     assert!(s.set_plan("sqrt").is_ok());
-    s.set_road(false);
+    s.set_compiled_ad(false);
     panics(&mut s, Point::Interpreter, "let lost = 1.0\ngrad (fun x -> sum (reverse [x, x])) 1.0");
-    s.forget_roads();
+    s.clear_derivations();
     assert!(s.eval("grad f 1.0").ok());
-    assert!(s.roads().iter().all(|r| !r.contains("main road")), "{:?}", s.roads());
+    assert!(s.derivations().iter().all(|r| !r.contains("compiled AD")), "{:?}", s.derivations());
 }
 
 #[test]

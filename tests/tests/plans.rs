@@ -319,7 +319,7 @@ fn code_grows_with_functions_not_with_calls() {
         );
     }
     assert_eq!(echo_in(&mut s, "(gradcheck f24 0.7).ok"), "true : Bool");
-    assert!(s.roads().iter().all(|r| !r.contains("taped")), "{:?}", s.roads());
+    assert!(s.derivations().iter().all(|r| !r.contains("taped")), "{:?}", s.derivations());
 }
 
 /// The bound holds, and is no more than a few times the work, also where arrays are captured, read in part, or inside data.

@@ -183,7 +183,7 @@ fn costs_and_residuals_have_pictures() {
     assert!(picture(&Value::Int(1)).is_none());
 }
 
-/// The picture in the README is what its example draws. `UPDATE=1` writes it.
+/// The loss curve that the README links is what its example draws. `UPDATE=1` writes it.
 #[test]
 fn the_picture_of_the_readme_is_made_by_its_example() {
     let host = adl_tests::Memory::default();

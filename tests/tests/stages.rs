@@ -121,8 +121,8 @@ fn native_loops_have_what_they_do_not_change_in_front_of_them() {
     let blocks: Vec<&str> = text.split("\nblock").collect();
     let number = |b: &str| b.split(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse::<u32>().ok());
     // A jump to a header that is met before: the end of a turn.
-    let turns = |b: &&&str| b.rsplit_once("jump block").is_some_and(|(_, to)| number(to) < number(b));
-    let ends: Vec<&&str> = blocks.iter().filter(turns).collect();
+    let trip = |b: &&&str| b.rsplit_once("jump block").is_some_and(|(_, to)| number(to) < number(b));
+    let ends: Vec<&&str> = blocks.iter().filter(trip).collect();
     assert!(text.contains("fdiv") && ends.iter().any(|b| b.contains("fmul")), "{text}");
     assert!(ends.iter().all(|b| !(b.contains("fmul") && b.contains("fdiv"))), "{text}");
 }

@@ -1,5 +1,5 @@
 //! Chains of operations on large arrays give the bits of the operations one after the other, whatever their length and the number of
-//! threads: the value that comes with a gradient (code of the main road) against the ordinary evaluation, and gradients against the tape.
+//! threads: the value that comes with a gradient (compiled AD) against the ordinary evaluation, and gradients against the tape.
 
 use adl_ir::generate::rng::Rng;
 use adl_tests::{echo_in, session};
@@ -62,9 +62,9 @@ fn chains_give_the_same_bits() {
             s.set_threads(0);
             let near =
                 format!("let (a, b) = (grad {f} x, tape x) in maximum (abs (a - b)) <= 1e-9 * (1.0 + maximum (abs b))");
-            s.set_road(false);
+            s.set_compiled_ad(false);
             assert!(s.eval(&format!("let tape z = grad {f} z\nlet taped = tape x")).diags.is_empty(), "{f}");
-            s.set_road(true);
+            s.set_compiled_ad(true);
             assert_eq!(echo_in(&mut s, &near.replace("tape x", "taped")), "true : Bool", "{n}: {f}");
         }
     }
@@ -115,7 +115,7 @@ print (f x y[1:] 0.5)"
                 for d in &result.diags {
                     out.borrow_mut().push_str(&adl_syntax::render::text(d, &s.sources, false));
                 }
-                let native = s.roads().iter().any(|r| r == "call f: main road, native");
+                let native = s.derivations().iter().any(|r| r == "call f: specialised, native");
                 s.set_threads(0);
                 let text = out.borrow().clone();
                 (text, native)

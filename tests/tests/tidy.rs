@@ -188,6 +188,74 @@ fn functions(code: &str) -> Vec<(String, usize)> {
     out
 }
 
+/// Words of the project's old dialect. docs/glossary.md has those of today.
+const OLD_WORDS: &[&str] = &[
+    "road", "roads", "turns", "absent", "heat", "door", "doors", "starved", "attend", "habits", "desk", "clash",
+    "pace", "paces",
+];
+
+/// Phrases without a named agent, in comments and documents.
+const OLD_PHRASES: &[&str] =
+    &["nobody", "whoever", "somebody", "main road", "second road", "is no function", "turned round"];
+
+/// Files that are to be deleted, whose names stay until then.
+const OLD_FILES: &[&str] = &["lang/interp/src/vm/lanes/", "lang/gpu/src/exec/turns.rs", "lang/opt/src/device/"];
+
+/// The words of a name in snake or camel case, in lower case.
+fn words(name: &str) -> Vec<String> {
+    let mut out: Vec<String> = vec![String::new()];
+    for c in name.chars() {
+        if c == '_' || c.is_uppercase() && !out.last().is_some_and(|w| w.ends_with(char::is_uppercase)) {
+            out.push(String::new());
+        }
+        if c != '_' {
+            out.last_mut().unwrap().push(c);
+        }
+    }
+    out.into_iter().map(|w| w.to_lowercase()).filter(|w| !w.is_empty()).collect()
+}
+
+/// The name that a line declares for others, if it declares one.
+fn public_name(line: &str) -> Option<&str> {
+    let rest = line.trim_start().strip_prefix("pub")?;
+    let rest = rest.strip_prefix('(').map_or(rest, |r| r.split_once(')').map_or("", |(_, r)| r)).trim_start();
+    let (kind, rest) = rest.split_once(' ')?;
+    let named = ["fn", "struct", "enum", "trait", "type", "const", "static", "mod"].contains(&kind);
+    named.then(|| rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or(""))
+}
+
+#[test]
+fn names_and_prose_are_in_the_words_of_the_glossary() {
+    let mut wrong = Vec::new();
+    let old = |name: &str| words(name).into_iter().any(|w| OLD_WORDS.contains(&w.as_str()));
+    for (name, code) in library().into_iter().filter(|(n, _)| !OLD_FILES.iter().any(|f| n.starts_with(f))) {
+        let stem = name.rsplit('/').next().unwrap().trim_end_matches(".rs");
+        if old(stem) {
+            wrong.push(format!("{name}: the name of the file"));
+        }
+        wrong.extend(code.lines().filter_map(public_name).filter(|n| old(n)).map(|n| format!("{name}: `{n}`")));
+        let prose = code.lines().filter(|l| l.trim_start().starts_with("//"));
+        wrong.extend(prose.filter(|l| has_old_phrase(l)).map(|l| format!("{name}: {}", l.trim())));
+    }
+    for (name, text) in all().into_iter().filter(|(n, _)| n.ends_with(".md")) {
+        wrong.extend(text.lines().filter(|l| has_old_phrase(l)).map(|l| format!("{name}: {l}")));
+    }
+    assert!(
+        words("DeviceTimes_of") == ["device", "times", "of"] && public_name("    pub(crate) fn of<T>(") == Some("of")
+    );
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn has_old_phrase(line: &str) -> bool {
+    let line = line.to_lowercase();
+    OLD_PHRASES.iter().any(|p| {
+        line.match_indices(p).any(|(at, _)| {
+            let edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
+            edge(line[..at].chars().next_back()) && edge(line[at + p.len()..].chars().next())
+        })
+    })
+}
+
 fn function_name(line: &str) -> Option<String> {
     let mut rest = line;
     for word in ["pub(crate) ", "pub(super) ", "pub ", "const "] {

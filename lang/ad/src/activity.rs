@@ -2,7 +2,7 @@
 //! active parameter through differentiable operations.
 
 use crate::Ad;
-use adl_ir::{Block, FnId, Function, Op, Program, Stmt, Turns, Var};
+use adl_ir::{Block, FnId, Function, Op, Program, Stmt, Trip, Var};
 use adl_prim::Prim;
 use std::collections::HashSet;
 
@@ -87,7 +87,7 @@ impl Activity {
                 }
                 self.mark_like(ad, p, f, &s.outs, &l.body.results);
                 self.mark_like(ad, p, f, &s.outs[..carried], &l.init);
-                debug_assert!(matches!(l.turns, Turns::For(_) | Turns::While(_)));
+                debug_assert!(matches!(l.trip, Trip::Count(_) | Trip::While(_)));
             }
             Op::Call { f: g, args, .. } => {
                 let wrt: Vec<bool> = args.iter().map(|a| self.has(*a)).collect();
@@ -111,7 +111,7 @@ impl Activity {
                 }
             }
             op => {
-                if self.carries(op) {
+                if self.propagates_tangents(op) {
                     s.outs.iter().for_each(|v| self.mark(ad, p, f, *v));
                 }
             }
@@ -133,7 +133,7 @@ impl Activity {
     }
 
     /// Whether an operation without blocks propagates tangents.
-    fn carries(&self, op: &Op) -> bool {
+    fn propagates_tangents(&self, op: &Op) -> bool {
         match op {
             Op::Lit(_)
             | Op::Zero(_)
@@ -141,7 +141,7 @@ impl Activity {
             | Op::Not(_)
             | Op::Dim(..)
             | Op::Shape(_)
-            | Op::Count(_)
+            | Op::Size(_)
             | Op::Nonzero(_)
             | Op::Zeros(_) => false,
             Op::Un(u, a) => !u.is_flat() && self.has(*a),

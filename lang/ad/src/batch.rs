@@ -12,9 +12,9 @@
 
 mod rules;
 
-use crate::unzip::Plan;
+use crate::unzip::UnzipPlan;
 use crate::{Ad, check};
-use adl_ir::{Block, Builder, DataDecl, DataId, FnId, Function, Op, Program, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Builder, DataDecl, DataId, FnId, Function, Op, Program, Stmt, Trip, Ty, Var};
 use adl_specialise::Unsupported;
 
 impl Ad {
@@ -26,7 +26,7 @@ impl Ad {
         p: &mut Program,
         f: FnId,
         wrt: &[bool],
-        plan: &Plan,
+        plan: &UnzipPlan,
         transposed: bool,
     ) -> Result<FnId, Unsupported> {
         let j = self.jvp(p, f, wrt)?;
@@ -86,13 +86,13 @@ fn wide(ad: &mut Ad, p: &mut Program, ty: &Ty) -> Ty {
 }
 
 fn wide_data(ad: &mut Ad, p: &mut Program, d: DataId) -> DataId {
-    if let Some(w) = ad.wide_datas.get(&d) {
+    if let Some(w) = ad.batched_datas.get(&d) {
         return *w;
     }
     let decl = p.data(d).clone();
     let name = format!("directions of {}", decl.name);
     let id = p.add_data(DataDecl { name: name.clone(), cons: Vec::new(), declared: None });
-    ad.wide_datas.insert(d, id);
+    ad.batched_datas.insert(d, id);
     let cons =
         decl.cons.iter().map(|(n, fields)| (n.clone(), fields.iter().map(|t| wide(ad, p, t)).collect())).collect();
     p.set_data(id, DataDecl { name, cons, declared: None });
@@ -132,15 +132,15 @@ impl Batch<'_> {
                 *f = self.ad.batch(self.p, *f)?;
                 args.push(self.k);
             }
-            Op::Loop(l) if matches!(l.turns, Turns::While(_)) => {
-                return Err(Unsupported::new("a loop whose turns are not counted", s.span));
+            Op::Loop(l) if matches!(l.trip, Trip::While(_)) => {
+                return Err(Unsupported::new("a loop without a trip count", s.span));
             }
             Op::If(..) | Op::Switch(..) | Op::Loop(_) => {
                 for part in s.op.blocks_mut() {
                     *part = self.block(part)?;
                 }
             }
-            Op::Con { data, .. } | Op::Fields { data, .. } => *data = wide_data(self.ad, self.p, *data),
+            Op::Construct { data, .. } | Op::Destruct { data, .. } => *data = wide_data(self.ad, self.p, *data),
             _ => return self.leaf(s),
         }
         self.b.push(s);

@@ -3,7 +3,7 @@
 //! Statements with linear operands or results stay, because each linear variable must be used exactly once.
 //! Statements that may print or fail on purpose stay too.
 
-use adl_ir::{Block, Function, Loop, Op, Stmt, Turns, Var};
+use adl_ir::{Block, Function, Loop, Op, Stmt, Trip, Var};
 use adl_prim::Prim;
 use std::collections::HashSet;
 
@@ -144,7 +144,7 @@ impl Dce<'_> {
 
     /// Removes dead code from a loop's body, and returns what the body reads. A carried value is live if a live
     /// result of an iteration depends on it.
-    fn shrink_turn(
+    fn shrink_iteration(
         &self,
         l: &mut Loop,
         [carry, lin_carry]: [&mut Vec<bool>; 2],
@@ -173,7 +173,7 @@ impl Dce<'_> {
         let mut lin_carry = self.read(&lin_outs[..lk], live, true);
         let keep_outs = self.read(&outs[k..k + l.outs.len()], live, false);
         let keep_lin = self.read(&lin_outs[lk..], live, true);
-        if let Turns::While(c) = &mut l.turns {
+        if let Trip::While(c) = &mut l.trip {
             let mut inside = HashSet::new();
             self.block(c, &mut inside);
             for (n, p) in c.params.iter().enumerate() {
@@ -181,7 +181,7 @@ impl Dce<'_> {
             }
             live.extend(inside);
         }
-        let used = self.shrink_turn(l, [&mut carry, &mut lin_carry], [&keep_outs, &keep_lin]);
+        let used = self.shrink_iteration(l, [&mut carry, &mut lin_carry], [&keep_outs, &keep_lin]);
         let keep_xs = self.read(&l.body.params[1 + k..], &used, false);
         let keep_lin_xs = self.read(&l.body.lin_params[lk..], &used, true);
         retain(&mut l.init, &carry);
@@ -192,7 +192,7 @@ impl Dce<'_> {
         retain(&mut l.lin_xs, &keep_lin_xs);
         retain(&mut l.body.params, &[&[true], &carry[..], &keep_xs].concat());
         retain(&mut l.body.lin_params, &[&lin_carry[..], &keep_lin_xs].concat());
-        if let Turns::While(c) = &mut l.turns {
+        if let Trip::While(c) = &mut l.trip {
             retain(&mut c.params, &carry);
         }
         retain(outs, &[carry, keep_outs].concat());

@@ -3,7 +3,7 @@
 //! determines the entire matrix.
 
 use crate::explicit::captured;
-use adl_ir::{Block, FnId, Function, Loop, Op, Out, Program, Turns, Var};
+use adl_ir::{Block, FnId, Function, Loop, Op, Out, Program, Trip, Var};
 use adl_prim::{Bin, Un};
 use std::collections::HashSet;
 
@@ -76,7 +76,7 @@ impl Diagonal<'_> {
     /// Whether each iteration of a loop reads and makes only elements at its own index.
     fn elements(&self, l: &Loop) -> bool {
         let independent =
-            l.lin_init.is_empty() && matches!(l.turns, Turns::For(_)) && l.lin_outs.iter().all(|o| *o == Out::Collect);
+            l.lin_init.is_empty() && matches!(l.trip, Trip::Count(_)) && l.lin_outs.iter().all(|o| *o == Out::Collect);
         let elements = l.body.lin_params.iter().chain(&l.body.lin_results).all(|v| self.f.ty(*v).rank() == 0);
         independent
             && elements

@@ -1,7 +1,7 @@
 //! Erasure of linearity (§4.5): linear variables become ordinary ones, `dup` becomes renaming, and `drop` disappears.
 
 use crate::{Ad, check, dce};
-use adl_ir::{Block, FnId, Function, Loop, Op, Program, Stmt, Turns, Var};
+use adl_ir::{Block, FnId, Function, Loop, Op, Program, Stmt, Trip, Var};
 use std::collections::HashMap;
 
 impl Ad {
@@ -17,7 +17,7 @@ impl Ad {
         }
         let id = p.reserve(&src.name);
         self.erasures.insert(f, id);
-        self.absent.insert(id);
+        self.symbolic_zero.insert(id);
         let mut out = Function { name: src.name.clone(), vars: src.vars.clone(), body: Block::default() };
         out.vars.iter_mut().for_each(|v| v.linear = false);
         out.body = self.erase_block(p, &mut out, &src.body, &mut HashMap::new());
@@ -86,16 +86,16 @@ impl Ad {
         names: &mut HashMap<Var, Var>,
     ) -> (Loop, Vec<Var>) {
         let (k, lk) = (l.init.len(), l.lin_init.len());
-        let turns = match l.turns {
-            Turns::For(n) => Turns::For(n),
-            Turns::While(c) => {
+        let trip = match l.trip {
+            Trip::Count(n) => Trip::Count(n),
+            Trip::While(c) => {
                 let mut c = self.erase_block(p, f, &c, names);
                 // The condition block gets the formerly linear carried values as parameters too.
                 for v in &l.body.lin_params[..lk] {
                     let ty = f.ty(*v).clone();
                     c.params.push(f.fresh(ty, false));
                 }
-                Turns::While(c)
+                Trip::While(c)
             }
         };
         let mix = |nl: &[Var], lin: &[Var], k: usize, lk: usize| [&nl[..k], &lin[..lk], &nl[k..], &lin[lk..]].concat();
@@ -108,7 +108,7 @@ impl Ad {
         let mut order = mix(outs, &s.lin_outs, k, lk);
         order.extend(trips);
         let made = Loop {
-            turns,
+            trip,
             reverse: l.reverse,
             init: [l.init, l.lin_init].concat(),
             lin_init: Vec::new(),

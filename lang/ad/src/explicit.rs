@@ -4,7 +4,7 @@
 //! A nested block counts as one use of each linear variable that it reads from outside. Both arms of an `if` must
 //! then consume the variable; an arm that does not read it drops it.
 
-use adl_ir::{Block, Function, Op, Stmt, Turns, Var};
+use adl_ir::{Block, Function, Op, Stmt, Trip, Var};
 use std::collections::{BTreeSet, HashMap};
 
 /// Inserts `dup` and `drop` in the entire function.
@@ -94,7 +94,7 @@ fn block(f: &mut Function, b: &mut Block, outer: &[Var]) {
         // The condition block of a loop sees no linear variables.
         let outer: Vec<Var> = names.values().copied().collect::<BTreeSet<_>>().into_iter().collect();
         if let Op::Loop(l) = &mut s.op {
-            if let Turns::While(c) = &mut l.turns {
+            if let Trip::While(c) = &mut l.trip {
                 block(f, c, &[]);
             }
             block(f, &mut l.body, &outer);

@@ -45,7 +45,7 @@ pub mod transpose;
 pub mod unzip;
 
 mod check;
+mod derive;
 mod memo;
-mod road;
 
-pub use memo::{Ad, Arrays};
+pub use memo::{Ad, Zeros};

@@ -1,9 +1,9 @@
 //! The memo of all transformations.
 
 use crate::jvp::Jvp;
-use crate::profile::{Profile, Sites};
+use crate::profile::{FunctionSites, Profile};
 use crate::segment::Segments;
-use crate::unzip::{Plan, Unzipped};
+use crate::unzip::{UnzipPlan, Unzipped};
 use adl_ir::{DataId, FnId, Function, Op, Program};
 use adl_specialise::Unsupported;
 use adl_syntax::span::Span;
@@ -12,15 +12,15 @@ use std::rc::Rc;
 
 /// Limit of the variables of all functions generated for one derivative. Code grows with each level of nested
 /// derivatives, and beyond this limit the derivative is refused.
-const MOST: usize = 1_000_000;
+const MAX_VARIABLES: usize = 1_000_000;
 
 /// Whether all arrays of a function are materialised.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Arrays {
+pub enum Zeros {
     /// All arrays have a shape, as in the user's code.
-    There,
-    /// Arrays may be symbolic zeros, as in derivatives and their residuals.
-    MayBeAbsent,
+    Materialized,
+    /// Zeros may be symbolic zeros, as in derivatives and their residuals.
+    Symbolic,
 }
 
 /// The transformations of one program. Each is done once for each function.
@@ -28,7 +28,7 @@ pub enum Arrays {
 pub struct Ad {
     /// Simplifies every function before J, and the output of J before unzipping: fewer statements mean fewer
     /// residuals. It is a function pointer because the optimiser depends on this crate.
-    pub cleanup: Option<fn(&Program, &mut Function, Arrays)>,
+    pub cleanup: Option<fn(&Program, &mut Function, Zeros)>,
     /// Simplifies the functions made for segmented loops, without reordering additions.
     pub simplify: Option<fn(&mut Function)>,
     /// Differentiates all reductions, scans and histograms as loops, whatever their operator. Tests compare the
@@ -43,8 +43,8 @@ pub struct Ad {
     /// same variable numbers.
     pub(crate) sources: HashMap<FnId, Rc<Function>>,
     /// These sources as functions that call each other: what a checkpoint runs in the forward pass.
-    pub(crate) plains: HashMap<FnId, FnId>,
-    pub(crate) unzips: HashMap<(FnId, Plan), Unzipped>,
+    pub(crate) forward_sources: HashMap<FnId, FnId>,
+    pub(crate) unzips: HashMap<(FnId, UnzipPlan), Unzipped>,
     /// Primal halves without their results.
     pub(crate) kept: HashMap<FnId, FnId>,
     /// Transposed functions. The Bools say for which parameters the function takes a cotangent to which it adds.
@@ -53,19 +53,19 @@ pub struct Ad {
     pub(crate) batches: HashMap<FnId, Result<FnId, Unsupported>>,
     /// Sparsity patterns of linear functions; `None` if the pattern depends on data.
     pub(crate) structures: HashMap<FnId, Option<crate::structure::Structure>>,
-    pub(crate) wide_datas: HashMap<DataId, DataId>,
+    pub(crate) batched_datas: HashMap<DataId, DataId>,
     pub(crate) segments: HashMap<(FnId, Segments), FnId>,
     /// Functions that J takes as they are, because they were made from prepared sources.
-    pub(crate) ready: HashSet<FnId>,
+    pub(crate) taken_as_is: HashSet<FnId>,
     pub(crate) profiles: HashMap<FnId, Profile>,
-    pub(crate) sites: HashMap<FnId, Rc<Sites>>,
+    pub(crate) sites: HashMap<FnId, Rc<FunctionSites>>,
     /// Metered functions.
     pub(crate) meters: HashMap<FnId, FnId>,
     pub(crate) erasures: HashMap<FnId, FnId>,
     /// Whether the user's functions create symbolic zeros.
     pub(crate) zeros: bool,
     /// Generated functions in which arrays may be symbolic zeros.
-    pub(crate) absent: HashSet<FnId>,
+    pub(crate) symbolic_zero: HashSet<FnId>,
     pub(crate) recursive: HashMap<FnId, bool>,
     /// Functions whose bodies, and those of all their callees, exist.
     complete: HashSet<FnId>,
@@ -88,7 +88,7 @@ impl Ad {
     /// Adds a generated function to the size limit. An error if the limit is exceeded.
     pub(crate) fn count(&mut self, f: &Function) -> Result<(), Unsupported> {
         self.made += f.vars.len();
-        if self.made > MOST {
+        if self.made > MAX_VARIABLES {
             Err(Unsupported::new("derivatives inside derivatives whose code grows too large", Span::default()))
         } else {
             Ok(())

@@ -18,10 +18,10 @@ mod sites;
 mod work;
 
 pub use forecast::{Forecast, Row};
-pub(crate) use sites::{Sites, key};
+pub(crate) use sites::{FunctionSites, key};
 
 use crate::{Ad, check};
-use adl_ir::{Block, Builder, FnId, Function, Loop, Program, Turns, Ty, Var};
+use adl_ir::{Block, Builder, FnId, Function, Loop, Program, Trip, Ty, Var};
 use adl_prim::Bin;
 use adl_specialise::Unsupported;
 use std::collections::{BTreeMap, BTreeSet};
@@ -64,7 +64,7 @@ fn carry_peak(b: &mut Builder, made: &mut Loop, lists: [&mut Vec<Var>; 3], here:
     results.insert(at, b.bin(Bin::Max, here, before));
     outs.insert(at, after);
     made.init.push(zero);
-    if let Turns::While(c) = &mut made.turns {
+    if let Trip::While(c) = &mut made.trip {
         c.params.push(b.func.fresh(Ty::I64, false));
     }
     after

@@ -15,7 +15,7 @@
 //! Loops without carried state, loops that collect outputs, and `while` loops stay as they are.
 
 use crate::{Ad, dce, explicit};
-use adl_ir::{Block, Builder, Cmp, Conv, FnId, Function, Lit, Loop, Op, Program, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Builder, Cmp, Conv, FnId, Function, Lit, Loop, Op, Program, Stmt, Trip, Ty, Var};
 use adl_prim::{Bin, Un};
 use std::collections::HashMap;
 
@@ -52,8 +52,8 @@ impl Ad {
         // Recursive callers need the signature before the body exists.
         let id = p.add(Function { body: Block { stmts: Vec::new(), ..src.body.clone() }, ..(*src).clone() });
         self.segments.insert((f, how), id);
-        let absent = self.absent.contains(&f);
-        let mut s = Segmenter { ad: self, p, how, absent, b: Builder::on((*src).clone()) };
+        let symbolic_zero = self.symbolic_zero.contains(&f);
+        let mut s = Segmenter { ad: self, p, how, symbolic_zero, b: Builder::on((*src).clone()) };
         s.like_source(id);
         s.b.adopt(&src.body.params, &[]);
         s.stmts(&src.body);
@@ -78,7 +78,7 @@ struct Segmenter<'a> {
     p: &'a mut Program,
     how: Segments,
     /// Whether arrays of the source may be symbolic zeros.
-    absent: bool,
+    symbolic_zero: bool,
     b: Builder,
 }
 
@@ -121,7 +121,7 @@ impl Segmenter<'_> {
 
     /// Emits a loop in segments.
     fn divided(&mut self, s: &Stmt, l: &Loop) {
-        let Turns::For(n) = l.turns else { return };
+        let Trip::Count(n) = l.trip else { return };
         let mut outside: Vec<Var> = crate::unzip::free(&self.b.func, &l.body).into_iter().collect();
         outside.sort_unstable();
         let part = self.segment(l, &outside);
@@ -156,9 +156,9 @@ impl Segmenter<'_> {
             let yes = self.b.lit(Lit::Bool(true));
             self.b.push(Stmt { outs: vec![*out], lin_outs: Vec::new(), op: Op::Select(yes, made, made), span });
         }
-        let turns = s.outs[carried];
+        let trip = s.outs[carried];
         let zero = self.b.int(0);
-        self.b.push(Stmt { outs: vec![turns], lin_outs: Vec::new(), op: Op::Bin(Bin::Add, n, zero), span: s.span });
+        self.b.push(Stmt { outs: vec![trip], lin_outs: Vec::new(), op: Op::Bin(Bin::Add, n, zero), span: s.span });
     }
 
     /// The function `segment lo hi xs… outside… carry…`, which runs the iterations from `lo` to `hi`. The carried
@@ -183,10 +183,10 @@ impl Segmenter<'_> {
                 b.one(Op::Slice { a: *x, lo, hi, shape: None }, ty)
             })
             .collect();
-        let body = self.turn(&mut b, l, lo, names);
+        let body = self.iteration(&mut b, l, lo, names);
         let tys: Vec<Ty> = carry.iter().map(|v| b.ty(*v)).collect();
         let made = Loop {
-            turns: Turns::For(n),
+            trip: Trip::Count(n),
             reverse: false,
             init: carry,
             lin_init: Vec::new(),
@@ -204,15 +204,15 @@ impl Segmenter<'_> {
 
     /// Adds a function that may contain symbolic zeros if the source may, and that J takes as it is.
     fn like_source(&mut self, id: FnId) -> FnId {
-        self.ad.ready.insert(id);
-        if self.absent {
-            self.ad.absent.insert(id);
+        self.ad.taken_as_is.insert(id);
+        if self.symbolic_zero {
+            self.ad.symbolic_zero.insert(id);
         }
         id
     }
 
     /// The loop's body in another function, with indices counted from `lo`. Loops inside of it are not segmented.
-    fn turn(&mut self, b: &mut Builder, l: &Loop, lo: Var, mut names: HashMap<Var, Var>) -> Block {
+    fn iteration(&mut self, b: &mut Builder, l: &Loop, lo: Var, mut names: HashMap<Var, Var>) -> Block {
         // The body's variables belong to the source function, so their descriptions are copied first.
         let at = b.func.vars.len() as u32;
         b.func.vars.extend(self.b.func.vars.iter().cloned());
@@ -262,7 +262,7 @@ impl Segmenter<'_> {
         let hi = self.b.bin(Bin::Min, hi, n);
         let (next, _) = self.b.emit(checkpoint(part, [&[lo, hi], rest, &carry[..]].concat()), tys, &[]);
         let body = self.b.close(next, Vec::new());
-        let made = Loop { turns: Turns::For(count), body, xs: Vec::new(), outs: Vec::new(), ..l.clone() };
+        let made = Loop { trip: Trip::Count(count), body, xs: Vec::new(), outs: Vec::new(), ..l.clone() };
         let (outs, _) = self.b.emit(Op::Loop(Box::new(made)), &[tys, &[Ty::I64]].concat(), &[]);
         outs[..tys.len()].to_vec()
     }
@@ -316,7 +316,7 @@ fn suits(f: &Function, l: &Loop) -> bool {
         let outside = crate::unzip::free(f, &l.body);
         l.xs.iter().any(|x| outside.contains(x) || l.init.contains(x))
     };
-    let divisible = matches!(l.turns, Turns::For(_)) && !l.reverse && !l.init.is_empty() && l.outs.is_empty();
+    let divisible = matches!(l.trip, Trip::Count(_)) && !l.reverse && !l.init.is_empty() && l.outs.is_empty();
     divisible && !twice()
 }
 
@@ -340,7 +340,7 @@ fn middle(b: &mut Builder, len: Var, k: Var) -> Var {
     let grown = b.bin(Bin::IntDiv, grown, r2);
     let body = b.close(vec![r2, grown], Vec::new());
     let made = Loop {
-        turns: Turns::While(cond),
+        trip: Trip::While(cond),
         reverse: false,
         init: vec![zero, one],
         lin_init: Vec::new(),

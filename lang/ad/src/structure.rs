@@ -4,7 +4,7 @@
 //! shapes: bands of stencils, blocks of maps over rows, gathers at indices from data.
 
 use crate::{Ad, check, dce, explicit};
-use adl_ir::{Block, Builder, FnId, Function, Lit, Loop, Op, Program, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Builder, FnId, Function, Lit, Loop, Op, Program, Stmt, Trip, Ty, Var};
 use adl_prim::Bin;
 use std::collections::{HashMap, HashSet};
 
@@ -47,7 +47,7 @@ fn function(ad: &mut Ad, p: &mut Program, src: &Function) -> Option<(Function, b
     b.func.name = format!("structure of {}", src.name);
     b.adopt(&src.body.params, &src.body.lin_params);
     let data = src.body.params.iter().copied().filter(|v| !of_ints(src.ty(*v))).collect();
-    let mut s = Structured { ad, p, b, names: HashMap::new(), data, nothing: HashSet::new(), exact: true };
+    let mut s = PatternBuilder { ad, p, b, names: HashMap::new(), data, nothing: HashSet::new(), exact: true };
     s.stmts(&src.body.stmts)?;
     let lin_results = s.named(&src.body.lin_results);
     let exact = s.exact;
@@ -78,7 +78,7 @@ fn operands(b: &Block, out: &mut HashSet<Var>) {
     }
 }
 
-struct Structured<'a> {
+struct PatternBuilder<'a> {
     ad: &'a mut Ad,
     p: &'a mut Program,
     b: Builder,
@@ -91,7 +91,7 @@ struct Structured<'a> {
     exact: bool,
 }
 
-impl Structured<'_> {
+impl PatternBuilder<'_> {
     fn name(&self, v: Var) -> Var {
         *self.names.get(&v).unwrap_or(&v)
     }
@@ -138,7 +138,7 @@ impl Structured<'_> {
             }
             Op::Switch(..) => return None,
             Op::If(_, a, b) => (**a, **b) = (self.block(a)?, self.block(b)?),
-            Op::Loop(l) => self.turns(l)?,
+            Op::Loop(l) => self.trip(l)?,
             Op::Call { f, args, lin_args, .. } if !lin_args.is_empty() => *f = self.callee(*f, args)?,
             _ => return self.leaf(s),
         }
@@ -146,8 +146,8 @@ impl Structured<'_> {
         Some(())
     }
 
-    fn turns(&mut self, l: &mut Loop) -> Option<()> {
-        let Turns::For(n) = l.turns else { return None };
+    fn trip(&mut self, l: &mut Loop) -> Option<()> {
+        let Trip::Count(n) = l.trip else { return None };
         if self.data.contains(&n) {
             return None;
         }
@@ -183,7 +183,7 @@ impl Structured<'_> {
         if matches!(s.op, Op::Lit(Lit::F64(x)) if x == 0.0) {
             self.nothing.extend(&s.outs);
         }
-        if depends && !matches!(s.op, Op::Shape(_) | Op::Dim(..) | Op::Count(_)) {
+        if depends && !matches!(s.op, Op::Shape(_) | Op::Dim(..) | Op::Size(_)) {
             self.data.extend(&s.outs);
         }
     }
@@ -220,12 +220,12 @@ impl Structured<'_> {
             return one;
         }
         let shape = self.b.shape(c);
-        self.b.one(Op::Spread { a: one, shape }, ty)
+        self.b.one(Op::Broadcast { a: one, shape }, ty)
     }
 
     fn leaf(&mut self, mut s: Stmt) -> Option<()> {
         match &mut s.op {
-            Op::Bin(Bin::Scale, a, b) if self.nothing.contains(a) && self.b.ty(*b) == Ty::F64 => {
+            Op::Bin(Bin::ScaleTangent, a, b) if self.nothing.contains(a) && self.b.ty(*b) == Ty::F64 => {
                 s.op = Op::Zero(Ty::F64)
             }
             Op::Bin(_, a, b) => self.coefficients([a, b]),

@@ -56,7 +56,7 @@ impl Ad {
         let mut early = Function { name: name.clone(), vars: src.vars.clone(), body: Block::default() };
         early.body.params = src.body.params.clone();
         early.body.lin_params = src.body.lin_results.clone();
-        early.body.lin_params.extend(taken(&src.body.lin_params, &there));
+        early.body.lin_params.extend(selected_params(&src.body.lin_params, &there));
         early.body.lin_results = src.body.lin_params.clone();
         p.set(id, early);
         let made = function(self, p, &src, &name, &there);
@@ -78,7 +78,7 @@ impl Ad {
 const VARIANTS: usize = 2;
 
 /// The elements of `all` selected by `there`.
-fn taken<'v>(all: &'v [Var], there: &'v [bool]) -> impl Iterator<Item = &'v Var> {
+fn selected_params<'v>(all: &'v [Var], there: &'v [bool]) -> impl Iterator<Item = &'v Var> {
     all.iter().zip(there).filter(|(_, t)| **t).map(|(v, _)| v)
 }
 
@@ -96,14 +96,14 @@ fn function(ad: &mut Ad, p: &mut Program, src: &Function, name: &str, there: &[b
     t.b.func.name = name.to_owned();
     let cts: Vec<Var> = src.tys(&src.body.lin_results).into_iter().map(|ty| t.b.func.fresh(ty, true)).collect();
     let mut params = cts.clone();
-    for x in taken(&src.body.lin_params, there) {
+    for x in selected_params(&src.body.lin_params, there) {
         let so_far = t.b.func.fresh(src.ty(*x).clone(), true);
         params.push(so_far);
         t.set(*x, so_far);
     }
     t.b.adopt(&src.body.params, &params);
     t.block(&src.body, &cts)?;
-    let results: Vec<Var> = src.body.lin_params.iter().map(|x| t.finished(*x)).collect();
+    let results: Vec<Var> = src.body.lin_params.iter().map(|x| t.final_cotangent(*x)).collect();
     let mut out = t.b.finish(Vec::new(), results);
     dce::remove_dead_relaxed(&mut out);
     explicit::uses(&mut out);
@@ -151,7 +151,7 @@ impl T<'_> {
     }
 
     /// The cotangent of a variable whose uses have all been processed; a symbolic zero if there was no contribution.
-    pub(crate) fn finished(&mut self, v: Var) -> Var {
+    pub(crate) fn final_cotangent(&mut self, v: Var) -> Var {
         let r = self.root(v);
         match self.cts.remove(&r) {
             Some(c) => c,
@@ -251,12 +251,12 @@ impl T<'_> {
             Op::If(..) | Op::Switch(..) => self.branches(s),
             Op::Loop(_) => self.nest_or_loop(s),
             Op::Call { f, args, lin_args, .. } => self.call(s, *f, args, lin_args),
-            Op::Fields { a, data, tag } => {
+            Op::Destruct { a, data, tag } => {
                 // If no field has a cotangent, the data's cotangent stays a symbolic zero.
                 if s.lin_outs.iter().any(|o| self.cts.contains_key(&self.root(*o))) {
-                    let fields = s.lin_outs.iter().map(|o| self.finished(*o)).collect();
+                    let fields = s.lin_outs.iter().map(|o| self.final_cotangent(*o)).collect();
                     let ty = Ty::Data(*data);
-                    let ct = self.b.lin(Op::Con { data: *data, tag: *tag, fields }, ty);
+                    let ct = self.b.lin(Op::Construct { data: *data, tag: *tag, fields }, ty);
                     self.add(*a, ct);
                 }
                 Ok(())
@@ -274,7 +274,7 @@ impl T<'_> {
     }
 
     fn call(&mut self, s: &Stmt, f: FnId, args: &[Var], lin_args: &[Var]) -> Result<(), Unsupported> {
-        let mut cts: Vec<Var> = s.lin_outs.iter().map(|o| self.finished(*o)).collect();
+        let mut cts: Vec<Var> = s.lin_outs.iter().map(|o| self.final_cotangent(*o)).collect();
         // If two arguments are copies of one variable, the second one starts without a cotangent.
         let roots: Vec<Var> = lin_args.iter().map(|a| self.root(*a)).collect();
         let there: Vec<bool> =

@@ -3,7 +3,7 @@
 //!
 //! - A branch returns the residuals of the arm that ran in slots that the arms share; other slots hold zeros. The
 //!   linear part branches on the same condition. Deep nests of branches store less than one slot for each condition
-//!   ([`arms`]).
+//!   ([`branches`]).
 //! - A loop's residuals are arrays over its iterations, and the linear part is a loop with the same trip count.
 //!   Residuals that are arrays or data are put into boxes, so that nothing is copied and shapes may differ. The
 //!   condition for another iteration is not stored, because the iteration's index determines it.
@@ -11,13 +11,13 @@
 //!   recursive data type.
 //! - Values that the plan recomputes move to the linear part, which reads the stored values that they need.
 
-mod arms;
 mod balance;
+mod branches;
 mod parts;
 mod plan;
 mod sink;
 
-pub use plan::{Plan, Residual};
+pub use plan::{Residual, UnzipPlan};
 
 use crate::Ad;
 use crate::{check, dce};
@@ -61,7 +61,7 @@ pub struct Unzipped {
 
 impl Ad {
     /// U of a function made by J, under a plan.
-    pub fn unzip(&mut self, p: &mut Program, f: FnId, plan: &Plan) -> Result<Unzipped, Unsupported> {
+    pub fn unzip(&mut self, p: &mut Program, f: FnId, plan: &UnzipPlan) -> Result<Unzipped, Unsupported> {
         if let Some(u) = self.unzips.get(&(f, plan.clone())) {
             return Ok(u.clone());
         }
@@ -84,10 +84,10 @@ impl Ad {
         };
         self.unzips.insert((f, plan.clone()), u.clone());
         // The residuals of an arm that was not taken are symbolic zeros.
-        self.absent.insert(u.primal);
+        self.symbolic_zero.insert(u.primal);
         if let Some(d) = boxed {
             // Recursive callers need the signatures before the bodies exist.
-            self.announce(p, &u, &src, d);
+            self.declare(p, &u, &src, d);
         }
         let made = self.unzip_function(p, f, &src, plan, &u);
         match made.and_then(|u| self.count(p.func(u.primal)).and_then(|()| self.count(p.func(u.linear))).map(|()| u)) {
@@ -103,7 +103,7 @@ impl Ad {
     }
 
     /// Placeholder functions without statements, with the signatures that the two halves will have.
-    fn announce(&mut self, p: &mut Program, u: &Unzipped, src: &Function, d: DataId) {
+    fn declare(&mut self, p: &mut Program, u: &Unzipped, src: &Function, d: DataId) {
         let mut primal =
             Function { name: p.func(u.primal).name.clone(), vars: src.vars.clone(), body: Block::default() };
         primal.body.params = src.body.params.clone();
@@ -124,7 +124,7 @@ impl Ad {
         p: &mut Program,
         id: FnId,
         src: &Function,
-        plan: &Plan,
+        plan: &UnzipPlan,
         u: &Unzipped,
     ) -> Result<Unzipped, Unsupported> {
         let mut z = U {
@@ -139,7 +139,7 @@ impl Ad {
             depths: HashMap::new(),
             numbered: HashSet::new(),
             which: HashMap::new(),
-            notes: Notes::default(),
+            notes: UnzipNotes::default(),
             bools: bools(&src.body),
             outside: bound_at(&src.body).collect(),
             loops: 0,
@@ -175,7 +175,7 @@ impl Ad {
             primal.body.stmts.push(Stmt {
                 outs: vec![one],
                 lin_outs: Vec::new(),
-                op: Op::Con { data: d, tag: 0, fields: needs.clone() },
+                op: Op::Construct { data: d, tag: 0, fields: needs.clone() },
                 span: Default::default(),
             });
             primal.body.results.truncate(src.body.results.len());
@@ -186,7 +186,7 @@ impl Ad {
                 Stmt {
                     outs: needs,
                     lin_outs: Vec::new(),
-                    op: Op::Fields { a: all, data: d, tag: 0 },
+                    op: Op::Destruct { a: all, data: d, tag: 0 },
                     span: Default::default(),
                 },
             );
@@ -223,12 +223,12 @@ impl Ad {
 
     /// The source of a function made by J, for a checkpoint to run in the forward pass; `None` if it is not known.
     pub(crate) fn plain(&mut self, p: &mut Program, j: FnId) -> Option<FnId> {
-        if let Some(f) = self.plains.get(&j) {
+        if let Some(f) = self.forward_sources.get(&j) {
             return Some(*f);
         }
         let mut f = (**self.sources.get(&j)?).clone();
         let id = p.add(Function { body: Block { stmts: Vec::new(), ..f.body.clone() }, ..f.clone() });
-        self.plains.insert(j, id);
+        self.forward_sources.insert(j, id);
         // The same calls, by a result, in the form they have in the function made by J.
         let src = p.func(j).clone();
         let mut called: HashMap<Var, FnId> = HashMap::new();
@@ -240,8 +240,8 @@ impl Ad {
         let mut body = std::mem::take(&mut f.body);
         self.call_plain(p, &mut body, &called);
         f.body = body;
-        if self.absent.contains(&j) || self.zeros {
-            self.absent.insert(id);
+        if self.symbolic_zero.contains(&j) || self.zeros {
+            self.symbolic_zero.insert(id);
         }
         check::made("plain", p, &f);
         p.set(id, f);
@@ -267,7 +267,7 @@ impl Ad {
         let made = kept(p.func(u.primal), u.results);
         let id = p.add(made);
         self.kept.insert(u.primal, id);
-        self.absent.insert(id);
+        self.symbolic_zero.insert(id);
         id
     }
 }
@@ -289,7 +289,7 @@ pub(crate) fn each_stmt(b: &Block, see: &mut dyn FnMut(&Stmt)) {
 }
 
 /// Whether the linear half of a block may read a variable at no cost.
-type There<'t> = dyn Fn(&Function, Var) -> bool + 't;
+type Available<'t> = dyn Fn(&Function, Var) -> bool + 't;
 
 /// The halves of a block. `needs`: non-linear variables that the linear half reads and does not bind.
 struct Halves {
@@ -303,7 +303,7 @@ struct U<'a> {
     p: &'a mut Program,
     id: FnId,
     f: Function,
-    plan: &'a Plan,
+    plan: &'a UnzipPlan,
     /// The residuals that a variable holds.
     origins: HashMap<Var, Vec<Residual>>,
     /// The source location of each variable, and the reason why it cannot be recomputed (empty if it can).
@@ -311,22 +311,22 @@ struct U<'a> {
     /// Residuals of control flow and calls.
     parts: HashSet<Var>,
     /// Nesting depths of statements, by a linear result.
-    depths: HashMap<Var, arms::Depth>,
+    depths: HashMap<Var, branches::NestDepth>,
     /// Branches (by a linear result) that continue the numbering of the nest around them.
     numbered: HashSet<Var>,
     /// The numbers of the arms of these branches, until the branch around them continues the numbering.
-    which: HashMap<Var, arms::Which>,
-    notes: Notes,
+    which: HashMap<Var, branches::ArmNumber>,
+    notes: UnzipNotes,
     /// Bools with a literal value.
     bools: HashMap<Var, bool>,
-    /// Arrays bound outside of all loops; and the number of loops around the current block.
+    /// Zeros bound outside of all loops; and the number of loops around the current block.
     outside: HashSet<Var>,
     loops: u32,
 }
 
 /// Facts about a function besides its halves.
 #[derive(Default)]
-struct Notes {
+struct UnzipNotes {
     moved: Vec<(Var, Var)>,
     /// Numbered branches: maps a linear result to the result that identifies the branch.
     keys: HashMap<Var, Var>,
@@ -337,7 +337,7 @@ struct Notes {
 impl U<'_> {
     /// Splits a block. The linear half keeps the linear parameters and results, and has no non-linear ones. `there`
     /// tells which variables it may read at no cost.
-    fn block(&mut self, b: &Block, there: &There<'_>) -> Result<Halves, Unsupported> {
+    fn block(&mut self, b: &Block, there: &Available<'_>) -> Result<Halves, Unsupported> {
         let mut primal = Block { params: b.params.clone(), results: b.results.clone(), ..Block::default() };
         let mut linear: Vec<Stmt> = Vec::new();
         for s in &b.stmts {
@@ -349,7 +349,7 @@ impl U<'_> {
             } else {
                 self.split(s, &mut primal, &mut linear)?;
             }
-            self.note_fixed(s, primal.stmts.last());
+            self.note_not_recomputable(s, primal.stmts.last());
         }
         let linear = Block {
             lin_params: b.lin_params.clone(),
@@ -361,9 +361,9 @@ impl U<'_> {
     }
 
     /// Records why the results of a statement cannot be recomputed, if its primal half must run only once.
-    fn note_fixed(&mut self, s: &Stmt, half: Option<&Stmt>) {
+    fn note_not_recomputable(&mut self, s: &Stmt, half: Option<&Stmt>) {
         let parts = half.is_some_and(|h| h.outs.iter().any(|o| self.parts.contains(o)));
-        if let Some(why) = plan::fixed(s, parts) {
+        if let Some(why) = plan::never_recomputed(s, parts) {
             s.outs.iter().for_each(|o| {
                 self.made.insert(*o, (s.span, why));
             });
@@ -425,9 +425,9 @@ impl U<'_> {
                 Op::Bin(Bin::Add | Bin::Sub | Bin::Mul, x, y) => ints() && free(x) && free(y),
                 Op::Cmp(_, x, y) => self.loops > 0 && [x, y].into_iter().all(|v| *self.f.ty(*v) == Ty::I64 && free(v)),
                 Op::Convert(_, x) => self.loops > 0 && *self.f.ty(*x) == Ty::I64 && free(x),
-                Op::Stack { elems, .. } => ints() && elems.iter().all(|v| *self.f.ty(*v) == Ty::I64),
+                Op::ArrayLit { elems, .. } => ints() && elems.iter().all(|v| *self.f.ty(*v) == Ty::I64),
                 Op::Index { a, at, .. } => {
-                    self.read_again(*a, at.len(), at.iter().filter(|i| !self.outside.contains(*i)).count())
+                    self.is_read_repeatedly(*a, at.len(), at.iter().filter(|i| !self.outside.contains(*i)).count())
                         && at.iter().all(free)
                 }
                 _ => false,
@@ -445,14 +445,14 @@ impl U<'_> {
 
     /// Whether an array is available anyway, and loops read more elements or rows of it than it has. `indices` is
     /// the number of subscripts that may vary between iterations.
-    fn read_again(&self, a: Var, axes: usize, indices: usize) -> bool {
+    fn is_read_repeatedly(&self, a: Var, axes: usize, indices: usize) -> bool {
         let (ty, loops) = (self.f.ty(a), self.loops as usize);
         let (rank, flat) = (ty.rank() as usize, ty.scalar().is_flat());
         self.outside.contains(&a) && flat && if rank == axes { rank < loops } else { axes < rank && indices < loops }
     }
 
     /// Moves what the plan recomputes to the front of the linear half, and computes what that half still needs.
-    fn with_recomputed(&mut self, primal: Block, mut linear: Block, there: &There<'_>) -> Halves {
+    fn with_recomputed(&mut self, primal: Block, mut linear: Block, there: &Available<'_>) -> Halves {
         let mut needs = free(&self.f, &linear);
         let sinks = sink::sinks(&self.f, &primal, &needs, there);
         let mut moved: Vec<Stmt> = Vec::new();

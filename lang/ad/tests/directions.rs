@@ -3,7 +3,7 @@
 mod common;
 
 use adl_ad::Ad;
-use adl_ad::unzip::Plan;
+use adl_ad::unzip::UnzipPlan;
 use adl_ir::eval::{Arr, Con, Val, run};
 use adl_ir::{FnId, Program, Ty};
 use common::Rng;
@@ -58,7 +58,7 @@ fn compare(name: &str, p: &Program, (one, all): (FnId, FnId), kept: &[Val], dirs
             // for a single direction.
             let holds = |v: &Val| {
                 matches!(v, Val::Data(_))
-                    || v.arr().is_some_and(|a| a.elems.iter().any(|e| matches!(e, Val::Data(_) | Val::Absent)))
+                    || v.arr().is_some_and(|a| a.elems.iter().any(|e| matches!(e, Val::Data(_) | Val::SymbolicZero)))
             };
             let (data, g, w) = (holds(w) || holds(g), numbers(g), numbers(w));
             if data && g.len() != K * w.len() {
@@ -79,7 +79,7 @@ fn check(name: &str, mut p: Program, f: FnId, args: &[Val]) -> bool {
     let mut ad = Ad::new();
     let wrt = vec![true; args.len()];
     let Ok(j) = ad.jvp(&mut p, f, &wrt) else { return false };
-    let u = ad.unzip(&mut p, j.func, &Plan::store_all()).unwrap_or_else(|e| panic!("{name}: {}", e.why));
+    let u = ad.unzip(&mut p, j.func, &UnzipPlan::store_all()).unwrap_or_else(|e| panic!("{name}: {}", e.why));
     let t = ad.transpose(&mut p, u.linear).unwrap_or_else(|e| panic!("{name}: {}", e.why));
     let primal = run(&p, u.primal, args, &[]).unwrap_or_else(|e| panic!("{name}: {e}"));
     let kept = &primal.results[u.results..];
@@ -89,7 +89,7 @@ fn check(name: &str, mut p: Program, f: FnId, args: &[Val]) -> bool {
     let (Ok(forward), Ok(back)) = (ad.batch(&mut p, u.linear), ad.batch(&mut p, t)) else { return false };
     compare(name, &p, (u.linear, forward), kept, &dirs);
     let outs = run(&p, u.linear, kept, &dirs[0]).unwrap_or_else(|e| panic!("{name}: {e}")).lin_results;
-    if outs.iter().any(Val::is_absent) {
+    if outs.iter().any(Val::is_symbolic_zero) {
         return true;
     }
     let tys = p.func(u.linear).tys(&p.func(u.linear).body.lin_results);

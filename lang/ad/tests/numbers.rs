@@ -4,7 +4,7 @@
 mod common;
 
 use adl_ad::segment::Segments;
-use adl_ad::unzip::Plan;
+use adl_ad::unzip::UnzipPlan;
 use common::check;
 use common::programs::PROGRAMS;
 
@@ -15,22 +15,22 @@ fn program(name: &str, text: &str) -> adl_ir::Program {
 #[test]
 fn derivatives_agree() {
     for (name, text) in PROGRAMS {
-        check(name, program(name, text), &Plan::store_all(), Segments::None, None);
+        check(name, program(name, text), &UnzipPlan::store_all(), Segments::None, None);
     }
 }
 
 #[test]
 fn gradients_are_the_same_bits_under_every_plan() {
     for (name, text) in PROGRAMS {
-        let stored = check(name, program(name, text), &Plan::store_all(), Segments::None, None);
+        let stored = check(name, program(name, text), &UnzipPlan::store_all(), Segments::None, None);
         for (plan, how) in [
-            (Plan::recompute_all(), Segments::None),
-            (Plan::store_all(), Segments::Sqrt),
-            (Plan::store_all(), Segments::Partial(130)),
-            (Plan::store_all(), Segments::Partial(255)),
-            (Plan::store_all(), Segments::Revolve(2)),
-            (Plan::store_all(), Segments::Revolve(100)),
-            (Plan::recompute_all(), Segments::Revolve(1)),
+            (UnzipPlan::recompute_all(), Segments::None),
+            (UnzipPlan::store_all(), Segments::Sqrt),
+            (UnzipPlan::store_all(), Segments::Partial(130)),
+            (UnzipPlan::store_all(), Segments::Partial(255)),
+            (UnzipPlan::store_all(), Segments::Revolve(2)),
+            (UnzipPlan::store_all(), Segments::Revolve(100)),
+            (UnzipPlan::recompute_all(), Segments::Revolve(1)),
         ] {
             let other = check(&format!("{name} under {plan:?} {how:?}"), program(name, text), &plan, how, None);
             assert_eq!(stored, other, "{name} under {plan:?} {how:?}");
@@ -47,11 +47,11 @@ fn what_says_whether_a_loop_goes_on_is_not_stored() {
             v15: bool, v16: f64 = if v14 { return v1, v13 } else { return v2, v11 }
             return v15, v16 }
         return v5 }";
-    check("while", program("while", text), &Plan::store_all(), Segments::None, None);
+    check("while", program("while", text), &UnzipPlan::store_all(), Segments::None, None);
     let mut p = program("while", text);
     let (mut ad, f) = (adl_ad::Ad::new(), adl_ir::FnId(0));
     let j = ad.jvp(&mut p, f, &[true]).unwrap_or_else(|e| panic!("{}", e.why));
-    let u = ad.unzip(&mut p, j.func, &Plan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
+    let u = ad.unzip(&mut p, j.func, &UnzipPlan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
     let primal = p.func(u.primal);
     let kept = primal.tys(&primal.body.results);
     assert!(kept.iter().all(|t| *t.scalar() != adl_ir::Ty::Bool), "{kept:?}");

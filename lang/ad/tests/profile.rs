@@ -6,7 +6,7 @@ mod common;
 use adl_ad::Ad;
 use adl_ad::profile::{Count, Forecast};
 use adl_ad::segment::Segments;
-use adl_ad::unzip::Plan;
+use adl_ad::unzip::UnzipPlan;
 use adl_ir::eval::{Val, run};
 use adl_ir::{FnId, Program, Ty};
 use common::programs::PROGRAMS;
@@ -20,7 +20,7 @@ fn program(name: &str, text: &str) -> Program {
 /// Bytes of a residual. Data and text count as references, but the boxes of recursive functions are opened.
 fn bytes(p: &Program, v: &Val, ty: &Ty) -> u64 {
     match (v, ty) {
-        (Val::Absent, Ty::Array(..)) => 0,
+        (Val::SymbolicZero, Ty::Array(..)) => 0,
         (Val::Array(a), Ty::Array(e, _)) => a.elems.iter().map(|v| bytes(p, v, e)).sum(),
         (Val::Data(c), Ty::Data(d)) if p.data(*d).name.starts_with("Residuals of") => {
             8 + c.fields.iter().zip(&p.data(*d).cons[0].1).map(|(v, t)| bytes(p, v, t)).sum::<u64>()
@@ -56,7 +56,7 @@ fn case((mut p, f, x): Given, how: Segments) -> Case {
 }
 
 impl Case {
-    fn forecast(&mut self, name: &str, plan: &Plan) -> Forecast {
+    fn forecast(&mut self, name: &str, plan: &UnzipPlan) -> Forecast {
         let wrt = vec![true; self.x.len()];
         let j = self.ad.jvp(&mut self.p, self.f, &wrt).unwrap_or_else(|e| panic!("{name}: {}", e.why));
         let made = self.ad.profile(&mut self.p, j.func).unwrap_or_else(|e| panic!("{name}: {}", e.why));
@@ -71,7 +71,7 @@ impl Case {
     }
 
     /// Actual bytes of the residuals, and the gradient at a fixed cotangent.
-    fn really(&mut self, name: &str, plan: &Plan) -> (u64, Vec<Val>) {
+    fn really(&mut self, name: &str, plan: &UnzipPlan) -> (u64, Vec<Val>) {
         let wrt = vec![true; self.x.len()];
         let l = self.ad.linearize_with(&mut self.p, self.f, &wrt, plan).unwrap_or_else(|e| panic!("{name}: {}", e.why));
         let out = run(&self.p, l.primal, &self.x, &[]).unwrap_or_else(|e| panic!("{name}: {e}")).results;
@@ -121,7 +121,7 @@ impl Case {
     }
 
     /// The cost of a plan beyond executing everything once: work and peak bytes; `None` if it cannot be metered.
-    fn extra(&mut self, what: &str, plan: &Plan, whole: &mut Case) -> Option<(u64, u64)> {
+    fn extra(&mut self, what: &str, plan: &UnzipPlan, whole: &mut Case) -> Option<(u64, u64)> {
         let wrt = vec![true; self.x.len()];
         let j = self.ad.jvp(&mut self.p, self.f, &wrt).unwrap();
         let u = self.ad.unzip(&mut self.p, j.func, plan).unwrap();
@@ -147,13 +147,13 @@ impl Case {
 }
 
 /// Plans that differ as much as possible.
-fn plans(rows: &[adl_ad::profile::Row], seed: u64) -> Vec<Plan> {
+fn plans(rows: &[adl_ad::profile::Row], seed: u64) -> Vec<UnzipPlan> {
     let mut rng = Rng(seed);
-    let mut out = vec![Plan::store_all(), Plan::recompute_all()];
+    let mut out = vec![UnzipPlan::store_all(), UnzipPlan::recompute_all()];
     for _ in 0..3 {
         let store: BTreeSet<_> =
             rows.iter().filter(|r| !r.residual.movable || rng.next() < 0.5).map(|r| r.residual.at).collect();
-        out.push(Plan::storing(store, rows.iter().map(|r| r.residual.at.0).collect()));
+        out.push(UnzipPlan::storing(store, rows.iter().map(|r| r.residual.at.0).collect()));
     }
     out
 }
@@ -161,7 +161,7 @@ fn plans(rows: &[adl_ad::profile::Row], seed: u64) -> Vec<Plan> {
 fn check(name: &str, make: impl Fn() -> Given, seed: u64) {
     let (mut first, mut places) = (None, None);
     for how in [Segments::None, Segments::Sqrt, Segments::Partial(77), Segments::Revolve(2)] {
-        let rows = case(make(), how).forecast(name, &Plan::store_all()).rows;
+        let rows = case(make(), how).forecast(name, &UnzipPlan::store_all()).rows;
         for plan in plans(&rows, seed) {
             let what = format!("{name} under {how:?} {plan:?}");
             let mut c = case(make(), how);
@@ -171,18 +171,18 @@ fn check(name: &str, make: impl Fn() -> Given, seed: u64) {
             let before = first.get_or_insert_with(|| gradient.clone());
             assert_eq!(*before, gradient, "{what}: the gradient");
             // Segmented loops are tested with the plan that stores everything.
-            if how != Segments::None && plan != Plan::store_all() {
+            if how != Segments::None && plan != UnzipPlan::store_all() {
                 continue;
             }
             let mut whole = case(make(), Segments::None);
             if let Some((again, peak)) = case(make(), how).extra(&what, &plan, &mut whole) {
                 // The prediction for checkpoints assumes that they store everything.
                 assert!(
-                    told.peak == peak || plan != Plan::store_all(),
+                    told.peak == peak || plan != UnzipPlan::store_all(),
                     "{what}: {} bytes at most foretold, {peak} at most there",
                     told.peak
                 );
-                let once = whole.forecast(&what, &Plan::store_all()).work;
+                let once = whole.forecast(&what, &UnzipPlan::store_all()).work;
                 // Where T emits gathers, it also computes the positions, which is not predicted.
                 let told = (told.again + told.work).saturating_sub(once);
                 let computed = *places.get_or_insert(again.saturating_sub(told));

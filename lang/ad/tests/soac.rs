@@ -5,7 +5,7 @@ mod common;
 
 use adl_ad::Ad;
 use adl_ad::segment::Segments;
-use adl_ad::unzip::Plan;
+use adl_ad::unzip::UnzipPlan;
 use adl_ir::eval::{Val, run};
 use adl_ir::{FnId, Program};
 use common::{check_at, directions, reals, scalars};
@@ -23,8 +23,9 @@ fn gradient(p: &Program, x: &[Val], only_loops: bool) -> (Vec<f64>, Vec<String>)
     let mut p = p.clone();
     let (f, mut ad) = (last(&p), Ad::new());
     ad.only_loops = only_loops;
-    let l =
-        ad.linearize_with(&mut p, f, &vec![true; x.len()], &Plan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
+    let l = ad
+        .linearize_with(&mut p, f, &vec![true; x.len()], &UnzipPlan::store_all())
+        .unwrap_or_else(|e| panic!("{}", e.why));
     let out = run(&p, l.primal, x, &[]).unwrap_or_else(|e| panic!("{e}")).results;
     let tys = p.func(f).tys(&p.func(f).body.results);
     let active: Vec<_> =
@@ -76,7 +77,7 @@ fn same_as_loop(name: &str, text: &str, rule: &str, smooth: &[Vec<Val>], kinks: 
         }
     }
     for x in smooth {
-        for plan in [Plan::store_all(), Plan::recompute_all()] {
+        for plan in [UnzipPlan::store_all(), UnzipPlan::recompute_all()] {
             check_at(name, p.clone(), last(&p), x, &plan, Segments::None, None);
         }
     }
@@ -512,8 +513,9 @@ fn histograms_of_tuples_and_rows() {
 fn work(text: &str, x: &[Val]) -> (u64, u64) {
     let mut p = program(text);
     let (f, mut ad) = (last(&p), Ad::new());
-    let l =
-        ad.linearize_with(&mut p, f, &vec![true; x.len()], &Plan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
+    let l = ad
+        .linearize_with(&mut p, f, &vec![true; x.len()], &UnzipPlan::store_all())
+        .unwrap_or_else(|e| panic!("{}", e.why));
     let plain = run(&p, f, x, &[]).unwrap_or_else(|e| panic!("{e}"));
     let out = run(&p, l.primal, x, &[]).unwrap_or_else(|e| panic!("{e}"));
     let tys = p.func(f).tys(&p.func(f).body.results);

@@ -5,7 +5,7 @@
 mod common;
 
 use adl_ad::Ad;
-use adl_ad::unzip::Plan;
+use adl_ad::unzip::UnzipPlan;
 use adl_ir::eval::{Val, run};
 use adl_ir::{FnId, Program};
 use common::{directions, scalars};
@@ -29,8 +29,9 @@ impl Measured {
 fn measured(text: &str, x: &[Val]) -> Measured {
     let mut p: Program = adl_ir::parse::program(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let (f, mut ad) = (FnId(p.funcs.len() as u32 - 1), Ad::new());
-    let l =
-        ad.linearize_with(&mut p, f, &vec![true; x.len()], &Plan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
+    let l = ad
+        .linearize_with(&mut p, f, &vec![true; x.len()], &UnzipPlan::store_all())
+        .unwrap_or_else(|e| panic!("{}", e.why));
     let of = |f, x: &[Val]| run(&p, f, x, &[]).unwrap_or_else(|e| panic!("{e}"));
     let (plain, out) = (of(f, x), of(l.primal, x));
     let tys = p.func(f).tys(&p.func(f).body.results);

@@ -5,7 +5,7 @@ mod common;
 
 use adl_ad::Ad;
 use adl_ad::segment::Segments;
-use adl_ad::unzip::Plan;
+use adl_ad::unzip::UnzipPlan;
 use adl_ir::eval::{Val, run};
 use adl_ir::print::{Style, function};
 use adl_ir::{FnId, Program};
@@ -25,7 +25,7 @@ fn adjoint(text: &str) -> String {
     let (f, mut ad) = (last(&p), Ad::new());
     let n = p.func(f).body.params.len();
     let j = ad.jvp(&mut p, f, &vec![true; n]).unwrap_or_else(|e| panic!("{}", e.why));
-    let u = ad.unzip(&mut p, j.func, &Plan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
+    let u = ad.unzip(&mut p, j.func, &UnzipPlan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
     let t = ad.transpose(&mut p, u.linear).unwrap_or_else(|e| panic!("{}", e.why));
     function(&p, p.func(t), Style::PLAIN)
 }
@@ -62,7 +62,7 @@ fn convolution() {
             p.clone(),
             last(&p),
             &[Val::floats(&x), Val::floats(&c)],
-            &Plan::store_all(),
+            &UnzipPlan::store_all(),
             Segments::None,
             None,
         );
@@ -111,7 +111,7 @@ fn image() {
             program(IMAGE),
             last(&program(IMAGE)),
             &[matrix(x.0, x.1), matrix(k.0, k.1)],
-            &Plan::store_all(),
+            &UnzipPlan::store_all(),
             Segments::None,
             None,
         );
@@ -121,7 +121,7 @@ fn image() {
 /// Strides, reversed reads, triangles, a constant, several reads, a guard, and reads of one row, each at several sizes.
 #[test]
 fn affine_reads() {
-    let nest = |turns: &str, at: &str| {
+    let nest = |trip: &str, at: &str| {
         format!(
             "
 fn f0 reads (v0: []f64) -> ([]f64) {{
@@ -132,7 +132,7 @@ fn f0 reads (v0: []f64) -> ([]f64) {{
   v5: i64 = sub v4 v2
   v6: []f64, v7: i64 = loop for v3 out (collect) (v8: i64) {{
     v9: i64 = add v8 v2
-    v10: f64, v11: i64 = loop for {turns} out (sum) (v12: i64) {{
+    v10: f64, v11: i64 = loop for {trip} out (sum) (v12: i64) {{
       {at}
       v20: f64 = index v0 [v19]
       v21: f64 = sin v20
@@ -162,16 +162,16 @@ fn f0 reads (v0: []f64) -> ([]f64) {{
         ("v9", "v19: i64 = add v12 v2"),
         ("v5", "v19: i64 = add v2 v3"),
     ];
-    for (turns, at) in cases {
+    for (trip, at) in cases {
         for n in [5, 6, 9] {
-            let text = nest(turns, at);
+            let text = nest(trip, at);
             let x: Vec<f64> = (0..n).map(|i| (i as f64 * 0.7).sin()).collect();
             check_at(
                 at,
                 program(&text),
                 last(&program(&text)),
                 &[Val::floats(&x)],
-                &Plan::store_all(),
+                &UnzipPlan::store_all(),
                 Segments::None,
                 None,
             );
@@ -182,7 +182,7 @@ fn f0 reads (v0: []f64) -> ([]f64) {{
 }
 
 /// A double sum with a predicate on the two indices, over n and n numbers.
-fn double(turns: &str, p: &str) -> String {
+fn double(trip: &str, p: &str) -> String {
     format!(
         "
 fn f0 double (v0: []f64) -> (f64) {{
@@ -190,7 +190,7 @@ fn f0 double (v0: []f64) -> (f64) {{
   v2: i64 = 1
   v3: i64 = 2
   v20: f64, v21: i64 = loop for v1 over (v0) out (sum) (v4: i64, v5: f64) {{
-    v18: f64, v19: i64 = loop for {turns} out (sum) (v6: i64) {{
+    v18: f64, v19: i64 = loop for {trip} out (sum) (v6: i64) {{
       {p}
       v17: f64 = if v16 {{
         v13: f64 = index v0 [v6]
@@ -213,7 +213,7 @@ fn f0 double (v0: []f64) -> (f64) {{
 fn work(text: &str, n: usize) -> u64 {
     let mut p = program(text);
     let (f, mut ad) = (last(&p), Ad::new());
-    let l = ad.linearize_with(&mut p, f, &[true], &Plan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
+    let l = ad.linearize_with(&mut p, f, &[true], &UnzipPlan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
     let x: Vec<f64> = (0..n).map(|i| (i as f64 * 0.7).sin()).collect();
     let out = run(&p, l.primal, &[Val::floats(&x)], &[]).unwrap_or_else(|e| panic!("{e}"));
     let back = run(&p, l.cotangent, &[&out.results[l.results..], &[Val::F64(1.0)][..]].concat(), &[])
@@ -242,8 +242,8 @@ fn brackets() {
         ("v1", "v16: bool = ne v6 v4", 16.0),
         ("v1", "v7: i64 = mul v6 v6\n      v16: bool = gt v7 v4", 16.0),
     ];
-    for (turns, p, growth) in cases {
-        let text = double(turns, p);
+    for (trip, p, growth) in cases {
+        let text = double(trip, p);
         for n in [1, 2, 5] {
             let x: Vec<f64> = (0..n).map(|i| (i as f64 * 0.7).cos()).collect();
             check_at(
@@ -251,7 +251,7 @@ fn brackets() {
                 program(&text),
                 last(&program(&text)),
                 &[Val::floats(&x)],
-                &Plan::store_all(),
+                &UnzipPlan::store_all(),
                 Segments::None,
                 None,
             );
@@ -314,7 +314,7 @@ fn arrays_of_brackets() {
                 program(&text),
                 last(&program(&text)),
                 &[Val::floats(&x)],
-                &Plan::store_all(),
+                &UnzipPlan::store_all(),
                 Segments::None,
                 None,
             );
@@ -329,7 +329,8 @@ fn arrays_of_brackets() {
 fn a_convolution_keeps_its_signal() {
     let (mut p, mut ad) = (program(CONV), Ad::new());
     let f = last(&p);
-    let l = ad.linearize_with(&mut p, f, &[true, true], &Plan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
+    let l =
+        ad.linearize_with(&mut p, f, &[true, true], &UnzipPlan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
     let (x, k) = (Val::floats(&[1.0; 100]), Val::floats(&[0.5; 40]));
     let out = run(&p, l.primal, &[x, k], &[]).unwrap_or_else(|e| panic!("{e}"));
     let kept = common::scalars(&out.results[l.results..]);

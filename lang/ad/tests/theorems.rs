@@ -9,7 +9,7 @@ mod common;
 
 use adl_ad::Ad;
 use adl_ad::segment::Segments;
-use adl_ad::unzip::Plan;
+use adl_ad::unzip::UnzipPlan;
 use adl_ir::eval::run;
 use adl_ir::generate::{self, Generated};
 use adl_ir::{Block, FnId, Op, Program};
@@ -59,19 +59,27 @@ fn seeds(check: fn(&Generated)) {
 #[test]
 fn derivatives_agree() {
     seeds(|g| {
-        common::check_at("generated", g.program.clone(), g.main, &g.args, &Plan::store_all(), Segments::None, None);
+        common::check_at(
+            "generated",
+            g.program.clone(),
+            g.main,
+            &g.args,
+            &UnzipPlan::store_all(),
+            Segments::None,
+            None,
+        );
     });
 }
 
 #[test]
 fn plans_do_not_change_gradients() {
     seeds(|g| {
-        let bits = |plan: &Plan, how| common::gradient(g.program.clone(), g.main, &g.args, plan, how);
-        let stored = bits(&Plan::store_all(), Segments::None);
-        assert_eq!(stored, bits(&Plan::recompute_all(), Segments::None));
-        assert_eq!(stored, bits(&Plan::store_all(), Segments::Sqrt));
-        assert_eq!(stored, bits(&Plan::store_all(), Segments::Revolve(2)));
-        assert_eq!(stored, bits(&Plan::store_all(), Segments::Partial(100)));
+        let bits = |plan: &UnzipPlan, how| common::gradient(g.program.clone(), g.main, &g.args, plan, how);
+        let stored = bits(&UnzipPlan::store_all(), Segments::None);
+        assert_eq!(stored, bits(&UnzipPlan::recompute_all(), Segments::None));
+        assert_eq!(stored, bits(&UnzipPlan::store_all(), Segments::Sqrt));
+        assert_eq!(stored, bits(&UnzipPlan::store_all(), Segments::Revolve(2)));
+        assert_eq!(stored, bits(&UnzipPlan::store_all(), Segments::Partial(100)));
     });
 }
 
@@ -99,7 +107,7 @@ fn work_is_preserved() {
         let wrt = vec![true; g.args.len()];
         let work = run(&p, g.main, &g.args, &[]).unwrap_or_else(|e| panic!("{e}")).counts.total;
         let j = ad.jvp(&mut p, g.main, &wrt).unwrap_or_else(|e| panic!("{}", e.why));
-        let u = ad.unzip(&mut p, j.func, &Plan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
+        let u = ad.unzip(&mut p, j.func, &UnzipPlan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
         let t = ad.transpose(&mut p, u.linear).unwrap_or_else(|e| panic!("{}", e.why));
         let tt = ad.transpose(&mut p, t).unwrap_or_else(|e| panic!("{}", e.why));
         let tys = p.func(g.main).tys(&p.func(g.main).body.params);
@@ -148,7 +156,7 @@ fn code_grows_linearly() {
         let (mut p, mut ad) = (g.program.clone(), Ad::new());
         let before: usize = (0..p.funcs.len()).map(|k| size(&p, FnId(k as u32))).sum();
         let wrt = vec![true; g.args.len()];
-        ad.linearize_with(&mut p, g.main, &wrt, &Plan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
+        ad.linearize_with(&mut p, g.main, &wrt, &UnzipPlan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
         let after: usize = (0..p.funcs.len()).map(|k| size(&p, FnId(k as u32))).sum();
         assert!(after <= 60 * before + 200, "{after} nodes from {before}");
     });
@@ -168,7 +176,7 @@ fn nests(depth: u32, check: fn(u64, u32)) {
 fn deep_nests_are_differentiated() {
     nests(20, |seed, depth| {
         let (p, f, x) = common::deep::program(seed, depth);
-        common::check_at("nest", p, f, &x, &Plan::store_all(), Segments::None, None);
+        common::check_at("nest", p, f, &x, &UnzipPlan::store_all(), Segments::None, None);
     });
 }
 
@@ -179,7 +187,7 @@ fn code_grows_linearly_with_the_depth_of_nests() {
             let (mut p, f, x) = common::deep::program(seed, depth);
             let before = size(&p, f);
             Ad::new()
-                .linearize_with(&mut p, f, &vec![true; x.len()], &Plan::store_all())
+                .linearize_with(&mut p, f, &vec![true; x.len()], &UnzipPlan::store_all())
                 .unwrap_or_else(|e| panic!("{}", e.why));
             let after: usize = (0..p.funcs.len()).map(|k| size(&p, FnId(k as u32))).sum();
             (before, after - before)

@@ -46,13 +46,13 @@ pub struct Caps {
 }
 
 /// The vendors whose GPUs guarantee forward progress of started work-groups: NVIDIA and AMD.
-const GETS_ON: [u32; 2] = [0x10de, 0x1002];
+const FORWARD_PROGRESS_VENDORS: [u32; 2] = [0x10de, 0x1002];
 
 /// The number of tiles from which a single-pass scan is worth its two additional kernels (see `lookback`).
 const ONCE: u32 = 1024;
 
 /// An open device, its queue, and its capabilities.
-pub(crate) struct Opened {
+pub(crate) struct OpenDevice {
     pub device: wgpu::Device,
     pub queue: wgpu::Queue,
     pub caps: Caps,
@@ -138,7 +138,7 @@ fn choose(all: Vec<wgpu::Adapter>, pick: Option<&str>) -> Res<wgpu::Adapter> {
 }
 
 /// Opens the adapter that `pick` selects (the value of `ADL_GPU`; see [`names`]).
-pub(crate) fn open(pick: Option<&str>) -> Res<Opened> {
+pub(crate) fn open(pick: Option<&str>) -> Res<OpenDevice> {
     let adapter = choose(adapters(), pick)?;
     let (info, has, limits) = (adapter.get_info(), adapter.features(), adapter.limits());
     let wanted = wgpu::Features::SHADER_F64
@@ -174,11 +174,11 @@ pub(crate) fn open(pick: Option<&str>) -> Res<Opened> {
         groups: limits.max_compute_workgroups_per_dimension,
         workgroup: limits.max_compute_workgroup_storage_size,
         tiles: info.device_type != wgpu::DeviceType::Cpu,
-        once: (passthrough && GETS_ON.contains(&info.vendor)).then_some(ONCE),
+        once: (passthrough && FORWARD_PROGRESS_VENDORS.contains(&info.vendor)).then_some(ONCE),
         patience: if info.device_type == wgpu::DeviceType::Cpu { 1 << 14 } else { 1 << 17 },
     };
     let state = watch(&device);
-    Ok(Opened { device, queue, caps, state })
+    Ok(OpenDevice { device, queue, caps, state })
 }
 
 /// Records what the driver reports asynchronously.

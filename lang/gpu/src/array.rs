@@ -1,6 +1,6 @@
 //! Device arrays: memory with an element type and a shape, in row-major order.
 
-use crate::error::{Res, not_here};
+use crate::error::{Res, unsupported};
 use crate::memory::Buffer;
 use crate::queue::{Bound, Gpu};
 use adl_ir::{Lit, Ty};
@@ -141,7 +141,7 @@ impl Array {
     /// The same elements in another shape of the same size.
     pub fn reshaped(&self, shape: Vec<usize>) -> Res<Array> {
         if shape.iter().product::<usize>() != self.len() {
-            return not_here(format!("{} numbers in the shape {shape:?}", self.len()));
+            return unsupported(format!("{} numbers in the shape {shape:?}", self.len()));
         }
         Ok(Array { shape, ..self.clone() })
     }
@@ -160,8 +160,8 @@ impl Gpu {
     /// Fails if the device does not support an element type.
     pub(crate) fn has(&self, s: Scalar) -> Res<()> {
         match s {
-            Scalar::F64 if !self.caps.f64 => not_here(format!("{} has no 64-bit floats (use F32)", self.caps.name)),
-            Scalar::I64 if !self.caps.i64 => not_here(format!("{} has no 64-bit integers", self.caps.name)),
+            Scalar::F64 if !self.caps.f64 => unsupported(format!("{} has no 64-bit floats (use F32)", self.caps.name)),
+            Scalar::I64 if !self.caps.i64 => unsupported(format!("{} has no 64-bit integers", self.caps.name)),
             Scalar::F64 | Scalar::I64 | Scalar::F32 | Scalar::Bool | Scalar::Word => Ok(()),
         }
     }
@@ -170,7 +170,9 @@ impl Gpu {
     pub fn empty(&self, scalar: Scalar, shape: Vec<usize>) -> Res<Array> {
         self.has(scalar)?;
         let numbers = shape.iter().try_fold(1u64, |n, k| n.checked_mul(*k as u64)).filter(|n| *n < 1 << 32);
-        let Some(n) = numbers else { return not_here(format!("an array of shape {shape:?}, more than 2³² numbers")) };
+        let Some(n) = numbers else {
+            return unsupported(format!("an array of shape {shape:?}, more than 2³² numbers"));
+        };
         Ok(Array { buffer: self.alloc(n * scalar.bytes())?, scalar, shape })
     }
 
@@ -179,7 +181,7 @@ impl Gpu {
         self.has(scalar)?;
         let bytes: &[u8] = bytemuck::cast_slice(numbers);
         if shape.iter().product::<usize>() as u64 * scalar.bytes() != bytes.len() as u64 {
-            return not_here(format!("{} numbers in the shape {shape:?}", numbers.len()));
+            return unsupported(format!("{} numbers in the shape {shape:?}", numbers.len()));
         }
         Ok(Array { buffer: self.upload(bytes)?, scalar, shape })
     }
@@ -188,7 +190,7 @@ impl Gpu {
     pub fn array(&self, data: &Data, shape: Vec<usize>) -> Res<Array> {
         self.has(data.scalar())?;
         if shape.iter().product::<usize>() != data.len() {
-            return not_here(format!("{} numbers in the shape {shape:?}", data.len()));
+            return unsupported(format!("{} numbers in the shape {shape:?}", data.len()));
         }
         Ok(Array { buffer: self.upload(&data.bytes())?, scalar: data.scalar(), shape })
     }

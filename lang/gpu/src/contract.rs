@@ -1,9 +1,9 @@
 //! Contractions: sums of products of the elements of two matrices, either of which may be transposed.
 
 use crate::array::{Array, Scalar};
-use crate::error::{Check, Error, Fault, Res, not_here};
-use crate::fold::{Maker, Operator};
-use crate::product::{self, Side};
+use crate::error::{Check, Error, Fault, Res, unsupported};
+use crate::fold::{KernelContext, TupleOperator};
+use crate::gemm::{self, StridedOperand};
 use crate::queue::Gpu;
 use crate::wgsl::Emit;
 use adl_ir::{Function, Program, Terms};
@@ -26,7 +26,7 @@ pub fn contract(
 ) -> Res<Array> {
     let vector = a.shape.len() == 1;
     if a.scalar != Scalar::F64 || b.scalar != Scalar::F64 || a.shape.len() > 2 || b.shape.len() != 2 {
-        return not_here("a contraction of what are no matrices of Floats");
+        return unsupported("a contraction of what are no matrices of Floats");
     }
     let n = if vector { 1 } else { n };
     let reaches = |x: &Array, turned: bool, rows: usize| match x.shape[..] {
@@ -43,12 +43,12 @@ pub fn contract(
     if terms == Terms::Mul && n.min(m).min(k) >= LARGE && exact(a, turned[0], n) && exact(b, turned[1], m) {
         let side = |array, turned: bool, rows: usize| {
             if turned {
-                Side { array, turn: 0, rows: 1, terms: rows }
+                StridedOperand { array, iteration: 0, rows: 1, terms: rows }
             } else {
-                Side { array, turn: 0, rows: k, terms: 1 }
+                StridedOperand { array, iteration: 0, rows: k, terms: 1 }
             }
         };
-        return product::tiles(gpu, 1, (side(a, turned[0], n), side(b, turned[1], m)), [n, m, k])?.reshaped(extents);
+        return gemm::tiles(gpu, 1, (side(a, turned[0], n), side(b, turned[1], m)), [n, m, k])?.reshaped(extents);
     }
     sums(gpu, (a, b), turned, [n, m, k], terms)?.reshaped(extents)
 }
@@ -56,7 +56,7 @@ pub fn contract(
 /// Each element as a separate sum.
 fn sums(gpu: &Gpu, (a, b): (&Array, &Array), turned: [bool; 2], [n, m, k]: [usize; 3], terms: Terms) -> Res<Array> {
     let (program, function) = (Program::default(), Function::default());
-    let op = Operator {
+    let op = TupleOperator {
         kinds: vec![Scalar::F64],
         combine: &|e, x, y| e.bin(Bin::Add, Scalar::F64, &x[0], &y[0]).map(|t| vec![t]),
         neutral: &|e| Ok(vec![e.zero(Scalar::F64)]),
@@ -79,12 +79,12 @@ fn sums(gpu: &Gpu, (a, b): (&Array, &Array), turned: [bool; 2], [n, m, k]: [usiz
         );
         let term = match terms {
             Terms::Mul => e.bin(Bin::Mul, Scalar::F64, &x, &y)?,
-            Terms::Scale => e.bin(Bin::Scale, Scalar::F64, &x, &y)?,
-            Terms::Scaled => e.bin(Bin::Scale, Scalar::F64, &y, &x)?,
+            Terms::Scale => e.bin(Bin::ScaleTangent, Scalar::F64, &x, &y)?,
+            Terms::Scaled => e.bin(Bin::ScaleTangent, Scalar::F64, &y, &x)?,
         };
         Ok(vec![e.define("c", &term)])
     };
-    let maker = Maker { gpu, program: &program, function: &function, env: &|_| None };
+    let maker = KernelContext { gpu, program: &program, function: &function, env: &|_| None };
     // For a vector and a matrix: whether neighbouring elements in memory belong to the same sum or to neighbouring
     // sums.
     match if n == 1 {

@@ -9,7 +9,7 @@ pub enum Error {
     /// No adapter was found, or none matches the selection.
     NoAdapter(String),
     /// The device does not support the code or its sizes (no f64, a primitive of the CPU, ...): the CPU can run it.
-    NotHere(String),
+    Unsupported(String),
     /// A check in a kernel failed: the CPU repeats the call and reports the error in the user's terms.
     Fault(Fault),
     /// Device memory is exhausted.
@@ -47,7 +47,7 @@ pub enum Check {
     /// A condition of the program.
     Assertion,
     /// A loop ends before an iteration limit.
-    Turns,
+    Trip,
 }
 
 impl fmt::Display for Check {
@@ -59,7 +59,7 @@ impl fmt::Display for Check {
             Check::Conversion => "no Int holds a number",
             Check::Power => "an Int cannot have a negative power",
             Check::Assertion => "an assertion does not hold",
-            Check::Turns => "a loop turns too often for a kernel",
+            Check::Trip => "a loop has too many iterations for a kernel",
         })
     }
 }
@@ -68,7 +68,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::NoAdapter(why) => write!(f, "no GPU: {why}"),
-            Error::NotHere(why) => write!(f, "not on this GPU: {why}"),
+            Error::Unsupported(why) => write!(f, "not on this GPU: {why}"),
             Error::Fault(x) => write!(f, "on the GPU: {}", x.what),
             Error::Memory(why) => write!(f, "the GPU's memory is full: {why}"),
             Error::Lost(why) => write!(f, "the GPU was lost: {why}"),
@@ -83,7 +83,7 @@ impl std::error::Error for Error {}
 /// The result type of this crate.
 pub type Res<T> = Result<T, Error>;
 
-/// Returns [`Error::NotHere`] with a reason.
-pub fn not_here<T>(why: impl Into<String>) -> Res<T> {
-    Err(Error::NotHere(why.into()))
+/// Returns [`Error::Unsupported`] with a reason.
+pub fn unsupported<T>(why: impl Into<String>) -> Res<T> {
+    Err(Error::Unsupported(why.into()))
 }

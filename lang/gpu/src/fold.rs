@@ -10,13 +10,13 @@
 //! the vectors. Matrices are passed as a whole, by several bindings (`wgsl::windows`).
 
 use crate::array::{Array, Scalar};
-use crate::error::{Res, not_here};
+use crate::error::{Res, unsupported};
 use crate::lookback;
 use crate::nest::{THREADS, cut};
 use crate::queue::Gpu;
-use crate::stage;
+use crate::tile_staging;
 use crate::wgsl::scalar::zero;
-use crate::wgsl::{Emit, Env, MOST, Written, packed, wgsl};
+use crate::wgsl::{Emit, Env, FinishedKernel, MOST, packed, wgsl};
 use adl_ir::{Function, Program};
 
 /// Consecutive elements per thread.
@@ -41,7 +41,7 @@ pub(crate) type Source<'a> = &'a dyn Fn(&mut Emit<'_>, &str, &str) -> Res<Number
 pub(crate) type Combine<'a> = &'a dyn Fn(&mut Emit<'_>, &[String], &[String]) -> Res<Numbers>;
 
 /// An operator, as it is emitted into kernels.
-pub(crate) struct Operator<'a> {
+pub(crate) struct TupleOperator<'a> {
     /// The types of a tuple's components.
     pub kinds: Vec<Scalar>,
     /// Emits the operation.
@@ -52,12 +52,12 @@ pub(crate) struct Operator<'a> {
     pub prepare: &'a dyn Fn(&mut Emit<'_>) -> Res<()>,
 }
 
-impl Operator<'_> {
+impl TupleOperator<'_> {
     /// The work-group size, which depends on the size of a tuple.
     pub fn threads(&self) -> Res<u32> {
         let bytes: u64 = self.kinds.iter().map(|s| s.bytes()).sum();
         let fits = [THREADS, 128, 64, 32].into_iter().find(|t| u64::from(*t) * bytes <= SHARED);
-        fits.map_or_else(|| not_here("a reduction of tuples as large as these"), Ok)
+        fits.map_or_else(|| unsupported("a reduction of tuples as large as these"), Ok)
     }
 
     /// Declarations of work-group memory.
@@ -113,14 +113,14 @@ impl Tiles {
     /// The number of tiles of all rows.
     pub fn groups(&self) -> Res<u32> {
         if self.length > MOST {
-            return not_here("a reduction of more numbers than a word counts");
+            return unsupported("a reduction of more numbers than a word counts");
         }
-        u32::try_from(self.rows * self.count()).map_or_else(|_| not_here("a reduction of so many rows"), Ok)
+        u32::try_from(self.rows * self.count()).map_or_else(|_| unsupported("a reduction of so many rows"), Ok)
     }
 }
 
 /// The variables of a kernel over tiles: the tile's index, its row, and the range of this thread's elements.
-pub(crate) struct Begun {
+pub(crate) struct TileVars {
     pub tile: String,
     pub row: String,
     /// The number of tiles per row.
@@ -138,7 +138,7 @@ pub(crate) const ORIGIN: &str = "origin";
 
 /// The assignment of tiles to work-groups.
 #[derive(Clone, Copy)]
-pub(crate) enum Order<'a> {
+pub(crate) enum TileOrder<'a> {
     /// The tile with the work-group's index.
     Number,
     /// The next unassigned tile; or all tiles again, if some were given up: see `lookback`.
@@ -146,20 +146,20 @@ pub(crate) enum Order<'a> {
     Again(&'a Array),
 }
 
-pub(crate) fn begin(e: &mut Emit<'_>, t: &Tiles, op: &Operator<'_>, order: Order<'_>) -> Res<Begun> {
-    // Arrays are bound in part only if there is a single row.
+pub(crate) fn begin(e: &mut Emit<'_>, t: &Tiles, op: &TupleOperator<'_>, order: TileOrder<'_>) -> Res<TileVars> {
+    // Zeros are bound in part only if there is a single row.
     e.whole = t.rows > 1;
     let (from, count) = (e.word(0), e.word(t.groups()?));
     let (length, tiles) = (e.word(t.length as u32), e.word(t.count() as u32));
     e.line(&format!("let {ORIGIN} = {from} * {}u;", t.size()));
     (op.prepare)(e)?;
     let tile = match order {
-        Order::Number => {
+        TileOrder::Number => {
             e.open("if group < params[0]");
             e.define("tile", &format!("group + {from}"))
         }
-        Order::Next(state) => lookback::next(e, state)?,
-        Order::Again(state) => lookback::again(e, state, &from, &count)?,
+        TileOrder::Next(state) => lookback::next(e, state)?,
+        TileOrder::Again(state) => lookback::again(e, state, &from, &count)?,
     };
     let lane = e.define("lane", &format!("group * {}u + l", t.threads));
     e.lane = Some((lane, t.rows * t.count() * t.threads as usize));
@@ -168,13 +168,13 @@ pub(crate) fn begin(e: &mut Emit<'_>, t: &Tiles, op: &Operator<'_>, order: Order
     let first = e.define("k", &format!("min({start} + l * {ITEMS}u, {length})"));
     let end = e.define("k", &format!("min({first} + {ITEMS}u, {length})"));
     let active = e.define("k", &format!("(min({length} - {start}, {}u) + {}u) / {ITEMS}u", t.size(), ITEMS - 1));
-    Ok(Begun { tile, row, tiles, start, first, end, active })
+    Ok(TileVars { tile, row, tiles, start, first, end, active })
 }
 
 /// Combines elements from left to right into `to`.
 pub(crate) fn gather(
     e: &mut Emit<'_>,
-    op: &Operator<'_>,
+    op: &TupleOperator<'_>,
     to: &[String],
     (row, first, end): (&str, &str, &str),
     from: Source<'_>,
@@ -206,7 +206,7 @@ pub(crate) enum Ends {
 
 /// Combines the values of `threads` threads in work-group memory in a binary tree; the result is at index 0. Values are
 /// stored in reverse order if the tree is aligned to the right.
-pub(crate) fn tree(e: &mut Emit<'_>, op: &Operator<'_>, threads: u32, active: &str, ends: Ends) -> Res<()> {
+pub(crate) fn tree(e: &mut Emit<'_>, op: &TupleOperator<'_>, threads: u32, active: &str, ends: Ends) -> Res<()> {
     e.line("workgroupBarrier();");
     let d = e.name("d");
     e.open(&format!("for (var {d} = 1u; {d} < {threads}u; {d} = {d} * 2u)"));
@@ -221,12 +221,18 @@ pub(crate) fn tree(e: &mut Emit<'_>, op: &Operator<'_>, threads: u32, active: &s
 }
 
 /// Writes one tuple per tile. For a reduction of a single tile, this includes the neutral element.
-fn totals(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, from: Source<'_>, (outs, ends): (&[Array], Ends)) -> Res<()> {
-    let b = begin(e, t, op, Order::Number)?;
+fn totals(
+    e: &mut Emit<'_>,
+    op: &TupleOperator<'_>,
+    t: &Tiles,
+    from: Source<'_>,
+    (outs, ends): (&[Array], Ends),
+) -> Res<()> {
+    let b = begin(e, t, op, TileOrder::Number)?;
     let x = op.declare(e, "x");
-    let staged = stage::load(e, op, t, &b, from)?;
+    let staged = tile_staging::load(e, op, t, &b, from)?;
     let start = b.start.clone();
-    let again = move |e: &mut Emit<'_>, _: &str, j: &str| Ok(stage::read(e, op, &start, j));
+    let again = move |e: &mut Emit<'_>, _: &str, j: &str| Ok(tile_staging::read(e, op, &start, j));
     gather(e, op, &x, (&b.row, &b.first, &b.end), if staged { &again } else { from })?;
     // For scans, the threads are in reverse order.
     let place = if ends == Ends::Right {
@@ -246,7 +252,7 @@ fn totals(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, from: Source<'_>, (out
 }
 
 /// The result of a row after the neutral element; the neutral element alone if the row is empty.
-fn with_neutral(e: &mut Emit<'_>, op: &Operator<'_>, all: &[String], active: &str) -> Res<Numbers> {
+fn with_neutral(e: &mut Emit<'_>, op: &TupleOperator<'_>, all: &[String], active: &str) -> Res<Numbers> {
     let neutral = (op.neutral)(e)?;
     let y = op.declare(e, "y");
     assign(e, &y, &neutral);
@@ -258,7 +264,7 @@ fn with_neutral(e: &mut Emit<'_>, op: &Operator<'_>, all: &[String], active: &st
 }
 
 /// Stores a tuple; components whose arrays are empty are unused.
-pub(crate) fn store(e: &mut Emit<'_>, op: &Operator<'_>, outs: &[Array], at: &str, values: &[String]) -> Res<()> {
+pub(crate) fn store(e: &mut Emit<'_>, op: &TupleOperator<'_>, outs: &[Array], at: &str, values: &[String]) -> Res<()> {
     for (((a, at), s), v) in places(op, outs, at).zip(&op.kinds).zip(values).filter(|(((a, _), _), _)| !a.is_empty()) {
         let place = e.element(a, true, &at)?;
         e.line(&format!("{place} = {};", packed(*s, v)));
@@ -267,7 +273,7 @@ pub(crate) fn store(e: &mut Emit<'_>, op: &Operator<'_>, outs: &[Array], at: &st
 }
 
 /// Loads a tuple.
-pub(crate) fn taken(e: &mut Emit<'_>, op: &Operator<'_>, arrays: &[Array], at: &str) -> Res<Numbers> {
+pub(crate) fn taken(e: &mut Emit<'_>, op: &TupleOperator<'_>, arrays: &[Array], at: &str) -> Res<Numbers> {
     let read = |(a, at): (&Array, String), e: &mut Emit<'_>| {
         e.element(a, false, &at).map(|t| if a.scalar == Scalar::Bool { format!("({t} != 0u)") } else { t })
     };
@@ -276,7 +282,11 @@ pub(crate) fn taken(e: &mut Emit<'_>, op: &Operator<'_>, arrays: &[Array], at: &
 }
 
 /// The components of a tuple in memory: in separate arrays, or interleaved in one.
-fn places<'a>(op: &Operator<'_>, arrays: &'a [Array], at: &'a str) -> impl Iterator<Item = (&'a Array, String)> + 'a {
+fn places<'a>(
+    op: &TupleOperator<'_>,
+    arrays: &'a [Array],
+    at: &'a str,
+) -> impl Iterator<Item = (&'a Array, String)> + 'a {
     let n = op.kinds.len();
     (0..n).filter_map(move |k| match arrays {
         [one] if n > 1 => Some((one, format!("({at}) * {n}u + {k}u"))),
@@ -286,7 +296,7 @@ fn places<'a>(op: &Operator<'_>, arrays: &'a [Array], at: &'a str) -> impl Itera
 
 /// A source that reads the tuples of an earlier kernel, in rows of this length.
 pub(crate) fn rows_of<'a>(
-    op: &'a Operator<'a>,
+    op: &'a TupleOperator<'a>,
     arrays: &'a [Array],
     length: usize,
 ) -> impl Fn(&mut Emit<'_>, &str, &str) -> Res<Numbers> + 'a {
@@ -311,25 +321,25 @@ pub(crate) fn reading(arrays: &[Array], length: usize) -> impl Fn(&mut Emit<'_>,
 }
 
 /// The context of all kernels of one operation.
-pub(crate) struct Maker<'a> {
+pub(crate) struct KernelContext<'a> {
     pub gpu: &'a Gpu,
     pub program: &'a Program,
     pub function: &'a Function,
     pub env: Env<'a>,
 }
 
-impl Maker<'_> {
+impl KernelContext<'_> {
     pub fn emit(&self) -> Emit<'_> {
         Emit::new(self.gpu, self.program, self.function, self.env)
     }
 
-    pub fn empty(&self, op: &Operator<'_>, shape: &[usize]) -> Res<Vec<Array>> {
+    pub fn empty(&self, op: &TupleOperator<'_>, shape: &[usize]) -> Res<Vec<Array>> {
         op.kinds.iter().map(|s| self.gpu.empty(*s, shape.to_vec())).collect()
     }
 
     /// Allocates intermediate tuples. Large uniform tuples are interleaved, because the number of bindings of a kernel
     /// is limited.
-    pub fn inner(&self, op: &Operator<'_>, shape: &[usize]) -> Res<Vec<Array>> {
+    pub fn inner(&self, op: &TupleOperator<'_>, shape: &[usize]) -> Res<Vec<Array>> {
         if op.kinds.len() < TOGETHER || op.kinds.iter().any(|s| *s != op.kinds[0]) {
             return self.empty(op, shape);
         }
@@ -337,7 +347,7 @@ impl Maker<'_> {
     }
 
     /// Reduces rows. Returns one array per component, with one element per row.
-    pub fn reduce(&self, op: &Operator<'_>, rows: usize, length: usize, from: Source<'_>) -> Res<Vec<Array>> {
+    pub fn reduce(&self, op: &TupleOperator<'_>, rows: usize, length: usize, from: Source<'_>) -> Res<Vec<Array>> {
         if rows == 0 {
             return self.empty(op, &[0]);
         }
@@ -348,7 +358,7 @@ impl Maker<'_> {
         let outs = if t.count() == 1 { self.empty(op, &[rows, 1]) } else { self.inner(op, &[rows, t.count()]) }?;
         let mut e = self.emit();
         totals(&mut e, op, &t, from, (&outs, Ends::Left))?;
-        self.launch(e.finish(t.threads, &stage::shared(self.gpu, op, t.threads)), &t, None)?;
+        self.launch(e.finish(t.threads, &tile_staging::shared(self.gpu, op, t.threads)), &t, None)?;
         if t.count() == 1 {
             return outs.into_iter().map(|a| a.reshaped(vec![rows])).collect();
         }
@@ -356,7 +366,7 @@ impl Maker<'_> {
     }
 
     /// Reduces short rows, with one thread for each.
-    fn short(&self, op: &Operator<'_>, rows: usize, length: usize, from: Source<'_>) -> Res<Vec<Array>> {
+    fn short(&self, op: &TupleOperator<'_>, rows: usize, length: usize, from: Source<'_>) -> Res<Vec<Array>> {
         let outs = self.empty(op, &[rows])?;
         let mut e = self.emit();
         e.whole = true;
@@ -385,23 +395,23 @@ impl Maker<'_> {
     }
 
     /// Reduces each tile of rows to one tuple, for scans.
-    pub fn totals(&self, op: &Operator<'_>, t: &Tiles, from: Source<'_>) -> Res<Vec<Array>> {
+    pub fn totals(&self, op: &TupleOperator<'_>, t: &Tiles, from: Source<'_>) -> Res<Vec<Array>> {
         let sums = self.inner(op, &[t.rows, t.count()])?;
         let mut e = self.emit();
         totals(&mut e, op, t, from, (&sums, Ends::Right))?;
-        self.launch(e.finish(t.threads, &stage::shared(self.gpu, op, t.threads)), t, None)?;
+        self.launch(e.finish(t.threads, &tile_staging::shared(self.gpu, op, t.threads)), t, None)?;
         Ok(sums)
     }
 
     /// Launches a kernel on all tiles, with a work-group per tile or with `groups` work-groups. If vectors exceed the
     /// maximum binding, launches it on ranges of tiles.
-    pub fn launch(&self, w: Written, t: &Tiles, groups: Option<u32>) -> Res<()> {
+    pub fn launch(&self, w: FinishedKernel, t: &Tiles, groups: Option<u32>) -> Res<()> {
         if !w.has_parts() {
             return self.gpu.launch(&w.kernel, &w.bound(), &w.words, groups.unwrap_or(t.groups()?));
         }
         let each = (self.gpu.caps.binding / 8) as usize / t.size();
         if t.rows > 1 || each == 0 {
-            return not_here("rows of arrays larger than a kernel may see");
+            return unsupported("rows of arrays larger than a kernel may see");
         }
         let mut words = w.words.clone();
         for from in (0..t.count()).step_by(each) {

@@ -1,20 +1,20 @@
 //! Histograms and scatter: elements go to the positions that keys select.
 //!
 //! A histogram (`reduce_by_index`) accepts any operator. With few bins, each run of consecutive elements has private
-//! bins in work-group memory, which are then reduced (see `bins`). With many bins, elements are sorted by key, and a
+//! bins in work-group memory, which are then reduced (see `histogram`). With many bins, elements are sorted by key, and a
 //! segmented scan combines them. Both preserve the order of the elements of a bin. Atomic operations would combine in
 //! an order that varies from run to run. They are used, for many bins, only for sums of Ints, for minima and maxima
-//! (see `picks`), and for commutative operators on Bools (see `bools`).
+//! (see `atomic_min_max`), and for commutative operators on Bools (see `atomic_bool`).
 
 use crate::array::{Array, Operand, Scalar};
-use crate::bins::{self, Runs};
-use crate::bools;
-use crate::error::{Res, not_here};
-use crate::fold::{self, Maker, Numbers, Operator};
+use crate::atomic_bool;
+use crate::atomic_min_max;
+use crate::data_movement;
+use crate::error::{Res, unsupported};
+use crate::fold::{self, KernelContext, Numbers, TupleOperator};
+use crate::histogram::{self, Runs};
 use crate::nest::{THREADS, each};
-use crate::picks;
 use crate::queue::Gpu;
-use crate::shape;
 use crate::soac;
 use crate::sort::{self, Sorted};
 use crate::wgsl::{Emit, Env, load, packed};
@@ -23,9 +23,9 @@ use adl_prim::Bin;
 
 /// `dest` with values written at indices. Indices out of bounds are skipped; among equal indices the last one wins.
 pub fn scatter(gpu: &Gpu, dest: &Array, at: &Array, values: &Array) -> Res<Array> {
-    let ((n, k), m) = (shape::rows(dest), at.len());
+    let ((n, k), m) = (data_movement::rows(dest), at.len());
     if values.scalar != dest.scalar || values.len() != m * k {
-        return not_here(format!("{m} indices for values of shape {:?}", values.shape));
+        return unsupported(format!("{m} indices for values of shape {:?}", values.shape));
     }
     let out = Array { buffer: gpu.copy(&dest.buffer, dest.bytes())?, ..dest.clone() };
     // For each row, the last element that writes it: its index plus one, or 0.
@@ -56,7 +56,7 @@ pub fn scatter(gpu: &Gpu, dest: &Array, at: &Array, values: &Array) -> Res<Array
 }
 
 /// The elements of a histogram: their number, the bin of each (the number of bins if it has none), and their values.
-pub(crate) struct Elements<'a> {
+pub(crate) struct HistogramInput<'a> {
     pub count: usize,
     pub bins: usize,
     /// The number of scalars per row, which go to consecutive bins.
@@ -70,7 +70,7 @@ pub(crate) struct Elements<'a> {
     /// Whether the operator is the minimum (true) or maximum (false).
     pub least: Option<bool>,
     /// The rule of a commutative operator on Bools.
-    pub bools: Option<bools::Rule>,
+    pub bools: Option<atomic_bool::AtomicRule>,
 }
 
 /// The operands of a histogram.
@@ -94,9 +94,9 @@ pub fn reduce_by_index(gpu: &Gpu, p: &Program, f: &Function, x: &ByIndex<'_>, en
         && x.values.iter().zip(&kinds).all(|(v, k)| v.scalar == *k && v.shape == x.keys.shape);
     let bins = x.dest.first().map_or(0, Array::len);
     if !alike || x.dest.iter().any(|a| a.shape != [bins]) {
-        return not_here("a histogram of rows, or of elements that are not like its bins");
+        return unsupported("a histogram of rows, or of elements that are not like its bins");
     }
-    let op = Operator {
+    let op = TupleOperator {
         kinds: kinds.clone(),
         combine: &|e, a, b| soac::combine(e, x.op, &kinds, a, b),
         neutral: &|e| x.neutral.iter().map(|v| e.number(*v).map(|(_, t)| t)).collect(),
@@ -105,7 +105,7 @@ pub fn reduce_by_index(gpu: &Gpu, p: &Program, f: &Function, x: &ByIndex<'_>, en
             e.prepare(x.op)
         },
     };
-    let of = Elements {
+    let of = HistogramInput {
         count: x.keys.len(),
         bins,
         width: 1,
@@ -114,9 +114,9 @@ pub fn reduce_by_index(gpu: &Gpu, p: &Program, f: &Function, x: &ByIndex<'_>, en
         values: &|e, j| x.values.iter().map(|v| e.slot(v, false).map(|s| load(s, v.scalar, j))).collect(),
         int_sums: kinds == [Scalar::I64] && adds(x.op),
         least: least(x.op).filter(|_| kinds.len() == 1),
-        bools: if kinds == [Scalar::Bool] { bools::rule(x.op) } else { None },
+        bools: if kinds == [Scalar::Bool] { atomic_bool::rule(x.op) } else { None },
     };
-    histogram(&Maker { gpu, program: p, function: f, env }, &op, &of, x.dest)
+    histogram(&KernelContext { gpu, program: p, function: f, env }, &op, &of, x.dest)
 }
 
 /// Whether an operator is addition.
@@ -151,21 +151,21 @@ pub fn gather_add(gpu: &Gpu, acc: &Array, at: &Array, v: &Array) -> Res<Array> {
 
 /// [`gather_add`]; `own`: `acc` is not shared and may be overwritten.
 pub(crate) fn rows_added(gpu: &Gpu, acc: &Array, at: &Array, v: &Array, own: bool) -> Res<Array> {
-    let (n, k) = shape::rows(acc);
+    let (n, k) = data_movement::rows(acc);
     if v.scalar != acc.scalar
         || v.len() != at.len() * k
         || !matches!(acc.scalar, Scalar::F32 | Scalar::F64 | Scalar::I64)
     {
-        return not_here(format!("{} indices for values of shape {:?}", at.len(), v.shape));
+        return unsupported(format!("{} indices for values of shape {:?}", at.len(), v.shape));
     }
     let (kind, program, function) = (acc.scalar, Program::default(), Function::default());
-    let op = Operator {
+    let op = TupleOperator {
         kinds: vec![kind],
         combine: &|e, x, y| e.bin(Bin::Add, kind, &x[0], &y[0]).map(|t| vec![t]),
         neutral: &|e| Ok(vec![e.zero(kind)]),
         prepare: &|_| Ok(()),
     };
-    let of = Elements {
+    let of = HistogramInput {
         count: v.len(),
         bins: n * k,
         width: k,
@@ -184,7 +184,7 @@ pub(crate) fn rows_added(gpu: &Gpu, acc: &Array, at: &Array, v: &Array, own: boo
     };
     let flat = acc.reshaped(vec![n * k])?;
     let mut outs = histogram(
-        &Maker { gpu, program: &program, function: &function, env: &|_| None::<Operand> },
+        &KernelContext { gpu, program: &program, function: &function, env: &|_| None::<Operand> },
         &op,
         &of,
         &[flat],
@@ -194,9 +194,9 @@ pub(crate) fn rows_added(gpu: &Gpu, acc: &Array, at: &Array, v: &Array, own: boo
 
 /// [`gather_add`] if `acc` is zero and not shared, and no two indices are equal: each row is written directly.
 pub fn placed(gpu: &Gpu, acc: &Array, at: &Array, v: &Array) -> Res<Array> {
-    let (n, k) = shape::rows(acc);
+    let (n, k) = data_movement::rows(acc);
     if v.scalar != acc.scalar || v.len() != at.len() * k {
-        return not_here(format!("{} indices for values of shape {:?}", at.len(), v.shape));
+        return unsupported(format!("{} indices for values of shape {:?}", at.len(), v.shape));
     }
     each(gpu, v.len(), |e, i| {
         let (keys, from, to) = (e.slot(at, false)?, e.slot(v, false)?, e.slot(acc, true)?);
@@ -211,7 +211,12 @@ pub fn placed(gpu: &Gpu, acc: &Array, at: &Array, v: &Array) -> Res<Array> {
     Ok(acc.clone())
 }
 
-fn histogram(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, dest: &[Array]) -> Res<Vec<Array>> {
+fn histogram(
+    m: &KernelContext<'_>,
+    op: &TupleOperator<'_>,
+    of: &HistogramInput<'_>,
+    dest: &[Array],
+) -> Res<Vec<Array>> {
     if of.count == 0 || of.bins == 0 {
         return dest.iter().map(|a| Ok(Array { buffer: m.gpu.copy(&a.buffer, a.bytes())?, ..a.clone() })).collect();
     }
@@ -219,12 +224,12 @@ fn histogram(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, dest: &[Array]
     match Runs::of(&kinds, of.count, of.bins) {
         Some(r) => few(m, op, of, dest, &r),
         None if of.int_sums && of.bins < u32::MAX as usize / 3 => {
-            dest.iter().map(|d| bins::int_sums(m, of, d)).collect()
+            dest.iter().map(|d| histogram::int_sums(m, of, d)).collect()
         }
         None => match (of.least, of.bools) {
-            (None, Some(rule)) => dest.iter().map(|d| bools::of_bins(m, op, of, rule, d)).collect(),
+            (None, Some(rule)) => dest.iter().map(|d| atomic_bool::of_bins(m, op, of, rule, d)).collect(),
             (Some(least), _) => {
-                let [there, found] = picks::of_bins(m, of, op.kinds[0], least)?;
+                let [there, found] = atomic_min_max::of_bins(m, of, op.kinds[0], least)?;
                 joined(m, op, (dest, of.own), &[found], Places::InOrder(&there))
             }
             (None, None) => many(m, op, of, dest),
@@ -235,7 +240,7 @@ fn histogram(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, dest: &[Array]
 /// An operator on tuples that are prefixed with a Bool. If `both` holds, the operator is applied; otherwise the result
 /// is the second tuple if its Bool is set, and else the first.
 fn marked<'a>(
-    op: &'a Operator<'_>,
+    op: &'a TupleOperator<'_>,
     both: &'a dyn Fn(&str, &str) -> String,
 ) -> impl Fn(&mut Emit<'_>, &[String], &[String]) -> Res<Numbers> + 'a {
     move |e, x, y| {
@@ -255,24 +260,30 @@ fn marked<'a>(
 }
 
 /// Private bins per run of consecutive elements; a Bool says whether a bin is non-empty.
-fn few(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, dest: &[Array], r: &Runs) -> Res<Vec<Array>> {
+fn few(
+    m: &KernelContext<'_>,
+    op: &TupleOperator<'_>,
+    of: &HistogramInput<'_>,
+    dest: &[Array],
+    r: &Runs,
+) -> Res<Vec<Array>> {
     let kinds = [vec![Scalar::Bool], op.kinds.clone()].concat();
     let both = |x: &str, y: &str| format!("{x} && {y}");
     let combine = marked(op, &both);
-    let full = Operator {
+    let full = TupleOperator {
         kinds,
         combine: &combine,
         neutral: &|e| Ok([vec!["false".to_owned()], (op.neutral)(e)?].concat()),
         prepare: op.prepare,
     };
-    let own = bins::of_runs(m, &full, of, r)?;
+    let own = histogram::of_runs(m, &full, of, r)?;
     let sums = m.reduce(&full, of.bins, r.count, &fold::reading(&own, r.count))?;
     joined(m, op, (dest, of.own), &sums[1..], Places::InOrder(&sums[0]))
 }
 
 /// Sorts rows by key, then runs a segmented scan on their columns; the last element of each key is the result of its
 /// bin.
-fn many(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, dest: &[Array]) -> Res<Vec<Array>> {
+fn many(m: &KernelContext<'_>, op: &TupleOperator<'_>, of: &HistogramInput<'_>, dest: &[Array]) -> Res<Vec<Array>> {
     let (n, width) = (of.count / of.width, of.width);
     let bits = usize::BITS - (of.bins / width).leading_zeros();
     let Sorted { values: sorted, places } = sort::words(m.gpu, &bins_of(m, of)?, bits)?;
@@ -280,7 +291,7 @@ fn many(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, dest: &[Array]) -> 
     // The second tuple starts a new bin, and replaces the first.
     let both = |_: &str, y: &str| format!("!{y}");
     let combine = marked(op, &both);
-    let anew = Operator {
+    let anew = TupleOperator {
         kinds,
         combine: &combine,
         neutral: &|e| Ok([vec!["false".to_owned()], (op.neutral)(e)?].concat()),
@@ -304,7 +315,7 @@ fn many(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, dest: &[Array]) -> 
 }
 
 /// The bin of each row, as words: the index among rows of bins.
-fn bins_of(m: &Maker<'_>, of: &Elements<'_>) -> Res<Array> {
+fn bins_of(m: &KernelContext<'_>, of: &HistogramInput<'_>) -> Res<Array> {
     let n = of.count / of.width;
     let keys = m.gpu.empty(Scalar::Word, vec![n])?;
     let mut e = m.emit();
@@ -330,8 +341,8 @@ enum Places<'a> {
 
 /// Combines `dest` with the results of its bins.
 fn joined(
-    m: &Maker<'_>,
-    op: &Operator<'_>,
+    m: &KernelContext<'_>,
+    op: &TupleOperator<'_>,
     (dest, own): (&[Array], bool),
     found: &[Array],
     places: Places<'_>,

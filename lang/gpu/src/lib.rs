@@ -7,27 +7,27 @@
 //!   may store.
 //! - [`array`](mod@array): device arrays. `math`: f64, f32 and Int functions in WGSL (`math/*.wgsl`, which state their
 //!   error bounds).
-//! - `wgsl`: blocks of the IR as WGSL. [`table`]: which primitives run on a GPU, and how.
+//! - `wgsl`: blocks of the IR as WGSL. [`primitive_table`]: which primitives run on a GPU, and how.
 //! - Kernels on whole arrays: [`pointwise`] (fused elementwise operations) and [`nest`] (stateless loops: maps,
 //!   comprehensions, loop nests as one kernel, with sums).
 //! - Reductions and scans: `fold` and `scan` (of rows, by any operator, fused with the map before them), `lookback`
-//!   (single-pass scans), `lines` (columns of matrices, sums of rows), `stage` (tile staging in work-group memory),
+//!   (single-pass scans), `column_reduction` (columns of matrices, sums of rows), `tile_staging` (tile staging in work-group memory),
 //!   [`soac`] (reductions and scans of the IR).
-//! - Histograms: [`index`](mod@index) and `bins` (histograms, scatter), `picks` (by minimum and maximum), `bools` (of
+//! - Histograms: [`index`](mod@index) and `histogram` (histograms, scatter), `atomic_min_max` (by minimum and maximum), `atomic_bool` (of
 //!   Bools).
-//! - Others: [`sort`], [`shape`] (data movement, transposition), [`product`] (matrices), [`mod@contract`]
-//!   (contractions), [`find`] (positions), [`draw`] (random numbers), `rows` (a statement in all iterations of a loop),
-//!   `lone` (single-thread kernels).
-//! - `tape`: a recorded command list, which can be replayed.
+//! - Others: [`sort`], [`data_movement`] (data movement, transposition), [`gemm`] (matrices), [`mod@contract`]
+//!   (contractions), [`compaction`] (positions), [`random`] (random numbers), `batched_ops` (a statement in all iterations of a loop),
+//!   `single_thread` (single-thread kernels).
+//! - `recording`: a recorded command list, which can be replayed.
 //! - [`exec`]: runs functions of the IR statement by statement, with their arrays on the device. [`program`]: the
 //!   device as the interpreter sees it.
 //!
 //! Invariants
 //! - A device is opened at its first use only: opening takes some tens of milliseconds.
-//! - An unsupported operation is [`Error::NotHere`], never another result: f32 never replaces f64.
+//! - An unsupported operation is [`Error::Unsupported`], never another result: f32 never replaces f64.
 //! - Results are bit-identical from run to run. The grouping of elements depends on sizes only, not on the adapter.
-//!   Atomic operations are used only where the order does not matter: sums of Ints (`bins`), counts of digits (`sort`),
-//!   minima and maxima (`picks`), and, or, equal and not equal (`bools`).
+//!   Atomic operations are used only where the order does not matter: sums of Ints (`histogram`), counts of digits (`sort`),
+//!   minima and maxima (`atomic_min_max`), and, or, equal and not equal (`atomic_bool`).
 //! - On Vulkan arithmetic is exact IEEE 754 (`shader`). NaN is recognised by its bits, and zeros are passed as
 //!   parameters, so that compilers cannot fold them. f64 functions equal those of the CPU bit for bit if
 //!   `adl_prim::elementary` defines them, and are within stated ulps otherwise. f32 functions are the rounded f64
@@ -41,7 +41,7 @@
 //! - A vector larger than the maximum binding is processed in parts, if each element belongs to one iteration
 //!   (elementwise operations, maps, reductions, scans). Gathers read one part after the other. Kernels with arbitrary
 //!   indices (scatter, sorts, histograms, products) have several bindings, one of which each index selects
-//!   (`wgsl::windows`). If the device has too few bindings, this is [`Error::NotHere`].
+//!   (`wgsl::windows`). If the device has too few bindings, this is [`Error::Unsupported`].
 //! - Large scans read their input once if the driver guarantees forward progress of started work-groups (`lookback`:
 //!   NVIDIA and AMD on Vulkan), and twice otherwise. Both group elements alike. If a work-group waits in vain for
 //!   another one, the device repeats the scan, and later scans use two passes: only the running time depends on
@@ -56,12 +56,12 @@
 //! after `adl_opt::finish` and before `adl_opt::native` (which splits what kernels need fused). [`exec::fits`] rejects
 //! unsupported functions before a call; [`exec::Prepared`] is a function ready to run.
 //! - A stateless loop is one kernel (`nest`), or, if its body consists of operations on whole arrays, it is run as
-//!   batched operations over all iterations (`exec::turns`, `rows`). A carried value that is only accumulated to, also
-//!   in branch arms and inner loops, becomes a sum (`exec::prepared`, `exec::terms`), so that transposed loops become
-//!   stateless. Loops whose state is scalar are one kernel of one thread (`lone`). Other loops run on the host, with a
+//!   batched operations over all iterations (`exec::turns`, `batched_ops`). A carried value that is only accumulated to, also
+//!   in branch arms and inner loops, becomes a sum (`exec::carried_to_sums`, `exec::accumulated_terms`), so that transposed loops become
+//!   stateless. Loops whose state is scalar are one kernel of one thread (`single_thread`). Other loops run on the host, with a
 //!   kernel launch per statement and a copy per element that is read.
 //! - Boxes of one shape are stored as one array, with their axes after the outer ones.
-//! - A repeated call with the same shapes and the same host scalars replays the recorded kernels (`tape`,
+//! - A repeated call with the same shapes and the same host scalars replays the recorded kernels (`recording`,
 //!   `exec::replay`): no text is generated and nothing is looked up. The same holds for a single statement if the
 //!   function as a whole reads from the device or allocates much. Other extents, or host scalars that change from call
 //!   to call, regenerate the text, which takes some 40 µs per kernel; pipelines are cached by their text.
@@ -71,36 +71,36 @@
 
 pub mod adapter;
 pub mod array;
-mod bins;
-mod bools;
+mod atomic_bool;
+mod atomic_min_max;
+mod batched_ops;
 mod cache;
+mod column_reduction;
+pub mod compaction;
 pub mod contract;
-pub mod draw;
+pub mod data_movement;
 pub mod error;
 pub mod exec;
-pub mod find;
 mod fold;
+pub mod gemm;
+mod histogram;
 pub mod index;
-mod lines;
-mod lone;
 mod lookback;
 mod math;
 pub mod memory;
 pub mod nest;
-mod picks;
 pub mod pointwise;
-pub mod product;
+pub mod primitive_table;
 pub mod program;
 pub mod queue;
-mod rows;
+pub mod random;
+mod recording;
 mod scan;
 mod shader;
-pub mod shape;
+mod single_thread;
 pub mod soac;
 pub mod sort;
-mod stage;
-pub mod table;
-mod tape;
+mod tile_staging;
 mod wgsl;
 
 pub use adapter::{Caps, names, quiet};

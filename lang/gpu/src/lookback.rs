@@ -16,7 +16,7 @@
 
 use crate::array::{Array, Scalar};
 use crate::error::Res;
-use crate::fold::{Begun, Ends, Numbers, Operator, Order, Tiles, assign, copies, tree};
+use crate::fold::{Ends, Numbers, TileOrder, TileVars, Tiles, TupleOperator, assign, copies, tree};
 use crate::nest::each;
 use crate::queue::Gpu;
 use crate::scan::grow;
@@ -50,12 +50,12 @@ fn words(s: Scalar) -> usize {
     }
 }
 
-fn width(op: &Operator<'_>) -> usize {
+fn width(op: &TupleOperator<'_>) -> usize {
     op.kinds.iter().map(|s| words(*s)).sum()
 }
 
 /// An empty state buffer, with words for all tiles, then for all blocks.
-pub(crate) fn state(gpu: &Gpu, op: &Operator<'_>, t: &Tiles) -> Res<Array> {
+pub(crate) fn state(gpu: &Gpu, op: &TupleOperator<'_>, t: &Tiles) -> Res<Array> {
     let state = gpu.empty(Scalar::Word, vec![HEAD + t.rows * (t.count() + t.blocks()) * width(op)])?;
     each(gpu, state.len(), |e, i| {
         let to = e.slot(&state, true)?;
@@ -78,19 +78,19 @@ pub(crate) fn again(e: &mut Emit<'_>, state: &Array, from: &str, count: &str) ->
     let s = e.atomic(state)?;
     e.open("if group < params[0]");
     e.line(&format!("if l == 0u {{ next = select(0u, {count}, atomicLoad(&a{s}[1]) != 0u); }}"));
-    e.line("let turns = workgroupUniformLoad(&next);");
+    e.line("let trip = workgroupUniformLoad(&next);");
     e.line("var turn = 0u;");
-    e.open("for (; turn < turns; turn++)");
+    e.open("for (; turn < trip; turn++)");
     Ok(e.define("tile", &format!("{from} + turn")))
 }
 
 /// Emits the end of a kernel.
-pub(crate) fn end(e: &mut Emit<'_>, order: Order<'_>) {
-    if let Order::Again(_) = order {
+pub(crate) fn end(e: &mut Emit<'_>, order: TileOrder<'_>) {
+    if let TileOrder::Again(_) = order {
         // The next tile reuses this tile's work-group memory.
         e.line("workgroupBarrier();");
         e.close();
-        e.ended("turn < turns");
+        e.ended("turn < trip");
     }
     e.close();
 }
@@ -99,10 +99,10 @@ pub(crate) fn end(e: &mut Emit<'_>, order: Order<'_>) {
 /// Returns the thread's prefix within the tile.
 pub(crate) fn left(
     e: &mut Emit<'_>,
-    op: &Operator<'_>,
+    op: &TupleOperator<'_>,
     t: &Tiles,
     (state, again): (&Array, bool),
-    b: &Begun,
+    b: &TileVars,
     acc: &[String],
 ) -> Res<Numbers> {
     // The repeated computation never waits: all values have been published.
@@ -141,9 +141,9 @@ type Places<'a> = &'a dyn Fn(&str) -> String;
 /// their addresses.
 fn first(
     e: &mut Emit<'_>,
-    op: &Operator<'_>,
+    op: &TupleOperator<'_>,
     k: &Talk,
-    (b, behind, block): (&Begun, &str, &str),
+    (b, behind, block): (&TileVars, &str, &str),
     (at, all): (Places<'_>, &[String]),
     acc: &[String],
 ) -> Res<()> {
@@ -175,7 +175,7 @@ fn first(
 }
 
 /// Publishes a tuple at a word address.
-fn tell(e: &mut Emit<'_>, op: &Operator<'_>, state: usize, at: &str, values: &[String]) {
+fn tell(e: &mut Emit<'_>, op: &TupleOperator<'_>, state: usize, at: &str, values: &[String]) {
     let mut parts = Vec::new();
     for (s, v) in op.kinds.iter().zip(values) {
         match s {
@@ -201,17 +201,17 @@ fn tell(e: &mut Emit<'_>, op: &Operator<'_>, state: usize, at: &str, values: &[S
 }
 
 /// Waits for a tuple.
-fn told(e: &mut Emit<'_>, op: &Operator<'_>, k: &Talk, at: &str) -> Numbers {
+fn told(e: &mut Emit<'_>, op: &TupleOperator<'_>, k: &Talk, at: &str) -> Numbers {
     let words: Numbers = (0..width(op)).map(|_| e.name("w")).collect();
     words.iter().for_each(|w| e.line(&format!("var {w} = 0u;")));
-    let (at, state, patience, turn) = (e.define("k", at), k.slot, e.word(k.patience), e.name("turn"));
+    let (at, state, patience, iteration) = (e.define("k", at), k.slot, e.word(k.patience), e.name("turn"));
     let there = format!("(({}) >> 31u) == 1u", words.join(" & "));
-    e.open(&format!("for (var {turn} = 0u; {turn} < {patience}; {turn}++)"));
+    e.open(&format!("for (var {iteration} = 0u; {iteration} < {patience}; {iteration}++)"));
     for _ in 0..looks(e) {
         words.iter().enumerate().for_each(|(i, w)| e.line(&format!("{w} = atomicLoad(&a{state}[{at} + {i}u]);")));
         e.line(&format!("if {there} {{ break; }}"));
     }
-    e.line(&format!("if ({turn} & 63u) == 63u && atomicLoad(&a{state}[1]) != 0u {{ break; }}"));
+    e.line(&format!("if ({iteration} & 63u) == 63u && atomicLoad(&a{state}[1]) != 0u {{ break; }}"));
     e.close();
     e.line(&format!("if !({there}) {{ atomicStore(&a{state}[1], 1u); atomicMax(&faults[1], 1u); }}"));
     let mut words = words.into_iter().map(|w| format!("({w} & 0x7fffffffu)"));

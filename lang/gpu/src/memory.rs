@@ -55,9 +55,9 @@ pub(crate) struct GroupKey {
 
 /// Device memory. Cloning a handle is cheap.
 #[derive(Clone)]
-pub struct Buffer(Rc<Held>);
+pub struct Buffer(Rc<BufferInner>);
 
-struct Held {
+struct BufferInner {
     raw: wgpu::Buffer,
     /// A number unique among the driver's buffers.
     number: u64,
@@ -112,7 +112,7 @@ impl Buffer {
     }
 }
 
-impl Drop for Held {
+impl Drop for BufferInner {
     fn drop(&mut self) {
         if let Some(pool) = self.pool.upgrade() {
             let mut p = pool.borrow_mut();
@@ -193,7 +193,7 @@ pub(crate) fn take(
     let mut p = pool.borrow_mut();
     p.stats.used += size;
     p.stats.peak = p.stats.peak.max(p.stats.used);
-    Ok(Buffer(Rc::new(Held {
+    Ok(Buffer(Rc::new(BufferInner {
         raw,
         number,
         size,

@@ -7,11 +7,11 @@
 //! reduction of rows (see `fold`).
 
 use crate::array::{Array, Operand, Scalar};
-use crate::error::{Check, Res, not_here};
+use crate::error::{Check, Res, unsupported};
 use crate::queue::{Bound, Gpu};
-use crate::wgsl::lazy::Elements;
-use crate::wgsl::{Emit, Env, Place, View, Written, load, packed};
-use adl_ir::{Block, Function, Lit, Loop, Op, Out, Program, Stmt, Turns, Var};
+use crate::wgsl::deferred_arrays::ElementSource;
+use crate::wgsl::{Emit, Env, FinishedKernel, StridedView, VarValue, load, packed};
+use adl_ir::{Block, Function, Lit, Loop, Op, Out, Program, Stmt, Trip, Var};
 use std::ops::Range;
 
 /// The work-group size.
@@ -27,7 +27,7 @@ pub(crate) struct Nest<'a> {
 
 /// The trip count of a loop, if the host knows it.
 fn extent(l: &Loop, env: Env<'_>) -> Option<usize> {
-    let Turns::For(n) = &l.turns else { return None };
+    let Trip::Count(n) = &l.trip else { return None };
     match env(*n)? {
         Operand::Number(Lit::I64(n)) => usize::try_from(n.max(0)).ok(),
         Operand::Number(_) | Operand::Array(_) => None,
@@ -52,9 +52,9 @@ impl<'a> Nest<'a> {
     pub fn of(l: &'a Loop, env: Env<'_>) -> Res<Nest<'a>> {
         // Boxes whose shape is known to be the same in all threads are rows.
         let all = |l: &Loop, o| l.outs.iter().all(|x| if *x == Out::Boxed { o == Out::Collect } else { *x == o });
-        let Some(n) = extent(l, env) else { return not_here("a loop whose number of turns the host does not know") };
+        let Some(n) = extent(l, env) else { return unsupported("a loop whose trip count the host does not know") };
         if !free(l) {
-            return not_here("a loop with state");
+            return unsupported("a loop with state");
         }
         let (mut levels, mut sums) = (vec![(l, n)], all(l, Out::Sum));
         while let Some((last, _)) = levels.last().filter(|(l, _)| all(l, Out::Collect)) {
@@ -82,13 +82,13 @@ impl<'a> Nest<'a> {
     }
 
     /// Emits the bodies of all loops for these indices. Returns the results of the innermost one.
-    pub fn body(&self, e: &mut Emit<'_>, at: &[String], first: Option<&str>) -> Res<Vec<Elements>> {
+    pub fn body(&self, e: &mut Emit<'_>, at: &[String], first: Option<&str>) -> Res<Vec<ElementSource>> {
         for (k, (l, n)) in self.levels.iter().enumerate() {
-            e.turn_index(l.body.params.first(), &at[k]);
-            l.body.params.first().map(|p| e.turns.insert(*p, (at[k].clone(), *n)));
+            e.iteration_index(l.body.params.first(), &at[k]);
+            l.body.params.first().map(|p| e.trip.insert(*p, (at[k].clone(), *n)));
             for (p, x) in l.body.params.iter().skip(1).zip(&l.xs) {
                 if let Some(first) = first.filter(|_| k == 0)
-                    && let Place::Number(s, t) = e.element_of_part(*x, &format!("{} - {first}", at[k]))?
+                    && let VarValue::Number(s, t) = e.element_of_part(*x, &format!("{} - {first}", at[k]))?
                 {
                     e.bind_number(*p, s, &t);
                     continue;
@@ -153,7 +153,7 @@ pub fn run(gpu: &Gpu, p: &Program, f: &Function, l: &Loop, env: Env<'_>) -> Res<
 
 /// The element types of a loop's results.
 pub(crate) fn kinds(f: &Function, b: &Block) -> Res<Vec<Scalar>> {
-    let of = |v: &Var| Scalar::inside(f.ty(*v)).map_or_else(|| not_here("arrays of data"), Ok);
+    let of = |v: &Var| Scalar::inside(f.ty(*v)).map_or_else(|| unsupported("arrays of data"), Ok);
     b.results.iter().map(of).collect()
 }
 
@@ -170,7 +170,7 @@ fn some(gpu: &Gpu, p: &Program, f: &Function, nest: &Nest<'_>, env: Env<'_>, whi
     let n: usize = shape.iter().product();
     let rows = last.body.results[which.clone()].iter().any(|v| f.ty(*v).rank() > 0);
     if n == 0 && rows {
-        return not_here("rows that no turn makes");
+        return unsupported("rows that no iteration makes");
     }
     let outs =
         if rows { Vec::new() } else { kinds.iter().map(|s| gpu.empty(*s, shape.clone())).collect::<Res<Vec<_>>>()? };
@@ -203,15 +203,15 @@ fn some(gpu: &Gpu, p: &Program, f: &Function, nest: &Nest<'_>, env: Env<'_>, whi
 }
 
 /// Allocates an array for the results of all threads.
-pub(crate) fn whole(gpu: &Gpu, e: &Emit<'_>, x: &Elements, shape: &[usize]) -> Res<Array> {
+pub(crate) fn whole(gpu: &Gpu, e: &Emit<'_>, x: &ElementSource, shape: &[usize]) -> Res<Array> {
     let inner = x.dims().iter().map(|d| e.known(d).and_then(|n| usize::try_from(n).ok())).collect::<Option<Vec<_>>>();
-    let Some(inner) = inner else { return not_here("rows whose length the host does not know") };
+    let Some(inner) = inner else { return unsupported("rows whose length the host does not know") };
     gpu.empty(x.scalar(), [shape.to_vec(), inner].concat())
 }
 
 /// Stores a thread's result, a scalar or a row.
-pub(crate) fn put(e: &mut Emit<'_>, a: &Array, x: &Elements, i: &str, first: Option<&str>) -> Res<()> {
-    if let (Elements::Number(s, x), Some(first)) = (x, first) {
+pub(crate) fn put(e: &mut Emit<'_>, a: &Array, x: &ElementSource, i: &str, first: Option<&str>) -> Res<()> {
+    if let (ElementSource::Number(s, x), Some(first)) = (x, first) {
         let slot = e.part(a, true)?;
         e.line(&format!("a{slot}[{i} - {first}] = {};", packed(*s, x)));
         return Ok(());
@@ -224,7 +224,7 @@ pub(crate) fn put(e: &mut Emit<'_>, a: &Array, x: &Elements, i: &str, first: Opt
         _ => "1u".to_owned(),
     };
     let base = e.define("k", &format!("{i} * {size}"));
-    e.fill(&View { array: slot, scalar: a.scalar, base, dims, steps }, x)
+    e.fill(&StridedView { array: slot, scalar: a.scalar, base, dims, steps }, x)
 }
 
 /// The number of elements per launch if an array exceeds the maximum binding and its elements are those of the loop.
@@ -246,12 +246,12 @@ pub(crate) fn parts(gpu: &Gpu, nest: &Nest<'_>, outs: &[Array], env: Env<'_>) ->
         return Ok(None);
     }
     let each = (gpu.caps.binding / 8) as usize / 256 * 256;
-    if each == 0 { not_here("kernels that see too little memory") } else { Ok(Some(each)) }
+    if each == 0 { unsupported("kernels that see too little memory") } else { Ok(Some(each)) }
 }
 
 /// Launches a kernel over elements from 0 to `n`, `each` at a time. Its first two parameters are the start and end of
 /// the range.
-pub(crate) fn launch(gpu: &Gpu, w: Written, n: usize, each: usize) -> Res<()> {
+pub(crate) fn launch(gpu: &Gpu, w: FinishedKernel, n: usize, each: usize) -> Res<()> {
     let mut words = w.words.clone();
     for from in (0..n).step_by(each.max(1)) {
         let to = (from + each).min(n);
@@ -274,7 +274,7 @@ pub(crate) fn each(gpu: &Gpu, n: usize, body: impl FnOnce(&mut Emit<'_>, &str) -
     }
     let (program, function) = (Program::default(), Function::default());
     let mut e = Emit::new(gpu, &program, &function, &|_| None);
-    let all = e.word(u32::try_from(n).map_or_else(|_| not_here("more than 2³² numbers"), Ok)?);
+    let all = e.word(u32::try_from(n).map_or_else(|_| unsupported("more than 2³² numbers"), Ok)?);
     let i = e.define("i", &format!("group * {THREADS}u + l"));
     e.open(&format!("if {i} < {all} && group < params[0]"));
     body(&mut e, &i)?;
@@ -284,7 +284,7 @@ pub(crate) fn each(gpu: &Gpu, n: usize, body: impl FnOnce(&mut Emit<'_>, &str) -
 }
 
 impl Nest<'_> {
-    /// Binds variables from outside before any control flow. Arrays of which launches see a part are skipped.
+    /// Binds variables from outside before any control flow. Zeros of which launches see a part are skipped.
     pub fn prepare(&self, e: &mut Emit<'_>, split: bool) -> Res<()> {
         if let Some((l, _)) = self.levels.first() {
             for x in l.xs.iter().filter(|_| split) {
@@ -309,10 +309,10 @@ fn reads(b: &Block, v: Var) -> bool {
 
 impl Emit<'_> {
     /// The element at an index of an array that is bound in part.
-    fn element_of_part(&mut self, v: Var, at: &str) -> Res<Place> {
+    fn element_of_part(&mut self, v: Var, at: &str) -> Res<VarValue> {
         match self.place(v)? {
-            Place::View(w) if w.steps.len() == 1 => {
-                Ok(Place::Number(w.scalar, load(w.array, w.scalar, &format!("({at})"))))
+            VarValue::StridedView(w) if w.steps.len() == 1 => {
+                Ok(VarValue::Number(w.scalar, load(w.array, w.scalar, &format!("({at})"))))
             }
             other => Ok(other),
         }

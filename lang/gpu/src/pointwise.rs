@@ -1,10 +1,10 @@
 //! Fused elementwise statements on arrays of one shape, as one kernel.
 
 use crate::array::{Array, Operand, Scalar};
-use crate::error::{Res, not_here};
+use crate::error::{Res, unsupported};
 use crate::nest::{THREADS, launch};
 use crate::queue::Gpu;
-use crate::wgsl::{Emit, Env, Place, packed};
+use crate::wgsl::{Emit, Env, VarValue, packed};
 use adl_ir::{Function, Op, Program, Stmt, Var};
 
 /// Whether an operation is elementwise.
@@ -44,11 +44,11 @@ fn operands(stmts: &[Stmt], env: Env<'_>) -> Res<Vec<(Var, Array)>> {
         match env(v) {
             Some(Operand::Array(a)) if !a.shape.is_empty() => arrays.push((v, a)),
             Some(_) => {}
-            None => return not_here("a value that is not on the device"),
+            None => return unsupported("a value that is not on the device"),
         }
     }
     if arrays.windows(2).any(|w| w[0].1.shape != w[1].1.shape) {
-        not_here("arrays of different shapes")
+        unsupported("arrays of different shapes")
     } else {
         Ok(arrays)
     }
@@ -57,15 +57,15 @@ fn operands(stmts: &[Stmt], env: Env<'_>) -> Res<Vec<(Var, Array)>> {
 /// Runs elementwise statements on arrays of one shape and scalars. Returns the values of `results`.
 pub fn run(gpu: &Gpu, p: &Program, f: &Function, stmts: &[Stmt], results: &[Var], env: Env<'_>) -> Res<Vec<Array>> {
     if !stmts.iter().all(|s| is_pointwise(&s.op)) {
-        return not_here("an operation that is not done element by element");
+        return unsupported("an operation that is not done element by element");
     }
     let arrays = operands(stmts, env)?;
     let Some(shape) = arrays.first().map(|(_, a)| a.shape.clone()) else {
-        return not_here("operations without an array");
+        return unsupported("operations without an array");
     };
     let kinds = results
         .iter()
-        .map(|v| Scalar::of(f.ty(*v).scalar()).map_or_else(|| not_here("arrays of data"), Ok))
+        .map(|v| Scalar::of(f.ty(*v).scalar()).map_or_else(|| unsupported("arrays of data"), Ok))
         .collect::<Res<Vec<_>>>()?;
     let outs = kinds.into_iter().map(|s| gpu.empty(s, shape.clone())).collect::<Res<Vec<_>>>()?;
     let n = shape.iter().product();
@@ -79,7 +79,7 @@ pub fn run(gpu: &Gpu, p: &Program, f: &Function, stmts: &[Stmt], results: &[Var]
     for (v, a) in &arrays {
         let slot = e.part(a, false)?;
         let x = e.define("v", &crate::wgsl::load(slot, a.scalar, &i));
-        e.bind(*v, Place::Number(a.scalar, x));
+        e.bind(*v, VarValue::Number(a.scalar, x));
     }
     stmts.iter().try_for_each(|s| e.write(s))?;
     for (v, a) in results.iter().zip(&outs) {
@@ -91,7 +91,7 @@ pub fn run(gpu: &Gpu, p: &Program, f: &Function, stmts: &[Stmt], results: &[Var]
     let large = arrays.iter().map(|(_, a)| a).chain(&outs).any(|a| a.bytes() > gpu.caps.binding);
     let each = if large { (gpu.caps.binding / 8) as usize / 256 * 256 } else { n };
     if each == 0 {
-        return not_here("kernels that see too little memory");
+        return unsupported("kernels that see too little memory");
     }
     launch(gpu, e.finish(THREADS, ""), n, each)?;
     Ok(outs)
@@ -99,28 +99,28 @@ pub fn run(gpu: &Gpu, p: &Program, f: &Function, stmts: &[Stmt], results: &[Var]
 
 /// A batch of iterations: their number, the extents of their arrays, and which variables have the iterations as their
 /// first axis.
-pub(crate) struct InTurns<'a> {
+pub(crate) struct InIterations<'a> {
     pub n: usize,
     pub inner: &'a [usize],
     pub each: &'a dyn Fn(Var) -> bool,
 }
 
-/// [`run`] for all iterations of a loop. Arrays that vary have the iterations as their first axis; others are shared.
+/// [`run`] for all iterations of a loop. Zeros that vary have the iterations as their first axis; others are shared.
 /// Scalars and arrays smaller than an iteration's result are broadcast.
-pub(crate) fn in_turns(
+pub(crate) fn in_iterations(
     gpu: &Gpu,
     p: &Program,
     f: &Function,
     stmts: &[Stmt],
     results: &[Var],
     env: Env<'_>,
-    turns: &InTurns<'_>,
+    trip: &InIterations<'_>,
 ) -> Res<Vec<Array>> {
-    let InTurns { n, inner, .. } = *turns;
+    let InIterations { n, inner, .. } = *trip;
     let size: usize = inner.iter().product();
     let kinds = results
         .iter()
-        .map(|v| Scalar::of(f.ty(*v).scalar()).map_or_else(|| not_here("arrays of data"), Ok))
+        .map(|v| Scalar::of(f.ty(*v).scalar()).map_or_else(|| unsupported("arrays of data"), Ok))
         .collect::<Res<Vec<_>>>()?;
     let outs = kinds.into_iter().map(|s| gpu.empty(s, [&[n], inner].concat())).collect::<Res<Vec<_>>>()?;
     let total = n * size;
@@ -131,7 +131,7 @@ pub(crate) fn in_turns(
     let (end, one) = (e.word(total as u32), e.word(size as u32));
     let i = e.define("i", &format!("group * {THREADS}u + l"));
     e.open(&format!("if {i} < {end} && group < params[0]"));
-    bind(&mut e, stmts, env, turns, (&i, &one))?;
+    bind(&mut e, stmts, env, trip, (&i, &one))?;
     stmts.iter().try_for_each(|s| e.write(s))?;
     for (v, a) in results.iter().zip(&outs) {
         let (s, x) = e.number(*v)?;
@@ -144,13 +144,13 @@ pub(crate) fn in_turns(
 }
 
 /// Loads the operands at a thread's index; `one` is the number of elements per iteration.
-fn bind(e: &mut Emit<'_>, stmts: &[Stmt], env: Env<'_>, turns: &InTurns<'_>, (i, one): (&str, &str)) -> Res<()> {
-    let InTurns { inner, each, .. } = *turns;
+fn bind(e: &mut Emit<'_>, stmts: &[Stmt], env: Env<'_>, trip: &InIterations<'_>, (i, one): (&str, &str)) -> Res<()> {
+    let InIterations { inner, each, .. } = *trip;
     for v in read(stmts) {
         let a = match env(v) {
             Some(Operand::Array(a)) => a,
             Some(_) => continue,
-            None => return not_here("a value that is not on the device"),
+            None => return unsupported("a value that is not on the device"),
         };
         let own = if each(v) { &a.shape[1..] } else { &a.shape[..] };
         let at = match (each(v), own.is_empty()) {
@@ -160,11 +160,11 @@ fn bind(e: &mut Emit<'_>, stmts: &[Stmt], env: Env<'_>, turns: &InTurns<'_>, (i,
             (false, true) => "0u".to_owned(),
         };
         if !own.is_empty() && own != inner {
-            return not_here("arrays of different shapes");
+            return unsupported("arrays of different shapes");
         }
         let slot = e.slot(&a, false)?;
         let x = e.define("v", &crate::wgsl::load(slot, a.scalar, &at));
-        e.bind(v, Place::Number(a.scalar, x));
+        e.bind(v, VarValue::Number(a.scalar, x));
     }
     Ok(())
 }
@@ -175,6 +175,6 @@ fn launch_all(gpu: &Gpu, e: Emit<'_>, n: usize) -> Res<()> {
         &w.kernel,
         &w.bound(),
         &w.words,
-        u32::try_from(n).map_or_else(|_| not_here("more than 2³² numbers"), Ok)?.div_ceil(THREADS),
+        u32::try_from(n).map_or_else(|_| unsupported("more than 2³² numbers"), Ok)?.div_ceil(THREADS),
     )
 }

@@ -5,12 +5,12 @@
 //! exist on both sides. Scalars are read immediately, since the host needs them.
 
 use crate::array::{Array, Data, Scalar};
-use crate::error::{Error, Res, not_here};
+use crate::error::{Error, Res, unsupported};
 use crate::exec;
 use crate::queue::Gpu;
-use adl_interp::device::{Device, Patience, Prepared, Refusal, Used, gone};
+use adl_interp::device::{Device, DeviceUsage, KernelLimits, Prepared, Refusal, gone};
 use adl_interp::error::{self, codes};
-use adl_interp::ir::site;
+use adl_interp::ir::op_site;
 use adl_interp::value::{self, Buf, Kind, Remote, Value};
 use adl_ir::{Builder, FnId, Lit, Program, Ty};
 use adl_prim::Bin;
@@ -30,11 +30,11 @@ pub fn open(pick: Option<&str>, compiled: Option<&[u8]>) -> Result<Rc<dyn Device
 
 /// Wraps an open device for the interpreter.
 pub fn device(gpu: Rc<Gpu>) -> Rc<dyn Device> {
-    gpu.stop_when(adl_interp::interrupted);
-    Rc::new(Opened(gpu))
+    gpu.set_interrupt_query(adl_interp::interrupted);
+    Rc::new(InterpreterDevice(gpu))
 }
 
-struct Opened(Rc<Gpu>);
+struct InterpreterDevice(Rc<Gpu>);
 
 struct Function {
     gpu: Rc<Gpu>,
@@ -44,7 +44,7 @@ struct Function {
 }
 
 /// An array value on the device.
-struct Held {
+struct DeviceValue {
     gpu: Rc<Gpu>,
     /// The declared types, if the value may contain data.
     program: Option<Rc<Program>>,
@@ -54,7 +54,7 @@ struct Held {
 
 fn refusal(e: Error) -> Refusal {
     match e {
-        Error::NotHere(why) => Refusal::NotHere(why),
+        Error::Unsupported(why) => Refusal::Unsupported(why),
         Error::Stopped => Refusal::Stop(stopped()),
         Error::Fault(_) | Error::Memory(_) | Error::Refused(_) => Refusal::Failed(e.to_string()),
         Error::Lost(_) | Error::NoAdapter(_) => Refusal::Lost(e.to_string()),
@@ -65,7 +65,7 @@ fn stopped() -> Box<error::Error> {
     error::Error::new(codes::INTERRUPT, "interrupted")
 }
 
-impl Device for Opened {
+impl Device for InterpreterDevice {
     fn name(&self) -> String {
         self.0.caps.name.clone()
     }
@@ -88,9 +88,9 @@ impl Device for Opened {
         if self.0.work().compiled > 0 { self.0.cache_blob() } else { None }
     }
 
-    fn used(&self) -> Used {
+    fn used(&self) -> DeviceUsage {
         let (w, m) = (self.0.work(), self.0.memory());
-        Used {
+        DeviceUsage {
             kernels: w.kernels,
             submits: w.submits,
             up: w.up,
@@ -103,7 +103,7 @@ impl Device for Opened {
 }
 
 impl Prepared for Function {
-    fn run(&self, args: &[Value], patience: Patience) -> Result<Vec<Value>, Refusal> {
+    fn run(&self, args: &[Value], patience: KernelLimits) -> Result<Vec<Value>, Refusal> {
         let f = self.program.func(self.f);
         let params: Vec<&Ty> = f.body.params.iter().chain(&f.body.lin_params).map(|v| f.ty(*v)).collect();
         let results: Vec<&Ty> = f.body.results.iter().chain(&f.body.lin_results).map(|v| f.ty(*v)).collect();
@@ -115,13 +115,13 @@ impl Prepared for Function {
                 .zip(results)
                 .map(|(v, t)| received(&self.gpu, &self.program, v, t))
                 .collect::<Res<Vec<_>>>()?;
-            if self.gpu.is_doubtful() {
+            if self.gpu.has_unread_faults() {
                 self.gpu.wait()?;
             }
             Ok(outs)
         };
         let out = run();
-        if out.is_err() && self.gpu.is_doubtful() {
+        if out.is_err() && self.gpu.has_unread_faults() {
             // Clears faults of the abandoned call, which must not be attributed to a later one.
             drop(self.gpu.wait());
         }
@@ -136,14 +136,14 @@ fn sent(gpu: &Rc<Gpu>, v: &Value, ty: &Ty) -> Res<exec::Value> {
         (Value::F32(x), _) => exec::Value::Number(Lit::F32(*x)),
         (Value::Int(x), _) => exec::Value::Number(Lit::I64(*x)),
         (Value::Bool(x), _) => exec::Value::Number(Lit::Bool(*x)),
-        (Value::Zero, _) => exec::Value::Absent,
+        (Value::Zero, _) => exec::Value::SymbolicZero,
         (Value::Array(a), Ty::Array(e, _)) => sent_array(gpu, a, e, ty)?,
-        _ => return not_here("values that a GPU does not have"),
+        _ => return unsupported("values that a GPU does not have"),
     })
 }
 
 fn sent_array(gpu: &Rc<Gpu>, a: &value::Array, elem: &Ty, ty: &Ty) -> Res<exec::Value> {
-    let held = a.away().and_then(|r| r.any().downcast_ref::<Held>());
+    let held = a.away().and_then(|r| r.any().downcast_ref::<DeviceValue>());
     if let Some(h) = held.filter(|h| Rc::ptr_eq(&h.gpu, gpu)) {
         return Ok(h.value.clone());
     }
@@ -160,12 +160,17 @@ fn sent_array(gpu: &Rc<Gpu>, a: &value::Array, elem: &Ty, ty: &Ty) -> Res<exec::
             ));
         }
         Buf::Unit | Buf::Boxed(_) | Buf::Tuple(_) | Buf::Record(..) => {
-            return not_here("arrays of what a GPU does not have");
+            return unsupported("arrays of what a GPU does not have");
         }
     };
     let sent = exec::Value::Array(data?);
     if a.shape.iter().product::<usize>() >= STAYS {
-        a.also_at(Box::new(Held { gpu: gpu.clone(), program: None, value: sent.clone(), ty: ty.clone() }));
+        a.add_remote_copy(Box::new(DeviceValue {
+            gpu: gpu.clone(),
+            program: None,
+            value: sent.clone(),
+            ty: ty.clone(),
+        }));
     }
     Ok(sent)
 }
@@ -173,7 +178,7 @@ fn sent_array(gpu: &Rc<Gpu>, a: &value::Array, elem: &Ty, ty: &Ty) -> Res<exec::
 /// Converts a device value to one of the interpreter.
 fn received(gpu: &Rc<Gpu>, program: &Rc<Program>, v: exec::Value, ty: &Ty) -> Res<Value> {
     Ok(match (v, ty) {
-        (exec::Value::Absent, _) => Value::Zero,
+        (exec::Value::SymbolicZero, _) => Value::Zero,
         (exec::Value::Number(l), _) => number(&l)?,
         (exec::Value::Ints(x), _) => value::array::ints((*x).clone()),
         (exec::Value::Array(a), Ty::F64 | Ty::F32 | Ty::I64 | Ty::Bool) => first(gpu, &a)?,
@@ -181,24 +186,24 @@ fn received(gpu: &Rc<Gpu>, program: &Rc<Program>, v: exec::Value, ty: &Ty) -> Re
             let decl = program.datas.get(d.0 as usize);
             let Some((_, tys)) = decl.and_then(|d| d.cons.get(tag as usize)).filter(|c| c.1.len() == fields.len())
             else {
-                return not_here("data whose constructors are not known");
+                return unsupported("data whose constructors are not known");
             };
             let fields =
                 fields.iter().zip(tys).map(|(v, t)| received(gpu, program, v.clone(), t)).collect::<Res<Vec<_>>>()?;
-            Value::Data(Rc::new(value::Data { con: site::constructor(decl, tag, fields.len()), fields }))
+            Value::Data(Rc::new(value::Data { con: op_site::constructor(decl, tag, fields.len()), fields }))
         }
         (value, Ty::Array(_, rank)) => {
             let shape = match &value {
                 exec::Value::Array(a) => a.shape.iter().take(*rank as usize).copied().collect(),
                 exec::Value::Data(_, rows) if *rank == 1 => value::Shape::from_slice(&[rows.len()]),
-                _ => return not_here("a result of another kind than its type says"),
+                _ => return unsupported("a result of another kind than its type says"),
             };
             Value::Array(Rc::new(value::Array::remote(
                 shape,
-                Box::new(Held { gpu: gpu.clone(), program: Some(program.clone()), value, ty: ty.clone() }),
+                Box::new(DeviceValue { gpu: gpu.clone(), program: Some(program.clone()), value, ty: ty.clone() }),
             )))
         }
-        _ => return not_here("a result of another kind than its type says"),
+        _ => return unsupported("a result of another kind than its type says"),
     })
 }
 
@@ -208,7 +213,7 @@ fn number(l: &Lit) -> Res<Value> {
         Lit::F32(x) => Value::F32(*x),
         Lit::I64(x) => Value::Int(*x),
         Lit::Bool(x) => Value::Bool(*x),
-        Lit::Str(_) => return not_here("texts are not on a GPU"),
+        Lit::Str(_) => return unsupported("texts are not on a GPU"),
     })
 }
 
@@ -221,15 +226,15 @@ fn first(gpu: &Gpu, a: &Array) -> Res<Value> {
         Data::Bool(x) => x.first().map(|x| Value::Bool(*x)),
         Data::Word(_) => None,
     };
-    one.map_or_else(|| not_here("a number that is none"), Ok)
+    one.map_or_else(|| unsupported("a number that is none"), Ok)
 }
 
-impl Held {
+impl DeviceValue {
     /// The boxes of an array that stores their axes after its own.
     fn boxes(&self, a: &Array) -> Res<Vec<exec::Value>> {
         let rank = self.ty.rank() as usize;
         let Some((outer, inner)) = a.shape.split_at_checked(rank) else {
-            return not_here("boxes of another shape than their type says");
+            return unsupported("boxes of another shape than their type says");
         };
         let bytes = inner.iter().product::<usize>() as u64 * a.scalar.bytes();
         let one = |k: usize| {
@@ -241,13 +246,13 @@ impl Held {
     }
 
     fn rows(&self, rows: &[exec::Value]) -> Res<Buf> {
-        let Ty::Array(elem, _) = &self.ty else { return not_here("rows of what has none") };
+        let Ty::Array(elem, _) = &self.ty else { return unsupported("rows of what has none") };
         let program = self.program.clone().unwrap_or_default();
         Ok(Buf::Boxed(rows.iter().map(|r| received(&self.gpu, &program, r.clone(), elem)).collect::<Res<Vec<_>>>()?))
     }
 }
 
-impl Remote for Held {
+impl Remote for DeviceValue {
     fn download(&self) -> Result<Buf, Box<error::Error>> {
         let read = match &self.value {
             exec::Value::Array(a) if self.kind() == Kind::Boxed => self.boxes(a).and_then(|rows| self.rows(&rows)),
@@ -256,10 +261,10 @@ impl Remote for Held {
                 Data::F32(x) => Ok(Buf::F32(x)),
                 Data::I64(x) => Ok(Buf::I64(x)),
                 Data::Bool(x) => Ok(Buf::Bool(x)),
-                Data::Word(_) => not_here("words are none of the language's"),
+                Data::Word(_) => unsupported("words are none of the language's"),
             }),
             exec::Value::Data(_, rows) => self.rows(rows),
-            _ => not_here("an array that is none"),
+            _ => unsupported("an array that is none"),
         };
         read.map_err(|e| match e {
             Error::Stopped => stopped(),
@@ -300,7 +305,7 @@ impl Remote for Held {
         let mut program = Program::default();
         let f = program.add(b.finish(vec![y], Vec::new()));
         let made = exec::run(&self.gpu, &program, f, std::slice::from_ref(&self.value)).ok()?;
-        Some(Box::new(Held {
+        Some(Box::new(DeviceValue {
             gpu: self.gpu.clone(),
             program: None,
             value: made.into_iter().next()?,

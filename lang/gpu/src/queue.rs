@@ -3,12 +3,12 @@
 //! The bindings of a kernel are, in this order: host parameters (`params`), the word for failed checks (`faults`), then
 //! its arrays.
 
-use crate::adapter::{self, Caps, Opened};
+use crate::adapter::{self, Caps, OpenDevice};
 use crate::cache;
 use crate::error::{Error, Fault, Res};
 use crate::memory::{self, Buffer, GroupKey, Memory, Pool};
+use crate::recording::Recording;
 use crate::shader;
-use crate::tape::Recording;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -57,7 +57,7 @@ pub(crate) struct Pipeline {
 }
 
 /// The commands that are not submitted yet.
-struct Batch {
+struct CommandBatch {
     /// The current compute pass, which consecutive kernels share. It ends before any other command is encoded.
     pass: Option<wgpu::ComputePass<'static>>,
     encoder: Option<wgpu::CommandEncoder>,
@@ -93,7 +93,7 @@ pub struct Gpu {
     pub caps: Caps,
     state: std::sync::Arc<std::sync::Mutex<adapter::State>>,
     pool: Rc<RefCell<Pool>>,
-    batch: RefCell<Batch>,
+    batch: RefCell<CommandBatch>,
     pipelines: RefCell<HashMap<String, Rc<Pipeline>>>,
     params: wgpu::Buffer,
     faults: wgpu::Buffer,
@@ -121,13 +121,14 @@ impl Gpu {
     /// Opens an adapter with the bytes that [`Gpu::cache_blob`] of an earlier run returned. Bytes that are damaged or
     /// belong to another device are ignored.
     pub fn open_with_cache(pick: Option<&str>, blob: Option<&[u8]>) -> Res<Gpu> {
-        let Opened { device, queue, caps, state } = adapter::open(pick)?;
+        let OpenDevice { device, queue, caps, state } = adapter::open(pick)?;
         let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::COPY_SRC;
         let make = |size| {
             device.create_buffer(&wgpu::BufferDescriptor { label: None, size, usage, mapped_at_creation: false })
         };
         let (params, faults) = (make(PARAMS), make(256));
-        let batch = Batch { pass: None, encoder: None, params: Vec::new(), number: 1, kernels: 0, faults: Vec::new() };
+        let batch =
+            CommandBatch { pass: None, encoder: None, params: Vec::new(), number: 1, kernels: 0, faults: Vec::new() };
         let cache = cache::make(&device, blob);
         let gpu = Gpu {
             device,
@@ -150,7 +151,7 @@ impl Gpu {
     }
 
     /// For tests: limits the maximum binding to `bytes`.
-    pub fn with_bindings_of(mut self, bytes: u64) -> Gpu {
+    pub fn with_binding_size(mut self, bytes: u64) -> Gpu {
         self.caps.binding = bytes.min(self.caps.binding);
         self
     }
@@ -162,7 +163,7 @@ impl Gpu {
     }
 
     /// For tests: overrides [`Caps::once`] and [`Caps::patience`].
-    pub fn with_once(mut self, once: Option<u32>, patience: u32) -> Gpu {
+    pub fn with_single_pass(mut self, once: Option<u32>, patience: u32) -> Gpu {
         (self.caps.once, self.caps.patience) = (once, patience);
         self
     }
@@ -173,7 +174,7 @@ impl Gpu {
     }
 
     /// For tests: limits the number of bindings of a kernel.
-    pub fn with_so_many_bindings(mut self, count: u32) -> Gpu {
+    pub fn with_binding_count(mut self, count: u32) -> Gpu {
         self.caps.bindings = count.min(self.caps.bindings);
         self
     }
@@ -193,12 +194,12 @@ impl Gpu {
     }
 
     /// Sets the interrupt query, which is called while waiting for results.
-    pub fn stop_when(&self, asked: fn() -> bool) {
+    pub fn set_interrupt_query(&self, asked: fn() -> bool) {
         self.stop.set(asked);
     }
 
     /// Whether faults may have been recorded that have not been read yet.
-    pub fn is_doubtful(&self) -> bool {
+    pub fn has_unread_faults(&self) -> bool {
         !self.batch.borrow().faults.is_empty()
     }
 
@@ -271,7 +272,7 @@ impl Gpu {
     }
 
     /// Discards the recording.
-    pub(crate) fn unrecord(&self) {
+    pub(crate) fn discard_recording(&self) {
         self.tell(|_| false);
     }
 
@@ -351,7 +352,7 @@ impl Gpu {
             return Ok(p.clone());
         }
         if k.writes.len() + 2 > self.caps.bindings as usize {
-            return Err(Error::NotHere(format!(
+            return Err(Error::Unsupported(format!(
                 "a kernel of {} arrays, of {} that one may have",
                 k.writes.len(),
                 self.caps.bindings.saturating_sub(2)
@@ -418,13 +419,13 @@ impl Gpu {
         let slot =
             u64::from(self.caps.align).max(4 * (params.len() as u64 + 2)).next_multiple_of(u64::from(self.caps.align));
         if let Some(a) = arrays.iter().find(|a| a.size > self.caps.binding) {
-            return Err(Error::NotHere(format!(
+            return Err(Error::Unsupported(format!(
                 "an array of {} bytes in a kernel, of {} that one may see",
                 a.size, self.caps.binding
             )));
         }
         if slot > PARAMS {
-            return Err(Error::NotHere("a kernel of so many words".to_owned()));
+            return Err(Error::Unsupported("a kernel of so many words".to_owned()));
         }
         if self.batch.borrow().params.len() as u64 + slot > PARAMS {
             self.submit()?;
@@ -497,7 +498,7 @@ impl Gpu {
     /// kernel so far failed.
     pub fn download(&self, from: &Buffer, bytes: u64) -> Res<Vec<u8>> {
         // The host may branch on what it reads, so that the command list is not replayable.
-        self.unrecord();
+        self.discard_recording();
         let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
         let staging = self.device.create_buffer(&wgpu::BufferDescriptor {
             label: None,

@@ -8,15 +8,16 @@
 use crate::array::Array;
 use crate::error::Res;
 use crate::fold::{
-    Begun, ITEMS, Maker, Numbers, Operator, Order, Source, Tiles, assign, begin, copies, gather, rows_of, store, taken,
+    ITEMS, KernelContext, Numbers, Source, TileOrder, TileVars, Tiles, TupleOperator, assign, begin, copies, gather,
+    rows_of, store, taken,
 };
 use crate::lookback;
-use crate::stage;
+use crate::tile_staging;
 use crate::wgsl::{Emit, wgsl};
 
 /// The source of a tile's prefix.
 #[derive(Clone, Copy)]
-pub(crate) enum Left<'a> {
+pub(crate) enum PrefixSource<'a> {
     /// There is no prefix.
     Nothing,
     /// The result of the preceding tiles in its block, and that of the preceding blocks, if any.
@@ -25,21 +26,21 @@ pub(crate) enum Left<'a> {
     Told { state: &'a Array, again: bool },
 }
 
-impl<'a> Left<'a> {
-    fn order(self) -> Order<'a> {
+impl<'a> PrefixSource<'a> {
+    fn order(self) -> TileOrder<'a> {
         match self {
-            Left::Told { state, again: true } => Order::Again(state),
-            Left::Told { state, again: false } => Order::Next(state),
-            Left::Nothing | Left::Made { .. } => Order::Number,
+            PrefixSource::Told { state, again: true } => TileOrder::Again(state),
+            PrefixSource::Told { state, again: false } => TileOrder::Next(state),
+            PrefixSource::Nothing | PrefixSource::Made { .. } => TileOrder::Number,
         }
     }
 }
 
-impl Maker<'_> {
+impl KernelContext<'_> {
     /// Scans rows of equal length. Returns one array per component.
     pub fn scan(
         &self,
-        op: &Operator<'_>,
+        op: &TupleOperator<'_>,
         rows: usize,
         length: usize,
         exclusive: bool,
@@ -48,10 +49,10 @@ impl Maker<'_> {
         self.scan_for(op, (rows, length), exclusive, from, &|_| true)
     }
 
-    /// [`Maker::scan`] if only some components are used: the others are empty arrays.
+    /// [`KernelContext::scan`] if only some components are used: the others are empty arrays.
     pub fn scan_for(
         &self,
-        op: &Operator<'_>,
+        op: &TupleOperator<'_>,
         (rows, length): (usize, usize),
         exclusive: bool,
         from: Source<'_>,
@@ -65,33 +66,40 @@ impl Maker<'_> {
         let t = Tiles { rows, length, threads: op.threads()? };
         let put = (&outs[..], exclusive);
         if t.count() == 1 {
-            self.spread(op, &t, from, Left::Nothing, put)?;
+            self.spread(op, &t, from, PrefixSource::Nothing, put)?;
         } else if self.gpu.once().is_some_and(|n| t.rows * t.count() >= n as usize) {
             let state = lookback::state(self.gpu, op, &t)?;
-            self.spread(op, &t, from, Left::Told { state: &state, again: false }, put)?;
-            self.spread(op, &t, from, Left::Told { state: &state, again: true }, put)?;
+            self.spread(op, &t, from, PrefixSource::Told { state: &state, again: false }, put)?;
+            self.spread(op, &t, from, PrefixSource::Told { state: &state, again: true }, put)?;
         } else {
             let sums = self.totals(op, &t, from)?;
             let (within, whole) = self.within(op, &t, &sums)?;
             let blocks = whole.map(|w| self.chain(op, &t, &w)).transpose()?;
-            self.spread(op, &t, from, Left::Made { within: &within, blocks: blocks.as_deref() }, put)?;
+            self.spread(op, &t, from, PrefixSource::Made { within: &within, blocks: blocks.as_deref() }, put)?;
         }
         Ok(outs)
     }
 
-    fn spread(&self, op: &Operator<'_>, t: &Tiles, from: Source<'_>, left: Left<'_>, put: (&[Array], bool)) -> Res<()> {
+    fn spread(
+        &self,
+        op: &TupleOperator<'_>,
+        t: &Tiles,
+        from: Source<'_>,
+        left: PrefixSource<'_>,
+        put: (&[Array], bool),
+    ) -> Res<()> {
         let mut e = self.emit();
         spread(&mut e, op, t, from, left, put)?;
         let (groups, told) = match left {
-            Left::Told { again, .. } => (again.then_some(1), lookback::SHARED),
-            Left::Nothing | Left::Made { .. } => (None, ""),
+            PrefixSource::Told { again, .. } => (again.then_some(1), lookback::SHARED),
+            PrefixSource::Nothing | PrefixSource::Made { .. } => (None, ""),
         };
-        self.launch(e.finish(t.threads, &(stage::shared(self.gpu, op, t.threads) + told)), t, groups)
+        self.launch(e.finish(t.threads, &(tile_staging::shared(self.gpu, op, t.threads) + told)), t, groups)
     }
 
     /// Computes the result of the preceding tiles in its block for each tile (except the first of a block), and, if
     /// there are several blocks, the result of each full block.
-    fn within(&self, op: &Operator<'_>, t: &Tiles, sums: &[Array]) -> Res<(Vec<Array>, Option<Vec<Array>>)> {
+    fn within(&self, op: &TupleOperator<'_>, t: &Tiles, sums: &[Array]) -> Res<(Vec<Array>, Option<Vec<Array>>)> {
         let outs = self.inner(op, &[t.rows, t.count()])?;
         let whole = if t.blocks() > 1 { Some(self.inner(op, &[t.rows, t.blocks()])?) } else { None };
         let mut e = self.emit();
@@ -121,7 +129,7 @@ impl Maker<'_> {
 
     /// Computes the prefix of each block sequentially: a work-group per row, whose first thread combines what the
     /// others have loaded.
-    fn chain(&self, op: &Operator<'_>, t: &Tiles, whole: &[Array]) -> Res<Vec<Array>> {
+    fn chain(&self, op: &TupleOperator<'_>, t: &Tiles, whole: &[Array]) -> Res<Vec<Array>> {
         let outs = self.inner(op, &[t.rows, t.blocks()])?;
         let mut e = self.emit();
         let blocks = e.word(t.blocks() as u32);
@@ -159,7 +167,7 @@ impl Maker<'_> {
 /// The first thread combines `count` tuples of work-group memory with the accumulator, and replaces each by the value
 /// before it. The last block may be incomplete: it is not added, because no prefix depends on it. `more` is the
 /// comparison, up to its right operand, that holds for all other blocks.
-fn one_by_one(e: &mut Emit<'_>, op: &Operator<'_>, acc: &[String], count: &str, more: &str) -> Res<()> {
+fn one_by_one(e: &mut Emit<'_>, op: &TupleOperator<'_>, acc: &[String], count: &str, more: &str) -> Res<()> {
     e.line("workgroupBarrier();");
     e.open("if l == 0u");
     let i = e.name("i");
@@ -178,20 +186,20 @@ fn one_by_one(e: &mut Emit<'_>, op: &Operator<'_>, acc: &[String], count: &str, 
 /// Writes all prefixes of a tile, after the tile's own prefix.
 fn spread(
     e: &mut Emit<'_>,
-    op: &Operator<'_>,
+    op: &TupleOperator<'_>,
     t: &Tiles,
     from: Source<'_>,
-    before: Left<'_>,
+    before: PrefixSource<'_>,
     (outs, exclusive): (&[Array], bool),
 ) -> Res<()> {
     let order = before.order();
     let b = begin(e, t, op, order)?;
     let x = op.declare(e, "x");
-    let staged = stage::load(e, op, t, &b, from)?;
+    let staged = tile_staging::load(e, op, t, &b, from)?;
     let kept: Numbers = op.kinds.iter().map(|_| e.name("kept")).collect();
     let own = |j: &str| kept.iter().map(|k| format!("{k}[{j} - {}]", b.first)).collect::<Numbers>();
     if staged {
-        gather(e, op, &x, (&b.row, &b.first, &b.end), &|e, _, j| Ok(stage::read(e, op, &b.start, j)))?;
+        gather(e, op, &x, (&b.row, &b.first, &b.end), &|e, _, j| Ok(tile_staging::read(e, op, &b.start, j)))?;
     } else {
         kept.iter().zip(&op.kinds).for_each(|(n, s)| e.line(&format!("var {n}: array<{}, {ITEMS}>;", wgsl(*s))));
         gather(e, op, &x, (&b.row, &b.first, &b.end), &|e, r, j| {
@@ -206,36 +214,36 @@ fn spread(
     let (j, length) = (e.name("j"), e.word(t.length as u32));
     e.line(&format!("var {j} = {};", b.first));
     e.open(&format!("for (; {j} < {}; {j}++)", b.end));
-    let v = if staged { stage::read(e, op, &b.start, &j) } else { copies(e, &own(&j)) };
+    let v = if staged { tile_staging::read(e, op, &b.start, &j) } else { copies(e, &own(&j)) };
     let before = copies(e, &acc);
     grow(e, op, &acc, &v)?;
     let made = if exclusive { &before } else { &acc };
     if staged {
-        stage::write(e, op, &b.start, &j, made);
+        tile_staging::write(e, op, &b.start, &j, made);
     } else {
         store(e, op, outs, &format!("({} * {length} + {j})", b.row), made)?;
     }
     e.close();
     e.ended(&format!("{j} < {}", b.end));
     if staged {
-        stage::store(e, op, t, &b, (outs, &length))?;
+        tile_staging::store(e, op, t, &b, (outs, &length))?;
     }
     lookback::end(e, order);
     Ok(())
 }
 
 /// The prefix of a thread's elements.
-fn left(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, before: Left<'_>, b: &Begun) -> Res<Numbers> {
+fn left(e: &mut Emit<'_>, op: &TupleOperator<'_>, t: &Tiles, before: PrefixSource<'_>, b: &TileVars) -> Res<Numbers> {
     let acc = op.declare(e, "acc");
     let of_threads = match before {
-        Left::Told { state, again } => lookback::left(e, op, t, (state, again), b, &acc)?,
-        Left::Nothing | Left::Made { .. } => {
+        PrefixSource::Told { state, again } => lookback::left(e, op, t, (state, again), b, &acc)?,
+        PrefixSource::Nothing | PrefixSource::Made { .. } => {
             let neutral = (op.neutral)(e)?;
             assign(e, &acc, &neutral);
             op.shared_at("l - 1u")
         }
     };
-    if let Left::Made { within, blocks } = before {
+    if let PrefixSource::Made { within, blocks } = before {
         let (inner, wide) = (e.define("k", &format!("{} % {}", b.tile, b.tiles)), t.threads);
         if let Some(blocks) = blocks {
             let count = e.word(t.blocks() as u32);
@@ -255,7 +263,7 @@ fn left(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, before: Left<'_>, b: &Be
 }
 
 /// Combines the accumulator with a tuple on its right.
-pub(crate) fn grow(e: &mut Emit<'_>, op: &Operator<'_>, acc: &[String], by: &[String]) -> Res<()> {
+pub(crate) fn grow(e: &mut Emit<'_>, op: &TupleOperator<'_>, acc: &[String], by: &[String]) -> Res<()> {
     let v = copies(e, by);
     let made = (op.combine)(e, acc, &v)?;
     let made = copies(e, &made);
@@ -264,7 +272,7 @@ pub(crate) fn grow(e: &mut Emit<'_>, op: &Operator<'_>, acc: &[String], by: &[St
 }
 
 /// Scans the results of a tile's threads: afterwards work-group memory holds all prefixes.
-fn threads(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, x: &[String], active: &str) -> Res<()> {
+fn threads(e: &mut Emit<'_>, op: &TupleOperator<'_>, t: &Tiles, x: &[String], active: &str) -> Res<()> {
     assign(e, &op.shared_at("l"), x);
     e.line("workgroupBarrier();");
     let d = e.name("d");

@@ -1,20 +1,20 @@
 //! Reductions and scans of the IR, and loops with sums, in terms of `fold` and `scan`.
 
 use crate::array::{Array, Operand, Scalar};
-use crate::error::{Res, not_here};
-use crate::fold::{Maker, Numbers, ORIGIN, Operator, Source, copies, reading};
+use crate::error::{Res, unsupported};
+use crate::fold::{KernelContext, Numbers, ORIGIN, Source, TupleOperator, copies, reading};
 use crate::nest::{self, Nest};
 use crate::queue::Gpu;
-use crate::wgsl::lazy::Elements;
+use crate::wgsl::deferred_arrays::ElementSource;
 use crate::wgsl::scalar::{compare, is_nan, zero};
-use crate::wgsl::{Emit, Env, Place, load};
+use crate::wgsl::{Emit, Env, VarValue, load};
 use adl_ir::{Block, Cmp, Function, Loop, Program, Soac, SoacKind, Var};
 use adl_prim::Bin;
 
 /// Emits the operator of a block: its parameters are accumulated values, then elements.
 pub(crate) fn combine(e: &mut Emit<'_>, b: &Block, kinds: &[Scalar], x: &[String], y: &[String]) -> Res<Numbers> {
     for (p, (s, v)) in b.params.iter().zip(kinds.iter().chain(kinds).zip(x.iter().chain(y))) {
-        e.bind(*p, Place::Number(*s, v.clone()));
+        e.bind(*p, VarValue::Number(*s, v.clone()));
     }
     e.stmts(b)?;
     b.results.iter().map(|v| e.number(*v).map(|(_, t)| t)).collect()
@@ -27,7 +27,7 @@ pub(crate) fn sums(gpu: &Gpu, p: &Program, f: &Function, nest: &Nest<'_>, env: E
     // If vectors exceed the maximum binding, launches see parts of them.
     let split = nest::parts(gpu, nest, &[], env)?.is_some();
     let outer: Vec<usize> = nest.extents()[..nest.levels.len() - 1].to_vec();
-    let op = Operator {
+    let op = TupleOperator {
         kinds: kinds.clone(),
         combine: &|e, x, y| kinds.iter().zip(x.iter().zip(y)).map(|(s, (x, y))| e.bin(Bin::Add, *s, x, y)).collect(),
         neutral: &|e| Ok(kinds.iter().map(|s| e.zero(*s)).collect()),
@@ -38,13 +38,14 @@ pub(crate) fn sums(gpu: &Gpu, p: &Program, f: &Function, nest: &Nest<'_>, env: E
         let mut at = if outer.is_empty() { Vec::new() } else { nest::indices(e, row, &dims) };
         at.push(j.to_owned());
         let made = nest.body(e, &at, split.then_some(ORIGIN))?;
-        let made =
-            made.into_iter().map(|x| if let Elements::Number(_, t) = x { Ok(t) } else { not_here("sums of arrays") });
+        let made = made
+            .into_iter()
+            .map(|x| if let ElementSource::Number(_, t) = x { Ok(t) } else { unsupported("sums of arrays") });
         let made = made.collect::<Res<Numbers>>()?;
         Ok(copies(e, &made))
     };
     let rows: usize = outer.iter().product();
-    let outs = Maker { gpu, program: p, function: f, env }.reduce(&op, rows, *length, &from)?;
+    let outs = KernelContext { gpu, program: p, function: f, env }.reduce(&op, rows, *length, &from)?;
     outs.into_iter().map(|a| a.reshaped(outer.clone())).collect()
 }
 
@@ -59,17 +60,17 @@ pub(crate) fn unit(e: &mut Emit<'_>, b: Bin, s: Scalar) -> Res<Numbers> {
         Scalar::F32 => "1.0f",
         Scalar::F64 => "1.0lf",
         Scalar::I64 => "1li",
-        Scalar::Bool | Scalar::Word => return not_here("a sum of what is no number"),
+        Scalar::Bool | Scalar::Word => return unsupported("a sum of what is no number"),
     };
     Ok(vec![if b == Bin::Mul { one.to_owned() } else { e.zero(s) }])
 }
 
 /// The sum or product along the first axis.
 pub fn along(gpu: &Gpu, a: &Array, b: Bin) -> Res<Array> {
-    let Some((n, inner)) = a.shape.split_first() else { return not_here("the sum of a number") };
+    let Some((n, inner)) = a.shape.split_first() else { return unsupported("the sum of a number") };
     let (m, kind): (usize, Scalar) = (inner.iter().product(), a.scalar);
     let (program, function) = (Program::default(), Function::default());
-    let op = Operator {
+    let op = TupleOperator {
         kinds: vec![kind],
         combine: &|e, x, y| e.bin(b, kind, &x[0], &y[0]).map(|t| vec![t]),
         neutral: &|e| unit(e, b, kind),
@@ -80,16 +81,17 @@ pub fn along(gpu: &Gpu, a: &Array, b: Bin) -> Res<Array> {
         let x = e.element(a, false, &format!("({j} * {m} + {row})"))?;
         Ok(vec![e.define("c", &x)])
     };
-    let mut outs = Maker { gpu, program: &program, function: &function, env: &|_| None }.columns(&op, m, *n, &from)?;
+    let mut outs =
+        KernelContext { gpu, program: &program, function: &function, env: &|_| None }.columns(&op, m, *n, &from)?;
     outs.remove(0).reshaped(inner.to_vec())
 }
 
 /// Prefix sums or products along the first axis, from the end if `reverse`.
 pub fn running(gpu: &Gpu, a: &Array, b: Bin, reverse: bool) -> Res<Array> {
-    let Some((n, inner)) = a.shape.split_first() else { return not_here("the running sums of a number") };
+    let Some((n, inner)) = a.shape.split_first() else { return unsupported("the running sums of a number") };
     let (m, kind): (usize, Scalar) = (inner.iter().product(), a.scalar);
     let (program, function) = (Program::default(), Function::default());
-    let op = Operator {
+    let op = TupleOperator {
         kinds: vec![kind],
         combine: &|e, x, y| e.bin(b, kind, &x[0], &y[0]).map(|t| vec![t]),
         neutral: &|e| unit(e, b, kind),
@@ -102,26 +104,26 @@ pub fn running(gpu: &Gpu, a: &Array, b: Bin, reverse: bool) -> Res<Array> {
         Ok(vec![e.define("c", &format!("a{slot}[{j} * {m} + {row}]"))])
     };
     let mut outs =
-        Maker { gpu, program: &program, function: &function, env: &|_| None }.scan(&op, m, *n, false, &from)?;
+        KernelContext { gpu, program: &program, function: &function, env: &|_| None }.scan(&op, m, *n, false, &from)?;
     // Rows of the scan are columns of the operand; a vector is a single column.
     let rows = outs.remove(0);
-    let made = if m == 1 { rows } else { crate::shape::transpose(gpu, &rows)? }.reshaped(a.shape.clone())?;
-    if reverse { crate::shape::reverse(gpu, &made) } else { Ok(made) }
+    let made = if m == 1 { rows } else { crate::data_movement::transpose(gpu, &rows)? }.reshaped(a.shape.clone())?;
+    if reverse { crate::data_movement::reverse(gpu, &made) } else { Ok(made) }
 }
 
 /// Whether any (or, with `every`, each) Bool of an array is true.
 pub fn any(gpu: &Gpu, a: &Array, every: bool) -> Res<Array> {
     let (program, function) = (Program::default(), Function::default());
-    let op = Operator {
+    let op = TupleOperator {
         kinds: vec![Scalar::Bool],
         combine: &|_, x, y| Ok(vec![format!("({} {} {})", x[0], if every { "&&" } else { "||" }, y[0])]),
         neutral: &|_| Ok(vec![every.to_string()]),
         prepare: &|_| Ok(()),
     };
     if a.scalar != Scalar::Bool {
-        return not_here("no Bools in the place of some");
+        return unsupported("no Bools in the place of some");
     }
-    let mut outs = Maker { gpu, program: &program, function: &function, env: &|_| None }.reduce(
+    let mut outs = KernelContext { gpu, program: &program, function: &function, env: &|_| None }.reduce(
         &op,
         1,
         a.len(),
@@ -134,11 +136,11 @@ pub fn any(gpu: &Gpu, a: &Array, every: bool) -> Res<Array> {
 pub fn extreme(gpu: &Gpu, a: &Array, least: bool) -> Res<[Array; 2]> {
     let (kind, program, function) = (a.scalar, Program::default(), Function::default());
     if a.shape.len() != 1 || a.is_empty() {
-        return not_here("the extremes of a matrix, or of nothing");
+        return unsupported("the extremes of a matrix, or of nothing");
     }
     let better = if least { Cmp::Lt } else { Cmp::Gt };
     // The Bool marks an existing element.
-    let op = Operator {
+    let op = TupleOperator {
         kinds: vec![Scalar::Bool, kind, Scalar::I64],
         combine: &|e, x, y| {
             let more = format!(
@@ -162,7 +164,8 @@ pub fn extreme(gpu: &Gpu, a: &Array, least: bool) -> Res<[Array; 2]> {
         let x = e.define("c", &load(slot, kind, j));
         Ok(vec!["true".to_owned(), x, format!("l_of({j})")])
     };
-    let outs = Maker { gpu, program: &program, function: &function, env: &|_| None }.reduce(&op, 1, a.len(), &from)?;
+    let outs =
+        KernelContext { gpu, program: &program, function: &function, env: &|_| None }.reduce(&op, 1, a.len(), &from)?;
     Ok([outs[1].reshaped(Vec::new())?, outs[2].reshaped(Vec::new())?])
 }
 
@@ -185,16 +188,16 @@ pub(crate) fn run_for(
 ) -> Res<Vec<Array>> {
     let arrays = s.arrays.iter().map(|v| match env(*v) {
         Some(Operand::Array(a)) if a.shape.len() == 1 => Ok(a),
-        _ => not_here("a reduction of what is no vector on the device"),
+        _ => unsupported("a reduction of what is no vector on the device"),
     });
     let arrays = arrays.collect::<Res<Vec<_>>>()?;
     let length = arrays.first().map_or(0, Array::len);
     if arrays.iter().any(|a| a.len() != length) {
-        return not_here("arrays of different lengths");
+        return unsupported("arrays of different lengths");
     }
     let kinds: Vec<Scalar> = arrays.iter().map(|a| a.scalar).collect();
     let outs = accumulated(
-        &Maker { gpu, program: p, function: f, env },
+        &KernelContext { gpu, program: p, function: f, env },
         (s, &kinds),
         (1, length),
         &|_| Ok(()),
@@ -205,7 +208,7 @@ pub(crate) fn run_for(
 }
 
 /// A reduction or scan fused with a stateless loop, whose outputs are not materialised. `made`: the loop's outputs.
-pub(crate) fn fed(
+pub(crate) fn fused_with_loop(
     gpu: &Gpu,
     p: &Program,
     f: &Function,
@@ -216,12 +219,12 @@ pub(crate) fn fed(
 ) -> Res<Vec<Array>> {
     let nest = Nest::of(l, env)?;
     let ([(_, length)], None) = (&nest.levels[..], nest::parts(gpu, &nest, &[], env)?) else {
-        return not_here("a reduction of rows, or of parts");
+        return unsupported("a reduction of rows, or of parts");
     };
     let others = s.arrays.iter().map(|v| match env(*v) {
         _ if made.contains(v) => Ok(None),
         Some(Operand::Array(a)) if a.shape == [*length] => Ok(Some(a)),
-        _ => not_here("arrays of different lengths"),
+        _ => unsupported("arrays of different lengths"),
     });
     let others = others.collect::<Res<Vec<_>>>()?;
     let from = |e: &mut Emit<'_>, _: &str, j: &str| {
@@ -229,10 +232,10 @@ pub(crate) fn fed(
         let numbers = s.arrays.iter().zip(&others).map(|(v, other)| match (other, made.iter().position(|m| m == v)) {
             (Some(a), _) => e.element(a, false, j),
             (None, Some(k)) => match numbers.get(k) {
-                Some(Elements::Number(_, t)) => Ok(t.clone()),
-                _ => not_here("rows in the place of numbers"),
+                Some(ElementSource::Number(_, t)) => Ok(t.clone()),
+                _ => unsupported("rows in the place of numbers"),
             },
-            (None, None) => not_here("an array that is made nowhere"),
+            (None, None) => unsupported("an array that is made nowhere"),
         });
         let numbers = numbers.collect::<Res<Numbers>>()?;
         Ok(copies(e, &numbers))
@@ -240,10 +243,10 @@ pub(crate) fn fed(
     let kinds = s
         .arrays
         .iter()
-        .map(|v| Scalar::inside(f.ty(*v)).map_or_else(|| not_here("arrays of data"), Ok))
+        .map(|v| Scalar::inside(f.ty(*v)).map_or_else(|| unsupported("arrays of data"), Ok))
         .collect::<Res<Vec<_>>>()?;
     let outs = accumulated(
-        &Maker { gpu, program: p, function: f, env },
+        &KernelContext { gpu, program: p, function: f, env },
         (s, &kinds),
         (1, *length),
         &|e| nest.prepare(e, false),
@@ -259,7 +262,7 @@ fn shaped(outs: Vec<Array>, s: &Soac, length: usize) -> Vec<Array> {
     outs.into_iter().map(|a| Array { shape: shape(&a), ..a }).collect()
 }
 
-/// A reduction or scan of each row of arrays with `rows` rows of this length.
+/// A reduction or scan of each row of arrays with `batched_ops` rows of this length.
 #[allow(clippy::too_many_arguments)]
 pub fn rows(
     gpu: &Gpu,
@@ -273,7 +276,7 @@ pub fn rows(
 ) -> Res<Vec<Array>> {
     let kinds: Vec<Scalar> = arrays.iter().map(|a| a.scalar).collect();
     accumulated(
-        &Maker { gpu, program: p, function: f, env },
+        &KernelContext { gpu, program: p, function: f, env },
         (s, &kinds),
         (rows, length),
         &|_| Ok(()),
@@ -284,14 +287,14 @@ pub fn rows(
 
 /// A reduction or scan of elements that `from` emits, after `prepare` has bound variables.
 fn accumulated(
-    m: &Maker<'_>,
+    m: &KernelContext<'_>,
     (s, kinds): (&Soac, &[Scalar]),
     (rows, length): (usize, usize),
     prepare: &dyn Fn(&mut Emit<'_>) -> Res<()>,
     from: Source<'_>,
     wanted: Wanted<'_>,
 ) -> Res<Vec<Array>> {
-    let op = Operator {
+    let op = TupleOperator {
         kinds: kinds.to_vec(),
         combine: &|e, x, y| combine(e, &s.op, kinds, x, y),
         neutral: &|e| s.neutral.iter().map(|v| e.number(*v).map(|(_, t)| t)).collect(),

@@ -6,11 +6,11 @@
 //! sorted by their difference from the minimum, which takes as many passes as the largest difference has bytes.
 
 use crate::array::{Array, Data, Scalar};
-use crate::error::{Res, not_here};
-use crate::fold::{Maker, Operator};
+use crate::data_movement;
+use crate::error::{Res, unsupported};
+use crate::fold::{KernelContext, TupleOperator};
 use crate::nest::each;
 use crate::queue::Gpu;
-use crate::shape;
 use crate::wgsl::Emit;
 use adl_ir::{Function, Lit, Program};
 use adl_prim::Bin;
@@ -22,14 +22,14 @@ const THREADS: usize = 128;
 const TILE: usize = 2048;
 
 /// Sort keys: the minimum that is subtracted from Ints, and the number of significant bits.
-struct Keys {
+struct SortKeys {
     least: i64,
     bits: u32,
 }
 
 /// The inputs and outputs of one pass.
-struct Pass<'a> {
-    keys: &'a Keys,
+struct RadixPass<'a> {
+    keys: &'a SortKeys,
     shift: u32,
     from: (&'a Array, Option<&'a Array>),
     to: (Option<&'a Array>, Option<&'a Array>),
@@ -43,10 +43,10 @@ pub(crate) struct Sorted {
 
 /// Sorts words by their lowest `bits` bits.
 pub(crate) fn words(gpu: &Gpu, a: &Array, bits: u32) -> Res<Sorted> {
-    let (values, places) = sorted(gpu, a, &Keys { least: 0, bits }, (true, Some(Scalar::Word)))?;
+    let (values, places) = sorted(gpu, a, &SortKeys { least: 0, bits }, (true, Some(Scalar::Word)))?;
     match (values, places) {
         (Some(values), Some(places)) => Ok(Sorted { values, places }),
-        _ => not_here("an order without places"),
+        _ => unsupported("an order without places"),
     }
 }
 
@@ -54,15 +54,15 @@ pub(crate) fn words(gpu: &Gpu, a: &Array, bits: u32) -> Res<Sorted> {
 pub fn argsort(gpu: &Gpu, a: &Array) -> Res<Array> {
     vector(a)?;
     let (_, places) = sorted(gpu, a, &keys(gpu, a)?, (false, Some(Scalar::I64)))?;
-    places.map_or_else(|| not_here("an order without places"), Ok)
+    places.map_or_else(|| unsupported("an order without places"), Ok)
 }
 
 /// The indices that sort each row of a matrix: all elements are sorted together, and then by row.
 pub(crate) fn argsort_rows(gpu: &Gpu, a: &Array) -> Res<Array> {
-    let [n, m] = a.shape[..] else { return not_here("the order of what is no vector") };
+    let [n, m] = a.shape[..] else { return unsupported("the order of what is no vector") };
     let flat = a.reshaped(vec![n * m])?;
     let (_, Some(at)) = sorted(gpu, &flat, &keys(gpu, &flat)?, (false, Some(Scalar::Word)))? else {
-        return not_here("an order without places");
+        return unsupported("an order without places");
     };
     let rows = gpu.empty(Scalar::Word, vec![n * m])?;
     each(gpu, n * m, |e, i| {
@@ -84,17 +84,17 @@ pub(crate) fn argsort_rows(gpu: &Gpu, a: &Array) -> Res<Array> {
 pub fn sort(gpu: &Gpu, a: &Array) -> Res<Array> {
     vector(a)?;
     let (values, _) = sorted(gpu, a, &keys(gpu, a)?, (true, None))?;
-    values.map_or_else(|| not_here("an order without values"), Ok)
+    values.map_or_else(|| unsupported("an order without values"), Ok)
 }
 
 fn vector(a: &Array) -> Res<()> {
-    if a.shape.len() == 1 { Ok(()) } else { not_here("the order of what is no vector") }
+    if a.shape.len() == 1 { Ok(()) } else { unsupported("the order of what is no vector") }
 }
 
 /// The sort keys of an array. For many Ints, the host reads the minimum and maximum.
-fn keys(gpu: &Gpu, a: &Array) -> Res<Keys> {
+fn keys(gpu: &Gpu, a: &Array) -> Res<SortKeys> {
     if a.scalar != Scalar::I64 || a.len() <= TILE {
-        return Ok(Keys {
+        return Ok(SortKeys {
             least: i64::MIN,
             bits: if a.scalar == Scalar::Bool { 1 } else { 8 * a.scalar.bytes() as u32 },
         });
@@ -104,19 +104,20 @@ fn keys(gpu: &Gpu, a: &Array) -> Res<Keys> {
         Ok(vec![of(Bin::Min, 0)?, of(Bin::Max, 1)?])
     };
     let neutral = |e: &mut Emit<'_>| Ok(vec![e.literal(&Lit::I64(i64::MAX))?.1, e.literal(&Lit::I64(i64::MIN))?.1]);
-    let op = Operator { kinds: vec![Scalar::I64; 2], combine: &both, neutral: &neutral, prepare: &|_| Ok(()) };
+    let op = TupleOperator { kinds: vec![Scalar::I64; 2], combine: &both, neutral: &neutral, prepare: &|_| Ok(()) };
     let from = |e: &mut Emit<'_>, _: &str, j: &str| {
         let s = e.slot(a, false)?;
         let x = e.define("x", &format!("a{s}[{j}]"));
         Ok(vec![x.clone(), x])
     };
     let (program, function) = (Program::default(), Function::default());
-    let ends = Maker { gpu, program: &program, function: &function, env: &|_| None }.reduce(&op, 1, a.len(), &from)?;
-    match gpu.read(&shape::concat(gpu, &ends[0], &ends[1])?)? {
+    let ends =
+        KernelContext { gpu, program: &program, function: &function, env: &|_| None }.reduce(&op, 1, a.len(), &from)?;
+    match gpu.read(&data_movement::concat(gpu, &ends[0], &ends[1])?)? {
         Data::I64(ends) => {
-            Ok(Keys { least: ends[0], bits: u64::BITS - (ends[1].wrapping_sub(ends[0]) as u64).leading_zeros() })
+            Ok(SortKeys { least: ends[0], bits: u64::BITS - (ends[1].wrapping_sub(ends[0]) as u64).leading_zeros() })
         }
-        _ => not_here("ends that are no Ints"),
+        _ => unsupported("ends that are no Ints"),
     }
 }
 
@@ -124,7 +125,7 @@ fn keys(gpu: &Gpu, a: &Array) -> Res<Keys> {
 fn sorted(
     gpu: &Gpu,
     a: &Array,
-    keys: &Keys,
+    keys: &SortKeys,
     (values, places): (bool, Option<Scalar>),
 ) -> Res<(Option<Array>, Option<Array>)> {
     let n = a.len();
@@ -134,7 +135,10 @@ fn sorted(
         let last = k + 1 == shifts.len();
         let to = (values || !last).then(|| gpu.empty(a.scalar, vec![n])).transpose()?;
         let to_places = places.map(|s| gpu.empty(if last { s } else { Scalar::Word }, vec![n])).transpose()?;
-        pass(gpu, &Pass { keys, shift: *shift, from: (&now, at.as_ref()), to: (to.as_ref(), to_places.as_ref()) })?;
+        pass(
+            gpu,
+            &RadixPass { keys, shift: *shift, from: (&now, at.as_ref()), to: (to.as_ref(), to_places.as_ref()) },
+        )?;
         (now, at) = (to.unwrap_or(now), to_places);
     }
     if let (Some(s), true) = (places, shifts.is_empty()) {
@@ -154,7 +158,7 @@ fn place(s: Scalar, word: &str) -> String {
 }
 
 /// Sorts by eight bits.
-fn pass(gpu: &Gpu, p: &Pass<'_>) -> Res<()> {
+fn pass(gpu: &Gpu, p: &RadixPass<'_>) -> Res<()> {
     let tiles = p.from.0.len().div_ceil(TILE);
     let begins = if tiles > 1 { Some(counted(gpu, p, tiles)?) } else { None };
     let (program, function) = Default::default();
@@ -195,7 +199,7 @@ fn pass(gpu: &Gpu, p: &Pass<'_>) -> Res<()> {
 }
 
 /// The start position of each digit in each tile.
-fn counted(gpu: &Gpu, p: &Pass<'_>, tiles: usize) -> Res<Array> {
+fn counted(gpu: &Gpu, p: &RadixPass<'_>, tiles: usize) -> Res<Array> {
     let counts = gpu.empty(Scalar::Word, vec![256 * tiles])?;
     let (program, function) = Default::default();
     let mut e = Emit::new(gpu, &program, &function, &|_| None);
@@ -218,7 +222,7 @@ fn counted(gpu: &Gpu, p: &Pass<'_>, tiles: usize) -> Res<Array> {
 }
 
 /// Emits the start of a kernel on tiles.
-fn begin(e: &mut Emit<'_>, p: &Pass<'_>) {
+fn begin(e: &mut Emit<'_>, p: &RadixPass<'_>) {
     let all = e.word(p.from.0.len() as u32);
     let [shift, low, high] = [p.shift, p.keys.least as u32, (p.keys.least >> 32) as u32].map(|w| e.word(w));
     e.open("if group < params[0]");
@@ -231,7 +235,7 @@ fn begin(e: &mut Emit<'_>, p: &Pass<'_>) {
 }
 
 /// The digit of an element.
-fn digit(e: &mut Emit<'_>, p: &Pass<'_>, slot: usize, at: &str) -> String {
+fn digit(e: &mut Emit<'_>, p: &RadixPass<'_>, slot: usize, at: &str) -> String {
     let x = e.define("x", &format!("a{slot}[{at}]"));
     match p.from.0.scalar {
         Scalar::Bool | Scalar::Word => format!("(({x} >> shift) & 255u)"),
@@ -301,7 +305,7 @@ workgroupBarrier();";
 /// Exclusive prefix sums of words.
 fn scan(gpu: &Gpu, a: &Array) -> Res<Array> {
     let (program, function) = (Program::default(), Function::default());
-    let op = Operator {
+    let op = TupleOperator {
         kinds: vec![Scalar::Word],
         combine: &|e, x, y| e.bin(Bin::Add, Scalar::Word, &x[0], &y[0]).map(|t| vec![t]),
         neutral: &|_| Ok(vec!["0u".to_owned()]),
@@ -311,7 +315,12 @@ fn scan(gpu: &Gpu, a: &Array) -> Res<Array> {
         let s = e.slot(a, false)?;
         Ok(vec![e.define("c", &format!("a{s}[{j}]"))])
     };
-    let mut outs =
-        Maker { gpu, program: &program, function: &function, env: &|_| None }.scan(&op, 1, a.len(), true, &from)?;
+    let mut outs = KernelContext { gpu, program: &program, function: &function, env: &|_| None }.scan(
+        &op,
+        1,
+        a.len(),
+        true,
+        &from,
+    )?;
     outs.remove(0).reshaped(a.shape.clone())
 }

@@ -3,7 +3,7 @@
 mod common;
 
 use adl_gpu::index::{self, ByIndex};
-use adl_gpu::{Array, Check, Data, Error, Gpu, Res, product, shape, soac, sort};
+use adl_gpu::{Array, Check, Data, Error, Gpu, Res, data_movement, gemm, soac, sort};
 use common::{Rng, SIZES, program, same};
 
 fn on(gpu: &Gpu, d: Data, shape: &[usize]) -> Array {
@@ -72,23 +72,27 @@ fn numbers_move_where_they_should() {
     let gpu = common::gpu();
     for n in SIZES {
         let ks: Vec<i64> = (0..n as i64).collect();
-        assert_eq!(twice(&gpu, || shape::iota(&gpu, n)), Data::I64(ks.clone()));
+        assert_eq!(twice(&gpu, || data_movement::iota(&gpu, n)), Data::I64(ks.clone()));
         let two = on(&gpu, Data::I64((0..2 * n as i64).collect()), &[n, 2]);
         let row = |i: usize| [2 * i as i64, 2 * i as i64 + 1];
         let rows = |is: &mut dyn Iterator<Item = usize>| Data::I64(is.flat_map(row).collect());
-        assert_eq!(twice(&gpu, || shape::reverse(&gpu, &two)), rows(&mut (0..n).rev()));
+        assert_eq!(twice(&gpu, || data_movement::reverse(&gpu, &two)), rows(&mut (0..n).rev()));
         for by in [0, 1, -1, 1_000_003, i64::MIN] {
             let k = by.rem_euclid(n.max(1) as i64) as usize;
-            assert_eq!(twice(&gpu, || shape::rotate(&gpu, by, &two)), rows(&mut (k..n).chain(0..k)), "{n} {by}");
+            assert_eq!(
+                twice(&gpu, || data_movement::rotate(&gpu, by, &two)),
+                rows(&mut (k..n).chain(0..k)),
+                "{n} {by}"
+            );
         }
-        assert_eq!(twice(&gpu, || shape::slice(&gpu, &two, n / 3, n / 2)), rows(&mut (n / 3..n / 2)));
-        assert_eq!(twice(&gpu, || shape::concat(&gpu, &two, &two)), rows(&mut (0..n).chain(0..n)));
+        assert_eq!(twice(&gpu, || data_movement::slice(&gpu, &two, n / 3, n / 2)), rows(&mut (n / 3..n / 2)));
+        assert_eq!(twice(&gpu, || data_movement::concat(&gpu, &two, &two)), rows(&mut (0..n).chain(0..n)));
         let few = vector(&gpu, Data::F32(vec![1.0, f32::NAN, 2.5]));
-        let copies = twice(&gpu, || shape::replicate(&gpu, n, &few));
+        let copies = twice(&gpu, || data_movement::replicate(&gpu, n, &few));
         assert!(same(&copies, &Data::F32((0..3 * n).map(|i| [1.0, f32::NAN, 2.5][i % 3]).collect())));
     }
     let a = vector(&gpu, Data::I64(vec![1, 2, 3]));
-    assert!(matches!(shape::slice(&gpu, &a, 2, 4), Err(Error::NotHere(_))));
+    assert!(matches!(data_movement::slice(&gpu, &a, 2, 4), Err(Error::Unsupported(_))));
 }
 
 #[test]
@@ -99,7 +103,7 @@ fn rows_are_gathered_and_indices_checked() {
         let ks: Vec<i64> = (0..n as i64).map(|i| i * 7919 % n as i64).collect();
         let at = vector(&gpu, Data::I64(ks.clone()));
         assert_eq!(
-            twice(&gpu, || shape::gather(&gpu, &a, &at, false)),
+            twice(&gpu, || data_movement::gather(&gpu, &a, &at, false)),
             Data::F64(ks.iter().flat_map(|k| (0..3).map(move |c| (3 * k + c) as f64)).collect())
         );
         let beyond: Vec<i64> = ks.iter().map(|k| k - 1).chain([n as i64, i64::MAX, i64::MIN]).collect();
@@ -107,15 +111,15 @@ fn rows_are_gathered_and_indices_checked() {
         let want = beyond
             .iter()
             .flat_map(|k| (0..3).map(move |c| if *k >= 0 && *k < n as i64 { (3 * k + c) as f64 } else { 0.0 }));
-        assert_eq!(twice(&gpu, || shape::gather(&gpu, &a, &far, true)), Data::F64(want.collect()));
-        let wrong = shape::gather(&gpu, &a, &far, false).unwrap();
+        assert_eq!(twice(&gpu, || data_movement::gather(&gpu, &a, &far, true)), Data::F64(want.collect()));
+        let wrong = data_movement::gather(&gpu, &a, &far, false).unwrap();
         assert!(matches!(gpu.read(&wrong), Err(Error::Fault(f)) if f.what == Check::Bounds));
     }
 }
 
 #[test]
 fn rows_of_arrays_larger_than_a_kernel_may_see_are_gathered() {
-    let (gpu, small) = (common::gpu(), common::gpu().with_bindings_of(64 * 1024));
+    let (gpu, small) = (common::gpu(), common::gpu().with_binding_size(64 * 1024));
     for (n, m, k) in [(30_000, 8000, 1), (9001, 4000, 3), (10, 8000, 5)] {
         let mut rng = Rng(n as u64);
         let ks: Vec<i64> = (0..m).map(|_| rng.below(n + 4) as i64 - 2).chain([-1, n as i64, i64::MAX]).collect();
@@ -123,12 +127,12 @@ fn rows_of_arrays_larger_than_a_kernel_may_see_are_gathered() {
         let whole = Data::I64((1..=(n * k) as i64).collect());
         let made = |g: &Gpu, ks: &[i64], zeros| {
             let (a, at) = (on(g, whole.clone(), &[n, k]), vector(g, Data::I64(ks.to_vec())));
-            twice(g, || shape::gather(g, &a, &at, zeros))
+            twice(g, || data_movement::gather(g, &a, &at, zeros))
         };
         assert_eq!(made(&small, &ks, true), made(&gpu, &ks, true), "{n}");
         assert_eq!(made(&small, &inside, false), made(&gpu, &inside, false), "{n}");
         let (a, at) = (on(&small, whole.clone(), &[n, k]), vector(&small, Data::I64(ks)));
-        let wrong = shape::gather(&small, &a, &at, false).unwrap();
+        let wrong = data_movement::gather(&small, &a, &at, false).unwrap();
         assert!(matches!(small.read(&wrong), Err(Error::Fault(f)) if f.what == Check::Bounds));
     }
 }
@@ -347,7 +351,7 @@ fn of_bools(gpu: &Gpu, op: &str, dest: &[bool], keys: &[i64], values: &[bool]) -
 
 #[test]
 fn bools_of_many_bins() {
-    let (gpu, small) = (common::gpu(), common::gpu().with_bindings_of(64 * 1024));
+    let (gpu, small) = (common::gpu(), common::gpu().with_binding_size(64 * 1024));
     // Three kernels without sorting. The last two operators, the second and the first operand, are not commutative.
     let all: [(&str, fn(bool, bool) -> bool, bool); 6] = [
         ("v7: bool = if v5 { v8: bool = true return v8 } else { return v6 }", |x, y| x || y, true),
@@ -434,10 +438,13 @@ fn matrices_are_transposed() {
         let x = on(&gpu, Data::I64(a.clone()), &shape);
         let want =
             (0..m).flat_map(|j| (0..n).flat_map(move |i| (0..k).map(move |c| ((i * m + j) * k + c) as i64))).collect();
-        assert_eq!(twice(&gpu, || shape::transpose(&gpu, &x)), Data::I64(want), "{n} {m} {k}");
+        assert_eq!(twice(&gpu, || data_movement::transpose(&gpu, &x)), Data::I64(want), "{n} {m} {k}");
     }
     let x = on(&gpu, Data::Bool(vec![true, false, true, true, false, false]), &[2, 3]);
-    assert_eq!(twice(&gpu, || shape::transpose(&gpu, &x)), Data::Bool(vec![true, true, false, false, true, false]));
+    assert_eq!(
+        twice(&gpu, || data_movement::transpose(&gpu, &x)),
+        Data::Bool(vec![true, true, false, false, true, false])
+    );
 }
 
 #[test]
@@ -473,9 +480,9 @@ fn products_of_matrices_and_vectors() {
         let want: Vec<i64> = (0..n * m).map(|i| (0..k).map(|l| a[i / m * k + l] * b[l * m + i % m]).sum()).collect();
         let check = |x: Data, y: Data, z: Data| {
             let (x, y) = (on(&gpu, x, &[n, k]), on(&gpu, y, &[k, m]));
-            let out = product::matmul(&gpu, &x, &y).unwrap();
+            let out = gemm::matmul(&gpu, &x, &y).unwrap();
             assert_eq!(out.shape, [n, m]);
-            assert_eq!(twice(&gpu, || product::matmul(&gpu, &x, &y)), z, "{n} {m} {k}");
+            assert_eq!(twice(&gpu, || gemm::matmul(&gpu, &x, &y)), z, "{n} {m} {k}");
         };
         let float = |v: &[i64]| Data::F64(v.iter().map(|i| *i as f64).collect());
         let single = |v: &[i64]| Data::F32(v.iter().map(|i| *i as f32).collect());
@@ -492,7 +499,7 @@ fn nan_and_infinities_reach_their_own_row_and_column_only() {
     let (mut a, b) = (vec![1.0; n * k], vec![2.0; k * m]);
     (a[5 * k + 3], a[69 * k]) = (f64::NAN, f64::INFINITY);
     let Data::F64(c) = twice(&gpu, || {
-        product::matmul(&gpu, &on(&gpu, Data::F64(a.clone()), &[n, k]), &on(&gpu, Data::F64(b.clone()), &[k, m]))
+        gemm::matmul(&gpu, &on(&gpu, Data::F64(a.clone()), &[n, k]), &on(&gpu, Data::F64(b.clone()), &[k, m]))
     }) else {
         panic!()
     };
@@ -517,8 +524,8 @@ fn nan_and_infinities_go_through_products_with_vectors() {
             let want = |count: usize, at: usize, sum: f64| {
                 Data::F64((0..count).map(|i| if i == at { x } else { sum }).collect())
             };
-            assert!(same(&twice(&gpu, || product::matmul(&gpu, &matrix, &v)), &want(n, 1, 2.0 * k as f64)));
-            assert!(same(&twice(&gpu, || product::matmul(&gpu, &w, &turned)), &want(k, 3, 2.0 * n as f64)));
+            assert!(same(&twice(&gpu, || gemm::matmul(&gpu, &matrix, &v)), &want(n, 1, 2.0 * k as f64)));
+            assert!(same(&twice(&gpu, || gemm::matmul(&gpu, &w, &turned)), &want(k, 3, 2.0 * n as f64)));
             assert!(same(&twice(&gpu, || soac::sum(&gpu, &turned)), &want(k, 3, n as f64)));
         }
     }
@@ -552,15 +559,15 @@ fn inner_products() {
     for n in SIZES {
         let xs: Vec<i64> = (0..n as i64).map(|i| i % 100 - 50).collect();
         let (a, b) = (vector(&gpu, Data::I64(xs.clone())), vector(&gpu, Data::I64(xs.clone())));
-        assert_eq!(twice(&gpu, || product::dot(&gpu, &a, &b)), Data::I64(vec![xs.iter().map(|x| x * x).sum()]));
+        assert_eq!(twice(&gpu, || gemm::dot(&gpu, &a, &b)), Data::I64(vec![xs.iter().map(|x| x * x).sum()]));
     }
     let (a, x) = (
         on(&gpu, Data::F64(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), &[2, 3]),
         vector(&gpu, Data::F64(vec![1.0, 0.0, -1.0])),
     );
-    assert_eq!(twice(&gpu, || product::matmul(&gpu, &a, &x)), Data::F64(vec![-2.0, -2.0]));
+    assert_eq!(twice(&gpu, || gemm::matmul(&gpu, &a, &x)), Data::F64(vec![-2.0, -2.0]));
     let y = vector(&gpu, Data::F64(vec![1.0, -1.0]));
-    let c = product::matmul(&gpu, &y, &a).unwrap();
+    let c = gemm::matmul(&gpu, &y, &a).unwrap();
     assert_eq!((c.shape.clone(), gpu.read(&c).unwrap()), (vec![3], Data::F64(vec![-3.0, -3.0, -3.0])));
 }
 
@@ -570,10 +577,10 @@ fn diagonals_extremes_and_running_products() {
     for n in SIZES.into_iter().filter(|n| *n <= 1000) {
         let xs: Vec<i64> = (0..n as i64).map(|i| i * 7919 % 101 - 50).collect();
         let a = vector(&gpu, Data::I64(xs.clone()));
-        let d = shape::diag(&gpu, &a).unwrap();
+        let d = data_movement::diag(&gpu, &a).unwrap();
         let want = (0..n * n).map(|k| if k / n == k % n { xs[k / n] } else { 0 }).collect();
         assert_eq!(gpu.read(&d).unwrap(), Data::I64(want));
-        assert_eq!(twice(&gpu, || shape::diag(&gpu, &d)), Data::I64(xs.clone()));
+        assert_eq!(twice(&gpu, || data_movement::diag(&gpu, &d)), Data::I64(xs.clone()));
         let mut sum = 0;
         let sums: Vec<i64> = xs
             .iter()

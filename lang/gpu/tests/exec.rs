@@ -47,7 +47,7 @@ fn on_device(
 ) -> Option<Vec<Value>> {
     match run_again(gpu, p, f, args) {
         Ok(x) => Some(x),
-        Err(Error::NotHere(why)) => {
+        Err(Error::Unsupported(why)) => {
             *refused.entry(why).or_default() += 1;
             None
         }
@@ -117,7 +117,7 @@ fn turns_have_their_own_index() {
         "fn f0 t (v0: f64, v1: []f64, v2: i64, v3: i64) -> ([]f64, [][]f64) {
           v4: []f64, v5: i64 = loop for v2 reverse out (collect) (v6: i64) {
             v7: []f64 = index_set v1 [v6] v0
-            v8: f64 = total v7
+            v8: f64 = sum_all v7
             return v8
           }
           v9: [][]f64, v10: i64 = loop for v2 out (collect) (v11: i64) {
@@ -138,7 +138,7 @@ fn turns_have_their_own_index() {
     let given: Vec<Value> =
         args.iter().zip(&p.func(FnId(0)).body.params).map(|(a, v)| value(&gpu, p.func(FnId(0)).ty(*v), a)).collect();
     let got = exec::run(&gpu, &p, FnId(0), &given).unwrap();
-    agree(&gpu, "turns", &got, &adl_ir::eval::run(&p, FnId(0), &args, &[]).unwrap().results);
+    agree(&gpu, "trip", &got, &adl_ir::eval::run(&p, FnId(0), &args, &[]).unwrap().results);
 }
 
 #[test]

@@ -351,7 +351,7 @@ fn what_a_device_lacks_is_said() {
 
 #[test]
 fn arrays_above_what_a_kernel_may_see_are_split() {
-    let gpu = common::gpu().with_bindings_of(64 * 1024);
+    let gpu = common::gpu().with_binding_size(64 * 1024);
     let p = program(
         "fn f0 t (v0: i64, v1: []f64) -> ([]f64) { v2: []f64, v3: i64 = loop for v0 over (v1) out (collect) (v4: i64, v5: f64) { v6: f64 = to_f64 v4 v7: f64 = sub v5 v6 return v7 } return v2 }",
     );
@@ -365,7 +365,7 @@ fn arrays_above_what_a_kernel_may_see_are_split() {
 #[test]
 fn reductions_and_scans_of_split_vectors_are_the_same_bits() {
     let whole = common::gpu();
-    let split = common::gpu().with_bindings_of(128 * 1024);
+    let split = common::gpu().with_binding_size(128 * 1024);
     let n = 100_000;
     let xs = Data::F64(floats(3, n));
     let zero = Operand::Number(adl_ir::Lit::F64(0.0));
@@ -386,7 +386,7 @@ fn reductions_and_scans_of_split_vectors_are_the_same_bits() {
         twice(&split, &squares, &[int(n), vector(&split, &xs)]),
     );
     assert!(same(&a[0], &b[0]));
-    // Arrays read at arbitrary indices are not split: launches see all of them by several bindings.
+    // Zeros read at arbitrary indices are not split: launches see all of them by several bindings.
     let any = program(
         "fn f0 t (v0: i64, v1: []f64) -> ([]f64) { v2: []f64, v3: i64 = loop for v0 over (v1) out (collect) (v4: i64, v5: f64) { v6: i64 = 0 v7: f64 = index v1 [v6] v8: f64 = sub v5 v7 return v8 } return v2 }",
     );
@@ -495,7 +495,7 @@ fn operations_on_arrays_that_follow_each_other_are_one_kernel() {
         }",
     );
     let f = &p.funcs[0];
-    for gpu in [common::gpu(), common::gpu().with_bindings_of(64 * 1024)] {
+    for gpu in [common::gpu(), common::gpu().with_binding_size(64 * 1024)] {
         for n in SIZES {
             let (a, b) = (floats(1, 3 * n), floats(2, 3 * n));
             let args = [&a, &b]
@@ -529,7 +529,7 @@ fn more_outputs_than_a_kernel_may_see_are_made_by_several() {
         "fn f0 t (v0: i64, v1: []f64) -> ({tys}) {{ {outs}v3: i64 = loop for v0 over (v1) out ({collect}) (v4: i64, v5: f64) {{ {body} return {results} }} return {} }}",
         names(10).collect::<Vec<_>>().join(", ")
     ));
-    let gpu = common::gpu().with_so_many_bindings(8);
+    let gpu = common::gpu().with_binding_count(8);
     let xs = floats(1, 1000);
     let got = twice(&gpu, &p, &[int(1000), vector(&gpu, &Data::F64(xs.clone()))]);
     for (k, d) in got.iter().enumerate() {
@@ -602,8 +602,9 @@ fn scans_in_one_pass_and_in_two_are_the_same_bits() {
 /// Compares scans in one pass and in two, with tiles in work-group memory or without.
 fn in_one_pass_and_in_two(tiles: bool) {
     // A block of 256 tiles has 524,288 elements.
-    let (twice_over, once) =
-        (common::gpu().with_once(None, 0), || common::gpu().with_once(Some(0), 1 << 14).with_tiles(tiles));
+    let (twice_over, once) = (common::gpu().with_single_pass(None, 0), || {
+        common::gpu().with_single_pass(Some(0), 1 << 14).with_tiles(tiles)
+    });
     // On a busy machine a work-group may wait in vain, and the scan is repeated. This must not always happen.
     let mut passed = 0;
     for n in SIZES.into_iter().chain([2047, 2048, 2049, 4096, 524_287, 524_288, 524_289, 526_337, 1_200_000]) {
@@ -670,7 +671,8 @@ fn in_one_pass_and_in_two(tiles: bool) {
 
 #[test]
 fn rows_and_parts_are_scanned_in_one_pass() {
-    let (whole, gpu) = (common::gpu().with_once(None, 0), common::gpu().with_once(Some(0), 1 << 14).with_tiles(true));
+    let (whole, gpu) =
+        (common::gpu().with_single_pass(None, 0), common::gpu().with_single_pass(Some(0), 1 << 14).with_tiles(true));
     let p = soac("scan", "f64", "add");
     let adl_ir::Op::Soac(s) = &p.funcs[0].body.stmts[0].op else { panic!() };
     let zero = |_: adl_ir::Var| Some(Operand::Number(adl_ir::Lit::F64(0.0)));
@@ -682,7 +684,7 @@ fn rows_and_parts_are_scanned_in_one_pass() {
         };
         assert!(same(&on(&whole), &on(&gpu)), "{rows} {n}");
     }
-    let split = common::gpu().with_once(Some(0), 1 << 14).with_bindings_of(128 * 1024).with_tiles(true);
+    let split = common::gpu().with_single_pass(Some(0), 1 << 14).with_binding_size(128 * 1024).with_tiles(true);
     let xs = Data::F64(floats(9, 100_000));
     let on = |g: &Gpu| twice(g, &p, &[vector(g, &xs), Operand::Number(adl_ir::Lit::F64(0.0))]);
     assert!(same(&on(&whole)[0], &on(&split)[0]));
@@ -691,7 +693,8 @@ fn rows_and_parts_are_scanned_in_one_pass() {
 
 #[test]
 fn who_waits_in_vain_has_the_scan_done_again() {
-    let (gpu, whole) = (common::gpu().with_once(Some(0), 0).with_tiles(true), common::gpu().with_once(None, 0));
+    let (gpu, whole) =
+        (common::gpu().with_single_pass(Some(0), 0).with_tiles(true), common::gpu().with_single_pass(None, 0));
     let (p, ints) = (soac("scan", "f64", "add"), soac("scan", "i64", "add"));
     let n = 600_000;
     let (xs, ks) = (Data::F64(floats(4, n)), (0..n as i64).collect::<Vec<_>>());
@@ -703,7 +706,7 @@ fn who_waits_in_vain_has_the_scan_done_again() {
     assert!(same(&on(&gpu)[0], &on(&whole)[0]));
     assert_eq!(gpu.work().kernels - before, 4);
     // Ints whose partial sums may overflow: the result is right, or a fault, after which the CPU repeats the call.
-    let gpu = common::gpu().with_once(Some(0), 0);
+    let gpu = common::gpu().with_single_pass(Some(0), 0);
     let want: Vec<i64> = ks.iter().map(|k| k * (k + 1) / 2).collect();
     match common::run(&gpu, &ints, &[vector(&gpu, &Data::I64(ks)), Operand::Number(adl_ir::Lit::I64(0))]) {
         Ok(got) => assert_eq!(got, [Data::I64(want)]),

@@ -61,7 +61,7 @@ fn operand(gpu: &Gpu, ty: &Ty, v: &Val) -> Option<Operand> {
 fn on_device(gpu: &Gpu, p: &Program, f: &Function, s: &Stmt, env: &dyn Fn(Var) -> Option<Operand>) -> Res<Vec<Array>> {
     let array = |v: &Var| match env(*v) {
         Some(Operand::Array(a)) => Ok(a),
-        _ => Err(Error::NotHere("no array".to_owned())),
+        _ => Err(Error::Unsupported("no array".to_owned())),
     };
     match &s.op {
         Op::Loop(l) => nest::run(gpu, p, f, l, env),
@@ -81,7 +81,7 @@ fn on_device(gpu: &Gpu, p: &Program, f: &Function, s: &Stmt, env: &dyn Fn(Var) -
         op if pointwise::is_pointwise(op) && s.outs.iter().all(|v| f.ty(*v).rank() > 0) => {
             pointwise::run(gpu, p, f, std::slice::from_ref(s), &s.outs, env)
         }
-        _ => Err(Error::NotHere("nothing for kernels".to_owned())),
+        _ => Err(Error::Unsupported("nothing for kernels".to_owned())),
     }
 }
 
@@ -121,7 +121,7 @@ fn check(gpu: &Gpu, g: &generate::Generated, refused: &mut HashMap<String, usize
             .collect();
         let outs = match on_device(gpu, &g.program, &f, s, &|v| known.get(&v).cloned()) {
             Ok(outs) => outs,
-            Err(Error::NotHere(why)) => {
+            Err(Error::Unsupported(why)) => {
                 *refused.entry(why).or_default() += 1;
                 continue;
             }

@@ -4,7 +4,7 @@
 mod common;
 
 use adl_gpu::exec::{self, Value};
-use adl_gpu::{Data, Error, Gpu, Scalar, draw};
+use adl_gpu::{Data, Error, Gpu, Scalar, random};
 use adl_ir::{FnId, Lit, Program, Val};
 use common::{Rng, SIZES, program};
 use std::rc::Rc;
@@ -156,37 +156,37 @@ fn real(gpu: &Gpu, a: &adl_gpu::Array) -> Vec<f64> {
 #[test]
 fn random_numbers_are_the_cpus() {
     let gpu = common::gpu();
-    let key = draw::key(42);
+    let key = random::key(42);
     assert_eq!(key.map(|w| w as i64), [4233071804490292848, -5885229139722125909]);
     assert_eq!(
-        draw::split(key, 3),
+        random::split(key, 3),
         [
             vec![7110525291089503907, 9199024639396930392, -4555054218226546140],
             vec![4164179731837268575, -6877109127970219870, 1779612518329552839]
         ]
     );
-    let uniform = draw::uniform(&gpu, key, vec![5]).unwrap();
+    let uniform = random::uniform(&gpu, key, vec![5]).unwrap();
     assert_eq!(
         real(&gpu, &uniform),
         [0.43251901389983627, 0.6250430740102878, 0.8485891049294163, 0.43185307520831984, 0.3398934635137132]
     );
-    let normal = real(&gpu, &draw::normal(&gpu, key, vec![5]).unwrap());
+    let normal = real(&gpu, &random::normal(&gpu, key, vec![5]).unwrap());
     let want = [-0.7524901138876342, -0.7528975350044333, -1.7676543798875093, 0.8067923835078036, 0.634186234402724];
     assert!(normal.iter().zip(want).all(|(g, w)| (g - w).abs() <= 4.0 * f64::EPSILON * w.abs()), "{normal:?}");
     assert_eq!(
-        gpu.read(&draw::ints(&gpu, key, (-3, 1_000_000), vec![6]).unwrap()).unwrap(),
+        gpu.read(&random::ints(&gpu, key, (-3, 1_000_000), vec![6]).unwrap()).unwrap(),
         Data::I64(vec![432517, 625041, 848588, 431851, 339891, 127519])
     );
     for n in SIZES {
-        let there = draw::split_there(&gpu, key, n).unwrap();
-        let words = draw::split(key, n);
+        let there = random::split_on_device(&gpu, key, n).unwrap();
+        let words = random::split(key, n);
         for (a, w) in there.iter().zip(words) {
             assert_eq!(gpu.read(a).unwrap(), Data::I64(w));
         }
         // A longer draw starts with the shorter one, and Ints use the same words as uniform numbers.
         let (u, i) = (
-            real(&gpu, &draw::uniform(&gpu, key, vec![n]).unwrap()),
-            gpu.read(&draw::ints(&gpu, key, (0, 1 << 53), vec![n]).unwrap()).unwrap(),
+            real(&gpu, &random::uniform(&gpu, key, vec![n]).unwrap()),
+            gpu.read(&random::ints(&gpu, key, (0, 1 << 53), vec![n]).unwrap()).unwrap(),
         );
         assert!(u.iter().zip(real(&gpu, &uniform)).all(|(a, b)| *a == b));
         assert_eq!(Data::I64(u.iter().map(|x| (x * (1u64 << 53) as f64) as i64).collect()), i);
@@ -201,13 +201,13 @@ fn random_numbers_of_programs() {
         fn f0 t (v0: i64, v1: D0) -> ([][]f64, i64, i64, []i64, []i64) {
           v2: i64, v3: i64 = prim __rand_key v0
           v4: i64 = 2
-          v5: []i64 = stack v4 v4
+          v5: []i64 = array v4 v4
           v6: [][]f64 = prim __rand_uniform v1 v5
           v7: []i64, v8: []i64 = prim __rand_split v2 v3 v4
           return v6, v2, v3, v7, v8
         }",
     );
-    let key = draw::key(42).map(|w| Value::Number(Lit::I64(w as i64)));
+    let key = random::key(42).map(|w| Value::Number(Lit::I64(w as i64)));
     let made =
         exec::run(&gpu, &p, FnId(0), &[Value::Number(Lit::I64(42)), Value::Data(0, Rc::new(key.to_vec()))]).unwrap();
     let Value::Array(a) = &made[0] else { panic!("{made:?}") };

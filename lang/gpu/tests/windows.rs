@@ -1,9 +1,9 @@
-//! Arrays larger than one binding give the same bits as arrays in one binding.
+//! Zeros larger than one binding give the same bits as arrays in one binding.
 
 mod common;
 
 use adl_gpu::index::{self, ByIndex};
-use adl_gpu::{Array, Data, Error, Gpu, Res, product, shape, soac, sort};
+use adl_gpu::{Array, Data, Error, Gpu, Res, data_movement, gemm, soac, sort};
 use common::{Rng, program, same};
 
 /// The size of a binding in bytes.
@@ -15,7 +15,7 @@ fn on(gpu: &Gpu, d: &Data, shape: &[usize]) -> Array {
 
 /// Runs a function with unlimited and with small bindings, twice each; results must be the same bits.
 fn alike(what: &str, f: impl Fn(&Gpu) -> Res<Vec<Array>>) {
-    let (whole, small) = (common::gpu(), common::gpu().with_bindings_of(BYTES));
+    let (whole, small) = (common::gpu(), common::gpu().with_binding_size(BYTES));
     let read =
         |g: &Gpu| f(g).unwrap_or_else(|e| panic!("{what}: {e}")).iter().map(|a| g.read(a).unwrap()).collect::<Vec<_>>();
     let want = read(&whole);
@@ -66,8 +66,8 @@ fn products() {
             Data::F64((0..n * k).map(|i| (i % 101) as f64 * 0.37 - 9.0).collect()),
             Data::F64((0..k * m).map(|i| (i % 89) as f64 * 0.11).collect()),
         );
-        let (whole, small) = (common::gpu(), common::gpu().with_bindings_of(BYTES / 2));
-        let read = |g: &Gpu| g.read(&product::matmul(g, &on(g, &a, &[n, k]), &on(g, &b, &[k, m])).unwrap()).unwrap();
+        let (whole, small) = (common::gpu(), common::gpu().with_binding_size(BYTES / 2));
+        let read = |g: &Gpu| g.read(&gemm::matmul(g, &on(g, &a, &[n, k]), &on(g, &b, &[k, m])).unwrap()).unwrap();
         assert!(same(&read(&whole), &read(&small)), "{n} {k} {m}");
     }
 }
@@ -121,9 +121,9 @@ fn what_only_moves_and_sums_of_columns() {
     alike("transpose", |g| {
         let a = on(g, &floats(1, n * m), &[n, m]);
         Ok(vec![
-            shape::transpose(g, &a)?,
-            shape::reverse(g, &a)?,
-            shape::rotate(g, 77, &a)?,
+            data_movement::transpose(g, &a)?,
+            data_movement::reverse(g, &a)?,
+            data_movement::rotate(g, 77, &a)?,
             soac::sum(g, &a)?,
             soac::running(g, &a, adl_prim::Bin::Add, true)?,
         ])
@@ -132,7 +132,7 @@ fn what_only_moves_and_sums_of_columns() {
 
 #[test]
 fn more_bindings_than_there_are_are_refused() {
-    let gpu = common::gpu().with_bindings_of(BYTES).with_so_many_bindings(8);
+    let gpu = common::gpu().with_binding_size(BYTES).with_binding_count(8);
     let a = on(&gpu, &floats(1, 200_000), &[400, 500]);
-    assert!(matches!(shape::transpose(&gpu, &a), Err(Error::NotHere(_))));
+    assert!(matches!(data_movement::transpose(&gpu, &a), Err(Error::Unsupported(_))));
 }

@@ -328,7 +328,7 @@ const EXPLAIN: &[(&str, &str)] = &[
         everything is as it was before the entry. Please report it, with the program and its data. Until it is mended, other code for the same program may do:\n\n\
         \x20   adl script.adl                                            -- wrong where it says `internal error`\n\
         \x20   adl --no-jit script.adl                                   -- right, if the fault is in compiled code\n\
-        \x20   adl --road tape script.adl                                -- right, if it is in transformed code",
+        \x20   adl --ad taped script.adl                                 -- right, if it is in transformed code",
     ),
 ];
 

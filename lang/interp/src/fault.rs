@@ -2,14 +2,14 @@
 //!
 //! - [`catch`] is a boundary: a panic below it becomes a [`Fault`], with its message and place, which a hook records. Nothing is printed unless
 //!   `RUST_BACKTRACE` asks for a backtrace.
-//! - Threads of a pool hand their panic to the thread that waits for them, as `rayon` does. So does `ops::watch`.
+//! - Threads of a pool hand their panic to the thread that waits for them, as `rayon` does. So does `ops::interrupt`.
 //! - Native code has no tables for unwinding. Its run-time functions are [`shielded`]: the fault is kept for the thread and the run is asked
 //!   to stop. Once native code has returned, [`resume`] goes on with the panic.
-//! - A thread that serves a session, and that nobody waits for, is a [`helper`]: its fault is kept until the session's next boundary.
+//! - A thread that serves a session without being joined is a [`helper`]: its fault is kept until the session's next boundary.
 //! - Tests [`inject`] a panic at a [`Point`].
 
-use crate::attend;
 use crate::error::{Error, codes};
+use crate::polling;
 use adl_syntax::span::Span;
 use adl_syntax::stop::Stopped;
 use std::any::Any;
@@ -108,7 +108,7 @@ pub fn shielded<T>(otherwise: impl FnOnce() -> T, run: impl FnOnce() -> T) -> T 
 #[cold]
 fn defer(payload: Box<dyn Any + Send>) {
     let fault = PENDING.take().unwrap_or_else(|| fault_of(payload));
-    attend::fail(fault.error());
+    polling::fail(fault.error());
     PENDING.set(Some(fault));
 }
 
@@ -116,7 +116,7 @@ fn defer(payload: Box<dyn Any + Send>) {
 #[inline]
 pub fn resume() {
     if let Some(fault) = PENDING.take() {
-        drop(attend::failure());
+        drop(polling::failure());
         resume_unwind(fault);
     }
 }
@@ -126,14 +126,14 @@ pub(crate) fn resume_from(payload: Box<dyn Any + Send>) -> ! {
     resume_unwind(payload)
 }
 
-/// The fault of a helper that nobody has heard of yet.
+/// The fault of a helper that has not been reported yet.
 static ASIDE: Mutex<Option<Box<Fault>>> = Mutex::new(None);
 static IS_ASIDE: AtomicBool = AtomicBool::new(false);
 
 /// Time after which a helper that has panicked goes on.
 const AFTER: Duration = Duration::from_millis(20);
 
-/// Starts a thread that serves a session: `step` again and again, which says after what time, or that it is done. Where it panics the session hears of it
+/// Starts a thread that serves a session: `eval_op` again and again, which says after what time, or that it is done. Where it panics the session hears of it
 /// ([`aside`]) and `stop` ends its run; then it goes on. The second time it ends. No thread is an error of the system.
 pub fn helper(
     name: &str,
@@ -317,11 +317,11 @@ mod tests {
     fn a_shielded_panic_waits_for_native_code_to_return() {
         let fault = catch(|| {
             let got = shielded(|| 3, || [1, 2][std::hint::black_box(2)]);
-            assert_eq!((got, attend::asked()), (3, true));
+            assert_eq!((got, polling::interrupt_requested()), (3, true));
             resume();
         });
         assert_eq!(fault.unwrap_err().message, "index out of bounds: the len is 2 but the index is 2");
-        assert!(!attend::asked());
+        assert!(!polling::interrupt_requested());
         resume();
     }
 

@@ -94,6 +94,6 @@ pub trait Host {
 /// A host without any capabilities: for a machine whose host is temporarily elsewhere, and for code without
 /// effects.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Nobody;
+pub struct NullHost;
 
-impl Host for Nobody {}
+impl Host for NullHost {}

@@ -4,7 +4,7 @@
 //! 1. [`value`]: values. Scalars are unboxed (16 bytes a value), arrays are flat typed buffers, and arrays of
 //!    tuples and records are stored as one array for each component.
 //! 2. [`error`], [`fault`]: run-time errors, and panics as errors.
-//! 3. [`host`]: the interface to the outside world. `attend` polls for interrupts, [`memory`] checks
+//! 3. [`host`]: the interface to the outside world. `polling` polls for interrupts, [`memory`] checks
 //!    allocations.
 //! 4. [`ops`]: primitives on untraced values: arithmetic, arrays, linear algebra, random numbers, text and data
 //!    formats.
@@ -27,9 +27,9 @@
 //! world goes through [`host::Host`].
 
 pub mod ad;
-mod attend;
 pub mod memory;
-pub use attend::{PIECE, asked as interrupted, failure};
+mod polling;
+pub use polling::{PIECE, failure, interrupt_requested as interrupted};
 pub mod device;
 pub(crate) mod engine;
 pub mod error;
@@ -38,5 +38,4 @@ pub mod host;
 pub mod ir;
 pub mod ops;
 pub mod value;
-pub mod vector;
 pub mod vm;

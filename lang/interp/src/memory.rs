@@ -33,7 +33,7 @@ pub fn set_source(source: Source) {
 }
 
 /// Whether the given number of bytes may be allocated.
-pub fn ask(bytes: usize) -> Result<(), Shortage> {
+pub fn check_available(bytes: usize) -> Result<(), Shortage> {
     match SOURCE.get() {
         Some(source) if bytes >= LARGE => source(bytes as u64),
         _ => Ok(()),
@@ -57,7 +57,7 @@ const HINT: &str = "`--memory`, `ulimit -v` and containers bound what a process 
 /// Asks for the memory of a dense matrix of derivatives.
 pub(crate) fn ask_dense(rows: usize, columns: usize) -> Res<()> {
     let bytes = rows.saturating_mul(columns).saturating_mul(8);
-    ask(bytes).map_err(|s| {
+    check_available(bytes).map_err(|s| {
         let what = format!("the dense matrix of {rows} by {columns} derivatives");
         s.error(&what, bytes).hint("`jacobian_sparse` and `hessian_sparse` store only what is not zero; `--memory` sets how much the process may hold")
     })
@@ -79,7 +79,7 @@ fn larger<T>(v: &mut Vec<T>, more: usize) -> Res<()> {
     let n = (v.capacity() + step).max(v.len().saturating_add(more)).max(16);
     let bytes = n.saturating_mul(size_of::<T>());
     // While elements are copied, the old and the new allocation exist together.
-    if let Err(s) = ask(bytes) {
+    if let Err(s) = check_available(bytes) {
         return Err(exhausted(s.limit - s.free.min(s.limit)).note(s.text(bytes)));
     }
     v.try_reserve_exact(n - v.len()).map_err(|_| exhausted((v.capacity() * size_of::<T>()) as u64))
@@ -92,10 +92,10 @@ pub(crate) fn text_may_grow(out: &mut String) -> bool {
         return true;
     }
     let more = (out.capacity() / 2).max(BETWEEN);
-    let short = ask(out.capacity() + more)
+    let short = check_available(out.capacity() + more)
         .map_err(|s| s.error("a text", out.capacity() + more))
         .and_then(|()| out.try_reserve_exact(more).map_err(|_| exhausted(out.capacity() as u64)));
-    short.map_err(crate::attend::fail).is_ok()
+    short.map_err(crate::polling::fail).is_ok()
 }
 
 /// Runs `f` on a larger stack if little of the current one is left. A stack cannot report that its memory is
@@ -132,7 +132,7 @@ mod tests {
         let e = Shortage { free: 900_000_000, limit: 2_000_000_000 }.error("an array", 3_200_000_000);
         assert_eq!((e.diag.code, e.diag.message.as_str()), (codes::MEMORY, "there is not enough memory for an array"));
         assert_eq!(e.diag.notes, ["3.2 GB are needed, 900.0 MB of 2.0 GB are left"]);
-        assert!(ask(1 << 40).is_ok(), "no limit is set");
+        assert!(check_available(1 << 40).is_ok(), "no limit is set");
     }
 
     #[test]

@@ -135,7 +135,7 @@ pub struct Program {
     /// Data types.
     pub datas: Vec<Rc<DataDecl>>,
     /// Whether the user's code creates symbolic zeros of arrays or data. (Not part of the text form.)
-    pub absent: bool,
+    pub symbolic_zero: bool,
 }
 
 impl Program {

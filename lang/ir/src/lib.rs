@@ -22,7 +22,7 @@
 //!   summed.
 //! - An operation is linear if an operand is. [`Op::linear_in`] tells which operands may be linear. The [`verify`]
 //!   pass checks that each linear variable is used exactly once, and that nothing non-linear depends on one.
-//! - A linear array may be a *symbolic zero* at run time ([`eval::Val::Absent`]): a zero without a shape.
+//! - A linear array may be a *symbolic zero* at run time ([`eval::Val::SymbolicZero`]): a zero without a shape.
 //!   Operations that lose the shape of a linear operand have it as a non-linear operand `shape`.
 //!
 //! Reading order: [`ty`], [`op`], [`func`], [`build`]. Then come the functions of this crate on programs: [`print`]
@@ -35,6 +35,7 @@
 
 pub mod build;
 pub mod eval;
+mod extract;
 pub mod func;
 #[cfg(feature = "generate")]
 pub mod generate;
@@ -42,7 +43,6 @@ mod names;
 pub mod op;
 mod operands;
 pub mod parse;
-mod part;
 pub mod print;
 pub mod ty;
 pub mod verify;
@@ -50,6 +50,6 @@ pub mod verify;
 pub use build::Builder;
 pub use eval::{Counts, Evaluator, Host, Val};
 pub use func::{Block, DataDecl, FnId, Function, Program, Role, Stmt, Var, VarInfo};
-pub use op::{Cmp, Contract, Conv, Lit, Loop, Op, Out, Rule, RuleKind, Soac, SoacKind, Terms, Turns};
+pub use op::{Cmp, Contract, Conv, Lit, Loop, Op, Out, Rule, RuleKind, Soac, SoacKind, Terms, Trip};
 pub use ty::{DataId, Ty};
 pub use verify::{Fault, verify, verify_linear_b};

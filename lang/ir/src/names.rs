@@ -92,8 +92,8 @@ pub fn bin(op: Bin) -> &'static str {
         Bin::Hypot => "hypot",
         Bin::Min => "min",
         Bin::Max => "max",
-        Bin::StepLe => "step_le",
-        Bin::Scale => "scale",
+        Bin::LeIndicator => "le_indicator",
+        Bin::ScaleTangent => "scale_tangent",
     }
 }
 
@@ -119,8 +119,8 @@ pub const BINS: &[Bin] = &[
     Bin::Hypot,
     Bin::Min,
     Bin::Max,
-    Bin::StepLe,
-    Bin::Scale,
+    Bin::LeIndicator,
+    Bin::ScaleTangent,
 ];
 
 /// The keyword of a comparison.
@@ -188,7 +188,7 @@ pub fn word(op: &Op) -> &'static str {
         Op::Prim(..) => "prim",
         Op::Dim(..) => "dim",
         Op::Shape(_) => "shape",
-        Op::Count(_) => "count",
+        Op::Size(_) => "size",
         Op::Index { .. } => "index",
         Op::IndexAdd { .. } => "index_add",
         Op::IndexSet { .. } => "index_set",
@@ -203,9 +203,9 @@ pub fn word(op: &Op) -> &'static str {
         Op::Transpose(_) => "transpose",
         Op::Replicate { .. } => "replicate",
         Op::Sum { .. } => "sum",
-        Op::Spread { .. } => "spread",
-        Op::Total { .. } => "total",
-        Op::Stack { .. } => "stack",
+        Op::Broadcast { .. } => "broadcast",
+        Op::SumAll { .. } => "sum_all",
+        Op::ArrayLit { .. } => "array",
         Op::Dot(..) => "dot",
         Op::MatMul(..) => "matmul",
         Op::Outer(..) => "outer",
@@ -214,8 +214,8 @@ pub fn word(op: &Op) -> &'static str {
         Op::Cumsum { reverse: true, .. } => "cumsum_reversed",
         Op::Nonzero(_) => "nonzero",
         Op::Zeros(_) => "zeros",
-        Op::Con { .. } => "con",
-        Op::Fields { .. } => "fields",
+        Op::Construct { .. } => "construct",
+        Op::Destruct { .. } => "destruct",
         Op::Dup(_) => "dup",
         Op::Drop(_) => "drop",
         Op::If(..) => "if",

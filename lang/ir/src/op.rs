@@ -41,9 +41,9 @@ pub enum Conv {
 
 /// Loop bound.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Turns {
+pub enum Trip {
     /// A fixed trip count.
-    For(Var),
+    Count(Var),
     /// Repeat while the block's single Bool result holds. Its parameters are the carried non-linear values.
     While(Block),
 }
@@ -69,7 +69,7 @@ pub enum Out {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Loop {
     /// Loop bound.
-    pub turns: Turns,
+    pub trip: Trip,
     /// Whether the index runs from the last one down to 0.
     pub reverse: bool,
     /// Initial values of the non-linear carried values.
@@ -139,7 +139,7 @@ pub enum RuleKind {
 pub enum Terms {
     /// Products.
     Mul,
-    /// Elements of `b`, scaled by those of `a`: 0 if either is 0, as in [`Bin::Scale`].
+    /// Elements of `b`, scaled by those of `a`: 0 if either is 0, as in [`Bin::ScaleTangent`].
     Scale,
     /// Elements of `a`, scaled by those of `b`.
     Scaled,
@@ -150,8 +150,8 @@ impl Terms {
     pub fn eval(self, a: f64, b: f64) -> f64 {
         match self {
             Terms::Mul => a * b,
-            Terms::Scale => Bin::Scale.eval(a, b),
-            Terms::Scaled => Bin::Scale.eval(b, a),
+            Terms::Scale => Bin::ScaleTangent.eval(a, b),
+            Terms::Scaled => Bin::ScaleTangent.eval(b, a),
         }
     }
 }
@@ -204,7 +204,7 @@ pub enum Op {
     /// All extents, as an array of Ints.
     Shape(Var),
     /// The number of elements, including those in boxes; 0 for a symbolic zero.
-    Count(Var),
+    Size(Var),
     /// `a[i, j, ...]`: an element, or the array at the leading indices.
     Index { a: Var, at: Vec<Var>, shape: Option<Var> },
     /// `acc` with `v` added at the indices.
@@ -236,11 +236,11 @@ pub enum Op {
     /// The sum along the first axis, whose length is `n`.
     Sum { a: Var, n: Option<Var> },
     /// Broadcast: an array of the shape with one number everywhere.
-    Spread { a: Var, shape: Var },
+    Broadcast { a: Var, shape: Var },
     /// The sum of all numbers of an array.
-    Total { a: Var, shape: Option<Var> },
+    SumAll { a: Var, shape: Option<Var> },
     /// An array of the given elements (at least one); `shape` is that of the result.
-    Stack { elems: Vec<Var>, shape: Option<Var> },
+    ArrayLit { elems: Vec<Var>, shape: Option<Var> },
     /// Sum of the products of the elements of two arrays of one shape, of any rank. Linear in either.
     Dot(Var, Var),
     /// Matrix·matrix, matrix·vector or vector·matrix. Linear in either. The right operand may have additional axes,
@@ -257,9 +257,9 @@ pub enum Op {
     /// Positions of the zeros of an array of real numbers.
     Zeros(Var),
     /// A constructor. Linear in its fields.
-    Con { data: DataId, tag: u32, fields: Vec<Var> },
+    Construct { data: DataId, tag: u32, fields: Vec<Var> },
     /// All fields of data with this constructor. Linear; the fields of a symbolic zero are symbolic zeros.
-    Fields { a: Var, data: DataId, tag: u32 },
+    Destruct { a: Var, data: DataId, tag: u32 },
     /// Two copies of a linear variable.
     Dup(Var),
     /// Discards a linear variable.
@@ -304,7 +304,7 @@ impl Op {
             | Op::Prim(..)
             | Op::Dim(..)
             | Op::Shape(_)
-            | Op::Count(_)
+            | Op::Size(_)
             | Op::Nonzero(_)
             | Op::Zeros(_)
             | Op::Contract(_)
@@ -314,7 +314,7 @@ impl Op {
             Op::Un(Un::Neg, a) | Op::Convert(Conv::ToF64 | Conv::ToF32, a) => All(vec![*a]),
             Op::Un(..) | Op::Convert(..) => Nothing,
             Op::Bin(Bin::Add | Bin::Sub, a, b) => All(vec![*a, *b]),
-            Op::Bin(Bin::Mul | Bin::Scale, _, b) => All(vec![*b]),
+            Op::Bin(Bin::Mul | Bin::ScaleTangent, _, b) => All(vec![*b]),
             Op::Bin(Bin::Div, a, _) => All(vec![*a]),
             Op::Bin(..) => Nothing,
             Op::Select(_, a, b) => All(vec![*a, *b]),
@@ -326,14 +326,14 @@ impl Op {
             Op::Reverse(a) | Op::Rotate { a, .. } | Op::Transpose(a) | Op::Replicate { a, .. } | Op::Sum { a, .. } => {
                 All(vec![*a])
             }
-            Op::Spread { a, .. }
-            | Op::Total { a, .. }
+            Op::Broadcast { a, .. }
+            | Op::SumAll { a, .. }
             | Op::Cumsum { a, .. }
-            | Op::Fields { a, .. }
+            | Op::Destruct { a, .. }
             | Op::Dup(a)
             | Op::Drop(a) => All(vec![*a]),
             Op::Concat { a, b, .. } => All(vec![*a, *b]),
-            Op::Stack { elems: vs, .. } | Op::Con { fields: vs, .. } => All(vs.clone()),
+            Op::ArrayLit { elems: vs, .. } | Op::Construct { fields: vs, .. } => All(vs.clone()),
             Op::Dot(a, b) | Op::MatMul(a, b) | Op::Outer(a, b) => OneOf(vec![*a, *b]),
             Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } => Parts,
         }
@@ -344,9 +344,9 @@ impl Op {
         match self {
             Op::If(_, a, b) => vec![a, b],
             Op::Switch(_, bs) => bs.iter().collect(),
-            Op::Loop(l) => match &l.turns {
-                Turns::While(c) => vec![c, &l.body],
-                Turns::For(_) => vec![&l.body],
+            Op::Loop(l) => match &l.trip {
+                Trip::While(c) => vec![c, &l.body],
+                Trip::Count(_) => vec![&l.body],
             },
             Op::Soac(s) => vec![&s.op],
             Op::ReduceByIndex { op, .. } => vec![op],
@@ -372,9 +372,9 @@ impl Op {
         match self {
             Op::If(_, a, b) => vec![a, b],
             Op::Switch(_, bs) => bs.iter_mut().collect(),
-            Op::Loop(l) => match &mut l.turns {
-                Turns::While(c) => vec![c, &mut l.body],
-                Turns::For(_) => vec![&mut l.body],
+            Op::Loop(l) => match &mut l.trip {
+                Trip::While(c) => vec![c, &mut l.body],
+                Trip::Count(_) => vec![&mut l.body],
             },
             Op::Soac(s) => vec![&mut s.op],
             Op::ReduceByIndex { op, .. } => vec![op],

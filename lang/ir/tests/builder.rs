@@ -1,7 +1,7 @@
 //! Functions built with [`adl_ir::Builder`]: printed and verified.
 
 use adl_ir::print::{self, Style};
-use adl_ir::{Block, Builder, Function, Loop, Op, Out, Program, Turns, Ty, verify, verify_linear_b};
+use adl_ir::{Block, Builder, Function, Loop, Op, Out, Program, Trip, Ty, verify, verify_linear_b};
 use adl_prim::{Bin, Un};
 
 /// `x, n ; dx -> sum for i < n. sin x * i ; n (cos x) dx`.
@@ -19,7 +19,7 @@ fn sample() -> Function {
     let t1 = b.bin(Bin::Mul, one, t);
     let body: Block = b.close(vec![y], vec![t1]);
     let l = Loop {
-        turns: Turns::For(n),
+        trip: Trip::Count(n),
         reverse: false,
         init: vec![],
         lin_init: vec![],

@@ -85,14 +85,14 @@ fn elementwise() -> Vec<(Side, Side)> {
         ),
         (
             side("v0~: f64", "f64", "v1~: f64 = mul v900 v0~ return ; v1~", &[S]),
-            side("v0~: f64", "f64", "v1~: f64 = scale v900 v0~ return ; v1~", &[S]),
+            side("v0~: f64", "f64", "v1~: f64 = scale_tangent v900 v0~ return ; v1~", &[S]),
         ),
         (
             side(v1, "[]f64", "v1~: []f64 = div v0~ v900 return ; v1~", &[V]),
             side(v1, "[]f64", "v1~: []f64 = div v0~ v900 return ; v1~", &[V]),
         ),
         (
-            side("v0~: f64", "[]f64", "v1~: []f64 = scale v902 v0~ return ; v1~", &[S]),
+            side("v0~: f64", "[]f64", "v1~: []f64 = scale_tangent v902 v0~ return ; v1~", &[S]),
             side(v1, "f64", "v1~: f64 = dot v902 v0~ return ; v1~", &[V]),
         ),
         (
@@ -108,15 +108,15 @@ fn wholes() -> Vec<(Side, Side)> {
     vec![
         (side(v1, "f64", "v1~: f64 = sum v0~ len v905 return ; v1~", &[V]),
          side("v0~: f64", "[]f64", "v1~: []f64 = replicate v905 v0~ return ; v1~", &[S])),
-        (side(m1, "f64", "v1~: f64 = total v0~ shape v907 return ; v1~", &[M]),
-         side("v0~: f64", "[][]f64", "v1~: [][]f64 = spread v0~ v907 return ; v1~", &[S])),
+        (side(m1, "f64", "v1~: f64 = sum_all v0~ shape v907 return ; v1~", &[M]),
+         side("v0~: f64", "[][]f64", "v1~: [][]f64 = broadcast v0~ v907 return ; v1~", &[S])),
         (side(v1, "[]f64", "v1~: []f64 = reverse v0~ return ; v1~", &[V]), side(v1, "[]f64", "v1~: []f64 = reverse v0~ return ; v1~", &[V])),
         (side(v1, "[]f64", "v1~: []f64 = cumsum v0~ return ; v1~", &[V]), side(v1, "[]f64", "v1~: []f64 = cumsum_reversed v0~ return ; v1~", &[V])),
         (side(m1, "[]f64", "v1~: []f64 = matmul v0~ v902 return ; v1~", &[M]),
          side(v1, "[][]f64", "v1~: [][]f64 = outer v0~ v902 return ; v1~", &[&[2]])),
         (side(v1, "[]f64", "v1~: []f64 = matmul v903 v0~ return ; v1~", &[V]),
          side(v1, "[]f64", "v1~: []f64 = matmul v0~ v903 return ; v1~", &[&[2]])),
-        (side("v0~: f64, v1~: f64, v2~: f64", "[]f64", "v3~: []f64 = stack v0~ v1~ v2~ shape v906 return ; v3~", &[S, S, S]),
+        (side("v0~: f64, v1~: f64, v2~: f64", "[]f64", "v3~: []f64 = array v0~ v1~ v2~ shape v906 return ; v3~", &[S, S, S]),
          side(v1, "f64, f64, f64", "v1~: []f64, v2~: []f64 = dup v0~ v3~: []f64, v4~: []f64 = dup v2~
             v10: i64 = 0 v11: i64 = 1 v12: i64 = 2
             v5~: f64 = index v1~ [v10] shape v906 v6~: f64 = index v3~ [v11] shape v906 v7~: f64 = index v4~ [v12] shape v906

@@ -171,8 +171,8 @@ fn absent_zeros() {
         v13~: []f64 = add v6~ v12~
         return ; v7~, v8~, v13~ }";
     let args = [Val::floats(&[1.0, 2.0]), Val::ints(&[2]), Val::I64(1)];
-    let r = run(text, &args, &[Val::Absent]);
-    assert_eq!(r.lin_results, [Val::Absent, F(0.0), Val::floats(&[0.0, 0.0])]);
+    let r = run(text, &args, &[Val::SymbolicZero]);
+    assert_eq!(r.lin_results, [Val::SymbolicZero, F(0.0), Val::floats(&[0.0, 0.0])]);
     // Only the update costs; it is not known that the added number is zero.
     assert_eq!((r.counts.linear, r.counts.non_linear), (2, 0));
     let r = run(text, &args, &[Val::floats(&[3.0, 4.0])]);
@@ -218,7 +218,7 @@ fn shapes_must_fit() {
     assert_eq!(at(&[2]), "the shape [2] is not that of an array of 2 axes (in `f`)");
     assert_eq!(at(&[2, 2]), "2 elements do not fill the shape [2, 2] (in `f`)");
     assert_eq!(at(&[-1, 2]), "-1 is no extent (in `f`)");
-    let spread = "fn f (v0: f64, v1: []i64) -> ([]f64) { v2: []f64 = spread v0 v1 return v2 }";
+    let spread = "fn f (v0: f64, v1: []i64) -> ([]f64) { v2: []f64 = broadcast v0 v1 return v2 }";
     assert_eq!(
         fails(spread, &[F(1.0), Val::ints(&[i64::MAX])]),
         "an array of shape [9223372036854775807] is too large (in `f`)"

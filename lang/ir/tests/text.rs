@@ -107,7 +107,7 @@ fn f1 f (x_0: f64) -> (f64, D0) {
   v1: f64 = call f0(x_0) checkpoint @33..41
   v2: f64 = 1.0 @44..47
   v3: f64 = add v1 v2 @33..47
-  v4: D0 = con D0.0
+  v4: D0 = construct D0.0
   return v3, v4
 }";
     let p = parse::program(text).unwrap();
@@ -124,7 +124,7 @@ fn f1 f (x_0: f64) -> (f64, D0) {
   v1: f64 = call f0(x_0) checkpoint  -- jvp square, line 3
   v2: f64 = 1.0
   v3: f64 = add v1 v2
-  v4: D0 = con D0.0  -- Nil
+  v4: D0 = construct D0.0  -- Nil
   return v3, v4
 }
 ";

@@ -82,18 +82,18 @@ fn types_of_operations() {
 fn types_of_data_and_products() {
     let op = |head: &str, stmt: &str| format!("data D0 D = A | B(f64)  fn f ({head}) -> () {{ {stmt} return }}");
     let wrong = |message: &str, head: &str, stmt: &str| breaks(3, message, &op(head, stmt));
-    wrong("v0 is i64, not f64", "v0: i64", "v1: D0 = con D0.1 v0");
-    wrong("1 fields, not 0", "", "v1: D0 = con D0.1");
-    wrong("gives (), not (f64)", "v0: D0", "v1: f64 = fields D0.0 v0");
+    wrong("v0 is i64, not f64", "v0: i64", "v1: D0 = construct D0.1 v0");
+    wrong("1 fields, not 0", "", "v1: D0 = construct D0.1");
+    wrong("gives (), not (f64)", "v0: D0", "v1: f64 = destruct D0.0 v0");
     wrong("no product of ranks 1 and 1", "v0: []f64", "v1: f64 = matmul v0 v0");
-    wrong("gives an array of f64, not (f64)", "v0: f64", "v1: f64 = stack v0 v0");
+    wrong("gives an array of f64, not (f64)", "v0: f64", "v1: f64 = array v0 v0");
     wrong("[]bool has no sum", "v0: []bool", "v1: bool = sum v0");
     wrong("the condition is no Bool", "v0: i64, v1: f64", "v2: f64 = select v0 v1 v1");
     sound(&op("v0: []bool, v1: f64, v2: []f64", "v3: []f64 = select v0 v1 v2"));
     sound(&op("v0: f64, v1: D0", "v2: D0 = mul v0 v1 v3: D0 = add v1 v2 v4: D0 = neg v3"));
     sound(&op(
         "v0: []([]f64), v1: i64",
-        "v2: []f64 = index v0 [v1] v3: []([]f64) = stack v2 v2 v4: [][]f64 = stack v2 v2",
+        "v2: []f64 = index v0 [v1] v3: []([]f64) = array v2 v2 v4: [][]f64 = array v2 v2",
     ));
 }
 
@@ -203,7 +203,7 @@ fn indexing() {
     breaks(6, "v1~ is linear, but no operand is", "fn f (v0: f64) -> ( ; f64) { v1~: f64 = neg v0 return ; v1~ }");
     breaks(6, "v1~ is linear, but no operand is", "fn f () -> ( ; f64) { v1~: f64 = 1.0 return ; v1~ }");
     sound("fn f () -> (f64 ; f64) { v1~: f64 = zero f64 v2: f64 = zero f64 return v2 ; v1~ }");
-    sound("data D0 D = A fn f () -> (D0 ; D0) { v1~: D0 = con D0.0 v2: D0 = con D0.0 return v2 ; v1~ }");
+    sound("data D0 D = A fn f () -> (D0 ; D0) { v1~: D0 = construct D0.0 v2: D0 = construct D0.0 return v2 ; v1~ }");
 }
 
 #[test]
@@ -228,15 +228,15 @@ fn linearity() {
         return ; v3~ }",
     );
     // A loop's body has a copy of the variable for each iteration, each of which is used once.
-    let turn = |stmts: &str| {
+    let iteration = |stmts: &str| {
         format!(
             "fn f (v0: i64 ; v1~: f64) -> ( ; f64) {{
         v2: i64 ; v3~: f64 = loop for v0 out ( ; sum) (v4: i64) {{ {stmts} }} return ; v3~ }}"
         )
     };
-    sound(&turn("v5~: f64 = neg v1~ return ; v5~"));
-    breaks(7, "v1~ is used twice", &turn("v5~: f64 = add v1~ v1~ return ; v5~"));
-    breaks(7, "v5~ is never used", &turn("v5~: f64, v6~: f64 = dup v1~ return ; v6~"));
+    sound(&iteration("v5~: f64 = neg v1~ return ; v5~"));
+    breaks(7, "v1~ is used twice", &iteration("v5~: f64 = add v1~ v1~ return ; v5~"));
+    breaks(7, "v5~ is never used", &iteration("v5~: f64, v6~: f64 = dup v1~ return ; v6~"));
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn shapes() {
 fn references() {
     breaks(10, "there is no function f7", "fn f () -> () { call f7() return }");
     breaks(10, "v0 has the type D3, which does not exist", "fn f (v0: D3) -> () { return }");
-    breaks(10, "D0 has no constructor 2", "data D0 D = A fn f () -> () { v0: D0 = con D0.2 return }");
+    breaks(10, "D0 has no constructor 2", "data D0 D = A fn f () -> () { v0: D0 = construct D0.2 return }");
     breaks(10, "there is no function f9", "fn f0 g () -> () { return } fn f1 f () -> () { call f0() jvp f9 return }");
 }
 

@@ -5,13 +5,13 @@
 //! list. Sizes are rounded up by at most an eighth, so that blocks can be reused. The system is advised to use large
 //! pages for them. Smaller blocks come from the wrapped allocator.
 //!
-//! If the system is out of memory, all kept blocks are freed, then a reserve of address space ([`hold_back`]), and the
+//! If the system is out of memory, all kept blocks are freed, then a reserve of address space ([`reserve_address_space`]), and the
 //! function set by [`set_alarm`] is called. The run then ends with an error soon, and allocates from the reserve until
 //! it does. A failed allocation larger than the reserve is left to the caller: code that allocates so much checks first
 //! or handles failure. A lock serialises threads that run out of memory with those that reserve: each sees the reserve
 //! as either held or released, never an intermediate state.
 //!
-//! A binary installs it with `#[global_allocator] static MEMORY: Keeping<A> = Keeping(A)`, where `A` serves the smaller
+//! A binary installs it with `#[global_allocator] static MEMORY: CachingAllocator<A> = CachingAllocator(A)`, where `A` serves the smaller
 //! blocks.
 
 use std::alloc::{GlobalAlloc, Layout};
@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// The allocator. `A` serves blocks below 256 KiB.
-pub struct Keeping<A>(pub A);
+pub struct CachingAllocator<A>(pub A);
 
 /// The smallest block, in bytes, that is kept.
 const LARGE: usize = 1 << 18;
@@ -48,11 +48,11 @@ type Alarm = Box<dyn Fn() + Send + Sync>;
 
 static ALARM: AtomicPtr<Alarm> = AtomicPtr::new(std::ptr::null_mut());
 
-/// The address of the reserve, 0 without one. Written only by the thread that holds [`TURN`].
+/// The address of the reserve, 0 without one. Written only by the thread that holds [`ITERATION`].
 static HELD_BACK: AtomicUsize = AtomicUsize::new(0);
 
 /// A spin lock: held by the thread that releases or re-establishes the reserve.
-static TURN: AtomicBool = AtomicBool::new(false);
+static ITERATION: AtomicBool = AtomicBool::new(false);
 
 /// How often, and how long, a failed allocation waits for other threads to free memory: runs that end do.
 const TRIES: u32 = 50;
@@ -69,11 +69,11 @@ pub fn set_alarm(alarm: Alarm) {
 
 /// Reserves `size` bytes of address space for a run that exhausts it, unless a reserve is held. This helps only where
 /// address space is limited. The first call determines the size for the life of the process.
-pub fn hold_back(size: usize) {
+pub fn reserve_address_space(size: usize) {
     if RESERVE.compare_exchange(0, size, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
         kept::spare_address_space();
     }
-    in_turn(|| {
+    with_reserve_lock(|| {
         if HELD_BACK.load(Ordering::Relaxed) == 0 {
             HELD_BACK.store(kept::mapped(RESERVE.load(Ordering::Relaxed)), Ordering::Relaxed);
         }
@@ -81,7 +81,7 @@ pub fn hold_back(size: usize) {
 }
 
 /// Releases the reserve.
-fn give_up() {
+fn release_reserve() {
     match HELD_BACK.swap(0, Ordering::Relaxed) {
         0 => {}
         block => kept::unmap(block, RESERVE.load(Ordering::Relaxed)),
@@ -90,18 +90,18 @@ fn give_up() {
 
 /// Runs `f` under the lock. `f` must not allocate; allocating threads take the lock only after an allocation has
 /// failed.
-fn in_turn<T>(f: impl FnOnce() -> T) -> T {
-    while TURN.compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
+fn with_reserve_lock<T>(f: impl FnOnce() -> T) -> T {
+    while ITERATION.compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
         std::thread::yield_now();
     }
     let out = f();
-    TURN.store(false, Ordering::Release);
+    ITERATION.store(false, Ordering::Release);
     out
 }
 
 /// The peak resident set size of the process in bytes. Allocates nothing.
-pub fn most_resident() -> u64 {
-    kept::most_resident()
+pub fn peak_resident_bytes() -> u64 {
+    kept::peak_resident_bytes()
 }
 
 /// Halves `size` until twice as much address space is available. Returns 0 if even `least` does not fit.
@@ -120,7 +120,7 @@ pub(crate) fn fitting(size: usize, least: usize) -> usize {
 
 /// Retries a failed allocation after freeing kept blocks, then after releasing the reserve.
 #[cold]
-fn insist(size: usize, again: &dyn Fn() -> *mut u8) -> *mut u8 {
+fn retry_alloc(size: usize, again: &dyn Fn() -> *mut u8) -> *mut u8 {
     if release() > 0 {
         let p = again();
         if !p.is_null() {
@@ -137,8 +137,8 @@ fn insist(size: usize, again: &dyn Fn() -> *mut u8) -> *mut u8 {
         unsafe { (*alarm)() };
     }
     for _ in 0..TRIES {
-        let p = in_turn(|| {
-            give_up();
+        let p = with_reserve_lock(|| {
+            release_reserve();
             again()
         });
         if !p.is_null() {
@@ -149,11 +149,11 @@ fn insist(size: usize, again: &dyn Fn() -> *mut u8) -> *mut u8 {
     std::ptr::null_mut()
 }
 
-/// Allocates with `make`, and retries with [`insist`] on failure.
+/// Allocates with `make`, and retries with [`retry_alloc`] on failure.
 #[inline]
-fn or_insist(size: usize, make: &impl Fn() -> *mut u8) -> *mut u8 {
+fn alloc_or_retry(size: usize, make: &impl Fn() -> *mut u8) -> *mut u8 {
     let p = make();
-    if p.is_null() { insist(size, make) } else { p }
+    if p.is_null() { retry_alloc(size, make) } else { p }
 }
 
 /// Frees all kept blocks. Returns their size in bytes.
@@ -262,7 +262,7 @@ mod kept {
         }
     }
 
-    pub fn most_resident() -> u64 {
+    pub fn peak_resident_bytes() -> u64 {
         let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
         // SAFETY: the pointer is to a `rusage` that the call may fill, and all zeros are a valid `rusage` if it does
         // not.
@@ -353,7 +353,7 @@ mod kept {
         0
     }
 
-    pub fn most_resident() -> u64 {
+    pub fn peak_resident_bytes() -> u64 {
         0
     }
 
@@ -377,15 +377,15 @@ mod kept {
 // SAFETY: a large block has at least the requested size and the system's alignment. It is in the list only between its
 // `dealloc` and its next `alloc`. Whether a block is large depends on its layout alone, so that every block returns to
 // the allocator that it came from.
-unsafe impl<A: GlobalAlloc> GlobalAlloc for Keeping<A> {
+unsafe impl<A: GlobalAlloc> GlobalAlloc for CachingAllocator<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if !large(&layout, layout.size()) {
             // SAFETY: the caller upholds the contract of `GlobalAlloc::alloc`, which is passed on unchanged.
-            return or_insist(layout.size(), &|| unsafe { self.0.alloc(layout) });
+            return alloc_or_retry(layout.size(), &|| unsafe { self.0.alloc(layout) });
         }
         let size = rounded(layout.size());
         match kept::take(size) {
-            0 => or_insist(size, &|| kept::fresh(size, false)),
+            0 => alloc_or_retry(size, &|| kept::fresh(size, false)),
             block => block as *mut u8,
         }
     }
@@ -393,11 +393,11 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Keeping<A> {
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         if !large(&layout, layout.size()) {
             // SAFETY: the caller upholds the contract of `GlobalAlloc::alloc_zeroed`, which is passed on unchanged.
-            return or_insist(layout.size(), &|| unsafe { self.0.alloc_zeroed(layout) });
+            return alloc_or_retry(layout.size(), &|| unsafe { self.0.alloc_zeroed(layout) });
         }
         let size = rounded(layout.size());
         match kept::take(size) {
-            0 => or_insist(size, &|| kept::fresh(size, true)),
+            0 => alloc_or_retry(size, &|| kept::fresh(size, true)),
             block => {
                 // SAFETY: the block has at least `layout.size()` bytes and was taken out of the list, so that this call
                 // owns it.
@@ -421,12 +421,12 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Keeping<A> {
         match (large(&layout, layout.size()), large(&layout, size)) {
             // SAFETY: the caller upholds the contract of `GlobalAlloc::realloc`; the block came from `self.0`, and is
             // still live at a retry, because the first attempt failed.
-            (false, false) => or_insist(size, &|| unsafe { self.0.realloc(p, layout, size) }),
+            (false, false) => alloc_or_retry(size, &|| unsafe { self.0.realloc(p, layout, size) }),
             (true, true) if rounded(layout.size()) == rounded(size) => p,
             (true, true) => match kept::take(rounded(size)) {
                 // SAFETY: a large block of this allocator, which is still live at a retry, because the first attempt
                 // failed.
-                0 => or_insist(size, &|| unsafe { kept::resized(p, rounded(size)) }),
+                0 => alloc_or_retry(size, &|| unsafe { kept::resized(p, rounded(size)) }),
                 // A kept block, whose pages are mapped, is cheaper than new pages, even for a buffer that grows
                 // repeatedly.
                 block => {
@@ -459,7 +459,7 @@ mod tests {
     use super::*;
     use std::alloc::System;
 
-    const KEEPING: Keeping<System> = Keeping(System);
+    const KEEPING: CachingAllocator<System> = CachingAllocator(System);
 
     #[test]
     fn rooms_hold_what_was_asked_for_and_little_more() {
@@ -496,18 +496,18 @@ mod tests {
     #[test]
     fn the_reserve_is_there_for_every_thread_that_runs_out() {
         const SIZE: usize = 1 << 20;
-        hold_back(SIZE);
+        reserve_address_space(SIZE);
         // An allocator that succeeds only while no reserve is held.
         let room =
             || if HELD_BACK.load(Ordering::Relaxed) == 0 { std::ptr::dangling_mut() } else { std::ptr::null_mut() };
         std::thread::scope(|s| {
             for _ in 0..4 {
-                s.spawn(|| (0..200).for_each(|_| hold_back(SIZE)));
-                s.spawn(|| assert!((0..200).all(|_| !insist(32, &room).is_null())));
+                s.spawn(|| (0..200).for_each(|_| reserve_address_space(SIZE)));
+                s.spawn(|| assert!((0..200).all(|_| !retry_alloc(32, &room).is_null())));
             }
         });
-        assert!(insist(2 * SIZE, &std::ptr::null_mut).is_null());
-        in_turn(give_up);
+        assert!(retry_alloc(2 * SIZE, &std::ptr::null_mut).is_null());
+        with_reserve_lock(release_reserve);
     }
 
     #[test]

@@ -15,7 +15,7 @@
 //! - The elements of a small buffer are in the pool's own memory, and its value is `()`. It stays stale, and converting
 //!   it to a value copies it. Programs that keep very many small arrays therefore need little more memory than the
 //!   elements.
-//! - A slot for the next row of an output buffer ([`Pool::part`]) works the same way; its memory is that of the output
+//! - A slot for the next row of an output buffer ([`HandlePool::part`]) works the same way; its memory is that of the output
 //!   buffer.
 //! - `shape` is the cached array of the extents, with a reference, or null if it was never requested.
 //! - Boxed Float rows of different lengths are also stored in one buffer. `dims[2]` is then the address of the numbers,
@@ -25,7 +25,7 @@
 //!   reference, too, elements may be written.
 //! - Handles never move. They are freed with their pool at the end of the run, also after an error.
 
-use crate::cells::{Cell, Cells};
+use crate::heap::{CellHeap, HeapCell};
 use crate::layouts::Layouts;
 use adl_interp::ir::boxes;
 use adl_interp::value::{Array, Buf, Value, array};
@@ -38,48 +38,48 @@ pub(crate) const AXES: usize = 4;
 /// The initial reference count of the handle of symbolic zeros, which is never freed.
 const IMMORTAL: i64 = 1 << 40;
 
-/// The form of a value that native code expects: 0, or the element kind and the rank of a flat array. Arrays of boxes
+/// The form of a value that native code expects: 0, or the element kind and the rank of a flat array. Zeros of boxes
 /// that hold Floats may be packed (`interp::ir::boxes`): their kind also encodes how many axes are boxes, and their
 /// rank is that of the packed array. One-dimensional arrays of data may be arrays of cells: the elements of a stale
 /// handle are then cells, each with a reference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Expect(pub u8);
+pub(crate) struct ValueForm(pub u8);
 
-impl Expect {
+impl ValueForm {
     /// A vector of Floats.
-    pub const ROW: Expect = Expect(8 + 1);
+    pub const ROW: ValueForm = ValueForm(8 + 1);
 
     /// A vector of Ints.
-    pub const INTS: Expect = Expect(3 * 8 + 1);
+    pub const INTS: ValueForm = ValueForm(3 * 8 + 1);
 
     /// A vector of boxes that each contain a vector of Floats.
-    pub const RAGGED: Expect = Expect(5 * 8 + 2);
+    pub const RAGGED: ValueForm = ValueForm(5 * 8 + 2);
 
     /// A vector of cells.
-    pub const CELLS: Expect = Expect(8 * 8 + 1);
+    pub const CELLS: ValueForm = ValueForm(8 * 8 + 1);
 
     /// The form of values of a type.
-    pub fn of(ty: &Ty) -> Expect {
-        let Ty::Array(e, r) = ty else { return Expect(0) };
+    pub fn of(ty: &Ty) -> ValueForm {
+        let Ty::Array(e, r) = ty else { return ValueForm(0) };
         let boxes = boxes::boxes(ty);
         if boxes > 0 {
             let mut inner = ty;
             for _ in 0..boxes {
-                let Ty::Array(e, _) = inner else { return Expect(0) };
+                let Ty::Array(e, _) = inner else { return ValueForm(0) };
                 inner = e;
             }
             let rank = boxes + inner.rank() as usize;
-            return if rank <= AXES { Expect((4 + boxes as u8) * 8 + rank as u8) } else { Expect(0) };
+            return if rank <= AXES { ValueForm((4 + boxes as u8) * 8 + rank as u8) } else { ValueForm(0) };
         }
         let kind = match **e {
             Ty::F64 => 1,
             Ty::F32 => 2,
             Ty::I64 => 3,
             Ty::Bool => 4,
-            Ty::Data(_) if *r == 1 => return Expect::CELLS,
-            Ty::Str | Ty::Array(..) | Ty::Data(_) => return Expect(0),
+            Ty::Data(_) if *r == 1 => return ValueForm::CELLS,
+            Ty::Str | Ty::Array(..) | Ty::Data(_) => return ValueForm(0),
         };
-        if *r as usize <= AXES { Expect(kind * 8 + *r as u8) } else { Expect(0) }
+        if *r as usize <= AXES { ValueForm(kind * 8 + *r as u8) } else { ValueForm(0) }
     }
 
     /// The number of axes; 0 if it is not a flat array.
@@ -102,18 +102,18 @@ impl Expect {
 
     /// Whether the pool's buffers can hold such arrays.
     fn is_pooled(self) -> bool {
-        self.holds_floats() || self.0 / 8 == 3 || self == Expect::CELLS
+        self.holds_floats() || self.0 / 8 == 3 || self == ValueForm::CELLS
     }
 
     /// The form of an array of boxes of such values.
-    pub fn boxed(self) -> Option<Expect> {
+    pub fn boxed(self) -> Option<ValueForm> {
         let kind = if self.is_floats() { 5 } else { self.0 / 8 + 1 };
-        ((self.is_floats() || self.boxes() > 0) && self.rank() < AXES).then_some(Expect(kind * 8 + self.0 % 8 + 1))
+        ((self.is_floats() || self.boxes() > 0) && self.rank() < AXES).then_some(ValueForm(kind * 8 + self.0 % 8 + 1))
     }
 
     /// The form of an array whose elements are such Float arrays.
-    pub fn stacked(self) -> Option<Expect> {
-        (self.is_floats() && self.rank() < AXES).then_some(Expect(self.0 + 1))
+    pub fn stacked(self) -> Option<ValueForm> {
+        (self.is_floats() && self.rank() < AXES).then_some(ValueForm(self.0 + 1))
     }
 
     /// Whether the elements are Floats, packed or not.
@@ -141,7 +141,7 @@ pub(crate) struct Handle {
     /// The value.
     pub value: Value,
     /// The form that native code expects.
-    pub expect: Expect,
+    pub expect: ValueForm,
     /// Whether the array's length and shape are still to be set.
     pub stale: bool,
     /// In an output buffer: the expected number of elements, or 0.
@@ -166,7 +166,7 @@ pub(crate) mod offset {
 
 /// The address of a flat buffer's elements, if it is of the expected kind. They may be written if the array has one
 /// reference.
-fn elements(b: &mut Buf, e: Expect) -> Option<*mut u8> {
+fn elements(b: &mut Buf, e: ValueForm) -> Option<*mut u8> {
     match (b, e.0 / 8) {
         (Buf::F64(v), 1 | 5..8) => Some(v.as_mut_ptr().cast()),
         (Buf::F32(v), 2) => Some(v.as_mut_ptr().cast()),
@@ -177,7 +177,7 @@ fn elements(b: &mut Buf, e: Expect) -> Option<*mut u8> {
 }
 
 /// The address of elements for reading only.
-fn read_elements(b: &Buf, e: Expect) -> Option<*mut u8> {
+fn read_elements(b: &Buf, e: ValueForm) -> Option<*mut u8> {
     match (b, e.0 / 8) {
         (Buf::F64(v), 1 | 5..8) => Some(v.as_ptr().cast_mut().cast()),
         (Buf::F32(v), 2) => Some(v.as_ptr().cast_mut().cast()),
@@ -187,7 +187,7 @@ fn read_elements(b: &Buf, e: Expect) -> Option<*mut u8> {
     }
 }
 
-fn place(rc: &mut Rc<Array>, e: Expect) -> (Option<*mut u8>, bool) {
+fn place(rc: &mut Rc<Array>, e: ValueForm) -> (Option<*mut u8>, bool) {
     match Rc::get_mut(rc) {
         Some(a) => (elements(a.buf_mut(), e), true),
         None => (read_elements(rc.buf(), e), false),
@@ -210,7 +210,7 @@ impl Handle {
             owned: 0,
             dims: [0; AXES],
             value: Value::Unit,
-            expect: Expect(0),
+            expect: ValueForm(0),
             stale: false,
             hint: 0,
             waits: 0,
@@ -299,7 +299,7 @@ impl Handle {
             for (d, n) in self.dims.iter_mut().zip(&rc.shape) {
                 *d = *n as i64;
             }
-        } else if let Some((x, starts)) = boxes::parts(&self.value).filter(|_| self.expect == Expect::RAGGED) {
+        } else if let Some((x, starts)) = boxes::parts(&self.value).filter(|_| self.expect == ValueForm::RAGGED) {
             (self.dims[2], self.dims[3], self.hint) =
                 (x.as_ptr() as i64, starts.as_ptr() as i64, starts.len() as i64 - 1);
         }
@@ -307,7 +307,7 @@ impl Handle {
 
     /// The address and length of one of several rows of different lengths.
     pub fn ragged_row(&self, index: u64) -> Option<(*const f64, i64)> {
-        if !self.data.is_null() || self.expect != Expect::RAGGED || self.dims[3] == 0 || index >= self.hint as u64 {
+        if !self.data.is_null() || self.expect != ValueForm::RAGGED || self.dims[3] == 0 || index >= self.hint as u64 {
             return None;
         }
         // SAFETY: `index` is less than the number of rows, and the array of offsets has one more element than there are
@@ -373,7 +373,7 @@ fn class(n: usize) -> usize {
 const BLOCK: usize = 32;
 
 /// All handles of a run.
-pub(crate) struct Pool {
+pub(crate) struct HandlePool {
     blocks: Vec<Box<[Handle]>>,
     free: Vec<*mut Handle>,
     /// Handles without references that hold a Float array, by size class. All are stale.
@@ -381,24 +381,24 @@ pub(crate) struct Pool {
     /// Memory of small buffers, and the number of words in use in the last block.
     words: (Vec<Vec<u64>>, usize),
     /// The handle of symbolic zeros.
-    pub absent: *mut Handle,
+    pub symbolic_zero: *mut Handle,
     /// Heap objects.
-    pub cells: Cells,
+    pub cells: CellHeap,
 }
 
-impl Pool {
-    pub fn new(layouts: *const Layouts) -> Pool {
-        let mut p = Pool {
+impl HandlePool {
+    pub fn new(layouts: *const Layouts) -> HandlePool {
+        let mut p = HandlePool {
             blocks: Vec::new(),
             free: Vec::new(),
             spare: Default::default(),
             words: Default::default(),
-            absent: std::ptr::null_mut(),
-            cells: Cells::new(layouts),
+            symbolic_zero: std::ptr::null_mut(),
+            cells: CellHeap::new(layouts),
         };
-        p.absent = p.take();
+        p.symbolic_zero = p.take();
         // SAFETY: `take` returns a live handle of this pool to which no other pointer exists.
-        let h = unsafe { &mut *p.absent };
+        let h = unsafe { &mut *p.symbolic_zero };
         h.rc = IMMORTAL;
         h.value = Value::Zero;
         p
@@ -410,13 +410,13 @@ impl Pool {
             self.free.extend(block.iter_mut().map(std::ptr::from_mut));
             self.blocks.push(block);
         }
-        self.free.pop().unwrap_or(self.absent)
+        self.free.pop().unwrap_or(self.symbolic_zero)
     }
 
     /// A handle with one reference to a value.
-    pub fn wrap(&mut self, value: Value, expect: Expect) -> *mut Handle {
+    pub fn wrap(&mut self, value: Value, expect: ValueForm) -> *mut Handle {
         if matches!(value, Value::Zero) {
-            return self.absent;
+            return self.symbolic_zero;
         }
         let p = self.take();
         // SAFETY: `take` returns a live handle of this pool to which no other pointer exists.
@@ -432,7 +432,7 @@ impl Pool {
     /// A new array of Floats, Ints or cells with at least one axis and uninitialised elements. `None` if the size
     /// overflows, the form is not supported, or memory is exhausted.
     #[inline]
-    pub fn floats(&mut self, dims: &[i64], expect: Expect) -> Option<*mut Handle> {
+    pub fn floats(&mut self, dims: &[i64], expect: ValueForm) -> Option<*mut Handle> {
         let n = dims.iter().try_fold(1usize, |n, d| n.checked_mul(usize::try_from(*d).ok()?))?;
         if dims.is_empty() || dims.len() != expect.rank() || !expect.is_pooled() {
             return None;
@@ -471,7 +471,7 @@ impl Pool {
         }
         let mut buf = array::room::<f64>(room).ok()?;
         let data = buf.as_mut_ptr();
-        let p = self.wrap(array::make(Default::default(), Buf::F64(buf)), Expect(0));
+        let p = self.wrap(array::make(Default::default(), Buf::F64(buf)), ValueForm(0));
         // SAFETY: `wrap` returned a live handle to which no other pointer exists.
         let h = unsafe { &mut *p };
         h.data = data.cast();
@@ -481,7 +481,7 @@ impl Pool {
 
     /// The slot for the next row of an output buffer that has room for it, as a buffer of its own. The output buffer
     /// must not be reallocated while the slot is in use.
-    pub fn part(&mut self, all: &Handle, expect: Expect) -> *mut Handle {
+    pub fn part(&mut self, all: &Handle, expect: ValueForm) -> *mut Handle {
         let p = self.take();
         // SAFETY: `take` returns a live handle of this pool to which no other pointer exists.
         let h = unsafe { &mut *p };
@@ -505,10 +505,10 @@ impl Pool {
             return true;
         }
         let n = h.dims[..h.expect.rank()].iter().product::<i64>();
-        let Some(new) = self.floats(&[n], Expect::ROW) else { return false };
+        let Some(new) = self.floats(&[n], ValueForm::ROW) else { return false };
         // SAFETY: the new handle is distinct from the old one, and it has room for `n` elements.
         unsafe {
-            crate::moves::copy(h.data.cast::<f64>(), (*new).data.cast(), n as usize);
+            crate::copy_blocks::copy(h.data.cast::<f64>(), (*new).data.cast(), n as usize);
             std::mem::swap(&mut h.value, &mut (*new).value);
             std::mem::swap(&mut h.data, &mut (*new).data);
             std::mem::swap(&mut h.class, &mut (*new).class);
@@ -572,9 +572,9 @@ impl Pool {
             // SAFETY: the handle owned a reference to its shape, which is a different handle.
             unsafe { self.release(shape) };
         }
-        if h.stale && h.expect == Expect::CELLS {
+        if h.stale && h.expect == ValueForm::CELLS {
             // SAFETY: the array holds `dims[0]` cells, and the handle owns a reference to each.
-            (0..h.dims[0]).for_each(|i| unsafe { self.let_go(*h.data.cast::<*mut Cell>().add(i as usize)) });
+            (0..h.dims[0]).for_each(|i| unsafe { self.let_go(*h.data.cast::<*mut HeapCell>().add(i as usize)) });
         }
         if !(h.stale && self.keep(p, h.class as usize)) {
             self.recycle(p, h);
@@ -591,11 +591,11 @@ impl Pool {
         if !b.stale {
             return b.reserve(len, len.max(8));
         }
-        let Some(new) = self.floats(&[len as i64 * 2], Expect::ROW) else { return };
+        let Some(new) = self.floats(&[len as i64 * 2], ValueForm::ROW) else { return };
         // SAFETY: the new handle is distinct from the old one, and both have room for `len` elements of eight bytes.
         unsafe {
             let n = &mut *new;
-            crate::moves::copy(b.data, n.data, 8 * len);
+            crate::copy_blocks::copy(b.data, n.data, 8 * len);
             std::mem::swap(&mut b.value, &mut n.value);
             std::mem::swap(&mut b.data, &mut n.data);
             std::mem::swap(&mut b.class, &mut n.class);
@@ -639,15 +639,16 @@ impl Pool {
     unsafe fn boxed(&mut self, p: *mut Handle) -> Option<Value> {
         // SAFETY: by this function's contract, `p` is live and not mutably borrowed.
         let h = unsafe { &*p };
-        if h.stale && h.expect != Expect::CELLS && matches!(h.value, Value::Unit) {
+        if h.stale && h.expect != ValueForm::CELLS && matches!(h.value, Value::Unit) {
             return Some(self.copied(h));
         }
-        if !h.stale || h.expect != Expect::CELLS {
+        if !h.stale || h.expect != ValueForm::CELLS {
             return None;
         }
         // SAFETY: the array holds `dims[0]` live cells.
-        let vs: Vec<Value> =
-            (0..h.dims[0]).map(|i| unsafe { self.data(*h.data.cast::<*mut Cell>().add(i as usize), false) }).collect();
+        let vs: Vec<Value> = (0..h.dims[0])
+            .map(|i| unsafe { self.data(*h.data.cast::<*mut HeapCell>().add(i as usize), false) })
+            .collect();
         Some(array::make([vs.len()].into_iter().collect(), Buf::Boxed(vs)))
     }
 
@@ -687,7 +688,7 @@ impl Pool {
     /// # Safety
     /// `p` is a live handle of this pool, one reference to it is given up, and no Rust reference to it exists.
     pub unsafe fn unwrap(&mut self, p: *mut Handle) -> Value {
-        if p == self.absent {
+        if p == self.symbolic_zero {
             return Value::Zero;
         }
         // SAFETY: by this function's contract, `p` is live and not borrowed.

@@ -1,8 +1,8 @@
 //! Layouts of heap objects: the constructors of a unit and their fields.
 
-use crate::cells::VALUE;
-use crate::runtime::Kind;
-use adl_interp::ir::site;
+use crate::heap::VALUE;
+use crate::runtime::WordKind;
+use adl_interp::ir::op_site;
 use adl_interp::value::ConInfo;
 use adl_ir::{DataDecl, DataId, Ty};
 use std::rc::Rc;
@@ -12,7 +12,7 @@ pub(crate) struct Layout {
     /// The interpreter's description of it.
     pub con: Rc<ConInfo>,
     /// The kinds of its fields.
-    pub fields: Box<[Kind]>,
+    pub fields: Box<[WordKind]>,
     /// The number of words that native code allocates for its fields.
     pub room: u16,
 }
@@ -57,8 +57,8 @@ impl Layouts {
             for (tag, (_, fields)) in decl.map_or(&[][..], |d| &d.cons).iter().enumerate() {
                 let room = fields.len().max(VALUE);
                 most = most.max(room);
-                let con = site::constructor(decl, tag as u32, fields.len());
-                self.all.push(Layout { con, fields: fields.iter().map(Kind::of).collect(), room: room as u16 });
+                let con = op_site::constructor(decl, tag as u32, fields.len());
+                self.all.push(Layout { con, fields: fields.iter().map(WordKind::of).collect(), room: room as u16 });
                 todo.extend(fields.iter().filter_map(data_in));
             }
             self.full |= self.all.len() > usize::from(u16::MAX) || most > usize::from(u16::MAX);

@@ -5,20 +5,20 @@
 //! instructions. Results are therefore bit-identical, errors have the same text and location, and every function can be
 //! compiled.
 //!
-//! - `unit`: the functions that are compiled together; `split`: outlines the loops of a large function.
+//! - `unit`: the functions that are compiled together; `outline_loops`: outlines the loops of a large function.
 //! - `module`: makes, runs and frees machine code. Each unit is one Cranelift module; its memory is freed with the last
 //!   reference to it.
 //! - `emit`: IR → Cranelift IR. Scalars are machine values and control flow is control flow; elements of flat arrays
 //!   are read and written inline, behind bounds checks.
 //! - `handle`: the representation of arrays and other non-scalar values in native code.
-//! - `cells`: heap objects for values of declared types: a constructor tag followed by the fields.
-//! - `quick`: operations on whole Float arrays, implemented on handles. `slow` in `runtime` runs every other operation
+//! - `heap`: heap objects for values of declared types: a constructor tag followed by the fields.
+//! - `fast_paths`: operations on whole Float arrays, implemented on handles. `slow` in `runtime` runs every other operation
 //!   in the interpreter.
-//! - `running`: histograms and scans by a single operator.
-//! - `collect`: output buffers that loops append to.
+//! - `scan_loops`: histograms and scans by a single operator.
+//! - `output_buffer`: output buffers that loops append to.
 //! - [`alloc`]: an allocator that reuses the memory of large arrays.
 //! - [`process`]: which standard descriptors were closed when the process started.
-//! - `runtime`: the functions that native code calls; `shims`: their C entry points, which stop panics; `functions`:
+//! - `runtime`: the functions that native code calls; `shims`: their C entry points, which stop panics; `scalar_math`:
 //!   the scalar math functions.
 //!
 //! Invariants
@@ -36,25 +36,25 @@
 #![allow(unsafe_code)]
 
 pub mod alloc;
-mod cells;
-mod collect;
+mod copy_blocks;
 mod emit;
-mod functions;
+mod fast_paths;
 mod handle;
+mod heap;
 mod layouts;
 mod module;
-mod moves;
+mod outline_loops;
+mod output_buffer;
 pub mod process;
-mod quick;
-mod running;
 mod runtime;
+mod scalar_math;
+mod scan_loops;
 mod shims;
-mod split;
-mod turns;
+mod strip_runner;
 mod unit;
-mod words;
+mod word_conversion;
 
-use adl_interp::ir::native::{Compiler, Listing, Native, Source};
+use adl_interp::ir::native::{Compiler, Listing, LoweredIr, Native};
 use std::cell::OnceCell;
 use std::rc::Rc;
 
@@ -65,12 +65,12 @@ struct Jit {
 }
 
 impl Compiler for Jit {
-    fn compile(&self, source: &Source, at: u32) -> Result<Rc<dyn Native>, String> {
+    fn compile(&self, source: &LoweredIr, at: u32) -> Result<Rc<dyn Native>, String> {
         let target = self.target.get_or_init(module::Target::new);
         module::compile(target.as_ref().map_err(Clone::clone)?, source, at)
     }
 
-    fn listing(&self, source: &Source, at: u32, form: Listing) -> Result<String, String> {
+    fn listing(&self, source: &LoweredIr, at: u32, form: Listing) -> Result<String, String> {
         let target = self.target.get_or_init(module::Target::new);
         module::listing(target.as_ref().map_err(Clone::clone)?, source, at, form)
     }

@@ -1,13 +1,13 @@
 //! Machine code of one unit: compilation, execution, and release.
 
 use crate::emit;
-use crate::handle::Pool;
-use crate::runtime::{Ctx, Kind, Tables};
+use crate::handle::HandlePool;
+use crate::runtime::{Ctx, Tables, WordKind};
 use crate::unit::Unit;
 use adl_interp::error::{Error, Res, codes};
 use adl_interp::fault;
 use adl_interp::ir::boxes;
-use adl_interp::ir::native::{Listing, Native, Source};
+use adl_interp::ir::native::{Listing, LoweredIr, Native};
 use adl_interp::memory;
 use adl_interp::ops::parallel;
 use adl_interp::value::Value;
@@ -110,8 +110,8 @@ type Entry = unsafe extern "C" fn(*mut Ctx, *mut u64, *mut u64) -> u64;
 /// The machine code of a function and everything that it calls.
 pub(crate) struct Compiled {
     entry: Entry,
-    params: Vec<Kind>,
-    results: Vec<Kind>,
+    params: Vec<WordKind>,
+    results: Vec<WordKind>,
     recursive: bool,
     tables: Tables,
     frames: Frames,
@@ -127,7 +127,7 @@ struct Frames {
 
 /// Compiles a function with everything that it calls. Fails with a message if the unit is too large or Cranelift
 /// rejects it.
-pub(crate) fn compile(target: &Target, source: &Source, at: u32) -> Result<Rc<dyn Native>, String> {
+pub(crate) fn compile(target: &Target, source: &LoweredIr, at: u32) -> Result<Rc<dyn Native>, String> {
     let unit = Unit::new(source, at)?;
     let mut module =
         JITModule::new(JITBuilder::with_isa(target.isa.clone(), cranelift_module::default_libcall_names()));
@@ -140,7 +140,7 @@ pub(crate) fn compile(target: &Target, source: &Source, at: u32) -> Result<Rc<dy
     // SAFETY: `entry` was declared with the signature of `Entry`.
     let entry = unsafe { std::mem::transmute::<*const u8, Entry>(pointer) };
     let f = &unit.funcs[0];
-    let kinds = |vs: &[adl_ir::Var], ws: &[adl_ir::Var]| vs.iter().chain(ws).map(|v| Kind::of(f.ty(*v))).collect();
+    let kinds = |vs: &[adl_ir::Var], ws: &[adl_ir::Var]| vs.iter().chain(ws).map(|v| WordKind::of(f.ty(*v))).collect();
     let b = &f.body;
     Ok(Rc::new(Compiled {
         entry,
@@ -154,14 +154,14 @@ pub(crate) fn compile(target: &Target, source: &Source, at: u32) -> Result<Rc<dy
 }
 
 /// The tables of a unit, with the constructors of all declared types of its variables.
-fn tables(source: &Source, unit: &Unit) -> Result<Tables, String> {
+fn tables(source: &LoweredIr, unit: &Unit) -> Result<Tables, String> {
     let mut t = Tables::default();
     unit.funcs.iter().flat_map(|f| &f.vars).for_each(|v| t.layouts.add(&source.datas, &v.ty));
     if t.layouts.full { Err("more constructors than native code can tell apart".to_owned()) } else { Ok(t) }
 }
 
 /// The native code of a function and everything that it calls, as text.
-pub(crate) fn listing(target: &Target, source: &Source, at: u32, form: Listing) -> Result<String, String> {
+pub(crate) fn listing(target: &Target, source: &LoweredIr, at: u32, form: Listing) -> Result<String, String> {
     let unit = Unit::new(source, at)?;
     let module = JITModule::new(JITBuilder::with_isa(target.isa.clone(), cranelift_module::default_libcall_names()));
     let mut code = Code(Some(module));
@@ -179,7 +179,7 @@ struct Texts {
 }
 
 /// A function to be compiled.
-struct Job {
+struct CompileJob {
     id: FuncId,
     /// Its name in listings, if it is listed.
     name: Option<String>,
@@ -187,7 +187,7 @@ struct Job {
 }
 
 /// The machine code of one function.
-struct Made {
+struct CompiledFunction {
     id: FuncId,
     alignment: u64,
     bytes: Vec<u8>,
@@ -199,7 +199,7 @@ struct Made {
 fn define(
     module: &mut JITModule,
     target: &Target,
-    source: &Source,
+    source: &LoweredIr,
     unit: &Unit,
     tables: &mut Tables,
     texts: &mut Option<Texts>,
@@ -214,9 +214,9 @@ fn define(
     // Longest first, to balance the threads.
     jobs.sort_by_key(|j| std::cmp::Reverse(j.func.dfg.num_insts()));
     let form = texts.as_ref().map(|t| t.form);
-    let mut made = parallel::handed_out(jobs, weight, |job| machine_code(target, job, form))
+    let mut made = parallel::run_jobs(jobs, weight, |job| machine_code(target, job, form))
         .into_iter()
-        .collect::<Result<Vec<Made>, String>>()?;
+        .collect::<Result<Vec<CompiledFunction>, String>>()?;
     made.sort_by_key(|m| m.id.as_u32());
     for m in &made {
         module.define_function_bytes(m.id, m.alignment, &m.bytes, &m.relocs).map_err(text)?;
@@ -231,10 +231,10 @@ fn define(
 /// All functions of a unit, and which one they are entered through.
 fn emitted(
     module: &mut JITModule,
-    source: &Source,
+    source: &LoweredIr,
     unit: &Unit,
     tables: &mut Tables,
-) -> Result<(Vec<Job>, FuncId), String> {
+) -> Result<(Vec<CompileJob>, FuncId), String> {
     let text = |e: ModuleError| format!("{e:?}");
     let conv = if unit.tail_calls { CallConv::Tail } else { module.isa().default_call_conv() };
     let mut ids = Vec::new();
@@ -242,7 +242,7 @@ fn emitted(
         ids.push(module.declare_function(&format!("f{i}"), Linkage::Local, &emit::signature(f, conv)).map_err(text)?);
     }
     let mut shared = FunctionBuilderContext::new();
-    let (mut rare, mut kernels, mut jobs, mut size) = (emit::Rare::default(), Vec::new(), Vec::new(), 0);
+    let (mut rare, mut kernels, mut jobs, mut size) = (emit::ColdCalls::default(), Vec::new(), Vec::new(), 0);
     for (me, f) in unit.funcs.iter().enumerate() {
         let mut func =
             ir::Function::with_name_signature(UserFuncName::user(0, ids[me].as_u32()), emit::signature(f, conv));
@@ -256,16 +256,20 @@ fn emitted(
         if size > MOST {
             return Err(crate::unit::too_large(&unit.funcs[0]));
         }
-        jobs.push(Job { id: ids[me], name: Some(f.name.to_string()), func });
+        jobs.push(CompileJob { id: ids[me], name: Some(f.name.to_string()), func });
     }
-    jobs.extend(kernels.into_iter().map(|(id, func)| Job { id, name: Some("some turns of a loop".to_owned()), func }));
+    jobs.extend(kernels.into_iter().map(|(id, func)| CompileJob {
+        id,
+        name: Some("some iterations of a loop".to_owned()),
+        func,
+    }));
     for (args, id) in rare.all() {
         let mut func = ir::Function::with_name_signature(
             UserFuncName::user(0, id.as_u32()),
             Signature::new(module.isa().default_call_conv()),
         );
         emit::rare_function(module, *args, &mut func, &mut shared);
-        jobs.push(Job { id: *id, name: None, func });
+        jobs.push(CompileJob { id: *id, name: None, func });
     }
     if let Some((id, call)) = rare.releases() {
         let mut func = ir::Function::with_name_signature(
@@ -273,7 +277,7 @@ fn emitted(
             Signature::new(module.isa().default_call_conv()),
         );
         emit::release_function(module, call, &mut func, &mut shared);
-        jobs.push(Job { id, name: None, func });
+        jobs.push(CompileJob { id, name: None, func });
     }
     let entry = entered(module, &unit.funcs[0], ids[0], &mut shared).map_err(text)?;
     let id = entry.id;
@@ -287,18 +291,18 @@ fn entered(
     f: &adl_ir::Function,
     id: FuncId,
     shared: &mut FunctionBuilderContext,
-) -> Result<Job, ModuleError> {
+) -> Result<CompileJob, ModuleError> {
     let mut sig = Signature::new(module.isa().default_call_conv());
     sig.params.extend([AbiParam::new(types::I64); 3]);
     sig.returns.push(AbiParam::new(types::I64));
     let entry = module.declare_function("entry", Linkage::Export, &sig)?;
     let mut func = ir::Function::with_name_signature(UserFuncName::user(0, entry.as_u32()), sig);
     emit::entry(module, f, id, &mut func, shared);
-    Ok(Job { id: entry, name: None, func })
+    Ok(CompileJob { id: entry, name: None, func })
 }
 
 /// Compiles a function to machine code, and to text if a listing is requested.
-fn machine_code(target: &Target, job: Job, form: Option<Listing>) -> Result<Made, String> {
+fn machine_code(target: &Target, job: CompileJob, form: Option<Listing>) -> Result<CompiledFunction, String> {
     fault::point(fault::Point::Compiler);
     let isa = target.isa_for(&job.func);
     let mut ctx = Context::for_function(job.func);
@@ -314,7 +318,7 @@ fn machine_code(target: &Target, job: Job, form: Option<Listing>) -> Result<Made
     let relocs = ctx.compiled_code().map_or_else(Vec::new, |c| {
         c.buffer.relocs().iter().map(|r| ModuleReloc::from_mach_reloc(r, &ctx.func, job.id)).collect()
     });
-    Ok(Made { id: job.id, alignment, bytes, relocs, text })
+    Ok(CompiledFunction { id: job.id, alignment, bytes, relocs, text })
 }
 
 impl Native for Compiled {
@@ -328,13 +332,13 @@ impl Native for Compiled {
         let wanted = m.stack_budget.clamp(STACK, MAX_STACK);
         let size = crate::alloc::fitting(wanted, STACK);
         if size == 0 {
-            return Err(memory::exhausted(crate::alloc::most_resident()));
+            return Err(memory::exhausted(crate::alloc::peak_resident_bytes()));
         }
         let out = stacker::grow(size, || self.enter(m, args));
         // If address space limited the stack, the error reports exhausted memory instead of recursion depth.
         out.map_err(|e| {
             if size < wanted && e.diag.code == codes::DEPTH {
-                at_place_of(memory::exhausted(crate::alloc::most_resident()), e)
+                at_place_of(memory::exhausted(crate::alloc::peak_resident_bytes()), e)
             } else {
                 e
             }
@@ -346,16 +350,16 @@ impl Compiled {
     fn enter(&self, m: &mut Machine, args: Vec<Value>) -> Res<Vec<Value>> {
         let here = std::ptr::from_ref(&args) as usize;
         let room = stacker::remaining_stack().unwrap_or(STACK / 2);
-        let pool = Pool::new(&self.tables.layouts);
-        if pool.cells.absent.is_null() {
+        let pool = HandlePool::new(&self.tables.layouts);
+        if pool.cells.symbolic_zero.is_null() {
             return Err(Error::new(codes::MEMORY, "there is not enough memory for data"));
         }
         let mut ctx = Ctx {
             interrupt: m.interrupt.as_ptr().cast_const().cast(),
             tick: m.tick.as_ptr().cast_const().cast(),
             stack_limit: here.saturating_sub(room).saturating_add(MARGIN + self.frames.largest),
-            absent: pool.absent,
-            absent_data: pool.cells.absent,
+            symbolic_zero: pool.symbolic_zero,
+            symbolic_zero_data: pool.cells.symbolic_zero,
             returned: 0,
             made: 0,
             pool,
@@ -367,17 +371,17 @@ impl Compiled {
         if args.len() != self.params.len() {
             return Err(wrong());
         }
-        let packs = std::mem::take(&mut ctx.machine().packs);
+        let pack_results = std::mem::take(&mut ctx.machine().pack_results);
         let mut words = Vec::with_capacity(args.len());
         for (kind, v) in self.params.iter().zip(args) {
             let v = match kind {
-                Kind::Ref(e) => boxes::pack(&v, e.boxes()).unwrap_or(v),
+                WordKind::Ref(e) => boxes::pack(&v, e.boxes()).unwrap_or(v),
                 _ => v,
             };
             words.push(ctx.word(*kind, v).ok_or_else(wrong)?);
         }
         let mut outs = vec![0u64; self.results.len()];
-        // SAFETY: the code was compiled for these parameter and result kinds, and `words` and `outs` have their
+        // SAFETY: the code was compiled for these parameter and result kinds, and `word_conversion` and `outs` have their
         // lengths; `self` keeps code and tables alive during the call.
         let failed = unsafe { (self.entry)(&mut ctx, words.as_mut_ptr(), outs.as_mut_ptr()) };
         fault::resume();
@@ -389,7 +393,7 @@ impl Compiled {
             // SAFETY: native code has written a word of the result's kind, with one reference, for each result.
             let v = unsafe { ctx.value(*kind, true, w) };
             results.push(match kind {
-                Kind::Ref(e) if !packs => boxes::unpack(v, e.boxes()),
+                WordKind::Ref(e) if !pack_results => boxes::unpack(v, e.boxes()),
                 _ => v,
             });
         }

@@ -2,14 +2,14 @@
 //!
 //! Operands and results are passed in an array of words: scalars as their bits, other values as handles.
 
-use crate::cells::Cell;
-use crate::handle::{AXES, Expect, Handle, Pool};
+use crate::fast_paths::FastOpSite;
+use crate::handle::{AXES, Handle, HandlePool, ValueForm};
+use crate::heap::HeapCell;
 use crate::layouts::Layouts;
-use crate::quick::Quick;
 use adl_interp::error::{Error, codes};
 use adl_interp::fault;
 use adl_interp::ir::boxes;
-use adl_interp::ir::step::{self, What};
+use adl_interp::ir::eval_op::{self, LoweredOp};
 use adl_interp::value::{Buf, Value};
 use adl_interp::vm::Machine;
 use adl_ir::Ty;
@@ -18,26 +18,26 @@ use std::rc::Rc;
 
 /// The representation of a value in a word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum WordKind {
     F64,
     F32,
     I64,
     Bool,
     /// A pointer to a handle.
-    Ref(Expect),
+    Ref(ValueForm),
     /// A pointer to a cell; the number is that of the declared type.
     Data(u32),
 }
 
-impl Kind {
-    pub fn of(ty: &Ty) -> Kind {
+impl WordKind {
+    pub fn of(ty: &Ty) -> WordKind {
         match ty {
-            Ty::F64 => Kind::F64,
-            Ty::F32 => Kind::F32,
-            Ty::I64 => Kind::I64,
-            Ty::Bool => Kind::Bool,
-            Ty::Data(d) => Kind::Data(d.0),
-            Ty::Str | Ty::Array(..) => Kind::Ref(Expect::of(ty)),
+            Ty::F64 => WordKind::F64,
+            Ty::F32 => WordKind::F32,
+            Ty::I64 => WordKind::I64,
+            Ty::Bool => WordKind::Bool,
+            Ty::Data(d) => WordKind::Data(d.0),
+            Ty::Str | Ty::Array(..) => WordKind::Ref(ValueForm::of(ty)),
         }
     }
 }
@@ -52,11 +52,11 @@ pub(crate) struct Site {
 }
 
 /// An operation that the interpreter runs for native code.
-pub(crate) struct Slow {
-    pub what: What,
+pub(crate) struct SlowOp {
+    pub what: LoweredOp,
     /// Operands, and whether the operation consumes a reference to each.
-    pub args: Vec<(Kind, bool)>,
-    pub outs: Vec<Kind>,
+    pub args: Vec<(WordKind, bool)>,
+    pub outs: Vec<WordKind>,
     pub zeros: Vec<Value>,
     pub site: u32,
 }
@@ -65,8 +65,8 @@ pub(crate) struct Slow {
 #[derive(Default)]
 pub(crate) struct Tables {
     pub sites: Vec<Site>,
-    pub slow: Vec<Slow>,
-    pub quick: Vec<Quick>,
+    pub slow: Vec<SlowOp>,
+    pub quick: Vec<FastOpSite>,
     /// Unary functions that `map` applies to blocks.
     pub maps: Vec<adl_prim::Un>,
     pub consts: Vec<Value>,
@@ -86,14 +86,14 @@ pub(crate) struct Ctx {
     /// The lowest address that the stack pointer may reach.
     pub stack_limit: usize,
     /// The handle of symbolic zeros.
-    pub absent: *mut Handle,
+    pub symbolic_zero: *mut Handle,
     /// The cell of a symbolic zero of a declared type.
-    pub absent_data: *mut Cell,
+    pub symbolic_zero_data: *mut HeapCell,
     /// The result of an out-of-line call (a word).
     pub returned: u64,
     /// The result of an out-of-line operation (a word).
     pub made: u64,
-    pub pool: Pool,
+    pub pool: HandlePool,
     /// Scratch memory through which vectorised loops pass values between stages ([`crate::turns`]).
     pub scratch: Vec<f64>,
     pub tables: *const Tables,
@@ -109,8 +109,8 @@ pub(crate) mod offset {
     pub const STACK_LIMIT: i32 = std::mem::offset_of!(Ctx, stack_limit) as i32;
     pub const RETURNED: i32 = std::mem::offset_of!(Ctx, returned) as i32;
     pub const MADE: i32 = std::mem::offset_of!(Ctx, made) as i32;
-    pub const ABSENT: i32 = std::mem::offset_of!(Ctx, absent) as i32;
-    pub const ABSENT_DATA: i32 = std::mem::offset_of!(Ctx, absent_data) as i32;
+    pub const SYMBOLIC_ZERO: i32 = std::mem::offset_of!(Ctx, symbolic_zero) as i32;
+    pub const SYMBOLIC_ZERO_DATA: i32 = std::mem::offset_of!(Ctx, symbolic_zero_data) as i32;
     /// Offset of the free lists of cells.
     pub const CELLS: i32 = std::mem::offset_of!(Ctx, pool.cells.heads) as i32;
 }
@@ -147,14 +147,14 @@ impl Ctx {
     /// Converts a word to a value. `take`: consumes one of its references.
     ///
     /// # Safety
-    /// The contract of [`Pool::value`].
-    pub unsafe fn value(&mut self, kind: Kind, take: bool, word: u64) -> Value {
-        // SAFETY: by this function's contract, `word` is a live value of `kind`, as `Pool::value` requires.
+    /// The contract of [`HandlePool::value`].
+    pub unsafe fn value(&mut self, kind: WordKind, take: bool, word: u64) -> Value {
+        // SAFETY: by this function's contract, `word` is a live value of `kind`, as `HandlePool::value` requires.
         unsafe { self.pool.value(kind, take, word) }
     }
 
     /// Converts a value to a word; `None` if it is not of the kind.
-    pub fn word(&mut self, kind: Kind, v: Value) -> Option<u64> {
+    pub fn word(&mut self, kind: WordKind, v: Value) -> Option<u64> {
         self.pool.word(kind, v)
     }
 }
@@ -177,12 +177,12 @@ pub(crate) unsafe fn slow(ctx: *mut Ctx, id: u64, slot: *mut u64) -> u64 {
         // SAFETY: by this function's contract, `slot` holds an operand of this kind at `i`.
         let v = unsafe { ctx.value(*kind, *take, *slot.add(i)) };
         args.push(match kind {
-            Kind::Ref(e) if e.boxes() > 0 => boxes::unpack(v, e.boxes()),
+            WordKind::Ref(e) if e.boxes() > 0 => boxes::unpack(v, e.boxes()),
             _ => v,
         });
     }
     fault::point(fault::Point::Helper);
-    let outs = match step::run(ctx.machine(), &op.what, &mut args, &op.zeros) {
+    let outs = match eval_op::run(ctx.machine(), &op.what, &mut args, &op.zeros) {
         Ok(outs) => outs,
         Err(e) => return ctx.fail(e, op.site),
     };
@@ -191,9 +191,9 @@ pub(crate) unsafe fn slow(ctx: *mut Ctx, id: u64, slot: *mut u64) -> u64 {
     }
     // Results may share arrays with operands, so whether each handle is its array's only owner is determined again.
     for (i, (kind, take)) in op.args.iter().enumerate() {
-        if let (Kind::Ref(_), false) = (kind, take) {
+        if let (WordKind::Ref(_), false) = (kind, take) {
             // SAFETY: an operand that was not consumed is still a live handle, and no reference to it exists.
-            unsafe { recount(*slot.add(i) as *mut Handle, &mut args[i]) };
+            unsafe { update_ownership(*slot.add(i) as *mut Handle, &mut args[i]) };
         }
     }
     args.clear();
@@ -210,7 +210,7 @@ pub(crate) unsafe fn slow(ctx: *mut Ctx, id: u64, slot: *mut u64) -> u64 {
 /// Runs [`slow`] with operands passed as arguments. The result is stored in the context.
 unsafe fn slow_of<const N: usize>(ctx: *mut Ctx, id: u64, mut words: [u64; N]) -> u64 {
     // SAFETY: native code passes the live context of its run and all operands of operation `id`. It has at most one
-    // result, and `words` has room for one.
+    // result, and `word_conversion` has room for one.
     unsafe {
         let failed = slow(ctx, id, words.as_mut_ptr());
         (*ctx).made = words.first().copied().unwrap_or_default();
@@ -244,7 +244,7 @@ pub(crate) unsafe fn slow_4(ctx: *mut Ctx, id: u64, a: u64, b: u64, c: u64, d: u
 }
 
 /// Fails a check whose message is a constant.
-pub(crate) unsafe fn refused(ctx: *mut Ctx, id: u64, text: u64) -> u64 {
+pub(crate) unsafe fn fail_check(ctx: *mut Ctx, id: u64, text: u64) -> u64 {
     // SAFETY: native code passes the live context of its run, and operation `id` is a check with two operands: a Bool
     // and a text, which it consumes.
     unsafe {
@@ -255,10 +255,10 @@ pub(crate) unsafe fn refused(ctx: *mut Ctx, id: u64, text: u64) -> u64 {
 
 /// Reads an element of an array, by the fast path if it applies. Null after an error.
 pub(crate) unsafe fn row(ctx: *mut Ctx, quick: u64, id: u64, h: u64, index: u64) -> u64 {
-    // SAFETY: native code passes the live context of its run and a live handle `h`; `quick` and `id` are the fast and
+    // SAFETY: native code passes the live context of its run and a live handle `h`; `fast_paths` and `id` are the fast and
     // slow forms of one operation with a non-scalar result.
     unsafe {
-        let made = crate::quick::quick(ctx, quick, h, index, 0, 0, 0) as u64;
+        let made = crate::fast_paths::quick(ctx, quick, h, index, 0, 0, 0) as u64;
         let mut words = [h, index];
         match made {
             0 if slow(ctx, id, words.as_mut_ptr()) == 0 => words[0],
@@ -271,7 +271,7 @@ pub(crate) unsafe fn row(ctx: *mut Ctx, quick: u64, id: u64, h: u64, index: u64)
 ///
 /// # Safety
 /// `h` is a live handle of this run, and no reference to it exists.
-pub(crate) unsafe fn recount(h: *mut Handle, lent: &mut Value) {
+pub(crate) unsafe fn update_ownership(h: *mut Handle, lent: &mut Value) {
     *lent = Value::Unit;
     // SAFETY: by this function's contract, `h` is live and not borrowed.
     let h = unsafe { &mut *h };
@@ -340,12 +340,12 @@ pub(crate) unsafe fn constant(ctx: *mut Ctx, id: u64) -> *mut Handle {
     // SAFETY: native code passes the live context of its run; no other reference to it exists during this call.
     let ctx = unsafe { &mut *ctx };
     let v = ctx.tables().consts.get(id as usize).cloned().unwrap_or_default();
-    ctx.pool.wrap(v, Expect(0))
+    ctx.pool.wrap(v, ValueForm(0))
 }
 
 /// The address of a row in an array of boxes; its extents are written to `dims`. Null if there is no such row of rank
 /// `rank`.
-pub(crate) unsafe fn row_place(_: *mut Ctx, h: *const Handle, index: u64, rank: u64, dims: *mut i64) -> *const f64 {
+pub(crate) unsafe fn row_address(_: *mut Ctx, h: *const Handle, index: u64, rank: u64, dims: *mut i64) -> *const f64 {
     // SAFETY: native code passes a live handle, keeps its array alive while it reads the row, and `dims` has room for
     // `rank` extents.
     unsafe {
@@ -380,7 +380,7 @@ pub(crate) unsafe fn target(
     c: i64,
     d: i64,
 ) -> *mut Handle {
-    let expect = Expect(expect as u8);
+    let expect = ValueForm(expect as u8);
     // SAFETY: native code passes the live context of its run; `old` is null or a live handle of an array of the
     // requested shape.
     unsafe {
@@ -394,13 +394,13 @@ pub(crate) unsafe fn target(
 
 /// Copies a block of Floats into a new array of the given extents. Null if memory is exhausted.
 pub(crate) unsafe fn copied(ctx: *mut Ctx, data: *const f64, expect: u64, a: i64, b: i64, c: i64) -> *mut Handle {
-    let (expect, dims) = (Expect(expect as u8), [a, b, c]);
+    let (expect, dims) = (ValueForm(expect as u8), [a, b, c]);
     let dims = &dims[..expect.rank()];
     // SAFETY: native code passes the live context of its run; `data` is valid for reading as many Floats as the extents
     // multiply to.
     unsafe {
         let Some(h) = (*ctx).pool.floats(dims, expect) else { return std::ptr::null_mut() };
-        crate::moves::copy(data, (*h).data.cast(), dims.iter().product::<i64>() as usize);
+        crate::copy_blocks::copy(data, (*h).data.cast(), dims.iter().product::<i64>() as usize);
         h
     }
 }
@@ -412,7 +412,7 @@ pub(crate) unsafe fn target_row(ctx: *mut Ctx, old: *mut Handle, n: i64) -> *mut
         if !old.is_null() && (*old).rc == 1 && (*old).owned == 1 {
             return old;
         }
-        (*ctx).pool.floats(&[n], Expect::ROW).unwrap_or(std::ptr::null_mut())
+        (*ctx).pool.floats(&[n], ValueForm::ROW).unwrap_or(std::ptr::null_mut())
     }
 }
 
@@ -476,14 +476,14 @@ pub(crate) unsafe fn tanh_and_sech2(x: *mut f64, other: *mut f64, n: usize) {
 /// if it is a symbolic zero. Consumes a reference to `h`. Returns null, and consumes nothing, if there is no such
 /// array.
 pub(crate) unsafe fn own(ctx: *mut Ctx, h: *mut Handle, shape: *mut Handle, expect: u64) -> *mut Handle {
-    let expect = Expect(expect as u8);
+    let expect = ValueForm(expect as u8);
     // SAFETY: native code passes the live context of its run and live handles (`shape` may be null). The new array has
     // the product of `dims` elements, all of which are written.
     unsafe {
         let ctx = &mut *ctx;
         let n = |dims: &[i64]| dims.iter().product::<i64>() as usize;
-        let absent = h == ctx.pool.absent;
-        let dims: [i64; AXES] = match (absent, shape.is_null()) {
+        let symbolic_zero = h == ctx.pool.symbolic_zero;
+        let dims: [i64; AXES] = match (symbolic_zero, shape.is_null()) {
             (true, true) => return std::ptr::null_mut(),
             (true, false) if (*shape).data.is_null() || (*shape).dims[0] != expect.rank() as i64 => {
                 return std::ptr::null_mut();
@@ -498,10 +498,10 @@ pub(crate) unsafe fn own(ctx: *mut Ctx, h: *mut Handle, shape: *mut Handle, expe
         };
         let dims = &dims[..expect.rank()];
         let Some(new) = ctx.pool.floats(dims, expect) else { return std::ptr::null_mut() };
-        if absent {
+        if symbolic_zero {
             std::ptr::write_bytes((*new).data, 0, 8 * n(dims));
         } else {
-            crate::moves::copy((*h).data, (*new).data, 8 * n(dims));
+            crate::copy_blocks::copy((*h).data, (*new).data, 8 * n(dims));
         }
         ctx.pool.release(h);
         new

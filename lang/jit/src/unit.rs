@@ -1,7 +1,7 @@
 //! Selects the functions that are compiled together: a function and everything that it calls.
 
-use crate::split;
-use adl_interp::ir::native::Source;
+use crate::outline_loops;
+use adl_interp::ir::native::LoweredIr;
 use adl_ir::{Block, FnId, Function, Op};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -29,7 +29,7 @@ pub(crate) struct Unit {
 
 impl Unit {
     /// Collects the function at a place and all functions that it calls, directly or indirectly.
-    pub fn new(source: &Source, at: u32) -> Result<Unit, String> {
+    pub fn new(source: &LoweredIr, at: u32) -> Result<Unit, String> {
         let of_place: HashMap<u32, FnId> = source.places.iter().map(|(f, p)| (*p, *f)).collect();
         let first = *of_place.get(&at).ok_or("a function that is not lowered")?;
         let mut u = Unit { funcs: Vec::new(), index: HashMap::new(), tail_calls: false, recursive: false, parts: 0 };
@@ -68,7 +68,7 @@ impl Unit {
     /// Outlines the loops of the entry function if it is large.
     fn split(&mut self) {
         let next = FnId(self.index.keys().map(|f| f.0 + 1).max().unwrap_or(0));
-        let Some((first, parts)) = split::split(&self.funcs[0], next) else { return };
+        let Some((first, parts)) = outline_loops::split(&self.funcs[0], next) else { return };
         self.funcs[0] = Rc::new(first);
         for (k, f) in parts.into_iter().enumerate() {
             self.index.insert(FnId(next.0 + k as u32), self.funcs.len());
@@ -77,7 +77,7 @@ impl Unit {
     }
 
     /// Whether a function is an outlined loop. Errors in it report the frame of the entry function.
-    pub fn is_part(&self, k: usize) -> bool {
+    pub fn is_outlined(&self, k: usize) -> bool {
         k >= self.parts
     }
 }

@@ -68,7 +68,7 @@ fn errors_name_the_functions_that_they_leave() {
 /// A function with enough loops that they are outlined: each adds the sines of elements up to one that a callee reads.
 fn with_loops(loops: usize) -> String {
     let mut text = String::from(
-        "fn f0 inner (v0: []f64, v1: i64) -> (f64) { v2: f64 = index v0 [v1] v3: f64 = sin v2 return v3 }\nfn f1 outer (v0: []f64, v1: i64) -> (f64, []f64) { v2: f64 = 0.5 v3: str = \"no\" v4: []f64 = zero []f64 v6: []i64 = stack v1\n",
+        "fn f0 inner (v0: []f64, v1: i64) -> (f64) { v2: f64 = index v0 [v1] v3: f64 = sin v2 return v3 }\nfn f1 outer (v0: []f64, v1: i64) -> (f64, []f64) { v2: f64 = 0.5 v3: str = \"no\" v4: []f64 = zero []f64 v6: []i64 = array v1\n",
     );
     let (mut sum, mut array) = (2, 4);
     for k in 0..loops {
@@ -124,7 +124,7 @@ fn rows_that_loops_inside_make_stand_one_behind_the_other() {
 fn shapes_are_made_where_something_is_absent() {
     let text = "fn f0 f (v0: []f64, v1: i64, v2: f64) -> (f64, []f64) {
         v3: i64 = 3
-        v4: []i64 = stack v3
+        v4: []i64 = array v3
         v5: []f64 = zero []f64
         v6: []f64 = index_add v5 [v1] v2 shape v4
         v7: f64 = index v0 [v1] shape v4
@@ -437,9 +437,9 @@ const LISTS: &str = "data D0 List = Nil | Cons(f64, []i64, D0)
             v6: i64 = dim 0 v4 v7: f64 = to_f64 v6 v8: f64 = mul v7 v3 v9: f64 = call f0 (v5) v10: f64 = add v8 v9 return v10 } end
         return v1 }
     fn f1 f (v0: i64, v1: []i64, v2: D0) -> (D0, []D0, D0, f64, f64, f64) {
-        v3: D0, v4: i64 = loop for v0 carry (v2) (v5: i64, v6: D0) { v7: f64 = to_f64 v5 v8: D0 = con D0.1 v7 v1 v6 return v8 }
+        v3: D0, v4: i64 = loop for v0 carry (v2) (v5: i64, v6: D0) { v7: f64 = to_f64 v5 v8: D0 = construct D0.1 v7 v1 v6 return v8 }
         v9: f64 = call f0 (v3)
-        v10: []D0, v11: i64 = loop for v0 out (boxed) (v12: i64) { v13: f64 = to_f64 v12 v14: []i64 = slice v1 v12 v0 v15: []i64 = concat v14 v1 v16: D0 = con D0.1 v13 v15 v3 return v16 }
+        v10: []D0, v11: i64 = loop for v0 out (boxed) (v12: i64) { v13: f64 = to_f64 v12 v14: []i64 = slice v1 v12 v0 v15: []i64 = concat v14 v1 v16: D0 = construct D0.1 v13 v15 v3 return v16 }
         v17: f64, v18: i64 = loop for v0 reverse over (v10) out (sum) (v19: i64, v20: D0) { v21: f64 = call f0 (v20) return v21 }
         v22: i64 = 1 v23: D0 = index v10 [v22] v24: f64 = call f0 (v2)
         return v3, v10, v23, v9, v17, v24 }";
@@ -448,7 +448,7 @@ const LISTS: &str = "data D0 List = Nil | Cons(f64, []i64, D0)
 fn data_are_the_interpreters() {
     let (p, f) = program(LISTS);
     let con = |tag, fields: Vec<Value>| {
-        let con = adl_interp::ir::site::constructor(p.datas.first(), tag, fields.len());
+        let con = adl_interp::ir::op_site::constructor(p.datas.first(), tag, fields.len());
         Value::Data(std::rc::Rc::new(adl_interp::value::Data { con, fields }))
     };
     let nil = con(0, vec![]);
@@ -466,9 +466,9 @@ fn data_are_the_interpreters() {
 fn deep_data_take_no_stack() {
     let text = "data D0 List = Nil | Cons(f64, D0)
         fn f0 f (v0: i64) -> (D0) {
-        v1: D0 = con D0.0
-        v2: D0, v3: i64 = loop for v0 carry (v1) (v4: i64, v5: D0) { v6: f64 = to_f64 v4 v7: D0 = con D0.1 v6 v5 return v7 }
-        v8: D0, v9: i64 = loop for v0 carry (v1) (v10: i64, v11: D0) { v12: f64 = to_f64 v10 v13: D0 = con D0.1 v12 v11 return v13 }
+        v1: D0 = construct D0.0
+        v2: D0, v3: i64 = loop for v0 carry (v1) (v4: i64, v5: D0) { v6: f64 = to_f64 v4 v7: D0 = construct D0.1 v6 v5 return v7 }
+        v8: D0, v9: i64 = loop for v0 carry (v1) (v10: i64, v11: D0) { v12: f64 = to_f64 v10 v13: D0 = construct D0.1 v12 v11 return v13 }
         return v2 }";
     let (p, f) = program(text);
     let mut v = native(&p, f, vec![Value::Int(1_000_000)]).unwrap().remove(0);

@@ -6,7 +6,7 @@
 mod common;
 
 use adl_ad::Ad;
-use adl_interp::ir::reference::value_at as value;
+use adl_interp::ir::evaluator_values::value_at as value;
 use adl_interp::value::{Array, Buf, Value};
 use adl_ir::print::{Style, program};
 use adl_ir::{FnId, Program, Ty, generate};

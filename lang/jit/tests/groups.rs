@@ -39,7 +39,7 @@ fn functions_are_phases_of_a_loop() {
         v14: []f64 = sin v13
         v15: []f64 = cos v13
         v16: []f64 = mul v14 v15
-        v17: f64 = total v16
+        v17: f64 = sum_all v16
         return v4, v7, v12, v9, v17
       }";
     let (p, f) = program(text);
@@ -84,8 +84,7 @@ fn rows_are_read_before_they_change() {
     for function in ["neg", "tanh", "sigmoid"] {
         let (p, f) = program(&text.replace("FUNCTION", function));
         for n in [1, 6, 14, 300] {
-            let args =
-                |turns| [matrix(3, n, 0.9), matrix(3, n, 0.4), array::floats(numbers(n, 0.2)), Value::Int(turns)];
+            let args = |trip| [matrix(3, n, 0.9), matrix(3, n, 0.4), array::floats(numbers(n, 0.2)), Value::Int(trip)];
             both(&p, f, &args(0)).expect("values");
             both(&p, f, &args(3)).expect("values");
             // The row that is accumulated to is out of bounds.
@@ -98,7 +97,7 @@ fn rows_are_read_before_they_change() {
     }
 }
 
-/// A nested loop of which both levels collect rows. `LENGTH` is the length of a row, `TURNS` the trip count.
+/// A nested loop of which both levels collect rows. `LENGTH` is the length of a row, `ITERATIONS` the trip count.
 const COLLECTED: &str = "fn f0 f (v0: []f64, v1: i64, v2: i64) -> ([][]f64, []([]([]f64)), []([]([]f64)), []([]f64), f64) {
     v3: i64 = 0
     v4: i64 = 1
@@ -111,7 +110,7 @@ const COLLECTED: &str = "fn f0 f (v0: []f64, v1: i64, v2: i64) -> ([][]f64, []([
         v20: []f64 = mul v19 v19
         v21: []f64 = FUNCTION v20
         v22: []f64 = sub v21 v19
-        v23: f64 = total v22
+        v23: f64 = sum_all v22
         return v20, v22, v23
       }
       v24: []f64 = neg v0
@@ -127,18 +126,18 @@ const COLLECTED: &str = "fn f0 f (v0: []f64, v1: i64, v2: i64) -> ([][]f64, []([
 fn rows_stand_where_loops_collect_them() {
     // Rows of equal length; as many rows of different lengths; different numbers of rows; one row, then more.
     let lengths = ["add v2 v3", "add v2 v17", "add v2 v11"];
-    let turns = ["add v2 v3", "add v11 v3", "rem v11 v50", "add v11 v4"];
-    for (length, turns) in lengths.into_iter().flat_map(|l| turns.map(|t| (l, t))) {
+    let trip = ["add v2 v3", "add v11 v3", "rem v11 v50", "add v11 v4"];
+    for (length, trip) in lengths.into_iter().flat_map(|l| trip.map(|t| (l, t))) {
         for (function, reverse) in [("neg", ""), ("tanh", "reverse"), ("exp", "")] {
             let text = COLLECTED
                 .replace("LENGTH", length)
-                .replace("TURNS", turns)
+                .replace("TURNS", trip)
                 .replace("FUNCTION", function)
                 .replace("REVERSE", reverse);
             let (p, f) = program(&text);
             for (outer, inner) in [(0, 2), (1, 3), (4, 0), (5, 3), (9, 1)] {
                 both(&p, f, &[array::floats(numbers(20, 0.9)), Value::Int(outer), Value::Int(inner)])
-                    .unwrap_or_else(|e| panic!("{length}, {turns}: {e:?}"));
+                    .unwrap_or_else(|e| panic!("{length}, {trip}: {e:?}"));
             }
             // A slice is out of bounds.
             both(&p, f, &[array::floats(numbers(4, 0.9)), Value::Int(9), Value::Int(5)]).expect_err("an error");
@@ -164,11 +163,11 @@ fn outer_products_are_added_in_place() {
       }";
     let (p, f) = program(text);
     for (n, m) in [(1, 1), (3, 5), (20, 9)] {
-        for turns in [0, 1, 4] {
+        for trip in [0, 1, 4] {
             both(
                 &p,
                 f,
-                &[matrix(n, m, 0.9), array::floats(numbers(n, 0.2)), array::floats(numbers(m, 0.5)), Value::Int(turns)],
+                &[matrix(n, m, 0.9), array::floats(numbers(n, 0.2)), array::floats(numbers(m, 0.5)), Value::Int(trip)],
             )
             .expect("values");
         }

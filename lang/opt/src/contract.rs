@@ -14,7 +14,7 @@
 //! The numbers of rows and columns are known only at run time, so the original nest is kept as an alternative for
 //! small ones.
 
-use adl_ir::{Block, Builder, Cmp, Contract, Function, Lit, Loop, Op, Out, Stmt, Terms, Turns, Ty, Var};
+use adl_ir::{Block, Builder, Cmp, Contract, Function, Lit, Loop, Op, Out, Stmt, Terms, Trip, Ty, Var};
 use adl_prim::Bin;
 use std::collections::HashMap;
 
@@ -49,7 +49,7 @@ fn sums_in_loops(f: &Function, b: &Block, depth: usize) -> bool {
 /// The loop of a statement, with its trip count, if its iterations are independent.
 fn independent(s: &Stmt) -> Option<(&Loop, Var)> {
     let Op::Loop(l) = &s.op else { return None };
-    let Turns::For(n) = l.turns else { return None };
+    let Trip::Count(n) = l.trip else { return None };
     let plain = l.init.is_empty()
         && l.lin_init.is_empty()
         && l.lin_xs.is_empty()
@@ -75,7 +75,7 @@ struct Contractions {
 
 /// How a variable of a nest is defined.
 #[derive(Clone, Copy)]
-enum Def<'a> {
+enum NestDef<'a> {
     /// The index of a loop.
     Index,
     /// An element of an array (the first variable) at the index of a loop (the second).
@@ -89,7 +89,7 @@ enum Def<'a> {
 /// A nest of loops around a sum.
 struct Nest<'a> {
     /// The definition of each variable bound in the nest, and a bit set of the loops on which it depends.
-    defs: HashMap<Var, (Def<'a>, u8)>,
+    defs: HashMap<Var, (NestDef<'a>, u8)>,
     /// The index and the trip count of each loop, from the outermost inwards.
     loops: Vec<(Var, Var)>,
 }
@@ -99,7 +99,7 @@ const MORE: u8 = 128;
 
 /// A factor of the term, and the index of its rows (`None` for a vector).
 #[derive(Clone, Copy)]
-struct Side {
+struct Factor {
     v: Var,
     row: Option<usize>,
 }
@@ -111,16 +111,16 @@ impl<'a> Nest<'a> {
         for (k, (l, n)) in loops.iter().enumerate() {
             let (bit, index) = (1 << k, l.body.params[0]);
             nest.loops.push((index, *n));
-            nest.defs.insert(index, (Def::Index, bit));
+            nest.defs.insert(index, (NestDef::Index, bit));
             for (x, e) in l.xs.iter().zip(&l.body.params[1..]) {
                 let on = nest.on(*x) | bit;
-                nest.defs.insert(*e, (Def::Elem(*x, index), on));
+                nest.defs.insert(*e, (NestDef::Elem(*x, index), on));
             }
             for s in &l.body.stmts {
-                let mut on = if copied(f, s) { 0 } else { MORE };
+                let mut on = if may_recompute(f, s) { 0 } else { MORE };
                 s.op.each_operand(&mut |v| on |= nest.on(v));
                 for v in &s.outs {
-                    nest.defs.insert(*v, (if on & MORE == 0 { Def::Made(s) } else { Def::Other }, on));
+                    nest.defs.insert(*v, (if on & MORE == 0 { NestDef::Made(s) } else { NestDef::Other }, on));
                 }
             }
         }
@@ -140,8 +140,8 @@ impl<'a> Nest<'a> {
     fn place(&self, v: Var) -> Option<(Var, Vec<Var>)> {
         let (a, at) = match self.defs.get(&v) {
             None => return Some((v, Vec::new())),
-            Some((Def::Elem(a, i), _)) => (*a, vec![*i]),
-            Some((Def::Made(Stmt { op: Op::Index { a, at, .. }, .. }), _)) => (*a, at.clone()),
+            Some((NestDef::Elem(a, i), _)) => (*a, vec![*i]),
+            Some((NestDef::Made(Stmt { op: Op::Index { a, at, .. }, .. }), _)) => (*a, at.clone()),
             _ => return None,
         };
         let (a, mut to) = self.place(a)?;
@@ -150,9 +150,9 @@ impl<'a> Nest<'a> {
     }
 
     /// The factors of a sum's term, if they have the form of a contraction.
-    fn factors(&self, sum: &Loop) -> Option<(Terms, [Side; 2])> {
+    fn factors(&self, sum: &Loop) -> Option<(Terms, [Factor; 2])> {
         let last = self.loops.len() - 1;
-        let Some((Def::Made(Stmt { op: Op::Bin(by @ (Bin::Mul | Bin::Scale), x, y), .. }), _)) =
+        let Some((NestDef::Made(Stmt { op: Op::Bin(by @ (Bin::Mul | Bin::ScaleTangent), x, y), .. }), _)) =
             self.defs.get(&sum.body.results[0])
         else {
             return None;
@@ -160,7 +160,7 @@ impl<'a> Nest<'a> {
         let side = |v: Var| {
             let on = self.on(v) ^ (1 << last);
             let row = (0..last).find(|k| on == 1 << k);
-            (on == 0 || row.is_some()).then_some(Side { v, row })
+            (on == 0 || row.is_some()).then_some(Factor { v, row })
         };
         let sides = [side(*x)?, side(*y)?];
         let second = sides.iter().position(|s| s.row == Some(last - 1))?;
@@ -176,16 +176,16 @@ impl<'a> Nest<'a> {
 }
 
 /// An array, the indices at which the factor lies in it, and whether the next index runs over the terms.
-type Lies = (Var, Vec<Var>, bool);
+type FactorPlace = (Var, Vec<Var>, bool);
 
 impl Nest<'_> {
     /// The indices on which a factor depends, with their trip counts.
-    fn axes(&self, side: Side) -> Vec<(Var, Var)> {
+    fn axes(&self, side: Factor) -> Vec<(Var, Var)> {
         side.row.into_iter().chain([self.loops.len() - 1]).map(|k| self.loops[k]).collect()
     }
 
     /// The position of a factor, if it is an element of an array from outside of the nest.
-    fn lies(&self, f: &Function, side: Side) -> Option<Lies> {
+    fn factor_place(&self, f: &Function, side: Factor) -> Option<FactorPlace> {
         let way: Vec<Var> = self.axes(side).iter().map(|a| a.0).collect();
         let (a, at) = self.place(side.v).filter(|(a, at)| *f.ty(*a) == Ty::F64.array(at.len() as u32))?;
         let (before, last) = at.split_at(at.len().saturating_sub(way.len()));
@@ -195,7 +195,7 @@ impl Nest<'_> {
 }
 
 /// Whether a statement may be part of the computation of a factor.
-fn copied(f: &Function, s: &Stmt) -> bool {
+fn may_recompute(f: &Function, s: &Stmt) -> bool {
     let flat = s.outs.len() == 1 && s.lin_outs.is_empty() && f.ty(s.outs[0]).is_flat();
     match &s.op {
         Op::Lit(_) | Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) => flat,
@@ -205,15 +205,15 @@ fn copied(f: &Function, s: &Stmt) -> bool {
 }
 
 /// A sum that can become a contraction: the nest around it, its statement, and its factors.
-struct Found<'a> {
+struct ContractionSite<'a> {
     nest: Nest<'a>,
     sum: &'a Stmt,
     terms: Terms,
-    sides: [Side; 2],
+    sides: [Factor; 2],
 }
 
 /// The first sum of a nest that can become a contraction.
-fn found<'a>(f: &Function, s: &'a Stmt) -> Option<Found<'a>> {
+fn found<'a>(f: &Function, s: &'a Stmt) -> Option<ContractionSite<'a>> {
     let outer = collecting(s)?;
     let inner = outer.0.body.stmts.iter().filter_map(collecting);
     let deep = inner.flat_map(|l| l.0.body.stmts.iter().map(move |s| (vec![outer, l], s)));
@@ -230,10 +230,10 @@ fn found<'a>(f: &Function, s: &'a Stmt) -> Option<Found<'a>> {
         }
         let (terms, sides) = nest.factors(loops[loops.len() - 1].0)?;
         // Copying a matrix costs as much as multiplying it by one vector.
-        if loops.len() == 2 && !nest.lies(f, sides[1]).is_some_and(|(_, before, _)| before.is_empty()) {
+        if loops.len() == 2 && !nest.factor_place(f, sides[1]).is_some_and(|(_, before, _)| before.is_empty()) {
             return None;
         }
-        Some(Found { nest, sum, terms, sides })
+        Some(ContractionSite { nest, sum, terms, sides })
     })
 }
 
@@ -266,20 +266,20 @@ impl Contractions {
             return self.b.push(s);
         };
         self.changed = true;
-        let many = self.many(&found.nest);
+        let pays_off = self.pays_off(&found.nest);
         self.b.open();
-        let results = self.contracted(s, &found);
+        let results = self.emit_contraction(s, &found);
         let some = self.b.close(results, Vec::new());
         self.b.open();
         let rest = self.b.copy_stmt(s, &mut HashMap::new());
         let results = rest.outs.clone();
         self.b.push(rest);
         let few = self.b.close(results, Vec::new());
-        self.b.push(Stmt { op: Op::If(many, Box::new(some), Box::new(few)), ..s.clone() });
+        self.b.push(Stmt { op: Op::If(pays_off, Box::new(some), Box::new(few)), ..s.clone() });
     }
 
     /// Emits the condition under which a contraction pays off at run time.
-    fn many(&mut self, nest: &Nest) -> Var {
+    fn pays_off(&mut self, nest: &Nest) -> Var {
         let last = nest.loops.len() - 1;
         let no = self.b.lit(Lit::Bool(false));
         let mut all = None;
@@ -292,8 +292,8 @@ impl Contractions {
     }
 
     /// Emits the contraction and the rest of the nest. Returns the results.
-    fn contracted(&mut self, s: &Stmt, found: &Found) -> Vec<Var> {
-        let Found { nest, sum, terms, sides } = found;
+    fn emit_contraction(&mut self, s: &Stmt, found: &ContractionSite) -> Vec<Var> {
+        let ContractionSite { nest, sum, terms, sides } = found;
         let ((a, left), (b, right)) = (self.factor(nest, sides[0]), self.factor(nest, sides[1]));
         let [.., (i, m), (_, k)] = nest.loops[..] else { return Vec::new() };
         let (rank, n) = if nest.loops.len() == 2 { (1, self.b.int(1)) } else { (2, nest.loops[0].1) };
@@ -318,9 +318,9 @@ impl Contractions {
     }
 
     /// Emits a factor as an array. The Bool tells whether its first index runs over the terms.
-    fn factor(&mut self, nest: &Nest, side: Side) -> (Var, bool) {
+    fn factor(&mut self, nest: &Nest, side: Factor) -> (Var, bool) {
         let axes = nest.axes(side);
-        if let Some((a, at, turned)) = nest.lies(&self.b.func, side) {
+        if let Some((a, at, turned)) = nest.factor_place(&self.b.func, side) {
             let ty = Ty::F64.array(axes.len() as u32);
             return (if at.is_empty() { a } else { self.b.one(Op::Index { a, at, shape: None }, ty) }, turned);
         }
@@ -334,7 +334,7 @@ impl Contractions {
         for (rank, (_, n)) in axes.iter().rev().enumerate() {
             let body = self.b.close(vec![made], Vec::new());
             let l = Loop {
-                turns: Turns::For(*n),
+                trip: Trip::Count(*n),
                 reverse: false,
                 init: Vec::new(),
                 lin_init: Vec::new(),
@@ -360,10 +360,10 @@ impl Contractions {
             (Some((a, at)), _) if self.b.ty(a) == ty.scalar().array(at.len() as u32 + ty.rank()) => {
                 Op::Index { a, at: at.iter().map(|i| self.made(nest, *i, names)).collect(), shape: None }
             }
-            (_, Some((Def::Elem(a, i), _))) => {
+            (_, Some((NestDef::Elem(a, i), _))) => {
                 Op::Index { a: self.made(nest, *a, names), at: vec![self.made(nest, *i, names)], shape: None }
             }
-            (_, Some((Def::Made(s), _))) => {
+            (_, Some((NestDef::Made(s), _))) => {
                 let mut op = s.op.clone();
                 op.map_operands(&mut |v| self.made(nest, v, names));
                 op
@@ -380,7 +380,7 @@ impl Contractions {
 fn is_all(f: &Function, s: &Stmt, sum: Var) -> bool {
     let Some((l, _)) = collecting(s).filter(|(l, _)| l.outs == [Out::Collect]) else { return false };
     let result = l.body.results[0];
-    let simple = |s: &Stmt| copied(f, s) || s.outs.contains(&result);
+    let simple = |s: &Stmt| may_recompute(f, s) || s.outs.contains(&result);
     l.body.stmts.iter().all(simple)
         && (result == sum || l.body.stmts.iter().any(|s| s.outs.contains(&result) && is_all(f, s, sum)))
 }

@@ -14,11 +14,11 @@ const LARGEST: usize = 48;
 
 /// Statements seen so far, by text, one table for each open block.
 #[derive(Default)]
-pub struct Seen {
+pub struct SeenStmts {
     blocks: Vec<HashMap<String, Vec<Var>>>,
 }
 
-impl Seen {
+impl SeenStmts {
     /// Enters a block.
     pub fn open(&mut self) {
         self.blocks.push(HashMap::new());
@@ -59,7 +59,7 @@ fn key(f: &Function, op: &Op) -> Option<String> {
             if may_repeat(f, op, &mut LARGEST.clone()) =>
         {
             let (mut op, mut names) = (op.clone(), HashMap::new());
-            op.blocks_mut().into_iter().for_each(|b| number(b, &mut names));
+            op.blocks_mut().into_iter().for_each(|b| renumber_bound(b, &mut names));
             Some(format!("{op:?}"))
         }
         op if is_pure(op) => Some(plain(op)),
@@ -103,7 +103,7 @@ fn exact(op: &Op) -> bool {
 }
 
 /// Renumbers the variables that a block binds in binding order, and clears the spans.
-fn number(b: &mut Block, names: &mut HashMap<Var, Var>) {
+fn renumber_bound(b: &mut Block, names: &mut HashMap<Var, Var>) {
     let bind = |v: &mut Var, names: &mut HashMap<Var, Var>| {
         let new = Var(u32::MAX - names.len() as u32);
         names.insert(*v, new);
@@ -113,7 +113,7 @@ fn number(b: &mut Block, names: &mut HashMap<Var, Var>) {
     for s in &mut b.stmts {
         s.span = Span::default();
         s.op.map_operands(&mut |v| *names.get(&v).unwrap_or(&v));
-        s.op.blocks_mut().into_iter().for_each(|b| number(b, names));
+        s.op.blocks_mut().into_iter().for_each(|b| renumber_bound(b, names));
         s.outs.iter_mut().for_each(|v| bind(v, names));
     }
     b.results.iter_mut().for_each(|v| *v = *names.get(v).unwrap_or(v));

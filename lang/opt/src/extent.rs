@@ -11,7 +11,7 @@ const MOST: usize = 32;
 /// Known facts about shapes.
 #[derive(Default)]
 pub struct Extents {
-    /// Arrays of the same shape.
+    /// Zeros of the same shape.
     like: HashMap<Var, Vec<Var>>,
     /// The extent of the first axis.
     first: HashMap<Var, Var>,
@@ -38,13 +38,13 @@ impl Extents {
                     self.like.insert(*out, vec![*a]);
                 }
             }
-            Op::Bin(Bin::Scale, _, b) => self.alike(f, s, &[*b]),
+            Op::Bin(Bin::ScaleTangent, _, b) => self.alike(f, s, &[*b]),
             Op::Bin(_, a, b) | Op::Cmp(_, a, b) => self.alike(f, s, &[*a, *b]),
             Op::Loop(l) => {
                 let k = l.init.len();
-                if let Some(turns) = s.outs.last() {
+                if let Some(trip) = s.outs.last() {
                     self.first.extend(
-                        s.outs.iter().skip(k).zip(&l.outs).filter(|(_, o)| **o != Out::Sum).map(|(v, _)| (*v, *turns)),
+                        s.outs.iter().skip(k).zip(&l.outs).filter(|(_, o)| **o != Out::Sum).map(|(v, _)| (*v, *trip)),
                     );
                 }
             }

@@ -6,7 +6,7 @@
 //! does not copy these in each iteration.
 
 use crate::simplify::is_pure;
-use adl_ir::{Block, Cmp, Function, Lit, Op, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Cmp, Function, Lit, Op, Stmt, Trip, Ty, Var};
 use adl_prim::{Bin, Un};
 use std::collections::HashSet;
 
@@ -29,11 +29,11 @@ fn block(f: &mut Function, b: &mut Block, safe: &HashSet<Var>, zeros: &mut HashS
             block(f, part, safe, zeros);
         }
         if let Op::Loop(l) = &mut s.op {
-            if let Turns::While(c) = &mut l.turns {
+            if let Trip::While(c) = &mut l.trip {
                 out.extend(invariant(f, c, safe));
             }
             out.extend(invariant(f, &mut l.body, safe));
-            if let Turns::For(n) = l.turns {
+            if let Trip::Count(n) = l.trip {
                 first_elements(f, &mut l.body, n, zeros, &mut out);
             }
         }
@@ -52,10 +52,10 @@ fn first_elements(f: &mut Function, b: &mut Block, n: Var, zeros: &HashSet<Var>,
         s.op.each_operand(&mut |v| depends |= inside.contains(&v));
         match &mut s.op {
             Op::Slice { lo, hi, .. } if zeros.contains(lo) && s.lin_outs.is_empty() && !depends => {
-                let (turns, none) = (f.fresh(Ty::Bool, false), f.fresh(Ty::I64, false));
+                let (trip, none) = (f.fresh(Ty::Bool, false), f.fresh(Ty::I64, false));
                 let of = |outs, op| Stmt { outs: vec![outs], lin_outs: Vec::new(), op, span: s.span };
-                to.push(of(turns, Op::Cmp(Cmp::Gt, n, *lo)));
-                to.push(of(none, Op::Select(turns, *hi, *lo)));
+                to.push(of(trip, Op::Cmp(Cmp::Gt, n, *lo)));
+                to.push(of(none, Op::Select(trip, *hi, *lo)));
                 *hi = none;
                 to.push(s);
             }
@@ -75,13 +75,13 @@ fn invariant(f: &Function, b: &mut Block, safe: &HashSet<Var>) -> Vec<Stmt> {
         is_pure(&s.op) && never_fails(f, &s.op)
             || matches!(s.op, Op::Index { .. }) && s.outs.iter().all(|v| safe.contains(v))
     };
-    outwards(f, b, &mut HashSet::new(), &cannot_fail, &mut moved);
+    hoist_invariant(f, b, &mut HashSet::new(), &cannot_fail, &mut moved);
     moved
 }
 
 /// Moves the statements that depend on nothing in `inside` to `moved`. Out of branches, which may not be taken,
 /// only free operations are moved.
-fn outwards(
+fn hoist_invariant(
     f: &Function,
     b: &mut Block,
     inside: &mut HashSet<Var>,
@@ -98,9 +98,9 @@ fn outwards(
         }
         if let Op::If(..) | Op::Switch(..) = s.op {
             stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
-                s.op.blocks_mut()
-                    .into_iter()
-                    .for_each(|part| outwards(f, part, inside, &|s| cannot_fail(s) && free(&s.op), moved))
+                s.op.blocks_mut().into_iter().for_each(|part| {
+                    hoist_invariant(f, part, inside, &|s| cannot_fail(s) && costs_nothing(&s.op), moved)
+                })
             });
         }
         inside.extend(s.outs.iter().chain(&s.lin_outs));
@@ -109,7 +109,7 @@ fn outwards(
 }
 
 /// Operations that cost nothing: literals and extents.
-fn free(op: &Op) -> bool {
+fn costs_nothing(op: &Op) -> bool {
     matches!(op, Op::Lit(_) | Op::Dim(..) | Op::Shape(_))
 }
 
@@ -128,7 +128,7 @@ pub(crate) fn never_fails(f: &Function, op: &Op) -> bool {
         Op::Select(c, a, b) => scalar(c) && scalar(a) && scalar(b),
         Op::Convert(adl_ir::Conv::ToF64, _) => true,
         // An array of Ints, such as a shape.
-        Op::Stack { elems, .. } => !elems.is_empty() && elems.iter().all(|v| *f.ty(*v) == Ty::I64),
+        Op::ArrayLit { elems, .. } => !elems.is_empty() && elems.iter().all(|v| *f.ty(*v) == Ty::I64),
         Op::Dot(..) | Op::MatMul(..) | Op::Outer(..) => false,
         _ => false,
     }

@@ -8,7 +8,7 @@
 //! Not inlined: checkpoints, calls with a custom derivative rule (except by [`for_device`], after differentiation),
 //! calls with linear operands, and recursive functions.
 
-use crate::scalars::Sums;
+use crate::scalar_replacement::Sums;
 use adl_ad::explicit::renumber;
 use adl_ir::{Block, FnId, Function, Op, Program, Role, Stmt, Var};
 use adl_prim::Prim;
@@ -51,9 +51,9 @@ pub fn for_device(p: &Program, f: &mut Function) -> bool {
     !calls.is_empty() && within(p, f, LAST_GROWTH, calls, true)
 }
 
-fn within(p: &Program, f: &mut Function, growth: usize, calls: HashMap<FnId, usize>, ruled: bool) -> bool {
+fn within(p: &Program, f: &mut Function, growth: usize, calls: HashMap<FnId, usize>, with_rules: bool) -> bool {
     let mut body = std::mem::take(&mut f.body);
-    let mut i = Inliner { p, f, left: growth, calls, ruled, within: Vec::new(), names: HashMap::new() };
+    let mut i = Inliner { p, f, left: growth, calls, with_rules, within: Vec::new(), names: HashMap::new() };
     i.block(&mut body);
     let left = i.left;
     f.body = body;
@@ -80,7 +80,7 @@ struct Inliner<'a> {
     /// The number of call sites of each function; empty if only small functions are inlined.
     calls: HashMap<FnId, usize>,
     /// Whether functions with custom derivative rules are inlined too.
-    ruled: bool,
+    with_rules: bool,
     /// The functions whose bodies are being inlined, outermost first.
     within: Vec<FnId>,
     /// Renaming of the results of inlined calls.
@@ -121,7 +121,10 @@ impl Inliner<'_> {
     /// place of its parameters.
     fn callee(&mut self, s: &Stmt) -> Option<(FnId, Block)> {
         let Op::Call { f: g, args, lin_args, rule, checkpoint: false } = &s.op else { return None };
-        if (rule.is_some() && !self.ruled) || !lin_args.is_empty() || !s.lin_outs.is_empty() || self.within.contains(g)
+        if (rule.is_some() && !self.with_rules)
+            || !lin_args.is_empty()
+            || !s.lin_outs.is_empty()
+            || self.within.contains(g)
         {
             return None;
         }
@@ -140,7 +143,7 @@ impl Inliner<'_> {
             || contains(&callee.body, |op| matches!(op, Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. }));
         if !once
             && work(&callee.body) > SMALL
-            && (has_loops() || !crate::scalars::scalars(&mut (**callee).clone(), sums(callee)))
+            && (has_loops() || !crate::scalar_replacement::scalars(&mut (**callee).clone(), sums(callee)))
         {
             return None;
         }

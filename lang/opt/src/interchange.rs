@@ -32,7 +32,7 @@ fn turned(f: &mut Function, narrow: i64) -> bool {
     if !has_rows(f, &f.body) {
         return false;
     }
-    let mut t = Turn { b: Builder::on(f.clone()), filled: HashMap::new(), narrow, changed: false };
+    let mut t = Interchanger { b: Builder::on(f.clone()), filled: HashMap::new(), narrow, changed: false };
     let made = t.block(&f.body);
     if t.changed {
         *f = Function { body: made, ..t.b.func };
@@ -56,7 +56,7 @@ fn has_rows(f: &Function, b: &Block) -> bool {
     })
 }
 
-struct Turn {
+struct Interchanger {
     b: Builder,
     /// Variables bound to a literal, and arrays with one literal at all indices.
     filled: HashMap<Var, Lit>,
@@ -65,7 +65,7 @@ struct Turn {
     changed: bool,
 }
 
-impl Turn {
+impl Interchanger {
     fn block(&mut self, b: &Block) -> Block {
         self.b.open();
         self.b.adopt(&b.params, &b.lin_params);
@@ -90,7 +90,7 @@ impl Turn {
     fn learn(&mut self, s: &Stmt) {
         let known = match &s.op {
             Op::Lit(l) => Some(l.clone()),
-            Op::Replicate { a, .. } | Op::Spread { a, .. } => self.filled.get(a).cloned(),
+            Op::Replicate { a, .. } | Op::Broadcast { a, .. } => self.filled.get(a).cloned(),
             _ => None,
         };
         if let ([v], Some(l)) = (s.outs.as_slice(), known) {

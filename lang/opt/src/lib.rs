@@ -1,30 +1,30 @@
 //! The optimiser: passes from IR to IR. A pass never changes the meaning of a function: results have the same bits,
 //! and a computation that stays raises the same errors. Only results that are not used are no longer computed.
-//! Work, as the reference evaluator counts it, never grows (except by [`mod@elements`] for arrays of a few
+//! Work, as the reference evaluator counts it, never grows (except by [`mod@index_pushdown`] for arrays of a few
 //! elements).
 //!
-//! - [`across`]: interprocedural elimination of dead results and parameters.
+//! - [`ipo_dce`]: interprocedural elimination of dead results and parameters.
 //! - [`mod@inline`]: inlining.
 //! - [`mod@simplify`]: constant folding ([`fold`]), algebraic identities, extents traced to their origin ([`extent`]).
 //! - [`cse`]: common subexpression elimination.
 //! - [`mod@shapes`]: shape propagation, through loops and branches too.
-//! - [`mod@scalars`]: scalar replacement of small arrays, unrolling of short loops.
+//! - [`mod@scalar_replacement`]: scalar replacement of small arrays, unrolling of short loops.
 //! - [`mod@hoist`]: loop-invariant code motion.
-//! - [`mod@elements`]: index pushdown: elements of products and sums of arrays from elements of the operands.
+//! - [`mod@index_pushdown`]: index pushdown: elements of products and sums of arrays from elements of the operands.
 //! - [`mod@interchange`]: reductions, scans and histograms of rows as those of columns.
-//! - [`mod@rows`]: index pushdown for rows of rows.
+//! - [`mod@row_of_row`]: index pushdown for rows of rows.
 //! - [`mod@pointwise`]: arithmetic on entire vectors as loops. [`mod@device`]: the same for a device.
-//! - [`mod@direct`]: index pushdown for elements of rows that are read in more loops than the array has axes.
+//! - [`mod@row_element`]: index pushdown for elements of rows that are read in more loops than the array has axes.
 //! - [`mod@contract`]: recognition of contractions (sums of products).
-//! - [`mod@join`]: both halves of a gradient as one function.
-//! - [`mod@ranges`]: index-set splitting: a loop without boundary tests for the interior.
-//! - [`mod@flat`]: small matrices that loops collect, as flat rows of numbers.
-//! - [`mod@terms`]: sums over an index in the order of sums of arrays.
+//! - [`mod@fuse_halves`]: both halves of a gradient as one function.
+//! - [`mod@index_splitting`]: index-set splitting: a loop without boundary tests for the interior.
+//! - [`mod@flatten_rows`]: small matrices that loops collect, as flat rows of numbers.
+//! - [`mod@sum_order`]: sums over an index in the order of sums of arrays.
 //! - [`mod@fuse`]: loop fusion: map–map, map–reduce, map–scan, map–histogram, and maps side by side.
 //! - dead code elimination: [`adl_ad::dce`], which also covers components of reductions, outputs and carried values
 //!   of loops, and results of branches.
 //!
-//! [`across::trim`] comes first, on specialised code. There are five pipelines, each followed by the verifier in
+//! [`ipo_dce::trim`] comes first, on specialised code. There are five pipelines, each followed by the verifier in
 //! debug builds:
 //!
 //! - [`function`], before differentiation (J) and between J and unzipping (U): simplification with CSE, hoisting,
@@ -42,33 +42,33 @@
 //!
 //! What is *not* here: transformations that change the order of floating-point sums (except for devices); any IO.
 
-pub mod across;
 pub mod contract;
 mod copy;
 pub mod cse;
 pub mod device;
-pub mod direct;
-pub mod elements;
 pub mod extent;
-pub mod flat;
+pub mod flatten_rows;
 pub mod fold;
 pub mod fuse;
+pub mod fuse_halves;
 pub mod hoist;
+pub mod index_pushdown;
+pub mod index_splitting;
 pub mod inline;
 pub mod interchange;
-pub mod join;
+pub mod ipo_dce;
 pub mod pointwise;
-pub mod ranges;
-pub mod rows;
-pub mod scalars;
+pub mod row_element;
+pub mod row_of_row;
+pub mod scalar_replacement;
 pub mod shapes;
 pub mod simplify;
-pub mod terms;
-pub mod turns;
+pub mod sum_order;
+pub mod tail_calls;
 
 pub use fuse::straight;
 
-use adl_ad::Arrays;
+use adl_ad::Zeros;
 use adl_ir::{Function, Program};
 use fuse::For;
 use std::collections::HashSet;
@@ -77,28 +77,28 @@ use std::collections::HashSet;
 pub const ROUNDS: usize = 4;
 
 /// Optimises any function, whether it will be differentiated or not.
-pub fn function(p: &Program, f: &mut Function, arrays: Arrays) {
+pub fn function(p: &Program, f: &mut Function, arrays: Zeros) {
     inline::inline(p, f);
-    if arrays == Arrays::There {
-        elements::elements(f, elements::Order::Free);
+    if arrays == Zeros::Materialized {
+        index_pushdown::elements(f, index_pushdown::Order::Free);
     }
-    rows::rows(f);
+    row_of_row::rows(f);
     round(f, arrays);
-    if scalars::scalars(f, scalars::Sums::Kept) {
+    if scalar_replacement::scalars(f, scalar_replacement::Sums::Kept) {
         round(f, arrays);
     }
-    direct::direct(f);
+    row_element::read_elements_directly(f);
     check(p, f);
 }
 
-/// Optimises a function that is not differentiated. The order of all sums is kept ([`mod@terms`] establishes the
+/// Optimises a function that is not differentiated. The order of all sums is kept ([`mod@sum_order`] establishes the
 /// order that the language defines).
-pub fn plain(p: &Program, f: &mut Function, arrays: Arrays) {
+pub fn plain(p: &Program, f: &mut Function, arrays: Zeros) {
     inline::inline(p, f);
-    if arrays == Arrays::There {
-        elements::elements(f, elements::Order::Kept);
+    if arrays == Zeros::Materialized {
+        index_pushdown::elements(f, index_pushdown::Order::Kept);
     }
-    rows::rows(f);
+    row_of_row::rows(f);
     round(f, arrays);
     check(p, f);
 }
@@ -106,7 +106,7 @@ pub fn plain(p: &Program, f: &mut Function, arrays: Arrays) {
 /// The first phase of [`finish`]: inlining.
 pub fn inlined(p: &Program, f: &mut Function) {
     inline::finally(p, f);
-    round(f, Arrays::MayBeAbsent);
+    round(f, Zeros::Symbolic);
 }
 
 /// Optimises a function that is about to be lowered, after all differentiation.
@@ -126,12 +126,12 @@ pub fn finish_for_device(p: &Program, f: &mut Function) {
     // All code that collects small matrices is in the form of loops by now.
     if device::sides::sides(f) {
         check(p, f);
-        round(f, Arrays::MayBeAbsent);
+        round(f, Zeros::Symbolic);
         until_done(p, f, For::Device);
     }
     // Takes apart small arrays that fused loops carry.
-    if scalars::for_device(f) {
-        round(f, Arrays::MayBeAbsent);
+    if scalar_replacement::for_device(f) {
+        round(f, Zeros::Symbolic);
         check(p, f);
     }
 }
@@ -139,9 +139,9 @@ pub fn finish_for_device(p: &Program, f: &mut Function) {
 /// Optimises a function that has been through [`finish`] for native code.
 pub fn native(p: &Program, f: &mut Function) {
     until_done(p, f, For::Native);
-    if ranges::ranges(f) {
+    if index_splitting::split_loops(f) {
         check(p, f);
-        round(f, Arrays::MayBeAbsent);
+        round(f, Zeros::Symbolic);
         check(p, f);
     }
 }
@@ -149,52 +149,55 @@ pub fn native(p: &Program, f: &mut Function) {
 /// Optimises the output of [`native`] further if assertions establish that arguments are small. Returns whether
 /// there was anything to gain.
 pub fn small(p: &Program, f: &mut Function) -> bool {
-    if !scalars::scalars(f, scalars::Sums::Written) {
+    if !scalar_replacement::scalars(f, scalar_replacement::Sums::Written) {
         return false;
     }
     check(p, f);
-    round(f, Arrays::MayBeAbsent);
+    round(f, Zeros::Symbolic);
     until_done(p, f, For::Native);
     true
 }
 
 fn until_done(p: &Program, f: &mut Function, target: For) {
     if target != For::Native {
-        let apart =
-            if target == For::Device { scalars::for_device(f) } else { scalars::scalars(f, scalars::Sums::Written) };
+        let apart = if target == For::Device {
+            scalar_replacement::for_device(f)
+        } else {
+            scalar_replacement::scalars(f, scalar_replacement::Sums::Written)
+        };
         if apart {
-            round(f, Arrays::MayBeAbsent);
+            round(f, Zeros::Symbolic);
         }
         if contract::contract(f) {
-            round(f, Arrays::MayBeAbsent);
+            round(f, Zeros::Symbolic);
         }
     }
     if target == For::Device && interchange::for_device(f) {
         check(p, f);
-        round(f, Arrays::MayBeAbsent);
+        round(f, Zeros::Symbolic);
     }
     for _ in 0..ROUNDS {
         if !fuse::fuse(f, target) {
             break;
         }
         check(p, f);
-        round(f, Arrays::MayBeAbsent);
+        round(f, Zeros::Symbolic);
     }
     if target == For::Native {
         let turned = interchange::interchange(f);
-        if flat::flat(f) || turned {
+        if flatten_rows::flatten_matrices(f) || turned {
             check(p, f);
-            round(f, Arrays::MayBeAbsent);
+            round(f, Zeros::Symbolic);
         }
     }
     check(p, f);
 }
 
-fn round(f: &mut Function, arrays: Arrays) {
+fn round(f: &mut Function, arrays: Zeros) {
     simplify::simplify(f);
     let safe = match arrays {
-        Arrays::There => shapes::known(f),
-        Arrays::MayBeAbsent => HashSet::new(),
+        Zeros::Materialized => shapes::known(f),
+        Zeros::Symbolic => HashSet::new(),
     };
     hoist::hoist(f, &safe);
     simplify::simplify(f);

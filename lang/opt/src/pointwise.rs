@@ -1,4 +1,4 @@
-//! Turns arithmetic on entire vectors into loops over their elements, which are then fused ([`mod@crate::fuse`]).
+//! Trip arithmetic on entire vectors into loops over their elements, which are then fused ([`mod@crate::fuse`]).
 //! For native code, which vectorises such loops and stores only their outputs.
 //!
 //! ```text
@@ -10,7 +10,7 @@
 //! function that does anything else with arrays is left alone, because those operations would stand between the
 //! loops and prevent fusion.
 
-use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::{Bin, Prim};
 use adl_syntax::span::Span;
 use std::collections::HashMap;
@@ -28,7 +28,7 @@ pub fn pointwise(f: &mut Function) -> bool {
         return false;
     }
     let stmts = std::mem::take(&mut f.body.stmts);
-    let mut p = Pass {
+    let mut p = VectorLoops {
         f,
         out: Vec::with_capacity(2 * stmts.len()),
         extents: HashMap::new(),
@@ -38,7 +38,7 @@ pub fn pointwise(f: &mut Function) -> bool {
     stmts.into_iter().for_each(|s| p.stmt(s));
     let out = p.out;
     f.body.stmts = out;
-    crate::round(f, adl_ad::Arrays::There);
+    crate::round(f, adl_ad::Zeros::Materialized);
     true
 }
 
@@ -52,7 +52,8 @@ fn on_vectors(f: &Function, s: &Stmt) -> bool {
     match &s.op {
         Op::Un(_, a) => is_vector(f, *a),
         Op::Bin(op, a, b) => {
-            let known = matches!(op, Bin::Add | Bin::Sub | Bin::Mul | Bin::Div | Bin::Scale | Bin::Min | Bin::Max);
+            let known =
+                matches!(op, Bin::Add | Bin::Sub | Bin::Mul | Bin::Div | Bin::ScaleTangent | Bin::Min | Bin::Max);
             known && operand(a) && operand(b) && (is_vector(f, *a) || is_vector(f, *b))
         }
         _ => false,
@@ -68,7 +69,7 @@ fn suits(f: &Function, s: &Stmt) -> bool {
     match &s.op {
         Op::Lit(_) | Op::Dim(..) | Op::Prim(Prim::Assert, _) => true,
         Op::Replicate { a, .. } => *f.ty(*a) == Ty::F64,
-        Op::Sum { a, .. } | Op::Total { a, .. } => is_vector(f, *a),
+        Op::Sum { a, .. } | Op::SumAll { a, .. } => is_vector(f, *a),
         Op::Dot(a, b) => is_vector(f, *a) && is_vector(f, *b),
         Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..)
             if s.outs.iter().all(number) =>
@@ -79,7 +80,7 @@ fn suits(f: &Function, s: &Stmt) -> bool {
     }
 }
 
-struct Pass<'a> {
+struct VectorLoops<'a> {
     f: &'a mut Function,
     out: Vec<Stmt>,
     /// The lengths of vectors.
@@ -90,7 +91,7 @@ struct Pass<'a> {
     filled: HashMap<Var, (Var, Var)>,
 }
 
-impl Pass<'_> {
+impl VectorLoops<'_> {
     fn push(&mut self, op: Op, ty: Ty, span: Span) -> Var {
         let v = self.f.fresh(ty, false);
         self.out.push(Stmt { outs: vec![v], lin_outs: Vec::new(), op, span });
@@ -181,7 +182,7 @@ impl Pass<'_> {
         let stmt = Stmt { outs: vec![result], lin_outs: Vec::new(), op: op(&given), span: s.span };
         let body = Block { params, stmts: vec![stmt], results: vec![result], ..Block::default() };
         let l = Loop {
-            turns: Turns::For(n),
+            trip: Trip::Count(n),
             reverse: false,
             init: vec![],
             lin_init: vec![],
@@ -191,8 +192,8 @@ impl Pass<'_> {
             lin_outs: vec![],
             body,
         };
-        let turns = self.f.fresh(Ty::I64, false);
-        self.out.push(Stmt { outs: vec![*out, turns], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span });
+        let trip = self.f.fresh(Ty::I64, false);
+        self.out.push(Stmt { outs: vec![*out, trip], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span });
         self.extents.insert(*out, n);
     }
 }

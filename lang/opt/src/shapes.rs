@@ -9,14 +9,14 @@
 //!
 //! A symbolic zero has no shape, though the array to which it is added has one. [`known`] is for functions called
 //! without symbolic zeros, and skips functions that create some. [`known_beside_zeros`] tracks which variables may
-//! be symbolic zeros ([`absent`]) and derives nothing from those.
+//! be symbolic zeros ([`symbolic_zeros`]) and derives nothing from those.
 
-mod absent;
 mod bounds;
+mod symbolic_zeros;
 
-use adl_ir::{Block, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::Prim;
-use bounds::Bounds;
+use bounds::IndexBounds;
 use std::collections::{HashMap, HashSet};
 
 /// Largest rank for which the shape of an array is written out element by element if it is also the shape of
@@ -39,7 +39,7 @@ type Form = Vec<Extent>;
 
 /// Replaces `shape` and `dim` by what is known. Returns the results of `index` statements that cannot fail.
 pub fn known(f: &mut Function) -> HashSet<Var> {
-    if makes_absent(&f.body, f) {
+    if makes_symbolic_zero(&f.body, f) {
         return HashSet::new();
     }
     all(f, false)
@@ -47,15 +47,15 @@ pub fn known(f: &mut Function) -> HashSet<Var> {
 
 /// The same for a function that is called without symbolic zeros but may create some.
 pub fn known_beside_zeros(f: &mut Function) -> HashSet<Var> {
-    let zeros = makes_absent(&f.body, f);
+    let zeros = makes_symbolic_zero(&f.body, f);
     all(f, zeros)
 }
 
 fn all(f: &mut Function, zeros: bool) -> HashSet<Var> {
-    let mut k = Known {
+    let mut k = ShapeAnalysis {
         f,
         zeros,
-        absent: HashSet::new(),
+        symbolic_zero: HashSet::new(),
         forms: HashMap::new(),
         level: HashMap::new(),
         now: 0,
@@ -65,7 +65,7 @@ fn all(f: &mut Function, zeros: bool) -> HashSet<Var> {
         facts: Vec::new(),
         found: HashMap::new(),
         safe: HashSet::new(),
-        bounds: Bounds::default(),
+        bounds: IndexBounds::default(),
         stacks: HashMap::new(),
     };
     for v in &f.body.params {
@@ -81,10 +81,14 @@ fn all(f: &mut Function, zeros: bool) -> HashSet<Var> {
 }
 
 /// Whether a non-linear value may be a symbolic zero.
-fn makes_absent(b: &Block, f: &Function) -> bool {
+fn makes_symbolic_zero(b: &Block, f: &Function) -> bool {
     b.stmts.iter().any(|s| {
-        let absent = matches!(s.op, Op::Zero(_)) && s.outs.iter().any(|v| f.ty(*v).rank() > 0 || !f.ty(*v).is_flat());
-        absent || stacker::maybe_grow(64 * 1024, 1024 * 1024, || s.op.blocks().into_iter().any(|b| makes_absent(b, f)))
+        let symbolic_zero =
+            matches!(s.op, Op::Zero(_)) && s.outs.iter().any(|v| f.ty(*v).rank() > 0 || !f.ty(*v).is_flat());
+        symbolic_zero
+            || stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+                s.op.blocks().into_iter().any(|b| makes_symbolic_zero(b, f))
+            })
     })
 }
 
@@ -100,7 +104,7 @@ fn write(f: &mut Function, b: &mut Block, found: &HashMap<Var, Form>) {
                 s.op = match (&s.op, whole(f, form).filter(|_| form.len() > WRITTEN)) {
                     (Op::Shape(_), Some(a)) => Op::Shape(a),
                     (Op::Shape(_), None) => {
-                        Op::Stack { elems: form.iter().map(|e| int(f, *e, &s, &mut out)).collect(), shape: None }
+                        Op::ArrayLit { elems: form.iter().map(|e| int(f, *e, &s, &mut out)).collect(), shape: None }
                     }
                     (_, _) => match form[0] {
                         Extent::Lit(n) => Op::Lit(Lit::I64(n)),
@@ -135,12 +139,12 @@ fn int(f: &mut Function, e: Extent, like: &Stmt, out: &mut Vec<Stmt>) -> Var {
     v
 }
 
-struct Known<'a> {
+struct ShapeAnalysis<'a> {
     f: &'a Function,
     forms: HashMap<Var, Form>,
     /// Whether the function creates symbolic zeros, and which variables may be some.
     zeros: bool,
-    absent: HashSet<Var>,
+    symbolic_zero: HashSet<Var>,
     /// The block depth at which each variable is bound.
     level: HashMap<Var, usize>,
     now: usize,
@@ -154,12 +158,12 @@ struct Known<'a> {
     /// Results: a form for each `shape`, one extent for each `dim`.
     found: HashMap<Var, Form>,
     safe: HashSet<Var>,
-    bounds: Bounds,
+    bounds: IndexBounds,
     /// Elements of arrays of Ints.
     stacks: HashMap<Var, Vec<Var>>,
 }
 
-impl Known<'_> {
+impl ShapeAnalysis<'_> {
     fn rank(&self, v: Var) -> u32 {
         self.f.ty(v).rank()
     }
@@ -169,7 +173,7 @@ impl Known<'_> {
         self.level.insert(v, self.now);
         self.ints.remove(&v);
         self.equal.remove(&v);
-        self.absent.remove(&v);
+        self.symbolic_zero.remove(&v);
         self.forms.insert(v, (0..self.rank(v)).map(|k| Extent::Of(v, k)).collect());
     }
 
@@ -189,7 +193,7 @@ impl Known<'_> {
     }
 
     /// The value of an extent, if it is known by definition or by assertions at most `within` blocks deep.
-    fn number(&self, e: Extent, within: usize) -> Option<i64> {
+    fn known_value(&self, e: Extent, within: usize) -> Option<i64> {
         let mut e = e;
         // Each fact leads to a variable bound further out or to a literal.
         for _ in 0..=self.facts.len() {
@@ -249,12 +253,12 @@ impl Known<'_> {
             Op::Switch(_, arms) => self.branches(s, &arms.iter().collect::<Vec<_>>()),
             Op::Loop(l) => self.looped(s, l),
             Op::Soac(_) | Op::ReduceByIndex { .. } => {
-                self.made_absent(s);
-                let absent = self.reads_absent(&s.op);
-                s.op.blocks().into_iter().for_each(|b| self.operator(b, absent));
+                self.note_symbolic_zeros(s);
+                let symbolic_zero = self.reads_symbolic_zero(&s.op);
+                s.op.blocks().into_iter().for_each(|b| self.operator(b, symbolic_zero));
             }
             op => {
-                self.made_absent(s);
+                self.note_symbolic_zeros(s);
                 if let [out] = s.outs[..] {
                     self.simple(op, out);
                 }
@@ -265,17 +269,17 @@ impl Known<'_> {
         }
     }
 
-    fn operator(&mut self, b: &Block, absent: bool) {
+    fn operator(&mut self, b: &Block, symbolic_zero: bool) {
         self.now += 1;
         b.params.iter().for_each(|v| self.own(*v));
-        self.are_absent(b.params.iter().filter(|_| absent));
+        self.may_be_symbolic_zeros(b.params.iter().filter(|_| symbolic_zero));
         self.now -= 1;
         self.inner(b);
     }
 
     /// Gives a variable a form, if the rank agrees.
     fn is(&mut self, v: Var, form: Form) {
-        if form.len() == self.rank(v) as usize && !self.absent.contains(&v) {
+        if form.len() == self.rank(v) as usize && !self.symbolic_zero.contains(&v) {
             self.forms.insert(v, form);
         }
     }
@@ -288,7 +292,7 @@ impl Known<'_> {
             Op::Cmp(c, a, b) if self.rank(*a) + self.rank(*b) == 0 && *self.f.ty(*a) == Ty::I64 => {
                 self.compared(*c, (*a, *b), out)
             }
-            Op::Stack { elems, .. } if elems.iter().all(|v| *self.f.ty(*v) == Ty::I64) => {
+            Op::ArrayLit { elems, .. } if elems.iter().all(|v| *self.f.ty(*v) == Ty::I64) => {
                 self.stacks.insert(out, elems.clone());
                 self.is(out, vec![Extent::Lit(elems.len() as i64)]);
             }
@@ -310,7 +314,7 @@ impl Known<'_> {
                 self.is(out, [&[Extent::Of(out, 0)], self.form(*a).get(1..).unwrap_or_default()].concat())
             }
             op => {
-                if let Some(form) = self.made(op) {
+                if let Some(form) = self.form_of_result(op) {
                     self.is(out, form);
                 }
             }
@@ -322,7 +326,7 @@ impl Known<'_> {
         let Some(e) = self.form(a).get(axis as usize).copied() else { return };
         self.ints.insert(out, e);
         self.found.remove(&out);
-        let literal = self.number(e, self.now).map(Extent::Lit);
+        let literal = self.known_value(e, self.now).map(Extent::Lit);
         if self.depth(e) < self.now || literal.is_some() {
             self.found.insert(out, vec![literal.unwrap_or(e)]);
         }
@@ -339,7 +343,7 @@ impl Known<'_> {
     }
 
     /// The form of the result of an operation without blocks.
-    fn made(&self, op: &Op) -> Option<Form> {
+    fn form_of_result(&self, op: &Op) -> Option<Form> {
         let form = |v: &Var| self.form(*v);
         let first = |n: Extent, rest: Form| [vec![self.plain(n)], rest].concat();
         Some(match op {
@@ -367,7 +371,7 @@ impl Known<'_> {
                 out
             }
             Op::Replicate { n, a } => first(Extent::Is(*n), form(a)),
-            Op::Stack { elems, .. } => first(Extent::Lit(elems.len() as i64), form(elems.first()?)),
+            Op::ArrayLit { elems, .. } => first(Extent::Lit(elems.len() as i64), form(elems.first()?)),
             Op::Gather { a, at, .. } => [form(at), form(a).get(1..)?.to_vec()].concat(),
             Op::Sum { a, .. } => form(a).get(1..)?.to_vec(),
             Op::Reshape { to, .. } => self.stacks.get(to)?.iter().map(|n| self.plain(Extent::Is(*n))).collect(),
@@ -389,7 +393,7 @@ impl Known<'_> {
     }
 
     /// Whether a form refers only to variables that are visible in the current block.
-    fn stands_here(&self, form: &Form) -> bool {
+    fn is_visible(&self, form: &Form) -> bool {
         form.iter().all(|e| self.depth(*e) <= self.now)
     }
 
@@ -399,18 +403,23 @@ impl Known<'_> {
             self.now += 1;
             b.params.iter().for_each(|v| self.own(*v));
             // Data may contain symbolic zeros.
-            self.are_absent(&b.params);
+            self.may_be_symbolic_zeros(&b.params);
             self.now -= 1;
             self.inner(b);
-            let absent: Vec<Var> =
-                s.outs.iter().zip(&b.results).filter(|(_, r)| self.absent.contains(r)).map(|(v, _)| *v).collect();
-            self.absent.extend(absent);
+            let symbolic_zero: Vec<Var> = s
+                .outs
+                .iter()
+                .zip(&b.results)
+                .filter(|(_, r)| self.symbolic_zero.contains(r))
+                .map(|(v, _)| *v)
+                .collect();
+            self.symbolic_zero.extend(symbolic_zero);
             forms.push(b.results.iter().map(|r| self.form(*r)).collect());
         }
         for (k, v) in s.outs.iter().enumerate() {
             let mut of = forms.iter().filter_map(|f| f.get(k));
             if let Some(form) = of.next().cloned() {
-                if of.all(|g| *g == form) && self.stands_here(&form) {
+                if of.all(|g| *g == form) && self.is_visible(&form) {
                     self.is(*v, form);
                 }
             }
@@ -421,41 +430,43 @@ impl Known<'_> {
         let k = l.init.len();
         let mut keeps: Vec<bool> = vec![self.loops < DEEPEST; k];
         self.loops += 1;
-        let mut absent: Vec<bool> = l.init.iter().map(|v| self.absent.contains(v)).collect();
-        let mut results = self.turn(l, &keeps, &absent);
+        let mut symbolic_zero: Vec<bool> = l.init.iter().map(|v| self.symbolic_zero.contains(v)).collect();
+        let mut results = self.iteration(l, &keeps, &symbolic_zero);
         // An assumption about one carried value may have been refuted only because of a wrong assumption about
         // another. Assumptions are only ever dropped, so this terminates.
         loop {
             let wrong: Vec<usize> =
                 (0..k).filter(|i| keeps[*i] && results.get(*i) != Some(&self.form(l.init[*i]))).collect();
             let more: Vec<usize> = (0..k)
-                .filter(|i| !absent[*i] && l.body.results.get(*i).is_some_and(|r| self.absent.contains(r)))
+                .filter(|i| {
+                    !symbolic_zero[*i] && l.body.results.get(*i).is_some_and(|r| self.symbolic_zero.contains(r))
+                })
                 .collect();
             if wrong.is_empty() && more.is_empty() {
                 break;
             }
             wrong.iter().for_each(|i| keeps[*i] = false);
-            more.iter().for_each(|i| absent[*i] = true);
-            results = self.turn(l, &keeps, &absent);
+            more.iter().for_each(|i| symbolic_zero[*i] = true);
+            results = self.iteration(l, &keeps, &symbolic_zero);
         }
         self.loops -= 1;
-        self.left_absent(s, l, &absent);
+        self.loop_symbolic_zeros(s, l, &symbolic_zero);
         for (i, v) in s.outs.iter().take(k).enumerate().filter(|(i, _)| keeps[*i]) {
             self.is(*v, self.form(l.init[i]));
         }
-        let Some(turns) = s.outs.last() else { return };
-        if let Turns::For(n) = l.turns {
-            self.bounds.turns.insert(*turns, n);
+        let Some(trip) = s.outs.last() else { return };
+        if let Trip::Count(n) = l.trip {
+            self.bounds.trip.insert(*trip, n);
             // A loop with a negative trip count runs zero times, so only non-negative literals are used.
             if let Some(Extent::Lit(n)) = self.ints.get(&n).filter(|e| matches!(e, Extent::Lit(0..))) {
-                self.ints.insert(*turns, Extent::Lit(*n));
+                self.ints.insert(*trip, Extent::Lit(*n));
             }
         }
         for ((v, o), form) in s.outs.iter().skip(k).zip(&l.outs).zip(results.iter().skip(k)) {
-            let n = self.plain(Extent::Is(*turns));
+            let n = self.plain(Extent::Is(*trip));
             match o {
-                Out::Sum if self.stands_here(form) => self.is(*v, form.clone()),
-                Out::Collect if self.stands_here(form) => self.is(*v, [vec![n], form.clone()].concat()),
+                Out::Sum if self.is_visible(form) => self.is(*v, form.clone()),
+                Out::Collect if self.is_visible(form) => self.is(*v, [vec![n], form.clone()].concat()),
                 _ => {}
             }
         }
@@ -463,18 +474,23 @@ impl Known<'_> {
 
     /// Processes the body of a loop, assuming that the values in `keeps` have their initial form. Returns the forms
     /// of its results.
-    fn turn(&mut self, l: &Loop, keeps: &[bool], absent: &[bool]) -> Vec<Form> {
+    fn iteration(&mut self, l: &Loop, keeps: &[bool], symbolic_zero: &[bool]) -> Vec<Form> {
         self.now += 1;
         l.body.params.iter().for_each(|v| self.own(*v));
-        if let (Turns::For(n), Some(i)) = (&l.turns, l.body.params.first()) {
+        if let (Trip::Count(n), Some(i)) = (&l.trip, l.body.params.first()) {
             self.bounds.below.insert(*i, *n);
         }
         let k = l.init.len();
         let skip = l.body.params.len().saturating_sub(k + l.xs.len());
         let (carried, elements) = l.body.params[skip..].split_at(k.min(l.body.params.len() - skip));
-        self.are_absent(carried.iter().zip(absent).filter(|(_, a)| **a).map(|(p, _)| p));
-        self.are_absent(
-            elements.iter().zip(&l.xs).filter(|(_, x)| self.absent.contains(x)).map(|(p, _)| p).collect::<Vec<_>>(),
+        self.may_be_symbolic_zeros(carried.iter().zip(symbolic_zero).filter(|(_, a)| **a).map(|(p, _)| p));
+        self.may_be_symbolic_zeros(
+            elements
+                .iter()
+                .zip(&l.xs)
+                .filter(|(_, x)| self.symbolic_zero.contains(x))
+                .map(|(p, _)| p)
+                .collect::<Vec<_>>(),
         );
         for ((p, x), _) in carried.iter().zip(&l.init).zip(keeps).filter(|(_, keep)| **keep) {
             self.is(*p, self.form(*x));
@@ -484,10 +500,10 @@ impl Known<'_> {
             self.is(*p, form.get(1..).unwrap_or_default().to_vec());
         }
         self.now -= 1;
-        if let Turns::While(c) = &l.turns {
+        if let Trip::While(c) = &l.trip {
             self.now += 1;
             c.params.iter().for_each(|v| self.own(*v));
-            self.are_absent(c.params.iter().zip(absent).filter(|(_, a)| **a).map(|(p, _)| p));
+            self.may_be_symbolic_zeros(c.params.iter().zip(symbolic_zero).filter(|(_, a)| **a).map(|(p, _)| p));
             for ((p, x), _) in c.params.iter().zip(&l.init).zip(keeps).filter(|(_, keep)| **keep) {
                 self.is(*p, self.form(*x));
             }

@@ -2,10 +2,10 @@
 //! that equal the index or are constant. The same traversal folds constants ([`crate::fold`]), traces extents
 //! ([`crate::extent`]) and eliminates common subexpressions ([`crate::cse`]).
 
-use crate::cse::Seen;
+use crate::cse::SeenStmts;
 use crate::extent::Extents;
 use crate::fold::Lits;
-use adl_ir::{Block, Conv, Function, Lit, Loop, Op, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Conv, Function, Lit, Loop, Op, Stmt, Trip, Ty, Var};
 use adl_prim::{Bin, Prim, Un};
 use std::collections::{HashMap, HashSet};
 
@@ -18,7 +18,7 @@ pub fn simplify(f: &mut Function) {
         params,
         names: HashMap::new(),
         lits: Lits::default(),
-        seen: Seen::default(),
+        seen: SeenStmts::default(),
         extents: Extents::default(),
         defs: HashMap::new(),
     };
@@ -33,7 +33,7 @@ struct Simplifier<'a> {
     /// Replacements of variables.
     names: HashMap<Var, Var>,
     lits: Lits,
-    seen: Seen,
+    seen: SeenStmts,
     extents: Extents,
     /// Definitions that later rules look at: involutions, and arrays of one element.
     defs: HashMap<Var, Op>,
@@ -62,7 +62,7 @@ impl Simplifier<'_> {
             {
                 continue;
             }
-            if let Some(b) = self.taken(&mut s) {
+            if let Some(b) = self.known_arm(&mut s) {
                 self.stmts(b.stmts, out);
                 for (v, r) in
                     s.outs.iter().zip(&b.results).chain(s.lin_outs.iter().zip(&b.lin_results)).filter(|(v, r)| v != r)
@@ -79,10 +79,10 @@ impl Simplifier<'_> {
                 self.block(part);
                 self.seen.close();
             }
-            if let (Op::Loop(l), Some(turns)) = (&s.op, s.outs.last()) {
-                if let Turns::For(n) = l.turns {
+            if let (Op::Loop(l), Some(trip)) = (&s.op, s.outs.last()) {
+                if let Trip::Count(n) = l.trip {
                     if self.lits.int(n).is_some_and(|n| n >= 0) || matches!(self.defs.get(&n), Some(Op::Dim(..))) {
-                        self.names.insert(*turns, n);
+                        self.names.insert(*trip, n);
                     }
                 }
             }
@@ -91,9 +91,9 @@ impl Simplifier<'_> {
     }
 
     /// The arm of a branch on a known condition, or the only iteration of a loop with trip count 1.
-    fn taken(&mut self, s: &mut Stmt) -> Option<Block> {
+    fn known_arm(&mut self, s: &mut Stmt) -> Option<Block> {
         match &mut s.op {
-            Op::Loop(l) => self.once(l, &s.outs),
+            Op::Loop(l) => self.single_iteration(l, &s.outs),
             Op::If(c, a, b) => match self.lits.get(*c) {
                 Some(Lit::Bool(true)) => Some(std::mem::take(a)),
                 Some(Lit::Bool(false)) => Some(std::mem::take(b)),
@@ -104,8 +104,8 @@ impl Simplifier<'_> {
     }
 
     /// The body of a loop with trip count 1, if nothing is linear or collected and its elements are known.
-    fn once(&mut self, l: &mut Loop, outs: &[Var]) -> Option<Block> {
-        let Turns::For(n) = l.turns else { return None };
+    fn single_iteration(&mut self, l: &mut Loop, outs: &[Var]) -> Option<Block> {
+        let Trip::Count(n) = l.trip else { return None };
         let linear =
             !(l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty() && l.body.lin_params.is_empty());
         if self.lits.int(n) != Some(1) || linear || !l.outs.is_empty() {
@@ -114,24 +114,24 @@ impl Simplifier<'_> {
         let mut elements = Vec::new();
         for x in &l.xs {
             match self.defs.get(x) {
-                Some(Op::Stack { elems, .. }) => elements.push(*elems.first()?),
+                Some(Op::ArrayLit { elems, .. }) => elements.push(*elems.first()?),
                 _ => return None,
             }
         }
         let mut b = std::mem::take(&mut l.body);
-        let (index, turns) = (*b.params.first()?, *outs.last()?);
+        let (index, trip) = (*b.params.first()?, *outs.last()?);
         let span = b.stmts.first().map(|s| s.span).unwrap_or_default();
         let int = |n: i64, v: Var| Stmt { op: Op::Lit(Lit::I64(n)), outs: vec![v], lin_outs: Vec::new(), span };
         self.names.extend(b.params.iter().skip(1).copied().zip(l.init.iter().copied().chain(elements)));
         b.stmts.insert(0, int(0, index));
-        b.stmts.push(int(1, turns));
-        b.results.push(turns);
+        b.stmts.push(int(1, trip));
+        b.results.push(trip);
         Some(b)
     }
 
     /// Removes loop elements that equal the index, are constant, or occur twice.
     fn elements(&mut self, l: &mut Loop) {
-        let (Some(index), Turns::For(n)) = (l.body.params.first().copied(), &l.turns) else { return };
+        let (Some(index), Trip::Count(n)) = (l.body.params.first().copied(), &l.trip) else { return };
         let (n, k) = (*n, 1 + l.init.len());
         let mut i = 0;
         while i < l.xs.len() {
@@ -175,8 +175,8 @@ impl Simplifier<'_> {
                 | Op::Transpose(_)
                 | Op::Prim(Prim::Iota, _)
                 | Op::Replicate { .. }
-                | Op::Spread { .. }
-                | Op::Stack { .. }
+                | Op::Broadcast { .. }
+                | Op::ArrayLit { .. }
                 | Op::Dim(..) => {
                     self.defs.insert(out, s.op.clone());
                 }
@@ -202,7 +202,7 @@ impl Simplifier<'_> {
         let Op::Bin(bin, a, b) = op else { return };
         match bin {
             Bin::Pow if self.lits.is(*b, 2.0) => *op = Op::Bin(Bin::Mul, *a, *a),
-            Bin::Mul | Bin::Scale | Bin::Div => {
+            Bin::Mul | Bin::ScaleTangent | Bin::Div => {
                 if let Some(x) = self.everywhere(*a, *b) {
                     *a = x;
                 } else if let Some(x) = self.everywhere(*b, *a) {
@@ -215,7 +215,7 @@ impl Simplifier<'_> {
 
     /// The number that a constant array contains, if it has the shape of the other operand.
     fn everywhere(&self, a: Var, other: Var) -> Option<Var> {
-        let (Op::Replicate { a: x, .. } | Op::Spread { a: x, .. }) = self.defs.get(&a)? else { return None };
+        let (Op::Replicate { a: x, .. } | Op::Broadcast { a: x, .. }) = self.defs.get(&a)? else { return None };
         (self.f.ty(*x).rank() == 0 && self.f.ty(a).rank() == self.f.ty(other).rank()).then_some(*x)
     }
 
@@ -235,14 +235,14 @@ impl Simplifier<'_> {
         let none = |v: Var| self.lits.int(v) == Some(0);
         let kept = |v: Var, other: Var| (self.f.ty(v).rank() >= self.f.ty(other).rank()).then_some(v);
         match op {
-            Op::Bin(Bin::Mul | Bin::Scale, a, b) if one(*a) => kept(*b, *a),
-            Op::Bin(Bin::Mul | Bin::Scale | Bin::Div | Bin::Pow, a, b) if one(*b) => kept(*a, *b),
+            Op::Bin(Bin::Mul | Bin::ScaleTangent, a, b) if one(*a) => kept(*b, *a),
+            Op::Bin(Bin::Mul | Bin::ScaleTangent | Bin::Div | Bin::Pow, a, b) if one(*b) => kept(*a, *b),
             Op::Bin(Bin::Add, a, b) if none(*a) => kept(*b, *a),
             Op::Bin(Bin::Add | Bin::Sub, a, b) if none(*b) => kept(*a, *b),
             Op::Bin(Bin::Min | Bin::Max, a, b) if a == b => Some(*a),
             Op::Bin(Bin::Max, a, b) if none(*b) && matches!(self.defs.get(a), Some(Op::Dim(..))) => Some(*a),
             Op::Un(Un::Powi(1), a) => Some(*a),
-            Op::Un(Un::Neg, a) | Op::Not(a) | Op::Reverse(a) | Op::Transpose(a) => self.twice(op, *a),
+            Op::Un(Un::Neg, a) | Op::Not(a) | Op::Reverse(a) | Op::Transpose(a) => self.involution_operand(op, *a),
             Op::Select(c, a, b) => match self.lits.get(*c) {
                 Some(Lit::Bool(true)) => kept(*a, *b),
                 Some(Lit::Bool(false)) => kept(*b, *a),
@@ -252,7 +252,7 @@ impl Simplifier<'_> {
             Op::Convert(Conv::ToF32, a) if *self.f.ty(*a).scalar() == Ty::F32 => Some(*a),
             Op::Convert(Conv::ToI64, a) if *self.f.ty(*a).scalar() == Ty::I64 => Some(*a),
             Op::Index { a, at, .. } => match (self.defs.get(a)?, self.lits.int(*at.first()?)?) {
-                (Op::Stack { elems, .. }, k) if at.len() == 1 => elems.get(usize::try_from(k).ok()?).copied(),
+                (Op::ArrayLit { elems, .. }, k) if at.len() == 1 => elems.get(usize::try_from(k).ok()?).copied(),
                 _ => None,
             },
             Op::Dim(a, k) => self.extents.find(*a, *k, &|v| self.seen.extent(v, *k)),
@@ -262,7 +262,7 @@ impl Simplifier<'_> {
 
     /// The operand of an involution that is applied twice. (Not of negation on Ints, because the least Int has no
     /// negative.)
-    fn twice(&self, op: &Op, a: Var) -> Option<Var> {
+    fn involution_operand(&self, op: &Op, a: Var) -> Option<Var> {
         match (op, self.defs.get(&a)?) {
             (Op::Un(Un::Neg, _), Op::Un(Un::Neg, x)) if self.f.ty(*x).scalar().is_real() => Some(*x),
             (Op::Not(_), Op::Not(x)) | (Op::Reverse(_), Op::Reverse(x)) | (Op::Transpose(_), Op::Transpose(x)) => {
@@ -287,7 +287,7 @@ pub(crate) fn is_pure(op: &Op) -> bool {
         | Op::ReduceByIndex { .. }
         | Op::Dup(_)
         | Op::Drop(_)
-        | Op::Fields { .. } => false,
+        | Op::Destruct { .. } => false,
         // Updates in place would share memory.
         Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => false,
         _ => true,

@@ -3,7 +3,7 @@
 use adl_ir::eval::run;
 use adl_ir::print::{self, Style};
 use adl_ir::{Block, FnId, Function, Op, Program, Stmt, Var, VarInfo, verify};
-use adl_opt::across;
+use adl_opt::ipo_dce;
 use std::path::Path;
 
 fn verified(p: &Program) {
@@ -20,7 +20,7 @@ fn what_is_read_is_made() {
     let mut p = adl_ir::parse::program(&read("ir")).unwrap_or_else(|e| panic!("{e}"));
     let mut out = String::new();
     for f in (0..p.funcs.len() as u32).map(FnId) {
-        let made = across::trim(&mut p, f);
+        let made = ipo_dce::trim(&mut p, f);
         out += &format!("f{} is f{}\n", f.0, made.0);
     }
     verified(&p);
@@ -52,7 +52,7 @@ fn generated_programs_give_the_same_for_no_more_work() {
         let mut p = g.program.clone();
         for which in 0..p.func(g.main).body.results.len() {
             let root = reader(&mut p, g.main, which);
-            let made = across::trim(&mut p, root);
+            let made = ipo_dce::trim(&mut p, root);
             verified(&p);
             changed += usize::from(made != root);
             let [plain, trimmed] =

@@ -17,14 +17,14 @@ const PASSES: &[(&str, Pass)] = &[
         adl_opt::hoist::hoist(f, &safe);
     }),
     ("scalars", |_, f| {
-        adl_opt::scalars::scalars(f, adl_opt::scalars::Sums::Written);
+        adl_opt::scalar_replacement::scalars(f, adl_opt::scalar_replacement::Sums::Written);
         adl_opt::simplify::simplify(f);
         adl_ad::dce::remove_dead(f);
     }),
     ("dead", |_, f| adl_ad::dce::remove_dead(f)),
     ("fuse", |_, f| _ = adl_opt::fuse::fuse(f, For::Any)),
     ("fuse_native", |_, f| _ = adl_opt::fuse::fuse(f, For::Native)),
-    ("elements", |_, f| _ = adl_opt::elements::elements(f, adl_opt::elements::Order::Free)),
+    ("elements", |_, f| _ = adl_opt::index_pushdown::elements(f, adl_opt::index_pushdown::Order::Free)),
     ("interchange", |_, f| _ = adl_opt::interchange::interchange(f)),
     ("pointwise", |_, f| {
         adl_opt::pointwise::pointwise(f);
@@ -35,13 +35,13 @@ const PASSES: &[(&str, Pass)] = &[
         adl_opt::finish_for_device(p, f);
         adl_opt::device::vectors(p, f);
     }),
-    ("terms", |_, f| adl_opt::terms::terms(f)),
+    ("terms", |_, f| adl_opt::sum_order::terms(f)),
     ("contract", |_, f| _ = adl_opt::contract::contract(f)),
     ("rows", |_, f| {
-        adl_opt::rows::rows(f);
+        adl_opt::row_of_row::rows(f);
         adl_ad::dce::remove_dead(f);
     }),
-    ("direct", |_, f| adl_opt::direct::direct(f)),
+    ("direct", |_, f| adl_opt::row_element::read_elements_directly(f)),
     ("inline", adl_opt::inline::inline),
     ("finish", adl_opt::finish),
 ];

@@ -86,11 +86,11 @@ fn program(r: &mut Rng, k: usize, ty: &'static str) -> String {
     let shown = b.op(&format!("abs v{}", first + r.below(k)), true);
     let results: Vec<String> = carried.iter().chain([&shown, &shown]).map(|v| format!("v{v}")).collect();
     let ends: Vec<String> = (0..k).map(|i| format!("v{}: {ty}", b.next + i)).collect();
-    let (all, sum, turns) = (b.next + k, b.next + k + 1, b.next + k + 2);
+    let (all, sum, trip) = (b.next + k, b.next + k + 1, b.next + k + 2);
     let given: Vec<String> = (b.next..b.next + k + 2).map(|v| format!("v{v}")).collect();
     let inside: Vec<String> = (first..first + k + 2).map(|v| format!("v{v}: {ty}")).collect();
     format!(
-        "fn f0 (params) -> ({}[]{ty}, {ty}) {{\n  v{n}: i64 = dim 0 v0\n  v{}: {ty} = zero {ty}\n  {}, v{all}: []{ty}, v{sum}: {ty}, v{turns}: i64 = loop for v{n}{} carry ({}) over (v0, v1) out (collect, sum) (v{index}: i64, {}) {{\n{}    return {}\n  }}\n  return {}\n}}\n",
+        "fn f0 (params) -> ({}[]{ty}, {ty}) {{\n  v{n}: i64 = dim 0 v0\n  v{}: {ty} = zero {ty}\n  {}, v{all}: []{ty}, v{sum}: {ty}, v{trip}: i64 = loop for v{n}{} carry ({}) over (v0, v1) out (collect, sum) (v{index}: i64, {}) {{\n{}    return {}\n  }}\n  return {}\n}}\n",
         format!("{ty}, ").repeat(k),
         n + 1,
         ends.join(", "),

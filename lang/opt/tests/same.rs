@@ -4,8 +4,8 @@
 mod common;
 
 use adl_ad::segment::Segments;
-use adl_ad::unzip::Plan;
-use adl_ad::{Ad, Arrays};
+use adl_ad::unzip::UnzipPlan;
+use adl_ad::{Ad, Zeros};
 use adl_ir::{FnId, Function, Program};
 use common::check;
 use common::programs::PROGRAMS;
@@ -14,13 +14,13 @@ use common::programs::PROGRAMS;
 fn derivatives_agree_when_optimised() {
     for (name, text) in PROGRAMS {
         let p = adl_ir::parse::program(text).unwrap_or_else(|e| panic!("{name}: {e}"));
-        check(name, p, &Plan::store_all(), Segments::None, Some(adl_opt::function));
+        check(name, p, &UnzipPlan::store_all(), Segments::None, Some(adl_opt::function));
     }
 }
 
 /// The optimiser without scalar replacement, which makes a residual of each element of a small array.
-fn but_for_small_arrays(p: &Program, f: &mut Function, arrays: Arrays) {
-    if !adl_opt::scalars::scalars(&mut f.clone(), adl_opt::scalars::Sums::Kept) {
+fn but_for_small_arrays(p: &Program, f: &mut Function, arrays: Zeros) {
+    if !adl_opt::scalar_replacement::scalars(&mut f.clone(), adl_opt::scalar_replacement::Sums::Kept) {
         adl_opt::function(p, f, arrays);
     }
 }
@@ -34,8 +34,9 @@ fn there_are_no_more_residuals() {
             let mut ad = Ad::new();
             ad.cleanup = cleanup;
             let wrt = vec![true; p.func(f).body.params.len()];
-            let l =
-                ad.linearize_with(&mut p, f, &wrt, &Plan::store_all()).unwrap_or_else(|e| panic!("{name}: {}", e.why));
+            let l = ad
+                .linearize_with(&mut p, f, &wrt, &UnzipPlan::store_all())
+                .unwrap_or_else(|e| panic!("{name}: {}", e.why));
             p.func(l.primal).body.results.len()
         };
         let (plain, optimised) = (count(None), count(Some(but_for_small_arrays)));

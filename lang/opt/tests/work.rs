@@ -1,8 +1,8 @@
 //! Passes on generated programs and their derivatives: results have the same bits, and the reference evaluator
 //! never counts more work.
 
-use adl_ad::unzip::Plan;
-use adl_ad::{Ad, Arrays};
+use adl_ad::unzip::UnzipPlan;
+use adl_ad::{Ad, Zeros};
 use adl_ir::eval::{Val, run};
 use adl_ir::generate;
 use adl_ir::{FnId, Function, Program};
@@ -18,7 +18,7 @@ fn bits(v: &Val, out: &mut Vec<u64>) {
         Val::F32(x) => out.push(u64::from(x.to_bits())),
         Val::I64(n) => out.push(*n as u64),
         Val::Bool(b) => out.push(u64::from(*b)),
-        Val::Str(_) | Val::Absent | Val::Deps(_) => out.push(u64::MAX),
+        Val::Str(_) | Val::SymbolicZero | Val::Deps(_) => out.push(u64::MAX),
         Val::Array(a) => {
             out.extend(a.shape.iter().map(|n| *n as u64));
             a.elems.iter().for_each(|e| bits(e, out));
@@ -36,7 +36,7 @@ fn all_bits(vs: &[Val]) -> Vec<u64> {
     out
 }
 
-type Pass = fn(&Program, &mut Function, Arrays);
+type Pass = fn(&Program, &mut Function, Zeros);
 
 /// Single passes, then the compositions.
 const PASSES: &[Pass] = &[
@@ -55,7 +55,7 @@ const HOIST: usize = 4;
 const APART: usize = 5;
 
 /// Runs a function before and after each pipeline, and returns the results.
-fn compare(p: &mut Program, f: FnId, args: &[Val], arrays: Arrays, seed: u64) -> Vec<Val> {
+fn compare(p: &mut Program, f: FnId, args: &[Val], arrays: Zeros, seed: u64) -> Vec<Val> {
     let plain = run(p, f, args, &[]).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
     let mut made: Function = (**p.func(f)).clone();
     let mut hoisted = 0;
@@ -86,20 +86,20 @@ fn results_are_the_same_bits_for_no_more_work() {
     for seed in 0..programs() {
         let g = generate::program(seed, 6 + (seed % 40) as usize);
         let mut p = g.program.clone();
-        compare(&mut p, g.main, &g.args, Arrays::There, seed);
+        compare(&mut p, g.main, &g.args, Zeros::Materialized, seed);
         let mut ad = Ad::new();
         ad.cleanup = Some(adl_opt::function);
         let wrt = vec![true; g.args.len()];
         let l = ad
-            .linearize_with(&mut p, g.main, &wrt, &Plan::store_all())
+            .linearize_with(&mut p, g.main, &wrt, &UnzipPlan::store_all())
             .unwrap_or_else(|e| panic!("seed {seed}: {}", e.why));
-        let mut outs = compare(&mut p, l.primal, &g.args, Arrays::MayBeAbsent, seed);
+        let mut outs = compare(&mut p, l.primal, &g.args, Zeros::Symbolic, seed);
         let mut seeds = outs.split_off(l.results);
         for v in outs.iter().zip(&l.active).filter(|(_, a)| **a).map(|(v, _)| v) {
             seeds.push(v.clone());
         }
         if p.func(l.cotangent).body.params.len() == seeds.len() && outs.iter().all(|v| !matches!(v, Val::Data(_))) {
-            compare(&mut p, l.cotangent, &seeds, Arrays::MayBeAbsent, seed);
+            compare(&mut p, l.cotangent, &seeds, Zeros::Symbolic, seed);
         }
     }
 }

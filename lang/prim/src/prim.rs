@@ -141,7 +141,7 @@ pub enum Prim {
     ToInt,
     ToF32,
     F32ToFloat,
-    // Arrays.
+    // Zeros.
     Map,
     Map2,
     Map3,

@@ -37,16 +37,16 @@ impl Ops for Symbolic {
         let (zero, one) = (Number(0.0), Number(1.0));
         Ok(match (op, x, y) {
             (_, Number(a), Number(b)) => Number(op.eval(*a, *b)),
-            (Bin::StepLe, _, Number(_)) | (Bin::StepLe, Number(_), _) => zero,
+            (Bin::LeIndicator, _, Number(_)) | (Bin::LeIndicator, Number(_), _) => zero,
             (Bin::Max, x, Number(least)) if *least < 1e-300 => x.clone(),
-            (Bin::Mul | Bin::Scale, x, y) if *x == zero || *y == zero => zero,
-            (Bin::Mul | Bin::Scale, x, y) if *y == one => x.clone(),
-            (Bin::Mul | Bin::Scale, x, y) if *x == one => y.clone(),
-            (Bin::Mul | Bin::Scale, x, y) if x == y => Formula::Un(Un::Powi(2), Box::new(x.clone())),
-            (Bin::Mul | Bin::Scale, x, y @ Number(_)) => {
+            (Bin::Mul | Bin::ScaleTangent, x, y) if *x == zero || *y == zero => zero,
+            (Bin::Mul | Bin::ScaleTangent, x, y) if *y == one => x.clone(),
+            (Bin::Mul | Bin::ScaleTangent, x, y) if *x == one => y.clone(),
+            (Bin::Mul | Bin::ScaleTangent, x, y) if x == y => Formula::Un(Un::Powi(2), Box::new(x.clone())),
+            (Bin::Mul | Bin::ScaleTangent, x, y @ Number(_)) => {
                 Formula::Bin(Bin::Mul, Box::new(y.clone()), Box::new(x.clone()))
             }
-            (Bin::Scale, x, y) => Formula::Bin(Bin::Mul, Box::new(x.clone()), Box::new(y.clone())),
+            (Bin::ScaleTangent, x, y) => Formula::Bin(Bin::Mul, Box::new(x.clone()), Box::new(y.clone())),
             (Bin::Add, x, y) if *x == zero => y.clone(),
             (Bin::Add | Bin::Sub, x, y) if *y == zero => x.clone(),
             _ => Formula::Bin(op, Box::new(x.clone()), Box::new(y.clone())),
@@ -69,12 +69,12 @@ fn infix(op: Bin) -> Option<(&'static str, Level)> {
     Some(match op {
         Bin::Add => ("+", Level::Sum),
         Bin::Sub => ("-", Level::Sum),
-        Bin::Mul | Bin::Scale => ("*", Level::Product),
+        Bin::Mul | Bin::ScaleTangent => ("*", Level::Product),
         Bin::Div => ("/", Level::Product),
         Bin::IntDiv => ("//", Level::Product),
         Bin::Rem => ("%", Level::Product),
         Bin::Pow => ("^", Level::Power),
-        Bin::Atan2 | Bin::Hypot | Bin::Min | Bin::Max | Bin::StepLe => return None,
+        Bin::Atan2 | Bin::Hypot | Bin::Min | Bin::Max | Bin::LeIndicator => return None,
     })
 }
 
@@ -101,14 +101,14 @@ impl Formula {
             },
             Formula::Bin(Bin::Sub, one, step)
                 if **one == Number(1.0)
-                    && let Formula::Bin(Bin::StepLe, x, y) = &**step =>
+                    && let Formula::Bin(Bin::LeIndicator, x, y) = &**step =>
             {
                 (format!("(1 where {} > {}, else 0)", x.text(Level::Sum), y.text(Level::Sum)), Level::Atom)
             }
             Formula::Bin(op, x, y) => match infix(*op) {
                 // Operators of one level associate to the left, so the left operand needs no parentheses.
                 Some((sign, level)) => (format!("{} {sign} {}", x.text(level), y.text(above(level))), level),
-                None if *op == Bin::StepLe => {
+                None if *op == Bin::LeIndicator => {
                     (format!("(1 where {} <= {}, else 0)", x.text(Level::Sum), y.text(Level::Sum)), Level::Atom)
                 }
                 None => (

@@ -102,7 +102,7 @@ impl Cmp {
     }
 }
 
-/// Binary real operators. `StepLe` appears in derivatives only.
+/// Binary real operators. `LeIndicator` appears in derivatives only.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]
 pub enum Bin {
@@ -120,10 +120,10 @@ pub enum Bin {
     Min,
     Max,
     /// 1 if x ≤ y, else 0.
-    StepLe,
+    LeIndicator,
     /// x y, but 0 if either factor is 0: a tangent times a coefficient. So 0 · inf produces no nan in a derivative, in
     /// forward and in reverse mode alike.
-    Scale,
+    ScaleTangent,
 }
 
 /// The operations that derivative rules require of a number domain: f64, dual numbers, arrays, IR builders.
@@ -233,7 +233,7 @@ impl Bin {
     /// these: a binary function that counted as one operation would cost five together with its partial derivatives.
     pub fn operations(self) -> u64 {
         match self {
-            Bin::Add | Bin::Sub | Bin::Mul | Bin::Scale | Bin::Min | Bin::Max => 1,
+            Bin::Add | Bin::Sub | Bin::Mul | Bin::ScaleTangent | Bin::Min | Bin::Max => 1,
             // A reciprocal and a product.
             Bin::Div => 2,
             Bin::IntDiv => 3,
@@ -244,7 +244,7 @@ impl Bin {
             // sqrt (x x + y y).
             Bin::Hypot => 4,
             // An Iverson bracket.
-            Bin::StepLe => 0,
+            Bin::LeIndicator => 0,
         }
     }
 
@@ -255,7 +255,7 @@ impl Bin {
             Bin::Add => x + y,
             Bin::Sub => x - y,
             Bin::Mul => x * y,
-            Bin::Scale => {
+            Bin::ScaleTangent => {
                 if x == 0.0 || y == 0.0 {
                     0.0
                 } else {
@@ -282,7 +282,7 @@ impl Bin {
                     y
                 }
             }
-            Bin::StepLe => {
+            Bin::LeIndicator => {
                 if x <= y {
                     1.0
                 } else {
@@ -414,11 +414,11 @@ fn unit<O: Ops>(o: &mut O, x: &O::V, y: &O::V) -> Result<O::V, O::E> {
     let (a, b) = (o.un(Un::Abs, x)?, o.un(Un::Abs, y)?);
     let size = o.bin(Bin::Max, &a, &b)?;
     let (least, most, one) = (o.constant(1e-150, x), o.constant(1e150, x), o.constant(1.0, x));
-    let small = o.bin(Bin::StepLe, &size, &least)?;
-    let large = o.bin(Bin::StepLe, &most, &size)?;
+    let small = o.bin(Bin::LeIndicator, &size, &least)?;
+    let large = o.bin(Bin::LeIndicator, &most, &size)?;
     let (up, down) = (o.constant(f64::powi(2.0, 1000), x), o.constant(f64::powi(2.0, -540), x));
     // In F32 these constants overflow or underflow, and the scale is 1.
-    let (up, down) = (o.bin(Bin::Scale, &up, &small)?, o.bin(Bin::Scale, &down, &large)?);
+    let (up, down) = (o.bin(Bin::ScaleTangent, &up, &small)?, o.bin(Bin::ScaleTangent, &down, &large)?);
     let extreme = o.bin(Bin::Add, &small, &large)?;
     let usual = o.bin(Bin::Sub, &one, &extreme)?;
     let sum = o.bin(Bin::Add, &up, &down)?;
@@ -429,7 +429,7 @@ fn unit<O: Ops>(o: &mut O, x: &O::V, y: &O::V) -> Result<O::V, O::E> {
 fn safe_div<O: Ops>(o: &mut O, a: &O::V, b: &O::V) -> Result<O::V, O::E> {
     // Here b ≥ 0, so b + [b <= 0] is b, or 1 at 0, where a is 0 too.
     let zero = o.constant(0.0, b);
-    let at_zero = o.bin(Bin::StepLe, b, &zero)?;
+    let at_zero = o.bin(Bin::LeIndicator, b, &zero)?;
     let d = o.bin(Bin::Add, b, &at_zero)?;
     o.bin(Bin::Div, a, &d)
 }
@@ -445,13 +445,13 @@ pub fn d_bin<O: Ops>(o: &mut O, op: Bin, x: &O::V, y: &O::V, z: &O::V) -> Result
             let m = o.constant(-1.0, x);
             (one, m)
         }
-        Bin::Mul | Bin::Scale => (y.clone(), x.clone()),
+        Bin::Mul | Bin::ScaleTangent => (y.clone(), x.clone()),
         Bin::Div => {
             let dx = o.bin(Bin::Div, &one, y)?;
-            let q = o.bin(Bin::Scale, z, &dx)?;
+            let q = o.bin(Bin::ScaleTangent, z, &dx)?;
             (dx, o.un(Un::Neg, &q)?)
         }
-        Bin::IntDiv | Bin::StepLe => (zero.clone(), zero),
+        Bin::IntDiv | Bin::LeIndicator => (zero.clone(), zero),
         Bin::Rem => {
             let q = o.bin(Bin::IntDiv, x, y)?;
             (one, o.un(Un::Neg, &q)?)
@@ -470,12 +470,12 @@ pub fn d_bin<O: Ops>(o: &mut O, op: Bin, x: &O::V, y: &O::V, z: &O::V) -> Result
         }
         Bin::Hypot => (safe_div(o, x, z)?, safe_div(o, y, z)?),
         Bin::Min => {
-            let first = o.bin(Bin::StepLe, x, y)?;
+            let first = o.bin(Bin::LeIndicator, x, y)?;
             let second = o.bin(Bin::Sub, &one, &first)?;
             (first, second)
         }
         Bin::Max => {
-            let first = o.bin(Bin::StepLe, y, x)?;
+            let first = o.bin(Bin::LeIndicator, y, x)?;
             let second = o.bin(Bin::Sub, &one, &first)?;
             (first, second)
         }
@@ -487,7 +487,7 @@ pub fn d_bin<O: Ops>(o: &mut O, op: Bin, x: &O::V, y: &O::V, z: &O::V) -> Result
 fn d_pow<O: Ops>(o: &mut O, x: &O::V, y: &O::V, z: &O::V) -> Result<(O::V, O::V), O::E> {
     let one = o.constant(1.0, x);
     let zero = o.constant(0.0, x);
-    let non_positive = o.bin(Bin::StepLe, x, &zero)?;
+    let non_positive = o.bin(Bin::LeIndicator, x, &zero)?;
     let positive = o.bin(Bin::Sub, &one, &non_positive)?;
     // `y`, with derivative 0 if `x` ≤ 0. There `y` is rounded away from 0 to an integer. This changes `y` only if `x`
     // is 0, and then only its sign matters.
@@ -495,18 +495,18 @@ fn d_pow<O: Ops>(o: &mut O, x: &O::V, y: &O::V, z: &O::V) -> Result<(O::V, O::V)
     let whole = o.un(Un::Ceil, &size)?;
     let sign = o.un(Un::Sign, y)?;
     let fixed = o.bin(Bin::Mul, &sign, &whole)?;
-    let free = o.bin(Bin::Scale, y, &positive)?;
-    let fixed = o.bin(Bin::Scale, &fixed, &non_positive)?;
+    let free = o.bin(Bin::ScaleTangent, y, &positive)?;
+    let fixed = o.bin(Bin::ScaleTangent, &fixed, &non_positive)?;
     let factor = o.bin(Bin::Add, &free, &fixed)?;
     let y1 = o.bin(Bin::Sub, y, &one)?;
     let p = o.bin(Bin::Pow, x, &y1)?;
-    let dx = o.bin(Bin::Scale, &p, &factor)?;
+    let dx = o.bin(Bin::ScaleTangent, &p, &factor)?;
     // Keeps the logarithm finite for x ≤ 0, where it is multiplied by 0.
     let tiny = o.constant(f64::from_bits(1), x);
     let safe = o.bin(Bin::Max, x, &tiny)?;
     let l = o.un(Un::Log, &safe)?;
-    let zl = o.bin(Bin::Scale, &l, z)?;
-    let dy = o.bin(Bin::Scale, &zl, &positive)?;
+    let zl = o.bin(Bin::ScaleTangent, &l, z)?;
+    let dy = o.bin(Bin::ScaleTangent, &zl, &positive)?;
     Ok((dx, dy))
 }
 

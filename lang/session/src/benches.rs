@@ -1,7 +1,7 @@
 //! `adl bench`: the `bench "name" = e` items of a file, timed.
 
 use crate::Session;
-use crate::imports::Step;
+use crate::imports::RunStep;
 use adl_interp::host::Host;
 use adl_interp::value::{Value, show};
 use adl_syntax::diag::Diagnostic;
@@ -75,8 +75,8 @@ impl Session {
         }
         for e in &checked.entries {
             let done = match &e.step {
-                Step::Item(Item::Bench(name, _)) if !name.contains(filter) => Ok(()),
-                Step::Item(Item::Bench(name, body)) => self.time_item(name, body, effort).map(|t| {
+                RunStep::Item(Item::Bench(name, _)) if !name.contains(filter) => Ok(()),
+                RunStep::Item(Item::Bench(name, body)) => self.time_item(name, body, effort).map(|t| {
                     self.machine.host.flush();
                     each(&t);
                 }),

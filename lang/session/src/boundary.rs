@@ -7,7 +7,7 @@
 //! Tables that only grow (texts, ids of types and definitions) keep what the entry added, because nothing refers to it
 //! any more.
 
-use crate::plans::Watch;
+use crate::plans::ResidualsHandle;
 use crate::reload::Loaded;
 use crate::saved::History;
 use crate::{Session, imports};
@@ -31,8 +31,8 @@ pub struct Checkpoint {
     history: History,
     texts: rpds::HashTrieMap<Symbol, Span>,
     failures: usize,
-    watched: Option<Watch>,
-    machine: adl_interp::vm::Kept,
+    watched: Option<ResidualsHandle>,
+    machine: adl_interp::vm::SavedState,
 }
 
 impl Session {
@@ -110,7 +110,7 @@ impl Session {
     }
 
     /// Remembers the text of a definition, for `:source`.
-    pub(crate) fn set_text(&mut self, name: Symbol, text: Span) {
+    pub(crate) fn record_source(&mut self, name: Symbol, text: Span) {
         self.texts.insert_mut(name, text);
     }
 }

@@ -1,8 +1,8 @@
 //! The accelerator device: its selection, and statistics of its use.
 
 use crate::Session;
-use adl_interp::device::{Device, Mode, Ran, Used};
-use adl_interp::ir::road::report::size;
+use adl_interp::device::{Device, DeviceRuns, DeviceUsage, Mode};
+use adl_interp::ir::derive::report::size;
 use adl_syntax::diag::Diagnostic;
 use std::rc::Rc;
 
@@ -54,7 +54,7 @@ impl Session {
     }
 
     /// Statistics of the open device; `None` if none is open.
-    pub fn device_used(&self) -> Option<Used> {
+    pub fn device_used(&self) -> Option<DeviceUsage> {
         self.machine.device.open().map(|d| d.used())
     }
 
@@ -78,7 +78,7 @@ impl Session {
 }
 
 /// What the device did for a function's calls, as text; `None` if it was not considered.
-pub(crate) fn ran(r: &Ran) -> Option<String> {
+pub(crate) fn ran(r: &DeviceRuns) -> Option<String> {
     let done = (r.calls > 0)
         .then(|| format!("on the GPU ({} kernels, {} sent, {} fetched)", r.kernels, size(r.up), size(r.down)));
     let not = r.refused.as_ref().map(|why| {

@@ -50,7 +50,7 @@ impl DocEntry {
             name: name.to_owned(),
             signature,
             text: words.join("\n").trim().to_owned(),
-            examples: crate::tests_of::examples(doc),
+            examples: crate::test_runner::examples(doc),
             source,
         }
     }
@@ -95,11 +95,11 @@ const READABLE: usize = 60;
 impl Session {
     /// Documentation of a name or a module: type, text and examples.
     pub fn doc(&mut self, name: &str) -> Option<String> {
-        self.guarded(|s| s.doc_text(name).map(|text| text + &s.more_of(name))).unwrap_or_else(|d| Some(d.message))
+        self.guarded(|s| s.doc_text(name).map(|text| text + &s.see_also(name))).unwrap_or_else(|d| Some(d.message))
     }
 
     /// Additions to a library name's documentation: its derivative and related names.
-    fn more_of(&mut self, name: &str) -> String {
+    fn see_also(&mut self, name: &str) -> String {
         if self.env.values.contains_key(&Symbol::new(name)) {
             return String::new();
         }
@@ -179,7 +179,7 @@ impl Session {
             },
         };
         let bytes =
-            self.bytes_of(name).map_or(String::new(), |b| format!(", {}", adl_interp::ir::road::report::size(b)));
+            self.bytes_of(name).map_or(String::new(), |b| format!(", {}", adl_interp::ir::derive::report::size(b)));
         Some(format!("{name}: {origin}{bytes}\n{text}"))
     }
 
@@ -197,7 +197,7 @@ impl Session {
         for item in program.items.iter() {
             let Some(doc) = item.doc.as_deref().or(all.then_some("")) else { continue };
             let text = source.get(item.span.lo as usize..item.span.hi as usize).unwrap_or("");
-            let names = crate::texts::defined_names(item);
+            let names = crate::item_words::defined_names(item);
             match &item.kind {
                 ItemKind::Types(_) => {
                     entries.extend(names.first().map(|n| DocEntry::new(n.as_str(), text.to_owned(), doc, None)))

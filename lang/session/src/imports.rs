@@ -1,8 +1,8 @@
 //! Imported files. They are checked together with the importing text, and run once, when the import is reached.
 
 use crate::Session;
+use crate::item_words::{defined_names, mentions};
 use crate::run::CheckedText;
-use crate::texts::{defined_names, mentions};
 use adl_syntax::ast;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::{FileId, Span};
@@ -14,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
 /// A step of running a checked text.
-pub(crate) enum Step {
+pub(crate) enum RunStep {
     /// Evaluates an item.
     Item(Item),
     /// Runs a file, unless it has run already.
@@ -22,8 +22,8 @@ pub(crate) enum Step {
 }
 
 /// One item of a checked text.
-pub(crate) struct Entry {
-    pub step: Step,
+pub(crate) struct CheckedEntry {
+    pub step: RunStep,
     pub doc: Option<String>,
     pub span: Span,
 }
@@ -37,7 +37,7 @@ pub(crate) struct Module {
     /// Its definitions.
     pub env: RefCell<Rc<Env>>,
     /// The steps of running it.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<CheckedEntry>,
     /// Whether it has run or is running.
     pub ran: Cell<bool>,
 }
@@ -46,8 +46,8 @@ impl Module {
     /// Whether any file that it imports, directly or indirectly, is in `changed`.
     pub fn imports_any(&self, changed: &[String]) -> bool {
         self.entries.iter().any(|e| match &e.step {
-            Step::Run(m) => changed.contains(&m.identity) || stacker_guard(|| m.imports_any(changed)),
-            Step::Item(_) => false,
+            RunStep::Run(m) => changed.contains(&m.identity) || stacker_guard(|| m.imports_any(changed)),
+            RunStep::Item(_) => false,
         })
     }
 }
@@ -77,7 +77,7 @@ impl Session {
         match self.import(&out.env.clone(), item, file) {
             Ok((env, module)) => {
                 out.env = env;
-                out.entries.extend(module.map(|m| Entry { step: Step::Run(m), doc: None, span: item.span }));
+                out.entries.extend(module.map(|m| CheckedEntry { step: RunStep::Run(m), doc: None, span: item.span }));
             }
             Err(diags) => {
                 out.diags.extend(diags);
@@ -103,7 +103,7 @@ impl Session {
                 let Some(module) = self.std.get(name.name.as_str()).cloned() else {
                     let known: Vec<&str> = adl_std::MODULES.iter().map(|(n, _)| *n).collect();
                     let d = Diagnostic::error("E0202", name.span, format!("unknown standard module `{}`", name.name));
-                    if adl_typing::errors::foreign::is_library(name.name.as_str()) {
+                    if adl_typing::errors::foreign_names::is_library(name.name.as_str()) {
                         return Err(vec![d.hint("functions of numbers and arrays need no import: `exp x`, `sum xs`, `linspace 0.0 1.0 n`, `plot.line xs ys`")]);
                     }
                     return Err(vec![
@@ -173,22 +173,22 @@ impl Session {
             return Err(d);
         }
         let mut env = (**module.env.borrow()).clone();
-        self.refine_names(&mut env, &module.entries);
+        self.refine_types(&mut env, &module.entries);
         *module.env.borrow_mut() = Rc::new(env);
         Ok(())
     }
 
     /// Runs the steps of a text, up to the first error.
-    pub(crate) fn run_entries(&mut self, entries: &[Entry]) -> Result<(), Box<Diagnostic>> {
+    pub(crate) fn run_entries(&mut self, entries: &[CheckedEntry]) -> Result<(), Box<Diagnostic>> {
         self.machine.sources = self.sources.clone();
         for e in entries {
             self.item = e.span;
             match &e.step {
-                Step::Run(m) => self.run_module(m)?,
-                Step::Item(Item::Expr(e)) => {
+                RunStep::Run(m) => self.run_module(m)?,
+                RunStep::Item(Item::Expr(e)) => {
                     self.machine.eval(e, None).map_err(|e| Box::new(e.diag))?;
                 }
-                Step::Item(item) => self.define(item)?,
+                RunStep::Item(item) => self.define(item)?,
             }
         }
         Ok(())

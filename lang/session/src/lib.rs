@@ -6,48 +6,48 @@
 //!
 //! A panic in an entry becomes an ordinary error (`boundary`).
 //!
-//! Reading order: `run` (files), `cells` (entries of the REPL), `modules` (standard modules, loaded when a text first
-//! names them), `imports` (files), `reload`, [`echo`](Echo), `tests_of`, [`benches`], [`docs`], [`complete`], `embed`
+//! Reading order: `run` (files), `entry_runner` (entries of the REPL), `modules` (standard modules, loaded when a text first
+//! names them), `imports` (files), `reload`, [`echo`](Echo), `test_runner`, [`benches`], [`docs`], [`complete`], `embed`
 //! (values and calls for programs that use adl as a library).
 //!
 //! What is *not* here: access to terminals and files (the [`Host`] provides it).
 
 pub mod benches;
 mod boundary;
-mod cells;
 pub mod complete;
+pub mod completion_ranking;
 mod declared;
+mod derivations;
 mod device;
 pub mod docs;
 mod echo;
 mod embed;
-pub mod fitting;
-mod forget;
+mod entry_runner;
+mod gc;
 mod imports;
+mod item_words;
 mod modules;
 mod plans;
 mod probe;
 mod refine;
 mod related;
 mod reload;
-mod roads;
 mod run;
 mod saved;
 mod snapshots;
-mod tests_of;
-mod texts;
+mod test_runner;
 
 pub use boundary::Checkpoint;
 pub use echo::{Echo, columns, width, wrapped, wrapped_type};
-pub use plans::{STAGES, Watch, Watched};
+pub use plans::{DisplayedResiduals, ResidualsHandle, STAGES};
 pub use probe::Probe;
 pub use reload::Counts;
 pub use run::Outcome;
-pub use saved::Ran;
-pub use tests_of::{Failure, TestReport, examples};
+pub use saved::RanEntry;
+pub use test_runner::{Failure, TestReport, examples};
 
 use adl_interp::host::Host;
-use adl_interp::ir::road::Choice;
+use adl_interp::ir::derive::Derivation;
 use adl_interp::vm::Machine;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::{FileId, SourceMap, Span};
@@ -79,7 +79,7 @@ pub struct Session {
     /// Entries that ran, in order, for `:save`.
     pub history: saved::History,
     /// Earlier states for `undo` and `restore`.
-    pub(crate) past: snapshots::Past,
+    pub(crate) past: snapshots::UndoHistory,
     /// Loaded files, for `:reload`.
     pub(crate) loaded: Vec<Rc<reload::Loaded>>,
     /// The source of each definition.
@@ -89,8 +89,8 @@ pub struct Session {
     /// The number of checkpoints in use.
     boundaries: usize,
     /// The residuals that a front end displays.
-    pub(crate) watched: Option<plans::Watch>,
-    pub(crate) memory: forget::Memory,
+    pub(crate) watched: Option<plans::ResidualsHandle>,
+    pub(crate) memory: gc::GcState,
 }
 
 impl Session {
@@ -109,15 +109,15 @@ impl Session {
             values: 0,
             failures: 0,
             history: saved::History::new(),
-            past: snapshots::Past::default(),
+            past: snapshots::UndoHistory::default(),
             loaded: Vec::new(),
             texts: rpds::HashTrieMap::new(),
             item: Span::NOWHERE,
             boundaries: 0,
             watched: None,
-            memory: forget::Memory::default(),
+            memory: gc::GcState::default(),
         };
-        adl_syntax::order::reset();
+        adl_syntax::field_order::reset();
         s.set_jit(true);
         let pick = s.machine.host.env("ADL_GPU");
         s.machine.device.set_opener(adl_gpu::program::open, pick);
@@ -147,8 +147,8 @@ impl Session {
     }
 
     /// A signal that stops the current evaluation because memory is exhausted.
-    pub fn starved(&self) -> adl_interp::vm::Starved {
-        self.machine.starved.clone()
+    pub fn out_of_memory(&self) -> adl_interp::vm::OutOfMemoryFlag {
+        self.machine.out_of_memory.clone()
     }
 
     /// A flag that requests a progress report of loops through the host; to be set a few times per second.
@@ -172,13 +172,13 @@ impl Session {
     }
 
     /// Whether derivatives are compiled (by program transformation) where possible; otherwise all are taped.
-    pub fn set_road(&mut self, main: bool) {
-        self.machine.road.choice = if main { Choice::Main } else { Choice::Tape };
+    pub fn set_compiled_ad(&mut self, main: bool) {
+        self.machine.compiled_ad.choice = if main { Derivation::Compiled } else { Derivation::Taped };
     }
 
     /// The number of IR functions that were generated for derivatives and are cached.
     pub fn derived_functions(&self) -> usize {
-        self.machine.road.functions()
+        self.machine.compiled_ad.functions()
     }
 
     /// Whether derivative code may be compiled to native code.

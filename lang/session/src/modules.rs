@@ -10,7 +10,7 @@ use adl_syntax::span::{SourceMap, Span};
 use adl_typing::core::Item;
 use adl_typing::env::{CheckHost, Column, Env, NoHeader};
 use adl_typing::ty::Scheme;
-use adl_typing::{Checked, check_item};
+use adl_typing::{CheckedItem, check_item};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -66,7 +66,7 @@ impl CheckHost for Adapter<'_> {
 
 impl Session {
     /// Checks an item after loading the standard modules that its text mentions.
-    pub(crate) fn check(&mut self, env: &Env, item: &ast::Item, internal: bool) -> Checked {
+    pub(crate) fn check(&mut self, env: &Env, item: &ast::Item, internal: bool) -> CheckedItem {
         let text = self.sources.text(item.span).to_owned();
         self.load_named(&text);
         if !internal {
@@ -87,7 +87,7 @@ impl Session {
     pub(crate) fn shapes_of(&mut self, scheme: &Scheme) -> Vec<String> {
         let env = self.env.clone();
         let mut adapter = Adapter { machine: &mut self.machine, std: &self.std, sources: &self.sources };
-        adl_typing::shapes(&env, scheme, &mut self.tables, &mut adapter)
+        adl_typing::example_shapes(&env, scheme, &mut self.tables, &mut adapter)
     }
 
     /// Loads every standard module that a text mentions.
@@ -120,7 +120,7 @@ impl Session {
     pub(crate) fn load_text(&mut self, name: &str, source: &str, internal: bool) -> Env {
         let file = self.new_source(|s| s.add_library(format!("<{name}>"), source));
         self.machine.library.insert(file);
-        let _library = adl_syntax::order::InLibrary::begin();
+        let _library = adl_syntax::field_order::InLibrary::begin();
         let (program, mut diags) = adl_syntax::parse(file, source);
         let mut env = Env { base: self.env.base.clone(), ..Env::default() };
         for item in &program.items {

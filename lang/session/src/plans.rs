@@ -1,8 +1,8 @@
 //! Plans, costs and compiler stages of functions, for the command line and the REPL.
 
 use crate::Session;
-use adl_interp::ir::road::stages::{self, Stage};
-use adl_interp::ir::road::{self, Plan, SPELLINGS, report, table};
+use adl_interp::ir::derive::stages::{self, Stage};
+use adl_interp::ir::derive::{self, Plan, SPELLINGS, report, table};
 use adl_interp::value::Value;
 use adl_interp::vm::Fun;
 use adl_prim::Prim;
@@ -20,7 +20,7 @@ use std::rc::Rc;
 pub const STAGES: [&str; 8] = ["core", "spec", "jvp", "unzip", "transpose", "opt", "clif", "asm"];
 
 /// Displayed residuals. The REPL's commands and a notebook's live table modify the same object.
-pub struct Watched {
+pub struct DisplayedResiduals {
     /// The value of type `Residuals`.
     pub shown: Value,
     words: Option<(String, String)>,
@@ -29,9 +29,9 @@ pub struct Watched {
 }
 
 /// A shared display of residuals.
-pub type Watch = Rc<RefCell<Watched>>;
+pub type ResidualsHandle = Rc<RefCell<DisplayedResiduals>>;
 
-impl Watched {
+impl DisplayedResiduals {
     /// The function and the argument as source text.
     pub fn words(&self) -> (String, String) {
         let name = || table::inside(&self.shown).map_or_else(String::new, |r| table::text(r, "function"));
@@ -71,17 +71,17 @@ impl Watched {
 impl Session {
     /// Sets the plan of every gradient, in command-line syntax.
     pub fn set_plan(&mut self, text: &str) -> Result<(), String> {
-        self.machine.road.plan =
+        self.machine.compiled_ad.plan =
             Plan::parse(text).ok_or_else(|| format!("`{text}` is not a plan; plans are {SPELLINGS}"))?;
         Ok(())
     }
 
     /// Makes residuals the object of `:store`, `:recompute`, `:plan` and `:apply`. `words`: source text of their
     /// function and argument, if available.
-    pub fn watch(&mut self, shown: Value, words: Option<(String, String)>) -> Watch {
+    pub fn watch(&mut self, shown: Value, words: Option<(String, String)>) -> ResidualsHandle {
         let name = table::inside(&shown).map(|r| Symbol::new(&table::text(r, "function")));
         let definition = name.filter(|n| self.defines(*n, &shown));
-        let watch = Rc::new(RefCell::new(Watched { shown, words, definition }));
+        let watch = Rc::new(RefCell::new(DisplayedResiduals { shown, words, definition }));
         self.memory.watches.push(Rc::downgrade(&watch));
         self.watched = Some(watch.clone());
         watch
@@ -90,16 +90,16 @@ impl Session {
     /// Whether a name refers to the function of these residuals.
     fn defines(&self, name: Symbol, residuals: &Value) -> bool {
         let now = self.env.value(name).and_then(|g| self.machine.global(g.id));
-        looked_at(residuals).zip(now).is_some_and(|((f, _), g)| road::same_definition(&f, g))
+        function_and_argument(residuals).zip(now).is_some_and(|((f, _), g)| derive::same_definition(&f, g))
     }
 
     /// The name of the residuals' function, if it has been redefined since.
-    pub fn redefined(&self, w: &Watched) -> Option<String> {
+    pub fn redefined(&self, w: &DisplayedResiduals) -> Option<String> {
         w.definition.filter(|n| !self.defines(*n, &w.shown)).map(|n| n.to_string())
     }
 
     /// The residuals that were displayed last.
-    pub fn watched(&self) -> Option<Watch> {
+    pub fn watched(&self) -> Option<ResidualsHandle> {
         self.watched.clone()
     }
 
@@ -107,16 +107,16 @@ impl Session {
     pub fn apply_watched(&mut self) -> Option<Plan> {
         let watch = self.watched()?;
         let w = watch.borrow();
-        let (f, _) = looked_at(&w.shown)?;
+        let (f, _) = function_and_argument(&w.shown)?;
         let plan = w.plan()?;
-        self.machine.road.apply(&f, plan.clone());
+        self.machine.compiled_ad.apply(&f, plan.clone());
         Some(plan)
     }
 
     /// Pareto-optimal plans for the residuals' function, from the least memory to storing everything: peak memory and
     /// extra work.
     pub fn steps(&mut self, residuals: &Value) -> Vec<(u64, u64)> {
-        let Some((f, x)) = looked_at(residuals) else { return Vec::new() };
+        let Some((f, x)) = function_and_argument(residuals) else { return Vec::new() };
         report::steps(&mut self.machine, &f, &x).unwrap_or_default()
     }
 
@@ -131,14 +131,14 @@ impl Session {
     /// Applies the plan of residuals to all gradients of their function, and computes one. The residuals then report
     /// what it stored.
     pub fn apply_residuals(&mut self, residuals: &Value) -> Result<Value, Vec<Diagnostic>> {
-        let (Some((f, x)), Some(r)) = (looked_at(residuals), table::inside(residuals)) else {
+        let (Some((f, x)), Some(r)) = (function_and_argument(residuals), table::inside(residuals)) else {
             return Ok(residuals.clone());
         };
         let plan = table::plan(r);
         let value = self.value_of(&plan.code())?;
         let gradient = Value::Fun(Rc::new(Fun::Prim(Prim::GradWith, Vec::new())));
         self.call(&gradient, &[value, f.clone(), x]).map_err(|d| vec![*d])?;
-        self.machine.road.apply(&f, plan.clone());
+        self.machine.compiled_ad.apply(&f, plan.clone());
         self.replanned(residuals, &plan)
     }
 
@@ -275,7 +275,7 @@ fn wanted(file: adl_syntax::span::FileId, text: &str, what: &str) -> Diagnostic 
 }
 
 /// The function and the argument of residuals, taken from the captured values of the plan function inside them.
-fn looked_at(residuals: &Value) -> Option<(Value, Value)> {
+fn function_and_argument(residuals: &Value) -> Option<(Value, Value)> {
     let Value::Data(d) = residuals else { return None };
     let Some(Value::Fun(mut f)) = d.fields.get(1).cloned() else { return None };
     let mut given: Vec<Value> = Vec::new();

@@ -32,11 +32,15 @@ impl Session {
     }
 
     fn probed(&mut self, text: &str) -> Probe {
-        self.looked_at(text, |s, items, file| s.of_items(items, file))
+        self.function_and_argument(text, |s, items, file| s.of_items(items, file))
     }
 
     /// What is found about the items of a text that parses.
-    fn looked_at<T: Default>(&mut self, text: &str, look: impl FnOnce(&mut Session, &[Item], FileId) -> T) -> T {
+    fn function_and_argument<T: Default>(
+        &mut self,
+        text: &str,
+        look: impl FnOnce(&mut Session, &[Item], FileId) -> T,
+    ) -> T {
         // What is loaded for it stays.
         self.load_named(text);
         let sources = self.sources.clone();
@@ -51,8 +55,9 @@ impl Session {
 
     /// The type of the local name at a place of a text, which is not run.
     pub(crate) fn type_at(&mut self, text: &str, place: Range<usize>) -> Option<String> {
-        let found =
-            self.guarded(|s| s.looked_at(text, |s, items, _| items.iter().find_map(|item| s.local_in(item, &place))));
+        let found = self.guarded(|s| {
+            s.function_and_argument(text, |s, items, _| items.iter().find_map(|item| s.local_in(item, &place)))
+        });
         found.unwrap_or_default()
     }
 
@@ -123,11 +128,11 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use adl_interp::host::Nobody;
+    use adl_interp::host::NullHost;
 
     #[test]
     fn types_and_errors_of_what_is_typed() {
-        let mut s = Session::new(Box::new(Nobody));
+        let mut s = Session::new(Box::new(NullHost));
         assert_eq!(s.probe("1 + 1").ty.as_deref(), Some("Int"));
         assert_eq!(s.probe("let f (x : Float) = x * 2.0").ty.as_deref(), Some("Float -> Float"));
         assert_eq!(s.probe("let y = [1.0]\nsum y").ty.as_deref(), Some("Float"));
@@ -139,7 +144,7 @@ mod tests {
 
     #[test]
     fn signatures() {
-        let mut s = Session::new(Box::new(Nobody));
+        let mut s = Session::new(Box::new(NullHost));
         s.eval("--| Doubles. And more.\nlet double (x : Float) = 2.0 * x");
         assert_eq!(s.signature("double"), Some(("double : Float -> Float".into(), "Doubles".into())));
         assert!(s.signature("optim.adam").is_some() && s.signature("nothing").is_none());

@@ -4,7 +4,7 @@ use crate::Session;
 use crate::docs::{DocEntry, DocModule};
 
 /// The maximal number of names to list.
-const MOST: usize = 6;
+const MAX_RELATED: usize = 6;
 /// The length of a common prefix that makes names related.
 const STEM: usize = 3;
 
@@ -46,7 +46,7 @@ impl Session {
                 out.push(n);
             }
         }
-        out.truncate(MOST);
+        out.truncate(MAX_RELATED);
         out
     }
 }

@@ -4,9 +4,9 @@
 //! meaning changed.
 
 use crate::Session;
-use crate::imports::Step;
+use crate::imports::RunStep;
+use crate::item_words::{defined_names, words};
 use crate::run::{CheckedText, Outcome};
-use crate::texts::{defined_names, words};
 use adl_syntax::ast;
 use adl_syntax::symbol::Symbol;
 use adl_typing::env::{Env, Global, TypeName};
@@ -34,21 +34,21 @@ impl Loaded {
 struct LoadedItem {
     text: String,
     names: Vec<Symbol>,
-    gives: Gives,
+    gives: ItemBindings,
 }
 
 /// The bindings that an item added to the environment.
 #[derive(Default, Clone)]
-struct Gives {
+struct ItemBindings {
     values: Vec<(Symbol, Global)>,
     types: Vec<(Symbol, TypeName)>,
     cons: Vec<(Symbol, (Rc<DataDecl>, u32))>,
     modules: Vec<(Symbol, Rc<Env>)>,
 }
 
-impl Gives {
-    fn of(names: &[Symbol], env: &Env) -> Gives {
-        Gives {
+impl ItemBindings {
+    fn of(names: &[Symbol], env: &Env) -> ItemBindings {
+        ItemBindings {
             values: names.iter().filter_map(|n| Some((*n, env.values.get(n)?.clone()))).collect(),
             types: names.iter().filter_map(|n| Some((*n, env.types.get(n)?.clone()))).collect(),
             cons: names.iter().filter_map(|n| Some((*n, env.cons.get(n)?.clone()))).collect(),
@@ -91,7 +91,7 @@ impl Comparison {
     }
 
     /// The old item that is kept for a text, if any.
-    fn keep(&mut self, text: &str, names: &[Symbol]) -> Option<Gives> {
+    fn keep(&mut self, text: &str, names: &[Symbol]) -> Option<ItemBindings> {
         let found = self.old.items[self.next..].iter().position(|i| i.text == text).map(|k| self.next + k);
         if let Some(k) = found {
             // Skipped definitions count as removed: they come later, or are gone.
@@ -119,13 +119,13 @@ impl Session {
         let loaded = self.stoppable(|s| {
             let at = s.loaded.iter().position(|l| l.name == name);
             let old = at.map_or_else(Rc::default, |i| s.loaded[i].clone());
-            let stale = s.forget_changed(&old);
+            let stale = s.drop_changed_imports(&old);
             s.remember(&format!(":load {name}"));
             let (out, counts, new) = s.load_over(name, bytes, old, stale);
             if new.is_some() {
-                s.ran_file(name, String::from_utf8_lossy(bytes).into_owned());
+                s.record_file(name, String::from_utf8_lossy(bytes).into_owned());
             } else {
-                s.forget_last();
+                s.drop_last();
             }
             match (at, new.map(Rc::new)) {
                 (Some(i), Some(new)) => s.loaded[i] = new,
@@ -143,7 +143,7 @@ impl Session {
     }
 
     /// Drops imported files whose text changed. Returns marks (`import NAME`) of the imports that must run again.
-    fn forget_changed(&mut self, old: &Loaded) -> HashSet<String> {
+    fn drop_changed_imports(&mut self, old: &Loaded) -> HashSet<String> {
         let changed = self.changed_imports();
         let envs: Vec<Rc<Env>> =
             changed.iter().filter_map(|i| self.files.remove(i)).map(|m| m.env.borrow().clone()).collect();
@@ -178,7 +178,7 @@ impl Session {
                     None => {
                         s.check_into(&mut checked, item, file);
                         counts.ran += usize::from(runs(item));
-                        Gives::of(&names, &checked.env)
+                        ItemBindings::of(&names, &checked.env)
                     }
                 };
                 items.push(LoadedItem { text, names, gives });
@@ -194,14 +194,14 @@ impl Session {
         if !out.ok() {
             return (out, Counts::default(), None);
         }
-        self.finish_load(checked, &mut items);
+        self.install_environment(checked, &mut items);
         (out, counts, Some(Loaded { name: name.to_owned(), items }))
     }
 
     /// Installs the new environment with the sizes and modules that running determined.
-    fn finish_load(&mut self, checked: CheckedText, items: &mut [LoadedItem]) {
+    fn install_environment(&mut self, checked: CheckedText, items: &mut [LoadedItem]) {
         for e in &checked.entries {
-            let Step::Run(m) = &e.step else { continue };
+            let RunStep::Run(m) = &e.step else { continue };
             let env = m.env.borrow().clone();
             for (_, held) in
                 items.iter_mut().flat_map(|i| &mut i.gives.modules).filter(|(_, held)| same_globals(held, &env))

@@ -2,7 +2,7 @@
 
 use crate::Session;
 use crate::echo::Echo;
-use crate::imports::{Entry, Step};
+use crate::imports::{CheckedEntry, RunStep};
 use crate::refine::refine;
 use adl_interp::error::codes;
 use adl_syntax::ast::{self, ItemKind};
@@ -45,7 +45,7 @@ impl Outcome {
 
 /// A completely checked text.
 pub(crate) struct CheckedText {
-    pub entries: Vec<Entry>,
+    pub entries: Vec<CheckedEntry>,
     pub env: Env,
     pub diags: Vec<Diagnostic>,
     /// Aliases of imports that failed.
@@ -129,7 +129,7 @@ impl Session {
         }
         out.env = checked.env;
         if let Some(core) = checked.item {
-            out.entries.push(Entry { step: Step::Item(core), doc: item.doc.clone(), span: item.span });
+            out.entries.push(CheckedEntry { step: RunStep::Item(core), doc: item.doc.clone(), span: item.span });
         }
     }
 
@@ -178,24 +178,24 @@ impl Session {
     /// Brings the definitions of a text into scope, refined by the sizes of their values.
     pub(crate) fn adopt(&mut self, checked: CheckedText) {
         let mut env = checked.env;
-        self.refine_names(&mut env, &checked.entries);
-        self.remember_texts(&checked.entries);
+        self.refine_types(&mut env, &checked.entries);
+        self.record_sources(&checked.entries);
         self.env = env;
     }
 
     /// Records the source of each definition, for `:source`.
-    pub(crate) fn remember_texts(&mut self, entries: &[Entry]) {
+    pub(crate) fn record_sources(&mut self, entries: &[CheckedEntry]) {
         for e in entries {
-            if let Step::Item(Item::Defs(defs)) = &e.step {
-                defs.iter().filter_map(|d| d.name).for_each(|n| self.set_text(n, e.span));
+            if let RunStep::Item(Item::Defs(defs)) = &e.step {
+                defs.iter().filter_map(|d| d.name).for_each(|n| self.record_source(n, e.span));
             }
         }
     }
 
     /// Refines the types of a text's definitions by the sizes of their values.
-    pub(crate) fn refine_names(&mut self, env: &mut Env, entries: &[Entry]) {
+    pub(crate) fn refine_types(&mut self, env: &mut Env, entries: &[CheckedEntry]) {
         for e in entries {
-            let Step::Item(Item::Defs(defs)) = &e.step else { continue };
+            let RunStep::Item(Item::Defs(defs)) = &e.step else { continue };
             for d in defs.iter().filter(|d| d.scheme.vars.is_empty()) {
                 let (Some(name), Some(v)) = (d.name, self.machine.global(d.global)) else { continue };
                 if env.values.get(&name).is_some_and(|g| g.id == d.global) {

@@ -1,7 +1,7 @@
 //! The session as a program: entries in order, loaded files in their places, and names for `it`.
 
 use crate::Session;
-use crate::texts::mentions;
+use crate::item_words::mentions;
 use adl_syntax::ast::{ImportSource, ItemKind};
 use adl_syntax::lexer::lex;
 use adl_syntax::span::FileId;
@@ -11,11 +11,11 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// The names of the last values, the latest first.
-pub(crate) const ITS: [&str; 3] = ["it", "it1", "it2"];
+pub(crate) const LAST_VALUES: [&str; 3] = ["it", "it1", "it2"];
 
 /// An entry that ran, or the part of it before an error.
 #[derive(Clone, Debug)]
-pub struct Ran {
+pub struct RanEntry {
     /// Its text, without items that failed.
     pub text: String,
     /// The file it came from, after `:load`.
@@ -28,12 +28,12 @@ pub struct Ran {
 type Edit = (Range<usize>, String);
 
 /// Entries that ran, as a persistent list that snapshots share.
-pub type History = rpds::Vector<Ran>;
+pub type History = rpds::Vector<RanEntry>;
 
 impl Session {
     /// Records the text of a loaded file; it replaces an earlier version.
-    pub(crate) fn ran_file(&mut self, name: &str, text: String) {
-        let ran = Ran { text, file: Some(name.to_owned()), values: Vec::new() };
+    pub(crate) fn record_file(&mut self, name: &str, text: String) {
+        let ran = RanEntry { text, file: Some(name.to_owned()), values: Vec::new() };
         match self.history.iter().position(|e| e.file.as_deref() == Some(name)) {
             Some(at) => drop(self.history.set_mut(at, ran)),
             None => self.history.push_back_mut(ran),
@@ -78,7 +78,7 @@ impl Session {
 
 /// The uses of the last values in a text, and which one each refers to: 0 is `it`.
 fn uses(text: &str) -> Vec<(Range<usize>, usize)> {
-    if !ITS.iter().any(|n| mentions(text, n)) {
+    if !LAST_VALUES.iter().any(|n| mentions(text, n)) {
         return Vec::new();
     }
     let tokens = lex(FileId::default(), text).tokens;
@@ -89,7 +89,8 @@ fn uses(text: &str) -> Vec<(Range<usize>, usize)> {
             && tokens.get(i + 1).is_some_and(|t| t.tok == Tok::P(P::Eq))
     };
     let free = |i: usize| before(i) != Some(&Tok::P(P::Dot)) && !labels(i);
-    let which = |t: &Token| if let Tok::Ident(n) = t.tok { ITS.iter().position(|i| *i == n.as_str()) } else { None };
+    let which =
+        |t: &Token| if let Tok::Ident(n) = t.tok { LAST_VALUES.iter().position(|i| *i == n.as_str()) } else { None };
     tokens
         .iter()
         .enumerate()
@@ -134,7 +135,7 @@ mod tests {
     use super::*;
 
     fn saved(entries: &[&str]) -> String {
-        let mut s = Session::new(Box::new(adl_interp::host::Nobody));
+        let mut s = Session::new(Box::new(adl_interp::host::NullHost));
         entries.iter().for_each(|e| drop(s.eval(e)));
         s.program(Path::new(""))
     }

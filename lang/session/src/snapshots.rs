@@ -2,7 +2,7 @@
 
 use crate::Session;
 use crate::reload::Loaded;
-use crate::saved::{History, ITS};
+use crate::saved::{History, LAST_VALUES};
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use adl_typing::env::Env;
@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// The maximal number of entries that can be undone.
-const MOST: usize = 100;
+const MAX_UNDO: usize = 100;
 
 /// The meaning of all names at one time.
 #[derive(Clone)]
-pub(crate) struct Definitions {
+pub(crate) struct SavedScope {
     pub env: Env,
     texts: rpds::HashTrieMap<Symbol, Span>,
     pub loaded: Vec<Rc<Loaded>>,
@@ -25,14 +25,14 @@ pub(crate) struct Definitions {
 
 /// The saved states.
 #[derive(Default)]
-pub(crate) struct Past {
-    undo: Vec<Definitions>,
-    named: BTreeMap<String, Definitions>,
+pub(crate) struct UndoHistory {
+    undo: Vec<SavedScope>,
+    named: BTreeMap<String, SavedScope>,
 }
 
-impl Past {
+impl UndoHistory {
     /// All saved states.
-    pub fn all(&self) -> impl Iterator<Item = &Definitions> {
+    pub fn all(&self) -> impl Iterator<Item = &SavedScope> {
         self.undo.iter().chain(self.named.values())
     }
 
@@ -44,12 +44,12 @@ impl Past {
 }
 
 impl Session {
-    fn definitions_now(&self, entry: &str) -> Definitions {
+    fn definitions_now(&self, entry: &str) -> SavedScope {
         let mut env = self.env.clone();
-        for name in ITS {
+        for name in LAST_VALUES {
             env.values.remove_mut(&Symbol::new(name));
         }
-        Definitions {
+        SavedScope {
             env,
             texts: self.texts.clone(),
             loaded: self.loaded.clone(),
@@ -59,8 +59,8 @@ impl Session {
     }
 
     /// Restores a state. The last values (`it`) stay.
-    fn go_to(&mut self, there: Definitions) {
-        let its = ITS.map(|n| (Symbol::new(n), self.env.values.get(&Symbol::new(n)).cloned()));
+    fn restore_scope(&mut self, there: SavedScope) {
+        let its = LAST_VALUES.map(|n| (Symbol::new(n), self.env.values.get(&Symbol::new(n)).cloned()));
         self.env = there.env;
         for (name, value) in its {
             match value {
@@ -75,7 +75,7 @@ impl Session {
 
     /// Saves the state before an entry changes it.
     pub(crate) fn remember(&mut self, entry: &str) {
-        if self.past.undo.len() >= MOST {
+        if self.past.undo.len() >= MAX_UNDO {
             self.past.undo.remove(0);
         }
         let now = self.definitions_now(entry);
@@ -83,7 +83,7 @@ impl Session {
     }
 
     /// Drops the last saved state, because the entry defined nothing.
-    pub(crate) fn forget_last(&mut self) {
+    pub(crate) fn drop_last(&mut self) {
         self.past.undo.pop();
     }
 
@@ -91,7 +91,7 @@ impl Session {
     pub fn undo(&mut self) -> Option<String> {
         let before = self.past.undo.pop()?;
         let entry = before.entry.clone();
-        self.go_to(before);
+        self.restore_scope(before);
         Some(entry)
     }
 
@@ -105,7 +105,7 @@ impl Session {
     pub fn restore(&mut self, name: &str) -> bool {
         let Some(there) = self.past.named.get(name).cloned() else { return false };
         self.remember(&format!(":restore {name}"));
-        self.go_to(there);
+        self.restore_scope(there);
         true
     }
 
@@ -118,7 +118,7 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use crate::Session;
-    use adl_interp::host::Nobody;
+    use adl_interp::host::NullHost;
 
     fn value(s: &mut Session, text: &str) -> String {
         s.eval(text).echoes.pop().map_or("nothing".into(), |e| e.value())
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn definitions_come_back() {
-        let mut s = Session::new(Box::new(Nobody));
+        let mut s = Session::new(Box::new(NullHost));
         s.eval("let x = 1");
         s.snapshot("first");
         s.eval("let x = 2");
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_not_released() {
-        let mut s = Session::new(Box::new(Nobody));
+        let mut s = Session::new(Box::new(NullHost));
         s.eval("let x = iota 100_000");
         s.snapshot("all");
         for _ in 0..600 {

@@ -112,7 +112,7 @@ impl Spec<'_> {
     fn select_leaves(&mut self, c: Var, a: &Val, b: &Val) -> Res<Val> {
         let (xs, ys) = (a.leaves(), b.leaves());
         if a.has_fun() || b.has_fun() {
-            return self.if_(c, &mut |_| Ok(a.clone()), &mut |_| Ok(b.clone()));
+            return self.branch_on(c, &mut |_| Ok(a.clone()), &mut |_| Ok(b.clone()));
         }
         if self.layout_of_val(a)? != self.layout_of_val(b)? {
             return Err(self.no("branches whose values are laid out differently"));

@@ -1,11 +1,11 @@
 //! Application. A function is specialised to one IR function for each combination of code and of the layouts of
 //! captured values and arguments.
 
-use crate::boxes::functional;
-use crate::key::{Key, Tok};
+use crate::defunctionalise::functional;
+use crate::key::{Key, KeyToken};
 use crate::types::{apply, bind, closed};
 use crate::val::{Closure, Fun, Subst, Val};
-use crate::{Layout, Made, Res, Spec};
+use crate::{Layout, Res, Spec, Specialized};
 use adl_ir::{Builder, FnId, Op, Rule, Ty as IrTy, Var};
 use adl_typing::core::{Expr, ExprKind, GlobalId, Lambda};
 use adl_typing::ty::{Ty, TyVar};
@@ -16,7 +16,7 @@ use std::rc::Rc;
 const DEEPEST: usize = 100;
 
 /// A function of the IR that can be called.
-pub(crate) struct Target {
+pub(crate) struct IrTarget {
     pub id: FnId,
     pub globals: Rc<[GlobalId]>,
     /// Its result, as a value over placeholder variables.
@@ -27,15 +27,15 @@ pub(crate) struct Target {
 
 /// The result layout of a recursive function, known before the function is complete.
 #[derive(Clone)]
-pub(crate) enum Promise {
+pub(crate) enum ResultPromise {
     Nothing,
     Ty(Ty),
     Layout(Layout),
 }
 
-impl Promise {
-    pub(crate) fn of(t: Option<Ty>) -> Promise {
-        t.map_or(Promise::Nothing, Promise::Ty)
+impl ResultPromise {
+    pub(crate) fn of(t: Option<Ty>) -> ResultPromise {
+        t.map_or(ResultPromise::Nothing, ResultPromise::Ty)
     }
 }
 
@@ -102,7 +102,7 @@ impl<'s> Spec<'s> {
             Fun::Checkpoint(g) => self.call_checkpoint(g, &args[0]),
             Fun::Tagged(tag, fs) => self.dispatch(*tag, fs, 0, &args, &ty),
             Fun::Boxed(x, d) => match args.pop() {
-                Some(arg) => self.call_boxed(*x, *d, arg),
+                Some(arg) => self.apply_function_data(*x, *d, arg),
                 None => Ok(Val::Fun(f.clone())),
             },
         }
@@ -115,7 +115,9 @@ impl<'s> Spec<'s> {
         }
         let n = self.int(k as i64);
         let c = self.b.cmp(adl_ir::Cmp::Eq, tag, n);
-        self.if_(c, &mut |s| s.call(&fs[k], args.to_vec(), ty.clone()), &mut |s| s.dispatch(tag, fs, k + 1, args, ty))
+        self.branch_on(c, &mut |s| s.call(&fs[k], args.to_vec(), ty.clone()), &mut |s| {
+            s.dispatch(tag, fs, k + 1, args, ty)
+        })
     }
 
     fn call_closure(&mut self, f: &Rc<Fun>, c: &Closure, args: Vec<Val>, here: bool) -> Res<Val> {
@@ -124,9 +126,9 @@ impl<'s> Spec<'s> {
             return self.enter(c, &args);
         }
         let subst = self.bound(c, &args);
-        let mut args = self.at_param_types(c, &subst, args);
+        let mut args = self.instantiate_arguments(c, &subst, args);
         if args.iter().any(Val::has_fun) && self.grows(&c.lam) {
-            args = self.data_arguments(c, &subst, args)?;
+            args = self.functions_to_data(c, &subst, args)?;
         }
         let f = Rc::new(match &**f {
             Fun::Closure(c) => Fun::Closure(Closure { subst: subst.clone(), ..c.clone() }),
@@ -135,8 +137,8 @@ impl<'s> Spec<'s> {
         let result = apply(&subst, &c.lam.body.ty);
         let name = c.lam.name.map_or("fun".to_owned(), |n| n.to_string());
         let inputs: Vec<Val> = std::iter::once(Val::Fun(f)).chain(args).collect();
-        let key = self.key(vec![Tok::What("call")], &inputs)?;
-        let t = self.outline(key, &name, &inputs, Promise::Ty(result), &mut |s, vals| match &vals[0] {
+        let key = self.key(vec![KeyToken::What("call")], &inputs)?;
+        let t = self.outline(key, &name, &inputs, ResultPromise::Ty(result), &mut |s, vals| match &vals[0] {
             Val::Fun(f) => match &**f {
                 Fun::Closure(c) => {
                     let times = s.boxes.making.entry(Rc::as_ptr(&c.lam)).or_default();
@@ -156,13 +158,13 @@ impl<'s> Spec<'s> {
     }
 
     /// Converts functions among the arguments to data, for a function that is called with ever larger ones.
-    fn data_arguments(&mut self, c: &Closure, subst: &Subst, args: Vec<Val>) -> Res<Vec<Val>> {
+    fn functions_to_data(&mut self, c: &Closure, subst: &Subst, args: Vec<Val>) -> Res<Vec<Val>> {
         let hidden = c.hidden.len();
         let mut out = Vec::new();
         for (k, v) in args.into_iter().enumerate() {
             let t = k.checked_sub(hidden).and_then(|k| c.lam.params.get(k)).map(|p| apply(subst, &p.ty)).filter(closed);
             out.push(match t {
-                Some(t) => self.as_data(v, &t)?,
+                Some(t) => self.functions_as_data(v, &t)?,
                 None => v,
             });
         }
@@ -200,7 +202,7 @@ impl<'s> Spec<'s> {
 
     /// Instantiates polymorphic functions among the arguments at the parameter types, so that a call's key does not
     /// depend on the origin of its arguments.
-    fn at_param_types(&mut self, c: &Closure, subst: &Subst, args: Vec<Val>) -> Vec<Val> {
+    fn instantiate_arguments(&mut self, c: &Closure, subst: &Subst, args: Vec<Val>) -> Vec<Val> {
         let hidden = c.hidden.len();
         let types = c.lam.params.iter().map(|p| apply(subst, &p.ty));
         let (reps, own) = args.split_at(hidden.min(args.len()));
@@ -272,39 +274,41 @@ impl<'s> Spec<'s> {
         key: Key,
         name: &str,
         inputs: &[Val],
-        result: Promise,
+        result: ResultPromise,
         body: Body<'_, 's>,
-    ) -> Res<Target> {
+    ) -> Res<IrTarget> {
         if let Some(m) = self.cache.made.get(&key).cloned() {
             return self.target(m, result);
         }
         let globals: Rc<[GlobalId]> = self.globals_of(inputs).into_iter().collect();
         let id = self.p.reserve(name);
-        self.cache.made.insert(key.clone(), Made { id, globals: globals.clone(), result: None });
+        self.cache.made.insert(key.clone(), Specialized { id, globals: globals.clone(), result: None });
         self.new.push(key.clone());
         let (v, tys) = self.function(name, id, inputs, &globals, result, body)?;
-        self.cache.made.insert(key, Made { id, globals: globals.clone(), result: Some(v.clone()) });
-        Ok(Target { id, globals, result: v, tys })
+        self.cache.made.insert(key, Specialized { id, globals: globals.clone(), result: Some(v.clone()) });
+        Ok(IrTarget { id, globals, result: v, tys })
     }
 
-    fn target(&mut self, m: Made, result: Promise) -> Res<Target> {
+    fn target(&mut self, m: Specialized, result: ResultPromise) -> Res<IrTarget> {
         if let Some(v) = m.result {
             let f = self.p.func(m.id);
             let tys = f.tys(&f.body.results);
-            return Ok(Target { id: m.id, globals: m.globals, result: v, tys });
+            return Ok(IrTarget { id: m.id, globals: m.globals, result: v, tys });
         }
         let l = match result {
-            Promise::Ty(t) if closed(&t) => {
+            ResultPromise::Ty(t) if closed(&t) => {
                 if functional(&t) {
                     self.boxes.promised.insert(m.id);
                 }
                 self.layout(&t)?
             }
-            Promise::Layout(l) => l,
-            Promise::Ty(_) | Promise::Nothing => return Err(self.no("a recursive function whose result is not known")),
+            ResultPromise::Layout(l) => l,
+            ResultPromise::Ty(_) | ResultPromise::Nothing => {
+                return Err(self.no("a recursive function whose result is not known"));
+            }
         };
         let result = Self::build(&l, &mut |_| Var(u32::MAX));
-        Ok(Target { id: m.id, globals: m.globals, result, tys: l.leaves() })
+        Ok(IrTarget { id: m.id, globals: m.globals, result, tys: l.leaves() })
     }
 
     pub(crate) fn function(
@@ -313,7 +317,7 @@ impl<'s> Spec<'s> {
         id: FnId,
         inputs: &[Val],
         globals: &[GlobalId],
-        result: Promise,
+        result: ResultPromise,
         body: Body<'_, 's>,
     ) -> Res<(Val, Vec<IrTy>)> {
         let mut b = Builder::new(name);
@@ -354,12 +358,12 @@ impl<'s> Spec<'s> {
 
     /// Converts a result to the layout of its type, which recursive calls rely on. Functions are converted only if such
     /// a call has used the layout.
-    fn as_promised(&mut self, id: FnId, v: Val, result: Promise) -> Res<Val> {
+    fn as_promised(&mut self, id: FnId, v: Val, result: ResultPromise) -> Res<Val> {
         let promised = match result {
-            Promise::Ty(t) if functional(&t) && !self.boxes.promised.contains(&id) => None,
-            Promise::Ty(t) if closed(&t) => self.layout(&t).ok(),
-            Promise::Layout(l) => Some(l),
-            Promise::Ty(_) | Promise::Nothing => None,
+            ResultPromise::Ty(t) if functional(&t) && !self.boxes.promised.contains(&id) => None,
+            ResultPromise::Ty(t) if closed(&t) => self.layout(&t).ok(),
+            ResultPromise::Layout(l) => Some(l),
+            ResultPromise::Ty(_) | ResultPromise::Nothing => None,
         };
         let Some(l) = promised else { return Ok(v) };
         match &v {
@@ -374,7 +378,7 @@ impl<'s> Spec<'s> {
     }
 
     /// Calls an IR function with the leaves of its inputs.
-    pub(crate) fn emit_call(&mut self, t: &Target, inputs: &[Val], rule: Option<Rule>, checkpoint: bool) -> Res<Val> {
+    pub(crate) fn emit_call(&mut self, t: &IrTarget, inputs: &[Val], rule: Option<Rule>, checkpoint: bool) -> Res<Val> {
         let args = self.arguments(inputs, &t.globals)?;
         let (outs, _) = self.b.emit(Op::Call { f: t.id, args, lin_args: Vec::new(), rule, checkpoint }, &t.tys, &[]);
         Ok(t.result.with(&outs))

@@ -82,7 +82,7 @@ impl Spec<'_> {
             let e = self.b.cmp(Cmp::Eq, m, n);
             same = self.both(same, e);
         }
-        let v = self.if_(
+        let v = self.branch_on(
             same,
             &mut |s| {
                 let e = Val::Leaf(s.b.cmp(Cmp::Eq, x, y));

@@ -1,8 +1,8 @@
 //! Derivative operators on known functions, computed by [`crate::Transforms`].
 
 use crate::Linearized;
-use crate::call::Promise;
-use crate::key::Tok;
+use crate::call::ResultPromise;
+use crate::key::KeyToken;
 use crate::val::{Fun, Linear, Rep, Val};
 use crate::{Res, Spec, Unsupported};
 use adl_ir::{Conv, Lit, Op, Rule, RuleKind, Ty as IrTy, Var};
@@ -12,8 +12,8 @@ use std::rc::Rc;
 const CAPTURES: &str = "a custom derivative whose functions capture numbers of the differentiated function";
 
 /// A function of data, as an IR function.
-pub(crate) struct Known {
-    pub target: crate::call::Target,
+pub(crate) struct DerivableFunction {
+    pub target: crate::call::IrTarget,
     /// The argument and the function, whose leaves are the parameters.
     inputs: [Val; 2],
     /// Which parameters are differentiated.
@@ -66,17 +66,17 @@ impl Spec<'_> {
     }
 
     /// `f` as an IR function of the leaves of `x` and of its captured values.
-    pub(crate) fn known(&mut self, f: &Val, x: &Val) -> Res<Known> {
+    pub(crate) fn known(&mut self, f: &Val, x: &Val) -> Res<DerivableFunction> {
         if x.has_fun() {
             return Err(self.no("a derivative with respect to a function"));
         }
         let inputs = [x.clone(), f.clone()];
-        let key = self.key(vec![Tok::What("at")], &inputs)?;
-        let target = self.outline(key, "fun", &inputs, Promise::Nothing, &mut |s, vals| {
+        let key = self.key(vec![KeyToken::What("at")], &inputs)?;
+        let target = self.outline(key, "fun", &inputs, ResultPromise::Nothing, &mut |s, vals| {
             let f = s.function_of(&vals[1])?;
             s.call(&f, vec![vals[0].clone()], None)
         })?;
-        self.seal_boxes()?;
+        self.freeze_function_data()?;
         self.bearable_result(&target)?;
         let mut before = 0;
         for g in target.globals.iter() {
@@ -84,7 +84,7 @@ impl Spec<'_> {
         }
         let own = before..before + x.leaves().len();
         let wrt = (0..self.p.func(target.id).body.params.len()).map(|k| own.contains(&k)).collect();
-        Ok(Known { target, inputs, wrt })
+        Ok(DerivableFunction { target, inputs, wrt })
     }
 
     /// Adds the place of the derivative to a failure of a transformation that has no place.
@@ -95,11 +95,11 @@ impl Spec<'_> {
     /// Whether functions capture differentiable values. (Whether their derivatives matter is seen only when a rule is
     /// used.)
     pub(crate) fn captures_numbers(&mut self, vals: &[Val]) -> Res<bool> {
-        self.seal_boxes()?;
+        self.freeze_function_data()?;
         Ok(vals.iter().flat_map(Val::leaves).any(|v| self.has_tangent(v)))
     }
 
-    fn bearable_result(&self, t: &crate::call::Target) -> Res<()> {
+    fn bearable_result(&self, t: &crate::call::IrTarget) -> Res<()> {
         if t.result.has_fun() {
             return Err(self.no("a derivative of a function whose result is a function"));
         }
@@ -115,7 +115,7 @@ impl Spec<'_> {
         self.linear_of(&k)
     }
 
-    pub(crate) fn linear_of(&mut self, k: &Known) -> Res<Linear> {
+    pub(crate) fn linear_of(&mut self, k: &DerivableFunction) -> Res<Linear> {
         let Linearized { primal, results, tangent, cotangent, active } =
             self.t.linearize(self.p, k.target.id, &k.wrt).map_err(|e| self.located(e))?;
         let args = self.arguments(&k.inputs, &k.target.globals)?;
@@ -199,8 +199,8 @@ impl Spec<'_> {
     /// `checkpoint f` applied.
     pub(crate) fn call_checkpoint(&mut self, f: &Val, x: &Val) -> Res<Val> {
         let inputs = [x.clone(), f.clone()];
-        let key = self.key(vec![Tok::What("at")], &inputs)?;
-        let t = self.outline(key, "fun", &inputs, Promise::Nothing, &mut |s, vals| {
+        let key = self.key(vec![KeyToken::What("at")], &inputs)?;
+        let t = self.outline(key, "fun", &inputs, ResultPromise::Nothing, &mut |s, vals| {
             let f = s.function_of(&vals[1])?;
             s.call(&f, vec![vals[0].clone()], None)
         })?;
@@ -210,8 +210,8 @@ impl Spec<'_> {
     /// A function with a rule of its own, applied.
     pub(crate) fn call_custom(&mut self, vjp: bool, f: &Val, rule: &Val, x: &Val) -> Res<Val> {
         let inputs = [x.clone(), f.clone(), rule.clone()];
-        let key = self.key(vec![Tok::What("custom")], &inputs)?;
-        let t = self.outline(key, "custom", &inputs, Promise::Nothing, &mut |s, vals| {
+        let key = self.key(vec![KeyToken::What("custom")], &inputs)?;
+        let t = self.outline(key, "custom", &inputs, ResultPromise::Nothing, &mut |s, vals| {
             let f = s.function_of(&vals[1])?;
             s.call(&f, vec![vals[0].clone()], None)
         })?;
@@ -219,14 +219,14 @@ impl Spec<'_> {
             return Err(self.no("a derivative with respect to a function"));
         }
         self.bearable_result(&t)?;
-        self.seal_boxes()?;
+        self.freeze_function_data()?;
         let func = self.rule(vjp, &inputs, &t)?;
         let kind = if vjp { RuleKind::Vjp } else { RuleKind::Jvp };
         self.emit_call(&t, &inputs, Some(Rule { kind, func }), false)
     }
 
     /// The custom rule as an IR function `(args, t…) -> (results, u…)`.
-    fn rule(&mut self, vjp: bool, inputs: &[Val; 3], t: &crate::call::Target) -> Res<adl_ir::FnId> {
+    fn rule(&mut self, vjp: bool, inputs: &[Val; 3], t: &crate::call::IrTarget) -> Res<adl_ir::FnId> {
         // Placeholder variables for the tangents: only their types matter.
         let like: Vec<IrTy> = if vjp {
             t.tys.clone()
@@ -241,8 +241,8 @@ impl Spec<'_> {
         }
         let mut all: Vec<Val> = inputs.to_vec();
         all.extend(given.into_iter().map(Val::Leaf));
-        let key = self.key(vec![Tok::What(if vjp { "vjp rule" } else { "jvp rule" })], &all)?;
-        let rule = self.outline(key, "rule", &all, Promise::Nothing, &mut |s, vals| s.rule_body(vjp, vals))?;
+        let key = self.key(vec![KeyToken::What(if vjp { "vjp rule" } else { "jvp rule" })], &all)?;
+        let rule = self.outline(key, "rule", &all, ResultPromise::Nothing, &mut |s, vals| s.rule_body(vjp, vals))?;
         Ok(rule.id)
     }
 

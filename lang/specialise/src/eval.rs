@@ -5,18 +5,18 @@ use crate::{Res, Spec, nowhere};
 use adl_ir::{Lit as IrLit, Op, Ty as IrTy, Var};
 use adl_prim::Prim;
 use adl_syntax::symbol::Symbol;
-use adl_typing::core::{Expr, ExprKind, GlobalId, Lambda, Lit, Local, Rep as CoreRep, SizeRep, Step};
-use adl_typing::free;
+use adl_typing::core::{Expr, ExprKind, GlobalId, Lambda, Lit, Local, Projection, Rep as CoreRep, SizeRep};
+use adl_typing::free_locals;
 use adl_typing::ty::{Ty, TyVar};
 use adl_typing::walk::walk;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// The size limit of an expression that is copied to become code of its own. (Copying is recursive.)
-const LARGEST_COPY: usize = 4000;
+const MAX_COPY_SIZE: usize = 4000;
 
 /// The limit of IR variables for one value.
-const MOST_LEAVES: usize = 4000;
+const MAX_LEAVES: usize = 4000;
 
 impl Spec<'_> {
     /// Generates the code of an expression.
@@ -59,20 +59,20 @@ impl Spec<'_> {
             ExprKind::If(c, a, b) => self.choose(c, &mut |s| s.branch(a), &mut |s| s.branch(b)),
             ExprKind::Match(s, root, tree, arms) => self.match_(s, *root, tree, arms),
             ExprKind::Tuple(es) => match self.all(es.iter())? {
-                Some(vs) => self.of_bearable_size(Val::Tuple(vs)),
+                Some(vs) => self.check_leaf_count(Val::Tuple(vs)),
                 None => Ok(Val::Bottom),
             },
             ExprKind::Record(fs) => match self.all(fs.iter().map(|f| &f.1))? {
-                Some(vs) => self.of_bearable_size(Val::Record(fs.iter().map(|f| f.0).zip(vs).collect())),
+                Some(vs) => self.check_leaf_count(Val::Record(fs.iter().map(|f| f.0).zip(vs).collect())),
                 None => Ok(Val::Bottom),
             },
             ExprKind::Item(a, i) => {
                 let v = self.eval(a)?;
-                self.step(&v, Step::Item(*i))
+                self.step(&v, Projection::Item(*i))
             }
             ExprKind::Field(a, n) => {
                 let v = self.eval(a)?;
-                self.step(&v, Step::Field(*n))
+                self.step(&v, Projection::Field(*n))
             }
             ExprKind::Update(r, fs) => self.update(r, fs),
             ExprKind::Array(es) => self.array(es, &e.ty),
@@ -91,7 +91,11 @@ impl Spec<'_> {
             return Ok(v);
         }
         let t = self.ty(&e.ty);
-        if crate::boxes::in_arrays(&t) && crate::types::closed(&t) { self.as_data(v, &t) } else { Ok(v) }
+        if crate::defunctionalise::in_arrays(&t) && crate::types::closed(&t) {
+            self.functions_as_data(v, &t)
+        } else {
+            Ok(v)
+        }
     }
 
     /// A `let` after its bound value.
@@ -119,8 +123,8 @@ impl Spec<'_> {
     }
 
     /// Rejects values with too many leaves: nested tuples may double in size at each level.
-    fn of_bearable_size(&self, v: Val) -> Res<Val> {
-        if v.leaves().len() > MOST_LEAVES { Err(self.no("a value of very many parts")) } else { Ok(v) }
+    fn check_leaf_count(&self, v: Val) -> Res<Val> {
+        if v.leaves().len() > MAX_LEAVES { Err(self.no("a value of very many parts")) } else { Ok(v) }
     }
 
     /// The values of several expressions; `None` if one of them always fails.
@@ -242,7 +246,7 @@ impl Spec<'_> {
         }
         let mut size = 0;
         walk(e, &mut |_| size += 1);
-        if size > LARGEST_COPY {
+        if size > MAX_COPY_SIZE {
             return Err(self.no("a branch that is too large"));
         }
         let lam = Rc::new(Lambda { params: Vec::new(), body: e.clone(), linear: false, name: None });
@@ -286,7 +290,7 @@ impl Spec<'_> {
             }
         }
         let views: Vec<(Local, &[Local], &Lambda)> = group.iter().map(|(l, h, lam)| (*l, &**h, &**lam)).collect();
-        let env = self.capture(&free::of_group(&views))?;
+        let env = self.capture(&free_locals::free_in_group(&views))?;
         let group = Rc::new(group);
         for (l, hidden, lam) in group.iter() {
             let vars = self.info(hidden, lam).tyvars.clone();
@@ -304,11 +308,11 @@ impl Spec<'_> {
     }
 
     /// A component of a tuple or record.
-    pub(crate) fn step(&mut self, v: &Val, s: Step) -> Res<Val> {
+    pub(crate) fn step(&mut self, v: &Val, s: Projection) -> Res<Val> {
         match (v, s) {
             (Val::Bottom, _) => Ok(Val::Bottom),
-            (Val::Tuple(vs), Step::Item(i)) if (i as usize) < vs.len() => Ok(vs[i as usize].clone()),
-            (Val::Record(fs), Step::Field(n)) => match fs.iter().find(|f| f.0 == n) {
+            (Val::Tuple(vs), Projection::Item(i)) if (i as usize) < vs.len() => Ok(vs[i as usize].clone()),
+            (Val::Record(fs), Projection::Field(n)) => match fs.iter().find(|f| f.0 == n) {
                 Some((_, v)) => Ok(v.clone()),
                 None => Err(self.no(format!("there is no field `{n}`"))),
             },
@@ -337,7 +341,7 @@ impl Spec<'_> {
         self.zero(&rep)
     }
 
-    /// The zero of a run-time type. Arrays whose sizes are not known become symbolic zeros.
+    /// The zero of a run-time type. Zeros whose sizes are not known become symbolic zeros.
     pub(crate) fn zero(&mut self, rep: &Rep) -> Res<Val> {
         match rep {
             Rep::Tuple(ps) => Ok(Val::Tuple(ps.iter().map(|p| self.zero(p)).collect::<Res<_>>()?)),
@@ -378,18 +382,18 @@ impl Spec<'_> {
     /// Broadcasts a number to an array of the given extents.
     pub(crate) fn spread(&mut self, x: Var, dims: Vec<Var>) -> Var {
         let t = self.b.ty(x).array(dims.len() as u32);
-        let shape = self.b.one(Op::Stack { elems: dims, shape: None }, IrTy::shape());
-        self.b.one(Op::Spread { a: x, shape }, t)
+        let shape = self.b.one(Op::ArrayLit { elems: dims, shape: None }, IrTy::shape());
+        self.b.one(Op::Broadcast { a: x, shape }, t)
     }
 
-    /// Zeros of a layout. Arrays and data become symbolic zeros.
+    /// Zeros of a layout. Zeros and data become symbolic zeros.
     pub(crate) fn zeros(&mut self, l: &crate::Layout) -> Val {
-        let (b, absent) = (&mut self.b, &mut self.p.absent);
+        let (b, symbolic_zero) = (&mut self.b, &mut self.p.symbolic_zero);
         Self::build(l, &mut |t| match t {
             IrTy::Str => b.lit(IrLit::Str("".into())),
             IrTy::Bool => b.lit(IrLit::Bool(false)),
             t => {
-                *absent |= t.rank() > 0 || !t.is_flat();
+                *symbolic_zero |= t.rank() > 0 || !t.is_flat();
                 b.one(Op::Zero(t.clone()), t)
             }
         })

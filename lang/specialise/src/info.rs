@@ -4,7 +4,7 @@ use crate::Spec;
 use crate::val::{Closure, Fun, Val};
 use adl_prim::{Bin, Prim};
 use adl_typing::core::{Expr, ExprKind, GlobalId, Lambda, Lit, Local};
-use adl_typing::free;
+use adl_typing::free_locals;
 use adl_typing::ty::{Ty, TyVar};
 use adl_typing::walk::walk;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 /// Facts about a function's code.
 #[derive(Debug)]
-pub(crate) struct Info {
+pub(crate) struct CodeInfo {
     /// Locals that it captures.
     pub free: Vec<Local>,
     /// Type variables in it.
@@ -65,7 +65,7 @@ fn works(e: &Expr) -> bool {
 
 impl Spec<'_> {
     /// Facts about a function.
-    pub(crate) fn info(&mut self, hidden: &[Local], lam: &Rc<Lambda>) -> Rc<Info> {
+    pub(crate) fn info(&mut self, hidden: &[Local], lam: &Rc<Lambda>) -> Rc<CodeInfo> {
         let at = Rc::as_ptr(lam);
         if let Some(i) = self.cache.infos.get(&at) {
             return i.clone();
@@ -80,8 +80,8 @@ impl Spec<'_> {
                 globals.insert(*g);
             }
         });
-        let info = Rc::new(Info {
-            free: free::of_lambda(hidden, lam),
+        let info = Rc::new(CodeInfo {
+            free: free_locals::free_in_lambda(hidden, lam),
             tyvars: vars.into_iter().collect(),
             globals: globals.into_iter().collect(),
             small: size <= SMALL && !busy,
@@ -171,7 +171,7 @@ pub(crate) fn local_types(lam: &Lambda) -> HashMap<Local, Ty> {
 }
 
 /// The nesting depth to which called functions are examined.
-const LAYERS: u32 = 4;
+const MAX_CALL_DEPTH: u32 = 4;
 
 impl Spec<'_> {
     /// Whether a function of numbers is straight-line arithmetic, which gives the same results on entire arrays.
@@ -185,7 +185,7 @@ impl Spec<'_> {
         scalars
             && number(&c.lam.body.ty)
             && c.lam.params.iter().all(|p| number(&p.ty))
-            && self.straight(&c.lam.body, &number, LAYERS)
+            && self.straight(&c.lam.body, &number, MAX_CALL_DEPTH)
     }
 
     fn straight(&mut self, e: &Expr, number: &dyn Fn(&Ty) -> bool, layers: u32) -> bool {
@@ -204,9 +204,11 @@ impl Spec<'_> {
                         let spreads = p.un().is_some() || p.bin().is_some_and(|b| b != Bin::IntDiv);
                         spreads && args.len() == p.row().arity as usize && args_straight(self)
                     }
-                    ExprKind::Global(g) => self.straight_global(*g, args.len(), layers) && args_straight(self),
+                    ExprKind::Global(g) => self.is_straight_line_global(*g, args.len(), layers) && args_straight(self),
                     ExprKind::Inst(g, _) => match &*g.kind {
-                        ExprKind::Global(g) => self.straight_global(*g, args.len(), layers) && args_straight(self),
+                        ExprKind::Global(g) => {
+                            self.is_straight_line_global(*g, args.len(), layers) && args_straight(self)
+                        }
                         _ => false,
                     },
                     _ => false,
@@ -218,7 +220,7 @@ impl Spec<'_> {
 
     /// Whether a top-level function of numbers is straight-line arithmetic. Its types may be variables: arithmetic
     /// alone maps numbers to numbers.
-    fn straight_global(&mut self, g: GlobalId, given: usize, layers: u32) -> bool {
+    fn is_straight_line_global(&mut self, g: GlobalId, given: usize, layers: u32) -> bool {
         let Some((hidden, lam)) = self.global_code(g) else { return false };
         layers > 0
             && given == lam.params.len()

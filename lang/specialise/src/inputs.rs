@@ -4,7 +4,7 @@
 use crate::info::local_types;
 use crate::types::{apply, closed};
 use crate::val::{Closure, Fun, Val};
-use crate::{Entry, FunView, Input, Place, Res, Root, Spec, Unsupported, View};
+use crate::{Entry, FunView, Input, Res, Root, Spec, Unsupported, ValueKind, ValuePath};
 use adl_ir::Builder;
 use adl_syntax::symbol::Symbol;
 use adl_typing::core::{Def, Expr, ExprKind, GlobalId, Lambda, Local};
@@ -15,8 +15,8 @@ use std::rc::Rc;
 /// The nesting depth of captured functions that is followed.
 const DEEPEST: usize = 64;
 
-impl Place {
-    fn then(&self, step: u32) -> Place {
+impl ValuePath {
+    fn then(&self, step: u32) -> ValuePath {
         let mut p = self.clone();
         p.steps.push(step);
         p
@@ -34,14 +34,14 @@ impl Spec<'_> {
         let mut inputs = Vec::new();
         let mut vals = Vec::new();
         for (i, t) in args.iter().enumerate() {
-            let place = Place { root: Root::Arg(i as u32), steps: Vec::new() };
+            let place = ValuePath { root: Root::Arg(i as u32), steps: Vec::new() };
             vals.push(if functional(t) {
                 self.outside(place, None, &mut inputs)?
             } else {
                 self.data_input(place, t, &mut inputs)?
             });
         }
-        let f = self.outside(Place { root: Root::Fun, steps: Vec::new() }, None, &mut inputs)?;
+        let f = self.outside(ValuePath { root: Root::Fun, steps: Vec::new() }, None, &mut inputs)?;
         let f = self.function_of(&f)?;
         let roots: Vec<Val> = vals.iter().cloned().chain([Val::Fun(f.clone())]).collect();
         self.global_inputs(&roots, &mut inputs)?;
@@ -51,7 +51,7 @@ impl Spec<'_> {
         if self.holds_functions(&result) {
             return Err(self.no("a result that is a function"));
         }
-        self.finish_boxes()?;
+        self.write_apply_functions()?;
         let b = std::mem::replace(&mut self.b, Builder::new(""));
         let func = self.p.add(b.finish(v.leaves(), Vec::new()));
         Ok(Entry { func, inputs, result, datas: self.cache.layouts.clone() })
@@ -89,7 +89,7 @@ impl Spec<'_> {
         false
     }
 
-    fn data_input(&mut self, place: Place, t: &Ty, inputs: &mut Vec<Input>) -> Res<Val> {
+    fn data_input(&mut self, place: ValuePath, t: &Ty, inputs: &mut Vec<Input>) -> Res<Val> {
         let layout = self.layout(t)?;
         if self.holds_functions(&layout) {
             return Err(self.no("functions inside declared data that was made outside"));
@@ -101,23 +101,23 @@ impl Spec<'_> {
     }
 
     /// The abstract value of a place. Its data become inputs. `ty`: its type, if Core states it.
-    fn outside(&mut self, place: Place, ty: Option<Ty>, inputs: &mut Vec<Input>) -> Res<Val> {
+    fn outside(&mut self, place: ValuePath, ty: Option<Ty>, inputs: &mut Vec<Input>) -> Res<Val> {
         if place.steps.len() > DEEPEST {
             return Err(self.no("functions that contain ever more functions"));
         }
         match self.world.view(&place) {
-            View::Opaque(why) => Err(self.no(why)),
-            View::Rep(t) => Ok(Val::Rep(Rc::new(Self::rep_of_ty(&t)))),
-            View::Data => self.captured_data(place, ty, inputs),
-            View::Fun(f) => self.outside_fun(place, f, inputs),
-            View::Tuple(n) => {
+            ValueKind::Opaque(why) => Err(self.no(why)),
+            ValueKind::Rep(t) => Ok(Val::Rep(Rc::new(Self::rep_of_ty(&t)))),
+            ValueKind::Data => self.captured_data(place, ty, inputs),
+            ValueKind::Fun(f) => self.outside_fun(place, f, inputs),
+            ValueKind::Tuple(n) => {
                 let part = |k: u32| match &ty {
                     Some(Ty::Tuple(ts)) => ts.get(k as usize).cloned(),
                     _ => None,
                 };
                 Ok(Val::Tuple((0..n).map(|k| self.outside(place.then(k), part(k), inputs)).collect::<Res<_>>()?))
             }
-            View::Record(names) => {
+            ValueKind::Record(names) => {
                 let field = |n: Symbol| match &ty {
                     Some(Ty::Record(r)) => r.fields.iter().find(|f| f.0 == n).map(|f| f.1.clone()),
                     _ => None,
@@ -128,7 +128,7 @@ impl Spec<'_> {
                     .map(|(k, n)| Ok((n, self.outside(place.then(k as u32), field(n), inputs)?)));
                 Ok(Val::Record(fields.collect::<Res<_>>()?))
             }
-            View::Array(n) => {
+            ValueKind::Array(n) => {
                 let elem = match &ty {
                     Some(Ty::Array(_, e)) => Some((**e).clone()),
                     _ => None,
@@ -137,7 +137,7 @@ impl Spec<'_> {
                     (0..n).map(|k| self.outside(place.then(k), elem.clone(), inputs)).collect::<Res<Vec<_>>>()?;
                 self.global_inputs(&elems, inputs)?;
                 if elems.iter().any(Val::has_fun) {
-                    self.stacked_functions(&elems, elem.as_ref())
+                    self.stack_tagged_functions(&elems, elem.as_ref())
                 } else {
                     self.stacked(&elems)
                 }
@@ -147,12 +147,12 @@ impl Spec<'_> {
 
     /// Data at a place. `ty`: its type, if Core states it. Type variables in it belong to a polymorphic top-level value
     /// and have no instance.
-    fn captured_data(&mut self, place: Place, ty: Option<Ty>, inputs: &mut Vec<Input>) -> Res<Val> {
+    fn captured_data(&mut self, place: ValuePath, ty: Option<Ty>, inputs: &mut Vec<Input>) -> Res<Val> {
         let told = ty.clone().filter(closed).or_else(|| self.world.ty(&place)).filter(closed);
-        let known = told.or_else(|| ty.filter(undecided_in_data));
+        let known = told.or_else(|| ty.filter(is_polymorphic_only_in_data));
         let Some(t) = known else { return Err(self.no("a captured value whose type is not known")) };
         match &t {
-            Ty::Data(id, args) if self.functions_in(&t)? => self.outside_data(place, *id, args, inputs),
+            Ty::Data(id, args) if self.functions_in(&t)? => self.rebuild_data(place, *id, args, inputs),
             _ => self.data_input(place, &t, inputs),
         }
     }
@@ -163,7 +163,7 @@ impl Spec<'_> {
     }
 
     /// Declared data that contains functions is rebuilt from its fields.
-    fn outside_data(&mut self, place: Place, id: ty::DataId, args: &[Ty], inputs: &mut Vec<Input>) -> Res<Val> {
+    fn rebuild_data(&mut self, place: ValuePath, id: ty::DataId, args: &[Ty], inputs: &mut Vec<Input>) -> Res<Val> {
         let (Some((tag, n)), Some(decl)) = (self.world.constructor(&place), self.world.data(id)) else {
             return Err(self.no("functions inside declared data that was made outside"));
         };
@@ -180,7 +180,7 @@ impl Spec<'_> {
         self.con(d, tag, &parts)
     }
 
-    fn outside_fun(&mut self, place: Place, f: FunView, inputs: &mut Vec<Input>) -> Res<Val> {
+    fn outside_fun(&mut self, place: ValuePath, f: FunView, inputs: &mut Vec<Input>) -> Res<Val> {
         Ok(Val::fun(match f {
             FunView::Prim(p) => Fun::Prim(p, Vec::new()),
             FunView::Closure { hidden, lam, captured } => {
@@ -217,7 +217,7 @@ impl Spec<'_> {
 
     fn outside_env(
         &mut self,
-        place: &Place,
+        place: &ValuePath,
         types: &HashMap<Local, Ty>,
         captured: &[Local],
         inputs: &mut Vec<Input>,
@@ -249,9 +249,9 @@ impl Spec<'_> {
     }
 
     fn global_input(&mut self, g: GlobalId, inputs: &mut Vec<Input>) -> Res<Val> {
-        let place = Place { root: Root::Global(g), steps: Vec::new() };
+        let place = ValuePath { root: Root::Global(g), steps: Vec::new() };
         let def = self.world.global(g);
-        if let (View::Opaque(_), Some(def)) = (
+        if let (ValueKind::Opaque(_), Some(def)) = (
             self.world.view(&place),
             def.as_ref().filter(|d| !matches!(*d.expr.kind, ExprKind::Lit(adl_typing::core::Lit::Unit))),
         ) {
@@ -306,11 +306,11 @@ impl Spec<'_> {
 }
 
 /// Whether the variables of a type occur only inside declared data.
-fn undecided_in_data(t: &Ty) -> bool {
+fn is_polymorphic_only_in_data(t: &Ty) -> bool {
     match t {
         Ty::Data(..) => true,
-        Ty::Tuple(ts) => ts.iter().all(undecided_in_data),
-        Ty::Record(r) => r.tail.is_none() && r.fields.iter().all(|f| undecided_in_data(&f.1)),
+        Ty::Tuple(ts) => ts.iter().all(is_polymorphic_only_in_data),
+        Ty::Record(r) => r.tail.is_none() && r.fields.iter().all(|f| is_polymorphic_only_in_data(&f.1)),
         t => closed(t),
     }
 }

@@ -1,7 +1,7 @@
 //! `jacobian`, `jacfwd`, `jacrev` and `hessian` inside code that is differentiated or compiled. All directions are
 //! computed in one pass, or one after the other if the code works on scalars.
 
-use crate::derive::Known;
+use crate::derive::DerivableFunction;
 use crate::val::{Linear, Val};
 use crate::{Res, Spec};
 use adl_ir::{Block, Cmp, FnId, Function, Op, Out, Ty as IrTy, Var};
@@ -19,29 +19,29 @@ impl Spec<'_> {
             Prim::Jacrev => self.rows(&k, &back, m, n),
             _ => {
                 let fewer = self.b.cmp(Cmp::Le, n, m);
-                self.if_(fewer, &mut |s| s.columns(&k, &forward, n, m), &mut |s| s.rows(&k, &back, m, n))
+                self.branch_on(fewer, &mut |s| s.columns(&k, &forward, n, m), &mut |s| s.rows(&k, &back, m, n))
             }
         }
     }
 
     /// Computes the Jacobian from `n` directions, all at once if possible. The image has `m` components.
-    fn columns(&mut self, k: &Known, l: &Linear, n: Var, m: Var) -> Res<Val> {
-        if let Some(all) = self.at_once(k, l, n, m)? {
+    fn columns(&mut self, k: &DerivableFunction, l: &Linear, n: Var, m: Var) -> Res<Val> {
+        if let Some(all) = self.all_directions(k, l, n, m)? {
             return Ok(all);
         }
         let all = self.images(l, n)?;
         self.transpose(&all)
     }
 
-    fn rows(&mut self, k: &Known, l: &Linear, m: Var, n: Var) -> Res<Val> {
-        match self.at_once(k, l, m, n)? {
+    fn rows(&mut self, k: &DerivableFunction, l: &Linear, m: Var, n: Var) -> Res<Val> {
+        match self.all_directions(k, l, m, n)? {
             Some(all) => self.transpose(&all),
             None => self.images(l, m),
         }
     }
 
     /// The images of all `n` basis vectors in one pass, as the columns of a matrix with `m` rows.
-    fn at_once(&mut self, k: &Known, l: &Linear, n: Var, m: Var) -> Res<Option<Val>> {
+    fn all_directions(&mut self, k: &DerivableFunction, l: &Linear, n: Var, m: Var) -> Res<Option<Val>> {
         let Some(wide) = self.wide(k, l) else { return Ok(None) };
         let from = self.leaf(if l.transposed { &l.y } else { &l.x })?;
         let mut args = l.residuals.clone();
@@ -55,9 +55,9 @@ impl Spec<'_> {
     }
 
     /// The code of the derivative for many directions, if available.
-    fn wide(&mut self, k: &Known, l: &Linear) -> Option<FnId> {
+    fn wide(&mut self, k: &DerivableFunction, l: &Linear) -> Option<FnId> {
         let f = self.p.func(if l.transposed { l.cotangent } else { l.tangent });
-        let active = l.active.first().is_some_and(|a| *a) && !on_numbers(f, &f.body);
+        let active = l.active.first().is_some_and(|a| *a) && !works_on_scalars(f, &f.body);
         active.then(|| self.t.directions(self.p, k.target.id, &k.wrt, l.transposed).ok()).flatten()
     }
 
@@ -86,11 +86,13 @@ impl Spec<'_> {
 }
 
 /// Whether code works mainly on scalars. For many directions at once, each of them would become an array.
-fn on_numbers(f: &Function, b: &Block) -> bool {
+fn works_on_scalars(f: &Function, b: &Block) -> bool {
     let number = |v: &Var| f.ty(*v).rank() == 0;
     b.stmts.iter().all(|s| match &s.op {
-        Op::If(_, x, y) => stacker::maybe_grow(64 * 1024, 1024 * 1024, || on_numbers(f, x) && on_numbers(f, y)),
-        Op::Zero(_) | Op::Stack { .. } | Op::Concat { .. } | Op::Slice { .. } | Op::Shape(_) => true,
+        Op::If(_, x, y) => {
+            stacker::maybe_grow(64 * 1024, 1024 * 1024, || works_on_scalars(f, x) && works_on_scalars(f, y))
+        }
+        Op::Zero(_) | Op::ArrayLit { .. } | Op::Concat { .. } | Op::Slice { .. } | Op::Shape(_) => true,
         Op::IndexAdd { v, .. } | Op::IndexSet { v, .. } => number(v),
         Op::SliceAdd { .. } => true,
         op => op.blocks().is_empty() && !matches!(op, Op::Call { .. }) && s.outs.iter().chain(&s.lin_outs).all(number),

@@ -9,14 +9,14 @@ use adl_typing::ty::{Ty, TyVar};
 use std::rc::Rc;
 
 /// The limit of a key's length. Without it, functions that nest deeper at each call would not terminate.
-const LONGEST: usize = 4000;
+const MAX_KEY_LENGTH: usize = 4000;
 
 /// The identity of a call, flattened to a list of tokens.
-pub(crate) type Key = Vec<Tok>;
+pub(crate) type Key = Vec<KeyToken>;
 
 /// A token of a key.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Tok {
+pub(crate) enum KeyToken {
     /// The length of the sequence that follows, or another number.
     Num(u64),
     What(&'static str),
@@ -31,12 +31,12 @@ pub(crate) enum Tok {
 
 impl Spec<'_> {
     /// The key of some code applied to inputs of these layouts.
-    pub(crate) fn key(&mut self, head: Vec<Tok>, inputs: &[Val]) -> Res<Key> {
+    pub(crate) fn key(&mut self, head: Vec<KeyToken>, inputs: &[Val]) -> Res<Key> {
         let mut out = head;
         for v in inputs {
             self.key_val(v, &mut out);
         }
-        if out.len() > LONGEST {
+        if out.len() > MAX_KEY_LENGTH {
             return Err(self.no("functions that contain ever more functions"));
         }
         Ok(out)
@@ -44,41 +44,41 @@ impl Spec<'_> {
 
     /// Adds a function's code, without its captured values.
     pub(crate) fn key_code(&mut self, c: &Closure, out: &mut Key) {
-        out.push(Tok::Code(Rc::as_ptr(&c.lam) as usize));
+        out.push(KeyToken::Code(Rc::as_ptr(&c.lam) as usize));
         for v in self.info(&c.hidden, &c.lam).tyvars.clone() {
             if let Some(t) = c.subst.get(&v) {
-                out.push(Tok::Var(v));
-                out.push(Tok::Core(t.clone()));
+                out.push(KeyToken::Var(v));
+                out.push(KeyToken::Core(t.clone()));
             }
         }
     }
 
     fn key_all(&mut self, what: &'static str, vs: &[Val], out: &mut Key) {
-        out.push(Tok::What(what));
-        out.push(Tok::Num(vs.len() as u64));
+        out.push(KeyToken::What(what));
+        out.push(KeyToken::Num(vs.len() as u64));
         vs.iter().for_each(|v| self.key_val(v, out));
     }
 
     pub(crate) fn key_val(&mut self, v: &Val, out: &mut Key) {
-        if out.len() > LONGEST {
+        if out.len() > MAX_KEY_LENGTH {
             return;
         }
         match v {
-            Val::Unit => out.push(Tok::What("()")),
-            Val::Bottom => out.push(Tok::What("bottom")),
-            Val::Leaf(x) => out.push(Tok::Ty(self.b.ty(*x))),
-            Val::Data(x, _) => out.push(Tok::Ty(self.b.ty(*x))),
+            Val::Unit => out.push(KeyToken::What("()")),
+            Val::Bottom => out.push(KeyToken::What("bottom")),
+            Val::Leaf(x) => out.push(KeyToken::Ty(self.b.ty(*x))),
+            Val::Data(x, _) => out.push(KeyToken::Ty(self.b.ty(*x))),
             Val::Tuple(vs) => self.key_all("tuple", vs, out),
             Val::Record(fs) => {
-                out.push(Tok::What("record"));
-                out.push(Tok::Num(fs.len() as u64));
+                out.push(KeyToken::What("record"));
+                out.push(KeyToken::Num(fs.len() as u64));
                 for (n, v) in fs {
-                    out.push(Tok::Name(*n));
+                    out.push(KeyToken::Name(*n));
                     self.key_val(v, out);
                 }
             }
             Val::Array(e) => {
-                out.push(Tok::What("array"));
+                out.push(KeyToken::What("array"));
                 self.key_val(e, out);
             }
             Val::Rep(r) => key_rep(r, out),
@@ -89,13 +89,13 @@ impl Spec<'_> {
     pub(crate) fn key_fun(&mut self, f: &Fun, out: &mut Key) {
         match f {
             Fun::Closure(c) => {
-                out.push(Tok::What("closure"));
+                out.push(KeyToken::What("closure"));
                 self.key_code(c, out);
                 let vals: Vec<Val> = c.env.iter().map(|(_, v)| v.clone()).collect();
                 self.key_all("captured", &vals, out);
             }
             Fun::Prim(p, reps) => {
-                out.push(Tok::Prim(*p));
+                out.push(KeyToken::Prim(*p));
                 self.key_all("reps", reps, out);
             }
             Fun::Partial(g, args) => {
@@ -108,16 +108,16 @@ impl Spec<'_> {
             Fun::Checkpoint(f) => self.key_all("checkpoint", std::slice::from_ref(f), out),
             Fun::Linear(l) => {
                 out.extend([
-                    Tok::What(if l.transposed { "transposed" } else { "linear" }),
-                    Tok::Fn(l.tangent),
-                    Tok::Fn(l.cotangent),
+                    KeyToken::What(if l.transposed { "transposed" } else { "linear" }),
+                    KeyToken::Fn(l.tangent),
+                    KeyToken::Fn(l.cotangent),
                 ]);
                 self.key_all("at", &[l.x.clone(), l.y.clone()], out);
-                out.extend(l.residuals.iter().map(|r| Tok::Ty(self.b.ty(*r))));
+                out.extend(l.residuals.iter().map(|r| KeyToken::Ty(self.b.ty(*r))));
             }
-            Fun::Boxed(x, _) => out.extend([Tok::What("boxed"), Tok::Ty(self.b.ty(*x))]),
+            Fun::Boxed(x, _) => out.extend([KeyToken::What("boxed"), KeyToken::Ty(self.b.ty(*x))]),
             Fun::Tagged(_, fs) => {
-                out.extend([Tok::What("tagged"), Tok::Num(fs.len() as u64)]);
+                out.extend([KeyToken::What("tagged"), KeyToken::Num(fs.len() as u64)]);
                 fs.iter().for_each(|f| self.key_fun(f, out));
             }
         }
@@ -126,24 +126,24 @@ impl Spec<'_> {
 
 fn key_rep(r: &Rep, out: &mut Key) {
     match r {
-        Rep::Base(t) => out.push(Tok::Core(t.clone())),
-        Rep::Other => out.push(Tok::What("other")),
+        Rep::Base(t) => out.push(KeyToken::Core(t.clone())),
+        Rep::Other => out.push(KeyToken::What("other")),
         Rep::Array(n, e) => {
             out.push(match n {
-                Size::Const(k) => Tok::Num(*k),
-                Size::Var(_) => Tok::What("size"),
-                Size::Unknown => Tok::What("unknown"),
+                Size::Const(k) => KeyToken::Num(*k),
+                Size::Var(_) => KeyToken::What("size"),
+                Size::Unknown => KeyToken::What("unknown"),
             });
             key_rep(e, out);
         }
         Rep::Tuple(ps) => {
-            out.extend([Tok::What("tuple"), Tok::Num(ps.len() as u64)]);
+            out.extend([KeyToken::What("tuple"), KeyToken::Num(ps.len() as u64)]);
             ps.iter().for_each(|p| key_rep(p, out));
         }
         Rep::Record(fs) => {
-            out.extend([Tok::What("record"), Tok::Num(fs.len() as u64)]);
+            out.extend([KeyToken::What("record"), KeyToken::Num(fs.len() as u64)]);
             for (n, p) in fs {
-                out.push(Tok::Name(*n));
+                out.push(KeyToken::Name(*n));
                 key_rep(p, out);
             }
         }

@@ -10,7 +10,7 @@
 //!   and of the globals that its code can reach. Only two kinds of functions are inlined: small ones without calls, and
 //!   function literals that are applied where they are written.
 //! - A function selected by a branch becomes a tagged closure: an Int, and the captured values of every candidate.
-//! - A function inside declared data, or one that grows from call to call, is represented as data: [`boxes`].
+//! - A function inside declared data, or one that grows from call to call, is represented as data: [`defunctionalise`].
 //! - A derivative operator on a known function becomes calls of transformed IR, generated through [`Transforms`].
 //! - Values from outside (arguments, captured values, globals) become parameters of the entry: [`Entry::inputs`].
 //! - Type variables are instantiated by a substitution: every use of a polymorphic function determines its types.
@@ -19,43 +19,43 @@
 //! list of these cases is in docs/ARCHITECTURE.md.
 //!
 //! Reading order: [`layout`], [`world`] (the interface), [`val`], `types`, `key` (when two calls may share code),
-//! `eval` (the cases of Core), `join` (branches), `matches`, `loops`, `call` (functions of the IR), `prims` and the
-//! files named after families of primitives, `derive` and `jacobian` (derivative operators), `boxes` (functions as
+//! `eval` (the cases of Core), `join_branches` (branches), `matches`, `loops`, `call` (functions of the IR), `prims` and the
+//! files named after families of primitives, `derive` and `jacobian` (derivative operators), `defunctionalise` (functions as
 //! data), `inputs` (values from outside).
 //!
 //! What is *not* here: run-time values (behind [`World`]), the transformations themselves (`lang/ad`), and any IO.
 
 mod arith;
-mod arrays;
-mod boxes;
+mod array_prims;
 mod broadcast;
 mod call;
 mod compare;
-mod data;
+mod data_prims;
+mod defunctionalise;
 mod derive;
 mod eval;
-mod higher;
+mod extents;
+mod higher_order;
 mod index;
 mod info;
 mod inputs;
 mod jacobian;
-mod join;
+mod join_branches;
 mod key;
 pub mod layout;
 mod loops;
 mod matches;
+mod polymorphic_data;
 mod prims;
 mod reduce;
-mod sizes;
 mod sparse;
 mod tangents;
 mod types;
-mod undecided;
 pub(crate) mod val;
 pub mod world;
 
 pub use layout::Layout;
-pub use world::{Entry, FunView, Input, Linearized, Place, Root, Transforms, Unsupported, View, World};
+pub use world::{Entry, FunView, Input, Linearized, Root, Transforms, Unsupported, ValueKind, ValuePath, World};
 
 use adl_ir::{Builder, DataId, FnId, Lit, Program, Var};
 use adl_syntax::span::Span;
@@ -73,8 +73,8 @@ pub(crate) type Res<T> = Result<T, Unsupported>;
 /// belongs to one [`Program`].
 #[derive(Default)]
 pub struct Cache {
-    made: HashMap<Key, Made>,
-    infos: HashMap<*const Lambda, Rc<info::Info>>,
+    made: HashMap<Key, Specialized>,
+    infos: HashMap<*const Lambda, Rc<info::CodeInfo>>,
     /// Code that reaches no top-level values except code.
     closed: HashSet<*const Lambda>,
     /// Functions with only hidden arguments, by the address of their value.
@@ -86,7 +86,7 @@ pub struct Cache {
 
 /// A specialised function, or one in progress.
 #[derive(Clone)]
-pub(crate) struct Made {
+pub(crate) struct Specialized {
     id: FnId,
     /// Globals whose leaves are parameters before those of its inputs.
     globals: Rc<[GlobalId]>,
@@ -107,17 +107,17 @@ pub(crate) struct Spec<'a> {
     /// Literals by variable.
     lits: HashMap<Var, Lit>,
     /// Facts about extents.
-    sizes: sizes::Known,
+    sizes: extents::KnownExtents,
     /// Facts about zeros.
-    sparse: sparse::Known,
+    sparse: sparse::KnownZeros,
     /// Elements of arrays that the enclosing loops read.
-    elems: Vec<loops::Elem>,
+    elems: Vec<loops::LoopElement>,
     /// Set while code for numbers is evaluated on entire arrays. Functions that it calls are then inlined.
     whole: bool,
     /// Keys of functions specialised for this entry, which are removed if it fails.
     new: Vec<Key>,
     /// Functions represented as data.
-    boxes: boxes::Boxes,
+    boxes: defunctionalise::FunctionData,
 }
 
 impl Spec<'_> {
@@ -146,12 +146,12 @@ pub fn specialise(
         subst: Rc::new(BTreeMap::new()),
         globals: Rc::new(BTreeMap::new()),
         lits: HashMap::new(),
-        sizes: sizes::Known::default(),
-        sparse: sparse::Known::default(),
+        sizes: extents::KnownExtents::default(),
+        sparse: sparse::KnownZeros::default(),
         elems: Vec::new(),
         whole: false,
         new: Vec::new(),
-        boxes: boxes::Boxes::default(),
+        boxes: defunctionalise::FunctionData::default(),
     };
     let out = s.entry(args);
     if out.is_err() {
@@ -159,7 +159,7 @@ pub fn specialise(
             s.cache.made.remove(&k);
         }
     }
-    s.forget_boxes();
+    s.discard_function_data();
     out
 }
 

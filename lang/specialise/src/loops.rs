@@ -4,39 +4,39 @@
 //! (`xs`): each iteration receives one element. Then there are no bounds checks at run time, and the derivative needs
 //! no scatter.
 
+use crate::extents::Extent as SizeOf;
 use crate::key::Key;
-use crate::sizes::Extent as SizeOf;
 use crate::types::closed;
 use crate::val::Val;
 use crate::{Res, Spec};
-use adl_ir::{Cmp, Conv, Lit, Loop, Op, Out, Turns, Ty as IrTy, Var};
+use adl_ir::{Cmp, Conv, Lit, Loop, Op, Out, Trip, Ty as IrTy, Var};
 use adl_prim::{Bin, Prim};
 use adl_syntax::symbol::Symbol;
-use adl_typing::core::{Expr, ExprKind, Extent, ForKind, GlobalId, IndexArg, Local, LoopKind, Rep, Step};
+use adl_typing::core::{Expr, ExprKind, Extent, ForKind, GlobalId, IndexArg, Local, LoopKind, Projection, Rep};
 use adl_typing::ty::Ty;
 use std::collections::HashMap;
 
 /// The start of a path.
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Base {
+enum PathBase {
     Local(Local),
     Global(GlobalId),
 }
 
 /// A variable with a path of fields.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Path(Base, Vec<Step>);
+pub(crate) struct Path(PathBase, Vec<Projection>);
 
 /// An array with the first of its indices applied, as an enclosing loop reads it.
 #[derive(Clone)]
-pub(crate) struct Elem {
+pub(crate) struct LoopElement {
     path: Path,
     at: Vec<Local>,
     val: Val,
 }
 
 /// An array that a body indexes by variables.
-struct Read {
+struct ArrayRead {
     path: Path,
     at: Vec<Local>,
     /// Whether every iteration reads it.
@@ -44,29 +44,29 @@ struct Read {
 }
 
 /// A comprehension.
-struct Comp<'a> {
+struct Comprehension<'a> {
     kind: ForKind,
     vars: &'a [(Local, Symbol, Extent)],
     body: &'a Expr,
     /// The extent of each index, with the axes that determine it.
     extents: Vec<(Var, Vec<(Path, u32)>)>,
-    reads: Vec<Read>,
+    reads: Vec<ArrayRead>,
     /// Locals that the body captures.
     free: Vec<Local>,
 }
 
 fn path(e: &Expr) -> Option<Path> {
     match &*e.kind {
-        ExprKind::Local(l) => Some(Path(Base::Local(*l), Vec::new())),
-        ExprKind::Global(g) => Some(Path(Base::Global(*g), Vec::new())),
-        ExprKind::Item(a, i) => path(a).map(|p| p.then(Step::Item(*i))),
-        ExprKind::Field(a, n) => path(a).map(|p| p.then(Step::Field(*n))),
+        ExprKind::Local(l) => Some(Path(PathBase::Local(*l), Vec::new())),
+        ExprKind::Global(g) => Some(Path(PathBase::Global(*g), Vec::new())),
+        ExprKind::Item(a, i) => path(a).map(|p| p.then(Projection::Item(*i))),
+        ExprKind::Field(a, n) => path(a).map(|p| p.then(Projection::Field(*n))),
         _ => None,
     }
 }
 
 impl Path {
-    fn then(mut self, s: Step) -> Path {
+    fn then(mut self, s: Projection) -> Path {
         self.1.push(s);
         self
     }
@@ -88,13 +88,13 @@ fn leading(args: &[IndexArg]) -> Vec<Local> {
 }
 
 /// The arrays that a body indexes by variables. Reads inside branches and functions do not occur in every iteration.
-fn reads(body: &Expr) -> Vec<Read> {
+fn reads(body: &Expr) -> Vec<ArrayRead> {
     let mut out = Vec::new();
     let mut todo = vec![(body, true)];
     while let Some((e, always)) = todo.pop() {
         if let ExprKind::Index(a, args) = &*e.kind {
             if let (Some(path), at) = (path(a), leading(args)) {
-                out.push(Read { path, at, always });
+                out.push(ArrayRead { path, at, always });
             }
         }
         let inside = |i: usize| match &*e.kind {
@@ -108,7 +108,7 @@ fn reads(body: &Expr) -> Vec<Read> {
 }
 
 /// Generates one iteration of a loop with carried state, from the index, the state and the elements of the arrays.
-pub(crate) type Turn<'f, 's> = &'f mut dyn FnMut(&mut Spec<'s>, Var, &Val, &[Val]) -> Res<Val>;
+pub(crate) type Iteration<'f, 's> = &'f mut dyn FnMut(&mut Spec<'s>, Var, &Val, &[Val]) -> Res<Val>;
 
 impl<'s> Spec<'s> {
     pub(crate) fn comprehension(
@@ -127,7 +127,14 @@ impl<'s> Spec<'s> {
             }
         }
         let total: Vec<Var> = extents.iter().map(|e| e.0).collect();
-        let comp = Comp { kind, vars, body, extents, reads: reads(body), free: adl_typing::free::of_body(&[], body) };
+        let comp = Comprehension {
+            kind,
+            vars,
+            body,
+            extents,
+            reads: reads(body),
+            free: adl_typing::free_locals::free_in_body(&[], body),
+        };
         let v = self.nest(&comp, 0)?;
         match kind {
             ForKind::Build => Ok(v),
@@ -166,7 +173,7 @@ impl<'s> Spec<'s> {
     }
 
     /// The loop over index `k` and the loops inside it.
-    fn nest(&mut self, comp: &Comp, k: usize) -> Res<Val> {
+    fn nest(&mut self, comp: &Comprehension, k: usize) -> Res<Val> {
         let l = comp.vars[k].0;
         let sources = self.sources(comp, k)?;
         let n = comp.extents[k].0;
@@ -178,10 +185,10 @@ impl<'s> Spec<'s> {
         let depth = self.elems.len();
         let v = self.each(n, &arrays, out, &mut |s, i, elems| {
             s.env.insert(l, Val::Leaf(i));
-            s.learn_turns(i, n);
+            s.learn_index_extent(i, n);
             for ((path, at, _), val) in sources.iter().zip(elems) {
                 let at = at.iter().copied().chain([l]).collect();
-                s.elems.push(Elem { path: path.clone(), at, val: val.clone() });
+                s.elems.push(LoopElement { path: path.clone(), at, val: val.clone() });
             }
             if k + 1 == comp.vars.len() { s.eval(comp.body) } else { s.nest(comp, k + 1) }
         });
@@ -189,8 +196,8 @@ impl<'s> Spec<'s> {
         v
     }
 
-    /// Arrays that the loop over index `k` reads one element per iteration: path, preceding indices, value.
-    fn sources(&mut self, comp: &Comp, k: usize) -> Res<Vec<(Path, Vec<Local>, Val)>> {
+    /// Zeros that the loop over index `k` reads one element per iteration: path, preceding indices, value.
+    fn sources(&mut self, comp: &Comprehension, k: usize) -> Res<Vec<(Path, Vec<Local>, Val)>> {
         let l = comp.vars[k].0;
         let (n, axes) = &comp.extents[k];
         let mut out: Vec<(Path, Vec<Local>, Val)> = Vec::new();
@@ -200,7 +207,7 @@ impl<'s> Spec<'s> {
             if out.iter().any(|o| o.0 == r.path && o.1 == before) {
                 continue;
             }
-            if matches!(r.path.0, Base::Local(l) if !comp.free.contains(&l)) {
+            if matches!(r.path.0, PathBase::Local(l) if !comp.free.contains(&l)) {
                 continue;
             }
             let Some(whole) = self.at_path(&r.path) else { continue };
@@ -233,8 +240,8 @@ impl<'s> Spec<'s> {
     /// The value at a path, if it is bound.
     fn at_path(&mut self, p: &Path) -> Option<Val> {
         let mut v = match p.0 {
-            Base::Local(l) => self.env.get(&l)?.clone(),
-            Base::Global(g) => self.globals.get(&g)?.clone(),
+            PathBase::Local(l) => self.env.get(&l)?.clone(),
+            PathBase::Global(g) => self.globals.get(&g)?.clone(),
         };
         for s in &p.1 {
             v = self.step(&v, *s).ok()?;
@@ -294,7 +301,7 @@ impl<'s> Spec<'s> {
         let elems: Vec<Val> = xs.iter().map(|x| self.element_params(x)).collect();
         let v = f(self, i, &elems)?;
         self.b.span = span;
-        let rows = self.rows_from_outside(&v, base);
+        let rows = self.row_extents_from_outside(&v, base);
         self.sizes.forget(mark);
         if matches!(v, Val::Bottom) {
             return Err(self.no("a loop that always stops with an error"));
@@ -308,7 +315,7 @@ impl<'s> Spec<'s> {
         let body = self.b.close(leaves.clone(), Vec::new());
         let (xs, outs) = (xs.iter().flat_map(Val::leaves).collect(), vec![out; leaves.len()]);
         let l = Loop {
-            turns: Turns::For(n),
+            trip: Trip::Count(n),
             reverse: false,
             init: Vec::new(),
             lin_init: Vec::new(),
@@ -321,7 +328,7 @@ impl<'s> Spec<'s> {
         let all: Vec<IrTy> = tys.into_iter().chain([IrTy::I64]).collect();
         let (mut outs, _) = self.b.emit(Op::Loop(Box::new(l)), &all, &[]);
         if out != Out::Sum {
-            self.rows_known(n, &leaves, &rows, &mut outs)?;
+            self.assert_rows_known(n, &leaves, &rows, &mut outs)?;
         }
         let made = v.with(&outs);
         if out == Out::Sum {
@@ -332,8 +339,8 @@ impl<'s> Spec<'s> {
     }
 
     /// The row extents of an iteration's result that are extents of variables from outside the loop (before `base`).
-    fn rows_from_outside(&self, v: &Val, base: u32) -> HashMap<Var, Vec<SizeOf>> {
-        if !self.world.no_rows() {
+    fn row_extents_from_outside(&self, v: &Val, base: u32) -> HashMap<Var, Vec<SizeOf>> {
+        if !self.world.allow_zero_trips() {
             return HashMap::new();
         }
         let extents = |x: Var| {
@@ -345,7 +352,7 @@ impl<'s> Spec<'s> {
     /// Handles a loop that collects rows and runs no iteration: then no row determines the extents. Unless `extents`
     /// gives them, this is a run-time error, after which the interpreter runs the call. If they are known, the results
     /// `outs` get them.
-    pub(crate) fn rows_known(
+    pub(crate) fn assert_rows_known(
         &mut self,
         n: Var,
         rows: &[Var],
@@ -369,7 +376,7 @@ impl<'s> Spec<'s> {
                             SizeOf::Axis(a, k) => self.b.dim(*a, *k),
                         });
                     }
-                    let to = self.b.one(Op::Stack { elems, shape: None }, IrTy::shape());
+                    let to = self.b.one(Op::ArrayLit { elems, shape: None }, IrTy::shape());
                     *out = self.b.one(Op::Reshape { a: *out, to, from: None }, ty);
                 }
                 None => open = true,
@@ -404,28 +411,28 @@ impl<'s> Spec<'s> {
     }
 
     /// A loop with carried state. `f` gets the index, the state, and the elements of the arrays.
-    pub(crate) fn carry(&mut self, n: Var, reverse: bool, init: &Val, xs: &[Val], f: Turn<'_, 's>) -> Res<Val> {
-        self.carry_at(n, reverse, (init, None), xs, f)
+    pub(crate) fn carry(&mut self, n: Var, reverse: bool, init: &Val, xs: &[Val], f: Iteration<'_, 's>) -> Res<Val> {
+        self.carry_typed(n, reverse, (init, None), xs, f)
     }
 
     /// Like `carry`, for a state of a known type. Functions in it that change between iterations are represented as
     /// data.
-    pub(crate) fn carry_at(
+    pub(crate) fn carry_typed(
         &mut self,
         n: Var,
         reverse: bool,
         (init, ty): (&Val, Option<&Ty>),
         xs: &[Val],
-        f: Turn<'_, 's>,
+        f: Iteration<'_, 's>,
     ) -> Res<Val> {
-        let made = self.carried(Turns::For(n), reverse, init, xs, f)?;
+        let made = self.carried(Trip::Count(n), reverse, init, xs, f)?;
         match (made, ty) {
             (Some(v), _) => Ok(v),
             (None, Some(t)) if init.has_fun() && closed(t) => {
-                let init = self.as_data(init.clone(), t)?;
-                let made = self.carried(Turns::For(n), reverse, &init, xs, &mut |s, i, v, e| {
+                let init = self.functions_as_data(init.clone(), t)?;
+                let made = self.carried(Trip::Count(n), reverse, &init, xs, &mut |s, i, v, e| {
                     let next = f(s, i, v, e)?;
-                    s.as_data(next, t)
+                    s.functions_as_data(next, t)
                 })?;
                 made.ok_or_else(|| self.no("a loop whose state changes its layout"))
             }
@@ -434,7 +441,7 @@ impl<'s> Spec<'s> {
     }
 
     /// `None` if an iteration changes the layout of the state.
-    fn carried(&mut self, turns: Turns, reverse: bool, init: &Val, xs: &[Val], f: Turn<'_, 's>) -> Res<Option<Val>> {
+    fn carried(&mut self, trip: Trip, reverse: bool, init: &Val, xs: &[Val], f: Iteration<'_, 's>) -> Res<Option<Val>> {
         let (span, mark) = (self.b.span, self.sizes.mark());
         self.b.open();
         let i = self.b.param(IrTy::I64);
@@ -455,7 +462,7 @@ impl<'s> Spec<'s> {
         let tys: Vec<IrTy> = init_leaves.iter().map(|x| self.b.ty(*x)).chain([IrTy::I64]).collect();
         let xs = xs.iter().flat_map(Val::leaves).collect();
         let l = Loop {
-            turns,
+            trip,
             reverse,
             init: init_leaves,
             lin_init: Vec::new(),
@@ -491,7 +498,7 @@ impl<'s> Spec<'s> {
                 }
                 let n = self.leaf(&n)?;
                 let t = self.ty(&init.ty);
-                self.carry_at(n, false, (&start, Some(&t)), &[], &mut |s, k, v, _| {
+                self.carry_typed(n, false, (&start, Some(&t)), &[], &mut |s, k, v, _| {
                     s.env.insert(*i, Val::Leaf(k));
                     s.env.insert(state, v.clone());
                     s.eval(body)
@@ -499,7 +506,7 @@ impl<'s> Spec<'s> {
             }
             LoopKind::While(c) => {
                 let t = self.ty(&init.ty);
-                let start = if start.has_fun() && closed(&t) { self.as_data(start, &t)? } else { start };
+                let start = if start.has_fun() && closed(&t) { self.functions_as_data(start, &t)? } else { start };
                 let mark = self.sizes.mark();
                 self.b.open();
                 let v = self.params_like(&start);
@@ -510,10 +517,10 @@ impl<'s> Spec<'s> {
                 };
                 let cond = self.b.close(vec![holds], Vec::new());
                 self.sizes.forget(mark);
-                let made = self.carried(Turns::While(cond), false, &start, &[], &mut |s, _, v, _| {
+                let made = self.carried(Trip::While(cond), false, &start, &[], &mut |s, _, v, _| {
                     s.env.insert(state, v.clone());
                     let next = s.eval(body)?;
-                    if closed(&t) { s.as_data(next, &t) } else { Ok(next) }
+                    if closed(&t) { s.functions_as_data(next, &t) } else { Ok(next) }
                 })?;
                 made.ok_or_else(|| self.no("a loop whose state changes its layout"))
             }

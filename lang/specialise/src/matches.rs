@@ -1,13 +1,13 @@
 //! Decision trees → switches. An arm that several leaves reach becomes a function of its own, so that its code is not
 //! duplicated.
 
-use crate::call::Promise;
-use crate::key::Tok;
+use crate::call::ResultPromise;
+use crate::key::KeyToken;
 use crate::val::{Closure, Fun, Val};
 use crate::{Layout, Res, Spec};
 use adl_ir::{Cmp, Lit as IrLit, Op, Ty as IrTy, Var};
 use adl_typing::core::{Arm, Con, Expr, ExprKind, Lit, Local, Tree};
-use adl_typing::free;
+use adl_typing::free_locals;
 use adl_typing::ty::Ty;
 use std::rc::Rc;
 
@@ -93,9 +93,9 @@ impl Spec<'_> {
     /// Calls code without parameters as a function of its captured values.
     fn shared(&mut self, c: &Closure, ty: &Ty) -> Res<Val> {
         let inputs = [Val::fun(Fun::Closure(c.clone()))];
-        let key = self.key(vec![Tok::What("arm")], &inputs)?;
+        let key = self.key(vec![KeyToken::What("arm")], &inputs)?;
         let result = self.ty(ty);
-        let t = self.outline(key, "arm", &inputs, Promise::Ty(result), &mut |s, vals| {
+        let t = self.outline(key, "arm", &inputs, ResultPromise::Ty(result), &mut |s, vals| {
             let f = s.function_of(&vals[0])?;
             match &*f {
                 Fun::Closure(c) => s.enter(c, &[]),
@@ -158,9 +158,9 @@ impl Spec<'_> {
         locals.retain(|l| self.env.contains_key(l));
         let inputs: Vec<Val> = locals.iter().map(|l| self.env[l].clone()).collect();
         let at: *const Tree = t;
-        let key = self.key(vec![Tok::What("default"), Tok::Code(at as usize)], &inputs)?;
-        // `Info` keeps the function alive whose code this is.
-        let result = Promise::of(a.arms.first().map(|arm| self.ty(&arm.body.ty)));
+        let key = self.key(vec![KeyToken::What("default"), KeyToken::Code(at as usize)], &inputs)?;
+        // `CodeInfo` keeps the function alive whose code this is.
+        let result = ResultPromise::of(a.arms.first().map(|arm| self.ty(&arm.body.ty)));
         let target = self.outline(key, "default", &inputs, result, &mut |s, vals| {
             s.env = locals.iter().copied().zip(vals.iter().cloned()).collect();
             s.tree(t, a)
@@ -190,7 +190,7 @@ impl Spec<'_> {
             return Err(self.no("a constructor that is not there"));
         };
         let tys: Vec<IrTy> = fields.iter().flat_map(Layout::leaves).collect();
-        let (outs, _) = self.b.emit(Op::Fields { a: x, data: d, tag }, &tys, &[]);
+        let (outs, _) = self.b.emit(Op::Destruct { a: x, data: d, tag }, &tys, &[]);
         let mut next = outs.into_iter();
         Ok(fields.iter().map(|l| Self::build(l, &mut |_| next.next().unwrap_or(x))).collect())
     }
@@ -218,7 +218,7 @@ impl Spec<'_> {
             }
         }
         let fields = vals.iter().flat_map(Val::leaves).collect();
-        let x = self.b.one(Op::Con { data: d, tag, fields }, IrTy::Data(d));
+        let x = self.b.one(Op::Construct { data: d, tag, fields }, IrTy::Data(d));
         Ok(Val::Data(x, d))
     }
 
@@ -232,11 +232,11 @@ impl Spec<'_> {
         if let Lit::Bool(b) = lit {
             let mut yes = |s: &mut Self| s.tree(sub, a);
             let mut no = |s: &mut Self| s.lit_tree(on, rest, default, a);
-            return if *b { self.if_(x, &mut yes, &mut no) } else { self.if_(x, &mut no, &mut yes) };
+            return if *b { self.branch_on(x, &mut yes, &mut no) } else { self.branch_on(x, &mut no, &mut yes) };
         }
         let k = self.literal_like(lit, x);
         let c = self.b.cmp(Cmp::Eq, x, k);
-        self.if_(c, &mut |s| s.tree(sub, a), &mut |s| s.lit_tree(on, rest, default, a))
+        self.branch_on(c, &mut |s| s.tree(sub, a), &mut |s| s.lit_tree(on, rest, default, a))
     }
 
     /// An Int literal in a pattern matches numbers of every type.
@@ -270,7 +270,7 @@ impl Spec<'_> {
             }
             s.tree(sub, a)
         };
-        self.if_(c, &mut yes, &mut |s| s.len_tree(on, rest, default, a))
+        self.branch_on(c, &mut yes, &mut |s| s.len_tree(on, rest, default, a))
     }
 }
 
@@ -278,8 +278,8 @@ impl Spec<'_> {
 fn reads(t: &Tree, arms: &[Arm], out: &mut Vec<Local>) {
     let arm = |k: usize, binds: &[(Local, Local)], out: &mut Vec<Local>| {
         out.extend(binds.iter().map(|b| b.1));
-        out.extend(arms[k].guard.iter().flat_map(|g| free::of_body(&[], g)));
-        out.extend(free::of_body(&[], &arms[k].body));
+        out.extend(arms[k].guard.iter().flat_map(|g| free_locals::free_in_body(&[], g)));
+        out.extend(free_locals::free_in_body(&[], &arms[k].body));
     };
     stacker::maybe_grow(32 * 1024, 1024 * 1024, || match t {
         Tree::Leaf(k, binds) => arm(*k, binds, out),

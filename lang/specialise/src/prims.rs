@@ -185,7 +185,7 @@ impl Spec<'_> {
             P::Len => self.extent(&args[0], 0).map(Val::Leaf),
             P::Shape => {
                 let dims = self.dims(&args[0])?;
-                Ok(Val::Leaf(self.b.one(Op::Stack { elems: dims, shape: None }, IrTy::shape())))
+                Ok(Val::Leaf(self.b.one(Op::ArrayLit { elems: dims, shape: None }, IrTy::shape())))
             }
             P::Rank => {
                 let n = self.dims(&args[0])?.len();
@@ -230,8 +230,8 @@ impl Spec<'_> {
             P::StrSplit => self.leaf_prim(p, &args, IrTy::Str.array(1)),
             P::ParseFloat => self.leaf_prim(p, &args, IrTy::F64.array(1)),
             P::ParseInt => self.leaf_prim(p, &args, IrTy::I64.array(1)),
-            P::Fst => self.step(&args[0], adl_typing::core::Step::Item(0)),
-            P::Snd => self.step(&args[0], adl_typing::core::Step::Item(1)),
+            P::Fst => self.step(&args[0], adl_typing::core::Projection::Item(0)),
+            P::Snd => self.step(&args[0], adl_typing::core::Projection::Item(1)),
             P::Id => Ok(args[0].clone()),
             P::Zero => match reps.first() {
                 Some(Val::Rep(r)) => self.zero(&Rep::clone(r)),

@@ -187,7 +187,7 @@ impl Spec<'_> {
     fn sum_of_squares(&mut self, x: Var) -> Var {
         let t = self.b.ty(x).scalar().clone();
         let squares = self.b.bin(Bin::Mul, x, x);
-        self.b.one(Op::Total { a: squares, shape: None }, t)
+        self.b.one(Op::SumAll { a: squares, shape: None }, t)
     }
 
     /// A built-in whose arguments and result are single leaves.

@@ -4,7 +4,7 @@
 //! only these use them: the sum of a diagonal, the product of a row and a column. The array itself is then dead code.
 //! So a gradient through `trace (diag x)` costs no more than one through `sum x`.
 
-use crate::sizes::Extent;
+use crate::extents::Extent;
 use crate::{Res, Spec, Val};
 use adl_ir::{Block, Cmp, Op, Ty, Var};
 use adl_prim::{Bin, Prim};
@@ -12,13 +12,13 @@ use std::collections::HashMap;
 
 /// Facts about the nonzero elements of arrays.
 #[derive(Default)]
-pub(crate) struct Known {
+pub(crate) struct KnownZeros {
     /// The diagonal of a matrix that is zero elsewhere.
     diagonals: HashMap<Var, Var>,
     /// The position and value of a vector's only nonzero element.
     units: HashMap<Var, (Var, Var)>,
     /// The extents that comprehension indices run over.
-    turns: HashMap<Var, Var>,
+    trip: HashMap<Var, Var>,
 }
 
 impl Spec<'_> {
@@ -34,8 +34,8 @@ impl Spec<'_> {
     }
 
     /// Records that an index runs over an extent.
-    pub(crate) fn learn_turns(&mut self, index: Var, n: Var) {
-        self.sparse.turns.insert(index, n);
+    pub(crate) fn learn_index_extent(&mut self, index: Var, n: Var) {
+        self.sparse.trip.insert(index, n);
     }
 
     /// The element at an index of a matrix known to be diagonal, if the index is known well enough.
@@ -44,7 +44,7 @@ impl Spec<'_> {
         let inside: Vec<bool> = [i, j]
             .into_iter()
             .map(|v| {
-                let n = self.sparse.turns.get(v).copied()?;
+                let n = self.sparse.trip.get(v).copied()?;
                 let n = self.known_extent(n);
                 Some(self.sizes.equals(n, Extent::Axis(d, 0)))
             })

@@ -4,8 +4,8 @@
 //! the primal. In the IR, tangents have no discrete leaves, and declared data has a separate tangent type
 //! ([`crate::Transforms::tangent_ty`]). Recursive functions convert between the two.
 
-use crate::call::Promise;
-use crate::key::Tok;
+use crate::call::ResultPromise;
+use crate::key::KeyToken;
 use crate::val::Val;
 use crate::{Layout, Res, Spec};
 use adl_ir::{DataId, Op, Out, Ty as IrTy, Var};
@@ -79,17 +79,18 @@ impl<'s> Spec<'s> {
             return Ok(Some(x));
         }
         let inputs = [Val::Data(x, d)];
-        let key = self.key(vec![Tok::What("tangent")], &inputs)?;
-        let target = self.outline(key, "tangent", &inputs, Promise::Layout(Layout::Data(to)), &mut |s, vals| {
-            let x = s.leaf(&vals[0])?;
-            s.each_con(x, d, &mut |s, tag, fields| {
-                let mut parts = Vec::new();
-                for f in fields {
-                    parts.extend(s.tangents_in(f)?);
-                }
-                Ok(Val::Data(s.b.one(Op::Con { data: to, tag, fields: parts }, IrTy::Data(to)), to))
-            })
-        })?;
+        let key = self.key(vec![KeyToken::What("tangent")], &inputs)?;
+        let target =
+            self.outline(key, "tangent", &inputs, ResultPromise::Layout(Layout::Data(to)), &mut |s, vals| {
+                let x = s.leaf(&vals[0])?;
+                s.switch_constructors(x, d, &mut |s, tag, fields| {
+                    let mut parts = Vec::new();
+                    for f in fields {
+                        parts.extend(s.tangents_in(f)?);
+                    }
+                    Ok(Val::Data(s.b.one(Op::Construct { data: to, tag, fields: parts }, IrTy::Data(to)), to))
+                })
+            })?;
         let v = self.emit_call(&target, &inputs, None, false)?;
         self.leaf(&v).map(Some)
     }
@@ -137,12 +138,12 @@ impl<'s> Spec<'s> {
 
     fn merge_data(&mut self, x: Var, d: DataId, t: Var, from: DataId) -> Res<Var> {
         let inputs = [Val::Data(x, d), Val::Data(t, from)];
-        let key = self.key(vec![Tok::What("merge")], &inputs)?;
-        let target = self.outline(key, "merge", &inputs, Promise::Layout(Layout::Data(d)), &mut |s, vals| {
+        let key = self.key(vec![KeyToken::What("merge")], &inputs)?;
+        let target = self.outline(key, "merge", &inputs, ResultPromise::Layout(Layout::Data(d)), &mut |s, vals| {
             let (x, t) = (s.leaf(&vals[0])?, s.leaf(&vals[1])?);
-            s.each_con(x, d, &mut |s, tag, fields| {
+            s.switch_constructors(x, d, &mut |s, tag, fields| {
                 let tys = s.p.data(from).cons[tag as usize].1.clone();
-                let (given, _) = s.b.emit(Op::Fields { a: t, data: from, tag }, &tys, &[]);
+                let (given, _) = s.b.emit(Op::Destruct { a: t, data: from, tag }, &tys, &[]);
                 let mut given = given.into_iter();
                 let mut parts = Vec::new();
                 for f in fields {
@@ -172,6 +173,6 @@ impl<'s> Spec<'s> {
             return self.b.one(Op::Replicate { n, a: zero }, t);
         }
         let shape = self.b.shape(x);
-        self.b.one(Op::Spread { a: zero, shape }, t)
+        self.b.one(Op::Broadcast { a: zero, shape }, t)
     }
 }

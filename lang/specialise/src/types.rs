@@ -9,17 +9,17 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// The limit of declared type instances in one entry: nested types that grow at each level have infinitely many.
-const MOST_DATA: usize = 200;
+const MAX_DATA_INSTANCES: usize = 200;
 
 /// The size limit of a declared type's arguments.
-const LARGEST: usize = 2000;
+const MAX_ARGUMENT_SIZE: usize = 2000;
 
 /// The number of parts of a type, counted up to a limit.
 fn size(t: &Ty) -> usize {
     let (mut todo, mut n) = (vec![t], 0);
     while let Some(t) = todo.pop() {
         n += 1;
-        if n > LARGEST {
+        if n > MAX_ARGUMENT_SIZE {
             break;
         }
         match t {
@@ -159,7 +159,7 @@ impl Spec<'_> {
             return Ok(*d);
         }
         let Some(decl) = self.world.data(id) else { return Err(self.no("a type without a declaration")) };
-        if self.cache.datas.len() >= MOST_DATA || key.1.iter().map(size).sum::<usize>() > LARGEST {
+        if self.cache.datas.len() >= MAX_DATA_INSTANCES || key.1.iter().map(size).sum::<usize>() > MAX_ARGUMENT_SIZE {
             return Err(self.no("a declared type that contains itself at ever larger types"));
         }
         let name = decl.name.as_str().to_owned();

@@ -24,7 +24,7 @@ pub enum Root {
 /// The path to a run-time value. Paths instead of values allow the code to be reused for other values of the same
 /// layout.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Place {
+pub struct ValuePath {
     /// The start of the path.
     pub root: Root,
     /// At each function, the index of a captured value or of an argument already given (see [`FunView`]).
@@ -33,7 +33,7 @@ pub struct Place {
 
 /// The kind of value at a place.
 #[derive(Clone, Debug)]
-pub enum View {
+pub enum ValueKind {
     /// Data without functions, or declared data.
     Data,
     /// A function.
@@ -72,20 +72,20 @@ pub enum FunView {
 /// The environment: run-time values by place, and Core by global.
 pub trait World {
     /// The kind of value at a place.
-    fn view(&mut self, at: &Place) -> View;
+    fn view(&mut self, at: &ValuePath) -> ValueKind;
     /// The type of data at a place, as far as its value determines it (sizes are ignored). Called only if Core has no
     /// type without variables. `None` is allowed, for example for an empty list.
-    fn ty(&mut self, _at: &Place) -> Option<Ty> {
+    fn ty(&mut self, _at: &ValuePath) -> Option<Ty> {
         None
     }
     /// The constructor tag and number of fields of the declared data at a place; steps: the fields. Called only if the
     /// fields may contain functions.
-    fn constructor(&mut self, _at: &Place) -> Option<(u32, u32)> {
+    fn constructor(&mut self, _at: &ValuePath) -> Option<(u32, u32)> {
         None
     }
     /// Whether loops that collect rows may run no iteration, so that code must compute the row extents in another way.
     /// Otherwise such a loop is a run-time error.
-    fn no_rows(&self) -> bool {
+    fn allow_zero_trips(&self) -> bool {
         false
     }
     /// The definition of a global.
@@ -133,7 +133,7 @@ pub trait Transforms {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Input {
     /// The value's place.
-    pub place: Place,
+    pub place: ValuePath,
     /// The value's layout.
     pub layout: Layout,
 }

@@ -89,7 +89,7 @@ fn indent_of_next(text: &str, lexed: &Lexed) -> usize {
         Tok::Kw(Kw::In) if indent > 0 => indent,
         _ if opens_block(last.tok) => indent + INDENT,
         _ if brackets_open(&tokens[..line]) => indent,
-        _ if line.checked_sub(1).and_then(|i| tokens.get(i)).is_some_and(|t| goes_on(t.tok)) => indent,
+        _ if line.checked_sub(1).and_then(|i| tokens.get(i)).is_some_and(|t| continues_line(t.tok)) => indent,
         _ => indent + INDENT,
     }
 }
@@ -113,7 +113,7 @@ fn opens_block(tok: Tok) -> bool {
 }
 
 /// Whether a line that ends with `tok` continues on the next line without a block.
-fn goes_on(tok: Tok) -> bool {
+fn continues_line(tok: Tok) -> bool {
     match tok {
         Tok::P(p) => !p.closes() && p != P::SemiSemi && !matches!(p, P::Eq | P::Arrow),
         _ => false,

@@ -32,7 +32,7 @@ pub enum Class {
 /// key press.
 pub fn tokens(text: &str) -> Vec<(Range<usize>, Class)> {
     let lexed = lex(FileId::default(), text);
-    let mut types = Types::default();
+    let mut types = TypeTracker::default();
     let mut all: Vec<(Range<usize>, Class)> = Vec::with_capacity(lexed.tokens.len() + lexed.comments.len());
     for (i, token) in lexed.tokens.iter().enumerate() {
         let in_type = types.step(token);
@@ -101,7 +101,7 @@ fn class(token: &Token, next: Option<&Token>, in_type: bool) -> Option<Class> {
 /// Tracks type positions: after `:` up to `=` or to the token that closes or separates at its level. Type declarations
 /// count too, except the constructors that they declare.
 #[derive(Default)]
-struct Types {
+struct TypeTracker {
     depth: u32,
     /// Bracket depth of the `:` that opened the type.
     since: Option<u32>,
@@ -110,10 +110,10 @@ struct Types {
     declares: bool,
 }
 
-impl Types {
+impl TypeTracker {
     fn step(&mut self, token: &Token) -> bool {
         if token.line_start && token.col == 0 && !matches!(token.tok, Tok::P(_) | Tok::Kw(Kw::And)) {
-            *self = Types::default();
+            *self = TypeTracker::default();
         }
         let declares = std::mem::take(&mut self.declares);
         let here = (self.since.is_some() || self.declaration) && !(declares && matches!(token.tok, Tok::Con(_)));

@@ -177,7 +177,7 @@ pub struct Lambda {
 
 /// One step of a path from a value to one of its parts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Step {
+pub enum Projection {
     /// Component of a tuple.
     Item(u32),
     /// Field of a record.
@@ -190,7 +190,7 @@ pub struct SizeAt {
     /// A parameter.
     pub from: Local,
     /// The path from the parameter to the array.
-    pub path: Vec<Step>,
+    pub path: Vec<Projection>,
     /// Which axis of that array.
     pub axis: u32,
     /// The annotation.
@@ -251,7 +251,7 @@ pub enum Tree {
     /// Like `Leaf` if the arm's guard holds; otherwise continues with the given tree.
     Guard(usize, Vec<(Local, Local)>, Box<Tree>),
     /// Bind parts of a tuple or record: (new local, from, step).
-    Parts(Vec<(Local, Local, Step)>, Box<Tree>),
+    Parts(Vec<(Local, Local, Projection)>, Box<Tree>),
     /// Branch on a constructor; each case binds one local for each field.
     Con(Local, Vec<(Con, Vec<Local>, Tree)>, Option<Box<Tree>>),
     /// Branch on equality with literals.

@@ -17,7 +17,7 @@
 pub mod core;
 pub mod env;
 pub mod errors;
-pub mod free;
+pub mod free_locals;
 mod infer;
 mod linear;
 mod patterns;
@@ -26,4 +26,4 @@ pub mod print_core;
 pub mod ty;
 pub mod walk;
 
-pub use infer::{Checked, check_item, definitions, shapes};
+pub use infer::{CheckedItem, check_item, definitions, example_shapes};

@@ -13,16 +13,16 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+enum Dependence {
     Free,
     Linear,
 }
-use Kind::{Free, Linear};
+use Dependence::{Free, Linear};
 
 type Out<T> = Result<T, Box<Diagnostic>>;
 
 struct Checker {
-    kinds: HashMap<Local, Kind>,
+    kinds: HashMap<Local, Dependence>,
     /// Local functions; their bodies are checked where they are applied.
     functions: HashMap<Local, Rc<Lambda>>,
     /// Locals that are zero.
@@ -106,7 +106,7 @@ impl Checker {
         Box::new(linearity::diagnostic(fault, span, &self.vars))
     }
 
-    fn result(&self, kind: Kind, e: &Expr) -> Out<()> {
+    fn result(&self, kind: Dependence, e: &Expr) -> Out<()> {
         if kind == Free && !self.is_zero(e) {
             return Err(self.fault(Fault::NoDependence, e.span));
         }
@@ -114,8 +114,8 @@ impl Checker {
     }
 
     /// Components of one value: if some are linear, every free component must be zero.
-    fn joint(&mut self, parts: &[&Expr], what: &str) -> Out<Kind> {
-        let kinds = parts.iter().map(|e| self.expr(e)).collect::<Out<Vec<Kind>>>()?;
+    fn joint(&mut self, parts: &[&Expr], what: &str) -> Out<Dependence> {
+        let kinds = parts.iter().map(|e| self.expr(e)).collect::<Out<Vec<Dependence>>>()?;
         if kinds.iter().all(|k| *k == Free) {
             return Ok(Free);
         }
@@ -135,16 +135,16 @@ impl Checker {
         }
     }
 
-    fn bind(&mut self, l: Local, k: Kind) {
+    fn bind(&mut self, l: Local, k: Dependence) {
         self.kinds.insert(l, k);
     }
 
-    fn expr(&mut self, e: &Expr) -> Out<Kind> {
+    fn expr(&mut self, e: &Expr) -> Out<Dependence> {
         adl_syntax::stop::poll();
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.expr_inner(e))
     }
 
-    fn expr_inner(&mut self, e: &Expr) -> Out<Kind> {
+    fn expr_inner(&mut self, e: &Expr) -> Out<Dependence> {
         match &*e.kind {
             ExprKind::Lit(_)
             | ExprKind::IntAt(..)
@@ -257,7 +257,7 @@ impl Checker {
     }
 
     /// The state of a loop is linear if its initial value or its next value is. Both must then map zero to zero.
-    fn loop_(&mut self, state: Local, init: &Expr, kind: &LoopKind, body: &Expr) -> Out<Kind> {
+    fn loop_(&mut self, state: Local, init: &Expr, kind: &LoopKind, body: &Expr) -> Out<Dependence> {
         let first = self.expr(init)?;
         let mut k = first;
         let mut next = self.turn(state, k, kind, body);
@@ -276,7 +276,7 @@ impl Checker {
     }
 
     /// The kind of the next state after one iteration.
-    fn turn(&mut self, state: Local, k: Kind, kind: &LoopKind, body: &Expr) -> Out<Kind> {
+    fn turn(&mut self, state: Local, k: Dependence, kind: &LoopKind, body: &Expr) -> Out<Dependence> {
         self.bind(state, k);
         match kind {
             LoopKind::For(i, n) => {
@@ -289,7 +289,7 @@ impl Checker {
     }
 
     /// The parts that a tree binds have the scrutinee's kind. Branching requires a free (or discrete) scrutinee.
-    fn tree(&mut self, t: &Tree, k: Kind, s: &Expr) -> Out<()> {
+    fn tree(&mut self, t: &Tree, k: Dependence, s: &Expr) -> Out<()> {
         let branching = |me: &Self| match k {
             Free => Ok(()),
             Linear => Err(me.fault(Fault::Branches, s.span)),
@@ -333,7 +333,7 @@ impl Checker {
         self.fault(Fault::NotLinear(what), span)
     }
 
-    fn lambda(&mut self, l: &Lambda, kinds: &[Kind]) -> Out<Kind> {
+    fn lambda(&mut self, l: &Lambda, kinds: &[Dependence]) -> Out<Dependence> {
         self.depth += 1;
         if self.depth > 60 {
             return Err(self.fault(Fault::TooDeep, l.body.span));
@@ -356,18 +356,18 @@ impl Checker {
         }
     }
 
-    fn apply(&mut self, f: &Expr, args: &[Expr], whole: &Expr) -> Out<Kind> {
+    fn apply(&mut self, f: &Expr, args: &[Expr], whole: &Expr) -> Out<Dependence> {
         if let ExprKind::Prim(p, _) = &*f.kind {
             return self.primitive(*p, args, whole);
         }
         if let Some(l) = self.as_lambda(f) {
             if l.params.len() == args.len() {
-                let kinds = args.iter().map(|a| self.expr(a)).collect::<Out<Vec<Kind>>>()?;
+                let kinds = args.iter().map(|a| self.expr(a)).collect::<Out<Vec<Dependence>>>()?;
                 return self.lambda(&l, &kinds);
             }
         }
         let callee = self.expr(f)?;
-        let kinds = args.iter().map(|a| self.expr(a)).collect::<Out<Vec<Kind>>>()?;
+        let kinds = args.iter().map(|a| self.expr(a)).collect::<Out<Vec<Dependence>>>()?;
         if callee == Free && kinds.iter().all(|k| *k == Free) {
             return Ok(Free);
         }
@@ -388,7 +388,7 @@ impl Checker {
         Ok(if discrete(&whole.ty) { Free } else { Linear })
     }
 
-    fn primitive(&mut self, p: Prim, args: &[Expr], whole: &Expr) -> Out<Kind> {
+    fn primitive(&mut self, p: Prim, args: &[Expr], whole: &Expr) -> Out<Dependence> {
         let row = p.row();
         let op = spelled(p);
         match row.linearity {
@@ -396,7 +396,7 @@ impl Checker {
             Linearity::Folded(f) => return self.folded(f, op, args, whole),
             _ => {}
         }
-        let kinds = args.iter().map(|a| self.expr(a)).collect::<Out<Vec<Kind>>>()?;
+        let kinds = args.iter().map(|a| self.expr(a)).collect::<Out<Vec<Dependence>>>()?;
         if kinds.iter().all(|k| *k == Free) {
             return Ok(Free);
         }
@@ -436,14 +436,14 @@ impl Checker {
     }
 
     /// `map f xs ...`.
-    fn mapped(&mut self, args: &[Expr]) -> Out<Kind> {
+    fn mapped(&mut self, args: &[Expr]) -> Out<Dependence> {
         let [f, data @ ..] = args else { return Ok(Free) };
-        let kinds = data.iter().map(|a| self.expr(a)).collect::<Out<Vec<Kind>>>()?;
+        let kinds = data.iter().map(|a| self.expr(a)).collect::<Out<Vec<Dependence>>>()?;
         self.applied(f, &kinds)
     }
 
     /// The kind of the result of a function applied to elements of these kinds.
-    fn applied(&mut self, f: &Expr, kinds: &[Kind]) -> Out<Kind> {
+    fn applied(&mut self, f: &Expr, kinds: &[Dependence]) -> Out<Dependence> {
         if let Some(l) = self.as_lambda(f) {
             if l.params.len() == kinds.len() {
                 return self.lambda(&l, kinds);
@@ -478,7 +478,7 @@ impl Checker {
     }
 
     /// The kinds of a fold's arguments except the function. Only states and elements may be linear.
-    fn fold_kinds(&mut self, fold: Fold, op: &str, args: &[Expr]) -> Out<Vec<Kind>> {
+    fn fold_kinds(&mut self, fold: Fold, op: &str, args: &[Expr]) -> Out<Vec<Dependence>> {
         let mut kinds = vec![Free; args.len()];
         for (i, a) in args.iter().enumerate().filter(|(i, _)| *i != fold.function as usize) {
             kinds[i] = self.expr(a)?;
@@ -490,7 +490,7 @@ impl Checker {
     }
 
     /// A fold is linear, like a loop, if an initial state or a step is. Free initial states must then be zero.
-    fn folded(&mut self, fold: Fold, op: &str, args: &[Expr], whole: &Expr) -> Out<Kind> {
+    fn folded(&mut self, fold: Fold, op: &str, args: &[Expr], whole: &Expr) -> Out<Dependence> {
         let at = |i: u8| args.get(i as usize);
         let (Some(f), Some(elements)) = (at(fold.function), at(fold.elements)) else {
             // A partial application: the arguments must be free.

@@ -5,7 +5,7 @@
 //! proportional to the size of the patterns. Rows that match several cases are copied; a match whose cases multiply
 //! beyond a limit is rejected.
 
-use crate::core::{Con, Lit, Local, Step, Tree};
+use crate::core::{Con, Lit, Local, Projection, Tree};
 use crate::ty::{ConDecl, Ty};
 use adl_syntax::symbol::Symbol;
 use std::collections::{HashMap, HashSet};
@@ -21,7 +21,7 @@ pub enum TPat {
     /// A literal.
     Lit(Lit),
     /// The named parts of a tuple or record.
-    Parts(Vec<(Step, TPat)>),
+    Parts(Vec<(Projection, TPat)>),
     /// A constructor.
     Con(Con, Vec<TPat>),
     /// An array of exactly these elements, with the length its type states (if any), and its type.
@@ -80,17 +80,17 @@ pub struct Compiled {
 
 /// An arm during compilation: the columns still to be tested, the next one last.
 #[derive(Clone)]
-struct Row<'p> {
+struct ArmRow<'p> {
     cols: Vec<(Local, &'p TPat)>,
     binds: Vec<(Local, Local)>,
     arm: usize,
     guard: bool,
 }
 
-enum Known {
+enum TestOutcome {
     Con(Symbol, Vec<Local>),
     Lit(Lit),
-    Parts(Vec<(Step, Local)>),
+    Parts(Vec<(Projection, Local)>),
     Len(Vec<Local>),
     /// A literal other than these.
     NotLit(Vec<Lit>),
@@ -109,7 +109,7 @@ struct Compiler<'a> {
     fresh: &'a mut dyn FnMut() -> Local,
     root: Local,
     /// The outcomes of the tests on the path to the current node.
-    known: HashMap<Local, Known>,
+    known: HashMap<Local, TestOutcome>,
     missing: Vec<String>,
     reached: Vec<bool>,
     nodes_left: usize,
@@ -121,7 +121,7 @@ struct Compiler<'a> {
 pub fn compile(root: Local, arms: &[(TPat, bool)], fresh: &mut dyn FnMut() -> Local) -> Compiled {
     let parts: usize = arms.iter().map(|(p, _)| size(p)).sum();
     let rows = arms.iter().enumerate().map(|(arm, (pat, guard))| {
-        let mut row = Row { cols: Vec::new(), binds: Vec::new(), arm, guard: *guard };
+        let mut row = ArmRow { cols: Vec::new(), binds: Vec::new(), arm, guard: *guard };
         row.add(root, pat);
         row
     });
@@ -153,12 +153,12 @@ fn size(p: &TPat) -> usize {
 }
 
 /// The rows of each case, in order of first appearance, and the default rows, which match values of no listed case.
-struct Split<'p, K> {
-    cases: Vec<(K, Vec<Row<'p>>)>,
-    rest: Vec<Row<'p>>,
+struct CaseSplit<'p, K> {
+    cases: Vec<(K, Vec<ArmRow<'p>>)>,
+    rest: Vec<ArmRow<'p>>,
 }
 
-impl<'p> Row<'p> {
+impl<'p> ArmRow<'p> {
     /// Adds a column that is tested next. Variables are bound immediately.
     fn add(&mut self, on: Local, mut p: &'p TPat) {
         loop {
@@ -213,19 +213,19 @@ fn fits_all(alts: &[TPat]) -> bool {
 }
 
 impl<'p> Compiler<'_> {
-    fn rows(&mut self, rows: Vec<Row<'p>>) -> Tree {
+    fn rows(&mut self, rows: Vec<ArmRow<'p>>) -> Tree {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.rows_inner(rows))
     }
 
     /// The subtree for these rows after a test that established `known` for `on`.
-    fn below(&mut self, on: Local, known: Known, rows: Vec<Row<'p>>) -> Tree {
+    fn below(&mut self, on: Local, known: TestOutcome, rows: Vec<ArmRow<'p>>) -> Tree {
         self.known.insert(on, known);
         let tree = self.rows(rows);
         self.known.remove(&on);
         tree
     }
 
-    fn rows_inner(&mut self, rows: Vec<Row<'p>>) -> Tree {
+    fn rows_inner(&mut self, rows: Vec<ArmRow<'p>>) -> Tree {
         if self.nodes_left == 0 || self.rows_left < rows.len() {
             self.too_large = true;
             return Tree::Fail;
@@ -251,7 +251,7 @@ impl<'p> Compiler<'_> {
     }
 
     /// Compiles rows whose first one has no tests left.
-    fn guards(&mut self, rows: Vec<Row<'p>>) -> Tree {
+    fn guards(&mut self, rows: Vec<ArmRow<'p>>) -> Tree {
         let mut tried = Vec::new();
         let mut rows = rows.into_iter().peekable();
         let mut last = None;
@@ -279,9 +279,9 @@ impl<'p> Compiler<'_> {
         }
     }
 
-    fn parts(&mut self, on: Local, mut rows: Vec<Row<'p>>) -> Tree {
-        let mut steps: Vec<(Step, Local)> = Vec::new();
-        let mut locals: HashMap<Step, Local> = HashMap::new();
+    fn parts(&mut self, on: Local, mut rows: Vec<ArmRow<'p>>) -> Tree {
+        let mut steps: Vec<(Projection, Local)> = Vec::new();
+        let mut locals: HashMap<Projection, Local> = HashMap::new();
         for row in &mut rows {
             let Some(TPat::Parts(parts)) = row.take_column(on) else { continue };
             let others = std::mem::take(&mut row.cols);
@@ -298,11 +298,11 @@ impl<'p> Compiler<'_> {
             row.cols.extend(others);
         }
         let bound = steps.iter().map(|(s, l)| (*l, on, *s)).collect();
-        let rest = self.below(on, Known::Parts(steps), rows);
+        let rest = self.below(on, TestOutcome::Parts(steps), rows);
         Tree::Parts(bound, Box::new(rest))
     }
 
-    fn constructors(&mut self, on: Local, sample: &Con, rows: Vec<Row<'p>>) -> Tree {
+    fn constructors(&mut self, on: Local, sample: &Con, rows: Vec<ArmRow<'p>>) -> Tree {
         let data = sample.data.clone();
         let mut fields: HashMap<u32, Vec<Local>> = HashMap::new();
         let split = split(rows, on, |p, row| {
@@ -316,7 +316,7 @@ impl<'p> Compiler<'_> {
         let mut cases = Vec::new();
         for (tag, rows) in split.cases {
             let locals = fields.remove(&tag).unwrap_or_default();
-            let known = Known::Con(data.cons[tag as usize].name, locals.clone());
+            let known = TestOutcome::Con(data.cons[tag as usize].name, locals.clone());
             let tree = self.below(on, known, rows);
             cases.push((Con { data: data.clone(), tag }, locals, tree));
         }
@@ -328,22 +328,22 @@ impl<'p> Compiler<'_> {
 
     /// The default branch for the constructors that no pattern names. If it has no rows, each of those constructors is
     /// a missing case.
-    fn others(&mut self, on: Local, first: &ConDecl, left: &[&ConDecl], rows: Vec<Row<'p>>) -> Tree {
+    fn others(&mut self, on: Local, first: &ConDecl, left: &[&ConDecl], rows: Vec<ArmRow<'p>>) -> Tree {
         let shown = if rows.is_empty() { left } else { std::slice::from_ref(&first) };
         let mut tree = Tree::Fail;
         for c in shown.iter().take(MAX_MISSING) {
             let fields = c.fields.iter().map(|_| (self.fresh)()).collect();
-            tree = self.below(on, Known::Con(c.name, fields), rows.clone());
+            tree = self.below(on, TestOutcome::Con(c.name, fields), rows.clone());
         }
         tree
     }
 
-    fn literals(&mut self, on: Local, rows: Vec<Row<'p>>) -> Tree {
+    fn literals(&mut self, on: Local, rows: Vec<ArmRow<'p>>) -> Tree {
         let mut lits: Vec<Lit> = Vec::new();
-        let mut numbers: HashMap<Key, usize> = HashMap::new();
+        let mut numbers: HashMap<LiteralKey, usize> = HashMap::new();
         let split = split(rows, on, |p, _| {
             let TPat::Lit(l) = p else { return None };
-            Some(*numbers.entry(Key::of(l)).or_insert_with(|| {
+            Some(*numbers.entry(LiteralKey::of(l)).or_insert_with(|| {
                 lits.push(l.clone());
                 lits.len() - 1
             }))
@@ -356,7 +356,7 @@ impl<'p> Compiler<'_> {
         let mut cases = Vec::new();
         for (i, rows) in split.cases {
             let lit = lits[i].clone();
-            let tree = self.below(on, Known::Lit(lit.clone()), rows);
+            let tree = self.below(on, TestOutcome::Lit(lit.clone()), rows);
             cases.push((lit, tree));
         }
         if complete {
@@ -364,11 +364,11 @@ impl<'p> Compiler<'_> {
                 return Tree::Lit(on, cases, Box::new(last));
             }
         }
-        let default = self.below(on, Known::NotLit(lits), split.rest);
+        let default = self.below(on, TestOutcome::NotLit(lits), split.rest);
         Tree::Lit(on, cases, Box::new(default))
     }
 
-    fn lengths(&mut self, on: Local, rows: Vec<Row<'p>>) -> Tree {
+    fn lengths(&mut self, on: Local, rows: Vec<ArmRow<'p>>) -> Tree {
         let mut size = None;
         let mut elems: HashMap<usize, Vec<Local>> = HashMap::new();
         let split = split(rows, on, |p, row| {
@@ -382,21 +382,21 @@ impl<'p> Compiler<'_> {
         let mut cases = Vec::new();
         for (n, rows) in split.cases {
             let locals = elems.remove(&n).unwrap_or_default();
-            let tree = self.below(on, Known::Len(locals.clone()), rows);
+            let tree = self.below(on, TestOutcome::Len(locals.clone()), rows);
             cases.push((n as u64, locals, tree));
         }
         // If the type fixes the length, there is no other case.
         if size.is_some_and(|n| lens.contains(&n)) {
             return Tree::Len(on, cases, Box::new(Tree::Fail));
         }
-        let default = self.below(on, Known::NotLen(lens, size), split.rest);
+        let default = self.below(on, TestOutcome::NotLen(lens, size), split.rest);
         Tree::Len(on, cases, Box::new(default))
     }
 }
 
 /// A literal as a hash key; equal numbers have equal keys.
 #[derive(PartialEq, Eq, Hash)]
-enum Key {
+enum LiteralKey {
     Unit,
     Bool(bool),
     Int(i64),
@@ -405,16 +405,16 @@ enum Key {
     Str(std::rc::Rc<str>),
 }
 
-impl Key {
-    fn of(l: &Lit) -> Key {
+impl LiteralKey {
+    fn of(l: &Lit) -> LiteralKey {
         match l {
-            Lit::Unit => Key::Unit,
-            Lit::Bool(b) => Key::Bool(*b),
-            Lit::Int(n) => Key::Int(*n),
+            Lit::Unit => LiteralKey::Unit,
+            Lit::Bool(b) => LiteralKey::Bool(*b),
+            Lit::Int(n) => LiteralKey::Int(*n),
             // Adding 0.0 maps -0 to 0.
-            Lit::Float(x) => Key::Float((x + 0.0).to_bits()),
-            Lit::F32(x) => Key::F32((x + 0.0).to_bits()),
-            Lit::Str(s) => Key::Str(s.clone()),
+            Lit::Float(x) => LiteralKey::Float((x + 0.0).to_bits()),
+            Lit::F32(x) => LiteralKey::F32((x + 0.0).to_bits()),
+            Lit::Str(s) => LiteralKey::Str(s.clone()),
         }
     }
 }
@@ -422,16 +422,16 @@ impl Key {
 /// Splits rows by the case that `case` returns for their pattern on `on`, and replaces that pattern by columns for its
 /// parts. Rows without a pattern on `on` go to every case.
 fn split<'p, K: Eq + Hash + Copy>(
-    rows: Vec<Row<'p>>,
+    rows: Vec<ArmRow<'p>>,
     on: Local,
-    mut case: impl FnMut(&'p TPat, &mut Row<'p>) -> Option<K>,
-) -> Split<'p, K> {
+    mut case: impl FnMut(&'p TPat, &mut ArmRow<'p>) -> Option<K>,
+) -> CaseSplit<'p, K> {
     let mut places: HashMap<K, usize> = HashMap::new();
-    let mut out = Split { cases: Vec::new(), rest: Vec::new() };
+    let mut out = CaseSplit { cases: Vec::new(), rest: Vec::new() };
     for mut row in rows {
         let Some(p) = row.take_column(on) else {
             for (_, rows) in &mut out.cases {
-                if !rows.last().is_some_and(Row::fits) {
+                if !rows.last().is_some_and(ArmRow::fits) {
                     rows.push(row.clone());
                 }
             }
@@ -444,7 +444,7 @@ fn split<'p, K: Eq + Hash + Copy>(
             out.cases.len() - 1
         });
         let rows = &mut out.cases[at].1;
-        if !rows.last().is_some_and(Row::fits) {
+        if !rows.last().is_some_and(ArmRow::fits) {
             rows.push(row);
         }
     }
@@ -452,7 +452,7 @@ fn split<'p, K: Eq + Hash + Copy>(
 }
 
 /// Expands or-patterns on a column to one row for each alternative.
-fn alternatives(rows: Vec<Row<'_>>, on: Local) -> Vec<Row<'_>> {
+fn alternatives(rows: Vec<ArmRow<'_>>, on: Local) -> Vec<ArmRow<'_>> {
     let mut out = Vec::new();
     for row in rows {
         let Some(TPat::Or(alts)) = row.column(on) else {
@@ -473,42 +473,42 @@ fn alternatives(rows: Vec<Row<'_>>, on: Local) -> Vec<Row<'_>> {
 }
 
 /// A value that reaches this node, as source text. `level` 1: as an argument, in parentheses if needed.
-fn witness(at: Local, known: &HashMap<Local, Known>, level: u8) -> String {
+fn witness(at: Local, known: &HashMap<Local, TestOutcome>, level: u8) -> String {
     stacker::maybe_grow(32 * 1024, 1024 * 1024, || witness_of(at, known, level))
 }
 
-fn witness_of(at: Local, known: &HashMap<Local, Known>, level: u8) -> String {
+fn witness_of(at: Local, known: &HashMap<Local, TestOutcome>, level: u8) -> String {
     let wrap = |text: String| if level > 0 { format!("({text})") } else { text };
     match known.get(&at) {
         None => "_".into(),
-        Some(Known::Con(name, fields)) if fields.is_empty() => name.to_string(),
-        Some(Known::Con(name, fields)) => {
+        Some(TestOutcome::Con(name, fields)) if fields.is_empty() => name.to_string(),
+        Some(TestOutcome::Con(name, fields)) => {
             let args: Vec<String> = fields.iter().map(|f| witness(*f, known, 1)).collect();
             wrap(format!("{name} {}", args.join(" ")))
         }
-        Some(Known::Lit(l)) => l.to_string(),
-        Some(Known::NotLit(lits)) => other_literal(lits),
-        Some(Known::NotLen(lens, size)) => {
+        Some(TestOutcome::Lit(l)) => l.to_string(),
+        Some(TestOutcome::NotLit(lits)) => other_literal(lits),
+        Some(TestOutcome::NotLen(lens, size)) => {
             let n = size.or_else(|| (0..).find(|n| !lens.contains(n))).unwrap_or_default();
             format!("[{}]", vec!["_"; n].join(", "))
         }
-        Some(Known::Parts(parts)) => {
-            let record = matches!(parts.first(), Some((Step::Field(_), _)));
+        Some(TestOutcome::Parts(parts)) => {
+            let record = matches!(parts.first(), Some((Projection::Field(_), _)));
             let mut parts = parts.clone();
             parts.sort_by_key(|(s, _)| match s {
-                Step::Item(i) => (*i, ""),
-                Step::Field(f) => (0, f.as_str()),
+                Projection::Item(i) => (*i, ""),
+                Projection::Field(f) => (0, f.as_str()),
             });
             let texts: Vec<String> = parts
                 .iter()
                 .map(|(s, l)| match s {
-                    Step::Item(_) => witness(*l, known, 0),
-                    Step::Field(f) => format!("{f} = {}", witness(*l, known, 0)),
+                    Projection::Item(_) => witness(*l, known, 0),
+                    Projection::Field(f) => format!("{f} = {}", witness(*l, known, 0)),
                 })
                 .collect();
             if record { format!("{{{}}}", texts.join(", ")) } else { format!("({})", texts.join(", ")) }
         }
-        Some(Known::Len(elems)) => {
+        Some(TestOutcome::Len(elems)) => {
             let texts: Vec<String> = elems.iter().map(|e| witness(*e, known, 0)).collect();
             format!("[{}]", texts.join(", "))
         }
@@ -517,8 +517,8 @@ fn witness_of(at: Local, known: &HashMap<Local, Known>, level: u8) -> String {
 
 /// A literal that differs from all of these.
 fn other_literal(lits: &[Lit]) -> String {
-    let known: HashSet<Key> = lits.iter().map(Key::of).collect();
-    let other = |l: &Lit| !known.contains(&Key::of(l));
+    let known: HashSet<LiteralKey> = lits.iter().map(LiteralKey::of).collect();
+    let other = |l: &Lit| !known.contains(&LiteralKey::of(l));
     let found = match lits.first() {
         Some(Lit::Bool(b)) => Some(Lit::Bool(!b)),
         Some(Lit::Int(_)) => (0..).map(Lit::Int).find(other),

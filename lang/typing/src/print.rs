@@ -2,7 +2,7 @@
 
 use crate::infer::{implies, spelling};
 use crate::ty::{Class, Constraint, DataId, RecordTy, Scheme, Size, SizeVar, Ty, TyVar};
-use adl_syntax::order;
+use adl_syntax::field_order;
 use adl_syntax::symbol::Symbol;
 use std::collections::HashMap;
 
@@ -160,7 +160,7 @@ impl Printer {
 
     fn record(&mut self, r: &RecordTy) -> String {
         let names: Vec<Symbol> = r.fields.iter().map(|(n, _)| *n).collect();
-        let fields = order::shown(&names).into_iter().map(|i| &r.fields[i]);
+        let fields = field_order::shown(&names).into_iter().map(|i| &r.fields[i]);
         let text: Vec<String> = fields.map(|(name, t)| format!("{name} : {}", self.at(t, 0))).collect();
         let tail = r.tail.as_ref().map_or(String::new(), |t| format!(" | {}", self.at(t, 0)));
         format!("{{{}{tail}}}", text.join(", "))

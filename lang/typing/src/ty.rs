@@ -156,12 +156,12 @@ pub struct Constraint {
     /// Its result.
     pub res: Ty,
     /// The places of the operation and its operands in the definition.
-    pub at: Rc<Place>,
+    pub at: Rc<OperationSite>,
 }
 
 /// Where the operation of a constraint stands.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct OperationSite {
     /// The operation.
     pub span: Span,
     /// Its operands.

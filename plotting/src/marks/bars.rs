@@ -1,14 +1,14 @@
 //! Bars, stacked bars, histograms.
 
-use super::{Mark, opacity};
-use crate::chart::Kind;
+use super::{LayerMarks, opacity};
+use crate::chart::LayerKind;
 use crate::range;
 use crate::scene::{Frame, Shape};
 
 /// The fraction of a category's width that its bars take.
 const FULL: f64 = 0.8;
 
-impl Mark<'_> {
+impl LayerMarks<'_> {
     /// A bar between two x coordinates and two heights, clipped to the frame.
     fn bar(&self, (left, right): (f64, f64), (a, b): (f64, f64)) -> Option<Shape> {
         let f = self.panel.frame;
@@ -25,8 +25,8 @@ impl Mark<'_> {
 
     pub(super) fn bars(&mut self) -> Vec<Shape> {
         let layers = &self.panel.chart.layers;
-        let beside = layers.iter().filter(|l| l.kind == Kind::Bars).count();
-        let turn = layers[..self.index].iter().filter(|l| l.kind == Kind::Bars).count();
+        let beside = layers.iter().filter(|l| l.kind == LayerKind::Bars).count();
+        let turn = layers[..self.index].iter().filter(|l| l.kind == LayerKind::Bars).count();
         let each = FULL / beside.max(1) as f64;
         let places = range::places(&self.panel.categories);
         let ground = self.ground();
@@ -48,7 +48,7 @@ impl Mark<'_> {
         let places = range::places(&self.panel.categories);
         // The heights of the stacks so far at each position, upwards and downwards.
         let (mut up, mut down) = (vec![0.0f64; places.len()], vec![0.0f64; places.len()]);
-        for l in self.panel.chart.layers[..self.index].iter().filter(|l| l.kind == Kind::Stacked) {
+        for l in self.panel.chart.layers[..self.index].iter().filter(|l| l.kind == LayerKind::Stacked) {
             for (w, v) in l.words.iter().zip(&l.y).filter(|p| p.1.is_finite()) {
                 if let Some(k) = places.get(w.as_str()) {
                     if *v > 0.0 { up[*k] += v } else { down[*k] += v }

@@ -1,6 +1,6 @@
 //! Box plots.
 
-use super::{Mark, opacity};
+use super::{LayerMarks, opacity};
 use crate::clip;
 use crate::range;
 use crate::scene::{Frame, Point, Shape};
@@ -36,7 +36,7 @@ pub fn summary(sorted: &[f64]) -> Summary {
     }
 }
 
-impl Mark<'_> {
+impl LayerMarks<'_> {
     pub(super) fn boxes(&mut self) -> Vec<Shape> {
         let log = self.panel.y.log;
         let mut values: Vec<f64> = self.layer.y.iter().copied().filter(|v| range::fits(*v, log)).collect();

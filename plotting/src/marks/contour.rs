@@ -1,6 +1,6 @@
 //! Contour lines by marching squares. Segments are joined where they share an edge of the grid.
 
-use super::Mark;
+use super::LayerMarks;
 use crate::chart::Grid;
 use crate::clip;
 use crate::scale::Axis;
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 /// An edge of the grid: its first point (row, column), and whether it leads to the next row.
 type Edge = (usize, usize, bool);
 
-impl Mark<'_> {
+impl LayerMarks<'_> {
     pub(super) fn contour(&mut self) -> Vec<Shape> {
         let l = self.layer;
         self.missing += l.z.data.iter().filter(|v| !v.is_finite()).count();
@@ -22,7 +22,7 @@ impl Mark<'_> {
                 let points: Option<Vec<Point>> = line.iter().map(|e| self.crossing(*e, level)).collect();
                 let Some(points) = points else { continue };
                 let colour = if l.colour.is_empty() {
-                    self.panel.line_height(level).unwrap_or(self.colour)
+                    self.panel.contour_colour(level).unwrap_or(self.colour)
                 } else {
                     self.colour
                 };

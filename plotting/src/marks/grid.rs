@@ -1,7 +1,7 @@
 //! Heatmaps.
 
-use super::Mark;
-use crate::chart::{Grid, Kind};
+use super::LayerMarks;
+use crate::chart::{Grid, LayerKind};
 use crate::range;
 use crate::scale::Axis;
 use crate::scene::{Frame, Shape};
@@ -11,7 +11,7 @@ const MOST: usize = 800;
 /// The maximum if cells have different sizes.
 const UNEVEN: usize = 150;
 
-impl Mark<'_> {
+impl LayerMarks<'_> {
     pub(super) fn heatmap(&mut self) -> Vec<Shape> {
         let l = self.layer;
         if l.z.rows == 0 || l.z.columns == 0 {
@@ -19,7 +19,7 @@ impl Mark<'_> {
         }
         self.missing += l.z.data.iter().filter(|v| !v.is_finite()).count();
         let (across, up) =
-            (range::edges(&l.x, l.z.columns, Kind::Heatmap), range::edges(&l.y, l.z.rows, Kind::Heatmap));
+            (range::edges(&l.x, l.z.columns, LayerKind::Heatmap), range::edges(&l.y, l.z.rows, LayerKind::Heatmap));
         match (even(&across, &self.panel.x), even(&up, &self.panel.y)) {
             (Some(x), Some(y)) => self.even_cells(x, y),
             _ => self.uneven_cells(&across, &up),

@@ -1,6 +1,6 @@
 //! Lines, points, areas, stems, paths, arrows, texts.
 
-use super::{Mark, opacity};
+use super::{LayerMarks, opacity};
 use crate::clip;
 use crate::scene::{Anchor, Frame, Point, Shape};
 
@@ -13,7 +13,7 @@ const FAINTEST: f64 = 0.2;
 /// The size of an arrow head in pixels.
 const HEAD: f64 = 5.0;
 
-impl Mark<'_> {
+impl LayerMarks<'_> {
     pub(super) fn line(&mut self) -> Vec<Shape> {
         let ys = &self.layer.y;
         let runs = self.runs(ys);

@@ -6,13 +6,13 @@ mod contour;
 mod grid;
 mod lines;
 
-use crate::chart::{Kind, Layer};
+use crate::chart::{Layer, LayerKind};
 use crate::colour::Colour;
 use crate::panel::Panel;
 use crate::scene::{Point, Shape};
 
 /// A layer with the data that all kinds of marks use.
-pub struct Mark<'p> {
+pub struct LayerMarks<'p> {
     /// The axes.
     pub panel: &'p Panel<'p>,
     /// The layer to be drawn.
@@ -61,14 +61,14 @@ fn grouped(n: usize) -> String {
 
 /// Whether a layer has so many points that it is drawn as a density.
 pub fn crowded(layer: &Layer) -> bool {
-    layer.kind == Kind::Scatter && layer.x.len().min(layer.y.len()) > lines::POINTS
+    layer.kind == LayerKind::Scatter && layer.x.len().min(layer.y.len()) > lines::POINTS
 }
 
 /// The shapes of all layers.
 pub fn all(panel: &Panel) -> (Vec<Shape>, Remarks) {
     let (mut out, mut remarks) = (Vec::new(), Remarks::default());
     for (index, layer) in panel.chart.layers.iter().enumerate() {
-        let mut m = Mark { panel, layer, index, colour: panel.colour(index), missing: 0, dense: 0 };
+        let mut m = LayerMarks { panel, layer, index, colour: panel.colour(index), missing: 0, dense: 0 };
         let (class, shapes) = m.shapes();
         remarks.missing += m.missing;
         remarks.dense += m.dense;
@@ -78,36 +78,36 @@ pub fn all(panel: &Panel) -> (Vec<Shape>, Remarks) {
 }
 
 /// The opacity of a kind's shapes.
-pub fn opacity(kind: Kind) -> f64 {
+pub fn opacity(kind: LayerKind) -> f64 {
     match kind {
-        Kind::Area => 0.35,
-        Kind::Band => 0.25,
-        Kind::Hist => 0.75,
-        Kind::Box => 0.45,
+        LayerKind::Area => 0.35,
+        LayerKind::Band => 0.25,
+        LayerKind::Hist => 0.75,
+        LayerKind::Box => 0.45,
         _ => 1.0,
     }
 }
 
-impl Mark<'_> {
+impl LayerMarks<'_> {
     fn shapes(&mut self) -> (&'static str, Vec<Shape>) {
         match self.layer.kind {
-            Kind::Line => ("line", self.line()),
-            Kind::Scatter => ("scatter", self.scatter()),
-            Kind::Area => ("area", self.area()),
-            Kind::Band => ("band", self.band()),
-            Kind::Bars => ("bars", self.bars()),
-            Kind::Stacked => ("stacked", self.stacked()),
-            Kind::Hist => ("hist", self.hist()),
-            Kind::Box => ("box", self.boxes()),
-            Kind::Heatmap => ("heatmap", self.heatmap()),
-            Kind::Contour => ("contour", self.contour()),
-            Kind::Quiver => ("quiver", self.quiver()),
-            Kind::Path => ("path", self.path()),
-            Kind::Stem => ("stem", self.stems()),
-            Kind::Across => ("hline", self.across()),
-            Kind::Upright => ("vline", self.upright()),
-            Kind::Text => ("text", self.text()),
-            Kind::Surface => ("surface", Vec::new()),
+            LayerKind::Line => ("line", self.line()),
+            LayerKind::Scatter => ("scatter", self.scatter()),
+            LayerKind::Area => ("area", self.area()),
+            LayerKind::Band => ("band", self.band()),
+            LayerKind::Bars => ("bars", self.bars()),
+            LayerKind::Stacked => ("stacked", self.stacked()),
+            LayerKind::Hist => ("hist", self.hist()),
+            LayerKind::Box => ("box", self.boxes()),
+            LayerKind::Heatmap => ("heatmap", self.heatmap()),
+            LayerKind::Contour => ("contour", self.contour()),
+            LayerKind::Quiver => ("quiver", self.quiver()),
+            LayerKind::Path => ("path", self.path()),
+            LayerKind::Stem => ("stem", self.stems()),
+            LayerKind::Across => ("hline", self.across()),
+            LayerKind::Upright => ("vline", self.upright()),
+            LayerKind::Text => ("text", self.text()),
+            LayerKind::Surface => ("surface", Vec::new()),
         }
     }
 

@@ -2,7 +2,7 @@
 
 mod canvas;
 
-use crate::chart::{Chart, Kind};
+use crate::chart::{Chart, LayerKind};
 use crate::colour::{Colour, Theme};
 use crate::panel::Panel;
 use crate::scale::{Axis, Ticks};
@@ -31,7 +31,7 @@ fn lines(chart: &Chart, columns: usize, rows: usize, colour: bool) -> Vec<String
 
 fn from_above(chart: &Chart) -> Chart {
     let mut flat = chart.clone();
-    flat.layers.iter_mut().filter(|l| l.kind == Kind::Surface).for_each(|l| l.kind = Kind::Heatmap);
+    flat.layers.iter_mut().filter(|l| l.kind == LayerKind::Surface).for_each(|l| l.kind = LayerKind::Heatmap);
     flat
 }
 
@@ -179,7 +179,7 @@ fn names(p: &Panel, columns: usize, colour: bool) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for k in legend::entries(p).into_iter().take(12) {
         let l = &p.chart.layers[k];
-        let mark = if l.kind == Kind::Scatter { "•" } else { "━" };
+        let mark = if l.kind == LayerKind::Scatter { "•" } else { "━" };
         let entry =
             format!("{} {}", painted(mark, p.colour(k), colour), cut(&l.name, 30.min(columns.saturating_sub(4))));
         match out.last_mut() {

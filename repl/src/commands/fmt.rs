@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 /// The action for files that are not in canonical layout.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Want {
+pub enum FmtAction {
     /// Rewrite them.
     Write,
     /// List their names.
@@ -17,19 +17,19 @@ pub enum Want {
     Diff,
 }
 
-impl Want {
-    pub fn of(check: bool, diff: bool) -> Want {
+impl FmtAction {
+    pub fn of(check: bool, diff: bool) -> FmtAction {
         match (check, diff) {
-            (true, _) => Want::Check,
-            (_, true) => Want::Diff,
-            _ => Want::Write,
+            (true, _) => FmtAction::Check,
+            (_, true) => FmtAction::Diff,
+            _ => FmtAction::Write,
         }
     }
 }
 
 /// `adl fmt [--check|--diff] FILES…`. Without files, it formats the current directory. Standard input is formatted to
 /// standard output.
-pub fn fmt(global: &Global, want: Want, files: &[String]) -> u8 {
+pub fn fmt(global: &Global, want: FmtAction, files: &[String]) -> u8 {
     let here = [".".to_owned()];
     let files = if files.is_empty() && !global.stdin { &here[..] } else { files };
     each(global, "fmt", files, |f, bytes| {
@@ -37,7 +37,7 @@ pub fn fmt(global: &Global, want: Want, files: &[String]) -> u8 {
         let file = sources.add(shown(f), String::from_utf8_lossy(bytes));
         let text = adl_syntax::parser::decode(file, bytes).map_err(|d| vec![*d]);
         match text.and_then(|t| adl_syntax::format::format(t).map(|new| (t, new))) {
-            Ok((_, new)) if f == "-" && want == Want::Write => {
+            Ok((_, new)) if f == "-" && want == FmtAction::Write => {
                 say(&new);
                 0
             }
@@ -52,11 +52,11 @@ pub fn fmt(global: &Global, want: Want, files: &[String]) -> u8 {
     })
 }
 
-fn changed(global: &Global, want: Want, file: &str, old: &str, new: &str) -> u8 {
+fn changed(global: &Global, want: FmtAction, file: &str, old: &str, new: &str) -> u8 {
     match want {
-        Want::Check => say(&format!("{}\n", shown(file))),
-        Want::Diff => say(&diff(shown(file), old, new)),
-        Want::Write => return write(file, new).map_or_else(|e| unreadable(global, file, &e, None), |()| 0),
+        FmtAction::Check => say(&format!("{}\n", shown(file))),
+        FmtAction::Diff => say(&diff(shown(file), old, new)),
+        FmtAction::Write => return write(file, new).map_or_else(|e| unreadable(global, file, &e, None), |()| 0),
     }
     1
 }
@@ -66,7 +66,7 @@ const CONTEXT: usize = 3;
 
 /// A line of the comparison: common to both texts, only in the old one, or only in the new one.
 #[derive(Clone, Copy, PartialEq)]
-enum Side {
+enum DiffLine {
     Both,
     Old,
     New,
@@ -77,7 +77,7 @@ fn diff(name: &str, old: &str, new: &str) -> String {
     let (a, b): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let steps = compared(&a, &b);
     let near = |k: usize| {
-        steps[k.saturating_sub(CONTEXT)..(k + CONTEXT + 1).min(steps.len())].iter().any(|s| s.0 != Side::Both)
+        steps[k.saturating_sub(CONTEXT)..(k + CONTEXT + 1).min(steps.len())].iter().any(|s| s.0 != DiffLine::Both)
     };
     let mut out = format!("--- {name}\n+++ {name} (formatted)\n");
     let (mut i, mut j, mut k) = (0, 0, 0);
@@ -87,14 +87,14 @@ fn diff(name: &str, old: &str, new: &str) -> String {
             continue;
         }
         let end = (k..steps.len()).find(|k| !near(*k)).unwrap_or(steps.len());
-        let count = |side: Side| steps[k..end].iter().filter(|s| s.0 != side).count();
-        let (from, to) = (count(Side::New), count(Side::Old));
+        let count = |side: DiffLine| steps[k..end].iter().filter(|s| s.0 != side).count();
+        let (from, to) = (count(DiffLine::New), count(DiffLine::Old));
         let _ = writeln!(out, "@@ -{},{from} +{},{to} @@", i + usize::from(from > 0), j + usize::from(to > 0));
         for (side, line) in &steps[k..end] {
             let mark = match side {
-                Side::Both => ' ',
-                Side::Old => '-',
-                Side::New => '+',
+                DiffLine::Both => ' ',
+                DiffLine::Old => '-',
+                DiffLine::New => '+',
             };
             let _ = writeln!(out, "{mark}{line}");
         }
@@ -107,18 +107,18 @@ fn diff(name: &str, old: &str, new: &str) -> String {
 const CELLS: usize = 1 << 24;
 
 /// The lines of both texts in order, with a longest common subsequence.
-fn compared<'t>(a: &[&'t str], b: &[&'t str]) -> Vec<(Side, &'t str)> {
+fn compared<'t>(a: &[&'t str], b: &[&'t str]) -> Vec<(DiffLine, &'t str)> {
     let head = a.iter().zip(b).take_while(|(x, y)| x == y).count();
     let tail = a[head..].iter().rev().zip(b[head..].iter().rev()).take_while(|(x, y)| x == y).count();
     let (old, new) = (&a[head..a.len() - tail], &b[head..b.len() - tail]);
-    let both = |part: &[&'t str]| part.iter().map(|l| (Side::Both, *l)).collect::<Vec<_>>();
+    let both = |part: &[&'t str]| part.iter().map(|l| (DiffLine::Both, *l)).collect::<Vec<_>>();
     let mut out = both(&a[..head]);
     out.extend(middle(old, new));
     out.extend(both(&a[a.len() - tail..]));
     out
 }
 
-fn middle<'t>(old: &[&'t str], new: &[&'t str]) -> Vec<(Side, &'t str)> {
+fn middle<'t>(old: &[&'t str], new: &[&'t str]) -> Vec<(DiffLine, &'t str)> {
     let mut out = Vec::new();
     let (n, m) = (old.len(), new.len());
     let (mut i, mut j) = (0, 0);
@@ -133,19 +133,19 @@ fn middle<'t>(old: &[&'t str], new: &[&'t str]) -> Vec<(Side, &'t str)> {
         }
         while i < n && j < m {
             if old[i] == new[j] {
-                out.push((Side::Both, old[i]));
+                out.push((DiffLine::Both, old[i]));
                 (i, j) = (i + 1, j + 1);
             } else if common[i + 1][j] >= common[i][j + 1] {
-                out.push((Side::Old, old[i]));
+                out.push((DiffLine::Old, old[i]));
                 i += 1;
             } else {
-                out.push((Side::New, new[j]));
+                out.push((DiffLine::New, new[j]));
                 j += 1;
             }
         }
     }
-    out.extend(old[i..].iter().map(|l| (Side::Old, *l)));
-    out.extend(new[j..].iter().map(|l| (Side::New, *l)));
+    out.extend(old[i..].iter().map(|l| (DiffLine::Old, *l)));
+    out.extend(new[j..].iter().map(|l| (DiffLine::New, *l)));
     out
 }
 

@@ -3,7 +3,7 @@
 use super::{code_of, finish, read, report, shown, unreadable};
 use crate::Global;
 use crate::host::say;
-use adl_interp::ir::road::table;
+use adl_interp::ir::derive::table;
 use adl_interp::value::Value;
 use adl_plotting::Theme;
 use adl_session::Session;

@@ -4,8 +4,8 @@ use super::{configured, io_text, usage};
 use crate::Global;
 use crate::host::{Terminal, say};
 use crate::interactive;
+use adl_kernel::kernelspec::{self, SpecLocation};
 use adl_kernel::parameters::Parameter;
-use adl_kernel::spec::{self, Place};
 use adl_kernel::{Setup, notebook};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -26,11 +26,11 @@ pub struct Where {
 }
 
 impl Where {
-    fn place(self) -> Place {
+    fn place(self) -> SpecLocation {
         match (self.prefix, self.sys_prefix) {
-            (Some(p), _) => Place::Prefix(p),
-            (None, true) => Place::SysPrefix,
-            (None, false) => Place::User,
+            (Some(p), _) => SpecLocation::Prefix(p),
+            (None, true) => SpecLocation::SysPrefix,
+            (None, false) => SpecLocation::User,
         }
     }
 }
@@ -101,10 +101,12 @@ pub fn kernel(global: &Global, command: KernelCommand) -> u8 {
             return adl_kernel::run(&file, &setup(global)).map_or_else(|e| failed(&e), |()| 0);
         }
         KernelCommand::Install(place) => match std::env::current_exe() {
-            Ok(binary) => spec::install(&place.place(), &binary).map(|d| format!("installed: {}", d.display())),
+            Ok(binary) => kernelspec::install(&place.place(), &binary).map(|d| format!("installed: {}", d.display())),
             Err(e) => Err(format!("where adl is cannot be found out: {e}")),
         },
-        KernelCommand::Uninstall(place) => spec::uninstall(&place.place()).map(|d| format!("removed: {}", d.display())),
+        KernelCommand::Uninstall(place) => {
+            kernelspec::uninstall(&place.place()).map(|d| format!("removed: {}", d.display()))
+        }
     };
     match done {
         Ok(text) => {

@@ -16,7 +16,7 @@ pub fn test(global: &Global, filter: &str, verbose: bool, files: &[String]) -> u
     let (mut passed, mut failed) = (0, 0);
     let code = each(global, "test", files, |f, bytes| {
         let mut s = batch(global, Vec::new());
-        let r = s.run_tests_with(shown(f), bytes, filter);
+        let r = s.run_tests_matching(shown(f), bytes, filter);
         s.host().flush();
         r.names.iter().filter(|_| verbose || global.json).for_each(|name| {
             say(&if global.json { result(f, name, None) } else { format!("{}: {name} holds\n", shown(f)) });

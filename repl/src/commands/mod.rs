@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 pub fn configured(global: &Global, host: Box<dyn Host>) -> Session {
     let mut s = Session::new(host);
     s.set_stack((global.stack as usize).saturating_mul(1 << 20));
-    s.set_road(global.road != "tape");
+    s.set_compiled_ad(global.ad != "taped");
     s.set_jit(!global.no_jit);
     s.set_check_nan(global.check_nan);
     s.set_threads(global.threads as usize);
@@ -32,7 +32,7 @@ pub fn configured(global: &Global, host: Box<dyn Host>) -> Session {
     if std::env::var_os("ADL_VERIFY").is_some() {
         adl_interp::ir::verify_always();
     }
-    crate::memory::guard(&s.starved(), global.memory.map(|mib| mib << 20));
+    crate::memory::guard(&s.out_of_memory(), global.memory.map(|mib| mib << 20));
     s
 }
 
@@ -71,7 +71,7 @@ pub fn session(global: &Global, args: Vec<String>) -> Session {
     choose_device(global, &mut s);
     // If the handler cannot be installed, the default one ends the process, which is acceptable.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, s.interrupt());
-    crate::host::watch(&s.tick(), &s.starved());
+    crate::host::watch(&s.tick(), &s.out_of_memory());
     s
 }
 
@@ -87,7 +87,7 @@ fn batch_on(global: &Global, host: Terminal) -> Session {
     }
     let _ = signal_hook::flag::register_conditional_shutdown(signal_hook::consts::SIGINT, 130, s.interrupt());
     let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, s.interrupt());
-    crate::host::watch(&s.tick(), &s.starved());
+    crate::host::watch(&s.tick(), &s.out_of_memory());
     s
 }
 
@@ -149,9 +149,9 @@ fn code_of(diags: &[Diagnostic]) -> u8 {
 
 fn finish(global: &Global, s: &mut Session, out: &Outcome) -> u8 {
     report(global, s, &out.diags);
-    if global.roads {
+    if global.derivation {
         let mut err = std::io::stderr().lock();
-        for line in if global.json { s.roads_json() } else { s.timed_roads() } {
+        for line in if global.json { s.derivations_json() } else { s.timed_derivations() } {
             let _ = writeln!(err, "{line}");
         }
     }

@@ -50,12 +50,12 @@ const WRONG: &str = "error: ";
 impl Helper for Assistant {}
 
 /// The hint: the rest of an earlier entry, which the Right key accepts, and the status line about the text.
-pub struct Shown {
+pub struct EntryHint {
     text: String,
     rest: Option<String>,
 }
 
-impl Hint for Shown {
+impl Hint for EntryHint {
     fn display(&self) -> &str {
         &self.text
     }
@@ -65,8 +65,8 @@ impl Hint for Shown {
 }
 
 impl Hinter for Assistant {
-    type Hint = Shown;
-    fn hint(&self, line: &str, pos: usize, ctx: &Context<'_>) -> Option<Shown> {
+    type Hint = EntryHint;
+    fn hint(&self, line: &str, pos: usize, ctx: &Context<'_>) -> Option<EntryHint> {
         if line.trim().is_empty() {
             return None;
         }
@@ -80,7 +80,7 @@ impl Hinter for Assistant {
         let below =
             self.status(line, pos, columns.saturating_sub(4)).map_or(String::new(), |s| format!("\n{BELOW}{s}"));
         let text = rest.clone().unwrap_or_default() + &below;
-        (!text.is_empty()).then_some(Shown { text, rest })
+        (!text.is_empty()).then_some(EntryHint { text, rest })
     }
 }
 

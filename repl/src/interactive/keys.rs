@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The entries of this and earlier sessions, the latest last, for searching by keys.
 #[derive(Clone, Default)]
-pub struct Entries(Arc<Mutex<Vec<String>>>);
+pub struct HistoryEntries(Arc<Mutex<Vec<String>>>);
 
-impl Entries {
+impl HistoryEntries {
     /// Adds an entry.
     pub fn add(&self, entry: &str) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -73,7 +73,7 @@ impl ConditionalEventHandler for Tab {
 
 /// Up and Down: search for entries that begin with the text before the cursor, if there is any.
 pub struct Prefix {
-    pub entries: Entries,
+    pub entries: HistoryEntries,
     pub back: bool,
 }
 
@@ -89,9 +89,9 @@ impl ConditionalEventHandler for Prefix {
 }
 
 /// Ctrl-R: opens a menu of entries.
-pub struct Search(pub Entries);
+pub struct HistorySearch(pub HistoryEntries);
 
-impl ConditionalEventHandler for Search {
+impl ConditionalEventHandler for HistorySearch {
     fn handle(&self, _event: &Event, _n: RepeatCount, _positive: bool, ctx: &EventContext) -> Option<Cmd> {
         Some(match menu::choose(&self.0.latest(), ctx.line()) {
             Some(entry) => Cmd::Replace(Movement::WholeBuffer, Some(entry)),

@@ -11,7 +11,7 @@ const ROWS: usize = 8;
 
 /// The action of a key.
 #[derive(Clone, Debug, PartialEq)]
-enum Key {
+enum MenuKey {
     Older,
     Newer,
     Accept,
@@ -23,26 +23,26 @@ enum Key {
 }
 
 /// The keys in a chunk of input.
-fn keys(mut bytes: &[u8]) -> Vec<Key> {
+fn keys(mut bytes: &[u8]) -> Vec<MenuKey> {
     let mut out = Vec::new();
     while let Some((first, rest)) = bytes.split_first() {
         let (key, used) = match (first, rest) {
-            (0x1b, [b'[' | b'O', b'A', ..]) => (Key::Older, 3),
-            (0x1b, [b'[' | b'O', b'B', ..]) => (Key::Newer, 3),
-            (0x1b, []) | (0x03 | 0x07, _) => (Key::Cancel, 1),
+            (0x1b, [b'[' | b'O', b'A', ..]) => (MenuKey::Older, 3),
+            (0x1b, [b'[' | b'O', b'B', ..]) => (MenuKey::Newer, 3),
+            (0x1b, []) | (0x03 | 0x07, _) => (MenuKey::Cancel, 1),
             (0x1b, [b'[' | b'O', more @ ..]) => {
-                (Key::Nothing, 3 + more.iter().take_while(|b| !(0x40..=0x7e).contains(*b)).count())
+                (MenuKey::Nothing, 3 + more.iter().take_while(|b| !(0x40..=0x7e).contains(*b)).count())
             }
-            (0x1b, _) => (Key::Nothing, 2),
-            (0x12 | 0x10, _) => (Key::Older, 1),
-            (0x13 | 0x0e, _) => (Key::Newer, 1),
-            (b'\r' | b'\n' | b'\t', _) => (Key::Accept, 1),
-            (0x7f | 0x08, _) => (Key::Erase, 1),
-            (0x15 | 0x17, _) => (Key::Clear, 1),
-            (0..0x20, _) => (Key::Nothing, 1),
+            (0x1b, _) => (MenuKey::Nothing, 2),
+            (0x12 | 0x10, _) => (MenuKey::Older, 1),
+            (0x13 | 0x0e, _) => (MenuKey::Newer, 1),
+            (b'\r' | b'\n' | b'\t', _) => (MenuKey::Accept, 1),
+            (0x7f | 0x08, _) => (MenuKey::Erase, 1),
+            (0x15 | 0x17, _) => (MenuKey::Clear, 1),
+            (0..0x20, _) => (MenuKey::Nothing, 1),
             _ => {
                 let n = bytes.iter().take_while(|b| **b >= 0x20 && **b != 0x7f).count();
-                (Key::Text(String::from_utf8_lossy(&bytes[..n]).into_owned()), n)
+                (MenuKey::Text(String::from_utf8_lossy(&bytes[..n]).into_owned()), n)
             }
         };
         out.push(key);
@@ -74,18 +74,18 @@ impl<'a> Menu<'a> {
     }
 
     /// Handles a key. `Some` ends the menu with the choice, `Some(None)` without one; `None` continues.
-    fn press(&mut self, key: Key) -> Option<Option<String>> {
+    fn press(&mut self, key: MenuKey) -> Option<Option<String>> {
         match key {
-            Key::Older => self.at = (self.at + 1).min(self.found.len().saturating_sub(1)),
-            Key::Newer => self.at = self.at.saturating_sub(1),
-            Key::Accept => return Some(self.found.get(self.at).map(|i| self.entries[*i].clone())),
-            Key::Cancel => return Some(None),
-            Key::Erase => drop(self.query.pop()),
-            Key::Clear => self.query.clear(),
-            Key::Text(ref t) => self.query.push_str(t),
-            Key::Nothing => {}
+            MenuKey::Older => self.at = (self.at + 1).min(self.found.len().saturating_sub(1)),
+            MenuKey::Newer => self.at = self.at.saturating_sub(1),
+            MenuKey::Accept => return Some(self.found.get(self.at).map(|i| self.entries[*i].clone())),
+            MenuKey::Cancel => return Some(None),
+            MenuKey::Erase => drop(self.query.pop()),
+            MenuKey::Clear => self.query.clear(),
+            MenuKey::Text(ref t) => self.query.push_str(t),
+            MenuKey::Nothing => {}
         }
-        if matches!(key, Key::Erase | Key::Clear | Key::Text(_)) {
+        if matches!(key, MenuKey::Erase | MenuKey::Clear | MenuKey::Text(_)) {
             self.search();
         }
         None
@@ -159,11 +159,11 @@ mod tests {
 
     #[test]
     fn keys_of_bytes() {
-        assert_eq!(keys(b"\x1b[A"), [Key::Older]);
-        assert_eq!(keys(b"ab\x7f"), [Key::Text("ab".into()), Key::Erase]);
-        assert_eq!(keys(b"\x1b"), [Key::Cancel]);
-        assert_eq!(keys(b"\x1b[1;5C\r"), [Key::Nothing, Key::Accept]);
-        assert_eq!(keys("é".as_bytes()), [Key::Text("é".into())]);
+        assert_eq!(keys(b"\x1b[A"), [MenuKey::Older]);
+        assert_eq!(keys(b"ab\x7f"), [MenuKey::Text("ab".into()), MenuKey::Erase]);
+        assert_eq!(keys(b"\x1b"), [MenuKey::Cancel]);
+        assert_eq!(keys(b"\x1b[1;5C\r"), [MenuKey::Nothing, MenuKey::Accept]);
+        assert_eq!(keys("é".as_bytes()), [MenuKey::Text("é".into())]);
     }
 
     #[test]
@@ -171,15 +171,15 @@ mod tests {
         let all: Vec<String> = ["let f x = x", "sin 1.0", "let g x =\n  sin x"].map(String::from).to_vec();
         let mut m = Menu::new(&all, "");
         assert_eq!(m.lines(80).0.len(), 4);
-        m.press(Key::Text("sin".into()));
+        m.press(MenuKey::Text("sin".into()));
         assert_eq!(
             m.lines(80),
             (vec!["search: sin   (2 of 3)".into(), "  sin 1.0".into(), "  let g x = ⏎ sin x".into()], 1)
         );
-        m.press(Key::Older);
-        assert_eq!(m.press(Key::Accept), Some(Some("let g x =\n  sin x".into())));
-        m.press(Key::Text("zzz".into()));
-        assert_eq!((m.press(Key::Accept), m.press(Key::Cancel)), (Some(None), Some(None)));
+        m.press(MenuKey::Older);
+        assert_eq!(m.press(MenuKey::Accept), Some(Some("let g x =\n  sin x".into())));
+        m.press(MenuKey::Text("zzz".into()));
+        assert_eq!((m.press(MenuKey::Accept), m.press(MenuKey::Cancel)), (Some(None), Some(None)));
         assert!(m.lines(10).0.iter().all(|l| width(l) <= 10));
     }
 }

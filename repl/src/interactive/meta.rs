@@ -1,6 +1,6 @@
 //! `:commands`.
 
-use super::{Repl, cut_entry, look, past, plans};
+use super::{Repl, cut_entry, inspect, plans, undo};
 use crate::commands::{io_text, measure, report};
 use adl_interp::value::digits;
 use adl_session::benches::Effort;
@@ -30,18 +30,23 @@ pub const COMMANDS: &[Command] = &[
     Command { name: ":type", takes: "EXPR", what: "the type of an expression, which is not run", run: type_of },
     Command { name: ":doc", takes: "NAME", what: "documentation of a name or module", run: doc },
     Command { name: ":source", takes: "NAME", what: "the source of a definition", run: source },
-    Command { name: ":env", takes: "", what: "your definitions with their types and sizes in memory", run: look::env },
+    Command {
+        name: ":env",
+        takes: "",
+        what: "your definitions with their types and sizes in memory",
+        run: inspect::env,
+    },
     Command {
         name: ":info",
         takes: "NAME",
         what: "what a name is, where it comes from, and its documentation; so do `?NAME` and `NAME?`",
-        run: look::info,
+        run: inspect::info,
     },
     Command {
         name: ":show",
         takes: "EXPR",
         what: "a whole value, in a pager ($PAGER) where it is longer than the screen",
-        run: look::show,
+        run: inspect::show,
     },
     Command { name: ":load", takes: "FILE", what: "run a file; what it defines stays in scope", run: load },
     Command {
@@ -54,21 +59,21 @@ pub const COMMANDS: &[Command] = &[
         name: ":watch",
         takes: "FILE",
         what: "load a file, and again whenever it is written, until Ctrl-C",
-        run: past::watch,
+        run: undo::watch,
     },
-    Command { name: ":undo", takes: "", what: "take back the last entry that defined something", run: past::undo },
+    Command { name: ":undo", takes: "", what: "take back the last entry that defined something", run: undo::undo },
     Command {
         name: ":snapshot",
         takes: "[NAME]",
         what: "keep all definitions under a name; without one, list the names",
-        run: past::snapshot,
+        run: undo::snapshot,
     },
-    Command { name: ":restore", takes: "NAME", what: "go back to a snapshot", run: past::restore },
+    Command { name: ":restore", takes: "NAME", what: "go back to a snapshot", run: undo::restore },
     Command {
         name: ":save",
         takes: "[FILE]",
         what: "write the entries as a program to a file; without one, the plan as code",
-        run: past::save,
+        run: undo::save,
     },
     Command {
         name: ":edit",
@@ -124,7 +129,7 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: ":set",
         takes: "[KEY VALUE]",
-        what: "settings: digits, width, color, live, keys, stack, road, jit, check_nan, threads; without one, their values",
+        what: "settings: digits, width, color, live, keys, stack, ad, jit, check_nan, threads; without one, their values",
         run: set,
     },
     Command { name: ":clear", takes: "", what: "clear the screen", run: clear },
@@ -241,7 +246,7 @@ pub(super) fn doc(repl: &mut Repl, name: &str) -> bool {
     let found = repl.session.borrow_mut().doc(name);
     match found {
         Some(text) => repl.say_wrapped(&text, 0),
-        None => match adl_kernel::letters::named(name) {
+        None => match adl_kernel::latex_symbols::named(name) {
             Some(letter) => repl.say(&format!("{name} is typed \\{letter}<Tab>")),
             None => unknown(repl, name, "unknown name"),
         },
@@ -402,7 +407,7 @@ fn device(repl: &mut Repl, rest: &str) -> bool {
     true
 }
 
-const SETTINGS: &str = "usage: :set digits N, :set width COLUMNS, :set color on|off, :set live on|off, :set keys emacs|vi, :set stack MIB|short|full, :set road main|tape, :set jit on|off, :set check_nan on|off, :set threads N";
+const SETTINGS: &str = "usage: :set digits N, :set width COLUMNS, :set color on|off, :set live on|off, :set keys emacs|vi, :set stack MIB|short|full, :set ad compiled|taped, :set jit on|off, :set check_nan on|off, :set threads N";
 
 fn set(repl: &mut Repl, rest: &str) -> bool {
     let (key, value) = rest.split_once(char::is_whitespace).map_or((rest, ""), |(k, v)| (k, v.trim()));
@@ -451,9 +456,9 @@ fn set_engine(repl: &mut Repl, key: &str, value: &str) -> Option<()> {
             repl.global.stack = u32::try_from(positive(value)?).ok()?;
             repl.session.borrow_mut().set_stack(repl.global.stack as usize * (1 << 20));
         }
-        "road" if ["main", "tape"].contains(&value) => {
-            repl.session.borrow_mut().set_road(value == "main");
-            repl.global.road = value.into();
+        "ad" if ["compiled", "taped"].contains(&value) => {
+            repl.session.borrow_mut().set_compiled_ad(value == "compiled");
+            repl.global.ad = value.into();
         }
         "jit" => {
             repl.global.no_jit = !on(value)?;
@@ -484,7 +489,7 @@ fn settings(repl: &mut Repl) {
         ("live", on(repl.live.get())),
         ("keys", if repl.vi { "vi" } else { "emacs" }.to_owned()),
         ("stack", format!("{} {frames}", repl.global.stack)),
-        ("road", repl.global.road.clone()),
+        ("ad", repl.global.ad.clone()),
         ("jit", on(!repl.global.no_jit)),
         ("check_nan", on(repl.global.check_nan)),
         ("threads", threads),

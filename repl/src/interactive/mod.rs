@@ -2,24 +2,24 @@
 
 mod assistant;
 mod history;
+mod inspect;
 mod keys;
-mod look;
 mod menu;
 mod meta;
 mod pager;
-mod paint;
-mod past;
 mod paste;
 mod piped;
 mod plans;
 mod signature;
+mod undo;
+mod value_colours;
 
 use crate::Global;
 use crate::commands::{report, session};
 use adl_interp::fault;
 use adl_session::{Outcome, Session};
 use assistant::Assistant;
-use keys::{Enter, Entries, NewLine, Prefix, Search, Tab};
+use keys::{Enter, HistoryEntries, HistorySearch, NewLine, Prefix, Tab};
 use rustyline::config::Configurer;
 use rustyline::error::ReadlineError;
 use rustyline::hint::HistoryHinter;
@@ -116,7 +116,7 @@ pub fn run(global: &Global) -> u8 {
     };
     let dumb = std::env::var_os("TERM").is_some_and(|t| t == "dumb");
     if std::io::stdin().is_terminal() && !global.plain && !dumb {
-        let entries = Entries::default();
+        let entries = HistoryEntries::default();
         if let Ok(editor) = editor(&repl, &entries) {
             return interactive(&mut repl, editor, &entries);
         }
@@ -126,7 +126,7 @@ pub fn run(global: &Global) -> u8 {
 
 type AdlEditor = Editor<Assistant, FileHistory>;
 
-fn editor(repl: &Repl, entries: &Entries) -> rustyline::Result<AdlEditor> {
+fn editor(repl: &Repl, entries: &HistoryEntries) -> rustyline::Result<AdlEditor> {
     let config = Config::builder()
         .max_history_size(history::MOST)?
         .history_ignore_dups(true)?
@@ -152,11 +152,11 @@ fn editor(repl: &Repl, entries: &Entries) -> rustyline::Result<AdlEditor> {
     bind(KeyCode::Tab, Modifiers::NONE, Box::new(Tab));
     bind(KeyCode::Up, Modifiers::NONE, Box::new(Prefix { entries: entries.clone(), back: true }));
     bind(KeyCode::Down, Modifiers::NONE, Box::new(Prefix { entries: entries.clone(), back: false }));
-    bind(KeyCode::Char('R'), Modifiers::CTRL, Box::new(Search(entries.clone())));
+    bind(KeyCode::Char('R'), Modifiers::CTRL, Box::new(HistorySearch(entries.clone())));
     Ok(editor)
 }
 
-fn interactive(repl: &mut Repl, mut editor: AdlEditor, entries: &Entries) -> u8 {
+fn interactive(repl: &mut Repl, mut editor: AdlEditor, entries: &HistoryEntries) -> u8 {
     let device = repl.session.borrow().device_lines().into_iter().next().unwrap_or_default();
     let threads = adl_interp::ops::parallel::threads();
     repl.say_wrapped(
@@ -236,7 +236,7 @@ impl Repl {
     fn show(&mut self, out: &Outcome) {
         for e in &out.echoes {
             let text = self.screen().map_or_else(|| e.line(), |w| e.screen(w));
-            let painted = if self.terminal && self.color.get() { paint::marked(&text) } else { text };
+            let painted = if self.terminal && self.color.get() { value_colours::marked(&text) } else { text };
             self.say(&painted);
             self.draw(&e.shown);
         }
@@ -281,9 +281,9 @@ impl Repl {
     fn entry(&mut self, text: &str) -> bool {
         let before = self.session.borrow_mut().checkpoint();
         match fault::catch(|| self.parts(text)) {
-            Ok(goes_on) => {
+            Ok(belongs_to_entry) => {
                 self.session.borrow_mut().keep(before);
-                goes_on
+                belongs_to_entry
             }
             Err(fault) => {
                 let error = self.session.borrow_mut().recover(before, &fault);

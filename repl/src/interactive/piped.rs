@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_millis(20);
 
 /// The text after an entry.
 #[derive(Clone, Copy)]
-enum Next<'a> {
+enum NextInput<'a> {
     Line(&'a str),
     /// Nothing has arrived yet.
     Later,
@@ -47,8 +47,10 @@ pub fn run(repl: &mut Repl) -> u8 {
             Ok(next) => next.map(|n| (n.is_empty(), plain(&n))),
             Err(e) => return ended(repl, &e),
         };
-        let next = next.as_ref().map_or(Next::Later, |(end, next)| if *end { Next::End } else { Next::Line(next) });
-        if goes_on(&text, next) {
+        let next = next
+            .as_ref()
+            .map_or(NextInput::Later, |(end, next)| if *end { NextInput::End } else { NextInput::Line(next) });
+        if belongs_to_entry(&text, next) {
             continue;
         }
         let entry = std::mem::take(&mut text);
@@ -91,19 +93,19 @@ fn plain(line: &[u8]) -> String {
 }
 
 /// Whether the next text belongs to the entry.
-fn goes_on(text: &str, next: Next) -> bool {
+fn belongs_to_entry(text: &str, next: NextInput) -> bool {
     if text.starts_with(':') || text.trim().is_empty() || adl_kernel::foreign::entry(text, &[]).is_some() {
         return false;
     }
     let next = match next {
-        Next::Line(next) => next,
-        Next::Later => {
+        NextInput::Line(next) => next,
+        NextInput::Later => {
             return matches!(
                 adl_syntax::is_complete(text.strip_suffix('\n').unwrap_or(text)),
                 Completeness::Incomplete(_)
             );
         }
-        Next::End => return false,
+        NextInput::End => return false,
     };
     // The text after a blank line decides.
     if next.trim().is_empty() {
@@ -137,7 +139,7 @@ fn begins(line: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Next, goes_on};
+    use super::{NextInput, belongs_to_entry};
 
     #[test]
     fn entries_end_where_items_end() {
@@ -155,7 +157,7 @@ mod tests {
             ("(1,\n", "2)", true),
             (":type x\n", "  1", false),
         ] {
-            assert_eq!(goes_on(text, Next::Line(next)), want, "{text:?} {next:?}");
+            assert_eq!(belongs_to_entry(text, NextInput::Line(next)), want, "{text:?} {next:?}");
         }
     }
     #[test]
@@ -180,8 +182,8 @@ mod tests {
             ("foo )\n", false),
             ("\n", false),
         ] {
-            assert_eq!(goes_on(text, Next::Later), want, "{text:?}");
+            assert_eq!(belongs_to_entry(text, NextInput::Later), want, "{text:?}");
         }
-        assert!(!goes_on("1 +\n", Next::End));
+        assert!(!belongs_to_entry("1 +\n", NextInput::End));
     }
 }

@@ -2,11 +2,11 @@
 
 use super::Repl;
 use crate::commands::report;
-use adl_interp::ir::road::report::{count, size};
-use adl_interp::ir::road::table::{self, number};
-use adl_interp::ir::road::{Plan, SPELLINGS};
+use adl_interp::ir::derive::report::{count, size};
+use adl_interp::ir::derive::table::{self, number};
+use adl_interp::ir::derive::{Plan, SPELLINGS};
 use adl_interp::value::Value;
-use adl_session::{Watch, Watched};
+use adl_session::{DisplayedResiduals, ResidualsHandle};
 use adl_syntax::diag::Diagnostic;
 
 /// An expression in the form of an argument.
@@ -23,7 +23,7 @@ fn refused(repl: &mut Repl, diags: &[Diagnostic]) {
 }
 
 /// Computes the displayed residuals under a plan and displays them. Returns the previous ones.
-fn replan(repl: &mut Repl, watch: &Watch, plan: &Plan) -> Option<Value> {
+fn replan(repl: &mut Repl, watch: &ResidualsHandle, plan: &Plan) -> Option<Value> {
     let before = watch.borrow().shown.clone();
     let out = repl.session.borrow_mut().replanned(&before, plan);
     match out {
@@ -39,7 +39,7 @@ fn replan(repl: &mut Repl, watch: &Watch, plan: &Plan) -> Option<Value> {
 }
 
 /// The displayed residuals. Reports an error if there are none, or if their function has been redefined.
-fn watched(repl: &mut Repl) -> Option<Watch> {
+fn watched(repl: &mut Repl) -> Option<ResidualsHandle> {
     let watch = repl.session.borrow().watched();
     let Some(watch) = watch else {
         repl.complain("`:residuals f x` comes first: it says which function is meant");
@@ -98,7 +98,7 @@ pub fn recompute(repl: &mut Repl, text: &str) -> bool {
     edit(repl, text, |w, ids| w.refined(&[], ids))
 }
 
-fn edit(repl: &mut Repl, text: &str, refine: impl FnOnce(&Watched, &[u32]) -> Result<Plan, String>) -> bool {
+fn edit(repl: &mut Repl, text: &str, refine: impl FnOnce(&DisplayedResiduals, &[u32]) -> Result<Plan, String>) -> bool {
     let Some(ids) = ids(text) else {
         repl.complain("ids are numbers: the first column of `:residuals`");
         return true;
@@ -125,7 +125,7 @@ pub fn plan(repl: &mut Repl, text: &str) -> bool {
 }
 
 /// Switches the displayed function to another plan, and reports the changes.
-fn switch(repl: &mut Repl, watch: &Watch, plan: &Plan) {
+fn switch(repl: &mut Repl, watch: &ResidualsHandle, plan: &Plan) {
     let Some(before) = replan(repl, watch, plan) else { return };
     let now = watch.borrow().shown.clone();
     let text = match (table::inside(&before), table::inside(&now)) {

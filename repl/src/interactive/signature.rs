@@ -2,7 +2,7 @@
 
 use super::assistant::clip;
 use adl_kernel::suggest;
-use adl_session::fitting::parameters;
+use adl_session::completion_ranking::parameters;
 use adl_session::width;
 use adl_syntax::highlight::Class;
 use std::ops::Range;

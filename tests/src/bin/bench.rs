@@ -7,7 +7,8 @@ use adl_tests::gradbench::problems;
 use std::process::ExitCode;
 
 #[global_allocator]
-static MEMORY: adl_jit::alloc::Keeping<mimalloc::MiMalloc> = adl_jit::alloc::Keeping(mimalloc::MiMalloc);
+static MEMORY: adl_jit::alloc::CachingAllocator<mimalloc::MiMalloc> =
+    adl_jit::alloc::CachingAllocator(mimalloc::MiMalloc);
 
 /// The command line's options.
 struct Wanted {

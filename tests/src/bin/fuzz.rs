@@ -3,13 +3,14 @@
 //! `fuzz [--kind programs|text|files|entries] [--minutes N] [--programs N] [--seed S] [--jobs J] [--limit SECONDS] [--out DIRECTORY] [--skip WORD,WORD] [--of-a-kind N] [--minimise SECONDS] [--show]`
 
 use adl_tests::fuzz::generate::Generator;
-use adl_tests::fuzz::report::{Plan, Summary, front, programs};
+use adl_tests::fuzz::report::{FuzzPlan, Summary, front, programs};
 use adl_tests::fuzz::worker;
 use std::process::ExitCode;
 use std::time::Duration;
 
 #[global_allocator]
-static MEMORY: adl_jit::alloc::Keeping<mimalloc::MiMalloc> = adl_jit::alloc::Keeping(mimalloc::MiMalloc);
+static MEMORY: adl_jit::alloc::CachingAllocator<mimalloc::MiMalloc> =
+    adl_jit::alloc::CachingAllocator(mimalloc::MiMalloc);
 
 /// The value of a flag.
 fn flag(name: &str) -> Option<String> {
@@ -48,7 +49,7 @@ fn run() -> std::io::Result<bool> {
         println!("{}", Generator::new(seed).program().entries().join("\n"));
         return Ok(true);
     }
-    let plan = Plan {
+    let plan = FuzzPlan {
         exe: std::env::current_exe()?,
         seed,
         time: Duration::from_secs(60 * number("--minutes", 10)),

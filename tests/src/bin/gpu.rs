@@ -5,7 +5,7 @@
 //! rows for JAX and PyTorch.
 
 use adl_gpu::index::{self, ByIndex};
-use adl_gpu::{Array, Data, Gpu, Operand, Scalar, nest, product, soac, sort};
+use adl_gpu::{Array, Data, Gpu, Operand, Scalar, gemm, nest, soac, sort};
 use adl_ir::{Lit, Op, Program, Var};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -203,7 +203,7 @@ impl Bench {
         let (x, y) = (whole(1), whole(2));
         let on = |v: &[f64]| self.gpu.array(&data(ty, v), vec![m, m]).map_err(words);
         let (a, b) = (on(&x)?, on(&y)?);
-        let (time, made) = self.time(&|| product::matmul(&self.gpu, &a, &b).map(|a| vec![a]).map_err(words))?;
+        let (time, made) = self.time(&|| gemm::matmul(&self.gpu, &a, &b).map(|a| vec![a]).map_err(words))?;
         let got = self.read(&made[0])?;
         let at: Vec<usize> = (0..1000).map(|i| (mixed(i) % (m * m) as u64) as usize).collect();
         let want: Vec<f64> = at.iter().map(|i| (0..m).map(|k| x[i / m * m + k] * y[k * m + i % m]).sum()).collect();

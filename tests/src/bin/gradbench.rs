@@ -4,7 +4,8 @@ use adl_tests::gradbench::Tool;
 use std::io::{BufRead, Write};
 
 #[global_allocator]
-static MEMORY: adl_jit::alloc::Keeping<mimalloc::MiMalloc> = adl_jit::alloc::Keeping(mimalloc::MiMalloc);
+static MEMORY: adl_jit::alloc::CachingAllocator<mimalloc::MiMalloc> =
+    adl_jit::alloc::CachingAllocator(mimalloc::MiMalloc);
 
 fn main() -> std::io::Result<()> {
     let mut tool = Tool::default();

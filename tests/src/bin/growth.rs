@@ -8,7 +8,8 @@ use adl_tests::timed_session;
 use std::time::Instant;
 
 #[global_allocator]
-static MEMORY: adl_jit::alloc::Keeping<mimalloc::MiMalloc> = adl_jit::alloc::Keeping(mimalloc::MiMalloc);
+static MEMORY: adl_jit::alloc::CachingAllocator<mimalloc::MiMalloc> =
+    adl_jit::alloc::CachingAllocator(mimalloc::MiMalloc);
 
 /// Definitions that the programs share.
 const SHARED: &str = "let conv (x : [n]Float) (k : [m]Float) = for i < n - m + 1 -> sum for j < m -> x[i + j] * k[j]

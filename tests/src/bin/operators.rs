@@ -16,7 +16,8 @@ use adl_tests::timed_session;
 use std::time::Instant;
 
 #[global_allocator]
-static MEMORY: adl_jit::alloc::Keeping<mimalloc::MiMalloc> = adl_jit::alloc::Keeping(mimalloc::MiMalloc);
+static MEMORY: adl_jit::alloc::CachingAllocator<mimalloc::MiMalloc> =
+    adl_jit::alloc::CachingAllocator(mimalloc::MiMalloc);
 
 /// An operator: its name, the number of numbers per element, a definition and its neutral element. Furthermore the
 /// conversions from a vector of all numbers to elements, and from a result to a number.

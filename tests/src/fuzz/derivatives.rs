@@ -1,16 +1,16 @@
 //! Derivative operators of the reference, all by forward mode with one direction at a time.
 
-use super::evaluate::{Outcome, Reference, Stop};
+use super::evaluate::{NoAnswer, Outcome, Reference};
 use super::number::{Num, binary};
 use super::value::Val;
 
 impl Reference {
     /// The value and tangent of a function at a point, in a direction.
-    fn forward<'a>(&mut self, f: &Val<'a>, x: &Val<'a>, direction: &[Num]) -> Result<(Val<'a>, Val<'a>), Stop> {
+    fn forward<'a>(&mut self, f: &Val<'a>, x: &Val<'a>, direction: &[Num]) -> Result<(Val<'a>, Val<'a>), NoAnswer> {
         let tag = self.tag();
         let numbers = x.numbers();
         if numbers.len() != direction.len() {
-            return Err(Stop::Invalid);
+            return Err(NoAnswer::Invalid);
         }
         let seeded: Vec<Num> =
             numbers.iter().zip(direction).map(|(n, d)| Num::dual(tag, n.clone(), d.clone())).collect();
@@ -19,10 +19,10 @@ impl Reference {
     }
 
     /// Tangents in all directions.
-    fn columns<'a>(&mut self, f: &Val<'a>, x: &Val<'a>) -> Result<(Val<'a>, Vec<Vec<Num>>), Stop> {
+    fn columns<'a>(&mut self, f: &Val<'a>, x: &Val<'a>) -> Result<(Val<'a>, Vec<Vec<Num>>), NoAnswer> {
         let n = x.numbers().len();
         if n > 16 {
-            return Err(Stop::Fuel);
+            return Err(NoAnswer::Fuel);
         }
         let unit = |k: usize| -> Vec<Num> { (0..n).map(|i| Num::Flat(f64::from(i == k))).collect() };
         let mut value = None;
@@ -37,12 +37,12 @@ impl Reference {
     }
 
     /// The value, and the cotangent of the point for a cotangent of the result.
-    fn backward<'a>(&mut self, f: &Val<'a>, x: &Val<'a>, cotangent: &[Num]) -> Result<(Val<'a>, Val<'a>), Stop> {
+    fn backward<'a>(&mut self, f: &Val<'a>, x: &Val<'a>, cotangent: &[Num]) -> Result<(Val<'a>, Val<'a>), NoAnswer> {
         let (value, columns) = self.columns(f, x)?;
         let mut numbers = Vec::new();
         for column in columns {
             if column.len() != cotangent.len() {
-                return Err(Stop::Invalid);
+                return Err(NoAnswer::Invalid);
             }
             let mut s = Num::Flat(0.0);
             for (t, c) in column.iter().zip(cotangent) {
@@ -61,7 +61,7 @@ impl Reference {
             .map(|i| x.with(&columns.iter().map(|c| c[i].clone()).collect::<Vec<_>>()))
             .collect();
         let single = matches!(value, Val::Num(_));
-        if single { partials.into_iter().next().ok_or(Stop::Invalid) } else { Ok(Val::array(partials)) }
+        if single { partials.into_iter().next().ok_or(NoAnswer::Invalid) } else { Ok(Val::array(partials)) }
     }
 
     fn hessian<'a>(&mut self, f: &Val<'a>, x: &Val<'a>) -> Outcome<'a> {
@@ -78,7 +78,7 @@ impl Reference {
         let tag = self.tag();
         let numbers = x.numbers();
         if numbers.len() != direction.len() {
-            return Err(Stop::Invalid);
+            return Err(NoAnswer::Invalid);
         }
         let seeded: Vec<Num> =
             numbers.iter().zip(direction).map(|(n, d)| Num::dual(tag, n.clone(), d.clone())).collect();

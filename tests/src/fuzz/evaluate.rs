@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 /// The reason why a program has no reference answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Stop {
+pub enum NoAnswer {
     /// It takes too long.
     Fuel,
     /// A number is too large or nan.
@@ -20,7 +20,7 @@ pub enum Stop {
 }
 
 /// A result of evaluation.
-pub type Outcome<'a> = Result<Val<'a>, Stop>;
+pub type Outcome<'a> = Result<Val<'a>, NoAnswer>;
 
 /// The state of the evaluator.
 pub struct Reference {
@@ -47,8 +47,8 @@ impl Reference {
     }
 
     /// Counts steps.
-    pub fn spend(&mut self, steps: usize) -> Result<(), Stop> {
-        self.fuel = self.fuel.checked_sub(steps).ok_or(Stop::Fuel)?;
+    pub fn spend(&mut self, steps: usize) -> Result<(), NoAnswer> {
+        self.fuel = self.fuel.checked_sub(steps).ok_or(NoAnswer::Fuel)?;
         Ok(())
     }
 
@@ -56,7 +56,7 @@ impl Reference {
     pub fn number<'a>(&mut self, n: Num) -> Outcome<'a> {
         let size = n.magnitude();
         self.largest = self.largest.max(size);
-        if size > LARGE { Err(Stop::Large) } else { Ok(Val::Num(n)) }
+        if size > LARGE { Err(NoAnswer::Large) } else { Ok(Val::Num(n)) }
     }
 
     /// The value of an expression.
@@ -110,32 +110,32 @@ impl Reference {
         })
     }
 
-    fn all<'a>(&mut self, es: &'a [Expr], env: &Env<'a>) -> Result<Vec<Val<'a>>, Stop> {
+    fn all<'a>(&mut self, es: &'a [Expr], env: &Env<'a>) -> Result<Vec<Val<'a>>, NoAnswer> {
         es.iter().map(|e| self.eval(e, env)).collect()
     }
 
-    fn truth<'a>(&mut self, e: &'a Expr, env: &Env<'a>) -> Result<bool, Stop> {
-        if let Val::Bool(b) = self.eval(e, env)? { Ok(b) } else { Err(Stop::Invalid) }
+    fn truth<'a>(&mut self, e: &'a Expr, env: &Env<'a>) -> Result<bool, NoAnswer> {
+        if let Val::Bool(b) = self.eval(e, env)? { Ok(b) } else { Err(NoAnswer::Invalid) }
     }
 
     /// A part of a tuple, record or constructor.
     pub fn part<'a>(&self, v: &Val<'a>, i: usize) -> Outcome<'a> {
         match v {
-            Val::Tuple(vs) | Val::Con(_, vs) | Val::Array(vs) => vs.get(i).cloned().ok_or(Stop::Invalid),
-            _ => Err(Stop::Invalid),
+            Val::Tuple(vs) | Val::Con(_, vs) | Val::Array(vs) => vs.get(i).cloned().ok_or(NoAnswer::Invalid),
+            _ => Err(NoAnswer::Invalid),
         }
     }
 
     fn element<'a>(&mut self, op: &Op, kids: &'a [Expr], env: &Env<'a>) -> Outcome<'a> {
         let array = self.eval(&kids[0], env)?;
         if let (Op::Slice(a, b), Val::Array(vs)) = (op, &array) {
-            return vs.get(*a..*b).map(|part| Val::array(part.to_vec())).ok_or(Stop::Invalid);
+            return vs.get(*a..*b).map(|part| Val::array(part.to_vec())).ok_or(NoAnswer::Invalid);
         }
         match self.eval(&kids[1], env)? {
             // A negative literal counts from the end.
             Val::Int(i) if i < 0 && matches!(kids[1].op, Op::Int(_)) => self.part(&array, counted(&array, i)?),
-            Val::Int(i) => self.part(&array, usize::try_from(i).map_err(|_| Stop::Invalid)?),
-            _ => Err(Stop::Invalid),
+            Val::Int(i) => self.part(&array, usize::try_from(i).map_err(|_| NoAnswer::Invalid)?),
+            _ => Err(NoAnswer::Invalid),
         }
     }
 
@@ -197,7 +197,7 @@ impl Reference {
                 Ok(state)
             }
             Op::Rec { n, s, r, count, .. } => self.descend((n, s, r), kids, *count, state, env),
-            _ => Err(Stop::Invalid),
+            _ => Err(NoAnswer::Invalid),
         }
     }
 
@@ -219,9 +219,9 @@ impl Reference {
     }
 
     /// The index of the arm that matches a value, and the environment with its fields.
-    fn arm<'a>(&mut self, arms: &'a [Arm], v: &Val<'a>, env: &Env<'a>) -> Result<(usize, Env<'a>), Stop> {
-        let Val::Con(c, fields) = v else { return Err(Stop::Invalid) };
-        let at = arms.iter().position(|a| a.con == *c).ok_or(Stop::Invalid)?;
+    fn arm<'a>(&mut self, arms: &'a [Arm], v: &Val<'a>, env: &Env<'a>) -> Result<(usize, Env<'a>), NoAnswer> {
+        let Val::Con(c, fields) = v else { return Err(NoAnswer::Invalid) };
+        let at = arms.iter().position(|a| a.con == *c).ok_or(NoAnswer::Invalid)?;
         let mut inner = env.clone();
         for (x, field) in arms[at].fields.iter().zip(fields.iter()) {
             inner = bind(&inner, x, field.clone());
@@ -241,7 +241,7 @@ impl Reference {
 
     /// A function applied.
     pub fn apply<'a>(&mut self, f: &Val<'a>, x: Val<'a>) -> Outcome<'a> {
-        let Val::Fun(f) = f else { return Err(Stop::Invalid) };
+        let Val::Fun(f) = f else { return Err(NoAnswer::Invalid) };
         match &**f {
             Fun::Closure(name, body, env) => self.eval(body, &bind(env, name, x)),
             Fun::Compose(f, g) => {
@@ -269,10 +269,10 @@ impl Reference {
 }
 
 /// The position of an element that is counted from the end.
-pub fn counted(array: &Val, i: i64) -> Result<usize, Stop> {
-    let Val::Array(vs) = array else { return Err(Stop::Invalid) };
+pub fn counted(array: &Val, i: i64) -> Result<usize, NoAnswer> {
+    let Val::Array(vs) = array else { return Err(NoAnswer::Invalid) };
     let from = if i < 0 { vs.len() as i64 } else { 0 };
-    usize::try_from(from + i).map_err(|_| Stop::Invalid)
+    usize::try_from(from + i).map_err(|_| NoAnswer::Invalid)
 }
 
 /// An array of a type, filled with one value or with the positions.

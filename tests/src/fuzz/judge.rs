@@ -1,8 +1,8 @@
 //! Runs a program in all execution modes and reports discrepancies.
 
 use super::ast::Program;
-use super::evaluate::Stop;
-use super::ways::{Check, Query, Step, Way, ways};
+use super::evaluate::NoAnswer;
+use super::ways::{Check, Query, SessionRun, Step, ways};
 use super::worker::{Answer, REASON, Worker};
 
 /// A failure: its kind, the execution mode, the entry, and the expected and actual answers.
@@ -28,7 +28,7 @@ pub enum Verdict {
         active: bool,
     },
     /// The reference has no answer.
-    Skipped(Stop),
+    Skipped(NoAnswer),
     /// Something is wrong.
     Wrong(Vec<Fault>),
 }
@@ -82,7 +82,7 @@ fn unsigned(text: &str) -> Vec<String> {
 
 /// Whether an answer involves derivatives: a derivative operator occurs in the question or in the definitions before
 /// it.
-fn derived(way: &Way, step: &Step) -> bool {
+fn derived(way: &SessionRun, step: &Step) -> bool {
     const WORDS: [&str; 7] = ["grad", "jvp", "vjp", "linearize", "jac", "hessian", "hvp"];
     let texts = way.steps.iter().filter(|s| s.way == "definitions").chain([step]);
     texts.map(|s| &s.text).any(|t| WORDS.iter().any(|w| t.contains(w)))
@@ -130,7 +130,7 @@ fn plain(answers: &[Vec<String>]) -> Vec<Vec<String>> {
 /// Reasons for taped AD that indicate a defect, unlike the limitations documented in `docs/ARCHITECTURE.md`.
 const NEEDLESS: [&str; 2] = ["laid out differently", "specialised without end"];
 
-fn needless(way: &Way, answers: &[String]) -> Option<Fault> {
+fn needless(way: &SessionRun, answers: &[String]) -> Option<Fault> {
     let faults = way
         .steps
         .iter()
@@ -144,11 +144,11 @@ fn needless(way: &Way, answers: &[String]) -> Option<Fault> {
 }
 
 /// Runs the program in these modes and judges the answers.
-pub fn judge_ways(ways: &[Way], worker: &mut Worker) -> std::io::Result<Vec<Fault>> {
+pub fn judge_ways(ways: &[SessionRun], worker: &mut Worker) -> std::io::Result<Vec<Fault>> {
     if ways.is_empty() {
         return Ok(vec![]);
     }
-    let runs: Vec<_> = ways.iter().map(Way::run).collect();
+    let runs: Vec<_> = ways.iter().map(SessionRun::run).collect();
     match worker.run(&runs)? {
         Answer::Echoes(answers) if answers.len() == ways.len() => {
             let echoes = plain(&answers);
@@ -171,7 +171,7 @@ pub fn judge_ways(ways: &[Way], worker: &mut Worker) -> std::io::Result<Vec<Faul
 }
 
 /// Finds the mode that does not terminate.
-fn narrowed(ways: &[Way], worker: &mut Worker) -> std::io::Result<Vec<Fault>> {
+fn narrowed(ways: &[SessionRun], worker: &mut Worker) -> std::io::Result<Vec<Fault>> {
     let kind = |a: &Answer| match a {
         Answer::Hang => "hang".to_owned(),
         Answer::Died(how) => format!("died: {how}"),

@@ -1,7 +1,7 @@
 //! Functions of one number on large arrays, with one and two threads.
 
 use super::ast::{Expr, Name, Op, Program, Ty};
-use super::ways::{Check, Way, answer};
+use super::ways::{Check, SessionRun, answer};
 
 /// The number of elements, and the period after which they repeat, so that the reference computes only a few.
 const ELEMENTS: usize = 110_000;
@@ -9,7 +9,7 @@ const PERIOD: usize = 7;
 
 /// Adds these entries to the first session, and a session with one thread, if the program is a function of one number.
 /// Because they are slow, only some programs get them.
-pub fn large(p: &Program, sessions: &mut Vec<Way>) {
+pub fn large(p: &Program, sessions: &mut Vec<SessionRun>) {
     let wanted =
         p.input == Ty::Float && p.body.ty == Ty::Float && p.body.size() <= 60 && p.body.size().is_multiple_of(3);
     // An engine would run separately for each element.
@@ -23,7 +23,7 @@ pub fn large(p: &Program, sessions: &mut Vec<Way>) {
         format!("let xs0 : [_]Float = (for i < {ELEMENTS} -> 0.1 * float (i % {PERIOD}))"),
         "let b0 (c : Float) : Float = (mean (map (fun (t : Float) -> f0 (c * t)) xs0))".to_owned(),
     ];
-    let mut one = Way { jit: true, compiled: true, threads: 1, steps: vec![] };
+    let mut one = SessionRun { jit: true, compiled: true, threads: 1, steps: vec![] };
     p.entries().into_iter().chain(definitions.clone()).for_each(|e| one.ask("definitions", e, Check::Defines));
     definitions.into_iter().for_each(|e| sessions[0].ask("definitions", e, Check::Defines));
     // Asked again, when the code may be native.

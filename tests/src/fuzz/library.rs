@@ -1,21 +1,21 @@
 //! The library in the reference: operators and array functions by their definitions.
 
-use super::evaluate::{Outcome, Reference, Stop, counted};
+use super::evaluate::{NoAnswer, Outcome, Reference, counted};
 use super::number::{BINARY, Num, UNARY, binary, unary};
 use super::value::{Fun, Val};
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-fn items<'a, 'b>(v: &'b Val<'a>) -> Result<&'b Rc<Vec<Val<'a>>>, Stop> {
-    if let Val::Array(vs) = v { Ok(vs) } else { Err(Stop::Invalid) }
+fn items<'a, 'b>(v: &'b Val<'a>) -> Result<&'b Rc<Vec<Val<'a>>>, NoAnswer> {
+    if let Val::Array(vs) = v { Ok(vs) } else { Err(NoAnswer::Invalid) }
 }
 
-fn num<'b>(v: &'b Val) -> Result<&'b Num, Stop> {
-    if let Val::Num(n) = v { Ok(n) } else { Err(Stop::Invalid) }
+fn num<'b>(v: &'b Val) -> Result<&'b Num, NoAnswer> {
+    if let Val::Num(n) = v { Ok(n) } else { Err(NoAnswer::Invalid) }
 }
 
-fn int(v: &Val) -> Result<i64, Stop> {
-    if let Val::Int(i) = v { Ok(*i) } else { Err(Stop::Invalid) }
+fn int(v: &Val) -> Result<i64, NoAnswer> {
+    if let Val::Int(i) = v { Ok(*i) } else { Err(NoAnswer::Invalid) }
 }
 
 /// The number of axes of a value.
@@ -51,7 +51,7 @@ impl Reference {
             }
             .filter(|i| i.abs() < 1 << 40)
             .map(Val::Int)
-            .ok_or(Stop::Invalid),
+            .ok_or(NoAnswer::Invalid),
             // The operand of lower rank is combined with every row of the other.
             (_, Val::Array(x), Val::Array(_)) if rank(a) > rank(b) => {
                 Ok(Val::array(x.iter().map(|x| self.infix(f, x, b)).collect::<Result<_, _>>()?))
@@ -67,29 +67,29 @@ impl Reference {
             (_, Val::Array(x), Val::Num(_)) => {
                 Ok(Val::array(x.iter().map(|x| self.infix(f, x, b)).collect::<Result<_, _>>()?))
             }
-            _ => Err(Stop::Invalid),
+            _ => Err(NoAnswer::Invalid),
         }
     }
 
-    fn pairwise<'a>(&mut self, f: &str, x: &[Val<'a>], y: &[Val<'a>]) -> Result<Vec<Val<'a>>, Stop> {
+    fn pairwise<'a>(&mut self, f: &str, x: &[Val<'a>], y: &[Val<'a>]) -> Result<Vec<Val<'a>>, NoAnswer> {
         x.iter().zip(y).map(|(x, y)| self.infix(f, x, y)).collect()
     }
 
     fn binary<'a>(&mut self, f: &str, x: &Num, y: &Num) -> Outcome<'a> {
         if ["min", "max"].contains(&f) && near(x.value(), y.value()) {
-            return Err(Stop::Fragile);
+            return Err(NoAnswer::Fragile);
         }
         self.number(binary(f, x, y))
     }
 
     fn compare<'a>(&mut self, f: &str, a: &Val, b: &Val) -> Outcome<'a> {
         let order = match (a, b) {
-            (Val::Num(x), Val::Num(y)) if near(x.value(), y.value()) => return Err(Stop::Fragile),
+            (Val::Num(x), Val::Num(y)) if near(x.value(), y.value()) => return Err(NoAnswer::Fragile),
             (Val::Num(x), Val::Num(y)) => x.value().partial_cmp(&y.value()),
             (Val::Int(x), Val::Int(y)) => Some(x.cmp(y)),
             _ => None,
         }
-        .ok_or(Stop::Invalid)?;
+        .ok_or(NoAnswer::Invalid)?;
         Ok(Val::Bool(match f {
             "<" => order == Ordering::Less,
             "<=" => order != Ordering::Greater,
@@ -121,7 +121,7 @@ impl Reference {
                 let terms = self.pairwise("*", x, y)?;
                 self.total(&terms)
             }
-            _ => Err(Stop::Invalid),
+            _ => Err(NoAnswer::Invalid),
         }
     }
 
@@ -191,24 +191,24 @@ impl Reference {
     }
 
     /// The elements of a vector that are below a number.
-    fn below<'a>(&mut self, x: &Val<'a>, c: &Val<'a>) -> Result<Vec<bool>, Stop> {
+    fn below<'a>(&mut self, x: &Val<'a>, c: &Val<'a>) -> Result<Vec<bool>, NoAnswer> {
         items(x)?.iter().map(|x| Ok(matches!(self.compare("<", x, c)?, Val::Bool(true)))).collect()
     }
 
     fn elementwise<'a>(&mut self, f: &str, x: &Val<'a>) -> Outcome<'a> {
         match x {
             _ if f == "id" => Ok(x.clone()),
-            Val::Num(n) if ["abs", "relu"].contains(&f) && near(n.value(), 0.0) => Err(Stop::Fragile),
+            Val::Num(n) if ["abs", "relu"].contains(&f) && near(n.value(), 0.0) => Err(NoAnswer::Fragile),
             Val::Num(n) => self.number(unary(f, n)),
             Val::Int(i) if f == "-" => Ok(Val::Int(-i)),
             Val::Array(vs) => Ok(Val::array(vs.iter().map(|v| self.elementwise(f, v)).collect::<Result<_, _>>()?)),
-            _ => Err(Stop::Invalid),
+            _ => Err(NoAnswer::Invalid),
         }
     }
 
     fn of_one<'a>(&mut self, word: &str, n: usize, x: &Val<'a>) -> Outcome<'a> {
         match word {
-            "not" => return if let Val::Bool(b) = x { Ok(Val::Bool(!b)) } else { Err(Stop::Invalid) },
+            "not" => return if let Val::Bool(b) = x { Ok(Val::Bool(!b)) } else { Err(NoAnswer::Invalid) },
             "float" => return Ok(Val::flat(int(x)? as f64)),
             "fst" => return self.part(x, 0),
             "snd" => return self.part(x, 1),
@@ -218,7 +218,7 @@ impl Reference {
             _ => {}
         }
         let vs = items(x)?;
-        let slice = |a: usize, b: usize| vs.get(a..b).map(|s| Val::array(s.to_vec())).ok_or(Stop::Invalid);
+        let slice = |a: usize, b: usize| vs.get(a..b).map(|s| Val::array(s.to_vec())).ok_or(NoAnswer::Invalid);
         match word {
             "len" => Ok(Val::Int(vs.len() as i64)),
             "sum" => self.total(vs),
@@ -232,7 +232,7 @@ impl Reference {
                 self.elementwise("sqrt", &s)
             }
             "maximum" | "minimum" => {
-                let (first, rest) = vs.split_first().ok_or(Stop::Invalid)?;
+                let (first, rest) = vs.split_first().ok_or(NoAnswer::Invalid)?;
                 rest.iter().try_fold(first.clone(), |s, v| self.binary(&word[..3], num(&s)?, num(v)?))
             }
             "cumsum" => self.prefixes(vs, "+", 0.0),
@@ -241,7 +241,7 @@ impl Reference {
             "reverse" => Ok(Val::array(vs.iter().rev().cloned().collect())),
             "sort" => self.sorted(vs),
             "first" => self.part(x, 0),
-            "last" => vs.last().cloned().ok_or(Stop::Invalid),
+            "last" => vs.last().cloned().ok_or(NoAnswer::Invalid),
             "take" => slice(0, n),
             "drop" => slice(n.min(vs.len()), vs.len()),
             "rotate" => Ok(Val::array((0..vs.len()).map(|i| vs[(i + n) % vs.len()].clone()).collect())),
@@ -263,7 +263,7 @@ impl Reference {
                 let side = |i| vs.iter().map(|v| self.part(v, i)).collect::<Result<Vec<_>, _>>().map(Val::array);
                 Ok(Val::pair(side(0)?, side(1)?))
             }
-            _ => Err(Stop::Invalid),
+            _ => Err(NoAnswer::Invalid),
         }
     }
 
@@ -278,10 +278,10 @@ impl Reference {
     }
 
     fn sorted<'a>(&mut self, vs: &[Val<'a>]) -> Outcome<'a> {
-        let mut keyed = vs.iter().map(|v| Ok((num(v)?.value(), v.clone()))).collect::<Result<Vec<_>, Stop>>()?;
+        let mut keyed = vs.iter().map(|v| Ok((num(v)?.value(), v.clone()))).collect::<Result<Vec<_>, NoAnswer>>()?;
         keyed.sort_by(|a, b| a.0.total_cmp(&b.0));
         if keyed.windows(2).any(|w| near(w[0].0, w[1].0)) {
-            return Err(Stop::Fragile);
+            return Err(NoAnswer::Fragile);
         }
         Ok(Val::array(keyed.into_iter().map(|k| k.1).collect()))
     }
@@ -289,8 +289,8 @@ impl Reference {
     fn of_several<'a>(&mut self, name: &str, word: &str, args: &[Val<'a>]) -> Outcome<'a> {
         match (word, args) {
             ("update", [x, v]) => {
-                let (mut out, at) = ((**items(x)?).clone(), name[7..].parse().map_err(|_| Stop::Invalid)?);
-                *out.get_mut(counted(x, at)?).ok_or(Stop::Invalid)? = v.clone();
+                let (mut out, at) = ((**items(x)?).clone(), name[7..].parse().map_err(|_| NoAnswer::Invalid)?);
+                *out.get_mut(counted(x, at)?).ok_or(NoAnswer::Invalid)? = v.clone();
                 Ok(Val::array(out))
             }
             ("mask", [x, c]) => {
@@ -316,7 +316,7 @@ impl Reference {
                 if let Val::Bool(c) = c {
                     Ok(if *c { x } else { y }.clone())
                 } else {
-                    Err(Stop::Invalid)
+                    Err(NoAnswer::Invalid)
                 }
             }
             ("map", [f, xs]) => {
@@ -348,14 +348,14 @@ impl Reference {
             ("scatter", [xs, at, new]) => {
                 let mut out = (**items(xs)?).clone();
                 for (i, v) in items(at)?.iter().zip(items(new)?.iter()) {
-                    *out.get_mut(int(i)? as usize).ok_or(Stop::Invalid)? = v.clone();
+                    *out.get_mut(int(i)? as usize).ok_or(NoAnswer::Invalid)? = v.clone();
                 }
                 Ok(Val::array(out))
             }
             ("histogram", [dest, f, _, at, xs]) => {
                 let mut out = (**items(dest)?).clone();
                 for (i, v) in items(at)?.iter().zip(items(xs)?.iter()) {
-                    let place = out.get_mut(int(i)? as usize).ok_or(Stop::Invalid)?;
+                    let place = out.get_mut(int(i)? as usize).ok_or(NoAnswer::Invalid)?;
                     *place = self.apply2(f, place.clone(), v.clone())?;
                 }
                 Ok(Val::array(out))
@@ -369,7 +369,7 @@ impl Reference {
                 }
                 self.total(&kept)
             }
-            _ => Err(Stop::Invalid),
+            _ => Err(NoAnswer::Invalid),
         }
     }
 }

@@ -9,7 +9,7 @@ use super::worker::Worker;
 use std::time::{Duration, Instant};
 
 /// The path to an expression: operand indices from the root.
-type Place = Vec<usize>;
+type ExprPath = Vec<usize>;
 
 /// A root of a program: a global by its number, or the body.
 #[derive(Clone, Copy)]
@@ -25,7 +25,7 @@ fn root(p: &Program, r: Root) -> &Expr {
     }
 }
 
-fn places(e: &Expr, at: &mut Place, out: &mut Vec<Place>) {
+fn places(e: &Expr, at: &mut ExprPath, out: &mut Vec<ExprPath>) {
     out.push(at.clone());
     for (i, k) in e.kids.iter().enumerate() {
         at.push(i);
@@ -143,7 +143,7 @@ pub fn minimise(p: &Program, fault: &Fault, worker: &mut Worker, time: Duration)
 }
 
 /// All paths in a program, the largest subexpressions first.
-fn candidates(p: &Program) -> Vec<(Root, Place)> {
+fn candidates(p: &Program) -> Vec<(Root, ExprPath)> {
     let mut out = Vec::new();
     for r in (0..p.globals.len()).map(Root::Global).chain([Root::Body]) {
         let mut all = Vec::new();
@@ -157,7 +157,7 @@ fn candidates(p: &Program) -> Vec<(Root, Place)> {
 fn improve(
     best: &mut Program,
     fault: &mut Fault,
-    (r, at): (Root, Place),
+    (r, at): (Root, ExprPath),
     seed: u64,
     worker: &mut Worker,
 ) -> std::io::Result<()> {

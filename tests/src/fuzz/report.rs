@@ -1,7 +1,7 @@
 //! Runs of many programs, and reports of failures.
 
 use super::ast::Program;
-use super::evaluate::Stop;
+use super::evaluate::NoAnswer;
 use super::features::Counts;
 use super::generate::Generator;
 use super::judge::{Fault, Verdict, judge};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 /// The parameters of a run.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct FuzzPlan {
     /// The executable; `--worker` makes it a worker.
     pub exe: PathBuf,
     /// The first seed.
@@ -122,17 +122,17 @@ impl Summary {
     }
 }
 
-fn reason(s: Stop) -> &'static str {
+fn reason(s: NoAnswer) -> &'static str {
     match s {
-        Stop::Fuel => "long",
-        Stop::Large => "large numbers",
-        Stop::Fragile => "near a kink",
-        Stop::Invalid => "invalid",
+        NoAnswer::Fuel => "long",
+        NoAnswer::Large => "large numbers",
+        NoAnswer::Fragile => "near a kink",
+        NoAnswer::Invalid => "invalid",
     }
 }
 
 /// Runs cases of malformed text, files or entries until the time is over. Returns their number and the failures.
-pub fn front(plan: &Plan, kind: &str) -> std::io::Result<(usize, Vec<String>)> {
+pub fn front(plan: &FuzzPlan, kind: &str) -> std::io::Result<(usize, Vec<String>)> {
     const AT_ONCE: u64 = 20;
     let mut worker = Worker::new(plan.exe.clone(), plan.limit);
     let (start, mut cases, mut failures) = (Instant::now(), 0, Vec::new());
@@ -158,7 +158,7 @@ pub fn front(plan: &Plan, kind: &str) -> std::io::Result<(usize, Vec<String>)> {
 }
 
 /// Compares programs until the time or the number is reached.
-pub fn programs(plan: &Plan, seeds: impl Iterator<Item = u64>) -> std::io::Result<Summary> {
+pub fn programs(plan: &FuzzPlan, seeds: impl Iterator<Item = u64>) -> std::io::Result<Summary> {
     let mut worker = Worker::new(plan.exe.clone(), plan.limit);
     let (start, mut out) = (Instant::now(), Summary::default());
     let mut kinds: HashMap<(String, &'static str), usize> = HashMap::new();
@@ -175,7 +175,7 @@ pub fn programs(plan: &Plan, seeds: impl Iterator<Item = u64>) -> std::io::Resul
         }
         match judge(&p, &mut worker)? {
             Verdict::Skipped(why) => {
-                if why == Stop::Invalid {
+                if why == NoAnswer::Invalid {
                     // A fault of the generator or of the reference: every program is valid.
                     println!("-- the reference refuses the program of seed {seed}");
                 }

@@ -1,7 +1,7 @@
 //! The questions about a program, and the execution modes.
 
 use super::ast::{Expr, Name, Op, Program, Ty};
-use super::evaluate::{Reference, Stop};
+use super::evaluate::{NoAnswer, Reference};
 use super::features::is_plain;
 use super::large::large;
 use super::print::{expr, ty};
@@ -45,7 +45,7 @@ pub struct Step {
 
 /// A session with the expected answers of its entries.
 #[derive(Clone, Debug)]
-pub struct Way {
+pub struct SessionRun {
     /// Whether native code is enabled.
     pub jit: bool,
     /// Whether AD is compiled; otherwise taped.
@@ -112,7 +112,7 @@ fn questions(p: &Program) -> Vec<Expr> {
 }
 
 /// The reference's answer to a question, and its number of steps.
-pub fn answer(p: &Program, question: &Expr) -> Result<(Query, usize), Stop> {
+pub fn answer(p: &Program, question: &Expr) -> Result<(Query, usize), NoAnswer> {
     let mut r = Reference::new(FUEL);
     let mut env = None;
     for (x, e) in &p.globals {
@@ -141,7 +141,7 @@ const PLANS: [&str; 7] =
     ["StoreAll", "RecomputeAll", "Sqrt", "Revolve 1", "Revolve 3", "Budget 100_000_000", "ByHand ([] : [_]Int)"];
 
 /// All execution modes of a program, or the reason why it cannot be judged. The first is the default mode.
-pub fn ways(p: &Program) -> Result<Vec<Way>, Stop> {
+pub fn ways(p: &Program) -> Result<Vec<SessionRun>, NoAnswer> {
     let questions = questions(p);
     let mut queries = Vec::new();
     let mut steps = 1;
@@ -155,14 +155,14 @@ pub fn ways(p: &Program) -> Result<Vec<Way>, Stop> {
             Err(_) => {}
         }
     }
-    let mut sessions: Vec<Way> = [(true, true), (false, true), (true, false)]
+    let mut sessions: Vec<SessionRun> = [(true, true), (false, true), (true, false)]
         .into_iter()
-        .map(|(jit, compiled)| Way { jit, compiled, threads: 2, steps: vec![] })
+        .map(|(jit, compiled)| SessionRun { jit, compiled, threads: 2, steps: vec![] })
         .collect();
     for w in &mut sessions {
         p.entries().into_iter().for_each(|e| w.ask("definitions", e, Check::Defines));
     }
-    let [plain, interpreted, taped] = &mut sessions[..] else { return Err(Stop::Invalid) };
+    let [plain, interpreted, taped] = &mut sessions[..] else { return Err(NoAnswer::Invalid) };
     for q in &queries {
         interpreted.ask("--no-jit", q.text.clone(), Check::Same(0, plain.steps.len(), &[]));
         plain.ask("compiled", q.text.clone(), Check::Agrees(q.clone()));
@@ -176,7 +176,7 @@ pub fn ways(p: &Program) -> Result<Vec<Way>, Stop> {
     Ok(sessions)
 }
 
-impl Way {
+impl SessionRun {
     /// Adds an entry.
     pub fn ask(&mut self, way: &'static str, text: String, check: Check) {
         self.steps.push(Step { way, text, check });
@@ -194,7 +194,7 @@ impl Way {
 }
 
 /// The gradient by every engine and under every plan.
-fn gradients(g: &Query, plain: &mut Way) {
+fn gradients(g: &Query, plain: &mut SessionRun) {
     let at = plain.steps.iter().position(|s| s.text == g.text).unwrap_or(0);
     for e in ENGINES {
         plain.ask("engines", format!("(engine.grad {e} f0 x0)"), Check::AgreesOr(g.clone(), &["E0720", "E0721"]));
@@ -207,7 +207,7 @@ fn gradients(g: &Query, plain: &mut Way) {
 }
 
 /// The value and the gradient in loops that become native code, with native code on and off.
-fn hot(p: &Program, queries: &[Query], steps: usize, plain: &mut Way, interpreted: &mut Way) {
+fn hot(p: &Program, queries: &[Query], steps: usize, plain: &mut SessionRun, interpreted: &mut SessionRun) {
     let rounds = (60_000 / steps).clamp(20, 3000) | 1;
     let (input, output) = (ty(&p.input), ty(&p.body.ty));
     for (k, q) in queries.iter().take(2).enumerate() {
@@ -229,7 +229,7 @@ fn hot(p: &Program, queries: &[Query], steps: usize, plain: &mut Way, interprete
 }
 
 /// The sessions reduced to the entries that a mode needs: its own, those it is compared with, and definitions.
-pub fn only(all: &[Way], name: &str) -> Vec<Way> {
+pub fn only(all: &[SessionRun], name: &str) -> Vec<SessionRun> {
     let referred = |r: usize, e: usize| {
         all.iter()
             .flat_map(|w| &w.steps)
@@ -249,7 +249,8 @@ pub fn only(all: &[Way], name: &str) -> Vec<Way> {
     let place =
         |r: usize, e: usize| Some((needed.iter().position(|n| *n == r)?, kept[r].iter().position(|k| *k == e)?));
     let session = |r: &usize| {
-        let mut w = Way { steps: kept[*r].iter().map(|e| all[*r].steps[*e].clone()).collect(), ..all[*r].clone() };
+        let mut w =
+            SessionRun { steps: kept[*r].iter().map(|e| all[*r].steps[*e].clone()).collect(), ..all[*r].clone() };
         for s in &mut w.steps {
             if let Check::Same(a, b, codes) = s.check {
                 s.check = place(a, b).map_or(Check::Defines, |(a, b)| Check::Same(a, b, codes));

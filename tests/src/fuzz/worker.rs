@@ -169,7 +169,7 @@ pub fn guarded(run: impl FnOnce() -> String) -> String {
 fn session(run: &Value) -> Vec<String> {
     let s = Rc::new(RefCell::new(crate::session().0));
     s.borrow_mut().set_jit(run["jit"].as_bool().unwrap_or(true));
-    s.borrow_mut().set_road(run["compiled"].as_bool().unwrap_or(true));
+    s.borrow_mut().set_compiled_ad(run["compiled"].as_bool().unwrap_or(true));
     s.borrow_mut().set_threads(run["threads"].as_u64().unwrap_or(0) as usize);
     let entries = run["entries"].as_array().cloned().unwrap_or_default();
     let mut out = Vec::new();
@@ -192,9 +192,9 @@ fn session(run: &Value) -> Vec<String> {
 pub const REASON: char = '\u{1}';
 
 fn reasons(s: &adl_session::Session) -> Vec<String> {
-    let roads = s.roads_json();
-    let parsed = roads.iter().filter_map(|r| serde_json::from_str::<Value>(r).ok());
-    let taped = parsed.filter(|r| r["road"] == "tape" && !r["function"].as_str().unwrap_or("").is_empty());
+    let derivations = s.derivations_json();
+    let parsed = derivations.iter().filter_map(|r| serde_json::from_str::<Value>(r).ok());
+    let taped = parsed.filter(|r| r["ad"] == "taped" && !r["function"].as_str().unwrap_or("").is_empty());
     taped.filter_map(|r| r["why"].as_str().map(str::to_owned)).collect()
 }
 

@@ -31,7 +31,7 @@ pub struct Run {
 }
 
 /// The minimal number of runs, and the minimal total time in seconds.
-struct Effort {
+struct MinimalEffort {
     runs: u64,
     seconds: f64,
 }
@@ -93,14 +93,14 @@ impl Tool {
         self.time(
             &f,
             &input,
-            &Effort {
+            &MinimalEffort {
                 runs: given["min_runs"].as_u64().unwrap_or(1).max(1),
                 seconds: given["min_seconds"].as_f64().unwrap_or(0.0),
             },
         )
     }
 
-    fn time(&mut self, f: &Value, input: &Value, effort: &Effort) -> Result<Run, String> {
+    fn time(&mut self, f: &Value, input: &Value, effort: &MinimalEffort) -> Result<Run, String> {
         let mut nanoseconds = Vec::new();
         let mut total = 0;
         loop {

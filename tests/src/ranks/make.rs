@@ -3,7 +3,7 @@
 //! A definition is generated for one choice of concrete types, at which it is valid. Further calls are chosen at
 //! random.
 
-use super::tree::{Arg, At, Def, Expr, Given, Program, Ty, Use, Way, value};
+use super::tree::{Arg, At, CallArg, Def, Expr, Program, Ty, Use, Way, value};
 use super::write::pair;
 use crate::fuzz::random::Random;
 
@@ -397,7 +397,7 @@ impl Maker {
                 }
                 continue;
             }
-            if let (Given::Value(..), true) = (&u.args[0], right.len() < 4) {
+            if let (CallArg::Value(..), true) = (&u.args[0], right.len() < 4) {
                 u.way = *self.random.of(&[Way::Plain, Way::Mapped, Way::Jvp]);
                 if !pair(p, &u).fits {
                     u.way = Way::Plain;
@@ -410,10 +410,10 @@ impl Maker {
         }
     }
 
-    fn given(&mut self, t: &Param) -> Given {
+    fn given(&mut self, t: &Param) -> CallArg {
         match t {
-            Param::Value(t) => Given::Value(t.clone(), value(t, &mut || (self.random.float() * 10.0).round() / 10.0)),
-            Param::Fun(..) => Given::Fun(Arg::Name((*self.random.of(&["sin", "tanh", "sigmoid"])).into())),
+            Param::Value(t) => CallArg::Value(t.clone(), value(t, &mut || (self.random.float() * 10.0).round() / 10.0)),
+            Param::Fun(..) => CallArg::Fun(Arg::Name((*self.random.of(&["sin", "tanh", "sigmoid"])).into())),
         }
     }
 

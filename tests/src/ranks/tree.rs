@@ -164,14 +164,14 @@ pub struct Use {
     /// The index of the definition.
     pub def: usize,
     /// The arguments.
-    pub args: Vec<Given>,
+    pub args: Vec<CallArg>,
     /// How it is called.
     pub way: Way,
 }
 
 /// An argument of a call.
 #[derive(Clone, Debug)]
-pub enum Given {
+pub enum CallArg {
     /// A literal of a type.
     Value(Ty, String),
     /// A function.

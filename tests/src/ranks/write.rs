@@ -1,7 +1,7 @@
 //! Prints a program twice: unchanged, and with a copy of each function for the types of each use.
 
 use super::rules::{self, Typed};
-use super::tree::{Arg, At, Def, Expr, Given, Program, Ty, Use, Way, float};
+use super::tree::{Arg, At, CallArg, Def, Expr, Program, Ty, Use, Way, float};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -115,13 +115,13 @@ impl Writer<'_> {
         let (mut args, mut firsts) = (Vec::new(), None);
         for (i, g) in u.args.iter().enumerate() {
             args.push(match g {
-                Given::Fun(f) => f.clone(),
-                Given::Value(t, text) if i == 0 && u.way != Way::Plain => {
+                CallArg::Fun(f) => f.clone(),
+                CallArg::Value(t, text) if i == 0 && u.way != Way::Plain => {
                     firsts = Some((t.clone(), text.clone()));
                     env.push(("z".into(), Bind::Value(self.typed.then(|| t.clone()))));
                     Arg::Value(Expr::Var("z".into()))
                 }
-                Given::Value(t, text) => Arg::Value(Expr::Literal(t.clone(), text.clone())),
+                CallArg::Value(t, text) => Arg::Value(Expr::Literal(t.clone(), text.clone())),
             });
         }
         let (t, call) = self.expr(&Expr::User(self.defs[u.def].name.clone(), args), &env);

@@ -12,17 +12,17 @@ impl Batch<'_> {
     }
 
     /// A shape extended by the number of directions.
-    fn wider(&mut self, shape: Var) -> Var {
-        let k = self.b.one(Op::Stack { elems: vec![self.k], shape: None }, Ty::shape());
+    fn with_directions(&mut self, shape: Var) -> Var {
+        let k = self.b.one(Op::ArrayLit { elems: vec![self.k], shape: None }, Ty::shape());
         self.b.one(Op::Concat { a: shape, b: k, len: None, shape: None }, Ty::shape())
     }
 
     /// Extends the shape of `a` (and of a result like it) by the number of directions. Boxed arrays have the
     /// additional axis inside of the boxes.
-    fn widen(&mut self, a: Var, shape: &mut Option<Var>) {
+    fn extend_shape(&mut self, a: Var, shape: &mut Option<Var>) {
         let flat = self.b.ty(a).scalar().is_flat();
         if let Some(s) = shape.as_mut().filter(|_| flat) {
-            *s = self.wider(*s);
+            *s = self.with_directions(*s);
         }
     }
 
@@ -38,11 +38,11 @@ impl Batch<'_> {
     }
 
     fn ints(&mut self, ns: &[Var]) -> Var {
-        self.b.one(Op::Stack { elems: ns.to_vec(), shape: None }, Ty::shape())
+        self.b.one(Op::ArrayLit { elems: ns.to_vec(), shape: None }, Ty::shape())
     }
 
     /// A non-linear array in which each element is repeated for each direction.
-    fn each(&mut self, c: Var) -> Var {
+    fn repeat_for_directions(&mut self, c: Var) -> Var {
         let ty = self.b.ty(c);
         let (rank, scalar) = (ty.rank(), ty.scalar().clone());
         let (flat, shape) = self.flat(c);
@@ -51,7 +51,7 @@ impl Batch<'_> {
         if rank == 1 {
             return made;
         }
-        let to = self.wider(shape);
+        let to = self.with_directions(shape);
         self.b.one(Op::Reshape { a: made, to, from: None }, ty.array(1))
     }
 
@@ -68,14 +68,14 @@ impl Batch<'_> {
     }
 
     /// Broadcasts the directions of a scalar to each element of an array of a shape.
-    fn everywhere(&mut self, a: Var, shape: Var, rank: u32) -> Var {
+    fn broadcast(&mut self, a: Var, shape: Var, rank: u32) -> Var {
         let ty = self.b.ty(a);
         let n = self.volume(shape, rank);
         let rows = self.b.lin(Op::Replicate { n, a }, ty.array(1));
         if rank == 1 {
             return rows;
         }
-        let (to, from) = (self.wider(shape), self.ints(&[n, self.k]));
+        let (to, from) = (self.with_directions(shape), self.ints(&[n, self.k]));
         self.b.lin(Op::Reshape { a: rows, to, from: Some(from) }, ty.array(rank))
     }
 
@@ -85,7 +85,7 @@ impl Batch<'_> {
         if rank == 1 {
             return (a, n);
         }
-        let (to, from) = (self.ints(&[n, self.k]), self.wider(shape));
+        let (to, from) = (self.ints(&[n, self.k]), self.with_directions(shape));
         let ty = self.b.ty(a).scalar().array(2);
         (self.b.lin(Op::Reshape { a, to, from: Some(from) }, ty), n)
     }
@@ -97,14 +97,14 @@ impl Batch<'_> {
                     s.op = Op::Zero(self.b.ty(*v));
                 }
             }
-            Op::Bin(op @ (Bin::Mul | Bin::Scale), c, a) => s.op = self.scaled(*op, *c, *a),
+            Op::Bin(op @ (Bin::Mul | Bin::ScaleTangent), c, a) => s.op = self.scaled(*op, *c, *a),
             Op::Bin(Bin::Div, a, c) => (*c, *a) = self.factor(*c, *a),
             Op::Select(c, a, b) if self.rank(*c) > 0 => self.choice(c, [a, b]),
-            Op::Spread { a, shape } => {
+            Op::Broadcast { a, shape } => {
                 let (a, shape) = (*a, *shape);
                 return self.spread(s, a, shape);
             }
-            Op::Total { a, shape: Some(shape) } => {
+            Op::SumAll { a, shape: Some(shape) } => {
                 let (a, n) = self.rows(*a, *shape, self.rank(*a));
                 s.op = Op::Sum { a, n: Some(n) };
             }
@@ -124,7 +124,7 @@ impl Batch<'_> {
                 let turned = self.b.lin(Op::Outer(b, a), self.wide_of(&s));
                 s.op = Op::Transpose(turned);
             }
-            Op::Total { .. } => return Err(Unsupported::new("a sum of an array whose shape is not known", s.span)),
+            Op::SumAll { .. } => return Err(Unsupported::new("a sum of an array whose shape is not known", s.span)),
             other => self.shapes(other),
         }
         self.b.push(s);
@@ -136,10 +136,10 @@ impl Batch<'_> {
         let (shape, rank) = (self.b.shape(*c), self.rank(*c));
         for v in parts {
             if self.rank(*v) == 0 {
-                *v = self.everywhere(*v, shape, rank);
+                *v = self.broadcast(*v, shape, rank);
             }
         }
-        *c = self.each(*c);
+        *c = self.repeat_for_directions(*c);
     }
 
     /// Extends the shape operands of an operation.
@@ -148,15 +148,15 @@ impl Batch<'_> {
             Op::Index { a, shape, .. }
             | Op::Slice { a, shape, .. }
             | Op::Gather { a, shape, .. }
-            | Op::Concat { a, shape, .. } => self.widen(*a, shape),
+            | Op::Concat { a, shape, .. } => self.extend_shape(*a, shape),
             Op::IndexAdd { acc, shape, .. } | Op::IndexSet { acc, shape, .. } | Op::SliceAdd { acc, shape, .. } => {
-                self.widen(*acc, shape)
+                self.extend_shape(*acc, shape)
             }
-            Op::GatherAdd { acc, shape, .. } => self.widen(*acc, shape),
-            Op::Stack { elems, shape } => self.widen(elems[0], shape),
+            Op::GatherAdd { acc, shape, .. } => self.extend_shape(*acc, shape),
+            Op::ArrayLit { elems, shape } => self.extend_shape(elems[0], shape),
             Op::Reshape { a, to, from } if self.b.ty(*a).scalar().is_flat() => {
-                *to = self.wider(*to);
-                self.widen(*a, from);
+                *to = self.with_directions(*to);
+                self.extend_shape(*a, from);
             }
             // The remaining operations act on leading axes; the new axis is the last.
             _ => {}
@@ -183,8 +183,8 @@ impl Batch<'_> {
             return (c, a);
         }
         let shape = self.b.shape(c);
-        let a = if self.rank(a) == 0 { self.everywhere(a, shape, rank) } else { a };
-        (self.each(c), a)
+        let a = if self.rank(a) == 0 { self.broadcast(a, shape, rank) } else { a };
+        (self.repeat_for_directions(c), a)
     }
 
     fn spread(&mut self, mut s: Stmt, a: Var, shape: Var) -> Result<(), Unsupported> {
@@ -195,7 +195,7 @@ impl Batch<'_> {
             s.op = Op::Replicate { n, a };
         } else {
             let rows = self.b.lin(Op::Replicate { n, a }, ty.array(1));
-            let (to, from) = (self.wider(shape), self.ints(&[n, self.k]));
+            let (to, from) = (self.with_directions(shape), self.ints(&[n, self.k]));
             s.op = Op::Reshape { a: rows, to, from: Some(from) };
         }
         self.b.push(s);

@@ -54,7 +54,7 @@ impl J<'_> {
                     Ty::F64 => self.b.lit(Lit::F64(0.0)),
                     Ty::Array(e, _) if e.is_real() => {
                         let (zero, shape) = (self.b.real(0.0, *v), self.b.shape(*v));
-                        self.b.one(Op::Spread { a: zero, shape }, ty.clone())
+                        self.b.one(Op::Broadcast { a: zero, shape }, ty.clone())
                     }
                     _ => self.b.one(Op::Zero(ty.clone()), ty.clone()),
                 }
@@ -110,7 +110,7 @@ impl J<'_> {
         let zeros = self.zeros_like(&results);
         let wrt: Vec<bool> = args.iter().map(|_| false).chain(results.iter().map(|_| true)).collect();
         let j = self.ad.jvp(self.p, g, &wrt)?;
-        let u = self.ad.unzip(self.p, j.func, &crate::unzip::Plan::store_all())?;
+        let u = self.ad.unzip(self.p, j.func, &crate::unzip::UnzipPlan::store_all())?;
         let back = self.ad.transpose(self.p, u.linear)?;
         let primal = self.p.func(u.primal).clone();
         let tys = primal.tys(&primal.body.results);

@@ -7,7 +7,7 @@ use adl_prim::{Bin, Prim, Un};
 use adl_specialise::Unsupported;
 use std::collections::HashSet;
 
-/// Arrays whose shapes rules need: active operands of operations whose result does not determine the operand's shape.
+/// Zeros whose shapes rules need: active operands of operations whose result does not determine the operand's shape.
 pub(super) fn wanted_shapes(b: &Block, act: &Activity) -> HashSet<Var> {
     let mut out = HashSet::new();
     b.stmts.iter().for_each(|s| wanted_of(s, act, &mut out));
@@ -22,7 +22,7 @@ pub(super) fn wanted_of(s: &Stmt, act: &Activity, out: &mut HashSet<Var>) {
             Op::Index { a, shape: None, .. }
             | Op::Slice { a, shape: None, .. }
             | Op::Gather { a, shape: None, .. }
-            | Op::Total { a, shape: None }
+            | Op::SumAll { a, shape: None }
                 if act.has(*a) =>
             {
                 out.insert(*a);
@@ -45,7 +45,7 @@ impl J<'_> {
             }
         }
         self.b.push(s.clone());
-        if let Op::Fields { a, tag, .. } = &s.op {
+        if let Op::Destruct { a, tag, .. } = &s.op {
             self.fields(s, *a, *tag);
             return Ok(());
         }
@@ -66,7 +66,7 @@ impl J<'_> {
                 lin_outs.push(self.fresh_tangent(*v));
             }
         }
-        self.b.push(Stmt { outs: Vec::new(), lin_outs, op: Op::Fields { a: t, data, tag }, span: s.span });
+        self.b.push(Stmt { outs: Vec::new(), lin_outs, op: Op::Destruct { a: t, data, tag }, span: s.span });
     }
 
     /// Emits the tangent of an active result `y`, whose statement has been emitted.
@@ -105,7 +105,7 @@ impl J<'_> {
             Op::Reshape { a, to, from } => {
                 Op::Reshape { from: Some(self.shape_or(*a, *from)), to: *to, a: self.tangent(*a) }
             }
-            Op::Total { a, shape } => Op::Total { shape: Some(self.shape_or(*a, *shape)), a: self.tangent(*a) },
+            Op::SumAll { a, shape } => Op::SumAll { shape: Some(self.shape_or(*a, *shape)), a: self.tangent(*a) },
             Op::IndexAdd { acc, at, v, shape } => Op::IndexAdd {
                 shape: Some(self.shape_or(*acc, *shape)),
                 acc: self.tangent(*acc),
@@ -138,7 +138,7 @@ impl J<'_> {
             Op::Rotate { n, a } => Op::Rotate { n: *n, a: self.tangent(*a) },
             Op::Transpose(a) => Op::Transpose(self.tangent(*a)),
             Op::Replicate { n, a } => Op::Replicate { n: *n, a: self.tangent(*a) },
-            Op::Spread { a, shape } => Op::Spread { a: self.tangent(*a), shape: *shape },
+            Op::Broadcast { a, shape } => Op::Broadcast { a: self.tangent(*a), shape: *shape },
             Op::Cumsum { a, reverse } => {
                 self.decide(s.span, "scan", "+: running sums from the other end (§5.3.1)", "");
                 Op::Cumsum { a: self.tangent(*a), reverse: *reverse }
@@ -159,15 +159,15 @@ impl J<'_> {
                 let shape = self.shape_or(y, *shape);
                 Op::Concat { len: Some(len), shape: Some(shape), a: self.full_tangent(*a), b: self.full_tangent(*b) }
             }
-            Op::Stack { elems, shape } => {
+            Op::ArrayLit { elems, shape } => {
                 let shape = self.shape_or(y, *shape);
-                Op::Stack { elems: elems.iter().map(|e| self.full_tangent(*e)).collect(), shape: Some(shape) }
+                Op::ArrayLit { elems: elems.iter().map(|e| self.full_tangent(*e)).collect(), shape: Some(shape) }
             }
-            Op::Con { tag, fields, .. } => {
+            Op::Construct { tag, fields, .. } => {
                 let adl_ir::Ty::Data(data) = ty else {
                     return Err(Unsupported::new("data without a tangent type", s.span));
                 };
-                Op::Con { data, tag: *tag, fields: self.field_tangents(fields) }
+                Op::Construct { data, tag: *tag, fields: self.field_tangents(fields) }
             }
             Op::Lit(_)
             | Op::Zero(_)
@@ -175,7 +175,7 @@ impl J<'_> {
             | Op::Not(_)
             | Op::Dim(..)
             | Op::Shape(_)
-            | Op::Count(_)
+            | Op::Size(_)
             | Op::Nonzero(_)
             | Op::Zeros(_)
             | Op::Dup(_)
@@ -186,7 +186,7 @@ impl J<'_> {
                     s.span,
                 ));
             }
-            Op::Fields { .. }
+            Op::Destruct { .. }
             | Op::If(..)
             | Op::Switch(..)
             | Op::Loop(_)
@@ -223,7 +223,7 @@ impl J<'_> {
         }
         let shape = self.shape(v);
         let zero = self.b.lin(Op::Zero(ty.scalar().clone()), ty.scalar().clone());
-        self.b.lin(Op::Spread { a: zero, shape }, ty)
+        self.b.lin(Op::Broadcast { a: zero, shape }, ty)
     }
 
     /// The tangent of `v`, broadcast to the rank of `y`.
@@ -245,7 +245,7 @@ impl J<'_> {
             return t;
         }
         let shape = self.shape(y);
-        self.b.lin(Op::Spread { a: t, shape }, ty)
+        self.b.lin(Op::Broadcast { a: t, shape }, ty)
     }
 
     fn unary(&mut self, op: Un, a: Var, y: Var) -> Var {
@@ -254,7 +254,7 @@ impl J<'_> {
             return self.b.un(Un::Neg, t);
         }
         let c = derivative(&mut self.b, op, a, y);
-        self.b.bin(Bin::Scale, c, t)
+        self.b.bin(Bin::ScaleTangent, c, t)
     }
 
     fn binary(&mut self, op: Bin, a: Var, b: Var, y: Var) -> Var {
@@ -283,7 +283,7 @@ impl J<'_> {
 
     /// `c t`, broadcast to the rank of `y`.
     pub(super) fn partial(&mut self, c: Var, t: Var, y: Var) -> Var {
-        let scaled = self.b.bin(Bin::Scale, c, t);
+        let scaled = self.b.bin(Bin::ScaleTangent, c, t);
         self.spread(scaled, y)
     }
 
@@ -330,6 +330,6 @@ impl J<'_> {
                 _ => extents.push(n),
             }
         }
-        self.b.one(Op::Stack { elems: extents, shape: None }, Ty::shape())
+        self.b.one(Op::ArrayLit { elems: extents, shape: None }, Ty::shape())
     }
 }

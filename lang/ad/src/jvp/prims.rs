@@ -12,8 +12,8 @@ impl J<'_> {
         use Prim as P;
         self.reduction(p, args, span);
         match p {
-            P::Maximum => self.picked(P::Argmax, args[0], y),
-            P::Minimum => self.picked(P::Argmin, args[0], y),
+            P::Maximum => self.element_tangent(P::Argmax, args[0], y),
+            P::Minimum => self.element_tangent(P::Argmin, args[0], y),
             P::Sort if self.b.ty(args[0]).rank() == 1 => Ok(self.sorted(args[0], y)),
             P::Prod if self.b.ty(args[0]).rank() == 1 => self.prod(args[0], y),
             P::Mean => Ok(self.mean(args[0], y)),
@@ -44,7 +44,7 @@ impl J<'_> {
     }
 
     /// `y` is an element at a computed position; its tangent is the element's tangent.
-    fn picked(&mut self, which: Prim, a: Var, y: Var) -> Result<Var, Unsupported> {
+    fn element_tangent(&mut self, which: Prim, a: Var, y: Var) -> Result<Var, Unsupported> {
         let i = self.b.prim(which, &[a], Ty::I64);
         let (shape, ty) = (self.shape(a), self.tangent_ty(y));
         self.tangent_at(a, i, shape, ty)
@@ -75,7 +75,7 @@ impl J<'_> {
         let c = self.b.bin(Bin::Div, one, len);
         let (t, ty) = (self.tangent(a), self.tangent_ty(y));
         let sum = self.b.lin(Op::Sum { a: t, n: Some(n) }, ty);
-        self.b.bin(Bin::Scale, c, sum)
+        self.b.bin(Bin::ScaleTangent, c, sum)
     }
 
     fn variance(&mut self, a: Var) -> Var {
@@ -101,9 +101,9 @@ impl J<'_> {
         if self.b.ty(a).rank() == 1 {
             return self.b.lin(Op::Dot(c, t), scalar);
         }
-        let scaled = self.b.bin(Bin::Scale, c, t);
+        let scaled = self.b.bin(Bin::ScaleTangent, c, t);
         let shape = self.shape(a);
-        self.b.lin(Op::Total { a: scaled, shape: Some(shape) }, scalar)
+        self.b.lin(Op::SumAll { a: scaled, shape: Some(shape) }, scalar)
     }
 
     /// `min (max x lo) hi`: at a bound the tangent of `x` is used.
@@ -147,8 +147,8 @@ impl J<'_> {
         let (zero, one) = (self.b.real(0.0, y), self.b.real(1.0, y));
         let up = self.b.prim(Prim::Linspace, &[zero, one, args[2]], ty.clone());
         let down = self.b.prim(Prim::Linspace, &[one, zero, args[2]], ty);
-        let a = self.has(args[0]).map(|t| self.b.bin(Bin::Scale, down, t));
-        let b = self.has(args[1]).map(|t| self.b.bin(Bin::Scale, up, t));
+        let a = self.has(args[0]).map(|t| self.b.bin(Bin::ScaleTangent, down, t));
+        let b = self.has(args[1]).map(|t| self.b.bin(Bin::ScaleTangent, up, t));
         match (a, b) {
             (Some(a), Some(b)) => self.b.bin(Bin::Add, a, b),
             (Some(t), None) | (None, Some(t)) => t,
@@ -170,7 +170,7 @@ impl J<'_> {
         let at = self.diagonal_at(n, m);
         let shape = self.shape(a);
         let total = self.b.bin(Bin::Mul, n, m);
-        let flat = self.b.one(Op::Stack { elems: vec![total], shape: None }, Ty::shape());
+        let flat = self.b.one(Op::ArrayLit { elems: vec![total], shape: None }, Ty::shape());
         let ty = self.tangent_ty(a).elem();
         let t = self.tangent(a);
         let line = self.b.lin(Op::Reshape { a: t, to: flat, from: Some(shape) }, ty.clone());
@@ -184,7 +184,7 @@ impl J<'_> {
         let n = self.b.dim(a, 0);
         let at = self.diagonal_at(n, n);
         let total = self.b.bin(Bin::Mul, n, n);
-        let flat = self.b.one(Op::Stack { elems: vec![total], shape: None }, Ty::shape());
+        let flat = self.b.one(Op::ArrayLit { elems: vec![total], shape: None }, Ty::shape());
         let shape = self.shape(y);
         let (line, square) = (self.tangent_ty(a), self.tangent_ty(y));
         let acc = self.b.lin(Op::Zero(line.clone()), line.clone());

@@ -1,11 +1,11 @@
 //! Builds the function with counters.
 
 use super::forecast::kept_by;
-use super::sites::{Sites, Unit};
+use super::sites::{FunctionSites, WorkUnit};
 use super::{Count, Profile};
 use crate::Ad;
-use crate::unzip::Plan;
-use adl_ir::{Block, Builder, Cmp, FnId, Function, Loop, Op, Out, Program, Stmt, Turns, Ty, Var};
+use crate::unzip::UnzipPlan;
+use adl_ir::{Block, Builder, Cmp, FnId, Function, Loop, Op, Out, Program, Stmt, Trip, Ty, Var};
 use adl_prim::Bin;
 use adl_specialise::Unsupported;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ struct Counter<'a> {
     p: &'a mut Program,
     id: FnId,
     f: Rc<Function>,
-    sites: Rc<Sites>,
+    sites: Rc<FunctionSites>,
     b: Builder,
     next: u32,
 }
@@ -71,7 +71,7 @@ impl Counter<'_> {
 
     /// Emits the number of elements of an array.
     fn elements(&mut self, v: Var) -> Var {
-        self.b.one(Op::Count(v), Ty::I64)
+        self.b.one(Op::Size(v), Ty::I64)
     }
 
     /// Emits an extent of an array of `n` elements; 0 for a symbolic zero, which has none.
@@ -109,7 +109,7 @@ impl Counter<'_> {
             self.stmt(s, &mut t)?;
             self.arrays(&s.outs, &mut t);
             if let Some(site) = s.outs.first().and_then(|o| self.sites.made.get(o).cloned()) {
-                if site.unit == Unit::Own {
+                if site.unit == WorkUnit::Own {
                     let n = super::work::own(&mut self.b, s);
                     self.add(&mut t, Count::Work(self.id, site.key), n);
                 }
@@ -199,13 +199,13 @@ impl Counter<'_> {
     }
 
     fn loop_(&mut self, s: &Stmt, l: &Loop, t: &mut Tally) -> Result<(), Unsupported> {
-        let test = match &l.turns {
-            Turns::While(c) => {
+        let test = match &l.trip {
+            Trip::While(c) => {
                 let first = self.next;
                 self.next += count_blocks(c);
                 Some(first)
             }
-            Turns::For(_) => None,
+            Trip::Count(_) => None,
         };
         let number = self.next;
         let zero = self.b.int(0);
@@ -260,7 +260,7 @@ impl Counter<'_> {
         let counted: BTreeMap<Count, Var> = made.counts.iter().copied().zip(counts).collect();
         self.ad.plain(self.p, f);
         let work = super::forecast::work_of_plain(self.ad, self.p, f);
-        let once = self.weighed(&work, &counted);
+        let once = self.weighted_sum(&work, &counted);
         if let Some(key) = s.outs.first() {
             self.add(t, Count::Inside(self.id, *key), once);
         }
@@ -268,21 +268,21 @@ impl Counter<'_> {
             return Ok(());
         }
         let work = super::forecast::work_of_residuals(self.ad, self.p, f)?;
-        let once = self.weighed(&work, &counted);
+        let once = self.weighted_sum(&work, &counted);
         let again = match counted.get(&Count::Again) {
             Some(inner) => self.b.bin(Bin::Add, once, *inner),
             None => once,
         };
         self.add(t, Count::Again, again);
-        let kept = kept_by(self.ad, self.p, f, &Plan::store_all())?;
-        let kept = self.weighed(&kept, &counted);
+        let kept = kept_by(self.ad, self.p, f, &UnzipPlan::store_all())?;
+        let kept = self.weighted_sum(&kept, &counted);
         let all = self.b.bin(Bin::Add, kept, peak);
         self.raise(t, all);
         Ok(())
     }
 
     /// Emits a weighted sum of counters.
-    fn weighed(&mut self, weights: &BTreeMap<Count, u64>, counted: &BTreeMap<Count, Var>) -> Var {
+    fn weighted_sum(&mut self, weights: &BTreeMap<Count, u64>, counted: &BTreeMap<Count, Var>) -> Var {
         let mut sum = self.b.int(0);
         for (k, w) in weights {
             let Some(v) = counted.get(k) else { continue };

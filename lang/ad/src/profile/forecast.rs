@@ -2,8 +2,8 @@
 
 use super::{Count, Counted, reach};
 use crate::Ad;
-use crate::profile::sites::{Site, Unit};
-use crate::unzip::{Plan, Residual, each_stmt};
+use crate::profile::sites::{StmtSite, WorkUnit};
+use crate::unzip::{Residual, UnzipPlan, each_stmt};
 use adl_ir::{DataId, FnId, Program, Ty, Var};
 use adl_specialise::Unsupported;
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,7 +52,12 @@ fn width(ty: &Ty) -> u64 {
 
 /// The factors by which counts are multiplied to give the residual bytes of the function `f` made by J, including
 /// its callees.
-pub(super) fn kept_by(ad: &mut Ad, p: &mut Program, f: FnId, plan: &Plan) -> Result<BTreeMap<Count, u64>, Unsupported> {
+pub(super) fn kept_by(
+    ad: &mut Ad,
+    p: &mut Program,
+    f: FnId,
+    plan: &UnzipPlan,
+) -> Result<BTreeMap<Count, u64>, Unsupported> {
     let mut out = BTreeMap::new();
     for r in rows_of(ad, p, f, plan)? {
         let (g, v) = r.at;
@@ -89,7 +94,7 @@ impl Ad {
     /// The data types in which recursive functions store their residuals, for `f`, made by J, and its callees.
     /// Residuals may contain other data, such as the residuals of derivatives inside of `f`, which are data like
     /// any other.
-    pub fn boxes(&mut self, p: &mut Program, f: FnId, plan: &Plan) -> Result<BTreeSet<DataId>, Unsupported> {
+    pub fn boxes(&mut self, p: &mut Program, f: FnId, plan: &UnzipPlan) -> Result<BTreeSet<DataId>, Unsupported> {
         let mut out = BTreeSet::new();
         for g in active(p, f) {
             let u = self.unzip(p, g, plan)?;
@@ -101,7 +106,7 @@ impl Ad {
 
 impl Ad {
     /// The same types, including those of functions that checkpoints run again.
-    pub fn all_boxes(&mut self, p: &mut Program, f: FnId, plan: &Plan) -> Result<BTreeSet<DataId>, Unsupported> {
+    pub fn all_boxes(&mut self, p: &mut Program, f: FnId, plan: &UnzipPlan) -> Result<BTreeSet<DataId>, Unsupported> {
         let mut out = BTreeSet::new();
         for g in p.callees(f, |g, _| !p.func(g).body.lin_results.is_empty() && !p.func(g).body.results.is_empty()) {
             let u = self.unzip(p, g, plan)?;
@@ -112,7 +117,7 @@ impl Ad {
 }
 
 /// The residuals of `f`, made by J, and of its callees, in program order.
-fn rows_of(ad: &mut Ad, p: &mut Program, f: FnId, plan: &Plan) -> Result<Vec<Residual>, Unsupported> {
+fn rows_of(ad: &mut Ad, p: &mut Program, f: FnId, plan: &UnzipPlan) -> Result<Vec<Residual>, Unsupported> {
     let mut out = Vec::new();
     let mut seen = BTreeSet::new();
     for g in active(p, f) {
@@ -139,7 +144,7 @@ pub(super) fn work_of(ad: &mut Ad, p: &Program, f: FnId) -> BTreeMap<Count, u64>
 pub(super) fn work_of_plain(ad: &mut Ad, p: &Program, f: FnId) -> BTreeMap<Count, u64> {
     let mut out = BTreeMap::new();
     for g in reach(p, f) {
-        let there: Option<BTreeSet<Var>> = ad.plains.get(&g).map(|plain| made_in(p, *plain));
+        let there: Option<BTreeSet<Var>> = ad.forward_sources.get(&g).map(|plain| made_in(p, *plain));
         weigh(ad, p, g, there.as_ref(), &mut out);
     }
     out
@@ -148,7 +153,7 @@ pub(super) fn work_of_plain(ad: &mut Ad, p: &Program, f: FnId) -> BTreeMap<Count
 /// The same for the repeated run, which omits what only the results of `f` need, and includes what the linear
 /// halves recompute.
 pub(super) fn work_of_residuals(ad: &mut Ad, p: &mut Program, f: FnId) -> Result<BTreeMap<Count, u64>, Unsupported> {
-    let plan = Plan::store_all();
+    let plan = UnzipPlan::store_all();
     let u = ad.unzip(p, f, &plan)?;
     let kept = ad.residuals_only(p, &u);
     let mut out = BTreeMap::new();
@@ -217,7 +222,13 @@ impl Counted {
 
 impl Ad {
     /// The cost of a plan for `f`, made by J, given the counts of its profile.
-    pub fn forecast(&mut self, p: &mut Program, f: FnId, plan: &Plan, c: &Counted) -> Result<Forecast, Unsupported> {
+    pub fn forecast(
+        &mut self,
+        p: &mut Program,
+        f: FnId,
+        plan: &UnzipPlan,
+        c: &Counted,
+    ) -> Result<Forecast, Unsupported> {
         let stored = c.weighed(&kept_by(self, p, f, plan)?);
         let mut rows = Vec::new();
         for residual in rows_of(self, p, f, plan)? {
@@ -243,7 +254,7 @@ impl Ad {
     }
 
     /// Variables of `g`, made by J, that the transposed half recomputes, with the number of statements that do.
-    fn moved(&mut self, p: &mut Program, g: FnId, plan: &Plan) -> Result<BTreeMap<Var, u64>, Unsupported> {
+    fn moved(&mut self, p: &mut Program, g: FnId, plan: &UnzipPlan) -> Result<BTreeMap<Var, u64>, Unsupported> {
         let u = self.unzip(p, g, plan)?;
         self.transpose(p, u.linear)?;
         let mut there: BTreeSet<Var> = BTreeSet::new();
@@ -261,7 +272,7 @@ impl Ad {
     /// result of the statement.
     fn work_of_those(&mut self, p: &Program, g: FnId, c: &Counted, times: &dyn Fn(&Var) -> u64) -> u64 {
         let sites = self.sites(p, g);
-        let leaf = |s: &Site| s.inside.0 == s.inside.1;
+        let leaf = |s: &StmtSite| s.inside.0 == s.inside.1;
         let meant = sites.made.iter().filter(|(v, s)| **v == s.key && leaf(s) && times(v) > 0);
         meant.map(|(v, s)| self.work_at(p, g, s, c).saturating_mul(times(v))).fold(0, u64::saturating_add)
     }
@@ -278,12 +289,12 @@ impl Ad {
     }
 
     /// The work of all runs of a statement, including nested blocks.
-    fn work_at(&mut self, p: &Program, g: FnId, s: &Site, c: &Counted) -> u64 {
+    fn work_at(&mut self, p: &Program, g: FnId, s: &StmtSite, c: &Counted) -> u64 {
         let own = match s.unit {
-            Unit::Free => 0,
-            Unit::One => c.get(Count::Runs(g, s.block)),
-            Unit::Elements => c.get(Count::Elements(g, s.key)),
-            Unit::Own => c.get(Count::Work(g, s.key)),
+            WorkUnit::Free => 0,
+            WorkUnit::One => c.get(Count::Runs(g, s.block)),
+            WorkUnit::Elements => c.get(Count::Elements(g, s.key)),
+            WorkUnit::Own => c.get(Count::Work(g, s.key)),
         };
         let sites = self.sites(p, g);
         let within = |v: &Var| sites.block_of.get(v).is_some_and(|b| (s.inside.0..s.inside.1).contains(b));

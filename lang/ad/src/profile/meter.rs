@@ -6,10 +6,10 @@
 //! because their boundaries are unknown afterwards. A profile predicts all plans at once; a metered function is
 //! built from the halves of one plan, so its counts are measurements.
 
-use super::sites::{Unit, unit};
+use super::sites::{WorkUnit, unit};
 use super::work::{own, size, sizes};
 use crate::{Ad, check};
-use adl_ir::{Block, Builder, Cmp, Conv, DataId, FnId, Function, Loop, Op, Out, Program, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Builder, Cmp, Conv, DataId, FnId, Function, Loop, Op, Out, Program, Stmt, Trip, Ty, Var};
 use adl_prim::Bin;
 use adl_specialise::Unsupported;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -78,7 +78,7 @@ fn holds(ty: &Ty, boxes: &BTreeSet<DataId>) -> bool {
 
 /// The counters of a block so far.
 #[derive(Default)]
-struct Taken {
+struct MeterState {
     /// Work that is known statically.
     fixed: i64,
     /// Work that depends on sizes and control flow.
@@ -107,7 +107,7 @@ impl Meter<'_> {
         Some(rest.iter().fold(*first, |sum, v| self.b.bin(Bin::Add, sum, *v)))
     }
 
-    fn work(&mut self, t: &Taken) -> Var {
+    fn work(&mut self, t: &MeterState) -> Var {
         let fixed = self.b.int(t.fixed);
         match self.sum(&t.work) {
             Some(w) => self.b.bin(Bin::Add, w, fixed),
@@ -115,15 +115,15 @@ impl Meter<'_> {
         }
     }
 
-    fn raise(&mut self, t: &mut Taken, v: Var) {
+    fn raise(&mut self, t: &mut MeterState, v: Var) {
         t.peak = Some(match t.peak {
             Some(old) => self.b.bin(Bin::Max, old, v),
             None => v,
         });
     }
 
-    fn block(&mut self, b: &Block) -> Result<Taken, Unsupported> {
-        let mut t = Taken::default();
+    fn block(&mut self, b: &Block) -> Result<MeterState, Unsupported> {
+        let mut t = MeterState::default();
         for (i, s) in b.stmts.iter().enumerate() {
             self.b.span = s.span;
             let inner = stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.stmt(s, &mut t))?;
@@ -146,7 +146,7 @@ impl Meter<'_> {
     }
 
     /// Meters a statement. Returns the peak bytes inside of it.
-    fn stmt(&mut self, s: &Stmt, t: &mut Taken) -> Result<Option<Var>, Unsupported> {
+    fn stmt(&mut self, s: &Stmt, t: &mut MeterState) -> Result<Option<Var>, Unsupported> {
         match &s.op {
             Op::If(..) | Op::Switch(..) => self.branches(s, t),
             Op::Loop(l) => self.loop_(s, l, t),
@@ -164,7 +164,7 @@ impl Meter<'_> {
         }
     }
 
-    fn branches(&mut self, s: &Stmt, t: &mut Taken) -> Result<Option<Var>, Unsupported> {
+    fn branches(&mut self, s: &Stmt, t: &mut MeterState) -> Result<Option<Var>, Unsupported> {
         let mut arms = Vec::new();
         for arm in s.op.blocks() {
             self.b.open();
@@ -196,7 +196,7 @@ impl Meter<'_> {
         Ok(peaks.then_some(peak))
     }
 
-    fn loop_(&mut self, s: &Stmt, l: &Loop, t: &mut Taken) -> Result<Option<Var>, Unsupported> {
+    fn loop_(&mut self, s: &Stmt, l: &Loop, t: &mut MeterState) -> Result<Option<Var>, Unsupported> {
         let zero = self.b.int(0);
         self.b.open();
         self.b.adopt(&l.body.params, &[]);
@@ -228,12 +228,12 @@ impl Meter<'_> {
         });
         t.work.extend(each);
         self.times(t, inner.fixed, trips);
-        self.turns(s, l, t, trips);
+        self.trip(s, l, t, trips);
         Ok(peak)
     }
 
     /// Adds `work`, `n` times.
-    fn times(&mut self, t: &mut Taken, work: i64, n: Var) {
+    fn times(&mut self, t: &mut MeterState, work: i64, n: Var) {
         if work > 0 {
             let work = self.b.int(work);
             t.work.push(self.b.bin(Bin::Mul, work, n));
@@ -241,9 +241,9 @@ impl Meter<'_> {
     }
 
     /// Adds what a loop costs besides its iterations: sums, and conditions, which run once more than the body.
-    fn turns(&mut self, s: &Stmt, l: &Loop, t: &mut Taken, trips: Var) {
-        if let Turns::While(c) = &l.turns {
-            let tested = c.stmts.iter().filter(|s| unit(&self.f, s) == Unit::One).count() as i64;
+    fn trip(&mut self, s: &Stmt, l: &Loop, t: &mut MeterState, trips: Var) {
+        if let Trip::While(c) = &l.trip {
+            let tested = c.stmts.iter().filter(|s| unit(&self.f, s) == WorkUnit::One).count() as i64;
             t.fixed += tested;
             self.times(t, tested, trips);
         }
@@ -259,7 +259,7 @@ impl Meter<'_> {
         }
     }
 
-    fn call(&mut self, s: &Stmt, f: FnId, args: &[Var], t: &mut Taken) -> Result<Option<Var>, Unsupported> {
+    fn call(&mut self, s: &Stmt, f: FnId, args: &[Var], t: &mut MeterState) -> Result<Option<Var>, Unsupported> {
         let made = self.ad.metered(self.p, f, self.boxes)?;
         let (work, peak) = (self.b.func.fresh(Ty::I64, false), self.b.func.fresh(Ty::I64, false));
         let op = Op::Call { f: made, args: args.to_vec(), lin_args: Vec::new(), rule: None, checkpoint: false };
@@ -276,12 +276,12 @@ impl Meter<'_> {
     }
 
     /// Adds the work of a statement without blocks.
-    fn count(&mut self, s: &Stmt, t: &mut Taken) {
+    fn count(&mut self, s: &Stmt, t: &mut MeterState) {
         match unit(&self.f, s) {
-            Unit::Free => self.operators(s, t),
-            Unit::One => t.fixed += 1,
-            Unit::Elements => t.work.push(sizes(&mut self.b, &s.outs)),
-            Unit::Own => {
+            WorkUnit::Free => self.operators(s, t),
+            WorkUnit::One => t.fixed += 1,
+            WorkUnit::Elements => t.work.push(sizes(&mut self.b, &s.outs)),
+            WorkUnit::Own => {
                 let n = own(&mut self.b, s);
                 t.work.push(n);
             }
@@ -299,18 +299,18 @@ impl Meter<'_> {
         };
         let (low, high) = (holds(Cmp::Ge, zero), holds(Cmp::Lt, n));
         let both = self.b.one(Op::Bin(Bin::Mul, low, high), whole);
-        self.b.one(Op::Total { a: both, shape: None }, Ty::I64)
+        self.b.one(Op::SumAll { a: both, shape: None }, Ty::I64)
     }
 
     /// Adds the operator of a reduction, which runs once for each element.
-    fn operators(&mut self, s: &Stmt, t: &mut Taken) {
+    fn operators(&mut self, s: &Stmt, t: &mut MeterState) {
         let over = match &s.op {
             Op::Soac(x) => x.arrays.first().copied(),
             Op::ReduceByIndex { keys, .. } => Some(*keys),
             _ => None,
         };
         let (Some(a), [op]) = (over, &s.op.blocks()[..]) else { return };
-        let each = op.stmts.iter().filter(|s| unit(&self.f, s) == Unit::One).count() as i64;
+        let each = op.stmts.iter().filter(|s| unit(&self.f, s) == WorkUnit::One).count() as i64;
         let n = match &s.op {
             Op::ReduceByIndex { dest, .. } => self.in_bounds(a, dest),
             _ => self.b.dim(a, 0),
@@ -359,7 +359,7 @@ impl Meter<'_> {
         let Some(out) = s.outs.first().copied().filter(|v| holds(self.f.ty(*v), self.boxes)) else { return };
         let own = self.b.int(if self.f.ty(out).rank() == 0 { 8 } else { 0 });
         let parts: Option<Vec<Var>> = match &s.op {
-            Op::Con { fields, .. } => fields.iter().map(|v| self.bytes(*v).ok()).collect(),
+            Op::Construct { fields, .. } => fields.iter().map(|v| self.bytes(*v).ok()).collect(),
             Op::Zero(_) => Some(Vec::new()),
             _ => None,
         };

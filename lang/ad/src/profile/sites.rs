@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 /// The work of one run of a statement, without its blocks and callees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Unit {
+pub(crate) enum WorkUnit {
     /// No work.
     Free,
     /// One unit.
@@ -20,12 +20,12 @@ pub(crate) enum Unit {
 
 /// A statement, identified by its results.
 #[derive(Clone, Debug)]
-pub(crate) struct Site {
+pub(crate) struct StmtSite {
     /// The block that contains it.
     pub block: u32,
     /// Its first result.
     pub key: Var,
-    pub unit: Unit,
+    pub unit: WorkUnit,
     /// The range of its nested blocks: the first, and the one after the last.
     pub inside: (u32, u32),
     /// The functions called by it or inside of it, with the block of each call.
@@ -34,7 +34,7 @@ pub(crate) struct Site {
 
 /// The blocks and statements of a function.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sites {
+pub(crate) struct FunctionSites {
     /// For each block, the number of statements that cost one unit.
     pub blocks: Vec<u64>,
     /// The statements that cost one unit: the block, and a result.
@@ -48,7 +48,7 @@ pub(crate) struct Sites {
     /// Results of statements that cost one unit for each element.
     pub elementwise: Vec<Var>,
     /// The statement that binds a variable. (Parameters have none.)
-    pub made: HashMap<Var, Rc<Site>>,
+    pub made: HashMap<Var, Rc<StmtSite>>,
     /// The block that binds a variable.
     pub block_of: HashMap<Var, u32>,
     /// The blocks of branches, by a result of their statement and the index of the arm.
@@ -57,12 +57,12 @@ pub(crate) struct Sites {
 
 impl Ad {
     /// Analyses a function.
-    pub(crate) fn sites(&mut self, p: &Program, f: FnId) -> Rc<Sites> {
+    pub(crate) fn sites(&mut self, p: &Program, f: FnId) -> Rc<FunctionSites> {
         if let Some(s) = self.sites.get(&f) {
             return s.clone();
         }
         let func = p.func(f);
-        let mut out = Sites::default();
+        let mut out = FunctionSites::default();
         block(func, &func.body, &mut out);
         let out = Rc::new(out);
         self.sites.insert(f, out.clone());
@@ -70,16 +70,16 @@ impl Ad {
     }
 }
 
-impl Sites {
-    fn charge(&mut self, unit: Unit, block: u32, key: Var) {
+impl FunctionSites {
+    fn charge(&mut self, unit: WorkUnit, block: u32, key: Var) {
         match unit {
-            Unit::Free => {}
-            Unit::One => {
+            WorkUnit::Free => {}
+            WorkUnit::One => {
                 self.blocks[block as usize] += 1;
                 self.ones.push((block, key));
             }
-            Unit::Elements => self.elementwise.push(key),
-            Unit::Own => self.own.push(key),
+            WorkUnit::Elements => self.elementwise.push(key),
+            WorkUnit::Own => self.own.push(key),
         }
     }
 }
@@ -89,7 +89,7 @@ pub(crate) fn key(s: &Stmt) -> Option<Var> {
     s.outs.first().or(s.lin_outs.first()).copied()
 }
 
-fn bind(f: &Function, vs: &[Var], number: u32, out: &mut Sites) {
+fn bind(f: &Function, vs: &[Var], number: u32, out: &mut FunctionSites) {
     for v in vs {
         out.block_of.insert(*v, number);
         if f.ty(*v).rank() > 0 {
@@ -98,7 +98,7 @@ fn bind(f: &Function, vs: &[Var], number: u32, out: &mut Sites) {
     }
 }
 
-fn block(f: &Function, b: &Block, out: &mut Sites) -> Vec<(u32, FnId)> {
+fn block(f: &Function, b: &Block, out: &mut FunctionSites) -> Vec<(u32, FnId)> {
     let number = out.blocks.len() as u32;
     out.blocks.push(0);
     bind(f, &b.params, number, out);
@@ -126,7 +126,7 @@ fn block(f: &Function, b: &Block, out: &mut Sites) -> Vec<(u32, FnId)> {
         }
         let unit = unit(f, s);
         out.charge(unit, number, *key);
-        let site = Rc::new(Site {
+        let site = Rc::new(StmtSite {
             block: number,
             key: *key,
             unit,
@@ -142,27 +142,27 @@ fn block(f: &Function, b: &Block, out: &mut Sites) -> Vec<(u32, FnId)> {
 }
 
 /// The cost of one run of a statement, in the cost model of `adl_ir::eval::cost`.
-pub(super) fn unit(f: &Function, s: &Stmt) -> Unit {
+pub(super) fn unit(f: &Function, s: &Stmt) -> WorkUnit {
     let scalars = s.outs.iter().all(|o| f.ty(*o).rank() == 0);
-    let each = if scalars { Unit::One } else { Unit::Elements };
+    let each = if scalars { WorkUnit::One } else { WorkUnit::Elements };
     match &s.op {
         Op::Lit(_)
         | Op::Zero(_)
         | Op::Dup(_)
         | Op::Drop(_)
-        | Op::Con { .. }
-        | Op::Fields { .. }
+        | Op::Construct { .. }
+        | Op::Destruct { .. }
         | Op::If(..)
         | Op::Switch(..)
-        | Op::Call { .. } => Unit::Free,
-        Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. } => Unit::Free,
+        | Op::Call { .. } => WorkUnit::Free,
+        Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. } => WorkUnit::Free,
         Op::Dim(..)
         | Op::Shape(_)
-        | Op::Count(_)
+        | Op::Size(_)
         | Op::Reshape { .. }
         | Op::Transpose(_)
         | Op::Replicate { .. }
-        | Op::Spread { .. } => Unit::Free,
+        | Op::Broadcast { .. } => WorkUnit::Free,
         Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Convert(..) | Op::Select(..) | Op::Index { .. } => {
             each
         }
@@ -171,18 +171,18 @@ pub(super) fn unit(f: &Function, s: &Stmt) -> Unit {
         | Op::Reverse(_)
         | Op::Rotate { .. }
         | Op::Concat { .. }
-        | Op::Stack { .. }
+        | Op::ArrayLit { .. }
         | Op::Cumsum { .. }
         | Op::Outer(..) => each,
         Op::Sum { .. }
-        | Op::Total { .. }
+        | Op::SumAll { .. }
         | Op::Nonzero(_)
         | Op::Zeros(_)
         | Op::Dot(..)
         | Op::MatMul(..)
-        | Op::Contract(_) => Unit::Own,
-        Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => Unit::Own,
-        Op::Prim(_, args) if scalars && args.iter().all(|a| f.ty(*a).rank() == 0) => Unit::One,
-        Op::Prim(..) => Unit::Own,
+        | Op::Contract(_) => WorkUnit::Own,
+        Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => WorkUnit::Own,
+        Op::Prim(_, args) if scalars && args.iter().all(|a| f.ty(*a).rank() == 0) => WorkUnit::One,
+        Op::Prim(..) => WorkUnit::Own,
     }
 }

@@ -7,7 +7,7 @@ use adl_prim::{Bin, Prim, Un};
 pub(super) fn size(b: &mut Builder, v: Var) -> Var {
     match b.ty(v).rank() {
         0 => b.int(1),
-        _ => b.one(Op::Count(v), Ty::I64),
+        _ => b.one(Op::Size(v), Ty::I64),
     }
 }
 
@@ -51,7 +51,7 @@ pub(super) fn own(b: &mut Builder, s: &Stmt) -> Var {
             let (each, made) = (products(b, inner), sizes(b, &s.outs));
             b.bin(Bin::Mul, each, made)
         }
-        Op::Sum { a, .. } | Op::Total { a, .. } => {
+        Op::Sum { a, .. } | Op::SumAll { a, .. } => {
             let (n, made) = (size(b, *a), sizes(b, &s.outs));
             less(b, n, made)
         }

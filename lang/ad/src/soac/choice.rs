@@ -4,7 +4,7 @@
 //! position. The primal's own condition decides, so ties and nan are treated as in the primal, and associativity
 //! need not be checked. (`min` and `max` have rules of their own, on entire arrays.)
 
-use super::{Group, operator};
+use super::{SoacGroup, operator};
 use crate::jvp::J;
 use adl_ir::{Block, Cmp, Function, Op, Soac, SoacKind, Stmt, Ty, Var};
 
@@ -50,7 +50,7 @@ impl J<'_> {
 
     /// Runs the operator with positions and returns the resulting ones (an array for a scan). The neutral element
     /// has position -1.
-    fn with_places(&mut self, g: &Group, op: Block) -> Var {
+    fn with_places(&mut self, g: &SoacGroup, op: Block) -> Var {
         let (n, none) = (self.b.dim(g.arrays[0], 0), self.b.int(-1));
         let places = self.iota(n);
         let ty = if g.kind == SoacKind::Reduce { Ty::I64 } else { Ty::shape() };
@@ -62,7 +62,7 @@ impl J<'_> {
     }
 
     /// J of a reduction.
-    pub(super) fn chosen(&mut self, g: &Group, op: Block) {
+    pub(super) fn reduce_choice(&mut self, g: &SoacGroup, op: Block) {
         let place = self.with_places(g, op);
         let (te, ta) = (self.has(g.neutral[0]), self.has(g.arrays[0]));
         let ty = self.tangent_ty(g.outs[0]);
@@ -82,7 +82,7 @@ impl J<'_> {
     }
 
     /// J of a scan.
-    pub(super) fn chosen_so_far(&mut self, g: &Group, op: Block) {
+    pub(super) fn scan_choice(&mut self, g: &SoacGroup, op: Block) {
         let places = self.with_places(g, op);
         self.tangents_at(g, places);
     }

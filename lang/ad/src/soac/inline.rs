@@ -25,7 +25,7 @@ impl J<'_> {
     }
 
     /// The statements of a call, nested calls inlined, and its results.
-    pub(super) fn unfolded(&mut self, f: FnId, args: &[Var]) -> (Vec<Stmt>, Vec<Var>) {
+    pub(super) fn inlined_call(&mut self, f: FnId, args: &[Var]) -> (Vec<Stmt>, Vec<Var>) {
         let callee = self.p.func(f).clone();
         let mut names: Names = callee.body.params.iter().copied().zip(args.iter().copied()).collect();
         self.b.open();

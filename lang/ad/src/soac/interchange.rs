@@ -4,8 +4,8 @@
 //!
 //! The derivative rules are applied to the interchanged form. The optimiser also interchanges where that is faster.
 
-use super::operator::{self, Column, has_checks};
-use adl_ir::{Block, Builder, Cmp, Lit, Loop, Op, Out, Soac, SoacKind, Turns, Ty, Var};
+use super::operator::{self, ElementwiseOperator, may_fail_on_purpose};
+use adl_ir::{Block, Builder, Cmp, Lit, Loop, Op, Out, Soac, SoacKind, Trip, Ty, Var};
 use adl_prim::Bin;
 use std::collections::HashMap;
 
@@ -17,11 +17,11 @@ pub type Filled<'a> = &'a dyn Fn(Var) -> Option<Lit>;
 pub fn by_columns(b: &mut Builder, op: &Op, filled: Filled) -> Option<Op> {
     match op {
         Op::Soac(c) => {
-            let column = operator::vectorised(&b.func, &c.op)?;
+            let column = operator::as_elementwise(&b.func, &c.op)?;
             Some(reduction(b, c, &column, filled))
         }
         Op::ReduceByIndex { op: block, .. } => {
-            let column = operator::vectorised(&b.func, block)?;
+            let column = operator::as_elementwise(&b.func, block)?;
             histogram(b, op, &column)
         }
         _ => None,
@@ -58,14 +58,14 @@ pub fn parts(b: &mut Builder, op: &Op) -> Option<Vec<(Vec<usize>, Op)>> {
     restricted.collect()
 }
 
-fn reduction(b: &mut Builder, c: &Soac, column: &Column, filled: Filled) -> Op {
+fn reduction(b: &mut Builder, c: &Soac, column: &ElementwiseOperator, filled: Filled) -> Op {
     let reduces = c.kind == SoacKind::Reduce;
     let (n, zero) = (b.dim(c.arrays[0], 0), b.int(0));
     let empty = b.cmp(Cmp::Eq, n, zero);
     b.open();
     let none = b.close(if reduces { c.neutral.clone() } else { c.arrays.clone() }, Vec::new());
     b.open();
-    if has_checks(&c.op) {
+    if may_fail_on_purpose(&c.op) {
         checked_once(b, &c.op, &c.neutral, &c.arrays, zero);
     }
     let turned = transposed(b, &c.arrays);
@@ -112,7 +112,7 @@ fn transposed(b: &mut Builder, arrays: &[Var]) -> Vec<Var> {
 }
 
 /// Emits the operation for each column.
-fn columns(b: &mut Builder, c: &Soac, column: &Column, turned: &[Var], filled: Filled) -> Vec<Var> {
+fn columns(b: &mut Builder, c: &Soac, column: &ElementwiseOperator, turned: &[Var], filled: Filled) -> Vec<Var> {
     let n = b.dim(c.neutral[0], 0);
     let known: Vec<Option<Lit>> = c.neutral.iter().map(|e| filled(*e).filter(|_| b.func.ty(*e).rank() == 1)).collect();
     let neutral: Vec<Var> = c.neutral.iter().zip(&known).filter(|(_, k)| k.is_none()).map(|(e, _)| *e).collect();
@@ -140,7 +140,7 @@ fn columns(b: &mut Builder, c: &Soac, column: &Column, turned: &[Var], filled: F
 /// Emits a stateless loop that collects the results of its body.
 fn collected(b: &mut Builder, n: Var, xs: Vec<Var>, body: Block, tys: &[Ty]) -> Vec<Var> {
     let l = Loop {
-        turns: Turns::For(n),
+        trip: Trip::Count(n),
         reverse: false,
         init: Vec::new(),
         lin_init: Vec::new(),
@@ -157,7 +157,7 @@ fn collected(b: &mut Builder, n: Var, xs: Vec<Var>, body: Block, tys: &[Ty]) -> 
     outs
 }
 
-fn histogram(b: &mut Builder, h: &Op, column: &Column) -> Option<Op> {
+fn histogram(b: &mut Builder, h: &Op, column: &ElementwiseOperator) -> Option<Op> {
     let Op::ReduceByIndex { dest, op, keys, values, .. } = h else { return None };
     let (n, w, zero) = (b.dim(*keys, 0), b.dim(dest[0], 0), b.int(0));
     let all = b.bin(Bin::Min, n, w);
@@ -165,7 +165,7 @@ fn histogram(b: &mut Builder, h: &Op, column: &Column) -> Option<Op> {
     b.open();
     let none = b.close(dest.clone(), Vec::new());
     b.open();
-    if has_checks(op) {
+    if may_fail_on_purpose(op) {
         let firsts = rows(b, dest, zero);
         checked_once(b, op, &firsts, values, zero);
     }
@@ -177,7 +177,12 @@ fn histogram(b: &mut Builder, h: &Op, column: &Column) -> Option<Op> {
     Some(Op::If(empty, Box::new(none), Box::new(some)))
 }
 
-fn column_histograms(b: &mut Builder, keys: Var, column: &Column, (dest, values): (&[Var], &[Var])) -> Vec<Var> {
+fn column_histograms(
+    b: &mut Builder,
+    keys: Var,
+    column: &ElementwiseOperator,
+    (dest, values): (&[Var], &[Var]),
+) -> Vec<Var> {
     let n = b.dim(dest[0], 0);
     let xs = [dest, values].concat();
     let elems = b.open_loop(&xs);
@@ -190,7 +195,7 @@ fn column_histograms(b: &mut Builder, keys: Var, column: &Column, (dest, values)
         .map(|p| b.ty(*p))
         .collect::<Vec<_>>()
         .into_iter()
-        .map(|t| nothing(b, &t))
+        .map(|t| arbitrary_value(b, &t))
         .collect();
     let inner = Op::ReduceByIndex { dest: d.to_vec(), op: Box::new(op), neutral, keys, values: v.to_vec() };
     let (made, _) = b.emit(inner, &tys, &[]);
@@ -199,7 +204,7 @@ fn column_histograms(b: &mut Builder, keys: Var, column: &Column, (dest, values)
 }
 
 /// An arbitrary value of a type, which will not be read.
-pub(super) fn nothing(b: &mut Builder, ty: &Ty) -> Var {
+pub(super) fn arbitrary_value(b: &mut Builder, ty: &Ty) -> Var {
     match ty {
         Ty::F64 => b.lit(Lit::F64(0.0)),
         Ty::F32 => b.lit(Lit::F32(0.0)),

@@ -3,8 +3,8 @@
 //! represented as the rule of a call whose callee is the reduction or histogram.
 
 use super::by_index::{Histogram, NAME};
-use super::partials::{self, Row, Rows};
-use super::{Group, operator};
+use super::partials::{self, PartialRow, PartialRows};
+use super::{SoacGroup, operator};
 use crate::jvp::J;
 use adl_ir::{Block, FnId, Op, Soac, SoacKind, Stmt, Var};
 use adl_specialise::Unsupported;
@@ -13,7 +13,7 @@ use std::collections::HashMap;
 impl J<'_> {
     /// J of a call of a reduction or histogram whose operator has an inverse.
     pub(crate) fn by_inverse(&mut self, s: &Stmt, f: FnId, args: &[Var], inverse: FnId) -> Result<(), Unsupported> {
-        let (stmts, results) = self.unfolded(f, args);
+        let (stmts, results) = self.inlined_call(f, args);
         let last = stmts.last().filter(|l| l.outs == results).cloned();
         let Some(last) = last else {
             return self.derive(&Stmt {
@@ -68,7 +68,7 @@ impl J<'_> {
                 self.b.func.fresh(ty, false)
             })
             .collect();
-        let (stmts, results) = self.unfolded(inverse, &[args, &pair[..]].concat());
+        let (stmts, results) = self.inlined_call(inverse, &[args, &pair[..]].concat());
         let mut inverse = Block { params: pair, stmts, results, ..Block::default() };
         crate::dce::prune(&self.b.func, &mut inverse);
         let simple = |b: &Block| operator::elementwise(&self.b.func, b) && !self.act.block_reads(b);
@@ -76,10 +76,10 @@ impl J<'_> {
     }
 
     /// Partial derivatives of `rest ⊙ a` with respect to `a`, where `rest ⊙ a` is the total.
-    fn beside_the_rest(&mut self, (op, inverse): (&Block, &Block), totals: &[Var], elems: &[Var]) -> Rows {
+    fn partials_from_inverse(&mut self, (op, inverse): (&Block, &Block), totals: &[Var], elems: &[Var]) -> PartialRows {
         let w = elems.len();
-        let none = vec![Row::new(); w];
-        let units: Vec<Row> = (0..w).map(partials::unit).collect();
+        let none = vec![PartialRow::new(); w];
+        let units: Vec<PartialRow> = (0..w).map(partials::unit).collect();
         let rest = self.with_partials(inverse, &[totals, elems].concat(), &[none.clone(), none.clone()].concat());
         // A value that does not depend on the element is a scalar. It is broadcast to the array's length, because
         // branches may select it.
@@ -92,15 +92,16 @@ impl J<'_> {
             return x;
         }
         let (shape, ty) = (self.b.shape(a), self.b.ty(x).array(1));
-        self.b.one(Op::Spread { a: x, shape }, ty)
+        self.b.one(Op::Broadcast { a: x, shape }, ty)
     }
 
     fn inverted_reduction(&mut self, s: &Stmt, c: &Soac, (op, inverse): (Block, Block)) -> Result<(), Unsupported> {
         self.b.push(s.clone());
         self.decide(s.span, "reduce", "the inverse: the total without each element (§3.3)", "");
-        let g = Group { kind: c.kind, op, neutral: c.neutral.clone(), arrays: c.arrays.clone(), outs: s.outs.clone() };
+        let g =
+            SoacGroup { kind: c.kind, op, neutral: c.neutral.clone(), arrays: c.arrays.clone(), outs: s.outs.clone() };
         let totals: Vec<Var> = g.outs.iter().zip(&g.arrays).map(|(y, a)| self.as_long_as(*y, *a)).collect();
-        let all = self.beside_the_rest((&g.op, &inverse), &totals, &g.arrays);
+        let all = self.partials_from_inverse((&g.op, &inverse), &totals, &g.arrays);
         self.totals(&g, all);
         Ok(())
     }
@@ -109,9 +110,9 @@ impl J<'_> {
         self.b.push(s.clone());
         self.decide(s.span, NAME, "the inverse: each bin's total without the element (§4.2.4, Fig. 6)", "");
         let totals: Vec<Var> = h.outs.iter().map(|y| self.in_bins(*y, h.keys)).collect();
-        let values = self.beside_the_rest((&h.op, inverse), &totals, &h.values);
+        let values = self.partials_from_inverse((&h.op, inverse), &totals, &h.values);
         let starts = if h.dest.iter().any(|d| self.has(*d).is_some()) {
-            self.beside_the_rest((&h.op, inverse), &h.outs, &h.dest)
+            self.partials_from_inverse((&h.op, inverse), &h.outs, &h.dest)
         } else {
             Vec::new()
         };

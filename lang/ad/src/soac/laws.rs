@@ -10,7 +10,7 @@ const FUEL: u64 = 20_000;
 
 /// The outcome of a trial.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Law {
+pub(super) enum TrialOutcome {
     Holds,
     Fails,
     /// The operator could not be run on generated arguments.
@@ -50,21 +50,21 @@ impl Trial {
     }
 
     /// Whether (a b) c = a (b c).
-    pub(super) fn associative(&self) -> Law {
+    pub(super) fn associative(&self) -> TrialOutcome {
         let mut rng = Rng(5);
         let mut seen = 0;
         for k in 0..6 {
             let mut draw = || self.tys.iter().map(|t| rng.value(t, k % 2 == 1)).collect::<Option<Vec<_>>>();
-            let (Some(a), Some(b), Some(c)) = (draw(), draw(), draw()) else { return Law::Unknown };
+            let (Some(a), Some(b), Some(c)) = (draw(), draw(), draw()) else { return TrialOutcome::Unknown };
             let left = self.run(&a, &b).and_then(|ab| self.run(&ab, &c));
             let right = self.run(&b, &c).and_then(|bc| self.run(&a, &bc));
             match (left, right) {
                 (Some(l), Some(r)) if same(&l, &r) => seen += 1,
-                (Some(l), Some(r)) if !strange(&l) && !strange(&r) => return Law::Fails,
+                (Some(l), Some(r)) if !is_inconclusive(&l) && !is_inconclusive(&r) => return TrialOutcome::Fails,
                 _ => {}
             }
         }
-        if seen > 1 { Law::Holds } else { Law::Unknown }
+        if seen > 1 { TrialOutcome::Holds } else { TrialOutcome::Unknown }
     }
 
     /// Whether e a = a and a e = a.
@@ -81,7 +81,7 @@ impl Trial {
 }
 
 /// Whether there are infinities or nan among the values; such a trial is inconclusive.
-fn strange(vs: &[Val]) -> bool {
+fn is_inconclusive(vs: &[Val]) -> bool {
     let mut bad = false;
     vs.iter().for_each(|v| leaves(v, &mut |x| bad |= x.float().is_some_and(|x| !x.is_finite())));
     bad

@@ -13,13 +13,13 @@
 //!   the rules. [`product`]: products of the other elements (Fig. 3).
 //! - [`inverse`]: operators with an inverse (§3.3, §4.2.4).
 //! - [`interchange`]: operators that act elementwise on arrays (§3.2.4, §4.2.5, §5.3.2); also used by the optimiser.
-//! - [`fold`]: the equivalent loop, which is the rule if no other applies.
+//! - [`as_loop`]: the equivalent loop, which is the rule if no other applies.
 //!
 //! [`crate::Ad::decisions`] records which rule was chosen where, and why no faster one applied.
 
+mod as_loop;
 mod by_index;
 mod choice;
-mod fold;
 mod inline;
 pub mod interchange;
 mod inverse;
@@ -54,7 +54,7 @@ pub struct Decision {
 }
 
 /// A reduction or scan whose components depend on each other. Calls in the operator have been inlined.
-pub(crate) struct Group {
+pub(crate) struct SoacGroup {
     pub kind: SoacKind,
     pub op: Block,
     pub neutral: Vec<Var>,
@@ -62,7 +62,7 @@ pub(crate) struct Group {
     pub outs: Vec<Var>,
 }
 
-impl Group {
+impl SoacGroup {
     /// The name of the construct in the language.
     fn name(&self) -> &'static str {
         match self.kind {
@@ -92,8 +92,8 @@ impl J<'_> {
         }
         let op = self.inlined(&c.op);
         let whole =
-            Group { kind: c.kind, op, neutral: c.neutral.clone(), arrays: c.arrays.clone(), outs: s.outs.clone() };
-        if let Some(why) = self.unsuitable(&whole) {
+            SoacGroup { kind: c.kind, op, neutral: c.neutral.clone(), arrays: c.arrays.clone(), outs: s.outs.clone() };
+        if let Some(why) = self.why_only_loop(&whole) {
             return self.as_loop(s, c, whole.name(), why);
         }
         let inlined = Op::Soac(Box::new(Soac { op: whole.op.clone(), ..c.clone() }));
@@ -103,9 +103,9 @@ impl J<'_> {
                 Stmt { outs: places.iter().map(|k| s.outs[*k]).collect(), lin_outs: Vec::new(), op, span: s.span };
             match &stmt.op {
                 Op::Soac(c) if stmt.outs.iter().any(|o| self.act.has(*o)) => {
-                    let g = Group {
+                    let g = SoacGroup {
                         kind: c.kind,
-                        op: self.another(&c.op),
+                        op: self.copied_operator(&c.op),
                         neutral: c.neutral.clone(),
                         arrays: c.arrays.clone(),
                         outs: stmt.outs.clone(),
@@ -119,7 +119,7 @@ impl J<'_> {
     }
 
     /// The reason why only the rule for loops applies, if so.
-    fn unsuitable(&self, g: &Group) -> Option<&'static str> {
+    fn why_only_loop(&self, g: &SoacGroup) -> Option<&'static str> {
         if self.ad.only_loops {
             return Some("only loops are wanted");
         }
@@ -136,11 +136,11 @@ impl J<'_> {
         None
     }
 
-    fn group(&mut self, g: &Group, s: &Stmt, c: &Soac) -> Result<(), Unsupported> {
+    fn group(&mut self, g: &SoacGroup, s: &Stmt, c: &Soac) -> Result<(), Unsupported> {
         if self.act.block_reads(&g.op) {
             return self.as_loop(s, c, g.name(), "its operator captures a variable that is differentiated");
         }
-        let known = operator::known(&self.b.func, &g.op).or_else(|| self.adds(&g.op));
+        let known = operator::known(&self.b.func, &g.op).or_else(|| self.is_sum(&g.op));
         let scalars = g.neutral.iter().all(|v| self.b.ty(*v).rank() == 0);
         if !scalars && known != Some(adl_prim::Bin::Add) {
             let whole = Op::Soac(Box::new(Soac {
@@ -167,7 +167,7 @@ impl J<'_> {
     }
 
     /// An operator whose partial derivatives are both 1 is treated as `+`, however it is written.
-    fn adds(&mut self, op: &Block) -> Option<adl_prim::Bin> {
+    fn is_sum(&mut self, op: &Block) -> Option<adl_prim::Bin> {
         let number = |v: &Var| self.b.ty(*v).rank() == 0 && self.b.ty(*v).is_real();
         if op.results.len() != 1 || !op.params.iter().all(number) || !operator::elementwise(&self.b.func, op) {
             return None;
@@ -185,7 +185,7 @@ impl J<'_> {
     fn as_loop(&mut self, s: &Stmt, c: &Soac, construct: &'static str, why: &str) -> Result<(), Unsupported> {
         self.decide(s.span, construct, "the loop that it is, backwards", why);
         self.b.open();
-        fold::reduction(&mut self.b, s, c);
+        as_loop::reduction(&mut self.b, s, c);
         let made = self.b.close(Vec::new(), Vec::new());
         self.derive_all(&made.stmts)
     }
@@ -197,7 +197,7 @@ impl J<'_> {
         let op = operator::product(&mut self.b, &elem);
         self.b.push(s.clone());
         self.decide(s.span, "cumprod", "scan by *, a linear recurrence (§5.2, Fig. 7)", "");
-        let g = Group { kind: SoacKind::Scan, op, neutral: vec![one], arrays: vec![a], outs: s.outs.clone() };
+        let g = SoacGroup { kind: SoacKind::Scan, op, neutral: vec![one], arrays: vec![a], outs: s.outs.clone() };
         self.recurrence(&g)
     }
 
@@ -236,13 +236,13 @@ impl J<'_> {
     }
 
     /// A copy of an operator with new variables.
-    fn another(&mut self, op: &Block) -> Block {
+    fn copied_operator(&mut self, op: &Block) -> Block {
         self.b.copy_block(op, &mut std::collections::HashMap::new())
     }
 
     /// The operator with its arguments exchanged.
     fn flipped(&mut self, op: &Block) -> Block {
-        let mut op = self.another(op);
+        let mut op = self.copied_operator(op);
         let half = op.params.len() / 2;
         op.params.rotate_left(half);
         op

@@ -1,6 +1,6 @@
 //! Classification of operators.
 
-use adl_ir::{Block, Builder, Function, Op, Out, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Builder, Function, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::{Bin, Prim};
 use std::collections::{BTreeSet, HashMap};
 
@@ -83,10 +83,10 @@ pub(crate) fn has_output(b: &Block) -> bool {
 }
 
 /// Whether a block may raise an error on purpose.
-pub(super) fn has_checks(b: &Block) -> bool {
-    b.stmts
-        .iter()
-        .any(|s| matches!(s.op, Op::Prim(Prim::Assert | Prim::Error, _)) || s.op.blocks().into_iter().any(has_checks))
+pub(super) fn may_fail_on_purpose(b: &Block) -> bool {
+    b.stmts.iter().any(|s| {
+        matches!(s.op, Op::Prim(Prim::Assert | Prim::Error, _)) || s.op.blocks().into_iter().any(may_fail_on_purpose)
+    })
 }
 
 /// The scalar operator with a rule of its own that a block computes from its two arguments, in either order: `+`,
@@ -165,7 +165,7 @@ fn step_cost(b: &Block, real: &dyn Fn(Var) -> bool, live: &mut BTreeSet<Var>, wo
 }
 
 /// The scalar operator that an operator on arrays applies to each of their elements.
-pub(super) struct Column {
+pub(super) struct ElementwiseOperator {
     params: Vec<Var>,
     stmts: Vec<Stmt>,
     results: Vec<Var>,
@@ -175,7 +175,7 @@ pub(super) struct Column {
 
 /// Recognises an operator on arrays that acts elementwise: arithmetic on entire arrays, or a stateless loop over
 /// its arguments.
-pub(super) fn vectorised(f: &Function, op: &Block) -> Option<Column> {
+pub(super) fn as_elementwise(f: &Function, op: &Block) -> Option<ElementwiseOperator> {
     let arrays = |vs: &[Var]| vs.iter().all(|v| matches!(f.ty(*v), Ty::Array(e, _) if e.is_flat()));
     if !arrays(&op.params) || !arrays(&op.results) {
         return None;
@@ -186,7 +186,7 @@ pub(super) fn vectorised(f: &Function, op: &Block) -> Option<Column> {
     mapped(f, &live).or_else(|| arithmetic(f, &live))
 }
 
-fn arithmetic(f: &Function, op: &Block) -> Option<Column> {
+fn arithmetic(f: &Function, op: &Block) -> Option<ElementwiseOperator> {
     let inside: BTreeSet<Var> = op.params.iter().chain(op.stmts.iter().flat_map(|s| &s.outs)).copied().collect();
     let ok = op.stmts.iter().all(|s| {
         let mut fine = matches!(
@@ -200,13 +200,18 @@ fn arithmetic(f: &Function, op: &Block) -> Option<Column> {
         }
         fine
     });
-    ok.then(|| Column { params: op.params.clone(), stmts: op.stmts.clone(), results: op.results.clone(), whole: true })
+    ok.then(|| ElementwiseOperator {
+        params: op.params.clone(),
+        stmts: op.stmts.clone(),
+        results: op.results.clone(),
+        whole: true,
+    })
 }
 
-fn mapped(f: &Function, op: &Block) -> Option<Column> {
+fn mapped(f: &Function, op: &Block) -> Option<ElementwiseOperator> {
     let made = op.stmts.iter().find(|s| s.outs.contains(&op.results[0]))?;
     let Op::Loop(l) = &made.op else { return None };
-    let plain = l.init.is_empty() && matches!(l.turns, Turns::For(_)) && l.outs.iter().all(|o| *o == Out::Collect);
+    let plain = l.init.is_empty() && matches!(l.trip, Trip::Count(_)) && l.outs.iter().all(|o| *o == Out::Collect);
     // The other statements may only compute the trip count.
     let rest = op.stmts.iter().all(|s| s.outs == made.outs || matches!(s.op, Op::Dim(..) | Op::Lit(_)));
     let trips = *made.outs.last()?;
@@ -232,7 +237,7 @@ fn mapped(f: &Function, op: &Block) -> Option<Column> {
     let mut free = false;
     each_read(&l.body, &mut |v| free |= outside(v));
     let _ = f;
-    (!free).then(|| Column { params, stmts: l.body.stmts.clone(), results, whole: false })
+    (!free).then(|| ElementwiseOperator { params, stmts: l.body.stmts.clone(), results, whole: false })
 }
 
 fn reads(b: &Block, v: Var) -> bool {
@@ -249,7 +254,7 @@ fn each_read(b: &Block, see: &mut dyn FnMut(Var)) {
     }
 }
 
-impl Column {
+impl ElementwiseOperator {
     /// The operator as a block on elements of these types.
     pub(super) fn block(&self, b: &mut Builder) -> Block {
         let from = Block {

@@ -17,20 +17,20 @@ pub(super) enum Coef {
 }
 
 /// The partial derivatives of a value, by argument. Missing entries are zero.
-pub(super) type Row = BTreeMap<usize, Coef>;
+pub(super) type PartialRow = BTreeMap<usize, Coef>;
 
 /// The results of an operator with their partial derivatives.
-pub(super) type Rows = Vec<(Var, Row)>;
+pub(super) type PartialRows = Vec<(Var, PartialRow)>;
 
 /// The derivative of the `k`-th argument with respect to itself.
-pub(super) fn unit(k: usize) -> Row {
-    Row::from([(k, Coef::One)])
+pub(super) fn unit(k: usize) -> PartialRow {
+    PartialRow::from([(k, Coef::One)])
 }
 
 impl J<'_> {
     /// Emits an operator on arguments whose derivatives are `rows`.
-    pub(super) fn with_partials(&mut self, op: &Block, args: &[Var], rows: &[Row]) -> Rows {
-        let mut run = Run { b: &mut self.b, names: HashMap::new(), rows: HashMap::new() };
+    pub(super) fn with_partials(&mut self, op: &Block, args: &[Var], rows: &[PartialRow]) -> PartialRows {
+        let mut run = PartialsRun { b: &mut self.b, names: HashMap::new(), rows: HashMap::new() };
         for ((p, a), row) in op.params.iter().zip(args).zip(rows) {
             run.names.insert(*p, *a);
             run.rows.insert(*p, row.clone());
@@ -44,12 +44,12 @@ impl J<'_> {
         match c {
             Coef::One => t,
             Coef::MinusOne => self.b.un(Un::Neg, t),
-            Coef::Is(c) => self.b.bin(Bin::Scale, c, t),
+            Coef::Is(c) => self.b.bin(Bin::ScaleTangent, c, t),
         }
     }
 
     /// The sum of `row[k] t[k]` over the entries for which `t` exists; `None` if there are none.
-    pub(super) fn row_times(&mut self, row: &Row, t: &dyn Fn(usize) -> Option<Var>) -> Option<Var> {
+    pub(super) fn row_times(&mut self, row: &PartialRow, t: &dyn Fn(usize) -> Option<Var>) -> Option<Var> {
         let mut sum = None;
         for (k, c) in row {
             if let Some(t) = t(*k) {
@@ -61,19 +61,19 @@ impl J<'_> {
     }
 }
 
-struct Run<'a> {
+struct PartialsRun<'a> {
     b: &'a mut Builder,
     names: HashMap<Var, Var>,
     /// The derivatives of the operator's variables.
-    rows: HashMap<Var, Row>,
+    rows: HashMap<Var, PartialRow>,
 }
 
-impl Run<'_> {
+impl PartialsRun<'_> {
     fn name(&self, v: Var) -> Var {
         *self.names.get(&v).unwrap_or(&v)
     }
 
-    fn row(&self, v: Var) -> Row {
+    fn row(&self, v: Var) -> PartialRow {
         self.rows.get(&v).cloned().unwrap_or_default()
     }
 
@@ -83,7 +83,7 @@ impl Run<'_> {
         }
     }
 
-    fn bind(&mut self, s: &Stmt, v: Var, row: Row) {
+    fn bind(&mut self, s: &Stmt, v: Var, row: PartialRow) {
         if let Some(o) = s.outs.first() {
             self.names.insert(*o, v);
             self.rows.insert(*o, row);
@@ -94,7 +94,7 @@ impl Run<'_> {
         match &s.op {
             Op::Lit(l) => {
                 let v = self.b.lit(l.clone());
-                self.bind(s, v, Row::new());
+                self.bind(s, v, PartialRow::new());
             }
             Op::Un(u, a) => {
                 let x = self.name(*a);
@@ -111,13 +111,13 @@ impl Run<'_> {
             Op::Cmp(c, p, q) => {
                 let v =
                     self.b.cmp(*c, self.names.get(p).copied().unwrap_or(*p), self.names.get(q).copied().unwrap_or(*q));
-                self.bind(s, v, Row::new());
+                self.bind(s, v, PartialRow::new());
             }
             Op::Not(a) => {
                 let x = self.name(*a);
                 let ty = self.b.ty(x);
                 let v = self.b.one(Op::Not(x), ty);
-                self.bind(s, v, Row::new());
+                self.bind(s, v, PartialRow::new());
             }
             Op::Select(c, p, q) => {
                 let c = self.name(*c);
@@ -129,7 +129,7 @@ impl Run<'_> {
                 let v = self.b.convert(*to, self.names.get(a).copied().unwrap_or(*a));
                 let row = self.row(*a).into_iter().map(|(k, c)| (k, self.converted(*to, c))).collect();
                 let real = self.b.ty(v).scalar().is_real();
-                self.bind(s, v, if real { row } else { Row::new() });
+                self.bind(s, v, if real { row } else { PartialRow::new() });
             }
             Op::If(c, yes, no) => self.branches(s, *c, yes, no),
             other => debug_assert!(matches!(other, Op::Prim(..)), "an operator that is not straight-line"),
@@ -155,9 +155,9 @@ impl Run<'_> {
         }
     }
 
-    fn unary(&mut self, op: Un, x: Var, y: Var, row: Row) -> Row {
+    fn unary(&mut self, op: Un, x: Var, y: Var, row: PartialRow) -> PartialRow {
         if row.is_empty() || op.is_flat() {
-            return Row::new();
+            return PartialRow::new();
         }
         let d = match op {
             Un::Neg => Coef::MinusOne,
@@ -166,14 +166,14 @@ impl Run<'_> {
         self.times(d, &row)
     }
 
-    fn binary(&mut self, op: Bin, (x, y, z): (Var, Var, Var), (p, q): (Row, Row)) -> Row {
+    fn binary(&mut self, op: Bin, (x, y, z): (Var, Var, Var), (p, q): (PartialRow, PartialRow)) -> PartialRow {
         if p.is_empty() && q.is_empty() {
-            return Row::new();
+            return PartialRow::new();
         }
         let (dx, dy) = match op {
             Bin::Add => (Coef::One, Coef::One),
             Bin::Sub => (Coef::One, Coef::MinusOne),
-            Bin::Mul | Bin::Scale => (Coef::Is(y), Coef::Is(x)),
+            Bin::Mul | Bin::ScaleTangent => (Coef::Is(y), Coef::Is(x)),
             _ => {
                 let (dx, dy) = partials(self.b, op, x, y, z);
                 (Coef::Is(dx), Coef::Is(dy))
@@ -183,7 +183,7 @@ impl Run<'_> {
         self.plus(p, q)
     }
 
-    fn times(&mut self, d: Coef, row: &Row) -> Row {
+    fn times(&mut self, d: Coef, row: &PartialRow) -> PartialRow {
         row.iter().map(|(k, c)| (*k, self.product(d, *c))).collect()
     }
 
@@ -192,11 +192,11 @@ impl Run<'_> {
             (Coef::One, c) | (c, Coef::One) => c,
             (Coef::MinusOne, Coef::MinusOne) => Coef::One,
             (Coef::MinusOne, Coef::Is(v)) | (Coef::Is(v), Coef::MinusOne) => Coef::Is(self.b.un(Un::Neg, v)),
-            (Coef::Is(d), Coef::Is(c)) => Coef::Is(self.b.bin(Bin::Scale, d, c)),
+            (Coef::Is(d), Coef::Is(c)) => Coef::Is(self.b.bin(Bin::ScaleTangent, d, c)),
         }
     }
 
-    fn plus(&mut self, mut p: Row, q: Row) -> Row {
+    fn plus(&mut self, mut p: PartialRow, q: PartialRow) -> PartialRow {
         for (k, c) in q {
             match p.get(&k).copied() {
                 None => {
@@ -234,12 +234,12 @@ impl Run<'_> {
     fn spread_like(&mut self, x: Var, like: Var) -> Var {
         let ty = self.b.ty(x).array(self.b.ty(like).rank());
         let shape = self.b.shape(like);
-        self.b.one(Op::Spread { a: x, shape }, ty)
+        self.b.one(Op::Broadcast { a: x, shape }, ty)
     }
 
-    fn choose_rows(&mut self, c: Var, like: Var, p: &Row, q: &Row) -> Row {
+    fn choose_rows(&mut self, c: Var, like: Var, p: &PartialRow, q: &PartialRow) -> PartialRow {
         let keys: BTreeSet<usize> = p.keys().chain(q.keys()).copied().collect();
-        let mut out = Row::new();
+        let mut out = PartialRow::new();
         for k in keys {
             let (x, y) = (p.get(&k).copied(), q.get(&k).copied());
             out.insert(

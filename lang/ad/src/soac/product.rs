@@ -86,7 +86,7 @@ fn bounds(elem: &Ty) -> (f64, f64) {
 }
 
 /// Whether each number is within these bounds, far from under- and overflow.
-pub(super) fn ordinary(b: &mut Builder, x: Var) -> Var {
+pub(super) fn is_in_range(b: &mut Builder, x: Var) -> Var {
     let (lo, hi) = bounds(b.ty(x).scalar());
     let size = b.un(Un::Abs, x);
     let (lo, hi) = (b.real(lo, x), b.real(hi, x));
@@ -98,7 +98,7 @@ pub(super) fn ordinary(b: &mut Builder, x: Var) -> Var {
 
 fn fast(b: &mut Builder, p: &Program, slow: FnId, (e, a, y): (Var, Var, Var)) -> Var {
     let ty = b.ty(a);
-    let fine = ordinary(b, y);
+    let fine = is_in_range(b, y);
     let zero = b.real(0.0, y);
     b.open();
     let c = b.bin(Bin::Div, y, a);
@@ -136,7 +136,7 @@ fn with_zeros(b: &mut Builder, p: &Program, slow: FnId, e: Var, a: Var) -> Var {
     let count = b.dim(places, 0);
     let several = b.cmp(Cmp::Gt, count, single);
     let shape = b.shape(a);
-    let none = b.one(Op::Spread { a: zero, shape }, ty.clone());
+    let none = b.one(Op::Broadcast { a: zero, shape }, ty.clone());
     either(b, several, &ty, &mut |_| none, &mut |b| {
         let one = b.cmp(Cmp::Eq, count, single);
         either(
@@ -149,7 +149,7 @@ fn with_zeros(b: &mut Builder, p: &Program, slow: FnId, e: Var, a: Var) -> Var {
                 let rest = b.one(Op::IndexSet { acc: a, at: at.clone(), v: unit, shape: None }, ty.clone());
                 let product = b.prim(Prim::Prod, &[rest], ty.elem());
                 let product = b.bin(Bin::Mul, e, product);
-                let exact = ordinary(b, product);
+                let exact = is_in_range(b, product);
                 either(
                     b,
                     exact,

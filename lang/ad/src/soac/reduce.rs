@@ -1,15 +1,15 @@
 //! J of reductions (§3).
 
-use super::laws::{Law, Trial};
-use super::{Group, operator, partials};
+use super::laws::{Trial, TrialOutcome};
+use super::{SoacGroup, operator, partials};
 use crate::jvp::J;
 use adl_ir::eval::Val;
-use adl_ir::{Block, Cmp, Lit, Loop, Op, Out, Soac, SoacKind, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Cmp, Lit, Loop, Op, Out, Soac, SoacKind, Stmt, Trip, Ty, Var};
 use adl_prim::{Bin, Prim};
 use adl_specialise::Unsupported;
 
 impl J<'_> {
-    pub(super) fn reduce(&mut self, g: &Group, s: &Stmt, c: &Soac, known: Option<Bin>) -> Result<(), Unsupported> {
+    pub(super) fn reduce(&mut self, g: &SoacGroup, s: &Stmt, c: &Soac, known: Option<Bin>) -> Result<(), Unsupported> {
         match known {
             Some(Bin::Add) => {
                 self.b.push(s.clone());
@@ -30,7 +30,7 @@ impl J<'_> {
             _ => match self.chooser(&g.op) {
                 Some(op) => {
                     self.decide(s.span, "reduce", super::choice::RULE, "");
-                    self.chosen(g, op);
+                    self.reduce_choice(g, op);
                     Ok(())
                 }
                 None => self.any_reduction(g, s, c),
@@ -39,7 +39,7 @@ impl J<'_> {
     }
 
     /// A sum: ẏ = ė + Σ ȧ.
-    fn sum(&mut self, g: &Group) {
+    fn sum(&mut self, g: &SoacGroup) {
         let (e, a, y) = (g.neutral[0], g.arrays[0], g.outs[0]);
         let n = self.b.dim(a, 0);
         let ty = self.tangent_ty(y);
@@ -50,7 +50,7 @@ impl J<'_> {
 
     /// An extreme: the tangent of the element at the first extreme position; of the neutral element if no element
     /// is better.
-    fn extreme(&mut self, g: &Group, op: Bin) -> Result<(), Unsupported> {
+    fn extreme(&mut self, g: &SoacGroup, op: Bin) -> Result<(), Unsupported> {
         let (e, a, y) = (g.neutral[0], g.arrays[0], g.outs[0]);
         let ty = self.tangent_ty(y);
         let (te, ta) = (self.has(e), self.has(a));
@@ -87,7 +87,7 @@ impl J<'_> {
         }
         if let Some(t) = self.has(e) {
             let rest = self.b.prim(Prim::Prod, &[a], ty);
-            let part = self.b.bin(Bin::Scale, rest, t);
+            let part = self.b.bin(Bin::ScaleTangent, rest, t);
             sum = self.lin_sum(sum, Some(part));
         }
         self.set_tangent(y, sum);
@@ -95,14 +95,14 @@ impl J<'_> {
     }
 
     /// For any associative operator: by two exclusive scans.
-    fn any_reduction(&mut self, g: &Group, s: &Stmt, c: &Soac) -> Result<(), Unsupported> {
+    fn any_reduction(&mut self, g: &SoacGroup, s: &Stmt, c: &Soac) -> Result<(), Unsupported> {
         if g.neutral.iter().any(|e| self.has(*e).is_some()) {
             return self.as_loop(s, c, "reduce", "its neutral element is differentiated");
         }
         let trial = self.trial(&g.op);
-        match trial.as_ref().map_or(Law::Unknown, Trial::associative) {
-            Law::Holds => {}
-            Law::Fails => {
+        match trial.as_ref().map_or(TrialOutcome::Unknown, Trial::associative) {
+            TrialOutcome::Holds => {}
+            TrialOutcome::Fails => {
                 return self.as_loop(
                     s,
                     c,
@@ -110,7 +110,7 @@ impl J<'_> {
                     "its operator is not associative: the order of the elements counts",
                 );
             }
-            Law::Unknown => {
+            TrialOutcome::Unknown => {
                 return self.as_loop(s, c, "reduce", "whether its operator is associative could not be tried");
             }
         }
@@ -171,15 +171,15 @@ impl J<'_> {
 
     /// Combines all elements before, and all elements after each element, by two scans; then computes the partial
     /// derivatives of l ⊙ a ⊙ r on entire arrays.
-    fn two_scans(&mut self, g: &Group) {
-        let op = self.another(&g.op);
+    fn two_scans(&mut self, g: &SoacGroup) {
+        let op = self.copied_operator(&g.op);
         let before = self.emit_soac(SoacKind::ScanExclusive, op, &g.neutral, &g.arrays);
         let turned = self.reversed(&g.arrays);
         let op = self.flipped(&g.op);
         let after = self.emit_soac(SoacKind::ScanExclusive, op, &g.neutral, &turned);
         let after = self.reversed(&after);
         let w = g.arrays.len();
-        let none = vec![partials::Row::new(); w];
+        let none = vec![partials::PartialRow::new(); w];
         let units: Vec<_> = (0..w).map(partials::unit).collect();
         let left = self.with_partials(&g.op, &[before, g.arrays.clone()].concat(), &[none.clone(), units].concat());
         let (args, rows): (Vec<Var>, Vec<_>) = left.into_iter().unzip();
@@ -188,7 +188,7 @@ impl J<'_> {
     }
 
     /// The tangent of each result: the sum of its partial derivatives (arrays) times the elements' tangents.
-    pub(super) fn totals(&mut self, g: &Group, all: partials::Rows) {
+    pub(super) fn totals(&mut self, g: &SoacGroup, all: partials::PartialRows) {
         for (y, (_, row)) in g.outs.iter().zip(all) {
             if !self.act.has(*y) {
                 continue;
@@ -218,7 +218,7 @@ impl J<'_> {
 
     /// The same for an operator that is not arithmetic: a loop runs it on each triple and sums the tangents. The
     /// scan from the right starts with the last element, so that the declared neutral element need not be neutral.
-    fn two_scans_and_loop(&mut self, g: &Group) -> Result<(), Unsupported> {
+    fn two_scans_and_loop(&mut self, g: &SoacGroup) -> Result<(), Unsupported> {
         let (n, zero, one) = (self.b.dim(g.arrays[0], 0), self.b.int(0), self.b.int(1));
         let empty = self.b.cmp(Cmp::Eq, n, zero);
         let wanted: Vec<Var> = g.outs.iter().copied().filter(|y| self.act.has(*y)).collect();
@@ -228,7 +228,7 @@ impl J<'_> {
         let none = self.b.close(Vec::new(), zeros);
         self.b.open();
         let last = self.b.bin(Bin::Sub, n, one);
-        let op = self.another(&g.op);
+        let op = self.copied_operator(&g.op);
         let before = self.emit_soac(SoacKind::ScanExclusive, op, &g.neutral, &g.arrays);
         let heads = self.part_of(&g.arrays, &|a| Op::Slice { a, lo: zero, hi: last, shape: None }, false)?;
         let ends = self.part_of(&g.arrays, &|a| Op::Index { a, at: vec![last], shape: None }, true)?;
@@ -290,7 +290,7 @@ impl J<'_> {
     /// result.
     fn triples(
         &mut self,
-        g: &Group,
+        g: &SoacGroup,
         n: Var,
         before: &[Var],
         arrays: &[Var],
@@ -304,7 +304,7 @@ impl J<'_> {
         let real: Vec<usize> = (0..w).filter(|k| self.act.has(g.outs[*k])).collect();
         let body = self.b.close(real.iter().map(|k| all[*k]).collect(), Vec::new());
         let l = Loop {
-            turns: Turns::For(n),
+            trip: Trip::Count(n),
             reverse: false,
             init: Vec::new(),
             lin_init: Vec::new(),

@@ -1,33 +1,33 @@
 //! J of scans (§5). For any operator, ẏᵢ = ∂₁ ẏᵢ₋₁ + ∂₂ ȧᵢ: a linear recurrence. Its coefficients are computed in
 //! parallel from the prefixes, and its transpose runs in the opposite direction.
 
-use super::partials::{Coef, Row, unit};
-use super::{Group, operator};
+use super::partials::{Coef, PartialRow, unit};
+use super::{SoacGroup, operator};
 use crate::jvp::J;
-use adl_ir::{Block, Cmp, Loop, Op, Out, SoacKind, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Cmp, Loop, Op, Out, SoacKind, Stmt, Trip, Ty, Var};
 use adl_prim::Bin;
 use adl_specialise::Unsupported;
 use std::collections::BTreeMap;
 
 /// Tangents of one component: of the inclusive and of the exclusive prefixes.
 #[derive(Clone, Copy, Default)]
-struct Prefixes {
+struct PrefixTangents {
     with: Option<Var>,
     without: Option<Var>,
 }
 
 impl J<'_> {
-    pub(super) fn scan(&mut self, g: &Group, s: &Stmt, known: Option<Bin>) -> Result<(), Unsupported> {
+    pub(super) fn scan(&mut self, g: &SoacGroup, s: &Stmt, known: Option<Bin>) -> Result<(), Unsupported> {
         if let (None, Some(op)) = (known, self.chooser(&g.op)) {
             self.decide(s.span, g.name(), super::choice::RULE, "");
-            self.chosen_so_far(g, op);
+            self.scan_choice(g, op);
             return Ok(());
         }
         let scalar = self.b.ty(g.neutral[0]).rank() == 0;
         if let Some(op @ (Bin::Min | Bin::Max)) = known.filter(|_| scalar) {
             self.decide(s.span, g.name(), "min, max: the position of each prefix's, found with it (§5, as §3.2.2)", "");
             let op = self.extreme_with_place(&self.b.ty(g.neutral[0]), op);
-            self.chosen_so_far(g, op);
+            self.scan_choice(g, op);
             return Ok(());
         }
         self.b.push(s.clone());
@@ -44,7 +44,7 @@ impl J<'_> {
         }
     }
 
-    fn any_scan(&mut self, g: &Group, s: &Stmt) -> Result<(), Unsupported> {
+    fn any_scan(&mut self, g: &SoacGroup, s: &Stmt) -> Result<(), Unsupported> {
         if !operator::elementwise(&self.b.func, &g.op) {
             self.decide(
                 s.span,
@@ -66,7 +66,7 @@ impl J<'_> {
     }
 
     /// The exclusive prefixes of the operator.
-    fn prefixes_before(&mut self, g: &Group) -> Vec<Var> {
+    fn prefixes_before(&mut self, g: &SoacGroup) -> Vec<Var> {
         if g.kind == SoacKind::ScanExclusive {
             return g.outs.clone();
         }
@@ -87,10 +87,10 @@ impl J<'_> {
     }
 
     /// The work of an iteration with Jacobians: a multiplication for each entry other than one, and the additions.
-    fn jacobian_cost(&mut self, g: &Group) -> usize {
+    fn jacobian_cost(&mut self, g: &SoacGroup) -> usize {
         // Runs the operator on its own parameters to find the pattern of entries. The emitted code is discarded.
         self.b.open();
-        let units: Vec<Row> = (0..g.op.params.len()).map(unit).collect();
+        let units: Vec<PartialRow> = (0..g.op.params.len()).map(unit).collect();
         let rows = self.with_partials(&g.op, &g.op.params, &units);
         self.b.close(Vec::new(), Vec::new());
         let scalings: usize = rows.iter().map(|(_, r)| r.values().filter(|c| **c != Coef::One).count()).sum();
@@ -99,22 +99,22 @@ impl J<'_> {
 
     /// The rule by Jacobians. Components that depend on each other cyclically form one recurrence (so the blocks of
     /// a block-diagonal Jacobian are separate, §5.3.3); the others are driven by the components before them.
-    pub(super) fn recurrence(&mut self, g: &Group) -> Result<(), Unsupported> {
+    pub(super) fn recurrence(&mut self, g: &SoacGroup) -> Result<(), Unsupported> {
         let w = g.arrays.len();
         let before = self.prefixes_before(g);
-        let units: Vec<Row> = (0..2 * w).map(unit).collect();
-        let rows: Vec<Row> = self
+        let units: Vec<PartialRow> = (0..2 * w).map(unit).collect();
+        let rows: Vec<PartialRow> = self
             .with_partials(&g.op, &[before, g.arrays.clone()].concat(), &units)
             .into_iter()
             .map(|(_, r)| r)
             .collect();
-        let blocks = cycles(&rows, w);
+        let blocks = strongly_connected(&rows, w);
         self.say_blocks(g, &rows, &blocks);
         let given: Vec<Option<Var>> = g.arrays.iter().map(|a| self.has(*a)).collect();
         let driven = rows
             .iter()
             .map(|row| {
-                let own: Row = row.iter().filter(|(k, _)| **k >= w).map(|(k, c)| (*k, *c)).collect();
+                let own: PartialRow = row.iter().filter(|(k, _)| **k >= w).map(|(k, c)| (*k, *c)).collect();
                 self.row_times(&own, &|k| given[k - w])
             })
             .collect();
@@ -128,24 +128,24 @@ impl J<'_> {
     /// additive terms `driven`. It restarts at the elements that `restart` selects.
     fn prefixes_by(
         &mut self,
-        g: &Group,
-        rows: &[Row],
+        g: &SoacGroup,
+        rows: &[PartialRow],
         driven: Vec<Option<Var>>,
         restart: Option<Var>,
-    ) -> Vec<Prefixes> {
+    ) -> Vec<PrefixTangents> {
         let w = rows.len();
-        let mut done: BTreeMap<usize, Prefixes> = BTreeMap::new();
-        for block in cycles(rows, w) {
+        let mut done: BTreeMap<usize, PrefixTangents> = BTreeMap::new();
+        for block in strongly_connected(rows, w) {
             let mut drive = Vec::new();
             for j in &block {
                 let mut x = driven[*j];
-                let outer: Row =
+                let outer: PartialRow =
                     rows[*j].iter().filter(|(k, _)| **k < w && !block.contains(k)).map(|(k, c)| (*k, *c)).collect();
                 let outer = outer
                     .into_iter()
                     .map(|(k, c)| (k, restart.map_or(c, |first| self.but_at(first, c, g.arrays[k]))))
                     .collect();
-                let from_others = self.row_times(&outer, &|k| done.get(&k).and_then(|p: &Prefixes| p.without));
+                let from_others = self.row_times(&outer, &|k| done.get(&k).and_then(|p: &PrefixTangents| p.without));
                 x = self.lin_sum(x, from_others);
                 drive.push(x);
             }
@@ -160,15 +160,15 @@ impl J<'_> {
     /// The tangents of the prefixes of a recurrence.
     pub(super) fn prefixes(
         &mut self,
-        g: &Group,
-        rows: &[Row],
+        g: &SoacGroup,
+        rows: &[PartialRow],
         driven: Vec<Option<Var>>,
         restart: Var,
     ) -> Vec<Option<Var>> {
         self.prefixes_by(g, rows, driven, Some(restart)).into_iter().map(|p| p.with).collect()
     }
 
-    fn say_blocks(&mut self, g: &Group, rows: &[Row], blocks: &[Vec<usize>]) {
+    fn say_blocks(&mut self, g: &SoacGroup, rows: &[PartialRow], blocks: &[Vec<usize>]) {
         let span = self.b.span;
         if operator::known(&self.b.func, &g.op) == Some(Bin::Mul) {
             return self.decide(span, g.name(), "*: Jacobians, a linear recurrence (§5.2, Fig. 7)", "");
@@ -201,12 +201,12 @@ impl J<'_> {
     /// `without` is set.
     fn solve(
         &mut self,
-        g: &Group,
-        rows: &[Row],
+        g: &SoacGroup,
+        rows: &[PartialRow],
         block: &[usize],
         (drive, without): (&[Option<Var>], bool),
         restart: Option<Var>,
-    ) -> Vec<Prefixes> {
+    ) -> Vec<PrefixTangents> {
         if let [j] = block {
             match rows[*j].get(j) {
                 None => return vec![self.both(g, drive[0], *j, without)],
@@ -219,7 +219,7 @@ impl J<'_> {
             }
         }
         if drive.iter().all(Option::is_none) && block.iter().all(|j| self.has(g.neutral[*j]).is_none()) {
-            return vec![Prefixes::default(); block.len()];
+            return vec![PrefixTangents::default(); block.len()];
         }
         self.linear_loop(g, rows, block, (drive, without), restart)
     }
@@ -227,12 +227,12 @@ impl J<'_> {
     /// A sequential loop for r = A r + x.
     fn linear_loop(
         &mut self,
-        g: &Group,
-        rows: &[Row],
+        g: &SoacGroup,
+        rows: &[PartialRow],
         block: &[usize],
         (drive, without): (&[Option<Var>], bool),
         restart: Option<Var>,
-    ) -> Vec<Prefixes> {
+    ) -> Vec<PrefixTangents> {
         let n = self.b.dim(g.arrays[0], 0);
         let tys: Vec<Ty> = block.iter().map(|j| self.b.ty(g.neutral[*j])).collect();
         let lin_init: Vec<Var> = block
@@ -270,7 +270,7 @@ impl J<'_> {
         let before: Vec<Var> = carried.iter().map(|r| first.map_or(*r, |first| self.unless(first, *r))).collect();
         let mut next = Vec::new();
         for (i, j) in block.iter().enumerate() {
-            let row: Row = rows[*j]
+            let row: PartialRow = rows[*j]
                 .iter()
                 .filter_map(|(k, c)| {
                     let at = block.iter().position(|b| b == k)?;
@@ -286,7 +286,7 @@ impl J<'_> {
         let over: Vec<Ty> = tys.iter().map(|t| t.array(1)).collect();
         let lin_tys = [&tys[..], &over, if without { &over } else { &[] }].concat();
         let l = Loop {
-            turns: Turns::For(n),
+            trip: Trip::Count(n),
             reverse: false,
             init: Vec::new(),
             lin_init,
@@ -298,7 +298,7 @@ impl J<'_> {
         };
         let q = block.len();
         let (_, made) = self.b.emit(Op::Loop(Box::new(l)), &[Ty::I64], &lin_tys);
-        (0..q).map(|i| Prefixes { with: Some(made[q + i]), without: without.then(|| made[2 * q + i]) }).collect()
+        (0..q).map(|i| PrefixTangents { with: Some(made[q + i]), without: without.then(|| made[2 * q + i]) }).collect()
     }
 
     /// A linear number, or zero if `c` holds.
@@ -319,7 +319,7 @@ impl J<'_> {
     }
 
     /// Adds the neutral element's tangent to each element.
-    fn and_neutral(&mut self, g: &Group, t: Option<Var>, k: usize) -> Option<Var> {
+    fn and_neutral(&mut self, g: &SoacGroup, t: Option<Var>, k: usize) -> Option<Var> {
         let e = self.has(g.neutral[k]).map(|e| {
             let (n, ty) = (self.b.dim(g.arrays[k], 0), self.b.ty(g.arrays[k]));
             self.b.lin(Op::Replicate { n, a: e }, ty)
@@ -329,10 +329,10 @@ impl J<'_> {
 
     /// The tangents of the inclusive prefixes, and if `without` is set those of the exclusive ones, which are the
     /// same shifted by one.
-    fn both(&mut self, g: &Group, with: Option<Var>, k: usize, without: bool) -> Prefixes {
+    fn both(&mut self, g: &SoacGroup, with: Option<Var>, k: usize, without: bool) -> PrefixTangents {
         let e = self.has(g.neutral[k]);
         if !without || with.is_none() && e.is_none() {
-            return Prefixes { with, without: None };
+            return PrefixTangents { with, without: None };
         }
         let a = g.arrays[k];
         let ty = self.b.ty(a);
@@ -348,10 +348,10 @@ impl J<'_> {
             acc = self.b.lin(Op::IndexAdd { acc, at: vec![zero], v: e, shape: Some(longer) }, ty.clone());
         }
         let without = self.b.lin(Op::Slice { a: acc, lo: zero, hi: n, shape: Some(longer) }, ty);
-        Prefixes { with, without: Some(without) }
+        PrefixTangents { with, without: Some(without) }
     }
 
-    fn finish(&mut self, g: &Group, k: usize, p: Prefixes) {
+    fn finish(&mut self, g: &SoacGroup, k: usize, p: PrefixTangents) {
         let t = if g.kind == SoacKind::Scan { p.with } else { p.without };
         if self.act.has(g.outs[k]) {
             self.set_tangent(g.outs[k], t);
@@ -359,7 +359,7 @@ impl J<'_> {
     }
 
     /// The tangents of a scan that selects elements, by their positions; -1 is the neutral element.
-    pub(super) fn tangents_at(&mut self, g: &Group, places: Var) {
+    pub(super) fn tangents_at(&mut self, g: &SoacGroup, places: Var) {
         let (e, a, y) = (g.neutral[0], g.arrays[0], g.outs[0]);
         let ty = self.tangent_ty(a);
         // At the neutral element's positions nothing is read from the array.
@@ -373,7 +373,7 @@ impl J<'_> {
             let n = self.b.dim(a, 0);
             let c = self.b.one(Op::Select(neutral, yes, no), ty.clone());
             let all = self.b.lin(Op::Replicate { n, a: t }, ty.clone());
-            self.b.bin(Bin::Scale, c, all)
+            self.b.bin(Bin::ScaleTangent, c, all)
         });
         let t = self.lin_sum(read, kept);
         self.set_tangent(y, t);
@@ -391,7 +391,7 @@ impl J<'_> {
     }
 
     /// The operator `(v, i) (w, j)`: the first pair, unless the second is better; nan stays.
-    pub(super) fn first_better(&mut self, elem: &Ty, op: Bin) -> Block {
+    pub(super) fn keep_better(&mut self, elem: &Ty, op: Bin) -> Block {
         self.b.open();
         let [v, i, w, j] = [elem.clone(), Ty::I64, elem.clone(), Ty::I64].map(|t| self.b.param(t));
         let better = self.b.cmp(if op == Bin::Min { Cmp::Le } else { Cmp::Ge }, v, w);
@@ -403,11 +403,11 @@ impl J<'_> {
     }
 
     /// The rule by linearised steps: the operator itself, linearised at each prefix and element.
-    fn linear_steps(&mut self, g: &Group) -> Result<(), Unsupported> {
+    fn linear_steps(&mut self, g: &SoacGroup) -> Result<(), Unsupported> {
         let w = g.arrays.len();
         let before = self.prefixes_before(g);
         let n = self.b.dim(g.arrays[0], 0);
-        let mut op = self.another(&g.op);
+        let mut op = self.copied_operator(&g.op);
         let real: Vec<usize> = (0..w).filter(|k| self.act.has(g.outs[*k])).collect();
         let driven: Vec<usize> = (0..w).filter(|k| self.has(g.arrays[*k]).is_some()).collect();
         let lin_init: Vec<Var> = real
@@ -424,7 +424,7 @@ impl J<'_> {
             lin_params.push(self.fresh_tangent(p));
         }
         for s in &op.stmts {
-            self.watch(s);
+            self.extend_analyses(s);
         }
         let index = self.b.func.fresh(Ty::I64, false);
         op.params.insert(0, index);
@@ -435,7 +435,7 @@ impl J<'_> {
         let kept = if g.kind == SoacKind::Scan { body.lin_results.clone() } else { carried.to_vec() };
         body.lin_results.extend(kept);
         let l = Loop {
-            turns: Turns::For(n),
+            trip: Trip::Count(n),
             reverse: false,
             init: Vec::new(),
             lin_init,
@@ -456,7 +456,7 @@ impl J<'_> {
 }
 
 /// Strongly connected components of the dependences between prefixes, each after those on which it depends.
-fn cycles(rows: &[Row], w: usize) -> Vec<Vec<usize>> {
+fn strongly_connected(rows: &[PartialRow], w: usize) -> Vec<Vec<usize>> {
     let mut reach: Vec<Vec<bool>> =
         (0..w).map(|j| (0..w).map(|k| j == k || rows[j].contains_key(&k)).collect()).collect();
     for m in 0..w {

@@ -126,7 +126,7 @@ impl Forms {
                 if let (Op::Lit(Lit::I64(k)), [v]) = (&s.op, s.outs.as_slice()) {
                     out.of.insert(*v, Affine::constant(*k));
                 }
-                if let (Op::Stack { elems, .. }, [v]) = (&s.op, s.outs.as_slice()) {
+                if let (Op::ArrayLit { elems, .. }, [v]) = (&s.op, s.outs.as_slice()) {
                     out.shapes.insert(*v, elems.clone());
                 }
                 work.extend(s.op.blocks());

@@ -8,7 +8,7 @@ const FACTOR: i64 = 1 << 20;
 
 /// The remaining range of a sum.
 #[derive(Default)]
-pub(super) struct Bounds {
+pub(super) struct SumBounds {
     /// Conditions that do not depend on the index of the sum.
     pub(super) guards: Vec<Atom>,
     /// The single remaining index: this form, divided by a positive number.
@@ -24,10 +24,10 @@ pub(super) struct Bounds {
     pub(super) all: bool,
 }
 
-impl Bounds {
+impl SumBounds {
     /// Classifies conditions. `None` if they do not narrow the sum.
-    pub(super) fn of(atoms: Vec<Atom>) -> Option<Bounds> {
-        let mut out = Bounds { all: true, ..Bounds::default() };
+    pub(super) fn of(atoms: Vec<Atom>) -> Option<SumBounds> {
+        let mut out = SumBounds { all: true, ..SumBounds::default() };
         for a in atoms {
             out.add(a);
         }

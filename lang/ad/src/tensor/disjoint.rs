@@ -48,7 +48,7 @@ fn literals(f: &Function) -> Rc<HashMap<Var, Op>> {
 }
 
 /// A nest of sums whose innermost body ends with a bracket, or with a sum of two brackets.
-struct Nest<'a> {
+struct SumNest<'a> {
     /// The positions of the inner sums in their bodies.
     steps: Vec<usize>,
     body: &'a Block,
@@ -58,9 +58,9 @@ struct Nest<'a> {
     literals: Rc<HashMap<Var, Op>>,
 }
 
-fn nest(s: &Stmt, literals: Rc<HashMap<Var, Op>>) -> Option<Nest<'_>> {
+fn nest(s: &Stmt, literals: Rc<HashMap<Var, Op>>) -> Option<SumNest<'_>> {
     let mut l = sum(&s.op)?;
-    let mut out = Nest { steps: Vec::new(), body: &l.body, defs: HashMap::new(), data: Vec::new(), literals };
+    let mut out = SumNest { steps: Vec::new(), body: &l.body, defs: HashMap::new(), data: Vec::new(), literals };
     loop {
         out.data.extend(l.body.params.iter().skip(1));
         let mut work: Vec<&Stmt> = out.body.stmts.iter().collect();
@@ -93,7 +93,7 @@ impl Split {
         let mut out = Vec::with_capacity(b.stmts.len());
         let mut work: Vec<Stmt> = std::mem::take(&mut b.stmts).into_iter().rev().collect();
         while let Some(mut s) = work.pop() {
-            match self.halves(&s) {
+            match self.split_sums(&s) {
                 Some(parts) => {
                     self.left -= 1;
                     work.extend(parts.into_iter().rev());
@@ -110,10 +110,10 @@ impl Split {
     }
 
     /// The two sums, and the addition of their results.
-    fn halves(&mut self, s: &Stmt) -> Option<Vec<Stmt>> {
+    fn split_sums(&mut self, s: &Stmt) -> Option<Vec<Stmt>> {
         let ([total, trips], true) = (s.outs.as_slice(), self.left > 0) else { return None };
         let n = nest(s, self.literals.clone()).filter(|_| self.b.ty(*total).rank() == 0)?;
-        let parts = [self.half(&n, false)?, self.half(&n, true)?];
+        let parts = [self.split_body(&n, false)?, self.split_body(&n, true)?];
         let mut sums = Vec::new();
         let mut made = Vec::new();
         for (end, result) in parts {
@@ -141,7 +141,7 @@ impl Split {
     }
 
     /// The end of the body of one of the two sums, and its result.
-    fn half(&mut self, n: &Nest, second: bool) -> Option<(Vec<Stmt>, Var)> {
+    fn split_body(&mut self, n: &SumNest, second: bool) -> Option<(Vec<Stmt>, Var)> {
         let result = *n.body.results.first()?;
         let end = n.body.stmts.iter().find(|s| s.outs == [result])?;
         let mut out = Vec::new();
@@ -190,7 +190,7 @@ impl Split {
     /// the end of `out`.
     fn alternative(
         &mut self,
-        n: &Nest,
+        n: &SumNest,
         c: Var,
         holds: bool,
         second: bool,
@@ -247,7 +247,7 @@ impl Split {
     /// The alternatives of a comparison with `max x y` or `min x y`.
     fn of_two(
         &mut self,
-        n: &Nest,
+        n: &SumNest,
         op: Cmp,
         (a, b): (Var, Var),
         holds: bool,
@@ -291,7 +291,7 @@ impl Split {
     }
 }
 
-impl Nest<'_> {
+impl SumNest<'_> {
     fn made(&self, v: Var) -> Option<&Op> {
         self.defs.get(&v).copied().or_else(|| self.literals.get(&v))
     }

@@ -1,11 +1,11 @@
 //! Adjoints of comprehensions, as comprehensions (Fig. 16).
 
 use super::affine::{Affine, Forms};
-use super::path::{self, Extents, Site};
-use super::solve::{Known, Solution, Sum, solve};
+use super::path::{self, Extents, ReadSite};
+use super::solve::{IndexValue, Solution, Sum, solve};
 use crate::explicit::{captured_by, rename_op};
 use crate::transpose::T;
-use adl_ir::{Block, Cmp, Function, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Cmp, Function, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::Bin;
 use adl_specialise::Unsupported;
 use std::collections::{HashMap, HashSet};
@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 /// The cotangent of a value in the nest: an element of an array, or a scalar. The indices are ordered from the
 /// outermost loop inwards.
 #[derive(Clone)]
-struct Ct {
+struct NestCotangent {
     whole: Var,
     at: Vec<Var>,
     shape: Option<Var>,
@@ -21,7 +21,7 @@ struct Ct {
 
 /// Renaming of the nest's variables.
 #[derive(Default)]
-struct Names {
+struct NestNames {
     new: HashMap<Var, Var>,
     /// Rows of arrays: the array, and the indices of the row.
     rows: HashMap<Var, (Var, Vec<Var>)>,
@@ -51,18 +51,19 @@ impl T<'_> {
             let Some(sites) = self.sites(&nest, l, v, &forms) else {
                 self.added_in_place(
                     s,
-                    "an index, or the number of turns of a loop around it, is no sum of indices with known factors",
+                    "an index, or the trip count of a loop around it, is no sum of indices with known factors",
                 );
                 continue;
             };
-            let some = self.cts.contains_key(&self.root(v)) && !sites.iter().all(|(site, sol)| Self::covers(site, sol));
+            let some = self.cts.contains_key(&self.root(v))
+                && !sites.iter().all(|(site, sol)| Self::reads_almost_all(site, sol));
             if some {
                 self.added_in_place(s, "a few elements only are read, of an array that has a cotangent already");
             }
             if some && ty.rank() == 1 {
                 continue;
             }
-            let (sites, few) = self.parted(sites, l, &|sol| some || ty.rank() > 1 && !sol.equal.is_empty());
+            let (sites, few) = self.split_sites(sites, l, &|sol| some || ty.rank() > 1 && !sol.equal.is_empty());
             if !few.is_empty() && !some {
                 self.added_in_place(s, "a diagonal, a row or a column only is read, of an array of more places");
             }
@@ -88,11 +89,11 @@ impl T<'_> {
 
     /// Whether a site reads almost the entire array. (To materialise an array for a few elements would cost more
     /// than the sum itself.)
-    fn covers(site: &Site, sol: &Solution) -> bool {
-        let Extents::Turns(extents) = &site.extents else { return false };
+    fn reads_almost_all(site: &ReadSite, sol: &Solution) -> bool {
+        let Extents::Trip(extents) = &site.extents else { return false };
         let span = |at: &Affine| {
             site.axes.iter().filter(|a| at.factor(a.index) != 0).try_fold(Affine::constant(1), |sum, a| {
-                sum.plus(at.factor(a.index).checked_abs()?, &a.turns.plus(-1, &Affine::constant(1))?)
+                sum.plus(at.factor(a.index).checked_abs()?, &a.trip.plus(-1, &Affine::constant(1))?)
             })
         };
         let about =
@@ -101,7 +102,7 @@ impl T<'_> {
     }
 
     /// All reads of an array, each solved for the positions that it reads.
-    fn sites(&mut self, nest: &Stmt, l: &Loop, v: Var, forms: &Forms) -> Option<Vec<(Site, Solution)>> {
+    fn sites(&mut self, nest: &Stmt, l: &Loop, v: Var, forms: &Forms) -> Option<Vec<(ReadSite, Solution)>> {
         let places = path::reads(&self.b.func, &l.body, v)?;
         places
             .into_iter()
@@ -116,20 +117,20 @@ impl T<'_> {
     /// Splits the sites into those to be solved and those that stay in the nest, the latter with the array's shape.
     /// A read of only a few positions (a diagonal, or a row) stays, because comparing all positions would cost more
     /// than the additions.
-    fn parted(
+    fn split_sites(
         &mut self,
-        sites: Vec<(Site, Solution)>,
+        sites: Vec<(ReadSite, Solution)>,
         l: &Loop,
         few: &dyn Fn(&Solution) -> bool,
-    ) -> (Vec<(Site, Solution)>, HashMap<Var, Var>) {
+    ) -> (Vec<(ReadSite, Solution)>, HashMap<Var, Var>) {
         let (few, all): (Vec<_>, Vec<_>) = sites.into_iter().partition(|(_, solution)| few(solution));
         let mut shapes = HashMap::new();
         for (site, _) in few {
             let shape = match &site.extents {
                 Extents::Of(shape) => *shape,
-                Extents::Turns(dims) => {
+                Extents::Trip(dims) => {
                     let elems = dims.iter().map(|d| d.emit(&mut self.b)).collect();
-                    self.b.one(Op::Stack { elems, shape: None }, Ty::shape())
+                    self.b.one(Op::ArrayLit { elems, shape: None }, Ty::shape())
                 }
             };
             shapes.extend(path::at_place(&l.body, &site.place).lin_outs.iter().map(|to| (*to, shape)));
@@ -146,7 +147,7 @@ impl T<'_> {
                 return None;
             }
             if self.b.ty(*o).rank() > 0 && self.cts.contains_key(&self.root(*o)) {
-                found.push((*o, self.turns_of_output(s, l, k)?));
+                found.push((*o, self.trip_of_output(s, l, k)?));
             }
         }
         Some(
@@ -154,20 +155,20 @@ impl T<'_> {
                 .into_iter()
                 .map(|(o, dims)| {
                     let elems = dims.iter().map(|d| d.emit(&mut self.b)).collect();
-                    (o, self.b.one(Op::Stack { elems, shape: None }, Ty::shape()))
+                    (o, self.b.one(Op::ArrayLit { elems, shape: None }, Ty::shape()))
                 })
                 .collect(),
         )
     }
 
     /// The extents of a nest's output, if they are known before the nest.
-    fn turns_of_output(&self, s: &Stmt, l: &Loop, k: usize) -> Option<Vec<Affine>> {
+    fn trip_of_output(&self, s: &Stmt, l: &Loop, k: usize) -> Option<Vec<Affine>> {
         let (mut forms, mut dims) = (self.literals.clone(), Vec::new());
         let (mut stmt, mut out) = (s, k);
         loop {
-            let (l, turns) = path::comprehension(&stmt.op)?;
+            let (l, trip) = path::comprehension(&stmt.op)?;
             if l.lin_outs[out] == Out::Collect {
-                dims.push(forms.of(turns));
+                dims.push(forms.of(trip));
             }
             let result = l.body.lin_results[out];
             if self.b.ty(result).rank() == 0 {
@@ -182,18 +183,18 @@ impl T<'_> {
     }
 
     /// The cotangent of an array that a loop inside of the nest makes. It is read elementwise, so its shape is needed.
-    fn within(&mut self, s: &Stmt, k: usize, whole: Var, names: &Names) -> Result<Ct, Unsupported> {
+    fn within(&mut self, s: &Stmt, k: usize, whole: Var, names: &NestNames) -> Result<NestCotangent, Unsupported> {
         let shape = match &s.op {
             Op::Loop(l) if self.b.ty(whole).rank() > 0 => {
                 let dims = self
-                    .turns_of_output(s, l, k)
+                    .trip_of_output(s, l, k)
                     .ok_or_else(|| Unsupported::new("an inner loop whose extents are not known before it", s.span))?;
                 let elems = dims.iter().map(|d| d.renamed(&names.new).emit(&mut self.b)).collect();
-                Some(self.b.one(Op::Stack { elems, shape: None }, Ty::shape()))
+                Some(self.b.one(Op::ArrayLit { elems, shape: None }, Ty::shape()))
             }
             _ => None,
         };
-        Ok(Ct { whole, at: Vec::new(), shape })
+        Ok(NestCotangent { whole, at: Vec::new(), shape })
     }
 
     /// Adds the cotangent of everything that a site reads.
@@ -201,17 +202,17 @@ impl T<'_> {
         &mut self,
         s: &Stmt,
         l: &Loop,
-        site: &Site,
+        site: &ReadSite,
         sol: &Solution,
         v: Var,
         shapes: &HashMap<Var, Var>,
     ) -> Result<(), Unsupported> {
-        let cts: Vec<Option<Ct>> = s
+        let cts: Vec<Option<NestCotangent>> = s
             .lin_outs
             .iter()
             .map(|o| {
                 let whole = *self.cts.get(&self.root(*o))?;
-                Some(Ct { whole, at: Vec::new(), shape: shapes.get(o).copied() })
+                Some(NestCotangent { whole, at: Vec::new(), shape: shapes.get(o).copied() })
             })
             .collect();
         if cts.iter().all(Option::is_none) {
@@ -219,7 +220,7 @@ impl T<'_> {
         }
         let ty = self.b.ty(v);
         let extents: Vec<Var> = match &site.extents {
-            Extents::Turns(turns) => turns.iter().map(|t| t.emit(&mut self.b)).collect(),
+            Extents::Trip(trip) => trip.iter().map(|t| t.emit(&mut self.b)).collect(),
             Extents::Of(shape) => (0..sol.h.len())
                 .map(|d| {
                     let d = self.b.int(d as i64);
@@ -227,7 +228,7 @@ impl T<'_> {
                 })
                 .collect(),
         };
-        let mut names = Names::default();
+        let mut names = NestNames::default();
         self.outer_shapes(&l.body, l, &mut names);
         let saved = std::mem::take(&mut self.cts);
         for h in &sol.h {
@@ -245,7 +246,7 @@ impl T<'_> {
     }
 
     /// Computes the shapes of arrays from outside over which the nest's loops run.
-    fn outer_shapes(&mut self, nest: &Block, l: &Loop, names: &mut Names) {
+    fn outer_shapes(&mut self, nest: &Block, l: &Loop, names: &mut NestNames) {
         let inside = bound_inside(nest);
         let mut work = vec![l];
         while let Some(l) = work.pop() {
@@ -270,7 +271,7 @@ impl T<'_> {
     /// Emits a comprehension with one linear output.
     fn nest(&mut self, n: Var, out: Out, body: Block, ty: Ty) -> Var {
         let l = Loop {
-            turns: Turns::For(n),
+            trip: Trip::Count(n),
             reverse: false,
             init: Vec::new(),
             lin_init: Vec::new(),
@@ -287,15 +288,15 @@ impl T<'_> {
     fn guarded(
         &mut self,
         l: &Loop,
-        site: &Site,
+        site: &ReadSite,
         sol: &Solution,
-        cts: &[Option<Ct>],
-        mut names: Names,
+        cts: &[Option<NestCotangent>],
+        mut names: NestNames,
     ) -> Result<Var, Unsupported> {
         let mut guards = Vec::new();
         let zero = self.b.int(0);
         for (v, k) in &sol.known {
-            if let Known::Part(whole, by) = k {
+            if let IndexValue::Part(whole, by) = k {
                 let (whole, by) = (whole.emit(&mut self.b), self.b.int(*by));
                 let rest = self.b.bin(Bin::Rem, whole, by);
                 guards.push(self.b.cmp(Cmp::Eq, rest, zero));
@@ -318,21 +319,21 @@ impl T<'_> {
         &mut self,
         guards: &[Var],
         l: &Loop,
-        site: &Site,
+        site: &ReadSite,
         sol: &Solution,
-        cts: &[Option<Ct>],
-        names: &mut Names,
+        cts: &[Option<NestCotangent>],
+        names: &mut NestNames,
     ) -> Result<Var, Unsupported> {
         let Some((first, rest)) = guards.split_first() else { return self.sums(&sol.sums, l, site, sol, cts, names) };
         self.b.open();
         let value = self.under(rest, l, site, sol, cts, names)?;
         let ty = self.b.ty(value);
         let some = self.b.close(Vec::new(), vec![value]);
-        Ok(self.or_zero(*first, some, true, ty))
+        Ok(self.or_zero_branch(*first, some, true, ty))
     }
 
     /// Emits a linear branch whose other arm is zero.
-    fn or_zero(&mut self, c: Var, some: Block, holds: bool, ty: Ty) -> Var {
+    fn or_zero_branch(&mut self, c: Var, some: Block, holds: bool, ty: Ty) -> Var {
         self.b.open();
         let zero = self.b.lin(Op::Zero(ty.clone()), ty.clone());
         let none = self.b.close(Vec::new(), vec![zero]);
@@ -344,14 +345,14 @@ impl T<'_> {
         &mut self,
         sums: &[Sum],
         l: &Loop,
-        site: &Site,
+        site: &ReadSite,
         sol: &Solution,
-        cts: &[Option<Ct>],
-        names: &mut Names,
+        cts: &[Option<NestCotangent>],
+        names: &mut NestNames,
     ) -> Result<Var, Unsupported> {
         let Some((sum, rest)) = sums.split_first() else { return self.innermost(l, site, sol, cts, names) };
         let (from, to) = (self.bound(&sum.from, Bin::Max, names), self.bound(&sum.to, Bin::Min, names));
-        let (turns, start) = match (from, to) {
+        let (trip, start) = match (from, to) {
             (None, Some(to)) if sum.to.len() == 1 => (to, None),
             (from, Some(to)) => {
                 let zero = self.b.int(0);
@@ -365,21 +366,21 @@ impl T<'_> {
             (_, None) => unreachable!("a sum has a bound"),
         };
         self.b.open();
-        let turn = self.b.func.fresh(Ty::I64, false);
-        self.b.adopt(&[turn], &[]);
+        let iteration = self.b.func.fresh(Ty::I64, false);
+        self.b.adopt(&[iteration], &[]);
         let index = match start {
-            Some(start) if !sum.from.is_empty() => self.b.bin(Bin::Add, start, turn),
-            _ => turn,
+            Some(start) if !sum.from.is_empty() => self.b.bin(Bin::Add, start, iteration),
+            _ => iteration,
         };
         names.new.insert(sum.index, index);
         let value = self.sums(rest, l, site, sol, cts, names)?;
         let ty = self.b.ty(value);
         let body = self.b.close(Vec::new(), vec![value]);
-        Ok(self.nest(turns, Out::Sum, body, ty))
+        Ok(self.nest(trip, Out::Sum, body, ty))
     }
 
     /// The largest or smallest of several bounds.
-    fn bound(&mut self, bounds: &[(Affine, i64)], pick: Bin, names: &Names) -> Option<Var> {
+    fn bound(&mut self, bounds: &[(Affine, i64)], pick: Bin, names: &NestNames) -> Option<Var> {
         let mut all = None;
         for (a, by) in bounds {
             // Division rounded up: -(-a // by).
@@ -403,13 +404,13 @@ impl T<'_> {
     fn innermost(
         &mut self,
         l: &Loop,
-        site: &Site,
+        site: &ReadSite,
         sol: &Solution,
-        cts: &[Option<Ct>],
-        names: &mut Names,
+        cts: &[Option<NestCotangent>],
+        names: &mut NestNames,
     ) -> Result<Var, Unsupported> {
         for (v, k) in &sol.known {
-            if let Known::Is(a) = k {
+            if let IndexValue::Is(a) = k {
                 let at = a.renamed(&names.new).emit(&mut self.b);
                 names.new.insert(*v, at);
             }
@@ -420,17 +421,17 @@ impl T<'_> {
     fn term_of_loop(
         &mut self,
         l: &Loop,
-        cts: &[Option<Ct>],
-        site: &Site,
+        cts: &[Option<NestCotangent>],
+        site: &ReadSite,
         depth: usize,
-        names: &mut Names,
+        names: &mut NestNames,
     ) -> Result<Var, Unsupported> {
         let Some((index, elems)) = l.body.params.split_first() else { unreachable!("a loop's body has an index") };
         let index = *names.new.get(index).unwrap_or(index);
         for (x, e) in l.xs.iter().zip(elems) {
             self.element(*x, *e, index, names);
         }
-        let inner: Vec<Option<Ct>> = cts
+        let inner: Vec<Option<NestCotangent>> = cts
             .iter()
             .zip(&l.lin_outs)
             .map(|(ct, out)| {
@@ -445,7 +446,7 @@ impl T<'_> {
     }
 
     /// Binds an element that a loop reads to its indices in the outermost array.
-    fn element(&mut self, x: Var, e: Var, index: Var, names: &mut Names) {
+    fn element(&mut self, x: Var, e: Var, index: Var, names: &mut NestNames) {
         let ty = self.b.ty(e);
         let (base, at) = match names.rows.get(&x) {
             Some((base, at)) => (*base, [&at[..], &[index]].concat()),
@@ -463,10 +464,10 @@ impl T<'_> {
     fn term(
         &mut self,
         b: &Block,
-        cts: &[Option<Ct>],
-        site: &Site,
+        cts: &[Option<NestCotangent>],
+        site: &ReadSite,
         depth: usize,
-        names: &mut Names,
+        names: &mut NestNames,
     ) -> Result<Var, Unsupported> {
         let target = path::next(&site.place, depth);
         for s in &b.stmts {
@@ -477,7 +478,7 @@ impl T<'_> {
             }
         }
         let deps = path::dependents(&self.b.func, b, target).unwrap_or_default();
-        let mut arrays: HashMap<Var, Ct> = HashMap::new();
+        let mut arrays: HashMap<Var, NestCotangent> = HashMap::new();
         for (r, ct) in b.lin_results.iter().zip(cts) {
             let Some(ct) = ct.as_ref().filter(|_| deps.contains(r)) else { continue };
             // A branch on the path contains the read; if it is not taken, nothing is read.
@@ -509,7 +510,7 @@ impl T<'_> {
     }
 
     /// Transposes a copy of a branch with new variables.
-    fn copied_branches(&mut self, s: &Stmt, names: &Names) -> Result<(), Unsupported> {
+    fn copied_branches(&mut self, s: &Stmt, names: &NestNames) -> Result<(), Unsupported> {
         let copy = self.b.copy_stmt(s, &mut names.new.clone());
         for (o, c) in s.lin_outs.iter().zip(&copy.lin_outs) {
             let root = self.root(*o);
@@ -523,13 +524,13 @@ impl T<'_> {
     fn into_target(
         &mut self,
         s: &Stmt,
-        mut arrays: HashMap<Var, Ct>,
-        site: &Site,
+        mut arrays: HashMap<Var, NestCotangent>,
+        site: &ReadSite,
         depth: usize,
-        names: &mut Names,
+        names: &mut NestNames,
     ) -> Result<Var, Unsupported> {
-        let Some((_, n)) = site.place.steps.get(depth) else { return Ok(self.finished(s.lin_outs[0])) };
-        let mut cts: Vec<Option<Ct>> = Vec::new();
+        let Some((_, n)) = site.place.steps.get(depth) else { return Ok(self.final_cotangent(s.lin_outs[0])) };
+        let mut cts: Vec<Option<NestCotangent>> = Vec::new();
         for (k, o) in s.lin_outs.iter().enumerate() {
             let root = self.root(*o);
             cts.push(match arrays.remove(o) {
@@ -546,14 +547,14 @@ impl T<'_> {
                 let value = self.term(blocks[*n], &cts, site, depth + 1, names)?;
                 let ty = self.b.ty(value);
                 let some = self.b.close(Vec::new(), vec![value]);
-                Ok(self.or_zero(c, some, *n == 0, ty))
+                Ok(self.or_zero_branch(c, some, *n == 0, ty))
             }
             _ => unreachable!("a path leads through loops and branches"),
         }
     }
 
     /// A cotangent, at the type of `r`.
-    fn at(&mut self, ct: &Ct, r: Var) -> Var {
+    fn at(&mut self, ct: &NestCotangent, r: Var) -> Var {
         if ct.at.is_empty() {
             return ct.whole;
         }
@@ -562,7 +563,7 @@ impl T<'_> {
     }
 
     /// Copies a non-linear statement.
-    fn copied(&mut self, s: &Stmt, names: &mut Names) {
+    fn copied(&mut self, s: &Stmt, names: &mut NestNames) {
         let mut s = s.clone();
         if let Op::Index { a, at, .. } = &mut s.op {
             if let Some((base, row)) = names.rows.get(a) {

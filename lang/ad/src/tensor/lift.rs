@@ -13,18 +13,18 @@
 
 use super::affine::{Affine, Forms};
 use super::narrow::bound_in;
-use super::path::{self, Extents, Site};
+use super::path::{self, Extents, ReadSite};
 use crate::explicit::captured_by;
 use crate::transpose::T;
-use adl_ir::{Block, Function, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Function, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::Bin;
 use std::collections::{HashMap, HashSet};
 
 /// A read: the array, and the variable of the element.
-struct Read {
+struct LiftedRead {
     of: Var,
     to: Var,
-    site: Site,
+    site: ReadSite,
 }
 
 impl T<'_> {
@@ -34,7 +34,7 @@ impl T<'_> {
         path::comprehension(&s.op)?;
         let mut forms = self.literals.clone();
         let mut nest = s.clone();
-        let (mut gathered, mut reads): (HashSet<Var>, Vec<Read>) = (HashSet::new(), Vec::new());
+        let (mut gathered, mut reads): (HashSet<Var>, Vec<LiftedRead>) = (HashSet::new(), Vec::new());
         for v in captured_by(&self.b.func, &s.op) {
             let ty = self.b.ty(v);
             if ty.rank() == 0 || !ty.scalar().is_real() {
@@ -48,19 +48,19 @@ impl T<'_> {
                 reads.extend(all);
             }
         }
-        if gathered.is_empty() || !pays(&self.b.func, &nest, &gathered) {
+        if gathered.is_empty() || !let_lifting_pays_off(&self.b.func, &nest, &gathered) {
             return None;
         }
         let copies = reads.iter().map(|r| self.copy(r, &mut nest)).collect::<Option<Vec<_>>>()?;
         let lifted: HashSet<Var> = reads.iter().map(|r| r.of).collect();
         if let Op::Loop(l) = &mut nest.op {
-            forget(&mut l.body, &lifted);
+            remove_copies(&mut l.body, &lifted);
         }
         Some((copies, nest))
     }
 
     /// All reads of an array, if each of them can be transposed to a gather.
-    fn all_reads(&mut self, nest: &Stmt, v: Var, forms: &Forms) -> Option<Vec<Read>> {
+    fn all_reads(&mut self, nest: &Stmt, v: Var, forms: &Forms) -> Option<Vec<LiftedRead>> {
         let Op::Loop(l) = &nest.op else { return None };
         let places = path::reads(&self.b.func, &l.body, v)?;
         places
@@ -69,24 +69,24 @@ impl T<'_> {
                 let to = *path::at_place(&l.body, &place).lin_outs.first()?;
                 let site = path::site(&self.b.func, nest, place, forms)?;
                 super::solve::solve(&mut self.b, &site)?;
-                Some(Read { of: v, to, site })
+                Some(LiftedRead { of: v, to, site })
             })
             .collect()
     }
 
     /// Emits `⊞ axes. v[at]`, and replaces the read in the nest by its elements.
-    fn copy(&mut self, r: &Read, nest: &mut Stmt) -> Option<Stmt> {
+    fn copy(&mut self, r: &LiftedRead, nest: &mut Stmt) -> Option<Stmt> {
         let (d, scalar) = (r.site.axes.len() as u32, self.b.ty(r.of).scalar().clone());
         let shape = match &r.site.extents {
             Extents::Of(shape) => *shape,
-            Extents::Turns(dims) => {
+            Extents::Trip(dims) => {
                 let elems: Vec<Var> = dims.iter().map(|n| self.known(n)).collect();
-                let shape = self.b.one(Op::Stack { elems: elems.clone(), shape: None }, Ty::shape());
+                let shape = self.b.one(Op::ArrayLit { elems: elems.clone(), shape: None }, Ty::shape());
                 self.literals.set_shape(shape, elems);
                 shape
             }
         };
-        let turns: Vec<Var> = r.site.axes.iter().map(|a| self.known(&a.turns)).collect();
+        let trip: Vec<Var> = r.site.axes.iter().map(|a| self.known(&a.trip)).collect();
         let mut names = HashMap::new();
         for a in &r.site.axes {
             let index = self.b.func.fresh(Ty::I64, false);
@@ -98,10 +98,10 @@ impl T<'_> {
         let mut value = self.b.lin(Op::Index { a: r.of, at, shape: Some(shape) }, scalar.clone());
         let w = self.b.func.fresh(scalar.array(d), true);
         let mut made = None;
-        for (k, n) in turns.iter().enumerate().rev() {
+        for (k, n) in trip.iter().enumerate().rev() {
             let body = self.b.close(Vec::new(), vec![value]);
             let l = Loop {
-                turns: Turns::For(*n),
+                trip: Trip::Count(*n),
                 reverse: false,
                 init: Vec::new(),
                 lin_init: Vec::new(),
@@ -120,7 +120,7 @@ impl T<'_> {
             }
         }
         let Op::Loop(l) = &mut nest.op else { return None };
-        thread(&mut self.b.func, l, w, r.to).then_some(())?;
+        pass_elements(&mut self.b.func, l, w, r.to).then_some(())?;
         made
     }
 
@@ -136,15 +136,15 @@ impl T<'_> {
 
 /// Whether a read can be moved before the nest: the trip counts of all loops around it must be loop-invariant. A
 /// read in a branch is not moved, because it is cheaper to add only if the branch is taken.
-fn liftable(nest: &Stmt, r: &Read) -> bool {
+fn liftable(nest: &Stmt, r: &LiftedRead) -> bool {
     let Op::Loop(l) = &nest.op else { return false };
     let inside = bound_in(&l.body);
     let loops = r.site.axes.len() == r.site.place.steps.len() + 1;
-    loops && r.site.axes.iter().all(|a| a.turns.all(&|v| !inside.contains(&v)))
+    loops && r.site.axes.iter().all(|a| a.trip.all(&|v| !inside.contains(&v)))
 }
 
 /// Passes the elements of `w` through a loop and the loops inside of it, down to the read that binds `to`.
-fn thread(f: &mut Function, l: &mut Loop, w: Var, to: Var) -> bool {
+fn pass_elements(f: &mut Function, l: &mut Loop, w: Var, to: Var) -> bool {
     let here = l.body.stmts.iter().position(|s| s.lin_outs == [to] && matches!(s.op, Op::Index { .. }));
     let e = if let Some(k) = here {
         l.body.stmts.remove(k);
@@ -152,7 +152,7 @@ fn thread(f: &mut Function, l: &mut Loop, w: Var, to: Var) -> bool {
     } else {
         let row = f.fresh(f.ty(w).elem(), true);
         let inner = l.body.stmts.iter_mut().any(|s| match &mut s.op {
-            Op::Loop(inner) if path::holds(&inner.body, to) => thread(f, inner, row, to),
+            Op::Loop(inner) if path::holds(&inner.body, to) => pass_elements(f, inner, row, to),
             _ => false,
         });
         if !inner {
@@ -166,7 +166,7 @@ fn thread(f: &mut Function, l: &mut Loop, w: Var, to: Var) -> bool {
 }
 
 /// Removes `dup`s and `drop`s of arrays that are no longer read.
-fn forget(b: &mut Block, arrays: &HashSet<Var>) {
+fn remove_copies(b: &mut Block, arrays: &HashSet<Var>) {
     let copies = path::copies(b);
     let mut work = vec![b];
     while let Some(b) = work.pop() {
@@ -178,7 +178,7 @@ fn forget(b: &mut Block, arrays: &HashSet<Var>) {
 /// Whether separate transposed bodies, for each read and for the other linear operands, would make the gradient
 /// cost more than four times the function (Theorem 6.35), and one common body is cheaper. Only linear statements
 /// are considered, so that the choice does not depend on the plan.
-fn pays(f: &Function, nest: &Stmt, gathered: &HashSet<Var>) -> bool {
+fn let_lifting_pays_off(f: &Function, nest: &Stmt, gathered: &HashSet<Var>) -> bool {
     let Op::Loop(l) = &nest.op else { return false };
     let (mut stmts, mut others) = (Vec::new(), HashSet::new());
     let mut work = vec![&l.body];

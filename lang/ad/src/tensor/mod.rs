@@ -25,16 +25,16 @@
 //! an access to a few elements only whose cotangent array exists already, because to materialise another array
 //! would cost more than the sum itself.
 
+mod abs_as_max;
 pub(crate) mod affine;
 mod bounds;
+mod bracket_array;
 mod disjoint;
 mod gather;
 mod lift;
-mod magnitude;
 pub(crate) mod narrow;
 mod overflow;
 mod path;
 mod predicate;
 pub(crate) mod push;
 mod solve;
-mod view;

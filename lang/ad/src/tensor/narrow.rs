@@ -6,7 +6,7 @@
 //! The pass runs before J, on inner sums first, so that the sum around it can use what remains of an inner predicate.
 
 use super::affine::{Affine, Forms};
-use super::bounds::Bounds;
+use super::bounds::SumBounds;
 use super::overflow::{Ranges, within_range};
 use super::path::comprehension;
 use super::predicate::{Atom, Linear, Sum};
@@ -17,7 +17,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Which sums are narrowed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Which {
+pub(crate) enum NarrowMode {
     /// All sums.
     All,
     /// Sums of which at most one term is left: no additions are reordered.
@@ -25,15 +25,15 @@ pub(crate) enum Which {
 }
 
 /// The function with narrowed sums; `None` if there are none to narrow.
-pub(crate) fn narrowed(src: &Function, which: Which) -> Option<Function> {
+pub(crate) fn narrowed(src: &Function, which: NarrowMode) -> Option<Function> {
     if !has_bracket(&src.body) {
         return None;
     }
     let (choices, split);
     let src = match which {
-        Which::OneTerm => src,
-        Which::All => {
-            choices = super::magnitude::as_choices(src);
+        NarrowMode::OneTerm => src,
+        NarrowMode::All => {
+            choices = super::abs_as_max::as_choices(src);
             let src = choices.as_ref().unwrap_or(src);
             split = super::disjoint::split(src);
             split.as_ref().unwrap_or(src)
@@ -92,7 +92,7 @@ pub(super) struct Narrow {
     checked: Ranges,
     /// Divisors in predicates, which are assumed to be positive.
     pub(super) divisors: BTreeSet<Var>,
-    which: Which,
+    which: NarrowMode,
     changed: bool,
 }
 
@@ -179,9 +179,9 @@ impl Narrow {
             (Sum { index: l.body.params[0], bound: &bound }, self.divisors.clone(), Vec::new());
         let divided = self.divided(l, k.at, &sum);
         self.atoms(*c, k.arm == 0, &sum, &mut atoms, 0);
-        let made = match Bounds::of(atoms) {
+        let made = match SumBounds::of(atoms) {
             _ if !divided => None,
-            Some(bounds) if self.which == Which::OneTerm && bounds.one.is_none() => None,
+            Some(bounds) if self.which == NarrowMode::OneTerm && bounds.one.is_none() => None,
             Some(bounds) => Some(self.bounded(l, &k, &bounds, n)),
             None => self.guarded(l, &k, n),
         };
@@ -231,15 +231,15 @@ impl Narrow {
     }
 
     /// Emits the sum over the indices within the bounds.
-    fn bounded(&mut self, l: &Loop, k: &Bracket, bounds: &Bounds, n: Var) -> Vec<Var> {
+    fn bounded(&mut self, l: &Loop, k: &Bracket, bounds: &SumBounds, n: Var) -> Vec<Var> {
         let guards: Vec<Var> = bounds.guards.iter().map(|a| self.holds(a)).collect();
         self.under(&guards, l, &mut |m| match &bounds.one {
             Some((whole, by)) => m.one_term(l, k, whole, *by, bounds.all, n),
             None if bounds.narrower() => m.fewer_terms(l, k, bounds, n),
             None => {
                 m.b.open();
-                let turn = m.b.param(Ty::I64);
-                let results = m.term(l, k, bounds.all, turn);
+                let iteration = m.b.param(Ty::I64);
+                let results = m.term(l, k, bounds.all, iteration);
                 let body = m.b.close(results, Vec::new());
                 if bounds.all { m.sum_again(l, n, body) } else { m.sum_loop(l, n, body) }
             }
@@ -278,9 +278,8 @@ impl Narrow {
                     .all(|(v, k)| *k > 0 && (self.extents.contains(v) || self.axes.iter().any(|(i, _)| i == v)))
         };
         small(a)
-            || self.axes.iter().any(|(v, turns)| {
-                turns
-                    .plus(-1, &Affine::var(*v))
+            || self.axes.iter().any(|(v, trip)| {
+                trip.plus(-1, &Affine::var(*v))
                     .and_then(|d| a.plus(-1, &d)?.plus(1, &Affine::constant(1)))
                     .is_some_and(|rest| small(&rest))
             })
@@ -338,7 +337,7 @@ impl Narrow {
         self.under(&guards, l, &mut |n| {
             let term = n.term(l, k, known, at);
             // A sum adds to 0.0, so a single term -0.0 gives 0.0.
-            let exact = n.which == Which::OneTerm;
+            let exact = n.which == NarrowMode::OneTerm;
             term.into_iter().map(|v| if exact && n.b.ty(v).is_real() { n.from_zero(v) } else { v }).collect()
         })
     }
@@ -349,7 +348,7 @@ impl Narrow {
     }
 
     /// Emits the sum over the indices left by bounds and a stride.
-    fn fewer_terms(&mut self, l: &Loop, k: &Bracket, bounds: &Bounds, n: Var) -> Vec<Var> {
+    fn fewer_terms(&mut self, l: &Loop, k: &Bracket, bounds: &SumBounds, n: Var) -> Vec<Var> {
         let (mut from, mut to) = self.ends(bounds, n);
         for (a, equal) in &bounds.unknown {
             (from, to) = self.unknown_factor(a, *equal, (from, to), n);
@@ -368,12 +367,12 @@ impl Narrow {
             let down = self.b.bin(Bin::IntDiv, down, step);
             count = self.b.un(Un::Neg, down);
         }
-        let turns = self.b.bin(Bin::Max, count, zero);
+        let trip = self.b.bin(Bin::Max, count, zero);
         self.b.open();
-        let turn = self.b.param(Ty::I64);
+        let iteration = self.b.param(Ty::I64);
         let steps = match step {
-            Some(step) => self.b.bin(Bin::Mul, step, turn),
-            None => turn,
+            Some(step) => self.b.bin(Bin::Mul, step, iteration),
+            None => iteration,
         };
         let at = match first {
             Some(f) => self.b.bin(Bin::Add, f, steps),
@@ -381,11 +380,11 @@ impl Narrow {
         };
         let results = self.term(l, k, bounds.all, at);
         let body = self.b.close(results, Vec::new());
-        if bounds.all { self.sum_again(l, turns, body) } else { self.sum_loop(l, turns, body) }
+        if bounds.all { self.sum_again(l, trip, body) } else { self.sum_loop(l, trip, body) }
     }
 
     /// The first index, and the end of the range, for bounds with known factors.
-    fn ends(&mut self, bounds: &Bounds, n: Var) -> (Option<Var>, Var) {
+    fn ends(&mut self, bounds: &SumBounds, n: Var) -> (Option<Var>, Var) {
         let (mut from, mut to): (Option<Var>, Option<Var>) = (None, None);
         for (bound, by) in &bounds.from {
             if bound.times(-1).is_some_and(|b| self.not_negative(&b)) {
@@ -482,7 +481,7 @@ impl Narrow {
     }
 
     /// Emits a sum whose predicate has been resolved; it may contain another bracket.
-    fn sum_again(&mut self, l: &Loop, turns: Var, body: Block) -> Vec<Var> {
+    fn sum_again(&mut self, l: &Loop, trip: Var, body: Block) -> Vec<Var> {
         let outs: Vec<Var> = body
             .results
             .iter()
@@ -492,7 +491,7 @@ impl Narrow {
             .into_iter()
             .map(|t| self.b.func.fresh(t, false))
             .collect();
-        let made = Loop { turns: adl_ir::Turns::For(turns), xs: Vec::new(), body, ..l.clone() };
+        let made = Loop { trip: adl_ir::Trip::Count(trip), xs: Vec::new(), body, ..l.clone() };
         let span = self.b.span;
         self.summed(Stmt { outs: outs.clone(), lin_outs: Vec::new(), op: Op::Loop(Box::new(made)), span });
         self.named(&outs[..outs.len() - 1])
@@ -509,11 +508,11 @@ impl Narrow {
         self.b.un(Un::Neg, down)
     }
 
-    fn sum_loop(&mut self, l: &Loop, turns: Var, body: Block) -> Vec<Var> {
+    fn sum_loop(&mut self, l: &Loop, trip: Var, body: Block) -> Vec<Var> {
         let mut tys: Vec<Ty> = body.results.iter().map(|r| self.b.ty(*r)).collect();
         tys.push(Ty::I64);
         let made = Loop {
-            turns: adl_ir::Turns::For(turns),
+            trip: adl_ir::Trip::Count(trip),
             init: Vec::new(),
             lin_init: Vec::new(),
             xs: Vec::new(),
@@ -528,7 +527,7 @@ impl Narrow {
     }
 
     /// Makes a predicate that does not depend on the index a guard of the entire sum.
-    fn guarded(&mut self, l: &Loop, k: &Bracket, turns: Var) -> Option<Vec<Var>> {
+    fn guarded(&mut self, l: &Loop, k: &Bracket, trip: Var) -> Option<Vec<Var>> {
         let Op::If(c, ..) = &l.body.stmts[k.at].op else { return None };
         let (mut outer, mut varying): (Vec<Stmt>, HashSet<Var>) = (Vec::new(), l.body.params.iter().copied().collect());
         for s in &l.body.stmts {
@@ -553,10 +552,10 @@ impl Narrow {
         let holds = if k.arm == 0 { c } else { self.b.one(Op::Not(c), Ty::Bool) };
         Some(self.under(&[holds], l, &mut |n| {
             n.b.open();
-            let turn = n.b.param(Ty::I64);
-            let results = n.term(l, k, true, turn);
+            let iteration = n.b.param(Ty::I64);
+            let results = n.term(l, k, true, iteration);
             let body = n.b.close(results, Vec::new());
-            n.sum_loop(l, turns, body)
+            n.sum_loop(l, trip, body)
         }))
     }
 

@@ -2,12 +2,12 @@
 
 use super::affine::{Affine, Forms};
 use crate::explicit::captured_by;
-use adl_ir::{Block, Builder, Function, Loop, Op, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Builder, Function, Loop, Op, Stmt, Trip, Ty, Var};
 use std::collections::{HashMap, HashSet};
 
 /// The path from a nest's body to a read: statements with the index of the nested block, then the reading statement.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct ReadPath {
     pub(super) steps: Vec<(usize, usize)>,
     pub(super) stmt: usize,
 }
@@ -16,13 +16,13 @@ pub(super) struct Place {
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
     pub(super) index: Var,
-    pub(super) turns: Affine,
+    pub(super) trip: Affine,
 }
 
 /// A read that can be transposed without a scatter.
 #[derive(Debug)]
-pub(super) struct Site {
-    pub(super) place: Place,
+pub(super) struct ReadSite {
+    pub(super) place: ReadPath,
     /// The loop indices on the path, from the outermost inwards.
     pub(super) axes: Vec<Axis>,
     /// The subscripts of the read.
@@ -37,7 +37,7 @@ pub(super) enum Extents {
     /// This array of Ints.
     Of(Var),
     /// These extents.
-    Turns(Vec<Affine>),
+    Trip(Vec<Affine>),
 }
 
 /// The copies made by `dup` in a block and its nested blocks, with their operands.
@@ -67,9 +67,9 @@ pub(super) fn original(copies: &HashMap<Var, Var>, v: Var) -> Var {
 /// A part of an array: its indices, the trip counts of the loops that have it as an element, and the shape of the
 /// array, if a slice provides it.
 #[derive(Clone, Default)]
-struct Row {
+struct ArrayPart {
     at: Vec<Var>,
-    turns: Vec<Var>,
+    trip: Vec<Var>,
     shape: Option<Var>,
     /// The first index of a slice of the array.
     from: Option<Var>,
@@ -82,7 +82,7 @@ pub(super) fn indexed(b: &mut Builder, forms: &mut Forms, nest: &Stmt, of: Var) 
     let mut nest = nest.clone();
     let Op::Loop(l) = &mut nest.op else { return None };
     let copies = copies(&l.body);
-    let mut r = Rows { b, forms, copies: &copies, of, parts: HashMap::from([(of, Row::default())]) };
+    let mut r = RowRewriter { b, forms, copies: &copies, of, parts: HashMap::from([(of, ArrayPart::default())]) };
     r.block(&mut l.body);
     let row = |v: Var| original(&copies, v) != of && r.parts.contains_key(&original(&copies, v));
     let mut work = vec![&l.body];
@@ -100,17 +100,17 @@ pub(super) fn indexed(b: &mut Builder, forms: &mut Forms, nest: &Stmt, of: Var) 
 }
 
 /// Rewrites reads of rows of the array `of` as reads of `of` itself.
-struct Rows<'a> {
+struct RowRewriter<'a> {
     b: &'a mut Builder,
     forms: &'a mut Forms,
     copies: &'a HashMap<Var, Var>,
     of: Var,
     /// Variables that hold a part of the array.
-    parts: HashMap<Var, Row>,
+    parts: HashMap<Var, ArrayPart>,
 }
 
-impl Rows<'_> {
-    fn part(&self, v: Var) -> Option<&Row> {
+impl RowRewriter<'_> {
+    fn part(&self, v: Var) -> Option<&ArrayPart> {
         self.parts.get(&original(self.copies, v))
     }
 
@@ -139,7 +139,7 @@ impl Rows<'_> {
         };
         let whole = original(self.copies, *a) == self.of;
         if whole {
-            self.parts.insert(*part, Row { shape: Some(*shape), from: Some(*lo), ..Row::default() });
+            self.parts.insert(*part, ArrayPart { shape: Some(*shape), from: Some(*lo), ..ArrayPart::default() });
         }
         whole
     }
@@ -155,7 +155,7 @@ impl Rows<'_> {
             return;
         }
         let Some(rest) = self.forms.written(*shape) else { return };
-        let extents = [&row.turns[..], rest].concat();
+        let extents = [&row.trip[..], rest].concat();
         let at = [&row.at[..], at].concat();
         if extents.len() != at.len() {
             return;
@@ -171,13 +171,13 @@ impl Rows<'_> {
         while k < l.lin_xs.len() {
             let (a, e) = (l.lin_xs[k], l.body.lin_params[carried + k]);
             let part = self.part(a).filter(|_| self.b.func.ty(a).scalar() == self.b.func.ty(e).scalar());
-            let (Some(part), Turns::For(n)) = (part, &l.turns) else {
+            let (Some(part), Trip::Count(n)) = (part, &l.trip) else {
                 k += 1;
                 continue;
             };
-            let (mut at, mut turns, shape, from) = (part.at.clone(), part.turns.clone(), part.shape, part.from);
+            let (mut at, mut trip, shape, from) = (part.at.clone(), part.trip.clone(), part.shape, part.from);
             at.push(l.body.params[0]);
-            turns.push(*n);
+            trip.push(*n);
             l.lin_xs.remove(k);
             l.body.lin_params.remove(carried + k);
             let mut first = Vec::new();
@@ -194,7 +194,7 @@ impl Rows<'_> {
                 *index = sum;
             }
             if self.b.func.ty(e).rank() > 0 {
-                self.parts.insert(e, Row { at, turns, shape, from: None });
+                self.parts.insert(e, ArrayPart { at, trip, shape, from: None });
             } else {
                 first.push(Stmt {
                     outs: Vec::new(),
@@ -209,7 +209,7 @@ impl Rows<'_> {
 }
 
 /// The paths of all reads of `of` in a block. `None` unless all of them read scalars.
-pub(super) fn reads(f: &Function, body: &Block, of: Var) -> Option<Vec<Place>> {
+pub(super) fn reads(f: &Function, body: &Block, of: Var) -> Option<Vec<ReadPath>> {
     let copies = copies(body);
     let mut out = Vec::new();
     let mut work: Vec<(&Block, Vec<(usize, usize)>)> = vec![(body, Vec::new())];
@@ -226,7 +226,7 @@ pub(super) fn reads(f: &Function, body: &Block, of: Var) -> Option<Vec<Place>> {
                     if f.ty(*s.lin_outs.first()?).rank() > 0 {
                         return None;
                     }
-                    out.push(Place { steps: steps.clone(), stmt: k });
+                    out.push(ReadPath { steps: steps.clone(), stmt: k });
                 }
                 _ if read => return None,
                 _ => {}
@@ -240,7 +240,7 @@ pub(super) fn reads(f: &Function, body: &Block, of: Var) -> Option<Vec<Place>> {
 }
 
 /// The statement at a place.
-pub(super) fn at_place<'b>(body: &'b Block, place: &Place) -> &'b Stmt {
+pub(super) fn at_place<'b>(body: &'b Block, place: &ReadPath) -> &'b Stmt {
     let b = place.steps.iter().fold(body, |b, (k, n)| b.stmts[*k].op.blocks()[*n]);
     &b.stmts[place.stmt]
 }
@@ -258,7 +258,7 @@ pub(super) fn holds(b: &Block, to: Var) -> bool {
 }
 
 /// The position of the statement that continues the path at this depth, or reads.
-pub(super) fn next(place: &Place, depth: usize) -> usize {
+pub(super) fn next(place: &ReadPath, depth: usize) -> usize {
     place.steps.get(depth).map_or(place.stmt, |s| s.0)
 }
 
@@ -293,17 +293,17 @@ pub(super) fn dependents(f: &Function, b: &Block, k: usize) -> Option<HashSet<Va
 /// The loop of an operation, with its trip count, if it is stateless.
 pub(super) fn comprehension(op: &Op) -> Option<(&Loop, Var)> {
     match op {
-        Op::Loop(l) if l.init.is_empty() && l.lin_init.is_empty() => match l.turns {
-            Turns::For(n) => Some((l, n)),
-            Turns::While(_) => None,
+        Op::Loop(l) if l.init.is_empty() && l.lin_init.is_empty() => match l.trip {
+            Trip::Count(n) => Some((l, n)),
+            Trip::While(_) => None,
         },
         _ => None,
     }
 }
 
 /// Follows the path of a read. Succeeds if the subscripts and all loop bounds are affine in the indices.
-pub(super) fn site(f: &Function, nest: &Stmt, place: Place, literals: &Forms) -> Option<Site> {
-    let mut w = Walk { f, forms: literals.clone(), inside: HashSet::new(), axes: Vec::new() };
+pub(super) fn site(f: &Function, nest: &Stmt, place: ReadPath, literals: &Forms) -> Option<ReadSite> {
+    let mut w = PathWalk { f, forms: literals.clone(), inside: HashSet::new(), axes: Vec::new() };
     let mut b = w.enter(nest, 0)?;
     for (depth, (k, n)) in place.steps.iter().enumerate() {
         w.block(b, next(&place, depth))?;
@@ -313,24 +313,23 @@ pub(super) fn site(f: &Function, nest: &Stmt, place: Place, literals: &Forms) ->
     let Op::Index { at, shape, .. } = &b.stmts[place.stmt].op else { return None };
     let extents = match shape {
         Some(s) => match w.forms.shape(*s) {
-            Some(dims) if dims.iter().all(|d| w.fixed(d)) => Extents::Turns(dims),
+            Some(dims) if dims.iter().all(|d| w.fixed(d)) => Extents::Trip(dims),
             Some(_) => return None,
             None if w.inside.contains(s) => return None,
             None => Extents::Of(*s),
         },
         // The loops run over the entire array, so its extents are their trip counts.
         None => {
-            let turns = at
-                .iter()
-                .map(|v| w.axes.iter().find(|a| a.index == *v).map(|a| a.turns.clone()).filter(|t| w.fixed(t)));
-            Extents::Turns(turns.collect::<Option<Vec<_>>>()?)
+            let trip =
+                at.iter().map(|v| w.axes.iter().find(|a| a.index == *v).map(|a| a.trip.clone()).filter(|t| w.fixed(t)));
+            Extents::Trip(trip.collect::<Option<Vec<_>>>()?)
         }
     };
     let at = at.iter().map(|v| w.known(*v)).collect::<Option<Vec<_>>>()?;
-    Some(Site { place, axes: w.axes, at, extents })
+    Some(ReadSite { place, axes: w.axes, at, extents })
 }
 
-struct Walk<'a> {
+struct PathWalk<'a> {
     f: &'a Function,
     forms: Forms,
     /// Variables bound in the nest.
@@ -338,7 +337,7 @@ struct Walk<'a> {
     axes: Vec<Axis>,
 }
 
-impl Walk<'_> {
+impl PathWalk<'_> {
     /// The form of an Int, if it depends only on indices and values from outside of the nest.
     fn known(&self, v: Var) -> Option<Affine> {
         let form = self.forms.of(v);
@@ -354,9 +353,9 @@ impl Walk<'_> {
         let b: &Block = match &s.op {
             Op::If(..) => s.op.blocks().into_iter().nth(n)?,
             op => {
-                let (l, turns) = comprehension(op)?;
-                let turns = self.known(turns)?;
-                self.axes.push(Axis { index: *l.body.params.first()?, turns });
+                let (l, trip) = comprehension(op)?;
+                let trip = self.known(trip)?;
+                self.axes.push(Axis { index: *l.body.params.first()?, trip });
                 &l.body
             }
         };

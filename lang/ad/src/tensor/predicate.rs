@@ -128,7 +128,7 @@ impl Narrow {
 
     fn compared(&mut self, op: Cmp, a: &Affine, b: &Affine, sum: &Sum, out: &mut Vec<Atom>, depth: u32) -> Option<()> {
         let d = a.plus(-1, b)?;
-        let Some((v, k)) = self.special(&d, sum) else { return self.plain(op, &d, sum, out) };
+        let Some((v, k)) = self.nonlinear_term(&d, sum) else { return self.plain(op, &d, sum, out) };
         // Compares v with -k·rest instead of k·v + rest with 0 (k is 1 or -1).
         let (op, c) = (if k < 0 { turned(op) } else { op }, d.without(v).times(-k)?);
         let Some(Op::Bin(of, x, y)) = self.defs.get(&v).cloned() else { return None };
@@ -145,7 +145,7 @@ impl Narrow {
     }
 
     /// A remainder, quotient, minimum or maximum in a form, with its factor; those that depend on the index come first.
-    fn special(&self, d: &Affine, sum: &Sum) -> Option<(Var, i64)> {
+    fn nonlinear_term(&self, d: &Affine, sum: &Sum) -> Option<(Var, i64)> {
         let of_index = |v: Var| match self.defs.get(&v) {
             Some(Op::Bin(Bin::Rem | Bin::IntDiv | Bin::Min | Bin::Max, x, y)) => {
                 Some([x, y].into_iter().any(|x| self.forms.of(*x).factor(sum.index) != 0))

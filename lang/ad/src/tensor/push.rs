@@ -1,4 +1,4 @@
-//! Arrays of brackets are not materialised if only elements of them are read (the paper's β-rule of `gen`): the
+//! Zeros of brackets are not materialised if only elements of them are read (the paper's β-rule of `gen`): the
 //! element `(⊞ i j. [p] x[i])[e, e']` is `[p] x[i]` at `i = e`, `j = e'`. So a matrix that is zero off its diagonal
 //! costs no more in a sum than its diagonal, and its cotangent is not a matrix.
 //!
@@ -7,8 +7,8 @@
 //! before J, and before sums are narrowed.
 
 use super::affine::{Affine, Forms};
-use super::view::{View, candidates};
-use adl_ir::{Block, Builder, Cmp, Function, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use super::bracket_array::{BracketArray, candidates};
+use adl_ir::{Block, Builder, Cmp, Function, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::{Bin, Prim};
 use std::collections::{HashMap, HashSet};
 
@@ -21,7 +21,7 @@ pub(crate) fn pushed(src: &Function) -> Option<Function> {
     let mut done: HashSet<Var> = HashSet::new();
     for _ in 0..MOST {
         let f = now.as_ref().unwrap_or(src);
-        let views: Vec<View> = candidates(f).into_iter().filter(|v| !done.contains(&v.array)).collect();
+        let views: Vec<BracketArray> = candidates(f).into_iter().filter(|v| !done.contains(&v.array)).collect();
         let Some((view, made)) = views.into_iter().find_map(|v| Some((v.array, v.pushed(f)?))) else { break };
         done.insert(view);
         now = Some(made);
@@ -31,14 +31,14 @@ pub(crate) fn pushed(src: &Function) -> Option<Function> {
 
 /// A part of the array: the index for each fixed axis, and for each remaining axis the offset added to positions.
 #[derive(Clone)]
-struct Part {
+struct PushedPart {
     fixed: Vec<Option<Var>>,
     open: Vec<(usize, Option<Var>)>,
 }
 
 /// One attempt to rewrite a function.
-struct Push<'a> {
-    view: &'a View,
+struct Pusher<'a> {
+    view: &'a BracketArray,
     b: Builder,
     forms: Forms,
     /// The enclosing loops, with their trip counts.
@@ -50,7 +50,7 @@ struct Push<'a> {
     facts: Vec<Affine>,
     /// Literals that are false.
     never: HashSet<Var>,
-    parts: HashMap<Var, Part>,
+    parts: HashMap<Var, PushedPart>,
     /// Renaming of variables.
     names: HashMap<Var, Var>,
     /// The number of enclosing `while` loops, and the loop depth of the array.
@@ -64,13 +64,14 @@ struct Push<'a> {
     found: Option<Var>,
 }
 
-impl View {
+impl BracketArray {
     fn pushed(&self, f: &Function) -> Option<Function> {
         let mut whole = HashSet::new();
         for _ in 0..MOST {
-            let all = Part { fixed: vec![None; self.rank()], open: (0..self.rank()).map(|k| (k, None)).collect() };
+            let all =
+                PushedPart { fixed: vec![None; self.rank()], open: (0..self.rank()).map(|k| (k, None)).collect() };
             let parts = HashMap::from([(self.array, all)]);
-            let mut p = Push {
+            let mut p = Pusher {
                 view: self,
                 b: Builder::on(f.clone()),
                 forms: Forms::literals(&f.body),
@@ -103,7 +104,7 @@ impl View {
     }
 }
 
-impl Push<'_> {
+impl Pusher<'_> {
     fn stmts(&mut self, stmts: &[Stmt]) -> Option<Vec<Stmt>> {
         let mut out = Vec::new();
         for s in stmts {
@@ -149,7 +150,7 @@ impl Push<'_> {
                 let mut cut = part(a)?;
                 let axis = cut.open.first()?.0;
                 let (lo_form, hi_form) = (self.forms.of(*lo), self.forms.of(*hi));
-                let n = self.forms.of(self.view.turns(axis)?);
+                let n = self.forms.of(self.view.trip(axis)?);
                 let inside = cut.open[0].1.is_none()
                     && self.not_negative(&lo_form)
                     && self.not_negative(&hi_form.plus(-1, &lo_form)?)
@@ -161,7 +162,7 @@ impl Push<'_> {
             }
             Op::Dim(a, k) if self.parts.contains_key(a) => {
                 let (axis, start) = *part(a)?.open.get(*k as usize)?;
-                let n = self.view.turns(axis).filter(|_| {
+                let n = self.view.trip(axis).filter(|_| {
                     start.is_none() && self.parts[a].fixed.iter().all(Option::is_none) && *a == self.view.array
                 })?;
                 self.names.insert(s.outs[0], n);
@@ -234,13 +235,13 @@ impl Push<'_> {
         let mut l = l.clone();
         let mut first = Vec::new();
         let index = *l.body.params.first()?;
-        let turns = match l.turns {
-            Turns::For(n) => Some(self.forms.of(n)),
-            Turns::While(_) => None,
+        let trip = match l.trip {
+            Trip::Count(n) => Some(self.forms.of(n)),
+            Trip::While(_) => None,
         };
         let depth = self.axes.len();
-        self.whiles += usize::from(turns.is_none());
-        self.axes.extend(turns.map(|n| (index, n)));
+        self.whiles += usize::from(trip.is_none());
+        self.axes.extend(trip.map(|n| (index, n)));
         let mut k = 0;
         while k < l.xs.len() {
             let Some(part) = self.parts.get(&l.xs[k]).cloned() else {
@@ -267,13 +268,13 @@ impl Push<'_> {
     }
 
     /// The part at further indices, if these are provably within bounds.
-    fn indexed(&mut self, part: Part, at: &[Var], out: &mut Vec<Stmt>) -> Option<Part> {
+    fn indexed(&mut self, part: PushedPart, at: &[Var], out: &mut Vec<Stmt>) -> Option<PushedPart> {
         for (i, (axis, start)) in at.iter().zip(&part.open) {
             let mut form = self.forms.of(*i);
             if let Some(start) = start {
                 form = form.plus(1, &self.forms.of(*start))?;
             }
-            let n = self.forms.of(self.view.turns(*axis)?);
+            let n = self.forms.of(self.view.trip(*axis)?);
             let last = n.plus(-1, &form)?.plus(-1, &Affine::constant(1))?;
             if !self.not_negative(&form) || !self.not_negative(&last) {
                 return None;
@@ -282,7 +283,7 @@ impl Push<'_> {
         self.fix(part, at, out)
     }
 
-    fn fix(&mut self, mut part: Part, at: &[Var], out: &mut Vec<Stmt>) -> Option<Part> {
+    fn fix(&mut self, mut part: PushedPart, at: &[Var], out: &mut Vec<Stmt>) -> Option<PushedPart> {
         for i in at {
             let (axis, start) = *part.open.first()?;
             part.open.remove(0);
@@ -306,7 +307,7 @@ impl Push<'_> {
     }
 
     /// Binds a variable to a part: computes the number, or records a row to be read later.
-    fn bind(&mut self, v: Var, part: Part, out: &mut Vec<Stmt>) -> Option<()> {
+    fn bind(&mut self, v: Var, part: PushedPart, out: &mut Vec<Stmt>) -> Option<()> {
         if part.open.is_empty() {
             let at = part.fixed.into_iter().collect::<Option<Vec<_>>>()?;
             if self.view.arithmetic && !self.once(&at) {
@@ -334,12 +335,12 @@ impl Push<'_> {
     }
 
     /// Emits a row that is read as a whole.
-    fn row(&mut self, v: Var, part: Part, out: &mut Vec<Stmt>) -> Option<()> {
+    fn row(&mut self, v: Var, part: PushedPart, out: &mut Vec<Stmt>) -> Option<()> {
         let [(axis, None)] = part.open[..] else { return None };
         if self.view.arithmetic {
             return None;
         }
-        let n = self.view.turns(axis)?;
+        let n = self.view.trip(axis)?;
         let (index, trips) = (self.b.func.fresh(Ty::I64, false), self.b.func.fresh(Ty::I64, false));
         let at = (0..self.view.rank())
             .map(|k| if k == axis { Some(index) } else { part.fixed[k] })
@@ -348,7 +349,7 @@ impl Push<'_> {
         let elem = self.element(&at, &mut stmts);
         let body = Block { params: vec![index], stmts, results: vec![elem], ..Block::default() };
         let l = Loop {
-            turns: Turns::For(n),
+            trip: Trip::Count(n),
             reverse: false,
             init: Vec::new(),
             lin_init: Vec::new(),
@@ -404,10 +405,11 @@ impl Push<'_> {
 
     /// Whether a form is not negative for all values of the enclosing loop indices, given the enclosing branches.
     fn not_negative(&self, a: &Affine) -> bool {
-        self.always(a) || self.facts.iter().any(|f| a.plus(-1, f).is_some_and(|rest| self.always(&rest)))
+        self.holds_everywhere(a)
+            || self.facts.iter().any(|f| a.plus(-1, f).is_some_and(|rest| self.holds_everywhere(&rest)))
     }
 
-    fn always(&self, a: &Affine) -> bool {
+    fn holds_everywhere(&self, a: &Affine) -> bool {
         let mut a = a.clone();
         for (i, n) in self.axes.iter().rev() {
             let least = if a.factor(*i) < 0 { n.plus(-1, &Affine::constant(1)) } else { Some(Affine::constant(0)) };

@@ -1,12 +1,12 @@
 //! Solves predicates: equalities eliminate sums, inequalities narrow them (§2.2, §4.3 of the paper).
 
 use super::affine::Affine;
-use super::path::{Extents, Site};
+use super::path::{Extents, ReadSite};
 use adl_ir::{Builder, Ty, Var};
 use std::collections::HashSet;
 
 /// An index determined by others.
-pub(super) enum Known {
+pub(super) enum IndexValue {
     /// Equal to this form.
     Is(Affine),
     /// Equal to this form divided by a number, where it is divisible.
@@ -26,7 +26,7 @@ pub(super) struct Solution {
     /// The position in the array.
     pub(super) h: Vec<Var>,
     /// Indices determined by the position and the remaining sums.
-    pub(super) known: Vec<(Var, Known)>,
+    pub(super) known: Vec<(Var, IndexValue)>,
     /// The remaining sums, from the outermost inwards.
     pub(super) sums: Vec<Sum>,
     /// Forms that are 0 wherever a term contributes.
@@ -36,7 +36,7 @@ pub(super) struct Solution {
 }
 
 /// Solves for the positions at which a site reads.
-pub(super) fn solve(b: &mut Builder, site: &Site) -> Option<Solution> {
+pub(super) fn solve(b: &mut Builder, site: &ReadSite) -> Option<Solution> {
     let h: Vec<Var> = site.at.iter().map(|_| b.func.fresh(Ty::I64, false)).collect();
     let mut s = Solution { h: h.clone(), known: Vec::new(), sums: Vec::new(), equal: Vec::new(), positive: Vec::new() };
     let mut left: Vec<(Var, &Affine)> = h.iter().copied().zip(&site.at).collect();
@@ -50,24 +50,24 @@ pub(super) fn solve(b: &mut Builder, site: &Site) -> Option<Solution> {
     for axis in &site.axes {
         if let Some((_, k)) = s.known.iter().find(|(v, _)| *v == axis.index) {
             let value = match k {
-                Known::Is(a) => a.clone(),
-                Known::Part(..) => Affine::var(axis.index),
+                IndexValue::Is(a) => a.clone(),
+                IndexValue::Part(..) => Affine::var(axis.index),
             };
-            let last = s.substituted(&axis.turns)?.plus(-1, &Affine::constant(1))?;
+            let last = s.substituted(&axis.trip)?.plus(-1, &Affine::constant(1))?;
             conditions.push(value.clone());
             conditions.push(last.plus(-1, &value)?);
         }
     }
     s.bounds(site, &mut conditions)?;
-    conditions.retain(|c| !always(c, &s.h, &site.extents));
+    conditions.retain(|c| !holds_everywhere(c, &s.h, &site.extents));
     s.positive = conditions;
     Some(s)
 }
 
 /// Whether a condition holds for any position, since positions are not negative and are below the extents.
-fn always(c: &Affine, h: &[Var], extents: &Extents) -> bool {
+fn holds_everywhere(c: &Affine, h: &[Var], extents: &Extents) -> bool {
     let mut c = c.clone();
-    if let Extents::Turns(extents) = extents {
+    if let Extents::Trip(extents) = extents {
         for (v, n) in h.iter().zip(extents).filter(|(v, _)| c.factor(**v) < 0).collect::<Vec<_>>() {
             let Some(least) = n.plus(-1, &Affine::constant(1)).and_then(|last| c.with(*v, &last)) else { return false };
             c = least;
@@ -80,7 +80,7 @@ impl Solution {
     fn substituted(&self, a: &Affine) -> Option<Affine> {
         let mut a = a.clone();
         for (v, k) in &self.known {
-            if let Known::Is(is) = k {
+            if let IndexValue::Is(is) = k {
                 a = a.with(*v, is)?;
             }
         }
@@ -88,13 +88,13 @@ impl Solution {
     }
 
     /// Whether an equation has an undetermined index with factor 1 or -1.
-    fn determines(&self, site: &Site, at: &Affine) -> bool {
+    fn determines(&self, site: &ReadSite, at: &Affine) -> bool {
         let open = |v: Var| !self.known.iter().any(|(k, _)| *k == v);
         self.substituted(at).is_some_and(|at| site.axes.iter().any(|a| open(a.index) && at.factor(a.index).abs() == 1))
     }
 
     /// Uses `h = at` to determine an index, the outermost possible one.
-    fn equation(&mut self, site: &Site, h: Var, at: &Affine) -> Option<()> {
+    fn equation(&mut self, site: &ReadSite, h: Var, at: &Affine) -> Option<()> {
         let at = self.substituted(at)?;
         let open = |v: Var| !self.known.iter().any(|(k, _)| *k == v);
         let mut free = site.axes.iter().map(|a| a.index).filter(|v| open(*v) && at.factor(*v) != 0);
@@ -103,18 +103,18 @@ impl Solution {
         if let Some(v) = unit {
             let is = position.plus(-1, &at.without(v))?.times(at.factor(v))?;
             for (_, k) in &mut self.known {
-                if let Known::Is(a) = k {
+                if let IndexValue::Is(a) = k {
                     *a = a.with(v, &is)?;
                 }
             }
-            self.known.push((v, Known::Is(is)));
+            self.known.push((v, IndexValue::Is(is)));
         } else if let Some(v) = free.next() {
             let rest = position.plus(-1, &at.without(v))?;
             let indices: HashSet<Var> = site.axes.iter().map(|a| a.index).collect();
             if !rest.all(&|v| !indices.contains(&v)) {
                 return None;
             }
-            self.known.push((v, Known::Part(rest, at.factor(v))));
+            self.known.push((v, IndexValue::Part(rest, at.factor(v))));
         } else {
             self.equal.push(position.plus(-1, &at)?);
         }
@@ -122,14 +122,14 @@ impl Solution {
     }
 
     /// Gives each remaining sum the bounds that follow once the sums around it are fixed.
-    fn bounds(&mut self, site: &Site, conditions: &mut Vec<Affine>) -> Option<()> {
+    fn bounds(&mut self, site: &ReadSite, conditions: &mut Vec<Affine>) -> Option<()> {
         let left: Vec<Var> =
             site.axes.iter().map(|a| a.index).filter(|v| !self.known.iter().any(|(k, _)| k == v)).collect();
         for (n, index) in left.iter().enumerate() {
             let settled = |v: Var| !left[n..].contains(&v);
             let axis = site.axes.iter().find(|a| a.index == *index)?;
             conditions
-                .push(self.substituted(&axis.turns)?.plus(-1, &Affine::constant(1))?.plus(-1, &Affine::var(*index))?);
+                .push(self.substituted(&axis.trip)?.plus(-1, &Affine::constant(1))?.plus(-1, &Affine::var(*index))?);
             let mut sum = Sum { index: *index, from: Vec::new(), to: Vec::new() };
             conditions.retain(|c| {
                 let (k, rest) = (c.factor(*index), c.without(*index));

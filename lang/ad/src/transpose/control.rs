@@ -2,14 +2,14 @@
 
 use super::T;
 use crate::explicit::captured_by;
-use adl_ir::{Block, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_specialise::Unsupported;
 use std::collections::HashMap;
 
 impl T<'_> {
     pub(crate) fn branches(&mut self, s: &Stmt) -> Result<(), Unsupported> {
         let read: Vec<Var> = captured_by(&self.b.func, &s.op).into_iter().collect();
-        let cts: Vec<Var> = s.lin_outs.iter().map(|o| self.finished(*o)).collect();
+        let cts: Vec<Var> = s.lin_outs.iter().map(|o| self.final_cotangent(*o)).collect();
         let mut arms = Vec::new();
         for arm in s.op.blocks() {
             arms.push(self.arm(arm, &read, &cts)?);
@@ -31,7 +31,7 @@ impl T<'_> {
         self.b.open();
         self.b.adopt(&arm.params, &[]);
         self.block(arm, cts)?;
-        let results = read.iter().map(|v| self.finished(*v)).collect();
+        let results = read.iter().map(|v| self.final_cotangent(*v)).collect();
         self.cts = saved;
         Ok(self.b.close(Vec::new(), results))
     }
@@ -79,14 +79,14 @@ impl T<'_> {
             false => self.ad.decide(
                 s.span,
                 "loop",
-                "backwards, a turn at a time",
-                "each turn needs what the one before it carried",
+                "backwards, one iteration at a time",
+                "each iteration needs what the one before it carried",
             ),
         }
         let (sums, accs): (Vec<Var>, Vec<Var>) =
             read.into_iter().partition(|v| independent && self.b.ty(*v).rank() == 0 && self.b.ty(*v).is_real());
         let k = l.lin_init.len();
-        let carry_cts: Vec<Var> = s.lin_outs[..k].iter().map(|o| self.finished(*o)).collect();
+        let carry_cts: Vec<Var> = s.lin_outs[..k].iter().map(|o| self.final_cotangent(*o)).collect();
         let out_cts: Vec<Option<Var>> = s.lin_outs[k..]
             .iter()
             .map(|o| {
@@ -97,7 +97,7 @@ impl T<'_> {
         let acc_init: Vec<Var> = accs.iter().map(|v| self.accumulator(*v)).collect();
         let lin_xs: Vec<Var> =
             out_cts.iter().zip(&l.lin_outs).filter(|(_, o)| **o != Out::Sum).filter_map(|(c, _)| *c).collect();
-        let body = self.turn(l, &sums, &accs, &out_cts)?;
+        let body = self.iteration(l, &sums, &accs, &out_cts)?;
         let elems = &l.lin_xs;
         let boxed = |v: &Var| {
             if self.b.ty(*v).rank() == 1 && !self.b.ty(*v).scalar().is_flat() { Out::Boxed } else { Out::Collect }
@@ -105,7 +105,7 @@ impl T<'_> {
         let lin_outs: Vec<Out> = elems.iter().map(boxed).chain(sums.iter().map(|_| Out::Sum)).collect();
         let tys: Vec<Ty> = l.lin_init.iter().chain(&accs).chain(elems).chain(&sums).map(|v| self.b.ty(*v)).collect();
         let made = Loop {
-            turns: l.turns.clone(),
+            trip: l.trip.clone(),
             reverse: !l.reverse,
             init: Vec::new(),
             lin_init: [carry_cts, acc_init].concat(),
@@ -116,7 +116,7 @@ impl T<'_> {
             body,
         };
         debug_assert!(
-            l.init.is_empty() && matches!(made.turns, Turns::For(_)),
+            l.init.is_empty() && matches!(made.trip, Trip::Count(_)),
             "a linear loop carries nothing non-linear"
         );
         let (_, results) = self.b.emit(Op::Loop(Box::new(made)), &[Ty::I64], &tys);
@@ -141,7 +141,13 @@ impl T<'_> {
     }
 
     /// One iteration in reverse.
-    fn turn(&mut self, l: &Loop, sums: &[Var], accs: &[Var], out_cts: &[Option<Var>]) -> Result<Block, Unsupported> {
+    fn iteration(
+        &mut self,
+        l: &Loop,
+        sums: &[Var],
+        accs: &[Var],
+        out_cts: &[Option<Var>],
+    ) -> Result<Block, Unsupported> {
         let k = l.lin_init.len();
         let saved = std::mem::take(&mut self.cts);
         self.b.open();
@@ -173,16 +179,16 @@ impl T<'_> {
             });
         }
         self.b.adopt(&l.body.params, &lin_params);
-        self.turn_block(&l.body, &cts)?;
-        let mut results: Vec<Var> = l.body.lin_params[..k].iter().map(|v| self.finished(*v)).collect();
-        results.extend(accs.iter().map(|v| self.finished(*v)).collect::<Vec<_>>());
-        results.extend(l.body.lin_params[k..].iter().chain(sums).map(|v| self.finished(*v)).collect::<Vec<_>>());
+        self.block_with_missing(&l.body, &cts)?;
+        let mut results: Vec<Var> = l.body.lin_params[..k].iter().map(|v| self.final_cotangent(*v)).collect();
+        results.extend(accs.iter().map(|v| self.final_cotangent(*v)).collect::<Vec<_>>());
+        results.extend(l.body.lin_params[k..].iter().chain(sums).map(|v| self.final_cotangent(*v)).collect::<Vec<_>>());
         self.cts = saved;
         Ok(self.b.close(Vec::new(), results))
     }
 
     /// Like [`T::block`], for results some of which have no cotangent.
-    fn turn_block(&mut self, b: &Block, cts: &[Option<Var>]) -> Result<(), Unsupported> {
+    fn block_with_missing(&mut self, b: &Block, cts: &[Option<Var>]) -> Result<(), Unsupported> {
         let known: Vec<(Var, Var)> = b.lin_results.iter().zip(cts).filter_map(|(r, c)| c.map(|c| (*r, c))).collect();
         let part = Block { lin_results: known.iter().map(|(r, _)| *r).collect(), ..b.clone() };
         let cts: Vec<Var> = known.iter().map(|(_, c)| *c).collect();

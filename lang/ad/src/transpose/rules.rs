@@ -33,32 +33,32 @@ impl T<'_> {
                 self.added(*acc, *v, Op::Gather { a: ct, at: *at, shape: *shape }, ct)
             }
             Op::IndexSet { acc, at, v, shape } => self.replaced(*acc, at, *v, *shape, ct),
-            Op::Reverse(a) => self.pass(*a, Op::Reverse(ct)),
+            Op::Reverse(a) => self.add_result(*a, Op::Reverse(ct)),
             Op::Rotate { n, a } => self.rotated(*n, *a, ct),
             Op::Concat { a, b, len, shape } => self.parts(*a, *b, *len, *shape, ct),
             Op::Reshape { a, to, from } => {
-                self.pass(*a, Op::Reshape { a: ct, to: from.unwrap_or(*to), from: Some(*to) })
+                self.add_result(*a, Op::Reshape { a: ct, to: from.unwrap_or(*to), from: Some(*to) })
             }
-            Op::Transpose(a) => self.pass(*a, Op::Transpose(ct)),
+            Op::Transpose(a) => self.add_result(*a, Op::Transpose(ct)),
             Op::Replicate { n, a } => self.summed(*a, *n, ct),
-            Op::Sum { a, n: Some(n) } => self.pass(*a, Op::Replicate { n: *n, a: ct }),
-            Op::Spread { a, shape } => self.pass(*a, Op::Total { a: ct, shape: Some(*shape) }),
-            Op::Total { a, shape: Some(shape) } => self.pass(*a, Op::Spread { a: ct, shape: *shape }),
-            Op::Sum { n: None, .. } | Op::Total { shape: None, .. } => return no_shape(s),
-            Op::Stack { elems, shape } => self.stacked(elems, *shape, ct),
-            Op::Cumsum { a, reverse } => self.pass(*a, Op::Cumsum { a: ct, reverse: !reverse }),
-            Op::Con { data, tag, fields } => self.rebuilt(fields, *data, *tag, ct),
+            Op::Sum { a, n: Some(n) } => self.add_result(*a, Op::Replicate { n: *n, a: ct }),
+            Op::Broadcast { a, shape } => self.add_result(*a, Op::SumAll { a: ct, shape: Some(*shape) }),
+            Op::SumAll { a, shape: Some(shape) } => self.add_result(*a, Op::Broadcast { a: ct, shape: *shape }),
+            Op::Sum { n: None, .. } | Op::SumAll { shape: None, .. } => return no_shape(s),
+            Op::ArrayLit { elems, shape } => self.stacked(elems, *shape, ct),
+            Op::Cumsum { a, reverse } => self.add_result(*a, Op::Cumsum { a: ct, reverse: !reverse }),
+            Op::Construct { data, tag, fields } => self.rebuilt(fields, *data, *tag, ct),
             Op::Dot(a, b) => self.dotted(*a, *b, ct),
             Op::MatMul(a, b) => self.matmul(*a, *b, ct),
-            Op::Outer(a, b) if self.b.func.linear(*b) => self.pass(*b, Op::MatMul(*a, ct)),
-            Op::Outer(a, b) => self.pass(*a, Op::MatMul(ct, *b)),
+            Op::Outer(a, b) if self.b.func.linear(*b) => self.add_result(*b, Op::MatMul(*a, ct)),
+            Op::Outer(a, b) => self.add_result(*a, Op::MatMul(ct, *b)),
             Op::Lit(_)
             | Op::Cmp(..)
             | Op::Not(_)
             | Op::Prim(..)
             | Op::Dim(..)
             | Op::Shape(_)
-            | Op::Count(_)
+            | Op::Size(_)
             | Op::Nonzero(_)
             | Op::Zeros(_)
             | Op::Contract(_)
@@ -68,7 +68,7 @@ impl T<'_> {
             }
             Op::Drop(_)
             | Op::Dup(_)
-            | Op::Fields { .. }
+            | Op::Destruct { .. }
             | Op::If(..)
             | Op::Switch(..)
             | Op::Loop(_)
@@ -117,37 +117,37 @@ impl T<'_> {
 
     /// An update `acc` with `v` added somewhere: `part` reads the cotangent at that position.
     fn added(&mut self, acc: Var, v: Var, part: Op, ct: Var) {
-        self.pass(v, part);
+        self.add_result(v, part);
         self.add(acc, ct);
     }
 
     fn replaced(&mut self, acc: Var, at: &[Var], v: Var, shape: Option<Var>, ct: Var) {
-        self.pass(v, Op::Index { a: ct, at: at.to_vec(), shape });
+        self.add_result(v, Op::Index { a: ct, at: at.to_vec(), shape });
         let ty = self.b.ty(v);
         let zero = self.zero(ty);
-        self.pass(acc, Op::IndexSet { acc: ct, at: at.to_vec(), v: zero, shape });
+        self.add_result(acc, Op::IndexSet { acc: ct, at: at.to_vec(), v: zero, shape });
     }
 
     fn rotated(&mut self, n: Var, a: Var, ct: Var) {
         let back = self.b.un(Un::Neg, n);
-        self.pass(a, Op::Rotate { n: back, a: ct });
+        self.add_result(a, Op::Rotate { n: back, a: ct });
     }
 
     fn stacked(&mut self, elems: &[Var], shape: Option<Var>, ct: Var) {
         for (k, e) in elems.iter().enumerate() {
             let at = self.b.int(k as i64);
-            self.pass(*e, Op::Index { a: ct, at: vec![at], shape });
+            self.add_result(*e, Op::Index { a: ct, at: vec![at], shape });
         }
     }
 
     fn dotted(&mut self, a: Var, b: Var, ct: Var) {
         let (c, x) = self.ordered(a, b);
-        let part = self.b.bin(Bin::Scale, c, ct);
+        let part = self.b.bin(Bin::ScaleTangent, c, ct);
         self.add(x, part);
     }
 
     /// Adds the result of an operation to the cotangent of `v`, which has the same type.
-    fn pass(&mut self, v: Var, op: Op) {
+    fn add_result(&mut self, v: Var, op: Op) {
         let ty = self.b.ty(v);
         let product = match op {
             Op::MatMul(x, y) if [x, y].into_iter().all(|v| self.b.ty(v).rank() > 1) => Some((x, y, false)),
@@ -162,7 +162,7 @@ impl T<'_> {
     /// moved into the product, which saves most of its multiplications.
     fn summed(&mut self, a: Var, n: Var, ct: Var) {
         let Some((x, y, negative)) = self.products.get(&ct).copied() else {
-            return self.pass(a, Op::Sum { a: ct, n: Some(n) });
+            return self.add_result(a, Op::Sum { a: ct, n: Some(n) });
         };
         let (linear, row, ty) = (self.b.func.linear(x), self.b.ty(x).elem(), self.b.ty(a));
         let sum = if linear {
@@ -191,10 +191,10 @@ impl T<'_> {
     fn scaled(&mut self, c: Var, a: Var, ct: Var) {
         let (wide, narrow) = (self.b.ty(c).rank(), self.b.ty(a).rank());
         if wide == narrow || narrow > 0 {
-            let part = self.b.bin(Bin::Scale, c, ct);
+            let part = self.b.bin(Bin::ScaleTangent, c, ct);
             self.add(a, part);
         } else {
-            self.pass(a, Op::Dot(c, ct));
+            self.add_result(a, Op::Dot(c, ct));
         }
     }
 
@@ -202,13 +202,13 @@ impl T<'_> {
         let (Some(len), Some(shape)) = (len, shape) else { return };
         let zero = self.b.int(0);
         let end = self.b.one(Op::Index { a: shape, at: vec![zero], shape: None }, Ty::I64);
-        self.pass(a, Op::Slice { a: ct, lo: zero, hi: len, shape: Some(shape) });
-        self.pass(b, Op::Slice { a: ct, lo: len, hi: end, shape: Some(shape) });
+        self.add_result(a, Op::Slice { a: ct, lo: zero, hi: len, shape: Some(shape) });
+        self.add_result(b, Op::Slice { a: ct, lo: len, hi: end, shape: Some(shape) });
     }
 
     fn rebuilt(&mut self, fields: &[Var], data: adl_ir::DataId, tag: u32, ct: Var) {
         let tys: Vec<Ty> = fields.iter().map(|v| self.b.ty(*v)).collect();
-        let (_, parts) = self.b.emit(Op::Fields { a: ct, data, tag }, &[], &tys);
+        let (_, parts) = self.b.emit(Op::Destruct { a: ct, data, tag }, &[], &tys);
         for (v, c) in fields.iter().zip(parts) {
             self.add(*v, c);
         }
@@ -220,23 +220,23 @@ impl T<'_> {
         let (ra, rb) = (self.b.ty(a).rank(), self.b.ty(b).rank());
         if self.b.func.linear(b) {
             match (ra, rb) {
-                (2, 1) => self.pass(b, Op::MatMul(ct, a)),
+                (2, 1) => self.add_result(b, Op::MatMul(ct, a)),
                 (2, _) => {
                     let ty = self.b.ty(a);
                     let t = self.b.one(Op::Transpose(a), ty);
-                    self.pass(b, Op::MatMul(t, ct));
+                    self.add_result(b, Op::MatMul(t, ct));
                 }
-                _ => self.pass(b, Op::Outer(a, ct)),
+                _ => self.add_result(b, Op::Outer(a, ct)),
             }
         } else {
             match (ra, rb) {
-                (2, 1) => self.pass(a, Op::Outer(ct, b)),
+                (2, 1) => self.add_result(a, Op::Outer(ct, b)),
                 (2, _) => {
                     let ty = self.b.ty(b);
                     let t = self.b.one(Op::Transpose(b), ty);
-                    self.pass(a, Op::MatMul(ct, t));
+                    self.add_result(a, Op::MatMul(ct, t));
                 }
-                _ => self.pass(a, Op::MatMul(b, ct)),
+                _ => self.add_result(a, Op::MatMul(b, ct)),
             }
         }
     }

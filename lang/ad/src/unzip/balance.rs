@@ -1,6 +1,6 @@
 //! Balances the linear half of a chain of branches.
 //!
-//! In a numbered nest (see [`super::arms`]) the linear half compares the number of the arm that ran at each level.
+//! In a numbered nest (see [`super::branches`]) the linear half compares the number of the arm that ran at each level.
 //! If a level does nothing else (`if … else if … else`), the arms of the chain are found by binary search instead,
 //! in fewer comparisons than the primal half needed conditions.
 
@@ -11,7 +11,7 @@ use std::collections::HashMap;
 pub(crate) type Arm = (Var, u32);
 
 /// An arm of a chain: its number (the first, if it has several), its code, and its origin.
-struct Leaf {
+struct ChainArm {
     first: i64,
     block: Block,
     arm: Arm,
@@ -19,7 +19,7 @@ struct Leaf {
 
 /// A numbered branch: the statement, the number of its last arm, the variable with the number, and the arm for all
 /// other numbers.
-struct Branch {
+struct NumberedBranch {
     stmt: Stmt,
     last: i64,
     which: Var,
@@ -68,17 +68,17 @@ impl Balancer<'_> {
     }
 
     /// The numbered branch at the end of these statements: a literal, a comparison with it, the branch.
-    fn branch(&self, stmts: &[Stmt]) -> Option<Branch> {
+    fn branch(&self, stmts: &[Stmt]) -> Option<NumberedBranch> {
         let [.., lit, cmp, stmt] = stmts else { return None };
         let (Op::Lit(Lit::I64(last)), Op::Cmp(c, which, _), Op::If(..)) = (&lit.op, &cmp.op, &stmt.op) else {
             return None;
         };
         self.keys.get(stmt.lin_outs.first()?)?;
-        Some(Branch { stmt: stmt.clone(), last: *last, which: *which, deep: usize::from(*c != Cmp::Lt) })
+        Some(NumberedBranch { stmt: stmt.clone(), last: *last, which: *which, deep: usize::from(*c != Cmp::Lt) })
     }
 
     /// The statements of a balanced chain.
-    fn chain(&mut self, top: Branch) -> Vec<Stmt> {
+    fn chain(&mut self, top: NumberedBranch) -> Vec<Stmt> {
         let (outs, span, which) = (top.stmt.lin_outs.clone(), top.stmt.span, top.which);
         let mut leaves = Vec::new();
         let mut next = Some(top);
@@ -86,13 +86,13 @@ impl Balancer<'_> {
             let key = b.stmt.lin_outs.first().and_then(|v| self.keys.get(v)).copied().unwrap_or(which);
             let Op::If(_, yes, no) = b.stmt.op else { break };
             let (deep, light) = if b.deep == 0 { (*yes, *no) } else { (*no, *yes) };
-            leaves.push(Leaf { first: b.last, block: light, arm: (key, 1 - b.deep as u32) });
+            leaves.push(ChainArm { first: b.last, block: light, arm: (key, 1 - b.deep as u32) });
             let inner = self
                 .branch(&deep.stmts)
                 .filter(|i| deep.stmts.len() == 3 && deep.lin_results == i.stmt.lin_outs && i.which == which);
             match inner {
                 Some(i) => next = Some(i),
-                None => leaves.push(Leaf { first: 0, block: deep, arm: (key, b.deep as u32) }),
+                None => leaves.push(ChainArm { first: 0, block: deep, arm: (key, b.deep as u32) }),
             }
         }
         leaves.iter_mut().for_each(|l| self.block(&mut l.block));
@@ -109,7 +109,7 @@ impl Balancer<'_> {
     }
 
     /// A block that selects the leaf with the number in `which` by binary search.
-    fn tree(&mut self, mut leaves: Vec<Leaf>, which: Var, tys: &[Ty], depth: u64) -> Block {
+    fn tree(&mut self, mut leaves: Vec<ChainArm>, which: Var, tys: &[Ty], depth: u64) -> Block {
         let right = leaves.split_off(leaves.len() / 2);
         if leaves.is_empty() {
             let Some(leaf) = right.into_iter().next() else { return Block::default() };

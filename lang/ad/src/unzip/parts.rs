@@ -1,7 +1,7 @@
 //! U of loops, calls and other statements with both linear and non-linear parts.
 
 use super::{Halves, U};
-use adl_ir::{Block, Cmp, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Cmp, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::Bin;
 use adl_specialise::Unsupported;
 use adl_syntax::span::Span;
@@ -27,7 +27,7 @@ impl U<'_> {
 
     /// The halves of a loop's body. The linear half may read values that the loop stores anyway, and scalars from
     /// outside of the loop.
-    fn turn(&mut self, body: &Block, kept: &dyn Fn(Var) -> bool) -> Result<Halves, Unsupported> {
+    fn iteration(&mut self, body: &Block, kept: &dyn Fn(Var) -> bool) -> Result<Halves, Unsupported> {
         let inside = bound_in(body);
         self.loops += 1;
         let halves = self.block(body, &|f, v| kept(v) || !inside.contains(&v) && f.ty(v).rank() == 0);
@@ -45,8 +45,8 @@ impl U<'_> {
             .zip(&l.body.results[l.init.len()..])
             .map(|(o, v)| (*o == Out::Collect).then_some(*v))
             .collect();
-        let mut halves = self.turn(&l.body, &|v| collected.contains(&Some(v)) || elems.contains(&v))?;
-        let number = u32::from(matches!(l.turns, Turns::While(_)));
+        let mut halves = self.iteration(&l.body, &|v| collected.contains(&Some(v)) || elems.contains(&v))?;
+        let number = u32::from(matches!(l.trip, Trip::While(_)));
         self.pack(s, (number, &l.body), &mut halves, |v| {
             v == index || elems.contains(&v) || collected.contains(&Some(v))
         });
@@ -56,11 +56,11 @@ impl U<'_> {
         let new_index = self.copy_of(index);
         let mut names = HashMap::from([(index, new_index)]);
         let (mut outs, mut kept, mut xs, mut elem_params) = (l.outs.clone(), Vec::new(), Vec::new(), Vec::new());
-        let (another, mut again) = (self.another(l), Vec::new());
+        let (continuation_conditions, mut again) = (self.continuation_conditions(l), Vec::new());
         for v in halves.needs.iter().filter(|v| inside.contains(v) && **v != index) {
             let elem = self.copy_of(*v);
             names.insert(*v, elem);
-            if another.contains(v) {
+            if continuation_conditions.contains(v) {
                 again.push(elem);
                 continue;
             }
@@ -89,7 +89,7 @@ impl U<'_> {
         crate::explicit::rename(&mut lin_body, &names);
         lin_body.params = [vec![new_index], elem_params].concat();
         let (trips, plain) = s.outs.split_last().map_or((index, &s.outs[..]), |(t, o)| (*t, o));
-        self.goes_on(&again, (new_index, trips), &mut lin_body, s.span);
+        self.recompute_conditions(&again, (new_index, trips), &mut lin_body, s.span);
         let made = Loop { lin_init: Vec::new(), lin_xs: Vec::new(), lin_outs: Vec::new(), outs, body, ..l.clone() };
         primal.stmts.push(Stmt {
             outs: [plain, &kept, &[trips]].concat(),
@@ -97,12 +97,12 @@ impl U<'_> {
             op: Op::Loop(Box::new(made)),
             span: s.span,
         });
-        let turns = match &l.turns {
-            Turns::For(n) => *n,
-            Turns::While(_) => trips,
+        let trip = match &l.trip {
+            Trip::Count(n) => *n,
+            Trip::While(_) => trips,
         };
         let lin_loop =
-            Loop { turns: Turns::For(turns), init: Vec::new(), xs, outs: Vec::new(), body: lin_body, ..l.clone() };
+            Loop { trip: Trip::Count(trip), init: Vec::new(), xs, outs: Vec::new(), body: lin_body, ..l.clone() };
         let unused = self.f.fresh(Ty::I64, false);
         linear.push(Stmt {
             outs: vec![unused],
@@ -115,8 +115,8 @@ impl U<'_> {
 
     /// The variables in a loop's body that are true exactly if another iteration follows: the Bool that the loop
     /// carries as its condition, and the values of which it is selected.
-    fn another(&self, l: &Loop) -> HashSet<Var> {
-        let Turns::While(c) = &l.turns else { return HashSet::new() };
+    fn continuation_conditions(&self, l: &Loop) -> HashSet<Var> {
+        let Trip::While(c) = &l.trip else { return HashSet::new() };
         let found = c.params.iter().position(|p| c.stmts.is_empty() && c.results[..] == [*p]);
         let Some(result) = found.and_then(|k| l.body.results.get(k)) else { return HashSet::new() };
         let mut out = HashSet::from([*result]);
@@ -130,7 +130,7 @@ impl U<'_> {
     }
 
     /// Recomputes these variables in the linear half from the iteration's index.
-    fn goes_on(&mut self, again: &[Var], (index, trips): (Var, Var), body: &mut Block, span: Span) {
+    fn recompute_conditions(&mut self, again: &[Var], (index, trips): (Var, Var), body: &mut Block, span: Span) {
         if again.is_empty() {
             return;
         }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 /// For each non-linear variable that the linear half reads, whether unzipping stores or recomputes it. (Literals
 /// are always recomputed.)
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub struct Plan {
+pub struct UnzipPlan {
     /// Recompute everything that can be recomputed.
     pub everything: bool,
     /// With `everything`: variables that are stored nevertheless.
@@ -20,21 +20,21 @@ pub struct Plan {
     pub recompute: BTreeSet<(FnId, Var)>,
 }
 
-impl Plan {
+impl UnzipPlan {
     /// Stores everything.
-    pub fn store_all() -> Plan {
-        Plan::default()
+    pub fn store_all() -> UnzipPlan {
+        UnzipPlan::default()
     }
 
     /// Recomputes everything; only arguments and carried values of loops are stored.
-    pub fn recompute_all() -> Plan {
-        Plan { everything: true, ..Plan::default() }
+    pub fn recompute_all() -> UnzipPlan {
+        UnzipPlan { everything: true, ..UnzipPlan::default() }
     }
 
     /// In the functions `within`, stores the variables in `store` and recomputes everything that can be computed
     /// from them.
-    pub fn storing(store: BTreeSet<(FnId, Var)>, within: BTreeSet<FnId>) -> Plan {
-        Plan { everything: true, store, within, ..Plan::default() }
+    pub fn storing(store: BTreeSet<(FnId, Var)>, within: BTreeSet<FnId>) -> UnzipPlan {
+        UnzipPlan { everything: true, store, within, ..UnzipPlan::default() }
     }
 
     /// Whether the results of a statement of `f` are recomputed. `parts`: the statement is control flow or a call
@@ -53,8 +53,8 @@ impl Plan {
 }
 
 /// The reason why the results of a statement are never recomputed, if there is one. `parts`: as in
-/// [`Plan::recomputes`].
-pub(super) fn fixed(s: &Stmt, parts: bool) -> Option<&'static str> {
+/// [`UnzipPlan::recomputes`].
+pub(super) fn never_recomputed(s: &Stmt, parts: bool) -> Option<&'static str> {
     match &s.op {
         Op::Loop(_) if parts => Some("a result of a loop, which runs once"),
         Op::Call { .. } if parts => Some("a result of a call, which runs once"),

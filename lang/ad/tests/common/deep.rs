@@ -2,7 +2,7 @@
 
 use super::Rng;
 use adl_ir::eval::{Arr, Val};
-use adl_ir::{Builder, Cmp, FnId, Lit, Loop, Op, Program, Turns, Ty, Var};
+use adl_ir::{Builder, Cmp, FnId, Lit, Loop, Op, Program, Trip, Ty, Var};
 use adl_prim::{Bin, Un};
 
 /// The form of one level of a nest.
@@ -21,7 +21,7 @@ enum Level {
     /// Two consecutive branches, with the rest inside of the second.
     Two,
     /// The rest is the body of a loop.
-    Turns,
+    Trip,
 }
 
 const LEVELS: [Level; 6] = [Level::Else, Level::Then, Level::Own, Level::Inner, Level::Array, Level::Two];
@@ -32,7 +32,7 @@ pub fn program(seed: u64, depth: u32) -> (Program, FnId, Vec<Val>) {
     let mut rng = Rng(seed * 77 + 5);
     let period: Vec<Level> = (0..3 + seed % 2).map(|_| LEVELS[(rng.next() * 6.0) as usize % 6]).collect();
     let mut levels: Vec<Level> = (0..depth).map(|k| period[k as usize % period.len()]).collect();
-    levels.iter_mut().skip(7).step_by(11).filter(|_| seed % 3 == 0).for_each(|l| *l = Level::Turns);
+    levels.iter_mut().skip(7).step_by(11).filter(|_| seed % 3 == 0).for_each(|l| *l = Level::Trip);
     let mut b = Builder::new("deep");
     let (x, a) = (b.param(Ty::F64), b.param(Ty::F64.array(1)));
     let y = nest(&mut b, &levels, x, a);
@@ -108,14 +108,14 @@ fn nest(b: &mut Builder, levels: &[Level], x: Var, a: Var) -> Var {
             let y = branch(b, (x, 0.1), |b| one(b, x, 2.0), |b| one(b, x, 0.5));
             branch(b, (y, c), |b| one(b, y, c), |b| nest(b, rest, y, a))
         }
-        Level::Turns => {
+        Level::Trip => {
             let n = b.int(2);
             b.open();
             let (_, y) = (b.param(Ty::I64), b.param(Ty::F64));
             let z = nest(b, rest, y, a);
             let body = b.close(vec![z], vec![]);
             let made = Loop {
-                turns: Turns::For(n),
+                trip: Trip::Count(n),
                 reverse: false,
                 init: vec![x],
                 lin_init: vec![],

@@ -6,7 +6,7 @@ pub mod programs;
 
 use adl_ad::Ad;
 use adl_ad::segment::Segments;
-use adl_ad::unzip::Plan;
+use adl_ad::unzip::UnzipPlan;
 use adl_ir::eval::{Val, run};
 use adl_ir::{Builder, FnId, Op, Program, Ty};
 
@@ -57,14 +57,14 @@ fn tangents(ad: &mut Ad, p: &mut Program, ty: &Ty, v: &Val, t: &Val, out: &mut V
             let mut there = t.fields.iter();
             for (v, ty) in c.fields.iter().zip(&tys) {
                 if ad.tangent_ty(p, ty).is_some() {
-                    tangents(ad, p, ty, v, there.next().unwrap_or(&Val::Absent), out);
+                    tangents(ad, p, ty, v, there.next().unwrap_or(&Val::SymbolicZero), out);
                 }
             }
         }
         (Val::Array(a), Ty::Array(e, _), Val::Array(t)) => {
             a.elems.iter().zip(&t.elems).for_each(|(v, t)| tangents(ad, p, e, v, t, out))
         }
-        (_, _, Val::Absent) => {
+        (_, _, Val::SymbolicZero) => {
             let mut n = Vec::new();
             reals(v, &mut n);
             out.resize(out.len() + n.len(), 0.0);
@@ -120,7 +120,7 @@ fn call(p: &Program, f: FnId, args: &[Val]) -> Vec<Val> {
 
 /// `a . b`, where symbolic zeros count as zero.
 fn dot(a: &[Val], b: &[Val]) -> f64 {
-    // Arrays inside of data may be symbolic zeros, too.
+    // Zeros inside of data may be symbolic zeros, too.
     a.iter()
         .zip(b)
         .map(|(a, b)| match (a, b) {
@@ -177,9 +177,9 @@ fn only<T: Clone>(v: &[T], keep: &[bool]) -> Vec<T> {
 pub fn check(
     name: &str,
     p: Program,
-    plan: &Plan,
+    plan: &UnzipPlan,
     how: Segments,
-    cleanup: Option<fn(&Program, &mut adl_ir::Function, adl_ad::Arrays)>,
+    cleanup: Option<fn(&Program, &mut adl_ir::Function, adl_ad::Zeros)>,
 ) -> Vec<Val> {
     let f = FnId(p.funcs.len() as u32 - 1);
     let rng = &mut Rng(7);
@@ -193,9 +193,9 @@ pub fn check_at(
     mut p: Program,
     f: FnId,
     x: &[Val],
-    plan: &Plan,
+    plan: &UnzipPlan,
     how: Segments,
-    cleanup: Option<fn(&Program, &mut adl_ir::Function, adl_ad::Arrays)>,
+    cleanup: Option<fn(&Program, &mut adl_ir::Function, adl_ad::Zeros)>,
 ) -> Vec<Val> {
     if let Err(why) = adl_ir::verify::verify_program(&p) {
         panic!("{name}: {why}");
@@ -210,7 +210,7 @@ pub fn check_at(
 }
 
 /// The cotangents of the arguments at a fixed cotangent of the results.
-pub fn gradient(mut p: Program, f: FnId, x: &[Val], plan: &Plan, how: Segments) -> Vec<Val> {
+pub fn gradient(mut p: Program, f: FnId, x: &[Val], plan: &UnzipPlan, how: Segments) -> Vec<Val> {
     let mut ad = Ad::new();
     let g = ad.segmented(&mut p, f, how);
     let l = ad.linearize_with(&mut p, g, &vec![true; x.len()], plan).unwrap_or_else(|e| panic!("{}", e.why));
@@ -232,7 +232,7 @@ pub fn scalars(x: &[Val]) -> u64 {
 }
 
 /// Values, tangents and cotangents. Returns the cotangent at a fixed direction.
-fn first(name: &str, ad: &mut Ad, p: &mut Program, f: FnId, x: &[Val], plan: &Plan, rng: &mut Rng) -> Vec<Val> {
+fn first(name: &str, ad: &mut Ad, p: &mut Program, f: FnId, x: &[Val], plan: &UnzipPlan, rng: &mut Rng) -> Vec<Val> {
     let wrt = vec![true; x.len()];
     let l = ad.linearize_with(p, f, &wrt, plan).unwrap_or_else(|e| panic!("{name}: {}", e.why));
     let y = call(p, f, x);
@@ -280,7 +280,16 @@ fn first(name: &str, ad: &mut Ad, p: &mut Program, f: FnId, x: &[Val], plan: &Pl
 
 /// Transposing twice must give the linear function back.
 #[allow(clippy::too_many_arguments)]
-fn twice(name: &str, ad: &mut Ad, p: &mut Program, f: FnId, plan: &Plan, residuals: &[Val], given: &[Val], dy: &[Val]) {
+fn twice(
+    name: &str,
+    ad: &mut Ad,
+    p: &mut Program,
+    f: FnId,
+    plan: &UnzipPlan,
+    residuals: &[Val],
+    given: &[Val],
+    dy: &[Val],
+) {
     let wrt = vec![true; p.func(f).body.params.len()];
     let j = ad.jvp(p, f, &wrt).unwrap_or_else(|e| panic!("{name}: {}", e.why));
     let u = ad.unzip(p, j.func, plan).unwrap_or_else(|e| panic!("{name}: {}", e.why));
@@ -296,7 +305,7 @@ fn twice(name: &str, ad: &mut Ad, p: &mut Program, f: FnId, plan: &Plan, residua
 /// Differentiates the gradient, as a function of x, in both modes.
 fn second(name: &str, ad: &mut Ad, p: &mut Program, f: FnId, x: &[Val], rng: &mut Rng) {
     let l = ad
-        .linearize_with(p, f, &vec![true; x.len()], &Plan::store_all())
+        .linearize_with(p, f, &vec![true; x.len()], &UnzipPlan::store_all())
         .unwrap_or_else(|e| panic!("{name}: {}", e.why));
     let callee = p.func(l.cotangent).clone();
     let kept = p.func(l.primal).body.results.len() - l.results;
@@ -314,7 +323,8 @@ fn second(name: &str, ad: &mut Ad, p: &mut Program, f: FnId, x: &[Val], rng: &mu
     let (tys, vals) = (only(&result_tys(p, f), &l.active), only(&y, &l.active));
     let at = [x, &directions(ad, p, rng, &tys, &vals)[..]].concat();
     let wrt = vec![true; at.len()];
-    let m = ad.linearize_with(p, g, &wrt, &Plan::store_all()).unwrap_or_else(|e| panic!("{name}, second: {}", e.why));
+    let m =
+        ad.linearize_with(p, g, &wrt, &UnzipPlan::store_all()).unwrap_or_else(|e| panic!("{name}, second: {}", e.why));
     let out = call(p, m.primal, &at);
     let residuals = &out[m.results..];
     let tys = param_tys(p, g);

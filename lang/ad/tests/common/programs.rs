@@ -14,9 +14,9 @@ pub const PROGRAMS: &[(&str, &str)] = &[
         v2: [][]f64 = transpose v0  v3: []f64 = matmul v2 v1  v4: []f64 = matmul v1 v0  v5: [][]f64 = matmul v0 v2
         v6: [][]f64 = outer v3 v4  v7: [][]f64 = mul v5 v6  v8: i64 = 2  v9: i64 = 1  v10: []f64 = index v7 [v8]
         v11: []f64 = slice v10 v9 v8  v12: []f64 = concat v11 v3  v13: []f64 = reverse v12  v14: []f64 = rotate v8 v13
-        v15: []f64 = cumsum v14  v16: []i64 = shape v7  v17: f64 = total v7  v18: [][]f64 = spread v17 v16
-        v19: [][]f64 = add v18 v7  v20: i64 = 25  v21: []i64 = stack v20  v22: []f64 = reshape v19 v21  v23: []i64 = stack v8 v9 v8
-        v24: []f64 = gather v22 v23  v25: f64 = dot v24 v24  v26: [][]f64 = replicate v9 v24  v27: [][]f64 = stack v24 v24
+        v15: []f64 = cumsum v14  v16: []i64 = shape v7  v17: f64 = sum_all v7  v18: [][]f64 = broadcast v17 v16
+        v19: [][]f64 = add v18 v7  v20: i64 = 25  v21: []i64 = array v20  v22: []f64 = reshape v19 v21  v23: []i64 = array v8 v9 v8
+        v24: []f64 = gather v22 v23  v25: f64 = dot v24 v24  v26: [][]f64 = replicate v9 v24  v27: [][]f64 = array v24 v24
         v28: []f64 = sum v27  v29: f64 = index v19 [v8, v9]  v30: f64 = mul v29 v25
         return v30, v26, v28 }"),
     ("built-ins", "fn f0 f (v0: []f64) -> (f64, f64, f64, f64, f64, f64, []f64, []f64) {
@@ -100,8 +100,8 @@ pub const PROGRAMS: &[(&str, &str)] = &[
     ("data", "data D0 List = Nil | Cons(f64, i64, D0)
         fn f0 make (v0: []f64, v1: i64) -> (D0) {
             v2: i64 = dim 0 v0  v3: bool = ge v1 v2
-            v4: D0 = if v3 { v5: D0 = con D0.0 return v5 } else {
-                v6: f64 = index v0 [v1]  v7: i64 = 1  v8: i64 = add v1 v7  v9: D0 = call f0(v0, v8)  v10: D0 = con D0.1 v6 v1 v9
+            v4: D0 = if v3 { v5: D0 = construct D0.0 return v5 } else {
+                v6: f64 = index v0 [v1]  v7: i64 = 1  v8: i64 = add v1 v7  v9: D0 = call f0(v0, v8)  v10: D0 = construct D0.1 v6 v1 v9
                 return v10 }
             return v4 }
         fn f1 fold (v0: D0, v1: f64) -> (f64) {

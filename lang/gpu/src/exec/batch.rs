@@ -1,13 +1,13 @@
 //! Batched operations, for all iterations of a loop (see `turns`).
 
-use super::turns::{Batch, Turned, extents};
-use super::{Exec, Frame, Value};
+use super::turns::{Batched, IterationBatch, extents};
+use super::{Exec, ExecFrame, Value};
 use crate::array::{Array, Operand, Scalar};
-use crate::error::{Res, not_here};
-use crate::pointwise::{self, InTurns, is_pointwise};
-use crate::rows::{self, Factor, Many};
-use crate::table::{OnGpu, on_gpu};
-use crate::{index, product, shape, soac, sort};
+use crate::batched_ops::{self, BatchedOperand, Factor};
+use crate::error::{Res, unsupported};
+use crate::pointwise::{self, InIterations, is_pointwise};
+use crate::primitive_table::{OnGpu, on_gpu};
+use crate::{data_movement, gemm, index, soac, sort};
 use adl_ir::{Function, Lit, Op, Program, Soac, SoacKind, Stmt, Var};
 use adl_prim::{Bin, Prim};
 use std::collections::HashMap;
@@ -23,7 +23,7 @@ fn elementwise(op: &Op) -> bool {
 
 impl<'a> Exec<'a> {
     /// The number of leading statements that are elementwise on arrays of one shape.
-    pub(super) fn alike(&self, fr: &Frame<'a>, stmts: &[Stmt], t: &Batch) -> usize {
+    pub(super) fn alike(&self, fr: &ExecFrame<'a>, stmts: &[Stmt], t: &IterationBatch) -> usize {
         let mut made: HashMap<Var, Vec<usize>> = HashMap::new();
         let mut one: Option<Vec<usize>> = None;
         let fits = |s: &&Stmt| {
@@ -38,7 +38,7 @@ impl<'a> Exec<'a> {
             for v in &vars {
                 let shape = match (made.get(v), t.each.get(v), fr.values.get(v)) {
                     (Some(s), ..) => s.clone(),
-                    (None, Some(Turned::Each(a)), _) => a.shape[1..].to_vec(),
+                    (None, Some(Batched::Each(a)), _) => a.shape[1..].to_vec(),
                     (None, None, Some(Value::Array(a))) => a.shape.clone(),
                     (None, None, Some(Value::Ints(x))) => vec![x.len()],
                     (None, None, Some(Value::Number(l))) if !matches!(l, Lit::Str(_)) => Vec::new(),
@@ -68,9 +68,9 @@ impl<'a> Exec<'a> {
     /// Runs such statements as one kernel, which stores the results for which `later` is true.
     pub(super) fn alike_at_once(
         &mut self,
-        fr: &mut Frame<'a>,
+        fr: &mut ExecFrame<'a>,
         stmts: &[Stmt],
-        t: &mut Batch,
+        t: &mut IterationBatch,
         later: &dyn Fn(Var) -> bool,
     ) -> Res<()> {
         let outs: Vec<Var> = stmts
@@ -88,7 +88,7 @@ impl<'a> Exec<'a> {
             let mut vars = Vec::new();
             s.op.each_operand(&mut |v| vars.push(v));
             for v in vars.iter().filter(|v| t.each.contains_key(v) || fr.values.contains_key(v)) {
-                if let Ok(shape) = self.shape_in_turns(fr, t, *v)
+                if let Ok(shape) = self.shape_in_iterations(fr, t, *v)
                     && !shape.is_empty()
                 {
                     inner = shape;
@@ -97,27 +97,27 @@ impl<'a> Exec<'a> {
         }
         let own = self.env(fr, None);
         let env = |v: Var| match t.each.get(&v) {
-            Some(Turned::Each(a)) => Some(Operand::Array(a.clone())),
+            Some(Batched::Each(a)) => Some(Operand::Array(a.clone())),
             Some(_) => None,
             None => own(v),
         };
-        let made = pointwise::in_turns(
+        let made = pointwise::in_iterations(
             self.gpu,
             self.program,
             fr.f,
             stmts,
             &outs,
             &env,
-            &InTurns { n: t.n, inner: &inner, each: &|v| t.each.contains_key(&v) },
+            &InIterations { n: t.n, inner: &inner, each: &|v| t.each.contains_key(&v) },
         )?;
         outs.into_iter().zip(made).for_each(|(v, a)| {
-            t.each.insert(v, Turned::Each(a));
+            t.each.insert(v, Batched::Each(a));
         });
         Ok(())
     }
 
     /// Applies an elementwise operator to values that are not bound to variables.
-    fn applied(&self, n: usize, op: impl FnOnce(&[Var]) -> Op, x: &[Many], out: Scalar) -> Res<Array> {
+    fn applied(&self, n: usize, op: impl FnOnce(&[Var]) -> Op, x: &[BatchedOperand], out: Scalar) -> Res<Array> {
         let mut f = Function::default();
         let of = |s: Scalar| match s {
             Scalar::F64 => adl_ir::Ty::F64,
@@ -128,46 +128,46 @@ impl<'a> Exec<'a> {
         let vars: Vec<Var> = x.iter().map(|m| f.fresh(of(m.array.scalar), false)).collect();
         let r = f.fresh(of(out), false);
         let stmt = Stmt { outs: vec![r], lin_outs: Vec::new(), op: op(&vars), span: Default::default() };
-        let inner = x.iter().map(Many::inner).find(|s| !s.is_empty()).unwrap_or(&[]).to_vec();
+        let inner = x.iter().map(BatchedOperand::inner).find(|s| !s.is_empty()).unwrap_or(&[]).to_vec();
         let at = |v: Var| vars.iter().position(|w| *w == v);
         let env = |v: Var| at(v).map(|k| Operand::Array(x[k].array.clone()));
-        let mut made = pointwise::in_turns(
+        let mut made = pointwise::in_iterations(
             self.gpu,
             &Program::default(),
             &f,
             &[stmt],
             &[r],
             &env,
-            &InTurns { n, inner: &inner, each: &|v| at(v).is_some_and(|k| x[k].each) },
+            &InIterations { n, inner: &inner, each: &|v| at(v).is_some_and(|k| x[k].each) },
         )?;
         Ok(made.remove(0))
     }
 
-    fn as_many(&self, x: Turned, n: usize) -> Res<Many> {
+    fn as_many(&self, x: Batched, n: usize) -> Res<BatchedOperand> {
         match x {
-            Turned::Same(v) => self.on_device(&v).map(|array| Many { array, each: false }),
-            x => self.spread_out(x, n).map(|array| Many { array, each: true }),
+            Batched::Same(v) => self.on_device(&v).map(|array| BatchedOperand { array, each: false }),
+            x => self.spread_out(x, n).map(|array| BatchedOperand { array, each: true }),
         }
     }
 
     /// The sum of two values.
-    pub(super) fn added(&mut self, x: Turned, y: Turned, n: usize) -> Res<Turned> {
+    pub(super) fn added(&mut self, x: Batched, y: Batched, n: usize) -> Res<Batched> {
         match (x, y) {
-            (Turned::Same(Value::Absent), z) | (z, Turned::Same(Value::Absent)) => Ok(z),
-            (Turned::Same(x), Turned::Same(y)) => self.pair(Bin::Add, x, y).map(Turned::Same),
+            (Batched::Same(Value::SymbolicZero), z) | (z, Batched::Same(Value::SymbolicZero)) => Ok(z),
+            (Batched::Same(x), Batched::Same(y)) => self.pair(Bin::Add, x, y).map(Batched::Same),
             (x, y) => {
                 let (x, y) = (self.as_many(x, n)?, self.as_many(y, n)?);
                 let scalar = x.array.scalar;
-                self.applied(n, |v| Op::Bin(Bin::Add, v[0], v[1]), &[x, y], scalar).map(Turned::Each)
+                self.applied(n, |v| Op::Bin(Bin::Add, v[0], v[1]), &[x, y], scalar).map(Batched::Each)
             }
         }
     }
 
     /// The iterations that reach a branch arm, among those that reach the branch.
-    pub(super) fn only(&self, test: &Many, before: Option<&Array>, arm: bool, n: usize) -> Res<Array> {
-        let constant = |b: bool| self.device_number(&Lit::Bool(b)).map(|array| Many { array, each: false });
+    pub(super) fn only(&self, test: &BatchedOperand, before: Option<&Array>, arm: bool, n: usize) -> Res<Array> {
+        let constant = |b: bool| self.device_number(&Lit::Bool(b)).map(|array| BatchedOperand { array, each: false });
         let to = match before {
-            Some(a) => Many { array: a.clone(), each: true },
+            Some(a) => BatchedOperand { array: a.clone(), each: true },
             None => constant(true)?,
         };
         let (yes, no) = if arm { (to, constant(false)?) } else { (constant(false)?, to) };
@@ -175,17 +175,17 @@ impl<'a> Exec<'a> {
     }
 
     /// Zeros of the shape of an iteration's value, for all iterations.
-    fn zeros_like(&self, x: &Many) -> Res<Many> {
-        self.zeros(x.array.scalar, x.inner().to_vec()).map(|array| Many { array, each: false })
+    fn zeros_like(&self, x: &BatchedOperand) -> Res<BatchedOperand> {
+        self.zeros(x.array.scalar, x.inner().to_vec()).map(|array| BatchedOperand { array, each: false })
     }
 
     /// Selects between two values by each iteration's Bool.
-    pub(super) fn chosen(&mut self, test: &Many, x: Turned, y: Turned, n: usize) -> Res<Turned> {
-        if let (Turned::Same(Value::Absent), Turned::Same(Value::Absent)) = (&x, &y) {
+    pub(super) fn chosen(&mut self, test: &BatchedOperand, x: Batched, y: Batched, n: usize) -> Res<Batched> {
+        if let (Batched::Same(Value::SymbolicZero), Batched::Same(Value::SymbolicZero)) = (&x, &y) {
             return Ok(x);
         }
-        let absent = |x: &Turned| matches!(x, Turned::Same(Value::Absent));
-        let (x, y) = match (absent(&x), absent(&y)) {
+        let symbolic_zero = |x: &Batched| matches!(x, Batched::Same(Value::SymbolicZero));
+        let (x, y) = match (symbolic_zero(&x), symbolic_zero(&y)) {
             (true, _) => {
                 let y = self.as_many(y, n)?;
                 (self.zeros_like(&y)?, y)
@@ -198,41 +198,49 @@ impl<'a> Exec<'a> {
             _ => (self.as_many(x, n)?, self.as_many(y, n)?),
         };
         if x.inner() != y.inner() {
-            return not_here("arms of a branch with arrays of different shapes, in turns of a loop");
+            return unsupported("arms of a branch with arrays of different shapes, in iterations of a loop");
         }
         let scalar = x.array.scalar;
-        self.applied(n, |v| Op::Select(v[0], v[1], v[2]), &[test.clone(), x, y], scalar).map(Turned::Each)
+        self.applied(n, |v| Op::Select(v[0], v[1], v[2]), &[test.clone(), x, y], scalar).map(Batched::Each)
     }
 
     /// Runs an operation with an operand that varies between iterations.
-    pub(super) fn operation(&mut self, fr: &mut Frame<'a>, op: &Op, outs: &[Var], t: &mut Batch) -> Res<Vec<Turned>> {
-        let same = |v: Value| Ok(vec![Turned::Same(v)]);
-        let each = |a: Res<Array>| a.map(|a| vec![Turned::Each(a)]);
+    pub(super) fn operation(
+        &mut self,
+        fr: &mut ExecFrame<'a>,
+        op: &Op,
+        outs: &[Var],
+        t: &mut IterationBatch,
+    ) -> Res<Vec<Batched>> {
+        let same = |v: Value| Ok(vec![Batched::Same(v)]);
+        let each = |a: Res<Array>| a.map(|a| vec![Batched::Each(a)]);
         match op {
-            Op::Dim(a, k) => match self.shape_in_turns(fr, t, *a)?.get(*k as usize) {
+            Op::Dim(a, k) => match self.shape_in_iterations(fr, t, *a)?.get(*k as usize) {
                 Some(n) => same(Value::Number(Lit::I64(*n as i64))),
-                None => not_here("an axis that is not there"),
+                None => unsupported("an axis that is not there"),
             },
             Op::Shape(a) => {
-                let shape = self.shape_in_turns(fr, t, *a)?;
+                let shape = self.shape_in_iterations(fr, t, *a)?;
                 same(extents(&shape[..(fr.rank(*a) as usize).min(shape.len())]))
             }
-            Op::Count(a) => {
-                same(Value::Number(Lit::I64(self.shape_in_turns(fr, t, *a)?.iter().product::<usize>() as i64)))
+            Op::Size(a) => {
+                same(Value::Number(Lit::I64(self.shape_in_iterations(fr, t, *a)?.iter().product::<usize>() as i64)))
             }
             Op::Prim(p, args) => self.prim_in_turns(fr, *p, args, t),
             Op::Soac(s) => self.soac_in_turns(fr, s, t),
             Op::Dot(..) | Op::MatMul(..) | Op::Outer(..) | Op::Contract(_) => self.products_in_turns(fr, op, t),
-            Op::Stack { elems, .. } => {
+            Op::ArrayLit { elems, .. } => {
                 let all = elems.iter().map(|v| self.many(fr, t, *v)).collect::<Res<Vec<_>>>()?;
-                each(rows::stack(self.gpu, t.n, &all))
+                each(batched_ops::stack(self.gpu, t.n, &all))
             }
-            Op::Cumsum { a, reverse } => each(rows::running(self.gpu, &self.each(fr, t, *a)?, Bin::Add, *reverse)),
+            Op::Cumsum { a, reverse } => {
+                each(batched_ops::running(self.gpu, &self.each(fr, t, *a)?, Bin::Add, *reverse))
+            }
             Op::Concat { a, b, .. } => {
-                each(rows::concat(self.gpu, t.n, &self.many(fr, t, *a)?, &self.many(fr, t, *b)?))
+                each(batched_ops::concat(self.gpu, t.n, &self.many(fr, t, *a)?, &self.many(fr, t, *b)?))
             }
             Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => {
-                self.updated_in_turns(fr, op, outs, t)
+                self.updated_in_iterations(fr, op, outs, t)
             }
             op if elementwise(op) => self.with_zeros(fr, op, t),
             op => each(self.moved_in_turns(fr, op, t)),
@@ -240,158 +248,172 @@ impl<'a> Exec<'a> {
     }
 
     /// Arithmetic with symbolic zeros.
-    fn with_zeros(&mut self, fr: &Frame<'a>, op: &Op, t: &Batch) -> Res<Vec<Turned>> {
+    fn with_zeros(&mut self, fr: &ExecFrame<'a>, op: &Op, t: &IterationBatch) -> Res<Vec<Batched>> {
         let mut vars = Vec::new();
         op.each_operand(&mut |v| vars.push(v));
         let x = vars.iter().map(|v| self.turned(fr, t, *v)).collect::<Res<Vec<_>>>()?;
-        let absent = |x: &Turned| matches!(x, Turned::Same(Value::Absent));
+        let symbolic_zero = |x: &Batched| matches!(x, Batched::Same(Value::SymbolicZero));
         Ok(vec![match (op, &x[..]) {
-            (Op::Bin(Bin::Add, ..), [a, b]) if absent(a) => b.clone(),
-            (Op::Bin(Bin::Add | Bin::Sub, ..), [a, b]) if absent(b) => a.clone(),
-            (Op::Bin(Bin::Sub, ..), [a, b]) if absent(a) => {
+            (Op::Bin(Bin::Add, ..), [a, b]) if symbolic_zero(a) => b.clone(),
+            (Op::Bin(Bin::Add | Bin::Sub, ..), [a, b]) if symbolic_zero(b) => a.clone(),
+            (Op::Bin(Bin::Sub, ..), [a, b]) if symbolic_zero(a) => {
                 let b = self.as_many(b.clone(), t.n)?;
                 let scalar = b.array.scalar;
-                Turned::Each(self.applied(t.n, |v| Op::Un(adl_prim::Un::Neg, v[0]), &[b], scalar)?)
+                Batched::Each(self.applied(t.n, |v| Op::Un(adl_prim::Un::Neg, v[0]), &[b], scalar)?)
             }
-            (Op::Bin(Bin::Mul | Bin::Scale, ..), [a, b]) if absent(a) || absent(b) => Turned::Same(Value::Absent),
-            (Op::Bin(Bin::Div, ..), [a, _]) if absent(a) => Turned::Same(Value::Absent),
-            (Op::Select(..), [_, a, b]) if absent(a) && absent(b) => Turned::Same(Value::Absent),
-            (Op::Select(..), [c, a, b]) if absent(a) || absent(b) => {
-                let (c, there) =
-                    (self.as_many(c.clone(), t.n)?, self.as_many(if absent(a) { b.clone() } else { a.clone() }, t.n)?);
+            (Op::Bin(Bin::Mul | Bin::ScaleTangent, ..), [a, b]) if symbolic_zero(a) || symbolic_zero(b) => {
+                Batched::Same(Value::SymbolicZero)
+            }
+            (Op::Bin(Bin::Div, ..), [a, _]) if symbolic_zero(a) => Batched::Same(Value::SymbolicZero),
+            (Op::Select(..), [_, a, b]) if symbolic_zero(a) && symbolic_zero(b) => Batched::Same(Value::SymbolicZero),
+            (Op::Select(..), [c, a, b]) if symbolic_zero(a) || symbolic_zero(b) => {
+                let (c, there) = (
+                    self.as_many(c.clone(), t.n)?,
+                    self.as_many(if symbolic_zero(a) { b.clone() } else { a.clone() }, t.n)?,
+                );
                 let zeros = self.zeros_like(&there)?;
                 let scalar = there.array.scalar;
-                let x = if absent(a) { [c, zeros, there] } else { [c, there, zeros] };
-                Turned::Each(self.applied(t.n, |v| Op::Select(v[0], v[1], v[2]), &x, scalar)?)
+                let x = if symbolic_zero(a) { [c, zeros, there] } else { [c, there, zeros] };
+                Batched::Each(self.applied(t.n, |v| Op::Select(v[0], v[1], v[2]), &x, scalar)?)
             }
-            (_, x) if x.iter().any(absent) => return not_here("the elements of an absent zero"),
+            (_, x) if x.iter().any(symbolic_zero) => return unsupported("the elements of an absent zero"),
             // Deferred outer products, and arrays whose shapes differ from those of adjacent statements.
             (Op::Un(u, _), [a]) => {
                 let a = self.as_many(a.clone(), t.n)?;
                 let scalar = a.array.scalar;
-                Turned::Each(self.applied(t.n, |v| Op::Un(*u, v[0]), &[a], scalar)?)
+                Batched::Each(self.applied(t.n, |v| Op::Un(*u, v[0]), &[a], scalar)?)
             }
             (Op::Bin(b, ..), [p, q]) => {
                 let (p, q) = (self.as_many(p.clone(), t.n)?, self.as_many(q.clone(), t.n)?);
                 let scalar = p.array.scalar;
-                Turned::Each(self.applied(t.n, |v| Op::Bin(*b, v[0], v[1]), &[p, q], scalar)?)
+                Batched::Each(self.applied(t.n, |v| Op::Bin(*b, v[0], v[1]), &[p, q], scalar)?)
             }
-            _ => return not_here("arithmetic on arrays of different shapes"),
+            _ => return unsupported("arithmetic on arrays of different shapes"),
         }])
     }
 
     /// The condition of an assertion; in a branch arm it is true for iterations that do not reach the arm.
-    fn tested(&self, fr: &Frame<'a>, t: &Batch, v: Var) -> Res<Array> {
+    fn tested(&self, fr: &ExecFrame<'a>, t: &IterationBatch, v: Var) -> Res<Array> {
         let test = self.each(fr, t, v)?;
         let Some(only) = &t.only else { return Ok(test) };
-        let yes = Many { array: self.device_number(&Lit::Bool(true))?, each: false };
-        let (only, test) = (Many { array: only.clone(), each: true }, Many { array: test, each: true });
+        let yes = BatchedOperand { array: self.device_number(&Lit::Bool(true))?, each: false };
+        let (only, test) =
+            (BatchedOperand { array: only.clone(), each: true }, BatchedOperand { array: test, each: true });
         self.applied(t.n, |v| Op::Select(v[0], v[1], v[2]), &[only, test, yes], Scalar::Bool)
     }
 
-    fn prim_in_turns(&mut self, fr: &Frame<'a>, p: Prim, args: &[Var], t: &Batch) -> Res<Vec<Turned>> {
+    fn prim_in_turns(&mut self, fr: &ExecFrame<'a>, p: Prim, args: &[Var], t: &IterationBatch) -> Res<Vec<Batched>> {
         let g = self.gpu;
         if p == Prim::Assert {
             let test = self.tested(fr, t, args[0])?;
-            rows::asserted(g, &test)?;
+            batched_ops::asserted(g, &test)?;
             return Ok(Vec::new());
         }
         if matches!(p, Prim::StopGrad | Prim::Id) {
             return args.iter().map(|v| self.turned(fr, t, *v)).collect();
         }
         let ([arg], Some(_)) = (args, args.first()) else {
-            return not_here(format!("`{}` in turns of a loop", p.name()));
+            return unsupported(format!("`{}` in iterations of a loop", p.name()));
         };
         let a = self.each(fr, t, *arg)?;
         let vector = a.shape.len() == 2;
-        Ok(vec![Turned::Each(match p {
-            Prim::Minimum | Prim::Maximum => rows::extreme(g, &a, p == Prim::Minimum)?[0].clone(),
-            Prim::Argmin | Prim::Argmax => rows::extreme(g, &a, p == Prim::Argmin)?[1].clone(),
-            Prim::Sum => rows::sum(g, &a)?,
-            Prim::Prod => rows::along(g, &a, Bin::Mul)?,
+        Ok(vec![Batched::Each(match p {
+            Prim::Minimum | Prim::Maximum => batched_ops::extreme(g, &a, p == Prim::Minimum)?[0].clone(),
+            Prim::Argmin | Prim::Argmax => batched_ops::extreme(g, &a, p == Prim::Argmin)?[1].clone(),
+            Prim::Sum => batched_ops::sum(g, &a)?,
+            Prim::Prod => batched_ops::along(g, &a, Bin::Mul)?,
             Prim::Cumsum | Prim::Cumprod => {
-                rows::running(g, &a, if p == Prim::Cumsum { Bin::Add } else { Bin::Mul }, false)?
+                batched_ops::running(g, &a, if p == Prim::Cumsum { Bin::Add } else { Bin::Mul }, false)?
             }
             Prim::Argsort if vector => sort::argsort_rows(g, &a)?,
             Prim::Sort if vector => {
-                let places = Many { array: sort::argsort_rows(g, &a)?, each: true };
-                rows::gather(g, t.n, &Many { array: a, each: true }, &places, false)?
+                let places = BatchedOperand { array: sort::argsort_rows(g, &a)?, each: true };
+                batched_ops::gather(g, t.n, &BatchedOperand { array: a, each: true }, &places, false)?
             }
             Prim::Norm if vector => self.norms(a, t.n)?,
             Prim::Mean => {
-                let (n, sum) = (a.shape[1], rows::sum(g, &a)?);
+                let (n, sum) = (a.shape[1], batched_ops::sum(g, &a)?);
                 let n = if a.scalar == Scalar::F32 { Lit::F32(n as f32) } else { Lit::F64(n as f64) };
-                let n = Many { array: self.device_number(&n)?, each: false };
+                let n = BatchedOperand { array: self.device_number(&n)?, each: false };
                 let scalar = sum.scalar;
-                self.applied(t.n, |v| Op::Bin(Bin::Div, v[0], v[1]), &[Many { array: sum, each: true }, n], scalar)?
+                self.applied(
+                    t.n,
+                    |v| Op::Bin(Bin::Div, v[0], v[1]),
+                    &[BatchedOperand { array: sum, each: true }, n],
+                    scalar,
+                )?
             }
             Prim::Diag if vector => self.diagonals(a, t.n)?,
-            _ => return not_here(format!("`{}` in turns of a loop", p.name())),
+            _ => return unsupported(format!("`{}` in iterations of a loop", p.name())),
         })])
     }
 
     /// The diagonal matrix of each iteration's vector.
-    fn diagonals(&self, a: Array, turns: usize) -> Res<Array> {
+    fn diagonals(&self, a: Array, trip: usize) -> Res<Array> {
         let g = self.gpu;
         let (n, k) = (a.shape[1], a.scalar);
-        let a = Many { array: a, each: true };
-        let made = rows::moved(g, turns, &a, &[n, n], |e, q| {
+        let a = BatchedOperand { array: a, each: true };
+        let made = batched_ops::moved(g, trip, &a, &[n, n], |e, q| {
             let n = e.word(n as u32);
             format!("{q} / {n}")
         })?;
         // All elements off the diagonal are zero.
         let zeros = self.zeros(k, vec![n, n])?;
-        let ones = shape::diag(g, &self.spread(&self.device_number(&Lit::Bool(true))?, vec![n])?)?;
+        let ones = data_movement::diag(g, &self.spread(&self.device_number(&Lit::Bool(true))?, vec![n])?)?;
         self.applied(
-            turns,
+            trip,
             |v| Op::Select(v[0], v[1], v[2]),
-            &[Many { array: ones, each: false }, Many { array: made, each: true }, Many { array: zeros, each: false }],
+            &[
+                BatchedOperand { array: ones, each: false },
+                BatchedOperand { array: made, each: true },
+                BatchedOperand { array: zeros, each: false },
+            ],
             k,
         )
     }
 
     /// The norm of each iteration's vector.
     fn norms(&self, a: Array, n: usize) -> Res<Array> {
-        let (k, all) = (a.shape[1], Many { array: a, each: true });
+        let (k, all) = (a.shape[1], BatchedOperand { array: a, each: true });
         let one = || Factor { of: &all, rows: 0, terms: 1 };
-        let squares = rows::products(self.gpu, n, (one(), one()), [1, 1, k], Bin::Mul)?.reshaped(vec![n])?;
+        let squares = batched_ops::products(self.gpu, n, (one(), one()), [1, 1, k], Bin::Mul)?.reshaped(vec![n])?;
         let scalar = squares.scalar;
-        self.applied(n, |v| Op::Un(adl_prim::Un::Sqrt, v[0]), &[Many { array: squares, each: true }], scalar)
+        self.applied(n, |v| Op::Un(adl_prim::Un::Sqrt, v[0]), &[BatchedOperand { array: squares, each: true }], scalar)
     }
 
     /// A reduction or scan of each iteration's vectors.
-    fn soac_in_turns(&mut self, fr: &Frame<'a>, s: &Soac, t: &Batch) -> Res<Vec<Turned>> {
+    fn soac_in_turns(&mut self, fr: &ExecFrame<'a>, s: &Soac, t: &IterationBatch) -> Res<Vec<Batched>> {
         let mut all = s.neutral.clone();
         super::turns::reads(&s.op, &mut |v| all.push(v));
         if all.iter().any(|v| t.each.contains_key(v)) {
-            return not_here("an operator that differs from turn to turn");
+            return unsupported("an operator that differs from iteration to iteration");
         }
         let arrays = s.arrays.iter().map(|v| self.each(fr, t, *v)).collect::<Res<Vec<_>>>()?;
         let Some([_, length]) = arrays.first().map(|a| &a.shape[..]) else {
-            return not_here("a reduction of what is no vector");
+            return unsupported("a reduction of what is no vector");
         };
         if arrays.iter().any(|a| a.shape.len() != 2 || a.shape[1] != *length) {
-            return not_here("arrays of different lengths");
+            return unsupported("arrays of different lengths");
         }
         let (env, length) = (self.env(fr, None), *length);
         let made = soac::rows(self.gpu, self.program, fr.f, s, &env, &arrays, t.n, length)?;
         let shape = if s.kind == SoacKind::Reduce { vec![t.n] } else { vec![t.n, length] };
-        made.into_iter().map(|a| a.reshaped(shape.clone()).map(Turned::Each)).collect()
+        made.into_iter().map(|a| a.reshaped(shape.clone()).map(Batched::Each)).collect()
     }
 
     /// Products of arrays.
-    fn products_in_turns(&mut self, fr: &Frame<'a>, op: &Op, t: &Batch) -> Res<Vec<Turned>> {
+    fn products_in_turns(&mut self, fr: &ExecFrame<'a>, op: &Op, t: &IterationBatch) -> Res<Vec<Batched>> {
         let (x, y) = match op {
             Op::Dot(a, b) | Op::MatMul(a, b) | Op::Outer(a, b) => (*a, *b),
             Op::Contract(c) => (c.a, c.b),
-            _ => return not_here("no product"),
+            _ => return unsupported("no product"),
         };
-        let absent = |v: Var| matches!(self.turned(fr, t, v), Ok(Turned::Same(Value::Absent)));
-        if absent(x) || absent(y) {
+        let symbolic_zero = |v: Var| matches!(self.turned(fr, t, v), Ok(Batched::Same(Value::SymbolicZero)));
+        if symbolic_zero(x) || symbolic_zero(y) {
             return if matches!(op, Op::Dot(..)) {
-                not_here("the elements of an absent zero")
+                unsupported("the elements of an absent zero")
             } else {
-                Ok(vec![Turned::Same(Value::Absent)])
+                Ok(vec![Batched::Same(Value::SymbolicZero)])
             };
         }
         let (a, b) = (self.many(fr, t, x)?, self.many(fr, t, y)?);
@@ -399,182 +421,199 @@ impl<'a> Exec<'a> {
         let made = match op {
             Op::Dot(..) => {
                 if a.inner() != b.inner() {
-                    return not_here("an inner product of arrays of different shapes");
+                    return unsupported("an inner product of arrays of different shapes");
                 }
                 let k = a.size();
                 let one = |of| Factor { of, rows: 0, terms: 1 };
-                rows::products(g, n, (one(&a), one(&b)), [1, 1, k], Bin::Mul)?.reshaped(vec![n])?
+                batched_ops::products(g, n, (one(&a), one(&b)), [1, 1, k], Bin::Mul)?.reshaped(vec![n])?
             }
             Op::Outer(..) if a.each && b.each && a.inner().len() == 1 && b.inner().len() == 1 => {
-                return Ok(vec![Turned::Outer(a.array, b.array)]);
+                return Ok(vec![Batched::Outer(a.array, b.array)]);
             }
             Op::Outer(..) => {
                 let inner = [a.inner(), b.inner()].concat();
                 let one = |of| Factor { of, rows: 1, terms: 0 };
-                rows::products(g, n, (one(&a), one(&b)), [a.size(), b.size(), 1], Bin::Mul)?
+                batched_ops::products(g, n, (one(&a), one(&b)), [a.size(), b.size(), 1], Bin::Mul)?
                     .reshaped([&[n], &inner[..]].concat())?
             }
             Op::MatMul(..) => matrices(g, n, &a, &b)?,
-            _ => return not_here("a contraction in turns of a loop"),
+            _ => return unsupported("a contraction in iterations of a loop"),
         };
-        Ok(vec![Turned::Each(made)])
+        Ok(vec![Batched::Each(made)])
     }
 
-    fn updated_in_turns(&mut self, fr: &Frame<'a>, op: &Op, outs: &[Var], t: &Batch) -> Res<Vec<Turned>> {
+    fn updated_in_iterations(
+        &mut self,
+        fr: &ExecFrame<'a>,
+        op: &Op,
+        outs: &[Var],
+        t: &IterationBatch,
+    ) -> Res<Vec<Batched>> {
         let (acc, v, shape) = match op {
             Op::IndexAdd { acc, v, shape, .. }
             | Op::IndexSet { acc, v, shape, .. }
             | Op::SliceAdd { acc, v, shape, .. }
             | Op::GatherAdd { acc, v, shape, .. } => (*acc, *v, *shape),
-            _ => return not_here("no update"),
+            _ => return unsupported("no update"),
         };
         if !fr.f.ty(outs[0]).scalar().is_flat() {
-            return not_here("boxes that change, in turns of a loop");
+            return unsupported("boxes that change, in iterations of a loop");
         }
-        if matches!(self.turned(fr, t, v)?, Turned::Same(Value::Absent)) && !matches!(op, Op::IndexSet { .. }) {
+        if matches!(self.turned(fr, t, v)?, Batched::Same(Value::SymbolicZero)) && !matches!(op, Op::IndexSet { .. }) {
             return self.turned(fr, t, acc).map(|x| vec![x]);
         }
         let a = match (self.turned(fr, t, acc)?, shape) {
-            (Turned::Same(Value::Absent), Some(s)) => {
-                Many { array: self.zeros(super::kind(fr.f.ty(outs[0]))?, self.ints_in_turns(fr, t, s)?)?, each: false }
-            }
+            (Batched::Same(Value::SymbolicZero), Some(s)) => BatchedOperand {
+                array: self.zeros(super::kind(fr.f.ty(outs[0]))?, self.ints_in_iterations(fr, t, s)?)?,
+                each: false,
+            },
             (x, _) => self.as_many(x, t.n)?,
         };
         let v = self.many(fr, t, v)?;
         let keys = |at: &[Var]| at.iter().map(|k| self.many(fr, t, *k)).collect::<Res<Vec<_>>>();
         let (g, n) = (self.gpu, t.n);
-        Ok(vec![Turned::Each(match op {
+        Ok(vec![Batched::Each(match op {
             Op::IndexAdd { at, .. } | Op::IndexSet { at, .. } => {
                 let keys = keys(at)?;
                 if a.inner().get(keys.len()..) != Some(v.inner()) {
-                    return not_here("a part of another shape");
+                    return unsupported("a part of another shape");
                 }
-                rows::update(g, n, &a, &keys, &v, matches!(op, Op::IndexAdd { .. }))?
+                batched_ops::update(g, n, &a, &keys, &v, matches!(op, Op::IndexAdd { .. }))?
             }
             Op::SliceAdd { lo, hi, .. } => {
                 let at = |v: Var| {
-                    self.int_in_turns(fr, t, v)
-                        .and_then(|n| usize::try_from(n).map_or_else(|_| not_here("a size below 0"), Ok))
+                    self.int_in_iterations(fr, t, v)
+                        .and_then(|n| usize::try_from(n).map_or_else(|_| unsupported("a size below 0"), Ok))
                 };
-                rows::slice_add(g, n, &a, (at(*lo)?, at(*hi)?), &v)?
+                batched_ops::slice_add(g, n, &a, (at(*lo)?, at(*hi)?), &v)?
             }
             Op::GatherAdd { at, shape: Some(_), .. } => {
                 let (length, rest) = (a.inner()[0], a.inner()[1..].to_vec());
-                let keys = rows::shifted(g, n, &Many { array: self.each(fr, t, *at)?, each: true }, length)?;
-                let flat = rows::spread(g, n, &a)?.reshaped([&[n * length], &rest[..]].concat())?;
-                let v = rows::spread(g, n, &v)?.reshaped([&[keys.len()], &rest[..]].concat())?;
+                let keys =
+                    batched_ops::shifted(g, n, &BatchedOperand { array: self.each(fr, t, *at)?, each: true }, length)?;
+                let flat = batched_ops::spread(g, n, &a)?.reshaped([&[n * length], &rest[..]].concat())?;
+                let v = batched_ops::spread(g, n, &v)?.reshaped([&[keys.len()], &rest[..]].concat())?;
                 index::gather_add(g, &flat, &keys.reshaped(vec![keys.len()])?, &v)?
                     .reshaped([&[n, length], &rest[..]].concat())?
             }
-            _ => return not_here("elements added at indices, in turns of a loop"),
+            _ => return unsupported("elements added at indices, in iterations of a loop"),
         })])
     }
 
     /// Elements, slices and subarrays.
-    fn parts_in_turns(&mut self, fr: &Frame<'a>, op: &Op, t: &Batch) -> Res<Array> {
+    fn parts_in_turns(&mut self, fr: &ExecFrame<'a>, op: &Op, t: &IterationBatch) -> Res<Array> {
         let (g, n) = (self.gpu, t.n);
         let many = |v: Var| self.many(fr, t, v);
         let size = |v: Var| {
-            self.int_in_turns(fr, t, v).and_then(|n| usize::try_from(n).map_or_else(|_| not_here("a size below 0"), Ok))
+            self.int_in_iterations(fr, t, v)
+                .and_then(|n| usize::try_from(n).map_or_else(|_| unsupported("a size below 0"), Ok))
         };
         match op {
             Op::Index { a, at, .. } => {
                 let (a, keys) = (many(*a)?, at.iter().map(|k| many(*k)).collect::<Res<Vec<_>>>()?);
-                if keys.len() > a.inner().len() { not_here("too many indices") } else { rows::index(g, n, &a, &keys) }
+                if keys.len() > a.inner().len() {
+                    unsupported("too many indices")
+                } else {
+                    batched_ops::index(g, n, &a, &keys)
+                }
             }
-            Op::Gather { a, at, shape } => rows::gather(g, n, &many(*a)?, &many(*at)?, shape.is_some()),
+            Op::Gather { a, at, shape } => batched_ops::gather(g, n, &many(*a)?, &many(*at)?, shape.is_some()),
             Op::Slice { a, lo, hi, .. } => {
                 let (a, lo, hi) = (many(*a)?, size(*lo)?, size(*hi)?);
                 if lo > hi || hi > a.inner()[0] {
-                    return not_here("a part that is out of bounds");
+                    return unsupported("a part that is out of bounds");
                 }
                 let k: usize = a.inner()[1..].iter().product();
-                rows::moved(g, n, &a, &[&[hi - lo], &a.inner()[1..]].concat(), |e, q| {
+                batched_ops::moved(g, n, &a, &[&[hi - lo], &a.inner()[1..]].concat(), |e, q| {
                     format!("{q} + {}", e.word((lo * k) as u32))
                 })
             }
-            _ => not_here("no part of an array"),
+            _ => unsupported("no part of an array"),
         }
     }
 
     /// Reversals and rotations.
-    fn turned_in_turns(&self, fr: &Frame<'a>, op: &Op, t: &Batch) -> Res<Array> {
-        let (Op::Reverse(a) | Op::Rotate { a, .. }) = op else { return not_here("no array that is turned") };
+    fn turned_in_turns(&self, fr: &ExecFrame<'a>, op: &Op, t: &IterationBatch) -> Res<Array> {
+        let (Op::Reverse(a) | Op::Rotate { a, .. }) = op else { return unsupported("no array that is turned") };
         let a = self.many(fr, t, *a)?;
         let (m, k) = (a.inner()[0], a.inner()[1..].iter().product::<usize>());
         if let Op::Rotate { n: by, .. } = op {
-            let by = self.int_in_turns(fr, t, *by)?.rem_euclid(m.max(1) as i64) as usize * k;
-            return rows::moved(self.gpu, t.n, &a, a.inner(), |e, q| {
+            let by = self.int_in_iterations(fr, t, *by)?.rem_euclid(m.max(1) as i64) as usize * k;
+            return batched_ops::moved(self.gpu, t.n, &a, a.inner(), |e, q| {
                 let (left, by) = (e.word((m * k - by) as u32), e.word(by as u32));
                 format!("select({q} - {left}, {q} + {by}, {q} < {left})")
             });
         }
-        rows::moved(self.gpu, t.n, &a, a.inner(), |e, q| {
+        batched_ops::moved(self.gpu, t.n, &a, a.inner(), |e, q| {
             let (m, k) = (e.word(m as u32), e.word(k as u32));
             format!("({m} - 1u - {q} / {k}) * {k} + {q} % {k}")
         })
     }
 
-    fn moved_in_turns(&mut self, fr: &Frame<'a>, op: &Op, t: &Batch) -> Res<Array> {
+    fn moved_in_turns(&mut self, fr: &ExecFrame<'a>, op: &Op, t: &IterationBatch) -> Res<Array> {
         let (g, n) = (self.gpu, t.n);
         let many = |v: Var| self.many(fr, t, v);
         let size = |v: Var| {
-            self.int_in_turns(fr, t, v).and_then(|n| usize::try_from(n).map_or_else(|_| not_here("a size below 0"), Ok))
+            self.int_in_iterations(fr, t, v)
+                .and_then(|n| usize::try_from(n).map_or_else(|_| unsupported("a size below 0"), Ok))
         };
         match op {
             Op::Index { .. } | Op::Gather { .. } | Op::Slice { .. } => self.parts_in_turns(fr, op, t),
             Op::Reverse(_) | Op::Rotate { .. } => self.turned_in_turns(fr, op, t),
             Op::Transpose(a) => {
                 let a = many(*a)?;
-                let [m, l, ref rest @ ..] = *a.inner() else { return not_here("the transpose of a vector") };
+                let [m, l, ref rest @ ..] = *a.inner() else { return unsupported("the transpose of a vector") };
                 let k: usize = rest.iter().product();
-                rows::moved(g, n, &a, &[&[l, m], rest].concat(), |e, q| {
+                batched_ops::moved(g, n, &a, &[&[l, m], rest].concat(), |e, q| {
                     let (m, l, k) = (e.word(m as u32), e.word(l as u32), e.word(k as u32));
                     format!("(({q} / {k}) % {m} * {l} + ({q} / {k}) / {m}) * {k} + {q} % {k}")
                 })
             }
             Op::Replicate { n: m, a } => {
                 let (m, a) = (size(*m)?, many(*a)?);
-                rows::moved(g, n, &a, &[&[m], a.inner()].concat(), |e, q| format!("{q} % {}", e.word(a.size() as u32)))
+                batched_ops::moved(g, n, &a, &[&[m], a.inner()].concat(), |e, q| {
+                    format!("{q} % {}", e.word(a.size() as u32))
+                })
             }
-            Op::Spread { a, shape } => {
-                rows::moved(g, n, &many(*a)?, &self.ints_in_turns(fr, t, *shape)?, |_, _| "0u".to_owned())
+            Op::Broadcast { a, shape } => {
+                batched_ops::moved(g, n, &many(*a)?, &self.ints_in_iterations(fr, t, *shape)?, |_, _| "0u".to_owned())
             }
             Op::Reshape { a, to, .. } => {
-                let (a, to) = (self.each(fr, t, *a)?, self.ints_in_turns(fr, t, *to)?);
+                let (a, to) = (self.each(fr, t, *a)?, self.ints_in_iterations(fr, t, *to)?);
                 a.reshaped([&[n], &to[..]].concat())
             }
-            Op::Sum { a, .. } => rows::sum(g, &self.each(fr, t, *a)?),
-            Op::Total { a, .. } => {
+            Op::Sum { a, .. } => batched_ops::sum(g, &self.each(fr, t, *a)?),
+            Op::SumAll { a, .. } => {
                 let a = self.each(fr, t, *a)?;
-                rows::sum(g, &a.reshaped(vec![n, a.shape[1..].iter().product()])?)
+                batched_ops::sum(g, &a.reshaped(vec![n, a.shape[1..].iter().product()])?)
             }
-            _ => not_here("an operation that is not done in all turns of a loop at once"),
+            _ => unsupported("an operation that is not done in all iterations of a loop at once"),
         }
     }
 }
 
 /// Products of matrices and vectors in all iterations.
-fn matrices(g: &crate::Gpu, n: usize, a: &Many, b: &Many) -> Res<Array> {
+fn matrices(g: &crate::Gpu, n: usize, a: &BatchedOperand, b: &BatchedOperand) -> Res<Array> {
     let (vector, depth) = (a.inner().len() == 1, b.inner().first().copied().unwrap_or(0));
     let (r, k) = match *a.inner() {
         [k] => (1, k),
         [r, k] => (r, k),
-        _ => return not_here("the product of arrays of more than two axes"),
+        _ => return unsupported("the product of arrays of more than two axes"),
     };
     if k != depth {
-        return not_here("a product of arrays whose extents differ");
+        return unsupported("a product of arrays whose extents differ");
     }
     let m: usize = b.inner()[1..].iter().product();
     let shape = [&[n], &a.inner()[..usize::from(!vector)], &b.inner()[1..]].concat();
     // The rows of all iterations form one matrix.
     if a.each && !b.each && n * r > 1 && m > 1 {
-        return product::matmul(g, &a.array.reshaped(vec![n * r, k])?, &b.array.reshaped(vec![k, m])?)?.reshaped(shape);
+        return gemm::matmul(g, &a.array.reshaped(vec![n * r, k])?, &b.array.reshaped(vec![k, m])?)?.reshaped(shape);
     }
     if !a.each && b.each && m == 1 && !vector && n > 1 {
-        return product::matmul(g, &b.array.reshaped(vec![n, k])?, &shape::transpose(g, &a.array)?)?.reshaped(shape);
+        return gemm::matmul(g, &b.array.reshaped(vec![n, k])?, &data_movement::transpose(g, &a.array)?)?
+            .reshaped(shape);
     }
-    rows::products(
+    batched_ops::products(
         g,
         n,
         (Factor { of: a, rows: k, terms: 1 }, Factor { of: b, rows: 1, terms: m }),

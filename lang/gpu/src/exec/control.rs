@@ -1,19 +1,19 @@
 //! Branches, loops, calls, reductions and histograms.
 
-use super::{CALLS, Exec, Frame, Value, kind, zero};
+use super::{CALLS, Exec, ExecFrame, Value, kind, zero};
 use crate::array::{Array, Operand, Scalar};
-use crate::error::{Error, Res, not_here};
+use crate::error::{Error, Res, unsupported};
 use crate::index::{self, ByIndex};
 use crate::{nest, soac};
-use adl_ir::{Block, FnId, Lit, Loop, Op, Out, Stmt, Turns, Var};
+use adl_ir::{Block, FnId, Lit, Loop, Op, Out, Stmt, Trip, Var};
 use adl_prim::Bin;
 use std::rc::Rc;
 
 /// The maximum trip count of a loop run on the host, where each statement is a kernel.
-const TURNS: i64 = 20_000;
+const ITERATIONS: i64 = 20_000;
 
 /// The reason for giving up a loop on the host.
-const HOST: &str = "loops that the host turns, whose kernels do little each";
+const HOST: &str = "loops whose iterations the host starts, with small kernels";
 
 /// The number of threads up to which a kernel has low occupancy.
 const FEW: usize = 4096;
@@ -30,15 +30,15 @@ fn longest(b: &Block, levels: &[&Loop], number: &dyn Fn(Var) -> Option<usize>, l
     let of = |s: &Stmt| match &s.op {
         Op::Loop(l) => {
             let inside = longest(&l.body, levels, number, length);
-            let own = match &l.turns {
-                Turns::For(n) if !levels.iter().any(|k| std::ptr::eq(*k, &**l)) => {
+            let own = match &l.trip {
+                Trip::Count(n) if !levels.iter().any(|k| std::ptr::eq(*k, &**l)) => {
                     number(*n).or_else(|| l.xs.first().map(|x| length(*x))).unwrap_or(0)
                 }
                 _ => 1,
             };
             own.saturating_mul(inside.max(1))
         }
-        Op::Sum { a, .. } | Op::Total { a, .. } | Op::Dot(a, _) => length(*a),
+        Op::Sum { a, .. } | Op::SumAll { a, .. } | Op::Dot(a, _) => length(*a),
         op => op.blocks().into_iter().map(|b| longest(b, levels, number, length)).max().unwrap_or(0),
     };
     b.stmts.iter().map(of).max().unwrap_or(0)
@@ -47,10 +47,11 @@ fn longest(b: &Block, levels: &[&Loop], number: &dyn Fn(Var) -> Option<usize>, l
 impl<'a> Exec<'a> {
     pub(super) fn call(&mut self, id: FnId, args: Vec<Value>) -> Res<Vec<Value>> {
         if self.calls >= CALLS {
-            return not_here("calls inside of calls, too many for the host of a GPU");
+            return unsupported("calls inside of calls, too many for the host of a GPU");
         }
         let f = self.program.func(id);
-        let mut fr = Frame { f, values: f.body.params.iter().chain(&f.body.lin_params).copied().zip(args).collect() };
+        let mut fr =
+            ExecFrame { f, values: f.body.params.iter().chain(&f.body.lin_params).copied().zip(args).collect() };
         self.calls += 1;
         let made = stacker::maybe_grow(128 * 1024, 4 * 1024 * 1024, || self.block(&mut fr, &f.body));
         self.calls -= 1;
@@ -58,7 +59,7 @@ impl<'a> Exec<'a> {
     }
 
     /// Runs an operation with blocks, or a call; `None` for others.
-    pub(super) fn control(&mut self, fr: &mut Frame<'a>, s: &Stmt, outs: &[Var]) -> Res<Option<Vec<Value>>> {
+    pub(super) fn control(&mut self, fr: &mut ExecFrame<'a>, s: &Stmt, outs: &[Var]) -> Res<Option<Vec<Value>>> {
         let made = match &s.op {
             Op::If(c, a, b) => {
                 let arm = if self.holds(fr, *c)? { a } else { b };
@@ -70,13 +71,13 @@ impl<'a> Exec<'a> {
                     fr.bind(&arm.params, fields.to_vec())?;
                     self.inner(fr, arm)?
                 }
-                _ => return not_here("no data in the place of some"),
+                _ => return unsupported("no data in the place of some"),
             },
             Op::Call { f, args, lin_args, .. } => {
                 let all = fr.all(&[args.as_slice(), lin_args].concat())?;
                 self.call(*f, all)?
             }
-            Op::Loop(l) => self.turns(fr, l, outs)?,
+            Op::Loop(l) => self.trip(fr, l, outs)?,
             Op::Soac(x) => {
                 let env = self.env(fr, None);
                 soac::run(self.gpu, self.program, fr.f, x, &env)?.into_iter().map(Value::Array).collect()
@@ -93,51 +94,51 @@ impl<'a> Exec<'a> {
         Ok(Some(made))
     }
 
-    fn inner(&mut self, fr: &mut Frame<'a>, b: &Block) -> Res<Vec<Value>> {
+    fn inner(&mut self, fr: &mut ExecFrame<'a>, b: &Block) -> Res<Vec<Value>> {
         stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.block(fr, b))
     }
 
-    fn turns(&mut self, fr: &mut Frame<'a>, l: &Loop, outs: &[Var]) -> Res<Vec<Value>> {
-        let limit = match &l.turns {
-            Turns::For(n) => Some(self.int(fr, *n)?.max(0)),
-            Turns::While(_) => None,
+    fn trip(&mut self, fr: &mut ExecFrame<'a>, l: &Loop, outs: &[Var]) -> Res<Vec<Value>> {
+        let limit = match &l.trip {
+            Trip::Count(n) => Some(self.int(fr, *n)?.max(0)),
+            Trip::While(_) => None,
         };
         let mut why = None;
-        if let (Some(n), Turns::For(v), true) = (limit, &l.turns, l.init.is_empty() && l.lin_init.is_empty()) {
+        if let (Some(n), Trip::Count(v), true) = (limit, &l.trip, l.init.is_empty() && l.lin_init.is_empty()) {
             match self.without_state(fr, l, *v, n) {
-                Err(Error::NotHere(x)) => why = Some(x),
+                Err(Error::Unsupported(x)) => why = Some(x),
                 made => return made,
             }
         }
-        if limit.is_some_and(|n| n > TURNS) {
-            return not_here(match why {
-                Some(why) => format!("a loop that turns often, and is no kernel: {why}"),
-                None => "a loop that turns often, and is no kernel".to_owned(),
+        if limit.is_some_and(|n| n > ITERATIONS) {
+            return unsupported(match why {
+                Some(why) => format!("a long loop that is not a kernel: {why}"),
+                None => "a long loop that is not a kernel".to_owned(),
             });
         }
         match (self.on_host(fr, l, limit, outs), why) {
             // Report why the innermost candidate for a kernel is not one.
-            (Err(Error::NotHere(what)), Some(why)) if what == HOST => not_here(format!("{HOST}: {why}")),
+            (Err(Error::Unsupported(what)), Some(why)) if what == HOST => unsupported(format!("{HOST}: {why}")),
             (made, _) => made,
         }
     }
 
     /// Runs a stateless loop as one kernel or in a batch. If neither is possible, the error is that of the first
     /// attempt.
-    fn without_state(&mut self, fr: &mut Frame<'a>, l: &Loop, v: Var, n: i64) -> Res<Vec<Value>> {
+    fn without_state(&mut self, fr: &mut ExecFrame<'a>, l: &Loop, v: Var, n: i64) -> Res<Vec<Value>> {
         let long = self.is_long(fr, l, v, n);
         let mut first = None;
         for at_once in [long, !long] {
             let made = if at_once { self.at_once(fr, l, n) } else { self.as_kernel(fr, l, v, n) };
             match made {
-                Err(Error::NotHere(why)) => first = first.or(Some(why)),
+                Err(Error::Unsupported(why)) => first = first.or(Some(why)),
                 made => return made,
             }
         }
-        not_here(first.unwrap_or_default())
+        unsupported(first.unwrap_or_default())
     }
 
-    fn as_kernel(&self, fr: &Frame<'a>, l: &Loop, v: Var, n: i64) -> Res<Vec<Value>> {
+    fn as_kernel(&self, fr: &ExecFrame<'a>, l: &Loop, v: Var, n: i64) -> Res<Vec<Value>> {
         let env = self.env(fr, None);
         // The host now knows the extent, wherever it was stored.
         let known = |x: Var| if x == v { Some(Operand::Number(Lit::I64(n))) } else { env(x) };
@@ -146,7 +147,7 @@ impl<'a> Exec<'a> {
     }
 
     /// Whether a kernel for the loop would have few threads with much work each.
-    fn is_long(&self, fr: &Frame<'a>, l: &Loop, v: Var, n: i64) -> bool {
+    fn is_long(&self, fr: &ExecFrame<'a>, l: &Loop, v: Var, n: i64) -> bool {
         let number = |x: Var| match fr.values.get(&x) {
             _ if x == v => usize::try_from(n).ok(),
             Some(Value::Number(Lit::I64(n))) => usize::try_from(*n).ok(),
@@ -157,12 +158,12 @@ impl<'a> Exec<'a> {
         let Ok(nest) = nest::Nest::of(l, &known) else { return false };
         let threads: usize = nest.extents().iter().product();
         let levels: Vec<&Loop> = nest.levels.iter().map(|(l, _)| *l).collect();
-        let turn = longest(&l.body, &levels, &number, &length);
-        threads < FEW && turn >= LONG && turn.saturating_mul(threads) <= MOST
+        let iteration = longest(&l.body, &levels, &number, &length);
+        threads < FEW && iteration >= LONG && iteration.saturating_mul(threads) <= MOST
     }
 
     /// Runs a loop on the host. Linear carried values and outputs follow the others.
-    fn on_host(&mut self, fr: &mut Frame<'a>, l: &Loop, limit: Option<i64>, outs: &[Var]) -> Res<Vec<Value>> {
+    fn on_host(&mut self, fr: &mut ExecFrame<'a>, l: &Loop, limit: Option<i64>, outs: &[Var]) -> Res<Vec<Value>> {
         let (n, m) = (l.init.len(), l.lin_init.len());
         let (mut carried, mut lin) = (fr.all(&l.init)?, fr.all(&l.lin_init)?);
         let mut made: Vec<Vec<Value>> = vec![Vec::new(); l.outs.len() + l.lin_outs.len()];
@@ -171,9 +172,9 @@ impl<'a> Exec<'a> {
         let plain = n + l.outs.len() + 1;
         let of: Vec<Var> =
             (0..l.outs.len()).map(|k| outs[n + k]).chain((0..l.lin_outs.len()).map(|k| outs[plain + m + k])).collect();
-        let mut turn = 0;
-        while self.again(fr, l, limit, turn, &carried)? {
-            let i = if l.reverse { limit.unwrap_or(0) - 1 - turn } else { turn };
+        let mut iteration = 0;
+        while self.again(fr, l, limit, iteration, &carried)? {
+            let i = if l.reverse { limit.unwrap_or(0) - 1 - iteration } else { iteration };
             let (xs, lin_xs) = (self.elements(fr, &l.xs, i)?, self.elements(fr, &l.lin_xs, i)?);
             fr.bind(&l.body.params, [vec![Value::Number(Lit::I64(i))], carried, xs].concat())?;
             fr.bind(&l.body.lin_params, [lin, lin_xs].concat())?;
@@ -185,10 +186,10 @@ impl<'a> Exec<'a> {
             for ((v, kind), made) in put.into_iter().chain(lin_made).zip(&kinds).zip(&mut made) {
                 self.put(*kind, made, v)?;
             }
-            turn += 1;
+            iteration += 1;
             self.patient()?;
-            if turn > TURNS {
-                return not_here("a loop that turns often, and is no kernel");
+            if iteration > ITERATIONS {
+                return unsupported("a long loop that is not a kernel");
             }
         }
         let mut ends = Vec::new();
@@ -199,7 +200,7 @@ impl<'a> Exec<'a> {
             ends.push(self.finished(fr, x, *kind, *v)?);
         }
         let lin_ends = ends.split_off(l.outs.len());
-        Ok([carried, ends, vec![Value::Number(Lit::I64(turn))], lin, lin_ends].concat())
+        Ok([carried, ends, vec![Value::Number(Lit::I64(iteration))], lin, lin_ends].concat())
     }
 
     /// Whether the host may continue to run loops: small kernels are not worth their launch.
@@ -207,7 +208,7 @@ impl<'a> Exec<'a> {
         let now = self.gpu.work();
         let (kernels, bytes) = (now.kernels - self.before.kernels, now.traffic - self.before.traffic);
         if self.patience.is_over(kernels, bytes) {
-            return not_here(HOST);
+            return unsupported(HOST);
         }
         Ok(())
     }
@@ -216,7 +217,7 @@ impl<'a> Exec<'a> {
     fn put(&mut self, kind: Out, made: &mut Vec<Value>, v: Value) -> Res<()> {
         let v = match (kind, made.is_empty()) {
             (Out::Sum, false) => {
-                let sum = made.pop().unwrap_or(Value::Absent);
+                let sum = made.pop().unwrap_or(Value::SymbolicZero);
                 self.vector(&Op::Bin(Bin::Add, Var(0), Var(0)), &[sum, v])?
             }
             _ => v,
@@ -225,29 +226,36 @@ impl<'a> Exec<'a> {
         Ok(())
     }
 
-    fn again(&mut self, fr: &mut Frame<'a>, l: &Loop, limit: Option<i64>, turn: i64, carried: &[Value]) -> Res<bool> {
-        match (&l.turns, limit) {
-            (Turns::While(c), _) => {
+    fn again(
+        &mut self,
+        fr: &mut ExecFrame<'a>,
+        l: &Loop,
+        limit: Option<i64>,
+        iteration: i64,
+        carried: &[Value],
+    ) -> Res<bool> {
+        match (&l.trip, limit) {
+            (Trip::While(c), _) => {
                 fr.bind(&c.params, carried.to_vec())?;
                 let made = self.inner(fr, c)?;
                 match (made.first(), c.results.first()) {
                     (Some(Value::Number(Lit::Bool(b))), _) => Ok(*b),
                     (Some(_), Some(v)) => self.holds(fr, *v),
-                    _ => not_here("a loop without a condition"),
+                    _ => unsupported("a loop without a condition"),
                 }
             }
-            (Turns::For(_), n) => Ok(turn < n.unwrap_or(0)),
+            (Trip::Count(_), n) => Ok(iteration < n.unwrap_or(0)),
         }
     }
 
-    pub(super) fn elements(&mut self, fr: &Frame<'a>, xs: &[Var], i: i64) -> Res<Vec<Value>> {
+    pub(super) fn elements(&mut self, fr: &ExecFrame<'a>, xs: &[Var], i: i64) -> Res<Vec<Value>> {
         let one = |v: &Var| match fr.get(*v)? {
-            Value::Absent => Ok(zero(&fr.f.ty(*v).elem())),
+            Value::SymbolicZero => Ok(zero(&fr.f.ty(*v).elem())),
             Value::Ints(x) => x
                 .get(i as usize)
-                .map_or_else(|| not_here("an index out of bounds"), |n| Ok(Value::Number(Lit::I64(*n)))),
+                .map_or_else(|| unsupported("an index out of bounds"), |n| Ok(Value::Number(Lit::I64(*n)))),
             Value::Data(_, boxes) if fr.rank(*v) > 0 => {
-                boxes.get(i as usize).cloned().map_or_else(|| not_here("an index out of bounds"), Ok)
+                boxes.get(i as usize).cloned().map_or_else(|| unsupported("an index out of bounds"), Ok)
             }
             _ => self.array(fr, *v).and_then(|a| self.part(&a, &[i])).map(Value::Array),
         };
@@ -255,16 +263,16 @@ impl<'a> Exec<'a> {
     }
 
     /// The value of a loop's output.
-    fn finished(&mut self, fr: &Frame<'a>, mut x: Vec<Value>, out: Out, v: Var) -> Res<Value> {
+    fn finished(&mut self, fr: &ExecFrame<'a>, mut x: Vec<Value>, out: Out, v: Var) -> Res<Value> {
         let ty = fr.f.ty(v);
         match out {
             Out::Sum => Ok(x.pop().unwrap_or_else(|| zero(ty))),
             Out::Boxed => Ok(self.boxed(x)),
             Out::Collect if !ty.scalar().is_flat() => Ok(Value::Data(0, Rc::new(x))),
             Out::Collect if x.is_empty() && ty.rank() == 1 => self.gpu.empty(kind(ty)?, vec![0]).map(Value::Array),
-            Out::Collect if x.is_empty() && fr.f.linear(v) => Ok(Value::Absent),
-            Out::Collect if x.is_empty() => not_here("rows that no turn makes"),
-            Out::Collect if x.iter().all(|x| matches!(x, Value::Absent)) => Ok(Value::Absent),
+            Out::Collect if x.is_empty() && fr.f.linear(v) => Ok(Value::SymbolicZero),
+            Out::Collect if x.is_empty() => unsupported("rows that no iteration makes"),
+            Out::Collect if x.iter().all(|x| matches!(x, Value::SymbolicZero)) => Ok(Value::SymbolicZero),
             Out::Collect => self.stacked(&x, ty),
         }
     }
@@ -296,13 +304,13 @@ impl<'a> Exec<'a> {
     fn in_a_row(&mut self, x: &[Value]) -> Res<Value> {
         let like = x.iter().find_map(|v| if let Value::Array(a) = v { Some(a) } else { None });
         let row = |v: &Value| match (v, like) {
-            (Value::Absent, Some(a)) => self.zeros(a.scalar, a.shape.clone()),
+            (Value::SymbolicZero, Some(a)) => self.zeros(a.scalar, a.shape.clone()),
             _ => self.on_device(v),
         };
         let rows = x.iter().map(row).collect::<Res<Vec<Array>>>()?;
-        let Some(first) = rows.first() else { return not_here("an array of nothing") };
+        let Some(first) = rows.first() else { return unsupported("an array of nothing") };
         if rows.iter().any(|r| r.shape != first.shape) {
-            return not_here("rows of different shapes in an array");
+            return unsupported("rows of different shapes in an array");
         }
         let out = self.gpu.empty(first.scalar, [vec![rows.len()], first.shape.clone()].concat())?;
         for (k, r) in rows.iter().enumerate() {
@@ -317,7 +325,7 @@ impl<'a> Exec<'a> {
             Value::Array(a) => Ok(a.clone()),
             Value::Number(l) => self.device_number(l),
             Value::Ints(x) => self.gpu.array(&crate::array::Data::I64((**x).clone()), vec![x.len()]),
-            Value::Data(..) | Value::Absent => not_here("data, or an absent zero, in an array"),
+            Value::Data(..) | Value::SymbolicZero => unsupported("data, or an absent zero, in an array"),
         }
     }
 }

@@ -1,10 +1,10 @@
 //! A static check before a call: whether a function contains operations that no GPU supports.
 
-use crate::table::{OnGpu, on_gpu};
+use crate::primitive_table::{OnGpu, on_gpu};
 use adl_ir::{Block, FnId, Function, Op, Program, Ty};
 use adl_prim::Prim;
 
-/// Says why a function will not run here ([`crate::Error::NotHere`]), as far as its code shows: CPU primitives and text
+/// Says why a function will not run here ([`crate::Error::Unsupported`]), as far as its code shows: CPU primitives and text
 /// operations that every call reaches, and recursion, which would run on the host. Success is not a guarantee.
 ///
 /// # Errors

@@ -6,36 +6,36 @@
 //!   stores only the results that are used later.
 //! - A value is dropped after its last use, so that its memory is reused, and arrays that are not shared are updated in
 //!   place.
-//! - If a kernel for a loop is [`crate::Error::NotHere`], the loop runs on the host, statement by statement, unless its
-//!   trip count is too large; then the whole call is [`crate::Error::NotHere`].
+//! - If a kernel for a loop is [`crate::Error::Unsupported`], the loop runs on the host, statement by statement, unless its
+//!   trip count is too large; then the whole call is [`crate::Error::Unsupported`].
 //!
-//! - `numbers`: scalar arithmetic on the host and the device. `arrays`: operations on whole arrays. `prims`:
+//! - `numbers`: scalar arithmetic on the host and the device. `array_ops`: operations on whole arrays. `primitives`:
 //!   primitives. `control`: branches, loops, calls.
-//! - `prepared`, `terms`: remove carried values from loops. `turns`, `batch`: batched loop execution. `replay`: replays
+//! - `carried_to_sums`, `accumulated_terms`: remove carried values from loops. `turns`, `batch`: batched loop execution. `replay`: replays
 //!   recorded kernels.
 
-mod arrays;
+mod accumulated_terms;
+mod array_ops;
 mod batch;
+mod carried_to_sums;
 mod control;
 mod fits;
 mod numbers;
-mod prepared;
-mod prims;
+mod primitives;
 mod replay;
-mod terms;
 mod turns;
 
 pub use fits::fits;
 pub(crate) use turns::reads;
 
 use crate::array::{Array, Operand, Scalar};
-use crate::error::{Error, Res, not_here};
-use crate::lone;
+use crate::error::{Error, Res, unsupported};
 use crate::pointwise::{self, is_pointwise};
 use crate::queue::{Gpu, Work};
+use crate::single_thread;
 use crate::soac;
-use adl_interp::device::Patience;
-use adl_ir::{Block, FnId, Function, Lit, Op, Program, Stmt, Turns, Ty, Var};
+use adl_interp::device::KernelLimits;
+use adl_ir::{Block, FnId, Function, Lit, Op, Program, Stmt, Trip, Ty, Var};
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -55,54 +55,55 @@ pub enum Value {
     /// A constructor with its fields.
     Data(u32, Rc<Vec<Value>>),
     /// A symbolic zero, whose shape is not materialised.
-    Absent,
+    SymbolicZero,
 }
 
 /// A function prepared for repeated execution.
 #[derive(Debug)]
 pub struct Prepared {
-    any: Ready,
+    any: PreparedProgram,
     /// The same for arguments without symbolic zeros, with vector operations as loops.
-    vectors: OnceCell<Ready>,
+    vectors: OnceCell<PreparedProgram>,
     f: FnId,
 }
 
 /// A program, and the recordings of its kernels.
 #[derive(Debug)]
-struct Ready {
+struct PreparedProgram {
     program: Program,
-    tapes: replay::Tapes,
+    tapes: replay::Recordings,
 }
 
-impl Ready {
-    fn new(program: Program) -> Ready {
-        Ready { program, tapes: replay::Tapes::default() }
+impl PreparedProgram {
+    fn new(program: Program) -> PreparedProgram {
+        PreparedProgram { program, tapes: replay::Recordings::default() }
     }
 }
 
 impl Prepared {
     /// Prepares a function of a program, in the form of `adl_opt::inlined` or a later one.
     pub fn new(program: &Program, f: FnId) -> Prepared {
-        Prepared { any: Ready::new(prepared::ready(program, f)), vectors: OnceCell::new(), f }
+        Prepared { any: PreparedProgram::new(carried_to_sums::ready(program, f)), vectors: OnceCell::new(), f }
     }
 
     /// Runs the function.
     ///
     /// # Errors
-    /// [`crate::Error::NotHere`] if an operation is not supported, [`crate::Error::Fault`] if a check fails: the CPU
+    /// [`crate::Error::Unsupported`] if an operation is not supported, [`crate::Error::Fault`] if a check fails: the CPU
     /// then repeats the call.
     pub fn run(&self, gpu: &Gpu, args: &[Value]) -> Res<Vec<Value>> {
-        self.run_within(gpu, args, Patience::ENDLESS)
+        self.run_within(gpu, args, KernelLimits::ENDLESS)
     }
 
     /// Runs the function, unless loops on the host launch too many small kernels.
     ///
     /// # Errors
     /// As for [`Prepared::run`].
-    pub fn run_within(&self, gpu: &Gpu, args: &[Value], patience: Patience) -> Res<Vec<Value>> {
-        let absent = args.iter().any(|v| matches!(v, Value::Absent));
-        let vectors = || Ready::new(prepared::vectors(&self.any.program, self.f));
-        let Ready { program, tapes } = if absent { &self.any } else { self.vectors.get_or_init(vectors) };
+    pub fn run_within(&self, gpu: &Gpu, args: &[Value], patience: KernelLimits) -> Res<Vec<Value>> {
+        let symbolic_zero = args.iter().any(|v| matches!(v, Value::SymbolicZero));
+        let vectors = || PreparedProgram::new(carried_to_sums::vectors(&self.any.program, self.f));
+        let PreparedProgram { program, tapes } =
+            if symbolic_zero { &self.any } else { self.vectors.get_or_init(vectors) };
         tapes.function(gpu, args, || {
             Exec { gpu, program, tapes, calls: 0, patience, before: gpu.work() }.call(self.f, args.to_vec())
         })
@@ -120,22 +121,22 @@ pub fn run(gpu: &Gpu, program: &Program, f: FnId, args: &[Value]) -> Res<Vec<Val
 struct Exec<'a> {
     gpu: &'a Gpu,
     program: &'a Program,
-    tapes: &'a replay::Tapes,
+    tapes: &'a replay::Recordings,
     calls: usize,
-    patience: Patience,
+    patience: KernelLimits,
     /// The device's work counters at the start of the call.
     before: Work,
 }
 
 /// The variables of a function.
-struct Frame<'a> {
+struct ExecFrame<'a> {
     f: &'a Function,
     values: HashMap<Var, Value>,
 }
 
-impl Frame<'_> {
+impl ExecFrame<'_> {
     fn get(&self, v: Var) -> Res<&Value> {
-        self.values.get(&v).map_or_else(|| not_here("a variable that is bound nowhere"), Ok)
+        self.values.get(&v).map_or_else(|| unsupported("a variable that is bound nowhere"), Ok)
     }
 
     fn all(&self, vs: &[Var]) -> Res<Vec<Value>> {
@@ -148,7 +149,7 @@ impl Frame<'_> {
 
     fn bind(&mut self, vs: &[Var], values: Vec<Value>) -> Res<()> {
         if vs.len() > values.len() {
-            return not_here("an operation with fewer results than it should have");
+            return unsupported("an operation with fewer results than it should have");
         }
         self.values.extend(vs.iter().copied().zip(values));
         Ok(())
@@ -187,31 +188,31 @@ fn dying(b: &Block, last: &HashMap<Var, usize>) -> Vec<Vec<Var>> {
     dies
 }
 
-/// Arrays as values; unused ones become symbolic zeros.
+/// Zeros as values; unused ones become symbolic zeros.
 fn read_later(outs: Vec<Array>, read: &dyn Fn(usize) -> bool) -> Vec<Value> {
-    outs.into_iter().enumerate().map(|(k, a)| if read(k) { Value::Array(a) } else { Value::Absent }).collect()
+    outs.into_iter().enumerate().map(|(k, a)| if read(k) { Value::Array(a) } else { Value::SymbolicZero }).collect()
 }
 
 /// Whether the first two statements are a stateless loop and a reduction or scan that is the only user of its outputs.
-fn is_fed(stmts: &[Stmt], at: usize, last: &HashMap<Var, usize>) -> bool {
+fn is_fusible_with_loop(stmts: &[Stmt], at: usize, last: &HashMap<Var, usize>) -> bool {
     let [Stmt { op: Op::Loop(l), outs, .. }, Stmt { op: Op::Soac(s), .. }, ..] = stmts else { return false };
     let Some((_, made)) = outs.split_last() else { return false };
     let inside = adl_opt::fuse::reads_of(&s.op);
     let own = made.iter().all(|v| {
         s.arrays.contains(v) && !inside.contains(v) && !s.neutral.contains(v) && last.get(v) == Some(&(at + 1))
     });
-    own && !made.is_empty() && l.init.is_empty() && matches!(l.turns, Turns::For(_))
+    own && !made.is_empty() && l.init.is_empty() && matches!(l.trip, Trip::Count(_))
 }
 
 impl<'a> Exec<'a> {
     /// Runs a block whose parameters are bound. Returns its results.
-    fn block(&mut self, fr: &mut Frame<'a>, b: &Block) -> Res<Vec<Value>> {
+    fn block(&mut self, fr: &mut ExecFrame<'a>, b: &Block) -> Res<Vec<Value>> {
         let known = self.tapes.last_reads(b);
         let mut k = 0;
         while k < b.stmts.len() {
             let grouped = self.group(fr, &b.stmts[k..]);
-            let extremes = prims::are_extremes(&b.stmts[k..]);
-            let n = grouped.max(if extremes || is_fed(&b.stmts[k..], k, &known.last) { 2 } else { 1 });
+            let extremes = primitives::are_extremes(&b.stmts[k..]);
+            let n = grouped.max(if extremes || is_fusible_with_loop(&b.stmts[k..], k, &known.last) { 2 } else { 1 });
             let stmts = &b.stmts[k..k + n];
             let later = |v: Var| known.last.get(&v).is_some_and(|at| *at >= k + n);
             let outs: Vec<Var> = stmts.iter().flat_map(|s| s.outs.iter().chain(&s.lin_outs)).copied().collect();
@@ -221,7 +222,7 @@ impl<'a> Exec<'a> {
                 } else if extremes {
                     exec.extremes(fr, stmts)?;
                 } else if n == 2 {
-                    exec.fed(fr, stmts, &known.dies[k..k + 2], &later)?;
+                    exec.fused_with_loop(fr, stmts, &known.dies[k..k + 2], &later)?;
                 } else if let Op::Soac(s) = &stmts[0].op {
                     let env = exec.env(fr, None);
                     let read = |k: usize| later(stmts[0].outs[k]);
@@ -231,7 +232,7 @@ impl<'a> Exec<'a> {
                 } else if !exec.lone(fr, &stmts[0], &later)? {
                     exec.stmt(fr, &stmts[0], &known.dies[k])?;
                 }
-                Ok(outs.iter().map(|v| fr.values.remove(v).unwrap_or(Value::Absent)).collect())
+                Ok(outs.iter().map(|v| fr.values.remove(v).unwrap_or(Value::SymbolicZero)).collect())
             })?;
             fr.bind(&outs, made)?;
             for v in known.dies[k..k + n].iter().flatten() {
@@ -243,23 +244,28 @@ impl<'a> Exec<'a> {
     }
 
     /// Runs a loop fused with the reduction or scan that uses its outputs, if possible.
-    fn fed(&mut self, fr: &mut Frame<'a>, stmts: &[Stmt], dies: &[Vec<Var>], later: &dyn Fn(Var) -> bool) -> Res<()> {
-        if let (Op::Loop(l), Op::Soac(s), Some((turns, made))) =
-            (&stmts[0].op, &stmts[1].op, stmts[0].outs.split_last())
+    fn fused_with_loop(
+        &mut self,
+        fr: &mut ExecFrame<'a>,
+        stmts: &[Stmt],
+        dies: &[Vec<Var>],
+        later: &dyn Fn(Var) -> bool,
+    ) -> Res<()> {
+        if let (Op::Loop(l), Op::Soac(s), Some((trip, made))) = (&stmts[0].op, &stmts[1].op, stmts[0].outs.split_last())
         {
             let env = self.env(fr, None);
             let read = |k: usize| later(stmts[1].outs[k]);
-            let ran = soac::fed(self.gpu, self.program, fr.f, (l, made), s, &env, &read);
+            let ran = soac::fused_with_loop(self.gpu, self.program, fr.f, (l, made), s, &env, &read);
             drop(env);
             match ran {
                 Ok(outs) => {
-                    if let Turns::For(n) = l.turns {
+                    if let Trip::Count(n) = l.trip {
                         let n = self.int(fr, n)?.max(0);
-                        fr.bind(&[*turns], vec![Value::Number(Lit::I64(n))])?;
+                        fr.bind(&[*trip], vec![Value::Number(Lit::I64(n))])?;
                     }
                     return fr.bind(&stmts[1].outs, read_later(outs, &read));
                 }
-                Err(Error::NotHere(_)) => {}
+                Err(Error::Unsupported(_)) => {}
                 Err(e) => return Err(e),
             }
         }
@@ -267,7 +273,7 @@ impl<'a> Exec<'a> {
     }
 
     /// The number of leading statements that are elementwise on arrays of one shape.
-    fn group(&self, fr: &Frame<'a>, stmts: &[Stmt]) -> usize {
+    fn group(&self, fr: &ExecFrame<'a>, stmts: &[Stmt]) -> usize {
         let mut shapes: HashMap<Var, Vec<usize>> = HashMap::new();
         let mut one: Option<Vec<usize>> = None;
         let fits = |s: &&Stmt| {
@@ -281,7 +287,8 @@ impl<'a> Exec<'a> {
                     (Some(s), _) => s.clone(),
                     (None, Some(Value::Array(a))) => a.shape.clone(),
                     (None, Some(Value::Ints(x))) => vec![x.len()],
-                    (None, Some(Value::Number(Lit::Str(_)))) | (None, Some(Value::Data(..) | Value::Absent) | None) => {
+                    (None, Some(Value::Number(Lit::Str(_))))
+                    | (None, Some(Value::Data(..) | Value::SymbolicZero) | None) => {
                         return false;
                     }
                     (None, Some(Value::Number(_))) => continue,
@@ -298,7 +305,7 @@ impl<'a> Exec<'a> {
     }
 
     /// Runs such statements as one kernel, which stores the results for which `later` is true.
-    fn together(&mut self, fr: &mut Frame<'a>, stmts: &[Stmt], later: &dyn Fn(Var) -> bool) -> Res<()> {
+    fn together(&mut self, fr: &mut ExecFrame<'a>, stmts: &[Stmt], later: &dyn Fn(Var) -> bool) -> Res<()> {
         let outs: Vec<Var> =
             stmts.iter().flat_map(|s| s.outs.iter().chain(&s.lin_outs)).copied().filter(|v| later(*v)).collect();
         if outs.is_empty() {
@@ -312,15 +319,15 @@ impl<'a> Exec<'a> {
 
     /// Runs a scalar loop with state, or a scalar branch, as a kernel of one thread. Returns whether it did. (Other
     /// scalar statements use kernels that many programs share, which saves compilation of a kernel for each sequence.)
-    fn lone(&mut self, fr: &mut Frame<'a>, s: &Stmt, later: &dyn Fn(Var) -> bool) -> Res<bool> {
-        if lone::size(s) > lone::STATEMENTS || !self.is_lone(fr, s) {
+    fn lone(&mut self, fr: &mut ExecFrame<'a>, s: &Stmt, later: &dyn Fn(Var) -> bool) -> Res<bool> {
+        if single_thread::size(s) > single_thread::STATEMENTS || !self.is_lone(fr, s) {
             return Ok(false);
         }
         let outs: Vec<Var> = s.outs.iter().copied().filter(|v| later(*v)).collect();
         let env = self.env(fr, None);
-        let made = match lone::run(self.gpu, self.program, fr.f, &[s], &outs, &env) {
+        let made = match single_thread::run(self.gpu, self.program, fr.f, &[s], &outs, &env) {
             Ok(made) => made,
-            Err(Error::NotHere(_)) => return Ok(false),
+            Err(Error::Unsupported(_)) => return Ok(false),
             Err(e) => return Err(e),
         };
         drop(env);
@@ -329,7 +336,7 @@ impl<'a> Exec<'a> {
     }
 
     /// Whether a statement is such a loop or branch, and short enough.
-    fn is_lone(&self, fr: &Frame<'a>, s: &Stmt) -> bool {
+    fn is_lone(&self, fr: &ExecFrame<'a>, s: &Stmt) -> bool {
         let suits = match &s.op {
             // If the host knows the condition, it selects the arm.
             Op::If(c, ..) => !matches!(fr.values.get(c), Some(Value::Number(_))),
@@ -341,7 +348,8 @@ impl<'a> Exec<'a> {
         }
         let mut fine = true;
         let mut see = |v: Var| {
-            fine &= !matches!(fr.values.get(&v), Some(Value::Number(Lit::Str(_)) | Value::Data(..) | Value::Absent))
+            fine &=
+                !matches!(fr.values.get(&v), Some(Value::Number(Lit::Str(_)) | Value::Data(..) | Value::SymbolicZero))
         };
         s.op.each_operand(&mut see);
         s.op.blocks().into_iter().for_each(|b| turns::reads(b, &mut see));
@@ -349,14 +357,14 @@ impl<'a> Exec<'a> {
             Some(Value::Number(Lit::I64(n))) => Some((*n).max(0) as u64),
             _ => None,
         };
-        fine && lone::work(fr.f, s, &known).is_some_and(lone::bearable_alone)
+        fine && single_thread::work(fr.f, s, &known).is_some_and(single_thread::bearable_alone)
     }
 
     /// The variables as kernels see them: Ints are sent to the device on demand, and device scalars in `vectors` appear
     /// as vectors of one element.
-    fn env<'f>(&'f self, fr: &'f Frame<'a>, vectors: Option<&'f [Var]>) -> impl Fn(Var) -> Option<Operand> + 'f {
+    fn env<'f>(&'f self, fr: &'f ExecFrame<'a>, vectors: Option<&'f [Var]>) -> impl Fn(Var) -> Option<Operand> + 'f {
         move |v| match fr.values.get(&v)? {
-            Value::Number(Lit::Str(_)) | Value::Data(..) | Value::Absent => None,
+            Value::Number(Lit::Str(_)) | Value::Data(..) | Value::SymbolicZero => None,
             Value::Number(l) => Some(Operand::Number(l.clone())),
             Value::Array(a) if a.shape.is_empty() && vectors.is_some_and(|vs| vs.contains(&v)) => {
                 a.reshaped(vec![1]).ok().map(Operand::Array)
@@ -367,24 +375,24 @@ impl<'a> Exec<'a> {
     }
 
     /// A value as a device array.
-    fn array(&self, fr: &Frame<'a>, v: Var) -> Res<Array> {
+    fn array(&self, fr: &ExecFrame<'a>, v: Var) -> Res<Array> {
         match fr.get(v)? {
             Value::Array(a) => Ok(a.clone()),
             Value::Ints(x) => self.gpu.array(&crate::array::Data::I64((**x).clone()), vec![x.len()]),
             Value::Number(l) => self.device_number(l),
-            Value::Data(..) => not_here("data in the place of an array"),
-            Value::Absent => not_here(format!("the elements of an absent zero v{}", v.0)),
+            Value::Data(..) => unsupported("data in the place of an array"),
+            Value::SymbolicZero => unsupported(format!("the elements of an absent zero v{}", v.0)),
         }
     }
 
     /// Runs a statement, after which the variables `dies` are dead.
-    fn stmt(&mut self, fr: &mut Frame<'a>, s: &Stmt, dies: &[Var]) -> Res<()> {
+    fn stmt(&mut self, fr: &mut ExecFrame<'a>, s: &Stmt, dies: &[Var]) -> Res<()> {
         let outs: Vec<Var> = s.outs.iter().chain(&s.lin_outs).copied().collect();
         let made = match self.control(fr, s, &outs)? {
             Some(made) => made,
             None => match &s.op {
                 Op::Drop(_) => Vec::new(),
-                Op::Fields { a, .. } if outs.len() != 1 => match fr.get(*a)? {
+                Op::Destruct { a, .. } if outs.len() != 1 => match fr.get(*a)? {
                     Value::Data(_, fields) => fields.to_vec(),
                     _ => outs.iter().map(|v| zero(fr.f.ty(*v))).collect(),
                 },
@@ -401,7 +409,7 @@ impl<'a> Exec<'a> {
                     } else {
                         fr.values.get(acc).cloned()
                     };
-                    let own = own.map_or_else(|| not_here("a variable that is bound nowhere"), Ok)?;
+                    let own = own.map_or_else(|| unsupported("a variable that is bound nowhere"), Ok)?;
                     vec![self.updated(fr, &s.op, own, outs[0])?]
                 }
                 op => vec![self.one(fr, op, s, &outs)?],
@@ -411,7 +419,7 @@ impl<'a> Exec<'a> {
     }
 
     /// Runs an operation with one result.
-    fn one(&mut self, fr: &mut Frame<'a>, op: &Op, s: &Stmt, outs: &[Var]) -> Res<Value> {
+    fn one(&mut self, fr: &mut ExecFrame<'a>, op: &Op, s: &Stmt, outs: &[Var]) -> Res<Value> {
         match op {
             Op::Lit(l) => Ok(Value::Number(l.clone())),
             Op::Zero(t) => Ok(zero(t)),
@@ -430,11 +438,11 @@ fn zero(t: &Ty) -> Value {
         Ty::F32 => Value::Number(Lit::F32(0.0)),
         Ty::I64 => Value::Number(Lit::I64(0)),
         Ty::Bool => Value::Number(Lit::Bool(false)),
-        Ty::Str | Ty::Array(..) | Ty::Data(_) => Value::Absent,
+        Ty::Str | Ty::Array(..) | Ty::Data(_) => Value::SymbolicZero,
     }
 }
 
 /// The element type of an array type.
 fn kind(t: &Ty) -> Res<Scalar> {
-    Scalar::inside(t).map_or_else(|| not_here("arrays of data"), Ok)
+    Scalar::inside(t).map_or_else(|| unsupported("arrays of data"), Ok)
 }

@@ -1,8 +1,8 @@
 //! Scalar arithmetic, on the host if it knows the operands, else on the device; and symbolic zeros.
 
-use super::{Exec, Frame, Value};
+use super::{Exec, ExecFrame, Value};
 use crate::array::{Array, Data};
-use crate::error::{Check, Error, Fault, Res, not_here};
+use crate::error::{Check, Error, Fault, Res, unsupported};
 use crate::pointwise;
 use adl_ir::eval::scalar;
 use adl_ir::{Lit, Op, Stmt, Val, Var};
@@ -28,7 +28,7 @@ pub(super) fn lit(v: &Val) -> Res<Lit> {
         Val::I64(n) => Lit::I64(*n),
         Val::Bool(b) => Lit::Bool(*b),
         Val::Str(s) => Lit::Str(s.clone()),
-        _ => return not_here("no number"),
+        _ => return unsupported("no number"),
     })
 }
 
@@ -40,13 +40,13 @@ impl<'a> Exec<'a> {
             Lit::F32(x) => Data::F32(vec![*x]),
             Lit::I64(n) => Data::I64(vec![*n]),
             Lit::Bool(b) => Data::Bool(vec![*b]),
-            Lit::Str(_) => return not_here("texts"),
+            Lit::Str(_) => return unsupported("texts"),
         };
         self.gpu.array(&data, Vec::new())
     }
 
     /// A scalar, read from the device if necessary.
-    pub(super) fn number(&self, fr: &Frame<'a>, v: Var) -> Res<Lit> {
+    pub(super) fn number(&self, fr: &ExecFrame<'a>, v: Var) -> Res<Lit> {
         self.number_of(fr.get(v)?)
     }
 
@@ -60,14 +60,14 @@ impl<'a> Exec<'a> {
                 Data::Bool(x) => Lit::Bool(x[0]),
                 Data::Word(x) => Lit::I64(i64::from(x[0])),
             }),
-            Value::Array(_) | Value::Ints(_) | Value::Data(..) | Value::Absent => {
-                not_here("no number in the place of one")
+            Value::Array(_) | Value::Ints(_) | Value::Data(..) | Value::SymbolicZero => {
+                unsupported("no number in the place of one")
             }
         }
     }
 
     /// An Int.
-    pub(super) fn int(&self, fr: &Frame<'a>, v: Var) -> Res<i64> {
+    pub(super) fn int(&self, fr: &ExecFrame<'a>, v: Var) -> Res<i64> {
         self.whole_number(fr.get(v)?)
     }
 
@@ -75,29 +75,29 @@ impl<'a> Exec<'a> {
     pub(super) fn whole_number(&self, v: &Value) -> Res<i64> {
         match self.number_of(v)? {
             Lit::I64(n) => Ok(n),
-            _ => not_here("no Int in the place of one"),
+            _ => unsupported("no Int in the place of one"),
         }
     }
 
     /// A non-negative Int.
-    pub(super) fn size(&self, fr: &Frame<'a>, v: Var) -> Res<usize> {
-        usize::try_from(self.int(fr, v)?).map_or_else(|_| not_here("a size below 0"), Ok)
+    pub(super) fn size(&self, fr: &ExecFrame<'a>, v: Var) -> Res<usize> {
+        usize::try_from(self.int(fr, v)?).map_or_else(|_| unsupported("a size below 0"), Ok)
     }
 
     /// A Bool.
-    pub(super) fn holds(&self, fr: &Frame<'a>, v: Var) -> Res<bool> {
+    pub(super) fn holds(&self, fr: &ExecFrame<'a>, v: Var) -> Res<bool> {
         match self.number(fr, v)? {
             Lit::Bool(b) => Ok(b),
-            _ => not_here("no Bool in the place of one"),
+            _ => unsupported("no Bool in the place of one"),
         }
     }
 
     /// An operator, elementwise on arrays.
-    pub(super) fn arithmetic(&mut self, fr: &mut Frame<'a>, op: &Op, s: &Stmt, outs: &[Var]) -> Res<Value> {
+    pub(super) fn arithmetic(&mut self, fr: &mut ExecFrame<'a>, op: &Op, s: &Stmt, outs: &[Var]) -> Res<Value> {
         let mut vars = Vec::new();
         op.each_operand(&mut |v| vars.push(v));
         let values = fr.all(&vars)?;
-        if values.iter().any(|v| matches!(v, Value::Absent | Value::Data(..))) {
+        if values.iter().any(|v| matches!(v, Value::SymbolicZero | Value::Data(..))) {
             return self.vector(op, &values);
         }
         let numbers: Option<Vec<Val>> =
@@ -121,12 +121,12 @@ impl Exec<'_> {
     /// ignored.)
     pub(super) fn vector(&mut self, op: &Op, x: &[Value]) -> Res<Value> {
         if let (Op::Select(..), [c, a, b]) = (op, x)
-            && [a, b].iter().any(|v| matches!(v, Value::Absent | Value::Data(..)))
+            && [a, b].iter().any(|v| matches!(v, Value::SymbolicZero | Value::Data(..)))
         {
             return self.select_parts(c, a, b);
         }
-        if x.iter().any(|v| matches!(v, Value::Absent)) {
-            return absent(op, x);
+        if x.iter().any(|v| matches!(v, Value::SymbolicZero)) {
+            return symbolic_zero(op, x);
         }
         let fields = |exec: &mut Self, n: usize, of: &dyn Fn(usize) -> Vec<Value>| {
             (0..n).map(|k| exec.vector(op, &of(k))).collect::<Res<Vec<_>>>()
@@ -137,19 +137,20 @@ impl Exec<'_> {
             {
                 Ok(Value::Data(*s, Rc::new(fields(self, a.len(), &|k| vec![a[k].clone(), b[k].clone()])?)))
             }
-            (Op::Bin(Bin::Mul | Bin::Scale, ..), [c @ (Value::Number(_) | Value::Array(_)), Value::Data(t, b)]) => {
-                Ok(Value::Data(*t, Rc::new(fields(self, b.len(), &|k| vec![c.clone(), b[k].clone()])?)))
-            }
+            (
+                Op::Bin(Bin::Mul | Bin::ScaleTangent, ..),
+                [c @ (Value::Number(_) | Value::Array(_)), Value::Data(t, b)],
+            ) => Ok(Value::Data(*t, Rc::new(fields(self, b.len(), &|k| vec![c.clone(), b[k].clone()])?))),
             (Op::Bin(Bin::Mul | Bin::Div, ..), [Value::Data(t, a), c @ (Value::Number(_) | Value::Array(_))]) => {
                 Ok(Value::Data(*t, Rc::new(fields(self, a.len(), &|k| vec![a[k].clone(), c.clone()])?)))
             }
             (Op::Un(adl_prim::Un::Neg, _), [Value::Data(t, a)]) => {
                 Ok(Value::Data(*t, Rc::new(fields(self, a.len(), &|k| vec![a[k].clone()])?)))
             }
-            (_, x) if x.iter().any(|v| matches!(v, Value::Data(..))) => not_here("arithmetic on data"),
+            (_, x) if x.iter().any(|v| matches!(v, Value::Data(..))) => unsupported("arithmetic on data"),
             (Op::Bin(b, ..), [p, q]) => self.pair(*b, p.clone(), q.clone()),
             (Op::Un(u, _), [_]) => self.made_of(x, |vs| Op::Un(*u, vs[0])),
-            _ => not_here("arithmetic on data"),
+            _ => unsupported("arithmetic on data"),
         }
     }
 }
@@ -160,16 +161,16 @@ impl Exec<'_> {
         let zeros = |exec: &Self, like: &Value| match like {
             Value::Array(x) => exec.zeros(x.scalar, x.shape.clone()).map(Value::Array),
             Value::Number(l) => Ok(super::zero(&l.ty())),
-            _ => not_here("a choice between data and what is absent"),
+            _ => unsupported("a choice between data and what is absent"),
         };
         match (c, a, b) {
-            (_, Value::Absent, Value::Absent) => Ok(Value::Absent),
+            (_, Value::SymbolicZero, Value::SymbolicZero) => Ok(Value::SymbolicZero),
             (Value::Number(Lit::Bool(c)), ..) => Ok(if *c { a.clone() } else { b.clone() }),
             (_, Value::Data(..), _) | (_, _, Value::Data(..)) => match self.number_of(c)? {
                 Lit::Bool(c) => Ok(if c { a.clone() } else { b.clone() }),
-                _ => not_here("no Bool in the place of one"),
+                _ => unsupported("no Bool in the place of one"),
             },
-            (_, Value::Absent, b) => {
+            (_, Value::SymbolicZero, b) => {
                 self.made_of(&[c.clone(), zeros(self, b)?, b.clone()], |v| Op::Select(v[0], v[1], v[2]))
             }
             (_, a, _) => self.made_of(&[c.clone(), a.clone(), zeros(self, a)?], |v| Op::Select(v[0], v[1], v[2])),
@@ -190,21 +191,23 @@ fn on_host(op: &Op, x: &[Val]) -> scalar::Res {
 }
 
 /// Arithmetic with symbolic zeros.
-fn absent(op: &Op, x: &[Value]) -> Res<Value> {
+fn symbolic_zero(op: &Op, x: &[Value]) -> Res<Value> {
     match (op, x) {
-        (Op::Un(adl_prim::Un::Neg, _) | Op::Convert(..), _) => Ok(Value::Absent),
+        (Op::Un(adl_prim::Un::Neg, _) | Op::Convert(..), _) => Ok(Value::SymbolicZero),
         // The extents of a symbolic zero are unknown, so that it cannot be combined with a scalar.
         (
             Op::Bin(Bin::Add | Bin::Sub, ..),
-            [Value::Number(Lit::F64(0.0) | Lit::F32(0.0)), Value::Absent]
-            | [Value::Absent, Value::Number(Lit::F64(0.0) | Lit::F32(0.0))],
-        ) => Ok(Value::Absent),
+            [Value::Number(Lit::F64(0.0) | Lit::F32(0.0)), Value::SymbolicZero]
+            | [Value::SymbolicZero, Value::Number(Lit::F64(0.0) | Lit::F32(0.0))],
+        ) => Ok(Value::SymbolicZero),
         (Op::Bin(Bin::Add | Bin::Sub, ..), [Value::Number(_), _] | [_, Value::Number(_)]) => {
-            not_here("a number beside an absent zero")
+            unsupported("a number beside an absent zero")
         }
-        (Op::Bin(Bin::Add, ..), [Value::Absent, y]) => Ok(y.clone()),
-        (Op::Bin(Bin::Add | Bin::Sub, ..), [y, Value::Absent]) => Ok(y.clone()),
-        (Op::Bin(Bin::Mul | Bin::Scale, ..), _) | (Op::Bin(Bin::Div, ..), [Value::Absent, _]) => Ok(Value::Absent),
-        (op, _) => not_here(format!("the elements of an absent zero ({op:?})")),
+        (Op::Bin(Bin::Add, ..), [Value::SymbolicZero, y]) => Ok(y.clone()),
+        (Op::Bin(Bin::Add | Bin::Sub, ..), [y, Value::SymbolicZero]) => Ok(y.clone()),
+        (Op::Bin(Bin::Mul | Bin::ScaleTangent, ..), _) | (Op::Bin(Bin::Div, ..), [Value::SymbolicZero, _]) => {
+            Ok(Value::SymbolicZero)
+        }
+        (op, _) => unsupported(format!("the elements of an absent zero ({op:?})")),
     }
 }

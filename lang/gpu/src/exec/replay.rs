@@ -1,11 +1,11 @@
-//! Replays recordings of functions and statements on arrays of the same shapes (see [`crate::tape`]).
+//! Replays recordings of functions and statements on arrays of the same shapes (see [`crate::recording`]).
 
 use super::turns::reads;
-use super::{Exec, Frame, Value};
+use super::{Exec, ExecFrame, Value};
 use crate::array::{Array, Scalar};
 use crate::error::Res;
 use crate::queue::Gpu;
-use crate::tape::{Made, Place, Recording, Tape};
+use crate::recording::{BufferRef, CommandList, Recording, ReplayBuffers};
 use adl_ir::{Block, Lit, Op, Stmt, Var};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -17,16 +17,16 @@ const EACH: u32 = 8;
 
 /// A result of a recording.
 #[derive(Debug)]
-enum Kept {
+enum RecordedValue {
     Same(Value),
-    Array(Place, Scalar, Vec<usize>),
-    Data(u32, Vec<Kept>),
+    Array(BufferRef, Scalar, Vec<usize>),
+    Data(u32, Vec<RecordedValue>),
 }
 
 #[derive(Debug)]
-struct Played {
-    tape: Tape,
-    results: Vec<Kept>,
+struct RecordedRun {
+    tape: CommandList,
+    results: Vec<RecordedValue>,
 }
 
 /// Free variables, by the address of the first statement and the number of statements.
@@ -34,8 +34,8 @@ type Free = HashMap<(u64, usize), Rc<[Var]>>;
 
 /// Recordings, by place and by everything that determines the commands.
 #[derive(Debug, Default)]
-pub(super) struct Tapes {
-    all: RefCell<HashMap<Vec<u64>, Rc<Played>>>,
+pub(super) struct Recordings {
+    all: RefCell<HashMap<Vec<u64>, Rc<RecordedRun>>>,
     /// The number of recordings per place, or a mark that recording is useless.
     counts: RefCell<HashMap<u64, u32>>,
     /// Variables that statements read but do not bind.
@@ -77,7 +77,7 @@ impl Key {
                 self.words.extend([4, u64::from(*tag), fields.len() as u64]);
                 fields.iter().for_each(|f| self.add(f));
             }
-            Value::Absent => self.words.push(5),
+            Value::SymbolicZero => self.words.push(5),
         }
     }
 
@@ -95,30 +95,30 @@ impl Key {
     }
 }
 
-fn kept(r: &Recording, v: &Value, places: &mut Vec<Place>) -> Option<Kept> {
+fn kept(r: &Recording, v: &Value, places: &mut Vec<BufferRef>) -> Option<RecordedValue> {
     match v {
         Value::Array(a) => {
             let p = r.find(a)?;
             places.push(p);
-            Some(Kept::Array(p, a.scalar, a.shape.clone()))
+            Some(RecordedValue::Array(p, a.scalar, a.shape.clone()))
         }
         Value::Data(tag, fields) => {
-            fields.iter().map(|f| kept(r, f, places)).collect::<Option<Vec<_>>>().map(|f| Kept::Data(*tag, f))
+            fields.iter().map(|f| kept(r, f, places)).collect::<Option<Vec<_>>>().map(|f| RecordedValue::Data(*tag, f))
         }
-        v => Some(Kept::Same(v.clone())),
+        v => Some(RecordedValue::Same(v.clone())),
     }
 }
 
-impl Played {
-    fn value(&self, gpu: &Gpu, k: &Kept, made: &mut Made, given: &[Array]) -> Res<Value> {
+impl RecordedRun {
+    fn value(&self, gpu: &Gpu, k: &RecordedValue, made: &mut ReplayBuffers, given: &[Array]) -> Res<Value> {
         Ok(match k {
-            Kept::Same(v) => v.clone(),
-            Kept::Array(p, scalar, shape) => Value::Array(Array {
+            RecordedValue::Same(v) => v.clone(),
+            RecordedValue::Array(p, scalar, shape) => Value::Array(Array {
                 buffer: made.result(gpu, &self.tape, *p, given)?,
                 scalar: *scalar,
                 shape: shape.clone(),
             }),
-            Kept::Data(tag, fields) => Value::Data(
+            RecordedValue::Data(tag, fields) => Value::Data(
                 *tag,
                 Rc::new(fields.iter().map(|f| self.value(gpu, f, made, given)).collect::<Res<Vec<_>>>()?),
             ),
@@ -126,7 +126,7 @@ impl Played {
     }
 }
 
-impl Tapes {
+impl Recordings {
     /// Runs code whose commands depend on the given values only, or replays its recording for equal ones.
     fn run(&self, gpu: &Gpu, place: u64, mut key: Key, run: impl FnOnce() -> Res<Vec<Value>>) -> Res<Vec<Value>> {
         if gpu.records() {
@@ -136,17 +136,17 @@ impl Tapes {
         key.words.push(place);
         let found = if count == 0 { None } else { self.all.borrow().get(&key.words).cloned() };
         if let Some(p) = found {
-            let mut made = gpu.play(&p.tape, &key.arrays)?;
+            let mut made = gpu.replay_commands(&p.tape, &key.arrays)?;
             return p.results.iter().map(|k| p.value(gpu, k, &mut made, &key.arrays)).collect();
         }
         if count >= EACH || !gpu.record(&key.arrays) {
             return run();
         }
-        let made = run().inspect_err(|_| gpu.unrecord())?;
+        let made = run().inspect_err(|_| gpu.discard_recording())?;
         let tape = gpu.recorded(|r, places| made.iter().map(|v| kept(r, v, places)).collect::<Option<Vec<_>>>());
         let count = match tape {
             Some((tape, results)) => {
-                self.all.borrow_mut().insert(key.words, Rc::new(Played { tape, results }));
+                self.all.borrow_mut().insert(key.words, Rc::new(RecordedRun { tape, results }));
                 count + 1
             }
             None => EACH,
@@ -184,7 +184,7 @@ impl Tapes {
             s.op.each_operand(&mut see);
             s.op.blocks().into_iter().for_each(|b| reads(b, &mut see));
             own.extend(s.outs.iter().chain(&s.lin_outs).copied());
-            s.op.blocks().into_iter().for_each(|b| own.extend(super::terms::bound(b)));
+            s.op.blocks().into_iter().for_each(|b| own.extend(super::accumulated_terms::bound(b)));
         }
         let made: Rc<[Var]> = all.into_iter().filter(|v| !own.contains(v)).collect();
         self.free.borrow_mut().insert(at, made.clone());
@@ -214,13 +214,13 @@ fn suits(op: &Op) -> bool {
             | Op::Concat { .. }
             | Op::Transpose(_)
             | Op::Replicate { .. }
-            | Op::Spread { .. }
-            | Op::Stack { .. }
+            | Op::Broadcast { .. }
+            | Op::ArrayLit { .. }
     );
     let sums = matches!(
         op,
         Op::Sum { .. }
-            | Op::Total { .. }
+            | Op::SumAll { .. }
             | Op::Dot(..)
             | Op::MatMul(..)
             | Op::Contract(_)
@@ -234,9 +234,9 @@ impl<'a> Exec<'a> {
     /// Runs or replays statements of the program, from the first of them on. `run` executes them.
     pub(super) fn as_before(
         &mut self,
-        fr: &mut Frame<'a>,
+        fr: &mut ExecFrame<'a>,
         stmts: &[Stmt],
-        run: impl FnOnce(&mut Self, &mut Frame<'a>) -> Res<Vec<Value>>,
+        run: impl FnOnce(&mut Self, &mut ExecFrame<'a>) -> Res<Vec<Value>>,
     ) -> Res<Vec<Value>> {
         let Some(first) = stmts.first().filter(|s| suits(&s.op)) else { return run(self, fr) };
         if self.gpu.records() {

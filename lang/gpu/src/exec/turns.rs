@@ -8,14 +8,14 @@
 //!
 //! - Here: blocks and control flow. `batch`: operations.
 
-use super::{Exec, Frame, Value};
+use super::{Exec, ExecFrame, Value};
 use crate::array::{Array, Operand};
-use crate::error::{Error, Res, not_here};
-use crate::lone;
-use crate::rows::{self, Factor, Many};
-use crate::table::{OnGpu, on_gpu};
-use crate::{product, shape};
-use adl_ir::{Block, FnId, Function, Lit, Loop, Op, Out, Program, Stmt, Turns, Ty, Var};
+use crate::batched_ops::{self, BatchedOperand, Factor};
+use crate::error::{Error, Res, unsupported};
+use crate::primitive_table::{OnGpu, on_gpu};
+use crate::single_thread;
+use crate::{data_movement, gemm};
+use adl_ir::{Block, FnId, Function, Lit, Loop, Op, Out, Program, Stmt, Trip, Ty, Var};
 use adl_prim::{Bin, Prim};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -31,7 +31,7 @@ const STEPS: i64 = 2000;
 
 /// The value of a variable in all iterations.
 #[derive(Clone, Debug)]
-pub(super) enum Turned {
+pub(super) enum Batched {
     /// A loop-invariant value.
     Same(Value),
     /// An array whose first axis is the iterations.
@@ -42,9 +42,9 @@ pub(super) enum Turned {
 
 /// The iterations of a batch.
 #[derive(Default)]
-pub(super) struct Batch {
+pub(super) struct IterationBatch {
     pub n: usize,
-    pub each: HashMap<Var, Turned>,
+    pub each: HashMap<Var, Batched>,
     /// The functions that are being called.
     calls: Vec<FnId>,
     /// In a branch arm, the iterations that reach it: checks must not fail in others.
@@ -90,7 +90,7 @@ fn may_fail(p: &Program, f: &Function, b: &Block, calls: usize) -> bool {
         | Op::Contract(_) => true,
         Op::Prim(p, _) => on_gpu(*p) != OnGpu::Number,
         Op::Bin(Bin::IntDiv | Bin::Rem | Bin::Pow, a, _) => *f.ty(*a).scalar() == Ty::I64,
-        Op::Loop(l) if matches!(l.turns, Turns::While(_)) => true,
+        Op::Loop(l) if matches!(l.trip, Trip::While(_)) => true,
         Op::Call { f, .. } if calls == 0 || may_fail(p, p.func(*f), &p.func(*f).body, calls - 1) => true,
         op => op.blocks().into_iter().any(|b| may_fail(p, f, b, calls)),
     })
@@ -120,116 +120,124 @@ fn free(l: &Loop) -> bool {
 
 impl<'a> Exec<'a> {
     /// Runs a stateless loop in a batch.
-    pub(super) fn at_once(&mut self, fr: &mut Frame<'a>, l: &Loop, n: i64) -> Res<Vec<Value>> {
+    pub(super) fn at_once(&mut self, fr: &mut ExecFrame<'a>, l: &Loop, n: i64) -> Res<Vec<Value>> {
         if !free(l) || n == 0 {
-            return not_here("a loop of no turns, or a linear one");
+            return unsupported("a loop without iterations, or a linear one");
         }
-        let mut one = Batch { n: 1, ..Batch::default() };
-        let made = stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.free_turns(fr, l, n as usize, &mut one))?;
-        let single = |t: Turned| match t {
-            Turned::Same(v) => Ok(v),
-            Turned::Each(a) => a.reshaped(a.shape[1..].to_vec()).map(Value::Array),
-            Turned::Outer(..) => not_here("a product where there is none"),
+        let mut one = IterationBatch { n: 1, ..IterationBatch::default() };
+        let made = stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.free_iterations(fr, l, n as usize, &mut one))?;
+        let single = |t: Batched| match t {
+            Batched::Same(v) => Ok(v),
+            Batched::Each(a) => a.reshaped(a.shape[1..].to_vec()).map(Value::Array),
+            Batched::Outer(..) => unsupported("a product where there is none"),
         };
         made.into_iter().map(single).collect()
     }
 
     /// Runs a loop inside of a batch.
-    fn free_turns(&mut self, fr: &mut Frame<'a>, l: &Loop, m: usize, t: &mut Batch) -> Res<Vec<Turned>> {
-        let only = t.only.as_ref().map(|a| rows::repeated(self.gpu, a, m)).transpose()?;
-        let mut inner = Batch { n: t.n * m, each: HashMap::new(), calls: t.calls.clone(), only };
+    fn free_iterations(
+        &mut self,
+        fr: &mut ExecFrame<'a>,
+        l: &Loop,
+        m: usize,
+        t: &mut IterationBatch,
+    ) -> Res<Vec<Batched>> {
+        let only = t.only.as_ref().map(|a| batched_ops::repeated(self.gpu, a, m)).transpose()?;
+        let mut inner = IterationBatch { n: t.n * m, each: HashMap::new(), calls: t.calls.clone(), only };
         let mut all = HashSet::new();
         reads(&l.body, &mut |v| {
             all.insert(v);
         });
         for v in all.iter().filter(|v| t.each.contains_key(v)) {
             let a = self.each(fr, t, *v)?;
-            inner.each.insert(*v, Turned::Each(rows::repeated(self.gpu, &a, m)?));
+            inner.each.insert(*v, Batched::Each(batched_ops::repeated(self.gpu, &a, m)?));
         }
         for (p, x) in l.body.params.iter().skip(1).zip(&l.xs).filter(|(p, _)| all.contains(p)) {
             let x = match self.turned(fr, t, *x)? {
-                Turned::Same(Value::Absent) => Turned::Same(super::zero(fr.f.ty(*p))),
-                _ => Turned::Each(self.elements_of_all(fr, t, *x, m)?),
+                Batched::Same(Value::SymbolicZero) => Batched::Same(super::zero(fr.f.ty(*p))),
+                _ => Batched::Each(self.elements_of_all(fr, t, *x, m)?),
             };
             self.tie(fr, &mut inner, *p, x);
         }
         if let Some(p) = l.body.params.first().filter(|p| all.contains(p)) {
-            let indices = rows::turns(self.gpu, t.n, m)?;
-            inner.each.insert(*p, Turned::Each(indices));
+            let indices = batched_ops::trip(self.gpu, t.n, m)?;
+            inner.each.insert(*p, Batched::Each(indices));
         }
-        let made = self.in_turns(fr, &l.body, &mut inner)?;
+        let made = self.in_iterations(fr, &l.body, &mut inner)?;
         let outs = made.into_iter().zip(&l.outs).map(|(x, o)| self.joined(x, *o, t.n, m)).collect::<Res<Vec<_>>>();
         outs.map(|mut outs| {
-            outs.push(Turned::Same(Value::Number(Lit::I64(m as i64))));
+            outs.push(Batched::Same(Value::Number(Lit::I64(m as i64))));
             outs
         })
     }
 
     /// The elements that the iterations of an inner loop read.
-    fn elements_of_all(&self, fr: &Frame<'a>, t: &Batch, x: Var, m: usize) -> Res<Array> {
+    fn elements_of_all(&self, fr: &ExecFrame<'a>, t: &IterationBatch, x: Var, m: usize) -> Res<Array> {
         let x = self.many(fr, t, x)?;
-        let Some((length, rest)) = x.inner().split_first() else { return not_here("elements of a number") };
+        let Some((length, rest)) = x.inner().split_first() else { return unsupported("elements of a number") };
         let rest = rest.to_vec();
         if *length < m {
-            return not_here("an array that is shorter than a loop");
+            return unsupported("an array that is shorter than a loop");
         }
         let whole = if *length == m && t.n == 1 {
             x.array.clone()
         } else if *length == m {
-            rows::spread(self.gpu, t.n, &x)?
+            batched_ops::spread(self.gpu, t.n, &x)?
         } else {
-            rows::moved(self.gpu, t.n, &x, &[&[m], &rest[..]].concat(), |_, q| q.to_owned())?
+            batched_ops::moved(self.gpu, t.n, &x, &[&[m], &rest[..]].concat(), |_, q| q.to_owned())?
         };
         whole.reshaped([&[t.n * m], &rest[..]].concat())
     }
 
     /// The output of an inner loop with m iterations in each of n.
-    fn joined(&self, x: Turned, out: Out, n: usize, m: usize) -> Res<Turned> {
+    fn joined(&self, x: Batched, out: Out, n: usize, m: usize) -> Res<Batched> {
         let g = self.gpu;
         match (x, out) {
-            (Turned::Same(Value::Absent), _) => Ok(Turned::Same(Value::Absent)),
+            (Batched::Same(Value::SymbolicZero), _) => Ok(Batched::Same(Value::SymbolicZero)),
             // The host keeps what it knows.
-            (Turned::Same(Value::Number(Lit::I64(k))), Out::Collect) if m <= ASKED => {
-                Ok(Turned::Same(Value::Ints(Rc::new(vec![k; m]))))
+            (Batched::Same(Value::Number(Lit::I64(k))), Out::Collect) if m <= ASKED => {
+                Ok(Batched::Same(Value::Ints(Rc::new(vec![k; m]))))
             }
-            (Turned::Outer(a, b), Out::Sum) if n == 1 => {
-                let sum = product::matmul(g, &shape::transpose(g, &a)?, &b)?;
-                sum.reshaped([&[1], &sum.shape[..]].concat()).map(Turned::Each)
+            (Batched::Outer(a, b), Out::Sum) if n == 1 => {
+                let sum = gemm::matmul(g, &data_movement::transpose(g, &a)?, &b)?;
+                sum.reshaped([&[1], &sum.shape[..]].concat()).map(Batched::Each)
             }
-            (Turned::Outer(a, b), Out::Sum) => {
+            (Batched::Outer(a, b), Out::Sum) => {
                 let (h, d) = (a.shape[1], b.shape[1]);
                 let (a, b) = (
-                    Many { array: a.reshaped(vec![n, m * h])?, each: true },
-                    Many { array: b.reshaped(vec![n, m * d])?, each: true },
+                    BatchedOperand { array: a.reshaped(vec![n, m * h])?, each: true },
+                    BatchedOperand { array: b.reshaped(vec![n, m * d])?, each: true },
                 );
-                rows::products(
+                batched_ops::products(
                     g,
                     n,
                     (Factor { of: &a, rows: 1, terms: h }, Factor { of: &b, rows: 1, terms: d }),
                     [h, d, m],
                     Bin::Mul,
                 )
-                .map(Turned::Each)
+                .map(Batched::Each)
             }
             (x, out) => {
                 let a = self.spread_out(x, n * m)?;
                 let a = a.reshaped([&[n, m], &a.shape[1..]].concat())?;
-                if out == Out::Sum { rows::sum(g, &a).map(Turned::Each) } else { Ok(Turned::Each(a)) }
+                if out == Out::Sum { batched_ops::sum(g, &a).map(Batched::Each) } else { Ok(Batched::Each(a)) }
             }
         }
     }
 
     /// Converts any value to an array per iteration.
-    pub(super) fn spread_out(&self, x: Turned, n: usize) -> Res<Array> {
+    pub(super) fn spread_out(&self, x: Batched, n: usize) -> Res<Array> {
         match x {
             // Kernels would read one element per iteration.
-            Turned::Each(a) if a.shape.first() != Some(&n) => not_here("an array for other turns"),
-            Turned::Each(a) => Ok(a),
-            Turned::Same(v) => rows::spread(self.gpu, n, &Many { array: self.on_device(&v)?, each: false }),
-            Turned::Outer(a, b) => {
+            Batched::Each(a) if a.shape.first() != Some(&n) => unsupported("an array for another number of iterations"),
+            Batched::Each(a) => Ok(a),
+            Batched::Same(v) => {
+                batched_ops::spread(self.gpu, n, &BatchedOperand { array: self.on_device(&v)?, each: false })
+            }
+            Batched::Outer(a, b) => {
                 let (h, d) = (a.shape[1], b.shape[1]);
-                let (a, b) = (Many { array: a, each: true }, Many { array: b, each: true });
-                rows::products(
+                let (a, b) = (BatchedOperand { array: a, each: true }, BatchedOperand { array: b, each: true });
+                batched_ops::products(
                     self.gpu,
                     n,
                     (Factor { of: &a, rows: 1, terms: 1 }, Factor { of: &b, rows: 1, terms: 1 }),
@@ -241,30 +249,30 @@ impl<'a> Exec<'a> {
     }
 
     /// The value of a variable.
-    pub(super) fn turned(&self, fr: &Frame<'a>, t: &Batch, v: Var) -> Res<Turned> {
+    pub(super) fn turned(&self, fr: &ExecFrame<'a>, t: &IterationBatch, v: Var) -> Res<Batched> {
         match t.each.get(&v) {
             Some(x) => Ok(x.clone()),
-            None => fr.get(v).cloned().map(Turned::Same),
+            None => fr.get(v).cloned().map(Batched::Same),
         }
     }
 
     /// An array per iteration.
-    pub(super) fn each(&self, fr: &Frame<'a>, t: &Batch, v: Var) -> Res<Array> {
+    pub(super) fn each(&self, fr: &ExecFrame<'a>, t: &IterationBatch, v: Var) -> Res<Array> {
         self.turned(fr, t, v).and_then(|x| self.spread_out(x, t.n))
     }
 
     /// An operand of a batched operation.
-    pub(super) fn many(&self, fr: &Frame<'a>, t: &Batch, v: Var) -> Res<Many> {
+    pub(super) fn many(&self, fr: &ExecFrame<'a>, t: &IterationBatch, v: Var) -> Res<BatchedOperand> {
         match t.each.get(&v) {
-            Some(x) => self.spread_out(x.clone(), t.n).map(|array| Many { array, each: true }),
-            None => self.array(fr, v).map(|array| Many { array, each: false }),
+            Some(x) => self.spread_out(x.clone(), t.n).map(|array| BatchedOperand { array, each: true }),
+            None => self.array(fr, v).map(|array| BatchedOperand { array, each: false }),
         }
     }
 
     /// Binds a variable.
-    fn tie(&self, fr: &mut Frame<'a>, t: &mut Batch, v: Var, x: Turned) {
+    fn tie(&self, fr: &mut ExecFrame<'a>, t: &mut IterationBatch, v: Var, x: Batched) {
         match x {
-            Turned::Same(x) => {
+            Batched::Same(x) => {
                 t.each.remove(&v);
                 fr.values.insert(v, x);
             }
@@ -275,7 +283,7 @@ impl<'a> Exec<'a> {
     }
 
     /// Runs a block in all iterations. Returns its results.
-    fn in_turns(&mut self, fr: &mut Frame<'a>, b: &Block, t: &mut Batch) -> Res<Vec<Turned>> {
+    fn in_iterations(&mut self, fr: &mut ExecFrame<'a>, b: &Block, t: &mut IterationBatch) -> Res<Vec<Batched>> {
         let known = self.tapes.last_reads(b);
         // Literals are bound first, so that they do not separate other statements.
         for s in &b.stmts {
@@ -305,22 +313,22 @@ impl<'a> Exec<'a> {
     /// many.
     fn most_alike(
         &mut self,
-        fr: &mut Frame<'a>,
+        fr: &mut ExecFrame<'a>,
         stmts: &[Stmt],
-        t: &mut Batch,
+        t: &mut IterationBatch,
         later: &dyn Fn(Var, usize) -> bool,
     ) -> Res<usize> {
         let mut n = stmts.len();
         loop {
             match self.alike_at_once(fr, &stmts[..n], t, &|v| later(v, n)) {
-                Err(Error::NotHere(_)) if n > 1 => n = n.div_ceil(2),
+                Err(Error::Unsupported(_)) if n > 1 => n = n.div_ceil(2),
                 made => return made.map(|()| n),
             }
         }
     }
 
     /// Runs one statement in all iterations.
-    fn step(&mut self, fr: &mut Frame<'a>, s: &Stmt, t: &mut Batch) -> Res<()> {
+    fn step(&mut self, fr: &mut ExecFrame<'a>, s: &Stmt, t: &mut IterationBatch) -> Res<()> {
         if matches!(s.op, Op::Lit(_) | Op::Drop(_)) {
             return Ok(());
         }
@@ -334,7 +342,7 @@ impl<'a> Exec<'a> {
         let outs: Vec<Var> = s.outs.iter().chain(&s.lin_outs).copied().collect();
         if let Some(made) = self.threads(fr, s, t)? {
             s.outs.iter().zip(made).for_each(|(v, a)| {
-                t.each.insert(*v, Turned::Each(a));
+                t.each.insert(*v, Batched::Each(a));
             });
             return Ok(());
         }
@@ -348,20 +356,20 @@ impl<'a> Exec<'a> {
             op => self.operation(fr, op, &outs, t)?,
         };
         if outs.len() > made.len() {
-            return not_here("an operation with fewer results than it should have");
+            return unsupported("an operation with fewer results than it should have");
         }
         outs.into_iter().zip(made).for_each(|(v, x)| self.tie(fr, t, v, x));
         Ok(())
     }
 
     /// Runs a scalar branch, or a scalar loop with state, as a kernel with one thread per iteration, if possible.
-    fn threads(&mut self, fr: &Frame<'a>, s: &Stmt, t: &Batch) -> Res<Option<Vec<Array>>> {
+    fn threads(&mut self, fr: &ExecFrame<'a>, s: &Stmt, t: &IterationBatch) -> Res<Option<Vec<Array>>> {
         let suits = match &s.op {
             Op::If(c, ..) => t.each.contains_key(c),
             Op::Loop(l) => !l.init.is_empty(),
             _ => false,
         };
-        if !suits || lone::size(s) > lone::STATEMENTS {
+        if !suits || single_thread::size(s) > single_thread::STATEMENTS {
             return Ok(None);
         }
         let known = |v: Var| match (t.each.get(&v), fr.values.get(&v)) {
@@ -369,49 +377,55 @@ impl<'a> Exec<'a> {
             _ => None,
         };
         let seen = |v: &Var| match (t.each.get(v), fr.values.get(v)) {
-            (Some(x), _) => matches!(x, Turned::Each(_)),
-            (None, x) => !matches!(x, Some(Value::Number(Lit::Str(_)) | Value::Data(..) | Value::Absent)),
+            (Some(x), _) => matches!(x, Batched::Each(_)),
+            (None, x) => !matches!(x, Some(Value::Number(Lit::Str(_)) | Value::Data(..) | Value::SymbolicZero)),
         };
-        if !operands(s).iter().all(seen) || !lone::work(fr.f, s, &known).is_some_and(lone::bearable) {
+        if !operands(s).iter().all(seen) || !single_thread::work(fr.f, s, &known).is_some_and(single_thread::bearable) {
             return Ok(None);
         }
         let own = self.env(fr, None);
         let env = |v: Var| match t.each.get(&v) {
-            Some(Turned::Each(a)) => Some(Operand::Array(a.clone())),
+            Some(Batched::Each(a)) => Some(Operand::Array(a.clone())),
             Some(_) => None,
             None => own(v),
         };
-        match lone::in_turns(self.gpu, self.program, fr.f, s, &env, (t.n, &|v| t.each.contains_key(&v))) {
+        match single_thread::in_iterations(self.gpu, self.program, fr.f, s, &env, (t.n, &|v| t.each.contains_key(&v))) {
             Ok(made) => Ok(Some(made)),
-            Err(Error::NotHere(_)) => Ok(None),
+            Err(Error::Unsupported(_)) => Ok(None),
             Err(e) => Err(e),
         }
     }
 
     /// Runs a branch: both arms if the iterations diverge.
-    fn both(&mut self, fr: &mut Frame<'a>, c: Var, (a, b): (&Block, &Block), t: &mut Batch) -> Res<Vec<Turned>> {
+    fn both(
+        &mut self,
+        fr: &mut ExecFrame<'a>,
+        c: Var,
+        (a, b): (&Block, &Block),
+        t: &mut IterationBatch,
+    ) -> Res<Vec<Batched>> {
         let Some(test) = t.each.get(&c).cloned() else {
             let arm = if self.holds(fr, c)? { a } else { b };
-            return stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_turns(fr, arm, t));
+            return stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_iterations(fr, arm, t));
         };
-        let test = Many { array: self.spread_out(test, t.n)?, each: true };
+        let test = BatchedOperand { array: self.spread_out(test, t.n)?, each: true };
         if t.only.is_none()
             && t.n <= ASKED
             && [a, b].into_iter().any(|b| on_arrays(fr.f, b))
             && let Some(way) = self.one_way(&test.array)?
         {
-            return stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_turns(fr, if way { a } else { b }, t));
+            return stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_iterations(fr, if way { a } else { b }, t));
         }
         if may_fail(self.program, fr.f, a, CALLS) || may_fail(self.program, fr.f, b, CALLS) {
-            return not_here("a branch with checks, in turns that go different ways");
+            return unsupported("a branch with checks, in iterations that take different arms");
         }
         let before = t.only.take();
         t.only =
             if asserts(self.program, a, CALLS) { Some(self.only(&test, before.as_ref(), true, t.n)?) } else { None };
-        let yes = stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_turns(fr, a, t))?;
+        let yes = stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_iterations(fr, a, t))?;
         t.only =
             if asserts(self.program, b, CALLS) { Some(self.only(&test, before.as_ref(), false, t.n)?) } else { None };
-        let no = stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_turns(fr, b, t))?;
+        let no = stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_iterations(fr, b, t))?;
         t.only = before;
         yes.into_iter().zip(no).map(|(x, y)| self.chosen(&test, x, y, t.n)).collect()
     }
@@ -426,35 +440,35 @@ impl<'a> Exec<'a> {
     fn one_length(&self, all: &Array) -> Res<i64> {
         match self.gpu.read(all)? {
             crate::array::Data::I64(all) if all.iter().all(|n| *n == all[0]) => {
-                all.first().copied().map_or_else(|| not_here("no turns"), Ok)
+                all.first().copied().map_or_else(|| unsupported("no iterations"), Ok)
             }
-            _ => not_here("loops of different lengths in turns of another"),
+            _ => unsupported("loops of different lengths in iterations of another"),
         }
     }
 
     /// Runs a loop inside of a batch.
-    fn loop_in_turns(&mut self, fr: &mut Frame<'a>, l: &Loop, t: &mut Batch) -> Res<Vec<Turned>> {
-        let Turns::For(n) = l.turns else { return not_here("a loop of unknown length in turns of another") };
+    fn loop_in_turns(&mut self, fr: &mut ExecFrame<'a>, l: &Loop, t: &mut IterationBatch) -> Res<Vec<Batched>> {
+        let Trip::Count(n) = l.trip else { return unsupported("a loop of unknown length in iterations of another") };
         let n = match t.each.get(&n) {
             None if free(l) => self.int(fr, n)?.max(0),
-            Some(Turned::Each(a)) if free(l) && t.n <= ASKED => self.one_length(a)?.max(0),
-            _ => return not_here("loops of different lengths in turns of another"),
+            Some(Batched::Each(a)) if free(l) && t.n <= ASKED => self.one_length(a)?.max(0),
+            _ => return unsupported("loops of different lengths in iterations of another"),
         };
         if l.init.is_empty() && n > 0 {
-            return self.free_turns(fr, l, n as usize, t);
+            return self.free_iterations(fr, l, n as usize, t);
         }
         if n > STEPS {
-            return not_here("a loop with state that turns often, in turns of another");
+            return unsupported("a long loop with state, in iterations of another");
         }
         let mut carried = l.init.iter().map(|v| self.turned(fr, t, *v)).collect::<Res<Vec<_>>>()?;
-        let mut made: Vec<Vec<Turned>> = vec![Vec::new(); l.outs.len()];
-        for turn in 0..n {
+        let mut made: Vec<Vec<Batched>> = vec![Vec::new(); l.outs.len()];
+        for iteration in 0..n {
             self.patient()?;
-            let i = if l.reverse { n - 1 - turn } else { turn };
+            let i = if l.reverse { n - 1 - iteration } else { iteration };
             let xs = l.xs.iter().map(|x| self.element_of_each(fr, t, *x, i)).collect::<Res<Vec<_>>>()?;
-            let index = Turned::Same(Value::Number(Lit::I64(i)));
+            let index = Batched::Same(Value::Number(Lit::I64(i)));
             l.body.params.iter().zip([vec![index], carried, xs].concat()).for_each(|(p, x)| self.tie(fr, t, *p, x));
-            carried = self.in_turns(fr, &l.body, t)?;
+            carried = self.in_iterations(fr, &l.body, t)?;
             let put = carried.split_off(l.init.len());
             for ((x, kind), made) in put.into_iter().zip(&l.outs).zip(&mut made) {
                 match (kind, made.pop()) {
@@ -465,29 +479,29 @@ impl<'a> Exec<'a> {
         }
         let ends =
             made.into_iter().zip(&l.outs).map(|(x, o)| self.ended(x, *o, l.reverse, t.n)).collect::<Res<Vec<_>>>()?;
-        Ok([carried, ends, vec![Turned::Same(Value::Number(Lit::I64(n)))]].concat())
+        Ok([carried, ends, vec![Batched::Same(Value::Number(Lit::I64(n)))]].concat())
     }
 
     /// The element that each iteration reads.
-    fn element_of_each(&mut self, fr: &mut Frame<'a>, t: &Batch, x: Var, i: i64) -> Res<Turned> {
+    fn element_of_each(&mut self, fr: &mut ExecFrame<'a>, t: &IterationBatch, x: Var, i: i64) -> Res<Batched> {
         if !t.each.contains_key(&x) {
             let mut made = self.elements(fr, &[x], i)?;
-            return Ok(Turned::Same(made.remove(0)));
+            return Ok(Batched::Same(made.remove(0)));
         }
         let x = self.many(fr, t, x)?;
         let (length, rest) = (x.inner()[0], &x.inner()[1..]);
         if i as usize >= length {
-            return not_here("an array that is shorter than a loop");
+            return unsupported("an array that is shorter than a loop");
         }
         let at = i as usize * rest.iter().product::<usize>();
         let place = |e: &mut crate::wgsl::Emit<'_>, q: &str| format!("{} + {q}", e.word(at as u32));
-        rows::moved(self.gpu, t.n, &x, rest, place).map(Turned::Each)
+        batched_ops::moved(self.gpu, t.n, &x, rest, place).map(Batched::Each)
     }
 
     /// The output of a sequential inner loop.
-    fn ended(&self, mut x: Vec<Turned>, out: Out, reverse: bool, n: usize) -> Res<Turned> {
+    fn ended(&self, mut x: Vec<Batched>, out: Out, reverse: bool, n: usize) -> Res<Batched> {
         if x.is_empty() {
-            return not_here("rows that no turn makes");
+            return unsupported("rows that no iteration makes");
         }
         if out == Out::Sum {
             return Ok(x.remove(0));
@@ -495,52 +509,70 @@ impl<'a> Exec<'a> {
         if reverse {
             x.reverse();
         }
-        if x.iter().all(|x| matches!(x, Turned::Same(Value::Absent))) {
-            return Ok(Turned::Same(Value::Absent));
+        if x.iter().all(|x| matches!(x, Batched::Same(Value::SymbolicZero))) {
+            return Ok(Batched::Same(Value::SymbolicZero));
         }
         let all = x
             .into_iter()
-            .map(|x| self.spread_out(x, n).map(|array| Many { array, each: true }))
+            .map(|x| self.spread_out(x, n).map(|array| BatchedOperand { array, each: true }))
             .collect::<Res<Vec<_>>>()?;
-        rows::stack(self.gpu, n, &all).map(Turned::Each)
+        batched_ops::stack(self.gpu, n, &all).map(Batched::Each)
     }
 
     /// Runs a call in all iterations.
-    fn call_in_turns(&mut self, fr: &mut Frame<'a>, id: FnId, args: &[Var], t: &mut Batch) -> Res<Vec<Turned>> {
+    fn call_in_turns(
+        &mut self,
+        fr: &mut ExecFrame<'a>,
+        id: FnId,
+        args: &[Var],
+        t: &mut IterationBatch,
+    ) -> Res<Vec<Batched>> {
         if t.calls.contains(&id) {
-            return not_here("a function that calls itself, in turns of a loop");
+            return unsupported("a function that calls itself, in iterations of a loop");
         }
         let f = self.program.func(id);
         let given = args.iter().map(|v| self.turned(fr, t, *v)).collect::<Res<Vec<_>>>()?;
-        let mut own = Frame { f, values: HashMap::new() };
-        let mut inner =
-            Batch { n: t.n, each: HashMap::new(), calls: [&t.calls[..], &[id]].concat(), only: t.only.clone() };
+        let mut own = ExecFrame { f, values: HashMap::new() };
+        let mut inner = IterationBatch {
+            n: t.n,
+            each: HashMap::new(),
+            calls: [&t.calls[..], &[id]].concat(),
+            only: t.only.clone(),
+        };
         f.body
             .params
             .iter()
             .chain(&f.body.lin_params)
             .zip(given)
             .for_each(|(p, x)| self.tie(&mut own, &mut inner, *p, x));
-        stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_turns(&mut own, &f.body, &mut inner))
+        stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_iterations(&mut own, &f.body, &mut inner))
     }
 
     /// The shape, which is the same in all iterations.
-    pub(super) fn shape_in_turns(&self, fr: &Frame<'a>, t: &Batch, v: Var) -> Res<Vec<usize>> {
+    pub(super) fn shape_in_iterations(&self, fr: &ExecFrame<'a>, t: &IterationBatch, v: Var) -> Res<Vec<usize>> {
         match t.each.get(&v) {
-            Some(Turned::Each(a)) => Ok(a.shape[1..].to_vec()),
-            Some(Turned::Outer(a, b)) => Ok(vec![a.shape[1], b.shape[1]]),
+            Some(Batched::Each(a)) => Ok(a.shape[1..].to_vec()),
+            Some(Batched::Outer(a, b)) => Ok(vec![a.shape[1], b.shape[1]]),
             _ => self.shape(fr, v),
         }
     }
 
     /// An Int that is the same in all iterations.
-    pub(super) fn int_in_turns(&self, fr: &Frame<'a>, t: &Batch, v: Var) -> Res<i64> {
-        if t.each.contains_key(&v) { not_here("extents that differ from turn to turn") } else { self.int(fr, v) }
+    pub(super) fn int_in_iterations(&self, fr: &ExecFrame<'a>, t: &IterationBatch, v: Var) -> Res<i64> {
+        if t.each.contains_key(&v) {
+            unsupported("extents that differ from iteration to iteration")
+        } else {
+            self.int(fr, v)
+        }
     }
 
     /// Ints that are the same in all iterations.
-    pub(super) fn ints_in_turns(&self, fr: &Frame<'a>, t: &Batch, v: Var) -> Res<Vec<usize>> {
-        if t.each.contains_key(&v) { not_here("extents that differ from turn to turn") } else { self.ints(fr, v) }
+    pub(super) fn ints_in_iterations(&self, fr: &ExecFrame<'a>, t: &IterationBatch, v: Var) -> Res<Vec<usize>> {
+        if t.each.contains_key(&v) {
+            unsupported("extents that differ from iteration to iteration")
+        } else {
+            self.ints(fr, v)
+        }
     }
 }
 

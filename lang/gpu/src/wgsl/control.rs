@@ -1,15 +1,15 @@
 //! Branches, loops, calls and reductions inside of a kernel.
 
-use super::lazy::Elements;
-use super::{Emit, Frame, Place, View, wgsl};
+use super::deferred_arrays::ElementSource;
+use super::{Emit, EmitFrame, StridedView, VarValue, wgsl};
 use crate::array::Scalar;
-use crate::error::{Check, Res, not_here};
-use adl_ir::{Block, FnId, Loop, Op, Out, Soac, SoacKind, Turns, Ty, Var};
+use crate::error::{Check, Res, unsupported};
+use adl_ir::{Block, FnId, Loop, Op, Out, Soac, SoacKind, Trip, Ty, Var};
 use adl_prim::Bin;
 use std::collections::HashMap;
 
 /// The iteration limit of loops with unknown trip count: a kernel that does not terminate blocks the whole device.
-pub(crate) const TURNS: u32 = 1 << 22;
+pub(crate) const ITERATIONS: u32 = 1 << 22;
 
 /// The maximum depth of calls.
 const CALLS: usize = 64;
@@ -17,14 +17,14 @@ const CALLS: usize = 64;
 /// Where a branch arm stores a result.
 enum Target {
     Number(Scalar, String),
-    Array(Option<View>),
+    Array(Option<StridedView>),
 }
 
 /// The loop state: carried values, then sums; and collected arrays, as soon as their elements are known.
 struct Turning {
     vars: Vec<(Scalar, String)>,
     outs: Vec<Out>,
-    made: Vec<Option<View>>,
+    made: Vec<Option<StridedView>>,
     carried: usize,
 }
 
@@ -33,11 +33,11 @@ impl Emit<'_> {
     pub(super) fn control(&mut self, op: &Op, outs: &[Var]) -> Res<bool> {
         match op {
             Op::If(c, a, b) => self.branch(*c, a, b, outs)?,
-            Op::Loop(l) => self.turns(l, outs)?,
+            Op::Loop(l) => self.trip(l, outs)?,
             Op::Call { f, args, lin_args, .. } => self.call(*f, &[args.as_slice(), lin_args].concat(), outs)?,
             Op::Soac(s) => self.fold(s, outs)?,
-            Op::Switch(..) => return not_here("data inside of a kernel"),
-            Op::ReduceByIndex { .. } => return not_here("a histogram inside of a kernel"),
+            Op::Switch(..) => return unsupported("data inside of a kernel"),
+            Op::ReduceByIndex { .. } => return unsupported("a histogram inside of a kernel"),
             _ => return Ok(false),
         }
         Ok(true)
@@ -65,9 +65,9 @@ impl Emit<'_> {
         self.close();
         for (o, t) in outs.iter().zip(to) {
             match t {
-                Target::Number(s, n) => self.bind(*o, Place::Number(s, n)),
-                Target::Array(Some(w)) => self.bind(*o, Place::View(w)),
-                Target::Array(None) => return not_here("a branch without results"),
+                Target::Number(s, n) => self.bind(*o, VarValue::Number(s, n)),
+                Target::Array(Some(w)) => self.bind(*o, VarValue::StridedView(w)),
+                Target::Array(None) => return unsupported("a branch without results"),
             }
         }
         Ok(())
@@ -92,7 +92,7 @@ impl Emit<'_> {
                         {
                             w.clone()
                         }
-                        Some(_) => return not_here("arms of a branch with arrays of different extents"),
+                        Some(_) => return unsupported("arms of a branch with arrays of different extents"),
                         None => self.scratch(e.scalar(), e.dims())?,
                     };
                     self.fill(&memory, &e)?;
@@ -103,9 +103,9 @@ impl Emit<'_> {
         Ok(())
     }
 
-    fn turns(&mut self, l: &Loop, outs: &[Var]) -> Res<()> {
+    fn trip(&mut self, l: &Loop, outs: &[Var]) -> Res<()> {
         if !l.lin_init.is_empty() || !l.lin_xs.is_empty() || !l.lin_outs.is_empty() {
-            return not_here("linear variables in a kernel");
+            return unsupported("linear variables in a kernel");
         }
         let inits = l.init.iter().map(|v| self.number(*v)).collect::<Res<Vec<_>>>()?;
         let mut t =
@@ -124,18 +124,18 @@ impl Emit<'_> {
             t.vars.push((s, n));
         }
         let xs = l.xs.iter().map(|v| self.walked(*v)).collect::<Res<Vec<_>>>()?;
-        let turn = self.name("t");
-        let times = match &l.turns {
+        let iteration = self.name("t");
+        let times = match &l.trip {
             // The host may know the value of this expression, and allocate arrays of that length.
-            Turns::For(n) => self.counted(l, *n, &turn, &xs, &mut t)?,
-            Turns::While(c) => {
-                self.tested(l, c, &turn, &xs, &mut t)?;
-                turn
+            Trip::Count(n) => self.counted(l, *n, &iteration, &xs, &mut t)?,
+            Trip::While(c) => {
+                self.tested(l, c, &iteration, &xs, &mut t)?;
+                iteration
             }
         };
         for (k, (o, (s, n))) in outs.iter().zip(&t.vars).enumerate() {
             let made = k.checked_sub(t.carried).and_then(|k| t.made[k].clone());
-            self.bind(*o, made.map_or_else(|| Place::Number(*s, n.clone()), Place::View));
+            self.bind(*o, made.map_or_else(|| VarValue::Number(*s, n.clone()), VarValue::StridedView));
         }
         if let (Some(last), true) = (outs.get(l.init.len() + l.outs.len()), self.caps.i64) {
             self.bind_number(*last, Scalar::I64, &format!("l_of({times})"));
@@ -144,7 +144,7 @@ impl Emit<'_> {
     }
 
     /// Emits a counted loop. Returns the trip count.
-    fn counted(&mut self, l: &Loop, n: Var, turn: &str, xs: &[Elements], t: &mut Turning) -> Res<String> {
+    fn counted(&mut self, l: &Loop, n: Var, iteration: &str, xs: &[ElementSource], t: &mut Turning) -> Res<String> {
         let (_, n) = self.number(n)?;
         let mut n = self.extent(&n);
         let known = self.known(&n);
@@ -155,39 +155,39 @@ impl Emit<'_> {
             n = self.define("n", &format!("select(0u, {n}, {enough})"));
             known.into_iter().for_each(|k| self.know(&n, k));
         }
-        self.line(&format!("var {turn} = 0u;"));
-        self.open(&format!("for (; {turn} < {n}; {turn}++)"));
-        let i = if l.reverse { format!("({n} - 1u - {turn})") } else { turn.to_owned() };
-        self.turn(l, &i, xs, t, Some(&n))?;
+        self.line(&format!("var {iteration} = 0u;"));
+        self.open(&format!("for (; {iteration} < {n}; {iteration}++)"));
+        let i = if l.reverse { format!("({n} - 1u - {iteration})") } else { iteration.to_owned() };
+        self.iteration(l, &i, xs, t, Some(&n))?;
         self.close();
-        self.ended(&format!("{turn} < {n}"));
+        self.ended(&format!("{iteration} < {n}"));
         Ok(n)
     }
 
-    fn tested(&mut self, l: &Loop, c: &Block, turn: &str, xs: &[Elements], t: &mut Turning) -> Res<()> {
+    fn tested(&mut self, l: &Loop, c: &Block, iteration: &str, xs: &[ElementSource], t: &mut Turning) -> Res<()> {
         if !xs.is_empty() {
-            return not_here("elements in a loop of unknown length");
+            return unsupported("elements in a loop of unknown length");
         }
-        let many = self.check(Check::Turns);
+        let many = self.check(Check::Trip);
         let over = self.name("over");
-        self.line(&format!("var {turn} = 0u; var {over} = false;"));
+        self.line(&format!("var {iteration} = 0u; var {over} = false;"));
         self.open("loop");
-        c.params.iter().zip(&t.vars).for_each(|(p, (s, n))| self.bind(*p, Place::Number(*s, n.clone())));
+        c.params.iter().zip(&t.vars).for_each(|(p, (s, n))| self.bind(*p, VarValue::Number(*s, n.clone())));
         self.stmts(c)?;
-        let Some(test) = c.results.first() else { return not_here("a loop without a condition") };
+        let Some(test) = c.results.first() else { return unsupported("a loop without a condition") };
         let (_, test) = self.number(*test)?;
         self.line(&format!("if !({test}) || failed {{ {over} = true; break; }}"));
-        self.line(&format!("if {turn} >= {TURNS}u {{ fault({many}); break; }}"));
-        self.turn(l, turn, xs, t, None)?;
-        self.line(&format!("{turn}++;"));
+        self.line(&format!("if {iteration} >= {ITERATIONS}u {{ fault({many}); break; }}"));
+        self.iteration(l, iteration, xs, t, None)?;
+        self.line(&format!("{iteration}++;"));
         self.close();
         self.ended(&format!("!{over}"));
         Ok(())
     }
 
     /// Emits one iteration: updates carried values and sums, and stores collected elements. `n` is the trip count.
-    fn turn(&mut self, l: &Loop, i: &str, xs: &[Elements], t: &mut Turning, n: Option<&str>) -> Res<()> {
-        self.turn_index(l.body.params.first(), i);
+    fn iteration(&mut self, l: &Loop, i: &str, xs: &[ElementSource], t: &mut Turning, n: Option<&str>) -> Res<()> {
+        self.iteration_index(l.body.params.first(), i);
         for (p, (s, n)) in l.body.params.iter().skip(1).zip(&t.vars[..t.carried]) {
             // The body may read it after another carried value has been assigned.
             self.bind_number(*p, *s, n);
@@ -203,47 +203,47 @@ impl Emit<'_> {
             let (s, to) = t.vars[k].clone();
             match (kind, e) {
                 // Results are named values, so that no assignment affects another one.
-                (None, Elements::Number(_, x)) => self.line(&format!("{to} = {x};")),
-                (Some(Out::Sum), Elements::Number(_, x)) => {
+                (None, ElementSource::Number(_, x)) => self.line(&format!("{to} = {x};")),
+                (Some(Out::Sum), ElementSource::Number(_, x)) => {
                     let x = self.bin(Bin::Add, s, &to, x)?;
                     self.line(&format!("{to} = {x};"));
                 }
                 (Some(Out::Collect | Out::Boxed), _) => {
-                    let Some(n) = n else { return not_here("what a loop of unknown length collects") };
+                    let Some(n) = n else { return unsupported("what a loop of unknown length collects") };
                     let memory = self.scratch(e.scalar(), &[vec![n.to_owned()], e.dims().to_vec()].concat())?;
                     let row = self.row(&memory, i);
                     self.fill(&row, e)?;
                     t.made[k - t.carried] = Some(memory);
                 }
-                _ => return not_here("arrays that a loop inside of a kernel carries or adds up"),
+                _ => return unsupported("arrays that a loop inside of a kernel carries or adds up"),
             }
         }
         Ok(())
     }
 
     /// The loop index as an Int, if the device has Ints; otherwise it must not be used.
-    pub(crate) fn turn_index(&mut self, param: Option<&Var>, i: &str) {
+    pub(crate) fn iteration_index(&mut self, param: Option<&Var>, i: &str) {
         let Some(p) = param else { return };
         match self.caps.i64 {
             true => self.bind_number(*p, Scalar::I64, &format!("l_of({i})")),
-            false => self.bind(*p, Place::Nothing),
+            false => self.bind(*p, VarValue::Nothing),
         }
     }
 
     /// Inlines a call.
     fn call(&mut self, id: FnId, args: &[Var], outs: &[Var]) -> Res<()> {
         if self.calls.contains(&id) {
-            return not_here("a function that calls itself");
+            return unsupported("a function that calls itself");
         }
         if self.calls.len() >= CALLS {
-            return not_here("calls inside of calls, too many for a kernel");
+            return unsupported("calls inside of calls, too many for a kernel");
         }
         let given = args.iter().map(|v| self.passed(*v)).collect::<Res<Vec<_>>>()?;
         let f = self.program.func(id);
         let params = f.body.params.iter().chain(&f.body.lin_params).copied();
         self.calls.push(id);
         let span = self.span;
-        self.frames.push(Frame { f, places: params.zip(given).collect::<HashMap<_, _>>() });
+        self.frames.push(EmitFrame { f, places: params.zip(given).collect::<HashMap<_, _>>() });
         let done = self.stmts(&f.body);
         let results = done.and_then(|()| {
             f.body.results.iter().chain(&f.body.lin_results).map(|v| self.passed(*v)).collect::<Res<Vec<_>>>()
@@ -256,9 +256,9 @@ impl Emit<'_> {
     }
 
     /// The argument or result of a call; texts and data cannot be accessed.
-    fn passed(&mut self, v: Var) -> Res<Place> {
+    fn passed(&mut self, v: Var) -> Res<VarValue> {
         match self.ty(v) {
-            Ty::Str | Ty::Data(_) => Ok(Place::Nothing),
+            Ty::Str | Ty::Data(_) => Ok(VarValue::Nothing),
             Ty::F64 | Ty::F32 | Ty::I64 | Ty::Bool | Ty::Array(..) => self.place(v),
         }
     }
@@ -266,10 +266,10 @@ impl Emit<'_> {
     /// Emits a sequential reduction.
     fn fold(&mut self, s: &Soac, outs: &[Var]) -> Res<()> {
         if s.kind != SoacKind::Reduce {
-            return not_here("a scan inside of a kernel");
+            return unsupported("a scan inside of a kernel");
         }
         let views = s.arrays.iter().map(|v| self.walked(*v)).collect::<Res<Vec<_>>>()?;
-        let Some(first) = views.first() else { return not_here("a reduction of nothing") };
+        let Some(first) = views.first() else { return unsupported("a reduction of nothing") };
         let mut vars = Vec::new();
         for v in &s.neutral {
             let (k, x) = self.number(*v)?;
@@ -293,7 +293,7 @@ impl Emit<'_> {
         self.arm_results(&s.op, &vars)?;
         self.close();
         self.ended(&format!("{i} < {n}"));
-        outs.iter().zip(vars).for_each(|(o, (s, n))| self.bind(*o, Place::Number(s, n)));
+        outs.iter().zip(vars).for_each(|(o, (s, n))| self.bind(*o, VarValue::Number(s, n)));
         Ok(())
     }
 

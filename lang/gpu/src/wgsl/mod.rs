@@ -1,29 +1,29 @@
 //! Translates blocks of the IR to WGSL.
 //!
-//! A block becomes straight-line code and control flow on scalars. Arrays are accessed through views: a row, a slice or
-//! the transpose of an array is an offset with strides, and costs nothing. Arrays that a block creates are deferred or
-//! stored in private memory (`lazy`). Arrays that the kernel's own loops collect are handled by [`crate::nest`].
+//! A block becomes straight-line code and control flow on scalars. Zeros are accessed through views: a row, a slice or
+//! the transpose of an array is an offset with strides, and costs nothing. Zeros that a block creates are deferred or
+//! stored in private memory (`deferred_arrays`). Zeros that the kernel's own loops collect are handled by [`crate::nest`].
 //!
 //! - [`scalar`]: scalar operators and functions, in exhaustive matches that also state what a GPU does not support.
-//! - `ops`: statements without blocks; `control`: branches, loops, calls; `lazy`: arrays.
-//! - `slots`: the kernel's bindings and its complete text; `windows`: arrays larger than one binding.
+//! - `ops`: statements without blocks; `control`: branches, loops, calls; `deferred_arrays`: arrays.
+//! - `bindings`: the kernel's bindings and its complete text; `windows`: arrays larger than one binding.
 //!
 //! Invariants: reads are within bounds, since each index is checked, and one that fails the check is replaced by 0
-//! (buffers always have room for an element at 0). Loops of unknown length end after [`control::TURNS`] iterations.
+//! (buffers always have room for an element at 0). Loops of unknown length end after [`control::ITERATIONS`] iterations.
 
+mod bindings;
 mod control;
-pub(crate) mod lazy;
+pub(crate) mod deferred_arrays;
 mod ops;
 pub mod scalar;
-mod slots;
 mod windows;
 
-use slots::Slot;
-pub(crate) use slots::{MOST, Written};
+use bindings::Slot;
+pub(crate) use bindings::{FinishedKernel, MOST};
 
 use crate::adapter::Caps;
 use crate::array::{Operand, Scalar};
-use crate::error::{Check, Fault, Res, not_here};
+use crate::error::{Check, Fault, Res, unsupported};
 use crate::queue::Gpu;
 use adl_ir::{Block, FnId, Function, Lit, Program, Ty, Var};
 use adl_syntax::span::Span;
@@ -38,7 +38,7 @@ const DEPTH: usize = 100;
 
 /// The location of an array's elements, as u32 expressions: offset, extents and strides.
 #[derive(Clone, Debug)]
-pub(crate) struct View {
+pub(crate) struct StridedView {
     pub array: usize,
     pub scalar: Scalar,
     pub base: String,
@@ -48,21 +48,21 @@ pub(crate) struct View {
 
 /// The value of a variable.
 #[derive(Clone, Debug)]
-pub(crate) enum Place {
+pub(crate) enum VarValue {
     /// A WGSL expression of a scalar of this type.
     Number(Scalar, String),
     /// An array.
-    View(View),
+    StridedView(StridedView),
     /// An array whose elements are computed when they are read.
-    Lazy(Rc<lazy::Lazy>),
+    DeferredArray(Rc<deferred_arrays::DeferredArray>),
     /// A value that kernels cannot access.
     Nothing,
 }
 
 /// The variables of a function that is being emitted.
-struct Frame<'a> {
+struct EmitFrame<'a> {
     f: &'a Function,
-    places: HashMap<Var, Place>,
+    places: HashMap<Var, VarValue>,
 }
 
 /// The values of variables bound outside of the kernel.
@@ -78,17 +78,17 @@ pub(crate) struct Emit<'a> {
     depth: usize,
     fresh: usize,
     statements: usize,
-    frames: Vec<Frame<'a>>,
+    frames: Vec<EmitFrame<'a>>,
     calls: Vec<FnId>,
     slots: Vec<Slot>,
     words: Vec<u32>,
     faults: Vec<Fault>,
-    known: HashMap<Var, Place>,
+    known: HashMap<Var, VarValue>,
     zero: Option<String>,
     /// Int values that expressions are known to have.
     values: HashMap<String, i64>,
     /// Indices of the kernel's own loops: the index as a word, and the trip count.
-    pub(crate) turns: HashMap<Var, (String, usize)>,
+    pub(crate) trip: HashMap<Var, (String, usize)>,
     /// The variable with the thread's index, and the number of threads.
     pub lane: Option<(String, usize)>,
     /// Whether launches see all of each array, however large.
@@ -98,7 +98,7 @@ pub(crate) struct Emit<'a> {
 
 impl<'a> Emit<'a> {
     pub fn new(gpu: &'a Gpu, program: &'a Program, f: &'a Function, env: Env<'a>) -> Emit<'a> {
-        let frames = vec![Frame { f, places: HashMap::new() }];
+        let frames = vec![EmitFrame { f, places: HashMap::new() }];
         Emit {
             gpu,
             caps: &gpu.caps,
@@ -116,7 +116,7 @@ impl<'a> Emit<'a> {
             known: HashMap::new(),
             zero: None,
             values: HashMap::new(),
-            turns: HashMap::new(),
+            trip: HashMap::new(),
             lane: None,
             whole: false,
             span: Span::default(),
@@ -146,7 +146,7 @@ impl<'a> Emit<'a> {
     /// all loops of a kernel together).
     pub fn ended(&mut self, goes_on: &str) {
         if self.caps.software {
-            let cut = self.check(Check::Turns);
+            let cut = self.check(Check::Trip);
             self.line(&format!("if ({goes_on}) && !failed {{ fault({cut}); }}"));
         }
     }
@@ -199,13 +199,13 @@ impl<'a> Emit<'a> {
     }
 
     /// A scalar of the host.
-    fn given(&mut self, l: &Lit) -> Res<Place> {
+    fn given(&mut self, l: &Lit) -> Res<VarValue> {
         let (scalar, bits) = match l {
             Lit::F32(x) => (Scalar::F32, u64::from(x.to_bits())),
             Lit::Bool(b) => (Scalar::Bool, u64::from(*b)),
             Lit::F64(x) => (Scalar::F64, x.to_bits()),
             Lit::I64(n) => (Scalar::I64, *n as u64),
-            Lit::Str(_) => return not_here("texts"),
+            Lit::Str(_) => return unsupported("texts"),
         };
         self.has(scalar)?;
         let low = self.word(bits as u32);
@@ -221,25 +221,25 @@ impl<'a> Emit<'a> {
         if let Lit::I64(n) = l {
             self.know(&text, *n);
         }
-        Ok(Place::Number(scalar, text))
+        Ok(VarValue::Number(scalar, text))
     }
 
     /// Fails if the device does not support an element type.
     pub fn has(&self, s: Scalar) -> Res<()> {
         match s {
-            Scalar::F64 if !self.caps.f64 => not_here(format!("{} has no 64-bit floats (use F32)", self.caps.name)),
-            Scalar::I64 if !self.caps.i64 => not_here(format!("{} has no 64-bit integers", self.caps.name)),
+            Scalar::F64 if !self.caps.f64 => unsupported(format!("{} has no 64-bit floats (use F32)", self.caps.name)),
+            Scalar::I64 if !self.caps.i64 => unsupported(format!("{} has no 64-bit integers", self.caps.name)),
             _ => Ok(()),
         }
     }
 
     /// The value of a variable. A variable from outside is added to the kernel.
-    pub fn place(&mut self, v: Var) -> Res<Place> {
+    pub fn place(&mut self, v: Var) -> Res<VarValue> {
         if let Some(p) = self.frames.last().and_then(|f| f.places.get(&v)) {
             return Ok(p.clone());
         }
         if self.frames.len() > 1 {
-            return not_here("a variable that is bound nowhere");
+            return unsupported("a variable that is bound nowhere");
         }
         if let Some(p) = self.known.get(&v) {
             return Ok(p.clone());
@@ -248,11 +248,11 @@ impl<'a> Emit<'a> {
             Some(Operand::Number(l)) => self.given(&l)?,
             Some(Operand::Array(a)) if a.shape.is_empty() => {
                 let slot = self.slot(&a, false)?;
-                Place::Number(a.scalar, load(slot, a.scalar, "0u"))
+                VarValue::Number(a.scalar, load(slot, a.scalar, "0u"))
             }
             // Not cached: strides are named where they are needed.
-            Some(Operand::Array(a)) => return self.view(&a).map(Place::View),
-            None => return not_here("a value that is not on the device"),
+            Some(Operand::Array(a)) => return self.view(&a).map(VarValue::StridedView),
+            None => return unsupported("a value that is not on the device"),
         };
         self.known.insert(v, place.clone());
         Ok(place)
@@ -275,7 +275,7 @@ impl<'a> Emit<'a> {
 
     fn prepared(&mut self, b: &Block, depth: usize) -> Res<()> {
         if depth == 0 {
-            return not_here(format!("more than {DEPTH} blocks inside of each other"));
+            return unsupported(format!("more than {DEPTH} blocks inside of each other"));
         }
         let mut all: Vec<Var> = b.results.clone();
         for s in &b.stmts {
@@ -288,23 +288,23 @@ impl<'a> Emit<'a> {
     /// The scalar value of a variable.
     pub fn number(&mut self, v: Var) -> Res<(Scalar, String)> {
         match self.place(v)? {
-            Place::Number(s, t) => Ok((s, t)),
-            Place::View(_) | Place::Lazy(_) => not_here("an array in the place of a number"),
-            Place::Nothing => not_here("a text or data in a kernel"),
+            VarValue::Number(s, t) => Ok((s, t)),
+            VarValue::StridedView(_) | VarValue::DeferredArray(_) => unsupported("an array in the place of a number"),
+            VarValue::Nothing => unsupported("a text or data in a kernel"),
         }
     }
 
     /// The array value of a variable.
-    pub fn array(&mut self, v: Var) -> Res<View> {
+    pub fn array(&mut self, v: Var) -> Res<StridedView> {
         match self.place(v)? {
-            Place::View(w) => Ok(w),
-            Place::Lazy(l) => self.stored(&lazy::Elements::Lazy(l)),
-            Place::Number(..) | Place::Nothing => not_here("no array in the place of one"),
+            VarValue::StridedView(w) => Ok(w),
+            VarValue::DeferredArray(l) => self.stored(&deferred_arrays::ElementSource::DeferredArray(l)),
+            VarValue::Number(..) | VarValue::Nothing => unsupported("no array in the place of one"),
         }
     }
 
     /// Binds a variable.
-    pub fn bind(&mut self, v: Var, p: Place) {
+    pub fn bind(&mut self, v: Var, p: VarValue) {
         if let Some(f) = self.frames.last_mut() {
             f.places.insert(v, p);
         }
@@ -313,7 +313,7 @@ impl<'a> Emit<'a> {
     /// Binds a scalar, with a name of its own.
     pub fn bind_number(&mut self, v: Var, s: Scalar, value: &str) {
         let n = self.define("v", value);
-        self.bind(v, Place::Number(s, n));
+        self.bind(v, VarValue::Number(s, n));
     }
 
     pub fn ty(&self, v: Var) -> &'a Ty {
@@ -324,7 +324,7 @@ impl<'a> Emit<'a> {
     pub fn scalar(&self, v: Var) -> Res<Scalar> {
         match Scalar::of(self.ty(v)) {
             Some(s) => self.has(s).map(|()| s),
-            None => not_here("a value inside of a kernel that is no number"),
+            None => unsupported("a value inside of a kernel that is no number"),
         }
     }
 
@@ -343,7 +343,7 @@ impl<'a> Emit<'a> {
         self.span = span;
         self.statements += 1;
         if self.statements > STATEMENTS || self.depth > DEPTH {
-            return not_here(format!(
+            return unsupported(format!(
                 "a kernel of more than {STATEMENTS} statements, or more than {DEPTH} blocks inside of each other"
             ));
         }

@@ -1,10 +1,10 @@
 //! Statements without blocks.
 
-use super::lazy::Elements;
+use super::deferred_arrays::ElementSource;
 use super::scalar::compare;
-use super::{Emit, Place, View, load};
+use super::{Emit, StridedView, VarValue, load};
 use crate::array::Scalar;
-use crate::error::{Check, Res, not_here};
+use crate::error::{Check, Res, unsupported};
 use adl_ir::{Block, Op, Stmt, Ty, Var};
 use adl_prim::Prim;
 
@@ -35,7 +35,7 @@ impl Emit<'_> {
                 let (x, i) = self.extreme(&a, matches!(p, Prim::Minimum | Prim::Argmin))?;
                 match p {
                     Prim::Minimum | Prim::Maximum => self.bind_number(*out, a.scalar(), &x),
-                    _ => self.turn_index(Some(out), &i),
+                    _ => self.iteration_index(Some(out), &i),
                 }
                 Ok(())
             }
@@ -48,7 +48,7 @@ impl Emit<'_> {
                 Ok(())
             }
             (op, [out]) => self.one(op, *out),
-            _ => not_here("an operation of several results in a kernel"),
+            _ => unsupported("an operation of several results in a kernel"),
         }
     }
 
@@ -59,14 +59,14 @@ impl Emit<'_> {
             return Ok(());
         }
         match op {
-            Op::Lit(adl_ir::Lit::Str(_)) => self.bind(out, Place::Nothing),
+            Op::Lit(adl_ir::Lit::Str(_)) => self.bind(out, VarValue::Nothing),
             Op::Replicate { n, a } => {
                 let made = self.copies(*n, *a)?;
                 self.bind(out, made.place());
             }
-            Op::Stack { elems, .. } => self.stack(elems, out)?,
+            Op::ArrayLit { elems, .. } => self.stack(elems, out)?,
             // Most shapes are only used by operations on symbolic zeros, which do not occur in kernels.
-            Op::Shape(_) => self.bind(out, Place::Nothing),
+            Op::Shape(_) => self.bind(out, VarValue::Nothing),
             Op::Index { a, at, .. } => self.index(*a, at, out)?,
             Op::Slice { .. } | Op::Transpose(_) | Op::Reverse(_) => self.part_of(op, out)?,
             Op::Zero(_) => {
@@ -118,14 +118,14 @@ impl Emit<'_> {
                 let d = self.elements(*a)?.dims().get(*axis as usize).cloned().unwrap_or_default();
                 self.int_of(&d)
             }
-            Op::Count(a) => {
+            Op::Size(a) => {
                 let all = self.elements(*a)?.dims().join(" * ");
                 self.int_of(&format!("({all})"))
             }
-            Op::Sum { a, .. } | Op::Total { a, .. } => {
+            Op::Sum { a, .. } | Op::SumAll { a, .. } => {
                 let x = self.elements(*a)?;
                 if matches!(op, Op::Sum { .. }) && x.dims().len() != 1 {
-                    return not_here("sums of matrices inside of a kernel");
+                    return unsupported("sums of matrices inside of a kernel");
                 }
                 self.sum(&x, None)
             }
@@ -134,7 +134,7 @@ impl Emit<'_> {
                 self.sum(&x, Some(&y))
             }
             Op::Replicate { .. }
-            | Op::Stack { .. }
+            | Op::ArrayLit { .. }
             | Op::Lit(_)
             | Op::Un(..)
             | Op::Bin(..)
@@ -149,7 +149,7 @@ impl Emit<'_> {
             | Op::Reverse(_)
             | Op::Dup(_)
             | Op::Drop(_)
-            | Op::Prim(..) => not_here("an operation that gives no number"),
+            | Op::Prim(..) => unsupported("an operation that gives no number"),
             Op::Shape(_)
             | Op::IndexAdd { .. }
             | Op::IndexSet { .. }
@@ -159,21 +159,21 @@ impl Emit<'_> {
             | Op::Rotate { .. }
             | Op::Concat { .. }
             | Op::Reshape { .. }
-            | Op::Spread { .. }
+            | Op::Broadcast { .. }
             | Op::MatMul(..)
             | Op::Contract(_)
             | Op::Outer(..)
             | Op::Cumsum { .. }
             | Op::Nonzero(_)
-            | Op::Zeros(_) => not_here("an array that is made inside of a kernel"),
-            Op::Con { .. }
-            | Op::Fields { .. }
+            | Op::Zeros(_) => unsupported("an array that is made inside of a kernel"),
+            Op::Construct { .. }
+            | Op::Destruct { .. }
             | Op::If(..)
             | Op::Switch(..)
             | Op::Loop(_)
             | Op::Call { .. }
             | Op::Soac(_)
-            | Op::ReduceByIndex { .. } => not_here("data inside of a kernel"),
+            | Op::ReduceByIndex { .. } => unsupported("data inside of a kernel"),
         }
     }
 
@@ -185,7 +185,7 @@ impl Emit<'_> {
     /// Emits an array literal of scalars or rows.
     fn stack(&mut self, elems: &[Var], out: Var) -> Res<()> {
         let all = elems.iter().map(|v| self.elements(*v)).collect::<Res<Vec<_>>>()?;
-        let Some(first) = all.first() else { return not_here("an array of nothing") };
+        let Some(first) = all.first() else { return unsupported("an array of nothing") };
         let n = self.word(all.len() as u32);
         let alike = all.iter().all(|e| {
             e.dims().len() == first.dims().len()
@@ -201,12 +201,12 @@ impl Emit<'_> {
         let to = self.scratch(first.scalar(), &[vec![n], first.dims().to_vec()].concat())?;
         for (k, e) in all.iter().enumerate() {
             if e.dims().iter().zip(&to.dims[1..]).any(|(a, b)| self.known(a) != self.known(b)) {
-                return not_here("rows of different lengths in a kernel");
+                return unsupported("rows of different lengths in a kernel");
             }
             let row = self.row(&to, &format!("{k}u"));
             self.fill(&row, e)?;
         }
-        self.bind(out, Place::View(to));
+        self.bind(out, VarValue::StridedView(to));
         Ok(())
     }
 
@@ -218,7 +218,7 @@ impl Emit<'_> {
         }
         // A single element of a deferred array is computed alone.
         let e = self.elements(a)?;
-        if matches!(e, Elements::Lazy(_)) && e.dims().len() == at.len() {
+        if matches!(e, ElementSource::DeferredArray(_)) && e.dims().len() == at.len() {
             let dims = e.dims().to_vec();
             let at = at.iter().zip(&dims).map(|(v, d)| self.in_bounds(*v, d)).collect::<Res<Vec<_>>>()?;
             let x = self.at(&e, &at)?;
@@ -237,7 +237,7 @@ impl Emit<'_> {
     /// An index as a word; it is checked unless the host knows that it is in bounds.
     fn in_bounds(&mut self, v: Var, dim: &str) -> Res<String> {
         let (_, i) = self.number(v)?;
-        Ok(match self.turn_in_bounds(v, dim) {
+        Ok(match self.iteration_in_bounds(v, dim) {
             Some(i) => i,
             None => {
                 let check = self.check(Check::Bounds);
@@ -247,7 +247,7 @@ impl Emit<'_> {
     }
 
     /// The part of a deferred array literal, possibly nested, at indices that the host knows.
-    fn indexed_part(&mut self, a: Var, at: &[Var]) -> Res<Option<Elements>> {
+    fn indexed_part(&mut self, a: Var, at: &[Var]) -> Res<Option<ElementSource>> {
         let mut part = self.elements(a)?;
         for v in at {
             let (_, i) = self.number(*v)?;
@@ -260,27 +260,27 @@ impl Emit<'_> {
     }
 
     /// A loop index that needs no check: the host knows that the axis is at least as long as the loop.
-    fn turn_in_bounds(&self, v: Var, dim: &str) -> Option<String> {
+    fn iteration_in_bounds(&self, v: Var, dim: &str) -> Option<String> {
         // Inlined functions have variables of their own.
-        let (word, turns) = self.turns.get(&v).filter(|_| self.calls.is_empty())?;
-        (self.known(dim)? >= *turns as i64).then(|| word.clone())
+        let (word, trip) = self.trip.get(&v).filter(|_| self.calls.is_empty())?;
+        (self.known(dim)? >= *trip as i64).then(|| word.clone())
     }
 
     /// Binds a view; without axes it is a scalar.
-    pub(crate) fn bind_view(&mut self, out: Var, w: View) {
+    pub(crate) fn bind_view(&mut self, out: Var, w: StridedView) {
         match w.dims.is_empty() {
             true => self.bind_number(out, w.scalar, &load(w.array, w.scalar, &w.base)),
-            false => self.bind(out, Place::View(w)),
+            false => self.bind(out, VarValue::StridedView(w)),
         }
     }
 
     /// The row of a view at an index that is in bounds.
-    pub(crate) fn row(&mut self, w: &View, i: &str) -> View {
+    pub(crate) fn row(&mut self, w: &StridedView, i: &str) -> StridedView {
         let (base, step) = (&w.base, &w.steps[0]);
         let moved = if step == "1u" { i.to_owned() } else { format!("{i} * {step}") };
         let base = if base == "0u" { moved } else { format!("{base} + {moved}") };
         let base = self.define("k", &base);
-        View { base, dims: w.dims[1..].to_vec(), steps: w.steps[1..].to_vec(), ..w.clone() }
+        StridedView { base, dims: w.dims[1..].to_vec(), steps: w.steps[1..].to_vec(), ..w.clone() }
     }
 
     /// Slices, transposes and reversals, which are views.
@@ -309,9 +309,9 @@ impl Emit<'_> {
                 w.steps[0] = self.define("k", &format!("0u - {}", w.steps[0]));
                 w
             }
-            _ => return not_here("no part of an array"),
+            _ => return unsupported("no part of an array"),
         };
-        self.bind(out, Place::View(w));
+        self.bind(out, VarValue::StridedView(w));
         Ok(())
     }
 }

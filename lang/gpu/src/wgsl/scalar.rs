@@ -6,8 +6,8 @@
 
 use super::{Emit, wgsl};
 use crate::array::Scalar;
-use crate::error::{Check, Res, not_here};
-use crate::table::{OnGpu, on_gpu};
+use crate::error::{Check, Res, unsupported};
+use crate::primitive_table::{OnGpu, on_gpu};
 use adl_ir::{Cmp, Conv, Lit};
 use adl_prim::{Bin, Prim, Un};
 
@@ -20,7 +20,7 @@ fn literal(l: &Lit) -> Res<(Scalar, String)> {
         Lit::I64(i64::MIN) => (Scalar::I64, "bitcast<i64>(l_least())".to_owned()),
         Lit::I64(n) => (Scalar::I64, format!("({n}li)")),
         Lit::Bool(b) => (Scalar::Bool, b.to_string()),
-        Lit::Str(_) => return not_here("texts in a kernel"),
+        Lit::Str(_) => return unsupported("texts in a kernel"),
     })
 }
 
@@ -89,14 +89,14 @@ fn plain(u: Un) -> bool {
 /// The library function of a binary operator, if it has one.
 fn function2(b: Bin) -> Option<&'static str> {
     match b {
-        Bin::Add | Bin::Sub | Bin::Mul | Bin::Div | Bin::IntDiv | Bin::StepLe => None,
+        Bin::Add | Bin::Sub | Bin::Mul | Bin::Div | Bin::IntDiv | Bin::LeIndicator => None,
         Bin::Rem => Some("rem"),
         Bin::Pow => Some("pow"),
         Bin::Atan2 => Some("atan2"),
         Bin::Hypot => Some("hypot"),
         Bin::Min => Some("min"),
         Bin::Max => Some("max"),
-        Bin::Scale => Some("scale"),
+        Bin::ScaleTangent => Some("scale"),
     }
 }
 
@@ -136,7 +136,7 @@ impl Emit<'_> {
             }
             Scalar::F32 => real_un(u, "s_", "f", x),
             Scalar::I64 => self.int_un(u, x),
-            Scalar::Bool | Scalar::Word => not_here("a function of a Bool"),
+            Scalar::Bool | Scalar::Word => unsupported("a function of a Bool"),
         }
     }
 
@@ -152,7 +152,7 @@ impl Emit<'_> {
                 self.line(&format!("fault({never});"));
                 "0li".to_owned()
             }
-            _ => return not_here("a real function of an Int"),
+            _ => return unsupported("a real function of an Int"),
         })
     }
 
@@ -169,7 +169,7 @@ impl Emit<'_> {
             Scalar::I64 => self.int_bin(b, x, y),
             // Words are internal to this crate, and do not overflow.
             Scalar::Word if b == Bin::Add => Ok(format!("({x} + {y})")),
-            Scalar::Bool | Scalar::Word => not_here("arithmetic on Bools"),
+            Scalar::Bool | Scalar::Word => unsupported("arithmetic on Bools"),
         }
     }
 
@@ -179,13 +179,13 @@ impl Emit<'_> {
         let text = match b {
             Bin::Add => format!("l_add({x}, {y}, {check})"),
             Bin::Sub => format!("l_sub({x}, {y}, {check})"),
-            Bin::Mul | Bin::Scale => format!("l_mul({x}, {y}, {check})"),
+            Bin::Mul | Bin::ScaleTangent => format!("l_mul({x}, {y}, {check})"),
             Bin::IntDiv => format!("l_div({x}, {y}, {zero}, {check})"),
             Bin::Rem => format!("l_rem({x}, {y}, {zero})"),
             Bin::Min => format!("min({x}, {y})"),
             Bin::Max => format!("max({x}, {y})"),
-            Bin::StepLe => format!("select(0li, 1li, {x} <= {y})"),
-            Bin::Div | Bin::Pow | Bin::Atan2 | Bin::Hypot => return not_here("a real operator on Ints"),
+            Bin::LeIndicator => format!("select(0li, 1li, {x} <= {y})"),
+            Bin::Div | Bin::Pow | Bin::Atan2 | Bin::Hypot => return unsupported("a real operator on Ints"),
         };
         // Constant folding, mostly of extents.
         let known = self.known(x).zip(self.known(y)).and_then(|(x, y)| match b {
@@ -224,8 +224,8 @@ impl Emit<'_> {
     pub(crate) fn prim(&mut self, p: Prim, args: &[(Scalar, String)]) -> Res<Vec<(Scalar, String)>> {
         match on_gpu(p) {
             OnGpu::Number => {}
-            OnGpu::Cpu(why) => return not_here(format!("`{}`: {why}", p.name())),
-            OnGpu::Kernels | OnGpu::Resolved => return not_here(format!("`{}` inside of a kernel", p.name())),
+            OnGpu::Cpu(why) => return unsupported(format!("`{}`: {why}", p.name())),
+            OnGpu::Kernels | OnGpu::Resolved => return unsupported(format!("`{}` inside of a kernel", p.name())),
         }
         let one = |s, t| Ok(vec![(s, t)]);
         match (p, args) {
@@ -258,7 +258,7 @@ impl Emit<'_> {
                 self.line(&format!("if !({x}) {{ fault({check}); }}"));
                 Ok(Vec::new())
             }
-            _ => not_here(format!("`{}` inside of a kernel", p.name())),
+            _ => unsupported(format!("`{}` inside of a kernel", p.name())),
         }
     }
 }
@@ -277,7 +277,7 @@ fn real_un(u: Un, prefix: &str, suffix: &str, x: &str) -> Res<String> {
         Un::Neg => format!("(-{x})"),
         Un::Step => format!("select(0.0{suffix}, 1.0{suffix}, {x} > 0.0{suffix})"),
         Un::Powi(n) => format!("{prefix}powi({x}, {n})"),
-        Un::Polygamma(_) if prefix != "d_" => return not_here("polygamma of 32-bit floats, without 64-bit ones"),
+        Un::Polygamma(_) if prefix != "d_" => return unsupported("polygamma of 32-bit floats, without 64-bit ones"),
         Un::Polygamma(n) => format!("{prefix}polygamma({n}u, {x})"),
         _ => format!("{prefix}{}({x})", function(u)),
     })
@@ -290,7 +290,7 @@ fn real_bin(b: Bin, prefix: &str, suffix: &str, x: &str, y: &str) -> String {
         Bin::Mul => format!("({x} * {y})"),
         Bin::Div => format!("({x} / {y})"),
         Bin::IntDiv => format!("{prefix}floor({x} / {y})"),
-        Bin::StepLe => format!("select(0.0{suffix}, 1.0{suffix}, {x} <= {y})"),
+        Bin::LeIndicator => format!("select(0.0{suffix}, 1.0{suffix}, {x} <= {y})"),
         _ => format!("{prefix}{}({x}, {y})", function2(b).unwrap_or_default()),
     }
 }

@@ -19,7 +19,7 @@ pub fn value(gpu: &Gpu, ty: &Ty, v: &Val) -> Value {
         }
         Val::Array(a) if ty.scalar().is_flat() => Value::Array(gpu.array(&data(ty, v), a.shape.clone()).unwrap()),
         Val::Array(a) => Value::Data(0, Rc::new(a.elems.iter().map(|f| value(gpu, &ty.elem(), f)).collect())),
-        Val::Absent | Val::Deps(_) => Value::Absent,
+        Val::SymbolicZero | Val::Deps(_) => Value::SymbolicZero,
     }
 }
 
@@ -42,7 +42,7 @@ pub fn numbers(gpu: &Gpu, v: &Value) -> Vec<f64> {
         Value::Number(Lit::F32(x)) => vec![f64::from(*x)],
         Value::Number(Lit::I64(n)) => vec![*n as f64],
         Value::Number(Lit::Bool(b)) => vec![f64::from(u8::from(*b))],
-        Value::Number(Lit::Str(_)) | Value::Absent => Vec::new(),
+        Value::Number(Lit::Str(_)) | Value::SymbolicZero => Vec::new(),
         Value::Ints(x) => x.iter().map(|n| *n as f64).collect(),
         Value::Data(_, fields) => fields.iter().flat_map(|f| numbers(gpu, f)).collect(),
         Value::Array(a) => match gpu.read(a).unwrap() {

@@ -2,9 +2,9 @@
 
 use super::sweep;
 use super::tape::Tape;
-use super::{Level, Part, operators};
+use super::{DerivativePart, Level, operators};
 use crate::error::{Error, Res, codes};
-use crate::value::{Value, seq, show, space};
+use crate::value::{Value, seq, show, vector_space};
 use crate::vm::Machine;
 use std::rc::Rc;
 
@@ -21,7 +21,7 @@ pub struct LinearMap {
     /// If it is the transpose of a function that the user gave: that function.
     pub(crate) original: Option<Value>,
     /// The derivative by compiled AD; the tape is then empty.
-    pub(crate) main: Option<Rc<crate::ir::road::Map>>,
+    pub(crate) main: Option<Rc<crate::ir::derive::Map>>,
 }
 
 /// Data, and the tape node of each real leaf in order (`NONE` for leaves that depend on no input).
@@ -33,12 +33,12 @@ pub(crate) struct Traced {
 
 /// Replaces the real leaves of the data by the next values.
 pub(crate) fn rebuild(like: &Value, mut vals: impl Iterator<Item = Value>) -> Res<Value> {
-    space::map_leaves(like, &mut |x| {
-        if !space::is_real(x) {
+    vector_space::map_leaves(like, &mut |x| {
+        if !vector_space::is_real(x) {
             return Ok(x.clone());
         }
         Ok(match vals.next() {
-            Some(Value::Zero) | None => space::zero_like(x),
+            Some(Value::Zero) | None => vector_space::zero_like(x),
             Some(v) => v,
         })
     })
@@ -47,8 +47,8 @@ pub(crate) fn rebuild(like: &Value, mut vals: impl Iterator<Item = Value>) -> Re
 /// The real leaves of data, in order. A zero of unknown shape stands for all remaining leaves.
 pub(crate) fn leaves(v: &Value) -> Vec<Value> {
     let mut out = Vec::new();
-    let _ = space::map_leaves(v, &mut |x| {
-        if space::is_real(x) || matches!(x, Value::Zero) {
+    let _ = vector_space::map_leaves(v, &mut |x| {
+        if vector_space::is_real(x) || matches!(x, Value::Zero) {
             out.push(x.clone());
         }
         Ok(x.clone())
@@ -61,7 +61,7 @@ pub(crate) fn leaves(v: &Value) -> Vec<Value> {
 pub(crate) fn same_structure(what: &str, v: &Value, like: &Value) -> Res<()> {
     let cut = |v: &Value| show::show(v).chars().take(60).collect::<String>();
     let mut shapes = None;
-    let fits = space::zip_leaves(v, like, &mut |t, x| {
+    let fits = vector_space::zip_leaves(v, like, &mut |t, x| {
         if let (Some(s), Some(u)) = (seq::shape(t), seq::shape(x)) {
             if s != u && shapes.is_none() {
                 shapes = Some((s.clone(), u.clone()));
@@ -99,7 +99,7 @@ pub(crate) fn apply(m: &mut Machine, map: &LinearMap, v: Value) -> Res<Value> {
         if m.ad.depth() > 0 && parts.iter().any(|p| super::level_of(p) > 0) {
             return operators::linear_at(m, map, v);
         }
-        return crate::ir::road::apply(m, map, main, &v);
+        return crate::ir::derive::apply(m, map, main, &v);
     }
     if !zero {
         for (node, x) in from.nodes.iter().zip(parts) {
@@ -119,7 +119,7 @@ pub(crate) fn apply(m: &mut Machine, map: &LinearMap, v: Value) -> Res<Value> {
 
 /// Evaluates `f x`, and its derivative at `x`: by compiled AD if possible, otherwise on a new tape.
 pub(crate) fn record(m: &mut Machine, f: &Value, x: &Value) -> Res<(Value, LinearMap)> {
-    match crate::ir::road::record(m, f, x)? {
+    match crate::ir::derive::record(m, f, x)? {
         Some(out) => Ok(out),
         None => taped(m, Default::default(), f, x),
     }
@@ -145,11 +145,11 @@ fn record_at(m: &mut Machine, level: u16, f: &Value, x: &Value) -> Res<(Value, T
 /// Removes a level from a result: returns its primal, and the tape nodes of its leaves.
 pub(crate) fn lower(y: &Value, level: u16) -> Res<(Value, Traced)> {
     let mut nodes = Vec::new();
-    let primal = space::map_leaves(y, &mut |v| {
+    let primal = vector_space::map_leaves(y, &mut |v| {
         let (p, part) = super::split(v, level);
-        if space::is_real(&p) || matches!(p, Value::Zero) {
+        if vector_space::is_real(&p) || matches!(p, Value::Zero) {
             nodes.push(match part {
-                Some(Part::Node(n)) => n,
+                Some(DerivativePart::Node(n)) => n,
                 _ => super::tape::NONE,
             });
         }

@@ -36,12 +36,12 @@ pub struct Dual {
     /// The primal: a number or an array of numbers, either untraced or of a lower level.
     pub primal: Value,
     /// The derivative part.
-    pub part: Part,
+    pub part: DerivativePart,
 }
 
 /// The derivative part of a traced value.
 #[derive(Clone, Debug)]
-pub enum Part {
+pub enum DerivativePart {
     /// Forward mode: a tangent with the primal's shape, or [`Value::Zero`].
     Tangent(Value),
     /// Reverse mode: a node of the level's tape.
@@ -174,9 +174,11 @@ pub fn deep_level(v: &Value) -> u16 {
 }
 
 /// Splits a value at a level into its primal and its derivative part, if it has one.
-pub(crate) fn split(v: &Value, level: u16) -> (Value, Option<Part>) {
+pub(crate) fn split(v: &Value, level: u16) -> (Value, Option<DerivativePart>) {
     match v {
-        Value::Rev { level: l, node, primal } if *l == level => (Value::Float(*primal), Some(Part::Node(*node))),
+        Value::Rev { level: l, node, primal } if *l == level => {
+            (Value::Float(*primal), Some(DerivativePart::Node(*node)))
+        }
         Value::Dual(d) if d.level == level => (d.primal.clone(), Some(d.part.clone())),
         other => (other.clone(), None),
     }
@@ -186,7 +188,7 @@ pub(crate) fn split(v: &Value, level: u16) -> (Value, Option<Part>) {
 pub(crate) fn on_tape(level: u16, node: u32, primal: Value) -> Value {
     match primal {
         Value::Float(x) => Value::Rev { level, node, primal: x },
-        primal => Value::Dual(Rc::new(Dual { level, primal, part: Part::Node(node) })),
+        primal => Value::Dual(Rc::new(Dual { level, primal, part: DerivativePart::Node(node) })),
     }
 }
 
@@ -194,7 +196,7 @@ pub(crate) fn on_tape(level: u16, node: u32, primal: Value) -> Value {
 pub(crate) fn results(
     m: &mut Machine,
     level: u16,
-    parts: Vec<Option<Part>>,
+    parts: Vec<Option<DerivativePart>>,
     primals: Vec<Value>,
     rule: Rc<dyn Rule>,
 ) -> Res<Vec<Value>> {
@@ -203,7 +205,7 @@ pub(crate) fn results(
         let parents = parts
             .iter()
             .map(|p| match p {
-                Some(Part::Node(n)) => *n,
+                Some(DerivativePart::Node(n)) => *n,
                 _ => NONE,
             })
             .collect();
@@ -215,7 +217,7 @@ pub(crate) fn results(
     let tangents: Vec<Value> = parts
         .into_iter()
         .map(|p| match p {
-            Some(Part::Tangent(t)) => t,
+            Some(DerivativePart::Tangent(t)) => t,
             _ => Value::Zero,
         })
         .collect();
@@ -223,7 +225,7 @@ pub(crate) fn results(
     Ok(primals
         .into_iter()
         .zip(outs)
-        .map(|(primal, t)| Value::Dual(Rc::new(Dual { level, primal, part: Part::Tangent(t) })))
+        .map(|(primal, t)| Value::Dual(Rc::new(Dual { level, primal, part: DerivativePart::Tangent(t) })))
         .collect())
 }
 
@@ -235,7 +237,7 @@ fn escaped() -> Box<Error> {
 pub(crate) fn result(
     m: &mut Machine,
     level: u16,
-    parts: Vec<Option<Part>>,
+    parts: Vec<Option<DerivativePart>>,
     primal: Value,
     rule: Rc<dyn Rule>,
 ) -> Res<Value> {
@@ -301,7 +303,7 @@ pub fn arith_bin(m: &mut Machine, op: Bin, a: &Value, b: &Value) -> Res<Value> {
     let level = level_of(a).max(level_of(b));
     let ((x, px), (y, py)) = (split(a, level), split(b, level));
     let z = arith::bin(m, op, x.clone(), y.clone())?;
-    if matches!(op, Bin::IntDiv | Bin::StepLe) {
+    if matches!(op, Bin::IntDiv | Bin::LeIndicator) {
         return Ok(z);
     }
     let (dx, dy) = partials(m, op, [&x, &y, &z], py.is_some())?;
@@ -343,7 +345,7 @@ pub(crate) fn scalar_bin(m: &mut Machine, op: Bin, a: &Value, b: &Value) -> Res<
         Bin::Add => (1.0, 1.0),
         Bin::Sub => (1.0, -1.0),
         Bin::Mul => (y, x),
-        Bin::IntDiv | Bin::StepLe => return Ok(Some(Value::Float(z))),
+        Bin::IntDiv | Bin::LeIndicator => return Ok(Some(Value::Float(z))),
         _ => {
             let Ok(d) = scalar::d_bin(&mut scalar::Plain, op, &x, &y, &z);
             d
@@ -367,13 +369,13 @@ pub fn elem(m: &mut Machine, v: &Value, i: usize) -> Res<Value> {
     }
     let d = d.clone();
     let primal = seq::elem(m, &d.primal, i)?;
-    if let (Part::Node(node), Value::Float(x)) = (&d.part, &primal) {
+    if let (DerivativePart::Node(node), Value::Float(x)) = (&d.part, &primal) {
         let node = m.ad.tape(d.level).ok_or_else(escaped)?.push_elem(*node, i);
         return Ok(Value::Rev { level: d.level, node, primal: *x });
     }
-    if let Part::Tangent(t) = &d.part {
+    if let DerivativePart::Tangent(t) = &d.part {
         let t = if matches!(t, Value::Zero) { Value::Zero } else { seq::elem(m, t, i)? };
-        return Ok(Value::Dual(Rc::new(Dual { level: d.level, primal, part: Part::Tangent(t) })));
+        return Ok(Value::Dual(Rc::new(Dual { level: d.level, primal, part: DerivativePart::Tangent(t) })));
     }
     let row: usize = seq::shape(&d.primal).map_or(1, |s| s[1..].iter().product());
     let map = (i * row..(i + 1) * row).map(|k| k as i64).collect();

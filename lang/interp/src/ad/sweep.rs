@@ -3,7 +3,7 @@
 use super::tape::{ELEM, NONE, OUT, SIDE, Tape};
 use crate::error::Res;
 use crate::ops::arith;
-use crate::value::{Buf, Value, array, space};
+use crate::value::{Buf, Value, array, vector_space};
 use crate::vm::Machine;
 use adl_prim::Bin;
 use std::collections::HashMap;
@@ -117,10 +117,10 @@ pub(crate) fn backward(m: &mut Machine, tape: &Tape, seeds: Vec<(u32, Value)>, w
                     adj.add_elem(rec.a, rec.da.to_bits() as usize, v);
                     continue;
                 }
-                let p = arith::bin(m, Bin::Scale, Value::Float(rec.da), v.clone())?;
+                let p = arith::bin(m, Bin::ScaleTangent, Value::Float(rec.da), v.clone())?;
                 adj.add(m, rec.a, p)?;
                 if rec.b != NONE {
-                    let p = arith::bin(m, Bin::Scale, Value::Float(rec.db), v)?;
+                    let p = arith::bin(m, Bin::ScaleTangent, Value::Float(rec.db), v)?;
                     adj.add(m, rec.b, p)?;
                 }
                 continue;
@@ -134,9 +134,9 @@ pub(crate) fn backward(m: &mut Machine, tape: &Tape, seeds: Vec<(u32, Value)>, w
             adj.add_elem(rec.a, rec.da.to_bits() as usize, Value::Float(x));
             continue;
         }
-        adj.flat[rec.a as usize] += Bin::Scale.eval(rec.da, x);
+        adj.flat[rec.a as usize] += Bin::ScaleTangent.eval(rec.da, x);
         if rec.b != NONE {
-            adj.flat[rec.b as usize] += Bin::Scale.eval(rec.db, x);
+            adj.flat[rec.b as usize] += Bin::ScaleTangent.eval(rec.db, x);
         }
     }
     wanted.iter().map(|n| adj.take(m, *n)).collect()
@@ -200,11 +200,11 @@ pub(crate) fn forward(m: &mut Machine, tape: &Tape, seeds: Vec<(u32, Value)>, wa
                 v => super::rules::flat_elem(m, &v.clone(), rec.da.to_bits() as usize)?,
             },
             a => {
-                let x = arith::bin(m, Bin::Scale, Value::Float(rec.da), tans[a as usize].clone())?;
+                let x = arith::bin(m, Bin::ScaleTangent, Value::Float(rec.da), tans[a as usize].clone())?;
                 if rec.b == NONE {
                     x
                 } else {
-                    let y = arith::bin(m, Bin::Scale, Value::Float(rec.db), tans[rec.b as usize].clone())?;
+                    let y = arith::bin(m, Bin::ScaleTangent, Value::Float(rec.db), tans[rec.b as usize].clone())?;
                     arith::bin(m, Bin::Add, x, y)?
                 }
             }
@@ -214,7 +214,7 @@ pub(crate) fn forward(m: &mut Machine, tape: &Tape, seeds: Vec<(u32, Value)>, wa
     Ok(wanted.iter().map(|n| if *n == NONE { Value::Zero } else { tans[*n as usize].clone() }).collect())
 }
 
-/// The tangent, or `space::zero_like` if it is a symbolic zero.
+/// The tangent, or `vector_space::zero_like` if it is a symbolic zero.
 pub(crate) fn or_zero(v: Value, like: &Value) -> Value {
-    if matches!(v, Value::Zero) { space::zero_like(like) } else { v }
+    if matches!(v, Value::Zero) { vector_space::zero_like(like) } else { v }
 }

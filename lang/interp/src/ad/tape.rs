@@ -7,7 +7,7 @@ use super::rules::View;
 use crate::error::Res;
 use crate::value::{Shape, Value};
 use crate::vm::Machine;
-use crate::{attend, memory};
+use crate::{memory, polling};
 use std::rc::Rc;
 
 /// No parent.
@@ -81,7 +81,7 @@ impl Tape {
     fn put(&mut self, rec: Rec) -> u32 {
         let n = self.node();
         if let Err(e) = memory::grow(&mut self.recs, 1) {
-            attend::fail(e);
+            polling::fail(e);
             return n.saturating_sub(1);
         }
         self.recs.push(rec);
@@ -121,7 +121,7 @@ impl Tape {
         let n = self.node();
         let outs = shapes.len();
         if let Err(e) = memory::grow(&mut self.recs, outs.max(1)).and_then(|()| memory::grow(&mut self.side, 1)) {
-            attend::fail(e);
+            polling::fail(e);
             return n.saturating_sub(1);
         }
         self.recs.push(Rec { a: SIDE, b: self.side.len() as u32, da: 0.0, db: 0.0 });

@@ -1,7 +1,7 @@
 //! Primitives on traced arguments: one level is removed, the primitive runs on the primals, and the result is
 //! recorded.
 
-use super::{Part, deep_level, level_of, result, rules, split};
+use super::{DerivativePart, deep_level, level_of, result, rules, split};
 use crate::error::{Error, Res, codes};
 use crate::ops::{self, arith, call, reduce};
 use crate::value::{Buf, Kind, Shape, Value, array, compare, seq};
@@ -131,7 +131,7 @@ fn traced(m: &mut Machine, p: Prim, reps: &[Value], args: &[Value]) -> Res<Value
             };
             let d = arith::bin(m, Bin::Sub, args[1].clone(), a0())?;
             let steps = array::floats((0..n).map(|i| i as f64 / (n - 1).max(1) as f64).collect());
-            let along = arith::bin(m, Bin::Scale, d, steps)?;
+            let along = arith::bin(m, Bin::ScaleTangent, d, steps)?;
             arith::bin(m, Bin::Add, along, a0())
         }
         Prim::Where => choice(m, args),
@@ -175,7 +175,7 @@ fn like(x: f64, v: &Value) -> Value {
 pub(crate) fn primal_of(v: &Value) -> Value {
     match v {
         Value::Array(_) | Value::Tuple(_) | Value::Record(_) | Value::Data(_) => {
-            crate::value::space::map_leaves(v, &mut |x| Ok(compare::primal(x))).unwrap_or_else(|_| v.clone())
+            crate::value::vector_space::map_leaves(v, &mut |x| Ok(compare::primal(x))).unwrap_or_else(|_| v.clone())
         }
         v => compare::primal(v),
     }
@@ -318,7 +318,7 @@ fn structural_call(m: &mut Machine, p: Prim, args: &[Value]) -> Res<Value> {
         _ => false,
     };
     let (mut numbers, mut primals, mut parts, mut ins) =
-        (Vec::new(), Vec::new(), Vec::<Option<Part>>::new(), Vec::new());
+        (Vec::new(), Vec::new(), Vec::<Option<DerivativePart>>::new(), Vec::new());
     let mut next = 0i64;
     for (k, a) in args.iter().enumerate() {
         if control(k) {

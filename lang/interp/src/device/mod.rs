@@ -2,8 +2,8 @@
 //! cannot run them.
 //!
 //! Three kinds of work are offered to the device if enough of it is data-parallel
-//! ([`crate::ir::work::volume`]): lowered functions of compiled AD and their derivatives, operations on large
-//! arrays, and higher-order functions. Results stay in device memory ([`crate::value::elements`]) until their
+//! ([`crate::ir::cost_model::device_cost`]): lowered functions of compiled AD and their derivatives, operations on large
+//! arrays, and higher-order functions. Results stay in device memory ([`crate::value::storage`]) until their
 //! elements are read. A device refuses a call either before it changes anything or when a run-time check fails.
 //! The CPU then runs the call from the same arguments; this is safe because specialised code has no effects.
 //!
@@ -13,18 +13,18 @@
 //!
 //! The device itself is behind traits, like the native compiler; `lang/gpu` implements them.
 
-mod calls;
-pub(crate) mod doors;
-mod pace;
+mod dispatch;
+pub(crate) mod offer;
+mod timing;
 
 use crate::error::{Error, Res, codes};
 use crate::host::Host;
 use crate::value::Value;
 use adl_ir::{FnId, Program};
-pub use calls::gone;
-pub(crate) use calls::{Timed, Way};
-pub(crate) use pace::{Next, Pace};
+pub use dispatch::gone;
+pub(crate) use dispatch::{CallTarget, CpuTimer};
 use std::rc::Rc;
+pub(crate) use timing::{DeviceTimes, NextTarget};
 
 /// Where lowered functions run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -74,19 +74,19 @@ pub trait Device {
     /// support this or nothing was compiled.
     fn compiled(&self) -> Option<Vec<u8>>;
     /// Counters of what the device has done since it was opened.
-    fn used(&self) -> Used;
+    fn used(&self) -> DeviceUsage;
 }
 
 /// A function that was prepared for a device.
 pub trait Prepared {
     /// Runs the function and returns its results after all run-time checks have passed. The arguments are not
     /// changed, but a copy of their elements may stay on the device.
-    fn run(&self, args: &[Value], patience: Patience) -> Result<Vec<Value>, Refusal>;
+    fn run(&self, args: &[Value], kernel_limits: KernelLimits) -> Result<Vec<Value>, Refusal>;
 }
 
 /// When to abandon a call on the device because its kernels do too little work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Patience {
+pub struct KernelLimits {
     /// Maximum number of kernels that the loops of the call may start.
     pub kernels: u64,
     /// Number of kernels from which the average size is checked.
@@ -95,9 +95,9 @@ pub struct Patience {
     pub bytes: u64,
 }
 
-impl Patience {
+impl KernelLimits {
     /// No limits.
-    pub const ENDLESS: Patience = Patience { kernels: u64::MAX, from: u64::MAX, bytes: 0 };
+    pub const ENDLESS: KernelLimits = KernelLimits { kernels: u64::MAX, from: u64::MAX, bytes: 0 };
 
     /// Whether a call that has started `kernels` kernels on `bytes` bytes in all should be abandoned.
     pub fn is_over(self, kernels: u64, bytes: u64) -> bool {
@@ -109,7 +109,7 @@ impl Patience {
 #[derive(Debug)]
 pub enum Refusal {
     /// The device does not support the call, with a reason for the user. The CPU does.
-    NotHere(String),
+    Unsupported(String),
     /// A check failed or device memory is full. The CPU runs the call again, and reports the error in terms of
     /// the program if it fails there too.
     Failed(String),
@@ -121,7 +121,7 @@ pub enum Refusal {
 
 /// Counters of what a device has done, and its memory use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Used {
+pub struct DeviceUsage {
     /// Kernels started.
     pub kernels: u64,
     /// Command buffers submitted to the driver.
@@ -140,7 +140,7 @@ pub struct Used {
 
 /// What calls of one function did on a device.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Ran {
+pub struct DeviceRuns {
     /// Calls that the device completed.
     pub calls: u32,
     /// Kernels started by those calls.
@@ -153,9 +153,9 @@ pub struct Ran {
     pub refused: Option<String>,
 }
 
-impl Ran {
+impl DeviceRuns {
     /// Adds the counters of further calls.
-    pub(crate) fn add(&mut self, other: Ran) {
+    pub(crate) fn add(&mut self, other: DeviceRuns) {
         self.calls += other.calls;
         self.kernels += other.kernels;
         self.up += other.up;
@@ -177,7 +177,7 @@ const LEAST: u64 = 1 << 14;
 
 /// The state of device selection: the open device, if any, and how it is used.
 #[derive(Default)]
-pub struct Chosen {
+pub struct DeviceSelection {
     mode: Mode,
     open: Option<Opener>,
     /// The name of the device to open, if the user gave one.
@@ -189,15 +189,15 @@ pub struct Chosen {
     least: Option<u64>,
     /// Whether calls are forced onto the CPU: an enclosing call was refused by the device, or is being timed on
     /// the CPU.
-    here: bool,
+    cpu_only: bool,
     /// Whether calls are forced onto the device without being timed: an enclosing call is being timed on the
     /// device.
-    there: bool,
-    /// What the device did since [`Chosen::take`] was last called.
-    ran: Ran,
+    device_only: bool,
+    /// What the device did since [`DeviceSelection::take`] was last called.
+    ran: DeviceRuns,
 }
 
-impl Chosen {
+impl DeviceSelection {
     /// Sets the function that opens devices, and the name of the device to open, if the user gave one.
     pub fn set_opener(&mut self, open: Opener, pick: Option<String>) {
         (self.open, self.pick) = (Some(open), pick);
@@ -265,18 +265,18 @@ impl Chosen {
     /// Whether calls may run on a device.
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
-        self.mode != Mode::Cpu && !self.here
+        self.mode != Mode::Cpu && !self.cpu_only
     }
 
     /// Whether every supported call runs on the device without being timed.
     #[inline]
     pub(crate) fn is_wanted(&self) -> bool {
-        self.mode == Mode::Gpu && !self.here
+        self.mode == Mode::Gpu && !self.cpu_only
     }
 
     /// Whether measured times decide where calls run.
     pub(crate) fn is_measured(&self) -> bool {
-        self.mode == Mode::Auto && !self.here
+        self.mode == Mode::Auto && !self.cpu_only
     }
 
     fn least(&self) -> u64 {
@@ -284,18 +284,18 @@ impl Chosen {
     }
 
     /// Returns what the device did since the last call of this function, and resets the counters.
-    pub(crate) fn take(&mut self) -> Ran {
+    pub(crate) fn take(&mut self) -> DeviceRuns {
         std::mem::take(&mut self.ran)
     }
 
     /// Closes the device, because a panic may have interrupted it. It is opened again when it is next needed.
-    /// Arrays in its memory keep their own reference to it.
+    /// Zeros in its memory keep their own reference to it.
     pub(crate) fn reopen(&mut self) {
         self.device = None;
-        (self.here, self.there) = (false, false);
+        (self.cpu_only, self.device_only) = (false, false);
     }
 
-    /// Records that the device was lost, with all arrays whose only copy it held. `auto` does not open another
+    /// Records that the device was lost, with all arrays whose only copy it held. `gradient_target` does not open another
     /// one.
     fn lost(&mut self, why: &str) {
         self.device = None;

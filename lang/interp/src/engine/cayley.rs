@@ -3,16 +3,16 @@
 //! collected cotangents and of staged calls is given by a [`Collect`].
 
 use super::graph::{Graph, Op};
-use super::run::{Field, Made, Out, Run, V};
+use super::run_state::{Backpropagators, EngineResult, EngineRun, Field, V};
 use crate::ad::tape::NONE;
 use crate::value::Value;
 use std::rc::Rc;
 
 /// An update of the collected cotangents and of the staged calls.
-pub(super) type Update<F, S> = Box<dyn FnOnce(&mut Run<'_, F>, S) -> Out<S>>;
+pub(super) type Update<F, S> = Box<dyn FnOnce(&mut EngineRun<'_, F>, S) -> EngineResult<S>>;
 
 /// A backpropagator.
-pub(super) struct Back<F: Field, S>(Rc<dyn Fn(&mut Run<'_, F>, V<F>) -> Out<Update<F, S>>>);
+pub(super) struct Back<F: Field, S>(Rc<dyn Fn(&mut EngineRun<'_, F>, V<F>) -> EngineResult<Update<F, S>>>);
 
 impl<F: Field, S> Clone for Back<F, S> {
     fn clone(&self) -> Back<F, S> {
@@ -23,24 +23,24 @@ impl<F: Field, S> Clone for Back<F, S> {
 /// The collected cotangents of the input, and the staged calls of backpropagators.
 pub(super) trait Collect<F: Field>: Sized + 'static {
     /// The initial state, for an input `x` with `inputs` scalars and `made` backpropagators in all.
-    fn new(run: &mut Run<'_, F>, x: &Value, inputs: usize, made: usize) -> Out<Self>;
+    fn new(run: &mut EngineRun<'_, F>, x: &Value, inputs: usize, made: usize) -> EngineResult<Self>;
     /// Stages a call; calls of the same backpropagator are merged.
-    fn stage(self, run: &mut Run<'_, F>, id: u32, back: Back<F, Self>, z: V<F>) -> Out<Self>;
+    fn stage(self, run: &mut EngineRun<'_, F>, id: u32, back: Back<F, Self>, z: V<F>) -> EngineResult<Self>;
     /// Adds to one scalar of the input's cotangent.
-    fn add(self, run: &mut Run<'_, F>, input: usize, z: V<F>) -> Out<Self>;
+    fn add(self, run: &mut EngineRun<'_, F>, input: usize, z: V<F>) -> EngineResult<Self>;
     /// Takes the staged call with the highest identifier.
-    fn next(&mut self, run: &mut Run<'_, F>) -> Out<Option<(Back<F, Self>, V<F>)>>;
+    fn next(&mut self, run: &mut EngineRun<'_, F>) -> EngineResult<Option<(Back<F, Self>, V<F>)>>;
     /// The cotangents of the input's scalars.
-    fn collected(self, run: &mut Run<'_, F>) -> Out<Vec<V<F>>>;
+    fn collected(self, run: &mut EngineRun<'_, F>) -> EngineResult<Vec<V<F>>>;
 }
 
 /// The gradient, as the scalars of the input in order.
 pub(super) fn gradient<F: Field, S: Collect<F>>(
-    run: &mut Run<'_, F>,
+    run: &mut EngineRun<'_, F>,
     graph: &Graph<V<F>>,
     x: &Value,
-) -> Out<Vec<V<F>>> {
-    let mut made: Made<Back<F, S>> = Made(Vec::with_capacity(graph.inputs + graph.ops.len()));
+) -> EngineResult<Vec<V<F>>> {
+    let mut made: Backpropagators<Back<F, S>> = Backpropagators(Vec::with_capacity(graph.inputs + graph.ops.len()));
     for i in 0..graph.inputs {
         made.0.push(input(run, i));
     }
@@ -63,8 +63,8 @@ fn later<F: Field, S: Collect<F>>(id: u32, back: Back<F, S>, z: V<F>) -> Update<
     Box::new(move |run, s| s.stage(run, id, back, z))
 }
 
-fn input<F: Field, S: Collect<F>>(run: &mut Run<'_, F>, at: usize) -> Back<F, S> {
-    let back = move |run: &mut Run<'_, F>, z: V<F>| {
+fn input<F: Field, S: Collect<F>>(run: &mut EngineRun<'_, F>, at: usize) -> Back<F, S> {
+    let back = move |run: &mut EngineRun<'_, F>, z: V<F>| {
         run.call()?;
         let update: Update<F, S> = Box::new(move |run, s| s.add(run, at, z));
         Ok(update)
@@ -73,10 +73,10 @@ fn input<F: Field, S: Collect<F>>(run: &mut Run<'_, F>, at: usize) -> Back<F, S>
     Back(Rc::new(back))
 }
 
-fn operation<F: Field, S: Collect<F>>(run: &mut Run<'_, F>, made: &[Back<F, S>], o: &Op<V<F>>) -> Back<F, S> {
+fn operation<F: Field, S: Collect<F>>(run: &mut EngineRun<'_, F>, made: &[Back<F, S>], o: &Op<V<F>>) -> Back<F, S> {
     let (a, first, da) = (o.a, made[o.a as usize].clone(), o.da.clone());
     if o.b == NONE {
-        let back = move |run: &mut Run<'_, F>, z: V<F>| {
+        let back = move |run: &mut EngineRun<'_, F>, z: V<F>| {
             run.call()?;
             let z = run.times(&da, &z)?;
             Ok(later(a, first.clone(), z))
@@ -85,7 +85,7 @@ fn operation<F: Field, S: Collect<F>>(run: &mut Run<'_, F>, made: &[Back<F, S>],
         return Back(Rc::new(back));
     }
     let (b, second, db) = (o.b, made[o.b as usize].clone(), o.db.clone());
-    let back = move |run: &mut Run<'_, F>, z: V<F>| {
+    let back = move |run: &mut EngineRun<'_, F>, z: V<F>| {
         run.call()?;
         let (za, zb) = (run.times(&da, &z)?, run.times(&db, &z)?);
         let (one, two) = (later(a, first.clone(), za), later(b, second.clone(), zb));

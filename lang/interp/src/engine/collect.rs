@@ -1,7 +1,7 @@
 //! The representations of collected cotangents for `Cayley`, `Sparse` and `Mutable`.
 
 use super::cayley::{Back, Collect};
-use super::run::{Field, Out, Run, V, levels};
+use super::run_state::{EngineResult, EngineRun, Field, V, levels};
 use super::tree::Tree;
 use crate::value::Value;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ struct Waiting<F: Field, S>(BTreeMap<u32, (Back<F, S>, V<F>)>);
 impl<F: Field, S> Waiting<F, S> {
     const ENTRY: usize = size_of::<(u32, (Back<F, S>, V<F>))>();
 
-    fn stage(&mut self, run: &mut Run<'_, F>, id: u32, back: Back<F, S>, z: V<F>) -> Out<()> {
+    fn stage(&mut self, run: &mut EngineRun<'_, F>, id: u32, back: Back<F, S>, z: V<F>) -> EngineResult<()> {
         run.work(levels(self.0.len()))?;
         match self.0.get_mut(&id) {
             Some((_, old)) => *old = run.plus(old, &z)?,
@@ -24,7 +24,7 @@ impl<F: Field, S> Waiting<F, S> {
         Ok(())
     }
 
-    fn next(&mut self, run: &mut Run<'_, F>) -> Out<Option<(Back<F, S>, V<F>)>> {
+    fn next(&mut self, run: &mut EngineRun<'_, F>) -> EngineResult<Option<(Back<F, S>, V<F>)>> {
         let Some((_, call)) = self.0.pop_last() else { return Ok(None) };
         run.work(levels(self.0.len()))?;
         run.counts.release(Self::ENTRY);
@@ -39,25 +39,25 @@ pub(super) struct Structured<F: Field> {
 }
 
 impl<F: Field> Collect<F> for Structured<F> {
-    fn new(run: &mut Run<'_, F>, x: &Value, inputs: usize, _made: usize) -> Out<Self> {
+    fn new(run: &mut EngineRun<'_, F>, x: &Value, inputs: usize, _made: usize) -> EngineResult<Self> {
         let collected = Tree::of(x, F::constant(0.0));
         run.work(inputs)?;
         run.counts.hold(collected.bytes());
         Ok(Structured { collected, calls: Waiting(BTreeMap::new()) })
     }
-    fn stage(mut self, run: &mut Run<'_, F>, id: u32, back: Back<F, Self>, z: V<F>) -> Out<Self> {
+    fn stage(mut self, run: &mut EngineRun<'_, F>, id: u32, back: Back<F, Self>, z: V<F>) -> EngineResult<Self> {
         self.calls.stage(run, id, back, z)?;
         Ok(self)
     }
-    fn add(self, run: &mut Run<'_, F>, input: usize, z: V<F>) -> Out<Self> {
+    fn add(self, run: &mut EngineRun<'_, F>, input: usize, z: V<F>) -> EngineResult<Self> {
         let (collected, work) = self.collected.with(input, |old| run.plus(old, &z))?;
         run.work(work)?;
         Ok(Structured { collected, calls: self.calls })
     }
-    fn next(&mut self, run: &mut Run<'_, F>) -> Out<Option<(Back<F, Self>, V<F>)>> {
+    fn next(&mut self, run: &mut EngineRun<'_, F>) -> EngineResult<Option<(Back<F, Self>, V<F>)>> {
         self.calls.next(run)
     }
-    fn collected(self, _run: &mut Run<'_, F>) -> Out<Vec<V<F>>> {
+    fn collected(self, _run: &mut EngineRun<'_, F>) -> EngineResult<Vec<V<F>>> {
         Ok(self.collected.numbers())
     }
 }
@@ -70,14 +70,14 @@ pub(super) struct Sparse<F: Field> {
 }
 
 impl<F: Field> Collect<F> for Sparse<F> {
-    fn new(_run: &mut Run<'_, F>, _x: &Value, inputs: usize, _made: usize) -> Out<Self> {
+    fn new(_run: &mut EngineRun<'_, F>, _x: &Value, inputs: usize, _made: usize) -> EngineResult<Self> {
         Ok(Sparse { collected: BTreeMap::new(), inputs, calls: Waiting(BTreeMap::new()) })
     }
-    fn stage(mut self, run: &mut Run<'_, F>, id: u32, back: Back<F, Self>, z: V<F>) -> Out<Self> {
+    fn stage(mut self, run: &mut EngineRun<'_, F>, id: u32, back: Back<F, Self>, z: V<F>) -> EngineResult<Self> {
         self.calls.stage(run, id, back, z)?;
         Ok(self)
     }
-    fn add(mut self, run: &mut Run<'_, F>, input: usize, z: V<F>) -> Out<Self> {
+    fn add(mut self, run: &mut EngineRun<'_, F>, input: usize, z: V<F>) -> EngineResult<Self> {
         run.work(levels(self.collected.len()))?;
         match self.collected.get_mut(&(input as u32)) {
             Some(old) => *old = run.plus(old, &z)?,
@@ -88,10 +88,10 @@ impl<F: Field> Collect<F> for Sparse<F> {
         }
         Ok(self)
     }
-    fn next(&mut self, run: &mut Run<'_, F>) -> Out<Option<(Back<F, Self>, V<F>)>> {
+    fn next(&mut self, run: &mut EngineRun<'_, F>) -> EngineResult<Option<(Back<F, Self>, V<F>)>> {
         self.calls.next(run)
     }
-    fn collected(mut self, run: &mut Run<'_, F>) -> Out<Vec<V<F>>> {
+    fn collected(mut self, run: &mut EngineRun<'_, F>) -> EngineResult<Vec<V<F>>> {
         run.work(self.inputs * levels(self.collected.len()))?;
         Ok((0..self.inputs as u32).map(|i| self.collected.remove(&i).unwrap_or_else(|| F::constant(0.0))).collect())
     }
@@ -105,7 +105,7 @@ pub(super) struct Mutable<F: Field> {
 }
 
 impl<F: Field> Collect<F> for Mutable<F> {
-    fn new(run: &mut Run<'_, F>, _x: &Value, inputs: usize, made: usize) -> Out<Self> {
+    fn new(run: &mut EngineRun<'_, F>, _x: &Value, inputs: usize, made: usize) -> EngineResult<Self> {
         run.work(inputs + made)?;
         run.counts.hold(inputs * size_of::<V<F>>() + made * size_of::<(Option<Back<F, Self>>, V<F>)>());
         Ok(Mutable {
@@ -113,18 +113,18 @@ impl<F: Field> Collect<F> for Mutable<F> {
             calls: (0..made).map(|_| (None, F::constant(0.0))).collect(),
         })
     }
-    fn stage(mut self, run: &mut Run<'_, F>, id: u32, back: Back<F, Self>, z: V<F>) -> Out<Self> {
+    fn stage(mut self, run: &mut EngineRun<'_, F>, id: u32, back: Back<F, Self>, z: V<F>) -> EngineResult<Self> {
         let (f, old) = &mut self.calls[id as usize];
         *old = run.plus(old, &z)?;
         *f = Some(back);
         Ok(self)
     }
-    fn add(mut self, run: &mut Run<'_, F>, input: usize, z: V<F>) -> Out<Self> {
+    fn add(mut self, run: &mut EngineRun<'_, F>, input: usize, z: V<F>) -> EngineResult<Self> {
         let old = &mut self.collected[input];
         *old = run.plus(old, &z)?;
         Ok(self)
     }
-    fn next(&mut self, run: &mut Run<'_, F>) -> Out<Option<(Back<F, Self>, V<F>)>> {
+    fn next(&mut self, run: &mut EngineRun<'_, F>) -> EngineResult<Option<(Back<F, Self>, V<F>)>> {
         // An empty entry stands for the backpropagator that does nothing.
         while let Some((back, z)) = self.calls.pop() {
             run.work(1)?;
@@ -134,7 +134,7 @@ impl<F: Field> Collect<F> for Mutable<F> {
         }
         Ok(None)
     }
-    fn collected(self, _run: &mut Run<'_, F>) -> Out<Vec<V<F>>> {
+    fn collected(self, _run: &mut EngineRun<'_, F>) -> EngineResult<Vec<V<F>>> {
         Ok(self.collected)
     }
 }

@@ -1,7 +1,7 @@
 //! Expands a trace to operations on single scalars. A scalar that is only moved keeps its identifier.
 
 use super::graph::Graph;
-use super::run::{MAX_NODES, Out, Stop};
+use super::run_state::{EngineResult, EngineStop, MAX_NODES};
 use super::trace::{Trace, numbers};
 use crate::ad::linear::leaves;
 use crate::ad::rules::{Elementwise, Gather, MatMul, Partial, Solve, View};
@@ -42,10 +42,10 @@ impl Ids {
 }
 
 /// Expands the operations of a trace.
-pub(super) fn expand(m: &mut Machine, t: &Trace) -> Out<Graph<Value>> {
+pub(super) fn expand(m: &mut Machine, t: &Trace) -> EngineResult<Graph<Value>> {
     let inputs = t.input.nodes.iter().map(|n| size(&t.tape.shape(*n))).sum();
     if inputs > MAX_NODES {
-        return Err(Stop::Limit(format!("the input has more than {MAX_NODES} numbers")));
+        return Err(EngineStop::Limit(format!("the input has more than {MAX_NODES} numbers")));
     }
     let mut x =
         Expand { m, tape: &t.tape, graph: Graph { inputs, ops: Vec::new(), output: NONE }, nodes: Vec::new(), seen: 0 };
@@ -76,7 +76,7 @@ struct Expand<'a> {
 }
 
 impl Expand<'_> {
-    fn record(&mut self, i: usize) -> Out<()> {
+    fn record(&mut self, i: usize) -> EngineResult<()> {
         let r = self.tape.recs[i];
         let ids = match r.a {
             OUT => return Ok(()),
@@ -99,7 +99,7 @@ impl Expand<'_> {
         Ids::of(shape, (self.seen - n..self.seen).collect())
     }
 
-    fn side(&mut self, s: &Side) -> Out<()> {
+    fn side(&mut self, s: &Side) -> EngineResult<()> {
         let Some(rule) = &s.rule else {
             for shape in &s.shapes {
                 let ids = self.input(shape);
@@ -125,7 +125,7 @@ impl Expand<'_> {
     }
 
     /// The identifiers of the output of an operation whose linear map is known.
-    fn known(&mut self, view: View<'_>, ins: &[Ids], n: usize) -> Out<Vec<u32>> {
+    fn known(&mut self, view: View<'_>, ins: &[Ids], n: usize) -> EngineResult<Vec<u32>> {
         let one = || Value::Float(1.0);
         match view {
             View::Elementwise(e) => self.elementwise(e, ins, n),
@@ -163,14 +163,14 @@ impl Expand<'_> {
     }
 
     /// A sum. If one operand is a constant, it is the identifier of the other one.
-    fn add(&mut self, a: u32, b: u32) -> Out<u32> {
+    fn add(&mut self, a: u32, b: u32) -> EngineResult<u32> {
         match (a, b) {
             (NONE, x) | (x, NONE) => Ok(x),
             (a, b) => self.graph.op(a, Value::Float(1.0), b, Value::Float(1.0)),
         }
     }
 
-    fn elementwise(&mut self, e: &Elementwise, ins: &[Ids], n: usize) -> Out<Vec<u32>> {
+    fn elementwise(&mut self, e: &Elementwise, ins: &[Ids], n: usize) -> EngineResult<Vec<u32>> {
         let mut partials = Vec::with_capacity(e.operands.len());
         for o in &e.operands {
             partials.push(match &o.partial {
@@ -189,7 +189,7 @@ impl Expand<'_> {
         Ok(out)
     }
 
-    fn product(&mut self, p: &MatMul, ins: &[Ids]) -> Out<Vec<u32>> {
+    fn product(&mut self, p: &MatMul, ins: &[Ids]) -> EngineResult<Vec<u32>> {
         let (a, b) = (seq::shape(&p.a).cloned().unwrap_or_default(), seq::shape(&p.b).cloned().unwrap_or_default());
         let inner = a.last().copied().unwrap_or(0);
         let rows = if a.len() > 1 { a[0] } else { 1 };
@@ -198,7 +198,13 @@ impl Expand<'_> {
     }
 
     /// Sums of products.
-    fn products(&mut self, a: &Value, b: &Value, ins: &[Ids], [rows, inner, columns]: [usize; 3]) -> Out<Vec<u32>> {
+    fn products(
+        &mut self,
+        a: &Value,
+        b: &Value,
+        ins: &[Ids],
+        [rows, inner, columns]: [usize; 3],
+    ) -> EngineResult<Vec<u32>> {
         let (x, y) = (numbers(self.m, a)?, numbers(self.m, b)?);
         let mut out = Vec::with_capacity(rows * columns);
         for i in 0..rows {
@@ -216,7 +222,7 @@ impl Expand<'_> {
     }
 
     /// `a x = b`: `dx = a⁻¹ (db - da x)`.
-    fn solve(&mut self, s: &Solve, ins: &[Ids]) -> Out<Vec<u32>> {
+    fn solve(&mut self, s: &Solve, ins: &[Ids]) -> EngineResult<Vec<u32>> {
         let shape = seq::shape(&s.x).cloned().unwrap_or_default();
         let (n, columns) = (shape.first().copied().unwrap_or(0), if shape.len() > 1 { shape[1] } else { 1 });
         let eye = call(self.m, Prim::Eye, &[], vec![Value::Int(n as i64)])?;
@@ -246,9 +252,9 @@ impl Expand<'_> {
 
     /// A rule whose linear map is only known by running it: each output scalar is a linear combination of input
     /// scalars, whose coefficients are found by running the transpose.
-    fn opaque(&mut self, rule: &dyn Rule, like: Option<&Value>, s: &Side, ins: &[Ids]) -> Out<Vec<Ids>> {
+    fn opaque(&mut self, rule: &dyn Rule, like: Option<&Value>, s: &Side, ins: &[Ids]) -> EngineResult<Vec<Ids>> {
         let outputs: Vec<Value> = match like {
-            Some(y) => leaves(y).iter().map(crate::value::space::zero_like).collect(),
+            Some(y) => leaves(y).iter().map(crate::value::vector_space::zero_like).collect(),
             None => s.shapes.iter().map(|s| zeros(s)).collect(),
         };
         let mut all = Vec::with_capacity(outputs.len());

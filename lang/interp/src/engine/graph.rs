@@ -1,6 +1,6 @@
 //! The operations on single scalars of a run, in the order of evaluation.
 
-use super::run::{MAX_NODES, Out, Stop};
+use super::run_state::{EngineResult, EngineStop, MAX_NODES};
 use crate::ad::tape::NONE;
 use crate::value::Value;
 
@@ -24,21 +24,21 @@ pub(super) struct Graph<V> {
 impl Graph<Value> {
     /// Adds an operation, some of whose operands may be constants. The result is a constant if all operands
     /// are.
-    pub fn op(&mut self, a: u32, da: Value, b: u32, db: Value) -> Out<u32> {
+    pub fn op(&mut self, a: u32, da: Value, b: u32, db: Value) -> EngineResult<u32> {
         let op = match (a, b) {
             (NONE, NONE) => return Ok(NONE),
             (NONE, b) => Op { a: b, da: db, b: NONE, db: Value::Float(0.0) },
             (a, b) => Op { a, da, b, db },
         };
         if self.ops.len() >= MAX_NODES {
-            return Err(Stop::Limit(format!("the run has more than {MAX_NODES} operations on single numbers")));
+            return Err(EngineStop::Limit(format!("the run has more than {MAX_NODES} operations on single numbers")));
         }
         self.ops.push(op);
         Ok((self.inputs + self.ops.len() - 1) as u32)
     }
 
     /// A linear combination, as binary operations.
-    pub fn combination(&mut self, terms: &[(u32, Value)]) -> Out<u32> {
+    pub fn combination(&mut self, terms: &[(u32, Value)]) -> EngineResult<u32> {
         let mut terms = terms.iter().filter(|t| t.0 != NONE);
         let Some((a, da)) = terms.next() else { return Ok(NONE) };
         let Some((b, db)) = terms.next() else { return self.op(*a, da.clone(), NONE, Value::Float(0.0)) };
@@ -50,7 +50,7 @@ impl Graph<Value> {
     }
 
     /// A sum.
-    pub fn sum(&mut self, ids: impl Iterator<Item = u32>) -> Out<u32> {
+    pub fn sum(&mut self, ids: impl Iterator<Item = u32>) -> EngineResult<u32> {
         let mut ids = ids.filter(|i| *i != NONE);
         let Some(mut sum) = ids.next() else { return Ok(NONE) };
         for i in ids {

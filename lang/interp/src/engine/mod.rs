@@ -32,9 +32,9 @@
 //! | `Mutable` | section 7 | [`cayley`]: updates of an array ([`collect`]) |
 //! | `Taped` | section 8 | the tape of [`crate::ad`] |
 //! | `Unf` | unary normal form | [`unf`] |
-//! | `Linearize` | | what `grad` does, counted as `cost` counts ([`road::cost`]) |
+//! | `Linearize` | | what `grad` does, counted as `tape_cost` counts ([`derive::tape_cost`]) |
 //!
-//! An engine is generic over its scalars ([`run::Field`]): floats, or values that outer derivatives trace, so
+//! An engine is generic over its scalars ([`run_state::Field`]): floats, or values that outer derivatives trace, so
 //! that engines can be nested.
 //!
 //! Costs. The primal counts one operation for each operation on traced numbers. The backward pass counts one
@@ -44,12 +44,12 @@
 
 mod cayley;
 mod collect;
-mod cost;
 mod expand;
 mod graph;
 mod naive;
-mod run;
+mod run_state;
 mod staged;
+mod tape_cost;
 mod trace;
 mod tree;
 mod unf;
@@ -57,12 +57,12 @@ mod unf;
 use crate::ad::tape::NONE;
 use crate::ad::{linear, sweep};
 use crate::error::{Error, Res, codes};
-use crate::ir::road;
+use crate::ir::derive;
 use crate::ops::data_text;
-use crate::value::{Tuple, Value, array, space};
+use crate::value::{Tuple, Value, array, vector_space};
 use crate::vm::Machine;
 use graph::Graph;
-use run::{Counts, Field, Floats, Out, Run, Stop, Traced};
+use run_state::{Counts, EngineResult, EngineRun, EngineStop, Field, Floats, Traced};
 use std::rc::Rc;
 use trace::Trace;
 
@@ -118,9 +118,9 @@ pub(crate) fn apply(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
             swept.count(m, f, x, &mut counts)?;
             ("ok", g)
         }
-        Err(Stop::Error(e)) => return Err(e),
+        Err(EngineStop::Error(e)) => return Err(e),
         Err(stop) if matches!(strict, Value::Bool(true)) => return Err(stop.error(&format!("{engine:?}"))),
-        Err(stop) => (stop.status(), space::zero_like(x)),
+        Err(stop) => (stop.status(), vector_space::zero_like(x)),
     };
     let counted =
         [counts.primal, counts.backward, counts.calls, counts.peak].map(|n| i64::try_from(n).unwrap_or(i64::MAX));
@@ -142,8 +142,8 @@ impl Swept {
     fn count(self, m: &mut Machine, f: &Value, x: &Value, counts: &mut Counts) -> Res<()> {
         match self {
             Swept::Nothing => {}
-            Swept::Trace(t) => cost::of_tape(&t.tape, t.output, counts),
-            Swept::Map(map) if map.main.is_some() => match road::cost::totals(m, f, x)? {
+            Swept::Trace(t) => tape_cost::of_tape(&t.tape, t.output, counts),
+            Swept::Map(map) if map.main.is_some() => match derive::cost::totals(m, f, x)? {
                 Some([primal, backward, bytes]) => {
                     counts.primal = primal;
                     counts.backward = backward;
@@ -152,10 +152,10 @@ impl Swept {
                 // Too long to be counted by the evaluator: count the same operations on a tape instead.
                 None => {
                     let t = trace::trace(m, f, x)?;
-                    cost::of_tape(&t.tape, t.output, counts);
+                    tape_cost::of_tape(&t.tape, t.output, counts);
                 }
             },
-            Swept::Map(map) => cost::of_tape(&map.tape, map.output.nodes.first().copied().unwrap_or(NONE), counts),
+            Swept::Map(map) => tape_cost::of_tape(&map.tape, map.output.nodes.first().copied().unwrap_or(NONE), counts),
         }
         Ok(())
     }
@@ -170,7 +170,7 @@ fn gradient(
     x: &Value,
     counts: &mut Counts,
     value: &mut Value,
-) -> Out<(Value, Swept)> {
+) -> EngineResult<(Value, Swept)> {
     if engine == Engine::Linearize {
         let (y, mut map) = linear::record(m, f, x)?;
         map.transposed = true;
@@ -184,7 +184,7 @@ fn gradient(
         Engine::Taped => return Ok((taped(m, &t)?, Swept::Trace(t))),
         Engine::Unf => unf::gradient(m, &t, counts)?,
         _ => {
-            counts.primal = cost::primal(&t.tape);
+            counts.primal = tape_cost::primal(&t.tape);
             let graph = expand::expand(m, &t)?;
             counts.primal = graph.ops.len() as u64;
             match graph.floats() {
@@ -197,8 +197,14 @@ fn gradient(
 }
 
 /// The gradient by dual numbers with backpropagators.
-fn dual<F: Field>(m: &mut Machine, engine: Engine, graph: Graph<F::V>, x: &Value, counts: &mut Counts) -> Out<Value> {
-    let mut run = Run::<F>::new(m, *counts);
+fn dual<F: Field>(
+    m: &mut Machine,
+    engine: Engine,
+    graph: Graph<F::V>,
+    x: &Value,
+    counts: &mut Counts,
+) -> EngineResult<Value> {
+    let mut run = EngineRun::<F>::new(m, *counts);
     let out = match engine {
         Engine::Naive => naive::gradient(&mut run, &graph),
         Engine::Cayley => cayley::gradient::<F, collect::Structured<F>>(&mut run, &graph, x),
@@ -212,7 +218,7 @@ fn dual<F: Field>(m: &mut Machine, engine: Engine, graph: Graph<F::V>, x: &Value
 }
 
 /// The gradient by the tape, where an operation on arrays is a single record, without backpropagators.
-fn taped(m: &mut Machine, t: &Trace) -> Out<Value> {
+fn taped(m: &mut Machine, t: &Trace) -> EngineResult<Value> {
     let seeds = if t.output == NONE { Vec::new() } else { vec![(t.output, trace::one(&t.value))] };
     let parts = sweep::backward(m, &t.tape, seeds, &t.input.nodes)?;
     Ok(t.gradient(parts)?)

@@ -3,16 +3,16 @@
 //! calls.
 
 use super::graph::{Graph, Op};
-use super::run::{Field, MAX_CALLS, Made, Out, Run, Stop, V};
+use super::run_state::{Backpropagators, EngineResult, EngineRun, EngineStop, Field, MAX_CALLS, V};
 use crate::ad::tape::NONE;
 use std::rc::Rc;
 
 /// Maps the cotangent of a number to that of the input.
-type Back<F> = Rc<dyn Fn(&mut Run<'_, F>, V<F>) -> Out<Vec<V<F>>>>;
+type Back<F> = Rc<dyn Fn(&mut EngineRun<'_, F>, V<F>) -> EngineResult<Vec<V<F>>>>;
 
 /// The gradient, as the scalars of the input in order.
-pub(super) fn gradient<F: Field>(run: &mut Run<'_, F>, graph: &Graph<V<F>>) -> Out<Vec<V<F>>> {
-    let mut made: Made<Back<F>> = Made(Vec::with_capacity(graph.inputs + graph.ops.len()));
+pub(super) fn gradient<F: Field>(run: &mut EngineRun<'_, F>, graph: &Graph<V<F>>) -> EngineResult<Vec<V<F>>> {
+    let mut made: Backpropagators<Back<F>> = Backpropagators(Vec::with_capacity(graph.inputs + graph.ops.len()));
     for i in 0..graph.inputs {
         made.0.push(input(run, i, graph.inputs));
     }
@@ -27,8 +27,8 @@ pub(super) fn gradient<F: Field>(run: &mut Run<'_, F>, graph: &Graph<V<F>>) -> O
 }
 
 /// The backpropagator of one scalar of the input: its cotangent there, and 0 everywhere else.
-fn input<F: Field>(run: &mut Run<'_, F>, at: usize, of: usize) -> Back<F> {
-    let back = move |run: &mut Run<'_, F>, z: V<F>| {
+fn input<F: Field>(run: &mut EngineRun<'_, F>, at: usize, of: usize) -> Back<F> {
+    let back = move |run: &mut EngineRun<'_, F>, z: V<F>| {
         call(run)?;
         let mut c = run.zeros(of)?;
         c[at] = z;
@@ -38,10 +38,10 @@ fn input<F: Field>(run: &mut Run<'_, F>, at: usize, of: usize) -> Back<F> {
     Rc::new(back)
 }
 
-fn operation<F: Field>(run: &mut Run<'_, F>, made: &[Back<F>], o: &Op<V<F>>) -> Back<F> {
+fn operation<F: Field>(run: &mut EngineRun<'_, F>, made: &[Back<F>], o: &Op<V<F>>) -> Back<F> {
     let (first, da) = (made[o.a as usize].clone(), o.da.clone());
     if o.b == NONE {
-        let back = move |run: &mut Run<'_, F>, z: V<F>| {
+        let back = move |run: &mut EngineRun<'_, F>, z: V<F>| {
             call(run)?;
             let z = run.times(&da, &z)?;
             deeper(|| first(run, z))
@@ -50,7 +50,7 @@ fn operation<F: Field>(run: &mut Run<'_, F>, made: &[Back<F>], o: &Op<V<F>>) -> 
         return Rc::new(back);
     }
     let (second, db) = (made[o.b as usize].clone(), o.db.clone());
-    let back = move |run: &mut Run<'_, F>, z: V<F>| {
+    let back = move |run: &mut EngineRun<'_, F>, z: V<F>| {
         call(run)?;
         let (za, zb) = (run.times(&da, &z)?, run.times(&db, &z)?);
         let a = deeper(|| first(run, za))?;
@@ -62,9 +62,9 @@ fn operation<F: Field>(run: &mut Run<'_, F>, made: &[Back<F>], o: &Op<V<F>>) -> 
 }
 
 /// Counts a call.
-fn call<F: Field>(run: &mut Run<'_, F>) -> Out<()> {
+fn call<F: Field>(run: &mut EngineRun<'_, F>) -> EngineResult<()> {
     if run.counts.calls >= MAX_CALLS {
-        return Err(Stop::Limit(format!("its backpropagators were called {MAX_CALLS} times")));
+        return Err(EngineStop::Limit(format!("its backpropagators were called {MAX_CALLS} times")));
     }
     run.call()
 }

@@ -3,7 +3,7 @@
 //! each is called once. Collected cotangents are still added densely, zeros included.
 
 use super::graph::{Graph, Op};
-use super::run::{Field, Made, Out, Run, V, levels};
+use super::run_state::{Backpropagators, EngineResult, EngineRun, Field, V, levels};
 use crate::ad::tape::NONE;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -15,7 +15,7 @@ struct Staged<F: Field> {
 }
 
 /// A backpropagator.
-struct Back<F: Field>(Rc<dyn Fn(&mut Run<'_, F>, V<F>) -> Out<Staged<F>>>);
+struct Back<F: Field>(Rc<dyn Fn(&mut EngineRun<'_, F>, V<F>) -> EngineResult<Staged<F>>>);
 
 impl<F: Field> Clone for Back<F> {
     fn clone(&self) -> Back<F> {
@@ -29,14 +29,14 @@ const fn entry<F: Field>() -> usize {
 
 impl<F: Field> Staged<F> {
     /// A staged call.
-    fn call(run: &mut Run<'_, F>, inputs: usize, id: u32, back: &Back<F>, z: V<F>) -> Out<Staged<F>> {
+    fn call(run: &mut EngineRun<'_, F>, inputs: usize, id: u32, back: &Back<F>, z: V<F>) -> EngineResult<Staged<F>> {
         run.work(1)?;
         run.counts.hold(entry::<F>());
         Ok(Staged { collected: run.zeros(inputs)?, calls: BTreeMap::from([(id, (back.clone(), z))]) })
     }
 
     /// The sum: collected cotangents are added, and calls of the same backpropagator are merged.
-    fn plus(self, run: &mut Run<'_, F>, other: Staged<F>) -> Out<Staged<F>> {
+    fn plus(self, run: &mut EngineRun<'_, F>, other: Staged<F>) -> EngineResult<Staged<F>> {
         let collected = run.plus_all(self.collected, other.collected)?;
         let (mut calls, few) =
             if self.calls.len() >= other.calls.len() { (self.calls, other.calls) } else { (other.calls, self.calls) };
@@ -56,8 +56,8 @@ impl<F: Field> Staged<F> {
 }
 
 /// The gradient, as the scalars of the input in order.
-pub(super) fn gradient<F: Field>(run: &mut Run<'_, F>, graph: &Graph<V<F>>) -> Out<Vec<V<F>>> {
-    let mut made: Made<Back<F>> = Made(Vec::with_capacity(graph.inputs + graph.ops.len()));
+pub(super) fn gradient<F: Field>(run: &mut EngineRun<'_, F>, graph: &Graph<V<F>>) -> EngineResult<Vec<V<F>>> {
+    let mut made: Backpropagators<Back<F>> = Backpropagators(Vec::with_capacity(graph.inputs + graph.ops.len()));
     for i in 0..graph.inputs {
         made.0.push(input(run, i, graph.inputs));
     }
@@ -78,8 +78,8 @@ pub(super) fn gradient<F: Field>(run: &mut Run<'_, F>, graph: &Graph<V<F>>) -> O
     Ok(rest.collected)
 }
 
-fn input<F: Field>(run: &mut Run<'_, F>, at: usize, of: usize) -> Back<F> {
-    let back = move |run: &mut Run<'_, F>, z: V<F>| {
+fn input<F: Field>(run: &mut EngineRun<'_, F>, at: usize, of: usize) -> Back<F> {
+    let back = move |run: &mut EngineRun<'_, F>, z: V<F>| {
         run.call()?;
         let mut collected = run.zeros(of)?;
         collected[at] = z;
@@ -89,10 +89,10 @@ fn input<F: Field>(run: &mut Run<'_, F>, at: usize, of: usize) -> Back<F> {
     Back(Rc::new(back))
 }
 
-fn operation<F: Field>(run: &mut Run<'_, F>, made: &[Back<F>], o: &Op<V<F>>, inputs: usize) -> Back<F> {
+fn operation<F: Field>(run: &mut EngineRun<'_, F>, made: &[Back<F>], o: &Op<V<F>>, inputs: usize) -> Back<F> {
     let (a, first, da) = (o.a, made[o.a as usize].clone(), o.da.clone());
     if o.b == NONE {
-        let back = move |run: &mut Run<'_, F>, z: V<F>| {
+        let back = move |run: &mut EngineRun<'_, F>, z: V<F>| {
             run.call()?;
             let z = run.times(&da, &z)?;
             Staged::call(run, inputs, a, &first, z)
@@ -101,7 +101,7 @@ fn operation<F: Field>(run: &mut Run<'_, F>, made: &[Back<F>], o: &Op<V<F>>, inp
         return Back(Rc::new(back));
     }
     let (b, second, db) = (o.b, made[o.b as usize].clone(), o.db.clone());
-    let back = move |run: &mut Run<'_, F>, z: V<F>| {
+    let back = move |run: &mut EngineRun<'_, F>, z: V<F>| {
         run.call()?;
         let (za, zb) = (run.times(&da, &z)?, run.times(&db, &z)?);
         let one = Staged::call(run, inputs, a, &first, za)?;

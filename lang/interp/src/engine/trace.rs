@@ -6,7 +6,7 @@ use crate::ad::tape::{NONE, Tape};
 use crate::ad::{Level, operators, sweep};
 use crate::error::Res;
 use crate::ops::call;
-use crate::value::{Buf, Value, array, compare, seq, space};
+use crate::value::{Buf, Value, array, compare, seq, vector_space};
 use crate::vm::Machine;
 use adl_prim::Prim;
 
@@ -55,8 +55,8 @@ pub(super) fn one(like: &Value) -> Value {
 /// Data with the structure of `like` and the given numbers, in order.
 pub(super) fn assemble(m: &mut Machine, like: &Value, numbers: Vec<Value>) -> Res<Value> {
     let mut numbers = numbers.into_iter();
-    space::map_leaves(like, &mut |leaf| {
-        if !space::is_real(leaf) {
+    vector_space::map_leaves(like, &mut |leaf| {
+        if !vector_space::is_real(leaf) {
             return Ok(leaf.clone());
         }
         let v = match seq::shape(leaf).cloned() {
@@ -67,13 +67,13 @@ pub(super) fn assemble(m: &mut Machine, like: &Value, numbers: Vec<Value>) -> Re
                 reshape(m, flat, shape)?
             }
         };
-        if space::narrow(leaf) { call(m, Prim::ToF32, &[], vec![v]) } else { Ok(v) }
+        if vector_space::narrow(leaf) { call(m, Prim::ToF32, &[], vec![v]) } else { Ok(v) }
     })
 }
 
 /// The elements of a number or an array, as Floats.
 pub(super) fn numbers(m: &mut Machine, v: &Value) -> Res<Vec<Value>> {
-    let v = if space::narrow(v) { call(m, Prim::F32ToFloat, &[], vec![v.clone()])? } else { v.clone() };
+    let v = if vector_space::narrow(v) { call(m, Prim::F32ToFloat, &[], vec![v.clone()])? } else { v.clone() };
     let Some(shape) = seq::shape(&v).cloned() else { return Ok(vec![v]) };
     if let Value::Array(a) = &v {
         if let Buf::F64(x) = a.buf() {

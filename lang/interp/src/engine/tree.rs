@@ -1,6 +1,6 @@
 //! Persistent cotangents with the structure of the input.
 
-use crate::value::{Buf, Value, seq, space};
+use crate::value::{Buf, Value, seq, vector_space};
 use std::rc::Rc;
 
 /// Scalars in tuples, records, constructors and arrays. A component without scalars is an empty list.
@@ -26,7 +26,7 @@ impl<V> Drop for Node<V> {
 
 /// The path to a component: the path to its parent, and its position there.
 #[derive(Clone, Copy)]
-struct Way {
+struct Path {
     outer: u32,
     at: u32,
 }
@@ -35,8 +35,8 @@ const ROOT: u32 = u32::MAX;
 
 /// Paths share prefixes, as the functions do that the paper composes.
 #[derive(Default)]
-struct Ways {
-    all: Vec<Way>,
+struct Paths {
+    all: Vec<Path>,
     /// The path to each scalar.
     numbers: Vec<u32>,
 }
@@ -44,14 +44,14 @@ struct Ways {
 /// A tree, and the paths to its scalars.
 pub(super) struct Tree<V> {
     root: Rc<Node<V>>,
-    ways: Rc<Ways>,
+    ways: Rc<Paths>,
 }
 
 impl<V: Clone> Tree<V> {
     /// The structure of `x` with one number everywhere. Scalars are counted in the order in which
-    /// `space::map_leaves` visits them.
+    /// `vector_space::map_leaves` visits them.
     pub fn of(x: &Value, zero: V) -> Tree<V> {
-        let mut ways = Ways::default();
+        let mut ways = Paths::default();
         let root = build(x, ROOT, &zero, &mut ways);
         Tree { root, ways: Rc::new(ways) }
     }
@@ -118,8 +118,8 @@ impl<V: Clone> Tree<V> {
     }
 }
 
-fn build<V: Clone>(x: &Value, way: u32, zero: &V, ways: &mut Ways) -> Rc<Node<V>> {
-    if space::is_real(x) {
+fn build<V: Clone>(x: &Value, way: u32, zero: &V, ways: &mut Paths) -> Rc<Node<V>> {
+    if vector_space::is_real(x) {
         let Some(shape) = seq::shape(x) else { return number(way, zero, ways) };
         let n: usize = shape.iter().product();
         return Rc::new(Node::Parts((0..n).map(|i| number(ways.step(way, i), zero, ways)).collect()));
@@ -139,14 +139,14 @@ fn build<V: Clone>(x: &Value, way: u32, zero: &V, ways: &mut Ways) -> Rc<Node<V>
     })
 }
 
-fn number<V: Clone>(way: u32, zero: &V, ways: &mut Ways) -> Rc<Node<V>> {
+fn number<V: Clone>(way: u32, zero: &V, ways: &mut Paths) -> Rc<Node<V>> {
     ways.numbers.push(way);
     Rc::new(Node::Number(zero.clone()))
 }
 
-impl Ways {
+impl Paths {
     fn step(&mut self, outer: u32, at: usize) -> u32 {
-        self.all.push(Way { outer, at: at as u32 });
+        self.all.push(Path { outer, at: at as u32 });
         (self.all.len() - 1) as u32
     }
 }

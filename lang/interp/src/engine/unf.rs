@@ -8,8 +8,8 @@
 //! become aliases, and the remaining list is run from its end. A rule without a known linear map has no
 //! near-identity Jacobian that could be written down, and is refused.
 
-use super::cost;
-use super::run::{Counts, MAX_OPERATIONS, Out, Stop};
+use super::run_state::{Counts, EngineResult, EngineStop, MAX_OPERATIONS};
+use super::tape_cost;
 use super::trace::{Trace, one};
 use crate::ad::rules::{View, scatter_add};
 use crate::ad::tape::{ELEM, NONE, OUT, Rule, SIDE, Tape};
@@ -21,7 +21,7 @@ use adl_prim::Bin;
 use std::rc::Rc;
 
 /// A step: the effect of its transposed Jacobian on the last value of the context.
-enum Step {
+enum UnfStep {
     /// An input: no effect.
     Input,
     /// Adds multiples of it to one or two scalars (the second may be [`NONE`]).
@@ -33,10 +33,10 @@ enum Step {
 }
 
 /// The gradient.
-pub(super) fn gradient(m: &mut Machine, t: &Trace, counts: &mut Counts) -> Out<Value> {
-    counts.primal = cost::primal(&t.tape);
-    let line = Line::normalise(&t.tape, t.output)?;
-    counts.hold(line.steps.iter().map(Step::bytes).sum());
+pub(super) fn gradient(m: &mut Machine, t: &Trace, counts: &mut Counts) -> EngineResult<Value> {
+    counts.primal = tape_cost::primal(&t.tape);
+    let line = NormalForm::normalise(&t.tape, t.output)?;
+    counts.hold(line.steps.iter().map(UnfStep::bytes).sum());
     let mut c = Context { vals: vec![Value::Zero; line.steps.len()], shapes: line.shapes, counts };
     if let Some(out) = line.output {
         c.add(m, out, one(&t.value))?;
@@ -48,35 +48,35 @@ pub(super) fn gradient(m: &mut Machine, t: &Trace, counts: &mut Counts) -> Out<V
     Ok(t.gradient(parts)?)
 }
 
-impl Step {
+impl UnfStep {
     fn bytes(&self) -> usize {
         let parents = match self {
-            Step::Array { parents, .. } => size_of_val(parents.as_slice()),
-            Step::Input | Step::Scale { .. } | Step::Element { .. } => 0,
+            UnfStep::Array { parents, .. } => size_of_val(parents.as_slice()),
+            UnfStep::Input | UnfStep::Scale { .. } | UnfStep::Element { .. } => 0,
         };
-        size_of::<Step>() + parents
+        size_of::<UnfStep>() + parents
     }
 }
 
 /// A program in normal form.
-struct Line {
-    steps: Vec<Step>,
+struct NormalForm {
+    steps: Vec<UnfStep>,
     shapes: Vec<Option<Shape>>,
     inputs: usize,
     /// The index of the result.
     output: Option<u32>,
 }
 
-impl Line {
-    fn normalise(tape: &Tape, output: u32) -> Out<Line> {
+impl NormalForm {
+    fn normalise(tape: &Tape, output: u32) -> EngineResult<NormalForm> {
         let name = names(tape);
         let live = live(tape, &name, output)?;
         let mut place = vec![NONE; tape.recs.len()];
-        let mut line = Line { steps: Vec::new(), shapes: Vec::new(), inputs: 0, output: None };
+        let mut line = NormalForm { steps: Vec::new(), shapes: Vec::new(), inputs: 0, output: None };
         for i in 0..tape.recs.len() {
             let step = step(tape, i, |n| if n == NONE { NONE } else { place[name[n as usize] as usize] });
-            let Some(step) = step.filter(|s| live[i] || matches!(s, Step::Input)) else { continue };
-            line.inputs += usize::from(matches!(step, Step::Input));
+            let Some(step) = step.filter(|s| live[i] || matches!(s, UnfStep::Input)) else { continue };
+            line.inputs += usize::from(matches!(step, UnfStep::Input));
             place[i] = line.steps.len() as u32;
             line.shapes.push(tape.shape(i as u32));
             line.steps.push(step);
@@ -98,7 +98,7 @@ fn names(tape: &Tape) -> Vec<u32> {
 }
 
 /// The nodes that the result needs, by representative.
-fn live(tape: &Tape, name: &[u32], output: u32) -> Out<Vec<bool>> {
+fn live(tape: &Tape, name: &[u32], output: u32) -> EngineResult<Vec<bool>> {
     let mut out = vec![false; tape.recs.len()];
     if output != NONE {
         out[name[output as usize] as usize] = true;
@@ -110,12 +110,12 @@ fn live(tape: &Tape, name: &[u32], output: u32) -> Out<Vec<bool>> {
         }
         match step(tape, i, |n| n) {
             None => return Err(refused()),
-            Some(Step::Input) => {}
-            Some(Step::Scale { a, b, .. }) => {
+            Some(UnfStep::Input) => {}
+            Some(UnfStep::Scale { a, b, .. }) => {
                 [a, b].into_iter().filter(|p| *p != NONE).for_each(|p| out[name[p as usize] as usize] = true)
             }
-            Some(Step::Element { array, .. }) => out[name[array as usize] as usize] = true,
-            Some(Step::Array { parents, rule, .. }) => {
+            Some(UnfStep::Element { array, .. }) => out[name[array as usize] as usize] = true,
+            Some(UnfStep::Array { parents, rule, .. }) => {
                 if matches!(rule.view(), View::Opaque(_)) {
                     return Err(refused());
                 }
@@ -126,31 +126,31 @@ fn live(tape: &Tape, name: &[u32], output: u32) -> Out<Vec<bool>> {
     Ok(out)
 }
 
-fn refused() -> Stop {
-    Stop::Unsupported(
+fn refused() -> EngineStop {
+    EngineStop::Unsupported(
         "it uses `checkpoint` or a function with a derivative of its own, whose operations have no unary normal form"
             .into(),
     )
 }
 
-fn step(tape: &Tape, i: usize, place: impl Fn(u32) -> u32) -> Option<Step> {
+fn step(tape: &Tape, i: usize, place: impl Fn(u32) -> u32) -> Option<UnfStep> {
     let r = tape.recs[i];
     Some(match r.a {
         OUT => return None,
-        NONE => Step::Input,
+        NONE => UnfStep::Input,
         SIDE => {
             let s = &tape.side[r.b as usize];
             match &s.rule {
-                None => Step::Input,
-                Some(rule) => Step::Array {
+                None => UnfStep::Input,
+                Some(rule) => UnfStep::Array {
                     parents: s.parents.iter().map(|p| place(*p)).collect(),
                     rule: rule.clone(),
-                    work: cost::backward(tape, i),
+                    work: tape_cost::backward(tape, i),
                 },
             }
         }
-        a if r.b == ELEM => Step::Element { array: place(a), offset: r.da.to_bits() as usize },
-        a => Step::Scale { a: place(a), da: r.da, b: place(r.b), db: r.db },
+        a if r.b == ELEM => UnfStep::Element { array: place(a), offset: r.da.to_bits() as usize },
+        a => UnfStep::Scale { a: place(a), da: r.da, b: place(r.b), db: r.db },
     })
 }
 
@@ -163,7 +163,7 @@ struct Context<'a> {
 
 impl Context<'_> {
     /// Applies the transposed Jacobian of the last step: takes the last cotangent, and adds to those before it.
-    fn back(&mut self, m: &mut Machine, step: &Step) -> Out<()> {
+    fn back(&mut self, m: &mut Machine, step: &UnfStep) -> EngineResult<()> {
         self.counts.calls += 1;
         if self.counts.calls & 0xffff == 0 {
             m.poll()?;
@@ -175,8 +175,8 @@ impl Context<'_> {
         }
         self.counts.release(bytes(&shape));
         match step {
-            Step::Input => {}
-            Step::Scale { a, da, b, db } => {
+            UnfStep::Input => {}
+            UnfStep::Scale { a, da, b, db } => {
                 self.counts.backward += if *b == NONE { 2 } else { 4 };
                 let p = arith::bin(m, Bin::Mul, Value::Float(*da), ct.clone())?;
                 self.add(m, *a, p)?;
@@ -185,11 +185,11 @@ impl Context<'_> {
                     self.add(m, *b, p)?;
                 }
             }
-            Step::Element { array, offset } => {
+            UnfStep::Element { array, offset } => {
                 self.counts.backward += 1;
                 self.add_element(m, *array, *offset, ct)?;
             }
-            Step::Array { parents, rule, work } => {
+            UnfStep::Array { parents, rule, work } => {
                 self.counts.backward += *work as u64;
                 rule.pull(m, &[ct], &mut |m, k, v| {
                     if parents[k] == NONE { Ok(()) } else { self.add(m, parents[k], v) }
@@ -197,7 +197,7 @@ impl Context<'_> {
             }
         }
         if self.counts.backward > MAX_OPERATIONS {
-            return Err(Stop::Limit(format!("its backward pass takes more than {MAX_OPERATIONS} operations")));
+            return Err(EngineStop::Limit(format!("its backward pass takes more than {MAX_OPERATIONS} operations")));
         }
         Ok(())
     }

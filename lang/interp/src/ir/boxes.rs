@@ -6,7 +6,7 @@
 //! native code reads packed values. Values are unpacked ([`unpack`]) wherever they leave native code, except
 //! residuals that are only passed back to native code.
 
-use crate::attend;
+use crate::polling;
 use crate::value::{Buf, Shape, Tuple, Value, array};
 use adl_ir::Ty;
 use std::rc::Rc;
@@ -48,7 +48,7 @@ pub fn parts(v: &Value) -> Option<(&[f64], &[i64])> {
 /// Unpacks a value with `boxes` box axes into nested boxed arrays.
 pub fn unpack(v: Value, boxes: usize) -> Value {
     if let Some((x, starts)) = parts(&v) {
-        let row = |w: &[i64]| array::floats(attend::cloned(&x[w[0] as usize..w[1] as usize]));
+        let row = |w: &[i64]| array::floats(polling::cloned(&x[w[0] as usize..w[1] as usize]));
         let rows: Vec<Value> = starts.windows(2).map(row).collect();
         return array::make(Shape::from_slice(&[rows.len()]), Buf::Boxed(rows));
     }
@@ -64,7 +64,7 @@ pub fn unpack(v: Value, boxes: usize) -> Value {
             let n: usize = shape.iter().product();
             (0..a.shape[0])
                 .map(|i| {
-                    unpack(array::make(shape.clone(), Buf::F64(attend::cloned(&x[i * n..(i + 1) * n]))), boxes - 1)
+                    unpack(array::make(shape.clone(), Buf::F64(polling::cloned(&x[i * n..(i + 1) * n]))), boxes - 1)
                 })
                 .collect()
         }
@@ -99,7 +99,7 @@ pub fn pack(v: &Value, boxes: usize) -> Option<Value> {
             Some(s) if *s == r.shape => {}
             Some(_) => return None,
         }
-        attend::append(&mut out, x);
+        polling::append(&mut out, x);
     }
     let all = std::iter::once(rows.len()).chain(shape?).collect();
     Some(array::make(all, Buf::F64(out)))

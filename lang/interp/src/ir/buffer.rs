@@ -6,7 +6,7 @@
 
 use crate::error::{Error, Res, codes};
 use crate::value::{Array, Buf, Shape, Value, array};
-use crate::{attend, memory};
+use crate::{memory, polling};
 use adl_ir::Ty;
 use std::rc::Rc;
 
@@ -44,7 +44,7 @@ pub fn empty(elem: &Ty, boxed: bool, n: &Value) -> Res<Value> {
 const UNKNOWN: usize = usize::MAX;
 
 /// The expected number of rows, if the row extents are not known yet.
-fn unsettled(shape: &[usize]) -> Option<usize> {
+fn expected_rows(shape: &[usize]) -> Option<usize> {
     shape.get(1).map(|first| UNKNOWN - first).filter(|rows| *rows <= ROOM)
 }
 
@@ -118,7 +118,7 @@ fn kind() -> Box<Error> {
 }
 
 fn push_row(a: &mut Array, row: &Array) -> Res<()> {
-    if let Some(rows) = unsettled(&a.shape) {
+    if let Some(rows) = expected_rows(&a.shape) {
         let each = row.shape.iter().product::<usize>();
         let pending = a.shape[0] * each;
         a.shape.truncate(1);
@@ -136,11 +136,11 @@ fn push_row(a: &mut Array, row: &Array) -> Res<()> {
     }
     grow(a.buf_mut(), row.shape.iter().product())?;
     match (a.buf_mut(), row.buf()) {
-        (Buf::F64(b), Buf::F64(x)) => attend::append(b, x),
-        (Buf::F32(b), Buf::F32(x)) => attend::append(b, x),
-        (Buf::I64(b), Buf::I64(x)) => attend::append(b, x),
-        (Buf::Bool(b), Buf::Bool(x)) => attend::append(b, x),
-        (Buf::Boxed(b), Buf::Boxed(x)) => attend::append(b, x),
+        (Buf::F64(b), Buf::F64(x)) => polling::append(b, x),
+        (Buf::F32(b), Buf::F32(x)) => polling::append(b, x),
+        (Buf::I64(b), Buf::I64(x)) => polling::append(b, x),
+        (Buf::Bool(b), Buf::Bool(x)) => polling::append(b, x),
+        (Buf::Boxed(b), Buf::Boxed(x)) => polling::append(b, x),
         _ if row.is_empty() => {}
         _ => return Err(kind()),
     }
@@ -148,7 +148,7 @@ fn push_row(a: &mut Array, row: &Array) -> Res<()> {
 }
 
 fn push_zero(a: &mut Array) -> Res<()> {
-    if unsettled(&a.shape).is_some() {
+    if expected_rows(&a.shape).is_some() {
         return Ok(());
     }
     let n = a.shape[1..].iter().product();
@@ -184,7 +184,7 @@ fn fill(b: &mut Buf, n: usize) -> Res<()> {
 pub fn finish(acc: Value, reverse: bool) -> Value {
     let Value::Array(rc) = acc else { return acc };
     let mut a = Rc::try_unwrap(rc).unwrap_or_else(|a| (*a).clone());
-    if unsettled(&a.shape).is_some() {
+    if expected_rows(&a.shape).is_some() {
         if a.shape[0] > 0 {
             return Value::Zero;
         }
@@ -193,11 +193,11 @@ pub fn finish(acc: Value, reverse: bool) -> Value {
     if reverse {
         let row: usize = a.shape[1..].iter().product();
         match a.buf_mut() {
-            Buf::F64(b) => turn(b, row),
-            Buf::F32(b) => turn(b, row),
-            Buf::I64(b) => turn(b, row),
-            Buf::Bool(b) => turn(b, row),
-            Buf::Boxed(b) => turn(b, row),
+            Buf::F64(b) => iteration(b, row),
+            Buf::F32(b) => iteration(b, row),
+            Buf::I64(b) => iteration(b, row),
+            Buf::Bool(b) => iteration(b, row),
+            Buf::Boxed(b) => iteration(b, row),
             Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => {}
         }
     }
@@ -205,7 +205,7 @@ pub fn finish(acc: Value, reverse: bool) -> Value {
 }
 
 /// Reverses the order of rows of length `row`.
-fn turn<T>(b: &mut [T], row: usize) {
+fn iteration<T>(b: &mut [T], row: usize) {
     if row <= 1 {
         return b.reverse();
     }

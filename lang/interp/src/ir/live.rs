@@ -5,12 +5,12 @@ use std::collections::HashMap;
 
 /// Liveness of one block.
 #[derive(Default)]
-pub struct Info {
+pub struct BlockLiveness {
     /// The last statement that uses each free variable of the block. A use in the block's results counts as a
     /// statement past the last one.
     pub free: HashMap<Var, u32>,
     /// Liveness of nested blocks, by statement.
-    pub inner: HashMap<u32, Vec<Info>>,
+    pub inner: HashMap<u32, Vec<BlockLiveness>>,
 }
 
 /// The last statement that uses each variable, by variable number, counted in the block that binds it;
@@ -21,7 +21,7 @@ pub type Last = Vec<u32>;
 pub const NEVER: u32 = u32::MAX;
 
 /// Computes the last uses in a function body; `vars` is the number of variables.
-pub fn analyse(body: &Block, vars: usize) -> (Info, Last) {
+pub fn analyse(body: &Block, vars: usize) -> (BlockLiveness, Last) {
     let mut a = Analysis { last: vec![NEVER; vars], bound: vec![NEVER; vars], blocks: 0 };
     let info = a.block(body);
     (info, a.last)
@@ -35,20 +35,20 @@ struct Analysis {
 }
 
 impl Analysis {
-    fn block(&mut self, b: &Block) -> Info {
+    fn block(&mut self, b: &Block) -> BlockLiveness {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.block_inner(b))
     }
 
-    fn block_inner(&mut self, b: &Block) -> Info {
+    fn block_inner(&mut self, b: &Block) -> BlockLiveness {
         let id = self.blocks;
         self.blocks += 1;
-        let mut info = Info::default();
+        let mut info = BlockLiveness::default();
         self.bind(id, b.params.iter().chain(&b.lin_params));
         for (i, s) in b.stmts.iter().enumerate() {
             let i = i as u32;
             s.op.each_operand(&mut |v| self.uses(id, &mut info, v, i));
             if has_blocks(&s.op) {
-                let inner: Vec<Info> = s.op.blocks().into_iter().map(|b| self.block(b)).collect();
+                let inner: Vec<BlockLiveness> = s.op.blocks().into_iter().map(|b| self.block(b)).collect();
                 for v in inner.iter().flat_map(|n| n.free.keys()) {
                     self.uses(id, &mut info, *v, i);
                 }
@@ -68,7 +68,7 @@ impl Analysis {
         }
     }
 
-    fn uses(&mut self, block: u32, info: &mut Info, v: Var, at: u32) {
+    fn uses(&mut self, block: u32, info: &mut BlockLiveness, v: Var, at: u32) {
         if self.bound[v.0 as usize] == block {
             self.last[v.0 as usize] = at;
         } else {

@@ -4,13 +4,13 @@
 //! Reading order:
 //!
 //! - [`lower`]: IR → register code. Before it, `vectorise` turns loops into operations on entire arrays, and
-//!   `strips` finds chains of those that run in one pass.
-//! - [`step`], `rows`, `buffer`: what lowered operations do with values.
-//! - `convert`, `tangents`: conversion between values of the language and leaves of a layout.
+//!   `fuse_elementwise` finds chains of those that run in one pass.
+//! - [`eval_op`], `element_ops`, `buffer`: what lowered operations do with values.
+//! - `layout_leaves`, `tangents`: conversion between values of the language and leaves of a layout.
 //! - `world`: run-time values as the specialiser sees them.
-//! - [`road`]: the derivative operators by compiled AD, and when taped AD is used instead.
+//! - [`derive`]: the derivative operators by compiled AD, and when taped AD is used instead.
 //! - [`native`]: the interface of the native compiler.
-//! - `work`: when a function is compiled.
+//! - `cost_model`: when a function is compiled.
 //!
 //! Invariants:
 //!
@@ -23,20 +23,20 @@ pub use adl_ir::verify::always as verify_always;
 
 pub mod boxes;
 pub mod buffer;
-pub(crate) mod convert;
+pub(crate) mod cost_model;
+pub mod derive;
+pub(crate) mod element_ops;
+pub mod eval_op;
+pub mod evaluator_values;
+pub(crate) mod fuse_elementwise;
+pub(crate) mod layout_leaves;
 pub mod live;
 pub mod lower;
 pub mod native;
-pub mod reference;
-pub mod road;
-pub(crate) mod rows;
-pub mod site;
-pub mod step;
-pub(crate) mod strips;
+pub mod op_site;
+pub(crate) mod shape_specialise;
 pub(crate) mod tangents;
 #[cfg(test)]
 mod tests;
-pub(crate) mod variants;
 mod vectorise;
-pub(crate) mod work;
 pub(crate) mod world;

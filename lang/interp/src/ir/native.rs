@@ -5,13 +5,13 @@
 //! `unsafe` code stays in the compiler's crate.
 //!
 //! A function is compiled when the work that it has done, and is about to do, exceeds the cost of compiling it
-//! ([`super::work`]).
+//! ([`super::cost_model`]).
 
-use super::road::Clock;
-use super::variants::{self, Fact};
-use super::work::volume::{self, Volume};
-use super::{boxes, work};
-use crate::device::{Pace, Prepared};
+use super::cost_model::device_cost::{self, Volume};
+use super::derive::CompileClock;
+use super::shape_specialise::{self, ShapeFact};
+use super::{boxes, cost_model};
+use crate::device::{DeviceTimes, Prepared};
 use crate::error::Res;
 use crate::value::Value;
 use crate::vm::Machine;
@@ -23,7 +23,7 @@ use std::rc::Rc;
 
 /// The lowered functions of a program, as IR.
 #[derive(Default)]
-pub struct Source {
+pub struct LoweredIr {
     /// Functions, by their index in the lowered group.
     pub funcs: Vec<Rc<Function>>,
     /// The same functions before the target-specific final passes of the optimiser. Devices, and their cost
@@ -35,9 +35,9 @@ pub struct Source {
     pub datas: Vec<Rc<DataDecl>>,
 }
 
-impl Source {
+impl LoweredIr {
     /// Optimises all functions of a program for native code.
-    pub fn of(p: &Program) -> Source {
+    pub fn of(p: &Program) -> LoweredIr {
         let funcs = p.funcs.iter().map(|f| {
             let mut f = (**f).clone();
             adl_opt::finish(p, &mut f);
@@ -45,7 +45,7 @@ impl Source {
             super::vectorise::sums(&mut f);
             Rc::new(f)
         });
-        Source {
+        LoweredIr {
             funcs: funcs.collect(),
             inlined: Vec::new(),
             places: (0..p.funcs.len() as u32).map(|k| (FnId(k), k)).collect(),
@@ -61,7 +61,7 @@ impl Source {
                 funcs[f.0 as usize] = found.clone();
             }
         }
-        Program { funcs, datas: self.datas.clone(), absent: true }
+        Program { funcs, datas: self.datas.clone(), symbolic_zero: true }
     }
 
     /// The functions as a program, from before the target-specific passes, and the number of the function at
@@ -72,7 +72,7 @@ impl Source {
             funcs[f.0 as usize] = self.inlined.get(*at as usize)?.clone();
         }
         let id = self.places.iter().find(|(_, k)| **k == at)?.0;
-        Some((Program { funcs, datas: self.datas.clone(), absent: true }, *id))
+        Some((Program { funcs, datas: self.datas.clone(), symbolic_zero: true }, *id))
     }
 
     /// A function from before the target-specific passes.
@@ -98,9 +98,9 @@ pub enum Listing {
 /// A compiler of IR functions to native code.
 pub trait Compiler {
     /// Compiles the function at index `at` with all its callees. The error says why this is not possible.
-    fn compile(&self, source: &Source, at: u32) -> Result<Rc<dyn Native>, String>;
+    fn compile(&self, source: &LoweredIr, at: u32) -> Result<Rc<dyn Native>, String>;
     /// The code that `compile` would produce, as text, function by function.
-    fn listing(&self, source: &Source, at: u32, form: Listing) -> Result<String, String>;
+    fn listing(&self, source: &LoweredIr, at: u32, form: Listing) -> Result<String, String>;
 }
 
 /// A compiled function.
@@ -114,7 +114,7 @@ pub trait Native {
 type Args<'v> = smallvec::SmallVec<[&'v Value; 8]>;
 
 /// How a function is evaluated.
-enum Tier {
+enum CodeState {
     /// Interpreted: the work done so far, and the amount from which it is compiled.
     Cold(u64, u64),
     /// Native code.
@@ -133,40 +133,40 @@ pub(crate) enum OnDevice {
 }
 
 /// Compilation state of a lowered function.
-pub struct State {
-    source: Rc<RefCell<Source>>,
+pub struct CompileState {
+    source: Rc<RefCell<LoweredIr>>,
     at: u32,
     /// Whether loops on large arrays are pure arithmetic, which native code vectorises.
     chains: bool,
-    tier: RefCell<Tier>,
+    tier: RefCell<CodeState>,
     /// The result of preparing the function for a device, once that was attempted.
     on_device: RefCell<Option<OnDevice>>,
-    pace: RefCell<Pace>,
+    device_times: RefCell<DeviceTimes>,
     /// The estimated device work of the last call, with a hash of the argument sizes for which it was computed.
     volume: Cell<Option<(u64, Volume)>>,
     /// Native code specialised to small argument shapes, with the facts that it assumes. `None` if
     /// specialisation gains nothing.
-    variants: RefCell<Vec<(Vec<Fact>, Option<Rc<dyn Native>>)>>,
+    variants: RefCell<Vec<(Vec<ShapeFact>, Option<Rc<dyn Native>>)>>,
 }
 
 /// Maximum number of shape specialisations of one function. Other shapes use the general code.
 const VARIANTS: usize = 3;
 
-impl std::fmt::Debug for State {
+impl std::fmt::Debug for CompileState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "f{} ({})", self.at, if self.is_native() { "native" } else { "interpreted" })
     }
 }
 
-impl State {
-    pub(crate) fn new(source: Rc<RefCell<Source>>, at: u32, chains: bool) -> State {
-        State {
+impl CompileState {
+    pub(crate) fn new(source: Rc<RefCell<LoweredIr>>, at: u32, chains: bool) -> CompileState {
+        CompileState {
             source,
             at,
             chains,
-            tier: RefCell::new(Tier::Cold(0, 0)),
+            tier: RefCell::new(CodeState::Cold(0, 0)),
             on_device: RefCell::default(),
-            pace: RefCell::default(),
+            device_times: RefCell::default(),
             volume: Cell::default(),
             variants: RefCell::default(),
         }
@@ -174,14 +174,14 @@ impl State {
 
     /// Whether there is native code.
     pub fn is_native(&self) -> bool {
-        matches!(*self.tier.borrow(), Tier::Hot(_)) || self.variants.borrow().iter().any(|(_, n)| n.is_some())
+        matches!(*self.tier.borrow(), CodeState::Hot(_)) || self.variants.borrow().iter().any(|(_, n)| n.is_some())
     }
 
     /// Why the function cannot be compiled, if that is known.
     pub fn why_not(&self) -> Option<String> {
         match &*self.tier.borrow() {
-            Tier::Never(why) => Some(why.clone()),
-            Tier::Cold(..) | Tier::Hot(_) => None,
+            CodeState::Never(why) => Some(why.clone()),
+            CodeState::Cold(..) | CodeState::Hot(_) => None,
         }
     }
 
@@ -189,14 +189,14 @@ impl State {
     fn ready<'v>(
         &self,
         compiler: &Rc<dyn Compiler>,
-        clock: &Clock,
+        clock: &CompileClock,
         args: &mut dyn Iterator<Item = &'v Value>,
     ) -> Option<Rc<dyn Native>> {
-        let (heat, worth) = match &*self.tier.borrow() {
-            Tier::Hot(n) if self.variants.borrow().is_empty() => return Some(n.clone()),
-            Tier::Hot(n) => return Some(self.fitting(&args.collect::<Args>()).unwrap_or_else(|| n.clone())),
-            Tier::Never(_) => return None,
-            Tier::Cold(heat, worth) => (*heat, *worth),
+        let (heat, compile_threshold) = match &*self.tier.borrow() {
+            CodeState::Hot(n) if self.variants.borrow().is_empty() => return Some(n.clone()),
+            CodeState::Hot(n) => return Some(self.fitting(&args.collect::<Args>()).unwrap_or_else(|| n.clone())),
+            CodeState::Never(_) => return None,
+            CodeState::Cold(heat, compile_threshold) => (*heat, *compile_threshold),
         };
         let args: Args = args.collect();
         if let Some(n) = self.fitting(&args) {
@@ -204,10 +204,11 @@ impl State {
         }
         let source = self.source.borrow();
         let f = source.funcs.get(self.at as usize)?;
-        let heat = heat.saturating_add(work::of_call(&source, f, self.chains, &mut args.iter().copied()));
-        let worth = if worth == 0 { work::worth(&source, f) } else { worth };
-        if heat < worth {
-            *self.tier.borrow_mut() = Tier::Cold(heat, worth);
+        let heat = heat.saturating_add(cost_model::estimate_call(&source, f, self.chains, &mut args.iter().copied()));
+        let compile_threshold =
+            if compile_threshold == 0 { cost_model::compile_threshold(&source, f) } else { compile_threshold };
+        if heat < compile_threshold {
+            *self.tier.borrow_mut() = CodeState::Cold(heat, compile_threshold);
             return None;
         }
         if let Some(n) = self.variant(compiler, clock, &source, f, &args) {
@@ -216,14 +217,14 @@ impl State {
         drop(source);
         self.compile(compiler, clock);
         match &*self.tier.borrow() {
-            Tier::Hot(n) => Some(n.clone()),
-            Tier::Cold(..) | Tier::Never(_) => None,
+            CodeState::Hot(n) => Some(n.clone()),
+            CodeState::Cold(..) | CodeState::Never(_) => None,
         }
     }
 
     /// Native code specialised to the shapes of these arguments, if it exists.
     fn fitting(&self, args: &[&Value]) -> Option<Rc<dyn Native>> {
-        self.variants.borrow().iter().find(|(facts, _)| variants::hold(facts, args))?.1.clone()
+        self.variants.borrow().iter().find(|(facts, _)| shape_specialise::hold(facts, args))?.1.clone()
     }
 
     /// Compiles native code specialised to the shapes of these arguments, if they are small and specialisation
@@ -231,26 +232,26 @@ impl State {
     fn variant(
         &self,
         compiler: &Rc<dyn Compiler>,
-        clock: &Clock,
-        source: &Source,
+        clock: &CompileClock,
+        source: &LoweredIr,
         f: &Rc<Function>,
         args: &[&Value],
     ) -> Option<Rc<dyn Native>> {
-        let facts = variants::facts(f, args);
+        let facts = shape_specialise::facts(f, args);
         if facts.is_empty()
             || self.variants.borrow().len() >= VARIANTS
             || self.variants.borrow().iter().any(|(known, _)| *known == facts)
         {
             return None;
         }
-        let made = clock.compiling(|| {
-            let g = variants::variant(source, f, &facts)?;
+        let made = clock.time_compiling(|| {
+            let g = shape_specialise::variant(source, f, &facts)?;
             // The specialised code is added beside the general function, which its recursive calls still use.
             let (at, id) = (source.funcs.len() as u32, FnId(source.places.keys().map(|f| f.0 + 1).max().unwrap_or(0)));
             let (mut funcs, mut places) = (source.funcs.clone(), source.places.clone());
             funcs.push(Rc::new(g));
             places.insert(id, at);
-            compiler.compile(&Source { funcs, places, datas: source.datas.clone(), ..Source::default() }, at).ok()
+            compiler.compile(&LoweredIr { funcs, places, datas: source.datas.clone(), ..LoweredIr::default() }, at).ok()
         });
         self.variants.borrow_mut().push((facts, made.clone()));
         made
@@ -258,12 +259,12 @@ impl State {
 
     /// The estimated work of a call with these arguments on a device.
     pub(crate) fn volume(&self, args: &[Value]) -> Option<Volume> {
-        let key = volume::key(args);
+        let key = device_cost::key(args);
         if let Some((_, v)) = self.volume.get().filter(|(k, _)| *k == key) {
             return Some(v);
         }
         let source = self.source.borrow();
-        let v = volume::of_call(&source, source.inlined.get(self.at as usize)?, args.iter());
+        let v = device_cost::estimate_call(&source, source.inlined.get(self.at as usize)?, args.iter());
         self.volume.set(Some((key, v)));
         Some(v)
     }
@@ -290,8 +291,8 @@ impl State {
     }
 
     /// Accesses the timings of the function on CPU and device.
-    pub(crate) fn pace<T>(&self, f: impl FnOnce(&mut Pace) -> T) -> T {
-        f(&mut self.pace.borrow_mut())
+    pub(crate) fn times<T>(&self, f: impl FnOnce(&mut DeviceTimes) -> T) -> T {
+        f(&mut self.device_times.borrow_mut())
     }
 
     /// Unpacks packed arguments for interpreted code.
@@ -311,10 +312,10 @@ impl State {
     pub(crate) fn compile_for<'v>(
         &self,
         compiler: &Rc<dyn Compiler>,
-        clock: &Clock,
+        clock: &CompileClock,
         args: impl Iterator<Item = &'v Value>,
     ) -> bool {
-        if !matches!(*self.tier.borrow(), Tier::Cold(..)) {
+        if !matches!(*self.tier.borrow(), CodeState::Cold(..)) {
             return self.is_native();
         }
         let args: Args = args.collect();
@@ -329,14 +330,14 @@ impl State {
 
     /// Compiles native code for all shapes, unless that was already attempted. Returns whether native code
     /// exists.
-    pub(crate) fn compile(&self, compiler: &Rc<dyn Compiler>, clock: &Clock) -> bool {
-        if !matches!(*self.tier.borrow(), Tier::Cold(..)) {
+    pub(crate) fn compile(&self, compiler: &Rc<dyn Compiler>, clock: &CompileClock) -> bool {
+        if !matches!(*self.tier.borrow(), CodeState::Cold(..)) {
             return self.is_native();
         }
-        let made = clock.compiling(|| compiler.compile(&self.source.borrow(), self.at));
+        let made = clock.time_compiling(|| compiler.compile(&self.source.borrow(), self.at));
         *self.tier.borrow_mut() = match made {
-            Ok(n) => Tier::Hot(n),
-            Err(why) => Tier::Never(why),
+            Ok(n) => CodeState::Hot(n),
+            Err(why) => CodeState::Never(why),
         };
         self.is_native()
     }
@@ -351,7 +352,7 @@ impl Machine {
         mut args: impl Iterator<Item = &'v Value>,
     ) -> Option<Rc<dyn Native>> {
         match (&code.native, &self.compiler) {
-            (Some(state), Some(compiler)) => state.ready(compiler, &self.road.clock, &mut args),
+            (Some(state), Some(compiler)) => state.ready(compiler, &self.compiled_ad.clock, &mut args),
             _ => None,
         }
     }
@@ -361,6 +362,6 @@ impl Machine {
         self.ran_native = true;
         // Native code updates arrays in place without checking for a copy on the device, so no nested call may
         // go to the device.
-        self.here(|m| code.run(m, args))
+        self.cpu_only(|m| code.run(m, args))
     }
 }

@@ -1,14 +1,14 @@
 //! Conversion between tangents as the user sees them, which have the structure of the primal data, and leaves
 //! of tangent types, which contain only reals.
 
-use super::convert::{Datas, Part, data_in};
+use super::layout_leaves::{DataTypes, FieldKind, data_in};
 use super::lower::zero_of;
-use crate::value::{Array, Buf, Data, Kind, Record, Tuple, Value, array, space};
+use crate::value::{Array, Buf, Data, Kind, Record, Tuple, Value, array, vector_space};
 use adl_ir::{DataId, Ty};
 use adl_specialise::Layout;
 use std::rc::Rc;
 
-impl Datas {
+impl DataTypes {
     /// Appends the tangent leaves of a tangent that has the structure of the primal. A zero of unknown shape
     /// becomes symbolic zeros.
     pub fn tangents(&self, v: &Value, l: &Layout, out: &mut Vec<Value>) -> Option<()> {
@@ -17,7 +17,7 @@ impl Datas {
             return Some(());
         }
         let mut all = Vec::new();
-        self.take_apart(v, l, &mut all)?;
+        self.to_leaves(v, l, &mut all)?;
         for (v, t) in all.into_iter().zip(l.leaves()).filter(|(_, t)| self.has_tangent(t)) {
             out.push(match data_in(&t) {
                 Some(d) => self.strip_all(&v, d)?,
@@ -104,7 +104,7 @@ impl Datas {
             (_, t) => t,
         };
         match (like, &t) {
-            (_, Value::Zero) => Some(space::zero_like(like)),
+            (_, Value::Zero) => Some(vector_space::zero_like(like)),
             (Value::Array(a), Value::Array(b)) => match (a.buf(), b.buf()) {
                 (Buf::Boxed(xs), Buf::Boxed(ts)) => {
                     let vs =
@@ -118,8 +118,8 @@ impl Datas {
     }
 }
 
-impl Datas {
-    /// Like [`Datas::merge`], for one constructor. A tangent that is not shared is updated in place.
+impl DataTypes {
+    /// Like [`DataTypes::merge`], for one constructor. A tangent that is not shared is updated in place.
     fn merge_fields(&self, like: &Data, mut t: Rc<Data>, d: DataId) -> Option<Value> {
         let (parts, (_, ls)) = (self.parts(d, like.con.tag)?, self.fields(d, like.con.tag)?);
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
@@ -127,10 +127,12 @@ impl Datas {
                 let fields = self.merge_each(&like.fields, ls.iter(), &mut t.fields.iter().cloned())?;
                 return Some(Value::Data(Rc::new(Data { con: like.con.clone(), fields })));
             };
-            if parts.len() == own.fields.len() && parts.iter().all(|p| matches!(p, Part::Real | Part::Data(_))) {
+            if parts.len() == own.fields.len()
+                && parts.iter().all(|p| matches!(p, FieldKind::Real | FieldKind::Data(_)))
+            {
                 for ((t, x), part) in own.fields.iter_mut().zip(&like.fields).zip(parts) {
                     match part {
-                        Part::Data(d) => *t = self.merge_data(x, std::mem::take(t), *d)?,
+                        FieldKind::Data(d) => *t = self.merge_data(x, std::mem::take(t), *d)?,
                         _ if matches!((&*t, x), (Value::Float(_), Value::Float(_))) => {}
                         _ => *t = number(std::mem::take(t), x)?,
                     }
@@ -149,7 +151,7 @@ impl Datas {
 /// The tangent of a scalar or of an array; a symbolic zero is materialised.
 fn number(t: Value, like: &Value) -> Option<Value> {
     match t {
-        Value::Zero => Some(space::zero_like(like)),
+        Value::Zero => Some(vector_space::zero_like(like)),
         t => regular(t, like),
     }
 }
@@ -158,7 +160,7 @@ fn number(t: Value, like: &Value) -> Option<Value> {
 fn regular(v: Value, like: &Value) -> Option<Value> {
     match (&v, like) {
         (Value::Array(a), Value::Array(b)) if a.shape != b.shape => {
-            (a.shape.contains(&0) && b.shape.contains(&0)).then(|| space::zero_like(like))
+            (a.shape.contains(&0) && b.shape.contains(&0)).then(|| vector_space::zero_like(like))
         }
         (Value::Array(_), Value::Array(_)) => Some(v),
         (Value::Array(_), _) | (_, Value::Array(_)) => None,
@@ -172,7 +174,7 @@ pub(crate) fn unsigned_zeros(v: Value) -> Value {
         Value::Float(x) => Value::Float(x + 0.0),
         Value::F32(x) => Value::F32(x + 0.0),
         Value::Array(a) if matches!(a.kind(), Kind::F64 | Kind::F32) => {
-            if let Some(there) = a.unsigned_away() {
+            if let Some(there) = a.unsigned_remote() {
                 return Value::Array(Rc::new(there));
             }
             let mut a = Rc::try_unwrap(a).unwrap_or_else(|a| (*a).clone());

@@ -11,7 +11,7 @@
 //! occur in a different order; this is not observable, because on any error the caller evaluates the program
 //! again by the ordinary interpreter.
 
-use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::Prim;
 use adl_syntax::span::Span;
 use std::collections::HashMap;
@@ -34,19 +34,19 @@ pub(crate) fn sums(f: &mut Function) {
     f.body = body;
 }
 
-type Change = dyn Fn(&mut Function, Stmt, Columns, &mut Vec<Stmt>);
+type Change = dyn Fn(&mut Function, Stmt, VectorisedBody, &mut Vec<Stmt>);
 
 fn block(f: &mut Function, b: &mut Block, change: &Change) {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
         for mut s in std::mem::take(&mut b.stmts) {
             s.op.blocks_mut().into_iter().for_each(|b| block(f, b, change));
             let made = match &s.op {
-                Op::Loop(l) if adl_opt::straight(f, l) => Columns::of(f, l, s.span),
+                Op::Loop(l) if adl_opt::straight(f, l) => VectorisedBody::of(f, l, s.span),
                 _ => None,
             };
             match made {
                 Some(c) => change(f, s, c, &mut b.stmts),
-                None => in_order(f, s, &mut b.stmts),
+                None => sum_in_array_order(f, s, &mut b.stmts),
             }
         }
     });
@@ -83,20 +83,20 @@ fn collected(f: &mut Function, s: Stmt, n: Var, to: &mut Vec<Stmt>) {
             }
         }
     }
-    let turns = f.fresh(Ty::I64, false);
-    outs.push(turns);
-    results.push(turns);
+    let trip = f.fresh(Ty::I64, false);
+    outs.push(trip);
+    results.push(trip);
     let mut stmts = vec![Stmt { outs, lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span }];
     stmts.append(&mut sums);
-    either(f, s, n, Block { stmts, results, ..Block::default() }, to);
+    short_or_vectorised(f, s, n, Block { stmts, results, ..Block::default() }, to);
 }
 
 /// Sums the terms of any other loop in the order that [`loops`] uses for straight-line code. Whether a body is
 /// straight-line code depends on the checkpointing plan; the result bits must not.
-fn in_order(f: &mut Function, mut s: Stmt, to: &mut Vec<Stmt>) {
+fn sum_in_array_order(f: &mut Function, mut s: Stmt, to: &mut Vec<Stmt>) {
     let span = s.span;
     let Op::Loop(l) = &mut s.op else { return to.push(s) };
-    let Turns::For(n) = l.turns else { return to.push(s) };
+    let Trip::Count(n) = l.trip else { return to.push(s) };
     let mut sums = Vec::new();
     let first = l.body.results.len().saturating_sub(l.outs.len());
     for (k, o) in l.outs.iter_mut().enumerate() {
@@ -117,10 +117,10 @@ fn in_order(f: &mut Function, mut s: Stmt, to: &mut Vec<Stmt>) {
         }
         let whole = f.fresh(ty.clone(), false);
         let sum = Stmt { outs: vec![whole], lin_outs: Vec::new(), op: Op::Sum { a: part, n: Some(n) }, span };
-        let (i, x, turns) = (f.fresh(Ty::I64, false), f.fresh(ty, false), f.fresh(Ty::I64, false));
+        let (i, x, trip) = (f.fresh(Ty::I64, false), f.fresh(ty, false), f.fresh(Ty::I64, false));
         let body = Block { params: vec![i, x], results: vec![x], ..Block::default() };
         let each = Loop {
-            turns: Turns::For(n),
+            trip: Trip::Count(n),
             reverse,
             init: vec![],
             lin_init: vec![],
@@ -130,15 +130,15 @@ fn in_order(f: &mut Function, mut s: Stmt, to: &mut Vec<Stmt>) {
             lin_outs: vec![],
             body,
         };
-        // `either` binds the results of the short loop itself.
-        let few = Stmt { outs: vec![total, turns], lin_outs: Vec::new(), op: Op::Loop(Box::new(each)), span };
+        // `short_or_vectorised` binds the results of the short loop itself.
+        let few = Stmt { outs: vec![total, trip], lin_outs: Vec::new(), op: Op::Loop(Box::new(each)), span };
         let count = f.fresh(Ty::I64, false);
         let many = Block {
             stmts: vec![sum, Stmt { outs: vec![count], lin_outs: Vec::new(), op: Op::Lit(Lit::I64(0)), span }],
             results: vec![whole, count],
             ..Block::default()
         };
-        either(f, few, n, many, to);
+        short_or_vectorised(f, few, n, many, to);
     }
 }
 
@@ -159,7 +159,7 @@ fn renamed(f: &mut Function, b: &Block) -> Block {
 }
 
 /// Selects between the loop for small trip counts and `whole` for large ones.
-fn either(f: &mut Function, mut s: Stmt, n: Var, whole: Block, to: &mut Vec<Stmt>) {
+fn short_or_vectorised(f: &mut Function, mut s: Stmt, n: Var, whole: Block, to: &mut Vec<Stmt>) {
     let (outs, span) = (s.outs.clone(), s.span);
     let mut push = |f: &mut Function, op: Op, ty: Ty| {
         let v = f.fresh(ty, false);
@@ -178,7 +178,7 @@ fn flat(f: &Function, v: Var) -> bool {
 }
 
 /// The vectorised body of a loop.
-struct Columns {
+struct VectorisedBody {
     n: Var,
     stmts: Vec<Stmt>,
     /// The variable that replaces each variable of the body, and whether it is a column.
@@ -187,10 +187,10 @@ struct Columns {
     span: Span,
 }
 
-impl Columns {
-    fn of(f: &mut Function, l: &Loop, span: Span) -> Option<Columns> {
-        let Turns::For(n) = l.turns else { return None };
-        let mut c = Columns { n, stmts: Vec::new(), now: HashMap::new(), results: Vec::new(), span };
+impl VectorisedBody {
+    fn of(f: &mut Function, l: &Loop, span: Span) -> Option<VectorisedBody> {
+        let Trip::Count(n) = l.trip else { return None };
+        let mut c = VectorisedBody { n, stmts: Vec::new(), now: HashMap::new(), results: Vec::new(), span };
         let mut used = vec![false; f.vars.len()];
         let mark = |used: &mut Vec<bool>, v: Var| used[v.0 as usize] = true;
         for s in &l.body.stmts {
@@ -276,6 +276,6 @@ impl Columns {
     fn choice(self, f: &mut Function, s: Stmt, to: &mut Vec<Stmt>) {
         let mut results = self.results;
         results.push(self.n);
-        either(f, s, self.n, Block { stmts: self.stmts, results, ..Block::default() }, to);
+        short_or_vectorised(f, s, self.n, Block { stmts: self.stmts, results, ..Block::default() }, to);
     }
 }

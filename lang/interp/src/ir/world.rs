@@ -3,7 +3,7 @@
 use crate::value::{Buf, Kind, Rep, Value, seq};
 use crate::vm::code::Code;
 use crate::vm::{Fun, Machine};
-use adl_specialise::world::{FunView, Place, Root, View, World};
+use adl_specialise::world::{FunView, Root, ValueKind, ValuePath, World};
 use adl_typing::core::{Def, GlobalId};
 use adl_typing::ty::{DataDecl, DataId, RecordTy, Size, Ty, TyVar};
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ const MOST_FUNCTIONS: usize = 64;
 /// What the specialiser learned about the value at a place. A specialisation is valid for other values for
 /// which the same facts hold.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Fact {
+pub(crate) enum ValueFact {
     /// A function, identified by the kind and the address of its code.
     Fun(&'static str, usize),
     /// A run-time type representation.
@@ -36,20 +36,20 @@ pub(crate) struct Values<'a> {
     pub f: &'a Value,
     pub args: &'a [Value],
     /// Whether loops that collect rows may run zero iterations.
-    pub no_rows: bool,
+    pub allow_zero_trips: bool,
     /// The facts, in the order in which they were learned.
-    pub facts: Vec<(Place, Fact)>,
+    pub facts: Vec<(ValuePath, ValueFact)>,
     /// Keeps code alive whose address occurs in a fact.
     pub keep: Vec<Rc<Code>>,
 }
 
 impl<'a> Values<'a> {
     pub fn new(m: &'a Machine, f: &'a Value, args: &'a [Value]) -> Values<'a> {
-        Values { m, f, args, no_rows: false, facts: Vec::new(), keep: Vec::new() }
+        Values { m, f, args, allow_zero_trips: false, facts: Vec::new(), keep: Vec::new() }
     }
 
     /// The value at a place.
-    pub fn at(&self, p: &Place) -> Option<Value> {
+    pub fn at(&self, p: &ValuePath) -> Option<Value> {
         let mut v = match p.root {
             Root::Fun => self.f.clone(),
             Root::Arg(i) => self.args.get(i as usize)?.clone(),
@@ -62,13 +62,13 @@ impl<'a> Values<'a> {
     }
 
     /// Whether facts about other values hold for these.
-    pub fn fits(&self, facts: &[(Place, Fact)]) -> bool {
+    pub fn fits(&self, facts: &[(ValuePath, ValueFact)]) -> bool {
         facts.iter().all(|(p, f)| {
             let Some(v) = self.at(p) else { return false };
             match f {
-                Fact::Array(n) => matches!(&v, Value::Array(a) if a.shape.first() == Some(n)),
-                Fact::Con(data, tag) => matches!(&v, Value::Data(d) if d.con.data == *data && d.con.tag == *tag),
-                Fact::Data(Some(t)) => self.type_of(&v).as_ref() == Some(t),
+                ValueFact::Array(n) => matches!(&v, Value::Array(a) if a.shape.first() == Some(n)),
+                ValueFact::Con(data, tag) => matches!(&v, Value::Data(d) if d.con.data == *data && d.con.tag == *tag),
+                ValueFact::Data(Some(t)) => self.type_of(&v).as_ref() == Some(t),
                 f => fact(&v) == *f,
             }
         })
@@ -101,38 +101,42 @@ fn step(v: &Value, i: usize) -> Option<Value> {
     }
 }
 
-fn fact(v: &Value) -> Fact {
+fn fact(v: &Value) -> ValueFact {
     match v {
         Value::Fun(f) => match &**f {
-            Fun::Closure(c, _) => Fact::Fun("code", Rc::as_ptr(c) as usize),
+            Fun::Closure(c, _) => ValueFact::Fun("code", Rc::as_ptr(c) as usize),
             Fun::Member(g, i) => {
-                g.codes.get(*i as usize).map_or(Fact::Opaque, |c| Fact::Fun("member", Rc::as_ptr(c) as usize))
+                g.codes.get(*i as usize).map_or(ValueFact::Opaque, |c| ValueFact::Fun("member", Rc::as_ptr(c) as usize))
             }
-            Fun::Prim(p, _) => Fact::Fun("primitive", *p as usize),
-            Fun::Partial(_, args) => Fact::Fun("partial", args.len()),
-            Fun::Custom(_, _, vjp) => Fact::Fun("custom", usize::from(*vjp)),
-            Fun::Checkpoint(_) => Fact::Fun("checkpoint", 0),
-            Fun::Linear(_) | Fun::Invertible(_) => Fact::Opaque,
+            Fun::Prim(p, _) => ValueFact::Fun("primitive", *p as usize),
+            Fun::Partial(_, args) => ValueFact::Fun("partial", args.len()),
+            Fun::Custom(_, _, vjp) => ValueFact::Fun("custom", usize::from(*vjp)),
+            Fun::Checkpoint(_) => ValueFact::Fun("checkpoint", 0),
+            Fun::Linear(_) | Fun::Invertible(_) => ValueFact::Opaque,
         },
-        Value::Rep(r) => Fact::Rep(r.clone()),
-        Value::Rev { .. } | Value::Dual(_) | Value::Zero => Fact::Opaque,
-        _ => Fact::Data(None),
+        Value::Rep(r) => ValueFact::Rep(r.clone()),
+        Value::Rev { .. } | Value::Dual(_) | Value::Zero => ValueFact::Opaque,
+        _ => ValueFact::Data(None),
     }
 }
 
 /// The Core of some code, in the form that the specialiser needs.
-fn code_view(c: &Code) -> View {
-    let Some(o) = &c.origin else { return View::Opaque("a function without source".into()) };
+fn code_view(c: &Code) -> ValueKind {
+    let Some(o) = &c.origin else { return ValueKind::Opaque("a function without source".into()) };
     if o.group {
-        return View::Fun(FunView::Member { group: o.members.to_vec(), index: o.index, captured: o.captured.clone() });
+        return ValueKind::Fun(FunView::Member {
+            group: o.members.to_vec(),
+            index: o.index,
+            captured: o.captured.clone(),
+        });
     }
     let (_, hidden, lam) = &o.members[0];
-    View::Fun(FunView::Closure { hidden: hidden.clone(), lam: lam.clone(), captured: o.captured.clone() })
+    ValueKind::Fun(FunView::Closure { hidden: hidden.clone(), lam: lam.clone(), captured: o.captured.clone() })
 }
 
 impl World for Values<'_> {
-    fn view(&mut self, at: &Place) -> View {
-        let Some(v) = self.at(at) else { return View::Opaque("a value that is not there yet".into()) };
+    fn view(&mut self, at: &ValuePath) -> ValueKind {
+        let Some(v) = self.at(at) else { return ValueKind::Opaque("a value that is not there yet".into()) };
         self.facts.push((at.clone(), fact(&v)));
         match &v {
             Value::Fun(f) => match &**f {
@@ -145,49 +149,49 @@ impl World for Values<'_> {
                         self.keep.push(c.clone());
                         code_view(c)
                     }
-                    None => View::Opaque("a function without code".into()),
+                    None => ValueKind::Opaque("a function without code".into()),
                 },
-                Fun::Prim(p, _) => View::Fun(FunView::Prim(*p)),
-                Fun::Partial(_, args) => View::Fun(FunView::Partial(args.len() as u32)),
-                Fun::Custom(_, _, vjp) => View::Fun(FunView::Custom { vjp: *vjp }),
-                Fun::Checkpoint(_) => View::Fun(FunView::Checkpoint),
-                Fun::Linear(_) => View::Opaque("a linear map made by `linearize`, `vjp` or `transpose`".into()),
-                Fun::Invertible(_) => View::Opaque("an operator made by `invertible`".into()),
+                Fun::Prim(p, _) => ValueKind::Fun(FunView::Prim(*p)),
+                Fun::Partial(_, args) => ValueKind::Fun(FunView::Partial(args.len() as u32)),
+                Fun::Custom(_, _, vjp) => ValueKind::Fun(FunView::Custom { vjp: *vjp }),
+                Fun::Checkpoint(_) => ValueKind::Fun(FunView::Checkpoint),
+                Fun::Linear(_) => ValueKind::Opaque("a linear map made by `linearize`, `vjp` or `transpose`".into()),
+                Fun::Invertible(_) => ValueKind::Opaque("an operator made by `invertible`".into()),
             },
             Value::Rep(r) => match rep_type(r) {
-                Some(t) => View::Rep(t),
-                None => View::Opaque("a type that is not known".into()),
+                Some(t) => ValueKind::Rep(t),
+                None => ValueKind::Opaque("a type that is not known".into()),
             },
-            Value::Rev { .. } | Value::Dual(_) => View::Opaque("a value that is being differentiated".into()),
-            Value::Zero => View::Opaque("a zero of unknown shape".into()),
-            Value::Tuple(t) if holds_functions(&v) => View::Tuple(t.0.len() as u32),
-            Value::Record(r) if holds_functions(&v) => View::Record(r.names.to_vec()),
+            Value::Rev { .. } | Value::Dual(_) => ValueKind::Opaque("a value that is being differentiated".into()),
+            Value::Zero => ValueKind::Opaque("a zero of unknown shape".into()),
+            Value::Tuple(t) if holds_functions(&v) => ValueKind::Tuple(t.0.len() as u32),
+            Value::Record(r) if holds_functions(&v) => ValueKind::Record(r.names.to_vec()),
             Value::Array(a) if holds_functions(&v) => {
                 let n = a.shape.first().copied().unwrap_or(0);
-                self.facts.push((at.clone(), Fact::Array(n)));
+                self.facts.push((at.clone(), ValueFact::Array(n)));
                 if a.shape.len() != 1 || n > MOST_FUNCTIONS {
-                    View::Opaque("an array of very many functions, or of more than one axis".into())
+                    ValueKind::Opaque("an array of very many functions, or of more than one axis".into())
                 } else {
-                    View::Array(n as u32)
+                    ValueKind::Array(n as u32)
                 }
             }
-            _ => View::Data,
+            _ => ValueKind::Data,
         }
     }
 
-    fn ty(&mut self, at: &Place) -> Option<Ty> {
+    fn ty(&mut self, at: &ValuePath) -> Option<Ty> {
         let t = self.type_of(&self.at(at)?)?;
-        self.facts.push((at.clone(), Fact::Data(Some(t.clone()))));
+        self.facts.push((at.clone(), ValueFact::Data(Some(t.clone()))));
         Some(t)
     }
 
-    fn no_rows(&self) -> bool {
-        self.no_rows
+    fn allow_zero_trips(&self) -> bool {
+        self.allow_zero_trips
     }
 
-    fn constructor(&mut self, at: &Place) -> Option<(u32, u32)> {
+    fn constructor(&mut self, at: &ValuePath) -> Option<(u32, u32)> {
         let Value::Data(d) = self.at(at)? else { return None };
-        self.facts.push((at.clone(), Fact::Con(d.con.data, d.con.tag)));
+        self.facts.push((at.clone(), ValueFact::Con(d.con.data, d.con.tag)));
         Some((d.con.tag, d.fields.len() as u32))
     }
 
@@ -249,7 +253,7 @@ pub(crate) fn type_of(m: &Machine, v: &Value) -> Option<Ty> {
             Value::Record(r) => record(&r.names, types_of(m, &r.vals)?),
             Value::Data(d) => data_type(m, d)?,
             Value::Array(a) => {
-                let elem = match (a.kind(), if a.is_away() { None } else { Some(a.buf()) }) {
+                let elem = match (a.kind(), if a.is_remote() { None } else { Some(a.buf()) }) {
                     (Kind::F64, _) => Ty::Float,
                     (Kind::F32, _) => Ty::F32,
                     (Kind::I64, _) => Ty::Int,
@@ -381,7 +385,7 @@ fn sizeless(t: &Ty) -> Option<Ty> {
 /// The identity of a function's code, ignoring captured values.
 pub(crate) fn root(f: &Value) -> (&'static str, usize) {
     match fact(f) {
-        Fact::Fun(what, at) => (what, at),
+        ValueFact::Fun(what, at) => (what, at),
         _ => ("", 0),
     }
 }

@@ -1,11 +1,11 @@
 //! Arithmetic on values: numbers, arrays (with broadcasting), and data leaf by leaf.
 
 use super::elementwise;
-use super::watch::Watch;
+use super::interrupt::InterruptFlag;
 use crate::ad;
-use crate::attend;
 use crate::error::{Error, Res, codes};
-use crate::value::{Array, Buf, Kind, Rep, Shape, Value, array, space};
+use crate::polling;
+use crate::value::{Array, Buf, Kind, Rep, Shape, Value, array, vector_space};
 use crate::vm::Machine;
 use adl_prim::{Bin, Prim, Un};
 
@@ -20,7 +20,7 @@ pub fn int_bin(op: Bin, a: i64, b: i64) -> Res<i64> {
     match op {
         Bin::Add => a.checked_add(b).ok_or_else(overflow),
         Bin::Sub => a.checked_sub(b).ok_or_else(overflow),
-        Bin::Mul | Bin::Scale => a.checked_mul(b).ok_or_else(overflow),
+        Bin::Mul | Bin::ScaleTangent => a.checked_mul(b).ok_or_else(overflow),
         Bin::IntDiv => {
             if b == 0 {
                 return Err(zero());
@@ -37,7 +37,7 @@ pub fn int_bin(op: Bin, a: i64, b: i64) -> Res<i64> {
         }
         Bin::Min => Ok(a.min(b)),
         Bin::Max => Ok(a.max(b)),
-        Bin::StepLe => Ok(i64::from(a <= b)),
+        Bin::LeIndicator => Ok(i64::from(a <= b)),
         Bin::Pow => whole_power(a, b),
         Bin::Div | Bin::Atan2 | Bin::Hypot => Err(Error::new(codes::DOMAIN, "this operator is not defined on Ints")),
     }
@@ -78,7 +78,7 @@ fn real_exponent(base: &Value, n: Value) -> Res<Value> {
     if !whole(&n) || whole(base) {
         return Ok(n);
     }
-    convert(&n, if space::narrow(base) { Rep::F32 } else { Rep::Float })
+    convert(&n, if vector_space::narrow(base) { Rep::F32 } else { Rep::Float })
 }
 
 /// Applies a unary operator.
@@ -94,10 +94,12 @@ pub fn un(m: &mut Machine, op: Un, v: Value) -> Res<Value> {
         Value::Zero if matches!(op, Un::Neg) => Value::Zero,
         Value::Zero => Value::Float(op.eval(0.0)),
         Value::Array(a) => match a.kind() {
-            Kind::F64 | Kind::F32 | Kind::I64 => elementwise::un(Watch(&m.interrupt), op, a)?,
-            _ => space::scale(m, &Value::Float(-1.0), &Value::Array(a))?,
+            Kind::F64 | Kind::F32 | Kind::I64 => elementwise::un(InterruptFlag(&m.interrupt), op, a)?,
+            _ => vector_space::scale(m, &Value::Float(-1.0), &Value::Array(a))?,
         },
-        data @ (Value::Tuple(_) | Value::Record(_) | Value::Data(_)) => space::scale(m, &Value::Float(-1.0), &data)?,
+        data @ (Value::Tuple(_) | Value::Record(_) | Value::Data(_)) => {
+            vector_space::scale(m, &Value::Float(-1.0), &data)?
+        }
         other => return Err(not_a_number(&other)),
     })
 }
@@ -108,8 +110,8 @@ fn not_a_number(v: &Value) -> Box<Error> {
 
 /// Updates Ints in place, up to the first error.
 fn ints(v: &mut [i64], mut f: impl FnMut(i64) -> Res<i64>) -> Res<()> {
-    for part in v.chunks_mut(attend::STRIDE) {
-        attend::poll()?;
+    for part in v.chunks_mut(polling::STRIDE) {
+        polling::poll()?;
         for x in part {
             *x = f(*x)?;
         }
@@ -145,15 +147,17 @@ pub fn bin(m: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
         }
         (Value::Array(x), y) | (y, Value::Array(x)) if x.is_empty() && scalar(&y) => Value::Array(x),
         (Value::Array(x), Value::Array(y)) if x.shape.len() != y.shape.len() && numeric(&x) && numeric(&y) => {
-            return repeated(m, Value::Array(x), Value::Array(y), &mut |m, x, y| bin(m, op, x, y));
+            return broadcast_ranks(m, Value::Array(x), Value::Array(y), &mut |m, x, y| bin(m, op, x, y));
         }
         (Value::Array(x), Value::Array(y)) => match x.kind() {
-            Kind::F64 | Kind::F32 | Kind::I64 => elementwise::arrays(Watch(&m.interrupt), op, x, y)?,
+            Kind::F64 | Kind::F32 | Kind::I64 => elementwise::arrays(InterruptFlag(&m.interrupt), op, x, y)?,
             _ => return data(m, op, Value::Array(x), Value::Array(y)),
         },
-        (Value::Array(x), y) if numeric(&x) && scalar(&y) => elementwise::spread(Watch(&m.interrupt), op, x, &y, true)?,
+        (Value::Array(x), y) if numeric(&x) && scalar(&y) => {
+            elementwise::spread(InterruptFlag(&m.interrupt), op, x, &y, true)?
+        }
         (x, Value::Array(y)) if numeric(&y) && scalar(&x) => {
-            elementwise::spread(Watch(&m.interrupt), op, y, &x, false)?
+            elementwise::spread(InterruptFlag(&m.interrupt), op, y, &x, false)?
         }
         (a, b) => return data(m, op, a, b),
     })
@@ -167,7 +171,7 @@ fn ranks_differ(a: &Value, b: &Value) -> bool {
 
 /// An elementwise operation on arrays of different ranks: the one of lower rank is broadcast along the leading
 /// axes of the other.
-pub(crate) fn repeated(
+pub(crate) fn broadcast_ranks(
     m: &mut Machine,
     a: Value,
     b: Value,
@@ -209,17 +213,17 @@ fn traced(m: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
         (_, Value::Zero) if matches!(op, Bin::Add | Bin::Sub) => Ok(a),
         (Value::Zero, _) | (_, Value::Zero) if op == Bin::Mul => Ok(Value::Zero),
         _ if compound(&a) || compound(&b) => data(m, op, a, b),
-        _ if ranks_differ(&a, &b) => repeated(m, a, b, &mut |m, a, b| traced(m, op, a, b)),
+        _ if ranks_differ(&a, &b) => broadcast_ranks(m, a, b, &mut |m, a, b| traced(m, op, a, b)),
         (Value::Rev { .. }, Value::Rev { .. } | Value::Float(_)) | (Value::Float(_), Value::Rev { .. }) => {
             ad::arith_bin(m, op, &a, &b)
         }
-        _ => match (space::narrow(&a), space::narrow(&b)) {
+        _ => match (vector_space::narrow(&a), vector_space::narrow(&b)) {
             (true, false) => {
-                let b = space::like(m, &b, &a)?;
+                let b = vector_space::like(m, &b, &a)?;
                 ad::arith_bin(m, op, &a, &b)
             }
             (false, true) => {
-                let a = space::like(m, &a, &b)?;
+                let a = vector_space::like(m, &a, &b)?;
                 ad::arith_bin(m, op, &a, &b)
             }
             _ => ad::arith_bin(m, op, &a, &b),
@@ -248,10 +252,10 @@ fn data(m: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
     let number =
         |v: &Value| matches!(v, Value::Float(_) | Value::Int(_) | Value::F32(_) | Value::Rev { .. } | Value::Dual(_));
     match op {
-        Bin::Add | Bin::Sub => space::combine(m, op, &a, &b),
-        Bin::Mul if number(&a) => space::scale(m, &a, &b),
-        Bin::Mul if number(&b) => space::scale(m, &b, &a),
-        Bin::Div if number(&b) => space::divide(m, &a, &b),
+        Bin::Add | Bin::Sub => vector_space::combine(m, op, &a, &b),
+        Bin::Mul if number(&a) => vector_space::scale(m, &a, &b),
+        Bin::Mul if number(&b) => vector_space::scale(m, &b, &a),
+        Bin::Div if number(&b) => vector_space::divide(m, &a, &b),
         _ => Err(not_a_number(&a)),
     }
 }
@@ -308,9 +312,9 @@ fn convert_buf(b: &Buf, to: &Rep) -> Res<Buf> {
         _ => 0.0,
     };
     Ok(match (to, b) {
-        (Rep::Float, _) => Buf::F64(attend::collect(n, at)?),
-        (Rep::F32, _) => Buf::F32(attend::collect(n, |i| at(i) as f32)?),
-        (_, Buf::I64(v)) => Buf::I64(attend::copy(v)?),
+        (Rep::Float, _) => Buf::F64(polling::collect(n, at)?),
+        (Rep::F32, _) => Buf::F32(polling::collect(n, |i| at(i) as f32)?),
+        (_, Buf::I64(v)) => Buf::I64(polling::copy(v)?),
         _ => {
             let mut out = array::filled(0, n)?;
             let mut i = 0;

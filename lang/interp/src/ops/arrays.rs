@@ -1,12 +1,12 @@
 //! Array primitives that create arrays or move elements, on untraced values.
 
 use super::elementwise::selected;
+use super::interrupt::InterruptFlag;
 use super::parallel::{self, made};
-use super::watch::Watch;
 use super::{int, len, lengths_differ, size, take};
-use crate::attend;
 use crate::error::{Error, Res, codes};
-use crate::ir::rows;
+use crate::ir::element_ops;
+use crate::polling;
 use crate::value::{Array, Buf, Kind, Shape, Tuple, Value, array, seq};
 use crate::vm::Machine;
 use adl_prim::{Bin, Prim};
@@ -39,7 +39,7 @@ pub(super) fn apply(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> 
             Ok(array::ints(seq::shape(&args[0]).map_or(Vec::new(), |s| s.iter().map(|n| *n as i64).collect())))
         }
         Prim::Rank => Ok(Value::Int(seq::shape(&args[0]).map_or(0, |s| s.len() as i64))),
-        Prim::Gather => gather(Watch(&m.interrupt), &args[0], &args[1]),
+        Prim::Gather => gather(InterruptFlag(&m.interrupt), &args[0], &args[1]),
         Prim::Scatter | Prim::ScatterWithin => scatter(m, p, args),
         Prim::Put => put(m, args),
         Prim::Concat | Prim::Append => append(&args[0], &args[1]),
@@ -61,21 +61,26 @@ fn filled(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
     match p {
         Prim::Iota => {
             let n = size(&args[0], "the length of `iota`")?;
-            Ok(array::ints(attend::collect(n, |i| i as i64)?))
+            Ok(array::ints(polling::collect(n, |i| i as i64)?))
         }
         Prim::Range => {
             let (a, b) = (int(&args[0]), int(&args[1]));
             let n = usize::try_from(b.saturating_sub(a)).unwrap_or(0);
-            Ok(array::ints(attend::collect(n, |i| a + i as i64)?))
+            Ok(array::ints(polling::collect(n, |i| a + i as i64)?))
         }
         Prim::Linspace => {
             let n = size(&args[2], "the length of `linspace`")?;
             let (Value::Float(a), Value::Float(b)) = (&args[0], &args[1]) else {
                 return Err(Error::new(codes::STRUCTURE, "`linspace` needs Floats"));
             };
-            let at =
-                |i| if i + 1 == n && n > 1 { *b } else { a + Bin::Scale.eval(b - a, i as f64 / (n.max(2) - 1) as f64) };
-            Ok(array::floats(attend::collect(n, at)?))
+            let at = |i| {
+                if i + 1 == n && n > 1 {
+                    *b
+                } else {
+                    a + Bin::ScaleTangent.eval(b - a, i as f64 / (n.max(2) - 1) as f64)
+                }
+            };
+            Ok(array::floats(polling::collect(n, at)?))
         }
         Prim::Eye => {
             let n = size(&args[0], "the size of `eye`")?;
@@ -90,7 +95,7 @@ fn filled(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
 /// Primitives that select elements or parts of an array by position.
 fn picked(m: &mut Machine, p: Prim, args: &[Value]) -> Res<Value> {
     match p {
-        Prim::Reverse => reverse(Watch(&m.interrupt), &args[0]),
+        Prim::Reverse => reverse(InterruptFlag(&m.interrupt), &args[0]),
         Prim::Rotate => {
             let n = len(&args[1]);
             let k = if n == 0 { 0 } else { int(&args[0]).rem_euclid(n as i64) as usize };
@@ -123,8 +128,8 @@ fn part(v: &Value, lo: usize, hi: usize) -> Res<Value> {
     Ok(Value::Array(Rc::new(array::part(arr(v)?, lo, hi)?)))
 }
 
-fn reverse(w: Watch, v: &Value) -> Res<Value> {
-    fn turned<T: Copy + Default + Send + Sync>(w: Watch, v: &[T]) -> Res<Vec<T>> {
+fn reverse(w: InterruptFlag, v: &Value) -> Res<Value> {
+    fn turned<T: Copy + Default + Send + Sync>(w: InterruptFlag, v: &[T]) -> Res<Vec<T>> {
         let n = v.len();
         made(w, n, |at, out| {
             let k = out.len();
@@ -175,7 +180,7 @@ fn unzip(v: &Value, width: usize) -> Res<Value> {
 fn replicate(m: &mut Machine, n: usize, x: Value) -> Res<Value> {
     let one = Shape::from_slice(&[n]);
     Ok(match x {
-        Value::Float(x) => array::make(one, Buf::F64(made(Watch(&m.interrupt), n, |_, out| out.fill(x))?)),
+        Value::Float(x) => array::make(one, Buf::F64(made(InterruptFlag(&m.interrupt), n, |_, out| out.fill(x))?)),
         Value::F32(x) => array::make(one, Buf::F32(array::filled(x, n)?)),
         Value::Int(x) => array::make(one, Buf::I64(array::filled(x, n)?)),
         Value::Bool(x) => array::make(one, Buf::Bool(array::filled(x, n)?)),
@@ -221,13 +226,13 @@ fn indices(v: &Value) -> Res<&[i64]> {
     }
 }
 
-fn gather(w: Watch, xs: &Value, at: &Value) -> Res<Value> {
+fn gather(w: InterruptFlag, xs: &Value, at: &Value) -> Res<Value> {
     let n = len(xs);
     let at = indices(at)?;
     if let Some(i) = at.iter().find(|i| **i < 0 || **i as usize >= n) {
         return Err(seq::out_of_bounds(*i, n));
     }
-    fn picked<T: Copy + Default + Send + Sync>(w: Watch, v: &[T], at: &[i64]) -> Res<Vec<T>> {
+    fn picked<T: Copy + Default + Send + Sync>(w: InterruptFlag, v: &[T], at: &[i64]) -> Res<Vec<T>> {
         made(w, at.len(), |start, out| out.iter_mut().zip(&at[start..]).for_each(|(o, i)| *o = v[*i as usize]))
     }
     let buf = match xs {
@@ -245,7 +250,7 @@ fn gather(w: Watch, xs: &Value, at: &Value) -> Res<Value> {
 }
 
 fn scatter(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
-    let at = attend::copy(indices(&args[1])?)?;
+    let at = polling::copy(indices(&args[1])?)?;
     if at.len() != len(&args[2]) {
         return Err(lengths_differ(p.name(), at.len(), len(&args[2])));
     }
@@ -279,11 +284,11 @@ fn put_rows(dest: &mut Array, src: &Array, at: &[i64], row: usize) -> Res<()> {
     macro_rules! put {
         ($d:expr, $s:expr) => {
             for (k, i) in at.iter().enumerate() {
-                if k % attend::STRIDE == 0 {
-                    attend::poll()?;
+                if k % polling::STRIDE == 0 {
+                    polling::poll()?;
                 }
                 if let Some(i) = usize::try_from(*i).ok().filter(|i| *i < n) {
-                    attend::write(&mut $d[i * row..(i + 1) * row], &$s[k * row..(k + 1) * row]);
+                    polling::write(&mut $d[i * row..(i + 1) * row], &$s[k * row..(k + 1) * row]);
                 }
             }
         };
@@ -302,7 +307,7 @@ fn put_rows(dest: &mut Array, src: &Array, at: &[i64], row: usize) -> Res<()> {
 }
 
 /// The indices of `__put`: an Int or a tuple of Ints.
-pub(crate) fn put_places(at: &Value) -> Vec<Value> {
+pub(crate) fn put_indices(at: &Value) -> Vec<Value> {
     match at {
         Value::Tuple(t) => t.0.clone(),
         at => vec![at.clone()],
@@ -311,7 +316,7 @@ pub(crate) fn put_places(at: &Value) -> Vec<Value> {
 
 /// Replaces an element or row of an array, in place if it is not shared.
 pub(crate) fn put(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
-    let at = put_places(&args[1]);
+    let at = put_indices(&args[1]);
     let Value::Array(dest) = take(args, 0) else { return Err(Error::new(codes::STRUCTURE, "an array was expected")) };
     let below = dest.shape.get(at.len()..).unwrap_or(&[]);
     let given = crate::value::seq::shape(&args[2]).map_or(&[][..], |s| s.as_slice());
@@ -321,9 +326,9 @@ pub(crate) fn put(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
         return Err(super::arith::shapes_differ(below, given));
     }
     if !matches!(dest.buf(), Buf::Tuple(_) | Buf::Record(..)) {
-        return rows::put(Value::Array(dest), &at, &args[2]);
+        return element_ops::put(Value::Array(dest), &at, &args[2]);
     }
-    rows::within_bounds(&dest, &at)?;
+    element_ops::within_bounds(&dest, &at)?;
     let mut dest = array::owned(dest)?;
     let (Buf::Tuple(columns) | Buf::Record(_, columns)) = dest.buf_mut() else {
         return Err(Error::new(codes::STRUCTURE, "an array of tuples was expected"));
@@ -455,7 +460,7 @@ fn where_(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
     let Buf::Bool(bits) = mask.buf() else { return Ok(take(args, 1)) };
     let fits = |v: &Value| seq::shape(v).is_none_or(|s| *s == mask.shape);
     if let (true, Some(buf)) =
-        (fits(&args[1]) && fits(&args[2]), selected(Watch(&m.interrupt), bits, &args[1], &args[2]))
+        (fits(&args[1]) && fits(&args[2]), selected(InterruptFlag(&m.interrupt), bits, &args[1], &args[2]))
     {
         return Ok(array::make(mask.shape.clone(), buf?));
     }
@@ -469,7 +474,7 @@ fn where_(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
     }
     macro_rules! pick {
         ($x:expr, $y:expr) => {
-            attend::collect(bits.len(), |i| if bits[i] { $x[i].clone() } else { $y[i].clone() })?
+            polling::collect(bits.len(), |i| if bits[i] { $x[i].clone() } else { $y[i].clone() })?
         };
     }
     let buf = match (a.buf(), b.buf()) {
@@ -537,17 +542,19 @@ fn transpose(m: &Machine, v: &Value) -> Res<Value> {
         let mut out = array::filled(0.0, n * k)?;
         // Each thread gets some rows, but not more than should be processed between two polls.
         let rows = k.div_ceil(parallel::threads().max(1)).min((1 << 22) / n.max(1)).max(1);
-        parallel::bands(Watch(&m.interrupt), &mut out, rows * n, n * k, |start, out| turn(v, (n, k), start / n, out))?;
+        parallel::bands(InterruptFlag(&m.interrupt), &mut out, rows * n, n * k, |start, out| {
+            iteration(v, (n, k), start / n, out)
+        })?;
         return Ok(array::make(Shape::from_slice(&[k, n]), Buf::F64(out)));
     }
     let flat = array::regroup(a, 2, &[n * k])?;
-    let at = attend::collect(n * k, |t| (t % n.max(1)) * k + t / n.max(1))?;
+    let at = polling::collect(n * k, |t| (t % n.max(1)) * k + t / n.max(1))?;
     Ok(Value::Array(Rc::new(array::gather_rows(&flat, &at, &[k, n])?)))
 }
 
 /// Computes rows of the transpose of an `n` by `k` matrix, from row `first` on. Works in blocks, so that each
 /// cache line is read while it is in the cache.
-fn turn(v: &[f64], (n, k): (usize, usize), first: usize, out: &mut [f64]) {
+fn iteration(v: &[f64], (n, k): (usize, usize), first: usize, out: &mut [f64]) {
     let rows = out.len() / n;
     let block = (4096 / rows.max(1)).clamp(8, 512);
     for lo in (0..n).step_by(block) {
@@ -563,7 +570,7 @@ fn turn(v: &[f64], (n, k): (usize, usize), first: usize, out: &mut [f64]) {
 
 #[cfg(test)]
 mod tests {
-    use super::turn;
+    use super::iteration;
 
     #[test]
     fn parts_of_a_transpose_make_it() {
@@ -571,7 +578,7 @@ mod tests {
             let v: Vec<f64> = (0..n * k).map(|i| i as f64).collect();
             for rows in [1, 2, k] {
                 let mut out = vec![0.0; n * k];
-                out.chunks_mut(rows * n).enumerate().for_each(|(i, c)| turn(&v, (n, k), i * rows, c));
+                out.chunks_mut(rows * n).enumerate().for_each(|(i, c)| iteration(&v, (n, k), i * rows, c));
                 assert!((0..n * k).all(|t| out[t] == v[(t % n) * k + t / n]), "{n} by {k}, {rows} rows at once");
             }
         }

@@ -1,9 +1,9 @@
 //! Running sums and products.
 
 use super::{kernels, len, take};
-use crate::attend;
 use crate::error::Res;
 use crate::ops::arith;
+use crate::polling;
 use crate::value::{Buf, Value, seq};
 use crate::vm::Machine;
 use adl_prim::{Bin, Prim};
@@ -16,8 +16,8 @@ pub(super) fn apply(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> 
         if let (Buf::F64(x), 1) = (a.buf(), a.shape.len()) {
             let mut acc = if op == Bin::Add { 0.0 } else { 1.0 };
             let mut out = crate::value::array::filled(0.0, x.len())?;
-            for (out, part) in out.chunks_mut(attend::STRIDE).zip(x.chunks(attend::STRIDE)) {
-                attend::poll()?;
+            for (out, part) in out.chunks_mut(polling::STRIDE).zip(x.chunks(polling::STRIDE)) {
+                polling::poll()?;
                 acc = kernels::running(op, acc, part, out);
             }
             return Ok(Value::Array(Rc::new(crate::value::Array::new(a.shape.clone(), Buf::F64(out)))));
@@ -39,8 +39,8 @@ pub(super) fn apply(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> 
 pub(crate) fn sums_from_the_end(x: &[f64]) -> Res<Vec<f64>> {
     let mut out = crate::value::array::filled(0.0, x.len())?;
     let mut acc = 0.0;
-    for (o, x) in out.rchunks_mut(attend::STRIDE).zip(x.rchunks(attend::STRIDE)) {
-        attend::poll()?;
+    for (o, x) in out.rchunks_mut(polling::STRIDE).zip(x.rchunks(polling::STRIDE)) {
+        polling::poll()?;
         for (o, v) in o.iter_mut().zip(x).rev() {
             acc += v;
             *o = acc;

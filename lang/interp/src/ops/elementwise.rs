@@ -2,11 +2,11 @@
 //! array is not shared.
 
 use super::arith::{int_bin, int_un, shapes_differ};
+use super::interrupt::{InterruptFlag, STRIDE};
 use super::kernels;
 use super::parallel::{changed, made};
-use super::watch::{STRIDE, Watch};
-use crate::attend;
 use crate::error::{Error, Res, codes};
+use crate::polling;
 use crate::value::{Array, Buf, Value, array};
 use adl_ir::Cmp;
 use adl_prim::{Bin, Un};
@@ -51,8 +51,8 @@ macro_rules! with_bin {
                 let $f = |a: f64, b: f64| a / b;
                 $body
             }
-            Bin::Scale => {
-                let $f = |a: f64, b: f64| Bin::Scale.eval(a, b);
+            Bin::ScaleTangent => {
+                let $f = |a: f64, b: f64| Bin::ScaleTangent.eval(a, b);
                 $body
             }
             Bin::Min => {
@@ -101,7 +101,7 @@ pub(super) fn into(op: Bin, x: Operand<f64>, y: Operand<f64>, out: &mut [f64]) {
 /// Copies a slice of an array.
 pub(super) fn copied(x: Operand<f64>, out: &mut [f64]) {
     match x {
-        Operand::Many(x) => attend::write(out, x),
+        Operand::Many(x) => polling::write(out, x),
         Operand::One(x) => out.fill(x),
     }
 }
@@ -111,10 +111,10 @@ fn kinds() -> Box<Error> {
 }
 
 /// A unary operator on each element.
-pub(super) fn un(w: Watch, op: Un, a: Rc<Array>) -> Res<Value> {
+pub(super) fn un(w: InterruptFlag, op: Un, a: Rc<Array>) -> Res<Value> {
     if let (Buf::F64(x), true) = (a.buf(), Rc::strong_count(&a) > 1) {
         let out = made(w, x.len(), |at, out| {
-            attend::write(out, &x[at..at + out.len()]);
+            polling::write(out, &x[at..at + out.len()]);
             kernels::map(op, out);
         })?;
         return Ok(array::make(a.shape.clone(), Buf::F64(out)));
@@ -126,7 +126,7 @@ pub(super) fn un(w: Watch, op: Un, a: Rc<Array>) -> Res<Value> {
         Buf::I64(v) => {
             for (i, x) in v.iter_mut().enumerate() {
                 if i % STRIDE == 0 {
-                    attend::poll()?;
+                    polling::poll()?;
                 }
                 *x = int_un(op, *x)?;
             }
@@ -137,7 +137,7 @@ pub(super) fn un(w: Watch, op: Un, a: Rc<Array>) -> Res<Value> {
 }
 
 /// A binary operator on two arrays of equal shape.
-pub(super) fn arrays(w: Watch, op: Bin, x: Rc<Array>, y: Rc<Array>) -> Res<Value> {
+pub(super) fn arrays(w: InterruptFlag, op: Bin, x: Rc<Array>, y: Rc<Array>) -> Res<Value> {
     if x.shape != y.shape {
         return Err(shapes_differ(&x.shape, &y.shape));
     }
@@ -159,8 +159,8 @@ pub(super) fn arrays(w: Watch, op: Bin, x: Rc<Array>, y: Rc<Array>) -> Res<Value
             (x.shape.clone(), Buf::I64(ints(w, op, Operand::Many(p), Operand::Many(q), p.len())?))
         }
         (Buf::F32(p), Buf::F32(q)) => {
-            let mut p = attend::copy(p)?;
-            attend::pairs(&mut p, q, |p, q| {
+            let mut p = polling::copy(p)?;
+            polling::pairs(&mut p, q, |p, q| {
                 p.iter_mut().zip(q).for_each(|(a, b)| *a = op.eval(f64::from(*a), f64::from(*b)) as f32)
             })?;
             (x.shape.clone(), Buf::F32(p))
@@ -171,7 +171,7 @@ pub(super) fn arrays(w: Watch, op: Bin, x: Rc<Array>, y: Rc<Array>) -> Res<Value
 }
 
 /// A binary operator on Floats.
-fn floats(w: Watch, op: Bin, x: Operand<f64>, y: Operand<f64>) -> Res<Vec<f64>> {
+fn floats(w: InterruptFlag, op: Bin, x: Operand<f64>, y: Operand<f64>) -> Res<Vec<f64>> {
     let n = match (x, y) {
         (Operand::Many(x), _) => x.len(),
         (_, Operand::Many(y)) => y.len(),
@@ -184,7 +184,7 @@ fn floats(w: Watch, op: Bin, x: Operand<f64>, y: Operand<f64>) -> Res<Vec<f64>> 
 }
 
 /// Updates `acc`, which is the left operand if `left`, otherwise the right one.
-fn in_place(w: Watch, op: Bin, acc: &mut [f64], other: Operand<f64>, left: bool) -> Res<()> {
+fn in_place(w: InterruptFlag, op: Bin, acc: &mut [f64], other: Operand<f64>, left: bool) -> Res<()> {
     with_bin!(op, f => if left {
         changed(w, acc, |at, part| { let n = part.len(); update(part, other.part(at, n), f) })
     } else {
@@ -193,7 +193,7 @@ fn in_place(w: Watch, op: Bin, acc: &mut [f64], other: Operand<f64>, left: bool)
 }
 
 /// A binary operator on Ints. Operators that cannot overflow are vectorised.
-fn ints(w: Watch, op: Bin, x: Operand<i64>, y: Operand<i64>, n: usize) -> Res<Vec<i64>> {
+fn ints(w: InterruptFlag, op: Bin, x: Operand<i64>, y: Operand<i64>, n: usize) -> Res<Vec<i64>> {
     match op {
         Bin::Min => made(w, n, |at, out| {
             let k = out.len();
@@ -209,7 +209,7 @@ fn ints(w: Watch, op: Bin, x: Operand<i64>, y: Operand<i64>, n: usize) -> Res<Ve
 }
 
 /// Sums or differences: computed with wrap-around, while overflows are detected in the same pass.
-fn sums(w: Watch, op: Bin, x: Operand<i64>, y: Operand<i64>, n: usize) -> Res<Vec<i64>> {
+fn sums(w: InterruptFlag, op: Bin, x: Operand<i64>, y: Operand<i64>, n: usize) -> Res<Vec<i64>> {
     let wrong = std::sync::atomic::AtomicBool::new(false);
     let add = op == Bin::Add;
     let out = made(w, n, |at, out| {
@@ -245,7 +245,7 @@ fn one_by_one(op: Bin, x: Operand<i64>, y: Operand<i64>, n: usize) -> Res<Vec<i6
     };
     for i in 0..n {
         if i % STRIDE == 0 {
-            attend::poll()?;
+            polling::poll()?;
         }
         out.push(int_bin(op, at(&x, i), at(&y, i))?);
     }
@@ -253,7 +253,7 @@ fn one_by_one(op: Bin, x: Operand<i64>, y: Operand<i64>, n: usize) -> Res<Vec<i6
 }
 
 /// A binary operator on an array and a scalar, which is the right operand if `right`, otherwise the left one.
-pub(super) fn spread(w: Watch, op: Bin, x: Rc<Array>, y: &Value, right: bool) -> Res<Value> {
+pub(super) fn spread(w: InterruptFlag, op: Bin, x: Rc<Array>, y: &Value, right: bool) -> Res<Value> {
     let c = super::arith::number(y);
     if let (Buf::F64(v), true) = (x.buf(), Rc::strong_count(&x) > 1) {
         let (many, one) = (Operand::Many(&v[..]), Operand::One(c));
@@ -264,9 +264,9 @@ pub(super) fn spread(w: Watch, op: Bin, x: Rc<Array>, y: &Value, right: bool) ->
     match (x.buf_mut(), y) {
         (Buf::F64(v), _) => in_place(w, op, v, Operand::One(c), right)?,
         (Buf::F32(v), _) if right => {
-            attend::each(v, |v| v.iter_mut().for_each(|a| *a = op.eval(f64::from(*a), c) as f32))?
+            polling::each(v, |v| v.iter_mut().for_each(|a| *a = op.eval(f64::from(*a), c) as f32))?
         }
-        (Buf::F32(v), _) => attend::each(v, |v| v.iter_mut().for_each(|a| *a = op.eval(c, f64::from(*a)) as f32))?,
+        (Buf::F32(v), _) => polling::each(v, |v| v.iter_mut().for_each(|a| *a = op.eval(c, f64::from(*a)) as f32))?,
         (Buf::I64(v), Value::Int(n)) => {
             let (many, one, len) = (Operand::Many(&v[..]), Operand::One(*n), v.len());
             *v = if right { ints(w, op, many, one, len) } else { ints(w, op, one, many, len) }?;
@@ -306,7 +306,7 @@ fn int_operand(v: &Value) -> Option<Operand<'_, i64>> {
 }
 
 fn ordered<T: PartialOrd + Copy + Send + Sync>(
-    w: Watch,
+    w: InterruptFlag,
     c: Cmp,
     x: Operand<T>,
     y: Operand<T>,
@@ -331,7 +331,7 @@ fn ordered<T: PartialOrd + Copy + Send + Sync>(
 }
 
 /// `n` comparisons, if the operands are Floats or Ints.
-pub(crate) fn compared(w: Watch, c: Cmp, a: &Value, b: &Value, n: usize) -> Option<Res<Vec<bool>>> {
+pub(crate) fn compared(w: InterruptFlag, c: Cmp, a: &Value, b: &Value, n: usize) -> Option<Res<Vec<bool>>> {
     if let (Some(x), Some(y)) = (float_operand(a), float_operand(b)) {
         return Some(ordered(w, c, x, y, n));
     }
@@ -340,9 +340,9 @@ pub(crate) fn compared(w: Watch, c: Cmp, a: &Value, b: &Value, n: usize) -> Opti
 }
 
 /// Elementwise selection by a mask, if the operands are Floats or Ints and as long as the mask.
-pub(crate) fn selected(w: Watch, mask: &[bool], a: &Value, b: &Value) -> Option<Res<Buf>> {
+pub(crate) fn selected(w: InterruptFlag, mask: &[bool], a: &Value, b: &Value) -> Option<Res<Buf>> {
     fn pick<T: Copy + Default + Send + Sync>(
-        w: Watch,
+        w: InterruptFlag,
         mask: &[bool],
         x: Operand<T>,
         y: Operand<T>,
@@ -386,7 +386,7 @@ mod tests {
             for op in [Bin::Add, Bin::Sub] {
                 for n in [1, 300] {
                     let x = vec![a; n];
-                    let got = ints(Watch(&off), op, Operand::Many(&x), Operand::One(b), n);
+                    let got = ints(InterruptFlag(&off), op, Operand::Many(&x), Operand::One(b), n);
                     match int_bin(op, a, b) {
                         Ok(z) => assert_eq!(got.unwrap(), vec![z; n], "{op:?} {a} {b}"),
                         Err(_) => assert!(got.is_err(), "{op:?} {a} {b}"),
@@ -400,7 +400,7 @@ mod tests {
     fn comparisons_with_nan_are_as_of_numbers() {
         let off = AtomicBool::new(false);
         let x = array::floats(vec![f64::NAN, 1.0, 2.0]);
-        let of = |c| compared(Watch(&off), c, &x, &Value::Float(1.0), 3).unwrap().unwrap();
+        let of = |c| compared(InterruptFlag(&off), c, &x, &Value::Float(1.0), 3).unwrap().unwrap();
         assert_eq!(of(Cmp::Ne), [true, false, true]);
         assert_eq!(of(Cmp::Eq), [false, true, false]);
         assert_eq!(of(Cmp::Ge), [false, true, true]);

@@ -101,7 +101,7 @@ fn input(m: &mut Machine, prompt: &str) -> Res<Value> {
 /// Reads an entire file, if memory permits.
 pub fn bytes(m: &mut Machine, path: &str) -> Res<Vec<u8>> {
     let size = m.host.size(path);
-    memory::ask(size).map_err(|s| s.error(&format!("the file {path}"), size))?;
+    memory::check_available(size).map_err(|s| s.error(&format!("the file {path}"), size))?;
     let read = m.host.read(path);
     // The host also returns an error when it is told to stop.
     m.poll()?;

@@ -2,7 +2,7 @@
 //! code compute the same bits.
 
 mod products;
-mod spans;
+mod zero_spans;
 
 pub use products::{Factor, contract_by, multiply};
 
@@ -184,10 +184,10 @@ pub fn running(op: Bin, acc: f64, values: &[f64], out: &mut [f64]) -> f64 {
 
 /// The index of the first extremum: of the smallest element if `less`, otherwise of the largest. A nan counts
 /// as more extreme than any number. 0 if there are no elements.
-pub(crate) fn first_best(x: &[f64], less: bool) -> usize {
+pub(crate) fn arg_extremum(x: &[f64], less: bool) -> usize {
     let part = |i: usize| &x[i * CHUNK..x.len().min((i + 1) * CHUNK)];
     let found = parallel::listed(x.len().div_ceil(CHUNK), CHUNK, |i| {
-        wide(|| if less { best_in(part(i), |a, b| a < b) } else { best_in(part(i), |a, b| a > b) })
+        wide(|| if less { extremum_or_nan(part(i), |a, b| a < b) } else { extremum_or_nan(part(i), |a, b| a > b) })
     });
     let Some(first) = found.first() else { return 0 };
     let (mut best, mut at) = (*first, 0);
@@ -202,7 +202,7 @@ pub(crate) fn first_best(x: &[f64], less: bool) -> usize {
 
 /// The extremum of a non-empty slice, or a nan if there is one.
 #[inline(always)]
-fn best_in(x: &[f64], better: impl Fn(f64, f64) -> bool) -> f64 {
+fn extremum_or_nan(x: &[f64], better: impl Fn(f64, f64) -> bool) -> f64 {
     let (mut acc, mut nans) = ([x[0]; 32], [0.0f64; 32]);
     let mut chunks = x.chunks_exact(32);
     for c in &mut chunks {
@@ -338,7 +338,7 @@ mod tests {
                 let check = |x: &[f64]| {
                     [true, false]
                         .iter()
-                        .for_each(|less| assert_eq!(first_best(x, *less), plain(x, *less), "{n} {salt}"))
+                        .for_each(|less| assert_eq!(arg_extremum(x, *less), plain(x, *less), "{n} {salt}"))
                 };
                 check(&x);
                 x.iter_mut().for_each(|v| *v = if *v > 0.0 { f64::INFINITY } else { *v * -0.0 });

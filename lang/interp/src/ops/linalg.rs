@@ -1,11 +1,11 @@
 //! Linear algebra on untraced matrices: products, `lu` and `qr` are our own, the other decompositions are
 //! nalgebra's.
 
-use super::factors::{self, Lu, exponent, scaled};
+use super::factorisations::{self, Lu, exponent, scaled};
 use super::{kernels, parallel};
 use crate::error::{Error, Res, codes};
 use crate::ops::arith;
-use crate::ops::watch::{STRIDE, Watch};
+use crate::ops::interrupt::{InterruptFlag, STRIDE};
 use crate::value::{Array, Buf, Shape, Tuple, Value, array};
 use adl_ir::Contract;
 use adl_prim::{Bin, Prim};
@@ -69,7 +69,7 @@ fn singular(what: &str) -> Box<Error> {
     Error::new(codes::SINGULAR, format!("`{what}`: the matrix is singular"))
 }
 
-pub(super) fn apply(w: Watch, p: Prim, args: &mut [Value]) -> Res<Value> {
+pub(super) fn apply(w: InterruptFlag, p: Prim, args: &mut [Value]) -> Res<Value> {
     match p {
         Prim::MatMul | Prim::Matmul => product(w, arr(&args[0])?, arr(&args[1])?),
         Prim::LinSolve => solve(w, &args[0], &args[1]),
@@ -96,7 +96,7 @@ pub(super) fn apply(w: Watch, p: Prim, args: &mut [Value]) -> Res<Value> {
 /// Runs a decomposition of about `each` operations for each product of three extents so that it can be
 /// interrupted.
 fn aside<T: Send + 'static>(
-    w: Watch,
+    w: InterruptFlag,
     each: u64,
     m: DMatrix<f64>,
     work: impl FnOnce(DMatrix<f64>) -> T + Send + 'static,
@@ -107,7 +107,7 @@ fn aside<T: Send + 'static>(
 }
 
 /// Matrix products; the inner loop runs over contiguous elements.
-fn product(w: Watch, a: &Array, b: &Array) -> Res<Value> {
+fn product(w: InterruptFlag, a: &Array, b: &Array) -> Res<Value> {
     let (vector_left, vector_right) = (a.shape.len() == 1, b.shape.len() == 1);
     let (n, k) = if vector_left { (1, a.shape[0]) } else { (a.shape[0], a.shape[1]) };
     let (k2, c) = if vector_right { (b.shape[0], 1) } else { (b.shape[0], b.shape[1]) };
@@ -151,7 +151,12 @@ fn product(w: Watch, a: &Array, b: &Array) -> Res<Value> {
 /// Minimum number of rows of a product between two polls for interrupts.
 const BAND: usize = 64;
 
-fn multiply(w: Watch, (x, y): (&[f64], &[f64]), (n, k, c): (usize, usize, usize), total: usize) -> Res<Vec<f64>> {
+fn multiply(
+    w: InterruptFlag,
+    (x, y): (&[f64], &[f64]),
+    (n, k, c): (usize, usize, usize),
+    total: usize,
+) -> Res<Vec<f64>> {
     let mut out = array::filled(0.0, total)?;
     // Number of rows between two polls for interrupts.
     let band = (STRIDE / (k * c).max(1)).next_multiple_of(8).max(BAND);
@@ -164,7 +169,7 @@ fn multiply(w: Watch, (x, y): (&[f64], &[f64]), (n, k, c): (usize, usize, usize)
 
 /// A contraction of Float arrays.
 pub(crate) fn contract(
-    w: Watch,
+    w: InterruptFlag,
     c: &Contract,
     (a, b): (&Value, &Value),
     (n, m, k): (usize, usize, usize),
@@ -192,7 +197,7 @@ fn outside() -> Box<Error> {
     Error::new(codes::BOUNDS, "an index out of bounds in a contraction")
 }
 
-fn solve(w: Watch, a: &Value, b: &Value) -> Res<Value> {
+fn solve(w: InterruptFlag, a: &Value, b: &Value) -> Res<Value> {
     let m = square(a, "solve")?;
     let rhs = arr(b)?;
     if rhs.len() != m.nrows() {
@@ -209,12 +214,12 @@ fn solve(w: Watch, a: &Value, b: &Value) -> Res<Value> {
     Ok(if rhs.shape.len() == 1 { array::floats(x.as_slice().to_vec()) } else { value(&x) })
 }
 
-fn qr(w: Watch, m: DMatrix<f64>) -> Res<Value> {
-    let (q, r) = aside(w, 2, m, factors::qr)?;
+fn qr(w: InterruptFlag, m: DMatrix<f64>) -> Res<Value> {
+    let (q, r) = aside(w, 2, m, factorisations::qr)?;
     Ok(tuple(vec![value(&q), value(&r)]))
 }
 
-fn lu(w: Watch, m: DMatrix<f64>) -> Res<Value> {
+fn lu(w: InterruptFlag, m: DMatrix<f64>) -> Res<Value> {
     let d = aside(w, 1, m, Lu::new)?;
     let p = d.rows.iter().map(|i| *i as i64).collect();
     Ok(tuple(vec![value(&d.l()), value(&d.u()), array::ints(p)]))
@@ -229,7 +234,7 @@ fn balanced(m: DMatrix<f64>) -> (DMatrix<f64>, i32) {
 
 /// The thin singular value decomposition, with descending singular values; the largest component of each left
 /// vector is positive.
-fn svd(w: Watch, m: DMatrix<f64>) -> Res<Value> {
+fn svd(w: InterruptFlag, m: DMatrix<f64>) -> Res<Value> {
     let (n, c) = m.shape();
     if n == 0 || c == 0 {
         return Ok(tuple(vec![value(&DMatrix::zeros(n, 0)), array::floats(Vec::new()), value(&DMatrix::zeros(0, c))]));
@@ -260,7 +265,7 @@ fn negative<'a>(v: impl Iterator<Item = &'a f64>) -> bool {
 
 /// The decomposition of a symmetric matrix, with ascending eigenvalues; the largest component of each vector is
 /// positive.
-fn eigh(w: Watch, m: DMatrix<f64>) -> Res<Value> {
+fn eigh(w: InterruptFlag, m: DMatrix<f64>) -> Res<Value> {
     if m.nrows() == 0 {
         return Ok(tuple(vec![array::floats(Vec::new()), value(&m)]));
     }

@@ -1,11 +1,11 @@
 //! Bool arrays: elementwise comparison and logic, and selection of elements by a mask.
 
-use super::arith::{repeated, shapes_differ};
+use super::arith::{broadcast_ranks, shapes_differ};
 use super::elementwise::compared;
-use super::watch::Watch;
+use super::interrupt::InterruptFlag;
 use super::{call, lengths_differ};
-use crate::attend;
 use crate::error::{Error, Res, codes};
+use crate::polling;
 use crate::value::{Array, Buf, Value, array, compare, seq};
 use crate::vm::Machine;
 use adl_prim::{Cmp, Prim};
@@ -41,7 +41,7 @@ fn negation(v: &Value) -> Res<Value> {
         return Ok(Value::Bool(!b));
     }
     let (a, bits) = bools(v)?;
-    Ok(array::make(a.shape.clone(), Buf::Bool(attend::collect(bits.len(), |i| !bits[i])?)))
+    Ok(array::make(a.shape.clone(), Buf::Bool(polling::collect(bits.len(), |i| !bits[i])?)))
 }
 
 fn logic(m: &mut Machine, and: bool, a: Value, b: Value) -> Res<Value> {
@@ -49,14 +49,14 @@ fn logic(m: &mut Machine, and: bool, a: Value, b: Value) -> Res<Value> {
         (Value::Bool(x), Value::Bool(y)) => return Ok(Value::Bool(if and { x && y } else { x || y })),
         (Value::Bool(c), v) | (v, Value::Bool(c)) => (v, c),
         (a, b) if seq::shape(&a).map(|s| s.len()) != seq::shape(&b).map(|s| s.len()) => {
-            return repeated(m, a, b, &mut |m, a, b| logic(m, and, a, b));
+            return broadcast_ranks(m, a, b, &mut |m, a, b| logic(m, and, a, b));
         }
         (a, b) => {
             let ((a, x), (b, y)) = (bools(&a)?, bools(&b)?);
             if a.shape != b.shape {
                 return Err(shapes_differ(&a.shape, &b.shape));
             }
-            let bits = attend::collect(x.len(), |i| if and { x[i] && y[i] } else { x[i] || y[i] })?;
+            let bits = polling::collect(x.len(), |i| if and { x[i] && y[i] } else { x[i] || y[i] })?;
             return Ok(array::make(a.shape.clone(), Buf::Bool(bits)));
         }
     };
@@ -72,19 +72,21 @@ fn comparison(m: &mut Machine, op: Cmp, a: Value, b: Value) -> Res<Value> {
     let shape = match (seq::shape(&a), seq::shape(&b)) {
         (None, None) => return Ok(Value::Bool(op.holds(compare::partial(&a, &b)?))),
         (Some(s), None) | (None, Some(s)) => s.clone(),
-        (Some(s), Some(t)) if s.len() != t.len() => return repeated(m, a, b, &mut |m, a, b| comparison(m, op, a, b)),
+        (Some(s), Some(t)) if s.len() != t.len() => {
+            return broadcast_ranks(m, a, b, &mut |m, a, b| comparison(m, op, a, b));
+        }
         (Some(s), Some(t)) if s != t => return Err(shapes_differ(s, t)),
         (Some(s), Some(_)) => s.clone(),
     };
     let n = array::count(&shape)?;
-    let bits = match compared(Watch(&m.interrupt), op, &a, &b, n) {
+    let bits = match compared(InterruptFlag(&m.interrupt), op, &a, &b, n) {
         _ if n == 0 => Vec::new(),
         Some(bits) => bits?,
         None => {
             let mut bits = array::room(n)?;
             for i in 0..n {
-                if i % attend::STRIDE == 0 {
-                    attend::poll()?;
+                if i % polling::STRIDE == 0 {
+                    polling::poll()?;
                 }
                 bits.push(op.holds(compare::partial(&number(&a, i)?, &number(&b, i)?)?));
             }

@@ -5,8 +5,8 @@ pub mod arith;
 mod arrays;
 mod cumulative;
 mod elementwise;
-mod factors;
-pub mod higher;
+mod factorisations;
+pub mod higher_order;
 pub mod index;
 pub(crate) mod io;
 pub mod kernels;
@@ -17,13 +17,13 @@ mod random;
 pub(crate) mod reduce;
 pub(crate) use kernels::sum as sum_floats;
 pub(crate) use linalg::contract;
+mod comprehension_sums;
 pub mod data;
+pub(crate) mod fused_chain;
+pub(crate) mod interrupt;
 mod sorting;
-pub(crate) mod strips;
-mod sums;
+pub mod strip_mining;
 mod text;
-pub mod turns;
-pub(crate) mod watch;
 pub(crate) mod whole;
 pub use io::bytes as file_bytes;
 
@@ -32,10 +32,10 @@ use crate::error::{Error, Res, codes};
 use crate::value::{Rep, Value, compare, seq, show};
 use crate::vm::Machine;
 use adl_prim::{Bin, Prim, Un};
-pub(crate) use arrays::{put, put_places};
+pub(crate) use arrays::{put, put_indices};
 pub(crate) use cumulative::sums_from_the_end;
 pub(crate) use elementwise::compared;
-use watch::Watch;
+use interrupt::InterruptFlag;
 
 /// Applies a primitive to all its arguments. `reps` are its hidden arguments, run-time type representations.
 /// Arguments may be moved out, so that an unshared array is updated in place.
@@ -259,22 +259,22 @@ pub fn plain(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Re
         P::Arange => arrays::apply(m, P::Iota, args),
         P::Map => {
             let f = take(args, 0);
-            higher::map(m, &f, &args[1..])
+            higher_order::map(m, &f, &args[1..])
         }
         P::Map2 | P::Map3 => {
             let f = take(args, 0);
-            higher::map(m, &f, &args[1..])
+            higher_order::map(m, &f, &args[1..])
         }
-        P::Reduce => higher::reduce(m, &args[0].clone(), &args[1].clone(), &args[2].clone()),
-        P::Scan => higher::scan(m, &args[0].clone(), &args[1].clone(), &args[2].clone(), false),
-        P::ScanExclusive => higher::scan(m, &args[0].clone(), &args[1].clone(), &args[2].clone(), true),
-        P::ReduceByIndex => higher::reduce_by_index(m, args),
-        P::Filter => higher::filter(m, &args[0].clone(), &args[1].clone()),
-        P::Partition => higher::partition(m, &args[0].clone(), &args[1].clone()),
-        P::SortBy => higher::sort_by(m, &args[0].clone(), &args[1].clone()),
-        P::Fold => higher::fold(m, &args[0].clone(), take(args, 1), &args[2].clone()),
-        P::Foldr => higher::foldr(m, &args[0].clone(), take(args, 1), &args[2].clone()),
-        P::Invertible => higher::invertible(m, &args[0].clone(), &args[1].clone(), &args[2].clone()),
+        P::Reduce => higher_order::reduce(m, &args[0].clone(), &args[1].clone(), &args[2].clone()),
+        P::Scan => higher_order::scan(m, &args[0].clone(), &args[1].clone(), &args[2].clone(), false),
+        P::ScanExclusive => higher_order::scan(m, &args[0].clone(), &args[1].clone(), &args[2].clone(), true),
+        P::ReduceByIndex => higher_order::reduce_by_index(m, args),
+        P::Filter => higher_order::filter(m, &args[0].clone(), &args[1].clone()),
+        P::Partition => higher_order::partition(m, &args[0].clone(), &args[1].clone()),
+        P::SortBy => higher_order::sort_by(m, &args[0].clone(), &args[1].clone()),
+        P::Fold => higher_order::fold(m, &args[0].clone(), take(args, 1), &args[2].clone()),
+        P::Foldr => higher_order::foldr(m, &args[0].clone(), take(args, 1), &args[2].clone()),
+        P::Invertible => higher_order::invertible(m, &args[0].clone(), &args[1].clone(), &args[2].clone()),
         P::Zip
         | P::Zip3
         | P::Unzip
@@ -306,7 +306,7 @@ pub fn plain(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Re
         | P::Eye
         | P::Diag
         | P::TransposeArray => arrays::apply(m, p, args),
-        P::Sort | P::Argsort | P::Argmin | P::Argmax => sorting::apply(Watch(&m.interrupt), p, args),
+        P::Sort | P::Argsort | P::Argmin | P::Argmax => sorting::apply(InterruptFlag(&m.interrupt), p, args),
         P::Sum
         | P::Prod
         | P::Mean
@@ -321,10 +321,10 @@ pub fn plain(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Re
         | P::Trace => reduce::apply(m, p, reps, args),
         P::Cumsum | P::Cumprod => cumulative::apply(m, p, args),
         P::MatMul | P::Matmul | P::LinSolve | P::Cholesky | P::Qr | P::Lu | P::Svd | P::Eigh | P::Inv | P::Det => {
-            linalg::apply(Watch(&m.interrupt), p, args)
+            linalg::apply(InterruptFlag(&m.interrupt), p, args)
         }
         P::RandKey | P::RandSplit | P::RandUniform | P::RandNormal | P::RandInt | P::RandPermutation => {
-            random::apply(Watch(&m.interrupt), p, args)
+            random::apply(InterruptFlag(&m.interrupt), p, args)
         }
         P::Print
         | P::ReadCsv

@@ -4,7 +4,7 @@
 //! the same bits for any number of threads. Below [`LEAST`] elements an additional thread costs more than it
 //! gains. New arrays are filled block by block, so that no element is written twice.
 
-use super::watch::{STRIDE, Watch};
+use super::interrupt::{InterruptFlag, STRIDE};
 use crate::error::Res;
 use crate::fault;
 use crate::value::array;
@@ -23,7 +23,7 @@ const BLOCK: usize = 256;
 const BLOCKS: usize = 64;
 
 /// Number of blocks between two polls for interrupts.
-const AT_ONCE: usize = 1 << 11;
+const BLOCKS_PER_POLL: usize = 1 << 11;
 
 /// The requested number of threads; 0 for the number of cores.
 static WANTED: AtomicUsize = AtomicUsize::new(0);
@@ -68,7 +68,11 @@ pub(crate) fn alone(elements: usize) -> bool {
 }
 
 /// A vector of `n` elements. `f` gets the offset of a part, and the part, which it must fill completely.
-pub(crate) fn made<T: Copy + Default + Send>(w: Watch, n: usize, f: impl Fn(usize, &mut [T]) + Sync) -> Res<Vec<T>> {
+pub(crate) fn made<T: Copy + Default + Send>(
+    w: InterruptFlag,
+    n: usize,
+    f: impl Fn(usize, &mut [T]) + Sync,
+) -> Res<Vec<T>> {
     if n < BLOCK {
         let mut v = array::filled(T::default(), n)?;
         f(0, &mut v);
@@ -85,7 +89,7 @@ pub(crate) fn made<T: Copy + Default + Send>(w: Watch, n: usize, f: impl Fn(usiz
     let pool = pool(n);
     while v.len() < blocks {
         w.poll()?;
-        let some = v.len()..blocks.min(v.len() + AT_ONCE);
+        let some = v.len()..blocks.min(v.len() + BLOCKS_PER_POLL);
         match &pool {
             Some(p) => p.install(|| v.par_extend(some.into_par_iter().with_min_len(BLOCKS).map(block))),
             None => v.extend(some.map(block)),
@@ -100,14 +104,14 @@ pub(crate) fn made<T: Copy + Default + Send>(w: Watch, n: usize, f: impl Fn(usiz
 }
 
 /// Updates a vector in place. `f` gets the offset of a part, and the part.
-pub(crate) fn changed<T: Send>(w: Watch, v: &mut [T], f: impl Fn(usize, &mut [T]) + Sync) -> Res<()> {
+pub(crate) fn changed<T: Send>(w: InterruptFlag, v: &mut [T], f: impl Fn(usize, &mut [T]) + Sync) -> Res<()> {
     let n = v.len();
     bands(w, v, STRIDE / 4, n, f)
 }
 
-/// Like [`changed`], in parts of `part` elements. `work` is the total work, in element operations.
+/// Like [`changed`], in parts of `part` elements. `cost_model` is the total work, in element operations.
 pub(crate) fn bands<T: Send>(
-    w: Watch,
+    w: InterruptFlag,
     v: &mut [T],
     part: usize,
     work: usize,
@@ -115,7 +119,7 @@ pub(crate) fn bands<T: Send>(
 ) -> Res<()> {
     let part = part.max(1);
     let each = |(i, c): (usize, &mut [T])| {
-        if !w.asked() {
+        if !w.is_set() {
             fault::point(fault::Point::Worker);
             f(i * part, c);
         }
@@ -138,14 +142,14 @@ pub(crate) fn parts<T: Send>(v: &mut [T], f: impl Fn(&mut [T]) + Sync + Send) {
 /// Updates each of some pieces, of about `size` elements each. Each thread has its own scratch state, made by
 /// `room`.
 pub(crate) fn each<P: Send, S>(
-    w: Watch,
+    w: InterruptFlag,
     pieces: &mut [P],
     size: usize,
     room: impl Fn() -> S + Sync + Send,
     f: impl Fn(&mut S, &mut P) + Sync + Send,
 ) -> Res<()> {
     let run = |s: &mut S, p: &mut P| {
-        if !w.asked() {
+        if !w.is_set() {
             f(s, p);
         }
     };
@@ -183,9 +187,9 @@ pub(crate) fn extended<S, const N: usize>(
     }
 }
 
-/// Applies `f` to each job in any order: an idle thread takes the next one. `elements` is the total work, in
+/// Applies `f` to each job in any order: an idle thread takes the next one. `storage` is the total work, in
 /// element operations.
-pub fn handed_out<J: Send, T: Send>(jobs: Vec<J>, elements: usize, f: impl Fn(J) -> T + Sync + Send) -> Vec<T> {
+pub fn run_jobs<J: Send, T: Send>(jobs: Vec<J>, elements: usize, f: impl Fn(J) -> T + Sync + Send) -> Vec<T> {
     match pool(elements).filter(|_| jobs.len() > 1) {
         Some(p) => p.install(|| jobs.into_iter().par_bridge().map(f).collect()),
         None => jobs.into_iter().map(f).collect(),
@@ -211,13 +215,13 @@ mod tests {
         for threads in [1, 2, 3, 5] {
             set_threads(threads);
             for n in [0, 1, 255, 256, 257, 70_000, 200_001] {
-                let v: Vec<i64> = made(Watch(&off), n, |at, part| {
+                let v: Vec<i64> = made(InterruptFlag(&off), n, |at, part| {
                     part.iter_mut().enumerate().for_each(|(i, x)| *x = (at + i) as i64)
                 })
                 .unwrap();
                 assert!(v.iter().enumerate().all(|(i, x)| *x == i as i64) && v.len() == n, "{n}");
                 let mut v = v;
-                changed(Watch(&off), &mut v, |at, part| {
+                changed(InterruptFlag(&off), &mut v, |at, part| {
                     part.iter_mut().enumerate().for_each(|(i, x)| *x += (at + i) as i64)
                 })
                 .unwrap();
@@ -230,7 +234,7 @@ mod tests {
     #[test]
     fn an_interrupt_ends_it() {
         let on = AtomicBool::new(true);
-        assert!(made::<f64>(Watch(&on), 1000, |_, _| ()).is_err());
-        assert!(changed(Watch(&on), &mut [0.0; 1000], |_, _| ()).is_err());
+        assert!(made::<f64>(InterruptFlag(&on), 1000, |_, _| ()).is_err());
+        assert!(changed(InterruptFlag(&on), &mut [0.0; 1000], |_, _| ()).is_err());
     }
 }

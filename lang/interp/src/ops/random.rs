@@ -4,7 +4,7 @@
 //! A key is two 64-bit words. Block `i` of a draw is a function of the key and `i` only, so that results do not
 //! depend on machine, thread count or chunking.
 
-use super::watch::{STRIDE, Watch};
+use super::interrupt::{InterruptFlag, STRIDE};
 use super::{int, size};
 use crate::error::{Error, Res, codes};
 use crate::value::{Buf, Shape, Tuple, Value, array};
@@ -84,7 +84,7 @@ fn below(bits: u64, n: u64) -> u64 {
     ((u128::from(bits) * u128::from(n)) >> 64) as u64
 }
 
-pub(super) fn apply(w: Watch, p: Prim, args: &mut [Value]) -> Res<Value> {
+pub(super) fn apply(w: InterruptFlag, p: Prim, args: &mut [Value]) -> Res<Value> {
     match p {
         Prim::RandKey => Ok(pair(block((word(&args[0]), 0x5eed), 0))),
         Prim::RandSplit => split((word(&args[0]), word(&args[1])), size(&args[2], "the count of `random.split`")?),
@@ -100,7 +100,7 @@ pub(super) fn apply(w: Watch, p: Prim, args: &mut [Value]) -> Res<Value> {
 }
 
 /// `n` values of `f` applied to random words.
-fn words<T>(w: Watch, k: (u64, u64), n: usize, f: impl Fn(u64) -> T) -> Res<Vec<T>> {
+fn words<T>(w: InterruptFlag, k: (u64, u64), n: usize, f: impl Fn(u64) -> T) -> Res<Vec<T>> {
     let mut v = array::room(n)?;
     for start in (0..n).step_by(STRIDE) {
         w.poll()?;
@@ -125,7 +125,7 @@ fn split((k0, k1): (u64, u64), n: usize) -> Res<Value> {
     Ok(array::make(Shape::from_slice(&[n]), Buf::Tuple(vec![array::ints(a), array::ints(b)])))
 }
 
-fn normal(w: Watch, k: (u64, u64), s: Shape) -> Res<Value> {
+fn normal(w: InterruptFlag, k: (u64, u64), s: Shape) -> Res<Value> {
     let n = array::count(&s)?;
     let mut v = array::room(n + 1)?;
     for i in 0..(n as u64).div_ceil(2) {
@@ -139,7 +139,7 @@ fn normal(w: Watch, k: (u64, u64), s: Shape) -> Res<Value> {
     Ok(shaped(s, Buf::F64(v)))
 }
 
-fn whole(w: Watch, k: (u64, u64), lo: i64, hi: i64, s: Shape) -> Res<Value> {
+fn whole(w: InterruptFlag, k: (u64, u64), lo: i64, hi: i64, s: Shape) -> Res<Value> {
     let range = (i128::from(hi) - i128::from(lo)).max(0) as u64;
     if range == 0 {
         return Err(Error::new(codes::DOMAIN, format!("`random.int`: there is no Int from {lo} to below {hi}")));
@@ -149,7 +149,7 @@ fn whole(w: Watch, k: (u64, u64), lo: i64, hi: i64, s: Shape) -> Res<Value> {
 }
 
 /// A random permutation (Fisher-Yates shuffle).
-fn permutation(w: Watch, k: (u64, u64), n: usize) -> Res<Value> {
+fn permutation(w: InterruptFlag, k: (u64, u64), n: usize) -> Res<Value> {
     let mut v: Vec<i64> = array::room(n)?;
     v.extend(0..n as i64);
     for i in (1..n).rev() {

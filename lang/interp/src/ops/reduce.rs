@@ -2,9 +2,9 @@
 //! implementation.
 
 use super::{kernels, len, lengths_differ, rep_of, sorting};
-use crate::attend;
 use crate::error::{Error, Res, codes};
 use crate::ops::arith;
+use crate::polling;
 use crate::value::{Array, Buf, Kind, Rep, Shape, Value, array, compare, seq};
 use crate::vm::Machine;
 use adl_prim::scalar::norm_unit;
@@ -117,7 +117,7 @@ fn sum(m: &mut Machine, v: &Value, rep: &Rep) -> Res<Value> {
             let mut out = array::filled(0.0, row)?;
             for (i, r) in x.chunks_exact(row.max(1)).enumerate() {
                 if i % 1024 == 0 {
-                    attend::poll()?;
+                    polling::poll()?;
                 }
                 out.iter_mut().zip(r).for_each(|(o, v)| *o += v);
             }
@@ -140,7 +140,7 @@ fn fold(m: &mut Machine, op: Bin, a: &Array) -> Res<Value> {
     let mut acc = array::elem(a, 0);
     for i in 1..a.len() {
         if i % 4096 == 0 {
-            attend::poll()?;
+            polling::poll()?;
         }
         acc = arith::bin(m, op, acc, array::elem(a, i))?;
     }
@@ -182,7 +182,7 @@ fn outer(m: &mut Machine, x: &Value, y: &Value) -> Res<Value> {
         if let (Buf::F64(p), Buf::F64(q)) = (a.buf(), b.buf()) {
             let mut out = array::room(n * k)?;
             for a in p {
-                attend::poll()?;
+                polling::poll()?;
                 out.extend(q.iter().map(|b| a * b));
             }
             return Ok(array::make(Shape::from_slice(&[n, k]), Buf::F64(out)));

@@ -1,23 +1,23 @@
 //! Sorting and extrema. Sorting is stable; `nan` is ordered last.
 
-use super::watch::{STRIDE, Watch};
+use super::interrupt::{InterruptFlag, STRIDE};
 use super::{kernels, len};
-use crate::attend;
 use crate::error::{Error, Res, codes};
+use crate::polling;
 use crate::value::{Array, Buf, Value, array, compare};
 use adl_prim::Prim;
 use std::cmp::Ordering;
 use std::rc::Rc;
 
 /// The permutation that sorts an array.
-fn order(w: Watch, v: &Value) -> Res<Vec<usize>> {
+fn order(w: InterruptFlag, v: &Value) -> Res<Vec<usize>> {
     let Value::Array(a) = v else { return Ok(Vec::new()) };
     let elements = Column::of(a);
     if let Some(keys) = elements.keys() {
         return by_keys(w, keys);
     }
     match elements.first().and_then(Column::keys) {
-        Some(keys) if a.len() >= 1 << DIGIT => by_first(w, &attend::gathered(keys)?, &elements),
+        Some(keys) if a.len() >= 1 << DIGIT => by_first(w, &polling::collect_exact(keys)?, &elements),
         _ => by_comparison(w, a.len(), &|i, j| elements.compare(i, j)),
     }
 }
@@ -87,7 +87,7 @@ impl<'a> Column<'a> {
 }
 
 /// Sorts by keys of the first column; elements with equal keys are then sorted by comparison.
-fn by_first(w: Watch, keys: &[u64], elements: &Column) -> Res<Vec<usize>> {
+fn by_first(w: InterruptFlag, keys: &[u64], elements: &Column) -> Res<Vec<usize>> {
     let mut at = by_keys(w, keys.iter().copied())?;
     let mut rest = at.as_mut_slice();
     let mut done = 0;
@@ -121,13 +121,13 @@ fn float_key(x: f64) -> u64 {
 const DIGIT: u32 = 11;
 
 /// Sorts indices by keys: short arrays by comparison, others by a radix sort from the least significant digit.
-fn by_keys(w: Watch, keys: impl ExactSizeIterator<Item = u64>) -> Res<Vec<usize>> {
-    let mut pairs: Vec<(u64, usize)> = attend::gathered(keys.enumerate().map(|(i, k)| (k, i)))?;
+fn by_keys(w: InterruptFlag, keys: impl ExactSizeIterator<Item = u64>) -> Res<Vec<usize>> {
+    let mut pairs: Vec<(u64, usize)> = polling::collect_exact(keys.enumerate().map(|(i, k)| (k, i)))?;
     if pairs.len() < 1 << DIGIT {
         pairs.sort_unstable();
         return Ok(pairs.into_iter().map(|(_, i)| i).collect());
     }
-    let mut next = attend::gathered(std::iter::repeat_n((0, 0), pairs.len()))?;
+    let mut next = polling::collect_exact(std::iter::repeat_n((0, 0), pairs.len()))?;
     for shift in (0..u64::BITS).step_by(DIGIT as usize) {
         let digit = |k: u64| (k >> shift) as usize & ((1 << DIGIT) - 1);
         let mut ends = [0usize; 1 << DIGIT];
@@ -152,14 +152,14 @@ fn by_keys(w: Watch, keys: impl ExactSizeIterator<Item = u64>) -> Res<Vec<usize>
         }
         std::mem::swap(&mut pairs, &mut next);
     }
-    attend::collect(pairs.len(), |i| pairs[i].1)
+    polling::collect(pairs.len(), |i| pairs[i].1)
 }
 
 /// Sorts the indices below `n`: runs are sorted by the standard library, which cannot be interrupted, and then
 /// merged.
-fn by_comparison(w: Watch, n: usize, order: &dyn Fn(usize, usize) -> Ordering) -> Res<Vec<usize>> {
+fn by_comparison(w: InterruptFlag, n: usize, order: &dyn Fn(usize, usize) -> Ordering) -> Res<Vec<usize>> {
     const RUN: usize = 1 << 12;
-    let mut at: Vec<usize> = attend::collect(n, |i| i)?;
+    let mut at: Vec<usize> = polling::collect(n, |i| i)?;
     for run in at.chunks_mut(RUN) {
         w.poll()?;
         run.sort_by(|i, j| order(*i, *j));
@@ -186,7 +186,7 @@ fn by_comparison(w: Watch, n: usize, order: &dyn Fn(usize, usize) -> Ordering) -
     Ok(at)
 }
 
-pub(super) fn apply(w: Watch, p: Prim, args: &mut [Value]) -> Res<Value> {
+pub(super) fn apply(w: InterruptFlag, p: Prim, args: &mut [Value]) -> Res<Value> {
     let v = &args[0];
     match p {
         Prim::Sort | Prim::Argsort => {
@@ -218,14 +218,14 @@ pub(super) fn extreme(what: &str, v: &Value, better: Ordering) -> Res<usize> {
         _ => None,
     };
     if let Some(x) = numbers {
-        attend::poll()?;
-        return Ok(kernels::first_best(x, better == Ordering::Less));
+        polling::poll()?;
+        return Ok(kernels::arg_extremum(x, better == Ordering::Less));
     }
     let mut best = array::elem(a, 0);
     let mut at = 0;
     for i in 1..n {
         if i % STRIDE == 0 {
-            attend::poll()?;
+            polling::poll()?;
         }
         let x = array::elem(a, i);
         if compare::partial(&x, &best)? == Some(better) {
@@ -268,8 +268,8 @@ mod tests {
         let mut want: Vec<usize> = (0..a.len()).collect();
         want.sort_by(|i, j| compare::total(&array::elem(&a, *i), &array::elem(&a, *j)));
         let keys: Vec<u64> = elements.first().and_then(Column::keys).unwrap().collect();
-        assert_eq!(by_first(Watch(&off), &keys, &elements).unwrap(), want);
-        assert_eq!(order(Watch(&off), &Value::Array(Rc::new(a))).unwrap(), want);
+        assert_eq!(by_first(InterruptFlag(&off), &keys, &elements).unwrap(), want);
+        assert_eq!(order(InterruptFlag(&off), &Value::Array(Rc::new(a))).unwrap(), want);
     }
 
     #[test]
@@ -279,8 +279,12 @@ mod tests {
             let keys = noise(n);
             let mut want: Vec<usize> = (0..keys.len()).collect();
             want.sort_by_key(|i| keys[*i]);
-            assert_eq!(by_keys(Watch(&off), keys.iter().copied()).unwrap(), want, "{n}");
-            assert_eq!(by_comparison(Watch(&off), keys.len(), &|i, j| keys[i].cmp(&keys[j])).unwrap(), want, "{n}");
+            assert_eq!(by_keys(InterruptFlag(&off), keys.iter().copied()).unwrap(), want, "{n}");
+            assert_eq!(
+                by_comparison(InterruptFlag(&off), keys.len(), &|i, j| keys[i].cmp(&keys[j])).unwrap(),
+                want,
+                "{n}"
+            );
         }
     }
 
@@ -295,7 +299,7 @@ mod tests {
     #[test]
     fn an_interrupt_ends_a_sort() {
         let on = AtomicBool::new(true);
-        assert!(by_keys(Watch(&on), noise(5000).into_iter()).is_err());
-        assert!(by_comparison(Watch(&on), 5000, &|i, j| i.cmp(&j)).is_err());
+        assert!(by_keys(InterruptFlag(&on), noise(5000).into_iter()).is_err());
+        assert!(by_comparison(InterruptFlag(&on), 5000, &|i, j| i.cmp(&j)).is_err());
     }
 }

@@ -1,9 +1,9 @@
 //! Primitives on texts.
 
 use super::{int, string as str_of};
-use crate::attend;
 use crate::error::{Error, Res, codes};
 use crate::memory;
+use crate::polling;
 use crate::value::{Buf, Value, array};
 use adl_prim::Prim;
 use std::rc::Rc;
@@ -29,11 +29,11 @@ pub(super) fn joined(parts: &[&str], between: &str) -> Res<Value> {
 /// Appends a text in pieces that end at character boundaries, polling for interrupts.
 fn push(out: &mut String, part: &str) -> Res<()> {
     let mut rest = part;
-    while rest.len() > attend::STRIDE {
-        let (piece, more) = rest.split_at(rest.floor_char_boundary(attend::STRIDE));
+    while rest.len() > polling::STRIDE {
+        let (piece, more) = rest.split_at(rest.floor_char_boundary(polling::STRIDE));
         out.push_str(piece);
         rest = more;
-        attend::poll()?;
+        polling::poll()?;
     }
     out.push_str(rest);
     Ok(())
@@ -42,7 +42,7 @@ fn push(out: &mut String, part: &str) -> Res<()> {
 /// An empty text with a given capacity, or an error if memory is short.
 fn room(bytes: usize) -> Res<String> {
     let mut out = String::new();
-    memory::ask(bytes).map_err(|s| s.error("a text", bytes))?;
+    memory::check_available(bytes).map_err(|s| s.error("a text", bytes))?;
     out.try_reserve_exact(bytes)
         .map_err(|_| Error::new(codes::MEMORY, format!("there is not enough memory for a text of {bytes} bytes")))?;
     Ok(out)

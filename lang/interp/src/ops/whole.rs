@@ -1,11 +1,11 @@
 //! Vectorised comprehensions: bodies are evaluated on arrays of indices. `for i -> x[i] * y[i]` becomes one
 //! product of arrays, and one record on a tape.
 
-use super::{call, higher, int};
-use crate::attend;
+use super::{call, higher_order, int};
 use crate::error::Res;
 use crate::ops::arith;
-use crate::ops::sums::{Sums, mean};
+use crate::ops::comprehension_sums::{Sums, mean};
+use crate::polling;
 use crate::value::{Array, Buf, Kind, Rep, Shape, Value, array, compare, seq};
 use crate::vm::{Fun, Machine};
 use adl_prim::{Bin, Prim};
@@ -32,7 +32,7 @@ pub(super) fn comprehension(
     if total < FEWEST {
         return Ok(None);
     }
-    let run: Strip = if indexwise(f) { strip } else { lanes };
+    let run: Strip = if is_vectorisable(f) { strip } else { lanes };
     match kind {
         ForKind::Build => match run(m, f, shape, 0, total)? {
             Some(flat) => shaped(m, flat, shape),
@@ -49,13 +49,13 @@ pub(super) fn comprehension(
     }
 }
 
-fn indexwise(f: &Value) -> bool {
-    matches!(f, Value::Fun(f) if matches!(&**f, Fun::Closure(code, _) if code.indexwise))
+fn is_vectorisable(f: &Value) -> bool {
+    matches!(f, Value::Fun(f) if matches!(&**f, Fun::Closure(code, _) if code.is_vectorisable))
 }
 
 /// Number of index tuples from which a comprehension is compiled at its first use.
 pub(super) fn native_from(f: &Value) -> usize {
-    if indexwise(f) { MANY_INDEXWISE } else { higher::MANY }
+    if is_vectorisable(f) { MANY_INDEXWISE } else { higher_order::MANY }
 }
 
 /// Evaluates a body at a range of index tuples in row-major order. `None` if that is not possible.
@@ -191,7 +191,7 @@ fn indices(shape: &Shape, lo: usize, hi: usize) -> Res<Vec<Value>> {
     (0..shape.len())
         .map(|axis| {
             let stride: usize = shape[axis + 1..].iter().product();
-            Ok(array::ints(attend::collect(hi - lo, |t| (((lo + t) / stride) % shape[axis]) as i64)?))
+            Ok(array::ints(polling::collect(hi - lo, |t| (((lo + t) / stride) % shape[axis]) as i64)?))
         })
         .collect()
 }
@@ -204,8 +204,8 @@ pub(crate) fn elements(m: &mut Machine, a: &Value, indices: &[Value]) -> Res<Val
     for (axis, i) in indices.iter().enumerate() {
         let extent = shape.get(axis).copied().unwrap_or(0);
         for (k, slot) in flat.iter_mut().enumerate() {
-            if k % attend::STRIDE == 0 {
-                attend::poll()?;
+            if k % polling::STRIDE == 0 {
+                polling::poll()?;
             }
             let i = ints(i).map_or_else(|| int(i), |v| v[k]);
             if usize::try_from(i).map_or(true, |i| i >= extent) {

@@ -1,8 +1,8 @@
 //! Flat arrays: construction, slicing, concatenation.
 
 use super::{Array, Buf, Record, Shape, Tuple, Value};
-use crate::attend;
 use crate::error::{Error, Res, codes};
+use crate::polling;
 use smallvec::smallvec;
 use std::rc::Rc;
 
@@ -28,7 +28,7 @@ pub(crate) fn too_large(shape: &[usize]) -> Box<Error> {
 pub fn room<T>(n: usize) -> Res<Vec<T>> {
     let mut v = Vec::new();
     let bytes = n.saturating_mul(size_of::<T>());
-    crate::memory::ask(bytes).map_err(|s| s.error(&format!("an array of shape [{n}]"), bytes))?;
+    crate::memory::check_available(bytes).map_err(|s| s.error(&format!("an array of shape [{n}]"), bytes))?;
     if n > MAX_ELEMENTS || n.saturating_mul(size_of::<T>().max(1)) > memory_limit() || v.try_reserve_exact(n).is_err() {
         return Err(too_large(&[n]));
     }
@@ -37,7 +37,7 @@ pub fn room<T>(n: usize) -> Res<Vec<T>> {
 
 /// `n` copies of a value, or an error.
 pub fn filled<T: Clone>(x: T, n: usize) -> Res<Vec<T>> {
-    attend::collect(n, |_| x.clone())
+    polling::collect(n, |_| x.clone())
 }
 
 /// Maximum number of bytes of one array. A larger reservation could succeed, but the system would end the
@@ -88,13 +88,13 @@ pub fn boxed(v: Vec<Value>) -> Value {
 /// Gathers the rows of length `row` at the given indices.
 fn copy_runs<T: Clone>(v: &[T], indices: &[usize], row: usize) -> Res<Vec<T>> {
     if row == 1 {
-        return attend::collect(indices.len(), |k| v[indices[k]].clone());
+        return polling::collect(indices.len(), |k| v[indices[k]].clone());
     }
     let mut out = room(indices.len() * row)?;
-    for part in indices.chunks((attend::STRIDE / row.max(1)).max(1)) {
-        attend::poll()?;
+    for part in indices.chunks((polling::STRIDE / row.max(1)).max(1)) {
+        polling::poll()?;
         for i in part {
-            attend::append(&mut out, &v[i * row..(i + 1) * row]);
+            polling::append(&mut out, &v[i * row..(i + 1) * row]);
         }
     }
     Ok(out)
@@ -124,7 +124,7 @@ pub fn part(a: &Array, lo: usize, hi: usize) -> Res<Array> {
     let shape: Shape = std::iter::once(hi - lo).chain(a.shape[1..].iter().copied()).collect();
     fn copy<T: Clone>(v: &[T]) -> Res<Vec<T>> {
         let mut out = room(v.len())?;
-        attend::append(&mut out, v);
+        polling::append(&mut out, v);
         Ok(out)
     }
     let range = lo * row..hi * row;
@@ -177,11 +177,11 @@ pub fn owned(a: Rc<Array>) -> Res<Array> {
 /// A copy of a buffer; columns are shared.
 pub fn copy(b: &Buf) -> Res<Buf> {
     Ok(match b {
-        Buf::F64(v) => Buf::F64(attend::copy(v)?),
-        Buf::F32(v) => Buf::F32(attend::copy(v)?),
-        Buf::I64(v) => Buf::I64(attend::copy(v)?),
-        Buf::Bool(v) => Buf::Bool(attend::copy(v)?),
-        Buf::Boxed(v) => Buf::Boxed(attend::copy(v)?),
+        Buf::F64(v) => Buf::F64(polling::copy(v)?),
+        Buf::F32(v) => Buf::F32(polling::copy(v)?),
+        Buf::I64(v) => Buf::I64(polling::copy(v)?),
+        Buf::Bool(v) => Buf::Bool(polling::copy(v)?),
+        Buf::Boxed(v) => Buf::Boxed(polling::copy(v)?),
         Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => b.clone(),
     })
 }
@@ -206,12 +206,12 @@ pub fn elem(a: &Array, i: usize) -> Value {
     let row: usize = a.shape[1..].iter().product();
     let range = i * row..(i + 1) * row;
     let buf = match a.buf() {
-        Buf::F64(v) => Buf::F64(attend::cloned(&v[range])),
-        Buf::F32(v) => Buf::F32(attend::cloned(&v[range])),
-        Buf::I64(v) => Buf::I64(attend::cloned(&v[range])),
-        Buf::Bool(v) => Buf::Bool(attend::cloned(&v[range])),
+        Buf::F64(v) => Buf::F64(polling::cloned(&v[range])),
+        Buf::F32(v) => Buf::F32(polling::cloned(&v[range])),
+        Buf::I64(v) => Buf::I64(polling::cloned(&v[range])),
+        Buf::Bool(v) => Buf::Bool(polling::cloned(&v[range])),
         Buf::Unit => Buf::Unit,
-        Buf::Boxed(v) => Buf::Boxed(attend::cloned(&v[range])),
+        Buf::Boxed(v) => Buf::Boxed(polling::cloned(&v[range])),
         Buf::Tuple(cols) => Buf::Tuple(cols.iter().map(|c| column_elem(c, i)).collect()),
         Buf::Record(names, cols) => Buf::Record(names.clone(), cols.iter().map(|c| column_elem(c, i)).collect()),
     };
@@ -245,7 +245,7 @@ pub fn concat(parts: &[&Array]) -> Res<Array> {
             let mut out = room(count(&shape)?)?;
             for p in &parts {
                 match p.buf() {
-                    Buf::$kind(v) => attend::extend(&mut out, v)?,
+                    Buf::$kind(v) => polling::extend(&mut out, v)?,
                     _ => return Err(Error::new(codes::STRUCTURE, "arrays of different elements cannot be joined")),
                 }
             }

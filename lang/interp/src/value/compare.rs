@@ -2,8 +2,8 @@
 //! everything under `==`, and is ordered last when sorting.
 
 use super::{Array, Buf, Value, tree};
-use crate::attend;
 use crate::error::{Error, Res, codes};
+use crate::polling;
 use std::cmp::Ordering;
 
 /// The untraced number, text or array underneath a traced value.
@@ -64,7 +64,7 @@ pub fn partial(a: &Value, b: &Value) -> Res<Option<Ordering>> {
     while let Some((a, b)) = todo.pop() {
         steps = steps.wrapping_add(1);
         if steps % 4096 == 0 {
-            attend::poll()?;
+            polling::poll()?;
         }
         match step(&a, &b, &mut todo)? {
             Some(Ordering::Equal) => {}

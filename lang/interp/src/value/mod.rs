@@ -1,24 +1,24 @@
 //! Values: the data that programs compute with.
 //!
-//! Reading order: this file (the types), `elements` (location of array elements), `array` (flat buffers), `rep`
-//! (run-time type representations), then operations on entire values: `show`, `compare`, `space` (vector-space
+//! Reading order: this file (the types), `storage` (location of array elements), `array` (flat buffers), `rep`
+//! (run-time type representations), then operations on entire values: `show`, `compare`, `vector_space` (vector-space
 //! operations), `drop` (without recursion).
 
 pub mod array;
 pub mod compare;
 pub mod digits;
 mod drop;
-pub mod elements;
+pub mod storage;
 pub(crate) use drop::release;
 pub mod plot;
 pub mod rep;
 pub mod seq;
 pub mod show;
-pub mod space;
 pub mod tree;
+pub mod vector_space;
 
-use elements::Elements;
-pub use elements::{Kind, Remote};
+use storage::Elements;
+pub use storage::{Kind, Remote};
 
 use crate::ad::Dual;
 use adl_syntax::symbol::Symbol;

@@ -1,4 +1,4 @@
-//! Arrays as sequences of elements, traced or not.
+//! Zeros as sequences of elements, traced or not.
 
 use super::{Array, Buf, Record, Shape, Tuple, Value, array};
 use crate::ad;
@@ -175,13 +175,13 @@ fn zero_beside(like: &Value) -> Value {
         Value::Data(_) => Value::Zero,
         Value::Array(a) => match a.buf() {
             Buf::Boxed(v) => array::make(a.shape.clone(), Buf::Boxed(v.iter().map(zero_beside).collect())),
-            _ => super::space::zero_like(like),
+            _ => super::vector_space::zero_like(like),
         },
         Value::Tuple(t) => Value::Tuple(Rc::new(Tuple(t.0.iter().map(zero_beside).collect()))),
         Value::Record(r) => {
             Value::Record(Rc::new(Record { names: r.names.clone(), vals: r.vals.iter().map(zero_beside).collect() }))
         }
-        _ => super::space::zero_like(like),
+        _ => super::vector_space::zero_like(like),
     }
 }
 
@@ -249,7 +249,7 @@ fn pack_rows(m: &mut Machine, vals: &[Value]) -> Res<Value> {
             let mut out = array::room(inner * rows.len())?;
             for r in &rows {
                 match r.buf() {
-                    Buf::$kind(v) => crate::attend::extend(&mut out, v)?,
+                    Buf::$kind(v) => crate::polling::extend(&mut out, v)?,
                     _ => return Err(Error::new(codes::STRUCTURE, "rows of different kinds in one array")),
                 }
             }

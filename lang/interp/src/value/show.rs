@@ -1,8 +1,8 @@
 //! Values as text (see docs/book/src/reference/repl.md).
 
 use super::{Array, Buf, Data, Value, digits, tree};
-use crate::{attend, memory};
-use adl_syntax::order;
+use crate::{memory, polling};
+use adl_syntax::field_order;
 use adl_syntax::symbol::Symbol;
 use adl_typing::ty::Ty;
 use std::fmt::Write;
@@ -58,7 +58,7 @@ pub fn quoted(s: &str) -> String {
     out
 }
 
-enum Todo {
+enum ShowItem {
     /// A value; whether it is the argument of a constructor; and its type, if known.
     Val(Value, bool, Option<Ty>),
     Text(&'static str),
@@ -98,27 +98,29 @@ pub fn brief(v: &Value, ty: Option<&Ty>, limit: usize) -> String {
 
 fn written(v: &Value, ty: Option<&Ty>, numbers: Numbers, limit: usize) -> String {
     let mut out = String::new();
-    let mut todo = vec![Todo::Val(v.clone(), false, ty.cloned())];
+    let mut todo = vec![ShowItem::Val(v.clone(), false, ty.cloned())];
     let mut steps = 0u32;
     while let Some(t) = todo.pop() {
         steps = steps.wrapping_add(1);
-        if out.len() > limit || steps % 4096 == 0 && (attend::asked() || !memory::text_may_grow(&mut out)) {
+        if out.len() > limit
+            || steps % 4096 == 0 && (polling::interrupt_requested() || !memory::text_may_grow(&mut out))
+        {
             break;
         }
         match t {
-            Todo::Text(s) => out.push_str(s),
-            Todo::Owned(s) => out.push_str(&s),
-            Todo::From(a, i, ty) if i < a.len() => {
+            ShowItem::Text(s) => out.push_str(s),
+            ShowItem::Owned(s) => out.push_str(&s),
+            ShowItem::From(a, i, ty) if i < a.len() => {
                 let v = row(&a, i);
                 if i + 1 < a.len() {
-                    todo.push(Todo::From(a, i + 1, ty.clone()));
-                    todo.push(Todo::Text(", "));
+                    todo.push(ShowItem::From(a, i + 1, ty.clone()));
+                    todo.push(ShowItem::Text(", "));
                 }
-                todo.push(Todo::Val(v, false, ty));
+                todo.push(ShowItem::Val(v, false, ty));
             }
-            Todo::From(..) => {}
-            Todo::Entries(e) => in_order(&e, &mut todo),
-            Todo::Val(v, arg, ty) => one(&v, arg, ty.as_ref(), numbers, &mut out, &mut todo),
+            ShowItem::From(..) => {}
+            ShowItem::Entries(e) => in_order(&e, &mut todo),
+            ShowItem::Val(v, arg, ty) => one(&v, arg, ty.as_ref(), numbers, &mut out, &mut todo),
         }
     }
     out
@@ -140,7 +142,7 @@ fn negative(text: String, arg: bool, out: &mut String) {
     }
 }
 
-fn one(v: &Value, arg: bool, ty: Option<&Ty>, numbers: Numbers, out: &mut String, todo: &mut Vec<Todo>) {
+fn one(v: &Value, arg: bool, ty: Option<&Ty>, numbers: Numbers, out: &mut String, todo: &mut Vec<ShowItem>) {
     match v {
         Value::Unit => out.push_str("()"),
         Value::Bool(b) => out.push_str(if *b { "true" } else { "false" }),
@@ -148,7 +150,7 @@ fn one(v: &Value, arg: bool, ty: Option<&Ty>, numbers: Numbers, out: &mut String
         Value::Float(x) => negative((numbers.float)(*x), arg, out),
         Value::F32(x) => negative((numbers.float32)(*x), arg, out),
         Value::Rev { primal, .. } => negative((numbers.float)(*primal), arg, out),
-        Value::Dual(d) => todo.push(Todo::Val(d.primal.clone(), arg, None)),
+        Value::Dual(d) => todo.push(ShowItem::Val(d.primal.clone(), arg, None)),
         Value::Zero => out.push_str("0.0"),
         Value::Str(s) => out.push_str(&quoted(s)),
         Value::Rep(_) => out.push_str("<type>"),
@@ -162,56 +164,56 @@ fn one(v: &Value, arg: bool, ty: Option<&Ty>, numbers: Numbers, out: &mut String
             ")",
             todo,
         ),
-        Value::Record(_) if let Some(text) = crate::ir::road::table::cost(v) => out.push_str(&text),
+        Value::Record(_) if let Some(text) = crate::ir::derive::table::cost(v) => out.push_str(&text),
         Value::Record(r) => {
             let part =
                 |i: usize| (Some(format!("{} = ", r.names[i])), r.vals[i].clone(), field(ty, r.names[i]).cloned());
-            let parts = order::shown(&r.names).into_iter().map(part).collect();
+            let parts = field_order::shown(&r.names).into_iter().map(part).collect();
             list("{", parts, "}", todo);
         }
-        Value::Data(_) if let Some(text) = crate::ir::road::table::residuals(v) => out.push_str(&text),
+        Value::Data(_) if let Some(text) = crate::ir::derive::table::residuals(v) => out.push_str(&text),
         Value::Data(_) if let Some(text) = super::plot::summary(v) => out.push_str(&text),
         Value::Data(d) => data(d, arg, out, todo),
     }
 }
 
-fn data(d: &Rc<Data>, arg: bool, out: &mut String, todo: &mut Vec<Todo>) {
+fn data(d: &Rc<Data>, arg: bool, out: &mut String, todo: &mut Vec<ShowItem>) {
     match tree::entries(d) {
         Some((open, entries)) => {
             out.push_str(if arg { "(" } else { "" });
             out.push_str(open);
-            todo.push(Todo::Text(if arg { "})" } else { "}" }));
-            todo.push(Todo::Entries(entries));
+            todo.push(ShowItem::Text(if arg { "})" } else { "}" }));
+            todo.push(ShowItem::Entries(entries));
         }
         None => {
             let wrap = arg && !d.fields.is_empty();
             if wrap {
                 out.push('(');
-                todo.push(Todo::Text(")"));
+                todo.push(ShowItem::Text(")"));
             }
             out.push_str(d.con.name.as_str());
             for f in d.fields.iter().rev() {
-                todo.push(Todo::Val(f.clone(), true, None));
-                todo.push(Todo::Text(" "));
+                todo.push(ShowItem::Val(f.clone(), true, None));
+                todo.push(ShowItem::Text(" "));
             }
         }
     }
 }
 
-fn in_order(entries: &tree::Entries, todo: &mut Vec<Todo>) {
+fn in_order(entries: &tree::Entries, todo: &mut Vec<ShowItem>) {
     let Some((before, key, value, behind)) = entries.parts() else { return };
     if let Some(e) = behind {
-        todo.push(Todo::Entries(e));
-        todo.push(Todo::Text(", "));
+        todo.push(ShowItem::Entries(e));
+        todo.push(ShowItem::Text(", "));
     }
     if let Some(v) = value {
-        todo.push(Todo::Val(v.clone(), false, None));
-        todo.push(Todo::Text(": "));
+        todo.push(ShowItem::Val(v.clone(), false, None));
+        todo.push(ShowItem::Text(": "));
     }
-    todo.push(Todo::Val(key.clone(), false, None));
+    todo.push(ShowItem::Val(key.clone(), false, None));
     if let Some(e) = before {
-        todo.push(Todo::Text(", "));
-        todo.push(Todo::Entries(e));
+        todo.push(ShowItem::Text(", "));
+        todo.push(ShowItem::Entries(e));
     }
 }
 
@@ -229,23 +231,23 @@ fn list(
     open: &'static str,
     parts: Vec<(Option<String>, Value, Option<Ty>)>,
     close: &'static str,
-    todo: &mut Vec<Todo>,
+    todo: &mut Vec<ShowItem>,
 ) {
-    todo.push(Todo::Text(close));
+    todo.push(ShowItem::Text(close));
     let n = parts.len();
     for (i, (label, v, ty)) in parts.into_iter().enumerate().rev() {
-        todo.push(Todo::Val(v, false, ty));
+        todo.push(ShowItem::Val(v, false, ty));
         if let Some(l) = label {
-            todo.push(Todo::Owned(l));
+            todo.push(ShowItem::Owned(l));
         }
         if i > 0 && i < n {
-            todo.push(Todo::Text(", "));
+            todo.push(ShowItem::Text(", "));
         }
     }
-    todo.push(Todo::Text(open));
+    todo.push(ShowItem::Text(open));
 }
 
-fn array(a: &Rc<Array>, ty: Option<&Ty>, style: Numbers, out: &mut String, todo: &mut Vec<Todo>) {
+fn array(a: &Rc<Array>, ty: Option<&Ty>, style: Numbers, out: &mut String, todo: &mut Vec<ShowItem>) {
     // A vector of numbers is written in one go, other arrays element by element.
     out.push('[');
     match a.buf() {
@@ -253,8 +255,8 @@ fn array(a: &Rc<Array>, ty: Option<&Ty>, style: Numbers, out: &mut String, todo:
         Buf::I64(v) if a.shape.len() == 1 => numbers(v, i64::to_string, out),
         _ => {
             let element = if let Some(Ty::Array(_, e)) = ty { Some((**e).clone()) } else { None };
-            todo.push(Todo::Text("]"));
-            todo.push(Todo::From(a.clone(), 0, element));
+            todo.push(ShowItem::Text("]"));
+            todo.push(ShowItem::From(a.clone(), 0, element));
             return;
         }
     }
@@ -263,7 +265,7 @@ fn array(a: &Rc<Array>, ty: Option<&Ty>, style: Numbers, out: &mut String, todo:
 
 fn numbers<T>(v: &[T], text: impl Fn(&T) -> String, out: &mut String) {
     for (i, x) in v.iter().enumerate() {
-        if i % 4096 == 0 && (attend::asked() || !memory::text_may_grow(out)) {
+        if i % 4096 == 0 && (polling::interrupt_requested() || !memory::text_may_grow(out)) {
             return;
         }
         if i > 0 {

@@ -1,7 +1,7 @@
 //! Calls and returns: frames, arguments, captured values.
 
 use super::code::Code;
-use super::{Frame, Fun, Machine};
+use super::{CallFrame, Fun, Machine};
 use crate::ad;
 use crate::error::{Error, Res, codes};
 use crate::ops;
@@ -25,7 +25,7 @@ impl Machine {
 
     pub(super) fn push_frame(&mut self, code: Rc<Code>, fun: Option<Rc<Fun>>, dst: usize) -> Res<()> {
         let base = self.regs.len();
-        if (base + code.registers as usize) * 16 + self.frames.len() * size_of::<Frame>() + self.reentries
+        if (base + code.registers as usize) * 16 + self.frames.len() * size_of::<CallFrame>() + self.reentries
             > self.stack_budget
         {
             return Err(super::too_deep());
@@ -33,7 +33,7 @@ impl Machine {
         crate::memory::grow(&mut self.regs, code.registers as usize)?;
         crate::memory::grow(&mut self.frames, 1)?;
         self.regs.resize(base + code.registers as usize, Value::Unit);
-        self.frames.push(Frame { code, fun, pc: 0, base, dst, args: None });
+        self.frames.push(CallFrame { code, fun, pc: 0, base, dst, args: None });
         Ok(())
     }
 
@@ -117,7 +117,7 @@ impl Machine {
             Fun::Linear(map) => ad::linear::apply(self, map, args.swap_remove(0)),
             Fun::Custom(g, rule, vjp) => ad::operators::custom(self, g, rule, *vjp, args.swap_remove(0)),
             Fun::Checkpoint(g) => ad::operators::checkpointed(self, g, args.swap_remove(0)),
-            Fun::Invertible(r) => ops::higher::invertible(self, r, &args[0], &args[1]),
+            Fun::Invertible(r) => ops::higher_order::invertible(self, r, &args[0], &args[1]),
             Fun::Closure(..) | Fun::Member(..) => Err(Error::new(codes::STRUCTURE, "no primitive")),
         }
     }
@@ -142,23 +142,23 @@ impl Machine {
     }
 
     /// Prepares a call: the code to run, or the result, if native code or a device has already computed it.
-    fn meet(&mut self, f: &Rc<Fun>, base: usize, first: u32, n: u32) -> Res<Met> {
+    fn prepare_call(&mut self, f: &Rc<Fun>, base: usize, first: u32, n: u32) -> Res<CallOutcome> {
         if self.interrupt.load(Ordering::Relaxed) {
             self.poll()?;
         }
         let code = code_of(f)?;
         let given = base + first as usize;
         Ok(match self.hot_call(f, &code, given..given + n as usize)? {
-            Some(v) => Met::Value(v),
-            None => Met::Code(code),
+            Some(v) => CallOutcome::Value(v),
+            None => CallOutcome::Code(code),
         })
     }
 
     /// Pushes a frame whose arguments are in registers of the current frame.
     fn call_code(&mut self, f: Rc<Fun>, base: usize, first: u32, n: u32, dst: usize) -> Res<()> {
-        let code = match self.meet(&f, base, first, n)? {
-            Met::Code(code) => code,
-            Met::Value(v) => {
+        let code = match self.prepare_call(&f, base, first, n)? {
+            CallOutcome::Code(code) => code,
+            CallOutcome::Value(v) => {
                 self.regs[dst] = v;
                 return Ok(());
             }
@@ -176,9 +176,9 @@ impl Machine {
 
     /// Tail call: replaces the current frame. Returns the result if native code has already computed it.
     fn tail(&mut self, f: Rc<Fun>, base: usize, first: u32, n: u32) -> Res<Option<Value>> {
-        let code = match self.meet(&f, base, first, n)? {
-            Met::Code(code) => code,
-            Met::Value(v) => return Ok(Some(v)),
+        let code = match self.prepare_call(&f, base, first, n)? {
+            CallOutcome::Code(code) => code,
+            CallOutcome::Value(v) => return Ok(Some(v)),
         };
         let args = self.range(base, first, n);
         self.regs.truncate(base);
@@ -239,7 +239,7 @@ impl Machine {
 }
 
 /// The outcome of preparing a call.
-enum Met {
+enum CallOutcome {
     Code(Rc<Code>),
     Value(Value),
 }

@@ -1,6 +1,6 @@
 //! Register code: the instructions of the virtual machine, and the tables to which they refer.
 
-use super::Codes;
+use super::CodeList;
 use crate::value::{ConInfo, Value};
 use adl_prim::{Bin, Cmp, Prim, Un};
 use adl_syntax::span::Span;
@@ -81,10 +81,10 @@ pub enum I {
     NoMatch,
     /// An operation of lowered IR: see [`Code::steps`]. This and all following instructions occur only in
     /// lowered IR.
-    Step(u32),
+    Lowered(u32),
     /// Tries to run the chain of statements that follows, up to the target, in one pass over blocks of large
-    /// arrays. If it fails, control continues with the first of these statements. See [`Code::strips`].
-    Strips(u32, u32),
+    /// arrays. If it fails, control continues with the first of these statements. See [`Code::fuse_elementwise`].
+    FusedChain(u32, u32),
     /// Calls a function of the same IR program, which may have several results: see [`Code::calls`].
     CallFn(u32),
     TailFn(u32),
@@ -114,9 +114,9 @@ pub struct Arg {
 
 /// An operation of lowered IR on registers.
 #[derive(Debug)]
-pub struct Step {
+pub struct LoweredStep {
     /// The operation; its operands are positions in `args`.
-    pub what: crate::ir::step::What,
+    pub what: crate::ir::eval_op::LoweredOp,
     /// The operands.
     pub args: Box<[Arg]>,
     /// The result registers.
@@ -163,7 +163,7 @@ pub struct Code {
     /// The code of closures that are created here.
     pub codes: Vec<Rc<Code>>,
     /// The code of recursive groups that are created here.
-    pub groups: Vec<Codes>,
+    pub groups: Vec<CodeList>,
     /// Field names of records.
     pub names: Vec<Rc<[Symbol]>>,
     /// Constructors.
@@ -179,9 +179,9 @@ pub struct Code {
     /// The kinds of comprehensions.
     pub kinds: Vec<core::ForKind>,
     /// Operations of lowered IR.
-    pub steps: Vec<Step>,
+    pub steps: Vec<LoweredStep>,
     /// Chains of operations of lowered IR, with their operands and result registers.
-    pub strips: Vec<(crate::ir::strips::Strips, Box<[Arg]>, Box<[R]>)>,
+    pub strips: Vec<(crate::ir::fuse_elementwise::FusedChain, Box<[Arg]>, Box<[R]>)>,
     /// Calls of lowered IR.
     pub calls: Vec<FnCall>,
     /// Lists of returned values of lowered IR.
@@ -189,19 +189,19 @@ pub struct Code {
     /// The Core from which the code was compiled, for the specialiser.
     pub origin: Option<Rc<Origin>>,
     /// For lowered IR: the state of native compilation.
-    pub native: Option<crate::ir::native::State>,
+    pub native: Option<crate::ir::native::CompileState>,
     /// The name of the enclosing definition.
     pub name: Option<Symbol>,
     /// The type as text, for `show`.
     pub ty: String,
     /// The profile that decides when the code becomes native.
-    pub heat: super::hot::Heat,
+    pub profile: super::profile::Profile,
     /// The number of failed attempts at batched interpretation.
-    pub lanes_failed: std::cell::Cell<u8>,
+    pub batched_failures: std::cell::Cell<u8>,
     /// Times of batched interpretation and of native code.
     pub(crate) paces: super::lanes::Paces,
     /// Whether it is the body of a comprehension that can be evaluated on arrays of indices.
-    pub indexwise: bool,
+    pub is_vectorisable: bool,
     /// For the body of a comprehension: the entire comprehension as a function of its extents, with the same
     /// captured values. Only its origin and its profile are used.
     pub whole: Option<Rc<Code>>,
@@ -254,10 +254,10 @@ impl Code {
             native: None,
             name,
             ty,
-            heat: super::hot::Heat::default(),
-            lanes_failed: std::cell::Cell::new(0),
+            profile: super::profile::Profile::default(),
+            batched_failures: std::cell::Cell::new(0),
             paces: super::lanes::Paces::default(),
-            indexwise: false,
+            is_vectorisable: false,
             whole: None,
             part: false,
         }
@@ -276,14 +276,14 @@ impl Code {
     }
 
     /// Sets the target of a jump to the next instruction.
-    pub(crate) fn aim(&mut self, at: usize) {
+    pub(crate) fn patch_jump(&mut self, at: usize) {
         let to = self.here();
         match &mut self.instrs[at] {
             I::Jump(t)
             | I::JumpUnless(_, t)
             | I::JumpUnlessCmp(_, _, _, t)
             | I::LoopHead(_, _, t)
-            | I::Strips(_, t) => *t = to,
+            | I::FusedChain(_, t) => *t = to,
             _ => {}
         }
     }

@@ -6,7 +6,7 @@
 
 use super::code::{Code, R};
 use super::parts::{element, index_width, literal_equal, number_at, rep_with, step_into, update};
-use super::{Codes, Fun, Group, Machine};
+use super::{CodeList, Fun, Group, Machine};
 use crate::ad;
 use crate::error::{Error, Res, codes};
 use crate::fault;
@@ -14,7 +14,7 @@ use crate::ir;
 use crate::ops::{self, arith};
 use crate::value::{Buf, Data, Kind, Record, Rep, Tuple, Value, seq, show};
 use adl_prim::{Bin, Prim, Un};
-use adl_typing::core::{self, GlobalId, Step};
+use adl_typing::core::{self, GlobalId, Projection};
 use std::rc::Rc;
 
 /// Number of Floats from which an array is large: operations on it are bound by memory bandwidth.
@@ -127,7 +127,7 @@ impl Machine {
         };
         if let (Value::Array(a), Some(f)) = (&out, self.frames.last()) {
             if a.kind() == Kind::F64 && a.shape.iter().product::<usize>() >= LARGE {
-                f.code.heat.array();
+                f.code.profile.array();
             }
         }
         Ok(out)
@@ -186,7 +186,7 @@ impl Machine {
         self.set(base, d, Value::Fun(Rc::new(Fun::Closure(code.clone(), captured))));
     }
 
-    pub(super) fn group(&mut self, base: usize, d: R, codes: &Codes, first: R, n: u32) {
+    pub(super) fn group(&mut self, base: usize, d: R, codes: &CodeList, first: R, n: u32) {
         let captured = self.range(base, first, n);
         let group = Rc::new(Group { codes: codes.clone(), captured });
         for i in 0..codes.len() as u32 {
@@ -235,7 +235,7 @@ impl Machine {
         let mut args = self.range(base, first, n + 1);
         let rep = args.pop().unwrap_or_default();
         let f = std::mem::take(self.reg_mut(base, f));
-        let v = ops::higher::comprehension(self, kind, &f, &args, &rep)?;
+        let v = ops::higher_order::comprehension(self, kind, &f, &args, &rep)?;
         self.set(base, d, v);
         Ok(())
     }
@@ -255,7 +255,7 @@ impl Machine {
 
 /// Components and elements.
 impl Machine {
-    pub(super) fn part(&mut self, base: usize, d: R, a: R, s: Step) -> Res<()> {
+    pub(super) fn part(&mut self, base: usize, d: R, a: R, s: Projection) -> Res<()> {
         let v = step_into(self.reg(base, a), s)?;
         self.set(base, d, v);
         Ok(())
@@ -360,10 +360,10 @@ impl Machine {
                     self.set_number(base, d, x);
                     return Ok(());
                 }
-                _ => ir::rows::at(self.reg(base, a), &[Value::Int(*i)])?,
+                _ => ir::element_ops::at(self.reg(base, a), &[Value::Int(*i)])?,
             },
             (Value::Zero, _) => zero.clone(),
-            (a, i) => ir::rows::at(a, std::slice::from_ref(i))?,
+            (a, i) => ir::element_ops::at(a, std::slice::from_ref(i))?,
         };
         self.set(base, d, v);
         Ok(())
@@ -378,9 +378,9 @@ impl Machine {
                 (Buf::F64(v), [n, m]) if (*i as usize) < *n && (*j as usize) < *m => {
                     Value::Float(v[*i as usize * m + *j as usize])
                 }
-                _ => ir::rows::at(self.reg(base, a), &[Value::Int(*i), Value::Int(*j)])?,
+                _ => ir::element_ops::at(self.reg(base, a), &[Value::Int(*i), Value::Int(*j)])?,
             },
-            (a, i, j) => ir::rows::at(a, &[i.clone(), j.clone()])?,
+            (a, i, j) => ir::element_ops::at(a, &[i.clone(), j.clone()])?,
         };
         self.set(base, d, v);
         Ok(())

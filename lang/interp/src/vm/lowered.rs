@@ -1,13 +1,13 @@
 //! Instructions of lowered IR: operations on registers, calls within a program, multiple results.
 
-use super::code::{Arg, FnCall, I, R, Step};
-use super::{Frame, Fun, Machine};
-use crate::device::Way;
+use super::code::{Arg, FnCall, I, LoweredStep, R};
+use super::{CallFrame, Fun, Machine};
+use crate::device::CallTarget;
 use crate::error::{Error, Res, codes};
 use crate::fault;
 use crate::ir;
 use crate::ir::native::Native;
-use crate::ops::watch::Watch;
+use crate::ops::interrupt::InterruptFlag;
 use crate::value::{Tuple, Value};
 use adl_syntax::span::Span;
 use smallvec::SmallVec;
@@ -27,25 +27,25 @@ impl Machine {
         self.call_packed(f, args, results, false)
     }
 
-    /// Like [`Machine::call_lowered`], with arguments that may be packed ([`boxes`]); if `packs`, results may
+    /// Like [`Machine::call_lowered`], with arguments that may be packed ([`boxes`]); if `pack_results`, results may
     /// be packed as well.
     pub(crate) fn call_packed(
         &mut self,
         f: &Rc<Fun>,
         args: Vec<Value>,
         results: usize,
-        packs: bool,
+        pack_results: bool,
     ) -> Res<Vec<Value>> {
         if let Fun::Member(g, i) = &**f {
             let code = g.codes[*i as usize].clone();
-            let timed = match self.way(&code, &args) {
-                Way::Cpu(t) => t,
-                Way::Device(call) => match self.run_on_device(&code, call, &args)? {
+            let timed = match self.call_target(&code, &args) {
+                CallTarget::Cpu(t) => t,
+                CallTarget::Device(call) => match self.run_on_device(&code, call, &args)? {
                     Some(outs) => return Ok(outs),
                     None => None,
                 },
             };
-            let outs = self.call_here(f, &code, args, results, packs);
+            let outs = self.call_on_cpu(f, &code, args, results, pack_results);
             self.timed(&code, timed);
             return outs;
         }
@@ -53,18 +53,18 @@ impl Machine {
     }
 
     /// Like [`Machine::call_packed`], on the CPU.
-    pub(crate) fn call_here(
+    pub(crate) fn call_on_cpu(
         &mut self,
         f: &Rc<Fun>,
         code: &super::code::Code,
         mut args: Vec<Value>,
         results: usize,
-        packs: bool,
+        pack_results: bool,
     ) -> Res<Vec<Value>> {
         if let Some(native) = self.native_code(code, args.iter()) {
-            self.packs = packs;
+            self.pack_results = pack_results;
             let outs = self.run_native(&*native, args);
-            self.packs = false;
+            self.pack_results = false;
             return outs;
         }
         if let Some(state) = &code.native {
@@ -98,10 +98,10 @@ impl Machine {
             .collect()
     }
 
-    pub(super) fn step(&mut self, base: usize, s: &Step) -> Res<()> {
+    pub(super) fn step(&mut self, base: usize, s: &LoweredStep) -> Res<()> {
         let mut args = self.taken(base, &s.args);
         fault::point(fault::Point::Lowered);
-        let outs = ir::step::run(self, &s.what, &mut args, &s.zeros)?;
+        let outs = ir::eval_op::run(self, &s.what, &mut args, &s.zeros)?;
         for (r, v) in s.outs.iter().zip(outs) {
             self.regs[base + *r as usize] = v;
         }
@@ -112,11 +112,11 @@ impl Machine {
     pub(super) fn strips(
         &mut self,
         base: usize,
-        (s, args, outs): &(ir::strips::Strips, Box<[Arg]>, Box<[R]>),
+        (s, args, outs): &(ir::fuse_elementwise::FusedChain, Box<[Arg]>, Box<[R]>),
     ) -> Res<bool> {
         let done = {
             let operands: SmallVec<[&Value; 8]> = args.iter().map(|a| &self.regs[base + a.r as usize]).collect();
-            s.run(Watch(&self.interrupt), &operands)
+            s.run(InterruptFlag(&self.interrupt), &operands)
         };
         let Some(made) = done else { return Ok(false) };
         let made = made?;
@@ -213,7 +213,7 @@ impl Machine {
     /// Pops the top frame with several results, and stores them in the registers given by the caller's call. If
     /// it was the outermost frame of this run, returns them as a tuple.
     pub(super) fn ret_many(&mut self, vals: SmallVec<[Value; 4]>, depth: usize) -> Option<Value> {
-        let f: Frame = self.frames.pop()?;
+        let f: CallFrame = self.frames.pop()?;
         self.regs.truncate(f.base);
         if self.frames.len() > depth {
             if let Some(caller) = self.frames.last() {

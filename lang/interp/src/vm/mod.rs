@@ -4,23 +4,23 @@
 //! [`code`], `compile`, `run` (the interpreter loop), `instr` (instructions), `calls`.
 
 mod calls;
+mod check_nan;
 pub mod code;
+mod code_list;
 mod compile;
-mod dead;
-pub mod hot;
+mod gc;
 mod instr;
 pub(crate) mod lanes;
-mod library;
 mod lowered;
-mod nonfinite;
+mod oom;
 mod parts;
+pub mod profile;
 mod progress;
 mod recover;
 mod run;
-mod starved;
 
-pub use recover::Kept;
-pub use starved::{Starved, WeakStarved};
+pub use oom::{OutOfMemoryFlag, WeakOutOfMemoryFlag};
+pub use recover::SavedState;
 
 use crate::ad::State;
 use crate::ad::linear::LinearMap;
@@ -33,7 +33,7 @@ use adl_syntax::symbol::Symbol;
 use adl_typing::core::{Def, Expr, ExprKind, GlobalId, Lit};
 use adl_typing::ty::{DataDecl, DataId, Ty};
 use code::Code;
-pub use library::Codes;
+pub use code_list::CodeList;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ pub enum Fun {
 /// so that there are no reference cycles.
 pub struct Group {
     /// The code of the members.
-    pub codes: Codes,
+    pub codes: CodeList,
     /// Captured values, shared by all members.
     pub captured: Vec<Value>,
 }
@@ -173,7 +173,7 @@ fn after_arrow(t: &str) -> Option<String> {
     None
 }
 
-pub(crate) struct Frame {
+pub(crate) struct CallFrame {
     code: Rc<Code>,
     fun: Option<Rc<Fun>>,
     pc: usize,
@@ -189,7 +189,7 @@ pub struct Machine {
     /// Set by another thread to stop the run.
     pub interrupt: Arc<AtomicBool>,
     /// Set by another thread to stop the run because memory is exhausted.
-    pub starved: Starved,
+    pub out_of_memory: OutOfMemoryFlag,
     /// Set by another thread, a few times a second, to request a progress report of the outermost loop.
     pub tick: Arc<AtomicBool>,
     /// The outside world.
@@ -205,25 +205,25 @@ pub struct Machine {
     /// The native compiler; without one all code is interpreted.
     pub compiler: Option<Rc<dyn crate::ir::native::Compiler>>,
     /// The device beside the CPU.
-    pub device: crate::device::Chosen,
+    pub device: crate::device::DeviceSelection,
     /// Whether native code has run since the flag was last reset.
     pub(crate) ran_native: bool,
     /// Whether the first nan or infinity that an operation produces is an error. Native code does not check
     /// this, so `compiler` should be `None`.
     pub check_nan: bool,
     /// Whether the results of the next native call may be packed ([`crate::ir::boxes`]).
-    pub packs: bool,
+    pub pack_results: bool,
     /// Declared types, for functions that read data.
     pub datas: HashMap<DataId, Rc<DataDecl>>,
     /// The state of compiled AD.
-    pub road: crate::ir::road::Road,
+    pub compiled_ad: crate::ir::derive::CompiledAd,
     /// Definitions, for the specialiser. For data only the type is kept.
     pub(crate) defs: HashMap<GlobalId, Rc<Def>>,
     /// Released definitions whose code addresses may still occur in caches.
     buried: Vec<Rc<Def>>,
     pub(crate) globals: Vec<Option<Value>>,
     regs: Vec<Value>,
-    frames: Vec<Frame>,
+    frames: Vec<CallFrame>,
     /// Whether a speculative attempt is running: effects are refused.
     pub(crate) speculating: bool,
     /// The number of frames below the frame that native code has replaced. That frame and those above it are
@@ -238,7 +238,7 @@ impl Machine {
     pub fn new(host: Box<dyn Host>) -> Machine {
         let interrupt: Arc<AtomicBool> = Arc::default();
         Machine {
-            starved: Starved::new(interrupt.clone()),
+            out_of_memory: OutOfMemoryFlag::new(interrupt.clone()),
             interrupt,
             tick: Arc::default(),
             host,
@@ -247,12 +247,12 @@ impl Machine {
             stack_budget: 1 << 30,
             library: HashSet::new(),
             compiler: None,
-            device: crate::device::Chosen::default(),
+            device: crate::device::DeviceSelection::default(),
             ran_native: false,
             check_nan: false,
-            packs: false,
+            pack_results: false,
             datas: HashMap::new(),
-            road: crate::ir::road::Road::default(),
+            compiled_ad: crate::ir::derive::CompiledAd::default(),
             defs: HashMap::new(),
             buried: Vec::new(),
             globals: Vec::new(),
@@ -311,16 +311,16 @@ impl Machine {
 
     fn outermost(&mut self, run: impl FnOnce(&mut Machine) -> Res<Value>) -> Res<Value> {
         let depth = self.ad.depth();
-        crate::attend::listen(&self.interrupt);
+        crate::polling::listen(&self.interrupt);
         // Discard a failure that was recorded before this run.
-        drop(crate::attend::failure());
-        let inside = self.starved.run(true);
+        drop(crate::polling::failure());
+        let inside = self.out_of_memory.run(true);
         let mut out = run(self);
-        self.starved.run(inside);
+        self.out_of_memory.run(inside);
         self.ad.reset_to(depth);
         if let Err(e) = &mut out {
-            let failed = crate::attend::failure();
-            if e.diag.code == codes::INTERRUPT && (failed.is_some() || self.starved.get().is_some()) {
+            let failed = crate::polling::failure();
+            if e.diag.code == codes::INTERRUPT && (failed.is_some() || self.out_of_memory.get().is_some()) {
                 // Operations that were stopped by the flag do not know the reason.
                 let why = failed.unwrap_or_else(|| self.stopped());
                 (e.diag.code, e.diag.message, e.diag.hint) = (why.diag.code, why.diag.message, why.diag.hint);
@@ -341,7 +341,7 @@ impl Machine {
     /// Releases the memory of a deep recursion.
     fn shrink_stacks(&mut self) {
         const KEPT: usize = 1 << 20;
-        let bytes = self.regs.capacity() * size_of::<Value>() + self.frames.capacity() * size_of::<Frame>();
+        let bytes = self.regs.capacity() * size_of::<Value>() + self.frames.capacity() * size_of::<CallFrame>();
         if bytes > KEPT && self.frames.is_empty() {
             self.regs.shrink_to_fit();
             self.frames.shrink_to_fit();
@@ -359,22 +359,22 @@ impl Machine {
 
     #[cold]
     fn stopped(&self) -> Box<Error> {
-        match self.starved.get() {
-            None => crate::attend::failure().unwrap_or_else(|| Error::new(codes::INTERRUPT, "interrupted")),
+        match self.out_of_memory.get() {
+            None => crate::polling::failure().unwrap_or_else(|| Error::new(codes::INTERRUPT, "interrupted")),
             Some(bytes) => crate::memory::exhausted(bytes),
         }
     }
 
     /// Uses the signals of another machine, which this one replaces.
     pub fn share_signals(&mut self, interrupt: Arc<AtomicBool>, tick: Arc<AtomicBool>) {
-        self.starved.stops(interrupt.clone());
+        self.out_of_memory.stops(interrupt.clone());
         self.interrupt = interrupt;
         self.tick = tick;
     }
 
     /// Clears all requests to stop.
     pub fn clear_interrupt(&self) {
-        self.starved.clear();
+        self.out_of_memory.clear();
         self.interrupt.store(false, Ordering::Relaxed);
     }
 
@@ -416,5 +416,5 @@ pub(crate) fn nowhere(s: Span) -> bool {
 
 /// A component of a tuple.
 pub(crate) fn part(v: &Value, i: u32) -> Res<Value> {
-    parts::step_into(v, adl_typing::core::Step::Item(i))
+    parts::step_into(v, adl_typing::core::Projection::Item(i))
 }

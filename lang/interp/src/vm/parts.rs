@@ -5,7 +5,7 @@ use super::code::IndexKind;
 use crate::error::{Error, Res, codes};
 use crate::value::{Record, Rep, Value, compare, seq, show};
 use adl_prim::Cmp;
-use adl_typing::core::{self, SizeRep, Step};
+use adl_typing::core::{self, Projection, SizeRep};
 use std::rc::Rc;
 
 /// A run-time type representation whose locals are read by `look`.
@@ -80,10 +80,10 @@ pub(super) fn number_at(k: &Value, rep: &Value) -> Value {
 }
 
 /// A component of a tuple or record; of a zero of unknown shape, that zero.
-pub(crate) fn step_into(v: &Value, s: Step) -> Res<Value> {
+pub(crate) fn step_into(v: &Value, s: Projection) -> Res<Value> {
     match (v, s) {
-        (Value::Tuple(t), Step::Item(i)) => Ok(t.0[i as usize].clone()),
-        (Value::Record(r), Step::Field(name)) => match r.names.iter().position(|n| *n == name) {
+        (Value::Tuple(t), Projection::Item(i)) => Ok(t.0[i as usize].clone()),
+        (Value::Record(r), Projection::Field(name)) => match r.names.iter().position(|n| *n == name) {
             Some(i) => Ok(r.vals[i].clone()),
             None => Err(Error::new(codes::STRUCTURE, format!("there is no field `{name}`"))),
         },

@@ -1,16 +1,16 @@
 //! Recovery of the machine after a panic.
 
 use super::Machine;
-use crate::ir::road::{Road, Settings};
+use crate::ir::derive::{CompiledAd, Settings};
 use adl_syntax::span::Span;
 
 /// State that a run may temporarily take out of the machine, and that a panic would lose.
-pub struct Kept(Settings);
+pub struct SavedState(Settings);
 
 impl Machine {
     /// Saves that state. Call it before code that may panic, when no run is in progress.
-    pub fn keep(&self) -> Kept {
-        Kept(self.road.settings())
+    pub fn keep(&self) -> SavedState {
+        SavedState(self.compiled_ad.settings())
     }
 
     /// The source position at which a panic has stopped the program. Call it before [`Machine::recover`].
@@ -22,17 +22,17 @@ impl Machine {
 
     /// Restores the state in which `kept` was made. Caches of transformed and compiled code, which a panic may
     /// have left incomplete, are cleared; definitions are kept.
-    pub fn recover(&mut self, kept: Kept) {
+    pub fn recover(&mut self, kept: SavedState) {
         self.frames.clear();
         self.regs.clear();
         self.reentries = 0;
         self.replaced = usize::MAX;
         self.speculating = false;
-        self.packs = false;
+        self.pack_results = false;
         self.ad.reset_to(0);
-        self.road = Road::with(kept.0);
+        self.compiled_ad = CompiledAd::with(kept.0);
         self.device.reopen();
-        drop(crate::attend::failure());
+        drop(crate::polling::failure());
         self.clear_interrupt();
     }
 }

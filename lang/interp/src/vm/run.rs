@@ -6,7 +6,7 @@ use super::parts::compare_values;
 use super::{Machine, nowhere};
 use crate::error::{Error, Res};
 use crate::value::{Value, seq};
-use adl_typing::core::Step;
+use adl_typing::core::Projection;
 use std::sync::atomic::Ordering;
 
 impl Machine {
@@ -119,7 +119,7 @@ impl Machine {
         // The end of a loop iteration: a hot function continues as native code.
         macro_rules! back {
             ($head:expr) => {{
-                if code.heat.turn() {
+                if code.profile.iteration() {
                     if let Some(v) = seen!(self.hot_frame()) {
                         leave!(self.ret(v, depth));
                         continue;
@@ -194,9 +194,9 @@ impl Machine {
                     leave!(self.ret_many(vals, depth))
                 }
                 I::Prim(d, p, first, hidden, n) => seen!(self.primitive(base, [d, first], p, [hidden, n])),
-                I::Step(k) => seen!(self.step(base, &code.steps[k as usize])),
+                I::Lowered(k) => seen!(self.step(base, &code.steps[k as usize])),
                 // With `--check-nan` every operation is checked, so chains run one statement at a time.
-                I::Strips(k, t) => jump!(!NAN && check!(self.strips(base, &code.strips[k as usize])), t),
+                I::FusedChain(k, t) => jump!(!NAN && check!(self.strips(base, &code.strips[k as usize])), t),
                 I::For(d, k, f, first, n) => seen!(self.comprehension(base, [d, f, first], code.kinds[k as usize], n)),
                 I::PrimFun(d, p, first, n) => self.prim_fun(base, d, p, first, n),
                 I::Closure(d, k, first, n) => self.closure(base, d, &code.codes[k as usize], first, n),
@@ -208,8 +208,8 @@ impl Machine {
                 I::Array(d, first, n) => seen!(self.array(base, d, first, n)),
                 I::Interp(d, first, n) => check!(self.interpolate(base, d, first, n)),
                 I::Push(acc, a) => check!(self.push(base, acc, a)),
-                I::Item(d, a, i) => check!(self.part(base, d, a, Step::Item(i))),
-                I::Field(d, a, name) => check!(self.part(base, d, a, Step::Field(name))),
+                I::Item(d, a, i) => check!(self.part(base, d, a, Projection::Item(i))),
+                I::Field(d, a, name) => check!(self.part(base, d, a, Projection::Field(name))),
                 I::Update(d, a, k, first, _) => check!(self.update(base, [d, a], &code.names[k as usize], first)),
                 I::Index1(d, a, i) => seen!(self.index1(base, [d, a, i])),
                 I::Index(d, a, k, first) => seen!(self.index(base, [d, a, first], &code.indices[k as usize])),
@@ -229,7 +229,7 @@ impl Machine {
                 I::NoMatch => check!(Err(super::no_match())),
             }
             if let (true, Some(w)) = (NAN, &watched) {
-                check!(self.unharmed(base, w));
+                check!(self.check_finite(base, w));
             }
         }
     }

@@ -80,8 +80,8 @@ pub(super) fn stack(rows: Vec<Val>, ty: &Ty, shape: Option<Vec<usize>>) -> Res {
     if ty.rank() == 1 {
         return Ok(Val::array(vec![n], rows));
     }
-    if n > 0 && rows.iter().all(Val::is_absent) {
-        return Ok(Val::Absent);
+    if n > 0 && rows.iter().all(Val::is_symbolic_zero) {
+        return Ok(Val::SymbolicZero);
     }
     let inner =
         rows.iter().find_map(|r| r.arr().map(|a| a.shape.clone())).or(shape.map(|s| s[1.min(s.len())..].to_vec()));
@@ -99,7 +99,7 @@ pub(super) fn stack(rows: Vec<Val>, ty: &Ty, shape: Option<Vec<usize>>) -> Res {
 
 /// The sum along the first axis.
 pub(super) fn sum(a: &Val, ty: &Ty) -> Res {
-    if a.is_absent() {
+    if a.is_symbolic_zero() {
         return Ok(Val::zero(ty));
     }
     let a = array(a)?;
@@ -112,7 +112,7 @@ pub(super) fn sum(a: &Val, ty: &Ty) -> Res {
 
 /// The sum of all elements.
 pub(super) fn total(a: &Val, ty: &Ty) -> Res {
-    if a.is_absent() {
+    if a.is_symbolic_zero() {
         return Ok(Val::zero(ty));
     }
     scalar::sum(array(a)?.elems.iter().map(|x| Ok(x.clone())), Val::zero(ty))
@@ -120,13 +120,13 @@ pub(super) fn total(a: &Val, ty: &Ty) -> Res {
 
 /// Prefix sums along the first axis, from the end if `reverse`.
 pub(super) fn cumsum(a: &Val, reverse: bool, ty: &Ty) -> Res {
-    if a.is_absent() {
-        return Ok(Val::Absent);
+    if a.is_symbolic_zero() {
+        return Ok(Val::SymbolicZero);
     }
     let arr = array(a)?;
     let (n, _) = rows(arr);
-    let mut out = vec![Val::Absent; n];
-    let mut acc = Val::Absent;
+    let mut out = vec![Val::SymbolicZero; n];
+    let mut acc = Val::SymbolicZero;
     for k in 0..n {
         let i = if reverse { n - 1 - k } else { k };
         acc = scalar::bin(Bin::Add, &acc, &row(arr, i))?;
@@ -137,8 +137,8 @@ pub(super) fn cumsum(a: &Val, reverse: bool, ty: &Ty) -> Res {
 
 /// Reorders the first axis: row `i` of the result is row `from(i, n)`, where `n` is the number of rows.
 pub(super) fn permute(a: &Val, from: impl Fn(usize, usize) -> usize) -> Res {
-    if a.is_absent() {
-        return Ok(Val::Absent);
+    if a.is_symbolic_zero() {
+        return Ok(Val::SymbolicZero);
     }
     let a = array(a)?;
     let (n, k) = rows(a);
@@ -153,8 +153,8 @@ pub(super) fn permute(a: &Val, from: impl Fn(usize, usize) -> usize) -> Res {
 
 /// Concatenates along the first axis; `len` is the length of the first array, `shape` that of the result.
 pub(super) fn concat(a: &Val, b: &Val, len: Option<&Val>, shape: Option<&Val>, ty: &Ty) -> Res {
-    if a.is_absent() && b.is_absent() {
-        return Ok(Val::Absent);
+    if a.is_symbolic_zero() && b.is_symbolic_zero() {
+        return Ok(Val::SymbolicZero);
     }
     let given = |other: &Val, first: bool| -> Res {
         let (Some(len), Some(shape)) = (len, shape) else {
@@ -166,8 +166,8 @@ pub(super) fn concat(a: &Val, b: &Val, len: Option<&Val>, shape: Option<&Val>, t
         zeros(&[vec![if first { n } else { all.saturating_sub(n) }], rest].concat(), ty.scalar())
     };
     let (a, b) = (
-        if a.is_absent() { given(b, true)? } else { a.clone() },
-        if b.is_absent() { given(a, false)? } else { b.clone() },
+        if a.is_symbolic_zero() { given(b, true)? } else { a.clone() },
+        if b.is_symbolic_zero() { given(a, false)? } else { b.clone() },
     );
     let (x, y) = (array(&a)?, array(&b)?);
     let (n, m) = (x.elems.len(), y.elems.len());
@@ -181,8 +181,8 @@ pub(super) fn concat(a: &Val, b: &Val, len: Option<&Val>, shape: Option<&Val>, t
 
 /// The same elements in another shape.
 pub(super) fn reshape(a: &Val, to: &Val, ty: &Ty) -> Res {
-    if a.is_absent() {
-        return Ok(Val::Absent);
+    if a.is_symbolic_zero() {
+        return Ok(Val::SymbolicZero);
     }
     let (a, shape) = (array(a)?, sizes_for(to, ty)?);
     if volume(&shape)? != a.elems.len() {
@@ -193,8 +193,8 @@ pub(super) fn reshape(a: &Val, to: &Val, ty: &Ty) -> Res {
 
 /// Exchanges the first two axes.
 pub(super) fn transpose(a: &Val) -> Res {
-    if a.is_absent() {
-        return Ok(Val::Absent);
+    if a.is_symbolic_zero() {
+        return Ok(Val::SymbolicZero);
     }
     let a = array(a)?;
     let [n, m, rest @ ..] = a.shape.as_slice() else { return Err("a matrix was expected".to_owned()) };
@@ -209,8 +209,8 @@ pub(super) fn transpose(a: &Val) -> Res {
 pub(super) fn replicate(n: &Val, a: &Val, ty: &Ty) -> Res {
     let n = size(n)?;
     volume(&[n, a.arr().map_or(1, |a| a.elems.len())])?;
-    if a.is_absent() && ty.rank() > 1 {
-        return Ok(Val::Absent);
+    if a.is_symbolic_zero() && ty.rank() > 1 {
+        return Ok(Val::SymbolicZero);
     }
     let shape = a.arr().map(|a| [vec![n], a.shape.clone()].concat());
     stack(vec![a.clone(); n], ty, shape)
@@ -225,7 +225,7 @@ pub(super) fn spread(a: &Val, shape: &Val, ty: &Ty) -> Res {
 
 /// The sum of the products of corresponding elements.
 pub(super) fn dot(a: &Val, b: &Val, ty: &Ty) -> Res {
-    if a.is_absent() || b.is_absent() {
+    if a.is_symbolic_zero() || b.is_symbolic_zero() {
         return Ok(Val::zero(ty));
     }
     let (x, y) = (array(a)?, array(b)?);
@@ -237,7 +237,7 @@ pub(super) fn dot(a: &Val, b: &Val, ty: &Ty) -> Res {
 
 /// Contracts the common extent k of `[n, k] · [k, m]`, likewise for vectors. `stop` is polled for each row.
 pub(super) fn product(a: &Val, b: &Val, ty: &Ty, stop: &dyn Fn() -> bool) -> Res {
-    if a.is_absent() || b.is_absent() {
+    if a.is_symbolic_zero() || b.is_symbolic_zero() {
         return Ok(Val::zero(ty));
     }
     let (x, y) = (array(a)?, array(b)?);
@@ -285,7 +285,7 @@ pub(super) fn contract(
             Err("an index out of bounds in a contraction".to_owned())
         }
     };
-    let absent = a.is_absent() || b.is_absent();
+    let symbolic_zero = a.is_symbolic_zero() || b.is_symbolic_zero();
     let shape = if ty.rank() == 1 { vec![m] } else { vec![n, m] };
     let mut elems = Vec::with_capacity(volume(&shape)?);
     for at in 0..shape.iter().product() {
@@ -296,15 +296,15 @@ pub(super) fn contract(
             (Val::F64(a), Val::F64(b)) => Ok(Val::F64(c.terms.eval(a, b))),
             _ => Err("a contraction is of Floats".to_owned()),
         };
-        elems.push(scalar::sum((0..if absent { 0 } else { k }).map(term), Val::F64(0.0))?);
+        elems.push(scalar::sum((0..if symbolic_zero { 0 } else { k }).map(term), Val::F64(0.0))?);
     }
     Ok(Val::array(shape, elems))
 }
 
 /// The products of each element of one array with each element of the other.
 pub(super) fn outer(a: &Val, b: &Val) -> Res {
-    if a.is_absent() || b.is_absent() {
-        return Ok(Val::Absent);
+    if a.is_symbolic_zero() || b.is_symbolic_zero() {
+        return Ok(Val::SymbolicZero);
     }
     let (x, y) = (array(a)?, array(b)?);
     let shape = [x.shape.clone(), y.shape.clone()].concat();
@@ -315,7 +315,7 @@ pub(super) fn outer(a: &Val, b: &Val) -> Res {
 }
 
 /// Positions of `true`, or of zeros.
-pub(super) fn places(a: &Val) -> Res {
+pub(super) fn positions(a: &Val) -> Res {
     let sought = |v: &Val| match v {
         Val::Bool(b) => *b,
         Val::F64(x) => *x == 0.0,
@@ -333,7 +333,7 @@ pub fn count(v: &Val) -> i64 {
     while let Some(v) = todo.pop() {
         match v {
             Val::Array(a) => todo.extend(&a.elems),
-            Val::Absent => {}
+            Val::SymbolicZero => {}
             _ => n += 1,
         }
     }

@@ -1,16 +1,16 @@
 //! Control flow, calls, reductions and scans.
 
 use super::value::Val;
-use super::{Both, Evaluator, Frame, Res, arrays, scalar};
+use super::{BlockResults, CallFrame, Evaluator, Res, arrays, scalar};
 use crate::func::{Block, Stmt, Var};
-use crate::op::{Loop, Op, Out, Soac, SoacKind, Turns};
+use crate::op::{Loop, Op, Out, Soac, SoacKind, Trip};
 use crate::ty::Ty;
 use adl_prim::Bin;
 use adl_syntax::span::Span;
 
 impl Evaluator<'_> {
     /// The results of a call or of an operation with blocks; `None` for other operations.
-    pub(super) fn control(&mut self, fr: &mut Frame<'_>, s: &Stmt) -> Option<Res<Both>> {
+    pub(super) fn control(&mut self, fr: &mut CallFrame<'_>, s: &Stmt) -> Option<Res<BlockResults>> {
         Some(match &s.op {
             Op::If(c, a, b) => match fr.get(*c) {
                 Val::Bool(true) => self.inner(fr, a, Vec::new()),
@@ -25,36 +25,36 @@ impl Evaluator<'_> {
                     fr.error(format!("data of {} constructors was expected, not {}", arms.len(), other.kind()), s.span)
                 ),
             },
-            Op::Loop(l) => self.turns(fr, l, s),
+            Op::Loop(l) => self.trip(fr, l, s),
             Op::Call { f, args, lin_args, .. } => {
                 let (args, lin_args) = (fr.vals(args), fr.vals(lin_args));
                 self.call(*f, args, lin_args)
             }
             Op::Soac(x) => self.soac(fr, x, s).map(|outs| (outs, Vec::new())),
             Op::ReduceByIndex { dest, op, keys, values, .. } => {
-                self.by_index(fr, (dest, *keys, values), op, s.span).map(|outs| (outs, Vec::new()))
+                self.histogram(fr, (dest, *keys, values), op, s.span).map(|outs| (outs, Vec::new()))
             }
             _ => return None,
         })
     }
 
-    fn inner(&mut self, fr: &mut Frame<'_>, b: &Block, args: Vec<Val>) -> Res<Both> {
+    fn inner(&mut self, fr: &mut CallFrame<'_>, b: &Block, args: Vec<Val>) -> Res<BlockResults> {
         stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.block(fr, b, args, Vec::new()))
     }
 
     #[inline(never)]
-    fn turns(&mut self, fr: &mut Frame<'_>, l: &Loop, s: &Stmt) -> Res<Both> {
+    fn trip(&mut self, fr: &mut CallFrame<'_>, l: &Loop, s: &Stmt) -> Res<BlockResults> {
         let mut carried = (fr.vals(&l.init), fr.vals(&l.lin_init));
         let xs = (fr.vals(&l.xs), fr.vals(&l.lin_xs));
         let mut outs = (Outputs::new(&l.outs), Outputs::new(&l.lin_outs));
-        let limit = match &l.turns {
-            Turns::For(n) => Some(arrays::int(fr.get(*n)).map_err(|e| fr.error(e, s.span))?.max(0)),
-            Turns::While(_) => None,
+        let limit = match &l.trip {
+            Trip::Count(n) => Some(arrays::int(fr.get(*n)).map_err(|e| fr.error(e, s.span))?.max(0)),
+            Trip::While(_) => None,
         };
-        let mut turn: i64 = 0;
-        while self.again(fr, l, limit, turn, &carried.0)? {
-            let i = if l.reverse { limit.unwrap_or(0) - 1 - turn } else { turn };
-            let elems = |fr: &Frame<'_>, xs: &[Val], params: &[Var], skip: usize| -> Res<Vec<Val>> {
+        let mut iteration: i64 = 0;
+        while self.has_next_iteration(fr, l, limit, iteration, &carried.0)? {
+            let i = if l.reverse { limit.unwrap_or(0) - 1 - iteration } else { iteration };
+            let elems = |fr: &CallFrame<'_>, xs: &[Val], params: &[Var], skip: usize| -> Res<Vec<Val>> {
                 let elem =
                     |(k, x): (usize, &Val)| element(x, i, params.get(skip + k).map_or(&Ty::Bool, |v| fr.f.ty(*v)));
                 xs.iter().enumerate().map(elem).collect::<Result<_, _>>().map_err(|e| fr.error(e, s.span))
@@ -73,22 +73,29 @@ impl Evaluator<'_> {
                 self.counts.add(s.span, linear, work);
             }
             carried = done;
-            turn += 1;
+            iteration += 1;
             self.counts.steps += 1;
         }
         let (n, m) = (carried.0.len(), carried.1.len());
-        let finish = |fr: &Frame<'_>, o: Outputs, vars: &[Var], skip: usize| {
+        let finish = |fr: &CallFrame<'_>, o: Outputs, vars: &[Var], skip: usize| {
             o.finish(fr, vars.get(skip..).unwrap_or(&[]), l.reverse, s.span)
         };
-        let plain = [carried.0, finish(fr, outs.0, &s.outs, n)?, vec![Val::I64(turn)]].concat();
+        let plain = [carried.0, finish(fr, outs.0, &s.outs, n)?, vec![Val::I64(iteration)]].concat();
         Ok((plain, [carried.1, finish(fr, outs.1, &s.lin_outs, m)?].concat()))
     }
 
     /// Whether another iteration follows.
-    fn again(&mut self, fr: &mut Frame<'_>, l: &Loop, limit: Option<i64>, turn: i64, carried: &[Val]) -> Res<bool> {
-        match &l.turns {
-            Turns::For(_) => Ok(turn < limit.unwrap_or(0)),
-            Turns::While(test) => {
+    fn has_next_iteration(
+        &mut self,
+        fr: &mut CallFrame<'_>,
+        l: &Loop,
+        limit: Option<i64>,
+        iteration: i64,
+        carried: &[Val],
+    ) -> Res<bool> {
+        match &l.trip {
+            Trip::Count(_) => Ok(iteration < limit.unwrap_or(0)),
+            Trip::While(test) => {
                 let (results, _) = self.inner(fr, test, carried.to_vec())?;
                 Ok(matches!(results.first(), Some(Val::Bool(true))))
             }
@@ -96,7 +103,7 @@ impl Evaluator<'_> {
     }
 
     #[inline(never)]
-    fn soac(&mut self, fr: &mut Frame<'_>, x: &Soac, s: &Stmt) -> Res<Vec<Val>> {
+    fn soac(&mut self, fr: &mut CallFrame<'_>, x: &Soac, s: &Stmt) -> Res<Vec<Val>> {
         let arrays: Vec<Val> = fr.vals(&x.arrays);
         let n = arrays
             .first()
@@ -109,7 +116,7 @@ impl Evaluator<'_> {
                 prefixes.iter_mut().zip(&acc).for_each(|(p, a)| p.push(a.clone()));
             }
             let elems: Result<Vec<Val>, String> =
-                arrays.iter().zip(&acc).map(|(a, like)| element(a, i as i64, &zero_ty(like))).collect();
+                arrays.iter().zip(&acc).map(|(a, like)| element(a, i as i64, &zero_type_of(like))).collect();
             let elems = elems.map_err(|e| fr.error(e, s.span))?;
             acc = self.inner(fr, &x.op, [acc, elems].concat())?.0;
             if x.kind == SoacKind::Scan {
@@ -128,14 +135,14 @@ impl Evaluator<'_> {
 
     /// Applies the operator to `dest` at each key in bounds, in order.
     #[inline(never)]
-    fn by_index(
+    fn histogram(
         &mut self,
-        fr: &mut Frame<'_>,
+        fr: &mut CallFrame<'_>,
         (dest, keys, values): (&[Var], Var, &[Var]),
         op: &Block,
         span: Span,
     ) -> Res<Vec<Val>> {
-        let fail = |fr: &Frame<'_>, e: String| fr.error(e, span);
+        let fail = |fr: &CallFrame<'_>, e: String| fr.error(e, span);
         let tys: Vec<Ty> = fr.f.tys(dest);
         let mut columns: Vec<Vec<Val>> = Vec::new();
         for d in fr.vals(dest) {
@@ -164,19 +171,19 @@ impl Evaluator<'_> {
 }
 
 /// The type whose zero stands for the same kind of value. Only scalars have a zero other than the symbolic one.
-fn zero_ty(like: &Val) -> Ty {
+fn zero_type_of(like: &Val) -> Ty {
     match like {
         Val::F32(_) => Ty::F32,
         Val::F64(_) => Ty::F64,
         Val::I64(_) => Ty::I64,
         Val::Bool(_) => Ty::Bool,
-        Val::Str(_) | Val::Array(_) | Val::Data(_) | Val::Absent | Val::Deps(_) => Ty::Str,
+        Val::Str(_) | Val::Array(_) | Val::Data(_) | Val::SymbolicZero | Val::Deps(_) => Ty::Str,
     }
 }
 
 /// Element `i` of an array; the zero of `ty` if the array is a symbolic zero.
 fn element(x: &Val, i: i64, ty: &Ty) -> Result<Val, String> {
-    if x.is_absent() {
+    if x.is_symbolic_zero() {
         return Ok(Val::zero(ty));
     }
     let a = arrays::array(x)?;
@@ -206,7 +213,7 @@ impl Outputs {
             match (kind, made.pop()) {
                 (Out::Sum, Some(sum)) => {
                     let next = scalar::bin(Bin::Add, &sum, &v)?;
-                    work += if sum.is_absent() || v.is_absent() { 0 } else { next.scalars() };
+                    work += if sum.is_symbolic_zero() || v.is_symbolic_zero() { 0 } else { next.scalars() };
                     made.push(next);
                 }
                 (_, last) => {
@@ -218,7 +225,7 @@ impl Outputs {
         Ok(work)
     }
 
-    fn finish(self, fr: &Frame<'_>, vars: &[Var], reverse: bool, span: Span) -> Res<Vec<Val>> {
+    fn finish(self, fr: &CallFrame<'_>, vars: &[Var], reverse: bool, span: Span) -> Res<Vec<Val>> {
         let mut out = Vec::new();
         for ((kind, mut made), v) in self.kinds.into_iter().zip(self.made).zip(vars) {
             let ty = fr.f.ty(*v);
@@ -230,7 +237,7 @@ impl Outputs {
                 Out::Boxed => Val::array(vec![made.len()], made),
                 // If a linear array is collected in zero iterations, its inner extents are unknown, so it is a
                 // symbolic zero.
-                Out::Collect if made.is_empty() && ty.rank() > 1 && fr.f.linear(*v) => Val::Absent,
+                Out::Collect if made.is_empty() && ty.rank() > 1 && fr.f.linear(*v) => Val::SymbolicZero,
                 Out::Collect => arrays::stack(made, ty, None).map_err(|e| fr.error(e, span))?,
             });
         }

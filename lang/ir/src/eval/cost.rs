@@ -76,7 +76,7 @@ pub(super) fn arithmetic(op: &Op, linear: bool, work: u64) -> u64 {
         Op::Un(..) => work,
         Op::Bin(f, ..) => work * f.operations(),
         Op::Sum { .. }
-        | Op::Total { .. }
+        | Op::SumAll { .. }
         | Op::Dot(..)
         | Op::MatMul(..)
         | Op::Contract(_)
@@ -104,13 +104,13 @@ pub(super) fn arithmetic(op: &Op, linear: bool, work: u64) -> u64 {
         | Op::Reshape { .. } => 0,
         Op::Transpose(_)
         | Op::Replicate { .. }
-        | Op::Spread { .. }
-        | Op::Stack { .. }
+        | Op::Broadcast { .. }
+        | Op::ArrayLit { .. }
         | Op::Nonzero(_)
         | Op::Zeros(_)
-        | Op::Count(_)
-        | Op::Con { .. }
-        | Op::Fields { .. } => 0,
+        | Op::Size(_)
+        | Op::Construct { .. }
+        | Op::Destruct { .. } => 0,
         Op::Dup(_)
         | Op::Drop(_)
         | Op::If(..)
@@ -144,7 +144,7 @@ pub(super) fn beyond<'a>(op: &Op, get: &dyn Fn(Var) -> &'a Val, outs: &[Val], sp
             // One half is computed for an operand that is a symbolic zero here.
             Op::Select(..) => 2 * outs.iter().map(Val::scalars).sum::<u64>(),
             // A product with a symbolic zero costs nothing, but its transpose has a cotangent to process.
-            Op::Bin(_, a, b) if get(*a).is_absent() || get(*b).is_absent() => size(a).max(size(b)),
+            Op::Bin(_, a, b) if get(*a).is_symbolic_zero() || get(*b).is_symbolic_zero() => size(a).max(size(b)),
             _ => 0,
         }
 }
@@ -214,9 +214,9 @@ fn reads_all(op: &Op) -> bool {
         Op::Transpose(_)
         | Op::Replicate { .. }
         | Op::Sum { .. }
-        | Op::Spread { .. }
-        | Op::Total { .. }
-        | Op::Stack { .. }
+        | Op::Broadcast { .. }
+        | Op::SumAll { .. }
+        | Op::ArrayLit { .. }
         | Op::Dot(..) => true,
         Op::MatMul(..)
         | Op::Contract(_)
@@ -233,7 +233,7 @@ fn reads_all(op: &Op) -> bool {
         | Op::Not(_)
         | Op::Dim(..)
         | Op::Shape(_)
-        | Op::Count(_)
+        | Op::Size(_)
         | Op::Nonzero(_)
         | Op::Zeros(_)
         | Op::Prim(..) => true,
@@ -241,8 +241,8 @@ fn reads_all(op: &Op) -> bool {
         | Op::IndexSet { .. }
         | Op::Slice { .. }
         | Op::Gather { .. }
-        | Op::Con { .. }
-        | Op::Fields { .. } => false,
+        | Op::Construct { .. }
+        | Op::Destruct { .. } => false,
         Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } | Op::Soac(_) | Op::ReduceByIndex { .. } => false,
     }
 }
@@ -252,24 +252,24 @@ pub(super) fn work<'a>(op: &Op, linear: bool, get: &dyn Fn(Var) -> &'a Val, outs
     // Counted on demand only, because a result may be a long list.
     let made = || -> u64 { outs.iter().map(Val::scalars).sum() };
     let size = |v: &Var| get(*v).scalars();
-    let there = |v: &Var| !get(*v).is_absent();
+    let there = |v: &Var| !get(*v).is_symbolic_zero();
     match op {
         Op::Lit(_)
         | Op::Zero(_)
         | Op::Dup(_)
-        | Op::Con { .. }
-        | Op::Fields { .. }
+        | Op::Construct { .. }
+        | Op::Destruct { .. }
         | Op::If(..)
         | Op::Switch(..)
         | Op::Call { .. } => 0,
         Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. } => 0,
         Op::Dim(..)
         | Op::Shape(_)
-        | Op::Count(_)
+        | Op::Size(_)
         | Op::Reshape { .. }
         | Op::Transpose(_)
         | Op::Replicate { .. }
-        | Op::Spread { .. } => 0,
+        | Op::Broadcast { .. } => 0,
         Op::Bin(Bin::Add, a, b) if !there(a) || !there(b) => 0,
         Op::Bin(Bin::Sub, _, b) if !there(b) => 0,
         Op::Bin(Bin::Sub, a, _) if linear && there(a) => 2 * made(),
@@ -288,12 +288,12 @@ pub(super) fn work<'a>(op: &Op, linear: bool, get: &dyn Fn(Var) -> &'a Val, outs
         | Op::Reverse(_)
         | Op::Rotate { .. }
         | Op::Concat { .. }
-        | Op::Stack { .. }
+        | Op::ArrayLit { .. }
         | Op::Cumsum { .. } => made(),
         Op::IndexAdd { v, .. } | Op::IndexSet { v, .. } | Op::SliceAdd { v, .. } | Op::GatherAdd { v, .. } => {
             2 * size(v)
         }
-        Op::Sum { a, .. } | Op::Total { a, .. } => size(a).saturating_sub(made()),
+        Op::Sum { a, .. } | Op::SumAll { a, .. } => size(a).saturating_sub(made()),
         Op::Dot(a, b) => {
             if there(a) && there(b) {
                 (2 * size(a)).saturating_sub(1)

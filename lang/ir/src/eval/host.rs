@@ -160,8 +160,9 @@ fn counting(lo: i64, hi: i64) -> Res {
 fn linspace(a: &Val, b: &Val, n: usize) -> Res {
     let (Some(a), Some(b)) = (a.float(), b.float()) else { return Err("`linspace` needs Floats".to_owned()) };
     arrays::volume(&[n])?;
-    let at =
-        |i: usize| if i + 1 == n && n > 1 { b } else { a + Bin::Scale.eval(b - a, i as f64 / (n.max(2) - 1) as f64) };
+    let at = |i: usize| {
+        if i + 1 == n && n > 1 { b } else { a + Bin::ScaleTangent.eval(b - a, i as f64 / (n.max(2) - 1) as f64) }
+    };
     Ok(Val::floats(&(0..n).map(at).collect::<Vec<_>>()))
 }
 

@@ -1,6 +1,6 @@
 //! The reference evaluator: defines what programs mean, and counts their work. Written for clarity, not speed.
 //!
-//! - Values are [`Val`]; arrays contain values. A zero array or zero data may be the symbolic zero [`Val::Absent`].
+//! - Values are [`Val`]; arrays contain values. A zero array or zero data may be the symbolic zero [`Val::SymbolicZero`].
 //!   Every operation that may be linear accepts it, also after linearity has been erased.
 //! - Linear operations have the same meaning as the non-linear ones of the same name.
 //! - Custom derivative rules of calls are ignored, because they do not affect what is computed.
@@ -14,8 +14,8 @@ mod arrays;
 mod control;
 pub mod cost;
 pub mod host;
-mod parts;
 pub mod scalar;
+mod subarrays;
 pub mod value;
 
 pub use cost::Counts;
@@ -26,10 +26,10 @@ use crate::func::{Block, FnId, Function, Program, Stmt, Var};
 use crate::op::{Lit, Op};
 use crate::ty::Ty;
 use adl_syntax::span::Span;
-use parts::Update;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::rc::Rc;
+use subarrays::Update;
 
 /// Why evaluation stopped.
 #[derive(Clone, PartialEq, Debug)]
@@ -74,7 +74,7 @@ pub struct Evaluator<'a> {
     pub fuel: u64,
     /// Functions whose results are tracked in bytes.
     pub watch: Option<Watch<'a>>,
-    uses: HashMap<FnId, Rc<Uses>>,
+    uses: HashMap<FnId, Rc<LinearUses>>,
 }
 
 /// Tracks the bytes of results until their last use: the values that checkpoints recompute.
@@ -90,7 +90,7 @@ pub struct Watch<'a> {
 }
 
 /// Facts about the linear variables of a function that affect costs.
-struct Uses {
+struct LinearUses {
     /// Variables some of whose scalars may stay unread.
     sparse: HashSet<Var>,
     /// Variables from outside that a nested block drops.
@@ -100,15 +100,15 @@ struct Uses {
 type Res<T> = Result<T, Error>;
 
 /// The variables of a running function.
-struct Frame<'f> {
+struct CallFrame<'f> {
     f: &'f Function,
     vals: Vec<Option<Val>>,
-    uses: Rc<Uses>,
+    uses: Rc<LinearUses>,
 }
 
-impl Frame<'_> {
+impl CallFrame<'_> {
     fn get(&self, v: Var) -> &Val {
-        self.vals.get(v.0 as usize).and_then(Option::as_ref).unwrap_or(&Val::Absent)
+        self.vals.get(v.0 as usize).and_then(Option::as_ref).unwrap_or(&Val::SymbolicZero)
     }
 
     fn vals(&self, vs: &[Var]) -> Vec<Val> {
@@ -136,7 +136,7 @@ impl Frame<'_> {
 }
 
 /// Non-linear and linear results of a block.
-type Both = (Vec<Val>, Vec<Val>);
+type BlockResults = (Vec<Val>, Vec<Val>);
 
 impl<'a> Evaluator<'a> {
     /// An evaluator without limits.
@@ -150,7 +150,7 @@ impl<'a> Evaluator<'a> {
         Ok(Outcome { results, lin_results, counts: std::mem::take(&mut self.counts) })
     }
 
-    fn call(&mut self, id: FnId, args: Vec<Val>, lin_args: Vec<Val>) -> Res<Both> {
+    fn call(&mut self, id: FnId, args: Vec<Val>, lin_args: Vec<Val>) -> Res<BlockResults> {
         let program = self.program;
         let Some(f) = program.funcs.get(id.0 as usize) else {
             return Err(Error {
@@ -162,9 +162,9 @@ impl<'a> Evaluator<'a> {
         let uses = self
             .uses
             .entry(id)
-            .or_insert_with(|| Rc::new(Uses { sparse: cost::sparse(f), untouched: cost::untouched(f) }))
+            .or_insert_with(|| Rc::new(LinearUses { sparse: cost::sparse(f), untouched: cost::untouched(f) }))
             .clone();
-        let mut frame = Frame { f, vals: vec![None; f.vars.len()], uses };
+        let mut frame = CallFrame { f, vals: vec![None; f.vars.len()], uses };
         let params = f.body.params.iter().chain(&f.body.lin_params);
         if let Some((v, x)) = params.zip(args.iter().chain(&lin_args)).find(|(v, x)| !x.fits(f.ty(**v))) {
             let wrong = format!("argument {} is {}", crate::print::var(f, *v), x.kind());
@@ -179,19 +179,19 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Runs a block with these arguments.
-    fn block(&mut self, fr: &mut Frame<'_>, b: &Block, args: Vec<Val>, lin_args: Vec<Val>) -> Res<Both> {
+    fn block(&mut self, fr: &mut CallFrame<'_>, b: &Block, args: Vec<Val>, lin_args: Vec<Val>) -> Res<BlockResults> {
         fr.bind("arguments", &b.params, args, Span::default())?;
         fr.bind("linear arguments", &b.lin_params, lin_args, Span::default())?;
         match self.watch.as_ref().map(|w| w.live) {
             None => b.stmts.iter().try_for_each(|s| self.stmt(fr, s))?,
-            Some(live) => self.watched(fr, b, live)?,
+            Some(live) => self.run_tracked(fr, b, live)?,
         }
         Ok((fr.vals(&b.results), fr.vals(&b.lin_results)))
     }
 
     /// Runs the statements of a block, and releases tracked values after their last use. `live` is the number of
     /// live bytes before and after.
-    fn watched(&mut self, fr: &mut Frame<'_>, b: &Block, live: u64) -> Res<()> {
+    fn run_tracked(&mut self, fr: &mut CallFrame<'_>, b: &Block, live: u64) -> Res<()> {
         let (mut now, mut ends): (u64, Vec<(usize, u64)>) = (live, Vec::new());
         for (i, s) in b.stmts.iter().enumerate() {
             self.stmt(fr, s)?;
@@ -212,7 +212,7 @@ impl<'a> Evaluator<'a> {
         Ok(())
     }
 
-    fn stmt(&mut self, fr: &mut Frame<'_>, s: &Stmt) -> Res<()> {
+    fn stmt(&mut self, fr: &mut CallFrame<'_>, s: &Stmt) -> Res<()> {
         self.counts.steps += 1;
         if self.counts.steps > self.fuel {
             return Err(fr.error(format!("stopped after {} statements", self.fuel), s.span));
@@ -235,7 +235,7 @@ impl<'a> Evaluator<'a> {
 
     /// Counts the work of a statement with these results.
     #[inline(never)]
-    fn count(&mut self, fr: &Frame<'_>, s: &Stmt, outs: &[Val], lin_outs: &[Val]) {
+    fn count(&mut self, fr: &CallFrame<'_>, s: &Stmt, outs: &[Val], lin_outs: &[Val]) {
         let mut linear = !s.lin_outs.is_empty();
         s.op.each_operand(&mut |v| linear |= fr.f.linear(v));
         if matches!(s.op, Op::Drop(v) if fr.uses.untouched.contains(&v)) {
@@ -265,14 +265,14 @@ impl<'a> Evaluator<'a> {
     /// The results of an operation without blocks. Like others here it is never inlined: deep recursion needs small
     /// stack frames.
     #[inline(never)]
-    fn op(&mut self, fr: &Frame<'_>, s: &Stmt) -> Result<Vec<Val>, String> {
+    fn op(&mut self, fr: &CallFrame<'_>, s: &Stmt) -> Result<Vec<Val>, String> {
         let unit = Ty::Bool;
         let ty = s.outs.iter().chain(&s.lin_outs).next().map_or(&unit, |v| fr.f.ty(*v));
         match &s.op {
             Op::Prim(p, args) => self.host.prims(*p, &fr.vals(args)),
-            Op::Fields { a, tag, .. } => match fr.get(*a) {
+            Op::Destruct { a, tag, .. } => match fr.get(*a) {
                 Val::Data(c) if c.tag == *tag => Ok(c.fields.clone()),
-                Val::Absent => Ok(s.outs.iter().chain(&s.lin_outs).map(|v| Val::zero(fr.f.ty(*v))).collect()),
+                Val::SymbolicZero => Ok(s.outs.iter().chain(&s.lin_outs).map(|v| Val::zero(fr.f.ty(*v))).collect()),
                 other => Err(format!("the fields of constructor {tag} were expected, not {}", other.kind())),
             },
             Op::Dup(a) => Ok(vec![fr.get(*a).clone(), fr.get(*a).clone()]),
@@ -289,7 +289,7 @@ impl<'a> Evaluator<'a> {
 }
 
 /// The result of an operation with one result.
-fn one(fr: &Frame<'_>, op: &Op, ty: &Ty) -> Result<Val, String> {
+fn one(fr: &CallFrame<'_>, op: &Op, ty: &Ty) -> Result<Val, String> {
     let get = |v: &Var| fr.get(*v);
     let opt = |v: &Option<Var>| v.map(|v| fr.get(v));
     match op {
@@ -302,26 +302,26 @@ fn one(fr: &Frame<'_>, op: &Op, ty: &Ty) -> Result<Val, String> {
         Op::Select(c, x, y) => scalar::select(get(c), get(x), get(y)),
         Op::Convert(c, a) => scalar::convert(*c, get(a)),
         Op::Dim(a, axis) => extent(get(a), *axis),
-        Op::Count(a) => Ok(Val::I64(arrays::count(get(a)))),
+        Op::Size(a) => Ok(Val::I64(arrays::count(get(a)))),
         // The shape of an array may be computed where the array is bound, although it is a symbolic zero and no
         // branch uses the shape.
-        Op::Shape(a) if get(a).is_absent() => Ok(Val::Absent),
+        Op::Shape(a) if get(a).is_symbolic_zero() => Ok(Val::SymbolicZero),
         Op::Shape(a) => {
             arrays::array(get(a)).map(|a| Val::ints(&a.shape.iter().map(|n| *n as i64).collect::<Vec<_>>()))
         }
-        Op::Index { a, at, .. } => parts::index(get(a), &fr.vals(at), ty),
+        Op::Index { a, at, .. } => subarrays::index(get(a), &fr.vals(at), ty),
         Op::IndexAdd { acc, at, v, shape } => {
-            parts::index_update(get(acc), &fr.vals(at), get(v), opt(shape), ty, Update::Add)
+            subarrays::index_update(get(acc), &fr.vals(at), get(v), opt(shape), ty, Update::Add)
         }
         Op::IndexSet { acc, at, v, shape } => {
-            parts::index_update(get(acc), &fr.vals(at), get(v), opt(shape), ty, Update::Set)
+            subarrays::index_update(get(acc), &fr.vals(at), get(v), opt(shape), ty, Update::Set)
         }
-        Op::Slice { a, lo, hi, .. } => parts::slice(get(a), get(lo), get(hi)),
+        Op::Slice { a, lo, hi, .. } => subarrays::slice(get(a), get(lo), get(hi)),
         Op::SliceAdd { acc, lo, hi, v, shape } => {
-            parts::slice_add(get(acc), (get(lo), get(hi)), get(v), opt(shape), ty)
+            subarrays::slice_add(get(acc), (get(lo), get(hi)), get(v), opt(shape), ty)
         }
-        Op::Gather { a, at, shape } => parts::gather(get(a), get(at), shape.is_some(), ty),
-        Op::GatherAdd { acc, at, v, shape } => parts::gather_add(get(acc), get(at), get(v), opt(shape), ty),
+        Op::Gather { a, at, shape } => subarrays::gather(get(a), get(at), shape.is_some(), ty),
+        Op::GatherAdd { acc, at, v, shape } => subarrays::gather_add(get(acc), get(at), get(v), opt(shape), ty),
         Op::Reverse(a) => arrays::permute(get(a), |i, n| n - 1 - i),
         Op::Rotate { n, a } => {
             let k = arrays::int(get(n))?;
@@ -332,16 +332,16 @@ fn one(fr: &Frame<'_>, op: &Op, ty: &Ty) -> Result<Val, String> {
         Op::Transpose(a) => arrays::transpose(get(a)),
         Op::Replicate { n, a } => arrays::replicate(get(n), get(a), ty),
         Op::Sum { a, .. } => arrays::sum(get(a), ty),
-        Op::Spread { a, shape } => arrays::spread(get(a), get(shape), ty),
-        Op::Total { a, .. } => arrays::total(get(a), ty),
-        Op::Stack { elems, shape } => arrays::stack(fr.vals(elems), ty, opt(shape).map(arrays::sizes).transpose()?),
+        Op::Broadcast { a, shape } => arrays::spread(get(a), get(shape), ty),
+        Op::SumAll { a, .. } => arrays::total(get(a), ty),
+        Op::ArrayLit { elems, shape } => arrays::stack(fr.vals(elems), ty, opt(shape).map(arrays::sizes).transpose()?),
         Op::Dot(x, y) => arrays::dot(get(x), get(y), ty),
         Op::Outer(x, y) => arrays::outer(get(x), get(y)),
         Op::Cumsum { a, reverse } => arrays::cumsum(get(a), *reverse, ty),
-        Op::Nonzero(a) | Op::Zeros(a) => arrays::places(get(a)),
-        Op::Con { tag, fields, .. } => Ok(Val::data(*tag, fr.vals(fields))),
+        Op::Nonzero(a) | Op::Zeros(a) => arrays::positions(get(a)),
+        Op::Construct { tag, fields, .. } => Ok(Val::data(*tag, fr.vals(fields))),
         Op::Prim(..)
-        | Op::Fields { .. }
+        | Op::Destruct { .. }
         | Op::Dup(_)
         | Op::Drop(_)
         | Op::MatMul(..)

@@ -16,7 +16,7 @@ pub fn un(op: Un, v: &Val) -> Res {
         Val::F64(x) => Val::F64(op.eval(*x)),
         Val::F32(x) => Val::F32(op.eval(f64::from(*x)) as f32),
         Val::I64(x) => Val::I64(int_un(op, *x)?),
-        Val::Absent | Val::Deps(_) if op == Un::Neg => v.clone(),
+        Val::SymbolicZero | Val::Deps(_) if op == Un::Neg => v.clone(),
         Val::Array(_) | Val::Data(_) => each(v, &mut |x| un(op, x))?,
         other => return Err(format!("a number was expected, not {}", other.kind())),
     })
@@ -51,7 +51,7 @@ pub fn bin(op: Bin, a: &Val, b: &Val) -> Res {
         (Val::F64(x), Val::F64(y)) => Ok(Val::F64(op.eval(*x, *y))),
         (Val::F32(x), Val::F32(y)) => Ok(Val::F32(op.eval(f64::from(*x), f64::from(*y)) as f32)),
         (Val::I64(x), Val::I64(y)) => int_bin(op, *x, *y).map(Val::I64),
-        (Val::Absent, _) | (_, Val::Absent) => absent(op, a, b),
+        (Val::SymbolicZero, _) | (_, Val::SymbolicZero) => symbolic_zero(op, a, b),
         (Val::Deps(x), Val::Deps(y)) => Ok(Val::Deps(Deps::union(x, y))),
         // The number is a coefficient, or the initial zero of a sum.
         (Val::Deps(_), Val::F64(_) | Val::F32(_)) => Ok(a.clone()),
@@ -109,18 +109,18 @@ fn pairs(xs: &[Val], ys: &[Val], op: Bin) -> Result<Vec<Val>, String> {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || xs.iter().zip(ys).map(|(x, y)| bin(op, x, y)).collect())
 }
 
-fn absent(op: Bin, a: &Val, b: &Val) -> Res {
+fn symbolic_zero(op: Bin, a: &Val, b: &Val) -> Res {
     match op {
-        Bin::Add => Ok(if a.is_absent() { b.clone() } else { a.clone() }),
+        Bin::Add => Ok(if a.is_symbolic_zero() { b.clone() } else { a.clone() }),
         Bin::Sub => {
-            if a.is_absent() {
+            if a.is_symbolic_zero() {
                 un(Un::Neg, b)
             } else {
                 Ok(a.clone())
             }
         }
-        Bin::Mul | Bin::Scale => Ok(Val::Absent),
-        Bin::Div if a.is_absent() => Ok(Val::Absent),
+        Bin::Mul | Bin::ScaleTangent => Ok(Val::SymbolicZero),
+        Bin::Div if a.is_symbolic_zero() => Ok(Val::SymbolicZero),
         _ => Err("the elements of an absent zero are needed".to_owned()),
     }
 }
@@ -133,7 +133,7 @@ fn int_bin(op: Bin, a: i64, b: i64) -> Result<i64, String> {
     let r = match op {
         Bin::Add => a.checked_add(b),
         Bin::Sub => a.checked_sub(b),
-        Bin::Mul | Bin::Scale => a.checked_mul(b),
+        Bin::Mul | Bin::ScaleTangent => a.checked_mul(b),
         // Division rounds towards negative infinity; the remainder has the sign of the divisor.
         Bin::IntDiv => a.checked_div(b).map(|q| if a.wrapping_rem(b) != 0 && (a < 0) != (b < 0) { q - 1 } else { q }),
         Bin::Rem => Some(a.wrapping_rem(b)).map(|r| if r != 0 && (r < 0) != (b < 0) { r + b } else { r }),
@@ -141,7 +141,7 @@ fn int_bin(op: Bin, a: i64, b: i64) -> Result<i64, String> {
         Bin::Pow => u32::try_from(b).map_or(if a.abs() > 1 { None } else { Some(a) }, |b| a.checked_pow(b)),
         Bin::Min => Some(a.min(b)),
         Bin::Max => Some(a.max(b)),
-        Bin::StepLe => Some(i64::from(a <= b)),
+        Bin::LeIndicator => Some(i64::from(a <= b)),
         Bin::Div | Bin::Atan2 | Bin::Hypot => return Err("this operator is not defined on Ints".to_owned()),
     };
     r.ok_or_else(|| OVERFLOW.to_owned())
@@ -185,8 +185,8 @@ pub fn select(c: &Val, a: &Val, b: &Val) -> Res {
         Val::Array(mask) => mask,
         other => return Err(format!("a Bool was expected, not {}", other.kind())),
     };
-    if a.is_absent() && b.is_absent() {
-        return Ok(Val::Absent);
+    if a.is_symbolic_zero() && b.is_symbolic_zero() {
+        return Ok(Val::SymbolicZero);
     }
     let pick = |v: &Val, other: &Val, i: usize| match v {
         Val::Array(x) if x.shape != mask.shape => {
@@ -194,7 +194,7 @@ pub fn select(c: &Val, a: &Val, b: &Val) -> Res {
         }
         Val::Array(x) => Ok(x.elems[i].clone()),
         // A zero with the element type of the other operand.
-        Val::Absent => bin(Bin::Scale, &zero_like(other), &zero_like(other)),
+        Val::SymbolicZero => bin(Bin::ScaleTangent, &zero_like(other), &zero_like(other)),
         number => Ok(number.clone()),
     };
     let holds = |v: &Val| matches!(v, Val::Bool(true));
@@ -218,7 +218,7 @@ pub fn convert(c: Conv, v: &Val) -> Res {
         Val::F32(x) => (f64::from(*x), None),
         Val::I64(n) => (*n as f64, Some(*n)),
         Val::Bool(b) => (f64::from(u8::from(*b)), Some(i64::from(*b))),
-        Val::Absent | Val::Deps(_) => return Ok(v.clone()),
+        Val::SymbolicZero | Val::Deps(_) => return Ok(v.clone()),
         Val::Array(_) => return each(v, &mut |x| convert(c, x)),
         other => return Err(format!("a number was expected, not {}", other.kind())),
     };

@@ -17,7 +17,7 @@ pub enum Val {
     Array(Rc<Arr>),
     Data(Rc<Con>),
     /// A symbolic zero: a zero array or zero data of unknown shape.
-    Absent,
+    SymbolicZero,
     /// Instead of a linear number, the set of inputs on which it depends. Evaluating a linear function on such sets
     /// gives the sparsity pattern of its matrix.
     Deps(Rc<Deps>),
@@ -90,7 +90,8 @@ fn free(mut todo: Vec<Val>) {
             Val::Array(a) => {
                 todo.extend(Rc::into_inner(a).map(|mut a| std::mem::take(&mut a.elems)).unwrap_or_default())
             }
-            Val::F64(_) | Val::F32(_) | Val::I64(_) | Val::Bool(_) | Val::Str(_) | Val::Absent | Val::Deps(_) => {}
+            Val::F64(_) | Val::F32(_) | Val::I64(_) | Val::Bool(_) | Val::Str(_) | Val::SymbolicZero | Val::Deps(_) => {
+            }
         }
     }
 }
@@ -103,7 +104,7 @@ impl Drop for Con {
 
 impl Drop for Arr {
     fn drop(&mut self) {
-        if matches!(self.elems.first(), Some(Val::Data(_) | Val::Array(_) | Val::Absent)) {
+        if matches!(self.elems.first(), Some(Val::Data(_) | Val::Array(_) | Val::SymbolicZero)) {
             free(std::mem::take(&mut self.elems));
         }
     }
@@ -120,7 +121,7 @@ impl PartialEq for Val {
                 (Val::I64(x), Val::I64(y)) => x == y,
                 (Val::Bool(x), Val::Bool(y)) => x == y,
                 (Val::Str(x), Val::Str(y)) => x == y,
-                (Val::Absent, Val::Absent) => true,
+                (Val::SymbolicZero, Val::SymbolicZero) => true,
                 (Val::Deps(x), Val::Deps(y)) => x == y,
                 (Val::Array(x), Val::Array(y)) => {
                     todo.extend(x.elems.iter().zip(&y.elems));
@@ -173,7 +174,7 @@ impl Val {
             Ty::F32 => Val::F32(0.0),
             Ty::I64 => Val::I64(0),
             Ty::Bool => Val::Bool(false),
-            Ty::Str | Ty::Array(..) | Ty::Data(_) => Val::Absent,
+            Ty::Str | Ty::Array(..) | Ty::Data(_) => Val::SymbolicZero,
         }
     }
 
@@ -195,8 +196,8 @@ impl Val {
     }
 
     /// Whether it is a symbolic zero.
-    pub fn is_absent(&self) -> bool {
-        matches!(self, Val::Absent)
+    pub fn is_symbolic_zero(&self) -> bool {
+        matches!(self, Val::SymbolicZero)
     }
 
     /// All real numbers in it, in order. A symbolic zero has none.
@@ -212,7 +213,7 @@ impl Val {
             match v {
                 Val::Array(a) => todo.extend(a.elems.iter().rev()),
                 Val::Data(c) => todo.extend(c.fields.iter().rev()),
-                Val::Absent => {}
+                Val::SymbolicZero => {}
                 leaf => out.push(leaf),
             }
         }
@@ -234,7 +235,7 @@ impl Val {
             | (Val::Str(_), Ty::Str) => true,
             (Val::Deps(_), Ty::F64 | Ty::F32)
             | (Val::Data(_), Ty::Data(_))
-            | (Val::Absent, Ty::Array(..) | Ty::Data(_)) => true,
+            | (Val::SymbolicZero, Ty::Array(..) | Ty::Data(_)) => true,
             (Val::Array(a), Ty::Array(e, r)) => {
                 a.shape.len() == *r as usize && a.elems.first().is_none_or(|x| x.fits(e))
             }
@@ -252,7 +253,7 @@ impl Val {
             Val::Str(_) => print::ty(&Ty::Str),
             Val::Array(a) => format!("an array of shape {:?}", a.shape),
             Val::Data(c) => format!("data with constructor {}", c.tag),
-            Val::Absent => "an absent zero".to_owned(),
+            Val::SymbolicZero => "an absent zero".to_owned(),
             Val::Deps(_) => "a set of inputs".to_owned(),
         }
     }

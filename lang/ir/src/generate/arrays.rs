@@ -1,47 +1,47 @@
-//! Arrays of reals with known shapes.
+//! Zeros of reals with known shapes.
 
-use super::{Gen, Kind, Known, LARGEST};
+use super::{Generator, LARGEST, ScopedVar, VarKind};
 use crate::func::Var;
 use crate::op::{Lit, Op};
 use adl_prim::Prim;
 
-impl Gen {
+impl Generator {
     /// A literal array of Ints.
     pub(super) fn ints(&mut self, xs: &[i64]) -> Var {
         let elems: Vec<Var> = xs.iter().map(|n| self.b.int(*n)).collect();
-        self.b.one(Op::Stack { elems, shape: None }, crate::ty::Ty::shape())
+        self.b.one(Op::ArrayLit { elems, shape: None }, crate::ty::Ty::shape())
     }
 
     /// An array with at least one element.
-    fn array(&mut self) -> (Known, Vec<usize>) {
-        let some = |k: &Kind| matches!(k, Kind::Real(s) if !s.is_empty() && s.iter().all(|n| *n > 0));
+    fn array(&mut self) -> (ScopedVar, Vec<usize>) {
+        let some = |k: &VarKind| matches!(k, VarKind::Real(s) if !s.is_empty() && s.iter().all(|n| *n > 0));
         let known = match self.pick(some) {
             Some(k) if !self.rng.once_in(10) => k,
             _ => {
                 let n = self.rng.between(1, 4);
-                self.make(&Kind::Real(vec![n]))
+                self.make(&VarKind::Real(vec![n]))
             }
         };
         let shape = match &known.kind {
-            Kind::Real(s) => s.clone(),
+            VarKind::Real(s) => s.clone(),
             _ => Vec::new(),
         };
         (known, shape)
     }
 
     /// Another array of the same shape, or a scalar.
-    fn partner(&mut self, shape: &[usize]) -> Known {
-        let same = self.pick(|k| matches!(k, Kind::Real(s) if s == shape));
+    fn partner(&mut self, shape: &[usize]) -> ScopedVar {
+        let same = self.pick(|k| matches!(k, VarKind::Real(s) if s == shape));
         match same {
             Some(k) if !self.rng.once_in(3) => k,
             _ => self.scalar(),
         }
     }
 
-    fn of_rank(&mut self, rank: usize) -> Option<(Known, Vec<usize>)> {
-        let known = self.pick(|k| matches!(k, Kind::Real(s) if s.len() == rank && s.iter().all(|n| *n > 0)))?;
+    fn of_rank(&mut self, rank: usize) -> Option<(ScopedVar, Vec<usize>)> {
+        let known = self.pick(|k| matches!(k, VarKind::Real(s) if s.len() == rank && s.iter().all(|n| *n > 0)))?;
         match &known.kind {
-            Kind::Real(s) => Some((known.clone(), s.clone())),
+            VarKind::Real(s) => Some((known.clone(), s.clone())),
             _ => None,
         }
     }
@@ -65,7 +65,7 @@ impl Gen {
 
     /// An index below `n`.
     pub(super) fn index(&mut self, n: usize) -> Var {
-        let fits = |k: &Kind| matches!(k, Kind::Int(lo, hi) if *lo >= 0 && *hi < n as i64);
+        let fits = |k: &VarKind| matches!(k, VarKind::Int(lo, hi) if *lo >= 0 && *hi < n as i64);
         match self.pick(fits) {
             Some(k) if self.rng.once_in(2) => k.v,
             _ => {
@@ -94,15 +94,15 @@ impl Gen {
             0 | 1 => {
                 let take = self.rng.between(1, shape.len());
                 let at: Vec<Var> = shape[..take].iter().map(|n| self.index(*n)).collect();
-                self.one(Op::Index { a: x.v, at, shape: None }, Kind::Real(shape[take..].to_vec()), x.bound);
+                self.one(Op::Index { a: x.v, at, shape: None }, VarKind::Real(shape[take..].to_vec()), x.bound);
             }
             2 => {
                 let (lo, hi, k) = self.bounds(n);
-                self.one(Op::Slice { a: x.v, lo, hi, shape: None }, Kind::Real([vec![k], inner].concat()), x.bound);
+                self.one(Op::Slice { a: x.v, lo, hi, shape: None }, VarKind::Real([vec![k], inner].concat()), x.bound);
             }
             _ => {
                 let (at, k) = self.indices(n);
-                self.one(Op::Gather { a: x.v, at, shape: None }, Kind::Real([vec![k], inner].concat()), x.bound);
+                self.one(Op::Gather { a: x.v, at, shape: None }, VarKind::Real([vec![k], inner].concat()), x.bound);
             }
         }
     }
@@ -114,23 +114,23 @@ impl Gen {
         match self.rng.below(4) {
             0 => {
                 let at = vec![self.index(n)];
-                let v = self.want(&Kind::Real(inner));
+                let v = self.var_of_kind(&VarKind::Real(inner));
                 self.one(Op::IndexSet { acc: x.v, at, v, shape: None }, kind, x.bound.max(1.0));
             }
             1 => {
                 let at: Vec<Var> = shape.iter().map(|n| self.index(*n)).collect();
-                let v = self.want(&Kind::Real(vec![]));
-                self.tame(Op::IndexAdd { acc: x.v, at, v, shape: None }, kind, x.bound + 1.0);
+                let v = self.var_of_kind(&VarKind::Real(vec![]));
+                self.push_damped(Op::IndexAdd { acc: x.v, at, v, shape: None }, kind, x.bound + 1.0);
             }
             2 => {
                 let (lo, hi, k) = self.bounds(n);
-                let v = self.want(&Kind::Real([vec![k], inner].concat()));
-                self.tame(Op::SliceAdd { acc: x.v, lo, hi, v, shape: None }, kind, x.bound + 1.0);
+                let v = self.var_of_kind(&VarKind::Real([vec![k], inner].concat()));
+                self.push_damped(Op::SliceAdd { acc: x.v, lo, hi, v, shape: None }, kind, x.bound + 1.0);
             }
             _ => {
                 let (at, k) = self.indices(n);
-                let v = self.want(&Kind::Real([vec![k], inner].concat()));
-                self.tame(Op::GatherAdd { acc: x.v, at, v, shape: None }, kind, x.bound + k as f64);
+                let v = self.var_of_kind(&VarKind::Real([vec![k], inner].concat()));
+                self.push_damped(Op::GatherAdd { acc: x.v, at, v, shape: None }, kind, x.bound + k as f64);
             }
         }
     }
@@ -150,32 +150,32 @@ impl Gen {
             }
             2 => {
                 let to = self.ints(&[count as i64]);
-                self.one(Op::Reshape { a: x.v, to, from: None }, Kind::Real(vec![count]), x.bound);
+                self.one(Op::Reshape { a: x.v, to, from: None }, VarKind::Real(vec![count]), x.bound);
             }
             3 if shape.len() > 1 => {
                 let turned = [vec![shape[1], n], shape[2..].to_vec()].concat();
-                self.one(Op::Transpose(x.v), Kind::Real(turned), x.bound);
+                self.one(Op::Transpose(x.v), VarKind::Real(turned), x.bound);
             }
             4 | 5 => {
-                self.tame(Op::Sum { a: x.v, n: None }, Kind::Real(inner), x.bound * n as f64);
+                self.push_damped(Op::Sum { a: x.v, n: None }, VarKind::Real(inner), x.bound * n as f64);
             }
             6 => {
-                self.tame(Op::Total { a: x.v, shape: None }, Kind::Real(vec![]), x.bound * count as f64);
+                self.push_damped(Op::SumAll { a: x.v, shape: None }, VarKind::Real(vec![]), x.bound * count as f64);
             }
             7 => {
                 let reverse = self.rng.once_in(2);
-                self.tame(Op::Cumsum { a: x.v, reverse }, kind, x.bound * n as f64);
+                self.push_damped(Op::Cumsum { a: x.v, reverse }, kind, x.bound * n as f64);
             }
             8 => self.masked(&x, &shape),
-            9..=11 if count <= 8 => self.larger(&x, shape),
+            9..=11 if count <= 8 => self.enlarged(&x, shape),
             12..=14 => self.built_in(&x, &shape),
             _ => self.product(),
         }
     }
 
     /// Built-ins that are not IR operations of their own.
-    fn built_in(&mut self, x: &Known, shape: &[usize]) {
-        let scalar = || Kind::Real(vec![]);
+    fn built_in(&mut self, x: &ScopedVar, shape: &[usize]) {
+        let scalar = || VarKind::Real(vec![]);
         match shape {
             [n] => match self.rng.below(9) {
                 5 | 6 => self.ordered(x),
@@ -189,66 +189,70 @@ impl Gen {
                     self.one(Op::Prim(Prim::Mean, vec![x.v]), scalar(), x.bound);
                 }
                 1 => {
-                    self.tame(Op::Prim(Prim::Variance, vec![x.v]), scalar(), x.bound * x.bound);
+                    self.push_damped(Op::Prim(Prim::Variance, vec![x.v]), scalar(), x.bound * x.bound);
                 }
                 2 => {
-                    self.tame(Op::Prim(Prim::Prod, vec![x.v]), scalar(), x.bound.max(1.0).powi(*n as i32));
+                    self.push_damped(Op::Prim(Prim::Prod, vec![x.v]), scalar(), x.bound.max(1.0).powi(*n as i32));
                 }
                 3 => {
-                    self.tame(Op::Prim(Prim::Cumprod, vec![x.v]), x.kind.clone(), x.bound.max(1.0).powi(*n as i32));
+                    self.push_damped(
+                        Op::Prim(Prim::Cumprod, vec![x.v]),
+                        x.kind.clone(),
+                        x.bound.max(1.0).powi(*n as i32),
+                    );
                 }
                 _ if *n <= 4 => {
-                    self.one(Op::Prim(Prim::Diag, vec![x.v]), Kind::Real(vec![*n, *n]), x.bound);
+                    self.one(Op::Prim(Prim::Diag, vec![x.v]), VarKind::Real(vec![*n, *n]), x.bound);
                 }
                 _ => {}
             },
             [n, m] if n == m => {
-                self.tame(Op::Prim(Prim::Trace, vec![x.v]), scalar(), x.bound * *n as f64);
+                self.push_damped(Op::Prim(Prim::Trace, vec![x.v]), scalar(), x.bound * *n as f64);
             }
             [n, m] => {
-                self.one(Op::Prim(Prim::Diag, vec![x.v]), Kind::Real(vec![*n.min(m)]), x.bound);
+                self.one(Op::Prim(Prim::Diag, vec![x.v]), VarKind::Real(vec![*n.min(m)]), x.bound);
             }
             _ => {}
         }
     }
 
     /// A sorted array, in which some numbers occur twice.
-    fn ordered(&mut self, x: &Known) {
-        let Kind::Real(shape) = &x.kind else { return };
+    fn ordered(&mut self, x: &ScopedVar) {
+        let VarKind::Real(shape) = &x.kind else { return };
         let (at, k) = self.indices(shape[0]);
-        let row = Kind::Real(vec![k]);
+        let row = VarKind::Real(vec![k]);
         let some = self.one(Op::Gather { a: x.v, at, shape: None }, row.clone(), x.bound);
         self.one(Op::Prim(Prim::Sort, vec![some]), row, x.bound);
     }
 
     /// Operations that make arrays larger.
-    fn larger(&mut self, x: &Known, shape: Vec<usize>) {
+    fn enlarged(&mut self, x: &ScopedVar, shape: Vec<usize>) {
         let deep = shape.len() > 2;
         match self.rng.below(3) {
             0 if !deep => {
                 let k = self.rng.between(1, 3);
                 let copies = self.b.int(k as i64);
-                self.one(Op::Replicate { n: copies, a: x.v }, Kind::Real([vec![k], shape].concat()), x.bound);
+                self.one(Op::Replicate { n: copies, a: x.v }, VarKind::Real([vec![k], shape].concat()), x.bound);
             }
             1 if !deep => {
-                let y = self.want(&x.kind);
-                let stacked = Kind::Real([vec![2], shape].concat());
-                self.one(Op::Stack { elems: vec![x.v, y], shape: None }, stacked, x.bound.max(1.0));
+                let y = self.var_of_kind(&x.kind);
+                let stacked = VarKind::Real([vec![2], shape].concat());
+                self.one(Op::ArrayLit { elems: vec![x.v, y], shape: None }, stacked, x.bound.max(1.0));
             }
             _ => {
-                let y = self.want(&x.kind);
-                let joined = Kind::Real([vec![2 * shape[0]], shape[1..].to_vec()].concat());
+                let y = self.var_of_kind(&x.kind);
+                let joined = VarKind::Real([vec![2 * shape[0]], shape[1..].to_vec()].concat());
                 self.one(Op::Concat { a: x.v, b: y, len: None, shape: None }, joined, x.bound.max(1.0));
             }
         }
     }
 
     /// `select` under an array of Bools.
-    fn masked(&mut self, x: &Known, shape: &[usize]) {
+    fn masked(&mut self, x: &ScopedVar, shape: &[usize]) {
         let [n] = shape else { return };
         let bits: Vec<bool> = (0..*n).map(|_| self.rng.once_in(2)).collect();
         let elems = bits.iter().map(|b| self.b.lit(Lit::Bool(*b))).collect();
-        let mask = self.b.one(Op::Stack { elems, shape: None }, crate::ty::Ty::Bool.array(1));
+        let mask = self.b.one(Op::ArrayLit { elems, shape: None }, crate::ty::Ty::Bool.array(1));
         let y = self.partner(shape);
         self.one(Op::Select(mask, x.v, y.v), x.kind.clone(), x.bound.max(y.bound));
     }
@@ -258,18 +262,22 @@ impl Gen {
         let n = s[0];
         match (self.rng.below(3), self.of_rank(2)) {
             (0, _) => {
-                let y = self.want(&a.kind);
-                self.tame(Op::Dot(a.v, y), Kind::Real(vec![]), a.bound * n as f64);
+                let y = self.var_of_kind(&a.kind);
+                self.push_damped(Op::Dot(a.v, y), VarKind::Real(vec![]), a.bound * n as f64);
             }
             (1, Some((m, t))) if t[1] == n => {
-                self.tame(Op::MatMul(m.v, a.v), Kind::Real(vec![t[0]]), a.bound * m.bound * n as f64);
+                self.push_damped(Op::MatMul(m.v, a.v), VarKind::Real(vec![t[0]]), a.bound * m.bound * n as f64);
             }
             (_, Some((m, t))) if t[0] * t[0] <= 16 => {
-                let turned = self.one(Op::Transpose(m.v), Kind::Real(vec![t[1], t[0]]), m.bound);
-                self.tame(Op::MatMul(m.v, turned), Kind::Real(vec![t[0], t[0]]), m.bound * m.bound * t[1] as f64);
+                let turned = self.one(Op::Transpose(m.v), VarKind::Real(vec![t[1], t[0]]), m.bound);
+                self.push_damped(
+                    Op::MatMul(m.v, turned),
+                    VarKind::Real(vec![t[0], t[0]]),
+                    m.bound * m.bound * t[1] as f64,
+                );
             }
             _ if n <= 4 && a.bound * a.bound <= LARGEST * LARGEST => {
-                self.tame(Op::Outer(a.v, a.v), Kind::Real(vec![n, n]), a.bound * a.bound);
+                self.push_damped(Op::Outer(a.v, a.v), VarKind::Real(vec![n, n]), a.bound * a.bound);
             }
             _ => {}
         }

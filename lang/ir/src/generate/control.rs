@@ -1,14 +1,14 @@
 //! Control flow, reductions and calls.
 
-use super::{Gen, Kind, LARGEST};
+use super::{Generator, LARGEST, VarKind};
 use crate::func::{Block, Var};
-use crate::op::{Cmp, Loop, Op, Out, Soac, SoacKind, Turns};
+use crate::op::{Cmp, Loop, Op, Out, Soac, SoacKind, Trip};
 use crate::ty::Ty;
 use adl_prim::Bin;
 
-impl Gen {
+impl Generator {
     /// A block with these parameters, some statements, and results of these kinds.
-    pub(super) fn block(&mut self, params: &[(Kind, f64)], steps: usize, results: &[Kind]) -> Block {
+    pub(super) fn block(&mut self, params: &[(VarKind, f64)], steps: usize, results: &[VarKind]) -> Block {
         let outside = self.scope.len();
         self.depth += 1;
         self.b.open();
@@ -16,8 +16,8 @@ impl Gen {
             self.param(kind.clone(), *bound);
         }
         (0..steps).for_each(|_| self.step());
-        let mut vars: Vec<Var> = results.iter().map(|k| self.want(k)).collect();
-        if let Some(i) = results.iter().position(|k| *k == Kind::Real(vec![])) {
+        let mut vars: Vec<Var> = results.iter().map(|k| self.var_of_kind(k)).collect();
+        if let Some(i) = results.iter().position(|k| *k == VarKind::Real(vec![])) {
             vars[i] = self.with_unread(vars[i], outside);
         }
         self.depth -= 1;
@@ -26,19 +26,19 @@ impl Gen {
     }
 
     /// Kinds of results that a block can return: reals of a shape in scope, possibly data.
-    fn result_kinds(&mut self) -> Vec<Kind> {
+    fn result_kinds(&mut self) -> Vec<VarKind> {
         let n = self.rng.between(1, 2);
         (0..n)
             .map(|_| match self.rng.below(8) {
-                0 => Kind::List,
+                0 => VarKind::List,
                 1 => super::data::DATA[self.rng.below(4)].clone(),
-                2 | 3 => self.pick(|k| matches!(k, Kind::Real(_))).map_or(Kind::Real(vec![]), |k| k.kind),
-                _ => Kind::Real(vec![]),
+                2 | 3 => self.pick(|k| matches!(k, VarKind::Real(_))).map_or(VarKind::Real(vec![]), |k| k.kind),
+                _ => VarKind::Real(vec![]),
             })
             .collect()
     }
 
-    fn emit(&mut self, op: Op, kinds: Vec<Kind>) {
+    fn emit(&mut self, op: Op, kinds: Vec<VarKind>) {
         self.place();
         let tys: Vec<Ty> = kinds.iter().map(|k| self.ty(k)).collect();
         let (outs, _) = self.b.emit(op, &tys, &[]);
@@ -64,32 +64,32 @@ impl Gen {
     /// A loop of few iterations; the trip count is a literal or a non-negative Int.
     pub(super) fn loop_(&mut self) {
         let known =
-            self.pick(|k| matches!(k, Kind::Int(lo, hi) if *lo >= 0 && *hi <= 4)).filter(|_| self.rng.once_in(3));
-        let turns = self.rng.below(4);
+            self.pick(|k| matches!(k, VarKind::Int(lo, hi) if *lo >= 0 && *hi <= 4)).filter(|_| self.rng.once_in(3));
+        let trip = self.rng.below(4);
         let (n, exact, most) = match known {
             Some(k) => (k.v, false, 4),
-            None => (self.b.int(turns as i64), true, turns),
+            None => (self.b.int(trip as i64), true, trip),
         };
         let carried = if self.rng.once_in(2) { self.result_kinds() } else { Vec::new() };
-        let init: Vec<Var> = carried.iter().map(|k| self.want(k)).collect();
-        let xs = if exact && turns > 0 {
-            self.pick(|k| matches!(k, Kind::Real(s) if s.first() == Some(&turns)) || *k == Kind::Boxes(turns))
+        let init: Vec<Var> = carried.iter().map(|k| self.var_of_kind(k)).collect();
+        let xs = if exact && trip > 0 {
+            self.pick(|k| matches!(k, VarKind::Real(s) if s.first() == Some(&trip)) || *k == VarKind::Boxes(trip))
         } else {
             None
         };
-        let mut params = vec![(Kind::Int(0, most.max(1) as i64 - 1), 0.0)];
-        params.extend(carried.iter().map(|k| (k.clone(), if matches!(k, Kind::Real(_)) { 1.0 } else { LARGEST })));
-        if let Some(Kind::Real(s)) = xs.as_ref().map(|x| &x.kind) {
-            params.push((Kind::Real(s[1..].to_vec()), xs.as_ref().map_or(1.0, |x| x.bound)));
+        let mut params = vec![(VarKind::Int(0, most.max(1) as i64 - 1), 0.0)];
+        params.extend(carried.iter().map(|k| (k.clone(), if matches!(k, VarKind::Real(_)) { 1.0 } else { LARGEST })));
+        if let Some(VarKind::Real(s)) = xs.as_ref().map(|x| &x.kind) {
+            params.push((VarKind::Real(s[1..].to_vec()), xs.as_ref().map_or(1.0, |x| x.bound)));
         }
-        if let Some(Kind::Boxes(_)) = xs.as_ref().map(|x| &x.kind) {
-            params.push((Kind::Box, LARGEST));
+        if let Some(VarKind::Boxes(_)) = xs.as_ref().map(|x| &x.kind) {
+            params.push((VarKind::Box, LARGEST));
         }
         let (outs, made) = self.outputs(exact);
         let steps = self.rng.between(1, 4);
         let body = self.block(&params, steps, &[carried.clone(), made.clone()].concat());
         let op = Loop {
-            turns: Turns::For(n),
+            trip: Trip::Count(n),
             reverse: self.rng.once_in(2),
             init,
             lin_init: vec![],
@@ -99,24 +99,24 @@ impl Gen {
             lin_outs: vec![],
             body,
         };
-        self.emit_loop(op, carried, &outs, &made, turns);
+        self.emit_loop(op, carried, &outs, &made, trip);
     }
 
-    /// The outputs of a loop, and the kinds of their elements. Arrays are not collected if the trip count may be
+    /// The outputs of a loop, and the kinds of their elements. Zeros are not collected if the trip count may be
     /// zero, because such arrays have lost their inner extents.
-    fn outputs(&mut self, exact: bool) -> (Vec<Out>, Vec<Kind>) {
+    fn outputs(&mut self, exact: bool) -> (Vec<Out>, Vec<VarKind>) {
         let n = self.rng.between(1, 2);
         (0..n)
             .map(|_| match self.rng.below(4) {
-                0 if exact && self.rng.once_in(3) => (Out::Collect, Kind::Box),
-                0 | 1 if exact => (Out::Collect, Kind::Real(vec![])),
-                2 if exact => (Out::Boxed, Kind::Real(vec![self.rng.between(1, 3)])),
-                _ => (Out::Sum, Kind::Real(vec![])),
+                0 if exact && self.rng.once_in(3) => (Out::Collect, VarKind::Box),
+                0 | 1 if exact => (Out::Collect, VarKind::Real(vec![])),
+                2 if exact => (Out::Boxed, VarKind::Real(vec![self.rng.between(1, 3)])),
+                _ => (Out::Sum, VarKind::Real(vec![])),
             })
             .unzip()
     }
 
-    fn emit_loop(&mut self, l: Loop, carried: Vec<Kind>, outs: &[Out], made: &[Kind], turns: usize) {
+    fn emit_loop(&mut self, l: Loop, carried: Vec<VarKind>, outs: &[Out], made: &[VarKind], trip: usize) {
         self.place();
         let mut tys: Vec<Ty> = carried.iter().map(|k| self.ty(k)).collect();
         for (o, k) in outs.iter().zip(made) {
@@ -134,18 +134,18 @@ impl Gen {
         }
         for ((v, o), k) in vars[carried.len()..].iter().zip(outs).zip(made) {
             match o {
-                Out::Collect if *k == Kind::Box => {
-                    self.know(*v, Kind::Boxes(turns), LARGEST);
+                Out::Collect if *k == VarKind::Box => {
+                    self.know(*v, VarKind::Boxes(trip), LARGEST);
                 }
                 Out::Collect => {
-                    self.know(*v, Kind::Real(vec![turns]), 1.0);
+                    self.know(*v, VarKind::Real(vec![trip]), 1.0);
                 }
                 Out::Sum => {
                     self.know(*v, k.clone(), LARGEST);
                 }
                 // The elements are read immediately.
-                Out::Boxed if turns > 0 => {
-                    let at = vec![self.b.int(turns as i64 - 1)];
+                Out::Boxed if trip > 0 => {
+                    let at = vec![self.b.int(trip as i64 - 1)];
                     self.one(Op::Index { a: *v, at, shape: None }, k.clone(), 1.0);
                 }
                 Out::Boxed => {}
@@ -158,10 +158,10 @@ impl Gen {
         let kinds = self.result_kinds();
         let start = self.b.int(0);
         let init: Vec<Var> =
-            std::iter::once(start).chain(kinds.iter().map(|k| self.want(k)).collect::<Vec<_>>()).collect();
+            std::iter::once(start).chain(kinds.iter().map(|k| self.var_of_kind(k)).collect::<Vec<_>>()).collect();
         let limit = self.rng.below(4) as i64;
-        let all: Vec<(Kind, f64)> =
-            std::iter::once((Kind::Int(0, 3), 0.0)).chain(kinds.iter().map(|k| (k.clone(), LARGEST))).collect();
+        let all: Vec<(VarKind, f64)> =
+            std::iter::once((VarKind::Int(0, 3), 0.0)).chain(kinds.iter().map(|k| (k.clone(), LARGEST))).collect();
         self.b.open();
         let params: Vec<Var> = all
             .iter()
@@ -173,11 +173,11 @@ impl Gen {
         let (end, less) = (self.b.int(limit), Cmp::Lt);
         let again = self.b.cmp(less, params[0], end);
         let test = self.b.close(vec![again], vec![]);
-        let params: Vec<(Kind, f64)> = std::iter::once((Kind::Int(0, 3), 0.0)).chain(all).collect();
+        let params: Vec<(VarKind, f64)> = std::iter::once((VarKind::Int(0, 3), 0.0)).chain(all).collect();
         let steps = self.rng.between(1, 3);
         // Outputs of a `while` loop are collected in arrays that grow.
         let collects = limit > 0 && self.rng.once_in(2);
-        let made: Vec<Kind> = if collects { vec![Kind::Real(vec![])] } else { Vec::new() };
+        let made: Vec<VarKind> = if collects { vec![VarKind::Real(vec![])] } else { Vec::new() };
         let outs: Vec<Out> = made.iter().map(|_| Out::Collect).collect();
         let mut body = self.block(&params, steps, &[kinds.clone(), made.clone()].concat());
         let (one, next) = (self.b.func.fresh(Ty::I64, false), self.b.func.fresh(Ty::I64, false));
@@ -185,9 +185,9 @@ impl Gen {
         body.stmts.push(plain(vec![one], Op::Lit(crate::op::Lit::I64(1))));
         body.stmts.push(plain(vec![next], Op::Bin(Bin::Add, body.params[1], one)));
         body.results.insert(0, next);
-        let carried: Vec<Kind> = std::iter::once(Kind::Int(0, 3)).chain(kinds).collect();
+        let carried: Vec<VarKind> = std::iter::once(VarKind::Int(0, 3)).chain(kinds).collect();
         let op = Loop {
-            turns: Turns::While(test),
+            trip: Trip::While(test),
             reverse: false,
             init,
             lin_init: vec![],
@@ -205,7 +205,7 @@ impl Gen {
     fn operator(&mut self, n: usize) -> (Block, Vec<f64>) {
         let (op, unit) =
             [(Bin::Add, 0.0), (Bin::Mul, 1.0), (Bin::Max, -LARGEST), (Bin::Min, LARGEST)][self.rng.below(4)];
-        let free = (n == 1 && op == Bin::Mul && self.rng.once_in(3)).then(|| self.want(&Kind::Real(vec![])));
+        let free = (n == 1 && op == Bin::Mul && self.rng.once_in(3)).then(|| self.var_of_kind(&VarKind::Real(vec![])));
         self.b.open();
         let p: Vec<Var> = (0..2 * n).map(|_| self.b.param(Ty::F64)).collect();
         let results = match p.as_slice() {
@@ -239,17 +239,17 @@ impl Gen {
     pub(super) fn soac(&mut self) {
         let n = [1, 1, 2, 2, 4][self.rng.below(5)];
         let len = self.rng.below(5);
-        let arrays: Vec<Var> = (0..n).map(|_| self.want(&Kind::Real(vec![len]))).collect();
+        let arrays: Vec<Var> = (0..n).map(|_| self.var_of_kind(&VarKind::Real(vec![len]))).collect();
         let kind = [SoacKind::Reduce, SoacKind::Scan, SoacKind::ScanExclusive][self.rng.below(3)];
         let (op, units) = self.operator(n);
         let neutral: Vec<Var> = units.into_iter().map(|x| self.b.lit(crate::op::Lit::F64(x))).collect();
         let shape = if kind == SoacKind::Reduce { vec![] } else { vec![len] };
         self.place();
-        let tys = vec![self.ty(&Kind::Real(shape.clone())); n];
+        let tys = vec![self.ty(&VarKind::Real(shape.clone())); n];
         let (outs, _) = self.b.emit(Op::Soac(Box::new(Soac { kind, op, neutral, arrays })), &tys, &[]);
         outs.into_iter().for_each(|v| {
             // Products of matrices may exceed the bound.
-            let k = self.know(v, Kind::Real(shape.clone()), 16.0);
+            let k = self.know(v, VarKind::Real(shape.clone()), 16.0);
             let last = self.scope.pop();
             last.filter(|l| l.v == k).iter().for_each(|l| {
                 self.damped(l);
@@ -259,7 +259,7 @@ impl Gen {
 
     pub(super) fn by_index(&mut self) {
         let (m, n) = (self.rng.between(1, 4), self.rng.between(1, 4));
-        let (dest, values) = (self.want(&Kind::Real(vec![m])), self.want(&Kind::Real(vec![n])));
+        let (dest, values) = (self.var_of_kind(&VarKind::Real(vec![m])), self.var_of_kind(&VarKind::Real(vec![n])));
         // Some keys are out of range.
         let keys: Vec<i64> = (0..n).map(|_| self.rng.below(m + 2) as i64 - 1).collect();
         let keys = self.ints(&keys);
@@ -272,7 +272,7 @@ impl Gen {
             keys,
             values: vec![values],
         };
-        self.one(op, Kind::Real(vec![m]), 5.0);
+        self.one(op, VarKind::Real(vec![m]), 5.0);
         let last = self.scope.pop();
         last.iter().for_each(|k| {
             self.damped(k);
@@ -284,7 +284,7 @@ impl Gen {
             return self.scalar_step();
         }
         let h = self.helpers[self.rng.below(self.helpers.len())].clone();
-        let args = h.params.iter().map(|k| self.want(k)).collect();
+        let args = h.params.iter().map(|k| self.var_of_kind(k)).collect();
         let op = Op::Call { f: h.f, args, lin_args: vec![], rule: None, checkpoint: self.rng.once_in(6) };
         self.emit(op, h.results);
     }

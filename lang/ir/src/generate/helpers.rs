@@ -1,14 +1,14 @@
 //! Functions that the main function may call.
 
 use super::data::CONS;
-use super::{Gen, Helper, Kind, LARGEST};
+use super::{Generator, HelperFn, LARGEST, VarKind};
 use crate::build::Builder;
 use crate::func::{FnId, Var};
 use crate::op::{Cmp, Op};
 use crate::ty::Ty;
 use adl_prim::{Bin, Un};
 
-impl Gen {
+impl Generator {
     /// Adds up to three functions, fewer for small programs.
     pub(super) fn helpers(&mut self, size: usize) {
         for i in 0..(size / 4).min(3) {
@@ -33,29 +33,29 @@ impl Gen {
     }
 
     /// A function of some statements, which may call the functions before it.
-    fn plain(&mut self, f: FnId) -> Helper {
-        let params = vec![Kind::Real(vec![]), Kind::Real(vec![self.rng.between(1, 3)])];
+    fn plain(&mut self, f: FnId) -> HelperFn {
+        let params = vec![VarKind::Real(vec![]), VarKind::Real(vec![self.rng.between(1, 3)])];
         params.iter().for_each(|k| {
             self.param(k.clone(), 1.0);
         });
         let n = self.rng.between(1, 5);
         (0..n).for_each(|_| self.step());
-        let results = vec![Kind::Real(vec![])];
-        let first = self.want(&results[0]);
+        let results = vec![VarKind::Real(vec![])];
+        let first = self.var_of_kind(&results[0]);
         let all = self.with_unread(first, 0);
         self.set(f, vec![all]);
-        Helper { f, params, results }
+        HelperFn { f, params, results }
     }
 
     /// Recursion over a list: `f (Cons x rest) y = g x y (f rest y)`.
-    fn fold(&mut self, f: FnId) -> Helper {
-        let real = || Kind::Real(vec![]);
-        let (list, y) = (self.param(Kind::List, LARGEST), self.param(real(), 1.0));
+    fn fold(&mut self, f: FnId) -> HelperFn {
+        let real = || VarKind::Real(vec![]);
+        let (list, y) = (self.param(VarKind::List, LARGEST), self.param(real(), 1.0));
         let nil = self.block(&[], 1, &[real()]);
         self.b.open();
         let outside = self.scope.len();
         self.param(real(), LARGEST);
-        let rest = self.param(Kind::List, LARGEST);
+        let rest = self.param(VarKind::List, LARGEST);
         let op = Op::Call { f, args: vec![rest, y], lin_args: vec![], rule: None, checkpoint: false };
         let r = self.one(op, real(), 1.0);
         let inner = self.block_inside(r);
@@ -64,7 +64,7 @@ impl Gen {
         let out = self.one(Op::Switch(list, vec![nil, cons]), real(), 1.0);
         debug_assert_eq!(CONS, 1);
         self.set(f, vec![out]);
-        Helper { f, params: vec![Kind::List, real()], results: vec![real()] }
+        HelperFn { f, params: vec![VarKind::List, real()], results: vec![real()] }
     }
 
     /// A few statements, and a damped result that depends on `r`.
@@ -77,13 +77,13 @@ impl Gen {
     }
 
     /// The tail-recursive function `f n x = if n <= 0 then x else f (n - 1) (g x)`.
-    fn countdown(&mut self, f: FnId) -> Helper {
+    fn countdown(&mut self, f: FnId) -> HelperFn {
         self.counts(f, f, true)
     }
 
     /// Mutual recursion without tail calls: `f n x = if n <= 0 then x else tanh (g (n - 1) (h x))`, and `g`
     /// likewise with `f`.
-    fn mutual(&mut self, f: FnId) -> Helper {
+    fn mutual(&mut self, f: FnId) -> HelperFn {
         let g = self.program.reserve("");
         self.counts(g, f, false);
         self.scope.clear();
@@ -93,9 +93,9 @@ impl Gen {
     }
 
     /// The function `f`, which calls `g` with `n - 1`, as a tail call or not.
-    fn counts(&mut self, f: FnId, g: FnId, tail: bool) -> Helper {
-        let real = || Kind::Real(vec![]);
-        let (n, x) = (self.param(Kind::Int(0, 3), 0.0), self.param(real(), 1.0));
+    fn counts(&mut self, f: FnId, g: FnId, tail: bool) -> HelperFn {
+        let real = || VarKind::Real(vec![]);
+        let (n, x) = (self.param(VarKind::Int(0, 3), 0.0), self.param(real(), 1.0));
         let zero = self.b.int(0);
         let done = self.b.cmp(Cmp::Le, n, zero);
         self.b.open();
@@ -119,18 +119,22 @@ impl Gen {
         let go = self.b.close(vec![r], vec![]);
         let out = self.one(Op::If(done, Box::new(stop), Box::new(go)), real(), 1.0);
         self.set(f, vec![out]);
-        Helper { f, params: vec![Kind::Int(0, 3), real()], results: vec![real()] }
+        HelperFn { f, params: vec![VarKind::Int(0, 3), real()], results: vec![real()] }
     }
 
     /// A function from one box to another.
-    fn unbox(&mut self, f: FnId) -> Helper {
-        let (of, y) = (self.param(Kind::Box, LARGEST), self.param(Kind::Real(vec![]), 1.0));
+    fn unbox(&mut self, f: FnId) -> HelperFn {
+        let (of, y) = (self.param(VarKind::Box, LARGEST), self.param(VarKind::Real(vec![]), 1.0));
         let x = self.unboxed(of);
         let sum = self.b.bin(Bin::Mul, x.v, y);
         let r = self.block_inside(sum);
-        self.know(r, Kind::Real(vec![]), 1.0);
-        let out = self.new_data(&Kind::Box);
+        self.know(r, VarKind::Real(vec![]), 1.0);
+        let out = self.new_data(&VarKind::Box);
         self.set(f, vec![out, r]);
-        Helper { f, params: vec![Kind::Box, Kind::Real(vec![])], results: vec![Kind::Box, Kind::Real(vec![])] }
+        HelperFn {
+            f,
+            params: vec![VarKind::Box, VarKind::Real(vec![])],
+            results: vec![VarKind::Box, VarKind::Real(vec![])],
+        }
     }
 }

@@ -49,16 +49,16 @@ pub struct Generated {
 
 /// Generates a program of about `size` statements.
 pub fn program(seed: u64, size: usize) -> Generated {
-    let mut g = Gen::new(seed);
+    let mut g = Generator::new(seed);
     g.helpers(size);
     let name = format!("random {seed}");
     g.b = Builder::new(&name);
     let args = g.main_params();
     (0..size).for_each(|_| g.step());
-    let first = g.want(&Kind::Real(vec![]));
+    let first = g.var_of_kind(&VarKind::Real(vec![]));
     let mut results = vec![g.with_unread(first, 0)];
     for _ in 0..g.rng.below(3) {
-        let known = g.pick(|k| matches!(k, Kind::Real(_)) || data::DATA.contains(k));
+        let known = g.pick(|k| matches!(k, VarKind::Real(_)) || data::DATA.contains(k));
         results.extend(known.map(|k| k.v));
     }
     let f = std::mem::replace(&mut g.b, Builder::new("")).finish(results, vec![]);
@@ -73,7 +73,7 @@ pub fn smallest(seed: u64, size: usize, mut fails: impl FnMut(&Generated) -> boo
 
 /// The kind of a variable, as known to the generator.
 #[derive(Clone, PartialEq, Debug)]
-enum Kind {
+enum VarKind {
     /// Reals of this shape; an empty shape means a scalar.
     Real(Vec<usize>),
     /// An Int in this range, both ends included.
@@ -90,44 +90,44 @@ enum Kind {
 }
 
 #[derive(Clone, Debug)]
-struct Known {
+struct ScopedVar {
     v: Var,
-    kind: Kind,
+    kind: VarKind,
     /// A bound of the magnitude of its reals.
     bound: f64,
 }
 
 /// A function that may be called.
 #[derive(Clone, Debug)]
-struct Helper {
+struct HelperFn {
     f: FnId,
-    params: Vec<Kind>,
-    results: Vec<Kind>,
+    params: Vec<VarKind>,
+    results: Vec<VarKind>,
 }
 
-struct Gen {
+struct Generator {
     rng: Rng,
     program: Program,
     b: Builder,
     /// Variables in scope.
-    scope: Vec<Known>,
+    scope: Vec<ScopedVar>,
     /// Variables that have been used as operands.
     read: HashSet<Var>,
-    helpers: Vec<Helper>,
+    helpers: Vec<HelperFn>,
     /// The number of enclosing blocks.
     depth: usize,
-    types: data::Types,
+    types: data::DataTypes,
     places: u32,
 }
 
 /// Values of larger magnitude are damped.
 const LARGEST: f64 = 4.0;
 
-impl Gen {
-    fn new(seed: u64) -> Gen {
+impl Generator {
+    fn new(seed: u64) -> Generator {
         let mut program = Program::default();
-        let types = data::Types::declare(&mut program);
-        Gen {
+        let types = data::DataTypes::declare(&mut program);
+        Generator {
             rng: Rng::new(seed),
             program,
             b: Builder::new(""),
@@ -140,18 +140,18 @@ impl Gen {
         }
     }
 
-    fn ty(&self, k: &Kind) -> Ty {
+    fn ty(&self, k: &VarKind) -> Ty {
         match k {
-            Kind::Real(shape) => Ty::F64.array(shape.len() as u32),
-            Kind::Int(..) => Ty::I64,
-            Kind::Bool => Ty::Bool,
-            Kind::List | Kind::Pair | Kind::Box | Kind::Shape => self.types.of(k).map_or(Ty::F64, Ty::Data),
-            Kind::Boxes(_) => self.ty(&Kind::Box).array(1),
+            VarKind::Real(shape) => Ty::F64.array(shape.len() as u32),
+            VarKind::Int(..) => Ty::I64,
+            VarKind::Bool => Ty::Bool,
+            VarKind::List | VarKind::Pair | VarKind::Box | VarKind::Shape => self.types.of(k).map_or(Ty::F64, Ty::Data),
+            VarKind::Boxes(_) => self.ty(&VarKind::Box).array(1),
         }
     }
 
-    fn know(&mut self, v: Var, kind: Kind, bound: f64) -> Var {
-        self.scope.push(Known { v, kind, bound });
+    fn know(&mut self, v: Var, kind: VarKind, bound: f64) -> Var {
+        self.scope.push(ScopedVar { v, kind, bound });
         v
     }
 
@@ -162,7 +162,7 @@ impl Gen {
     }
 
     /// Appends a statement with one result.
-    fn one(&mut self, op: Op, kind: Kind, bound: f64) -> Var {
+    fn one(&mut self, op: Op, kind: VarKind, bound: f64) -> Var {
         self.place();
         let ty = self.ty(&kind);
         let v = self.b.one(op, ty);
@@ -176,14 +176,14 @@ impl Gen {
     }
 
     /// Adds a parameter to the innermost open block.
-    fn param(&mut self, kind: Kind, bound: f64) -> Var {
+    fn param(&mut self, kind: VarKind, bound: f64) -> Var {
         let ty = self.ty(&kind);
         let v = self.b.param(ty);
         self.know(v, kind, bound)
     }
 
     /// A random variable in scope of a suitable kind, with a preference for recent ones.
-    fn pick(&mut self, ok: impl Fn(&Kind) -> bool) -> Option<Known> {
+    fn pick(&mut self, ok: impl Fn(&VarKind) -> bool) -> Option<ScopedVar> {
         let fits: Vec<usize> = (0..self.scope.len()).filter(|i| ok(&self.scope[*i].kind)).collect();
         let skip = self.rng.below(fits.len()).min(self.rng.below(fits.len()));
         let known = fits.len().checked_sub(1 + skip).map(|i| self.scope[fits[i]].clone())?;
@@ -192,41 +192,41 @@ impl Gen {
     }
 
     /// A variable of exactly this kind, with reals in -1 ... 1; a new one if there is none.
-    fn want(&mut self, kind: &Kind) -> Var {
+    fn var_of_kind(&mut self, kind: &VarKind) -> Var {
         let found = self.pick(|k| k == kind);
         let known = match found {
             Some(k) => k,
             None => self.make(kind),
         };
-        if matches!(kind, Kind::Real(_)) && known.bound > 1.0 {
+        if matches!(kind, VarKind::Real(_)) && known.bound > 1.0 {
             return self.damped(&known);
         }
         known.v
     }
 
     /// A new variable of this kind.
-    fn make(&mut self, kind: &Kind) -> Known {
+    fn make(&mut self, kind: &VarKind) -> ScopedVar {
         let v = match kind {
-            Kind::Real(shape) if shape.is_empty() => self.literal(),
-            Kind::Real(shape) => {
+            VarKind::Real(shape) if shape.is_empty() => self.literal(),
+            VarKind::Real(shape) => {
                 let x = self.scalar();
                 let sizes = self.ints(&shape.iter().map(|n| *n as i64).collect::<Vec<_>>());
-                self.one(Op::Spread { a: x.v, shape: sizes }, kind.clone(), x.bound)
+                self.one(Op::Broadcast { a: x.v, shape: sizes }, kind.clone(), x.bound)
             }
-            Kind::Int(lo, hi) => {
+            VarKind::Int(lo, hi) => {
                 let n = lo + self.rng.below((hi - lo + 1) as usize) as i64;
                 let v = self.b.int(n);
                 self.know(v, kind.clone(), 0.0)
             }
-            Kind::Bool => self.condition(),
-            Kind::List | Kind::Pair | Kind::Box | Kind::Shape => self.new_data(kind),
-            Kind::Boxes(n) => {
-                let elems = (0..*n).map(|_| self.want(&Kind::Box)).collect();
-                self.one(Op::Stack { elems, shape: None }, kind.clone(), LARGEST)
+            VarKind::Bool => self.condition(),
+            VarKind::List | VarKind::Pair | VarKind::Box | VarKind::Shape => self.new_data(kind),
+            VarKind::Boxes(n) => {
+                let elems = (0..*n).map(|_| self.var_of_kind(&VarKind::Box)).collect();
+                self.one(Op::ArrayLit { elems, shape: None }, kind.clone(), LARGEST)
             }
         };
         let bound = self.scope.iter().rev().find(|k| k.v == v).map_or(1.0, |k| k.bound);
-        Known { v, kind: kind.clone(), bound }
+        ScopedVar { v, kind: kind.clone(), bound }
     }
 
     /// Adds the parameters of the main function, and returns arguments.
@@ -234,33 +234,33 @@ impl Gen {
         self.scope.clear();
         self.read.clear();
         let (n, m) = (self.rng.between(2, 4), self.rng.between(1, 3));
-        let turns = self.rng.below(4) as i64;
-        let kinds = [vec![], vec![], vec![n], vec![m, n]].map(Kind::Real);
-        let more = [Kind::Int(0, 3), Kind::Bool, Kind::List, Kind::Shape, Kind::Boxes(2)];
+        let trip = self.rng.below(4) as i64;
+        let kinds = [vec![], vec![], vec![n], vec![m, n]].map(VarKind::Real);
+        let more = [VarKind::Int(0, 3), VarKind::Bool, VarKind::List, VarKind::Shape, VarKind::Boxes(2)];
         let mut args = Vec::new();
         for kind in kinds.into_iter().chain(more) {
-            args.push(self.argument(&kind, turns));
+            args.push(self.argument(&kind, trip));
             self.param(kind, 1.5);
         }
         args
     }
 
-    fn argument(&mut self, kind: &Kind, int: i64) -> Val {
+    fn argument(&mut self, kind: &VarKind, int: i64) -> Val {
         match kind {
-            Kind::Real(shape) if shape.is_empty() => Val::F64(self.rng.real()),
-            Kind::Real(shape) => {
+            VarKind::Real(shape) if shape.is_empty() => Val::F64(self.rng.real()),
+            VarKind::Real(shape) => {
                 let n = shape.iter().product();
                 let elems = (0..n).map(|_| Val::F64(self.rng.real())).collect();
                 Val::array(shape.clone(), elems)
             }
-            Kind::Int(..) => Val::I64(int),
-            Kind::Bool => Val::Bool(self.rng.once_in(2)),
-            Kind::List => {
+            VarKind::Int(..) => Val::I64(int),
+            VarKind::Bool => Val::Bool(self.rng.once_in(2)),
+            VarKind::List => {
                 let n = self.rng.below(4);
                 (0..n).fold(Val::data(0, vec![]), |l, _| Val::data(data::CONS, vec![Val::F64(self.rng.real()), l]))
             }
-            Kind::Pair | Kind::Box | Kind::Shape => self.data_argument(kind),
-            Kind::Boxes(n) => Val::array(vec![*n], (0..*n).map(|_| self.argument(&Kind::Box, int)).collect()),
+            VarKind::Pair | VarKind::Box | VarKind::Shape => self.data_argument(kind),
+            VarKind::Boxes(n) => Val::array(vec![*n], (0..*n).map(|_| self.argument(&VarKind::Box, int)).collect()),
         }
     }
 

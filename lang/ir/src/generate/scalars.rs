@@ -1,69 +1,69 @@
 //! Scalars and data.
 
-use super::{Gen, Kind, Known, LARGEST};
+use super::{Generator, LARGEST, ScopedVar, VarKind};
 use crate::func::Var;
 use crate::op::{Cmp, Conv, Lit, Op};
 use adl_prim::{Bin, Un};
 
-fn is_scalar(k: &Kind) -> bool {
-    matches!(k, Kind::Real(s) if s.is_empty())
+fn is_scalar(k: &VarKind) -> bool {
+    matches!(k, VarKind::Real(s) if s.is_empty())
 }
 
-impl Gen {
+impl Generator {
     /// A constant.
     pub(super) fn literal(&mut self) -> Var {
         let x = self.rng.real();
-        self.one(Op::Lit(Lit::F64(x)), Kind::Real(vec![]), 1.5)
+        self.one(Op::Lit(Lit::F64(x)), VarKind::Real(vec![]), 1.5)
     }
 
     /// A real scalar.
-    pub(super) fn scalar(&mut self) -> Known {
+    pub(super) fn scalar(&mut self) -> ScopedVar {
         match self.pick(is_scalar) {
             Some(k) if !self.rng.once_in(8) => k,
-            _ => self.make(&Kind::Real(vec![])),
+            _ => self.make(&VarKind::Real(vec![])),
         }
     }
 
     /// The same reals, damped to -1 ... 1.
-    pub(super) fn damped(&mut self, x: &Known) -> Var {
+    pub(super) fn damped(&mut self, x: &ScopedVar) -> Var {
         let u = if self.rng.once_in(2) { Un::Tanh } else { Un::Sin };
         self.one(Op::Un(u, x.v), x.kind.clone(), 1.0)
     }
 
     /// Appends an operation and records its result, damped if it may be large.
-    pub(super) fn tame(&mut self, op: Op, kind: Kind, bound: f64) -> Var {
+    pub(super) fn push_damped(&mut self, op: Op, kind: VarKind, bound: f64) -> Var {
         let v = self.one(op, kind.clone(), bound);
         if bound <= LARGEST {
             return v;
         }
         // The undamped result must not be used as an operand.
         self.scope.pop();
-        self.damped(&Known { v, kind, bound })
+        self.damped(&ScopedVar { v, kind, bound })
     }
 
     /// Elementwise arithmetic on reals of one shape, or with a scalar.
-    pub(super) fn arithmetic(&mut self, x: &Known, y: &Known) -> Var {
+    pub(super) fn arithmetic(&mut self, x: &ScopedVar, y: &ScopedVar) -> Var {
         let kind = if is_scalar(&x.kind) { y.kind.clone() } else { x.kind.clone() };
         match self.rng.below(6) {
             5 => {
                 let op = if self.rng.once_in(2) { Bin::Min } else { Bin::Max };
                 self.one(Op::Bin(op, x.v, y.v), kind, x.bound.max(y.bound))
             }
-            0 => self.tame(Op::Bin(Bin::Add, x.v, y.v), kind, x.bound + y.bound),
-            1 => self.tame(Op::Bin(Bin::Sub, x.v, y.v), kind, x.bound + y.bound),
-            2 | 3 => self.tame(Op::Bin(Bin::Mul, x.v, y.v), kind, x.bound * y.bound),
+            0 => self.push_damped(Op::Bin(Bin::Add, x.v, y.v), kind, x.bound + y.bound),
+            1 => self.push_damped(Op::Bin(Bin::Sub, x.v, y.v), kind, x.bound + y.bound),
+            2 | 3 => self.push_damped(Op::Bin(Bin::Mul, x.v, y.v), kind, x.bound * y.bound),
             _ => {
                 let d = self.positive(y);
-                self.tame(Op::Bin(Bin::Div, x.v, d), kind, x.bound / 1.5)
+                self.push_damped(Op::Bin(Bin::Div, x.v, d), kind, x.bound / 1.5)
             }
         }
     }
 
     /// 1.5 + x², which is positive.
-    fn positive(&mut self, x: &Known) -> Var {
+    fn positive(&mut self, x: &ScopedVar) -> Var {
         let bound = x.bound * x.bound;
         let sq = self.one(Op::Bin(Bin::Mul, x.v, x.v), x.kind.clone(), bound);
-        let c = self.one(Op::Lit(Lit::F64(1.5)), Kind::Real(vec![]), 1.5);
+        let c = self.one(Op::Lit(Lit::F64(1.5)), VarKind::Real(vec![]), 1.5);
         let v = self.one(Op::Bin(Bin::Add, sq, c), x.kind.clone(), bound + 1.5);
         // Neither the square nor the sum has a bound that allows other uses.
         self.scope.retain(|k| k.v != sq && (k.v != v || bound + 1.5 <= LARGEST));
@@ -71,17 +71,17 @@ impl Gen {
     }
 
     /// A smooth elementwise function.
-    pub(super) fn function(&mut self, x: &Known) -> Var {
+    pub(super) fn function(&mut self, x: &ScopedVar) -> Var {
         let bounded = [Un::Sin, Un::Cos, Un::Tanh, Un::Sigmoid, Un::Atan, Un::Erf];
         let kind = x.kind.clone();
         match self.rng.below(6) {
             0 => self.one(Op::Un(Un::Neg, x.v), kind, x.bound),
             1 if x.bound <= 1.2 => self.one(Op::Un(Un::Exp, x.v), kind, x.bound.exp()),
-            1 => self.tame(Op::Un(Un::Softplus, x.v), kind, x.bound + 0.7),
-            2 => self.tame(Op::Un(Un::Powi(2), x.v), kind, x.bound * x.bound),
+            1 => self.push_damped(Op::Un(Un::Softplus, x.v), kind, x.bound + 0.7),
+            2 => self.push_damped(Op::Un(Un::Powi(2), x.v), kind, x.bound * x.bound),
             3 => {
                 let (u, p) = (if self.rng.once_in(2) { Un::Sqrt } else { Un::Log }, self.positive(x));
-                self.tame(Op::Un(u, p), kind, 1.5 + x.bound)
+                self.push_damped(Op::Un(u, p), kind, 1.5 + x.bound)
             }
             _ => {
                 let u = bounded[self.rng.below(bounded.len())];
@@ -92,18 +92,18 @@ impl Gen {
 
     /// A scalar that depends on `x` and on the last few reals made since `from` that have not been used.
     pub(super) fn with_unread(&mut self, x: Var, from: usize) -> Var {
-        let unread = |k: &&Known| matches!(k.kind, Kind::Real(_)) && !self.read.contains(&k.v) && k.v != x;
-        let rest: Vec<Known> = self.scope[from.min(self.scope.len())..].iter().filter(unread).cloned().collect();
-        let mut sum = Known { v: x, kind: Kind::Real(vec![]), bound: 1.0 };
+        let unread = |k: &&ScopedVar| matches!(k.kind, VarKind::Real(_)) && !self.read.contains(&k.v) && k.v != x;
+        let rest: Vec<ScopedVar> = self.scope[from.min(self.scope.len())..].iter().filter(unread).cloned().collect();
+        let mut sum = ScopedVar { v: x, kind: VarKind::Real(vec![]), bound: 1.0 };
         for k in rest.iter().rev().take(8) {
             self.read.insert(k.v);
             let v = match &k.kind {
-                Kind::Real(s) if !s.is_empty() => {
-                    self.tame(Op::Total { a: k.v, shape: None }, Kind::Real(vec![]), 64.0)
+                VarKind::Real(s) if !s.is_empty() => {
+                    self.push_damped(Op::SumAll { a: k.v, shape: None }, VarKind::Real(vec![]), 64.0)
                 }
                 _ => k.v,
             };
-            sum.v = self.tame(Op::Bin(Bin::Add, sum.v, v), Kind::Real(vec![]), sum.bound + LARGEST);
+            sum.v = self.push_damped(Op::Bin(Bin::Add, sum.v, v), VarKind::Real(vec![]), sum.bound + LARGEST);
             sum.bound = 1.0;
         }
         sum.v
@@ -121,7 +121,7 @@ impl Gen {
             }
             5 => {
                 let (c, x, y) = (self.condition(), self.scalar(), self.scalar());
-                self.one(Op::Select(c, x.v, y.v), Kind::Real(vec![]), x.bound.max(y.bound));
+                self.one(Op::Select(c, x.v, y.v), VarKind::Real(vec![]), x.bound.max(y.bound));
             }
             6 => self.int_step(),
             _ => self.data_step(),
@@ -129,30 +129,30 @@ impl Gen {
     }
 
     fn int_step(&mut self) {
-        let Some(n) = self.pick(|k| matches!(k, Kind::Int(..))) else { return };
-        let Kind::Int(lo, hi) = n.kind else { return };
+        let Some(n) = self.pick(|k| matches!(k, VarKind::Int(..))) else { return };
+        let VarKind::Int(lo, hi) = n.kind else { return };
         if self.rng.once_in(2) {
             let bound = lo.abs().max(hi.abs()) as f64;
             if bound <= LARGEST {
-                self.one(Op::Convert(Conv::ToF64, n.v), Kind::Real(vec![]), bound);
+                self.one(Op::Convert(Conv::ToF64, n.v), VarKind::Real(vec![]), bound);
             }
         } else {
             let two = self.b.int(2);
-            self.one(Op::Bin(Bin::Rem, n.v, two), Kind::Int(0, 1), 0.0);
+            self.one(Op::Bin(Bin::Rem, n.v, two), VarKind::Int(0, 1), 0.0);
         }
     }
 
     /// A Bool that does not depend on reals.
     pub(super) fn condition(&mut self) -> Var {
-        if let Some(k) = self.pick(|k| *k == Kind::Bool).filter(|_| self.rng.once_in(2)) {
+        if let Some(k) = self.pick(|k| *k == VarKind::Bool).filter(|_| self.rng.once_in(2)) {
             return k.v;
         }
-        if let Some(n) = self.pick(|k| matches!(k, Kind::Int(..))) {
+        if let Some(n) = self.pick(|k| matches!(k, VarKind::Int(..))) {
             let one = self.b.int(1);
             let op = [Cmp::Eq, Cmp::Ne, Cmp::Lt, Cmp::Gt, Cmp::Le, Cmp::Ge][self.rng.below(6)];
-            return self.one(Op::Cmp(op, n.v, one), Kind::Bool, 0.0);
+            return self.one(Op::Cmp(op, n.v, one), VarKind::Bool, 0.0);
         }
         let b = self.rng.once_in(2);
-        self.one(Op::Lit(Lit::Bool(b)), Kind::Bool, 0.0)
+        self.one(Op::Lit(Lit::Bool(b)), VarKind::Bool, 0.0)
     }
 }

@@ -13,7 +13,7 @@ use adl_syntax::span::{FileId, Span};
 use lex::{Tok, Token};
 use std::fmt;
 use std::rc::Rc;
-use vars::Written;
+use vars::WrittenVar;
 
 /// A syntax error.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -71,7 +71,7 @@ struct Parser {
     most: u32,
     vars: Vec<Option<VarInfo>>,
     /// Uses with the positions of their tokens, to be checked at the end of the function.
-    uses: Vec<(Written, usize)>,
+    uses: Vec<(WrittenVar, usize)>,
 }
 
 impl Parser {
@@ -159,7 +159,7 @@ impl Parser {
     }
 
     /// The number in a name like `f3` or `D2`.
-    fn numbered(&mut self, letter: char, what: &str) -> Res<u32> {
+    fn prefixed_number(&mut self, letter: char, what: &str) -> Res<u32> {
         match self.tok() {
             Tok::Word(w) => match w.strip_prefix(letter).and_then(|n| n.parse().ok()) {
                 Some(n) => {
@@ -173,11 +173,11 @@ impl Parser {
     }
 
     fn function_ref(&mut self) -> Res<FnId> {
-        self.numbered('f', "a function such as `f0`").map(FnId)
+        self.prefixed_number('f', "a function such as `f0`").map(FnId)
     }
 
     fn data_ref(&mut self) -> Res<DataId> {
-        self.numbered('D', "a data type such as `D0`").map(DataId)
+        self.prefixed_number('D', "a data type such as `D0`").map(DataId)
     }
 
     /// A constructor `D0.1`.
@@ -188,7 +188,7 @@ impl Parser {
     }
 
     /// Parses one nesting level deeper, up to the limit.
-    fn deeper<T>(&mut self, f: impl FnOnce(&mut Parser) -> Res<T>) -> Res<T> {
+    fn nested<T>(&mut self, f: impl FnOnce(&mut Parser) -> Res<T>) -> Res<T> {
         if self.depth >= DEEPEST {
             return self.error_at(self.at, format!("nested more than {DEEPEST} deep"));
         }
@@ -228,7 +228,7 @@ impl Parser {
             rank += 1;
         }
         let base = if self.take("(") {
-            let inner = self.deeper(Parser::ty)?;
+            let inner = self.nested(Parser::ty)?;
             self.sign(")")?;
             inner
         } else {
@@ -243,7 +243,7 @@ impl Parser {
                 return Ok(ty);
             }
         }
-        self.numbered('D', "a type").map(|n| Ty::Data(DataId(n)))
+        self.prefixed_number('D', "a type").map(|n| Ty::Data(DataId(n)))
     }
 
     fn data(&mut self, number: usize) -> Res<DataDecl> {
@@ -303,7 +303,7 @@ impl Parser {
 
     /// `{ … return x ; y }`.
     fn braces(&mut self) -> Res<Block> {
-        self.deeper(|p| {
+        self.nested(|p| {
             let mut b = Block::default();
             p.sign("{")?;
             while !p.word_is("return") {

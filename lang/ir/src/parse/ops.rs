@@ -4,7 +4,7 @@ use super::lex::Tok;
 use super::{Parser, Res};
 use crate::func::Var;
 use crate::names;
-use crate::op::{Contract, Lit, Loop, Op, Out, Rule, RuleKind, Soac, Terms, Turns};
+use crate::op::{Contract, Lit, Loop, Op, Out, Rule, RuleKind, Soac, Terms, Trip};
 use adl_prim::{Prim, Un};
 use std::rc::Rc;
 
@@ -22,7 +22,7 @@ impl Parser {
         if let Some(op) = self.parts(&word)? {
             return Ok(op);
         }
-        if let Some(op) = self.wholes(&word)? {
+        if let Some(op) = self.whole_array_op(&word)? {
             return Ok(op);
         }
         match self.structured(&word)? {
@@ -138,7 +138,7 @@ impl Parser {
     }
 
     /// Operations on entire arrays and on data.
-    fn wholes(&mut self, word: &str) -> Res<Option<Op>> {
+    fn whole_array_op(&mut self, word: &str) -> Res<Option<Op>> {
         Ok(Some(match word {
             "zero" => Op::Zero(self.ty()?),
             "dim" => {
@@ -146,7 +146,7 @@ impl Parser {
                 Op::Dim(self.var()?, axis)
             }
             "shape" => Op::Shape(self.var()?),
-            "count" => Op::Count(self.var()?),
+            "size" => Op::Size(self.var()?),
             "reverse" => Op::Reverse(self.var()?),
             "rotate" => Op::Rotate { n: self.var()?, a: self.var()? },
             "concat" => {
@@ -156,9 +156,9 @@ impl Parser {
             "transpose" => Op::Transpose(self.var()?),
             "replicate" => Op::Replicate { n: self.var()?, a: self.var()? },
             "sum" => Op::Sum { a: self.var()?, n: self.option("len")? },
-            "spread" => Op::Spread { a: self.var()?, shape: self.var()? },
-            "total" => Op::Total { a: self.var()?, shape: self.option("shape")? },
-            "stack" => Op::Stack { elems: self.many()?, shape: self.option("shape")? },
+            "broadcast" => Op::Broadcast { a: self.var()?, shape: self.var()? },
+            "sum_all" => Op::SumAll { a: self.var()?, shape: self.option("shape")? },
+            "array" => Op::ArrayLit { elems: self.many()?, shape: self.option("shape")? },
             "dot" => Op::Dot(self.var()?, self.var()?),
             "matmul" => Op::MatMul(self.var()?, self.var()?),
             "outer" => Op::Outer(self.var()?, self.var()?),
@@ -167,13 +167,13 @@ impl Parser {
             "cumsum_reversed" => Op::Cumsum { a: self.var()?, reverse: true },
             "nonzero" => Op::Nonzero(self.var()?),
             "zeros" => Op::Zeros(self.var()?),
-            "con" => {
+            "construct" => {
                 let (data, tag) = self.constructor()?;
-                Op::Con { data, tag, fields: self.many()? }
+                Op::Construct { data, tag, fields: self.many()? }
             }
-            "fields" => {
+            "destruct" => {
                 let (data, tag) = self.constructor()?;
-                Op::Fields { a: self.var()?, data, tag }
+                Op::Destruct { a: self.var()?, data, tag }
             }
             "dup" => Op::Dup(self.var()?),
             "drop" => Op::Drop(self.var()?),
@@ -224,7 +224,7 @@ impl Parser {
                 self.word("end")?;
                 Op::Switch(d, arms)
             }
-            "loop" => self.turns()?,
+            "loop" => self.trip()?,
             "call" => self.call()?,
             "reduce_by_index" => self.by_index()?,
             _ => return Ok(None),
@@ -235,19 +235,19 @@ impl Parser {
         if self.is("(") { self.block() } else { self.braces() }
     }
 
-    fn turns(&mut self) -> Res<Op> {
-        let turns = if self.take_word("while") {
-            Turns::While(self.block()?)
+    fn trip(&mut self) -> Res<Op> {
+        let trip = if self.take_word("while") {
+            Trip::While(self.block()?)
         } else {
             self.word("for")?;
-            Turns::For(self.var()?)
+            Trip::Count(self.var()?)
         };
         let reverse = self.take_word("reverse");
         let (init, lin_init) = if self.take_word("carry") { self.two(Parser::var)? } else { Default::default() };
         let (xs, lin_xs) = if self.take_word("over") { self.two(Parser::var)? } else { Default::default() };
         let (outs, lin_outs) = if self.take_word("out") { self.two(Parser::out)? } else { Default::default() };
         let body = self.block()?;
-        Ok(Op::Loop(Box::new(Loop { turns, reverse, init, lin_init, xs, lin_xs, outs, lin_outs, body })))
+        Ok(Op::Loop(Box::new(Loop { trip, reverse, init, lin_init, xs, lin_xs, outs, lin_outs, body })))
     }
 
     fn out(&mut self) -> Res<Out> {

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 /// A variable as written in the text.
 #[derive(Clone, PartialEq)]
-pub(super) struct Written {
+pub(super) struct WrittenVar {
     number: u32,
     name: Option<Rc<str>>,
     pub(super) linear: bool,
@@ -32,7 +32,7 @@ impl Parser {
     }
 
     /// The variable written here, if there is one, and its number of tokens.
-    pub(super) fn written(&self) -> Option<(Written, usize)> {
+    pub(super) fn written(&self) -> Option<(WrittenVar, usize)> {
         let (name, number) = match self.tok() {
             Tok::Tick(name, n) => (Some(Rc::from(name.as_str())), *n),
             Tok::Word(w) => match w.rsplit_once('_') {
@@ -42,7 +42,7 @@ impl Parser {
             _ => return None,
         };
         let linear = matches!(self.ahead(1), Tok::Sign("~"));
-        Some((Written { number, name, linear }, 1 + usize::from(linear)))
+        Some((WrittenVar { number, name, linear }, 1 + usize::from(linear)))
     }
 
     /// Whether the results of a statement start here.

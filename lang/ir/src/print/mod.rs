@@ -293,7 +293,7 @@ impl Printer<'_> {
         let mut words = Vec::new();
         match &s.op {
             Op::Call { f, .. } => words.extend(self.p.funcs.get(f.0 as usize).map(|f| f.name.clone())),
-            Op::Con { data, tag, .. } | Op::Fields { data, tag, .. } => {
+            Op::Construct { data, tag, .. } | Op::Destruct { data, tag, .. } => {
                 words.extend(
                     self.p.datas.get(data.0 as usize).and_then(|d| d.cons.get(*tag as usize)).map(|c| c.0.clone()),
                 );

@@ -3,7 +3,7 @@
 use super::{Printer, literal, quoted, two, ty};
 use crate::func::{Block, Var};
 use crate::names;
-use crate::op::{Loop, Op, Rule, RuleKind, Soac, Turns};
+use crate::op::{Loop, Op, Rule, RuleKind, Soac, Trip};
 
 impl Printer<'_> {
     pub(super) fn op(&mut self, op: &Op) {
@@ -17,7 +17,7 @@ impl Printer<'_> {
                 self.branch(b);
             }
             Op::Switch(_, arms) => self.arms(arms),
-            Op::Loop(l) => self.turns(l),
+            Op::Loop(l) => self.trip(l),
             Op::Soac(s) => self.soac(s),
             Op::ReduceByIndex { op, .. } => {
                 self.params(op);
@@ -57,10 +57,10 @@ impl Printer<'_> {
         self.put("end");
     }
 
-    fn turns(&mut self, l: &Loop) {
-        match &l.turns {
-            Turns::For(n) => self.put(&format!(" for {}", self.var(*n))),
-            Turns::While(test) => {
+    fn trip(&mut self, l: &Loop) {
+        match &l.trip {
+            Trip::Count(n) => self.put(&format!(" for {}", self.var(*n))),
+            Trip::While(test) => {
                 self.put(" while ");
                 self.params(test);
                 self.put(" ");
@@ -108,7 +108,7 @@ impl Printer<'_> {
             Op::Not(a)
             | Op::Convert(_, a)
             | Op::Shape(a)
-            | Op::Count(a)
+            | Op::Size(a)
             | Op::Reverse(a)
             | Op::Transpose(a)
             | Op::Nonzero(a)
@@ -131,7 +131,7 @@ impl Printer<'_> {
                     many(&c.size)
                 )
             }
-            Op::Rotate { n: a, a: b } | Op::Replicate { n: a, a: b } | Op::Spread { a, shape: b } => {
+            Op::Rotate { n: a, a: b } | Op::Replicate { n: a, a: b } | Op::Broadcast { a, shape: b } => {
                 format!("{word} {} {}", v(a), v(b))
             }
             Op::Select(c, a, b) => format!("{word} {} {} {}", v(c), v(a), v(b)),
@@ -154,10 +154,10 @@ impl Printer<'_> {
             }
             Op::Reshape { a, to, from } => format!("{word} {} {}{}", v(a), v(to), opt("from", from)),
             Op::Sum { a, n } => format!("{word} {}{}", v(a), opt("len", n)),
-            Op::Total { a, shape } => format!("{word} {}{}", v(a), opt("shape", shape)),
-            Op::Stack { elems, shape } => format!("{word}{}{}", many(elems), opt("shape", shape)),
-            Op::Con { data, tag, fields } => format!("{word} D{}.{tag}{}", data.0, many(fields)),
-            Op::Fields { a, data, tag } => format!("{word} D{}.{tag} {}", data.0, v(a)),
+            Op::SumAll { a, shape } => format!("{word} {}{}", v(a), opt("shape", shape)),
+            Op::ArrayLit { elems, shape } => format!("{word}{}{}", many(elems), opt("shape", shape)),
+            Op::Construct { data, tag, fields } => format!("{word} D{}.{tag}{}", data.0, many(fields)),
+            Op::Destruct { a, data, tag } => format!("{word} D{}.{tag} {}", data.0, v(a)),
             Op::Call { f, args, lin_args, rule, checkpoint } => {
                 let check = if *checkpoint { " checkpoint" } else { "" };
                 format!(

@@ -1,8 +1,8 @@
 //! Control flow: invariants 3 and 4 of blocks and calls, 7 across branches, 8.
 
-use super::{Taken, Verifier, types};
+use super::{UsedLinear, Verifier, types};
 use crate::func::{Block, Function, Stmt, Var};
-use crate::op::{Loop, Op, Out, RuleKind, Soac, Turns};
+use crate::op::{Loop, Op, Out, RuleKind, Soac, Trip};
 use crate::print;
 use crate::ty::Ty;
 
@@ -17,7 +17,7 @@ fn tys_of(f: &Function, vs: &[Var]) -> Vec<Ty> {
 
 impl<'a> Verifier<'a> {
     /// Checks the blocks of an operation; `sound`: its operands and results exist.
-    pub(super) fn control(&mut self, s: &'a Stmt, sound: bool, taken: &mut Taken) {
+    pub(super) fn control(&mut self, s: &'a Stmt, sound: bool, taken: &mut UsedLinear) {
         if sound {
             match &s.op {
                 Op::If(c, a, b) => self.if_(s, *c, a, b),
@@ -38,7 +38,7 @@ impl<'a> Verifier<'a> {
             Op::If(_, a, b) => self.branches(&[a, b], taken),
             Op::Switch(_, arms) => self.branches(&arms.iter().collect::<Vec<_>>(), taken),
             Op::Loop(l) => {
-                if let Turns::While(test) = &l.turns {
+                if let Trip::While(test) = &l.trip {
                     self.non_linear_block(test);
                 }
                 let from = self.block(&l.body);
@@ -51,9 +51,9 @@ impl<'a> Verifier<'a> {
     }
 
     /// All arms must use the same linear variables from outside.
-    fn branches(&mut self, blocks: &[&'a Block], taken: &mut Taken) {
-        let sets: Vec<Taken> = blocks.iter().map(|b| self.block(b)).collect();
-        let union: Taken = sets.iter().flatten().copied().collect();
+    fn branches(&mut self, blocks: &[&'a Block], taken: &mut UsedLinear) {
+        let sets: Vec<UsedLinear> = blocks.iter().map(|b| self.block(b)).collect();
+        let union: UsedLinear = sets.iter().flatten().copied().collect();
         for v in &union {
             if let Some(i) = sets.iter().position(|s| !s.contains(v)) {
                 self.fault(7, format!("{} is not used in branch {i}, but in another", self.name(*v)));
@@ -124,9 +124,9 @@ impl<'a> Verifier<'a> {
 
     fn loop_(&mut self, s: &Stmt, l: &Loop) {
         let (init, lin_init) = (self.tys(&l.init), self.tys(&l.lin_init));
-        match &l.turns {
-            Turns::For(n) => self.has_types("the number of turns", &[*n], &[Ty::I64]),
-            Turns::While(test) => {
+        match &l.trip {
+            Trip::Count(n) => self.has_types("the trip count", &[*n], &[Ty::I64]),
+            Trip::While(test) => {
                 self.has_types("parameters of the test", &test.params, &init);
                 self.has_types("result of the test", &test.results, &[Ty::Bool]);
                 if l.reverse {
@@ -147,7 +147,7 @@ impl<'a> Verifier<'a> {
         let collected = self.side_of_loop(&init, &l.outs, &l.body.results, &s.outs, 1);
         let lin_collected = self.side_of_loop(&lin_init, &l.lin_outs, &l.body.lin_results, &s.lin_outs, 0);
         if let (true, true, Some(last)) = (collected, lin_collected, s.outs.last()) {
-            self.has_types("the number of turns", &[*last], &[Ty::I64]);
+            self.has_types("the trip count", &[*last], &[Ty::I64]);
         }
     }
 

@@ -109,7 +109,7 @@ fn run(p: &Program, f: &Function, linear_b: bool) -> Result<(), Vec<Fault>> {
 }
 
 /// Linear variables from outside that a block uses.
-type Taken = BTreeSet<Var>;
+type UsedLinear = BTreeSet<Var>;
 
 struct Verifier<'a> {
     p: &'a Program,
@@ -186,7 +186,7 @@ impl<'a> Verifier<'a> {
     }
 
     /// Checks a use: invariants 2, 7 and 8.
-    fn take(&mut self, v: Var, taken: &mut Taken) {
+    fn take(&mut self, v: Var, taken: &mut UsedLinear) {
         if !self.known(v) || !self.scope[v.0 as usize] {
             return self.fault(2, format!("{} is used outside of its scope", self.name(v)));
         }
@@ -202,7 +202,7 @@ impl<'a> Verifier<'a> {
     }
 
     /// Adds the linear variables that a nested block uses.
-    fn take_all(&mut self, from: Taken, taken: &mut Taken) {
+    fn take_all(&mut self, from: UsedLinear, taken: &mut UsedLinear) {
         for v in from {
             if !taken.insert(v) {
                 self.fault(7, format!("{} is used twice", self.name(v)));
@@ -211,11 +211,11 @@ impl<'a> Verifier<'a> {
     }
 
     /// Checks a block. Returns the linear variables that it uses from outside.
-    fn block(&mut self, b: &'a Block) -> Taken {
+    fn block(&mut self, b: &'a Block) -> UsedLinear {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
             let around = self.at;
             let mut here = Vec::new();
-            let mut taken = Taken::new();
+            let mut taken = UsedLinear::new();
             for (vs, linear) in [(&b.params, false), (&b.lin_params, true)] {
                 vs.iter().for_each(|v| self.bind(*v, linear, &mut here));
             }
@@ -240,7 +240,7 @@ impl<'a> Verifier<'a> {
         })
     }
 
-    fn stmt(&mut self, s: &'a Stmt, here: &mut Vec<Var>, taken: &mut Taken) {
+    fn stmt(&mut self, s: &'a Stmt, here: &mut Vec<Var>, taken: &mut UsedLinear) {
         let (before, had) = (self.faults.len(), taken.len());
         s.op.each_operand(&mut |v| self.take(v, taken));
         let sound = self.faults[before..].iter().all(|f| f.invariant != 2);
@@ -259,7 +259,7 @@ impl<'a> Verifier<'a> {
         }
         self.control(s, sound && bound, taken);
         if self.linear_b {
-            self.pure(s, taken.len() > had);
+            self.check_linear_b(s, taken.len() > had);
         }
         for (vs, linear) in [(&s.outs, false), (&s.lin_outs, true)] {
             vs.iter().for_each(|v| self.bind(*v, linear, here));
@@ -274,7 +274,7 @@ impl<'a> Verifier<'a> {
         };
         match op {
             Op::Call { f, rule, .. } => func(*f).and_then(|()| rule.as_ref().map_or(Ok(()), |r| func(r.func))),
-            Op::Con { data, tag, .. } | Op::Fields { data, tag, .. } => {
+            Op::Construct { data, tag, .. } | Op::Destruct { data, tag, .. } => {
                 types::constructor(self.p, *data, *tag).map(|_| ())
             }
             _ => Ok(()),

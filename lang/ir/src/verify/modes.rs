@@ -73,7 +73,7 @@ impl<'a> Verifier<'a> {
         match op {
             Op::If(c, ..) | Op::Switch(c, _) => sides(&[*c], &[]),
             Op::Loop(l) => {
-                if let crate::op::Turns::For(n) = &l.turns {
+                if let crate::op::Trip::Count(n) = &l.trip {
                     sides(&[*n], &[]);
                 }
                 sides(&l.init, &l.lin_init);
@@ -93,10 +93,10 @@ impl<'a> Verifier<'a> {
             | Op::SliceAdd { shape: None, .. }
             | Op::Gather { shape: None, .. }
             | Op::GatherAdd { shape: None, .. }
-            | Op::Total { shape: None, .. }
+            | Op::SumAll { shape: None, .. }
             | Op::IndexSet { shape: None, .. }
             | Op::Concat { shape: None, .. }
-            | Op::Stack { shape: None, .. } => "shape",
+            | Op::ArrayLit { shape: None, .. } => "shape",
             Op::Concat { len: None, .. } | Op::Sum { n: None, .. } => "len",
             Op::Reshape { from: None, .. } => "from",
             _ => return,
@@ -105,10 +105,10 @@ impl<'a> Verifier<'a> {
     }
 
     /// Checks invariant 11. `reads`: the statement or a nested block uses linear variables from outside.
-    pub(super) fn pure(&mut self, s: &'a Stmt, reads: bool) {
+    pub(super) fn check_linear_b(&mut self, s: &'a Stmt, reads: bool) {
         if !s.lin_outs.is_empty() {
-            let turns = matches!(s.op, Op::Loop(_)) && s.outs.len() == 1;
-            for v in s.outs.iter().filter(|_| !turns) {
+            let trip = matches!(s.op, Op::Loop(_)) && s.outs.len() == 1;
+            for v in s.outs.iter().filter(|_| !trip) {
                 self.fault(11, format!("{} is not linear, but the statement has linear results", self.name(*v)));
             }
         } else if !s.outs.is_empty() && reads {

@@ -7,7 +7,7 @@ use crate::ty::Ty;
 use adl_prim::{Bin, Un};
 
 /// The result types of an operation.
-enum Gives {
+enum ResultTypes {
     /// Exactly these types.
     Tys(Vec<Ty>),
     /// One array, of rank one more than this type.
@@ -28,18 +28,20 @@ pub(super) fn check(p: &Program, f: &Function, op: &Op, outs: &[Var]) -> Res<()>
         [t] if ok(t) => Ok(()),
         _ => Err(format!("gives {what}, not ({})", show(&found))),
     };
-    match (Types { p, f }).of(op)? {
-        Gives::Tys(tys) if tys == found => Ok(()),
-        Gives::Tys(tys) => Err(format!("gives ({}), not ({})", show(&tys), show(&found))),
-        Gives::OneMore(t) => one(format!("an array of {}", print::ty(&t)), &|out| out.rank() > 0 && out.elem() == t),
-        Gives::ArrayOf(t) => {
+    match (TypeChecker { p, f }).of(op)? {
+        ResultTypes::Tys(tys) if tys == found => Ok(()),
+        ResultTypes::Tys(tys) => Err(format!("gives ({}), not ({})", show(&tys), show(&found))),
+        ResultTypes::OneMore(t) => {
+            one(format!("an array of {}", print::ty(&t)), &|out| out.rank() > 0 && out.elem() == t)
+        }
+        ResultTypes::ArrayOf(t) => {
             one(format!("an array of {} of any rank", print::ty(&t)), &|out| out.rank() > 0 && *out.scalar() == t)
         }
-        Gives::Anything => Ok(()),
+        ResultTypes::Anything => Ok(()),
     }
 }
 
-struct Types<'a> {
+struct TypeChecker<'a> {
     p: &'a Program,
     f: &'a Function,
 }
@@ -48,11 +50,11 @@ fn need(ok: bool, why: impl FnOnce() -> String) -> Res<()> {
     if ok { Ok(()) } else { Err(why()) }
 }
 
-fn gives(t: Ty) -> Res<Gives> {
-    Ok(Gives::Tys(vec![t]))
+fn gives(t: Ty) -> Res<ResultTypes> {
+    Ok(ResultTypes::Tys(vec![t]))
 }
 
-impl Types<'_> {
+impl TypeChecker<'_> {
     fn ty(&self, v: Var) -> Ty {
         self.f.ty(v).clone()
     }
@@ -86,7 +88,7 @@ impl Types<'_> {
         v.map_or(Ok(()), |v| self.is(v, t))
     }
 
-    fn of(&self, op: &Op) -> Res<Gives> {
+    fn of(&self, op: &Op) -> Res<ResultTypes> {
         let (int, shape) = (Ty::I64, Ty::shape());
         match op {
             Op::Lit(l) => gives(l.ty()),
@@ -101,14 +103,14 @@ impl Types<'_> {
             }
             Op::Select(c, x, y) => self.select(*c, *x, *y),
             Op::Convert(c, a) => self.convert(*c, *a),
-            Op::Prim(..) => Ok(Gives::Anything),
+            Op::Prim(..) => Ok(ResultTypes::Anything),
             Op::Dim(a, axis) => {
                 let t = self.array(*a)?;
                 need(*axis < t.rank(), || format!("there is no axis {axis} in {}", print::ty(&t)))?;
                 gives(int)
             }
             Op::Shape(a) => self.array(*a).and_then(|_| gives(shape)),
-            Op::Count(a) => self.array(*a).and_then(|_| gives(int)),
+            Op::Size(a) => self.array(*a).and_then(|_| gives(int)),
             Op::Zeros(a) => self
                 .array(*a)
                 .and_then(|t| {
@@ -118,19 +120,19 @@ impl Types<'_> {
             Op::Nonzero(a) => self.is(*a, &Ty::Bool.array(1)).and_then(|()| gives(shape)),
             Op::Reverse(a) | Op::Cumsum { a, .. } => self.array(*a).and_then(gives),
             Op::Rotate { n, a } => self.is(*n, &int).and_then(|()| self.array(*a)).and_then(gives),
-            Op::Replicate { n, a } => self.is(*n, &int).map(|()| Gives::OneMore(self.ty(*a))),
-            Op::Spread { a, shape: s } => {
+            Op::Replicate { n, a } => self.is(*n, &int).map(|()| ResultTypes::OneMore(self.ty(*a))),
+            Op::Broadcast { a, shape: s } => {
                 self.is(*s, &shape)?;
                 need(self.f.ty(*a).is_flat(), || "only a number is spread".to_owned())?;
-                Ok(Gives::ArrayOf(self.ty(*a)))
+                Ok(ResultTypes::ArrayOf(self.ty(*a)))
             }
-            Op::Dup(a) => Ok(Gives::Tys(vec![self.ty(*a); 2])),
-            Op::Drop(_) => Ok(Gives::Tys(Vec::new())),
-            Op::Con { .. } | Op::Fields { .. } => self.data(op),
+            Op::Dup(a) => Ok(ResultTypes::Tys(vec![self.ty(*a); 2])),
+            Op::Drop(_) => Ok(ResultTypes::Tys(Vec::new())),
+            Op::Construct { .. } | Op::Destruct { .. } => self.data(op),
             Op::Dot(..) | Op::MatMul(..) | Op::Outer(..) => self.product(op),
             Op::Contract(c) => self.contraction(c),
             Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } | Op::Soac(_) | Op::ReduceByIndex { .. } => {
-                Ok(Gives::Anything)
+                Ok(ResultTypes::Anything)
             }
             Op::Index { .. } | Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::Slice { .. } | Op::SliceAdd { .. } => {
                 self.part(op)
@@ -140,13 +142,13 @@ impl Types<'_> {
             | Op::Reshape { .. }
             | Op::Transpose(_)
             | Op::Sum { .. }
-            | Op::Total { .. }
-            | Op::Stack { .. } => self.whole(op),
+            | Op::SumAll { .. }
+            | Op::ArrayLit { .. } => self.whole(op),
         }
     }
 
     /// The result type of a read or update of a part of an array.
-    fn part(&self, op: &Op) -> Res<Gives> {
+    fn part(&self, op: &Op) -> Res<ResultTypes> {
         let shape = Ty::shape();
         match op {
             Op::Index { a, at, shape: s } => self.extra(s, &shape).and_then(|()| self.at(*a, at)).and_then(gives),
@@ -177,12 +179,12 @@ impl Types<'_> {
                 self.is(*v, &self.array(*acc)?)?;
                 gives(self.ty(*acc))
             }
-            _ => Ok(Gives::Anything),
+            _ => Ok(ResultTypes::Anything),
         }
     }
 
     /// The result type of an operation on entire arrays that changes the shape.
-    fn whole(&self, op: &Op) -> Res<Gives> {
+    fn whole(&self, op: &Op) -> Res<ResultTypes> {
         match op {
             Op::Concat { a, b, len, shape } => {
                 self.extra(len, &Ty::I64)?;
@@ -194,7 +196,7 @@ impl Types<'_> {
             Op::Reshape { a, to, from } => {
                 self.extra(from, &Ty::shape())?;
                 self.is(*to, &Ty::shape())?;
-                Ok(Gives::ArrayOf(self.array(*a)?.scalar().clone()))
+                Ok(ResultTypes::ArrayOf(self.array(*a)?.scalar().clone()))
             }
             Op::Transpose(a) => {
                 let t = self.array(*a)?;
@@ -207,20 +209,20 @@ impl Types<'_> {
                 self.additive(&t)?;
                 gives(t.elem())
             }
-            Op::Total { a, shape } => {
+            Op::SumAll { a, shape } => {
                 self.extra(shape, &Ty::shape())?;
                 let t = self.array(*a)?;
                 self.additive(t.scalar())?;
                 gives(t.scalar().clone())
             }
-            Op::Stack { elems, shape } => {
+            Op::ArrayLit { elems, shape } => {
                 self.extra(shape, &Ty::shape())?;
                 let Some(first) = elems.first() else { return Err("nothing is stacked".to_owned()) };
                 let t = self.ty(*first);
                 self.all(elems, &t)?;
-                Ok(Gives::OneMore(t))
+                Ok(ResultTypes::OneMore(t))
             }
-            _ => Ok(Gives::Anything),
+            _ => Ok(ResultTypes::Anything),
         }
     }
 
@@ -235,7 +237,7 @@ impl Types<'_> {
         need(!matches!(t.scalar(), Ty::Bool | Ty::Str), || format!("{} has no sum", print::ty(t)))
     }
 
-    fn un(&self, u: Un, a: Var) -> Res<Gives> {
+    fn un(&self, u: Un, a: Var) -> Res<ResultTypes> {
         let t = self.ty(a);
         let ok = match t.scalar() {
             Ty::F64 | Ty::F32 => true,
@@ -248,7 +250,7 @@ impl Types<'_> {
     }
 
     /// Both operands have one element type; an array is combined with an array of its rank, or with a scalar.
-    fn bin(&self, op: Bin, x: Var, y: Var) -> Res<Gives> {
+    fn bin(&self, op: Bin, x: Var, y: Var) -> Res<ResultTypes> {
         let (a, b) = (self.ty(x), self.ty(y));
         let wrong = || format!("it is not defined on {} and {}", print::ty(&a), print::ty(&b));
         if !a.scalar().is_flat() || !b.scalar().is_flat() {
@@ -262,17 +264,17 @@ impl Types<'_> {
     }
 
     /// Data and boxed arrays form vector spaces: sums, and scaling by a real number.
-    fn compound(&self, op: Bin, a: Ty, b: Ty) -> Option<Gives> {
+    fn compound(&self, op: Bin, a: Ty, b: Ty) -> Option<ResultTypes> {
         let t = match op {
             Bin::Add | Bin::Sub if a == b => a,
-            Bin::Mul | Bin::Scale if a.is_real() => b,
+            Bin::Mul | Bin::ScaleTangent if a.is_real() => b,
             Bin::Mul | Bin::Div if b.is_real() => a,
             _ => return None,
         };
-        (*t.scalar() != Ty::Str).then(|| Gives::Tys(vec![t]))
+        (*t.scalar() != Ty::Str).then(|| ResultTypes::Tys(vec![t]))
     }
 
-    fn cmp(&self, x: Var, y: Var) -> Res<Gives> {
+    fn cmp(&self, x: Var, y: Var) -> Res<ResultTypes> {
         let (a, b) = (self.ty(x), self.ty(y));
         let ranks = a.rank() == b.rank() || a.rank() == 0 || b.rank() == 0;
         let rank = a.rank().max(b.rank());
@@ -283,7 +285,7 @@ impl Types<'_> {
         gives(Ty::Bool.array(rank))
     }
 
-    fn select(&self, c: Var, x: Var, y: Var) -> Res<Gives> {
+    fn select(&self, c: Var, x: Var, y: Var) -> Res<ResultTypes> {
         let (cond, a, b) = (self.ty(c), self.ty(x), self.ty(y));
         if cond == Ty::Bool {
             self.is(y, &a)?;
@@ -297,7 +299,7 @@ impl Types<'_> {
         gives(a.scalar().array(cond.rank()))
     }
 
-    fn convert(&self, c: Conv, a: Var) -> Res<Gives> {
+    fn convert(&self, c: Conv, a: Var) -> Res<ResultTypes> {
         let t = self.ty(a);
         need(t.scalar().is_flat(), || format!("{} is no number", print::ty(&t)))?;
         let to = match c {
@@ -308,7 +310,7 @@ impl Types<'_> {
         gives(to.array(t.rank()))
     }
 
-    fn product(&self, op: &Op) -> Res<Gives> {
+    fn product(&self, op: &Op) -> Res<ResultTypes> {
         let (a, b, rank) = match op {
             Op::Dot(a, b) => {
                 let rank = self.f.ty(*a).rank().max(1);
@@ -325,7 +327,7 @@ impl Types<'_> {
                 })?;
                 (self.rank(*a, ranks.0)?, self.rank(*b, ranks.1)?, ranks.0 + ranks.1 - 2)
             }
-            _ => return Ok(Gives::Anything),
+            _ => return Ok(ResultTypes::Anything),
         };
         need(a.scalar() == b.scalar() && *a.scalar() != Ty::Bool, || {
             format!("no product of {} and {}", print::ty(&a), print::ty(&b))
@@ -333,7 +335,7 @@ impl Types<'_> {
         gives(a.scalar().array(rank))
     }
 
-    fn contraction(&self, c: &Contract) -> Res<Gives> {
+    fn contraction(&self, c: &Contract) -> Res<ResultTypes> {
         let rank = self.ty(c.a).rank();
         need((1..=2).contains(&rank), || "a contraction is of matrices, or of a vector and a matrix".to_owned())?;
         self.is(c.a, &Ty::F64.array(rank))?;
@@ -342,19 +344,19 @@ impl Types<'_> {
         gives(Ty::F64.array(rank))
     }
 
-    fn data(&self, op: &Op) -> Res<Gives> {
+    fn data(&self, op: &Op) -> Res<ResultTypes> {
         match op {
-            Op::Con { data, tag, fields } => {
+            Op::Construct { data, tag, fields } => {
                 let want = constructor(self.p, *data, *tag)?;
                 need(want.len() == fields.len(), || format!("{} fields, not {}", want.len(), fields.len()))?;
                 fields.iter().zip(&want).try_for_each(|(v, t)| self.is(*v, t))?;
                 gives(Ty::Data(*data))
             }
-            Op::Fields { a, data, tag } => {
+            Op::Destruct { a, data, tag } => {
                 self.is(*a, &Ty::Data(*data))?;
-                constructor(self.p, *data, *tag).map(Gives::Tys)
+                constructor(self.p, *data, *tag).map(ResultTypes::Tys)
             }
-            _ => Ok(Gives::Anything),
+            _ => Ok(ResultTypes::Anything),
         }
     }
 }

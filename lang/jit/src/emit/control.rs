@@ -2,9 +2,9 @@
 
 use super::data::Fields;
 use super::{Emit, Scope, TRUSTED, inner, is_ref, machine_type, outs, params, results};
-use crate::runtime::{self, Kind};
+use crate::runtime::{self, WordKind};
 use crate::shims;
-use adl_interp::ir::live::Info;
+use adl_interp::ir::live::BlockLiveness;
 use adl_ir::{Block, Op, Stmt, Ty, Var};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, BlockCall, InstBuilder, JumpTableData, Value, types};
@@ -17,7 +17,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Releases the variables that die in another branch only, and are unused in this one.
-    fn forget(&mut self, dying: &HashSet<Var>, info: &Info) {
+    fn forget(&mut self, dying: &HashSet<Var>, info: &BlockLiveness) {
         let mut gone: Vec<Var> =
             dying.iter().copied().filter(|v| !info.free.contains_key(v) && is_ref(self.f.ty(*v))).collect();
         gone.sort_unstable();
@@ -55,7 +55,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Emits one branch, which passes its results to `done`.
-    fn branch(&mut self, b: &Block, info: &Info, dying: &HashSet<Var>, done: ir::Block) {
+    fn branch(&mut self, b: &Block, info: &BlockLiveness, dying: &HashSet<Var>, done: ir::Block) {
         let sc = Scope { info, dying };
         self.forget(dying, info);
         self.block(b, &sc);
@@ -129,18 +129,18 @@ impl Emit<'_, '_, '_> {
         let all = [&[self.ctx, out], &given[..]].concat();
         let call = self.b.ins().call(callee, &all);
         let status = self.b.inst_results(call)[0];
-        if self.job.unit.is_part(k) {
-            self.unless_failed(status);
+        if self.job.unit.is_outlined(k) {
+            self.continue_if_ok(status);
         } else {
-            self.unless_traced(status);
+            self.continue_or_trace(status);
         }
         let vals: Vec<Value> =
-            outs(s).copied().enumerate().map(|(i, v)| self.from_slot(Kind::of(self.f.ty(v)), i)).collect();
+            outs(s).copied().enumerate().map(|(i, v)| self.from_slot(WordKind::of(self.f.ty(v)), i)).collect();
         self.bind_outs(s, &vals);
     }
 
     /// Continues if a callee's status is 0; otherwise adds this function's frame to the error.
-    fn unless_traced(&mut self, status: Value) {
+    fn continue_or_trace(&mut self, status: Value) {
         let (bad, next) = (self.cold(), self.fresh());
         self.b.ins().brif(status, bad, &[], next, &[]);
         self.b.switch_to_block(bad);
@@ -203,7 +203,7 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    fn last_branch(&mut self, b: &Block, info: &Info, dying: &HashSet<Var>) {
+    fn last_branch(&mut self, b: &Block, info: &BlockLiveness, dying: &HashSet<Var>) {
         self.forget(dying, info);
         self.tail(b, &Scope { info, dying });
     }
@@ -251,7 +251,7 @@ impl Emit<'_, '_, '_> {
         let rs: Vec<Var> = results(b).copied().collect();
         let vals = self.owned(&rs, b.stmts.len() as u32, sc, &|_| false);
         for (i, (v, x)) in rs.iter().zip(vals).enumerate() {
-            let w = self.to_word(Kind::of(self.f.ty(*v)), x);
+            let w = self.to_word(WordKind::of(self.f.ty(*v)), x);
             self.b.ins().store(TRUSTED, w, self.out, 8 * i as i32);
         }
         let zero = self.b.ins().iconst(machine_type(&Ty::I64), 0);

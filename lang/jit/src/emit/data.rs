@@ -1,8 +1,8 @@
-//! Inline operations on data: construction, tag tests, field accesses (`crate::cells`).
+//! Inline operations on data: construction, tag tests, field accesses (`crate::heap`).
 
 use super::{Emit, Scope, TRUSTED, is_ref, outs};
-use crate::cells::{self, Cell, LISTS};
-use crate::runtime::{self, Kind};
+use crate::heap::{self, HeapCell, LISTS};
+use crate::runtime::{self, WordKind};
 use crate::shims;
 use adl_interp::ir::live::NEVER;
 use adl_ir::{DataId, Op, Stmt, Ty, Var};
@@ -22,10 +22,10 @@ impl Emit<'_, '_, '_> {
     /// Emits an operation on data. Returns whether the statement is one.
     pub(super) fn data(&mut self, s: &Stmt, at: u32, sc: &Scope) -> bool {
         match &s.op {
-            Op::Con { data, tag, fields } => {
+            Op::Construct { data, tag, fields } => {
                 self.constructor(s, self.job.tables.layouts.at(*data, *tag), fields, at, sc)
             }
-            Op::Fields { a, data, tag } => {
+            Op::Destruct { a, data, tag } => {
                 let own: Vec<Var> = outs(s).copied().collect();
                 let (cell, gone) = (self.val(*a), self.dies(*a, at, sc));
                 let f = Fields { cell, layout: self.job.tables.layouts.at(*data, *tag), own: &own, gone };
@@ -44,11 +44,11 @@ impl Emit<'_, '_, '_> {
         let vals = self.owned(fields, at, sc, &|_| false);
         let cell = self.new_cell(room);
         let one = self.int(1);
-        let head = self.int(cells::head(tag, layout, room));
-        self.b.ins().store(TRUSTED, one, cell, cells::offset::RC);
-        self.b.ins().store(TRUSTED, head, cell, cells::offset::TAG);
+        let head = self.int(heap::head(tag, layout, room));
+        self.b.ins().store(TRUSTED, one, cell, heap::offset::RC);
+        self.b.ins().store(TRUSTED, head, cell, heap::offset::TAG);
         for (i, (v, x)) in fields.iter().zip(vals).enumerate() {
-            let w = if *self.ty(*v) == Ty::F64 { x } else { self.to_word(Kind::of(self.f.ty(*v)), x) };
+            let w = if *self.ty(*v) == Ty::F64 { x } else { self.to_word(WordKind::of(self.f.ty(*v)), x) };
             self.b.ins().store(TRUSTED, w, cell, field(i));
         }
         self.bind_outs(s, &[cell]);
@@ -63,7 +63,7 @@ impl Emit<'_, '_, '_> {
             let at = runtime::offset::CELLS + 8 * i32::from(room);
             let free = self.b.ins().load(types::I64, TRUSTED, self.ctx, at);
             self.unless(free, cold, &[]);
-            let next = self.b.ins().load(types::I64, TRUSTED, free, cells::offset::RC);
+            let next = self.b.ins().load(types::I64, TRUSTED, free, heap::offset::RC);
             self.b.ins().store(TRUSTED, next, self.ctx, at);
             self.goto(done, &[free]);
         } else {
@@ -84,7 +84,7 @@ impl Emit<'_, '_, '_> {
     pub(super) fn which(&mut self, cell: Value) -> Value {
         let done = self.fresh();
         self.b.append_block_param(done, types::I32);
-        let tag = self.b.ins().load(types::I32, TRUSTED, cell, cells::offset::TAG);
+        let tag = self.b.ins().load(types::I32, TRUSTED, cell, heap::offset::TAG);
         let open = self.b.ins().icmp_imm_s(IntCC::SignedGreaterThanOrEqual, tag, 0);
         let cold = self.cold();
         self.b.ins().brif(open, done, &[BlockArg::Value(tag)], cold, &[]);
@@ -105,7 +105,7 @@ impl Emit<'_, '_, '_> {
             self.b.append_block_param(done, t);
         }
         if let Some(tag) = tag {
-            let found = self.b.ins().load(types::I32, TRUSTED, f.cell, cells::offset::TAG);
+            let found = self.b.ins().load(types::I32, TRUSTED, f.cell, heap::offset::TAG);
             let ok = self.b.ins().icmp_imm_s(IntCC::Equal, found, i64::from(tag));
             let cold = self.cold();
             self.unless(ok, cold, &[]);
@@ -122,7 +122,7 @@ impl Emit<'_, '_, '_> {
             tys.into_iter().enumerate().map(|(i, t)| self.b.ins().load(t, TRUSTED, f.cell, field(i))).collect();
         if f.gone {
             let shared = self.fresh();
-            let rc = self.b.ins().load(types::I64, TRUSTED, f.cell, cells::offset::RC);
+            let rc = self.b.ins().load(types::I64, TRUSTED, f.cell, heap::offset::RC);
             let alone = self.b.ins().icmp_imm_s(IntCC::Equal, rc, 1);
             self.unless(alone, shared, &[]);
             self.release_unread(f, &vals);
@@ -130,7 +130,7 @@ impl Emit<'_, '_, '_> {
             self.goto(done, &vals);
             self.b.switch_to_block(shared);
             let less = self.b.ins().iadd_imm_s(rc, -1);
-            self.b.ins().store(TRUSTED, less, f.cell, cells::offset::RC);
+            self.b.ins().store(TRUSTED, less, f.cell, heap::offset::RC);
         }
         for (v, x) in f.own.iter().zip(&vals) {
             if is_ref(self.f.ty(*v)) && self.last[v.0 as usize] != NEVER {
@@ -161,7 +161,7 @@ impl Emit<'_, '_, '_> {
         let slot = self.b.ins().stack_addr(types::I64, self.slot, 0);
         self.fallible(shims::cell_fields as *const u8, &[self.ctx, f.cell, layout, slot, site]);
         let vals: Vec<Value> =
-            f.own.iter().enumerate().map(|(i, v)| self.from_slot(Kind::of(self.f.ty(*v)), i)).collect();
+            f.own.iter().enumerate().map(|(i, v)| self.from_slot(WordKind::of(self.f.ty(*v)), i)).collect();
         self.release_unread(f, &vals);
         if f.gone {
             self.release_cell(f.cell);
@@ -180,7 +180,7 @@ impl Emit<'_, '_, '_> {
         }
         let at = runtime::offset::CELLS + 8 * i32::from(room);
         let next = self.b.ins().load(types::I64, TRUSTED, self.ctx, at);
-        self.b.ins().store(TRUSTED, next, f.cell, cells::offset::RC);
+        self.b.ins().store(TRUSTED, next, f.cell, heap::offset::RC);
         self.b.ins().store(TRUSTED, f.cell, self.ctx, at);
     }
 
@@ -193,17 +193,17 @@ impl Emit<'_, '_, '_> {
     fn data_sum(&mut self, s: &Stmt, [a, b]: [Var; 2], at: u32, sc: &Scope) {
         let takes = self.takes(&[a, b], at, sc, &|_| false);
         let (x, y) = (self.val(a), self.val(b));
-        let absent = self.b.ins().load(
+        let symbolic_zero = self.b.ins().load(
             types::I64,
             TRUSTED.with_readonly().with_can_move(),
             self.ctx,
-            runtime::offset::ABSENT_DATA,
+            runtime::offset::SYMBOLIC_ZERO_DATA,
         );
         let done = self.fresh();
         self.b.append_block_param(done, types::I64);
         for (gone, other, take) in [(x, y, takes[1]), (y, x, takes[0])] {
             let (one, next) = (self.fresh(), self.fresh());
-            let none = self.b.ins().icmp(IntCC::Equal, gone, absent);
+            let none = self.b.ins().icmp(IntCC::Equal, gone, symbolic_zero);
             self.b.ins().brif(none, one, &[], next, &[]);
             self.b.switch_to_block(one);
             if !take {
@@ -230,5 +230,5 @@ impl Emit<'_, '_, '_> {
 
 /// The byte offset of a field.
 fn field(i: usize) -> i32 {
-    size_of::<Cell>() as i32 + 8 * i as i32
+    size_of::<HeapCell>() as i32 + 8 * i as i32
 }

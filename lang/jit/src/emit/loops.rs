@@ -1,41 +1,41 @@
 //! Sequential loops.
 
 use super::control::BELOW;
-use super::nested::{Place, Rows};
+use super::rows_in_place::{RowSlot, Rows};
 use super::{Emit, Scope, inner, is_ref};
-use crate::collect;
-use crate::handle::Expect;
-use crate::runtime::Kind;
+use crate::handle::ValueForm;
+use crate::output_buffer;
+use crate::runtime::WordKind;
 use crate::shims;
+use adl_interp::ir::eval_op::LoweredOp;
 use adl_interp::ir::live::NEVER;
 use adl_interp::ir::lower::zero_of;
-use adl_interp::ir::step::What;
-use adl_ir::{Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_ir::{Loop, Op, Out, Stmt, Trip, Ty, Var};
 use cranelift_codegen::ir::{self, InstBuilder, Value, types};
 use std::collections::HashSet;
 
 /// An output of a loop: an output buffer, or the index of a sum among the header's parameters.
-enum Made {
-    Buffer(Value, Kind),
+enum LoopOutput {
+    Buffer(Value, WordKind),
     Sum(usize),
     /// A buffer for the rows of an inner loop.
     Rows(Rows),
     /// The row of an enclosing loop.
-    Place(Place),
+    RowSlot(RowSlot),
 }
 
 /// Whether outputs are written to their final positions, so that a reversed loop fills its buffer from the end.
-fn placed(l: &Loop, kind: Kind) -> bool {
-    matches!(l.turns, Turns::For(_)) && !matches!(kind, Kind::Ref(_) | Kind::Data(_))
+fn placed(l: &Loop, kind: WordKind) -> bool {
+    matches!(l.trip, Trip::Count(_)) && !matches!(kind, WordKind::Ref(_) | WordKind::Data(_))
 }
 
 /// The state of a loop that is being emitted.
-struct Turning {
+struct LoopState {
     header: ir::Block,
     counter: Value,
     carry: Vec<Value>,
     sums: Vec<Value>,
-    made: Vec<(Var, Made)>,
+    made: Vec<(Var, LoopOutput)>,
 }
 
 impl Emit<'_, '_, '_> {
@@ -55,9 +55,9 @@ impl Emit<'_, '_, '_> {
             .map(|(v, _)| *v)
             .collect();
         let given = self.owned(&inits, at, sc, &|v| kept.contains(&v));
-        let n = match &l.turns {
-            Turns::For(n) => Some(self.val(*n)),
-            Turns::While(_) => None,
+        let n = match &l.trip {
+            Trip::Count(n) => Some(self.val(*n)),
+            Trip::While(_) => None,
         };
         let t = self.start(s, l, &given, n);
         self.depth += 1;
@@ -68,7 +68,7 @@ impl Emit<'_, '_, '_> {
         let body = self.fresh();
         self.stays(goes_on, body, exit, &[]);
         self.b.switch_to_block(body);
-        self.turn(l, &t, n, at, sc);
+        self.iteration(l, &t, n, at, sc);
         (self.depth, self.outer) = (self.depth - 1, around);
         self.b.switch_to_block(exit);
         self.end(s, l, &t);
@@ -86,7 +86,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Emits the loop header, whose parameters are the counter, the carried values and the sums.
-    fn start(&mut self, s: &Stmt, l: &Loop, given: &[Value], n: Option<Value>) -> Turning {
+    fn start(&mut self, s: &Stmt, l: &Loop, given: &[Value], n: Option<Value>) -> LoopState {
         let (k, m) = (l.init.len(), l.lin_init.len());
         let named: Vec<Var> =
             s.outs.iter().skip(k).take(l.outs.len()).chain(s.lin_outs.iter().skip(m)).copied().collect();
@@ -101,26 +101,26 @@ impl Emit<'_, '_, '_> {
             made.push((
                 v,
                 if let Some(p) = self.places.remove(&name) {
-                    Made::Place(p)
+                    LoopOutput::RowSlot(p)
                 } else if let Some(rows) = self.rows_of(l, out, v, n) {
-                    Made::Rows(rows)
+                    LoopOutput::Rows(rows)
                 } else if out == Out::Sum {
                     first.push(self.zero(&ty));
                     sums += 1;
-                    Made::Sum(sums - 1)
+                    LoopOutput::Sum(sums - 1)
                 } else {
                     let boxed = out == Out::Boxed;
                     let around = self.collected.buffers.get(&name).copied();
-                    Made::Buffer(
+                    LoopOutput::Buffer(
                         self.new_buffer_in(around, &ty, boxed, n),
-                        if boxed { Kind::Ref(Expect(0)) } else { Kind::of(&ty) },
+                        if boxed { WordKind::Ref(ValueForm(0)) } else { WordKind::of(&ty) },
                     )
                 },
             ));
         }
         let (header, vals) = self.header(&first);
         let c = given.len();
-        Turning { header, counter: vals[0], carry: vals[1..=c].to_vec(), sums: vals[c + 1..].to_vec(), made }
+        LoopState { header, counter: vals[0], carry: vals[1..=c].to_vec(), sums: vals[c + 1..].to_vec(), made }
     }
 
     /// Creates a block with parameters, and jumps to it with these values.
@@ -160,9 +160,9 @@ impl Emit<'_, '_, '_> {
     }
 
     /// The condition under which the loop continues.
-    fn again(&mut self, l: &Loop, t: &Turning, n: Option<Value>, at: u32, sc: &Scope) -> Value {
-        match (&l.turns, n) {
-            (Turns::While(c), _) => {
+    fn again(&mut self, l: &Loop, t: &LoopState, n: Option<Value>, at: u32, sc: &Scope) -> Value {
+        match (&l.trip, n) {
+            (Trip::While(c), _) => {
                 for (p, x) in c.params.iter().zip(&t.carry) {
                     self.pinned.insert(*p);
                     self.bind(*p, *x);
@@ -170,13 +170,13 @@ impl Emit<'_, '_, '_> {
                 self.block(c, &Scope { info: &inner(sc, at)[0], dying: &HashSet::new() });
                 self.val(c.results[0])
             }
-            (Turns::For(_), Some(n)) => self.b.ins().icmp(BELOW, t.counter, n),
-            (Turns::For(_), None) => self.b.ins().iconst(types::I8, 0),
+            (Trip::Count(_), Some(n)) => self.b.ins().icmp(BELOW, t.counter, n),
+            (Trip::Count(_), None) => self.b.ins().iconst(types::I8, 0),
         }
     }
 
     /// Emits one iteration, and the jump back to the header.
-    fn turn(&mut self, l: &Loop, t: &Turning, n: Option<Value>, at: u32, sc: &Scope) {
+    fn iteration(&mut self, l: &Loop, t: &LoopState, n: Option<Value>, at: u32, sc: &Scope) {
         let site = self.stmt_site;
         let span = self.span;
         let infos = inner(sc, at);
@@ -202,7 +202,7 @@ impl Emit<'_, '_, '_> {
             self.bind(*p, *x);
         }
         for (row, made) in &t.made {
-            if let Made::Rows(rows) = made {
+            if let LoopOutput::Rows(rows) = made {
                 self.place_row(*row, rows, t.counter);
             }
         }
@@ -216,11 +216,12 @@ impl Emit<'_, '_, '_> {
             .collect();
         self.elements(&elems, index);
         carried.iter().for_each(|p| self.drop_unread(*p));
-        let buffers = t.made.iter().filter_map(|(v, m)| if let Made::Buffer(h, _) = m { Some((*v, *h)) } else { None });
+        let buffers =
+            t.made.iter().filter_map(|(v, m)| if let LoopOutput::Buffer(h, _) = m { Some((*v, *h)) } else { None });
         self.collect_rows(b, buffers);
         self.block(b, &sc);
         (self.stmt_site, self.span) = (site, span);
-        self.end_turn(l, t, index, &sc);
+        self.end_iteration(l, t, index, &sc);
     }
 
     /// Binds the elements of the arrays that this iteration reads.
@@ -244,7 +245,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Stores the outputs, adds up the sums, and jumps back to the header with the carried values.
-    fn end_turn(&mut self, l: &Loop, t: &Turning, index: Value, sc: &Scope) {
+    fn end_iteration(&mut self, l: &Loop, t: &LoopState, index: Value, sc: &Scope) {
         let b = &l.body;
         let end = b.stmts.len() as u32;
         let (k, m) = (l.init.len(), l.lin_init.len());
@@ -253,17 +254,17 @@ impl Emit<'_, '_, '_> {
         for (v, made) in &t.made {
             let x = self.val(*v);
             match made {
-                Made::Buffer(h, kind) if self.collected.placed.contains(v) => {
-                    let own = Kind::of(self.f.ty(*v));
+                LoopOutput::Buffer(h, kind) if self.collected.placed.contains(v) => {
+                    let own = WordKind::of(self.f.ty(*v));
                     self.count_row(*h, x, |e| e.push(*h, *kind, t.counter, own, x));
                 }
-                Made::Buffer(h, kind) => {
+                LoopOutput::Buffer(h, kind) => {
                     let at = if placed(l, *kind) { index } else { t.counter };
-                    self.push(*h, *kind, at, Kind::of(self.f.ty(*v)), x);
+                    self.push(*h, *kind, at, WordKind::of(self.f.ty(*v)), x);
                 }
-                Made::Sum(i) => sums[*i] = self.add_up(sums[*i], *v, x),
-                Made::Rows(_) => {}
-                Made::Place(p) => self.add_to_row(*p, t.counter, x),
+                LoopOutput::Sum(i) => sums[*i] = self.add_up(sums[*i], *v, x),
+                LoopOutput::Rows(_) => {}
+                LoopOutput::RowSlot(p) => self.add_to_row(*p, t.counter, x),
             }
         }
         let mut next = vec![self.b.ins().iadd_imm_s(t.counter, 1)];
@@ -281,12 +282,12 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Appends an element to a buffer. `into`: the kind of the buffer, if its elements are scalars.
-    pub(super) fn push(&mut self, buffer: Value, into: Kind, len: Value, kind: Kind, x: Value) {
-        if into == kind && !matches!(kind, Kind::Ref(_) | Kind::Data(_)) {
+    pub(super) fn push(&mut self, buffer: Value, into: WordKind, len: Value, kind: WordKind, x: Value) {
+        if into == kind && !matches!(kind, WordKind::Ref(_) | WordKind::Data(_)) {
             return self.append(buffer, len, kind, x);
         }
         let w = self.to_word(kind, x);
-        let code = self.int(collect::code_of(kind));
+        let code = self.int(output_buffer::kind_code(kind));
         let site = self.site();
         let site = self.int(i64::from(site));
         self.fallible(shims::push as *const u8, &[self.ctx, buffer, w, code, site]);
@@ -306,8 +307,8 @@ impl Emit<'_, '_, '_> {
                 self.or_slow_add(ok, z, sum, x)
             }
             ty => {
-                let kind = Kind::of(&ty);
-                let what = What::Op(Op::Bin(adl_prim::Bin::Add, Var(0), Var(1)));
+                let kind = WordKind::of(&ty);
+                let what = LoweredOp::Op(Op::Bin(adl_prim::Bin::Add, Var(0), Var(1)));
                 let takes = vec![is_ref(&ty), false];
                 self.slow_on(what, &[(kind, sum), (kind, x)], takes, vec![kind], vec![zero_of(&ty)])[0]
             }
@@ -315,23 +316,28 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Binds the results of a loop.
-    fn end(&mut self, s: &Stmt, l: &Loop, t: &Turning) {
+    fn end(&mut self, s: &Stmt, l: &Loop, t: &LoopState) {
         let (k, m) = (l.init.len(), l.lin_init.len());
         let order: Vec<Var> =
             s.outs.iter().skip(k).take(l.outs.len()).chain(s.lin_outs.iter().skip(m)).copied().collect();
         let mut outs = Vec::new();
         for ((_, made), v) in t.made.iter().zip(&order) {
             outs.push(match made {
-                Made::Buffer(h, kind) => self.finish(*h, t.counter, l.reverse && !placed(l, *kind), *v),
-                Made::Sum(i) => t.sums[*i],
-                Made::Rows(rows) => self.finish_rows(rows, t.counter, *v),
-                Made::Place(_) => self.ctx,
+                LoopOutput::Buffer(h, kind) => self.finish(*h, t.counter, l.reverse && !placed(l, *kind), *v),
+                LoopOutput::Sum(i) => t.sums[*i],
+                LoopOutput::Rows(rows) => self.finish_rows(rows, t.counter, *v),
+                LoopOutput::RowSlot(_) => self.ctx,
             });
         }
         let (plain, linear) = outs.split_at(l.outs.len());
         let all = [&t.carry[..k], plain, &[t.counter], &t.carry[k..], linear].concat();
-        let placed: Vec<Var> =
-            t.made.iter().zip(&order).filter(|((_, m), _)| matches!(m, Made::Place(_))).map(|(_, v)| *v).collect();
+        let placed: Vec<Var> = t
+            .made
+            .iter()
+            .zip(&order)
+            .filter(|((_, m), _)| matches!(m, LoopOutput::RowSlot(_)))
+            .map(|(_, v)| *v)
+            .collect();
         // This precedes the binding, so that no view of these rows is created.
         self.viewed.retain(|v| !placed.contains(v));
         self.pinned.extend(&placed);
@@ -339,7 +345,7 @@ impl Emit<'_, '_, '_> {
     }
 
     pub(super) fn finish(&mut self, buffer: Value, len: Value, reverse: bool, v: Var) -> Value {
-        let how = i64::from(Expect::of(self.f.ty(v)).0) << 1 | i64::from(reverse);
+        let how = i64::from(ValueForm::of(self.f.ty(v)).0) << 1 | i64::from(reverse);
         let how = self.int(how);
         self.runtime(shims::finish_buffer as *const u8, &[self.ctx, buffer, len, how], 1).unwrap_or(buffer)
     }

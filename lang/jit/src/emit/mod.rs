@@ -8,32 +8,32 @@
 //! those that die in the loop after it.
 //!
 //! Reading order: this file (the state, calls into the runtime, ownership), `control` (branches, calls, ends of
-//! functions), `loops`, `nested`, `soacs`, `scalar`, `numbers`, `data`, `arrays`, `rows`, `group`, `quick`, `texts`.
+//! functions), `loops`, `rows_in_place`, `soacs`, `scalar`, `operators`, `data`, `element_access`, `virtual_rows`, `group`, `fast_paths`, `deferred`.
 
-mod arrays;
+mod cold_calls;
 mod control;
 mod data;
+mod deferred;
+mod element_access;
+mod fast_calls;
 mod group;
 mod loops;
-mod nested;
-mod numbers;
-mod quick;
-mod rare;
-mod rows;
+mod operators;
+mod rows_in_place;
 mod scalar;
 mod soacs;
-mod texts;
-mod turns;
+mod vector_loop;
+mod virtual_rows;
 
-pub(crate) use rare::{Rare, function as rare_function, release as release_function};
+pub(crate) use cold_calls::{ColdCalls, function as rare_function, release as release_function};
 
-use crate::handle::{self, Expect};
-use crate::runtime::{self, Kind, Site, Slow, Tables};
+use crate::handle::{self, ValueForm};
+use crate::runtime::{self, Site, SlowOp, Tables, WordKind};
 use crate::shims;
 use crate::unit::Unit;
-use adl_interp::ir::live::{self, Info, Last, NEVER};
-use adl_interp::ir::native::Source;
-use adl_interp::ir::site;
+use adl_interp::ir::live::{self, BlockLiveness, Last, NEVER};
+use adl_interp::ir::native::LoweredIr;
+use adl_interp::ir::op_site;
 use adl_ir::{Block, Function, Op, Stmt, Ty, Var};
 use cranelift_codegen::ir::condcodes::{CondCode, IntCC};
 use cranelift_codegen::ir::{
@@ -51,12 +51,12 @@ use std::rc::Rc;
 /// The context in which one function is compiled.
 pub(crate) struct Job<'a> {
     pub module: &'a mut JITModule,
-    pub source: &'a Source,
+    pub source: &'a LoweredIr,
     pub unit: &'a Unit,
     pub ids: &'a [FuncId],
     pub tables: &'a mut Tables,
     /// Out-of-line functions for cold calls.
-    pub rare: &'a mut Rare,
+    pub rare: &'a mut ColdCalls,
     /// Kernels of vectorised loops, which are still to be defined.
     pub kernels: &'a mut Vec<(FuncId, ir::Function)>,
     /// The function's index in the unit.
@@ -150,11 +150,11 @@ pub(crate) fn function(job: &mut Job, f: &Rc<Function>, func: &mut ir::Function,
         name: f.name.as_str().into(),
         vals: vec![None; f.vars.len()],
         pinned: HashSet::new(),
-        viewed: arrays::viewed(f),
-        virtuals: rows::virtual_rows(f),
-        later: texts::Later::of(f),
+        viewed: element_access::viewed(f),
+        virtuals: virtual_rows::virtual_rows(f),
+        later: deferred::DeferredValues::of(f),
         places: HashMap::new(),
-        collected: nested::Collected { absent: group::absent(f), ..Default::default() },
+        collected: rows_in_place::CollectedRows { symbolic_zero: group::symbolic_zero(f), ..Default::default() },
         ctx: given[0],
         out: given[1],
         interrupt,
@@ -193,28 +193,28 @@ fn widest(job: &Job, f: &Function) -> u32 {
 /// A block that is being emitted, with its liveness.
 #[derive(Clone, Copy)]
 struct Scope<'a> {
-    info: &'a Info,
+    info: &'a BlockLiveness,
     /// Variables bound outside that die in this block.
     dying: &'a HashSet<Var>,
 }
 
 /// The liveness of the blocks inside statement `at`.
-fn inner<'s>(sc: &Scope<'s>, at: u32) -> &'s [Info] {
+fn inner<'s>(sc: &Scope<'s>, at: u32) -> &'s [BlockLiveness] {
     sc.info.inner.get(&at).map_or(&[], Vec::as_slice)
 }
 
 /// The address and extents of an array, loaded from its handle. They are constant while the variable is live.
 #[derive(Clone, Debug)]
-struct View {
+struct ArrayView {
     data: Value,
     dims: SmallVec<[Value; 2]>,
 }
 
 /// The machine representation of a variable.
 #[derive(Clone, Debug)]
-struct Bound {
+struct BoundVar {
     v: Value,
-    view: Option<View>,
+    view: Option<ArrayView>,
     /// For a row that is only a reference into an array: the array and the index. `v` is then not a handle.
     row: Option<(Var, Value)>,
 }
@@ -233,7 +233,7 @@ struct Emit<'a, 'j, 'f> {
     last: Last,
     name: Rc<str>,
     /// Values by variable.
-    vals: Vec<Option<Bound>>,
+    vals: Vec<Option<BoundVar>>,
     /// Variables that are borrowed: their references are owned elsewhere.
     pinned: HashSet<Var>,
     /// Variables whose elements are accessed inline.
@@ -241,10 +241,10 @@ struct Emit<'a, 'j, 'f> {
     /// Rows that are never materialised as arrays.
     virtuals: HashSet<Var>,
     /// Values that are materialised only on slow paths.
-    later: texts::Later,
+    later: deferred::DeferredValues,
     /// Rows whose elements are written directly to an enclosing loop's output buffer.
-    places: HashMap<Var, nested::Place>,
-    collected: nested::Collected,
+    places: HashMap<Var, rows_in_place::RowSlot>,
+    collected: rows_in_place::CollectedRows,
     ctx: Value,
     out: Value,
     /// The address of the interrupt flag.
@@ -305,7 +305,7 @@ impl Emit<'_, '_, '_> {
         self.b.switch_to_block(next);
     }
 
-    /// Jumps to `inside` if `c` holds, and otherwise to `outside`, which may be a loop exit.
+    /// Jumps to `inside` if `c` holds, and otherwise to `prologue`, which may be a loop exit.
     ///
     /// The branch tests the negated condition, so that the exit is its first target. Cranelift visits the first target
     /// first, and hoists invariants only up to the first block outside the loop that it meets.
@@ -337,14 +337,14 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Whether the code being emitted is cold.
-    fn seldom(&self) -> bool {
+    fn is_cold(&self) -> bool {
         self.b.current_block().is_some_and(|b| self.b.func.layout.is_cold(b))
     }
 
     /// A new block, which is cold if the current one is.
     fn fresh(&mut self) -> ir::Block {
         let b = self.b.create_block();
-        if self.seldom() {
+        if self.is_cold() {
             self.b.set_cold_block(b);
         }
         b
@@ -369,12 +369,12 @@ impl Emit<'_, '_, '_> {
     /// Calls a run-time function: arguments are words, and there is at most one result word.
     fn runtime(&mut self, f: *const u8, args: &[Value], returns: usize) -> Option<Value> {
         // `free` stays a direct call even in cold blocks: an array may be freed in each iteration.
-        if self.seldom()
+        if self.is_cold()
             && args.first() == Some(&self.ctx)
             && f != shims::free as *const u8
             && f != crate::shims::free_cell as *const u8
         {
-            return self.rare_call(f, args, returns);
+            return self.cold_call(f, args, returns);
         }
         let mut sig = Signature::new(self.job.module.isa().default_call_conv());
         sig.params.extend(vec![AbiParam::new(types::I64); args.len()]);
@@ -386,7 +386,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// An out-of-line cold call. It preserves all registers, so that the hot path keeps its values in them.
-    fn rare_call(&mut self, f: *const u8, args: &[Value], returns: usize) -> Option<Value> {
+    fn cold_call(&mut self, f: *const u8, args: &[Value], returns: usize) -> Option<Value> {
         let id = self.job.rare.id(self.job.module, args.len())?;
         let callee = self.callee(id);
         let at = self.int(f as i64);
@@ -407,12 +407,12 @@ impl Emit<'_, '_, '_> {
     /// Calls a run-time function that returns a status.
     fn fallible(&mut self, f: *const u8, args: &[Value]) {
         if let Some(status) = self.runtime(f, args, 1) {
-            self.unless_failed(status);
+            self.continue_if_ok(status);
         }
     }
 
     /// Continues if a status is 0; otherwise returns 1.
-    fn unless_failed(&mut self, status: Value) {
+    fn continue_if_ok(&mut self, status: Value) {
         let (fail, next) = (self.fail, self.fresh());
         self.b.ins().brif(status, fail, &[], next, &[]);
         self.b.switch_to_block(next);
@@ -421,7 +421,7 @@ impl Emit<'_, '_, '_> {
     /// Stops if the stack is exhausted, or if an interrupt was requested.
     fn guard_stack(&mut self) {
         let recursive = self.job.unit.recursive;
-        if !recursive && self.job.unit.funcs.len() == 1 || self.job.unit.is_part(self.job.me) {
+        if !recursive && self.job.unit.funcs.len() == 1 || self.job.unit.is_outlined(self.job.me) {
             return;
         }
         let limit = self.b.ins().load(types::I64, TRUSTED, self.ctx, runtime::offset::STACK_LIMIT);
@@ -440,7 +440,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Emits the whole function.
-    fn whole(&mut self, given: &[Value], info: &Info) {
+    fn whole(&mut self, given: &[Value], info: &BlockLiveness) {
         self.guard_stack();
         self.outer = !self.job.unit.recursive;
         self.begin(given);
@@ -471,16 +471,16 @@ impl Emit<'_, '_, '_> {
 
     /// Binds a variable to a value whose reference it owns.
     fn bind(&mut self, v: Var, x: Value) {
-        let view = self.viewed.contains(&v).then(|| self.view(x, Expect::of(self.f.ty(v))));
-        self.vals[v.0 as usize] = Some(Bound { v: x, view, row: None });
+        let view = self.viewed.contains(&v).then(|| self.view(x, ValueForm::of(self.f.ty(v))));
+        self.vals[v.0 as usize] = Some(BoundVar { v: x, view, row: None });
     }
 
-    fn view(&mut self, h: Value, e: Expect) -> View {
+    fn view(&mut self, h: Value, e: ValueForm) -> ArrayView {
         let data = self.b.ins().load(types::I64, TRUSTED, h, handle::offset::DATA);
         let dims = (0..usize::from(e.0 % 8))
             .map(|k| self.b.ins().load(types::I64, TRUSTED, h, handle::offset::DIMS + 8 * k as i32))
             .collect();
-        View { data, dims }
+        ArrayView { data, dims }
     }
 
     /// Releases a result that is never used.
@@ -516,7 +516,7 @@ impl Emit<'_, '_, '_> {
 
     /// Drops a reference to a handle.
     fn release(&mut self, h: Value) {
-        let small = self.outer || self.seldom();
+        let small = self.outer || self.is_cold();
         match small.then(|| self.job.rare.release(self.job.module)).flatten() {
             Some(id) => {
                 let callee = self.callee(id);
@@ -595,7 +595,7 @@ impl Emit<'_, '_, '_> {
                 i += 1;
                 continue;
             }
-            if let Some(next) = self.turns(b, i, sc) {
+            if let Some(next) = self.trip(b, i, sc) {
                 i = next;
                 continue;
             }
@@ -638,30 +638,30 @@ impl Emit<'_, '_, '_> {
 
     /// Emits the slow path, and consumes operands that die.
     fn slow(&mut self, s: &Stmt, at: u32, sc: &Scope) -> Vec<Value> {
-        let site = site::site(&self.job.source.datas, self.f, s);
+        let site = op_site::site(&self.job.source.datas, self.f, s);
         let takes = self.takes(&site.vars, at, sc, &|_| false);
-        self.slow_site(site, takes, outs(s).map(|v| Kind::of(self.f.ty(*v))).collect())
+        self.slow_site(site, takes, outs(s).map(|v| WordKind::of(self.f.ty(*v))).collect())
     }
 
     /// Emits the slow path without consuming any operand.
     fn slow_lent(&mut self, s: &Stmt) -> Vec<Value> {
-        let site = site::site(&self.job.source.datas, self.f, s);
+        let site = op_site::site(&self.job.source.datas, self.f, s);
         let takes = vec![false; site.vars.len()];
-        self.slow_site(site, takes, outs(s).map(|v| Kind::of(self.f.ty(*v))).collect())
+        self.slow_site(site, takes, outs(s).map(|v| WordKind::of(self.f.ty(*v))).collect())
     }
 
-    fn slow_site(&mut self, site: site::Site, mut takes: Vec<bool>, outs: Vec<Kind>) -> Vec<Value> {
+    fn slow_site(&mut self, site: op_site::OpSite, mut takes: Vec<bool>, outs: Vec<WordKind>) -> Vec<Value> {
         let mut args = Vec::new();
         for (v, take) in site.vars.iter().zip(&mut takes) {
             let (x, made) = self.handle(*v);
             *take |= made;
-            args.push((Kind::of(self.f.ty(*v)), x));
+            args.push((WordKind::of(self.f.ty(*v)), x));
         }
         self.slow_on(site.what, &args, takes, outs, site.zeros)
     }
 
     /// A call of the slow path with few operands from a cold block.
-    fn slow_seldom(&mut self, slow: Slow, args: &[(Kind, Value)]) -> Vec<Value> {
+    fn slow_seldom(&mut self, slow: SlowOp, args: &[(WordKind, Value)]) -> Vec<Value> {
         let out = slow.outs.first().copied();
         let mut words = vec![self.ctx, self.ctx];
         for (kind, x) in args {
@@ -670,25 +670,25 @@ impl Emit<'_, '_, '_> {
         self.job.tables.slow.push(slow);
         words[1] = self.int(self.job.tables.slow.len() as i64 - 1);
         let f = shims::SLOW_OF[args.len()];
-        let Some(status) = self.rare_call(f, &words, 1) else { return Vec::new() };
+        let Some(status) = self.cold_call(f, &words, 1) else { return Vec::new() };
         let made = out.map(|kind| self.b.ins().load(word_of(kind), TRUSTED, self.ctx, runtime::offset::MADE));
-        self.unless_failed(status);
+        self.continue_if_ok(status);
         made.into_iter().collect()
     }
 
     /// A call of the slow path on these operands.
     fn slow_on(
         &mut self,
-        what: adl_interp::ir::step::What,
-        args: &[(Kind, Value)],
+        what: adl_interp::ir::eval_op::LoweredOp,
+        args: &[(WordKind, Value)],
         takes: Vec<bool>,
-        outs: Vec<Kind>,
+        outs: Vec<WordKind>,
         zeros: Vec<adl_interp::value::Value>,
     ) -> Vec<Value> {
         let site = self.site();
         let kinds = args.iter().map(|a| a.0).zip(takes).collect();
-        let slow = Slow { what, args: kinds, outs: outs.clone(), zeros, site };
-        if self.seldom() && args.len() < shims::SLOW_OF.len() && outs.len() <= 1 {
+        let slow = SlowOp { what, args: kinds, outs: outs.clone(), zeros, site };
+        if self.is_cold() && args.len() < shims::SLOW_OF.len() && outs.len() <= 1 {
             return self.slow_seldom(slow, args);
         }
         for (i, (kind, x)) in args.iter().enumerate() {
@@ -703,30 +703,30 @@ impl Emit<'_, '_, '_> {
         outs.iter().enumerate().map(|(i, kind)| self.from_slot(*kind, i)).collect()
     }
 
-    fn to_word(&mut self, kind: Kind, x: Value) -> Value {
+    fn to_word(&mut self, kind: WordKind, x: Value) -> Value {
         match kind {
-            Kind::I64 | Kind::Ref(_) | Kind::Data(_) => x,
-            Kind::F64 => self.b.ins().bitcast(types::I64, MemFlagsData::new(), x),
-            Kind::F32 => {
+            WordKind::I64 | WordKind::Ref(_) | WordKind::Data(_) => x,
+            WordKind::F64 => self.b.ins().bitcast(types::I64, MemFlagsData::new(), x),
+            WordKind::F32 => {
                 let bits = self.b.ins().bitcast(types::I32, MemFlagsData::new(), x);
                 self.b.ins().uextend(types::I64, bits)
             }
-            Kind::Bool => self.b.ins().uextend(types::I64, x),
+            WordKind::Bool => self.b.ins().uextend(types::I64, x),
         }
     }
 
     /// Loads a word that the runtime or a callee has stored.
-    fn from_slot(&mut self, kind: Kind, i: usize) -> Value {
+    fn from_slot(&mut self, kind: WordKind, i: usize) -> Value {
         self.b.ins().stack_load(types::I64, word_of(kind), self.slot, 8 * i as i32)
     }
 }
 
 /// The machine type of a kind.
-fn word_of(kind: Kind) -> Type {
+fn word_of(kind: WordKind) -> Type {
     match kind {
-        Kind::F64 => types::F64,
-        Kind::F32 => types::F32,
-        Kind::Bool => types::I8,
-        Kind::I64 | Kind::Ref(_) | Kind::Data(_) => types::I64,
+        WordKind::F64 => types::F64,
+        WordKind::F32 => types::F32,
+        WordKind::Bool => types::I8,
+        WordKind::I64 | WordKind::Ref(_) | WordKind::Data(_) => types::I64,
     }
 }

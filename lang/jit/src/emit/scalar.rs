@@ -1,7 +1,7 @@
 //! Scalar operations.
 
 use super::{Emit, is_ref};
-use crate::runtime::Kind;
+use crate::runtime::WordKind;
 use crate::shims;
 use adl_ir::{Cmp, Conv, Lit, Op, Stmt, Ty, Var};
 use adl_prim::Bin;
@@ -73,12 +73,17 @@ impl Emit<'_, '_, '_> {
             Ty::I64 => self.int(0),
             Ty::Bool => self.b.ins().iconst(types::I8, 0),
             Ty::Str | Ty::Array(..) | Ty::Data(_) => {
-                let absent = if let Ty::Data(_) = t {
-                    crate::runtime::offset::ABSENT_DATA
+                let symbolic_zero = if let Ty::Data(_) = t {
+                    crate::runtime::offset::SYMBOLIC_ZERO_DATA
                 } else {
-                    crate::runtime::offset::ABSENT
+                    crate::runtime::offset::SYMBOLIC_ZERO
                 };
-                let h = self.b.ins().load(types::I64, super::TRUSTED.with_readonly().with_can_move(), self.ctx, absent);
+                let h = self.b.ins().load(
+                    types::I64,
+                    super::TRUSTED.with_readonly().with_can_move(),
+                    self.ctx,
+                    symbolic_zero,
+                );
                 self.retain(h);
                 h
             }
@@ -180,12 +185,12 @@ impl Emit<'_, '_, '_> {
         self.b.append_block_param(done, types::I64);
         self.either(ok, done, &[sum], slow);
         self.b.switch_to_block(slow);
-        let what = adl_interp::ir::step::What::Op(Op::Bin(Bin::Add, Var(0), Var(1)));
+        let what = adl_interp::ir::eval_op::LoweredOp::Op(Op::Bin(Bin::Add, Var(0), Var(1)));
         let z = self.slow_on(
             what,
-            &[(Kind::I64, x), (Kind::I64, y)],
+            &[(WordKind::I64, x), (WordKind::I64, y)],
             vec![false; 2],
-            vec![Kind::I64],
+            vec![WordKind::I64],
             vec![adl_interp::value::Value::Int(0)],
         )[0];
         self.goto(done, &[z]);

@@ -3,11 +3,11 @@
 
 use super::control::BELOW;
 use super::{Emit, Scope, inner, is_ref, machine_type};
-use crate::handle::Expect;
-use crate::running;
-use crate::runtime::Kind;
+use crate::handle::ValueForm;
+use crate::runtime::WordKind;
+use crate::scan_loops;
 use crate::shims;
-use adl_interp::ir::step::What;
+use adl_interp::ir::eval_op::LoweredOp;
 use adl_ir::{Block, Cmp, Op, Soac, SoacKind, Stmt, Ty, Var};
 use adl_prim::Bin;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -19,7 +19,7 @@ fn simple(op: &Block) -> Option<usize> {
     let ([s], [x, y], [r]) = (&op.stmts[..], &op.params[..], &op.results[..]) else { return None };
     match (&s.op, &s.outs[..]) {
         (Op::Bin(op, a, b), [out]) if a == x && b == y && a != b && out == r => {
-            running::SIMPLE.iter().position(|o| o == op)
+            scan_loops::SIMPLE.iter().position(|o| o == op)
         }
         _ => None,
     }
@@ -36,7 +36,7 @@ fn extreme(op: &Block) -> Option<usize> {
         _ => false,
     };
     (keeps && op.stmts.len() == 3 && (a, b) == (x, y) && (k, l) == (p, q))
-        .then(|| running::SIMPLE.iter().position(|o| o == op2))
+        .then(|| scan_loops::SIMPLE.iter().position(|o| o == op2))
         .flatten()
 }
 
@@ -110,10 +110,10 @@ impl Emit<'_, '_, '_> {
     /// Scans by a scalar operator in a run-time loop: jumps to `done` with the result if the array is materialised.
     fn running(&mut self, x: &Soac, (array, neutral): (Value, Value), done: ir::Block) {
         let scanned =
-            x.kind == SoacKind::Scan && x.arrays.len() == 1 && Expect::of(self.f.ty(x.arrays[0])) == Expect::ROW;
+            x.kind == SoacKind::Scan && x.arrays.len() == 1 && ValueForm::of(self.f.ty(x.arrays[0])) == ValueForm::ROW;
         let Some(op) = simple(&x.op).filter(|_| scanned) else { return };
         let (op, none) = (self.int(op as i64), self.int(0));
-        let neutral = self.to_word(Kind::F64, neutral);
+        let neutral = self.to_word(WordKind::F64, neutral);
         let made = self.runtime(shims::prefix as *const u8, &[self.ctx, array, neutral, op], 1).unwrap_or(none);
         let next = self.fresh();
         self.b.ins().brif(made, done, &[ir::BlockArg::Value(made)], next, &[]);
@@ -124,7 +124,7 @@ impl Emit<'_, '_, '_> {
     fn combine(&mut self, x: &Soac, vals: &[Value], buffers: &[Value], header: ir::Block, sc: &Scope) {
         let (site, span) = (self.stmt_site, self.span);
         let k = x.neutral.len();
-        let kinds: Vec<Kind> = x.neutral.iter().map(|v| Kind::of(self.f.ty(*v))).collect();
+        let kinds: Vec<WordKind> = x.neutral.iter().map(|v| WordKind::of(self.f.ty(*v))).collect();
         if x.kind == SoacKind::ScanExclusive {
             for ((h, kind), a) in buffers.iter().zip(&kinds).zip(&vals[1..]) {
                 self.push(*h, *kind, vals[0], *kind, *a);
@@ -218,7 +218,8 @@ impl Emit<'_, '_, '_> {
         }
         let ([d], [v], [given]) = (dest, values, given) else { return };
         let given = *given;
-        let Some(op) = simple(op).filter(|_| [d, v].iter().all(|a| Expect::of(self.f.ty(**a)) == Expect::ROW)) else {
+        let Some(op) = simple(op).filter(|_| [d, v].iter().all(|a| ValueForm::of(self.f.ty(**a)) == ValueForm::ROW))
+        else {
             return;
         };
         let (keys, values, op) = (self.val(keys), self.val(*v), self.int(op as i64));
@@ -237,7 +238,7 @@ impl Emit<'_, '_, '_> {
         given: &[Value],
         done: ir::Block,
     ) {
-        let floats = [d, v].iter().all(|a| Expect::of(self.f.ty(*a)) == Expect::ROW);
+        let floats = [d, v].iter().all(|a| ValueForm::of(self.f.ty(*a)) == ValueForm::ROW);
         let Some(op) = extreme(op).filter(|_| floats) else { return };
         for (i, h) in given.iter().enumerate() {
             self.b.ins().stack_store(types::I64, *h, self.slot, 8 * i as i32);
@@ -259,14 +260,14 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Reads the key of an iteration.
-    fn key(&mut self, keys: Var, turn: Value) -> Value {
+    fn key(&mut self, keys: Var, iteration: Value) -> Value {
         let h = self.val(keys);
         let slow = |e: &mut Self| {
-            let index = What::Op(Op::Index { a: Var(0), at: vec![Var(1)], shape: None });
-            let args = [(Kind::of(e.f.ty(keys)), h), (Kind::I64, turn)];
-            e.slow_on(index, &args, vec![false; 2], vec![Kind::I64], vec![adl_interp::value::Value::Int(0)])[0]
+            let index = LoweredOp::Op(Op::Index { a: Var(0), at: vec![Var(1)], shape: None });
+            let args = [(WordKind::of(e.f.ty(keys)), h), (WordKind::I64, iteration)];
+            e.slow_on(index, &args, vec![false; 2], vec![WordKind::I64], vec![adl_interp::value::Value::Int(0)])[0]
         };
-        match self.element_of(keys, turn, slow) {
+        match self.element_of(keys, iteration, slow) {
             Some(key) => key,
             None => slow(self),
         }
@@ -295,12 +296,12 @@ impl Emit<'_, '_, '_> {
         (self.stmt_site, self.span) = (site, span);
         let mut made = Vec::new();
         for (d, v) in names.iter().zip(&op.results) {
-            let (h, x, kind) = (self.val(*d), self.val(*v), Kind::of(self.f.ty(*v)));
-            let into = Kind::of(self.f.ty(*d));
+            let (h, x, kind) = (self.val(*d), self.val(*v), WordKind::of(self.f.ty(*v)));
+            let into = WordKind::of(self.f.ty(*d));
             let slow = |e: &mut Self| {
                 e.slow_on(
-                    What::Put,
-                    &[(into, h), (Kind::I64, key), (kind, x)],
+                    LoweredOp::Put,
+                    &[(into, h), (WordKind::I64, key), (kind, x)],
                     vec![true, false, false],
                     vec![into],
                     vec![adl_interp::value::Value::Zero],

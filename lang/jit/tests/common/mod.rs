@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use adl_interp::error::{Error, Res};
-use adl_interp::host::Nobody;
+use adl_interp::host::NullHost;
 use adl_interp::ir::lower::Linker;
 use adl_interp::ir::native::Native;
 use adl_interp::value::{Buf, Value};
@@ -11,7 +11,7 @@ use adl_ir::{FnId, Program};
 use std::rc::Rc;
 
 pub fn machine() -> Machine {
-    Machine::new(Box::new(Nobody))
+    Machine::new(Box::new(NullHost))
 }
 
 pub fn compile(p: &Program, f: FnId) -> Rc<dyn Native> {

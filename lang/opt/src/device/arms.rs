@@ -8,8 +8,8 @@
 
 use super::is_array;
 use crate::copy::copy;
-use crate::fuse::{brought, reads};
-use adl_ir::{Block, Function, Op, Stmt, Turns, Var};
+use crate::fuse::{moved_adjacent, reads};
+use adl_ir::{Block, Function, Op, Stmt, Trip, Var};
 use std::collections::{HashMap, HashSet};
 
 /// Limit of the statements that all copies in the arms may add.
@@ -34,7 +34,7 @@ pub(super) fn step(f: &mut Function, b: &mut Block) -> bool {
             && moves(&b.stmts[q])
             && reads(&b.stmts[q]).iter().all(|v| !made.contains(v) || only(v) == Some(q))
             && leaves(&b.stmts[p]) * size(&b.stmts[q]) <= COPIES
-            && let Some(at) = brought(b, p, q)
+            && let Some(at) = moved_adjacent(b, p, q)
         {
             put(f, b, at);
             return true;
@@ -60,14 +60,14 @@ fn moves(s: &Stmt) -> bool {
             | Op::Select(..)
             | Op::Convert(..)
             | Op::Sum { .. }
-            | Op::Total { .. }
+            | Op::SumAll { .. }
             | Op::Soac(_) => true,
             Op::Loop(l) => {
                 l.init.is_empty()
                     && l.lin_init.is_empty()
                     && l.lin_xs.is_empty()
                     && l.lin_outs.is_empty()
-                    && matches!(l.turns, Turns::For(_))
+                    && matches!(l.trip, Trip::Count(_))
             }
             _ => false,
         }

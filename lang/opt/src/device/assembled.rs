@@ -11,7 +11,7 @@
 use super::Ints;
 use super::known::is_vector;
 use crate::fuse::reads;
-use adl_ir::{Block, Cmp, Function, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Cmp, Function, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::Bin;
 use adl_syntax::span::Span;
 use std::collections::HashSet;
@@ -90,7 +90,7 @@ fn write(f: &mut Function, b: &mut Block, (last, parts): (usize, &[Part]), ints:
     }
     let body = Block { params: vec![i], stmts, results: vec![sum], ..Block::default() };
     let l = Loop {
-        turns: Turns::For(n),
+        trip: Trip::Count(n),
         reverse: false,
         init: vec![],
         lin_init: vec![],
@@ -100,8 +100,8 @@ fn write(f: &mut Function, b: &mut Block, (last, parts): (usize, &[Part]), ints:
         lin_outs: vec![],
         body,
     };
-    let turns = f.fresh(Ty::I64, false);
-    before.push(Stmt { outs: vec![s.outs[0], turns], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span });
+    let trip = f.fresh(Ty::I64, false);
+    before.push(Stmt { outs: vec![s.outs[0], trip], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span });
     b.stmts.splice(last..=last, before);
 }
 

@@ -8,7 +8,7 @@
 
 use super::{Ints, SEEN};
 use crate::fuse::reads;
-use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::Bin;
 use adl_syntax::span::Span;
 use std::collections::HashMap;
@@ -50,7 +50,7 @@ fn find(f: &Function, b: &Block, ints: &Ints) -> Option<Found> {
         let Op::Loop(l) = &b.stmts[made].op else { return None };
         let fits = ints.is(*lo, 0)
             && at[..] == [*hi]
-            && l.turns == Turns::For(*hi)
+            && l.trip == Trip::Count(*hi)
             && l.outs[..] == [Out::Collect]
             && l.init.is_empty()
             && l.lin_init.is_empty();
@@ -81,23 +81,23 @@ fn parts(b: &Block, v: Var) -> Option<&[Var]> {
     b.stmts
         .iter()
         .find(|s| s.outs.first() == Some(&v))
-        .and_then(|s| if let Op::Stack { elems, .. } = &s.op { Some(&elems[..]) } else { None })
+        .and_then(|s| if let Op::ArrayLit { elems, .. } = &s.op { Some(&elems[..]) } else { None })
 }
 
 fn write(f: &mut Function, b: &mut Block, found: &Found) {
     let Op::Loop(l) = b.stmts[found.made].op.clone() else { return };
     let span = b.stmts[found.added].span;
-    let turns = f.fresh(Ty::I64, false);
-    let l = Ending { f, outside: b, turn: *l, stmts: Vec::new(), span }.all(found);
+    let trip = f.fresh(Ty::I64, false);
+    let l = Ending { f, outside: b, iteration: *l, stmts: Vec::new(), span }.all(found);
     let out = b.stmts[found.added].outs[0];
-    b.stmts[found.added] = Stmt { outs: vec![out, turns], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span };
+    b.stmts[found.added] = Stmt { outs: vec![out, trip], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span };
     b.stmts.remove(found.made);
 }
 
 struct Ending<'a> {
     f: &'a mut Function,
     outside: &'a Block,
-    turn: Loop,
+    iteration: Loop,
     stmts: Vec<Stmt>,
     span: Span,
 }
@@ -116,7 +116,7 @@ impl Ending<'_> {
         let last = self.push(Op::Bin(Bin::Sub, found.m, one), Ty::I64);
         // What the last iteration reads is not used, but the index has to be in bounds.
         let place = self.push(Op::Bin(Bin::Min, i, last), Ty::I64);
-        let old = self.turn.clone();
+        let old = self.iteration.clone();
         let mut names = HashMap::from([(old.body.params[0], place)]);
         for (x, a) in old.body.params[1..].iter().zip(&old.xs) {
             let ty = self.f.ty(*x).clone();
@@ -129,7 +129,7 @@ impl Ending<'_> {
         let made = self.chosen(within, result, found.x, &mut Vec::new());
         let body =
             Block { params: vec![i], stmts: std::mem::take(&mut self.stmts), results: vec![made], ..Block::default() };
-        Loop { turns: Turns::For(found.n), reverse: false, xs: Vec::new(), body, ..old }
+        Loop { trip: Trip::Count(found.n), reverse: false, xs: Vec::new(), body, ..old }
     }
 
     /// Selects between the result of an iteration and the element at the end, scalar by scalar.
@@ -151,7 +151,7 @@ impl Ending<'_> {
             made
         });
         let elems = elems.collect();
-        self.push(Op::Stack { elems, shape: None }, ty)
+        self.push(Op::ArrayLit { elems, shape: None }, ty)
     }
 
     /// A scalar of the element at the end.

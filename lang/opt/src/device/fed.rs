@@ -3,7 +3,7 @@
 
 use super::known::is_vector;
 use crate::fuse::{may_move, reads, reads_of};
-use adl_ir::{Block, Function, Lit, Loop, Op, Out, Soac, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Function, Lit, Loop, Op, Out, Soac, Stmt, Trip, Ty, Var};
 use adl_prim::Bin;
 use adl_syntax::span::Span;
 
@@ -72,7 +72,7 @@ fn only_reversed(f: &Function, b: &Block, v: Var, c: usize) -> Option<Var> {
 
 /// Loops that read vectors from their ends.
 fn from_end(f: &mut Function, found: &[(Var, Var)], span: Span) -> Vec<Stmt> {
-    let [n, one, last, i, at, turns] = [(); 6].map(|()| f.fresh(Ty::I64, false));
+    let [n, one, last, i, at, trip] = [(); 6].map(|()| f.fresh(Ty::I64, false));
     let stmt = |v: Var, op: Op| Stmt { outs: vec![v], lin_outs: Vec::new(), op, span };
     let mut body = Block { params: vec![i], stmts: vec![stmt(at, Op::Bin(Bin::Sub, last, i))], ..Block::default() };
     for (_, a) in found {
@@ -81,7 +81,7 @@ fn from_end(f: &mut Function, found: &[(Var, Var)], span: Span) -> Vec<Stmt> {
         body.results.push(x);
     }
     let l = Loop {
-        turns: Turns::For(n),
+        trip: Trip::Count(n),
         reverse: false,
         init: vec![],
         lin_init: vec![],
@@ -91,7 +91,7 @@ fn from_end(f: &mut Function, found: &[(Var, Var)], span: Span) -> Vec<Stmt> {
         lin_outs: vec![],
         body,
     };
-    let outs = found.iter().map(|(v, _)| *v).chain([turns]).collect();
+    let outs = found.iter().map(|(v, _)| *v).chain([trip]).collect();
     let all = Stmt { outs, lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span };
     vec![stmt(n, Op::Dim(found[0].1, 0)), stmt(one, Op::Lit(Lit::I64(1))), stmt(last, Op::Bin(Bin::Sub, n, one)), all]
 }
@@ -103,7 +103,7 @@ fn feeds(b: &Block, p: usize, c: usize, soac: &Soac) -> bool {
     let plain = l.init.is_empty()
         && l.lin_init.is_empty()
         && l.lin_outs.is_empty()
-        && matches!(l.turns, Turns::For(_))
+        && matches!(l.trip, Trip::Count(_))
         && l.outs.iter().all(|o| *o == Out::Collect);
     let others =
         b.stmts.iter().enumerate().filter(|(i, _)| *i != c).all(|(_, s)| reads(s).iter().all(|v| !outs.contains(v)));

@@ -7,7 +7,7 @@
 
 use super::Pass;
 use super::known::is_vector;
-use adl_ir::{Block, Cmp, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Cmp, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use std::collections::HashSet;
 
 /// Variables of which more is read than the length.
@@ -54,7 +54,7 @@ impl Pass<'_> {
         };
         let body = Block { params: vec![i, k], stmts, results: vec![x], ..Block::default() };
         let l = Loop {
-            turns: Turns::For(n),
+            trip: Trip::Count(n),
             reverse: false,
             init: vec![],
             lin_init: vec![],
@@ -64,8 +64,8 @@ impl Pass<'_> {
             lin_outs: vec![],
             body,
         };
-        let turns = self.f.fresh(Ty::I64, false);
-        let made = Stmt { outs: vec![s.outs[0], turns], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span };
+        let trip = self.f.fresh(Ty::I64, false);
+        let made = Stmt { outs: vec![s.outs[0], trip], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span };
         self.changed = true;
         self.learn(&made);
         out.push(made);

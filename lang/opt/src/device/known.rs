@@ -1,13 +1,13 @@
 //! The dataflow facts of the device pass at the current statement: materialised arrays, lengths of vectors, and
 //! zeros without a sign.
 
-use adl_ir::{Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_ir::{Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use std::collections::{HashMap, HashSet};
 
 /// The facts that hold at the current statement.
 #[derive(Clone, Default)]
 pub(super) struct Known {
-    /// Arrays that are materialised, so no symbolic zeros.
+    /// Zeros that are materialised, so no symbolic zeros.
     pub there: HashSet<Var>,
     /// The length of an array, by the representative of the arrays of equal length.
     pub extents: HashMap<Var, Var>,
@@ -22,8 +22,8 @@ pub(super) struct Known {
     /// Comparisons of two Ints for equality; `n ≥ 0` is recorded as a pair of `n` and 0.
     pub equal: HashMap<Var, (Var, Var)>,
     pub natural: HashMap<Var, Var>,
-    /// Arrays that are symbolic zeros.
-    pub absent: HashSet<Var>,
+    /// Zeros that are symbolic zeros.
+    pub symbolic_zero: HashSet<Var>,
     /// Elements of arrays of Ints.
     pub lists: HashMap<Var, Vec<Var>>,
     /// Conditions that an assertion has established.
@@ -112,7 +112,7 @@ impl Known {
 
     /// Records a zero: a number, or a symbolic zero.
     pub fn nothing(&mut self, out: Var, number: bool) {
-        if number { &mut self.zeros } else { &mut self.absent }.insert(out);
+        if number { &mut self.zeros } else { &mut self.symbolic_zero }.insert(out);
         self.unsigned.insert(out);
     }
 
@@ -129,7 +129,7 @@ impl Known {
     /// Whether a vector that is added to a slice of a symbolic zero covers all of it.
     pub fn is_whole(&self, acc: Var, (lo, hi): (Var, Var), v: Var, shape: Var) -> bool {
         let long = matches!(self.lists.get(&shape).map(Vec::as_slice), Some([n]) if *n == hi);
-        self.absent.contains(&acc) && self.ints.get(&lo) == Some(&0) && long && self.extent(v) == Some(hi)
+        self.symbolic_zero.contains(&acc) && self.ints.get(&lo) == Some(&0) && long && self.extent(v) == Some(hi)
     }
 
     /// The representative of the vectors that have the same length.
@@ -166,7 +166,7 @@ impl Known {
 
     /// Records that the arrays that a stateless loop collects are as long as its trip count.
     pub fn looped(&mut self, f: &Function, s: &Stmt, l: &Loop) {
-        let (Turns::For(n), Some(count)) = (&l.turns, s.outs.last()) else { return };
+        let (Trip::Count(n), Some(count)) = (&l.trip, s.outs.last()) else { return };
         self.sizes.insert(*count);
         if self.sizes.contains(n) {
             self.names.insert(*count, *n);

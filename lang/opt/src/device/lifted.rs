@@ -6,8 +6,8 @@
 //! ```
 
 use super::{is_array, of_numbers};
-use crate::fuse::{brought, reads, rename_op};
-use adl_ir::{Block, Function, Op, Out, Stmt, Turns, Ty, Var};
+use crate::fuse::{moved_adjacent, reads, rename_op};
+use adl_ir::{Block, Function, Op, Out, Stmt, Trip, Ty, Var};
 use std::collections::HashMap;
 
 /// Moves one such operation. Returns whether there was one.
@@ -18,7 +18,7 @@ pub(super) fn step(f: &mut Function, b: &mut Block) -> bool {
         let moves = moves(&b.stmts[p].op);
         if (moves || collects(f, &b.stmts[p], v))
             && is_read_once(b, v)
-            && let Some(at) = brought(b, p, q)
+            && let Some(at) = moved_adjacent(b, p, q)
         {
             if moves {
                 before(f, b, at)
@@ -55,7 +55,7 @@ fn collects(f: &Function, s: &Stmt, v: Var) -> bool {
         && l.lin_init.is_empty()
         && l.lin_xs.is_empty()
         && l.lin_outs.is_empty()
-        && matches!(l.turns, Turns::For(_));
+        && matches!(l.trip, Trip::Count(_));
     plain
         && f.ty(v).rank() > 1
         && s.outs.iter().position(|o| *o == v).is_some_and(|k| l.outs.get(k) == Some(&Out::Collect))

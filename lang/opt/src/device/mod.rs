@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Unlike in native code ([`mod@crate::pointwise`]), any operation may stand between the loops, vectors may have
-//! any element type, and the order of sums is the device's choice. Arrays that may be symbolic zeros are left
+//! any element type, and the order of sums is the device's choice. Zeros that may be symbolic zeros are left
 //! alone, since they have no extents. An array that is only read reversed is read from its end instead.
 //!
 //! The bodies of stateless loops are kernels already and stay as they are.
@@ -39,8 +39,8 @@ mod sunk;
 mod turned;
 
 use crate::fuse::{self, For};
-use adl_ad::Arrays;
-use adl_ir::{Block, Cmp, FnId, Function, Lit, Loop, Op, Out, Program, Stmt, Turns, Ty, Var};
+use adl_ad::Zeros;
+use adl_ir::{Block, Cmp, FnId, Function, Lit, Loop, Op, Out, Program, Stmt, Trip, Ty, Var};
 use adl_prim::{Bin, Prim, Un};
 use adl_syntax::span::Span;
 use known::{Known, is_vector};
@@ -56,7 +56,7 @@ pub fn vectors(p: &Program, f: &mut Function) {
         }
     };
     if crate::inline::for_device(p, f) {
-        crate::round(f, Arrays::MayBeAbsent);
+        crate::round(f, Zeros::Symbolic);
         check(f);
     }
     let safe = crate::shapes::known_beside_zeros(f);
@@ -73,7 +73,7 @@ pub fn vectors(p: &Program, f: &mut Function) {
     f.body = body;
     if changed {
         check(f);
-        crate::round(f, Arrays::MayBeAbsent);
+        crate::round(f, Zeros::Symbolic);
         for _ in 0..crate::ROUNDS {
             let mut body = std::mem::take(&mut f.body);
             let moved = brought_near(f, &mut body);
@@ -82,7 +82,7 @@ pub fn vectors(p: &Program, f: &mut Function) {
                 break;
             }
             check(f);
-            crate::round(f, Arrays::MayBeAbsent);
+            crate::round(f, Zeros::Symbolic);
         }
     }
     where_read(f, &there);
@@ -100,7 +100,7 @@ fn where_read(f: &mut Function, there: &HashSet<Var>) {
     let assembled = assembled::assembled(f, &mut body, &ints, there);
     if changed || assembled {
         f.body = body;
-        crate::round(f, Arrays::MayBeAbsent);
+        crate::round(f, Zeros::Symbolic);
         body = std::mem::take(&mut f.body);
     }
     if assembled {
@@ -151,7 +151,7 @@ impl Ints {
                 Op::Bin(Bin::Sub, n, k) => _ = self.less.insert(s.outs[0], (*n, *k)),
                 Op::Dim(a, 0) => _ = self.dims.insert(s.outs[0], *a),
                 Op::Shape(a) => _ = self.shapes.insert(s.outs[0], *a),
-                Op::Stack { elems, .. } => self.firsts.extend(elems.first().map(|n| (s.outs[0], *n))),
+                Op::ArrayLit { elems, .. } => self.firsts.extend(elems.first().map(|n| (s.outs[0], *n))),
                 op => {
                     op.blocks().into_iter().for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.learn(b)))
                 }
@@ -363,8 +363,8 @@ impl Pass<'_> {
         match &s.op {
             Op::Lit(x) => k.literal(out, x),
             Op::Zero(t) => k.nothing(out, t.is_flat()),
-            Op::Stack { elems, .. } if *f.ty(out) == Ty::shape() => _ = k.lists.insert(out, elems.clone()),
-            Op::Zeros(_) | Op::Sum { .. } | Op::Total { .. } => _ = k.unsigned.insert(out),
+            Op::ArrayLit { elems, .. } if *f.ty(out) == Ty::shape() => _ = k.lists.insert(out, elems.clone()),
+            Op::Zeros(_) | Op::Sum { .. } | Op::SumAll { .. } => _ = k.unsigned.insert(out),
             Op::Cmp(Cmp::Eq, a, b) if *f.ty(*a) == Ty::I64 => _ = k.equal.insert(out, (*a, *b)),
             Op::Cmp(Cmp::Ge, a, b) if k.ints.get(b) == Some(&0) => _ = k.natural.insert(out, *a),
             Op::Dim(a, axis) => {
@@ -379,7 +379,7 @@ impl Pass<'_> {
             {
                 k.vector(out, &s.op)
             }
-            Op::Reshape { a, to, .. } | Op::Spread { a, shape: to } => k.reshaped(out, *a, *to),
+            Op::Reshape { a, to, .. } | Op::Broadcast { a, shape: to } => k.reshaped(out, *a, *to),
             Op::IndexSet { acc, .. } if is_vector(f, *acc) && k.there.contains(acc) => k.like(out, *acc),
             Op::SliceAdd { acc, .. } | Op::IndexAdd { acc, .. } | Op::GatherAdd { acc, .. } => {
                 k.added_to(out, *acc, is_vector(f, *acc))
@@ -415,14 +415,14 @@ impl Pass<'_> {
     fn gives_arrays(&self, op: &Op) -> bool {
         let there = |v: Var| !is_array(self.f, v) || self.known.there.contains(&v);
         match op {
-            Op::Zero(_) | Op::Fields { .. } | Op::Con { .. } | Op::If(..) | Op::Switch(..) => false,
+            Op::Zero(_) | Op::Destruct { .. } | Op::Construct { .. } | Op::If(..) | Op::Switch(..) => false,
             // Adding to a symbolic zero without adding a box leaves it a symbolic zero.
             Op::SliceAdd { acc, v, shape, .. }
             | Op::IndexAdd { acc, v, shape, .. }
             | Op::GatherAdd { acc, v, shape, .. } => {
                 (shape.is_some() && of_numbers(self.f, *acc) || there(*acc)) && there(*v)
             }
-            Op::Call { f, args, .. } => args.iter().all(|v| there(*v)) && makes_no_absent(self.p, *f, 4),
+            Op::Call { f, args, .. } => args.iter().all(|v| there(*v)) && makes_no_symbolic_zero(self.p, *f, 4),
             Op::Loop(l) => {
                 l.init.is_empty()
                     && (l.body.results.iter().all(|v| !is_array(self.f, *v)) || self.clean(&l.body, &there))
@@ -449,7 +449,7 @@ impl Pass<'_> {
     fn inside(&mut self, s: &mut Stmt) {
         if let Op::Loop(l) = &mut s.op {
             if !l.init.is_empty() && l.lin_init.is_empty() {
-                self.turn(l, &s.outs);
+                self.iteration(l, &s.outs);
             }
             return;
         }
@@ -486,7 +486,7 @@ impl Pass<'_> {
 
     /// Processes the body of a loop with state, whose iterations the host starts. A carried array is materialised
     /// if it is so initially and after every iteration.
-    fn turn(&mut self, l: &mut Loop, outs: &[Var]) {
+    fn iteration(&mut self, l: &mut Loop, outs: &[Var]) {
         let k = l.init.len();
         let mut carried: Vec<bool> = l.init.iter().map(|v| self.known.there.contains(v)).collect();
         loop {
@@ -599,7 +599,7 @@ impl Pass<'_> {
             ..Block::default()
         };
         let l = Loop {
-            turns: Turns::For(n),
+            trip: Trip::Count(n),
             reverse: false,
             init: vec![],
             lin_init: vec![],
@@ -609,23 +609,23 @@ impl Pass<'_> {
             lin_outs: vec![],
             body,
         };
-        let turns = self.f.fresh(Ty::I64, false);
-        let made = Stmt { outs: vec![result, turns], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span };
+        let trip = self.f.fresh(Ty::I64, false);
+        let made = Stmt { outs: vec![result, trip], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span };
         self.learn(&made);
         out.push(made);
     }
 }
 
 /// Whether a function called without symbolic zeros makes none itself.
-fn makes_no_absent(p: &Program, f: FnId, depth: u32) -> bool {
+fn makes_no_symbolic_zero(p: &Program, f: FnId, depth: u32) -> bool {
     no_zeros(p, &p.func(f).body, depth)
 }
 
 fn no_zeros(p: &Program, b: &Block, depth: u32) -> bool {
     b.stmts.iter().all(|s| match &s.op {
         Op::Zero(t) => t.is_flat(),
-        Op::Fields { .. } => false,
-        Op::Call { f, .. } => depth > 0 && makes_no_absent(p, *f, depth - 1),
+        Op::Destruct { .. } => false,
+        Op::Call { f, .. } => depth > 0 && makes_no_symbolic_zero(p, *f, depth - 1),
         op => op.blocks().into_iter().all(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || no_zeros(p, b, depth))),
     })
 }

@@ -11,7 +11,7 @@
 
 use super::Pass;
 use super::known::is_vector;
-use adl_ir::{Block, Cmp, Loop, Op, Out, Soac, SoacKind, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Cmp, Loop, Op, Out, Soac, SoacKind, Stmt, Trip, Ty, Var};
 use adl_prim::Bin;
 
 impl Pass<'_> {
@@ -36,7 +36,7 @@ impl Pass<'_> {
     /// The loop that replaces a `gather_add` at selected positions. Statements that it needs are appended to `out`.
     pub(super) fn placed(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<Stmt> {
         let Op::GatherAdd { acc, at, v, .. } = &s.op else { return None };
-        let nothing = self.known.absent.contains(acc);
+        let nothing = self.known.symbolic_zero.contains(acc);
         let fits = self.known.placed.contains(at) && self.all_there(&[*v]) && (nothing || self.all_there(&[*acc]));
         if !fits || !is_vector(self.f, s.outs[0]) || !self.f.ty(*v).elem().is_real() {
             return None;
@@ -49,7 +49,7 @@ impl Pass<'_> {
         self.known.zeros.insert(zero);
         let body = self.from_end(&xs, zero, s);
         let l = Loop {
-            turns: Turns::For(n),
+            trip: Trip::Count(n),
             reverse: true,
             init: vec![zero],
             lin_init: vec![],
@@ -59,9 +59,9 @@ impl Pass<'_> {
             lin_outs: vec![],
             body,
         };
-        let [last, turns] = [ty, Ty::I64].map(|t| self.f.fresh(t, false));
+        let [last, trip] = [ty, Ty::I64].map(|t| self.f.fresh(t, false));
         self.changed = true;
-        Some(Stmt { outs: vec![last, s.outs[0], turns], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span })
+        Some(Stmt { outs: vec![last, s.outs[0], trip], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span })
     }
 
     /// The body: the sum is carried on, unless it belongs to the current position.
@@ -88,10 +88,10 @@ impl Pass<'_> {
     /// Emits a vector of indices as a loop, so that it is computed where it is read.
     pub(super) fn indices(&mut self, s: &Stmt, n: Var) -> Stmt {
         let i = self.f.fresh(Ty::I64, false);
-        let turns = self.f.fresh(Ty::I64, false);
+        let trip = self.f.fresh(Ty::I64, false);
         let body = Block { params: vec![i], results: vec![i], ..Block::default() };
         let l = Loop {
-            turns: Turns::For(n),
+            trip: Trip::Count(n),
             reverse: false,
             init: vec![],
             lin_init: vec![],
@@ -103,6 +103,6 @@ impl Pass<'_> {
         };
         self.known.indices.insert(s.outs[0]);
         self.changed = true;
-        Stmt { outs: vec![s.outs[0], turns], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span }
+        Stmt { outs: vec![s.outs[0], trip], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span }
     }
 }

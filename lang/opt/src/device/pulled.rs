@@ -13,7 +13,7 @@
 use super::{Ints, SEEN};
 use crate::copy::{bound, copy};
 use crate::fuse::{reads, rename_op};
-use adl_ir::{Block, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::Bin;
 use adl_syntax::span::Span;
 use std::collections::HashMap;
@@ -70,7 +70,7 @@ pub(super) fn pulled(f: &mut Function, b: &mut Block, ints: &Ints) -> bool {
 /// The trip count of a stateless loop with a short body whose inputs have as many elements.
 fn pullable(f: &Function, s: &Stmt) -> Option<Var> {
     let Op::Loop(l) = &s.op else { return None };
-    let Turns::For(n) = l.turns else { return None };
+    let Trip::Count(n) = l.trip else { return None };
     let plain = l.init.is_empty()
         && l.lin_init.is_empty()
         && l.lin_xs.is_empty()
@@ -78,14 +78,16 @@ fn pullable(f: &Function, s: &Stmt) -> Option<Var> {
         && !l.xs.is_empty()
         && l.outs.iter().all(|o| *o == Out::Collect);
     let simple = |s: &Stmt| {
-        s.op.blocks().is_empty() && s.outs.len() == 1 && (f.ty(s.outs[0]).is_flat() || matches!(s.op, Op::Stack { .. }))
+        s.op.blocks().is_empty()
+            && s.outs.len() == 1
+            && (f.ty(s.outs[0]).is_flat() || matches!(s.op, Op::ArrayLit { .. }))
     };
     (plain && l.body.stmts.len() <= MOST && l.body.stmts.iter().all(simple)).then_some(n)
 }
 
 /// Whether a loop only reorders numbers.
 fn only_moves(l: &Loop) -> bool {
-    l.body.stmts.iter().all(|s| matches!(s.op, Op::Stack { .. }))
+    l.body.stmts.iter().all(|s| matches!(s.op, Op::ArrayLit { .. }))
 }
 
 /// The arrays that a loop makes, and reordered versions of these, by their variables.
@@ -141,7 +143,7 @@ fn readers(b: &Block, p: usize, sources: &HashMap<Var, Source>, ints: &Ints) -> 
 
 /// Whether a loop reads such arrays at its own index only, and its trip count is their length.
 fn reads_elements(l: &Loop, sources: &HashMap<Var, Source>) -> bool {
-    let Turns::For(n) = l.turns else { return false };
+    let Trip::Count(n) = l.trip else { return false };
     let fits = |a: &Var| sources.get(a).is_some_and(|s| s.extent == n);
     l.body.stmts.iter().all(|s| match &s.op {
         Op::Index { a, at, shape: None } if at.first() == l.body.params.first() && fits(a) => {
@@ -252,7 +254,7 @@ impl There<'_> {
         for s in std::mem::take(&mut arm.stmts) {
             match &s.op {
                 Op::Index { a, at, .. } if sources.contains_key(a) => {
-                    _ = names.insert(s.outs[0], self.turn(at[0], &mut stmts)[sources[a].out])
+                    _ = names.insert(s.outs[0], self.iteration(at[0], &mut stmts)[sources[a].out])
                 }
                 _ => stmts.push(s),
             }
@@ -282,22 +284,22 @@ impl There<'_> {
             return made[source.out];
         }
         let place = self.place(source, i, out);
-        let made = self.turn(place, out);
+        let made = self.iteration(place, out);
         self.done.push((source.steps.clone(), made.clone()));
         made[source.out]
     }
 
     /// Emits one iteration of the producer, and returns its results.
-    fn turn(&mut self, place: Var, out: &mut Vec<Stmt>) -> Vec<Var> {
+    fn iteration(&mut self, place: Var, out: &mut Vec<Stmt>) -> Vec<Var> {
         let l = self.made.clone();
         let mut names: HashMap<Var, Var> = HashMap::from([(l.body.params[0], place)]);
         for (x, a) in l.body.params[1..].iter().zip(&l.xs) {
             let ty = self.f.ty(*x).clone();
             names.insert(*x, self.push(Op::Index { a: *a, at: vec![place], shape: None }, ty, out));
         }
-        let turn = copy(self.f, &l.body, names);
-        out.extend(turn.stmts);
-        turn.results
+        let iteration = copy(self.f, &l.body, names);
+        out.extend(iteration.stmts);
+        iteration.results
     }
 
     /// The index of the iteration that is read.

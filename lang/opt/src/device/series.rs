@@ -10,7 +10,7 @@
 use super::Pass;
 use super::known::is_vector;
 use crate::copy::copy_all;
-use adl_ir::{Block, Cmp, Lit, Loop, Op, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Cmp, Lit, Loop, Op, Stmt, Trip, Ty, Var};
 
 /// Length from which a row counts as long.
 const LONG: i64 = 1024;
@@ -22,7 +22,7 @@ impl Pass<'_> {
     /// The branch that replaces such a loop. Statements for its condition are appended to `out`.
     pub(super) fn series(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<Stmt> {
         let Op::Loop(l) = &s.op else { return None };
-        let Turns::For(n) = l.turns else { return None };
+        let Trip::Count(n) = l.trip else { return None };
         if !l.init.is_empty() || !l.lin_init.is_empty() || !l.lin_xs.is_empty() || !l.lin_outs.is_empty() {
             return None;
         }

@@ -1,4 +1,4 @@
-//! Arrays shifted by one position with another number at the free end, as derivatives of scans produce them: loops
+//! Zeros shifted by one position with another number at the free end, as derivatives of scans produce them: loops
 //! that read the neighbouring element.
 //!
 //! ```text
@@ -9,7 +9,7 @@
 //! ```
 
 use super::Pass;
-use adl_ir::{Block, Cmp, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Cmp, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::{Bin, Un};
 
 /// A recognised shift.
@@ -42,10 +42,10 @@ impl Pass<'_> {
             let one = self.push(Op::Lit(Lit::I64(1)), Ty::I64, s.span, &mut out);
             self.push(Op::Bin(Bin::Sub, n, one), Ty::I64, s.span, &mut out)
         };
-        let turns = self.f.fresh(Ty::I64, false);
+        let trip = self.f.fresh(Ty::I64, false);
         let body = self.neighbour(&found, end, s);
         let l = Loop {
-            turns: Turns::For(n),
+            trip: Trip::Count(n),
             reverse: false,
             init: vec![],
             lin_init: vec![],
@@ -55,7 +55,7 @@ impl Pass<'_> {
             lin_outs: vec![],
             body,
         };
-        out.push(Stmt { outs: vec![s.outs[0], turns], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span });
+        out.push(Stmt { outs: vec![s.outs[0], trip], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span });
         self.changed = true;
         Some(out)
     }
@@ -71,7 +71,10 @@ impl Pass<'_> {
         };
         let begins = |at: &[Var]| matches!(at, [z] if int(z) == Some(0));
         let plain = some.stmts.iter().all(|s| {
-            matches!(s.op, Op::Rotate { .. } | Op::IndexSet { .. } | Op::Stack { .. } | Op::Lit(_) | Op::Un(Un::Neg, _))
+            matches!(
+                s.op,
+                Op::Rotate { .. } | Op::IndexSet { .. } | Op::ArrayLit { .. } | Op::Lit(_) | Op::Un(Un::Neg, _)
+            )
         });
         if self.f.linear(*a) || !matches!(self.f.ty(*a).scalar(), Ty::F64 | Ty::F32 | Ty::I64 | Ty::Bool) || !plain {
             return None;

@@ -38,7 +38,7 @@ impl Made {
     fn learn(&mut self, b: &Block) {
         for s in &b.stmts {
             match &s.op {
-                Op::Stack { elems, .. } => _ = self.stacks.insert(s.outs[0], (elems.first().copied(), elems.len())),
+                Op::ArrayLit { elems, .. } => _ = self.stacks.insert(s.outs[0], (elems.first().copied(), elems.len())),
                 Op::Rotate { a, .. } | Op::Reverse(a) | Op::IndexSet { acc: a, .. } => {
                     _ = self.like.insert(s.outs[0], *a)
                 }
@@ -52,10 +52,10 @@ impl Made {
                         .collect::<Vec<_>>(),
                 ),
                 Op::Loop(l) => {
-                    let (k, Some(turns)) = (l.init.len(), s.outs.last()) else { continue };
+                    let (k, Some(trip)) = (l.init.len(), s.outs.last()) else { continue };
                     let arrays = s.outs.iter().skip(k).zip(&l.outs).zip(l.body.results.iter().skip(k));
                     self.collected
-                        .extend(arrays.filter(|((_, o), _)| **o == Out::Collect).map(|((v, _), r)| (*v, (*r, *turns))));
+                        .extend(arrays.filter(|((_, o), _)| **o == Out::Collect).map(|((v, _), r)| (*v, (*r, *trip))));
                 }
                 _ => {}
             }
@@ -75,8 +75,8 @@ impl Made {
         while let Some((w, k)) = self.like.get(&v).map(|w| (*w, 0)).or_else(|| self.sums.get(&v).map(|w| (*w, 1))) {
             (v, axis) = (w, axis + k);
         }
-        let (row, turns) = self.collected.get(&v)?;
-        Some((self.of_stack(*row, axis.checked_sub(1)?)?, *turns))
+        let (row, trip) = self.collected.get(&v)?;
+        Some((self.of_stack(*row, axis.checked_sub(1)?)?, *trip))
     }
 
     fn block(&self, f: &mut Function, b: &mut Block) -> bool {
@@ -86,9 +86,9 @@ impl Made {
                 changed |= stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.block(f, b));
             }
             if let Op::Dim(a, axis) = s.op
-                && let Some((n, turns)) = self.found(a, axis)
+                && let Some((n, trip)) = self.found(a, axis)
             {
-                turns_at_all(f, turns, &s, &mut b.stmts);
+                runs_at_all(f, trip, &s, &mut b.stmts);
                 s.op = Op::Lit(Lit::I64(n as i64));
                 changed = true;
             }
@@ -98,14 +98,14 @@ impl Made {
     }
 }
 
-fn turns_at_all(f: &mut Function, turns: Var, s: &Stmt, out: &mut Vec<Stmt>) {
+fn runs_at_all(f: &mut Function, trip: Var, s: &Stmt, out: &mut Vec<Stmt>) {
     let mut push = |op: Op, ty: Ty| {
         let v = f.fresh(ty, false);
         out.push(Stmt { outs: vec![v], lin_outs: Vec::new(), op, span: s.span });
         v
     };
     let zero = push(Op::Lit(Lit::I64(0)), Ty::I64);
-    let some = push(Op::Cmp(Cmp::Gt, turns, zero), Ty::Bool);
+    let some = push(Op::Cmp(Cmp::Gt, trip, zero), Ty::Bool);
     let text = push(Op::Lit(Lit::Str("rows of a loop that does not turn".into())), Ty::Str);
     out.push(Stmt {
         outs: Vec::new(),

@@ -3,7 +3,7 @@
 
 use super::is_array;
 use crate::fuse::{reads, reads_of, rename_op};
-use adl_ir::{Block, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::Bin;
 use adl_syntax::span::Span;
 use std::collections::{HashMap, HashSet};
@@ -39,7 +39,7 @@ fn collected(f: &Function, s: &Stmt) -> Option<Vec<Var>> {
         && l.lin_init.is_empty()
         && l.lin_xs.is_empty()
         && l.lin_outs.is_empty()
-        && matches!(l.turns, Turns::For(_));
+        && matches!(l.trip, Trip::Count(_));
     let outs = &s.outs[..l.outs.len()];
     (plain && l.outs.iter().all(|o| *o == Out::Collect) && l.xs.iter().chain(outs).all(|v| is_array(f, *v)))
         .then(|| outs.to_vec())
@@ -62,7 +62,7 @@ fn only_turned(b: &Block, at: usize, arrays: &[Var]) -> bool {
 fn from_last(f: &mut Function, s: &mut Stmt) -> Vec<Stmt> {
     let span = s.span;
     let Op::Loop(l) = &mut s.op else { return Vec::new() };
-    let Turns::For(n) = l.turns else { return Vec::new() };
+    let Trip::Count(n) = l.trip else { return Vec::new() };
     let mut int = |op: Op, to: &mut Vec<Stmt>| {
         let v = f.fresh(Ty::I64, false);
         to.push(Stmt { outs: vec![v], lin_outs: Vec::new(), op, span });

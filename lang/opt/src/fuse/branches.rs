@@ -1,19 +1,19 @@
 //! Joins branches on the same condition: values that a function's branch passes to the branch of its transpose then
 //! stay inside of one branch.
 
-use super::parts::{brought, reads, rename};
+use super::parts::{moved_adjacent, reads, rename};
 use adl_ir::{Block, Op, Stmt, Var};
 use std::collections::HashMap;
 
 /// Joins one pair of branches of a block. Returns whether there was one.
-pub(super) fn step(b: &mut Block) -> bool {
+pub(super) fn fuse_one(b: &mut Block) -> bool {
     for q in 1..b.stmts.len() {
         let Some(c) = condition(&b.stmts[q]) else { continue };
         let needs = reads(&b.stmts[q]);
         if let Some(p) = (0..q)
             .rev()
             .find(|p| condition(&b.stmts[*p]) == Some(c) && b.stmts[*p].outs.iter().any(|v| needs.contains(v)))
-            && let Some(at) = brought(b, p, q)
+            && let Some(at) = moved_adjacent(b, p, q)
         {
             join(b, at);
             return true;

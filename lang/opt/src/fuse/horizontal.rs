@@ -2,17 +2,17 @@
 //! element once.
 
 use super::parts::{may_move, prepend, reads, rename_op, result};
-use super::{For, as_map, suit};
-use adl_ir::{Block, Function, Loop, Op, Out, Stmt, Turns, Var};
+use super::{For, as_map, may_fuse};
+use adl_ir::{Block, Function, Loop, Op, Out, Stmt, Trip, Var};
 use std::collections::HashMap;
 
 /// Fuses one pair of a block. Returns whether there was one.
-pub(super) fn step(f: &Function, b: &mut Block, target: For) -> bool {
+pub(super) fn fuse_one(f: &Function, b: &mut Block, target: For) -> bool {
     // The last maps seen, by trip count.
     let mut seen: HashMap<Var, Vec<usize>> = HashMap::new();
     for c in 0..b.stmts.len() {
         let Some(l) = as_map(f, &b.stmts[c].op) else { continue };
-        let Turns::For(n) = l.turns else { continue };
+        let Trip::Count(n) = l.trip else { continue };
         let earlier = seen.entry(n).or_default();
         if let Some(p) = earlier.iter().rev().copied().find(|p| fits(f, b, *p, c, target)) {
             fuse(b, p, c);
@@ -32,7 +32,7 @@ fn fits(f: &Function, b: &Block, p: usize, c: usize, target: For) -> bool {
     let alike = target != For::Device || x.outs.contains(&Out::Sum) == y.outs.contains(&Out::Sum);
     // A map that only an operator reads is left to be fused into the kernel of that operator.
     let alike = alike && (target != For::Device || !feeds(b, p) && !feeds(b, c));
-    shared && apart && alike && x.reverse == y.reverse && suit(f, x, y, For::Any) && may_move(b, p, c)
+    shared && apart && alike && x.reverse == y.reverse && may_fuse(f, x, y, For::Any) && may_move(b, p, c)
 }
 
 /// Whether a reduction, scan or histogram reads a result of the statement, or reads it reversed.
@@ -57,10 +57,10 @@ fn fuse(b: &mut Block, p: usize, c: usize) {
     let Op::Loop(l) = &mut s.op else { return };
     let Some(index) = l.body.params.first().copied() else { return };
     join(map, l, index);
-    let turns = s.outs.pop();
+    let trip = s.outs.pop();
     s.outs.extend(first.outs.iter().take(map.outs.len()));
-    s.outs.extend(turns);
-    if let (Some(old), Some(new)) = (first.outs.last(), turns) {
+    s.outs.extend(trip);
+    if let (Some(old), Some(new)) = (first.outs.last(), trip) {
         let names = HashMap::from([(*old, new)]);
         b.stmts[c + 1..].iter_mut().for_each(|s| rename_op(&mut s.op, &names));
         b.results.iter_mut().filter(|v| **v == *old).for_each(|v| *v = new);

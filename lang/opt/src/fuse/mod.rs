@@ -19,9 +19,9 @@ mod sums;
 mod vertical;
 
 pub use parts::reads_of;
-pub(crate) use parts::{brought, may_move, reads, rename_op};
+pub(crate) use parts::{may_move, moved_adjacent, reads, rename_op};
 
-use adl_ir::{Block, Function, Loop, Op, Out, Turns, Ty, Var};
+use adl_ir::{Block, Function, Loop, Op, Out, Trip, Ty, Var};
 use adl_prim::Prim;
 
 /// The back end for which code is fused.
@@ -59,10 +59,10 @@ fn block(f: &mut Function, b: &mut Block, target: For) -> bool {
             s.op.blocks_mut().into_iter().for_each(|part| changed |= block(f, part, within));
         }
         let operators = |f: &mut Function, b: &mut Block| {
-            if target == For::Device { sums::step(f, b) } else { soac::step(f, b, target) }
+            if target == For::Device { sums::fuse_one(f, b) } else { soac::fuse_one(f, b, target) }
         };
-        let branches = |b: &mut Block| target == For::Device && branches::step(b);
-        while vertical::step(f, b, target) || operators(f, b) || horizontal::step(f, b, target) || branches(b) {
+        let branches = |b: &mut Block| target == For::Device && branches::fuse_one(b);
+        while vertical::fuse_one(f, b, target) || operators(f, b) || horizontal::fuse_one(f, b, target) || branches(b) {
             changed = true;
         }
         changed
@@ -74,8 +74,8 @@ fn as_map<'a>(f: &Function, op: &'a Op) -> Option<&'a Loop> {
     match op {
         Op::Loop(l)
             if l.init.is_empty()
-                && is_plain(f, op)
-                && matches!(l.turns, Turns::For(_))
+                && has_no_linear(f, op)
+                && matches!(l.trip, Trip::Count(_))
                 && !l.outs.contains(&Out::Boxed) =>
         {
             Some(l)
@@ -85,21 +85,21 @@ fn as_map<'a>(f: &Function, op: &'a Op) -> Option<&'a Loop> {
 }
 
 /// Like [`as_map`], but the loop may also collect boxes.
-fn makes<'a>(f: &Function, op: &'a Op) -> Option<&'a Loop> {
+fn as_boxing_map<'a>(f: &Function, op: &'a Op) -> Option<&'a Loop> {
     match op {
-        Op::Loop(l) if l.init.is_empty() && is_plain(f, op) && matches!(l.turns, Turns::For(_)) => Some(l),
+        Op::Loop(l) if l.init.is_empty() && has_no_linear(f, op) && matches!(l.trip, Trip::Count(_)) => Some(l),
         _ => None,
     }
 }
 
 /// Whether no linear variable occurs in an operation or its blocks.
-fn is_plain(f: &Function, op: &Op) -> bool {
+fn has_no_linear(f: &Function, op: &Op) -> bool {
     let mut plain = true;
     op.each_operand(&mut |v| plain &= !f.linear(v));
     let inside = |b: &Block| {
         let own = b.lin_params.is_empty() && b.lin_results.is_empty();
         own && stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
-            b.stmts.iter().all(|s| s.lin_outs.is_empty() && is_plain(f, &s.op))
+            b.stmts.iter().all(|s| s.lin_outs.is_empty() && has_no_linear(f, &s.op))
         })
     };
     plain && op.blocks().into_iter().all(inside)
@@ -110,7 +110,7 @@ fn is_plain(f: &Function, op: &Op) -> bool {
 pub fn straight(f: &Function, l: &Loop) -> bool {
     let b = &l.body;
     let flat = |v: &Var| f.ty(*v).is_flat();
-    matches!(l.turns, Turns::For(_))
+    matches!(l.trip, Trip::Count(_))
         && l.init.is_empty()
         && l.lin_init.is_empty()
         && l.lin_xs.is_empty()
@@ -157,7 +157,7 @@ pub(crate) fn is_thread(f: &Function, l: &Loop) -> bool {
         .iter()
         .zip(&l.body.results)
         .all(|(o, r)| if *o == Out::Sum { is_number(f, *r) } else { *o == Out::Collect && flat(r) });
-    matches!(l.turns, Turns::For(_))
+    matches!(l.trip, Trip::Count(_))
         && !state
         && !l.outs.is_empty()
         && gives
@@ -173,14 +173,14 @@ fn on_numbers(f: &Function, b: &Block) -> bool {
             Op::Prim(p, _) => *p != Prim::Assert,
             op => {
                 op.blocks().is_empty()
-                    && !matches!(op, Op::Call { .. } | Op::Sum { .. } | Op::Total { .. } | Op::Dot(..))
+                    && !matches!(op, Op::Call { .. } | Op::Sum { .. } | Op::SumAll { .. } | Op::Dot(..))
             }
         }
     })
 }
 
 /// Whether two loops may be fused without reordering a sum and without slowing either down.
-fn suit(f: &Function, a: &Loop, b: &Loop, target: For) -> bool {
+fn may_fuse(f: &Function, a: &Loop, b: &Loop, target: For) -> bool {
     let both = is_straight(f, a) && is_straight(f, b) || target == For::Device && is_thread(f, a) && is_thread(f, b);
     let sums = a.outs.contains(&Out::Sum) || b.outs.contains(&Out::Sum);
     let alike = target == For::Native || straight(f, a) == straight(f, b);

@@ -59,7 +59,7 @@ pub(crate) fn may_move(b: &Block, from: usize, to: usize) -> bool {
 
 /// Moves the statement at `to` next to the one at `from`, whose results it reads. Statements between them that it
 /// needs go before both, the others after both. Returns the new position of the statement at `from`.
-pub(crate) fn brought(b: &mut Block, from: usize, to: usize) -> Option<usize> {
+pub(crate) fn moved_adjacent(b: &mut Block, from: usize, to: usize) -> Option<usize> {
     let mut needs = reads(&b.stmts[to]);
     let mut first = vec![false; to];
     for i in (from + 1..to).rev() {

@@ -11,17 +11,17 @@
 //! differentiation, because the derivative rules for reductions have to see reductions.
 
 use super::parts::{definitions, may_move, prepend, reads, rename, result};
-use super::{For, as_map, is_plain, straight};
+use super::{For, as_map, has_no_linear, straight};
 use crate::hoist::never_fails;
 use adl_ir::{Block, Function, Loop, Op, Out, Soac, SoacKind, Stmt, Ty, Var};
 use std::collections::{HashMap, HashSet};
 
 /// Fuses one pair of a block. Returns whether there was one.
-pub(super) fn step(f: &mut Function, b: &mut Block, target: For) -> bool {
+pub(super) fn fuse_one(f: &mut Function, b: &mut Block, target: For) -> bool {
     let defs = definitions(b);
     for c in 0..b.stmts.len() {
-        let Some(arrays) = elements(&b.stmts[c].op) else { continue };
-        if !is_plain(f, &b.stmts[c].op) {
+        let Some(arrays) = operator_inputs(&b.stmts[c].op) else { continue };
+        if !has_no_linear(f, &b.stmts[c].op) {
             continue;
         }
         let mut makers: Vec<usize> = arrays.iter().filter_map(|v| defs.get(v)).copied().collect();
@@ -36,7 +36,7 @@ pub(super) fn step(f: &mut Function, b: &mut Block, target: For) -> bool {
 }
 
 /// The arrays whose elements an operator combines.
-fn elements(op: &Op) -> Option<Vec<Var>> {
+fn operator_inputs(op: &Op) -> Option<Vec<Var>> {
     match op {
         Op::Soac(s) => Some(s.arrays.clone()),
         Op::ReduceByIndex { keys, values, .. } => Some(values.iter().chain([keys]).copied().collect()),
@@ -69,13 +69,13 @@ fn as_loop(f: &mut Function, p: &Stmt, c: &Stmt) -> Option<Stmt> {
     let Op::Loop(map) = &p.op else { return None };
     match &c.op {
         Op::Soac(s) => Some(accumulating(f, p, map, s, c)),
-        Op::ReduceByIndex { .. } => counting(f, (p, map), c),
+        Op::ReduceByIndex { .. } => into_histogram(f, (p, map), c),
         _ => None,
     }
 }
 
 /// The loop of the map with an empty body, and the variables in it for elements of `arrays`.
-fn start(f: &mut Function, p: &Stmt, map: &Loop, arrays: &[Var], carried: &[Var]) -> (Loop, Vec<Var>) {
+fn empty_loop(f: &mut Function, p: &Stmt, map: &Loop, arrays: &[Var], carried: &[Var]) -> (Loop, Vec<Var>) {
     let index = f.fresh(Ty::I64, false);
     let mut body = Block { params: [&[index], carried].concat(), ..Block::default() };
     let (mut xs, mut found) = (Vec::new(), Vec::new());
@@ -92,7 +92,7 @@ fn start(f: &mut Function, p: &Stmt, map: &Loop, arrays: &[Var], carried: &[Var]
     }
     prepend(map, &mut body, &mut xs);
     let l = Loop {
-        turns: map.turns.clone(),
+        trip: map.trip.clone(),
         reverse: false,
         init: Vec::new(),
         lin_init: Vec::new(),
@@ -107,14 +107,14 @@ fn start(f: &mut Function, p: &Stmt, map: &Loop, arrays: &[Var], carried: &[Var]
 
 fn accumulating(f: &mut Function, p: &Stmt, map: &Loop, s: &Soac, c: &Stmt) -> Stmt {
     let k = s.neutral.len();
-    let (mut l, found) = start(f, p, map, &s.arrays, &s.op.params[..k]);
+    let (mut l, found) = empty_loop(f, p, map, &s.arrays, &s.op.params[..k]);
     let mut op = s.op.clone();
     let names: HashMap<Var, Var> = s.op.params[k..].iter().copied().zip(found).collect();
     rename(&mut op, &names);
     l.body.stmts.extend(op.stmts);
     l.init.clone_from(&s.neutral);
     l.body.results.clone_from(&op.results);
-    let turns = f.fresh(Ty::I64, false);
+    let trip = f.fresh(Ty::I64, false);
     let mut outs = c.outs.clone();
     if s.kind != SoacKind::Reduce {
         let last: Vec<Var> = s.neutral.iter().map(|v| f.fresh(f.ty(*v).clone(), false)).collect();
@@ -122,14 +122,14 @@ fn accumulating(f: &mut Function, p: &Stmt, map: &Loop, s: &Soac, c: &Stmt) -> S
         l.outs = vec![Out::Collect; k];
         l.body.results.extend(if s.kind == SoacKind::Scan { op.results } else { s.op.params[..k].to_vec() });
     }
-    outs.push(turns);
+    outs.push(trip);
     Stmt { outs, lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: c.span }
 }
 
 /// Puts the map's body before the operator of a histogram, whose values are then the map's own inputs. `None` if
 /// the map has sources other than elements, or if it could fail at elements whose keys are out of range: the fused
 /// operation skips these.
-fn counting(f: &Function, (p, map): (&Stmt, &Loop), c: &Stmt) -> Option<Stmt> {
+fn into_histogram(f: &Function, (p, map): (&Stmt, &Loop), c: &Stmt) -> Option<Stmt> {
     let mut made = c.clone();
     let Op::ReduceByIndex { dest, op, keys, values, .. } = &mut made.op else { return None };
     let index = *map.body.params.first()?;

@@ -11,11 +11,11 @@ use super::{as_map, is_number, is_thread};
 use adl_ir::{Block, Function, Op, Out, Var};
 
 /// Rewrites one sum of a block. Returns whether there was one.
-pub(super) fn step(f: &Function, b: &mut Block) -> bool {
+pub(super) fn fuse_one(f: &Function, b: &mut Block) -> bool {
     let defs = definitions(b);
     for c in 0..b.stmts.len() {
         let Op::Sum { a, .. } = b.stmts[c].op else { continue };
-        let Some(p) = defs.get(&a).copied().filter(|p| fits(f, b, *p, c, a)) else { continue };
+        let Some(p) = defs.get(&a).copied().filter(|p| only_summed(f, b, *p, c, a)) else { continue };
         let s = b.stmts.remove(c);
         let map = &mut b.stmts[p];
         let (Some(k), Some(sum)) = (map.outs.iter().position(|v| *v == a), s.outs.first()) else { return false };
@@ -29,7 +29,7 @@ pub(super) fn step(f: &Function, b: &mut Block) -> bool {
 }
 
 /// Whether the array is collected by a map of numbers and has no reader but the sum.
-fn fits(f: &Function, b: &Block, p: usize, c: usize, a: Var) -> bool {
+fn only_summed(f: &Function, b: &Block, p: usize, c: usize, a: Var) -> bool {
     let Some(map) = as_map(f, &b.stmts[p].op).filter(|l| is_thread(f, l)) else { return false };
     let Some(k) = b.stmts[p].outs.iter().position(|v| *v == a).filter(|k| *k < map.outs.len()) else { return false };
     // The map must have no other outputs than sums: a device would first store arrays and then read them again for

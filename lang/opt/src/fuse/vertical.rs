@@ -11,17 +11,17 @@
 //! only depend on the map move after the fused loop. A stateless loop without sums may be reversed to match the
 //! direction of the other.
 
-use super::parts::{brought, definitions, may_move, prepend, reads, reads_of, rename, rename_op, result};
-use super::{For, is_plain, makes, suit};
-use adl_ir::{Block, Function, Loop, Op, Out, Stmt, Turns, Var};
+use super::parts::{definitions, may_move, moved_adjacent, prepend, reads, reads_of, rename, rename_op, result};
+use super::{For, as_boxing_map, has_no_linear, may_fuse};
+use adl_ir::{Block, Function, Loop, Op, Out, Stmt, Trip, Var};
 use std::collections::{HashMap, HashSet};
 
 /// Fuses one pair of a block. Returns whether there was one.
-pub(super) fn step(f: &Function, b: &mut Block, target: For) -> bool {
+pub(super) fn fuse_one(f: &Function, b: &mut Block, target: For) -> bool {
     let defs = definitions(b);
     for c in 0..b.stmts.len() {
         let Op::Loop(l) = &b.stmts[c].op else { continue };
-        if matches!(l.turns, Turns::While(_)) || !is_plain(f, &b.stmts[c].op) {
+        if matches!(l.trip, Trip::While(_)) || !has_no_linear(f, &b.stmts[c].op) {
             continue;
         }
         let read = sources(l);
@@ -34,7 +34,7 @@ pub(super) fn step(f: &Function, b: &mut Block, target: For) -> bool {
                 fuse(b, p, c);
                 return true;
             }
-            if let Some(at) = brought(b, p, c) {
+            if let Some(at) = moved_adjacent(b, p, c) {
                 fuse(b, at, at + 1);
                 return true;
             }
@@ -54,10 +54,10 @@ fn sources(l: &Loop) -> HashSet<Var> {
 }
 
 fn fits(f: &Function, b: &Block, p: usize, c: usize, target: For) -> bool {
-    let (Some(map), Op::Loop(l)) = (makes(f, &b.stmts[p].op), &b.stmts[c].op) else { return false };
+    let (Some(map), Op::Loop(l)) = (as_boxing_map(f, &b.stmts[p].op), &b.stmts[c].op) else { return false };
     let outs = &b.stmts[p].outs;
-    let same = match (&map.turns, &l.turns) {
-        (Turns::For(n), Turns::For(k)) => n == k || outs.last() == Some(k),
+    let same = match (&map.trip, &l.trip) {
+        (Trip::Count(n), Trip::Count(k)) => n == k || outs.last() == Some(k),
         _ => false,
     };
     let ordered = map.reverse == l.reverse || !map.outs.contains(&Out::Sum) || either_way(l);
@@ -66,7 +66,7 @@ fn fits(f: &Function, b: &Block, p: usize, c: usize, target: For) -> bool {
     let alike = target != For::Device || !l.outs.contains(&Out::Sum) || !results.iter().any(|v| elsewhere(b, c, *v));
     // The trip count result of the first loop is available only after that loop.
     let counts = outs.last().is_some_and(|n| reads_of(&l.body).contains(n));
-    same && ordered && alike && !counts && suit(f, map, l, target) && only_elements(l, &results, &map.outs)
+    same && ordered && alike && !counts && may_fuse(f, map, l, target) && only_elements(l, &results, &map.outs)
 }
 
 /// Whether a statement other than the one at `c` reads a variable, or the block returns it.
@@ -115,16 +115,16 @@ fn fuse(b: &mut Block, p: usize, c: usize) {
     if map.outs.contains(&Out::Sum) && either_way(l) {
         l.reverse = map.reverse;
     }
-    l.turns = map.turns.clone();
-    let turns = s.outs.pop();
+    l.trip = map.trip.clone();
+    let trip = s.outs.pop();
     for (v, kind) in first.outs.iter().zip(&map.outs).filter(|(v, _)| after.contains(v)) {
         l.outs.push(*kind);
         l.body.results.push(made[v]);
         s.outs.push(*v);
     }
-    s.outs.extend(turns);
+    s.outs.extend(trip);
     // Both loops have the same trip count.
-    if let (Some(old), Some(new)) = (first.outs.last(), turns) {
+    if let (Some(old), Some(new)) = (first.outs.last(), trip) {
         let names = HashMap::from([(*old, new)]);
         b.stmts[c + 1..].iter_mut().for_each(|s| rename_op(&mut s.op, &names));
         b.results.iter_mut().filter(|v| **v == *old).for_each(|v| *v = new);

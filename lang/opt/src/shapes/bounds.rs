@@ -1,21 +1,21 @@
 //! Bounds of loop indices: an index is in bounds of an array with as many elements as the loop has iterations.
 
-use super::{Extent, Known};
+use super::{Extent, ShapeAnalysis};
 use adl_ir::{Block, Cmp, Lit, Op, Var};
 use std::collections::{HashMap, HashSet};
 
 /// Known bounds of loop indices.
 #[derive(Default)]
-pub(super) struct Bounds {
+pub(super) struct IndexBounds {
     /// Maps a loop index to the requested trip count.
     pub below: HashMap<Var, Var>,
     /// Maps a loop's trip count result to the requested trip count; the result is 0 if the latter is negative.
-    pub turns: HashMap<Var, Var>,
+    pub trip: HashMap<Var, Var>,
     /// Comparisons that always hold.
     hold: HashSet<Var>,
 }
 
-impl Bounds {
+impl IndexBounds {
     /// Replaces comparisons that hold by literals.
     pub fn write(&self, b: &mut Block) {
         if self.hold.is_empty() {
@@ -30,18 +30,18 @@ impl Bounds {
     }
 }
 
-impl Known<'_> {
+impl ShapeAnalysis<'_> {
     /// Whether an index is below an extent, at any place of the function.
     pub(super) fn below(&self, i: Var, e: Extent) -> bool {
-        if let (Extent::Lit(i), Some(n)) = (self.plain(Extent::Is(i)), self.number(e, 0)) {
+        if let (Extent::Lit(i), Some(n)) = (self.plain(Extent::Is(i)), self.known_value(e, 0)) {
             return 0 <= i && i < n;
         }
         let Some(n) = self.bounds.below.get(&i).map(|n| self.plain(Extent::Is(*n))) else { return false };
-        let turns = match e {
-            Extent::Is(v) => self.bounds.turns.get(&v).map(|m| self.plain(Extent::Is(*m))),
+        let trip = match e {
+            Extent::Is(v) => self.bounds.trip.get(&v).map(|m| self.plain(Extent::Is(*m))),
             Extent::Lit(_) | Extent::Of(..) => None,
         };
-        n == e || turns == Some(n)
+        n == e || trip == Some(n)
     }
 
     /// Records a comparison of Ints.

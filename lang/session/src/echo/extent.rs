@@ -4,7 +4,7 @@ use adl_interp::value::{Array, Buf, digits};
 
 /// `-1.0 .. 3.5, 2 nan, 1 inf`; `None` if there are no numbers, or if they are only on a device.
 pub(super) fn of(a: &Array) -> Option<String> {
-    if a.is_away() {
+    if a.is_remote() {
         return None;
     }
     match a.buf() {
@@ -34,7 +34,7 @@ fn floats(numbers: impl Iterator<Item = f64>) -> String {
 
 /// Whether an array contains a nan or an infinity.
 pub(super) fn has_none(a: &Array) -> bool {
-    !a.is_away()
+    !a.is_remote()
         && match a.buf() {
             Buf::F64(v) => v.iter().any(|x| !x.is_finite()),
             Buf::F32(v) => v.iter().any(|x| !x.is_finite()),

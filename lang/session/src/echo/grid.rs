@@ -1,9 +1,9 @@
 //! Layout of numbers in columns: vectors, matrices, arrays of higher rank, tables.
 
 use super::text::{clip, inner, width, wrapped};
-use super::{LINES, ROWS, Room, picked};
+use super::{DisplayWidth, LINES, ROWS, picked};
 use adl_interp::value::{Array, Buf, Kind, Value, array, digits, show};
-use adl_syntax::order;
+use adl_syntax::field_order;
 use adl_syntax::symbol::Symbol;
 
 /// The maximal width of a text in a cell.
@@ -68,7 +68,12 @@ fn column(
 }
 
 /// As many columns as fit, the first and the last ones; `None` stands for those omitted. There is always at least one.
-fn fitting(n: usize, lines: usize, room: Room, of: &dyn Fn(usize) -> Vec<String>) -> (Vec<Option<usize>>, Vec<String>) {
+fn fitting(
+    n: usize,
+    lines: usize,
+    room: DisplayWidth,
+    of: &dyn Fn(usize) -> Vec<String>,
+) -> (Vec<Option<usize>>, Vec<String>) {
     let mut most = n.min(room.most(room.columns / 3)).max(1);
     loop {
         let shown = picked(n, most);
@@ -83,7 +88,7 @@ fn fitting(n: usize, lines: usize, room: Room, of: &dyn Fn(usize) -> Vec<String>
 }
 
 /// Numbers in as many columns as fit; each row begins with the index of its first element.
-pub(super) fn vector(a: &Array, room: Room) -> Vec<String> {
+pub(super) fn vector(a: &Array, room: DisplayWidth) -> Vec<String> {
     let (n, columns) = (a.len(), room.columns);
     let lead = n.to_string().len() + 4;
     // Widths depend on the visible elements, so they are computed for the narrowest possible layout.
@@ -100,19 +105,19 @@ pub(super) fn vector(a: &Array, room: Room) -> Vec<String> {
 }
 
 /// A matrix with at most `most` rows.
-pub(super) fn matrix(a: &Array, room: Room, most: usize) -> Vec<String> {
+pub(super) fn matrix(a: &Array, room: DisplayWidth, most: usize) -> Vec<String> {
     let (n, k) = (a.shape[0], a.shape[1]);
     let rows = picked(n, most);
     let of = |j: usize| column(a, None, &rows, |i| i * k + j, CELL.min(room.columns.saturating_sub(3)));
     fitting(k, rows.len(), room, &of).1
 }
 
-/// Arrays of rank 3 or higher: the first and last matrices, each with its indices as heading.
-pub(super) fn slices(a: &Array, room: Room) -> Vec<String> {
+/// Zeros of rank 3 or higher: the first and last matrices, each with its indices as heading.
+pub(super) fn slices(a: &Array, room: DisplayWidth) -> Vec<String> {
     let outer = &a.shape[..a.shape.len() - 2];
     let shown = picked(outer.iter().product(), room.most(SLICES));
     let rows = room.most((LINES / shown.len().max(1)).saturating_sub(3).max(2));
-    let inside = Room { columns: room.columns.saturating_sub(2), ..room };
+    let inside = DisplayWidth { columns: room.columns.saturating_sub(2), ..room };
     let mut out = Vec::new();
     for i in shown {
         let Some(i) = i else {
@@ -147,7 +152,7 @@ fn flat(v: &Value) -> Option<&Array> {
 }
 
 fn named<'v>(names: &[Symbol], vals: &'v [Value]) -> Option<Vec<(String, &'v Array)>> {
-    order::shown(names).into_iter().map(|i| Some((names[i].to_string(), flat(&vals[i])?))).collect()
+    field_order::shown(names).into_iter().map(|i| Some((names[i].to_string(), flat(&vals[i])?))).collect()
 }
 
 /// The names and columns of a record of vectors of equal length, or of a vector of records or tuples.
@@ -165,7 +170,7 @@ pub fn columns(v: &Value) -> Option<Vec<(String, &Array)>> {
 }
 
 /// A table with column headings. Columns that do not fit are listed by name.
-pub(super) fn table(v: &Value, room: Room) -> Vec<String> {
+pub(super) fn table(v: &Value, room: DisplayWidth) -> Vec<String> {
     let columns = columns(v).unwrap_or_default();
     let rows = picked(columns.first().map_or(0, |(_, a)| a.len()), room.most(ROWS));
     let of = |j: usize| {

@@ -8,9 +8,9 @@ pub use grid::columns;
 pub use text::{width, wrapped, wrapped_type};
 
 use adl_interp::fault;
-use adl_interp::ir::road::table;
+use adl_interp::ir::derive::table;
 use adl_interp::value::{Array, Kind, Value, array, show, tree};
-use adl_syntax::order;
+use adl_syntax::field_order;
 use adl_typing::ty::Ty;
 use text::{brief, clip, large, short, summary};
 
@@ -41,18 +41,18 @@ const NARROW: usize = 20;
 
 /// The available width, and whether the entire value is shown.
 #[derive(Clone, Copy)]
-struct Room {
+struct DisplayWidth {
     columns: usize,
     all: bool,
 }
 
-impl Room {
-    fn of(columns: usize) -> Room {
-        Room { columns, all: false }
+impl DisplayWidth {
+    fn of(columns: usize) -> DisplayWidth {
+        DisplayWidth { columns, all: false }
     }
 
-    fn all(columns: usize) -> Room {
-        Room { columns, all: true }
+    fn all(columns: usize) -> DisplayWidth {
+        DisplayWidth { columns, all: true }
     }
 
     /// The limit `most`, or no limit if the entire value is shown.
@@ -97,12 +97,14 @@ impl Echo {
             return self.there(self.with_name(&one()));
         }
         let lines = match &self.shown {
-            v if is_table(v) => grid::table(v, Room::all(columns)),
+            v if is_table(v) => grid::table(v, DisplayWidth::all(columns)),
             Value::Array(a) if is_matrix(&self.shown) && a.shape.len() == 2 => {
-                grid::matrix(a, Room::all(columns), usize::MAX)
+                grid::matrix(a, DisplayWidth::all(columns), usize::MAX)
             }
-            Value::Array(a) if is_matrix(&self.shown) => grid::slices(a, Room::all(columns)),
-            Value::Array(a) if a.shape.len() == 1 && a.kind() != Kind::Boxed => grid::vector(a, Room::all(columns)),
+            Value::Array(a) if is_matrix(&self.shown) => grid::slices(a, DisplayWidth::all(columns)),
+            Value::Array(a) if a.shape.len() == 1 && a.kind() != Kind::Boxed => {
+                grid::vector(a, DisplayWidth::all(columns))
+            }
             _ => wrapped_type(&one(), columns.max(NARROW), 2),
         };
         self.there(format!("{}\n{}", self.head(columns), lines.join("\n")))
@@ -200,15 +202,15 @@ fn lay(v: &Value, ty: Option<&Ty>, columns: usize, depth: usize) -> Vec<String> 
         return wrapped(&brief(v, ty), columns, 2);
     }
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || match v {
-        _ if is_table(v) => grid::table(v, Room::of(columns)),
+        _ if is_table(v) => grid::table(v, DisplayWidth::of(columns)),
         Value::Array(a) if a.shape.contains(&0) => wrapped(&brief(v, ty), columns, 2),
         Value::Array(a) if a.shape.len() == 1 => vector(a, columns, depth),
-        Value::Array(a) if a.shape.len() == 2 => grid::matrix(a, Room::of(columns), ROWS),
-        Value::Array(a) => grid::slices(a, Room::of(columns)),
+        Value::Array(a) if a.shape.len() == 2 => grid::matrix(a, DisplayWidth::of(columns), ROWS),
+        Value::Array(a) => grid::slices(a, DisplayWidth::of(columns)),
         Value::Record(r) => {
             let field =
                 |i: usize| part(&format!("{} =", r.names[i]), &r.vals[i], show::field(ty, r.names[i]), columns, depth);
-            order::shown(&r.names).into_iter().flat_map(field).collect()
+            field_order::shown(&r.names).into_iter().flat_map(field).collect()
         }
         Value::Tuple(t) => {
             t.0.iter()
@@ -255,7 +257,7 @@ fn vector(a: &Array, columns: usize, depth: usize) -> Vec<String> {
             })
             .collect();
     }
-    grid::vector(a, Room::of(columns))
+    grid::vector(a, DisplayWidth::of(columns))
 }
 
 /// The indices of the first and last elements; `None` stands for those omitted.

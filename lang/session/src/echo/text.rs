@@ -1,9 +1,9 @@
 //! Fitting text to a width: wrapping between words, and values on one line.
 
 use super::extent;
-use adl_interp::ir::road::table;
+use adl_interp::ir::derive::table;
 use adl_interp::value::{Array, Data, Value, array, show, tree};
-use adl_syntax::order;
+use adl_syntax::field_order;
 use adl_typing::ty::Ty;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -107,7 +107,7 @@ pub(super) fn brief(v: &Value, ty: Option<&Ty>) -> String {
     let text = match v {
         Value::Array(a) if large(v) => ends(a, EDGE),
         Value::Record(r) if !table::is_cost(v) => {
-            let fields: Vec<String> = order::shown(&r.names)
+            let fields: Vec<String> = field_order::shown(&r.names)
                 .into_iter()
                 .map(|i| format!("{} = {}", r.names[i], inner(&r.vals[i], show::field(ty, r.names[i]))))
                 .collect();

@@ -7,12 +7,12 @@ mod host;
 mod show;
 
 use adl_ad::Ad;
-use adl_interp::host::Nobody;
+use adl_interp::host::NullHost;
 use adl_interp::vm::Machine;
 use adl_ir::eval::Evaluator;
 use adl_ir::{Program, print, verify};
 use adl_session::Session;
-use adl_specialise::{Cache, Entry, FunView, Place, Root, Unsupported, View, World, specialise};
+use adl_specialise::{Cache, Entry, FunView, Root, Unsupported, ValueKind, ValuePath, World, specialise};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::{SourceMap, Span};
 use adl_typing::check_item;
@@ -136,11 +136,11 @@ impl Checker {
 }
 
 impl World for Checker {
-    fn view(&mut self, at: &Place) -> View {
+    fn view(&mut self, at: &ValuePath) -> ValueKind {
         let id = match at.root {
             Root::Fun => self.fun.unwrap(),
             Root::Global(g) => g,
-            Root::Arg(_) => return View::Data,
+            Root::Arg(_) => return ValueKind::Data,
         };
         let (hidden, inner) = match &*self.defs[&id].expr.kind {
             ExprKind::Abs(ls, inner) => (ls.clone(), inner.clone()),
@@ -149,12 +149,12 @@ impl World for Checker {
         match &*inner.kind {
             // Polymorphic numbers become Floats.
             ExprKind::Lam(_) if !hidden.is_empty() && at.steps.is_empty() => {
-                View::Fun(FunView::Partial(hidden.len() as u32))
+                ValueKind::Fun(FunView::Partial(hidden.len() as u32))
             }
-            ExprKind::Lam(_) if !hidden.is_empty() && at.steps != [0] => View::Rep(Ty::Float),
-            ExprKind::Lam(lam) => View::Fun(FunView::Closure { hidden, lam: lam.clone(), captured: Vec::new() }),
-            _ if self.inputs => View::Data,
-            _ => View::Opaque("a value".into()),
+            ExprKind::Lam(_) if !hidden.is_empty() && at.steps != [0] => ValueKind::Rep(Ty::Float),
+            ExprKind::Lam(lam) => ValueKind::Fun(FunView::Closure { hidden, lam: lam.clone(), captured: Vec::new() }),
+            _ if self.inputs => ValueKind::Data,
+            _ => ValueKind::Opaque("a value".into()),
         }
     }
     fn global(&mut self, id: GlobalId) -> Option<Rc<Def>> {
@@ -199,7 +199,7 @@ pub fn made_as(text: &str, args: &[Ty]) -> Result<Made, Unsupported> {
 
 /// Specialises `main` at argument types; top-level values are inputs, or evaluated where they are needed.
 pub fn made_from(text: &str, args: &[Ty], inputs: bool) -> Result<Made, Unsupported> {
-    adl_syntax::order::reset();
+    adl_syntax::field_order::reset();
     let mut c = Checker { inputs, ..Checker::new() };
     c.program(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let mut program = Program::default();
@@ -218,7 +218,7 @@ pub fn ir(p: &Program) -> String {
 /// The value of `main ()` by the reference evaluator, as text.
 pub fn by_ir(text: &str) -> Result<String, String> {
     let m = made(text).map_err(|u| format!("unsupported: {}", u.why))?;
-    let mut host = host::Whole(Machine::new(Box::new(Nobody)));
+    let mut host = host::Whole(Machine::new(Box::new(NullHost)));
     let out = Evaluator::new(&m.program, &mut host).run(m.entry.func, &[], &[]);
     let out = out.map_err(|e| format!("error: {}", e.message))?;
     Ok(show::show(&m.entry, &out.results))
@@ -226,7 +226,7 @@ pub fn by_ir(text: &str) -> Result<String, String> {
 
 /// The value of `main ()` by the interpreter, as text.
 pub fn by_vm(text: &str) -> Result<String, String> {
-    let mut s = Session::new(Box::new(Nobody));
+    let mut s = Session::new(Box::new(NullHost));
     let out = s.eval(&format!("{text}\n;;\nmain ()"));
     match out.diags.iter().find(|d| d.is_error()) {
         Some(d) => Err(format!("error: {}", d.message)),

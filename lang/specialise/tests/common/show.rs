@@ -23,7 +23,7 @@ fn text(e: &Entry, l: &Layout, leaves: &mut dyn Iterator<Item = Val>) -> String 
         Layout::Record(fs) => {
             let texts: Vec<String> = fs.iter().map(|(n, l)| format!("{n} = {}", text(e, l, leaves))).collect();
             let names: Vec<_> = fs.iter().map(|(n, _)| *n).collect();
-            list('{', adl_syntax::order::shown(&names).into_iter().map(|i| texts[i].clone()).collect(), '}')
+            list('{', adl_syntax::field_order::shown(&names).into_iter().map(|i| texts[i].clone()).collect(), '}')
         }
         Layout::Array(inner) => {
             let columns: Vec<Val> = inner.leaves().iter().map(|_| leaves.next().unwrap()).collect();
@@ -58,7 +58,7 @@ fn leaf(v: &Val) -> String {
         Val::Str(s) => format!("{s:?}"),
         Val::Array(a) => list('[', (0..a.shape[0]).map(|i| leaf(&element(v, i))).collect(), ']'),
         Val::Data(_) => "data".into(),
-        Val::Absent | Val::Deps(_) => "absent".into(),
+        Val::SymbolicZero | Val::Deps(_) => "absent".into(),
     }
 }
 

@@ -19,7 +19,7 @@ fn tables() -> impl Iterator<Item = &'static Explanation> {
         super::layout::EXPLANATIONS,
         super::expressions::EXPLANATIONS,
         super::items::EXPLANATIONS,
-        super::habits::EXPLANATIONS,
+        super::foreign_syntax::EXPLANATIONS,
     ];
     families.into_iter().flatten()
 }

@@ -119,7 +119,7 @@ pub(crate) fn record_semicolon(at: Span) -> Diagnostic {
 }
 
 /// A keyword (`then`, `with` ...) without the one that must precede it.
-pub(crate) fn orphan(at: Span, found: &str) -> Diagnostic {
+pub(crate) fn missing_keyword(at: Span, found: &str) -> Diagnostic {
     let (owner, hint) = match found {
         "with" => ("`match` and no `{`", "write `match e with | pattern -> ...`, or `{r with x = e}`"),
         "in" => {

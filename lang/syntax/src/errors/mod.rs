@@ -3,7 +3,7 @@
 
 pub mod explain;
 pub mod expressions;
-pub mod habits;
+pub mod foreign_syntax;
 pub mod items;
 pub mod layout;
 pub mod lexical;

@@ -1,8 +1,8 @@
 //! Blocks, bindings and the cases of `match`.
 
 use super::doc::{D, Doc, align, concat, flat, group, hard, line, nest, space};
-use super::exprs::Built;
-use super::types::Level;
+use super::exprs::HangingDoc;
+use super::types::TypeContext;
 use super::{Formatter, WIDTH};
 use crate::ast::{Arm, Binding, Expr, ExprKind, LetGroup, Stmt};
 use crate::span::Span;
@@ -138,7 +138,7 @@ impl Formatter<'_> {
     }
 
     fn binding(&mut self, words: D, binding: &Binding) -> D {
-        let mut head = vec![words, self.pat(&binding.pat, Level::Top), self.params(&binding.params)];
+        let mut head = vec![words, self.pat(&binding.pat, TypeContext::Top), self.params(&binding.params)];
         if let Some(signature) = &binding.sig {
             head.extend([space(), self.tokens.sign(":"), space(), nest(nest(self.signature(signature)))]);
         }
@@ -156,11 +156,11 @@ impl Formatter<'_> {
             // A `match` hangs, with its cases indented.
             ExprKind::Match(..) => {
                 let built = self.build(body);
-                self.after_sign(head, Built { hanging: built.hanging.map(nest), ..built })
+                self.after_sign(head, HangingDoc { hanging: built.hanging.map(nest), ..built })
             }
             ExprKind::Bin(..) => {
                 let doc = self.operators(body, true);
-                self.after_sign(head, Built { doc, hanging: None, bracket: false })
+                self.after_sign(head, HangingDoc { doc, hanging: None, bracket: false })
             }
             _ => {
                 let built = self.build(body);
@@ -171,7 +171,7 @@ impl Formatter<'_> {
 
     // match
 
-    pub(super) fn match_expression(&mut self, scrutinee: &Expr, arms: &[Arm], span: Span) -> Built {
+    pub(super) fn match_expression(&mut self, scrutinee: &Expr, arms: &[Arm], span: Span) -> HangingDoc {
         let one_line = self.tokens.on_one_line(span) && !self.tokens.has_comments(span);
         let mut parts =
             vec![self.tokens.sign("match"), space(), self.expr(scrutinee), space(), self.tokens.sign("with")];
@@ -184,8 +184,8 @@ impl Formatter<'_> {
         }
         let content = concat(parts);
         match one_line {
-            true => Built { doc: group(content.clone()), hanging: Some(content), bracket: true },
-            false => Built { doc: content.clone(), hanging: Some(content), bracket: true },
+            true => HangingDoc { doc: group(content.clone()), hanging: Some(content), bracket: true },
+            false => HangingDoc { doc: content.clone(), hanging: Some(content), bracket: true },
         }
     }
 
@@ -197,7 +197,7 @@ impl Formatter<'_> {
     }
 
     fn arm(&mut self, arm: &Arm) -> D {
-        let mut head = vec![self.pat(&arm.pat, Level::Top)];
+        let mut head = vec![self.pat(&arm.pat, TypeContext::Top)];
         if let Some(guard) = &arm.guard {
             head.extend([space(), self.tokens.sign("when"), space(), nest(self.expr(guard))]);
         }

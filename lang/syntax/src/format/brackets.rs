@@ -2,7 +2,7 @@
 
 use super::Formatter;
 use super::doc::{D, concat, group, hard, line, nest, soft_line, space};
-use super::exprs::Built;
+use super::exprs::HangingDoc;
 use crate::ast::{Change, Expr, ExprKind, Ident, Lit, Place};
 use crate::span::Span;
 
@@ -43,11 +43,11 @@ impl Separator {
 }
 
 impl Formatter<'_> {
-    pub(super) fn elements(&mut self, open: &str, parts: &[Expr], close: &str, span: Span) -> Built {
+    pub(super) fn elements(&mut self, open: &str, parts: &[Expr], close: &str, span: Span) -> HangingDoc {
         let tuple = open == "(";
         let open = self.tokens.sign(open);
         if parts.is_empty() {
-            return Built::plain(concat(vec![open, self.tokens.sign(close)]));
+            return HangingDoc::plain(concat(vec![open, self.tokens.sign(close)]));
         }
         let lines = self.lines(span, parts);
         let mut inner = vec![lines.opening()];
@@ -62,10 +62,10 @@ impl Formatter<'_> {
         self.closed(open, inner, &lines, close)
     }
 
-    pub(super) fn record(&mut self, fields: &[(Ident, Expr)], span: Span) -> Built {
+    pub(super) fn record(&mut self, fields: &[(Ident, Expr)], span: Span) -> HangingDoc {
         let open = self.tokens.sign("{");
         if fields.is_empty() {
-            return Built::plain(concat(vec![open, self.tokens.sign("}")]));
+            return HangingDoc::plain(concat(vec![open, self.tokens.sign("}")]));
         }
         let lines = self.lines(span, &[]);
         let mut inner = vec![lines.opening()];
@@ -82,7 +82,7 @@ impl Formatter<'_> {
         self.closed(open, inner, &lines, "}")
     }
 
-    pub(super) fn update(&mut self, base: &Expr, changes: &[Change], span: Span) -> Built {
+    pub(super) fn update(&mut self, base: &Expr, changes: &[Change], span: Span) -> HangingDoc {
         let open = self.tokens.sign("{");
         let lines = self.lines(span, &[]);
         let mut inner = vec![lines.opening(), self.expr(base), space(), self.tokens.sign("with")];
@@ -98,13 +98,13 @@ impl Formatter<'_> {
         self.closed(open, inner, &lines, "}")
     }
 
-    fn closed(&mut self, open: D, mut inner: Vec<D>, lines: &Lines, close: &str) -> Built {
+    fn closed(&mut self, open: D, mut inner: Vec<D>, lines: &Lines, close: &str) -> HangingDoc {
         if lines.comma {
             inner.push(self.tokens.sign(","));
         }
         let close = self.tokens.sign(close);
         let content = concat(vec![open, nest(concat(inner)), lines.opening(), close]);
-        Built { bracket: true, ..Built::hangs(content) }
+        HangingDoc { bracket: true, ..HangingDoc::hangs(content) }
     }
 
     /// `w.x[i, j]`.

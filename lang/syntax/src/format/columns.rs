@@ -6,7 +6,7 @@ use crate::span::FileId;
 use crate::token::CommentKind;
 
 /// A comment at the end of a line of code.
-struct Trailing {
+struct TrailingComment {
     /// Its index in the list of all comments.
     index: usize,
     line: usize,
@@ -37,9 +37,9 @@ pub(super) fn align(old: &str, new: &str) -> String {
 }
 
 /// Runs of comments in `after` that were aligned on adjacent lines in `before`.
-fn runs<'a>(before: &[Trailing], after: &'a [Trailing]) -> Vec<&'a [Trailing]> {
-    let source = |c: &Trailing| before.binary_search_by_key(&c.index, |b| b.index).ok().map(|i| &before[i]);
-    let together = |a: &Trailing, b: &Trailing| match (source(a), source(b)) {
+fn runs<'a>(before: &[TrailingComment], after: &'a [TrailingComment]) -> Vec<&'a [TrailingComment]> {
+    let source = |c: &TrailingComment| before.binary_search_by_key(&c.index, |b| b.index).ok().map(|i| &before[i]);
+    let together = |a: &TrailingComment, b: &TrailingComment| match (source(a), source(b)) {
         (Some(x), Some(y)) => b.line == a.line + 1 && y.line == x.line + 1 && x.column == y.column && x.code_end < x.at,
         _ => false,
     };
@@ -47,7 +47,7 @@ fn runs<'a>(before: &[Trailing], after: &'a [Trailing]) -> Vec<&'a [Trailing]> {
 }
 
 /// All trailing comments, and the total number of comments.
-fn trailing(text: &str) -> (Vec<Trailing>, usize) {
+fn trailing(text: &str) -> (Vec<TrailingComment>, usize) {
     let comments = lex(FileId::default(), text).comments;
     let count = comments.len();
     let (mut all, mut line, mut seen) = (Vec::new(), 0, 0);
@@ -57,7 +57,7 @@ fn trailing(text: &str) -> (Vec<Trailing>, usize) {
         seen = at;
         if comment.kind != CommentKind::Block && !comment.own_line {
             let code_end = text[..at].trim_end().len();
-            all.push(Trailing { index, line, column: comment.col as usize, at, code_end });
+            all.push(TrailingComment { index, line, column: comment.col as usize, at, code_end });
         }
     }
     (all, count)

@@ -39,7 +39,7 @@ pub(super) enum Doc {
 
 /// The position of a comment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Place {
+pub(super) enum CommentPlace {
     /// On separate lines, above the node it belongs to.
     Above,
     /// At the end of a line.
@@ -52,7 +52,7 @@ pub(super) enum Place {
 #[derive(Debug)]
 pub(super) struct Comment {
     pub(super) text: String,
-    pub(super) place: Place,
+    pub(super) place: CommentPlace,
     /// Whether an empty line precedes it.
     pub(super) blank: bool,
     /// Whether an empty line follows it.
@@ -226,19 +226,19 @@ impl<'a> Printer<'a> {
     fn comment(&mut self, indent: usize, comment: &Comment) {
         let fresh = self.pending.is_some() || self.out.is_empty();
         match comment.place {
-            Place::Below => self.newline(indent, comment.blank),
+            CommentPlace::Below => self.newline(indent, comment.blank),
             // If no newline was due, begin an indented line that does not start an entry.
-            Place::Above if !fresh => self.newline(indent + super::INDENT, false),
-            Place::Above => {}
-            Place::Behind if !fresh => {
+            CommentPlace::Above if !fresh => self.newline(indent + super::INDENT, false),
+            CommentPlace::Above => {}
+            CommentPlace::Behind if !fresh => {
                 self.out.truncate(self.out.trim_end_matches(' ').len());
                 self.out.push_str("  ");
             }
-            Place::Behind => {}
+            CommentPlace::Behind => {}
         }
         self.flush();
         self.out.push_str(&comment.text);
-        let leads = comment.place == Place::Above || (fresh && comment.place == Place::Behind);
+        let leads = comment.place == CommentPlace::Above || (fresh && comment.place == CommentPlace::Behind);
         // Text that follows without its own newline must not look like a new entry.
         let next = if leads { self.column } else { indent + super::INDENT };
         self.pending = Some((next, comment.apart));
@@ -257,7 +257,7 @@ impl<'a> Printer<'a> {
     /// `doc` are flat, and a comment may only be at the end.
     fn fits_from(&self, start: usize, mode: Mode, doc: &'a Doc, with_rest: bool) -> bool {
         let width = self.width as isize;
-        let mut fit = Fit { width, left: width - start as isize, begun: false, commented: false };
+        let mut fit = LineFit { width, left: width - start as isize, begun: false, commented: false };
         let mut stack = vec![(mode, doc)];
         while let Some((mode, doc)) = stack.pop() {
             match fit.step(mode, doc, &mut stack, false) {
@@ -279,7 +279,7 @@ impl<'a> Printer<'a> {
 }
 
 /// The state of measuring one line.
-struct Fit {
+struct LineFit {
     width: isize,
     left: isize,
     /// Whether there was text. Comments before any text go on lines of their own and take no width.
@@ -288,7 +288,7 @@ struct Fit {
     commented: bool,
 }
 
-impl Fit {
+impl LineFit {
     /// Measures `doc`, and returns the answer if it is known then. In the rest of the line (`rest`) groups may break.
     fn step<'a>(&mut self, mode: Mode, doc: &'a Doc, stack: &mut Vec<(Mode, &'a Doc)>, rest: bool) -> Option<bool> {
         match doc {

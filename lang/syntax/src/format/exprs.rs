@@ -2,28 +2,28 @@
 
 use super::Formatter;
 use super::doc::{D, Doc, align, choice, concat, flat, group, hard, line, nest, nil, space};
-use super::types::Level;
+use super::types::TypeContext;
 use crate::ast::{Expr, ExprKind, ForVar, IndexArg, Lit, LoopKind, Pat, Signature, Slice, Stmt};
 use crate::span::Span;
 use std::rc::Rc;
 
 /// An expression's document, and its form when it hangs at the end of a line: `[`, `(fun x ->` or `loop ... do` stay on
 /// that line, and the rest follows below, indented.
-pub(super) struct Built {
+pub(super) struct HangingDoc {
     pub(super) doc: D,
     pub(super) hanging: Option<D>,
     /// Whether hanging is preferred to a new line.
     pub(super) bracket: bool,
 }
 
-impl Built {
-    pub(super) fn plain(doc: D) -> Built {
-        Built { doc, hanging: None, bracket: false }
+impl HangingDoc {
+    pub(super) fn plain(doc: D) -> HangingDoc {
+        HangingDoc { doc, hanging: None, bracket: false }
     }
 
     /// `content` on one line, or broken; the broken form can hang.
-    pub(super) fn hangs(content: D) -> Built {
-        Built { doc: group(content.clone()), hanging: Some(content), bracket: false }
+    pub(super) fn hangs(content: D) -> HangingDoc {
+        HangingDoc { doc: group(content.clone()), hanging: Some(content), bracket: false }
     }
 }
 
@@ -32,31 +32,31 @@ impl Formatter<'_> {
         self.build(e).doc
     }
 
-    pub(super) fn build(&mut self, e: &Expr) -> Built {
+    pub(super) fn build(&mut self, e: &Expr) -> HangingDoc {
         super::guarded(|| self.build_here(e))
     }
 
-    fn build_here(&mut self, e: &Expr) -> Built {
+    fn build_here(&mut self, e: &Expr) -> HangingDoc {
         match &e.kind {
             ExprKind::Lit(Lit::Unit) => {
                 let open = self.tokens.sign("(");
-                Built::plain(concat(vec![open, self.tokens.sign(")")]))
+                HangingDoc::plain(concat(vec![open, self.tokens.sign(")")]))
             }
-            ExprKind::Lit(Lit::Float(_)) => Built::plain(self.number(e.span)),
-            ExprKind::Lit(_) | ExprKind::Interp(_) | ExprKind::Error => Built::plain(self.tokens.verbatim(e.span)),
-            ExprKind::Var(name) => Built::plain(self.tokens.word(e.span, name.as_str())),
-            ExprKind::Con(module, name) => Built::plain(self.qualified(*module, *name)),
+            ExprKind::Lit(Lit::Float(_)) => HangingDoc::plain(self.number(e.span)),
+            ExprKind::Lit(_) | ExprKind::Interp(_) | ExprKind::Error => HangingDoc::plain(self.tokens.verbatim(e.span)),
+            ExprKind::Var(name) => HangingDoc::plain(self.tokens.word(e.span, name.as_str())),
+            ExprKind::Con(module, name) => HangingDoc::plain(self.qualified(*module, *name)),
             ExprKind::Section(op) => {
                 let (open, op) = (self.tokens.sign("("), self.tokens.sign(op.text()));
-                Built::plain(concat(vec![open, op, self.tokens.sign(")")]))
+                HangingDoc::plain(concat(vec![open, op, self.tokens.sign(")")]))
             }
             ExprKind::App(function, args) => self.application(function, args),
-            ExprKind::Bin(..) => Built::plain(self.operators(e, false)),
-            ExprKind::Neg(operand) => Built::plain(self.negation(operand)),
+            ExprKind::Bin(..) => HangingDoc::plain(self.operators(e, false)),
+            ExprKind::Neg(operand) => HangingDoc::plain(self.negation(operand)),
             ExprKind::Fun(params, body) => self.function("fun", params, body),
             ExprKind::Lin(param, body) => self.function("lin", std::slice::from_ref(&**param), body),
-            ExprKind::Block(stmts) => Built::plain(self.block_operand(stmts, e.span)),
-            ExprKind::If(..) => Built::plain(self.conditional(e)),
+            ExprKind::Block(stmts) => HangingDoc::plain(self.block_operand(stmts, e.span)),
+            ExprKind::If(..) => HangingDoc::plain(self.conditional(e)),
             ExprKind::Match(scrutinee, arms) => self.match_expression(scrutinee, arms, e.span),
             ExprKind::Tuple(parts) => self.tuple(parts, e.span),
             ExprKind::Paren(inner) => self.parentheses(inner),
@@ -65,19 +65,19 @@ impl Formatter<'_> {
             ExprKind::Field(base, name) => {
                 let base = self.expr(base);
                 let dot = self.tokens.sign(".");
-                Built::plain(concat(vec![base, dot, self.ident(*name)]))
+                HangingDoc::plain(concat(vec![base, dot, self.ident(*name)]))
             }
             ExprKind::Array(parts) => self.elements("[", parts, "]", e.span),
             ExprKind::Index(base, args) => {
                 let base = self.expr(base);
                 let args = self.list("[", args, "]", Self::index);
-                Built::plain(concat(vec![base, args]))
+                HangingDoc::plain(concat(vec![base, args]))
             }
             ExprKind::For(vars, body) => self.comprehension(vars, body),
             ExprKind::Iverson(condition) => {
                 let open = self.tokens.sign("[|");
                 let condition = self.expr(condition);
-                Built::plain(group(concat(vec![open, space(), condition, space(), self.tokens.sign("|]")])))
+                HangingDoc::plain(group(concat(vec![open, space(), condition, space(), self.tokens.sign("|]")])))
             }
             ExprKind::Loop(pat, init, kind, body) => {
                 let one_line = self.tokens.on_one_line(e.span);
@@ -86,7 +86,7 @@ impl Formatter<'_> {
             ExprKind::Ann(inner, signature) => {
                 let open = self.tokens.sign("(");
                 let inner = self.annotated(inner, signature);
-                Built::plain(group(concat(vec![open, inner, self.tokens.sign(")")])))
+                HangingDoc::plain(group(concat(vec![open, inner, self.tokens.sign(")")])))
             }
         }
     }
@@ -111,7 +111,7 @@ impl Formatter<'_> {
     /// An application has one of three layouts: all on one line; one argument hanging at the end of the line; or each
     /// argument on its own line. The hanging argument is the last one, or a function before small ones (`map (fun x ->
     /// ...) xs`).
-    fn application(&mut self, function: &Expr, args: &[Expr]) -> Built {
+    fn application(&mut self, function: &Expr, args: &[Expr]) -> HangingDoc {
         let mut built = vec![self.build(function)];
         for arg in args {
             let arg = self.build(arg);
@@ -131,14 +131,14 @@ impl Formatter<'_> {
         let Some(hanging) = hanging else {
             // A text that is too long on a line of its own, too, stays where it is.
             let Some((text, head)) = docs.split_last().filter(|_| args.last().is_some_and(is_text)) else {
-                return Built::plain(choice(vec![one_line, broken]));
+                return HangingDoc::plain(choice(vec![one_line, broken]));
             };
             let rows = Rc::new(Doc::Rows(vec![(0, spaced(head)), (super::INDENT, text.clone())]));
-            return Built::plain(choice(vec![one_line.clone(), rows, one_line]));
+            return HangingDoc::plain(choice(vec![one_line.clone(), rows, one_line]));
         };
         if hangs < args.len() && !args.get(hangs - 1).is_some_and(|arg| self.has_lines(arg)) {
             let rows = docs.iter().enumerate().map(|(i, d)| (if i > 0 { super::INDENT } else { 0 }, d.clone()));
-            return Built::plain(choice(vec![one_line, Rc::new(Doc::Rows(rows.collect())), broken]));
+            return HangingDoc::plain(choice(vec![one_line, Rc::new(Doc::Rows(rows.collect())), broken]));
         }
         let mut parts = vec![flat(spaced(&docs[..hangs])), space(), hanging];
         for doc in &docs[hangs + 1..] {
@@ -146,7 +146,7 @@ impl Formatter<'_> {
         }
         let hanging = concat(parts);
         let doc = choice(vec![one_line, hanging.clone(), broken]);
-        Built { doc, hanging: Some(hanging), bracket: false }
+        HangingDoc { doc, hanging: Some(hanging), bracket: false }
     }
 
     /// A function in parentheses whose body takes lines of its own.
@@ -165,12 +165,12 @@ impl Formatter<'_> {
 
     // Functions, loops.
 
-    fn function(&mut self, word: &str, params: &[Pat], body: &Expr) -> Built {
+    fn function(&mut self, word: &str, params: &[Pat], body: &Expr) -> HangingDoc {
         let word = self.tokens.sign(word);
         let params = self.params(params);
         let arrow = self.tokens.sign("->");
         let body = self.body(body);
-        Built::hangs(concat(vec![word, params, space(), arrow, body]))
+        HangingDoc::hangs(concat(vec![word, params, space(), arrow, body]))
     }
 
     /// A block after `->`, `do` and the like: on the same line or indented below.
@@ -182,7 +182,7 @@ impl Formatter<'_> {
             }
             // `-> (let` on several lines hangs, as it does behind `=`.
             ExprKind::Paren(_) if is_block(e) => {
-                let Built { doc, hanging, .. } = self.build(e);
+                let HangingDoc { doc, hanging, .. } = self.build(e);
                 hanging.map_or_else(|| nest(concat(vec![line(), doc])), |hanging| concat(vec![space(), hanging]))
             }
             _ => {
@@ -201,7 +201,7 @@ impl Formatter<'_> {
         nest(concat(vec![hard(), entries]))
     }
 
-    fn comprehension(&mut self, vars: &[ForVar], body: &Expr) -> Built {
+    fn comprehension(&mut self, vars: &[ForVar], body: &Expr) -> HangingDoc {
         let mut head = vec![self.tokens.sign("for"), space()];
         for (i, var) in vars.iter().enumerate() {
             if i > 0 {
@@ -214,11 +214,11 @@ impl Formatter<'_> {
         }
         head.extend([space(), self.tokens.sign("->")]);
         let body = self.body(body);
-        Built::hangs(concat(vec![concat(head), body]))
+        HangingDoc::hangs(concat(vec![concat(head), body]))
     }
 
-    fn loop_expression(&mut self, pat: &Pat, init: &Expr, kind: &LoopKind, body: &Expr, one_line: bool) -> Built {
-        let mut head = vec![self.tokens.sign("loop"), space(), self.pat(pat, Level::Top), space()];
+    fn loop_expression(&mut self, pat: &Pat, init: &Expr, kind: &LoopKind, body: &Expr, one_line: bool) -> HangingDoc {
+        let mut head = vec![self.tokens.sign("loop"), space(), self.pat(pat, TypeContext::Top), space()];
         head.extend([self.tokens.sign("="), space(), self.expr(init)]);
         match kind {
             LoopKind::For(name, bound) => {
@@ -234,7 +234,7 @@ impl Formatter<'_> {
             true => self.body(body),
             false => self.body_below(body),
         };
-        Built::hangs(concat(vec![group(nest(concat(head))), body]))
+        HangingDoc::hangs(concat(vec![group(nest(concat(head))), body]))
     }
 
     // if
@@ -276,7 +276,7 @@ impl Formatter<'_> {
 
     // Brackets.
 
-    fn parentheses(&mut self, inner: &Expr) -> Built {
+    fn parentheses(&mut self, inner: &Expr) -> HangingDoc {
         let open = self.tokens.sign("(");
         match &inner.kind {
             ExprKind::Block(stmts) => {
@@ -290,23 +290,23 @@ impl Formatter<'_> {
                 let close = self.tokens.sign(")");
                 let hanging = hangs
                     .then(|| concat(vec![open.clone(), nest(concat(vec![hard(), entries.clone()])), close.clone()]));
-                Built { doc: concat(vec![open, align(entries), close]), hanging, bracket: true }
+                HangingDoc { doc: concat(vec![open, align(entries), close]), hanging, bracket: true }
             }
             ExprKind::If(..) | ExprKind::Match(..) => {
                 let inner = align(self.expr(inner));
-                Built::plain(concat(vec![open, inner, self.tokens.sign(")")]))
+                HangingDoc::plain(concat(vec![open, inner, self.tokens.sign(")")]))
             }
             _ => {
                 let built = self.build(inner);
                 let close = self.tokens.sign(")");
                 let wrap = |doc: D| concat(vec![open.clone(), doc, close.clone()]);
-                Built { doc: wrap(built.doc), hanging: built.hanging.map(wrap), bracket: built.bracket }
+                HangingDoc { doc: wrap(built.doc), hanging: built.hanging.map(wrap), bracket: built.bracket }
             }
         }
     }
 
     /// A tuple whose last part may hang: `(value, lin d -> ...)`.
-    fn tuple(&mut self, parts: &[Expr], span: Span) -> Built {
+    fn tuple(&mut self, parts: &[Expr], span: Span) -> HangingDoc {
         let ends_in_function = matches!(parts.last().map(|p| &p.kind), Some(ExprKind::Fun(..) | ExprKind::Lin(..)));
         let Some((last, first)) = parts.split_last().filter(|_| ends_in_function) else {
             return self.elements("(", parts, ")", span);
@@ -319,7 +319,7 @@ impl Formatter<'_> {
         let close = self.tokens.sign(")");
         let one_line = concat(vec![concat(head.clone()), last.doc.clone(), close.clone()]);
         let hanging = concat(vec![flat(concat(head)), last.hanging.unwrap_or(last.doc), close]);
-        Built { doc: choice(vec![one_line, hanging.clone()]), hanging: Some(hanging), bracket: true }
+        HangingDoc { doc: choice(vec![one_line, hanging.clone()]), hanging: Some(hanging), bracket: true }
     }
 
     /// `head = value`, or the head alone where it says both.
@@ -333,7 +333,7 @@ impl Formatter<'_> {
     }
 
     /// `head = value`: on one line; with the value below on one line; hanging; or below.
-    pub(super) fn after_sign(&mut self, head: D, value: Built) -> D {
+    pub(super) fn after_sign(&mut self, head: D, value: HangingDoc) -> D {
         let one_line = concat(vec![head.clone(), space(), value.doc.clone()]);
         let rows = Rc::new(Doc::Rows(vec![(0, head.clone()), (super::INDENT, value.doc.clone())]));
         let below = concat(vec![head.clone(), nest(concat(vec![hard(), value.doc]))]);
@@ -409,13 +409,13 @@ fn is_function(e: &Expr) -> bool {
 }
 
 /// Whether `e` ends in a construct that extends as far as possible.
-pub(super) fn ends_openly(e: &Expr) -> bool {
+pub(super) fn extends_rightward(e: &Expr) -> bool {
     match &e.kind {
         ExprKind::Fun(..) | ExprKind::Lin(..) | ExprKind::If(..) | ExprKind::Match(..) | ExprKind::For(..) => true,
         ExprKind::Loop(..) | ExprKind::Block(_) => true,
-        ExprKind::App(_, args) => args.last().is_some_and(ends_openly),
-        ExprKind::Bin(_, _, _, right) => ends_openly(right),
-        ExprKind::Neg(operand) => ends_openly(operand),
+        ExprKind::App(_, args) => args.last().is_some_and(extends_rightward),
+        ExprKind::Bin(_, _, _, right) => extends_rightward(right),
+        ExprKind::Neg(operand) => extends_rightward(operand),
         ExprKind::Lit(_) | ExprKind::Interp(_) | ExprKind::Var(_) | ExprKind::Con(..) | ExprKind::Section(_) => false,
         ExprKind::Tuple(_) | ExprKind::Paren(_) | ExprKind::Record(_) | ExprKind::Update(..) => false,
         ExprKind::Field(..) | ExprKind::Array(_) | ExprKind::Index(..) | ExprKind::Iverson(_) => false,

@@ -2,7 +2,7 @@
 
 use super::Formatter;
 use super::doc::{D, choice, concat, group, hard, line, nest, space, text};
-use super::types::Level;
+use super::types::TypeContext;
 use crate::ast::{ConDecl, ImportSource, Item, ItemKind, TypeBody, TypeDecl};
 
 impl Formatter<'_> {
@@ -62,7 +62,7 @@ impl Formatter<'_> {
         head.extend([space(), self.tokens.sign("=")]);
         match &decl.body {
             TypeBody::Alias(ty) => {
-                let ty = self.ty(ty, Level::Top);
+                let ty = self.ty(ty, TypeContext::Top);
                 concat(vec![concat(head), space(), group(ty)])
             }
             TypeBody::Sum(constructors) => {
@@ -96,7 +96,7 @@ impl Formatter<'_> {
     fn constructor(&mut self, constructor: &ConDecl) -> D {
         let mut parts = vec![self.ident(constructor.name)];
         for field in &constructor.fields {
-            parts.extend([space(), self.ty(field, Level::Atom)]);
+            parts.extend([space(), self.ty(field, TypeContext::Atom)]);
         }
         concat(parts)
     }

@@ -77,7 +77,7 @@ fn format_here(text: &str) -> Result<(String, usize), Vec<Diagnostic>> {
 }
 
 /// An item with its comments, or the comments at the end.
-struct Piece<'a> {
+struct ItemText<'a> {
     /// The text that is parsed.
     text: Cow<'a, str>,
     /// The text in the source.
@@ -86,7 +86,7 @@ struct Piece<'a> {
 }
 
 /// Splits the text between items, after the trailing comments of the preceding item.
-fn pieces<'a>(text: &'a str, program: &Program) -> Vec<Piece<'a>> {
+fn pieces<'a>(text: &'a str, program: &Program) -> Vec<ItemText<'a>> {
     let tokens = Tokens::new(text, lex(FileId::default(), text));
     let shebang = if text.starts_with("#!") { text.find('\n').unwrap_or(text.len()) } else { 0 };
     let mut cuts = vec![shebang];
@@ -108,7 +108,7 @@ fn pieces<'a>(text: &'a str, program: &Program) -> Vec<Piece<'a>> {
         }
         let start = lo + (piece.len() - piece.trim_start().len());
         let (parsed, written) = texts_of(text, start, (*lo, *hi), &all, leftmost);
-        pieces.push(Piece { text: parsed, written, blank_before: tokens.blank_before(start as u32) });
+        pieces.push(ItemText { text: parsed, written, blank_before: tokens.blank_before(start as u32) });
     }
     pieces
 }

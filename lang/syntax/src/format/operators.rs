@@ -2,7 +2,7 @@
 
 use super::Formatter;
 use super::doc::{D, choice, concat, flat, group, hard, line, nest, nil, space};
-use super::exprs::{ends_openly, is_small};
+use super::exprs::{extends_rightward, is_small};
 use crate::ast::{BinOp, Expr, ExprKind};
 
 impl Formatter<'_> {
@@ -18,7 +18,7 @@ impl Formatter<'_> {
     /// aligned with it.
     pub(super) fn operators(&mut self, e: &Expr, is_entry: bool) -> D {
         let chain = Chain::of(e);
-        let open = ends_openly(chain.first);
+        let open = extends_rightward(chain.first);
         let first = if open { self.broken(chain.first) } else { self.operand(chain.first) };
         let (mut below, mut on_line) = (Vec::new(), vec![first.clone()]);
         let fill = chain.rest.iter().all(|(op, _)| *op == BinOp::Cons);

@@ -4,7 +4,7 @@
 //! layout omits (`in`, `;`, redundant parentheses) pass their comments on to the next printed token, so that none is
 //! lost.
 
-use super::doc::{Comment, D, Doc, Place, concat, nil, text};
+use super::doc::{Comment, CommentPlace, D, Doc, concat, nil, text};
 use crate::lexer::Lexed;
 use crate::span::Span;
 use crate::token::{self, CommentKind, Kw, P, Tok, Token};
@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 /// The comments attached to one token.
 #[derive(Clone, Default)]
-struct Attached {
+struct TokenComments {
     before: Vec<token::Comment>,
     after: Vec<token::Comment>,
 }
@@ -20,18 +20,18 @@ struct Attached {
 pub(super) struct Tokens<'a> {
     pub(super) source: &'a str,
     all: Vec<Token>,
-    attached: Vec<Attached>,
+    attached: Vec<TokenComments>,
     /// The next token to print.
     next: usize,
 }
 
 impl<'a> Tokens<'a> {
     pub(super) fn new(source: &'a str, lexed: Lexed) -> Tokens<'a> {
-        let mut attached = vec![Attached::default(); lexed.tokens.len()];
+        let mut attached = vec![TokenComments::default(); lexed.tokens.len()];
         for comment in &lexed.comments {
             attach(source, comment, &lexed.tokens, &mut attached);
         }
-        behind_commas(&lexed.tokens, &mut attached);
+        move_behind_commas(&lexed.tokens, &mut attached);
         Tokens { source, all: lexed.tokens, attached, next: 0 }
     }
 
@@ -74,7 +74,7 @@ impl<'a> Tokens<'a> {
             if self.text_of(token) == sign {
                 return self.take(at, at + 1, text(sign));
             }
-            if !may_be_left_out(token.tok) {
+            if !may_be_omitted(token.tok) {
                 break;
             }
             at += 1;
@@ -137,7 +137,7 @@ impl<'a> Tokens<'a> {
                 parts.push(text(" "));
                 continue;
             }
-            let place = if comment.own_line { Place::Above } else { Place::Behind };
+            let place = if comment.own_line { CommentPlace::Above } else { CommentPlace::Behind };
             let apart = between.matches('\n').count() > 1 && !between.contains(';');
             parts.push(Rc::new(Doc::Comment(Comment { text: shown, place, blank: false, apart })));
         }
@@ -149,11 +149,11 @@ impl<'a> Tokens<'a> {
         if comment.kind == CommentKind::Block && !comment.own_line && !shown.contains('\n') {
             return text(format!(" {shown}"));
         }
-        self.comment(comment, if comment.own_line { Place::Below } else { Place::Behind })
+        self.comment(comment, if comment.own_line { CommentPlace::Below } else { CommentPlace::Behind })
     }
 
-    fn comment(&self, comment: &token::Comment, place: Place) -> D {
-        let blank = place == Place::Below && self.blank_before(comment.span.lo);
+    fn comment(&self, comment: &token::Comment, place: CommentPlace) -> D {
+        let blank = place == CommentPlace::Below && self.blank_before(comment.span.lo);
         Rc::new(Doc::Comment(Comment { text: self.comment_text(comment), place, blank, apart: false }))
     }
 
@@ -225,12 +225,12 @@ impl<'a> Tokens<'a> {
 }
 
 /// Tokens that the canonical layout may omit.
-fn may_be_left_out(tok: Tok) -> bool {
+fn may_be_omitted(tok: Tok) -> bool {
     matches!(tok, Tok::Kw(Kw::In) | Tok::P(P::Semi | P::SemiSemi | P::Bar | P::Comma | P::LParen | P::RParen))
 }
 
 /// Commas are printed directly after their element, so trailing comments before a comma move after it.
-fn behind_commas(tokens: &[Token], attached: &mut [Attached]) {
+fn move_behind_commas(tokens: &[Token], attached: &mut [TokenComments]) {
     for comma in 1..tokens.len() {
         if tokens[comma].tok != Tok::P(P::Comma) {
             continue;
@@ -248,7 +248,7 @@ fn behind_commas(tokens: &[Token], attached: &mut [Attached]) {
     }
 }
 
-fn attach(source: &str, comment: &token::Comment, tokens: &[Token], attached: &mut [Attached]) {
+fn attach(source: &str, comment: &token::Comment, tokens: &[Token], attached: &mut [TokenComments]) {
     let next = tokens.partition_point(|t| t.lo < comment.span.lo);
     let Some(after) = tokens.get(next) else { return };
     let before = next.checked_sub(1).and_then(|i| tokens.get(i));

@@ -6,7 +6,7 @@ use crate::ast::{Constraint, Ident, Lit, Pat, PatKind, Signature, Size, Type, Ty
 
 /// The context of a type or pattern, from loosest to tightest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Level {
+pub(super) enum TypeContext {
     /// No parentheses are needed: `a -> b`, `p | q`.
     Top,
     /// An operand of `->` or `::`.
@@ -37,7 +37,7 @@ impl Formatter<'_> {
         if !signature.constraints.is_empty() {
             parts.extend([space(), self.tokens.sign("=>"), line()]);
         }
-        parts.push(self.ty(&signature.ty, Level::Top));
+        parts.push(self.ty(&signature.ty, TypeContext::Top));
         group(concat(parts))
     }
 
@@ -57,9 +57,9 @@ impl Formatter<'_> {
                     if !parts.is_empty() {
                         parts.push(space());
                     }
-                    parts.push(self.ty(arg, Level::Atom));
+                    parts.push(self.ty(arg, TypeContext::Atom));
                 }
-                parts.extend([space(), self.tokens.sign(":"), space(), self.ty(res, Level::Applied)]);
+                parts.extend([space(), self.tokens.sign(":"), space(), self.ty(res, TypeContext::Applied)]);
                 concat(parts)
             }
         }
@@ -75,27 +75,27 @@ impl Formatter<'_> {
         concat(vec![open, inner, self.tokens.sign(")")])
     }
 
-    pub(super) fn ty(&mut self, ty: &Type, level: Level) -> D {
+    pub(super) fn ty(&mut self, ty: &Type, level: TypeContext) -> D {
         super::guarded(|| self.ty_here(ty, level))
     }
 
-    fn ty_here(&mut self, ty: &Type, level: Level) -> D {
+    fn ty_here(&mut self, ty: &Type, level: TypeContext) -> D {
         match &ty.kind {
             TypeKind::Var(name) => self.tokens.word(self.inner_span(ty.span), name.as_str()),
             TypeKind::Hole => self.tokens.word(self.inner_span(ty.span), "_"),
             TypeKind::Con(module, name, args) => {
-                let needed = level >= Level::Atom && !args.is_empty();
+                let needed = level >= TypeContext::Atom && !args.is_empty();
                 self.parenthesised(needed, |f| {
                     let mut parts = vec![f.qualified(*module, *name)];
                     for arg in args {
-                        parts.extend([space(), f.ty(arg, Level::Atom)]);
+                        parts.extend([space(), f.ty(arg, TypeContext::Atom)]);
                     }
                     concat(parts)
                 })
             }
             TypeKind::Fun(from, to) => self.arrow(level, from, "->", to),
             TypeKind::Lin(from, to) => self.arrow(level, from, "-o", to),
-            TypeKind::Tuple(parts) => self.list("(", parts, ")", |f, part| f.ty(part, Level::Top)),
+            TypeKind::Tuple(parts) => self.list("(", parts, ")", |f, part| f.ty(part, TypeContext::Top)),
             TypeKind::Record(fields, rest) => self.record_type(fields, rest),
             TypeKind::Array(size, element) => {
                 let open = self.tokens.sign("[");
@@ -106,20 +106,20 @@ impl Formatter<'_> {
                     Size::Any(_) => nil(),
                 };
                 let close = self.tokens.sign("]");
-                let level = if level >= Level::Atom { Level::Atom } else { Level::Operand };
+                let level = if level >= TypeContext::Atom { TypeContext::Atom } else { TypeContext::Operand };
                 concat(vec![open, size, close, self.ty(element, level)])
             }
             TypeKind::Error => self.tokens.verbatim(ty.span),
         }
     }
 
-    fn arrow(&mut self, level: Level, from: &Type, sign: &str, to: &Type) -> D {
-        self.parenthesised(level > Level::Top, |f| {
-            let from = f.ty(from, Level::Operand);
+    fn arrow(&mut self, level: TypeContext, from: &Type, sign: &str, to: &Type) -> D {
+        self.parenthesised(level > TypeContext::Top, |f| {
+            let from = f.ty(from, TypeContext::Operand);
             let sign = if sign == "->" { f.tokens.sign("->") } else { f.lollipop() };
-            let to = f.ty(to, Level::Top);
+            let to = f.ty(to, TypeContext::Top);
             let whole = concat(vec![from, line(), sign, space(), to]);
-            if level > Level::Top { group(nest(whole)) } else { whole }
+            if level > TypeContext::Top { group(nest(whole)) } else { whole }
         })
     }
 
@@ -137,7 +137,7 @@ impl Formatter<'_> {
                 parts.extend([self.tokens.sign(","), line()]);
             }
             parts.extend([self.ident(*name), space(), self.tokens.sign(":"), space()]);
-            let shown = self.ty(ty, Level::Top);
+            let shown = self.ty(ty, TypeContext::Top);
             // A field's arrows break only if the field does not fit on its own line.
             let arrow = matches!(ty.kind, TypeKind::Fun(..) | TypeKind::Lin(..));
             parts.push(if arrow { group(nest(shown)) } else { shown });
@@ -186,44 +186,46 @@ impl Formatter<'_> {
 
     // Patterns.
 
-    pub(super) fn pat(&mut self, pat: &Pat, level: Level) -> D {
+    pub(super) fn pat(&mut self, pat: &Pat, level: TypeContext) -> D {
         super::guarded(|| self.pat_here(pat, level))
     }
 
-    fn pat_here(&mut self, pat: &Pat, level: Level) -> D {
+    fn pat_here(&mut self, pat: &Pat, level: TypeContext) -> D {
         match &pat.kind {
             PatKind::Wild => self.tokens.word(self.inner_span(pat.span), "_"),
             PatKind::Var(name) => self.tokens.word(self.inner_span(pat.span), name.as_str()),
             PatKind::Lit(lit) => self.literal_pattern(pat, lit, level),
             PatKind::Tuple(parts) => self.list("(", parts, ")", |f, part| match &part.kind {
                 PatKind::Ann(inner, ty) => f.annotated_pattern(inner, ty),
-                _ => f.pat(part, Level::Top),
+                _ => f.pat(part, TypeContext::Top),
             }),
             PatKind::Record(fields, open) => self.record_pattern(fields, *open),
             PatKind::Con(None, name, args) if self.tokens.source_of(name.span) == "::" && args.len() == 2 => self
-                .parenthesised(level > Level::Operand, |f| {
-                    let head = f.pat(&args[0], Level::Applied);
+                .parenthesised(level > TypeContext::Operand, |f| {
+                    let head = f.pat(&args[0], TypeContext::Applied);
                     let sign = f.tokens.sign("::");
-                    concat(vec![head, space(), sign, space(), f.pat(&args[1], Level::Operand)])
+                    concat(vec![head, space(), sign, space(), f.pat(&args[1], TypeContext::Operand)])
                 }),
-            PatKind::Con(module, name, args) => self.parenthesised(level >= Level::Atom && !args.is_empty(), |f| {
-                let mut parts = vec![f.qualified(*module, *name)];
-                for arg in args {
-                    parts.extend([space(), f.pat(arg, Level::Atom)]);
-                }
-                concat(parts)
-            }),
-            PatKind::Array(parts) => self.list("[", parts, "]", |f, part| f.pat(part, Level::Top)),
-            PatKind::As(inner, name) => self.parenthesised(level > Level::Top, |f| {
+            PatKind::Con(module, name, args) => {
+                self.parenthesised(level >= TypeContext::Atom && !args.is_empty(), |f| {
+                    let mut parts = vec![f.qualified(*module, *name)];
+                    for arg in args {
+                        parts.extend([space(), f.pat(arg, TypeContext::Atom)]);
+                    }
+                    concat(parts)
+                })
+            }
+            PatKind::Array(parts) => self.list("[", parts, "]", |f, part| f.pat(part, TypeContext::Top)),
+            PatKind::As(inner, name) => self.parenthesised(level > TypeContext::Top, |f| {
                 let unclear = match &inner.kind {
                     PatKind::As(..) => true,
                     PatKind::Or(all) => all.iter().any(|p| matches!(p.kind, PatKind::As(..))),
                     _ => false,
                 };
-                let inner = f.parenthesised(unclear, |f| f.pat(inner, Level::Top));
+                let inner = f.parenthesised(unclear, |f| f.pat(inner, TypeContext::Top));
                 concat(vec![inner, space(), f.tokens.sign("as"), space(), f.ident(*name)])
             }),
-            PatKind::Or(all) => self.parenthesised(level > Level::Top, |f| f.alternatives(all)),
+            PatKind::Or(all) => self.parenthesised(level > TypeContext::Top, |f| f.alternatives(all)),
             PatKind::Ann(inner, ty) => {
                 let open = self.tokens.sign("(");
                 let inner = self.annotated_pattern(inner, ty);
@@ -240,18 +242,18 @@ impl Formatter<'_> {
                 parts.extend([line(), self.tokens.sign("|"), space()]);
             }
             // Parentheses distinguish an alternative with a name from a name for the whole pattern.
-            parts.push(self.pat(pat, Level::Operand));
+            parts.push(self.pat(pat, TypeContext::Operand));
         }
         group(concat(parts))
     }
 
     fn annotated_pattern(&mut self, inner: &Pat, ty: &Type) -> D {
-        let inner = self.pat(inner, Level::Top);
+        let inner = self.pat(inner, TypeContext::Top);
         let colon = self.tokens.sign(":");
-        concat(vec![inner, space(), colon, space(), self.ty(ty, Level::Top)])
+        concat(vec![inner, space(), colon, space(), self.ty(ty, TypeContext::Top)])
     }
 
-    fn literal_pattern(&mut self, pat: &Pat, lit: &Lit, level: Level) -> D {
+    fn literal_pattern(&mut self, pat: &Pat, lit: &Lit, level: TypeContext) -> D {
         if *lit == Lit::Unit {
             return concat(vec![self.tokens.sign("("), self.tokens.sign(")")]);
         }
@@ -261,7 +263,7 @@ impl Formatter<'_> {
         if source.starts_with('(') || negative {
             let lo = pat.span.lo + source.find(bare).unwrap_or(0) as u32;
             let span = crate::span::Span { lo, hi: lo + bare.len() as u32, ..pat.span };
-            return self.parenthesised(negative && level >= Level::Atom, |f| f.number(span));
+            return self.parenthesised(negative && level >= TypeContext::Atom, |f| f.number(span));
         }
         self.number(pat.span)
     }
@@ -286,7 +288,7 @@ impl Formatter<'_> {
             parts.push(self.ident(*name));
             let punned = matches!(pat.kind, PatKind::Var(v) if v == name.name);
             if !punned {
-                parts.extend([space(), self.tokens.sign("="), space(), self.pat(pat, Level::Top)]);
+                parts.extend([space(), self.tokens.sign("="), space(), self.pat(pat, TypeContext::Top)]);
             }
         }
         if open {
@@ -300,7 +302,7 @@ impl Formatter<'_> {
     }
 
     pub(super) fn params(&mut self, params: &[Pat]) -> D {
-        let docs: Vec<D> = params.iter().map(|p| concat(vec![line(), self.pat(p, Level::Atom)])).collect();
+        let docs: Vec<D> = params.iter().map(|p| concat(vec![line(), self.pat(p, TypeContext::Atom)])).collect();
         if docs.is_empty() { text("") } else { group(nest(nest(concat(docs)))) }
     }
 }

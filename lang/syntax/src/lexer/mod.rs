@@ -3,7 +3,7 @@
 //! Comments are stored separately from the tokens. So the parser need not skip them, and the formatter finds them by
 //! position.
 
-mod habits;
+mod foreign_syntax;
 mod number;
 mod string;
 
@@ -224,7 +224,7 @@ impl<'a> Lexer<'a> {
         self.space = true;
         let transposed = text == "'" && self.text[..lo].ends_with([')', ']', '\'']);
         self.error(if transposed {
-            crate::errors::habits::transposed(span)
+            crate::errors::foreign_syntax::transposed(span)
         } else {
             lexical::unknown_character(span, text, self.rest())
         });

@@ -1,7 +1,7 @@
 //! `"strings"` and `f"interpolated {strings}"`.
 //!
 //! A string may contain newlines. So that an unclosed string does not swallow the file, a newline counts as text only
-//! if a plausible end of the string follows (see [`Lexer::goes_on`]).
+//! if a plausible end of the string follows (see [`Lexer::continues_below`]).
 
 use super::{Lexer, is_name_continue};
 use crate::errors::lexical;
@@ -9,7 +9,7 @@ use crate::span::Span;
 use crate::token::Tok;
 
 /// The reason why reading text stopped.
-enum Stop {
+enum TextStop {
     Quote,
     /// `{` of an interpolation.
     Brace,
@@ -23,7 +23,7 @@ impl Lexer<'_> {
         self.bump();
         let (text, stop) = self.text_until(false);
         // Inside an interpolation the quotation mark more likely ends the outer string.
-        if matches!(stop, Stop::Unterminated) && self.interpolations.is_empty() {
+        if matches!(stop, TextStop::Unterminated) && self.interpolations.is_empty() {
             self.unterminated(lo);
         }
         let id = self.push_string(text);
@@ -62,13 +62,13 @@ impl Lexer<'_> {
         }
         let (lo, col) = (self.pos, self.col);
         match stop {
-            Stop::Brace => {
+            TextStop::Brace => {
                 self.bump();
                 self.interpolations.push(0);
                 self.push(Tok::FOpen, lo, col);
             }
-            Stop::Quote => self.push(Tok::FEnd, lo, col),
-            Stop::Unterminated => {
+            TextStop::Quote => self.push(Tok::FEnd, lo, col),
+            TextStop::Unterminated => {
                 self.unterminated(start);
                 self.push(Tok::FEnd, lo, col);
             }
@@ -105,19 +105,19 @@ impl Lexer<'_> {
     }
 
     /// Reads up to and including the closing quotation mark, or up to `{`.
-    fn text_until(&mut self, interpolated: bool) -> (String, Stop) {
+    fn text_until(&mut self, interpolated: bool) -> (String, TextStop) {
         let mut text = String::new();
         let mut newlines_allowed = false;
         loop {
             let lo = self.pos;
             match self.peek_char() {
-                None => return (text, Stop::Unterminated),
+                None => return (text, TextStop::Unterminated),
                 Some('"') => {
                     self.bump();
-                    return (text, Stop::Quote);
+                    return (text, TextStop::Quote);
                 }
                 Some('\\') => self.escape(&mut text),
-                Some('{') if interpolated && !self.rest().starts_with("{{") => return (text, Stop::Brace),
+                Some('{') if interpolated && !self.rest().starts_with("{{") => return (text, TextStop::Brace),
                 Some(brace @ ('{' | '}')) if interpolated => {
                     self.bump();
                     if self.peek_char() == Some(brace) {
@@ -127,7 +127,7 @@ impl Lexer<'_> {
                     }
                     text.push(brace);
                 }
-                Some('\n') if !newlines_allowed && !self.goes_on() => return (text, Stop::Unterminated),
+                Some('\n') if !newlines_allowed && !self.continues_below() => return (text, TextStop::Unterminated),
                 Some('\r') if self.rest().starts_with("\r\n") => {
                     self.bump();
                 }
@@ -142,7 +142,7 @@ impl Lexer<'_> {
 
     /// Whether the string that reached a newline is closed further down. There must be a quotation mark before the next
     /// item begins, and what follows it must be able to follow a string.
-    fn goes_on(&self) -> bool {
+    fn continues_below(&self) -> bool {
         let rest = self.rest();
         let mut escaped = false;
         for (at, c) in rest.char_indices() {

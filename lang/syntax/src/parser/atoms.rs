@@ -3,7 +3,7 @@
 use super::Parser;
 use super::expressions::binary;
 use crate::ast::{Change, Expr, ExprKind, Ident, IndexArg, Lit, Place, Slice, Stmt};
-use crate::errors::{expressions as errors, habits, layout as layout_errors};
+use crate::errors::{expressions as errors, foreign_syntax, layout as layout_errors};
 use crate::span::Span;
 use crate::symbol::Symbol;
 use crate::token::{Kw, P, Tok};
@@ -52,7 +52,7 @@ impl Parser<'_> {
             }
             Tok::P(P::Star | P::Slash | P::Plus | P::Minus | P::Caret) if !self.raw().space_before => {
                 let at = self.previous_span().to(self.here());
-                self.fail(habits::foreign_operator(at, self.source(at)));
+                self.fail(foreign_syntax::foreign_operator(at, self.source(at)));
                 return base;
             }
             _ => {
@@ -146,20 +146,20 @@ impl Parser<'_> {
         match self.peek() {
             Tok::P(P::Eq | P::Lt | P::Append) if self.doubled_sign() => {
                 let at = self.previous_span().to(self.here());
-                self.fail(habits::foreign_operator(at, self.source(at)));
+                self.fail(foreign_syntax::foreign_operator(at, self.source(at)));
             }
-            _ if self.counts_up() => {
+            _ if self.at_increment() => {
                 let at = self.previous_span();
-                self.fail(habits::counted_up(at));
+                self.fail(foreign_syntax::counted_up(at));
             }
             Tok::P(p @ (P::StarStar | P::ColonEq | P::LtGt | P::Amp | P::Dollar)) => {
                 let at = self.here();
-                self.fail(habits::foreign_operator(at, p.text()));
+                self.fail(foreign_syntax::foreign_operator(at, p.text()));
             }
             Tok::P(P::At | P::Caret) if self.doubled_operator() => {}
             Tok::P(P::Eq) if self.operator_before() => {
                 let at = self.previous_span().to(self.here());
-                self.fail(habits::foreign_operator(at, self.source(at)));
+                self.fail(foreign_syntax::foreign_operator(at, self.source(at)));
             }
             Tok::Kw(Kw::While) => {
                 let at = self.here();
@@ -201,7 +201,7 @@ impl Parser<'_> {
             Tok::P(p) if p.closes() => layout_errors::mismatched(open, opened, closer.text(), at, p.text()),
             Tok::End => layout_errors::unclosed(open, opened, closer.text(), at, &found),
             _ if self.looks_like_slice(open, closer) => errors::slice_in_array(at, open),
-            Tok::P(P::Semi | P::Comma) if closer == P::RIverson => habits::array_in_iverson(at, open),
+            Tok::P(P::Semi | P::Comma) if closer == P::RIverson => foreign_syntax::array_in_iverson(at, open),
             Tok::P(P::DotDot | P::Colon) if closer == P::RBracket => {
                 errors::range_in_brackets(at, found.trim_matches('`'), self.is_index(open))
             }

@@ -20,7 +20,7 @@ pub(super) enum Semi {
 
 /// The entries of a block that were read so far.
 #[derive(Default)]
-struct Entries {
+struct BlockEntries {
     stmts: Vec<Stmt>,
     /// Whether the last entry is a definition whose `let` was missing.
     repaired: bool,
@@ -90,7 +90,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn entries(&mut self, first: &Token, semi: Semi) -> Expr {
-        let mut entries = Entries::default();
+        let mut entries = BlockEntries::default();
         loop {
             let before = self.pos;
             self.entry(&mut entries);
@@ -106,7 +106,7 @@ impl Parser<'_> {
     }
 
     /// Reads one entry.
-    fn entry(&mut self, entries: &mut Entries) {
+    fn entry(&mut self, entries: &mut BlockEntries) {
         self.show_next();
         self.entry_start = self.raw().lo;
         if self.at_kw(Kw::Let) {
@@ -114,7 +114,7 @@ impl Parser<'_> {
             let group = self.let_group(self.local_semi());
             let span = self.since(start);
             entries.stmts.push(Stmt::Let(group, span));
-        } else if self.forgotten_let() {
+        } else if self.is_missing_let() {
             let start = self.here();
             let group = self.definition_without_let(self.local_semi());
             let span = self.since(start);
@@ -136,10 +136,10 @@ impl Parser<'_> {
     }
 
     /// Consumes the separator between entries; `false` if the block has ended.
-    fn another_entry(&mut self, entries: &mut Entries, first: &Token, semi: Semi) -> bool {
+    fn another_entry(&mut self, entries: &mut BlockEntries, first: &Token, semi: Semi) -> bool {
         if self.at_kw(Kw::In) && matches!(entries.stmts.last(), Some(Stmt::Let(..))) {
             self.bump();
-            return self.body_of_in(entries);
+            return self.read_body_of_in(entries);
         }
         if self.at(P::Semi) {
             let let_follows = self.raw_at(1).tok == Tok::Kw(Kw::Let);
@@ -168,7 +168,7 @@ impl Parser<'_> {
 
     /// Called after `in`. If the body is in the block's column, it is the rest of the block; otherwise it is a group of
     /// its own.
-    fn body_of_in(&mut self, entries: &mut Entries) -> bool {
+    fn read_body_of_in(&mut self, entries: &mut BlockEntries) -> bool {
         let (token, next) = (self.raw(), self.raw_at(1));
         let in_own_column = self.layout.block().is_some_and(|b| token.line_start && token.col == b.col);
         if in_own_column && self.layout.begins_entry(&token, &next) {
@@ -185,20 +185,20 @@ impl Parser<'_> {
     }
 
     /// The block continues after the body of a `let ... in`, which becomes one entry.
-    fn close_in(&mut self, entries: &mut Entries) {
+    fn close_in(&mut self, entries: &mut BlockEntries) {
         self.layout.set_in_column(None);
         let Some(start) = entries.in_start.take() else { return };
         let group: Vec<Stmt> = entries.stmts.drain(start..).collect();
         let at = group.first().map_or(self.here(), stmt_span);
-        let block = self.finish_block(Entries { stmts: group, in_start: None, repaired: false }, at);
+        let block = self.finish_block(BlockEntries { stmts: group, in_start: None, repaired: false }, at);
         entries.stmts.push(Stmt::Expr(block));
     }
 
-    fn finish_block(&mut self, entries: Entries, start: Span) -> Expr {
+    fn finish_block(&mut self, entries: BlockEntries, start: Span) -> Expr {
         let mut stmts = entries.stmts;
         if let Some(Stmt::Let(group, span)) = stmts.last() {
             let span = *span;
-            let body = self.forgotten_in(group, span);
+            let body = self.missing_in(group, span);
             if entries.repaired {
                 // The missing `let` has been reported, so the missing value is not reported again.
             } else if !self.panic && self.raw().tok == Tok::End {
@@ -250,7 +250,7 @@ fn stmt_span(stmt: &Stmt) -> Span {
 
 /// Replaces the value of a broken construct, the last entry of its block, by an error node. So no later pass reports
 /// errors about it.
-pub(super) fn spoil(e: &mut Expr) {
+pub(super) fn replace_by_error(e: &mut Expr) {
     match &mut e.kind {
         ExprKind::Block(stmts) => stmts.last_mut().into_iter().for_each(spoil_stmt),
         kind => *kind = ExprKind::Error,
@@ -260,11 +260,11 @@ pub(super) fn spoil(e: &mut Expr) {
 fn spoil_stmt(stmt: &mut Stmt) {
     match stmt {
         Stmt::Let(group, _) => spoil_bindings(group),
-        Stmt::Expr(e) => spoil(e),
+        Stmt::Expr(e) => replace_by_error(e),
     }
 }
 
 /// Only the binding that was read last can be broken.
 pub(super) fn spoil_bindings(group: &mut LetGroup) {
-    group.bindings.last_mut().into_iter().for_each(|b| spoil(&mut b.body));
+    group.bindings.last_mut().into_iter().for_each(|b| replace_by_error(&mut b.body));
 }

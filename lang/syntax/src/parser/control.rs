@@ -1,10 +1,10 @@
 //! `fun`, `lin`, `if`, `match`, `for`, `loop`.
 
 use super::Parser;
-use super::blocks::spoil;
+use super::blocks::replace_by_error;
 use super::expressions::ABOVE_COMPARISON;
 use crate::ast::{Arm, Expr, ExprKind, ForVar, LoopKind, Pat, PatKind};
-use crate::errors::{expressions as errors, habits};
+use crate::errors::{expressions as errors, foreign_syntax};
 use crate::span::Span;
 use crate::token::{Kw, P, Tok};
 
@@ -16,7 +16,7 @@ impl Parser<'_> {
             Tok::Kw(Kw::Let) => return self.let_expression(),
             Tok::Kw(Kw::Fun) => self.function(),
             Tok::P(P::Backslash) => {
-                self.report(habits::foreign_operator(start, "\\"));
+                self.report(foreign_syntax::foreign_operator(start, "\\"));
                 self.function()
             }
             Tok::Kw(Kw::Lin) => self.linear_function(),
@@ -128,7 +128,7 @@ impl Parser<'_> {
             } else if arms.is_empty() && !self.starts_pattern() {
                 break;
             } else if !arms.is_empty() {
-                if !self.forgotten_bar() {
+                if !self.is_missing_bar() {
                     break;
                 }
                 let at = self.here();
@@ -136,7 +136,7 @@ impl Parser<'_> {
             }
             let mut arm = self.arm(column);
             if self.panic {
-                spoil(&mut arm.body);
+                replace_by_error(&mut arm.body);
             }
             arms.push(arm);
             if self.panic && !self.recover_in_arms(column) {
@@ -147,7 +147,7 @@ impl Parser<'_> {
     }
 
     /// Whether a line begins here that must be a case without its `|`.
-    fn forgotten_bar(&self) -> bool {
+    fn is_missing_bar(&self) -> bool {
         self.raw().line_start && self.starts_pattern() && {
             let ahead = (0..8).map(|i| self.raw_at(i));
             let mut line = ahead.enumerate().take_while(|(i, t)| *i == 0 || !t.line_start);
@@ -219,7 +219,7 @@ impl Parser<'_> {
         let indent = self.previous().map_or(0, |t| t.indent);
         if self.at_kw(Kw::For) || self.at_kw(Kw::While) {
             let at = self.here();
-            self.fail(habits::loop_without_value(at));
+            self.fail(foreign_syntax::loop_without_value(at));
         }
         let pat = self.pattern_with_commas();
         let init = if self.expect(P::Eq) { self.loop_start() } else { self.error_expr() };

@@ -2,7 +2,7 @@
 
 use super::Parser;
 use crate::ast::{BinOp, Expr, ExprKind, Lit};
-use crate::errors::{expressions as errors, habits, layout, lexical};
+use crate::errors::{expressions as errors, foreign_syntax, layout, lexical};
 use crate::span::Span;
 use crate::token::{Kw, P, Tok};
 
@@ -11,7 +11,7 @@ const MAX_ARGUMENTS: usize = 1000;
 
 /// Binding power of an operator: the minimal power of its left operand (`left`) and of its right operand (`right`).
 #[derive(Clone, Copy)]
-pub(super) struct Power {
+pub(super) struct BindingPower {
     pub(super) op: BinOp,
     pub(super) left: u8,
     pub(super) right: u8,
@@ -25,7 +25,7 @@ const COMPARISON: u8 = 6;
 /// Binding power of the right operand of `\`, which solves linear systems in other languages.
 pub(super) const LEFT_DIVISION: u8 = 11;
 
-pub(super) fn binary(tok: Tok) -> Option<Power> {
+pub(super) fn binary(tok: Tok) -> Option<BindingPower> {
     let Tok::P(p) = tok else { return None };
     let (op, left, right) = match p {
         P::PipeLeft => (BinOp::PipeLeft, 1, 1),
@@ -83,11 +83,11 @@ pub(super) fn binary(tok: Tok) -> Option<Power> {
         | P::Amp
         | P::Dollar => return None,
     };
-    Some(Power { op, left, right })
+    Some(BindingPower { op, left, right })
 }
 
 /// The adl operator for one of another language, with which parsing continues after the error.
-fn foreign(tok: Tok) -> Option<Power> {
+fn foreign(tok: Tok) -> Option<BindingPower> {
     let Tok::P(p) = tok else { return None };
     let ours = match p {
         P::StarStar => P::Caret,
@@ -154,13 +154,13 @@ impl Parser<'_> {
         }
     }
 
-    fn operation(&mut self, power: Power, at: Span, left: Expr, right: Expr) -> Expr {
+    fn operation(&mut self, power: BindingPower, at: Span, left: Expr, right: Expr) -> Expr {
         if let ExprKind::Bin(op, first, ..) = &left.kind
             && power.left == COMPARISON
             && is_comparison(*op)
         {
             let first = *first;
-            let diagnostic = self.taught(errors::comparison_chain(at, first));
+            let diagnostic = self.with_foreign_hint(errors::comparison_chain(at, first));
             self.report(diagnostic);
         }
         self.grow();
@@ -175,7 +175,7 @@ impl Parser<'_> {
         if let (ExprKind::Index(..), Tok::P(P::Eq)) = (&left.kind, token.tok)
             && left.span.lo == self.entry_start
         {
-            return self.report(habits::element_assignment(at, "="));
+            return self.report(foreign_syntax::element_assignment(at, "="));
         }
         if token.tok == Tok::P(P::Eq) {
             if matches!(left.kind, ExprKind::Var(_)) && self.is_argument(left.span) {
@@ -193,7 +193,7 @@ impl Parser<'_> {
             return self.report(errors::equals_in_expression(at, target));
         }
         let text = self.source(at);
-        self.report(habits::foreign_operator(at, text));
+        self.report(foreign_syntax::foreign_operator(at, text));
     }
 
     /// An operand of a binary operator.
@@ -207,7 +207,7 @@ impl Parser<'_> {
             Tok::P(P::Bang) => {
                 let at = self.raw();
                 let at = self.span_of(&at);
-                self.report(habits::foreign_operator(at, "!"));
+                self.report(foreign_syntax::foreign_operator(at, "!"));
                 self.bump();
                 self.expr_above(NEGATION)
             }

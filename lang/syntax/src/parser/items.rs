@@ -1,12 +1,12 @@
 //! Top-level items, and the bindings of `let`.
 
 use super::Parser;
-use super::blocks::{Semi, spoil, spoil_bindings};
+use super::blocks::{Semi, replace_by_error, spoil_bindings};
 use crate::ast::{
     Binding, ConDecl, Expr, ExprKind, Ident, ImportSource, Item, ItemKind, LetGroup, Pat, PatKind, Program, Stmt,
     TypeBody, TypeDecl,
 };
-use crate::errors::{habits, items as errors, layout as layout_errors};
+use crate::errors::{foreign_syntax, items as errors, layout as layout_errors};
 use crate::span::Span;
 use crate::token::{CommentKind, Kw, P, Tok, Token};
 
@@ -67,10 +67,10 @@ impl Parser<'_> {
                 None if p.foreign_declaration() || p.foreign_type() => ItemKind::Error,
                 None if p.signature_alone() => {
                     let at = p.here();
-                    p.fail(habits::signature_alone(at));
+                    p.fail(foreign_syntax::signature_alone(at));
                     ItemKind::Error
                 }
-                None if p.forgotten_let() => ItemKind::Let(p.definition_without_let(Semi::Ours)),
+                None if p.is_missing_let() => ItemKind::Let(p.definition_without_let(Semi::Ours)),
                 None => p.expression_item(),
             },
             _ if p.starts_expression() => p.expression_item(),
@@ -78,13 +78,13 @@ impl Parser<'_> {
         });
         let broken = self.panic && self.pos > 0 && self.previous_span().lo < start.lo;
         let span = self.since(start);
-        let kind = if broken { ItemKind::Error } else { self.poison(kind, span) };
+        let kind = if broken { ItemKind::Error } else { self.replace_values_by_errors(kind, span) };
         Item { kind, span, doc }
     }
 
     /// An item in which the lexer skipped something is not what was intended. Its names are kept and their values
     /// become errors, so that later passes do not report them again.
-    fn poison(&self, kind: ItemKind, span: Span) -> ItemKind {
+    fn replace_values_by_errors(&self, kind: ItemKind, span: Span) -> ItemKind {
         let inside = |at: Span| span.lo <= at.lo && at.lo <= span.hi;
         let skipped = |code: &str| matches!(code, "E0101" | "E0102" | "E0103" | "E0105" | "E0108");
         if !self.lexical_errors.iter().any(|(code, at)| skipped(code) && inside(*at)) {
@@ -139,7 +139,7 @@ impl Parser<'_> {
             Tok::P(P::Dot) if matches!(self.raw_at(1).tok, Tok::Int(_)) => {
                 self.expr();
             }
-            Tok::P(P::At) => self.fail(habits::decorator(at)),
+            Tok::P(P::At) => self.fail(foreign_syntax::decorator(at)),
             _ => self.fail(errors::no_item(at, &found)),
         }
         ItemKind::Error
@@ -235,7 +235,7 @@ impl Parser<'_> {
         while self.at_kw(Kw::And) {
             let at = self.bump();
             if self.and_is_logical() {
-                self.fail(habits::foreign_operator(at, "and"));
+                self.fail(foreign_syntax::foreign_operator(at, "and"));
                 break;
             }
             bindings.push(self.binding(semi));
@@ -249,7 +249,7 @@ impl Parser<'_> {
         let sig = if self.eat(P::Colon) || self.doubled_colon() { Some(self.signature()) } else { None };
         if sig.is_some() && self.hidden(0) && self.raw().tok != Tok::End {
             let at = self.since(start);
-            self.fail(habits::signature_alone(at));
+            self.fail(foreign_syntax::signature_alone(at));
         }
         let body = if self.expect(P::Eq) { self.deeper(|p| p.block_with(semi)) } else { self.error_expr() };
         Binding { pat, params, sig, body, span: self.since(start) }
@@ -310,7 +310,7 @@ impl Parser<'_> {
             params.push(Ident { name, span: self.bump() });
         }
         self.expect(P::Eq);
-        let body = match alias || self.forgotten_alias(name) {
+        let body = match alias || self.missing_alias(name) {
             true => TypeBody::Alias(self.ty()),
             false => TypeBody::Sum(self.constructors(name)),
         };
@@ -319,7 +319,7 @@ impl Parser<'_> {
 
     /// `type Point = {x : Float}`: the missing `alias` is reported and assumed, so that uses of the type are not
     /// errors.
-    fn forgotten_alias(&mut self, declared: Ident) -> bool {
+    fn missing_alias(&mut self, declared: Ident) -> bool {
         let forgotten = !self.panic && !matches!(self.peek(), Tok::Con(_) | Tok::Ident(_)) && self.starts_type_atom();
         if forgotten {
             let at = self.here();
@@ -371,7 +371,7 @@ impl Parser<'_> {
 fn spoil_item(kind: &mut ItemKind) {
     match kind {
         ItemKind::Let(group) => spoil_bindings(group),
-        ItemKind::Test { body, .. } | ItemKind::Bench { body, .. } | ItemKind::Expr(body) => spoil(body),
+        ItemKind::Test { body, .. } | ItemKind::Bench { body, .. } | ItemKind::Expr(body) => replace_by_error(body),
         ItemKind::Types(_) | ItemKind::Import { .. } | ItemKind::Error => {}
     }
 }

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 
 /// The kinds of open constructs.
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+enum FrameKind {
     /// A top-level item.
     Item,
     /// A bracket. Inside it, columns matter only to blocks opened there.
@@ -39,8 +39,8 @@ pub(crate) struct Block {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Frame {
-    kind: Kind,
+struct LayoutFrame {
+    kind: FrameKind,
     /// A `|` that begins a line in this column or further left belongs to an enclosing `match`.
     bar: Option<u32>,
     /// The bracket or line-based block that contains the frame. Entry columns of outer scopes do not matter inside it.
@@ -49,14 +49,14 @@ struct Frame {
     outer_scope: u32,
 }
 
-const ITEM: Frame = Frame { kind: Kind::Item, bar: None, scope: 0, outer_scope: 0 };
+const ITEM: LayoutFrame = LayoutFrame { kind: FrameKind::Item, bar: None, scope: 0, outer_scope: 0 };
 
 /// The open constructs.
 #[derive(Debug)]
 pub(crate) struct Layout {
     /// Column of the top-level items.
     top: u32,
-    frames: Vec<Frame>,
+    frames: Vec<LayoutFrame>,
     scopes: u32,
     /// The number of open blocks by scope and entry column.
     entry_columns: HashMap<(u32, u32), u32>,
@@ -70,7 +70,7 @@ impl Layout {
         Layout { top, frames: vec![ITEM], scopes: 0, entry_columns: HashMap::new() }
     }
 
-    fn frame(&self) -> Frame {
+    fn frame(&self) -> LayoutFrame {
         self.frames.last().copied().unwrap_or(ITEM)
     }
 
@@ -82,13 +82,13 @@ impl Layout {
     /// Opens a bracket. Frames are closed with [`Layout::close`].
     pub(crate) fn open_bracket(&mut self) {
         let outside = match self.frame().kind {
-            Kind::Item => None,
-            Kind::Bracket { outside } => outside,
-            Kind::Block(block) if block.mid => Some(block.base),
-            Kind::Block(block) => Some(block.col),
+            FrameKind::Item => None,
+            FrameKind::Bracket { outside } => outside,
+            FrameKind::Block(block) if block.mid => Some(block.base),
+            FrameKind::Block(block) => Some(block.col),
         };
         let (scope, outer_scope) = (self.new_scope(), self.frame().scope);
-        self.frames.push(Frame { kind: Kind::Bracket { outside }, bar: None, scope, outer_scope });
+        self.frames.push(LayoutFrame { kind: FrameKind::Bracket { outside }, bar: None, scope, outer_scope });
     }
 
     /// Opens a block whose first token is `first`; the line that opens it is indented by `base`.
@@ -96,10 +96,13 @@ impl Layout {
         let block = Block { col: first.col, base, mid: !first.line_start, in_col: None };
         let around = self.frame();
         let frame = match block.mid {
-            true => Frame { kind: Kind::Block(block), ..around },
-            false => {
-                Frame { kind: Kind::Block(block), bar: around.bar, scope: self.new_scope(), outer_scope: around.scope }
-            }
+            true => LayoutFrame { kind: FrameKind::Block(block), ..around },
+            false => LayoutFrame {
+                kind: FrameKind::Block(block),
+                bar: around.bar,
+                scope: self.new_scope(),
+                outer_scope: around.scope,
+            },
         };
         *self.entry_columns.entry((frame.scope, block.col)).or_insert(0) += 1;
         self.frames.push(frame);
@@ -107,7 +110,7 @@ impl Layout {
 
     /// Closes the innermost construct.
     pub(crate) fn close(&mut self) {
-        if let Some(Frame { kind: Kind::Block(block), scope, .. }) = self.frames.pop()
+        if let Some(LayoutFrame { kind: FrameKind::Block(block), scope, .. }) = self.frames.pop()
             && let Some(count) = self.entry_columns.get_mut(&(scope, block.col))
         {
             *count -= 1;
@@ -133,14 +136,14 @@ impl Layout {
     /// The innermost construct, if it is a block.
     pub(crate) fn block(&self) -> Option<Block> {
         match self.frame().kind {
-            Kind::Block(block) => Some(block),
-            Kind::Item | Kind::Bracket { .. } => None,
+            FrameKind::Block(block) => Some(block),
+            FrameKind::Item | FrameKind::Bracket { .. } => None,
         }
     }
 
     /// Sets the column of the body of `let ... in` in the innermost block.
     pub(crate) fn set_in_column(&mut self, col: Option<u32>) {
-        if let Some(Frame { kind: Kind::Block(block), .. }) = self.frames.last_mut() {
+        if let Some(LayoutFrame { kind: FrameKind::Block(block), .. }) = self.frames.last_mut() {
             block.in_col = col;
         }
     }
@@ -148,8 +151,8 @@ impl Layout {
     /// The base column of the block that a `let` operand opens. Inside brackets, columns further left are included.
     pub(crate) fn base_for_operand(&self, token: &Token) -> u32 {
         match self.frame().kind {
-            Kind::Bracket { .. } => self.top,
-            Kind::Item | Kind::Block(_) => token.indent,
+            FrameKind::Bracket { .. } => self.top,
+            FrameKind::Item | FrameKind::Block(_) => token.indent,
         }
     }
 
@@ -205,13 +208,13 @@ impl Layout {
             return true;
         }
         match frame.kind {
-            Kind::Item => self.begins_item(token, next),
-            Kind::Bracket { outside } => {
+            FrameKind::Item => self.begins_item(token, next),
+            FrameKind::Bracket { outside } => {
                 let begins_entry = token.tok == Tok::Kw(Kw::Let) && outside.is_some_and(|col| token.col <= col);
                 begins_entry || self.begins_item(token, next)
             }
-            Kind::Block(block) if block.mid => self.hidden_in_mid_line_block(block, token, next),
-            Kind::Block(block) => hidden_in_block(block, token, next),
+            FrameKind::Block(block) if block.mid => self.hidden_in_mid_line_block(block, token, next),
+            FrameKind::Block(block) => hidden_in_block(block, token, next),
         }
     }
 

@@ -7,14 +7,14 @@
 //!
 //! - [`layout`]: which tokens an open construct sees.
 //! - `items`, `blocks`, `expressions`, `atoms`, `control`, `patterns`, `types`: the grammar.
-//! - `habits`, `foreign`: syntax of other languages, recognised so that the error can name the adl form.
+//! - `foreign_syntax`, `foreign_constructs`: syntax of other languages, recognised so that the error can name the adl form.
 
 mod atoms;
 mod blocks;
 mod control;
 mod expressions;
-mod foreign;
-mod habits;
+mod foreign_constructs;
+mod foreign_syntax;
 mod items;
 pub mod layout;
 mod patterns;
@@ -24,7 +24,7 @@ mod types;
 
 use crate::ast::{Ident, Program, Signature};
 use crate::diag::Diagnostic;
-use crate::errors::{habits as habit_errors, items as item_errors, layout as layout_errors, lexical};
+use crate::errors::{foreign_syntax as habit_errors, items as item_errors, layout as layout_errors, lexical};
 use crate::lexer::{Lexed, lex};
 use crate::span::{FileId, Span};
 use crate::symbol::Symbol;

@@ -225,7 +225,7 @@ impl Parser<'_> {
         let here = self.peek() == Tok::Underscore;
         if here {
             let at = self.bump();
-            self.report(crate::errors::habits::record_rest(at));
+            self.report(crate::errors::foreign_syntax::record_rest(at));
         }
         here
     }

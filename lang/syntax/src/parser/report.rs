@@ -2,7 +2,7 @@
 
 use super::Parser;
 use crate::diag::Diagnostic;
-use crate::errors::{expressions as errors, habits, layout as layout_errors};
+use crate::errors::{expressions as errors, foreign_syntax, layout as layout_errors};
 use crate::span::Span;
 use crate::token::{Kw, P, Tok};
 
@@ -23,7 +23,7 @@ impl Parser<'_> {
             self.broken |= !cut_off;
             if self.follows_lexical_error() {
             } else if let Some(at) = self.slashes_before() {
-                self.diagnostics.push(habits::foreign_comment(at, "//"));
+                self.diagnostics.push(foreign_syntax::foreign_comment(at, "//"));
             } else {
                 let hint = self.foreign_word_here().map(str::to_owned).or_else(|| diagnostic.hint.clone());
                 self.diagnostics.push(Diagnostic { hint, ..diagnostic });
@@ -83,10 +83,10 @@ impl Parser<'_> {
     pub(super) fn unexpected(&mut self) {
         let (token, at, found) = (self.raw(), self.here(), self.found());
         let diagnostic = match token.tok {
-            Tok::P(P::Bang) if self.raw_at(1).tok == Tok::P(P::Bang) => habits::foreign_operator(at, "!!"),
+            Tok::P(P::Bang) if self.raw_at(1).tok == Tok::P(P::Bang) => foreign_syntax::foreign_operator(at, "!!"),
             Tok::P(p) if p.closes() => layout_errors::unmatched(at, p.text()),
             Tok::Kw(Kw::Then | Kw::Else | Kw::With | Kw::In | Kw::Do) => {
-                errors::orphan(at, self.source(self.span_of(&token)))
+                errors::missing_keyword(at, self.source(self.span_of(&token)))
             }
             Tok::Kw(Kw::Let | Kw::Type | Kw::Import) if token.line_start => {
                 errors::unexpected(at, &found).hint("an item begins in column 0, an entry of a block in the column of its other entries")
@@ -98,7 +98,7 @@ impl Parser<'_> {
                 errors::unexpected(at, &found).hint("several values are printed as a tuple, `print (a, b)`, or in a text, `print f\"a = {a}, b = {b}\"`")
             }
             _ => {
-                let hint = if self.hidden(0) { None } else { habits::stray_sign(self.source(at)) };
+                let hint = if self.hidden(0) { None } else { foreign_syntax::stray_sign(self.source(at)) };
                 Diagnostic { hint: hint.map(str::to_owned), ..errors::unexpected(at, &found) }
             }
         };

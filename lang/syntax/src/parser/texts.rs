@@ -2,7 +2,7 @@
 
 use super::Parser;
 use crate::ast::{Expr, ExprKind, StrPart};
-use crate::errors::{expressions as errors, habits, lexical};
+use crate::errors::{expressions as errors, foreign_syntax, lexical};
 use crate::token::{P, Tok};
 
 impl Parser<'_> {
@@ -45,7 +45,10 @@ impl Parser<'_> {
         } else if matches!(self.peek(), Tok::P(P::Colon | P::Bang)) && !self.panic {
             let (at, found) = (self.here(), self.found());
             let fix = self.fixed_digits(expr.span);
-            self.fail(habits::format_in_text(errors::wanted("E0110", at, "`}`", &self.after(), Some(&found)), fix));
+            self.fail(foreign_syntax::format_in_text(
+                errors::wanted("E0110", at, "`}`", &self.after(), Some(&found)),
+                fix,
+            ));
         } else {
             self.wanted("E0110", "`}`");
         }

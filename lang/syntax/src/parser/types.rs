@@ -170,7 +170,7 @@ impl Parser<'_> {
         let kind = match self.peek() {
             Tok::Ident(name) => {
                 let at = self.bump();
-                if let Some(warning) = crate::errors::habits::lower_case_type(at, name.as_str()) {
+                if let Some(warning) = crate::errors::foreign_syntax::lower_case_type(at, name.as_str()) {
                     self.report(warning);
                 }
                 TypeKind::Var(name)

@@ -121,7 +121,7 @@ fn written(f: &str, args: &[&str], instead: &str) -> String {
 }
 
 /// A missing argument that is not the last one.
-pub(crate) struct Missing<'a> {
+pub(crate) struct MissingArgument<'a> {
     /// The function's name, quoted.
     pub of: &'a str,
     /// The function as written in the call.
@@ -138,10 +138,10 @@ pub(crate) struct Missing<'a> {
     pub value: Option<String>,
 }
 
-impl Missing<'_> {
+impl MissingArgument<'_> {
     /// The message.
     pub fn diagnostic(self) -> Diagnostic {
-        let Missing { of, f, texts, place, at, ty, value } = self;
+        let MissingArgument { of, f, texts, place, at, ty, value } = self;
         let text = format!("argument {} of {of} is missing: expected {ty}", place + 1);
         let d = Diagnostic::error("E0203", at, text).label(format!("this fits as argument {}", place + 2));
         let mut all: Vec<&str> = texts.iter().map(String::as_str).collect();
@@ -172,7 +172,7 @@ pub(crate) fn one_too_many(
     if call.len() < 90 && !call.contains('\n') { d.hint(format!("write `{call}`")) } else { d }
 }
 
-/// A function, or a call that lacks an argument, is printed or converted to text. `takes` is its arity, `given` the
+/// A function, or a call that lacks an argument, is printed or converted to text. `takes` is its arity, `signature_constraints` the
 /// number of arguments.
 pub(crate) fn shown(
     span: Span,

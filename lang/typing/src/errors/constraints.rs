@@ -1,12 +1,12 @@
 //! E0214, and the places of operators whose types are decided at a function's use.
 
 use super::Explanation;
-use crate::ty::Place;
+use crate::ty::OperationSite;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 
 /// Moves an error of an operator inside a function to the use of that function, and names the operation.
-pub(crate) fn explain(d: &mut Diagnostic, place: &Place, operation: &str) {
+pub(crate) fn explain(d: &mut Diagnostic, place: &OperationSite, operation: &str) {
     let within = place.within.map_or_else(String::new, |f| format!(" in `{f}`"));
     let text = format!("this operation{within} is then `{operation}`");
     // The message states the operand types, so the place of the use needs only one mark.

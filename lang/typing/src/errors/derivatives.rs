@@ -11,7 +11,7 @@ pub(crate) fn nothing_real(span: Span, op: &str, ty: &str) -> Diagnostic {
 }
 
 /// The result of a differentiated function that does not suit the derivative operator.
-pub(crate) enum Gives {
+pub(crate) enum ResultKind {
     /// An array where a number is needed.
     Array,
     /// An Int.
@@ -31,7 +31,7 @@ pub(crate) struct WrongResult<'a> {
     /// The type of its result.
     pub ty: String,
     /// The category of that type.
-    pub gives: Gives,
+    pub gives: ResultKind,
 }
 
 impl WrongResult<'_> {
@@ -44,10 +44,10 @@ impl WrongResult<'_> {
             format!("{op} needs a function whose result is one real number, but this one returns {}", self.ty),
         );
         d.hint(match self.gives {
-            Gives::Array => "`jacobian` differentiates a function to an array; or `sum` the result",
-            Gives::Int => "an Int has no derivative: compute with Floats",
-            Gives::Function => "it takes one more argument: differentiate in one of them, `fun x -> f x y`, or in a tuple, `fun (x, y) -> ...`",
-            Gives::Other => "`vjp` and `jvp` differentiate functions to any data",
+            ResultKind::Array => "`jacobian` differentiates a function to an array; or `sum` the result",
+            ResultKind::Int => "an Int has no derivative: compute with Floats",
+            ResultKind::Function => "it takes one more argument: differentiate in one of them, `fun x -> f x y`, or in a tuple, `fun (x, y) -> ...`",
+            ResultKind::Other => "`vjp` and `jvp` differentiate functions to any data",
         })
     }
 }
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn each_result_has_its_advice() {
         let make = |gives| WrongResult { op: "grad", span: Span::default(), ty: "T".into(), gives }.diagnostic();
-        assert!(make(Gives::Array).hint.is_some_and(|h| h.contains("jacobian")));
-        assert!(make(Gives::Int).hint.is_some_and(|h| h.contains("Floats")));
+        assert!(make(ResultKind::Array).hint.is_some_and(|h| h.contains("jacobian")));
+        assert!(make(ResultKind::Int).hint.is_some_and(|h| h.contains("Floats")));
     }
 }

@@ -92,7 +92,7 @@ pub(crate) fn whole_type_for_result(d: &mut Diagnostic, at: Span) {
 }
 
 /// Arithmetic between numbers of different types.
-pub(crate) struct Mixed {
+pub(crate) struct MixedNumbers {
     /// The operator.
     pub op: String,
     /// Left place and type.
@@ -105,7 +105,7 @@ pub(crate) struct Mixed {
     pub edit: Option<(Span, String)>,
 }
 
-impl Mixed {
+impl MixedNumbers {
     /// The message.
     pub fn diagnostic(self) -> Diagnostic {
         let ((sa, a), (sb, b)) = (self.left, self.right);
@@ -121,7 +121,7 @@ impl Mixed {
 }
 
 /// A type variable of an annotation that was inferred to be a specific type.
-pub(crate) struct TooGeneral {
+pub(crate) struct PromiseBroken {
     /// `a`.
     pub var: String,
     /// Where it is written.
@@ -134,10 +134,10 @@ pub(crate) struct TooGeneral {
     pub row: bool,
 }
 
-impl TooGeneral {
+impl PromiseBroken {
     /// The message.
     pub fn diagnostic(self) -> Diagnostic {
-        let TooGeneral { var, span, is, other, row } = self;
+        let PromiseBroken { var, span, is, other, row } = self;
         let what = if row { "any other fields" } else { "every type" };
         let needs = match (other, row) {
             (true, false) => format!("`{var}` and `{is}` to be one type"),
@@ -323,8 +323,8 @@ mod tests {
 
     #[test]
     fn too_general_names_both_variables() {
-        let d =
-            TooGeneral { var: "a".into(), span: Span::default(), is: "b".into(), other: true, row: false }.diagnostic();
+        let d = PromiseBroken { var: "a".into(), span: Span::default(), is: "b".into(), other: true, row: false }
+            .diagnostic();
         assert!(d.message.contains("`a` and `b` to be one type"));
     }
 }

@@ -6,7 +6,7 @@ pub(crate) mod calls;
 pub(crate) mod classes;
 pub(crate) mod constraints;
 pub(crate) mod derivatives;
-pub mod foreign;
+pub mod foreign_names;
 pub(crate) mod linearity;
 pub(crate) mod mismatch;
 pub(crate) mod names;

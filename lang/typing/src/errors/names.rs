@@ -1,9 +1,9 @@
 //! E0201, E0202, E0209: unknown names and duplicate names.
 
 use super::Explanation;
-use super::foreign::{self, Ours};
+use super::foreign_names::{self, Counterpart};
 use adl_syntax::diag::Diagnostic;
-use adl_syntax::errors::habits;
+use adl_syntax::errors::foreign_syntax;
 use adl_syntax::span::Span;
 
 /// A name without a definition.
@@ -26,7 +26,7 @@ impl Unknown<'_> {
             Some(what) => Diagnostic::error("E0202", self.span, format!("unknown {what} `{}`", self.name)),
         };
         match (translated(self.what, self.name), self.near) {
-            (Some(ours @ Ours::Name(name)), _) => d.hint(ours.hint()).fix(self.span, name),
+            (Some(ours @ Counterpart::Name(name)), _) => d.hint(ours.hint()).fix(self.span, name),
             (Some(ours), _) => match exact(self.name) {
                 Some(name) if self.what.is_some() => d.hint(ours.hint()).fix(self.span, name),
                 _ => d.hint(ours.hint()),
@@ -64,25 +64,25 @@ fn exact(name: &str) -> Option<&'static str> {
 }
 
 /// The adl counterpart of a name of another language.
-fn translated(what: Option<&'static str>, name: &str) -> Option<Ours> {
+fn translated(what: Option<&'static str>, name: &str) -> Option<Counterpart> {
     let words = match (what, name) {
         (None, name) if name.trim_end_matches('\'').contains('\'') => {
             "a text is written in double quotes, also with values in it: f\"x = {x}\""
         }
-        (None, name) => return foreign::value(name),
+        (None, name) => return foreign_names::value(name),
         (Some("constructor"), name) => {
-            return habits::upper_word(name).map(Ours::Words).or_else(|| foreign::value(name));
+            return foreign_syntax::upper_word(name).map(Counterpart::Words).or_else(|| foreign_names::value(name));
         }
         (Some("type"), "Array" | "Vector" | "Matrix") => "an array type is `[n]a`, a matrix `[n][m]a`",
         (Some("type"), "Float32" | "Single") => "32-bit numbers are `F32`",
         (Some("type"), "Str" | "Text") => "texts are `String`",
         (Some("type"), "Boolean") => "truth values are `Bool`",
-        (Some("type"), name) => return habits::upper_word(name).map(Ours::Words),
+        (Some("type"), name) => return foreign_syntax::upper_word(name).map(Counterpart::Words),
         (Some("class"), "Number") => "the class of numbers is `Num`, that of real numbers `Real`",
         (Some("class"), "Floating" | "Fractional") => "the class of real numbers is `Real`",
         _ => return None,
     };
-    Some(Ours::Words(words))
+    Some(Counterpart::Words(words))
 }
 
 /// A name that exists in upper case: `some` for `Some`.
@@ -108,7 +108,13 @@ pub(crate) fn later(span: Span, name: &str, at: (Span, &str), within: Option<&st
 }
 
 /// A qualified name of another language's library: `np.linalg.norm`.
-pub(crate) fn of_library(span: Span, path: &str, module: bool, ours: &[String], words: Option<Ours>) -> Diagnostic {
+pub(crate) fn of_library(
+    span: Span,
+    path: &str,
+    module: bool,
+    ours: &[String],
+    words: Option<Counterpart>,
+) -> Diagnostic {
     let d = Diagnostic::error(if module { "E0202" } else { "E0201" }, span, format!("unknown name `{path}`"));
     match (ours, words) {
         ([one], _) => d.hint(format!("adl calls it `{one}`")).fix(span, one.clone()),
@@ -163,14 +169,14 @@ pub(crate) fn too_early(span: Span, name: &str, at: Span) -> Diagnostic {
 /// An unknown module.
 pub(crate) fn unknown_module(span: Span, name: &str) -> Diagnostic {
     let d = Diagnostic::error("E0202", span, format!("unknown module `{name}`"));
-    match habits::upper_word(name) {
+    match foreign_syntax::upper_word(name) {
         Some(ours) => d.hint(ours),
         None => d.hint(format!("import it: `import \"file.adl\" as {name}`")),
     }
 }
 
 /// A duplicate name.
-pub(crate) struct Twice<'a> {
+pub(crate) struct DuplicateName<'a> {
     /// The category of the names: "parameters", "fields".
     pub what: &'static str,
     /// The name.
@@ -181,7 +187,7 @@ pub(crate) struct Twice<'a> {
     pub first: Option<Span>,
 }
 
-impl Twice<'_> {
+impl DuplicateName<'_> {
     /// The message.
     pub fn diagnostic(self) -> Diagnostic {
         let d = Diagnostic::error("E0209", self.span, format!("two {} here are named `{}`", self.what, self.name));
@@ -306,7 +312,7 @@ mod tests {
     #[test]
     fn a_name_of_another_language_is_translated() {
         let d = Unknown { what: Some("type"), name: "Double", span: Span::default(), near: None }.diagnostic();
-        assert_eq!((d.code, d.hint.as_deref()), ("E0202", habits::upper_word("Double")));
+        assert_eq!((d.code, d.hint.as_deref()), ("E0202", foreign_syntax::upper_word("Double")));
         let d = Unknown { what: None, name: "vmap", span: Span::default(), near: Some("vmop".into()) }.diagnostic();
         assert_eq!((d.hint.as_deref(), d.fix[0].text.as_str()), (Some("adl calls it `map`"), "map"));
     }

@@ -5,7 +5,7 @@ use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 
 /// A constant size with its origin, if known: its span and "line 3".
-pub(crate) struct Known {
+pub(crate) struct KnownSize {
     /// The number.
     pub size: u64,
     /// Its origin.
@@ -15,9 +15,9 @@ pub(crate) struct Known {
 /// Two array types with different sizes.
 pub(crate) struct SizeClash {
     /// The type that the message mentions first, and its size.
-    pub first: (String, Known),
+    pub first: (String, KnownSize),
     /// The other type, and its size.
-    pub second: (String, Known),
+    pub second: (String, KnownSize),
     /// The place where they must agree.
     pub span: Span,
     /// A description of that place.
@@ -64,8 +64,8 @@ impl SizeClash {
 }
 
 /// The inner sizes of a product differ: the last axis of the left operand and the first axis of the right one.
-pub(crate) fn inner(span: Span, left: (Span, String, Known), right: (Span, String, Known)) -> Diagnostic {
-    let from = |k: &Known| k.origin.as_ref().map_or(String::new(), |(_, line)| format!(" ({line})"));
+pub(crate) fn inner(span: Span, left: (Span, String, KnownSize), right: (Span, String, KnownSize)) -> Diagnostic {
+    let from = |k: &KnownSize| k.origin.as_ref().map_or(String::new(), |(_, line)| format!(" ({line})"));
     let ((sa, a, m), (sb, b, n)) = (left, right);
     let text = format!(
         "the inner sizes of `@` differ: {a} has {}{} at its end, and {b} has {}{} at its beginning",
@@ -143,8 +143,8 @@ mod tests {
     fn both_origins_are_named() {
         let at = |lo: usize, line: &str| Some((Span::new(Span::default().file, lo, lo + 1), line.to_owned()));
         let d = SizeClash {
-            first: ("[3]Float".into(), Known { size: 3, origin: at(10, "line 2") }),
-            second: ("[4]Float".into(), Known { size: 4, origin: at(50, "line 5") }),
+            first: ("[3]Float".into(), KnownSize { size: 3, origin: at(10, "line 2") }),
+            second: ("[4]Float".into(), KnownSize { size: 4, origin: at(50, "line 5") }),
             span: Span::default(),
             what: String::new(),
             places: Vec::new(),

@@ -3,7 +3,7 @@
 use super::{Infer, array, fun, mk};
 use crate::core::{self, ExprKind, Lambda, Param};
 use crate::errors::mismatch;
-use crate::errors::reason::Why;
+use crate::errors::reason::Reason;
 use crate::ty::{Size, Ty};
 use adl_prim::Prim;
 use adl_syntax::ast;
@@ -12,7 +12,7 @@ use adl_syntax::symbol::Symbol;
 use std::rc::Rc;
 
 /// Builds one expression from another.
-type Step<'f, 'i> = &'f mut dyn FnMut(&mut Infer<'i>, core::Expr) -> core::Expr;
+type BuildExpr<'f, 'i> = &'f mut dyn FnMut(&mut Infer<'i>, core::Expr) -> core::Expr;
 
 impl<'i> Infer<'i> {
     pub(super) fn along(&mut self, args: &[&ast::Expr], span: Span) -> core::Expr {
@@ -22,7 +22,7 @@ impl<'i> Infer<'i> {
             self.report(mismatch::unknown_axis(args[0].span));
             return self.error_expr(span);
         };
-        let Some((axis, sizes, leaf)) = self.axes_to(axis, args[0].span, &x) else { return self.error_expr(span) };
+        let Some((axis, sizes, leaf)) = self.leading_axes(axis, args[0].span, &x) else { return self.error_expr(span) };
         let reduces = self.reduces_rows(args[1]);
         let (x, leaf) = match reduces {
             Some(p) => self.counted(p, x, leaf),
@@ -32,11 +32,11 @@ impl<'i> Infer<'i> {
         let row = sizes[axis + 1..].iter().rev().fold(leaf.clone(), |t, n| array(*n, t));
         let whole = reduces.is_some() || rest == 0;
         let (given, out) = (array(sizes[axis], if whole { row } else { leaf }), self.meta());
-        let f = self.check(args[1], &fun(given, out.clone()), &Why::argument(1, 3, &"`along`".into()));
+        let f = self.check(args[1], &fun(given, out.clone()), &Reason::argument(1, 3, &"`along`".into()));
         self.solve_ops();
-        self.used_inside(f, span, &mut |me, f| {
+        self.bind_if_costly(f, span, &mut |me, f| {
             me.mapped(x.clone(), axis, &mut |me, part| {
-                if whole { call_of(&f, part, &out, span) } else { me.by_vectors(&f, part, rest, &out) }
+                if whole { call_of(&f, part, &out, span) } else { me.map_vectors(&f, part, rest, &out) }
             })
         })
     }
@@ -48,16 +48,22 @@ impl<'i> Infer<'i> {
         let args = vec![axis.clone(), f.clone(), var(name)];
         let body = ast::Expr { kind: ast::ExprKind::App(Box::new(var(Symbol::new("along"))), args), span };
         let param = ast::Pat { kind: ast::PatKind::Var(name), span };
-        self.lambda(&[param], &body, want, super::exprs::Head { linear: false, inner: false, name: None }, span)
+        self.lambda(
+            &[param],
+            &body,
+            want,
+            super::exprs::LambdaContext { linear: false, inner: false, name: None },
+            span,
+        )
     }
 
     /// The axis counted from 0, the sizes of all axes, and the element type under them. An array of unknown rank is
     /// assumed to end with the axis.
-    fn axes_to(&mut self, axis: i64, at: Span, x: &core::Expr) -> Option<(usize, Vec<Size>, Ty)> {
+    fn leading_axes(&mut self, axis: i64, at: Span, x: &core::Expr) -> Option<(usize, Vec<Size>, Ty)> {
         let known = self.known_rank(&x.ty);
         if let (None, 0..) = (known, axis) {
             let t = (0..=axis.min(64)).fold(self.meta(), |t, _| array(self.size_meta(), t));
-            self.expect(&t, &x.ty.clone(), x.span, &Why::argument(2, 3, &"`along`".into()));
+            self.expect(&t, &x.ty.clone(), x.span, &Reason::argument(2, 3, &"`along`".into()));
         }
         let rank = known.or_else(|| (axis >= 0).then(|| self.rank(&x.ty)));
         let place = rank.map(|n| if axis < 0 { n as i64 + axis } else { axis });
@@ -81,7 +87,7 @@ impl<'i> Infer<'i> {
     }
 
     /// Uses a function inside lambdas. If evaluating it costs work, it is bound outside of them first.
-    fn used_inside(&mut self, f: core::Expr, span: Span, body: Step<'_, 'i>) -> core::Expr {
+    fn bind_if_costly(&mut self, f: core::Expr, span: Span, body: BuildExpr<'_, 'i>) -> core::Expr {
         if matches!(*f.kind, ExprKind::Prim(..) | ExprKind::Global(..) | ExprKind::Local(..) | ExprKind::Lam(..)) {
             return body(self, f);
         }
@@ -92,7 +98,7 @@ impl<'i> Infer<'i> {
     }
 
     /// Applies `f` under the first `axes` axes of an array.
-    fn mapped(&mut self, x: core::Expr, axes: usize, f: Step<'_, 'i>) -> core::Expr {
+    fn mapped(&mut self, x: core::Expr, axes: usize, f: BuildExpr<'_, 'i>) -> core::Expr {
         let Ty::Array(n, elem) = self.resolve(&x.ty) else { return f(self, x) };
         if axes == 0 {
             return f(self, x);
@@ -104,24 +110,24 @@ impl<'i> Infer<'i> {
             Lambda { params: vec![Param { local, name: None, ty: (*elem).clone() }], body, linear: false, name: None };
         let map = self.prim_value(Prim::Map, span);
         let whole = fun(ty.clone(), fun(x.ty.clone(), made.clone()));
-        self.expect(&whole, &map.ty.clone(), span, &Why::new("`along`"));
+        self.expect(&whole, &map.ty.clone(), span, &Reason::new("`along`"));
         mk(ExprKind::App(map, vec![mk(ExprKind::Lam(Rc::new(lam)), ty, span), x]), made, span)
     }
 
     /// Applies `f` to each vector along the first axis, which `rest` other axes follow. Its result replaces that axis.
-    fn by_vectors(&mut self, f: &core::Expr, x: core::Expr, rest: usize, out: &Ty) -> core::Expr {
+    fn map_vectors(&mut self, f: &core::Expr, x: core::Expr, rest: usize, out: &Ty) -> core::Expr {
         let span = x.span;
-        let vectors = self.first_to_last(x, rest);
+        let vectors = self.move_first_axis_last(x, rest);
         let mut made = self.mapped(vectors, rest, &mut |_, v| call_of(f, v, out, span));
         let axes = self.rank(out) as usize;
         for _ in 0..if axes == 0 { 0 } else { rest } {
-            made = self.first_to_last(made, axes + rest - 1);
+            made = self.move_first_axis_last(made, axes + rest - 1);
         }
         made
     }
 
     /// Moves the first axis of an array behind the next `rest` ones.
-    fn first_to_last(&mut self, x: core::Expr, rest: usize) -> core::Expr {
+    fn move_first_axis_last(&mut self, x: core::Expr, rest: usize) -> core::Expr {
         if rest == 0 {
             return x;
         }
@@ -131,7 +137,7 @@ impl<'i> Infer<'i> {
         let turned = array(m, array(*n, (*e).clone()));
         let prim = mk(ExprKind::Prim(Prim::TransposeArray, Vec::new()), Ty::Unit, span);
         let x = mk(ExprKind::App(prim, vec![x]), turned, span);
-        self.mapped(x, 1, &mut |me, part| me.first_to_last(part, rest - 1))
+        self.mapped(x, 1, &mut |me, part| me.move_first_axis_last(part, rest - 1))
     }
 }
 

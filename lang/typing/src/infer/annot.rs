@@ -5,7 +5,7 @@ use crate::env::{Alias, TypeName};
 use crate::errors::{calls, names};
 use crate::ty::{Class, DataDecl, RecordTy, Scheme, Size, SizeVar, Ty, TyVar};
 use adl_syntax::ast;
-use adl_syntax::order;
+use adl_syntax::field_order;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use std::collections::HashMap;
@@ -100,7 +100,7 @@ impl Infer<'_> {
             ast::TypeKind::Tuple(parts) => Ty::Tuple(parts.iter().map(|p| self.annotation(p)).collect()),
             ast::TypeKind::Record(fields, tail) => {
                 if tail.is_none() {
-                    order::written(fields.iter().map(|(n, _)| n.name));
+                    field_order::written(fields.iter().map(|(n, _)| n.name));
                 }
                 let mut fs: Vec<(Symbol, Ty)> = fields.iter().map(|(n, t)| (n.name, self.annotation(t))).collect();
                 fs.sort_by_key(|(n, _)| n.as_str());
@@ -281,15 +281,25 @@ impl Infer<'_> {
         for (k, p) in d.params.iter().enumerate() {
             if let Some(q) = d.params[..k].iter().find(|q| q.name == p.name) {
                 self.report(
-                    names::Twice { what: "parameters", name: p.name.as_str(), span: p.span, first: Some(q.span) }
-                        .diagnostic(),
+                    names::DuplicateName {
+                        what: "parameters",
+                        name: p.name.as_str(),
+                        span: p.span,
+                        first: Some(q.span),
+                    }
+                    .diagnostic(),
                 );
             }
         }
         if let Some(o) = before.iter().find(|o| o.name.name == d.name.name) {
             self.report(
-                names::Twice { what: "types", name: d.name.name.as_str(), span: d.name.span, first: Some(o.name.span) }
-                    .diagnostic(),
+                names::DuplicateName {
+                    what: "types",
+                    name: d.name.name.as_str(),
+                    span: d.name.span,
+                    first: Some(o.name.span),
+                }
+                .diagnostic(),
             );
         }
     }
@@ -344,7 +354,7 @@ impl Infer<'_> {
     }
 
     /// Replaces the inference variables of a declared type by type variables.
-    fn closed(&mut self, t: &Ty) -> Closed {
+    fn closed(&mut self, t: &Ty) -> ClosedType {
         let t = self.resolve_deep(t);
         let (mut types, mut sizes, mut named) = (HashMap::new(), HashMap::new(), Vec::new());
         let (tables, metas) = (std::cell::RefCell::new(&mut *self.tables), &self.metas);
@@ -366,7 +376,7 @@ impl Infer<'_> {
             },
         );
         named.extend(sizes.into_values());
-        Closed { body, open: types.into_values().collect(), sizes: named }
+        ClosedType { body, open: types.into_values().collect(), sizes: named }
     }
 
     fn constructors(&mut self, d: &ast::TypeDecl, cons: &[ast::ConDecl], shell: &Rc<DataDecl>) {
@@ -375,7 +385,7 @@ impl Infer<'_> {
         for (tag, c) in cons.iter().enumerate() {
             if let Some(o) = cons[..tag].iter().find(|o| o.name.name == c.name.name) {
                 self.report(
-                    names::Twice {
+                    names::DuplicateName {
                         what: "constructors",
                         name: c.name.name.as_str(),
                         span: c.name.span,
@@ -407,7 +417,7 @@ impl Infer<'_> {
 }
 
 /// A declared type without inference variables.
-struct Closed {
+struct ClosedType {
     body: Ty,
     /// The type variables for the parts that were open, each with whether it is a row variable.
     open: Vec<(TyVar, bool)>,

@@ -1,10 +1,10 @@
 //! Application, guards, and queries on syntax trees.
 
-use super::misfits::Call;
+use super::argument_trials::TriedCall;
 use super::{Infer, fun, mk, pending};
 use crate::core::{self, ExprKind, ForKind};
-use crate::errors::derivatives::{Gives, WrongResult};
-use crate::errors::reason::Why;
+use crate::errors::derivatives::{ResultKind, WrongResult};
+use crate::errors::reason::Reason;
 use crate::ty::{Class, Ty};
 use adl_prim::{Prim, Typing};
 use adl_syntax::ast;
@@ -21,7 +21,7 @@ impl Infer<'_> {
             self.solve_ops();
         }
         if self.diags.len() > before {
-            self.other_arguments(Call { f, args: &args, want, span }, before);
+            self.other_arguments(TriedCall { f, args: &args, want, span }, before);
         }
         e
     }
@@ -103,7 +103,7 @@ impl Infer<'_> {
             return Some(e);
         }
         if !matches!(self.resolve(&e.ty), Ty::Fun(..) | Ty::Lin(..)) && !self.may_be_function(&e.ty.clone()) {
-            let d = self.more_than_it_takes(p, args, arity);
+            let d = self.too_many_for_prim(p, args, arity);
             self.report(d);
             return Some(self.error_expr(span));
         }
@@ -134,7 +134,7 @@ impl Infer<'_> {
                 let i = params.len();
                 let d = match i {
                     0 => self.not_a_function(args[0], &callee, name, &other),
-                    _ if matches!(other, Ty::Unit) => self.effect_with_more(&callee, args, (i, name)),
+                    _ if matches!(other, Ty::Unit) => self.effect_with_extra_arguments(&callee, args, (i, name)),
                     _ => self.more_arguments(name, args, i),
                 };
                 self.report(d);
@@ -186,7 +186,7 @@ impl Infer<'_> {
         (i, total): (usize, usize),
         name: &Rc<str>,
     ) -> core::Expr {
-        let why = Why::argument(i, total, name);
+        let why = Reason::argument(i, total, name);
         let want = self.open_result(param, name);
         let c = self.infer(a, Some(&want));
         if let (Ty::Meta(_), false) = (self.resolve(&c.ty), self.ops.is_empty()) {
@@ -226,7 +226,7 @@ impl Infer<'_> {
                 }
                 Ty::Meta(_) if self.may_be_function(&t) => {
                     let (p, r) = (self.meta(), self.meta());
-                    self.expect(&fun(p.clone(), r.clone()), &t, callee.span, &Why::new("the applied expression"));
+                    self.expect(&fun(p.clone(), r.clone()), &t, callee.span, &Reason::new("the applied expression"));
                     params.push(p);
                     t = r;
                 }
@@ -256,10 +256,10 @@ impl Infer<'_> {
                 match &r {
                     Ty::Float | Ty::F32 | Ty::Meta(_) | Ty::Var(_) => return false,
                     _ if !is_number => return false,
-                    Ty::Array(..) => Gives::Array,
-                    Ty::Int => Gives::Int,
-                    Ty::Fun(..) | Ty::Lin(..) => Gives::Function,
-                    _ => Gives::Other,
+                    Ty::Array(..) => ResultKind::Array,
+                    Ty::Int => ResultKind::Int,
+                    Ty::Fun(..) | Ty::Lin(..) => ResultKind::Function,
+                    _ => ResultKind::Other,
                 }
             }
             _ => return false,
@@ -271,7 +271,7 @@ impl Infer<'_> {
 
     /// `[| p |] * e`.
     pub(super) fn guard(&mut self, p: &ast::Expr, rest: Option<ast::Expr>, b: &ast::Expr, span: Span) -> core::Expr {
-        let cond = self.check(p, &Ty::Bool, &Why::new("the condition of `[| |]`"));
+        let cond = self.check(p, &Ty::Bool, &Reason::new("the condition of `[| |]`"));
         let body = match rest {
             Some(a) => {
                 let whole = ast::Expr {
@@ -448,7 +448,7 @@ pub(super) fn is_path(e: &ast::Expr, bound: &[Symbol]) -> bool {
         | ast::ExprKind::Lit(_)
         | ast::ExprKind::Paren(_)
         | ast::ExprKind::Con(..) => {}
-        _ if super::strides::from_end(e).is_some() => {}
+        _ if super::slices::from_end(e).is_some() => {}
         _ => ok = false,
     });
     ok

@@ -1,10 +1,10 @@
 //! Binary operators: those that are primitives, and those that are not.
 
 use super::apply::{factors, guarded};
-use super::exprs::Head;
+use super::exprs::LambdaContext;
 use super::{Infer, fun, mk};
 use crate::core::{self, ExprKind, Lambda, Lit, Param};
-use crate::errors::reason::Why;
+use crate::errors::reason::Reason;
 use crate::ty::{Class, Ty};
 use adl_prim::Prim;
 use adl_syntax::ast::{self, BinOp};
@@ -22,7 +22,7 @@ impl Infer<'_> {
         let var = |name| ast::Expr { kind: ast::ExprKind::Var(name), span };
         let body = ast::Expr { kind: ast::ExprKind::Bin(op, span, Box::new(var(x)), Box::new(var(y))), span };
         let pat = |name| ast::Pat { kind: ast::PatKind::Var(name), span };
-        self.lambda(&[pat(x), pat(y)], &body, None, Head { linear: false, inner: false, name: None }, span)
+        self.lambda(&[pat(x), pat(y)], &body, None, LambdaContext { linear: false, inner: false, name: None }, span)
     }
 
     pub(super) fn negate(&mut self, a: &ast::Expr, span: Span) -> core::Expr {
@@ -62,7 +62,7 @@ impl Infer<'_> {
             BinOp::PipeLeft => self.apply_to(a, &[b], want, span, false),
             BinOp::Compose => self.compose(a, b, span),
             BinOp::And | BinOp::Or => {
-                let why = Why::new(format!("an operand of `{}`", op.text()));
+                let why = Reason::new(format!("an operand of `{}`", op.text()));
                 let x = self.check(a, &Ty::Bool, &why);
                 let y = self.check(b, &Ty::Bool, &why);
                 let known = mk(ExprKind::Lit(Lit::Bool(op == BinOp::Or)), Ty::Bool, at);
@@ -134,7 +134,7 @@ impl Infer<'_> {
             BinOp::Le => (Class::Ord, "`<=`"),
             _ => (Class::Ord, "`>=`"),
         };
-        let why = Why::right(name, a.span, &x.ty);
+        let why = Reason::right(name, a.span, &x.ty);
         match self.unify(&x.ty.clone(), &y.ty.clone()) {
             Ok(()) => {
                 self.require(class, &x.ty.clone(), span, name);
@@ -165,8 +165,8 @@ impl Infer<'_> {
 
     pub(super) fn compose(&mut self, f: &ast::Expr, g: &ast::Expr, span: Span) -> core::Expr {
         let (a, b, c) = (self.meta(), self.meta(), self.meta());
-        let f = self.check(f, &fun(a.clone(), b.clone()), &Why::new("the left side of `>>`"));
-        let g = self.check(g, &fun(b.clone(), c.clone()), &Why::new("the right side of `>>`"));
+        let f = self.check(f, &fun(a.clone(), b.clone()), &Reason::new("the left side of `>>`"));
+        let g = self.check(g, &fun(b.clone(), c.clone()), &Reason::new("the right side of `>>`"));
         let (x, lf, lg) = (self.local(), self.local(), self.local());
         let call = |h: core::Local, ht: &Ty, arg: core::Expr, t: &Ty| {
             mk(ExprKind::App(mk(ExprKind::Local(h), ht.clone(), span), vec![arg]), t.clone(), span)

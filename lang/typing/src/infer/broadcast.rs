@@ -1,9 +1,9 @@
 //! Broadcasting: elementwise operators on arrays of different rank.
 
+use super::deferred::OpConstraint;
 use super::ops::Head;
-use super::waiting::Op;
 use super::{Infer, array};
-use crate::errors::reason::Why;
+use crate::errors::reason::Reason;
 use crate::ty::{Size, Ty};
 use adl_syntax::span::Span;
 
@@ -18,7 +18,7 @@ impl Infer<'_> {
 
     /// `a op b` on two arrays of numbers. If a rank is not known yet, the operator waits. By default the ranks are
     /// equal.
-    pub(super) fn arrays(&mut self, op: &Op, force: bool) -> bool {
+    pub(super) fn arrays(&mut self, op: &OpConstraint, force: bool) -> bool {
         let (a, b) = (op.args[0].0.clone(), op.args[1].0.clone());
         match (self.known_rank(&a), self.known_rank(&b)) {
             (Some(m), Some(n)) if m != n => self.repeated(op, usize::from(m > n)),
@@ -29,8 +29,8 @@ impl Infer<'_> {
     }
 
     /// Broadcasts operand `low`, which has the lower rank, along the leading axes of the other operand.
-    fn repeated(&mut self, op: &Op, low: usize) -> bool {
-        if self.reports_mixed(op) {
+    fn repeated(&mut self, op: &OpConstraint, low: usize) -> bool {
+        if self.report_mixed_numbers(op) {
             return true;
         }
         let (high, low_at) = (op.args[1 - low].clone(), op.args[low].clone());
@@ -48,7 +48,7 @@ impl Infer<'_> {
     pub(super) fn spread(&mut self, what: String, low: &(Ty, Span), (high, other): (&(Ty, Span), &'static str)) -> Ty {
         let (m, n) = (self.rank(&low.0), self.rank(&high.0));
         let tail = self.inner(&high.0, n - m);
-        let why = Why::is(what, high.1, other, &high.0);
+        let why = Reason::is(what, high.1, other, &high.0);
         if let Err(clash) = self.unify(&tail, &low.0) {
             let mut d = self.clash(clash, &tail, &low.0, low.1, &why);
             if self

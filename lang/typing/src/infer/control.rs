@@ -4,7 +4,7 @@ use super::exprs::last_span;
 use super::{Infer, array, mk};
 use crate::core::{self, Arm, ExprKind, Lit, LoopKind};
 use crate::errors::patterns;
-use crate::errors::reason::Why;
+use crate::errors::reason::Reason;
 use crate::patterns::compile;
 use crate::ty::{Size, Ty};
 use adl_syntax::ast;
@@ -19,12 +19,12 @@ impl Infer<'_> {
         want: Option<&Ty>,
         span: Span,
     ) -> core::Expr {
-        let cond = self.check(c, &Ty::Bool, &Why::new("the condition of this `if`"));
+        let cond = self.check(c, &Ty::Bool, &Reason::new("the condition of this `if`"));
         let yes = self.infer(a, want);
         let no = match b {
             Some(b) => {
                 let no = self.infer(b, Some(&yes.ty.clone()));
-                let why = Why::is("the `else` branch", last_span(a), "the `then` branch", &yes.ty);
+                let why = Reason::is("the `else` branch", last_span(a), "the `then` branch", &yes.ty);
                 self.expect(&self.loosened(&yes.ty, want), &no.ty.clone(), last_span(b), &why);
                 no
             }
@@ -33,7 +33,7 @@ impl Infer<'_> {
                     &Ty::Unit,
                     &yes.ty.clone(),
                     last_span(a),
-                    &Why::new("the branch of an `if` without `else`"),
+                    &Reason::new("the branch of an `if` without `else`"),
                 );
                 mk(ExprKind::Lit(Lit::Unit), Ty::Unit, span)
             }
@@ -101,11 +101,11 @@ impl Infer<'_> {
             let pat = self.pat(&arm.pat, &scrutinee.ty.clone(), &mut vars);
             wrong |= self.diags.len() > errors;
             self.push_vars(&vars);
-            let guard = arm.guard.as_ref().map(|g| self.check(g, &Ty::Bool, &Why::new("the guard")));
+            let guard = arm.guard.as_ref().map(|g| self.check(g, &Ty::Bool, &Reason::new("the guard")));
             let body = self.infer(&arm.body, Some(&ty));
             let why = match first {
-                Some(f) => Why::is("this arm", f, "the first arm", &ty),
-                None => Why::new("this arm"),
+                Some(f) => Reason::is("this arm", f, "the first arm", &ty),
+                None => Reason::new("this arm"),
             };
             self.expect(&ty, &body.ty.clone(), last_span(&arm.body), &why);
             first.get_or_insert(last_span(&arm.body));
@@ -138,7 +138,7 @@ impl Infer<'_> {
             ty = super::map_type(&self.resolve_deep(&ty), &mut |_| None, &mut |_| Size::Unknown);
         }
         let count = match kind {
-            ast::LoopKind::For(i, n) => Some((*i, self.check(n, &Ty::Int, &Why::new("the number of rounds")))),
+            ast::LoopKind::For(i, n) => Some((*i, self.check(n, &Ty::Int, &Reason::new("the number of rounds")))),
             ast::LoopKind::While(_) => None,
         };
         let scope = self.scope.len();
@@ -151,7 +151,7 @@ impl Infer<'_> {
         self.push_vars(&vars);
         let kind = match (kind, count) {
             (ast::LoopKind::While(c), _) => {
-                let cond = self.check(c, &Ty::Bool, &Why::new("the condition of the loop"));
+                let cond = self.check(c, &Ty::Bool, &Reason::new("the condition of the loop"));
                 LoopKind::While(self.destructure(state, &ty, pat.clone(), &vars, p.span, cond))
             }
             (ast::LoopKind::For(..), Some((i, n))) => {
@@ -161,7 +161,7 @@ impl Infer<'_> {
             }
             (ast::LoopKind::For(..), None) => return self.error_expr(span),
         };
-        let why = Why::is("the next state", p.span, "the state", &ty);
+        let why = Reason::is("the next state", p.span, "the state", &ty);
         let body = self.check(body, &ty, &why);
         // A size that an iteration may change is determined only at run time.
         let out = self.joined(&ty, &body.ty);

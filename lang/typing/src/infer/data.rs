@@ -1,14 +1,14 @@
 //! Tuples, records, arrays and constructors.
 
-use super::rows::Field;
+use super::open_records::Field;
 use super::{Infer, array, fun, mk};
 use crate::core::{self, Con, ExprKind, Lambda, Param};
-use crate::errors::reason::Why;
+use crate::errors::reason::Reason;
 use crate::errors::{calls, names, records};
 use crate::ty::{RecordTy, Size, Ty};
 use adl_prim::Prim;
 use adl_syntax::ast;
-use adl_syntax::order;
+use adl_syntax::field_order;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use std::collections::{HashMap, HashSet};
@@ -40,7 +40,7 @@ impl Infer<'_> {
         for (name, e) in fields {
             if !seen.insert(name.name) {
                 self.report(
-                    names::Twice { what: "fields", name: name.name.as_str(), span: name.span, first: None }
+                    names::DuplicateName { what: "fields", name: name.name.as_str(), span: name.span, first: None }
                         .diagnostic(),
                 );
                 continue;
@@ -52,7 +52,7 @@ impl Infer<'_> {
     }
 
     pub(super) fn record(&mut self, fields: &[(ast::Ident, ast::Expr)], want: Option<&Ty>, span: Span) -> core::Expr {
-        order::written(fields.iter().map(|(n, _)| n.name));
+        field_order::written(fields.iter().map(|(n, _)| n.name));
         let fields = self.fields(fields, want);
         let ty = Ty::Record(Rc::new(RecordTy {
             fields: fields.iter().map(|(n, e)| (*n, e.ty.clone())).collect(),
@@ -88,7 +88,7 @@ impl Infer<'_> {
             let open = self.open_record(&rec);
             match open.fields.iter().find(|(n, _)| *n == name.name) {
                 Some((_, old)) => {
-                    let why = Why::is(format!("the new `{}`", name.name), record, "the record", &base.ty);
+                    let why = Reason::is(format!("the new `{}`", name.name), record, "the record", &base.ty);
                     self.expect(old, new, at, &why);
                     return;
                 }
@@ -102,7 +102,7 @@ impl Infer<'_> {
         }
         let tail = Some(self.row_meta());
         let needed = Ty::Record(Rc::new(RecordTy { fields: vec![(name.name, new.clone())], tail }));
-        self.expect(&needed, &base.ty.clone(), record, &Why::new("the updated record"));
+        self.expect(&needed, &base.ty.clone(), record, &Reason::new("the updated record"));
     }
 
     pub(super) fn field(&mut self, r: &ast::Expr, name: ast::Ident, span: Span) -> core::Expr {
@@ -119,7 +119,7 @@ impl Infer<'_> {
             let elem = self.meta();
             let (n, m) = (self.size_meta(), self.size_meta());
             let wanted = array(n, array(m, elem.clone()));
-            self.expect(&wanted, &base.ty.clone(), r.span, &Why::new("the operand of `.T`"));
+            self.expect(&wanted, &base.ty.clone(), r.span, &Reason::new("the operand of `.T`"));
             return mk(
                 ExprKind::App(mk(ExprKind::Prim(Prim::TransposeArray, Vec::new()), Ty::Unit, span), vec![base]),
                 array(m, array(n, elem)),
@@ -131,7 +131,7 @@ impl Infer<'_> {
 
     /// A field of the value whose expression is at `at`.
     pub(super) fn field_of_value(&mut self, base: core::Expr, name: ast::Ident, at: Span, span: Span) -> core::Expr {
-        let why = Why::new(format!("the record before `.{}`", name.name));
+        let why = Reason::new(format!("the record before `.{}`", name.name));
         if let Ty::Record(rec) = self.resolve(&base.ty) {
             return match self.known_field(&rec, name, &base, at, &why) {
                 Some(t) => mk(ExprKind::Field(base, name.name), t, span),
@@ -157,9 +157,9 @@ impl Infer<'_> {
         name: ast::Ident,
         base: &core::Expr,
         at: Span,
-        why: &Why,
+        why: &Reason,
     ) -> Option<Ty> {
-        match self.field_of(rec, name.name) {
+        match self.look_up_field(rec, name.name) {
             Field::There(t) => Some(t),
             Field::Missing => {
                 let open = self.open_record(rec);
@@ -190,7 +190,7 @@ impl Infer<'_> {
             match &first {
                 None => first = Some(c.ty.clone()),
                 Some(t) => {
-                    let why = Why::is(format!("element {i} of this array"), parts[0].span, "element 0", t);
+                    let why = Reason::is(format!("element {i} of this array"), parts[0].span, "element 0", t);
                     self.expect(&t.clone(), &c.ty.clone(), p.span, &why);
                 }
             }
@@ -229,7 +229,7 @@ impl Infer<'_> {
         }
         let mut given: Vec<core::Expr> = Vec::new();
         for (i, (a, t)) in args.iter().zip(&fields).enumerate() {
-            given.push(self.check(a, t, &Why::new(format!("field {} of `{}`", i + 1, con.name))));
+            given.push(self.check(a, t, &Reason::new(format!("field {} of `{}`", i + 1, con.name))));
         }
         let data = self.tables.datas.get(&data.id).cloned().unwrap_or(data);
         if given.len() == fields.len() {

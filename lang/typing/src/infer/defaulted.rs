@@ -3,7 +3,7 @@
 
 use super::Infer;
 use super::ops::Head;
-use crate::errors::reason::What;
+use crate::errors::reason::Role;
 use crate::ty::{Scheme, Ty};
 use adl_syntax::ast;
 use adl_syntax::diag::Diagnostic;
@@ -42,9 +42,9 @@ impl Infer<'_> {
         d: Diagnostic,
         expected: &Ty,
         actual: &Ty,
-        what: &What,
+        what: &Role,
     ) -> Result<Diagnostic, Diagnostic> {
-        let What::Argument { of, .. } = what else { return Err(d) };
+        let Role::Argument { of, .. } = what else { return Err(d) };
         let number = |t: &Ty| self.head(&self.bottom(t)) == Head::Scalar;
         let name = Symbol::new(of.trim_matches('`'));
         let found =

@@ -3,7 +3,7 @@
 use super::lets::Function;
 use super::{Infer, mk, pending};
 use crate::core::{self, ExprKind, ForKind, Lit};
-use crate::errors::reason::Why;
+use crate::errors::reason::Reason;
 use crate::ty::{Class, Ty};
 use adl_syntax::ast;
 use adl_syntax::diag::Diagnostic;
@@ -15,7 +15,7 @@ use adl_syntax::symbol::Symbol;
 const MAX_TYPE_DEPTH: usize = 400;
 
 /// The syntactic context of a function literal.
-pub(super) struct Head {
+pub(super) struct LambdaContext {
     /// Written with `lin`.
     pub linear: bool,
     /// The expected type comes from a use, not from the function's own definition.
@@ -26,7 +26,7 @@ pub(super) struct Head {
 
 impl Infer<'_> {
     /// Infers an expression and requires a type.
-    pub(super) fn check(&mut self, e: &ast::Expr, ty: &Ty, why: &Why) -> core::Expr {
+    pub(super) fn check(&mut self, e: &ast::Expr, ty: &Ty, why: &Reason) -> core::Expr {
         let c = self.infer(e, Some(ty));
         self.expect(ty, &c.ty.clone(), last_span(e), why);
         c
@@ -74,14 +74,18 @@ impl Infer<'_> {
             ast::ExprKind::App(f, args) => self.apply(f, args, want, span),
             ast::ExprKind::Bin(op, at, a, b) => self.binary(*op, *at, a, b, want, span),
             ast::ExprKind::Neg(a) => self.negate(a, span),
-            ast::ExprKind::Fun(params, body) => {
-                self.lambda(params, body, want, Head { linear: false, inner: want.is_some(), name: None }, span)
-            }
+            ast::ExprKind::Fun(params, body) => self.lambda(
+                params,
+                body,
+                want,
+                LambdaContext { linear: false, inner: want.is_some(), name: None },
+                span,
+            ),
             ast::ExprKind::Lin(p, body) => self.lambda(
                 std::slice::from_ref(p),
                 body,
                 want,
-                Head { linear: true, inner: want.is_some(), name: None },
+                LambdaContext { linear: true, inner: want.is_some(), name: None },
                 span,
             ),
             ast::ExprKind::Block(stmts) => self.block(stmts, want, span),
@@ -106,7 +110,7 @@ impl Infer<'_> {
                     &ty,
                     &had,
                     last_span(e),
-                    &Why::said("this expression", sig.ty.span, "its type is given here"),
+                    &Reason::said("this expression", sig.ty.span, "its type is given here"),
                 );
                 self.type_names = names;
                 self.sized(c, &ty, sig.ty.span)
@@ -151,7 +155,7 @@ impl Infer<'_> {
         params: &[ast::Pat],
         body: &ast::Expr,
         want: Option<&Ty>,
-        head: Head,
+        head: LambdaContext,
         span: Span,
     ) -> core::Expr {
         let mut wants = Vec::new();
@@ -197,7 +201,7 @@ impl Infer<'_> {
             }),
             [ast::Stmt::Expr(e), rest @ ..] => {
                 let first = self.infer(e, Some(&Ty::Unit));
-                let why = Why::new("an expression that is not the last of its block");
+                let why = Reason::new("an expression that is not the last of its block");
                 self.expect(&Ty::Unit, &first.ty.clone(), e.span, &why);
                 let body = stacker::maybe_grow(96 * 1024, 1024 * 1024, || self.block(rest, want, span));
                 let (local, t) = (self.local(), body.ty.clone());
@@ -208,7 +212,7 @@ impl Infer<'_> {
 
     /// `[| p |]` alone: 1 or 0.
     pub(super) fn iverson(&mut self, p: &ast::Expr, span: Span) -> core::Expr {
-        let cond = self.check(p, &Ty::Bool, &Why::new("the condition of `[| |]`"));
+        let cond = self.check(p, &Ty::Bool, &Reason::new("the condition of `[| |]`"));
         let t = self.number(Class::Num, span, "`[| |]`");
         let one = mk(ExprKind::IntAt(1, pending(&t)), t.clone(), span);
         let zero = mk(ExprKind::IntAt(0, pending(&t)), t.clone(), span);

@@ -1,11 +1,11 @@
 //! Generalisation and instantiation.
 
-use super::waiting::Op;
+use super::deferred::OpConstraint;
 use super::{Infer, map_type, mk, pending};
 use crate::core::{self, ExprKind, Local};
 use crate::env::Global;
 use crate::errors::mismatch;
-use crate::ty::{Class, Constraint, Place, Scheme, Size, SizeVar, Ty, TyVar};
+use crate::ty::{Class, Constraint, OperationSite, Scheme, Size, SizeVar, Ty, TyVar};
 use adl_prim::{Prim, Typing};
 use adl_syntax::ast;
 use adl_syntax::span::Span;
@@ -18,11 +18,11 @@ const MAX_TYPE_SIZE: usize = 20_000;
 
 /// The constraints that a definition leaves to its uses.
 #[derive(Default)]
-pub(super) struct Left {
+pub(super) struct DeferredConstraints {
     /// Operators that its signature lists.
     pub given: Vec<Constraint>,
     /// Operators on operands of unknown rank.
-    pub ops: Vec<Op>,
+    pub ops: Vec<OpConstraint>,
 }
 
 impl Infer<'_> {
@@ -59,7 +59,7 @@ impl Infer<'_> {
 
     /// Quantifies the variables of levels above the current one. Constrained variables are quantified only if
     /// `function`: any other value is computed once. `left` holds the constraints that each use decides.
-    pub(super) fn generalise(&mut self, ty: &Ty, function: bool, left: Left, span: Span) -> Scheme {
+    pub(super) fn generalise(&mut self, ty: &Ty, function: bool, left: DeferredConstraints, span: Span) -> Scheme {
         if self.too_large(ty) {
             self.report_large(span);
             return Scheme::mono(self.meta());
@@ -146,7 +146,7 @@ impl Infer<'_> {
     /// others.
     fn constraint(
         &mut self,
-        op: Op,
+        op: OpConstraint,
         determined: &mut Vec<(TyVar, Vec<Class>)>,
         sizes: &mut Vec<(SizeVar, Symbol)>,
     ) -> Constraint {
@@ -158,7 +158,7 @@ impl Infer<'_> {
         self.quantify_sizes(free.size_metas, sizes);
         let mut types: Vec<Ty> = types.iter().map(|t| self.resolve_deep(t)).collect();
         let res = types.pop().unwrap_or(Ty::Unit);
-        let place = || Place {
+        let place = || OperationSite {
             span: op.span,
             operands: op.args.iter().map(|a| a.1).collect(),
             within: self.defining.last().map(|d| d.0),
@@ -252,7 +252,7 @@ impl Infer<'_> {
                 self.metas[m as usize].grows = true;
             }
             let args = c.args.iter().map(|t| (at_use(t), span)).collect();
-            self.wait_for(Op { prim: c.prim, args, res: at_use(&c.res), span, inside: Some(c.at.clone()) });
+            self.defer_new(OpConstraint { prim: c.prim, args, res: at_use(&c.res), span, inside: Some(c.at.clone()) });
         }
         (at_use(&scheme.ty), reps)
     }
@@ -356,7 +356,7 @@ impl Infer<'_> {
         }
     }
 
-    /// Whether a function applied to `given` arguments runs nothing yet: it needs more of them, or is a constructor.
+    /// Whether a function applied to `signature_constraints` arguments runs nothing yet: it needs more of them, or is a constructor.
     fn lacks_arguments(&self, f: &ast::Expr, given: usize) -> bool {
         let arity = |g: &Global| g.alias.map_or(g.arity, arrows);
         match &f.kind {

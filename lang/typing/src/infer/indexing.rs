@@ -1,10 +1,10 @@
 //! Indices, slices and comprehensions.
 
-use super::masks::Given;
+use super::masks::IndexArgKind;
 use super::{Infer, array, mk, pending};
 use crate::core::{self, ExprKind, Extent, ForKind, Lit};
 use crate::errors::mismatch;
-use crate::errors::reason::Why;
+use crate::errors::reason::Reason;
 use crate::ty::{Size, Ty};
 use adl_prim::Prim;
 use adl_syntax::ast;
@@ -17,7 +17,7 @@ impl Infer<'_> {
         self.solve_ops();
         let (mut axes, t) = self.indexed_axes(&base, args.len(), a.span);
         let given = self.positions(&mut base, args, &mut axes);
-        if given.iter().all(|g| matches!(g, Some(Given::Mask))) {
+        if given.iter().all(|g| matches!(g, Some(IndexArgKind::Mask))) {
             return base;
         }
         self.take_part(base, (args, given), &axes, t, span)
@@ -32,7 +32,7 @@ impl Infer<'_> {
                 Ty::Array(n, e) => (n, (*e).clone()),
                 _ => {
                     let (n, e) = (self.size_meta(), self.meta());
-                    self.expect(&array(n, e.clone()), &t, at, &Why::new("the indexed value"));
+                    self.expect(&array(n, e.clone()), &t, at, &Reason::new("the indexed value"));
                     (n, e)
                 }
             };
@@ -57,7 +57,7 @@ impl Infer<'_> {
                 Some(b) => {
                     let others = out.iter().map(|(_, name, _)| *name).collect();
                     let before = std::mem::replace(&mut self.beside, others);
-                    let e = self.check(b, &Ty::Int, &Why::new("the bound of an index"));
+                    let e = self.check(b, &Ty::Int, &Reason::new("the bound of an index"));
                     self.beside = before;
                     (Extent::Bound(e), self.size_of(b))
                 }
@@ -70,7 +70,7 @@ impl Infer<'_> {
             self.bind_mono(*name, *local, Ty::Int);
         }
         let body = match kind {
-            ForKind::Reduce(Prim::Any | Prim::All) => self.check(body, &Ty::Bool, &Why::new("the body")),
+            ForKind::Reduce(Prim::Any | Prim::All) => self.check(body, &Ty::Bool, &Reason::new("the body")),
             _ => self.infer(body, None),
         };
         self.scope.truncate(scope);
@@ -125,7 +125,7 @@ impl Infer<'_> {
                 let n = self.size_meta();
                 t = array(n, t);
             }
-            let why = Why::new(format!("an array that `{}` indexes", v.name.name));
+            let why = Reason::new(format!("an array that `{}` indexes", v.name.name));
             self.expect(&t, &c.ty.clone(), a.span, &why);
             axes.push((c, axis));
         }

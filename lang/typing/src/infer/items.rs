@@ -5,7 +5,7 @@ use super::{Infer, RecKey, mk, ops};
 use crate::core::{self, Def, ExprKind, Item};
 use crate::env::{CheckHost, Env, Global, Tables};
 use crate::errors::mismatch;
-use crate::errors::reason::Why;
+use crate::errors::reason::Reason;
 use crate::ty::{Class, Constraint, Scheme, Ty};
 use adl_prim::Typing;
 use adl_syntax::ast;
@@ -15,7 +15,7 @@ use adl_syntax::symbol::Symbol;
 use std::rc::Rc;
 
 /// The result of checking an item.
-pub struct Checked {
+pub struct CheckedItem {
     /// `None` after errors, and for an import, which the session resolves.
     pub item: Option<Item>,
     /// The environment for the next item.
@@ -33,7 +33,7 @@ pub fn check_item(
     tables: &mut Tables,
     host: &mut dyn CheckHost,
     internal: bool,
-) -> Checked {
+) -> CheckedItem {
     let mut inf = Infer::new(env, tables, host, internal);
     let doc: Option<Rc<str>> = item.doc.as_deref().map(Into::into);
     let mut scheme = None;
@@ -71,7 +71,7 @@ pub fn check_item(
         (Some(Item::Defs(defs)), _) => defs.iter().for_each(|d| define(&mut out_env, d, internal)),
         _ => {}
     }
-    Checked { item: core.filter(|_| !failed), env: out_env, diags, scheme }
+    CheckedItem { item: core.filter(|_| !failed), env: out_env, diags, scheme }
 }
 
 /// Adds the names of a definition to the environment.
@@ -130,7 +130,7 @@ impl Infer<'_> {
     fn top_expr(&mut self, e: &ast::Expr, want: Option<&Ty>) -> core::Expr {
         let c = self.infer(e, want);
         if let Some(t) = want {
-            self.expect(t, &c.ty.clone(), e.span, &Why::new("this test"));
+            self.expect(t, &c.ty.clone(), e.span, &Reason::new("this test"));
         }
         c
     }
@@ -229,7 +229,7 @@ impl Infer<'_> {
             let root = self.local();
             let taken = match vars.len() {
                 1 => self.destructure(root, &ty, pat.clone(), &vars, b.pat.span, body),
-                _ => self.taken_apart(root, &ty, pat.only(*local), std::slice::from_ref(var), b.pat.span, body).0,
+                _ => self.destructure_with(root, &ty, pat.only(*local), std::slice::from_ref(var), b.pat.span, body).0,
             };
             let expr = match &*taken.kind {
                 ExprKind::Local(l) if *l == *local => value,

@@ -6,11 +6,11 @@
 
 use super::exprs::last_span;
 use super::ops::Head;
-use super::strides::{Lets, after, extent, int, prim, whole};
+use super::slices::{LetBindings, after, extent, int, prim, whole};
 use super::{Infer, array, fun, mk, pending};
 use crate::core::{Expr, ExprKind, IndexArg, Lambda, Param};
 use crate::errors::derivatives;
-use crate::errors::reason::Why;
+use crate::errors::reason::Reason;
 use crate::ty::{Class, RecordTy, Size, Ty};
 use adl_prim::Prim;
 use adl_syntax::ast;
@@ -34,7 +34,7 @@ impl Infer<'_> {
         self.solve_ops();
         // What is open may be told by the function.
         if self.is_vector(&point.ty) && !matches!(self.resolve(&point.ty), Ty::Meta(_)) {
-            self.expect(&params[1], &point.ty.clone(), last_span(x), &Why::argument(1, 2, &name));
+            self.expect(&params[1], &point.ty.clone(), last_span(x), &Reason::argument(1, 2, &name));
             if p == Prim::Hessian {
                 let f = self.argument(f, &params[0], (0, 2), &name);
                 return mk(ExprKind::App(callee, vec![f, point]), result, span);
@@ -46,13 +46,13 @@ impl Infer<'_> {
         let function =
             if p == Prim::Hessian { self.argument(f, &wanted, (0, 2), &name) } else { self.infer(f, Some(&wanted)) };
         self.solve_ops();
-        let why = Why::argument(0, 2, &name);
+        let why = Reason::argument(0, 2, &name);
         if self.diags.len() > errors || !self.expect(&wanted, &function.ty.clone(), last_span(f), &why) {
             return self.error_expr(span);
         }
         self.solve_ops();
         if matches!(self.resolve(&point.ty), Ty::Meta(_)) && self.is_vector(&point.ty) {
-            self.expect(&params[1], &point.ty.clone(), last_span(x), &Why::argument(1, 2, &name));
+            self.expect(&params[1], &point.ty.clone(), last_span(x), &Reason::argument(1, 2, &name));
             self.solve_ops();
         }
         if self.is_vector(&point.ty) && (p == Prim::Hessian || self.is_vector(&out)) {
@@ -60,7 +60,7 @@ impl Infer<'_> {
             return mk(ExprKind::App(callee, vec![function, point]), result, span);
         }
         if p == Prim::Hessian
-            && !self.expect(&Ty::Float, &out, last_span(f), &Why::new("the result of the function of `hessian`"))
+            && !self.expect(&Ty::Float, &out, last_span(f), &Reason::new("the result of the function of `hessian`"))
         {
             return self.error_expr(span);
         }
@@ -111,7 +111,7 @@ impl Infer<'_> {
     }
 
     fn structured(&mut self, p: Prim, f: Expr, x: Expr, out: &Ty, span: Span) -> Expr {
-        let mut lets = Lets::new();
+        let mut lets = LetBindings::new();
         let (f, x) = (self.named(f, &mut lets), self.bound(x, &mut lets));
         let vector = array(Size::Unknown, Ty::Float);
         let ravel = |e: Expr| {
@@ -141,13 +141,13 @@ impl Infer<'_> {
         after(lets, made)
     }
 
-    fn bound(&mut self, mut e: Expr, lets: &mut Lets) -> Expr {
+    fn bound(&mut self, mut e: Expr, lets: &mut LetBindings) -> Expr {
         e.ty = self.resolve_deep(&e.ty);
         self.named(e, lets)
     }
 
     /// The leaves of data, in the order of `ravel`.
-    fn leaves(&mut self, value: &Expr, span: Span, lets: &mut Lets) -> Vec<Leaf> {
+    fn leaves(&mut self, value: &Expr, span: Span, lets: &mut LetBindings) -> Vec<Leaf> {
         let mut from = int(0, span);
         let mut out = Vec::new();
         let mut todo = vec![value.clone()];

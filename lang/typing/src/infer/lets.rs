@@ -1,15 +1,15 @@
 //! Definitions: functions with their sizes, `let` groups.
 
-use super::exprs::Head;
-use super::generalise::Left;
+use super::exprs::LambdaContext;
+use super::generalise::DeferredConstraints;
 use super::pats::PatVar;
 use super::scope::{Bound, Recursive};
 use super::sizes::{open_sizes, size_places, size_vars};
 use super::{Infer, RecKey, fun, map_type, mk};
 use crate::core::{self, ExprKind, Lambda, Local, Param, SizeAt, SizeRep, Sizes};
-use crate::errors::mismatch::{self, TooGeneral};
+use crate::errors::mismatch::{self, PromiseBroken};
 use crate::errors::names;
-use crate::errors::reason::Why;
+use crate::errors::reason::Reason;
 use crate::patterns::TPat;
 use crate::ty::{Scheme, Size, SizeVar, Ty};
 use adl_syntax::ast;
@@ -20,7 +20,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 /// An inferred and generalised binding.
-pub(super) struct Made {
+pub(super) struct InferredBinding {
     pub name: Symbol,
     pub span: Span,
     pub scheme: Scheme,
@@ -135,7 +135,7 @@ impl Infer<'_> {
         let mut outward: Vec<Ty> = parts.iter().map(|p| p.ty.clone()).collect();
         for (i, want) in f.wants.iter().enumerate().filter(|(i, _)| parts[*i].own) {
             let own = with_sizes(&self.resolve_deep(&parts[i].ty), outside);
-            if !self.expect(&own, want, parts[i].span, &Why::new("what this pattern takes apart")) {
+            if !self.expect(&own, want, parts[i].span, &Reason::new("what this pattern takes apart")) {
                 outward[i] = want.clone();
             }
         }
@@ -172,8 +172,8 @@ impl Infer<'_> {
             None => "the result of this function".to_owned(),
         };
         let why = match f.sig {
-            Some(sig) => Why::said(what, sig.ty.span, "the result's type is given here"),
-            None => Why::new(what),
+            Some(sig) => Reason::said(what, sig.ty.span, "the result's type is given here"),
+            None => Reason::new(what),
         };
         let before = self.diags.len();
         let mut core = self.check(f.body, ret, &why);
@@ -260,12 +260,12 @@ impl Infer<'_> {
             let ty = self.closed_signature(&ty, &size_names);
             let what = name.map_or("the value of this pattern".to_owned(), |n| format!("the value of `{n}`"));
             let e = self.infer_named(&b.body, Some(&ty), name);
-            self.expect(&ty, &e.ty.clone(), b.body.span, &Why::said(what, sig.ty.span, "its type is given here"));
+            self.expect(&ty, &e.ty.clone(), b.body.span, &Reason::said(what, sig.ty.span, "its type is given here"));
             let e = self.sized(e, &ty, sig.ty.span);
             self.type_names = type_names;
             self.size_names = size_names;
             if let Some(w) = want {
-                self.expect(w, &e.ty.clone(), b.body.span, &Why::new("this definition"));
+                self.expect(w, &e.ty.clone(), b.body.span, &Reason::new("this definition"));
             }
             return e;
         }
@@ -282,21 +282,21 @@ impl Infer<'_> {
             inner: false,
         });
         if let Some(w) = want {
-            self.expect(w, &e.ty.clone(), b.span, &Why::new("this definition"));
+            self.expect(w, &e.ty.clone(), b.span, &Reason::new("this definition"));
         }
         e
     }
 
     fn check_named(&mut self, e: &ast::Expr, t: &Ty, name: Option<Symbol>) -> core::Expr {
         let c = self.infer_named(e, Some(t), name);
-        self.expect(t, &c.ty.clone(), e.span, &Why::new("this definition"));
+        self.expect(t, &c.ty.clone(), e.span, &Reason::new("this definition"));
         c
     }
 
     /// A lambda that is the value of a binding takes its name, for call stacks.
     fn infer_named(&mut self, e: &ast::Expr, want: Option<&Ty>, name: Option<Symbol>) -> core::Expr {
         if let ast::ExprKind::Fun(params, body) = &e.kind {
-            return self.lambda(params, body, want, Head { linear: false, inner: false, name }, e.span);
+            return self.lambda(params, body, want, LambdaContext { linear: false, inner: false, name }, e.span);
         }
         self.infer(e, want)
     }
@@ -312,26 +312,26 @@ impl Infer<'_> {
         let sizes = self.size_names.clone();
         let e = f(self);
         let function = general(self, &e.ty);
-        let left = self.ended(&e.ty, function, (mark, given), e.span);
+        let left = self.end_level(&e.ty, function, (mark, given), e.span);
         self.size_names = sizes;
         let scheme = self.generalise(&e.ty, function, left, e.span);
-        self.keep_promises(promised);
+        self.check_promised_variables(promised);
         let e = self.abstracted(e, &scheme);
         (scheme, e)
     }
 
     /// Ends a level and returns the constraints for its uses. Operators of a value that is not a function are solved
     /// first; the variables that this creates belong to it.
-    fn ended(&mut self, ty: &Ty, function: bool, (mark, given): (u32, usize), span: Span) -> Left {
+    fn end_level(&mut self, ty: &Ty, function: bool, (mark, given): (u32, usize), span: Span) -> DeferredConstraints {
         let ops = match function {
-            true => self.leave_to_uses(ty, self.level - 1, mark, span),
+            true => self.defer_to_uses(ty, self.level - 1, mark, span),
             false => {
                 self.settle_ops(self.level - 1, mark);
                 Vec::new()
             }
         };
         self.level -= 1;
-        Left { ops, given: self.given.split_off(given) }
+        DeferredConstraints { ops, given: self.given.split_off(given) }
     }
 
     /// Whether a type is a function, or a tuple, record or declared data that contains functions.
@@ -354,7 +354,7 @@ impl Infer<'_> {
     }
 
     /// A non-recursive binding of one name.
-    pub(super) fn single(&mut self, b: &ast::Binding, name: Symbol) -> Made {
+    pub(super) fn single(&mut self, b: &ast::Binding, name: Symbol) -> InferredBinding {
         let value = !b.params.is_empty() || self.is_value(&b.body);
         self.defining.push((name, b.pat.span, !b.params.is_empty() || matches!(b.body.kind, ast::ExprKind::Fun(..))));
         let (scheme, expr) = self.enclosed(|s| s.binding_body(b, None), |s, t| value && s.holds_function(t));
@@ -362,7 +362,7 @@ impl Infer<'_> {
         if !value {
             self.note_computed(b, name, &scheme);
         }
-        Made { name, span: b.pat.span, scheme, expr }
+        InferredBinding { name, span: b.pat.span, scheme, expr }
     }
 
     /// A pattern binding: its value, which is not generalised, and the pattern with its variables.
@@ -374,7 +374,7 @@ impl Infer<'_> {
     }
 
     /// A recursive group. `keys` identify the members inside it.
-    pub(super) fn recursive(&mut self, group: &ast::LetGroup, keys: &[RecKey]) -> Vec<Made> {
+    pub(super) fn recursive(&mut self, group: &ast::LetGroup, keys: &[RecKey]) -> Vec<InferredBinding> {
         let scope = self.scope.len();
         self.level += 1;
         self.distinct(group);
@@ -405,10 +405,10 @@ impl Infer<'_> {
         let all = Ty::Tuple(metas.iter().cloned().collect());
         let functions = bodies.iter().all(|e| matches!(*e.kind, ExprKind::Lam(_)));
         let at = group.bindings.first().map_or(Span::default(), |b| b.pat.span);
-        let left = self.ended(&all, functions, (mark, given), at);
+        let left = self.end_level(&all, functions, (mark, given), at);
         self.size_names = sizes;
         let shared = self.generalise(&all, functions, left, at);
-        self.keep_promises(promised);
+        self.check_promised_variables(promised);
         self.scope.truncate(scope);
         let rep_vars: Vec<_> = shared.rep_vars().collect();
         let mut out = Vec::new();
@@ -417,7 +417,7 @@ impl Infer<'_> {
             self.rec_reps.insert(*key, rep_vars.clone());
             let expr = self.abstracted(e, &shared);
             let name = pattern_name(&b.pat).unwrap_or_else(|| Symbol::new("_"));
-            out.push(Made { name, span: b.pat.span, scheme, expr });
+            out.push(InferredBinding { name, span: b.pat.span, scheme, expr });
         }
         out
     }
@@ -455,8 +455,8 @@ impl Infer<'_> {
         }
         self.distinct(group);
         // In `let a = ... and b = ...` neither binding is in scope of the other.
-        enum One {
-            Name(Local, Made),
+        enum LetMember {
+            Name(Local, InferredBinding),
             Pattern(Local, core::Expr, TPat, Vec<PatVar>, Span),
         }
         let mut ones = Vec::new();
@@ -464,17 +464,17 @@ impl Infer<'_> {
             match pattern_name(&b.pat) {
                 Some(name) if !matches!(b.pat.kind, ast::PatKind::Ann(..)) => {
                     let made = self.single(b, name);
-                    ones.push(One::Name(self.local(), made));
+                    ones.push(LetMember::Name(self.local(), made));
                 }
                 _ => {
                     let (e, pat, vars) = self.pattern_value(b);
-                    ones.push(One::Pattern(self.local(), e, pat, vars, b.pat.span));
+                    ones.push(LetMember::Pattern(self.local(), e, pat, vars, b.pat.span));
                 }
             }
         }
         for one in &ones {
             match one {
-                One::Name(local, m) => {
+                LetMember::Name(local, m) => {
                     // Only sizes that parameter types bind are known as sizes; a local such as `let n = len x` is not.
                     self.scope.push(Bound {
                         name: m.name,
@@ -486,7 +486,7 @@ impl Infer<'_> {
                         closed: Cell::default(),
                     });
                 }
-                One::Pattern(_, _, _, vars, _) => self.push_vars(vars),
+                LetMember::Pattern(_, _, _, vars, _) => self.push_vars(vars),
             }
         }
         let mut body = rest(self);
@@ -494,8 +494,8 @@ impl Infer<'_> {
         for one in ones.into_iter().rev() {
             let t = body.ty.clone();
             body = match one {
-                One::Name(local, m) => mk(ExprKind::Let(local, Some(m.name), m.expr, body), t, span),
-                One::Pattern(local, e, pat, vars, s) => {
+                LetMember::Name(local, m) => mk(ExprKind::Let(local, Some(m.name), m.expr, body), t, span),
+                LetMember::Pattern(local, e, pat, vars, s) => {
                     let ty = e.ty.clone();
                     let inner = self.destructure(local, &ty, pat, &vars, s, body);
                     mk(ExprKind::Let(local, None, e, inner), t, span)
@@ -512,7 +512,7 @@ impl Infer<'_> {
             let Some(name) = pattern_name(&b.pat) else { continue };
             match seen.iter().find(|(n, _)| *n == name) {
                 Some((_, first)) => {
-                    let d = names::Twice {
+                    let d = names::DuplicateName {
                         what: "definitions",
                         name: name.as_str(),
                         span: b.pat.span,
@@ -528,7 +528,7 @@ impl Infer<'_> {
 
     /// A type variable of an annotation stands for every type. It must not have been unified with a specific type or
     /// with another such variable.
-    fn keep_promises(&mut self, from: usize) {
+    fn check_promised_variables(&mut self, from: usize) {
         let promised = self.promised.split_off(from);
         for (i, (name, t, span)) in promised.iter().enumerate() {
             let is = self.resolve_rest(t);
@@ -542,7 +542,7 @@ impl Infer<'_> {
             }
             let shown = other.map_or_else(|| self.show(&is), |o| o.to_string());
             self.report(
-                TooGeneral {
+                PromiseBroken {
                     var: name.to_string(),
                     span: *span,
                     is: shown,

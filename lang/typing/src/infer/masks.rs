@@ -1,16 +1,16 @@
-//! Arrays of Bools: `where`, `x[mask]`, and sums that count.
+//! Zeros of Bools: `where`, `x[mask]`, and sums that count.
 
+use super::deferred::OpConstraint;
 use super::ops::{Head, is_logic};
-use super::waiting::Op;
 use super::{Infer, array, mk};
 use crate::core::{self, ExprKind, Lit};
-use crate::errors::reason::Why;
+use crate::errors::reason::Reason;
 use crate::ty::{Size, Ty};
 use adl_prim::{Cmp, Prim};
 use adl_syntax::ast;
 
 /// An index argument whose type is known.
-pub(super) enum Given {
+pub(super) enum IndexArgKind {
     /// A position.
     At(core::Expr),
     /// A mask, which has already been applied: it now stands for the whole axis of the selected elements.
@@ -19,7 +19,7 @@ pub(super) enum Given {
 
 impl Infer<'_> {
     /// `where cond a b` has the highest rank of the three. The others are broadcast along its leading axes.
-    pub(super) fn solve_where(&mut self, op: &Op, force: bool) -> bool {
+    pub(super) fn solve_where(&mut self, op: &OpConstraint, force: bool) -> bool {
         let [c, a, b] = [0, 1, 2].map(|i| op.args[i].clone());
         let unknown = |s: &Self, t: &Ty| s.known_rank(t).is_none() && s.bottom(t) != Ty::Bool;
         // A scalar condition, or branches of equal types, need no rank.
@@ -28,12 +28,12 @@ impl Infer<'_> {
             return false;
         }
         let mask = self.bottom(&c.0);
-        if !self.expect(&Ty::Bool, &mask, c.1, &Why::new("the condition of `where`")) {
+        if !self.expect(&Ty::Bool, &mask, c.1, &Reason::new("the condition of `where`")) {
             return true;
         }
         let ranks = [&c, &a, &b].map(|e| self.rank(&e.0));
         let most = ranks.into_iter().max().unwrap_or(0);
-        let why = Why::is("this branch of `where`", a.1, "the other branch", &a.0);
+        let why = Reason::is("this branch of `where`", a.1, "the other branch", &a.0);
         if ranks == [0; 3] || ranks == [0, most, most] {
             self.expect(&a.0, &b.0, b.1, &why);
             let ty = self.sharper(&a.0, &b.0);
@@ -86,7 +86,7 @@ impl Infer<'_> {
         base: &mut core::Expr,
         args: &[ast::IndexArg],
         axes: &mut [Size],
-    ) -> Vec<Option<Given>> {
+    ) -> Vec<Option<IndexArgKind>> {
         let mut out = Vec::new();
         for (axis, arg) in args.iter().enumerate() {
             out.push(match arg {
@@ -99,18 +99,18 @@ impl Infer<'_> {
         out
     }
 
-    fn position(&mut self, i: &ast::Expr, axis: usize, n: &mut Size, base: &mut core::Expr) -> Given {
+    fn position(&mut self, i: &ast::Expr, axis: usize, n: &mut Size, base: &mut core::Expr) -> IndexArgKind {
         let at = self.infer(i, Some(&Ty::Int));
         self.solve_ops();
         if !matches!(self.resolve(&at.ty), Ty::Array(..)) && !self.gives_bools(&at.ty) {
-            self.expect(&Ty::Int, &at.ty.clone(), i.span, &Why::new("an index"));
-            return Given::At(at);
+            self.expect(&Ty::Int, &at.ty.clone(), i.span, &Reason::new("an index"));
+            return IndexArgKind::At(at);
         }
         if self.head(&self.bottom(&at.ty)) == Head::Scalar {
             self.report(crate::errors::mismatch::positions(i.span, self.host.text(base.span), self.host.text(i.span)));
-            return Given::Mask;
+            return IndexArgKind::Mask;
         }
-        self.expect(&array(*n, Ty::Bool), &at.ty.clone(), i.span, &Why::new("an array for an index, a mask,"));
+        self.expect(&array(*n, Ty::Bool), &at.ty.clone(), i.span, &Reason::new("an array for an index, a mask,"));
         let (span, whole) = (base.span, base.clone());
         let turned = |me: &mut Self, x: core::Expr, ty: Ty| me.call(Prim::TransposeArray, &[], vec![x], ty, span);
         *base = match (axis, self.resolve(&whole.ty)) {
@@ -122,17 +122,17 @@ impl Infer<'_> {
             }
             _ => {
                 self.report(crate::errors::mismatch::mask_too_far(i.span));
-                return Given::Mask;
+                return IndexArgKind::Mask;
             }
         };
         *n = Size::Unknown;
-        Given::Mask
+        IndexArgKind::Mask
     }
 
     /// Whether a type is the pending result of an elementwise comparison. (A single Bool is not an index.)
     fn gives_bools(&self, t: &Ty) -> bool {
         let Ty::Meta(m) = self.resolve(t) else { return false };
-        let op = self.ops.giver(m, &|t| self.resolve(t));
+        let op = self.ops.deferred_producer(m, &|t| self.resolve(t));
         op.is_some_and(|op| is_logic(op.prim) || Cmp::of_each(op.prim).is_some())
     }
 

@@ -7,48 +7,48 @@
 mod along;
 mod annot;
 mod apply;
+mod argument_trials;
 mod binary;
 mod broadcast;
-mod clash;
+mod common_mistakes;
 mod control;
 mod data;
 mod defaulted;
+mod deferred;
 mod exprs;
-mod filled;
+mod fill;
+mod foreign_syntax;
 mod generalise;
-mod given;
-mod habits;
 mod indexing;
 mod items;
 mod jacobians;
 mod lets;
+mod linear_arrows;
 mod masks;
-mod misfits;
 mod names;
+mod open_records;
 mod ops;
 mod pats;
 mod powers;
 mod products;
-mod rows;
+mod redeclared_types;
 mod scope;
-mod shapes;
+mod shape_examples;
+mod signature_constraints;
 mod sizes;
-mod slips;
+mod slices;
 mod special;
-mod spine;
-mod strides;
 mod trials;
 mod unify;
-mod unknown;
+mod unify_errors;
+mod unknown_rank;
 mod updates;
-mod versions;
-mod waiting;
 mod zonk;
 
 pub(crate) use defaulted::Computed;
-pub(crate) use given::spelling;
-pub use items::{Checked, check_item};
-pub use shapes::shapes;
+pub use items::{CheckedItem, check_item};
+pub use shape_examples::example_shapes;
+pub(crate) use signature_constraints::spelling;
 pub use trials::definitions;
 pub(crate) use unify::implies;
 
@@ -95,7 +95,7 @@ pub(crate) struct Infer<'a> {
     scope: scope::Scope,
     level: u32,
     locals: u32,
-    ops: waiting::Waiting,
+    ops: deferred::DeferredOps,
     diags: Vec<Diagnostic>,
     /// Type variables named in annotations.
     type_names: HashMap<Symbol, Ty>,
@@ -130,9 +130,9 @@ pub(crate) struct Infer<'a> {
     /// The lowest level at which variables of different levels were unified since [`Infer::settle_ops`] last ran.
     met_at: u32,
     /// The known fields of open records, by their first row variable.
-    rows: HashMap<u32, rows::Row>,
+    rows: HashMap<u32, open_records::OpenFields>,
     /// The final forms of inference variables and records.
-    finals: zonk::Finals,
+    finals: zonk::FinalTypes,
     /// Uses of functions whose read operations have an undetermined type, with those operations.
     reads: HashMap<Span, (Span, &'static str)>,
     /// State of a trial inference, if this is one.
@@ -158,7 +158,7 @@ impl<'a> Infer<'a> {
             scope: scope::Scope::default(),
             level: 0,
             locals: 0,
-            ops: waiting::Waiting::default(),
+            ops: deferred::DeferredOps::default(),
             diags: Vec::new(),
             type_names: HashMap::new(),
             size_names: HashMap::new(),
@@ -177,7 +177,7 @@ impl<'a> Infer<'a> {
             depth: 0,
             met_at: u32::MAX,
             rows: HashMap::new(),
-            finals: zonk::Finals::default(),
+            finals: zonk::FinalTypes::default(),
             reads: HashMap::new(),
             trial: trials::Trial::default(),
         }

@@ -2,7 +2,7 @@
 
 use super::{Infer, array, fun, map_type, mk, pending};
 use crate::core::{self, ExprKind};
-use crate::errors::foreign::{self, Ours};
+use crate::errors::foreign_names::{self, Counterpart};
 use crate::errors::{mismatch, names};
 use crate::ty::{Class, Size, SizeVar, Ty};
 use adl_prim::Prim;
@@ -135,7 +135,7 @@ impl Infer<'_> {
         let text = name.as_str();
         let mut letters = text.chars();
         let capital: String = letters.next()?.to_uppercase().chain(letters).collect();
-        let taken = foreign::value(text).is_some() || !self.host.std_homes(text).is_empty();
+        let taken = foreign_names::value(text).is_some() || !self.host.std_homes(text).is_empty();
         if !taken && self.env.con(Symbol::new(&capital)).is_some() {
             return Some(names::capital(span, text, &capital));
         }
@@ -157,10 +157,10 @@ impl Infer<'_> {
     }
 
     /// The adl counterparts of an unknown module member.
-    fn called(&mut self, member: &str) -> (Vec<String>, Option<Ours>) {
-        let ours = foreign::value(member);
+    fn called(&mut self, member: &str) -> (Vec<String>, Option<Counterpart>) {
+        let ours = foreign_names::value(member);
         let name = match ours {
-            Some(Ours::Name(n)) => n,
+            Some(Counterpart::Name(n)) => n,
             _ => member,
         };
         if name.contains('.') || self.is_defined(Symbol::new(name)) {
@@ -182,7 +182,7 @@ impl Infer<'_> {
             _ => return None,
         };
         let local = !module && self.lookup(library).is_some();
-        if local || !foreign::is_library(library.as_str()) || self.module(library).is_some() {
+        if local || !foreign_names::is_library(library.as_str()) || self.module(library).is_some() {
             return None;
         }
         if if module { self.env.con(library).is_some() } else { self.is_defined(library) } {
@@ -203,7 +203,7 @@ impl Infer<'_> {
             ours.push(format!("{home}.{}", name.name));
             ours.dedup();
         }
-        let words = words.or(foreign::library(library.as_str()).filter(|_| ours.is_empty()));
+        let words = words.or(foreign_names::library(library.as_str()).filter(|_| ours.is_empty()));
         let d = names::of_library(span, self.host.text(span), module, &ours, words);
         self.report(d);
         Some(self.error_expr(span))

@@ -1,9 +1,9 @@
 //! Operator constraints: arithmetic on types that may not be known yet.
 
-use super::waiting::Op;
+use super::deferred::OpConstraint;
 use super::{Infer, array};
-use crate::errors::mismatch::Mixed;
-use crate::errors::reason::Why;
+use crate::errors::mismatch::MixedNumbers;
+use crate::errors::reason::Reason;
 use crate::errors::{classes, constraints, derivatives};
 use crate::ty::{Class, Ty};
 use adl_prim::{Cmp, Prim, Typing};
@@ -77,7 +77,7 @@ impl Infer<'_> {
 
     /// Tries to solve a constraint. Returns whether it is done (solved, or reported as an error). `force`: apply
     /// defaults.
-    pub(super) fn solve(&mut self, op: &Op, force: bool) -> bool {
+    pub(super) fn solve(&mut self, op: &OpConstraint, force: bool) -> bool {
         if self.solve_given(op) {
             return true;
         }
@@ -98,7 +98,7 @@ impl Infer<'_> {
         done
     }
 
-    fn solve_here(&mut self, op: &Op, force: bool) -> bool {
+    fn solve_here(&mut self, op: &OpConstraint, force: bool) -> bool {
         match op.prim {
             Prim::MatMul => self.solve_product(op, force),
             Prim::Append => self.solve_append(op, force),
@@ -139,7 +139,7 @@ impl Infer<'_> {
     }
 
     /// Requires the operator's class of the number under all axes, and returns its type.
-    pub(super) fn leaf(&mut self, op: &Op, t: &Ty) -> Option<Ty> {
+    pub(super) fn leaf(&mut self, op: &OpConstraint, t: &Ty) -> Option<Ty> {
         let mut t = self.resolve(t);
         while let Ty::Array(_, e) = t {
             t = self.resolve(&e);
@@ -159,7 +159,7 @@ impl Infer<'_> {
                     &Ty::Bool,
                     &t,
                     at,
-                    &Why::new(format!("an operand of {}", classes::quoted(Self::op_name(op.prim)))),
+                    &Reason::new(format!("an operand of {}", classes::quoted(Self::op_name(op.prim)))),
                 )
                 .then_some(Ty::Bool);
         }
@@ -202,7 +202,7 @@ impl Infer<'_> {
     }
 
     /// Unifies the result with the type of an operand of unknown rank.
-    pub(super) fn keep(&mut self, op: &Op, t: &Ty, class: Class) -> bool {
+    pub(super) fn keep(&mut self, op: &OpConstraint, t: &Ty, class: Class) -> bool {
         match self.has_class(class, t, op.span, Self::op_name(op.prim)) {
             Ok(()) => self.finish(op, t),
             Err(part) => {
@@ -213,13 +213,13 @@ impl Infer<'_> {
         }
     }
 
-    pub(super) fn finish(&mut self, op: &Op, res: &Ty) -> bool {
-        let why = Why::new(format!("the result of {}", classes::quoted(Self::op_name(op.prim))));
+    pub(super) fn finish(&mut self, op: &OpConstraint, res: &Ty) -> bool {
+        let why = Reason::new(format!("the result of {}", classes::quoted(Self::op_name(op.prim))));
         self.expect(&op.res.clone(), res, op.span, &why);
         true
     }
 
-    pub(super) fn reject(&mut self, op: &Op, t: &Ty, span: Span) -> bool {
+    pub(super) fn reject(&mut self, op: &OpConstraint, t: &Ty, span: Span) -> bool {
         // `f -1 2`: the application of 1 has been reported.
         if self.negative_argument(op, t).is_some_and(|m| {
             self.diags.iter().any(|d| d.code == "E0204" && d.fix.iter().any(|e| e.span.lo == m.primary.span.lo))
@@ -231,7 +231,7 @@ impl Infer<'_> {
             return true;
         }
         let mut d = self.class_error(Self::class(op.prim), op.span, Self::op_name(op.prim), t, span);
-        if let Some((at, hint)) = self.lacks_argument(t, span) {
+        if let Some((at, hint)) = self.explain_missing_argument(t, span) {
             d = d.also(at, "it is defined here").hint(hint);
         }
         if let Some((other, at)) = op.args.iter().find(|(_, at)| *at != span) {
@@ -251,7 +251,7 @@ impl Infer<'_> {
         true
     }
 
-    pub(super) fn solve_unary(&mut self, op: &Op, force: bool) -> bool {
+    pub(super) fn solve_unary(&mut self, op: &OpConstraint, force: bool) -> bool {
         let (t, span) = op.args[0].clone();
         match self.operand(op.prim, &t) {
             Head::Unknown if Self::converts(op.prim) => self.solve_conversion(op, &t, force),
@@ -349,7 +349,7 @@ impl Infer<'_> {
         }
     }
 
-    pub(super) fn solve_binary(&mut self, op: &Op, force: bool) -> bool {
+    pub(super) fn solve_binary(&mut self, op: &OpConstraint, force: bool) -> bool {
         let ((a, sa), (b, sb)) = (op.args[0].clone(), op.args[1].clone());
         let additive = matches!(op.prim, Prim::Add | Prim::Sub);
         let scaling = matches!(op.prim, Prim::Mul | Prim::Div);
@@ -378,7 +378,7 @@ impl Infer<'_> {
         }
     }
 
-    fn not_elementwise(&mut self, op: &Op, a: &Ty, b: &Ty) -> bool {
+    fn not_elementwise(&mut self, op: &OpConstraint, a: &Ty, b: &Ty) -> bool {
         let name = classes::quoted(Self::op_name(op.prim));
         let d = classes::not_elementwise(op.span, &name, (op.args[0].1, &self.show(a)), (op.args[1].1, &self.show(b)));
         self.report(d);
@@ -386,11 +386,11 @@ impl Infer<'_> {
     }
 
     /// Unifies both operands and the result.
-    pub(super) fn same(&mut self, op: &Op, a: &Ty, b: &Ty) -> bool {
-        if self.reports_mixed(op) {
+    pub(super) fn same(&mut self, op: &OpConstraint, a: &Ty, b: &Ty) -> bool {
+        if self.report_mixed_numbers(op) {
             return true;
         }
-        let why = Why::right(Self::op_name(op.prim), op.args[0].1, a);
+        let why = Reason::right(Self::op_name(op.prim), op.args[0].1, a);
         if !self.expect(a, b, op.args[1].1, &why) {
             return true;
         }
@@ -405,11 +405,11 @@ impl Infer<'_> {
     }
 
     /// Reports operands with different number types.
-    pub(super) fn reports_mixed(&mut self, op: &Op) -> bool {
+    pub(super) fn report_mixed_numbers(&mut self, op: &OpConstraint) -> bool {
         let [(a, sa), (b, sb)] = [&op.args[0], &op.args[1]];
         let Some(fix) = self.mixed(op, a, b) else { return false };
         let edit = self.converted_operand((a, op.operand_place(0)), (b, op.operand_place(1)));
-        let mixed = Mixed {
+        let mixed = MixedNumbers {
             op: classes::quoted(Self::op_name(op.prim)),
             left: (*sa, self.show(a)),
             right: (*sb, self.show(b)),
@@ -431,7 +431,7 @@ impl Infer<'_> {
             (Ty::F32, Ty::Int) => (sb, "to_f32"),
             _ => return None,
         };
-        Some((at, super::clash::conversion(f, self.host.text(at))))
+        Some((at, super::unify_errors::conversion(f, self.host.text(at))))
     }
 
     /// An operand as text beside an operator in a hint.
@@ -448,7 +448,7 @@ impl Infer<'_> {
     }
 
     /// A hint if the number types of two operands differ.
-    fn mixed(&self, op: &Op, a: &Ty, b: &Ty) -> Option<String> {
+    fn mixed(&self, op: &OpConstraint, a: &Ty, b: &Ty) -> Option<String> {
         if op.prim == Prim::IntDiv {
             return None;
         }
@@ -501,29 +501,29 @@ impl Infer<'_> {
         }
     }
 
-    pub(super) fn same_compound(&mut self, op: &Op, a: &Ty, b: &Ty) -> bool {
-        let why = Why::right(Self::op_name(op.prim), op.args[0].1, a);
+    pub(super) fn same_compound(&mut self, op: &OpConstraint, a: &Ty, b: &Ty) -> bool {
+        let why = Reason::right(Self::op_name(op.prim), op.args[0].1, a);
         if self.expect(a, b, op.args[1].1, &why) {
             self.require_space(a, op.span, Self::op_name(op.prim));
         }
         self.finish(op, a)
     }
 
-    pub(super) fn broadcast(&mut self, op: &Op, arr: &Ty, scalar: &Ty, span: Span) -> bool {
+    pub(super) fn broadcast(&mut self, op: &OpConstraint, arr: &Ty, scalar: &Ty, span: Span) -> bool {
         if self.compound_leaf(arr) && matches!(op.prim, Prim::Mul | Prim::Div) {
             return self.scale(op, arr, scalar, op.span, span);
         }
-        if self.reports_mixed(op) {
+        if self.report_mixed_numbers(op) {
             return true;
         }
         let Some(leaf) = self.leaf(op, arr) else { return true };
         let why =
-            Why::new(format!("the number that {} spreads over the array", classes::quoted(Self::op_name(op.prim))));
+            Reason::new(format!("the number that {} spreads over the array", classes::quoted(Self::op_name(op.prim))));
         self.expect(&leaf, scalar, span, &why);
         self.finish(op, &self.map_leaf(arr, op.prim))
     }
 
-    pub(super) fn scale(&mut self, op: &Op, data: &Ty, scalar: &Ty, sd: Span, ss: Span) -> bool {
+    pub(super) fn scale(&mut self, op: &OpConstraint, data: &Ty, scalar: &Ty, sd: Span, ss: Span) -> bool {
         self.require_space(data, sd, Self::op_name(op.prim));
         self.make_scalar(scalar);
         self.require(Class::Real, scalar, ss, Self::op_name(op.prim));

@@ -1,8 +1,8 @@
 //! Patterns: their types, and the Core that destructures a value.
 
 use super::{Infer, array, mk};
-use crate::core::{self, Arm, Con, ExprKind, Lit, Local, SizeAt, SizeRep, Sizes, Step};
-use crate::errors::reason::Why;
+use crate::core::{self, Arm, Con, ExprKind, Lit, Local, Projection, SizeAt, SizeRep, Sizes};
+use crate::errors::reason::Reason;
 use crate::errors::{calls, names, patterns};
 use crate::patterns::{TPat, compile};
 use crate::ty::{Class, RecordTy, Size, Ty, TyVar};
@@ -29,12 +29,12 @@ impl Infer<'_> {
             ast::PatKind::Lit(l) => self.pat_lit(l, ty, p.span),
             ast::PatKind::Tuple(parts) => {
                 let types: Vec<Ty> = parts.iter().map(|_| self.meta()).collect();
-                let known = self.expect(ty, &Ty::Tuple(types.clone().into()), p.span, &Why::new("this pattern"));
+                let known = self.expect(ty, &Ty::Tuple(types.clone().into()), p.span, &Reason::new("this pattern"));
                 let parts = parts
                     .iter()
                     .zip(&types)
                     .enumerate()
-                    .map(|(i, (q, t))| (Step::Item(i as u32), self.pat(q, t, vars)))
+                    .map(|(i, (q, t))| (Projection::Item(i as u32), self.pat(q, t, vars)))
                     .collect();
                 if known { TPat::Parts(parts) } else { TPat::Wild }
             }
@@ -42,7 +42,7 @@ impl Infer<'_> {
             ast::PatKind::Con(module, con, args) => self.pat_con(*module, *con, args, ty, p.span, vars),
             ast::PatKind::Array(parts) => {
                 let (elem, n) = (self.meta(), self.size_meta());
-                self.expect(ty, &array(n, elem.clone()), p.span, &Why::new("this pattern"));
+                self.expect(ty, &array(n, elem.clone()), p.span, &Reason::new("this pattern"));
                 let size = match self.resolve(ty) {
                     Ty::Array(n, _) => self.resolve_size(n),
                     _ => Size::Unknown,
@@ -57,7 +57,7 @@ impl Infer<'_> {
             ast::PatKind::Or(alts) => self.pat_or(alts, ty, p.span, vars),
             ast::PatKind::Ann(q, t) => {
                 let wanted = self.annotation(t);
-                self.expect(&wanted, ty, p.span, &Why::new("what this pattern takes apart"));
+                self.expect(&wanted, ty, p.span, &Reason::new("what this pattern takes apart"));
                 self.pat(q, &wanted, vars)
             }
         }
@@ -65,7 +65,8 @@ impl Infer<'_> {
 
     fn pat_var(&mut self, name: Symbol, ty: &Ty, span: Span, vars: &mut Vec<PatVar>) -> Local {
         if let Some(first) = vars.iter().find(|v| v.0 == name) {
-            let d = names::Twice { what: "variables", name: name.as_str(), span, first: Some(first.3) }.diagnostic();
+            let d = names::DuplicateName { what: "variables", name: name.as_str(), span, first: Some(first.3) }
+                .diagnostic();
             self.report(d);
         }
         let local = self.local();
@@ -82,7 +83,7 @@ impl Infer<'_> {
             ast::Lit::F32(x) => (Ty::F32, Lit::F32(*x)),
             ast::Lit::Str(s) => (Ty::Str, Lit::Str(s.as_str().into())),
         };
-        self.expect(ty, &t, span, &Why::new("this pattern"));
+        self.expect(ty, &t, span, &Reason::new("this pattern"));
         TPat::Lit(lit)
     }
 
@@ -115,9 +116,12 @@ impl Infer<'_> {
         let _ = more;
         let tail = Some(self.row_meta());
         let record = Ty::Record(Rc::new(RecordTy { fields: typed, tail }));
-        let known = self.expect(ty, &record, span, &Why::new("this pattern"));
-        let parts =
-            fields.iter().zip(&metas).map(|((n, q), (_, t))| (Step::Field(n.name), self.pat(q, t, vars))).collect();
+        let known = self.expect(ty, &record, span, &Reason::new("this pattern"));
+        let parts = fields
+            .iter()
+            .zip(&metas)
+            .map(|((n, q), (_, t))| (Projection::Field(n.name), self.pat(q, t, vars)))
+            .collect();
         if known { TPat::Parts(parts) } else { TPat::Wild }
     }
 
@@ -143,7 +147,7 @@ impl Infer<'_> {
             _ => None,
         };
         let args = spread.as_deref().unwrap_or(args);
-        let known = self.expect(ty, &whole, span, &Why::new(format!("the pattern `{}`", con.name)));
+        let known = self.expect(ty, &whole, span, &Reason::new(format!("the pattern `{}`", con.name)));
         if fields.len() != args.len() {
             self.report(calls::pattern(span, con.name.as_str(), fields.len(), args.len()));
         }
@@ -192,7 +196,7 @@ impl Infer<'_> {
             let mut renames = Vec::new();
             for (name, local, t, s) in mine {
                 if let Some(w) = first.iter().find(|w| w.0 == name).cloned() {
-                    self.expect(&w.2, &t, s, &Why::is(format!("`{name}`"), w.3, "the other", &w.2));
+                    self.expect(&w.2, &t, s, &Reason::is(format!("`{name}`"), w.3, "the other", &w.2));
                     renames.push((local, w.1));
                 }
             }
@@ -255,7 +259,7 @@ impl Infer<'_> {
         span: Span,
         body: core::Expr,
     ) -> core::Expr {
-        let (e, refused) = self.taken_apart(local, ty, pat, vars, span, body);
+        let (e, refused) = self.destructure_with(local, ty, pat, vars, span, body);
         if let Some(d) = refused {
             self.report(d);
         }
@@ -263,7 +267,7 @@ impl Infer<'_> {
     }
 
     /// Like `destructure`, and reports a refutable pattern with the given message.
-    pub(super) fn taken_apart(
+    pub(super) fn destructure_with(
         &mut self,
         local: Local,
         ty: &Ty,
@@ -280,7 +284,7 @@ impl Infer<'_> {
         let scrutinee = mk(ExprKind::Local(local), ty.clone(), span);
         let (mut pat, mut lengths) = (pat, Vec::new());
         let mut inner = Vec::new();
-        self.arrays_inside(&mut pat, false, &mut inner);
+        self.extract_array_patterns(&mut pat, false, &mut inner);
         if !inner.is_empty() {
             return self.taken_apart_twice((local, ty), pat, inner, vars, span, body);
         }
@@ -310,7 +314,7 @@ impl Infer<'_> {
 
     /// Removes array patterns inside constructors, or inside elements of arrays, from a pattern and leaves a variable
     /// in the place of each. Their lengths are checked after the rest has been destructured.
-    fn arrays_inside(&mut self, p: &mut TPat, inside: bool, out: &mut Vec<(Local, Ty, TPat)>) {
+    fn extract_array_patterns(&mut self, p: &mut TPat, inside: bool, out: &mut Vec<(Local, Ty, TPat)>) {
         match p {
             TPat::Array(_, _, ty) if inside => {
                 let (local, ty) = (self.local(), ty.clone());
@@ -318,11 +322,11 @@ impl Infer<'_> {
             }
             TPat::Array(ps, ..) => ps.iter_mut().for_each(|p| {
                 let row = matches!(p, TPat::Array(..));
-                self.arrays_inside(p, !row, out);
+                self.extract_array_patterns(p, !row, out);
             }),
-            TPat::Con(_, ps) => ps.iter_mut().for_each(|p| self.arrays_inside(p, true, out)),
-            TPat::Parts(ps) => ps.iter_mut().for_each(|(_, p)| self.arrays_inside(p, inside, out)),
-            TPat::As(p, _) => self.arrays_inside(p, inside, out),
+            TPat::Con(_, ps) => ps.iter_mut().for_each(|p| self.extract_array_patterns(p, true, out)),
+            TPat::Parts(ps) => ps.iter_mut().for_each(|(_, p)| self.extract_array_patterns(p, inside, out)),
+            TPat::As(p, _) => self.extract_array_patterns(p, inside, out),
             // Alternatives are selected by lengths.
             TPat::Wild | TPat::Var(_) | TPat::Lit(_) | TPat::Or(_) => {}
         }
@@ -342,10 +346,10 @@ impl Infer<'_> {
         first.extend(vars.iter().filter(|(_, l, ..)| pat.binds(*l)).cloned());
         for (l, t, p) in inner.into_iter().rev() {
             let own: Vec<PatVar> = vars.iter().filter(|(_, l, ..)| p.binds(*l)).cloned().collect();
-            let (e, d) = self.taken_apart(l, &t, p, &own, span, body);
+            let (e, d) = self.destructure_with(l, &t, p, &own, span, body);
             (body, refused) = (e, d.or(refused));
         }
-        let (e, d) = self.taken_apart(local, ty, pat, &first, span, body);
+        let (e, d) = self.destructure_with(local, ty, pat, &first, span, body);
         (e, d.or(refused))
     }
 
@@ -360,9 +364,9 @@ impl Infer<'_> {
 /// Reports patterns whose length contradicts a length known from types.
 fn assume_lengths(
     p: &mut TPat,
-    path: &mut Vec<Step>,
+    path: &mut Vec<Projection>,
     axis: u32,
-    out: &mut Vec<(Vec<Step>, u32, usize)>,
+    out: &mut Vec<(Vec<Projection>, u32, usize)>,
 ) -> Result<(), (usize, usize)> {
     match p {
         TPat::As(p, _) => assume_lengths(p, path, axis, out),

@@ -1,15 +1,15 @@
 //! Powers with Int exponents, whose base may be any number.
 
 use super::Infer;
+use super::deferred::OpConstraint;
 use super::ops::Head;
-use super::waiting::Op;
-use crate::errors::reason::Why;
+use crate::errors::reason::Reason;
 use crate::ty::{Class, Ty};
 use adl_prim::Prim;
 
 impl Infer<'_> {
     /// Whether the exponent of `a ^ b` is an Int, or becomes one because the base is an Int.
-    pub(super) fn has_whole_exponent(&mut self, op: &Op) -> bool {
+    pub(super) fn has_whole_exponent(&mut self, op: &OpConstraint) -> bool {
         let (base, exponent) = (self.bottom(&op.args[0].0), self.bottom(&op.args[1].0));
         match exponent {
             Ty::Int => true,
@@ -25,9 +25,9 @@ impl Infer<'_> {
     }
 
     /// The result has the type of the base. An array of exponents gives an array.
-    pub(super) fn solve_whole_power(&mut self, op: &Op, force: bool) -> bool {
+    pub(super) fn solve_whole_power(&mut self, op: &OpConstraint, force: bool) -> bool {
         let [(base, _), (exponent, at)] = [op.args[0].clone(), op.args[1].clone()];
-        let one = Op { prim: Prim::PowInt, args: vec![op.args[0].clone()], ..op.clone() };
+        let one = OpConstraint { prim: Prim::PowInt, args: vec![op.args[0].clone()], ..op.clone() };
         match (self.head(&base), self.head(&exponent)) {
             (Head::Scalar, Head::Array) => match self.leaf(&one, &base) {
                 Some(leaf) => {
@@ -39,7 +39,7 @@ impl Infer<'_> {
             (Head::Array, Head::Array) => {
                 let leaf = self.bottom(&base);
                 let spread = self.with_leaf(&exponent, &leaf);
-                let why = Why::right("`^`", op.args[0].1, &base);
+                let why = Reason::right("`^`", op.args[0].1, &base);
                 !self.expect(&base, &spread, at, &why) || self.solve_unary(&one, force)
             }
             (Head::Unknown, Head::Array) if !force => false,

@@ -1,11 +1,11 @@
 //! Operators whose result depends on the axes of their operands: `@`, `++`, `reshape`, `clamp`, `diag`, `stack`.
 
+use super::deferred::OpConstraint;
 use super::ops::Head;
-use super::waiting::Op;
 use super::{Infer, array};
 use crate::errors::classes;
-use crate::errors::reason::Why;
-use crate::errors::sizes::{self, Known};
+use crate::errors::reason::Reason;
+use crate::errors::sizes::{self, KnownSize};
 use crate::ty::{Class, Size, Ty};
 use adl_syntax::span::Span;
 
@@ -23,7 +23,7 @@ impl Infer<'_> {
     }
 
     /// `a @ b`: the axes of both operands select the product. A result with known axes also determines it.
-    pub(super) fn solve_product(&mut self, op: &Op, force: bool) -> bool {
+    pub(super) fn solve_product(&mut self, op: &OpConstraint, force: bool) -> bool {
         let (a, b) = (op.args[0].0.clone(), op.args[1].0.clone());
         let shape = match (self.axes(&a), self.axes(&b), self.axes(&op.res)) {
             (Some(m), Some(n), _) => (m, n),
@@ -47,7 +47,7 @@ impl Infer<'_> {
         self.product(op, shape)
     }
 
-    fn product(&mut self, op: &Op, shape: (u8, u8)) -> bool {
+    fn product(&mut self, op: &OpConstraint, shape: (u8, u8)) -> bool {
         let s = self.number(Class::Num, op.span, "`@`");
         let (n, m, k) = (self.size_meta(), self.size_meta(), self.size_meta());
         let (ta, tb, res) = match shape {
@@ -65,15 +65,15 @@ impl Infer<'_> {
             self.report(d);
             return self.finish(op, &res);
         }
-        let why = Why::is("the right side of `@`", sa, "the left side", &a);
-        if self.expect(&ta, &a, sa, &Why::new("the left side of `@`")) {
+        let why = Reason::is("the right side of `@`", sa, "the left side", &a);
+        if self.expect(&ta, &a, sa, &Reason::new("the left side of `@`")) {
             self.expect(&tb, &b, sb, &why);
         }
         self.finish(op, &res)
     }
 
     /// The last axis of the left side of a product, which has `axes`, and the first of its right side, where both are known and differ.
-    fn inner_sizes(&self, a: &Ty, b: &Ty, axes: u8) -> Option<(Known, Known)> {
+    fn inner_sizes(&self, a: &Ty, b: &Ty, axes: u8) -> Option<(KnownSize, KnownSize)> {
         let (Ty::Array(n, row), Ty::Array(m, _)) = (self.resolve(a), self.resolve(b)) else { return None };
         let n = match self.resolve(&row) {
             Ty::Array(k, _) => k,
@@ -82,7 +82,7 @@ impl Infer<'_> {
         };
         let known = |s: Size| match self.resolve_size(s) {
             Size::Const(size, at) => {
-                Some(Known { size, origin: (at.0 != Span::default()).then(|| (at.0, self.host.line(at.0, at.0))) })
+                Some(KnownSize { size, origin: (at.0 != Span::default()).then(|| (at.0, self.host.line(at.0, at.0))) })
             }
             _ => None,
         };
@@ -90,7 +90,7 @@ impl Infer<'_> {
     }
 
     /// `clamp lo hi x`.
-    pub(super) fn solve_clamp(&mut self, op: &Op, force: bool) -> bool {
+    pub(super) fn solve_clamp(&mut self, op: &OpConstraint, force: bool) -> bool {
         let x = op.args[2].0.clone();
         match self.head(&x) {
             Head::Unknown if !force => {
@@ -114,7 +114,7 @@ impl Infer<'_> {
                             whole = (self.spread("what is clamped".into(), &whole, (&bound, "a bound")), op.args[i].1)
                         }
                         _ => {
-                            self.expect(&leaf, &bound.0, bound.1, &Why::new("a bound of `clamp`"));
+                            self.expect(&leaf, &bound.0, bound.1, &Reason::new("a bound of `clamp`"));
                         }
                     }
                 }
@@ -124,18 +124,18 @@ impl Infer<'_> {
     }
 
     /// `norm x`: a number, for an array of any rank.
-    pub(super) fn solve_norm(&mut self, op: &Op, force: bool) -> bool {
+    pub(super) fn solve_norm(&mut self, op: &OpConstraint, force: bool) -> bool {
         let (t, span) = op.args[0].clone();
         let leaf = self.bottom(&t);
         if self.head(&leaf) == Head::Unknown && !force {
             return false;
         }
-        self.expect(&op.res.clone(), &leaf, span, &Why::new("the argument of `norm`"));
+        self.expect(&op.res.clone(), &leaf, span, &Reason::new("the argument of `norm`"));
         true
     }
 
     /// `a ++ b` on arrays, Strings and lists; arrays by default.
-    pub(super) fn solve_append(&mut self, op: &Op, force: bool) -> bool {
+    pub(super) fn solve_append(&mut self, op: &OpConstraint, force: bool) -> bool {
         let ((a, sa), (b, sb)) = (op.args[0].clone(), op.args[1].clone());
         let known = [&a, &b, &op.res]
             .into_iter()
@@ -147,8 +147,8 @@ impl Infer<'_> {
             Some(t @ (Ty::Str | Ty::Data(..))) => {
                 if let Some(d) = self.applied_before(&a, (sa, sb), "++") {
                     self.report(d);
-                } else if self.expect(&t, &a, sa, &Why::is("the left side of `++`", sb, "the right side", &b)) {
-                    self.expect(&t, &b, sb, &Why::is("the right side of `++`", sa, "the left side", &a));
+                } else if self.expect(&t, &a, sa, &Reason::is("the left side of `++`", sb, "the right side", &b)) {
+                    self.expect(&t, &b, sb, &Reason::is("the right side of `++`", sa, "the left side", &a));
                 }
                 self.finish(op, &t)
             }
@@ -162,10 +162,12 @@ impl Infer<'_> {
         }
     }
 
-    fn append_arrays(&mut self, op: &Op, (a, sa): (&Ty, Span), (b, sb): (&Ty, Span)) -> bool {
+    fn append_arrays(&mut self, op: &OpConstraint, (a, sa): (&Ty, Span), (b, sb): (&Ty, Span)) -> bool {
         let (m, n, t) = (self.size_meta(), self.size_meta(), self.meta());
-        let left = self.expect(&array(m, t.clone()), a, sa, &Why::is("the left side of `++`", sb, "the right side", b));
-        if left && !self.expect(&array(n, t.clone()), b, sb, &Why::is("the right side of `++`", sa, "the left side", a))
+        let left =
+            self.expect(&array(m, t.clone()), a, sa, &Reason::is("the left side of `++`", sb, "the right side", b));
+        if left
+            && !self.expect(&array(n, t.clone()), b, sb, &Reason::is("the right side of `++`", sa, "the left side", a))
         {
             return true;
         }
@@ -179,7 +181,7 @@ impl Infer<'_> {
     }
 
     /// `reshape [n, m] x`: the element type is that under all axes of `x`, which must be known.
-    pub(super) fn solve_reshape(&mut self, op: &Op, force: bool) -> bool {
+    pub(super) fn solve_reshape(&mut self, op: &OpConstraint, force: bool) -> bool {
         let leaf = self.bottom(&op.args[0].0);
         match self.head(&leaf) {
             Head::Unknown if !force => return false,
@@ -195,26 +197,26 @@ impl Infer<'_> {
     }
 
     /// `diag x`: the diagonal matrix of a vector, or the diagonal of a matrix.
-    pub(super) fn solve_diag(&mut self, op: &Op, force: bool) -> bool {
+    pub(super) fn solve_diag(&mut self, op: &OpConstraint, force: bool) -> bool {
         let (x, at) = op.args[0].clone();
         let Ty::Array(n, t) = self.resolve(&x) else { return false };
         match self.resolve(&t) {
             Ty::Array(m, s) => {
-                let why = Why::new("the matrix of `diag`");
+                let why = Reason::new("the matrix of `diag`");
                 self.expect(&array(n, array(n, (*s).clone())), &array(n, array(m, (*s).clone())), at, &why);
                 self.finish(op, &array(n, (*s).clone()))
             }
             t if self.head(&t) == Head::Unknown && !force => false,
             t => {
                 let s = self.number(Class::Num, op.span, "`diag`");
-                self.expect(&s, &t, at, &Why::new("an element of the vector of `diag`"));
+                self.expect(&s, &t, at, &Reason::new("an element of the vector of `diag`"));
                 self.finish(op, &array(n, array(n, t)))
             }
         }
     }
 
     /// `stack xs`: converts a list to an array, and returns an array of arrays unchanged.
-    pub(super) fn solve_stack(&mut self, op: &Op, force: bool) -> bool {
+    pub(super) fn solve_stack(&mut self, op: &OpConstraint, force: bool) -> bool {
         let (x, at) = op.args[0].clone();
         match self.resolve(&x) {
             t @ Ty::Array(..) => self.finish(op, &t),
@@ -222,7 +224,7 @@ impl Infer<'_> {
             t => {
                 let elem = self.meta();
                 let list = self.list_of(elem.clone());
-                self.expect(&list, &t, at, &Why::new("the argument of `stack`"));
+                self.expect(&list, &t, at, &Reason::new("the argument of `stack`"));
                 self.finish(op, &array(Size::Unknown, elem))
             }
         }

@@ -1,7 +1,7 @@
 //! Sizes: their positions in types, and run-time checks of those that types do not determine.
 
 use super::{Infer, map_type, mk};
-use crate::core::{self, ExprKind, Local, SizeAt, SizeRep, Sizes, Step};
+use crate::core::{self, ExprKind, Local, Projection, SizeAt, SizeRep, Sizes};
 use crate::ty::{Size, SizeVar, Ty};
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
@@ -84,7 +84,7 @@ pub(super) fn size_vars(t: &Ty, out: &mut Vec<SizeVar>) {
 }
 
 /// Every size of the arrays reached through tuples and records, with its path and axis.
-fn all_sizes(t: &Ty, out: &mut Vec<(Vec<Step>, u32, Size)>) {
+fn all_sizes(t: &Ty, out: &mut Vec<(Vec<Projection>, u32, Size)>) {
     let mut places = Vec::new();
     walk(t, &mut Vec::new(), &mut |n, path, axis| places.push((path.to_vec(), axis, n)));
     out.extend(places);
@@ -95,7 +95,7 @@ fn all_sizes(t: &Ty, out: &mut Vec<(Vec<Step>, u32, Size)>) {
 pub(super) fn size_places(
     t: &Ty,
     from: Local,
-    path: &mut Vec<Step>,
+    path: &mut Vec<Projection>,
     span: Span,
     consts: bool,
     out: &mut Vec<(Size, SizeAt)>,
@@ -107,7 +107,7 @@ pub(super) fn size_places(
     });
 }
 
-fn walk(t: &Ty, path: &mut Vec<Step>, f: &mut dyn FnMut(Size, &[Step], u32)) {
+fn walk(t: &Ty, path: &mut Vec<Projection>, f: &mut dyn FnMut(Size, &[Projection], u32)) {
     match t {
         Ty::Array(..) => {
             let (mut t, mut axis) = (t, 0);
@@ -119,14 +119,14 @@ fn walk(t: &Ty, path: &mut Vec<Step>, f: &mut dyn FnMut(Size, &[Step], u32)) {
         }
         Ty::Tuple(parts) => {
             for (i, p) in parts.iter().enumerate() {
-                path.push(Step::Item(i as u32));
+                path.push(Projection::Item(i as u32));
                 walk(p, path, f);
                 path.pop();
             }
         }
         Ty::Record(r) => {
             for (name, p) in &r.fields {
-                path.push(Step::Field(*name));
+                path.push(Projection::Field(*name));
                 walk(p, path, f);
                 path.pop();
             }

@@ -4,13 +4,13 @@ use super::ops::Head;
 use super::{Infer, array, fun, mk, pending};
 use crate::core::{self, ExprKind};
 use crate::env::{Column, NoHeader};
-use crate::errors::reason::Why;
+use crate::errors::reason::Reason;
 use crate::errors::{mismatch, sizes};
 use crate::ty::{Class, RecordTy, Size, Ty};
 use adl_prim::Prim;
 use adl_syntax::ast;
 use adl_syntax::diag::Diagnostic;
-use adl_syntax::order;
+use adl_syntax::field_order;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use std::rc::Rc;
@@ -34,7 +34,7 @@ impl Infer<'_> {
     }
 
     pub(super) fn arg(&mut self, p: Prim, i: usize, e: &ast::Expr, ty: &Ty) -> core::Expr {
-        self.check(e, ty, &Why::argument(i, usize::from(p.row().arity), &format!("`{}`", spelled(p)).into()))
+        self.check(e, ty, &Reason::argument(i, usize::from(p.row().arity), &format!("`{}`", spelled(p)).into()))
     }
 
     /// Infers an argument that must be an array: its size and element type.
@@ -230,7 +230,7 @@ impl Infer<'_> {
         let mut out = Vec::new();
         let mut sizes = Vec::new();
         for e in parts {
-            out.push(self.check(e, &Ty::Int, &Why::new("an extent")));
+            out.push(self.check(e, &Ty::Int, &Reason::new("an extent")));
             sizes.push(self.size_of(e));
         }
         let n = out.len() as u64;
@@ -319,7 +319,7 @@ impl Infer<'_> {
             let found = if p == Prim::ReadCsv { self.csv_type(file) } else { self.npy_type(file, path.span) };
             match found {
                 Ok(known) => {
-                    self.expect(&known, &t, span, &Why::new("the file"));
+                    self.expect(&known, &t, span, &Reason::new("the file"));
                 }
                 Err((code, text)) => {
                     let d = Diagnostic::error(code, path.span, text);
@@ -340,7 +340,7 @@ impl Infer<'_> {
             match if p == Prim::ReadCsv { self.csv_type(file) } else { self.npy_type(file, path.span) } {
                 Ok(known) if p == Prim::ReadNpy => {
                     let known = converted(&known, &t);
-                    self.expect(&t, &known, span, &Why::new("the file"));
+                    self.expect(&t, &known, span, &Reason::new("the file"));
                     made = known;
                 }
                 Ok(_) | Err((MISSING, _)) => {}
@@ -356,7 +356,7 @@ impl Infer<'_> {
         let columns = self.host.csv_header(file)?;
         let mut fields: Vec<(Symbol, Ty)> =
             columns.into_iter().map(|(n, c)| (Symbol::new(&n), array(Size::Unknown, column_type(c)))).collect();
-        order::written(fields.iter().map(|(n, _)| *n));
+        field_order::written(fields.iter().map(|(n, _)| *n));
         fields.sort_by_key(|(n, _)| n.as_str());
         Ok(Ty::Record(Rc::new(RecordTy { fields, tail: None })))
     }
@@ -371,7 +371,7 @@ impl Infer<'_> {
             }
         }
         let mut fields: Vec<(Symbol, Ty)> = arrays.iter().map(|(n, c, s)| (Symbol::new(n), ty(*c, s))).collect();
-        order::written(fields.iter().map(|(n, _)| *n));
+        field_order::written(fields.iter().map(|(n, _)| *n));
         fields.sort_by_key(|(n, _)| n.as_str());
         Ok(Ty::Record(Rc::new(RecordTy { fields, tail: None })))
     }

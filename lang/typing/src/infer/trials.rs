@@ -1,5 +1,5 @@
 //! Trials: inference on a copy of the state, to see whether a variant has no error. They are used for arguments that do
-//! not fit (`misfits`) and for functions where a linear one is expected.
+//! not fit (`argument_trials`) and for functions where a linear one is expected.
 
 use super::apply::strip;
 use super::{Infer, map_type, mk, zonk};
@@ -68,7 +68,7 @@ impl Infer<'_> {
             depth: self.depth,
             met_at: self.met_at,
             rows: self.rows.clone(),
-            finals: zonk::Finals::default(),
+            finals: zonk::FinalTypes::default(),
             reads: HashMap::new(),
             trial: Trial { on: true, hole: None },
         }
@@ -99,7 +99,7 @@ impl Infer<'_> {
     }
 
     /// A type from a trial, with fresh inference variables of the outer state.
-    pub(super) fn brought_out(&mut self, t: &Ty) -> Ty {
+    pub(super) fn export_type(&mut self, t: &Ty) -> Ty {
         let (types, sizes) = (self.metas.len() as u32, self.sizes.len() as u32);
         let mut new: HashMap<u32, Ty> = HashMap::new();
         map_type(

@@ -1,7 +1,7 @@
 //! Unification, and class constraints.
 
 use super::Infer;
-use super::clash::Clash;
+use super::unify_errors::UnifyError;
 use crate::ty::{Class, DataId, RecordTy, Size, Ty};
 use adl_syntax::span::Span;
 use adl_syntax::stop;
@@ -10,12 +10,12 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 impl Infer<'_> {
-    pub(super) fn unify(&mut self, expected: &Ty, actual: &Ty) -> Result<(), Clash> {
+    pub(super) fn unify(&mut self, expected: &Ty, actual: &Ty) -> Result<(), UnifyError> {
         stop::poll();
         stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.unify_inner(expected, actual))
     }
 
-    fn unify_inner(&mut self, expected: &Ty, actual: &Ty) -> Result<(), Clash> {
+    fn unify_inner(&mut self, expected: &Ty, actual: &Ty) -> Result<(), UnifyError> {
         let (e, a) = (self.resolve(expected), self.resolve(actual));
         match (&e, &a) {
             (Ty::Meta(m), Ty::Meta(n)) if m == n => Ok(()),
@@ -32,7 +32,7 @@ impl Infer<'_> {
                 self.unify(q, p)?;
                 self.unify(r, s)
             }
-            (Ty::Lin(..), Ty::Fun(..)) => Err(Clash::Linear),
+            (Ty::Lin(..), Ty::Fun(..)) => Err(UnifyError::Linear),
             (Ty::Tuple(p), Ty::Tuple(q)) if p.len() == q.len() => {
                 p.iter().zip(q.iter()).try_for_each(|(p, q)| self.unify(p, q))
             }
@@ -44,12 +44,12 @@ impl Infer<'_> {
                 p.iter().zip(q.iter()).try_for_each(|(p, q)| self.unify(p, q))
             }
             (Ty::Record(p), Ty::Record(q)) => self.unify_records(p, q),
-            (Ty::Var(_), _) | (_, Ty::Var(_)) => Err(Clash::Rigid),
-            _ => Err(Clash::Types),
+            (Ty::Var(_), _) | (_, Ty::Var(_)) => Err(UnifyError::Rigid),
+            _ => Err(UnifyError::Types),
         }
     }
 
-    fn join_metas(&mut self, m: u32, n: u32) -> Result<(), Clash> {
+    fn join_metas(&mut self, m: u32, n: u32) -> Result<(), UnifyError> {
         // The older one is kept, so that chains stay short if many new variables meet an old one.
         let (m, n) = (m.max(n), m.min(n));
         self.wake(m);
@@ -76,19 +76,19 @@ impl Infer<'_> {
         Ok(())
     }
 
-    fn bind(&mut self, m: u32, t: &Ty) -> Result<(), Clash> {
+    fn bind(&mut self, m: u32, t: &Ty) -> Result<(), UnifyError> {
         let meta = self.metas[m as usize].clone();
         let number = meta.classes.iter().find(|c| matches!(c.0, Class::Num | Class::Real)).copied();
         if meta.scalar && !matches!(t, Ty::Int | Ty::Float | Ty::F32 | Ty::Var(_)) {
-            return Err(number.map_or(Clash::Types, |(_, place, op)| Clash::Number(place, op)));
+            return Err(number.map_or(UnifyError::Types, |(_, place, op)| UnifyError::Number(place, op)));
         }
         if meta.scalar && *t == Ty::Int {
             if let Some((_, place, op)) = meta.classes.iter().find(|c| c.0 == Class::Real) {
-                return Err(Clash::Number(*place, op));
+                return Err(UnifyError::Number(*place, op));
             }
         }
         if self.occurs(m, t) {
-            return Err(Clash::Infinite);
+            return Err(UnifyError::Infinite);
         }
         let grown = meta.grows.then(|| self.grown(t));
         let t = grown.as_ref().unwrap_or(t);
@@ -97,7 +97,7 @@ impl Infer<'_> {
         self.metas[m as usize].bound = Some(t.clone());
         // The variable stays bound if a class fails, so that consequences are not reported again.
         for (class, place, op) in meta.classes {
-            self.has_class(class, t, place, op).map_err(|part| Clash::Class(class, place, op, part))?;
+            self.has_class(class, t, place, op).map_err(|part| UnifyError::Class(class, place, op, part))?;
         }
         Ok(())
     }
@@ -166,7 +166,7 @@ impl Infer<'_> {
         }
     }
 
-    pub(super) fn unify_size(&mut self, m: Size, n: Size) -> Result<(), Clash> {
+    pub(super) fn unify_size(&mut self, m: Size, n: Size) -> Result<(), UnifyError> {
         match (self.resolve_size(m), self.resolve_size(n)) {
             (Size::Meta(a), Size::Meta(b)) if a == b => Ok(()),
             (Size::Meta(a), s) | (s, Size::Meta(a)) => {
@@ -177,12 +177,12 @@ impl Infer<'_> {
                 self.sizes[a as usize] = Some(s);
                 Ok(())
             }
-            (a @ Size::Const(..), b @ Size::Const(..)) if a != b => Err(Clash::Sizes(a, b)),
+            (a @ Size::Const(..), b @ Size::Const(..)) if a != b => Err(UnifyError::Sizes(a, b)),
             _ => Ok(()),
         }
     }
 
-    fn unify_records(&mut self, p: &Rc<RecordTy>, q: &Rc<RecordTy>) -> Result<(), Clash> {
+    fn unify_records(&mut self, p: &Rc<RecordTy>, q: &Rc<RecordTy>) -> Result<(), UnifyError> {
         let (p, q) = (self.open_record(p), self.open_record(q));
         let (mut only_p, mut only_q) = (Vec::new(), Vec::new());
         let (in_p, in_q) = (by_name(&p), by_name(&q));
@@ -226,13 +226,13 @@ impl Infer<'_> {
         }
     }
 
-    pub(super) fn bind_row(&mut self, row: &Ty, fields: Vec<(Symbol, Ty)>, tail: Option<Ty>) -> Result<(), Clash> {
+    pub(super) fn bind_row(&mut self, row: &Ty, fields: Vec<(Symbol, Ty)>, tail: Option<Ty>) -> Result<(), UnifyError> {
         let t = Ty::Record(Rc::new(RecordTy { fields, tail }));
         match self.resolve(row) {
             Ty::Meta(m) => self.bind(m, &t),
             _ => match &t {
                 Ty::Record(r) if r.fields.is_empty() && r.tail.is_none() => Ok(()),
-                _ => Err(Clash::Rigid),
+                _ => Err(UnifyError::Rigid),
             },
         }
     }
@@ -375,10 +375,10 @@ impl Infer<'_> {
 }
 
 /// Reports fields that only one of two records has.
-fn differ(expected: &[(Symbol, Ty)], found: &[(Symbol, Ty)]) -> Result<(), Clash> {
+fn differ(expected: &[(Symbol, Ty)], found: &[(Symbol, Ty)]) -> Result<(), UnifyError> {
     match (expected.first(), found.first()) {
-        (Some((f, _)), _) => Err(Clash::Field(*f, true)),
-        (None, Some((f, _))) => Err(Clash::Field(*f, false)),
+        (Some((f, _)), _) => Err(UnifyError::Field(*f, true)),
+        (None, Some((f, _))) => Err(UnifyError::Field(*f, false)),
         (None, None) => Ok(()),
     }
 }

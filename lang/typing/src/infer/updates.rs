@@ -5,10 +5,10 @@
 //! along one axis, and loops all others.
 
 use super::ops::Head;
-use super::strides::{Lets, Part, Step, after, extent, int, prim, taken, whole};
+use super::slices::{IndexPart, LetBindings, SliceStep, after, extent, int, prim, taken, whole};
 use super::{Infer, array, mk, pending};
 use crate::core::{Expr, ExprKind, Extent, ForKind, IndexArg, Local, LoopKind, SizeAt, SizeRep, Sizes};
-use crate::errors::reason::Why;
+use crate::errors::reason::Reason;
 use crate::errors::sizes;
 use crate::ty::{Size, Ty};
 use adl_prim::Prim;
@@ -17,14 +17,14 @@ use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 
 /// A step on the path to the target, with the type of the value it starts from.
-enum Way {
+enum UpdateStep {
     Field(Symbol, Ty),
-    At(Vec<Place>, Ty),
+    At(Vec<UpdatePlace>, Ty),
 }
 
 /// The part of one axis that an update names.
 #[derive(Clone)]
-enum Place {
+enum UpdatePlace {
     One(Expr),
     Range(Range),
 }
@@ -36,7 +36,7 @@ struct Range {
     length: Expr,
     count: Expr,
     lo: Option<Expr>,
-    step: Step,
+    step: SliceStep,
     size: Size,
     /// It is the whole axis.
     full: bool,
@@ -44,8 +44,8 @@ struct Range {
 }
 
 /// One update with all parts evaluated.
-struct Found {
-    way: Vec<Way>,
+struct ResolvedUpdate {
+    way: Vec<UpdateStep>,
     value: Expr,
     /// The value is a number that fills every position.
     spread: bool,
@@ -59,11 +59,11 @@ impl Infer<'_> {
         if let Some(fields) = fields {
             return self.update_fields(r, &fields, want, span);
         }
-        let mut lets = Lets::new();
+        let mut lets = LetBindings::new();
         let base = self.infer(r, want);
         self.solve_ops();
         let base = self.named(base, &mut lets);
-        let found: Vec<Found> = changes.iter().map(|c| self.find(&base, c, r.span, &mut lets)).collect();
+        let found: Vec<ResolvedUpdate> = changes.iter().map(|c| self.find(&base, c, r.span, &mut lets)).collect();
         let mut now = base;
         for change in found {
             now = self.named(now, &mut lets);
@@ -72,13 +72,13 @@ impl Infer<'_> {
         after(lets, now)
     }
 
-    fn find(&mut self, base: &Expr, change: &ast::Change, record: Span, lets: &mut Lets) -> Found {
+    fn find(&mut self, base: &Expr, change: &ast::Change, record: Span, lets: &mut LetBindings) -> ResolvedUpdate {
         let (mut read, mut way, mut at) = (base.clone(), Vec::new(), record);
         for (k, place) in change.place.iter().enumerate() {
             match place {
                 ast::Place::Field(name) => {
                     read = self.field_of_value(read, *name, at, name.span);
-                    way.push(Way::Field(name.name, read.ty.clone()));
+                    way.push(UpdateStep::Field(name.name, read.ty.clone()));
                     at = name.span;
                 }
                 ast::Place::At(args, span) => {
@@ -92,20 +92,20 @@ impl Infer<'_> {
                         read = self.error_expr(*span);
                         break;
                     }
-                    let places: Vec<Place> = parts
+                    let places: Vec<UpdatePlace> = parts
                         .into_iter()
                         .enumerate()
                         .map(|(axis, p)| self.place(&read, axis as u32, p, lets))
                         .collect();
                     let ranges =
-                        places.iter().filter_map(|p| if let Place::Range(r) = p { Some(r.size) } else { None });
+                        places.iter().filter_map(|p| if let UpdatePlace::Range(r) = p { Some(r.size) } else { None });
                     let ty = ranges.rev().fold(below, |t, n| array(n, t));
                     let index = places
                         .iter()
-                        .filter_map(|p| if let Place::One(i) = p { Some(IndexArg::At(i.clone())) } else { None })
+                        .filter_map(|p| if let UpdatePlace::One(i) = p { Some(IndexArg::At(i.clone())) } else { None })
                         .collect();
                     read = mk(ExprKind::Index(read, index), ty.clone(), *span);
-                    way.push(Way::At(places, ty));
+                    way.push(UpdateStep::At(places, ty));
                     at = *span;
                 }
             }
@@ -114,7 +114,14 @@ impl Infer<'_> {
     }
 
     /// Infers the new value for a target of type `target`.
-    fn valued(&mut self, change: &ast::Change, mut way: Vec<Way>, target: &Ty, at: Span, lets: &mut Lets) -> Found {
+    fn valued(
+        &mut self,
+        change: &ast::Change,
+        mut way: Vec<UpdateStep>,
+        target: &Ty,
+        at: Span,
+        lets: &mut LetBindings,
+    ) -> ResolvedUpdate {
         let value = self.infer(&change.value, Some(target));
         self.solve_ops();
         let one = match self.resolve(&value.ty) {
@@ -123,25 +130,25 @@ impl Infer<'_> {
         };
         let spread = one && self.head(target) == Head::Array;
         let wanted = if spread { self.bottom(target) } else { target.clone() };
-        let why = Why::is("the new value", at, "what it replaces", target);
+        let why = Reason::is("the new value", at, "what it replaces", target);
         self.expect(&wanted, &value.ty.clone(), change.value.span, &why);
         let mut value = self.held(value, lets);
-        if let Some(Way::At(places, _)) = way.last_mut() {
+        if let Some(UpdateStep::At(places, _)) = way.last_mut() {
             if !spread {
                 value = self.fitting(value, places, at, lets);
             }
         }
-        Found { way, value, spread }
+        ResolvedUpdate { way, value, spread }
     }
 
     /// Evaluates the part of an axis that an update names.
-    fn place(&mut self, read: &Expr, axis: u32, part: Part, lets: &mut Lets) -> Place {
+    fn place(&mut self, read: &Expr, axis: u32, part: IndexPart, lets: &mut LetBindings) -> UpdatePlace {
         let (lo, hi, size, step, span) = match part {
-            Part::At(i) => return Place::One(self.held(i, lets)),
-            Part::Slice { lo, hi, size, step, span } => (lo, hi, size, step, span),
+            IndexPart::At(i) => return UpdatePlace::One(self.held(i, lets)),
+            IndexPart::Slice { lo, hi, size, step, span } => (lo, hi, size, step, span),
         };
         let lo = lo.map(|e| self.held(e, lets));
-        let full = lo.is_none() && hi.is_none() && matches!(step, Step::One);
+        let full = lo.is_none() && hi.is_none() && matches!(step, SliceStep::One);
         let mut length = extent(read, axis, span);
         if lo.is_some() || hi.is_some() {
             // Slicing the positions reports errors as slicing the array would.
@@ -153,11 +160,11 @@ impl Infer<'_> {
         let length = self.held(length, lets);
         let (count, _) = self.step(step, length.clone(), int(0, span), span, lets);
         let count = self.held(count, lets);
-        Place::Range(Range { length, count, lo, step, size: taken(step, size, span), full, span })
+        UpdatePlace::Range(Range { length, count, lo, step, size: taken(step, size, span), full, span })
     }
 
     /// A name or literal with the value of `e`, bound if necessary.
-    fn held(&mut self, e: Expr, lets: &mut Lets) -> Expr {
+    fn held(&mut self, e: Expr, lets: &mut LetBindings) -> Expr {
         if matches!(*e.kind, ExprKind::Lit(_) | ExprKind::IntAt(..) | ExprKind::FloatAt(..)) {
             e
         } else {
@@ -165,7 +172,7 @@ impl Infer<'_> {
         }
     }
 
-    fn local_of(&mut self, e: &Expr, lets: &mut Lets) -> Local {
+    fn local_of(&mut self, e: &Expr, lets: &mut LetBindings) -> Local {
         if let ExprKind::Local(l) = &*e.kind {
             return *l;
         }
@@ -175,10 +182,10 @@ impl Infer<'_> {
     }
 
     /// Checks the sizes of a value against those of the slices it replaces, unless the types show that they are equal.
-    fn fitting(&mut self, value: Expr, places: &[Place], at: Span, lets: &mut Lets) -> Expr {
+    fn fitting(&mut self, value: Expr, places: &[UpdatePlace], at: Span, lets: &mut LetBindings) -> Expr {
         let (mut t, mut checks) = (value.ty.clone(), Vec::new());
         let from = self.local_of(&value, lets);
-        let ranges = places.iter().filter_map(|p| if let Place::Range(r) = p { Some(r) } else { None });
+        let ranges = places.iter().filter_map(|p| if let UpdatePlace::Range(r) = p { Some(r) } else { None });
         for (axis, range) in ranges.enumerate() {
             let Ty::Array(n, e) = self.resolve(&t) else { break };
             t = (*e).clone();
@@ -203,21 +210,30 @@ impl Infer<'_> {
     }
 
     /// `now` with the value stored at its target.
-    fn changed(&mut self, now: Expr, way: &[Way], change: &Found, span: Span, lets: &mut Lets) -> Expr {
+    fn changed(
+        &mut self,
+        now: Expr,
+        way: &[UpdateStep],
+        change: &ResolvedUpdate,
+        span: Span,
+        lets: &mut LetBindings,
+    ) -> Expr {
         match way {
             [] => change.value.clone(),
-            [Way::Field(name, ty), rest @ ..] => {
+            [UpdateStep::Field(name, ty), rest @ ..] => {
                 let now = self.named(now, lets);
                 let old = mk(ExprKind::Field(now.clone(), *name), ty.clone(), span);
                 let new = self.changed(old, rest, change, span, lets);
                 let ty = now.ty.clone();
                 mk(ExprKind::Update(now, vec![(*name, new)]), ty, span)
             }
-            [Way::At(places, _)] => self.filled(now, places, change, span, lets),
-            [Way::At(places, ty), rest @ ..] => {
+            [UpdateStep::At(places, _)] => self.filled(now, places, change, span, lets),
+            [UpdateStep::At(places, ty), rest @ ..] => {
                 let now = self.named(now, lets);
-                let at: Vec<Expr> =
-                    places.iter().filter_map(|p| if let Place::One(i) = p { Some(i.clone()) } else { None }).collect();
+                let at: Vec<Expr> = places
+                    .iter()
+                    .filter_map(|p| if let UpdatePlace::One(i) = p { Some(i.clone()) } else { None })
+                    .collect();
                 let index = at.iter().map(|i| IndexArg::At(i.clone())).collect();
                 let old = mk(ExprKind::Index(now.clone(), index), ty.clone(), span);
                 let new = self.changed(old, rest, change, span, lets);
@@ -227,19 +243,26 @@ impl Infer<'_> {
     }
 
     /// An array with elements replaced.
-    fn filled(&mut self, now: Expr, places: &[Place], change: &Found, span: Span, lets: &mut Lets) -> Expr {
+    fn filled(
+        &mut self,
+        now: Expr,
+        places: &[UpdatePlace],
+        change: &ResolvedUpdate,
+        span: Span,
+        lets: &mut LetBindings,
+    ) -> Expr {
         let mut places = places.to_vec();
         if change.spread {
             self.add_inner_axes(&now, &mut places, span, lets);
         } else {
-            while matches!(places.last(), Some(Place::Range(r)) if r.full) {
+            while matches!(places.last(), Some(UpdatePlace::Range(r)) if r.full) {
                 places.pop();
             }
         }
         match places.as_slice() {
             // The whole array is replaced.
             [] => change.value.clone(),
-            [Place::Range(range)] => {
+            [UpdatePlace::Range(range)] => {
                 let k = self.local();
                 let at = self.place_of(range, mk(ExprKind::Local(k), Ty::Int, range.span), lets);
                 let bound = vec![(k, Symbol::new("i"), Extent::Bound(range.count.clone()))];
@@ -262,18 +285,18 @@ impl Infer<'_> {
     }
 
     /// A scalar value also fills the axes that the update does not name.
-    fn add_inner_axes(&mut self, now: &Expr, places: &mut Vec<Place>, span: Span, lets: &mut Lets) {
+    fn add_inner_axes(&mut self, now: &Expr, places: &mut Vec<UpdatePlace>, span: Span, lets: &mut LetBindings) {
         let mut t = now.ty.clone();
         let mut axis = 0;
         while let Ty::Array(size, e) = self.resolve(&t) {
             if axis >= places.len() {
                 let length = extent(now, axis as u32, span);
                 let length = self.held(length, lets);
-                places.push(Place::Range(Range {
+                places.push(UpdatePlace::Range(Range {
                     count: length.clone(),
                     length,
                     lo: None,
-                    step: Step::One,
+                    step: SliceStep::One,
                     size,
                     full: true,
                     span,
@@ -284,7 +307,7 @@ impl Infer<'_> {
     }
 
     /// The position of the `k`-th element of a slice.
-    fn place_of(&mut self, range: &Range, k: Expr, lets: &mut Lets) -> Expr {
+    fn place_of(&mut self, range: &Range, k: Expr, lets: &mut LetBindings) -> Expr {
         let (_, place) = self.step(range.step, range.length.clone(), k, range.span, lets);
         match &range.lo {
             Some(lo) => whole(Prim::Add, vec![lo.clone(), place], range.span),
@@ -296,11 +319,11 @@ impl Infer<'_> {
     fn nested(
         &mut self,
         now: Expr,
-        places: &[Place],
-        change: &Found,
+        places: &[UpdatePlace],
+        change: &ResolvedUpdate,
         (mut at, mut from): (Vec<Expr>, Vec<Expr>),
         span: Span,
-        lets: &mut Lets,
+        lets: &mut LetBindings,
     ) -> Expr {
         match places {
             [] => {
@@ -313,11 +336,11 @@ impl Infer<'_> {
                 }
                 put(now, at, value, span)
             }
-            [Place::One(i), rest @ ..] => {
+            [UpdatePlace::One(i), rest @ ..] => {
                 at.push(i.clone());
                 self.nested(now, rest, change, (at, from), span, lets)
             }
-            [Place::Range(range), rest @ ..] => {
+            [UpdatePlace::Range(range), rest @ ..] => {
                 let (state, k, ty) = (self.local(), self.local(), now.ty.clone());
                 let index = mk(ExprKind::Local(k), Ty::Int, range.span);
                 at.push(self.place_of(range, index.clone(), lets));

@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 /// Final types, each computed once however often it occurs in the item.
 #[derive(Default)]
-pub(super) struct Finals {
+pub(super) struct FinalTypes {
     metas: HashMap<u32, Ty>,
     /// By address. The record is kept alive so that its address is not reused.
     records: HashMap<*const RecordTy, (Rc<RecordTy>, Ty)>,

@@ -6,7 +6,7 @@ use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::{FileId, SourceMap, Span};
 use adl_typing::core::Item;
 use adl_typing::env::{CheckHost, Column, Env, NoHeader, Tables};
-use adl_typing::{Checked, check_item};
+use adl_typing::{CheckedItem, check_item};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -130,7 +130,7 @@ impl Checker {
                 continue;
             }
             let mut host = Host { std: &self.std, sources: &self.sources };
-            let Checked { item, env: after, diags: more, .. } =
+            let CheckedItem { item, env: after, diags: more, .. } =
                 check_item(&env, item, &mut self.tables, &mut host, internal);
             env = after;
             diags.extend(more);

@@ -4,11 +4,11 @@
 mod product;
 mod segments;
 
-use super::Group;
-use super::interchange::{self, nothing};
-use super::laws::{Law, Trial};
+use super::SoacGroup;
+use super::interchange::{self, arbitrary_value};
+use super::laws::{Trial, TrialOutcome};
 use super::operator;
-use super::partials::{self, Coef, Row};
+use super::partials::{self, Coef, PartialRow};
 use crate::jvp::J;
 use adl_ir::{Block, Cmp, Op, SoacKind, Stmt, Ty, Var};
 use adl_prim::Bin;
@@ -77,7 +77,7 @@ impl J<'_> {
                 Op::ReduceByIndex { dest, op, neutral, keys, values } if stmt.outs.iter().any(|o| self.act.has(*o)) => {
                     let h = Histogram {
                         dest: dest.clone(),
-                        op: self.another(op),
+                        op: self.copied_operator(op),
                         neutral: neutral.clone(),
                         keys: *keys,
                         values: values.clone(),
@@ -95,7 +95,7 @@ impl J<'_> {
         if self.act.block_reads(&h.op) {
             return self.histogram_loop(s, "its operator captures a variable that is differentiated");
         }
-        let known = operator::known(&self.b.func, &h.op).or_else(|| self.adds(&h.op));
+        let known = operator::known(&self.b.func, &h.op).or_else(|| self.is_sum(&h.op));
         let scalars = h.neutral.iter().all(|v| self.b.ty(*v).rank() == 0);
         match known {
             Some(Bin::Add) => {
@@ -140,7 +140,7 @@ impl J<'_> {
         let Op::ReduceByIndex { dest, op, keys, values, .. } = &s.op else { return Ok(()) };
         self.decide(s.span, NAME, "the loop that it is, backwards", why);
         self.b.open();
-        super::fold::histogram(&mut self.b, s, dest, *keys, values, op);
+        super::as_loop::histogram(&mut self.b, s, dest, *keys, values, op);
         let made = self.b.close(Vec::new(), Vec::new());
         self.derive_all(&made.stmts)
     }
@@ -171,7 +171,7 @@ impl J<'_> {
         let places = self.iota(n);
         let none = self.b.int(-1);
         let shape = self.b.shape(h.dest[0]);
-        let nowhere = self.b.one(Op::Spread { a: none, shape }, Ty::shape());
+        let nowhere = self.b.one(Op::Broadcast { a: none, shape }, Ty::shape());
         let lifted = Op::ReduceByIndex {
             dest: vec![h.dest[0], nowhere],
             op: Box::new(op),
@@ -193,7 +193,7 @@ impl J<'_> {
         let nan = self.b.cmp(Cmp::Ne, y, y);
         let any = self.b.prim(adl_prim::Prim::Any, &[nan], Ty::Bool);
         self.b.open();
-        let careful = self.first_better(&elem, op);
+        let careful = self.keep_better(&elem, op);
         let ty = self.b.ty(y);
         let again = self.b.func.fresh(ty, false);
         let first = self.with_places_in_bins(h, careful, again);
@@ -213,7 +213,7 @@ impl J<'_> {
             let taken = self.b.cmp(Cmp::Ge, place, zero);
             let (no, yes) = (self.b.real(0.0, dest), self.b.real(1.0, dest));
             let c = self.b.one(Op::Select(taken, no, yes), ty.clone());
-            self.b.bin(Bin::Scale, c, t)
+            self.b.bin(Bin::ScaleTangent, c, t)
         });
         let taken = self.has(values).map(|v| {
             let all = self.b.shape(values);
@@ -225,8 +225,8 @@ impl J<'_> {
 
     fn histogram_product(&mut self, h: &Histogram) -> Result<(), Unsupported> {
         let (cd, cv) = self.products_in_bins([h.dest[0], h.keys, h.values[0], h.outs[0]])?;
-        let start = self.has(h.dest[0]).map(|t| self.b.bin(Bin::Scale, cd, t));
-        let parts = self.has(h.values[0]).map(|t| self.b.bin(Bin::Scale, cv, t));
+        let start = self.has(h.dest[0]).map(|t| self.b.bin(Bin::ScaleTangent, cd, t));
+        let parts = self.has(h.values[0]).map(|t| self.b.bin(Bin::ScaleTangent, cv, t));
         let t = self.collected_in_bins(h.dest[0], h.keys, start, parts);
         self.set_tangent(h.outs[0], t);
         Ok(())
@@ -243,12 +243,14 @@ impl J<'_> {
         if !operator::elementwise(&self.b.func, &h.op) {
             return self.histogram_loop(s, "the operator is not straight-line arithmetic on numbers");
         }
-        match self.trial(&h.op).as_ref().map_or(Law::Unknown, Trial::associative) {
-            Law::Holds => {}
-            Law::Fails => {
+        match self.trial(&h.op).as_ref().map_or(TrialOutcome::Unknown, Trial::associative) {
+            TrialOutcome::Holds => {}
+            TrialOutcome::Fails => {
                 return self.histogram_loop(s, "its operator is not associative: the order of the elements counts");
             }
-            Law::Unknown => return self.histogram_loop(s, "whether its operator is associative could not be tried"),
+            TrialOutcome::Unknown => {
+                return self.histogram_loop(s, "whether its operator is associative could not be tried");
+            }
         }
         self.b.push(s.clone());
         self.decide(
@@ -266,8 +268,8 @@ impl J<'_> {
     fn sorted_histogram(&mut self, h: &Histogram) {
         let k = h.dest.len();
         let sorted = segments::prefixes(self, h);
-        let units: Vec<Row> = (0..2 * k).map(partials::unit).collect();
-        let rows: Vec<Row> = self
+        let units: Vec<PartialRow> = (0..2 * k).map(partials::unit).collect();
+        let rows: Vec<PartialRow> = self
             .with_partials(&h.op, &[&sorted.before[..], &sorted.values].concat(), &units)
             .into_iter()
             .map(|(_, r)| r)
@@ -277,23 +279,23 @@ impl J<'_> {
             .iter()
             .enumerate()
             .map(|(j, row)| {
-                let own: Row = row.iter().filter(|(m, _)| **m >= k).map(|(m, c)| (*m, *c)).collect();
+                let own: PartialRow = row.iter().filter(|(m, _)| **m >= k).map(|(m, c)| (*m, *c)).collect();
                 let own = self.row_times(&own, &|m| given[m - k]);
                 let seeds = self.of_destination(h, &sorted, (j, row));
                 self.lin_sum(own, seeds)
             })
             .collect();
-        let within: Vec<Row> =
+        let within: Vec<PartialRow> =
             rows.iter().map(|row| row.iter().filter(|(m, _)| **m < k).map(|(m, c)| (*m, *c)).collect()).collect();
         let neutral = sorted
             .values
             .iter()
             .map(|v| {
                 let ty = self.b.ty(*v).elem();
-                nothing(&mut self.b, &ty)
+                arbitrary_value(&mut self.b, &ty)
             })
             .collect();
-        let g = Group {
+        let g = SoacGroup {
             kind: SoacKind::Scan,
             op: Block::default(),
             neutral,
@@ -323,7 +325,12 @@ impl J<'_> {
     }
 
     /// The contributions of the destination's tangents to the first values of the bins.
-    fn of_destination(&mut self, h: &Histogram, sorted: &segments::Prefixes, (j, row): (usize, &Row)) -> Option<Var> {
+    fn of_destination(
+        &mut self,
+        h: &Histogram,
+        sorted: &segments::SortedPrefixes,
+        (j, row): (usize, &PartialRow),
+    ) -> Option<Var> {
         let (ty, all) = (self.tangent_ty(h.dest[j]), self.b.shape(sorted.values[0]));
         let mut sum = None;
         for (m, c) in row.iter().filter(|(m, _)| **m < h.dest.len()) {
@@ -344,11 +351,17 @@ impl J<'_> {
     }
 
     /// The tangents at the last values of the bins; the destination's tangents for empty bins.
-    fn last_in_bins(&mut self, h: &Histogram, sorted: &segments::Prefixes, d: Var, t: Option<Var>) -> Option<Var> {
+    fn last_in_bins(
+        &mut self,
+        h: &Histogram,
+        sorted: &segments::SortedPrefixes,
+        d: Var,
+        t: Option<Var>,
+    ) -> Option<Var> {
         let ty = self.tangent_ty(d);
         let own = self.has(d).map(|own| {
             let c = sorted.untouched(&mut self.b, d);
-            self.b.bin(Bin::Scale, c, own)
+            self.b.bin(Bin::ScaleTangent, c, own)
         });
         let all = self.b.shape(h.keys);
         let v = t.map(|t| self.b.lin(Op::Gather { a: t, at: sorted.lasts, shape: Some(all) }, ty.clone()));

@@ -2,7 +2,7 @@
 //! counting zeros, then by scans. The scans are exact as functions and define the derivative.
 
 use super::super::operator;
-use super::super::product::ordinary;
+use super::super::product::is_in_range;
 use super::segments;
 use crate::Ad;
 use crate::jvp::J;
@@ -68,7 +68,7 @@ fn by_scans(b: &mut Builder, dest: Var, keys: Var, values: Var) -> (Var, Var) {
     let c = b.bin(Bin::Mul, s.before[0], after);
     let zero = b.real(0.0, dest);
     let shape = b.shape(values);
-    let acc = b.one(Op::Spread { a: zero, shape }, ty.clone());
+    let acc = b.one(Op::Broadcast { a: zero, shape }, ty.clone());
     let cv = b.one(Op::GatherAdd { acc, at: s.order, v: c, shape: None }, ty);
     let rest = b.bin(Bin::Mul, s.values[0], after);
     let firsts = s.firsts(b, w);
@@ -82,7 +82,7 @@ fn of_bins(b: &mut Builder, a: Var, keys: Var) -> Var {
 }
 
 fn all_ordinary(b: &mut Builder, x: Var) -> Var {
-    let each = ordinary(b, x);
+    let each = is_in_range(b, x);
     b.prim(Prim::All, &[each], Ty::Bool)
 }
 

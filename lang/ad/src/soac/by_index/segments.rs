@@ -24,7 +24,7 @@ pub(super) struct Sorted {
 }
 
 /// Values sorted by their keys, with the prefix before each one in its bin.
-pub(super) struct Prefixes {
+pub(super) struct SortedPrefixes {
     /// Positions of the sorted values.
     pub order: Var,
     pub values: Vec<Var>,
@@ -39,7 +39,7 @@ pub(super) struct Prefixes {
 }
 
 /// Sorts, and scans each segment from the left.
-pub(super) fn prefixes(j: &mut J<'_>, h: &Histogram) -> Prefixes {
+pub(super) fn prefixes(j: &mut J<'_>, h: &Histogram) -> SortedPrefixes {
     let order = j.b.prim(Prim::Argsort, &[h.keys], Ty::shape());
     let keys = gather(&mut j.b, h.keys, order);
     // A first key of -1 is out of range, so its segment needs no start.
@@ -65,15 +65,15 @@ pub(super) fn prefixes(j: &mut J<'_>, h: &Histogram) -> Prefixes {
     let (n, one) = (b.dim(keys, 0), b.int(1));
     let ends = next(b, firsts, n);
     let lasts = b.one(Op::Bin(Bin::Sub, ends, one), Ty::shape());
-    Prefixes { order, values, before, first, firsts, lasts, bins }
+    SortedPrefixes { order, values, before, first, firsts, lasts, bins }
 }
 
-impl Prefixes {
+impl SortedPrefixes {
     /// 1 for empty bins, 0 for others.
     pub(super) fn untouched(&self, b: &mut Builder, dest: Var) -> Var {
         let (zero, one, m, ty, shape) =
             (b.real(0.0, dest), b.real(1.0, dest), b.dim(self.bins, 0), b.ty(dest), b.shape(dest));
-        let acc = b.one(Op::Spread { a: zero, shape }, ty.clone());
+        let acc = b.one(Op::Broadcast { a: zero, shape }, ty.clone());
         let ones = b.one(Op::Replicate { n: m, a: one }, ty.clone());
         let count = b.one(Op::GatherAdd { acc, at: self.bins, v: ones, shape: Some(shape) }, ty.clone());
         let filled = b.cmp(Cmp::Gt, count, zero);
@@ -96,7 +96,7 @@ fn joined(b: &mut Builder, x: Var, y: Var) -> Var {
 
 fn single(b: &mut Builder, x: Var) -> Var {
     let ty = b.ty(x).array(1);
-    b.one(Op::Stack { elems: vec![x], shape: None }, ty)
+    b.one(Op::ArrayLit { elems: vec![x], shape: None }, ty)
 }
 
 fn gather(b: &mut Builder, a: Var, at: Var) -> Var {

@@ -9,7 +9,7 @@ use crate::ad::tape::{Rule, Tape};
 use crate::ad::{Level, results, split};
 use crate::error::Res;
 use crate::ir::world::holds_functions;
-use crate::value::{Tuple, Value, space};
+use crate::value::{Tuple, Value, vector_space};
 use crate::vm::{Fun, Machine};
 use std::rc::Rc;
 
@@ -21,9 +21,9 @@ pub(crate) fn checkpointed(m: &mut Machine, f: &Value, x: Value) -> Res<Value> {
         return m.call(f, &[x]);
     }
     let mut parts = Vec::new();
-    let primal = space::map_leaves(&inputs, &mut |v| {
+    let primal = vector_space::map_leaves(&inputs, &mut |v| {
         let (p, part) = split(v, level);
-        if space::is_real(&p) {
+        if vector_space::is_real(&p) {
             parts.push(part);
         }
         Ok(p)

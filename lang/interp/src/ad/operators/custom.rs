@@ -4,18 +4,18 @@ use super::transpose;
 use crate::ad::linear::{self, LinearMap, leaves, rebuild};
 use crate::ad::rules::View;
 use crate::ad::tape::Rule;
-use crate::ad::{Part, level_of, results, split};
+use crate::ad::{DerivativePart, level_of, results, split};
 use crate::error::{Error, Res, codes};
-use crate::value::{Value, space};
+use crate::value::{Value, vector_space};
 use crate::vm::{Fun, Machine};
 use std::rc::Rc;
 
 /// An argument without the derivative parts of a level, and the derivative parts of its real leaves.
-fn untraced(x: &Value, level: u16) -> Res<(Value, Vec<Option<Part>>)> {
+fn untraced(x: &Value, level: u16) -> Res<(Value, Vec<Option<DerivativePart>>)> {
     let mut parts = Vec::new();
-    let primal = space::map_leaves(x, &mut |v| {
+    let primal = vector_space::map_leaves(x, &mut |v| {
         let (p, part) = split(v, level);
-        if space::is_real(&p) {
+        if vector_space::is_real(&p) {
             parts.push(part);
         }
         Ok(p)

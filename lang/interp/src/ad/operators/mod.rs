@@ -11,11 +11,11 @@ pub(crate) use checkpoint::checkpointed;
 pub(crate) use custom::{custom, linear_at};
 
 use super::linear::{self, LinearMap, Traced};
-use super::{Dual, Level, Part, on_tape, split};
+use super::{DerivativePart, Dual, Level, on_tape, split};
 use crate::error::{Error, Res, codes};
-use crate::ir::road;
+use crate::ir::derive;
 use crate::value::rep::field_rep;
-use crate::value::{ConInfo, Data, Record, Rep, Tuple, Value, compare, seq, space};
+use crate::value::{ConInfo, Data, Record, Rep, Tuple, Value, compare, seq, vector_space};
 use crate::vm::{Fun, Machine};
 use adl_prim::Prim;
 use std::rc::Rc;
@@ -34,7 +34,7 @@ pub(crate) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]
     let a: Vec<Value> = args.iter_mut().map(std::mem::take).collect();
     if !matches!(p, Prim::StopGrad | Prim::Checkpoint | Prim::CustomJvp | Prim::CustomVjp | Prim::Ravel | Prim::Unravel)
     {
-        m.road.op = p.name().trim_start_matches("__");
+        m.compiled_ad.op = p.name().trim_start_matches("__");
     }
     match p {
         Prim::Jvp => jvp(m, &a[0], &a[1], &a[2]).map(|(y, t)| pair(y, t)),
@@ -48,10 +48,10 @@ pub(crate) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]
         }
         Prim::Grad => grad(m, &a[0], &a[1], false).map(|(_, g)| g),
         Prim::ValueAndGrad => grad(m, &a[0], &a[1], true).map(|(y, g)| pair(y, g)),
-        Prim::GradWith => road::under(m, &a[0], |m| grad(m, &a[1], &a[2], false)).map(|(_, g)| g),
-        Prim::ValueAndGradWith => road::under(m, &a[0], |m| grad(m, &a[1], &a[2], true)).map(|(y, g)| pair(y, g)),
-        Prim::ResidualsUnder => road::report::residuals(m, &a[0], &a[1], a[2].clone()),
-        Prim::Cost => road::cost::cost(m, &a[0], &a[1]),
+        Prim::GradWith => derive::under(m, &a[0], |m| grad(m, &a[1], &a[2], false)).map(|(_, g)| g),
+        Prim::ValueAndGradWith => derive::under(m, &a[0], |m| grad(m, &a[1], &a[2], true)).map(|(y, g)| pair(y, g)),
+        Prim::ResidualsUnder => derive::report::residuals(m, &a[0], &a[1], a[2].clone()),
+        Prim::Cost => derive::cost::cost(m, &a[0], &a[1]),
         Prim::Transpose => transpose(m, &a[0], None, reps),
         Prim::TransposeAt => transpose(m, &a[1], Some(&a[0]), reps),
         Prim::Jacobian | Prim::Jacfwd | Prim::Jacrev => sparse::jacobian(m, p, &a[0], &a[1]),
@@ -81,8 +81,8 @@ pub(crate) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]
 /// Makes each real leaf of `x` an input on the tape of a level.
 pub(crate) fn lift(m: &mut Machine, level: u16, x: &Value) -> Res<(Value, Traced)> {
     let mut nodes = Vec::new();
-    let lifted = space::map_leaves(x, &mut |v| {
-        if !space::is_real(v) {
+    let lifted = vector_space::map_leaves(x, &mut |v| {
+        if !vector_space::is_real(v) {
             return Ok(v.clone());
         }
         let shape = seq::shape(v).cloned();
@@ -98,7 +98,7 @@ pub(crate) fn lift(m: &mut Machine, level: u16, x: &Value) -> Res<(Value, Traced
 }
 
 fn jvp(m: &mut Machine, f: &Value, x: &Value, v: &Value) -> Res<(Value, Value)> {
-    if let Some(out) = crate::ir::road::jvp(m, f, x, v)? {
+    if let Some(out) = crate::ir::derive::jvp(m, f, x, v)? {
         return Ok(out);
     }
     let level = m.ad.open(Level::Forward)?;
@@ -112,19 +112,19 @@ fn jvp_at(m: &mut Machine, level: u16, f: &Value, x: &Value, v: &Value) -> Res<(
         x.clone()
     } else {
         linear::same_structure("the direction", v, x)?;
-        space::zip_leaves(x, v, &mut |x, t| {
-            if !space::is_real(x) {
+        vector_space::zip_leaves(x, v, &mut |x, t| {
+            if !vector_space::is_real(x) {
                 return Ok(x.clone());
             }
-            Ok(Value::Dual(Rc::new(Dual { level, primal: x.clone(), part: Part::Tangent(t.clone()) })))
+            Ok(Value::Dual(Rc::new(Dual { level, primal: x.clone(), part: DerivativePart::Tangent(t.clone()) })))
         })?
     };
     let y = m.call(f, &[lifted])?;
-    let primal = space::map_leaves(&y, &mut |v| Ok(split(v, level).0))?;
-    let tangent = space::map_leaves(&y, &mut |v| {
+    let primal = vector_space::map_leaves(&y, &mut |v| Ok(split(v, level).0))?;
+    let tangent = vector_space::map_leaves(&y, &mut |v| {
         Ok(match split(v, level) {
-            (p, Some(Part::Tangent(t))) => super::sweep::or_zero(t, &p),
-            (p, _) if space::is_real(&p) => space::zero_like(&p),
+            (p, Some(DerivativePart::Tangent(t))) => super::sweep::or_zero(t, &p),
+            (p, _) if vector_space::is_real(&p) => vector_space::zero_like(&p),
             (p, _) => p,
         })
     })?;
@@ -134,12 +134,12 @@ fn jvp_at(m: &mut Machine, level: u16, f: &Value, x: &Value, v: &Value) -> Res<(
 /// The value and the gradient. If `value` is false, the value may be left out.
 fn grad(m: &mut Machine, f: &Value, x: &Value, value: bool) -> Res<(Value, Value)> {
     let (tape, start) = (m.ad.new_tape(), Instant::now());
-    let (y, mut map) = match road::record_whole(m, f, x, value)? {
-        Some(road::Recorded::Whole(y, g)) => {
+    let (y, mut map) = match derive::record_gradient(m, f, x, value)? {
+        Some(derive::Differentiated::FusedGradient(y, g)) => {
             m.ad.recycle(tape);
             return Ok((y, g));
         }
-        Some(road::Recorded::Map(y, map)) => {
+        Some(derive::Differentiated::Map(y, map)) => {
             m.ad.recycle(tape);
             (y, map)
         }
@@ -151,7 +151,7 @@ fn grad(m: &mut Machine, f: &Value, x: &Value, value: bool) -> Res<(Value, Value
         _ => Value::Float(1.0),
     };
     let g = linear::apply(m, &map, one)?;
-    road::took(&map, start);
+    derive::took(&map, start);
     if let Ok(tape) = Rc::try_unwrap(map.tape) {
         m.ad.recycle(tape);
     }
@@ -170,7 +170,7 @@ fn transpose(m: &mut Machine, f: &Value, like: Option<&Value>, reps: &[Value]) -
         }
     }
     let input = match (like, reps.first()) {
-        (Some(x), _) => space::zero_like(x),
+        (Some(x), _) => vector_space::zero_like(x),
         (None, rep) => match rep
             .and_then(|r| if let Value::Rep(r) = r { example(m, r, &mut CONSTRUCTORS.to_owned()) } else { None })
         {

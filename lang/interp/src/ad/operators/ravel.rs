@@ -5,7 +5,7 @@ use crate::ad::linear::leaves;
 use crate::ad::rules::reshape;
 use crate::error::{Error, Res, codes};
 use crate::ops::call;
-use crate::value::{Buf, Shape, Value, array, compare, seq, space};
+use crate::value::{Buf, Shape, Value, array, compare, seq, vector_space};
 use crate::vm::Machine;
 use adl_prim::Prim;
 use std::rc::Rc;
@@ -47,8 +47,8 @@ pub(super) fn unravel(m: &mut Machine, like: &Value, v: &Value) -> Res<Value> {
         return Err(Error::new(codes::SIZE, format!("`unravel`: the vector has {n} numbers and the data {need}")));
     }
     let mut at = 0;
-    space::map_leaves(like, &mut |leaf| {
-        if !space::is_real(leaf) {
+    vector_space::map_leaves(like, &mut |leaf| {
+        if !vector_space::is_real(leaf) {
             return Ok(leaf.clone());
         }
         let leaf = compare::primal(leaf);
@@ -69,7 +69,7 @@ pub(super) fn unravel(m: &mut Machine, like: &Value, v: &Value) -> Res<Value> {
                 reshape(m, part, s)?
             }
         };
-        if space::narrow(&leaf) { call(m, Prim::ToF32, &[], vec![x]) } else { Ok(x) }
+        if vector_space::narrow(&leaf) { call(m, Prim::ToF32, &[], vec![x]) } else { Ok(x) }
     })
 }
 
@@ -86,7 +86,7 @@ pub(super) fn gradcheck(m: &mut Machine, f: &Value, x: &Value) -> Res<Value> {
     };
     let (x0, g0) = (read(&flat), read(&flat_g));
     // The step that balances truncation against rounding, for the precision of the least precise leaf.
-    let single = leaves(x).iter().any(space::narrow);
+    let single = leaves(x).iter().any(vector_space::narrow);
     let (step, tolerance) = if single { (5e-3, 2e-3) } else { (6e-6, 1e-5) };
     let (mut worst, mut at, mut both) = (0.0f64, 0, (0.0, 0.0));
     for i in 0..x0.len() {

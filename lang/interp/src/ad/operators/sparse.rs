@@ -2,11 +2,11 @@
 
 use super::linear::{self, LinearMap};
 use crate::ad::traced::primal_of;
-use crate::attend;
 use crate::error::{Error, Res, codes};
-use crate::ir::road::directions::{by_code, dependences, diagonal, images};
-use crate::ir::road::report::{int, record};
-use crate::value::{Buf, Shape, Value, array, seq, space};
+use crate::ir::derive::directions::{by_code, dependences, diagonal, images};
+use crate::ir::derive::report::{int, record};
+use crate::polling;
+use crate::value::{Buf, Shape, Value, array, seq, vector_space};
 use crate::vm::{Fun, Machine};
 use adl_prim::Prim;
 use std::rc::Rc;
@@ -39,7 +39,7 @@ fn made(shape: [usize; 2], xs: Vec<f64>, narrow: bool) -> Value {
 pub(super) fn jacobian(m: &mut Machine, p: Prim, f: &Value, x: &Value) -> Res<Value> {
     let (y, map) = linear::record(m, f, x)?;
     let (n, k) = (seq::len(x), seq::len(&y));
-    let narrow = space::narrow(x);
+    let narrow = vector_space::narrow(x);
     if n == 0 || k == 0 {
         return Ok(made([k, n], Vec::new(), narrow));
     }
@@ -235,7 +235,7 @@ fn colours(groups: &[Vec<u32>], things: usize) -> Res<(Vec<usize>, usize)> {
     let mut most = 0;
     for t in 0..things {
         if t % 16 == 0 {
-            attend::poll()?;
+            polling::poll()?;
         }
         let used =
             |word: usize| of[t].iter().fold(0, |bits, g| bits | taken[*g as usize].get(word).copied().unwrap_or(0));
@@ -290,7 +290,7 @@ pub(super) fn jacobian_sparse(m: &mut Machine, f: &Value, x: &Value) -> Res<Valu
     drop(array::room::<[u64; 6]>(entries)?);
     let c = Compressed::of(found.unwrap_or_else(|| vec![all(); k]), n, k)?;
     let values = if traced {
-        c.traced_values(m, map, (n, k), space::narrow(x))?
+        c.traced_values(m, map, (n, k), vector_space::narrow(x))?
     } else {
         let values = c.values(m, &map, (n, k), false)?;
         array::make(Shape::from_slice(&[values.len()]), Buf::F64(values))

@@ -81,5 +81,5 @@ pub(super) fn masked_mul(m: &mut Machine, ct: Value, p: Value) -> Res<Value> {
     if matches!(&ct, Value::Float(x) if *x == 0.0) && !matches!(p, Value::Array(_) | Value::Dual(_)) {
         return Ok(Value::Zero);
     }
-    arith::bin(m, Bin::Scale, p, ct)
+    arith::bin(m, Bin::ScaleTangent, p, ct)
 }

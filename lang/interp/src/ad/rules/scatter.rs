@@ -1,7 +1,7 @@
 //! Replacement of rows: in place if the array is not shared, with a record as large as the replaced rows.
 
 use super::{Add, Gather, Rule, View, zeros};
-use crate::ad::{self, Dual, Part};
+use crate::ad::{self, DerivativePart, Dual};
 use crate::error::Res;
 use crate::ops::call;
 use crate::value::{Array, Buf, Shape, Value, array, seq};
@@ -122,7 +122,7 @@ pub(crate) fn put(m: &mut Machine, level: u16, args: &mut [Value]) -> Res<Value>
         call(m, Prim::Put, &[], vec![dest, at.clone(), value])
     };
     let rule = |dest: Shape, values: Shape| {
-        let at = crate::ops::put_places(&at);
+        let at = crate::ops::put_indices(&at);
         let index = |v: &Value| if let Value::Int(i) = v { *i as usize } else { 0 };
         let row = dest[at.len()..].iter().product();
         let place = at.iter().zip(&dest).fold(0, |place, (i, n)| place * n + index(i));
@@ -147,8 +147,8 @@ fn replaced(
         let rule = rule(seq::shape(&y).cloned().unwrap_or_default(), shape);
         return ad::result(m, level, vec![dest_part, values_part], y, Rc::new(rule));
     }
-    let tangent = |part: Option<Part>| match part {
-        Some(Part::Tangent(t)) => t,
+    let tangent = |part: Option<DerivativePart>| match part {
+        Some(DerivativePart::Tangent(t)) => t,
         _ => Value::Zero,
     };
     let (mut t, mut v) = (tangent(dest_part), tangent(values_part));
@@ -159,7 +159,7 @@ fn replaced(
         drop(like);
         t = write(m, t, v)?;
     }
-    Ok(Value::Dual(Rc::new(Dual { level, primal: y, part: Part::Tangent(t) })))
+    Ok(Value::Dual(Rc::new(Dual { level, primal: y, part: DerivativePart::Tangent(t) })))
 }
 
 /// Materialises a symbolic zero.
@@ -171,7 +171,7 @@ fn drop_zero(t: &mut Value, shape: Option<&Shape>, like: &Value) -> Res<()> {
 }
 
 /// Like `split`, but without copying an unshared value.
-fn split_taken(v: Value, level: u16) -> (Value, Option<Part>) {
+fn split_taken(v: Value, level: u16) -> (Value, Option<DerivativePart>) {
     match v {
         Value::Dual(d) if d.level == level => match Rc::try_unwrap(d) {
             Ok(d) => (d.primal, Some(d.part)),

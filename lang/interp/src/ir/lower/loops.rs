@@ -1,18 +1,18 @@
 //! Lowering of loops, reductions and scans to jumps around their bodies. The result registers hold the loop
 //! state.
 
-use super::super::step::What;
-use super::control::inner;
+use super::super::eval_op::LoweredOp;
+use super::branches::inner;
 use super::{Lower, NEVER, Scope, zero_of};
 use crate::error::Res;
 use crate::value::Value;
 use crate::vm::code::{Arg, I, R};
-use adl_ir::{Block, Loop, Out, Soac, SoacKind, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Loop, Out, Soac, SoacKind, Stmt, Trip, Ty, Var};
 use adl_prim::Bin;
 use std::collections::HashSet;
 
 /// Registers of a loop that is being lowered.
-struct Turning {
+struct LoopRegs {
     /// Carried values, non-linear ones first.
     carry: Vec<R>,
     /// Outputs: how each is collected, its register and its type.
@@ -26,17 +26,17 @@ impl Lower<'_> {
         let regs = self.bind_outs(s);
         let t = split(l, &regs, |v| self.f.ty(v).clone());
         self.starts(l, &t, at, sc);
-        let last = match (&l.turns, l.reverse) {
-            (Turns::For(n), true) => Some(self.before(self.reg(*n))),
+        let last = match (&l.trip, l.reverse) {
+            (Trip::Count(n), true) => Some(self.before(self.reg(*n))),
             _ => None,
         };
         let saved = (self.free.clone(), self.next);
         let infos = inner(sc, at);
         let nothing = HashSet::new();
         let head = self.code.here();
-        let exit = match &l.turns {
-            Turns::For(n) => self.hole(I::LoopHead(t.counter, self.reg(*n), 0)),
-            Turns::While(c) => {
+        let exit = match &l.trip {
+            Trip::Count(n) => self.hole(I::LoopHead(t.counter, self.reg(*n), 0)),
+            Trip::While(c) => {
                 for (p, r) in c.params.iter().zip(&t.carry) {
                     self.pin(*p, *r);
                 }
@@ -48,13 +48,13 @@ impl Lower<'_> {
             }
         };
         let sc_in = Scope { info: &infos[infos.len() - 1], dying: &nothing };
-        self.turn(l, &t, last, &sc_in)?;
+        self.iteration(l, &t, last, &sc_in)?;
         (self.free, self.next) = saved;
         self.emit(I::LoopNext(t.counter, head));
-        self.code.aim(exit);
+        self.code.patch_jump(exit);
         for (out, r, _) in &t.outs {
             if *out != Out::Sum {
-                self.step(What::Finish(l.reverse), [Arg { r: *r, last: true }].into(), vec![*r], [].into());
+                self.step(LoweredOp::Finish(l.reverse), [Arg { r: *r, last: true }].into(), vec![*r], [].into());
             }
         }
         self.end_loop(l, last, &dying, at, sc);
@@ -64,7 +64,7 @@ impl Lower<'_> {
     fn end_loop(&mut self, l: &Loop, last: Option<R>, dying: &HashSet<Var>, at: u32, sc: &Scope) {
         self.free.extend(last);
         let mut used: Vec<Var> = l.init.iter().chain(&l.lin_init).chain(&l.xs).chain(&l.lin_xs).copied().collect();
-        if let Turns::For(n) = l.turns {
+        if let Trip::Count(n) = l.trip {
             used.push(n);
         }
         used.retain(|v| !dying.contains(v));
@@ -73,11 +73,11 @@ impl Lower<'_> {
                 self.clear(*v);
             }
         }
-        self.bury(&used, at, sc);
+        self.release_dying(&used, at, sc);
         let mut inside: Vec<Var> = dying.iter().copied().collect();
         inside.sort_unstable();
         inside.iter().for_each(|v| self.clear(*v));
-        self.bury_all(dying);
+        self.release_all(dying);
     }
 
     /// Emits `n - 1`.
@@ -96,7 +96,7 @@ impl Lower<'_> {
     }
 
     /// Initialises the loop state.
-    fn starts(&mut self, l: &Loop, t: &Turning, at: u32, sc: &Scope) {
+    fn starts(&mut self, l: &Loop, t: &LoopRegs, at: u32, sc: &Scope) {
         let vars: Vec<Var> = l.init.iter().chain(&l.lin_init).copied().collect();
         let kept: HashSet<Var> =
             l.xs.iter()
@@ -104,9 +104,9 @@ impl Lower<'_> {
                 .copied()
                 .chain(inner(sc, at).iter().flat_map(|i| i.free.keys().copied()))
                 .collect();
-        let bound = match l.turns {
-            Turns::For(n) => Some(n),
-            Turns::While(_) => None,
+        let bound = match l.trip {
+            Trip::Count(n) => Some(n),
+            Trip::While(_) => None,
         };
         let args = self.args(&vars, at, sc, &|v| kept.contains(&v) || bound == Some(v));
         for (d, a) in t.carry.iter().zip(args.iter()) {
@@ -123,7 +123,7 @@ impl Lower<'_> {
             // A `while` loop has no trip count; the counter, which is 0 at this point, is passed instead.
             let n = bound.map_or(t.counter, |n| self.reg(n));
             self.step(
-                What::Buffer(ty.clone(), *out == Out::Boxed),
+                LoweredOp::Buffer(ty.clone(), *out == Out::Boxed),
                 [Arg { r: n, last: false }].into(),
                 vec![*r],
                 [].into(),
@@ -132,7 +132,7 @@ impl Lower<'_> {
     }
 
     /// One iteration.
-    fn turn(&mut self, l: &Loop, t: &Turning, last: Option<R>, sc: &Scope) -> Res<()> {
+    fn iteration(&mut self, l: &Loop, t: &LoopRegs, last: Option<R>, sc: &Scope) -> Res<()> {
         let b = &l.body;
         let index = match (last, b.params.first()) {
             (None, Some(p)) => {
@@ -161,7 +161,7 @@ impl Lower<'_> {
             }
         }
         stacker::maybe_grow(96 * 1024, 1024 * 1024, || self.block(b, sc))?;
-        self.end_turn(l, t, sc)
+        self.end_iteration(l, t, sc)
     }
 
     /// Reads the elements that an iteration consumes.
@@ -178,7 +178,7 @@ impl Lower<'_> {
     }
 
     /// Appends outputs to their buffers and adds sums, then replaces the carried values.
-    fn end_turn(&mut self, l: &Loop, t: &Turning, sc: &Scope) -> Res<()> {
+    fn end_iteration(&mut self, l: &Loop, t: &LoopRegs, sc: &Scope) -> Res<()> {
         let b = &l.body;
         let at = b.stmts.len() as u32;
         let (k, m) = (l.init.len(), l.lin_init.len());
@@ -190,7 +190,7 @@ impl Lower<'_> {
                 Out::Collect | Out::Boxed => self.emit(I::Push(*r, s)),
                 Out::Sum if ty.rank() == 0 && ty.is_flat() => self.emit(I::Bin(Bin::Add, *r, *r, s)),
                 Out::Sum => {
-                    let add = What::Op(adl_ir::Op::Bin(Bin::Add, Var(0), Var(1)));
+                    let add = LoweredOp::Op(adl_ir::Op::Bin(Bin::Add, Var(0), Var(1)));
                     let once = carried
                         .iter()
                         .chain(b.results[k..].iter())
@@ -230,7 +230,7 @@ impl Lower<'_> {
         if o.kind != SoacKind::Reduce {
             for (r, v) in outs.iter().zip(&o.neutral) {
                 self.step(
-                    What::Buffer(self.f.ty(*v).clone(), false),
+                    LoweredOp::Buffer(self.f.ty(*v).clone(), false),
                     [Arg { r: n, last: false }].into(),
                     vec![*r],
                     [].into(),
@@ -243,17 +243,17 @@ impl Lower<'_> {
         self.combine(o, &acc, &outs, counter, &Scope { info: &inner(sc, at)[0], dying: &HashSet::new() })?;
         (self.free, self.next) = saved;
         self.emit(I::LoopNext(counter, head));
-        self.code.aim(exit);
+        self.code.patch_jump(exit);
         self.free.extend([counter, n]);
         if o.kind != SoacKind::Reduce {
             for r in &outs {
-                self.step(What::Finish(false), [Arg { r: *r, last: true }].into(), vec![*r], [].into());
+                self.step(LoweredOp::Finish(false), [Arg { r: *r, last: true }].into(), vec![*r], [].into());
             }
             self.free.extend(&acc);
         }
         let dying = self.dying_inside(at, sc);
-        self.bury(&used, at, sc);
-        self.bury_all(&dying);
+        self.release_dying(&used, at, sc);
+        self.release_all(&dying);
         Ok(())
     }
 
@@ -312,24 +312,24 @@ impl Lower<'_> {
         self.block(op, &Scope { info: inside, dying: &HashSet::new() })?;
         for (d, v) in outs.iter().zip(&op.results) {
             let args = [Arg { r: *d, last: true }, Arg { r: key, last: false }, Arg { r: self.reg(*v), last: false }];
-            self.step(What::Put, args.into(), vec![*d], [].into());
+            self.step(LoweredOp::Put, args.into(), vec![*d], [].into());
         }
         (self.free, self.next) = saved;
-        self.code.aim(below);
-        self.code.aim(above);
+        self.code.patch_jump(below);
+        self.code.patch_jump(above);
         self.emit(I::LoopNext(counter, head));
-        self.code.aim(exit);
+        self.code.patch_jump(exit);
         self.free.extend([counter, n, extent, key, zero]);
         let dying = self.dying_inside(at, sc);
         let used: Vec<Var> = dest.iter().chain(values).copied().chain([keys]).collect();
-        self.bury(&used, at, sc);
-        self.bury_all(&dying);
+        self.release_dying(&used, at, sc);
+        self.release_all(&dying);
         Ok(())
     }
 }
 
 /// Assigns result registers to carried values, outputs and the counter.
-fn split(l: &Loop, regs: &[R], ty: impl Fn(Var) -> Ty) -> Turning {
+fn split(l: &Loop, regs: &[R], ty: impl Fn(Var) -> Ty) -> LoopRegs {
     let (k, m) = (l.init.len(), l.lin_init.len());
     let counter = regs[k + l.outs.len()];
     let lin = &regs[k + l.outs.len() + 1..];
@@ -337,5 +337,5 @@ fn split(l: &Loop, regs: &[R], ty: impl Fn(Var) -> Ty) -> Turning {
     let plain = l.outs.iter().zip(&regs[k..]).zip(&l.body.results[k..]);
     let linear = l.lin_outs.iter().zip(&lin[m..]).zip(&l.body.lin_results[m..]);
     let outs = plain.chain(linear).map(|((o, r), v)| (*o, *r, ty(*v))).collect();
-    Turning { carry, outs, counter }
+    LoopRegs { carry, outs, counter }
 }

@@ -1,24 +1,24 @@
 //! Lowering of IR to register code.
 //!
 //! Control flow becomes jumps. Calls become calls between the functions of one recursive group without captured
-//! values. Scalar operations become instructions of the machine; all other operations become [`Step`]s. Linear
+//! values. Scalar operations become instructions of the machine; all other operations become [`LoweredStep`]s. Linear
 //! variables are treated like other variables.
 //!
 //! Registers are reused: a variable releases its register after its last use ([`super::live`]), so that frames
 //! are small and deep recursion is cheap. Nested blocks release all registers that they allocate.
 
-mod control;
+mod branches;
 mod loops;
 mod plain;
 pub mod verify;
 
-use super::live::{self, Info, Last, NEVER};
-use super::native::{Compiler, Native, Source, State};
-use super::{strips, vectorise};
+use super::live::{self, BlockLiveness, Last, NEVER};
+use super::native::{CompileState, Compiler, LoweredIr, Native};
+use super::{fuse_elementwise, vectorise};
 use crate::error::{Error, Res, codes};
 use crate::value::Value;
-use crate::vm::code::{Arg, Code, FnCall, I, R, Step};
-use crate::vm::{Codes, Fun, Group};
+use crate::vm::code::{Arg, Code, FnCall, I, LoweredStep, R};
+use crate::vm::{CodeList, Fun, Group};
 use adl_ir::{Block, FnId, Function, Op, Program, Stmt, Ty, Var};
 use adl_syntax::span::Span;
 use std::cell::RefCell;
@@ -30,10 +30,10 @@ use std::rc::Rc;
 pub struct Linker {
     index: HashMap<FnId, u32>,
     order: Vec<FnId>,
-    codes: Codes,
+    codes: CodeList,
     group: Option<Rc<Group>>,
     /// The IR from which native code is compiled.
-    source: Rc<RefCell<Source>>,
+    source: Rc<RefCell<LoweredIr>>,
     /// Functions in which no array is a symbolic zero.
     there: HashSet<FnId>,
 }
@@ -53,7 +53,7 @@ impl Linker {
             let chains = self.there.contains(&next) && adl_opt::pointwise::pointwise(&mut kept);
             adl_opt::native(p, &mut kept);
             vectorise::loops(&mut f);
-            strips::ordered(&mut f);
+            fuse_elementwise::ordered(&mut f);
             vectorise::sums(&mut kept);
             let mut code = Lower::function(p, &f, self)?;
             if adl_ir::verify::is_on() {
@@ -79,13 +79,13 @@ impl Linker {
     }
 
     /// Declares, before the function is lowered, that none of its arrays is a symbolic zero.
-    pub fn arrays_are_there(&mut self, f: FnId) {
+    pub fn arrays_are_materialized(&mut self, f: FnId) {
         self.there.insert(f);
     }
 
     /// Records the IR of a function for later compilation. `chains` says whether its loops became arithmetic on
     /// entire arrays.
-    fn keep(&self, p: &Program, id: FnId, f: Function, inlined: Function, chains: bool) -> State {
+    fn keep(&self, p: &Program, id: FnId, f: Function, inlined: Function, chains: bool) -> CompileState {
         let mut source = self.source.borrow_mut();
         let at = source.funcs.len() as u32;
         source.funcs.push(Rc::new(f));
@@ -94,7 +94,7 @@ impl Linker {
         if source.datas.len() < p.datas.len() {
             source.datas = p.datas.clone();
         }
-        State::new(self.source.clone(), at, chains)
+        CompileState::new(self.source.clone(), at, chains)
     }
 
     /// The index of a function in the group.
@@ -118,7 +118,7 @@ fn verified(f: &Function, result: Result<(), Vec<verify::Fault>>) {
 
 /// A block that is being lowered.
 struct Scope<'a> {
-    info: &'a Info,
+    info: &'a BlockLiveness,
     /// Variables from enclosing blocks whose last use is in this block.
     dying: &'a HashSet<Var>,
 }
@@ -191,12 +191,12 @@ impl<'a> Lower<'a> {
     fn fresh(&mut self) -> R {
         match self.free.pop() {
             Some(r) => r,
-            None => self.brand_new(),
+            None => self.unused_register(),
         }
     }
 
     /// A register that was never allocated before. Free registers may be targets of copies in progress.
-    fn brand_new(&mut self) -> R {
+    fn unused_register(&mut self) -> R {
         self.next += 1;
         self.code.registers = self.code.registers.max(self.next);
         self.next - 1
@@ -262,7 +262,7 @@ impl<'a> Lower<'a> {
     }
 
     /// Releases the registers of variables whose last use is this statement.
-    fn bury(&mut self, vars: &[Var], at: u32, sc: &Scope) {
+    fn release_dying(&mut self, vars: &[Var], at: u32, sc: &Scope) {
         for (i, v) in vars.iter().enumerate() {
             if !vars[..i].contains(v) && self.dies(*v, at, sc) {
                 self.release(*v);
@@ -276,7 +276,7 @@ impl<'a> Lower<'a> {
     }
 
     /// Releases the registers of unused results.
-    fn bury_outs(&mut self, s: &Stmt) {
+    fn release_unused_outs(&mut self, s: &Stmt) {
         for v in s.outs.iter().chain(&s.lin_outs) {
             if self.last[v.0 as usize] == NEVER {
                 self.clear(*v);
@@ -295,7 +295,7 @@ impl<'a> Lower<'a> {
         let mut at = 0;
         while at < end {
             let lives = |v: Var, i: u32| self.last[v.0 as usize] != NEVER && self.last[v.0 as usize] > i;
-            let next = match strips::chain(self.f, b, at, &lives).filter(|c| c.end <= end) {
+            let next = match fuse_elementwise::chain(self.f, b, at, &lives).filter(|c| c.end <= end) {
                 Some(c) => self.strips(b, at, c, sc)?,
                 None => {
                     self.stmt(&b.stmts[at as usize], at, sc)?;
@@ -307,7 +307,7 @@ impl<'a> Lower<'a> {
         Ok(())
     }
 
-    fn strips(&mut self, b: &Block, at: u32, c: strips::Found, sc: &Scope) -> Res<u32> {
+    fn strips(&mut self, b: &Block, at: u32, c: fuse_elementwise::FoundChain, sc: &Scope) -> Res<u32> {
         let args: Box<[Arg]> = c
             .operands
             .iter()
@@ -316,12 +316,12 @@ impl<'a> Lower<'a> {
         let k = self.code.strips.len();
         self.code.strips.push((c.strips, args, Box::new([])));
         self.span = b.stmts[at as usize].span;
-        let hole = self.hole(I::Strips(k as u32, 0));
+        let hole = self.hole(I::FusedChain(k as u32, 0));
         for i in at..c.end {
             self.stmt(&b.stmts[i as usize], i, sc)?;
         }
         self.code.strips[k].2 = c.results.iter().map(|v| self.reg(*v)).collect();
-        self.code.aim(hole);
+        self.code.patch_jump(hole);
         Ok(c.end)
     }
 
@@ -336,7 +336,7 @@ impl<'a> Lower<'a> {
             Op::Call { f, args, lin_args, .. } => {
                 let vars: Vec<Var> = args.iter().chain(lin_args).copied().collect();
                 let args = self.args(&vars, at, sc, &|_| false);
-                self.bury(&vars, at, sc);
+                self.release_dying(&vars, at, sc);
                 let outs = self.bind_outs(s).into();
                 let callee = self.link.place(*f);
                 self.code.calls.push(FnCall { callee, args, outs });
@@ -344,13 +344,13 @@ impl<'a> Lower<'a> {
             }
             _ => self.plain(s, at, sc)?,
         }
-        self.bury_outs(s);
+        self.release_unused_outs(s);
         Ok(())
     }
 
-    fn step(&mut self, what: super::step::What, args: Box<[Arg]>, outs: Vec<R>, zeros: Box<[Value]>) {
-        self.code.steps.push(Step { what, args, outs: outs.into(), zeros });
-        self.emit(I::Step(self.code.steps.len() as u32 - 1));
+    fn step(&mut self, what: super::eval_op::LoweredOp, args: Box<[Arg]>, outs: Vec<R>, zeros: Box<[Value]>) {
+        self.code.steps.push(LoweredStep { what, args, outs: outs.into(), zeros });
+        self.emit(I::Lowered(self.code.steps.len() as u32 - 1));
     }
 
     /// Parallel copy of variables to registers: a source register may also be a target.
@@ -365,7 +365,7 @@ impl<'a> Lower<'a> {
                 continue;
             }
             if pairs.iter().any(|(e, _)| *e == s) {
-                let t = self.brand_new();
+                let t = self.unused_register();
                 self.copy(t, s, takes[k]);
                 late.push((*d, t, true));
                 temps.push(t);

@@ -1,6 +1,6 @@
 //! Lowering of statements without nested blocks.
 
-use super::super::site::{self, Site};
+use super::super::op_site::{self, OpSite};
 use super::{Lower, Scope, zero_of};
 use crate::error::Res;
 use crate::value::Value;
@@ -44,13 +44,13 @@ impl Lower<'_> {
             Op::Index { a, at: is, .. } if is.len() == 1 || is.len() == 2 && self.f.ty(*a).rank() == 2 => {
                 self.element(s, *a, is, at, sc)
             }
-            Op::Fields { a, .. } => self.fields(s, *a, at, sc),
+            Op::Destruct { a, .. } => self.fields(s, *a, at, sc),
             Op::Dup(a) => self.dup(s, *a, at, sc),
             Op::Drop(a) => {
                 if self.dies(*a, at, sc) {
                     self.clear(*a);
                 }
-                self.bury(&[*a], at, sc);
+                self.release_dying(&[*a], at, sc);
             }
             _ => self.general(s, at, sc),
         }
@@ -67,7 +67,7 @@ impl Lower<'_> {
     /// Emits a scalar instruction.
     fn scalars(&mut self, s: &Stmt, vars: &[Var], at: u32, sc: &Scope, make: impl Fn(R, &[R]) -> I) {
         let regs: Vec<R> = vars.iter().map(|v| self.reg(*v)).collect();
-        self.bury(vars, at, sc);
+        self.release_dying(vars, at, sc);
         for d in self.bind_outs(s) {
             self.emit(make(d, &regs));
         }
@@ -89,10 +89,10 @@ impl Lower<'_> {
         };
         put(self, list[0], list[1]);
         let end = self.hole(I::Jump(0));
-        self.code.aim(no);
+        self.code.patch_jump(no);
         put(self, list[1], list[0]);
-        self.code.aim(end);
-        self.bury(&[c, a, b], at, sc);
+        self.code.patch_jump(end);
+        self.release_dying(&[c, a, b], at, sc);
     }
 
     /// Lowers an element read of a vector or matrix, or a row read.
@@ -113,7 +113,7 @@ impl Lower<'_> {
         if gone {
             self.clear(a);
         }
-        self.bury(&vars, at, sc);
+        self.release_dying(&vars, at, sc);
     }
 
     fn fields(&mut self, s: &Stmt, a: Var, at: u32, sc: &Scope) {
@@ -127,7 +127,7 @@ impl Lower<'_> {
         if gone {
             self.clear(a);
         }
-        self.bury(&[a], at, sc);
+        self.release_dying(&[a], at, sc);
     }
 
     fn dup(&mut self, s: &Stmt, a: Var, at: u32, sc: &Scope) {
@@ -136,19 +136,19 @@ impl Lower<'_> {
         for (i, d) in outs.iter().enumerate() {
             self.copy(*d, r, gone && i + 1 == outs.len());
         }
-        self.bury(&[a], at, sc);
+        self.release_dying(&[a], at, sc);
     }
 
     /// The results to use if a linear operand is a symbolic zero.
     fn zeros(&self, s: &Stmt) -> Vec<Value> {
-        site::zeros(self.f, s)
+        op_site::zeros(self.f, s)
     }
 
-    /// Lowers any other operation to a [`Step`].
+    /// Lowers any other operation to a [`LoweredStep`].
     fn general(&mut self, s: &Stmt, at: u32, sc: &Scope) {
-        let Site { what, vars, zeros } = site::site(&self.p.datas, self.f, s);
+        let OpSite { what, vars, zeros } = op_site::site(&self.p.datas, self.f, s);
         let args = self.args(&vars, at, sc, &|_| false);
-        self.bury(&vars, at, sc);
+        self.release_dying(&vars, at, sc);
         let outs = self.bind_outs(s);
         self.step(what, args, outs, zeros.into());
     }

@@ -9,7 +9,7 @@
 //! 6. *Calls.* A callee is passed as many arguments as it has parameters.
 
 use crate::value::Value;
-use crate::vm::Codes;
+use crate::vm::CodeList;
 use crate::vm::code::{Arg, Code, I, R};
 use std::fmt::{self, Display};
 
@@ -31,7 +31,7 @@ impl Display for Fault {
 }
 
 /// How an instruction uses a register.
-enum Use {
+enum RegUse {
     Read(R),
     /// Reads the register and leaves it empty.
     Take(R),
@@ -50,7 +50,7 @@ pub fn verify(code: &Code) -> Result<(), Vec<Fault>> {
 }
 
 /// Checks invariant 6 for the functions of a group from index `first` on.
-pub fn verify_calls(codes: &Codes, first: usize) -> Result<(), Vec<Fault>> {
+pub fn verify_calls(codes: &CodeList, first: usize) -> Result<(), Vec<Fault>> {
     let calls = codes.iter().skip(first).flat_map(|c| c.calls.iter().enumerate());
     let wrong = calls.filter(|(_, c)| codes.get(c.callee as usize).is_none_or(|f| f.params as usize != c.args.len()));
     let faults: Vec<Fault> = wrong
@@ -61,9 +61,9 @@ pub fn verify_calls(codes: &Codes, first: usize) -> Result<(), Vec<Fault>> {
 
 /// The set of registers that hold a value.
 #[derive(Clone, PartialEq)]
-struct Full(Vec<u64>);
+struct AssignedRegs(Vec<u64>);
 
-impl Full {
+impl AssignedRegs {
     fn has(&self, r: R) -> bool {
         self.0[r as usize / 64] >> (r % 64) & 1 == 1
     }
@@ -77,7 +77,7 @@ impl Full {
     }
 
     /// Intersects the set with another one. Returns whether it became smaller.
-    fn meet(&mut self, other: &Full) -> bool {
+    fn meet(&mut self, other: &AssignedRegs) -> bool {
         let mut less = false;
         for (a, b) in self.0.iter_mut().zip(&other.0) {
             less |= *a & !*b != 0;
@@ -91,7 +91,7 @@ struct Verifier<'a> {
     code: &'a Code,
     faults: Vec<Fault>,
     /// The registers that hold a value before each instruction that is a jump target.
-    states: Vec<Option<Full>>,
+    states: Vec<Option<AssignedRegs>>,
     todo: Vec<usize>,
 }
 
@@ -113,7 +113,7 @@ impl Verifier<'_> {
                 continue;
             }
             each_use(code, i, &mut |u| {
-                let (Use::Read(r) | Use::Take(r) | Use::Clear(r) | Use::Write(r)) = u;
+                let (RegUse::Read(r) | RegUse::Take(r) | RegUse::Clear(r) | RegUse::Write(r)) = u;
                 if r >= code.registers {
                     self.faults.push(Fault {
                         invariant: 2,
@@ -124,7 +124,7 @@ impl Verifier<'_> {
             });
             let end = code.instrs.len();
             let mut targets = jumps(code, i);
-            targets.extend(goes_on(i).then_some(at + 1));
+            targets.extend(falls_through(i).then_some(at + 1));
             if let Some(t) = targets.into_iter().find(|t| *t >= end) {
                 self.fault(3, at, format!("{i:?} leads to {t}, behind the end"));
             }
@@ -140,8 +140,8 @@ impl Verifier<'_> {
                 there(k, c.consts.len())
             }
             I::Switch(_, k) => there(k, c.tables.len()),
-            I::Step(k) => there(k, c.steps.len()),
-            I::Strips(k, _) => there(k, c.strips.len()),
+            I::Lowered(k) => there(k, c.steps.len()),
+            I::FusedChain(k, _) => there(k, c.strips.len()),
             I::CallFn(k) | I::TailFn(k) => there(k, c.calls.len()),
             I::RetMany(k) => there(k, c.rets.len()),
             _ => true,
@@ -150,7 +150,7 @@ impl Verifier<'_> {
 
     /// Checks invariants 4 and 5 by forward data-flow analysis from the parameters, to a fixed point.
     fn flow(&mut self) {
-        let mut start = Full(vec![0; self.code.registers as usize / 64 + 1]);
+        let mut start = AssignedRegs(vec![0; self.code.registers as usize / 64 + 1]);
         (0..self.code.params).for_each(|r| start.set(r, true));
         self.reach(0, &start);
         while let Some(mut at) = self.todo.pop() {
@@ -160,7 +160,7 @@ impl Verifier<'_> {
                 let i = &self.code.instrs[at];
                 let strips = self.through(at, i, &mut now);
                 jumps(self.code, i).into_iter().for_each(|t| self.reach(t, strips.as_ref().unwrap_or(&now)));
-                if !goes_on(i) {
+                if !falls_through(i) {
                     break;
                 }
                 at += 1;
@@ -174,7 +174,7 @@ impl Verifier<'_> {
     }
 
     /// Merges a state into that before instruction `at`.
-    fn reach(&mut self, at: usize, state: &Full) {
+    fn reach(&mut self, at: usize, state: &AssignedRegs) {
         let news = match &mut self.states[at] {
             Some(known) => known.meet(state),
             none => {
@@ -189,21 +189,21 @@ impl Verifier<'_> {
 
     /// Updates the state across an instruction. For a chain instruction, returns the state at its jump target,
     /// which is reached if the entire chain was run.
-    fn through(&mut self, at: usize, i: &I, now: &mut Full) -> Option<Full> {
+    fn through(&mut self, at: usize, i: &I, now: &mut AssignedRegs) -> Option<AssignedRegs> {
         let mut faults = Vec::new();
-        let mut run = |u: Use, now: &mut Full| match u {
-            Use::Read(r) | Use::Take(r) if !now.has(r) => faults.push(r),
-            Use::Read(_) => {}
-            Use::Take(r) | Use::Clear(r) => now.set(r, false),
-            Use::Write(r) => now.set(r, true),
+        let mut run = |u: RegUse, now: &mut AssignedRegs| match u {
+            RegUse::Read(r) | RegUse::Take(r) if !now.has(r) => faults.push(r),
+            RegUse::Read(_) => {}
+            RegUse::Take(r) | RegUse::Clear(r) => now.set(r, false),
+            RegUse::Write(r) => now.set(r, true),
         };
         let mut done = None;
-        if let I::Strips(k, _) = i {
+        if let I::FusedChain(k, _) = i {
             let (_, args, outs) = &self.code.strips[*k as usize];
             let mut after = now.clone();
-            args.iter().for_each(|a| run(Use::Read(a.r), &mut after));
-            args.iter().filter(|a| a.last).for_each(|a| run(Use::Clear(a.r), &mut after));
-            outs.iter().for_each(|r| run(Use::Write(*r), &mut after));
+            args.iter().for_each(|a| run(RegUse::Read(a.r), &mut after));
+            args.iter().filter(|a| a.last).for_each(|a| run(RegUse::Clear(a.r), &mut after));
+            outs.iter().for_each(|r| run(RegUse::Write(*r), &mut after));
             done = Some(after);
         } else {
             each_use(self.code, i, &mut |u| run(u, now));
@@ -224,7 +224,7 @@ impl Verifier<'_> {
         self.code
             .instrs
             .iter()
-            .for_each(|i| each_use(self.code, i, &mut |u| found |= matches!(u, Use::Write(d) if d == r)));
+            .for_each(|i| each_use(self.code, i, &mut |u| found |= matches!(u, RegUse::Write(d) if d == r)));
         found
     }
 }
@@ -251,8 +251,8 @@ fn is_lowered(i: &I) -> bool {
             | I::TailFn(..)
             | I::Ret(..)
             | I::RetMany(..)
-            | I::Step(..)
-            | I::Strips(..)
+            | I::Lowered(..)
+            | I::FusedChain(..)
             | I::Push(..)
             | I::At1(..)
             | I::At2(..)
@@ -269,7 +269,7 @@ fn jumps(code: &Code, i: &I) -> Vec<usize> {
         | I::JumpUnlessCmp(_, _, _, t)
         | I::LoopHead(_, _, t)
         | I::LoopNext(_, t)
-        | I::Strips(_, t) => vec![t as usize],
+        | I::FusedChain(_, t) => vec![t as usize],
         I::Switch(_, k) => {
             let (targets, default) = &code.tables[k as usize];
             targets.iter().chain([default]).map(|t| *t as usize).collect()
@@ -279,46 +279,48 @@ fn jumps(code: &Code, i: &I) -> Vec<usize> {
 }
 
 /// Whether control may continue with the next instruction.
-fn goes_on(i: &I) -> bool {
+fn falls_through(i: &I) -> bool {
     !matches!(i, I::Jump(_) | I::LoopNext(..) | I::Switch(..) | I::TailFn(_) | I::Ret(_) | I::RetMany(_) | I::NoMatch)
 }
 
 /// Calls `f` for each register use of an instruction, in order.
-fn each_use(code: &Code, i: &I, f: &mut dyn FnMut(Use)) {
-    let args = |args: &[Arg], f: &mut dyn FnMut(Use)| {
-        args.iter().for_each(|a| f(if a.last { Use::Take(a.r) } else { Use::Read(a.r) }))
+fn each_use(code: &Code, i: &I, f: &mut dyn FnMut(RegUse)) {
+    let args = |args: &[Arg], f: &mut dyn FnMut(RegUse)| {
+        args.iter().for_each(|a| f(if a.last { RegUse::Take(a.r) } else { RegUse::Read(a.r) }))
     };
     match *i {
         // The IR has no unit values; lowering uses one to clear a register.
-        I::Const(d, k) if matches!(code.consts[k as usize], Value::Unit) => f(Use::Clear(d)),
-        I::Const(d, _) => f(Use::Write(d)),
+        I::Const(d, k) if matches!(code.consts[k as usize], Value::Unit) => f(RegUse::Clear(d)),
+        I::Const(d, _) => f(RegUse::Write(d)),
         I::Move(d, s) | I::Un(_, d, s) | I::ToFloat(d, s) | I::FieldOr(d, s, _, _) | I::AxisLen(d, s, _) => {
-            [Use::Read(s), Use::Write(d)].into_iter().for_each(f)
+            [RegUse::Read(s), RegUse::Write(d)].into_iter().for_each(f)
         }
-        I::Take(d, s) => [Use::Take(s), Use::Write(d)].into_iter().for_each(f),
+        I::Take(d, s) => [RegUse::Take(s), RegUse::Write(d)].into_iter().for_each(f),
         I::Bin(_, d, a, b) | I::Cmp(_, d, a, b) | I::At1(d, a, b, _) => {
-            [Use::Read(a), Use::Read(b), Use::Write(d)].into_iter().for_each(f)
+            [RegUse::Read(a), RegUse::Read(b), RegUse::Write(d)].into_iter().for_each(f)
         }
-        I::At2(d, a, i, j, _) => [Use::Read(a), Use::Read(i), Use::Read(j), Use::Write(d)].into_iter().for_each(f),
-        I::JumpUnless(c, _) | I::Switch(c, _) | I::Ret(c) | I::LoopNext(c, _) => f(Use::Read(c)),
+        I::At2(d, a, i, j, _) => {
+            [RegUse::Read(a), RegUse::Read(i), RegUse::Read(j), RegUse::Write(d)].into_iter().for_each(f)
+        }
+        I::JumpUnless(c, _) | I::Switch(c, _) | I::Ret(c) | I::LoopNext(c, _) => f(RegUse::Read(c)),
         I::JumpUnlessCmp(_, a, b, _) | I::LoopHead(a, b, _) | I::Push(a, b) => {
-            [Use::Read(a), Use::Read(b)].into_iter().for_each(f)
+            [RegUse::Read(a), RegUse::Read(b)].into_iter().for_each(f)
         }
         I::CallFn(k) | I::TailFn(k) => {
             let call = &code.calls[k as usize];
             args(&call.args, f);
-            call.outs.iter().for_each(|r| f(Use::Write(*r)));
+            call.outs.iter().for_each(|r| f(RegUse::Write(*r)));
         }
         I::RetMany(k) => args(&code.rets[k as usize], f),
-        I::Step(k) => {
+        I::Lowered(k) => {
             let step = &code.steps[k as usize];
             args(&step.args, f);
-            step.outs.iter().for_each(|r| f(Use::Write(*r)));
+            step.outs.iter().for_each(|r| f(RegUse::Write(*r)));
         }
-        I::Strips(k, _) => {
+        I::FusedChain(k, _) => {
             let (_, operands, outs) = &code.strips[k as usize];
             args(operands, f);
-            outs.iter().for_each(|r| f(Use::Write(*r)));
+            outs.iter().for_each(|r| f(RegUse::Write(*r)));
         }
         _ => {}
     }

@@ -2,7 +2,7 @@
 //! second order.
 
 use super::run;
-use crate::ir::reference::value_at;
+use crate::ir::evaluator_values::value_at;
 use crate::value::{Buf, Value, show};
 use adl_ad::Ad;
 use adl_ir::eval::{self, Con, Val};
@@ -34,14 +34,14 @@ fn same(v: &Value, w: &Val) -> bool {
             let n: usize = a.shape.iter().product();
             n == b.elems.len()
                 && (n == 0 || a.shape[..] == b.shape[..])
-                && (0..n).all(|i| same(&super::super::rows::flat(v, i), &b.elems[i]))
+                && (0..n).all(|i| same(&super::super::element_ops::flat(v, i), &b.elems[i]))
         }
-        (Value::Array(_) | Value::Data(_), Val::Absent) => match v {
+        (Value::Array(_) | Value::Data(_), Val::SymbolicZero) => match v {
             Value::Array(a) => {
                 matches!(a.buf(), Buf::F64(x) if x.iter().all(|x| *x == 0.0))
-                    || matches!(a.buf(), Buf::Boxed(x) if x.iter().all(|x| same(x, &Val::Absent)))
+                    || matches!(a.buf(), Buf::Boxed(x) if x.iter().all(|x| same(x, &Val::SymbolicZero)))
             }
-            Value::Data(d) => d.fields.iter().all(|x| same(x, &Val::Absent) || same(x, &Val::F64(0.0))),
+            Value::Data(d) => d.fields.iter().all(|x| same(x, &Val::SymbolicZero) || same(x, &Val::F64(0.0))),
             _ => false,
         },
         _ => false,

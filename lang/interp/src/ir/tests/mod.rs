@@ -1,15 +1,15 @@
 mod against_eval;
 
 use super::lower::Linker;
-use crate::host::Nobody;
+use crate::host::NullHost;
 use crate::value::{ConInfo, Data, Value, array, compare};
 use crate::vm::Machine;
-use adl_ir::{Builder, Cmp, DataDecl, FnId, Loop, Op, Out, Program, Soac, SoacKind, Turns, Ty};
+use adl_ir::{Builder, Cmp, DataDecl, FnId, Loop, Op, Out, Program, Soac, SoacKind, Trip, Ty};
 use adl_prim::{Bin, Un};
 use std::rc::Rc;
 
 fn run(p: &Program, f: FnId, args: Vec<Value>) -> Vec<Value> {
-    let mut m = Machine::new(Box::new(Nobody));
+    let mut m = Machine::new(Box::new(NullHost));
     let fun = Linker::default().function(p, f).unwrap();
     let b = &p.func(f).body;
     let n = b.results.len() + b.lin_results.len();
@@ -56,7 +56,7 @@ fn swapping(reverse: bool) -> (Program, FnId) {
     let out = b.bin(Bin::Add, x, a);
     let body = b.close(vec![c, a, out, x], vec![]);
     let l = Loop {
-        turns: Turns::For(n),
+        trip: Trip::Count(n),
         reverse,
         init: vec![a0, b0],
         lin_init: vec![],
@@ -115,7 +115,7 @@ fn while_loops_count_their_turns() {
     let y = b.bin(Bin::Add, x, x);
     let body = b.close(vec![y, x], vec![]);
     let l = Loop {
-        turns: Turns::While(cond),
+        trip: Trip::While(cond),
         reverse: false,
         init: vec![x0],
         lin_init: vec![],
@@ -176,7 +176,7 @@ fn absent_arrays_are_zeros() {
     let (z, other) =
         (b.lin(Op::Zero(vector(Ty::F64)), vector(Ty::F64)), b.lin(Op::Zero(vector(Ty::F64)), vector(Ty::F64)));
     let acc = b.lin(Op::IndexAdd { acc: z, at: vec![one], v: x, shape: Some(shape) }, vector(Ty::F64));
-    let t = b.lin(Op::Total { a: other, shape: Some(shape) }, Ty::F64);
+    let t = b.lin(Op::SumAll { a: other, shape: Some(shape) }, Ty::F64);
     let f = p.add(b.finish(vec![], vec![acc, t]));
     same(
         &run(&p, f, vec![array::ints(vec![3]), Value::Float(5.0)]),
@@ -246,7 +246,7 @@ fn scans_and_rows() {
     let twice = b.bin(Bin::Add, row, row);
     let body = b.close(vec![twice, row], vec![]);
     let l = Loop {
-        turns: Turns::For(n),
+        trip: Trip::Count(n),
         reverse: true,
         init: vec![],
         lin_init: vec![],

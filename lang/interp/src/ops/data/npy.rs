@@ -1,8 +1,8 @@
 //! NPY arrays and NPZ archives: versions 1 to 3; Bools, integers and floats of either byte order; either memory
 //! order.
 
-use crate::attend;
 use crate::error::{Error, Res, codes};
+use crate::polling;
 use crate::value::{Array, Buf, Record, Rep, Shape, Value, array};
 use adl_syntax::symbol::Symbol;
 use adl_typing::env::Column;
@@ -182,7 +182,7 @@ fn one(path: &str, b: &[u8], floats: bool) -> Res<Value> {
     let big = h.descr.starts_with('>');
     macro_rules! numbers {
         ($t:ty, $to:expr) => {
-            attend::collect(n, |i| {
+            polling::collect(n, |i| {
                 let mut a = [0u8; size_of::<$t>()];
                 a.copy_from_slice(&body[i * size_of::<$t>()..(i + 1) * size_of::<$t>()]);
                 $to(if big { <$t>::from_be_bytes(a) } else { <$t>::from_le_bytes(a) })
@@ -210,7 +210,7 @@ fn one(path: &str, b: &[u8], floats: bool) -> Res<Value> {
                 )
                 .hint("read it as Floats: `(read_npy path : [_]Float)`"));
             }
-            Buf::I64(attend::collect(n, |i| all[i] as i64)?)
+            Buf::I64(polling::collect(n, |i| all[i] as i64)?)
         }
         Some("b1") => Buf::Bool(numbers!(u8, |x| x != 0)),
         _ => return Err(unsupported(path, &h.descr)),
@@ -222,7 +222,7 @@ fn one(path: &str, b: &[u8], floats: bool) -> Res<Value> {
         return Ok(array::make(h.shape, buf));
     }
     // Column-major order: element (i, j, ...) is at the mirrored offset.
-    let at = attend::collect(n, |k| {
+    let at = polling::collect(n, |k| {
         let (mut rest, mut offset, mut stride) = (k, 0, n);
         for d in h.shape.iter().rev() {
             stride /= d;
@@ -274,8 +274,8 @@ fn array_or_number(v: &Value) -> Option<Res<Vec<u8>>> {
 
 fn bytes<T: Copy, const N: usize>(v: &[T], each: impl Fn(T) -> [u8; N]) -> Res<Vec<u8>> {
     let mut out = array::room(v.len() * N)?;
-    for part in v.chunks(attend::STRIDE) {
-        attend::poll()?;
+    for part in v.chunks(polling::STRIDE) {
+        polling::poll()?;
         part.iter().for_each(|x| out.extend(each(*x)));
     }
     Ok(out)

@@ -4,7 +4,7 @@
 //! index. [`contract`] uses the order of [`super::dot`], which is that of sums in comprehensions. Neither
 //! depends on the vector width, or on the number of rows in a tile.
 
-use super::spans::{Spans, finite};
+use super::zero_spans::{Spans, finite};
 use super::{CHUNK, dot, fold};
 use adl_ir::Terms;
 use pulp::{Arch, Simd, WithSimd};
@@ -218,19 +218,19 @@ fn inner_products(x: &[f64], (y, stride): (&[f64], usize), out: &mut [f64]) {
     if k < super::FEW || k > CHUNK || out.len() < 2 {
         out.iter_mut().enumerate().for_each(|(j, o)| *o = dot(x, row(j)));
     } else {
-        Arch::new().dispatch(Rows { x, y, stride, out });
+        Arch::new().dispatch(RowProducts { x, y, stride, out });
     }
 }
 
 /// Inner products of a vector and many rows.
-struct Rows<'a> {
+struct RowProducts<'a> {
     x: &'a [f64],
     y: &'a [f64],
     stride: usize,
     out: &'a mut [f64],
 }
 
-impl WithSimd for Rows<'_> {
+impl WithSimd for RowProducts<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -244,7 +244,7 @@ impl WithSimd for Rows<'_> {
     }
 }
 
-impl Rows<'_> {
+impl RowProducts<'_> {
     #[inline(always)]
     fn all<S: Simd, const R: usize, const V: usize>(mut self, s: S) {
         let mut j = 0;
@@ -509,7 +509,7 @@ impl Contract<'_> {
 /// The inner product of a chunk, as [`super::dot`] computes it.
 pub(super) fn chunk(x: &[f64], y: &[f64]) -> f64 {
     let mut out = [0.0];
-    Arch::new().dispatch(Rows { x, y, stride: 0, out: &mut out });
+    Arch::new().dispatch(RowProducts { x, y, stride: 0, out: &mut out });
     out[0]
 }
 

@@ -1,11 +1,11 @@
 //! Compilation of expressions.
 
-use super::{Compiler, free, whole};
+use super::{Compiler, free_locals, vectorisable};
 use crate::error::Res;
 use crate::value::{ConInfo, Value};
 use crate::vm::code::{Code, I, IndexKind, Member, Origin, R};
-use crate::vm::hot::Heat;
-use crate::vm::{Codes, Fun};
+use crate::vm::profile::Profile;
+use crate::vm::{CodeList, Fun};
 use adl_prim::{Cmp, Prim, Un};
 use adl_typing::core::{Expr, ExprKind, Extent, IndexArg, Lambda, Lit, Local, LoopKind, Rep, SizeRep, Sizes};
 use adl_typing::ty::Ty;
@@ -64,9 +64,9 @@ impl Compiler {
                 let no = self.condition(c)?;
                 self.into(a, d)?;
                 let end = self.hole(I::Jump(0));
-                self.code.aim(no);
+                self.code.patch_jump(no);
                 self.into(b, d)?;
-                self.code.aim(end);
+                self.code.patch_jump(end);
             }
             ExprKind::Match(s, root, tree, arms) => self.match_(s, *root, tree, arms, Some(d))?,
             ExprKind::Tuple(es) => {
@@ -115,11 +115,11 @@ impl Compiler {
                 let no = self.condition(c)?;
                 self.into(body, d)?;
                 let end = self.hole(I::Jump(0));
-                self.code.aim(no);
+                self.code.patch_jump(no);
                 let r = self.temp();
                 self.load_rep(rep, r)?;
                 self.emit(I::ZeroOf(d, r));
-                self.code.aim(end);
+                self.code.patch_jump(end);
             }
             ExprKind::Loop(state, init, kind, body) => {
                 if !self.outlined(e, d)? {
@@ -145,7 +145,7 @@ impl Compiler {
             ExprKind::If(c, a, b) => {
                 let no = self.condition(c)?;
                 self.tail(a)?;
-                self.code.aim(no);
+                self.code.patch_jump(no);
                 self.tail(b)
             }
             ExprKind::Let(..) | ExprKind::LetRec(..) | ExprKind::Sizes(..) => {
@@ -262,7 +262,7 @@ impl Compiler {
             }
         }
         let views: Vec<(Local, &[Local], &Lambda)> = members.iter().map(|(l, h, lam, _)| (*l, *h, &**lam)).collect();
-        let captured = free::of_group(&views);
+        let captured = free_locals::free_in_group(&views);
         let siblings: Vec<(Local, u32)> =
             members.iter().map(|(l, h, lam, _)| (*l, (h.len() + lam.params.len()) as u32)).collect();
         let group: Rc<[Member]> = members.iter().map(|(l, h, lam, _)| (*l, h.to_vec(), lam.clone())).collect();
@@ -271,7 +271,7 @@ impl Compiler {
             .enumerate()
             .map(|(i, (_, h, lam, ty))| {
                 let mut code = self.function(h, lam, ty, &captured, &siblings)?;
-                code.heat = Heat::of(&code.instrs);
+                code.profile = Profile::of(&code.instrs);
                 code.origin = Some(Rc::new(Origin {
                     members: group.clone(),
                     group: true,
@@ -280,7 +280,7 @@ impl Compiler {
                 }));
                 Ok(Rc::new(code))
             })
-            .collect::<Res<Codes>>()?;
+            .collect::<Res<CodeList>>()?;
         let first_member = self.temps(members.len() as u32);
         let first = self.capture(&captured)?;
         self.code.groups.push(codes);
@@ -502,13 +502,13 @@ impl Compiler {
     ) -> Res<()> {
         let span = self.span;
         let locals: Vec<Local> = vars.iter().map(|v| v.0).collect();
-        let of_extents = Rc::new(whole::of_extents(e, self.code.name));
-        let captured = free::of_lambda(&[], &of_extents);
+        let of_extents = Rc::new(vectorisable::of_extents(e, self.code.name));
+        let captured = free_locals::free_in_lambda(&[], &of_extents);
         let params =
             vars.iter().map(|(l, n, _)| adl_typing::core::Param { local: *l, name: Some(*n), ty: Ty::Int }).collect();
         let lam = Rc::new(Lambda { params, body: body.clone(), linear: false, name: self.code.name });
         let mut code = self.function(&[], &lam, &e.ty, &captured, &[])?;
-        code.indexwise = whole::indexwise(&locals, body);
+        code.is_vectorisable = vectorisable::is_vectorisable(&locals, body);
         let origin = |lam| {
             Some(Rc::new(Origin {
                 members: Rc::new([(Local(u32::MAX), Vec::new(), lam)]),
@@ -519,7 +519,7 @@ impl Compiler {
         };
         code.origin = origin(lam);
         let mut whole = Code::new(self.code.name, String::new());
-        (whole.origin, whole.heat) = (origin(of_extents), Heat::of_comprehension());
+        (whole.origin, whole.profile) = (origin(of_extents), Profile::of_comprehension());
         code.whole = Some(Rc::new(whole));
         self.code.codes.push(Rc::new(code));
         let which = self.code.codes.len() as u32 - 1;
@@ -570,14 +570,14 @@ impl Compiler {
                 let exit = self.hole(I::LoopHead(counter, bound, 0));
                 self.into(body, s)?;
                 self.emit(I::LoopNext(counter, head));
-                self.code.aim(exit);
+                self.code.patch_jump(exit);
             }
             LoopKind::While(c) => {
                 let head = self.code.here();
                 let exit = self.condition(c)?;
                 self.into(body, s)?;
                 self.emit(I::Back(head));
-                self.code.aim(exit);
+                self.code.patch_jump(exit);
             }
         }
         self.emit(I::Move(d, s));

@@ -12,8 +12,8 @@ fn uses(i: &I, code: &Code, f: &mut dyn FnMut(u32)) {
     match *i {
         I::Const(..) | I::Global(..) | I::Jump(_) | I::Sibling(..) | I::Back(_) | I::NoMatch => {}
         // Lowered IR already records last uses.
-        I::Step(_)
-        | I::Strips(..)
+        I::Lowered(_)
+        | I::FusedChain(..)
         | I::CallFn(_)
         | I::TailFn(_)
         | I::RetMany(_)
@@ -156,8 +156,8 @@ fn defines(i: &I, code: &Code) -> (u32, u32) {
         | I::SameExtent(..)
         | I::CheckSize(..)
         | I::NoMatch
-        | I::Step(_)
-        | I::Strips(..)
+        | I::Lowered(_)
+        | I::FusedChain(..)
         | I::CallFn(_)
         | I::TailFn(_)
         | I::RetMany(_)
@@ -173,7 +173,7 @@ fn defines(i: &I, code: &Code) -> (u32, u32) {
 fn next(at: usize, i: &I, code: &Code, f: &mut dyn FnMut(usize)) {
     match *i {
         I::Jump(t) | I::Back(t) | I::LoopNext(_, t) => f(t as usize),
-        I::JumpUnless(_, t) | I::JumpUnlessCmp(_, _, _, t) | I::LoopHead(_, _, t) | I::Strips(_, t) => {
+        I::JumpUnless(_, t) | I::JumpUnlessCmp(_, _, _, t) | I::LoopHead(_, _, t) | I::FusedChain(_, t) => {
             f(t as usize);
             f(at + 1);
         }

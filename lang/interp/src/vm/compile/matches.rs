@@ -3,7 +3,7 @@
 use super::{Compiler, exprs::literal};
 use crate::error::Res;
 use crate::vm::code::{I, R};
-use adl_typing::core::{Arm, Expr, Local, Step, Tree};
+use adl_typing::core::{Arm, Expr, Local, Projection, Tree};
 
 /// The arms of a `match`, with the jumps to their bodies from leaves of the decision tree.
 struct Arms<'a> {
@@ -30,7 +30,7 @@ impl Compiler {
                 continue;
             }
             for j in jumps {
-                self.code.aim(j);
+                self.code.patch_jump(j);
             }
             match d {
                 Some(d) => {
@@ -41,7 +41,7 @@ impl Compiler {
             }
         }
         for e in ends {
-            self.code.aim(e);
+            self.code.patch_jump(e);
         }
         Ok(())
     }
@@ -74,7 +74,7 @@ impl Compiler {
                 let j = self.hole(I::Jump(0));
                 a.jumps[*arm].push(j);
                 if let Some(no) = no {
-                    self.code.aim(no);
+                    self.code.patch_jump(no);
                     self.tree(rest, a)?;
                 }
             }
@@ -83,8 +83,8 @@ impl Compiler {
                     let from = self.load(*from)?;
                     let r = self.bind(*l);
                     self.emit(match step {
-                        Step::Item(i) => I::Item(r, from, *i),
-                        Step::Field(n) => I::Field(r, from, *n),
+                        Projection::Item(i) => I::Item(r, from, *i),
+                        Projection::Field(n) => I::Field(r, from, *n),
                     });
                 }
                 self.tree(rest, a)?;
@@ -124,7 +124,7 @@ impl Compiler {
                     self.emit(I::IsLit(c, on, k));
                     let no = self.hole(I::JumpUnless(c, 0));
                     self.tree(sub, a)?;
-                    self.code.aim(no);
+                    self.code.patch_jump(no);
                 }
                 self.tree(default, a)?;
             }
@@ -139,7 +139,7 @@ impl Compiler {
                         self.emit(I::Elem(r, on, i as u32));
                     }
                     self.tree(sub, a)?;
-                    self.code.aim(no);
+                    self.code.patch_jump(no);
                 }
                 self.tree(default, a)?;
             }

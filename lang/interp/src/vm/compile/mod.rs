@@ -8,17 +8,17 @@ mod exprs;
 mod liveness;
 mod matches;
 mod outline;
-mod whole;
+mod vectorisable;
 
 use super::code::{Code, I, Origin, R};
-use super::hot::Heat;
+use super::profile::Profile;
 use crate::error::{Error, Res, codes};
-use crate::ir::road::primal::thunk;
+use crate::ir::derive::compile_plain::thunk;
 use crate::value::{Buf, Value, array};
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use adl_typing::core::{Expr, Lambda, Local, Rep, SizeRep};
-use adl_typing::free;
+use adl_typing::free_locals;
 use adl_typing::ty::{Size, Ty};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -29,11 +29,11 @@ const MAX_REGISTERS: u32 = 1 << 20;
 /// Compiles an expression without free locals.
 pub(super) fn top(e: &Expr, name: Option<Symbol>) -> Res<Code> {
     let mut c = Compiler::new(name, "");
-    c.speaks = outline::speaks(e, false);
+    c.has_output = outline::has_output(e, false);
     c.tail(e)?;
     let mut code = c.finish(0, 0)?;
-    code.heat = Heat::of(&code.instrs);
-    if code.heat.keeps() {
+    code.profile = Profile::of(&code.instrs);
+    if code.profile.keeps() {
         let members = Rc::new([(Local(u32::MAX), Vec::new(), thunk(e.clone(), name))]);
         code.origin = Some(Rc::new(Origin { members, group: false, index: 0, captured: Vec::new() }));
     }
@@ -51,7 +51,7 @@ pub(super) struct Compiler {
     span: Span,
     /// Whether the function performs output or creates text. Its loops are then compiled as separate functions
     /// ([`outline`]).
-    speaks: bool,
+    has_output: bool,
 }
 
 impl Compiler {
@@ -63,7 +63,7 @@ impl Compiler {
             sibling_arity: HashMap::new(),
             next: 0,
             span: Span::default(),
-            speaks: false,
+            has_output: false,
         }
     }
 
@@ -172,18 +172,18 @@ impl Compiler {
         for l in hidden.iter().copied().chain(lam.params.iter().map(|p| p.local)).chain(captured.iter().copied()) {
             c.bind(l);
         }
-        c.speaks = outline::speaks(&lam.body, false);
+        c.has_output = outline::has_output(&lam.body, false);
         c.tail(&lam.body)?;
         c.finish((hidden.len() + lam.params.len()) as u32, captured.len() as u32)
     }
 
     /// Creates a closure in `d`.
     fn closure(&mut self, hidden: &[Local], lam: &Rc<Lambda>, ty: &Ty, d: R) -> Res<()> {
-        let captured = free::of_lambda(hidden, lam);
+        let captured = free_locals::free_in_lambda(hidden, lam);
         let mut code = self.function(hidden, lam, ty, &captured, &[])?;
         let members = Rc::new([(Local(u32::MAX), hidden.to_vec(), lam.clone())]);
         code.origin = Some(Rc::new(Origin { members, group: false, index: 0, captured: captured.clone() }));
-        code.heat = Heat::of(&code.instrs);
+        code.profile = Profile::of(&code.instrs);
         self.code.codes.push(Rc::new(code));
         let k = self.code.codes.len() as u32 - 1;
         let first = self.capture(&captured)?;

@@ -18,7 +18,7 @@ const START: Local = Local(u32::MAX - 1000);
 
 /// Whether an expression does what native code does not support: input, output, and creating text from values.
 /// Nested functions are considered only if `deep`.
-pub(super) fn speaks(e: &Expr, deep: bool) -> bool {
+pub(super) fn has_output(e: &Expr, deep: bool) -> bool {
     let mut todo = vec![e];
     while let Some(e) = todo.pop() {
         match &*e.kind {
@@ -68,10 +68,10 @@ impl Compiler {
     /// Compiles a loop as the call of a closure, if that is useful. Returns whether it did.
     pub(super) fn outlined(&mut self, e: &Expr, d: R) -> Res<bool> {
         let ExprKind::Loop(state, init, kind, body) = &*e.kind else { return Ok(false) };
-        let turns = match kind {
+        let trip = match kind {
             LoopKind::For(_, n) | LoopKind::While(n) => n,
         };
-        if !self.speaks || speaks(body, true) || speaks(turns, true) {
+        if !self.has_output || has_output(body, true) || has_output(trip, true) {
             return Ok(false);
         }
         let start = Expr { kind: ExprKind::Local(START).into(), ty: init.ty.clone(), span: init.span };

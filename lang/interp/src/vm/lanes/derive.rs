@@ -4,8 +4,8 @@
 use super::shape::same;
 use super::{Give, Lane, Lanes, Try};
 use crate::ad::linear::{self, LinearMap};
-use crate::ad::{self, Dual, Level, Part, operators, sweep};
-use crate::value::{Buf, Kind, Record, Shape, Tuple, Value, array, seq, space};
+use crate::ad::{self, DerivativePart, Dual, Level, operators, sweep};
+use crate::value::{Buf, Kind, Record, Shape, Tuple, Value, array, seq, vector_space};
 use adl_prim::Prim;
 use std::rc::Rc;
 
@@ -24,7 +24,7 @@ impl Lanes<'_> {
         let mut args = args.into_iter();
         let (Some(f), Some(x)) = (args.next(), args.next()) else { return Err(Give::Never) };
         if self.m.ad.depth() == 0 {
-            self.m.road.by_lanes(p.name(), same(&f));
+            self.m.compiled_ad.note_batched(p.name(), same(&f));
         }
         let x = self.stacked(&x, n)?;
         match p {
@@ -100,19 +100,19 @@ impl Lanes<'_> {
 
     fn pushed_at(&mut self, n: usize, level: u16, f: Lane, x: &Value, v: &Value) -> Try<Lane> {
         linear::same_structure("the direction", v, x)?;
-        let lifted = space::zip_leaves(x, v, &mut |x, t| {
-            if !space::is_real(x) {
+        let lifted = vector_space::zip_leaves(x, v, &mut |x, t| {
+            if !vector_space::is_real(x) {
                 return Ok(x.clone());
             }
-            Ok(Value::Dual(Rc::new(Dual { level, primal: x.clone(), part: Part::Tangent(t.clone()) })))
+            Ok(Value::Dual(Rc::new(Dual { level, primal: x.clone(), part: DerivativePart::Tangent(t.clone()) })))
         })?;
         let y = self.call(n, f, vec![lane(lifted)])?;
         let y = self.stacked(&y, n)?;
-        let primal = space::map_leaves(&y, &mut |v| Ok(ad::split(v, level).0))?;
-        let tangent = space::map_leaves(&y, &mut |v| {
+        let primal = vector_space::map_leaves(&y, &mut |v| Ok(ad::split(v, level).0))?;
+        let tangent = vector_space::map_leaves(&y, &mut |v| {
             Ok(match ad::split(v, level) {
-                (p, Some(Part::Tangent(t))) => sweep::or_zero(t, &p),
-                (p, _) if space::is_real(&p) => space::zero_like(&p),
+                (p, Some(DerivativePart::Tangent(t))) => sweep::or_zero(t, &p),
+                (p, _) if vector_space::is_real(&p) => vector_space::zero_like(&p),
                 (p, _) => p,
             })
         })?;

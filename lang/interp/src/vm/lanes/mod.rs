@@ -24,8 +24,8 @@ pub(crate) use pace::Paces;
 use super::code::Code;
 use super::{Fun, Group, Machine};
 use crate::error::Error;
-use crate::ir::road::primal;
-use crate::ops::{self, higher};
+use crate::ir::derive::compile_plain;
+use crate::ops::{self, higher_order};
 use crate::value::{Value, array};
 use adl_prim::Prim;
 use adl_syntax::symbol::Symbol;
@@ -101,21 +101,21 @@ pub(crate) fn map(m: &mut Machine, f: &Value, arrays: &[Value], n: usize) -> Opt
         return None;
     }
     let code = code_of(f);
-    if code.as_ref().is_some_and(|c| c.lanes_failed.get() >= ATTEMPTS) {
+    if code.as_ref().is_some_and(|c| c.batched_failures.get() >= ATTEMPTS) {
         return None;
     }
     if let Some(v) = code.as_ref().and_then(|c| c.paces.natively(m, f, arrays, n)) {
         return Some(v);
     }
-    let (explained, start) = (m.road.explain.len(), Instant::now());
+    let (explained, start) = (m.compiled_ad.explain.len(), Instant::now());
     let derivatives =
-        n >= higher::MANY && arrays.len() <= 3 && primal::wanted(m) && m.ad.depth() == 0 && !m.speculating;
+        n >= higher_order::MANY && arrays.len() <= 3 && compile_plain::wanted(m) && m.ad.depth() == 0 && !m.speculating;
     let first = if derivatives { Some(speculate(m, f, arrays, n, true)) } else { None };
     let out = match first {
         Some(Err(Give::Transformed)) => {
-            m.road.explain.truncate(explained);
+            m.compiled_ad.explain.truncate(explained);
             // An interrupt is noticed again below.
-            if let Ok(Some(v)) = higher::transformed(m, f, arrays) {
+            if let Ok(Some(v)) = higher_order::transformed(m, f, arrays) {
                 return Some(v);
             }
             speculate(m, f, arrays, n, false)
@@ -124,7 +124,7 @@ pub(crate) fn map(m: &mut Machine, f: &Value, arrays: &[Value], n: usize) -> Opt
         None => speculate(m, f, arrays, n, false),
     };
     if out.is_err() {
-        m.road.explain.truncate(explained);
+        m.compiled_ad.explain.truncate(explained);
     }
     noted(code.as_deref(), n, start, out)
 }
@@ -133,8 +133,8 @@ pub(crate) fn map(m: &mut Machine, f: &Value, arrays: &[Value], n: usize) -> Opt
 fn noted(code: Option<&Code>, n: usize, start: Instant, out: Try<Value>) -> Option<Value> {
     match (code, &out) {
         (Some(c), Ok(_)) => c.paces.ran(n, start.elapsed()),
-        (Some(c), Err(Give::Never)) => c.lanes_failed.set(ATTEMPTS),
-        (Some(c), Err(_)) => c.lanes_failed.set(c.lanes_failed.get().saturating_add(1)),
+        (Some(c), Err(Give::Never)) => c.batched_failures.set(ATTEMPTS),
+        (Some(c), Err(_)) => c.batched_failures.set(c.batched_failures.get().saturating_add(1)),
         (None, _) => {}
     }
     out.ok()
@@ -143,9 +143,9 @@ fn noted(code: Option<&Code>, n: usize, start: Instant, out: Try<Value>) -> Opti
 /// `map f` of empty arrays: evaluates `f` on zero lanes to find the remaining extents of the result. `None` if
 /// they cannot be found.
 pub(crate) fn none(m: &mut Machine, f: &Value, arrays: &[Value]) -> Option<Value> {
-    let explained = m.road.explain.len();
+    let explained = m.compiled_ad.explain.len();
     let out = speculate(m, f, arrays, 0, false).ok();
-    m.road.explain.truncate(explained);
+    m.compiled_ad.explain.truncate(explained);
     out
 }
 

@@ -4,7 +4,7 @@
 //! creates small arrays. Instead of predicting this, both are timed; native code is tried once batched runs
 //! have taken as long as compilation does. Results have the same bits either way.
 
-use crate::ops::higher;
+use crate::ops::higher_order;
 use crate::value::Value;
 use crate::vm::Machine;
 use std::cell::Cell;
@@ -77,12 +77,12 @@ impl Paces {
 
     /// Runs the map as native code, if that is known to be faster or should be timed.
     pub(super) fn natively(&self, m: &mut Machine, f: &Value, arrays: &[Value], n: usize) -> Option<Value> {
-        if n < FEWEST || arrays.len() > 3 || m.speculating || !self.prefers_native() || !m.heats() {
+        if n < FEWEST || arrays.len() > 3 || m.speculating || !self.prefers_native() || !m.may_compile() {
             return None;
         }
         let start = Instant::now();
         // An interrupt is noticed again by the batched run.
-        let made = higher::mapped(m, f, arrays).ok().flatten();
+        let made = higher_order::mapped(m, f, arrays).ok().flatten();
         let runs = self.runs.get();
         self.since.set(0);
         self.runs.set(if made.is_some() { (runs + 1).min(TRIALS) } else { TRIALS });

@@ -354,7 +354,7 @@ impl Lanes<'_> {
     ) -> Try<Lane> {
         if let (Some(f), true) = (same(&f), n > 0) {
             let f = f.clone();
-            return Ok(Lane::Same(ops::higher::comprehension(self.m, kind, &f, extents, rep)?));
+            return Ok(Lane::Same(ops::higher_order::comprehension(self.m, kind, &f, extents, rep)?));
         }
         let extents =
             extents.iter().map(|e| usize::try_from(ops::int(e)).map_err(|_| Give::Now)).collect::<Try<Vec<_>>>()?;

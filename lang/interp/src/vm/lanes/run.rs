@@ -2,13 +2,13 @@
 
 use super::shape::{lanes_of, same};
 use super::{DEPTH, Give, Lane, Lanes, SPLITS, Siblings, Try};
-use crate::ops::{self, watch::Watch};
+use crate::ops::{self, interrupt::InterruptFlag};
 use crate::value::{Buf, Data, Record, Rep, Tuple, Value, compare, seq};
 use crate::vm::code::{Code, I, IndexKind, R};
 use crate::vm::parts::{compare_values, literal_equal, number_at, rep_with, step_into};
 use crate::vm::{Fun, Group};
 use adl_prim::Cmp;
-use adl_typing::core::{SizeAt, Step};
+use adl_typing::core::{Projection, SizeAt};
 use std::rc::Rc;
 
 /// The batched activation of a function. The lanes of a register are those of the `version` in which it was
@@ -320,8 +320,8 @@ impl Lanes<'_> {
                 let parts = self.range(f, first, n)?;
                 (d, self.array(f.n, &parts)?)
             }
-            I::Item(d, a, i) => (d, part(self.get(f, a)?, Step::Item(i))?),
-            I::Field(d, a, name) => (d, part(self.get(f, a)?, Step::Field(name))?),
+            I::Item(d, a, i) => (d, part(self.get(f, a)?, Projection::Item(i))?),
+            I::Field(d, a, name) => (d, part(self.get(f, a)?, Projection::Field(name))?),
             I::Update(d, a, k, first, n) => {
                 let (old, vals) = (self.get(f, a)?, self.range(f, first, n)?);
                 (d, update(old, &code.names[k as usize], vals)?)
@@ -428,7 +428,7 @@ impl Lanes<'_> {
             Value::Array(a) => crate::value::array::elem(a, i),
             v => v.clone(),
         };
-        let bits = match ops::compared(Watch(&self.m.interrupt), op, &x, &y, n) {
+        let bits = match ops::compared(InterruptFlag(&self.m.interrupt), op, &x, &y, n) {
             Some(bits) => bits?,
             None => (0..n).map(|i| compare_values(op, &at(&x, i), &at(&y, i))).collect::<Result<Vec<bool>, _>>()?,
         };
@@ -497,11 +497,11 @@ fn plain(l: &Lane) -> Try<Value> {
     }
 }
 
-fn part(l: Lane, s: Step) -> Try<Lane> {
+fn part(l: Lane, s: Projection) -> Try<Lane> {
     match (l, s) {
         (Lane::Same(v), s) => Ok(Lane::Same(step_into(&v, s)?)),
-        (Lane::Tuple(mut ps), Step::Item(i)) if (i as usize) < ps.len() => Ok(ps.swap_remove(i as usize)),
-        (Lane::Record(names, mut ps), Step::Field(name)) => match names.iter().position(|n| *n == name) {
+        (Lane::Tuple(mut ps), Projection::Item(i)) if (i as usize) < ps.len() => Ok(ps.swap_remove(i as usize)),
+        (Lane::Record(names, mut ps), Projection::Field(name)) => match names.iter().position(|n| *n == name) {
             Some(i) => Ok(ps.swap_remove(i)),
             None => Err(Give::Never),
         },

@@ -1,11 +1,11 @@
 //! Checks before the loop of a group: all arrays must be materialised and have fitting shapes. They also compute the
 //! addresses of the elements.
 
-use super::super::{Bound, Emit, TRUSTED};
+use super::super::{BoundVar, Emit, TRUSTED};
 use super::Member;
 use super::plan::Group;
 use super::run::{CHUNK, CHUNKS, Loop, Source};
-use crate::handle::{self, Expect};
+use crate::handle::{self, ValueForm};
 use crate::runtime;
 use crate::shims;
 use adl_ir::{Block, Op, Var};
@@ -23,7 +23,7 @@ impl Emit<'_, '_, '_> {
             return (view.data, view.dims.iter().copied().collect());
         }
         let h = self.val(v);
-        let view = self.view(h, Expect::of(self.f.ty(v)));
+        let view = self.view(h, ValueForm::of(self.f.ty(v)));
         (view.data, view.dims.iter().copied().collect())
     }
 
@@ -89,7 +89,7 @@ impl Emit<'_, '_, '_> {
                 _ => None,
             };
             own[k] = self.own_base((*v, shape), k, &own, slow);
-            self.vals[v.0 as usize] = Some(Bound { v: own[k], view: None, row: None });
+            self.vals[v.0 as usize] = Some(BoundVar { v: own[k], view: None, row: None });
         }
         own
     }
@@ -105,7 +105,7 @@ impl Emit<'_, '_, '_> {
         self.unless(alone, cold, &[]);
         self.goto(done, &[own[k]]);
         self.b.switch_to_block(cold);
-        let expect = self.int(i64::from(Expect::of(self.f.ty(v)).0));
+        let expect = self.int(i64::from(ValueForm::of(self.f.ty(v)).0));
         let (shape, new) = match shape {
             Some(s) => self.handle(s),
             None => (self.int(0), false),
@@ -153,9 +153,13 @@ impl Emit<'_, '_, '_> {
     fn check_optional(&mut self, l: &mut Loop, v: Var) {
         let (data, dims) = self.seen(v);
         let h = self.val(v);
-        let absent =
-            self.b.ins().load(types::I64, TRUSTED.with_readonly().with_can_move(), self.ctx, runtime::offset::ABSENT);
-        let there = self.b.ins().icmp(IntCC::NotEqual, h, absent);
+        let symbolic_zero = self.b.ins().load(
+            types::I64,
+            TRUSTED.with_readonly().with_can_move(),
+            self.ctx,
+            runtime::offset::SYMBOLIC_ZERO,
+        );
+        let there = self.b.ins().icmp(IntCC::NotEqual, h, symbolic_zero);
         let null = self.b.ins().icmp_imm_s(IntCC::Equal, data, 0);
         let hidden = self.b.ins().band(there, null);
         let hidden = self.b.ins().uextend(types::I64, hidden);
@@ -243,7 +247,7 @@ impl Emit<'_, '_, '_> {
     fn target(&mut self, l: &mut Loop, out: Var, m: &Member) {
         let Some(acc) = m.changed() else { return };
         let h = l.changed.get(&acc).copied().unwrap_or_else(|| self.val(acc));
-        let view = self.view(h, Expect::of(self.f.ty(acc)));
+        let view = self.view(h, ValueForm::of(self.f.ty(acc)));
         let base = match m {
             Member::ToRow { at, .. } => {
                 self.must_fit(l, &view.dims[at.len()..], None);

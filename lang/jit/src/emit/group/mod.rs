@@ -16,7 +16,7 @@ mod plan;
 mod run;
 
 use super::Emit;
-use crate::handle::Expect;
+use crate::handle::ValueForm;
 use adl_ir::{Block, Function, Op, Stmt, Ty, Var};
 use adl_prim::{Bin, Un};
 use smallvec::SmallVec;
@@ -65,7 +65,7 @@ pub(super) enum Member {
 
 /// Whether a type is a flat Float array whose extents fit a handle.
 fn floats(ty: &Ty) -> bool {
-    *ty.scalar() == Ty::F64 && Expect::of(ty).0 != 0
+    *ty.scalar() == Ty::F64 && ValueForm::of(ty).0 != 0
 }
 
 /// Whether an operator compiles to instructions.
@@ -101,7 +101,7 @@ pub(super) fn is_plain(op: Un) -> bool {
 
 pub(super) fn is_plain_bin(op: Bin) -> bool {
     match op {
-        Bin::Add | Bin::Sub | Bin::Mul | Bin::Div | Bin::Scale | Bin::Min | Bin::Max | Bin::StepLe => true,
+        Bin::Add | Bin::Sub | Bin::Mul | Bin::Div | Bin::ScaleTangent | Bin::Min | Bin::Max | Bin::LeIndicator => true,
         Bin::IntDiv | Bin::Rem | Bin::Pow | Bin::Atan2 | Bin::Hypot => false,
     }
 }
@@ -163,12 +163,12 @@ pub(super) fn member(f: &Function, s: &Stmt) -> Option<(Member, usize)> {
 impl Emit<'_, '_, '_> {
     /// Whether a member fills a row with zeros, because its operand is a symbolic zero.
     fn is_cleared(&self, m: &Member, v: Var) -> bool {
-        matches!(m, Member::ToRow { add: false, .. }) && self.collected.absent.contains(&v)
+        matches!(m, Member::ToRow { add: false, .. }) && self.collected.symbolic_zero.contains(&v)
     }
 }
 
-/// Arrays that are symbolic zeros.
-pub(super) fn absent(f: &Function) -> HashSet<Var> {
+/// Zeros that are symbolic zeros.
+pub(super) fn symbolic_zero(f: &Function) -> HashSet<Var> {
     fn of(f: &Function, b: &Block, out: &mut HashSet<Var>) {
         for s in &b.stmts {
             if matches!(s.op, Op::Zero(_)) {
@@ -183,7 +183,7 @@ pub(super) fn absent(f: &Function) -> HashSet<Var> {
 }
 
 impl Member {
-    /// Arrays that are read at the position of the element.
+    /// Zeros that are read at the position of the element.
     fn elements(&self) -> SmallVec<[Var; 2]> {
         match self {
             Member::Un(_, a) => SmallVec::from_slice(&[*a]),

@@ -354,7 +354,7 @@ impl Emit<'_, '_, '_> {
         if vals.contains_key(&v)
             || !is_ref(self.ty(v))
             || l.inputs.contains_key(&v)
-            || self.collected.absent.contains(&v)
+            || self.collected.symbolic_zero.contains(&v)
         {
             return self.element_in(l, vals, v, now.o, now.t, 0);
         }

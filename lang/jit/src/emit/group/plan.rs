@@ -21,7 +21,7 @@ pub(super) struct Group {
     pub end: u32,
     /// The rank of the elements.
     pub rank: usize,
-    /// Arrays bound outside that are read at the position of the element.
+    /// Zeros bound outside that are read at the position of the element.
     pub inputs: Vec<Input>,
     /// Results that are stored to arrays of their own.
     pub stored: Vec<Var>,
@@ -38,7 +38,7 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Arrays bound outside that are updated, with the first statement that updates each.
+    /// Zeros bound outside that are updated, with the first statement that updates each.
     pub fn bases(&self) -> Vec<(Var, u32)> {
         let made = |v: Var| self.members.iter().any(|(_, out, _)| *out == v);
         self.members.iter().filter_map(|(at, _, m)| Some((m.changed().filter(|v| !made(*v))?, *at))).collect()
@@ -61,7 +61,7 @@ struct Search<'a, 'e, 'a1, 'j, 'f> {
     inside: HashSet<Var>,
     /// The variable of each updated array after each update, and whether the update was of a slice.
     changed: Vec<(Var, bool)>,
-    /// Arrays bound outside that are read.
+    /// Zeros bound outside that are read.
     read: HashSet<Var>,
 }
 
@@ -159,8 +159,8 @@ impl Search<'_, '_, '_, '_, '_> {
         let f = self.e.f;
         let scalar = |v: &Var| !is_ref(f.ty(*v));
         let simple = match &s.op {
-            Op::Lit(_) | Op::Zero(_) | Op::Dim(..) | Op::Shape(_) | Op::Count(_) | Op::Prim(Prim::Assert, _) => true,
-            Op::Stack { .. } => s.outs.iter().any(|v| self.e.later.shapes.contains(v)),
+            Op::Lit(_) | Op::Zero(_) | Op::Dim(..) | Op::Shape(_) | Op::Size(_) | Op::Prim(Prim::Assert, _) => true,
+            Op::ArrayLit { .. } => s.outs.iter().any(|v| self.e.later.shapes.contains(v)),
             Op::Un(..)
             | Op::Bin(..)
             | Op::Cmp(..)
@@ -249,7 +249,7 @@ impl Search<'_, '_, '_, '_, '_> {
         }
         for i in &mut self.g.inputs {
             // For a row that is a reference into an array, it is not known whether it is a symbolic zero or boxed.
-            i.optional = !strict.contains(&i.var) && !self.e.is_place(i.var);
+            i.optional = !strict.contains(&i.var) && !self.e.is_row_reference(i.var);
         }
     }
 }

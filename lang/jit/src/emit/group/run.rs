@@ -1,9 +1,9 @@
 //! Emits a group: the fused loop and the slow path.
 
-use super::super::{Bound, Emit, LOOSE, Scope, TRUSTED};
+use super::super::{BoundVar, Emit, LOOSE, Scope, TRUSTED};
 use super::plan::Group;
 use super::{Member, member};
-use crate::handle::{self, AXES, Expect};
+use crate::handle::{self, AXES, ValueForm};
 use crate::shims;
 use adl_ir::{Block, Ty, Var};
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -62,7 +62,7 @@ impl Emit<'_, '_, '_> {
         let (slow, done) = (self.cold(), self.fresh());
         let results: Vec<Var> = g.stored.iter().chain(&g.changed).chain(&g.totals).copied().collect();
         let bases: Vec<Var> = g.bases().into_iter().map(|(v, _)| v).collect();
-        let before: Vec<Option<Bound>> = bases.iter().map(|v| self.vals[v.0 as usize].clone()).collect();
+        let before: Vec<Option<BoundVar>> = bases.iter().map(|v| self.vals[v.0 as usize].clone()).collect();
         bases.iter().for_each(|_| {
             self.b.append_block_param(slow, types::I64);
         });
@@ -118,7 +118,7 @@ impl Emit<'_, '_, '_> {
         results: &[Var],
     ) -> Vec<Value> {
         for (v, h) in bases.iter().zip(self.b.block_params(slow).to_vec()) {
-            self.vals[v.0 as usize] = Some(Bound { v: h, view: None, row: None });
+            self.vals[v.0 as usize] = Some(BoundVar { v: h, view: None, row: None });
         }
         for (i, _, _) in &g.members {
             let s = &b.stmts[*i as usize];
@@ -152,7 +152,7 @@ impl Emit<'_, '_, '_> {
                 Some(d) => self.val(d),
                 None => self.int(0),
             };
-            let expect = self.int(i64::from(Expect::of(self.f.ty(*v)).0));
+            let expect = self.int(i64::from(ValueForm::of(self.f.ty(*v)).0));
             let h = if g.rank == 1 {
                 self.runtime(shims::target_row as *const u8, &[self.ctx, given, l.dims[0]], 1)
             } else {
@@ -393,7 +393,7 @@ impl Emit<'_, '_, '_> {
         if let Some(x) = vals.get(&v) {
             return *x;
         }
-        if self.collected.absent.contains(&v) {
+        if self.collected.symbolic_zero.contains(&v) {
             let zero = self.b.ins().f64const(0.0);
             return if t.is_vector() { self.b.ins().splat(t, zero) } else { zero };
         }

@@ -17,9 +17,9 @@
 //! operator therefore asserts that its results are finite. If they are not, the call fails and the CPU runs the
 //! loop sequentially. Underflow of a product changes no result noticeably.
 
+mod emit;
 mod read;
 mod systems;
-mod write;
 
 use super::Pass;
 use crate::copy::copy_all;
@@ -27,10 +27,10 @@ use crate::fuse::is_thread;
 use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Soac, SoacKind, Stmt, Ty, Var};
 use adl_prim::{Bin, Prim};
 use adl_syntax::span::Span;
-use read::{Coef, Turn, read};
+use emit::Writer;
+use read::{AffineBody, Coef, read};
 use std::collections::{HashMap, HashSet};
 use systems::{System, systems};
-use write::Writer;
 
 /// Limit of the numbers that a scan's operator accumulates, since a device keeps them for each thread of a work-group.
 const NUMBERS: usize = 50;
@@ -40,8 +40,8 @@ const NUMBERS: usize = 50;
 #[must_use]
 pub fn at_once(f: &Function, l: &Loop) -> bool {
     let (numbers, arrays): (Vec<usize>, Vec<usize>) = (0..l.init.len()).partition(|k| f.ty(l.init[*k]).rank() == 0);
-    let Some(turn) = read(f, l, &numbers, &|_| false) else { return false };
-    systems(&turn).is_some() && arrays.into_iter().all(|k| only_added_to(l, k))
+    let Some(iteration) = read(f, l, &numbers, &|_| false) else { return false };
+    systems(&iteration).is_some() && arrays.into_iter().all(|k| only_added_to(l, k))
 }
 
 /// Whether a carried array is only read by statements that add to it.
@@ -103,18 +103,25 @@ impl Pass<'_> {
     /// The statements that replace a loop, if it is a recurrence of numbers over materialised vectors.
     pub(super) fn recurrence(&mut self, s: &Stmt) -> Option<Vec<Stmt>> {
         let Op::Loop(l) = &s.op else { return None };
-        let adl_ir::Turns::For(n) = l.turns else { return None };
+        let adl_ir::Trip::Count(n) = l.trip else { return None };
         if l.init.is_empty() || !l.xs.iter().all(|v| self.known.there.contains(v)) {
             return None;
         }
-        let turn = read(self.f, l, &(0..l.init.len()).collect::<Vec<_>>(), &|v| self.known.zeros.contains(&v))?;
-        let systems = systems(&turn)?;
+        let iteration = read(self.f, l, &(0..l.init.len()).collect::<Vec<_>>(), &|v| self.known.zeros.contains(&v))?;
+        let systems = systems(&iteration)?;
         let zero = l.init.iter().map(|v| self.known.zeros.contains(v)).collect();
-        let mut r =
-            Rewriting { l: (**l).clone(), n, ty: turn.ty.clone(), zero, span: s.span, out: Vec::new(), pass: self };
+        let mut r = Rewriting {
+            l: (**l).clone(),
+            n,
+            ty: iteration.ty.clone(),
+            zero,
+            span: s.span,
+            out: Vec::new(),
+            pass: self,
+        };
         let before = r.pass.f.vars.len();
-        (0..turn.made).for_each(|_| _ = r.pass.f.fresh(r.ty.clone(), false));
-        if r.all(&turn, &systems, &s.outs).is_none() {
+        (0..iteration.made).for_each(|_| _ = r.pass.f.fresh(r.ty.clone(), false));
+        if r.all(&iteration, &systems, &s.outs).is_none() {
             r.pass.f.vars.truncate(before);
             return None;
         }
@@ -125,11 +132,11 @@ impl Pass<'_> {
 }
 
 impl Rewriting<'_, '_> {
-    fn all(&mut self, turn: &Turn, groups: &[Vec<System>], outs: &[Var]) -> Option<()> {
+    fn all(&mut self, iteration: &AffineBody, groups: &[Vec<System>], outs: &[Var]) -> Option<()> {
         let k = self.l.init.len();
         let inside = only_needed(&mut self.l.body, k, true);
         // Everything that may fail comes before the first renaming outside of the loop.
-        let elements = groups.iter().map(|group| self.elements(turn, group)).collect::<Option<Vec<_>>>()?;
+        let elements = groups.iter().map(|group| self.elements(iteration, group)).collect::<Option<Vec<_>>>()?;
         let (mut names, mut first) = (HashMap::new(), Vec::new());
         for (group, elements) in groups.iter().zip(&elements) {
             let any = |vs: &HashSet<Var>, of: &dyn Fn(usize) -> Var| {
@@ -185,17 +192,17 @@ impl Rewriting<'_, '_> {
     }
 
     /// Emits, for each system, the arrays of matrix entries and of the additive terms, in the order of iterations.
-    fn elements(&mut self, turn: &Turn, systems: &[System]) -> Option<Vec<Var>> {
-        let mut b = Block { params: vec![self.l.body.params[0]], stmts: turn.stmts.clone(), ..Block::default() };
+    fn elements(&mut self, iteration: &AffineBody, systems: &[System]) -> Option<Vec<Var>> {
+        let mut b = Block { params: vec![self.l.body.params[0]], stmts: iteration.stmts.clone(), ..Block::default() };
         b.params.extend(&self.l.body.params[1 + self.l.init.len()..]);
         let start = self.start();
-        let mut in_turn = Vec::new();
-        let first = self.pass.push(Op::Cmp(Cmp::Eq, b.params[0], start), Ty::Bool, self.span, &mut in_turn);
+        let mut in_iteration = Vec::new();
+        let first = self.pass.push(Op::Cmp(Cmp::Eq, b.params[0], start), Ty::Bool, self.span, &mut in_iteration);
         for sys in systems {
-            let made = self.element(turn, sys, first, &mut in_turn);
+            let made = self.element(iteration, sys, first, &mut in_iteration);
             b.results.extend(made);
         }
-        b.stmts.extend(in_turn);
+        b.stmts.extend(in_iteration);
         let read = only_needed(&mut b, 0, false);
         let mut xs = self.l.xs.clone();
         for i in (0..xs.len()).rev().filter(|i| !read.contains(&b.params[1 + i])).collect::<Vec<_>>() {
@@ -205,7 +212,7 @@ impl Rewriting<'_, '_> {
         let b = copy_all(self.pass.f, &b);
         let (outs, count) = (vec![Out::Collect; b.results.len()], self.pass.f.fresh(Ty::I64, false));
         let l = Loop {
-            turns: self.l.turns.clone(),
+            trip: self.l.trip.clone(),
             reverse: false,
             init: vec![],
             lin_init: vec![],
@@ -232,21 +239,21 @@ impl Rewriting<'_, '_> {
 
     /// Emits the values of one iteration that the system's operator accumulates. In the first iteration they
     /// include the loop's initial values.
-    fn element(&mut self, turn: &Turn, sys: &System, first: Var, out: &mut Vec<Stmt>) -> Vec<Var> {
+    fn element(&mut self, iteration: &AffineBody, sys: &System, first: Var, out: &mut Vec<Stmt>) -> Vec<Var> {
         let begins: Vec<Coef> = (0..self.zero.len()).map(|i| self.begins(i)).collect();
         let mut w = Writer { f: &mut *self.pass.f, ty: &self.ty, span: self.span, out };
         let folded = !sys.linear && sys.members().any(|i| begins[i] != Coef::Zero);
         let mut made = Vec::new();
         for &(i, j) in &sys.kept {
-            let a = w.var(sys.coef(turn, i, j));
+            let a = w.var(sys.coef(iteration, i, j));
             made.push(if folded { w.chosen(first, Coef::Zero, Coef::Is(a)) } else { a });
         }
         for column in sys.columns.iter().filter(|_| !sys.linear) {
             for (i, member) in column.iter().enumerate() {
-                let rest = turn.forms[*member].rest;
+                let rest = iteration.forms[*member].rest;
                 let mut sum = rest;
                 for (j, other) in column.iter().enumerate() {
-                    let term = w.product(sys.coef(turn, i, j), begins[*other]);
+                    let term = w.product(sys.coef(iteration, i, j), begins[*other]);
                     sum = w.sum(sum, term);
                 }
                 made.push(if folded && sum != rest { w.chosen(first, sum, rest) } else { w.var(rest) });

@@ -1,7 +1,7 @@
 //! Analyses the body of a loop: which affine functions of the carried numbers it computes, if any.
 
 use crate::fuse::reads_of;
-use adl_ir::{Block, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::{Bin, Prim, Un};
 use adl_syntax::span::Span;
 use std::collections::{HashMap, HashSet};
@@ -19,7 +19,7 @@ pub(super) enum Coef {
 
 /// An affine function of the carried numbers.
 #[derive(Clone, Debug)]
-pub(super) struct Form {
+pub(super) struct AffineForm {
     /// The coefficient of each carried number.
     pub of: Vec<Coef>,
     /// The additive term: never [`Coef::One`].
@@ -28,11 +28,11 @@ pub(super) struct Form {
 
 /// The body of a loop, analysed.
 #[derive(Debug)]
-pub(super) struct Turn {
+pub(super) struct AffineBody {
     /// The statements of the body that do not depend on carried numbers, and the computation of the coefficients.
     pub stmts: Vec<Stmt>,
     /// The new value of each carried number.
-    pub forms: Vec<Form>,
+    pub forms: Vec<AffineForm>,
     /// The type of the numbers and of the coefficients.
     pub ty: Ty,
     /// The number of variables introduced for coefficients. They follow the last variable of the function.
@@ -41,20 +41,20 @@ pub(super) struct Turn {
 
 /// Analyses the body of a loop that carries real numbers only. `zero` tells which variables from outside are known
 /// to be 0. `None` if a function is not affine.
-pub(super) fn read(f: &Function, l: &Loop, numbers: &[usize], zero: &dyn Fn(Var) -> bool) -> Option<Turn> {
+pub(super) fn read(f: &Function, l: &Loop, numbers: &[usize], zero: &dyn Fn(Var) -> bool) -> Option<AffineBody> {
     let b = &l.body;
     let plain = l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty() && !l.outs.contains(&Out::Boxed);
-    if !plain || !matches!(l.turns, Turns::For(_)) || numbers.is_empty() || b.stmts.len() > STATEMENTS {
+    if !plain || !matches!(l.trip, Trip::Count(_)) || numbers.is_empty() || b.stmts.len() > STATEMENTS {
         return None;
     }
     let ty = f.ty(b.params[1 + numbers[0]]).clone();
-    let mut r = Reader {
+    let mut r = BodyAnalysis {
         f,
         ty: ty.clone(),
         zero,
         zeros: HashSet::new(),
         forms: HashMap::new(),
-        turn: Turn { stmts: Vec::new(), forms: Vec::new(), ty, made: 0 },
+        iteration: AffineBody { stmts: Vec::new(), forms: Vec::new(), ty, made: 0 },
     };
     for (i, k) in numbers.iter().enumerate() {
         let p = b.params[1 + k];
@@ -62,7 +62,7 @@ pub(super) fn read(f: &Function, l: &Loop, numbers: &[usize], zero: &dyn Fn(Var)
             return None;
         }
         let of = (0..numbers.len()).map(|j| if i == j { Coef::One } else { Coef::Zero }).collect();
-        r.forms.insert(p, Some(Form { of, rest: Coef::Zero }));
+        r.forms.insert(p, Some(AffineForm { of, rest: Coef::Zero }));
     }
     for s in &b.stmts {
         if !s.lin_outs.is_empty() || !r.stmt(s) {
@@ -71,23 +71,23 @@ pub(super) fn read(f: &Function, l: &Loop, numbers: &[usize], zero: &dyn Fn(Var)
     }
     for k in numbers {
         let form = r.form(b.results[*k], numbers.len())?;
-        r.turn.forms.push(form);
+        r.iteration.forms.push(form);
     }
-    Some(r.turn)
+    Some(r.iteration)
 }
 
-struct Reader<'a> {
+struct BodyAnalysis<'a> {
     f: &'a Function,
     ty: Ty,
     zero: &'a dyn Fn(Var) -> bool,
     /// Variables that are 0 in the body.
     zeros: HashSet<Var>,
     /// Variables that depend on carried numbers; `None` if the dependence is not affine.
-    forms: HashMap<Var, Option<Form>>,
-    turn: Turn,
+    forms: HashMap<Var, Option<AffineForm>>,
+    iteration: AffineBody,
 }
 
-impl Reader<'_> {
+impl BodyAnalysis<'_> {
     /// Analyses a statement. Returns false if a carried number is used in an unsupported way.
     fn stmt(&mut self, s: &Stmt) -> bool {
         let mut depends = false;
@@ -98,7 +98,7 @@ impl Reader<'_> {
             if matches!(s.op, Op::Lit(Lit::F64(0.0) | Lit::F32(0.0))) || matches!(&s.op, Op::Zero(t) if t.is_flat()) {
                 self.zeros.extend(&s.outs);
             }
-            self.turn.stmts.push(s.clone());
+            self.iteration.stmts.push(s.clone());
             return true;
         }
         if let Op::If(c, a, b) = &s.op
@@ -135,7 +135,7 @@ impl Reader<'_> {
                 let form = if *self.f.ty(*out) == self.ty { self.of(&chosen, s.span) } else { None };
                 self.forms.insert(*out, form);
             } else if self.f.ty(*out).rank() == 0 && self.f.ty(*out).is_flat() {
-                self.turn.stmts.push(Stmt { outs: vec![*out], lin_outs: Vec::new(), op: chosen, span: s.span });
+                self.iteration.stmts.push(Stmt { outs: vec![*out], lin_outs: Vec::new(), op: chosen, span: s.span });
             } else {
                 self.forms.insert(*out, None);
             }
@@ -144,14 +144,14 @@ impl Reader<'_> {
     }
 
     /// The result of an operation as an affine function.
-    fn of(&mut self, op: &Op, at: Span) -> Option<Form> {
+    fn of(&mut self, op: &Op, at: Span) -> Option<AffineForm> {
         match op {
             Op::Bin(b @ (Bin::Add | Bin::Sub), x, y) => {
                 let n = self.length(&[*x, *y])?;
                 let (x, y) = (self.form(*x, n)?, self.form(*y, n)?);
                 Some(self.both(x, y, |r, x, y| r.sum(*b, x, y, at)))
             }
-            Op::Bin(b @ (Bin::Mul | Bin::Scale), x, y) => {
+            Op::Bin(b @ (Bin::Mul | Bin::ScaleTangent), x, y) => {
                 match (self.forms.get(x).cloned(), self.forms.get(y).cloned()) {
                     (None, Some(form)) => Some(self.each(form?, |r, c| r.scaled(*b, *x, c, at))),
                     (Some(form), None) if *b == Bin::Mul => Some(self.each(form?, |r, c| r.scaled(*b, *y, c, at))),
@@ -193,22 +193,27 @@ impl Reader<'_> {
     }
 
     /// A variable as an affine function of the carried numbers.
-    fn form(&self, v: Var, n: usize) -> Option<Form> {
+    fn form(&self, v: Var, n: usize) -> Option<AffineForm> {
         match self.forms.get(&v) {
             Some(form) => form.clone(),
             None if (self.zero)(v) || self.zeros.contains(&v) => {
-                Some(Form { of: vec![Coef::Zero; n], rest: Coef::Zero })
+                Some(AffineForm { of: vec![Coef::Zero; n], rest: Coef::Zero })
             }
-            None => Some(Form { of: vec![Coef::Zero; n], rest: Coef::Is(v) }),
+            None => Some(AffineForm { of: vec![Coef::Zero; n], rest: Coef::Is(v) }),
         }
     }
 
-    fn each(&mut self, form: Form, mut change: impl FnMut(&mut Self, Coef) -> Coef) -> Form {
-        Form { of: form.of.into_iter().map(|c| change(self, c)).collect(), rest: change(self, form.rest) }
+    fn each(&mut self, form: AffineForm, mut change: impl FnMut(&mut Self, Coef) -> Coef) -> AffineForm {
+        AffineForm { of: form.of.into_iter().map(|c| change(self, c)).collect(), rest: change(self, form.rest) }
     }
 
-    fn both(&mut self, x: Form, y: Form, mut join: impl FnMut(&mut Self, Coef, Coef) -> Coef) -> Form {
-        Form {
+    fn both(
+        &mut self,
+        x: AffineForm,
+        y: AffineForm,
+        mut join: impl FnMut(&mut Self, Coef, Coef) -> Coef,
+    ) -> AffineForm {
+        AffineForm {
             of: x.of.into_iter().zip(y.of).map(|(x, y)| join(self, x, y)).collect(),
             rest: join(self, x.rest, y.rest),
         }
@@ -252,9 +257,9 @@ impl Reader<'_> {
     }
 
     fn op(&mut self, op: Op, at: Span) -> Var {
-        let v = Var((self.f.vars.len() + self.turn.made) as u32);
-        self.turn.made += 1;
-        self.turn.stmts.push(Stmt { outs: vec![v], lin_outs: Vec::new(), op, span: at });
+        let v = Var((self.f.vars.len() + self.iteration.made) as u32);
+        self.iteration.made += 1;
+        self.iteration.stmts.push(Stmt { outs: vec![v], lin_outs: Vec::new(), op, span: at });
         v
     }
 }

@@ -1,7 +1,7 @@
 //! Partitions the carried numbers of a loop into systems of mutually dependent numbers with their matrices.
 
 use super::NUMBERS;
-use super::read::{Coef, Turn};
+use super::read::{AffineBody, Coef};
 
 /// Mutually dependent numbers and the matrix of their recurrence. Vectors with the same matrix are its columns.
 pub(super) struct System {
@@ -31,12 +31,12 @@ impl System {
     }
 
     /// An entry of the matrix.
-    pub fn coef(&self, t: &Turn, i: usize, j: usize) -> Coef {
+    pub fn coef(&self, t: &AffineBody, i: usize, j: usize) -> Coef {
         t.forms[self.columns[0][i]].of[self.columns[0][j]]
     }
 
     /// Whether another system has the same matrix.
-    fn alike(&self, other: &System, t: &Turn) -> bool {
+    fn alike(&self, other: &System, t: &AffineBody) -> bool {
         let m = self.rows();
         let places = || (0..m).flat_map(|i| (0..m).map(move |j| (i, j)));
         m == other.rows()
@@ -47,7 +47,7 @@ impl System {
 
 /// The systems of a loop, grouped so that each operator accumulates at most the allowed number of values. `None` if
 /// a system is too large.
-pub(super) fn systems(t: &Turn) -> Option<Vec<Vec<System>>> {
+pub(super) fn systems(t: &AffineBody) -> Option<Vec<Vec<System>>> {
     let n = t.forms.len();
     let mut group: Vec<usize> = (0..n).collect();
     for (i, form) in t.forms.iter().enumerate() {
@@ -82,7 +82,7 @@ pub(super) fn systems(t: &Turn) -> Option<Vec<Vec<System>>> {
     Some(groups)
 }
 
-fn system(t: &Turn, members: Vec<usize>) -> System {
+fn system(t: &AffineBody, members: Vec<usize>) -> System {
     let m = members.len();
     let coef = |i: usize, j: usize| t.forms[members[i]].of[members[j]];
     // The entries that may differ from zero in a product of such matrices, or in the empty product.

@@ -1,8 +1,8 @@
 //! Columns of CSV files: type inference from cells, and construction from cells.
 
-use crate::attend;
 use crate::error::{Error, Res, codes};
 use crate::ops::io::option;
+use crate::polling;
 use crate::value::{Buf, Shape, Value, array, show};
 use adl_syntax::symbol::Symbol;
 use adl_typing::env::Column;
@@ -26,7 +26,7 @@ fn parse_bool(cell: &str) -> Option<bool> {
 
 /// The types that the cells of a column still allow.
 #[derive(Clone)]
-pub(super) struct Seen {
+pub(super) struct CellTypes {
     int: bool,
     float: bool,
     bool: bool,
@@ -34,13 +34,13 @@ pub(super) struct Seen {
     some: bool,
 }
 
-impl Default for Seen {
-    fn default() -> Seen {
-        Seen { int: true, float: true, bool: true, some: false }
+impl Default for CellTypes {
+    fn default() -> CellTypes {
+        CellTypes { int: true, float: true, bool: true, some: false }
     }
 }
 
-impl Seen {
+impl CellTypes {
     /// Adds a cell.
     pub fn add(&mut self, cell: &str) {
         let cell = cell.trim();
@@ -57,10 +57,10 @@ impl Seen {
     /// The narrowest type that fits; Float if all cells are missing.
     pub fn column(&self) -> Column {
         match self {
-            Seen { some: false, .. } => Column::Float,
-            Seen { int: true, .. } => Column::Int,
-            Seen { float: true, .. } => Column::Float,
-            Seen { bool: true, .. } => Column::Bool,
+            CellTypes { some: false, .. } => Column::Float,
+            CellTypes { int: true, .. } => Column::Int,
+            CellTypes { float: true, .. } => Column::Float,
+            CellTypes { bool: true, .. } => Column::Bool,
             _ => Column::Text,
         }
     }
@@ -68,14 +68,14 @@ impl Seen {
 
 /// The element type of a column.
 #[derive(Clone)]
-pub(super) enum Kind {
+pub(super) enum ColumnType {
     Int,
     Float,
     F32,
     Bool,
     Text,
     /// `Option`: a missing cell is `None`.
-    Maybe(Box<Kind>),
+    Maybe(Box<ColumnType>),
 }
 
 /// A column under construction.
@@ -85,18 +85,18 @@ pub(super) enum Builder {
     F32(Vec<f32>),
     Bool(Vec<bool>),
     Text(Vec<Value>),
-    Maybe(Kind, Vec<Value>),
+    Maybe(ColumnType, Vec<Value>),
 }
 
 impl Builder {
-    pub fn new(kind: &Kind) -> Builder {
+    pub fn new(kind: &ColumnType) -> Builder {
         match kind {
-            Kind::Int => Builder::Int(Vec::new()),
-            Kind::Float => Builder::Float(Vec::new()),
-            Kind::F32 => Builder::F32(Vec::new()),
-            Kind::Bool => Builder::Bool(Vec::new()),
-            Kind::Text => Builder::Text(Vec::new()),
-            Kind::Maybe(k) => Builder::Maybe((**k).clone(), Vec::new()),
+            ColumnType::Int => Builder::Int(Vec::new()),
+            ColumnType::Float => Builder::Float(Vec::new()),
+            ColumnType::F32 => Builder::F32(Vec::new()),
+            ColumnType::Bool => Builder::Bool(Vec::new()),
+            ColumnType::Text => Builder::Text(Vec::new()),
+            ColumnType::Maybe(k) => Builder::Maybe((**k).clone(), Vec::new()),
         }
     }
 
@@ -133,10 +133,10 @@ impl Builder {
 /// The cells of a column as text.
 pub(super) fn texts(name: Symbol, b: &Buf) -> Res<Vec<String>> {
     Ok(match b {
-        Buf::F64(v) => attend::collect(v.len(), |i| show::float(v[i]))?,
-        Buf::F32(v) => attend::collect(v.len(), |i| show::float32(v[i]))?,
-        Buf::I64(v) => attend::collect(v.len(), |i| v[i].to_string())?,
-        Buf::Bool(v) => attend::collect(v.len(), |i| v[i].to_string())?,
+        Buf::F64(v) => polling::collect(v.len(), |i| show::float(v[i]))?,
+        Buf::F32(v) => polling::collect(v.len(), |i| show::float32(v[i]))?,
+        Buf::I64(v) => polling::collect(v.len(), |i| v[i].to_string())?,
+        Buf::Bool(v) => polling::collect(v.len(), |i| v[i].to_string())?,
         Buf::Boxed(v) => v.iter().map(|x| cell(name, x)).collect::<Res<_>>()?,
         Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => return Err(no_cell(name)),
     })

@@ -3,16 +3,16 @@
 //! A file is read in one pass if the types of its columns are known, otherwise in two.
 
 mod columns;
-mod scan;
+mod tokens;
 
 use crate::error::{Error, Res, codes};
 use crate::value::{Array, Buf, Record, Rep, Shape, Value, array};
-use crate::{attend, memory};
+use crate::{memory, polling};
 use adl_syntax::symbol::Symbol;
 use adl_typing::env::Column;
-use columns::{Builder, Kind, Seen};
-use scan::Scanner;
+use columns::{Builder, CellTypes, ColumnType};
 use std::rc::Rc;
+use tokens::Scanner;
 
 fn bad(path: &str, (line, column): (usize, usize), text: impl std::fmt::Display) -> Box<Error> {
     Error::new(codes::CSV, format!("{path}:{line}:{column}: {text}"))
@@ -22,7 +22,7 @@ fn bad(path: &str, (line, column): (usize, usize), text: impl std::fmt::Display)
 fn unnamed(path: &str, bytes: &[u8]) -> Res<Option<usize>> {
     let mut numbers = true;
     let n = Scanner::new(path, bytes)?.row(&mut |_, _, cell| {
-        numbers = numbers && scan::is_number(&cell.text);
+        numbers = numbers && tokens::is_number(&cell.text);
         Ok(())
     })?;
     Ok(n.filter(|_| numbers))
@@ -66,7 +66,7 @@ fn header(path: &str, rows: &mut Scanner) -> Res<Vec<String>> {
 fn body<'a>(
     rows: &mut Scanner<'a>,
     width: usize,
-    f: &mut dyn FnMut(&Scanner<'a>, usize, scan::Cell<'a>) -> Res<()>,
+    f: &mut dyn FnMut(&Scanner<'a>, usize, tokens::Cell<'a>) -> Res<()>,
 ) -> Res<()> {
     loop {
         let (mut line, mut at) = (0, 0);
@@ -94,16 +94,16 @@ fn body<'a>(
 /// Infers the names and types of the columns.
 pub fn schema(path: &str, bytes: &[u8]) -> Res<Vec<(String, Column)>> {
     let (names, mut rows) = named(path, bytes, false)?;
-    let mut seen = vec![Seen::default(); names.len()];
+    let mut seen = vec![CellTypes::default(); names.len()];
     body(&mut rows, names.len(), &mut |_, k, cell| {
         seen[k].add(&cell.text);
         Ok(())
     })?;
-    Ok(names.into_iter().zip(seen.iter().map(Seen::column)).collect())
+    Ok(names.into_iter().zip(seen.iter().map(CellTypes::column)).collect())
 }
 
 /// The form in which a file is read.
-enum Form<'a> {
+enum FileForm<'a> {
     /// A record of columns.
     Columns(&'a [(Symbol, Rc<Rep>)]),
     /// An array of records.
@@ -112,12 +112,12 @@ enum Form<'a> {
     Matrix(&'a Rep, Option<usize>),
 }
 
-fn form(rep: &Rep) -> Option<Form<'_>> {
+fn form(rep: &Rep) -> Option<FileForm<'_>> {
     match rep {
-        Rep::Record(fields) => Some(Form::Columns(fields)),
+        Rep::Record(fields) => Some(FileForm::Columns(fields)),
         Rep::Array(_, e) => match &**e {
-            Rep::Record(fields) => Some(Form::Rows(fields)),
-            Rep::Array(n, e) if matches!(**e, Rep::Float | Rep::F32 | Rep::Int) => Some(Form::Matrix(e, *n)),
+            Rep::Record(fields) => Some(FileForm::Rows(fields)),
+            Rep::Array(n, e) if matches!(**e, Rep::Float | Rep::F32 | Rep::Int) => Some(FileForm::Matrix(e, *n)),
             _ => None,
         },
         _ => None,
@@ -125,9 +125,9 @@ fn form(rep: &Rep) -> Option<Form<'_>> {
 }
 
 /// A column that is read.
-struct Wanted {
+struct WantedColumn {
     name: Symbol,
-    kind: Kind,
+    kind: ColumnType,
     /// The number of rows, if the type specifies it.
     rows: Option<usize>,
 }
@@ -139,21 +139,21 @@ pub fn read(path: &str, bytes: &[u8], rep: &Rep) -> Res<Value> {
         _ => None,
     };
     match form(rep) {
-        Some(Form::Columns(fields)) => {
+        Some(FileForm::Columns(fields)) => {
             let wanted = fields.iter().map(|(n, r)| column(path, *n, r)).collect::<Res<Vec<_>>>()?;
             let vals = columns(path, named(path, bytes, false)?, &wanted)?;
             Ok(Value::Record(Rc::new(Record { names: names_of(&wanted), vals })))
         }
-        Some(Form::Rows(fields)) => {
+        Some(FileForm::Rows(fields)) => {
             let wanted = fields
                 .iter()
-                .map(|(n, r)| Ok(Wanted { name: *n, kind: kind(path, *n, r)?, rows: all }))
+                .map(|(n, r)| Ok(WantedColumn { name: *n, kind: kind(path, *n, r)?, rows: all }))
                 .collect::<Res<Vec<_>>>()?;
             let vals = columns(path, named(path, bytes, false)?, &wanted)?;
             let n = vals.first().map_or(0, crate::value::seq::len);
             Ok(array::make(Shape::from_slice(&[n]), Buf::Record(names_of(&wanted), vals)))
         }
-        Some(Form::Matrix(e, width)) => matrix(path, bytes, e, (all, width)),
+        Some(FileForm::Matrix(e, width)) => matrix(path, bytes, e, (all, width)),
         None if *rep == Rep::Other => {
             Err(Error::new(codes::CSV, format!("{path}: the type of the table is not known here"))
                 .hint("annotate it: `(read_csv path : {x : [_]Float})`"))
@@ -165,7 +165,7 @@ pub fn read(path: &str, bytes: &[u8], rep: &Rep) -> Res<Value> {
     }
 }
 
-fn names_of(wanted: &[Wanted]) -> Rc<[Symbol]> {
+fn names_of(wanted: &[WantedColumn]) -> Rc<[Symbol]> {
     wanted.iter().map(|w| w.name).collect()
 }
 
@@ -179,7 +179,7 @@ fn matrix(path: &str, bytes: &[u8], element: &Rep, (rows, width): (Option<usize>
     }
     let wanted = names
         .iter()
-        .map(|n| Ok(Wanted { name: Symbol::new(n), kind: kind(path, Symbol::new(n), element)?, rows }))
+        .map(|n| Ok(WantedColumn { name: Symbol::new(n), kind: kind(path, Symbol::new(n), element)?, rows }))
         .collect::<Res<Vec<_>>>()?;
     let columns = columns(path, (names, cells), &wanted)?;
     let parts: Vec<&Array> = columns
@@ -195,14 +195,14 @@ fn matrix(path: &str, bytes: &[u8], element: &Rep, (rows, width): (Option<usize>
     Ok(Value::Array(Rc::new(array::gather_rows(&flat, &at, &[n, k])?)))
 }
 
-fn column(path: &str, name: Symbol, rep: &Rep) -> Res<Wanted> {
+fn column(path: &str, name: Symbol, rep: &Rep) -> Res<WantedColumn> {
     match rep {
-        Rep::Array(rows, e) => Ok(Wanted { name, kind: kind(path, name, e)?, rows: *rows }),
+        Rep::Array(rows, e) => Ok(WantedColumn { name, kind: kind(path, name, e)?, rows: *rows }),
         _ => Err(Error::new(codes::CSV, format!("{path}: the field `{name}` must be an array: a column"))),
     }
 }
 
-fn kind(path: &str, name: Symbol, rep: &Rep) -> Res<Kind> {
+fn kind(path: &str, name: Symbol, rep: &Rep) -> Res<ColumnType> {
     let refused = || {
         Error::new(
             codes::CSV,
@@ -212,14 +212,14 @@ fn kind(path: &str, name: Symbol, rep: &Rep) -> Res<Kind> {
         )
     };
     Ok(match rep {
-        Rep::Int => Kind::Int,
-        Rep::Float => Kind::Float,
-        Rep::F32 => Kind::F32,
-        Rep::Bool => Kind::Bool,
-        Rep::Str => Kind::Text,
+        Rep::Int => ColumnType::Int,
+        Rep::Float => ColumnType::Float,
+        Rep::F32 => ColumnType::F32,
+        Rep::Bool => ColumnType::Bool,
+        Rep::Str => ColumnType::Text,
         Rep::Data(d, args) if d.name.as_str() == "Option" && args.len() == 1 => match kind(path, name, &args[0])? {
-            Kind::Maybe(_) => return Err(refused()),
-            k => Kind::Maybe(Box::new(k)),
+            ColumnType::Maybe(_) => return Err(refused()),
+            k => ColumnType::Maybe(Box::new(k)),
         },
         Rep::Unit | Rep::Array(..) | Rep::Tuple(_) | Rep::Record(_) | Rep::Data(..) | Rep::Other => {
             return Err(refused());
@@ -233,8 +233,8 @@ fn counted(n: usize, what: &str) -> String {
 }
 
 /// Reads the requested columns in one pass.
-fn columns(path: &str, (names, mut rows): (Vec<String>, Scanner<'_>), wanted: &[Wanted]) -> Res<Vec<Value>> {
-    let mut builders: Vec<Option<(Builder, &Wanted)>> = names.iter().map(|_| None).collect();
+fn columns(path: &str, (names, mut rows): (Vec<String>, Scanner<'_>), wanted: &[WantedColumn]) -> Res<Vec<Value>> {
+    let mut builders: Vec<Option<(Builder, &WantedColumn)>> = names.iter().map(|_| None).collect();
     for w in wanted {
         let Some(k) = names.iter().position(|n| n == w.name.as_str()) else {
             let text = format!(
@@ -285,7 +285,7 @@ pub fn write(v: &Value) -> Res<Vec<u8>> {
         _ => return Err(no_table()),
     };
     let mut cols: Vec<Vec<String>> = Vec::new();
-    let order = adl_syntax::order::shown(names);
+    let order = adl_syntax::field_order::shown(names);
     let names: Vec<Symbol> = order.iter().map(|i| names[*i]).collect();
     for (n, v) in names.iter().zip(order.iter().map(|i| &vals[*i])) {
         match v {
@@ -308,7 +308,7 @@ pub fn write(v: &Value) -> Res<Vec<u8>> {
     for i in 0..cols.first().map_or(0, Vec::len) {
         if i % 4096 == 0 {
             memory::text_may_grow(&mut out);
-            attend::poll()?;
+            polling::poll()?;
         }
         for (k, c) in cols.iter().enumerate() {
             out.push_str(if k > 0 { "," } else { "" });

@@ -5,7 +5,7 @@
 //! numbers are written as null, and null is read as nan.
 
 mod read;
-mod syntax;
+mod tokens;
 mod write;
 
 pub use read::read;

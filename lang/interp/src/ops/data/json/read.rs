@@ -1,6 +1,6 @@
 //! Reads JSON text as a value of an expected type, in one pass.
 
-use super::syntax::{Next, Text};
+use super::tokens::{Text, TokenKind};
 use crate::error::{Res, codes};
 use crate::value::{ConInfo, Data, Record, Rep, Tuple, Value, seq};
 use crate::vm::Machine;
@@ -19,13 +19,13 @@ pub fn read(m: &mut Machine, path: &str, bytes: &[u8], rep: &Rep) -> Res<Value> 
     }
     let v = r.value(rep)?;
     match r.text.peek() {
-        Next::End => Ok(v),
+        TokenKind::End => Ok(v),
         _ => Err(r.text.error("text behind the value")),
     }
 }
 
 /// A step of the path from the root to a part.
-enum Step {
+enum PathStep {
     Field(Symbol),
     Element(usize),
 }
@@ -33,7 +33,7 @@ enum Step {
 struct Reader<'a, 'b> {
     m: &'a mut Machine,
     text: Text<'b>,
-    inside: Vec<Step>,
+    inside: Vec<PathStep>,
 }
 
 impl Reader<'_, '_> {
@@ -43,9 +43,9 @@ impl Reader<'_, '_> {
         let mut at = String::new();
         for s in &self.inside {
             match s {
-                Step::Field(n) if at.is_empty() => at.push_str(n.as_str()),
-                Step::Field(n) => at.push_str(&format!(".{n}")),
-                Step::Element(i) => at.push_str(&format!("[{i}]")),
+                PathStep::Field(n) if at.is_empty() => at.push_str(n.as_str()),
+                PathStep::Field(n) => at.push_str(&format!(".{n}")),
+                PathStep::Element(i) => at.push_str(&format!("[{i}]")),
             }
         }
         let at = if at.is_empty() { String::new() } else { format!("`{at}`: ") };
@@ -59,27 +59,27 @@ impl Reader<'_, '_> {
     fn value_here(&mut self, rep: &Rep) -> Res<Value> {
         let next = self.text.peek();
         match (rep, next) {
-            (Rep::Unit, Next::Null) => {
+            (Rep::Unit, TokenKind::Null) => {
                 self.text.word(next);
                 Ok(Value::Unit)
             }
-            (Rep::Bool, Next::True | Next::False) => {
+            (Rep::Bool, TokenKind::True | TokenKind::False) => {
                 self.text.word(next);
-                Ok(Value::Bool(next == Next::True))
+                Ok(Value::Bool(next == TokenKind::True))
             }
-            (Rep::Float | Rep::F32, Next::Null) => {
+            (Rep::Float | Rep::F32, TokenKind::Null) => {
                 self.text.word(next);
                 Ok(float(rep, f64::NAN))
             }
-            (Rep::Float | Rep::F32, Next::Number) => {
+            (Rep::Float | Rep::F32, TokenKind::Number) => {
                 let x = self.text.number()?.parse().unwrap_or(f64::NAN);
                 Ok(float(rep, x))
             }
-            (Rep::Int, Next::Number) => self.int(),
-            (Rep::Str, Next::Text) => Ok(crate::ops::data_text(&self.text.string()?)),
-            (Rep::Array(n, e), Next::List) => self.array(*n, e),
-            (Rep::Tuple(parts), Next::List) => self.tuple(parts),
-            (Rep::Record(fields), Next::Object) => self.record(fields),
+            (Rep::Int, TokenKind::Number) => self.int(),
+            (Rep::Str, TokenKind::Text) => Ok(crate::ops::data_text(&self.text.string()?)),
+            (Rep::Array(n, e), TokenKind::List) => self.array(*n, e),
+            (Rep::Tuple(parts), TokenKind::List) => self.tuple(parts),
+            (Rep::Record(fields), TokenKind::Object) => self.record(fields),
             (Rep::Data(d, args), _) => self.data(d, args),
             (Rep::Array(..), _) => Err(self.wrong("a list")),
             (Rep::Tuple(parts), _) => Err(self.wrong(&format!("a list of {}", parts.len()))),
@@ -112,10 +112,10 @@ impl Reader<'_, '_> {
         self.text.open();
         while self.text.more(b']', out.len())? {
             if out.len() % 4096 == 0 {
-                crate::attend::poll()?;
+                crate::polling::poll()?;
             }
             let Some(rep) = rep(out.len()) else { return Err(self.wrong("the end of the list")) };
-            self.inside.push(Step::Element(out.len()));
+            self.inside.push(PathStep::Element(out.len()));
             crate::memory::grow(&mut out, 1)?;
             out.push(self.value(&rep)?);
             self.inside.pop();
@@ -170,13 +170,13 @@ impl Reader<'_, '_> {
                 self.text.skip()?;
                 continue;
             };
-            self.inside.push(Step::Field(fields[i].0));
+            self.inside.push(PathStep::Field(fields[i].0));
             vals[i] = Some(self.value(&fields[i].1)?);
             self.inside.pop();
         }
         let mut done = Vec::with_capacity(vals.len());
         for (v, (name, rep)) in vals.into_iter().zip(fields) {
-            match v.or_else(|| absent(rep)) {
+            match v.or_else(|| symbolic_zero(rep)) {
                 Some(v) => done.push(v),
                 None => {
                     self.text.rewind(mark);
@@ -190,7 +190,7 @@ impl Reader<'_, '_> {
     fn data(&mut self, d: &Rc<DataDecl>, args: &[Rc<Rep>]) -> Res<Value> {
         let next = self.text.peek();
         match next {
-            Next::Null if is_option(d) => {
+            TokenKind::Null if is_option(d) => {
                 self.text.word(next);
                 Ok(make(d, &d.cons[0], Vec::new()))
             }
@@ -199,13 +199,13 @@ impl Reader<'_, '_> {
                 let x = self.value(&rep)?;
                 Ok(make(d, &d.cons[1], vec![x]))
             }
-            Next::List if is_list(d) => {
+            TokenKind::List if is_list(d) => {
                 let rep = self.field(&d.cons[1].fields[0], d, args);
                 let vals = self.elements(&|_| Some(rep.clone()))?;
                 let nil = make(d, &d.cons[0], Vec::new());
                 Ok(vals.into_iter().rev().fold(nil, |tail, x| make(d, &d.cons[1], vec![x, tail])))
             }
-            Next::Text => {
+            TokenKind::Text => {
                 let mark = self.text.mark();
                 let name = self.text.string()?;
                 match d.cons.iter().find(|c| c.name.as_str() == name && c.fields.is_empty()) {
@@ -213,7 +213,7 @@ impl Reader<'_, '_> {
                     None => Err(self.no_constructor(mark, d, &name)),
                 }
             }
-            Next::Object => self.constructor(d, args),
+            TokenKind::Object => self.constructor(d, args),
             _ => Err(self.wrong(&format!("a `{}` (`\"Name\"` or `{{\"Name\": [fields]}}`)", d.name))),
         }
     }
@@ -236,9 +236,9 @@ impl Reader<'_, '_> {
             return Err(self.no_constructor(mark, d, &name));
         };
         let reps: Vec<Rc<Rep>> = con.fields.iter().map(|t| self.field(t, d, args)).collect();
-        self.inside.push(Step::Field(con.name));
+        self.inside.push(PathStep::Field(con.name));
         let fields = match (self.text.peek(), reps.as_slice()) {
-            (Next::List, _) => self.elements(&|i| reps.get(i).cloned())?,
+            (TokenKind::List, _) => self.elements(&|i| reps.get(i).cloned())?,
             (_, [one]) => vec![self.value(one)?],
             _ => return Err(self.wrong(&format!("a list of {}", reps.len()))),
         };
@@ -263,7 +263,7 @@ fn float(rep: &Rep, x: f64) -> Value {
 }
 
 /// The value of a missing field, if its type has a null value.
-fn absent(rep: &Rep) -> Option<Value> {
+fn symbolic_zero(rep: &Rep) -> Option<Value> {
     match rep {
         Rep::Data(d, _) if is_option(d) => Some(make(d, &d.cons[0], Vec::new())),
         Rep::Unit => Some(Value::Unit),

@@ -2,12 +2,12 @@
 
 use crate::error::{Error, Res, codes};
 use crate::value::{Array, Value, array, show};
-use crate::{attend, memory};
+use crate::{memory, polling};
 use adl_syntax::render::quote;
 use std::rc::Rc;
 
 /// Remaining work: an explicit stack instead of recursion, because values may be nested to any depth.
-enum Todo {
+enum WriteItem {
     Value(Value),
     Text(String),
     /// Elements of an array from an index on.
@@ -17,24 +17,24 @@ enum Todo {
 /// The value as one line of JSON text.
 pub fn write(v: &Value) -> Res<String> {
     let mut out = String::new();
-    let mut todo = vec![Todo::Value(v.clone())];
+    let mut todo = vec![WriteItem::Value(v.clone())];
     let mut steps = 0u32;
     while let Some(t) = todo.pop() {
         steps = steps.wrapping_add(1);
         if steps % 4096 == 0 {
             memory::text_may_grow(&mut out);
-            attend::poll()?;
+            polling::poll()?;
         }
         match t {
-            Todo::Text(s) => out.push_str(&s),
-            Todo::Value(v) => one(&v, &mut out, &mut todo)?,
-            Todo::Elements(a, i) if i < a.len() => {
+            WriteItem::Text(s) => out.push_str(&s),
+            WriteItem::Value(v) => one(&v, &mut out, &mut todo)?,
+            WriteItem::Elements(a, i) if i < a.len() => {
                 out.push_str(if i > 0 { ", " } else { "" });
                 let v = array::elem(&a, i);
-                todo.push(Todo::Elements(a, i + 1));
-                todo.push(Todo::Value(v));
+                todo.push(WriteItem::Elements(a, i + 1));
+                todo.push(WriteItem::Value(v));
             }
-            Todo::Elements(..) => out.push(']'),
+            WriteItem::Elements(..) => out.push(']'),
         }
     }
     out.push('\n');
@@ -45,7 +45,7 @@ fn number(x: f64, text: String) -> String {
     if x.is_finite() { text } else { "null".to_owned() }
 }
 
-fn one(v: &Value, out: &mut String, todo: &mut Vec<Todo>) -> Res<()> {
+fn one(v: &Value, out: &mut String, todo: &mut Vec<WriteItem>) -> Res<()> {
     match v {
         Value::Unit => out.push_str("null"),
         Value::Bool(b) => out.push_str(if *b { "true" } else { "false" }),
@@ -56,13 +56,17 @@ fn one(v: &Value, out: &mut String, todo: &mut Vec<Todo>) -> Res<()> {
         Value::Tuple(t) => list(t.0.clone(), todo),
         Value::Array(a) => {
             out.push('[');
-            todo.push(Todo::Elements(a.clone(), 0));
+            todo.push(WriteItem::Elements(a.clone(), 0));
         }
         Value::Record(r) => {
-            todo.push(Todo::Text("}".to_owned()));
-            for (k, i) in adl_syntax::order::shown(&r.names).into_iter().enumerate().rev() {
-                todo.push(Todo::Value(r.vals[i].clone()));
-                todo.push(Todo::Text(format!("{}{}: ", if k == 0 { "{" } else { ", " }, quote(r.names[i].as_str()))));
+            todo.push(WriteItem::Text("}".to_owned()));
+            for (k, i) in adl_syntax::field_order::shown(&r.names).into_iter().enumerate().rev() {
+                todo.push(WriteItem::Value(r.vals[i].clone()));
+                todo.push(WriteItem::Text(format!(
+                    "{}{}: ",
+                    if k == 0 { "{" } else { ", " },
+                    quote(r.names[i].as_str())
+                )));
             }
             if r.vals.is_empty() {
                 out.push('{');
@@ -70,14 +74,14 @@ fn one(v: &Value, out: &mut String, todo: &mut Vec<Todo>) -> Res<()> {
         }
         Value::Data(d) => match (d.con.name.as_str(), d.fields.as_slice()) {
             ("None", []) => out.push_str("null"),
-            ("Some", [x]) => todo.push(Todo::Value(x.clone())),
+            ("Some", [x]) => todo.push(WriteItem::Value(x.clone())),
             ("Nil", []) | ("Cons", [_, _]) => list(elements(v), todo),
             (name, []) => out.push_str(&quote(name)),
             (name, fields) => {
                 out.push('{');
                 out.push_str(&quote(name));
                 out.push_str(": ");
-                todo.push(Todo::Text("}".to_owned()));
+                todo.push(WriteItem::Text("}".to_owned()));
                 list(fields.to_vec(), todo);
             }
         },
@@ -86,15 +90,15 @@ fn one(v: &Value, out: &mut String, todo: &mut Vec<Todo>) -> Res<()> {
     Ok(())
 }
 
-fn list(parts: Vec<Value>, todo: &mut Vec<Todo>) {
-    todo.push(Todo::Text("]".to_owned()));
+fn list(parts: Vec<Value>, todo: &mut Vec<WriteItem>) {
+    todo.push(WriteItem::Text("]".to_owned()));
     for (i, v) in parts.into_iter().enumerate().rev() {
-        todo.push(Todo::Value(v));
+        todo.push(WriteItem::Value(v));
         if i > 0 {
-            todo.push(Todo::Text(", ".to_owned()));
+            todo.push(WriteItem::Text(", ".to_owned()));
         }
     }
-    todo.push(Todo::Text("[".to_owned()));
+    todo.push(WriteItem::Text("[".to_owned()));
 }
 
 fn elements(v: &Value) -> Vec<Value> {

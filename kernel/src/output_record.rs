@@ -1,0 +1,163 @@
+//! The outputs of the running cell, so that one of them can be removed.
+//!
+//! The protocol has no message that removes an output: an update without data leaves an empty output in the notebook.
+//! So the cell's output is cleared, and its other outputs are sent again.
+
+use crate::cell_host::OutputSink;
+use serde_json::{Value as Json, json};
+
+/// The number of bytes recorded for one cell. If a cell has more output, a removed output is only emptied.
+const LIMIT: usize = 1 << 20;
+
+enum Output {
+    Stream(&'static str, String),
+    Display { kind: &'static str, content: Json, metadata: Json },
+}
+
+/// The outputs of a cell.
+#[derive(Default)]
+pub struct Record {
+    outputs: Vec<Output>,
+    bytes: usize,
+}
+
+fn display_id(content: &Json) -> &Json {
+    &content["transient"]["display_id"]
+}
+
+impl Record {
+    /// Clears the record with the cell's output.
+    pub fn clear(&mut self) {
+        *self = Record::default();
+    }
+
+    /// Records printed text.
+    pub fn stream(&mut self, name: &'static str, text: &str) {
+        if !self.fits(text.len()) {
+            return;
+        }
+        match self.outputs.last_mut() {
+            Some(Output::Stream(n, t)) if *n == name => t.push_str(text),
+            _ => self.outputs.push(Output::Stream(name, text.to_owned())),
+        }
+    }
+
+    /// Records a published message.
+    pub fn publish(&mut self, kind: &str, content: &Json, metadata: &Json) {
+        let size =
+            || content["data"].as_object().map_or(0, |data| data.values().filter_map(Json::as_str).map(str::len).sum());
+        match kind {
+            "clear_output" => self.clear(),
+            "update_display_data" if self.fits(size()) => self.update(content),
+            "display_data" if self.fits(size()) => self.outputs.push(Output::Display {
+                kind: "display_data",
+                content: content.clone(),
+                metadata: metadata.clone(),
+            }),
+            "execute_result" if self.fits(size()) => self.outputs.push(Output::Display {
+                kind: "execute_result",
+                content: content.clone(),
+                metadata: metadata.clone(),
+            }),
+            _ => {}
+        }
+    }
+
+    /// Whether `bytes` more can be recorded.
+    fn fits(&mut self, bytes: usize) -> bool {
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.bytes > LIMIT {
+            self.outputs.clear();
+        }
+        self.bytes <= LIMIT
+    }
+
+    fn update(&mut self, new: &Json) {
+        for output in &mut self.outputs {
+            if let Output::Display { content, .. } = output {
+                if display_id(content) == display_id(new) {
+                    content["data"] = new["data"].clone();
+                    content["metadata"] = new["metadata"].clone();
+                }
+            }
+        }
+    }
+
+    /// Removes the display with an id.
+    pub fn take_back(&mut self, id: &str, to: &dyn OutputSink) {
+        if self.bytes > LIMIT {
+            return to.take_back(id);
+        }
+        self.outputs.retain(|o| !matches!(o, Output::Display { content, .. } if display_id(content) == id));
+        // If the front end delays clearing until the next output, the display does not flicker.
+        to.publish("clear_output", json!({"wait": !self.outputs.is_empty()}), json!({}));
+        for output in &self.outputs {
+            match output {
+                Output::Stream(name, text) => to.stream(name, text),
+                Output::Display { kind, content, metadata } => to.publish(kind, content.clone(), metadata.clone()),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LIMIT, Record};
+    use crate::cell_host::OutputSink;
+    use serde_json::{Value as Json, json};
+    use std::cell::RefCell;
+
+    #[derive(Default)]
+    struct Heard(RefCell<Vec<String>>);
+
+    impl OutputSink for Heard {
+        fn stream(&self, name: &'static str, text: &str) {
+            self.0.borrow_mut().push(format!("{name} {text}"));
+        }
+        fn publish(&self, kind: &str, content: Json, _metadata: Json) {
+            self.0.borrow_mut().push(format!("{kind} {}{}", content["wait"], content["data"]));
+        }
+        fn ask(&self, _prompt: &str) -> Result<Option<String>, String> {
+            Ok(None)
+        }
+        fn watched(&self) -> bool {
+            true
+        }
+    }
+
+    fn display(id: &str, data: &str) -> Json {
+        json!({"data": {"text/plain": data}, "metadata": {}, "transient": {"display_id": id}})
+    }
+
+    #[test]
+    fn what_else_was_shown_is_shown_again() {
+        let (mut r, heard) = (Record::default(), Heard::default());
+        r.stream("stdout", "a");
+        r.stream("stdout", "b");
+        r.publish("display_data", &display("bar", "50 %"), &json!({}));
+        r.publish("display_data", &display("x", "1"), &json!({}));
+        r.publish("update_display_data", &display("x", "2"), &json!({}));
+        r.take_back("bar", &heard);
+        assert_eq!(
+            *heard.0.borrow(),
+            ["clear_output truenull", "stdout ab", "display_data null{\"text/plain\":\"2\"}"]
+        );
+    }
+
+    #[test]
+    fn a_cell_with_nothing_else_is_empty_at_once() {
+        let (mut r, heard) = (Record::default(), Heard::default());
+        r.publish("display_data", &display("bar", "50 %"), &json!({}));
+        r.take_back("bar", &heard);
+        assert_eq!(*heard.0.borrow(), ["clear_output falsenull"]);
+    }
+
+    #[test]
+    fn long_output_is_not_sent_twice() {
+        let (mut r, heard) = (Record::default(), Heard::default());
+        r.publish("display_data", &display("bar", "50 %"), &json!({}));
+        r.stream("stdout", &"x".repeat(LIMIT + 1));
+        r.take_back("bar", &heard);
+        assert_eq!(*heard.0.borrow(), ["update_display_data null{}"]);
+    }
+}

@@ -1,0 +1,175 @@
+//! Matrix products, single and batched, in tiles: a work-group computes 64 × 64 elements, each thread 4 × 4, from
+//! strips of both operands in work-group memory. Terms are added from left to right, so that the result depends on the
+//! operands only. Products with vectors are sums (see `column_reduction`).
+
+use crate::array::{Array, Scalar};
+use crate::error::{Res, unsupported};
+use crate::fold::{KernelContext, TupleOperator};
+use crate::queue::Gpu;
+use crate::wgsl::scalar::zero;
+use crate::wgsl::{Emit, load, wgsl};
+use adl_ir::{Function, Program};
+use adl_prim::Bin;
+
+/// The edge of a tile.
+const TILE: usize = 64;
+
+/// The depth of a strip.
+const DEPTH: usize = 16;
+
+/// The maximum number of terms on a software device, whose kernels end loops after 65,535 iterations in total.
+const LONGEST: usize = 12_000;
+
+/// Matrix × matrix, matrix × vector or vector × matrix. Axes of `b` after the first are treated as columns.
+pub fn matmul(gpu: &Gpu, a: &Array, b: &Array) -> Res<Array> {
+    let (n, k) = if a.shape.len() == 1 { (1, a.shape[0]) } else { (a.shape[0], a.len() / a.shape[0].max(1)) };
+    let depth = b.shape.first().copied().unwrap_or(0);
+    let m: usize = b.shape.iter().skip(1).product();
+    let same = a.shape.last() == b.shape.first() && a.scalar == b.scalar && a.shape.len() <= 2;
+    if !same || !matches!(a.scalar, Scalar::F32 | Scalar::F64 | Scalar::I64) {
+        return unsupported(format!("the product of arrays of shapes {:?} and {:?}", a.shape, b.shape));
+    }
+    let shape = [a.shape[..a.shape.len() - 1].to_vec(), b.shape[1..].to_vec()].concat();
+    let k = if n == 0 { depth } else { k };
+    if n == 1 || m == 1 || a.scalar == Scalar::I64 {
+        return dots(gpu, a, b, [n, m, k])?.reshaped(shape);
+    }
+    let (left, right) = (
+        StridedOperand { array: a, iteration: 0, rows: k, terms: 1 },
+        StridedOperand { array: b, iteration: 0, rows: 1, terms: m },
+    );
+    tiles(gpu, 1, (left, right), [n, m, k])?.reshaped(shape)
+}
+
+/// An operand with strides: from one product of the batch to the next (0 if they share it), from one row (or column) of
+/// the product to the next, and from term to term.
+#[derive(Clone, Copy)]
+pub(crate) struct StridedOperand<'a> {
+    pub array: &'a Array,
+    pub iteration: usize,
+    pub rows: usize,
+    pub terms: usize,
+}
+
+/// The inner product of two arrays of one shape, as a device scalar.
+pub fn dot(gpu: &Gpu, a: &Array, b: &Array) -> Res<Array> {
+    if a.shape != b.shape || a.scalar != b.scalar {
+        return unsupported(format!("the inner product of arrays of shapes {:?} and {:?}", a.shape, b.shape));
+    }
+    let k = a.len();
+    dots(gpu, &a.reshaped(vec![1, k])?, &b.reshaped(vec![k, 1])?, [1, 1, k])?.reshaped(Vec::new())
+}
+
+/// Each element as a separate sum: vector × matrix with contiguous columns, matrix × vector, or others.
+fn dots(gpu: &Gpu, a: &Array, b: &Array, [n, m, k]: [usize; 3]) -> Res<Array> {
+    let (kind, program, function) = (a.scalar, Program::default(), Function::default());
+    let op = TupleOperator {
+        kinds: vec![kind],
+        combine: &|e, x, y| e.bin(Bin::Add, kind, &x[0], &y[0]).map(|t| vec![t]),
+        neutral: &|e| Ok(vec![e.zero(kind)]),
+        prepare: &|_| Ok(()),
+    };
+    let from = |e: &mut Emit<'_>, row: &str, j: &str| {
+        let (x, y, m, k) = (e.slot(a, false)?, e.slot(b, false)?, e.word(m as u32), e.word(k as u32));
+        let (x, y) =
+            (load(x, kind, &format!("({row} / {m}) * {k} + {j}")), load(y, kind, &format!("{j} * {m} + {row} % {m}")));
+        let t = e.bin(Bin::Mul, kind, &x, &y)?;
+        Ok(vec![e.define("c", &t)])
+    };
+    let maker = KernelContext { gpu, program: &program, function: &function, env: &|_| None };
+    if m == 1 {
+        return maker.sums_of_rows(kind, n, k, &from);
+    }
+    let mut outs = if n == 1 { maker.columns(&op, m, k, &from) } else { maker.reduce(&op, n * m, k, &from) }?;
+    Ok(outs.remove(0))
+}
+
+/// A batch of `turns` products `Σ l. a[i, l] · b[l, j]` with n × m elements of k terms each, in f64 or f32.
+pub(crate) fn tiles(
+    gpu: &Gpu,
+    trip: usize,
+    (a, b): (StridedOperand<'_>, StridedOperand<'_>),
+    [n, m, k]: [usize; 3],
+) -> Res<Array> {
+    let kind = a.array.scalar;
+    let (ty, out) = (wgsl(kind), gpu.empty(kind, vec![trip, n, m])?);
+    if out.is_empty() {
+        return Ok(out);
+    }
+    if gpu.caps.software && k > LONGEST {
+        return unsupported("products of so many terms on a device that leaves loops");
+    }
+    let (program, function) = Default::default();
+    let mut e = Emit::new(gpu, &program, &function, &|_| None);
+    let (wide, high) = (m.div_ceil(TILE), n.div_ceil(TILE));
+    let Ok(groups) = u32::try_from(trip * wide * high) else { return unsupported("so many products") };
+    let numbers = [n, m, k, wide, high, a.iteration, a.rows, a.terms, b.iteration, b.rows, b.terms];
+    let names = ["$n", "$m", "$k", "$wide", "$high", "$at", "$ar", "$al", "$bt", "$br", "$bl"];
+    let words = numbers.map(|w| e.word(w as u32));
+    let (x, y, z) = (e.slot(a.array, false)?, e.slot(b.array, false)?, e.slot(&out, true)?);
+    // Neighbouring threads load neighbouring elements: of one row, or of one term.
+    let places = [("$left", a.terms <= a.rows), ("$right", b.terms <= b.rows)];
+    let body = places.iter().fold(BODY.to_owned(), |t, (name, by_row)| {
+        t.replace(&format!("{name}_row"), if *by_row { "i / 16u" } else { "i % 64u" })
+            .replace(&format!("{name}_term"), if *by_row { "i % 16u" } else { "i / 64u" })
+    });
+    let body =
+        body.replace("$a[", &format!("a{x}[")).replace("$b[", &format!("a{y}[")).replace("$c[", &format!("a{z}["));
+    let body = body.replace("$zero", zero(kind)).replace("$ty", ty);
+    let body = names.iter().zip(&words).rev().fold(body, |t, (name, w)| t.replace(name, w));
+    for l in body.lines() {
+        match l.trim() {
+            "#ended" => e.ended(&format!("k0 < {}", words[2])),
+            _ => e.line(l),
+        }
+    }
+    let shared =
+        format!("var<workgroup> left: array<{ty}, {0}>;\nvar<workgroup> right: array<{ty}, {0}>;", TILE * DEPTH);
+    let w = e.finish(256, &shared);
+    gpu.launch(&w.kernel, &w.bound(), &w.words, groups)?;
+    Ok(out)
+}
+
+/// The kernel, for tiles of 64 and strips of 16: thread `l` computes rows 4 (l / 16) … and columns 4 (l % 16) …
+const BODY: &str = "if group < params[0] {
+  let turn = group / ($wide * $high);
+  let r0 = (group / $wide % $high) * 64u;
+  let c0 = (group % $wide) * 64u;
+  let r = (l / 16u) * 4u;
+  let c = (l % 16u) * 4u;
+  var acc: array<$ty, 16>;
+  for (var i = 0u; i < 16u; i++) { acc[i] = $zero; }
+  var k0 = 0u;
+  for (; k0 < $k; k0 = k0 + 16u) {
+    let depth = min(16u, $k - k0);
+    for (var i = l; i < 1024u; i = i + 256u) {
+      let lr = $left_row;
+      let lt = $left_term;
+      if r0 + lr < $n && k0 + lt < $k { left[lt * 64u + lr] = $a[turn * $at + (r0 + lr) * $ar + (k0 + lt) * $al]; }
+      let rr = $right_row;
+      let rt = $right_term;
+      if c0 + rr < $m && k0 + rt < $k { right[rt * 64u + rr] = $b[turn * $bt + (c0 + rr) * $br + (k0 + rt) * $bl]; }
+    }
+    workgroupBarrier();
+    for (var d = 0u; d < depth; d++) {
+      let y0 = right[d * 64u + c];
+      let y1 = right[d * 64u + c + 1u];
+      let y2 = right[d * 64u + c + 2u];
+      let y3 = right[d * 64u + c + 3u];
+      for (var i = 0u; i < 4u; i++) {
+        let x = left[d * 64u + r + i];
+        acc[4u * i] = acc[4u * i] + x * y0;
+        acc[4u * i + 1u] = acc[4u * i + 1u] + x * y1;
+        acc[4u * i + 2u] = acc[4u * i + 2u] + x * y2;
+        acc[4u * i + 3u] = acc[4u * i + 3u] + x * y3;
+      }
+    }
+    workgroupBarrier();
+  }
+  #ended
+  for (var i = 0u; i < 16u; i++) {
+    let row = r0 + r + i / 4u;
+    let column = c0 + c + i % 4u;
+    if row < $n && column < $m { $c[(turn * $n + row) * $m + column] = acc[i]; }
+  }
+}";

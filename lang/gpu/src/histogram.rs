@@ -1,0 +1,246 @@
+//! Histograms without sorting: by any operator if the bins fit in work-group memory, and Int sums otherwise.
+//!
+//! The input is divided into runs of consecutive elements. Several threads process a run: each loads an element, then
+//! each goes through all loaded elements from the left and applies the operator to those whose bins it owns. No atomic
+//! operation is needed, and the order of a bin's elements is preserved. The results of the runs are reduced like any
+//! rows. The number of runs depends on sizes only. (If work-group memory is not faster than device memory, a single
+//! thread processes each run, with the same bits.)
+//!
+//! Int sums do not depend on their order: each bin is three words, to which threads add atomically with carries. The
+//! sum is exact, and overflow is detected.
+
+use crate::array::{Array, Scalar};
+use crate::error::{Check, Res};
+use crate::fold::{KernelContext, Numbers, TupleOperator, assign};
+use crate::index::HistogramInput;
+use crate::nest::{THREADS, each};
+use crate::wgsl::{Emit, load, packed, wgsl};
+
+/// The work-group memory in bytes that every adapter has.
+const SHARED: usize = 16384;
+
+/// The length of a run, if there are enough elements.
+const RUN: usize = 1024;
+
+/// The maximum number of private bins of all runs.
+const BINS: usize = 1 << 20;
+
+/// The division of elements: `count` runs of `length` elements (the last ones may be shorter), each with `owners`
+/// threads.
+pub(crate) struct Runs {
+    owners: usize,
+    pub count: usize,
+    length: usize,
+}
+
+impl Runs {
+    /// Divides that many elements. `None` if the bins do not fit. `kinds` are the types of a bin.
+    pub fn of(kinds: &[Scalar], elements: usize, bins: usize) -> Option<Runs> {
+        let (bytes, threads) = (kinds.iter().map(|s| s.bytes() as usize).sum::<usize>(), THREADS as usize);
+        let room = SHARED.checked_sub(threads * (bytes + 4))?;
+        let owners = [32, 64, 128, 256].into_iter().find(|o| bins.saturating_mul(threads / o * bytes) <= room)?;
+        let count = elements.div_ceil(RUN).min(BINS / bins.max(1)).max(1);
+        (elements < u32::MAX as usize - 2 * BINS).then(|| Runs { owners, count, length: elements.div_ceil(count) })
+    }
+
+    /// The number of runs per work-group.
+    fn beside(&self) -> usize {
+        THREADS as usize / self.owners
+    }
+}
+
+/// Computes the private bins of each run: arrays of shape bins × runs.
+pub(crate) fn of_runs(
+    m: &KernelContext<'_>,
+    op: &TupleOperator<'_>,
+    of: &HistogramInput<'_>,
+    r: &Runs,
+) -> Res<Vec<Array>> {
+    let outs = m.empty(op, &[of.bins, r.count])?;
+    if !m.gpu.caps.tiles {
+        return alone(m, op, of, r, &outs).map(|()| outs);
+    }
+    let mut e = m.emit();
+    let [count, length, runs, bins] = [of.count, r.length, r.count, of.bins].map(|w| e.word(w as u32));
+    (op.prepare)(&mut e)?;
+    e.open("if group < params[0]");
+    let (part, owner) = (e.define("k", &format!("l / {}u", r.owners)), e.define("k", &format!("l % {}u", r.owners)));
+    let run = e.define("run", &format!("group * {}u + {part}", r.beside()));
+    let first = e.define("k", &format!("min({run} * {length}, {count})"));
+    let end = e.define("k", &format!("select({first}, min({first} + {length}, {count}), {run} < {runs})"));
+    let bin = |at: &str| (0..op.kinds.len()).map(|i| format!("bins{i}[{part} * {bins} + {at}]")).collect::<Numbers>();
+    let b = e.name("b");
+    let mine = format!("for (var {b} = {owner}; {b} < {bins}; {b} = {b} + {}u)", r.owners);
+    let neutral = (op.neutral)(&mut e)?;
+    e.open(&mine);
+    assign(&mut e, &bin(&b), &neutral);
+    e.close();
+    let step = e.name("step");
+    e.line(&format!("var {step} = 0u;"));
+    e.open(&format!("for (; {step} < {length}; {step} = {step} + {}u)", r.owners));
+    take(&mut e, op, of, &format!("{first} + {step} + {owner}"), (&end, &bins))?;
+    e.line("workgroupBarrier();");
+    let i = e.name("i");
+    e.open(&format!("for (var {i} = l - {owner}; {i} < l - {owner} + {}u; {i}++)", r.owners));
+    let to = e.define("k", &format!("keys[{i}]"));
+    e.open(&format!("if {to} < {bins} && {to} % {}u == {owner}", r.owners));
+    put(&mut e, op, &bin(&to), &i)?;
+    e.close();
+    e.close();
+    e.line("workgroupBarrier();");
+    e.close();
+    e.ended(&format!("{step} < {length}"));
+    e.open(&format!("if {run} < {runs}"));
+    e.open(&mine);
+    for ((a, s), v) in outs.iter().zip(&op.kinds).zip(bin(&b)) {
+        let slot = e.slot(a, true)?;
+        e.line(&format!("a{slot}[{b} * {runs} + {run}] = {};", packed(*s, &v)));
+    }
+    e.close();
+    e.close();
+    e.close();
+    let w = e.finish(THREADS, &shared(op, r.beside() * of.bins));
+    m.gpu.launch(&w.kernel, &w.bound(), &w.words, r.count.div_ceil(r.beside()) as u32)?;
+    Ok(outs)
+}
+
+/// [`of_runs`] with one thread per run, whose bins are in the result arrays.
+fn alone(m: &KernelContext<'_>, op: &TupleOperator<'_>, of: &HistogramInput<'_>, r: &Runs, outs: &[Array]) -> Res<()> {
+    let mut e = m.emit();
+    let [count, length, runs, bins] = [of.count, r.length, r.count, of.bins].map(|w| e.word(w as u32));
+    (op.prepare)(&mut e)?;
+    let run = e.define("run", &format!("group * {THREADS}u + l"));
+    e.open(&format!("if {run} < {runs} && group < params[0]"));
+    let neutral = (op.neutral)(&mut e)?;
+    let slots = outs.iter().map(|a| e.slot(a, true)).collect::<Res<Vec<_>>>()?;
+    let write = |e: &mut Emit<'_>, at: &str, v: &[String]| {
+        slots
+            .iter()
+            .zip(&op.kinds)
+            .zip(v)
+            .for_each(|((slot, s), v)| e.line(&format!("a{slot}[{at}] = {};", packed(*s, v))))
+    };
+    let b = e.name("b");
+    e.open(&format!("for (var {b} = 0u; {b} < {bins}; {b}++)"));
+    write(&mut e, &format!("{b} * {runs} + {run}"), &neutral);
+    e.close();
+    let j = e.name("j");
+    let end = e.define("k", &format!("min(({run} + 1u) * {length}, {count})"));
+    e.line(&format!("var {j} = min({run} * {length}, {count});"));
+    e.open(&format!("for (; {j} < {end}; {j}++)"));
+    let bin = (of.key)(&mut e, &j)?;
+    e.open(&format!("if {bin} < {bins}"));
+    let at = e.define("k", &format!("{bin} * {runs} + {run}"));
+    let old: Numbers = slots.iter().zip(&op.kinds).map(|(slot, s)| e.define("c", &load(*slot, *s, &at))).collect();
+    let new = [vec!["true".to_owned()], (of.values)(&mut e, &j)?].concat();
+    let new: Numbers = new.iter().map(|v| e.define("c", v)).collect();
+    let made = (op.combine)(&mut e, &old, &new)?;
+    write(&mut e, &at, &made);
+    e.close();
+    e.close();
+    e.ended(&format!("{j} < {end}"));
+    e.close();
+    let w = e.finish(THREADS, "");
+    m.gpu.launch(&w.kernel, &w.bound(), &w.words, (r.count as u32).div_ceil(THREADS))
+}
+
+/// Declarations of work-group memory: bins, and an element and key for each thread. (The first component of a tuple is
+/// a Bool that is true for all elements.)
+fn shared(op: &TupleOperator<'_>, bins: usize) -> String {
+    let bins =
+        op.kinds.iter().enumerate().map(|(i, s)| format!("var<workgroup> bins{i}: array<{}, {bins}>;\n", wgsl(*s)));
+    let elements = op
+        .kinds
+        .iter()
+        .enumerate()
+        .skip(1)
+        .map(|(i, s)| format!("var<workgroup> new{i}: array<{}, {THREADS}>;\n", wgsl(*s)));
+    bins.chain(elements).chain([format!("var<workgroup> keys: array<u32, {THREADS}>;\n")]).collect()
+}
+
+/// Loads a thread's next element.
+fn take(
+    e: &mut Emit<'_>,
+    op: &TupleOperator<'_>,
+    of: &HistogramInput<'_>,
+    at: &str,
+    (end, bins): (&str, &str),
+) -> Res<()> {
+    e.line(&format!("keys[l] = {bins};"));
+    let j = e.define("j", at);
+    e.open(&format!("if {j} < {end}"));
+    let bin = (of.key)(e, &j)?;
+    e.open(&format!("if {bin} < {bins}"));
+    let new = (of.values)(e, &j)?;
+    let to: Numbers = (1..op.kinds.len()).map(|i| format!("new{i}[l]")).collect();
+    assign(e, &to, &new);
+    e.line(&format!("keys[l] = {bin};"));
+    e.close();
+    e.close();
+    Ok(())
+}
+
+/// Applies the operator to a bin and the element that a thread has loaded.
+fn put(e: &mut Emit<'_>, op: &TupleOperator<'_>, to: &[String], thread: &str) -> Res<()> {
+    let old: Numbers = to.iter().map(|t| e.define("c", t)).collect();
+    let new: Numbers = (1..op.kinds.len()).map(|i| e.define("c", &format!("new{i}[{thread}]"))).collect();
+    let made = (op.combine)(e, &old, &[vec!["true".to_owned()], new].concat())?;
+    let made: Numbers = made.iter().map(|v| e.define("c", v)).collect();
+    assign(e, to, &made);
+    Ok(())
+}
+
+/// `dest` with Ints added at their bins, in any order.
+pub(crate) fn int_sums(m: &KernelContext<'_>, of: &HistogramInput<'_>, dest: &Array) -> Res<Array> {
+    let sums = m.gpu.empty(Scalar::Word, vec![3 * of.bins])?;
+    each(m.gpu, 3 * of.bins, |e, i| {
+        let to = e.slot(&sums, true)?;
+        e.line(&format!("a{to}[{i}] = 0u;"));
+        Ok(())
+    })?;
+    let mut e = m.emit();
+    let (all, bins) = (e.word(of.count as u32), e.word(of.bins as u32));
+    let i = e.define("i", &format!("group * {THREADS}u + l"));
+    e.open(&format!("if {i} < {all} && group < params[0]"));
+    let bin = (of.key)(&mut e, &i)?;
+    e.open(&format!("if {bin} < {bins}"));
+    let value = (of.values)(&mut e, &i)?.concat();
+    let to = e.atomic(&sums)?;
+    ADD.replace("$value", &value)
+        .replace("$sums", &format!("a{to}"))
+        .replace("$at", &format!("3u * {bin}"))
+        .lines()
+        .for_each(|l| e.line(l));
+    e.close();
+    e.close();
+    let w = e.finish(THREADS, "");
+    m.gpu.launch(&w.kernel, &w.bound(), &w.words, (of.count as u32).div_ceil(THREADS))?;
+    let out = m.gpu.empty(Scalar::I64, dest.shape.clone())?;
+    each(m.gpu, of.bins, |e, i| {
+        let (from, old, to) = (e.slot(&sums, false)?, e.slot(dest, false)?, e.slot(&out, true)?);
+        let check = e.check(Check::Overflow);
+        e.line(&format!("let low = a{from}[3u * {i}];"));
+        e.line(&format!("let high = a{from}[3u * {i} + 1u];"));
+        e.line(&format!(
+            "if a{from}[3u * {i} + 2u] != select(0u, 0xffffffffu, (high >> 31u) == 1u) {{ fault({check}); }}"
+        ));
+        let sum = e.bin(
+            adl_prim::Bin::Add,
+            Scalar::I64,
+            &load(old, Scalar::I64, i),
+            "bitcast<i64>(u64(low) | (u64(high) << 32u))",
+        )?;
+        e.line(&format!("a{to}[{i}] = {sum};"));
+        Ok(())
+    })?;
+    Ok(out)
+}
+
+/// Adds an Int to three words with carries: the sum is correct modulo 2⁹⁶ in any order of the additions.
+const ADD: &str = "let value = bitcast<u64>($value);
+let low = u32(value & 0xfffffffflu);
+let carry = select(0u, 1u, atomicAdd(&$sums[$at], low) > 0xffffffffu - low);
+let middle = u32(value >> 32u) + carry;
+var top = select(0u, 0xffffffffu, (value >> 63u) == 1lu) + select(0u, 1u, middle < carry);
+if middle != 0u { top += select(0u, 1u, atomicAdd(&$sums[$at + 1u], middle) > 0xffffffffu - middle); }
+if top != 0u { atomicAdd(&$sums[$at + 2u], top); }";

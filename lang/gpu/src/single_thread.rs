@@ -1,0 +1,177 @@
+//! Scalar code as a kernel of one thread: loops with scalar state that access array elements. A device is slow at
+//! sequential code, but a launch for each statement of each iteration would be slower.
+
+use crate::array::{Array, Operand, Scalar};
+use crate::error::{Res, unsupported};
+use crate::nest::{self, THREADS};
+use crate::queue::Gpu;
+use crate::wgsl::{Emit, Env, StridedView, VarValue, packed};
+use adl_ir::{Block, Function, Loop, Op, Out, Program, Stmt, Trip, Var};
+
+/// The maximum number of operations per thread, as far as the host knows trip counts: one operation takes about ten
+/// nanoseconds, and hundreds if it reads memory.
+const MOST: u64 = 1 << 20;
+
+/// The same limit if there is a single thread: the CPU is about a hundred times as fast, and sending it the data takes
+/// less time.
+const ALONE: u64 = 1 << 18;
+
+/// The maximum number of statements of such a kernel: larger ones take long to compile, which rarely pays.
+pub(crate) const STATEMENTS: usize = 40;
+
+/// The number of statements, including nested ones.
+pub(crate) fn size(s: &Stmt) -> usize {
+    1 + s.op.blocks().into_iter().map(|b| b.stmts.iter().map(size).sum::<usize>()).sum::<usize>()
+}
+
+/// The assumed trip count of loops whose trip count is unknown.
+const UNKNOWN: u64 = 1 << 12;
+
+/// An estimate of the operations of a statement. `None` if it is not scalar code with element accesses. `turns` returns
+/// known extents.
+pub(crate) fn work(f: &Function, s: &Stmt, trip: &dyn Fn(Var) -> Option<u64>) -> Option<u64> {
+    if !s.lin_outs.is_empty() || !s.outs.iter().all(|v| Scalar::of(f.ty(*v)).is_some() || matches!(s.op, Op::Loop(_))) {
+        return None;
+    }
+    let block = |b: &Block| {
+        b.stmts.iter().try_fold(1u64, |n, s| {
+            stacker::maybe_grow(64 * 1024, 1024 * 1024, || work(f, s, trip)).map(|w| n.saturating_add(w))
+        })
+    };
+    match &s.op {
+        Op::Un(..)
+        | Op::Bin(..)
+        | Op::Cmp(..)
+        | Op::Not(_)
+        | Op::Select(..)
+        | Op::Convert(..)
+        | Op::Lit(_)
+        | Op::Index { .. }
+        | Op::Dim(..)
+        | Op::Dup(_) => Some(1),
+        Op::Prim(p, _) if crate::primitive_table::on_gpu(*p) == crate::primitive_table::OnGpu::Number => Some(1),
+        Op::If(_, a, b) => Some(block(a)?.saturating_add(block(b)?)),
+        Op::Loop(l) if numbers(f, l) => {
+            let often = match &l.trip {
+                Trip::Count(n) => trip(*n).unwrap_or(UNKNOWN),
+                Trip::While(c) => block(c).map(|_| UNKNOWN)?,
+            };
+            Some(often.saturating_mul(block(&l.body)?))
+        }
+        _ => None,
+    }
+}
+
+/// Whether a loop carries, reads and collects scalars only.
+fn numbers(f: &Function, l: &Loop) -> bool {
+    let number = |v: &Var| Scalar::of(f.ty(*v)).is_some();
+    l.lin_init.is_empty()
+        && l.lin_xs.is_empty()
+        && l.lin_outs.is_empty()
+        && !l.outs.contains(&Out::Boxed)
+        && l.body.params.iter().all(number)
+        && l.body.results.iter().all(number)
+}
+
+/// Whether this much work is acceptable for each of several threads.
+pub(crate) fn bearable(work: u64) -> bool {
+    work <= MOST
+}
+
+/// Whether this much work is acceptable for a single thread.
+pub(crate) fn bearable_alone(work: u64) -> bool {
+    work <= ALONE
+}
+
+/// Runs statements in one thread. Returns the values of `outs`; scalars as arrays without axes.
+pub(crate) fn run(
+    gpu: &Gpu,
+    p: &Program,
+    f: &Function,
+    stmts: &[&Stmt],
+    outs: &[Var],
+    env: Env<'_>,
+) -> Res<Vec<Array>> {
+    let mut e = Emit::new(gpu, p, f, env);
+    let one = e.word(1);
+    let b = Block { stmts: stmts.iter().map(|s| (*s).clone()).collect(), ..Block::default() };
+    e.prepare(&b)?;
+    let i = e.define("i", "group * 32u + l");
+    e.lane = Some((i.clone(), 1));
+    e.open(&format!("if {i} < {one} && group < params[0]"));
+    stmts.iter().try_for_each(|s| e.write(s))?;
+    let made = outs.iter().map(|v| kept(gpu, &mut e, *v)).collect::<Res<Vec<_>>>()?;
+    e.close();
+    let w = e.finish(32, "");
+    gpu.launch(&w.kernel, &w.bound(), &w.words, 1)?;
+    Ok(made)
+}
+
+/// Runs a statement in `n` iterations of a loop, each in a thread of its own. The results have the iterations as their
+/// first axis. `each` says which variables are arrays whose first axis is the iterations.
+pub(crate) fn in_iterations(
+    gpu: &Gpu,
+    p: &Program,
+    f: &Function,
+    s: &Stmt,
+    env: Env<'_>,
+    (n, each): (usize, &dyn Fn(Var) -> bool),
+) -> Res<Vec<Array>> {
+    let own = |v: Var| if each(v) { None } else { env(v) };
+    let mut e = Emit::new(gpu, p, f, &own);
+    let end = e.word(u32::try_from(n).map_or_else(|_| unsupported("more than 2³² iterations"), Ok)?);
+    let i = e.define("i", &format!("group * {THREADS}u + l"));
+    e.lane = Some((i.clone(), n));
+    e.open(&format!("if {i} < {end} && group < params[0]"));
+    let b = Block { stmts: vec![s.clone()], ..Block::default() };
+    for v in read(&b) {
+        let Some(Operand::Array(a)) = env(v).filter(|_| each(v)) else { continue };
+        let all = e.view(&a)?;
+        let own = e.row(&all, &i);
+        e.bind_view(v, own);
+    }
+    e.prepare(&b)?;
+    e.write(s)?;
+    let made = s.outs.iter().map(|v| e.elements(*v)).collect::<Res<Vec<_>>>()?;
+    let outs = made.iter().map(|x| nest::whole(gpu, &e, x, &[n])).collect::<Res<Vec<_>>>()?;
+    for (a, x) in outs.iter().zip(&made) {
+        nest::put(&mut e, a, x, &i, None)?;
+    }
+    e.close();
+    let w = e.finish(THREADS, "");
+    gpu.launch(&w.kernel, &w.bound(), &w.words, (n as u32).div_ceil(THREADS))?;
+    Ok(outs)
+}
+
+/// The variables that a block reads, without repetition.
+fn read(b: &Block) -> Vec<Var> {
+    let mut all = Vec::new();
+    crate::exec::reads(b, &mut |v| {
+        if !all.contains(&v) {
+            all.push(v);
+        }
+    });
+    all
+}
+
+/// Stores the value of a variable in an array.
+fn kept(gpu: &Gpu, e: &mut Emit<'_>, v: Var) -> Res<Array> {
+    match e.place(v)? {
+        VarValue::Number(s, x) => {
+            let a = gpu.empty(s, Vec::new())?;
+            let slot = e.slot(&a, true)?;
+            e.line(&format!("a{slot}[0] = {};", packed(s, &x)));
+            Ok(a)
+        }
+        // Memory of a single thread is contiguous.
+        VarValue::StridedView(StridedView { array, dims, base, .. }) => {
+            let extents =
+                dims.iter().map(|d| e.known(d).and_then(|n| usize::try_from(n).ok())).collect::<Option<Vec<_>>>();
+            match (extents, e.written(array)) {
+                (Some(extents), Some(a)) if base == e.lane.as_ref().map_or("", |(l, _)| l) => a.reshaped(extents),
+                _ => unsupported("a part of an array that a thread makes"),
+            }
+        }
+        VarValue::DeferredArray(_) | VarValue::Nothing => unsupported("what is no number"),
+    }
+}

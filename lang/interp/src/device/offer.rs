@@ -1,0 +1,160 @@
+//! Offers interpreted work to the device: single operations on large arrays, and calls of functions with large
+//! array arguments.
+
+use crate::error::Res;
+use crate::ir::derive::compile_plain;
+use crate::value::{Kind, Value};
+use crate::vm::code::Code;
+use crate::vm::{Fun, Machine};
+use adl_prim::{Bin, Prim, Un};
+use std::rc::Rc;
+
+/// Minimum number of elements for offering a single operation: below it, starting a kernel takes longer than
+/// the operation.
+const MANY: usize = 1 << 13;
+
+/// Number of refused offers after which a function is no longer offered.
+const TRIES: u8 = 4;
+
+/// Whether a primitive does work on all elements of its arguments.
+fn suits(p: Prim) -> bool {
+    use Prim as P;
+    p.bin().is_some()
+        || p.un().is_some()
+        || matches!(
+            p,
+            P::MatMul
+                | P::Matmul
+                | P::Append
+                | P::Scatter
+                | P::ScatterWithin
+                | P::Gather
+                | P::Rotate
+                | P::Reverse
+                | P::Concat
+                | P::Flatten
+                | P::Reshape
+                | P::Take
+                | P::Drop
+                | P::Sort
+                | P::Argsort
+                | P::Argmin
+                | P::Argmax
+                | P::Sum
+                | P::Prod
+                | P::Mean
+                | P::Variance
+                | P::Maximum
+                | P::Minimum
+                | P::Cumsum
+                | P::Cumprod
+                | P::Dot
+                | P::Outer
+                | P::Norm
+                | P::Where
+                | P::Diag
+                | P::Trace
+                | P::TransposeArray
+                | P::Clamp
+                | P::IsNan
+                | P::IsInf
+                | P::ToFloat
+                | P::ToInt
+                | P::ToF32
+                | P::F32ToFloat
+                | P::Any
+                | P::All
+                | P::Not
+                | P::Compress
+                | P::EqEach
+                | P::NeEach
+                | P::LtEach
+                | P::GtEach
+                | P::LeEach
+                | P::GeEach
+                | P::AndEach
+                | P::OrEach
+        )
+}
+
+/// The number of elements of a numeric array, and whether it exists only on the device.
+fn elements(v: &Value) -> (usize, bool) {
+    match v {
+        Value::Array(a) if matches!(a.kind(), Kind::F64 | Kind::F32 | Kind::I64 | Kind::Bool) => {
+            (a.shape.iter().product(), a.is_remote())
+        }
+        _ => (0, false),
+    }
+}
+
+impl Machine {
+    /// Whether work on these arguments should be offered: they are large, and either the device is selected or
+    /// it already holds one of them.
+    fn offers<'v>(&self, args: impl Iterator<Item = &'v Value>) -> bool {
+        let (least, wanted) = (self.device.least.map_or(MANY, |n| n as usize).max(1), self.device.is_wanted());
+        let (mut all, mut away) = (0, false);
+        for v in args {
+            let (n, there) = elements(v);
+            all += n;
+            away |= there;
+        }
+        all >= least && (wanted || away)
+    }
+
+    /// Runs a primitive on the device. Returns `None` if the CPU must run it.
+    #[inline]
+    pub(crate) fn primitive_on_device(&mut self, p: Prim, reps: &[Value], args: &[Value]) -> Res<Option<Value>> {
+        if !self.device.is_on() || !suits(p) || !self.offers(args.iter()) || !compile_plain::wanted(self) {
+            return Ok(None);
+        }
+        let f = Value::Fun(Rc::new(Fun::Prim(p, reps.to_vec())));
+        compile_plain::call_on_device(self, &f, args)
+    }
+
+    /// Runs a binary array operator on the device. Returns `None` if the CPU must run it.
+    #[inline]
+    pub(crate) fn binary_on_device(&mut self, op: Bin, a: &Value, b: &Value) -> Res<Option<Value>> {
+        if !self.device.is_on() || !matches!((a, b), (Value::Array(_), _) | (_, Value::Array(_))) {
+            return Ok(None);
+        }
+        match Prim::of_bin(op) {
+            Some(p) => self.primitive_on_device(p, &[], &[a.clone(), b.clone()]),
+            None => Ok(None),
+        }
+    }
+
+    /// Runs a unary array operator on the device. Returns `None` if the CPU must run it.
+    #[inline]
+    pub(crate) fn unary_on_device(&mut self, op: Un, a: &Value) -> Res<Option<Value>> {
+        if !self.device.is_on() || !matches!(a, Value::Array(_)) {
+            return Ok(None);
+        }
+        match Prim::of_un(op) {
+            Some(p) => self.primitive_on_device(p, &[], std::slice::from_ref(a)),
+            None => Ok(None),
+        }
+    }
+
+    /// Whether a call of a user's function should be offered: it has large array arguments and has not been
+    /// refused [`TRIES`] times in a row.
+    #[inline]
+    pub(crate) fn offered(&self, code: &Code, args: &[Value]) -> bool {
+        self.device.is_on()
+            && code.profile.offered.get() < TRIES
+            && self.offers(args.iter())
+            && compile_plain::wanted(self)
+    }
+
+    /// Calls the function on the device. Returns `None` if the CPU must run the call.
+    #[cold]
+    pub(crate) fn called_on_device(&mut self, f: &Rc<Fun>, code: &Code, mut args: Vec<Value>) -> Res<Option<Value>> {
+        // Leading type representations and functions become part of the closure, so that code is specialised to
+        // them.
+        let known = args.iter().take_while(|a| matches!(a, Value::Rep(_) | Value::Fun(_))).count().min(args.len() - 1);
+        let rest = args.split_off(known);
+        let f = if known == 0 { f.clone() } else { Rc::new(Fun::Partial(f.clone(), args)) };
+        let out = compile_plain::call_on_device(self, &Value::Fun(f), &rest)?;
+        code.profile.offered.set(if out.is_some() { 0 } else { code.profile.offered.get() + 1 });
+        Ok(out)
+    }
+}

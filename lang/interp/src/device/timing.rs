@@ -1,0 +1,99 @@
+//! Timing of a function on the CPU and on the device, to choose the faster one.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// CPU time of a call from which the device is tried. Shorter calls would not pay for opening a device and
+/// compiling kernels.
+const WORTH: Duration = Duration::from_millis(5);
+
+/// Number of timed calls on each target. The first one includes compilation.
+const TIMES: u32 = 2;
+
+/// The number of timed calls of one size class, and the shortest time, for each target.
+#[derive(Clone, Copy, Default, Debug)]
+struct TargetTimes {
+    cpu: (u32, Option<Duration>),
+    device: (u32, Option<Duration>),
+}
+
+/// Where the next call runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NextTarget {
+    /// On the CPU; its time is recorded.
+    MeasureCpu,
+    /// On the device; its time is recorded.
+    MeasureDevice,
+    /// On the CPU.
+    Cpu,
+    /// On the device.
+    Device,
+}
+
+/// The profile of one function: times by size class, which is the binary logarithm of the number of element
+/// operations.
+#[derive(Default, Debug)]
+pub(crate) struct DeviceTimes(HashMap<u32, TargetTimes>);
+
+fn class(wide: u64) -> u32 {
+    wide.max(1).ilog2()
+}
+
+impl DeviceTimes {
+    /// Where a call with `wide` element operations runs.
+    pub fn next(&self, wide: u64) -> NextTarget {
+        let t = self.0.get(&class(wide)).copied().unwrap_or_default();
+        match (t.cpu, t.device) {
+            ((n, Some(cpu)), _) if n >= TIMES && cpu < WORTH => NextTarget::Cpu,
+            ((n, _), _) if n < TIMES => NextTarget::MeasureCpu,
+            (_, (n, _)) if n < TIMES => NextTarget::MeasureDevice,
+            ((_, Some(cpu)), (_, Some(device))) if device < cpu => NextTarget::Device,
+            _ => NextTarget::Cpu,
+        }
+    }
+
+    /// Records the time of a call.
+    pub fn took(&mut self, wide: u64, on_device: bool, time: Duration) {
+        let t = self.0.entry(class(wide)).or_default();
+        let (n, least) = if on_device { &mut t.device } else { &mut t.cpu };
+        *n += 1;
+        *least = Some(least.map_or(time, |l| l.min(time)));
+    }
+
+    /// Records that the device does not run calls of this size class.
+    pub fn refused(&mut self, wide: u64) {
+        self.0.entry(class(wide)).or_default().device = (TIMES, None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(cpu: &[u64], device: &[u64]) -> NextTarget {
+        let mut p = DeviceTimes::default();
+        cpu.iter().for_each(|ms| p.took(1000, false, Duration::from_millis(*ms)));
+        device.iter().for_each(|ms| p.took(1023, true, Duration::from_millis(*ms)));
+        p.next(1010)
+    }
+
+    #[test]
+    fn both_are_measured_where_the_cpu_takes_long() {
+        assert_eq!(after(&[], &[]), NextTarget::MeasureCpu);
+        assert_eq!(after(&[50], &[]), NextTarget::MeasureCpu);
+        assert_eq!(after(&[50, 1], &[]), NextTarget::Cpu);
+        assert_eq!(after(&[50, 40], &[]), NextTarget::MeasureDevice);
+        assert_eq!(after(&[50, 40], &[90]), NextTarget::MeasureDevice);
+        assert_eq!(after(&[50, 40], &[90, 2]), NextTarget::Device);
+        assert_eq!(after(&[50, 40], &[90, 41]), NextTarget::Cpu);
+    }
+
+    #[test]
+    fn sizes_are_apart_and_what_is_refused_is_not_tried_again() {
+        let mut p = DeviceTimes::default();
+        (0..2).for_each(|_| p.took(1000, false, Duration::from_millis(50)));
+        assert_eq!((p.next(1000), p.next(5000)), (NextTarget::MeasureDevice, NextTarget::MeasureCpu));
+        p.refused(1000);
+        assert_eq!(p.next(1000), NextTarget::Cpu);
+    }
+}

@@ -1,0 +1,825 @@
+//! Derivative operators by compiled AD: specialisation, transformation of IR, lowering, and evaluation.
+//!
+//! An operator at top level, outside any derivative that is being computed, first asks this module. It answers
+//! `None` if the function cannot be specialised; taped AD then computes the derivative, and [`CompiledAd::explain`]
+//! records why. Specialised code has no effects, so a run-time error is handled in the same way: taped AD runs
+//! into it again and reports it in terms of the user's program.
+//!
+//! Compiled code is cached together with the facts about captured values on which it depends; a second call
+//! compiles nothing. The cache is bounded: a session that keeps creating functions clears it when it exceeds
+//! [`FUNCTIONS`].
+
+/// Evaluates to the `Ok` value, or returns `Ok(Err(..))` with the reason why compilation is not possible.
+macro_rules! or_not_compiled {
+    ($e:expr) => {
+        match $e {
+            Ok(v) => v,
+            Err(n) => return Ok(Err(n)),
+        }
+    };
+}
+
+pub(crate) mod compile_plain;
+pub(crate) mod cost;
+mod derivative_stats;
+pub(crate) mod directions;
+mod fused_gradient;
+mod gradient_target;
+mod measure;
+mod plan;
+pub mod report;
+mod resolve_plan;
+mod shape_variants;
+pub mod stages;
+pub mod table;
+
+pub use cost::rules_of;
+pub(crate) use derivative_stats::CompileClock;
+pub use derivative_stats::DerivativeStats;
+pub(crate) use fused_gradient::{Differentiated, record_gradient, took};
+pub use plan::{Plan, SPELLINGS};
+
+use super::layout_leaves::DataTypes;
+use super::lower::Linker;
+use super::tangents;
+use super::world::{self, ValueFact, Values};
+use crate::ad::linear::{self, LinearMap, Traced};
+use crate::device::{DeviceRuns, DeviceTimes};
+use crate::error::{Error, Res, codes};
+use crate::value::Value;
+use crate::vm::code::Code;
+use crate::vm::{Fun, Machine};
+use adl_ad::Ad;
+use adl_ir::{FnId, Program};
+use adl_specialise::world::{Entry, Transforms, Unsupported, ValuePath};
+use adl_syntax::span::Span;
+use adl_typing::ty::Ty;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+use std::time::Instant;
+
+/// How derivatives are computed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Derivation {
+    /// By compiled AD if possible, otherwise by taped AD.
+    #[default]
+    Compiled,
+    /// Always by taped AD.
+    Taped,
+}
+
+/// A record of how a derivative was computed.
+#[derive(Clone, Debug)]
+pub struct DerivativeRecord {
+    /// The operator.
+    pub op: String,
+    /// The differentiated function: its name, if it has one.
+    pub function: String,
+    /// Whether compiled or taped AD was used.
+    pub derivation: Derivation,
+    /// Whether any of its code ran natively.
+    pub native: bool,
+    /// What a device did for it.
+    pub device: DeviceRuns,
+    /// Why compiled AD was not possible, if it was not.
+    pub why: Option<String>,
+    /// The source position of that reason.
+    pub span: Span,
+    /// Number of calls, and time spent on compilation.
+    pub spent: DerivativeStats,
+    /// The differentiated function in the IR, if compiled AD was used.
+    func: Option<FnId>,
+}
+
+impl DerivativeRecord {
+    /// Whether two records agree in everything but statistics and the use of native code.
+    fn same(&self, other: &DerivativeRecord) -> bool {
+        (&self.op, &self.function, self.derivation, &self.why, self.span, self.func)
+            == (&other.op, &other.function, other.derivation, &other.why, other.span, other.func)
+    }
+}
+
+/// Maximum length of [`CompiledAd::explain`].
+const KEPT: usize = 64;
+/// Maximum number of memory measurements that are kept.
+const MEASURES: usize = 64;
+/// Maximum number of cached IR functions. Beyond it the entire cache is cleared, and code is compiled again
+/// when it is needed.
+const FUNCTIONS: usize = 4096;
+
+/// The state of compiled AD: one program that contains all compiled functions, and the caches.
+pub struct CompiledAd {
+    /// Whether compiled or taped AD is selected.
+    pub choice: Derivation,
+    /// The last derivatives of this evaluation.
+    pub explain: Vec<DerivativeRecord>,
+    /// The operator that is running.
+    pub(crate) op: &'static str,
+    /// The function that was last specialised for it.
+    entered: Option<FnId>,
+    pub(super) program: Program,
+    pub(super) ad: Ad,
+    cache: adl_specialise::Cache,
+    /// The specialiser's cache for code in which loops that collect rows may run zero iterations.
+    cache_no_rows: adl_specialise::Cache,
+    /// Whether such code is being compiled now.
+    allow_zero_trips: bool,
+    linker: Linker,
+    made: HashMap<(&'static str, usize), Vec<CacheEntry>>,
+    /// The checkpointing plan of every gradient without a plan of its own.
+    pub plan: Plan,
+    /// Plans of single functions: the identity of the definition, the function (kept alive so that its address
+    /// stays unique), and the plan.
+    applied: Vec<((&'static str, usize), Value, Plan)>,
+    /// The plan passed to the running operator.
+    given: Option<Plan>,
+    decisions: resolve_plan::PlanCache,
+    /// Memory that the last runs stored.
+    measured: Vec<MemoryMeasurement>,
+    lines: HashMap<(FnId, resolve_plan::ResolvedPlan), Rc<Linearized>>,
+    jvps: HashMap<FnId, Rc<Forward>>,
+    /// Versions of functions that are optimised for undifferentiated calls. The flag says whether all their
+    /// arrays are materialised.
+    plain: HashMap<(FnId, bool), FnId>,
+    /// Versions of functions that are specialised to the shapes of their arguments.
+    variants: shape_variants::Variants,
+    /// What a device did for the running operator.
+    ran: DeviceRuns,
+    /// Time spent on compilation for the running operator.
+    pub(crate) clock: CompileClock,
+    /// Functions to which tail-call elimination has been applied.
+    turned: HashSet<FnId>,
+}
+
+impl Default for CompiledAd {
+    fn default() -> CompiledAd {
+        let mut ad = Ad::new();
+        ad.cleanup = Some(adl_opt::function);
+        ad.simplify = Some(adl_opt::simplify::simplify);
+        CompiledAd {
+            choice: Derivation::default(),
+            explain: Vec::new(),
+            op: "",
+            entered: None,
+            program: Program::default(),
+            ad,
+            cache: adl_specialise::Cache::default(),
+            cache_no_rows: adl_specialise::Cache::default(),
+            allow_zero_trips: false,
+            linker: Linker::default(),
+            made: HashMap::new(),
+            plan: Plan::default(),
+            applied: Vec::new(),
+            given: None,
+            decisions: resolve_plan::PlanCache::default(),
+            measured: Vec::new(),
+            lines: HashMap::new(),
+            jvps: HashMap::new(),
+            plain: HashMap::new(),
+            variants: HashMap::new(),
+            ran: DeviceRuns::default(),
+            clock: CompileClock::default(),
+            turned: HashSet::new(),
+        }
+    }
+}
+
+/// User settings, which survive clearing the cache.
+pub struct Settings {
+    choice: Derivation,
+    plan: Plan,
+    applied: Vec<((&'static str, usize), Value, Plan)>,
+}
+
+/// A measurement: the memory that a gradient of this function stored under this plan, at arguments of these
+/// sizes.
+struct MemoryMeasurement {
+    func: FnId,
+    how: resolve_plan::ResolvedPlan,
+    sizes: Vec<i64>,
+    bytes: u64,
+}
+
+/// A cache entry: a specialisation, or the reason why there is none, with the facts on which it depends.
+struct CacheEntry {
+    args: Vec<Ty>,
+    /// Whether its loops that collect rows may run zero iterations.
+    allow_zero_trips: bool,
+    facts: Vec<(ValuePath, ValueFact)>,
+    /// Keeps code alive whose address occurs in the facts.
+    _keep: Vec<Rc<Code>>,
+    entry: Result<Rc<Specialized>, Unsupported>,
+}
+
+pub(crate) struct Specialized {
+    pub entry: Entry,
+    pub datas: Rc<DataTypes>,
+    /// The same function before shape specialisation.
+    origin: FnId,
+}
+
+/// A linearised function: its primal half, tangent half and transpose.
+struct Linearized {
+    entered: Rc<Specialized>,
+    primal: Rc<Fun>,
+    tangent: Rc<Fun>,
+    cotangent: Rc<Fun>,
+    /// Number of results of the original function; residuals follow them.
+    results: usize,
+    /// Number of results of the primal half, including residuals.
+    outs: usize,
+    /// Types of the residuals.
+    kept: Vec<adl_ir::Ty>,
+    /// The primal half and the transpose, in the program.
+    halves: [FnId; 2],
+    /// Both halves as one function, without and with the value of the function, built on demand; `None` if that
+    /// is not possible.
+    whole: [std::cell::OnceCell<Option<fused_gradient::FusedGradient>>; 2],
+    /// Likewise for a device.
+    away: [std::cell::OnceCell<Option<fused_gradient::FusedGradient>>; 2],
+    /// Both halves as one function whose forward and reverse loops are fused, built for large arguments; `None`
+    /// if no loops can be fused.
+    joined: std::cell::OnceCell<Option<Rc<Fun>>>,
+    /// For [`crate::device::Mode::Auto`]: times of entire gradients on the CPU and on a device.
+    paces: std::cell::RefCell<DeviceTimes>,
+    /// Number of gradients that were computed by two separate halves, and the shortest of their times after the
+    /// first one.
+    pace: std::cell::Cell<(u32, std::time::Duration)>,
+    /// Whether the primal half, or a callee of it, ran natively the last time.
+    hot: std::cell::Cell<bool>,
+    active: Vec<bool>,
+    /// What was linearised: the function, the parameters with respect to which it is differentiated, and the
+    /// plan.
+    source: FnId,
+    wrt: Vec<bool>,
+    plan: adl_ad::unzip::UnzipPlan,
+    /// The derivative for many directions at once, in forward and in reverse mode.
+    wide: std::cell::RefCell<[Option<Rc<Fun>>; 2]>,
+    /// The sparsity pattern of the Jacobian that was last derived from the code.
+    pattern: std::cell::RefCell<Option<directions::SparsityPattern>>,
+}
+
+/// A function in forward mode.
+struct Forward {
+    entered: Rc<Specialized>,
+    func: Rc<Fun>,
+    results: usize,
+    active: Vec<bool>,
+}
+
+/// A derivative at a point: the residuals, and the code that reads them.
+pub(crate) struct Map {
+    lined: Rc<Linearized>,
+    residuals: Vec<Value>,
+    /// The function and the point.
+    at: (Value, Value),
+    /// If the CPU was chosen for this gradient by measured time: the size class key, which is the number of
+    /// scalars in the arguments.
+    cpu_only: Option<u64>,
+}
+
+impl Map {
+    /// The values that the derivative keeps alive.
+    pub(crate) fn holds(&self) -> impl Iterator<Item = &Value> {
+        self.residuals.iter().chain([&self.at.0, &self.at.1])
+    }
+}
+
+/// The reason why compiled AD is not possible.
+pub(crate) struct NotCompiled(pub Unsupported);
+
+impl From<Unsupported> for NotCompiled {
+    fn from(u: Unsupported) -> NotCompiled {
+        NotCompiled(u)
+    }
+}
+
+fn not(why: &str) -> NotCompiled {
+    NotCompiled(Unsupported::new(why, Span::default()))
+}
+
+impl CompiledAd {
+    fn note(&mut self, f: &Value, native: bool, why: Option<Unsupported>) {
+        if self.explain.len() >= KEPT {
+            self.clock = CompileClock::default();
+            return;
+        }
+        let function = name_of(f);
+        let derivation = if why.is_some() { Derivation::Taped } else { Derivation::Compiled };
+        let func = self.entered.take().filter(|_| derivation == Derivation::Compiled);
+        let (why, span) = why.map_or((None, Span::default()), |u| (Some(u.why), u.span));
+        let e = DerivativeRecord {
+            op: self.op.to_owned(),
+            function,
+            derivation,
+            native,
+            device: std::mem::take(&mut self.ran),
+            why,
+            span,
+            spent: DerivativeStats::default(),
+            func,
+        };
+        // Consecutive equal calls share one record, which leaves room for others.
+        match self.explain.last_mut() {
+            Some(last) if last.same(&e) => {
+                last.native |= e.native;
+                last.device.add(e.device);
+            }
+            _ => self.explain.push(e),
+        }
+        self.count_call();
+    }
+
+    /// Records that many derivatives of one function were computed at once by batched taped AD.
+    pub(crate) fn note_batched(&mut self, op: &'static str, f: Option<&Value>) {
+        if self.choice == Derivation::Compiled {
+            self.op = op;
+            let f = f.cloned().unwrap_or_default();
+            self.note(
+                &f,
+                false,
+                Some(Unsupported::new(
+                    "the elements of a `map` or `for` are differentiated all at once",
+                    Span::default(),
+                )),
+            );
+        }
+    }
+
+    /// Number of IR functions in the cache.
+    pub fn functions(&self) -> usize {
+        self.program.funcs.len()
+    }
+
+    /// Functions that have plans of their own.
+    pub(crate) fn kept_functions(&self) -> impl Iterator<Item = &Value> {
+        self.applied.iter().map(|a| &a.1)
+    }
+
+    /// The user's settings.
+    pub(crate) fn settings(&self) -> Settings {
+        Settings { choice: self.choice, plan: self.plan.clone(), applied: self.applied.clone() }
+    }
+
+    /// An empty cache with these settings.
+    pub(crate) fn with(s: Settings) -> CompiledAd {
+        CompiledAd { choice: s.choice, plan: s.plan, applied: s.applied, ..CompiledAd::default() }
+    }
+
+    /// Clears the cache. Derivatives at a point that are still alive own their code.
+    pub(crate) fn forget(&mut self) {
+        let new = CompiledAd::default();
+        self.explain.iter_mut().for_each(|e| e.func = None);
+        *self = CompiledAd {
+            choice: self.choice,
+            explain: std::mem::take(&mut self.explain),
+            op: self.op,
+            allow_zero_trips: self.allow_zero_trips,
+            plan: self.plan.clone(),
+            applied: std::mem::take(&mut self.applied),
+            given: self.given.take(),
+            clock: std::mem::take(&mut self.clock),
+            ..new
+        };
+    }
+
+    fn enter(&mut self, m: &Machine, f: &Value, args: &[Value]) -> Result<Rc<Specialized>, NotCompiled> {
+        let e = self.entry(m, f, args)?;
+        self.entered = Some(e.entry.func);
+        Ok(e)
+    }
+
+    fn entry(&mut self, m: &Machine, f: &Value, args: &[Value]) -> Result<Rc<Specialized>, NotCompiled> {
+        let tys = args
+            .iter()
+            .enumerate()
+            .map(|(i, a)| {
+                world::parameter(f, i)
+                    .or_else(|| world::type_of(m, a))
+                    .ok_or_else(|| not("an argument whose type its value does not tell"))
+            })
+            .collect::<Result<Vec<Ty>, NotCompiled>>()?;
+        self.enter_at(m, f, args, tys)
+    }
+
+    /// Specialises a function to arguments of known types.
+    pub(super) fn enter_at(
+        &mut self,
+        m: &Machine,
+        f: &Value,
+        args: &[Value],
+        tys: Vec<Ty>,
+    ) -> Result<Rc<Specialized>, NotCompiled> {
+        let mut values = Values { allow_zero_trips: self.allow_zero_trips, ..Values::new(m, f, args) };
+        let (root, allow_zero_trips) = (world::root(f), self.allow_zero_trips);
+        if let Some(made) = self.made.get(&root).and_then(|all| {
+            all.iter().find(|e| e.args == tys && e.allow_zero_trips == allow_zero_trips && values.fits(&e.facts))
+        }) {
+            return made.entry.clone().map_err(NotCompiled);
+        }
+        let start = Instant::now();
+        if self.program.funcs.len() > FUNCTIONS {
+            self.forget();
+        }
+        let cache = if allow_zero_trips { &mut self.cache_no_rows } else { &mut self.cache };
+        self.ad.begin();
+        let entry = adl_specialise::specialise(&mut values, &mut self.ad, &mut self.program, cache, &tys);
+        let entry = entry.map(|mut entry| {
+            entry.func = adl_opt::ipo_dce::trim(&mut self.program, entry.func);
+            adl_opt::tail_calls::as_loops(&mut self.program, entry.func, &mut self.turned);
+            let datas = Rc::new(DataTypes::new(&entry.datas));
+            Rc::new(Specialized { origin: entry.func, entry, datas })
+        });
+        let mut keep = std::mem::take(&mut values.keep);
+        keep.extend(world::code_of(f));
+        self.made.entry(root).or_default().push(CacheEntry {
+            args: tys,
+            allow_zero_trips,
+            facts: values.facts,
+            _keep: keep,
+            entry: entry.clone(),
+        });
+        self.clock.add_transform_time(start);
+        entry.map_err(NotCompiled)
+    }
+
+    /// Which parameters carry tangents: those of the arguments, not those of captured values.
+    pub(super) fn wrt(&self, e: &Specialized) -> Vec<bool> {
+        let params = self.program.func(e.entry.func).body.params.len();
+        let args = e.entry.inputs.first().map_or(0, |i| i.layout.leaves().len());
+        (0..params).map(|i| i < args).collect()
+    }
+
+    fn lined(&mut self, e: Rc<Specialized>, how: &resolve_plan::ResolvedPlan) -> Result<Rc<Linearized>, NotCompiled> {
+        let key = (e.entry.func, how.clone());
+        if let Some(l) = self.lines.get(&key) {
+            return Ok(l.clone());
+        }
+        let start = Instant::now();
+        self.ad.begin();
+        let wrt = self.wrt(&e);
+        let f = self.ad.segmented(&mut self.program, e.entry.func, how.segments);
+        let l = self.ad.linearize_with(&mut self.program, f, &wrt, &how.plan)?;
+        let mut link = |f| self.linker.function(&self.program, f).map_err(|e| not(&e.diag.message));
+        let (primal, tangent, cotangent) = (link(l.primal)?, link(l.tangent)?, link(l.cotangent)?);
+        let made_by = self.program.func(l.primal);
+        let outs = made_by.body.results.len();
+        let kept = made_by.tys(&made_by.body.results[l.results..]);
+        let made = Rc::new(Linearized {
+            entered: e.clone(),
+            primal,
+            tangent,
+            cotangent,
+            results: l.results,
+            outs,
+            kept,
+            halves: [l.primal, l.cotangent],
+            whole: Default::default(),
+            away: Default::default(),
+            joined: Default::default(),
+            paces: Default::default(),
+            pace: Default::default(),
+            hot: Default::default(),
+            active: l.active,
+            source: f,
+            wrt,
+            plan: how.plan.clone(),
+            wide: Default::default(),
+            pattern: Default::default(),
+        });
+        self.lines.insert(key, made.clone());
+        self.clock.add_transform_time(start);
+        Ok(made)
+    }
+
+    /// The plan for a function's gradient.
+    fn plan_of(&self, f: &Value) -> Plan {
+        let mine = || self.applied.iter().find(|(r, ..)| *r == world::definition(f)).map(|(.., p)| p);
+        self.given.as_ref().or_else(mine).unwrap_or(&self.plan).clone()
+    }
+
+    /// Sets the plan for all gradients of a function.
+    pub fn apply(&mut self, f: &Value, plan: Plan) {
+        let root = world::definition(f);
+        self.applied.retain(|(r, ..)| *r != root);
+        self.applied.push((root, f.clone(), plan));
+    }
+
+    fn measure(&mut self, l: &Linearized, (how, sizes): (resolve_plan::ResolvedPlan, Vec<i64>), residuals: &[Value]) {
+        let boxes = match self
+            .differentiated(&l.entered, how.segments)
+            .and_then(|j| Ok(self.ad.boxes(&mut self.program, j, &how.plan)?))
+        {
+            Ok(b) => b,
+            Err(_) => return,
+        };
+        let made =
+            MemoryMeasurement { func: l.entered.origin, bytes: self.bytes_of(&boxes, &l.kept, residuals), how, sizes };
+        self.measured.retain(|old| !old.is_of(made.func, &made.how, &made.sizes));
+        if self.measured.len() >= MEASURES {
+            self.measured.remove(0);
+        }
+        self.measured.push(made);
+    }
+
+    /// The memory that the last run of a function under a plan stored, at arguments of these sizes.
+    fn measured(&self, f: FnId, how: &resolve_plan::ResolvedPlan, sizes: &[i64]) -> Option<u64> {
+        self.measured.iter().find(|old| old.is_of(f, how, sizes)).map(|old| old.bytes)
+    }
+
+    fn pushed(&mut self, e: Rc<Specialized>) -> Result<Rc<Forward>, NotCompiled> {
+        if let Some(l) = self.jvps.get(&e.entry.func) {
+            return Ok(l.clone());
+        }
+        let start = Instant::now();
+        self.ad.begin();
+        let wrt = self.wrt(&e);
+        let (func, active) = Transforms::jvp(&mut self.ad, &mut self.program, e.entry.func, &wrt)?;
+        let func = self.linker.function(&self.program, func).map_err(|e| not(&e.diag.message))?;
+        let results = self.program.func(e.entry.func).body.results.len();
+        let made = Rc::new(Forward { entered: e.clone(), func, results, active });
+        self.jvps.insert(e.entry.func, made.clone());
+        self.clock.add_transform_time(start);
+        Ok(made)
+    }
+}
+
+/// Whether two functions have the same definition, ignoring arguments of partial application.
+pub fn same_definition(f: &Value, g: &Value) -> bool {
+    matches!((f, g), (Value::Fun(_), Value::Fun(_))) && world::definition(f) == world::definition(g)
+}
+
+impl MemoryMeasurement {
+    fn is_of(&self, f: FnId, how: &resolve_plan::ResolvedPlan, sizes: &[i64]) -> bool {
+        self.func == f && self.how == *how && self.sizes == sizes
+    }
+}
+
+/// The name of a function value.
+pub(crate) fn name_of(f: &Value) -> String {
+    match f {
+        Value::Fun(f) => name(f),
+        _ => "fun".into(),
+    }
+}
+
+/// Runs an operator under a plan.
+pub(crate) fn under<T>(m: &mut Machine, plan: &Value, run: impl FnOnce(&mut Machine) -> Res<T>) -> Res<T> {
+    let plan = Plan::of(plan)?;
+    let before = m.compiled_ad.given.replace(plan);
+    let out = run(m);
+    m.compiled_ad.given = before;
+    out
+}
+
+/// The error for a plan on a function that compiled AD does not support.
+pub(crate) fn no_plans_error(u: &Unsupported) -> Box<Error> {
+    Error::new(codes::PLAN, format!("there are no plans for this function, because of {}", u.why))
+        .hint("its derivatives are taped, which stores everything")
+}
+
+fn name(f: &Fun) -> String {
+    match f {
+        Fun::Closure(c, _) => c.name.map_or("fun".into(), |n| n.to_string()),
+        Fun::Member(g, i) => g.codes[*i as usize].name.map_or("fun".into(), |n| n.to_string()),
+        Fun::Prim(p, _) => p.name().to_owned(),
+        Fun::Partial(g, _) => name(g),
+        Fun::Custom(g, ..) | Fun::Checkpoint(g) => match g {
+            Value::Fun(g) => name(g),
+            _ => "fun".into(),
+        },
+        Fun::Linear(_) | Fun::Invertible(_) => "fun".into(),
+    }
+}
+
+/// The values of all parameters of a specialised function.
+fn inputs(m: &Machine, e: &Specialized, f: &Value, args: &[Value]) -> Result<Vec<Value>, NotCompiled> {
+    let values = Values::new(m, f, args);
+    let mut out = Vec::new();
+    for i in &e.entry.inputs {
+        let v = values.at(&i.place).ok_or_else(|| not("a value that is not there yet"))?;
+        e.datas
+            .to_leaves(&v, &i.layout, &mut out)
+            .ok_or_else(|| not("a value of another layout than its type says"))?;
+    }
+    Ok(out)
+}
+
+/// Whether compiled AD should be attempted.
+pub(crate) fn wanted(m: &Machine) -> bool {
+    m.compiled_ad.choice == Derivation::Compiled && m.ad.depth() == 0
+}
+
+/// Lends the state of compiled AD out of the machine while `run` uses both.
+fn with<T>(
+    m: &mut Machine,
+    run: impl FnOnce(&mut CompiledAd, &Machine) -> Result<T, NotCompiled>,
+) -> Result<T, NotCompiled> {
+    let mut compiled_ad = std::mem::take(&mut m.compiled_ad);
+    let out = run(&mut compiled_ad, m);
+    m.compiled_ad = compiled_ad;
+    out
+}
+
+/// The specialised function, with the values of its parameters.
+fn entered(m: &mut Machine, f: &Value, args: &[Value]) -> Result<(Rc<Specialized>, Vec<Value>), NotCompiled> {
+    with(m, |compiled_ad, m| {
+        let e = compiled_ad.enter(m, f, args)?;
+        let leaves = inputs(m, &e, f, args)?;
+        Ok((e, leaves))
+    })
+}
+
+/// The end of an attempt. `None` means that taped AD must be used; interrupts are passed on.
+fn answer<T>(m: &mut Machine, f: &Value, out: Res<Result<T, NotCompiled>>) -> Res<Option<T>> {
+    let why = match out {
+        Ok(Ok(v)) => {
+            let native = std::mem::take(&mut m.ran_native);
+            m.compiled_ad.ran = m.device.take();
+            m.compiled_ad.note(f, native, None);
+            return Ok(Some(v));
+        }
+        Ok(Err(NotCompiled(u))) => u,
+        Err(e) if e.stops() || e.diag.code == codes::PLAN => return Err(e),
+        Err(e) => Unsupported::new(format!("an error: {}", e.diag.message), e.diag.primary.span),
+    };
+    m.ran_native = false;
+    if let Some(Plan::Budget(_)) = m.compiled_ad.given {
+        // Taped AD could not keep to the memory bound, and would repeat the effects of the function.
+        return Err(no_plans_error(&why));
+    }
+    m.compiled_ad.note(f, false, Some(why));
+    Ok(None)
+}
+
+/// Runs code that assumes that loops which collect rows run at least once. If that assertion fails, runs code
+/// without the assumption.
+fn attempt<T>(
+    m: &mut Machine,
+    run: impl Fn(&mut Machine) -> Res<Result<T, NotCompiled>>,
+) -> Res<Result<T, NotCompiled>> {
+    match run(m) {
+        Err(e) if e.diag.code == codes::ASSERT => {
+            m.compiled_ad.allow_zero_trips = true;
+            let out = run(m);
+            m.compiled_ad.allow_zero_trips = false;
+            out
+        }
+        out => out,
+    }
+}
+
+/// `f x`, and the derivative of `f` at `x`.
+pub(crate) fn record(m: &mut Machine, f: &Value, x: &Value) -> Res<Option<(Value, LinearMap)>> {
+    if !wanted(m) {
+        return Ok(None);
+    }
+    let out = attempt(m, |m| recorded(m, f, x));
+    answer(m, f, out)
+}
+
+fn recorded(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<(Value, LinearMap), NotCompiled>> {
+    let ready = or_not_compiled!(readied(m, f, x)?);
+    recorded_by(m, f, x, ready, None)
+}
+
+/// A linearised function with the values of its parameters.
+struct PreparedGradient {
+    lined: Rc<Linearized>,
+    leaves: Vec<Value>,
+    plan: Plan,
+    how: resolve_plan::ResolvedPlan,
+}
+
+fn readied(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<PreparedGradient, NotCompiled>> {
+    let (e, leaves) = or_not_compiled!(entered(m, f, std::slice::from_ref(x)));
+    let plan = m.compiled_ad.plan_of(f);
+    let how = or_not_compiled!(resolve_plan::resolve(m, &e, &leaves, &plan)?);
+    let lined = or_not_compiled!(with(m, |compiled_ad, _| compiled_ad.lined(e, &how)));
+    Ok(Ok(PreparedGradient { lined, leaves, plan, how }))
+}
+
+/// `cpu_only` is given if the CPU was chosen by measured time: the number of scalars in the arguments.
+fn recorded_by(
+    m: &mut Machine,
+    f: &Value,
+    x: &Value,
+    ready: PreparedGradient,
+    cpu_only: Option<u64>,
+) -> Res<Result<(Value, LinearMap), NotCompiled>> {
+    let PreparedGradient { lined, leaves, plan, how } = ready;
+    let measured = (m.compiled_ad.given.is_some() || plan != Plan::StoreAll).then(|| resolve_plan::sizes(&leaves));
+    let mut outs = m.call_packed(&lined.primal, leaves, lined.outs, true)?;
+    let residuals = outs.split_off(lined.results.min(outs.len()));
+    if let Some(sizes) = measured {
+        m.compiled_ad.measure(&lined, (how, sizes), &residuals);
+    }
+    let e = &lined.entered;
+    let Some(y) = e.datas.from_leaves(&e.entry.result, &mut outs.into_iter()) else {
+        return Ok(Err(not("a result of another layout than its type says")));
+    };
+    let like = |v: &Value| Traced { like: v.clone(), nodes: Vec::new() };
+    let map = LinearMap {
+        tape: Rc::default(),
+        input: like(x),
+        output: like(&y),
+        transposed: false,
+        original: None,
+        main: Some(Rc::new(Map { lined: lined.clone(), residuals, at: (f.clone(), x.clone()), cpu_only })),
+    };
+    Ok(Ok((y, map)))
+}
+
+/// Applies a derivative to a tangent, or its transpose to a cotangent. If that fails, taped AD is used.
+pub(crate) fn apply(m: &mut Machine, map: &LinearMap, main: &Map, v: &Value) -> Res<Value> {
+    let out = if main.cpu_only.is_some() { m.cpu_only(|m| applied(m, map, main, v)) } else { applied(m, map, main, v) };
+    match out {
+        Err(e) if !e.stops() => {
+            let why = Unsupported::new(format!("an error: {}", e.diag.message), e.diag.primary.span);
+            m.compiled_ad.note(&main.at.0, false, Some(why));
+            let (_, taped) = linear::taped(m, Default::default(), &main.at.0, &main.at.1)?;
+            linear::apply(m, &LinearMap { transposed: map.transposed, ..taped }, v.clone())
+        }
+        out => {
+            // The record was made with the primal half; add the statistics of the half that has run now.
+            let (native, ran) = (std::mem::take(&mut m.ran_native), m.device.take());
+            if let Some(last) = m.compiled_ad.explain.last_mut().filter(|e| e.derivation == Derivation::Compiled) {
+                last.native |= native;
+                last.device.add(ran);
+            }
+            m.compiled_ad.add_to_last_call();
+            out
+        }
+    }
+}
+
+fn applied(m: &mut Machine, map: &LinearMap, main: &Map, v: &Value) -> Res<Value> {
+    let broken = || Error::new(codes::STRUCTURE, "a linear function is applied to data of another structure");
+    let l = &main.lined;
+    let e = &l.entered;
+    let Some(arg) = e.entry.inputs.first().map(|i| &i.layout) else { return Err(broken()) };
+    let result = &e.entry.result;
+    let mut args = main.residuals.clone();
+    let from = if map.transposed { result } else { arg };
+    let mut seeds = Vec::new();
+    e.datas.tangents(v, from, &mut seeds).ok_or_else(broken)?;
+    if map.transposed {
+        let active = l.active.iter().zip(result.leaves()).filter(|(_, t)| e.datas.has_tangent(t)).map(|(a, _)| *a);
+        args.extend(seeds.into_iter().zip(active).filter(|(_, a)| *a).map(|(s, _)| s));
+        let n = arg.leaves().iter().filter(|t| e.datas.has_tangent(t)).count();
+        let outs = m.call_lowered(&l.cotangent, args, n)?;
+        return e
+            .datas
+            .merge(&map.input.like, arg, &mut outs.into_iter().map(tangents::unsigned_zeros))
+            .ok_or_else(broken);
+    }
+    args.extend(seeds);
+    let n = l.active.iter().filter(|a| **a).count();
+    let outs = m.call_lowered(&l.tangent, args, n)?;
+    e.datas.merge(&map.output.like, result, &mut spread(e, &l.active, outs).into_iter()).ok_or_else(broken)
+}
+
+/// Tangents of all results whose type has a tangent; symbolic zeros for inactive results.
+fn spread(e: &Specialized, active: &[bool], outs: Vec<Value>) -> Vec<Value> {
+    let mut next = outs.into_iter();
+    let leaves = e.entry.result.leaves();
+    active
+        .iter()
+        .zip(&leaves)
+        .filter(|(_, t)| e.datas.has_tangent(t))
+        .map(|(a, _)| if *a { next.next().unwrap_or(Value::Zero) } else { Value::Zero })
+        .collect()
+}
+
+/// `f x`, and its derivative in the direction `v`.
+pub(crate) fn jvp(m: &mut Machine, f: &Value, x: &Value, v: &Value) -> Res<Option<(Value, Value)>> {
+    if !wanted(m) {
+        return Ok(None);
+    }
+    let out = attempt(m, |m| pushed(m, f, x, v));
+    answer(m, f, out)
+}
+
+fn pushed(m: &mut Machine, f: &Value, x: &Value, v: &Value) -> Res<Result<(Value, Value), NotCompiled>> {
+    if linear::same_structure("the direction", v, x).is_err() {
+        return Ok(Err(not("a tangent of another structure")));
+    }
+    let args = std::slice::from_ref(x);
+    let (e, mut leaves) = or_not_compiled!(entered(m, f, args));
+    let e = m.compiled_ad.sized(&e, &leaves);
+    let p = or_not_compiled!(with(m, |compiled_ad, _| compiled_ad.pushed(e)));
+    let e = &p.entered;
+    let layout =
+        or_not_compiled!(e.entry.inputs.first().map(|i| &i.layout).ok_or_else(|| not("a function without arguments")));
+    or_not_compiled!(e.datas.tangents(v, layout, &mut leaves).ok_or_else(|| not("a tangent of another structure")));
+    let mut outs = m.call_lowered(&p.func, leaves, p.results + p.active.iter().filter(|a| **a).count())?;
+    let tangents = outs.split_off(p.results.min(outs.len()));
+    let Some(y) = e.datas.from_leaves(&e.entry.result, &mut outs.into_iter()) else {
+        return Ok(Err(not("a result of another layout than its type says")));
+    };
+    let tangents = spread(e, &p.active, tangents);
+    let Some(t) = e.datas.merge(&y, &e.entry.result, &mut tangents.into_iter()) else {
+        return Ok(Err(not("a tangent of another structure")));
+    };
+    Ok(Ok((y, t)))
+}

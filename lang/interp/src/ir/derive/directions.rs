@@ -1,0 +1,281 @@
+//! Derivatives in many directions at once, and sparsity patterns of Jacobians.
+
+use super::cost::{Builtins, FUEL};
+use super::{CompiledAd, Linearized, NotCompiled, with};
+use crate::ad::linear::{self, LinearMap};
+use crate::error::{Res, codes};
+use crate::ir::boxes;
+use crate::ir::evaluator_values::val;
+use crate::ir::tangents::unsigned_zeros;
+use crate::value::{Buf, Shape, Value, array, seq};
+use crate::vm::{Fun, Machine};
+use adl_ir::eval::{Deps, Evaluator};
+use adl_ir::{FnId, Val};
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Instant;
+
+/// Below this number, directions are evaluated one at a time.
+const FEWEST: usize = 4;
+/// Maximum number of scalars in the directions of one batch.
+const LARGEST: usize = 1 << 20;
+
+impl CompiledAd {
+    /// The code of the derivative for many directions.
+    fn wide(&mut self, l: &Linearized, transposed: bool) -> Result<Rc<Fun>, NotCompiled> {
+        let mut kept = l.wide.borrow_mut();
+        let place = &mut kept[usize::from(transposed)];
+        if let Some(f) = place {
+            return Ok(f.clone());
+        }
+        let start = Instant::now();
+        let f = self.ad.directions(&mut self.program, l.source, &l.wrt, &l.plan, transposed)?;
+        let made = self.linker.function(&self.program, f).map_err(|e| super::not(&e.diag.message))?;
+        *place = Some(made.clone());
+        self.clock.add_transform_time(start);
+        Ok(made)
+    }
+
+    /// The linear half of the forward-mode transform.
+    fn linear_half(&mut self, l: &Linearized) -> Result<FnId, NotCompiled> {
+        let j = self.ad.jvp(&mut self.program, l.source, &l.wrt)?;
+        Ok(self.ad.unzip(&mut self.program, j.func, &l.plan)?.linear)
+    }
+}
+
+/// Applies a linear map between vectors to the `k` columns of a 0/1 matrix with `from` rows, whose entries are
+/// given by `seed`. Returns the row-major matrix of the images, which has `to` rows and `k` columns.
+pub(crate) fn images(
+    m: &mut Machine,
+    map: &LinearMap,
+    (from, to): (usize, usize),
+    k: usize,
+    narrow: bool,
+    seed: &dyn Fn(usize, usize) -> bool,
+) -> Res<Vec<f64>> {
+    let mut out = vec![0.0; to * k];
+    let part = (LARGEST / from.max(to).max(1)).max(FEWEST).min(k);
+    let mut lo = 0;
+    while lo < k {
+        let w = part.min(k - lo);
+        let whole = if w < FEWEST { None } else { at_once(m, map, (from, to, w), narrow, &|i, j| seed(i, lo + j))? };
+        for j in 0..w {
+            let one;
+            let (column, step, first) = match &whole {
+                Some(all) => (all, w, j),
+                None => {
+                    one = numbers(&linear::apply(m, map, matrix(&[from], narrow, &|i| seed(i, lo + j)))?, to);
+                    (&one, 1, 0)
+                }
+            };
+            (0..to).for_each(|i| out[i * k + lo + j] = column[i * step + first]);
+        }
+        lo += w;
+    }
+    Ok(out)
+}
+
+fn matrix(shape: &[usize], narrow: bool, one: &dyn Fn(usize) -> bool) -> Value {
+    let n: usize = shape.iter().product();
+    let buf = if narrow {
+        Buf::F32((0..n).map(|i| f32::from(u8::from(one(i)))).collect())
+    } else {
+        Buf::F64((0..n).map(|i| f64::from(u8::from(one(i)))).collect())
+    };
+    array::make(Shape::from_slice(shape), buf)
+}
+
+/// The scalars of a real array of length `n`; zeros for a symbolic zero.
+fn numbers(v: &Value, n: usize) -> Vec<f64> {
+    match v {
+        Value::Array(a) => match a.buf() {
+            Buf::F64(x) if x.len() == n => x.clone(),
+            Buf::F32(x) if x.len() == n => x.iter().map(|x| f64::from(*x)).collect(),
+            _ => vec![0.0; n],
+        },
+        _ => vec![0.0; n],
+    }
+}
+
+/// All images in one batch, if the map was made by compiled AD. On an error it returns `None`: evaluating the
+/// directions one at a time reports the error in terms of the user's program.
+fn at_once(
+    m: &mut Machine,
+    map: &LinearMap,
+    (from, to, w): (usize, usize, usize),
+    narrow: bool,
+    seed: &dyn Fn(usize, usize) -> bool,
+) -> Res<Option<Vec<f64>>> {
+    let Some(main) = map.main.clone() else { return Ok(None) };
+    let Ok(f) = with(m, |compiled_ad, _| compiled_ad.wide(&main.lined, map.transposed)) else { return Ok(None) };
+    if !main.lined.active.first().is_some_and(|a| *a) {
+        return Ok(Some(vec![0.0; to * w]));
+    }
+    let mut args = main.residuals.clone();
+    args.push(Value::Int(w as i64));
+    args.push(matrix(&[from, w], narrow, &|at| seed(at / w, at % w)));
+    let outs = m.call_lowered(&f, args, 1);
+    m.compiled_ad.add_to_last_call();
+    match outs {
+        Ok(outs) => {
+            let out = outs.into_iter().next().unwrap_or(Value::Zero);
+            let out = if map.transposed { unsigned_zeros(out) } else { out };
+            Ok(Some(numbers(&out, to * w)))
+        }
+        Err(e) if e.diag.code == codes::INTERRUPT => Err(e),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Whether the code of the map shows that its matrix is diagonal at every point.
+pub(crate) fn diagonal(m: &mut Machine, map: &LinearMap) -> bool {
+    let Some(main) = map.main.clone() else { return false };
+    let active = main.lined.active.first().is_some_and(|a| *a);
+    active
+        && with(m, |compiled_ad, _| {
+            Ok(compiled_ad
+                .linear_half(&main.lined)
+                .is_ok_and(|f| adl_ad::diagonal::is_diagonal(&compiled_ad.program, f)))
+        })
+        .unwrap_or(false)
+}
+
+/// A sparsity pattern that was derived from the code, with what it depends on; no pattern if the sets became
+/// too large.
+#[derive(Debug)]
+pub(super) struct SparsityPattern {
+    size: (usize, usize),
+    entries: u64,
+    residuals: Vec<Val>,
+    rows: Option<Rc<Vec<Vec<u32>>>>,
+}
+
+/// Derives the pattern of [`dependences`] from the code of the function. It holds for all points with the same
+/// Ints and shapes, so that a second call at such a point computes nothing. `exact` accepts only patterns of
+/// which every entry is present at every point.
+pub(crate) fn by_code(
+    m: &mut Machine,
+    map: &LinearMap,
+    (n, k): (usize, usize),
+    exact: bool,
+    entries: u64,
+) -> Res<Option<Rc<Vec<Vec<u32>>>>> {
+    let found = coded(m, map, (n, k), exact, entries);
+    crate::polling::poll()?;
+    Ok(found)
+}
+
+fn coded(
+    m: &mut Machine,
+    map: &LinearMap,
+    size: (usize, usize),
+    exact: bool,
+    entries: u64,
+) -> Option<Rc<Vec<Vec<u32>>>> {
+    let main = map.main.clone().filter(|main| main.lined.active.first().is_some_and(|a| *a))?;
+    let structure = with(m, |compiled_ad, _| {
+        let f = compiled_ad.linear_half(&main.lined)?;
+        compiled_ad
+            .ad
+            .structure(&mut compiled_ad.program, f)
+            .ok_or_else(|| super::not("a pattern that depends on the point"))
+    })
+    .ok()?;
+    if exact && !structure.exact {
+        return None;
+    }
+    let kept = main.lined.kept.iter().map(boxes::boxes);
+    let residuals: Vec<Val> = main
+        .residuals
+        .iter()
+        .zip(kept)
+        .zip(&structure.reads)
+        .map(|((v, n), read)| if *read { val(&boxes::unpack(v.clone(), n)).map(ones) } else { Some(Val::SymbolicZero) })
+        .collect::<Option<_>>()?;
+    if let Some(p) = main
+        .lined
+        .pattern
+        .borrow()
+        .as_ref()
+        .filter(|p| p.size == size && p.entries >= entries && p.residuals == residuals)
+    {
+        return p.rows.clone();
+    }
+    let tys = m.compiled_ad.program.func(structure.func).tys(&m.compiled_ad.program.func(structure.func).body.params);
+    let args: Vec<Val> =
+        residuals.iter().zip(&tys).map(|(v, t)| if v.is_symbolic_zero() { Val::zero(t) } else { v.clone() }).collect();
+    let rows = evaluated(m, structure.func, &args, size, entries).map(Rc::new);
+    *main.lined.pattern.borrow_mut() = Some(SparsityPattern { size, entries, residuals, rows: rows.clone() });
+    rows
+}
+
+/// The value with all its real scalars replaced by 1.
+fn ones(v: Val) -> Val {
+    match v {
+        Val::F64(_) => Val::F64(1.0),
+        Val::F32(_) => Val::F32(1.0),
+        Val::Array(a) => Val::array(a.shape.clone(), a.elems.iter().cloned().map(ones).collect()),
+        other => other,
+    }
+}
+
+/// Which components of the input each component of the output depends on. The linear map is evaluated on index
+/// sets instead of numbers, so that the result contains every entry that may be non-zero at this point. `None`
+/// if the map was not made by compiled AD, if it stores more than `most` scalars, or if the sets have more than
+/// `entries` elements in all.
+pub(crate) fn dependences(
+    m: &mut Machine,
+    map: &LinearMap,
+    (n, k): (usize, usize),
+    most: usize,
+    entries: u64,
+) -> Res<Option<Vec<Vec<u32>>>> {
+    let found = sets(m, map, (n, k), most, entries);
+    crate::polling::poll()?;
+    Ok(found)
+}
+
+fn sets(m: &mut Machine, map: &LinearMap, (n, k): (usize, usize), most: usize, entries: u64) -> Option<Vec<Vec<u32>>> {
+    let main = map.main.clone()?;
+    let kept = main.lined.kept.iter().map(boxes::boxes);
+    let unpacked: Vec<Value> = main.residuals.iter().zip(kept).map(|(v, n)| boxes::unpack(v.clone(), n)).collect();
+    let stored: usize = unpacked.iter().map(|v| seq::shape(v).map_or(1, |s| s.iter().product())).sum();
+    if stored > most {
+        return None;
+    }
+    let residuals: Vec<Val> = unpacked.iter().map(val).collect::<Option<_>>()?;
+    if !main.lined.active.first().is_some_and(|a| *a) {
+        return Some(vec![Vec::new(); k]);
+    }
+    let f = with(m, |compiled_ad, _| compiled_ad.linear_half(&main.lined)).ok()?;
+    evaluated(m, f, &residuals, (n, k), entries)
+}
+
+/// Evaluates a linear function on index sets.
+fn evaluated(
+    m: &mut Machine,
+    f: FnId,
+    residuals: &[Val],
+    (n, k): (usize, usize),
+    entries: u64,
+) -> Option<Vec<Vec<u32>>> {
+    let left = Rc::new(Cell::new(entries));
+    let inputs = (0..n as u32).map(|i| Val::Deps(Rc::new(Deps { of: vec![i], left: left.clone() }))).collect();
+    let compiled_ad = std::mem::take(&mut m.compiled_ad);
+    let out = {
+        let mut host = Builtins(m);
+        let mut e = Evaluator::new(&compiled_ad.program, &mut host);
+        e.fuel = FUEL;
+        e.run(f, residuals, &[Val::array(vec![n], inputs)]).ok().and_then(|o| o.lin_results.into_iter().next())
+    };
+    m.compiled_ad = compiled_ad;
+    if left.get() == 0 {
+        return None;
+    }
+    let rows: Vec<Vec<u32>> = match out? {
+        Val::SymbolicZero => vec![Vec::new(); k],
+        Val::Array(a) => a.elems.iter().map(|v| if let Val::Deps(d) = v { d.of.clone() } else { Vec::new() }).collect(),
+        _ => return None,
+    };
+    (rows.len() == k).then_some(rows)
+}

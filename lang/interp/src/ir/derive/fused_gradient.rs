@@ -1,0 +1,365 @@
+//! Fused gradients: the primal half and its transpose as one IR function. There are three cases:
+//!
+//! - Residuals contain declared data, and there is native code. Data that leaves native code is converted to
+//!   values of the interpreter, and the residuals of a recursive function are as large as its tree of calls. In
+//!   a fused gradient they stay in native code.
+//! - A forward loop stores arrays only for a reverse loop. Both loops are fused ([`adl_opt::fuse_halves`]), and
+//!   nothing is stored.
+//! - Both halves are pure arithmetic on large arrays. As one function they form one chain of operations
+//!   ([`crate::ir::fuse_elementwise`]), whose residuals stay in the cache or, on a device, in registers. Code that only
+//!   computes the value is removed if the caller does not ask for it, unless it performs a check that the rest
+//!   does not.
+
+use super::{
+    CompiledAd, Linearized, NotCompiled, PreparedGradient, answer, attempt, gradient_target, readied, recorded_by,
+    wanted, with,
+};
+use crate::ad::linear::LinearMap;
+use crate::error::Res;
+use crate::ir::native::OnDevice;
+use crate::ir::{fuse_elementwise, tangents};
+use crate::value::{Kind, Value, seq};
+use crate::vm::{Fun, Machine};
+use adl_ir::{Block, Builder, FnId, Function, Lit, Op, Ty, Var};
+use adl_prim::Bin;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+/// Minimum time of a gradient, after its first run, from which fusing its halves is tried: it works on large
+/// arrays then.
+const WORTH: Duration = Duration::from_micros(500);
+
+/// Maximum number of statements of a half.
+const MOST: usize = 200;
+
+/// Length of an argument array from which forward and reverse loops are fused.
+const MANY: usize = 1024;
+
+/// Both halves as one function.
+#[derive(Clone)]
+pub(super) struct FusedGradient {
+    fun: Rc<Fun>,
+    plain: UnsignedZeros,
+    /// Whether it also returns the value.
+    value: bool,
+}
+
+/// The gradients in which the function itself already replaces -0 by 0.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum UnsignedZeros {
+    None,
+    Vectors,
+    Arrays,
+}
+
+/// The result of differentiating a function at a point.
+pub(crate) enum Differentiated {
+    /// The value and the derivative.
+    Map(Value, LinearMap),
+    /// The value and the gradient.
+    FusedGradient(Value, Value),
+}
+
+/// `f x`, with the gradient of `f` at `x` or the derivative for later use. If `value` is false, the value may
+/// be left out.
+pub(crate) fn record_gradient(m: &mut Machine, f: &Value, x: &Value, value: bool) -> Res<Option<Differentiated>> {
+    if !wanted(m) {
+        return Ok(None);
+    }
+    let out = attempt(m, |m| recorded(m, f, x, value));
+    let out = answer(m, f, out)?;
+    if let Some(Differentiated::FusedGradient(..)) = out {
+        m.compiled_ad.add_to_last_call();
+    }
+    Ok(out)
+}
+
+fn recorded(m: &mut Machine, f: &Value, x: &Value, value: bool) -> Res<Result<Differentiated, NotCompiled>> {
+    let ready = or_not_compiled!(readied(m, f, x)?);
+    // With `--check-nan` the value is always computed, because a non-finite value in it must stop the program.
+    if !m.check_nan
+        && m.compiled_ad.given.is_none()
+        && ready.plan == super::Plan::StoreAll
+        && ready.lined.active[..] == [true]
+    {
+        if m.device.is_measured() {
+            return match gradient_target::side(m, x, &ready, value) {
+                gradient_target::GradientTarget::Device(out) => out,
+                gradient_target::GradientTarget::Cpu(size) => {
+                    m.cpu_only(|m| on_cpu(m, (f, x), ready, value, Some(size)))
+                }
+            };
+        }
+        let whole = if m.device.is_wanted() { fused_for_device(m, &ready.lined, value) } else { None };
+        return match whole {
+            Some(whole) => run(m, x, &ready.lined, &whole, ready.leaves),
+            None => on_cpu(m, (f, x), ready, value, None),
+        };
+    }
+    by_two_functions(m, (f, x), ready, None)
+}
+
+/// Computes a gradient that may be fused by the fastest way on the CPU. `measured` is the number of scalars in
+/// the arguments, if the time is to be recorded.
+fn on_cpu(
+    m: &mut Machine,
+    (f, x): (&Value, &Value),
+    ready: PreparedGradient,
+    value: bool,
+    measured: Option<u64>,
+) -> Res<Result<Differentiated, NotCompiled>> {
+    let (start, lined) = (Instant::now(), ready.lined.clone());
+    let joined = joined(m, &ready).map(|fun| FusedGradient { fun, plain: UnsignedZeros::None, value: true });
+    let whole = joined.or_else(|| native(m, &ready, value).or_else(|| together(m, &lined, value)));
+    let Some(whole) = whole else { return by_two_functions(m, (f, x), ready, measured) };
+    let out = run(m, x, &lined, &whole, ready.leaves);
+    if let Some(size) = measured {
+        gradient_target::took_here(&lined, size, start);
+    }
+    out
+}
+
+/// Runs the primal half, and returns the derivative for later.
+fn by_two_functions(
+    m: &mut Machine,
+    (f, x): (&Value, &Value),
+    ready: PreparedGradient,
+    measured: Option<u64>,
+) -> Res<Result<Differentiated, NotCompiled>> {
+    let lined = ready.lined.clone();
+    let out = recorded_by(m, f, x, ready, measured)?;
+    lined.hot.set(m.ran_native);
+    Ok(out.map(|(y, map)| Differentiated::Map(y, map)))
+}
+
+/// Both halves with fused loops, if loops can be fused and the arguments are large.
+fn joined(m: &mut Machine, ready: &PreparedGradient) -> Option<Rc<Fun>> {
+    let l = &ready.lined;
+    let longest = ready.leaves.iter().filter_map(seq::shape).map(|s| s.iter().product::<usize>()).max().unwrap_or(0);
+    // A loop that carries an accumulator would be a single thread on a device.
+    if m.device.is_wanted() || longest < MANY || l.kept.iter().any(holds_data) || l.results != 1 {
+        return None;
+    }
+    let again = l.joined.get().is_some();
+    if !again {
+        let made = with(m, |compiled_ad, _| Ok(compiled_ad.joined(l))).ok().flatten();
+        l.joined.set(made).ok()?;
+    }
+    let fun = l.joined.get()?.clone()?;
+    // The cost model does not count chains of operations on large arrays as savings of compilation; replacing
+    // them all by one loop does save time.
+    if again && longest >= fuse_elementwise::LARGE {
+        super::compile_plain::compiled(m, &fun, &ready.leaves);
+    }
+    Some(fun)
+}
+
+/// Both halves as one function for a device. Forward and reverse work may share a kernel, in which residuals
+/// stay, and the value is not computed unless it is asked for. If the device refuses this function, the halves
+/// are offered separately.
+pub(super) fn fused_for_device(m: &mut Machine, l: &Linearized, value: bool) -> Option<FusedGradient> {
+    if l.kept.iter().any(holds_data) {
+        return None;
+    }
+    let made = &l.away[usize::from(value)];
+    if made.get().is_none() {
+        let fun = with(m, |compiled_ad, _| Ok(compiled_ad.whole(l, value, UnsignedZeros::Arrays))).ok().flatten();
+        made.set(fun).ok()?;
+    }
+    let whole = made.get()?.clone()?;
+    let Fun::Member(g, i) = &*whole.fun else { return None };
+    let refused =
+        g.codes[*i as usize].native.as_ref().is_some_and(|s| matches!(s.on_device(), Some(OnDevice::Never(_))));
+    (!refused).then_some(whole)
+}
+
+/// The fused gradient, if residuals contain data and its native code exists or should be compiled.
+fn native(m: &mut Machine, ready: &PreparedGradient, value: bool) -> Option<FusedGradient> {
+    let l = &ready.lined;
+    if !l.kept.iter().any(holds_data) {
+        return None;
+    }
+    let compiler = m.compiler.clone()?;
+    let whole = made(m, l, value)?;
+    let Fun::Member(g, i) = &*whole.fun else { return None };
+    let code = g.codes[*i as usize].clone();
+    let ready = match (&code.native, l.hot.get()) {
+        (Some(state), true) => state.compile_for(&compiler, &m.compiled_ad.clock, ready.leaves.iter()),
+        _ => m.native_code(&code, ready.leaves.iter()).is_some(),
+    };
+    ready.then_some(whole)
+}
+
+/// The fused gradient, if both halves are pure arithmetic on arrays and the gradient takes long.
+fn together(m: &mut Machine, l: &Linearized, value: bool) -> Option<FusedGradient> {
+    let (times, least) = l.pace.get();
+    if times < 2 || least < WORTH {
+        return None;
+    }
+    if l.whole[usize::from(value)].get().is_none()
+        && !l.halves.iter().all(|f| arithmetic(m.compiled_ad.program.func(*f)))
+    {
+        l.pace.set((0, Duration::MAX));
+        return None;
+    }
+    made(m, l, value)
+}
+
+fn made(m: &mut Machine, l: &Linearized, value: bool) -> Option<FusedGradient> {
+    let made = &l.whole[usize::from(value)];
+    if made.get().is_none() {
+        let fun = with(m, |compiled_ad, _| Ok(compiled_ad.whole(l, value, UnsignedZeros::Vectors))).ok().flatten();
+        made.set(fun).ok()?;
+    }
+    made.get()?.clone()
+}
+
+/// Whether a function consists of operations without blocks and of loops that become such operations, some of
+/// them on arrays.
+fn arithmetic(f: &Function) -> bool {
+    let stmts = &f.body.stmts;
+    let simple = |op: &Op| match op {
+        Op::Loop(l) => fuse_elementwise::suits(f, l),
+        Op::Call { .. } => false,
+        op => op.blocks().is_empty(),
+    };
+    stmts.len() <= MOST
+        && stmts.iter().all(|s| simple(&s.op))
+        && stmts.iter().any(|s| fuse_elementwise::on_arrays(f, s))
+}
+
+impl Linearized {
+    /// Records the time of a gradient that was computed by two halves.
+    fn took(&self, time: Duration) {
+        let (times, least) = self.pace.get();
+        // The first call includes compilation.
+        let least = if times == 0 { Duration::MAX } else { least.min(time) };
+        self.pace.set((times.saturating_add(1), least));
+    }
+}
+
+/// Records the time of a gradient that began at `start`, after its derivative `map` was applied.
+pub(crate) fn took(map: &LinearMap, start: Instant) {
+    if let Some(main) = &map.main {
+        main.lined.took(start.elapsed());
+        if let Some(size) = main.cpu_only {
+            gradient_target::took_here(&main.lined, size, start);
+        }
+    }
+}
+
+fn holds_data(ty: &Ty) -> bool {
+    match ty {
+        Ty::Data(_) => true,
+        Ty::Array(e, _) => holds_data(e),
+        _ => false,
+    }
+}
+
+impl CompiledAd {
+    fn joined(&mut self, l: &Linearized) -> Option<Rc<Fun>> {
+        let made = adl_opt::fuse_halves::join(&self.program, l.halves[0], l.halves[1])?;
+        let id = self.program.add(made);
+        self.linker.function(&self.program, id).ok()
+    }
+
+    fn whole(&mut self, l: &Linearized, value: bool, plain: UnsignedZeros) -> Option<FusedGradient> {
+        let [primal, cotangent] = l.halves.map(|f| self.program.func(f).clone());
+        let (name, results) = (primal.name.trim_start_matches("primal "), &primal.body.results);
+        let [y] = &results[..l.results] else { return None };
+        if !matches!(primal.ty(*y), Ty::F64 | Ty::F32) || cotangent.body.params.len() != results.len() {
+            return None;
+        }
+        let mut b = Builder::new(&format!("gradient {name}"));
+        let params: Vec<_> = primal.body.params.iter().map(|v| b.param(primal.ty(*v).clone())).collect();
+        let outs = b.call(&self.program, l.halves[0], &params, &[]).0;
+        let one = b.real(1.0, *outs.first()?);
+        let args = [&outs[l.results..], &[one]].concat();
+        let mut grads = b.call(&self.program, l.halves[1], &args, &[]).0;
+        let plain = if unsigned(&mut b, l, &params, &mut grads, plain) { plain } else { UnsignedZeros::None };
+        let value = value || self.checks_indices(l.halves[0]);
+        let values = if value { &outs[..l.results] } else { &[] };
+        let made = b.finish([values, &grads].concat(), Vec::new());
+        let id = self.program.add(made);
+        if self.ad.arrays(&self.program, l.source) == adl_ad::Zeros::Materialized {
+            self.linker.arrays_are_materialized(id);
+        }
+        Some(FusedGradient { fun: self.linker.function(&self.program, id).ok()?, plain, value })
+    }
+
+    /// Whether a function gathers at indices that must be in bounds. The scatter in the transpose does not
+    /// check them, so the value must be computed too.
+    fn checks_indices(&self, f: FnId) -> bool {
+        self.program.callees(f, |_, _| true).into_iter().any(|f| gathers(&self.program.func(f).body))
+    }
+}
+
+fn gathers(b: &Block) -> bool {
+    b.stmts.iter().any(|s| matches!(s.op, Op::Gather { shape: None, .. }) || s.op.blocks().into_iter().any(gathers))
+}
+
+/// Replaces -0 by 0 in gradients that are vectors or arrays, inside the loop that produces them. Returns
+/// whether it applied.
+fn unsigned(b: &mut Builder, l: &Linearized, params: &[Var], grads: &mut [Var], plain: UnsignedZeros) -> bool {
+    let wrt: Vec<Var> =
+        params.iter().zip(&l.wrt).filter(|(p, wrt)| **wrt && b.ty(**p).scalar().is_real()).map(|(p, _)| *p).collect();
+    if wrt.len() != grads.len() || wrt.iter().zip(&*grads).any(|(p, g)| b.ty(*p) != b.ty(*g)) {
+        return false;
+    }
+    for (p, g) in wrt.into_iter().zip(grads) {
+        let ty = b.ty(p);
+        if plain == UnsignedZeros::Arrays && matches!(ty, Ty::Array(..)) {
+            let zero = b.real(0.0, *g);
+            *g = b.bin(Bin::Add, zero, *g);
+        }
+        if plain != UnsignedZeros::Vectors || !is_vector(&ty) {
+            continue;
+        }
+        let (n, zero) = (b.dim(p, 0), b.lit(Lit::F64(0.0)));
+        let zeros = b.one(Op::Replicate { n, a: zero }, Ty::F64.array(1));
+        *g = b.bin(Bin::Add, zeros, *g);
+    }
+    true
+}
+
+fn is_vector(ty: &Ty) -> bool {
+    matches!(ty, Ty::Array(e, 1) if **e == Ty::F64)
+}
+
+pub(super) fn run(
+    m: &mut Machine,
+    x: &Value,
+    l: &Linearized,
+    whole: &FusedGradient,
+    leaves: Vec<Value>,
+) -> Res<Result<Differentiated, NotCompiled>> {
+    let e = &l.entered;
+    let broken = || super::not("a result of another layout than its type says");
+    let Some(arg) = e.entry.inputs.first().map(|i| &i.layout) else { return Ok(Err(broken())) };
+    let values = if whole.value { l.results } else { 0 };
+    let n = values + arg.leaves().iter().filter(|t| e.datas.has_tangent(t)).count();
+    let mut outs = m.call_lowered(&whole.fun, leaves, n)?.into_iter();
+    let y = if whole.value {
+        or_not_compiled!(e.datas.from_leaves(&e.entry.result, &mut outs).ok_or_else(broken))
+    } else {
+        Value::Unit
+    };
+    let g = or_not_compiled!(
+        e.datas
+            .merge(x, arg, &mut outs.map(|v| if whole.plain.has(&v) { v } else { tangents::unsigned_zeros(v) }))
+            .ok_or_else(broken)
+    );
+    Ok(Ok(Differentiated::FusedGradient(y, g)))
+}
+
+impl UnsignedZeros {
+    fn has(self, v: &Value) -> bool {
+        match v {
+            Value::Array(a) => {
+                self == UnsignedZeros::Arrays
+                    || self == UnsignedZeros::Vectors && a.shape.len() == 1 && a.kind() == Kind::F64
+            }
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Shape specialisation of IR functions before they are differentiated or lowered, for small vectors and
+//! matrices with small rows. Code for general extents stores such arguments as arrays; code for two or three
+//! elements keeps them in registers ([`mod@adl_opt::scalar_replacement`]).
+//!
+//! A specialised function begins with assertions of the assumed extents, and is only called with arguments for
+//! which they hold. Reports and plans refer to the general function.
+
+use super::{CompiledAd, Specialized};
+use crate::ir::shape_specialise::{self, ShapeFact};
+use crate::value::Value;
+use adl_ir::FnId;
+use adl_opt::scalar_replacement::{Sums, scalars};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Maximum number of shape specialisations of one function. Other shapes use the general function.
+const VARIANTS: usize = 4;
+
+/// Specialisations by function.
+pub(super) type Variants = HashMap<FnId, Vec<(Vec<ShapeFact>, Rc<Specialized>)>>;
+
+impl CompiledAd {
+    /// The function specialised to the extents of these arguments, if they are small and specialisation gains
+    /// something; otherwise the function itself.
+    pub(super) fn sized(&mut self, e: &Rc<Specialized>, leaves: &[Value]) -> Rc<Specialized> {
+        let f = e.entry.func;
+        let sizes = small(leaves);
+        if sizes.is_empty() || self.ad.has_made(f) {
+            return e.clone();
+        }
+        let known = self.variants.get(&f).map_or(&[][..], Vec::as_slice);
+        if let Some((_, made)) = known.iter().find(|(s, _)| *s == sizes) {
+            return made.clone();
+        }
+        if known.len() >= VARIANTS {
+            return e.clone();
+        }
+        let made = self.variant(e, &sizes).unwrap_or_else(|| e.clone());
+        self.variants.entry(f).or_default().push((sizes, made.clone()));
+        made
+    }
+
+    fn variant(&mut self, e: &Rc<Specialized>, sizes: &[ShapeFact]) -> Option<Rc<Specialized>> {
+        let src = self.program.func(e.entry.func).clone();
+        let mut made = (*src).clone();
+        shape_specialise::assert_facts(&mut made, sizes)?;
+        let mut trial = made.clone();
+        adl_opt::inline::inline(&self.program, &mut trial);
+        if !scalars(&mut trial, Sums::Written) {
+            return None;
+        }
+        let func = self.program.reserve(&src.name);
+        self.program.set(func, made);
+        let mut entry = e.entry.clone();
+        entry.func = func;
+        Some(Rc::new(Specialized { entry, datas: e.datas.clone(), origin: e.origin }))
+    }
+}
+
+/// The extents of small vectors, of rows of matrices, and of small matrices.
+fn small(leaves: &[Value]) -> Vec<ShapeFact> {
+    shape_specialise::extents(&leaves.iter().collect::<Vec<_>>())
+}

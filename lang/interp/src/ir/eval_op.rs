@@ -1,0 +1,454 @@
+//! Evaluates a single operation of lowered IR on values.
+
+use super::{buffer, element_ops};
+use crate::error::{Error, Res, codes};
+use crate::ops::interrupt::InterruptFlag;
+use crate::ops::{self, arith};
+use crate::value::{Buf, ConInfo, Data, Kind, Rep, Shape, Value, array, compare, seq};
+use crate::vm::Machine;
+use adl_ir::{Cmp, Contract, Conv, Op, Ty};
+use adl_prim::{Bin, Prim, Un};
+use smallvec::{SmallVec, smallvec};
+use std::rc::Rc;
+
+/// An operation. Operands are positions in the list of arguments.
+#[derive(Debug)]
+pub enum LoweredOp {
+    /// An operation of the IR that is neither control flow nor one of those below.
+    Op(Op),
+    /// A primitive with its run-time type representations.
+    Prim(Prim, Vec<Value>),
+    /// A constructor.
+    Con(Rc<ConInfo>),
+    /// An empty buffer for elements of the type, boxed if the flag is set. The argument is the expected number
+    /// of elements.
+    Buffer(Ty, bool),
+    /// Converts a buffer to an array, reversed if the flag is set.
+    Finish(bool),
+    /// An array with the element at an index replaced.
+    Put,
+}
+
+/// Results of an operation.
+pub type Outs = SmallVec<[Value; 2]>;
+
+/// The error if the shape of a symbolic zero is needed; the derivative is then computed by taped AD.
+pub(crate) fn symbolic_zero() -> Box<Error> {
+    Error::new(codes::STRUCTURE, "the shape of an absent array is not known here")
+}
+
+fn take(args: &mut [Value], v: adl_ir::Var) -> Value {
+    std::mem::take(&mut args[v.0 as usize])
+}
+
+/// Evaluates an operation. `zeros` are its results if an operand is a symbolic zero that annihilates it.
+pub fn run(m: &mut Machine, what: &LoweredOp, args: &mut [Value], zeros: &[Value]) -> Res<Outs> {
+    match what {
+        LoweredOp::Op(op) => {
+            if absorbing(op, args) {
+                return Ok(zeros.iter().cloned().collect());
+            }
+            operation(m, op, args)
+        }
+        LoweredOp::Prim(Prim::Take, reps) if whole(args) => {
+            let n = args[0].clone();
+            Ok(smallvec![match take(args, adl_ir::Var(1)) {
+                Value::Zero => element_ops::zero_vector(&n, reps)?,
+                v => v,
+            }])
+        }
+        LoweredOp::Prim(p, reps) => {
+            let v = ops::apply(m, *p, reps, args)?;
+            Ok(match v {
+                Value::Tuple(t) if zeros.len() > 1 => t.0.iter().cloned().collect(),
+                // An array of tuples is stored by columns.
+                Value::Array(a) if zeros.len() > 1 => match a.buf() {
+                    Buf::Tuple(columns) => columns.iter().cloned().collect(),
+                    _ => smallvec![Value::Array(a)],
+                },
+                v => smallvec![v],
+            })
+        }
+        LoweredOp::Con(con) => {
+            let fields = args.iter_mut().map(std::mem::take).collect();
+            Ok(smallvec![Value::Data(Rc::new(Data { con: con.clone(), fields }))])
+        }
+        LoweredOp::Buffer(ty, boxed) => Ok(smallvec![buffer::empty(ty, *boxed, &args[0])?]),
+        LoweredOp::Finish(reverse) => {
+            let v = std::mem::take(&mut args[0]);
+            Ok(smallvec![buffer::finish(v, *reverse)])
+        }
+        LoweredOp::Put => {
+            let (d, v) = (std::mem::take(&mut args[0]), std::mem::take(&mut args[2]));
+            Ok(smallvec![element_ops::put(d, &args[1..2], &v)?])
+        }
+    }
+}
+
+/// Whether `take` returns its entire operand, or its operand is a symbolic zero.
+fn whole(args: &[Value]) -> bool {
+    match (&args[0], &args[1]) {
+        (_, Value::Zero) => true,
+        (Value::Int(n), a) => seq::len(a) as i64 == *n,
+        _ => false,
+    }
+}
+
+/// Whether the result is zero because an operand is a symbolic zero.
+fn absorbing(op: &Op, args: &[Value]) -> bool {
+    let zero = |v: &adl_ir::Var| matches!(args[v.0 as usize], Value::Zero);
+    match op {
+        Op::Bin(Bin::Mul | Bin::ScaleTangent, a, b) | Op::Dot(a, b) | Op::MatMul(a, b) | Op::Outer(a, b) => {
+            zero(a) || zero(b)
+        }
+        Op::Bin(Bin::Div, a, _) | Op::Un(Un::Neg, a) | Op::Convert(_, a) | Op::Reverse(a) | Op::Transpose(a) => zero(a),
+        Op::Index { a, .. }
+        | Op::Slice { a, .. }
+        | Op::Gather { a, .. }
+        | Op::Reshape { a, .. }
+        | Op::Rotate { a, .. } => zero(a),
+        Op::Replicate { a, .. }
+        | Op::Sum { a, .. }
+        | Op::Broadcast { a, .. }
+        | Op::SumAll { a, .. }
+        | Op::Cumsum { a, .. } => zero(a),
+        Op::Dup(a) | Op::Destruct { a, .. } => zero(a),
+        Op::Concat { a, b, .. } => zero(a) && zero(b),
+        Op::ArrayLit { elems, .. } => !elems.is_empty() && elems.iter().all(zero),
+        _ => false,
+    }
+}
+
+fn operation(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Outs> {
+    let v = match op {
+        // Symbolic zeros may only reach linear operations.
+        Op::Un(_, a) if matches!(args[a.0 as usize], Value::Zero) => return Err(symbolic_zero()),
+        Op::Bin(op, a, b)
+            if !matches!(op, Bin::Add | Bin::Sub)
+                && [a, b].iter().any(|v| matches!(args[v.0 as usize], Value::Zero)) =>
+        {
+            return Err(symbolic_zero());
+        }
+        Op::Cmp(_, a, b) if [a, b].iter().any(|v| matches!(args[v.0 as usize], Value::Zero)) => {
+            return Err(symbolic_zero());
+        }
+        // The sum of a scalar zero and a symbolic zero is symbolic, because the shape is unknown.
+        Op::Bin(Bin::Add, a, b)
+            if matches!(
+                (&args[a.0 as usize], &args[b.0 as usize]),
+                (Value::Float(0.0) | Value::F32(0.0), Value::Zero)
+            ) =>
+        {
+            Value::Zero
+        }
+        Op::Un(op, a) => {
+            let a = take(args, *a);
+            arith::un(m, *op, a)?
+        }
+        Op::Bin(op, a, b) => {
+            let (a, b) = (take(args, *a), take(args, *b));
+            arith::bin(m, *op, a, b)?
+        }
+        Op::Cmp(c, a, b) => comparison(m, *c, &args[a.0 as usize], &args[b.0 as usize])?,
+        Op::Not(a) => not(&args[a.0 as usize]),
+        Op::Select(..) => select(m, args)?,
+        Op::Convert(c, a) => convert(*c, &args[a.0 as usize])?,
+        Op::Dim(a, axis) => extent(&args[a.0 as usize], *axis)?,
+        Op::Dup(a) => return Ok(smallvec![args[a.0 as usize].clone(), args[a.0 as usize].clone()]),
+        Op::Drop(_) => return Ok(SmallVec::new()),
+        Op::Destruct { a, .. } => return fields(&args[a.0 as usize]),
+        Op::Nonzero(a) | Op::Zeros(a) => places(&args[a.0 as usize]),
+        other => return arrays(m, other, args),
+    };
+    Ok(smallvec![v])
+}
+
+/// The number of elements, including those in boxes; 0 for a symbolic zero.
+fn elements(v: &Value) -> i64 {
+    let mut todo = vec![v];
+    let mut n = 0;
+    while let Some(v) = todo.pop() {
+        n += match v {
+            Value::Array(a) => match a.buf() {
+                Buf::Boxed(vs) => {
+                    todo.extend(vs);
+                    0
+                }
+                _ => i64::try_from(a.shape.iter().product::<usize>()).unwrap_or(i64::MAX),
+            },
+            Value::Zero => 0,
+            _ => 1,
+        };
+    }
+    n
+}
+
+/// Operations on arrays.
+fn arrays(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Outs> {
+    let at = |v: &adl_ir::Var| v.0 as usize;
+    let v = match op {
+        Op::Shape(_) => prim(m, Prim::Shape, Ty::I64, args)?,
+        Op::Size(a) => Value::Int(elements(&args[at(a)])),
+        Op::Index { a, at: is, .. } => element_ops::at(&args[at(a)], &args[at(a) + 1..at(a) + 1 + is.len()])?,
+        Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => update(m, op, args)?,
+        Op::Slice { a, lo, hi, .. } => element_ops::slice(&args[at(a)], &args[at(lo)], &args[at(hi)])?,
+        Op::Gather { a, at: is, shape: Some(_) } if element_ops::out_of_bounds(&args[at(a)], &args[at(is)]) => {
+            element_ops::gather_or_zero(m, &args[at(a)], &args[at(is)])?
+        }
+        Op::Gather { .. } => prim(m, Prim::Gather, Ty::F64, &mut args[..2])?,
+        Op::Reverse(_) => prim(m, Prim::Reverse, Ty::F64, args)?,
+        Op::Rotate { .. } => prim(m, Prim::Rotate, Ty::F64, args)?,
+        Op::Concat { len, shape, .. } => concat(m, args, *len, *shape)?,
+        Op::Reshape { a, to, .. } => {
+            let mut pair = [take(args, *to), take(args, *a)];
+            prim(m, Prim::Reshape, Ty::F64, &mut pair)?
+        }
+        Op::Transpose(_) => prim(m, Prim::TransposeArray, Ty::F64, args)?,
+        Op::Replicate { .. } => prim(m, Prim::Replicate, Ty::F64, args)?,
+        Op::Sum { a, .. } => {
+            let v = take(args, *a);
+            element_ops::sum(m, v)?
+        }
+        Op::SumAll { a, .. } => element_ops::total(&args[at(a)])?,
+        Op::Broadcast { a, shape } => element_ops::spread(m, &args[at(a)], &args[at(shape)])?,
+        Op::ArrayLit { elems, .. } => {
+            let all = args[..elems.len()].iter_mut().map(std::mem::take).collect();
+            seq::pack(m, all)?
+        }
+        Op::Dot(..) => dot(m, args)?,
+        Op::MatMul(..) => product(m, Prim::MatMul, args)?,
+        Op::Contract(c) => contract(m, c, args)?,
+        Op::Outer(..) => product(m, Prim::Outer, args)?,
+        Op::Cumsum { reverse, .. } => cumsum(m, args, *reverse)?,
+        other => return Err(Error::new(codes::STRUCTURE, format!("{other:?} is no operation on values"))),
+    };
+    Ok(smallvec![v])
+}
+
+/// The sum of products of the elements of two arrays of one shape.
+fn dot(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
+    if args.first().and_then(seq::shape).is_some_and(|s| s.len() > 1) {
+        for v in args.iter_mut() {
+            let n = seq::shape(v).map_or(0, |s| s.iter().product());
+            *v = crate::ad::rules::reshape(m, std::mem::take(v), Shape::from_slice(&[n]))?;
+        }
+    }
+    prim(m, Prim::Dot, Ty::F64, args)
+}
+
+/// A contraction; zeros if a factor is a symbolic zero.
+fn contract(m: &mut Machine, c: &Contract, args: &mut [Value]) -> Res<Value> {
+    let extent = |v: adl_ir::Var| match &args[v.0 as usize] {
+        Value::Int(n) => Ok((*n).max(0) as usize),
+        _ => Err(symbolic_zero()),
+    };
+    let size = (extent(c.size[0])?, extent(c.size[1])?, extent(c.size[2])?);
+    let (a, b) = (&args[c.a.0 as usize], &args[c.b.0 as usize]);
+    if [a, b].iter().any(|v| matches!(v, Value::Zero)) {
+        let shape = if seq::shape(a).is_some_and(|s| s.len() == 1) {
+            Shape::from_slice(&[size.1])
+        } else {
+            Shape::from_slice(&[size.0, size.1])
+        };
+        return Ok(array::make(shape.clone(), Buf::F64(array::filled(0.0, array::count(&shape)?)?)));
+    }
+    ops::contract(InterruptFlag(&m.interrupt), c, (a, b), size)
+}
+
+/// Additions to arrays and replacements of elements, in place if the array is not shared.
+fn update(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Value> {
+    match op {
+        Op::IndexAdd { acc, at: is, v, shape } => {
+            let (acc, v) = (start(args, *acc, *v, *shape, is.len())?, take(args, *v));
+            element_ops::add_at(m, acc, &args[1..1 + is.len()], v)
+        }
+        Op::IndexSet { acc, at: is, v, shape } => {
+            let (acc, v) = (start(args, *acc, *v, *shape, is.len())?, take(args, *v));
+            element_ops::put(acc, &args[1..1 + is.len()], &v)
+        }
+        Op::SliceAdd { acc, lo, v, shape: Some(s), .. }
+            if matches!(args[acc.0 as usize], Value::Zero) && !matches!(args[v.0 as usize], Value::Zero) =>
+        {
+            element_ops::within(m, &args[s.0 as usize], &args[lo.0 as usize], &args[v.0 as usize])
+        }
+        Op::SliceAdd { acc, lo, v, shape, .. } => {
+            let (acc, v) = (start(args, *acc, *v, *shape, 0)?, take(args, *v));
+            element_ops::add_slice(m, acc, &args[lo.0 as usize], v)
+        }
+        Op::GatherAdd { acc, at: is, v, shape } => {
+            let (acc, v) = (start(args, *acc, *v, *shape, 0)?, take(args, *v));
+            element_ops::add_gather(m, acc, &args[is.0 as usize], v, shape.is_some())
+        }
+        other => Err(Error::new(codes::STRUCTURE, format!("{other:?} is no update"))),
+    }
+}
+
+fn prim(m: &mut Machine, p: Prim, elem: Ty, args: &mut [Value]) -> Res<Value> {
+    let rep = Value::Rep(Rc::new(rep(&elem)));
+    ops::apply(m, p, std::slice::from_ref(&rep), args)
+}
+
+/// A product; axes of the right operand beyond the usual rank are flattened to columns.
+fn product(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
+    let most = if p == Prim::Outer { 1 } else { 2 };
+    let Some(right) = seq::shape(&args[1]).filter(|s| s.len() > most).cloned() else {
+        return prim(m, p, Ty::F64, args);
+    };
+    let rest = &right[most - 1..];
+    let flat: Shape = right[..most - 1].iter().copied().chain([rest.iter().product()]).collect();
+    args[1] = crate::ad::rules::reshape(m, std::mem::take(&mut args[1]), flat)?;
+    let made = prim(m, p, Ty::F64, args)?;
+    let kept = seq::shape(&made).map_or(0, |s| s.len().saturating_sub(1));
+    let shape: Shape = seq::shape(&made).into_iter().flat_map(|s| s.iter().take(kept)).chain(rest).copied().collect();
+    crate::ad::rules::reshape(m, made, shape)
+}
+
+/// The run-time type representation of an element type.
+pub(crate) fn rep(t: &Ty) -> Rep {
+    match t {
+        Ty::F64 => Rep::Float,
+        Ty::F32 => Rep::F32,
+        Ty::I64 => Rep::Int,
+        Ty::Bool => Rep::Bool,
+        Ty::Str => Rep::Str,
+        Ty::Array(e, n) => (0..*n).fold(rep(e), |r, _| Rep::Array(None, Rc::new(r))),
+        Ty::Data(_) => Rep::Other,
+    }
+}
+
+/// The array to add to: if it is a symbolic zero, a zero array of the given shape, unless the added value is a
+/// symbolic zero as well. `at` is the number of indices.
+fn start(args: &mut [Value], acc: adl_ir::Var, v: adl_ir::Var, shape: Option<adl_ir::Var>, at: usize) -> Res<Value> {
+    match (take(args, acc), &args[v.0 as usize], shape) {
+        (Value::Zero, Value::Zero, _) => Ok(Value::Zero),
+        (Value::Zero, v, Some(s)) => element_ops::zeros(&args[s.0 as usize], v, at),
+        (Value::Zero, _, None) => Err(symbolic_zero()),
+        (v, _, _) => Ok(v),
+    }
+}
+
+fn comparison(m: &Machine, c: Cmp, a: &Value, b: &Value) -> Res<Value> {
+    let Some(shape) = seq::shape(a).or(seq::shape(b)).cloned() else {
+        return Ok(Value::Bool(c.holds(compare::partial(a, b)?)));
+    };
+    if let (Some(s), Some(t)) = (seq::shape(a), seq::shape(b)) {
+        if s != t {
+            return Err(arith::shapes_differ(s, t));
+        }
+    }
+    let n: usize = shape.iter().product();
+    let out = match ops::compared(InterruptFlag(&m.interrupt), c, a, b, n) {
+        Some(out) => out?,
+        None => {
+            let mut out = array::room(n)?;
+            for i in 0..n {
+                out.push(c.holds(compare::partial(&element_ops::flat(a, i), &element_ops::flat(b, i))?));
+            }
+            out
+        }
+    };
+    Ok(array::make(shape, Buf::Bool(out)))
+}
+
+fn not(a: &Value) -> Value {
+    match a {
+        Value::Array(x) => match x.buf() {
+            Buf::Bool(v) => array::make(x.shape.clone(), Buf::Bool(v.iter().map(|b| !b).collect())),
+            _ => a.clone(),
+        },
+        v => Value::Bool(matches!(v, Value::Bool(false))),
+    }
+}
+
+/// Arguments: the condition and the two values.
+fn select(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
+    if let Value::Bool(c) = &args[0] {
+        return Ok(std::mem::take(&mut args[if *c { 1 } else { 2 }]));
+    }
+    // A symbolic zero is materialised with the scalar type of the other value.
+    let narrow = |v: &Value| matches!(v, Value::F32(_)) || matches!(v, Value::Array(a) if a.kind() == Kind::F32);
+    let zero = if args.iter().any(narrow) { Value::F32(0.0) } else { Value::Float(0.0) };
+    for a in &mut args[1..] {
+        if matches!(a, Value::Zero) {
+            *a = zero.clone();
+        }
+    }
+    prim(m, Prim::Where, Ty::F64, args)
+}
+
+fn convert(c: Conv, a: &Value) -> Res<Value> {
+    let to = match c {
+        Conv::ToF64 => Rep::Float,
+        Conv::ToF32 => Rep::F32,
+        Conv::ToI64 => Rep::Int,
+    };
+    let ints = match a {
+        Value::Bool(b) => Value::Int(i64::from(*b)),
+        Value::Array(x) => match x.buf() {
+            Buf::Bool(v) => array::make(x.shape.clone(), Buf::I64(v.iter().map(|b| i64::from(*b)).collect())),
+            _ => return arith::convert(a, to),
+        },
+        _ => return arith::convert(a, to),
+    };
+    arith::convert(&ints, to)
+}
+
+fn extent(a: &Value, axis: u32) -> Res<Value> {
+    match a {
+        Value::Zero => Err(symbolic_zero()),
+        a => Ok(Value::Int(seq::shape(a).and_then(|s| s.get(axis as usize)).map_or(0, |n| *n as i64))),
+    }
+}
+
+fn fields(a: &Value) -> Res<Outs> {
+    match a {
+        Value::Data(d) => Ok(d.fields.iter().cloned().collect()),
+        _ => Err(symbolic_zero()),
+    }
+}
+
+/// The positions of `true` elements, or of zeros.
+fn places(a: &Value) -> Value {
+    fn of<T>(v: &[T], sought: impl Fn(&T) -> bool) -> Value {
+        array::ints(v.iter().enumerate().filter(|(_, x)| sought(x)).map(|(i, _)| i as i64).collect())
+    }
+    match a {
+        Value::Array(x) => match x.buf() {
+            Buf::Bool(v) => of(v, |b| *b),
+            Buf::F64(v) => of(v, |x| *x == 0.0),
+            Buf::F32(v) => of(v, |x| *x == 0.0),
+            _ => array::ints(Vec::new()),
+        },
+        _ => array::ints(Vec::new()),
+    }
+}
+
+/// Arguments: the two arrays. A symbolic zero is materialised with the extents that remain of the result's
+/// shape.
+fn concat(m: &mut Machine, args: &mut [Value], len: Option<adl_ir::Var>, shape: Option<adl_ir::Var>) -> Res<Value> {
+    if let Some(gap) = args[..2].iter().position(|a| matches!(a, Value::Zero)) {
+        let (Some(len), Some(shape)) = (len, shape) else { return Err(symbolic_zero()) };
+        let (Value::Int(n), Some(mut extents)) = (&args[len.0 as usize], element_ops::extents(&args[shape.0 as usize]))
+        else {
+            return Err(symbolic_zero());
+        };
+        let n = usize::try_from(*n).unwrap_or(0);
+        extents[0] = if gap == 0 { n } else { extents[0].saturating_sub(n) };
+        args[gap] = element_ops::zero_like_elements(&args[1 - gap], extents)?;
+    }
+    prim(m, Prim::Concat, Ty::F64, &mut args[..2])
+}
+
+fn cumsum(m: &mut Machine, args: &mut [Value], reverse: bool) -> Res<Value> {
+    if !reverse {
+        return prim(m, Prim::Cumsum, Ty::F64, args);
+    }
+    if let Value::Array(a) = &args[0] {
+        if let (Buf::F64(x), 1) = (a.buf(), a.shape.len()) {
+            return Ok(array::floats(ops::sums_from_the_end(x)?));
+        }
+    }
+    let mut turned = [prim(m, Prim::Reverse, Ty::F64, args)?];
+    let mut sums = [prim(m, Prim::Cumsum, Ty::F64, &mut turned)?];
+    prim(m, Prim::Reverse, Ty::F64, &mut sums)
+}

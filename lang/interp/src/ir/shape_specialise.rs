@@ -1,0 +1,200 @@
+//! Shape specialisation of native code, for arguments that are small vectors, have small rows or consist of
+//! small matrices. Code that knows these extents keeps the elements in registers ([`mod@adl_opt::scalar_replacement`]).
+//! The extents of residuals are only known at run time, so transposed code can be specialised only here.
+//!
+//! A specialised function begins with assertions of the assumed extents, and is only called with arguments for
+//! which they hold.
+
+use super::native::LoweredIr;
+use crate::value::{Kind, Value};
+use adl_ir::{Block, Cmp, Function, Lit, Op, Stmt, Ty, Var};
+use adl_prim::Prim;
+use std::collections::HashSet;
+
+/// Maximum extent of a vector or row, or number of rows, that counts as small.
+const SMALL: usize = 4;
+
+/// A fact that is assumed about a parameter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum ShapeFact {
+    /// The extent of an axis: parameter, axis, extent.
+    Extent(usize, u32, usize),
+    /// The value of an Int: parameter, value.
+    Int(usize, i64),
+}
+
+impl ShapeFact {
+    /// Whether it holds for the arguments.
+    fn holds(self, args: &[&Value]) -> bool {
+        match self {
+            ShapeFact::Extent(k, axis, n) => {
+                matches!(args.get(k), Some(Value::Array(a)) if a.shape.get(axis as usize) == Some(&n))
+            }
+            ShapeFact::Int(k, n) => matches!(args.get(k), Some(Value::Int(m)) if *m == n),
+        }
+    }
+}
+
+/// Whether all facts hold for the arguments.
+pub(super) fn hold(facts: &[ShapeFact], args: &[&Value]) -> bool {
+    facts.iter().all(|f| f.holds(args))
+}
+
+/// The extents of small vectors, of small rows, and of small matrices.
+pub(super) fn extents(leaves: &[&Value]) -> Vec<ShapeFact> {
+    let mut out = Vec::new();
+    for (k, v) in leaves.iter().enumerate() {
+        let Value::Array(a) = v else { continue };
+        let is_small = |axis: usize| (1..=SMALL).contains(&a.shape[axis]);
+        let mut say = |axis: usize| out.push(ShapeFact::Extent(k, axis as u32, a.shape[axis]));
+        match a.shape.len() {
+            1..=3 if a.kind() != Kind::F64 => {}
+            1 if is_small(0) => say(0),
+            2 if is_small(1) => {
+                say(1);
+                if is_small(0) {
+                    say(0);
+                }
+            }
+            3 if is_small(1) && is_small(2) => {
+                say(1);
+                say(2);
+            }
+            _ => {}
+        }
+    }
+    out
+}
+
+/// Small Ints that determine extents of arrays in the function.
+fn ints(f: &Function, args: &[&Value]) -> Vec<ShapeFact> {
+    let mut extents = HashSet::new();
+    let mut todo = vec![&f.body];
+    while let Some(b) = todo.pop() {
+        for s in &b.stmts {
+            match &s.op {
+                Op::Replicate { n, .. } => _ = extents.insert(*n),
+                Op::ArrayLit { elems, .. } => extents.extend(elems),
+                _ => {}
+            }
+            todo.extend(s.op.blocks());
+        }
+    }
+    let params = f.body.params.iter().chain(&f.body.lin_params).zip(args).enumerate();
+    params
+        .filter_map(|(k, (p, x))| match x {
+            Value::Int(n) if (1..=SMALL as i64).contains(n) && extents.contains(p) => Some(ShapeFact::Int(k, *n)),
+            _ => None,
+        })
+        .collect()
+}
+
+/// The facts about arguments to which the function can be specialised; empty if there are none of use.
+pub(super) fn facts(f: &Function, args: &[&Value]) -> Vec<ShapeFact> {
+    let mut all = extents(args);
+    if !all.is_empty() {
+        all.extend(ints(f, args));
+    }
+    all
+}
+
+/// Specialises a function to facts; `None` if nothing is gained.
+pub(super) fn variant(source: &LoweredIr, f: &Function, facts: &[ShapeFact]) -> Option<Function> {
+    let mut made = f.clone();
+    assert_facts(&mut made, facts)?;
+    let gains = adl_opt::small(&source.program(), &mut made) && arrays(&made, &made.body) < arrays(f, &f.body);
+    gains.then_some(made)
+}
+
+/// The weight of a statement inside a loop.
+const ITERATIONS: usize = 64;
+
+/// The number of statements that produce arrays of Floats, weighted by [`ITERATIONS`] in loops. Of two branches the
+/// smaller number counts, because the other one may handle a loop of zero iterations.
+fn arrays(f: &Function, b: &Block) -> usize {
+    let array = |v: &Var| f.ty(*v).rank() > 0 && *f.ty(*v).scalar() == Ty::F64;
+    let inside = |s: &Stmt| match &s.op {
+        Op::If(_, a, b) => arrays(f, a).min(arrays(f, b)),
+        Op::Loop(l) => arrays(f, &l.body).saturating_mul(ITERATIONS),
+        op => op.blocks().into_iter().map(|b| arrays(f, b)).sum(),
+    };
+    b.stmts
+        .iter()
+        .map(|s| {
+            usize::from(s.outs.iter().any(array))
+                .saturating_add(stacker::maybe_grow(64 * 1024, 1024 * 1024, || inside(s)))
+        })
+        .sum()
+}
+
+/// Inserts assertions of the facts at the beginning of a function. For boxed rows, the loops over them assert
+/// the row lengths.
+pub(super) fn assert_facts(f: &mut Function, facts: &[ShapeFact]) -> Option<()> {
+    let mut first = Vec::new();
+    for fact in facts {
+        let (k, n) = match fact {
+            ShapeFact::Extent(k, _, n) => (*k, *n as i64),
+            ShapeFact::Int(k, n) => (*k, *n),
+        };
+        let p = *f.body.params.iter().chain(&f.body.lin_params).nth(k)?;
+        if f.linear(p) {
+            return None;
+        }
+        match fact {
+            ShapeFact::Extent(_, axis, _) if f.ty(p).rank() > *axis => {
+                assert_size(f, Size::Extent(p, *axis), n, &mut first)
+            }
+            ShapeFact::Extent(_, 1, _) => {
+                let mut body = std::mem::take(&mut f.body);
+                rows(f, &mut body, p, n);
+                f.body = body;
+            }
+            ShapeFact::Extent(..) => return None,
+            ShapeFact::Int(..) => assert_size(f, Size::Int(p), n, &mut first),
+        }
+    }
+    first.append(&mut f.body.stmts);
+    f.body.stmts = first;
+    Some(())
+}
+
+/// What an assertion is about.
+enum Size {
+    Extent(Var, u32),
+    Int(Var),
+}
+
+fn assert_size(f: &mut Function, size: Size, n: i64, out: &mut Vec<Stmt>) {
+    let mut stmt = |op: Op, ty: Option<Ty>| -> Var {
+        let outs: Vec<Var> = ty.into_iter().map(|t| f.fresh(t, false)).collect();
+        out.push(Stmt { outs: outs.clone(), lin_outs: Vec::new(), op, span: Default::default() });
+        outs.first().copied().unwrap_or(Var(0))
+    };
+    let n = stmt(Op::Lit(Lit::I64(n)), Some(Ty::I64));
+    let found = match size {
+        Size::Extent(a, axis) => stmt(Op::Dim(a, axis), Some(Ty::I64)),
+        Size::Int(v) => v,
+    };
+    let same = stmt(Op::Cmp(Cmp::Eq, found, n), Some(Ty::Bool));
+    let text = stmt(Op::Lit(Lit::Str("arguments of other sizes".into())), Some(Ty::Str));
+    stmt(Op::Prim(Prim::Assert, vec![same, text]), None);
+}
+
+/// Makes each iteration of a loop over boxes begin with an assertion of its row's length.
+fn rows(f: &mut Function, b: &mut Block, boxes: Var, n: i64) {
+    for s in &mut b.stmts {
+        if let Op::Loop(l) = &mut s.op {
+            let row =
+                l.xs.iter().position(|x| *x == boxes).and_then(|k| l.body.params.get(1 + l.init.len() + k).copied());
+            if let Some(row) = row.filter(|r| f.ty(*r).rank() == 1) {
+                let mut first = Vec::new();
+                assert_size(f, Size::Extent(row, 0), n, &mut first);
+                first.append(&mut l.body.stmts);
+                l.body.stmts = first;
+            }
+        }
+        s.op.blocks_mut()
+            .into_iter()
+            .for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || rows(f, b, boxes, n)));
+    }
+}

@@ -1,0 +1,524 @@
+//! Higher-order primitives: maps, folds, reductions by any operator, comprehensions.
+
+use super::{call, int, kernels, len, lengths_differ};
+use crate::error::{Error, Res, codes};
+use crate::ops::arith;
+use crate::ops::comprehension_sums::{Sums, mean};
+use crate::polling;
+use crate::value::{Buf, Kind, Rep, Shape, Value, array, seq};
+use crate::vm::{Fun, Machine};
+use adl_prim::{Bin, Prim};
+use adl_typing::core::ForKind;
+use std::rc::Rc;
+
+/// Number of elements from which reductions and scans by an operator use whole-array primitives.
+const WHOLE: usize = 8;
+
+/// `map f xs`, `map2 f xs ys` and `map3 f xs ys zs`.
+pub(super) fn map(m: &mut Machine, f: &Value, arrays: &[Value]) -> Res<Value> {
+    let n = len(&arrays[0]);
+    if let Some(k) = arrays.iter().map(len).find(|k| *k != n) {
+        return Err(lengths_differ(if arrays.len() == 2 { "map2" } else { "map3" }, n, k));
+    }
+    let short = arrays.iter().any(has_short_rows) || m.device.is_wanted();
+    if short {
+        if let Some(v) = natively(m, map_of(arrays.len()), f, arrays, n)? {
+            return Ok(v);
+        }
+    }
+    let lanes = if n == 0 { crate::vm::lanes::none(m, f, arrays) } else { crate::vm::lanes::map(m, f, arrays, n) };
+    if let Some(v) = lanes {
+        return Ok(v);
+    }
+    if !short {
+        if let Some(v) = natively(m, map_of(arrays.len()), f, arrays, n)? {
+            return Ok(v);
+        }
+    }
+    let mut out = array::room(n)?;
+    let mut args = Vec::with_capacity(arrays.len());
+    for i in 0..n {
+        if i & 0x3ff == 0 {
+            m.poll()?;
+        }
+        args.clear();
+        for a in arrays {
+            args.push(seq::elem(m, a, i)?);
+        }
+        out.push(m.call(f, &args)?);
+    }
+    seq::pack(m, out)
+}
+
+/// Length of a row up to which native code keeps its elements in registers, whereas batched interpretation
+/// would create an array for each operation.
+const SHORT: usize = 16;
+
+/// Whether an array's elements are short rows of Floats.
+fn has_short_rows(a: &Value) -> bool {
+    matches!(a, Value::Array(a) if a.kind() == Kind::F64 && a.shape.len() > 1 && a.shape[1..].iter().product::<usize>() <= SHORT)
+}
+
+/// The map primitive for functions with the given number of arguments.
+fn map_of(arguments: usize) -> Prim {
+    [Prim::Map, Prim::Map2, Prim::Map3][arguments.clamp(1, 3) - 1]
+}
+
+/// Number of elements from which a function is compiled to native code at its first use.
+pub(crate) const MANY: usize = 1 << 13;
+
+/// Runs a higher-order primitive on large arrays as native code. `None` if that is not possible; no effects
+/// have occurred in that case.
+fn natively(m: &mut Machine, p: Prim, f: &Value, rest: &[Value], n: usize) -> Res<Option<Value>> {
+    if n < MANY || !m.may_compile() {
+        return Ok(None);
+    }
+    compiled(m, p, f, rest)
+}
+
+fn compiled(m: &mut Machine, p: Prim, f: &Value, rest: &[Value]) -> Res<Option<Value>> {
+    let f = Value::Fun(Rc::new(Fun::Partial(Rc::new(Fun::Prim(p, Vec::new())), vec![f.clone()])));
+    crate::ir::derive::compile_plain::call(m, &f, rest)
+}
+
+/// Runs a map as native code. `None` if that is not possible; no effects have occurred in that case.
+pub(crate) fn mapped(m: &mut Machine, f: &Value, arrays: &[Value]) -> Res<Option<Value>> {
+    compiled(m, map_of(arrays.len()), f, arrays)
+}
+
+/// Runs a map of a function that contains derivatives by compiled AD. `None` if that is not possible; no
+/// effects have occurred in that case.
+pub(crate) fn transformed(m: &mut Machine, f: &Value, arrays: &[Value]) -> Res<Option<Value>> {
+    let f = Value::Fun(Rc::new(Fun::Partial(Rc::new(Fun::Prim(map_of(arrays.len()), Vec::new())), vec![f.clone()])));
+    crate::ir::derive::compile_plain::call_native_or_interpreted(m, &f, arrays)
+}
+
+/// The primitive operator that a function is equivalent to, if any.
+fn operator(f: &Value) -> Option<Prim> {
+    match f {
+        Value::Fun(f) => match &**f {
+            Fun::Prim(p, _) => Some(*p),
+            Fun::Closure(code, _) => code.operator(),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The record of an invertible operator.
+fn invertible_parts(f: &Value) -> Option<Value> {
+    match f {
+        Value::Fun(f) => match &**f {
+            Fun::Partial(g, args) => match &**g {
+                Fun::Prim(Prim::Invertible, _) if args.len() == 1 => Some(args[0].clone()),
+                _ => None,
+            },
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn field(r: &Value, name: &str) -> Value {
+    match r {
+        Value::Record(r) => r.names.iter().position(|n| n.as_str() == name).map_or(Value::Unit, |i| r.vals[i].clone()),
+        _ => Value::Unit,
+    }
+}
+
+/// `lower (op (lift x) (lift y))`.
+pub(crate) fn invertible(m: &mut Machine, r: &Value, x: &Value, y: &Value) -> Res<Value> {
+    let (lift, op, lower) = (field(r, "lift"), field(r, "op"), field(r, "lower"));
+    let a = m.call(&lift, std::slice::from_ref(x))?;
+    let b = m.call(&lift, std::slice::from_ref(y))?;
+    let c = m.call(&op, &[a, b])?;
+    m.call(&lower, &[c])
+}
+
+/// `reduce op e xs`.
+pub(super) fn reduce(m: &mut Machine, op: &Value, e: &Value, xs: &Value) -> Res<Value> {
+    if let Some(r) = invertible_parts(op) {
+        let lift = field(&r, "lift");
+        let lifted = map(m, &lift, std::slice::from_ref(xs))?;
+        let e = m.call(&lift, std::slice::from_ref(e))?;
+        let total = reduce(m, &field(&r, "op"), &e, &lifted)?;
+        return m.call(&field(&r, "lower"), &[total]);
+    }
+    if let (Some(p), true) = (operator(op), len(xs) >= WHOLE) {
+        let whole = match p {
+            Prim::Add => Some(Prim::Sum),
+            Prim::Mul => Some(Prim::Prod),
+            Prim::Min => Some(Prim::Minimum),
+            Prim::Max => Some(Prim::Maximum),
+            _ => None,
+        };
+        if let Some(w) = whole {
+            let rep = Value::Rep(Rc::new(rep_like(e)));
+            let total = call(m, w, &[rep], vec![xs.clone()])?;
+            return m.call(op, &[e.clone(), total]);
+        }
+    }
+    if let Some(v) = natively(m, Prim::Reduce, op, &[e.clone(), xs.clone()], len(xs))? {
+        return Ok(v);
+    }
+    each_in_turn(m, op, e.clone(), xs)
+}
+
+fn rep_like(v: &Value) -> Rep {
+    match v {
+        Value::Int(_) => Rep::Int,
+        Value::F32(_) => Rep::F32,
+        _ => Rep::Float,
+    }
+}
+
+/// `scan op e xs`; if `exclusive`, each result excludes the element at its own index.
+pub(super) fn scan(m: &mut Machine, op: &Value, e: &Value, xs: &Value, exclusive: bool) -> Res<Value> {
+    let n = len(xs);
+    if let (Some(p @ (Prim::Add | Prim::Mul)), false, true) = (operator(op), exclusive, n >= WHOLE) {
+        let neutral = matches!((p, crate::value::compare::primal(e)), (Prim::Add, Value::Float(x)) if x == 0.0)
+            || matches!((p, crate::value::compare::primal(e)), (Prim::Mul, Value::Float(x)) if x == 1.0);
+        if neutral {
+            return call(m, if p == Prim::Add { Prim::Cumsum } else { Prim::Cumprod }, &[], vec![xs.clone()]);
+        }
+    }
+    if let Some(v) =
+        natively(m, if exclusive { Prim::ScanExclusive } else { Prim::Scan }, op, &[e.clone(), xs.clone()], n)?
+    {
+        return Ok(v);
+    }
+    let mut out = array::room(n)?;
+    let mut acc = e.clone();
+    for i in 0..n {
+        m.poll()?;
+        let x = seq::elem(m, xs, i)?;
+        let next = m.call(op, &[acc.clone(), x])?;
+        out.push(if exclusive {
+            std::mem::replace(&mut acc, next)
+        } else {
+            acc = next.clone();
+            next
+        });
+    }
+    if out.is_empty() { Ok(xs.clone()) } else { seq::pack(m, out) }
+}
+
+/// `fold f init xs`.
+pub(super) fn fold(m: &mut Machine, f: &Value, init: Value, xs: &Value) -> Res<Value> {
+    match natively(m, Prim::Fold, f, &[init.clone(), xs.clone()], len(xs))? {
+        Some(v) => Ok(v),
+        None => each_in_turn(m, f, init, xs),
+    }
+}
+
+fn each_in_turn(m: &mut Machine, f: &Value, init: Value, xs: &Value) -> Res<Value> {
+    let mut acc = init;
+    for i in 0..len(xs) {
+        let x = seq::elem(m, xs, i)?;
+        acc = m.call(f, &[acc, x])?;
+    }
+    Ok(acc)
+}
+
+/// `foldr f init xs`.
+pub(super) fn foldr(m: &mut Machine, f: &Value, init: Value, xs: &Value) -> Res<Value> {
+    if let Some(v) = natively(m, Prim::Foldr, f, &[init.clone(), xs.clone()], len(xs))? {
+        return Ok(v);
+    }
+    let mut acc = init;
+    for i in (0..len(xs)).rev() {
+        let x = seq::elem(m, xs, i)?;
+        acc = m.call(f, &[x, acc])?;
+    }
+    Ok(acc)
+}
+
+fn keep(m: &mut Machine, p: &Value, xs: &Value) -> Res<(Vec<i64>, Vec<i64>)> {
+    let (mut yes, mut no) = (Vec::new(), Vec::new());
+    for i in 0..len(xs) {
+        let x = seq::elem(m, xs, i)?;
+        let chosen = matches!(m.call(p, &[x])?, Value::Bool(true));
+        if chosen { yes.push(i as i64) } else { no.push(i as i64) }
+    }
+    Ok((yes, no))
+}
+
+/// `filter p xs`.
+pub(super) fn filter(m: &mut Machine, p: &Value, xs: &Value) -> Res<Value> {
+    if let Some(v) = natively(m, Prim::Filter, p, std::slice::from_ref(xs), len(xs))? {
+        return Ok(v);
+    }
+    let (yes, _) = keep(m, p, xs)?;
+    call(m, Prim::Gather, &[], vec![xs.clone(), array::ints(yes)])
+}
+
+/// `partition p xs`.
+pub(super) fn partition(m: &mut Machine, p: &Value, xs: &Value) -> Res<Value> {
+    if let Some(v) = natively(m, Prim::Partition, p, std::slice::from_ref(xs), len(xs))? {
+        return Ok(v);
+    }
+    let (yes, no) = keep(m, p, xs)?;
+    let a = call(m, Prim::Gather, &[], vec![xs.clone(), array::ints(yes)])?;
+    let b = call(m, Prim::Gather, &[], vec![xs.clone(), array::ints(no)])?;
+    Ok(Value::Tuple(Rc::new(crate::value::Tuple(vec![a, b]))))
+}
+
+/// `sort_by key xs`.
+pub(super) fn sort_by(m: &mut Machine, key: &Value, xs: &Value) -> Res<Value> {
+    let keys = map(m, key, std::slice::from_ref(xs))?;
+    let order = call(m, Prim::Argsort, &[], vec![keys])?;
+    call(m, Prim::Gather, &[], vec![xs.clone(), order])
+}
+
+/// `reduce_by_index dest op e keys values`.
+pub(super) fn reduce_by_index(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
+    let [dest, op, neutral, keys, values] = args else { return Err(Error::new(codes::STRUCTURE, "five arguments")) };
+    if len(keys) != len(values) {
+        return Err(lengths_differ("reduce_by_index", len(keys), len(values)));
+    }
+    if let Some(r) = invertible_parts(op) {
+        let (lift, lower) = (field(&r, "lift"), field(&r, "lower"));
+        let mut lifted = [
+            map(m, &lift, std::slice::from_ref(dest))?,
+            field(&r, "op"),
+            m.call(&lift, std::slice::from_ref(neutral))?,
+            std::mem::take(keys),
+            map(m, &lift, std::slice::from_ref(values))?,
+        ];
+        let made = reduce_by_index(m, &mut lifted)?;
+        return map(m, &lower, &[made]);
+    }
+    let at: &[i64] = match &*keys {
+        Value::Array(a) => match a.buf() {
+            Buf::I64(v) => v,
+            _ => &[],
+        },
+        _ => &[],
+    };
+    if let (Some(p), Value::Array(d), Value::Array(v)) = (operator(op), &mut *dest, &*values) {
+        if let (Some(b), Buf::F64(v), 1) = (p.bin(), v.buf(), d.shape.len()) {
+            if let Buf::F64(d) = Rc::make_mut(d).buf_mut() {
+                for (at, v) in at.chunks(polling::STRIDE).zip(v.chunks(polling::STRIDE)) {
+                    m.poll()?;
+                    kernels::count(b, d, at, v);
+                }
+                return Ok(std::mem::take(dest));
+            }
+        }
+    }
+    let n = len(dest);
+    if let Some(v) = counted_natively(m, dest, op, [neutral.clone(), keys.clone(), values.clone()])? {
+        return Ok(v);
+    }
+    let mut out: Vec<Value> = (0..n).map(|i| seq::elem(m, dest, i)).collect::<Res<_>>()?;
+    for (j, k) in at.iter().enumerate() {
+        if let Some(k) = usize::try_from(*k).ok().filter(|k| *k < n) {
+            let x = seq::elem(m, values, j)?;
+            let old = std::mem::take(&mut out[k]);
+            out[k] = m.call(op, &[old, x])?;
+        }
+    }
+    if out.is_empty() { Ok(dest.clone()) } else { seq::pack(m, out) }
+}
+
+/// Runs `reduce_by_index` as native code.
+fn counted_natively(m: &mut Machine, dest: &Value, op: &Value, rest: [Value; 3]) -> Res<Option<Value>> {
+    if len(&rest[1]) < MANY || !m.may_compile() {
+        return Ok(None);
+    }
+    let f = Value::Fun(Rc::new(Fun::Partial(
+        Rc::new(Fun::Prim(Prim::ReduceByIndex, Vec::new())),
+        vec![dest.clone(), op.clone()],
+    )));
+    crate::ir::derive::compile_plain::call(m, &f, &rest)
+}
+
+/// A comprehension: collects or reduces the values of `f` at each index tuple. `rep` is the element type.
+pub(crate) fn comprehension(m: &mut Machine, kind: ForKind, f: &Value, extents: &[Value], rep: &Value) -> Res<Value> {
+    let mut shape = Shape::new();
+    for n in extents {
+        let n = int(n);
+        shape.push(usize::try_from(n).map_err(|_| {
+            Error::new(codes::NEGATIVE, format!("the bound of an index is {n}, and must not be negative"))
+        })?);
+    }
+    // A reduction creates no array, so the number of index tuples is not limited by memory.
+    let total = match kind {
+        ForKind::Build => array::count(&shape)?,
+        ForKind::Reduce(_) => shape.iter().fold(1usize, |a, b| a.saturating_mul(*b)),
+    };
+    let paces = crate::vm::lanes::code_of(f).filter(|c| total >= TIMED && c.whole.is_some());
+    if total >= super::whole::native_from(f) || paces.as_ref().is_some_and(|c| c.paces.is_worth_native()) {
+        if let Some(v) = m.hot_comprehension(f, extents)? {
+            return Ok(v);
+        }
+    }
+    let start = paces.is_some().then(std::time::Instant::now);
+    let out = match super::whole::comprehension(m, kind, f, &shape, total)? {
+        Some(v) => Ok(v),
+        None => match kind {
+            ForKind::Build => build(m, f, &shape, total, rep),
+            ForKind::Reduce(p) => reduce_for(m, p, f, &shape, total, rep),
+        },
+    };
+    if let (Some(c), Some(start)) = (paces, start) {
+        c.paces.took(start.elapsed());
+    }
+    out
+}
+
+/// Number of index tuples from which the time of a comprehension is recorded.
+const TIMED: usize = 16;
+
+/// Calls `g` with the value of `f` at each index tuple; the last index varies fastest.
+fn each(
+    m: &mut Machine,
+    f: &Value,
+    shape: &[usize],
+    total: usize,
+    g: &mut dyn FnMut(&mut Machine, Value) -> Res<bool>,
+) -> Res<()> {
+    let mut at = vec![0usize; shape.len()];
+    let mut args: Vec<Value> = vec![Value::Int(0); shape.len()];
+    for k in 0..total {
+        if k & 0xfff == 0 {
+            m.poll()?;
+        }
+        for (a, i) in args.iter_mut().zip(&at) {
+            *a = Value::Int(*i as i64);
+        }
+        let v = m.call(f, &args)?;
+        if !g(m, v)? {
+            return Ok(());
+        }
+        for axis in (0..at.len()).rev() {
+            at[axis] += 1;
+            if at[axis] < shape[axis] {
+                break;
+            }
+            at[axis] = 0;
+        }
+    }
+    Ok(())
+}
+
+fn build(m: &mut Machine, f: &Value, shape: &Shape, total: usize, rep: &Value) -> Res<Value> {
+    let mut out: Vec<Value> = array::room(total)?;
+    each(m, f, shape, total, &mut |_, v| {
+        out.push(v);
+        Ok(true)
+    })?;
+    if total == 0 {
+        return nothing(m, f, shape, rep);
+    }
+    let flat = seq::pack(m, out)?;
+    if shape.len() == 1 {
+        return Ok(flat);
+    }
+    let all: Shape = shape.iter().copied().chain(seq::shape(&flat).map_or(Shape::new(), |s| s[1..].into())).collect();
+    crate::ad::rules::reshape(m, flat, all)
+}
+
+/// A comprehension without elements. Its remaining extents are those in its type, or else those that its body
+/// would produce.
+fn nothing(m: &mut Machine, f: &Value, shape: &Shape, rep: &Value) -> Res<Value> {
+    if matches!(rep, Value::Rep(r) if has_known_extents(r)) {
+        return empty(shape, rep);
+    }
+    let indices = vec![array::ints(Vec::new()); shape.len()];
+    match crate::vm::lanes::none(m, f, &indices) {
+        Some(v) if shape.len() == 1 => Ok(v),
+        Some(v) if super::whole::numbers(&v) => {
+            let full = shape.iter().chain(seq::shape(&v).iter().flat_map(|s| &s[1..])).copied().collect();
+            crate::ad::rules::reshape(m, v, full)
+        }
+        _ => empty(shape, rep),
+    }
+}
+
+/// Whether a type determines all extents of arrays of numbers.
+fn has_known_extents(r: &Rep) -> bool {
+    match r {
+        Rep::Float | Rep::F32 | Rep::Int | Rep::Bool => true,
+        Rep::Array(n, e) => n.is_some() && has_known_extents(e),
+        _ => false,
+    }
+}
+
+/// An array without elements, whose element type is set if it is known.
+fn empty(shape: &Shape, rep: &Value) -> Res<Value> {
+    let mut full = shape.clone();
+    let mut leaf = match rep {
+        Value::Rep(r) => r.clone(),
+        _ => Rc::new(Rep::Other),
+    };
+    while let Rep::Array(n, e) = &*leaf {
+        full.push(n.unwrap_or(0));
+        leaf = e.clone();
+    }
+    Ok(match &*leaf {
+        Rep::Float => array::make(full, Buf::F64(Vec::new())),
+        Rep::F32 => array::make(full, Buf::F32(Vec::new())),
+        Rep::Int => array::make(full, Buf::I64(Vec::new())),
+        Rep::Bool => array::make(full, Buf::Bool(Vec::new())),
+        _ => array::make(shape.clone(), Buf::Boxed(Vec::new())),
+    })
+}
+
+fn reduce_for(m: &mut Machine, p: Prim, f: &Value, shape: &Shape, total: usize, rep: &Value) -> Res<Value> {
+    let mut acc: Option<Value> = None;
+    match p {
+        Prim::Any | Prim::All => {
+            let stop = p == Prim::Any;
+            let mut out = !stop;
+            each(m, f, shape, total, &mut |_, v| {
+                let b = matches!(v, Value::Bool(true));
+                if b == stop {
+                    out = stop;
+                }
+                Ok(b != stop)
+            })?;
+            return Ok(Value::Bool(out));
+        }
+        Prim::Maximum | Prim::Minimum => {
+            let better = if p == Prim::Maximum { std::cmp::Ordering::Greater } else { std::cmp::Ordering::Less };
+            each(m, f, shape, total, &mut |_, v| {
+                let replace = match &acc {
+                    None => true,
+                    Some(best) => {
+                        crate::value::compare::partial(&v, best)? == Some(better)
+                            || matches!(crate::value::compare::primal(&v), Value::Float(x) if x.is_nan())
+                    }
+                };
+                if replace {
+                    acc = Some(v);
+                }
+                Ok(true)
+            })?;
+            return acc.ok_or_else(|| Error::new(codes::EMPTY, format!("`{}` over no index", p.name())));
+        }
+        _ => {}
+    }
+    let mut sums = Sums::over(shape);
+    each(m, f, shape, total, &mut |m, v| {
+        match (p, acc.take()) {
+            (Prim::Prod, Some(a)) => acc = Some(arith::bin(m, Bin::Mul, a, v)?),
+            (Prim::Prod, None) => acc = Some(v),
+            _ => sums.one(m, v)?,
+        }
+        Ok(true)
+    })?;
+    let sum = match acc.or(sums.total()) {
+        Some(v) => v,
+        None => match rep {
+            Value::Rep(r) if p == Prim::Prod => match &**r {
+                Rep::Int => Value::Int(1),
+                Rep::F32 => Value::F32(1.0),
+                _ => Value::Float(1.0),
+            },
+            Value::Rep(r) => r.zero(),
+            _ => Value::Float(0.0),
+        },
+    };
+    mean(m, p, sum, total)
+}

@@ -1,0 +1,116 @@
+//! Loops that native code runs in blocks of iterations ("strips"). Strips coincide with the chunks of
+//! [`kernels::sum`](super::kernels::sum), so that the totals of strips combine to the sum of all terms in its
+//! order.
+
+use super::interrupt::InterruptFlag;
+use super::kernels::{CHUNK, pairwise};
+use super::parallel;
+use crate::error::Res;
+use std::sync::atomic::AtomicBool;
+
+/// Number of iterations in a strip.
+pub const STRIP: usize = CHUNK;
+
+/// Strip length if there are no totals, and values are buffered for calls of vectorised functions: short enough
+/// that hardware prefetching continues.
+const SHORT: usize = 256;
+
+/// Number of strips that a thread takes at a time.
+const BAND: usize = 16;
+
+/// Number of strips between two polls for interrupts.
+const STRIPS_PER_POLL: usize = 64;
+
+/// Runs iterations: the first one, their number, and scratch space, at whose start the function leaves the
+/// totals of the strip.
+pub type Strip<'a> = &'a (dyn Fn(usize, usize, &mut [f64]) + Sync);
+
+/// Runs `f` on `n` iterations. Returns the combined totals. `totals` and `room` are the number of totals of a
+/// strip and the number of floats of scratch space that it needs. `threads` says whether strips may run in
+/// parallel; if they run in sequence, `tell` is called from time to time with the number of completed
+/// iterations.
+pub fn all(
+    (stop, tell): (&AtomicBool, &dyn Fn(usize)),
+    n: usize,
+    (totals, room): (usize, usize),
+    threads: bool,
+    f: Strip,
+) -> Res<Vec<f64>> {
+    let w = InterruptFlag(stop);
+    let mut parts: Vec<f64> = Vec::with_capacity(n.div_ceil(CHUNK) * totals);
+    let strip = if totals == 0 && room > 0 { SHORT } else { CHUNK };
+    if threads && n >= parallel::LEAST {
+        let mut bands: Vec<(usize, Vec<f64>)> = (0..n).step_by(BAND * CHUNK).map(|at| (at, Vec::new())).collect();
+        parallel::each(
+            w,
+            &mut bands,
+            BAND * CHUNK,
+            || vec![0.0; room],
+            |room, (at, parts)| {
+                for start in (*at..n.min(*at + BAND * CHUNK)).step_by(strip) {
+                    f(start, strip.min(n - start), room);
+                    parts.extend_from_slice(&room[..totals]);
+                }
+            },
+        )?;
+        parts.extend(bands.into_iter().flat_map(|b| b.1));
+    } else {
+        let mut room = vec![0.0; room];
+        for start in (0..n).step_by(strip) {
+            if start % (STRIPS_PER_POLL * CHUNK) == 0 {
+                w.poll()?;
+                tell(start);
+            }
+            f(start, strip.min(n - start), &mut room);
+            parts.extend_from_slice(&room[..totals]);
+        }
+    }
+    Ok((0..totals).map(|t| pairwise(0, n, &|start, _| parts[start / CHUNK * totals + t])).collect())
+}
+
+/// Runs iterations in sequence without totals, and iteration `alone` in a strip of its own.
+pub fn around(stop: &AtomicBool, n: usize, alone: usize, room: &mut [f64], f: Strip) -> Res<()> {
+    for (from, to) in [(0, alone), (alone, alone + 1), (alone + 1, n)] {
+        for (k, start) in (from..to).step_by(CHUNK).enumerate() {
+            if k % STRIPS_PER_POLL == 0 {
+                InterruptFlag(stop).poll()?;
+            }
+            f(start, CHUNK.min(to - start), room);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn totals_of_strips_are_sums() {
+        let off = AtomicBool::new(false);
+        for n in [1, 1023, 1024, 1025, 70_000, 200_001] {
+            let x: Vec<f64> = (0..n).map(|i| (i as f64 * 0.7).sin()).collect();
+            let f = |start: usize, len: usize, room: &mut [f64]| {
+                room[0] = super::super::kernels::sum(&x[start..start + len])
+            };
+            for threads in [false, true] {
+                assert_eq!(
+                    all((&off, &|_| {}), n, (1, 1), threads, &f).unwrap()[0].to_bits(),
+                    super::super::kernels::sum(&x).to_bits(),
+                    "{n}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_turn_that_is_alone_is() {
+        let off = AtomicBool::new(false);
+        for (n, alone) in [(1, 0), (20, 0), (20, 19), (3000, 1500)] {
+            let seen = std::sync::Mutex::new(Vec::new());
+            around(&off, n, alone, &mut [], &|start, len, _| seen.lock().unwrap().push((start, len))).unwrap();
+            let seen = seen.into_inner().unwrap();
+            assert!(seen.contains(&(alone, 1)) && seen.iter().map(|s| s.1).sum::<usize>() == n, "{n} {seen:?}");
+        }
+    }
+}

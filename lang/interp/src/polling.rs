@@ -1,0 +1,163 @@
+//! Interruptible loops over large data in code that has no access to the machine: they poll the interrupt flag
+//! of the run on their thread.
+
+use crate::error::{Error, Res, codes};
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Number of elements between two polls: well below a tenth of a second, even for the slowest elementwise
+/// function.
+pub(crate) const STRIDE: usize = 1 << 16;
+
+/// Number of bytes copied at a time. For more than 4 KiB the C library uses the processor's string instruction.
+/// On some processors it is ten times slower if source and destination are aligned differently, as for the tail
+/// of a vector.
+pub const PIECE: usize = 2048;
+
+/// Number of elements copied at a time.
+const fn at_once<T>() -> usize {
+    if size_of::<T>() == 0 { PIECE } else { PIECE.div_ceil(size_of::<T>()) }
+}
+
+thread_local! {
+    static FLAG: RefCell<Arc<AtomicBool>> = RefCell::default();
+    static WHY: Cell<Option<Box<Error>>> = const { Cell::new(None) };
+}
+
+/// Sets the interrupt flag that loops on this thread poll.
+pub(crate) fn listen(flag: &Arc<AtomicBool>) {
+    let _ = FLAG.try_with(|f| {
+        if let Ok(mut f) = f.try_borrow_mut() {
+            if !Arc::ptr_eq(&f, flag) {
+                *f = flag.clone();
+            }
+        }
+    });
+}
+
+/// Whether the run should stop.
+pub fn interrupt_requested() -> bool {
+    FLAG.try_with(|f| f.try_borrow().is_ok_and(|f| f.load(Ordering::Relaxed))).unwrap_or(false)
+}
+
+/// An error if the run should stop.
+pub(crate) fn poll() -> Res<()> {
+    if interrupt_requested() {
+        Err(failure().unwrap_or_else(|| Error::new(codes::INTERRUPT, "interrupted")))
+    } else {
+        Ok(())
+    }
+}
+
+/// Stops the run with this error at its next poll. For failures in functions that cannot return an error.
+pub(crate) fn fail(e: Box<Error>) {
+    let _ = WHY.try_with(|w| w.set(Some(e)));
+    let _ = FLAG.try_with(|f| f.try_borrow().map(|f| f.store(true, Ordering::Relaxed)));
+}
+
+/// Takes the error recorded by [`fail`], if any, and clears the interrupt flag that it set.
+pub fn failure() -> Option<Box<Error>> {
+    let why = WHY.try_with(Cell::take).ok().flatten()?;
+    let _ = FLAG.try_with(|f| f.try_borrow().map(|f| f.store(false, Ordering::Relaxed)));
+    Some(why)
+}
+
+/// The values of `f` for all numbers below `n`.
+pub(crate) fn collect<T>(n: usize, f: impl FnMut(usize) -> T) -> Res<Vec<T>> {
+    let mut out = crate::value::array::room(n)?;
+    let mut f = f;
+    while out.len() < n {
+        poll()?;
+        out.extend((out.len()..n.min(out.len() + STRIDE)).map(&mut f));
+    }
+    Ok(out)
+}
+
+/// Collects the items of an iterator.
+pub(crate) fn collect_exact<T>(items: impl ExactSizeIterator<Item = T>) -> Res<Vec<T>> {
+    let mut items = items;
+    let mut out = crate::value::array::room(items.len())?;
+    while items.len() > 0 {
+        poll()?;
+        out.extend(items.by_ref().take(STRIDE));
+    }
+    Ok(out)
+}
+
+/// Appends copies of elements.
+pub(crate) fn extend<T: Clone>(out: &mut Vec<T>, from: &[T]) -> Res<()> {
+    for part in from.chunks(STRIDE) {
+        poll()?;
+        append(out, part);
+    }
+    Ok(())
+}
+
+/// Appends copies of elements without polling.
+pub(crate) fn append<T: Clone>(out: &mut Vec<T>, from: &[T]) {
+    out.reserve(from.len());
+    from.chunks(at_once::<T>()).for_each(|part| out.extend_from_slice(part));
+}
+
+/// A copy of a slice, without polling.
+pub(crate) fn cloned<T: Clone>(from: &[T]) -> Vec<T> {
+    let mut out = Vec::with_capacity(from.len());
+    append(&mut out, from);
+    out
+}
+
+/// Overwrites a slice with another one of the same length.
+pub(crate) fn write<T: Clone>(to: &mut [T], from: &[T]) {
+    debug_assert_eq!(to.len(), from.len());
+    to.chunks_mut(at_once::<T>()).zip(from.chunks(at_once::<T>())).for_each(|(to, from)| to.clone_from_slice(from));
+}
+
+/// A copy of a slice.
+pub(crate) fn copy<T: Clone>(from: &[T]) -> Res<Vec<T>> {
+    let mut out = crate::value::array::room(from.len())?;
+    extend(&mut out, from)?;
+    Ok(out)
+}
+
+/// Applies `f` to parts of a slice.
+pub(crate) fn each<T>(v: &mut [T], mut f: impl FnMut(&mut [T])) -> Res<()> {
+    for part in v.chunks_mut(STRIDE) {
+        poll()?;
+        f(part);
+    }
+    Ok(())
+}
+
+/// Applies `f` to corresponding parts of two slices.
+pub(crate) fn pairs<T, U>(v: &mut [T], w: &[U], mut f: impl FnMut(&mut [T], &[U])) -> Res<()> {
+    for (v, w) in v.chunks_mut(STRIDE).zip(w.chunks(STRIDE)) {
+        poll()?;
+        f(v, w);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loops_end_when_they_are_asked_to() {
+        let flag = Arc::new(AtomicBool::new(false));
+        listen(&flag);
+        let mut v = collect(3 * STRIDE, |i| i).unwrap();
+        assert_eq!((v.len(), v[3 * STRIDE - 1]), (3 * STRIDE, 3 * STRIDE - 1));
+        assert_eq!(copy(&v).unwrap(), v);
+        // The interrupt comes in the second part, so the third one is not processed.
+        let mut parts = 0;
+        let out = each(&mut v, |_| {
+            parts += 1;
+            flag.store(parts == 2, Ordering::Relaxed);
+        });
+        assert_eq!((out.unwrap_err().diag.code, parts), (codes::INTERRUPT, 2));
+        assert!(collect(1, |i| i).is_err() && copy(&v).is_err());
+        listen(&Arc::default());
+        assert!(poll().is_ok());
+    }
+}

@@ -1,0 +1,277 @@
+//! The location of an array's elements: host memory, device memory, or both.
+//!
+//! All reads of elements go through [`Array::buf`], which downloads elements that exist only on a device.
+//! Afterwards both copies are kept until the array is modified. Queries that need no elements (shapes,
+//! [`Array::kind`]) do not download. If a download fails, because the device was lost or the user interrupted
+//! it, `buf` returns zeros. These are never observed, because the run stops at its next poll
+//! ([`crate::polling::fail`]).
+
+use super::{Array, Buf, Shape};
+use crate::error::Error;
+use crate::polling;
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+/// The kind of an array's elements.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum Kind {
+    F64,
+    F32,
+    I64,
+    Bool,
+    Unit,
+    Boxed,
+    Tuple,
+    Record,
+}
+
+impl Buf {
+    /// The kind of the elements.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Buf::F64(_) => Kind::F64,
+            Buf::F32(_) => Kind::F32,
+            Buf::I64(_) => Kind::I64,
+            Buf::Bool(_) => Kind::Bool,
+            Buf::Unit => Kind::Unit,
+            Buf::Boxed(_) => Kind::Boxed,
+            Buf::Tuple(_) => Kind::Tuple,
+            Buf::Record(..) => Kind::Record,
+        }
+    }
+}
+
+/// Elements in device memory.
+pub trait Remote {
+    /// Copies the elements to the host: numbers or Bools of the kind given by [`Remote::kind`], or boxes.
+    fn download(&self) -> Result<Buf, Box<Error>>;
+    /// The kind of the elements.
+    fn kind(&self) -> Kind;
+    /// Bytes of device memory.
+    fn bytes(&self) -> u64;
+    /// The same numbers with -0 replaced by 0; `None` if the device does not support this.
+    fn unsigned(&self) -> Option<Box<dyn Remote>>;
+    /// The object itself, to be downcast by the device that made it.
+    fn any(&self) -> &dyn std::any::Any;
+}
+
+/// Elements in device memory, and the zeros that replace them after a failed download.
+struct RemoteCopy {
+    remote: Box<dyn Remote>,
+    blank: OnceCell<Buf>,
+}
+
+/// The elements of an array.
+#[derive(Clone, Default)]
+pub struct Elements {
+    host: OnceCell<Buf>,
+    away: OnceCell<Rc<RemoteCopy>>,
+}
+
+impl std::fmt::Debug for Elements {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.host.get(), self.away.get()) {
+            (Some(b), _) => write!(f, "{b:?}"),
+            (None, Some(a)) => write!(f, "{:?} on a device", a.remote.kind()),
+            (None, None) => write!(f, "nothing"),
+        }
+    }
+}
+
+impl From<Buf> for Elements {
+    #[inline]
+    fn from(b: Buf) -> Elements {
+        Elements { host: OnceCell::from(b), away: OnceCell::new() }
+    }
+}
+
+/// Zeros in place of elements that could not be downloaded.
+fn blank(kind: Kind, n: usize) -> Buf {
+    match kind {
+        Kind::F64 => Buf::F64(vec![0.0; n]),
+        Kind::F32 => Buf::F32(vec![0.0; n]),
+        Kind::I64 => Buf::I64(vec![0; n]),
+        Kind::Bool => Buf::Bool(vec![false; n]),
+        Kind::Boxed => Buf::Boxed(vec![super::Value::Zero; n]),
+        Kind::Unit | Kind::Tuple | Kind::Record => Buf::Unit,
+    }
+}
+
+impl Elements {
+    #[cold]
+    fn fetch(&self, n: usize) -> &Buf {
+        let Some(away) = self.away.get() else { return self.host.get_or_init(|| Buf::Unit) };
+        match away.remote.download() {
+            Ok(b) => self.host.get_or_init(|| b),
+            Err(e) => {
+                polling::fail(e);
+                away.blank.get_or_init(|| blank(away.remote.kind(), n))
+            }
+        }
+    }
+}
+
+impl Array {
+    /// An array from a buffer and its complete shape.
+    #[inline]
+    pub fn new(shape: Shape, buf: Buf) -> Array {
+        Array { shape, elements: buf.into() }
+    }
+
+    /// An array from elements in device memory and its complete shape.
+    pub fn remote(shape: Shape, remote: Box<dyn Remote>) -> Array {
+        let away = Rc::new(RemoteCopy { remote, blank: OnceCell::new() });
+        Array { shape, elements: Elements { host: OnceCell::new(), away: OnceCell::from(away) } }
+    }
+
+    /// The elements on the host; downloads them if necessary.
+    #[inline]
+    pub fn buf(&self) -> &Buf {
+        match self.elements.host.get() {
+            Some(b) => b,
+            None => self.elements.fetch(self.shape.iter().product()),
+        }
+    }
+
+    /// The elements for modification on the host; a copy on a device is dropped.
+    #[inline]
+    pub fn buf_mut(&mut self) -> &mut Buf {
+        self.parts_mut().1
+    }
+
+    /// The shape and the elements for modification on the host.
+    #[inline]
+    pub fn parts_mut(&mut self) -> (&mut Shape, &mut Buf) {
+        if self.elements.away.get().is_some() {
+            self.move_to_host();
+        }
+        // The host buffer exists: `move_to_host` has downloaded it, or the array was never on a device.
+        self.elements.host.get_or_init(|| Buf::Unit);
+        match self.elements.host.get_mut() {
+            Some(b) => (&mut self.shape, b),
+            None => unreachable!("a buffer was put there just now"),
+        }
+    }
+
+    #[cold]
+    fn move_to_host(&mut self) {
+        if self.elements.host.get().is_none() {
+            let b = self.buf().clone();
+            self.elements.host = OnceCell::from(b);
+        }
+        self.elements.away = OnceCell::new();
+    }
+
+    /// The elements on the host.
+    pub fn into_buf(mut self) -> Buf {
+        std::mem::replace(self.buf_mut(), Buf::Unit)
+    }
+
+    /// The kind of its elements, wherever they are.
+    #[inline]
+    pub fn kind(&self) -> Kind {
+        match (self.elements.host.get(), self.elements.away.get()) {
+            (Some(b), _) => b.kind(),
+            (None, Some(a)) => a.remote.kind(),
+            (None, None) => Kind::Unit,
+        }
+    }
+
+    /// Whether its elements are numbers or Bools, wherever they are.
+    #[inline]
+    pub fn is_flat(&self) -> bool {
+        matches!(self.kind(), Kind::F64 | Kind::F32 | Kind::I64 | Kind::Bool)
+    }
+
+    /// The boxed values or columns that it contains. An array that is only on a device has none that contain
+    /// functions or globals, so the result is empty.
+    pub fn values(&self) -> &[super::Value] {
+        match self.elements.host.get() {
+            Some(Buf::Tuple(vs) | Buf::Record(_, vs) | Buf::Boxed(vs)) => vs,
+            _ => &[],
+        }
+    }
+
+    /// Its elements in device memory, if there is a copy.
+    #[inline]
+    pub fn away(&self) -> Option<&dyn Remote> {
+        self.elements.away.get().map(|a| &*a.remote)
+    }
+
+    /// The array with -0 replaced by 0, if it is only on a device and the device supports this. The result
+    /// stays there.
+    pub fn unsigned_remote(&self) -> Option<Array> {
+        let remote = self.away().filter(|_| self.is_remote())?.unsigned()?;
+        Some(Array::remote(self.shape.clone(), remote))
+    }
+
+    /// Whether its elements are only on a device.
+    #[inline]
+    pub fn is_remote(&self) -> bool {
+        self.elements.host.get().is_none() && self.elements.away.get().is_some()
+    }
+
+    /// Records that a copy of its elements is on a device. Has no effect if there already is one.
+    pub fn add_remote_copy(&self, remote: Box<dyn Remote>) {
+        let _ = self.elements.away.set(Rc::new(RemoteCopy { remote, blank: OnceCell::new() }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::codes;
+    use crate::value::Value;
+    use smallvec::smallvec;
+    use std::cell::Cell;
+
+    struct FakeRemote(Vec<f64>, Rc<Cell<u32>>, bool);
+
+    impl Remote for FakeRemote {
+        fn download(&self) -> Result<Buf, Box<Error>> {
+            self.1.set(self.1.get() + 1);
+            if self.2 { Err(Error::new(codes::DEVICE, "gone")) } else { Ok(Buf::F64(self.0.clone())) }
+        }
+        fn kind(&self) -> Kind {
+            Kind::F64
+        }
+        fn bytes(&self) -> u64 {
+            8 * self.0.len() as u64
+        }
+        fn unsigned(&self) -> Option<Box<dyn Remote>> {
+            None
+        }
+        fn any(&self) -> &dyn std::any::Any {
+            self
+        }
+    }
+
+    #[test]
+    fn elements_come_once_and_those_that_change_are_on_the_host_alone() {
+        let asked = Rc::new(Cell::new(0));
+        let mut a = Array::remote(smallvec![3], Box::new(FakeRemote(vec![1.0, 2.0, 3.0], asked.clone(), false)));
+        assert_eq!((a.kind(), a.len(), asked.get(), a.is_remote()), (Kind::F64, 3, 0, true));
+        let copy = a.clone();
+        assert!(matches!(a.buf(), Buf::F64(v) if v[1] == 2.0) && matches!(a.buf(), Buf::F64(v) if v[2] == 3.0));
+        assert_eq!((asked.get(), a.is_remote(), a.away().map(Remote::bytes)), (1, false, Some(24)));
+        if let Buf::F64(v) = a.buf_mut() {
+            v[0] = 7.0;
+        }
+        assert!(a.away().is_none() && copy.is_remote());
+        assert!(matches!(copy.into_buf(), Buf::F64(v) if v[0] == 1.0));
+    }
+
+    #[test]
+    fn what_cannot_be_had_stops_the_run_and_is_asked_for_again() {
+        let asked = Rc::new(Cell::new(0));
+        let a = Rc::new(Array::remote(smallvec![2], Box::new(FakeRemote(vec![1.0, 2.0], asked.clone(), true))));
+        for k in 1..3 {
+            assert!(matches!(a.buf(), Buf::F64(v) if v.len() == 2));
+            assert_eq!(polling::poll().unwrap_err().diag.code, codes::DEVICE);
+            assert!(polling::poll().is_ok());
+            assert_eq!((asked.get(), a.is_remote()), (k, true));
+        }
+        assert!(matches!(crate::value::array::elem(&a, 0), Value::Float(_)) && polling::poll().is_err());
+    }
+}

@@ -1,0 +1,290 @@
+//! Profiling of interpreted functions: hot functions are specialised and compiled to native code.
+//!
+//! Loops count iterations; functions that call others, including themselves, count calls. When a counter
+//! reaches the threshold, native code evaluates the function *from its start* on its original arguments, which
+//! the frame has kept, and the frame returns that result. This is correct because a function that can be
+//! specialised has no effects. If native evaluation fails for any reason, including an error in the program,
+//! the interpreter continues where it was, and the function stays interpreted. Later calls of a hot function
+//! run native code immediately.
+//!
+//! Both ways compute the same bits, so the choice is not observable in results.
+
+use super::code::{Code, I};
+use super::{Fun, Machine};
+use crate::error::Res;
+use crate::ir::derive::compile_plain;
+use crate::value::Value;
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+/// Number of iterations and calls after which a function is hot.
+const THRESHOLD: u32 = 3000;
+
+/// Number of operations on large arrays after which a function is tried as a fused chain.
+const CHAIN: u8 = 2;
+
+/// Value of [`Profile::arrays`] after that decision.
+const DECIDED: u8 = u8::MAX;
+
+/// Number of native calls after which their benefit is evaluated.
+const TRIAL: u32 = 200;
+
+/// Minimum average time of a native call: below it, entering native code costs more than it saves.
+const LEAST: Duration = Duration::from_micros(5);
+
+/// Every so many native calls, a call with declared data is repeated in the interpreter and timed, because
+/// converting data at the boundary may cost more than native code saves.
+const SAMPLED: u32 = 50;
+
+/// Maximum time of a native call that is repeated.
+const SHORT: Duration = Duration::from_millis(1);
+
+/// The profile of a code object.
+#[derive(Debug, Default)]
+pub struct Profile {
+    /// Iterations and calls left until it is hot; 0 if they are not counted.
+    left: Cell<u32>,
+    /// Whether calls run native code.
+    native: Cell<bool>,
+    /// Whether it has loops, whose iterations are counted.
+    loops: bool,
+    /// Whether calls are counted: it calls functions, or evaluates comprehensions whose bodies may call some.
+    calls: bool,
+    /// The number of operations on large arrays until the decision, and whether calls run lowered code with
+    /// fused chains.
+    arrays: Cell<u8>,
+    chains: Cell<bool>,
+    /// The number of native calls, and their total time.
+    runs: Cell<(u32, Duration)>,
+    /// The number of consecutive calls that a device refused.
+    pub(crate) offered: Cell<u8>,
+    /// Total times of the calls that ran both natively and in the interpreter.
+    both: Cell<(Duration, Duration)>,
+}
+
+impl Profile {
+    /// The initial profile of code that the compiler has made.
+    pub(super) fn of(instrs: &[I]) -> Profile {
+        let loops = instrs.iter().any(|i| matches!(i, I::LoopNext(..) | I::Back(_)));
+        let calls = instrs
+            .iter()
+            .any(|i| matches!(i, I::For(..) | I::Call(..) | I::TailCall(..) | I::CallSibling(..) | I::TailSibling(..)));
+        let left = if loops || calls { THRESHOLD } else { 0 };
+        Profile { left: Cell::new(left), loops, calls, ..Profile::default() }
+    }
+
+    /// The initial profile of a comprehension: native code is tried for the first large one.
+    pub(super) fn of_comprehension() -> Profile {
+        Profile { native: Cell::new(true), ..Profile::default() }
+    }
+
+    /// Counts a loop iteration. Returns whether the code becomes hot with it.
+    #[inline(always)]
+    pub(super) fn iteration(&self) -> bool {
+        let n = self.left.get();
+        self.left.set(n.saturating_sub(1));
+        n == 1
+    }
+
+    /// Counts a call. Returns whether it should run native or lowered code.
+    #[inline(always)]
+    fn call(&self) -> bool {
+        self.native.get() || self.chains.get() || self.calls && self.iteration()
+    }
+
+    /// Counts an operation on large arrays. After [`CHAIN`] of them, calls run lowered code, which fuses
+    /// several in one pass.
+    #[cold]
+    pub(super) fn array(&self) {
+        let n = self.arrays.get();
+        if n < DECIDED {
+            self.arrays.set(if n + 1 < CHAIN { n + 1 } else { DECIDED });
+            self.chains.set(n + 1 >= CHAIN);
+        }
+    }
+
+    /// Whether frames keep their arguments for a restart.
+    #[inline(always)]
+    pub(super) fn keeps(&self) -> bool {
+        self.loops && self.left.get() > 0
+    }
+
+    /// Records a call of lowered code. If it took almost no time, the arrays are small, and counting starts
+    /// again.
+    fn chained(&self, time: Duration) {
+        let large = time >= 4 * LEAST;
+        self.chains.set(large);
+        self.arrays.set(if large { DECIDED } else { 0 });
+    }
+
+    /// Decides that the code stays interpreted.
+    fn freeze(&self) {
+        self.left.set(0);
+        self.native.set(false);
+        self.arrays.set(DECIDED);
+        self.chains.set(false);
+    }
+
+    /// Whether a native call that took so long should be repeated in the interpreter.
+    fn samples(&self, time: Duration) -> bool {
+        let n = self.runs.get().0 + 1;
+        time < SHORT && n < TRIAL && n % SAMPLED == 0
+    }
+
+    /// Records a native call.
+    fn ran(&self, time: Duration) {
+        let (n, sum) = self.runs.get();
+        let (n, sum) = (n + 1, sum.saturating_add(time));
+        self.left.set(0);
+        let (fast, slow) = self.both.get();
+        self.native.set(n != TRIAL || sum >= LEAST * n && fast <= slow);
+        self.runs.set((n.min(TRIAL), sum));
+    }
+}
+
+impl Machine {
+    /// Whether hot functions may be compiled at present.
+    pub(crate) fn may_compile(&self) -> bool {
+        (self.compiler.is_some() || self.device.is_on()) && compile_plain::wanted(self)
+    }
+
+    /// Keeps the arguments of a frame for a restart, while the code is not hot.
+    #[inline]
+    pub(super) fn keep_arguments(&mut self, base: usize, n: usize) {
+        let Some(code) = self.frames.last().map(|f| &f.code) else { return };
+        if code.profile.keeps() && self.may_compile() {
+            let args = self.regs[base..base + n].into();
+            if let Some(f) = self.frames.last_mut() {
+                f.args = Some(args);
+            }
+        }
+    }
+
+    /// Runs a call natively or on a device, if the profile says so. `args` are moved out only in that case.
+    #[inline]
+    pub(super) fn hot_call(
+        &mut self,
+        f: &Rc<Fun>,
+        code: &Rc<Code>,
+        args: std::ops::Range<usize>,
+    ) -> Res<Option<Value>> {
+        if self.device.is_on() && self.offered(code, &self.regs[args.clone()]) {
+            let args = self.regs[args.clone()].to_vec();
+            if let Some(v) = self.called_on_device(f, code, args)? {
+                return Ok(Some(v));
+            }
+        }
+        if !code.profile.call() {
+            return Ok(None);
+        }
+        let args = self.regs[args].to_vec();
+        self.run_compiled(f.clone(), code, args)
+    }
+
+    /// Restarts the top frame, whose code has become hot, as native code. Returns its result.
+    #[cold]
+    pub(super) fn hot_frame(&mut self) -> Res<Option<Value>> {
+        let Some(f) = self.frames.last_mut() else { return Ok(None) };
+        let (args, code) = (f.args.take(), f.code.clone());
+        let fun = f.fun.clone().unwrap_or_else(|| Rc::new(Fun::Closure(code.clone(), Vec::new())));
+        match args {
+            Some(args) => {
+                let here = self.frames.len() - 1;
+                let outer = std::mem::replace(&mut self.replaced, here);
+                let out = self.run_compiled(fun, &code, args.into_vec());
+                self.replaced = outer;
+                out
+            }
+            None => {
+                code.profile.left.set(THRESHOLD);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Like [`Machine::hot_call`], for arguments in a slice.
+    #[inline]
+    pub(super) fn hot_apply(&mut self, f: &Rc<Fun>, args: &[Value]) -> Res<Option<Value>> {
+        let code = match &**f {
+            Fun::Closure(c, _) => c,
+            Fun::Member(g, i) => &g.codes[*i as usize],
+            _ => return Ok(None),
+        };
+        if self.device.is_on() && self.offered(code, args) {
+            if let Some(v) = self.called_on_device(f, &code.clone(), args.to_vec())? {
+                return Ok(Some(v));
+            }
+        }
+        if code.profile.call() { self.run_compiled(f.clone(), &code.clone(), args.to_vec()) } else { Ok(None) }
+    }
+
+    /// Runs a large comprehension, given by its body, as native code.
+    pub(crate) fn hot_comprehension(&mut self, body: &Value, extents: &[Value]) -> Res<Option<Value>> {
+        let Value::Fun(f) = body else { return Ok(None) };
+        let Fun::Closure(code, captured) = &**f else { return Ok(None) };
+        match &code.whole {
+            Some(whole) if whole.profile.native.get() && self.may_compile() => self.run_compiled(
+                Rc::new(Fun::Closure(whole.clone(), captured.clone())),
+                &whole.clone(),
+                extents.to_vec(),
+            ),
+            _ => Ok(None),
+        }
+    }
+
+    #[cold]
+    fn run_compiled(&mut self, f: Rc<Fun>, code: &Code, mut args: Vec<Value>) -> Res<Option<Value>> {
+        if !self.may_compile() {
+            // Compilation is not possible at present, for example because numbers are traced by a tape.
+            code.profile.left.set(if code.profile.native.get() || code.profile.chains.get() {
+                code.profile.left.get()
+            } else {
+                THRESHOLD
+            });
+            return Ok(None);
+        }
+        // Leading type representations and functions become part of the closure, so that code is specialised to
+        // them.
+        let known = args.iter().take_while(|a| matches!(a, Value::Rep(_) | Value::Fun(_))).count().min(args.len() - 1);
+        let rest = args.split_off(known);
+        let f = if known == 0 { f } else { Rc::new(Fun::Partial(f, args)) };
+        // Counting is off meanwhile, because the call may recurse; the values are restored after an error.
+        let before = (code.profile.left.replace(0), code.profile.native.replace(false));
+        // Operations on large arrays are parallel when interpreted; in native code only loops are.
+        let chains = code.profile.chains.replace(false);
+        let start = Instant::now();
+        let f = Value::Fun(f);
+        let out =
+            if chains { compile_plain::call_lowered(self, &f, &rest) } else { compile_plain::call(self, &f, &rest) };
+        match &out {
+            Ok(Some(_)) if chains => {
+                (code.profile.left.set(before.0), code.profile.native.set(before.1));
+                code.profile.chained(start.elapsed());
+            }
+            Ok(Some(v)) => {
+                let time = start.elapsed();
+                if code.profile.samples(time) && rest.iter().chain([v]).any(|v| matches!(v, Value::Data(_))) {
+                    self.sample(code, time, &f, &rest)?;
+                }
+                code.profile.ran(time);
+            }
+            Ok(None) => code.profile.freeze(),
+            Err(_) => {
+                code.profile.left.set(before.0.max(1));
+                code.profile.native.set(before.1);
+                code.profile.chains.set(chains);
+            }
+        }
+        out
+    }
+
+    /// Repeats a call in the interpreter; `native` is the time that it took as native code.
+    fn sample(&mut self, code: &Code, native: Duration, f: &Value, args: &[Value]) -> Res<()> {
+        let start = Instant::now();
+        self.call(f, args)?;
+        let (fast, slow) = code.profile.both.get();
+        code.profile.both.set((fast + native, slow + start.elapsed()));
+        Ok(())
+    }
+}

@@ -1,0 +1,254 @@
+//! Scalar operators: instructions where they exist, else calls of the functions that the interpreter uses. Instructions
+//! also apply to Float vectors.
+
+use super::Emit;
+use crate::scalar_math;
+use adl_ir::{Stmt, Var};
+use adl_prim::{Bin, Un};
+use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
+use cranelift_codegen::ir::{
+    AbiParam, InstBuilder, InstructionData, MemFlagsData, Opcode, Signature, Type, Value, types,
+};
+use cranelift_module::Module;
+
+/// The largest exponent for which a power is expanded into multiplications.
+const MAX_POWER: u32 = 64;
+
+impl Emit<'_, '_, '_> {
+    fn float(&mut self, x: f64) -> Value {
+        self.b.ins().f64const(x)
+    }
+
+    /// A constant, broadcast to all lanes if `like` is a vector.
+    fn constant_like(&mut self, x: f64, like: Value) -> Value {
+        let c = self.float(x);
+        let t = self.b.func.dfg.value_type(like);
+        if t.is_vector() { self.b.ins().splat(t, c) } else { c }
+    }
+
+    /// Selects `x` where a comparison holds, else `y`.
+    pub(super) fn choose_number(&mut self, c: Value, x: Value, y: Value) -> Value {
+        let t = self.b.func.dfg.value_type(x);
+        if t.is_vector() {
+            let c = self.b.ins().bitcast(t, MemFlagsData::new(), c);
+            self.b.ins().bitselect(c, x, y)
+        } else {
+            self.b.ins().select(c, x, y)
+        }
+    }
+
+    /// Calls a math function.
+    fn function(&mut self, f: *const u8, first: Type, args: &[Value]) -> Value {
+        let mut sig = Signature::new(self.job.module.isa().default_call_conv());
+        sig.params.push(AbiParam::new(first));
+        sig.params.extend(vec![AbiParam::new(types::F64); args.len() - 1]);
+        sig.returns.push(AbiParam::new(types::F64));
+        let sig = self.imported(sig);
+        let at = self.int(f as i64);
+        let call = self.b.ins().call_indirect(sig, at, args);
+        self.b.inst_results(call)[0]
+    }
+
+    pub(super) fn un(&mut self, op: Un, x: Value) -> Value {
+        if let Some(f) = scalar_math::unary(op) {
+            return self.function(f, types::F64, &[x]);
+        }
+        match op {
+            Un::Neg => self.b.ins().fneg(x),
+            Un::Abs => self.b.ins().fabs(x),
+            Un::Sqrt => self.b.ins().sqrt(x),
+            Un::Floor => self.b.ins().floor(x),
+            Un::Ceil => self.b.ins().ceil(x),
+            Un::Round => self.b.ins().nearest(x),
+            Un::Sign => {
+                let (zero, one, minus) =
+                    (self.constant_like(0.0, x), self.constant_like(1.0, x), self.constant_like(-1.0, x));
+                let below = self.b.ins().fcmp(FloatCC::LessThan, x, zero);
+                let low = self.choose_number(below, minus, x);
+                let above = self.b.ins().fcmp(FloatCC::GreaterThan, x, zero);
+                self.choose_number(above, one, low)
+            }
+            Un::Relu => {
+                let zero = self.constant_like(0.0, x);
+                // The comparison is false for NaN, which is therefore kept.
+                let gone = self.b.ins().fcmp(FloatCC::LessThanOrEqual, x, zero);
+                self.choose_number(gone, zero, x)
+            }
+            Un::Step => {
+                let (zero, one) = (self.constant_like(0.0, x), self.constant_like(1.0, x));
+                let above = self.b.ins().fcmp(FloatCC::GreaterThan, x, zero);
+                self.choose_number(above, one, zero)
+            }
+            Un::Powi(n) => self.powi(n, x),
+            Un::Polygamma(n) => {
+                let n = self.int(i64::from(n));
+                self.function(scalar_math::polygamma as *const u8, types::I64, &[n, x])
+            }
+            // All others are called above.
+            _ => x,
+        }
+    }
+
+    /// The multiplications of `f64::powi`, in the same order.
+    fn powi(&mut self, n: i32, x: Value) -> Value {
+        let mut left = n.unsigned_abs();
+        if left > MAX_POWER {
+            let n = self.int(i64::from(n));
+            return self.function(scalar_math::powi as *const u8, types::I64, &[n, x]);
+        }
+        let (mut power, mut product) = (x, None);
+        loop {
+            if left & 1 == 1 {
+                product = Some(match product {
+                    Some(p) => self.b.ins().fmul(p, power),
+                    None => power,
+                });
+            }
+            left >>= 1;
+            if left == 0 {
+                break;
+            }
+            power = self.b.ins().fmul(power, power);
+        }
+        let one = self.constant_like(1.0, x);
+        let p = product.unwrap_or(one);
+        if n < 0 { self.b.ins().fdiv(one, p) } else { p }
+    }
+
+    pub(super) fn bin(&mut self, op: Bin, x: Value, y: Value) -> Value {
+        match op {
+            Bin::Add => self.b.ins().fadd(x, y),
+            Bin::Sub => self.b.ins().fsub(x, y),
+            Bin::Mul => self.b.ins().fmul(x, y),
+            Bin::Div => self.b.ins().fdiv(x, y),
+            Bin::ScaleTangent => {
+                let zero = self.constant_like(0.0, x);
+                let p = self.b.ins().fmul(x, y);
+                let mut none = self.b.ins().fcmp(FloatCC::Equal, y, zero);
+                if !self.is_constant(x) {
+                    let left = self.b.ins().fcmp(FloatCC::Equal, x, zero);
+                    none = self.b.ins().bor(left, none);
+                }
+                self.choose_number(none, zero, p)
+            }
+            Bin::IntDiv => {
+                let q = self.b.ins().fdiv(x, y);
+                self.b.ins().floor(q)
+            }
+            Bin::Min => self.extreme(FloatCC::LessThanOrEqual, x, y),
+            Bin::Max => self.extreme(FloatCC::GreaterThanOrEqual, x, y),
+            Bin::LeIndicator => {
+                let (zero, one) = (self.constant_like(0.0, x), self.constant_like(1.0, x));
+                let le = self.b.ins().fcmp(FloatCC::LessThanOrEqual, x, y);
+                self.choose_number(le, one, zero)
+            }
+            Bin::Pow | Bin::Atan2 | Bin::Hypot | Bin::Rem => match scalar_math::binary(op) {
+                Some(f) => self.function(f, types::F64, &[x, y]),
+                None => x,
+            },
+        }
+    }
+
+    /// Whether the value is a nonzero constant.
+    fn is_constant(&self, x: Value) -> bool {
+        let dfg = &self.b.func.dfg;
+        let Some(inst) = dfg.value_def(dfg.resolve_aliases(x)).inst() else { return false };
+        match dfg.insts[inst] {
+            InstructionData::UnaryIeee64 { imm, .. } => f64::from_bits(imm.bits()) != 0.0,
+            InstructionData::Unary { opcode: Opcode::Splat, arg } => self.is_constant(arg),
+            _ => false,
+        }
+    }
+
+    /// `x` if it is NaN or compares as `c` with `y`, else `y`.
+    fn extreme(&mut self, c: FloatCC, x: Value, y: Value) -> Value {
+        let nan = self.b.ins().fcmp(FloatCC::Unordered, x, x);
+        let first = self.b.ins().fcmp(c, x, y);
+        let keep = self.b.ins().bor(nan, first);
+        self.choose_number(keep, x, y)
+    }
+
+    /// A unary Int operator; `None` if there is no fast path.
+    pub(super) fn int_un(&mut self, s: &Stmt, op: Un, a: Var) -> Option<Value> {
+        let x = self.val(a);
+        match op {
+            Un::Neg | Un::Abs => {
+                let ok = self.b.ins().icmp_imm_s(IntCC::NotEqual, x, i64::MIN);
+                let y = if op == Un::Neg { self.b.ins().ineg(x) } else { self.b.ins().iabs(x) };
+                Some(self.or_slow(s, ok, y))
+            }
+            Un::Sign => {
+                let above = self.b.ins().icmp_imm_s(IntCC::SignedGreaterThan, x, 0);
+                let above = self.b.ins().uextend(types::I64, above);
+                let below = self.b.ins().sshr_imm_s(x, 63);
+                Some(self.b.ins().bor(above, below))
+            }
+            _ => None,
+        }
+    }
+
+    /// The sum of two Ints, and whether it does not overflow.
+    pub(super) fn int_add(&mut self, x: Value, y: Value) -> (Value, Value) {
+        let z = self.b.ins().iadd(x, y);
+        // The sum overflows if its sign differs from that of both operands.
+        let (p, q) = (self.b.ins().bxor(x, z), self.b.ins().bxor(y, z));
+        let changed = self.b.ins().band(p, q);
+        (z, self.b.ins().icmp_imm_s(IntCC::SignedGreaterThanOrEqual, changed, 0))
+    }
+
+    /// A binary Int operator; `None` if there is no fast path.
+    pub(super) fn int_bin(&mut self, s: &Stmt, op: Bin, a: Var, b: Var) -> Option<Value> {
+        let (x, y) = (self.val(a), self.val(b));
+        let (z, ok) = match op {
+            Bin::Add => self.int_add(x, y),
+            Bin::Sub => {
+                let z = self.b.ins().isub(x, y);
+                let (p, q) = (self.b.ins().bxor(x, y), self.b.ins().bxor(x, z));
+                let changed = self.b.ins().band(p, q);
+                (z, self.b.ins().icmp_imm_s(IntCC::SignedGreaterThanOrEqual, changed, 0))
+            }
+            Bin::Mul | Bin::ScaleTangent => {
+                let z = self.b.ins().imul(x, y);
+                let high = self.b.ins().smulhi(x, y);
+                let sign = self.b.ins().sshr_imm_s(z, 63);
+                (z, self.b.ins().icmp(IntCC::Equal, high, sign))
+            }
+            Bin::Min => return Some(self.b.ins().smin(x, y)),
+            Bin::Max => return Some(self.b.ins().smax(x, y)),
+            Bin::LeIndicator => {
+                let le = self.b.ins().icmp(IntCC::SignedLessThanOrEqual, x, y);
+                return Some(self.b.ins().uextend(types::I64, le));
+            }
+            Bin::IntDiv | Bin::Rem => return Some(self.int_div(s, op, x, y)),
+            Bin::Div | Bin::Pow | Bin::Atan2 | Bin::Hypot => return None,
+        };
+        Some(self.or_slow(s, ok, z))
+    }
+
+    /// Floor division, or its remainder. Divisors 0 and -1 take the slow path.
+    fn int_div(&mut self, s: &Stmt, op: Bin, x: Value, y: Value) -> Value {
+        let (slow, done) = (self.cold(), self.fresh());
+        self.b.append_block_param(done, types::I64);
+        let up = self.b.ins().iadd_imm_s(y, 1);
+        let ok = self.b.ins().icmp_imm_s(IntCC::UnsignedGreaterThan, up, 1);
+        self.unless(ok, slow, &[]);
+        let (q, r) = (self.b.ins().sdiv(x, y), self.b.ins().srem(x, y));
+        let mixed = self.b.ins().bxor(r, y);
+        let differ = self.b.ins().icmp_imm_s(IntCC::SignedLessThan, mixed, 0);
+        let rest = self.b.ins().icmp_imm_s(IntCC::NotEqual, r, 0);
+        let fix = self.b.ins().band(differ, rest);
+        let z = if op == Bin::IntDiv {
+            let less = self.b.ins().iadd_imm_s(q, -1);
+            self.b.ins().select(fix, less, q)
+        } else {
+            let more = self.b.ins().iadd(r, y);
+            self.b.ins().select(fix, more, r)
+        };
+        self.goto(done, &[z]);
+        self.b.switch_to_block(slow);
+        let y = self.slow_lent(s)[0];
+        self.goto(done, &[y]);
+        self.b.switch_to_block(done);
+        self.b.block_params(done)[0]
+    }
+}

@@ -1,0 +1,73 @@
+//! Dependence test for accumulations to arrays. In a vectorised loop, each element must receive its terms in the order
+//! of the iterations and, within one iteration, of the statements.
+//!
+//! Vectorisation changes the order only if two iterations of one vector step update the same element. Two accumulations
+//! never do so if one of their indices is the same expression and varies from iteration to iteration, or consists of
+//! two different literals. An accumulation to a loop-invariant element is done lane by lane. If one accumulation moves
+//! from element to element and the other does not, they collide in one iteration, which is run separately.
+
+use super::plan::{At, Int, Node, VectorPlan};
+
+/// Determines which accumulations are order-dependent. `None` if the order cannot be preserved.
+pub(super) fn check(p: &mut VectorPlan) -> Option<()> {
+    let mut meets: Vec<Node> = Vec::new();
+    let mut sequential = false;
+    for s in &p.sums {
+        if s.adds.is_empty() && s.row.is_none() {
+            return None;
+        }
+        for (k, (at, loops)) in s.adds.iter().enumerate() {
+            if !apart(p, at, at) {
+                if !same(p, at) || !each_once(p, at, loops) {
+                    return None;
+                }
+                sequential = true;
+            }
+            for (other, _) in &s.adds[k + 1..] {
+                if apart(p, at, other) {
+                    continue;
+                }
+                meets.push(meeting(p, at, other)?);
+            }
+        }
+    }
+    meets.dedup();
+    p.sequential |= sequential || !meets.is_empty();
+    p.meets = meets.first().copied();
+    (meets.len() < 2).then_some(())
+}
+
+/// Whether an index differs from iteration to iteration, independently of inner loops.
+fn moves(p: &VectorPlan, n: Node) -> bool {
+    p.ints[n].inner == 0 && p.ints[n].step.is_some_and(|s| s != 0)
+}
+
+/// Whether two accumulations never update the same element in different iterations.
+fn apart(p: &VectorPlan, a: &At, b: &At) -> bool {
+    a.iter().zip(b).any(|(x, y)| match (p.ints[*x].op, p.ints[*y].op) {
+        (Int::Lit(m), Int::Lit(n)) => m != n,
+        _ => x == y && moves(p, *x),
+    })
+}
+
+/// Whether indices are loop-invariant.
+fn same(p: &VectorPlan, at: &At) -> bool {
+    at.iter().all(|n| p.ints[*n].step == Some(0))
+}
+
+/// Whether inner loops update each element once.
+fn each_once(p: &VectorPlan, at: &At, loops: &[usize]) -> bool {
+    loops.iter().all(|k| at.iter().any(|n| p.ints[*n].op == Int::Inner(*k)))
+}
+
+/// The iteration in which two accumulations may collide, if there is at most one.
+fn meeting(p: &VectorPlan, a: &At, b: &At) -> Option<Node> {
+    a.iter().zip(b).find_map(|(x, y)| {
+        let fixed = |n: Node| p.ints[n].inner == 0 && p.ints[n].step == Some(0);
+        match (p.ints[*x].op, p.ints[*y].op) {
+            (Int::Iteration, _) if fixed(*y) => Some(*y),
+            (_, Int::Iteration) if fixed(*x) => Some(*x),
+            _ => None,
+        }
+    })
+}

@@ -1,0 +1,742 @@
+//! The kernel of a vectorised loop: `(words, first iteration, number of iterations, scratch)`. It runs several
+//! iterations at a time, then the rest one by one.
+//!
+//! A loop-invariant number is a scalar; other numbers are vectors of two lanes, several of which are processed side by
+//! side. Branches are if-converted: both arms are computed, and results are selected. An arm that is not taken adds -0,
+//! which is exact. Scratch memory starts with the totals, followed by buffers for the terms of sums and the buffers of
+//! the stages ([`super::libm_stages`]).
+
+mod stage_calls;
+
+use super::super::{Emit, LOOSE, TRUSTED, machine_type};
+use super::libm_stages::{self, MathFunction, Stages};
+use super::plan::{At, Carry, Int, Node, VarClass, VectorPlan};
+use crate::scalar_math;
+use crate::shims;
+use adl_ir::{Block, Cmp, Conv, Lit, Loop, Op, Stmt, Ty, Var};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{
+    self, AbiParam, BlockArg, InstBuilder, Signature, StackSlotData, StackSlotKind, Value, types,
+};
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use cranelift_module::{FuncId, Linkage, Module};
+use smallvec::SmallVec;
+use std::collections::HashMap;
+
+/// The number of iterations of a strip.
+pub(super) const STRIP: i64 = 1024;
+
+/// A number that is summed over all iterations.
+pub(super) enum Total {
+    /// A loop output.
+    Out(usize),
+    /// The inner product of two arrays.
+    Dot(Var, Var),
+}
+
+/// The description of a kernel.
+pub(super) struct KernelJob<'k> {
+    pub p: &'k VectorPlan,
+    pub l: &'k Loop,
+    pub w: &'k super::params::KernelParams,
+    pub stages: &'k Stages,
+    /// Outputs that are stored to arrays, with their parameter words.
+    pub stored: &'k [(usize, usize)],
+    pub totals: &'k [Total],
+    /// Whether the loop index decreases.
+    pub falls: bool,
+    /// The number of vectors processed side by side.
+    pub side: usize,
+}
+
+/// A number in the iterations of one vector step: a scalar for all of them, or two lanes per vector.
+#[derive(Clone)]
+enum LaneValue {
+    One(Value),
+    Many(SmallVec<[Value; 4]>),
+}
+
+/// The increment of an Int from one iteration to the next.
+#[derive(Clone, Copy)]
+enum Stride {
+    Known(i64),
+    Of(Value),
+}
+
+struct Kernel<'k, 'a, 'j, 'f> {
+    e: Emit<'a, 'j, 'f>,
+    k: &'k KernelJob<'k>,
+    words: HashMap<usize, Value>,
+    given: [Value; 4],
+    /// The number of vectors side by side; 0 in the loop over single iterations.
+    side: usize,
+    stage: usize,
+    env: HashMap<Var, LaneValue>,
+    /// The index of the first iteration.
+    index: Value,
+    /// The position of the first iteration in the strip.
+    at: Value,
+    inner: Vec<Value>,
+    mask: Option<LaneValue>,
+}
+
+/// Declares and emits the kernel function.
+pub(super) fn define(outer: &mut Emit, k: &KernelJob) -> Option<FuncId> {
+    let mut sig = Signature::new(outer.job.module.isa().default_call_conv());
+    sig.params.extend(vec![AbiParam::new(types::I64); 4]);
+    let name = format!("trip{}", outer.job.kernels.len());
+    let id = outer.job.module.declare_function(&name, Linkage::Local, &sig).ok()?;
+    let mut func = ir::Function::with_name_signature(ir::UserFuncName::user(0, id.as_u32()), sig);
+    let mut shared = FunctionBuilderContext::new();
+    let config = outer.job.module.target_config();
+    let mut b = FunctionBuilder::new(&mut func, &mut shared);
+    let start = b.create_block();
+    b.append_block_params_for_function_params(start);
+    b.switch_to_block(start);
+    let slot = b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 8, 3));
+    let given = [0, 1, 2, 3].map(|i| b.block_params(start)[i]);
+    let e = emitter(outer, b, given[0], slot, start);
+    let mut kernel = Kernel {
+        e,
+        k,
+        words: HashMap::new(),
+        given,
+        side: 0,
+        stage: 0,
+        env: HashMap::new(),
+        index: given[1],
+        at: given[1],
+        inner: vec![given[1]; k.p.inner.len()],
+        mask: None,
+    };
+    kernel.whole();
+    kernel.e.b.seal_all_blocks();
+    kernel.e.b.finalize(config);
+    outer.job.kernels.push((id, func));
+    Some(id)
+}
+
+/// The emitter of the kernel function.
+fn emitter<'x, 'j, 'f>(
+    outer: &'x mut Emit<'_, 'j, '_>,
+    b: FunctionBuilder<'f>,
+    words: Value,
+    slot: ir::StackSlot,
+    start: ir::Block,
+) -> Emit<'x, 'j, 'f> {
+    Emit {
+        job: &mut *outer.job,
+        f: outer.f,
+        b,
+        last: Vec::new(),
+        name: outer.name.clone(),
+        vals: Vec::new(),
+        pinned: Default::default(),
+        viewed: Default::default(),
+        virtuals: Default::default(),
+        later: Default::default(),
+        places: HashMap::new(),
+        collected: Default::default(),
+        ctx: words,
+        out: words,
+        interrupt: words,
+        slot,
+        fail: start,
+        body: start,
+        depth: 0,
+        imported: Default::default(),
+        outer: false,
+        stmt_site: None,
+        span: outer.span,
+    }
+}
+
+impl Kernel<'_, '_, '_, '_> {
+    fn whole(&mut self) {
+        for w in 0..self.k.w.len {
+            let ty = self.k.w.floats.get(&w).copied().unwrap_or(types::I64);
+            let x = self.e.b.ins().load(ty, TRUSTED, self.given[0], 8 * w as i32);
+            self.words.insert(w, x);
+        }
+        let loops = !self.k.stored.is_empty()
+            || self.k.p.carry.iter().any(|c| *c != Carry::Same)
+            || self.k.totals.iter().any(|t| matches!(t, Total::Out(_)));
+        for stage in 0..=self.k.stages.last() {
+            self.stage = stage;
+            if loops || !self.is_last() {
+                let zero = self.e.int(0);
+                let k = self.trip(zero, self.k.side);
+                self.trip(k, 0);
+            }
+            let k = self.k;
+            k.stages.calls.iter().filter(|c| c.stage == stage).for_each(|c| self.call(c));
+        }
+        for (i, t) in self.k.totals.iter().enumerate() {
+            let x = self.total(i, t);
+            self.e.b.ins().store(TRUSTED, x, self.given[3], 8 * i as i32);
+        }
+        self.e.b.ins().return_(&[]);
+    }
+
+    /// Emits a loop over iterations from `k` on, as many per step as there are lanes. Returns the position at which it
+    /// stopped.
+    fn trip(&mut self, k: Value, side: usize) -> Value {
+        let lanes = (2 * side as i64).max(1);
+        let (header, vals) = self.e.header(&[k]);
+        let (body, exit) = (self.e.fresh(), self.e.fresh());
+        let last = self.e.b.ins().iadd_imm_s(self.given[2], -lanes);
+        let more = self.e.b.ins().icmp(IntCC::SignedLessThanOrEqual, vals[0], last);
+        self.e.stays(more, body, exit, &[]);
+        self.e.b.switch_to_block(body);
+        self.side = side;
+        self.at = vals[0];
+        let iteration = self.e.b.ins().iadd(self.given[1], vals[0]);
+        self.index = iteration;
+        if self.k.falls {
+            let left = self.e.b.ins().isub(self.words[&0], iteration);
+            self.index = self.e.b.ins().iadd_imm_s(left, -lanes);
+        }
+        self.iteration();
+        let next = self.e.b.ins().iadd_imm_s(vals[0], lanes);
+        self.e.goto(header, &[next]);
+        self.e.b.switch_to_block(exit);
+        vals[0]
+    }
+
+    fn iteration(&mut self) {
+        self.env.clear();
+        self.mask = None;
+        let l = self.k.l;
+        for (k, c) in self.k.p.carry.iter().enumerate() {
+            if *c == Carry::Same {
+                let x = self.float(l.init[k]);
+                self.env.insert(l.body.params[1 + k], x);
+            }
+        }
+        self.elements(&l.body.params);
+        self.block(&l.body);
+        if self.is_last() {
+            self.outputs();
+        }
+    }
+
+    /// Stores the outputs of the iterations.
+    fn outputs(&mut self) {
+        let l = self.k.l;
+        for (out, word) in self.k.stored {
+            let x = self.float(l.body.results[l.init.len() + out]);
+            let bytes = self.e.b.ins().ishl_imm_s(self.index, 3);
+            let at = self.e.b.ins().iadd(self.words[word], bytes);
+            self.store(&x, at);
+        }
+        for (t, b) in self.k.totals.iter().zip(buffers(self.k.totals)) {
+            if let Total::Out(out) = t {
+                let x = self.float(l.body.results[l.init.len() + out]);
+                let bytes = self.e.b.ins().ishl_imm_s(self.at, 3);
+                let at = self.e.b.ins().iadd(self.given[3], bytes);
+                let at = self.e.b.ins().iadd_imm_s(at, b);
+                self.store(&x, at);
+            }
+        }
+    }
+
+    fn total(&mut self, i: usize, t: &Total) -> Value {
+        let len = self.given[2];
+        match t {
+            Total::Out(_) => {
+                let at = self.e.b.ins().iadd_imm_s(self.given[3], buffers(self.k.totals)[i]);
+                self.e.number_of(shims::total as *const u8, &[at, len])
+            }
+            Total::Dot(a, b) => {
+                (self.side, self.index) = (0, self.given[1]);
+                let at = [a, b].map(|v| {
+                    let (array, at) = self.k.p.elements[v].clone();
+                    self.place(self.k.w.arrays[array], &at).0
+                });
+                self.e.number_of(shims::dot as *const u8, &[at[0], at[1], len])
+            }
+        }
+    }
+
+    /// A number broadcast to all lanes.
+    fn many(&mut self, x: &LaneValue) -> SmallVec<[Value; 4]> {
+        match x {
+            LaneValue::Many(v) => v.clone(),
+            LaneValue::One(x) => {
+                let t = self.e.b.func.dfg.value_type(*x);
+                let x = if t == types::I8 {
+                    let wide = self.e.b.ins().uextend(types::I64, *x);
+                    let wide = self.e.b.ins().ineg(wide);
+                    self.e.b.ins().splat(types::I64X2, wide)
+                } else {
+                    self.e.b.ins().splat(types::F64X2, *x)
+                };
+                SmallVec::from_elem(x, self.side)
+            }
+        }
+    }
+
+    fn each(&mut self, args: &[&LaneValue], f: &mut dyn FnMut(&mut Self, &[Value]) -> Value) -> LaneValue {
+        if args.iter().all(|a| matches!(a, LaneValue::One(_))) {
+            let one: SmallVec<[Value; 3]> =
+                args.iter().map(|a| if let LaneValue::One(x) = a { *x } else { self.given[0] }).collect();
+            return LaneValue::One(f(self, &one));
+        }
+        let many: Vec<SmallVec<[Value; 4]>> = args.iter().map(|a| self.many(a)).collect();
+        LaneValue::Many(
+            (0..self.side).map(|u| f(self, &many.iter().map(|m| m[u]).collect::<SmallVec<[Value; 3]>>())).collect(),
+        )
+    }
+
+    /// The numbers of the iterations, as scalars in iteration order.
+    fn in_order(&mut self, x: &LaneValue) -> Vec<Value> {
+        if self.side == 0 {
+            return if let LaneValue::One(x) = x { vec![*x] } else { Vec::new() };
+        }
+        let mut out: Vec<Value> = match x {
+            LaneValue::One(x) => vec![*x; 2 * self.side],
+            LaneValue::Many(v) => v.iter().flat_map(|v| [0, 1].map(|l| self.e.b.ins().extractlane(*v, l))).collect(),
+        };
+        if self.k.falls {
+            out.reverse();
+        }
+        out
+    }
+
+    fn store(&mut self, x: &LaneValue, at: Value) {
+        if self.side == 0 {
+            if let LaneValue::One(x) = x {
+                self.e.b.ins().store(LOOSE, *x, at, 0);
+            }
+            return;
+        }
+        for (u, x) in self.many(x).into_iter().enumerate() {
+            self.e.b.ins().store(LOOSE, x, at, 16 * u as i32);
+        }
+    }
+
+    /// The value of a Float or Bool variable.
+    fn float(&mut self, v: Var) -> LaneValue {
+        if let Some(x) = self.env.get(&v) {
+            return x.clone();
+        }
+        // It is bound outside of the loop.
+        match self.k.w.numbers.get(&v).map(|w| self.words[w]) {
+            Some(x) if *self.e.f.ty(v) == Ty::Bool => LaneValue::One(self.e.b.ins().ireduce(types::I8, x)),
+            Some(x) => LaneValue::One(x),
+            None => LaneValue::One(self.e.b.ins().f64const(0.0)),
+        }
+    }
+
+    /// Loads those of the variables that are array elements.
+    fn elements(&mut self, vars: &[Var]) {
+        for v in vars {
+            if let Some((a, at)) = self.k.p.elements.get(v).filter(|_| self.wants(*v)) {
+                let x = self.load(*a, at);
+                self.env.insert(*v, x);
+            }
+        }
+    }
+
+    /// The value of an Int node in the first iteration, and its increment.
+    fn int(&mut self, n: Node) -> (Value, Stride) {
+        let zero = Stride::Known(0);
+        match self.k.p.ints[n].op {
+            Int::Outside(_) => (self.words[&self.k.w.ints[&n]], zero),
+            Int::Lit(c) => (self.e.int(c), zero),
+            Int::Iteration => (self.index, Stride::Known(1)),
+            Int::Inner(k) => (self.inner[k], zero),
+            Int::Dim(a, axis) => (self.words[&(self.k.w.arrays[a] + 1 + axis)], zero),
+            Int::Add(a, b) => {
+                let ((x, s), (y, t)) = (self.int(a), self.int(b));
+                (self.e.b.ins().iadd(x, y), self.steps(s, t, |p, q| p + q, |e, p, q| e.b.ins().iadd(p, q)))
+            }
+            Int::Sub(a, b) => {
+                let ((x, s), (y, t)) = (self.int(a), self.int(b));
+                (self.e.b.ins().isub(x, y), self.steps(s, t, |p, q| p - q, |e, p, q| e.b.ins().isub(p, q)))
+            }
+            Int::Mul(a, b) => {
+                let ((x, s), (y, t)) = (self.int(a), self.int(b));
+                // One of the factors is loop-invariant.
+                let step = if matches!(s, Stride::Known(0)) { self.times(t, x) } else { self.times(s, y) };
+                (self.e.b.ins().imul(x, y), step)
+            }
+        }
+    }
+
+    fn step(&mut self, s: Stride) -> Value {
+        match s {
+            Stride::Known(n) => self.e.int(n),
+            Stride::Of(v) => v,
+        }
+    }
+
+    fn steps(
+        &mut self,
+        s: Stride,
+        t: Stride,
+        known: fn(i64, i64) -> i64,
+        of: fn(&mut Emit, Value, Value) -> Value,
+    ) -> Stride {
+        if let (Stride::Known(a), Stride::Known(b)) = (s, t) {
+            return Stride::Known(known(a, b));
+        }
+        let (a, b) = (self.step(s), self.step(t));
+        Stride::Of(of(&mut self.e, a, b))
+    }
+
+    fn times(&mut self, s: Stride, x: Value) -> Stride {
+        match s {
+            Stride::Known(0) => Stride::Known(0),
+            s => {
+                let s = self.step(s);
+                Stride::Of(self.e.b.ins().imul(s, x))
+            }
+        }
+    }
+
+    /// The element offset of an access, and its increment per iteration. `word`: the parameter word of the array.
+    fn place(&mut self, word: usize, at: &At) -> (Value, Stride) {
+        let mut offset: Option<(Value, Stride)> = None;
+        for (axis, n) in at.iter().enumerate() {
+            let (x, s) = self.int(*n);
+            offset = Some(match offset {
+                None => (x, s),
+                Some((o, t)) => {
+                    let d = self.words[&(word + 1 + axis)];
+                    let (rows, step) = (self.e.b.ins().imul(o, d), self.times(t, d));
+                    (self.e.b.ins().iadd(rows, x), self.steps(step, s, |p, q| p + q, |e, p, q| e.b.ins().iadd(p, q)))
+                }
+            });
+        }
+        let data = self.words[&word];
+        let Some((o, s)) = offset else { return (data, Stride::Known(0)) };
+        let bytes = self.e.b.ins().ishl_imm_s(o, 3);
+        (self.e.b.ins().iadd(data, bytes), s)
+    }
+
+    /// The addresses of the elements of iterations if they are not contiguous.
+    fn places(&mut self, first: Value, s: Stride) -> Vec<Value> {
+        let step = self.step(s);
+        let step = self.e.b.ins().ishl_imm_s(step, 3);
+        let mut at = first;
+        let mut out = vec![first];
+        for _ in 1..2 * self.side {
+            at = self.e.b.ins().iadd(at, step);
+            out.push(at);
+        }
+        out
+    }
+
+    fn load(&mut self, a: usize, at: &At) -> LaneValue {
+        let (p, s) = self.place(self.k.w.arrays[a], at);
+        match s {
+            _ if self.side == 0 => LaneValue::One(self.e.b.ins().load(types::F64, LOOSE, p, 0)),
+            Stride::Known(0) => LaneValue::One(self.e.b.ins().load(types::F64, LOOSE, p, 0)),
+            Stride::Known(1) => LaneValue::Many(
+                (0..self.side).map(|u| self.e.b.ins().load(types::F64X2, LOOSE, p, 16 * u as i32)).collect(),
+            ),
+            s => {
+                let at = self.places(p, s);
+                let pair = |q: &[Value], e: &mut Emit| {
+                    let (x, y) =
+                        (e.b.ins().load(types::F64, LOOSE, q[0], 0), e.b.ins().load(types::F64, LOOSE, q[1], 0));
+                    let low = e.b.ins().scalar_to_vector(types::F64X2, x);
+                    e.b.ins().insertlane(low, y, 1)
+                };
+                LaneValue::Many(at.chunks(2).map(|q| pair(q, &mut self.e)).collect())
+            }
+        }
+    }
+
+    fn block(&mut self, b: &Block) {
+        stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || b.stmts.iter().for_each(|s| self.stmt(s)));
+    }
+
+    fn stmt(&mut self, s: &Stmt) {
+        match &s.op {
+            Op::If(c, x, y) => return self.branch(s, *c, [x, y]),
+            Op::Loop(l) => return self.inner(s, l),
+            Op::IndexAdd { .. } if !self.is_last() => return,
+            Op::IndexAdd { acc, at, v, .. } => {
+                let Some(VarClass::Sum(k)) = self.k.p.classes.get(acc) else { return };
+                let at: At = at.iter().map(|v| self.node(*v)).collect();
+                let x = self.float(*v);
+                return self.add(self.k.w.sums[*k], &at, x);
+            }
+            _ => {}
+        }
+        let [out] = s.outs[..] else { return };
+        self.elements(&[out]);
+        if !matches!(self.k.p.classes.get(&out), Some(VarClass::Float | VarClass::Bool))
+            || self.k.p.elements.contains_key(&out)
+        {
+            return;
+        }
+        if let Some(k) = self.fold(out) {
+            return if self.is_last() {
+                self.folded(k, s)
+            };
+        }
+        if let Some(call) = self.call_of(out) {
+            return self.around_call(call);
+        }
+        if !self.wants(out) || self.from_before(out) {
+            return;
+        }
+        let x = self.number(s);
+        self.keep(out, &x);
+        self.env.insert(out, x);
+    }
+
+    /// The index of the carried number that a statement updates.
+    fn fold(&self, out: Var) -> Option<usize> {
+        let l = self.k.l;
+        (0..l.init.len()).find(|k| l.body.results[*k] == out && self.k.p.carry[*k] == Carry::Fold)
+    }
+
+    fn node(&self, v: Var) -> Node {
+        match self.k.p.classes.get(&v) {
+            Some(VarClass::Int(n)) => *n,
+            _ => 0,
+        }
+    }
+
+    fn number(&mut self, s: &Stmt) -> LaneValue {
+        match &s.op {
+            Op::Lit(Lit::F64(x)) => LaneValue::One(self.e.b.ins().f64const(*x)),
+            Op::Lit(Lit::Bool(x)) => LaneValue::One(self.e.b.ins().iconst(machine_type(&Ty::Bool), i64::from(*x))),
+            op if MathFunction::of(op).is_some() => self.function(op),
+            Op::Un(op, a) => {
+                let a = self.float(*a);
+                self.each(&[&a], &mut |k, x| k.e.un(*op, x[0]))
+            }
+            Op::Bin(op, a, b) => {
+                let (a, b) = (self.float(*a), self.float(*b));
+                self.each(&[&a, &b], &mut |k, x| k.e.bin(*op, x[0], x[1]))
+            }
+            Op::Cmp(c, a, b) => self.compare(*c, *a, *b),
+            Op::Not(a) => {
+                let a = self.float(*a);
+                self.not(&a)
+            }
+            Op::Select(c, a, b) => {
+                let (c, a, b) = (self.float(*c), self.float(*a), self.float(*b));
+                self.choose(&c, &a, &b)
+            }
+            Op::Convert(Conv::ToF64, a) => match self.k.p.classes.get(a) {
+                Some(VarClass::Int(n)) => self.as_float(*n),
+                Some(VarClass::Bool) => {
+                    let c = self.float(*a);
+                    let (one, zero) = (self.e.b.ins().f64const(1.0), self.e.b.ins().f64const(0.0));
+                    self.choose(&c, &LaneValue::One(one), &LaneValue::One(zero))
+                }
+                _ => self.float(*a),
+            },
+            _ => LaneValue::One(self.e.b.ins().f64const(0.0)),
+        }
+    }
+
+    /// Converts an Int to a Float; the conversion is exact.
+    fn as_float(&mut self, n: Node) -> LaneValue {
+        let (x, s) = self.int(n);
+        let first = self.e.b.ins().fcvt_from_sint(types::F64, x);
+        if self.side == 0 || matches!(s, Stride::Known(0)) {
+            return LaneValue::One(first);
+        }
+        let step = self.step(s);
+        let step = self.e.b.ins().fcvt_from_sint(types::F64, step);
+        let (first, step) = (self.e.b.ins().splat(types::F64X2, first), self.e.b.ins().splat(types::F64X2, step));
+        let lanes = (0..self.side).map(|u| {
+            let (low, high) = (self.e.b.ins().f64const(2.0 * u as f64), self.e.b.ins().f64const(2.0 * u as f64 + 1.0));
+            let low = self.e.b.ins().scalar_to_vector(types::F64X2, low);
+            let lane = self.e.b.ins().insertlane(low, high, 1);
+            let more = self.e.b.ins().fmul(step, lane);
+            self.e.b.ins().fadd(first, more)
+        });
+        LaneValue::Many(lanes.collect())
+    }
+
+    fn compare(&mut self, c: Cmp, a: Var, b: Var) -> LaneValue {
+        let code = super::super::scalar::float_code(c);
+        let of = |k: &mut Self, v: Var| match k.k.p.classes.get(&v) {
+            Some(VarClass::Int(n)) => k.as_float(*n),
+            _ => k.float(v),
+        };
+        let (a, b) = (of(self, a), of(self, b));
+        self.each(&[&a, &b], &mut |k, x| k.e.b.ins().fcmp(code, x[0], x[1]))
+    }
+
+    fn not(&mut self, a: &LaneValue) -> LaneValue {
+        self.each(&[a], &mut |k, x| {
+            let one = k.e.b.func.dfg.value_type(x[0]) == types::I8;
+            if one { k.e.b.ins().bxor_imm_s(x[0], 1) } else { k.e.b.ins().bnot(x[0]) }
+        })
+    }
+
+    fn choose(&mut self, c: &LaneValue, a: &LaneValue, b: &LaneValue) -> LaneValue {
+        self.each(&[c, a, b], &mut |k, x| {
+            let t = k.e.b.func.dfg.value_type(x[1]);
+            match t {
+                types::F64X2 => k.e.choose_number(x[0], x[1], x[2]),
+                types::I64X2 => k.e.b.ins().bitselect(x[0], x[1], x[2]),
+                _ => k.e.b.ins().select(x[0], x[1], x[2]),
+            }
+        })
+    }
+
+    fn branch(&mut self, s: &Stmt, c: Var, arms: [&Block; 2]) {
+        let chosen =
+            s.outs.iter().any(|v| self.wants(*v)) || self.is_last() && arms.iter().any(|a| libm_stages::adds(a));
+        // Stages before the last one evaluate a needed arm in all iterations.
+        let c = if chosen { self.float(c) } else { LaneValue::One(self.given[0]) };
+        let outer = self.mask.clone();
+        let masked = self.is_last() && arms.iter().any(|a| libm_stages::adds(a));
+        let other = if masked { self.not(&c) } else { c.clone() };
+        for (arm, holds) in arms.into_iter().zip([&c, &other]) {
+            self.mask = match &outer {
+                _ if !masked => None,
+                None => Some(holds.clone()),
+                Some(m) => Some(self.each(&[m, holds], &mut |k, x| k.e.b.ins().band(x[0], x[1]))),
+            };
+            self.block(arm);
+        }
+        self.mask = outer;
+        for (k, out) in s.outs.iter().enumerate() {
+            if let Some(VarClass::Float | VarClass::Bool) = self.k.p.classes.get(out).filter(|_| self.wants(*out)) {
+                let (a, b) = (self.float(arms[0].results[k]), self.float(arms[1].results[k]));
+                let x = self.choose(&c, &a, &b);
+                self.env.insert(*out, x);
+            }
+        }
+    }
+
+    /// Accumulates a number of each iteration to elements of an array.
+    fn add(&mut self, word: usize, at: &At, x: LaneValue) {
+        let x = match self.mask.clone() {
+            None => x,
+            Some(m) => {
+                let nothing = self.e.b.ins().f64const(-0.0);
+                self.choose(&m, &x, &LaneValue::One(nothing))
+            }
+        };
+        let (p, s) = self.place(word, at);
+        match s {
+            Stride::Known(1) if self.side > 0 => {
+                for (u, x) in self.many(&x).into_iter().enumerate() {
+                    let old = self.e.b.ins().load(types::F64X2, LOOSE, p, 16 * u as i32);
+                    let new = self.e.b.ins().fadd(old, x);
+                    self.e.b.ins().store(LOOSE, new, p, 16 * u as i32);
+                }
+            }
+            Stride::Known(0) => self.combine(p, &x, &mut |e, old, x| e.b.ins().fadd(old, x)),
+            _ if self.side == 0 => self.combine(p, &x, &mut |e, old, x| e.b.ins().fadd(old, x)),
+            s => {
+                let lanes: Vec<Value> =
+                    self.many(&x).iter().flat_map(|v| [0, 1].map(|l| self.e.b.ins().extractlane(*v, l))).collect();
+                for (p, x) in self.places(p, s).into_iter().zip(lanes) {
+                    let old = self.e.b.ins().load(types::F64, LOOSE, p, 0);
+                    let new = self.e.b.ins().fadd(old, x);
+                    self.e.b.ins().store(LOOSE, new, p, 0);
+                }
+            }
+        }
+    }
+
+    /// Combines the number at an address with that of each iteration, in order.
+    fn combine(&mut self, p: Value, x: &LaneValue, f: &mut dyn FnMut(&mut Emit, Value, Value) -> Value) {
+        let mut acc = self.e.b.ins().load(types::F64, LOOSE, p, 0);
+        for x in self.in_order(x) {
+            acc = f(&mut self.e, acc, x);
+        }
+        self.e.b.ins().store(LOOSE, acc, p, 0);
+    }
+
+    /// Combines a carried number with that of each iteration.
+    fn folded(&mut self, k: usize, s: &Stmt) {
+        let Op::Bin(op, x, y) = &s.op else { return };
+        let carried = self.k.l.body.params[1 + k];
+        let term = if *x == carried { *y } else { *x };
+        let term = self.float(term);
+        let left = *x == carried;
+        let Some(word) = self.k.w.folds.get(&k) else { return };
+        let p = self.e.b.ins().iadd_imm_s(self.given[0], 8 * *word as i64);
+        self.combine(p, &term, &mut |e, acc, x| if left { e.bin(*op, acc, x) } else { e.bin(*op, x, acc) });
+    }
+
+    /// Emits an inner loop.
+    fn inner(&mut self, s: &Stmt, l: &Loop) {
+        let Some(id) = self.k.p.inner.iter().position(|i| i.name == s.outs[0]) else { return };
+        let wanted: SmallVec<[Var; 4]> = s.outs[..l.init.len()].iter().copied().filter(|v| self.wants(*v)).collect();
+        let ends = self.is_last() && libm_stages::loop_adds(self.k.p, s, l);
+        let known = wanted.iter().filter(|v| self.from_before(**v)).count();
+        if !ends && known == wanted.len() {
+            return;
+        }
+        let (n, _) = self.int(self.k.p.inner[id].trip);
+        let mut first = vec![self.e.int(0)];
+        l.init.iter().for_each(|v| self.carry(*v, &mut first));
+        let (header, vals) = self.e.header(&first);
+        let (body, exit) = (self.e.fresh(), self.e.fresh());
+        let more = self.e.b.ins().icmp(IntCC::SignedLessThan, vals[0], n);
+        self.e.stays(more, body, exit, &[]);
+        self.e.b.switch_to_block(body);
+        self.inner[id] = vals[0];
+        self.carried(&l.body.params[1..], &vals[1..], l.init.len());
+        self.elements(&l.body.params);
+        self.block(&l.body);
+        if let (Some(k), Some(row)) = (self.k.p.inner[id].to, l.body.results.get(l.init.len())) {
+            let x = self.float(*row);
+            let at: At = [self.node(l.body.params[0])].into_iter().collect();
+            self.add(self.k.w.sums[k], &at, x);
+        }
+        let mut next = vec![self.e.b.ins().iadd_imm_s(vals[0], 1)];
+        l.body.results[..l.init.len()].iter().for_each(|v| self.carry(*v, &mut next));
+        let args: Vec<BlockArg> = next.into_iter().map(BlockArg::Value).collect();
+        self.e.b.ins().jump(header, &args);
+        self.e.b.switch_to_block(exit);
+        self.carried(&s.outs, &vals[1..], l.init.len());
+        for v in wanted {
+            let x = self.float(v);
+            self.keep(v, &x);
+        }
+    }
+
+    /// Collects the values of a number that an inner loop carries.
+    fn carry(&mut self, v: Var, to: &mut Vec<Value>) {
+        match self.float(v) {
+            LaneValue::One(x) if self.side == 0 => to.push(x),
+            x => to.extend(self.many(&x)),
+        }
+    }
+
+    /// Binds the numbers that an inner loop carries.
+    fn carried(&mut self, vars: &[Var], vals: &[Value], n: usize) {
+        let w = self.side.max(1);
+        for (v, x) in vars[..n].iter().zip(vals.chunks(w)) {
+            let x = if self.side == 0 { LaneValue::One(x[0]) } else { LaneValue::Many(x.iter().copied().collect()) };
+            self.env.insert(*v, x);
+        }
+    }
+}
+
+/// The offset in scratch memory of the terms of each total.
+fn buffers(totals: &[Total]) -> Vec<i64> {
+    let mut next = 8 * totals.len() as i64;
+    let mut out = Vec::new();
+    for t in totals {
+        out.push(next);
+        next += if matches!(t, Total::Out(_)) { 8 * STRIP } else { 0 };
+    }
+    out
+}
+
+/// The scratch size of the totals and their terms, in Floats.
+fn of_totals(totals: &[Total]) -> i64 {
+    totals.len() as i64 + STRIP * totals.iter().filter(|t| matches!(t, Total::Out(_))).count() as i64
+}
+
+/// The scratch size of a kernel, in Floats.
+pub(super) fn room(x: &super::VectorLoop) -> i64 {
+    of_totals(&x.totals) + STRIP * x.stages.buffers as i64
+}

@@ -1,0 +1,157 @@
+//! Vectorised loops: several independent iterations at a time, two in each vector.
+//!
+//! Such a loop becomes a function of its own, the [`kernel`], that runs a strip of iterations. The runtime
+//! ([`crate::vector_loop`]) runs it over all iterations, on all threads if there are many. Loop bodies may contain
+//! straight-line Float code, branches, array elements at sums and products of indices, and inner loops whose trip count
+//! is the same in all iterations ([`plan`]). Order-dependent accumulations keep their order ([`dependence`]). Sums of loop
+//! outputs are computed per strip, without materialising the terms. Functions such as `exp` are called on whole strips
+//! ([`libm_stages`]).
+//!
+//! This path runs if all arrays are materialised, all accesses are in bounds, and the trip count is large enough.
+//! Otherwise the loop runs sequentially.
+
+mod dependence;
+mod kernel;
+mod libm_stages;
+mod params;
+mod plan;
+mod prologue;
+
+use super::{Emit, Scope, is_ref};
+use adl_interp::ir::live::NEVER;
+use adl_ir::{Block, Loop, Op, Stmt, Var};
+use adl_prim::Bin;
+use cranelift_codegen::ir::Value;
+use cranelift_module::FuncId;
+use kernel::Total;
+use libm_stages::Stages;
+use params::KernelParams;
+use plan::VectorPlan;
+
+/// The limit on statements of inner loops for which four vectors fit in registers.
+const SHORT: usize = 6;
+
+/// A loop together with the sums of its outputs.
+struct VectorLoop<'b> {
+    s: &'b Stmt,
+    l: &'b Loop,
+    p: VectorPlan,
+    w: KernelParams,
+    stages: Stages,
+    /// Outputs that are materialised.
+    stored: Vec<usize>,
+    totals: Vec<Total>,
+    /// The statements after the loop that sum outputs, and their results.
+    sums: Vec<(u32, Var)>,
+    falls: bool,
+}
+
+impl Emit<'_, '_, '_> {
+    /// Vectorises a loop together with the sums of its outputs. Returns the first statement after them.
+    pub(super) fn trip(&mut self, b: &Block, at: u32, sc: &Scope) -> Option<u32> {
+        let s = &b.stmts[at as usize];
+        let Op::Loop(l) = &s.op else { return None };
+        let p = plan::plan(self.f, l)?;
+        let stages = libm_stages::stages(l, &p)?;
+        let whole = self.with_sums(b, at, l, (p, stages));
+        let made = self.define_trip(&whole)?;
+        let next = at + 1 + whole.sums.len() as u32;
+        (self.span, self.stmt_site) = (s.span, None);
+        let (slow, done) = (self.fresh(), self.fresh());
+        let results: Vec<Var> = self.results(&whole);
+        for v in &results {
+            let t = self.word_type(*v);
+            self.b.append_block_param(done, t);
+        }
+        let places = self.places.clone();
+        let fast = self.at_once(&whole, made, &results, slow, at, sc);
+        self.goto(done, &fast);
+        self.b.switch_to_block(slow);
+        self.places = places;
+        self.stmt(s, at, sc);
+        for (i, _) in &whole.sums {
+            self.stmt(&b.stmts[*i as usize], *i, sc);
+        }
+        let other: Vec<Value> = results.iter().map(|v| self.val(*v)).collect();
+        self.goto(done, &other);
+        self.b.switch_to_block(done);
+        let vals = self.b.block_params(done).to_vec();
+        for (v, x) in results.iter().zip(vals) {
+            self.bind(*v, x);
+        }
+        Some(next)
+    }
+
+    /// Emits the kernel.
+    fn define_trip(&mut self, x: &VectorLoop) -> Option<FuncId> {
+        let stored: Vec<(usize, usize)> = x.stored.iter().copied().zip(x.w.outs.iter().copied()).collect();
+        let side = match (x.p.inner.is_empty(), x.stages.size().unwrap_or(x.p.size)) {
+            _ if x.p.calls_inside => 4,
+            // Most work is in inner loops, whose values stay in registers if there are few.
+            (false, _) if x.p.inside <= SHORT => 4,
+            (false, ..12) => 4,
+            (_, ..28) => 2,
+            _ => 1,
+        };
+        kernel::define(
+            self,
+            &kernel::KernelJob {
+                p: &x.p,
+                l: x.l,
+                w: &x.w,
+                stages: &x.stages,
+                stored: &stored,
+                totals: &x.totals,
+                falls: x.falls,
+                side,
+            },
+        )
+    }
+
+    /// Finds the sums of the loop's outputs that follow it.
+    fn with_sums<'b>(&self, b: &'b Block, at: u32, l: &'b Loop, (p, stages): (VectorPlan, Stages)) -> VectorLoop<'b> {
+        let s = &b.stmts[at as usize];
+        let outs = &s.outs[l.init.len()..l.init.len() + l.outs.len()];
+        let falls = l.reverse && p.sequential;
+        let (mut totals, mut sums) = (Vec::new(), Vec::new());
+        for (i, next) in (at + 1..).zip(&b.stmts[at as usize + 1..]) {
+            let (Op::Sum { a, .. }, [total]) = (&next.op, &next.outs[..]) else { break };
+            let Some(k) = outs.iter().position(|v| v == a).filter(|_| !falls && p.meets.is_none()) else { break };
+            totals.push(product(l, &p, k).unwrap_or(Total::Out(k)));
+            sums.push((i, *total));
+        }
+        let end = at + 1 + sums.len() as u32;
+        let lives = |v: Var| self.last[v.0 as usize] != NEVER && self.last[v.0 as usize] >= end;
+        let stored: Vec<usize> =
+            (0..outs.len()).filter(|k| lives(outs[*k]) || self.places.contains_key(&outs[*k])).collect();
+        let w = KernelParams::of(self.f, &p, stored.len());
+        VectorLoop { s, l, p, w, stages, stored, totals, sums, falls }
+    }
+
+    /// The used results of the loop and the sums: carried values, arrays, sums, the number of iterations.
+    fn results(&self, x: &VectorLoop) -> Vec<Var> {
+        let k = x.l.init.len();
+        let arrays = x.stored.iter().map(|o| x.s.outs[k + o]).filter(|v| !self.places.contains_key(v));
+        let all = x.s.outs[..k]
+            .iter()
+            .copied()
+            .chain(arrays)
+            .chain(x.sums.iter().map(|(_, v)| *v))
+            .chain(x.s.outs.iter().skip(k + x.l.outs.len()).copied());
+        all.filter(|v| self.last[v.0 as usize] != NEVER || !is_ref(self.ty(*v))).collect()
+    }
+}
+
+/// An output that is a product of elements of two arrays at unit stride.
+fn product(l: &Loop, p: &VectorPlan, k: usize) -> Option<Total> {
+    let r = l.body.results[l.init.len() + k];
+    let s = l.body.stmts.iter().find(|s| s.outs[..] == [r])?;
+    let Op::Bin(Bin::Mul, a, b) = &s.op else { return None };
+    let beside = |v: &Var| {
+        p.elements.get(v).is_some_and(|(_, at)| {
+            let last = at.len() - 1;
+            at.iter().enumerate().all(|(i, n)| p.ints[*n].inner == 0 && p.ints[*n].step == Some(i64::from(i == last)))
+        })
+    };
+    (beside(a) && beside(b)).then_some(Total::Dot(*a, *b))
+}

@@ -1,0 +1,61 @@
+//! The layout of a kernel's parameter words, some of which the kernel updates.
+
+use super::plan::{Carry, Int, Node, VectorPlan};
+use crate::handle::ValueForm;
+use adl_ir::{Function, Ty, Var};
+use cranelift_codegen::ir::{Type, types};
+use std::collections::HashMap;
+
+/// The index of each parameter word. The first word is the trip count.
+#[derive(Default)]
+pub(super) struct KernelParams {
+    /// The address of an array's elements, followed by its extents.
+    pub arrays: Vec<usize>,
+    /// The same for arrays that are accumulated to.
+    pub sums: Vec<usize>,
+    pub numbers: HashMap<Var, usize>,
+    pub ints: HashMap<Node, usize>,
+    /// Carried numbers, by index among the carried values.
+    pub folds: HashMap<usize, usize>,
+    /// Addresses of the outputs.
+    pub outs: Vec<usize>,
+    /// The words that are Floats.
+    pub floats: HashMap<usize, Type>,
+    pub len: usize,
+}
+
+impl KernelParams {
+    /// Assigns the words of a plan with `outs` outputs that are materialised.
+    pub(super) fn of(f: &Function, p: &VectorPlan, outs: usize) -> KernelParams {
+        let mut w = KernelParams { len: 1, ..KernelParams::default() };
+        let rank = |v: Var| ValueForm::of(f.ty(v)).rank();
+        w.arrays = p.arrays.iter().map(|v| w.take(1 + rank(*v))).collect();
+        w.sums = p.sums.iter().map(|s| w.take(1 + rank(s.init))).collect();
+        for v in &p.numbers {
+            let at = w.take(1);
+            w.numbers.insert(*v, at);
+            if *f.ty(*v) == Ty::F64 {
+                w.floats.insert(at, types::F64);
+            }
+        }
+        for (n, i) in p.ints.iter().enumerate() {
+            if let Int::Outside(_) = i.op {
+                let at = w.take(1);
+                w.ints.insert(n, at);
+            }
+        }
+        for (k, c) in p.carry.iter().enumerate() {
+            if *c == Carry::Fold {
+                let at = w.take(1);
+                w.folds.insert(k, at);
+            }
+        }
+        w.outs = (0..outs).map(|_| w.take(1)).collect();
+        w
+    }
+
+    fn take(&mut self, n: usize) -> usize {
+        self.len += n;
+        self.len - n
+    }
+}

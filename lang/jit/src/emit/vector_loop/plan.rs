@@ -1,0 +1,605 @@
+//! Analyses the body of a loop for vectorisation: loop-invariant variables, affine element accesses, and accumulations.
+
+use super::super::group::is_plain;
+use super::libm_stages::MathFunction;
+use crate::handle::ValueForm;
+use adl_ir::{Block, Conv, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
+use adl_prim::{Bin, Cmp, Prim};
+use smallvec::SmallVec;
+use std::collections::HashMap;
+
+/// The bound on bits of Ints from outside in a vectorised loop. It is checked at run time.
+pub(super) const BITS: u32 = 29;
+
+/// The number of bits of Ints that are exact as Floats.
+const EXACT: u32 = 52;
+
+/// The maximum number of statements of a vectorised loop: most values of larger ones would not stay in registers.
+const LONGEST: usize = 320;
+
+/// The maximum number of statements in both arms of an if-converted branch.
+const ARMS: usize = 48;
+
+/// The cost in statements of one function evaluation in a strip.
+const FUNCTION: usize = 6;
+
+/// The index of an Int expression.
+pub(super) type Node = usize;
+
+/// An Int expression.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Int {
+    /// A variable bound outside of the loop.
+    Outside(Var),
+    Lit(i64),
+    /// The loop index.
+    Iteration,
+    /// The index of an inner loop.
+    Inner(usize),
+    /// The extent of an array.
+    Dim(usize, usize),
+    Add(Node, Node),
+    Sub(Node, Node),
+    Mul(Node, Node),
+}
+
+/// Facts about an Int expression.
+pub(super) struct IntInfo {
+    pub op: Int,
+    /// The increment per iteration, if it is known.
+    pub step: Option<i64>,
+    /// An upper bound on its bits.
+    bits: u32,
+    /// A bit mask of the inner loops that it depends on.
+    pub inner: u64,
+}
+
+/// The indices of an access.
+pub(super) type At = SmallVec<[Node; 3]>;
+
+/// The classification of a variable of the loop body.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum VarClass {
+    Float,
+    Bool,
+    Int(Node),
+    /// An array bound outside, or the subarray at leading indices.
+    Part(usize, At),
+    /// A row that an inner loop collects.
+    Row(usize),
+    /// An array that is accumulated to.
+    Sum(usize),
+}
+
+/// An array that is carried from iteration to iteration and accumulated to.
+pub(super) struct LoopSum {
+    /// Its initial value.
+    pub init: Var,
+    /// The variable of its current version.
+    latest: Var,
+    /// Indices of the accumulations, and the inner loops around each.
+    pub adds: Vec<(At, Vec<usize>)>,
+    /// The shape to use if it is a symbolic zero.
+    pub shape: Option<Var>,
+    /// The inner loop whose collected row is added to it.
+    pub row: Option<usize>,
+}
+
+/// The role of a carried value.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Carry {
+    /// It is loop-invariant.
+    Same,
+    /// A number that an operator combines with one of each iteration, in order.
+    Fold,
+    /// An array that is accumulated to.
+    Sum(usize),
+}
+
+/// An inner loop, whose trip count is the same in all iterations.
+pub(super) struct Inner {
+    /// The variable of its first result.
+    pub name: Var,
+    pub trip: Node,
+    /// The array to which its collected row is added.
+    pub to: Option<usize>,
+}
+
+/// The plan of a vectorised loop.
+pub(super) struct VectorPlan {
+    pub ints: Vec<IntInfo>,
+    pub classes: HashMap<Var, VarClass>,
+    /// Array elements that loops iterate over, and their accesses.
+    pub elements: HashMap<Var, (usize, At)>,
+    /// Zeros bound outside that are read.
+    pub arrays: Vec<Var>,
+    /// Floats and Bools bound outside.
+    pub numbers: Vec<Var>,
+    /// Accesses that must be in bounds.
+    pub reads: Vec<(usize, At)>,
+    /// Bools bound outside that must be true.
+    pub holds: Vec<Var>,
+    /// Loop-invariant Int comparisons, and those that must be true.
+    compared: HashMap<Var, (Cmp, Node, Node)>,
+    pub hold: Vec<(Cmp, Node, Node)>,
+    pub sums: Vec<LoopSum>,
+    pub carry: Vec<Carry>,
+    pub inner: Vec<Inner>,
+    /// Results of functions that are called on a strip of iterations.
+    pub calls: Vec<Var>,
+    /// Whether inner loops call functions.
+    pub calls_inside: bool,
+    /// The number of statements.
+    pub size: usize,
+    /// The number of Float statements in inner loops.
+    pub inside: usize,
+    /// Whether strips must run in order, because of an order-dependent accumulation.
+    pub sequential: bool,
+    /// The iteration in which two accumulations may collide.
+    pub meets: Option<Node>,
+}
+
+/// Makes the plan of a loop. `None` if it cannot be vectorised.
+pub(super) fn plan(f: &Function, l: &Loop) -> Option<VectorPlan> {
+    let Trip::Count(_) = l.trip else { return None };
+    let b = &l.body;
+    if !(l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty()) {
+        return None;
+    }
+    let plan = VectorPlan {
+        ints: Vec::new(),
+        classes: HashMap::new(),
+        elements: HashMap::new(),
+        arrays: Vec::new(),
+        numbers: Vec::new(),
+        reads: Vec::new(),
+        holds: Vec::new(),
+        compared: HashMap::new(),
+        hold: Vec::new(),
+        sums: Vec::new(),
+        carry: Vec::new(),
+        inner: Vec::new(),
+        calls: Vec::new(),
+        calls_inside: false,
+        size: 0,
+        inside: 0,
+        sequential: false,
+        meets: None,
+    };
+    let mut s = LoopAnalysis { f, p: plan, literals: None };
+    let iteration = s.node(Int::Iteration)?;
+    let (index, rest) = b.params.split_first()?;
+    s.p.classes.insert(*index, VarClass::Int(iteration));
+    let (carried, elems) = rest.split_at(l.init.len());
+    for (k, (v, init)) in carried.iter().zip(&l.init).enumerate() {
+        let carry = s.carry(b, *v, *init, b.results[k])?;
+        s.p.carry.push(carry);
+    }
+    s.elements(elems, &l.xs, iteration)?;
+    s.block(b, &Around { loops: Vec::new(), arm: false })?;
+    for (k, carry) in s.p.carry.iter().enumerate() {
+        match carry {
+            Carry::Sum(i) if s.p.sums[*i].latest != b.results[k] => return None,
+            _ => {}
+        }
+    }
+    let floats = b.results[l.init.len()..].iter().all(|r| s.is_float(*r)) && l.outs.iter().all(|o| *o == Out::Collect);
+    let useful = !l.outs.is_empty() || s.p.carry.iter().any(|c| *c != Carry::Same);
+    if !floats || !useful || s.p.size > LONGEST {
+        return None;
+    }
+    s.p.sequential |= s.p.carry.contains(&Carry::Fold);
+    super::dependence::check(&mut s.p)?;
+    Some(s.p)
+}
+
+/// The enclosing loops and branch arms of a block.
+#[derive(Clone)]
+struct Around {
+    loops: Vec<usize>,
+    arm: bool,
+}
+
+struct LoopAnalysis<'a> {
+    f: &'a Function,
+    p: VectorPlan,
+    /// The Int literals of the function, computed on first use.
+    literals: Option<HashMap<Var, i64>>,
+}
+
+/// Collects the Int literals of a block and its nested blocks.
+fn literals(b: &Block, out: &mut HashMap<Var, i64>) {
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+        for s in &b.stmts {
+            match (&s.op, &s.outs[..]) {
+                (Op::Lit(Lit::I64(n)), [v]) => _ = out.insert(*v, *n),
+                (op, _) => op.blocks().into_iter().for_each(|b| literals(b, out)),
+            }
+        }
+    });
+}
+
+fn uses(b: &Block, v: Var) -> usize {
+    let mut n = b.results.iter().filter(|r| **r == v).count();
+    for s in &b.stmts {
+        s.op.each_operand(&mut |x| n += usize::from(x == v));
+        n +=
+            s.op.blocks()
+                .into_iter()
+                .map(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || uses(b, v)))
+                .sum::<usize>();
+    }
+    n
+}
+
+/// The cost of evaluating the statements of an arm.
+fn weight(b: &Block) -> usize {
+    let of = |s: &Stmt| if MathFunction::of(&s.op).is_some_and(|f| f.0.is_quick()) { FUNCTION } else { 1 };
+    b.stmts.iter().map(of).sum()
+}
+
+impl LoopAnalysis<'_> {
+    /// The node of an Int expression. `None` if it may become too large.
+    fn node(&mut self, op: Int) -> Option<Node> {
+        if let Some(k) = self.p.ints.iter().position(|i| i.op == op) {
+            return Some(k);
+        }
+        let info = |k: Node| &self.p.ints[k];
+        let both = |a: Node, b: Node| info(a).inner | info(b).inner;
+        let (step, bits, inner) = match op {
+            Int::Outside(_) | Int::Dim(..) => (Some(0), BITS, 0),
+            Int::Lit(n) => (Some(0), 65 - n.unsigned_abs().leading_zeros(), 0),
+            Int::Iteration => (Some(1), BITS, 0),
+            Int::Inner(k) => (Some(0), BITS, 1 << k),
+            Int::Add(a, b) => {
+                (info(a).step.zip(info(b).step).map(|(a, b)| a + b), info(a).bits.max(info(b).bits) + 1, both(a, b))
+            }
+            Int::Sub(a, b) => {
+                (info(a).step.zip(info(b).step).map(|(a, b)| a - b), info(a).bits.max(info(b).bits) + 1, both(a, b))
+            }
+            Int::Mul(a, b) => {
+                let (p, q) = if info(a).step == Some(0) { (a, b) } else { (b, a) };
+                if info(p).step != Some(0) {
+                    return None;
+                }
+                let step = match (info(p).op, info(q).step) {
+                    (_, Some(0)) => Some(0),
+                    (Int::Lit(c), Some(s)) => Some(c.checked_mul(s)?),
+                    _ => None,
+                };
+                (step, info(a).bits + info(b).bits, both(a, b))
+            }
+        };
+        if bits > 61 {
+            return None;
+        }
+        self.p.ints.push(IntInfo { op, step, bits, inner });
+        Some(self.p.ints.len() - 1)
+    }
+
+    /// The literal value of an Int bound outside.
+    fn literal(&mut self, v: Var) -> Option<i64> {
+        let f = self.f;
+        let all = self.literals.get_or_insert_with(|| {
+            let mut all = HashMap::new();
+            literals(&f.body, &mut all);
+            all
+        });
+        all.get(&v).copied()
+    }
+
+    /// Classifies a variable.
+    fn class(&mut self, v: Var) -> Option<VarClass> {
+        if let Some(c) = self.p.classes.get(&v) {
+            return Some(c.clone());
+        }
+        let c = match self.f.ty(v) {
+            Ty::F64 | Ty::Bool => {
+                self.p.numbers.push(v);
+                if *self.f.ty(v) == Ty::F64 { VarClass::Float } else { VarClass::Bool }
+            }
+            Ty::I64 => {
+                let known = self.literal(v);
+                VarClass::Int(self.node(known.map_or(Int::Outside(v), Int::Lit))?)
+            }
+            ty if ValueForm::of(ty).holds_floats() => {
+                self.p.arrays.push(v);
+                VarClass::Part(self.p.arrays.len() - 1, At::new())
+            }
+            _ => return None,
+        };
+        self.p.classes.insert(v, c.clone());
+        Some(c)
+    }
+
+    fn is_float(&mut self, v: Var) -> bool {
+        self.class(v) == Some(VarClass::Float)
+    }
+
+    fn int(&mut self, v: Var) -> Option<Node> {
+        match self.class(v)? {
+            VarClass::Int(n) => Some(n),
+            _ => None,
+        }
+    }
+
+    /// Classifies a carried value.
+    fn carry(&mut self, b: &Block, v: Var, init: Var, result: Var) -> Option<Carry> {
+        let ty = self.f.ty(v);
+        if *ty == Ty::F64 && result == v {
+            self.class(init)?;
+            self.p.classes.insert(v, VarClass::Float);
+            return Some(Carry::Same);
+        }
+        if *ty == Ty::F64 {
+            let s = b.stmts.iter().find(|s| s.outs[..] == [result])?;
+            let Op::Bin(Bin::Add | Bin::Sub | Bin::Mul | Bin::Min | Bin::Max, x, y) = &s.op else { return None };
+            let once = (*x == v) != (*y == v) && uses(b, v) == 1 && uses(b, result) == 1;
+            self.p.classes.insert(v, VarClass::Float);
+            return once.then_some(Carry::Fold);
+        }
+        if !ValueForm::of(ty).is_floats() {
+            return None;
+        }
+        self.p.sums.push(LoopSum { init, latest: v, adds: Vec::new(), shape: None, row: None });
+        let k = self.p.sums.len() - 1;
+        self.p.classes.insert(v, VarClass::Sum(k));
+        Some(Carry::Sum(k))
+    }
+
+    /// Classifies the elements that a loop iterates over.
+    fn elements(&mut self, params: &[Var], xs: &[Var], index: Node) -> Option<()> {
+        for (p, x) in params.iter().zip(xs) {
+            let VarClass::Part(a, mut at) = self.class(*x)? else { return None };
+            at.push(index);
+            self.place(*p, a, at)?;
+        }
+        Some(())
+    }
+
+    /// Classifies an element or a subarray.
+    fn place(&mut self, v: Var, a: usize, at: At) -> Option<()> {
+        let rank = ValueForm::of(self.f.ty(self.p.arrays[a])).rank();
+        let class = match self.f.ty(v) {
+            Ty::F64 if at.len() == rank => {
+                self.p.reads.push((a, at.clone()));
+                self.p.elements.insert(v, (a, at));
+                VarClass::Float
+            }
+            ty if at.len() < rank && ValueForm::of(ty).holds_floats() => VarClass::Part(a, at),
+            _ => return None,
+        };
+        self.p.classes.insert(v, class);
+        Some(())
+    }
+
+    fn block(&mut self, b: &Block, around: &Around) -> Option<()> {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || b.stmts.iter().try_for_each(|s| self.stmt(s, around)))
+    }
+
+    fn stmt(&mut self, s: &Stmt, around: &Around) -> Option<()> {
+        self.p.size += 1;
+        let floats = s.outs.iter().any(|v| *self.f.ty(*v) == Ty::F64) && !matches!(s.op, Op::Lit(_) | Op::Loop(_));
+        self.p.inside += usize::from(!around.loops.is_empty() && floats);
+        if !s.lin_outs.is_empty() || self.p.size > LONGEST {
+            return None;
+        }
+        match &s.op {
+            Op::If(c, x, y) => return self.branch(s, *c, [x, y], around),
+            Op::Loop(l) => return self.inner(s, l, around),
+            Op::Prim(Prim::Assert, vars) => return self.holds(*vars.first()?),
+            Op::Index { a, at, .. } => {
+                let VarClass::Part(a, mut place) = self.class(*a)? else { return None };
+                for i in at {
+                    place.push(self.int(*i)?);
+                }
+                return self.place(*s.outs.first()?, a, place);
+            }
+            _ => {}
+        }
+        let [out] = s.outs[..] else { return None };
+        let class = self.made(&s.op, out, around)?;
+        self.p.classes.insert(out, class);
+        Some(())
+    }
+
+    /// Hoists a check out of the loop.
+    fn holds(&mut self, c: Var) -> Option<()> {
+        if let Some(c) = self.p.compared.get(&c) {
+            self.p.hold.push(*c);
+            return Some(());
+        }
+        let known = self.p.classes.contains_key(&c);
+        if known && !self.p.numbers.contains(&c) || self.class(c)? != VarClass::Bool {
+            return None;
+        }
+        self.p.holds.push(c);
+        Some(())
+    }
+
+    /// Classifies the result of an operation.
+    fn made(&mut self, op: &Op, out: Var, around: &Around) -> Option<VarClass> {
+        Some(match op {
+            Op::Lit(Lit::F64(_)) | Op::Zero(Ty::F64) => VarClass::Float,
+            Op::Lit(Lit::Bool(_)) => VarClass::Bool,
+            Op::Lit(Lit::I64(n)) => VarClass::Int(self.node(Int::Lit(*n))?),
+            Op::Un(op, a) if self.is_float(*a) && is_plain(*op) => VarClass::Float,
+            op if MathFunction::of(op).is_some_and(|f| f.1.iter().all(|v| self.is_float(*v))) => {
+                self.call(op, out, around)?
+            }
+            Op::Bin(op, a, b) => self.bin(*op, *a, *b, out)?,
+            Op::Cmp(c, a, b) => match (self.class(*a)?, self.class(*b)?) {
+                (VarClass::Float, VarClass::Float) => VarClass::Bool,
+                (VarClass::Int(a), VarClass::Int(b)) if self.exact(a) && self.exact(b) => {
+                    if [a, b].iter().all(|n| self.p.ints[*n].step == Some(0) && self.p.ints[*n].inner == 0) {
+                        self.p.compared.insert(out, (*c, a, b));
+                    }
+                    VarClass::Bool
+                }
+                _ => return None,
+            },
+            Op::Not(a) if self.class(*a)? == VarClass::Bool => VarClass::Bool,
+            Op::Select(c, a, b) if self.class(*c)? == VarClass::Bool => match (self.class(*a)?, self.class(*b)?) {
+                (VarClass::Float, VarClass::Float) => VarClass::Float,
+                (VarClass::Bool, VarClass::Bool) => VarClass::Bool,
+                _ => return None,
+            },
+            Op::Convert(Conv::ToF64, a) => match self.class(*a)? {
+                VarClass::Float | VarClass::Bool => VarClass::Float,
+                VarClass::Int(n) if self.exact(n) => VarClass::Float,
+                _ => return None,
+            },
+            Op::Dim(a, axis) => {
+                let VarClass::Part(a, at) = self.class(*a)? else { return None };
+                VarClass::Int(self.node(Int::Dim(a, at.len() + *axis as usize))?)
+            }
+            Op::IndexAdd { acc, at, v, shape } => self.add(*acc, (at, *v, *shape), out, around)?,
+            _ => return None,
+        })
+    }
+
+    /// A function that is not an instruction. In an arm, its cost must not depend on arguments that only occur if the
+    /// other arm is taken.
+    fn call(&mut self, op: &Op, out: Var, around: &Around) -> Option<VarClass> {
+        let (fun, _) = MathFunction::of(op)?;
+        if around.arm && !fun.is_quick() {
+            return None;
+        }
+        if around.loops.is_empty() {
+            self.p.calls.push(out)
+        } else {
+            self.p.calls_inside = true
+        }
+        Some(VarClass::Float)
+    }
+
+    fn exact(&self, n: Node) -> bool {
+        self.p.ints[n].bits <= EXACT
+    }
+
+    fn bin(&mut self, op: Bin, a: Var, b: Var, out: Var) -> Option<VarClass> {
+        Some(match (self.class(a)?, self.class(b)?) {
+            (VarClass::Float, VarClass::Float) if super::super::group::is_plain_bin(op) => VarClass::Float,
+            (VarClass::Int(a), VarClass::Int(b)) => VarClass::Int(match op {
+                Bin::Add => self.node(Int::Add(a, b))?,
+                Bin::Sub => self.node(Int::Sub(a, b))?,
+                Bin::Mul => self.node(Int::Mul(a, b))?,
+                _ => return None,
+            }),
+            (VarClass::Sum(k), VarClass::Row(i))
+                if op == Bin::Add && self.p.sums[k].latest == a && self.f.ty(a).rank() == 1 =>
+            {
+                let sum = &mut self.p.sums[k];
+                if sum.row.is_some() || !sum.adds.is_empty() || self.p.inner[i].to.is_some() {
+                    return None;
+                }
+                (sum.latest, sum.row) = (out, Some(i));
+                self.p.inner[i].to = Some(k);
+                self.p.sequential = true;
+                VarClass::Sum(k)
+            }
+            _ => return None,
+        })
+    }
+
+    fn add(
+        &mut self,
+        acc: Var,
+        (at, v, shape): (&[Var], Var, Option<Var>),
+        out: Var,
+        around: &Around,
+    ) -> Option<VarClass> {
+        let VarClass::Sum(k) = self.class(acc)? else { return None };
+        let at = at.iter().map(|i| self.int(*i)).collect::<Option<At>>()?;
+        let whole = at.len() == self.f.ty(acc).rank() as usize && self.is_float(v);
+        let known = shape.is_some_and(|v| self.p.classes.contains_key(&v));
+        let sum = &mut self.p.sums[k];
+        if !whole || known || sum.latest != acc || sum.row.is_some() {
+            return None;
+        }
+        sum.latest = out;
+        sum.shape = sum.shape.or(shape);
+        sum.adds.push((at, around.loops.clone()));
+        Some(VarClass::Sum(k))
+    }
+
+    /// If-converts a branch: both arms are computed, and results are selected.
+    fn branch(&mut self, s: &Stmt, c: Var, arms: [&Block; 2], around: &Around) -> Option<()> {
+        if self.class(c)? != VarClass::Bool || arms.iter().map(|a| weight(a)).sum::<usize>() > ARMS {
+            return None;
+        }
+        let before: Vec<Var> = self.p.sums.iter().map(|s| s.latest).collect();
+        let around = Around { arm: true, ..around.clone() };
+        let mut ends = Vec::new();
+        for arm in arms {
+            self.p.sums.iter_mut().zip(&before).for_each(|(s, v)| s.latest = *v);
+            self.block(arm, &around)?;
+            ends.push(self.p.sums.iter().map(|s| s.latest).collect::<Vec<Var>>());
+        }
+        for (k, out) in s.outs.iter().enumerate() {
+            let (x, y) = (arms[0].results[k], arms[1].results[k]);
+            let class = match (self.class(x)?, self.class(y)?) {
+                (VarClass::Sum(i), VarClass::Sum(j)) if i == j && ends[0][i] == x && ends[1][i] == y => {
+                    self.p.sums[i].latest = *out;
+                    ends.iter_mut().for_each(|e| e[i] = before[i]);
+                    VarClass::Sum(i)
+                }
+                (a @ (VarClass::Float | VarClass::Bool), b) if a == b => a,
+                _ => return None,
+            };
+            self.p.classes.insert(*out, class);
+        }
+        // Every array that an arm accumulates to must be a result of the branch.
+        ends.iter().all(|e| *e == before).then_some(())
+    }
+
+    /// An inner loop with dependent iterations. (If its iterations are independent, vectorising the inner loop itself
+    /// is better.)
+    fn inner(&mut self, s: &Stmt, l: &Loop, around: &Around) -> Option<()> {
+        let Trip::Count(n) = l.trip else { return None };
+        let numbers = l.init.iter().all(|v| *self.f.ty(*v) == Ty::F64) && !l.init.is_empty();
+        let plain = l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty();
+        if around.arm
+            || !around.loops.is_empty()
+            || !numbers
+            || !plain
+            || l.outs.len() > 1
+            || l.outs.iter().any(|o| *o != Out::Collect)
+            || self.p.inner.len() > 40
+        {
+            return None;
+        }
+        let trip = self.int(n)?;
+        if self.p.ints[trip].step != Some(0) {
+            return None;
+        }
+        let k = self.p.inner.len();
+        self.p.inner.push(Inner { name: *s.outs.first()?, trip, to: None });
+        let mut index = self.node(Int::Inner(k))?;
+        if l.reverse {
+            let (one, first) = (self.node(Int::Lit(1))?, self.node(Int::Sub(trip, index))?);
+            index = self.node(Int::Sub(first, one))?;
+        }
+        let (i, rest) = l.body.params.split_first()?;
+        self.p.classes.insert(*i, VarClass::Int(index));
+        let (carried, elems) = rest.split_at(l.init.len());
+        for (v, init) in carried.iter().zip(&l.init) {
+            if !self.is_float(*init) {
+                return None;
+            }
+            self.p.classes.insert(*v, VarClass::Float);
+        }
+        self.elements(elems, &l.xs, index)?;
+        self.block(&l.body, &Around { loops: vec![k], arm: false })?;
+        if !l.body.results.iter().all(|r| self.is_float(*r)) {
+            return None;
+        }
+        let (numbers, rows) = s.outs.split_at(l.init.len());
+        let (rows, count) = rows.split_at(l.outs.len());
+        numbers.iter().for_each(|v| _ = self.p.classes.insert(*v, VarClass::Float));
+        rows.iter().for_each(|v| _ = self.p.classes.insert(*v, VarClass::Row(k)));
+        // The trip count as a result is unusable, because no Int operation accepts this class.
+        count.iter().for_each(|v| _ = self.p.classes.insert(*v, VarClass::Row(k)));
+        Some(())
+    }
+}

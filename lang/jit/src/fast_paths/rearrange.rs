@@ -1,0 +1,71 @@
+//! Implements fast paths of operations that rearrange elements of small arrays: transposition, replication, array
+//! literals. Derivatives in many directions use these often.
+
+use super::FastOpCall;
+use crate::handle::{AXES, Handle};
+
+/// The largest array, in elements, that is transposed here.
+const SMALL: usize = 1 << 12;
+
+impl FastOpCall<'_> {
+    /// Transposes the first two axes. The interpreter transposes large arrays, on all threads.
+    pub(super) fn transpose(&mut self) -> Option<*mut Handle> {
+        let a = self.array(0)?;
+        if a.len > SMALL {
+            return None;
+        }
+        let mut dims = a.dims;
+        dims.swap(0, 1);
+        let to = self.fresh(&dims[..a.rank])?;
+        let (n, k) = (a.dims[0] as usize, a.dims[1] as usize);
+        let width = a.dims[2..a.rank].iter().product::<i64>() as usize;
+        for i in 0..n {
+            for j in 0..k {
+                let (from, at) = ((i * k + j) * width, (j * n + i) * width);
+                // SAFETY: both indices are within arrays of `a.len` elements, and the target is a new array.
+                unsafe {
+                    if width == 1 {
+                        *to.data.add(at) = *a.data.add(from);
+                    } else {
+                        crate::copy_blocks::copy(a.data.add(from), to.data.add(at), width);
+                    }
+                }
+            }
+        }
+        Some(to.handle)
+    }
+
+    /// `n` copies of an array along a new first axis.
+    pub(super) fn copies(&mut self) -> Option<*mut Handle> {
+        let (n, a) = (self.words[0] as i64, self.array(1)?);
+        let mut dims = [0; AXES];
+        dims[0] = n;
+        dims.get_mut(1..=a.rank)?.copy_from_slice(a.dims());
+        let to = self.fresh(&dims[..=a.rank])?;
+        for i in 0..n as usize {
+            // SAFETY: the target is a new array with room for `n` copies of `a.len` elements.
+            unsafe { crate::copy_blocks::copy(a.data, to.data.add(i * a.len), a.len) };
+        }
+        Some(to.handle)
+    }
+
+    /// An array literal of `n` arrays of one shape.
+    pub(super) fn stack(&mut self, n: usize) -> Option<*mut Handle> {
+        let first = self.array(0)?;
+        let mut dims = [0; AXES];
+        dims[0] = n as i64;
+        dims.get_mut(1..=first.rank)?.copy_from_slice(first.dims());
+        for i in 1..n {
+            if self.array(i)?.dims() != first.dims() {
+                return None;
+            }
+        }
+        let to = self.fresh(&dims[..=first.rank])?;
+        for i in 0..n {
+            let a = self.array(i)?;
+            // SAFETY: the target is a new array with room for `n` arrays of `a.len` elements each.
+            unsafe { crate::copy_blocks::copy(a.data, to.data.add(i * a.len), a.len) };
+        }
+        Some(to.handle)
+    }
+}

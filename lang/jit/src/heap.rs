@@ -1,0 +1,488 @@
+//! Heap cells: the representation of values of declared types in native code.
+//!
+//! A cell has a reference count and a constructor tag, followed by the fields, one word each: numbers as their bits,
+//! arrays as handles, data as cells. Construction, branches and field accesses therefore take a few instructions. A
+//! cell may also be *closed*: it then holds a value of the interpreter, as at the start and the end of a run. Native
+//! code opens a closed cell when it reads the fields, which are then closed cells themselves. An operation of the
+//! interpreter closes its operands. Both conversions are in place, so that sharing is preserved and each conversion
+//! happens once.
+//!
+//! Invariants
+//! - The fields of an open cell have the kinds of its layout, and the cell owns a reference to each. A cell has room
+//!   for its fields, and for a `Value`.
+//! - A cell without references is in the free list of its size, which is linked through the reference count. It owns
+//!   nothing.
+//! - No function here recurses on the depth of the data.
+
+use crate::handle::HandlePool;
+use crate::layouts::Layouts;
+use crate::runtime::{Ctx, WordKind};
+use adl_interp::error::{Error, codes};
+use adl_interp::ir::boxes;
+use adl_interp::value::{Data, Value};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// The tag of a cell that holds a value of the interpreter.
+pub(crate) const CLOSED: i32 = -1;
+
+/// The tag of the cell of symbolic zeros.
+pub(crate) const SYMBOLIC_ZERO: i32 = -2;
+
+/// See the module documentation. The code generator depends on the layout.
+#[repr(C)]
+pub(crate) struct HeapCell {
+    /// The reference count; in a free cell the address of the next one.
+    pub rc: i64,
+    /// The constructor's index, or [`CLOSED`], or [`SYMBOLIC_ZERO`].
+    pub tag: i32,
+    /// The layout number; in a closed cell that of the first constructor of its type.
+    pub layout: u16,
+    /// The capacity in words.
+    pub room: u16,
+}
+
+/// Field offsets for the code generator.
+pub(crate) mod offset {
+    use super::HeapCell;
+    pub const RC: i32 = std::mem::offset_of!(HeapCell, rc) as i32;
+    pub const TAG: i32 = std::mem::offset_of!(HeapCell, tag) as i32;
+}
+
+/// The size of the header in words.
+const HEAD: usize = size_of::<HeapCell>() / 8;
+
+/// The size of a `Value` in words.
+pub(crate) const VALUE: usize = 2;
+const _: () = assert!(size_of::<Value>() <= 8 * VALUE && align_of::<Value>() <= 8);
+
+/// The number of free lists for small cells, which native code also uses; sizes from here on are kept in a map.
+pub(crate) const LISTS: usize = 32;
+
+/// The size in words of the first block of memory for cells, and the maximum.
+const BLOCKS: (usize, usize) = (1 << 10, 1 << 19);
+
+/// The number of words that are carved into cells when a free list is empty.
+const AT_ONCE: usize = 256;
+
+impl HeapCell {
+    /// The address of the fields or of the value.
+    fn words(c: *mut HeapCell) -> *mut u64 {
+        // SAFETY: every cell is allocated with room after its header.
+        unsafe { c.add(1).cast() }
+    }
+}
+
+/// The second word of a header: tag, layout, and room.
+pub(crate) fn head(tag: u32, layout: u16, room: u16) -> i64 {
+    (u64::from(tag) | u64::from(layout) << 32 | u64::from(room) << 48) as i64
+}
+
+/// All cells of a run.
+pub(crate) struct CellHeap {
+    /// Free lists of small cells by size.
+    pub heads: [*mut HeapCell; LISTS],
+    /// Free larger cells by size.
+    large: HashMap<u16, Vec<*mut HeapCell>>,
+    /// Blocks of memory, and the number of words in use in each.
+    blocks: Vec<(Vec<u64>, usize)>,
+    /// The number of closed cells.
+    closed: usize,
+    /// The list of cells whose last reference was dropped, and whether it is being processed.
+    pending: *mut HeapCell,
+    freeing: bool,
+    /// The cell of symbolic zeros.
+    pub symbolic_zero: *mut HeapCell,
+    layouts: *const Layouts,
+}
+
+impl CellHeap {
+    pub fn new(layouts: *const Layouts) -> CellHeap {
+        let null = std::ptr::null_mut();
+        let mut c = CellHeap {
+            heads: [null; LISTS],
+            large: HashMap::new(),
+            blocks: Vec::new(),
+            closed: 0,
+            pending: null,
+            freeing: false,
+            symbolic_zero: null,
+            layouts,
+        };
+        c.symbolic_zero = c.carve(VALUE as u16);
+        if !c.symbolic_zero.is_null() {
+            // SAFETY: the cell was just created, so no other pointer to it exists.
+            unsafe { (*c.symbolic_zero).tag = SYMBOLIC_ZERO };
+        }
+        c
+    }
+
+    fn layouts(&self) -> &'static Layouts {
+        // SAFETY: as for `Ctx::tables`: the unit whose code runs keeps the layouts alive, and the reference is used
+        // only during the call in which it was made.
+        unsafe { &*self.layouts }
+    }
+
+    /// Allocates a cell from a block; null if memory is exhausted.
+    fn carve(&mut self, room: u16) -> *mut HeapCell {
+        let n = HEAD + usize::from(room);
+        if self.blocks.last().is_none_or(|(b, used)| used + n > b.capacity()) {
+            let size = self.blocks.last().map_or(BLOCKS.0, |(b, _)| (2 * b.capacity()).min(BLOCKS.1)).max(n);
+            let mut block = Vec::new();
+            if block.try_reserve_exact(size).is_err() {
+                return std::ptr::null_mut();
+            }
+            self.blocks.push((block, 0));
+        }
+        let Some((block, used)) = self.blocks.last_mut() else { return std::ptr::null_mut() };
+        // SAFETY: the check above leaves at least `n` words in the last block, and the header is written before the
+        // cell is used.
+        unsafe {
+            let c: *mut HeapCell = block.as_mut_ptr().add(*used).cast();
+            *used += n;
+            c.write(HeapCell { rc: 1 << 40, tag: 0, layout: 0, room });
+            c
+        }
+    }
+
+    /// A cell with one reference, whose tag, layout and fields are uninitialised; null if memory is exhausted.
+    pub fn take(&mut self, room: u16) -> *mut HeapCell {
+        let small = usize::from(room) < LISTS;
+        let free = if small {
+            self.heads[usize::from(room)]
+        } else {
+            self.large.get_mut(&room).and_then(Vec::pop).unwrap_or(std::ptr::null_mut())
+        };
+        if free.is_null() {
+            let more = if small { AT_ONCE / (HEAD + usize::from(room)) } else { 0 };
+            for _ in 0..more {
+                let c = self.carve(room);
+                if c.is_null() {
+                    break;
+                }
+                self.free(c);
+            }
+            let c = self.carve(room);
+            if !c.is_null() {
+                // SAFETY: the cell was just created, so no other pointer to it exists.
+                unsafe { (*c).rc = 1 };
+            }
+            return c;
+        }
+        // SAFETY: a free cell is live memory of this pool, linked through its reference count.
+        unsafe {
+            if small {
+                self.heads[usize::from(room)] = (*free).rc as *mut HeapCell;
+            }
+            (*free).rc = 1;
+        }
+        free
+    }
+
+    /// Adds a cell that owns nothing to its free list.
+    fn free(&mut self, c: *mut HeapCell) {
+        // SAFETY: the cell belongs to this run, and no other pointer to it is used.
+        unsafe {
+            let room = (*c).room;
+            if usize::from(room) < LISTS {
+                (*c).rc = self.heads[usize::from(room)] as i64;
+                self.heads[usize::from(room)] = c;
+            } else {
+                self.large.entry(room).or_default().push(c);
+            }
+        }
+    }
+
+    /// Stores a value in a cell that owns nothing, which closes it.
+    ///
+    /// # Safety
+    /// `c` is a live cell of this run that owns nothing.
+    unsafe fn shut(&mut self, c: *mut HeapCell, base: u16, v: Value) {
+        // SAFETY: by this function's contract `c` is live, and every cell has room for a `Value`.
+        unsafe {
+            HeapCell::words(c).cast::<Value>().write(v);
+            (*c).tag = CLOSED;
+            (*c).layout = base;
+        }
+        self.closed += 1;
+    }
+
+    /// Moves the value out of a closed cell, which then owns nothing.
+    ///
+    /// # Safety
+    /// `c` is a live, closed cell of this run.
+    unsafe fn take_value(&mut self, c: *mut HeapCell) -> Value {
+        self.closed -= 1;
+        // SAFETY: by this function's contract, `c` holds a value. Resetting the tag ensures that it is not read again.
+        unsafe {
+            (*c).tag = 0;
+            HeapCell::words(c).cast::<Value>().read()
+        }
+    }
+}
+
+impl Drop for CellHeap {
+    fn drop(&mut self) {
+        for (block, used) in &mut self.blocks {
+            let mut at = 0;
+            while at < *used && self.closed > 0 {
+                // SAFETY: cells are contiguous in the used part of a block, each with the room that its header states.
+                unsafe {
+                    let c: *mut HeapCell = block.as_mut_ptr().add(at).cast();
+                    at += HEAD + usize::from((*c).room);
+                    if (*c).tag == CLOSED {
+                        self.closed -= 1;
+                        std::ptr::drop_in_place(HeapCell::words(c).cast::<Value>());
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl HandlePool {
+    /// A closed cell for a value of declared type `data`; null if memory is exhausted.
+    pub fn cell(&mut self, data: u32, v: Value) -> *mut HeapCell {
+        if matches!(v, Value::Zero) {
+            return self.cells.symbolic_zero;
+        }
+        let (base, room) = self.cells.layouts().first(data);
+        let c = self.cells.take(room);
+        if !c.is_null() {
+            // SAFETY: the cell was just created, so no other pointer to it exists.
+            unsafe { self.cells.shut(c, base, v) };
+        }
+        c
+    }
+
+    /// Opens a cell. Returns its constructor tag, or -1 if it has none.
+    ///
+    /// # Safety
+    /// `c` is a live cell of this run.
+    pub unsafe fn open(&mut self, c: *mut HeapCell) -> i64 {
+        // SAFETY: by this function's contract, `c` is live.
+        let (tag, base) = unsafe { ((*c).tag, (*c).layout) };
+        if tag != CLOSED {
+            return if tag == SYMBOLIC_ZERO { -1 } else { i64::from(tag) };
+        }
+        // SAFETY: `c` is live, and its tag says that it is closed.
+        let v = unsafe { self.cells.take_value(c) };
+        let (tag, words) = match &v {
+            Value::Data(d) => (d.con.tag, self.fields(&v, base.wrapping_add(d.con.tag as u16))),
+            _ => (0, None),
+        };
+        // SAFETY: the cell is live and owns nothing. Its size is checked, and suffices for the largest constructor of
+        // its type, or for the one that it was allocated for.
+        unsafe {
+            let Some(words) = words.filter(|w| w.len() <= usize::from((*c).room)) else {
+                self.cells.shut(c, base, v);
+                return -1;
+            };
+            (*c).layout = base.wrapping_add(tag as u16);
+            (*c).tag = tag as i32;
+            std::ptr::copy_nonoverlapping(words.as_ptr(), HeapCell::words(c), words.len());
+        }
+        i64::from(tag)
+    }
+
+    /// Converts the fields of a value to words, each with a reference.
+    fn fields(&mut self, v: &Value, layout: u16) -> Option<smallvec::SmallVec<[u64; 8]>> {
+        let Value::Data(d) = v else { return None };
+        let l = self.cells.layouts().get(layout)?;
+        if l.fields.len() != d.fields.len() {
+            return None;
+        }
+        l.fields.iter().zip(&d.fields).map(|(k, v)| self.word_of(*k, v)).collect()
+    }
+
+    /// Closes a cell and all open cells that it reaches.
+    ///
+    /// # Safety
+    /// `c` is a live cell of this run.
+    unsafe fn close(&mut self, c: *mut HeapCell) {
+        let mut todo = vec![c];
+        while let Some(c) = todo.last().copied() {
+            // SAFETY: `c` is live by this function's contract, and a live cell keeps its fields alive.
+            let (tag, layout) = unsafe { ((*c).tag, (*c).layout) };
+            let l = self.cells.layouts().get(layout).filter(|_| tag >= 0);
+            let Some(l) = l else {
+                todo.pop();
+                continue;
+            };
+            let before = todo.len();
+            for (i, _) in l.fields.iter().enumerate().filter(|(_, k)| matches!(k, WordKind::Data(_))) {
+                // SAFETY: the word is a live cell, because the layout says that the field is data.
+                unsafe {
+                    let inner = *HeapCell::words(c).add(i) as *mut HeapCell;
+                    if (*inner).tag >= 0 {
+                        todo.push(inner);
+                    }
+                }
+            }
+            if todo.len() > before {
+                continue;
+            }
+            todo.pop();
+            // SAFETY: the words have the kinds of the layout, and the new value takes over their references.
+            let mut field = |(i, k): (usize, &WordKind)| unsafe { self.value(*k, true, *HeapCell::words(c).add(i)) };
+            let fields: Vec<Value> = l
+                .fields
+                .iter()
+                .enumerate()
+                .map(|f| match f.1 {
+                    WordKind::Ref(e) => boxes::unpack(field(f), e.boxes()),
+                    _ => field(f),
+                })
+                .collect();
+            let base = layout.wrapping_sub(tag as u16);
+            // SAFETY: the fields have been moved out, so that the live cell owns nothing.
+            unsafe { self.cells.shut(c, base, Value::Data(Rc::new(Data { con: l.con.clone(), fields }))) };
+        }
+    }
+
+    /// Converts a cell to a value. `take`: drops one reference to the cell.
+    ///
+    /// # Safety
+    /// `c` is a live cell of this run; with `take`, one reference to it is given up.
+    pub unsafe fn data(&mut self, c: *mut HeapCell, take: bool) -> Value {
+        // SAFETY: by this function's contract `c` is live, and after `close` it holds a value.
+        unsafe {
+            if (*c).tag == SYMBOLIC_ZERO {
+                return Value::Zero;
+            }
+            if (*c).tag != CLOSED {
+                self.close(c);
+            }
+            if take && (*c).rc == 1 {
+                let v = self.cells.take_value(c);
+                self.cells.free(c);
+                return v;
+            }
+            if take {
+                (*c).rc -= 1;
+            }
+            (*HeapCell::words(c).cast::<Value>()).clone()
+        }
+    }
+
+    /// Drops a reference to a cell.
+    ///
+    /// # Safety
+    /// `c` is a live cell of this run, and one reference to it is given up.
+    pub unsafe fn let_go(&mut self, c: *mut HeapCell) {
+        // SAFETY: by this function's contract, `c` is live.
+        unsafe {
+            (*c).rc -= 1;
+            if (*c).rc == 0 {
+                (*c).rc = self.cells.pending as i64;
+                self.cells.pending = c;
+                self.let_go_pending();
+            }
+        }
+    }
+
+    /// Frees the pending cells and everything that they own, iteratively.
+    fn let_go_pending(&mut self) {
+        if self.cells.freeing {
+            return;
+        }
+        self.cells.freeing = true;
+        while !self.cells.pending.is_null() {
+            let c = self.cells.pending;
+            // SAFETY: pending cells are linked through their reference counts, and still own their contents.
+            unsafe {
+                self.cells.pending = (*c).rc as *mut HeapCell;
+                self.empty(c);
+            }
+            self.cells.free(c);
+        }
+        self.cells.freeing = false;
+    }
+
+    /// Drops the contents of a cell.
+    ///
+    /// # Safety
+    /// `c` is a cell of this run without references, and its contents are not used again.
+    unsafe fn empty(&mut self, c: *mut HeapCell) {
+        // SAFETY: by this function's contract `c` owns its contents: a value, or fields of the layout's kinds with a
+        // reference each.
+        unsafe {
+            if (*c).tag == CLOSED {
+                drop(self.cells.take_value(c));
+                return;
+            }
+            let Some(l) = self.cells.layouts().get((*c).layout) else { return };
+            for (i, k) in l.fields.iter().enumerate() {
+                let w = *HeapCell::words(c).add(i);
+                match k {
+                    WordKind::Data(_) => self.let_go(w as *mut HeapCell),
+                    WordKind::Ref(_) => self.release(w as *mut crate::handle::Handle),
+                    WordKind::F64 | WordKind::F32 | WordKind::I64 | WordKind::Bool => {}
+                }
+            }
+        }
+    }
+}
+
+/// A cell with room for `room` words, called if the free list is empty. Null after an error.
+pub(crate) unsafe fn make(ctx: *mut Ctx, room: u64, site: u64) -> *mut HeapCell {
+    // SAFETY: native code passes the live context of its run.
+    let ctx = unsafe { &mut *ctx };
+    let c = ctx.pool.cells.take(room as u16);
+    if c.is_null() {
+        ctx.fail(Error::new(codes::MEMORY, "there is not enough memory for data"), site as u32);
+    }
+    c
+}
+
+/// Opens a cell. Returns its constructor tag, or -1 if it has none.
+pub(crate) unsafe fn open(ctx: *mut Ctx, c: *mut HeapCell) -> i64 {
+    // SAFETY: native code passes the live context of its run and a live cell.
+    unsafe { (*ctx).pool.open(c) }
+}
+
+/// Frees a cell whose last reference native code has dropped.
+pub(crate) unsafe fn free(ctx: *mut Ctx, c: *mut HeapCell) {
+    // SAFETY: native code passes the live context of its run and a cell of it whose last reference it gives up.
+    unsafe {
+        (*c).rc = 1;
+        (*ctx).pool.let_go(c);
+    }
+}
+
+/// Adds a cell whose fields have been moved out to its free list.
+pub(crate) unsafe fn put_back(ctx: *mut Ctx, c: *mut HeapCell) {
+    // SAFETY: native code passes the live context of its run and a cell of it that it does not use again.
+    unsafe { &mut *ctx }.pool.cells.free(c);
+}
+
+/// Writes the fields of a cell that is not open to `slot`, each with a reference: zeros for a symbolic zero. Returns 1
+/// after an error.
+pub(crate) unsafe fn fields(ctx: *mut Ctx, c: *mut HeapCell, layout: u64, slot: *mut u64, site: u64) -> u64 {
+    // SAFETY: native code passes the live context of its run, a live cell, and a `slot` with room for the fields of the
+    // layout.
+    unsafe {
+        let ctx = &mut *ctx;
+        let Some(l) = ctx.tables().layouts.get(layout as u16) else { return 1 };
+        let symbolic_zero = (*c).tag == SYMBOLIC_ZERO;
+        if !symbolic_zero {
+            ctx.pool.open(c);
+            if (*c).tag < 0 || (*c).layout != layout as u16 {
+                return ctx.fail(Error::new(codes::STRUCTURE, "data of another constructor than is read"), site as u32);
+            }
+        }
+        for (i, k) in l.fields.iter().enumerate() {
+            let w = match k {
+                WordKind::Data(_) if symbolic_zero => ctx.pool.cells.symbolic_zero as u64,
+                WordKind::Ref(_) if symbolic_zero => ctx.pool.symbolic_zero as u64,
+                _ if symbolic_zero => 0,
+                _ => *HeapCell::words(c).add(i),
+            };
+            if let WordKind::Data(_) | WordKind::Ref(_) = k {
+                *(w as *mut i64) += 1;
+            }
+            *slot.add(i) = w;
+        }
+    }
+    0
+}

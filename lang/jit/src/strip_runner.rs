@@ -1,0 +1,116 @@
+//! Runs the kernel of a vectorised loop (`emit::turns`) over all iterations: in strips, on all threads if there are
+//! many iterations.
+
+use crate::handle::{Handle, ValueForm};
+use crate::runtime::{self, Ctx};
+use adl_interp::error::{Error, codes};
+use adl_interp::fault;
+use adl_interp::ops::strip_mining;
+use std::sync::atomic::Ordering;
+
+/// A kernel: runs `len` iterations from `start` on.
+type Some = unsafe extern "C" fn(words: *mut u64, start: i64, len: i64, room: *mut f64);
+
+/// The description of a loop that native code passes. The kernel's parameter words follow, then the totals.
+#[repr(C)]
+pub(crate) struct LoopDescription {
+    function: Some,
+    n: i64,
+    /// The iteration at which the loop must be split and which runs alone; out of range if there is none.
+    meets: i64,
+    words: u64,
+    totals: u64,
+    /// Scratch Floats per strip.
+    room: u64,
+    /// Whether strips must run in order.
+    sequential: u64,
+    /// Whether this loop is outermost, so that it reports progress.
+    outermost: u64,
+    site: u64,
+}
+
+/// The number of words of the description.
+pub(crate) const DESCRIPTION_WORDS: usize = size_of::<LoopDescription>() / 8;
+
+/// A kernel with its parameters, shared between threads.
+#[derive(Clone, Copy)]
+struct Shared(Some, *mut u64);
+
+// SAFETY: concurrent kernels only read the parameter words. Kernels that write parameters, or arrays that other
+// iterations write, run their strips sequentially.
+unsafe impl Send for Shared {}
+// SAFETY: see `Send` above.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    fn run(&self, start: usize, len: usize, room: &mut [f64]) {
+        // SAFETY: `room` has the number of Floats that the code generator computed, and native code has checked that
+        // all iterations stay within their arrays.
+        unsafe { (self.0)(self.1, start as i64, len as i64, room.as_mut_ptr()) }
+        fault::resume();
+    }
+}
+
+/// Runs all iterations of a loop. Returns 1 after an interrupt.
+pub(crate) unsafe fn run(ctx: *mut Ctx, told: *mut LoopDescription) -> u64 {
+    // SAFETY: native code passes the live context of its run, and a description that is followed by the parameter words
+    // and room for the totals.
+    let (ctx, t, words) = unsafe { (&mut *ctx, &*told, told.cast::<u64>().add(DESCRIPTION_WORDS)) };
+    let (f, n, room, k) = (Shared(t.function, words), t.n as usize, t.room as usize, t.totals as usize);
+    if ctx.scratch.len() < room {
+        ctx.scratch.resize(room, 0.0);
+    }
+    let of = |start: usize, len: usize, room: &mut [f64]| f.run(start, len, room);
+    if n <= strip_mining::STRIP && t.meets < 0 {
+        of(0, n, &mut ctx.scratch);
+        // SAFETY: `k` words for the totals follow the `t.word_conversion` parameters.
+        ctx.scratch[..k]
+            .iter()
+            .enumerate()
+            .for_each(|(i, x)| unsafe { *words.add(t.words as usize + i) = x.to_bits() });
+        return 0;
+    }
+    let stop = ctx.machine().interrupt.clone();
+    let (outermost, ticks) = (t.outermost != 0, ctx.machine().tick.clone());
+    let told: *mut Ctx = ctx;
+    let tell = |done: usize| {
+        if outermost && ticks.load(Ordering::Relaxed) {
+            // SAFETY: `told` is the live context that native code passed.
+            unsafe { runtime::progress(told, done as i64, n as i64) }
+        }
+    };
+    let done = match (t.sequential != 0, usize::try_from(t.meets)) {
+        (true, Ok(alone)) if alone < n => {
+            strip_mining::around(&stop, n, alone, &mut ctx.scratch, &of).map(|()| Vec::new())
+        }
+        (sequential, _) => strip_mining::all((&stop, &tell), n, (k, room), !sequential, &of),
+    };
+    match done {
+        Ok(totals) => {
+            // SAFETY: `k` words for the totals follow the `t.word_conversion` parameters.
+            totals
+                .iter()
+                .take(k)
+                .enumerate()
+                .for_each(|(i, x)| unsafe { *words.add(t.words as usize + i) = x.to_bits() });
+            0
+        }
+        Err(e) => ctx.fail(e, t.site as u32),
+    }
+}
+
+/// A vector of `n` additive identities (-0). Null if memory is exhausted.
+pub(crate) unsafe fn nothing(ctx: *mut Ctx, n: i64) -> *mut Handle {
+    // SAFETY: native code passes the live context of its run; the new array has `n` elements.
+    unsafe {
+        let Some(h) = (*ctx).pool.floats(&[n.max(0)], ValueForm::ROW) else { return std::ptr::null_mut() };
+        (0..n.max(0) as usize).for_each(|i| *(*h).data.cast::<f64>().add(i) = -0.0);
+        h
+    }
+}
+
+/// Reports that memory for an array is exhausted. Returns 1.
+pub(crate) unsafe fn no_room(ctx: *mut Ctx, site: u64) -> u64 {
+    // SAFETY: native code passes the live context of its run.
+    unsafe { &mut *ctx }.fail(Error::new(codes::MEMORY, "there is not enough memory for an array"), site as u32)
+}

@@ -1,0 +1,337 @@
+//! Index-set splitting: a loop whose branches test where the index is, like the boundary tests in the gradient of a
+//! stencil, gets a copy without tests for the interior.
+//!
+//! ```text
+//! for n out (collect) { c = i - 1 >= 0;  d = n - i - 2 >= 0;  if c { if d { e } else { 0 } } else { 0 } }
+//! ⟼  lo = 1; hi = n - 1:  (for lo { … }) ++ (for hi - lo { i = k + lo; e }) ++ (for n - hi { i = k + hi; … })
+//! ```
+//!
+//! The copy for the interior is straight-line code, which native code vectorises. Used only for long loops: [`FEWEST`].
+//!
+//! Iterations are independent and each element is computed as before, so the results have the same bits. The loop
+//! is emitted three times, so the pass is for native code only.
+
+use crate::copy;
+use adl_ad::explicit::renumber;
+use adl_ir::{Block, Cmp, Conv, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
+use adl_prim::Bin;
+use adl_syntax::span::Span;
+use std::collections::{HashMap, HashSet};
+
+/// Trip count of the interior from which the split loop is used.
+const FEWEST: i64 = 48;
+
+/// Largest number of statements of a body that is split.
+const LONGEST: usize = 90;
+
+/// Splits loops. Returns whether there were any.
+pub fn split_loops(f: &mut Function) -> bool {
+    let mut body = std::mem::take(&mut f.body);
+    let changed = block(f, &mut body);
+    f.body = body;
+    changed
+}
+
+fn block(f: &mut Function, b: &mut Block) -> bool {
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+        let mut changed = false;
+        let mut out = Vec::with_capacity(b.stmts.len());
+        for mut s in std::mem::take(&mut b.stmts) {
+            s.op.blocks_mut().into_iter().for_each(|b| changed |= block(f, b));
+            match split_conditions(f, &s) {
+                Some(bounds) => {
+                    apart(f, s, bounds, &mut out);
+                    changed = true;
+                }
+                None => out.push(s),
+            }
+        }
+        b.stmts = out;
+        changed
+    })
+}
+
+/// An affine function of the loop's index: a sum of loop-invariant variables, a constant, and a multiple of the index.
+#[derive(Clone, Default)]
+struct Affine {
+    index: i64,
+    terms: Vec<(bool, Var)>,
+    number: i64,
+}
+
+impl Affine {
+    /// This function plus or minus another one. `None` on overflow.
+    fn plus(&self, other: &Affine, minus: bool) -> Option<Affine> {
+        let sign = if minus { -1 } else { 1 };
+        let mut terms = self.terms.clone();
+        terms.extend(other.terms.iter().map(|(m, v)| (*m != minus, *v)));
+        let number = other.number.checked_mul(sign).and_then(|n| self.number.checked_add(n))?;
+        Some(Affine { index: self.index + sign * other.index, terms, number })
+    }
+}
+
+/// The conditions under which all branches take their first arm.
+struct SplitConditions {
+    /// Functions that must be at least 0.
+    least: Vec<Affine>,
+    /// Loop-invariant conditions.
+    conditions: Vec<Var>,
+    /// The conditions of the branches.
+    known: HashSet<Var>,
+}
+
+struct BranchAnalysis<'a> {
+    f: &'a Function,
+    index: Var,
+    /// Ints of the loop's body that are affine functions of the index.
+    ints: HashMap<Var, Affine>,
+    /// Comparisons of such Ints, as functions that are at least 0 where the comparison holds.
+    compared: HashMap<Var, Affine>,
+    /// Variables bound in the body.
+    inside: HashSet<Var>,
+    bounds: SplitConditions,
+}
+
+impl BranchAnalysis<'_> {
+    fn affine(&self, v: Var) -> Option<Affine> {
+        if v == self.index {
+            return Some(Affine { index: 1, ..Affine::default() });
+        }
+        match self.ints.get(&v) {
+            Some(a) => Some(a.clone()),
+            None if self.inside.contains(&v) => None,
+            None => Some(Affine { terms: vec![(false, v)], ..Affine::default() }),
+        }
+    }
+
+    fn block(&mut self, b: &Block) {
+        for s in &b.stmts {
+            let [v] = s.outs[..] else { continue };
+            match &s.op {
+                Op::Lit(Lit::I64(n)) => _ = self.ints.insert(v, Affine { number: *n, ..Affine::default() }),
+                Op::Bin(op @ (Bin::Add | Bin::Sub), x, y) if *self.f.ty(v) == Ty::I64 => {
+                    let sum = self.affine(*x).zip(self.affine(*y)).and_then(|(x, y)| x.plus(&y, *op == Bin::Sub));
+                    self.ints.extend(sum.map(|sum| (v, sum)));
+                }
+                Op::Cmp(c, x, y) if *self.f.ty(*x) == Ty::I64 => {
+                    if let Some(least) = self.compare(*c, *x, *y).filter(|a| a.index.abs() <= 1) {
+                        self.compared.insert(v, least);
+                    }
+                }
+                Op::If(c, yes, _) => {
+                    match self.compared.get(c) {
+                        Some(least) => self.bounds.least.push(least.clone()),
+                        None if !self.inside.contains(c) => self.bounds.conditions.push(*c),
+                        None => continue,
+                    }
+                    self.bounds.known.insert(*c);
+                    self.block(yes);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A function that is at least 0 exactly where a comparison holds.
+    fn compare(&self, c: Cmp, x: Var, y: Var) -> Option<Affine> {
+        let (x, y) = (self.affine(x)?, self.affine(y)?);
+        let one = Affine { number: 1, ..Affine::default() };
+        match c {
+            Cmp::Ge => x.plus(&y, true),
+            Cmp::Le => y.plus(&x, true),
+            Cmp::Gt => x.plus(&y, true)?.plus(&one, true),
+            Cmp::Lt => y.plus(&x, true)?.plus(&one, true),
+            Cmp::Eq | Cmp::Ne => None,
+        }
+    }
+}
+
+fn size(b: &Block) -> usize {
+    b.stmts.iter().map(|s| 1 + s.op.blocks().into_iter().map(size).sum::<usize>()).sum()
+}
+
+/// The conditions for splitting a loop, if it can be split.
+fn split_conditions(f: &Function, s: &Stmt) -> Option<SplitConditions> {
+    let Op::Loop(l) = &s.op else { return None };
+    let plain = matches!(l.trip, Trip::Count(_))
+        && l.init.is_empty()
+        && l.lin_init.is_empty()
+        && l.lin_xs.is_empty()
+        && l.body.lin_params.is_empty()
+        && s.lin_outs.is_empty();
+    let collects = !l.outs.is_empty()
+        && l.outs.iter().all(|o| *o == Out::Collect)
+        && l.body.results.iter().all(|r| matches!(f.ty(*r), Ty::F64 | Ty::I64));
+    if !plain || !collects || size(&l.body) > LONGEST || !simple(&l.body) {
+        return None;
+    }
+    let mut inside = Vec::new();
+    copy::bound(&l.body, &mut inside);
+    let bounds = SplitConditions { least: Vec::new(), conditions: Vec::new(), known: HashSet::new() };
+    let mut search = BranchAnalysis {
+        f,
+        index: *l.body.params.first()?,
+        ints: HashMap::new(),
+        compared: HashMap::new(),
+        inside: inside.into_iter().collect(),
+        bounds,
+    };
+    search.block(&l.body);
+    search.bounds.least.iter().any(|a| a.index != 0).then_some(search.bounds)
+}
+
+/// Whether a block contains no nested blocks other than branches.
+fn simple(b: &Block) -> bool {
+    b.stmts.iter().all(|s| match &s.op {
+        Op::If(_, a, b) => simple(a) && simple(b),
+        Op::Switch(..) | Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. } | Op::Call { .. } => false,
+        _ => s.lin_outs.is_empty(),
+    })
+}
+
+/// Emits statements.
+struct SplitEmitter<'a> {
+    f: &'a mut Function,
+    out: Vec<Stmt>,
+    span: Span,
+}
+
+impl SplitEmitter<'_> {
+    fn one(&mut self, op: Op, ty: Ty) -> Var {
+        let v = self.f.fresh(ty, false);
+        self.out.push(Stmt { op, outs: vec![v], lin_outs: Vec::new(), span: self.span });
+        v
+    }
+
+    fn int(&mut self, n: i64) -> Var {
+        self.one(Op::Lit(Lit::I64(n)), Ty::I64)
+    }
+
+    fn bin(&mut self, op: Bin, a: Var, b: Var) -> Var {
+        self.one(Op::Bin(op, a, b), Ty::I64)
+    }
+
+    /// Emits the value of a function without its index term.
+    fn rest(&mut self, a: &Affine) -> Var {
+        let mut sum = self.int(a.number);
+        for (minus, v) in &a.terms {
+            sum = self.bin(if *minus { Bin::Sub } else { Bin::Add }, sum, *v);
+        }
+        sum
+    }
+
+    /// The first iteration for which all conditions hold, and the first one after those. Both are `n` if a
+    /// loop-invariant condition does not hold.
+    fn middle(&mut self, n: Var, bounds: &SplitConditions) -> (Var, Var) {
+        let zero = self.int(0);
+        let (mut lo, mut hi, mut holds) = (zero, n, Vec::new());
+        for a in &bounds.least {
+            let rest = self.rest(a);
+            match a.index {
+                1 => {
+                    let from = self.bin(Bin::Sub, zero, rest);
+                    lo = self.bin(Bin::Max, lo, from);
+                }
+                -1 => {
+                    let one = self.int(1);
+                    let to = self.bin(Bin::Add, rest, one);
+                    hi = self.bin(Bin::Min, hi, to);
+                }
+                _ => holds.push(self.one(Op::Cmp(Cmp::Ge, rest, zero), Ty::Bool)),
+            }
+        }
+        for c in holds.into_iter().chain(bounds.conditions.iter().copied()) {
+            let c = self.one(Op::Convert(Conv::ToI64, c), Ty::I64);
+            // 0 if it does not hold.
+            let (all, none) = (hi, zero);
+            let holds = self.one(Op::Cmp(Cmp::Ne, c, zero), Ty::Bool);
+            hi = self.one(Op::Select(holds, all, none), Ty::I64);
+        }
+        lo = self.bin(Bin::Min, lo, n);
+        hi = self.bin(Bin::Max, hi, lo);
+        (lo, hi)
+    }
+
+    /// Emits the loop over `n` iterations from `lo` on, and returns what it collects.
+    fn emit_range(&mut self, l: &Loop, body: &Block, (lo, n): (Var, Var), tys: &[Ty]) -> Vec<Var> {
+        let k = self.f.fresh(Ty::I64, false);
+        let mut b = Block { params: vec![k], ..Block::default() };
+        let outer = std::mem::take(&mut self.out);
+        let i = self.bin(Bin::Add, k, lo);
+        let mut names = HashMap::from([(body.params[0], i)]);
+        for (x, p) in l.xs.iter().zip(&body.params[1..]) {
+            let ty = self.f.ty(*p).clone();
+            names.insert(*p, self.one(Op::Index { a: *x, at: vec![i], shape: None }, ty));
+        }
+        b.stmts = std::mem::replace(&mut self.out, outer);
+        let mut copy = copy::copy(self.f, body, names);
+        b.stmts.append(&mut copy.stmts);
+        b.results = copy.results;
+        let outs: Vec<Var> = tys.iter().map(|t| self.f.fresh(t.clone(), false)).collect();
+        let trip = self.f.fresh(Ty::I64, false);
+        let l = Loop { trip: Trip::Count(n), reverse: false, xs: Vec::new(), body: b, ..l.clone() };
+        self.out.push(Stmt {
+            op: Op::Loop(Box::new(l)),
+            outs: outs.iter().copied().chain([trip]).collect(),
+            lin_outs: Vec::new(),
+            span: self.span,
+        });
+        outs
+    }
+}
+
+/// A copy of a block in which all conditions in `known` hold.
+fn settled(b: &Block, known: &HashSet<Var>) -> Block {
+    let mut names: HashMap<Var, Var> = HashMap::new();
+    let mut out = Block { params: b.params.clone(), ..Block::default() };
+    for s in &b.stmts {
+        match &s.op {
+            Op::If(c, yes, _) if known.contains(c) => {
+                let inner = settled(yes, known);
+                names.extend(s.outs.iter().copied().zip(inner.results));
+                out.stmts.extend(inner.stmts);
+            }
+            _ => out.stmts.push(s.clone()),
+        }
+    }
+    out.results = b.results.clone();
+    let name = |v: Var| {
+        let mut v = v;
+        while let Some(x) = names.get(&v) {
+            v = *x;
+        }
+        v
+    };
+    renumber(&mut out, &name);
+    out
+}
+
+/// Emits a branch between the split loop, for a long interior, and the original.
+fn apart(f: &mut Function, s: Stmt, bounds: SplitConditions, out: &mut Vec<Stmt>) {
+    let Op::Loop(l) = &s.op else { return out.push(s) };
+    let Trip::Count(n) = l.trip else { return out.push(s.clone()) };
+    let tys: Vec<Ty> = s.outs[..l.outs.len()].iter().map(|v| f.ty(*v).clone()).collect();
+    let fast = settled(&l.body, &bounds.known);
+    let mut m = SplitEmitter { f, out: Vec::new(), span: s.span };
+    let zero = m.int(0);
+    let n = m.bin(Bin::Max, n, zero);
+    let (lo, hi) = m.middle(n, &bounds);
+    let count = m.bin(Bin::Sub, hi, lo);
+    let few = m.int(FEWEST);
+    let many = m.one(Op::Cmp(Cmp::Ge, count, few), Ty::Bool);
+    out.append(&mut m.out);
+    let first = m.emit_range(l, &l.body, (zero, lo), &tys);
+    let middle = m.emit_range(l, &fast, (lo, count), &tys);
+    let after = m.bin(Bin::Sub, n, hi);
+    let last = m.emit_range(l, &l.body, (hi, after), &tys);
+    let mut results = Vec::new();
+    for (k, ty) in tys.iter().enumerate() {
+        let both = m.one(Op::Concat { a: first[k], b: middle[k], len: None, shape: None }, ty.clone());
+        results.push(m.one(Op::Concat { a: both, b: last[k], len: None, shape: None }, ty.clone()));
+    }
+    results.push(n);
+    let yes = Block { stmts: std::mem::take(&mut m.out), results, ..Block::default() };
+    let made: Vec<Var> = s.outs.iter().map(|v| f.fresh(f.ty(*v).clone(), false)).collect();
+    let no = Block { stmts: vec![Stmt { outs: made.clone(), ..s.clone() }], results: made, ..Block::default() };
+    out.push(Stmt { op: Op::If(many, Box::new(yes), Box::new(no)), outs: s.outs, lin_outs: Vec::new(), span: s.span });
+}

@@ -1,0 +1,364 @@
+//! Scalar replacement in control flow: branches that return small arrays, loops that carry them, and unrolling of
+//! short loops.
+
+use super::matrices::ArraySize;
+use super::{BlockFacts, LoopStart, MOST, Scalars, Sums};
+use adl_ir::{Block, Lit, Loop, Op, Out, Stmt, Trip, Var};
+use adl_prim::Bin;
+use std::collections::HashSet;
+
+/// Largest trip count of a loop that is unrolled: fewer iterations than a sum adds side by side.
+const ITERATIONS: i64 = 7;
+
+/// Largest number of statements of all iterations of such a loop.
+const ALL: usize = 24 * ITERATIONS as usize;
+
+/// Depth of nested loops up to which the arrays carried by the outer loops are assumed to keep their lengths.
+const GUESSES: usize = 3;
+
+impl Scalars<'_> {
+    pub(super) fn branches(&mut self, mut s: Stmt, out: &mut Vec<Stmt>) {
+        let mut known: Vec<BlockFacts> = Vec::new();
+        for b in s.op.blocks_mut() {
+            known.push(self.inner(b));
+        }
+        self.learn_given(&s, &mut known);
+        let sizes: Vec<Option<ArraySize>> = (0..s.outs.len()).map(|k| self.given(&s, k, &mut known)).collect();
+        if sizes.iter().all(Option::is_none) {
+            return out.push(s);
+        }
+        let like = Stmt { op: Op::Lit(Lit::I64(0)), outs: Vec::new(), lin_outs: Vec::new(), span: s.span };
+        for (b, layer) in s.op.blocks_mut().into_iter().zip(known) {
+            self.layers.push(layer);
+            let mut stmts = std::mem::take(&mut b.stmts);
+            b.results = self.spread(&b.results.clone(), &sizes, &like, &mut stmts);
+            b.stmts = stmts;
+            self.layers.pop();
+        }
+        let (outs, arrays) = self.fresh_for(&s.outs, &sizes);
+        s.outs = outs;
+        out.push(s);
+        for (a, size, elems) in arrays {
+            self.bind_array(a, size, elems, &like, out);
+        }
+    }
+
+    /// The size of a branch's `k`-th result, if all arms know it and one arm has built the array from elements.
+    fn given(&mut self, s: &Stmt, k: usize, known: &mut [BlockFacts]) -> Option<ArraySize> {
+        if !self.is_vector(s.outs[k]) && !self.is_matrix(s.outs[k]) || self.left < 4 * MOST {
+            return None;
+        }
+        let (mut size, mut made) = (None, false);
+        for (b, layer) in s.op.blocks().into_iter().zip(known) {
+            self.layers.push(std::mem::take(layer));
+            let r = b.results[k];
+            let n = self.size(r);
+            made |= n.is_some_and(|n| self.all_numbers(r, n));
+            *layer = self.layers.pop().unwrap_or_default();
+            if n.is_none() || size.is_some_and(|m| Some(m) != n) {
+                return None;
+            }
+            size = n;
+        }
+        size.filter(|_| made)
+    }
+
+    /// Replaces variables of known size by their elements.
+    fn spread(&mut self, vars: &[Var], sizes: &[Option<ArraySize>], like: &Stmt, out: &mut Vec<Stmt>) -> Vec<Var> {
+        let mut all = Vec::new();
+        for (k, v) in vars.iter().enumerate() {
+            match sizes.get(k).copied().flatten() {
+                Some(n) => all.extend(self.numbers_of(*v, n, like, out)),
+                None => all.push(*v),
+            }
+        }
+        all
+    }
+
+    /// New variables for all results, with elements in the place of arrays of known size; and these arrays, to be
+    /// assembled.
+    fn fresh_for(&mut self, vars: &[Var], sizes: &[Option<ArraySize>]) -> (Vec<Var>, Vec<(Var, ArraySize, Vec<Var>)>) {
+        let (mut all, mut arrays) = (Vec::new(), Vec::new());
+        for (k, v) in vars.iter().enumerate() {
+            match sizes.get(k).copied().flatten() {
+                Some(n) => {
+                    let ty = self.f.ty(*v).scalar().clone();
+                    let elems: Vec<Var> = (0..n.len).map(|_| self.f.fresh(ty.clone(), false)).collect();
+                    all.extend(&elems);
+                    arrays.push((*v, n, elems));
+                }
+                None => all.push(*v),
+            }
+        }
+        (all, arrays)
+    }
+
+    pub(super) fn looped(&mut self, mut s: Stmt, out: &mut Vec<Stmt>) {
+        if let Some(n) = self.trip_count_to_unroll(&s) {
+            return self.unroll(s, n, out);
+        }
+        if let Op::Loop(l) = &s.op {
+            if self.peeled(&s, l, out) {
+                return;
+            }
+        }
+        let Op::Loop(l) = &mut s.op else { return out.push(s) };
+        self.elements_of(l);
+        let like = Stmt { op: Op::Lit(Lit::I64(0)), outs: Vec::new(), lin_outs: Vec::new(), span: s.span };
+        self.fill(l, &s.outs, &like, out);
+        l.init.iter().for_each(|v| self.open(*v, &like, out));
+        let mut sizes: Vec<Option<ArraySize>> =
+            l.init.iter().map(|v| self.size(*v).filter(|_| self.guesses < GUESSES && self.left > 8 * MOST)).collect();
+        while sizes.iter().any(Option::is_some) {
+            let (left, changed, mut guess) = (self.left, self.changed, (**l).clone());
+            self.guesses += 1;
+            let (arrays, right) = self.with_assumed_sizes(&mut guess, &sizes, &s.outs, s.span, out);
+            self.guesses -= 1;
+            if right.iter().eq(&sizes) {
+                **l = guess;
+                let (outs, made) = arrays;
+                s.outs = outs;
+                out.push(s);
+                return made.into_iter().for_each(|(a, size, elems)| self.bind_array(a, size, elems, &like, out));
+            }
+            (self.left, self.changed) = (left, changed);
+            sizes = right;
+        }
+        self.keep_arrays(s, out);
+    }
+
+    /// Records what an iteration is given: its index, and rows of known length.
+    fn elements_of(&mut self, l: &Loop) {
+        let Some(iteration) = l.body.params.first() else { return };
+        if let Trip::Count(n) = l.trip {
+            let n = self.literal(n);
+            self.note(|l| l.trip.extend(n.map(|n| (*iteration, n))));
+        }
+        for (x, p) in l.xs.iter().zip(&l.body.params[1 + l.init.len()..]) {
+            let _ = self.is_row(*p, *x, *iteration) || self.is_matrix_element(*p, *x, *iteration);
+            if let Some(n) = self.identity(*x) {
+                self.note(|l| _ = l.lens.insert(*p, n));
+            }
+        }
+    }
+
+    /// Materialises symbolic zeros that a loop starts with and only adds to, if their size is known. The elements
+    /// are numbers whose addition changes nothing.
+    fn fill(&mut self, l: &mut Loop, outs: &[Var], like: &Stmt, out: &mut Vec<Stmt>) {
+        if self.sums == Sums::Kept || matches!(l.trip, Trip::While(_)) {
+            return;
+        }
+        for k in 0..l.init.len() {
+            let symbolic_zero =
+                self.find(|known| known.zeros.get(&l.init[k]).copied()).is_some() && !self.read_vars.contains(&outs[k]);
+            let Some(size) =
+                Some(l.body.params[1 + k]).filter(|_| symbolic_zero).and_then(|p| self.added_to(&l.body, p))
+            else {
+                continue;
+            };
+            let nothing = self.real(-0.0, l.init[k], like, out);
+            let v = self.f.fresh(self.f.ty(l.init[k]).clone(), false);
+            self.bind_array(v, size, vec![nothing; size.len], like, out);
+            l.init[k] = v;
+        }
+    }
+
+    /// The size of the arrays that are added to a block parameter, if that is all the block does with it.
+    fn added_to(&self, b: &Block, p: Var) -> Option<ArraySize> {
+        let (mut size, mut other) = (None, b.results.contains(&p));
+        for s in &b.stmts {
+            match s.op {
+                Op::Bin(Bin::Add, x, y) if x == p || y == p => {
+                    size = size.or(self.size_of_row(if x == p { y } else { x }))
+                }
+                _ => {
+                    s.op.each_operand(&mut |v| other |= v == p);
+                    other |= s.op.blocks().into_iter().any(|b| mentions(b, p));
+                }
+            }
+        }
+        size.filter(|_| !other)
+    }
+
+    /// Processes a loop whose carried arrays stay arrays.
+    fn keep_arrays(&mut self, mut s: Stmt, out: &mut Vec<Stmt>) {
+        let mut collected = Vec::new();
+        if let Op::Loop(l) = &mut s.op {
+            if let Trip::While(c) = &mut l.trip {
+                self.inner(c);
+            }
+            self.layers.push(BlockFacts::default());
+            self.block(&mut l.body);
+            collected = self.collected(l, l.init.len(), &s.outs);
+            self.layers.pop();
+        }
+        self.learn_collected(collected);
+        out.push(s);
+    }
+}
+
+/// Whether a block reads a variable.
+fn mentions(b: &Block, v: Var) -> bool {
+    let mut all = HashSet::new();
+    super::reads(b, &mut all);
+    all.contains(&v)
+}
+
+/// The results of a loop, and the arrays among them that have to be assembled from elements.
+type LoopResults = (Vec<Var>, Vec<(Var, ArraySize, Vec<Var>)>);
+
+impl Scalars<'_> {
+    /// Rewrites a loop to carry the elements of arrays with assumed sizes. Returns for which of them the assumption
+    /// holds.
+    fn with_assumed_sizes(
+        &mut self,
+        l: &mut Loop,
+        sizes: &[Option<ArraySize>],
+        outs: &[Var],
+        span: adl_syntax::span::Span,
+        out: &mut Vec<Stmt>,
+    ) -> (LoopResults, Vec<Option<ArraySize>>) {
+        let like = Stmt { op: Op::Lit(Lit::I64(0)), outs: Vec::new(), lin_outs: Vec::new(), span };
+        if let Trip::While(c) = &mut l.trip {
+            let params = std::mem::take(&mut c.params);
+            self.enter(c, &params, sizes, 0, &like);
+            self.layers.pop();
+        }
+        let params = std::mem::take(&mut l.body.params);
+        self.enter(&mut l.body, &params, sizes, 1, &like);
+        let k = l.init.len();
+        let mut right = sizes.to_vec();
+        for (i, size) in right.iter_mut().enumerate() {
+            let r = l.body.results[i];
+            *size = size.filter(|n| self.size(r) == Some(*n) && self.all_numbers(r, *n));
+        }
+        let collected = self.collected(l, k, outs);
+        let mut stmts = std::mem::take(&mut l.body.stmts);
+        let carried = if right.iter().eq(sizes) {
+            self.spread(&l.body.results[..k].to_vec(), sizes, &like, &mut stmts)
+        } else {
+            l.body.results[..k].to_vec()
+        };
+        l.body.results.splice(..k, carried);
+        l.body.stmts = stmts;
+        self.layers.pop();
+        if !right.iter().eq(sizes) {
+            return ((Vec::new(), Vec::new()), right);
+        }
+        self.learn_collected(collected);
+        l.init = self.spread(&l.init.clone(), sizes, &like, out);
+        (self.fresh_for(outs, sizes), right)
+    }
+
+    /// Processes the body of a loop whose parameters after the first `skip` are carried values. Its layer stays open.
+    fn enter(&mut self, b: &mut Block, params: &[Var], sizes: &[Option<ArraySize>], skip: usize, like: &Stmt) {
+        self.layers.push(BlockFacts::default());
+        let all: Vec<Option<ArraySize>> = std::iter::repeat_n(None, skip).chain(sizes.iter().copied()).collect();
+        let (params, arrays) = self.fresh_for(params, &all);
+        b.params = params;
+        let mut first = Vec::new();
+        for (a, size, elems) in arrays {
+            self.bind_array(a, size, elems, like, &mut first);
+        }
+        self.block(b);
+        first.append(&mut b.stmts);
+        b.stmts = first;
+    }
+
+    /// The trip count of a loop that is to be unrolled.
+    fn trip_count_to_unroll(&self, s: &Stmt) -> Option<i64> {
+        let Op::Loop(l) = &s.op else { return None };
+        let Trip::Count(n) = l.trip else { return None };
+        let n = self.literal(n).filter(|n| (1..=ITERATIONS).contains(n))?;
+        let linear =
+            !(s.lin_outs.is_empty() && l.lin_init.is_empty() && l.lin_xs.is_empty() && l.body.lin_params.is_empty());
+        let k = l.init.len();
+        let mut outs = l.outs.iter().zip(&l.body.results[k..]);
+        let simple = outs.all(|(o, r)| match o {
+            Out::Collect => {
+                self.f.ty(*r).is_flat() && self.f.ty(*r).rank() == 0
+                    || self.begin == LoopStart::Zeros && self.is_vector(*r)
+            }
+            Out::Sum => self.is_number(*r),
+            Out::Boxed => false,
+        });
+        let plain = l.body.stmts.iter().all(|s| s.op.blocks().is_empty() && !matches!(s.op, Op::Call { .. }));
+        let all = l.body.stmts.len() * n as usize;
+        let fits = all <= ALL && all + 8 * MOST < self.left;
+        (!linear && !l.reverse && simple && plain && fits && !l.body.results.is_empty()).then_some(n)
+    }
+
+    /// Unrolls a loop.
+    fn unroll(&mut self, s: Stmt, n: i64, out: &mut Vec<Stmt>) {
+        let like = Stmt { op: Op::Lit(Lit::I64(0)), outs: Vec::new(), lin_outs: Vec::new(), span: s.span };
+        let Op::Loop(l) = s.op else { return };
+        let k = l.init.len();
+        let mut carried = l.init.clone();
+        let mut made: Vec<Vec<Var>> = vec![Vec::new(); l.outs.len()];
+        for iteration in 0..n {
+            let index = self.int(iteration, &like, out);
+            let mut given = vec![index];
+            given.extend(&carried);
+            for (x, p) in l.xs.iter().zip(&l.body.params[1 + k..]) {
+                let v = self.f.fresh(self.f.ty(*p).clone(), false);
+                self.stmts(
+                    vec![Stmt {
+                        op: Op::Index { a: *x, at: vec![index], shape: None },
+                        outs: vec![v],
+                        lin_outs: Vec::new(),
+                        span: like.span,
+                    }],
+                    out,
+                );
+                given.push(self.name(v));
+            }
+            let mut body = self.copy(&l.body, &given);
+            self.left = self.left.saturating_sub(body.stmts.len());
+            self.stmts(std::mem::take(&mut body.stmts), out);
+            let results: Vec<Var> = body.results.iter().map(|r| self.name(*r)).collect();
+            carried = results[..k].to_vec();
+            made.iter_mut().zip(&results[k..]).for_each(|(m, r)| m.push(*r));
+        }
+        for (v, c) in s.outs.iter().zip(&carried) {
+            self.note(|l| _ = l.names.insert(*v, *c));
+        }
+        for ((v, o), m) in s.outs.iter().skip(k).zip(&l.outs).zip(made) {
+            self.output(*v, *o, m, &like, out);
+        }
+        if let Some(trip) = s.outs.get(k + l.outs.len()) {
+            let n = self.int(n, &like, out);
+            self.note(|l| _ = l.names.insert(*trip, n));
+        }
+        self.changed = true;
+    }
+
+    /// Emits an output of an unrolled loop from the values of its iterations.
+    fn output(&mut self, v: Var, o: Out, made: Vec<Var>, like: &Stmt, out: &mut Vec<Stmt>) {
+        match o {
+            Out::Sum => {
+                let zero = self.real(0.0, v, like, out);
+                let sum = made.into_iter().fold(zero, |sum, x| self.like(Op::Bin(Bin::Add, sum, x), x, like, out));
+                self.note(|l| _ = l.names.insert(v, sum));
+            }
+            Out::Collect | Out::Boxed => self.stmts(
+                vec![Stmt {
+                    op: Op::ArrayLit { elems: made, shape: None },
+                    outs: vec![v],
+                    lin_outs: Vec::new(),
+                    span: like.span,
+                }],
+                out,
+            ),
+        }
+    }
+
+    /// Copies a block with `given` in the place of its parameters and new variables for everything it binds.
+    pub(super) fn copy(&mut self, b: &Block, given: &[Var]) -> Block {
+        crate::copy::copy(self.f, b, b.params.iter().copied().zip(given.iter().copied()).collect())
+    }
+
+    /// Copies a block with new variables for its parameters and everything it binds.
+    pub(super) fn copy_all(&mut self, b: &Block) -> Block {
+        crate::copy::copy_all(self.f, b)
+    }
+}

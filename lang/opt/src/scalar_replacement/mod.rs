@@ -1,0 +1,543 @@
+//! Scalar replacement of small arrays: each element of a Float array whose length is known and at most [`MOST`]
+//! gets a variable of its own. Arithmetic on such arrays becomes arithmetic on elements, branches and loops return
+//! and carry elements, and short loops are unrolled. If the array itself is used, it is assembled from the
+//! elements; otherwise that code is dead. So vectors of three components live in registers, and so do their
+//! derivatives.
+//!
+//! A length is known for array literals, and if an assertion compares it with a literal, as for sizes in type
+//! signatures. An array with an asserted length is materialised, so the pass is valid in functions with symbolic
+//! zeros. The order of additions is that of `interp::ops::kernels`.
+//!
+//! Small matrices are taken apart as well ([`matrices`]), and so are small arrays that reductions and scans
+//! accumulate ([`cubes`]).
+//!
+//! The amount of arithmetic does not grow. Reads of elements and the assembly of arrays are added, in proportion to
+//! the number of elements.
+
+mod control;
+mod cubes;
+mod expand;
+mod matrices;
+mod peel;
+
+use adl_ir::{Block, Cmp, Function, Lit, Op, Stmt, Ty, Var};
+use adl_prim::Prim;
+use matrices::MatrixElems;
+use std::collections::{HashMap, HashSet};
+
+/// Largest number of elements of a small array.
+const MOST: usize = 16;
+/// The same for a device, which has no other implementation of operators on matrices.
+const MOST_ON_DEVICE: usize = 25;
+
+/// Number of statements that a function may gain.
+const GROWTH: usize = 1024;
+/// The same for a device.
+const GROWTH_ON_DEVICE: usize = 8192;
+
+/// Treatment of sums of small arrays.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sums {
+    /// Sums stay one operation: used before J, so that reports name the rules of reductions.
+    Kept,
+    /// Sums are expanded.
+    Written,
+}
+
+/// Replaces small arrays by scalars. Returns whether there were any.
+pub fn scalars(f: &mut Function, sums: Sums) -> bool {
+    apart(f, sums, LoopStart::Iteration)
+}
+
+/// The same for a device: sums are expanded, and symbolic and signed zeros need not be preserved.
+pub fn for_device(f: &mut Function) -> bool {
+    apart(f, Sums::Written, LoopStart::Zeros)
+}
+
+/// How a loop that starts with symbolic zeros starts to carry scalars.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum LoopStart {
+    /// With the results of the first iteration, which is peeled.
+    Iteration,
+    /// With zeros.
+    Zeros,
+}
+
+fn apart(f: &mut Function, sums: Sums, begin: LoopStart) -> bool {
+    let mut body = std::mem::take(&mut f.body);
+    let mut updated_in_place = HashSet::new();
+    changing(&body, &mut updated_in_place);
+    let mut read_vars = HashSet::new();
+    reads(&body, &mut read_vars);
+    let (most, left) = if begin == LoopStart::Zeros { (MOST_ON_DEVICE, GROWTH_ON_DEVICE) } else { (MOST, GROWTH) };
+    let mut s = Scalars {
+        f,
+        sums,
+        begin,
+        most,
+        updated_in_place,
+        read_vars,
+        layers: vec![BlockFacts::default()],
+        left,
+        guesses: 0,
+        changed: false,
+    };
+    s.block(&mut body);
+    let changed = s.changed;
+    f.body = body;
+    changed
+}
+
+/// Adds the variables that a block reads to `out`.
+fn reads(b: &Block, out: &mut HashSet<Var>) {
+    out.extend(b.results.iter().chain(&b.lin_results));
+    for s in &b.stmts {
+        s.op.each_operand(&mut |v| _ = out.insert(v));
+        s.op.blocks().into_iter().for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || reads(b, out)));
+    }
+}
+
+/// Zeros that may be updated in place, in this function or in one that they are passed to. Their reads are not
+/// moved to a later position.
+pub(crate) fn changing(b: &Block, out: &mut HashSet<Var>) {
+    for s in &b.stmts {
+        match &s.op {
+            Op::IndexAdd { acc, .. }
+            | Op::IndexSet { acc, .. }
+            | Op::SliceAdd { acc, .. }
+            | Op::GatherAdd { acc, .. } => _ = out.insert(*acc),
+            Op::Loop(l) => out.extend(l.init.iter().chain(&l.lin_init)),
+            Op::ReduceByIndex { dest, .. } => out.extend(dest),
+            Op::Call { args, lin_args, .. } => out.extend(args.iter().chain(lin_args)),
+            _ => {}
+        }
+        for part in s.op.blocks() {
+            stacker::maybe_grow(64 * 1024, 1024 * 1024, || changing(part, out));
+        }
+    }
+}
+
+/// An extent as the length of a small array, if it is small enough.
+fn small(n: i64) -> Option<usize> {
+    usize::try_from(n).ok().filter(|n| (1..=MOST).contains(n))
+}
+
+/// An element of an array.
+#[derive(Clone, Copy, Debug)]
+enum ElemSource {
+    /// A scalar variable.
+    Is(Var),
+    /// An element of another array.
+    Of(Var, usize),
+}
+
+/// The facts that hold in a block.
+#[derive(Clone, Default)]
+struct BlockFacts {
+    /// Lengths of arrays, which are also known to be materialised.
+    lens: HashMap<Var, usize>,
+    /// Elements of arrays built from others.
+    elems: HashMap<Var, Vec<ElemSource>>,
+    /// Variables of elements that have been read.
+    read: HashMap<(Var, usize), Var>,
+    /// Ints with a known value.
+    ints: HashMap<Var, i64>,
+    /// Variables bound to Int literals.
+    literals: HashMap<i64, Var>,
+    /// Lengths of vectors that an assertion in this block, possibly a later one, establishes.
+    asserted_lengths: HashMap<Var, usize>,
+    /// Row lengths of matrices that an assertion establishes.
+    row_lengths: HashMap<Var, usize>,
+    /// Numbers of rows of matrices that an assertion establishes.
+    row_counts: HashMap<Var, usize>,
+    /// Vectors that are rows of such matrices, with the matrix and the index.
+    rows: HashMap<Var, (Var, Var)>,
+    /// Matrices that are elements of arrays of matrices, with the array and the index.
+    matrix_elements: HashMap<Var, (Var, Var)>,
+    /// Extents of the matrices in an array, by the array's axis.
+    sides: HashMap<(Var, u32), usize>,
+    /// Ints that are such extents.
+    matrix_array_extents: HashMap<Var, (Var, u32)>,
+    /// Elements of arrays of Ints.
+    lists: HashMap<Var, Vec<Var>>,
+    /// Shapes with one literal extent, that is, of vectors of this length.
+    shapes: HashMap<Var, usize>,
+    /// Vectors and matrices that are symbolic zeros.
+    zeros: HashSet<Var>,
+    /// Small matrices whose elements are scalars.
+    grids: HashMap<Var, MatrixElems>,
+    /// Identity matrices, with their size.
+    identities: HashMap<Var, usize>,
+    /// Ints that are extents of vectors.
+    extents: HashMap<Var, Var>,
+    /// Ints that are row lengths of matrices.
+    widths: HashMap<Var, Var>,
+    /// Ints that are numbers of rows of matrices.
+    heights: HashMap<Var, Var>,
+    /// Extents of vectors that an assertion of the block, possibly a later one, equates with a literal.
+    said: HashMap<Var, Var>,
+    /// Loop indices, with the loop's trip count.
+    trip: HashMap<Var, i64>,
+    /// Comparisons for equality.
+    equal: HashMap<Var, (Var, Var)>,
+    /// Replacements of variables.
+    names: HashMap<Var, Var>,
+}
+
+struct Scalars<'a> {
+    f: &'a mut Function,
+    sums: Sums,
+    begin: LoopStart,
+    /// Largest number of elements of a small matrix.
+    most: usize,
+    /// Zeros that may be updated in place.
+    updated_in_place: HashSet<Var>,
+    /// Variables that are read.
+    read_vars: HashSet<Var>,
+    /// Layers of the open blocks, innermost last.
+    layers: Vec<BlockFacts>,
+    /// Number of statements that may still be added.
+    left: usize,
+    /// Number of enclosing loops for which sizes were assumed.
+    guesses: usize,
+    changed: bool,
+}
+
+impl Scalars<'_> {
+    fn find<T>(&self, f: impl Fn(&BlockFacts) -> Option<T>) -> Option<T> {
+        self.layers.iter().rev().find_map(f)
+    }
+
+    /// Records a fact in the current block.
+    fn note(&mut self, f: impl FnOnce(&mut BlockFacts)) {
+        if let Some(l) = self.layers.last_mut() {
+            f(l);
+        }
+    }
+
+    fn name(&self, v: Var) -> Var {
+        self.find(|l| l.names.get(&v).copied()).unwrap_or(v)
+    }
+
+    fn len(&self, v: Var) -> Option<usize> {
+        self.find(|l| l.lens.get(&v).copied())
+    }
+
+    fn literal(&self, v: Var) -> Option<i64> {
+        self.find(|l| l.ints.get(&v).copied())
+    }
+
+    /// Whether a variable is a non-linear vector of Floats.
+    fn is_vector(&self, v: Var) -> bool {
+        matches!(self.f.ty(v), Ty::Array(e, 1) if self.is_float(e)) && !self.f.linear(v)
+    }
+
+    fn is_matrix(&self, v: Var) -> bool {
+        matches!(self.f.ty(v), Ty::Array(e, 2) if self.is_float(e)) && !self.f.linear(v)
+    }
+
+    fn is_number(&self, v: Var) -> bool {
+        self.is_float(self.f.ty(v)) && !self.f.linear(v)
+    }
+
+    /// `f32` is only used on a device, where the order of sums is free.
+    fn is_float(&self, t: &Ty) -> bool {
+        *t == Ty::F64 || *t == Ty::F32 && self.begin == LoopStart::Zeros
+    }
+
+    /// Emits a statement whose result is a scalar with the element type of `of`.
+    fn like(&mut self, op: Op, of: Var, s: &Stmt, out: &mut Vec<Stmt>) -> Var {
+        let ty = self.f.ty(of).scalar().clone();
+        self.one(op, ty, s, out)
+    }
+
+    /// A literal of that element type.
+    fn real(&mut self, x: f64, of: Var, s: &Stmt, out: &mut Vec<Stmt>) -> Var {
+        let lit = crate::real(self.f.ty(of).scalar(), x);
+        self.like(Op::Lit(lit), of, s, out)
+    }
+
+    /// Emits a statement with one result.
+    fn one(&mut self, op: Op, ty: Ty, like: &Stmt, out: &mut Vec<Stmt>) -> Var {
+        let v = self.f.fresh(ty, false);
+        out.push(Stmt { op, outs: vec![v], lin_outs: Vec::new(), span: like.span });
+        self.left = self.left.saturating_sub(1);
+        v
+    }
+
+    /// A variable bound to an Int literal.
+    fn int(&mut self, n: i64, like: &Stmt, out: &mut Vec<Stmt>) -> Var {
+        if let Some(v) = self.find(|l| l.literals.get(&n).copied()) {
+            return v;
+        }
+        let v = self.one(Op::Lit(Lit::I64(n)), Ty::I64, like, out);
+        self.note(|l| {
+            l.literals.insert(n, v);
+            l.ints.insert(v, n);
+        });
+        v
+    }
+
+    /// Follows an element of an array of known length to the array of which it was built.
+    fn place(&self, a: Var, k: usize) -> ElemSource {
+        let mut at = (a, k);
+        loop {
+            if let Some(v) = self.find(|l| l.read.get(&at).copied()) {
+                return ElemSource::Is(v);
+            }
+            match self.find(|l| l.elems.get(&at.0).map(|e| e[at.1])) {
+                Some(ElemSource::Is(v)) => return ElemSource::Is(self.name(v)),
+                Some(ElemSource::Of(b, j)) => at = (b, j),
+                None => return ElemSource::Of(at.0, at.1),
+            }
+        }
+    }
+
+    /// An element of an array of known length; reads it if necessary.
+    fn element(&mut self, a: Var, k: usize, like: &Stmt, out: &mut Vec<Stmt>) -> Var {
+        match self.place(a, k) {
+            ElemSource::Is(v) => v,
+            ElemSource::Of(a, k) => {
+                let at = self.int(k as i64, like, out);
+                let op = match self.row(a) {
+                    Some((m, i)) => Op::Index { a: m, at: vec![i, at], shape: None },
+                    None => Op::Index { a, at: vec![at], shape: None },
+                };
+                let v = self.like(op, a, like, out);
+                self.note(|l| _ = l.read.insert((a, k), v));
+                v
+            }
+        }
+    }
+
+    fn elements(&mut self, a: Var, n: usize, like: &Stmt, out: &mut Vec<Stmt>) -> Vec<Var> {
+        (0..n).map(|k| self.element(a, k, like, out)).collect()
+    }
+
+    /// The size of an identity matrix.
+    fn identity(&self, m: Var) -> Option<usize> {
+        self.find(|l| l.identities.get(&m).copied()).filter(|_| !self.updated_in_place.contains(&m))
+    }
+
+    /// The matrix of which a vector is a row, and the index.
+    fn row(&self, v: Var) -> Option<(Var, Var)> {
+        self.find(|l| l.rows.get(&v).copied())
+    }
+
+    /// Records the elements of an array.
+    fn consists(&mut self, a: Var, elems: Vec<ElemSource>) {
+        self.note(|l| {
+            l.lens.insert(a, elems.len());
+            l.elems.insert(a, elems);
+        });
+    }
+
+    /// Binds an array to scalars, and emits its assembly for other uses.
+    fn bind(&mut self, a: Var, elems: Vec<Var>, like: &Stmt, out: &mut Vec<Stmt>) {
+        self.consists(a, elems.iter().map(|v| ElemSource::Is(*v)).collect());
+        out.push(Stmt {
+            op: Op::ArrayLit { elems, shape: None },
+            outs: vec![a],
+            lin_outs: Vec::new(),
+            span: like.span,
+        });
+        self.left = self.left.saturating_sub(1);
+        self.changed = true;
+    }
+
+    fn block(&mut self, b: &mut Block) {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+            let mut out = Vec::with_capacity(b.stmts.len());
+            self.promise(b);
+            self.stmts(std::mem::take(&mut b.stmts), &mut out);
+            b.stmts = out;
+            for r in b.results.iter_mut().chain(&mut b.lin_results) {
+                *r = self.said(self.name(*r));
+            }
+        });
+    }
+
+    /// The literal that an assertion equates with an Int.
+    fn said(&self, v: Var) -> Var {
+        self.find(|l| l.said.get(&v).copied()).unwrap_or(v)
+    }
+
+    /// Collects the lengths that the assertions of a block establish.
+    fn promise(&mut self, b: &Block) {
+        let (mut ints, mut extents, mut widths, mut heights, mut equal) =
+            (HashMap::new(), HashMap::new(), HashMap::new(), HashMap::new(), HashMap::new());
+        let mut matrix_array_extents = HashMap::new();
+        for s in &b.stmts {
+            match (&s.op, &s.outs[..]) {
+                (Op::Lit(Lit::I64(n)), [v]) => _ = ints.insert(*v, *n),
+                (Op::Dim(a, 0), [v]) if self.is_vector(*a) => _ = extents.insert(*v, *a),
+                (Op::Dim(a, 1), [v]) if self.is_matrix(*a) => _ = widths.insert(*v, *a),
+                (Op::Dim(a, 0), [v]) if self.is_matrix(*a) => _ = heights.insert(*v, *a),
+                (Op::Dim(a, axis @ (1 | 2)), [v]) if self.is_cube(*a) => {
+                    _ = matrix_array_extents.insert(*v, (*a, *axis))
+                }
+                (Op::Cmp(Cmp::Eq, x, y), [v]) => _ = equal.insert(*v, (*x, *y)),
+                (Op::Prim(Prim::Assert, args), _) => {
+                    // A loop-invariant comparison may stand outside of the loop.
+                    let Some((x, y)) = args
+                        .first()
+                        .and_then(|c| equal.get(c).copied().or_else(|| self.find(|l| l.equal.get(c).copied())))
+                    else {
+                        continue;
+                    };
+                    for (x, y) in [(x, y), (y, x)] {
+                        let Some(n) = ints.get(&y).copied().or_else(|| self.literal(y)).and_then(small) else {
+                            continue;
+                        };
+                        if let Some(a) = extents.get(&x).copied().or_else(|| self.find(|l| l.extents.get(&x).copied()))
+                        {
+                            self.note(|l| _ = l.asserted_lengths.insert(a, n));
+                        }
+                        if let Some(a) = widths.get(&x).copied().or_else(|| self.find(|l| l.widths.get(&x).copied())) {
+                            self.note(|l| _ = l.row_lengths.insert(a, n));
+                        }
+                        if let Some(a) = heights.get(&x).copied().or_else(|| self.find(|l| l.heights.get(&x).copied()))
+                        {
+                            self.note(|l| _ = l.row_counts.insert(a, n));
+                        }
+                        if let Some(side) = matrix_array_extents
+                            .get(&x)
+                            .copied()
+                            .or_else(|| self.find(|l| l.matrix_array_extents.get(&x).copied()))
+                        {
+                            self.note(|l| _ = l.sides.insert(side, n));
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Processes a nested block, and returns the facts at its end.
+    fn inner(&mut self, b: &mut Block) -> BlockFacts {
+        self.layers.push(BlockFacts::default());
+        self.block(b);
+        self.layers.pop().unwrap_or_default()
+    }
+
+    fn stmts(&mut self, from: Vec<Stmt>, out: &mut Vec<Stmt>) {
+        for mut s in from {
+            // The assertion itself has to compare the extent, not the literal with itself.
+            let compared = matches!(s.op, Op::Cmp(..));
+            s.op.map_operands(&mut |v| if compared { self.name(v) } else { self.said(self.name(v)) });
+            self.stmt(s, out);
+        }
+    }
+
+    fn stmt(&mut self, mut s: Stmt, out: &mut Vec<Stmt>) {
+        match &mut s.op {
+            Op::If(..) | Op::Switch(..) => self.branches(s, out),
+            Op::Loop(_) => self.looped(s, out),
+            Op::Soac(x) => {
+                let x = x.clone();
+                if !self.accumulated(&s, &x, out) {
+                    s.op.blocks_mut().into_iter().for_each(|b| _ = self.inner(b));
+                    out.push(s);
+                }
+            }
+            Op::ReduceByIndex { .. } => {
+                s.op.blocks_mut().into_iter().for_each(|b| _ = self.inner(b));
+                out.push(s);
+            }
+            _ => {
+                if !self.expanded(&s, out) {
+                    self.learn(&mut s, out);
+                    out.push(s);
+                }
+            }
+        }
+    }
+
+    /// Records the facts of a statement that stays.
+    fn learn(&mut self, s: &mut Stmt, out: &mut Vec<Stmt>) {
+        let known = match &s.op {
+            Op::Dim(a, axis @ (0 | 1)) if self.is_matrix(*a) => self.side(*a, *axis).or_else(|| self.identity(*a)),
+            Op::Dim(a, 0) => self.len(*a),
+            _ => None,
+        };
+        if let Some(n) = known {
+            s.op = Op::Lit(Lit::I64(n as i64));
+        }
+        // If the assertion fails, the run has no results, so the length may be used before it.
+        if let (Op::Dim(a, 0), [v]) = (&s.op, &s.outs[..]) {
+            if let Some(n) = self.find(|l| l.asserted_lengths.get(a).copied()) {
+                let (v, n) = (*v, self.int(n as i64, s, out));
+                self.note(|l| _ = l.said.insert(v, n));
+            }
+        }
+        if let (Op::Shape(a), [_]) = (&s.op, &s.outs[..]) {
+            if let Some(n) = self.find(|l| l.lens.get(a).or(l.asserted_lengths.get(a)).copied()) {
+                let n = self.int(n as i64, s, out);
+                s.op = Op::ArrayLit { elems: vec![n], shape: None };
+            }
+        }
+        self.learn_matrix_arrays(s);
+        self.remember(s);
+    }
+
+    /// Records the facts about a statement's result.
+    fn remember(&mut self, s: &Stmt) {
+        match (&s.op, &s.outs[..]) {
+            (Op::ArrayLit { elems, .. }, [v]) => {
+                if let Some(n) =
+                    elems.first().filter(|_| elems.len() == 1).and_then(|n| self.literal(*n)).and_then(small)
+                {
+                    self.note(|l| _ = l.shapes.insert(*v, n));
+                }
+            }
+            // Rows of such a matrix have the same length.
+            (Op::Slice { a, .. } | Op::Gather { a, .. } | Op::Reverse(a) | Op::Rotate { a, .. }, [v])
+                if self.is_matrix(*a) && self.is_matrix(*v) =>
+            {
+                if let Some(n) = self.find(|l| l.row_lengths.get(a).copied()) {
+                    self.note(|l| _ = l.row_lengths.insert(*v, n));
+                }
+            }
+            (Op::Prim(Prim::Eye, args), [v]) => {
+                if let Some(n) = args.first().and_then(|n| self.literal(*n)).and_then(small) {
+                    self.note(|l| _ = l.identities.insert(*v, n));
+                }
+            }
+            (Op::Zero(_), [v]) => self.learn_symbolic_zero(*v),
+            (Op::Lit(Lit::I64(n)), [v]) => self.note(|l| {
+                l.ints.insert(*v, *n);
+                l.literals.entry(*n).or_insert(*v);
+            }),
+            (Op::Dim(a, 0), [v]) if self.is_vector(*a) => self.note(|l| _ = l.extents.insert(*v, *a)),
+            (Op::Dim(a, 1), [v]) if self.is_matrix(*a) => self.note(|l| _ = l.widths.insert(*v, *a)),
+            (Op::Dim(a, 0), [v]) if self.is_matrix(*a) => self.note(|l| _ = l.heights.insert(*v, *a)),
+            (Op::Dim(a, axis @ (1 | 2)), [v]) if self.is_cube(*a) => {
+                self.note(|l| _ = l.matrix_array_extents.insert(*v, (*a, *axis)))
+            }
+            (Op::Cmp(Cmp::Eq, a, b), [v]) if *self.f.ty(*a) == Ty::I64 => {
+                self.note(|l| _ = l.equal.insert(*v, (*a, *b)))
+            }
+            (Op::Prim(Prim::Assert, args), _) => {
+                if let Some((a, b)) = args.first().and_then(|c| self.find(|l| l.equal.get(c).copied())) {
+                    self.fact(a, b);
+                    self.fact(b, a);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Records that the Ints `a` and `b` are equal.
+    fn fact(&mut self, a: Var, b: Var) {
+        let (None, Some(n)) = (self.literal(a), self.literal(b)) else { return };
+        self.note(|l| {
+            l.ints.insert(a, n);
+            l.names.insert(a, b);
+        });
+        let array = self.find(|l| l.extents.get(&a).copied());
+        if let (Some(array), Some(n)) = (array, small(n)) {
+            self.note(|l| _ = l.lens.insert(array, n));
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Loop peeling for transposed code. Such loops start with symbolic zeros as cotangents, whose size is unknown
+//! until the first iteration. If that iteration makes small arrays of them, it is peeled, and the remaining loop
+//! carries scalars.
+//!
+//! ```text
+//! for n reverse carry (zero) { body }
+//! ⟼  if n > 0 { x = body at (n - 1, zero); for n - 1 reverse carry (x) { body } } else { for n … }
+//! ```
+//!
+//! Operations on symbolic zeros are simplified: a product with one is a symbolic zero, and a sum with one is the
+//! other operand.
+
+use super::matrices::ArraySize;
+use super::{BlockFacts, LoopStart, MOST, Scalars, Sums};
+use adl_ad::explicit::renumber;
+use adl_ir::{Block, Cmp, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
+use adl_prim::{Bin, Un};
+
+/// Largest number of statements, nested ones included, of a body that is duplicated.
+const LONGEST: usize = 120;
+
+/// The number of statements of a block, nested ones included.
+fn size(b: &Block) -> usize {
+    b.stmts.iter().map(|s| 1 + s.op.blocks().into_iter().map(size).sum::<usize>()).sum()
+}
+
+impl Scalars<'_> {
+    fn is_symbolic_zero(&self, v: Var) -> bool {
+        self.find(|l| l.zeros.get(&v).copied()).is_some()
+    }
+
+    /// Simplifies a statement with an operand that is a symbolic zero. Returns whether it was replaced.
+    pub(super) fn with_symbolic_zero(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> bool {
+        let v = s.outs[0];
+        if self.sums == Sums::Kept || self.f.ty(v).rank() == 0 {
+            return false;
+        }
+        let none = |a: &Var| self.is_symbolic_zero(*a);
+        let other = match &s.op {
+            Op::Bin(Bin::Add, a, b) if none(a) => Some(*b),
+            Op::Bin(Bin::Add | Bin::Sub, a, b) if none(b) => Some(*a),
+            _ => None,
+        };
+        if let Some(x) = other.filter(|x| self.f.ty(*x) == self.f.ty(v)) {
+            self.note(|l| _ = l.names.insert(v, x));
+            self.changed = true;
+            return true;
+        }
+        let symbolic_zero = match &s.op {
+            Op::Bin(Bin::Mul | Bin::ScaleTangent, a, b) | Op::MatMul(a, b) | Op::Outer(a, b) => none(a) || none(b),
+            Op::Bin(Bin::Div, a, _) | Op::Un(Un::Neg, a) | Op::Reverse(a) | Op::Transpose(a) | Op::Sum { a, .. } => {
+                none(a)
+            }
+            Op::Index { a, .. } | Op::Slice { a, .. } | Op::Gather { a, .. } | Op::Replicate { a, .. } => none(a),
+            _ => false,
+        };
+        if symbolic_zero {
+            let ty = self.f.ty(v).clone();
+            self.learn_symbolic_zero(v);
+            out.push(Stmt { op: Op::Zero(ty), ..s.clone() });
+            self.changed = true;
+        }
+        symbolic_zero
+    }
+
+    /// Records that an array is a symbolic zero.
+    pub(super) fn learn_symbolic_zero(&mut self, v: Var) {
+        if self.is_vector(v) || self.is_matrix(v) {
+            self.note(|l| _ = l.zeros.insert(v));
+        }
+    }
+
+    /// Peels a reverse loop that starts with symbolic zeros, if its first iteration makes small arrays of them.
+    /// Returns whether it was peeled.
+    pub(super) fn peeled(&mut self, s: &Stmt, l: &Loop, out: &mut Vec<Stmt>) -> bool {
+        let Trip::Count(n) = l.trip else { return false };
+        let linear =
+            !(s.lin_outs.is_empty() && l.lin_init.is_empty() && l.lin_xs.is_empty() && l.body.lin_params.is_empty());
+        let suits = self.sums == Sums::Written
+            && l.reverse
+            && !linear
+            && l.outs.iter().all(|o| *o == Out::Collect)
+            && l.init.iter().any(|v| self.is_symbolic_zero(*v));
+        if !suits
+            || self.guesses > 0
+            || self.begin == LoopStart::Iteration && size(&l.body) > LONGEST
+            || self.left < 8 * MOST + 3 * LONGEST
+        {
+            return false;
+        }
+        let (left, changed) = (self.left, self.changed);
+        self.layers.push(BlockFacts::default());
+        let some = self.peel_first(s, l, n);
+        self.layers.pop();
+        let Some((some, sizes)) = some else {
+            (self.left, self.changed) = (left, changed);
+            return false;
+        };
+        if self.begin == LoopStart::Zeros {
+            (self.left, self.changed) = (left, true);
+            self.from_zeros(s, l, &sizes, out);
+            return true;
+        }
+        let zero = self.int(0, s, out);
+        let any = self.one(Op::Cmp(Cmp::Gt, n, zero), Ty::Bool, s, out);
+        let outs: Vec<Var> = s.outs.iter().map(|v| self.f.fresh(self.f.ty(*v).clone(), false)).collect();
+        let mut none =
+            Block { stmts: vec![Stmt { outs: outs.clone(), ..s.clone() }], results: outs, ..Block::default() };
+        // This arm is not processed further, so variables that it reads are renamed here.
+        renumber(&mut none, &|v| self.name(v));
+        out.push(Stmt { op: Op::If(any, Box::new(some), Box::new(none)), ..s.clone() });
+        self.changed = true;
+        true
+    }
+
+    /// The peeled iteration and the remaining loop, if that iteration makes small arrays. Also returns the sizes of
+    /// the arrays that were symbolic zeros.
+    fn peel_first(&mut self, s: &Stmt, l: &Loop, n: Var) -> Option<(Block, Vec<Option<ArraySize>>)> {
+        let (k, mut b) = (l.init.len(), Block::default());
+        let one = self.one(Op::Lit(Lit::I64(1)), Ty::I64, s, &mut b.stmts);
+        let last = self.one(Op::Bin(Bin::Sub, n, one), Ty::I64, s, &mut b.stmts);
+        let first = self.iteration(s, l, last, &mut b.stmts);
+        let sizes: Vec<Option<ArraySize>> = l
+            .init
+            .iter()
+            .zip(&first)
+            .map(|(v, r)| if self.is_symbolic_zero(*v) { self.size(*r) } else { None })
+            .collect();
+        if sizes.iter().all(Option::is_none) {
+            return None;
+        }
+        if self.begin == LoopStart::Zeros {
+            return Some((b, sizes));
+        }
+        let body = self.copy_all(&l.body);
+        let rest = Loop { trip: Trip::Count(last), init: first[..k].to_vec(), body, ..l.clone() };
+        let outs: Vec<Var> = s.outs.iter().map(|v| self.f.fresh(self.f.ty(*v).clone(), false)).collect();
+        self.stmts(vec![Stmt { op: Op::Loop(Box::new(rest)), outs: outs.clone(), ..s.clone() }], &mut b.stmts);
+        b.results = outs[..k].to_vec();
+        for (all, element) in outs[k..].iter().zip(&first[k..]) {
+            let ty = self.f.ty(*all).clone();
+            let one = self.one(Op::ArrayLit { elems: vec![*element], shape: None }, ty.clone(), s, &mut b.stmts);
+            let both = self.one(Op::Concat { a: *all, b: one, len: None, shape: None }, ty, s, &mut b.stmts);
+            b.results.push(both);
+        }
+        b.results.push(n);
+        b.results.iter_mut().for_each(|r| *r = self.name(*r));
+        Some((b, sizes))
+    }
+
+    /// Emits the loop, starting with materialised zeros where sizes are known.
+    fn from_zeros(&mut self, s: &Stmt, l: &Loop, sizes: &[Option<ArraySize>], out: &mut Vec<Stmt>) {
+        let mut l = l.clone();
+        for (v, size) in l.init.iter_mut().zip(sizes) {
+            let Some(size) = size else { continue };
+            let zero = self.real(0.0, *v, s, out);
+            let mut elems = vec![zero; if size.columns() > 0 { size.columns() } else { size.len }];
+            if size.columns() > 0 {
+                let row = self.stack_of(elems, self.f.ty(zero).array(1), s, out);
+                elems = vec![row; size.len / size.columns()];
+            }
+            *v = self.stack_of(elems, self.f.ty(*v).clone(), s, out);
+        }
+        self.stmts(vec![Stmt { op: Op::Loop(Box::new(l)), ..s.clone() }], out);
+    }
+
+    fn stack_of(&mut self, elems: Vec<Var>, ty: Ty, s: &Stmt, out: &mut Vec<Stmt>) -> Var {
+        let v = self.f.fresh(ty, false);
+        self.stmts(
+            vec![Stmt { op: Op::ArrayLit { elems, shape: None }, outs: vec![v], lin_outs: Vec::new(), span: s.span }],
+            out,
+        );
+        v
+    }
+
+    /// Emits one iteration of a loop at an index, and returns its results.
+    fn iteration(&mut self, s: &Stmt, l: &Loop, at: Var, out: &mut Vec<Stmt>) -> Vec<Var> {
+        let k = 1 + l.init.len();
+        let mut given: Vec<Var> = std::iter::once(at).chain(l.init.iter().copied()).collect();
+        for (x, p) in l.xs.iter().zip(&l.body.params[k..]) {
+            let v = self.f.fresh(self.f.ty(*p).clone(), false);
+            let read = Stmt {
+                op: Op::Index { a: *x, at: vec![at], shape: None },
+                outs: vec![v],
+                lin_outs: Vec::new(),
+                span: s.span,
+            };
+            self.stmts(vec![read], out);
+            given.push(self.name(v));
+        }
+        let mut body = self.copy(&l.body, &given);
+        self.stmts(std::mem::take(&mut body.stmts), out);
+        body.results.iter().map(|r| self.name(*r)).collect()
+    }
+}

@@ -1,0 +1,49 @@
+//! Which arrays may be symbolic zeros.
+
+use super::ShapeAnalysis;
+use adl_ir::{Loop, Op, Stmt, Ty, Var};
+
+impl ShapeAnalysis<'_> {
+    /// Records which results of a statement without nested blocks may be symbolic zeros.
+    pub(super) fn note_symbolic_zeros(&mut self, s: &Stmt) {
+        if self.zeros && self.makes_zero(&s.op) {
+            self.may_be_symbolic_zeros(&s.outs);
+        }
+    }
+
+    /// Records that the arrays among these variables may be symbolic zeros.
+    pub(super) fn may_be_symbolic_zeros<'v>(&mut self, vs: impl IntoIterator<Item = &'v Var>) {
+        if self.zeros {
+            let f = self.f;
+            self.symbolic_zero.extend(vs.into_iter().filter(|v| f.ty(**v).rank() > 0));
+        }
+    }
+
+    /// Records which results of a loop may be symbolic zeros, given the same of its carried values.
+    pub(super) fn loop_symbolic_zeros(&mut self, s: &Stmt, l: &Loop, carried: &[bool]) {
+        let made = l.body.results.iter().skip(carried.len()).map(|r| self.symbolic_zero.contains(r));
+        let zeros: Vec<Var> =
+            s.outs.iter().zip(carried.iter().copied().chain(made)).filter(|(_, a)| *a).map(|(v, _)| *v).collect();
+        self.may_be_symbolic_zeros(&zeros);
+    }
+
+    /// Whether an operation, or a statement nested in it, reads a possible symbolic zero.
+    pub(super) fn reads_symbolic_zero(&self, op: &Op) -> bool {
+        let mut any = false;
+        op.each_operand(&mut |v| any |= self.symbolic_zero.contains(&v));
+        any
+    }
+
+    fn makes_zero(&self, op: &Op) -> bool {
+        match op {
+            Op::Zero(_) | Op::Destruct { .. } | Op::Construct { .. } | Op::Call { .. } => true,
+            Op::SliceAdd { acc, v, shape, .. }
+            | Op::IndexAdd { acc, v, shape, .. }
+            | Op::GatherAdd { acc, v, shape, .. } => {
+                let boxes = !matches!(self.f.ty(*acc), Ty::Array(e, _) if e.is_flat());
+                (shape.is_none() || boxes) && self.symbolic_zero.contains(acc) || self.symbolic_zero.contains(v)
+            }
+            op => self.reads_symbolic_zero(op),
+        }
+    }
+}

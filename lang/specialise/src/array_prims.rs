@@ -1,0 +1,380 @@
+//! Primitives that build arrays or rearrange elements.
+
+use crate::val::Val;
+use crate::{Res, Spec};
+use adl_ir::{Cmp, Conv, Lit, Op, Ty as IrTy, Var};
+use adl_prim::{Bin, Prim};
+use adl_typing::core::Expr;
+use adl_typing::ty::Ty;
+
+impl Spec<'_> {
+    /// `[a, b, ...]`.
+    pub(crate) fn array(&mut self, es: &[Expr], ty: &Ty) -> Res<Val> {
+        if es.is_empty() {
+            let t = self.ty(ty);
+            return self.empty(&t);
+        }
+        match self.all(es.iter())? {
+            Some(vals) if vals.iter().any(Val::has_fun) => {
+                let elem = match self.ty(ty) {
+                    Ty::Array(_, e) => Some((*e).clone()),
+                    _ => None,
+                };
+                self.stack_tagged_functions(&vals, elem.as_ref())
+            }
+            Some(vals) => self.stacked(&vals),
+            None => Ok(Val::Bottom),
+        }
+    }
+
+    /// An array of the given elements.
+    pub(crate) fn stacked(&mut self, vals: &[Val]) -> Res<Val> {
+        let first = &vals[0];
+        if vals.iter().any(Val::has_fun) {
+            return self.stack_tagged_functions(vals, None);
+        }
+        if first.leaves().is_empty() {
+            return Err(self.no("an array of `()`"));
+        }
+        let layout = self.layout_of_val(first)?;
+        for v in vals {
+            if self.layout_of_val(v)? != layout {
+                return Err(self.no("an array of elements that are laid out differently"));
+            }
+        }
+        let rows: Vec<Vec<Var>> = vals.iter().map(Val::leaves).collect();
+        let mut outs = Vec::new();
+        for (k, x) in rows[0].iter().enumerate() {
+            let t = self.lift_ty(&self.b.ty(*x))?;
+            let elems = rows.iter().map(|r| r[k]).collect();
+            outs.push(self.b.one(Op::ArrayLit { elems, shape: None }, t));
+        }
+        Ok(Val::array_of(first.with(&outs)))
+    }
+
+    /// An array without elements, for an element type.
+    fn empty(&mut self, t: &Ty) -> Res<Val> {
+        let l = self.layout(t)?;
+        let n = self.int(0);
+        let mut tys = Vec::new();
+        let template = Self::build(&l, &mut |t| {
+            tys.push(t);
+            n
+        });
+        let mut outs = Vec::new();
+        for t in tys {
+            let zero = self.zero_of(t.scalar());
+            outs.push(if t.rank() == 1 {
+                self.b.one(Op::Replicate { n, a: zero }, t)
+            } else {
+                self.spread(zero, vec![n; t.rank() as usize])
+            });
+        }
+        Ok(template.with(&outs))
+    }
+
+    pub(crate) fn zero_of(&mut self, t: &IrTy) -> Var {
+        match t {
+            IrTy::Bool => self.lit(Lit::Bool(false)),
+            IrTy::Str => self.lit(Lit::Str("".into())),
+            IrTy::F64 => self.lit(Lit::F64(0.0)),
+            IrTy::F32 => self.lit(Lit::F32(0.0)),
+            IrTy::I64 => self.int(0),
+            t => self.b.one(Op::Zero(t.clone()), t.clone()),
+        }
+    }
+
+    /// The extents of an array's own axes.
+    pub(crate) fn dims(&mut self, v: &Val) -> Res<Vec<Var>> {
+        let axes = self.axes(v)?;
+        (0..axes).map(|k| self.extent(v, k)).collect()
+    }
+
+    /// The number of an array's own axes.
+    fn axes(&self, v: &Val) -> Res<u32> {
+        match v {
+            Val::Leaf(x) => Ok(self.b.ty(*x).rank()),
+            Val::Array(e) => Ok(1 + self.axes_inside(e)),
+            _ => Err(self.no("the shape of something that is no array")),
+        }
+    }
+
+    fn axes_inside(&self, v: &Val) -> u32 {
+        match v {
+            Val::Array(e) => 1 + self.axes_inside(e),
+            _ => 0,
+        }
+    }
+
+    fn shape_of(&mut self, dims: Vec<Var>) -> Var {
+        self.b.one(Op::ArrayLit { elems: dims, shape: None }, IrTy::shape())
+    }
+
+    /// Flattens an array of numbers of any rank to a vector.
+    pub(crate) fn flat(&mut self, v: &Val) -> Res<Val> {
+        let x = self.leaf(v)?;
+        let t = self.b.ty(x);
+        if t.rank() <= 1 {
+            return Ok(v.clone());
+        }
+        let mut total = self.b.dim(x, 0);
+        for k in 1..t.rank() {
+            let n = self.b.dim(x, k);
+            total = self.b.bin(Bin::Mul, total, n);
+        }
+        let to = self.shape_of(vec![total]);
+        Ok(Val::Leaf(self.b.one(Op::Reshape { a: x, to, from: None }, t.scalar().array(1))))
+    }
+
+    /// Array primitives that build arrays or rearrange elements, applied to all their arguments.
+    pub(crate) fn move_prim(&mut self, p: Prim, args: &[Val], ty: Option<Ty>) -> Res<Val> {
+        match p {
+            Prim::Iota | Prim::Range => self.leaf_prim(p, args, IrTy::I64.array(1)),
+            Prim::Arange => self.leaf_prim(Prim::Iota, args, IrTy::I64.array(1)),
+            Prim::Full => self.move_prim(Prim::Replicate, args, ty),
+            Prim::Zeros | Prim::Ones => {
+                let x = self.lit(Lit::F64(if p == Prim::Ones { 1.0 } else { 0.0 }));
+                self.move_prim(Prim::Replicate, &[args[0].clone(), Val::Leaf(x)], ty)
+            }
+            Prim::Eye => self.eye(&args[0]),
+            Prim::Linspace => self.linspace(args),
+            Prim::Replicate => {
+                let n = self.leaf(&args[0])?;
+                self.not_negative(n, "the count of `replicate` is negative");
+                self.replicate(n, &args[1])
+            }
+            Prim::Rotate => {
+                let n = self.leaf(&args[0])?;
+                Ok(self.leafwise(&args[1], &mut |s, a, t| s.b.one(Op::Rotate { n, a }, t)))
+            }
+            Prim::Reverse => Ok(self.leafwise(&args[0], &mut |s, a, t| s.b.one(Op::Reverse(a), t))),
+            Prim::Take | Prim::Drop | Prim::Split => self.cut(p, args),
+            Prim::First => {
+                let i = self.int(0);
+                self.element(&args[0], &[i])
+            }
+            Prim::Last => {
+                let (n, one) = (self.extent(&args[0], 0)?, self.int(1));
+                let i = self.b.bin(Bin::Sub, n, one);
+                self.element(&args[0], &[i])
+            }
+            Prim::Gather => {
+                let at = self.leaf(&args[1])?;
+                Ok(self.gather(&args[0], at))
+            }
+            Prim::Compress => self.compress(&args[0], &args[1]),
+            Prim::Scatter | Prim::ScatterWithin => self.scatter(p, &args[0], &args[1], &args[2]),
+            Prim::Put => self.put(&args[0], &args[1], &args[2]),
+            Prim::Concat => self.concat(&args[0], &args[1]),
+            Prim::Flatten => self.flatten(&args[0]),
+            Prim::Reshape => self.reshape(&args[0], &args[1], ty),
+            Prim::TransposeArray => self.transpose(&args[0]),
+            Prim::Diag => self.diag(&args[0]),
+            Prim::Zip | Prim::Zip3 => self.zip(args),
+            Prim::Unzip | Prim::Unzip3 => match args[0].lifted_elem() {
+                Val::Tuple(parts) => Ok(Val::Tuple(parts.into_iter().map(Val::array_of).collect())),
+                _ => Err(self.no("`unzip` of something that is no array of tuples")),
+            },
+            _ => Err(self.no(format!("`{}` here", p.name()))),
+        }
+    }
+
+    fn linspace(&mut self, args: &[Val]) -> Res<Val> {
+        let (a, b, n) = (self.leaf(&args[0])?, self.leaf(&args[1])?, self.leaf(&args[2])?);
+        // As in the interpreter: the last number is exactly `b`, and the others have a derivative.
+        let (one, two) = (self.int(1), self.int(2));
+        let at = self.b.prim(Prim::Iota, &[n], IrTy::I64.array(1));
+        let most = self.b.bin(Bin::Max, n, two);
+        let steps = self.b.bin(Bin::Sub, most, one);
+        let (at_f, steps_f) = (self.b.convert(Conv::ToF64, at), self.b.convert(Conv::ToF64, steps));
+        let t = self.b.bin(Bin::Div, at_f, steps_f);
+        let width = self.b.bin(Bin::Sub, b, a);
+        // The first number is exactly `a`, even if the width is infinite.
+        let scaled = self.b.bin(Bin::ScaleTangent, width, t);
+        let inner = self.b.bin(Bin::Add, a, scaled);
+        let last = self.b.cmp(Cmp::Eq, at, steps);
+        let ty = self.b.ty(inner);
+        Ok(Val::Leaf(self.b.one(Op::Select(last, b, inner), ty)))
+    }
+
+    pub(crate) fn replicate(&mut self, n: Var, v: &Val) -> Res<Val> {
+        let v = &self.tagged(v);
+        if v.leaves().is_empty() {
+            return Err(self.no("an array of `()`"));
+        }
+        let mut outs = Vec::new();
+        for a in v.leaves() {
+            let t = self.lift_ty(&self.b.ty(a))?;
+            outs.push(self.b.one(Op::Replicate { n, a }, t));
+        }
+        Ok(Val::array_of(v.with(&outs)))
+    }
+
+    fn cut(&mut self, p: Prim, args: &[Val]) -> Res<Val> {
+        let (k, n, zero) = (self.leaf(&args[0])?, self.extent(&args[1], 0)?, self.int(0));
+        Ok(match p {
+            Prim::Take => self.slice(&args[1], zero, k),
+            Prim::Drop => self.slice(&args[1], k, n),
+            _ => Val::Tuple(vec![self.slice(&args[1], zero, k), self.slice(&args[1], k, n)]),
+        })
+    }
+
+    /// The elements at given positions.
+    pub(crate) fn gather(&mut self, v: &Val, at: Var) -> Val {
+        self.leafwise(v, &mut |s, a, t| s.b.one(Op::Gather { a, at, shape: None }, t))
+    }
+
+    /// Stores the elements of `values` into `dest` in order.
+    fn scatter(&mut self, p: Prim, dest: &Val, at: &Val, values: &Val) -> Res<Val> {
+        // The functions in the two arrays have different candidate numbers.
+        if self.layout_of_val(dest)? != self.layout_of_val(values)? {
+            return Err(self.no("arrays that are laid out differently"));
+        }
+        let (m, n, k) = (self.extent(at, 0)?, self.extent(dest, 0)?, self.extent(values, 0)?);
+        self.same(m, k, "`scatter` needs as many indices as values");
+        self.carry(m, false, dest, &[at.clone(), values.clone()], &mut |s, _, d, e| {
+            let i = s.leaf(&e[0])?;
+            let new = e[1].leaves();
+            let put = &mut |s: &mut Self| {
+                let mut k = 0;
+                Ok(s.leafwise(d, &mut |s, acc, t| {
+                    k += 1;
+                    s.b.one(Op::IndexSet { acc, at: vec![i], v: new[k - 1], shape: None }, t)
+                }))
+            };
+            if p == Prim::Scatter {
+                return put(s);
+            }
+            let inside = s.inside(i, n);
+            s.branch_on(inside, put, &mut |_| Ok(d.clone()))
+        })
+    }
+
+    /// `dest` with the element or row at an index, or at a tuple of indices, replaced.
+    fn put(&mut self, dest: &Val, at: &Val, value: &Val) -> Res<Val> {
+        let at = match at {
+            Val::Tuple(parts) => parts.iter().map(|i| self.leaf(i)).collect::<Res<Vec<_>>>()?,
+            i => vec![self.leaf(i)?],
+        };
+        let below = (0..at.len()).fold(dest.clone(), |v, _| v.lifted_elem());
+        if self.layout_under(&below, at.len() as u32)? != self.layout_of_val(value)? {
+            return Err(self.no("an element that is laid out differently"));
+        }
+        let (outer, inner) = (self.dims(dest)?, if self.is_array(value) { self.dims(value)? } else { Vec::new() });
+        for (a, b) in outer[at.len()..].iter().zip(inner) {
+            self.same(*a, b, "a new row has another size");
+        }
+        let new = value.leaves();
+        let mut k = 0;
+        Ok(self.leafwise(dest, &mut |s, acc, t| {
+            k += 1;
+            let y = s.b.one(Op::IndexSet { acc, at: at.clone(), v: new[k - 1], shape: None }, t);
+            s.learn_shape(y, acc);
+            y
+        }))
+    }
+
+    fn is_array(&self, v: &Val) -> bool {
+        matches!(v, Val::Array(_)) || matches!(v, Val::Leaf(x) if self.b.ty(*x).rank() > 0)
+    }
+
+    /// Whether a position is in bounds.
+    pub(crate) fn inside(&mut self, i: Var, n: Var) -> Var {
+        let (zero, no) = (self.int(0), self.lit(Lit::Bool(false)));
+        let (low, high) = (self.b.cmp(Cmp::Ge, i, zero), self.b.cmp(Cmp::Lt, i, n));
+        self.b.one(Op::Select(low, high, no), IrTy::Bool)
+    }
+
+    pub(crate) fn concat(&mut self, a: &Val, b: &Val) -> Res<Val> {
+        let other = b.leaves();
+        if self.layout_of_val(a)? != self.layout_of_val(b)? {
+            return Err(self.no("arrays that are laid out differently"));
+        }
+        let mut k = 0;
+        Ok(self.leafwise(a, &mut |s, a, t| {
+            k += 1;
+            s.b.one(Op::Concat { a, b: other[k - 1], len: None, shape: None }, t)
+        }))
+    }
+
+    fn flatten(&mut self, v: &Val) -> Res<Val> {
+        let inner = match v {
+            Val::Array(e) => (**e).clone(),
+            other => other.clone(),
+        };
+        if !matches!((v, &inner), (Val::Leaf(_), _) | (_, Val::Array(_))) {
+            return Err(self.no("`flatten` of an array of one axis"));
+        }
+        Ok(self.leafwise(&inner, &mut |s, a, t| {
+            let (n, m) = (s.b.dim(a, 0), s.b.dim(a, 1));
+            let mut dims = vec![s.b.bin(Bin::Mul, n, m)];
+            (2..t.rank()).for_each(|k| dims.push(s.b.dim(a, k)));
+            let to = s.shape_of(dims);
+            s.b.one(Op::Reshape { a, to, from: None }, t.elem())
+        }))
+    }
+
+    fn reshape(&mut self, shape: &Val, v: &Val, ty: Option<Ty>) -> Res<Val> {
+        let (to, a) = (
+            self.leaf(shape)?,
+            match v {
+                Val::Leaf(a) => *a,
+                _ => return Err(self.no("`reshape` of an array of compound data")),
+            },
+        );
+        let Some(t) = ty else { return Err(self.no("`reshape` to a shape that is not known")) };
+        let crate::Layout::Leaf(t) = self.layout(&t)? else {
+            return Err(self.no("`reshape` of an array of compound data"));
+        };
+        Ok(Val::Leaf(self.b.one(Op::Reshape { a, to, from: None }, t)))
+    }
+
+    /// The diagonal matrix of a vector, or the diagonal of a matrix.
+    pub(crate) fn diag(&mut self, v: &Val) -> Res<Val> {
+        let a = self.leaf(v)?;
+        let t = self.b.ty(a);
+        let one = self.int(1);
+        let zero = self.zero_of(t.scalar());
+        if let Some(d) = self.diagonal(a) {
+            return Ok(Val::Leaf(d));
+        }
+        if t.rank() == 2 {
+            let (n, m) = (self.b.dim(a, 0), self.b.dim(a, 1));
+            let k = self.b.bin(Bin::Min, n, m);
+            let at = self.steps(k, m, one);
+            let flat = self.flat(v)?;
+            return Ok(self.gather(&flat, at));
+        }
+        let n = self.b.dim(a, 0);
+        let total = self.b.bin(Bin::Mul, n, n);
+        let at = self.steps(n, n, one);
+        let zeros = self.spread(zero, vec![total]);
+        let flat = self.b.one(Op::GatherAdd { acc: zeros, at, v: a, shape: None }, t.clone());
+        let to = self.shape_of(vec![n, n]);
+        let m = self.b.one(Op::Reshape { a: flat, to, from: None }, t.array(1));
+        self.learn_diagonal(m, a);
+        Ok(Val::Leaf(m))
+    }
+
+    /// The positions of a diagonal in the flattened matrix: `k` steps of `m + 1`.
+    fn steps(&mut self, k: Var, m: Var, one: Var) -> Var {
+        let i = self.b.prim(Prim::Iota, &[k], IrTy::I64.array(1));
+        let step = self.b.bin(Bin::Add, m, one);
+        self.b.bin(Bin::Mul, i, step)
+    }
+
+    fn zip(&mut self, args: &[Val]) -> Res<Val> {
+        self.same_lengths(args, "zip")?;
+        Ok(Val::Array(Box::new(Val::Tuple(args.iter().map(Val::lifted_elem).collect()))))
+    }
+
+    /// Asserts that all arrays have the same length, and returns it.
+    pub(crate) fn same_lengths(&mut self, args: &[Val], what: &str) -> Res<Var> {
+        let n = self.extent(&args[0], 0)?;
+        for a in &args[1..] {
+            let m = self.extent(a, 0)?;
+            self.same(n, m, &format!("`{what}` needs arrays of one length"));
+        }
+        Ok(n)
+    }
+}

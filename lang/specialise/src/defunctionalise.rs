@@ -1,0 +1,405 @@
+//! Functions as data (defunctionalisation; Reynolds, "Definitional interpreters for higher-order programming
+//! languages").
+//!
+//! Some functions are represented as values of a data type that is generated for their function type. These are
+//! functions inside declared data, functions that grow from call to call (continuations), and functions in arrays that
+//! capture arrays. The data type has a constructor for each code; its fields are the captured values and the globals
+//! that the code reads. Applying such a value calls one IR function per type, with a branch for each constructor.
+//!
+//! The set of codes is known only at the end. So constructors are added during specialisation, and the apply functions
+//! are written when the entry is complete, repeatedly until no constructor is new. These types belong to one entry;
+//! functions that use them are not shared with other entries ([`Spec::discard_function_data`]). A derivative inside the entry
+//! needs complete types, so from then on the types take no more constructors.
+
+use crate::call::{IrTarget, ResultPromise};
+use crate::info::local_types;
+use crate::key::Key;
+use crate::types::{apply, closed};
+use crate::val::{Closure, Fun, Val};
+use crate::{Layout, Res, Spec};
+use adl_ir::{Block, DataDecl, DataId, FnId, Function, Op, Out, Ty as IrTy, Var};
+use adl_typing::core::{GlobalId, Lambda};
+use adl_typing::ty::{self, Ty};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::rc::Rc;
+
+/// The limit of codes of one function type.
+const MAX_CODES: usize = 200;
+
+/// The data type for functions of one type.
+struct FunctionDataType {
+    arg: Ty,
+    result: Ty,
+    /// The function that applies such values, if one is needed.
+    apply: Option<FnId>,
+    codes: Vec<CodeCase>,
+    /// The number of codes that the body of `apply` covers.
+    written: usize,
+    /// Whether that body is being generated.
+    writing: bool,
+    /// Whether a derivative depends on the set of codes, so that it must not grow.
+    sealed: bool,
+}
+
+/// A code with its captured values. Their variables are placeholders; only layouts matter.
+#[derive(Clone)]
+struct CodeCase {
+    key: Key,
+    globals: Vec<(GlobalId, Val)>,
+    fun: Rc<Fun>,
+    fields: Vec<IrTy>,
+}
+
+/// All functions that one entry represents as data.
+#[derive(Default)]
+pub(crate) struct FunctionData {
+    by_type: HashMap<Ty, DataId>,
+    kinds: BTreeMap<DataId, FunctionDataType>,
+    /// Declared types whose layouts were computed for this entry.
+    pub(crate) declared: Vec<(ty::DataId, Vec<Ty>)>,
+    /// Recursive functions whose result layout was used before the function was complete.
+    pub(crate) promised: HashSet<FnId>,
+    /// The number of specialisations in progress, by code.
+    pub(crate) making: HashMap<*const Lambda, usize>,
+}
+
+/// Whether values of this type contain functions, other than inside declared data.
+pub(crate) fn functional(t: &Ty) -> bool {
+    match t {
+        Ty::Fun(..) | Ty::Lin(..) => true,
+        Ty::Tuple(ts) => ts.iter().any(functional),
+        Ty::Record(r) => r.fields.iter().any(|f| functional(&f.1)),
+        Ty::Array(_, e) => functional(e),
+        Ty::Unit | Ty::Bool | Ty::Int | Ty::Float | Ty::F32 | Ty::Str | Ty::Var(_) | Ty::Meta(_) | Ty::Data(..) => {
+            false
+        }
+    }
+}
+
+/// Whether values of this type contain arrays of functions.
+pub(crate) fn in_arrays(t: &Ty) -> bool {
+    match t {
+        Ty::Array(_, e) => functional(e),
+        Ty::Tuple(ts) => ts.iter().any(in_arrays),
+        Ty::Record(r) => r.fields.iter().any(|f| in_arrays(&f.1)),
+        Ty::Unit
+        | Ty::Bool
+        | Ty::Int
+        | Ty::Float
+        | Ty::F32
+        | Ty::Str
+        | Ty::Var(_)
+        | Ty::Meta(_)
+        | Ty::Data(..)
+        | Ty::Fun(..)
+        | Ty::Lin(..) => false,
+    }
+}
+
+impl Spec<'_> {
+    /// The data type for functions of a given type.
+    pub(crate) fn function_data(&mut self, t: &Ty) -> Res<DataId> {
+        let t = apply(&BTreeMap::new(), t);
+        let (Ty::Fun(arg, result), true) = (&t, closed(&t)) else { return Err(self.no("a function inside data")) };
+        if let Some(d) = self.boxes.by_type.get(&t) {
+            return Ok(*d);
+        }
+        let d = self.p.add_data(DataDecl { name: "function".to_owned(), cons: Vec::new(), declared: None });
+        let kind = FunctionDataType {
+            arg: (**arg).clone(),
+            result: (**result).clone(),
+            apply: None,
+            codes: Vec::new(),
+            written: 0,
+            writing: false,
+            sealed: false,
+        };
+        self.boxes.kinds.insert(d, kind);
+        self.boxes.by_type.insert(t, d);
+        Ok(d)
+    }
+
+    fn kind(&mut self, d: DataId) -> Res<&mut FunctionDataType> {
+        if !self.boxes.kinds.contains_key(&d) {
+            return Err(self.no("a function inside data that was made elsewhere"));
+        }
+        self.boxes
+            .kinds
+            .get_mut(&d)
+            .ok_or_else(|| crate::Unsupported::new("a function inside data", adl_syntax::span::Span::default()))
+    }
+
+    /// Converts the functions in a value to data where a layout requires it.
+    pub(crate) fn shaped(&mut self, v: Val, l: &Layout) -> Res<Val> {
+        if !v.has_fun() {
+            return Ok(v);
+        }
+        match (v, l) {
+            (Val::Fun(f), Layout::Fun(d)) => self.boxed(&f, *d),
+            (Val::Tuple(vs), Layout::Tuple(ls)) => {
+                Ok(Val::Tuple(vs.into_iter().zip(ls).map(|(v, l)| self.shaped(v, l)).collect::<Res<_>>()?))
+            }
+            (Val::Record(fs), Layout::Record(ls)) => Ok(Val::Record(
+                fs.into_iter().zip(ls).map(|((n, v), (_, l))| Ok((n, self.shaped(v, l)?))).collect::<Res<_>>()?,
+            )),
+            (v @ Val::Array(_), Layout::Array(e)) => {
+                if self.layout_of_val(&v).is_ok_and(|have| have == *l) {
+                    return Ok(v);
+                }
+                let n = self.extent(&v, 0)?;
+                self.each(n, &[v], Out::Collect, &mut |s, _, elems| s.shaped(elems[0].clone(), e))
+            }
+            _ => Err(self.no("a function inside data")),
+        }
+    }
+
+    /// Converts all functions in a value of the given type to data.
+    pub(crate) fn functions_as_data(&mut self, v: Val, t: &Ty) -> Res<Val> {
+        if !v.has_fun() {
+            return Ok(v);
+        }
+        let l = self.layout(t)?;
+        self.shaped(v, &l)
+    }
+
+    /// Converts a function to data.
+    fn boxed(&mut self, f: &Rc<Fun>, d: DataId) -> Res<Val> {
+        let f = match &**f {
+            Fun::Boxed(_, from) if *from == d => return Ok(Val::Fun(f.clone())),
+            Fun::Boxed(..) => return Err(self.no("a function inside data that was made elsewhere")),
+            Fun::Tagged(tag, fs) => return self.boxed_choice(*tag, fs, 0, d),
+            _ => f.clone(),
+        };
+        let kind = self.kind(d)?;
+        let t = Ty::Fun(Rc::new(kind.arg.clone()), Rc::new(kind.result.clone()));
+        let Val::Fun(f) = self.instantiate(Val::Fun(f), &t) else { return Err(self.no("a function inside data")) };
+        let f = self.with_data_captured(&f)?;
+        let reached = self.globals_of(&[Val::Fun(f.clone())]);
+        let mut globals = Vec::new();
+        for g in reached {
+            globals.push((g, self.global_val(g)?));
+        }
+        let tag = self.code(d, &globals, &f)?;
+        let fields: Vec<Var> = globals.iter().flat_map(|g| g.1.leaves()).chain(f.leaves()).collect();
+        let x = self.b.one(Op::Construct { data: d, tag, fields }, IrTy::Data(d));
+        Ok(Val::fun(Fun::Boxed(x, d)))
+    }
+
+    fn boxed_choice(&mut self, tag: Var, fs: &[Rc<Fun>], k: usize, d: DataId) -> Res<Val> {
+        if k + 1 >= fs.len() {
+            return self.boxed(&fs[k], d);
+        }
+        let n = self.int(k as i64);
+        let c = self.b.cmp(adl_ir::Cmp::Eq, tag, n);
+        self.branch_on(c, &mut |s| s.boxed(&fs[k], d), &mut |s| s.boxed_choice(tag, fs, k + 1, d))
+    }
+
+    /// The constructor number of a code, which is added if it is new.
+    fn code(&mut self, d: DataId, globals: &[(GlobalId, Val)], f: &Rc<Fun>) -> Res<u32> {
+        let mut key = Key::new();
+        globals.iter().for_each(|g| self.key_val(&g.1, &mut key));
+        self.key_fun(f, &mut key);
+        let kind = self.kind(d)?;
+        if let Some(k) = kind.codes.iter().position(|c| c.key == key) {
+            return Ok(k as u32);
+        }
+        if kind.sealed {
+            return Err(self.no("functions inside data that are made after a derivative inside"));
+        }
+        let tag = kind.codes.len();
+        if tag >= MAX_CODES {
+            return Err(self.no("functions that contain ever more functions"));
+        }
+        let fields: Vec<IrTy> =
+            globals.iter().flat_map(|g| g.1.leaves()).chain(f.leaves()).map(|v| self.b.ty(v)).collect();
+        let mut decl = (**self.p.data(d)).clone();
+        decl.cons.push((format!("code{tag}"), fields.clone()));
+        self.p.set_data(d, decl);
+        let code = CodeCase { key, globals: globals.to_vec(), fun: f.clone(), fields };
+        self.kind(d)?.codes.push(code);
+        Ok(tag as u32)
+    }
+
+    /// The same function with its captured functions converted to data, so that functions which contain functions are
+    /// finitely many.
+    fn with_data_captured(&mut self, f: &Rc<Fun>) -> Res<Rc<Fun>> {
+        let captures = |vs: &[Val]| vs.iter().any(Val::has_fun);
+        match &**f {
+            Fun::Closure(c) if c.env.iter().any(|(_, v)| v.has_fun()) => {
+                let mut types = HashMap::new();
+                match &c.group {
+                    Some(g) => g.iter().for_each(|(_, _, lam)| types.extend(local_types(lam))),
+                    None => types.extend(local_types(&c.lam)),
+                }
+                let mut env = Vec::new();
+                for (l, v) in c.env.iter() {
+                    let t = types.get(l).map(|t| apply(&c.subst, t)).filter(closed);
+                    env.push((
+                        *l,
+                        match t {
+                            Some(t) => self.functions_as_data(v.clone(), &t)?,
+                            None => v.clone(),
+                        },
+                    ));
+                }
+                Ok(Rc::new(Fun::Closure(Closure { env: env.into(), ..c.clone() })))
+            }
+            Fun::Partial(g, args) if captures(args) => {
+                let Fun::Closure(c) = &**g else { return Ok(f.clone()) };
+                let mut own = Vec::new();
+                for (k, v) in args.iter().enumerate() {
+                    let t = k
+                        .checked_sub(c.hidden.len())
+                        .and_then(|k| c.lam.params.get(k))
+                        .map(|p| apply(&c.subst, &p.ty))
+                        .filter(closed);
+                    own.push(match t {
+                        Some(t) => self.functions_as_data(v.clone(), &t)?,
+                        None => v.clone(),
+                    });
+                }
+                Ok(Rc::new(Fun::Partial(self.with_data_captured(g)?, own)))
+            }
+            _ => Ok(f.clone()),
+        }
+    }
+
+    /// Applies a function that is represented as data.
+    pub(crate) fn apply_function_data(&mut self, x: Var, d: DataId, arg: Val) -> Res<Val> {
+        let kind = self.kind(d)?;
+        let (arg_ty, result_ty) = (kind.arg.clone(), kind.result.clone());
+        let id = match kind.apply {
+            Some(id) => id,
+            None => {
+                let id = self.p.reserve("apply");
+                self.kind(d)?.apply = Some(id);
+                id
+            }
+        };
+        let (from, to) = (self.layout(&arg_ty)?, self.layout(&result_ty)?);
+        let arg = self.shaped(arg, &from)?;
+        if self.layout_of_val(&arg)? != from {
+            return Err(self.no("an argument that is laid out differently from its type"));
+        }
+        let target =
+            IrTarget { id, globals: Rc::new([]), result: Self::build(&to, &mut |_| Var(u32::MAX)), tys: to.leaves() };
+        self.emit_call(&target, &[Val::fun(Fun::Boxed(x, d)), arg], None, false)
+    }
+
+    /// Generates the apply functions until no code is new. Functions whose generation is in progress further out are
+    /// skipped: the outer generation would overwrite the result without the newest codes.
+    pub(crate) fn write_apply_functions(&mut self) -> Res<()> {
+        loop {
+            let open = |k: &FunctionDataType| {
+                k.apply.is_some() && !k.writing && (k.written < k.codes.len() || k.codes.is_empty() && k.written == 0)
+            };
+            let next = self.boxes.kinds.iter().find(|(_, k)| open(k)).map(|(d, _)| *d);
+            let Some(d) = next else { return Ok(()) };
+            self.write_apply(d)?;
+        }
+    }
+
+    fn write_apply(&mut self, d: DataId) -> Res<()> {
+        let kind = self.kind(d)?;
+        // The apply function of an empty type is generated once.
+        kind.written = kind.codes.len().max(1);
+        kind.writing = true;
+        let (id, arg, result) = (kind.apply, kind.arg.clone(), kind.result.clone());
+        let Some(id) = id else { return Ok(()) };
+        // Nothing may use the body before it covers all codes: a derivative of it inside one of the codes is rejected.
+        self.p.set(id, Function { name: "apply".to_owned(), ..Function::default() });
+        let (from, to) = (self.layout(&arg)?, self.layout(&result)?);
+        let f = &mut self.b.func;
+        let x = f.fresh(IrTy::Data(d), false);
+        let arg = Self::build(&from, &mut |t| f.fresh(t, false));
+        let inputs = [Val::fun(Fun::Boxed(x, d)), arg];
+        self.function("apply", id, &inputs, &[], ResultPromise::Layout(to.clone()), &mut |s, vals| {
+            let Some(x) = vals[0].leaves().first().copied() else { return Err(s.no("a function without a value")) };
+            s.apply_body(x, d, &vals[1], &result, &to)
+        })?;
+        self.kind(d)?.writing = false;
+        Ok(())
+    }
+
+    fn apply_body(&mut self, x: Var, d: DataId, arg: &Val, result: &Ty, to: &Layout) -> Res<Val> {
+        if self.kind(d)?.codes.is_empty() {
+            return Ok(self.fail("a function that is not there is applied"));
+        }
+        let (mut branches, mut params): (Vec<(Block, Val)>, Vec<Vec<Var>>) = (Vec::new(), Vec::new());
+        let outer = self.globals.clone();
+        // A branch may add codes to this very type. Each gets a branch, so that the body is complete before it is
+        // optimised.
+        while let Some(c) = self.kind(d)?.codes.get(branches.len()).cloned() {
+            let ps: Vec<Var> = c.fields.iter().map(|t| self.b.func.fresh(t.clone(), false)).collect();
+            let mut next = ps.iter().copied();
+            let mut field = |v: Var| next.next().unwrap_or(v);
+            let globals: BTreeMap<GlobalId, Val> = c.globals.iter().map(|(g, v)| (*g, v.map(&mut field))).collect();
+            let f = Rc::new(c.fun.map(&mut field));
+            self.globals = Rc::new(globals);
+            branches.push(self.block(&mut |s| {
+                let v = s.call(&f, vec![arg.clone()], Some(result.clone()))?;
+                s.shaped(v, to)
+            })?);
+            params.push(ps);
+        }
+        self.globals = outer;
+        self.kind(d)?.written = branches.len();
+        self.switch(x, branches, params)
+    }
+
+    /// Freezes the types before a derivative, which needs them complete.
+    pub(crate) fn freeze_function_data(&mut self) -> Res<()> {
+        self.write_apply_functions()?;
+        self.boxes.kinds.values_mut().for_each(|k| k.sealed = true);
+        Ok(())
+    }
+
+    /// Forgets everything that depends on this entry's functional data types.
+    pub(crate) fn discard_function_data(&mut self) {
+        if self.boxes.kinds.is_empty() {
+            return;
+        }
+        self.new.drain(..).for_each(|k| drop(self.cache.made.remove(&k)));
+        for key in self.boxes.declared.drain(..) {
+            self.cache.datas.remove(&key);
+        }
+    }
+
+    /// Whether a layout contains functions, including inside declared data.
+    pub(crate) fn holds_functions(&self, l: &Layout) -> bool {
+        let (mut todo, mut seen) = (vec![l.clone()], HashSet::new());
+        while let Some(l) = todo.pop() {
+            match l {
+                Layout::Fun(_) => return true,
+                Layout::Leaf(_) | Layout::Unit => {}
+                Layout::Tuple(ls) => todo.extend(ls),
+                Layout::Record(fs) => todo.extend(fs.into_iter().map(|f| f.1)),
+                Layout::Array(e) => todo.push((*e).clone()),
+                Layout::Data(d) => {
+                    if let (true, Some(cons)) = (seen.insert(d), self.cache.layouts.get(&d)) {
+                        todo.extend(cons.iter().flat_map(|c| c.1.iter().cloned()));
+                    }
+                }
+            }
+        }
+        false
+    }
+
+    /// Whether the same code is being specialised at least twice at the same time, for different captured functions.
+    pub(crate) fn grows(&self, lam: &Rc<Lambda>) -> bool {
+        self.boxes.making.get(&Rc::as_ptr(lam)).is_some_and(|n| *n >= 2)
+    }
+
+    /// An array of functions as data.
+    pub(crate) fn stack_function_data(&mut self, vals: &[Val], elem: &Ty) -> Res<Val> {
+        let l = self.layout(elem)?;
+        let vals = vals.iter().map(|v| self.shaped(v.clone(), &l)).collect::<Res<Vec<_>>>()?;
+        let rows: Vec<Vec<Var>> = vals.iter().map(Val::leaves).collect();
+        let mut outs = Vec::new();
+        for (k, x) in rows[0].iter().enumerate() {
+            let t = self.lift_ty(&self.b.ty(*x))?;
+            outs.push(self.b.one(Op::ArrayLit { elems: rows.iter().map(|r| r[k]).collect(), shape: None }, t));
+        }
+        Ok(Val::array_of(vals[0].with(&outs)))
+    }
+}

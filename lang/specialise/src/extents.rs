@@ -1,0 +1,188 @@
+//! Extents: run-time checks, and the known equalities that make further checks unnecessary.
+
+use crate::val::Val;
+use crate::{Res, Spec};
+use adl_ir::{Cmp, Lit, Op, Var};
+use adl_prim::Prim;
+use adl_typing::core::{SizeAt, SizeRep, Sizes};
+use std::collections::HashMap;
+
+/// An extent as a term.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Extent {
+    /// The extent of an axis of an array.
+    Axis(Var, u32),
+    Const(i64),
+    Int(Var),
+}
+
+/// Facts about extents at the current place. Facts found in a block are removed after it.
+#[derive(Default)]
+pub(crate) struct KnownExtents {
+    /// Ints that are extents.
+    of: HashMap<Var, Extent>,
+    /// A union-find forest of equal extents: each has at most one parent.
+    equal: HashMap<Extent, Extent>,
+    /// The keys of `equal` in order of insertion.
+    log: Vec<Extent>,
+}
+
+impl KnownExtents {
+    /// The representative of an extent.
+    fn root(&self, mut e: Extent) -> Extent {
+        while let Some(next) = self.equal.get(&e) {
+            e = *next;
+        }
+        e
+    }
+
+    /// Records that two extents are equal until the end of the block.
+    pub(crate) fn learn(&mut self, a: Extent, b: Extent) {
+        let (a, b) = (self.root(a), self.root(b));
+        if a != b {
+            self.equal.insert(a, b);
+            self.log.push(a);
+        }
+    }
+
+    /// Whether two extents are known to be equal.
+    pub(crate) fn equals(&self, a: Extent, b: Extent) -> bool {
+        self.root(a) == self.root(b)
+    }
+
+    /// An extent equal to this one that only refers to variables before `base`.
+    pub(crate) fn before(&self, e: Extent, base: u32) -> Option<Extent> {
+        let old = |e: &Extent| match e {
+            Extent::Const(_) => true,
+            Extent::Axis(v, _) | Extent::Int(v) => v.0 < base,
+        };
+        let root = self.root(e);
+        [e, root].into_iter().find(old).or_else(|| self.log.iter().copied().find(|k| old(k) && self.root(*k) == root))
+    }
+
+    /// The current position in the log.
+    pub(crate) fn mark(&self) -> usize {
+        self.log.len()
+    }
+
+    /// Removes the facts recorded since a mark.
+    pub(crate) fn forget(&mut self, mark: usize) {
+        for e in self.log.drain(mark..) {
+            self.equal.remove(&e);
+        }
+    }
+}
+
+impl Spec<'_> {
+    /// The extent that an Int is known to be.
+    pub(crate) fn known_extent(&self, n: Var) -> Extent {
+        match (self.sizes.of.get(&n), self.lits.get(&n)) {
+            (Some(e), _) => *e,
+            (None, Some(Lit::I64(k))) => Extent::Const(*k),
+            _ => Extent::Int(n),
+        }
+    }
+
+    /// Binds and checks the sizes of a function's parameters.
+    pub(crate) fn bind_sizes(&mut self, s: &Sizes) -> Res<()> {
+        for (_, local, name, at) in &s.binds {
+            let n = self.size_at(at)?;
+            self.name(n, name.as_str());
+            self.env.insert(*local, Val::Leaf(n));
+        }
+        for (at, want, name) in &s.checks {
+            let want = match want {
+                SizeRep::Const(n) => self.int(*n as i64),
+                SizeRep::Local(l) => match self.env.get(l) {
+                    Some(Val::Leaf(v)) => *v,
+                    _ => continue,
+                },
+                SizeRep::Unknown => continue,
+            };
+            let n = self.size_at(at)?;
+            self.same(n, want, &format!("an array has not the size {name} that the signature says"));
+        }
+        Ok(())
+    }
+
+    fn size_at(&mut self, at: &SizeAt) -> Res<Var> {
+        let Some(mut v) = self.env.get(&at.from).cloned() else {
+            return Err(self.no("a size of something that is not bound"));
+        };
+        for s in &at.path {
+            v = self.step(&v, *s)?;
+        }
+        self.extent(&v, at.axis)
+    }
+
+    /// The extent of an axis of an array.
+    pub(crate) fn extent(&mut self, v: &Val, axis: u32) -> Res<Var> {
+        let Some(x) = v.leaves().first().copied() else { return Err(self.no("the size of an array without contents")) };
+        if self.b.ty(x).rank() <= axis {
+            return Err(self.no("the size of something that is no array"));
+        }
+        let n = self.b.dim(x, axis);
+        self.sizes.of.insert(n, Extent::Axis(x, axis));
+        Ok(n)
+    }
+
+    /// Asserts that two Ints are equal.
+    pub(crate) fn same(&mut self, a: Var, b: Var, text: &str) {
+        let (x, y) = (self.known_extent(a), self.known_extent(b));
+        if self.sizes.equals(x, y) {
+            return;
+        }
+        let c = self.b.cmp(Cmp::Eq, a, b);
+        self.assert(c, text);
+        self.sizes.learn(x, y);
+    }
+
+    /// Asserts that an Int is not negative.
+    pub(crate) fn not_negative(&mut self, n: Var, text: &str) {
+        match self.known_extent(n) {
+            Extent::Axis(..) => return,
+            Extent::Const(k) if k >= 0 => return,
+            Extent::Const(_) | Extent::Int(_) => {}
+        }
+        let zero = self.int(0);
+        let c = self.b.cmp(Cmp::Ge, n, zero);
+        self.assert(c, text);
+    }
+
+    /// Records that the elements of `whole` have the shape of `elem`: its axes are those after the first.
+    pub(crate) fn learn_element(&mut self, whole: &Val, elem: &Val) {
+        for (w, e) in whole.leaves().into_iter().zip(elem.leaves()) {
+            for k in 0..self.b.ty(e).rank() {
+                self.sizes.learn(Extent::Axis(e, k), Extent::Axis(w, k + 1));
+            }
+        }
+    }
+
+    /// Records that an Int is the extent of an array's first axis.
+    pub(crate) fn learn_length(&mut self, v: &Val, n: Var) {
+        let n = self.known_extent(n);
+        for x in v.leaves() {
+            self.sizes.learn(Extent::Axis(x, 0), n);
+        }
+    }
+
+    /// Records that two arrays have the same shape.
+    pub(crate) fn learn_shape(&mut self, a: Var, b: Var) {
+        for k in 0..self.b.ty(a).rank().min(self.b.ty(b).rank()) {
+            self.sizes.learn(Extent::Axis(a, k), Extent::Axis(b, k));
+        }
+    }
+
+    /// Asserts a condition.
+    pub(crate) fn assert(&mut self, c: Var, text: &str) {
+        let text = self.lit(Lit::Str(text.into()));
+        self.b.emit(Op::Prim(Prim::Assert, vec![c, text]), &[], &[]);
+    }
+
+    /// Emits an unconditional error.
+    pub(crate) fn fail(&mut self, text: &str) -> Val {
+        let text = self.lit(Lit::Str(text.into()));
+        self.b.emit(Op::Prim(Prim::Error, vec![text]), &[], &[]);
+        Val::Bottom
+    }
+}

@@ -1,0 +1,96 @@
+//! Zeros built from a shape, or as equidistant numbers: `zeros [n, m]`, `arange a b step`.
+
+use super::slices::{LetBindings, after, int, prim, whole};
+use super::{Infer, array, mk, pending};
+use crate::core::{Expr, ExprKind, Extent, ForKind, Lit};
+use crate::errors::mismatch;
+use crate::errors::reason::Reason;
+use crate::ty::{Class, Size, Ty};
+use adl_prim::Prim;
+use adl_syntax::ast;
+use adl_syntax::span::Span;
+use adl_syntax::symbol::Symbol;
+
+impl Infer<'_> {
+    /// An array filled with `x`, whose shape is a literal or a single size.
+    pub(super) fn filled_shape(&mut self, p: Prim, shape: &ast::Expr, x: Expr, span: Span) -> Expr {
+        let dims: Vec<&ast::Expr> = match &super::apply::strip(shape).kind {
+            ast::ExprKind::Array(dims) => dims.iter().collect(),
+            _ => vec![shape],
+        };
+        let alone = !matches!(super::apply::strip(shape).kind, ast::ExprKind::Array(_));
+        let mut sizes = Vec::new();
+        for e in dims {
+            let n = self.infer(e, Some(&Ty::Int));
+            if alone && matches!(self.resolve(&n.ty), Ty::Array(..)) {
+                self.report(mismatch::unknown_shape(shape.span, p.name()));
+                return self.error_expr(span);
+            }
+            self.expect(&Ty::Int, &n.ty.clone(), e.span, &Reason::new("an extent"));
+            sizes.push((n, self.size_of(e)));
+        }
+        sizes.into_iter().rev().fold(x, |x, (n, size)| {
+            let ty = array(size, x.ty.clone());
+            self.call(Prim::Replicate, &[], vec![n, x], ty, span)
+        })
+    }
+
+    /// `arange n`, `arange from to`, `arange from to step`.
+    pub(super) fn arange(&mut self, args: &[&ast::Expr], span: Span) -> Expr {
+        if let [n] = args {
+            let size = self.size_of(n);
+            let n = self.arg(Prim::Arange, 0, n, &Ty::Int);
+            return self.call(Prim::Iota, &[], vec![n], array(size, Ty::Int), span);
+        }
+        let t = self.number(Class::Num, span, "`arange`");
+        let why = Reason::new("a bound of `arange`");
+        let mut cores: Vec<Expr> = args.iter().map(|a| self.check(a, &t, &why)).collect();
+        self.solve_ops();
+        let real = match self.resolve(&t) {
+            Ty::Meta(m) => self.metas[m as usize].classes.iter().any(|c| c.0 == Class::Real),
+            t => t != Ty::Int,
+        };
+        let wanted = if real { Ty::Float } else { Ty::Int };
+        if !self.expect(&wanted, &t, span, &why) {
+            return self.error_expr(span);
+        }
+        if let ([_, _], false) = (args, real) {
+            let size = match (self.size_of(args[0]), self.size_of(args[1])) {
+                (Size::Const(a, _), Size::Const(b, _)) => Size::from(b.saturating_sub(a), span),
+                _ => Size::Unknown,
+            };
+            return self.call(Prim::Range, &[], cores, array(size, Ty::Int), span);
+        }
+        if cores.len() == 2 {
+            cores.push(mk(ExprKind::Lit(Lit::Float(1.0)), Ty::Float, span));
+        }
+        self.steps(cores, real, span)
+    }
+
+    /// The numbers `from`, `from + step` and so on, below `to`.
+    fn steps(&mut self, cores: Vec<Expr>, real: bool, span: Span) -> Expr {
+        let mut lets = LetBindings::new();
+        let [from, to, step] = [0, 1, 2].map(|k| self.named(cores[k].clone(), &mut lets));
+        let of = |p: Prim, args: Vec<Expr>| prim(p, args, if real { Ty::Float } else { Ty::Int }, span);
+        let distance = of(Prim::Sub, vec![to, from.clone()]);
+        let count = if real {
+            let steps = of(Prim::Ceil, vec![of(Prim::Div, vec![distance, step.clone()])]);
+            whole(Prim::ToInt, vec![steps], span)
+        } else {
+            let last = of(Prim::Sub, vec![step.clone(), of(Prim::Sign, vec![step.clone()])]);
+            of(Prim::IntDiv, vec![of(Prim::Add, vec![distance, last]), step.clone()])
+        };
+        let count = whole(Prim::Max, vec![count, int(0, span)], span);
+        let k = self.local();
+        let index = mk(ExprKind::Local(k), Ty::Int, span);
+        let index = if real { of(Prim::ToFloat, vec![index]) } else { index };
+        let x = of(Prim::Add, vec![from, of(Prim::Mul, vec![step, index])]);
+        let t = x.ty.clone();
+        let made = mk(
+            ExprKind::For(ForKind::Build, vec![(k, Symbol::new("i"), Extent::Bound(count))], x, pending(&t)),
+            array(Size::Unknown, t),
+            span,
+        );
+        after(lets, made)
+    }
+}

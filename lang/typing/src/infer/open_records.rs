@@ -1,0 +1,101 @@
+//! Open records: the known fields, and a row variable that later uses extend.
+//!
+//! Each extension binds the row variable to a record with a new one, so the type is a chain. An index of each chain
+//! finds a field without walking it.
+
+use super::Infer;
+use super::unify_errors::UnifyError;
+use crate::ty::{RecordTy, Ty};
+use adl_syntax::symbol::Symbol;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// The fields after the first row variable of a record, as far as the chain has been walked.
+#[derive(Clone, Default)]
+pub(super) struct OpenFields {
+    fields: HashMap<Symbol, Ty>,
+    /// Where the walk continues; `None` at the end of a closed record.
+    next: Option<Ty>,
+}
+
+/// The result of looking up a field in a record type.
+pub(super) enum Field {
+    /// Its type.
+    There(Ty),
+    /// Not known: the field may belong to this row variable.
+    Open(Ty),
+    /// The record does not have it.
+    Missing,
+}
+
+impl Infer<'_> {
+    /// Looks a field up.
+    pub(super) fn look_up_field(&mut self, r: &RecordTy, name: Symbol) -> Field {
+        if let Some((_, t)) = r.fields.iter().find(|(n, _)| *n == name) {
+            return Field::There(t.clone());
+        }
+        let (Some(tail @ Ty::Meta(m)), metas) = (&r.tail, &self.metas) else {
+            return r.tail.clone().map_or(Field::Missing, Field::Open);
+        };
+        let row =
+            self.rows.entry(*m).or_insert_with(|| OpenFields { fields: HashMap::new(), next: Some(tail.clone()) });
+        loop {
+            match row.next.take() {
+                Some(Ty::Meta(k)) => match &metas[k as usize].bound {
+                    Some(t) => row.next = Some(t.clone()),
+                    None => {
+                        row.next = Some(Ty::Meta(k));
+                        break;
+                    }
+                },
+                Some(Ty::Record(more)) => {
+                    // Of two fields with the same name, the first counts.
+                    for (n, t) in &more.fields {
+                        row.fields.entry(*n).or_insert_with(|| t.clone());
+                    }
+                    row.next = more.tail.clone();
+                }
+                end => {
+                    row.next = end;
+                    break;
+                }
+            }
+        }
+        match (row.fields.get(&name), &row.next) {
+            (Some(t), _) => Field::There(t.clone()),
+            (None, Some(rest)) => Field::Open(rest.clone()),
+            (None, None) => Field::Missing,
+        }
+    }
+
+    /// Adds a field to a record that lacks it: `rest` is the row variable that [`Infer::look_up_field`] found.
+    pub(super) fn extend_row(&mut self, rest: &Ty, name: Symbol, t: &Ty) -> Result<(), UnifyError> {
+        let tail = Some(self.row_meta());
+        self.bind_row(rest, vec![(name, t.clone())], tail)
+    }
+
+    /// What a type variable is, where the rest of a record that adds no field is that rest.
+    pub(super) fn resolve_rest(&self, t: &Ty) -> Ty {
+        let mut t = self.resolve(t);
+        while let Ty::Record(r) = &t {
+            match &r.tail {
+                Some(tail) if r.fields.is_empty() => t = self.resolve(tail),
+                _ => break,
+            }
+        }
+        t
+    }
+
+    /// Whether a type variable stands for the rest of a record.
+    pub(super) fn is_row(&self, t: &Ty) -> bool {
+        matches!(t, Ty::Meta(m) if self.metas[*m as usize].row)
+    }
+
+    /// A record with all its known parts resolved, in one piece.
+    pub(super) fn joined_record(&self, r: &Rc<RecordTy>) -> Ty {
+        let open = self.open_record(r);
+        let mut fields: Vec<(Symbol, Ty)> = open.fields.iter().map(|(n, t)| (*n, self.resolve_deep(t))).collect();
+        fields.sort_by_key(|(n, _)| n.as_str());
+        Ty::Record(Rc::new(RecordTy { fields, tail: open.tail }))
+    }
+}
