@@ -4,7 +4,7 @@ use crate::Global;
 use crate::commands::{io_text, session};
 use crate::host::say;
 use adl_session::docs::{DocEntry, DocModule};
-use adl_syntax::highlight::Class;
+use adl_syntax::highlight::{escape, html as code};
 use adl_syntax::render::quote;
 use std::io::Write;
 use std::path::Path;
@@ -222,32 +222,6 @@ fn inline(text: &str) -> String {
         inside = !inside;
     }
     out
-}
-
-/// adl source with highlighted tokens.
-fn code(text: &str) -> String {
-    let (mut out, mut at) = (String::new(), 0);
-    for (range, class) in adl_syntax::tokens(text) {
-        let class = match class {
-            Class::Keyword => "k",
-            Class::Number => "n",
-            Class::String => "s",
-            Class::Comment => "c",
-            Class::Constructor | Class::Type => "t",
-            Class::Name | Class::Operator | Class::Bracket => continue,
-        };
-        if range.start < at {
-            continue;
-        }
-        out += &escape(&text[at..range.start]);
-        out += &format!("<span class=\"{class}\">{}</span>", escape(&text[range.clone()]));
-        at = range.end;
-    }
-    out + &escape(&text[at..])
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]

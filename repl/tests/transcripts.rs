@@ -2,7 +2,7 @@
 //!
 //! Lines that begin with `adl> ` and `...> ` are input, and the lines after them are output. `UPDATE=1` rewrites the
 //! output. Each transcript runs in its own directory. `# file NAME` followed by indented lines writes a file before the
-//! following input.
+//! following input. Blocks `console` of the book are transcripts, too.
 
 mod common;
 
@@ -84,6 +84,36 @@ fn replay(name: &str, parts: &[Part]) -> String {
     out
 }
 
+/// The blocks `console` of a page of the book: the lines between their fences.
+fn consoles(lines: &[&str]) -> Vec<std::ops::Range<usize>> {
+    let (mut out, mut open) = (Vec::new(), None);
+    for (i, _) in lines.iter().enumerate().filter(|(_, l)| l.starts_with("```")) {
+        open = match open {
+            Some(from) => {
+                out.extend((lines[from] == "```console").then_some(from + 1..i));
+                None
+            }
+            None => Some(i),
+        };
+    }
+    out
+}
+
+/// The page with the output that the binary gives now: its blocks are one session, on a screen of 100 columns.
+fn replayed_page(name: &str, text: &str) -> String {
+    const SCREEN: &str = "adl> :set width 100";
+    const FENCE: &str = "# ```";
+    let mut lines: Vec<&str> = text.lines().collect();
+    let blocks = consoles(&lines);
+    let session: Vec<String> = blocks.iter().map(|b| lines[b.clone()].join("\n") + "\n" + FENCE).collect();
+    let now = replay(name, &parse(&format!("{SCREEN}\n{FENCE}\n{}\n", session.join("\n"))));
+    let parts: Vec<Vec<&str>> = now.split(&format!("{FENCE}\n")).skip(1).map(|p| p.lines().collect()).collect();
+    for (b, new) in blocks.into_iter().zip(parts).rev() {
+        lines.splice(b, new);
+    }
+    lines.join("\n") + "\n"
+}
+
 /// Removes durations, which differ between runs.
 fn timeless(text: &str) -> String {
     let times = |w: &str, last: &str| last == "in" && w.starts_with(|c: char| c.is_ascii_digit());
@@ -130,5 +160,40 @@ fn transcripts() {
             ));
         }
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+fn pages(dir: &Path, out: &mut Vec<std::path::PathBuf>) {
+    for path in std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()) {
+        if path.is_dir() {
+            pages(&path, out);
+        } else if path.extension().is_some_and(|x| x == "md") {
+            out.push(path);
+        }
+    }
+}
+
+/// Copies of a terminal in the book.
+#[test]
+fn consoles_of_the_book() {
+    let mut files = Vec::new();
+    pages(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/book/src"), &mut files);
+    let mut wrong = Vec::new();
+    let mut seen = 0;
+    for (i, path) in files.iter().enumerate() {
+        let text = std::fs::read_to_string(path).unwrap();
+        if !text.contains("\n```console\n") {
+            continue;
+        }
+        seen += 1;
+        let now = replayed_page(&format!("page-{i}"), &text);
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(path, &now).unwrap();
+        } else if now.trim_end() != text.trim_end() {
+            let differs = now.lines().zip(text.lines()).find(|(a, b)| a != b).unwrap_or_default();
+            wrong.push(format!("{}\n--- expected\n{}\n--- actual\n{}", path.display(), differs.1, differs.0));
+        }
+    }
+    assert!(seen >= 5, "{seen} pages");
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }

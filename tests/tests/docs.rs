@@ -1,39 +1,191 @@
-//! Blocks of the documentation: each entry's answer is what stands behind `-- >` after it.
+//! Blocks of the book. In a block `adl` the answer of each entry stands behind `-- >`. A block `adl,program` is a file:
+//! the block `text` after it is its output, and the SVG files that it writes are those in `docs/book/src/pictures`.
+//! `UPDATE=1` writes the present answers, outputs and pictures.
+//!
+//! Blocks `console` are replayed in the binary, by `repl/tests/transcripts.rs`.
 
-fn check(file: &str) -> (usize, Vec<String>) {
-    let text = std::fs::read_to_string(adl_tests::root().join(file)).unwrap();
-    let (mut s, _) = adl_tests::session();
-    let (mut entry, mut inside, mut checked, mut wrong) = (String::new(), false, 0, Vec::new());
-    for line in text.lines() {
-        if line.starts_with("```") {
-            if inside && !entry.trim().is_empty() {
-                let have = adl_tests::echo_in(&mut s, &entry);
-                if have.starts_with('E') {
-                    wrong.push(format!("{entry}\n    gives {have}"));
+use adl_session::Session;
+use adl_tests::Memory;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// A block of code: its language, and the lines between its fences.
+struct Block {
+    language: String,
+    lines: Range<usize>,
+}
+
+/// What a page should say: lines that take the place of others.
+struct Page {
+    lines: Vec<String>,
+    changes: Vec<(Range<usize>, Vec<String>)>,
+    answers: usize,
+    wrong: Vec<String>,
+}
+
+fn blocks(lines: &[String]) -> Vec<Block> {
+    let mut out: Vec<Block> = Vec::new();
+    let mut open: Option<(String, usize)> = None;
+    for (i, line) in lines.iter().enumerate().filter(|(_, l)| l.starts_with("```")) {
+        open = match open.take() {
+            Some((language, from)) => {
+                out.push(Block { language, lines: from..i });
+                None
+            }
+            None => Some((line[3..].trim().to_owned(), i + 1)),
+        };
+    }
+    out
+}
+
+impl Page {
+    /// Entries of all blocks in one session.
+    fn entries(&mut self, blocks: &[Block]) {
+        let (mut s, _) = adl_tests::session();
+        for block in blocks.iter().filter(|b| b.language == "adl") {
+            let mut entry = String::new();
+            for i in block.lines.clone() {
+                match self.lines[i].strip_prefix("-- > ") {
+                    Some(want) => {
+                        let have = adl_tests::echo_in(&mut s, &entry);
+                        self.answers += 1;
+                        if have != want {
+                            self.wrong.push(format!("{entry}    gives {have}\n    not   {want}"));
+                            self.changes.push((i..i + 1, vec![format!("-- > {have}")]));
+                        }
+                        entry.clear();
+                    }
+                    None => entry += &format!("{}\n", self.lines[i]),
                 }
             }
-            entry.clear();
-            inside = line.trim() == "```adl";
-        } else if let (true, Some(want)) = (inside, line.strip_prefix("-- > ")) {
-            let have = adl_tests::echo_in(&mut s, &entry);
-            checked += 1;
-            if have != want {
-                wrong.push(format!("{entry}    gives {have}\n    not   {want}"));
+            let have = if entry.trim().is_empty() { String::new() } else { adl_tests::echo_in(&mut s, &entry) };
+            if have.starts_with('E') {
+                self.wrong.push(format!("{entry}    gives {have}"));
             }
-            entry.clear();
-        } else if inside {
-            entry.push_str(line);
-            entry.push('\n');
         }
     }
-    (checked, wrong)
+
+    /// Programs, each in a session of its own.
+    fn programs(&mut self, blocks: &[Block]) {
+        for (i, block) in blocks.iter().enumerate().filter(|(_, b)| b.language == "adl,program") {
+            let text = self.lines[block.lines.clone()].join("\n") + "\n";
+            let have = self.printed(&text);
+            let next = blocks.get(i + 1).filter(|n| {
+                n.language == "text" && self.lines[block.lines.end + 1..n.lines.start - 1].iter().all(|l| l.is_empty())
+            });
+            let want = next.map_or(String::new(), |n| self.lines[n.lines.clone()].join("\n"));
+            self.answers += 1;
+            if have.trim_end() == want.trim_end() {
+                continue;
+            }
+            self.wrong.push(format!("{text}    prints {have}\n    not    {want}"));
+            if let Some(n) = next {
+                self.changes.push((n.lines.clone(), have.trim_end().lines().map(str::to_owned).collect()));
+            }
+        }
+    }
+
+    fn printed(&mut self, text: &str) -> String {
+        let host = Memory::default();
+        let (out, files) = (host.out.clone(), host.files.clone());
+        let mut s = Session::new(Box::new(host));
+        let errors = s.run_file("program.adl", text.as_bytes()).diags;
+        self.wrong.extend(
+            errors.iter().filter(|d| d.is_error()).map(|d| format!("{text}    gives {}: {}", d.code, d.message)),
+        );
+        for (name, bytes) in files.borrow().iter().filter(|(n, _)| n.ends_with(".svg")) {
+            let picture = adl_tests::root().join("docs/book/src/pictures").join(name);
+            if std::fs::read(&picture).ok().as_ref() != Some(bytes) {
+                self.wrong.push(format!("{name} is another picture"));
+                if updating() {
+                    std::fs::write(picture, bytes).unwrap();
+                }
+            }
+        }
+        out.borrow().clone()
+    }
+}
+
+fn updating() -> bool {
+    std::env::var_os("UPDATE").is_some()
+}
+
+fn check(file: &Path) -> (usize, Vec<String>) {
+    let text = std::fs::read_to_string(file).unwrap();
+    let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let blocks = blocks(&lines);
+    let mut page = Page { lines, changes: Vec::new(), answers: 0, wrong: Vec::new() };
+    page.entries(&blocks);
+    page.programs(&blocks);
+    if updating() && !page.changes.is_empty() {
+        // From the end, so that the places of earlier changes stay.
+        page.changes.sort_by_key(|(at, _)| std::cmp::Reverse(at.start));
+        for (at, new) in page.changes {
+            page.lines.splice(at, new);
+        }
+        std::fs::write(file, page.lines.join("\n") + "\n").unwrap();
+    }
+    (page.answers, page.wrong.iter().map(|w| format!("{}:\n{w}", file.display())).collect())
+}
+
+fn pages(dir: &Path, out: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            pages(&path, out);
+        } else if path.extension().is_some_and(|e| e == "md") {
+            out.push(path);
+        }
+    }
+}
+
+/// The pages of a part of the book have answers, and these are right.
+fn part(name: &str, least: usize) {
+    let mut files = Vec::new();
+    pages(&adl_tests::root().join("docs/book/src").join(name), &mut files);
+    files.sort();
+    let checked: Vec<_> = files.iter().map(|f| check(f)).collect();
+    let wrong: Vec<&str> = checked.iter().flat_map(|(_, w)| w.iter().map(String::as_str)).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    let answers: usize = checked.iter().map(|(n, _)| n).sum();
+    assert!(answers >= least, "{name}: {answers} answers");
 }
 
 #[test]
-fn blocks_answer_as_they_say() {
-    for file in ["docs/tutorial.md", "docs/reference.md"] {
-        let (checked, wrong) = check(file);
-        assert!(wrong.is_empty(), "{file}:\n{}", wrong.join("\n"));
-        assert!(checked > 10, "{file}: {checked} answers");
+fn the_first_hour() {
+    part("first-hour", 40);
+}
+
+#[test]
+fn the_guide() {
+    for (name, least) in [("language", 80), ("arrays", 70), ("derivatives", 50), ("coming-from", 20)] {
+        part(name, least);
     }
+}
+
+#[test]
+fn the_cookbook() {
+    part("cookbook", 25);
+}
+
+#[test]
+fn the_reference() {
+    part("reference", 80);
+}
+
+#[test]
+fn notes_on_the_inside() {
+    part("inside", 1);
+}
+
+#[test]
+fn single_chapters() {
+    let dir = adl_tests::root().join("docs/book/src");
+    let pages = std::fs::read_dir(&dir)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.extension().is_some_and(|e| e == "md"));
+    let checked: Vec<_> = pages.map(|p| check(&p)).collect();
+    let wrong: Vec<&str> = checked.iter().flat_map(|(_, w)| w.iter().map(String::as_str)).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }

@@ -21,7 +21,7 @@ pub(crate) struct DerivableFunction {
 }
 
 impl Spec<'_> {
-    /// The derivative operators (docs/reference.md) and their helpers.
+    /// The derivative operators (docs/book/src/reference/differentiation.md) and their helpers.
     pub(crate) fn derivative_prim(&mut self, p: Prim, reps: Vec<Val>, a: &[Val]) -> Res<Val> {
         match p {
             Prim::Grad => Ok(self.value_and_grad(&a[0], &a[1])?.1),

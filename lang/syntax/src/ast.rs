@@ -258,7 +258,7 @@ pub struct Expr {
     pub span: Span,
 }
 
-/// Binary operators, loosest first. docs/reference.md has the table of precedences.
+/// Binary operators, loosest first. docs/book/src/reference/expressions.md has the table of precedences.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]
 pub enum BinOp {

@@ -46,6 +46,34 @@ pub fn tokens(text: &str) -> Vec<(Range<usize>, Class)> {
     all
 }
 
+/// `text` as HTML. Tokens are `span`s of the classes `k` (keywords), `n` (numbers), `s` (strings), `c` (comments) and
+/// `t` (types and constructors).
+pub fn html(text: &str) -> String {
+    let (mut out, mut at) = (String::new(), 0);
+    for (range, class) in tokens(text) {
+        let class = match class {
+            Class::Keyword => "k",
+            Class::Number => "n",
+            Class::String => "s",
+            Class::Comment => "c",
+            Class::Constructor | Class::Type => "t",
+            Class::Name | Class::Operator | Class::Bracket => continue,
+        };
+        if range.start < at {
+            continue;
+        }
+        out += &escape(&text[at..range.start]);
+        out += &format!("<span class=\"{class}\">{}</span>", escape(&text[range.clone()]));
+        at = range.end;
+    }
+    out + &escape(&text[at..])
+}
+
+/// Text in HTML, also between quotes.
+pub fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
 fn class(token: &Token, next: Option<&Token>, in_type: bool) -> Option<Class> {
     Some(match token.tok {
         Tok::Kw(Kw::True | Kw::False) => Class::Constructor,

@@ -74,8 +74,8 @@ fn fault(kind: String, step: &Step, want: String, have: &str) -> Fault {
     Fault { kind, way: step.way, entry: step.text.clone(), want, have: have.chars().take(2000).collect() }
 }
 
-/// The words of an answer without the signs of zeros: those of a derivative's zeros may differ (`docs/reference.md`,
-/// Differentiation).
+/// The words of an answer without the signs of zeros: those of a derivative's zeros may differ
+/// (`docs/book/src/reference/differentiation.md`).
 fn unsigned(text: &str) -> Vec<String> {
     words(text).into_iter().map(|w| if w == "-0.0" { "0.0".to_owned() } else { w }).collect()
 }

@@ -1,4 +1,4 @@
-//! Values as text (see docs/reference.md).
+//! Values as text (see docs/book/src/reference/repl.md).
 
 use super::{Array, Buf, Data, Value, digits, tree};
 use crate::{memory, polling};

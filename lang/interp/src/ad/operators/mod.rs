@@ -1,4 +1,4 @@
-//! The derivative operators (see docs/reference.md). Module `custom` implements custom derivative rules,
+//! The derivative operators (see docs/book/src/reference/differentiation.md). Module `custom` implements custom derivative rules,
 //! `checkpoint` recomputation, `ravel` the conversion of data to vectors and the check of gradients by finite
 //! differences, `sparse` Jacobians.
 

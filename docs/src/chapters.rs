@@ -1,0 +1,124 @@
+//! Chapters that are written by hand: reading them, and colouring their code.
+
+use crate::{Book, Page};
+use adl_syntax::highlight::{escape, html};
+use std::io;
+use std::path::Path;
+
+/// Reads what is below `dir`, whose path in the book is `at`.
+pub fn read(dir: &Path, at: &str, book: &mut Book) -> io::Result<()> {
+    for entry in std::fs::read_dir(dir)? {
+        let path = entry?.path();
+        let name = format!("{at}{}", path.file_name().unwrap_or_default().to_string_lossy());
+        if path.is_dir() {
+            read(&path, &format!("{name}/"), book)?;
+        } else if name.ends_with(".md") {
+            book.pages.insert(name, std::fs::read_to_string(&path)?);
+        } else {
+            book.files.insert(name, std::fs::read(&path)?);
+        }
+    }
+    Ok(())
+}
+
+/// Lists pages in the table of contents, below the entry that links to `index`.
+pub fn list_below(summary: &mut String, index: &str, pages: &[Page]) {
+    let mut lines: Vec<String> = summary.lines().map(str::to_owned).collect();
+    let Some(at) = lines.iter().position(|l| l.contains(&format!("]({index})"))) else { return };
+    let below = pages.iter().filter(|p| p.path != index).map(|p| format!("  - [{}]({})", p.title, p.path));
+    lines.splice(at + 1..at + 1, below);
+    *summary = lines.join("\n") + "\n";
+}
+
+/// Markdown whose blocks of adl are coloured HTML. Markdown passes HTML from `<pre` to `</pre>` on unchanged, with its
+/// empty lines.
+pub fn coloured(text: &str) -> String {
+    let (mut out, mut block): (String, Option<(Kind, String)>) = (String::new(), None);
+    for line in text.lines() {
+        block = match (block.take(), line.strip_prefix("```")) {
+            (Some((kind, code)), Some(_)) => {
+                out += &kind.block(&code);
+                None
+            }
+            (Some((kind, code)), None) => Some((kind, code + line + "\n")),
+            (None, Some(language)) => Some((Kind::of(language), String::new())),
+            (None, None) => {
+                out += &format!("{line}\n");
+                None
+            }
+        };
+    }
+    out
+}
+
+/// What a block holds.
+enum Kind {
+    /// adl, with answers behind `-- >`.
+    Program,
+    /// A copy of a terminal.
+    Console,
+    /// Another language, by its name.
+    Other(String),
+}
+
+impl Kind {
+    fn of(language: &str) -> Kind {
+        match language.trim() {
+            "adl" | "adl,program" => Kind::Program,
+            "console" => Kind::Console,
+            other => Kind::Other(other.to_owned()),
+        }
+    }
+
+    fn block(&self, code: &str) -> String {
+        let inside = match self {
+            Kind::Program => program(code),
+            Kind::Console => console(code),
+            Kind::Other(language) => return format!("```{language}\n{code}```\n"),
+        };
+        format!("<pre><code class=\"nohighlight adl\">{inside}</code></pre>\n")
+    }
+}
+
+/// A program is coloured as a whole, since strings and comments may have several lines; then its answers are marked.
+fn program(code: &str) -> String {
+    const ANSWER: &str = "<span class=\"c\">-- &gt; ";
+    let line = |l: &str| match l.strip_prefix(ANSWER) {
+        Some(answer) => format!("<span class=\"answer\">{answer}\n"),
+        None => format!("{l}\n"),
+    };
+    html(code).lines().map(line).collect()
+}
+
+fn console(code: &str) -> String {
+    let line = |l: &str| match ["adl> ", "...> "].iter().find_map(|p| Some((p, l.strip_prefix(p)?))) {
+        Some((prompt, typed)) => format!("<span class=\"prompt\">{}</span>{}\n", escape(prompt), html(typed)),
+        None => format!("<span class=\"answer\">{}</span>\n", escape(l)),
+    };
+    code.lines().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_of_adl_are_coloured() {
+        let text = "Text.\n\n```adl\nlet x = 1\nx < 2\n-- > true : Bool\n```\n\n```sh\nls\n```\n";
+        let want = "Text.\n\n<pre><code class=\"nohighlight adl\"><span class=\"k\">let</span> x = <span class=\"n\">1</span>\nx &lt; <span class=\"n\">2</span>\n\
+                    <span class=\"answer\">true : Bool</span>\n</code></pre>\n\n```sh\nls\n```\n";
+        assert_eq!(coloured(text), want);
+        assert!(coloured("```console\nadl> 1\n1 : Int\n```\n").contains("<span class=\"prompt\">adl&gt; </span>"));
+    }
+
+    #[test]
+    fn generated_pages_are_in_the_table_of_contents() {
+        let mut summary = "# Summary\n\n- [All](library/index.md)\n- [Next](next.md)\n".to_owned();
+        let page = |path: &str| Page { path: path.to_owned(), title: "optim".to_owned(), text: String::new() };
+        list_below(&mut summary, "library/index.md", &[page("library/index.md"), page("library/optim.md")]);
+        assert_eq!(
+            summary,
+            "# Summary\n\n- [All](library/index.md)\n  - [optim](library/optim.md)\n- [Next](next.md)\n"
+        );
+    }
+}
