@@ -16,6 +16,8 @@ const book = (...codes) => ({
 const browser = await browsers.launch({ executablePath: chromium, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
 const page = await browser.newPage({ viewport: { width: 1400, height: 1300 } });
 page.setDefaultTimeout(60_000);
+// On a slow machine JupyterLab may ask something, such as whether to wait for the kernel. No test needs such a dialog.
+await page.addLocatorHandler(page.locator("dialog.jp-Dialog"), () => page.keyboard.press("Escape"));
 
 // Changes a setting of JupyterLab.
 const set = (plugin, value) =>
