@@ -107,10 +107,10 @@ fn beside(path: &Path, old: Option<&File>, bytes: &[u8], put: Put) -> Result<boo
         Err(e) if refused(&e) => return Ok(false),
         Err(e) => return Err(plain(e)),
     };
-    if let Some(old) = old {
-        if !in_place::owned_alike(new.as_file(), old)? {
-            return Ok(false);
-        }
+    if let Some(old) = old
+        && !in_place::owned_alike(new.as_file(), old)?
+    {
+        return Ok(false);
     }
     for part in bytes.chunks(FLUSHED) {
         pieces(new.as_file_mut(), part, put)?;

@@ -87,7 +87,7 @@ fn every_code_is_explained_with_an_example() {
             None => wrong.push(format!("{code} has no explanation")),
             Some(text) if !text.contains("\n\n    ") => wrong.push(format!("{code} has no example")),
             Some(text) if !text.contains("-- wrong") || !text.contains("-- right") => {
-                wrong.push(format!("{code} does not show wrong and right"))
+                wrong.push(format!("{code} does not show wrong and right"));
             }
             Some(_) => {}
         }

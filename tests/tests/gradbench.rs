@@ -1,4 +1,4 @@
-//! GradBench's problems against its own answers.
+//! `GradBench`'s problems against its own answers.
 
 use adl_tests::gradbench::{Tool, compare, golden, problems, recorded};
 use serde_json::{Value, json};

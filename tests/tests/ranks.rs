@@ -11,7 +11,7 @@ fn outcome(entries: &[String]) -> Result<String, String> {
         if let Some(d) = out.diags.iter().find(|d| d.is_error()) {
             return Err(format!("{}: {}", d.code, d.message));
         }
-        last = out.echoes.last().map_or(String::new(), |e| e.whole());
+        last = out.echoes.last().map_or(String::new(), adl_session::Echo::whole);
     }
     // Sizes that only one of both knows are no difference.
     Ok(last.split(" : ").next().unwrap_or_default().to_owned())

@@ -42,7 +42,7 @@ fn the_text_of_every_stage_reads_back() {
                 texts += 1;
                 let read = adl_ir::parse::program(&text)
                     .map_err(|e| e.to_string())
-                    .and_then(|p| verify_program(&p).map_err(|e| e.to_string()));
+                    .and_then(|p| verify_program(&p).map_err(|e| e.clone()));
                 wrong.extend(read.err().map(|e| format!("{} of {name} in {}: {e}\n{text}", stage, path.display())));
             }
         }

@@ -214,7 +214,7 @@ fn crates_stand_in_the_order_of_the_pipeline() {
         };
         let dependencies = manifest.split("\n[").find(|s| s.starts_with("dependencies]")).unwrap_or("");
         for d in dependencies.lines().filter_map(|l| l.split(['.', ' ', '=']).next()).filter(|d| d.starts_with("adl")) {
-            let from = manifests.iter().find(|(_, t)| name_of(t) == d).map(|(n, _)| n.as_str()).unwrap_or("");
+            let from = manifests.iter().find(|(_, t)| name_of(t) == d).map_or("", |(n, _)| n.as_str());
             if order.iter().position(|o| *o == from).is_none_or(|p| p >= at) {
                 wrong.push(format!("{dir} depends on {d}, which the code map puts after it"));
             }

@@ -83,7 +83,7 @@ fn selected_params<'v>(all: &'v [Var], there: &'v [bool]) -> impl Iterator<Item 
 }
 
 fn function(ad: &mut Ad, p: &mut Program, src: &Function, name: &str, there: &[bool]) -> Result<Function, Unsupported> {
-    let literals = Forms::outside(&src);
+    let literals = Forms::outside(src);
     let mut t = T {
         ad,
         p,

@@ -395,7 +395,7 @@ fn sums_of_bins_that_no_int_holds_are_faults() {
             let got = gpu.read(&histogram(&gpu, "add", Data::I64(vec![0; bins]), &[2, 2], Data::I64(values)).unwrap());
             match got {
                 Ok(Data::I64(x)) => {
-                    assert!(fits && x.iter().enumerate().all(|(i, x)| Some(*x) == if i == 2 { sum } else { Some(0) }))
+                    assert!(fits && x.iter().enumerate().all(|(i, x)| Some(*x) == if i == 2 { sum } else { Some(0) }));
                 }
                 Err(Error::Fault(f)) => assert!(!fits && f.what == Check::Overflow),
                 other => panic!("{other:?}"),

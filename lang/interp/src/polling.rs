@@ -28,10 +28,10 @@ thread_local! {
 /// Sets the interrupt flag that loops on this thread poll.
 pub(crate) fn listen(flag: &Arc<AtomicBool>) {
     let _ = FLAG.try_with(|f| {
-        if let Ok(mut f) = f.try_borrow_mut() {
-            if !Arc::ptr_eq(&f, flag) {
-                *f = flag.clone();
-            }
+        if let Ok(mut f) = f.try_borrow_mut()
+            && !Arc::ptr_eq(&f, flag)
+        {
+            *f = flag.clone();
         }
     });
 }

@@ -221,7 +221,7 @@ fn ints_at_the_edges() {
             match (code.run(&mut machine(), args.clone()), interpreted(&p, f, args)) {
                 (Ok(g), Ok(w)) => assert!(same(&g[0], &w[0]), "{op} {x} {y}"),
                 (Err(g), Err(w)) => {
-                    assert_eq!((g.diag.code, &g.diag.message), (w.diag.code, &w.diag.message), "{op} {x} {y}")
+                    assert_eq!((g.diag.code, &g.diag.message), (w.diag.code, &w.diag.message), "{op} {x} {y}");
                 }
                 (g, w) => panic!("{op} {x} {y}: {g:?} {w:?}"),
             }

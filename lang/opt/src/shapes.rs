@@ -290,7 +290,7 @@ impl ShapeAnalysis<'_> {
                 self.ints.insert(out, Extent::Lit(*n));
             }
             Op::Cmp(c, a, b) if self.rank(*a) + self.rank(*b) == 0 && *self.f.ty(*a) == Ty::I64 => {
-                self.compared(*c, (*a, *b), out)
+                self.compared(*c, (*a, *b), out);
             }
             Op::ArrayLit { elems, .. } if elems.iter().all(|v| *self.f.ty(*v) == Ty::I64) => {
                 self.stacks.insert(out, elems.clone());
@@ -311,7 +311,7 @@ impl ShapeAnalysis<'_> {
             }
             // The number of rows of a slice is unknown.
             Op::Slice { a, .. } => {
-                self.is(out, [&[Extent::Of(out, 0)], self.form(*a).get(1..).unwrap_or_default()].concat())
+                self.is(out, [&[Extent::Of(out, 0)], self.form(*a).get(1..).unwrap_or_default()].concat());
             }
             op => {
                 if let Some(form) = self.form_of_result(op) {
@@ -418,10 +418,11 @@ impl ShapeAnalysis<'_> {
         }
         for (k, v) in s.outs.iter().enumerate() {
             let mut of = forms.iter().filter_map(|f| f.get(k));
-            if let Some(form) = of.next().cloned() {
-                if of.all(|g| *g == form) && self.is_visible(&form) {
-                    self.is(*v, form);
-                }
+            if let Some(form) = of.next().cloned()
+                && of.all(|g| *g == form)
+                && self.is_visible(&form)
+            {
+                self.is(*v, form);
             }
         }
     }

@@ -141,7 +141,7 @@ fn generated_programs() {
                 }
             }
             None if std::env::var_os("SHOW").is_some() => {
-                println!("does not parse: {:?}\n{text}\n", format(&text).err())
+                println!("does not parse: {:?}\n{text}\n", format(&text).err());
             }
             None => {}
         }

@@ -151,7 +151,7 @@ fn random_bytes() {
 fn mutated_programs() {
     let mut random = Random(13);
     let mut programs = common::cases();
-    programs.extend(DECLARATIONS.iter().map(|d| d.to_string()));
+    programs.extend(DECLARATIONS.iter().map(std::string::ToString::to_string));
     programs.extend(common::adl_files().into_iter().map(|(_, text)| text.chars().take(1500).collect()));
     for _ in 0..6_000 {
         let program = &programs[random.below(programs.len())];

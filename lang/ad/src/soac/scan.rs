@@ -249,14 +249,15 @@ impl J<'_> {
             drive.iter().zip(&tys).map(|(x, t)| x.map(|_| self.b.func.fresh(t.clone(), true))).collect();
         let mut elems: BTreeMap<Var, Var> = BTreeMap::new();
         for c in block.iter().flat_map(|j| block.iter().filter_map(|k| rows[*j].get(k))) {
-            if let Coef::Is(v) = c {
-                if self.b.ty(*v).rank() > 0 && !elems.contains_key(v) {
-                    let ty = self.b.ty(*v).elem();
-                    let p = self.b.func.fresh(ty, false);
-                    params.push(p);
-                    xs.push(*v);
-                    elems.insert(*v, p);
-                }
+            if let Coef::Is(v) = c
+                && self.b.ty(*v).rank() > 0
+                && !elems.contains_key(v)
+            {
+                let ty = self.b.ty(*v).elem();
+                let p = self.b.func.fresh(ty, false);
+                params.push(p);
+                xs.push(*v);
+                elems.insert(*v, p);
             }
         }
         let first = restart.map(|flags| {

@@ -115,11 +115,11 @@ impl<'a> Marker<'a> {
             }
         }
         self.values.extend(&c.consts);
-        c.codes.iter().chain(c.groups.iter().flat_map(|g| g.iter())).for_each(|c| self.code(c));
-        if let Some(o) = &c.origin {
-            if self.new(&o.members) {
-                o.members.iter().for_each(|m| self.core(&m.2.body));
-            }
+        c.codes.iter().chain(c.groups.iter().flat_map(super::code_list::CodeList::iter)).for_each(|c| self.code(c));
+        if let Some(o) = &c.origin
+            && self.new(&o.members)
+        {
+            o.members.iter().for_each(|m| self.core(&m.2.body));
         }
     }
 

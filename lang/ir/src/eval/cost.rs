@@ -157,10 +157,11 @@ pub(super) fn untouched(f: &Function) -> HashSet<Var> {
     while let Some(b) = blocks.pop() {
         let here: HashSet<Var> = b.stmts.iter().flat_map(|s| &s.lin_outs).chain(&b.lin_params).copied().collect();
         for s in &b.stmts {
-            if let Op::Drop(v) = s.op {
-                if !here.contains(&v) && (f.ty(v).rank() > 0 || !f.ty(v).is_real()) {
-                    out.insert(v);
-                }
+            if let Op::Drop(v) = s.op
+                && !here.contains(&v)
+                && (f.ty(v).rank() > 0 || !f.ty(v).is_real())
+            {
+                out.insert(v);
             }
             blocks.extend(s.op.blocks());
         }

@@ -66,7 +66,7 @@ fn not_utf8(file: FileId, bytes: &[u8], at: usize) -> Diagnostic {
 /// Parses the text of a signature such as `(Diff a, Real s) => (a -> s) -> a -> a`.
 pub fn parse_type(text: &str) -> Result<Signature, Vec<Diagnostic>> {
     let mut parser = Parser::new(FileId::default(), text, lex(FileId::default(), text));
-    let signature = parser.deeper(|p| p.signature());
+    let signature = parser.deeper(Parser::signature);
     parser.expect_end();
     match parser.diagnostics.is_empty() {
         true => Ok(signature),

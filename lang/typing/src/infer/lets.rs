@@ -561,7 +561,9 @@ impl Infer<'_> {
                 _ => e,
             };
             // A value that uses itself too early has been reported.
-            if !matches!(*inner.kind, ExprKind::Lam(_)) && !self.diags.iter().any(|d| d.is_error()) {
+            if !matches!(*inner.kind, ExprKind::Lam(_))
+                && !self.diags.iter().any(adl_syntax::diag::Diagnostic::is_error)
+            {
                 self.report(mismatch::recursive_value(e.span, name.as_str()));
             }
         }

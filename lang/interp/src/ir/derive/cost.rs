@@ -105,11 +105,11 @@ fn on_device(m: &mut Machine, f: &Value, x: &Value) -> Res<DeviceRuns> {
         return Ok(DeviceRuns::default());
     }
     let before = m.device.open().map(|d| d.used()).unwrap_or_default();
-    if let Some((y, map)) = super::record(m, f, x)? {
-        if let (Value::Float(_) | Value::F32(_), Some(main)) = (&y, map.main.clone()) {
-            let one = if matches!(y, Value::F32(_)) { Value::F32(1.0) } else { Value::Float(1.0) };
-            super::apply(m, &LinearMap { transposed: true, ..map }, &main, &one)?;
-        }
+    if let Some((y, map)) = super::record(m, f, x)?
+        && let (Value::Float(_) | Value::F32(_), Some(main)) = (&y, map.main.clone())
+    {
+        let one = if matches!(y, Value::F32(_)) { Value::F32(1.0) } else { Value::Float(1.0) };
+        super::apply(m, &LinearMap { transposed: true, ..map }, &main, &one)?;
     }
     let after = m.device.open().map(|d| d.used()).unwrap_or_default();
     Ok(DeviceRuns {
@@ -211,10 +211,10 @@ fn places(p: &Program, f: FnId) -> HashSet<Span> {
     while let Some(b) = blocks.pop() {
         for s in &b.stmts {
             spans.insert(s.span);
-            if let Op::Call { f, .. } = &s.op {
-                if seen.insert(*f) {
-                    blocks.push(&p.func(*f).body);
-                }
+            if let Op::Call { f, .. } = &s.op
+                && seen.insert(*f)
+            {
+                blocks.push(&p.func(*f).body);
             }
             blocks.extend(s.op.blocks());
         }
