@@ -1,4 +1,4 @@
-//! Atomic replacement of files: every file that adl writes goes through [`write`].
+//! Atomic replacement of files: every file that adl writes goes through [`write()`].
 //!
 //! The new contents are written to a temporary file in the same directory, which is then renamed. So a full disk, an
 //! interrupted run or a crash leaves the old file unchanged. The new file has the mode and owner of the old one.
@@ -31,7 +31,7 @@ pub fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> Result<()> {
     write_unless(path, bytes, &|| false)
 }
 
-/// Like [`write`]. If `stop` returns true on the way, the result is an error of kind `Interrupted`.
+/// Like [`write()`]. If `stop` returns true on the way, the result is an error of kind `Interrupted`.
 pub fn write_unless(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>, stop: &dyn Fn() -> bool) -> Result<()> {
     let put = |out: &mut dyn Write, piece: &[u8]| {
         stopped(stop)?;

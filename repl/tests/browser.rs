@@ -1,5 +1,7 @@
 //! The live table of residuals in `JupyterLab`, in a headless browser.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 mod jupyter;
 
 use jupyter::{gist, jupyter, program, root, run};

@@ -1,5 +1,7 @@
 //! Blocks of the documentation: each entry's answer is what stands behind `-- >` after it.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 fn check(file: &str) -> (usize, Vec<String>) {
     let text = std::fs::read_to_string(adl_tests::root().join(file)).unwrap();
     let (mut s, _) = adl_tests::session();

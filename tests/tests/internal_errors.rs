@@ -1,5 +1,7 @@
 //! A panic is error E0901: it says where, the session is as it was before the entry, and goes on. Each kind of place is made to panic once.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 use adl_interp::fault::{self, Point};
 use adl_session::Session;
 use std::cell::RefCell;

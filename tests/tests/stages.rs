@@ -1,5 +1,7 @@
 //! Stages of functions: the text of every stage of every function of the examples and programs reads back as a program that holds.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 use adl_ir::verify::verify_program;
 use adl_tests::session;
 use std::path::PathBuf;

@@ -1,5 +1,7 @@
 //! Compares kernels on whole arrays with plain Rust at all sizes; each runs twice and must give the same bits.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 mod common;
 
 use adl_gpu::index::{self, ByIndex};

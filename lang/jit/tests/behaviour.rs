@@ -1,5 +1,7 @@
 //! Tests of native code beyond results: errors, interrupts, recursion depth, in-place updates, memory.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 mod common;
 
 use adl_interp::error::codes;

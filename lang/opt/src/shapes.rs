@@ -2,14 +2,14 @@
 //! an array made in a loop become those of an array from before the loop, so that reverse mode need not store the
 //! array for its shape. Literal indices are proved to be in bounds.
 //!
-//! Every array has a *form*, one [`Extent`] for each axis. A carried array has the form of its initial value if
+//! Every array has a *form*, one `Extent` for each axis. A carried array has the form of its initial value if
 //! every iteration returns it in that form; this is assumed until refuted. Assertions about extents hold in the
 //! rest of their block. A loop's index is in bounds of arrays with as many elements as the loop has iterations, so
-//! bounds tests become literals ([`bounds`]).
+//! bounds tests become literals (`bounds`).
 //!
 //! A symbolic zero has no shape, though the array to which it is added has one. [`known`] is for functions called
 //! without symbolic zeros, and skips functions that create some. [`known_beside_zeros`] tracks which variables may
-//! be symbolic zeros ([`symbolic_zeros`]) and derives nothing from those.
+//! be symbolic zeros (`symbolic_zeros`) and derives nothing from those.
 
 mod bounds;
 mod symbolic_zeros;

@@ -229,12 +229,9 @@ impl J<'_> {
 
     /// The tangent of `v`, broadcast to the rank of `y`.
     fn spread_tangent(&mut self, v: Var, y: Var) -> Var {
-        let t = match self.has(v) {
-            Some(t) => t,
-            None => {
-                let ty = self.tangent_ty(y);
-                return self.b.lin(Op::Zero(ty.clone()), ty);
-            }
+        let Some(t) = self.has(v) else {
+            let ty = self.tangent_ty(y);
+            return self.b.lin(Op::Zero(ty.clone()), ty);
         };
         self.spread(t, y)
     }

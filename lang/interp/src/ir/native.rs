@@ -5,7 +5,7 @@
 //! `unsafe` code stays in the compiler's crate.
 //!
 //! A function is compiled when the work that it has done, and is about to do, exceeds the cost of compiling it
-//! ([`super::cost_model`]).
+//! (`super::cost_model`).
 
 use super::cost_model::device_cost::{self, Volume};
 use super::derive::CompileClock;

@@ -1,7 +1,7 @@
 //! Parallel work on large arrays.
 //!
 //! Each part of a result depends only on its own input, and sums are taken over fixed blocks, so results have
-//! the same bits for any number of threads. Below [`LEAST`] elements an additional thread costs more than it
+//! the same bits for any number of threads. Below `LEAST` elements an additional thread costs more than it
 //! gains. New arrays are filled block by block, so that no element is written twice.
 
 use super::interrupt::{InterruptFlag, STRIDE};

@@ -50,7 +50,7 @@ pub struct Counts {
     /// Work by source location of the statements.
     pub by_span: BTreeMap<Span, u64>,
     /// Additional work that transposing the linear operations may cost beyond their own work and their outputs: see
-    /// [`beyond`].
+    /// `beyond`.
     pub beyond: u64,
     /// Number of statements executed. Not work; it bounds the evaluation.
     pub steps: u64,

@@ -148,9 +148,9 @@ impl Scalars<'_> {
         if self.sums == Sums::Kept || matches!(l.trip, Trip::While(_)) {
             return;
         }
-        for k in 0..l.init.len() {
+        for (k, result) in outs.iter().enumerate().take(l.init.len()) {
             let symbolic_zero =
-                self.find(|known| known.zeros.get(&l.init[k]).copied()).is_some() && !self.read_vars.contains(&outs[k]);
+                self.find(|known| known.zeros.get(&l.init[k]).copied()).is_some() && !self.read_vars.contains(result);
             let Some(size) =
                 Some(l.body.params[1 + k]).filter(|_| symbolic_zero).and_then(|p| self.added_to(&l.body, p))
             else {

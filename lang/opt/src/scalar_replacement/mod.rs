@@ -1,4 +1,4 @@
-//! Scalar replacement of small arrays: each element of a Float array whose length is known and at most [`MOST`]
+//! Scalar replacement of small arrays: each element of a Float array whose length is known and at most `MOST`
 //! gets a variable of its own. Arithmetic on such arrays becomes arithmetic on elements, branches and loops return
 //! and carry elements, and short loops are unrolled. If the array itself is used, it is assembled from the
 //! elements; otherwise that code is dead. So vectors of three components live in registers, and so do their
@@ -8,8 +8,8 @@
 //! signatures. An array with an asserted length is materialised, so the pass is valid in functions with symbolic
 //! zeros. The order of additions is that of `interp::ops::kernels`.
 //!
-//! Small matrices are taken apart as well ([`matrices`]), and so are small arrays that reductions and scans
-//! accumulate ([`cubes`]).
+//! Small matrices are taken apart as well (`matrices`), and so are small arrays that reductions and scans
+//! accumulate (`cubes`).
 //!
 //! The amount of arithmetic does not grow. Reads of elements and the assembly of arrays are added, in proportion to
 //! the number of elements.

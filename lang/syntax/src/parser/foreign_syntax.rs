@@ -232,7 +232,7 @@ P::Slash) | Tok::Ident(_), "`->`") => Some("a function is written `fun x -> ...`
                     matches!(t.tok, Tok::Ident(_) | Tok::Con(_) | Tok::Underscore | Tok::Int(_) | Tok::P(_))
                         && t.tok != Tok::P(P::Eq)
                 });
-                types.fold(true, |all, one| all && one) && arrow
+                types.fold(true, |all, one| all & one) && arrow
             }
     }
 

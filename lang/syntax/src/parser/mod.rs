@@ -1,6 +1,6 @@
 //! Tokens → AST: recursive descent with precedence climbing, driven by columns.
 //!
-//! Error recovery uses one flag. The first error in an entry sets [`Parser::panic`]. From then on the parser sees only
+//! Error recovery uses one flag. The first error in an entry sets `Parser::panic`. From then on the parser sees only
 //! [`Tok::End`] and reports nothing, so that all functions return. The enclosing block then skips to its next entry (or
 //! the program to its next item) and clears the flag. So each entry reports at most one such error, and errors do not
 //! cascade.

@@ -327,7 +327,7 @@ impl Infer<'_> {
                 }
             }
         }
-        self.call(p, &[t.clone()], vec![c], t, span)
+        self.call(p, std::slice::from_ref(&t), vec![c], t.clone(), span)
     }
 
     /// `read_csv` and `read_npy` with an annotated type. The file is used only to check that it can be read and, for

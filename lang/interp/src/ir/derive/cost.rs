@@ -253,24 +253,10 @@ impl Cost {
     }
 
     fn record(&self) -> Value {
-        let lines: Vec<&LineCost> = self.lines.values().collect();
         let part = |of: u64| of as f64 / self.primal.max(1) as f64;
         record(vec![
             ("adjoint", int(self.adjoint)),
-            (
-                "arithmetic",
-                record(vec![
-                    ("ends", int(self.ends)),
-                    ("function", int(self.arithmetic.0)),
-                    ("gradient", int(self.arithmetic.1)),
-                    (
-                        "ratio",
-                        Value::Float(
-                            (self.arithmetic.1 + self.ends) as f64 / (self.arithmetic.0 + self.ends).max(1) as f64,
-                        ),
-                    ),
-                ]),
-            ),
+            ("arithmetic", self.arithmetic_record()),
             ("bound", Value::Float(part(self.primal + self.tangent + self.results + self.beyond))),
             ("bytes", int(self.bytes)),
             ("function", data_text(&self.function)),
@@ -282,36 +268,49 @@ impl Cost {
                     ("sent", int(self.device.up)),
                 ]),
             ),
-            (
-                "lines",
-                table(
-                    lines.len(),
-                    vec![
-                        ("adjoint", ints(lines.iter().map(|l| l.adjoint))),
-                        ("bytes", ints(lines.iter().map(|l| l.bytes))),
-                        ("line", ints(self.lines.keys().map(|k| k.1 as u64))),
-                        ("primal", ints(lines.iter().map(|l| l.primal))),
-                        ("source", texts(self.sources.values().cloned())),
-                        ("tangent", ints(lines.iter().map(|l| l.tangent))),
-                    ],
-                ),
-            ),
+            ("lines", self.lines_table()),
             ("primal", int(self.primal)),
             ("ratio", Value::Float(part(self.primal + self.adjoint))),
-            (
-                "rules",
-                table(
-                    self.rules.len(),
-                    vec![
-                        ("construct", texts(self.rules.iter().map(|(_, d)| d.construct.to_owned()))),
-                        ("line", ints(self.rules.iter().map(|(l, _)| *l as u64))),
-                        ("rule", texts(self.rules.iter().map(|(_, d)| d.rule.to_owned()))),
-                        ("why", texts(self.rules.iter().map(|(_, d)| d.why.clone()))),
-                    ],
-                ),
-            ),
+            ("rules", self.rules_table()),
             ("tangent", int(self.tangent)),
         ])
+    }
+
+    fn arithmetic_record(&self) -> Value {
+        let ratio = (self.arithmetic.1 + self.ends) as f64 / (self.arithmetic.0 + self.ends).max(1) as f64;
+        record(vec![
+            ("ends", int(self.ends)),
+            ("function", int(self.arithmetic.0)),
+            ("gradient", int(self.arithmetic.1)),
+            ("ratio", Value::Float(ratio)),
+        ])
+    }
+
+    fn lines_table(&self) -> Value {
+        let lines: Vec<&LineCost> = self.lines.values().collect();
+        table(
+            lines.len(),
+            vec![
+                ("adjoint", ints(lines.iter().map(|l| l.adjoint))),
+                ("bytes", ints(lines.iter().map(|l| l.bytes))),
+                ("line", ints(self.lines.keys().map(|k| k.1 as u64))),
+                ("primal", ints(lines.iter().map(|l| l.primal))),
+                ("source", texts(self.sources.values().cloned())),
+                ("tangent", ints(lines.iter().map(|l| l.tangent))),
+            ],
+        )
+    }
+
+    fn rules_table(&self) -> Value {
+        table(
+            self.rules.len(),
+            vec![
+                ("construct", texts(self.rules.iter().map(|(_, d)| d.construct.to_owned()))),
+                ("line", ints(self.rules.iter().map(|(l, _)| *l as u64))),
+                ("rule", texts(self.rules.iter().map(|(_, d)| d.rule.to_owned()))),
+                ("why", texts(self.rules.iter().map(|(_, d)| d.why.clone()))),
+            ],
+        )
     }
 }
 

@@ -215,6 +215,11 @@ fn one(path: &str, b: &[u8], floats: bool) -> Res<Value> {
         Some("b1") => Buf::Bool(numbers!(u8, |x| x != 0)),
         _ => return Err(unsupported(path, &h.descr)),
     };
+    shaped(h, n, buf)
+}
+
+/// The array or number whose `n` elements are `buf`.
+fn shaped(h: Header, n: usize, buf: Buf) -> Res<Value> {
     if h.shape.is_empty() {
         return Ok(array::elem(&Array::new(Shape::from_slice(&[1]), buf), 0));
     }
