@@ -8,12 +8,12 @@ use std::io::{Error, Result};
 pub fn write(file: &mut File, bytes: &[u8], put: Put) -> Result<()> {
     let old = file.metadata()?.len();
     let new = bytes.len() as u64;
-    if new > old {
-        if let Err(e) = reserve(file, old, new - old) {
-            // Releases the space reserved before the failure.
-            file.set_len(old)?;
-            return Err(e);
-        }
+    if new > old
+        && let Err(e) = reserve(file, old, new - old)
+    {
+        // Releases the space reserved before the failure.
+        file.set_len(old)?;
+        return Err(e);
     }
     pieces(file, bytes, put).map_err(|e| match e.kind() {
         std::io::ErrorKind::Interrupted => e,
@@ -64,7 +64,7 @@ pub fn owned_alike(_: &File, _: &File) -> Result<bool> {
     Ok(true)
 }
 
-/// Whether there are extended attributes other than the SELinux label that every file has.
+/// Whether there are extended attributes other than the `SELinux` label that every file has.
 #[cfg(any(target_os = "linux", target_os = "macos"))]
 fn attributes(file: &File) -> bool {
     let mut names = [0u8; 4096];

@@ -1,4 +1,4 @@
-//! Atomic replacement of files: every file that adl writes goes through [`write`].
+//! Atomic replacement of files: every file that adl writes goes through [`write()`].
 //!
 //! The new contents are written to a temporary file in the same directory, which is then renamed. So a full disk, an
 //! interrupted run or a crash leaves the old file unchanged. The new file has the mode and owner of the old one.
@@ -31,7 +31,7 @@ pub fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> Result<()> {
     write_unless(path, bytes, &|| false)
 }
 
-/// Like [`write`]. If `stop` returns true on the way, the result is an error of kind `Interrupted`.
+/// Like [`write()`]. If `stop` returns true on the way, the result is an error of kind `Interrupted`.
 pub fn write_unless(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>, stop: &dyn Fn() -> bool) -> Result<()> {
     let put = |out: &mut dyn Write, piece: &[u8]| {
         stopped(stop)?;
@@ -107,10 +107,10 @@ fn beside(path: &Path, old: Option<&File>, bytes: &[u8], put: Put) -> Result<boo
         Err(e) if refused(&e) => return Ok(false),
         Err(e) => return Err(plain(e)),
     };
-    if let Some(old) = old {
-        if !in_place::owned_alike(new.as_file(), old)? {
-            return Ok(false);
-        }
+    if let Some(old) = old
+        && !in_place::owned_alike(new.as_file(), old)?
+    {
+        return Ok(false);
     }
     for part in bytes.chunks(FLUSHED) {
         pieces(new.as_file_mut(), part, put)?;

@@ -1,3 +1,4 @@
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 use super::*;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};

@@ -2,7 +2,7 @@
 
 /// Keeps bold and removes colours.
 ///
-/// JupyterLab displays errors on light red in the light theme and on dark red in the dark one, with the same sixteen
+/// `JupyterLab` displays errors on light red in the light theme and on dark red in the dark one, with the same sixteen
 /// colours. No colour has a contrast of 4.5 on both backgrounds (the best reaches 3.3). Bold text in the theme's own
 /// colour has more than 13.
 pub fn bold_only(text: &str) -> String {

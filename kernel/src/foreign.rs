@@ -1,4 +1,4 @@
-//! What commands of other shells are called here: those of GHCi, IPython, Julia and OCaml, and of the system.
+//! What commands of other shells are called here: those of `GHCi`, `IPython`, Julia and OCaml, and of the system.
 
 use crate::suggest::CommandName;
 

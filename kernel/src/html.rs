@@ -51,7 +51,7 @@ fn laid_out(v: &Value, depth: usize) -> Option<String> {
         return Some(table(&columns));
     }
     match v {
-        Value::Array(a) if a.len() > 0 => match a.shape.len() {
+        Value::Array(a) if !a.is_empty() => match a.shape.len() {
             1 => vector(a, depth),
             2 if plain(a) => Some(matrix(a)),
             _ => Some(slices(a, depth)),

@@ -40,7 +40,7 @@ pub use server::run;
 /// The language info for front ends.
 ///
 /// Front ends that do not know adl use the highlighting of a similar language (`docs/book/src/reference/notebooks.md`): Lean 4
-/// for Pygments, which nbconvert uses, and Elm for CodeMirror, which JupyterLab uses.
+/// for Pygments, which nbconvert uses, and Elm for `CodeMirror`, which `JupyterLab` uses.
 pub fn language_info() -> serde_json::Value {
     serde_json::json!({
         "name": "adl",

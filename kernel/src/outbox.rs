@@ -114,7 +114,7 @@ impl Outbox {
         out.text += text.len();
         match out.queue.back_mut() {
             Some(Item::Text { parent: p, name: n, text: t }) if t.len() < CHUNK && *n == name && p == parent => {
-                t.push_str(text)
+                t.push_str(text);
             }
             _ => out.queue.push_back(Item::Text { parent: parent.clone(), name, text: text.to_owned() }),
         }

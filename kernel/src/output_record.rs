@@ -74,11 +74,11 @@ impl Record {
 
     fn update(&mut self, new: &Json) {
         for output in &mut self.outputs {
-            if let Output::Display { content, .. } = output {
-                if display_id(content) == display_id(new) {
-                    content["data"] = new["data"].clone();
-                    content["metadata"] = new["metadata"].clone();
-                }
+            if let Output::Display { content, .. } = output
+                && display_id(content) == display_id(new)
+            {
+                content["data"] = new["data"].clone();
+                content["metadata"] = new["metadata"].clone();
             }
         }
     }

@@ -60,7 +60,7 @@ impl Responder {
 
     /// Answers until the requests end.
     pub fn serve(mut self, requests: &std::sync::mpsc::Receiver<Request>) {
-        for r in requests.iter() {
+        for r in requests {
             let answer = contained(|| self.answer(&r.message)).unwrap_or_else(|f| {
                 // The panic may have left it in the middle of a change.
                 (self.library, self.version) = (None, 0);

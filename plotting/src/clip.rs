@@ -17,7 +17,7 @@ fn segment(a: Point, b: Point, f: Frame) -> Option<(Point, Point)> {
             t1 = t1.min(q / p);
         }
     }
-    (t0 <= t1).then(|| ((a.0 + t0 * dx, a.1 + t0 * dy), (a.0 + t1 * dx, a.1 + t1 * dy)))
+    (t0 <= t1).then_some(((a.0 + t0 * dx, a.1 + t0 * dy), (a.0 + t1 * dx, a.1 + t1 * dy)))
 }
 
 /// The pieces of a line inside a frame.

@@ -48,10 +48,7 @@ struct CostRow {
 
 /// The cost in a value.
 pub fn read(v: &Value) -> Option<Cost> {
-    let lines = match field(v, "lines")? {
-        Value::Array(a) => a,
-        _ => return None,
-    };
+    let Value::Array(lines) = field(v, "lines")? else { return None };
     let real = |n: &str| match field(v, n) {
         Some(Value::Float(x)) => Some(*x),
         _ => None,

@@ -3,7 +3,7 @@
 use ab_glyph::{Font, FontRef, ScaleFont};
 use std::sync::OnceLock;
 
-/// DejaVu Sans. Its licence is in the same directory.
+/// `DejaVu` Sans. Its licence is in the same directory.
 pub const BYTES: &[u8] = include_bytes!("../assets/DejaVuSans.ttf");
 
 fn font() -> Option<&'static FontRef<'static>> {

@@ -235,9 +235,9 @@ fn axes(p: &Panel, whole: Frame) -> Vec<Shape> {
         out.push(Shape::text((f.x, f.y - 10.0), up.note, SMALL, Anchor::Start, ink.soft));
     }
     if p.categories.is_empty() {
-        numbers(p, grid, &mut out)
+        numbers(p, grid, &mut out);
     } else {
-        names(p, &mut out)
+        names(p, &mut out);
     }
     out.push(Shape::stroke((f.x, f.bottom()), (f.right(), f.bottom()), ink.soft, 1.0));
     out.push(Shape::stroke((f.x, f.y), (f.x, f.bottom()), ink.soft, 1.0));

@@ -123,7 +123,7 @@ impl Canvas<'_> {
             match s {
                 Shape::Group(_, inner) => self.shapes(inner),
                 Shape::Line { points, colour, width, dashed: false, opacity } => {
-                    self.line(points, *colour, *width, *opacity)
+                    self.line(points, *colour, *width, *opacity);
                 }
                 Shape::Line { points, colour, width, dashed: true, opacity } => {
                     dashes(points, 4.0 * width, 2.5 * width)
@@ -133,11 +133,16 @@ impl Canvas<'_> {
                 Shape::Polygon { points, fill, opacity } => self.polygon(points, *fill, *opacity),
                 Shape::Rect { frame, fill, opacity } => self.rect(*frame, *fill, *opacity),
                 Shape::Dots { at, radius, fill, opacity } => {
-                    at.iter().for_each(|p| self.dot(*p, *radius, *fill, *opacity))
+                    at.iter().for_each(|p| self.dot(*p, *radius, *fill, *opacity));
                 }
                 Shape::Text(l) => self.text(l),
                 Shape::Cells { frame, columns, colours } => {
-                    self.cells(*frame, *columns, |k| colours.get(k).copied().flatten().map(|c| (c, 1.0)), colours.len())
+                    self.cells(
+                        *frame,
+                        *columns,
+                        |k| colours.get(k).copied().flatten().map(|c| (c, 1.0)),
+                        colours.len(),
+                    );
                 }
                 Shape::Density { frame, columns, fill, opacity } => {
                     self.cells(*frame, *columns, |k| Some((*fill, f64::from(*opacity.get(k)?) / 256.0)), opacity.len());

@@ -195,9 +195,9 @@ fn stacks(chart: &Chart, categories: &[String]) -> Extent {
         for (w, v) in l.words.iter().zip(&l.y).filter(|p| p.1.is_finite()) {
             let Some(k) = place.get(w.as_str()) else { continue };
             if *v > 0.0 {
-                up[*k] += v
+                up[*k] += v;
             } else {
-                down[*k] += v
+                down[*k] += v;
             }
             if !chart.log.1 || up[*k] > 0.0 {
                 out.add(up[*k]);

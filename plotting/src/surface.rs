@@ -134,7 +134,7 @@ fn axes(p: &Panel, layers: &[&Layer], view: &SurfaceView) -> Vec<Shape> {
     let ink = p.ink;
     let mut out = Vec::new();
     let mut line = |a: (f64, f64, f64), b: (f64, f64, f64)| {
-        out.push(Shape::grid(view.at(a.0, a.1, a.2).0, view.at(b.0, b.1, b.2).0, &ink))
+        out.push(Shape::grid(view.at(a.0, a.1, a.2).0, view.at(b.0, b.1, b.2).0, &ink));
     };
     for (v, _) in &ax.ticks(4).at {
         let t = ax.at(*v).unwrap_or(0.0);

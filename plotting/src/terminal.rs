@@ -10,7 +10,7 @@ use std::fmt::Write;
 pub enum Protocol {
     /// kitty, ghostty: PNG in chunks.
     Kitty,
-    /// iTerm2, WezTerm: PNG as a file.
+    /// iTerm2, `WezTerm`: PNG as a file.
     Iterm,
     /// xterm, foot, mlterm: rows of six pixels.
     Sixel,

@@ -43,7 +43,7 @@ struct Cli {
 /// Flags that every command takes.
 #[derive(clap::Args, Clone)]
 pub struct Global {
-    /// Colours in messages. `auto`: on a terminal, unless NO_COLOR is set.
+    /// Colours in messages. `auto`: on a terminal, unless `NO_COLOR` is set.
     #[arg(long, value_name = "WHEN", default_value = "auto", value_parser = ["auto", "always", "never"], global = true)]
     color: String,
     /// Diagnostics as JSON, one object a line.
@@ -73,10 +73,10 @@ pub struct Global {
     /// Threads that work on large arrays; 0 for as many as the machine has. Results do not depend on it.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1024), global = true)]
     threads: u32,
-    /// Where functions on large arrays run: `cpu`, `gpu` (ADL_GPU says which), or `auto`, where they are faster.
+    /// Where functions on large arrays run: `cpu`, `gpu` (`ADL_GPU` says which), or `auto`, where they are faster.
     #[arg(long, value_name = "DEVICE", default_value = "cpu", value_parser = ["cpu", "gpu", "auto"], global = true)]
     device: String,
-    /// What gradients store and recompute: store_all, recompute_all, auto, "budget N", sqrt, "revolve N".
+    /// What gradients store and recompute: `store_all`, `recompute_all`, auto, "budget N", sqrt, "revolve N".
     #[arg(long, value_name = "PLAN", default_value = "store_all", value_parser = plan, global = true)]
     plan: String,
     /// For screen readers and logs: no editor, no colours, no bars, values on one line.

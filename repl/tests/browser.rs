@@ -1,4 +1,6 @@
-//! The live table of residuals in JupyterLab, in a headless browser.
+//! The live table of residuals in `JupyterLab`, in a headless browser.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 mod jupyter;
 
@@ -42,7 +44,7 @@ impl Drop for Lab {
     }
 }
 
-/// Starts JupyterLab in a directory; also returns its address.
+/// Starts `JupyterLab` in a directory; also returns its address.
 fn lab(dir: &Path) -> (Lab, String) {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut child = jupyter("jupyter")
@@ -78,7 +80,7 @@ fn lab(dir: &Path) -> (Lab, String) {
     (Lab(child), format!("http://127.0.0.1:{port}"))
 }
 
-/// The output of a browser script on JupyterLab in a directory of this name that contains these files.
+/// The output of a browser script on `JupyterLab` in a directory of this name that contains these files.
 fn in_lab(name: &str, files: &[&str], script: &str) -> String {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::create_dir_all(&dir).unwrap();

@@ -1,5 +1,7 @@
 //! The command line, tested by runs of the binary.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 mod common;
 
 use common::{Dir, finish, text_of};

@@ -1,4 +1,6 @@
 //! Files written by adl: an existing file is either replaced entirely or unchanged.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 #![cfg(unix)]
 
 mod common;

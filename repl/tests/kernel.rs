@@ -1,5 +1,7 @@
 //! The kernel under Jupyter: Jupyter's own tests for kernels, behaviour that users rely on, and installation.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 mod jupyter;
 
 use jupyter::{jupyter, run};

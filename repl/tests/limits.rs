@@ -1,5 +1,7 @@
 //! Programs that need more memory than is available. Each ends with adl's own error under any limit, and the session
 //! survives.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 #![cfg(target_os = "linux")]
 
 mod common;

@@ -1,5 +1,7 @@
 //! Standard streams that are closed or full, and sessions on a pipe that stays open.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 mod common;
 
 use common::{Dir, Run, finish};

@@ -1,5 +1,7 @@
 //! Sums under random predicates of indices against plain loops: the value and the gradient have every term once, and no other.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 use adl_tests::{echo_in, session};
 
 /// A small generator of numbers.
@@ -136,11 +138,11 @@ fn plain(p: &Pred, x: &[f64], y: &[f64], z: &[f64]) -> String {
     let (mut value, mut dx, mut dy) = (0.0, vec![0.0; x.len()], vec![0.0; y.len()]);
     for i in 0..x.len() {
         for j in 0..y.len() {
-            for l in 0..z.len() {
+            for (l, z) in z.iter().enumerate() {
                 if p.at(&[i as i64, j as i64, l as i64]) {
-                    value += x[i] * y[j] * z[l];
-                    dx[i] += y[j] * z[l];
-                    dy[j] += x[i] * z[l];
+                    value += x[i] * y[j] * z;
+                    dx[i] += y[j] * z;
+                    dy[j] += x[i] * z;
                 }
             }
         }

@@ -38,7 +38,8 @@ fn disagreements(compiled: bool, jit: bool) -> Vec<String> {
         for op in OPERATORS {
             let ty = |rank: usize| format!("{}Float", ["[n]", "[m]", "[k]"][3 - rank..].concat());
             let function = |body: &str| {
-                format!("fun (a : {}, b : {}) -> {}", ty(p), ty(q), total(p.max(q), &format!("sin ({body})")))
+                let body = total(p.max(q), &format!("sin ({body})"));
+                format!("fun (a : {}, b : {}) -> {body}", ty(p), ty(q))
             };
             let (plain, by_map) = (function(op), function(&mapped(op, (p, q))));
             let (x, y) = (array(p, 0.3), array(q, 0.9));

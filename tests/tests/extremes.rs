@@ -3,6 +3,8 @@
 //!
 //! Each is evaluated at once on all points and one by one, as native code and interpreted, on transformed code and on tapes.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 use adl_prim::Prim;
 use adl_tests::precise::{Real, erf, erfc, log_gamma};
 use adl_tests::session;
@@ -586,7 +588,8 @@ fn functions_of_a_number_are_right_at_extremes() {
                     checked(&mut wrong, &value, a, y, ulps);
                     checked(&mut wrong, &first, b, d, ulps);
                     // Where a second derivative passes through 0, rounding of the first counts.
-                    if !((c - dd).abs() <= ulps * f64::EPSILON * d.abs() + 1e-299) {
+                    let near = (c - dd).abs() <= ulps * f64::EPSILON * d.abs() + 1e-299;
+                    if !near {
                         checked(&mut wrong, &second, c, dd, ulps);
                     }
                 }
@@ -664,7 +667,10 @@ fn functions_of_two_numbers_are_right_at_extremes() {
                 let (x, y) = (xs[i], ys[i]);
                 let want = match (smooth, kinked) {
                     (Some((f, _)), _) => f(&Real::from(x), &Real::from(y)).map(|r| r.to_f64()),
-                    (_, Some(f)) => (|(z, a, b)| [z, a, b, 0.0, 0.0, 0.0])(f(x, y)),
+                    (_, Some(f)) => {
+                        let (z, a, b) = f(x, y);
+                        [z, a, b, 0.0, 0.0, 0.0]
+                    }
                     _ => continue,
                 };
                 let (g, h) = (n + 2 * i, 3 * n + 4 * i);

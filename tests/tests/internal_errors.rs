@@ -1,5 +1,7 @@
 //! A panic is error E0901: it says where, the session is as it was before the entry, and goes on. Each kind of place is made to panic once.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 use adl_interp::fault::{self, Point};
 use adl_session::Session;
 use std::cell::RefCell;
@@ -31,7 +33,7 @@ fn goes_on(s: &mut Session, what: &str) {
     let big = s.eval("let big = for i < 200000 -> float i\n(sum (map (fun x -> x * 2.0) big), grad f 0.0, for i < 3 -> grad f (float i) > -50.0)");
     assert!(big.ok(), "{what}: {:?}", big.diags);
     assert_eq!(
-        big.echoes.last().map(|e| e.whole()).as_deref(),
+        big.echoes.last().map(adl_session::Echo::whole).as_deref(),
         Some("(39999800000.0, 40.0, [true, true, true]) : (Float, Float, [3]Bool)"),
         "{what}"
     );

@@ -122,7 +122,7 @@ fn long_operations_end_when_they_are_interrupted() {
         session.clear_interrupt();
         slowest = slowest.max((late, text));
         if !answer.starts_with("E0708") {
-            wrong.push(format!("{text}\n    gives {:.100}", answer));
+            wrong.push(format!("{text}\n    gives {answer:.100}"));
         }
         // The session is whole: what was defined before is there.
         let after = if setup.is_empty() {

@@ -1,5 +1,7 @@
 //! Scripts with what they print, and wrong scripts with their errors. `UPDATE=1` rewrites the expectations.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 use std::path::Path;
 
 fn expect(path: &Path, have: &str) -> Result<(), String> {
@@ -46,7 +48,7 @@ fn wrong_programs_get_the_errors_they_should() {
         let (mut s, _) = adl_tests::session();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let diags = s.check_file(&name, &std::fs::read(&path).unwrap());
-        assert!(diags.iter().any(|d| d.is_error()), "{name} has no error");
+        assert!(diags.iter().any(adl_syntax::diag::Diagnostic::is_error), "{name} has no error");
         let text: Vec<String> = diags.iter().map(|d| adl_syntax::render::text(d, &s.sources, false)).collect();
         if let Err(e) = expect(&path.with_extension("out"), &(text.join("\n\n") + "\n")) {
             wrong.push(e);
@@ -59,7 +61,11 @@ fn wrong_programs_get_the_errors_they_should() {
 fn messages(name: &str, text: &str) -> Vec<(usize, String)> {
     let (mut s, _) = adl_tests::session();
     let diags = s.check_file(name, text.as_bytes());
-    diags.into_iter().filter(|d| d.is_error()).map(|d| (s.sources.line_of(d.primary.span), d.message)).collect()
+    diags
+        .into_iter()
+        .filter(adl_syntax::diag::Diagnostic::is_error)
+        .map(|d| (s.sources.line_of(d.primary.span), d.message))
+        .collect()
 }
 
 /// A text with the changes of a fix.

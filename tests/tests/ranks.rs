@@ -1,5 +1,7 @@
 //! Ranks are decided at each call: what that means is checked on generated programs, and printed schemes are read again.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 use adl_tests::ranks::{make, write};
 
 /// What the last of some entries answers, or the code of the first error.
@@ -11,7 +13,7 @@ fn outcome(entries: &[String]) -> Result<String, String> {
         if let Some(d) = out.diags.iter().find(|d| d.is_error()) {
             return Err(format!("{}: {}", d.code, d.message));
         }
-        last = out.echoes.last().map_or(String::new(), |e| e.whole());
+        last = out.echoes.last().map_or(String::new(), adl_session::Echo::whole);
     }
     // Sizes that only one of both knows are no difference.
     Ok(last.split(" : ").next().unwrap_or_default().to_owned())
@@ -45,8 +47,8 @@ fn programs_without_annotations_mean_what_annotated_ones_mean() {
         let definitions = write::definitions(&p);
         for u in &p.uses {
             let pair = write::pair(&p, u);
-            let plain = outcome(&[&definitions[..=u.def], &[pair.inferred.clone()]].concat());
-            let annotated = outcome(&[&pair.definitions[..], &[pair.annotated.clone()]].concat());
+            let plain = outcome(&[&definitions[..=u.def], std::slice::from_ref(&pair.inferred)].concat());
+            let annotated = outcome(&[&pair.definitions[..], std::slice::from_ref(&pair.annotated)].concat());
             let agree = match (&plain, &annotated) {
                 (Ok(a), Ok(b)) => same_numbers(a, b),
                 (Err(a), Err(b)) => alike(a, b),

@@ -1,5 +1,7 @@
 //! Stages of functions: the text of every stage of every function of the examples and programs reads back as a program that holds.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 use adl_ir::verify::verify_program;
 use adl_tests::session;
 use std::path::PathBuf;
@@ -42,7 +44,7 @@ fn the_text_of_every_stage_reads_back() {
                 texts += 1;
                 let read = adl_ir::parse::program(&text)
                     .map_err(|e| e.to_string())
-                    .and_then(|p| verify_program(&p).map_err(|e| e.to_string()));
+                    .and_then(|p| verify_program(&p).map_err(|e| e.clone()));
                 wrong.extend(read.err().map(|e| format!("{} of {name} in {}: {e}\n{text}", stage, path.display())));
             }
         }

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The non-linear code runs once for all directions. Since the new axis is the last, operations on leading axes
-//! (indexing, slices, sums along the first axis, loops over elements) do not change; [`rules`] has the others.
+//! (indexing, slices, sums along the first axis, loops over elements) do not change; `rules` has the others.
 
 mod rules;
 

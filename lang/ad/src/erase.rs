@@ -101,8 +101,8 @@ impl Ad {
         let mix = |nl: &[Var], lin: &[Var], k: usize, lk: usize| [&nl[..k], &lin[..lk], &nl[k..], &lin[lk..]].concat();
         let mut body = self.erase_block(p, f, &l.body, names);
         let (np, nr) = (l.body.params.len(), l.body.results.len());
-        body.params = mix(&body.params[..np].to_vec(), &body.params[np..].to_vec(), k + 1, lk);
-        body.results = mix(&body.results[..nr].to_vec(), &body.results[nr..].to_vec(), k, lk);
+        body.params = mix(&body.params[..np], &body.params[np..], k + 1, lk);
+        body.results = mix(&body.results[..nr], &body.results[nr..], k, lk);
         // The trip count stays the last result.
         let (trips, outs) = s.outs.split_last().map_or((None, &s.outs[..]), |(t, o)| (Some(*t), o));
         let mut order = mix(outs, &s.lin_outs, k, lk);

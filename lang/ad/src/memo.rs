@@ -122,8 +122,8 @@ impl Ad {
         let mut path = vec![(f, callees(p, f))];
         while let Some((g, rest)) = path.last_mut() {
             let (g, next) = (*g, order.len());
-            if !order.contains_key(&g) {
-                order.insert(g, next);
+            if let std::collections::hash_map::Entry::Vacant(e) = order.entry(g) {
+                e.insert(next);
                 low.insert(g, next);
                 open.push(g);
             }

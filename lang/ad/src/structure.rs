@@ -226,7 +226,7 @@ impl PatternBuilder<'_> {
     fn leaf(&mut self, mut s: Stmt) -> Option<()> {
         match &mut s.op {
             Op::Bin(Bin::ScaleTangent, a, b) if self.nothing.contains(a) && self.b.ty(*b) == Ty::F64 => {
-                s.op = Op::Zero(Ty::F64)
+                s.op = Op::Zero(Ty::F64);
             }
             Op::Bin(_, a, b) => self.coefficients([a, b]),
             Op::Dot(a, b) | Op::MatMul(a, b) | Op::Outer(a, b) => {

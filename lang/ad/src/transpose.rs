@@ -10,7 +10,7 @@
 //! - A loop runs in reverse order: cotangents of carried values are carried back, cotangents of arrays that it read
 //!   elementwise are collected, cotangents of collected outputs are read elementwise, sums become broadcasts, and
 //!   broadcasts become sums. Cotangents of captured arrays are carried and added to in place. If a comprehension
-//!   reads them at affine indices, they become comprehensions themselves ([`crate::tensor`]).
+//!   reads them at affine indices, they become comprehensions themselves (`crate::tensor`).
 //! - A call becomes a call of the transposed callee. It takes the cotangents so far of its arguments, if there are
 //!   any, and returns them with its contributions added. So recursive functions add to arrays in place, and the
 //!   order of a sum does not depend on how its terms are divided among functions.
@@ -83,7 +83,7 @@ fn selected_params<'v>(all: &'v [Var], there: &'v [bool]) -> impl Iterator<Item 
 }
 
 fn function(ad: &mut Ad, p: &mut Program, src: &Function, name: &str, there: &[bool]) -> Result<Function, Unsupported> {
-    let literals = Forms::outside(&src);
+    let literals = Forms::outside(src);
     let mut t = T {
         ad,
         p,

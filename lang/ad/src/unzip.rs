@@ -3,7 +3,7 @@
 //!
 //! - A branch returns the residuals of the arm that ran in slots that the arms share; other slots hold zeros. The
 //!   linear part branches on the same condition. Deep nests of branches store less than one slot for each condition
-//!   ([`branches`]).
+//!   (`branches`).
 //! - A loop's residuals are arrays over its iterations, and the linear part is a loop with the same trip count.
 //!   Residuals that are arrays or data are put into boxes, so that nothing is copied and shapes may differ. The
 //!   condition for another iteration is not stored, because the iteration's index determines it.
@@ -40,7 +40,7 @@ pub struct Unzipped {
     pub results: usize,
     /// `(r… ; ẋ…) -> ( ; ẏ…)`.
     pub linear: FnId,
-    /// The data type that packs all residuals, for recursive functions and those with more than [`PASSED_ON`]
+    /// The data type that packs all residuals, for recursive functions and those with more than `PASSED_ON`
     /// residuals of callees.
     pub boxed: Option<DataId>,
     /// For each result of the primal half after the first `results`, the residuals that it stands for. The arms of
@@ -166,31 +166,7 @@ impl Ad {
             })
         });
         if let Some(d) = boxed {
-            let fields = linear.tys(&needs);
-            p.set_data(
-                d,
-                DataDecl { name: p.data(d).name.clone(), cons: vec![("Kept".to_owned(), fields)], declared: None },
-            );
-            let one = primal.fresh(Ty::Data(d), false);
-            primal.body.stmts.push(Stmt {
-                outs: vec![one],
-                lin_outs: Vec::new(),
-                op: Op::Construct { data: d, tag: 0, fields: needs.clone() },
-                span: Default::default(),
-            });
-            primal.body.results.truncate(src.body.results.len());
-            primal.body.results.push(one);
-            let all = linear.fresh(Ty::Data(d), false);
-            linear.body.stmts.insert(
-                0,
-                Stmt {
-                    outs: needs,
-                    lin_outs: Vec::new(),
-                    op: Op::Destruct { a: all, data: d, tag: 0 },
-                    span: Default::default(),
-                },
-            );
-            linear.body.params = vec![all];
+            pack_residuals(p, d, &mut primal, &mut linear, needs);
         }
         let compared = balance::balanced(&mut linear, &notes.keys);
         dce::remove_dead(&mut primal);
@@ -522,4 +498,27 @@ pub(crate) fn free(f: &Function, b: &Block) -> HashSet<Var> {
     }
     out.extend(b.results.iter().filter(|v| !bound.contains(v)));
     out
+}
+
+/// Lets the primal function return its residuals `needs`, which are its last results, as one value of the data type
+/// `d`, and lets the linear function take it.
+fn pack_residuals(p: &mut Program, d: DataId, primal: &mut Function, linear: &mut Function, needs: Vec<Var>) {
+    let fields = linear.tys(&needs);
+    let name = p.data(d).name.clone();
+    p.set_data(d, DataDecl { name, cons: vec![("Kept".to_owned(), fields)], declared: None });
+    let one = primal.fresh(Ty::Data(d), false);
+    primal.body.stmts.push(Stmt {
+        outs: vec![one],
+        lin_outs: Vec::new(),
+        op: Op::Construct { data: d, tag: 0, fields: needs.clone() },
+        span: Span::default(),
+    });
+    primal.body.results.truncate(primal.body.results.len() - needs.len());
+    primal.body.results.push(one);
+    let all = linear.fresh(Ty::Data(d), false);
+    linear.body.stmts.insert(
+        0,
+        Stmt { outs: needs, lin_outs: Vec::new(), op: Op::Destruct { a: all, data: d, tag: 0 }, span: Span::default() },
+    );
+    linear.body.params = vec![all];
 }

@@ -1,5 +1,7 @@
 //! A function vectorised over directions must agree with one direction at a time.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 mod common;
 
 use adl_ad::Ad;

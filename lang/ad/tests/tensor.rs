@@ -1,6 +1,8 @@
 //! Comprehensions: their adjoints are comprehensions, are correct, and cost at most a constant factor more than the
 //! function.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 mod common;
 
 use adl_ad::Ad;

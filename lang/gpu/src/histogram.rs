@@ -118,7 +118,7 @@ fn alone(m: &KernelContext<'_>, op: &TupleOperator<'_>, of: &HistogramInput<'_>,
             .iter()
             .zip(&op.kinds)
             .zip(v)
-            .for_each(|((slot, s), v)| e.line(&format!("a{slot}[{at}] = {};", packed(*s, v))))
+            .for_each(|((slot, s), v)| e.line(&format!("a{slot}[{at}] = {};", packed(*s, v))));
     };
     let b = e.name("b");
     e.open(&format!("for (var {b} = 0u; {b} < {bins}; {b}++)"));

@@ -30,7 +30,7 @@ fn library() -> &'static HashMap<&'static str, Item> {
             (name, Item { text, uses, place })
         };
         let mut sorted: Vec<_> = items.into_iter().collect();
-        sorted.sort();
+        sorted.sort_unstable();
         sorted.into_iter().enumerate().map(item).collect()
     })
 }

@@ -460,7 +460,7 @@ impl Gpu {
         }
         drop(b);
         self.count(|w| {
-            (w.kernels, w.traffic) = (w.kernels + 1, w.traffic + arrays.iter().map(|a| a.size).sum::<u64>())
+            (w.kernels, w.traffic) = (w.kernels + 1, w.traffic + arrays.iter().map(|a| a.size).sum::<u64>());
         });
         self.fine()?;
         self.full()

@@ -1,5 +1,7 @@
 //! Compares kernels on whole arrays with plain Rust at all sizes; each runs twice and must give the same bits.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 mod common;
 
 use adl_gpu::index::{self, ByIndex};
@@ -395,7 +397,7 @@ fn sums_of_bins_that_no_int_holds_are_faults() {
             let got = gpu.read(&histogram(&gpu, "add", Data::I64(vec![0; bins]), &[2, 2], Data::I64(values)).unwrap());
             match got {
                 Ok(Data::I64(x)) => {
-                    assert!(fits && x.iter().enumerate().all(|(i, x)| Some(*x) == if i == 2 { sum } else { Some(0) }))
+                    assert!(fits && x.iter().enumerate().all(|(i, x)| Some(*x) == if i == 2 { sum } else { Some(0) }));
                 }
                 Err(Error::Fault(f)) => assert!(!fits && f.what == Check::Overflow),
                 other => panic!("{other:?}"),

@@ -1,6 +1,8 @@
 //! Loop bodies that create arrays: deferred, in scratch memory, or as rows of results. Compared with the reference
 //! evaluator.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 mod common;
 
 use adl_gpu::{Check, Data, Error, Gpu, Operand};

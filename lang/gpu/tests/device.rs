@@ -1,5 +1,7 @@
 //! Memory, batches, faults and loss of a device.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 mod common;
 
 use adl_gpu::{Bound, Check, Error, Fault, Gpu, Kernel};

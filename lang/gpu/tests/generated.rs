@@ -1,6 +1,8 @@
 //! Statements of random programs, on the device and in the reference evaluator. `ADL_PROGRAMS=1000` tests more
 //! programs.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 mod common;
 
 use adl_gpu::{Array, Data, Error, Gpu, Operand, Res, Scalar, index, nest, pointwise, soac};

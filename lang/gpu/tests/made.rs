@@ -1,6 +1,8 @@
 //! Compares contractions, positions, ranges and random numbers with the reference evaluator, and with numbers drawn on
 //! the CPU.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 mod common;
 
 use adl_gpu::exec::{self, Value};

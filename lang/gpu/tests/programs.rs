@@ -3,6 +3,8 @@
 //!
 //! `programs/*.ir` are the output of `adl ir --stage spec` for short functions.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 mod common;
 
 use adl_ad::Ad;

@@ -349,7 +349,7 @@ mod tests {
         let fault = catch(|| {
             let thread =
                 std::thread::Builder::new().name("adl-test".into()).spawn(|| [1, 2, 3, 4][std::hint::black_box(9)]);
-            thread.map(|t| t.join().unwrap_or_else(|p| resume_from(p))).unwrap_or(0)
+            thread.map_or(0, |t| t.join().unwrap_or_else(|p| resume_from(p)))
         });
         let fault = fault.unwrap_err();
         assert!(fault.message.contains("the index is 9") && fault.place.is_some(), "{fault:?}");

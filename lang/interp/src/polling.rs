@@ -28,10 +28,10 @@ thread_local! {
 /// Sets the interrupt flag that loops on this thread poll.
 pub(crate) fn listen(flag: &Arc<AtomicBool>) {
     let _ = FLAG.try_with(|f| {
-        if let Ok(mut f) = f.try_borrow_mut() {
-            if !Arc::ptr_eq(&f, flag) {
-                *f = flag.clone();
-            }
+        if let Ok(mut f) = f.try_borrow_mut()
+            && !Arc::ptr_eq(&f, flag)
+        {
+            *f = flag.clone();
         }
     });
 }
@@ -56,7 +56,7 @@ pub(crate) fn fail(e: Box<Error>) {
     let _ = FLAG.try_with(|f| f.try_borrow().map(|f| f.store(true, Ordering::Relaxed)));
 }
 
-/// Takes the error recorded by [`fail`], if any, and clears the interrupt flag that it set.
+/// Takes the error recorded by `fail`, if any, and clears the interrupt flag that it set.
 pub fn failure() -> Option<Box<Error>> {
     let why = WHY.try_with(Cell::take).ok().flatten()?;
     let _ = FLAG.try_with(|f| f.try_borrow().map(|f| f.store(false, Ordering::Relaxed)));

@@ -167,10 +167,11 @@ impl Program {
         let mut blocks = vec![&self.func(f).body];
         while let Some(b) = blocks.pop() {
             for s in &b.stmts {
-                if let Op::Call { f, checkpoint, .. } = &s.op {
-                    if follow(*f, *checkpoint) && seen.insert(*f) {
-                        blocks.push(&self.func(*f).body);
-                    }
+                if let Op::Call { f, checkpoint, .. } = &s.op
+                    && follow(*f, *checkpoint)
+                    && seen.insert(*f)
+                {
+                    blocks.push(&self.func(*f).body);
                 }
                 blocks.extend(s.op.blocks());
             }

@@ -20,13 +20,13 @@
 //! - `map`, comprehensions, `sum for` and loops are one construct, [`Loop`]: values carried from one iteration to
 //!   the next, arrays of which each iteration reads an element, and outputs that are collected into arrays or
 //!   summed.
-//! - An operation is linear if an operand is. [`Op::linear_in`] tells which operands may be linear. The [`verify`]
+//! - An operation is linear if an operand is. [`Op::linear_in`] tells which operands may be linear. The [`mod@verify`]
 //!   pass checks that each linear variable is used exactly once, and that nothing non-linear depends on one.
 //! - A linear array may be a *symbolic zero* at run time ([`eval::Val::SymbolicZero`]): a zero without a shape.
 //!   Operations that lose the shape of a linear operand have it as a non-linear operand `shape`.
 //!
-//! Reading order: [`ty`], [`op`], [`func`], [`build`]. Then come the functions of this crate on programs: [`print`]
-//! (with the grammar of the text form), [`parse`], [`verify`] (with the invariants), [`eval`] (the reference
+//! Reading order: [`ty`], [`op`], [`func`], [`build`]. Then come the functions of this crate on programs: [`mod@print`]
+//! (with the grammar of the text form), [`parse`], [`mod@verify`] (with the invariants), [`eval`] (the reference
 //! evaluator, which counts work after §4.3 of the paper: [`eval::cost`]), and, with the feature `generate`, random
 //! programs for property tests.
 //!

@@ -50,12 +50,12 @@ impl Op {
     /// Calls `f` with each operand of the operation itself, linear or not. Nested blocks are not visited.
     pub fn each_operand(&self, f: &mut dyn FnMut(Var)) {
         let see = |v: &Var| f(*v);
-        operands!(self, see)
+        operands!(self, see);
     }
 
     /// Replaces each operand of the operation itself. Nested blocks are not changed.
     pub fn map_operands(&mut self, f: &mut dyn FnMut(Var) -> Var) {
         let replace = |v: &mut Var| *v = f(*v);
-        operands!(self, replace, mut)
+        operands!(self, replace, mut);
     }
 }

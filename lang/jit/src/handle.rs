@@ -366,7 +366,7 @@ const SPARE: usize = 1 << 16;
 
 /// The smallest class with room for `n` Floats.
 fn class(n: usize) -> usize {
-    (n.max(1) - 1 >> SMALLEST.trailing_zeros()).checked_ilog2().map_or(0, |k| k as usize + 1)
+    ((n.max(1) - 1) >> SMALLEST.trailing_zeros()).checked_ilog2().map_or(0, |k| k as usize + 1)
 }
 
 /// Handles per block of the pool.
@@ -547,7 +547,7 @@ impl HandlePool {
     #[inline]
     fn keep(&mut self, p: *mut Handle, class: usize) -> bool {
         match self.spare.get_mut(class) {
-            Some(spare) if class < SMALL || spare.len() < 2 + (SPARE / SMALLEST >> class) => {
+            Some(spare) if class < SMALL || spare.len() < 2 + ((SPARE / SMALLEST) >> class) => {
                 spare.push(p);
                 true
             }
@@ -668,14 +668,14 @@ impl HandlePool {
 
     /// Recycles a handle without references.
     fn recycle(&mut self, p: *mut Handle, h: &mut Handle) {
-        if let (false, Value::Array(rc)) = (h.stale, &mut h.value) {
-            if let Some(Buf::F64(v)) = Rc::get_mut(rc).map(|a| a.buf_mut()) {
-                let class = class(v.capacity());
-                if class < CLASSES && v.capacity() == SMALLEST << class && self.keep(p, class) {
-                    h.data = v.as_mut_ptr().cast();
-                    (h.stale, h.class) = (true, class as u8);
-                    return;
-                }
+        if let (false, Value::Array(rc)) = (h.stale, &mut h.value)
+            && let Some(Buf::F64(v)) = Rc::get_mut(rc).map(adl_interp::value::Array::buf_mut)
+        {
+            let class = class(v.capacity());
+            if class < CLASSES && v.capacity() == SMALLEST << class && self.keep(p, class) {
+                h.data = v.as_mut_ptr().cast();
+                (h.stale, h.class) = (true, class as u8);
+                return;
             }
         }
         h.stale = false;

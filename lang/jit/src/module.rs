@@ -256,7 +256,7 @@ fn emitted(
         if size > MOST {
             return Err(crate::unit::too_large(&unit.funcs[0]));
         }
-        jobs.push(CompileJob { id: ids[me], name: Some(f.name.to_string()), func });
+        jobs.push(CompileJob { id: ids[me], name: Some(f.name.clone()), func });
     }
     jobs.extend(kernels.into_iter().map(|(id, func)| CompileJob {
         id,
@@ -350,7 +350,7 @@ impl Compiled {
     fn enter(&self, m: &mut Machine, args: Vec<Value>) -> Res<Vec<Value>> {
         let here = std::ptr::from_ref(&args) as usize;
         let room = stacker::remaining_stack().unwrap_or(STACK / 2);
-        let pool = HandlePool::new(&self.tables.layouts);
+        let pool = HandlePool::new(&raw const self.tables.layouts);
         if pool.cells.symbolic_zero.is_null() {
             return Err(Error::new(codes::MEMORY, "there is not enough memory for data"));
         }
@@ -364,7 +364,7 @@ impl Compiled {
             made: 0,
             pool,
             scratch: Vec::new(),
-            tables: &self.tables,
+            tables: &raw const self.tables,
             machine: m,
             error: None,
         };
@@ -383,7 +383,7 @@ impl Compiled {
         let mut outs = vec![0u64; self.results.len()];
         // SAFETY: the code was compiled for these parameter and result kinds, and `word_conversion` and `outs` have their
         // lengths; `self` keeps code and tables alive during the call.
-        let failed = unsafe { (self.entry)(&mut ctx, words.as_mut_ptr(), outs.as_mut_ptr()) };
+        let failed = unsafe { (self.entry)(&raw mut ctx, words.as_mut_ptr(), outs.as_mut_ptr()) };
         fault::resume();
         if failed != 0 {
             return Err(ctx.error.take().unwrap_or_else(wrong));

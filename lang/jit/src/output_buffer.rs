@@ -220,10 +220,10 @@ pub(crate) unsafe fn finish_rows(ctx: *mut Ctx, h: *mut Handle, n: u64, width: u
             return made;
         }
         let mut v = (*ctx).pool.unwrap(made);
-        if let Value::Array(rc) = &mut v {
-            if let Some(a) = Rc::get_mut(rc) {
-                a.shape = [n as usize, width as usize].into_iter().collect();
-            }
+        if let Value::Array(rc) = &mut v
+            && let Some(a) = Rc::get_mut(rc)
+        {
+            a.shape = [n as usize, width as usize].into_iter().collect();
         }
         let v = buffer::finish(v, reverse);
         (*ctx).pool.wrap(v, expect)
@@ -498,10 +498,10 @@ pub(crate) unsafe fn finish(ctx: *mut Ctx, h: *mut Handle, len: u64, how: u64) -
     }
     if b.owned > 0 {
         b.reserve(len as usize, 0);
-        if let Value::Array(rc) = &mut b.value {
-            if let Some(a) = Rc::get_mut(rc) {
-                a.shape[0] = len as usize;
-            }
+        if let Value::Array(rc) = &mut b.value
+            && let Some(a) = Rc::get_mut(rc)
+        {
+            a.shape[0] = len as usize;
         }
     }
     // SAFETY: `h` is live, its only reference is given up, and `b` is not used any more.

@@ -275,10 +275,11 @@ pub(crate) unsafe fn update_ownership(h: *mut Handle, lent: &mut Value) {
     *lent = Value::Unit;
     // SAFETY: by this function's contract, `h` is live and not borrowed.
     let h = unsafe { &mut *h };
-    if let Value::Array(rc) = &h.value {
-        if h.owned == 1 && Rc::strong_count(rc) > 1 {
-            h.owned = 0;
-        }
+    if let Value::Array(rc) = &h.value
+        && h.owned == 1
+        && Rc::strong_count(rc) > 1
+    {
+        h.owned = 0;
     }
 }
 

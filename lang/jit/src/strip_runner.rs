@@ -63,11 +63,10 @@ pub(crate) unsafe fn run(ctx: *mut Ctx, told: *mut LoopDescription) -> u64 {
     let of = |start: usize, len: usize, room: &mut [f64]| f.run(start, len, room);
     if n <= strip_mining::STRIP && t.meets < 0 {
         of(0, n, &mut ctx.scratch);
-        // SAFETY: `k` words for the totals follow the `t.word_conversion` parameters.
-        ctx.scratch[..k]
-            .iter()
-            .enumerate()
-            .for_each(|(i, x)| unsafe { *words.add(t.words as usize + i) = x.to_bits() });
+        for (i, x) in ctx.scratch[..k].iter().enumerate() {
+            // SAFETY: `k` words for the totals follow the `t.words` parameters.
+            unsafe { *words.add(t.words as usize + i) = x.to_bits() };
+        }
         return 0;
     }
     let stop = ctx.machine().interrupt.clone();
@@ -87,12 +86,10 @@ pub(crate) unsafe fn run(ctx: *mut Ctx, told: *mut LoopDescription) -> u64 {
     };
     match done {
         Ok(totals) => {
-            // SAFETY: `k` words for the totals follow the `t.word_conversion` parameters.
-            totals
-                .iter()
-                .take(k)
-                .enumerate()
-                .for_each(|(i, x)| unsafe { *words.add(t.words as usize + i) = x.to_bits() });
+            for (i, x) in totals.iter().take(k).enumerate() {
+                // SAFETY: `k` words for the totals follow the `t.words` parameters.
+                unsafe { *words.add(t.words as usize + i) = x.to_bits() };
+            }
             0
         }
         Err(e) => ctx.fail(e, t.site as u32),

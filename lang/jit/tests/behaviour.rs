@@ -1,5 +1,7 @@
 //! Tests of native code beyond results: errors, interrupts, recursion depth, in-place updates, memory.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 mod common;
 
 use adl_interp::error::codes;
@@ -221,7 +223,7 @@ fn ints_at_the_edges() {
             match (code.run(&mut machine(), args.clone()), interpreted(&p, f, args)) {
                 (Ok(g), Ok(w)) => assert!(same(&g[0], &w[0]), "{op} {x} {y}"),
                 (Err(g), Err(w)) => {
-                    assert_eq!((g.diag.code, &g.diag.message), (w.diag.code, &w.diag.message), "{op} {x} {y}")
+                    assert_eq!((g.diag.code, &g.diag.message), (w.diag.code, &w.diag.message), "{op} {x} {y}");
                 }
                 (g, w) => panic!("{op} {x} {y}: {g:?} {w:?}"),
             }

@@ -3,6 +3,8 @@
 //!
 //! `ADL_PROGRAMS=10000` makes the run longer; a failing seed is shrunk and printed.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 mod common;
 
 use adl_ad::Ad;

@@ -1,5 +1,7 @@
 //! Tests of elementwise fusion: functions, rows that are read and updated, and rows that loops collect.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 mod common;
 
 use adl_interp::value::{Value, array};

@@ -1,5 +1,7 @@
 //! Redefining functions does not leak memory. (A test binary of its own, because it measures the process.)
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 mod common;
 
 use adl_ir::FnId;

@@ -2,7 +2,7 @@
 //! an enclosing one.
 //!
 //! Operations are compared by their text. Operations with blocks (loops, reductions, branches) are compared with
-//! their bound variables renumbered; those with more than [`LARGEST`] statements are skipped.
+//! their bound variables renumbered; those with more than `LARGEST` statements are skipped.
 
 use crate::simplify::is_pure;
 use adl_ir::{Block, Function, Lit, Op, Stmt, Var};

@@ -29,7 +29,7 @@ impl Extents {
         match &s.op {
             Op::Un(_, a) | Op::Convert(_, a) | Op::Not(a) | Op::Reverse(a) => self.alike(f, s, &[*a]),
             Op::Rotate { a, .. } | Op::Cumsum { a, .. } | Op::IndexSet { acc: a, shape: None, .. } => {
-                self.alike(f, s, &[*a])
+                self.alike(f, s, &[*a]);
             }
             Op::Soac(x) if x.kind != SoacKind::Reduce => {
                 for (out, a) in

@@ -90,22 +90,22 @@ fn separate_sums(f: &mut Function) {
     let mut body = std::mem::take(&mut f.body);
     for mut s in std::mem::take(&mut body.stmts) {
         let mut sums = Vec::new();
-        if let Op::Loop(l) = &mut s.op {
-            if let (Trip::Count(n), true, false) = (&l.trip, l.init.is_empty(), l.reverse) {
-                for (k, o) in l.outs.iter_mut().enumerate() {
-                    if *o != Out::Sum || *f.ty(s.outs[k]) != Ty::F64 {
-                        continue;
-                    }
-                    *o = Out::Collect;
-                    let terms = f.fresh(Ty::F64.array(1), false);
-                    let total = std::mem::replace(&mut s.outs[k], terms);
-                    sums.push(Stmt {
-                        outs: vec![total],
-                        lin_outs: Vec::new(),
-                        op: Op::Sum { a: terms, n: Some(*n) },
-                        span: s.span,
-                    });
+        if let Op::Loop(l) = &mut s.op
+            && let (Trip::Count(n), true, false) = (&l.trip, l.init.is_empty(), l.reverse)
+        {
+            for (k, o) in l.outs.iter_mut().enumerate() {
+                if *o != Out::Sum || *f.ty(s.outs[k]) != Ty::F64 {
+                    continue;
                 }
+                *o = Out::Collect;
+                let terms = f.fresh(Ty::F64.array(1), false);
+                let total = std::mem::replace(&mut s.outs[k], terms);
+                sums.push(Stmt {
+                    outs: vec![total],
+                    lin_outs: Vec::new(),
+                    op: Op::Sum { a: terms, n: Some(*n) },
+                    span: s.span,
+                });
             }
         }
         body.stmts.push(s);

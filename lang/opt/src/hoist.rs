@@ -99,8 +99,8 @@ fn hoist_invariant(
         if let Op::If(..) | Op::Switch(..) = s.op {
             stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
                 s.op.blocks_mut().into_iter().for_each(|part| {
-                    hoist_invariant(f, part, inside, &|s| cannot_fail(s) && costs_nothing(&s.op), moved)
-                })
+                    hoist_invariant(f, part, inside, &|s| cannot_fail(s) && costs_nothing(&s.op), moved);
+                });
             });
         }
         inside.extend(s.outs.iter().chain(&s.lin_outs));

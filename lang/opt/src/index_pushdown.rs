@@ -392,11 +392,12 @@ impl Rewrite<'_> {
     /// A column of a matrix, read as a row of its transpose. A column of an outer product is a multiple of a
     /// vector; other columns are read element by element.
     fn column(&mut self, m: Var, j: Var, span: Span, out: &mut Vec<Stmt>) -> Option<Op> {
-        if let Some(ArrayDef { op: Op::Outer(x, y), .. }) = self.facts.made.get(&m) {
-            if self.f.ty(*x).rank() == 1 && self.f.ty(*y).rank() == 1 {
-                let y = self.index(*y, &[j], span, out);
-                return Some(Op::Bin(Bin::Mul, *x, y));
-            }
+        if let Some(ArrayDef { op: Op::Outer(x, y), .. }) = self.facts.made.get(&m)
+            && self.f.ty(*x).rank() == 1
+            && self.f.ty(*y).rank() == 1
+        {
+            let y = self.index(*y, &[j], span, out);
+            return Some(Op::Bin(Bin::Mul, *x, y));
         }
         None
     }

@@ -6,7 +6,7 @@
 //! ⟼  lo = 1; hi = n - 1:  (for lo { … }) ++ (for hi - lo { i = k + lo; e }) ++ (for n - hi { i = k + hi; … })
 //! ```
 //!
-//! The copy for the interior is straight-line code, which native code vectorises. Used only for long loops: [`FEWEST`].
+//! The copy for the interior is straight-line code, which native code vectorises. Used only for long loops: `FEWEST`.
 //!
 //! Iterations are independent and each element is computed as before, so the results have the same bits. The loop
 //! is emitted three times, so the pass is for native code only.

@@ -3,7 +3,7 @@
 //! in a register, while a row as accumulator is an array in each iteration.
 //!
 //! - Histograms are always interchanged, because rows of bins would be copied out and back at each key.
-//! - Reductions and scans are interchanged for rows of a few numbers ([`NARROW`]). For wide rows the order of
+//! - Reductions and scans are interchanged for rows of a few numbers (`NARROW`). For wide rows the order of
 //!   elements in memory favours the original. The width is known only at run time, so both forms are emitted.
 //! - Independent components are separated first, so that those with rows can be interchanged.
 //!

@@ -210,10 +210,10 @@ fn real(ty: &adl_ir::Ty, x: f64) -> adl_ir::Lit {
 }
 
 fn check(p: &Program, f: &Function) {
-    if adl_ir::verify::is_on() {
-        if let Err(faults) = adl_ir::verify::verify(p, f) {
-            let text: Vec<String> = faults.iter().map(ToString::to_string).collect();
-            unreachable!("the optimiser made a wrong function: {}", text.join("\n"));
-        }
+    if adl_ir::verify::is_on()
+        && let Err(faults) = adl_ir::verify::verify(p, f)
+    {
+        let text: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        unreachable!("the optimiser made a wrong function: {}", text.join("\n"));
     }
 }

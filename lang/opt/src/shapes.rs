@@ -2,14 +2,14 @@
 //! an array made in a loop become those of an array from before the loop, so that reverse mode need not store the
 //! array for its shape. Literal indices are proved to be in bounds.
 //!
-//! Every array has a *form*, one [`Extent`] for each axis. A carried array has the form of its initial value if
+//! Every array has a *form*, one `Extent` for each axis. A carried array has the form of its initial value if
 //! every iteration returns it in that form; this is assumed until refuted. Assertions about extents hold in the
 //! rest of their block. A loop's index is in bounds of arrays with as many elements as the loop has iterations, so
-//! bounds tests become literals ([`bounds`]).
+//! bounds tests become literals (`bounds`).
 //!
 //! A symbolic zero has no shape, though the array to which it is added has one. [`known`] is for functions called
 //! without symbolic zeros, and skips functions that create some. [`known_beside_zeros`] tracks which variables may
-//! be symbolic zeros ([`symbolic_zeros`]) and derives nothing from those.
+//! be symbolic zeros (`symbolic_zeros`) and derives nothing from those.
 
 mod bounds;
 mod symbolic_zeros;
@@ -290,7 +290,7 @@ impl ShapeAnalysis<'_> {
                 self.ints.insert(out, Extent::Lit(*n));
             }
             Op::Cmp(c, a, b) if self.rank(*a) + self.rank(*b) == 0 && *self.f.ty(*a) == Ty::I64 => {
-                self.compared(*c, (*a, *b), out)
+                self.compared(*c, (*a, *b), out);
             }
             Op::ArrayLit { elems, .. } if elems.iter().all(|v| *self.f.ty(*v) == Ty::I64) => {
                 self.stacks.insert(out, elems.clone());
@@ -311,7 +311,7 @@ impl ShapeAnalysis<'_> {
             }
             // The number of rows of a slice is unknown.
             Op::Slice { a, .. } => {
-                self.is(out, [&[Extent::Of(out, 0)], self.form(*a).get(1..).unwrap_or_default()].concat())
+                self.is(out, [&[Extent::Of(out, 0)], self.form(*a).get(1..).unwrap_or_default()].concat());
             }
             op => {
                 if let Some(form) = self.form_of_result(op) {
@@ -418,10 +418,11 @@ impl ShapeAnalysis<'_> {
         }
         for (k, v) in s.outs.iter().enumerate() {
             let mut of = forms.iter().filter_map(|f| f.get(k));
-            if let Some(form) = of.next().cloned() {
-                if of.all(|g| *g == form) && self.is_visible(&form) {
-                    self.is(*v, form);
-                }
+            if let Some(form) = of.next().cloned()
+                && of.all(|g| *g == form)
+                && self.is_visible(&form)
+            {
+                self.is(*v, form);
             }
         }
     }

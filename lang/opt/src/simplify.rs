@@ -79,12 +79,11 @@ impl Simplifier<'_> {
                 self.block(part);
                 self.seen.close();
             }
-            if let (Op::Loop(l), Some(trip)) = (&s.op, s.outs.last()) {
-                if let Trip::Count(n) = l.trip {
-                    if self.lits.int(n).is_some_and(|n| n >= 0) || matches!(self.defs.get(&n), Some(Op::Dim(..))) {
-                        self.names.insert(*trip, n);
-                    }
-                }
+            if let (Op::Loop(l), Some(trip)) = (&s.op, s.outs.last())
+                && let Trip::Count(n) = l.trip
+                && (self.lits.int(n).is_some_and(|n| n >= 0) || matches!(self.defs.get(&n), Some(Op::Dim(..))))
+            {
+                self.names.insert(*trip, n);
             }
             out.extend(self.stmt(s));
         }

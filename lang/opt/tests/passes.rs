@@ -1,5 +1,7 @@
 //! Golden tests of single passes, as text.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 use adl_ir::print::{self, Style};
 use adl_ir::{Function, Program};
 use adl_opt::fuse::For;

@@ -1,6 +1,8 @@
 //! Passes on generated programs and their derivatives: results have the same bits, and the reference evaluator
 //! never counts more work.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 use adl_ad::unzip::UnzipPlan;
 use adl_ad::{Ad, Zeros};
 use adl_ir::eval::{Val, run};

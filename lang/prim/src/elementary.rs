@@ -342,13 +342,13 @@ pub fn is_small(x: f64) -> bool {
     x.abs() <= LARGE
 }
 
-/// The sine, for |x| up to [`LARGE`].
+/// The sine, for |x| up to `LARGE`.
 #[inline(always)]
 pub fn sin(x: f64) -> f64 {
     if x == 0.0 { x } else { wave(x, 0) }
 }
 
-/// The cosine, for |x| up to [`LARGE`].
+/// The cosine, for |x| up to `LARGE`.
 #[inline(always)]
 pub fn cos(x: f64) -> f64 {
     wave(x, 1)

@@ -101,7 +101,7 @@ pub fn polygamma(n: u8, x: f64) -> f64 {
     let factorial: f64 = (1..=u32::from(n)).map(f64::from).product();
     let (mut x, mut sum) = (x, 0.0);
     while x < 15.0 + order {
-        sum += factorial / x.powf(order + 1.0).abs() * if x < 0.0 && n % 2 == 0 { -1.0 } else { 1.0 };
+        sum += factorial / x.powf(order + 1.0).abs() * if x < 0.0 && n.is_multiple_of(2) { -1.0 } else { 1.0 };
         x += 1.0;
     }
     let mut tail = factorial / order / x.powf(order) + factorial / 2.0 / x.powf(order + 1.0);

@@ -159,7 +159,7 @@ impl Session {
             }
             Ty::Array(_, e) => match &**e {
                 Ty::Array(..) if "T".starts_with(member) => {
-                    out.push(Completion::new(format!("{before}.T"), "the transpose"))
+                    out.push(Completion::new(format!("{before}.T"), "the transpose"));
                 }
                 e => self.fields(e, before, member, out),
             },

@@ -194,13 +194,13 @@ impl Session {
     pub(crate) fn chapter(&mut self, name: &str, source: &str, env: &Env, all: bool) -> DocModule {
         let (program, _) = adl_syntax::parse(FileId::default(), source);
         let mut entries = Vec::new();
-        for item in program.items.iter() {
+        for item in &program.items {
             let Some(doc) = item.doc.as_deref().or(all.then_some("")) else { continue };
             let text = source.get(item.span.lo as usize..item.span.hi as usize).unwrap_or("");
             let names = crate::item_words::defined_names(item);
             match &item.kind {
                 ItemKind::Types(_) => {
-                    entries.extend(names.first().map(|n| DocEntry::new(n.as_str(), text.to_owned(), doc, None)))
+                    entries.extend(names.first().map(|n| DocEntry::new(n.as_str(), text.to_owned(), doc, None)));
                 }
                 ItemKind::Import { .. } => {}
                 _ => entries.extend(names.iter().filter_map(|n| {

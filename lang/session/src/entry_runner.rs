@@ -277,10 +277,10 @@ impl Session {
         }
         let Some(item) = program.items.first() else { return Ok(String::new()) };
         // The type of a plain name is its whole scheme.
-        if let ItemKind::Expr(ast::Expr { kind: ast::ExprKind::Var(name), .. }) = &item.kind {
-            if let Some(t) = self.type_of_name(name.as_str()) {
-                return Ok(t);
-            }
+        if let ItemKind::Expr(ast::Expr { kind: ast::ExprKind::Var(name), .. }) = &item.kind
+            && let Some(t) = self.type_of_name(name.as_str())
+        {
+            return Ok(t);
         }
         if let Some(t) = self.type_of_member(text.trim()) {
             return Ok(t);

@@ -36,7 +36,7 @@ fn pattern(p: &Pat, out: &mut Vec<Symbol>) {
     match &p.kind {
         PatKind::Var(n) => out.push(*n),
         PatKind::Tuple(ps) | PatKind::Con(_, _, ps) | PatKind::Array(ps) | PatKind::Or(ps) => {
-            ps.iter().for_each(|p| pattern(p, out))
+            ps.iter().for_each(|p| pattern(p, out));
         }
         PatKind::Record(fs, _) => fs.iter().for_each(|(_, p)| pattern(p, out)),
         PatKind::As(p, n) => {

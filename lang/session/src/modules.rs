@@ -127,10 +127,10 @@ impl Session {
             let checked = self.check(&env, item, internal);
             diags.extend(checked.diags);
             env = checked.env;
-            if let Some(item) = checked.item {
-                if let Err(d) = self.define(&item) {
-                    diags.push(*d);
-                }
+            if let Some(item) = checked.item
+                && let Err(d) = self.define(&item)
+            {
+                diags.push(*d);
             }
         }
         self.import_warnings.extend(diags.into_iter().filter(Diagnostic::is_error));

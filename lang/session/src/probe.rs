@@ -32,7 +32,7 @@ impl Session {
     }
 
     fn probed(&mut self, text: &str) -> Probe {
-        self.function_and_argument(text, |s, items, file| s.of_items(items, file))
+        self.function_and_argument(text, super::Session::of_items)
     }
 
     /// What is found about the items of a text that parses.

@@ -186,10 +186,10 @@ impl Session {
         });
         let mut out = Outcome { diags: std::mem::take(&mut checked.diags), ..Outcome::default() };
         out.diags.append(&mut self.import_warnings);
-        if out.ok() {
-            if let Err(d) = self.run_entries(&checked.entries) {
-                out.stopped(*d);
-            }
+        if out.ok()
+            && let Err(d) = self.run_entries(&checked.entries)
+        {
+            out.stopped(*d);
         }
         if !out.ok() {
             return (out, Counts::default(), None);

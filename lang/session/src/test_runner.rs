@@ -178,9 +178,9 @@ impl Session {
     fn sides(&mut self, body: &Expr) -> Option<String> {
         let ExprKind::App(f, args) = &*body.kind else { return None };
         let ExprKind::Prim(p, _) = &*f.kind else { return None };
-        let (left, right) = match (p, args.as_slice()) {
-            (Prim::Eq | Prim::Ne | Prim::Lt | Prim::Gt | Prim::Le | Prim::Ge, [a, b]) => (a, b),
-            _ => return None,
+        let (Prim::Eq | Prim::Ne | Prim::Lt | Prim::Gt | Prim::Le | Prim::Ge, [left, right]) = (p, args.as_slice())
+        else {
+            return None;
         };
         let (a, b) = (self.show_core(left).ok()?, self.show_core(right).ok()?);
         Some(match p {

@@ -5,7 +5,7 @@ use crate::{Res, Spec};
 use adl_ir::{Cmp, Conv, Lit, Op, Ty as IrTy, Var};
 use adl_prim::{Bin, Prim, Un};
 
-impl<'s> Spec<'s> {
+impl Spec<'_> {
     fn real(&self, v: Var) -> bool {
         self.b.ty(v).scalar().is_real()
     }

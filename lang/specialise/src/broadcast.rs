@@ -82,10 +82,10 @@ impl Spec<'_> {
     /// `where cond a b`.
     pub(crate) fn select(&mut self, c: &Val, a: &Val, b: &Val) -> Res<Val> {
         let c = self.leaf(c)?;
-        if let (Val::Leaf(x), Val::Leaf(y)) = (a, b) {
-            if self.repeats(&[c, *x, *y]) {
-                return self.over_rows(&[c, *x, *y], &mut |s, v| s.select(&v[0], &v[1], &v[2]));
-            }
+        if let (Val::Leaf(x), Val::Leaf(y)) = (a, b)
+            && self.repeats(&[c, *x, *y])
+        {
+            return self.over_rows(&[c, *x, *y], &mut |s, v| s.select(&v[0], &v[1], &v[2]));
         }
         if self.b.ty(c).rank() == 0 {
             let (a, b) = (self.like(a, b)?, self.like(b, a)?);

@@ -182,10 +182,10 @@ impl Spec<'_> {
     /// The transpose of a linear function. For a derivative, this flips its direction. Any other linear function is its
     /// own derivative, taken here at 0.
     fn transpose_fun(&mut self, f: &Val, like: Option<&Val>, reps: &[Val]) -> Res<Val> {
-        if let Val::Fun(g) = f {
-            if let Fun::Linear(l) = &**g {
-                return Ok(Val::fun(Fun::Linear(Linear { transposed: !l.transposed, ..l.clone() })));
-            }
+        if let Val::Fun(g) = f
+            && let Fun::Linear(l) = &**g
+        {
+            return Ok(Val::fun(Fun::Linear(Linear { transposed: !l.transposed, ..l.clone() })));
         }
         let input = match (like, reps.first()) {
             (Some(x), _) => self.zero_tangent(x)?,

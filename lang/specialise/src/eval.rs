@@ -240,7 +240,7 @@ impl Spec<'_> {
 
     /// An expression as a function without parameters.
     pub(crate) fn thunk(&mut self, e: &Expr) -> Res<Rc<Lambda>> {
-        let at: *const ExprKind = &*e.kind;
+        let at: *const ExprKind = &raw const *e.kind;
         if let Some(lam) = self.cache.thunks.get(&at) {
             return Ok(lam.clone());
         }

@@ -164,10 +164,10 @@ impl<'s> Spec<'s> {
             };
             return self.call(&lower, vec![total], None);
         }
-        if let (Some(p), Val::Leaf(x), Val::Leaf(e)) = (operator(f), xs, e) {
-            if self.b.ty(*x).rank() == 1 {
-                return self.reduce_numbers(p, *e, *x);
-            }
+        if let (Some(p), Val::Leaf(x), Val::Leaf(e)) = (operator(f), xs, e)
+            && self.b.ty(*x).rank() == 1
+        {
+            return self.reduce_numbers(p, *e, *x);
         }
         self.soac(SoacKind::Reduce, f, e, xs, here)
     }
@@ -233,11 +233,12 @@ impl<'s> Spec<'s> {
     }
 
     fn scan(&mut self, kind: SoacKind, f: &Rc<Fun>, e: &Val, xs: &Val, here: bool) -> Res<Val> {
-        if let (Some(Prim::Add), Val::Leaf(x), Val::Leaf(z), SoacKind::Scan) = (operator(f), xs, e, kind) {
-            if self.b.ty(*x).rank() == 1 && matches!(self.lits.get(z), Some(Lit::F64(k)) if *k == 0.0) {
-                let t = self.b.ty(*x);
-                return Ok(Val::Leaf(self.b.one(Op::Cumsum { a: *x, reverse: false }, t)));
-            }
+        if let (Some(Prim::Add), Val::Leaf(x), Val::Leaf(z), SoacKind::Scan) = (operator(f), xs, e, kind)
+            && self.b.ty(*x).rank() == 1
+            && matches!(self.lits.get(z), Some(Lit::F64(k)) if *k == 0.0)
+        {
+            let t = self.b.ty(*x);
+            return Ok(Val::Leaf(self.b.one(Op::Cumsum { a: *x, reverse: false }, t)));
         }
         self.soac(kind, f, e, xs, here)
     }

@@ -103,7 +103,7 @@ impl Spec<'_> {
                 self.key_fun(g, out);
             }
             Fun::Custom { vjp, f, rule } => {
-                self.key_all(if *vjp { "custom_vjp" } else { "custom_jvp" }, &[f.clone(), rule.clone()], out)
+                self.key_all(if *vjp { "custom_vjp" } else { "custom_jvp" }, &[f.clone(), rule.clone()], out);
             }
             Fun::Checkpoint(f) => self.key_all("checkpoint", std::slice::from_ref(f), out),
             Fun::Linear(l) => {

@@ -1,6 +1,6 @@
 //! A closure at known types → first-order IR.
 //!
-//! The specialiser evaluates typed Core with *abstract values* ([`val`]): trees whose leaves are IR variables, and
+//! The specialiser evaluates typed Core with *abstract values* (`val`): trees whose leaves are IR variables, and
 //! whose functions are known code with abstract captured values. So higher-order code, tuples, records, polymorphism
 //! and derivative operators disappear, while loops, recursion and branches on data remain. Functions are specialised
 //! once for each combination of code and argument layouts, and never inlined at every call. So the IR grows linearly
@@ -10,7 +10,7 @@
 //!   and of the globals that its code can reach. Only two kinds of functions are inlined: small ones without calls, and
 //!   function literals that are applied where they are written.
 //! - A function selected by a branch becomes a tagged closure: an Int, and the captured values of every candidate.
-//! - A function inside declared data, or one that grows from call to call, is represented as data: [`defunctionalise`].
+//! - A function inside declared data, or one that grows from call to call, is represented as data: `defunctionalise`.
 //! - A derivative operator on a known function becomes calls of transformed IR, generated through [`Transforms`].
 //! - Values from outside (arguments, captured values, globals) become parameters of the entry: [`Entry::inputs`].
 //! - Type variables are instantiated by a substitution: every use of a polymorphic function determines its types.
@@ -18,7 +18,7 @@
 //! Code that cannot be specialised is reported as [`Unsupported`] with the reason; derivatives then use taped AD. The
 //! list of these cases is in docs/ARCHITECTURE.md.
 //!
-//! Reading order: [`layout`], [`world`] (the interface), [`val`], `types`, `key` (when two calls may share code),
+//! Reading order: [`layout`], [`world`] (the interface), `val`, `types`, `key` (when two calls may share code),
 //! `eval` (the cases of Core), `join_branches` (branches), `matches`, `loops`, `call` (functions of the IR), `prims` and the
 //! files named after families of primitives, `derive` and `jacobian` (derivative operators), `defunctionalise` (functions as
 //! data), `inputs` (values from outside).

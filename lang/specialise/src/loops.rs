@@ -92,10 +92,10 @@ fn reads(body: &Expr) -> Vec<ArrayRead> {
     let mut out = Vec::new();
     let mut todo = vec![(body, true)];
     while let Some((e, always)) = todo.pop() {
-        if let ExprKind::Index(a, args) = &*e.kind {
-            if let (Some(path), at) = (path(a), leading(args)) {
-                out.push(ArrayRead { path, at, always });
-            }
+        if let ExprKind::Index(a, args) = &*e.kind
+            && let (Some(path), at) = (path(a), leading(args))
+        {
+            out.push(ArrayRead { path, at, always });
         }
         let inside = |i: usize| match &*e.kind {
             ExprKind::If(..) | ExprKind::Match(..) | ExprKind::Guard(..) => always && i == 0,

@@ -7,7 +7,7 @@ use adl_ir::{DataId, Var};
 use adl_typing::ty::{Ty, TyVar};
 use std::collections::BTreeMap;
 
-impl<'s> Spec<'s> {
+impl Spec<'_> {
     /// Instantiates a top-level value at the type of a use: `None` may be an option of any type.
     pub(crate) fn decided(&mut self, v: Val, t: &Ty) -> Res<Val> {
         match (v, t) {

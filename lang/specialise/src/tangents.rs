@@ -11,7 +11,7 @@ use crate::{Layout, Res, Spec};
 use adl_ir::{DataId, Op, Out, Ty as IrTy, Var};
 use adl_prim::Bin;
 
-impl<'s> Spec<'s> {
+impl Spec<'_> {
     /// The type of a variable's tangent, if it has one.
     pub(crate) fn tangent_ty(&mut self, x: Var) -> Option<IrTy> {
         let t = self.b.ty(x);

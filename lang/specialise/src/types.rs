@@ -72,10 +72,8 @@ pub(crate) fn closed(t: &Ty) -> bool {
 /// Extends a substitution so that it maps `generic` to its instance `t`.
 pub(crate) fn bind(generic: &Ty, t: &Ty, s: &mut BTreeMap<TyVar, Ty>) {
     stacker::maybe_grow(32 * 1024, 1024 * 1024, || match (generic, t) {
-        (Ty::Var(v), t) => {
-            if !s.contains_key(v) && closed(t) {
-                s.insert(*v, apply(&BTreeMap::new(), t));
-            }
+        (Ty::Var(v), t) if !s.contains_key(v) && closed(t) => {
+            s.insert(*v, apply(&BTreeMap::new(), t));
         }
         (Ty::Fun(a, b) | Ty::Lin(a, b), Ty::Fun(c, d) | Ty::Lin(c, d)) => {
             bind(a, c, s);

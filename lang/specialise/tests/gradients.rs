@@ -1,6 +1,8 @@
 //! Gradients of functions of a vector. Every method of computing them, specialised and transformed, is compared to
 //! taped gradients.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 mod common;
 
 /// Functions of `x : [3]Float`.

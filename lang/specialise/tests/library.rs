@@ -1,5 +1,7 @@
 //! The examples of the standard modules, specialised.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 mod common;
 
 /// The reasons why some examples are not specialised, and how many they are.

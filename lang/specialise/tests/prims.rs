@@ -1,5 +1,7 @@
 //! The examples of every built-in, specialised.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 mod common;
 
 use adl_prim::Prim;

@@ -59,7 +59,7 @@ pub fn with_member(name: &str) -> impl Iterator<Item = &'static str> {
     let homes = HOMES.get_or_init(|| {
         let mut homes: HashMap<&str, Vec<&str>> = HashMap::new();
         MODULES.iter().for_each(|(module, source)| {
-            documented(source).for_each(|name| homes.entry(name).or_default().push(module))
+            documented(source).for_each(|name| homes.entry(name).or_default().push(module));
         });
         homes
     });

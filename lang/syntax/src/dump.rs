@@ -387,7 +387,7 @@ impl Dump<'_> {
     fn arm(&mut self, arm: &Arm) {
         self.text("| ");
         self.pat(&arm.pat);
-        for guard in arm.guard.iter() {
+        if let Some(guard) = &arm.guard {
             self.text(" when ");
             self.expr(guard);
         }

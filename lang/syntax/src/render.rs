@@ -82,8 +82,7 @@ pub fn styled(d: &Diagnostic, sources: &SourceMap, style: Style) -> String {
         group = group.element(Level::HELP.message(hint.as_str()));
     }
     let renderer = if style.color { Renderer::styled() } else { Renderer::plain() };
-    let mut out =
-        renderer.term_width(if style.columns == 0 { 120 } else { style.columns }).render(&[group]).to_string();
+    let mut out = renderer.term_width(if style.columns == 0 { 120 } else { style.columns }).render(&[group]).clone();
     write_stack(d, sources, style.full_stack, &mut out);
     out
 }

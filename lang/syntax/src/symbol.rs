@@ -24,10 +24,10 @@ impl Symbol {
     /// Interns `name`. Names live as long as the process: programs have few distinct ones.
     pub fn new(name: &str) -> Symbol {
         let table = interner();
-        if let Some(&id) = table.read().unwrap_or_else(|e| e.into_inner()).ids.get(name) {
+        if let Some(&id) = table.read().unwrap_or_else(std::sync::PoisonError::into_inner).ids.get(name) {
             return Symbol(id);
         }
-        let mut table = table.write().unwrap_or_else(|e| e.into_inner());
+        let mut table = table.write().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(&id) = table.ids.get(name) {
             return Symbol(id);
         }
@@ -40,7 +40,7 @@ impl Symbol {
 
     /// The name.
     pub fn as_str(self) -> &'static str {
-        interner().read().unwrap_or_else(|e| e.into_inner()).names[self.0 as usize]
+        interner().read().unwrap_or_else(std::sync::PoisonError::into_inner).names[self.0 as usize]
     }
 }
 

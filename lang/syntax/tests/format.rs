@@ -1,6 +1,8 @@
 //! `adl fmt`: snapshots in `tests/formatting/*.txt` (source, `---`, canonical text; `UPDATE=1` rewrites), and its
 //! guarantees for every available program.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 mod common;
 
 use adl_syntax::format::{WIDTH, format, format_counting};
@@ -141,7 +143,7 @@ fn generated_programs() {
                 }
             }
             None if std::env::var_os("SHOW").is_some() => {
-                println!("does not parse: {:?}\n{text}\n", format(&text).err())
+                println!("does not parse: {:?}\n{text}\n", format(&text).err());
             }
             None => {}
         }

@@ -1,5 +1,7 @@
 //! The repository's own programs parse.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 mod common;
 
 use adl_syntax::span::FileId;

@@ -360,11 +360,11 @@ impl Checker {
         if let ExprKind::Prim(p, _) = &*f.kind {
             return self.primitive(*p, args, whole);
         }
-        if let Some(l) = self.as_lambda(f) {
-            if l.params.len() == args.len() {
-                let kinds = args.iter().map(|a| self.expr(a)).collect::<Out<Vec<Dependence>>>()?;
-                return self.lambda(&l, &kinds);
-            }
+        if let Some(l) = self.as_lambda(f)
+            && l.params.len() == args.len()
+        {
+            let kinds = args.iter().map(|a| self.expr(a)).collect::<Out<Vec<Dependence>>>()?;
+            return self.lambda(&l, &kinds);
         }
         let callee = self.expr(f)?;
         let kinds = args.iter().map(|a| self.expr(a)).collect::<Out<Vec<Dependence>>>()?;
@@ -444,10 +444,10 @@ impl Checker {
 
     /// The kind of the result of a function applied to elements of these kinds.
     fn applied(&mut self, f: &Expr, kinds: &[Dependence]) -> Out<Dependence> {
-        if let Some(l) = self.as_lambda(f) {
-            if l.params.len() == kinds.len() {
-                return self.lambda(&l, kinds);
-            }
+        if let Some(l) = self.as_lambda(f)
+            && l.params.len() == kinds.len()
+        {
+            return self.lambda(&l, kinds);
         }
         if kinds.iter().all(|k| *k == Free) {
             return self.expr(f);

@@ -359,10 +359,8 @@ impl<'p> Compiler<'_> {
             let tree = self.below(on, TestOutcome::Lit(lit.clone()), rows);
             cases.push((lit, tree));
         }
-        if complete {
-            if let Some((_, last)) = cases.pop() {
-                return Tree::Lit(on, cases, Box::new(last));
-            }
+        if complete && let Some((_, last)) = cases.pop() {
+            return Tree::Lit(on, cases, Box::new(last));
         }
         let default = self.below(on, TestOutcome::NotLit(lits), split.rest);
         Tree::Lit(on, cases, Box::new(default))

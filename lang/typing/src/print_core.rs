@@ -85,14 +85,14 @@ impl Printer {
             ExprKind::Global(g) => self.put(&format!("g{}", g.0)),
             ExprKind::Prim(p, _) => self.put(&format!("`{}`", p.name())),
             ExprKind::Abs(ls, b) => {
-                self.under(&format!("Λ {} ->", ls.iter().map(|l| local(*l)).collect::<Vec<_>>().join(" ")), b)
+                self.under(&format!("Λ {} ->", ls.iter().map(|l| local(*l)).collect::<Vec<_>>().join(" ")), b);
             }
             ExprKind::Inst(f, reps) => self.then(f, &format!("[{} hidden]", reps.len())),
             ExprKind::Lam(l) => self.lambda(l),
             ExprKind::App(f, args) => self.application(f, args),
             ExprKind::Con(c, args) => self.constructed(c, args),
             ExprKind::Let(l, _, v, b) => {
-                self.binding(&format!("let {} : {}", local(*l), crate::print::ty(&v.ty)), v, b)
+                self.binding(&format!("let {} : {}", local(*l), crate::print::ty(&v.ty)), v, b);
             }
             ExprKind::LetRec(defs, b) => self.recursive(defs, b),
             ExprKind::Sizes(s, b) => self.sizes(s, b),

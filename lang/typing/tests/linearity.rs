@@ -1,5 +1,7 @@
 //! Which functions `lin` accepts.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 mod common;
 
 use common::Checker;

@@ -1,5 +1,7 @@
 //! Large programs. If checking them took quadratic time or worse, these tests would not finish.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 mod common;
 #[path = "../../../tests/src/bench/large.rs"]
 mod large;

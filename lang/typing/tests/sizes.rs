@@ -1,5 +1,7 @@
 //! Sizes named by the parameters of functions inside expressions.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 mod common;
 
 use common::Checker;

@@ -81,10 +81,10 @@ fn follow(start: Edge, ends: &mut HashMap<Edge, Vec<Edge>>) -> Vec<Edge> {
     let mut line = vec![start];
     let mut at = start;
     while let Some(next) = ends.get_mut(&at).and_then(Vec::pop) {
-        if let Some(back) = ends.get_mut(&next) {
-            if let Some(k) = back.iter().position(|e| *e == at) {
-                back.swap_remove(k);
-            }
+        if let Some(back) = ends.get_mut(&next)
+            && let Some(k) = back.iter().position(|e| *e == at)
+        {
+            back.swap_remove(k);
         }
         line.push(next);
         at = next;

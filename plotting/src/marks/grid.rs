@@ -72,7 +72,7 @@ impl LayerMarks<'_> {
     fn cell(&self, c: Frame, fill: crate::colour::Colour) -> Option<Shape> {
         let f = self.panel.frame;
         let (x0, x1, y0, y1) = (c.x.max(f.x), c.right().min(f.right()), c.y.max(f.y), c.bottom().min(f.bottom()));
-        (x1 > x0 && y1 > y0).then(|| Shape::Rect {
+        (x1 > x0 && y1 > y0).then_some(Shape::Rect {
             frame: Frame { x: x0, y: y0, w: x1 - x0, h: y1 - y0 },
             fill,
             opacity: 1.0,

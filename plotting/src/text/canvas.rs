@@ -90,7 +90,7 @@ impl Canvas {
 
     /// Fills a dot. Translucent shapes fill every second dot.
     fn fill(&mut self, x: usize, y: usize, colour: Colour, opacity: f64) {
-        if opacity > 0.6 || (x + y) % 2 == 0 {
+        if opacity > 0.6 || (x + y).is_multiple_of(2) {
             self.dot((x as f64, y as f64), colour);
         }
     }

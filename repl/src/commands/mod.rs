@@ -91,7 +91,7 @@ fn batch_on(global: &Global, host: Terminal) -> Session {
     s
 }
 
-/// Whether output to a stream is coloured. The command line has precedence, then NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE,
+/// Whether output to a stream is coloured. The command line has precedence, then `NO_COLOR`, `FORCE_COLOR`, `CLICOLOR_FORCE`,
 /// TERM, and whether the stream is a terminal.
 pub fn colours(global: &Global, terminal: bool) -> bool {
     let set = |name: &str| std::env::var_os(name).is_some_and(|v| !v.is_empty());

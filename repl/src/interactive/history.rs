@@ -85,7 +85,7 @@ mod tests {
         shorten(&path).unwrap();
         append(&path, "new").unwrap();
         assert_eq!(entries(&path), ["old", "\\n", "new"]);
-        let many: String = (0..2 * MOST + 1).map(|i| format!("{i}\n")).collect();
+        let many: String = (0..=(2 * MOST)).map(|i| format!("{i}\n")).collect();
         std::fs::write(&path, format!("{HEAD}\n{many}")).unwrap();
         shorten(&path).unwrap();
         let kept = std::fs::read_to_string(&path).unwrap();

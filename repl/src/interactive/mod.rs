@@ -189,11 +189,12 @@ fn interactive(repl: &mut Repl, mut editor: AdlEditor, entries: &HistoryEntries)
                 if !line.trim().is_empty() {
                     entries.add(line.trim_end());
                 }
-                if !line.trim().is_empty() && editor.add_history_entry(line.trim_end()).unwrap_or(false) {
-                    if let Some(h) = &history {
-                        // An entry that cannot be saved is still in this session's history.
-                        let _ = history::append(h, line.trim_end());
-                    }
+                if !line.trim().is_empty()
+                    && editor.add_history_entry(line.trim_end()).unwrap_or(false)
+                    && let Some(h) = &history
+                {
+                    // An entry that cannot be saved is still in this session's history.
+                    let _ = history::append(h, line.trim_end());
                 }
                 repl.columns = editor.dimensions().map_or(80, |(w, _)| usize::from(w));
                 if !repl.entry(&line) {
@@ -320,7 +321,7 @@ impl Repl {
     fn foreign(&mut self, text: &str) -> bool {
         let ours = adl_kernel::foreign::entry(text, &command_names());
         ours.map(|ours| {
-            self.complain(&format!("unknown command `{}`; {ours}", text.split_whitespace().next().unwrap_or("")))
+            self.complain(&format!("unknown command `{}`; {ours}", text.split_whitespace().next().unwrap_or("")));
         })
         .is_some()
     }

@@ -1,5 +1,5 @@
 //! Benchmarks against hand-written code: `bench [--seconds S] [--size N] [--threads N] [--small] [NAME...]`. Names are
-//! those of programs in `tests/bench`, of GradBench problems, `bandwidth`, `latency` and `checking`; by default all.
+//! those of programs in `tests/bench`, of `GradBench` problems, `bandwidth`, `latency` and `checking`; by default all.
 //! Like the hand-written code, programs use one thread unless more are requested.
 
 use adl_tests::bench::{Row, bandwidth, checking, latency, programs, suite};

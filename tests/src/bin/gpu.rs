@@ -2,7 +2,7 @@
 //! minimal memory traffic in GB/s and compares it with a copy on the same device; for sorting it shows millions of
 //! elements per second, for products GFLOP/s. Times are medians of seven rounds after a warm-up, without transfers.
 //! Every result is compared with the CPU's, and a wrong one ends the run. `tests/bench/gpu_peers.py` prints the same
-//! rows for JAX and PyTorch.
+//! rows for JAX and `PyTorch`.
 
 use adl_gpu::index::{self, ByIndex};
 use adl_gpu::{Array, Data, Gpu, Operand, Scalar, gemm, nest, soac, sort};
@@ -247,7 +247,7 @@ fn check(what: &str, got: &[f64], want: &[f64], most: impl Fn(usize) -> f64) -> 
         .iter()
         .zip(want)
         .enumerate()
-        .find(|(i, (g, w))| (*g - *w).abs().partial_cmp(&most(*i)).is_none_or(|o| o.is_gt()));
+        .find(|(i, (g, w))| (*g - *w).abs().partial_cmp(&most(*i)).is_none_or(std::cmp::Ordering::is_gt));
     wrong.map_or(Ok(()), |(i, (g, w))| Err(format!("{what}: number {i} is {g}, and on the CPU {w}")))
 }
 

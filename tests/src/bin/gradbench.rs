@@ -1,4 +1,4 @@
-//! A tool for GradBench: reads messages from standard input and writes an answer to each to standard output.
+//! A tool for `GradBench`: reads messages from standard input and writes an answer to each to standard output.
 
 use adl_tests::gradbench::Tool;
 use std::io::{BufRead, Write};

@@ -95,7 +95,7 @@ fn main() -> std::process::ExitCode {
     for (name, program) in PROGRAMS {
         match (times(&mut s, program, n), times(&mut s, program, 4 * n)) {
             (Ok((f, g)), Ok((f4, g4))) => {
-                println!("{name:38} {f:9.3} {f4:9.3} {:7.1} {g:9.3} {g4:9.3} {:7.1} {:7.1}", f4 / f, g4 / g, g4 / f4)
+                println!("{name:38} {f:9.3} {f4:9.3} {:7.1} {g:9.3} {g4:9.3} {:7.1} {:7.1}", f4 / f, g4 / g, g4 / f4);
             }
             (Err(e), _) | (_, Err(e)) => {
                 eprintln!("{name}: {e}");

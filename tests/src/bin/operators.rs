@@ -6,7 +6,7 @@
 //!
 //! On a GPU (`ADL_GPU` selects it), gradients are compared with the CPU's, and times include the completion of all GPU
 //! work. The last columns are the kernel counts of both calls, and the bytes of kernel operands per byte of input,
-//! which bound the time. `tests/bench/gpu_peers.py` prints such rows for JAX and PyTorch.
+//! which bound the time. `tests/bench/gpu_peers.py` prints such rows for JAX and `PyTorch`.
 
 use adl_interp::value::{Buf, Value};
 use adl_session::Session;
@@ -296,7 +296,7 @@ fn floats(v: &Value) -> Vec<f64> {
         Value::Float(x) => vec![*x],
         Value::F32(x) => vec![f64::from(*x)],
         Value::Array(a) => match a.buf() {
-            Buf::F64(x) => x.to_vec(),
+            Buf::F64(x) => x.clone(),
             Buf::F32(x) => x.iter().map(|x| f64::from(*x)).collect(),
             _ => Vec::new(),
         },

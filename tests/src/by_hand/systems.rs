@@ -91,9 +91,7 @@ fn potential([x, y, z]: &Bodies, i: usize) -> f64 {
         1.0 / (dx * dx + dy * dy + dz * dz + SOFTENING).sqrt()
     };
     for j in (0..i / 8 * 8).step_by(8) {
-        for k in 0..8 {
-            acc[k] += near(j + k);
-        }
+        acc.iter_mut().enumerate().for_each(|(k, sum)| *sum += near(j + k));
     }
     -(acc.iter().sum::<f64>() + (i / 8 * 8..i).map(near).sum::<f64>())
 }

@@ -41,7 +41,7 @@ fn bin(op: &'static str, a: Expr, b: Expr) -> Expr {
 /// The program of a seed, and for each call whether it was generated to be valid.
 pub fn program(seed: u64) -> Program {
     let mut m = Maker { random: Random::new(seed), scope: vec![], functions: vec![], names: 0, defs: vec![] };
-    for k in 0..1 + m.random.below(3) {
+    for k in 0..=m.random.below(3) {
         m.definition(k);
     }
     let defs = std::mem::take(&mut m.defs);
@@ -53,6 +53,10 @@ pub fn program(seed: u64) -> Program {
 }
 
 impl Maker {
+    fn word(&mut self, of: &[&'static str]) -> &'static str {
+        of[self.random.below(of.len())]
+    }
+
     fn name(&mut self, of: &str) -> String {
         self.names += 1;
         format!("{of}{}", self.names)
@@ -75,7 +79,7 @@ impl Maker {
         let mut params = Vec::new();
         let mut names = Vec::new();
         let outer = self.functions.len();
-        for _ in 0..1 + self.random.below(3) {
+        for _ in 0..=self.random.below(3) {
             let x = self.name("x");
             if self.random.once_in(8) {
                 let (a, b) =
@@ -217,7 +221,7 @@ impl Maker {
 
     fn passed(&mut self, a: &Ty, b: &Ty, d: usize) -> Arg {
         if a == b && self.random.once_in(2) {
-            return Arg::Name((*self.random.of(&["sin", "tanh", "sigmoid"])).into());
+            return Arg::Name((self.word(&["sin", "tanh", "sigmoid"])).into());
         }
         let x = self.name("y");
         Arg::Lambda(x.clone(), self.under(&[(x, a.clone())], b, d))
@@ -274,10 +278,10 @@ impl Maker {
     fn elementwise(&mut self, t: &Ty, d: usize) -> Expr {
         match self.random.below(5) {
             0 => Expr::Un(
-                *self.random.of(&["sin", "cos", "tanh", "sigmoid", "-", "abs", "relu", "softplus"]),
+                self.word(&["sin", "cos", "tanh", "sigmoid", "-", "abs", "relu", "softplus"]),
                 boxed(self.expr(t, d)),
             ),
-            1 => bin(*self.random.of(&["min", "max", "hypot"]), self.expr(t, d), self.expr(t, d)),
+            1 => bin(self.word(&["min", "max", "hypot"]), self.expr(t, d), self.expr(t, d)),
             2 => bin("^", self.expr(t, d), Expr::Int(2)),
             3 => {
                 let e = self.expr(t, d);
@@ -287,7 +291,7 @@ impl Maker {
                     _ => bin("+", e, Expr::Float(0.5)),
                 }
             }
-            _ => bin(*self.random.of(&["+", "-", "*", "*"]), self.expr(t, d), self.expr(t, d)),
+            _ => bin(self.word(&["+", "-", "*", "*"]), self.expr(t, d), self.expr(t, d)),
         }
     }
 
@@ -296,7 +300,7 @@ impl Maker {
         let v = Ty::floats(&[n]);
         match self.random.below(9) {
             0..3 => self.elementwise(&Ty::Float, d),
-            3 => Expr::Call(*self.random.of(&["sum", "mean", "maximum", "prod"]), vec![self.expr(&v, d)]),
+            3 => Expr::Call(self.word(&["sum", "mean", "maximum", "prod"]), vec![self.expr(&v, d)]),
             4 => {
                 let t = self.some_type();
                 let t = if t.rank() > 0 { t } else { v };
@@ -325,7 +329,7 @@ impl Maker {
             3 | 4 => {
                 let low = if self.random.once_in(2) { Ty::Float } else { e.clone() };
                 let (a, b) = (self.expr(t, d), self.expr(&low, d));
-                let op = *self.random.of(&["+", "-", "*"]);
+                let op = self.word(&["+", "-", "*"]);
                 if self.random.once_in(2) { bin(op, a, b) } else { bin(op, b, a) }
             }
             5 | 6 => match e {
@@ -357,7 +361,7 @@ impl Maker {
             }
             10 => match self.random.below(4) {
                 0 => Expr::Call(
-                    *self.random.of(&["sum", "mean"]),
+                    self.word(&["sum", "mean"]),
                     vec![self.expr(&Ty::Array(Some(2), Box::new(t.clone())), d)],
                 ),
                 1 => Expr::Index(
@@ -371,7 +375,7 @@ impl Maker {
                 },
             },
             _ => {
-                let c = bin(*self.random.of(&[".<", ".>="]), self.expr(t, d), self.expr(&Ty::Float, d));
+                let c = bin(self.word(&[".<", ".>="]), self.expr(t, d), self.expr(&Ty::Float, d));
                 Expr::Call("where", vec![c, self.expr(t, d), self.expr(&Ty::Float, d)])
             }
         }
@@ -413,7 +417,7 @@ impl Maker {
     fn given(&mut self, t: &Param) -> CallArg {
         match t {
             Param::Value(t) => CallArg::Value(t.clone(), value(t, &mut || (self.random.float() * 10.0).round() / 10.0)),
-            Param::Fun(..) => CallArg::Fun(Arg::Name((*self.random.of(&["sin", "tanh", "sigmoid"])).into())),
+            Param::Fun(..) => CallArg::Fun(Arg::Name((self.word(&["sin", "tanh", "sigmoid"])).into())),
         }
     }
 

@@ -4,12 +4,16 @@
 use super::tree::{At, Ty};
 
 /// The type of an operation, or an error.
-pub type Typed = Result<Ty, ()>;
+/// Types to which no rule applies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mismatch;
+
+pub type Typed = Result<Ty, Mismatch>;
 
 /// The common extent of two.
-fn extent(a: Option<usize>, b: Option<usize>) -> Result<Option<usize>, ()> {
+fn extent(a: Option<usize>, b: Option<usize>) -> Result<Option<usize>, Mismatch> {
     match (a, b) {
-        (Some(x), Some(y)) if x != y => Err(()),
+        (Some(x), Some(y)) if x != y => Err(Mismatch),
         (x, y) => Ok(x.or(y)),
     }
 }
@@ -20,7 +24,7 @@ pub fn same(a: &Ty, b: &Ty) -> Typed {
         if x.len() == y.len() {
             x.iter().zip(y).map(|(x, y)| same(x, y)).collect::<Result<Vec<_>, _>>()
         } else {
-            Err(())
+            Err(Mismatch)
         }
     };
     match (a, b) {
@@ -30,7 +34,7 @@ pub fn same(a: &Ty, b: &Ty) -> Typed {
             Ok(Ty::Record(x.iter().zip(y).map(|(x, y)| Ok((x.0, same(&x.1, &y.1)?))).collect::<Result<_, _>>()?))
         }
         _ if a == b => Ok(a.clone()),
-        _ => Err(()),
+        _ => Err(Mismatch),
     }
 }
 
@@ -57,48 +61,48 @@ pub fn binary(op: &str, a: &Ty, b: &Ty) -> Typed {
         "@" => product(a, b),
         "++" => match (a, b) {
             (Ty::Array(n, x), Ty::Array(m, y)) => Ok(Ty::Array(n.zip(*m).map(|(n, m)| n + m), Box::new(same(x, y)?))),
-            _ => Err(()),
+            _ => Err(Mismatch),
         },
         "<" | ">" => {
             if a == b && matches!(a, Ty::Float | Ty::Int) {
                 Ok(Ty::Bool)
             } else {
-                Err(())
+                Err(Mismatch)
             }
         }
         ".<" | ".>=" => {
             if a.is_numeric() && a.leaf() == b.leaf() {
                 spread(a, b).map(|t| t.with_leaf(&Ty::Bool))
             } else {
-                Err(())
+                Err(Mismatch)
             }
         }
         _ if a.parts().is_some() || b.parts().is_some() => match op {
             "+" | "-" if is_vector_space(a) => same(a, b),
             "*" if *a == Ty::Float && is_vector_space(b) => Ok(b.clone()),
             "*" | "/" if *b == Ty::Float && is_vector_space(a) => Ok(a.clone()),
-            _ => Err(()),
+            _ => Err(Mismatch),
         },
         _ => {
             let real = matches!(op, "/" | "atan2" | "hypot" | "^");
             let fits = a.leaf() == b.leaf() && if real { a.is_real() } else { a.is_numeric() };
-            if fits { spread(a, b) } else { Err(()) }
+            if fits { spread(a, b) } else { Err(Mismatch) }
         }
     }
 }
 
 fn product(a: &Ty, b: &Ty) -> Typed {
     if !a.is_numeric() || a.leaf() != b.leaf() {
-        return Err(());
+        return Err(Mismatch);
     }
-    let (Ty::Array(n, x), Ty::Array(m, y)) = (a, b) else { return Err(()) };
+    let (Ty::Array(n, x), Ty::Array(m, y)) = (a, b) else { return Err(Mismatch) };
     match (&**x, &**y, a.rank(), b.rank()) {
         (Ty::Array(k, e), Ty::Array(l, _), 2, 2) => {
             extent(*k, *m).map(|_| Ty::Array(*n, Box::new(Ty::Array(*l, e.clone()))))
         }
         (Ty::Array(k, e), _, 2, 1) => extent(*k, *m).map(|_| Ty::Array(*n, e.clone())),
         (_, Ty::Array(l, e), 1, 2) => extent(*n, *m).map(|_| Ty::Array(*l, e.clone())),
-        _ => Err(()),
+        _ => Err(Mismatch),
     }
 }
 
@@ -109,21 +113,21 @@ pub fn unary(f: &str, t: &Ty) -> Typed {
         "abs" => t.is_numeric(),
         _ => t.is_real(),
     };
-    if fits { Ok(t.clone()) } else { Err(()) }
+    if fits { Ok(t.clone()) } else { Err(Mismatch) }
 }
 
 /// A function of arrays or tuples.
 pub fn call(f: &str, args: &[Ty]) -> Typed {
-    let first = args.first().ok_or(())?;
+    let first = args.first().ok_or(Mismatch)?;
     if let ("fst" | "snd", Ty::Tuple(ts)) = (f, first) {
-        return if ts.len() == 2 { Ok(ts[usize::from(f == "snd")].clone()) } else { Err(()) };
+        return if ts.len() == 2 { Ok(ts[usize::from(f == "snd")].clone()) } else { Err(Mismatch) };
     }
     if f == "where" {
-        let [c, a, b] = args else { return Err(()) };
+        let [c, a, b] = args else { return Err(Mismatch) };
         let fits = *c.leaf() == Ty::Bool && a.is_numeric() && a.leaf() == b.leaf();
-        return if fits { spread(&spread(a, b)?, c) } else { Err(()) };
+        return if fits { spread(&spread(a, b)?, c) } else { Err(Mismatch) };
     }
-    let Ty::Array(n, e) = first else { return Err(()) };
+    let Ty::Array(n, e) = first else { return Err(Mismatch) };
     let vector = first.rank() == 1 && first.is_numeric();
     match f {
         "sum" | "prod" if e.is_numeric() => Ok((**e).clone()),
@@ -135,7 +139,7 @@ pub fn call(f: &str, args: &[Ty]) -> Typed {
         "cumsum" | "sort" if vector => Ok(first.clone()),
         "T" => match &**e {
             Ty::Array(m, x) => Ok(Ty::Array(*m, Box::new(Ty::Array(*n, x.clone())))),
-            _ => Err(()),
+            _ => Err(Mismatch),
         },
         "dot" | "outer" => match &args[1] {
             Ty::Array(m, x) if vector && x == e => {
@@ -145,20 +149,20 @@ pub fn call(f: &str, args: &[Ty]) -> Typed {
                     Ok(Ty::Array(*n, Box::new(args[1].clone())))
                 }
             }
-            _ => Err(()),
+            _ => Err(Mismatch),
         },
-        _ => Err(()),
+        _ => Err(Mismatch),
     }
 }
 
 /// `t[..]`.
 pub fn index(t: &Ty, at: &[At]) -> Typed {
     let Some((first, rest)) = at.split_first() else { return Ok(t.clone()) };
-    let Ty::Array(n, e) = t else { return Err(()) };
+    let Ty::Array(n, e) = t else { return Err(Mismatch) };
     let below = index(e, rest)?;
-    let Some(n) = *n else { return Err(()) };
+    let Some(n) = *n else { return Err(Mismatch) };
     let size = match first {
-        At::Literal(k) => return if (-(n as i64)..n as i64).contains(k) { Ok(below) } else { Err(()) },
+        At::Literal(k) => return if (-(n as i64)..n as i64).contains(k) { Ok(below) } else { Err(Mismatch) },
         At::Name(_) => return Ok(below),
         At::Slice("1:" | ":-1") => n.saturating_sub(1),
         At::Slice("::2") => n.div_ceil(2),
@@ -174,7 +178,7 @@ fn around(outer: &Ty, inner: &Ty) -> Ty {
 
 /// A derivative operator at a function from the type of the first argument to `result`.
 pub fn derivative(op: &str, result: &Ty, args: &[Ty]) -> Typed {
-    let at = args.first().filter(|t| is_vector_space(t)).ok_or(())?;
+    let at = args.first().filter(|t| is_vector_space(t)).ok_or(Mismatch)?;
     match (op, args) {
         ("grad", [_]) if *result == Ty::Float => Ok(at.clone()),
         ("value_and_grad", [_]) if *result == Ty::Float => Ok(Ty::Tuple(vec![Ty::Float, at.clone()])),
@@ -184,6 +188,6 @@ pub fn derivative(op: &str, result: &Ty, args: &[Ty]) -> Typed {
         ("pull", [_, c]) if is_vector_space(result) => same(result, c).map(|_| at.clone()),
         ("jacobian", [_]) if result.is_real() && at.is_real() => Ok(around(result, at)),
         ("hessian", [_]) if *result == Ty::Float && at.is_real() => Ok(around(at, at)),
-        _ => Err(()),
+        _ => Err(Mismatch),
     }
 }

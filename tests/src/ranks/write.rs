@@ -1,6 +1,6 @@
 //! Prints a program twice: unchanged, and with a copy of each function for the types of each use.
 
-use super::rules::{self, Typed};
+use super::rules::{self, Mismatch, Typed};
 use super::tree::{Arg, At, CallArg, Def, Expr, Program, Ty, Use, Way, float};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -205,7 +205,7 @@ impl Writer<'_> {
                 if ta.is_numeric() {
                     Ok(ta)
                 } else {
-                    Err(())
+                    Err(Mismatch)
                 }
             }
             (Expr::Int(_), _) => rules::binary(op, &beside(&tb), &tb),
@@ -220,8 +220,8 @@ impl Writer<'_> {
             Expr::Field(r, f) => {
                 let (t, r) = self.expr(r, env);
                 let field = |t: Ty| match t {
-                    Ty::Record(fs) => fs.into_iter().find(|g| g.0 == *f).map(|g| g.1).ok_or(()),
-                    _ => Err(()),
+                    Ty::Record(fs) => fs.into_iter().find(|g| g.0 == *f).map(|g| g.1).ok_or(Mismatch),
+                    _ => Err(Mismatch),
                 };
                 (t.and_then(|t| self.check(field(t))), format!("{r}.{f}"))
             }
@@ -231,7 +231,7 @@ impl Writer<'_> {
                     Ty::Record(fs) if fs.iter().any(|g| g.0 == *f && rules::same(&g.1, &u).is_ok()) => {
                         Ok(Ty::Record(fs))
                     }
-                    _ => Err(()),
+                    _ => Err(Mismatch),
                 };
                 (t.zip(u).and_then(|(t, u)| self.check(update(t, u))), format!("{{{r} with {f} = {v}}}"))
             }
@@ -261,7 +261,7 @@ impl Writer<'_> {
                 let parts = t.and_then(|t| {
                     self.check(match &t {
                         Ty::Tuple(ts) if ts.len() == xs.len() => Ok(t),
-                        _ => Err(()),
+                        _ => Err(Mismatch),
                     })
                 });
                 let mut inner = env.clone();
@@ -317,7 +317,7 @@ impl Writer<'_> {
                         ts.into_iter().map(|t| if let Ty::Array(n, e) = t { Some((n, *e)) } else { None }).collect();
                     let rows = rows
                         .filter(|rows| rows.iter().all(|r| r.0.is_none() || rows[0].0.is_none() || r.0 == rows[0].0));
-                    self.check(if rows.is_some() { Ok(Ty::Bool) } else { Err(()) });
+                    self.check(if rows.is_some() { Ok(Ty::Bool) } else { Err(Mismatch) });
                     rows
                 });
                 let (mut inner, mut head) = (env.clone(), String::new());
@@ -339,7 +339,7 @@ impl Writer<'_> {
             }
             Expr::MapName(f, a) => {
                 let (t, a) = self.expr(a, env);
-                let row = t.and_then(|t| self.check(if let Ty::Array(..) = t { Ok(t) } else { Err(()) }));
+                let row = t.and_then(|t| self.check(if let Ty::Array(..) = t { Ok(t) } else { Err(Mismatch) }));
                 let element = row.clone().and_then(|t| if let Ty::Array(_, e) = t { Some(*e) } else { None });
                 let (u, f) = self.function(f, &[element], env);
                 let n = row.and_then(|t| if let Ty::Array(n, _) = t { Some(n) } else { None });
@@ -353,9 +353,9 @@ impl Writer<'_> {
             }
             Expr::If(c, a, b) => {
                 let ((tc, c), (ta, a), (tb, b)) = (self.expr(c, env), self.expr(a, env), self.expr(b, env));
-                let t = tc
-                    .zip(ta.zip(tb))
-                    .and_then(|(c, (a, b))| self.check(if c == Ty::Bool { rules::same(&a, &b) } else { Err(()) }));
+                let t = tc.zip(ta.zip(tb)).and_then(|(c, (a, b))| {
+                    self.check(if c == Ty::Bool { rules::same(&a, &b) } else { Err(Mismatch) })
+                });
                 (t, format!("(if {c} then {a} else {b})"))
             }
             Expr::Loop(..) | Expr::Rec(..) => self.loops(e, env),
@@ -506,7 +506,7 @@ impl Writer<'_> {
         if let Some((a, r, _)) = &*p.applied.borrow() {
             let r = r.clone();
             let same = a == t;
-            return if same { r } else { self.check(Err(())) };
+            return if same { r } else { self.check(Err(Mismatch)) };
         }
         let (r, text) = match &p.arg {
             Arg::Name(f) => self.function(f, &[Some(t.clone())], &p.env),

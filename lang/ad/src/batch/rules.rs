@@ -150,7 +150,7 @@ impl Batch<'_> {
             | Op::Gather { a, shape, .. }
             | Op::Concat { a, shape, .. } => self.extend_shape(*a, shape),
             Op::IndexAdd { acc, shape, .. } | Op::IndexSet { acc, shape, .. } | Op::SliceAdd { acc, shape, .. } => {
-                self.extend_shape(*acc, shape)
+                self.extend_shape(*acc, shape);
             }
             Op::GatherAdd { acc, shape, .. } => self.extend_shape(*acc, shape),
             Op::ArrayLit { elems, shape } => self.extend_shape(elems[0], shape),

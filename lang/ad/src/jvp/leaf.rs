@@ -39,10 +39,11 @@ pub(super) fn wanted_of(s: &Stmt, act: &Activity, out: &mut HashSet<Var>) {
 impl J<'_> {
     /// Emits the statement and, if it is active, its tangent.
     pub(super) fn leaf(&mut self, s: &Stmt) -> Result<(), Unsupported> {
-        if let (Op::Prim(Prim::Cumprod, args), [y]) = (&s.op, s.outs.as_slice()) {
-            if self.act.has(*y) && self.b.ty(*y).rank() == 1 {
-                return self.cumprod(s, args[0]);
-            }
+        if let (Op::Prim(Prim::Cumprod, args), [y]) = (&s.op, s.outs.as_slice())
+            && self.act.has(*y)
+            && self.b.ty(*y).rank() == 1
+        {
+            return self.cumprod(s, args[0]);
         }
         self.b.push(s.clone());
         if let Op::Destruct { a, tag, .. } = &s.op {
@@ -228,12 +229,9 @@ impl J<'_> {
 
     /// The tangent of `v`, broadcast to the rank of `y`.
     fn spread_tangent(&mut self, v: Var, y: Var) -> Var {
-        let t = match self.has(v) {
-            Some(t) => t,
-            None => {
-                let ty = self.tangent_ty(y);
-                return self.b.lin(Op::Zero(ty.clone()), ty);
-            }
+        let Some(t) = self.has(v) else {
+            let ty = self.tangent_ty(y);
+            return self.b.lin(Op::Zero(ty.clone()), ty);
         };
         self.spread(t, y)
     }

@@ -34,10 +34,10 @@ impl J<'_> {
         match p {
             Prim::Maximum | Prim::Minimum => self.decide(span, "reduce", "min, max: the first position (§3.2.2)", ""),
             Prim::Sort => {
-                self.decide(span, "sort", "the elements' places, sorted once; backwards additions at them", "")
+                self.decide(span, "sort", "the elements' places, sorted once; backwards additions at them", "");
             }
             Prim::Prod if self.b.ty(args[0]).rank() == 1 => {
-                self.decide(span, "reduce", "*: products of the others, zeros counted (§3.2.3, Fig. 3)", "")
+                self.decide(span, "reduce", "*: products of the others, zeros counted (§3.2.3, Fig. 3)", "");
             }
             _ => {}
         }

@@ -108,11 +108,11 @@ impl Counter<'_> {
             self.b.span = s.span;
             self.stmt(s, &mut t)?;
             self.arrays(&s.outs, &mut t);
-            if let Some(site) = s.outs.first().and_then(|o| self.sites.made.get(o).cloned()) {
-                if site.unit == WorkUnit::Own {
-                    let n = super::work::own(&mut self.b, s);
-                    self.add(&mut t, Count::Work(self.id, site.key), n);
-                }
+            if let Some(site) = s.outs.first().and_then(|o| self.sites.made.get(o).cloned())
+                && site.unit == WorkUnit::Own
+            {
+                let n = super::work::own(&mut self.b, s);
+                self.add(&mut t, Count::Work(self.id, site.key), n);
             }
         }
         Ok(t)

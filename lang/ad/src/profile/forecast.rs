@@ -201,7 +201,7 @@ fn weigh(ad: &mut Ad, p: &Program, g: FnId, there: Option<&BTreeSet<Var>>, out: 
 /// The common extents of a residual's arrays, derived from the sums of their extents. `None` if these cannot be equal.
 fn extents(r: &Residual, c: &Counted, values: u64) -> Option<Vec<u64>> {
     let (g, v) = r.at;
-    let whole = |n: u64, by: u64| (by > 0 && n % by == 0).then(|| n / by);
+    let whole = |n: u64, by: u64| (by > 0 && n.is_multiple_of(by)).then(|| n / by);
     let mut out =
         (1..r.ty.rank()).map(|k| whole(c.get(Count::Extent(g, v, k - 1)), values)).collect::<Option<Vec<u64>>>()?;
     let elements = c.get(Count::Elements(g, v));

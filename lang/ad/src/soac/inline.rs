@@ -66,7 +66,7 @@ impl J<'_> {
                     let mut inner: Names =
                         callee.body.params.iter().copied().zip(args.iter().map(|a| named(names, *a))).collect();
                     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
-                        self.copy_stmts(&callee.body.stmts, Some(&callee), &mut inner, left)
+                        self.copy_stmts(&callee.body.stmts, Some(&callee), &mut inner, left);
                     });
                     for (o, r) in s.outs.iter().zip(&callee.body.results) {
                         names.insert(*o, named(&inner, *r));

@@ -5,15 +5,15 @@
 //! transposes are the paper's reverse rules. So one rule gives both directions. Rules also nest, because the
 //! coefficients are ordinary code, exact as functions of the inputs.
 //!
-//! - [`operator`]: classifies operators: independent components, `+`, `*`, `min`, `max`, elementwise operators on
+//! - `operator`: classifies operators: independent components, `+`, `*`, `min`, `max`, elementwise operators on
 //!   arrays.
-//! - [`inline`]: inlines calls in operators. [`partials`]: their sparse partial derivatives. [`laws`]: tests
+//! - `inline`: inlines calls in operators. `partials`: their sparse partial derivatives. `laws`: tests
 //!   associativity.
-//! - [`choice`]: operators that return one of their arguments. [`reduce`] (§3), [`scan`] (§5), [`by_index`] (§4):
-//!   the rules. [`product`]: products of the other elements (Fig. 3).
-//! - [`inverse`]: operators with an inverse (§3.3, §4.2.4).
+//! - `choice`: operators that return one of their arguments. `reduce` (§3), `scan` (§5), `by_index` (§4):
+//!   the rules. `product`: products of the other elements (Fig. 3).
+//! - `inverse`: operators with an inverse (§3.3, §4.2.4).
 //! - [`interchange`]: operators that act elementwise on arrays (§3.2.4, §4.2.5, §5.3.2); also used by the optimiser.
-//! - [`as_loop`]: the equivalent loop, which is the rule if no other applies.
+//! - `as_loop`: the equivalent loop, which is the rule if no other applies.
 //!
 //! [`crate::Ad::decisions`] records which rule was chosen where, and why no faster one applied.
 

@@ -247,18 +247,7 @@ impl J<'_> {
         let carried: Vec<Var> = tys.iter().map(|t| self.b.func.fresh(t.clone(), true)).collect();
         let driven: Vec<Option<Var>> =
             drive.iter().zip(&tys).map(|(x, t)| x.map(|_| self.b.func.fresh(t.clone(), true))).collect();
-        let mut elems: BTreeMap<Var, Var> = BTreeMap::new();
-        for c in block.iter().flat_map(|j| block.iter().filter_map(|k| rows[*j].get(k))) {
-            if let Coef::Is(v) = c {
-                if self.b.ty(*v).rank() > 0 && !elems.contains_key(v) {
-                    let ty = self.b.ty(*v).elem();
-                    let p = self.b.func.fresh(ty, false);
-                    params.push(p);
-                    xs.push(*v);
-                    elems.insert(*v, p);
-                }
-            }
-        }
+        let elems = self.element_params(rows, block, &mut params, &mut xs);
         let first = restart.map(|flags| {
             let p = self.b.func.fresh(Ty::Bool, false);
             params.push(p);
@@ -270,13 +259,7 @@ impl J<'_> {
         let before: Vec<Var> = carried.iter().map(|r| first.map_or(*r, |first| self.unless(first, *r))).collect();
         let mut next = Vec::new();
         for (i, j) in block.iter().enumerate() {
-            let row: PartialRow = rows[*j]
-                .iter()
-                .filter_map(|(k, c)| {
-                    let at = block.iter().position(|b| b == k)?;
-                    Some((at, if let Coef::Is(v) = c { Coef::Is(*elems.get(v).unwrap_or(v)) } else { *c }))
-                })
-                .collect();
+            let row = row_in_block(&rows[*j], block, &elems);
             let r = self.row_times(&row, &|at| Some(before[at]));
             let r = self.lin_sum(r, driven[i]);
             next.push(r.unwrap_or_else(|| self.lin_zero(tys[i].clone())));
@@ -299,6 +282,31 @@ impl J<'_> {
         let q = block.len();
         let (_, made) = self.b.emit(Op::Loop(Box::new(l)), &[Ty::I64], &lin_tys);
         (0..q).map(|i| PrefixTangents { with: Some(made[q + i]), without: without.then(|| made[2 * q + i]) }).collect()
+    }
+
+    /// Parameters of a loop's body for the elements of the block's coefficients that are arrays, with these arrays
+    /// in `xs`.
+    fn element_params(
+        &mut self,
+        rows: &[PartialRow],
+        block: &[usize],
+        params: &mut Vec<Var>,
+        xs: &mut Vec<Var>,
+    ) -> BTreeMap<Var, Var> {
+        let mut elems = BTreeMap::new();
+        for c in block.iter().flat_map(|j| block.iter().filter_map(|k| rows[*j].get(k))) {
+            if let Coef::Is(v) = c
+                && self.b.ty(*v).rank() > 0
+                && !elems.contains_key(v)
+            {
+                let ty = self.b.ty(*v).elem();
+                let p = self.b.func.fresh(ty, false);
+                params.push(p);
+                xs.push(*v);
+                elems.insert(*v, p);
+            }
+        }
+        elems
     }
 
     /// A linear number, or zero if `c` holds.
@@ -455,6 +463,15 @@ impl J<'_> {
     }
 }
 
+/// A row of the block alone, with the elements `elems` for arrays.
+fn row_in_block(row: &PartialRow, block: &[usize], elems: &BTreeMap<Var, Var>) -> PartialRow {
+    let in_block = row.iter().filter_map(|(k, c)| {
+        let at = block.iter().position(|b| b == k)?;
+        Some((at, if let Coef::Is(v) = c { Coef::Is(*elems.get(v).unwrap_or(v)) } else { *c }))
+    });
+    in_block.collect()
+}
+
 /// Strongly connected components of the dependences between prefixes, each after those on which it depends.
 fn strongly_connected(rows: &[PartialRow], w: usize) -> Vec<Vec<usize>> {
     let mut reach: Vec<Vec<bool>> =
@@ -462,11 +479,8 @@ fn strongly_connected(rows: &[PartialRow], w: usize) -> Vec<Vec<usize>> {
     for m in 0..w {
         for j in 0..w {
             if reach[j][m] {
-                for k in 0..w {
-                    if reach[m][k] {
-                        reach[j][k] = true;
-                    }
-                }
+                let from_m = reach[m].clone();
+                reach[j].iter_mut().zip(from_m).for_each(|(j, m)| *j |= m);
             }
         }
     }

@@ -18,13 +18,13 @@ fn within(f: &mut Function, b: &mut Block, found: &mut bool) {
     let mut out = Vec::with_capacity(b.stmts.len());
     for mut s in std::mem::take(&mut b.stmts) {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || s.op.blocks_mut().into_iter().for_each(|b| within(f, b, found)));
-        if let Op::Un(Un::Abs, x) = s.op {
-            if *f.ty(x) == Ty::I64 {
-                let turned = f.fresh(Ty::I64, false);
-                out.push(Stmt { outs: vec![turned], lin_outs: Vec::new(), op: Op::Un(Un::Neg, x), span: s.span });
-                s.op = Op::Bin(Bin::Max, x, turned);
-                *found = true;
-            }
+        if let Op::Un(Un::Abs, x) = s.op
+            && *f.ty(x) == Ty::I64
+        {
+            let turned = f.fresh(Ty::I64, false);
+            out.push(Stmt { outs: vec![turned], lin_outs: Vec::new(), op: Op::Un(Un::Neg, x), span: s.span });
+            s.op = Op::Bin(Bin::Max, x, turned);
+            *found = true;
         }
         out.push(s);
     }

@@ -23,7 +23,7 @@ pub(super) fn split(src: &Function) -> Option<Function> {
     let mut body = src.body.clone();
     s.block(&mut body);
     let changed = s.left < MOST;
-    changed.then(|| Function { body, ..s.b.func })
+    changed.then_some(Function { body, ..s.b.func })
 }
 
 struct Split {
@@ -100,7 +100,7 @@ impl Split {
                 }
                 None => {
                     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
-                        s.op.blocks_mut().into_iter().for_each(|b| self.block(b))
+                        s.op.blocks_mut().into_iter().for_each(|b| self.block(b));
                     });
                     out.push(s);
                 }

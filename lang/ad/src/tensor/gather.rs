@@ -565,11 +565,11 @@ impl T<'_> {
     /// Copies a non-linear statement.
     fn copied(&mut self, s: &Stmt, names: &mut NestNames) {
         let mut s = s.clone();
-        if let Op::Index { a, at, .. } = &mut s.op {
-            if let Some((base, row)) = names.rows.get(a) {
-                let at = row.iter().copied().chain(at.iter().map(|v| *names.new.get(v).unwrap_or(v))).collect();
-                s.op = Op::Index { a: *base, at, shape: names.shapes.get(base).copied() };
-            }
+        if let Op::Index { a, at, .. } = &mut s.op
+            && let Some((base, row)) = names.rows.get(a)
+        {
+            let at = row.iter().copied().chain(at.iter().map(|v| *names.new.get(v).unwrap_or(v))).collect();
+            s.op = Op::Index { a: *base, at, shape: names.shapes.get(base).copied() };
         }
         let s = self.b.copy_stmt(&s, &mut names.new);
         self.b.push(s);

@@ -41,22 +41,22 @@ pub(super) fn of_predicates(
     while let Some(s) = work.pop() {
         forms.note(f, s);
         work.extend(s.op.blocks().into_iter().flat_map(|b| &b.stmts).rev());
-        if let (Op::Bin(op, a, b), [v]) = (&s.op, s.outs.as_slice()) {
-            if *f.ty(*v) == Ty::I64 {
-                let form = forms.of(*v);
-                // A product of two variables is not affine, so both factors are checked.
-                let parts = if form == Affine::var(*v) { vec![forms.of(*a), forms.of(*b)] } else { vec![form] };
-                let multiplied = parts.len() == 2 && !matches!(op, Bin::Rem | Bin::IntDiv | Bin::Min | Bin::Max);
-                let mut others = Vec::new();
-                for part in parts {
-                    others.push(checked(&part, &bound, small)?);
-                }
-                if multiplied && others.iter().all(|rest| !rest.is_empty()) {
-                    return None;
-                }
-                let size = if multiplied { MULTIPLIED } else { INT };
-                others.into_iter().flatten().for_each(|v| within_range(&mut out, v, (-size, size)));
+        if let (Op::Bin(op, a, b), [v]) = (&s.op, s.outs.as_slice())
+            && *f.ty(*v) == Ty::I64
+        {
+            let form = forms.of(*v);
+            // A product of two variables is not affine, so both factors are checked.
+            let parts = if form == Affine::var(*v) { vec![forms.of(*a), forms.of(*b)] } else { vec![form] };
+            let multiplied = parts.len() == 2 && !matches!(op, Bin::Rem | Bin::IntDiv | Bin::Min | Bin::Max);
+            let mut others = Vec::new();
+            for part in parts {
+                others.push(checked(&part, &bound, small)?);
             }
+            if multiplied && others.iter().all(|rest| !rest.is_empty()) {
+                return None;
+            }
+            let size = if multiplied { MULTIPLIED } else { INT };
+            others.into_iter().flatten().for_each(|v| within_range(&mut out, v, (-size, size)));
         }
     }
     Some(out)

@@ -15,29 +15,29 @@ impl T<'_> {
             Op::Select(c, a, b) => self.selected(*c, *a, *b, ct),
             Op::Convert(_, a) => self.converted(*a, ct),
             Op::Index { a, at, shape } => {
-                self.into_accumulator(*a, &|acc| Op::IndexAdd { acc, at: at.clone(), v: ct, shape: *shape })
+                self.into_accumulator(*a, &|acc| Op::IndexAdd { acc, at: at.clone(), v: ct, shape: *shape });
             }
             Op::Slice { a, lo, hi, shape } => {
-                self.into_accumulator(*a, &|acc| Op::SliceAdd { acc, lo: *lo, hi: *hi, v: ct, shape: *shape })
+                self.into_accumulator(*a, &|acc| Op::SliceAdd { acc, lo: *lo, hi: *hi, v: ct, shape: *shape });
             }
             Op::Gather { a, at, shape } => {
-                self.into_accumulator(*a, &|acc| Op::GatherAdd { acc, at: *at, v: ct, shape: *shape })
+                self.into_accumulator(*a, &|acc| Op::GatherAdd { acc, at: *at, v: ct, shape: *shape });
             }
             Op::IndexAdd { acc, at, v, shape } => {
-                self.added(*acc, *v, Op::Index { a: ct, at: at.clone(), shape: *shape }, ct)
+                self.added(*acc, *v, Op::Index { a: ct, at: at.clone(), shape: *shape }, ct);
             }
             Op::SliceAdd { acc, lo, hi, v, shape } => {
-                self.added(*acc, *v, Op::Slice { a: ct, lo: *lo, hi: *hi, shape: *shape }, ct)
+                self.added(*acc, *v, Op::Slice { a: ct, lo: *lo, hi: *hi, shape: *shape }, ct);
             }
             Op::GatherAdd { acc, at, v, shape } => {
-                self.added(*acc, *v, Op::Gather { a: ct, at: *at, shape: *shape }, ct)
+                self.added(*acc, *v, Op::Gather { a: ct, at: *at, shape: *shape }, ct);
             }
             Op::IndexSet { acc, at, v, shape } => self.replaced(*acc, at, *v, *shape, ct),
             Op::Reverse(a) => self.add_result(*a, Op::Reverse(ct)),
             Op::Rotate { n, a } => self.rotated(*n, *a, ct),
             Op::Concat { a, b, len, shape } => self.parts(*a, *b, *len, *shape, ct),
             Op::Reshape { a, to, from } => {
-                self.add_result(*a, Op::Reshape { a: ct, to: from.unwrap_or(*to), from: Some(*to) })
+                self.add_result(*a, Op::Reshape { a: ct, to: from.unwrap_or(*to), from: Some(*to) });
             }
             Op::Transpose(a) => self.add_result(*a, Op::Transpose(ct)),
             Op::Replicate { n, a } => self.summed(*a, *n, ct),

@@ -75,12 +75,7 @@ impl U<'_> {
                 xs.push(s.outs[l.init.len() + k]);
                 continue;
             }
-            let ty = self.f.ty(*v).clone();
-            let (out, over) = if ty.is_flat() { (Out::Collect, ty.array(1)) } else { (Out::Boxed, ty.boxed()) };
-            let whole = self.f.fresh(over, false);
-            self.parts.insert(whole);
-            let rows = self.origin(*v);
-            self.origins.insert(whole, rows);
+            let (out, whole) = self.collected_residual(*v);
             outs.push(out);
             body.results.push(*v);
             kept.push(whole);
@@ -97,20 +92,30 @@ impl U<'_> {
             op: Op::Loop(Box::new(made)),
             span: s.span,
         });
+        linear.push(self.linear_loop(s, l, trips, xs, lin_body));
+        Ok(())
+    }
+
+    /// The array over all iterations of a residual in a loop's body.
+    fn collected_residual(&mut self, v: Var) -> (Out, Var) {
+        let ty = self.f.ty(v).clone();
+        let (out, over) = if ty.is_flat() { (Out::Collect, ty.array(1)) } else { (Out::Boxed, ty.boxed()) };
+        let whole = self.f.fresh(over, false);
+        self.parts.insert(whole);
+        let rows = self.origin(v);
+        self.origins.insert(whole, rows);
+        (out, whole)
+    }
+
+    /// The linear half of the loop `l`, whose trip count was `trips`.
+    fn linear_loop(&mut self, s: &Stmt, l: &Loop, trips: Var, xs: Vec<Var>, body: Block) -> Stmt {
         let trip = match &l.trip {
             Trip::Count(n) => *n,
             Trip::While(_) => trips,
         };
-        let lin_loop =
-            Loop { trip: Trip::Count(trip), init: Vec::new(), xs, outs: Vec::new(), body: lin_body, ..l.clone() };
+        let half = Loop { trip: Trip::Count(trip), init: Vec::new(), xs, outs: Vec::new(), body, ..l.clone() };
         let unused = self.f.fresh(Ty::I64, false);
-        linear.push(Stmt {
-            outs: vec![unused],
-            lin_outs: s.lin_outs.clone(),
-            op: Op::Loop(Box::new(lin_loop)),
-            span: s.span,
-        });
-        Ok(())
+        Stmt { outs: vec![unused], lin_outs: s.lin_outs.clone(), op: Op::Loop(Box::new(half)), span: s.span }
     }
 
     /// The variables in a loop's body that are true exactly if another iteration follows: the Bool that the loop

@@ -32,7 +32,7 @@ pub fn program(seed: u64, depth: u32) -> (Program, FnId, Vec<Val>) {
     let mut rng = Rng(seed * 77 + 5);
     let period: Vec<Level> = (0..3 + seed % 2).map(|_| LEVELS[(rng.next() * 6.0) as usize % 6]).collect();
     let mut levels: Vec<Level> = (0..depth).map(|k| period[k as usize % period.len()]).collect();
-    levels.iter_mut().skip(7).step_by(11).filter(|_| seed % 3 == 0).for_each(|l| *l = Level::Trip);
+    levels.iter_mut().skip(7).step_by(11).filter(|_| seed.is_multiple_of(3)).for_each(|l| *l = Level::Trip);
     let mut b = Builder::new("deep");
     let (x, a) = (b.param(Ty::F64), b.param(Ty::F64.array(1)));
     let y = nest(&mut b, &levels, x, a);

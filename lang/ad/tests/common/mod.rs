@@ -62,7 +62,7 @@ fn tangents(ad: &mut Ad, p: &mut Program, ty: &Ty, v: &Val, t: &Val, out: &mut V
             }
         }
         (Val::Array(a), Ty::Array(e, _), Val::Array(t)) => {
-            a.elems.iter().zip(&t.elems).for_each(|(v, t)| tangents(ad, p, e, v, t, out))
+            a.elems.iter().zip(&t.elems).for_each(|(v, t)| tangents(ad, p, e, v, t, out));
         }
         (_, _, Val::SymbolicZero) => {
             let mut n = Vec::new();

@@ -31,7 +31,7 @@ fn longest(b: &Block, levels: &[&Loop], number: &dyn Fn(Var) -> Option<usize>, l
         Op::Loop(l) => {
             let inside = longest(&l.body, levels, number, length);
             let own = match &l.trip {
-                Trip::Count(n) if !levels.iter().any(|k| std::ptr::eq(*k, &**l)) => {
+                Trip::Count(n) if !levels.iter().any(|k| std::ptr::eq(*k, &raw const **l)) => {
                     number(*n).or_else(|| l.xs.first().map(|x| length(*x))).unwrap_or(0)
                 }
                 _ => 1,

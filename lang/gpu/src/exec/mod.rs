@@ -287,8 +287,7 @@ impl<'a> Exec<'a> {
                     (Some(s), _) => s.clone(),
                     (None, Some(Value::Array(a))) => a.shape.clone(),
                     (None, Some(Value::Ints(x))) => vec![x.len()],
-                    (None, Some(Value::Number(Lit::Str(_))))
-                    | (None, Some(Value::Data(..) | Value::SymbolicZero) | None) => {
+                    (None, Some(Value::Number(Lit::Str(_)) | Value::Data(..) | Value::SymbolicZero) | None) => {
                         return false;
                     }
                     (None, Some(Value::Number(_))) => continue,
@@ -349,7 +348,7 @@ impl<'a> Exec<'a> {
         let mut fine = true;
         let mut see = |v: Var| {
             fine &=
-                !matches!(fr.values.get(&v), Some(Value::Number(Lit::Str(_)) | Value::Data(..) | Value::SymbolicZero))
+                !matches!(fr.values.get(&v), Some(Value::Number(Lit::Str(_)) | Value::Data(..) | Value::SymbolicZero));
         };
         s.op.each_operand(&mut see);
         s.op.blocks().into_iter().for_each(|b| turns::reads(b, &mut see));

@@ -69,7 +69,7 @@ fn operands(s: &Stmt) -> HashSet<Var> {
     s.op.blocks().into_iter().for_each(|b| {
         reads(b, &mut |v| {
             all.insert(v);
-        })
+        });
     });
     all
 }

@@ -62,10 +62,11 @@ pub(crate) fn same_structure(what: &str, v: &Value, like: &Value) -> Res<()> {
     let cut = |v: &Value| show::show(v).chars().take(60).collect::<String>();
     let mut shapes = None;
     let fits = vector_space::zip_leaves(v, like, &mut |t, x| {
-        if let (Some(s), Some(u)) = (seq::shape(t), seq::shape(x)) {
-            if s != u && shapes.is_none() {
-                shapes = Some((s.clone(), u.clone()));
-            }
+        if let (Some(s), Some(u)) = (seq::shape(t), seq::shape(x))
+            && s != u
+            && shapes.is_none()
+        {
+            shapes = Some((s.clone(), u.clone()));
         }
         Ok(Value::Unit)
     });

@@ -50,11 +50,11 @@ impl Adjoints<'_> {
             vals.push(v);
             return;
         };
-        if let Some(Value::Array(a)) = self.vals.get_mut(&node) {
-            if let Buf::F64(buf) = Rc::make_mut(a).buf_mut() {
-                buf[offset] += x;
-                return;
-            }
+        if let Some(Value::Array(a)) = self.vals.get_mut(&node)
+            && let Buf::F64(buf) = Rc::make_mut(a).buf_mut()
+        {
+            buf[offset] += x;
+            return;
         }
         if self.vals.contains_key(&node) {
             let (at, vals) = self.elems.entry(node).or_default();
@@ -110,21 +110,21 @@ pub(crate) fn backward(m: &mut Machine, tape: &Tape, seeds: Vec<(u32, Value)>, w
             _ => {}
         }
         let x = adj.flat[i];
-        if !adj.vals.is_empty() {
-            if let Some(v) = adj.vals.remove(&(i as u32)) {
-                let v = if x != 0.0 { arith::bin(m, Bin::Add, v, Value::Float(x))? } else { v };
-                if rec.b == ELEM {
-                    adj.add_elem(rec.a, rec.da.to_bits() as usize, v);
-                    continue;
-                }
-                let p = arith::bin(m, Bin::ScaleTangent, Value::Float(rec.da), v.clone())?;
-                adj.add(m, rec.a, p)?;
-                if rec.b != NONE {
-                    let p = arith::bin(m, Bin::ScaleTangent, Value::Float(rec.db), v)?;
-                    adj.add(m, rec.b, p)?;
-                }
+        if !adj.vals.is_empty()
+            && let Some(v) = adj.vals.remove(&(i as u32))
+        {
+            let v = if x != 0.0 { arith::bin(m, Bin::Add, v, Value::Float(x))? } else { v };
+            if rec.b == ELEM {
+                adj.add_elem(rec.a, rec.da.to_bits() as usize, v);
                 continue;
             }
+            let p = arith::bin(m, Bin::ScaleTangent, Value::Float(rec.da), v.clone())?;
+            adj.add(m, rec.a, p)?;
+            if rec.b != NONE {
+                let p = arith::bin(m, Bin::ScaleTangent, Value::Float(rec.db), v)?;
+                adj.add(m, rec.b, p)?;
+            }
+            continue;
         }
         // Without a cotangent, nothing is propagated.
         if x == 0.0 {

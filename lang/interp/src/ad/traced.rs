@@ -375,23 +375,24 @@ fn by_columns(m: &mut Machine, p: Prim, args: &[Value]) -> Res<Option<Value>> {
         Value::Record(r) => Some(r.vals.clone()),
         _ => None,
     };
-    let Some((width, like, outer)) =
-        args.iter().find_map(|a| columns(a).map(|(c, b)| (c.len(), b, seq::shape(a).map_or(0, |s| s.len()))))
+    let Some((width, like, outer)) = args
+        .iter()
+        .find_map(|a| columns(a).map(|(c, b)| (c.len(), b, seq::shape(a).map_or(0, smallvec::SmallVec::len))))
     else {
-        if p == Prim::Replicate {
-            if let Some(parts) = container(&args[1]) {
-                let n = match &args[0] {
-                    Value::Int(n) => *n as usize,
-                    _ => 0,
-                };
-                let cols =
-                    parts.iter().map(|v| call(m, p, &[], vec![args[0].clone(), v.clone()])).collect::<Res<Vec<_>>>()?;
-                let buf = match &args[1] {
-                    Value::Record(r) => Buf::Record(r.names.clone(), cols),
-                    _ => Buf::Tuple(cols),
-                };
-                return Ok(Some(array::make(Shape::from_slice(&[n]), buf)));
-            }
+        if p == Prim::Replicate
+            && let Some(parts) = container(&args[1])
+        {
+            let n = match &args[0] {
+                Value::Int(n) => *n as usize,
+                _ => 0,
+            };
+            let cols =
+                parts.iter().map(|v| call(m, p, &[], vec![args[0].clone(), v.clone()])).collect::<Res<Vec<_>>>()?;
+            let buf = match &args[1] {
+                Value::Record(r) => Buf::Record(r.names.clone(), cols),
+                _ => Buf::Tuple(cols),
+            };
+            return Ok(Some(array::make(Shape::from_slice(&[n]), buf)));
         }
         return Ok(None);
     };

@@ -123,10 +123,11 @@ impl Machine {
         let (before, start) = (device.used(), Instant::now());
         fault::point(fault::Point::Device);
         let mut out = call.prepared.run(args, self.kernel_limits(&call));
-        if call.measured && out.is_ok() {
-            if let Err(e) = device.wait() {
-                out = Err(e);
-            }
+        if call.measured
+            && out.is_ok()
+            && let Err(e) = device.wait()
+        {
+            out = Err(e);
         }
         let after = device.used();
         let mut ran = DeviceRuns {

@@ -2,7 +2,7 @@
 //! cannot run them.
 //!
 //! Three kinds of work are offered to the device if enough of it is data-parallel
-//! ([`crate::ir::cost_model::device_cost`]): lowered functions of compiled AD and their derivatives, operations on large
+//! (`crate::ir::cost_model::device_cost`): lowered functions of compiled AD and their derivatives, operations on large
 //! arrays, and higher-order functions. Results stay in device memory ([`crate::value::storage`]) until their
 //! elements are read. A device refuses a call either before it changes anything or when a run-time check fails.
 //! The CPU then runs the call from the same arguments; this is safe because specialised code has no effects.

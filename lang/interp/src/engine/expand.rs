@@ -255,7 +255,7 @@ impl Expand<'_> {
     fn opaque(&mut self, rule: &dyn Rule, like: Option<&Value>, s: &Side, ins: &[Ids]) -> EngineResult<Vec<Ids>> {
         let outputs: Vec<Value> = match like {
             Some(y) => leaves(y).iter().map(crate::value::vector_space::zero_like).collect(),
-            None => s.shapes.iter().map(|s| zeros(s)).collect(),
+            None => s.shapes.iter().map(zeros).collect(),
         };
         let mut all = Vec::with_capacity(outputs.len());
         for (k, shape) in s.shapes.iter().enumerate() {

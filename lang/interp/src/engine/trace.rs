@@ -75,10 +75,10 @@ pub(super) fn assemble(m: &mut Machine, like: &Value, numbers: Vec<Value>) -> Re
 pub(super) fn numbers(m: &mut Machine, v: &Value) -> Res<Vec<Value>> {
     let v = if vector_space::narrow(v) { call(m, Prim::F32ToFloat, &[], vec![v.clone()])? } else { v.clone() };
     let Some(shape) = seq::shape(&v).cloned() else { return Ok(vec![v]) };
-    if let Value::Array(a) = &v {
-        if let Buf::F64(x) = a.buf() {
-            return Ok(x.iter().map(|x| Value::Float(*x)).collect());
-        }
+    if let Value::Array(a) = &v
+        && let Buf::F64(x) = a.buf()
+    {
+        return Ok(x.iter().map(|x| Value::Float(*x)).collect());
     }
     let n: usize = shape.iter().product();
     let flat = reshape(m, v, [n][..].into())?;

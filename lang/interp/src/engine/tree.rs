@@ -15,10 +15,10 @@ impl<V> Drop for Node<V> {
         let Node::Parts(parts) = self else { return };
         let mut queue = std::mem::take(parts);
         while let Some(part) = queue.pop() {
-            if let Some(mut node) = Rc::into_inner(part) {
-                if let Node::Parts(more) = &mut node {
-                    queue.append(more);
-                }
+            if let Some(mut node) = Rc::into_inner(part)
+                && let Node::Parts(more) = &mut node
+            {
+                queue.append(more);
             }
         }
     }

@@ -112,7 +112,7 @@ fn live(tape: &Tape, name: &[u32], output: u32) -> EngineResult<Vec<bool>> {
             None => return Err(refused()),
             Some(UnfStep::Input) => {}
             Some(UnfStep::Scale { a, b, .. }) => {
-                [a, b].into_iter().filter(|p| *p != NONE).for_each(|p| out[name[p as usize] as usize] = true)
+                [a, b].into_iter().filter(|p| *p != NONE).for_each(|p| out[name[p as usize] as usize] = true);
             }
             Some(UnfStep::Element { array, .. }) => out[name[array as usize] as usize] = true,
             Some(UnfStep::Array { parents, rule, .. }) => {
@@ -234,11 +234,11 @@ impl Context<'_> {
             self.counts.hold(bytes(&Some(shape.clone())));
             self.vals[at] = array::make(shape, Buf::F64(array::filled(0.0, n)?));
         }
-        if let Value::Array(a) = &mut self.vals[at] {
-            if let Buf::F64(buf) = Rc::make_mut(a).buf_mut() {
-                buf[offset] += x;
-                return Ok(());
-            }
+        if let Value::Array(a) = &mut self.vals[at]
+            && let Buf::F64(buf) = Rc::make_mut(a).buf_mut()
+        {
+            buf[offset] += x;
+            return Ok(());
         }
         let shape = seq::shape(&self.vals[at]).cloned().unwrap_or_default();
         let spread = scatter_add(m, &shape, &[offset as i64], vec![Value::Float(x)])?;

@@ -72,18 +72,17 @@ fn reserve(b: &mut Buf, n: usize) {
 /// of Floats.
 #[inline]
 pub(crate) fn push_float(acc: &mut Value, x: f64) -> bool {
-    if let Value::Array(rc) = acc {
-        if let Some((shape, Buf::F64(b))) = Rc::get_mut(rc).map(Array::parts_mut) {
-            if let [n] = &mut shape[..] {
-                if memory::grow(b, 1).is_err() {
-                    // The caller's slower path reports the error.
-                    return false;
-                }
-                *n += 1;
-                b.push(x);
-                return true;
-            }
+    if let Value::Array(rc) = acc
+        && let Some((shape, Buf::F64(b))) = Rc::get_mut(rc).map(Array::parts_mut)
+        && let [n] = &mut shape[..]
+    {
+        if memory::grow(b, 1).is_err() {
+            // The caller's slower path reports the error.
+            return false;
         }
+        *n += 1;
+        b.push(x);
+        return true;
     }
     false
 }

@@ -46,10 +46,10 @@ pub(crate) fn compile_threshold(source: &LoweredIr, f: &Function) -> u64 {
         }
         for s in &b.stmts {
             todo.extend(s.op.blocks());
-            if let Op::Call { f, .. } = &s.op {
-                if seen.insert(*f) {
-                    todo.extend(source.func(*f).map(|g| &g.body));
-                }
+            if let Op::Call { f, .. } = &s.op
+                && seen.insert(*f)
+            {
+                todo.extend(source.func(*f).map(|g| &g.body));
             }
         }
     }

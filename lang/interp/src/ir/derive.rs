@@ -7,7 +7,7 @@
 //!
 //! Compiled code is cached together with the facts about captured values on which it depends; a second call
 //! compiles nothing. The cache is bounded: a session that keeps creating functions clears it when it exceeds
-//! [`FUNCTIONS`].
+//! `FUNCTIONS`.
 
 /// Evaluates to the `Ok` value, or returns `Ok(Err(..))` with the reason why compilation is not possible.
 macro_rules! or_not_compiled {
@@ -506,12 +506,11 @@ impl CompiledAd {
     }
 
     fn measure(&mut self, l: &Linearized, (how, sizes): (resolve_plan::ResolvedPlan, Vec<i64>), residuals: &[Value]) {
-        let boxes = match self
+        let Ok(boxes) = self
             .differentiated(&l.entered, how.segments)
             .and_then(|j| Ok(self.ad.boxes(&mut self.program, j, &how.plan)?))
-        {
-            Ok(b) => b,
-            Err(_) => return,
+        else {
+            return;
         };
         let made =
             MemoryMeasurement { func: l.entered.origin, bytes: self.bytes_of(&boxes, &l.kept, residuals), how, sizes };

@@ -271,7 +271,7 @@ pub(crate) fn gather_or_zero(m: &Machine, a: &Value, at: &Value) -> Res<Value> {
     if let (Buf::F64(x), Buf::I64(at), 1) = (a.buf(), at.buf(), a.shape.len()) {
         // A negative index becomes a large unsigned number, which is out of bounds.
         let part = |start: usize, out: &mut [f64]| {
-            out.iter_mut().zip(&at[start..]).for_each(|(o, i)| *o = x.get(*i as usize).copied().unwrap_or(0.0))
+            out.iter_mut().zip(&at[start..]).for_each(|(o, i)| *o = x.get(*i as usize).copied().unwrap_or(0.0));
         };
         return Ok(array::floats(parallel::made(InterruptFlag(&m.interrupt), at.len(), part)?));
     }

@@ -260,11 +260,11 @@ fn update(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Value> {
     match op {
         Op::IndexAdd { acc, at: is, v, shape } => {
             let (acc, v) = (start(args, *acc, *v, *shape, is.len())?, take(args, *v));
-            element_ops::add_at(m, acc, &args[1..1 + is.len()], v)
+            element_ops::add_at(m, acc, &args[1..=is.len()], v)
         }
         Op::IndexSet { acc, at: is, v, shape } => {
             let (acc, v) = (start(args, *acc, *v, *shape, is.len())?, take(args, *v));
-            element_ops::put(acc, &args[1..1 + is.len()], &v)
+            element_ops::put(acc, &args[1..=is.len()], &v)
         }
         Op::SliceAdd { acc, lo, v, shape: Some(s), .. }
             if matches!(args[acc.0 as usize], Value::Zero) && !matches!(args[v.0 as usize], Value::Zero) =>
@@ -331,10 +331,10 @@ fn comparison(m: &Machine, c: Cmp, a: &Value, b: &Value) -> Res<Value> {
     let Some(shape) = seq::shape(a).or(seq::shape(b)).cloned() else {
         return Ok(Value::Bool(c.holds(compare::partial(a, b)?)));
     };
-    if let (Some(s), Some(t)) = (seq::shape(a), seq::shape(b)) {
-        if s != t {
-            return Err(arith::shapes_differ(s, t));
-        }
+    if let (Some(s), Some(t)) = (seq::shape(a), seq::shape(b))
+        && s != t
+    {
+        return Err(arith::shapes_differ(s, t));
     }
     let n: usize = shape.iter().product();
     let out = match ops::compared(InterruptFlag(&m.interrupt), c, a, b, n) {
@@ -443,10 +443,10 @@ fn cumsum(m: &mut Machine, args: &mut [Value], reverse: bool) -> Res<Value> {
     if !reverse {
         return prim(m, Prim::Cumsum, Ty::F64, args);
     }
-    if let Value::Array(a) = &args[0] {
-        if let (Buf::F64(x), 1) = (a.buf(), a.shape.len()) {
-            return Ok(array::floats(ops::sums_from_the_end(x)?));
-        }
+    if let Value::Array(a) = &args[0]
+        && let (Buf::F64(x), 1) = (a.buf(), a.shape.len())
+    {
+        return Ok(array::floats(ops::sums_from_the_end(x)?));
     }
     let mut turned = [prim(m, Prim::Reverse, Ty::F64, args)?];
     let mut sums = [prim(m, Prim::Cumsum, Ty::F64, &mut turned)?];

@@ -174,7 +174,7 @@ impl DataTypes {
             (Layout::Data(d), Value::Data(_)) if rank == 0 => out.push(self.data(v, *d)?),
             (Layout::Tuple(ls), Value::Tuple(t)) if rank == 0 => self.each(&t.0, ls.iter(), rank, out)?,
             (Layout::Record(fs), Value::Record(r)) if rank == 0 => {
-                self.each(&r.vals, fs.iter().map(|f| &f.1), rank, out)?
+                self.each(&r.vals, fs.iter().map(|f| &f.1), rank, out)?;
             }
             (Layout::Tuple(ls), Value::Array(a)) => match a.buf() {
                 Buf::Tuple(cols) => self.each(cols, ls.iter(), rank, out)?,

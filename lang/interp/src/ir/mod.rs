@@ -8,7 +8,7 @@
 //! - [`eval_op`], `element_ops`, `buffer`: what lowered operations do with values.
 //! - `layout_leaves`, `tangents`: conversion between values of the language and leaves of a layout.
 //! - `world`: run-time values as the specialiser sees them.
-//! - [`derive`]: the derivative operators by compiled AD, and when taped AD is used instead.
+//! - [`mod@derive`]: the derivative operators by compiled AD, and when taped AD is used instead.
 //! - [`native`]: the interface of the native compiler.
 //! - `cost_model`: when a function is compiled.
 //!

@@ -5,7 +5,7 @@
 //! `unsafe` code stays in the compiler's crate.
 //!
 //! A function is compiled when the work that it has done, and is about to do, exceeds the cost of compiling it
-//! ([`super::cost_model`]).
+//! (`super::cost_model`).
 
 use super::cost_model::device_cost::{self, Volume};
 use super::derive::CompileClock;
@@ -186,11 +186,11 @@ impl CompileState {
     }
 
     /// The native code for a call with these arguments. Compiles it if the accumulated work justifies that.
-    fn ready<'v>(
+    fn ready(
         &self,
         compiler: &Rc<dyn Compiler>,
         clock: &CompileClock,
-        args: &mut dyn Iterator<Item = &'v Value>,
+        args: &mut dyn Iterator<Item = &Value>,
     ) -> Option<Rc<dyn Native>> {
         let (heat, compile_threshold) = match &*self.tier.borrow() {
             CodeState::Hot(n) if self.variants.borrow().is_empty() => return Some(n.clone()),

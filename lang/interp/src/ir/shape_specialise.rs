@@ -142,7 +142,7 @@ pub(super) fn assert_facts(f: &mut Function, facts: &[ShapeFact]) -> Option<()> 
         }
         match fact {
             ShapeFact::Extent(_, axis, _) if f.ty(p).rank() > *axis => {
-                assert_size(f, Size::Extent(p, *axis), n, &mut first)
+                assert_size(f, Size::Extent(p, *axis), n, &mut first);
             }
             ShapeFact::Extent(_, 1, _) => {
                 let mut body = std::mem::take(&mut f.body);

@@ -320,7 +320,7 @@ fn bind(m: &Machine, t: &Ty, v: &Value, found: &mut HashMap<TyVar, Ty>) -> Optio
         }
         (Ty::Tuple(ts), Value::Tuple(vs)) => ts.iter().zip(&vs.0).try_for_each(|(t, v)| bind(m, t, v, found))?,
         (Ty::Record(r), Value::Record(vs)) => {
-            r.fields.iter().zip(&vs.vals).try_for_each(|((_, t), v)| bind(m, t, v, found))?
+            r.fields.iter().zip(&vs.vals).try_for_each(|((_, t), v)| bind(m, t, v, found))?;
         }
         (Ty::Array(..) | Ty::Data(..), _) => {
             if let Some(u) = type_of(m, v) {
@@ -341,7 +341,7 @@ fn unify(t: &Ty, u: &Ty, found: &mut HashMap<TyVar, Ty>) {
         (Ty::Tuple(ts), Ty::Tuple(us)) => ts.iter().zip(us.iter()).for_each(|(t, u)| unify(t, u, found)),
         (Ty::Data(_, ts), Ty::Data(_, us)) => ts.iter().zip(us.iter()).for_each(|(t, u)| unify(t, u, found)),
         (Ty::Record(t), Ty::Record(u)) => {
-            t.fields.iter().zip(&u.fields).for_each(|((_, t), (_, u))| unify(t, u, found))
+            t.fields.iter().zip(&u.fields).for_each(|((_, t), (_, u))| unify(t, u, found));
         }
         _ => {}
     }

@@ -165,7 +165,7 @@ pub fn bin(m: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
 
 /// Whether two arrays have different ranks.
 fn ranks_differ(a: &Value, b: &Value) -> bool {
-    let rank = |v: &Value| crate::value::seq::shape(v).map(|s| s.len());
+    let rank = |v: &Value| crate::value::seq::shape(v).map(smallvec::SmallVec::len);
     matches!((rank(a), rank(b)), (Some(m), Some(n)) if m != n)
 }
 

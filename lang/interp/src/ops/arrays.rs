@@ -543,7 +543,7 @@ fn transpose(m: &Machine, v: &Value) -> Res<Value> {
         // Each thread gets some rows, but not more than should be processed between two polls.
         let rows = k.div_ceil(parallel::threads().max(1)).min((1 << 22) / n.max(1)).max(1);
         parallel::bands(InterruptFlag(&m.interrupt), &mut out, rows * n, n * k, |start, out| {
-            iteration(v, (n, k), start / n, out)
+            iteration(v, (n, k), start / n, out);
         })?;
         return Ok(array::make(Shape::from_slice(&[k, n]), Buf::F64(out)));
     }

@@ -12,16 +12,16 @@ use std::rc::Rc;
 pub(super) fn apply(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
     let op = if p == Prim::Cumsum { Bin::Add } else { Bin::Mul };
     let v = take(args, 0);
-    if let Value::Array(a) = &v {
-        if let (Buf::F64(x), 1) = (a.buf(), a.shape.len()) {
-            let mut acc = if op == Bin::Add { 0.0 } else { 1.0 };
-            let mut out = crate::value::array::filled(0.0, x.len())?;
-            for (out, part) in out.chunks_mut(polling::STRIDE).zip(x.chunks(polling::STRIDE)) {
-                polling::poll()?;
-                acc = kernels::running(op, acc, part, out);
-            }
-            return Ok(Value::Array(Rc::new(crate::value::Array::new(a.shape.clone(), Buf::F64(out)))));
+    if let Value::Array(a) = &v
+        && let (Buf::F64(x), 1) = (a.buf(), a.shape.len())
+    {
+        let mut acc = if op == Bin::Add { 0.0 } else { 1.0 };
+        let mut out = crate::value::array::filled(0.0, x.len())?;
+        for (out, part) in out.chunks_mut(polling::STRIDE).zip(x.chunks(polling::STRIDE)) {
+            polling::poll()?;
+            acc = kernels::running(op, acc, part, out);
         }
+        return Ok(Value::Array(Rc::new(crate::value::Array::new(a.shape.clone(), Buf::F64(out)))));
     }
     let mut out: Vec<Value> = Vec::new();
     for i in 0..len(&v) {

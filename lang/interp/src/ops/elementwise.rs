@@ -76,7 +76,7 @@ macro_rules! with_bin {
 fn fill<T: Copy, U>(out: &mut [U], x: Operand<T>, y: Operand<T>, f: impl Fn(T, T) -> U) {
     match (x, y) {
         (Operand::Many(x), Operand::Many(y)) => {
-            out.iter_mut().zip(x.iter().zip(y)).for_each(|(o, (a, b))| *o = f(*a, *b))
+            out.iter_mut().zip(x.iter().zip(y)).for_each(|(o, (a, b))| *o = f(*a, *b));
         }
         (Operand::Many(x), Operand::One(b)) => out.iter_mut().zip(x).for_each(|(o, a)| *o = f(*a, b)),
         (Operand::One(a), Operand::Many(y)) => out.iter_mut().zip(y).for_each(|(o, b)| *o = f(a, *b)),
@@ -95,7 +95,7 @@ fn update(acc: &mut [f64], y: Operand<f64>, f: impl Fn(f64, f64) -> f64) {
 
 /// A binary operator on slices of two arrays.
 pub(super) fn into(op: Bin, x: Operand<f64>, y: Operand<f64>, out: &mut [f64]) {
-    with_bin!(op, f => kernels::wide(|| fill(out, x, y, f)))
+    with_bin!(op, f => kernels::wide(|| fill(out, x, y, f)));
 }
 
 /// Copies a slice of an array.
@@ -161,7 +161,7 @@ pub(super) fn arrays(w: InterruptFlag, op: Bin, x: Rc<Array>, y: Rc<Array>) -> R
         (Buf::F32(p), Buf::F32(q)) => {
             let mut p = polling::copy(p)?;
             polling::pairs(&mut p, q, |p, q| {
-                p.iter_mut().zip(q).for_each(|(a, b)| *a = op.eval(f64::from(*a), f64::from(*b)) as f32)
+                p.iter_mut().zip(q).for_each(|(a, b)| *a = op.eval(f64::from(*a), f64::from(*b)) as f32);
             })?;
             (x.shape.clone(), Buf::F32(p))
         }
@@ -179,7 +179,7 @@ fn floats(w: InterruptFlag, op: Bin, x: Operand<f64>, y: Operand<f64>) -> Res<Ve
     };
     with_bin!(op, f => made(w, n, |at, out| {
         let k = out.len();
-        fill(out, x.part(at, k), y.part(at, k), f)
+        fill(out, x.part(at, k), y.part(at, k), f);
     }))
 }
 
@@ -197,11 +197,11 @@ fn ints(w: InterruptFlag, op: Bin, x: Operand<i64>, y: Operand<i64>, n: usize) -
     match op {
         Bin::Min => made(w, n, |at, out| {
             let k = out.len();
-            fill(out, x.part(at, k), y.part(at, k), |a: i64, b| a.min(b))
+            fill(out, x.part(at, k), y.part(at, k), |a: i64, b| a.min(b));
         }),
         Bin::Max => made(w, n, |at, out| {
             let k = out.len();
-            fill(out, x.part(at, k), y.part(at, k), |a: i64, b| a.max(b))
+            fill(out, x.part(at, k), y.part(at, k), |a: i64, b| a.max(b));
         }),
         Bin::Add | Bin::Sub => sums(w, op, x, y, n),
         _ => one_by_one(op, x, y, n),
@@ -216,15 +216,15 @@ fn sums(w: InterruptFlag, op: Bin, x: Operand<i64>, y: Operand<i64>, n: usize) -
         let k = out.len();
         let (x, y) = (x.part(at, k), y.part(at, k));
         if add {
-            fill(out, x, y, i64::wrapping_add)
+            fill(out, x, y, i64::wrapping_add);
         } else {
-            fill(out, x, y, i64::wrapping_sub)
+            fill(out, x, y, i64::wrapping_sub);
         }
         let mut signs = 0i64;
         let mut see = |a: i64, b: i64, z: i64| signs |= (a ^ z) & (if add { b } else { !b } ^ z);
         match (x, y) {
             (Operand::Many(x), Operand::Many(y)) => {
-                x.iter().zip(y).zip(out.iter()).for_each(|((a, b), z)| see(*a, *b, *z))
+                x.iter().zip(y).zip(out.iter()).for_each(|((a, b), z)| see(*a, *b, *z));
             }
             (Operand::Many(x), Operand::One(b)) => x.iter().zip(out.iter()).for_each(|(a, z)| see(*a, b, *z)),
             (Operand::One(a), Operand::Many(y)) => y.iter().zip(out.iter()).for_each(|(b, z)| see(a, *b, *z)),
@@ -264,7 +264,7 @@ pub(super) fn spread(w: InterruptFlag, op: Bin, x: Rc<Array>, y: &Value, right: 
     match (x.buf_mut(), y) {
         (Buf::F64(v), _) => in_place(w, op, v, Operand::One(c), right)?,
         (Buf::F32(v), _) if right => {
-            polling::each(v, |v| v.iter_mut().for_each(|a| *a = op.eval(f64::from(*a), c) as f32))?
+            polling::each(v, |v| v.iter_mut().for_each(|a| *a = op.eval(f64::from(*a), c) as f32))?;
         }
         (Buf::F32(v), _) => polling::each(v, |v| v.iter_mut().for_each(|a| *a = op.eval(c, f64::from(*a)) as f32))?,
         (Buf::I64(v), Value::Int(n)) => {

@@ -21,19 +21,15 @@ pub(super) fn map(m: &mut Machine, f: &Value, arrays: &[Value]) -> Res<Value> {
         return Err(lengths_differ(if arrays.len() == 2 { "map2" } else { "map3" }, n, k));
     }
     let short = arrays.iter().any(has_short_rows) || m.device.is_wanted();
-    if short {
-        if let Some(v) = natively(m, map_of(arrays.len()), f, arrays, n)? {
-            return Ok(v);
-        }
+    if short && let Some(v) = natively(m, map_of(arrays.len()), f, arrays, n)? {
+        return Ok(v);
     }
     let lanes = if n == 0 { crate::vm::lanes::none(m, f, arrays) } else { crate::vm::lanes::map(m, f, arrays, n) };
     if let Some(v) = lanes {
         return Ok(v);
     }
-    if !short {
-        if let Some(v) = natively(m, map_of(arrays.len()), f, arrays, n)? {
-            return Ok(v);
-        }
+    if !short && let Some(v) = natively(m, map_of(arrays.len()), f, arrays, n)? {
+        return Ok(v);
     }
     let mut out = array::room(n)?;
     let mut args = Vec::with_capacity(arrays.len());
@@ -295,16 +291,15 @@ pub(super) fn reduce_by_index(m: &mut Machine, args: &mut [Value]) -> Res<Value>
         },
         _ => &[],
     };
-    if let (Some(p), Value::Array(d), Value::Array(v)) = (operator(op), &mut *dest, &*values) {
-        if let (Some(b), Buf::F64(v), 1) = (p.bin(), v.buf(), d.shape.len()) {
-            if let Buf::F64(d) = Rc::make_mut(d).buf_mut() {
-                for (at, v) in at.chunks(polling::STRIDE).zip(v.chunks(polling::STRIDE)) {
-                    m.poll()?;
-                    kernels::count(b, d, at, v);
-                }
-                return Ok(std::mem::take(dest));
-            }
+    if let (Some(p), Value::Array(d), Value::Array(v)) = (operator(op), &mut *dest, &*values)
+        && let (Some(b), Buf::F64(v), 1) = (p.bin(), v.buf(), d.shape.len())
+        && let Buf::F64(d) = Rc::make_mut(d).buf_mut()
+    {
+        for (at, v) in at.chunks(polling::STRIDE).zip(v.chunks(polling::STRIDE)) {
+            m.poll()?;
+            kernels::count(b, d, at, v);
         }
+        return Ok(std::mem::take(dest));
     }
     let n = len(dest);
     if let Some(v) = counted_natively(m, dest, op, [neutral.clone(), keys.clone(), values.clone()])? {
@@ -348,10 +343,10 @@ pub(crate) fn comprehension(m: &mut Machine, kind: ForKind, f: &Value, extents: 
         ForKind::Reduce(_) => shape.iter().fold(1usize, |a, b| a.saturating_mul(*b)),
     };
     let paces = crate::vm::lanes::code_of(f).filter(|c| total >= TIMED && c.whole.is_some());
-    if total >= super::whole::native_from(f) || paces.as_ref().is_some_and(|c| c.paces.is_worth_native()) {
-        if let Some(v) = m.hot_comprehension(f, extents)? {
-            return Ok(v);
-        }
+    if (total >= super::whole::native_from(f) || paces.as_ref().is_some_and(|c| c.paces.is_worth_native()))
+        && let Some(v) = m.hot_comprehension(f, extents)?
+    {
+        return Ok(v);
     }
     let start = paces.is_some().then(std::time::Instant::now);
     let out = match super::whole::comprehension(m, kind, f, &shape, total)? {

@@ -214,10 +214,10 @@ fn extremum_or_nan(x: &[f64], better: impl Fn(f64, f64) -> bool) -> f64 {
         }
     }
     let rest = chunks.remainder();
-    if nans.iter().chain(rest).any(|v| v.is_nan()) || x[0].is_nan() {
-        if let Some(v) = x.iter().find(|v| v.is_nan()) {
-            return *v;
-        }
+    if (nans.iter().chain(rest).any(|v| v.is_nan()) || x[0].is_nan())
+        && let Some(v) = x.iter().find(|v| v.is_nan())
+    {
+        return *v;
     }
     acc.iter().chain(rest).fold(x[0], |a, v| if better(*v, a) { *v } else { a })
 }
@@ -338,7 +338,7 @@ mod tests {
                 let check = |x: &[f64]| {
                     [true, false]
                         .iter()
-                        .for_each(|less| assert_eq!(arg_extremum(x, *less), plain(x, *less), "{n} {salt}"))
+                        .for_each(|less| assert_eq!(arg_extremum(x, *less), plain(x, *less), "{n} {salt}"));
                 };
                 check(&x);
                 x.iter_mut().for_each(|v| *v = if *v > 0.0 { f64::INFINITY } else { *v * -0.0 });

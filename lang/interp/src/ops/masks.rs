@@ -48,7 +48,7 @@ fn logic(m: &mut Machine, and: bool, a: Value, b: Value) -> Res<Value> {
     let (v, c) = match (a, b) {
         (Value::Bool(x), Value::Bool(y)) => return Ok(Value::Bool(if and { x && y } else { x || y })),
         (Value::Bool(c), v) | (v, Value::Bool(c)) => (v, c),
-        (a, b) if seq::shape(&a).map(|s| s.len()) != seq::shape(&b).map(|s| s.len()) => {
+        (a, b) if seq::shape(&a).map(smallvec::SmallVec::len) != seq::shape(&b).map(smallvec::SmallVec::len) => {
             return broadcast_ranks(m, a, b, &mut |m, a, b| logic(m, and, a, b));
         }
         (a, b) => {

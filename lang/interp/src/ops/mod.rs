@@ -55,76 +55,76 @@ pub fn call(m: &mut Machine, p: Prim, reps: &[Value], mut args: Vec<Value>) -> R
 /// tracing itself), containers, and higher-order functions.
 fn sees_tracing(p: Prim) -> bool {
     use Prim as P;
-    match p {
+    matches!(
+        p,
         P::Not
-        | P::EqEach
-        | P::NeEach
-        | P::LtEach
-        | P::GtEach
-        | P::LeEach
-        | P::GeEach
-        | P::AndEach
-        | P::OrEach
-        | P::Compress
-        | P::IsNan
-        | P::IsInf
-        | P::Clamp
-        | P::ToFloat
-        | P::ToInt
-        | P::ToF32
-        | P::F32ToFloat
-        | P::MatMul
-        | P::Matmul
-        | P::Append
-        | P::Scatter
-        | P::ScatterWithin
-        | P::Put
-        | P::Gather
-        | P::Replicate
-        | P::Linspace
-        | P::Rotate
-        | P::Reverse
-        | P::Concat
-        | P::Flatten
-        | P::Reshape
-        | P::Stack
-        | P::Split
-        | P::Take
-        | P::Drop
-        | P::First
-        | P::Last
-        | P::Len
-        | P::Shape
-        | P::Rank
-        | P::Sort
-        | P::Argsort
-        | P::Argmin
-        | P::Argmax
-        | P::Sum
-        | P::Prod
-        | P::Mean
-        | P::Variance
-        | P::Maximum
-        | P::Minimum
-        | P::Cumsum
-        | P::Cumprod
-        | P::Dot
-        | P::Outer
-        | P::Norm
-        | P::Where
-        | P::Diag
-        | P::Trace
-        | P::TransposeArray
-        | P::LinSolve
-        | P::Cholesky
-        | P::Qr
-        | P::Lu
-        | P::Svd
-        | P::Eigh
-        | P::Inv
-        | P::Det => true,
-        _ => false,
-    }
+            | P::EqEach
+            | P::NeEach
+            | P::LtEach
+            | P::GtEach
+            | P::LeEach
+            | P::GeEach
+            | P::AndEach
+            | P::OrEach
+            | P::Compress
+            | P::IsNan
+            | P::IsInf
+            | P::Clamp
+            | P::ToFloat
+            | P::ToInt
+            | P::ToF32
+            | P::F32ToFloat
+            | P::MatMul
+            | P::Matmul
+            | P::Append
+            | P::Scatter
+            | P::ScatterWithin
+            | P::Put
+            | P::Gather
+            | P::Replicate
+            | P::Linspace
+            | P::Rotate
+            | P::Reverse
+            | P::Concat
+            | P::Flatten
+            | P::Reshape
+            | P::Stack
+            | P::Split
+            | P::Take
+            | P::Drop
+            | P::First
+            | P::Last
+            | P::Len
+            | P::Shape
+            | P::Rank
+            | P::Sort
+            | P::Argsort
+            | P::Argmin
+            | P::Argmax
+            | P::Sum
+            | P::Prod
+            | P::Mean
+            | P::Variance
+            | P::Maximum
+            | P::Minimum
+            | P::Cumsum
+            | P::Cumprod
+            | P::Dot
+            | P::Outer
+            | P::Norm
+            | P::Where
+            | P::Diag
+            | P::Trace
+            | P::TransposeArray
+            | P::LinSolve
+            | P::Cholesky
+            | P::Qr
+            | P::Lu
+            | P::Svd
+            | P::Eigh
+            | P::Inv
+            | P::Det
+    )
 }
 
 /// The error for arrays that must have equal lengths.

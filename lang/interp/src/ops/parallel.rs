@@ -1,7 +1,7 @@
 //! Parallel work on large arrays.
 //!
 //! Each part of a result depends only on its own input, and sums are taken over fixed blocks, so results have
-//! the same bits for any number of threads. Below [`LEAST`] elements an additional thread costs more than it
+//! the same bits for any number of threads. Below `LEAST` elements an additional thread costs more than it
 //! gains. New arrays are filled block by block, so that no element is written twice.
 
 use super::interrupt::{InterruptFlag, STRIDE};
@@ -216,13 +216,13 @@ mod tests {
             set_threads(threads);
             for n in [0, 1, 255, 256, 257, 70_000, 200_001] {
                 let v: Vec<i64> = made(InterruptFlag(&off), n, |at, part| {
-                    part.iter_mut().enumerate().for_each(|(i, x)| *x = (at + i) as i64)
+                    part.iter_mut().enumerate().for_each(|(i, x)| *x = (at + i) as i64);
                 })
                 .unwrap();
                 assert!(v.iter().enumerate().all(|(i, x)| *x == i as i64) && v.len() == n, "{n}");
                 let mut v = v;
                 changed(InterruptFlag(&off), &mut v, |at, part| {
-                    part.iter_mut().enumerate().for_each(|(i, x)| *x += (at + i) as i64)
+                    part.iter_mut().enumerate().for_each(|(i, x)| *x += (at + i) as i64);
                 })
                 .unwrap();
                 assert!(v.iter().enumerate().all(|(i, x)| *x == 2 * i as i64), "{n}");

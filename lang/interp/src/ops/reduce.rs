@@ -166,10 +166,10 @@ fn dot(m: &mut Machine, x: &Value, y: &Value, rep: &Rep) -> Res<Value> {
     if len(x) != len(y) {
         return Err(lengths_differ("dot", len(x), len(y)));
     }
-    if let (Value::Array(a), Value::Array(b)) = (x, y) {
-        if let (Buf::F64(p), Buf::F64(q)) = (a.buf(), b.buf()) {
-            return Ok(Value::Float(kernels::dot(p, q)));
-        }
+    if let (Value::Array(a), Value::Array(b)) = (x, y)
+        && let (Buf::F64(p), Buf::F64(q)) = (a.buf(), b.buf())
+    {
+        return Ok(Value::Float(kernels::dot(p, q)));
     }
     let z = arith::bin(m, Bin::Mul, x.clone(), y.clone())?;
     sum(m, &z, rep)
@@ -178,15 +178,15 @@ fn dot(m: &mut Machine, x: &Value, y: &Value, rep: &Rep) -> Res<Value> {
 fn outer(m: &mut Machine, x: &Value, y: &Value) -> Res<Value> {
     let (n, k) = (len(x), len(y));
     array::count(&[n, k])?;
-    if let (Value::Array(a), Value::Array(b)) = (x, y) {
-        if let (Buf::F64(p), Buf::F64(q)) = (a.buf(), b.buf()) {
-            let mut out = array::room(n * k)?;
-            for a in p {
-                polling::poll()?;
-                out.extend(q.iter().map(|b| a * b));
-            }
-            return Ok(array::make(Shape::from_slice(&[n, k]), Buf::F64(out)));
+    if let (Value::Array(a), Value::Array(b)) = (x, y)
+        && let (Buf::F64(p), Buf::F64(q)) = (a.buf(), b.buf())
+    {
+        let mut out = array::room(n * k)?;
+        for a in p {
+            polling::poll()?;
+            out.extend(q.iter().map(|b| a * b));
         }
+        return Ok(array::make(Shape::from_slice(&[n, k]), Buf::F64(out)));
     }
     let mut rows = Vec::new();
     for i in 0..n {

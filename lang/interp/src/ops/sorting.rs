@@ -245,7 +245,7 @@ mod tests {
     /// Pseudo-random numbers with repetitions.
     fn noise(n: u64) -> Vec<u64> {
         (0..n)
-            .map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 7 ^ i % 3 << 63)
+            .map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 7 ^ (i % 3) << 63)
             .map(|k| if k % 5 == 0 { k % 1000 } else { k })
             .collect()
     }
@@ -254,7 +254,7 @@ mod tests {
     fn tuples_are_sorted_by_their_first_number_and_then_by_the_rest() {
         let off = AtomicBool::new(false);
         let first = |k: &u64| {
-            if k % 11 == 0 {
+            if k.is_multiple_of(11) {
                 f64::NAN
             } else if k % 97 == 40 {
                 [0.0, -0.0][(k % 2) as usize]

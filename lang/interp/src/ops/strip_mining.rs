@@ -91,7 +91,7 @@ mod tests {
         for n in [1, 1023, 1024, 1025, 70_000, 200_001] {
             let x: Vec<f64> = (0..n).map(|i| (i as f64 * 0.7).sin()).collect();
             let f = |start: usize, len: usize, room: &mut [f64]| {
-                room[0] = super::super::kernels::sum(&x[start..start + len])
+                room[0] = super::super::kernels::sum(&x[start..start + len]);
             };
             for threads in [false, true] {
                 assert_eq!(

@@ -84,7 +84,7 @@ pub(super) fn apply(p: Prim, args: &mut [Value]) -> Res<Value> {
         Prim::StrJoin => {
             let parts: Vec<&str> = match &args[1] {
                 Value::Array(a) => match a.buf() {
-                    Buf::Boxed(v) => v.iter().map(|x| str_of(x)).collect(),
+                    Buf::Boxed(v) => v.iter().map(str_of).collect(),
                     _ => Vec::new(),
                 },
                 _ => Vec::new(),

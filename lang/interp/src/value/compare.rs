@@ -63,7 +63,7 @@ pub fn partial(a: &Value, b: &Value) -> Res<Option<Ordering>> {
     let mut steps = 0u32;
     while let Some((a, b)) = todo.pop() {
         steps = steps.wrapping_add(1);
-        if steps % 4096 == 0 {
+        if steps.is_multiple_of(4096) {
             polling::poll()?;
         }
         match step(&a, &b, &mut todo)? {

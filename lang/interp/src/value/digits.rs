@@ -125,7 +125,7 @@ pub fn column(xs: &[f64]) -> Vec<String> {
     aligned(&texts(xs))
 }
 
-/// Like [`column`], without alignment.
+/// Like [`column()`], without alignment.
 pub fn texts(xs: &[f64]) -> Vec<String> {
     let n = digits();
     let parts: Vec<Option<Scientific>> = xs.iter().map(|x| scientific(*x, n)).collect();

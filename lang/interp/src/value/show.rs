@@ -103,7 +103,7 @@ fn written(v: &Value, ty: Option<&Ty>, numbers: Numbers, limit: usize) -> String
     while let Some(t) = todo.pop() {
         steps = steps.wrapping_add(1);
         if out.len() > limit
-            || steps % 4096 == 0 && (polling::interrupt_requested() || !memory::text_may_grow(&mut out))
+            || steps.is_multiple_of(4096) && (polling::interrupt_requested() || !memory::text_may_grow(&mut out))
         {
             break;
         }

@@ -4,7 +4,7 @@
 //! Afterwards both copies are kept until the array is modified. Queries that need no elements (shapes,
 //! [`Array::kind`]) do not download. If a download fails, because the device was lost or the user interrupted
 //! it, `buf` returns zeros. These are never observed, because the run stops at its next poll
-//! ([`crate::polling::fail`]).
+//! (`crate::polling::fail`).
 
 use super::{Array, Buf, Shape};
 use crate::error::Error;

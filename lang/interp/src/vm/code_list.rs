@@ -7,7 +7,7 @@ use std::rc::Rc;
 /// Number of functions in a chunk.
 const CHUNK: usize = 64;
 
-/// Code by function number. A copy takes one word for each [`CHUNK`] functions, so that a program to which
+/// Code by function number. A copy takes one word for each `CHUNK` functions, so that a program to which
 /// functions are added one at a time can have a group for each of its states.
 #[derive(Clone, Default, Debug)]
 pub struct CodeList(Vec<Rc<Vec<Rc<Code>>>>);

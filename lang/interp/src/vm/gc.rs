@@ -37,7 +37,7 @@ impl<'a> Marker<'a> {
         }
     }
 
-    fn new<T: ?Sized>(&mut self, shared: &Rc<T>) -> bool {
+    fn is_new<T: ?Sized>(&mut self, shared: &Rc<T>) -> bool {
         self.seen.insert(Rc::as_ptr(shared).cast())
     }
 
@@ -60,12 +60,12 @@ impl<'a> Marker<'a> {
             | Value::Rep(_)
             | Value::Zero => {}
             Value::Rev { .. } | Value::Dual(_) => self.opaque = true,
-            Value::Array(a) if !a.values().is_empty() && self.new(a) => self.values.extend(a.values()),
+            Value::Array(a) if !a.values().is_empty() && self.is_new(a) => self.values.extend(a.values()),
             Value::Array(_) => {}
-            Value::Tuple(t) if self.new(t) => self.values.extend(&t.0),
-            Value::Record(r) if self.new(r) => self.values.extend(&r.vals),
-            Value::Data(d) if self.new(d) => self.values.extend(&d.fields),
-            Value::Fun(f) if self.new(f) => self.function(f),
+            Value::Tuple(t) if self.is_new(t) => self.values.extend(&t.0),
+            Value::Record(r) if self.is_new(r) => self.values.extend(&r.vals),
+            Value::Data(d) if self.is_new(d) => self.values.extend(&d.fields),
+            Value::Fun(f) if self.is_new(f) => self.function(f),
             Value::Tuple(_) | Value::Record(_) | Value::Data(_) | Value::Fun(_) => {}
         }
     }
@@ -79,7 +79,7 @@ impl<'a> Marker<'a> {
             }
             Fun::Member(g, _) => self.group(g),
             Fun::Partial(f, vs) => {
-                if self.new(f) {
+                if self.is_new(f) {
                     self.function(f);
                 }
                 self.values.extend(vs);
@@ -96,14 +96,14 @@ impl<'a> Marker<'a> {
     }
 
     fn group(&mut self, g: &'a Rc<Group>) {
-        if self.new(g) {
+        if self.is_new(g) {
             g.codes.iter().for_each(|c| self.code(c));
             self.values.extend(&g.captured);
         }
     }
 
     fn code(&mut self, c: &'a Rc<Code>) {
-        if self.new(c) {
+        if self.is_new(c) {
             self.codes.push(c);
         }
     }
@@ -115,11 +115,11 @@ impl<'a> Marker<'a> {
             }
         }
         self.values.extend(&c.consts);
-        c.codes.iter().chain(c.groups.iter().flat_map(|g| g.iter())).for_each(|c| self.code(c));
-        if let Some(o) = &c.origin {
-            if self.new(&o.members) {
-                o.members.iter().for_each(|m| self.core(&m.2.body));
-            }
+        c.codes.iter().chain(c.groups.iter().flat_map(super::code_list::CodeList::iter)).for_each(|c| self.code(c));
+        if let Some(o) = &c.origin
+            && self.is_new(&o.members)
+        {
+            o.members.iter().for_each(|m| self.core(&m.2.body));
         }
     }
 

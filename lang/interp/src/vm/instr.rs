@@ -125,10 +125,11 @@ impl Machine {
             Some(v) => v,
             None => arith::bin(self, op, x, y)?,
         };
-        if let (Value::Array(a), Some(f)) = (&out, self.frames.last()) {
-            if a.kind() == Kind::F64 && a.shape.iter().product::<usize>() >= LARGE {
-                f.code.profile.array();
-            }
+        if let (Value::Array(a), Some(f)) = (&out, self.frames.last())
+            && a.kind() == Kind::F64
+            && a.shape.iter().product::<usize>() >= LARGE
+        {
+            f.code.profile.array();
         }
         Ok(out)
     }

@@ -190,10 +190,10 @@ impl Machine {
     /// are suspended in calls.
     fn tail_native(&mut self, native: &dyn Native, args: Vec<Value>, depth: usize) -> Res<Option<Value>> {
         let out = self.run_native(native, args);
-        if out.is_err() {
-            if let Some(f) = self.frames.pop() {
-                self.regs.truncate(f.base);
-            }
+        if out.is_err()
+            && let Some(f) = self.frames.pop()
+        {
+            self.regs.truncate(f.base);
         }
         let mut outs = out?;
         Ok(match (outs.len(), outs.pop()) {
@@ -216,12 +216,12 @@ impl Machine {
         let f: CallFrame = self.frames.pop()?;
         self.regs.truncate(f.base);
         if self.frames.len() > depth {
-            if let Some(caller) = self.frames.last() {
-                if let Some(I::CallFn(k)) = caller.code.instrs.get(caller.pc.saturating_sub(1)) {
-                    let base = caller.base;
-                    for (r, v) in caller.code.calls[*k as usize].outs.iter().zip(vals) {
-                        self.regs[base + *r as usize] = v;
-                    }
+            if let Some(caller) = self.frames.last()
+                && let Some(I::CallFn(k)) = caller.code.instrs.get(caller.pc.saturating_sub(1))
+            {
+                let base = caller.base;
+                for (r, v) in caller.code.calls[*k as usize].outs.iter().zip(vals) {
+                    self.regs[base + *r as usize] = v;
                 }
             }
             return None;

@@ -129,7 +129,7 @@ impl Profile {
     /// Whether a native call that took so long should be repeated in the interpreter.
     fn samples(&self, time: Duration) -> bool {
         let n = self.runs.get().0 + 1;
-        time < SHORT && n < TRIAL && n % SAMPLED == 0
+        time < SHORT && n < TRIAL && n.is_multiple_of(SAMPLED)
     }
 
     /// Records a native call.
@@ -211,10 +211,11 @@ impl Machine {
             Fun::Member(g, i) => &g.codes[*i as usize],
             _ => return Ok(None),
         };
-        if self.device.is_on() && self.offered(code, args) {
-            if let Some(v) = self.called_on_device(f, &code.clone(), args.to_vec())? {
-                return Ok(Some(v));
-            }
+        if self.device.is_on()
+            && self.offered(code, args)
+            && let Some(v) = self.called_on_device(f, &code.clone(), args.to_vec())?
+        {
+            return Ok(Some(v));
         }
         if code.profile.call() { self.run_compiled(f.clone(), &code.clone(), args.to_vec()) } else { Ok(None) }
     }
@@ -259,7 +260,8 @@ impl Machine {
             if chains { compile_plain::call_lowered(self, &f, &rest) } else { compile_plain::call(self, &f, &rest) };
         match &out {
             Ok(Some(_)) if chains => {
-                (code.profile.left.set(before.0), code.profile.native.set(before.1));
+                code.profile.left.set(before.0);
+                code.profile.native.set(before.1);
                 code.profile.chained(start.elapsed());
             }
             Ok(Some(v)) => {

@@ -151,7 +151,7 @@ impl Machine {
                 I::Jump(t) => pc = t as usize,
                 I::JumpUnless(c, t) => jump!(!matches!(self.reg(base, c), Value::Bool(true)), t),
                 I::JumpUnlessCmp(op, a, b, t) => {
-                    jump!(!check!(compare_values(op, self.reg(base, a), self.reg(base, b))), t)
+                    jump!(!check!(compare_values(op, self.reg(base, a), self.reg(base, b))), t);
                 }
                 I::Switch(a, k) => pc = self.target(base, a, &code.tables[k as usize]),
                 I::LoopHead(i, n, exit) => {
@@ -168,30 +168,30 @@ impl Machine {
                     if let Value::Int(k) = self.reg_mut(base, i) {
                         *k += 1;
                     }
-                    back!(head)
+                    back!(head);
                 }
                 I::Back(head) => back!(head),
                 I::Call(d, f, first, n) => enter!(seen!(self.call_value(base, [d, f, first], n))),
                 I::CallSibling(d, k, first, n) => enter!(seen!(self.call_sibling(base, [d, k, first], n))),
                 I::CallFn(k) => enter!(seen!(self.call_fn(&code.calls[k as usize], base))),
                 I::TailCall(f, first, n) => {
-                    leave!(seen!(self.tail_value(base, f, first, n)).and_then(|v| self.ret(v, depth)))
+                    leave!(seen!(self.tail_value(base, f, first, n)).and_then(|v| self.ret(v, depth)));
                 }
                 I::TailSibling(k, first, n) => {
-                    leave!(seen!(self.tail_sibling(base, k, first, n)).and_then(|v| self.ret(v, depth)))
+                    leave!(seen!(self.tail_sibling(base, k, first, n)).and_then(|v| self.ret(v, depth)));
                 }
                 I::TailFn(k) => {
                     save!();
                     // After an error in native code the frame has been removed.
-                    leave!(self.tail_fn(&code.calls[k as usize], base, depth)?)
+                    leave!(self.tail_fn(&code.calls[k as usize], base, depth)?);
                 }
                 I::Ret(a) => {
                     let v = std::mem::take(self.reg_mut(base, a));
-                    leave!(self.ret(v, depth))
+                    leave!(self.ret(v, depth));
                 }
                 I::RetMany(k) => {
                     let vals = self.taken(base, &code.rets[k as usize]);
-                    leave!(self.ret_many(vals, depth))
+                    leave!(self.ret_many(vals, depth));
                 }
                 I::Prim(d, p, first, hidden, n) => seen!(self.primitive(base, [d, first], p, [hidden, n])),
                 I::Lowered(k) => seen!(self.step(base, &code.steps[k as usize])),

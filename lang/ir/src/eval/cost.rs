@@ -50,7 +50,7 @@ pub struct Counts {
     /// Work by source location of the statements.
     pub by_span: BTreeMap<Span, u64>,
     /// Additional work that transposing the linear operations may cost beyond their own work and their outputs: see
-    /// [`beyond`].
+    /// `beyond`.
     pub beyond: u64,
     /// Number of statements executed. Not work; it bounds the evaluation.
     pub steps: u64,
@@ -157,10 +157,11 @@ pub(super) fn untouched(f: &Function) -> HashSet<Var> {
     while let Some(b) = blocks.pop() {
         let here: HashSet<Var> = b.stmts.iter().flat_map(|s| &s.lin_outs).chain(&b.lin_params).copied().collect();
         for s in &b.stmts {
-            if let Op::Drop(v) = s.op {
-                if !here.contains(&v) && (f.ty(v).rank() > 0 || !f.ty(v).is_real()) {
-                    out.insert(v);
-                }
+            if let Op::Drop(v) = s.op
+                && !here.contains(&v)
+                && (f.ty(v).rank() > 0 || !f.ty(v).is_real())
+            {
+                out.insert(v);
             }
             blocks.extend(s.op.blocks());
         }

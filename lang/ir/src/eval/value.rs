@@ -85,10 +85,10 @@ fn free(mut todo: Vec<Val>) {
     while let Some(v) = todo.pop() {
         match v {
             Val::Data(c) => {
-                todo.extend(Rc::into_inner(c).map(|mut c| std::mem::take(&mut c.fields)).unwrap_or_default())
+                todo.extend(Rc::into_inner(c).map(|mut c| std::mem::take(&mut c.fields)).unwrap_or_default());
             }
             Val::Array(a) => {
-                todo.extend(Rc::into_inner(a).map(|mut a| std::mem::take(&mut a.elems)).unwrap_or_default())
+                todo.extend(Rc::into_inner(a).map(|mut a| std::mem::take(&mut a.elems)).unwrap_or_default());
             }
             Val::F64(_) | Val::F32(_) | Val::I64(_) | Val::Bool(_) | Val::Str(_) | Val::SymbolicZero | Val::Deps(_) => {
             }

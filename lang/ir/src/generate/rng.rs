@@ -1,6 +1,6 @@
 //! A small random number generator with a fixed algorithm, so that a seed always denotes the same program.
 
-/// SplitMix64.
+/// `SplitMix64`.
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
 

@@ -1,7 +1,7 @@
 //! Parser of the text form. The grammar is in the head of [`crate::print`].
 //!
 //! [`program`] accepts the output of [`crate::print::program`] in either style. It checks the syntax only;
-//! [`crate::verify`] finds other faults.
+//! [`mod@crate::verify`] finds other faults.
 
 mod lex;
 mod ops;

@@ -23,7 +23,7 @@ impl Emit<'_, '_, '_> {
     pub(super) fn data(&mut self, s: &Stmt, at: u32, sc: &Scope) -> bool {
         match &s.op {
             Op::Construct { data, tag, fields } => {
-                self.constructor(s, self.job.tables.layouts.at(*data, *tag), fields, at, sc)
+                self.constructor(s, self.job.tables.layouts.at(*data, *tag), fields, at, sc);
             }
             Op::Destruct { a, data, tag } => {
                 let own: Vec<Var> = outs(s).copied().collect();
@@ -32,7 +32,7 @@ impl Emit<'_, '_, '_> {
                 self.bind_fields(&f, Some(*tag));
             }
             Op::Bin(Bin::Add, a, b) if matches!(self.ty(*a), Ty::Data(_)) && outs(s).count() == 1 => {
-                self.data_sum(s, [*a, *b], at, sc)
+                self.data_sum(s, [*a, *b], at, sc);
             }
             _ => return false,
         }

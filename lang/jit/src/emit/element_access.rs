@@ -34,7 +34,7 @@ pub(super) fn viewed(f: &Function) -> HashSet<Var> {
                 Op::Loop(l) => out.extend(l.xs.iter().chain(&l.lin_xs)),
                 Op::Soac(x) => out.extend(&x.arrays),
                 Op::ReduceByIndex { dest, keys, values, .. } => {
-                    out.extend(dest.iter().chain(values).chain([keys]).chain(&s.outs))
+                    out.extend(dest.iter().chain(values).chain([keys]).chain(&s.outs));
                 }
                 _ => {}
             }

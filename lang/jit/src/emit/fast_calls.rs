@@ -88,8 +88,8 @@ impl Emit<'_, '_, '_> {
         true
     }
 
-    /// Emits an outer product and its in-place accumulation to a matrix. Returns whether the statements at `at` and `at
-    /// + 1` have this form.
+    /// Emits an outer product and its in-place accumulation to a matrix. Returns whether the two statements from `at`
+    /// on have this form.
     pub(super) fn rank_one(&mut self, b: &Block, at: u32, sc: &Scope) -> bool {
         let (Some(s), Some(next)) = (b.stmts.get(at as usize), b.stmts.get(at as usize + 1)) else { return false };
         let (Op::Outer(x, y), Op::Bin(Bin::Add, p, q)) = (&s.op, &next.op) else { return false };

@@ -236,10 +236,10 @@ impl Emit<'_, '_, '_> {
 
     /// Reads an element of an array, which becomes the value of `p`.
     fn read(&mut self, a: Var, index: Value, p: Var) -> Value {
-        if !is_ref(self.ty(p)) {
-            if let Some(x) = self.element_of(a, index, |e| e.row(a, index, p)) {
-                return x;
-            }
+        if !is_ref(self.ty(p))
+            && let Some(x) = self.element_of(a, index, |e| e.row(a, index, p))
+        {
+            return x;
         }
         self.row(a, index, p)
     }

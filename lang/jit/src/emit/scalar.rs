@@ -18,10 +18,10 @@ impl Emit<'_, '_, '_> {
         if s.outs.len() + s.lin_outs.len() != 1 {
             return false;
         }
-        if let (Op::Lit(Lit::Str(t)), Some(v)) = (&s.op, s.outs.first()) {
-            if self.later(*v, t) {
-                return true;
-            }
+        if let (Op::Lit(Lit::Str(t)), Some(v)) = (&s.op, s.outs.first())
+            && self.later(*v, t)
+        {
+            return true;
         }
         let made = match &s.op {
             Op::Lit(l) => self.literal(l),

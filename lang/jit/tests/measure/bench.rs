@@ -1,5 +1,7 @@
 //! Benchmarks native code against the interpreter: `cargo run --release -p adl-jit --example bench`.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 #[path = "../common/mod.rs"]
 mod common;
 

@@ -163,7 +163,7 @@ impl Ending<'_> {
         if at.is_empty() {
             return x;
         }
-        let at = at.to_vec().into_iter().map(|k| self.push(Op::Lit(Lit::I64(k)), Ty::I64)).collect();
+        let at = at.iter().copied().map(|k| self.push(Op::Lit(Lit::I64(k)), Ty::I64)).collect();
         self.push(Op::Index { a: x, at, shape: None }, ty.clone())
     }
 }

@@ -21,9 +21,9 @@ pub(super) fn step(f: &mut Function, b: &mut Block) -> bool {
             && let Some(at) = moved_adjacent(b, p, q)
         {
             if moves {
-                before(f, b, at)
+                before(f, b, at);
             } else {
-                inside(f, b, at, v)
+                inside(f, b, at, v);
             }
             return true;
         }

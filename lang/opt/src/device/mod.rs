@@ -153,7 +153,7 @@ impl Ints {
                 Op::Shape(a) => _ = self.shapes.insert(s.outs[0], *a),
                 Op::ArrayLit { elems, .. } => self.firsts.extend(elems.first().map(|n| (s.outs[0], *n))),
                 op => {
-                    op.blocks().into_iter().for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.learn(b)))
+                    op.blocks().into_iter().for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.learn(b)));
                 }
             }
         }
@@ -377,12 +377,12 @@ impl Pass<'_> {
             Op::Replicate { .. } | Op::Slice { .. } | Op::Cumsum { .. } | Op::Reverse(_) | Op::Rotate { .. }
                 if is_vector(f, out) =>
             {
-                k.vector(out, &s.op)
+                k.vector(out, &s.op);
             }
             Op::Reshape { a, to, .. } | Op::Broadcast { a, shape: to } => k.reshaped(out, *a, *to),
             Op::IndexSet { acc, .. } if is_vector(f, *acc) && k.there.contains(acc) => k.like(out, *acc),
             Op::SliceAdd { acc, .. } | Op::IndexAdd { acc, .. } | Op::GatherAdd { acc, .. } => {
-                k.added_to(out, *acc, is_vector(f, *acc))
+                k.added_to(out, *acc, is_vector(f, *acc));
             }
             Op::Un(Un::Neg, n) => _ = k.ints.get(n).copied().and_then(i64::checked_neg).map(|n| k.ints.insert(out, n)),
             Op::Loop(l) => k.looped(f, s, l),

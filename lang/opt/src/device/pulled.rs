@@ -177,7 +177,7 @@ fn reads_part(l: &Loop, sources: &HashMap<Var, Source>) -> bool {
                         if sources.get(a).is_some_and(|s| s.steps.is_empty())
                             && matches!(&at[..], [at] if shifted(at)) =>
                     {
-                        read += 1
+                        read += 1;
                     }
                     _ => other |= reads(s).iter().any(|v| sources.contains_key(v)),
                 }
@@ -254,7 +254,7 @@ impl There<'_> {
         for s in std::mem::take(&mut arm.stmts) {
             match &s.op {
                 Op::Index { a, at, .. } if sources.contains_key(a) => {
-                    _ = names.insert(s.outs[0], self.iteration(at[0], &mut stmts)[sources[a].out])
+                    _ = names.insert(s.outs[0], self.iteration(at[0], &mut stmts)[sources[a].out]);
                 }
                 _ => stmts.push(s),
             }

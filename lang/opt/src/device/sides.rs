@@ -40,7 +40,7 @@ impl Made {
             match &s.op {
                 Op::ArrayLit { elems, .. } => _ = self.stacks.insert(s.outs[0], (elems.first().copied(), elems.len())),
                 Op::Rotate { a, .. } | Op::Reverse(a) | Op::IndexSet { acc: a, .. } => {
-                    _ = self.like.insert(s.outs[0], *a)
+                    _ = self.like.insert(s.outs[0], *a);
                 }
                 Op::Sum { a, .. } => _ = self.sums.insert(s.outs[0], *a),
                 Op::If(_, x, y) => self.like.extend(

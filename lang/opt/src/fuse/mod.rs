@@ -1,9 +1,9 @@
 //! Loop fusion: loops over the same indices become one, so that intermediate results need no array.
 //!
-//! - [`vertical`]: another loop reads a map's result at its own index: map–map, and maps into loops with carried state.
-//! - [`soac`]: a map's result is reduced, scanned, or combined by keys: map–reduce, map–scan, map–histogram.
-//! - [`horizontal`]: two maps over the same arrays.
-//! - [`sums`]: a map's results are summed (on a device only). [`branches`]: two branches on one condition (on a
+//! - `vertical`: another loop reads a map's result at its own index: map–map, and maps into loops with carried state.
+//! - `soac`: a map's result is reduced, scanned, or combined by keys: map–reduce, map–scan, map–histogram.
+//! - `horizontal`: two maps over the same arrays.
+//! - `sums`: a map's results are summed (on a device only). `branches`: two branches on one condition (on a
 //!   device only).
 //!
 //! The results have the same bits. The order of additions in a sum may depend on how a loop is executed:

@@ -73,9 +73,8 @@ pub(crate) fn moved_adjacent(b: &mut Block, from: usize, to: usize) -> Option<us
     let spoils =
         |s: &Stmt, theirs: &HashSet<Var>| updated(&s.op).is_some_and(|v| theirs.contains(&v)) || carries(&s.op, theirs);
     let mut passed = reads(&b.stmts[from]);
-    for i in from + 1..to {
-        let s = &b.stmts[i];
-        if !first[i] {
+    for (s, first) in b.stmts[..to].iter().zip(&first).skip(from + 1) {
+        if !first {
             passed.extend(reads(s));
         } else if b.stmts[from].outs.iter().any(|v| reads(s).contains(v)) || spoils(s, &passed) {
             return None;

@@ -97,10 +97,10 @@ impl Scalars<'_> {
         if let Some(n) = self.trip_count_to_unroll(&s) {
             return self.unroll(s, n, out);
         }
-        if let Op::Loop(l) = &s.op {
-            if self.peeled(&s, l, out) {
-                return;
-            }
+        if let Op::Loop(l) = &s.op
+            && self.peeled(&s, l, out)
+        {
+            return;
         }
         let Op::Loop(l) = &mut s.op else { return out.push(s) };
         self.elements_of(l);
@@ -148,9 +148,9 @@ impl Scalars<'_> {
         if self.sums == Sums::Kept || matches!(l.trip, Trip::While(_)) {
             return;
         }
-        for k in 0..l.init.len() {
+        for (k, result) in outs.iter().enumerate().take(l.init.len()) {
             let symbolic_zero =
-                self.find(|known| known.zeros.get(&l.init[k]).copied()).is_some() && !self.read_vars.contains(&outs[k]);
+                self.find(|known| known.zeros.get(&l.init[k]).copied()).is_some() && !self.read_vars.contains(result);
             let Some(size) =
                 Some(l.body.params[1 + k]).filter(|_| symbolic_zero).and_then(|p| self.added_to(&l.body, p))
             else {
@@ -169,7 +169,7 @@ impl Scalars<'_> {
         for s in &b.stmts {
             match s.op {
                 Op::Bin(Bin::Add, x, y) if x == p || y == p => {
-                    size = size.or(self.size_of_row(if x == p { y } else { x }))
+                    size = size.or(self.size_of_row(if x == p { y } else { x }));
                 }
                 _ => {
                     s.op.each_operand(&mut |v| other |= v == p);
@@ -235,7 +235,7 @@ impl Scalars<'_> {
         let collected = self.collected(l, k, outs);
         let mut stmts = std::mem::take(&mut l.body.stmts);
         let carried = if right.iter().eq(sizes) {
-            self.spread(&l.body.results[..k].to_vec(), sizes, &like, &mut stmts)
+            self.spread(&l.body.results[..k], sizes, &like, &mut stmts)
         } else {
             l.body.results[..k].to_vec()
         };

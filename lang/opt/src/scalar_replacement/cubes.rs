@@ -34,7 +34,7 @@ impl Scalars<'_> {
         let [v] = s.outs[..] else { return };
         match &s.op {
             Op::ArrayLit { elems, .. } if (2..=AXES).contains(&elems.len()) && *self.f.ty(elems[0]) == Ty::I64 => {
-                self.note(|l| _ = l.lists.insert(v, elems.clone()))
+                self.note(|l| _ = l.lists.insert(v, elems.clone()));
             }
             // An array reshaped without `from` is not linear, and therefore materialised.
             Op::Reshape { to, from: None, .. } => {

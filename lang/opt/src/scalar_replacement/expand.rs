@@ -23,12 +23,11 @@ impl Scalars<'_> {
         if self.sums == Sums::Written && (self.is_matrix(v) || self.reads_matrix(&s.op)) && self.on_matrices(s, out) {
             return true;
         }
-        if let Op::Index { a, at, .. } = &s.op {
-            if let [i] = at[..] {
-                if self.len(v).is_none() && self.is_row(v, *a, i) || self.is_matrix_element(v, *a, i) {
-                    return false;
-                }
-            }
+        if let Op::Index { a, at, .. } = &s.op
+            && let [i] = at[..]
+            && (self.len(v).is_none() && self.is_row(v, *a, i) || self.is_matrix_element(v, *a, i))
+        {
+            return false;
         }
         if let Some(moved) = self.moved(&s.op) {
             self.consists(v, moved);

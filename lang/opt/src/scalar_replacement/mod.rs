@@ -1,4 +1,4 @@
-//! Scalar replacement of small arrays: each element of a Float array whose length is known and at most [`MOST`]
+//! Scalar replacement of small arrays: each element of a Float array whose length is known and at most `MOST`
 //! gets a variable of its own. Arithmetic on such arrays becomes arithmetic on elements, branches and loops return
 //! and carry elements, and short loops are unrolled. If the array itself is used, it is assembled from the
 //! elements; otherwise that code is dead. So vectors of three components live in registers, and so do their
@@ -8,8 +8,8 @@
 //! signatures. An array with an asserted length is materialised, so the pass is valid in functions with symbolic
 //! zeros. The order of additions is that of `interp::ops::kernels`.
 //!
-//! Small matrices are taken apart as well ([`matrices`]), and so are small arrays that reductions and scans
-//! accumulate ([`cubes`]).
+//! Small matrices are taken apart as well (`matrices`), and so are small arrays that reductions and scans
+//! accumulate (`cubes`).
 //!
 //! The amount of arithmetic does not grow. Reads of elements and the assembly of arrays are added, in proportion to
 //! the number of elements.
@@ -374,7 +374,7 @@ impl Scalars<'_> {
                 (Op::Dim(a, 1), [v]) if self.is_matrix(*a) => _ = widths.insert(*v, *a),
                 (Op::Dim(a, 0), [v]) if self.is_matrix(*a) => _ = heights.insert(*v, *a),
                 (Op::Dim(a, axis @ (1 | 2)), [v]) if self.is_cube(*a) => {
-                    _ = matrix_array_extents.insert(*v, (*a, *axis))
+                    _ = matrix_array_extents.insert(*v, (*a, *axis));
                 }
                 (Op::Cmp(Cmp::Eq, x, y), [v]) => _ = equal.insert(*v, (*x, *y)),
                 (Op::Prim(Prim::Assert, args), _) => {
@@ -465,17 +465,17 @@ impl Scalars<'_> {
             s.op = Op::Lit(Lit::I64(n as i64));
         }
         // If the assertion fails, the run has no results, so the length may be used before it.
-        if let (Op::Dim(a, 0), [v]) = (&s.op, &s.outs[..]) {
-            if let Some(n) = self.find(|l| l.asserted_lengths.get(a).copied()) {
-                let (v, n) = (*v, self.int(n as i64, s, out));
-                self.note(|l| _ = l.said.insert(v, n));
-            }
+        if let (Op::Dim(a, 0), [v]) = (&s.op, &s.outs[..])
+            && let Some(n) = self.find(|l| l.asserted_lengths.get(a).copied())
+        {
+            let (v, n) = (*v, self.int(n as i64, s, out));
+            self.note(|l| _ = l.said.insert(v, n));
         }
-        if let (Op::Shape(a), [_]) = (&s.op, &s.outs[..]) {
-            if let Some(n) = self.find(|l| l.lens.get(a).or(l.asserted_lengths.get(a)).copied()) {
-                let n = self.int(n as i64, s, out);
-                s.op = Op::ArrayLit { elems: vec![n], shape: None };
-            }
+        if let (Op::Shape(a), [_]) = (&s.op, &s.outs[..])
+            && let Some(n) = self.find(|l| l.lens.get(a).or(l.asserted_lengths.get(a)).copied())
+        {
+            let n = self.int(n as i64, s, out);
+            s.op = Op::ArrayLit { elems: vec![n], shape: None };
         }
         self.learn_matrix_arrays(s);
         self.remember(s);
@@ -513,10 +513,10 @@ impl Scalars<'_> {
             (Op::Dim(a, 1), [v]) if self.is_matrix(*a) => self.note(|l| _ = l.widths.insert(*v, *a)),
             (Op::Dim(a, 0), [v]) if self.is_matrix(*a) => self.note(|l| _ = l.heights.insert(*v, *a)),
             (Op::Dim(a, axis @ (1 | 2)), [v]) if self.is_cube(*a) => {
-                self.note(|l| _ = l.matrix_array_extents.insert(*v, (*a, *axis)))
+                self.note(|l| _ = l.matrix_array_extents.insert(*v, (*a, *axis)));
             }
             (Op::Cmp(Cmp::Eq, a, b), [v]) if *self.f.ty(*a) == Ty::I64 => {
-                self.note(|l| _ = l.equal.insert(*v, (*a, *b)))
+                self.note(|l| _ = l.equal.insert(*v, (*a, *b)));
             }
             (Op::Prim(Prim::Assert, args), _) => {
                 if let Some((a, b)) = args.first().and_then(|c| self.find(|l| l.equal.get(c).copied())) {

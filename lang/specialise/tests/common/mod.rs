@@ -230,7 +230,7 @@ pub fn by_vm(text: &str) -> Result<String, String> {
     let out = s.eval(&format!("{text}\n;;\nmain ()"));
     match out.diags.iter().find(|d| d.is_error()) {
         Some(d) => Err(format!("error: {}", d.message)),
-        None => Ok(out.echoes.last().filter(|e| e.name.is_none()).map_or("()".to_owned(), |e| e.value())),
+        None => Ok(out.echoes.last().filter(|e| e.name.is_none()).map_or("()".to_owned(), adl_session::Echo::value)),
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) fn unexpected(at: Span, found: &str) -> Diagnostic {
 /// `target` is the left side, if it could be the left side of a definition.
 pub(crate) fn equals_in_expression(at: Span, target: Option<&str>) -> Diagnostic {
     let diagnostic = Diagnostic::error("E0113", at, "`=` defines a name; it does not compare");
-    match target.map(|left| defined(left)) {
+    match target.map(defined) {
         Some(name) => diagnostic.hint(format!("to define, write `let {name} = ...`; to compare, write `==`")),
         None => diagnostic.hint("to compare, write `==`").fix(at, "=="),
     }

@@ -1,7 +1,7 @@
 //! `adl fmt`: one canonical layout, width 100, two columns a level, comments kept.
 //!
-//! The tree is converted to a document with possible line breaks ([`doc`]). The comments of the source are attached to
-//! its tokens and inserted on the way ([`tokens`]). The new text of each item is accepted only after a check: it must
+//! The tree is converted to a document with possible line breaks (`doc`). The comments of the source are attached to
+//! its tokens and inserted on the way (`tokens`). The new text of each item is accepted only after a check: it must
 //! parse to the same tree, keep all comments, and be a fixed point of formatting. An item that fails the check (because
 //! of comments in unusual places) is left as it was written. So formatting never changes the meaning of a program.
 
@@ -44,7 +44,7 @@ pub fn format(text: &str) -> Result<String, Vec<Diagnostic>> {
     format_counting(text).map(|(text, _)| text)
 }
 
-/// Like [`format`], with the number of items that were left as written.
+/// Like [`format()`], with the number of items that were left as written.
 pub fn format_counting(text: &str) -> Result<(String, usize), Vec<Diagnostic>> {
     // Documents nest several times deeper than trees, and are dropped recursively.
     stacker::maybe_grow(48 * 1024 * 1024, 64 * 1024 * 1024, || format_here(text))

@@ -166,7 +166,7 @@ impl Parser<'_> {
                 self.fail(errors::bare_while(at));
             }
             Tok::P(p) if p.closes() && self.previous().is_none_or(|t| t.line_start && t.tok != Tok::P(p)) => {
-                self.unexpected()
+                self.unexpected();
             }
             _ => self.wanted("E0112", "an expression"),
         }

@@ -229,7 +229,7 @@ impl Parser<'_> {
 
     /// `f a b`; the last argument may be `fun`, `for` and so on.
     fn application(&mut self) -> Expr {
-        let function = self.apart(|p| p.postfix());
+        let function = self.apart(super::Parser::postfix);
         let mut arguments = Vec::new();
         loop {
             let tok = self.peek();
@@ -241,10 +241,10 @@ impl Parser<'_> {
                 break;
             }
             if starts_atom(tok) {
-                let argument = self.apart(|p| p.postfix());
+                let argument = self.apart(super::Parser::postfix);
                 arguments.push(argument);
             } else if self.starts_keyword_expression(tok) {
-                let argument = self.apart(|p| p.keyword_expression());
+                let argument = self.apart(super::Parser::keyword_expression);
                 arguments.push(argument);
                 break;
             } else {

@@ -142,7 +142,7 @@ impl<'a> Parser<'a> {
         let mut parts = vec![first];
         while self.at(P::Dot) && self.at_composition() {
             self.bump();
-            let part = self.apart(|p| p.atom());
+            let part = self.apart(super::Parser::atom);
             parts.push(part);
         }
         let span = parts[0].span.to(parts[parts.len() - 1].span);

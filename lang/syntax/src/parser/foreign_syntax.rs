@@ -46,11 +46,12 @@ impl Parser<'_> {
                 Tok::Kw(kw) => Some(foreign_syntax::reserved(kw)),
                 _ => None,
             },
-            (Tok::P(P::Colon | P::LBrace), "`then`") | (Tok::Kw(Kw::Else), "`then`") => Some("a choice is written `if c then a else b`".to_owned()),
+            (Tok::P(P::Colon | P::LBrace) | Tok::Kw(Kw::Else), "`then`") => Some("a choice is written `if c then a else b`".to_owned()),
             (Tok::P(P::ColonEq), "`=`") => Some("a name is defined with `=`".to_owned()),
             (Tok::P(P::EqEq), "`=`") => Some("`==` compares; a name is defined with `=`".to_owned()),
             (Tok::P(P::Eq), "`->`") => Some("a function without a name is `fun x -> ...`; with one, `let f x = ...`".to_owned()),
-            (Tok::P(P::Colon | P::FatArrow | P::LBrace) | Tok::Ident(_), "`->`") | (Tok::P(P::Plus | P::Minus | P::Star | P::Slash), "`->`") => Some("a function is written `fun x -> ...`".to_owned()),
+            (Tok::P(P::Colon | P::FatArrow | P::LBrace | P::Plus | P::Minus | P::Star |
+P::Slash) | Tok::Ident(_), "`->`") => Some("a function is written `fun x -> ...`".to_owned()),
             (Tok::Con(name), super::types::SIZE) => Some(format!("an array of these is written `[]{name}`")),
             (Tok::P(P::LBracket), super::types::SIZE) => Some("an array of arrays is written `[][]Float`".to_owned()),
             (Tok::P(P::LParen), "a name") => Some("an array is built with `for i < n -> ...`; what changes from step to step is a `loop x = start for i < n do ...`".to_owned()),
@@ -231,7 +232,7 @@ impl Parser<'_> {
                     matches!(t.tok, Tok::Ident(_) | Tok::Con(_) | Tok::Underscore | Tok::Int(_) | Tok::P(_))
                         && t.tok != Tok::P(P::Eq)
                 });
-                types.fold(true, |all, one| all && one) && arrow
+                types.fold(true, |all, one| all & one) && arrow
             }
     }
 

@@ -1,6 +1,6 @@
 //! Tokens → AST: recursive descent with precedence climbing, driven by columns.
 //!
-//! Error recovery uses one flag. The first error in an entry sets [`Parser::panic`]. From then on the parser sees only
+//! Error recovery uses one flag. The first error in an entry sets `Parser::panic`. From then on the parser sees only
 //! [`Tok::End`] and reports nothing, so that all functions return. The enclosing block then skips to its next entry (or
 //! the program to its next item) and clears the flag. So each entry reports at most one such error, and errors do not
 //! cascade.
@@ -66,7 +66,7 @@ fn not_utf8(file: FileId, bytes: &[u8], at: usize) -> Diagnostic {
 /// Parses the text of a signature such as `(Diff a, Real s) => (a -> s) -> a -> a`.
 pub fn parse_type(text: &str) -> Result<Signature, Vec<Diagnostic>> {
     let mut parser = Parser::new(FileId::default(), text, lex(FileId::default(), text));
-    let signature = parser.deeper(|p| p.signature());
+    let signature = parser.deeper(Parser::signature);
     parser.expect_end();
     match parser.diagnostics.is_empty() {
         true => Ok(signature),

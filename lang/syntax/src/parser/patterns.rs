@@ -81,7 +81,7 @@ impl Parser<'_> {
             return head;
         }
         let name = Ident { name: Symbol::new("Cons"), span: self.bump() };
-        let tail = self.deeper(|p| p.cons_pattern());
+        let tail = self.deeper(super::Parser::cons_pattern);
         self.grow();
         Pat { span: head.span.to(tail.span), kind: PatKind::Con(None, name, vec![head, tail]) }
     }
@@ -119,7 +119,7 @@ impl Parser<'_> {
 
     /// A pattern that can be a parameter.
     pub(super) fn pattern_atom(&mut self) -> Pat {
-        self.deeper(|p| p.pattern_atom_here())
+        self.deeper(super::Parser::pattern_atom_here)
     }
 
     fn pattern_atom_here(&mut self) -> Pat {

@@ -162,7 +162,7 @@ impl Parser<'_> {
 
     /// A type that can be an argument.
     pub(super) fn type_atom(&mut self) -> Type {
-        self.deeper(|p| p.type_atom_here())
+        self.deeper(super::Parser::type_atom_here)
     }
 
     fn type_atom_here(&mut self) -> Type {

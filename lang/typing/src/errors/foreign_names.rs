@@ -1,4 +1,4 @@
-//! Names from NumPy, JAX, PyTorch, SciPy, Julia, MATLAB, OCaml, Haskell and Python, with their adl counterparts. This
+//! Names from `NumPy`, JAX, `PyTorch`, `SciPy`, Julia, MATLAB, OCaml, Haskell and Python, with their adl counterparts. This
 //! table is searched before names of similar spelling are suggested.
 
 use adl_syntax::errors::foreign_syntax;

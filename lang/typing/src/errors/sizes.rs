@@ -45,11 +45,12 @@ impl SizeClash {
         let mut d = Diagnostic::error("E0301", span, text).label(what);
         let mut marked = Vec::new();
         for k in [&m, &n] {
-            if let Some((at, _)) = &k.origin {
-                if *at != span && !marked.contains(at) {
-                    d = d.also(*at, format!("size {} is from here", k.size));
-                    marked.push(*at);
-                }
+            if let Some((at, _)) = &k.origin
+                && *at != span
+                && !marked.contains(at)
+            {
+                d = d.also(*at, format!("size {} is from here", k.size));
+                marked.push(*at);
             }
         }
         // If both origins are known, the message needs no further places.

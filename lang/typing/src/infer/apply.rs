@@ -61,10 +61,10 @@ impl Infer<'_> {
         if let (Some(Prim::Along), [axis, f]) = (prim, args) {
             return self.along_of(axis, f, want, span);
         }
-        if let Some(p) = prim {
-            if let Some(e) = self.apply_prim(p, args, span) {
-                return e;
-            }
+        if let Some(p) = prim
+            && let Some(e) = self.apply_prim(p, args, span)
+        {
+            return e;
         }
         // A function literal gets a function type as its expectation, so that the sizes it names stay local to it.
         let any = is_lambda(f).then(|| self.meta());
@@ -82,10 +82,10 @@ impl Infer<'_> {
         if args.len() < arity || arity == 0 {
             return None;
         }
-        if let ([e], true) = (args, reduces(p)) {
-            if let ast::ExprKind::For(vars, body) = &e.kind {
-                return Some(self.comprehension(ForKind::Reduce(p), vars, body, span));
-            }
+        if let ([e], true) = (args, reduces(p))
+            && let ast::ExprKind::For(vars, body) = &e.kind
+        {
+            return Some(self.comprehension(ForKind::Reduce(p), vars, body, span));
         }
         let (now, later) = args.split_at(arity);
         let e = match row.typing {
@@ -172,10 +172,9 @@ impl Infer<'_> {
     fn hint_result(&mut self, t: &Ty, want: &Ty) {
         if let (Ty::Meta(m), w @ (Ty::Fun(..) | Ty::Record(_) | Ty::Tuple(_) | Ty::Data(..))) =
             (self.resolve(t), self.resolve(want))
+            && self.metas[m as usize].classes.iter().any(|c| c.0 == Class::Data)
         {
-            if self.metas[m as usize].classes.iter().any(|c| c.0 == Class::Data) {
-                let _ = self.unify(&Ty::Meta(m), &w);
-            }
+            let _ = self.unify(&Ty::Meta(m), &w);
         }
     }
 
@@ -426,7 +425,7 @@ fn pat_names(p: &ast::Pat, out: &mut Vec<Symbol>) {
     match &p.kind {
         ast::PatKind::Var(n) => out.push(*n),
         ast::PatKind::Tuple(ps) | ast::PatKind::Con(_, _, ps) | ast::PatKind::Array(ps) | ast::PatKind::Or(ps) => {
-            ps.iter().for_each(|p| pat_names(p, out))
+            ps.iter().for_each(|p| pat_names(p, out));
         }
         ast::PatKind::Record(fs, _) => fs.iter().for_each(|(_, p)| pat_names(p, out)),
         ast::PatKind::As(p, n) => {
@@ -471,7 +470,7 @@ pub(super) fn changes_sizes(e: &ast::Expr) -> bool {
     walk(e, &mut |e| match &e.kind {
         ast::ExprKind::Bin(ast::BinOp::Append, ..) => found = true,
         ast::ExprKind::Var(n) => {
-            found |= matches!(n.as_str(), "concat" | "take" | "drop" | "split" | "filter" | "partition")
+            found |= matches!(n.as_str(), "concat" | "take" | "drop" | "split" | "filter" | "partition");
         }
         ast::ExprKind::Index(_, args) => found |= args.iter().any(|a| matches!(a, ast::IndexArg::Slice(..))),
         _ => {}

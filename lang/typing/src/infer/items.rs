@@ -56,7 +56,7 @@ pub fn check_item(
     let mut out_env = inf.env.clone();
     let mut diags = std::mem::take(&mut inf.diags);
     let core = core.and_then(|item| {
-        if diags.iter().any(|d| d.is_error()) {
+        if diags.iter().any(adl_syntax::diag::Diagnostic::is_error) {
             return None;
         }
         let item = inf.zonk_item(item);
@@ -65,7 +65,7 @@ pub fn check_item(
         diags.append(&mut inf.diags);
         Some(item)
     });
-    let failed = diags.iter().any(|d| d.is_error());
+    let failed = diags.iter().any(adl_syntax::diag::Diagnostic::is_error);
     match (&core, &item.kind) {
         (_, ast::ItemKind::Let(group)) if failed => forget(&mut out_env, group),
         (Some(Item::Defs(defs)), _) => defs.iter().for_each(|d| define(&mut out_env, d, internal)),
@@ -114,7 +114,7 @@ pub(super) fn bound(p: &ast::Pat, out: &mut Vec<(Symbol, Span)>) {
     match &p.kind {
         ast::PatKind::Var(n) => out.push((*n, p.span)),
         ast::PatKind::Tuple(ps) | ast::PatKind::Con(_, _, ps) | ast::PatKind::Array(ps) | ast::PatKind::Or(ps) => {
-            ps.iter().for_each(|p| bound(p, out))
+            ps.iter().for_each(|p| bound(p, out));
         }
         ast::PatKind::Record(fs, _) => fs.iter().for_each(|(_, p)| bound(p, out)),
         ast::PatKind::As(p, n) => {

@@ -27,6 +27,12 @@ pub(super) struct InferredBinding {
     pub expr: core::Expr,
 }
 
+/// A member of `let ... and ...`.
+enum LetMember {
+    Name(Local, InferredBinding),
+    Pattern(Local, core::Expr, TPat, Vec<PatVar>, Span),
+}
+
 /// The known properties of a function before its body is inferred.
 pub(super) struct Function<'a> {
     pub params: &'a [ast::Pat],
@@ -429,36 +435,12 @@ impl Infer<'_> {
         span: Span,
         rest: impl FnOnce(&mut Self) -> core::Expr,
     ) -> core::Expr {
-        let scope = self.scope.len();
         if group.rec {
-            let keys: Vec<RecKey> = group.bindings.iter().map(|_| RecKey::Local(self.local())).collect();
-            let made = self.recursive(group, &keys);
-            let mut binds = Vec::new();
-            for (m, key) in made.into_iter().zip(&keys) {
-                let RecKey::Local(local) = *key else { continue };
-                self.scope.push(Bound {
-                    name: m.name,
-                    local,
-                    scheme: Rc::new(m.scheme),
-                    recursive: None,
-                    size: None,
-                    arity: m.expr.arity(),
-                    closed: Cell::default(),
-                });
-                binds.push((local, m.name, m.expr));
-            }
-            let body = rest(self);
-            self.scope.truncate(scope);
-            let t = body.ty.clone();
-            self.check_rec_values(&binds);
-            return mk(ExprKind::LetRec(binds, body), t, span);
+            return self.local_let_rec(group, span, rest);
         }
+        let scope = self.scope.len();
         self.distinct(group);
         // In `let a = ... and b = ...` neither binding is in scope of the other.
-        enum LetMember {
-            Name(Local, InferredBinding),
-            Pattern(Local, core::Expr, TPat, Vec<PatVar>, Span),
-        }
         let mut ones = Vec::new();
         for b in &group.bindings {
             match pattern_name(&b.pat) {
@@ -474,18 +456,7 @@ impl Infer<'_> {
         }
         for one in &ones {
             match one {
-                LetMember::Name(local, m) => {
-                    // Only sizes that parameter types bind are known as sizes; a local such as `let n = len x` is not.
-                    self.scope.push(Bound {
-                        name: m.name,
-                        local: *local,
-                        scheme: Rc::new(m.scheme.clone()),
-                        recursive: None,
-                        size: None,
-                        arity: m.expr.arity(),
-                        closed: Cell::default(),
-                    });
-                }
+                LetMember::Name(local, m) => self.push_binding(*local, m.name, m.scheme.clone(), m.expr.arity()),
                 LetMember::Pattern(_, _, _, vars, _) => self.push_vars(vars),
             }
         }
@@ -503,6 +474,43 @@ impl Infer<'_> {
             };
         }
         body
+    }
+
+    /// A `let rec` in a block.
+    fn local_let_rec(
+        &mut self,
+        group: &ast::LetGroup,
+        span: Span,
+        rest: impl FnOnce(&mut Self) -> core::Expr,
+    ) -> core::Expr {
+        let scope = self.scope.len();
+        let keys: Vec<RecKey> = group.bindings.iter().map(|_| RecKey::Local(self.local())).collect();
+        let made = self.recursive(group, &keys);
+        let mut binds = Vec::new();
+        for (m, key) in made.into_iter().zip(&keys) {
+            let RecKey::Local(local) = *key else { continue };
+            self.push_binding(local, m.name, m.scheme, m.expr.arity());
+            binds.push((local, m.name, m.expr));
+        }
+        let body = rest(self);
+        self.scope.truncate(scope);
+        let t = body.ty.clone();
+        self.check_rec_values(&binds);
+        mk(ExprKind::LetRec(binds, body), t, span)
+    }
+
+    /// Brings a local into scope. Only sizes that parameter types bind are known as sizes; a local such as
+    /// `let n = len x` is not.
+    fn push_binding(&mut self, local: Local, name: Symbol, scheme: Scheme, arity: usize) {
+        self.scope.push(Bound {
+            name,
+            local,
+            scheme: Rc::new(scheme),
+            recursive: None,
+            size: None,
+            arity,
+            closed: Cell::default(),
+        });
     }
 
     /// The names of a group must be distinct.
@@ -561,7 +569,9 @@ impl Infer<'_> {
                 _ => e,
             };
             // A value that uses itself too early has been reported.
-            if !matches!(*inner.kind, ExprKind::Lam(_)) && !self.diags.iter().any(|d| d.is_error()) {
+            if !matches!(*inner.kind, ExprKind::Lam(_))
+                && !self.diags.iter().any(adl_syntax::diag::Diagnostic::is_error)
+            {
                 self.report(mismatch::recursive_value(e.span, name.as_str()));
             }
         }

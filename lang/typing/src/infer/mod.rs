@@ -203,11 +203,11 @@ impl<'a> Infer<'a> {
 
     /// Requires that a meta is a number.
     fn make_scalar(&mut self, t: &Ty) {
-        if let Ty::Meta(m) = self.resolve(t) {
-            if !self.metas[m as usize].scalar {
-                self.metas[m as usize].scalar = true;
-                self.wake(m);
-            }
+        if let Ty::Meta(m) = self.resolve(t)
+            && !self.metas[m as usize].scalar
+        {
+            self.metas[m as usize].scalar = true;
+            self.wake(m);
         }
     }
 

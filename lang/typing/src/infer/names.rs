@@ -45,10 +45,10 @@ impl Infer<'_> {
         if let Some(p) = self.visible_prim(name) {
             return self.prim_value(p, span);
         }
-        if let Some(home) = self.host.prelude_home(name.as_str()) {
-            if let Some(g) = self.host.std_module(home).and_then(|m| m.value(name).cloned()) {
-                return self.instance(ExprKind::Global(g.id), &g.scheme, span, g_name(name));
-            }
+        if let Some(home) = self.host.prelude_home(name.as_str())
+            && let Some(g) = self.host.std_module(home).and_then(|m| m.value(name).cloned())
+        {
+            return self.instance(ExprKind::Global(g.id), &g.scheme, span, g_name(name));
         }
         let d = self.unknown(name, span);
         self.report(d);

@@ -108,10 +108,10 @@ impl Infer<'_> {
                 for (i, bound) in op.args[..2].iter().cloned().enumerate() {
                     match (self.known_rank(&bound.0), self.known_rank(&whole.0)) {
                         (Some(m @ 1..), Some(n)) if m <= n => {
-                            whole.0 = self.spread("a bound of `clamp`".into(), &bound, (&whole, "what is clamped"))
+                            whole.0 = self.spread("a bound of `clamp`".into(), &bound, (&whole, "what is clamped"));
                         }
                         (Some(1..), Some(_)) => {
-                            whole = (self.spread("what is clamped".into(), &whole, (&bound, "a bound")), op.args[i].1)
+                            whole = (self.spread("what is clamped".into(), &whole, (&bound, "a bound")), op.args[i].1);
                         }
                         _ => {
                             self.expect(&leaf, &bound.0, bound.1, &Reason::new("a bound of `clamp`"));

@@ -80,7 +80,7 @@ impl Infer<'_> {
         self.solve_ops();
         self.force_all();
         self.default_metas();
-        if self.diags.iter().any(|d| d.is_error()) {
+        if self.diags.iter().any(adl_syntax::diag::Diagnostic::is_error) {
             return None;
         }
         Some(print::ty(&self.resolve_deep(ty)))

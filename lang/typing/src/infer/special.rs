@@ -49,15 +49,15 @@ impl Infer<'_> {
     pub(super) fn special(&mut self, p: Prim, args: &[&ast::Expr], span: Span) -> Option<core::Expr> {
         Some(match p {
             Prim::Iota | Prim::Eye => {
-                let n = self.arg(p, 0, &args[0], &Ty::Int);
-                let size = self.size_of(&args[0]);
+                let n = self.arg(p, 0, args[0], &Ty::Int);
+                let size = self.size_of(args[0]);
                 let ty = if p == Prim::Iota { array(size, Ty::Int) } else { array(size, array(size, Ty::Float)) };
                 self.call(p, &[], vec![n], ty, span)
             }
             Prim::Replicate => {
-                let n = self.arg(p, 0, &args[0], &Ty::Int);
-                let size = self.size_of(&args[0]);
-                let x = self.infer(&args[1], None);
+                let n = self.arg(p, 0, args[0], &Ty::Int);
+                let size = self.size_of(args[0]);
+                let x = self.infer(args[1], None);
                 let ty = array(size, x.ty.clone());
                 self.call(p, &[], vec![n, x], ty, span)
             }
@@ -72,16 +72,16 @@ impl Infer<'_> {
             }
             Prim::Arange => self.arange(args, span),
             Prim::Linspace => {
-                let a = self.arg(p, 0, &args[0], &Ty::Float);
-                let b = self.arg(p, 1, &args[1], &Ty::Float);
-                let n = self.arg(p, 2, &args[2], &Ty::Int);
-                let ty = array(self.size_of(&args[2]), Ty::Float);
+                let a = self.arg(p, 0, args[0], &Ty::Float);
+                let b = self.arg(p, 1, args[1], &Ty::Float);
+                let n = self.arg(p, 2, args[2], &Ty::Int);
+                let ty = array(self.size_of(args[2]), Ty::Float);
                 self.call(p, &[], vec![a, b, n], ty, span)
             }
             Prim::Range => {
-                let a = self.arg(p, 0, &args[0], &Ty::Int);
-                let b = self.arg(p, 1, &args[1], &Ty::Int);
-                let size = match (self.size_of(&args[0]), self.size_of(&args[1])) {
+                let a = self.arg(p, 0, args[0], &Ty::Int);
+                let b = self.arg(p, 1, args[1], &Ty::Int);
+                let size = match (self.size_of(args[0]), self.size_of(args[1])) {
                     (Size::Const(a, _), Size::Const(b, _)) => Size::from(b.saturating_sub(a), span),
                     (Size::Const(0, _), n) => n,
                     _ => Size::Unknown,
@@ -89,27 +89,27 @@ impl Infer<'_> {
                 self.call(p, &[], vec![a, b], array(size, Ty::Int), span)
             }
             Prim::Take | Prim::Drop | Prim::Split => self.cut(p, args, span),
-            Prim::Flatten => self.flatten(&args[0], span),
-            Prim::Reshape => self.reshape(&args[0], &args[1], span),
+            Prim::Flatten => self.flatten(args[0], span),
+            Prim::Reshape => self.reshape(args[0], args[1], span),
             Prim::Stack => {
-                let c = self.infer(&args[0], None);
+                let c = self.infer(args[0], None);
                 self.arith(p, vec![c], span)
             }
             Prim::Shape | Prim::Rank => {
-                let (x, _, _) = self.array_arg(p, 0, &args[0]);
+                let (x, _, _) = self.array_arg(p, 0, args[0]);
                 let open = matches!(self.bottom(&x.ty), Ty::Meta(m) if !self.metas[m as usize].scalar);
                 let axes = if open { Size::Unknown } else { Size::from(self.rank(&x.ty), span) };
                 let ty = if p == Prim::Rank { Ty::Int } else { array(axes, Ty::Int) };
                 self.call(p, &[], vec![x], ty, span)
             }
             Prim::Sum | Prim::Prod | Prim::Mean | Prim::Variance | Prim::Maximum | Prim::Minimum => {
-                let (x, _, t) = self.array_arg(p, 0, &args[0]);
+                let (x, _, t) = self.array_arg(p, 0, args[0]);
                 let (x, t) = self.counted(p, x, t);
                 let ty = self.reduced(p, &t, span);
                 self.call(p, &[t], vec![x], ty, span)
             }
             Prim::Norm => {
-                let (x, ..) = self.array_arg(p, 0, &args[0]);
+                let (x, ..) = self.array_arg(p, 0, args[0]);
                 let s = self.number(Class::Real, span, "`norm`");
                 self.operate_to(p, vec![(x.ty.clone(), args[0].span)], s.clone(), span);
                 self.call(p, &[], vec![x], s, span)
@@ -128,14 +128,14 @@ impl Infer<'_> {
                 self.arith(p, cs, span)
             }
             Prim::Diag => {
-                let (c, _, t) = self.array_arg(p, 0, &args[0]);
+                let (c, _, t) = self.array_arg(p, 0, args[0]);
                 let ty = self.operate(p, vec![(c.ty.clone(), args[0].span)], span);
                 self.require(Class::Nums, &t, span, "`diag`");
                 self.call(p, &[t], vec![c], ty, span)
             }
-            Prim::RandUniform | Prim::RandNormal => self.random(p, &args[..1], &args[1], Ty::Float, span),
-            Prim::RandInt => self.random(p, &args[..3], &args[3], Ty::Int, span),
-            Prim::ReadCsv | Prim::ReadNpy => self.read(p, &args[0], span),
+            Prim::RandUniform | Prim::RandNormal => self.random(p, &args[..1], args[1], Ty::Float, span),
+            Prim::RandInt => self.random(p, &args[..3], args[3], Ty::Int, span),
+            Prim::ReadCsv | Prim::ReadNpy => self.read(p, args[0], span),
             Prim::Add
             | Prim::Sub
             | Prim::Mul
@@ -178,9 +178,9 @@ impl Infer<'_> {
     }
 
     fn cut(&mut self, p: Prim, args: &[&ast::Expr], span: Span) -> core::Expr {
-        let k = self.arg(p, 0, &args[0], &Ty::Int);
-        let (x, n, t) = self.array_arg(p, 1, &args[1]);
-        let front = match self.size_of(&args[0]) {
+        let k = self.arg(p, 0, args[0], &Ty::Int);
+        let (x, n, t) = self.array_arg(p, 1, args[1]);
+        let front = match self.size_of(args[0]) {
             Size::Meta(_) => Size::Unknown,
             s => s,
         };
@@ -240,10 +240,10 @@ impl Infer<'_> {
     fn reshape(&mut self, shape: &ast::Expr, x: &ast::Expr, span: Span) -> core::Expr {
         let (x, ..) = self.array_arg(Prim::Reshape, 1, x);
         let Some((s, sizes)) = self.shape_literal(Prim::Reshape, shape) else { return self.error_expr(span) };
-        if let (Some(have), Some(want)) = (self.elements(&x.ty), product(&sizes)) {
-            if have != want {
-                self.report(sizes::reshape(span, have, want));
-            }
+        if let (Some(have), Some(want)) = (self.elements(&x.ty), product(&sizes))
+            && have != want
+        {
+            self.report(sizes::reshape(span, have, want));
         }
         let ty = self.reshaped(&x.ty.clone(), x.span, sizes, span);
         self.call(Prim::Reshape, &[], vec![s, x], ty, span)
@@ -327,7 +327,7 @@ impl Infer<'_> {
                 }
             }
         }
-        self.call(p, &[t.clone()], vec![c], t, span)
+        self.call(p, std::slice::from_ref(&t), vec![c], t.clone(), span)
     }
 
     /// `read_csv` and `read_npy` with an annotated type. The file is used only to check that it can be read and, for
@@ -365,10 +365,10 @@ impl Infer<'_> {
         let arrays = self.host.npy_header(file)?;
         let ty =
             |c: Column, shape: &[u64]| shape.iter().rev().fold(column_type(c), |t, n| array(Size::from(*n, at), t));
-        if let [(name, c, shape)] = arrays.as_slice() {
-            if name.is_empty() {
-                return Ok(ty(*c, shape));
-            }
+        if let [(name, c, shape)] = arrays.as_slice()
+            && name.is_empty()
+        {
+            return Ok(ty(*c, shape));
         }
         let mut fields: Vec<(Symbol, Ty)> = arrays.iter().map(|(n, c, s)| (Symbol::new(n), ty(*c, s))).collect();
         field_order::written(fields.iter().map(|(n, _)| *n));

@@ -82,10 +82,11 @@ impl Infer<'_> {
         if meta.scalar && !matches!(t, Ty::Int | Ty::Float | Ty::F32 | Ty::Var(_)) {
             return Err(number.map_or(UnifyError::Types, |(_, place, op)| UnifyError::Number(place, op)));
         }
-        if meta.scalar && *t == Ty::Int {
-            if let Some((_, place, op)) = meta.classes.iter().find(|c| c.0 == Class::Real) {
-                return Err(UnifyError::Number(*place, op));
-            }
+        if meta.scalar
+            && *t == Ty::Int
+            && let Some((_, place, op)) = meta.classes.iter().find(|c| c.0 == Class::Real)
+        {
+            return Err(UnifyError::Number(*place, op));
         }
         if self.occurs(m, t) {
             return Err(UnifyError::Infinite);

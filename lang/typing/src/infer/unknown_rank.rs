@@ -45,9 +45,9 @@ impl Infer<'_> {
             if self.rank(t) == axes && self.operand(op.prim, t) == Head::Unknown {
                 let element = self.bottom(t);
                 if is_logic(op.prim) {
-                    any |= self.unify(&Ty::Bool, &element).is_ok()
+                    any |= self.unify(&Ty::Bool, &element).is_ok();
                 } else {
-                    self.make_scalar(&element)
+                    self.make_scalar(&element);
                 }
                 any |= self.operand(op.prim, t) != Head::Unknown;
             }

@@ -133,10 +133,10 @@ impl Infer<'_> {
         let why = Reason::is("the new value", at, "what it replaces", target);
         self.expect(&wanted, &value.ty.clone(), change.value.span, &why);
         let mut value = self.held(value, lets);
-        if let Some(UpdateStep::At(places, _)) = way.last_mut() {
-            if !spread {
-                value = self.fitting(value, places, at, lets);
-            }
+        if let Some(UpdateStep::At(places, _)) = way.last_mut()
+            && !spread
+        {
+            value = self.fitting(value, places, at, lets);
         }
         ResolvedUpdate { way, value, spread }
     }

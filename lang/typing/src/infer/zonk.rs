@@ -151,10 +151,10 @@ impl Infer<'_> {
         stacker::maybe_grow(96 * 1024, 1024 * 1024, || {
             let ty = self.final_type(&e.ty);
             let kind = self.zonk_kind(e.take(), &ty, e.span);
-            if let ExprKind::Inst(inner, reps) = &kind {
-                if reps.is_empty() {
-                    return inner.clone();
-                }
+            if let ExprKind::Inst(inner, reps) = &kind
+                && reps.is_empty()
+            {
+                return inner.clone();
             }
             mk(kind, ty, e.span)
         })

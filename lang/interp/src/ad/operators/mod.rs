@@ -161,13 +161,13 @@ fn grad(m: &mut Machine, f: &Value, x: &Value, value: bool) -> Res<(Value, Value
 /// The transpose of a linear function. For a derivative, the direction is reversed; a user's function is first
 /// recorded at a zero of its input's shape.
 fn transpose(m: &mut Machine, f: &Value, like: Option<&Value>, reps: &[Value]) -> Res<Value> {
-    if let Value::Fun(fun) = f {
-        if let Fun::Linear(map) = &**fun {
-            if let Some(original) = &map.original {
-                return Ok(original.clone());
-            }
-            return Ok(linear_fun(LinearMap { transposed: !map.transposed, ..map.clone() }));
+    if let Value::Fun(fun) = f
+        && let Fun::Linear(map) = &**fun
+    {
+        if let Some(original) = &map.original {
+            return Ok(original.clone());
         }
+        return Ok(linear_fun(LinearMap { transposed: !map.transposed, ..map.clone() }));
     }
     let input = match (like, reps.first()) {
         (Some(x), _) => vector_space::zero_like(x),

@@ -55,10 +55,10 @@ pub(super) fn jacobian(m: &mut Machine, p: Prim, f: &Value, x: &Value) -> Res<Va
         entries.iter().enumerate().for_each(|(i, x)| all[i * n + i] = *x);
         return Ok(made([n, n], all, narrow));
     }
-    if n.min(k) >= CODED {
-        if let Some(all) = structured(m, &map, (n, k), narrow)? {
-            return Ok(made([k, n], all, narrow));
-        }
+    if n.min(k) >= CODED
+        && let Some(all) = structured(m, &map, (n, k), narrow)?
+    {
+        return Ok(made([k, n], all, narrow));
     }
     let map = LinearMap { transposed: !forwards, ..map };
     if forwards {
@@ -118,10 +118,10 @@ fn primal_structure(m: &mut Machine, f: &Value, x: &Value) -> Option<Vec<Vec<u32
 /// structure is cheap to find.
 fn structured(m: &mut Machine, map: &LinearMap, (n, k): (usize, usize), narrow: bool) -> Res<Option<Vec<f64>>> {
     let entries = ENTRIES * (n + k) as u64;
-    if let Some(rows) = by_code(m, map, (n, k), false, entries.min((n * k) as u64 * 4))? {
-        if let Some(all) = compressed(m, map, (n, k), narrow, (*rows).clone())? {
-            return Ok(Some(all));
-        }
+    if let Some(rows) = by_code(m, map, (n, k), false, entries.min((n * k) as u64 * 4))?
+        && let Some(all) = compressed(m, map, (n, k), narrow, (*rows).clone())?
+    {
+        return Ok(Some(all));
     }
     if n.min(k) < STRUCTURED {
         return Ok(None);

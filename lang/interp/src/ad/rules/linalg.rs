@@ -24,7 +24,7 @@ fn transposed(m: &mut Machine, a: Value) -> Res<Value> {
 
 impl Rule for MatMul {
     fn pull(&self, m: &mut Machine, cts: &[Value], add: Add) -> Res<()> {
-        let rank = |v: &Value| seq::shape(v).map_or(0, |s| s.len());
+        let rank = |v: &Value| seq::shape(v).map_or(0, smallvec::SmallVec::len);
         let vectors = (rank(&self.a) == 1, rank(&self.b) == 1);
         let c = &cts[0];
         if self.traced[0] {
@@ -77,7 +77,7 @@ impl Rule for Solve {
         let at = transposed(m, self.a.clone())?;
         let gb = ops::call(m, Prim::LinSolve, &[], vec![at, cts[0].clone()])?;
         add(m, 1, gb.clone())?;
-        let ga = if seq::shape(&self.x).map_or(0, |s| s.len()) == 1 {
+        let ga = if seq::shape(&self.x).map_or(0, smallvec::SmallVec::len) == 1 {
             ops::call(m, Prim::Outer, &[], vec![gb, self.x.clone()])?
         } else {
             let xt = transposed(m, self.x.clone())?;

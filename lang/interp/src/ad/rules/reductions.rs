@@ -93,11 +93,11 @@ impl Rule for Dot {
 
 /// The sum of each row of a Float matrix, with the same order of additions as `sum` of the row.
 pub(crate) fn row_sums(m: &mut Machine, v: &Value) -> Res<Value> {
-    if let Value::Array(a) = v {
-        if let (Buf::F64(x), [n, k]) = (a.buf(), &a.shape[..]) {
-            let sums = if *k == 0 { vec![0.0; *n] } else { x.chunks_exact(*k).map(ops::sum_floats).collect() };
-            return Ok(array::floats(sums));
-        }
+    if let Value::Array(a) = v
+        && let (Buf::F64(x), [n, k]) = (a.buf(), &a.shape[..])
+    {
+        let sums = if *k == 0 { vec![0.0; *n] } else { x.chunks_exact(*k).map(ops::sum_floats).collect() };
+        return Ok(array::floats(sums));
     }
     let level = ad::level_of(v);
     if level == 0 {

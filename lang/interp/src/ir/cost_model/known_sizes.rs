@@ -94,11 +94,11 @@ impl Sizes {
         if let Op::Shape(a) = &s.op {
             self.lists.extend(self.shapes.get(a).cloned().map(|shape| (out, shape)));
         }
-        if f.ty(out).rank() > 0 {
-            if let Some(shape) = self.shape(&s.op).filter(|s| s.len() == f.ty(out).rank() as usize) {
-                for v in s.outs.iter().chain(&s.lin_outs) {
-                    self.shapes.insert(*v, shape.clone());
-                }
+        if f.ty(out).rank() > 0
+            && let Some(shape) = self.shape(&s.op).filter(|s| s.len() == f.ty(out).rank() as usize)
+        {
+            for v in s.outs.iter().chain(&s.lin_outs) {
+                self.shapes.insert(*v, shape.clone());
             }
         }
     }
@@ -195,7 +195,7 @@ impl Sizes {
             let row = self.shapes.get(r).cloned();
             match kind {
                 Out::Collect => {
-                    drop(self.shapes.insert(*v, [trip].into_iter().chain(row.unwrap_or_default()).collect()))
+                    drop(self.shapes.insert(*v, [trip].into_iter().chain(row.unwrap_or_default()).collect()));
                 }
                 Out::Sum => self.shapes.extend(row.map(|s| (*v, s))),
                 Out::Boxed => {}

@@ -105,11 +105,11 @@ fn on_device(m: &mut Machine, f: &Value, x: &Value) -> Res<DeviceRuns> {
         return Ok(DeviceRuns::default());
     }
     let before = m.device.open().map(|d| d.used()).unwrap_or_default();
-    if let Some((y, map)) = super::record(m, f, x)? {
-        if let (Value::Float(_) | Value::F32(_), Some(main)) = (&y, map.main.clone()) {
-            let one = if matches!(y, Value::F32(_)) { Value::F32(1.0) } else { Value::Float(1.0) };
-            super::apply(m, &LinearMap { transposed: true, ..map }, &main, &one)?;
-        }
+    if let Some((y, map)) = super::record(m, f, x)?
+        && let (Value::Float(_) | Value::F32(_), Some(main)) = (&y, map.main.clone())
+    {
+        let one = if matches!(y, Value::F32(_)) { Value::F32(1.0) } else { Value::Float(1.0) };
+        super::apply(m, &LinearMap { transposed: true, ..map }, &main, &one)?;
     }
     let after = m.device.open().map(|d| d.used()).unwrap_or_default();
     Ok(DeviceRuns {
@@ -216,10 +216,10 @@ fn places(p: &Program, f: FnId) -> HashSet<Span> {
     while let Some(b) = blocks.pop() {
         for s in &b.stmts {
             spans.insert(s.span);
-            if let Op::Call { f, .. } = &s.op {
-                if seen.insert(*f) {
-                    blocks.push(&p.func(*f).body);
-                }
+            if let Op::Call { f, .. } = &s.op
+                && seen.insert(*f)
+            {
+                blocks.push(&p.func(*f).body);
             }
             blocks.extend(s.op.blocks());
         }
@@ -258,24 +258,10 @@ impl Cost {
     }
 
     fn record(&self) -> Value {
-        let lines: Vec<&LineCost> = self.lines.values().collect();
         let part = |of: u64| of as f64 / self.primal.max(1) as f64;
         record(vec![
             ("adjoint", int(self.adjoint)),
-            (
-                "arithmetic",
-                record(vec![
-                    ("ends", int(self.ends)),
-                    ("function", int(self.arithmetic.0)),
-                    ("gradient", int(self.arithmetic.1)),
-                    (
-                        "ratio",
-                        Value::Float(
-                            (self.arithmetic.1 + self.ends) as f64 / (self.arithmetic.0 + self.ends).max(1) as f64,
-                        ),
-                    ),
-                ]),
-            ),
+            ("arithmetic", self.arithmetic_record()),
             ("bound", Value::Float(part(self.primal + self.tangent + self.results + self.beyond))),
             ("bytes", int(self.bytes)),
             ("function", data_text(&self.function)),
@@ -287,36 +273,49 @@ impl Cost {
                     ("sent", int(self.device.up)),
                 ]),
             ),
-            (
-                "lines",
-                table(
-                    lines.len(),
-                    vec![
-                        ("adjoint", ints(lines.iter().map(|l| l.adjoint))),
-                        ("bytes", ints(lines.iter().map(|l| l.bytes))),
-                        ("line", ints(self.lines.keys().map(|k| k.1 as u64))),
-                        ("primal", ints(lines.iter().map(|l| l.primal))),
-                        ("source", texts(self.sources.values().cloned())),
-                        ("tangent", ints(lines.iter().map(|l| l.tangent))),
-                    ],
-                ),
-            ),
+            ("lines", self.lines_table()),
             ("primal", int(self.primal)),
             ("ratio", Value::Float(part(self.primal + self.adjoint))),
-            (
-                "rules",
-                table(
-                    self.rules.len(),
-                    vec![
-                        ("construct", texts(self.rules.iter().map(|(_, d)| d.construct.to_owned()))),
-                        ("line", ints(self.rules.iter().map(|(l, _)| *l as u64))),
-                        ("rule", texts(self.rules.iter().map(|(_, d)| d.rule.to_owned()))),
-                        ("why", texts(self.rules.iter().map(|(_, d)| d.why.clone()))),
-                    ],
-                ),
-            ),
+            ("rules", self.rules_table()),
             ("tangent", int(self.tangent)),
         ])
+    }
+
+    fn arithmetic_record(&self) -> Value {
+        let ratio = (self.arithmetic.1 + self.ends) as f64 / (self.arithmetic.0 + self.ends).max(1) as f64;
+        record(vec![
+            ("ends", int(self.ends)),
+            ("function", int(self.arithmetic.0)),
+            ("gradient", int(self.arithmetic.1)),
+            ("ratio", Value::Float(ratio)),
+        ])
+    }
+
+    fn lines_table(&self) -> Value {
+        let lines: Vec<&LineCost> = self.lines.values().collect();
+        table(
+            lines.len(),
+            vec![
+                ("adjoint", ints(lines.iter().map(|l| l.adjoint))),
+                ("bytes", ints(lines.iter().map(|l| l.bytes))),
+                ("line", ints(self.lines.keys().map(|k| k.1 as u64))),
+                ("primal", ints(lines.iter().map(|l| l.primal))),
+                ("source", texts(self.sources.values().cloned())),
+                ("tangent", ints(lines.iter().map(|l| l.tangent))),
+            ],
+        )
+    }
+
+    fn rules_table(&self) -> Value {
+        table(
+            self.rules.len(),
+            vec![
+                ("construct", texts(self.rules.iter().map(|(_, d)| d.construct.to_owned()))),
+                ("line", ints(self.rules.iter().map(|(l, _)| *l as u64))),
+                ("rule", texts(self.rules.iter().map(|(_, d)| d.rule.to_owned()))),
+                ("why", texts(self.rules.iter().map(|(_, d)| d.why.clone()))),
+            ],
+        )
     }
 }
 

@@ -213,7 +213,7 @@ fn bytes(p: &Program, boxes: &BTreeSet<DataId>, ty: &Ty, v: &Value) -> u64 {
         match (&ty, &v) {
             (Ty::Array(..), Value::Zero) => {}
             (Ty::Array(..), Value::Tuple(_)) => {
-                sum += crate::ir::boxes::parts(&v).map_or(0, |(x, _)| size_of_val(x) as u64)
+                sum += crate::ir::boxes::parts(&v).map_or(0, |(x, _)| size_of_val(x) as u64);
             }
             (Ty::Array(..), Value::Array(a)) if a.is_flat() => sum += flat(a),
             (Ty::Array(e, _), Value::Array(a)) => match a.buf() {

@@ -30,12 +30,14 @@ impl Lower<'_> {
     /// before it is folded into the jump.
     pub(super) fn condition(&mut self, c: Var, at: u32, sc: &Scope) -> usize {
         let used_inside = inner(sc, at).iter().any(|i| i.free.contains_key(&c));
-        if let Some(I::Cmp(op, d, a, b)) = self.code.instrs.last().copied() {
-            if d == self.reg(c) && !used_inside && self.dies(c, at, sc) {
-                self.code.instrs.pop();
-                self.code.spans.pop();
-                return self.hole(I::JumpUnlessCmp(op, a, b, 0));
-            }
+        if let Some(I::Cmp(op, d, a, b)) = self.code.instrs.last().copied()
+            && d == self.reg(c)
+            && !used_inside
+            && self.dies(c, at, sc)
+        {
+            self.code.instrs.pop();
+            self.code.spans.pop();
+            return self.hole(I::JumpUnlessCmp(op, a, b, 0));
         }
         self.hole(I::JumpUnless(self.reg(c), 0))
     }

@@ -144,7 +144,7 @@ struct Lower<'a> {
     span: Span,
 }
 
-impl<'a> Lower<'a> {
+impl Lower<'_> {
     fn function(p: &Program, f: &Function, link: &mut Linker) -> Res<Code> {
         let (info, last) = live::analyse(&f.body, f.vars.len());
         // The user's name of the function, without the prefixes added by transformations: call stacks show it.

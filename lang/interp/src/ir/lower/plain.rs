@@ -30,19 +30,19 @@ impl Lower<'_> {
             Op::Zero(t) => self.value(s, zero_of(t)),
             Op::Un(op, a) if self.number(*a) => self.scalars(s, &[*a], at, sc, |d, r| I::Un(*op, d, r[0])),
             Op::Bin(op, a, b) if self.number(*a) && self.number(*b) => {
-                self.scalars(s, &[*a, *b], at, sc, |d, r| I::Bin(*op, d, r[0], r[1]))
+                self.scalars(s, &[*a, *b], at, sc, |d, r| I::Bin(*op, d, r[0], r[1]));
             }
             Op::Cmp(c, a, b) if self.f.ty(*a).rank() == 0 && self.f.ty(*b).rank() == 0 => {
                 self.scalars(s, &[*a, *b], at, sc, |d, r| I::Cmp(*c, d, r[0], r[1]));
             }
             Op::Convert(Conv::ToF64, a) if self.f.ty(*a).rank() == 0 => {
-                self.scalars(s, &[*a], at, sc, |d, r| I::ToFloat(d, r[0]))
+                self.scalars(s, &[*a], at, sc, |d, r| I::ToFloat(d, r[0]));
             }
             Op::Select(c, a, b) if *self.f.ty(*c) == Ty::Bool && a != c && b != c => {
-                self.select(s, [*c, *a, *b], at, sc)
+                self.select(s, [*c, *a, *b], at, sc);
             }
             Op::Index { a, at: is, .. } if is.len() == 1 || is.len() == 2 && self.f.ty(*a).rank() == 2 => {
-                self.element(s, *a, is, at, sc)
+                self.element(s, *a, is, at, sc);
             }
             Op::Destruct { a, .. } => self.fields(s, *a, at, sc),
             Op::Dup(a) => self.dup(s, *a, at, sc),

@@ -286,25 +286,25 @@ fn falls_through(i: &I) -> bool {
 /// Calls `f` for each register use of an instruction, in order.
 fn each_use(code: &Code, i: &I, f: &mut dyn FnMut(RegUse)) {
     let args = |args: &[Arg], f: &mut dyn FnMut(RegUse)| {
-        args.iter().for_each(|a| f(if a.last { RegUse::Take(a.r) } else { RegUse::Read(a.r) }))
+        args.iter().for_each(|a| f(if a.last { RegUse::Take(a.r) } else { RegUse::Read(a.r) }));
     };
     match *i {
         // The IR has no unit values; lowering uses one to clear a register.
         I::Const(d, k) if matches!(code.consts[k as usize], Value::Unit) => f(RegUse::Clear(d)),
         I::Const(d, _) => f(RegUse::Write(d)),
         I::Move(d, s) | I::Un(_, d, s) | I::ToFloat(d, s) | I::FieldOr(d, s, _, _) | I::AxisLen(d, s, _) => {
-            [RegUse::Read(s), RegUse::Write(d)].into_iter().for_each(f)
+            [RegUse::Read(s), RegUse::Write(d)].into_iter().for_each(f);
         }
         I::Take(d, s) => [RegUse::Take(s), RegUse::Write(d)].into_iter().for_each(f),
         I::Bin(_, d, a, b) | I::Cmp(_, d, a, b) | I::At1(d, a, b, _) => {
-            [RegUse::Read(a), RegUse::Read(b), RegUse::Write(d)].into_iter().for_each(f)
+            [RegUse::Read(a), RegUse::Read(b), RegUse::Write(d)].into_iter().for_each(f);
         }
         I::At2(d, a, i, j, _) => {
-            [RegUse::Read(a), RegUse::Read(i), RegUse::Read(j), RegUse::Write(d)].into_iter().for_each(f)
+            [RegUse::Read(a), RegUse::Read(i), RegUse::Read(j), RegUse::Write(d)].into_iter().for_each(f);
         }
         I::JumpUnless(c, _) | I::Switch(c, _) | I::Ret(c) | I::LoopNext(c, _) => f(RegUse::Read(c)),
         I::JumpUnlessCmp(_, a, b, _) | I::LoopHead(a, b, _) | I::Push(a, b) => {
-            [RegUse::Read(a), RegUse::Read(b)].into_iter().for_each(f)
+            [RegUse::Read(a), RegUse::Read(b)].into_iter().for_each(f);
         }
         I::CallFn(k) | I::TailFn(k) => {
             let call = &code.calls[k as usize];

@@ -215,6 +215,11 @@ fn one(path: &str, b: &[u8], floats: bool) -> Res<Value> {
         Some("b1") => Buf::Bool(numbers!(u8, |x| x != 0)),
         _ => return Err(unsupported(path, &h.descr)),
     };
+    shaped(h, n, buf)
+}
+
+/// The array or number whose `n` elements are `buf`.
+fn shaped(h: Header, n: usize, buf: Buf) -> Res<Value> {
     if h.shape.is_empty() {
         return Ok(array::elem(&Array::new(Shape::from_slice(&[1]), buf), 0));
     }
@@ -283,9 +288,9 @@ fn bytes<T: Copy, const N: usize>(v: &[T], each: impl Fn(T) -> [u8; N]) -> Res<V
 
 fn encode(a: &Array) -> Res<Vec<u8>> {
     let (descr, body): (&str, Vec<u8>) = match a.buf() {
-        Buf::F64(v) => ("<f8", bytes(v, |x| x.to_le_bytes())?),
-        Buf::F32(v) => ("<f4", bytes(v, |x| x.to_le_bytes())?),
-        Buf::I64(v) => ("<i8", bytes(v, |x| x.to_le_bytes())?),
+        Buf::F64(v) => ("<f8", bytes(v, f64::to_le_bytes)?),
+        Buf::F32(v) => ("<f4", bytes(v, f32::to_le_bytes)?),
+        Buf::I64(v) => ("<i8", bytes(v, i64::to_le_bytes)?),
         Buf::Bool(v) => ("|b1", v.iter().map(|x| u8::from(*x)).collect()),
         Buf::Boxed(v) if v.is_empty() => ("<f8", Vec::new()),
         _ => return Err(Error::new(codes::NPY, "only arrays of numbers and Bools can be written as NPY")),

@@ -146,7 +146,7 @@ impl<S: Simd> Product<'_, S> {
                 };
                 j += S::F64_LANES
                     * match (rows, left) {
-                        (4, 2..) | (2, 2..4) | (1, 2..4) => 2,
+                        (4, 2..) | (2 | 1, 2..4) => 2,
                         (2, 4..) | (1, 4..8) => 4,
                         (1, 8..) => 8,
                         _ => 1,
@@ -215,7 +215,7 @@ fn store<S: Simd, const V: usize>(s: S, from: &[S::f64s; V], to: &mut [f64]) {
 fn inner_products(x: &[f64], (y, stride): (&[f64], usize), out: &mut [f64]) {
     let k = x.len();
     let row = |j: usize| &y[j * stride..][..k];
-    if k < super::FEW || k > CHUNK || out.len() < 2 {
+    if !(super::FEW..=CHUNK).contains(&k) || out.len() < 2 {
         out.iter_mut().enumerate().for_each(|(j, o)| *o = dot(x, row(j)));
     } else {
         Arch::new().dispatch(RowProducts { x, y, stride, out });

@@ -442,13 +442,13 @@ impl Compiler {
             self.emit(I::Cmp(op, d, a, b));
             return Ok(());
         }
-        if let (Prim::PowInt, [a, n]) = (p, args) {
-            if let ExprKind::Lit(Lit::Int(n)) = &*n.kind {
-                let a = self.value(a)?;
-                self.span = span;
-                self.emit(I::Un(Un::Powi(*n as i32), d, a));
-                return Ok(());
-            }
+        if let (Prim::PowInt, [a, n]) = (p, args)
+            && let ExprKind::Lit(Lit::Int(n)) = &*n.kind
+        {
+            let a = self.value(a)?;
+            self.span = span;
+            self.emit(I::Un(Un::Powi(*n as i32), d, a));
+            return Ok(());
         }
         let first = self.temps((reps.len() + args.len()) as u32);
         for (i, r) in reps.iter().enumerate() {

@@ -22,12 +22,12 @@ pub(super) fn has_output(e: &Expr, deep: bool) -> bool {
     let mut todo = vec![e];
     while let Some(e) = todo.pop() {
         match &*e.kind {
-            ExprKind::Lam(_) | ExprKind::Abs(..) if !deep => continue,
+            ExprKind::Lam(_) | ExprKind::Abs(..) if !deep => {}
             ExprKind::Interp(_) => return true,
             ExprKind::Prim(p, _) if is_output(*p) => return true,
             ExprKind::App(f, args) => match &*f.kind {
                 // The text of an error is only created when the error occurs.
-                ExprKind::Prim(Prim::Error, _) => continue,
+                ExprKind::Prim(Prim::Error, _) => {}
                 ExprKind::Prim(Prim::Assert, _) => todo.extend(args),
                 _ if e.ty == Ty::Unit => return true,
                 _ => todo.extend(walk::children(e)),

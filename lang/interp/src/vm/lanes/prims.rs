@@ -106,10 +106,10 @@ impl Lanes<'_> {
             return Ok(Lane::Same(arith::bin(self.m, op, x.clone(), y.clone())?));
         }
         let (s, t) = (shape_of(a)?, shape_of(b)?);
-        if let (Some(s), Some(t)) = (&s, &t) {
-            if s.len() == t.len() && s != t || !s.ends_with(t) && !t.ends_with(s) {
-                return Err(Give::Now);
-            }
+        if let (Some(s), Some(t)) = (&s, &t)
+            && (s.len() == t.len() && s != t || !s.ends_with(t) && !t.ends_with(s))
+        {
+            return Err(Give::Now);
         }
         let x = self.operand(n, a, &s, &t)?;
         let y = self.operand(n, b, &t, &s)?;
@@ -126,7 +126,7 @@ impl Lanes<'_> {
     /// An operand as an array that is compatible with the other one. The operation itself broadcasts a value
     /// that is equal in all lanes; other operands are broadcast here.
     fn operand(&mut self, n: usize, l: &Lane, own: &Option<Shape>, other: &Option<Shape>) -> Try<Value> {
-        let rank = |s: &Option<Shape>| s.as_ref().map_or(0, |s| s.len());
+        let rank = |s: &Option<Shape>| s.as_ref().map_or(0, smallvec::SmallVec::len);
         match (l, other) {
             (Lane::Same(v), _) if own.is_none() || rank(own) < rank(other) => Ok(v.clone()),
             (Lane::Each(v), Some(s)) if rank(own) < s.len() => self.spread(v, n, rank(own), s),
@@ -234,11 +234,10 @@ impl Lanes<'_> {
         let squares = self.bin(n, Bin::Mul, l, l)?;
         let sums = self.reduction(Prim::Sum, &squares)?;
         // If a square overflows, underflows or is 0, the norm is not just the root of the sum.
-        if let Lane::Each(v) = &sums {
-            if matches!(compare::primal(v), Value::Array(a) if matches!(a.buf(), Buf::F64(x) if x.iter().any(|s| norm_unit(*s, false) != 1.0)))
-            {
-                return Err(Give::Now);
-            }
+        if let Lane::Each(v) = &sums
+            && matches!(compare::primal(v), Value::Array(a) if matches!(a.buf(), Buf::F64(x) if x.iter().any(|s| norm_unit(*s, false) != 1.0)))
+        {
+            return Err(Give::Now);
         }
         self.un(Un::Sqrt, sums)
     }
@@ -272,7 +271,7 @@ impl Lanes<'_> {
 
     /// Products of each lane's value with a common matrix, or of each lane's matrix with a common vector.
     fn product(&mut self, n: usize, a: &Lane, b: &Lane) -> Try<Lane> {
-        let rank = |s: &Option<Shape>| s.as_ref().map_or(0, |s| s.len());
+        let rank = |s: &Option<Shape>| s.as_ref().map_or(0, smallvec::SmallVec::len);
         let (s, t) = (shape_of(a)?, shape_of(b)?);
         let out = match (a, b, rank(&s), rank(&t)) {
             (Lane::Each(x), Lane::Same(w), 1, 2) => self.prim(Prim::MatMul, vec![x.clone(), w.clone()])?,

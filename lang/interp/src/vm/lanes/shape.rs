@@ -72,10 +72,10 @@ impl Lanes<'_> {
                 | Value::Dual(_)
                 | Value::Array(_)),
             ) => {
-                if let Value::Array(a) = v {
-                    if !matches!(a.kind(), Kind::F64 | Kind::F32 | Kind::I64 | Kind::Bool) {
-                        return Err(Give::Now);
-                    }
+                if let Value::Array(a) = v
+                    && !matches!(a.kind(), Kind::F64 | Kind::F32 | Kind::I64 | Kind::Bool)
+                {
+                    return Err(Give::Now);
                 }
                 if seq::shape(v).map_or(1, |s| s.iter().product()) * n > MOST {
                     return Err(Give::Large);

@@ -475,7 +475,7 @@ impl Kernel<'_, '_, '_, '_> {
         }
         if let Some(k) = self.fold(out) {
             return if self.is_last() {
-                self.folded(k, s)
+                self.folded(k, s);
             };
         }
         if let Some(call) = self.call_of(out) {

@@ -212,7 +212,7 @@ impl<'a> StageBuilder<'a> {
                 Op::If(c, x, y) if adds(x) || adds(y) => {
                     ends.push(*c);
                     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
-                        [x, y].into_iter().for_each(|b| self.added(b, ends))
+                        [x, y].into_iter().for_each(|b| self.added(b, ends));
                     });
                 }
                 Op::Loop(l) if loop_adds(self.p, s, l) => {
@@ -248,7 +248,7 @@ impl<'a> StageBuilder<'a> {
                 // A loop that accumulates to arrays must not run in more than one stage.
                 Definition::Loop(s, l) if loop_adds(self.p, s, l) && stage < last => return None,
                 Definition::Loop(s, l) => {
-                    work.extend(s.outs[..l.init.len()].iter().chain(&l.init).chain(&l.body.results))
+                    work.extend(s.outs[..l.init.len()].iter().chain(&l.init).chain(&l.body.results));
                 }
             }
         }

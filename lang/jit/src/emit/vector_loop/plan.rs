@@ -466,9 +466,9 @@ impl LoopAnalysis<'_> {
             return None;
         }
         if around.loops.is_empty() {
-            self.p.calls.push(out)
+            self.p.calls.push(out);
         } else {
-            self.p.calls_inside = true
+            self.p.calls_inside = true;
         }
         Some(VarClass::Float)
     }

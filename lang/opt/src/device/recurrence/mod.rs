@@ -59,7 +59,7 @@ fn added(b: &Block, v: Var) -> Option<Var> {
             Op::IndexAdd { acc, .. } | Op::SliceAdd { acc, .. } | Op::GatherAdd { acc, .. }
                 if *acc == now && reads == 1 =>
             {
-                now = s.outs[0]
+                now = s.outs[0];
             }
             Op::Bin(Bin::Add, a, b) if (*a == now) != (*b == now) => now = s.outs[0],
             Op::If(c, a, b) if *c != now => {

@@ -79,7 +79,7 @@ fn words(line: &str) -> Vec<&str> {
     out
 }
 
-/// The first line without the `#` that NumPy writes before column names.
+/// The first line without the `#` that `NumPy` writes before column names.
 fn unmarked(line: &str) -> &str {
     line.trim_start().strip_prefix('#').unwrap_or(line)
 }
@@ -132,7 +132,7 @@ impl<'a> Scanner<'a> {
         if self.pos >= self.text.len() {
             return Ok(None);
         }
-        if self.line % 1024 == 0 {
+        if self.line.is_multiple_of(1024) {
             polling::poll()?;
         }
         let mut n = 0;
@@ -166,7 +166,7 @@ impl<'a> Scanner<'a> {
                 }
                 // A comment.
                 Some(b'#') if self.separator == b' ' => {
-                    self.pos += b[self.pos..].iter().take_while(|c| !matches!(c, b'\n' | b'\r')).count()
+                    self.pos += b[self.pos..].iter().take_while(|c| !matches!(c, b'\n' | b'\r')).count();
                 }
                 Some(_) => return,
                 None => {

@@ -21,7 +21,7 @@ pub fn write(v: &Value) -> Res<String> {
     let mut steps = 0u32;
     while let Some(t) = todo.pop() {
         steps = steps.wrapping_add(1);
-        if steps % 4096 == 0 {
+        if steps.is_multiple_of(4096) {
             memory::text_may_grow(&mut out);
             polling::poll()?;
         }
