@@ -219,7 +219,7 @@ pub fn places(categories: &[String]) -> std::collections::HashMap<&str, usize> {
 /// The intervals of a histogram with their counts.
 pub fn bins(l: &Layer) -> Vec<(f64, f64, usize)> {
     let values: Vec<f64> = l.x.iter().copied().filter(|v| v.is_finite()).collect();
-    let n = l.u.first().map_or(10.0, |n| n.max(1.0).min(5000.0)) as usize;
+    let n = l.u.first().map_or(10.0, |n| n.max(1.0)).min(5000.0) as usize;
     let (Some(low), Some(high)) = (values.iter().copied().reduce(f64::min), values.iter().copied().reduce(f64::max))
     else {
         return Vec::new();

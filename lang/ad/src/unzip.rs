@@ -127,23 +127,7 @@ impl Ad {
         plan: &UnzipPlan,
         u: &Unzipped,
     ) -> Result<Unzipped, Unsupported> {
-        let mut z = U {
-            ad: self,
-            p,
-            id,
-            f: src.clone(),
-            plan,
-            origins: HashMap::new(),
-            made: HashMap::new(),
-            parts: HashSet::new(),
-            depths: HashMap::new(),
-            numbered: HashSet::new(),
-            which: HashMap::new(),
-            notes: UnzipNotes::default(),
-            bools: bools(&src.body),
-            outside: bound_at(&src.body).collect(),
-            loops: 0,
-        };
+        let mut z = U::new(self, p, id, src, plan);
         z.note_params(&src.body, Span::default(), "an argument");
         let halves = z.block(&src.body, &|_, _| false)?;
         let rows: Vec<Vec<Residual>> = halves.needs.iter().map(|v| z.origin(*v)).collect();
@@ -308,6 +292,28 @@ struct UnzipNotes {
     keys: HashMap<Var, Var>,
     packs: Vec<DataId>,
     padding: Vec<(Var, u32, Ty)>,
+}
+
+impl<'a> U<'a> {
+    fn new(ad: &'a mut Ad, p: &'a mut Program, id: FnId, src: &Function, plan: &'a Plan) -> U<'a> {
+        U {
+            ad,
+            p,
+            id,
+            f: src.clone(),
+            plan,
+            origins: HashMap::new(),
+            made: HashMap::new(),
+            parts: HashSet::new(),
+            depths: HashMap::new(),
+            numbered: HashSet::new(),
+            which: HashMap::new(),
+            notes: UnzipNotes::default(),
+            bools: bools(&src.body),
+            outside: bound_at(&src.body).collect(),
+            loops: 0,
+        }
+    }
 }
 
 impl U<'_> {

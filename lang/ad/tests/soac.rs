@@ -86,6 +86,7 @@ fn same_as_loop(name: &str, text: &str, rule: &str, smooth: &[Vec<Val>], kinks: 
 }
 
 /// A reduction, a scan and an exclusive scan with one operator.
+#[allow(clippy::too_many_arguments, reason = "each is one part of a program's text or its inputs")]
 fn all_kinds(
     name: &str,
     neutral: &str,

@@ -4,7 +4,7 @@
 //! elements).
 //!
 //! - [`ipo_dce`]: interprocedural elimination of dead results and parameters.
-//! - [`mod@inline`]: inlining.
+//! - [`mod@inline`][]: inlining.
 //! - [`mod@simplify`]: constant folding ([`fold`]), algebraic identities, extents traced to their origin ([`extent`]).
 //! - [`cse`]: common subexpression elimination.
 //! - [`mod@shapes`]: shape propagation, through loops and branches too.

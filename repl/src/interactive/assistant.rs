@@ -320,7 +320,7 @@ mod tests {
     #[test]
     fn colours_do_not_change_the_text() {
         for line in ["let f x = \"a\" -- c", "(* open", "f\"{x}\"", "α [1, 2] )"] {
-            let text = coloured(line, 0, &[4..5]);
+            let text = coloured(line, 0, std::slice::from_ref(&(4..5)));
             let mut plain = String::new();
             let mut skip = false;
             for c in text.chars() {

@@ -7,7 +7,7 @@ use super::time;
 pub fn report(seconds: f64) -> Result<(), String> {
     println!("{:40} {:>8} {:>10} {:>10} {:>7}", "checking", "n", "n, ms", "4n, ms", "growth");
     let show = |name: &str, n: usize, [one, four]: [f64; 2]| {
-        println!("{name:40} {n:>8} {one:>10.2} {four:>10.2} {:>7.1}", four / one)
+        println!("{name:40} {n:>8} {one:>10.2} {four:>10.2} {:>7.1}", four / one);
     };
     let mut s = crate::session().0;
     for (name, n, make) in PROGRAMS {

@@ -142,7 +142,7 @@ impl Hand {
                 for (v, u) in corners.iter().zip(u) {
                     let (p, w) = (&self.positions[*v], u * self.weights[*v][*b]);
                     (0..3).for_each(|i| {
-                        by_angle[*k][i] += w * (m[i][0] * p[0] + m[i][1] * p[1] + m[i][2] * p[2] + m[i][3] * p[3])
+                        by_angle[*k][i] += w * (m[i][0] * p[0] + m[i][1] * p[1] + m[i][2] * p[2] + m[i][3] * p[3]);
                     });
                 }
             }

@@ -124,7 +124,7 @@ impl Mixture {
                     z.iter_mut().zip(&mut zs).for_each(|(z, s)| {
                         *z *= w;
                         *s += *z;
-                    })
+                    });
                 });
                 left.clear();
                 left.resize(rows * d, 0.0);

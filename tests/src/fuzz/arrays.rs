@@ -7,16 +7,17 @@ impl Generator {
     /// An array of non-numeric elements.
     pub fn array(&mut self, u: &Ty, n: usize, d: usize) -> Expr {
         let t = Ty::Array(Box::new(u.clone()), n);
-        if let Ty::Array(e, m) = u {
-            if **e == Ty::Float && self.random.once_in(2) {
-                return self.matrix(n, *m, d);
-            }
+        if let Ty::Array(e, m) = u
+            && **e == Ty::Float
+            && self.random.once_in(2)
+        {
+            return self.matrix(n, *m, d);
         }
-        if let (Ty::Tuple(ts), true) = (u, self.random.once_in(3)) {
-            if let [a, b] = &ts[..] {
-                let side = |t: &Ty| Ty::Array(Box::new(t.clone()), n);
-                return Expr::call("zip", t, vec![self.expr(&side(a), d), self.expr(&side(b), d)]);
-            }
+        if let (Ty::Tuple(ts), true) = (u, self.random.once_in(3))
+            && let [a, b] = &ts[..]
+        {
+            let side = |t: &Ty| Ty::Array(Box::new(t.clone()), n);
+            return Expr::call("zip", t, vec![self.expr(&side(a), d), self.expr(&side(b), d)]);
         }
         self.any_array(u, n, d)
     }

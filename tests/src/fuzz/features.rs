@@ -102,13 +102,13 @@ fn of(e: &Expr, seen: &mut Vec<&'static str>) {
     match &e.ty {
         Ty::Array(t, _) if t.has_function() => seen.push("arrays of functions"),
         t @ (Ty::Option(_) | Ty::List(_) | Ty::Data(_)) => {
-            seen.push(if t.has_function() { "functions in data" } else { "data" })
+            seen.push(if t.has_function() { "functions in data" } else { "data" });
         }
         Ty::Tuple(ts) | Ty::Record(ts) if ts.iter().any(Ty::has_function) => {
-            seen.push("functions in tuples or records")
+            seen.push("functions in tuples or records");
         }
         Ty::Fun(..) if matches!(e.op, Op::Loop(..) | Op::While(..) | Op::Rec { .. } | Op::Mutual { .. }) => {
-            seen.push("functions made by loops or recursion")
+            seen.push("functions made by loops or recursion");
         }
         Ty::Fun(..) if matches!(e.op, Op::If | Op::Match(_)) => seen.push("functions chosen at run time"),
         _ => {}
@@ -132,7 +132,7 @@ fn of(e: &Expr, seen: &mut Vec<&'static str>) {
                 && rank(&e.kids[1].ty) > 0
                 && rank(&e.kids[0].ty) != rank(&e.kids[1].ty) =>
         {
-            seen.push("broadcasting by rank")
+            seen.push("broadcasting by rank");
         }
         Op::LetTuple(_) if rank(&e.kids[0].ty) > 0 => seen.push("array patterns"),
         _ => {}

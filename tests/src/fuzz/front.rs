@@ -212,7 +212,7 @@ fn entries(random: &mut Random, sources: &[String]) -> String {
             _ => {
                 if let Some((p, q)) = functions[a] {
                     let have = s.eval(&format!("(f{a} 2.0, grad f{a} 2.0)"));
-                    let have = have.echoes.last().map_or("an error".into(), |e| e.value());
+                    let have = have.echoes.last().map_or("an error".into(), adl_session::Echo::value);
                     let want = format!("({:?}, {:?})", p * 4.0 + q * 2.0, p * 4.0 + q);
                     if have != want {
                         return format!(

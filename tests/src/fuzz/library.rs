@@ -136,10 +136,10 @@ impl Reference {
     pub fn library<'a>(&mut self, name: &str, args: Vec<Val<'a>>) -> Outcome<'a> {
         let (word, literal) = name.split_once(' ').map_or((name, 0), |(w, n)| (w, n.parse().unwrap_or(0)));
         self.spend(args.len())?;
-        if let [x] = &args[..] {
-            if UNARY.contains(&word) {
-                return self.elementwise(word, x);
-            }
+        if let [x] = &args[..]
+            && UNARY.contains(&word)
+        {
+            return self.elementwise(word, x);
         }
         if let [x, y] = &args[..] {
             let op = word.trim_matches(['(', ')']);

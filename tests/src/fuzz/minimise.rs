@@ -168,11 +168,11 @@ fn improve(
         if at.is_empty() {
             let mut without = best.clone();
             without.globals.remove(i);
-            if without.is_closed() {
-                if let Some(f) = fails(&without, fault, worker)? {
-                    (*best, *fault) = (without, f);
-                    return Ok(());
-                }
+            if without.is_closed()
+                && let Some(f) = fails(&without, fault, worker)?
+            {
+                (*best, *fault) = (without, f);
+                return Ok(());
             }
         }
     }
@@ -184,11 +184,11 @@ fn improve(
     }
     let size = weight(best);
     for p in smaller(best, r, &at, seed) {
-        if weight(&p) < size {
-            if let Some(f) = fails(&p, fault, worker)? {
-                (*best, *fault) = (p, f);
-                return Ok(());
-            }
+        if weight(&p) < size
+            && let Some(f) = fails(&p, fault, worker)?
+        {
+            (*best, *fault) = (p, f);
+            return Ok(());
         }
     }
     Ok(())

@@ -6,10 +6,12 @@ use super::generate::{Generator, NESTING};
 impl Generator {
     /// Operations of a specific type.
     pub fn own(&mut self, t: &Ty, d: usize) -> Expr {
-        if self.nesting < NESTING && !t.has_function() && self.differentiates() {
-            if let Some(e) = self.derivative(t, d) {
-                return e;
-            }
+        if self.nesting < NESTING
+            && !t.has_function()
+            && self.differentiates()
+            && let Some(e) = self.derivative(t, d)
+        {
+            return e;
         }
         match t {
             Ty::Float => self.float(d),
@@ -40,11 +42,12 @@ impl Generator {
     }
 
     fn tuple(&mut self, t: &Ty, ts: &[Ty], d: usize) -> Expr {
-        if let [Ty::Array(a, n), Ty::Array(b, m)] = ts {
-            if n == m && self.random.once_in(3) {
-                let pairs = Ty::Array(Box::new(Ty::Tuple(vec![(**a).clone(), (**b).clone()])), *n);
-                return Expr::call("unzip", t.clone(), vec![self.expr(&pairs, d)]);
-            }
+        if let [Ty::Array(a, n), Ty::Array(b, m)] = ts
+            && n == m
+            && self.random.once_in(3)
+        {
+            let pairs = Ty::Array(Box::new(Ty::Tuple(vec![(**a).clone(), (**b).clone()])), *n);
+            return Expr::call("unzip", t.clone(), vec![self.expr(&pairs, d)]);
         }
         Expr::new(Op::Tuple, t.clone(), ts.iter().map(|t| self.expr(t, d)).collect())
     }
@@ -278,10 +281,10 @@ impl Generator {
         if !has_real(t) {
             return None;
         }
-        if let Ty::Array(row, n) = t {
-            if let (Ty::Array(e, m), true) = (&**row, self.random.below(4) > 0) {
-                return (**e == Ty::Float).then(|| self.matrix_of_partials(t, *n, *m, d));
-            }
+        if let Ty::Array(row, n) = t
+            && let (Ty::Array(e, m), true) = (&**row, self.random.below(4) > 0)
+        {
+            return (**e == Ty::Float).then(|| self.matrix_of_partials(t, *n, *m, d));
         }
         let point = match self.random.below(3) {
             0 => Ty::Float,

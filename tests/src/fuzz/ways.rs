@@ -81,10 +81,10 @@ fn questions(p: &Program) -> Vec<Expr> {
         out.push(Expr::call("jvp", Ty::Tuple(vec![Ty::Float, Ty::Float]), vec![f.clone(), x.clone(), d.clone()]));
         out.push(Expr::call("hvp", input.clone(), vec![f.clone(), x.clone(), d]));
         out.push(each(Expr::call("grad", input.clone(), vec![f.clone(), Expr::var(&z, input)])));
-        if let Ty::Array(e, n) = input {
-            if **e == Ty::Float {
-                out.push(Expr::call("hessian", Ty::matrix(*n, *n), vec![f, x]));
-            }
+        if let Ty::Array(e, n) = input
+            && **e == Ty::Float
+        {
+            out.push(Expr::call("hessian", Ty::matrix(*n, *n), vec![f, x]));
         }
         return out;
     }
@@ -101,11 +101,12 @@ fn questions(p: &Program) -> Vec<Expr> {
     out.push(Expr::call("pull", input.clone(), vec![f.clone(), x.clone(), c]));
     let at = Expr::var(&z, input);
     out.push(each(Expr::call("pull", input.clone(), vec![f.clone(), at.clone(), cotangent(&at)])));
-    if let (Ty::Array(a, n), Ty::Array(b, m)) = (input, output) {
-        if **a == Ty::Float && **b == Ty::Float {
-            for way in ["jacobian", "jacfwd", "jacrev"] {
-                out.push(Expr::call(way, Ty::matrix(*m, *n), vec![f.clone(), x.clone()]));
-            }
+    if let (Ty::Array(a, n), Ty::Array(b, m)) = (input, output)
+        && **a == Ty::Float
+        && **b == Ty::Float
+    {
+        for way in ["jacobian", "jacfwd", "jacrev"] {
+            out.push(Expr::call(way, Ty::matrix(*m, *n), vec![f.clone(), x.clone()]));
         }
     }
     out

@@ -140,7 +140,7 @@ pub fn serve() {
     let mut answers = std::io::stdout();
     for line in std::io::stdin().lines().map_while(Result::ok) {
         let job: Value = serde_json::from_str(&line).unwrap_or_default();
-        let runs = job["runs"].as_array().map(|runs| runs.iter().map(|r| session(r)).collect::<Vec<_>>());
+        let runs = job["runs"].as_array().map(|runs| runs.iter().map(session).collect::<Vec<_>>());
         let answer = runs.unwrap_or_else(|| vec![super::front::job(&job)]);
         if writeln!(answers, "{}", json!(answer)).and_then(|()| answers.flush()).is_err() {
             break;

@@ -115,11 +115,11 @@ impl Maker {
             }
             match u {
                 Ty::Array(_, e) if **e == *t => {
-                    fits.extend([Expr::Index(boxed(var()), vec![At::Literal(-1)]), Expr::Call("sum", vec![var()])])
+                    fits.extend([Expr::Index(boxed(var()), vec![At::Literal(-1)]), Expr::Call("sum", vec![var()])]);
                 }
                 Ty::Array(..) if *t == Ty::Float => fits.push(Expr::Call("norm", vec![var()])),
                 Ty::Tuple(ts) if ts.len() == 2 => {
-                    fits.extend((0..2).filter(|i| ts[*i] == *t).map(|i| Expr::Call(["fst", "snd"][i], vec![var()])))
+                    fits.extend((0..2).filter(|i| ts[*i] == *t).map(|i| Expr::Call(["fst", "snd"][i], vec![var()])));
                 }
                 Ty::Record(fs) => fits.extend(fs.iter().filter(|f| f.1 == *t).map(|f| Expr::Field(boxed(var()), f.0))),
                 _ => {}

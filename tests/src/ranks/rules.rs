@@ -3,11 +3,11 @@
 
 use super::tree::{At, Ty};
 
-/// The type of an operation, or an error.
 /// Types to which no rule applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mismatch;
 
+/// The type of an operation, or an error.
 pub type Typed = Result<Ty, Mismatch>;
 
 /// The common extent of two.

@@ -266,8 +266,10 @@ impl Writer<'_> {
                 });
                 let mut inner = env.clone();
                 for (i, x) in xs.iter().enumerate() {
-                    inner
-                        .push((x.clone(), Bind::Value(parts.as_ref().and_then(|t| t.parts()).map(|ts| ts[i].clone()))));
+                    inner.push((
+                        x.clone(),
+                        Bind::Value(parts.as_ref().and_then(super::tree::Ty::parts).map(|ts| ts[i].clone())),
+                    ));
                 }
                 let (u, b) = self.expr(b, &inner);
                 (u, format!("(let ({}) = {a} in {b})", xs.join(", ")))

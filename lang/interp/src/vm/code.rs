@@ -83,7 +83,7 @@ pub enum I {
     /// lowered IR.
     Lowered(u32),
     /// Tries to run the chain of statements that follows, up to the target, in one pass over blocks of large
-    /// arrays. If it fails, control continues with the first of these statements. See [`Code::fuse_elementwise`].
+    /// arrays. If it fails, control continues with the first of these statements. See `fuse_elementwise`.
     FusedChain(u32, u32),
     /// Calls a function of the same IR program, which may have several results: see [`Code::calls`].
     CallFn(u32),

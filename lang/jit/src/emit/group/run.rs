@@ -171,7 +171,7 @@ impl Emit<'_, '_, '_> {
 
     /// Emits the loop: two elements at a time, then a possible last one.
     fn run_group(&mut self, g: &Group, l: &mut Loop) {
-        let n = l.dims[1..].to_vec().into_iter().fold(l.dims[0], |n, d| self.b.ins().imul(n, d));
+        let n = l.dims[1..].iter().copied().fold(l.dims[0], |n, d| self.b.ins().imul(n, d));
         let mut stores: Vec<(Var, Value)> = l
             .outs
             .clone()
