@@ -225,8 +225,8 @@ const BINARY: [(Bin, &str, f64); 13] = [
     (Bin::Hypot, "hypot", 1.0),
     (Bin::Min, "min", 0.0),
     (Bin::Max, "max", 0.0),
-    (Bin::LeIndicator, "step_le", 0.0),
-    (Bin::ScaleTangent, "scale", 0.0),
+    (Bin::LeIndicator, "le_indicator", 0.0),
+    (Bin::ScaleTangent, "scale_tangent", 0.0),
 ];
 
 /// All pairs of special numbers, then pairs whose results are finite.

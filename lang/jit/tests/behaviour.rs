@@ -194,8 +194,25 @@ fn numbers_at_the_edges() {
         }
     }
     for op in [
-        "add", "sub", "mul", "div", "int_div", "rem", "pow", "atan2", "hypot", "min", "max", "step_le", "scale", "eq",
-        "ne", "lt", "gt", "le", "ge",
+        "add",
+        "sub",
+        "mul",
+        "div",
+        "int_div",
+        "rem",
+        "pow",
+        "atan2",
+        "hypot",
+        "min",
+        "max",
+        "le_indicator",
+        "scale_tangent",
+        "eq",
+        "ne",
+        "lt",
+        "gt",
+        "le",
+        "ge",
     ] {
         let ty = if ["eq", "ne", "lt", "gt", "le", "ge"].contains(&op) { "bool" } else { "f64" };
         let Ok(p) = adl_ir::parse::program(&format!(

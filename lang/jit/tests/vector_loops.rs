@@ -48,7 +48,7 @@ fn body(r: &mut Rng, length: usize) -> (String, Vec<String>) {
     for _ in 0..length {
         let x = |r: &mut Rng| floats[r.below(floats.len())].clone();
         let (a, b) = (x(r), x(r));
-        let op = ["add", "sub", "mul", "div", "scale", "min", "max", "step_le", "pow"][r.below(9)];
+        let op = ["add", "sub", "mul", "div", "scale_tangent", "min", "max", "le_indicator", "pow"][r.below(9)];
         let un = [
             "neg", "sqrt", "abs", "sign", "relu", "step", "floor", "powi 3", "exp", "log", "sin", "erf", "tanh",
             "powi 40",

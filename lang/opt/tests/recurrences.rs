@@ -53,7 +53,7 @@ impl Body {
             2 => _ = self.op(&format!("sub v{x} v{y}"), bound(self, x) || bound(self, y)),
             3 => _ = self.op(&format!("mul v{x} v{free}"), bound(self, x)),
             4 => _ = self.op(&format!("mul v{free} v{x}"), bound(self, x)),
-            5 => _ = self.op(&format!("scale v{free} v{x}"), bound(self, x)),
+            5 => _ = self.op(&format!("scale_tangent v{free} v{x}"), bound(self, x)),
             6 => _ = self.op(&format!("neg v{x}"), bound(self, x)),
             7 => {
                 let e = self.op(&format!("exp v{}", self.free[0]), false);
