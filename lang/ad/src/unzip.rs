@@ -295,7 +295,7 @@ struct UnzipNotes {
 }
 
 impl<'a> U<'a> {
-    fn new(ad: &'a mut Ad, p: &'a mut Program, id: FnId, src: &Function, plan: &'a Plan) -> U<'a> {
+    fn new(ad: &'a mut Ad, p: &'a mut Program, id: FnId, src: &Function, plan: &'a UnzipPlan) -> U<'a> {
         U {
             ad,
             p,
