@@ -24,9 +24,10 @@ pub fn read(dir: &Path, at: &str, book: &mut Book) -> io::Result<()> {
 /// Lists pages in the table of contents, below the entry that links to `index`.
 pub fn list_below(summary: &mut String, index: &str, pages: &[Page]) {
     let mut lines: Vec<String> = summary.lines().map(str::to_owned).collect();
-    let Some(at) = lines.iter().position(|l| l.contains(&format!("]({index})"))) else { return };
+    let Some(index_line) = lines.iter().position(|l| l.contains(&format!("]({index})"))) else { return };
+    let place = index_line + 1;
     let below = pages.iter().filter(|p| p.path != index).map(|p| format!("  - [{}]({})", p.title, p.path));
-    lines.splice(at + 1..at + 1, below);
+    lines.splice(place..place, below);
     *summary = lines.join("\n") + "\n";
 }
 

@@ -43,6 +43,7 @@ fn disagreements(compiled: bool, jit: bool) -> Vec<String> {
             };
             let (plain, by_map) = (function(op), function(&mapped(op, (p, q))));
             let (x, y) = (array(p, 0.3), array(q, 0.9));
+            let dots = format!("{} + {}", total(p, "a * c"), total(q, "b * e"));
             let text = format!(
                 "let f = {plain}\nlet g = {by_map}\nlet at = ({x}, {y})\nlet near u v = abs (u - v) < 1e-9\n\
                  let close (u : {p}, w : {q}) (v : {p}, z : {q}) = near ({us}) 0.0 && near ({ws}) 0.0\n\
@@ -52,7 +53,6 @@ fn disagreements(compiled: bool, jit: bool) -> Vec<String> {
                 q = ty(q),
                 us = total(p, "abs (u - v)"),
                 ws = total(q, "abs (w - z)"),
-                dots = format!("{} + {}", total(p, "a * c"), total(q, "b * e")),
             );
             let have = echo_in(&mut s, &text);
             if have != "(true, true, true, true) : (Bool, Bool, Bool, Bool)" {

@@ -73,7 +73,7 @@ impl Page {
             let text = self.lines[block.lines.clone()].join("\n") + "\n";
             let have = self.printed(&text);
             let next = blocks.get(i + 1).filter(|n| {
-                n.language == "text" && self.lines[block.lines.end + 1..n.lines.start - 1].iter().all(|l| l.is_empty())
+                n.language == "text" && self.lines[block.lines.end + 1..n.lines.start - 1].iter().all(String::is_empty)
             });
             let want = next.map_or(String::new(), |n| self.lines[n.lines.clone()].join("\n"));
             self.answers += 1;
