@@ -89,6 +89,6 @@ pub const FUNCTIONS: &[&str] = &[
 /// Functions of a number.
 pub const UNARY: &[&str] = &[
     "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "exp", "expm1", "log", "log1p", "sqrt",
-    "cbrt", "abs", "sigmoid", "relu", "softplus", "erf", "erfc", "lgamma", "digamma", "gamma", "floor", "ceil",
-    "round", "sign",
+    "cbrt", "abs", "sigmoid", "relu", "softplus", "erf", "erfc", "erfinv", "lgamma", "digamma", "gamma", "floor",
+    "ceil", "round", "sign",
 ];

@@ -171,6 +171,31 @@ pub fn erf(x: &Real) -> Real {
     sum * Real::from(2.0) / Real::pi().sqrt()
 }
 
+/// The inverse of `erf`, for |x| < 1: Newton's method from an approximation of three digits. ±∞ at ±1.
+pub fn erfinv(x: &Real) -> Real {
+    if x.is_negative() {
+        return -erfinv(&-x.clone());
+    }
+    let below = Real::from(1.0) - x.clone();
+    if below.is_zero() {
+        return Real::from(f64::INFINITY);
+    }
+    let slope = Real::pi().sqrt() / Real::from(2.0);
+    let mut y = slope.clone() * x.clone();
+    if (Real::from(0.5) - x.clone()).is_negative() {
+        // Winitzki's approximation.
+        let l = (below.clone() * (Real::from(1.0) + x.clone())).ln();
+        let t = Real::from(4.33) + l.clone() / Real::from(2.0);
+        y = ((t.squared() - l / Real::from(0.147)).sqrt() - t).sqrt();
+    }
+    for _ in 0..8 {
+        let off =
+            if (Real::from(1.0) - y.clone()).is_negative() { below.clone() - erfc(&y) } else { erf(&y) - x.clone() };
+        y = y.clone() - off * slope.clone() * y.squared().exp();
+    }
+    y
+}
+
 /// Bernoulli numbers B₂, B₄, ... as fractions.
 const BERNOULLI: [(f64, f64); 14] = [
     (1.0, 6.0),

@@ -6,7 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 use adl_prim::Prim;
-use adl_tests::precise::{Real, erf, erfc, log_gamma};
+use adl_tests::precise::{Real, erf, erfc, erfinv, log_gamma};
 use adl_tests::session;
 
 /// A function and its first two derivatives.
@@ -204,6 +204,16 @@ fn reference(p: Prim) -> Reference {
         ),
         P::Erf => Smooth(|x| [erf(x), gauss(x), -(two() * x.clone() * gauss(x))], any, both(0.0, 0.0), 2000.0),
         P::Erfc => Smooth(|x| [erfc(x), -gauss(x), two() * x.clone() * gauss(x)], any, both(0.0, 0.0), 2000.0),
+        P::Erfinv => Smooth(
+            |x| {
+                let y = erfinv(x);
+                let d = y.squared().exp() * Real::pi().sqrt() / two();
+                [y.clone(), d.clone(), two() * y * d.squared()]
+            },
+            |x| x.abs() <= 1.0,
+            [None, None],
+            1000.0,
+        ),
         P::Lgamma => Smooth(log_gamma_line, |x| x > 0.0, [None, Some(inf)], 40.0),
         P::Digamma => Smooth(digamma, |x| x > 0.0, [None, Some(0.0)], 40.0),
         P::Gamma => Smooth(gamma, |x| x > 0.0, [None, Some(inf)], 60.0),

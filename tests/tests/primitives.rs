@@ -77,6 +77,7 @@ fn check(p: Prim) -> Check {
         | P::Softplus
         | P::Erf
         | P::Erfc
+        | P::Erfinv
         | P::Tan
         | P::Asin
         | P::Acos

@@ -66,6 +66,7 @@ pub fn on_gpu(p: Prim) -> OnGpu {
         | P::Softplus
         | P::Erf
         | P::Erfc
+        | P::Erfinv
         | P::Lgamma
         | P::Digamma
         | P::Gamma

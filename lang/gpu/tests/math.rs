@@ -117,7 +117,7 @@ fn f64s(d: &Data) -> &[f64] {
 }
 
 /// Operator, name, interval of interest, and error bound in ulps.
-const UNARY: [(Un, &str, f64, f64); 34] = [
+const UNARY: [(Un, &str, f64, f64); 35] = [
     (Un::Neg, "neg", 1.0, 0.0),
     (Un::Abs, "abs", 1.0, 0.0),
     (Un::Sign, "sign", 1.0, 0.0),
@@ -148,6 +148,7 @@ const UNARY: [(Un, &str, f64, f64); 34] = [
     (Un::Cbrt, "cbrt", 1e3, 1.0),
     (Un::Erf, "erf", 6.0, 2.0),
     (Un::Erfc, "erfc", 27.0, 5.0),
+    (Un::Erfinv, "erfinv", 1.0, 0.0),
     (Un::Lgamma, "lgamma", 200.0, 8.0),
     (Un::Gamma, "gamma", 171.0, 12.0),
     (Un::Digamma, "digamma", 50.0, 8.0),

@@ -49,7 +49,7 @@ macro_rules! unary {
 
 unary!(
     sin Sin, cos Cos, tan Tan, asin Asin, acos Acos, atan Atan, sinh Sinh, cosh Cosh, tanh Tanh, sech2 Sech2, exp Exp, expm1 Expm1, log Log,
-    log1p Log1p, cbrt Cbrt, sigmoid Sigmoid, softplus Softplus, erf Erf, erfc Erfc, lgamma Lgamma, digamma Digamma, gamma Gamma,
+    log1p Log1p, cbrt Cbrt, sigmoid Sigmoid, softplus Softplus, erf Erf, erfc Erfc, erfinv Erfinv, lgamma Lgamma, digamma Digamma, gamma Gamma,
 );
 
 extern "C" fn pow(x: f64, y: f64) -> f64 {

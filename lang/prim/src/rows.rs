@@ -128,6 +128,8 @@ rows! {
     Softplus: real(), "log (1 + exp x) without overflow.", ["softplus 0.0 => 0.6931471805599453 : Float"];
     Erf: real(), "Error function.", ["erf 0.0 => 0.0 : Float"];
     Erfc: real(), "1 - erf x, accurate for large x.", ["erfc 0.0 => 1.0 : Float"];
+    Erfinv: real(), "Inverse of `erf`: `inf` at 1, `-inf` at -1, `nan` beyond.",
+        ["erfinv 0.0 => 0.0 : Float", "abs (erf (erfinv 0.3) - 0.3) < 1e-15 => true : Bool"];
     Lgamma: real(), "Logarithm of the absolute value of the gamma function.", ["lgamma 1.0 => 0.0 : Float"];
     Digamma: real(), "Derivative of `lgamma`.", ["abs (digamma 1.0 + 0.5772156649015329) < 1e-14 => true : Bool"];
     Gamma: real(), "Gamma function.", ["gamma 5.0 => 24.0 : Float"];

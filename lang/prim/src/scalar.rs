@@ -33,6 +33,7 @@ pub enum Un {
     Softplus,
     Erf,
     Erfc,
+    Erfinv,
     Lgamma,
     Digamma,
     Gamma,
@@ -205,6 +206,7 @@ impl Un {
             Un::Softplus => one::softplus(x),
             Un::Erf => libm::erf(x),
             Un::Erfc => libm::erfc(x),
+            Un::Erfinv => special::erfinv(x),
             Un::Lgamma => special::lgamma(x),
             Un::Digamma => special::digamma(x),
             Un::Gamma => libm::tgamma(x),
@@ -374,6 +376,13 @@ pub fn d_un<O: Ops>(o: &mut O, op: Un, x: &O::V, y: &O::V) -> Result<O::V, O::E>
         Un::Softplus => o.un(Un::Sigmoid, x)?,
         Un::Erf => gauss(o, x, std::f64::consts::FRAC_2_SQRT_PI)?,
         Un::Erfc => gauss(o, x, -std::f64::consts::FRAC_2_SQRT_PI)?,
+        Un::Erfinv => {
+            // exp (y²) / (2 / √π).
+            let yy = o.bin(Bin::Mul, y, y)?;
+            let e = o.un(Un::Exp, &yy)?;
+            let c = o.constant(1.0 / std::f64::consts::FRAC_2_SQRT_PI, x);
+            o.bin(Bin::Mul, &c, &e)?
+        }
         Un::Lgamma => o.un(Un::Digamma, x)?,
         Un::Digamma => o.un(Un::Polygamma(1), x)?,
         Un::Gamma => {
@@ -568,6 +577,7 @@ mod tests {
             Softplus,
             Erf,
             Erfc,
+            Erfinv,
             Lgamma,
             Digamma,
             Gamma,

@@ -96,6 +96,7 @@ impl Spec<'_> {
             | P::Softplus
             | P::Erf
             | P::Erfc
+            | P::Erfinv
             | P::Lgamma
             | P::Digamma
             | P::Gamma

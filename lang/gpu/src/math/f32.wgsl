@@ -1,5 +1,5 @@
 // Functions on f32 for devices without f64. (On others they are the rounded f64 functions, and so equal the CPU's.)
-// They use the device's `log`, `exp2`, `log2` and `sqrt`. Error bounds: at most 4 ulps, except erf (16) and erfc (32);
+// They use the device's `log`, `exp2`, `log2` and `sqrt`. Error bounds: at most 4 ulps, except erf and erfinv (16) and erfc (32);
 // asin, acos, tan, sin and cos an absolute 4e-7 for angles up to 1000, and none beyond; lgamma and digamma 4e-6 of the
 // larger of 1 and the result; gamma 2e-5 of the result.
 
@@ -448,6 +448,24 @@ fn s_erfc(x: f32) -> f32 {
     return 1.0f - s_erf(x);
   }
   return select(s_tail(min(x, 11.0f)), 0.0f, x > 10.5f);
+}
+
+// The inverse of the error function (Giles, *Approximating the erfinv function*, 2012).
+fn s_erfinv(x: f32) -> f32 {
+  let a = s_abs(x);
+  if s_is_nan(x) || a > 1.0f {
+    return s_nan();
+  }
+  if a == 1.0f {
+    return s_copysign(s_inf(), x);
+  }
+  let w = -s_log((1.0f - a) * (1.0f + a));
+  if w < 5.0f {
+    let t = w - 2.5f;
+    return x * ((((((((2.81022636e-08f * t + 3.43273939e-07f) * t + -3.5233877e-06f) * t + -4.39150654e-06f) * t + 0.00021858087f) * t + -0.00125372503f) * t + -0.00417768164f) * t + 0.246640727f) * t + 1.50140941f);
+  }
+  let t = s_sqrt(w) - 3.0f;
+  return x * ((((((((-0.000200214257f * t + 0.000100950558f) * t + 0.00134934322f) * t + -0.00367342844f) * t + 0.00573950773f) * t + -0.0076224613f) * t + 0.00943887047f) * t + 1.00167406f) * t + 2.83297682f);
 }
 
 // log |Γ(x)|, with an error of about 1e-6 of the larger of 1 and the result.

@@ -70,6 +70,7 @@ fn function(u: Un) -> &'static str {
         Un::Softplus => "softplus",
         Un::Erf => "erf",
         Un::Erfc => "erfc",
+        Un::Erfinv => "erfinv",
         Un::Lgamma => "lgamma",
         Un::Digamma => "digamma",
         Un::Gamma => "gamma",

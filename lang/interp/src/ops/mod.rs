@@ -203,6 +203,7 @@ pub fn plain(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Re
         | P::Softplus
         | P::Erf
         | P::Erfc
+        | P::Erfinv
         | P::Lgamma
         | P::Digamma
         | P::Gamma => {

@@ -92,6 +92,7 @@ pub(super) fn is_plain(op: Un) -> bool {
         | Un::Softplus
         | Un::Erf
         | Un::Erfc
+        | Un::Erfinv
         | Un::Lgamma
         | Un::Digamma
         | Un::Gamma => false,
