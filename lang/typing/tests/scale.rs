@@ -8,7 +8,7 @@ mod large;
 
 use common::Checker;
 
-/// Programs whose parts are unknown names, or clash.
+/// Programs whose parts are unknown names, or unify_error.
 const WITH_ERRORS: &[&str] = &["unknown names beside known ones", "unknown names in one item", "types that differ"];
 
 #[test]

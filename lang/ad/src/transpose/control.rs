@@ -7,8 +7,20 @@ use adl_specialise::Unsupported;
 use std::collections::HashMap;
 
 impl T<'_> {
+    /// The linear variables from outside that an operation reads, each once: copies of a variable share one cotangent.
+    fn captured(&self, op: &Op) -> Vec<Var> {
+        let mut roots = Vec::new();
+        for v in captured_by(&self.b.func, op) {
+            let root = self.root(v);
+            if !roots.contains(&root) {
+                roots.push(root);
+            }
+        }
+        roots
+    }
+
     pub(crate) fn branches(&mut self, s: &Stmt) -> Result<(), Unsupported> {
-        let read: Vec<Var> = captured_by(&self.b.func, &s.op).into_iter().collect();
+        let read = self.captured(&s.op);
         let cts: Vec<Var> = s.lin_outs.iter().map(|o| self.final_cotangent(*o)).collect();
         let mut arms = Vec::new();
         for arm in s.op.blocks() {
@@ -64,7 +76,7 @@ impl T<'_> {
     }
 
     fn loop_(&mut self, s: &Stmt, l: &Loop) -> Result<(), Unsupported> {
-        let read: Vec<Var> = captured_by(&self.b.func, &s.op).into_iter().collect();
+        let read = self.captured(&s.op);
         // If iterations are independent, the cotangents of captured scalars are sums over the iterations. All other
         // captured cotangents are carried and added to in place, so that the order of additions does not depend on
         // how iterations are grouped.

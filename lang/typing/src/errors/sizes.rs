@@ -13,7 +13,7 @@ pub(crate) struct KnownSize {
 }
 
 /// Two array types with different sizes.
-pub(crate) struct SizeClash {
+pub(crate) struct SizeMismatch {
     /// The type that the message mentions first, and its size.
     pub first: (String, KnownSize),
     /// The other type, and its size.
@@ -26,10 +26,10 @@ pub(crate) struct SizeClash {
     pub places: Vec<(Span, String)>,
 }
 
-impl SizeClash {
+impl SizeMismatch {
     /// The message.
     pub fn diagnostic(self) -> Diagnostic {
-        let SizeClash { first: (a, m), second: (b, n), span, what, places } = self;
+        let SizeMismatch { first: (a, m), second: (b, n), span, what, places } = self;
         let text = match (&m.origin, &n.origin) {
             (Some((_, l)), Some((_, k))) => {
                 format!("{a} does not match {b}: size {} is from {l}, size {} from {k}", m.size, n.size)
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn both_origins_are_named() {
         let at = |lo: usize, line: &str| Some((Span::new(Span::default().file, lo, lo + 1), line.to_owned()));
-        let d = SizeClash {
+        let d = SizeMismatch {
             first: ("[3]Float".into(), KnownSize { size: 3, origin: at(10, "line 2") }),
             second: ("[4]Float".into(), KnownSize { size: 4, origin: at(50, "line 5") }),
             span: Span::default(),

@@ -143,8 +143,8 @@ impl Infer<'_> {
                 let d = self.applied_before(&x.ty, (a.span, b.span), op.text());
                 d.into_iter().for_each(|d| self.report(d));
             }
-            Err(clash) => {
-                let d = self.clash(clash, &x.ty, &y.ty, b.span, &why);
+            Err(unify_error) => {
+                let d = self.unify_error(unify_error, &x.ty, &y.ty, b.span, &why);
                 let each = self.known_rank(&x.ty) != self.known_rank(&y.ty);
                 self.report(if each {
                     d.hint(self.by_element(op, a, b)).fix(at, format!(".{}", op.text()))

@@ -49,8 +49,8 @@ impl Infer<'_> {
         let (m, n) = (self.rank(&low.0), self.rank(&high.0));
         let tail = self.inner(&high.0, n - m);
         let why = Reason::is(what, high.1, other, &high.0);
-        if let Err(clash) = self.unify(&tail, &low.0) {
-            let mut d = self.clash(clash, &tail, &low.0, low.1, &why);
+        if let Err(unify_error) = self.unify(&tail, &low.0) {
+            let mut d = self.unify_error(unify_error, &tail, &low.0, low.1, &why);
             if self
                 .extents(&low.0)
                 .iter()

@@ -5,7 +5,7 @@ use crate::errors::classes::{NoInstance, quoted};
 use crate::errors::mismatch::Mismatch;
 use crate::errors::reason::{Evidence, Reason, Role};
 use crate::errors::records::{FieldsDiffer, NoField};
-use crate::errors::sizes::{KnownSize, SizeClash};
+use crate::errors::sizes::{KnownSize, SizeMismatch};
 use crate::ty::{Class, Origin, RecordTy, Size, Ty};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
@@ -44,8 +44,8 @@ impl Infer<'_> {
     ) -> bool {
         match met {
             Ok(()) => true,
-            Err(clash) => {
-                let d = self.clash(clash, expected, actual, span, why);
+            Err(unify_error) => {
+                let d = self.unify_error(unify_error, expected, actual, span, why);
                 self.report(d);
                 false
             }
@@ -53,7 +53,14 @@ impl Infer<'_> {
     }
 
     /// The message for a constraint that failed.
-    pub(super) fn clash(&self, clash: UnifyError, expected: &Ty, actual: &Ty, span: Span, why: &Reason) -> Diagnostic {
+    pub(super) fn unify_error(
+        &self,
+        unify_error: UnifyError,
+        expected: &Ty,
+        actual: &Ty,
+        span: Span,
+        why: &Reason,
+    ) -> Diagnostic {
         let mut m = Mismatch {
             what: why.what.to_string(),
             span,
@@ -63,16 +70,16 @@ impl Infer<'_> {
             hint: None,
         };
         let versions =
-            if matches!(clash, UnifyError::Types) { self.versions(expected, actual, span) } else { Vec::new() };
-        match clash {
+            if matches!(unify_error, UnifyError::Types) { self.versions(expected, actual, span) } else { Vec::new() };
+        match unify_error {
             UnifyError::Types if !versions.is_empty() => {
                 let marks = versions.iter().map(|v| (v.id, v.mark.clone())).collect();
                 (m.actual, m.expected) = (self.show_marked(actual, &marks), self.show_marked(expected, &marks));
                 m.of_versions(versions.iter().map(|v| (v.at, format!("`{}{}`", v.id.1, v.mark))).collect())
             }
-            UnifyError::Sizes(e, a) => self.size_clash((e, a), self.rank(expected), m, why),
+            UnifyError::Sizes(e, a) => self.size_mismatch((e, a), self.rank(expected), m, why),
             UnifyError::Types | UnifyError::Rigid | UnifyError::Number(..) => {
-                if let UnifyError::Number(place, op) = clash {
+                if let UnifyError::Number(place, op) = unify_error {
                     self.number_place(&mut m, (place, op), actual, &why.what);
                 }
                 m.hint = self.mismatch_hint(expected, actual, &why.what, span);
@@ -116,7 +123,7 @@ impl Infer<'_> {
         why.because.iter().map(|(at, b)| (*at, text(b))).collect()
     }
 
-    fn size_clash(&self, (expected, actual): (Size, Size), rank: u64, m: Mismatch, why: &Reason) -> Diagnostic {
+    fn size_mismatch(&self, (expected, actual): (Size, Size), rank: u64, m: Mismatch, why: &Reason) -> Diagnostic {
         let known = |s: Size| match s {
             Size::Const(size, Origin(at)) => {
                 KnownSize { size, origin: (at != Span::default()).then(|| (at, self.host.line(at, m.span))) }
@@ -128,7 +135,7 @@ impl Infer<'_> {
         let (first, second) = if matches!(why.what, Role::Right(_)) { (e, a) } else { (a, e) };
         let stretched =
             matches!(why.what, Role::Right(op) if op != "`@`") && [&first.1, &second.1].iter().any(|k| k.size == 1);
-        let d = SizeClash { first, second, span: m.span, what: m.what, places: m.places }.diagnostic();
+        let d = SizeMismatch { first, second, span: m.span, what: m.what, places: m.places }.diagnostic();
         match rank {
             _ if !stretched => d,
             1 => d.hint("an extent of 1 is not stretched: write the number without brackets, it spreads over an array"),
