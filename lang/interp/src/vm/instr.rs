@@ -426,7 +426,7 @@ impl Machine {
 
     pub(super) fn size_at(&mut self, base: usize, d: R, at: &core::SizeAt) -> Res<()> {
         let n = self.extent(base, at)?;
-        self.set(base, d, Value::Int(n as i64));
+        self.set(base, d, Value::Int(n.unwrap_or(0) as i64));
         Ok(())
     }
 
@@ -437,7 +437,7 @@ impl Machine {
         (at, name, constant): &(core::SizeAt, String, Option<u64>),
         r: R,
     ) -> Res<()> {
-        let n = self.extent(base, at)? as i64;
+        let Some(n) = self.extent(base, at)?.map(|n| n as i64) else { return Ok(()) };
         let want = match (constant, self.reg(base, r)) {
             (Some(c), _) => *c as i64,
             (None, Value::Int(n)) => *n,
@@ -461,12 +461,14 @@ impl Machine {
         Err(e)
     }
 
-    /// The extent to which a size in a signature refers.
-    fn extent(&self, base: usize, at: &core::SizeAt) -> Res<usize> {
+    /// The extent to which a size in a signature refers. `None` if the array has no rows, and so no inner extents.
+    fn extent(&self, base: usize, at: &core::SizeAt) -> Res<Option<usize>> {
         let mut v = self.reg(base, at.from.0).clone();
         for s in &at.path {
             v = step_into(&v, *s)?;
         }
-        Ok(seq::shape(&v).and_then(|s| s.get(at.axis as usize).copied()).unwrap_or(0))
+        let Some(shape) = seq::shape(&v) else { return Ok(Some(0)) };
+        let has_rows = shape.iter().take(at.axis as usize).all(|n| *n > 0);
+        Ok(has_rows.then(|| shape.get(at.axis as usize).copied().unwrap_or(0)))
     }
 }
