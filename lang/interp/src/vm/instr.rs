@@ -461,14 +461,17 @@ impl Machine {
         Err(e)
     }
 
-    /// The extent to which a size in a signature refers. `None` if the array has no rows, and so no inner extents.
+    /// The extent to which a size in a signature refers. `None` for an inner extent of an array without rows that does
+    /// not know it.
     fn extent(&self, base: usize, at: &core::SizeAt) -> Res<Option<usize>> {
         let mut v = self.reg(base, at.from.0).clone();
         for s in &at.path {
             v = step_into(&v, *s)?;
         }
         let Some(shape) = seq::shape(&v) else { return Ok(Some(0)) };
-        let has_rows = shape.iter().take(at.axis as usize).all(|n| *n > 0);
-        Ok(has_rows.then(|| shape.get(at.axis as usize).copied().unwrap_or(0)))
+        Ok(match shape.get(at.axis as usize) {
+            None if shape.contains(&0) => None,
+            n => Some(n.copied().unwrap_or(0)),
+        })
     }
 }
