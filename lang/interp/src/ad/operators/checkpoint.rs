@@ -17,7 +17,8 @@ use std::rc::Rc;
 pub(crate) fn checkpointed(m: &mut Machine, f: &Value, x: Value) -> Res<Value> {
     let inputs = pair(x.clone(), captured_data(f));
     let level = deepest(&inputs);
-    if level == 0 || m.ad.tape(level).is_none() {
+    // A function among the arguments may have captured traced values, which cannot be replaced by primals.
+    if level == 0 || m.ad.tape(level).is_none() || holds_functions(&x) {
         return m.call(f, &[x]);
     }
     let mut parts = Vec::new();
