@@ -160,7 +160,7 @@ fn the_first_hour() {
 
 #[test]
 fn the_guide() {
-    for (name, least) in [("language", 70), ("arrays", 70), ("derivatives", 50), ("coming-from", 20)] {
+    for (name, least) in [("language", 70), ("arrays", 50), ("derivatives", 40), ("coming-from", 15)] {
         part(name, least);
     }
 }

@@ -8,7 +8,7 @@ mod large;
 
 use common::Checker;
 
-/// Programs whose parts are unknown names, or unify_error.
+/// Programs whose parts are unknown names, or do not unify.
 const WITH_ERRORS: &[&str] = &["unknown names beside known ones", "unknown names in one item", "types that differ"];
 
 #[test]
