@@ -178,7 +178,7 @@ impl Ad {
     /// Which results of a call carry a tangent. The answer is exact for non-recursive functions; for recursive
     /// ones, every result whose type has a tangent counts as active.
     pub(crate) fn active_results(&mut self, p: &mut Program, g: FnId, wrt: &[bool]) -> Vec<bool> {
-        if let Some(j) = self.jvps.get(&(g, wrt.to_vec())) {
+        if let Some(j) = self.jvps.get(&(g, wrt.to_vec(), Vec::new())) {
             return j.active.clone();
         }
         if let Some(a) = self.activities.get(&(g, wrt.to_vec())) {

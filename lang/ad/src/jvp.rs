@@ -12,7 +12,7 @@ mod recompute_iteration;
 
 use crate::Ad;
 use crate::activity::Activity;
-use crate::memo::Zeros;
+use crate::memo::{JvpKey, Zeros};
 use crate::tensor::narrow::NarrowMode;
 use crate::{check, dce, explicit};
 use adl_ir::{Block, Builder, FnId, Function, Lit, Loop, Op, Out, Program, Role, Stmt, Trip, Ty, Var};
@@ -90,21 +90,33 @@ impl Ad {
     /// J of a function. `wrt` selects the parameters that carry a tangent; selected parameters whose type has no
     /// tangent carry none.
     pub fn jvp(&mut self, p: &mut Program, f: FnId, wrt: &[bool]) -> Result<Jvp, Unsupported> {
+        self.jvp_sharing(p, f, wrt, Vec::new())
+    }
+
+    /// The same, where `shared` (empty if no tangents are) gives for each parameter the first with the same tangent.
+    pub(crate) fn jvp_sharing(
+        &mut self,
+        p: &mut Program,
+        f: FnId,
+        wrt: &[bool],
+        shared: Vec<usize>,
+    ) -> Result<Jvp, Unsupported> {
         let arrays = self.arrays(p, f);
         let src = p.func(f).clone();
         let params = &src.body.params;
         let wrt: Vec<bool> =
             params.iter().zip(wrt).map(|(x, w)| *w && self.tangent_ty(p, &src.ty(*x).clone()).is_some()).collect();
-        if let Some(j) = self.jvps.get(&(f, wrt.clone())) {
+        let key = (f, wrt, shared);
+        if let Some(j) = self.jvps.get(&key) {
             return Ok(j.clone());
         }
         self.complete(p, f)?;
         let src = self.prepared(p, f, arrays);
-        let active = self.active_results(p, f, &wrt);
+        let active = self.active_results(p, f, &key.1);
         let j = Jvp { func: p.reserve(&format!("jvp {}", src.name)), active };
-        self.jvps.insert((f, wrt.clone()), j.clone());
+        self.jvps.insert(key.clone(), j.clone());
         self.sources.insert(j.func, src.clone());
-        let made = function(self, p, &src, &wrt, &j.active);
+        let made = function(self, p, &src, &key, &j.active);
         match made.and_then(|made| self.count(&made).map(|()| made)) {
             Ok(mut made) => {
                 check::made("jvp", p, &made);
@@ -115,7 +127,7 @@ impl Ad {
                 Ok(j)
             }
             Err(e) => {
-                self.jvps.remove(&(f, wrt));
+                self.jvps.remove(&key);
                 Err(e)
             }
         }
@@ -126,7 +138,7 @@ fn function(
     ad: &mut Ad,
     p: &mut Program,
     src: &Function,
-    wrt: &[bool],
+    (_, wrt, shared): &JvpKey,
     active: &[bool],
 ) -> Result<Function, Unsupported> {
     let act = Activity::of(ad, p, src, wrt);
@@ -147,9 +159,10 @@ fn function(
     j.b.func.name = format!("jvp {}", src.name);
     let params = &src.body.params;
     let mut lin_params = Vec::new();
-    for (x, w) in params.iter().zip(wrt) {
-        if *w {
-            lin_params.push(j.fresh_tangent(*x));
+    for (k, x) in params.iter().enumerate().filter(|(k, _)| wrt[*k]) {
+        match shared.get(k).map(|first| params[*first]).filter(|first| first != x) {
+            Some(first) => _ = j.tan.insert(*x, j.tan[&first]),
+            None => lin_params.push(j.fresh_tangent(*x)),
         }
     }
     j.b.adopt(params, &lin_params);

@@ -8,6 +8,7 @@ use adl_ir::{DataId, FnId, Function, Op, Program};
 use adl_specialise::Unsupported;
 use adl_syntax::span::Span;
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::rc::Rc;
 
 /// Limit of the variables of all functions generated for one derivative. Code grows with each level of nested
@@ -22,6 +23,11 @@ pub enum Zeros {
     /// Zeros may be symbolic zeros, as in derivatives and their residuals.
     Symbolic,
 }
+
+/// What J of a function depends on: the function, which parameters have a tangent, and the shared tangents. If some
+/// parameters share one, the last part gives for each parameter the first one with the same tangent; otherwise it is
+/// empty.
+pub(crate) type JvpKey = (FnId, Vec<bool>, Vec<usize>);
 
 /// The transformations of one program. Each is done once for each function.
 #[derive(Default)]
@@ -38,7 +44,7 @@ pub struct Ad {
     pub decisions: Vec<crate::soac::Decision>,
     pub(crate) helpers: crate::soac::Helpers,
     pub(crate) tangents: HashMap<DataId, Option<DataId>>,
-    pub(crate) jvps: HashMap<(FnId, Vec<bool>), Jvp>,
+    pub(crate) jvps: HashMap<JvpKey, Jvp>,
     /// The source of each function made by J, in the form that was differentiated. The function made by J uses the
     /// same variable numbers.
     pub(crate) sources: HashMap<FnId, Rc<Function>>,
@@ -57,6 +63,8 @@ pub struct Ad {
     pub(crate) segments: HashMap<(FnId, Segments), FnId>,
     /// Functions that J takes as they are, because they were made from prepared sources.
     pub(crate) taken_as_is: HashSet<FnId>,
+    /// The functions that run segments of a loop, and which of their parameters the loop's body captured.
+    pub(crate) captures: HashMap<FnId, Range<usize>>,
     pub(crate) profiles: HashMap<FnId, Profile>,
     pub(crate) sites: HashMap<FnId, Rc<FunctionSites>>,
     /// Metered functions.

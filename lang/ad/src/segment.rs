@@ -199,6 +199,8 @@ impl Segmenter<'_> {
         let (outs, _) = b.emit(Op::Loop(Box::new(made)), &[&tys[..], &[Ty::I64]].concat(), &[]);
         let f = b.finish(outs[..tys.len()].to_vec(), Vec::new());
         let id = self.p.add(self.ad.simplified(f));
+        let captured = 2 + l.xs.len();
+        self.ad.captures.insert(id, captured..captured + outside.len());
         self.like_source(id)
     }
 
@@ -271,6 +273,9 @@ impl Segmenter<'_> {
     fn halving(&mut self, part: FnId, tys: &[Ty], rest: &[Var]) -> FnId {
         let id = self.p.reserve("halves");
         self.like_source(id);
+        // One parameter more than `part` has: the number of states.
+        let captured = self.ad.captures[&part].clone();
+        self.ad.captures.insert(id, captured.start + 1..captured.end + 1);
         let mut b = Builder::new("halves");
         b.span = self.b.span;
         let (lo, len, k) = (b.param(Ty::I64), b.param(Ty::I64), b.param(Ty::I64));

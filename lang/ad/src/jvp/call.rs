@@ -3,6 +3,7 @@
 use super::J;
 use adl_ir::{FnId, Lit, Op, Rule, RuleKind, Stmt, Ty, Var};
 use adl_specialise::Unsupported;
+use std::collections::HashMap;
 
 impl J<'_> {
     pub(super) fn call(&mut self, s: &Stmt) -> Result<(), Unsupported> {
@@ -16,11 +17,29 @@ impl J<'_> {
         if let Some(rule) = rule {
             return self.ruled(s, *f, args, rule);
         }
-        let j = self.ad.jvp(self.p, *f, &wrt)?;
-        let lin_args = args.iter().filter_map(|a| self.has(*a)).collect();
+        let shared = self.shared_tangents(*f, args);
+        let has_own = |k: usize| shared.get(k).is_none_or(|first| *first == k);
+        let lin_args =
+            args.iter().enumerate().filter(|(k, _)| has_own(*k)).filter_map(|(_, a)| self.has(*a)).collect();
+        let j = self.ad.jvp_sharing(self.p, *f, &wrt, shared)?;
         let op = Op::Call { f: j.func, args: args.clone(), lin_args, rule: None, checkpoint: *checkpoint };
         self.bind(s, op, &j.active);
         Ok(())
+    }
+
+    /// For each argument of a segment, the first captured one with the same tangent; empty if all differ. `x` and
+    /// `x + c` have one tangent if `c` has none, and then one cotangent in the original loop; if the segment had two,
+    /// their sum would be grouped differently.
+    fn shared_tangents(&self, f: FnId, args: &[Var]) -> Vec<usize> {
+        let Some(captured) = self.ad.captures.get(&f) else { return Vec::new() };
+        let mut first_with: HashMap<Var, usize> = HashMap::new();
+        let mut shared: Vec<usize> = (0..args.len()).collect();
+        for k in captured.clone() {
+            if let Some(t) = self.has(args[k]) {
+                shared[k] = *first_with.entry(t).or_insert(k);
+            }
+        }
+        if shared.iter().enumerate().all(|(k, first)| k == *first) { Vec::new() } else { shared }
     }
 
     fn ruled(&mut self, s: &Stmt, f: FnId, args: &[Var], rule: &Rule) -> Result<(), Unsupported> {
