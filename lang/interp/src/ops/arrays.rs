@@ -7,7 +7,7 @@ use super::{int, len, lengths_differ, size, take};
 use crate::error::{Error, Res, codes};
 use crate::ir::element_ops;
 use crate::polling;
-use crate::value::{Array, Buf, Kind, Shape, Tuple, Value, array, seq};
+use crate::value::{Array, Buf, Kind, Rep, Shape, Tuple, Value, array, seq};
 use crate::vm::Machine;
 use adl_prim::{Bin, Prim};
 use std::rc::Rc;
@@ -19,6 +19,22 @@ fn arr(v: &Value) -> Res<&Rc<Array>> {
             Err(Error::new(codes::STRUCTURE, format!("an array was expected, not {}", crate::value::show::show(other))))
         }
     }
+}
+
+/// The extents of all axes. An array without rows may not know its inner extents; its type tells them, or they count
+/// as 0.
+pub(super) fn shape_of(v: &Value, rep: &Rep) -> Value {
+    let mut extents: Vec<i64> = seq::shape(v).map_or(Vec::new(), |s| s.iter().map(|n| *n as i64).collect());
+    if extents.contains(&0) {
+        let (mut inner, mut axis) = (rep, 0);
+        while let Rep::Array(n, element) = inner {
+            if axis >= extents.len() {
+                extents.push(n.map_or(0, |n| n as i64));
+            }
+            (inner, axis) = (element, axis + 1);
+        }
+    }
+    array::ints(extents)
 }
 
 fn rows(v: &Value, at: &[usize]) -> Res<Value> {
@@ -35,9 +51,6 @@ pub(super) fn apply(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> 
         Prim::Zip | Prim::Zip3 => zip(args),
         Prim::Unzip | Prim::Unzip3 => unzip(&args[0], if p == Prim::Unzip { 2 } else { 3 }),
         Prim::Len => Ok(Value::Int(len(&args[0]) as i64)),
-        Prim::Shape => {
-            Ok(array::ints(seq::shape(&args[0]).map_or(Vec::new(), |s| s.iter().map(|n| *n as i64).collect())))
-        }
         Prim::Rank => Ok(Value::Int(seq::shape(&args[0]).map_or(0, |s| s.len() as i64))),
         Prim::Gather => gather(InterruptFlag(&m.interrupt), &args[0], &args[1]),
         Prim::Scatter | Prim::ScatterWithin => scatter(m, p, args),

@@ -300,13 +300,13 @@ pub fn plain(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Re
         | P::First
         | P::Last
         | P::Len
-        | P::Shape
         | P::Rank
         | P::Where
         | P::Range
         | P::Eye
         | P::Diag
         | P::TransposeArray => arrays::apply(m, p, args),
+        P::Shape => Ok(arrays::shape_of(&args[0], &rep_of(reps))),
         P::Sort | P::Argsort | P::Argmin | P::Argmax => sorting::apply(InterruptFlag(&m.interrupt), p, args),
         P::Sum
         | P::Prod

@@ -117,7 +117,8 @@ pub(super) fn extent(base: &Expr, axis: u32, span: Span) -> Expr {
     if axis == 0 {
         return whole(Prim::Len, vec![base.clone()], span);
     }
-    let shape = prim(Prim::Shape, vec![base.clone()], array(Size::Unknown, Ty::Int), span);
+    let shape = mk(ExprKind::Prim(Prim::Shape, vec![pending(&base.ty)]), Ty::Unit, span);
+    let shape = mk(ExprKind::App(shape, vec![base.clone()]), array(Size::Unknown, Ty::Int), span);
     mk(ExprKind::Index(shape, vec![IndexArg::At(int(i64::from(axis), span))]), Ty::Int, span)
 }
 

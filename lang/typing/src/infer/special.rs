@@ -100,7 +100,9 @@ impl Infer<'_> {
                 let open = matches!(self.bottom(&x.ty), Ty::Meta(m) if !self.metas[m as usize].scalar);
                 let axes = if open { Size::Unknown } else { Size::from(self.rank(&x.ty), span) };
                 let ty = if p == Prim::Rank { Ty::Int } else { array(axes, Ty::Int) };
-                self.call(p, &[], vec![x], ty, span)
+                // The type tells extents that an array without rows does not have.
+                let reps = if p == Prim::Shape && !open { vec![x.ty.clone()] } else { Vec::new() };
+                self.call(p, &reps, vec![x], ty, span)
             }
             Prim::Sum | Prim::Prod | Prim::Mean | Prim::Variance | Prim::Maximum | Prim::Minimum => {
                 let (x, _, t) = self.array_arg(p, 0, args[0]);
