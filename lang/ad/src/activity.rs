@@ -145,7 +145,7 @@ impl Activity {
             | Op::Nonzero(_)
             | Op::Zeros(_) => false,
             Op::Un(u, a) => !u.is_flat() && self.has(*a),
-            Op::Prim(p, args) => has_derivative(*p) && self.any(args),
+            Op::Prim(p, args) => has_derivative(*p) && !p.has_effect() && self.any(args),
             Op::Select(_, a, b) => self.any(&[*a, *b]),
             other => {
                 let mut found = false;
@@ -171,6 +171,7 @@ fn has_derivative(p: Prim) -> bool {
             | Prim::Rank
             | Prim::Assert
             | Prim::Error
+            | Prim::Show
     )
 }
 

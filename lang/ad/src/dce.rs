@@ -33,7 +33,7 @@ pub(crate) fn prune(f: &Function, b: &mut Block) {
 /// Whether a statement has an effect besides its results.
 pub(crate) fn has_effect(s: &Stmt) -> bool {
     match &s.op {
-        Op::Prim(p, _) => matches!(p, Prim::Assert | Prim::Error | Prim::Print),
+        Op::Prim(p, _) => p.has_effect() || matches!(p, Prim::Assert | Prim::Error),
         Op::Call { .. } => s.outs.is_empty() && s.lin_outs.is_empty(),
         op => op.blocks().into_iter().any(|b| b.stmts.iter().any(has_effect)),
     }

@@ -12,7 +12,8 @@
 //!   k states and r repetitions, C(k + r, r) iterations can be reversed. With fewer states than repetitions,
 //!   intervals are halved. Memory O(k + log n).
 //!
-//! Loops without carried state, loops that collect outputs, and `while` loops stay as they are.
+//! Loops without carried state, loops that collect outputs, loops with effects, which must run once, and `while` loops
+//! stay as they are.
 
 use crate::{Ad, dce, explicit};
 use adl_ir::{Block, Builder, Cmp, Conv, FnId, Function, Lit, Loop, Op, Program, Stmt, Trip, Ty, Var};
@@ -322,7 +323,7 @@ fn suits(f: &Function, l: &Loop) -> bool {
         l.xs.iter().any(|x| outside.contains(x) || l.init.contains(x))
     };
     let divisible = matches!(l.trip, Trip::Count(_)) && !l.reverse && !l.init.is_empty() && l.outs.is_empty();
-    divisible && !twice()
+    divisible && !crate::soac::has_output(&l.body) && !twice()
 }
 
 /// Where to divide `len` iterations with `k` states. Of the C(k + r, r) iterations that can be reversed with r

@@ -275,9 +275,7 @@ impl Simplifier<'_> {
 /// Whether an operation has no blocks and its results depend on its operands alone.
 pub(crate) fn is_pure(op: &Op) -> bool {
     match op {
-        Op::Prim(p, _) => {
-            !matches!(p, adl_prim::Prim::Assert | adl_prim::Prim::Error | adl_prim::Prim::Print | adl_prim::Prim::Time)
-        }
+        Op::Prim(p, _) => !p.has_effect() && !matches!(p, adl_prim::Prim::Assert | adl_prim::Prim::Error),
         Op::If(..)
         | Op::Switch(..)
         | Op::Loop(_)

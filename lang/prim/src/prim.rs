@@ -311,6 +311,31 @@ impl Prim {
         NAMES.with(|names| names.get(name).copied())
     }
 
+    /// Whether it writes, reads or shows something, so that it must run once and in order.
+    pub fn has_effect(self) -> bool {
+        matches!(
+            self,
+            Prim::Print
+                | Prim::Warn
+                | Prim::Display
+                | Prim::ReadCsv
+                | Prim::WriteCsv
+                | Prim::ReadNpy
+                | Prim::WriteNpy
+                | Prim::ReadJson
+                | Prim::WriteJson
+                | Prim::ReadText
+                | Prim::WriteText
+                | Prim::Args
+                | Prim::Env
+                | Prim::Time
+                | Prim::PlotSave
+                | Prim::PlotShow
+                | Prim::PlotWatch
+                | Prim::Input
+        )
+    }
+
     /// The unary scalar operator that the primitive applies elementwise.
     pub fn un(self) -> Option<Un> {
         Some(match self {

@@ -154,7 +154,13 @@ impl<'s> Spec<'s> {
             },
             _ => Err(s.no("code without a function")),
         })?;
-        self.emit_call(&t, &inputs, None, false)
+        match &inputs[0] {
+            Val::Fun(f) if self.has_effects(&t) => match &**f {
+                Fun::Closure(c) => self.enter(c, &inputs[1..]),
+                _ => Err(self.no("code without a function")),
+            },
+            _ => self.emit_call(&t, &inputs, None, false),
+        }
     }
 
     /// Converts functions among the arguments to data, for a function that is called with ever larger ones.
@@ -308,6 +314,7 @@ impl<'s> Spec<'s> {
             }
         };
         let result = Self::build(&l, &mut |_| Var(u32::MAX));
+        self.called_early.insert(m.id);
         Ok(IrTarget { id: m.id, globals: m.globals, result, tys: l.leaves() })
     }
 
@@ -342,7 +349,14 @@ impl<'s> Spec<'s> {
             std::mem::take(&mut self.sparse),
             std::mem::take(&mut self.elems),
         );
+        let effects = self.effects;
         let v = body(self, &vals)?;
+        if self.effects > effects {
+            if self.called_early.contains(&id) {
+                return Err(self.no("output or input in a recursive function"));
+            }
+            self.cache.effectful.insert(id);
+        }
         let v = self.as_promised(id, v, result)?;
         let b;
         (b, self.env, self.subst, self.globals, self.lits, self.sizes, self.sparse, self.elems) = {

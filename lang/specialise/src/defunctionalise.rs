@@ -317,6 +317,9 @@ impl Spec<'_> {
             let Some(x) = vals[0].leaves().first().copied() else { return Err(s.no("a function without a value")) };
             s.apply_body(x, d, &vals[1], &result, &to)
         })?;
+        if self.cache.effectful.contains(&id) {
+            return Err(self.no("output or input in a function inside data"));
+        }
         self.kind(d)?.writing = false;
         Ok(())
     }

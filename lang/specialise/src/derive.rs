@@ -76,6 +76,7 @@ impl Spec<'_> {
             let f = s.function_of(&vals[1])?;
             s.call(&f, vec![vals[0].clone()], None)
         })?;
+        let target = self.without_effects(target, "a function that is differentiated inside another")?;
         self.freeze_function_data()?;
         self.bearable_result(&target)?;
         let mut before = 0;
@@ -204,6 +205,11 @@ impl Spec<'_> {
             let f = s.function_of(&vals[1])?;
             s.call(&f, vec![vals[0].clone()], None)
         })?;
+        if self.has_effects(&t) {
+            // A checkpoint would run the effects again.
+            let f = self.function_of(f)?;
+            return self.call(&f, vec![x.clone()], None);
+        }
         self.emit_call(&t, &inputs, None, true)
     }
 
@@ -215,6 +221,7 @@ impl Spec<'_> {
             let f = s.function_of(&vals[1])?;
             s.call(&f, vec![vals[0].clone()], None)
         })?;
+        let t = self.without_effects(t, "a function with a custom derivative")?;
         if x.has_fun() {
             return Err(self.no("a derivative with respect to a function"));
         }
@@ -243,7 +250,7 @@ impl Spec<'_> {
         all.extend(given.into_iter().map(Val::Leaf));
         let key = self.key(vec![KeyToken::What(if vjp { "vjp rule" } else { "jvp rule" })], &all)?;
         let rule = self.outline(key, "rule", &all, ResultPromise::Nothing, &mut |s, vals| s.rule_body(vjp, vals))?;
-        Ok(rule.id)
+        Ok(self.without_effects(rule, "a custom derivative")?.id)
     }
 
     /// `vals`: the argument, the function, the rule, and the tangents or cotangents.

@@ -80,7 +80,7 @@ impl Spec<'_> {
             ExprKind::For(kind, vars, body, rep) => self.comprehension(*kind, vars, body, rep, &e.ty),
             ExprKind::Guard(c, body, rep) => self.choose(c, &mut |s| s.eval(body), &mut |s| s.zero_at(rep)),
             ExprKind::Loop(state, init, kind, body) => self.loop_(*state, init, kind, body),
-            ExprKind::Interp(_) => Err(self.no("text made of values")),
+            ExprKind::Interp(parts) => self.interpolated(parts),
         }
     }
 

@@ -187,6 +187,7 @@ impl<'s> Spec<'s> {
         }
         let key = self.key(vec![KeyToken::What("inverted"), KeyToken::What(name)], &inputs)?;
         let t = self.outline(key, name, &inputs, ResultPromise::Nothing, body)?;
+        let t = self.without_effects(t, "the operator of a reduction")?;
         let mut fresh = || {
             let b = &mut self.b;
             inputs[0].map(&mut |v| {
@@ -201,6 +202,7 @@ impl<'s> Spec<'s> {
             let inverse = s.function_of(&v[3])?;
             s.call(&inverse, vec![v[n].clone(), v[n + 1].clone()], None)
         })?;
+        let rule = self.without_effects(rule, "the inverse of an operator")?;
         let tys: Vec<IrTy> = inputs[0].leaves().iter().map(|v| self.b.ty(*v)).collect();
         if rule.tys != tys {
             return Ok(None);
@@ -274,7 +276,11 @@ impl<'s> Spec<'s> {
         if one != other || acc.has_fun() {
             return Err(self.no("a reduction whose neutral element is laid out differently from the elements"));
         }
+        let effects = self.effects;
         let v = self.run(f, vec![acc, elem], here)?;
+        if self.effects > effects {
+            return Err(self.no("output or input in the operator of a reduction"));
+        }
         let mut result = Key::new();
         self.key_val(&v, &mut result);
         if one != result {

@@ -36,6 +36,7 @@ mod derive;
 mod eval;
 mod extents;
 mod higher_order;
+pub mod host_calls;
 mod index;
 mod info;
 mod inputs;
@@ -54,10 +55,12 @@ mod types;
 pub(crate) mod val;
 pub mod world;
 
+pub use host_calls::HostCall;
 pub use layout::Layout;
 pub use world::{Entry, FunView, Input, Linearized, Root, Transforms, Unsupported, ValueKind, ValuePath, World};
 
 use adl_ir::{Builder, DataId, FnId, Lit, Program, Var};
+use adl_prim::Prim;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use adl_typing::core::{ExprKind, GlobalId, Lambda, Local};
@@ -82,6 +85,9 @@ pub struct Cache {
     datas: HashMap<(adl_typing::ty::DataId, Vec<Ty>), DataId>,
     data_tys: HashMap<DataId, Ty>,
     layouts: HashMap<DataId, Rc<Vec<(Symbol, Vec<Layout>)>>>,
+    host_calls: HashMap<(Prim, Rc<str>), Rc<HostCall>>,
+    /// Functions that contain effects.
+    effectful: HashSet<FnId>,
 }
 
 /// A specialised function, or one in progress.
@@ -116,6 +122,10 @@ pub(crate) struct Spec<'a> {
     whole: bool,
     /// Keys of functions specialised for this entry, which are removed if it fails.
     new: Vec<Key>,
+    /// The number of effects emitted so far.
+    effects: usize,
+    /// Functions that were called before their bodies existed.
+    called_early: HashSet<FnId>,
     /// Functions represented as data.
     boxes: defunctionalise::FunctionData,
 }
@@ -151,6 +161,8 @@ pub fn specialise(
         elems: Vec::new(),
         whole: false,
         new: Vec::new(),
+        effects: 0,
+        called_early: HashSet::new(),
         boxes: defunctionalise::FunctionData::default(),
     };
     let out = s.entry(args);

@@ -102,7 +102,7 @@ impl Spec<'_> {
                 _ => Err(s.no("code without a function")),
             }
         })?;
-        self.emit_call(&t, &inputs, None, false)
+        if self.has_effects(&t) { self.enter(c, &[]) } else { self.emit_call(&t, &inputs, None, false) }
     }
 
     fn con_tree(&mut self, on: Local, cases: &[(Con, Vec<Local>, Tree)], default: Option<&Tree>, a: &Arms) -> Res<Val> {
@@ -165,7 +165,7 @@ impl Spec<'_> {
             s.env = locals.iter().copied().zip(vals.iter().cloned()).collect();
             s.tree(t, a)
         })?;
-        self.emit_call(&target, &inputs, None, false)
+        if self.has_effects(&target) { self.tree(t, a) } else { self.emit_call(&target, &inputs, None, false) }
     }
 
     /// A switch over branches whose parameters are the leaves of the fields.

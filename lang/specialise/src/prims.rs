@@ -204,26 +204,21 @@ impl Spec<'_> {
                 Ok(Val::Unit)
             }
             P::Error => Ok(self.fail("error")),
-            P::Along
-            | P::Print
-            | P::ReadCsv
+            P::Print
+            | P::Warn
+            | P::Display
             | P::WriteCsv
-            | P::ReadNpy
             | P::WriteNpy
-            | P::ReadJson
             | P::WriteJson
-            | P::ReadText
             | P::WriteText
-            | P::Args
-            | P::Env
-            | P::Time
             | P::PlotSave
             | P::PlotShow
-            | P::PlotWatch
-            | P::Input
-            | P::Warn
-            | P::Display => Err(self.no(format!("`{}` inside a differentiated function", p.name()))),
-            P::Show => Err(self.no("text made of values")),
+            | P::PlotWatch => self.host_call(p, &args, crate::Layout::Unit),
+            P::Show | P::Input | P::ReadText => self.host_call(p, &args, crate::Layout::Leaf(IrTy::Str)),
+            P::Args => self.host_call(p, &args, crate::Layout::Leaf(IrTy::Str.array(1))),
+            P::Along | P::ReadCsv | P::ReadNpy | P::ReadJson | P::Env | P::Time => {
+                Err(self.no(format!("`{}` inside a differentiated function", p.name())))
+            }
             P::StrLen | P::StrFind => self.leaf_prim(p, &args, IrTy::I64),
             P::StrSlice | P::StrJoin | P::StrTrim | P::StrReplace | P::StrUpper | P::StrLower => {
                 self.leaf_prim(p, &args, IrTy::Str)

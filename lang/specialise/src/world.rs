@@ -1,5 +1,6 @@
 //! The specialiser's interface: what it requires from its environment, and its result.
 
+use crate::host_calls::HostCall;
 use crate::layout::Layout;
 use adl_ir::{DataId, FnId, Program};
 use adl_prim::Prim;
@@ -141,8 +142,8 @@ pub struct Input {
 /// A specialised function and how to call it from outside.
 ///
 /// It fails in the same cases as the interpreter, but not with the same text (`Op::Prim` of `Assert` and `Error`
-/// without a result carry a constant text). Specialised code has no effects. So after a failure the caller may repeat
-/// the call in the interpreter, which reports the error in the user's terms.
+/// without a result carry a constant text). So after a failure the caller repeats the call in the interpreter, which
+/// reports the error in the user's terms. The host must not repeat the effects ([`HostCall`]) of the first run then.
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// The IR function. Its parameters are the leaves of all inputs in order: first the arguments, in order and whether
@@ -154,6 +155,8 @@ pub struct Entry {
     pub result: Layout,
     /// The constructors of every data type that occurs: the name, and the layout of each field.
     pub datas: HashMap<DataId, Rc<Vec<(Symbol, Vec<Layout>)>>>,
+    /// The calls of the host that the program may contain, by primitive and first operand.
+    pub host_calls: HashMap<(Prim, Rc<str>), Rc<HostCall>>,
 }
 
 /// The reason why something cannot be specialised.

@@ -19,8 +19,7 @@ impl J<'_> {
         }
         let shared = self.shared_tangents(*f, args);
         let has_own = |k: usize| shared.get(k).is_none_or(|first| *first == k);
-        let lin_args =
-            args.iter().enumerate().filter(|(k, _)| has_own(*k)).filter_map(|(_, a)| self.has(*a)).collect();
+        let lin_args = args.iter().enumerate().filter(|(k, _)| has_own(*k)).filter_map(|(_, a)| self.has(*a)).collect();
         let j = self.ad.jvp_sharing(self.p, *f, &wrt, shared)?;
         let op = Op::Call { f: j.func, args: args.clone(), lin_args, rule: None, checkpoint: *checkpoint };
         self.bind(s, op, &j.active);

@@ -77,9 +77,11 @@ pub(super) fn restrict(f: &Function, op: &Block, part: &[usize]) -> Block {
     out
 }
 
-/// Whether a block prints.
+/// Whether a block has effects: output or input.
 pub(crate) fn has_output(b: &Block) -> bool {
-    b.stmts.iter().any(|s| matches!(s.op, Op::Prim(Prim::Print, _)) || s.op.blocks().into_iter().any(has_output))
+    b.stmts
+        .iter()
+        .any(|s| matches!(s.op, Op::Prim(p, _) if p.has_effect()) || s.op.blocks().into_iter().any(has_output))
 }
 
 /// Whether a block may raise an error on purpose.

@@ -66,7 +66,7 @@ pub(super) fn never_recomputed(s: &Stmt, parts: bool) -> Option<&'static str> {
 
 /// Whether an operation may print, or fail on purpose, and must therefore run only once.
 fn has_effect(op: &Op) -> bool {
-    matches!(op, Op::Prim(Prim::Assert | Prim::Error | Prim::Print, _))
+    matches!(op, Op::Prim(p, _) if p.has_effect() || matches!(p, Prim::Assert | Prim::Error))
         || op.blocks().iter().any(|b| b.stmts.iter().any(|s| has_effect(&s.op)))
 }
 

@@ -51,6 +51,8 @@ use crate::vm::code::Code;
 use crate::vm::{Fun, Machine};
 use adl_ad::Ad;
 use adl_ir::{FnId, Program};
+use adl_prim::Prim;
+use adl_specialise::HostCall;
 use adl_specialise::world::{Entry, Transforms, Unsupported, ValuePath};
 use adl_syntax::span::Span;
 use adl_typing::ty::Ty;
@@ -149,6 +151,8 @@ pub struct CompiledAd {
     pub(crate) clock: CompileClock,
     /// Functions to which tail-call elimination has been applied.
     turned: HashSet<FnId>,
+    /// The calls of the host that compiled code contains, and the data types in their layouts.
+    host_calls: HashMap<(Prim, Rc<str>), (Rc<HostCall>, Rc<DataTypes>)>,
 }
 
 impl Default for CompiledAd {
@@ -180,6 +184,7 @@ impl Default for CompiledAd {
             ran: DeviceRuns::default(),
             clock: CompileClock::default(),
             turned: HashSet::new(),
+            host_calls: HashMap::new(),
         }
     }
 }
@@ -276,12 +281,14 @@ pub(crate) struct Map {
     /// If the CPU was chosen for this gradient by measured time: the size class key, which is the number of
     /// scalars in the arguments.
     cpu_only: Option<u64>,
+    /// The results of the function's effects, which must not be repeated.
+    effects: Vec<Value>,
 }
 
 impl Map {
     /// The values that the derivative keeps alive.
     pub(crate) fn holds(&self) -> impl Iterator<Item = &Value> {
-        self.residuals.iter().chain([&self.at.0, &self.at.1])
+        self.residuals.iter().chain([&self.at.0, &self.at.1]).chain(&self.effects)
     }
 }
 
@@ -428,6 +435,8 @@ impl CompiledAd {
             entry.func = adl_opt::ipo_dce::trim(&mut self.program, entry.func);
             adl_opt::tail_calls::as_loops(&mut self.program, entry.func, &mut self.turned);
             let datas = Rc::new(DataTypes::new(&entry.datas));
+            let calls = std::mem::take(&mut entry.host_calls).into_iter();
+            self.host_calls.extend(calls.map(|(key, call)| (key, (call, datas.clone()))));
             Rc::new(Specialized { origin: entry.func, entry, datas })
         });
         let mut keep = std::mem::take(&mut values.keep);
@@ -441,6 +450,11 @@ impl CompiledAd {
         });
         self.clock.add_transform_time(start);
         entry.map_err(NotCompiled)
+    }
+
+    /// A call of the host that compiled code contains.
+    pub(super) fn host_call(&self, p: Prim, key: &Rc<str>) -> Option<(Rc<HostCall>, Rc<DataTypes>)> {
+        self.host_calls.get(&(p, key.clone())).cloned()
     }
 
     /// Which parameters carry tangents: those of the arguments, not those of captured values.
@@ -652,20 +666,24 @@ fn answer<T>(m: &mut Machine, f: &Value, out: Res<Result<T, NotCompiled>>) -> Re
 }
 
 /// Runs code that assumes that loops which collect rows run at least once. If that assertion fails, runs code
-/// without the assumption.
+/// without the assumption. If there is no result, the caller computes it in another way, without repeating effects.
 fn attempt<T>(
     m: &mut Machine,
     run: impl Fn(&mut Machine) -> Res<Result<T, NotCompiled>>,
 ) -> Res<Result<T, NotCompiled>> {
-    match run(m) {
+    m.effects.begin();
+    let out = match run(m) {
         Err(e) if e.diag.code == codes::ASSERT => {
+            m.effects.rewind();
             m.compiled_ad.allow_zero_trips = true;
             let out = run(m);
             m.compiled_ad.allow_zero_trips = false;
             out
         }
         out => out,
-    }
+    };
+    m.effects.end(matches!(out, Ok(Ok(_))));
+    out
 }
 
 /// `f x`, and the derivative of `f` at `x`.
@@ -710,6 +728,7 @@ fn recorded_by(
     let measured = (m.compiled_ad.given.is_some() || plan != Plan::StoreAll).then(|| resolve_plan::sizes(&leaves));
     let mut outs = m.call_packed(&lined.primal, leaves, lined.outs, true)?;
     let residuals = outs.split_off(lined.results.min(outs.len()));
+    let effects = m.effects.performed();
     if let Some(sizes) = measured {
         m.compiled_ad.measure(&lined, (how, sizes), &residuals);
     }
@@ -724,7 +743,7 @@ fn recorded_by(
         output: like(&y),
         transposed: false,
         original: None,
-        main: Some(Rc::new(Map { lined: lined.clone(), residuals, at: (f.clone(), x.clone()), cpu_only })),
+        main: Some(Rc::new(Map { lined: lined.clone(), residuals, at: (f.clone(), x.clone()), cpu_only, effects })),
     };
     Ok(Ok((y, map)))
 }
@@ -736,6 +755,7 @@ pub(crate) fn apply(m: &mut Machine, map: &LinearMap, main: &Map, v: &Value) -> 
         Err(e) if !e.stops() => {
             let why = Unsupported::new(format!("an error: {}", e.diag.message), e.diag.primary.span);
             m.compiled_ad.note(&main.at.0, false, Some(why));
+            m.effects.repeat(&main.effects);
             let (_, taped) = linear::taped(m, Default::default(), &main.at.0, &main.at.1)?;
             linear::apply(m, &LinearMap { transposed: map.transposed, ..taped }, v.clone())
         }

@@ -1,6 +1,6 @@
 //! Evaluates a single operation of lowered IR on values.
 
-use super::{buffer, element_ops};
+use super::{buffer, element_ops, host_calls};
 use crate::error::{Error, Res, codes};
 use crate::ops::interrupt::InterruptFlag;
 use crate::ops::{self, arith};
@@ -57,6 +57,7 @@ pub fn run(m: &mut Machine, what: &LoweredOp, args: &mut [Value], zeros: &[Value
                 v => v,
             }])
         }
+        LoweredOp::Prim(p, _) if host_calls::is_host_call(*p) => host_calls::run(m, *p, args),
         LoweredOp::Prim(p, reps) => {
             let v = ops::apply(m, *p, reps, args)?;
             Ok(match v {

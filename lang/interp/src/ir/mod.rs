@@ -29,6 +29,7 @@ pub(crate) mod element_ops;
 pub mod eval_op;
 pub mod evaluator_values;
 pub(crate) mod fuse_elementwise;
+pub(crate) mod host_calls;
 pub(crate) mod layout_leaves;
 pub mod live;
 pub mod lower;

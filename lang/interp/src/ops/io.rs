@@ -19,6 +19,18 @@ pub(super) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]
     if m.speculating && !matches!(p, Prim::Assert | Prim::Error) {
         return Err(Error::new(codes::STRUCTURE, "an effect in an attempt that may be dropped"));
     }
+    if !p.has_effect() {
+        return perform(m, p, reps, args);
+    }
+    if let Some(v) = m.effects.replay() {
+        return Ok(v);
+    }
+    let v = perform(m, p, reps, args)?;
+    m.effects.record(&v);
+    Ok(v)
+}
+
+fn perform(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Res<Value> {
     match p {
         Prim::Print => {
             let mut text = show::plain(&args[0]);

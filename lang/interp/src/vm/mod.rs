@@ -8,6 +8,7 @@ mod check_nan;
 pub mod code;
 mod code_list;
 mod compile;
+mod effects;
 mod gc;
 mod instr;
 pub(crate) mod lanes;
@@ -224,6 +225,8 @@ pub struct Machine {
     pub(crate) globals: Vec<Option<Value>>,
     regs: Vec<Value>,
     frames: Vec<CallFrame>,
+    /// Effects of runs that may be repeated.
+    pub(crate) effects: effects::EffectLog,
     /// Whether a speculative attempt is running: effects are refused.
     pub(crate) speculating: bool,
     /// The number of frames below the frame that native code has replaced. That frame and those above it are
@@ -258,6 +261,7 @@ impl Machine {
             globals: Vec::new(),
             regs: Vec::new(),
             frames: Vec::new(),
+            effects: effects::EffectLog::default(),
             speculating: false,
             replaced: usize::MAX,
             reentries: 0,
@@ -334,6 +338,7 @@ impl Machine {
             self.reentries = 0;
             self.speculating = false;
         }
+        self.effects = effects::EffectLog::default();
         self.shrink_stacks();
         out
     }

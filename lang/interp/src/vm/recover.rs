@@ -28,6 +28,7 @@ impl Machine {
         self.reentries = 0;
         self.replaced = usize::MAX;
         self.speculating = false;
+        self.effects = Default::default();
         self.pack_results = false;
         self.ad.reset_to(0);
         self.compiled_ad = CompiledAd::with(kept.0);

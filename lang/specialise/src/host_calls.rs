@@ -1,0 +1,72 @@
+//! Calls of the host in specialised code: output, input, files, and text made of values.
+//!
+//! A call is an [`Op::Prim`] whose first operand is a text, the key of its [`HostCall`]. The other operands are the
+//! leaves of the arguments; the call's layouts tell how to put the arguments together from them. Effects keep their
+//! order and run once: every pass keeps statements with effects where they are, and derivatives store their results.
+//!
+//! A function with effects is inlined at each call. A call would not show its effect to passes that look at one
+//! function at a time.
+
+use crate::call::IrTarget;
+use crate::{Layout, Res, Spec, Val};
+use adl_ir::{Lit, Op, Ty as IrTy};
+use adl_prim::Prim;
+use adl_typing::core::Expr;
+use std::rc::Rc;
+
+/// How to call the host: the primitive, and the layouts of its arguments and of its result.
+#[derive(Clone, PartialEq, Debug)]
+pub struct HostCall {
+    /// The primitive.
+    pub prim: Prim,
+    /// Its arguments.
+    pub args: Vec<Layout>,
+    /// Its result.
+    pub result: Layout,
+}
+
+impl Spec<'_> {
+    /// Calls the host with these arguments.
+    pub(crate) fn host_call(&mut self, prim: Prim, args: &[Val], result: Layout) -> Res<Val> {
+        let layouts = args.iter().map(|a| self.layout_of_val(a)).collect::<Res<Vec<_>>>()?;
+        if layouts.iter().any(|l| self.holds_functions(l)) {
+            return Err(self.no("functions inside declared data that the host receives"));
+        }
+        let call = HostCall { prim, args: layouts, result };
+        let key: Rc<str> = format!("{:?} -> {:?}", call.args, call.result).into();
+        let mut operands = vec![self.lit(Lit::Str(key.clone()))];
+        operands.extend(args.iter().flat_map(Val::leaves));
+        let (outs, _) = self.b.emit(Op::Prim(prim, operands), &call.result.leaves(), &[]);
+        let mut outs = outs.into_iter();
+        let made = Self::build(&call.result, &mut |_| outs.next().unwrap_or(adl_ir::Var(u32::MAX)));
+        self.cache.host_calls.insert((prim, key), Rc::new(call));
+        if prim.has_effect() {
+            self.effects += 1;
+        }
+        Ok(made)
+    }
+
+    /// A text with values in it.
+    pub(crate) fn interpolated(&mut self, parts: &[Expr]) -> Res<Val> {
+        let Some(parts) = self.all(parts.iter())? else { return Ok(Val::Bottom) };
+        let mut text = Val::Leaf(self.lit(Lit::Str("".into())));
+        for part in parts {
+            let part = match part {
+                Val::Leaf(x) if self.b.ty(x) == IrTy::Str => part,
+                other => self.host_call(Prim::Show, &[other], Layout::Leaf(IrTy::Str))?,
+            };
+            text = self.leaf_prim(Prim::Append, &[text, part], IrTy::Str)?;
+        }
+        Ok(text)
+    }
+
+    /// Whether a function has effects, so that its calls must be inlined.
+    pub(crate) fn has_effects(&self, t: &IrTarget) -> bool {
+        self.cache.effectful.contains(&t.id)
+    }
+
+    /// An error if a function has effects.
+    pub(crate) fn without_effects(&self, t: IrTarget, what: &str) -> Res<IrTarget> {
+        if self.has_effects(&t) { Err(self.no(format!("output or input in {what}"))) } else { Ok(t) }
+    }
+}
