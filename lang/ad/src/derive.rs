@@ -36,6 +36,11 @@ impl Transforms for Ad {
         Ad::directions(self, p, f, wrt, &UnzipPlan::store_all(), transposed)
     }
 
+    fn forget_data(&mut self, from: adl_ir::DataId) {
+        self.tangents.retain(|d, _| *d < from);
+        self.batched_datas.retain(|d, _| *d < from);
+    }
+
     fn tangent_ty(&mut self, p: &mut Program, ty: &Ty) -> Option<Ty> {
         Ad::tangent_ty(self, p, ty)
     }

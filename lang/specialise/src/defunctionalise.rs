@@ -9,7 +9,8 @@
 //! The set of codes is known only at the end. So constructors are added during specialisation, and the apply functions
 //! are written when the entry is complete, repeatedly until no constructor is new. These types belong to one entry;
 //! functions that use them are not shared with other entries ([`Spec::discard_function_data`]). A derivative inside the entry
-//! needs complete types, so from then on the types take no more constructors.
+//! needs complete types. If a constructor is added after one, the entry is specialised again with all constructors known
+//! ([`FunctionData::again`]).
 
 use crate::call::{IrTarget, ResultPromise};
 use crate::info::local_types;
@@ -61,6 +62,18 @@ pub(crate) struct FunctionData {
     pub(crate) promised: HashSet<FnId>,
     /// The number of specialisations in progress, by code.
     pub(crate) making: HashMap<*const Lambda, usize>,
+    /// Whether a code was added after a derivative that depends on the set of codes.
+    pub(crate) late: bool,
+}
+
+impl FunctionData {
+    /// The same codes, for specialising the entry again: nothing is written or sealed.
+    pub(crate) fn again(mut self) -> FunctionData {
+        for kind in self.kinds.values_mut() {
+            (kind.apply, kind.written, kind.writing, kind.sealed) = (None, 0, false, false);
+        }
+        FunctionData { promised: HashSet::new(), making: HashMap::new(), late: false, ..self }
+    }
 }
 
 /// Whether values of this type contain functions, other than inside declared data.
@@ -203,10 +216,8 @@ impl Spec<'_> {
         if let Some(k) = kind.codes.iter().position(|c| c.key == key) {
             return Ok(k as u32);
         }
-        if kind.sealed {
-            return Err(self.no("functions inside data that are made after a derivative inside"));
-        }
-        let tag = kind.codes.len();
+        let (tag, sealed) = (kind.codes.len(), kind.sealed);
+        self.boxes.late |= sealed;
         if tag >= MAX_CODES {
             return Err(self.no("functions that contain ever more functions"));
         }
@@ -357,12 +368,17 @@ impl Spec<'_> {
         Ok(())
     }
 
+    /// Forgets the functions made for this entry.
+    pub(crate) fn discard_new(&mut self) {
+        self.new.drain(..).for_each(|k| drop(self.cache.made.remove(&k)));
+    }
+
     /// Forgets everything that depends on this entry's functional data types.
     pub(crate) fn discard_function_data(&mut self) {
         if self.boxes.kinds.is_empty() {
             return;
         }
-        self.new.drain(..).for_each(|k| drop(self.cache.made.remove(&k)));
+        self.discard_new();
         for key in self.boxes.declared.drain(..) {
             self.cache.datas.remove(&key);
         }

@@ -130,12 +130,43 @@ pub(crate) struct Spec<'a> {
     boxes: defunctionalise::FunctionData,
 }
 
-impl Spec<'_> {
+impl<'a> Spec<'a> {
+    fn new(
+        world: &'a mut dyn World,
+        t: &'a mut dyn Transforms,
+        p: &'a mut Program,
+        cache: &'a mut Cache,
+        boxes: defunctionalise::FunctionData,
+    ) -> Spec<'a> {
+        Spec {
+            world,
+            t,
+            p,
+            cache,
+            b: Builder::new("entry"),
+            env: HashMap::new(),
+            subst: Rc::new(BTreeMap::new()),
+            globals: Rc::new(BTreeMap::new()),
+            lits: HashMap::new(),
+            sizes: extents::KnownExtents::default(),
+            sparse: sparse::KnownZeros::default(),
+            elems: Vec::new(),
+            whole: false,
+            new: Vec::new(),
+            effects: 0,
+            called_early: HashSet::new(),
+            boxes,
+        }
+    }
+
     /// A failure at the current place.
     pub(crate) fn no(&self, why: impl Into<String>) -> Unsupported {
         Unsupported::new(why, self.b.span)
     }
 }
+
+/// How often an entry is specialised until all functions inside data are known.
+const ATTEMPTS: usize = 4;
 
 /// Specialises the function at [`Root::Fun`] for arguments of these types. They have no type variables; their sizes are
 /// ignored.
@@ -146,33 +177,28 @@ pub fn specialise(
     cache: &mut Cache,
     args: &[Ty],
 ) -> Result<Entry, Unsupported> {
-    let mut s = Spec {
-        world,
-        t,
-        p,
-        cache,
-        b: Builder::new("entry"),
-        env: HashMap::new(),
-        subst: Rc::new(BTreeMap::new()),
-        globals: Rc::new(BTreeMap::new()),
-        lits: HashMap::new(),
-        sizes: extents::KnownExtents::default(),
-        sparse: sparse::KnownZeros::default(),
-        elems: Vec::new(),
-        whole: false,
-        new: Vec::new(),
-        effects: 0,
-        called_early: HashSet::new(),
-        boxes: defunctionalise::FunctionData::default(),
-    };
-    let out = s.entry(args);
-    if out.is_err() {
-        for k in std::mem::take(&mut s.new) {
-            s.cache.made.remove(&k);
+    let first_data = DataId(p.datas.len() as u32);
+    let mut boxes = defunctionalise::FunctionData::default();
+    for attempt in 1.. {
+        let mut s = Spec::new(world, t, p, cache, boxes);
+        let mut out = s.entry(args);
+        if s.boxes.late && attempt < ATTEMPTS {
+            // Derivatives have used incomplete types of functions. Those of the next attempt have all codes.
+            s.discard_new();
+            s.t.forget_data(first_data);
+            boxes = s.boxes.again();
+            continue;
         }
+        if s.boxes.late {
+            out = Err(s.no("functions inside data that derivatives make without end"));
+        }
+        if out.is_err() {
+            s.discard_new();
+        }
+        s.discard_function_data();
+        return out;
     }
-    s.discard_function_data();
-    out
+    Err(Unsupported::new("nothing was specialised", Span::default()))
 }
 
 /// Whether a span has no source.
