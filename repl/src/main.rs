@@ -172,6 +172,12 @@ enum Command {
     Ir {
         #[arg(long, value_parser = adl_session::STAGES, default_value = "opt")]
         stage: String,
+        /// Show the code after each run of this pass of the optimiser that changed it.
+        #[arg(long, value_name = "PASS", value_parser = adl_session::pass_names(), conflicts_with = "stage")]
+        after: Option<String>,
+        /// Show how often each pass of the optimiser runs, and how long it takes.
+        #[arg(long, conflicts_with_all = ["stage", "after"])]
+        timings: bool,
         file: String,
         name: String,
         /// Arguments, as expressions, where the function's type leaves theirs open.
@@ -324,7 +330,9 @@ fn run(global: &Global, command: Option<Command>) -> u8 {
         Some(Command::Cost { svg, file, name, args }) => {
             commands::inspect::cost(global, svg.as_deref(), &file, &name, &args)
         }
-        Some(Command::Ir { stage, file, name, args }) => commands::inspect::ir(global, &stage, &file, &name, &args),
+        Some(Command::Ir { stage, after, timings, file, name, args }) => {
+            commands::inspect::ir(global, &commands::inspect::stage(stage, after, timings), &file, &name, &args)
+        }
         Some(Command::Kernel { command }) => commands::kernel::kernel(global, command),
         Some(Command::Notebook { command }) => commands::kernel::notebook(global, command),
         Some(Command::Script(words)) if global.stdin => commands::stdin(global, words),

@@ -675,6 +675,16 @@ fn plans_costs_and_stages() {
         );
     }
     d.adl(&["--no-jit", "ir", "--stage", "asm", "a.adl", "f"]).is(1, "", "--no-jit");
+    d.file("b.adl", "let norm (x : [_]Float) = let h = map (fun t -> tanh (t * 0.5)) x in dot h h + sum (map sin h)");
+    let dead = d.adl(&["ir", "--after", "dead", "b.adl", "norm"]);
+    assert!(
+        dead.code == 0 && dead.out.contains("-- after `dead`, run ") && dead.out.contains("return"),
+        "{}",
+        dead.out
+    );
+    assert!(d.adl(&["ir", "--after", "split", "a.adl", "f"]).out.contains("changed nothing"));
+    d.adl(&["ir", "--after", "deed", "a.adl", "f"]).is(2, "", "a similar value exists: 'dead'");
+    assert!(d.adl(&["ir", "--timings", "a.adl", "f"]).out.contains("Loop fusion"));
     assert!(d.adl(&["ir", "--stage", "spec", "a.adl", "g"]).out.contains("v1: f64"));
     d.adl(&["ir", "--stage", "spec", "a.adl", "h"]).is(1, "", "E0201");
     assert!(d.adl(&["ir", "--stage", "spec", "a.adl", "g", "3", "0.5"]).out.contains("loop for"));

@@ -123,7 +123,7 @@ impl Batch<'_> {
         let mut s = s.clone();
         let mut found = !s.lin_outs.is_empty();
         s.op.each_operand(&mut |v| found |= self.linear(v));
-        if !found && crate::explicit::captured_by(&self.b.func, &s.op).is_empty() {
+        if !found && adl_ir::rewrite::linear_uses::captured_by(&self.b.func, &s.op).is_empty() {
             self.b.push(s);
             return Ok(());
         }

@@ -2,7 +2,7 @@
 //! each component of the result depends on the same component of the argument only, and a single direction
 //! determines the entire matrix.
 
-use crate::explicit::captured;
+use adl_ir::rewrite::linear_uses::captured;
 use adl_ir::{Block, FnId, Function, Loop, Op, Out, Program, Trip, Var};
 use adl_prim::{Bin, Un};
 use std::collections::HashSet;

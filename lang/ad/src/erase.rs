@@ -1,6 +1,7 @@
 //! Erasure of linearity (§4.5): linear variables become ordinary ones, `dup` becomes renaming, and `drop` disappears.
 
-use crate::{Ad, check, dce};
+use crate::{Ad, check};
+use adl_ir::rewrite::dce;
 use adl_ir::{Block, FnId, Function, Loop, Op, Program, Stmt, Trip, Var};
 use std::collections::HashMap;
 

@@ -3,7 +3,7 @@
 //! The primal statements do not change. After each active statement stand the coefficients of its derivative rule,
 //! which are non-linear, and the statements that compute its tangent, which are linear. A variable keeps its
 //! number; its tangent is a new variable. In J's output, tangents may be used any number of times;
-//! [`crate::explicit`] inserts copies afterwards.
+//! [`adl_ir::rewrite::linear_uses`] inserts copies afterwards.
 
 mod call;
 mod leaf;
@@ -12,10 +12,13 @@ mod recompute_iteration;
 
 use crate::Ad;
 use crate::activity::Activity;
-use crate::memo::{JvpKey, Zeros};
+use crate::check;
+use crate::memo::JvpKey;
 use crate::tensor::narrow::NarrowMode;
-use crate::{check, dce, explicit};
+use adl_ir::Zeros;
+use adl_ir::rewrite::{dce, linear_uses};
 use adl_ir::{Block, Builder, FnId, Function, Lit, Loop, Op, Out, Program, Role, Stmt, Trip, Ty, Var};
+use adl_opt::pipelines;
 use adl_prim::scalar::{d_bin, d_un};
 use adl_prim::{Bin, Ops, Un};
 use adl_specialise::Unsupported;
@@ -56,27 +59,29 @@ impl Ad {
         self.symbolic_zero.contains(&f)
     }
 
+    fn optimised(&self, p: &Program, f: &mut Function, arrays: Zeros) {
+        if self.optimise {
+            adl_opt::run(pipelines::FUNCTION, p, f, arrays);
+        }
+    }
+
     /// The function in the form in which it is differentiated. Common subexpressions are eliminated, so that each
     /// has one tangent.
     pub(crate) fn prepared(&self, p: &Program, f: FnId, arrays: Zeros) -> Rc<Function> {
         let src = p.func(f).clone();
         if self.taken_as_is.contains(&f) {
-            // A second cleanup could simplify further, and then sums would be added in another order than in the
+            // A second round of the optimiser could simplify further, and then sums would be added in another order than in the
             // unsegmented function.
             return src;
         }
         let mut f = (*src).clone();
-        if let Some(cleanup) = self.cleanup {
-            // Cleanup inlines small functions, so that the following passes see producers and readers together.
-            cleanup(p, &mut f, arrays);
-        }
+        // The optimiser inlines small functions, so that the following passes see producers and readers together.
+        self.optimised(p, &mut f, arrays);
         let pushed = crate::tensor::push::pushed(&f);
         let narrowed = crate::tensor::narrow::narrowed(pushed.as_ref().unwrap_or(&f), NarrowMode::All).or(pushed);
         if let Some(made) = narrowed {
             f = made;
-            if let Some(cleanup) = self.cleanup {
-                cleanup(p, &mut f, arrays);
-            }
+            self.optimised(p, &mut f, arrays);
         }
         // Dead code affects the order of sums: a loop with a dead active carry adds to cotangents in place, but
         // without the carry each sum is formed separately. Segmented functions contain no dead code, so other
@@ -120,9 +125,7 @@ impl Ad {
         match made.and_then(|made| self.count(&made).map(|()| made)) {
             Ok(mut made) => {
                 check::made("jvp", p, &made);
-                if let Some(cleanup) = self.cleanup {
-                    cleanup(p, &mut made, arrays);
-                }
+                self.optimised(p, &mut made, arrays);
                 p.set(j.func, made);
                 Ok(j)
             }
@@ -173,7 +176,7 @@ fn function(
     let lin_results = src.body.results.iter().zip(active).filter(|(_, a)| **a).map(|(r, _)| j.tangent(*r)).collect();
     let mut out = j.b.finish(src.body.results.clone(), lin_results);
     dce::remove_dead_relaxed(&mut out);
-    explicit::uses(&mut out);
+    linear_uses::uses(&mut out);
     Ok(out)
 }
 

@@ -30,10 +30,8 @@
 
 pub mod activity;
 pub mod batch;
-pub mod dce;
 pub mod diagonal;
 pub mod erase;
-pub mod explicit;
 pub mod jvp;
 pub mod profile;
 pub mod segment;
@@ -48,4 +46,4 @@ mod check;
 mod derive;
 mod memo;
 
-pub use memo::{Ad, Zeros};
+pub use memo::Ad;

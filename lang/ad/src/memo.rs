@@ -15,15 +15,6 @@ use std::rc::Rc;
 /// derivatives, and beyond this limit the derivative is refused.
 const MAX_VARIABLES: usize = 1_000_000;
 
-/// Whether all arrays of a function are materialised.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Zeros {
-    /// All arrays have a shape, as in the user's code.
-    Materialized,
-    /// Zeros may be symbolic zeros, as in derivatives and their residuals.
-    Symbolic,
-}
-
 /// What J of a function depends on: the function, which parameters have a tangent, and the shared tangents. If some
 /// parameters share one, the last part gives for each parameter the first one with the same tangent; otherwise it is
 /// empty.
@@ -32,11 +23,8 @@ pub(crate) type JvpKey = (FnId, Vec<bool>, Vec<usize>);
 /// The transformations of one program. Each is done once for each function.
 #[derive(Default)]
 pub struct Ad {
-    /// Simplifies every function before J, and the output of J before unzipping: fewer statements mean fewer
-    /// residuals. It is a function pointer because the optimiser depends on this crate.
-    pub cleanup: Option<fn(&Program, &mut Function, Zeros)>,
-    /// Simplifies the functions made for segmented loops, without reordering additions.
-    pub simplify: Option<fn(&mut Function)>,
+    /// Whether functions are optimised before J, and its output before unzipping: fewer statements mean fewer residuals.
+    pub optimise: bool,
     /// Differentiates all reductions, scans and histograms as loops, whatever their operator. Tests compare the
     /// rules with this.
     pub only_loops: bool,

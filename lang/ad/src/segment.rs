@@ -15,7 +15,8 @@
 //! Loops without carried state, loops that collect outputs, loops with effects, which must run once, and `while` loops
 //! stay as they are.
 
-use crate::{Ad, dce, explicit};
+use crate::Ad;
+use adl_ir::rewrite::{dce, rename};
 use adl_ir::{Block, Builder, Cmp, Conv, FnId, Function, Lit, Loop, Op, Program, Stmt, Trip, Ty, Var};
 use adl_prim::{Bin, Un};
 use std::collections::HashMap;
@@ -66,8 +67,8 @@ impl Ad {
     }
 
     fn simplified(&self, mut f: Function) -> Function {
-        if let Some(simplify) = self.simplify {
-            simplify(&mut f);
+        if self.optimise {
+            adl_opt::simplify::simplify(&mut f);
         }
         dce::remove_dead(&mut f);
         f
@@ -123,7 +124,7 @@ impl Segmenter<'_> {
     /// Emits a loop in segments.
     fn divided(&mut self, s: &Stmt, l: &Loop) {
         let Trip::Count(n) = l.trip else { return };
-        let mut outside: Vec<Var> = crate::unzip::free(&self.b.func, &l.body).into_iter().collect();
+        let mut outside: Vec<Var> = adl_ir::rewrite::free(&self.b.func, &l.body).into_iter().collect();
         outside.sort_unstable();
         let part = self.segment(l, &outside);
         let carried = l.init.len();
@@ -222,7 +223,7 @@ impl Segmenter<'_> {
         let mut body = l.body.clone();
         let mut shift: HashMap<Var, Var> = (0..self.b.func.vars.len() as u32).map(|k| (Var(k), Var(k + at))).collect();
         shift.extend(names.drain());
-        explicit::renumber(&mut body, &|v| *shift.get(&v).unwrap_or(&v));
+        rename::renumber(&mut body, &|v| *shift.get(&v).unwrap_or(&v));
         let local = b.func.fresh(Ty::I64, false);
         let index = std::mem::replace(&mut body.params[0], local);
         body.stmts.insert(
@@ -319,7 +320,7 @@ fn suits(f: &Function, l: &Loop) -> bool {
     // If an array is read by elements and also as a whole, or carried, segments would change the order in which its
     // cotangents are added.
     let twice = || {
-        let outside = crate::unzip::free(f, &l.body);
+        let outside = adl_ir::rewrite::free(f, &l.body);
         l.xs.iter().any(|x| outside.contains(x) || l.init.contains(x))
     };
     let divisible = matches!(l.trip, Trip::Count(_)) && !l.reverse && !l.init.is_empty() && l.outs.is_empty();

@@ -3,7 +3,8 @@
 //! and shapes only, so evaluating it with sets of inputs gives the pattern for all points with the same Ints and
 //! shapes: bands of stencils, blocks of maps over rows, gathers at indices from data.
 
-use crate::{Ad, check, dce, explicit};
+use crate::{Ad, check};
+use adl_ir::rewrite::{dce, linear_uses};
 use adl_ir::{Block, Builder, FnId, Function, Lit, Loop, Op, Program, Stmt, Trip, Ty, Var};
 use adl_prim::Bin;
 use std::collections::{HashMap, HashSet};
@@ -53,7 +54,7 @@ fn function(ad: &mut Ad, p: &mut Program, src: &Function) -> Option<(Function, b
     let exact = s.exact;
     let mut out = s.b.finish(Vec::new(), lin_results);
     dce::remove_dead_relaxed(&mut out);
-    explicit::uses(&mut out);
+    linear_uses::uses(&mut out);
     Some((out, exact))
 }
 
@@ -117,7 +118,7 @@ impl PatternBuilder<'_> {
         self.b.span = s.span;
         let mut linear = !s.lin_outs.is_empty();
         s.op.each_operand(&mut |v| linear |= self.b.func.linear(v));
-        if !linear && explicit::captured_by(&self.b.func, &s.op).is_empty() {
+        if !linear && linear_uses::captured_by(&self.b.func, &s.op).is_empty() {
             self.plain(&s);
             self.b.push(s);
             return Some(());

@@ -19,8 +19,9 @@ mod control;
 mod rules;
 
 use crate::Ad;
+use crate::check;
 use crate::tensor::affine::Forms;
-use crate::{check, dce, explicit};
+use adl_ir::rewrite::{dce, linear_uses};
 use adl_ir::{Block, Builder, FnId, Function, Op, Program, Stmt, Ty, Var};
 use adl_prim::Bin;
 use adl_specialise::Unsupported;
@@ -106,7 +107,7 @@ fn function(ad: &mut Ad, p: &mut Program, src: &Function, name: &str, there: &[b
     let results: Vec<Var> = src.body.lin_params.iter().map(|x| t.final_cotangent(*x)).collect();
     let mut out = t.b.finish(Vec::new(), results);
     dce::remove_dead_relaxed(&mut out);
-    explicit::uses(&mut out);
+    linear_uses::uses(&mut out);
     Ok(out)
 }
 
@@ -242,7 +243,7 @@ impl T<'_> {
     pub(crate) fn reads_linear(&self, s: &Stmt) -> bool {
         let mut found = false;
         s.op.each_operand(&mut |v| found |= self.b.func.linear(v));
-        found || !explicit::captured_by(&self.b.func, &s.op).is_empty()
+        found || !linear_uses::captured_by(&self.b.func, &s.op).is_empty()
     }
 
     fn stmt(&mut self, s: &Stmt) -> Result<(), Unsupported> {

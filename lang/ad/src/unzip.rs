@@ -20,7 +20,8 @@ mod sink;
 pub use plan::{Residual, UnzipPlan};
 
 use crate::Ad;
-use crate::{check, dce};
+use crate::check;
+use adl_ir::rewrite::{dce, free};
 use adl_ir::{Block, Builder, DataDecl, DataId, FnId, Function, Lit, Op, Program, Stmt, Ty, Var};
 use adl_prim::Bin;
 use adl_specialise::Unsupported;
@@ -389,7 +390,7 @@ impl U<'_> {
         }
         let mut found = false;
         s.op.each_operand(&mut |v| found |= self.f.linear(v));
-        found || !crate::explicit::captured_by(&self.f, &s.op).is_empty()
+        found || !adl_ir::rewrite::linear_uses::captured_by(&self.f, &s.op).is_empty()
     }
 
     /// Index arithmetic, which like literals is always recomputed: sums and products of Ints from indices, literals
@@ -463,7 +464,7 @@ impl U<'_> {
         let copies: Vec<Stmt> = moved.iter().map(|s| b.copy_stmt(s, &mut names)).collect();
         self.f = Function { body: Block::default(), ..b.func };
         self.notes.moved.extend(names.iter().map(|(v, copy)| (*v, *copy)));
-        crate::explicit::rename(&mut linear, &names);
+        adl_ir::rewrite::rename::rename(&mut linear, &names);
         linear.stmts.splice(0..0, copies);
         let mut needs: Vec<Var> = needs.into_iter().collect();
         needs.sort_unstable();
@@ -484,26 +485,6 @@ fn bools(b: &Block) -> HashMap<Var, bool> {
 /// Non-linear variables that a block binds, nested blocks not included.
 fn bound_at(b: &Block) -> impl Iterator<Item = Var> + '_ {
     b.params.iter().chain(b.stmts.iter().flat_map(|s| &s.outs)).copied()
-}
-
-/// Non-linear variables that a block reads but does not bind.
-pub(crate) fn free(f: &Function, b: &Block) -> HashSet<Var> {
-    let mut out = HashSet::new();
-    let mut bound: HashSet<Var> = b.params.iter().copied().collect();
-    for s in &b.stmts {
-        let mut see = |v: Var| {
-            if !f.linear(v) && !bound.contains(&v) {
-                out.insert(v);
-            }
-        };
-        s.op.each_operand(&mut see);
-        for inner in s.op.blocks() {
-            free(f, inner).into_iter().for_each(&mut see);
-        }
-        bound.extend(&s.outs);
-    }
-    out.extend(b.results.iter().filter(|v| !bound.contains(v)));
-    out
 }
 
 /// Lets the primal function return its residuals `needs`, which are its last results, as one value of the data type

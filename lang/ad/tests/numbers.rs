@@ -17,14 +17,14 @@ fn program(name: &str, text: &str) -> adl_ir::Program {
 #[test]
 fn derivatives_agree() {
     for (name, text) in PROGRAMS {
-        check(name, program(name, text), &UnzipPlan::store_all(), Segments::None, None);
+        check(name, program(name, text), &UnzipPlan::store_all(), Segments::None, false);
     }
 }
 
 #[test]
 fn gradients_are_the_same_bits_under_every_plan() {
     for (name, text) in PROGRAMS {
-        let stored = check(name, program(name, text), &UnzipPlan::store_all(), Segments::None, None);
+        let stored = check(name, program(name, text), &UnzipPlan::store_all(), Segments::None, false);
         for (plan, how) in [
             (UnzipPlan::recompute_all(), Segments::None),
             (UnzipPlan::store_all(), Segments::Sqrt),
@@ -34,7 +34,7 @@ fn gradients_are_the_same_bits_under_every_plan() {
             (UnzipPlan::store_all(), Segments::Revolve(100)),
             (UnzipPlan::recompute_all(), Segments::Revolve(1)),
         ] {
-            let other = check(&format!("{name} under {plan:?} {how:?}"), program(name, text), &plan, how, None);
+            let other = check(&format!("{name} under {plan:?} {how:?}"), program(name, text), &plan, how, false);
             assert_eq!(stored, other, "{name} under {plan:?} {how:?}");
         }
     }
@@ -49,7 +49,7 @@ fn what_says_whether_a_loop_goes_on_is_not_stored() {
             v15: bool, v16: f64 = if v14 { return v1, v13 } else { return v2, v11 }
             return v15, v16 }
         return v5 }";
-    check("while", program("while", text), &UnzipPlan::store_all(), Segments::None, None);
+    check("while", program("while", text), &UnzipPlan::store_all(), Segments::None, false);
     let mut p = program("while", text);
     let (mut ad, f) = (adl_ad::Ad::new(), adl_ir::FnId(0));
     let j = ad.jvp(&mut p, f, &[true]).unwrap_or_else(|e| panic!("{}", e.why));

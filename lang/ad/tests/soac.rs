@@ -80,7 +80,7 @@ fn same_as_loop(name: &str, text: &str, rule: &str, smooth: &[Vec<Val>], kinks: 
     }
     for x in smooth {
         for plan in [UnzipPlan::store_all(), UnzipPlan::recompute_all()] {
-            check_at(name, p.clone(), last(&p), x, &plan, Segments::None, None);
+            check_at(name, p.clone(), last(&p), x, &plan, Segments::None, false);
         }
     }
 }

@@ -66,7 +66,7 @@ fn convolution() {
             &[Val::floats(&x), Val::floats(&c)],
             &UnzipPlan::store_all(),
             Segments::None,
-            None,
+            false,
         );
     }
 }
@@ -115,7 +115,7 @@ fn image() {
             &[matrix(x.0, x.1), matrix(k.0, k.1)],
             &UnzipPlan::store_all(),
             Segments::None,
-            None,
+            false,
         );
     }
 }
@@ -175,7 +175,7 @@ fn f0 reads (v0: []f64) -> ([]f64) {{
                 &[Val::floats(&x)],
                 &UnzipPlan::store_all(),
                 Segments::None,
-                None,
+                false,
             );
             let made = adjoint(&text);
             assert!(!made.contains("index_add"), "{at}: {made}");
@@ -255,7 +255,7 @@ fn brackets() {
                 &[Val::floats(&x)],
                 &UnzipPlan::store_all(),
                 Segments::None,
-                None,
+                false,
             );
         }
         let ratio = work(&text, 160) as f64 / work(&text, 40) as f64;
@@ -318,7 +318,7 @@ fn arrays_of_brackets() {
                 &[Val::floats(&x)],
                 &UnzipPlan::store_all(),
                 Segments::None,
-                None,
+                false,
             );
         }
         let ratio = work(&text, 160) as f64 / work(&text, 40) as f64;

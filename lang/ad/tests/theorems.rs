@@ -68,7 +68,7 @@ fn derivatives_agree() {
             &g.args,
             &UnzipPlan::store_all(),
             Segments::None,
-            None,
+            false,
         );
     });
 }
@@ -178,7 +178,7 @@ fn nests(depth: u32, check: fn(u64, u32)) {
 fn deep_nests_are_differentiated() {
     nests(20, |seed, depth| {
         let (p, f, x) = common::deep::program(seed, depth);
-        common::check_at("nest", p, f, &x, &UnzipPlan::store_all(), Segments::None, None);
+        common::check_at("nest", p, f, &x, &UnzipPlan::store_all(), Segments::None, false);
     });
 }
 

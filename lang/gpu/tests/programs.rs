@@ -29,12 +29,14 @@ fn halves(text: &str) -> Halves {
     let mut p = common::program(text);
     let whole = FnId(0);
     let mut ad = Ad::new();
-    ad.cleanup = Some(adl_opt::function);
+    ad.optimise = true;
     let wrt = vec![true; p.func(whole).body.params.len()];
     let l = ad.linearize(&mut p, whole, &wrt).unwrap();
     for f in [whole, l.primal, l.cotangent] {
         let mut own = (**p.func(f)).clone();
-        adl_opt::finish(&p, &mut own);
+        for pipeline in [adl_opt::pipelines::INLINED, adl_opt::pipelines::FINISH] {
+            adl_opt::run(pipeline, &p, &mut own, adl_ir::Zeros::Symbolic);
+        }
         p.set(f, own);
     }
     Halves { whole, primal: l.primal, cotangent: l.cotangent, results: l.results, p }

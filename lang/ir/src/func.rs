@@ -126,6 +126,15 @@ pub struct DataDecl {
     pub declared: Option<u32>,
 }
 
+/// Whether all arrays of a function are materialised.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Zeros {
+    /// All arrays have a shape, as in the user's code.
+    Materialized,
+    /// Zeros may be symbolic zeros, as in derivatives and their residuals.
+    Symbolic,
+}
+
 /// Functions and data types, which refer to each other by number. Transformations only add entries, so numbers stay
 /// valid.
 #[derive(Clone, PartialEq, Debug, Default)]

@@ -44,12 +44,13 @@ pub mod op;
 mod operands;
 pub mod parse;
 pub mod print;
+pub mod rewrite;
 pub mod ty;
 pub mod verify;
 
 pub use build::Builder;
 pub use eval::{Counts, Evaluator, Host, Val};
-pub use func::{Block, DataDecl, FnId, Function, Program, Role, Stmt, Var, VarInfo};
+pub use func::{Block, DataDecl, FnId, Function, Program, Role, Stmt, Var, VarInfo, Zeros};
 pub use op::{Cmp, Contract, Conv, Lit, Loop, Op, Out, Rule, RuleKind, Soac, SoacKind, Terms, Trip};
 pub use ty::{DataId, Ty};
 pub use verify::{Fault, verify, verify_linear_b};

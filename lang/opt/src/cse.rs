@@ -4,7 +4,7 @@
 //! Operations are compared by their text. Operations with blocks (loops, reductions, branches) are compared with
 //! their bound variables renumbered; those with more than `LARGEST` statements are skipped.
 
-use crate::simplify::is_pure;
+use adl_ir::rewrite::is_pure;
 use adl_ir::{Block, Function, Lit, Op, Stmt, Var};
 use adl_syntax::span::Span;
 use std::collections::HashMap;

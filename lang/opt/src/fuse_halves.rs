@@ -7,7 +7,7 @@
 //! ⟼  gradient x = loop over x collect { y = exp x; z = y · y; …; return z, … }    (z is summed)
 //! ```
 
-use adl_ad::explicit::renumber;
+use adl_ir::rewrite::renumber;
 use adl_ir::{Block, FnId, Function, Lit, Loop, Op, Out, Program, Stmt, Trip, Ty, Var};
 use std::collections::{HashMap, HashSet};
 

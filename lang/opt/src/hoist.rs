@@ -5,9 +5,8 @@
 //! loop runs zero times, it takes zero elements. So a loop inside of a loop over the first `k` rows of a matrix
 //! does not copy these in each iteration.
 
-use crate::simplify::is_pure;
+use adl_ir::rewrite::{is_pure, never_fails};
 use adl_ir::{Block, Cmp, Function, Lit, Op, Stmt, Trip, Ty, Var};
-use adl_prim::{Bin, Un};
 use std::collections::HashSet;
 
 /// Moves invariant statements out of loops, as far as possible. `safe`: results of `index` statements that cannot fail.
@@ -111,25 +110,4 @@ fn hoist_invariant(
 /// Operations that cost nothing: literals and extents.
 fn costs_nothing(op: &Op) -> bool {
     matches!(op, Op::Lit(_) | Op::Dim(..) | Op::Shape(_))
-}
-
-/// Whether evaluation always succeeds. Integer arithmetic may overflow, indices may be out of bounds, and shapes
-/// may differ, so these may fail.
-pub(crate) fn never_fails(f: &Function, op: &Op) -> bool {
-    let real = |v: &Var| f.ty(*v).scalar().is_real();
-    let scalar = |v: &Var| f.ty(*v).rank() == 0;
-    match op {
-        Op::Lit(_) | Op::Zero(_) | Op::Not(_) | Op::Dim(..) | Op::Shape(_) | Op::Transpose(_) | Op::Reverse(_) => true,
-        Op::Un(Un::Neg, a) => real(a),
-        Op::Un(_, a) => real(a),
-        Op::Bin(Bin::IntDiv | Bin::Rem, a, _) => real(a) && scalar(a),
-        Op::Bin(_, a, b) => real(a) && real(b) && (scalar(a) || scalar(b)),
-        Op::Cmp(_, a, b) => scalar(a) && scalar(b) && f.ty(*a) == f.ty(*b) && (real(a) || f.ty(*a).is_flat()),
-        Op::Select(c, a, b) => scalar(c) && scalar(a) && scalar(b),
-        Op::Convert(adl_ir::Conv::ToF64, _) => true,
-        // An array of Ints, such as a shape.
-        Op::ArrayLit { elems, .. } => !elems.is_empty() && elems.iter().all(|v| *f.ty(*v) == Ty::I64),
-        Op::Dot(..) | Op::MatMul(..) | Op::Outer(..) => false,
-        _ => false,
-    }
 }

@@ -41,7 +41,7 @@ pub fn elements(f: &mut Function, order: Order) -> bool {
             break;
         }
         changed = true;
-        adl_ad::dce::remove_dead(f);
+        adl_ir::rewrite::dce::remove_dead(f);
     }
     changed
 }

@@ -11,8 +11,8 @@
 //! Iterations are independent and each element is computed as before, so the results have the same bits. The loop
 //! is emitted three times, so the pass is for native code only.
 
-use crate::copy;
-use adl_ad::explicit::renumber;
+use adl_ir::rewrite::rename as copy;
+use adl_ir::rewrite::renumber;
 use adl_ir::{Block, Cmp, Conv, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::Bin;
 use adl_syntax::span::Span;

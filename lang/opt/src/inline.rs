@@ -9,7 +9,7 @@
 //! calls with linear operands, and recursive functions.
 
 use crate::scalar_replacement::Sums;
-use adl_ad::explicit::renumber;
+use adl_ir::rewrite::renumber;
 use adl_ir::{Block, FnId, Function, Op, Program, Role, Stmt, Var};
 use adl_prim::Prim;
 use std::collections::HashMap;

@@ -11,7 +11,7 @@
 //! Functions with linear parameters or results, functions with a custom derivative rule, and the rules themselves
 //! stay as they are.
 
-use adl_ad::dce::{self, retain};
+use adl_ir::rewrite::dce::{self, retain};
 use adl_ir::{Block, FnId, Function, Op, Program, Var};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -48,7 +48,7 @@ pub fn trim(p: &mut Program, root: FnId) -> FnId {
         let f = trimmed(p, f, &needs, &names);
         p.add(f);
     }
-    (first..p.funcs.len() as u32).for_each(|f| crate::check(p, p.func(FnId(f))));
+    (first..p.funcs.len() as u32).for_each(|f| crate::check(p, p.func(FnId(f)), "ipo_dce"));
     names.get(&root).copied().unwrap_or(root)
 }
 

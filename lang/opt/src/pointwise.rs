@@ -38,7 +38,7 @@ pub fn pointwise(f: &mut Function) -> bool {
     stmts.into_iter().for_each(|s| p.stmt(s));
     let out = p.out;
     f.body.stmts = out;
-    crate::round(f, adl_ad::Zeros::Materialized);
+    crate::clean(f, adl_ir::Zeros::Materialized);
     true
 }
 

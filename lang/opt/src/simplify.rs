@@ -5,6 +5,7 @@
 use crate::cse::SeenStmts;
 use crate::extent::Extents;
 use crate::fold::Lits;
+use adl_ir::rewrite::is_pure;
 use adl_ir::{Block, Conv, Function, Lit, Loop, Op, Stmt, Trip, Ty, Var};
 use adl_prim::{Bin, Prim, Un};
 use std::collections::{HashMap, HashSet};
@@ -269,24 +270,5 @@ impl Simplifier<'_> {
             }
             _ => None,
         }
-    }
-}
-
-/// Whether an operation has no blocks and its results depend on its operands alone.
-pub(crate) fn is_pure(op: &Op) -> bool {
-    match op {
-        Op::Prim(p, _) => !p.has_effect() && !matches!(p, adl_prim::Prim::Assert | adl_prim::Prim::Error),
-        Op::If(..)
-        | Op::Switch(..)
-        | Op::Loop(_)
-        | Op::Call { .. }
-        | Op::Soac(_)
-        | Op::ReduceByIndex { .. }
-        | Op::Dup(_)
-        | Op::Drop(_)
-        | Op::Destruct { .. } => false,
-        // Updates in place would share memory.
-        Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => false,
-        _ => true,
     }
 }

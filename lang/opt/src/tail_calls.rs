@@ -25,8 +25,8 @@ pub fn as_loops(p: &mut Program, root: FnId, seen: &mut HashSet<FnId>) {
         seen.insert(ends);
         p.set(ends, ending(&f, me, ends));
         p.set(me, looped(&f, me, ends, &fixed));
-        crate::check(p, p.func(ends));
-        crate::check(p, p.func(me));
+        crate::check(p, p.func(ends), "tail_calls");
+        crate::check(p, p.func(me), "tail_calls");
     }
 }
 

@@ -125,8 +125,9 @@ fn has_state(b: &Block) -> bool {
 fn check(seed: u64, text: &str, ty: &'static str, k: usize) -> bool {
     let p: Program = adl_ir::parse::program(text).unwrap_or_else(|e| panic!("{seed}: {e}\n{text}"));
     let mut f = (**p.func(FnId(0))).clone();
-    adl_opt::finish_for_device(&p, &mut f);
-    adl_opt::device::vectors(&p, &mut f);
+    for pipeline in [adl_opt::pipelines::FOR_DEVICE, adl_opt::pipelines::VECTORS] {
+        adl_opt::run(pipeline, &p, &mut f, adl_ir::Zeros::Symbolic);
+    }
     let done = !has_state(&f.body);
     let mut after = p.clone();
     after.set(FnId(0), f);

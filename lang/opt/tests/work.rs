@@ -3,12 +3,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+use adl_ad::Ad;
 use adl_ad::unzip::UnzipPlan;
-use adl_ad::{Ad, Zeros};
+use adl_ir::Zeros;
 use adl_ir::eval::{Val, run};
 use adl_ir::generate;
 use adl_ir::{FnId, Function, Program};
-use std::collections::HashSet;
+use adl_opt::Step::{self, Run};
+use adl_opt::pipelines;
 
 fn programs() -> u64 {
     std::env::var("ADL_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(300)
@@ -38,18 +40,16 @@ fn all_bits(vs: &[Val]) -> Vec<u64> {
     out
 }
 
-type Pass = fn(&Program, &mut Function, Zeros);
-
-/// Single passes, then the compositions.
-const PASSES: &[Pass] = &[
-    |_, f, _| adl_opt::simplify::simplify(f),
-    |_, f, _| adl_ad::dce::remove_dead(f),
-    |_, f, _| _ = adl_opt::fuse::fuse(f, adl_opt::fuse::For::Any),
-    |_, f, _| _ = adl_opt::fuse::fuse(f, adl_opt::fuse::For::Native),
-    |_, f, _| adl_opt::hoist::hoist(f, &HashSet::new()),
-    adl_opt::function,
-    |p, f, _| adl_opt::finish(p, f),
-    |p, f, _| adl_opt::native(p, f),
+/// Single passes, then the pipelines.
+const PIPELINES: &[&[Step]] = &[
+    &[Run(&pipelines::SIMPLIFY)],
+    &[Run(&pipelines::DEAD)],
+    &[Run(&pipelines::FUSE)],
+    &[Run(&pipelines::FUSE_NATIVE)],
+    &[Run(&pipelines::HOIST)],
+    pipelines::FUNCTION,
+    &[Step::All(pipelines::INLINED), Step::All(pipelines::FINISH)],
+    pipelines::NATIVE,
 ];
 const HOIST: usize = 4;
 /// From this entry on, scalar replacement is included: reading elements and assembling arrays counts as work, and
@@ -61,14 +61,16 @@ fn compare(p: &mut Program, f: FnId, args: &[Val], arrays: Zeros, seed: u64) -> 
     let plain = run(p, f, args, &[]).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
     let mut made: Function = (**p.func(f)).clone();
     let mut hoisted = 0;
-    for (k, pass) in PASSES.iter().enumerate() {
+    for (k, pipeline) in PIPELINES.iter().enumerate() {
         // A hoisted statement is computed once even if the loop runs zero times.
         hoisted = match k {
             HOIST => 32 + plain.counts.total / 8,
             APART => 32 + plain.counts.total,
             _ => hoisted,
         };
-        pass(p, &mut made, arrays);
+        // Hoisting alone must not need materialised arrays.
+        let zeros = if k == HOIST { Zeros::Symbolic } else { arrays };
+        adl_opt::run(pipeline, p, &mut made, zeros);
         adl_ir::verify(p, &made).unwrap_or_else(|e| panic!("seed {seed}, pass {k}: {e:?}"));
         let g = p.add(made.clone());
         let now = run(p, g, args, &[]).unwrap_or_else(|e| panic!("seed {seed}, pass {k}: {e}"));
@@ -90,7 +92,7 @@ fn results_are_the_same_bits_for_no_more_work() {
         let mut p = g.program.clone();
         compare(&mut p, g.main, &g.args, Zeros::Materialized, seed);
         let mut ad = Ad::new();
-        ad.cleanup = Some(adl_opt::function);
+        ad.optimise = true;
         let wrt = vec![true; g.args.len()];
         let l = ad
             .linearize_with(&mut p, g.main, &wrt, &UnzipPlan::store_all())

@@ -39,7 +39,7 @@ mod test_runner;
 
 pub use boundary::Checkpoint;
 pub use echo::{Echo, columns, width, wrapped, wrapped_type};
-pub use plans::{DisplayedResiduals, ResidualsHandle, STAGES};
+pub use plans::{DisplayedResiduals, ResidualsHandle, STAGES, pass_names};
 pub use probe::Probe;
 pub use reload::Counts;
 pub use run::Outcome;

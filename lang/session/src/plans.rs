@@ -16,6 +16,11 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+/// The names of the optimiser's passes: `after:NAME` is a stage too.
+pub fn pass_names() -> Vec<&'static str> {
+    adl_interp::ir::derive::stages::pass_names()
+}
+
 /// The stages that [`Session::ir`] prints.
 pub const STAGES: [&str; 8] = ["core", "spec", "jvp", "unzip", "transpose", "opt", "clif", "asm"];
 

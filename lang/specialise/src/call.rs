@@ -138,29 +138,27 @@ impl<'s> Spec<'s> {
         let name = c.lam.name.map_or("fun".to_owned(), |n| n.to_string());
         let inputs: Vec<Val> = std::iter::once(Val::Fun(f)).chain(args).collect();
         let key = self.key(vec![KeyToken::What("call")], &inputs)?;
-        let t = self.outline(key, &name, &inputs, ResultPromise::Ty(result), &mut |s, vals| match &vals[0] {
-            Val::Fun(f) => match &**f {
-                Fun::Closure(c) => {
-                    let times = s.boxes.making.entry(Rc::as_ptr(&c.lam)).or_default();
-                    *times += 1;
-                    if *times > DEEPEST {
-                        return Err(s.no("functions that are specialised without end"));
-                    }
-                    let out = s.enter(c, &vals[1..]);
-                    s.boxes.making.entry(Rc::as_ptr(&c.lam)).and_modify(|n| *n -= 1);
-                    out
-                }
-                _ => Err(s.no("code without a function")),
-            },
-            _ => Err(s.no("code without a function")),
-        })?;
-        match &inputs[0] {
-            Val::Fun(f) if self.has_effects(&t) => match &**f {
-                Fun::Closure(c) => self.enter(c, &inputs[1..]),
-                _ => Err(self.no("code without a function")),
-            },
-            _ => self.emit_call(&t, &inputs, None, false),
+        let body: Body<'_, '_> = &mut |s, vals| s.closure_body(&vals[0], &vals[1..]);
+        let t = self.outline(key, &name, &inputs, ResultPromise::Ty(result), body)?;
+        if self.has_effects(&t) {
+            self.closure_body(&inputs[0], &inputs[1..])
+        } else {
+            self.emit_call(&t, &inputs, None, false)
         }
+    }
+
+    /// Evaluates the body of a closure, within the limit of specialisations of one code in progress.
+    fn closure_body(&mut self, f: &Val, args: &[Val]) -> Res<Val> {
+        let f = self.function_of(f)?;
+        let Fun::Closure(c) = &*f else { return Err(self.no("code without a function")) };
+        let times = self.boxes.making.entry(Rc::as_ptr(&c.lam)).or_default();
+        *times += 1;
+        if *times > DEEPEST {
+            return Err(self.no("functions that are specialised without end"));
+        }
+        let out = self.enter(c, args);
+        self.boxes.making.entry(Rc::as_ptr(&c.lam)).and_modify(|n| *n -= 1);
+        out
     }
 
     /// Converts functions among the arguments to data, for a function that is called with ever larger ones.

@@ -54,7 +54,12 @@ fn picture(global: &Global, path: &str, v: &Value) -> u8 {
     }
 }
 
-/// `adl ir --stage S FILE NAME [ARGS]`.
+/// The stage that the flags of `adl ir` select.
+pub fn stage(stage: String, after: Option<String>, timings: bool) -> String {
+    if timings { "timings".to_owned() } else { after.map_or(stage, |pass| format!("after:{pass}")) }
+}
+
+/// `adl ir [--stage S|--after PASS|--timings] FILE NAME [ARGS]`.
 pub fn ir(global: &Global, stage: &str, file: &str, name: &str, args: &[String]) -> u8 {
     let mut s = match loaded(global, file) {
         Ok(s) => s,

@@ -4,9 +4,10 @@
 //! position. The primal's own condition decides, so ties and nan are treated as in the primal, and associativity
 //! need not be checked. (`min` and `max` have rules of their own, on entire arrays.)
 
-use super::{SoacGroup, operator};
+use super::SoacGroup;
 use crate::jvp::J;
 use adl_ir::{Block, Cmp, Function, Op, Soac, SoacKind, Stmt, Ty, Var};
+use adl_opt::operators;
 
 /// The name of the rule.
 pub(super) const RULE: &str = "a choice of one of two: the element that was chosen (as §3.2.2)";
@@ -15,7 +16,7 @@ pub(super) const RULE: &str = "a choice of one of two: the element that was chos
 fn choice(f: &Function, op: &Block) -> Option<(Block, bool)> {
     let ([x, y], [r]) = (op.params.as_slice(), op.results.as_slice()) else { return None };
     let number = |v: &Var| f.ty(*v).rank() == 0 && f.ty(*v).is_real();
-    if ![x, y].into_iter().all(number) || !operator::elementwise(f, op) {
+    if ![x, y].into_iter().all(number) || !operators::elementwise(f, op) {
         return None;
     }
     let at = op.stmts.iter().position(|s| s.outs.contains(r))?;

@@ -20,7 +20,7 @@ impl J<'_> {
     pub(super) fn inlined(&mut self, op: &Block) -> Block {
         let mut left = MOST;
         let mut made = self.copied(op, None, &mut Names::new(), &mut left);
-        crate::dce::prune(&self.b.func, &mut made);
+        adl_ir::rewrite::dce::prune(&self.b.func, &mut made);
         made
     }
 

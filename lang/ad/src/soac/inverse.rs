@@ -2,11 +2,12 @@
 //! with the one element removed, so no scans are needed. The user provides the inverse (`invertible`). It is
 //! represented as the rule of a call whose callee is the reduction or histogram.
 
+use super::SoacGroup;
 use super::by_index::{Histogram, NAME};
 use super::partials::{self, PartialRow, PartialRows};
-use super::{SoacGroup, operator};
 use crate::jvp::J;
 use adl_ir::{Block, FnId, Op, Soac, SoacKind, Stmt, Var};
+use adl_opt::operators;
 use adl_specialise::Unsupported;
 use std::collections::HashMap;
 
@@ -54,8 +55,8 @@ impl J<'_> {
     fn with_inverse(&mut self, op: &Block, args: &[Var], inverse: FnId) -> Option<(Block, Block)> {
         let op = self.inlined(op);
         let own =
-            |part: &Vec<usize>| operator::known(&self.b.func, &operator::restrict(&self.b.func, &op, part)).is_some();
-        let known = operator::groups(&self.b.func, &op).iter().all(own);
+            |part: &Vec<usize>| operators::known(&self.b.func, &operators::restrict(&self.b.func, &op, part)).is_some();
+        let known = operators::groups(&self.b.func, &op).iter().all(own);
         let scalars = op.params.iter().all(|v| self.b.ty(*v).rank() == 0);
         if known || !scalars || self.ad.only_loops {
             return None;
@@ -70,8 +71,8 @@ impl J<'_> {
             .collect();
         let (stmts, results) = self.inlined_call(inverse, &[args, &pair[..]].concat());
         let mut inverse = Block { params: pair, stmts, results, ..Block::default() };
-        crate::dce::prune(&self.b.func, &mut inverse);
-        let simple = |b: &Block| operator::elementwise(&self.b.func, b) && !self.act.block_reads(b);
+        adl_ir::rewrite::dce::prune(&self.b.func, &mut inverse);
+        let simple = |b: &Block| operators::elementwise(&self.b.func, b) && !self.act.block_reads(b);
         (simple(&op) && simple(&inverse)).then_some((op, inverse))
     }
 

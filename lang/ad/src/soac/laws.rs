@@ -30,7 +30,7 @@ impl Trial {
     pub(super) fn new(p: &Program, f: &Function, op: &Block, known: &dyn Fn(Var) -> Option<Val>) -> Option<Trial> {
         let mut program = p.clone();
         let free: Vec<Var> = {
-            let mut vs: Vec<Var> = crate::unzip::free(f, op).into_iter().collect();
+            let mut vs: Vec<Var> = adl_ir::rewrite::free(f, op).into_iter().collect();
             vs.sort_unstable();
             vs
         };

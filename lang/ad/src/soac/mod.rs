@@ -21,16 +21,15 @@ mod as_loop;
 mod by_index;
 mod choice;
 mod inline;
-pub mod interchange;
 mod inverse;
 mod laws;
-mod operator;
 mod partials;
 mod product;
 mod reduce;
 mod scan;
 
-pub(crate) use operator::has_output;
+pub(crate) use adl_opt::operators::has_output;
+use adl_opt::{interchange, operators};
 pub(crate) use product::Helpers;
 
 use crate::jvp::J;
@@ -130,7 +129,7 @@ impl J<'_> {
         if !g.neutral.iter().chain(&g.arrays).all(flat) {
             return Some("its elements are no numbers or arrays of numbers");
         }
-        if operator::has_output(&g.op) {
+        if operators::has_output(&g.op) {
             return Some("its operator prints");
         }
         None
@@ -140,7 +139,7 @@ impl J<'_> {
         if self.act.block_reads(&g.op) {
             return self.as_loop(s, c, g.name(), "its operator captures a variable that is differentiated");
         }
-        let known = operator::known(&self.b.func, &g.op).or_else(|| self.is_sum(&g.op));
+        let known = operators::known(&self.b.func, &g.op).or_else(|| self.is_sum(&g.op));
         let scalars = g.neutral.iter().all(|v| self.b.ty(*v).rank() == 0);
         if !scalars && known != Some(adl_prim::Bin::Add) {
             let whole = Op::Soac(Box::new(Soac {
@@ -169,7 +168,7 @@ impl J<'_> {
     /// An operator whose partial derivatives are both 1 is treated as `+`, however it is written.
     fn is_sum(&mut self, op: &Block) -> Option<adl_prim::Bin> {
         let number = |v: &Var| self.b.ty(*v).rank() == 0 && self.b.ty(*v).is_real();
-        if op.results.len() != 1 || !op.params.iter().all(number) || !operator::elementwise(&self.b.func, op) {
+        if op.results.len() != 1 || !op.params.iter().all(number) || !operators::elementwise(&self.b.func, op) {
             return None;
         }
         // The code emitted here is discarded.
@@ -194,7 +193,7 @@ impl J<'_> {
     pub(crate) fn cumprod(&mut self, s: &Stmt, a: Var) -> Result<(), Unsupported> {
         let one = self.b.real(1.0, a);
         let elem = self.b.ty(a).elem();
-        let op = operator::product(&mut self.b, &elem);
+        let op = operators::product(&mut self.b, &elem);
         self.b.push(s.clone());
         self.decide(s.span, "cumprod", "scan by *, a linear recurrence (§5.2, Fig. 7)", "");
         let g = SoacGroup { kind: SoacKind::Scan, op, neutral: vec![one], arrays: vec![a], outs: s.outs.clone() };

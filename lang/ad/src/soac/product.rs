@@ -66,7 +66,7 @@ fn rule(ad: &mut Ad, p: &mut Program, slow: FnId, elem: &Ty) -> Result<FnId, Uns
 fn by_scans(b: &mut Builder, e: Var, a: Var) -> Var {
     let ty = b.ty(a);
     let scan = |b: &mut Builder, from: Var, over: Var| {
-        let op = super::operator::product(b, &ty.elem());
+        let op = adl_opt::operators::product(b, &ty.elem());
         b.one(
             Op::Soac(Box::new(Soac { kind: SoacKind::ScanExclusive, op, neutral: vec![from], arrays: vec![over] })),
             ty.clone(),

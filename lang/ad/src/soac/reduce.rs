@@ -1,10 +1,11 @@
 //! J of reductions (§3).
 
 use super::laws::{Trial, TrialOutcome};
-use super::{SoacGroup, operator, partials};
+use super::{SoacGroup, partials};
 use crate::jvp::J;
 use adl_ir::eval::Val;
 use adl_ir::{Block, Cmp, Lit, Loop, Op, Out, Soac, SoacKind, Stmt, Trip, Ty, Var};
+use adl_opt::operators;
 use adl_prim::{Bin, Prim};
 use adl_specialise::Unsupported;
 
@@ -117,7 +118,7 @@ impl J<'_> {
         let known: Option<Vec<Val>> = g.neutral.iter().map(|e| self.literal(*e)).collect();
         let neutral = known.zip(trial).is_some_and(|(e, t)| t.neutral(&e));
         self.b.push(s.clone());
-        if neutral && operator::elementwise(&self.b.func, &g.op) {
+        if neutral && operators::elementwise(&self.b.func, &g.op) {
             self.decide(
                 s.span,
                 "reduce",

@@ -1,10 +1,11 @@
 //! J of scans (§5). For any operator, ẏᵢ = ∂₁ ẏᵢ₋₁ + ∂₂ ȧᵢ: a linear recurrence. Its coefficients are computed in
 //! parallel from the prefixes, and its transpose runs in the opposite direction.
 
+use super::SoacGroup;
 use super::partials::{Coef, PartialRow, unit};
-use super::{SoacGroup, operator};
 use crate::jvp::J;
 use adl_ir::{Block, Cmp, Loop, Op, Out, SoacKind, Stmt, Trip, Ty, Var};
+use adl_opt::operators;
 use adl_prim::Bin;
 use adl_specialise::Unsupported;
 use std::collections::BTreeMap;
@@ -45,7 +46,7 @@ impl J<'_> {
     }
 
     fn any_scan(&mut self, g: &SoacGroup, s: &Stmt) -> Result<(), Unsupported> {
-        if !operator::elementwise(&self.b.func, &g.op) {
+        if !operators::elementwise(&self.b.func, &g.op) {
             self.decide(
                 s.span,
                 g.name(),
@@ -54,7 +55,7 @@ impl J<'_> {
             );
             return self.linear_steps(g);
         }
-        let steps = operator::linear_cost(&g.op, &|v| self.b.func.ty(v).is_real());
+        let steps = operators::linear_cost(&g.op, &|v| self.b.func.ty(v).is_real());
         let jacobians = self.jacobian_cost(g);
         if steps < jacobians {
             let why = format!("a linearised step costs {steps}, the Jacobians {jacobians}");
@@ -170,7 +171,7 @@ impl J<'_> {
 
     fn say_blocks(&mut self, g: &SoacGroup, rows: &[PartialRow], blocks: &[Vec<usize>]) {
         let span = self.b.span;
-        if operator::known(&self.b.func, &g.op) == Some(Bin::Mul) {
+        if operators::known(&self.b.func, &g.op) == Some(Bin::Mul) {
             return self.decide(span, g.name(), "*: Jacobians, a linear recurrence (§5.2, Fig. 7)", "");
         }
         let w = rows.len();

@@ -3,8 +3,9 @@
 use super::affine::{Affine, Forms};
 use super::path::{self, Extents, ReadSite};
 use super::solve::{IndexValue, Solution, Sum, solve};
-use crate::explicit::{captured_by, rename_op};
 use crate::transpose::T;
+use adl_ir::rewrite::linear_uses::captured_by;
+use adl_ir::rewrite::rename::rename_op;
 use adl_ir::{Block, Cmp, Function, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::Bin;
 use adl_specialise::Unsupported;

@@ -14,8 +14,8 @@
 use super::affine::{Affine, Forms};
 use super::narrow::bound_in;
 use super::path::{self, Extents, ReadSite};
-use crate::explicit::captured_by;
 use crate::transpose::T;
+use adl_ir::rewrite::linear_uses::captured_by;
 use adl_ir::{Block, Function, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::Bin;
 use std::collections::{HashMap, HashSet};

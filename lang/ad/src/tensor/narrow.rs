@@ -10,7 +10,7 @@ use super::bounds::SumBounds;
 use super::overflow::{Ranges, within_range};
 use super::path::comprehension;
 use super::predicate::{Atom, Linear, Sum};
-use crate::explicit::rename_op;
+use adl_ir::rewrite::rename::rename_op;
 use adl_ir::{Block, Builder, Function, Lit, Loop, Op, Out, Stmt, Ty, Var};
 use adl_prim::{Bin, Un};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -62,7 +62,7 @@ pub(crate) fn narrowed(src: &Function, which: NarrowMode) -> Option<Function> {
     let mut out = n.b.finish(results, src.body.lin_results.clone());
     divisors.into_iter().for_each(|v| within_range(&mut checked, v, (1, i64::MAX)));
     super::overflow::guard(&mut out, &checked);
-    crate::dce::remove_dead(&mut out);
+    adl_ir::rewrite::dce::remove_dead(&mut out);
     Some(out)
 }
 

@@ -1,7 +1,7 @@
 //! The reads of a linear array in a nest, and the paths from the nest's body to them.
 
 use super::affine::{Affine, Forms};
-use crate::explicit::captured_by;
+use adl_ir::rewrite::linear_uses::captured_by;
 use adl_ir::{Block, Builder, Function, Loop, Op, Stmt, Trip, Ty, Var};
 use std::collections::{HashMap, HashSet};
 

@@ -93,7 +93,7 @@ impl BracketArray {
             if let (Some(stmts), false) = (made, read) {
                 let results = f.body.results.iter().map(|r| *p.names.get(r).unwrap_or(r)).collect();
                 let mut out = Function { body: Block { stmts, results, ..f.body.clone() }, ..p.b.func };
-                crate::dce::remove_dead(&mut out);
+                adl_ir::rewrite::dce::remove_dead(&mut out);
                 return Some(out);
             }
             whole = p.whole;

@@ -1,7 +1,7 @@
 //! T of branches and loops.
 
 use super::T;
-use crate::explicit::captured_by;
+use adl_ir::rewrite::linear_uses::captured_by;
 use adl_ir::{Block, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_specialise::Unsupported;
 use std::collections::HashMap;

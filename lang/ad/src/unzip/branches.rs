@@ -234,7 +234,7 @@ impl U<'_> {
                 names.insert(*v, new);
                 linear.params.push(new);
             }
-            crate::explicit::rename(&mut linear, &names);
+            adl_ir::rewrite::rename::rename(&mut linear, &names);
             filled.push(mine);
             linears.push(linear);
             primals.push(arm.primal);

@@ -81,7 +81,7 @@ impl U<'_> {
             kept.push(whole);
             xs.push(whole);
         }
-        crate::explicit::rename(&mut lin_body, &names);
+        adl_ir::rewrite::rename::rename(&mut lin_body, &names);
         lin_body.params = [vec![new_index], elem_params].concat();
         let (trips, plain) = s.outs.split_last().map_or((index, &s.outs[..]), |(t, o)| (*t, o));
         self.recompute_conditions(&again, (new_index, trips), &mut lin_body, s.span);

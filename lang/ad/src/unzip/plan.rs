@@ -1,7 +1,7 @@
 //! Plans: which intermediates are stored and which are recomputed.
 
+use adl_ir::rewrite::purity::op_has_effect;
 use adl_ir::{FnId, Op, Stmt, Ty, Var};
-use adl_prim::Prim;
 use adl_syntax::span::Span;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -42,7 +42,7 @@ impl UnzipPlan {
     pub(crate) fn recomputes(&self, f: FnId, s: &Stmt, parts: bool) -> bool {
         match &s.op {
             Op::Lit(_) | Op::Zero(_) => true,
-            op if parts || has_effect(op) => false,
+            op if parts || op_has_effect(op) => false,
             _ if self.everything => {
                 (self.within.is_empty() || self.within.contains(&f))
                     && !s.outs.iter().any(|o| self.store.contains(&(f, *o)))
@@ -59,15 +59,9 @@ pub(super) fn never_recomputed(s: &Stmt, parts: bool) -> Option<&'static str> {
         Op::Loop(_) if parts => Some("a result of a loop, which runs once"),
         Op::Call { .. } if parts => Some("a result of a call, which runs once"),
         _ if parts => Some("a result of a branch, which runs once"),
-        op if has_effect(op) => Some("a result of code that may print or fail, which runs once"),
+        op if op_has_effect(op) => Some("a result of code that may print or fail, which runs once"),
         _ => None,
     }
-}
-
-/// Whether an operation may print, or fail on purpose, and must therefore run only once.
-fn has_effect(op: &Op) -> bool {
-    matches!(op, Op::Prim(p, _) if p.has_effect() || matches!(p, Prim::Assert | Prim::Error))
-        || op.blocks().iter().any(|b| b.stmts.iter().any(|s| has_effect(&s.op)))
 }
 
 /// An intermediate that the linear half reads.

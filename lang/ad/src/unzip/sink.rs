@@ -5,8 +5,8 @@
 //! too would double the memory. Computing it in the linear half costs no memory, and the same work, because the
 //! primal half no longer computes it.
 
-use super::free;
-use crate::dce::has_effect;
+use adl_ir::rewrite::free;
+use adl_ir::rewrite::has_effect;
 use adl_ir::{Block, Function, Op, Stmt, Ty, Var};
 use adl_prim::{Bin, Un};
 use std::collections::HashSet;

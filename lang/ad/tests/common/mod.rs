@@ -174,17 +174,11 @@ fn only<T: Clone>(v: &[T], keep: &[bool]) -> Vec<T> {
 }
 
 /// Checks the first and second derivatives of the last function.
-pub fn check(
-    name: &str,
-    p: Program,
-    plan: &UnzipPlan,
-    how: Segments,
-    cleanup: Option<fn(&Program, &mut adl_ir::Function, adl_ad::Zeros)>,
-) -> Vec<Val> {
+pub fn check(name: &str, p: Program, plan: &UnzipPlan, how: Segments, optimise: bool) -> Vec<Val> {
     let f = FnId(p.funcs.len() as u32 - 1);
     let rng = &mut Rng(7);
     let x: Vec<Val> = p.func(f).tys(&p.func(f).body.params).iter().map(|t| input(rng, t)).collect();
-    check_at(name, p, f, &x, plan, how, cleanup)
+    check_at(name, p, f, &x, plan, how, optimise)
 }
 
 /// Checks the first and second derivatives of a function at a point.
@@ -195,13 +189,13 @@ pub fn check_at(
     x: &[Val],
     plan: &UnzipPlan,
     how: Segments,
-    cleanup: Option<fn(&Program, &mut adl_ir::Function, adl_ad::Zeros)>,
+    optimise: bool,
 ) -> Vec<Val> {
     if let Err(why) = adl_ir::verify::verify_program(&p) {
         panic!("{name}: {why}");
     }
     let mut ad = Ad::new();
-    ad.cleanup = cleanup;
+    ad.optimise = optimise;
     let rng = &mut Rng(7);
     let g = ad.segmented(&mut p, f, how);
     let grad = first(name, &mut ad, &mut p, g, x, plan, rng);

@@ -8,7 +8,8 @@
 //! branches and inner loops.
 
 use super::accumulated_terms::{self, RowsAfterLoop, Term};
-use adl_ir::{Block, Cmp, FnId, Function, Lit, Loop, Op, Out, Program, Stmt, Trip, Ty, Var};
+use adl_ir::{Block, Cmp, FnId, Function, Lit, Loop, Op, Out, Program, Stmt, Trip, Ty, Var, Zeros};
+use adl_opt::pipelines;
 use adl_prim::{Bin, Prim};
 use std::collections::HashMap;
 
@@ -17,7 +18,7 @@ pub(super) fn ready(p: &Program, f: FnId) -> Program {
     let mut p = p.clone();
     for id in p.callees(f, |_, _| true) {
         let mut own = (**p.func(id)).clone();
-        adl_opt::finish_for_device(&p, &mut own);
+        adl_opt::run(pipelines::FOR_DEVICE, &p, &mut own, Zeros::Symbolic);
         let mut body = std::mem::take(&mut own.body);
         block(&mut own, &mut body, &mut HashMap::new(), false);
         own.body = body;
@@ -30,7 +31,7 @@ pub(super) fn ready(p: &Program, f: FnId) -> Program {
 pub(super) fn vectors(p: &Program, f: FnId) -> Program {
     let mut p = p.clone();
     let mut own = (**p.func(f)).clone();
-    adl_opt::device::vectors(&p, &mut own);
+    adl_opt::run(pipelines::VECTORS, &p, &mut own, Zeros::Symbolic);
     p.set(f, own);
     p
 }

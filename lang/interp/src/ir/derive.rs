@@ -26,6 +26,7 @@ pub(crate) mod directions;
 mod fused_gradient;
 mod gradient_target;
 mod measure;
+mod passes;
 mod plan;
 pub mod report;
 mod resolve_plan;
@@ -158,8 +159,7 @@ pub struct CompiledAd {
 impl Default for CompiledAd {
     fn default() -> CompiledAd {
         let mut ad = Ad::new();
-        ad.cleanup = Some(adl_opt::function);
-        ad.simplify = Some(adl_opt::simplify::simplify);
+        ad.optimise = true;
         CompiledAd {
             choice: Derivation::default(),
             explain: Vec::new(),
@@ -435,8 +435,7 @@ impl CompiledAd {
             entry.func = adl_opt::ipo_dce::trim(&mut self.program, entry.func);
             adl_opt::tail_calls::as_loops(&mut self.program, entry.func, &mut self.turned);
             let datas = Rc::new(DataTypes::new(&entry.datas));
-            let calls = std::mem::take(&mut entry.host_calls).into_iter();
-            self.host_calls.extend(calls.map(|(key, call)| (key, (call, datas.clone()))));
+            self.host_calls.extend(entry.host_calls.drain().map(|(key, call)| (key, (call, datas.clone()))));
             Rc::new(Specialized { origin: entry.func, entry, datas })
         });
         let mut keep = std::mem::take(&mut values.keep);

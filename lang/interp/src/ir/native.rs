@@ -16,7 +16,8 @@ use crate::error::Res;
 use crate::value::Value;
 use crate::vm::Machine;
 use crate::vm::code::Code;
-use adl_ir::{DataDecl, FnId, Function, Program};
+use adl_ir::{DataDecl, FnId, Function, Program, Zeros};
+use adl_opt::pipelines;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -40,8 +41,9 @@ impl LoweredIr {
     pub fn of(p: &Program) -> LoweredIr {
         let funcs = p.funcs.iter().map(|f| {
             let mut f = (**f).clone();
-            adl_opt::finish(p, &mut f);
-            adl_opt::native(p, &mut f);
+            for pipeline in [pipelines::INLINED, pipelines::FINISH, pipelines::NATIVE] {
+                adl_opt::run(pipeline, p, &mut f, Zeros::Symbolic);
+            }
             super::vectorise::sums(&mut f);
             Rc::new(f)
         });

@@ -102,7 +102,8 @@ pub(super) fn facts(f: &Function, args: &[&Value]) -> Vec<ShapeFact> {
 pub(super) fn variant(source: &LoweredIr, f: &Function, facts: &[ShapeFact]) -> Option<Function> {
     let mut made = f.clone();
     assert_facts(&mut made, facts)?;
-    let gains = adl_opt::small(&source.program(), &mut made) && arrays(&made, &made.body) < arrays(f, &f.body);
+    let gains = adl_opt::run(adl_opt::pipelines::SMALL, &source.program(), &mut made, adl_ir::Zeros::Symbolic)
+        && arrays(&made, &made.body) < arrays(f, &f.body);
     gains.then_some(made)
 }
 

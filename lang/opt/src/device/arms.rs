@@ -7,8 +7,8 @@
 //! ```
 
 use super::is_array;
-use crate::copy::copy;
 use crate::fuse::{moved_adjacent, reads};
+use adl_ir::rewrite::copy;
 use adl_ir::{Block, Function, Op, Stmt, Trip, Var};
 use std::collections::{HashMap, HashSet};
 

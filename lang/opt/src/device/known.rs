@@ -176,7 +176,7 @@ impl Known {
         }
         let n = if self.sizes.contains(n) { *n } else { *count };
         let mut inside = Vec::new();
-        crate::copy::bound(&l.body, &mut inside);
+        adl_ir::rewrite::bound(&l.body, &mut inside);
         for ((v, o), r) in s.outs.iter().zip(&l.outs).zip(&l.body.results) {
             if *o == Out::Collect {
                 self.set_extent(*v, n);

@@ -39,7 +39,7 @@ mod sunk;
 mod turned;
 
 use crate::fuse::{self, For};
-use adl_ad::Zeros;
+use adl_ir::Zeros;
 use adl_ir::{Block, Cmp, FnId, Function, Lit, Loop, Op, Out, Program, Stmt, Trip, Ty, Var};
 use adl_prim::{Bin, Prim, Un};
 use adl_syntax::span::Span;
@@ -52,17 +52,17 @@ pub fn vectors(p: &Program, f: &mut Function) {
     let known = adl_ir::verify::is_on() && adl_ir::verify::verify(p, f).is_ok();
     let check = |f: &Function| {
         if known {
-            crate::check(p, f);
+            crate::check(p, f, "device_vectors");
         }
     };
     if crate::inline::for_device(p, f) {
-        crate::round(f, Zeros::Symbolic);
+        crate::clean(f, Zeros::Symbolic);
         check(f);
     }
     let safe = crate::shapes::known_beside_zeros(f);
     crate::hoist::hoist(f, &safe);
     crate::simplify::simplify(f);
-    adl_ad::dce::remove_dead(f);
+    adl_ir::rewrite::dce::remove_dead(f);
     let mut body = std::mem::take(&mut f.body);
     let moved = brought_near(f, &mut body);
     let there: HashSet<Var> = body.params.iter().copied().filter(|v| f.ty(*v).rank() > 0).collect();
@@ -73,8 +73,8 @@ pub fn vectors(p: &Program, f: &mut Function) {
     f.body = body;
     if changed {
         check(f);
-        crate::round(f, Zeros::Symbolic);
-        for _ in 0..crate::ROUNDS {
+        crate::clean(f, Zeros::Symbolic);
+        for _ in 0..crate::pipelines::ROUNDS {
             let mut body = std::mem::take(&mut f.body);
             let moved = brought_near(f, &mut body);
             f.body = body;
@@ -82,7 +82,7 @@ pub fn vectors(p: &Program, f: &mut Function) {
                 break;
             }
             check(f);
-            crate::round(f, Zeros::Symbolic);
+            crate::clean(f, Zeros::Symbolic);
         }
     }
     where_read(f, &there);
@@ -100,7 +100,7 @@ fn where_read(f: &mut Function, there: &HashSet<Var>) {
     let assembled = assembled::assembled(f, &mut body, &ints, there);
     if changed || assembled {
         f.body = body;
-        crate::round(f, Zeros::Symbolic);
+        crate::clean(f, Zeros::Symbolic);
         body = std::mem::take(&mut f.body);
     }
     if assembled {
@@ -113,7 +113,7 @@ fn where_read(f: &mut Function, there: &HashSet<Var>) {
     fed::beside(&mut body);
     f.body = body;
     // Hoisting would move the reversal out of the loops again, so only dead code is removed.
-    adl_ad::dce::remove_dead(f);
+    adl_ir::rewrite::dce::remove_dead(f);
 }
 
 /// Definitions of a function's Ints and shapes.
@@ -172,7 +172,7 @@ impl Ints {
     /// bindings of its kernel. Extents and literals are not counted, because the host knows them.
     fn seen(&self, l: &Loop) -> usize {
         let mut inside = l.body.params.clone();
-        crate::copy::bound(&l.body, &mut inside);
+        adl_ir::rewrite::bound(&l.body, &mut inside);
         let mut read = fuse::reads_of(&l.body);
         read.extend(&l.xs);
         inside.iter().for_each(|v| _ = read.remove(v));
@@ -438,7 +438,7 @@ impl Pass<'_> {
     /// Whether a block neither reads nor makes symbolic zeros.
     fn clean(&self, b: &Block, there: &dyn Fn(Var) -> bool) -> bool {
         let mut inside = Vec::new();
-        crate::copy::bound(b, &mut inside);
+        adl_ir::rewrite::bound(b, &mut inside);
         let inside: HashSet<Var> = inside.into_iter().collect();
         let mut fine = no_zeros(self.p, b, 4);
         fuse::reads_of(b).into_iter().for_each(|v| fine &= inside.contains(&v) || there(v));

@@ -11,8 +11,8 @@
 //! element once, at its own index minus an offset (as the readers of concatenated vectors do).
 
 use super::{Ints, SEEN};
-use crate::copy::{bound, copy};
 use crate::fuse::{reads, rename_op};
+use adl_ir::rewrite::{bound, copy};
 use adl_ir::{Block, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::Bin;
 use adl_syntax::span::Span;

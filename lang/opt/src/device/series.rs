@@ -9,7 +9,7 @@
 
 use super::Pass;
 use super::known::is_vector;
-use crate::copy::copy_all;
+use adl_ir::rewrite::copy_all;
 use adl_ir::{Block, Cmp, Lit, Loop, Op, Stmt, Trip, Ty, Var};
 
 /// Length from which a row counts as long.

@@ -12,7 +12,7 @@
 
 use super::parts::{definitions, may_move, prepend, reads, rename, result};
 use super::{For, as_map, has_no_linear, straight};
-use crate::hoist::never_fails;
+use adl_ir::rewrite::never_fails;
 use adl_ir::{Block, Function, Loop, Op, Out, Soac, SoacKind, Stmt, Ty, Var};
 use std::collections::{HashMap, HashSet};
 

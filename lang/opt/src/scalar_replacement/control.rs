@@ -354,11 +354,11 @@ impl Scalars<'_> {
 
     /// Copies a block with `given` in the place of its parameters and new variables for everything it binds.
     pub(super) fn copy(&mut self, b: &Block, given: &[Var]) -> Block {
-        crate::copy::copy(self.f, b, b.params.iter().copied().zip(given.iter().copied()).collect())
+        adl_ir::rewrite::copy(self.f, b, b.params.iter().copied().zip(given.iter().copied()).collect())
     }
 
     /// Copies a block with new variables for its parameters and everything it binds.
     pub(super) fn copy_all(&mut self, b: &Block) -> Block {
-        crate::copy::copy_all(self.f, b)
+        adl_ir::rewrite::copy_all(self.f, b)
     }
 }

@@ -12,7 +12,7 @@
 
 use super::matrices::ArraySize;
 use super::{BlockFacts, LoopStart, MOST, Scalars, Sums};
-use adl_ad::explicit::renumber;
+use adl_ir::rewrite::renumber;
 use adl_ir::{Block, Cmp, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::{Bin, Un};
 

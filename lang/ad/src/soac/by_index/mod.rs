@@ -5,12 +5,12 @@ mod product;
 mod segments;
 
 use super::SoacGroup;
-use super::interchange::{self, arbitrary_value};
 use super::laws::{Trial, TrialOutcome};
-use super::operator;
 use super::partials::{self, Coef, PartialRow};
 use crate::jvp::J;
 use adl_ir::{Block, Cmp, Op, SoacKind, Stmt, Ty, Var};
+use adl_opt::interchange::{self, arbitrary_value};
+use adl_opt::operators;
 use adl_prim::Bin;
 use adl_specialise::Unsupported;
 
@@ -56,7 +56,7 @@ impl J<'_> {
         if !dest.iter().chain(values).all(flat) {
             return self.histogram_loop(s, "its elements are no numbers or arrays of numbers");
         }
-        if operator::has_output(&inlined) {
+        if operators::has_output(&inlined) {
             return self.histogram_loop(s, "its operator prints");
         }
         let whole = Histogram {
@@ -95,7 +95,7 @@ impl J<'_> {
         if self.act.block_reads(&h.op) {
             return self.histogram_loop(s, "its operator captures a variable that is differentiated");
         }
-        let known = operator::known(&self.b.func, &h.op).or_else(|| self.is_sum(&h.op));
+        let known = operators::known(&self.b.func, &h.op).or_else(|| self.is_sum(&h.op));
         let scalars = h.neutral.iter().all(|v| self.b.ty(*v).rank() == 0);
         match known {
             Some(Bin::Add) => {
@@ -240,7 +240,7 @@ impl J<'_> {
 
     /// For any associative arithmetic operator on numbers: by sorting the keys, and two scans in each segment (Fig. 4).
     fn any_histogram(&mut self, h: &Histogram, s: &Stmt) -> Result<(), Unsupported> {
-        if !operator::elementwise(&self.b.func, &h.op) {
+        if !operators::elementwise(&self.b.func, &h.op) {
             return self.histogram_loop(s, "the operator is not straight-line arithmetic on numbers");
         }
         match self.trial(&h.op).as_ref().map_or(TrialOutcome::Unknown, Trial::associative) {

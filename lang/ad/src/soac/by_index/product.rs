@@ -1,12 +1,12 @@
 //! Products of all other elements of a bin (§4.2.3), as in [`super::super::product`]: by quotients, then by
 //! counting zeros, then by scans. The scans are exact as functions and define the derivative.
 
-use super::super::operator;
 use super::super::product::is_in_range;
 use super::segments;
 use crate::Ad;
 use crate::jvp::J;
 use adl_ir::{Block, Builder, Cmp, Conv, FnId, Op, Program, Rule, RuleKind, Ty, Var};
+use adl_opt::operators;
 use adl_prim::{Bin, Prim};
 use adl_specialise::Unsupported;
 use std::collections::HashMap;
@@ -59,7 +59,7 @@ fn rule(ad: &mut Ad, p: &mut Program, slow: FnId, elem: &Ty) -> Result<FnId, Uns
 
 fn by_scans(b: &mut Builder, dest: Var, keys: Var, values: Var) -> (Var, Var) {
     let ty = b.ty(dest);
-    let op = operator::product(b, &ty.elem());
+    let op = operators::product(b, &ty.elem());
     let one = b.real(1.0, dest);
     let w = b.dim(dest, 0);
     let bins = segments::bins(b, keys, w);

@@ -9,8 +9,9 @@ use crate::device::{CallTarget, CpuTimer};
 use crate::error::Res;
 use crate::value::Value;
 use crate::vm::{Fun, Machine};
-use adl_ad::Zeros;
+use adl_ir::Zeros;
 use adl_ir::{Block, FnId, Op};
+use adl_opt::pipelines;
 use adl_typing::core::{Lambda, Local, Param};
 use adl_typing::ty::Ty;
 use std::rc::Rc;
@@ -118,6 +119,11 @@ pub(super) fn compiled(m: &Machine, fun: &Fun, args: &[Value]) -> bool {
 }
 
 impl CompiledAd {
+    /// Optimises a function for undifferentiated calls.
+    pub(super) fn compile_plain(&mut self, f: FnId) {
+        self.plain(f);
+    }
+
     /// The version of a function that is optimised for undifferentiated calls.
     fn plain(&mut self, f: FnId) -> FnId {
         let arrays = self.ad.arrays(&self.program, f);
@@ -132,13 +138,12 @@ impl CompiledAd {
         let id = self.program.reserve(&src.name);
         self.plain.insert(key, id);
         let mut made = (*src).clone();
-        adl_opt::plain(&self.program, &mut made, arrays);
+        adl_opt::run(pipelines::PLAIN, &self.program, &mut made, arrays);
         if let Some(better) = adl_ad::Ad::undifferentiated(&made) {
             made = better;
-            adl_opt::plain(&self.program, &mut made, arrays);
+            adl_opt::run(pipelines::PLAIN, &self.program, &mut made, arrays);
         }
-        adl_opt::contract::contract(&mut made);
-        adl_opt::sum_order::terms(&mut made);
+        adl_opt::run(pipelines::SUM_ORDER, &self.program, &mut made, arrays);
         self.plain_calls(&mut made.body);
         self.program.set(id, made);
         if arrays == Zeros::Materialized {

@@ -281,7 +281,7 @@ impl CompiledAd {
         let values = if value { &outs[..l.results] } else { &[] };
         let made = b.finish([values, &grads].concat(), Vec::new());
         let id = self.program.add(made);
-        if self.ad.arrays(&self.program, l.source) == adl_ad::Zeros::Materialized {
+        if self.ad.arrays(&self.program, l.source) == adl_ir::Zeros::Materialized {
             self.linker.arrays_are_materialized(id);
         }
         Some(FusedGradient { fun: self.linker.function(&self.program, id).ok()?, plain, value })

@@ -1,19 +1,20 @@
 //! The IR of a function after each compilation stage, as text.
 
-use super::{NotCompiled, Plan, Specialized, not, resolve_plan, with};
+use super::{CompiledAd, NotCompiled, Plan, Specialized, not, passes, resolve_plan, with};
 use crate::ir::native::{Listing, LoweredIr};
 use crate::ir::world;
 use crate::value::Value;
 use crate::vm::Machine;
 use adl_ad::segment::Segments;
 use adl_ir::print::{self, Style};
-use adl_ir::{Block, FnId};
+use adl_ir::{Block, FnId, Zeros};
+use adl_opt::{Pass, pipelines};
 use adl_specialise::world::Root;
 use adl_syntax::span::{FileId, Span};
 use std::rc::Rc;
 
 /// A compilation stage.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum Stage {
     /// Specialised: first-order IR.
     Spec,
@@ -27,6 +28,15 @@ pub enum Stage {
     Opt,
     /// The optimised halves as native code.
     Native(Listing),
+    /// Every state after a pass of the optimiser.
+    After(&'static Pass),
+    /// A table of the time that each pass takes.
+    Timings,
+}
+
+/// The names of the optimiser's passes.
+pub fn pass_names() -> Vec<&'static str> {
+    pipelines::PASSES.iter().map(|pass| pass.name).collect()
 }
 
 impl Stage {
@@ -40,7 +50,8 @@ impl Stage {
             "opt" => Stage::Opt,
             "clif" => Stage::Native(Listing::Clif),
             "asm" => Stage::Native(Listing::Asm),
-            _ => return None,
+            "timings" => Stage::Timings,
+            _ => Stage::After(pipelines::by_name(text.strip_prefix("after:")?)?),
         })
     }
 }
@@ -62,6 +73,16 @@ fn staged(m: &mut Machine, f: &Value, args: &[Value], stage: Stage) -> Result<St
             world::parameter(f, i).ok_or_else(|| not("an argument whose type is open: give one"))?;
             all.push(Value::Unit);
         }
+        if let Stage::After(_) | Stage::Timings = stage {
+            // What is in the cache has been through the passes already.
+            let mut new = CompiledAd::with(compiled_ad.settings());
+            let e = new.enter(m, f, &all)?;
+            return if let Stage::After(pass) = stage {
+                passes::after(&mut new, &e, pass)
+            } else {
+                passes::timings(&mut new, &e)
+            };
+        }
         let e = compiled_ad.enter(m, f, &all)?;
         let roots = compiled_ad.stage(&e, stage)?;
         match stage {
@@ -71,9 +92,9 @@ fn staged(m: &mut Machine, f: &Value, args: &[Value], stage: Stage) -> Result<St
     })
 }
 
-impl super::CompiledAd {
-    fn stage(&mut self, e: &Rc<Specialized>, stage: Stage) -> Result<Vec<FnId>, NotCompiled> {
-        if stage == Stage::Spec {
+impl CompiledAd {
+    pub(super) fn stage(&mut self, e: &Rc<Specialized>, stage: Stage) -> Result<Vec<FnId>, NotCompiled> {
+        if let Stage::Spec = stage {
             return Ok(vec![e.entry.func]);
         }
         let params = self.program.func(e.entry.func).body.params.len();
@@ -96,22 +117,24 @@ impl super::CompiledAd {
         };
         let f = self.ad.segmented(&mut self.program, e.entry.func, segments);
         let j = self.ad.jvp(&mut self.program, f, &wrt)?.func;
-        if stage == Stage::Jvp {
+        if let Stage::Jvp = stage {
             return Ok(vec![j]);
         }
         let u = self.ad.unzip(&mut self.program, j, &how)?;
-        if stage == Stage::Unzip {
+        if let Stage::Unzip = stage {
             return Ok(vec![u.primal, u.linear]);
         }
         let back = self.ad.transpose(&mut self.program, u.linear)?;
-        if stage == Stage::Transpose {
+        if let Stage::Transpose = stage {
             return Ok(vec![back]);
         }
         let l = self.ad.linearize_with(&mut self.program, f, &wrt, &how)?;
         let mut out = Vec::new();
         for f in [l.primal, l.cotangent] {
             let mut made = (**self.program.func(f)).clone();
-            adl_opt::finish(&self.program, &mut made);
+            for pipeline in [pipelines::INLINED, pipelines::FINISH] {
+                adl_opt::run(pipeline, &self.program, &mut made, Zeros::Symbolic);
+            }
             out.push(self.program.add(made));
         }
         Ok(out)

@@ -19,7 +19,8 @@ use crate::error::{Error, Res, codes};
 use crate::value::Value;
 use crate::vm::code::{Arg, Code, FnCall, I, LoweredStep, R};
 use crate::vm::{CodeList, Fun, Group};
-use adl_ir::{Block, FnId, Function, Op, Program, Stmt, Ty, Var};
+use adl_ir::{Block, FnId, Function, Op, Program, Stmt, Ty, Var, Zeros};
+use adl_opt::pipelines;
 use adl_syntax::span::Span;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -46,12 +47,13 @@ impl Linker {
         while self.codes.len() < self.order.len() {
             let next = self.order[self.codes.len()];
             let mut f = (**p.func(next)).clone();
-            adl_opt::inlined(p, &mut f);
+            adl_opt::run(pipelines::INLINED, p, &mut f, Zeros::Symbolic);
             let inlined = f.clone();
-            adl_opt::finish_inlined(p, &mut f);
+            adl_opt::run(pipelines::FINISH, p, &mut f, Zeros::Symbolic);
             let mut kept = f.clone();
-            let chains = self.there.contains(&next) && adl_opt::pointwise::pointwise(&mut kept);
-            adl_opt::native(p, &mut kept);
+            let chains =
+                self.there.contains(&next) && adl_opt::run(pipelines::POINTWISE, p, &mut kept, Zeros::Materialized);
+            adl_opt::run(pipelines::NATIVE, p, &mut kept, Zeros::Symbolic);
             vectorise::loops(&mut f);
             fuse_elementwise::ordered(&mut f);
             vectorise::sums(&mut kept);

@@ -22,8 +22,8 @@ mod read;
 mod systems;
 
 use super::Pass;
-use crate::copy::copy_all;
 use crate::fuse::is_thread;
+use adl_ir::rewrite::copy_all;
 use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Soac, SoacKind, Stmt, Ty, Var};
 use adl_prim::{Bin, Prim};
 use adl_syntax::span::Span;

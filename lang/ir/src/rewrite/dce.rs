@@ -3,8 +3,8 @@
 //! Statements with linear operands or results stay, because each linear variable must be used exactly once.
 //! Statements that may print or fail on purpose stay too.
 
-use adl_ir::{Block, Function, Loop, Op, Stmt, Trip, Var};
-use adl_prim::Prim;
+use super::purity::has_effect;
+use crate::{Block, Function, Loop, Op, Stmt, Trip, Var};
 use std::collections::HashSet;
 
 /// Removes the dead code of a function.
@@ -13,9 +13,9 @@ pub fn remove_dead(f: &mut Function) {
 }
 
 /// Removes dead code, linear statements included, from a function in the relaxed form, in which linear variables
-/// may be used any number of times (before [`crate::explicit`]). The transpose of a dropped linear value would be
+/// may be used any number of times (before [`super::linear_uses`]). The transpose of a dropped linear value would be
 /// zero, so it is not computed.
-pub(crate) fn remove_dead_relaxed(f: &mut Function) {
+pub fn remove_dead_relaxed(f: &mut Function) {
     run(f, true);
 }
 
@@ -26,23 +26,14 @@ fn run(f: &mut Function, relaxed: bool) {
 }
 
 /// Removes the dead code of a block on its own.
-pub(crate) fn prune(f: &Function, b: &mut Block) {
+pub fn prune(f: &Function, b: &mut Block) {
     Dce { f, relaxed: false }.block(b, &mut HashSet::new());
-}
-
-/// Whether a statement has an effect besides its results.
-pub(crate) fn has_effect(s: &Stmt) -> bool {
-    match &s.op {
-        Op::Prim(p, _) => p.has_effect() || matches!(p, Prim::Assert | Prim::Error),
-        Op::Call { .. } => s.outs.is_empty() && s.lin_outs.is_empty(),
-        op => op.blocks().into_iter().any(|b| b.stmts.iter().any(has_effect)),
-    }
 }
 
 fn is_linear(f: &Function, s: &Stmt) -> bool {
     let mut found = !s.lin_outs.is_empty();
     s.op.each_operand(&mut |v| found |= f.linear(v));
-    found || !crate::explicit::captured_by(f, &s.op).is_empty()
+    found || !super::linear_uses::captured_by(f, &s.op).is_empty()
 }
 
 /// Keeps the elements of a vector at which `keep` holds. `keep` has the vector's length.

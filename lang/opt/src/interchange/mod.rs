@@ -10,7 +10,10 @@
 //! The pass runs after fusion, which looks for the producers of the rows. The order of additions and
 //! multiplications within each column does not change.
 
-use adl_ad::soac::interchange::{by_columns, parts};
+mod columns;
+
+pub use columns::{arbitrary_value, by_columns, parts};
+
 use adl_ir::{Block, Builder, Cmp, Function, Lit, Op, Stmt, Var};
 use std::collections::HashMap;
 

@@ -4,7 +4,7 @@
 //!
 //! The derivative rules are applied to the interchanged form. The optimiser also interchanges where that is faster.
 
-use super::operator::{self, ElementwiseOperator, may_fail_on_purpose};
+use crate::operators::{self, ElementwiseOperator, may_fail_on_purpose};
 use adl_ir::{Block, Builder, Cmp, Lit, Loop, Op, Out, Soac, SoacKind, Trip, Ty, Var};
 use adl_prim::Bin;
 use std::collections::HashMap;
@@ -17,11 +17,11 @@ pub type Filled<'a> = &'a dyn Fn(Var) -> Option<Lit>;
 pub fn by_columns(b: &mut Builder, op: &Op, filled: Filled) -> Option<Op> {
     match op {
         Op::Soac(c) => {
-            let column = operator::as_elementwise(&b.func, &c.op)?;
+            let column = operators::as_elementwise(&b.func, &c.op)?;
             Some(reduction(b, c, &column, filled))
         }
         Op::ReduceByIndex { op: block, .. } => {
-            let column = operator::as_elementwise(&b.func, block)?;
+            let column = operators::as_elementwise(&b.func, block)?;
             histogram(b, op, &column)
         }
         _ => None,
@@ -32,13 +32,13 @@ pub fn by_columns(b: &mut Builder, op: &Op, filled: Filled) -> Option<Op> {
 /// results. `None` if there is only one part.
 pub fn parts(b: &mut Builder, op: &Op) -> Option<Vec<(Vec<usize>, Op)>> {
     let block = op.blocks().into_iter().next()?.clone();
-    let parts = operator::groups(&b.func, &block);
+    let parts = operators::groups(&b.func, &block);
     if parts.len() < 2 {
         return None;
     }
     let restricted = parts.into_iter().map(|part| {
         let pick = |vs: &[Var]| -> Vec<Var> { part.iter().map(|k| vs[*k]).collect() };
-        let mine = operator::restrict(&b.func, &block, &part);
+        let mine = operators::restrict(&b.func, &block, &part);
         let mine = b.copy_block(&mine, &mut HashMap::new());
         let made = match op {
             Op::Soac(c) => {
@@ -204,7 +204,7 @@ fn column_histograms(
 }
 
 /// An arbitrary value of a type, which will not be read.
-pub(super) fn arbitrary_value(b: &mut Builder, ty: &Ty) -> Var {
+pub fn arbitrary_value(b: &mut Builder, ty: &Ty) -> Var {
     match ty {
         Ty::F64 => b.lit(Lit::F64(0.0)),
         Ty::F32 => b.lit(Lit::F32(0.0)),

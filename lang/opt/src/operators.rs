@@ -5,7 +5,7 @@ use adl_prim::{Bin, Prim};
 use std::collections::{BTreeSet, HashMap};
 
 /// Partitions the components of an operator into independent groups. Each group is a reduction of its own.
-pub(super) fn groups(f: &Function, op: &Block) -> Vec<Vec<usize>> {
+pub fn groups(f: &Function, op: &Block) -> Vec<Vec<usize>> {
     let w = op.results.len();
     let mut home: Vec<usize> = (0..w).collect();
     let mut join = |deps: &BTreeSet<usize>, with: Option<usize>| {
@@ -63,7 +63,7 @@ fn stmt_reads(s: &Stmt, read: &HashMap<Var, BTreeSet<usize>>) -> BTreeSet<usize>
 }
 
 /// The operator restricted to some components, which must not depend on the others.
-pub(super) fn restrict(f: &Function, op: &Block, part: &[usize]) -> Block {
+pub fn restrict(f: &Function, op: &Block, part: &[usize]) -> Block {
     let w = op.results.len();
     let read = dependencies(f, op);
     let mine = |s: &&Stmt| stmt_reads(s, &read).iter().all(|k| part.contains(k));
@@ -73,19 +73,19 @@ pub(super) fn restrict(f: &Function, op: &Block, part: &[usize]) -> Block {
         results: part.iter().map(|k| op.results[*k]).collect(),
         ..Block::default()
     };
-    crate::dce::prune(f, &mut out);
+    adl_ir::rewrite::dce::prune(f, &mut out);
     out
 }
 
 /// Whether a block has effects: output or input.
-pub(crate) fn has_output(b: &Block) -> bool {
+pub fn has_output(b: &Block) -> bool {
     b.stmts
         .iter()
         .any(|s| matches!(s.op, Op::Prim(p, _) if p.has_effect()) || s.op.blocks().into_iter().any(has_output))
 }
 
 /// Whether a block may raise an error on purpose.
-pub(super) fn may_fail_on_purpose(b: &Block) -> bool {
+pub fn may_fail_on_purpose(b: &Block) -> bool {
     b.stmts.iter().any(|s| {
         matches!(s.op, Op::Prim(Prim::Assert | Prim::Error, _)) || s.op.blocks().into_iter().any(may_fail_on_purpose)
     })
@@ -93,7 +93,7 @@ pub(super) fn may_fail_on_purpose(b: &Block) -> bool {
 
 /// The scalar operator with a rule of its own that a block computes from its two arguments, in either order: `+`,
 /// `*`, `min` or `max`.
-pub(super) fn known(f: &Function, op: &Block) -> Option<Bin> {
+pub fn known(f: &Function, op: &Block) -> Option<Bin> {
     let ([x, y], [r]) = (op.params.as_slice(), op.results.as_slice()) else { return None };
     if !f.ty(*x).scalar().is_real() {
         return None;
@@ -108,12 +108,12 @@ pub(super) fn known(f: &Function, op: &Block) -> Option<Bin> {
 }
 
 /// The operator `x * y` for an element type.
-pub(super) fn product(b: &mut Builder, elem: &Ty) -> Block {
+pub fn product(b: &mut Builder, elem: &Ty) -> Block {
     binary(b, elem, Bin::Mul)
 }
 
 /// A scalar operator of the IR as a block.
-pub(super) fn binary(b: &mut Builder, elem: &Ty, op: Bin) -> Block {
+pub fn binary(b: &mut Builder, elem: &Ty, op: Bin) -> Block {
     b.open();
     let (x, y) = (b.param(elem.clone()), b.param(elem.clone()));
     let z = b.bin(op, x, y);
@@ -122,7 +122,7 @@ pub(super) fn binary(b: &mut Builder, elem: &Ty, op: Bin) -> Block {
 
 /// Whether a block on numbers is straight-line elementwise arithmetic, possibly with pure branches, so that it can
 /// be applied to arrays unchanged.
-pub(super) fn elementwise(f: &Function, b: &Block) -> bool {
+pub fn elementwise(f: &Function, b: &Block) -> bool {
     b.params.iter().all(|v| f.ty(*v).is_flat()) && b.stmts.iter().all(|s| elementwise_stmt(f, s))
 }
 
@@ -140,7 +140,7 @@ fn elementwise_stmt(f: &Function, s: &Stmt) -> bool {
 }
 
 /// The work of a linearised step of a straight-line operator: one scaling for each relevant operand, and the additions.
-pub(super) fn linear_cost(op: &Block, real: &dyn Fn(Var) -> bool) -> usize {
+pub fn linear_cost(op: &Block, real: &dyn Fn(Var) -> bool) -> usize {
     let mut live: BTreeSet<Var> = op.params.iter().copied().filter(|v| real(*v)).collect();
     let mut work = 0;
     step_cost(op, real, &mut live, &mut work);
@@ -167,7 +167,7 @@ fn step_cost(b: &Block, real: &dyn Fn(Var) -> bool, live: &mut BTreeSet<Var>, wo
 }
 
 /// The scalar operator that an operator on arrays applies to each of their elements.
-pub(super) struct ElementwiseOperator {
+pub struct ElementwiseOperator {
     params: Vec<Var>,
     stmts: Vec<Stmt>,
     results: Vec<Var>,
@@ -177,14 +177,14 @@ pub(super) struct ElementwiseOperator {
 
 /// Recognises an operator on arrays that acts elementwise: arithmetic on entire arrays, or a stateless loop over
 /// its arguments.
-pub(super) fn as_elementwise(f: &Function, op: &Block) -> Option<ElementwiseOperator> {
+pub fn as_elementwise(f: &Function, op: &Block) -> Option<ElementwiseOperator> {
     let arrays = |vs: &[Var]| vs.iter().all(|v| matches!(f.ty(*v), Ty::Array(e, _) if e.is_flat()));
     if !arrays(&op.params) || !arrays(&op.results) {
         return None;
     }
     let mut live = op.clone();
     live.stmts.retain(|s| !s.outs.is_empty());
-    crate::dce::prune(f, &mut live);
+    adl_ir::rewrite::dce::prune(f, &mut live);
     mapped(f, &live).or_else(|| arithmetic(f, &live))
 }
 
@@ -258,7 +258,7 @@ fn each_read(b: &Block, see: &mut dyn FnMut(Var)) {
 
 impl ElementwiseOperator {
     /// The operator as a block on elements of these types.
-    pub(super) fn block(&self, b: &mut Builder) -> Block {
+    pub fn block(&self, b: &mut Builder) -> Block {
         let from = Block {
             params: self.params.clone(),
             stmts: self.stmts.clone(),

@@ -4,7 +4,8 @@
 //! A nested block counts as one use of each linear variable that it reads from outside. Both arms of an `if` must
 //! then consume the variable; an arm that does not read it drops it.
 
-use adl_ir::{Block, Function, Op, Stmt, Trip, Var};
+use super::rename::rename;
+use crate::{Block, Function, Op, Stmt, Trip, Var};
 use std::collections::{BTreeSet, HashMap};
 
 /// Inserts `dup` and `drop` in the entire function.
@@ -15,7 +16,7 @@ pub fn uses(f: &mut Function) {
 }
 
 /// Linear variables that a block reads from outside, in order of their numbers.
-pub(crate) fn captured(f: &Function, b: &Block) -> BTreeSet<Var> {
+pub fn captured(f: &Function, b: &Block) -> BTreeSet<Var> {
     let mut free = BTreeSet::new();
     let mut bound: BTreeSet<Var> = b.lin_params.iter().copied().collect();
     for s in &b.stmts {
@@ -35,42 +36,8 @@ pub(crate) fn captured(f: &Function, b: &Block) -> BTreeSet<Var> {
 }
 
 /// Linear variables that a statement's blocks read from outside.
-pub(crate) fn captured_by(f: &Function, op: &Op) -> BTreeSet<Var> {
+pub fn captured_by(f: &Function, op: &Op) -> BTreeSet<Var> {
     op.blocks().into_iter().flat_map(|b| captured(f, b)).collect()
-}
-
-/// Renames variables in a block and its nested blocks.
-pub(crate) fn rename(b: &mut Block, names: &HashMap<Var, Var>) {
-    if names.is_empty() {
-        return;
-    }
-    let name = |v: Var| *names.get(&v).unwrap_or(&v);
-    for s in &mut b.stmts {
-        rename_op(&mut s.op, names);
-    }
-    for r in b.results.iter_mut().chain(&mut b.lin_results) {
-        *r = name(*r);
-    }
-}
-
-/// Renames every non-linear variable of a block by `name`, including those that it binds.
-pub fn renumber(b: &mut Block, name: &dyn Fn(Var) -> Var) {
-    stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
-        b.params.iter_mut().chain(&mut b.results).for_each(|v| *v = name(*v));
-        for s in &mut b.stmts {
-            s.outs.iter_mut().for_each(|v| *v = name(*v));
-            s.op.map_operands(&mut |v| name(v));
-            s.op.blocks_mut().into_iter().for_each(|part| renumber(part, name));
-        }
-    });
-}
-
-/// Renames the operands of an operation, and variables in its blocks.
-pub(crate) fn rename_op(op: &mut Op, names: &HashMap<Var, Var>) {
-    op.map_operands(&mut |v| *names.get(&v).unwrap_or(&v));
-    for inner in op.blocks_mut() {
-        rename(inner, names);
-    }
 }
 
 struct Uses {

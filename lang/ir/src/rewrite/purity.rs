@@ -1,0 +1,58 @@
+//! What an operation may do besides computing its results: effects, errors, updates in place.
+
+use crate::{Conv, Function, Op, Stmt, Ty, Var};
+use adl_prim::{Bin, Prim, Un};
+
+/// Whether an operation has no blocks and its results depend on its operands alone.
+pub fn is_pure(op: &Op) -> bool {
+    match op {
+        Op::Prim(p, _) => !p.has_effect() && !matches!(p, Prim::Assert | Prim::Error),
+        Op::If(..)
+        | Op::Switch(..)
+        | Op::Loop(_)
+        | Op::Call { .. }
+        | Op::Soac(_)
+        | Op::ReduceByIndex { .. }
+        | Op::Dup(_)
+        | Op::Drop(_)
+        | Op::Destruct { .. } => false,
+        // Updates in place would share memory.
+        Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => false,
+        _ => true,
+    }
+}
+
+/// Whether evaluation always succeeds. Integer arithmetic may overflow, indices may be out of bounds, and shapes
+/// may differ, so these may fail.
+pub fn never_fails(f: &Function, op: &Op) -> bool {
+    let real = |v: &Var| f.ty(*v).scalar().is_real();
+    let scalar = |v: &Var| f.ty(*v).rank() == 0;
+    match op {
+        Op::Lit(_) | Op::Zero(_) | Op::Not(_) | Op::Dim(..) | Op::Shape(_) | Op::Transpose(_) | Op::Reverse(_) => true,
+        Op::Un(Un::Neg, a) => real(a),
+        Op::Un(_, a) => real(a),
+        Op::Bin(Bin::IntDiv | Bin::Rem, a, _) => real(a) && scalar(a),
+        Op::Bin(_, a, b) => real(a) && real(b) && (scalar(a) || scalar(b)),
+        Op::Cmp(_, a, b) => scalar(a) && scalar(b) && f.ty(*a) == f.ty(*b) && (real(a) || f.ty(*a).is_flat()),
+        Op::Select(c, a, b) => scalar(c) && scalar(a) && scalar(b),
+        Op::Convert(Conv::ToF64, _) => true,
+        // An array of Ints, such as a shape.
+        Op::ArrayLit { elems, .. } => !elems.is_empty() && elems.iter().all(|v| *f.ty(*v) == Ty::I64),
+        Op::Dot(..) | Op::MatMul(..) | Op::Outer(..) => false,
+        _ => false,
+    }
+}
+
+/// Whether a statement has an effect besides its results. A call without results is made for its effect.
+pub fn has_effect(s: &Stmt) -> bool {
+    let call = matches!(s.op, Op::Call { .. }) && s.outs.is_empty() && s.lin_outs.is_empty();
+    call || op_has_effect(&s.op)
+}
+
+/// Whether an operation, or one inside it, is output or input, or may fail on purpose. It must then run once.
+pub fn op_has_effect(op: &Op) -> bool {
+    match op {
+        Op::Prim(p, _) => p.has_effect() || matches!(p, Prim::Assert | Prim::Error),
+        op => op.blocks().into_iter().any(|b| b.stmts.iter().any(has_effect)),
+    }
+}

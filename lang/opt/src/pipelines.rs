@@ -1,0 +1,224 @@
+//! The passes, and all orders in which they run.
+//!
+//! A [`Pass`] is a row of [`PASSES`]. A pipeline is a list of [`Step`]s; [`run`] executes it, and after each pass that
+//! changed a function it verifies the function in debug builds and tells the observer (`adl ir --after`, `--timings`).
+//!
+//! - [`FUNCTION`], before differentiation (J) and between J and unzipping (U). Linear statements are left alone; fewer
+//!   statements mean fewer residuals.
+//! - [`PLAIN`], for functions that are not differentiated. The order of all sums is kept; [`TERMS`] then establishes
+//!   the order that the language defines.
+//! - [`INLINED`] and [`FINISH`], before a function is lowered and after all differentiation: small arrays, contractions,
+//!   and rounds of fusion until a round changes nothing. Each fusion removes a statement, so this terminates.
+//! - [`NATIVE`], in addition, what pays off in native code only. [`POINTWISE`] before it, if all arrays are
+//!   materialised. [`SMALL`] further, if assertions establish that arguments are small.
+//! - [`FOR_DEVICE`] instead of [`FINISH`], and then [`VECTORS`], for a device.
+
+use crate::fuse::{self, For};
+use crate::scalar_replacement::{self, Sums};
+use crate::{
+    contract, device, flatten_rows, hoist, index_pushdown, index_splitting, inline, interchange, pointwise,
+    row_element, row_of_row, shapes, simplify, sum_order,
+};
+use adl_ir::rewrite::dce;
+use adl_ir::{Function, Program, Zeros};
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+/// A transformation of a function that keeps its meaning.
+#[derive(Debug)]
+pub struct Pass {
+    /// Its name, for `--after` and reports.
+    pub name: &'static str,
+    /// What it does.
+    pub about: &'static str,
+    /// Transforms the function, and returns whether it may have changed.
+    run: fn(&Program, &mut Function, Zeros) -> bool,
+}
+
+macro_rules! passes {
+    ($($id:ident $name:literal, $about:literal, $run:expr;)*) => {
+        $(#[doc = $about] pub static $id: Pass = Pass { name: $name, about: $about, run: $run };)*
+        /// All passes.
+        pub static PASSES: &[&Pass] = &[$(&$id),*];
+    };
+}
+
+passes! {
+    INLINE "inline", "Inlining of small functions and of those called once.", |p, f, _| done(inline::inline(p, f));
+    INLINE_ALL "inline_all", "Inlining after all differentiation.", |p, f, _| inline::finally(p, f);
+    SIMPLIFY "simplify", "Constant folding, algebraic identities, common subexpressions, extents traced to their origin.", |_, f, _| done(simplify::simplify(f));
+    HOIST "hoist", "Loop-invariant code motion.", |_, f, zeros| {
+        let safe = if zeros == Zeros::Materialized { shapes::known(f) } else { HashSet::new() };
+        done(hoist::hoist(f, &safe))
+    };
+    DEAD "dead", "Dead code elimination, components of reductions and carried values included.", |_, f, _| done(dce::remove_dead(f));
+    PUSHDOWN "pushdown", "Index pushdown: elements of products and sums of arrays from elements of the operands.", |_, f, _| index_pushdown::elements(f, index_pushdown::Order::Free);
+    PUSHDOWN_ORDERED "pushdown_ordered", "Index pushdown that keeps the order of sums.", |_, f, _| index_pushdown::elements(f, index_pushdown::Order::Kept);
+    ROWS "rows", "Index pushdown for rows of rows.", |_, f, _| done(row_of_row::rows(f));
+    ROW_ELEMENTS "row_elements", "Index pushdown for elements of rows that are read in more loops than the array has axes.", |_, f, _| done(row_element::read_elements_directly(f));
+    SCALARS "scalars", "Scalar replacement of small arrays; sums are kept.", |_, f, _| scalar_replacement::scalars(f, Sums::Kept);
+    SCALARS_WRITTEN "scalars_written", "Scalar replacement of small arrays; sums are written out.", |_, f, _| scalar_replacement::scalars(f, Sums::Written);
+    SCALARS_DEVICE "scalars_device", "Scalar replacement for a device.", |_, f, _| scalar_replacement::for_device(f);
+    CONTRACT "contract", "Recognition of contractions (sums of products).", |_, f, _| contract::contract(f);
+    TERMS "terms", "Sums over an index in the order of sums of arrays.", |_, f, _| done(sum_order::terms(f));
+    FUSE "fuse", "Loop fusion: map, reduce, scan, histogram, and maps side by side.", |_, f, _| fuse::fuse(f, For::Any);
+    FUSE_NATIVE "fuse_native", "Loop fusion for native code.", |_, f, _| fuse::fuse(f, For::Native);
+    FUSE_DEVICE "fuse_device", "Loop fusion for a device.", |_, f, _| fuse::fuse(f, For::Device);
+    INTERCHANGE "interchange", "Reductions, scans and histograms of narrow rows as those of columns.", |_, f, _| interchange::interchange(f);
+    INTERCHANGE_DEVICE "interchange_device", "Reductions, scans and histograms of rows as those of columns.", |_, f, _| interchange::for_device(f);
+    FLATTEN "flatten", "Small matrices that loops collect, as flat rows of numbers.", |_, f, _| flatten_rows::flatten_matrices(f);
+    SPLIT "split", "Index-set splitting: a loop without boundary tests for the interior.", |_, f, _| index_splitting::split_loops(f);
+    POINTWISE_LOOPS "pointwise", "Arithmetic on entire vectors as loops.", |_, f, _| pointwise::pointwise(f);
+    SIDES "sides", "Extents of rows that a device collects, asserted.", |_, f, _| device::sides::sides(f);
+    DEVICE_VECTORS "device_vectors", "Arrays as loops over their elements, fused for a device.", |p, f, _| {
+        // The pass verifies itself: its result has operations for the device that the verifier does not know.
+        device::vectors(p, f);
+        false
+    };
+}
+
+fn done((): ()) -> bool {
+    true
+}
+
+/// A step of a pipeline.
+pub enum Step {
+    /// A pass.
+    Run(&'static Pass),
+    /// A pass that needs all arrays materialised.
+    Materialized(&'static Pass),
+    /// Passes; and if one of them changed the function, these steps.
+    Then(&'static [&'static Pass], &'static [Step]),
+    /// A pass followed by steps, until it changes nothing, at most [`ROUNDS`] times.
+    Rounds(&'static Pass, &'static [Step]),
+    /// Another pipeline.
+    All(&'static [Step]),
+}
+
+use Step::{All, Materialized, Rounds, Run, Then};
+
+/// Limit of the rounds of fusion.
+pub const ROUNDS: usize = 4;
+
+/// Cleaning up after other passes.
+pub static CLEANUP: &[Step] = &[Run(&SIMPLIFY), Run(&HOIST), Run(&SIMPLIFY), Run(&DEAD)];
+
+/// Any function, whether it will be differentiated or not.
+pub static FUNCTION: &[Step] =
+    &[Run(&INLINE), Materialized(&PUSHDOWN), Run(&ROWS), All(CLEANUP), Then(&[&SCALARS], CLEANUP), Run(&ROW_ELEMENTS)];
+
+/// A function that is not differentiated.
+pub static PLAIN: &[Step] = &[Run(&INLINE), Materialized(&PUSHDOWN_ORDERED), Run(&ROWS), All(CLEANUP)];
+
+/// The order of sums, at the end of [`PLAIN`].
+pub static SUM_ORDER: &[Step] = &[Run(&CONTRACT), Run(&TERMS)];
+
+/// Before [`FINISH`] and [`FOR_DEVICE`]: inlining.
+pub static INLINED: &[Step] = &[Run(&INLINE_ALL), All(CLEANUP)];
+
+/// A function that is about to be lowered, after all differentiation and [`INLINED`].
+pub static FINISH: &[Step] = &[Then(&[&SCALARS_WRITTEN], CLEANUP), Then(&[&CONTRACT], CLEANUP), Rounds(&FUSE, CLEANUP)];
+
+/// Arithmetic on entire vectors as loops, before [`NATIVE`]. All arrays must be materialised.
+pub static POINTWISE: &[Step] = &[Run(&POINTWISE_LOOPS)];
+
+static FUSE_FOR_NATIVE: &[Step] = &[Rounds(&FUSE_NATIVE, CLEANUP), Then(&[&INTERCHANGE, &FLATTEN], CLEANUP)];
+
+/// For native code, after [`FINISH`].
+pub static NATIVE: &[Step] = &[All(FUSE_FOR_NATIVE), Then(&[&SPLIT], CLEANUP)];
+
+/// After [`NATIVE`], if arguments are small.
+pub static SMALL: &[Step] = &[Then(&[&SCALARS_WRITTEN], &[All(CLEANUP), All(FUSE_FOR_NATIVE)])];
+
+static FUSE_FOR_DEVICE: &[Step] = &[
+    Then(&[&SCALARS_DEVICE], CLEANUP),
+    Then(&[&CONTRACT], CLEANUP),
+    Then(&[&INTERCHANGE_DEVICE], CLEANUP),
+    Rounds(&FUSE_DEVICE, CLEANUP),
+];
+
+/// Instead of [`FINISH`], for a device. All code that collects small matrices is in the form of loops when their sides
+/// are asserted. At the end, small arrays that fused loops carry are taken apart.
+pub static FOR_DEVICE: &[Step] =
+    &[All(FUSE_FOR_DEVICE), Then(&[&SIDES], &[All(CLEANUP), All(FUSE_FOR_DEVICE)]), Then(&[&SCALARS_DEVICE], CLEANUP)];
+
+/// After [`FOR_DEVICE`].
+pub static VECTORS: &[Step] = &[Run(&DEVICE_VECTORS)];
+
+/// Runs a pipeline. Returns whether its first pass changed the function.
+pub fn run(pipeline: &[Step], p: &Program, f: &mut Function, zeros: Zeros) -> bool {
+    let mut changed = None;
+    for step in pipeline {
+        let one = match step {
+            Run(pass) => apply(pass, p, f, zeros),
+            Materialized(pass) => zeros == Zeros::Materialized && apply(pass, p, f, zeros),
+            Then(passes, steps) => {
+                let mut any = false;
+                passes.iter().for_each(|pass| any |= apply(pass, p, f, zeros));
+                if any {
+                    run(steps, p, f, zeros);
+                }
+                any
+            }
+            Rounds(pass, steps) => {
+                let rounds = (0..ROUNDS).take_while(|_| {
+                    let changed = apply(pass, p, f, zeros);
+                    if changed {
+                        run(steps, p, f, zeros);
+                    }
+                    changed
+                });
+                rounds.count() > 0
+            }
+            All(steps) => run(steps, p, f, zeros),
+        };
+        changed.get_or_insert(one);
+    }
+    changed.unwrap_or(false)
+}
+
+/// Runs [`CLEANUP`] inside another pass, which is verified as a whole.
+pub(crate) fn clean(f: &mut Function, zeros: Zeros) {
+    let none = Program::default();
+    for step in CLEANUP {
+        if let Run(pass) = step {
+            (pass.run)(&none, f, zeros);
+        }
+    }
+}
+
+/// Applies one pass.
+pub fn apply(pass: &'static Pass, p: &Program, f: &mut Function, zeros: Zeros) -> bool {
+    let before = OBSERVER.with_borrow(|o| o.is_some().then(|| (f.clone(), Instant::now())));
+    let changed = (pass.run)(p, f, zeros);
+    if changed {
+        crate::check(p, f, pass.name);
+    }
+    if let Some((before, start)) = before {
+        let took = start.elapsed();
+        OBSERVER.with_borrow_mut(|o| {
+            if let Some(o) = o {
+                o(pass, p, (before != *f).then_some(f), took);
+            }
+        });
+    }
+    changed
+}
+
+/// The pass of this name.
+pub fn by_name(name: &str) -> Option<&'static Pass> {
+    PASSES.iter().find(|pass| pass.name == name).copied()
+}
+
+/// What [`observed`] tells of each pass: the pass, the program, the function if it changed, and the time taken.
+pub type Observer = Box<dyn FnMut(&'static Pass, &Program, Option<&Function>, Duration)>;
+
+thread_local! {
+    static OBSERVER: RefCell<Option<Observer>> = const { RefCell::new(None) };
+}
+
+/// Lets `observer` see the passes that run on this thread until another one is set. Returns the one before.
+pub fn observe(observer: Option<Observer>) -> Option<Observer> {
+    OBSERVER.replace(observer)
+}
