@@ -54,7 +54,14 @@ impl Spec<'_> {
         self.write_apply_functions()?;
         let b = std::mem::replace(&mut self.b, Builder::new(""));
         let func = self.p.add(b.finish(v.leaves(), Vec::new()));
-        Ok(Entry { func, inputs, result, datas: self.cache.layouts.clone(), host_calls: self.cache.host_calls.clone() })
+        Ok(Entry {
+            func,
+            inputs,
+            result,
+            datas: self.cache.layouts.clone(),
+            effects: self.effects > 0,
+            host_calls: self.cache.host_calls.clone(),
+        })
     }
 
     /// The body of the function is inlined into the entry.

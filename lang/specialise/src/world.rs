@@ -159,6 +159,8 @@ pub struct Entry {
     pub result: Layout,
     /// The constructors of every data type that occurs: the name, and the layout of each field.
     pub datas: HashMap<DataId, Rc<Vec<(Symbol, Vec<Layout>)>>>,
+    /// Whether it has effects.
+    pub effects: bool,
     /// The calls of the host that the program may contain, by primitive and first operand.
     pub host_calls: HashMap<(Prim, Rc<str>), Rc<HostCall>>,
 }

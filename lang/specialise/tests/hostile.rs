@@ -38,11 +38,9 @@ fn types_that_grow_from_level_to_level() {
 #[test]
 fn what_has_no_place_in_the_ir() {
     for (text, why) in [
-        ("-- at Float\nlet main (x : Float) = (print x; x)", "`print` inside"),
         ("-- at Float\nlet main (x : Float) = map (fun k -> (fun y -> y * k)) [x]", "a result that is a function"),
         ("-- at Float\ntype F = F (Float -> Float)\nlet main (x : Float) = F sin", "a result that is a function"),
         ("-- at Float\nlet main (x : Float) = (fun y -> x * y)", "a result that is a function"),
-        ("-- at Float\nlet main (x : Float) = show x", "text made of values"),
     ] {
         assert!(refused(text).contains(why), "{text}: {}", refused(text));
     }

@@ -6,9 +6,9 @@ mod common;
 
 use adl_prim::Prim;
 
-/// Examples that are not specialised, and why.
+/// Examples that are not specialised or that the reference evaluator does not run, and why.
 const UNSUPPORTED: &[(Prim, &str)] =
-    &[(Prim::Show, "text made of values"), (Prim::Gradcheck, "`gradcheck` inside a differentiated function")];
+    &[(Prim::Show, "does not know `show`"), (Prim::Gradcheck, "`gradcheck` inside a differentiated function")];
 
 #[test]
 fn examples_of_every_primitive() {

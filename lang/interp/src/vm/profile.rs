@@ -2,10 +2,12 @@
 //!
 //! Loops count iterations; functions that call others, including themselves, count calls. When a counter
 //! reaches the threshold, native code evaluates the function *from its start* on its original arguments, which
-//! the frame has kept, and the frame returns that result. This is correct because a function that can be
-//! specialised has no effects. If native evaluation fails for any reason, including an error in the program,
-//! the interpreter continues where it was, and the function stays interpreted. Later calls of a hot function
-//! run native code immediately.
+//! the frame has kept, and the frame returns that result. If native evaluation fails for any reason, including
+//! an error in the program, the interpreter continues where it was, and the function stays interpreted. Later
+//! calls of a hot function run native code immediately.
+//!
+//! The effects of a function with effects have happened when its frame becomes hot. So the frame continues in the
+//! interpreter, and native code begins with the next call.
 //!
 //! Both ways compute the same bits, so the choice is not observable in results.
 
@@ -39,6 +41,15 @@ const SAMPLED: u32 = 50;
 
 /// Maximum time of a native call that is repeated.
 const SHORT: Duration = Duration::from_millis(1);
+
+/// How native code comes to run a function.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Start {
+    /// By a call.
+    Call,
+    /// By the restart of a frame that has run for some time.
+    Restart,
+}
 
 /// The profile of a code object.
 #[derive(Debug, Default)]
@@ -179,7 +190,7 @@ impl Machine {
             return Ok(None);
         }
         let args = self.regs[args].to_vec();
-        self.run_compiled(f.clone(), code, args)
+        self.run_compiled(f.clone(), code, args, Start::Call)
     }
 
     /// Restarts the top frame, whose code has become hot, as native code. Returns its result.
@@ -192,7 +203,7 @@ impl Machine {
             Some(args) => {
                 let here = self.frames.len() - 1;
                 let outer = std::mem::replace(&mut self.replaced, here);
-                let out = self.run_compiled(fun, &code, args.into_vec());
+                let out = self.run_compiled(fun, &code, args.into_vec(), Start::Restart);
                 self.replaced = outer;
                 out
             }
@@ -217,7 +228,11 @@ impl Machine {
         {
             return Ok(Some(v));
         }
-        if code.profile.call() { self.run_compiled(f.clone(), &code.clone(), args.to_vec()) } else { Ok(None) }
+        if code.profile.call() {
+            self.run_compiled(f.clone(), &code.clone(), args.to_vec(), Start::Call)
+        } else {
+            Ok(None)
+        }
     }
 
     /// Runs a large comprehension, given by its body, as native code.
@@ -229,13 +244,14 @@ impl Machine {
                 Rc::new(Fun::Closure(whole.clone(), captured.clone())),
                 &whole.clone(),
                 extents.to_vec(),
+                Start::Call,
             ),
             _ => Ok(None),
         }
     }
 
     #[cold]
-    fn run_compiled(&mut self, f: Rc<Fun>, code: &Code, mut args: Vec<Value>) -> Res<Option<Value>> {
+    fn run_compiled(&mut self, f: Rc<Fun>, code: &Code, mut args: Vec<Value>, from: Start) -> Res<Option<Value>> {
         if !self.may_compile() {
             // Compilation is not possible at present, for example because numbers are traced by a tape.
             code.profile.left.set(if code.profile.native.get() || code.profile.chains.get() {
@@ -256,6 +272,11 @@ impl Machine {
         let chains = code.profile.chains.replace(false);
         let start = Instant::now();
         let f = Value::Fun(f);
+        if from == Start::Restart && compile_plain::has_effects(self, &f, &rest) {
+            code.profile.native.set(true);
+            code.profile.chains.set(chains);
+            return Ok(None);
+        }
         let out =
             if chains { compile_plain::call_lowered(self, &f, &rest) } else { compile_plain::call(self, &f, &rest) };
         match &out {
@@ -266,7 +287,10 @@ impl Machine {
             }
             Ok(Some(v)) => {
                 let time = start.elapsed();
-                if code.profile.samples(time) && rest.iter().chain([v]).any(|v| matches!(v, Value::Data(_))) {
+                if code.profile.samples(time)
+                    && rest.iter().chain([v]).any(|v| matches!(v, Value::Data(_)))
+                    && !compile_plain::has_effects(self, &f, &rest)
+                {
                     self.sample(code, time, &f, &rest)?;
                 }
                 code.profile.ran(time);

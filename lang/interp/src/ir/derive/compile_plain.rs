@@ -43,6 +43,11 @@ pub(crate) fn call_on_device(m: &mut Machine, f: &Value, args: &[Value]) -> Res<
     called(m, f, args, WantedTier::Device)
 }
 
+/// Whether a call of `f` has effects, if it can be specialised. Otherwise no compiled code of it runs.
+pub(crate) fn has_effects(m: &mut Machine, f: &Value, args: &[Value]) -> bool {
+    entered(m, f, args).is_ok_and(|(e, _)| e.entry.effects)
+}
+
 /// The tier in which code should run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum WantedTier {
