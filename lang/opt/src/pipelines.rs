@@ -36,6 +36,14 @@ pub struct Pass {
     run: fn(&Program, &mut Function, Zeros) -> bool,
 }
 
+/// The body of a pass that does not tell whether it changed something.
+macro_rules! always {
+    ($run:expr) => {{
+        $run;
+        true
+    }};
+}
+
 macro_rules! passes {
     ($($id:ident $name:literal, $about:literal, $run:expr;)*) => {
         $(#[doc = $about] pub static $id: Pass = Pass { name: $name, about: $about, run: $run };)*
@@ -45,23 +53,23 @@ macro_rules! passes {
 }
 
 passes! {
-    INLINE "inline", "Inlining of small functions and of those called once.", |p, f, _| done(inline::inline(p, f));
+    INLINE "inline", "Inlining of small functions and of those called once.", |p, f, _| always!(inline::inline(p, f));
     INLINE_ALL "inline_all", "Inlining after all differentiation.", |p, f, _| inline::finally(p, f);
-    SIMPLIFY "simplify", "Constant folding, algebraic identities, common subexpressions, extents traced to their origin.", |_, f, _| done(simplify::simplify(f));
+    SIMPLIFY "simplify", "Constant folding, algebraic identities, common subexpressions, extents traced to their origin.", |_, f, _| always!(simplify::simplify(f));
     HOIST "hoist", "Loop-invariant code motion.", |_, f, zeros| {
         let safe = if zeros == Zeros::Materialized { shapes::known(f) } else { HashSet::new() };
-        done(hoist::hoist(f, &safe))
+        always!(hoist::hoist(f, &safe))
     };
-    DEAD "dead", "Dead code elimination, components of reductions and carried values included.", |_, f, _| done(dce::remove_dead(f));
+    DEAD "dead", "Dead code elimination, components of reductions and carried values included.", |_, f, _| always!(dce::remove_dead(f));
     PUSHDOWN "pushdown", "Index pushdown: elements of products and sums of arrays from elements of the operands.", |_, f, _| index_pushdown::elements(f, index_pushdown::Order::Free);
     PUSHDOWN_ORDERED "pushdown_ordered", "Index pushdown that keeps the order of sums.", |_, f, _| index_pushdown::elements(f, index_pushdown::Order::Kept);
-    ROWS "rows", "Index pushdown for rows of rows.", |_, f, _| done(row_of_row::rows(f));
-    ROW_ELEMENTS "row_elements", "Index pushdown for elements of rows that are read in more loops than the array has axes.", |_, f, _| done(row_element::read_elements_directly(f));
+    ROWS "rows", "Index pushdown for rows of rows.", |_, f, _| always!(row_of_row::rows(f));
+    ROW_ELEMENTS "row_elements", "Index pushdown for elements of rows that are read in more loops than the array has axes.", |_, f, _| always!(row_element::read_elements_directly(f));
     SCALARS "scalars", "Scalar replacement of small arrays; sums are kept.", |_, f, _| scalar_replacement::scalars(f, Sums::Kept);
     SCALARS_WRITTEN "scalars_written", "Scalar replacement of small arrays; sums are written out.", |_, f, _| scalar_replacement::scalars(f, Sums::Written);
     SCALARS_DEVICE "scalars_device", "Scalar replacement for a device.", |_, f, _| scalar_replacement::for_device(f);
     CONTRACT "contract", "Recognition of contractions (sums of products).", |_, f, _| contract::contract(f);
-    TERMS "terms", "Sums over an index in the order of sums of arrays.", |_, f, _| done(sum_order::terms(f));
+    TERMS "terms", "Sums over an index in the order of sums of arrays.", |_, f, _| always!(sum_order::terms(f));
     FUSE "fuse", "Loop fusion: map, reduce, scan, histogram, and maps side by side.", |_, f, _| fuse::fuse(f, For::Any);
     FUSE_NATIVE "fuse_native", "Loop fusion for native code.", |_, f, _| fuse::fuse(f, For::Native);
     FUSE_DEVICE "fuse_device", "Loop fusion for a device.", |_, f, _| fuse::fuse(f, For::Device);
@@ -76,10 +84,6 @@ passes! {
         device::vectors(p, f);
         false
     };
-}
-
-fn done((): ()) -> bool {
-    true
 }
 
 /// A step of a pipeline.

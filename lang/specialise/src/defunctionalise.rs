@@ -364,6 +364,10 @@ impl Spec<'_> {
     /// Freezes the types before a derivative, which needs them complete.
     pub(crate) fn freeze_function_data(&mut self) -> Res<()> {
         self.write_apply_functions()?;
+        if self.boxes.late {
+            // Functions that an earlier derivative has made lack these codes. The entry is specialised again.
+            return Err(self.no("functions inside data that are made after a derivative inside"));
+        }
         self.boxes.kinds.values_mut().for_each(|k| k.sealed = true);
         Ok(())
     }

@@ -166,7 +166,7 @@ impl<'a> Spec<'a> {
 }
 
 /// How often an entry is specialised until all functions inside data are known.
-const ATTEMPTS: usize = 4;
+const ATTEMPTS: usize = 16;
 
 /// Specialises the function at [`Root::Fun`] for arguments of these types. They have no type variables; their sizes are
 /// ignored.

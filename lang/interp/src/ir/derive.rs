@@ -725,6 +725,7 @@ fn recorded_by(
 ) -> Res<Result<(Value, LinearMap), NotCompiled>> {
     let PreparedGradient { lined, leaves, plan, how } = ready;
     let measured = (m.compiled_ad.given.is_some() || plan != Plan::StoreAll).then(|| resolve_plan::sizes(&leaves));
+    m.effects.rewind();
     let mut outs = m.call_packed(&lined.primal, leaves, lined.outs, true)?;
     let residuals = outs.split_off(lined.results.min(outs.len()));
     let effects = m.effects.performed();
@@ -830,6 +831,7 @@ fn pushed(m: &mut Machine, f: &Value, x: &Value, v: &Value) -> Res<Result<(Value
     let layout =
         or_not_compiled!(e.entry.inputs.first().map(|i| &i.layout).ok_or_else(|| not("a function without arguments")));
     or_not_compiled!(e.datas.tangents(v, layout, &mut leaves).ok_or_else(|| not("a tangent of another structure")));
+    m.effects.rewind();
     let mut outs = m.call_lowered(&p.func, leaves, p.results + p.active.iter().filter(|a| **a).count())?;
     let tangents = outs.split_off(p.results.min(outs.len()));
     let Some(y) = e.datas.from_leaves(&e.entry.result, &mut outs.into_iter()) else {

@@ -47,7 +47,7 @@ impl EffectLog {
         }
     }
 
-    /// The results of the current run's effects up to now.
+    /// The results of the current run's effects up to now, for [`EffectLog::repeat`].
     pub fn performed(&self) -> Vec<Value> {
         let start = self.runs.last().map_or(self.next, |run| run.start);
         self.done[start..self.next].to_vec()

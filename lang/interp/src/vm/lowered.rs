@@ -36,7 +36,6 @@ impl Machine {
         results: usize,
         pack_results: bool,
     ) -> Res<Vec<Value>> {
-        self.effects.rewind();
         if let Fun::Member(g, i) = &**f {
             let code = g.codes[*i as usize].clone();
             let timed = match self.call_target(&code, &args) {

@@ -31,14 +31,19 @@ pub(crate) fn checkpointed(m: &mut Machine, f: &Value, x: Value) -> Res<Value> {
     })?;
     let (x0, captured0) = (crate::vm::part(&primal, 0)?, crate::vm::part(&primal, 1)?);
     let f0 = with_captured(f, &captured0);
-    let y = m.call(&f0, &[x0])?;
+    m.effects.begin();
+    let y = m.call(&f0, &[x0]);
+    let effects = m.effects.performed();
+    m.effects.end(true);
+    let y = y?;
     if deepest(&y) >= level || holds_functions(&y) {
         // Functions inside captured data contain traced values, and a function in the result would contain
         // untraced ones; so checkpointing is not possible.
+        m.effects.repeat(&effects);
         return m.call(f, &[x]);
     }
     let outs = leaves(&y);
-    let rule = CheckpointRule { f: f.clone(), input: primal, output: y.clone() };
+    let rule = CheckpointRule { f: f.clone(), input: primal, output: y.clone(), effects };
     let traced = results(m, level, parts, outs, Rc::new(rule))?;
     rebuild(&y, traced.into_iter())
 }
@@ -91,6 +96,8 @@ struct CheckpointRule {
     /// The argument and the captured values.
     input: Value,
     output: Value,
+    /// The results of its effects, which must not be repeated.
+    effects: Vec<Value>,
 }
 
 impl CheckpointRule {
@@ -101,6 +108,7 @@ impl CheckpointRule {
             let (lifted, input) = lift(m, level, &self.input)?;
             let (x, captured) = (crate::vm::part(&lifted, 0)?, crate::vm::part(&lifted, 1)?);
             let f = with_captured(&self.f, &captured);
+            m.effects.repeat(&self.effects);
             let y = m.call(&f, &[x])?;
             let (_, output) = linear::lower(&y, level)?;
             Ok((input, output))

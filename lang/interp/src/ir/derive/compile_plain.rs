@@ -90,6 +90,7 @@ fn attempt(m: &mut Machine, f: &Value, args: &[Value], tier: WantedTier) -> Res<
             if tier == WantedTier::Native && !compiled {
                 return Ok(Err(not("code that is too large to be compiled")));
             }
+            m.effects.rewind();
             let outs = m.cpu_only(|m| m.call_lowered(&fun, leaves, results))?;
             if let Fun::Member(g, i) = &*fun {
                 m.timed(&g.codes[*i as usize], timed);

@@ -338,6 +338,7 @@ pub(super) fn run(
     let Some(arg) = e.entry.inputs.first().map(|i| &i.layout) else { return Ok(Err(broken())) };
     let values = if whole.value { l.results } else { 0 };
     let n = values + arg.leaves().iter().filter(|t| e.datas.has_tangent(t)).count();
+    m.effects.rewind();
     let mut outs = m.call_lowered(&whole.fun, leaves, n)?.into_iter();
     let y = if whole.value {
         or_not_compiled!(e.datas.from_leaves(&e.entry.result, &mut outs).ok_or_else(broken))

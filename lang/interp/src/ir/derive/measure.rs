@@ -81,6 +81,7 @@ fn metered(
         Ok((h, funs, (plain, outs), kept))
     }));
     let run = |m: &mut Machine, k: usize, args: &[Value]| -> Res<Result<MeteredRun, NotCompiled>> {
+        m.effects.rewind();
         let mut results = match m.call_lowered(&funs[k], args.to_vec(), outs[k]) {
             Ok(results) => results,
             Err(e) if e.stops() => return Err(e),

@@ -58,6 +58,7 @@ pub(crate) fn study(
         let fun = compiled_ad.linker.function(&compiled_ad.program, made.func).map_err(|e| not(&e.diag.message))?;
         Ok((j, made, fun))
     }));
+    m.effects.rewind();
     let outs = match m.call_lowered(&fun, leaves.to_vec(), made.results + made.counts.len() + 1) {
         // A profile also runs dead code, which may ask for the shape of a symbolic zero.
         Err(e) if e.diag.code == codes::STRUCTURE => {
