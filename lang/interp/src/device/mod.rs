@@ -5,7 +5,7 @@
 //! (`crate::ir::cost_model::device_cost`): lowered functions of compiled AD and their derivatives, operations on large
 //! arrays, and higher-order functions. Results stay in device memory ([`crate::value::storage`]) until their
 //! elements are read. A device refuses a call either before it changes anything or when a run-time check fails.
-//! The CPU then runs the call from the same arguments; this is safe because specialised code has no effects.
+//! The CPU then runs the call from the same arguments; this is safe because code with effects is not for a device.
 //!
 //! [`Mode::Auto`] measures both. A function's calls run on the CPU first. Once a call takes some milliseconds,
 //! the device is timed as well, and the faster of the two runs all later calls with arguments of about that

@@ -2,7 +2,7 @@
 //!
 //! An operator at top level, outside any derivative that is being computed, first asks this module. It answers
 //! `None` if the function cannot be specialised; taped AD then computes the derivative, and [`CompiledAd::explain`]
-//! records why. Specialised code has no effects, so a run-time error is handled in the same way: taped AD runs
+//! records why. A repeated run replays its effects (`vm::effects`), so a run-time error is handled in the same way: taped AD runs
 //! into it again and reports it in terms of the user's program.
 //!
 //! Compiled code is cached together with the facts about captured values on which it depends; a second call
