@@ -2,8 +2,9 @@
 
 use crate::Ad;
 use crate::unzip::UnzipPlan;
-use adl_ir::{FnId, Program, Ty};
+use adl_ir::{DataId, FnId, Program, Ty};
 use adl_specialise::{Linearized, Transforms, Unsupported};
+use std::collections::HashSet;
 
 impl Ad {
     /// J, U with a plan, and T of a function, all erased.
@@ -36,8 +37,10 @@ impl Transforms for Ad {
         Ad::directions(self, p, f, wrt, &UnzipPlan::store_all(), transposed)
     }
 
-    fn forget_data(&mut self, from: adl_ir::DataId) {
-        self.tangents.retain(|d, _| *d < from);
+    fn forget_data(&mut self, from: DataId) {
+        // The tangent type of a type that stays may be newer than `from`, and stays with it.
+        let kept: HashSet<DataId> = self.tangents.iter().filter(|(d, _)| **d < from).filter_map(|(_, t)| *t).collect();
+        self.tangents.retain(|d, _| *d < from || kept.contains(d));
         self.batched_datas.retain(|d, _| *d < from);
     }
 

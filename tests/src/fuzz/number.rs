@@ -191,6 +191,8 @@ fn flat_binary(f: &str, x: f64, y: f64) -> f64 {
                 x
             }
         }
+        // On the negative half of the axis the sign of a zero selects -π or π, and sums do not keep that sign.
+        "atan2" if x == 0.0 && y.is_sign_negative() => f64::NAN,
         "atan2" => x.atan2(y),
         "hypot" => x.hypot(y),
         _ => f64::NAN,

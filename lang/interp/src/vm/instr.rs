@@ -469,8 +469,10 @@ impl Machine {
             v = step_into(&v, *s)?;
         }
         let Some(shape) = seq::shape(&v) else { return Ok(Some(0)) };
-        Ok(match shape.get(at.axis as usize) {
-            None if shape.contains(&0) => None,
+        let axis = at.axis as usize;
+        let rows = !shape.iter().take(axis).any(|n| *n == 0);
+        Ok(match shape.get(axis) {
+            None | Some(0) if !rows => None,
             n => Some(n.copied().unwrap_or(0)),
         })
     }
