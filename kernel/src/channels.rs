@@ -3,6 +3,7 @@
 use crate::cells::contained;
 use crate::outbox::{Channel, Outbox, Request};
 use crate::wire::{self, Key, Message};
+use adl_interp::fault;
 use jupyter_protocol::ConnectionInfo;
 use jupyter_protocol::connection_info::Transport;
 use jupyter_zmq_client as zmq;
@@ -215,7 +216,30 @@ struct MessageRouter {
 }
 
 impl MessageRouter {
+    /// Routes a message. A panic fails the request, and the thread goes on; a shutdown ends the process.
     async fn sort(&self, request: Request) {
+        let mut pending = Some(request);
+        let outcome = contained(|| {
+            fault::point(fault::Point::Router);
+            pending.take().is_some_and(|r| self.route(r))
+        });
+        match (outcome, pending) {
+            (Ok(true), _) => {
+                // Pending output is sent first.
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                end(&self.info);
+            }
+            (Err(failure), Some(request)) if request.message.kind().ends_with("_request") => {
+                let mut content = failure.content();
+                content["status"] = json!("error");
+                self.answer(&request, &request.message.kind().replace("_request", "_reply"), content);
+            }
+            _ => {}
+        }
+    }
+
+    /// Hands a message to the thread that answers it, or answers it. Whether it requests the end of the kernel.
+    fn route(&self, request: Request) -> bool {
         // If the receiving thread has ended, the message is dropped.
         match request.message.kind() {
             "execute_request" | "comm_open" | "comm_msg" | "comm_close" => drop(self.inboxes.jobs.send(request)),
@@ -228,12 +252,11 @@ impl MessageRouter {
                 let content = json!({"status": "ok", "restart": request.message.flag("restart", false)});
                 self.out.publish(&request.message.header, "shutdown_reply", content.clone());
                 self.answer(&request, "shutdown_reply", content);
-                // Pending output is sent first.
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                end(&self.info);
+                return true;
             }
             _ => drop(self.inboxes.desk.send(request)),
         }
+        false
     }
 
     fn answer(&self, request: &Request, kind: &str, content: Json) {
@@ -245,7 +268,38 @@ impl MessageRouter {
 
 #[cfg(test)]
 mod tests {
-    use super::connection;
+    use super::{Inboxes, MessageRouter, connection};
+    use crate::outbox::{Channel, Outbox, Request};
+    use crate::wire::Message;
+    use adl_interp::fault;
+    use serde_json::json;
+    use std::sync::mpsc::channel;
+    use tokio::sync::mpsc::unbounded_channel;
+
+    #[test]
+    fn a_panic_while_routing_fails_one_request() {
+        let ports = "\"shell_port\":1,\"iopub_port\":2,\"stdin_port\":3,\"control_port\":4,\"hb_port\":5";
+        let info = connection(&format!("{{{ports}}}")).unwrap();
+        let (shell, mut replies) = unbounded_channel();
+        let out = Outbox::new("session", shell, unbounded_channel().0, unbounded_channel().0);
+        let ((jobs, cells), (desk, _), (answers, _)) = (channel(), channel(), channel());
+        let inboxes = Inboxes { jobs, desk, answers, interrupt: Default::default(), tick: Default::default() };
+        let router = MessageRouter { inboxes, out, info };
+        let request = || {
+            let message = Message::new("session", "execute_request", &json!({}), json!({"code": "1"}));
+            Request { message, channel: Channel::Shell, arrived: std::time::Instant::now() }
+        };
+        let _turn = crate::INJECTIONS.lock();
+        fault::inject(Some(fault::Point::Router));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            router.sort(request()).await;
+            router.sort(request()).await;
+        });
+        let reply = replies.try_recv().unwrap().content;
+        assert!(reply["status"] == "error" && reply.to_string().contains("E0901"), "{reply}");
+        assert_eq!((cells.try_iter().count(), replies.try_recv().is_err()), (1, true));
+    }
 
     #[test]
     fn connection_files() {

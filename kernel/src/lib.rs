@@ -52,3 +52,7 @@ pub fn language_info() -> serde_json::Value {
         "nbconvert_exporter": "script",
     })
 }
+
+/// Tests that inject a panic take turns, because the injection belongs to the process.
+#[cfg(test)]
+static INJECTIONS: std::sync::Mutex<()> = std::sync::Mutex::new(());

@@ -272,6 +272,7 @@ mod tests {
             ask.send(Request { message, channel: Channel::Shell, arrived: std::time::Instant::now() }).unwrap();
         }
         drop(ask);
+        let _turn = crate::INJECTIONS.lock();
         fault::inject(Some(fault::Point::Answer));
         Responder::new(SharedHandle::default(), out, Vec::new(), || Box::new(NullHost)).serve(&questions);
         let (first, second) = (replies.try_recv().unwrap().content, replies.try_recv().unwrap().content);

@@ -248,6 +248,8 @@ pub enum Point {
     Inspection,
     /// An answer of the kernel, on the thread that answers requests while a cell runs.
     Answer,
+    /// The kernel's routing of a message, on the thread of the sockets.
+    Router,
     /// A long operation on a thread of its own.
     Work,
     /// Code that a device runs.
@@ -260,7 +262,7 @@ pub enum Point {
 
 impl Point {
     /// All points with their names.
-    pub const ALL: [(&'static str, Point); 13] = [
+    pub const ALL: [(&'static str, Point); 14] = [
         ("checker", Point::Checker),
         ("interpreter", Point::Interpreter),
         ("lowered", Point::Lowered),
@@ -270,6 +272,7 @@ impl Point {
         ("renderer", Point::Renderer),
         ("inspection", Point::Inspection),
         ("answer", Point::Answer),
+        ("router", Point::Router),
         ("work", Point::Work),
         ("device", Point::Device),
         ("memory", Point::Memory),
