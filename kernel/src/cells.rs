@@ -1,25 +1,25 @@
 //! Runs cells: the items and `:commands` of a text in order, up to the first failure.
 
-use crate::cell_host::{CellHost, OutputSink, grouped};
-use crate::output_record::Record;
-use crate::residuals_control::Control;
+use crate::cell_host::{CellHost, OutputSink};
+use crate::cell_sink::CellSink;
+use crate::control::{self, Control, Stage};
+use crate::interact_control::InteractControl;
+use crate::residuals_control::ResidualsControl;
 use crate::widgets::{self, Widgets};
 use crate::{ansi, mime_bundle};
-use adl_interp::error::codes;
 use adl_interp::fault::{self, Fault};
 use adl_interp::host::Host;
 use adl_interp::ir::derive::table;
 use adl_interp::value::Value;
-use adl_session::{Outcome, Session};
+use adl_session::{Echo, Session};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::render;
 use adl_syntax::span::SourceMap;
 use serde_json::{Map, Value as Json, json};
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
 
 /// Runs lines that begin with `:`.
 pub trait Commands {
@@ -87,81 +87,11 @@ pub struct Cells {
     /// The session.
     pub session: Rc<RefCell<Session>>,
     commands: Box<dyn Commands>,
-    hearer: Rc<CapturingSink>,
+    stage: Stage,
     widgets: Widgets,
-    controls: Vec<Control>,
-}
-
-/// Forwards output to the audience, unless a command's output is being captured.
-struct CapturingSink {
-    audience: Rc<dyn OutputSink>,
-    kept: RefCell<Option<Kept>>,
-    record: RefCell<Record>,
-    progress: Cell<Option<Progress>>,
-}
-
-/// The progress of a loop at its last report.
-#[derive(Clone, Copy)]
-struct Progress {
-    done: u64,
-    total: u64,
-    time: Duration,
-    heard: Instant,
-}
-
-impl Progress {
-    /// The progress of the interrupted loop; `None` if that loop had already ended.
-    fn interrupted(&self) -> Option<String> {
-        let since = self.heard.elapsed();
-        let iteration = self.time.div_f64(self.done.max(1) as f64);
-        let running = since < RECENT.max(iteration.saturating_mul(2));
-        running.then(|| {
-            format!(
-                "interrupted after {} of {} iterations, {:.1} s",
-                grouped(self.done),
-                grouped(self.total),
-                (self.time + since).as_secs_f64()
-            )
-        })
-    }
-}
-
-/// A loop without a report for this long is assumed to have ended, unless its iterations take longer.
-const RECENT: Duration = Duration::from_millis(500);
-
-#[derive(Default)]
-struct Kept {
-    said: String,
-    complained: String,
-}
-
-impl OutputSink for CapturingSink {
-    fn stream(&self, name: &'static str, text: &str) {
-        match &mut *self.kept.borrow_mut() {
-            Some(k) if name == "stdout" => k.said.push_str(text),
-            Some(k) => k.complained.push_str(text),
-            None => {
-                self.record.borrow_mut().stream(name, text);
-                self.audience.stream(name, text);
-            }
-        }
-    }
-    fn publish(&self, kind: &str, content: Json, metadata: Json) {
-        self.record.borrow_mut().publish(kind, &content, &metadata);
-        self.audience.publish(kind, content, metadata);
-    }
-    fn take_back(&self, id: &str) {
-        self.record.borrow_mut().take_back(id, &*self.audience);
-    }
-    fn progressed(&self, done: u64, total: u64, time: Duration) {
-        self.progress.set(Some(Progress { done, total, time, heard: Instant::now() }));
-    }
-    fn ask(&self, prompt: &str) -> Result<Option<String>, String> {
-        self.audience.ask(prompt)
-    }
-    fn watched(&self) -> bool {
-        self.audience.watched()
-    }
+    controls: Vec<Box<dyn Control>>,
+    /// Models that were changed in a view, whose controls have not acted yet.
+    touched: Vec<String>,
 }
 
 /// A part of a cell.
@@ -182,13 +112,8 @@ impl Cells {
         interrupt: Arc<AtomicBool>,
         tick: Arc<AtomicBool>,
     ) -> Cells {
-        let hearer = Rc::new(CapturingSink {
-            audience,
-            kept: RefCell::default(),
-            record: RefCell::default(),
-            progress: Cell::default(),
-        });
-        let (make, world, to) = (setup.session.clone(), setup.world, hearer.clone());
+        let sink = Rc::new(CellSink::new(audience));
+        let (make, world, to) = (setup.session.clone(), setup.world, sink.clone());
         let fresh = move || {
             let mut s = make(Box::new(CellHost::new(world(), to.clone())));
             s.share_signals(interrupt.clone(), tick.clone());
@@ -196,7 +121,8 @@ impl Cells {
         };
         let session = Rc::new(RefCell::new(fresh()));
         let commands = (setup.commands)(session.clone(), Box::new(fresh));
-        Cells { session, commands, hearer, widgets: Widgets::default(), controls: Vec::new() }
+        let stage = Stage { session: session.clone(), sink };
+        Cells { session, commands, stage, widgets: Widgets::default(), controls: Vec::new(), touched: Vec::new() }
     }
 
     /// Clears interrupts of earlier cells. Must be called before the `busy` status is published, because a front end
@@ -207,15 +133,14 @@ impl Cells {
 
     /// Called when a cell's output is cleared and when cells were deleted: closes the widget models in those outputs.
     pub fn clear_cell_models(&mut self, cell: &str, deleted: &[&str]) {
-        deleted.iter().for_each(|id| self.widgets.close_cell(&*self.hearer, id));
-        self.widgets.begin_cell(&*self.hearer, cell);
+        deleted.iter().for_each(|id| self.widgets.close_cell(&*self.stage.sink, id));
+        self.widgets.begin_cell(&*self.stage.sink, cell);
         self.controls.retain(|c| c.is_open(&self.widgets));
     }
 
     /// Runs a cell; `name` is its name in messages. Results are published with the given execution number.
     pub fn run(&mut self, name: &str, code: &str, number: u64, silent: bool) -> Result<CellResult, CellFailure> {
-        self.hearer.record.borrow_mut().clear();
-        self.hearer.progress.set(None);
+        self.stage.sink.begin_cell();
         self.guarded(|c| c.run_parts(name, code, number, silent)).and_then(|ended| ended)
     }
 
@@ -245,55 +170,68 @@ impl Cells {
         let out = self.session.borrow_mut().eval_cell(name, text);
         self.session.borrow_mut().host().flush();
         self.refresh();
-        self.warn(&out);
+        self.stage.warn(&out.diags);
         let result = number.filter(|_| out.ok());
         for (i, e) in out.echoes.iter().enumerate() {
             let ends = result.is_some() && i + 1 == out.echoes.len();
             if silent || e.name.is_some() && !ends {
                 continue;
             }
-            self.control(&e.shown);
-            let (data, metadata) = mime_bundle::of(e);
-            if ends {
-                given.result = data["text/plain"].as_str().map(str::to_owned);
-                self.hearer.publish(
-                    "execute_result",
-                    json!({"data": data, "metadata": metadata, "execution_count": number}),
-                    json!({}),
-                );
-            } else {
-                self.hearer.publish(
-                    "display_data",
-                    json!({"data": data, "metadata": metadata, "transient": {}}),
-                    json!({}),
-                );
-            }
+            self.show(e, number.filter(|_| ends), given);
         }
-        if out.ok() { Ok(()) } else { Err(self.failure(&out.diags)) }
+        if out.ok() { Ok(()) } else { Err(self.stage.failure(&out.diags)) }
+    }
+
+    /// Shows an echo, with live controls if it has any. `number`: the execution number, if it is the cell's result.
+    fn show(&mut self, e: &Echo, number: Option<u64>, given: &mut CellResult) {
+        let interactive = self.session.borrow_mut().interactive(e).filter(|_| e.name.is_none());
+        if let Some(i) = &interactive {
+            if self.stage.sink.watched() {
+                let (id, control) = InteractControl::open(i.clone(), &mut self.widgets, &*self.stage.sink);
+                control::show(&id, &*self.stage.sink);
+                self.controls.push(Box::new(control));
+            }
+            let line = json!({"text/plain": i.parts.line(&i.parts.start())});
+            self.publish(line, json!({}), None);
+        }
+        self.residuals(&e.shown);
+        let (data, metadata) = mime_bundle::of(interactive.as_ref().map_or(e, |i| &i.start));
+        if number.is_some() {
+            given.result = data["text/plain"].as_str().map(str::to_owned);
+        }
+        self.publish(data, metadata, number);
+    }
+
+    fn publish(&self, data: Json, metadata: Json, number: Option<u64>) {
+        let (kind, more) = match number {
+            Some(n) => ("execute_result", json!({"execution_count": n})),
+            None => ("display_data", json!({"transient": {}})),
+        };
+        let mut content = json!({"data": data, "metadata": metadata});
+        more.as_object().into_iter().flatten().for_each(|(k, v)| content[k.as_str()] = v.clone());
+        self.stage.sink.publish(kind, content, json!({}));
     }
 
     /// Displays live controls of residuals if a front end may be connected. They are a separate output: the static
     /// table beside them is what a saved notebook displays without a kernel.
-    fn control(&mut self, v: &Value) {
-        if !self.hearer.watched() || table::inside(v).is_none() {
+    fn residuals(&mut self, v: &Value) {
+        if !self.stage.sink.watched() || table::inside(v).is_none() {
             return;
         }
         let (watch, stops) = {
             let mut s = self.session.borrow_mut();
             (s.watch(v.clone(), None), s.steps(v))
         };
-        if let Some((id, control)) = Control::open(watch, stops, &mut self.widgets, &*self.hearer) {
-            let view = json!({"version_major": 2, "version_minor": 0, "model_id": id});
-            let data = json!({"text/plain": "controls, which act while the kernel runs", "application/vnd.jupyter.widget-view+json": view});
-            self.hearer.publish("display_data", json!({"data": data, "metadata": {}, "transient": {}}), json!({}));
-            self.controls.push(control);
+        if let Some((id, control)) = ResidualsControl::open(watch, stops, &mut self.widgets, &*self.stage.sink) {
+            control::show(&id, &*self.stage.sink);
+            self.controls.push(Box::new(control));
         }
     }
 
     /// Updates all controls after changes.
     fn refresh(&mut self) {
         let s = self.session.borrow();
-        self.controls.iter_mut().for_each(|c| c.refresh(&s, &mut self.widgets, &*self.hearer));
+        self.controls.iter_mut().for_each(|c| c.refresh(&s, &mut self.widgets, &*self.stage.sink));
     }
 
     /// Handles a comm message for a control.
@@ -302,27 +240,40 @@ impl Cells {
         match (kind, data["method"].as_str().unwrap_or("")) {
             ("comm_open", _) if content["target_name"] == widgets::CONTROL => {}
             // Controls are opened by the kernel. Comms opened by front ends are not supported.
-            ("comm_open", _) => self.hearer.publish("comm_close", json!({"comm_id": id, "data": {}}), json!({})),
+            ("comm_open", _) => self.stage.sink.publish("comm_close", json!({"comm_id": id, "data": {}}), json!({})),
             ("comm_close", _) => {
                 self.widgets.close(id);
                 self.controls.retain(|c| !c.has(id));
             }
-            (_, "request_states") => self.widgets.tell_all(&*self.hearer, id),
-            (_, "request_state") => self.widgets.tell(&*self.hearer, id),
+            (_, "request_states") => self.widgets.tell_all(&*self.stage.sink, id),
+            (_, "request_state") => self.widgets.tell(&*self.stage.sink, id),
             (_, "update") if self.widgets.has(id) => {
-                self.widgets.changed(&*self.hearer, id, &data["state"]);
-                self.act(id, false);
+                self.widgets.changed(&*self.stage.sink, id, &data["state"]);
+                if !self.touched.iter().any(|t| t == id) {
+                    self.touched.push(id.to_owned());
+                }
             }
-            (_, "custom") => self.act(id, data["content"]["event"] == "click"),
+            (_, "custom") => {
+                self.settle();
+                self.act(id, data["content"]["event"] == "click");
+            }
             _ => {}
+        }
+    }
+
+    /// Lets controls act on the changes in their views. Called when no other change is waiting, so that a slider that
+    /// moves faster than its function runs only shows where it arrives.
+    pub fn settle(&mut self) {
+        for id in std::mem::take(&mut self.touched) {
+            self.act(&id, false);
         }
     }
 
     fn act(&mut self, id: &str, clicked: bool) {
         let Some(at) = self.controls.iter().position(|c| c.has(id)) else { return };
         // After an internal error the control stays unchanged.
-        let _ =
-            self.guarded(|c| c.controls[at].act(id, clicked, &mut c.session.borrow_mut(), &mut c.widgets, &*c.hearer));
+        let stage = self.stage.clone();
+        let _ = stage.guarded(|| self.controls[at].act(id, clicked, &stage, &mut self.widgets));
     }
 
     /// The open comms with their targets.
@@ -330,74 +281,36 @@ impl Cells {
         self.widgets.comms()
     }
 
-    fn warn(&self, out: &Outcome) {
-        let s = self.session.borrow();
-        for d in out.diags.iter().filter(|d| !d.is_error()) {
-            self.hearer.stream("stderr", &(ansi::bold_only(&render::text(d, &s.sources, true)) + "\n"));
-        }
-    }
-
-    fn failure(&self, diags: &[Diagnostic]) -> CellFailure {
-        let s = self.session.borrow();
-        let counted: Vec<Diagnostic> = diags.iter().cloned().map(|d| self.counted(d)).collect();
-        let diags = &counted;
-        let errors: Vec<&Diagnostic> = diags.iter().filter(|d| d.is_error()).collect();
-        let texts: Vec<String> = errors.iter().map(|d| render::text(d, &s.sources, true)).collect();
-        let first = errors.first();
-        CellFailure {
-            name: first.map_or_else(String::new, |d| d.code.to_owned()),
-            text: first.map_or_else(String::new, |d| d.message.clone()),
-            traceback: texts.join("\n\n"),
-        }
-    }
-
-    /// Adds the progress of the interrupted loop to the message of an interrupt.
-    fn counted(&self, mut d: Diagnostic) -> Diagnostic {
-        let progress = self.hearer.progress.get().filter(|_| d.code == codes::INTERRUPT);
-        d.message = progress.and_then(|p| p.interrupted()).unwrap_or(d.message);
-        d
-    }
-
     /// Runs `f`. A panic becomes a failure of the cell, and the session is restored.
     fn guarded<T>(&mut self, f: impl FnOnce(&mut Cells) -> T) -> Result<T, CellFailure> {
-        let before = self.session.borrow_mut().checkpoint();
-        match fault::catch(|| f(self)) {
-            Ok(done) => {
-                self.session.borrow_mut().keep(before);
-                Ok(done)
-            }
-            Err(fault) => {
-                let error = self.session.borrow_mut().recover(before, &fault);
-                Err(self.failure(&[error]))
-            }
-        }
+        self.stage.clone().guarded(|| f(self))
     }
 
     fn command(&mut self, line: &str, given: &mut CellResult) -> Result<(), CellFailure> {
         let name = line.split_whitespace().next().unwrap_or("");
         if name == ":clear" {
-            self.hearer.publish("clear_output", json!({"wait": false}), json!({}));
-            self.widgets.clear_output(&*self.hearer);
+            self.stage.sink.publish("clear_output", json!({"wait": false}), json!({}));
+            self.widgets.clear_output(&*self.stage.sink);
             self.controls.retain(|c| c.is_open(&self.widgets));
             return Ok(());
         }
-        *self.hearer.kept.borrow_mut() = Some(Kept::default());
+        self.stage.sink.keep_text();
         let done = self.guarded(|c| c.commands.run(line));
         self.session.borrow_mut().host().flush();
         self.refresh();
-        let kept = self.hearer.kept.borrow_mut().take().unwrap_or_default();
+        let kept = self.stage.sink.kept_text();
         if done? {
             match PAGED.contains(&name) {
                 true => given.pages.push(kept.said),
-                false if !kept.said.is_empty() => self.hearer.stream("stdout", &kept.said),
+                false if !kept.said.is_empty() => self.stage.sink.stream("stdout", &kept.said),
                 false => {}
             }
             if !kept.complained.is_empty() {
-                self.hearer.stream("stderr", &ansi::bold_only(&kept.complained));
+                self.stage.sink.stream("stderr", &ansi::bold_only(&kept.complained));
             }
             return Ok(());
         }
-        self.hearer.stream("stdout", &kept.said);
+        self.stage.sink.stream("stdout", &kept.said);
         let (name, text) = headline(&kept.complained);
         Err(CellFailure { name, text, traceback: kept.complained })
     }
@@ -412,7 +325,7 @@ impl Cells {
                 let ty = s.type_of(&text)?;
                 Ok((s.value_of(&text)?, ty))
             });
-            let found = found.and_then(|f| f.map_err(|diags: Vec<Diagnostic>| self.failure(&diags)));
+            let found = found.and_then(|f| f.map_err(|diags: Vec<Diagnostic>| self.stage.failure(&diags)));
             out.insert(
                 key.clone(),
                 match found {

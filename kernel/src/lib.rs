@@ -6,19 +6,23 @@
 //! `snapshot` that the evaluator leaves after each cell. So it can answer while a cell runs.
 //!
 //! Reading order: `wire` (messages), `outbox`, `channels`, `abort`, `responder` with `snapshot`, `suggest` and `history`;
-//! `cell_host` (the host of a cell), `cells`, `mime_bundle` and `html` (values in media types), `widgets` and `residuals_control` (the
-//! live table of residuals), `server`; [`notebook`] runs a file; [`kernelspec`] installs.
+//! `cell_host` and `cell_sink` (the host of a cell, and where its output goes), `cells`, `mime_bundle` and `html` (values in media types),
+//! `widgets` and `control` with `residuals_control` (the live table of residuals) and `interact_control` (functions with
+//! sliders), `server`; [`notebook`] runs a file; [`kernelspec`] installs.
 //!
 //! What is *not* here: the language, its `:commands`, and the command line, which the binary supplies as a [`Setup`].
 
 mod abort;
 pub mod ansi;
 mod cell_host;
+mod cell_sink;
 mod cells;
 mod channels;
+mod control;
 pub mod foreign;
 mod history;
 mod html;
+mod interact_control;
 pub mod kernelspec;
 pub mod latex_symbols;
 mod mime_bundle;

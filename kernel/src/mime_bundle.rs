@@ -2,6 +2,7 @@
 
 use crate::html;
 use adl_interp::ir::derive::table;
+use adl_interp::value::interactive::{self, Interactive};
 use adl_interp::value::{Array, Buf, Value, digits, show};
 use adl_plotting::{Figure, Theme};
 use adl_session::Echo;
@@ -46,8 +47,32 @@ pub fn frame(figure: &Figure) -> (Json, Json) {
     )
 }
 
+/// Data and metadata of a value that is soon replaced.
+pub fn live(v: &Value, ty: &str) -> (Json, Json) {
+    match adl_plotting::picture(v).filter(|_| table::of(v).is_none()) {
+        Some(figure) => frame(&figure),
+        None => shown(v, ty),
+    }
+}
+
+/// An interactive value where its controls stand, below a line with its parameters.
+fn at_start(i: &Interactive) -> (Json, Json) {
+    let line = i.line(&i.start());
+    let (mut data, metadata) = shown(&i.shown, "");
+    if let Some(text) = data["text/plain"].as_str() {
+        data["text/plain"] = json!(format!("{line}\n{text}"));
+    }
+    if let Some(html) = data.get("text/html").and_then(Json::as_str) {
+        data["text/html"] = json!(format!("<div>{}</div>{html}", html::escape(&line)));
+    }
+    (data, metadata)
+}
+
 /// Data and metadata of a value, with its type if known.
 pub fn shown(v: &Value, ty: &str) -> (Json, Json) {
+    if let Some(i) = interactive::inside(v) {
+        return at_start(&i);
+    }
     if let Some(figure) = adl_plotting::picture(v).filter(|_| table::inside(v).is_none()) {
         let (mut data, metadata) = picture(&figure);
         // A cost is displayed as a table and as a picture.

@@ -83,6 +83,21 @@ impl Record {
         }
     }
 
+    /// The outputs as a notebook stores them. Of too many, only a notice is left.
+    pub fn stored(self) -> Vec<Json> {
+        if self.bytes > LIMIT {
+            let text = format!("more than {LIMIT} bytes of output are not shown\n");
+            return vec![json!({"output_type": "stream", "name": "stderr", "text": text})];
+        }
+        let output = |o| match o {
+            Output::Stream(name, text) => json!({"output_type": "stream", "name": name, "text": text}),
+            Output::Display { content, .. } => {
+                json!({"output_type": "display_data", "data": content["data"], "metadata": content["metadata"]})
+            }
+        };
+        self.outputs.into_iter().map(output).collect()
+    }
+
     /// Removes the display with an id.
     pub fn take_back(&mut self, id: &str, to: &dyn OutputSink) {
         if self.bytes > LIMIT {

@@ -1,8 +1,9 @@
 //! Residuals as a live control: a switch for each row, a budget, plans, the frontier of memory and work, and *Apply*.
 
 use crate::cell_host::OutputSink;
+use crate::control::{Control, Stage};
 use crate::html::escape;
-use crate::widgets::{Widgets, reference};
+use crate::widgets::{Opener, Widgets, reference};
 use adl_interp::ir::derive::Plan;
 use adl_interp::ir::derive::report::{count, size};
 use adl_interp::ir::derive::table::{self, number};
@@ -19,7 +20,7 @@ const PLANS: &[&str] = &["store_all", "recompute_all", "auto", "sqrt", "revolve 
 const BY_HAND: &str = "by hand or budget";
 
 /// A live table.
-pub struct Control {
+pub struct ResidualsControl {
     /// The residuals, which commands may also change.
     watch: ResidualsHandle,
     /// The version that the views currently show.
@@ -222,33 +223,12 @@ fn listed(plan: &Plan) -> usize {
     PLANS.iter().position(|p| *p == name).unwrap_or(PLANS.len())
 }
 
-/// Opens widget models with their layouts.
-struct Opener<'a> {
-    widgets: &'a mut Widgets,
-    to: &'a dyn OutputSink,
-}
-
 impl Opener<'_> {
-    fn model(&mut self, class: &str, layout: Json, mut state: Json) -> String {
-        state["layout"] = json!(reference(&self.widgets.open(self.to, "Layout", layout)));
-        self.widgets.open(self.to, class, state)
-    }
-
-    fn html(&mut self, value: &str) -> String {
-        self.model("HTML", json!({"flex": "1 1 0", "min_width": "0", "margin": "0"}), json!({"value": value}))
-    }
-
     fn slider(&mut self, mut state: Json) -> String {
         let fixed =
             json!({"description": "budget", "continuous_update": false, "readout": true, "orientation": "horizontal"});
         fixed.as_object().into_iter().flatten().for_each(|(k, v)| state[k.as_str()] = v.clone());
         self.model("SelectionSlider", json!({"width": "30em", "flex": "0 1 auto"}), state)
-    }
-
-    /// A box that contains other models, horizontally or vertically.
-    fn boxes(&mut self, class: &str, layout: Json, children: &[String]) -> String {
-        let children: Vec<String> = children.iter().map(|c| reference(c)).collect();
-        self.model(class, layout, json!({"children": children}))
     }
 
     /// Rows with a heading, which scroll horizontally on narrow pages.
@@ -295,14 +275,14 @@ impl Opener<'_> {
     }
 }
 
-impl Control {
+impl ResidualsControl {
     /// Opens the models of a table of residuals. Returns the id of the outermost model, and the control.
     pub fn open(
         watch: ResidualsHandle,
         stops: Vec<(u64, u64)>,
         widgets: &mut Widgets,
         to: &dyn OutputSink,
-    ) -> Option<(String, Control)> {
+    ) -> Option<(String, ResidualsControl)> {
         let v = watch.borrow().shown.clone();
         let r = table::inside(&v)?;
         let mut o = Opener { widgets, to };
@@ -337,7 +317,7 @@ impl Control {
         );
         Some((
             whole,
-            Control {
+            ResidualsControl {
                 watch,
                 widths,
                 drawn: v,
@@ -352,67 +332,6 @@ impl Control {
                 note: String::new(),
             },
         ))
-    }
-
-    /// Whether a model belongs to this control and accepts actions.
-    pub fn has(&self, id: &str) -> bool {
-        [&self.plans, &self.budget, &self.apply].into_iter().any(|m| m == id)
-            || self.rows.iter().any(|row| row.switch == id)
-    }
-
-    /// Whether its models are open.
-    pub fn is_open(&self, widgets: &Widgets) -> bool {
-        widgets.has(&self.apply)
-    }
-
-    /// Handles a change or click in a view.
-    pub fn act(&mut self, id: &str, clicked: bool, s: &mut Session, widgets: &mut Widgets, to: &dyn OutputSink) {
-        if self.redefined.is_some() || id == self.apply && !clicked {
-            return;
-        }
-        let shown = self.watch.borrow().shown.clone();
-        let done = if id == self.apply {
-            s.apply_residuals(&shown).map(|v| (v, true)).map_err(|d| first(&d))
-        } else {
-            match self.wanted(id, widgets) {
-                Ok(plan) => s.replanned(&shown, &plan).map(|v| (v, false)).map_err(|d| first(&d)),
-                Err(why) => Err(why),
-            }
-        };
-        self.note = match done {
-            Ok((v, applied)) => {
-                let note = table::inside(&v).filter(|_| applied).map_or(String::new(), |r| {
-                    format!(
-                        "applied: gradients of {} follow {} from now on",
-                        table::text(r, "function"),
-                        table::plan(r)
-                    )
-                });
-                self.watch.borrow_mut().shown = v;
-                note
-            }
-            Err(why) => why,
-        };
-        self.redraw(widgets, to);
-    }
-
-    /// Shows the changes made by cells and commands.
-    pub fn refresh(&mut self, s: &Session, widgets: &mut Widgets, to: &dyn OutputSink) {
-        let same = match (&self.watch.borrow().shown, &self.drawn) {
-            (Value::Data(a), Value::Data(b)) => Rc::ptr_eq(a, b),
-            _ => false,
-        };
-        let redefined = self.redefined.is_none().then(|| s.redefined(&self.watch.borrow())).flatten();
-        if let Some(name) = &redefined {
-            self.note =
-                format!("{name} has been redefined: this table is about the definition before; run its cell again");
-            self.redefined = redefined;
-        } else if same {
-            return;
-        } else if self.redefined.is_none() {
-            self.note.clear();
-        }
-        self.redraw(widgets, to);
     }
 
     /// The plan that a view selects, or the reason why there is none.
@@ -449,6 +368,66 @@ impl Control {
             widgets.set(to, &line.switch, switch(&row, still));
             widgets.set(to, &line.words, json!({"value": live_row(&row, &before, &self.widths)}));
         }
+    }
+}
+
+impl Control for ResidualsControl {
+    fn has(&self, id: &str) -> bool {
+        [&self.plans, &self.budget, &self.apply].into_iter().any(|m| m == id)
+            || self.rows.iter().any(|row| row.switch == id)
+    }
+
+    fn is_open(&self, widgets: &Widgets) -> bool {
+        widgets.has(&self.apply)
+    }
+
+    fn act(&mut self, id: &str, clicked: bool, stage: &Stage, widgets: &mut Widgets) {
+        if self.redefined.is_some() || id == self.apply && !clicked {
+            return;
+        }
+        let shown = self.watch.borrow().shown.clone();
+        let s = &mut *stage.session.borrow_mut();
+        let done = if id == self.apply {
+            s.apply_residuals(&shown).map(|v| (v, true)).map_err(|d| first(&d))
+        } else {
+            match self.wanted(id, widgets) {
+                Ok(plan) => s.replanned(&shown, &plan).map(|v| (v, false)).map_err(|d| first(&d)),
+                Err(why) => Err(why),
+            }
+        };
+        self.note = match done {
+            Ok((v, applied)) => {
+                let note = table::inside(&v).filter(|_| applied).map_or(String::new(), |r| {
+                    format!(
+                        "applied: gradients of {} follow {} from now on",
+                        table::text(r, "function"),
+                        table::plan(r)
+                    )
+                });
+                self.watch.borrow_mut().shown = v;
+                note
+            }
+            Err(why) => why,
+        };
+        self.redraw(widgets, &*stage.sink);
+    }
+
+    fn refresh(&mut self, s: &Session, widgets: &mut Widgets, to: &dyn OutputSink) {
+        let same = match (&self.watch.borrow().shown, &self.drawn) {
+            (Value::Data(a), Value::Data(b)) => Rc::ptr_eq(a, b),
+            _ => false,
+        };
+        let redefined = self.redefined.is_none().then(|| s.redefined(&self.watch.borrow())).flatten();
+        if let Some(name) = &redefined {
+            self.note =
+                format!("{name} has been redefined: this table is about the definition before; run its cell again");
+            self.redefined = redefined;
+        } else if same {
+            return;
+        } else if self.redefined.is_none() {
+            self.note.clear();
+        }
+        self.redraw(widgets, to);
     }
 }
 

@@ -128,6 +128,9 @@ impl Server {
             } else {
                 // After an internal error the view stays unchanged.
                 let _ = contained(|| self.cells.comm(r.message.kind(), &r.message.content));
+                if !self.another_change() {
+                    let _ = contained(|| self.cells.settle());
+                }
             }
             let mut shared = lock(&self.common);
             shared.running = None;
@@ -135,6 +138,12 @@ impl Server {
             drop(shared);
             self.out.status(&header, "idle");
         }
+    }
+
+    /// Whether the next request is a message of a view, too.
+    fn another_change(&mut self) -> bool {
+        self.waiting.extend(self.work.try_iter());
+        self.waiting.front().is_some_and(|r| r.message.kind() == "comm_msg")
     }
 
     /// Runs a cell and replies.

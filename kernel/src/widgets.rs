@@ -11,9 +11,24 @@ pub const TARGET: &str = "jupyter.widget";
 pub const CONTROL: &str = "jupyter.widget.control";
 /// The version of the widget messages.
 const MESSAGES: &str = "2.1.0";
-/// The modules and versions of the views.
+/// The modules and versions of models and views.
 const BASE: (&str, &str) = ("@jupyter-widgets/base", "2.0.0");
 const CONTROLS: (&str, &str) = ("@jupyter-widgets/controls", "2.0.0");
+const OUTPUT: (&str, &str) = ("@jupyter-widgets/output", "1.0.0");
+
+/// Names, modules and versions of a class's model and view.
+fn class_of(class: &str) -> Json {
+    let (model, view, name) = match class {
+        "Layout" => (BASE, BASE, class),
+        "DescriptionStyle" => (CONTROLS, BASE, "Style"),
+        "Output" => (OUTPUT, OUTPUT, class),
+        _ => (CONTROLS, CONTROLS, class),
+    };
+    json!({
+        "_model_module": model.0, "_model_module_version": model.1, "_model_name": format!("{class}Model"),
+        "_view_module": view.0, "_view_module_version": view.1, "_view_name": format!("{name}View"),
+    })
+}
 
 /// The open models by comm id.
 #[derive(Default)]
@@ -30,14 +45,35 @@ pub fn reference(id: &str) -> String {
     format!("IPY_MODEL_{id}")
 }
 
+/// Opens models with their layouts.
+pub struct Opener<'a> {
+    pub widgets: &'a mut Widgets,
+    pub to: &'a dyn OutputSink,
+}
+
+impl Opener<'_> {
+    /// A model with a layout; returns its id.
+    pub fn model(&mut self, class: &str, layout: Json, mut state: Json) -> String {
+        state["layout"] = json!(reference(&self.widgets.open(self.to, "Layout", layout)));
+        self.widgets.open(self.to, class, state)
+    }
+
+    /// HTML that takes the remaining width.
+    pub fn html(&mut self, value: &str) -> String {
+        self.model("HTML", json!({"flex": "1 1 0", "min_width": "0", "margin": "0"}), json!({"value": value}))
+    }
+
+    /// A box that contains other models, horizontally or vertically.
+    pub fn boxes(&mut self, class: &str, layout: Json, children: &[String]) -> String {
+        let children: Vec<String> = children.iter().map(|c| reference(c)).collect();
+        self.model(class, layout, json!({"children": children}))
+    }
+}
+
 impl Widgets {
     /// Opens a model of a class (`Checkbox`) with a state; returns its id.
     pub fn open(&mut self, to: &dyn OutputSink, class: &str, state: Json) -> String {
-        let (module, version) = if class == "Layout" { BASE } else { CONTROLS };
-        let mut full = json!({
-            "_model_module": module, "_model_module_version": version, "_model_name": format!("{class}Model"),
-            "_view_module": module, "_view_module_version": version, "_view_name": format!("{class}View"),
-        });
+        let mut full = class_of(class);
         merge(&mut full, &state);
         let id = uuid::Uuid::new_v4().simple().to_string();
         let data = json!({"state": full, "buffer_paths": []});

@@ -29,7 +29,7 @@ mod text;
 
 pub use colour::Theme;
 
-use adl_interp::value::Value;
+use adl_interp::value::{Value, interactive};
 use chart::Chart;
 use scene::{Frame, Scene};
 
@@ -48,9 +48,10 @@ enum What {
     Cost(Box<cost_chart::Cost>),
 }
 
-/// The picture of a plot, of a cost (bars beside the source), or of residuals (the frontier of memory and work); `None`
-/// for other values.
+/// The picture of a plot, of a cost (bars beside the source), of residuals (the frontier of memory and work), or of an
+/// interactive value where its controls stand; `None` for other values.
 pub fn picture(v: &Value) -> Option<Figure> {
+    let v = &interactive::at_start(v);
     match chart::read(v).or_else(|| residuals_chart::read(v, &[])) {
         Some(chart) => Some(Figure::of(chart)),
         None => cost_chart::read(v).map(|c| Figure { what: What::Cost(Box::new(c)) }),

@@ -527,6 +527,156 @@ class Models(Fronts):
         self.assertEqual(len(self.open_models()), one)
 
 
+class Interact(Fronts):
+    """Functions with sliders, by the states of their models."""
+
+    def show(self, code, **metadata):
+        m = self.c.kc.session.msg("execute_request", {"code": code, "silent": False, "store_history": True})
+        m["metadata"] = metadata
+        self.c.kc.shell_channel.send(m)
+        self.assertEqual(self.c.reply(m["header"]["msg_id"])["status"], "ok")
+        self.out = [(o["msg_type"], o["content"]) for o in self.c.outputs(m["header"]["msg_id"])]
+        self.states = {c["comm_id"]: c["data"]["state"] for kind, c in self.out if kind == "comm_open"}
+
+    def model(self, name):
+        return next(i for i, s in self.states.items() if s["_model_name"] == name + "Model")
+
+    def update(self, model, state):
+        return {"comm_id": model, "data": {"method": "update", "state": state, "buffer_paths": []}}
+
+    def move(self, model, **state):
+        """Moves a control; the outputs of the area if they are drawn anew."""
+        said = self.say("comm_msg", self.update(model, state))
+        return self.drawn(said)[-1]
+
+    def drawn(self, said):
+        area = self.model("Output")
+        changes = [c["data"] for kind, c in said if kind == "comm_msg" and c["comm_id"] == area]
+        return [d["state"]["outputs"] for d in changes if d["method"] == "update"]
+
+    def position(self, name, label):
+        return self.states[self.model(name)]["_options_labels"].index(label)
+
+    def texts(self, outputs):
+        return [o.get("text") or o.get("evalue") or o["data"]["text/plain"] for o in outputs]
+
+    def test_each_parameter_has_a_control(self):
+        self.show(
+            'interact (fun a n on g -> (a, n, on, g)) |> controls.slider "a" 0.0 5.0 1.5'
+            ' |> controls.int_slider "n" 1 9 4 |> controls.toggle "on" true |> controls.choice "g" ["x", "y"]'
+        )
+        shown = [c["data"] for kind, c in self.out if kind in ("display_data", "execute_result")]
+        self.assertIn("application/vnd.jupyter.widget-view+json", shown[0])
+        self.assertEqual(shown[1]["text/plain"], "a = 1.5, n = 4, on = true, g = x")
+        self.assertEqual(shown[2]["text/plain"], '(1.5, 4, true, "x") : (Float, Int, Bool, String)')
+        self.assertEqual([kind for kind, _ in self.out][-3:], ["display_data", "display_data", "execute_result"])
+        area = self.states[self.model("Output")]
+        self.assertEqual((area["_model_module"], area["_view_name"]), ("@jupyter-widgets/output", "OutputView"))
+        self.assertEqual(self.texts(area["outputs"]), [shown[2]["text/plain"]])
+        sliders = [i for i, s in self.states.items() if s["_model_name"] == "SelectionSliderModel"]
+        self.assertEqual([self.states[i]["description"] for i in sliders], ["a", "n"])
+        self.assertEqual(self.states[sliders[1]]["_options_labels"], [str(n) for n in range(1, 10)])
+        self.assertEqual(self.texts(self.move(sliders[1], index=8))[0][:16], '(1.5, 9, true, "')
+        self.assertEqual(self.texts(self.move(self.model("Checkbox"), value=False))[0][:14], "(1.5, 9, false")
+        self.assertEqual(self.texts(self.move(self.model("Dropdown"), index=1))[0][:18], '(1.5, 9, false, "y')
+
+    def test_every_front_end_follows(self):
+        self.show('interact (fun a -> 2.0 * a) |> controls.slider "a" 0.0 5.0 1.5')
+        slider, to = self.model("SelectionSlider"), self.position("SelectionSlider", "4.0")
+        said = self.say("comm_msg", self.update(slider, {"index": to}))
+        echo = next(c["data"] for kind, c in said if kind == "comm_msg" and c["comm_id"] == slider)
+        self.assertEqual(echo, {"method": "echo_update", "state": {"index": to}, "buffer_paths": []})
+        self.say("comm_open", {"comm_id": "control", "target_name": "jupyter.widget.control", "data": {}})
+        said = self.say("comm_msg", {"comm_id": "control", "data": {"method": "request_states"}})
+        states = next(c for kind, c in said if kind == "comm_msg")["data"]["states"]
+        self.assertEqual(states[slider]["state"]["index"], to)
+        self.assertEqual(self.texts(states[self.model("Output")]["state"]["outputs"]), ["8.0 : Float"])
+
+    def test_pictures_and_sizes(self):
+        self.show('interact (fun n -> plot.line_y (linspace 0.0 1.0 n)) |> controls.int_slider "n" 2 9 4')
+        static = [c["data"] for kind, c in self.out if kind == "execute_result"][0]
+        self.assertIn("image/svg+xml", static)
+        before = self.states[self.model("Output")]["outputs"][0]["data"]["image/svg+xml"]
+        after = self.move(self.model("SelectionSlider"), index=0)[0]["data"]["image/svg+xml"]
+        self.assertNotEqual(before, after)
+        self.show('interact (fun n -> linspace 0.0 1.0 n) |> controls.int_slider "n" 2 9 3')
+        after = self.move(self.model("SelectionSlider"), index=0)[0]["data"]
+        self.assertEqual(after["text/plain"], "[0.0, 1.0] : [2]Float")
+        self.assertIn("<table>", after["text/html"])
+
+    def test_effects_and_errors_are_in_the_area(self):
+        self.c.run('let f n =\n  print f"n is {n}"\n  io.display [n]\n  12 // n')
+        self.show('interact f |> controls.int_slider "n" 0 4 3')
+        slider = self.model("SelectionSlider")
+        said = self.say("comm_msg", self.update(slider, {"index": 2}))
+        self.assertEqual({kind for kind, _ in said} - {"status"}, {"comm_msg"})
+        outputs = self.drawn(said)[-1]
+        self.assertEqual(self.texts(outputs), ["n is 2\n", "[2]", "6 : Int"])
+        outputs = self.move(slider, index=0)
+        self.assertEqual([o["output_type"] for o in outputs], ["stream", "display_data", "error"])
+        self.assertIn("In[", "".join(outputs[2]["traceback"]))
+        self.assertEqual(outputs[2]["ename"], "E0704")
+        self.assertEqual(self.texts(self.move(slider, index=4))[-1], "3 : Int")
+
+    def test_an_interrupt_ends_a_move(self):
+        loop = "if a > 2.0 then loop x = 0.0 for i < 10_000_000_000 do x + sin (float i) else 0.0"
+        self.show(f'interact (fun a -> {loop}) |> controls.slider "a" 0.0 5.0 1.0')
+        slider, to = self.model("SelectionSlider"), self.position("SelectionSlider", "4.0")
+        m = self.c.kc.session.msg("comm_msg", self.update(slider, {"index": to}))
+        self.c.kc.shell_channel.send(m)
+        time.sleep(0.5)
+        self.c.km.interrupt_kernel()
+        said = [(o["msg_type"], o["content"]) for o in self.c.outputs(m["header"]["msg_id"])]
+        self.assertEqual([o["ename"] for o in self.drawn(said)[-1]], ["E0708"])
+        self.assertEqual(self.texts(self.move(slider, index=0)), ["0.0 : Float"])
+
+    def test_a_quick_slider_only_shows_where_it_arrives(self):
+        self.c.run('let f a =\n  print f"at {a}"\n  loop x = a for i < 3_000_000 do x + sin (float i)')
+        self.show('interact f |> controls.slider "a" 0.0 10.0 0.0')
+        slider = self.model("SelectionSlider")
+        sent = [self.c.kc.session.msg("comm_msg", self.update(slider, {"index": k})) for k in range(1, 101)]
+        for m in sent:
+            self.c.kc.shell_channel.send(m)
+        said, ended, deadline = [], False, time.time() + 60
+        while not ended and time.time() < deadline:
+            o = self.c.kc.get_iopub_msg(timeout=20)
+            said.append((o["msg_type"], o["content"]))
+            last = o["parent_header"].get("msg_id") == sent[-1]["header"]["msg_id"]
+            ended = last and o["content"].get("execution_state") == "idle"
+        drawn = [self.texts(o)[0] for o in self.drawn(said)]
+        self.assertEqual(drawn[-1], "at 10.0\n")
+        self.assertLess(len(drawn), 20)
+        echoes = [c for kind, c in said if kind == "comm_msg" and c["data"]["method"] == "echo_update"]
+        self.assertEqual(len(echoes), 100)
+
+    def test_models_are_closed_when_their_output_goes(self):
+        code = 'interact (fun a -> 2.0 * a) |> controls.slider "a" 0.0 5.0 1.5'
+        self.show(code, cellId="a")
+        first = set(self.states)
+        self.assertEqual(self.open_models(), first)
+        self.show(code, cellId="a")
+        closed = {c["comm_id"] for kind, c in self.out if kind == "comm_close"}
+        self.assertEqual((closed, self.open_models()), (first, set(self.states)))
+        self.show("1", cellId="a")
+        self.assertEqual(self.open_models(), set())
+
+    def test_a_function_lives_as_long_as_its_control(self):
+        self.c.run("let scale = 3.0\nlet f a = scale * a")
+        self.show('interact f |> controls.slider "a" 0.0 5.0 1.0')
+        self.c.run("let scale = 100.0\nlet f = 0.0")
+        for _ in range(2):
+            self.c.run("\n".join(f"let waste{i % 7} = {i}.5" for i in range(300)))
+        slider, to = self.model("SelectionSlider"), self.position("SelectionSlider", "2.0")
+        self.assertEqual(self.texts(self.move(slider, index=to)), ["6.0 : Float"])
+        self.c.run(":reset")
+        self.assertEqual([o["ename"] for o in self.move(slider, index=0)], ["E0706"])
+
+    def test_a_definition_has_no_controls(self):
+        self.show('let g = interact (fun a -> 2.0 * a) |> controls.slider "a" 0.0 5.0 1.5')
+        self.assertEqual(self.states, {})
+        self.assertEqual([c["data"] for kind, c in self.out if kind == "execute_result"], [{"text/plain": "g : Interactive Float"}])
+
+
 def book(*codes):
     nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in codes])
     nb.metadata.kernelspec = {"name": "adl", "display_name": "adl", "language": "adl"}

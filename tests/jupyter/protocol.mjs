@@ -103,6 +103,40 @@ try {
   await runUntilShown(".jp-OutputArea-executeResult");
   const pieces = await page.locator(".jp-Cell .cm-line").first().locator("span").allInnerTexts();
   assert.deepEqual(pieces, ["--| The end of a loop, for σ × τ"]);
+
+  // A function with sliders: its outputs are drawn anew at each move, and the value at the start is hidden meanwhile.
+  const source = `let half n =
+  print f"n is {n}"
+  12 // n
+interact half |> controls.int_slider "n" 0 4 3`;
+  await open("interact.ipynb", book(source));
+  await runUntilShown(".adl-interact .noUi-handle");
+  const area = page.locator(".adl-interact .jp-OutputArea");
+  const says = (text) => page.waitForFunction((t) => document.querySelector(".adl-interact .jp-OutputArea")?.innerText.includes(t), text);
+  await says("4 : Int");
+  const still = page.locator(".jp-OutputArea-executeResult").filter({ hasText: "4 : Int" });
+  assert.equal(await still.last().isVisible(), false);
+  assert.equal(await page.locator(".adl-interact .widget-label").first().innerText(), "n");
+  await page.locator(".adl-interact .noUi-handle").first().focus();
+  await page.keyboard.press("ArrowLeft");
+  await says("6 : Int");
+  assert.match(await area.innerText(), /n is 2/);
+  await page.keyboard.press("Home");
+  await says("E0704");
+  await page.keyboard.press("End");
+  await says("3 : Int");
+  assert.doesNotMatch(await area.innerText(), /E0704/);
+  await page.screenshot({ path: `${directory}/interact.png` });
+  // Saved, and opened without a kernel: the parameters at the start and the value there are seen.
+  await page.keyboard.press("Control+s");
+  await page.waitForTimeout(1000);
+  await page.evaluate(async () => {
+    const token = /_xsrf=([^;]+)/.exec(document.cookie)?.[1];
+    for (const s of await (await fetch("/api/sessions")).json()) await fetch(`/api/sessions/${s.id}`, { method: "DELETE", headers: token ? { "X-XSRFToken": token } : {} });
+  });
+  await page.goto(`${url}/lab/tree/interact.ipynb?reset`);
+  await page.waitForFunction(() => [...document.querySelectorAll(".jp-OutputArea-output")].some((e) => e.innerText.trim() === "n = 3"));
+  assert.equal(await page.locator(".jp-OutputArea-executeResult").filter({ hasText: "4 : Int" }).last().isVisible(), true);
   console.log("JupyterLab shows what the kernel says");
 } catch (e) {
   await page.screenshot({ path: `${directory}/failed_protocol.png` });

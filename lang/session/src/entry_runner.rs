@@ -190,7 +190,7 @@ impl Session {
             name: None,
             called,
             ty: self.type_text(&scheme),
-            of: Some(scheme.ty.clone()),
+            of: Some(self.sized(&scheme.ty, &v, span)),
             shown: v.clone(),
         });
         let id = self.tables.global();

@@ -2,18 +2,23 @@
 //! name again and again does not fill memory.
 
 use crate::Session;
-use crate::plans::ResidualsHandle;
 use adl_interp::value::{Value, seq};
 use adl_typing::core::GlobalId;
 use adl_typing::env::{Env, Global};
 use std::collections::HashSet;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 /// The minimal number of new definitions between collections. The time of a collection is proportional to the number of
 /// definitions kept.
 const MANY: u32 = 256;
 /// Values with more numbers than this trigger an earlier collection.
 const LARGE: usize = 1 << 16;
+
+/// What a front end displays after its entry has ended.
+pub(crate) trait Displayed {
+    /// The value, whose definitions are kept.
+    fn value(&self) -> Value;
+}
 
 /// State of [`Session::release`].
 #[derive(Default)]
@@ -24,8 +29,8 @@ pub(crate) struct GcState {
     kept: u32,
     /// Whether a large value has lost its name since.
     large: bool,
-    /// Residuals that front ends display.
-    pub watches: Vec<std::rc::Weak<std::cell::RefCell<crate::plans::DisplayedResiduals>>>,
+    /// What front ends display.
+    pub watches: Vec<Weak<dyn Displayed>>,
 }
 
 impl Session {
@@ -51,8 +56,7 @@ impl Session {
             .for_each(|l| l.given(&mut |g| names.ids.push(g.id), &mut |e| names.envs.push(e.clone())));
         names.all();
         self.memory.watches.retain(|w| w.strong_count() > 0);
-        let watched: Vec<ResidualsHandle> = self.memory.watches.iter().filter_map(std::rc::Weak::upgrade).collect();
-        let shown: Vec<Value> = watched.iter().map(|w| w.borrow().shown.clone()).collect();
+        let shown: Vec<Value> = self.memory.watches.iter().filter_map(Weak::upgrade).map(|w| w.value()).collect();
         self.machine.release_unreachable(names.ids.into_iter(), &shown);
         self.memory.kept = self.definitions() as u32;
     }

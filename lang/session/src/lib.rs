@@ -25,6 +25,7 @@ mod embed;
 mod entry_runner;
 mod gc;
 mod imports;
+mod interactive;
 mod item_words;
 mod modules;
 mod plans;
@@ -39,6 +40,7 @@ mod test_runner;
 
 pub use boundary::Checkpoint;
 pub use echo::{Echo, columns, width, wrapped, wrapped_type};
+pub use interactive::DisplayedInteractive;
 pub use plans::{DisplayedResiduals, ResidualsHandle, STAGES, pass_names};
 pub use probe::Probe;
 pub use reload::Counts;

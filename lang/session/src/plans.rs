@@ -1,6 +1,7 @@
 //! Plans, costs and compiler stages of functions, for the command line and the REPL.
 
 use crate::Session;
+use crate::gc::Displayed;
 use adl_interp::ir::derive::stages::{self, Stage};
 use adl_interp::ir::derive::{self, Plan, SPELLINGS, report, table};
 use adl_interp::value::Value;
@@ -14,7 +15,7 @@ use adl_typing::core::Item;
 use adl_typing::ty::{Size, Ty};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 /// The names of the optimiser's passes: `after:NAME` is a stage too.
 pub fn pass_names() -> Vec<&'static str> {
@@ -35,6 +36,12 @@ pub struct DisplayedResiduals {
 
 /// A shared display of residuals.
 pub type ResidualsHandle = Rc<RefCell<DisplayedResiduals>>;
+
+impl Displayed for RefCell<DisplayedResiduals> {
+    fn value(&self) -> Value {
+        self.borrow().shown.clone()
+    }
+}
 
 impl DisplayedResiduals {
     /// The function and the argument as source text.
@@ -87,7 +94,8 @@ impl Session {
         let name = table::inside(&shown).map(|r| Symbol::new(&table::text(r, "function")));
         let definition = name.filter(|n| self.defines(*n, &shown));
         let watch = Rc::new(RefCell::new(DisplayedResiduals { shown, words, definition }));
-        self.memory.watches.push(Rc::downgrade(&watch));
+        let weak: Weak<RefCell<DisplayedResiduals>> = Rc::downgrade(&watch);
+        self.memory.watches.push(weak);
         self.watched = Some(watch.clone());
         watch
     }

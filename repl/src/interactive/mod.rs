@@ -248,6 +248,7 @@ impl Repl {
 
     /// Prints a plot below its echo. Costs and residuals have their own tables.
     fn draw(&mut self, v: &adl_interp::value::Value) {
+        let v = &adl_interp::value::interactive::at_start(v);
         let plot = adl_interp::value::plot::inside(v).and_then(|_| adl_plotting::picture(v));
         if let (Some(figure), Some(_)) = (plot, self.screen()) {
             let colour = self.terminal && self.color.get();

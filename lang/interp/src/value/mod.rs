@@ -10,6 +10,7 @@ pub mod digits;
 mod drop;
 pub mod storage;
 pub(crate) use drop::release;
+pub mod interactive;
 pub mod plot;
 pub mod rep;
 pub mod seq;

@@ -172,6 +172,12 @@ fn one(v: &Value, arg: bool, ty: Option<&Ty>, numbers: Numbers, out: &mut String
             list("{", parts, "}", todo);
         }
         Value::Data(_) if let Some(text) = crate::ir::derive::table::residuals(v) => out.push_str(&text),
+        Value::Data(_) if let Some(i) = super::interactive::inside(v) => {
+            let line = i.line(&i.start());
+            out.push_str(&line);
+            out.push_str(if line.is_empty() { "" } else { "\n" });
+            todo.push(ShowItem::Val(i.shown, false, None));
+        }
         Value::Data(_) if let Some(text) = super::plot::summary(v) => out.push_str(&text),
         Value::Data(d) => data(d, arg, out, todo),
     }

@@ -9,8 +9,10 @@ pub use text::{width, wrapped, wrapped_type};
 
 use adl_interp::fault;
 use adl_interp::ir::derive::table;
+use adl_interp::value::interactive::{self, Interactive};
 use adl_interp::value::{Array, Kind, Value, array, show, tree};
 use adl_syntax::field_order;
+use adl_typing::print;
 use adl_typing::ty::Ty;
 use text::{brief, clip, large, short, summary};
 
@@ -62,6 +64,29 @@ impl DisplayWidth {
 }
 
 impl Echo {
+    /// The parts of a value of type `Interactive`, and the echo of its value where the controls stand.
+    pub fn interactive(&self) -> Option<(Interactive, Echo)> {
+        let parts = interactive::inside(&self.shown)?;
+        let of = match &self.of {
+            Some(Ty::Data(_, args)) => args.first().cloned(),
+            _ => None,
+        };
+        let ty = of.as_ref().map_or_else(String::new, print::ty);
+        let shown = parts.shown.clone();
+        Some((parts, Echo { name: None, called: None, ty, of, shown }))
+    }
+
+    /// The value of an interactive one below a line with its parameters; a definition only by its type.
+    fn where_it_stands(&self, text: impl Fn(&Echo) -> String) -> Option<String> {
+        let (parts, echo) = self.interactive()?;
+        let line = parts.line(&parts.start());
+        Some(match &self.name {
+            Some(n) => format!("{n} : {}", self.ty),
+            None if line.is_empty() => text(&echo),
+            None => format!("{line}\n{}", text(&echo)),
+        })
+    }
+
     /// The whole value on one line.
     pub fn value(&self) -> String {
         show::show(&self.shown)
@@ -70,12 +95,18 @@ impl Echo {
     /// `value : type` on one line, exact and unabridged, as `adl -e` prints.
     pub fn whole(&self) -> String {
         fault::point(fault::Point::Renderer);
+        if let Some(text) = self.where_it_stands(Echo::whole) {
+            return text;
+        }
         self.there(self.with_name(&show::typed(&self.shown, self.of.as_ref())))
     }
 
     /// On one line, abridged.
     pub fn line(&self) -> String {
         fault::point(fault::Point::Renderer);
+        if let Some(text) = self.where_it_stands(Echo::line) {
+            return text;
+        }
         if let (Value::Array(a), true) = (&self.shown, large(&self.shown)) {
             return self.there(self.summary(a, usize::MAX));
         }
@@ -85,11 +116,15 @@ impl Echo {
     /// Laid out for a screen of the given width.
     pub fn screen(&self, columns: usize) -> String {
         fault::point(fault::Point::Renderer);
-        self.there(self.laid(columns))
+        let inner = self.where_it_stands(|e| e.screen(columns));
+        inner.unwrap_or_else(|| self.there(self.laid(columns)))
     }
 
     /// All elements, on as many lines as necessary. Rows of numbers in columns are not wrapped.
     pub fn all(&self, columns: usize) -> String {
+        if let Some(text) = self.where_it_stands(|e| e.all(columns)) {
+            return text;
+        }
         let one = || show::typed(&self.shown, self.of.as_ref());
         if matches!(self.shown, Value::Fun(_))
             || text::leaves(&self.shown, columns) <= columns && width(&one()) <= columns
