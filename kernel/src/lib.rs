@@ -52,3 +52,8 @@ pub fn language_info() -> serde_json::Value {
         "nbconvert_exporter": "script",
     })
 }
+
+/// A value as HTML, if it has a form of its own there: a table, residuals, a cost.
+pub fn html_of(v: &adl_interp::value::Value, ty: &str) -> Option<String> {
+    html::of(v, ty)
+}
