@@ -128,6 +128,8 @@ def restore(module, path):
     for step in path[1:]:
         if step.startswith("wrt("):
             out = out.wrt(*(int(i) for i in step[4:-1].split(",")))
+        elif step.startswith("plan("):
+            out = out.plan(step[5:-1])
         else:
             out = out._derive(step)
     return out

@@ -9,7 +9,8 @@ class Module:
     """The names that a text of adl defines, as attributes: functions, values, constructors."""
 
     def __init__(self, name, text, path=None):
-        self.__dict__.update(_made=(name, text, path), _names=_adl.load(path or name, text), _found={}, _cells=0)
+        self.__dict__.update(_made=(name, text, path), _found={}, _cells=0)
+        self.__dict__["_names"] = _adl.load(path or name, text)
 
     def __getattr__(self, name):
         return self._get(name, AttributeError)

@@ -6,7 +6,7 @@ use adl_interp::error::{Error, codes};
 use adl_interp::value::Value;
 use adl_interp::vm::{Fun, HostFun};
 use adl_typing::print;
-use adl_typing::ty::Ty;
+use adl_typing::ty::{RecordTy, Size, Ty};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::cell::RefCell;
@@ -30,6 +30,26 @@ pub fn parts(ty: &Ty) -> (Vec<Ty>, Ty) {
         at = b;
     }
     (params, at.clone())
+}
+
+/// A type with its sizes open; `None` if it has type variables.
+pub fn open(ty: &Ty) -> Option<Ty> {
+    let one = |t: &Ty| open(t).map(Rc::new);
+    Some(match ty {
+        Ty::Var(_) | Ty::Meta(_) => return None,
+        Ty::Fun(a, b) => Ty::Fun(one(a)?, one(b)?),
+        Ty::Lin(a, b) => Ty::Lin(one(a)?, one(b)?),
+        Ty::Tuple(ts) => Ty::Tuple(ts.iter().map(open).collect::<Option<_>>()?),
+        Ty::Data(id, ts) => Ty::Data(*id, ts.iter().map(open).collect::<Option<_>>()?),
+        Ty::Array(Size::Const(n, at), e) => Ty::Array(Size::Const(*n, *at), one(e)?),
+        Ty::Array(_, e) => Ty::Array(Size::Unknown, one(e)?),
+        Ty::Record(r) if r.tail.is_some() => return None,
+        Ty::Record(r) => {
+            let fields = r.fields.iter().map(|(n, t)| Some((*n, open(t)?))).collect::<Option<_>>()?;
+            Ty::Record(Rc::new(RecordTy { fields, tail: None }))
+        }
+        _ => ty.clone(),
+    })
 }
 
 /// A function of Python as a function of a type without variables.

@@ -70,11 +70,13 @@ impl Engine {
     }
 
     fn sweep(&mut self) {
-        for at in std::mem::take(&mut *DEAD.lock().unwrap_or_else(PoisonError::into_inner)) {
+        // What dies here may hold objects of Python, whose slots die with it: so the list is not locked meanwhile.
+        ANY_DEAD.store(false, Ordering::Relaxed);
+        let dead = std::mem::take(&mut *DEAD.lock().unwrap_or_else(PoisonError::into_inner));
+        for at in dead {
             self.slots[at] = None;
             self.free.push(at);
         }
-        ANY_DEAD.store(false, Ordering::Relaxed);
     }
 }
 

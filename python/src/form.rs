@@ -1,5 +1,7 @@
 //! The text of a function: a name, or an operator such as `grad` on another function of the same arguments.
 
+use adl_interp::ir::derive::Plan;
+
 /// A function as text.
 #[derive(Clone)]
 pub struct Form {
@@ -9,28 +11,41 @@ pub struct Form {
     steps: Vec<(String, Vec<usize>)>,
     /// The arguments of the next operator.
     wrt: Vec<usize>,
+    /// The plan of the next gradient, as it is spelled on command lines.
+    plan: Option<String>,
 }
 
 /// Whether an operator takes a direction as an argument of its own.
 fn has_direction(operator: &str) -> bool {
-    matches!(operator, "jvp" | "hvp")
+    matches!(operator, "jvp" | "hvp" | "transpose" | "pullback")
 }
 
 impl Form {
     pub fn name(base: &str) -> Form {
-        Form { base: base.to_owned(), steps: Vec::new(), wrt: vec![0] }
+        Form { base: base.to_owned(), steps: Vec::new(), wrt: vec![0], plan: None }
     }
 
     /// An operator on the function.
     pub fn derive(&self, operator: &str) -> Form {
         let mut out = self.clone();
-        out.steps.push((operator.to_owned(), self.wrt.clone()));
+        let operator = match out.plan.take() {
+            Some(plan) if matches!(operator, "grad" | "value_and_grad") => {
+                format!("{operator}_with ({})", Plan::parse(&plan).unwrap_or_default().code())
+            }
+            _ => operator.to_owned(),
+        };
+        out.steps.push((operator, self.wrt.clone()));
         out
     }
 
     /// The same function with other arguments for the next operator.
     pub fn with_respect_to(&self, wrt: Vec<usize>) -> Form {
         Form { wrt, ..self.clone() }
+    }
+
+    /// The same function with a plan for its next gradient.
+    pub fn under(&self, plan: String) -> Form {
+        Form { plan: Some(plan), ..self.clone() }
     }
 
     /// How the function is called in messages; it tells functions of one base apart.
@@ -53,6 +68,7 @@ impl Form {
             out.push(operator.clone());
         }
         change(&self.wrt, &mut out);
+        out.extend(self.plan.as_ref().map(|p| format!("plan({p})")));
         out
     }
 
@@ -64,10 +80,8 @@ impl Form {
     /// The names of the parameters, directions included.
     pub fn parameters(&self, names: &[String]) -> Vec<String> {
         let mut out = names.to_vec();
-        for (operator, _) in self.steps.iter().filter(|s| has_direction(&s.0)) {
-            let taken = out.iter().filter(|n| n.starts_with("direction")).count();
-            out.push(if taken == 0 { "direction".to_owned() } else { format!("direction{}", taken + 1) });
-            let _ = operator;
+        for k in 1..=self.steps.iter().filter(|s| has_direction(&s.0)).count() {
+            out.push(if k == 1 { "direction".to_owned() } else { format!("direction{k}") });
         }
         out
     }
@@ -108,7 +122,8 @@ impl Form {
         let point = tuple(wrt.iter().map(|i| own[*i].as_str()).collect());
         let f = if operator == "transpose" { format!("(lin {pattern} -> {body})") } else { format!("(fun {pattern} -> {body})") };
         Ok(match (operator.as_str(), direction) {
-            ("transpose", _) => format!("transpose_at {point} {f}"),
+            ("transpose", Some(d)) => format!("transpose_at {point} {f} {d}"),
+            ("pullback", Some(d)) => format!("snd (vjp {f} {point}) {d}"),
             (_, Some(d)) => format!("{operator} {f} {point} {d}"),
             _ => format!("{operator} {f} {point}"),
         })

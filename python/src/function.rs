@@ -10,9 +10,10 @@ use crate::engine::{Engine, Held, Locked, Slot, lock};
 use crate::errors;
 use crate::form::Form;
 use adl_interp::value::{Array, Value};
+use adl_interp::ir::derive::{Plan, SPELLINGS};
 use adl_typing::env::{Env, Global};
 use adl_typing::print;
-use adl_typing::ty::{Scheme, Ty};
+use adl_typing::ty::{Class, Scheme, Ty};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -38,6 +39,8 @@ pub struct FunctionData {
     form: Form,
     scheme: Scheme,
     names: Vec<String>,
+    /// The types of the parameters.
+    params: Vec<Ty>,
     checked: RefCell<HashMap<Vec<Ty>, Rc<Checked>>>,
 }
 
@@ -46,9 +49,16 @@ fn params(ty: &Ty) -> Vec<Ty> {
     crate::callback::parts(ty).0
 }
 
+/// Whether a parameter is any real number or array of them, so that an `int` stands for a Float.
+fn is_real(scheme: &Scheme, ty: &Ty) -> bool {
+    let real = |classes: &[Class]| classes.iter().any(|c| matches!(c, Class::Real | Class::Reals));
+    matches!(ty, Ty::Var(v) if scheme.vars.iter().any(|(w, classes, _)| w == v && real(classes)))
+}
+
 impl FunctionData {
     fn new(env: Rc<Env>, form: Form, scheme: Scheme, names: Vec<String>) -> FunctionData {
-        FunctionData { env, form, scheme, names, checked: RefCell::default() }
+        let params = params(&scheme.ty).into_iter().map(|t| if is_real(&scheme, &t) { Ty::Float } else { t }).collect();
+        FunctionData { env, form, scheme, names, params, checked: RefCell::default() }
     }
 
     /// A function of a module.
@@ -73,7 +83,7 @@ impl FunctionData {
     }
 }
 
-/// A function of adl. Calls check the types of the arguments with adl's own messages.
+// No doc comment: it would hide that of each function.
 #[pyclass(module = "adl", frozen)]
 pub struct Function {
     held: Held,
@@ -110,6 +120,18 @@ impl Function {
             Some(Slot::Function(f)) => Ok(f.clone()),
             _ => Err(errors::plain(py, "E0711", "expected a function of adl, found one that is gone", "load its module again")),
         }
+    }
+
+    /// The arguments of a call, with their types.
+    fn given(&self, engine: &mut Locked, f: &FunctionData, args: &Bound<'_, PyTuple>) -> PyResult<(Vec<Value>, Vec<Ty>)> {
+        let (mut vals, mut types) = (Vec::with_capacity(args.len()), Vec::with_capacity(args.len()));
+        let mut from = FromPython { engine: Some(engine), lend: true };
+        for (i, o) in args.iter().enumerate() {
+            let (v, t) = from.of(&o, f.form.wanted(&f.params, i))?;
+            vals.push(v);
+            types.push(t);
+        }
+        Ok((vals, types))
     }
 
     /// A function made from this one; the same object each time.
@@ -193,14 +215,7 @@ impl Function {
     fn __call__<'py>(&self, py: Python<'py>, args: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
         let mut engine = lock(py)?;
         let data = self.data(py, &engine)?;
-        let wants = params(&data.scheme.ty);
-        let (mut vals, mut types) = (Vec::with_capacity(args.len()), Vec::with_capacity(args.len()));
-        let mut from = FromPython { engine: Some(&mut engine), lend: true };
-        for (i, o) in args.iter().enumerate() {
-            let (v, t) = from.of(&o, data.form.wanted(&wants, i))?;
-            vals.push(v);
-            types.push(t);
-        }
+        let (mut vals, types) = self.given(&mut engine, &data, args)?;
         let at = checked(py, &mut engine, &data, types)?;
         if !at.first_order {
             vals.iter_mut().for_each(own);
@@ -266,6 +281,55 @@ impl Function {
     fn residuals(&self, py: Python<'_>) -> PyResult<Py<Function>> {
         self.derive(py, self.form.derive("residuals"))
     }
+    /// The same function, whose next gradient stores what a plan says: `sqrt`, `auto`, `budget N`, `recompute_all`, ….
+    fn plan(&self, py: Python<'_>, plan: &str) -> PyResult<Py<Function>> {
+        match Plan::parse(plan) {
+            Some(_) => self.derive(py, self.form.under(plan.to_owned())),
+            None => Err(errors::plain(py, "E0722", &format!("expected a plan, found `{plan}`"), &format!("plans are {SPELLINGS}"))),
+        }
+    }
+    /// How the derivatives of a call with these arguments are computed, and why: one line for each.
+    #[pyo3(signature = (*args))]
+    fn explain(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<String> {
+        let mut engine = lock(py)?;
+        engine.session.clear_derivations();
+        let data = self.data(py, &engine)?;
+        data.checked.borrow_mut().clear();
+        let (mut vals, types) = self.given(&mut engine, &data, args)?;
+        let at = checked(py, &mut engine, &data, types)?;
+        vals.iter_mut().for_each(own);
+        let out = engine.run(py, |s| s.call(&at.fun, &vals).map(|_| s.explained().join("\n")));
+        out.map_err(|d| errors::raised(py, &engine, &[*d]))
+    }
+    /// The type of the result for these arguments, as dtypes and shapes; the function does not run.
+    #[pyo3(signature = (*args))]
+    fn _result<'py>(&self, py: Python<'py>, args: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
+        let mut engine = lock(py)?;
+        let data = self.data(py, &engine)?;
+        let (_, types) = self.given(&mut engine, &data, args)?;
+        let at = checked(py, &mut engine, &data, types)?;
+        crate::shapes::of(py, &at.result)
+    }
+    /// The Hessian's entries that may be other than 0, as a matrix of SciPy (CSR).
+    #[getter]
+    fn hessian_sparse<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("adl._scipy")?.getattr("sparse")?.call1((&slf, "hessian_sparse"))
+    }
+    /// The Jacobian's entries that may be other than 0, as a matrix of SciPy (CSR).
+    #[getter]
+    fn jacobian_sparse<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("adl._scipy")?.getattr("sparse")?.call1((&slf, "jacobian_sparse"))
+    }
+    /// The function as one of JAX, inside `jit`, `grad` and `vmap`.
+    #[getter]
+    fn jax<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("adl._jax")?.getattr("wrap")?.call1((&slf,))
+    }
+    /// Arguments of `scipy.optimize.minimize`: the function with its gradient, from a start on.
+    #[pyo3(signature = (x0, *args, hess = false))]
+    fn scipy<'py>(slf: Bound<'py, Self>, x0: Bound<'py, PyAny>, args: Bound<'py, PyTuple>, hess: bool) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("adl._scipy")?.getattr("problem")?.call1((&slf, x0, args, hess))
+    }
     /// A function made by an operator of adl, named in the text; the Python side uses it.
     fn _derive(&self, py: Python<'_>, operator: &str) -> PyResult<Py<Function>> {
         self.derive(py, self.form.derive(operator))
@@ -273,14 +337,14 @@ impl Function {
     /// The same function, differentiated with respect to these arguments: positions from 0, or names.
     #[pyo3(signature = (*which))]
     fn wrt(&self, py: Python<'_>, which: &Bound<'_, PyTuple>) -> PyResult<Py<Function>> {
-        let mut at = Vec::new();
+        let (names, mut at) = (self.form.parameters(&self.names), Vec::new());
         for w in which.iter() {
             let found = match w.extract::<String>() {
-                Ok(name) => self.names.iter().position(|n| *n == name),
-                Err(_) => w.extract::<usize>().ok().filter(|i| *i < self.names.len().max(1)),
+                Ok(name) => names.iter().position(|n| *n == name),
+                Err(_) => w.extract::<usize>().ok().filter(|i| *i < names.len().max(1)),
             };
             let Some(i) = found else {
-                let message = format!("expected one of the arguments {}, found {}", self.names.join(", "), w.repr()?);
+                let message = format!("expected one of the arguments {}, found {}", names.join(", "), w.repr()?);
                 return Err(errors::plain(py, "E0201", &message, "give positions from 0, or names"));
             };
             at.push(i);
@@ -294,11 +358,10 @@ impl Function {
     fn ir(&self, py: Python<'_>, args: &Bound<'_, PyTuple>, stage: &str) -> PyResult<String> {
         let mut engine = lock(py)?;
         let data = self.data(py, &engine)?;
-        let wants = params(&data.scheme.ty);
         let mut env = (*data.env).clone();
         let mut words = Vec::new();
         for (i, o) in args.iter().enumerate() {
-            let (v, t) = FromPython { engine: Some(&mut engine), lend: false }.of(&o, data.form.wanted(&wants, i))?;
+            let (v, t) = FromPython { engine: Some(&mut engine), lend: false }.of(&o, data.form.wanted(&data.params, i))?;
             let name = format!("arg{}", i + 1);
             engine.session.bind(&mut env, &name, v, t);
             words.push(name);

@@ -15,6 +15,7 @@ mod host;
 mod interrupt;
 mod names;
 mod opaque;
+mod shapes;
 
 use pyo3::prelude::*;
 

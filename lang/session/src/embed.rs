@@ -24,7 +24,7 @@ impl Session {
 
     /// Calls an adl function. The session is unchanged afterwards, even after an error.
     pub fn call(&mut self, f: &Value, args: &[Value]) -> Result<Value, Box<Diagnostic>> {
-        self.guarded(|s| s.machine.apply(f, args)).and_then(|done| done.map_err(|e| Box::new(e.diag)))
+        self.contained(|m| m.apply(f, args)).and_then(|done| done.map_err(|e| Box::new(e.diag)))
     }
 
     /// Names that a new module sees: those of the prelude.

@@ -133,8 +133,10 @@ impl FromPython<'_> {
             let dict = o.py().import("adl._data")?.getattr("fields")?.call1((o,))?;
             return self.record(dict.cast::<PyDict>()?, want);
         }
-        if let (Some(t @ (Ty::Fun(..) | Ty::Lin(..))), true, true) = (want, o.is_callable(), self.engine.is_some()) {
-            return Ok((crate::callback::function(o, t), t.clone()));
+        if let (Some(t @ Ty::Fun(..)), true, true) = (want, o.is_callable(), self.engine.is_some())
+            && let Some(t) = crate::callback::open(t)
+        {
+            return Ok((crate::callback::function(o, &t), t));
         }
         Err(wrong(o, "numbers, arrays, texts, tuples, dicts, lists or values of adl", "convert it first; a function of Python may be passed where the parameter's type is a function without type variables"))
     }
