@@ -127,10 +127,20 @@ pub struct Locked(&'static mut Engine);
 /// This thread has it already: a function that adl calls has called adl.
 pub fn lock(py: Python<'_>) -> PyResult<Locked> {
     if FORKED.load(Ordering::Relaxed) {
-        return Err(errors::plain(py, "E0711", "expected the process that loaded adl, found a fork of it", "start processes by `multiprocessing.get_context(\"spawn\")`"));
+        return Err(errors::plain(
+            py,
+            "E0711",
+            "expected the process that loaded adl, found a fork of it",
+            "start processes by `multiprocessing.get_context(\"spawn\")`",
+        ));
     }
     if HOLDER.load(Ordering::Relaxed) == this_thread() {
-        return Err(errors::plain(py, "E0711", "expected a call from Python, found one from a function that adl has called", "compute what it needs before, or write the function in adl"));
+        return Err(errors::plain(
+            py,
+            "E0711",
+            "expected a call from Python, found one from a function that adl has called",
+            "compute what it needs before, or write the function in adl",
+        ));
     }
     let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
     if *taken {

@@ -120,7 +120,11 @@ impl Form {
         let tuple = |vs: Vec<&str>| if vs.len() == 1 { vs[0].to_owned() } else { format!("({})", vs.join(", ")) };
         let pattern = tuple(locals.iter().map(String::as_str).collect());
         let point = tuple(wrt.iter().map(|i| own[*i].as_str()).collect());
-        let f = if operator == "transpose" { format!("(lin {pattern} -> {body})") } else { format!("(fun {pattern} -> {body})") };
+        let f = if operator == "transpose" {
+            format!("(lin {pattern} -> {body})")
+        } else {
+            format!("(fun {pattern} -> {body})")
+        };
         Ok(match (operator.as_str(), direction) {
             ("transpose", Some(d)) => format!("transpose_at {point} {f} {d}"),
             ("pullback", Some(d)) => format!("snd (vjp {f} {point}) {d}"),

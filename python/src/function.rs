@@ -9,8 +9,8 @@ use crate::convert::to_python::ToPython;
 use crate::engine::{Engine, Held, Locked, Slot, lock};
 use crate::errors;
 use crate::form::Form;
-use adl_interp::value::{Array, Value};
 use adl_interp::ir::derive::{Plan, SPELLINGS};
+use adl_interp::value::{Array, Value};
 use adl_typing::env::{Env, Global};
 use adl_typing::print;
 use adl_typing::ty::{Class, Scheme, Ty};
@@ -118,12 +118,22 @@ impl Function {
     fn data(&self, py: Python<'_>, engine: &Engine) -> PyResult<Rc<FunctionData>> {
         match engine.slot(&self.held) {
             Some(Slot::Function(f)) => Ok(f.clone()),
-            _ => Err(errors::plain(py, "E0711", "expected a function of adl, found one that is gone", "load its module again")),
+            _ => Err(errors::plain(
+                py,
+                "E0711",
+                "expected a function of adl, found one that is gone",
+                "load its module again",
+            )),
         }
     }
 
     /// The arguments of a call, with their types.
-    fn given(&self, engine: &mut Locked, f: &FunctionData, args: &Bound<'_, PyTuple>) -> PyResult<(Vec<Value>, Vec<Ty>)> {
+    fn given(
+        &self,
+        engine: &mut Locked,
+        f: &FunctionData,
+        args: &Bound<'_, PyTuple>,
+    ) -> PyResult<(Vec<Value>, Vec<Ty>)> {
         let (mut vals, mut types) = (Vec::with_capacity(args.len()), Vec::with_capacity(args.len()));
         let mut from = FromPython { engine: Some(engine), lend: true };
         for (i, o) in args.iter().enumerate() {
@@ -174,7 +184,8 @@ fn checked(py: Python<'_>, engine: &mut Locked, f: &FunctionData, types: Vec<Ty>
     if let Some(c) = f.checked.borrow().get(&types) {
         return Ok(c.clone());
     }
-    let text = at_types(&f.form, types.len()).map_err(|e| errors::plain(py, "E0203", &e, "see `help` of the function"))?;
+    let text =
+        at_types(&f.form, types.len()).map_err(|e| errors::plain(py, "E0203", &e, "see `help` of the function"))?;
     let aliases: Vec<(String, Ty)> =
         types.iter().enumerate().map(|(i, t)| (format!("Arg{}", i + 1), t.clone())).collect();
     let env = f.env.clone();
@@ -285,7 +296,12 @@ impl Function {
     fn plan(&self, py: Python<'_>, plan: &str) -> PyResult<Py<Function>> {
         match Plan::parse(plan) {
             Some(_) => self.derive(py, self.form.under(plan.to_owned())),
-            None => Err(errors::plain(py, "E0722", &format!("expected a plan, found `{plan}`"), &format!("plans are {SPELLINGS}"))),
+            None => Err(errors::plain(
+                py,
+                "E0722",
+                &format!("expected a plan, found `{plan}`"),
+                &format!("plans are {SPELLINGS}"),
+            )),
         }
     }
     /// How the derivatives of a call with these arguments are computed, and why: one line for each.
@@ -327,7 +343,12 @@ impl Function {
     }
     /// Arguments of `scipy.optimize.minimize`: the function with its gradient, from a start on.
     #[pyo3(signature = (x0, *args, hess = false))]
-    fn scipy<'py>(slf: Bound<'py, Self>, x0: Bound<'py, PyAny>, args: Bound<'py, PyTuple>, hess: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn scipy<'py>(
+        slf: Bound<'py, Self>,
+        x0: Bound<'py, PyAny>,
+        args: Bound<'py, PyTuple>,
+        hess: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("adl._scipy")?.getattr("problem")?.call1((&slf, x0, args, hess))
     }
     /// A function made by an operator of adl, named in the text; the Python side uses it.
@@ -361,7 +382,8 @@ impl Function {
         let mut env = (*data.env).clone();
         let mut words = Vec::new();
         for (i, o) in args.iter().enumerate() {
-            let (v, t) = FromPython { engine: Some(&mut engine), lend: false }.of(&o, data.form.wanted(&data.params, i))?;
+            let (v, t) =
+                FromPython { engine: Some(&mut engine), lend: false }.of(&o, data.form.wanted(&data.params, i))?;
             let name = format!("arg{}", i + 1);
             engine.session.bind(&mut env, &name, v, t);
             words.push(name);
@@ -408,7 +430,12 @@ impl Function {
         let path = self.form.path();
         let Some(origin) = &self.origin else {
             let hint = "pickle the module's function and the data instead";
-            return Err(errors::plain(py, "E0711", "expected a function of a module, found a function that adl has returned", hint));
+            return Err(errors::plain(
+                py,
+                "E0711",
+                "expected a function of a module, found a function that adl has returned",
+                hint,
+            ));
         };
         let restore = py.import("adl._data")?.getattr("restore")?;
         Ok((restore, (origin, path)).into_pyobject(py)?.into_any())

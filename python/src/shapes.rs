@@ -47,5 +47,10 @@ fn leaf<'py>(py: Python<'py>, ty: &Ty) -> PyResult<Bound<'py, PyAny>> {
 
 fn wrong(py: Python<'_>, expected: &str, ty: &Ty) -> PyErr {
     let message = format!("expected {expected}, found {}", print::ty(ty));
-    crate::errors::plain(py, "E0301", &message, "give the function a type with sizes in adl, or return a sum of the elements")
+    crate::errors::plain(
+        py,
+        "E0301",
+        &message,
+        "give the function a type with sizes in adl, or return a sum of the elements",
+    )
 }

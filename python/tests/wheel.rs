@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -12,6 +13,11 @@ fn run(command: &mut Command) -> Result<String, String> {
     let out = command.output().map_err(|e| format!("{shown}: {e}"))?;
     let text = String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr);
     if out.status.success() { Ok(text) } else { Err(format!("{shown} failed:\n{text}")) }
+}
+
+/// Writes a line that is shown although the test holds.
+fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 fn home() -> PathBuf {
@@ -37,7 +43,7 @@ fn environment() -> Option<PathBuf> {
     let _ = std::fs::remove_dir_all(&dir);
     if let Err(e) = run(Command::new("python3").args(["-m", "venv"]).arg(&dir)) {
         let why = e.lines().last().unwrap_or("");
-        println!("the module for Python is not tested: expected python3 with venv, found {why}");
+        say(&format!("the module for Python is not tested: expected python3 with venv, found {why}"));
         return None;
     }
     let mut pip = Command::new(dir.join("bin/python"));
@@ -62,5 +68,6 @@ fn the_module_works_in_python() {
     pytest.args(["-q", "-rs", "-p", "no:cacheprovider"]).arg(home().join("tests")).current_dir(&dir);
     let said = run(&mut pytest).unwrap_or_else(|e| panic!("{e}"));
     // What was skipped, and how many passed.
-    println!("{}", said.lines().filter(|l| l.starts_with("SKIPPED") || l.contains(" passed")).collect::<Vec<_>>().join("\n"));
+    let lines = said.lines().filter(|l| l.starts_with("SKIPPED") || l.contains(" passed"));
+    say(&lines.collect::<Vec<_>>().join("\n"));
 }

@@ -138,7 +138,11 @@ impl FromPython<'_> {
         {
             return Ok((crate::callback::function(o, &t), t));
         }
-        Err(wrong(o, "numbers, arrays, texts, tuples, dicts, lists or values of adl", "convert it first; a function of Python may be passed where the parameter's type is a function without type variables"))
+        Err(wrong(
+            o,
+            "numbers, arrays, texts, tuples, dicts, lists or values of adl",
+            "convert it first; a function of Python may be passed where the parameter's type is a function without type variables",
+        ))
     }
 
     /// A list or an option, where one is wanted.
@@ -221,7 +225,12 @@ impl FromPython<'_> {
                 && !(*had == Ty::Float && t == Ty::Int)
             {
                 let (had, t) = (adl_typing::print::ty(had), adl_typing::print::ty(&t));
-                return Err(errors::plain(l.py(), "E0203", &format!("expected {had} as each element of a list, found {t}"), "the elements of an array have one type and one shape"));
+                return Err(errors::plain(
+                    l.py(),
+                    "E0203",
+                    &format!("expected {had} as each element of a list, found {t}"),
+                    "the elements of an array have one type and one shape",
+                ));
             }
             vals.push(v);
         }
@@ -237,7 +246,10 @@ impl FromPython<'_> {
         let made = match (&mut self.engine, vals.is_empty(), &ty) {
             (_, true, Ty::Float) => array::floats(Vec::new()),
             (_, true, Ty::Int) => array::ints(Vec::new()),
-            (Some(e), false, _) => e.session.packed(vals).map_err(|d| errors::plain(l.py(), d.code, &d.message, "the elements of an array have one shape"))?,
+            (Some(e), false, _) => e
+                .session
+                .packed(vals)
+                .map_err(|d| errors::plain(l.py(), d.code, &d.message, "the elements of an array have one shape"))?,
             _ => array::boxed(vals),
         };
         Ok((made, Ty::Array(size(n), Rc::new(ty))))
@@ -296,7 +308,12 @@ fn int(o: &Bound<'_, PyAny>, want: Option<&Ty>) -> Typed {
         Some(Ty::F32) => Ok((Value::F32(o.extract::<f64>()? as f32), Ty::F32)),
         _ => match o.extract::<i64>() {
             Ok(n) => Ok((Value::Int(n), Ty::Int)),
-            Err(_) => Err(errors::plain(o.py(), "E0703", "expected an Int of 64 bits, found a larger int", "pass it as a float")),
+            Err(_) => Err(errors::plain(
+                o.py(),
+                "E0703",
+                "expected an Int of 64 bits, found a larger int",
+                "pass it as a float",
+            )),
         },
     }
 }

@@ -80,7 +80,9 @@ impl ToPython<'_> {
             Some(Ty::Data(_, args)) => args.clone(),
             _ => Rc::new([]),
         };
-        let Some(engine) = &mut self.engine else { return Ok(PyString::new(py, &show::show(&Value::Data(d))).into_any()) };
+        let Some(engine) = &mut self.engine else {
+            return Ok(PyString::new(py, &show::show(&Value::Data(d))).into_any());
+        };
         let id = d.con.data;
         if is_prelude(engine, id, "List") {
             return self.list(py, d, args.first());
@@ -135,11 +137,8 @@ pub fn constructor(py: Python<'_>, engine: &mut Engine, id: DataId, tag: u32) ->
         return Ok(c.clone_ref(py));
     }
     let decl = engine.session.declared_type(id);
-    let cons: Vec<(String, usize)> = decl
-        .iter()
-        .flat_map(|d| &d.cons)
-        .map(|c| (c.name.to_string(), c.fields.len()))
-        .collect();
+    let cons: Vec<(String, usize)> =
+        decl.iter().flat_map(|d| &d.cons).map(|c| (c.name.to_string(), c.fields.len())).collect();
     let made = py.import("adl._data")?.getattr("classes")?.call1((id.0, id.1.as_str(), cons))?;
     for (tag, class) in made.try_iter()?.enumerate() {
         engine.classes.insert((id.0, tag as u32), class?.unbind());

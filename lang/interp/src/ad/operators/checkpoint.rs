@@ -63,7 +63,7 @@ fn captured_data(f: &Value) -> Value {
         Fun::Member(g, _) => all(&g.captured),
         Fun::Prim(..) | Fun::Linear(_) | Fun::Custom(..) | Fun::Checkpoint(_) | Fun::Invertible(_) | Fun::Host(_) => {
             Value::Unit
-        },
+        }
     })
 }
 

@@ -87,8 +87,9 @@ fn inner_level(v: &Value) -> u16 {
 pub fn on_host(m: &mut Machine, f: &HostFun, args: &[Value]) -> Res<Value> {
     if args.iter().any(|a| inner_level(a) > 0) {
         let message = format!("expected a function of adl, found `{}`, which has no derivative", f.name);
-        return Err(Error::new(codes::USER, message)
-            .hint("write it in adl, give its derivative by `custom_vjp`, or keep it constant by `stop_grad` of its argument"));
+        return Err(Error::new(codes::USER, message).hint(
+            "write it in adl, give its derivative by `custom_vjp`, or keep it constant by `stop_grad` of its argument",
+        ));
     }
     if m.speculating {
         return Err(Error::new(codes::STRUCTURE, "an effect in an attempt that may be dropped"));
