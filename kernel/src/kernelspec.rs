@@ -1,7 +1,7 @@
 //! The kernelspec, from which front ends learn how to start the kernel, and its name and logo.
 
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The location of a kernelspec.
 #[derive(Clone, Debug)]
@@ -45,13 +45,15 @@ fn sys_prefix() -> Result<PathBuf, String> {
     if text.is_empty() { Err("python3 does not say what its prefix is".into()) } else { Ok(PathBuf::from(text)) }
 }
 
-/// Installs the kernelspec for a binary.
-pub fn install(place: &SpecLocation, binary: &Path) -> Result<PathBuf, String> {
+/// Installs the kernelspec of the adl that a command starts.
+pub fn install(place: &SpecLocation, command: &[String]) -> Result<PathBuf, String> {
     let dir = directory(place)?;
     let said = |e: std::io::Error| format!("{}: {e}", dir.display());
     std::fs::create_dir_all(&dir).map_err(said)?;
+    let run = ["kernel", "run", "-f", "{connection_file}"];
+    let argv: Vec<&str> = command.iter().map(String::as_str).chain(run).collect();
     let spec = json!({
-        "argv": [binary.to_string_lossy(), "kernel", "run", "-f", "{connection_file}"],
+        "argv": argv,
         "display_name": "adl",
         "language": "adl",
         "interrupt_mode": "message",

@@ -20,6 +20,15 @@ thread_local! {
     static LIBRARY: Cell<bool> = const { Cell::new(false) };
 }
 
+/// The table of a thread.
+#[derive(Default)]
+pub struct Orders(HashMap<Box<[Symbol]>, Order>);
+
+/// Exchanges the table of this thread with another one, for a session that moves between threads.
+pub fn exchange(with: &mut Orders) {
+    ORDERS.with_borrow_mut(|orders| std::mem::swap(orders, &mut with.0));
+}
+
 /// Clears the table.
 pub fn reset() {
     ORDERS.with_borrow_mut(HashMap::clear);

@@ -100,8 +100,8 @@ pub fn kernel(global: &Global, command: KernelCommand) -> u8 {
         KernelCommand::Run { file } => {
             return adl_kernel::run(&file, &setup(global)).map_or_else(|e| failed(&e), |()| 0);
         }
-        KernelCommand::Install(place) => match std::env::current_exe() {
-            Ok(binary) => kernelspec::install(&place.place(), &binary).map(|d| format!("installed: {}", d.display())),
+        KernelCommand::Install(place) => match crate::command() {
+            Ok(command) => kernelspec::install(&place.place(), &command).map(|d| format!("installed: {}", d.display())),
             Err(e) => Err(format!("where adl is cannot be found out: {e}")),
         },
         KernelCommand::Uninstall(place) => {

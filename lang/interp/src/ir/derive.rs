@@ -601,6 +601,7 @@ fn name(f: &Fun) -> String {
             _ => "fun".into(),
         },
         Fun::Linear(_) | Fun::Invertible(_) => "fun".into(),
+        Fun::Host(h) => h.name.clone(),
     }
 }
 

@@ -97,7 +97,7 @@ fn step(v: &Value, i: usize) -> Option<Value> {
         Fun::Partial(_, args) => args.get(i - 1).cloned(),
         Fun::Custom(f, r, _) => [f, r].get(i).map(|v| (*v).clone()),
         Fun::Checkpoint(f) if i == 0 => Some(f.clone()),
-        Fun::Checkpoint(_) | Fun::Prim(..) | Fun::Linear(_) | Fun::Invertible(_) => None,
+        Fun::Checkpoint(_) | Fun::Prim(..) | Fun::Linear(_) | Fun::Invertible(_) | Fun::Host(_) => None,
     }
 }
 
@@ -112,7 +112,7 @@ fn fact(v: &Value) -> ValueFact {
             Fun::Partial(_, args) => ValueFact::Fun("partial", args.len()),
             Fun::Custom(_, _, vjp) => ValueFact::Fun("custom", usize::from(*vjp)),
             Fun::Checkpoint(_) => ValueFact::Fun("checkpoint", 0),
-            Fun::Linear(_) | Fun::Invertible(_) => ValueFact::Opaque,
+            Fun::Linear(_) | Fun::Invertible(_) | Fun::Host(_) => ValueFact::Opaque,
         },
         Value::Rep(r) => ValueFact::Rep(r.clone()),
         Value::Rev { .. } | Value::Dual(_) | Value::Zero => ValueFact::Opaque,
@@ -157,6 +157,7 @@ impl World for Values<'_> {
                 Fun::Checkpoint(_) => ValueKind::Fun(FunView::Checkpoint),
                 Fun::Linear(_) => ValueKind::Opaque("a linear map made by `linearize`, `vjp` or `transpose`".into()),
                 Fun::Invertible(_) => ValueKind::Opaque("an operator made by `invertible`".into()),
+                Fun::Host(h) => ValueKind::Opaque(format!("a function of the embedding program, `{}`", h.name)),
             },
             Value::Rep(r) => match rep_type(r) {
                 Some(t) => ValueKind::Rep(t),
@@ -355,7 +356,7 @@ pub(crate) fn parameter(f: &Value, i: usize) -> Option<Ty> {
         Fun::Member(g, k) => code_parameter(g.codes.get(*k as usize)?, i),
         Fun::Partial(g, args) => parameter(&Value::Fun(g.clone()), i + args.len()),
         Fun::Custom(g, ..) | Fun::Checkpoint(g) => parameter(g, i),
-        Fun::Prim(..) | Fun::Linear(_) | Fun::Invertible(_) => None,
+        Fun::Prim(..) | Fun::Linear(_) | Fun::Invertible(_) | Fun::Host(_) => None,
     }
 }
 

@@ -63,10 +63,27 @@ struct RemoteCopy {
 }
 
 /// The elements of an array.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub struct Elements {
     host: OnceCell<Buf>,
     away: OnceCell<Rc<RemoteCopy>>,
+    /// Who owns the memory of `host`, if it is not the array: it is only read, and never freed here.
+    owner: Option<Box<dyn std::any::Any>>,
+}
+
+impl Clone for Elements {
+    /// A copy owns its elements.
+    fn clone(&self) -> Elements {
+        Elements { host: self.host.clone(), away: self.away.clone(), owner: None }
+    }
+}
+
+impl Drop for Elements {
+    fn drop(&mut self) {
+        if self.owner.is_some() {
+            std::mem::forget(self.host.take());
+        }
+    }
 }
 
 impl std::fmt::Debug for Elements {
@@ -82,7 +99,7 @@ impl std::fmt::Debug for Elements {
 impl From<Buf> for Elements {
     #[inline]
     fn from(b: Buf) -> Elements {
-        Elements { host: OnceCell::from(b), away: OnceCell::new() }
+        Elements { host: OnceCell::from(b), away: OnceCell::new(), owner: None }
     }
 }
 
@@ -122,7 +139,18 @@ impl Array {
     /// An array from elements in device memory and its complete shape.
     pub fn remote(shape: Shape, remote: Box<dyn Remote>) -> Array {
         let away = Rc::new(RemoteCopy { remote, blank: OnceCell::new() });
-        Array { shape, elements: Elements { host: OnceCell::new(), away: OnceCell::from(away) } }
+        Array { shape, elements: Elements { host: OnceCell::new(), away: OnceCell::from(away), owner: None } }
+    }
+
+    /// An array whose elements another owner holds, such as an array of Python. `buf` is read, but never changed, resized
+    /// or freed; `owner` is dropped with the array.
+    pub fn borrowed(shape: Shape, buf: Buf, owner: Box<dyn std::any::Any>) -> Array {
+        Array { shape, elements: Elements { host: OnceCell::from(buf), away: OnceCell::new(), owner: Some(owner) } }
+    }
+
+    /// Whether another owner holds the elements.
+    pub fn is_borrowed(&self) -> bool {
+        self.elements.owner.is_some()
     }
 
     /// The elements on the host; downloads them if necessary.
@@ -143,7 +171,7 @@ impl Array {
     /// The shape and the elements for modification on the host.
     #[inline]
     pub fn parts_mut(&mut self) -> (&mut Shape, &mut Buf) {
-        if self.elements.away.get().is_some() {
+        if self.elements.away.get().is_some() || self.elements.owner.is_some() {
             self.move_to_host();
         }
         // The host buffer exists: `move_to_host` has downloaded it, or the array was never on a device.
@@ -156,6 +184,9 @@ impl Array {
 
     #[cold]
     fn move_to_host(&mut self) {
+        if self.elements.owner.is_some() {
+            self.elements = self.elements.clone();
+        }
         if self.elements.host.get().is_none() {
             let b = self.buf().clone();
             self.elements.host = OnceCell::from(b);
@@ -260,6 +291,25 @@ mod tests {
         }
         assert!(a.away().is_none() && copy.is_remote());
         assert!(matches!(copy.into_buf(), Buf::F64(v) if v[0] == 1.0));
+    }
+
+    #[test]
+    fn borrowed_elements_are_copied_before_they_change_and_never_freed() {
+        let mut lent = std::mem::ManuallyDrop::new(vec![1.0, 2.0, 3.0]);
+        let alive = Rc::new(());
+        let lend = |lent: &mut Vec<f64>| {
+            let buf = Buf::F64(std::mem::take(lent));
+            Array::borrowed(smallvec![3], buf, Box::new(alive.clone()))
+        };
+        let mut a = lend(&mut lent);
+        let copy = a.clone();
+        assert!(a.is_borrowed() && !copy.is_borrowed() && Rc::strong_count(&alive) == 2);
+        if let Buf::F64(v) = a.buf_mut() {
+            v[1] = 7.0;
+        }
+        assert!(!a.is_borrowed() && Rc::strong_count(&alive) == 1);
+        assert!(matches!(a.buf(), Buf::F64(v) if v[..] == [1.0, 7.0, 3.0]));
+        assert!(matches!(copy.into_buf(), Buf::F64(v) if v[..] == [1.0, 2.0, 3.0]));
     }
 
     #[test]

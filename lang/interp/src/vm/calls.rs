@@ -118,6 +118,7 @@ impl Machine {
             Fun::Custom(g, rule, vjp) => ad::operators::custom(self, g, rule, *vjp, args.swap_remove(0)),
             Fun::Checkpoint(g) => ad::operators::checkpointed(self, g, args.swap_remove(0)),
             Fun::Invertible(r) => ops::higher_order::invertible(self, r, &args[0], &args[1]),
+            Fun::Host(h) => ad::operators::on_host(self, h, &args),
             Fun::Closure(..) | Fun::Member(..) => Err(Error::new(codes::STRUCTURE, "no primitive")),
         }
     }

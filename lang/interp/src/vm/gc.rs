@@ -92,6 +92,8 @@ impl<'a> Marker<'a> {
             }
             Fun::Custom(f, rule, _) => self.values.extend([f, rule]),
             Fun::Checkpoint(f) | Fun::Invertible(f) => self.values.push(f),
+            // What it captures lies in the embedding program.
+            Fun::Host(_) => {}
         }
     }
 

@@ -58,6 +58,20 @@ pub enum Fun {
     Checkpoint(Value),
     /// `invertible {op, lift, lower, inverse}`.
     Invertible(Value),
+    /// A function of the program that embeds adl.
+    Host(HostFun),
+}
+
+/// A function of the program that embeds adl. It has no derivative.
+pub struct HostFun {
+    /// Its name, for messages.
+    pub name: String,
+    /// Its number of arguments.
+    pub arity: usize,
+    /// Its type as text.
+    pub ty: String,
+    /// Computes it from values without tapes.
+    pub call: Box<dyn Fn(&[Value]) -> Res<Value>>,
 }
 
 /// A group of mutually recursive functions, with their captured values. Member functions are created on demand,
@@ -85,7 +99,7 @@ impl Drop for Fun {
             }
             Fun::Custom(a, b, _) => crate::value::release(&mut vec![std::mem::take(a), std::mem::take(b)]),
             Fun::Checkpoint(a) | Fun::Invertible(a) => crate::value::release(&mut vec![std::mem::take(a)]),
-            Fun::Member(..) | Fun::Linear(_) => {}
+            Fun::Member(..) | Fun::Linear(_) | Fun::Host(_) => {}
         }
     }
 }
@@ -121,6 +135,7 @@ impl Fun {
                 _ => "a -> b".into(),
             },
             Fun::Invertible(_) => "a -> a -> a".into(),
+            Fun::Host(h) => h.ty.clone(),
         }
     }
 
@@ -140,6 +155,7 @@ impl Fun {
                 name => name + &" …".repeat(args.len()),
             },
             Fun::Custom(Value::Fun(f), ..) | Fun::Checkpoint(Value::Fun(f)) => f.called(),
+            Fun::Host(h) => format!(" {}", h.name),
             Fun::Linear(_) | Fun::Custom(..) | Fun::Checkpoint(_) | Fun::Invertible(_) => String::new(),
         }
     }
@@ -153,6 +169,7 @@ impl Fun {
             Fun::Partial(f, args) => f.arity().saturating_sub(args.len()),
             Fun::Linear(_) | Fun::Custom(..) | Fun::Checkpoint(_) => 1,
             Fun::Invertible(_) => 2,
+            Fun::Host(h) => h.arity,
         }
     }
 }

@@ -61,7 +61,9 @@ fn captured_data(f: &Value) -> Value {
         Fun::Closure(_, c) => all(c),
         Fun::Partial(g, c) => pair(captured_data(&Value::Fun(g.clone())), all(c)),
         Fun::Member(g, _) => all(&g.captured),
-        Fun::Prim(..) | Fun::Linear(_) | Fun::Custom(..) | Fun::Checkpoint(_) | Fun::Invertible(_) => Value::Unit,
+        Fun::Prim(..) | Fun::Linear(_) | Fun::Custom(..) | Fun::Checkpoint(_) | Fun::Invertible(_) | Fun::Host(_) => {
+            Value::Unit
+        }
     })
 }
 

@@ -7,7 +7,7 @@ use crate::ad::tape::Rule;
 use crate::ad::{DerivativePart, level_of, results, split};
 use crate::error::{Error, Res, codes};
 use crate::value::{Value, vector_space};
-use crate::vm::{Fun, Machine};
+use crate::vm::{Fun, HostFun, Machine};
 use std::rc::Rc;
 
 /// An argument without the derivative parts of a level, and the derivative parts of its real leaves.
@@ -77,10 +77,29 @@ fn inner_level(v: &Value) -> u16 {
             Fun::Member(g, _) => all(&g.captured),
             Fun::Custom(f, r, _) => inner_level(f).max(inner_level(r)),
             Fun::Checkpoint(f) | Fun::Invertible(f) => inner_level(f),
-            Fun::Linear(_) => 0,
+            Fun::Linear(_) | Fun::Host(_) => 0,
         },
         v => level_of(v),
     })
+}
+
+/// Calls a function of the embedding program, which sees no values that are being differentiated.
+pub fn on_host(m: &mut Machine, f: &HostFun, args: &[Value]) -> Res<Value> {
+    if args.iter().any(|a| inner_level(a) > 0) {
+        let message = format!("expected a function of adl, found `{}`, which has no derivative", f.name);
+        return Err(Error::new(codes::USER, message).hint(
+            "write it in adl, give its derivative by `custom_vjp`, or keep it constant by `stop_grad` of its argument",
+        ));
+    }
+    if m.speculating {
+        return Err(Error::new(codes::STRUCTURE, "an effect in an attempt that may be dropped"));
+    }
+    if let Some(v) = m.effects.replay() {
+        return Ok(v);
+    }
+    let v = (f.call)(args)?;
+    m.effects.record(&v);
+    Ok(v)
 }
 
 /// Reports an error if the rule captures a value that is being differentiated, because its derivative would

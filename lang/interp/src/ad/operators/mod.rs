@@ -8,7 +8,7 @@ mod ravel;
 mod sparse;
 
 pub(crate) use checkpoint::checkpointed;
-pub(crate) use custom::{custom, linear_at};
+pub(crate) use custom::{custom, linear_at, on_host};
 
 use super::linear::{self, LinearMap, Traced};
 use super::{DerivativePart, Dual, Level, on_tape, split};

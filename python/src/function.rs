@@ -1,0 +1,455 @@
+//! Functions of adl as callables of Python, and what is derived from them.
+//!
+//! A function is a text in the names of its module: `loss`, or `fun a b -> grad (fun z -> loss z b) a`. At the first call with
+//! arguments of certain types, adl checks the text at these types; the result is kept. So all messages about types are adl's.
+
+use crate::convert::from_python::FromPython;
+use crate::convert::is_first_order;
+use crate::convert::to_python::ToPython;
+use crate::engine::{Engine, Held, Locked, Slot, lock};
+use crate::errors;
+use crate::form::Form;
+use adl_interp::ir::derive::{Plan, SPELLINGS};
+use adl_interp::value::{Array, Value};
+use adl_typing::env::{Env, Global};
+use adl_typing::print;
+use adl_typing::ty::{Class, Scheme, Ty};
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::{Mutex, PoisonError};
+
+/// Types of arguments at which a function is kept checked.
+const KEPT: usize = 256;
+
+/// A function checked at the types of its arguments.
+struct Checked {
+    fun: Value,
+    result: Ty,
+    /// Whether nothing in a result can keep an argument alive.
+    first_order: bool,
+}
+
+/// What the engine knows of a function.
+pub struct FunctionData {
+    env: Rc<Env>,
+    form: Form,
+    scheme: Scheme,
+    names: Vec<String>,
+    /// The types of the parameters.
+    params: Vec<Ty>,
+    checked: RefCell<HashMap<Vec<Ty>, Rc<Checked>>>,
+}
+
+/// The parameters of a function type.
+fn params(ty: &Ty) -> Vec<Ty> {
+    crate::callback::parts(ty).0
+}
+
+/// Whether a parameter is any real number or array of them, so that an `int` stands for a Float.
+fn is_real(scheme: &Scheme, ty: &Ty) -> bool {
+    let real = |classes: &[Class]| classes.iter().any(|c| matches!(c, Class::Real | Class::Reals));
+    matches!(ty, Ty::Var(v) if scheme.vars.iter().any(|(w, classes, _)| w == v && real(classes)))
+}
+
+impl FunctionData {
+    fn new(env: Rc<Env>, form: Form, scheme: Scheme, names: Vec<String>) -> FunctionData {
+        let params = params(&scheme.ty).into_iter().map(|t| if is_real(&scheme, &t) { Ty::Float } else { t }).collect();
+        FunctionData { env, form, scheme, names, params, checked: RefCell::default() }
+    }
+
+    /// A function of a module.
+    pub fn of_global(engine: &Engine, env: Rc<Env>, name: &str, g: &Global) -> FunctionData {
+        let given = engine.session.parameter_names(g);
+        let names = (0..params(&g.scheme.ty).len())
+            .map(|i| given.get(i).copied().flatten().map_or_else(|| format!("x{}", i + 1), |n| n.to_string()))
+            .collect();
+        FunctionData::new(env, Form::name(name), (*g.scheme).clone(), names)
+    }
+
+    /// A function that is the value of an expression.
+    pub fn of_value(engine: &mut Engine, v: Value, ty: Ty) -> FunctionData {
+        let mut env = engine.session.fresh_env();
+        engine.session.bind(&mut env, "it", v, ty.clone());
+        let names = (1..=params(&ty).len()).map(|i| format!("x{i}")).collect();
+        FunctionData::new(Rc::new(env), Form::name("it"), Scheme::mono(ty), names)
+    }
+
+    fn derived(&self, form: Form) -> FunctionData {
+        FunctionData::new(self.env.clone(), form, self.scheme.clone(), self.names.clone())
+    }
+}
+
+// No doc comment: it would hide that of each function.
+#[pyclass(module = "adl", frozen)]
+pub struct Function {
+    held: Held,
+    name: String,
+    doc: String,
+    type_text: String,
+    names: Vec<String>,
+    form: Form,
+    derived: Mutex<HashMap<String, Py<Function>>>,
+    /// The module, and the path to this function from it, for `pickle`.
+    origin: Option<Py<PyAny>>,
+}
+
+impl Function {
+    /// The object of a function without a module.
+    pub fn new(engine: &mut Engine, data: FunctionData) -> Function {
+        Function::made(engine, data, String::new(), None)
+    }
+
+    fn made(engine: &mut Engine, data: FunctionData, doc: String, origin: Option<Py<PyAny>>) -> Function {
+        let (form, names) = (data.form.clone(), data.names.clone());
+        let (name, type_text) = (form.title(), print::scheme(&data.scheme));
+        let held = engine.hold(Slot::Function(Rc::new(data)));
+        Function { held, name, doc, type_text, names, form, derived: Mutex::default(), origin }
+    }
+
+    /// The object of a function of a module.
+    pub fn of_module(engine: &mut Engine, data: FunctionData, doc: String, origin: Py<PyAny>) -> Function {
+        Function::made(engine, data, doc, Some(origin))
+    }
+
+    fn data(&self, py: Python<'_>, engine: &Engine) -> PyResult<Rc<FunctionData>> {
+        match engine.slot(&self.held) {
+            Some(Slot::Function(f)) => Ok(f.clone()),
+            _ => Err(errors::plain(
+                py,
+                "E0711",
+                "expected a function of adl, found one that is gone",
+                "load its module again",
+            )),
+        }
+    }
+
+    /// The arguments of a call, with their types.
+    fn given(
+        &self,
+        engine: &mut Locked,
+        f: &FunctionData,
+        args: &Bound<'_, PyTuple>,
+    ) -> PyResult<(Vec<Value>, Vec<Ty>)> {
+        let (mut vals, mut types) = (Vec::with_capacity(args.len()), Vec::with_capacity(args.len()));
+        let mut from = FromPython { engine: Some(engine), lend: true };
+        for (i, o) in args.iter().enumerate() {
+            let (v, t) = from.of(&o, f.form.wanted(&f.params, i))?;
+            vals.push(v);
+            types.push(t);
+        }
+        Ok((vals, types))
+    }
+
+    /// A function made from this one; the same object each time.
+    fn derive(&self, py: Python<'_>, form: Form) -> PyResult<Py<Function>> {
+        let key = form.title();
+        if let Some(f) = self.derived.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+            return Ok(f.clone_ref(py));
+        }
+        let mut engine = lock(py)?;
+        let data = self.data(py, &engine)?.derived(form);
+        let origin = self.origin.as_ref().map(|o| o.clone_ref(py));
+        let made = Function::made(&mut engine, data, self.doc.clone(), origin);
+        drop(engine);
+        let made = Py::new(py, made)?;
+        let mut all = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(all.entry(key).or_insert(made).clone_ref(py))
+    }
+}
+
+/// Copies what Python lent, inside tuples and records too.
+fn own(v: &mut Value) {
+    match v {
+        Value::Array(a) if a.is_borrowed() => *v = Value::Array(Rc::new(Array::clone(a))),
+        Value::Tuple(t) => Rc::get_mut(t).into_iter().flat_map(|t| &mut t.0).for_each(own),
+        Value::Record(r) => Rc::get_mut(r).into_iter().flat_map(|r| &mut r.vals).for_each(own),
+        Value::Data(d) => Rc::get_mut(d).into_iter().flat_map(|d| &mut d.fields).for_each(own),
+        _ => {}
+    }
+}
+
+/// The text of a function at the types `Arg1`, `Arg2`, ….
+fn at_types(form: &Form, n: usize) -> Result<String, String> {
+    let names: Vec<String> = (1..=n).map(|i| format!("arg{i}")).collect();
+    let typed: Vec<String> = names.iter().enumerate().map(|(i, a)| format!("({a} : Arg{})", i + 1)).collect();
+    Ok(format!("fun {} -> {}", typed.join(" "), form.applied(&names)?))
+}
+
+/// A function at the types of its arguments.
+fn checked(py: Python<'_>, engine: &mut Locked, f: &FunctionData, types: Vec<Ty>) -> PyResult<Rc<Checked>> {
+    if let Some(c) = f.checked.borrow().get(&types) {
+        return Ok(c.clone());
+    }
+    let text =
+        at_types(&f.form, types.len()).map_err(|e| errors::plain(py, "E0203", &e, "see `help` of the function"))?;
+    let aliases: Vec<(String, Ty)> =
+        types.iter().enumerate().map(|(i, t)| (format!("Arg{}", i + 1), t.clone())).collect();
+    let env = f.env.clone();
+    let done = engine.run(py, |s| s.typed(&env, &aliases, &text));
+    let (fun, ty) = done.map_err(|d| errors::raised(py, engine, &d))?;
+    let mut result = &ty;
+    for _ in 0..types.len() {
+        if let Ty::Fun(_, b) | Ty::Lin(_, b) = result {
+            result = b;
+        }
+    }
+    let result = result.clone();
+    let first_order = is_first_order(engine, &result);
+    let made = Rc::new(Checked { fun, result, first_order });
+    let mut all = f.checked.borrow_mut();
+    if all.len() >= KEPT {
+        all.clear();
+    }
+    all.insert(types, made.clone());
+    Ok(made)
+}
+
+/// A function as an argument of another one: at its own type, if that has no variables.
+pub fn value(py: Python<'_>, engine: &mut Engine, f: &Function) -> PyResult<(Value, Ty)> {
+    let data = f.data(py, engine)?;
+    let hint = "call it by a function of adl that takes the numbers, or give its parameters types in adl";
+    let plain = data.form.text().filter(|_| data.scheme.vars.is_empty() && data.scheme.determined.is_empty());
+    let Some(text) = plain else {
+        let message = format!("expected a function at one type, found `{}` : {}", f.name, f.type_text);
+        return Err(errors::plain(py, "E0203", &message, hint));
+    };
+    engine.session.typed(&data.env, &[], &text).map_err(|d| errors::raised(py, engine, &d))
+}
+
+#[pymethods]
+impl Function {
+    #[pyo3(signature = (*args))]
+    fn __call__<'py>(&self, py: Python<'py>, args: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
+        let mut engine = lock(py)?;
+        let data = self.data(py, &engine)?;
+        let (mut vals, types) = self.given(&mut engine, &data, args)?;
+        let at = checked(py, &mut engine, &data, types)?;
+        if !at.first_order {
+            vals.iter_mut().for_each(own);
+        }
+        let out = engine.run(py, |s| s.call(&at.fun, &vals));
+        drop(vals);
+        let out = out.map_err(|d| errors::raised(py, &engine, &[*d]))?;
+        ToPython { engine: Some(&mut engine) }.of(py, out, Some(&at.result))
+    }
+
+    /// The gradient of a scalar function: with respect to the first argument, or those that `wrt` has named.
+    #[getter]
+    fn grad(&self, py: Python<'_>) -> PyResult<Py<Function>> {
+        self.derive(py, self.form.derive("grad"))
+    }
+    /// The value and the gradient.
+    #[getter]
+    fn value_and_grad(&self, py: Python<'_>) -> PyResult<Py<Function>> {
+        self.derive(py, self.form.derive("value_and_grad"))
+    }
+    /// The value and the derivative in a direction, which is the last argument.
+    #[getter]
+    fn jvp(&self, py: Python<'_>) -> PyResult<Py<Function>> {
+        self.derive(py, self.form.derive("jvp"))
+    }
+    /// The value, and the transposed derivative as a function of cotangents.
+    #[getter]
+    fn vjp(&self, py: Python<'_>) -> PyResult<Py<Function>> {
+        self.derive(py, self.form.derive("vjp"))
+    }
+    /// The value, and the derivative as a function of tangents.
+    #[getter]
+    fn linearize(&self, py: Python<'_>) -> PyResult<Py<Function>> {
+        self.derive(py, self.form.derive("linearize"))
+    }
+    /// The transposed function of a linear function: called with a point of its domain, then a cotangent.
+    #[getter]
+    fn transpose(&self, py: Python<'_>) -> PyResult<Py<Function>> {
+        self.derive(py, self.form.derive("transpose"))
+    }
+    /// The matrix of partial derivatives.
+    #[getter]
+    fn jacobian(&self, py: Python<'_>) -> PyResult<Py<Function>> {
+        self.derive(py, self.form.derive("jacobian"))
+    }
+    /// The matrix of second derivatives.
+    #[getter]
+    fn hessian(&self, py: Python<'_>) -> PyResult<Py<Function>> {
+        self.derive(py, self.form.derive("hessian"))
+    }
+    /// The Hessian times a direction, which is the last argument.
+    #[getter]
+    fn hvp(&self, py: Python<'_>) -> PyResult<Py<Function>> {
+        self.derive(py, self.form.derive("hvp"))
+    }
+    /// The work of the function and of its derivatives, counted by source line.
+    #[getter]
+    fn cost(&self, py: Python<'_>) -> PyResult<Py<Function>> {
+        self.derive(py, self.form.derive("cost"))
+    }
+    /// What the gradient stores, and what each plan costs.
+    #[getter]
+    fn residuals(&self, py: Python<'_>) -> PyResult<Py<Function>> {
+        self.derive(py, self.form.derive("residuals"))
+    }
+    /// The same function, whose next gradient stores what a plan says: `sqrt`, `auto`, `budget N`, `recompute_all`, ….
+    fn plan(&self, py: Python<'_>, plan: &str) -> PyResult<Py<Function>> {
+        match Plan::parse(plan) {
+            Some(_) => self.derive(py, self.form.under(plan.to_owned())),
+            None => Err(errors::plain(
+                py,
+                "E0722",
+                &format!("expected a plan, found `{plan}`"),
+                &format!("plans are {SPELLINGS}"),
+            )),
+        }
+    }
+    /// How the derivatives of a call with these arguments are computed, and why: one line for each.
+    #[pyo3(signature = (*args))]
+    fn explain(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<String> {
+        let mut engine = lock(py)?;
+        engine.session.clear_derivations();
+        let data = self.data(py, &engine)?;
+        data.checked.borrow_mut().clear();
+        let (mut vals, types) = self.given(&mut engine, &data, args)?;
+        let at = checked(py, &mut engine, &data, types)?;
+        vals.iter_mut().for_each(own);
+        let out = engine.run(py, |s| s.call(&at.fun, &vals).map(|_| s.explained().join("\n")));
+        out.map_err(|d| errors::raised(py, &engine, &[*d]))
+    }
+    /// The type of the result for these arguments, as dtypes and shapes; the function does not run.
+    #[pyo3(signature = (*args))]
+    fn _result<'py>(&self, py: Python<'py>, args: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
+        let mut engine = lock(py)?;
+        let data = self.data(py, &engine)?;
+        let (_, types) = self.given(&mut engine, &data, args)?;
+        let at = checked(py, &mut engine, &data, types)?;
+        crate::shapes::of(py, &at.result)
+    }
+    /// The Hessian's entries that may be other than 0, as a matrix of SciPy (CSR).
+    #[getter]
+    fn hessian_sparse<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("adl._scipy")?.getattr("sparse")?.call1((&slf, "hessian_sparse"))
+    }
+    /// The Jacobian's entries that may be other than 0, as a matrix of SciPy (CSR).
+    #[getter]
+    fn jacobian_sparse<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("adl._scipy")?.getattr("sparse")?.call1((&slf, "jacobian_sparse"))
+    }
+    /// The function as one of JAX, inside `jit`, `grad` and `vmap`.
+    #[getter]
+    fn jax<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("adl._jax")?.getattr("wrap")?.call1((&slf,))
+    }
+    /// Arguments of `scipy.optimize.minimize`: the function with its gradient, from a start on.
+    #[pyo3(signature = (x0, *args, hess = false))]
+    fn scipy<'py>(
+        slf: Bound<'py, Self>,
+        x0: Bound<'py, PyAny>,
+        args: Bound<'py, PyTuple>,
+        hess: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("adl._scipy")?.getattr("problem")?.call1((&slf, x0, args, hess))
+    }
+    /// A function made by an operator of adl, named in the text; the Python side uses it.
+    fn _derive(&self, py: Python<'_>, operator: &str) -> PyResult<Py<Function>> {
+        self.derive(py, self.form.derive(operator))
+    }
+    /// The same function, differentiated with respect to these arguments: positions from 0, or names.
+    #[pyo3(signature = (*which))]
+    fn wrt(&self, py: Python<'_>, which: &Bound<'_, PyTuple>) -> PyResult<Py<Function>> {
+        let (names, mut at) = (self.form.parameters(&self.names), Vec::new());
+        for w in which.iter() {
+            let found = match w.extract::<String>() {
+                Ok(name) => names.iter().position(|n| *n == name),
+                Err(_) => w.extract::<usize>().ok().filter(|i| *i < names.len().max(1)),
+            };
+            let Some(i) = found else {
+                let message = format!("expected one of the arguments {}, found {}", names.join(", "), w.repr()?);
+                return Err(errors::plain(py, "E0201", &message, "give positions from 0, or names"));
+            };
+            at.push(i);
+        }
+        self.derive(py, self.form.with_respect_to(at))
+    }
+
+    /// The compiler's code of the function for these arguments, at a stage: `opt`, `core`, `spec`, `jvp`, `unzip`, `transpose`,
+    /// `clif` or `asm`.
+    #[pyo3(signature = (*args, stage = "opt"))]
+    fn ir(&self, py: Python<'_>, args: &Bound<'_, PyTuple>, stage: &str) -> PyResult<String> {
+        let mut engine = lock(py)?;
+        let data = self.data(py, &engine)?;
+        let mut env = (*data.env).clone();
+        let mut words = Vec::new();
+        for (i, o) in args.iter().enumerate() {
+            let (v, t) =
+                FromPython { engine: Some(&mut engine), lend: false }.of(&o, data.form.wanted(&data.params, i))?;
+            let name = format!("arg{}", i + 1);
+            engine.session.bind(&mut env, &name, v, t);
+            words.push(name);
+        }
+        let names: Vec<String> = (1..=words.len()).map(|i| format!("x{i}")).collect();
+        let text = match data.form.text() {
+            Some(text) => text,
+            None => match data.form.applied(&names) {
+                Ok(body) => format!("fun {} -> {body}", names.join(" ")),
+                Err(e) => return Err(errors::plain(py, "E0203", &e, "give the arguments of a call")),
+            },
+        };
+        let done = engine.run(py, |s| s.within(&mut env, |s| s.ir(stage, &text, &words)));
+        done.map_err(|d| errors::raised(py, &engine, &d))
+    }
+
+    /// Its type in adl.
+    #[getter]
+    fn signature(&self) -> &str {
+        &self.type_text
+    }
+    #[getter]
+    fn __name__(&self) -> &str {
+        &self.name
+    }
+    #[getter]
+    fn __qualname__(&self) -> &str {
+        &self.name
+    }
+    #[getter]
+    fn __doc__(&self) -> String {
+        let head = format!("{} : {}", self.name, self.type_text);
+        if self.doc.is_empty() { head } else { format!("{}\n\n{head}", self.doc) }
+    }
+    #[getter]
+    fn __signature__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let names = self.form.parameters(&self.names);
+        py.import("adl._data")?.getattr("signature")?.call1((names,))
+    }
+    fn __repr__(&self) -> String {
+        format!("<adl function {} : {}>", self.name, self.type_text)
+    }
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let path = self.form.path();
+        let Some(origin) = &self.origin else {
+            let hint = "pickle the module's function and the data instead";
+            return Err(errors::plain(
+                py,
+                "E0711",
+                "expected a function of a module, found a function that adl has returned",
+                hint,
+            ));
+        };
+        let restore = py.import("adl._data")?.getattr("restore")?;
+        Ok((restore, (origin, path)).into_pyobject(py)?.into_any())
+    }
+    fn __copy__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+    fn __deepcopy__(slf: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
+        slf
+    }
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        if let Some(o) = &self.origin {
+            visit.call(o)?;
+        }
+        Ok(())
+    }
+}

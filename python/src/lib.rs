@@ -1,0 +1,49 @@
+//! adl as a module of Python: the native half of the package `adl`.
+//!
+//! Reading order: `engine` (one session for all threads), `names` (modules), `function` and `form` (calls and derivatives),
+//! `convert` (values), `callback`, `errors`, `interrupt`, `host`. The other half is in `adl/`, in Python.
+
+#![allow(unsafe_code, reason = "the engine moves between threads, and arrays are lent to it")]
+
+mod callback;
+mod convert;
+mod engine;
+mod errors;
+mod form;
+mod function;
+mod host;
+mod interrupt;
+mod names;
+mod opaque;
+mod shapes;
+
+use pyo3::prelude::*;
+
+// Programs allocate and free small arrays by the million, and large ones repeatedly.
+#[global_allocator]
+static MEMORY: adl_jit::alloc::CachingAllocator<mimalloc::MiMalloc> =
+    adl_jit::alloc::CachingAllocator(mimalloc::MiMalloc);
+
+/// Runs a command line of adl; returns the exit code. `command` starts it again.
+#[pyfunction]
+fn main(py: Python<'_>, words: Vec<String>, command: Vec<String>) -> u8 {
+    py.detach(|| adl_cli::main(&words, Some(command)))
+}
+
+/// Called in the child of a fork.
+#[pyfunction]
+fn forked() {
+    engine::forked();
+}
+
+/// The native half of the package `adl`.
+#[pymodule(gil_used = true)]
+fn _adl(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    m.add_class::<function::Function>()?;
+    m.add_class::<names::Names>()?;
+    m.add_class::<opaque::Opaque>()?;
+    m.add_function(wrap_pyfunction!(main, m)?)?;
+    m.add_function(wrap_pyfunction!(forked, m)?)?;
+    m.add_function(wrap_pyfunction!(names::load, m)?)
+}
