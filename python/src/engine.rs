@@ -207,6 +207,7 @@ impl Locked {
         let session = &mut self.0.session;
         session.clear_interrupt();
         let job = Job(move || {
+            #[cfg(unix)]
             let _watched = crate::interrupt::watch(session);
             job(session)
         });

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 /// The class `adl.Error`.
-fn class<'py>(py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+fn class(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     py.import("adl._errors")?.getattr("Error")
 }
 

@@ -328,17 +328,17 @@ impl Function {
     }
     /// The Hessian's entries that may be other than 0, as a matrix of SciPy (CSR).
     #[getter]
-    fn hessian_sparse<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+    fn hessian_sparse(slf: Bound<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
         slf.py().import("adl._scipy")?.getattr("sparse")?.call1((&slf, "hessian_sparse"))
     }
     /// The Jacobian's entries that may be other than 0, as a matrix of SciPy (CSR).
     #[getter]
-    fn jacobian_sparse<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+    fn jacobian_sparse(slf: Bound<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
         slf.py().import("adl._scipy")?.getattr("sparse")?.call1((&slf, "jacobian_sparse"))
     }
     /// The function as one of JAX, inside `jit`, `grad` and `vmap`.
     #[getter]
-    fn jax<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+    fn jax(slf: Bound<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
         slf.py().import("adl._jax")?.getattr("wrap")?.call1((&slf,))
     }
     /// Arguments of `scipy.optimize.minimize`: the function with its gradient, from a start on.

@@ -27,8 +27,7 @@ pub struct Watched(bool);
 
 /// Watches a run that this thread begins.
 pub fn watch(session: &Session) -> Watched {
-    // SAFETY: both calls have no preconditions.
-    let main = unsafe { libc::getpid() == this_thread() };
+    let main = on_main_thread();
     if main {
         FLAG.get_or_init(|| session.interrupt());
         RUN.fetch_add(1, Ordering::SeqCst);
@@ -41,13 +40,19 @@ pub fn watch(session: &Session) -> Watched {
     Watched(main)
 }
 
-#[cfg(target_os = "linux")]
-fn this_thread() -> libc::pid_t {
-    thread_local! { static ID: libc::pid_t = {
-        // SAFETY: the call has no preconditions.
-        unsafe { libc::gettid() }
+/// Whether this is the thread that Python runs signals on.
+fn on_main_thread() -> bool {
+    thread_local! { static MAIN: bool = {
+        // SAFETY: the calls have no preconditions.
+        #[cfg(target_os = "linux")]
+        unsafe { libc::getpid() == libc::gettid() }
+        // SAFETY: the same.
+        #[cfg(target_vendor = "apple")]
+        unsafe { libc::pthread_main_np() == 1 }
+        #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+        false
     }; }
-    ID.with(|id| *id)
+    MAIN.with(|main| *main)
 }
 
 impl Drop for Watched {
@@ -75,7 +80,7 @@ fn help() {
         if run % 2 == 1 && RUN.load(Ordering::SeqCst) == run {
             install(run);
         }
-        idle = if RUN.load(Ordering::SeqCst) == run && run % 2 == 0 { idle + 1 } else { 0 };
+        idle = if RUN.load(Ordering::SeqCst) == run && run.is_multiple_of(2) { idle + 1 } else { 0 };
         if idle > 50 {
             ASLEEP.store(true, Ordering::SeqCst);
             if RUN.load(Ordering::SeqCst) == run {

@@ -12,6 +12,7 @@ mod errors;
 mod form;
 mod function;
 mod host;
+#[cfg(unix)]
 mod interrupt;
 mod names;
 mod opaque;

@@ -63,7 +63,7 @@ pub fn from_numpy(a: &Bound<'_, PyUntypedArray>, lend: bool) -> PyResult<Value> 
     }
     if let Ok(a) = any.cast::<PyArrayDyn<bool>>() {
         // Bytes of a Bool that NumPy reinterprets may be other than 0 and 1, so they are never lent.
-        return take(a, false, |v| Buf::Bool(v));
+        return take(a, false, Buf::Bool);
     }
     let kind: String = a.dtype().getattr("kind")?.str()?.extract()?;
     let to = match kind.as_str() {
@@ -90,7 +90,7 @@ fn give<'py, T: Element>(py: Python<'py>, shape: &[usize], v: Vec<T>) -> PyResul
 }
 
 /// A flat array as one of NumPy: without a copy if nothing else of adl refers to it.
-pub fn to_numpy<'py>(py: Python<'py>, a: Rc<Array>) -> PyResult<Bound<'py, PyAny>> {
+pub fn to_numpy(py: Python<'_>, a: Rc<Array>) -> PyResult<Bound<'_, PyAny>> {
     let shape = a.shape.to_vec();
     let buf = match Rc::try_unwrap(a) {
         Ok(a) => a.into_buf(),

@@ -123,6 +123,11 @@ impl FromPython<'_> {
                 _ => Err(wrong(o, "a value of adl", "pass it to a function of adl directly")),
             };
         }
+        self.foreign(o, want)
+    }
+
+    /// Objects of other libraries, of classes, and functions.
+    fn foreign(&mut self, o: &Bound<'_, PyAny>, want: Option<&Ty>) -> Typed {
         if let Ok(con) = o.getattr("__adl_con__") {
             return self.data(o, con.extract()?, want);
         }
@@ -217,21 +222,7 @@ impl FromPython<'_> {
         let (mut vals, mut ty) = (Vec::with_capacity(l.len()), None);
         for o in l.iter() {
             let (v, t) = self.of(&o, element)?;
-            // Ints among Floats are Floats, as in a list of Python.
-            if ty.as_ref().is_none_or(|had| *had == Ty::Int && t == Ty::Float) {
-                ty = Some(t);
-            } else if let Some(had) = &ty
-                && !agrees(had, &t)
-                && !(*had == Ty::Float && t == Ty::Int)
-            {
-                let (had, t) = (adl_typing::print::ty(had), adl_typing::print::ty(&t));
-                return Err(errors::plain(
-                    l.py(),
-                    "E0203",
-                    &format!("expected {had} as each element of a list, found {t}"),
-                    "the elements of an array have one type and one shape",
-                ));
-            }
+            ty = Some(joined(l, ty, t)?);
             vals.push(v);
         }
         let ty = ty.or_else(|| element.cloned()).unwrap_or(Ty::Float);
@@ -295,6 +286,21 @@ impl FromPython<'_> {
         let v = arrays::from_numpy(a, self.lend)?;
         let t = array_type(&v);
         Ok((v, t))
+    }
+}
+
+/// The type of the elements of a list so far, and of one more: Ints among Floats are Floats, as in a list of Python.
+fn joined(l: &Bound<'_, PyList>, had: Option<Ty>, new: Ty) -> PyResult<Ty> {
+    match had {
+        None => Ok(new),
+        Some(Ty::Int) if new == Ty::Float => Ok(new),
+        Some(Ty::Float) if new == Ty::Int => Ok(Ty::Float),
+        Some(had) if agrees(&had, &new) => Ok(had),
+        Some(had) => {
+            let (had, new) = (adl_typing::print::ty(&had), adl_typing::print::ty(&new));
+            let message = format!("expected {had} as each element of a list, found {new}");
+            Err(errors::plain(l.py(), "E0203", &message, "the elements of an array have one type and one shape"))
+        }
     }
 }
 
