@@ -24,10 +24,10 @@ fn home() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
 }
 
-/// The library, beside the directory of this test's binary.
+/// The library, beside this test's binary.
 fn library() -> PathBuf {
     let built = std::env::current_exe().unwrap();
-    let dir = built.parent().unwrap().parent().unwrap();
+    let dir = built.parent().unwrap();
     let names = ["lib_adl.so", "lib_adl.dylib", "_adl.dll"];
     names.iter().map(|n| dir.join(n)).find(|p| p.is_file()).unwrap_or_else(|| panic!("no library in {}", dir.display()))
 }
