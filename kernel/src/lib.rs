@@ -57,9 +57,10 @@ pub fn language_info() -> serde_json::Value {
     })
 }
 
-/// Tests that inject a panic take turns, because the injection belongs to the process.
+/// Serialises the tests that inject a panic, because an injection concerns the whole process.
 #[cfg(test)]
 static INJECTIONS: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
 /// A value as HTML, if it has a form of its own there: a table, residuals, a cost.
 pub fn html_of(v: &adl_interp::value::Value, ty: &str) -> Option<String> {
     html::of(v, ty)

@@ -1,4 +1,4 @@
-//! The one engine of the process, which threads of Python take in turns.
+//! The one engine of the process. A lock gives it to one thread of Python at a time.
 //!
 //! A session is not `Send`: its values count references without atomics. It is never used by two threads at once, and what is
 //! bound to a thread (the order of record fields) moves with it. Objects of Python hold numbers of *slots*, not values, so

@@ -8,7 +8,7 @@ use pyo3::types::{PyDict, PyTuple};
 /// `(dtype, shape)` of numbers and arrays; tuples and dicts of them.
 ///
 /// # Errors
-/// A part is no number, or has a size that is known only when the function has run.
+/// A part is not numeric, or has a size that is known only when the function has run.
 pub fn of<'py>(py: Python<'py>, ty: &Ty) -> PyResult<Bound<'py, PyAny>> {
     match ty {
         Ty::Tuple(ts) => {

@@ -1,5 +1,5 @@
 //! The module in Python: a wheel of the library that cargo has just built, in an environment below `target/`, and pytest.
-//! If there is no Python, one line says so.
+//! Without Python it prints one line.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -32,7 +32,7 @@ fn library() -> PathBuf {
     names.iter().map(|n| dir.join(n)).find(|p| p.is_file()).unwrap_or_else(|| panic!("no library in {}", dir.display()))
 }
 
-/// An environment with the packages that the tests need, made once; `None` if there is no Python with venv.
+/// An environment with the packages that the tests need, made once; `None` without a Python that has venv.
 fn environment() -> Option<PathBuf> {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("python");
     let wanted = std::fs::read_to_string(home().join("tests/requirements.txt")).unwrap();
