@@ -86,7 +86,7 @@ impl KernelContext<'_> {
         let end = e.define("k", &format!("select({first}, min({first} + {run}, {length}), {line} < {all})"));
         let x = op.declare(&mut e, "x");
         gather(&mut e, op, &x, (&line, &first, &end), from)?;
-        assign(&mut e, &op.shared_at("l"), &x);
+        op.share(&mut e, "l", &x);
         e.line("workgroupBarrier();");
         let d = e.name("d");
         e.open(&format!("for (var {d} = 1u; {d} < {}u; {d} = {d} * 2u)", c.deep));
@@ -95,7 +95,7 @@ impl KernelContext<'_> {
         let (left, right) =
             (copies(&mut e, &op.shared_at("l")), copies(&mut e, &op.shared_at(&format!("l + {d} * {}u", c.wide))));
         let made = (op.combine)(&mut e, &left, &right)?;
-        assign(&mut e, &op.shared_at("l"), &made);
+        op.share(&mut e, "l", &made);
         e.close();
         e.line("workgroupBarrier();");
         e.close();
@@ -156,7 +156,7 @@ fn of_lanes(e: &mut Emit<'_>, op: &TupleOperator<'_>, lane: &str, lanes: usize) 
     e.open(&format!("for (var {d} = 1u; {d} < {lanes}u; {d} = {d} * 2u)"));
     e.open(&format!("if {lane} % (2u * {d}) == 0u"));
     let made = (op.combine)(e, &op.shared_at("l"), &op.shared_at(&format!("l + {d}")))?;
-    assign(e, &op.shared_at("l"), &made);
+    op.share(e, "l", &made);
     e.close();
     e.line("workgroupBarrier();");
     e.close();

@@ -16,7 +16,7 @@ use crate::nest::{THREADS, cut};
 use crate::queue::Gpu;
 use crate::tile_staging;
 use crate::wgsl::scalar::zero;
-use crate::wgsl::{Emit, Env, FinishedKernel, MOST, packed, wgsl};
+use crate::wgsl::{Emit, Env, FinishedKernel, MOST, packed, stored, wgsl};
 use adl_ir::{Function, Program};
 
 /// Consecutive elements per thread.
@@ -65,7 +65,7 @@ impl TupleOperator<'_> {
         self.kinds
             .iter()
             .enumerate()
-            .map(|(i, s)| format!("var<workgroup> s{i}: array<{}, {threads}>;\n", wgsl(*s)))
+            .map(|(i, s)| format!("var<workgroup> s{i}: array<{}, {threads}>;\n", stored(*s)))
             .collect()
     }
 
@@ -75,9 +75,31 @@ impl TupleOperator<'_> {
         names
     }
 
+    /// The tuple at an index of work-group memory.
     pub fn shared_at(&self, at: &str) -> Numbers {
+        held(&self.kinds, &self.shared_places(at))
+    }
+
+    /// Stores a tuple at an index of work-group memory.
+    pub fn share(&self, e: &mut Emit<'_>, at: &str, values: &[String]) {
+        put(e, &self.kinds, &self.shared_places(at), values);
+    }
+
+    fn shared_places(&self, at: &str) -> Numbers {
         (0..self.kinds.len()).map(|i| format!("s{i}[{at}]")).collect()
     }
+}
+
+/// The values in places of work-group memory. A Bool is a word there: drivers may pack adjacent Bools, and a write then
+/// undoes those of other threads (seen with NVIDIA's 580.159 on an H100).
+pub(crate) fn held(kinds: &[Scalar], places: &[String]) -> Numbers {
+    let value = |(s, p): (&Scalar, &String)| if *s == Scalar::Bool { format!("({p} != 0u)") } else { p.clone() };
+    kinds.iter().zip(places).map(value).collect()
+}
+
+/// Stores values in places of work-group memory (see [`held`]).
+pub(crate) fn put(e: &mut Emit<'_>, kinds: &[Scalar], places: &[String], values: &[String]) {
+    kinds.iter().zip(places).zip(values).for_each(|((s, p), v)| e.line(&format!("{p} = {};", packed(*s, v))));
 }
 
 pub(crate) fn assign(e: &mut Emit<'_>, to: &[String], values: &[String]) {
@@ -213,7 +235,7 @@ pub(crate) fn tree(e: &mut Emit<'_>, op: &TupleOperator<'_>, threads: u32, activ
     e.open(&format!("if l % (2u * {d}) == 0u && l + {d} < {active}"));
     let (near, far) = (copies(e, &op.shared_at("l")), copies(e, &op.shared_at(&format!("l + {d}"))));
     let made = if ends == Ends::Left { (op.combine)(e, &near, &far)? } else { (op.combine)(e, &far, &near)? };
-    assign(e, &op.shared_at("l"), &made);
+    op.share(e, "l", &made);
     e.close();
     e.line("workgroupBarrier();");
     e.close();
@@ -240,7 +262,7 @@ fn totals(
     } else {
         "l".to_owned()
     };
-    assign(e, &op.shared_at(&place), &x);
+    op.share(e, &place, &x);
     tree(e, op, t.threads, &b.active, ends)?;
     e.open("if l == 0u");
     let all = copies(e, &op.shared_at("0u"));

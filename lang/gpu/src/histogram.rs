@@ -11,10 +11,10 @@
 
 use crate::array::{Array, Scalar};
 use crate::error::{Check, Res};
-use crate::fold::{KernelContext, Numbers, TupleOperator, assign};
+use crate::fold::{KernelContext, Numbers, TupleOperator, copies, held, put};
 use crate::index::HistogramInput;
 use crate::nest::{THREADS, each};
-use crate::wgsl::{Emit, load, packed, wgsl};
+use crate::wgsl::{Emit, load, packed, stored};
 
 /// The work-group memory in bytes that every adapter has.
 const SHARED: usize = 16384;
@@ -73,7 +73,7 @@ pub(crate) fn of_runs(
     let mine = format!("for (var {b} = {owner}; {b} < {bins}; {b} = {b} + {}u)", r.owners);
     let neutral = (op.neutral)(&mut e)?;
     e.open(&mine);
-    assign(&mut e, &bin(&b), &neutral);
+    put(&mut e, &op.kinds, &bin(&b), &neutral);
     e.close();
     let step = e.name("step");
     e.line(&format!("var {step} = 0u;"));
@@ -84,7 +84,7 @@ pub(crate) fn of_runs(
     e.open(&format!("for (var {i} = l - {owner}; {i} < l - {owner} + {}u; {i}++)", r.owners));
     let to = e.define("k", &format!("keys[{i}]"));
     e.open(&format!("if {to} < {bins} && {to} % {}u == {owner}", r.owners));
-    put(&mut e, op, &bin(&to), &i)?;
+    combine(&mut e, op, &bin(&to), &i)?;
     e.close();
     e.close();
     e.line("workgroupBarrier();");
@@ -92,7 +92,7 @@ pub(crate) fn of_runs(
     e.ended(&format!("{step} < {length}"));
     e.open(&format!("if {run} < {runs}"));
     e.open(&mine);
-    for ((a, s), v) in outs.iter().zip(&op.kinds).zip(bin(&b)) {
+    for ((a, s), v) in outs.iter().zip(&op.kinds).zip(held(&op.kinds, &bin(&b))) {
         let slot = e.slot(a, true)?;
         e.line(&format!("a{slot}[{b} * {runs} + {run}] = {};", packed(*s, &v)));
     }
@@ -148,13 +148,13 @@ fn alone(m: &KernelContext<'_>, op: &TupleOperator<'_>, of: &HistogramInput<'_>,
 /// a Bool that is true for all elements.)
 fn shared(op: &TupleOperator<'_>, bins: usize) -> String {
     let bins =
-        op.kinds.iter().enumerate().map(|(i, s)| format!("var<workgroup> bins{i}: array<{}, {bins}>;\n", wgsl(*s)));
+        op.kinds.iter().enumerate().map(|(i, s)| format!("var<workgroup> bins{i}: array<{}, {bins}>;\n", stored(*s)));
     let elements = op
         .kinds
         .iter()
         .enumerate()
         .skip(1)
-        .map(|(i, s)| format!("var<workgroup> new{i}: array<{}, {THREADS}>;\n", wgsl(*s)));
+        .map(|(i, s)| format!("var<workgroup> new{i}: array<{}, {THREADS}>;\n", stored(*s)));
     bins.chain(elements).chain([format!("var<workgroup> keys: array<u32, {THREADS}>;\n")]).collect()
 }
 
@@ -173,7 +173,7 @@ fn take(
     e.open(&format!("if {bin} < {bins}"));
     let new = (of.values)(e, &j)?;
     let to: Numbers = (1..op.kinds.len()).map(|i| format!("new{i}[l]")).collect();
-    assign(e, &to, &new);
+    put(e, &op.kinds[1..], &to, &new);
     e.line(&format!("keys[l] = {bin};"));
     e.close();
     e.close();
@@ -181,12 +181,13 @@ fn take(
 }
 
 /// Applies the operator to a bin and the element that a thread has loaded.
-fn put(e: &mut Emit<'_>, op: &TupleOperator<'_>, to: &[String], thread: &str) -> Res<()> {
-    let old: Numbers = to.iter().map(|t| e.define("c", t)).collect();
-    let new: Numbers = (1..op.kinds.len()).map(|i| e.define("c", &format!("new{i}[{thread}]"))).collect();
+fn combine(e: &mut Emit<'_>, op: &TupleOperator<'_>, to: &[String], thread: &str) -> Res<()> {
+    let old = copies(e, &held(&op.kinds, to));
+    let new: Numbers = (1..op.kinds.len()).map(|i| format!("new{i}[{thread}]")).collect();
+    let new = copies(e, &held(&op.kinds[1..], &new));
     let made = (op.combine)(e, &old, &[vec!["true".to_owned()], new].concat())?;
     let made: Numbers = made.iter().map(|v| e.define("c", v)).collect();
-    assign(e, to, &made);
+    put(e, &op.kinds, to, &made);
     Ok(())
 }
 

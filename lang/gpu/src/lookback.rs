@@ -120,14 +120,14 @@ pub(crate) fn left(
     e.line("workgroupBarrier();");
     e.open(&format!("if l < {behind}"));
     let v = told(e, op, &k, &format!("{HEAD}u + ({} - 1u - l) * {wide}u", b.tile));
-    assign(e, &op.shared_at("l"), &v);
+    op.share(e, "l", &v);
     e.close();
     tree(e, op, n, &behind, Ends::Right)?;
     e.open("if l == 0u");
     let (tiles, blocks) = (e.word((t.rows * t.count()) as u32), e.word(t.blocks() as u32));
     let at = |i: &str| format!("{HEAD}u + ({tiles} + {} * {blocks} + {i}) * {wide}u", b.row);
     first(e, op, &k, (b, &behind, &block), (&at, &all), acc)?;
-    assign(e, &op.shared_at("0u"), acc);
+    op.share(e, "0u", acc);
     e.close();
     e.line("workgroupBarrier();");
     assign(e, acc, &op.shared_at("0u"));

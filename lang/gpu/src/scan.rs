@@ -143,7 +143,7 @@ impl KernelContext<'_> {
         e.open(&format!("for (; {b} < {blocks}; {b} = {b} + {}u)", t.threads));
         let at = e.define("k", &format!("group * {blocks} + min({b} + l, {blocks} - 1u)"));
         let v = taken(&mut e, op, whole, &at)?;
-        assign(&mut e, &op.shared_at("l"), &v);
+        op.share(&mut e, "l", &v);
         one_by_one(
             &mut e,
             op,
@@ -173,7 +173,7 @@ fn one_by_one(e: &mut Emit<'_>, op: &TupleOperator<'_>, acc: &[String], count: &
     let i = e.name("i");
     e.open(&format!("for (var {i} = 0u; {i} < {count}; {i}++)"));
     let v = copies(e, &op.shared_at(&i));
-    assign(e, &op.shared_at(&i), acc);
+    op.share(e, &i, acc);
     e.open(&format!("if {more}{i}"));
     grow(e, op, acc, &v)?;
     e.close();
@@ -273,7 +273,7 @@ pub(crate) fn grow(e: &mut Emit<'_>, op: &TupleOperator<'_>, acc: &[String], by:
 
 /// Scans the results of a tile's threads: afterwards work-group memory holds all prefixes.
 fn threads(e: &mut Emit<'_>, op: &TupleOperator<'_>, t: &Tiles, x: &[String], active: &str) -> Res<()> {
-    assign(e, &op.shared_at("l"), x);
+    op.share(e, "l", x);
     e.line("workgroupBarrier();");
     let d = e.name("d");
     e.open(&format!("for (var {d} = 1u; {d} < {}u; {d} = {d} * 2u)", t.threads));
@@ -286,7 +286,7 @@ fn threads(e: &mut Emit<'_>, op: &TupleOperator<'_>, t: &Tiles, x: &[String], ac
     assign(e, &y, &made);
     e.close();
     e.line("workgroupBarrier();");
-    assign(e, &op.shared_at("l"), &y);
+    op.share(e, "l", &y);
     e.line("workgroupBarrier();");
     e.close();
     Ok(())

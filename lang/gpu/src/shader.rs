@@ -6,6 +6,8 @@
 //! SPIR-V itself and decorates every arithmetic instruction. On other systems the driver gets the WGSL text, and
 //! results may differ in their last digits.
 //!
+//! A driver may also flush subnormal f32 numbers to zero (NVIDIA's does), and the text cannot forbid that either.
+//!
 //! Generated kernels check their indices, or know them to be in bounds, so that nothing is checked again here.
 
 use crate::error::{Error, Res};
@@ -30,6 +32,9 @@ pub(crate) fn spirv(text: &str) -> Res<Vec<u32>> {
         .map_err(|e| refused(e.emit_to_string(text)))?;
     if let Some(name) = forbidden(&module, &info) {
         return Err(refused(format!("`{name}` of a 64-bit float is not one of ours")));
+    }
+    if let Some(name) = shared_bools(&module) {
+        return Err(refused(format!("`{name}` has Bools in work-group memory, which drivers may pack")));
     }
     let options = spv::Options {
         lang_version: (1, 3),
@@ -56,6 +61,15 @@ fn forbidden(module: &naga::Module, info: &naga::valid::ModuleInfo) -> Option<St
             }
             _ => None,
         })
+    })
+}
+
+/// An array of Bools in work-group memory, if there is any: see `fold::held`.
+fn shared_bools(module: &naga::Module) -> Option<String> {
+    module.global_variables.iter().find_map(|(_, v)| {
+        let naga::TypeInner::Array { base, .. } = module.types[v.ty].inner else { return None };
+        let bools = module.types[base].inner.scalar().is_some_and(|s| s.kind == naga::ScalarKind::Bool);
+        (v.space == naga::AddressSpace::WorkGroup && bools).then(|| v.name.clone().unwrap_or_default())
     })
 }
 
@@ -130,6 +144,12 @@ mod tests {
         let marks =
             instructions(&words).filter(|(at, op, _)| *op == DECORATE && words[at + 2] == NO_CONTRACTION).count();
         assert_eq!(marks, 5);
+    }
+
+    #[test]
+    fn bools_in_work_group_memory_are_refused() {
+        let e = spirv(&format!("var<workgroup> s: array<bool, 4>;\n{}", text("s[0] = a[1] > a[2];")));
+        assert!(e.unwrap_err().to_string().contains("which drivers may pack"));
     }
 
     #[test]

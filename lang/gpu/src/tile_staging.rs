@@ -5,9 +5,9 @@
 use crate::adapter::Caps;
 use crate::array::Array;
 use crate::error::Res;
-use crate::fold::{self, ITEMS, Numbers, Source, TileVars, Tiles, TupleOperator, assign};
+use crate::fold::{self, ITEMS, Numbers, Source, TileVars, Tiles, TupleOperator, held, put};
 use crate::queue::Gpu;
-use crate::wgsl::{Emit, wgsl};
+use crate::wgsl::{Emit, stored};
 
 /// Whether a tile fits in addition to the memory of the reduction.
 fn fits(caps: &Caps, op: &TupleOperator<'_>, threads: u32) -> bool {
@@ -24,7 +24,7 @@ pub(crate) fn shared(gpu: &Gpu, op: &TupleOperator<'_>, threads: u32) -> String 
             op.kinds
                 .iter()
                 .enumerate()
-                .map(|(i, s)| format!("var<workgroup> g{i}: array<{}, {}>;\n", wgsl(*s), threads * (ITEMS + 1))),
+                .map(|(i, s)| format!("var<workgroup> g{i}: array<{}, {}>;\n", stored(*s), threads * (ITEMS + 1))),
         );
     }
     text
@@ -57,7 +57,7 @@ pub(crate) fn load(e: &mut Emit<'_>, op: &TupleOperator<'_>, t: &Tiles, b: &Tile
     let i = e.define("i", &format!("{k} * {}u + l", t.threads));
     let j = e.define("j", &format!("{} + min({i}, {last})", b.start));
     let v = from(e, &b.row, &j)?;
-    assign(e, &at(op, &i), &v);
+    put(e, &op.kinds, &at(op, &i), &v);
     e.close();
     e.close();
     e.line("workgroupBarrier();");
@@ -67,13 +67,13 @@ pub(crate) fn load(e: &mut Emit<'_>, op: &TupleOperator<'_>, t: &Tiles, b: &Tile
 /// The staged element of a row.
 pub(crate) fn read(e: &mut Emit<'_>, op: &TupleOperator<'_>, start: &str, j: &str) -> Numbers {
     let i = e.define("i", &format!("{j} - {start}"));
-    fold::copies(e, &at(op, &i))
+    fold::copies(e, &held(&op.kinds, &at(op, &i)))
 }
 
 /// Stores a result in an element's staging position.
 pub(crate) fn write(e: &mut Emit<'_>, op: &TupleOperator<'_>, start: &str, j: &str, values: &[String]) {
     let i = e.define("i", &format!("{j} - {start}"));
-    assign(e, &at(op, &i), values);
+    put(e, &op.kinds, &at(op, &i), values);
 }
 
 /// Stores a staged tile.
@@ -87,7 +87,7 @@ pub(crate) fn store(
     e.line("workgroupBarrier();");
     let i = trip(e, t, b);
     let to = e.define("k", &format!("{} * {length} + {} + {i}", b.row, b.start));
-    let v = fold::copies(e, &at(op, &i));
+    let v = fold::copies(e, &held(&op.kinds, &at(op, &i)));
     fold::store(e, op, outs, &to, &v)?;
     e.close();
     e.close();
