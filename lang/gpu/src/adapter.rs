@@ -33,6 +33,8 @@ pub struct Caps {
     pub align: u32,
     /// The maximum number of work-groups along one axis of a dispatch.
     pub groups: u32,
+    /// Whether the device has memory of its own, rather than the CPU's.
+    pub discrete: bool,
     /// The size of work-group memory in bytes.
     pub workgroup: u32,
     /// Whether work-group memory is faster than device memory, so that tiles are staged in it: false for software
@@ -167,6 +169,7 @@ pub(crate) fn open(pick: Option<&str>) -> Res<OpenDevice> {
         subgroups: features.contains(wgpu::Features::SUBGROUP),
         timestamps: features.contains(wgpu::Features::TIMESTAMP_QUERY),
         exact: passthrough,
+        discrete: info.device_type == wgpu::DeviceType::DiscreteGpu,
         binding: limits.max_storage_buffer_binding_size.min((1 << 31) - 1) & !15,
         buffer: limits.max_buffer_size,
         bindings: limits.max_storage_buffers_per_shader_stage,

@@ -8,7 +8,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::{Rc, Weak};
 
-/// The maximum number of bytes kept in the pool.
+/// The number of bytes that are kept in the pool. A device with memory of its own keeps as many as were in use, if those
+/// are more.
 const KEEP: u64 = 1 << 30;
 
 /// The maximum number of cached bind groups.
@@ -32,12 +33,27 @@ pub struct Memory {
     pub wanted: u64,
 }
 
+/// A buffer of the pool.
+struct Free {
+    raw: wgpu::Buffer,
+    /// The batch in which it was last used.
+    batch: u64,
+    /// Its key in [`Pool::returned`].
+    order: u64,
+}
+
 /// Free buffers by size.
 #[derive(Default)]
 pub(crate) struct Pool {
-    /// By buffer number, each with the batch in which the buffer was last used. The lowest number is taken first: a
-    /// repeated sequence of allocations gets the same buffers, so that bind groups are reused.
-    free: BTreeMap<u64, BTreeMap<u64, (wgpu::Buffer, u64)>>,
+    /// By buffer number. The lowest number is taken first: a repeated sequence of allocations gets the same buffers, so
+    /// that bind groups are reused.
+    free: BTreeMap<u64, BTreeMap<u64, Free>>,
+    /// Size and number of each free buffer, in the order of their return.
+    returned: BTreeMap<u64, (u64, u64)>,
+    /// The number of buffers returned so far.
+    returns: u64,
+    /// See [`Caps::discrete`](crate::Caps::discrete).
+    discrete: bool,
     pub stats: Memory,
     /// Cached bind groups. They hold buffers, and are therefore dropped before any buffer is freed.
     pub groups: HashMap<GroupKey, wgpu::BindGroup>,
@@ -118,8 +134,13 @@ impl Drop for BufferInner {
             let mut p = pool.borrow_mut();
             p.stats.used -= self.size;
             p.stats.kept += self.size;
-            p.free.entry(self.size).or_default().insert(self.number, (self.raw.clone(), self.batch.get()));
-            p.trim(KEEP);
+            p.returns += 1;
+            let order = p.returns;
+            p.returned.insert(order, (self.size, self.number));
+            let free = Free { raw: self.raw.clone(), batch: self.batch.get(), order };
+            p.free.entry(self.size).or_default().insert(self.number, free);
+            let most = if p.discrete { p.stats.peak.max(KEEP) } else { KEEP };
+            p.trim(most);
         }
     }
 }
@@ -132,16 +153,18 @@ fn class(bytes: u64) -> u64 {
 }
 
 impl Pool {
-    /// Frees pooled buffers, largest first, until at most `most` bytes are kept.
+    /// An empty pool of a device that has memory of its own, or not.
+    pub fn new(discrete: bool) -> Pool {
+        Pool { discrete, ..Pool::default() }
+    }
+
+    /// Frees the pooled buffers that have waited longest, until at most `most` bytes are kept.
     pub fn trim(&mut self, most: u64) {
         while self.stats.kept > most {
             self.groups.clear();
-            let Some(mut entry) = self.free.last_entry() else { return };
-            if entry.get_mut().pop_last().is_some() {
-                self.stats.kept -= *entry.key();
-            }
-            if entry.get().is_empty() {
-                entry.remove();
+            let Some((_, (size, number))) = self.returned.pop_first() else { return };
+            if self.free.get_mut(&size).and_then(|all| all.remove(&number)).is_some() {
+                self.stats.kept -= size;
             }
         }
     }
@@ -155,13 +178,14 @@ impl Pool {
     }
 
     fn take(&mut self, size: u64) -> Option<(wgpu::Buffer, u64, u64)> {
-        let (number, (raw, batch)) = self.free.get_mut(&size)?.pop_first()?;
+        let (number, free) = self.free.get_mut(&size)?.pop_first()?;
+        self.returned.remove(&free.order);
         self.stats.kept -= size;
-        Some((raw, number, batch))
+        Some((free.raw, number, free.batch))
     }
 }
 
-/// A buffer of at least `bytes` bytes with unspecified contents. `make` creates one.
+/// A buffer of at least `bytes` bytes, of at most `most`, with unspecified contents. `make` creates one.
 pub(crate) fn take(
     pool: &Rc<RefCell<Pool>>,
     bytes: u64,
@@ -185,8 +209,7 @@ pub(crate) fn take(
                     make(size)
                 }
                 e => Err(e),
-            });
-            let made = made?;
+            })?;
             (made, pool.borrow().stats.made, 0)
         }
     };

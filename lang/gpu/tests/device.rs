@@ -4,7 +4,7 @@
 
 mod common;
 
-use adl_gpu::{Bound, Check, Error, Fault, Gpu, Kernel};
+use adl_gpu::{Array, Bound, Check, Data, Error, Fault, Gpu, Kernel};
 
 const ADD_ONE: &str = "
 @group(0) @binding(0) var<storage, read> params: array<u32>;
@@ -129,4 +129,15 @@ fn compiled_pipelines_are_kept_as_bytes() {
         run(&again);
         assert!(again.cache_blob().is_some());
     }
+}
+
+#[test]
+fn large_buffers_are_copied_whole() {
+    let gpu = common::gpu().with_tiles(true);
+    // Not a multiple of the words that a thread copies.
+    let words: Vec<u32> = (0..300_003u32).map(|i| i.wrapping_mul(2_654_435_761)).collect();
+    let a = gpu.array(&Data::Word(words.clone()), vec![words.len()]).unwrap();
+    let buffer = gpu.copy(&a.buffer, a.bytes()).unwrap();
+    let Data::Word(copied) = gpu.read(&Array { buffer, ..a }).unwrap() else { panic!("not words") };
+    assert_eq!(copied, words);
 }
