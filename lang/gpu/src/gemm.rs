@@ -11,8 +11,14 @@ use crate::wgsl::{Emit, load, wgsl};
 use adl_ir::{Function, Program};
 use adl_prim::Bin;
 
+/// The number of threads along each edge of a tile.
+const EDGE: usize = 16;
+
+/// The elements of the product that a thread computes, along each axis.
+const EACH: usize = 4;
+
 /// The edge of a tile.
-const TILE: usize = 64;
+const TILE: usize = EDGE * EACH;
 
 /// The depth of a strip.
 const DEPTH: usize = 16;
@@ -102,6 +108,9 @@ pub(crate) fn tiles(
     let (program, function) = Default::default();
     let mut e = Emit::new(gpu, &program, &function, &|_| None);
     let (wide, high) = (m.div_ceil(TILE), n.div_ceil(TILE));
+    // An odd distance between the rows of a strip avoids bank conflicts.
+    let fits = 2 * ((TILE + 1) * DEPTH) as u64 * kind.bytes() <= u64::from(gpu.caps.workgroup);
+    let pitch = if fits { TILE + 1 } else { TILE };
     let Ok(groups) = u32::try_from(trip * wide * high) else { return unsupported("so many products") };
     let numbers = [n, m, k, wide, high, a.iteration, a.rows, a.terms, b.iteration, b.rows, b.terms];
     let names = ["$n", "$m", "$k", "$wide", "$high", "$at", "$ar", "$al", "$bt", "$br", "$bl"];
@@ -113,6 +122,7 @@ pub(crate) fn tiles(
         t.replace(&format!("{name}_row"), if *by_row { "i / 16u" } else { "i % 64u" })
             .replace(&format!("{name}_term"), if *by_row { "i % 16u" } else { "i / 64u" })
     });
+    let body = unrolled(&body).replace("$pitch", &format!("{pitch}u"));
     let body =
         body.replace("$a[", &format!("a{x}[")).replace("$b[", &format!("a{y}[")).replace("$c[", &format!("a{z}["));
     let body = body.replace("$zero", zero(kind)).replace("$ty", ty);
@@ -124,52 +134,53 @@ pub(crate) fn tiles(
         }
     }
     let shared =
-        format!("var<workgroup> left: array<{ty}, {0}>;\nvar<workgroup> right: array<{ty}, {0}>;", TILE * DEPTH);
+        format!("var<workgroup> left: array<{ty}, {0}>;\nvar<workgroup> right: array<{ty}, {0}>;", pitch * DEPTH);
     let w = e.finish(256, &shared);
     gpu.launch(&w.kernel, &w.bound(), &w.words, groups)?;
     Ok(out)
 }
 
-/// The kernel, for tiles of 64 and strips of 16: thread `l` computes rows 4 (l / 16) … and columns 4 (l % 16) …
+/// The kernel's text with the statements on a thread's elements written out, so that they are in registers.
+fn unrolled(text: &str) -> String {
+    let all = |f: &dyn Fn(usize) -> String| (0..EACH).map(f).collect::<String>();
+    let pairs = |f: &dyn Fn(usize, usize) -> String| all(&|i| all(&|j| f(i, j)));
+    text.replace("$clear", &pairs(&|i, j| format!("var z{i}_{j} = $zero;\n")))
+        .replace("$load", &all(&|i| {
+            format!("let x{i} = left[d * $pitch + l / {EDGE}u + {0}u];\nlet y{i} = right[d * $pitch + l % {EDGE}u + {0}u];\n", EDGE * i)
+        }))
+        .replace("$add", &pairs(&|i, j| format!("z{i}_{j} = z{i}_{j} + x{i} * y{j};\n")))
+        .replace("$store", &pairs(&|i, j| {
+            format!("if row + {0}u < $n && column + {1}u < $m {{ $c[(product * $n + row + {0}u) * $m + column + {1}u] = z{i}_{j}; }}\n", EDGE * i, EDGE * j)
+        }))
+}
+
+/// The kernel: thread `l` computes every 16th row from l / 16 on, and every 16th column from l % 16 on. Neighbouring
+/// threads thus read neighbouring elements of work-group memory, and write neighbouring ones of the result.
 const BODY: &str = "if group < params[0] {
-  let turn = group / ($wide * $high);
+  let product = group / ($wide * $high);
   let r0 = (group / $wide % $high) * 64u;
   let c0 = (group % $wide) * 64u;
-  let r = (l / 16u) * 4u;
-  let c = (l % 16u) * 4u;
-  var acc: array<$ty, 16>;
-  for (var i = 0u; i < 16u; i++) { acc[i] = $zero; }
+  $clear
   var k0 = 0u;
   for (; k0 < $k; k0 = k0 + 16u) {
     let depth = min(16u, $k - k0);
     for (var i = l; i < 1024u; i = i + 256u) {
       let lr = $left_row;
       let lt = $left_term;
-      if r0 + lr < $n && k0 + lt < $k { left[lt * 64u + lr] = $a[turn * $at + (r0 + lr) * $ar + (k0 + lt) * $al]; }
+      if r0 + lr < $n && k0 + lt < $k { left[lt * $pitch + lr] = $a[product * $at + (r0 + lr) * $ar + (k0 + lt) * $al]; }
       let rr = $right_row;
       let rt = $right_term;
-      if c0 + rr < $m && k0 + rt < $k { right[rt * 64u + rr] = $b[turn * $bt + (c0 + rr) * $br + (k0 + rt) * $bl]; }
+      if c0 + rr < $m && k0 + rt < $k { right[rt * $pitch + rr] = $b[product * $bt + (c0 + rr) * $br + (k0 + rt) * $bl]; }
     }
     workgroupBarrier();
     for (var d = 0u; d < depth; d++) {
-      let y0 = right[d * 64u + c];
-      let y1 = right[d * 64u + c + 1u];
-      let y2 = right[d * 64u + c + 2u];
-      let y3 = right[d * 64u + c + 3u];
-      for (var i = 0u; i < 4u; i++) {
-        let x = left[d * 64u + r + i];
-        acc[4u * i] = acc[4u * i] + x * y0;
-        acc[4u * i + 1u] = acc[4u * i + 1u] + x * y1;
-        acc[4u * i + 2u] = acc[4u * i + 2u] + x * y2;
-        acc[4u * i + 3u] = acc[4u * i + 3u] + x * y3;
-      }
+      $load
+      $add
     }
     workgroupBarrier();
   }
   #ended
-  for (var i = 0u; i < 16u; i++) {
-    let row = r0 + r + i / 4u;
-    let column = c0 + c + i % 4u;
-    if row < $n && column < $m { $c[(turn * $n + row) * $m + column] = acc[i]; }
-  }
+  let row = r0 + l / 16u;
+  let column = c0 + l % 16u;
+  $store
 }";
