@@ -77,9 +77,13 @@ fn suits(p: Prim) -> bool {
         )
 }
 
-/// The number of elements of a numeric array, and whether it exists only on the device.
+/// The number of elements of the numeric arrays in a value, and whether one of them exists only on the device.
 fn elements(v: &Value) -> (usize, bool) {
+    let of_all =
+        |parts: &[Value]| parts.iter().map(elements).fold((0, false), |(n, there), (m, one)| (n + m, there | one));
     match v {
+        Value::Tuple(t) => of_all(&t.0),
+        Value::Record(r) => of_all(&r.vals),
         Value::Array(a) if matches!(a.kind(), Kind::F64 | Kind::F32 | Kind::I64 | Kind::Bool) => {
             (a.shape.iter().product(), a.is_remote())
         }
