@@ -4,7 +4,7 @@ derivatives beside those of the functions for operators of "Reverse-Mode AD of M
     python gpu_peers.py [--n 10000000] [--json] [--tools jax,torch] [--operators 10000000,100000000] [--models [small]]
 
 The rows of operators are those of `operators --device gpu --bins 31,401,500000 --size N`; with `--models` the models of `models.adl` beside this file
-(`adl --device gpu bench models.adl`) are timed in JAX at the same sizes, as a JAX user would write them.
+(`adl --device gpu bench models.adl`) are timed at the same sizes, as a user of JAX or PyTorch would write them (`gpu_models.py`).
 
 Times are medians of seven rounds after a warm-up, without transfers; compilation is not counted. A result that is not NumPy's
 within the bounds that stand beside it ends the run."""
@@ -14,10 +14,12 @@ import json
 import statistics
 import time
 
+import gpu_models
 import numpy as np
 
 ROUNDS = 7
 ROUND = 0.02
+WARM = 0.4
 
 
 class Jax:
@@ -153,7 +155,11 @@ def timed(tool, f, *args):
         tool.wait(made)
         return (time.perf_counter() - start) / times, made
 
+    # An idle GPU has a low clock, and raises it only after a while.
     rounds(1)
+    start = time.perf_counter()
+    while time.perf_counter() - start < WARM:
+        rounds(4)
     once, made = rounds(2)
     times = min(max(int(ROUND / max(once, 1e-9)), 1), 100)
     return statistics.median(rounds(times)[0] for _ in range(ROUNDS)), made
@@ -268,72 +274,6 @@ def tuples():
     return made | {f"{k}x{k} matrices": (matrices(k), product, lambda r: r[0].sum()) for k in [2, 3, 5]}
 
 
-def models(tool, rows, small):
-    """The models of models.adl, written as one writes them in JAX: with arrays of all points, products of matrices, and lax.scan."""
-    jax, np_ = tool.jax, tool.np
-    rng = np.random.default_rng(3)
-    size = (lambda full, less: less) if small else (lambda full, less: full)
-
-    def normal(*shape):
-        return tool.array(rng.standard_normal(shape))
-
-    def run(what, f, *args):
-        seconds, _ = timed(tool, jax.jit(f), *args)
-        rows.row(what, np.float64, args[0].size if hasattr(args[0], "size") else 0, seconds, 1 / seconds, "/s")
-
-    n, k, d = size(10000, 300), size(1024, 16), size(256, 8)
-    points = normal(n, d)
-    centroids = points[:k]
-
-    def total(c, p):
-        distances = (p * p).sum(1)[:, None] + (c * c).sum(1)[None] - 2 * p @ c.T
-        return distances.min(1).sum()
-
-    def newton(c, p):
-        gradient, hessian = jax.jvp(lambda c: jax.grad(total)(c, p), (c,), (np_.ones_like(c),))
-        return gradient / hessian
-
-    run("k-means, value", total, centroids, points)
-    run("k-means, gradient", jax.grad(total), centroids, points)
-    run("k-means, Newton direction", newton, centroids, points)
-
-    def mixture(w, x):
-        alpha, mu, q, l = w
-        d, k = x.shape[1], len(alpha)
-        rows_, cols = np.tril_indices(d, -1)
-        # Column by column, as the problem has it.
-        order = np.lexsort((rows_, cols))
-        factors = jax.vmap(lambda q, l: np_.diag(np_.exp(q)).at[rows_[order], cols[order]].set(l))(q, l)
-        z = np_.einsum("kij,nkj->nki", factors, x[:, None] - mu[None])
-        terms = alpha + q.sum(1) - 0.5 * (z * z).sum(2)
-        likelihood = jax.scipy.special.logsumexp(terms, 1).sum() - len(x) * (0.5 * d * np_.log(2 * np_.pi) + jax.scipy.special.logsumexp(alpha))
-        return likelihood + (-0.5 * (factors * factors).sum((1, 2))).sum()
-
-    for what, n, k, d in [("mixture of 200", size(1000, 100), size(200, 5), size(64, 4)), ("mixture of 25", size(10000, 200), size(25, 5), size(64, 4))]:
-        x, w = normal(n, d), (normal(k), normal(k, d), 0.1 * normal(k, d), 0.1 * normal(k, d * (d - 1) // 2))
-        run(f"{what}, value", lambda x, w: mixture(w, x), x, w)
-        run(f"{what}, gradient", lambda x, w: jax.grad(mixture)(w, x), x, w)
-
-    batch, steps, inputs, units = size(1024, 16), size(20, 5), size(300, 6), size(192, 4)
-    w = (0.1 * normal(inputs, 4 * units), 0.1 * normal(units, 4 * units), 0.1 * normal(4 * units))
-    xs = normal(steps, batch, inputs)
-
-    def lstm(w, xs):
-        def step(state, x):
-            h, c = state
-            z = x @ w[0] + h @ w[1] + w[2]
-            a, b, e, g = np_.split(z, 4, 1)
-            c = jax.nn.sigmoid(a) * c + jax.nn.sigmoid(b) * np_.tanh(e)
-            return (jax.nn.sigmoid(g) * np_.tanh(c), c), None
-
-        zero = np_.zeros((xs.shape[1], units))
-        (h, _), _ = jax.lax.scan(step, (zero, zero), xs)
-        return (h * h).mean()
-
-    run("lstm, value", lambda xs, w: lstm(w, xs), xs, w)
-    run("lstm, gradient", lambda xs, w: jax.grad(lstm)(w, xs), xs, w)
-
-
 def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("--n", type=int, default=10_000_000)
@@ -350,8 +290,7 @@ def main():
             continue
         rows = Rows(tool, a.json)
         if a.models:
-            if name == "jax":
-                models(tool, rows, a.models == "small")
+            gpu_models.run(tool, rows, timed, a.models == "small")
             continue
         for dtype in [np.float32, np.float64]:
             kernels(tool, rows, dtype, a.n)
