@@ -24,7 +24,12 @@ use crate::{Ad, check};
 use adl_ir::{Block, Builder, FnId, Function, Loop, Program, Trip, Ty, Var};
 use adl_prim::Bin;
 use adl_specialise::Unsupported;
+use adl_syntax::span::Span;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// The most counters that all functions of a profile together may return. A function returns its own counters and those
+/// of its callees, so that their number may grow with the square of the number of functions.
+const MAX_RESULTS: usize = 50_000;
 
 /// A counter.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -71,8 +76,23 @@ fn carry_peak(b: &mut Builder, made: &mut Loop, lists: [&mut Vec<Var>; 3], here:
 }
 
 impl Ad {
-    /// The profile of a function made by J (or of any function).
+    /// The profile of a function made by J (or of any function). An error if it would be too large.
     pub fn profile(&mut self, p: &mut Program, f: FnId) -> Result<Profile, Unsupported> {
+        if let Some(made) = self.profiles.get(&f) {
+            return Ok(made.clone());
+        }
+        let mut results = 0;
+        for g in reach(p, f) {
+            results += self.counts_of(p, g).len();
+            if results > MAX_RESULTS {
+                return Err(Unsupported::new("a profile with too many counters", Span::default()));
+            }
+        }
+        self.profile_of(p, f)
+    }
+
+    /// Like [`Ad::profile`], of any size.
+    fn profile_of(&mut self, p: &mut Program, f: FnId) -> Result<Profile, Unsupported> {
         if let Some(made) = self.profiles.get(&f) {
             return Ok(made.clone());
         }

@@ -235,3 +235,29 @@ fn forecasts_for_generated_programs_are_exact() {
         }
     }
 }
+
+/// A chain of `n` functions, each with two counters of its own and those of its callees.
+fn chain(n: usize) -> Program {
+    let mut text = "fn f0 last (v0: f64) -> (f64) { v1: f64 = sin v0 return v1 }\n".to_owned();
+    for k in 1..n {
+        text += &format!(
+            "fn f{k} link (v0: f64) -> (f64) {{ v1: f64 = 0.5 v2: bool = gt v0 v1 v3: f64 = if v2 {{ v4: f64 = \
+             call f{}(v0) return v4 }} else {{ return v0 }} return v3 }}\n",
+            k - 1
+        );
+    }
+    program("chain", &text)
+}
+
+#[test]
+fn a_profile_whose_size_grows_with_the_square_of_the_program_is_refused() {
+    for (n, fits) in [(40, true), (400, false)] {
+        let mut p = chain(n);
+        let f = FnId(p.funcs.len() as u32 - 1);
+        let made = Ad::new().profile(&mut p, f);
+        match made {
+            Ok(_) => assert!(fits, "{n}"),
+            Err(e) => assert!(!fits && e.why.contains("too many counters"), "{n}: {}", e.why),
+        }
+    }
+}

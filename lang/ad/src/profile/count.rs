@@ -247,7 +247,7 @@ impl Counter<'_> {
             return Ok(());
         }
         let linear = !callee.body.lin_results.is_empty();
-        let made = self.ad.profile(self.p, f)?;
+        let made = self.ad.profile_of(self.p, f)?;
         let counts: Vec<Var> = made.counts.iter().map(|_| self.b.func.fresh(Ty::I64, false)).collect();
         let peak = self.b.func.fresh(Ty::I64, false);
         let op = Op::Call { f: made.func, args: args.to_vec(), lin_args: Vec::new(), rule: None, checkpoint: false };
