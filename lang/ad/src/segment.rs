@@ -17,7 +17,7 @@
 
 use crate::Ad;
 use adl_ir::rewrite::{dce, rename};
-use adl_ir::{Block, Builder, Cmp, Conv, FnId, Function, Lit, Loop, Op, Program, Stmt, Trip, Ty, Var};
+use adl_ir::{Block, Builder, Cmp, Conv, FnId, Function, Loop, Op, Program, Stmt, Trip, Ty, Var};
 use adl_prim::{Bin, Un};
 use std::collections::HashMap;
 
@@ -55,24 +55,29 @@ impl Ad {
         let id = p.add(Function { body: Block { stmts: Vec::new(), ..src.body.clone() }, ..(*src).clone() });
         self.segments.insert((f, how), id);
         let symbolic_zero = self.symbolic_zero.contains(&f);
-        let mut s = Segmenter { ad: self, p, how, symbolic_zero, b: Builder::on((*src).clone()) };
+        let mut s = Segmenter {
+            ad: self,
+            p,
+            how,
+            symbolic_zero,
+            constants: constants(&src.body),
+            b: Builder::on((*src).clone()),
+        };
         s.like_source(id);
         s.b.adopt(&src.body.params, &[]);
         s.stmts(&src.body);
         let out = s.b.finish(src.body.results.clone(), Vec::new());
-        let out = self.simplified(out);
+        let out = without_dead_code(out);
         crate::check::made("segment", p, &out);
         p.set(id, out);
         id
     }
+}
 
-    fn simplified(&self, mut f: Function) -> Function {
-        if self.optimise {
-            adl_opt::simplify::simplify(&mut f);
-        }
-        dce::remove_dead(&mut f);
-        f
-    }
+/// Removes dead code. Nothing else is simplified: where the source was not, sums would be added in another order.
+fn without_dead_code(mut f: Function) -> Function {
+    dce::remove_dead(&mut f);
+    f
 }
 
 struct Segmenter<'a> {
@@ -81,6 +86,9 @@ struct Segmenter<'a> {
     how: Segments,
     /// Whether arrays of the source may be symbolic zeros.
     symbolic_zero: bool,
+    /// The constants of the source. A segment repeats those that it reads, because derivative rules look for them: for
+    /// the neutral element of a reduction, say.
+    constants: HashMap<Var, Op>,
     b: Builder,
 }
 
@@ -126,7 +134,9 @@ impl Segmenter<'_> {
         let Trip::Count(n) = l.trip else { return };
         let mut outside: Vec<Var> = adl_ir::rewrite::free(&self.b.func, &l.body).into_iter().collect();
         outside.sort_unstable();
-        let part = self.segment(l, &outside);
+        let (constants, outside): (Vec<Var>, Vec<Var>) =
+            outside.into_iter().partition(|v| self.constants.contains_key(v));
+        let part = self.segment(l, &outside, &constants);
         let carried = l.init.len();
         let tys: Vec<Ty> = l.init.iter().map(|v| self.b.ty(*v)).collect();
         let rest = [&l.xs[..], &outside].concat();
@@ -151,13 +161,8 @@ impl Segmenter<'_> {
             }
             Segments::None | Segments::Sqrt => self.root_segments(part, n, l, &tys, &rest),
         };
-        // Renames the results to those of the original statement.
-        let names: HashMap<Var, Var> = s.outs[..carried].iter().copied().zip(results).collect();
-        for (out, made) in s.outs[..carried].iter().zip(s.outs[..carried].iter().map(|o| names[o])) {
-            let span = s.span;
-            let yes = self.b.lit(Lit::Bool(true));
-            self.b.push(Stmt { outs: vec![*out], lin_outs: Vec::new(), op: Op::Select(yes, made, made), span });
-        }
+        let names: HashMap<Var, Var> = results.into_iter().zip(s.outs[..carried].iter().copied()).collect();
+        self.b.rename_outs(&names);
         let trip = s.outs[carried];
         let zero = self.b.int(0);
         self.b.push(Stmt { outs: vec![trip], lin_outs: Vec::new(), op: Op::Bin(Bin::Add, n, zero), span: s.span });
@@ -166,7 +171,7 @@ impl Segmenter<'_> {
     /// The function `segment lo hi xs… outside… carry…`, which runs the iterations from `lo` to `hi`. The carried
     /// values come last: if the initial value is a variable that the body reads too, T then adds cotangents in the
     /// order of the original loop.
-    fn segment(&mut self, l: &Loop, outside: &[Var]) -> FnId {
+    fn segment(&mut self, l: &Loop, outside: &[Var], constants: &[Var]) -> FnId {
         let mut b = Builder::new("segment");
         b.span = self.b.span;
         let (lo, hi) = (b.param(Ty::I64), b.param(Ty::I64));
@@ -177,6 +182,10 @@ impl Segmenter<'_> {
             names.insert(*v, x);
         }
         let carry: Vec<Var> = l.init.iter().map(|v| b.param(self.b.ty(*v))).collect();
+        for v in constants {
+            let x = b.one(self.constants[v].clone(), self.b.ty(*v));
+            names.insert(*v, x);
+        }
         let n = b.bin(Bin::Sub, hi, lo);
         let parts: Vec<Var> = xs
             .iter()
@@ -200,7 +209,7 @@ impl Segmenter<'_> {
         };
         let (outs, _) = b.emit(Op::Loop(Box::new(made)), &[&tys[..], &[Ty::I64]].concat(), &[]);
         let f = b.finish(outs[..tys.len()].to_vec(), Vec::new());
-        let id = self.p.add(self.ad.simplified(f));
+        let id = self.p.add(without_dead_code(f));
         let captured = 2 + l.xs.len();
         self.ad.captures.insert(id, captured..captured + outside.len());
         self.like_source(id)
@@ -307,9 +316,23 @@ impl Segmenter<'_> {
         let no = b.close(second, Vec::new());
         let (outs, _) = b.emit(Op::If(few, Box::new(yes), Box::new(no)), tys, &[]);
         let f = b.finish(outs, Vec::new());
-        self.p.set(id, self.ad.simplified(f));
+        self.p.set(id, without_dead_code(f));
         id
     }
+}
+
+/// The constants that a block and its nested blocks define.
+fn constants(b: &Block) -> HashMap<Var, Op> {
+    let (mut found, mut work) = (HashMap::new(), vec![b]);
+    while let Some(b) = work.pop() {
+        for s in &b.stmts {
+            if let (Op::Lit(_) | Op::Zero(_), [out]) = (&s.op, s.outs.as_slice()) {
+                found.insert(*out, s.op.clone());
+            }
+            work.extend(s.op.blocks());
+        }
+    }
+    found
 }
 
 fn checkpoint(f: FnId, args: Vec<Var>) -> Op {

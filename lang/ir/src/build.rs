@@ -176,6 +176,14 @@ impl Builder {
         self.top().stmts.push(stmt);
     }
 
+    /// Gives the results of the last statement other names.
+    pub fn rename_outs(&mut self, names: &HashMap<Var, Var>) {
+        let last = self.open.last_mut().and_then(|b| b.stmts.last_mut());
+        for out in last.into_iter().flat_map(|s| &mut s.outs) {
+            *out = *names.get(out).unwrap_or(out);
+        }
+    }
+
     /// Appends an operation with results of these types. Returns the non-linear and the linear results.
     pub fn emit(&mut self, op: Op, tys: &[Ty], lin_tys: &[Ty]) -> (Vec<Var>, Vec<Var>) {
         let outs: Vec<Var> = tys.iter().map(|t| self.func.fresh(t.clone(), false)).collect();
@@ -251,8 +259,8 @@ impl Builder {
     }
 
     /// Appends a built-in with one result.
-    pub fn prim(&mut self, p: Prim, args: &[Var], ty: Ty) -> Var {
-        self.one(Op::Prim(p, args.to_vec()), ty)
+    pub fn prim(&mut self, p: impl Into<Prim>, args: &[Var], ty: Ty) -> Var {
+        self.one(Op::Prim(p.into(), args.to_vec()), ty)
     }
 
     /// Appends the extent of an axis.
