@@ -428,9 +428,9 @@ fn s_erf(x: f32) -> f32 {
   return s_copysign(1.0f - s_tail(min(a, 5.0f)), x);
 }
 
-// erfc x for x from 0.5 on: a continued fraction of forty terms.
+// erfc x for x from 0.5 on: a continued fraction of forty terms. The rest is replaced by the fixed point of its step.
 fn s_tail(x: f32) -> f32 {
-  var f = x;
+  var f = 0.5f * (x + s_sqrt(x * x + 82.0f));
   for (var k = 40u; k > 0u; k--) {
     f = x + 0.5f * f32(k) / f;
   }
