@@ -14,6 +14,7 @@ mod rules;
 
 use crate::unzip::UnzipPlan;
 use crate::{Ad, check};
+use adl_ir::rewrite::compact::compact;
 use adl_ir::{Block, Builder, DataDecl, DataId, FnId, Function, Op, Program, Stmt, Trip, Ty, Var};
 use adl_specialise::Unsupported;
 
@@ -68,7 +69,8 @@ fn function(ad: &mut Ad, p: &mut Program, src: &Function, id: FnId) -> Result<()
     let mut b = Batch { ad, p, b: Builder::on(out), src, k };
     b.b.adopt(&params, &src.body.lin_params);
     b.stmts(&src.body)?;
-    let made = b.b.finish(src.body.results.clone(), src.body.lin_results.clone());
+    let mut made = b.b.finish(src.body.results.clone(), src.body.lin_results.clone());
+    compact(&mut made);
     check::made("batch", p, &made);
     p.set(id, made);
     Ok(())

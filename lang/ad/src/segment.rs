@@ -16,6 +16,7 @@
 //! stay as they are.
 
 use crate::Ad;
+use adl_ir::rewrite::compact::compact;
 use adl_ir::rewrite::{dce, rename};
 use adl_ir::{Block, Builder, Cmp, Conv, FnId, Function, Loop, Op, Program, Stmt, Trip, Ty, Var};
 use adl_prim::{Bin, Un};
@@ -74,9 +75,11 @@ impl Ad {
     }
 }
 
-/// Removes dead code. Nothing else is simplified: where the source was not, sums would be added in another order.
+/// Removes dead code and unused variables. Nothing else is simplified: where the source was not, sums would be added in
+/// another order.
 fn without_dead_code(mut f: Function) -> Function {
     dce::remove_dead(&mut f);
+    compact(&mut f);
     f
 }
 

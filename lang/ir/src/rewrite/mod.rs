@@ -1,6 +1,7 @@
 //! What passes over the IR share: dead code elimination, renaming and copying, free and bound variables, and the form
 //! in which each linear variable is used once.
 
+pub mod compact;
 pub mod dce;
 pub mod linear_uses;
 pub mod purity;

@@ -1,12 +1,12 @@
 //! What an operation may do besides computing its results: effects, errors, updates in place.
 
 use crate::{Conv, Function, Op, Stmt, Ty, Var};
-use adl_prim::{Bin, Prim, Un};
+use adl_prim::{Bin, GeneralFn, Prim, Un};
 
 /// Whether an operation has no blocks and its results depend on its operands alone.
 pub fn is_pure(op: &Op) -> bool {
     match op {
-        Op::Prim(p, _) => !p.has_effect() && !matches!(p, Prim::Assert | Prim::Error),
+        Op::Prim(p, _) => !p.has_effect() && !matches!(p, Prim::General(GeneralFn::Assert | GeneralFn::Error)),
         Op::If(..)
         | Op::Switch(..)
         | Op::Loop(_)
@@ -52,7 +52,7 @@ pub fn has_effect(s: &Stmt) -> bool {
 /// Whether an operation, or one inside it, is output or input, or may fail on purpose. It must then run once.
 pub fn op_has_effect(op: &Op) -> bool {
     match op {
-        Op::Prim(p, _) => p.has_effect() || matches!(p, Prim::Assert | Prim::Error),
+        Op::Prim(p, _) => p.has_effect() || matches!(p, Prim::General(GeneralFn::Assert | GeneralFn::Error)),
         op => op.blocks().into_iter().any(|b| b.stmts.iter().any(has_effect)),
     }
 }

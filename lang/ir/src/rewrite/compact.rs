@@ -1,0 +1,64 @@
+//! Dense numbering of variables.
+
+use crate::{Block, Function, Var};
+
+/// Renumbers the variables of a function in the order in which they are bound, and forgets those that it does not
+/// contain. Transformations that begin with a copy of a function's variables would otherwise hand on all of them.
+pub fn compact(f: &mut Function) {
+    let mut numbers = Numbers { of: vec![None; f.vars.len()], order: Vec::new() };
+    numbers.block(&mut f.body);
+    // A function without variables would be a placeholder ([`Function::is_reserved`]).
+    if numbers.order.is_empty() && !f.vars.is_empty() {
+        numbers.order.push(Var(0));
+    }
+    f.vars = numbers.order.into_iter().map(|v| f.vars[v.0 as usize].clone()).collect();
+}
+
+struct Numbers {
+    /// The new number of each variable.
+    of: Vec<Option<Var>>,
+    /// The old variables in the new order.
+    order: Vec<Var>,
+}
+
+impl Numbers {
+    fn renumber(&mut self, v: &mut Var) {
+        let new = *self.of[v.0 as usize].get_or_insert_with(|| {
+            self.order.push(*v);
+            Var(self.order.len() as u32 - 1)
+        });
+        *v = new;
+    }
+
+    fn block(&mut self, b: &mut Block) {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+            b.params.iter_mut().chain(&mut b.lin_params).for_each(|v| self.renumber(v));
+            for s in &mut b.stmts {
+                s.op.map_operands(&mut |mut v| {
+                    self.renumber(&mut v);
+                    v
+                });
+                s.op.blocks_mut().into_iter().for_each(|inner| self.block(inner));
+                s.outs.iter_mut().chain(&mut s.lin_outs).for_each(|v| self.renumber(v));
+            }
+            b.results.iter_mut().chain(&mut b.lin_results).for_each(|v| self.renumber(v));
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_numbered_in_the_order_of_their_definitions() {
+        let text = "fn f0 f (v5: f64) -> (f64) { v9: i64 = 3 v8: f64, v7: i64 = loop for v9 carry (v5) (v3: i64, v4: f64) { \
+                    v6: f64 = sin v4 return v6 } return v8 }";
+        let Ok(p) = crate::parse::program(text) else { panic!("no program") };
+        let mut f = (**p.func(crate::FnId(0))).clone();
+        compact(&mut f);
+        assert_eq!(f.vars.len(), 7);
+        let shown = crate::print::function(&p, &f, crate::print::Style::default());
+        assert!(shown.contains("v5: f64, v6: i64 = loop for v1 carry (v0) (v2: i64, v3: f64)"), "{shown}");
+    }
+}
