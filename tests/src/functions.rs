@@ -1,5 +1,7 @@
 //! Functions that tests differentiate by every available method.
 
+use adl_prim::Un;
+
 /// Scalar functions of a vector of three positive numbers, one or more for each rule.
 pub const FUNCTIONS: &[&str] = &[
     "sum x",
@@ -86,9 +88,7 @@ pub const FUNCTIONS: &[&str] = &[
     "sum (sum (clamp (0.5 * x) [0.9, 0.9, 0.9] (outer x x)))",
 ];
 
-/// Functions of a number.
-pub const UNARY: &[&str] = &[
-    "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "exp", "expm1", "log", "log1p", "sqrt",
-    "cbrt", "abs", "sigmoid", "relu", "softplus", "erf", "erfc", "erfinv", "lgamma", "digamma", "gamma", "floor",
-    "ceil", "round", "sign",
-];
+/// The names of the unary scalar operators that are functions, which are defined for arguments in (0, 1).
+pub fn unary() -> impl Iterator<Item = &'static str> {
+    Un::ALL.iter().filter(|u| u.row().named && **u != Un::Neg).map(|u| u.word())
+}

@@ -5,7 +5,7 @@
 //! differences; `linearize` and `vjp` against forward mode (the inner product with any cotangent, to 1e-12); and the second derivative
 //! in all four nestings of forward and reverse, which also shows that it is symmetric.
 
-use adl_prim::Prim;
+use adl_prim::{ArrayFn, Bin, DerivativeFn, GeneralFn, HigherOrderFn, LinalgFn, NumberFn, Prim, ReductionFn, Un};
 use adl_tests::{echo_in, session};
 
 /// What is checked for a primitive.
@@ -36,14 +36,27 @@ const POSITIVE: &[&str] = &["0.37", "2.61"];
 fn check(p: Prim) -> Check {
     use Prim as P;
     match p {
-        P::Add | P::Sub | P::Mul | P::Div | P::Rem | P::Pow | P::Atan2 | P::Hypot | P::Min | P::Max => Binary,
-        P::PowInt => At(&[
+        P::Bin(
+            Bin::Add
+            | Bin::Sub
+            | Bin::Mul
+            | Bin::Div
+            | Bin::Rem
+            | Bin::Pow
+            | Bin::Atan2
+            | Bin::Hypot
+            | Bin::Min
+            | Bin::Max,
+        ) => Binary,
+        // Only derivatives contain them; the unit tests of their rows differentiate them.
+        P::Bin(Bin::LeIndicator | Bin::ScaleTangent) => Discrete,
+        P::Number(NumberFn::PowInt) => At(&[
             ("Float", "x ^ 3 + x ^ 2 + x ^ 1 + x ^ 0", SMALL),
             ("Float", "x ^ (-2)", SMALL),
             ("[n]Float", "x ^ 3", VECTORS),
             ("[n][m]Float", "x ^ 2", MATRICES),
         ]),
-        P::MatMul | P::Matmul => At(&[
+        P::Reduction(ReductionFn::MatMul | ReductionFn::Matmul) => At(&[
             ("[n][m]Float", "x @ x.T", MATRICES),
             ("([n][m]Float, [m]Float)", "fst x @ snd x", &["([[0.7, -1.3], [0.2, 0.9], [1.1, 0.4]], [0.3, -0.5])"]),
             ("([n]Float, [n][m]Float)", "fst x @ snd x", &["([0.3, -0.5], [[0.7, -1.3, 0.4], [0.2, 0.9, -0.6]])"]),
@@ -51,40 +64,19 @@ fn check(p: Prim) -> Check {
             ("[n][m]Float", "[[1.0, 2.0], [3.0, 4.0]] @ x", &["[[0.7, -1.3, 0.4], [0.2, 0.9, -0.6]]"]),
             ("[n][m]Float", "(x @ x.T)[:, 0] @ x", MATRICES),
         ]),
-        P::Neg => At(&[
+        P::Un(Un::Neg) => At(&[
             ("Float", "-x * x", SMALL),
             ("[n]Float", "-x * x", VECTORS),
             ("(Float, [n]Float)", "let y = -x in (fst y * fst x, snd y)", &["(2.0, [3.0, 4.0])"]),
         ]),
-        P::Append | P::Concat => At(&[
+        P::Array(ArrayFn::Append | ArrayFn::Concat) => At(&[
             ("[n]Float", "let y = x ++ [5.0] ++ x in y * y", VECTORS),
             ("([n]Float, [n]Float)", "let y = concat (fst x) (snd x * fst x) in y * y", PAIRS),
             ("[n][m]Float", "let y = concat x x in y * y", MATRICES),
             ("[n](Float, Float)", "map (fun (a, b) -> a * b) (concat x (reverse x))", &["[(1.0, 2.0), (3.0, 4.0)]"]),
         ]),
-        P::Sin
-        | P::Cos
-        | P::Atan
-        | P::Sinh
-        | P::Cosh
-        | P::Tanh
-        | P::Exp
-        | P::Expm1
-        | P::Cbrt
-        | P::Abs
-        | P::Sigmoid
-        | P::Relu
-        | P::Softplus
-        | P::Erf
-        | P::Erfc
-        | P::Erfinv
-        | P::Tan
-        | P::Asin
-        | P::Acos
-        | P::Log1p => Unary(SMALL),
-        P::Log | P::Sqrt | P::Lgamma | P::Digamma | P::Gamma => Unary(POSITIVE),
-        P::Sign | P::Floor | P::Ceil | P::Round => Unary(SMALL),
-        P::Clamp => At(&[
+        P::Un(op) => Unary(if op.eval(-0.61).is_finite() { SMALL } else { POSITIVE }),
+        P::Number(NumberFn::Clamp) => At(&[
             ("Float", "clamp 0.1 0.6 (x * x)", &["0.5", "0.2", "0.9"]),
             ("[n]Float", "clamp (-1.0) 0.5 (x * x * x)", VECTORS),
             (
@@ -93,9 +85,9 @@ fn check(p: Prim) -> Check {
                 &["(0.1, 1.0, 0.7)", "(0.5, 1.0, 0.2)", "(0.5, 1.0, 1.4)"],
             ),
         ]),
-        P::ToFloat | P::F32ToFloat => At(&[("Float", "float x * to_float x", SMALL)]),
-        P::ToF32 => At(&[("F32", "to_f32 (to_float x * to_float x)", &["1.5f32"])]),
-        P::Map => At(&[
+        P::Number(NumberFn::ToFloat | NumberFn::F32ToFloat) => At(&[("Float", "float x * to_float x", SMALL)]),
+        P::Number(NumberFn::ToF32) => At(&[("F32", "to_f32 (to_float x * to_float x)", &["1.5f32"])]),
+        P::HigherOrder(HigherOrderFn::Map) => At(&[
             ("[n]Float", "map (fun v -> v * v * v) x", VECTORS),
             ("[n]Float", "map (fun v -> if v > 0.0 then v * v else sin v) x", VECTORS),
             ("[n]Float", "map (fun v -> (v * v, [v, 2.0 * v])) x", FULL),
@@ -104,23 +96,23 @@ fn check(p: Prim) -> Check {
             ("Float", "map (fun v -> v * x * x) (linspace 0.0 1.0 20)", SMALL),
             ("[n]Float", "map (fun v -> map (fun w -> v * w * w) x) x", FULL),
         ]),
-        P::Map2 => At(&[
+        P::HigherOrder(HigherOrderFn::Map2) => At(&[
             ("([n]Float, [n]Float)", "map2 (fun a b -> a * b * b) (fst x) (snd x)", PAIRS),
             ("[n][m]Float", "map2 (fun r i -> r * r[0] * float i) x (iota n)", MATRICES),
         ]),
-        P::Map3 => {
+        P::HigherOrder(HigherOrderFn::Map3) => {
             At(&[("([n]Float, [n]Float)", "map3 (fun a b c -> a * b + c * c * a) (fst x) (snd x) (fst x)", PAIRS)])
         }
-        P::Zip | P::Unzip => At(&[
+        P::Array(ArrayFn::Zip | ArrayFn::Unzip) => At(&[
             ("([n]Float, [n]Float)", "let (a, b) = unzip (zip (fst x) (snd x * fst x)) in a * b", PAIRS),
             ("[n][m]Float", "map (fun (r, s) -> dot r s) (zip x x)", MATRICES),
         ]),
-        P::Zip3 | P::Unzip3 => At(&[(
+        P::Array(ArrayFn::Zip3 | ArrayFn::Unzip3) => At(&[(
             "([n]Float, [n]Float)",
             "let (a, b, c) = unzip3 (zip3 (fst x) (snd x) (iota (len (fst x)))) in a * b * b",
             PAIRS,
         )]),
-        P::Reduce => At(&[
+        P::HigherOrder(HigherOrderFn::Reduce) => At(&[
             ("[n]Float", "reduce (fun a b -> a * b + a + b) 0.0 x", VECTORS),
             ("[n]Float", "reduce (*) 1.0 x", VECTORS),
             ("[n]Float", "reduce max (-inf) (x * x)", FULL),
@@ -132,18 +124,18 @@ fn check(p: Prim) -> Check {
             ("[n]Float", "reduce (fun (a, b) (c, d) -> (a * c, b * c + d)) (1.0, 0.0) (zip x (x * x))", VECTORS),
             ("Float", "reduce (+) (x * x) [1.0, 2.0]", SMALL),
         ]),
-        P::Scan => At(&[
+        P::HigherOrder(HigherOrderFn::Scan) => At(&[
             ("[n]Float", "scan (fun a b -> a * b + a + b) 0.0 x", FULL),
             ("[n]Float", "scan (+) 0.0 (x * x)", FULL),
             ("[n]Float", "scan (*) 1.0 x", FULL),
             ("[n]Float", "scan max (-inf) (x * x)", FULL),
             ("[n]Float", "scan (fun (a, b) (c, d) -> (a * c, b * c + d)) (1.0, 0.0) (zip x (x * x))", FULL),
         ]),
-        P::ScanExclusive => At(&[
+        P::HigherOrder(HigherOrderFn::ScanExclusive) => At(&[
             ("[n]Float", "scan_exclusive (fun a b -> a * b + a + b) 0.0 x", FULL),
             ("[n]Float", "scan_exclusive (*) 1.0 x", FULL),
         ]),
-        P::ReduceByIndex => At(&[
+        P::HigherOrder(HigherOrderFn::ReduceByIndex) => At(&[
             ("[n]Float", "reduce_by_index [1.0, 2.0] (+) 0.0 (map (fun i -> i % 3) (iota n)) (x * x)", VECTORS),
             ("[n]Float", "reduce_by_index x (*) 1.0 [0, 0, 7] (take 1 x ++ [2.0, 3.0])", FULL),
             ("[n]Float", "reduce_by_index [0.1, 0.2] max (-inf) (map (fun i -> i % 2) (iota n)) (x * x)", VECTORS),
@@ -153,15 +145,15 @@ fn check(p: Prim) -> Check {
                 VECTORS,
             ),
         ]),
-        P::ScatterWithin => At(&[
+        P::Array(ArrayFn::ScatterWithin) => At(&[
             ("[n]Float", "let y = scatter_within x [0, 9, 0] [x[0] * x[0], 1.0, 3.0 * x[0]] in y * y", FULL),
             ("[n][m]Float", "let y = scatter_within x [0, -1] [x[0] * x[0], x[0]] in y * y", MATRICES),
         ]),
-        P::Scatter => At(&[
+        P::Array(ArrayFn::Scatter) => At(&[
             ("[n]Float", "let y = scatter x [0, 0] [x[0] * x[0], 3.0 * x[0]] in y * y", FULL),
             ("[n][m]Float", "let y = scatter x [0] [x[0] * x[0]] in y * y", MATRICES),
         ]),
-        P::Put => At(&[
+        P::Array(ArrayFn::Put) => At(&[
             ("[n]Float", "let y = {x with [0] = x[0] * x[-1], [-1] = 3.0} in y * y", FULL),
             ("[n][m]Float", "let y = {x with [0] = x[0] * x[0]} in y * y", MATRICES),
             ("[n][m]Float", "let y = {x with [0, 0] = x[0, 0] * 2.0, [:, -1] = 0.5 * x[:, 0]} in y * y", MATRICES),
@@ -173,41 +165,47 @@ fn check(p: Prim) -> Check {
                 &["{w = [1.0, 2.0], b = 3.0}"],
             ),
         ]),
-        P::Zeros | P::Ones => At(&[("Float", "(zeros 2 + x) * (ones [2] * x)", SMALL)]),
-        P::Full => At(&[
+        P::Array(ArrayFn::Zeros | ArrayFn::Ones) => At(&[("Float", "(zeros 2 + x) * (ones [2] * x)", SMALL)]),
+        P::Array(ArrayFn::Full) => At(&[
             ("Float", "let y = full [2, 3] x in y * y", SMALL),
             ("[n]Float", "let y = full 2 x in y * y", VECTORS),
         ]),
-        P::Arange => At(&[("(Float, Float)", "let y = arange (fst x) 2.0 (snd x) in y * y", &["(0.3, 0.4)"])]),
-        P::Gather => At(&[
+        P::Array(ArrayFn::Arange) => {
+            At(&[("(Float, Float)", "let y = arange (fst x) 2.0 (snd x) in y * y", &["(0.3, 0.4)"])])
+        }
+        P::Array(ArrayFn::Gather) => At(&[
             ("[n]Float", "let y = gather x [0, 0, n - 1] in y * y", FULL),
             ("[n][m]Float", "let y = gather x [n - 1, 0, 0] in y * y", MATRICES),
             ("[n](Float, Float)", "map (fun (a, b) -> a * b) (gather x [1, 1])", &["[(1.0, 2.0), (3.0, 4.0)]"]),
         ]),
-        P::Compress => At(&[("[n]Float", "compress (x .> 0.0) x * 2.0", FULL)]),
-        P::Along => At(&[
+        P::Array(ArrayFn::Compress) => At(&[("[n]Float", "compress (x .> 0.0) x * 2.0", FULL)]),
+        P::HigherOrder(HigherOrderFn::Along) => At(&[
             ("[n][m]Float", "along 1 sum (x * x)", MATRICES),
             ("[n][m]Float", "along 0 norm (x * x + 1.0)", MATRICES),
         ]),
-        P::Filter => At(&[
+        P::HigherOrder(HigherOrderFn::Filter) => At(&[
             ("[n]Float", "let y = filter (fun v -> v > 0.0) x in y * y", VECTORS),
             ("[n][m]Float", "map (fun r -> r[0] * r[0]) (filter (fun r -> r[0] > 0.5) x)", MATRICES),
         ]),
-        P::Partition => {
+        P::HigherOrder(HigherOrderFn::Partition) => {
             At(&[("[n]Float", "let (a, b) = partition (fun v -> v > 0.0) x in (a * a, b * b * b)", VECTORS)])
         }
-        P::Replicate => At(&[
+        P::Array(ArrayFn::Replicate) => At(&[
             ("Float", "let y = replicate 3 x in y * y", SMALL),
             ("[n]Float", "let y = replicate 2 x in y * y", VECTORS),
             ("(Float, [n]Float)", "map (fun (a, b) -> a * sum b) (replicate 2 x)", &["(2.0, [3.0, 4.0])"]),
         ]),
-        P::Linspace => At(&[
+        P::Array(ArrayFn::Linspace) => At(&[
             ("(Float, Float)", "let y = linspace (fst x) (snd x) 5 in y * y", &["(0.3, 1.7)"]),
             ("Float", "linspace (x * x) 3.0 1", SMALL),
         ]),
-        P::Rotate => At(&[("[n]Float", "rotate 1 x * x", VECTORS), ("[n][m]Float", "rotate (-1) x * x", MATRICES)]),
-        P::Reverse => At(&[("[n]Float", "reverse x * x", VECTORS), ("[n][m]Float", "reverse x * x", MATRICES)]),
-        P::Flatten => At(&[
+        P::Array(ArrayFn::Rotate) => {
+            At(&[("[n]Float", "rotate 1 x * x", VECTORS), ("[n][m]Float", "rotate (-1) x * x", MATRICES)])
+        }
+        P::Array(ArrayFn::Reverse) => {
+            At(&[("[n]Float", "reverse x * x", VECTORS), ("[n][m]Float", "reverse x * x", MATRICES)])
+        }
+        P::Array(ArrayFn::Flatten) => At(&[
             ("[n][m]Float", "flatten x * flatten x", MATRICES),
             (
                 "[n][m]Float",
@@ -215,32 +213,36 @@ fn check(p: Prim) -> Check {
                 MATRICES,
             ),
         ]),
-        P::Reshape => At(&[
+        P::Array(ArrayFn::Reshape) => At(&[
             ("[n]Float", "let y = reshape [3, 2] x in y @ y.T", &["[0.7, -1.3, 0.4, 0.2, 0.9, -0.6]"]),
             ("[n][m]Float", "let y = reshape [3, 2] x in y @ y.T", &["[[0.7, -1.3, 0.4], [0.2, 0.9, -0.6]]"]),
         ]),
-        P::Stack => At(&[
+        P::Array(ArrayFn::Stack) => At(&[
             ("[n]Float", "let y = stack (x :: x * x :: Nil) in y @ y.T", VECTORS),
             ("[n]Float", "let y = stack [x, x * x] in y.T @ y", FULL),
         ]),
-        P::Split => At(&[
+        P::Array(ArrayFn::Split) => At(&[
             ("[n]Float", "let (a, b) = split 1 x in (a * a, b * b)", FULL),
             ("[n][m]Float", "let (a, b) = split 1 x in (a * a, b * b)", MATRICES),
         ]),
-        P::Take => At(&[
+        P::Array(ArrayFn::Take) => At(&[
             ("[n]Float", "take 1 x * take 1 x", FULL),
             ("[n]Float", "take 0 x", VECTORS),
             ("[n][m]Float", "take 1 x * take 1 x", MATRICES),
         ]),
-        P::Drop => At(&[("[n]Float", "drop 1 x * drop 1 x", FULL), ("[n][m]Float", "drop 1 x * drop 1 x", MATRICES)]),
-        P::First => At(&[
+        P::Array(ArrayFn::Drop) => {
+            At(&[("[n]Float", "drop 1 x * drop 1 x", FULL), ("[n][m]Float", "drop 1 x * drop 1 x", MATRICES)])
+        }
+        P::Array(ArrayFn::First) => At(&[
             ("[n]Float", "first x * first x", FULL),
             ("[n][m]Float", "first x * first x", MATRICES),
             ("[n](Float, Float)", "let (a, b) = first x in a * b", &["[(1.0, 2.0), (3.0, 4.0)]"]),
         ]),
-        P::Last => At(&[("[n]Float", "last x * last x", FULL), ("[n][m]Float", "last x * last x", MATRICES)]),
-        P::Sort => At(&[("[n]Float", "sort x * x", VECTORS)]),
-        P::SortBy => At(&[
+        P::Array(ArrayFn::Last) => {
+            At(&[("[n]Float", "last x * last x", FULL), ("[n][m]Float", "last x * last x", MATRICES)])
+        }
+        P::Reduction(ReductionFn::Sort) => At(&[("[n]Float", "sort x * x", VECTORS)]),
+        P::HigherOrder(HigherOrderFn::SortBy) => At(&[
             ("[n]Float", "sort_by (fun v -> -v) x * x", VECTORS),
             ("[n][m]Float", "sort_by (fun r -> r[0]) x * x", MATRICES),
             (
@@ -249,60 +251,70 @@ fn check(p: Prim) -> Check {
                 &["[(1.0, 4.0), (3.0, 2.0)]"],
             ),
         ]),
-        P::Sum => At(&[
+        P::Reduction(ReductionFn::Sum) => At(&[
             ("[n]Float", "let s = sum x in s * s", VECTORS),
             ("[n][m]Float", "let s = sum x in s * s", MATRICES),
             ("[n](Float, Float)", "let (a, b) = sum x in a * b", &["[(1.0, 2.0), (3.0, 4.0)]"]),
             ("[n]Float", "sum for i < n -> x[i] * x[i]", VECTORS),
         ]),
-        P::Prod => At(&[
+        P::Reduction(ReductionFn::Prod) => At(&[
             ("[n]Float", "prod x", VECTORS),
             ("[n]Float", "prod x", &["[0.0, 2.0, 3.0]", "[0.0, 0.0, 3.0]"]),
             ("[n][m]Float", "prod x", MATRICES),
             ("[n]Float", "prod for i < n -> x[i] * x[i]", VECTORS),
         ]),
-        P::Mean => At(&[
+        P::Reduction(ReductionFn::Mean) => At(&[
             ("[n]Float", "let s = mean x in s * s", FULL),
             ("[n][m]Float", "let s = mean x in s * s", MATRICES),
             ("[n]Float", "mean for i < n -> x[i] * x[i]", FULL),
         ]),
-        P::Variance => At(&[("[n]Float", "variance x", FULL), ("[n]Float", "variance (x * x)", FULL)]),
-        P::Maximum => At(&[
+        P::Reduction(ReductionFn::Variance) => {
+            At(&[("[n]Float", "variance x", FULL), ("[n]Float", "variance (x * x)", FULL)])
+        }
+        P::Reduction(ReductionFn::Maximum) => At(&[
             ("[n]Float", "let s = maximum x in s * s", FULL),
             ("[n]Float", "maximum for i < n -> x[i] * x[i]", FULL),
         ]),
-        P::Minimum => At(&[
+        P::Reduction(ReductionFn::Minimum) => At(&[
             ("[n]Float", "let s = minimum x in s * s", FULL),
             ("[n]Float", "minimum for i < n -> x[i] * x[i]", FULL),
         ]),
-        P::Cumsum => At(&[("[n]Float", "cumsum x * x", VECTORS)]),
-        P::Cumprod => At(&[("[n]Float", "cumprod x", VECTORS), ("[n]Float", "cumprod x", &["[0.0, 2.0, 3.0]"])]),
-        P::Dot => At(&[
+        P::Reduction(ReductionFn::Cumsum) => At(&[("[n]Float", "cumsum x * x", VECTORS)]),
+        P::Reduction(ReductionFn::Cumprod) => {
+            At(&[("[n]Float", "cumprod x", VECTORS), ("[n]Float", "cumprod x", &["[0.0, 2.0, 3.0]"])])
+        }
+        P::Reduction(ReductionFn::Dot) => At(&[
             ("([n]Float, [n]Float)", "dot (fst x) (snd x)", PAIRS),
             ("[n]Float", "dot x x * dot x (x * x)", VECTORS),
             ("[n]Float", "let c = map float (iota n) in dot c x + dot x c * dot x x", VECTORS),
         ]),
-        P::Outer => {
+        P::Reduction(ReductionFn::Outer) => {
             At(&[("([n]Float, [n]Float)", "outer (fst x) (snd x)", PAIRS), ("[n]Float", "outer x (x * x)", VECTORS)])
         }
-        P::Norm => At(&[("[n]Float", "norm x", FULL), ("[n][m]Float", "norm x", MATRICES)]),
-        P::Where => At(&[
+        P::Reduction(ReductionFn::Norm) => At(&[("[n]Float", "norm x", FULL), ("[n][m]Float", "norm x", MATRICES)]),
+        P::Array(ArrayFn::Where) => At(&[
             ("[n]Float", "where (map (fun v -> v > 0.0) x) (x * x) (sin x)", VECTORS),
             ("[n]Float", "where (map (fun v -> v > 0.0) x) (x * x) 1.0", VECTORS),
             ("Float", "where [true, false] (x * x) [3.0, 4.0]", SMALL),
             ("Float", "where (x > 0.0) (x * x) (sin x)", SMALL),
             ("[n]Float", "where true (x * x) 0.0", FULL),
         ]),
-        P::Fold => At(&[
+        P::HigherOrder(HigherOrderFn::Fold) => At(&[
             ("[n]Float", "fold (fun a v -> sin (a + v)) 0.0 x", VECTORS),
             ("[n]Float", "fold (fun (a, b) v -> (a * v, b + a)) (1.0, 0.0) x", VECTORS),
             ("[n][m]Float", "fold (fun a r -> a * r[0] + sum r) 1.0 x", MATRICES),
         ]),
-        P::Foldr => At(&[("[n]Float", "foldr (fun v a -> sin (a * v) + v) 1.0 x", VECTORS)]),
-        P::Diag => At(&[("[n]Float", "diag x @ diag x", FULL), ("[n][n]Float", "diag x * diag x", SQUARE)]),
-        P::Trace => At(&[("[n][n]Float", "trace x * trace (x @ x)", SQUARE)]),
-        P::TransposeArray => At(&[("[n][m]Float", "x.T @ x", MATRICES), ("[n][m]Float", "x.T.T * x", MATRICES)]),
-        P::Invertible => At(&[
+        P::HigherOrder(HigherOrderFn::Foldr) => {
+            At(&[("[n]Float", "foldr (fun v a -> sin (a * v) + v) 1.0 x", VECTORS)])
+        }
+        P::Array(ArrayFn::Diag) => {
+            At(&[("[n]Float", "diag x @ diag x", FULL), ("[n][n]Float", "diag x * diag x", SQUARE)])
+        }
+        P::Reduction(ReductionFn::Trace) => At(&[("[n][n]Float", "trace x * trace (x @ x)", SQUARE)]),
+        P::Array(ArrayFn::TransposeArray) => {
+            At(&[("[n][m]Float", "x.T @ x", MATRICES), ("[n][m]Float", "x.T.T * x", MATRICES)])
+        }
+        P::HigherOrder(HigherOrderFn::Invertible) => At(&[
             (
                 "[n]Float",
                 "reduce (invertible {op = fun a b -> a + b, lift = id, lower = fun v -> v * v, inverse = fun a b -> a - b}) 0.0 x",
@@ -314,132 +326,88 @@ fn check(p: Prim) -> Check {
                 FULL,
             ),
         ]),
-        P::LinSolve => At(&[("[n][n]Float", "solve x (x[0])", SQUARE), ("[n][n]Float", "solve x x.T", SQUARE)]),
-        P::Cholesky => At(&[("[n][n]Float", "cholesky (x @ x.T)", SQUARE)]),
-        P::Qr => At(&[("[n][n]Float", "qr x", SQUARE), ("[n][m]Float", "qr x.T", MATRICES)]),
-        P::Lu => At(&[("[n][n]Float", "let (l, u, p) = lu x in (l, u)", SQUARE)]),
-        P::Svd => At(&[
+        P::Linalg(LinalgFn::LinSolve) => {
+            At(&[("[n][n]Float", "solve x (x[0])", SQUARE), ("[n][n]Float", "solve x x.T", SQUARE)])
+        }
+        P::Linalg(LinalgFn::Cholesky) => At(&[("[n][n]Float", "cholesky (x @ x.T)", SQUARE)]),
+        P::Linalg(LinalgFn::Qr) => At(&[("[n][n]Float", "qr x", SQUARE), ("[n][m]Float", "qr x.T", MATRICES)]),
+        P::Linalg(LinalgFn::Lu) => At(&[("[n][n]Float", "let (l, u, p) = lu x in (l, u)", SQUARE)]),
+        P::Linalg(LinalgFn::Svd) => At(&[
             ("[n][n]Float", "let (u, s, vt) = svd x in (s, u @ diag s)", &["[[2.1, 0.3], [0.2, 0.9]]"]),
             ("[n][m]Float", "let (u, s, vt) = svd x in s", MATRICES),
         ]),
-        P::Eigh => At(&[(
+        P::Linalg(LinalgFn::Eigh) => At(&[(
             "[n][n]Float",
             "let (w, v) = eigh (x + x.T) in (w, map (fun i -> v[0, i] * v[0, i]) (iota (len w)))",
             SQUARE,
         )]),
-        P::Inv => At(&[("[n][n]Float", "inv x", SQUARE)]),
-        P::Det => At(&[("[n][n]Float", "(det x, logdet x)", SQUARE)]),
-        P::Fst | P::Snd => At(&[("(Float, [n]Float)", "(fst x * fst x, snd x * fst x)", &["(2.0, [3.0, 4.0])"])]),
-        P::Id => At(&[("Float", "id x * id x", SMALL)]),
-        P::Ravel | P::Unravel => At(&[
+        P::Linalg(LinalgFn::Inv) => At(&[("[n][n]Float", "inv x", SQUARE)]),
+        P::Linalg(LinalgFn::Det) => At(&[("[n][n]Float", "(det x, logdet x)", SQUARE)]),
+        P::General(GeneralFn::Fst | GeneralFn::Snd) => {
+            At(&[("(Float, [n]Float)", "(fst x * fst x, snd x * fst x)", &["(2.0, [3.0, 4.0])"])])
+        }
+        P::General(GeneralFn::Id) => At(&[("Float", "id x * id x", SMALL)]),
+        P::Derivative(DerivativeFn::Ravel | DerivativeFn::Unravel) => At(&[
             ("(Float, [n]Float)", "let y = ravel x in unravel x (y * y)", &["(2.0, [3.0, 4.0])"]),
             ("{a : Float, b : [n][m]Float}", "let y = ravel x in y * y", &["{a = 2.0, b = [[3.0, 4.0]]}"]),
         ]),
-        P::StopGrad => At(&[("Float", "(stop_grad 2.0) * x * x", SMALL)]),
-        P::Checkpoint => At(&[
+        P::Derivative(DerivativeFn::StopGrad) => At(&[("Float", "(stop_grad 2.0) * x * x", SMALL)]),
+        P::Derivative(DerivativeFn::Checkpoint) => At(&[
             ("[n]Float", "checkpoint (fun v -> v * v * v) x", VECTORS),
             ("Float", "checkpoint (fun v -> checkpoint sin v * v) (x * x)", SMALL),
         ]),
-        P::CustomJvp => {
+        P::Derivative(DerivativeFn::CustomJvp) => {
             At(&[("Float", "(custom_jvp (fun v -> v * v) (fun v -> (v * v, lin d -> 2.0 * v * d))) (sin x)", SMALL)])
         }
-        P::CustomVjp => At(&[(
+        P::Derivative(DerivativeFn::CustomVjp) => At(&[(
             "[n]Float",
             "(custom_vjp (fun v -> sum (v * v)) (fun v -> (sum (v * v), lin d -> 2.0 * d * v))) (sin x)",
             FULL,
         )]),
-        P::IntDiv
-        | P::Eq
-        | P::Ne
-        | P::Lt
-        | P::Gt
-        | P::Le
-        | P::Ge
-        | P::Not
-        | P::EqEach
-        | P::NeEach
-        | P::LtEach
-        | P::GtEach
-        | P::LeEach
-        | P::GeEach
-        | P::AndEach
-        | P::OrEach
-        | P::IsNan
-        | P::IsInf
-        | P::Pi
-        | P::E
-        | P::Inf
-        | P::Nan
-        | P::ToInt
-        | P::Iota
-        | P::Len
-        | P::Shape
-        | P::Rank
-        | P::Argsort
-        | P::Argmin
-        | P::Argmax
-        | P::Any
-        | P::All
-        | P::Range
-        | P::Eye
-        | P::RandKey
-        | P::RandSplit
-        | P::RandUniform
-        | P::RandNormal
-        | P::RandInt
-        | P::RandPermutation
-        | P::Print
-        | P::Input
-        | P::Warn
-        | P::Display
-        | P::Show
-        | P::ReadCsv
-        | P::WriteCsv
-        | P::ReadNpy
-        | P::WriteNpy
-        | P::ReadJson
-        | P::WriteJson
-        | P::ReadText
-        | P::WriteText
-        | P::Args
-        | P::Env
-        | P::Time
-        | P::Assert
-        | P::Error
-        | P::StrLen
-        | P::StrSlice
-        | P::StrSplit
-        | P::StrJoin
-        | P::StrTrim
-        | P::StrFind
-        | P::StrReplace
-        | P::StrUpper
-        | P::StrLower
-        | P::ParseFloat
-        | P::ParseInt
-        | P::Zero
-        | P::PlotSave
-        | P::PlotShow
-        | P::PlotWatch => Discrete,
-        P::Jvp
-        | P::Linearize
-        | P::Vjp
-        | P::Transpose
-        | P::TransposeAt
-        | P::Grad
-        | P::ValueAndGrad
-        | P::Jacobian
-        | P::Jacfwd
-        | P::Jacrev
-        | P::Hessian
-        | P::Hvp
-        | P::Engine
-        | P::Gradcheck
-        | P::GradWith
-        | P::ValueAndGradWith
-        | P::ResidualsUnder
-        | P::Cost
-        | P::JacobianSparse => Operator,
+        P::Bin(Bin::IntDiv)
+        | P::Compare(_)
+        | P::Number(
+            NumberFn::Not
+            | NumberFn::AndEach
+            | NumberFn::OrEach
+            | NumberFn::IsNan
+            | NumberFn::IsInf
+            | NumberFn::Pi
+            | NumberFn::E
+            | NumberFn::Inf
+            | NumberFn::Nan
+            | NumberFn::ToInt,
+        )
+        | P::CompareEach(_)
+        | P::Array(ArrayFn::Iota | ArrayFn::Len | ArrayFn::Shape | ArrayFn::Rank | ArrayFn::Range | ArrayFn::Eye)
+        | P::Reduction(
+            ReductionFn::Argsort | ReductionFn::Argmin | ReductionFn::Argmax | ReductionFn::Any | ReductionFn::All,
+        )
+        | P::Random(_)
+        | P::Io(_)
+        | P::Text(_)
+        | P::General(GeneralFn::Assert | GeneralFn::Error | GeneralFn::Zero) => Discrete,
+        P::Derivative(
+            DerivativeFn::Jvp
+            | DerivativeFn::Linearize
+            | DerivativeFn::Vjp
+            | DerivativeFn::Transpose
+            | DerivativeFn::TransposeAt
+            | DerivativeFn::Grad
+            | DerivativeFn::ValueAndGrad
+            | DerivativeFn::Jacobian
+            | DerivativeFn::Jacfwd
+            | DerivativeFn::Jacrev
+            | DerivativeFn::Hessian
+            | DerivativeFn::Hvp
+            | DerivativeFn::Engine
+            | DerivativeFn::Gradcheck
+            | DerivativeFn::GradWith
+            | DerivativeFn::ValueAndGradWith
+            | DerivativeFn::ResidualsUnder
+            | DerivativeFn::Cost
+            | DerivativeFn::JacobianSparse,
+        ) => Operator,
     }
 }
 

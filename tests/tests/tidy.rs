@@ -16,12 +16,8 @@ const ALLOWED: &[(&str, &str)] = &[
     ("lang/ad/src/activity.rs: stmt", "an arm for each operation of the IR"),
     ("lang/ad/src/jvp/leaf.rs: tangent_of", "an arm for each operation of the IR"),
     ("lang/ad/src/transpose/rules.rs: leaf", "an arm for each operation of the IR"),
-    ("lang/gpu/src/primitive_table.rs: on_gpu", "a line for each primitive"),
     ("lang/gpu/src/wgsl/ops.rs: of_array", "an arm for each operation of the IR"),
     ("lang/interp/src/ad/traced.rs: by_columns", "an arm for each primitive that moves rows"),
-    ("lang/interp/src/ad/traced.rs: traced", "an arm for each primitive"),
-    ("lang/interp/src/ops/mod.rs: plain", "an arm for each primitive"),
-    ("lang/interp/src/ops/mod.rs: sees_tracing", "names the primitives"),
     ("lang/interp/src/vm/compile/exprs.rs: into_inner", "an arm for each form of Core"),
     ("lang/interp/src/vm/compile/liveness.rs: defines", "an arm for each instruction"),
     ("lang/interp/src/vm/compile/liveness.rs: uses", "an arm for each instruction"),
@@ -35,8 +31,6 @@ const ALLOWED: &[(&str, &str)] = &[
     ("lang/ir/src/eval/cost.rs: work", "an arm for each operation of the IR"),
     ("lang/ir/src/eval/mod.rs: one", "an arm for each operation of the IR"),
     ("lang/ir/src/print/ops.rs: simple", "an arm for each operation of the IR"),
-    ("lang/prim/src/scalar.rs: d_un", "a rule for each scalar function"),
-    ("lang/specialise/src/prims.rs: prim_here", "an arm for each primitive"),
     ("lang/syntax/src/dump.rs: expr_here", "an arm for each form of expression"),
     ("lang/typing/src/infer/special.rs: special", "an arm for each primitive whose type depends on literals"),
     ("lang/typing/src/infer/unify.rs: class_of_parts", "an arm for each form of type"),
@@ -180,6 +174,18 @@ fn functions_are_short() {
         long.len(),
         long.join("\n")
     );
+}
+
+#[test]
+fn a_scalar_operator_is_one_row() {
+    let sources = library();
+    let named: Vec<&str> = sources
+        .iter()
+        .filter(|(n, text)| !n.starts_with("tests/") && text.to_lowercase().contains("erfinv"))
+        .map(|(n, _)| n.as_str())
+        .collect();
+    // The row, and the function that `libm` lacks. The rest is made of the row.
+    assert_eq!(named, ["lang/prim/src/special.rs", "lang/prim/src/table/unary.rs"]);
 }
 
 /// Functions of a formatted source with their lengths. A `match` of one-line arms counts as one line: it is a table.

@@ -3,7 +3,7 @@
 
 use crate::Ad;
 use adl_ir::{Block, FnId, Function, Op, Program, Stmt, Trip, Var};
-use adl_prim::Prim;
+use adl_prim::{ArrayFn, DerivativeFn, GeneralFn, NumberFn, Prim, ReductionFn, TextFn};
 use std::collections::HashSet;
 
 /// The active variables of one function.
@@ -160,18 +160,12 @@ impl Activity {
 fn has_derivative(p: Prim) -> bool {
     !matches!(
         p,
-        Prim::StopGrad
-            | Prim::Argsort
-            | Prim::Argmin
-            | Prim::Argmax
-            | Prim::IsNan
-            | Prim::IsInf
-            | Prim::Len
-            | Prim::Shape
-            | Prim::Rank
-            | Prim::Assert
-            | Prim::Error
-            | Prim::Show
+        Prim::Derivative(DerivativeFn::StopGrad)
+            | Prim::Reduction(ReductionFn::Argsort | ReductionFn::Argmin | ReductionFn::Argmax)
+            | Prim::Number(NumberFn::IsNan | NumberFn::IsInf)
+            | Prim::Array(ArrayFn::Len | ArrayFn::Shape | ArrayFn::Rank)
+            | Prim::General(GeneralFn::Assert | GeneralFn::Error)
+            | Prim::Text(TextFn::Show)
     )
 }
 

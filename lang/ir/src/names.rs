@@ -1,103 +1,6 @@
 //! Names of operators in the text form, shared by [`crate::print`] and [`crate::parse`].
 
-use crate::op::{Cmp, Conv, Op, Out, SoacKind, Terms};
-use adl_prim::{Bin, Un};
-
-/// The keyword of a unary operator, and its parameter.
-pub fn un(op: Un) -> (&'static str, Option<i64>) {
-    let word = match op {
-        Un::Neg => "neg",
-        Un::Sin => "sin",
-        Un::Cos => "cos",
-        Un::Tan => "tan",
-        Un::Asin => "asin",
-        Un::Acos => "acos",
-        Un::Atan => "atan",
-        Un::Sinh => "sinh",
-        Un::Cosh => "cosh",
-        Un::Tanh => "tanh",
-        Un::Exp => "exp",
-        Un::Expm1 => "expm1",
-        Un::Log => "log",
-        Un::Log1p => "log1p",
-        Un::Sqrt => "sqrt",
-        Un::Cbrt => "cbrt",
-        Un::Abs => "abs",
-        Un::Sign => "sign",
-        Un::Floor => "floor",
-        Un::Ceil => "ceil",
-        Un::Round => "round",
-        Un::Sigmoid => "sigmoid",
-        Un::Relu => "relu",
-        Un::Softplus => "softplus",
-        Un::Erf => "erf",
-        Un::Erfc => "erfc",
-        Un::Erfinv => "erfinv",
-        Un::Lgamma => "lgamma",
-        Un::Digamma => "digamma",
-        Un::Gamma => "gamma",
-        Un::Step => "step",
-        Un::Sech2 => "sech2",
-        Un::Polygamma(n) => return ("polygamma", Some(i64::from(n))),
-        Un::Powi(n) => return ("powi", Some(i64::from(n))),
-    };
-    (word, None)
-}
-
-/// Unary operators without a parameter.
-pub const UNS: &[Un] = &[
-    Un::Neg,
-    Un::Sin,
-    Un::Cos,
-    Un::Tan,
-    Un::Asin,
-    Un::Acos,
-    Un::Atan,
-    Un::Sinh,
-    Un::Cosh,
-    Un::Tanh,
-    Un::Exp,
-    Un::Expm1,
-    Un::Log,
-    Un::Log1p,
-    Un::Sqrt,
-    Un::Cbrt,
-    Un::Abs,
-    Un::Sign,
-    Un::Floor,
-    Un::Ceil,
-    Un::Round,
-    Un::Sigmoid,
-    Un::Relu,
-    Un::Softplus,
-    Un::Erf,
-    Un::Erfc,
-    Un::Erfinv,
-    Un::Lgamma,
-    Un::Digamma,
-    Un::Gamma,
-    Un::Step,
-    Un::Sech2,
-];
-
-/// The keyword of a binary operator.
-pub fn bin(op: Bin) -> &'static str {
-    match op {
-        Bin::Add => "add",
-        Bin::Sub => "sub",
-        Bin::Mul => "mul",
-        Bin::Div => "div",
-        Bin::IntDiv => "int_div",
-        Bin::Rem => "rem",
-        Bin::Pow => "pow",
-        Bin::Atan2 => "atan2",
-        Bin::Hypot => "hypot",
-        Bin::Min => "min",
-        Bin::Max => "max",
-        Bin::LeIndicator => "le_indicator",
-        Bin::ScaleTangent => "scale_tangent",
-    }
-}
+use crate::op::{Conv, Op, Out, SoacKind, Terms};
 
 /// The keyword for the terms of a contraction.
 pub fn terms(t: Terms) -> &'static str {
@@ -107,38 +10,6 @@ pub fn terms(t: Terms) -> &'static str {
         Terms::Scaled => "scaled",
     }
 }
-
-/// All binary operators.
-pub const BINS: &[Bin] = &[
-    Bin::Add,
-    Bin::Sub,
-    Bin::Mul,
-    Bin::Div,
-    Bin::IntDiv,
-    Bin::Rem,
-    Bin::Pow,
-    Bin::Atan2,
-    Bin::Hypot,
-    Bin::Min,
-    Bin::Max,
-    Bin::LeIndicator,
-    Bin::ScaleTangent,
-];
-
-/// The keyword of a comparison.
-pub fn cmp(op: Cmp) -> &'static str {
-    match op {
-        Cmp::Eq => "eq",
-        Cmp::Ne => "ne",
-        Cmp::Lt => "lt",
-        Cmp::Gt => "gt",
-        Cmp::Le => "le",
-        Cmp::Ge => "ge",
-    }
-}
-
-/// All comparisons.
-pub const CMPS: &[Cmp] = &[Cmp::Eq, Cmp::Ne, Cmp::Lt, Cmp::Gt, Cmp::Le, Cmp::Ge];
 
 /// The keyword of a conversion.
 pub fn conv(c: Conv) -> &'static str {
@@ -181,9 +52,9 @@ pub fn word(op: &Op) -> &'static str {
     match op {
         Op::Lit(_) => "",
         Op::Zero(_) => "zero",
-        Op::Un(u, _) => un(*u).0,
-        Op::Bin(b, ..) => bin(*b),
-        Op::Cmp(c, ..) => cmp(*c),
+        Op::Un(u, _) => u.word(),
+        Op::Bin(b, ..) => b.word(),
+        Op::Cmp(c, ..) => c.word(),
         Op::Not(_) => "not",
         Op::Select(..) => "select",
         Op::Convert(c, _) => conv(*c),

@@ -9,7 +9,7 @@
 //! be rewritten.
 
 use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
-use adl_prim::{Bin, Prim};
+use adl_prim::{ArrayFn, Bin, GeneralFn, Prim};
 use adl_syntax::span::Span;
 use std::collections::{HashMap, HashSet};
 
@@ -277,7 +277,8 @@ impl Rewrite<'_> {
         let facts = self.facts;
         let made = |v: Var| facts.made.get(&v).map(|m| &m.op);
         let (Op::Reshape { a: m, .. }, Op::Bin(Bin::Mul, steps, step)) = (made(flat)?, made(at)?) else { return None };
-        let (Op::Prim(Prim::Iota, k), Op::Bin(Bin::Add, width, one)) = (made(*steps)?, made(*step)?) else {
+        let (Op::Prim(Prim::Array(ArrayFn::Iota), k), Op::Bin(Bin::Add, width, one)) = (made(*steps)?, made(*step)?)
+        else {
             return None;
         };
         let places = matches!(made(*width)?, Op::Dim(a, 1) if a == m) && matches!(made(*one)?, Op::Lit(Lit::I64(1)));
@@ -357,7 +358,7 @@ impl Rewrite<'_> {
             out.push(Stmt {
                 outs: Vec::new(),
                 lin_outs: Vec::new(),
-                op: Op::Prim(Prim::Assert, vec![same, text]),
+                op: Op::Prim(Prim::General(GeneralFn::Assert), vec![same, text]),
                 span,
             });
         }

@@ -11,7 +11,7 @@
 use crate::scalar_replacement::Sums;
 use adl_ir::rewrite::renumber;
 use adl_ir::{Block, FnId, Function, Op, Program, Role, Stmt, Var};
-use adl_prim::Prim;
+use adl_prim::{GeneralFn, Prim};
 use std::collections::HashMap;
 
 /// Largest number of statements of a small function, size checks not counted.
@@ -192,7 +192,9 @@ fn size(b: &Block, g: FnId) -> Option<usize> {
 
 /// The number of statements of a block, nested ones included, without literals and size checks.
 fn work(b: &Block) -> usize {
-    let checks = |s: &&Stmt| !matches!(s.op, Op::Lit(_) | Op::Dim(..) | Op::Cmp(..) | Op::Prim(Prim::Assert, _));
+    let checks = |s: &&Stmt| {
+        !matches!(s.op, Op::Lit(_) | Op::Dim(..) | Op::Cmp(..) | Op::Prim(Prim::General(GeneralFn::Assert), _))
+    };
     let (mut blocks, mut n) = (vec![b], 0);
     while let Some(b) = blocks.pop() {
         n += b.stmts.iter().filter(checks).count();

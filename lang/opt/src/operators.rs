@@ -1,7 +1,7 @@
 //! Classification of operators.
 
 use adl_ir::{Block, Builder, Function, Op, Out, Stmt, Trip, Ty, Var};
-use adl_prim::{Bin, Prim};
+use adl_prim::{Bin, GeneralFn, Prim};
 use std::collections::{BTreeSet, HashMap};
 
 /// Partitions the components of an operator into independent groups. Each group is a reduction of its own.
@@ -87,7 +87,8 @@ pub fn has_output(b: &Block) -> bool {
 /// Whether a block may raise an error on purpose.
 pub fn may_fail_on_purpose(b: &Block) -> bool {
     b.stmts.iter().any(|s| {
-        matches!(s.op, Op::Prim(Prim::Assert | Prim::Error, _)) || s.op.blocks().into_iter().any(may_fail_on_purpose)
+        matches!(s.op, Op::Prim(Prim::General(GeneralFn::Assert | GeneralFn::Error), _))
+            || s.op.blocks().into_iter().any(may_fail_on_purpose)
     })
 }
 

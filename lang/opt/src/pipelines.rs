@@ -215,7 +215,7 @@ pub fn by_name(name: &str) -> Option<&'static Pass> {
     PASSES.iter().find(|pass| pass.name == name).copied()
 }
 
-/// What [`observed`] tells of each pass: the pass, the program, the function if it changed, and the time taken.
+/// What is told to an [`observe`]r about each pass: the pass, the program, the function if it changed, and the time taken.
 pub type Observer = Box<dyn FnMut(&'static Pass, &Program, Option<&Function>, Duration)>;
 
 thread_local! {

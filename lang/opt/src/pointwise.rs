@@ -11,7 +11,7 @@
 //! loops and prevent fusion.
 
 use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
-use adl_prim::{Bin, Prim};
+use adl_prim::{Bin, GeneralFn, Prim};
 use adl_syntax::span::Span;
 use std::collections::HashMap;
 
@@ -67,7 +67,7 @@ fn suits(f: &Function, s: &Stmt) -> bool {
         return false;
     }
     match &s.op {
-        Op::Lit(_) | Op::Dim(..) | Op::Prim(Prim::Assert, _) => true,
+        Op::Lit(_) | Op::Dim(..) | Op::Prim(Prim::General(GeneralFn::Assert), _) => true,
         Op::Replicate { a, .. } => *f.ty(*a) == Ty::F64,
         Op::Sum { a, .. } | Op::SumAll { a, .. } => is_vector(f, *a),
         Op::Dot(a, b) => is_vector(f, *a) && is_vector(f, *b),
@@ -146,7 +146,7 @@ impl VectorLoops<'_> {
         self.out.push(Stmt {
             outs: Vec::new(),
             lin_outs: Vec::new(),
-            op: Op::Prim(Prim::Assert, vec![equal, text]),
+            op: Op::Prim(Prim::General(GeneralFn::Assert), vec![equal, text]),
             span,
         });
         self.same.insert(m, n);

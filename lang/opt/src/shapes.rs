@@ -15,7 +15,7 @@ mod bounds;
 mod symbolic_zeros;
 
 use adl_ir::{Block, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
-use adl_prim::Prim;
+use adl_prim::{ArrayFn, GeneralFn, Prim, ReductionFn};
 use bounds::IndexBounds;
 use std::collections::{HashMap, HashSet};
 
@@ -244,7 +244,7 @@ impl ShapeAnalysis<'_> {
     fn stmt(&mut self, s: &Stmt) {
         s.outs.iter().for_each(|v| self.own(*v));
         match &s.op {
-            Op::Prim(Prim::Assert, args) => {
+            Op::Prim(Prim::General(GeneralFn::Assert), args) => {
                 if let Some((x, y)) = args.first().and_then(|c| self.equal.get(c)).copied() {
                     self.fact(x, y);
                 }
@@ -377,10 +377,10 @@ impl ShapeAnalysis<'_> {
             Op::Reshape { to, .. } => self.stacks.get(to)?.iter().map(|n| self.plain(Extent::Is(*n))).collect(),
             Op::Outer(a, b) => [form(a), form(b)].concat(),
             Op::MatMul(a, b) => [&form(a)[..self.rank(*a) as usize - 1], form(b).get(1..)?].concat(),
-            Op::Prim(Prim::Iota, n) => vec![self.plain(Extent::Is(*n.first()?))],
-            Op::Prim(Prim::Eye, n) => vec![self.plain(Extent::Is(*n.first()?)); 2],
-            Op::Prim(Prim::Linspace, args) => vec![self.plain(Extent::Is(*args.get(2)?))],
-            Op::Prim(Prim::Sort | Prim::Argsort, a) => form(a.first()?),
+            Op::Prim(Prim::Array(ArrayFn::Iota), n) => vec![self.plain(Extent::Is(*n.first()?))],
+            Op::Prim(Prim::Array(ArrayFn::Eye), n) => vec![self.plain(Extent::Is(*n.first()?)); 2],
+            Op::Prim(Prim::Array(ArrayFn::Linspace), args) => vec![self.plain(Extent::Is(*args.get(2)?))],
+            Op::Prim(Prim::Reduction(ReductionFn::Sort | ReductionFn::Argsort), a) => form(a.first()?),
             _ => return None,
         })
     }

@@ -7,7 +7,7 @@ use crate::extent::Extents;
 use crate::fold::Lits;
 use adl_ir::rewrite::is_pure;
 use adl_ir::{Block, Conv, Function, Lit, Loop, Op, Stmt, Trip, Ty, Var};
-use adl_prim::{Bin, Prim, Un};
+use adl_prim::{ArrayFn, Bin, GeneralFn, Prim, Un};
 use std::collections::{HashMap, HashSet};
 
 /// Simplifies a function.
@@ -59,7 +59,7 @@ impl Simplifier<'_> {
     fn stmts(&mut self, from: Vec<Stmt>, out: &mut Vec<Stmt>) {
         for mut s in from {
             s.op.map_operands(&mut |v| *self.names.get(&v).unwrap_or(&v));
-            if matches!(&s.op, Op::Prim(Prim::Assert, args) if args.first().and_then(|c| self.lits.get(*c)) == Some(&Lit::Bool(true)))
+            if matches!(&s.op, Op::Prim(Prim::General(GeneralFn::Assert), args) if args.first().and_then(|c| self.lits.get(*c)) == Some(&Lit::Bool(true)))
             {
                 continue;
             }
@@ -136,7 +136,7 @@ impl Simplifier<'_> {
         let mut i = 0;
         while i < l.xs.len() {
             let known = match self.defs.get(&l.xs[i]) {
-                Some(Op::Prim(Prim::Iota, m)) if m.first() == Some(&n) => Some(index),
+                Some(Op::Prim(Prim::Array(ArrayFn::Iota), m)) if m.first() == Some(&n) => Some(index),
                 Some(Op::Replicate { n: m, a }) if *m == n => Some(*a),
                 _ => l.xs[..i].iter().position(|x| *x == l.xs[i]).map(|j| l.body.params[k + j]),
             };
@@ -173,7 +173,7 @@ impl Simplifier<'_> {
                 | Op::Not(_)
                 | Op::Reverse(_)
                 | Op::Transpose(_)
-                | Op::Prim(Prim::Iota, _)
+                | Op::Prim(Prim::Array(ArrayFn::Iota), _)
                 | Op::Replicate { .. }
                 | Op::Broadcast { .. }
                 | Op::ArrayLit { .. }

@@ -1,7 +1,9 @@
 //! Derivatives of scalar built-ins as text: the rules of [`crate::scalar`], applied to symbolic formulas.
 
 use crate::prim::{Linearity, Prim};
-use crate::scalar::{Bin, Ops, Un, d_bin, d_un};
+use crate::scalar::{Ops, d_bin, d_un};
+use crate::table::binary::Bin;
+use crate::table::unary::Un;
 
 /// A formula in the arguments `x` and `y`.
 #[derive(Clone, PartialEq)]
@@ -97,7 +99,7 @@ impl Formula {
                 Un::Sech2 => (format!("1 / cosh {} ^ 2", x.text(Level::Atom)), Level::Product),
                 Un::Step => (format!("(1 where {} > 0, else 0)", x.text(Level::Sum)), Level::Atom),
                 Un::Polygamma(n) => (format!("polygamma {n} {}", x.text(Level::Atom)), Level::Call),
-                _ => (format!("{} {}", name(*op), x.text(Level::Atom)), Level::Call),
+                _ => (format!("{} {}", op.word(), x.text(Level::Atom)), Level::Call),
             },
             Formula::Bin(Bin::Sub, one, step)
                 if **one == Number(1.0)
@@ -111,15 +113,7 @@ impl Formula {
                 None if *op == Bin::LeIndicator => {
                     (format!("(1 where {} <= {}, else 0)", x.text(Level::Sum), y.text(Level::Sum)), Level::Atom)
                 }
-                None => (
-                    format!(
-                        "{} {} {}",
-                        Prim::of_bin(*op).map_or("", Prim::name),
-                        x.text(Level::Atom),
-                        y.text(Level::Atom)
-                    ),
-                    Level::Call,
-                ),
+                None => (format!("{} {} {}", op.row().name, x.text(Level::Atom), y.text(Level::Atom)), Level::Call),
             },
         }
     }
@@ -129,19 +123,19 @@ fn above(level: Level) -> Level {
     if level == Level::Sum { Level::Product } else { Level::Minus }
 }
 
-fn name(op: Un) -> &'static str {
-    Prim::ALL.iter().find(|p| p.un() == Some(op)).map_or("", |p| p.name())
-}
-
 /// The derivative of a built-in as a sentence; `None` if its documentation already states it.
 pub fn derivative(p: Prim) -> Option<String> {
     let (x, y) = (Formula::Name("x"), Formula::Name("y"));
     let text = |f: Formula| f.text(Level::Sum);
-    if let Some(op) = p.un().filter(|_| p != Prim::Neg) {
+    if let Prim::Un(op) = p
+        && op != Un::Neg
+    {
         let Ok(d) = d_un(&mut Symbolic, op, &x, &Formula::Un(op, Box::new(x.clone())));
         return Some(format!("Derivative of `{} x`: `{}`.", p.name(), text(d)));
     }
-    if let Some(op) = p.bin().filter(|_| !matches!(p, Prim::Add | Prim::Sub)) {
+    if let Prim::Bin(op) = p
+        && !matches!(op, Bin::Add | Bin::Sub)
+    {
         let Ok((dx, dy)) =
             d_bin(&mut Symbolic, op, &x, &y, &Formula::Bin(op, Box::new(x.clone()), Box::new(y.clone())));
         let call = Formula::Bin(op, Box::new(x), Box::new(y)).text(Level::Sum);
@@ -167,27 +161,34 @@ fn linear(l: Linearity, arity: u8) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{ArrayFn, ReductionFn};
 
     #[test]
     fn rules_are_readable() {
         for (p, want) in [
-            (Prim::Sin, "Derivative of `sin x`: `cos x`."),
-            (Prim::Cos, "Derivative of `cos x`: `-sin x`."),
-            (Prim::Tan, "Derivative of `tan x`: `1 + tan x ^ 2`."),
-            (Prim::Tanh, "Derivative of `tanh x`: `1 / cosh x ^ 2`."),
-            (Prim::Sqrt, "Derivative of `sqrt x`: `1 / (2 * sqrt x)`."),
-            (Prim::Acos, "Derivative of `acos x`: `-(1 / sqrt ((1 - x) * (1 + x)))`."),
-            (Prim::Sigmoid, "Derivative of `sigmoid x`: `sigmoid x * sigmoid (-x)`."),
-            (Prim::Erf, "Derivative of `erf x`: `2 / sqrt pi * exp (-x ^ 2)`."),
-            (Prim::Relu, "Derivative of `relu x`: `(1 where x > 0, else 0)`."),
-            (Prim::Mul, "Derivatives of `x * y`: in x `y`, in y `x`."),
-            (Prim::Div, "Derivatives of `x / y`: in x `1 / y`, in y `-(x / y * (1 / y))`."),
-            (Prim::Pow, "Derivatives of `x ^ y`: in x `x ^ (y - 1) * y`, in y `log x * x ^ y`."),
-            (Prim::Hypot, "Derivatives of `hypot x y`: in x `x / hypot x y`, in y `y / hypot x y`."),
-            (Prim::Atan2, "Derivatives of `atan2 x y`: in x `y / (x ^ 2 + y ^ 2)`, in y `-(x / (x ^ 2 + y ^ 2))`."),
-            (Prim::Min, "Derivatives of `min x y`: in x `(1 where x <= y, else 0)`, in y `(1 where x > y, else 0)`."),
-            (Prim::Sum, "Linear: its derivative is itself, applied to the tangent."),
-            (Prim::Zip, "Linear: its derivative is itself, applied to the tangents."),
+            (Prim::Un(Un::Sin), "Derivative of `sin x`: `cos x`."),
+            (Prim::Un(Un::Cos), "Derivative of `cos x`: `-sin x`."),
+            (Prim::Un(Un::Tan), "Derivative of `tan x`: `1 + tan x ^ 2`."),
+            (Prim::Un(Un::Tanh), "Derivative of `tanh x`: `1 / cosh x ^ 2`."),
+            (Prim::Un(Un::Sqrt), "Derivative of `sqrt x`: `1 / (2 * sqrt x)`."),
+            (Prim::Un(Un::Acos), "Derivative of `acos x`: `-(1 / sqrt ((1 - x) * (1 + x)))`."),
+            (Prim::Un(Un::Sigmoid), "Derivative of `sigmoid x`: `sigmoid x * sigmoid (-x)`."),
+            (Prim::Un(Un::Erf), "Derivative of `erf x`: `2 / sqrt pi * exp (-x ^ 2)`."),
+            (Prim::Un(Un::Relu), "Derivative of `relu x`: `(1 where x > 0, else 0)`."),
+            (Prim::Bin(Bin::Mul), "Derivatives of `x * y`: in x `y`, in y `x`."),
+            (Prim::Bin(Bin::Div), "Derivatives of `x / y`: in x `1 / y`, in y `-(x / y * (1 / y))`."),
+            (Prim::Bin(Bin::Pow), "Derivatives of `x ^ y`: in x `x ^ (y - 1) * y`, in y `log x * x ^ y`."),
+            (Prim::Bin(Bin::Hypot), "Derivatives of `hypot x y`: in x `x / hypot x y`, in y `y / hypot x y`."),
+            (
+                Prim::Bin(Bin::Atan2),
+                "Derivatives of `atan2 x y`: in x `y / (x ^ 2 + y ^ 2)`, in y `-(x / (x ^ 2 + y ^ 2))`.",
+            ),
+            (
+                Prim::Bin(Bin::Min),
+                "Derivatives of `min x y`: in x `(1 where x <= y, else 0)`, in y `(1 where x > y, else 0)`.",
+            ),
+            (Prim::Reduction(ReductionFn::Sum), "Linear: its derivative is itself, applied to the tangent."),
+            (Prim::Array(ArrayFn::Zip), "Linear: its derivative is itself, applied to the tangents."),
         ] {
             assert_eq!(derivative(p).as_deref(), Some(want));
         }

@@ -6,7 +6,7 @@ use adl_interp::ir::derive::stages::{self, Stage};
 use adl_interp::ir::derive::{self, Plan, SPELLINGS, report, table};
 use adl_interp::value::Value;
 use adl_interp::vm::Fun;
-use adl_prim::Prim;
+use adl_prim::{DerivativeFn, Prim};
 use adl_syntax::ast::{Expr, ExprKind, ItemKind};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
@@ -149,7 +149,7 @@ impl Session {
         };
         let plan = table::plan(r);
         let value = self.value_of(&plan.code())?;
-        let gradient = Value::Fun(Rc::new(Fun::Prim(Prim::GradWith, Vec::new())));
+        let gradient = Value::Fun(Rc::new(Fun::Prim(Prim::Derivative(DerivativeFn::GradWith), Vec::new())));
         self.call(&gradient, &[value, f.clone(), x]).map_err(|d| vec![*d])?;
         self.machine.compiled_ad.apply(&f, plan.clone());
         self.replanned(residuals, &plan)

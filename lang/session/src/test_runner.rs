@@ -5,7 +5,7 @@ use crate::imports::RunStep;
 use crate::run::Outcome;
 use adl_interp::host::{Format, Host, NullHost};
 use adl_interp::value::Value;
-use adl_prim::Prim;
+use adl_prim::{Cmp, Prim};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::render;
 use adl_syntax::span::Span;
@@ -178,13 +178,14 @@ impl Session {
     fn sides(&mut self, body: &Expr) -> Option<String> {
         let ExprKind::App(f, args) = &*body.kind else { return None };
         let ExprKind::Prim(p, _) = &*f.kind else { return None };
-        let (Prim::Eq | Prim::Ne | Prim::Lt | Prim::Gt | Prim::Le | Prim::Ge, [left, right]) = (p, args.as_slice())
+        let (Prim::Compare(Cmp::Eq | Cmp::Ne | Cmp::Lt | Cmp::Gt | Cmp::Le | Cmp::Ge), [left, right]) =
+            (p, args.as_slice())
         else {
             return None;
         };
         let (a, b) = (self.show_core(left).ok()?, self.show_core(right).ok()?);
         Some(match p {
-            Prim::Eq => format!("expected {b}\nactual   {a}"),
+            Prim::Compare(Cmp::Eq) => format!("expected {b}\nactual   {a}"),
             p => format!("`{}` does not hold between\n{a}\n{b}", p.name()),
         })
     }

@@ -3,7 +3,7 @@
 use crate::val::Val;
 use crate::{Res, Spec};
 use adl_ir::{Cmp, Conv, Lit, Op, Ty as IrTy, Var};
-use adl_prim::{Bin, Prim, Un};
+use adl_prim::{Bin, NumberFn, Prim, Un};
 
 impl Spec<'_> {
     fn real(&self, v: Var) -> bool {
@@ -109,52 +109,47 @@ impl Spec<'_> {
         }
     }
 
-    /// Operators and functions of numbers, applied to all their arguments.
-    pub(crate) fn number_prim(&mut self, p: Prim, reps: &[Val], args: &[Val]) -> Res<Val> {
-        if let (Some(op), [a, b]) = (p.bin(), args) {
-            return self.bin(op, a, b);
+    /// A unary operator.
+    pub(crate) fn un(&mut self, op: Un, v: &Val) -> Res<Val> {
+        if op == Un::Neg {
+            return self.negate(v);
         }
-        if let (Some(op), [a, b]) = (Cmp::of_each(p), args) {
-            return self.compare_each(op, a, b);
-        }
-        if let (Prim::Neg, [a]) = (p, args) {
-            return self.negate(a);
-        }
-        if let (Some(op), [a]) = (p.un(), args) {
-            let x = self.leaf(a)?;
-            let y = self.b.un(op, x);
-            self.learn_shape(y, x);
-            return Ok(Val::Leaf(y));
-        }
+        let x = self.leaf(v)?;
+        let y = self.b.un(op, x);
+        self.learn_shape(y, x);
+        Ok(Val::Leaf(y))
+    }
+
+    /// A function of numbers, applied to all its arguments.
+    pub(crate) fn number_prim(&mut self, p: NumberFn, reps: &[Val], args: &[Val]) -> Res<Val> {
         match p {
-            Prim::PowInt => self.power(args),
-            Prim::Clamp => {
+            NumberFn::PowInt => self.power(args),
+            NumberFn::Clamp => {
                 let up = self.bin(Bin::Max, &args[2], &args[0])?;
                 self.bin(Bin::Min, &up, &args[1])
             }
-            Prim::IsNan => {
+            NumberFn::IsNan => {
                 let x = self.leaf(&args[0])?;
                 Ok(Val::Leaf(self.b.cmp(Cmp::Ne, x, x)))
             }
-            Prim::IsInf => {
+            NumberFn::IsInf => {
                 let x = self.leaf(&args[0])?;
                 let size = self.b.un(Un::Abs, x);
                 let inf = self.b.real(f64::INFINITY, x);
                 Ok(Val::Leaf(self.b.cmp(Cmp::Eq, size, inf)))
             }
-            Prim::Not => {
+            NumberFn::Not => {
                 let x = self.leaf(&args[0])?;
                 Ok(Val::Leaf(self.b.one(Op::Not(x), self.b.ty(x))))
             }
-            Prim::AndEach | Prim::OrEach => self.logic(p == Prim::AndEach, &args[0], &args[1]),
-            Prim::Pi => Ok(self.constant(std::f64::consts::PI, reps)),
-            Prim::E => Ok(self.constant(std::f64::consts::E, reps)),
-            Prim::Inf => Ok(self.constant(f64::INFINITY, reps)),
-            Prim::Nan => Ok(self.constant(f64::NAN, reps)),
-            Prim::ToFloat | Prim::F32ToFloat => self.convert(Conv::ToF64, &args[0]),
-            Prim::ToInt => self.convert(Conv::ToI64, &args[0]),
-            Prim::ToF32 => self.convert(Conv::ToF32, &args[0]),
-            _ => Err(self.no(format!("`{}` here", p.name()))),
+            NumberFn::AndEach | NumberFn::OrEach => self.logic(p == NumberFn::AndEach, &args[0], &args[1]),
+            NumberFn::Pi => Ok(self.constant(std::f64::consts::PI, reps)),
+            NumberFn::E => Ok(self.constant(std::f64::consts::E, reps)),
+            NumberFn::Inf => Ok(self.constant(f64::INFINITY, reps)),
+            NumberFn::Nan => Ok(self.constant(f64::NAN, reps)),
+            NumberFn::ToFloat | NumberFn::F32ToFloat => self.convert(Conv::ToF64, &args[0]),
+            NumberFn::ToInt => self.convert(Conv::ToI64, &args[0]),
+            NumberFn::ToF32 => self.convert(Conv::ToF32, &args[0]),
         }
     }
 
@@ -177,7 +172,7 @@ impl Spec<'_> {
         let to = match self.b.ty(x).scalar() {
             IrTy::I64 => {
                 let rank = self.b.ty(x).rank().max(self.b.ty(n).rank());
-                let z = self.b.one(Op::Prim(Prim::PowInt, vec![x, n]), IrTy::I64.array(rank));
+                let z = self.b.one(Op::Prim(Prim::Number(NumberFn::PowInt), vec![x, n]), IrTy::I64.array(rank));
                 return Ok(Val::Leaf(z));
             }
             IrTy::F32 => Conv::ToF32,

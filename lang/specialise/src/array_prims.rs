@@ -3,7 +3,7 @@
 use crate::val::Val;
 use crate::{Res, Spec};
 use adl_ir::{Cmp, Conv, Lit, Op, Ty as IrTy, Var};
-use adl_prim::{Bin, Prim};
+use adl_prim::{ArrayFn, Bin};
 use adl_typing::core::Expr;
 use adl_typing::ty::Ty;
 
@@ -127,55 +127,84 @@ impl Spec<'_> {
     }
 
     /// Array primitives that build arrays or rearrange elements, applied to all their arguments.
-    pub(crate) fn move_prim(&mut self, p: Prim, args: &[Val], ty: Option<Ty>) -> Res<Val> {
+    pub(crate) fn array_prim(&mut self, p: ArrayFn, args: &[Val], ty: Option<Ty>) -> Res<Val> {
         match p {
-            Prim::Iota | Prim::Range => self.leaf_prim(p, args, IrTy::I64.array(1)),
-            Prim::Arange => self.leaf_prim(Prim::Iota, args, IrTy::I64.array(1)),
-            Prim::Full => self.move_prim(Prim::Replicate, args, ty),
-            Prim::Zeros | Prim::Ones => {
-                let x = self.lit(Lit::F64(if p == Prim::Ones { 1.0 } else { 0.0 }));
-                self.move_prim(Prim::Replicate, &[args[0].clone(), Val::Leaf(x)], ty)
-            }
-            Prim::Eye => self.eye(&args[0]),
-            Prim::Linspace => self.linspace(args),
-            Prim::Replicate => {
-                let n = self.leaf(&args[0])?;
-                self.not_negative(n, "the count of `replicate` is negative");
-                self.replicate(n, &args[1])
-            }
-            Prim::Rotate => {
+            ArrayFn::Iota
+            | ArrayFn::Range
+            | ArrayFn::Arange
+            | ArrayFn::Full
+            | ArrayFn::Zeros
+            | ArrayFn::Ones
+            | ArrayFn::Eye
+            | ArrayFn::Linspace
+            | ArrayFn::Replicate => self.filled(p, args),
+            ArrayFn::Rotate => {
                 let n = self.leaf(&args[0])?;
                 Ok(self.leafwise(&args[1], &mut |s, a, t| s.b.one(Op::Rotate { n, a }, t)))
             }
-            Prim::Reverse => Ok(self.leafwise(&args[0], &mut |s, a, t| s.b.one(Op::Reverse(a), t))),
-            Prim::Take | Prim::Drop | Prim::Split => self.cut(p, args),
-            Prim::First => {
+            ArrayFn::Reverse => Ok(self.leafwise(&args[0], &mut |s, a, t| s.b.one(Op::Reverse(a), t))),
+            ArrayFn::Take | ArrayFn::Drop | ArrayFn::Split => self.cut(p, args),
+            ArrayFn::First => {
                 let i = self.int(0);
                 self.element(&args[0], &[i])
             }
-            Prim::Last => {
+            ArrayFn::Last => {
                 let (n, one) = (self.extent(&args[0], 0)?, self.int(1));
                 let i = self.b.bin(Bin::Sub, n, one);
                 self.element(&args[0], &[i])
             }
-            Prim::Gather => {
+            ArrayFn::Gather => {
                 let at = self.leaf(&args[1])?;
                 Ok(self.gather(&args[0], at))
             }
-            Prim::Compress => self.compress(&args[0], &args[1]),
-            Prim::Scatter | Prim::ScatterWithin => self.scatter(p, &args[0], &args[1], &args[2]),
-            Prim::Put => self.put(&args[0], &args[1], &args[2]),
-            Prim::Concat => self.concat(&args[0], &args[1]),
-            Prim::Flatten => self.flatten(&args[0]),
-            Prim::Reshape => self.reshape(&args[0], &args[1], ty),
-            Prim::TransposeArray => self.transpose(&args[0]),
-            Prim::Diag => self.diag(&args[0]),
-            Prim::Zip | Prim::Zip3 => self.zip(args),
-            Prim::Unzip | Prim::Unzip3 => match args[0].lifted_elem() {
+            ArrayFn::Compress => self.compress(&args[0], &args[1]),
+            ArrayFn::Scatter | ArrayFn::ScatterWithin => self.scatter(p, &args[0], &args[1], &args[2]),
+            ArrayFn::Put => self.put(&args[0], &args[1], &args[2]),
+            ArrayFn::Concat => self.concat(&args[0], &args[1]),
+            ArrayFn::Flatten => self.flatten(&args[0]),
+            ArrayFn::Reshape => self.reshape(&args[0], &args[1], ty),
+            ArrayFn::TransposeArray => self.transpose(&args[0]),
+            ArrayFn::Diag => self.diag(&args[0]),
+            ArrayFn::Zip | ArrayFn::Zip3 => self.zip(args),
+            ArrayFn::Unzip | ArrayFn::Unzip3 => match args[0].lifted_elem() {
                 Val::Tuple(parts) => Ok(Val::Tuple(parts.into_iter().map(Val::array_of).collect())),
                 _ => Err(self.no("`unzip` of something that is no array of tuples")),
             },
-            _ => Err(self.no(format!("`{}` here", p.name()))),
+            ArrayFn::Append => self.join_values(args),
+            ArrayFn::Where => self.select(&args[0], &args[1], &args[2]),
+            ArrayFn::Stack => match &args[0] {
+                Val::Data(x, d) if self.b.ty(*x).rank() == 0 => self.list_to_array(*x, *d),
+                other => Ok(other.clone()),
+            },
+            ArrayFn::Len => self.extent(&args[0], 0).map(Val::Leaf),
+            ArrayFn::Shape => {
+                let dims = self.dims(&args[0])?;
+                Ok(Val::Leaf(self.b.one(Op::ArrayLit { elems: dims, shape: None }, IrTy::shape())))
+            }
+            ArrayFn::Rank => {
+                let n = self.dims(&args[0])?.len();
+                Ok(Val::Leaf(self.int(n as i64)))
+            }
+        }
+    }
+
+    /// Arrays that are made of numbers.
+    fn filled(&mut self, p: ArrayFn, args: &[Val]) -> Res<Val> {
+        match p {
+            ArrayFn::Iota | ArrayFn::Range => self.leaf_prim(p, args, IrTy::I64.array(1)),
+            ArrayFn::Arange => self.leaf_prim(ArrayFn::Iota, args, IrTy::I64.array(1)),
+            ArrayFn::Full => self.filled(ArrayFn::Replicate, args),
+            ArrayFn::Zeros | ArrayFn::Ones => {
+                let x = self.lit(Lit::F64(if p == ArrayFn::Ones { 1.0 } else { 0.0 }));
+                self.filled(ArrayFn::Replicate, &[args[0].clone(), Val::Leaf(x)])
+            }
+            ArrayFn::Eye => self.eye(&args[0]),
+            ArrayFn::Linspace => self.linspace(args),
+            _ => {
+                let n = self.leaf(&args[0])?;
+                self.not_negative(n, "the count of `replicate` is negative");
+                self.replicate(n, &args[1])
+            }
         }
     }
 
@@ -183,7 +212,7 @@ impl Spec<'_> {
         let (a, b, n) = (self.leaf(&args[0])?, self.leaf(&args[1])?, self.leaf(&args[2])?);
         // As in the interpreter: the last number is exactly `b`, and the others have a derivative.
         let (one, two) = (self.int(1), self.int(2));
-        let at = self.b.prim(Prim::Iota, &[n], IrTy::I64.array(1));
+        let at = self.b.prim(ArrayFn::Iota, &[n], IrTy::I64.array(1));
         let most = self.b.bin(Bin::Max, n, two);
         let steps = self.b.bin(Bin::Sub, most, one);
         let (at_f, steps_f) = (self.b.convert(Conv::ToF64, at), self.b.convert(Conv::ToF64, steps));
@@ -210,11 +239,11 @@ impl Spec<'_> {
         Ok(Val::array_of(v.with(&outs)))
     }
 
-    fn cut(&mut self, p: Prim, args: &[Val]) -> Res<Val> {
+    fn cut(&mut self, p: ArrayFn, args: &[Val]) -> Res<Val> {
         let (k, n, zero) = (self.leaf(&args[0])?, self.extent(&args[1], 0)?, self.int(0));
         Ok(match p {
-            Prim::Take => self.slice(&args[1], zero, k),
-            Prim::Drop => self.slice(&args[1], k, n),
+            ArrayFn::Take => self.slice(&args[1], zero, k),
+            ArrayFn::Drop => self.slice(&args[1], k, n),
             _ => Val::Tuple(vec![self.slice(&args[1], zero, k), self.slice(&args[1], k, n)]),
         })
     }
@@ -225,7 +254,7 @@ impl Spec<'_> {
     }
 
     /// Stores the elements of `values` into `dest` in order.
-    fn scatter(&mut self, p: Prim, dest: &Val, at: &Val, values: &Val) -> Res<Val> {
+    fn scatter(&mut self, p: ArrayFn, dest: &Val, at: &Val, values: &Val) -> Res<Val> {
         // The functions in the two arrays have different candidate numbers.
         if self.layout_of_val(dest)? != self.layout_of_val(values)? {
             return Err(self.no("arrays that are laid out differently"));
@@ -242,7 +271,7 @@ impl Spec<'_> {
                     s.b.one(Op::IndexSet { acc, at: vec![i], v: new[k - 1], shape: None }, t)
                 }))
             };
-            if p == Prim::Scatter {
+            if p == ArrayFn::Scatter {
                 return put(s);
             }
             let inside = s.inside(i, n);
@@ -358,7 +387,7 @@ impl Spec<'_> {
 
     /// The positions of a diagonal in the flattened matrix: `k` steps of `m + 1`.
     fn steps(&mut self, k: Var, m: Var, one: Var) -> Var {
-        let i = self.b.prim(Prim::Iota, &[k], IrTy::I64.array(1));
+        let i = self.b.prim(ArrayFn::Iota, &[k], IrTy::I64.array(1));
         let step = self.b.bin(Bin::Add, m, one);
         self.b.bin(Bin::Mul, i, step)
     }

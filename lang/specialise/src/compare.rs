@@ -3,7 +3,7 @@
 use crate::val::Val;
 use crate::{Res, Spec};
 use adl_ir::{Cmp, Lit, Op, Ty as IrTy, Var};
-use adl_prim::Prim;
+use adl_prim::ReductionFn;
 
 impl Spec<'_> {
     /// `a op b` on entire values.
@@ -88,7 +88,7 @@ impl Spec<'_> {
                 let e = Val::Leaf(s.b.cmp(Cmp::Eq, x, y));
                 let flat = s.flat(&e)?;
                 let flat = s.leaf(&flat)?;
-                Ok(Val::Leaf(s.b.prim(Prim::All, &[flat], IrTy::Bool)))
+                Ok(Val::Leaf(s.b.prim(ReductionFn::All, &[flat], IrTy::Bool)))
             },
             &mut |s| Ok(Val::Leaf(s.lit(Lit::Bool(false)))),
         )?;

@@ -6,7 +6,7 @@ use crate::key::KeyToken;
 use crate::val::{Fun, Linear, Rep, Val};
 use crate::{Res, Spec, Unsupported};
 use adl_ir::{Conv, Lit, Op, Rule, RuleKind, Ty as IrTy, Var};
-use adl_prim::{Bin, Prim};
+use adl_prim::{Bin, DerivativeFn, Prim};
 use std::rc::Rc;
 
 const CAPTURES: &str = "a custom derivative whose functions capture numbers of the differentiated function";
@@ -22,46 +22,60 @@ pub(crate) struct DerivableFunction {
 
 impl Spec<'_> {
     /// The derivative operators (docs/book/src/reference/differentiation.md) and their helpers.
-    pub(crate) fn derivative_prim(&mut self, p: Prim, reps: Vec<Val>, a: &[Val]) -> Res<Val> {
+    pub(crate) fn derivative_prim(&mut self, p: DerivativeFn, reps: Vec<Val>, a: &[Val]) -> Res<Val> {
         match p {
-            Prim::Grad => Ok(self.value_and_grad(&a[0], &a[1])?.1),
+            DerivativeFn::Grad => Ok(self.value_and_grad(&a[0], &a[1])?.1),
             // Plans have no effect inside differentiated code: they do not change results.
-            Prim::GradWith => Ok(self.value_and_grad(&a[1], &a[2])?.1),
-            Prim::ValueAndGrad | Prim::ValueAndGradWith => {
-                let k = usize::from(p == Prim::ValueAndGradWith);
+            DerivativeFn::GradWith => Ok(self.value_and_grad(&a[1], &a[2])?.1),
+            DerivativeFn::ValueAndGrad | DerivativeFn::ValueAndGradWith => {
+                let k = usize::from(p == DerivativeFn::ValueAndGradWith);
                 let (y, g) = self.value_and_grad(&a[k], &a[k + 1])?;
                 Ok(Val::Tuple(vec![y, g]))
             }
-            Prim::Jvp => {
+            DerivativeFn::Jvp => {
                 let (y, t) = self.jvp(&a[0], &a[1], &a[2])?;
                 Ok(Val::Tuple(vec![y, t]))
             }
-            Prim::Hvp => {
-                let g = Val::fun(Fun::Partial(Rc::new(Fun::Prim(Prim::Grad, reps)), vec![a[0].clone()]));
+            DerivativeFn::Hvp => {
+                let g = Val::fun(Fun::Partial(
+                    Rc::new(Fun::Prim(Prim::Derivative(DerivativeFn::Grad), reps)),
+                    vec![a[0].clone()],
+                ));
                 Ok(self.jvp(&g, &a[1], &a[2])?.1)
             }
-            Prim::Linearize | Prim::Vjp => {
+            DerivativeFn::Linearize | DerivativeFn::Vjp => {
                 let mut l = self.linear_at(&a[0], &a[1])?;
-                l.transposed = p == Prim::Vjp;
+                l.transposed = p == DerivativeFn::Vjp;
                 Ok(Val::Tuple(vec![l.y.clone(), Val::fun(Fun::Linear(l))]))
             }
-            Prim::Transpose => self.transpose_fun(&a[0], None, &reps),
-            Prim::TransposeAt => self.transpose_fun(&a[1], Some(&a[0]), &reps),
-            Prim::Jacobian | Prim::Jacfwd | Prim::Jacrev => self.jacobian(p, &a[0], &a[1]),
-            Prim::Hessian => {
-                let g = Val::fun(Fun::Partial(Rc::new(Fun::Prim(Prim::Grad, reps)), vec![a[0].clone()]));
-                self.jacobian(Prim::Jacfwd, &g, &a[1])
+            DerivativeFn::Transpose => self.transpose_fun(&a[0], None, &reps),
+            DerivativeFn::TransposeAt => self.transpose_fun(&a[1], Some(&a[0]), &reps),
+            DerivativeFn::Jacobian | DerivativeFn::Jacfwd | DerivativeFn::Jacrev => self.jacobian(p, &a[0], &a[1]),
+            DerivativeFn::Hessian => {
+                let g = Val::fun(Fun::Partial(
+                    Rc::new(Fun::Prim(Prim::Derivative(DerivativeFn::Grad), reps)),
+                    vec![a[0].clone()],
+                ));
+                self.jacobian(DerivativeFn::Jacfwd, &g, &a[1])
             }
-            Prim::StopGrad if a[0].has_fun() => Err(self.no("`stop_grad` of a function")),
-            Prim::StopGrad => Ok(self.leafwise(&a[0], &mut |s, x, t| s.b.prim(Prim::StopGrad, &[x], t))),
-            Prim::Checkpoint => Ok(Val::fun(Fun::Checkpoint(a[0].clone()))),
-            Prim::CustomJvp | Prim::CustomVjp if self.captures_numbers(a)? => Err(self.no(CAPTURES)),
-            Prim::CustomJvp | Prim::CustomVjp => {
-                Ok(Val::fun(Fun::Custom { vjp: p == Prim::CustomVjp, f: a[0].clone(), rule: a[1].clone() }))
+            DerivativeFn::StopGrad if a[0].has_fun() => Err(self.no("`stop_grad` of a function")),
+            DerivativeFn::StopGrad => {
+                Ok(self.leafwise(&a[0], &mut |s, x, t| s.b.prim(DerivativeFn::StopGrad, &[x], t)))
             }
-            Prim::Ravel => self.ravel(&a[0]),
-            Prim::Unravel => self.unravel(&a[0], &a[1]),
-            _ => Err(self.no(format!("`{}` inside a differentiated function", p.name()))),
+            DerivativeFn::Checkpoint => Ok(Val::fun(Fun::Checkpoint(a[0].clone()))),
+            DerivativeFn::CustomJvp | DerivativeFn::CustomVjp if self.captures_numbers(a)? => Err(self.no(CAPTURES)),
+            DerivativeFn::CustomJvp | DerivativeFn::CustomVjp => {
+                Ok(Val::fun(Fun::Custom { vjp: p == DerivativeFn::CustomVjp, f: a[0].clone(), rule: a[1].clone() }))
+            }
+            DerivativeFn::Ravel => self.ravel(&a[0]),
+            DerivativeFn::Unravel => self.unravel(&a[0], &a[1]),
+            DerivativeFn::Engine => Err(self.no("an engine of reverse mode, which is measured while it runs")),
+            DerivativeFn::JacobianSparse
+            | DerivativeFn::Gradcheck
+            | DerivativeFn::ResidualsUnder
+            | DerivativeFn::Cost => {
+                Err(self.no(format!("`{}` inside a differentiated function", Prim::from(p).name())))
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::val::Val;
 use crate::{Res, Spec};
 use adl_ir::{Cmp, Lit, Op, Var};
-use adl_prim::Prim;
+use adl_prim::{GeneralFn, Prim};
 use adl_typing::core::{SizeAt, SizeRep, Sizes};
 use std::collections::HashMap;
 
@@ -176,13 +176,13 @@ impl Spec<'_> {
     /// Asserts a condition.
     pub(crate) fn assert(&mut self, c: Var, text: &str) {
         let text = self.lit(Lit::Str(text.into()));
-        self.b.emit(Op::Prim(Prim::Assert, vec![c, text]), &[], &[]);
+        self.b.emit(Op::Prim(Prim::General(GeneralFn::Assert), vec![c, text]), &[], &[]);
     }
 
     /// Emits an unconditional error.
     pub(crate) fn fail(&mut self, text: &str) -> Val {
         let text = self.lit(Lit::Str(text.into()));
-        self.b.emit(Op::Prim(Prim::Error, vec![text]), &[], &[]);
+        self.b.emit(Op::Prim(Prim::General(GeneralFn::Error), vec![text]), &[], &[]);
         Val::Bottom
     }
 }

@@ -5,7 +5,7 @@ use crate::key::{Key, KeyToken};
 use crate::val::{Closure, Fun, Val};
 use crate::{Res, Spec};
 use adl_ir::{Block, Cmp, Lit, Op, Out, Rule, RuleKind, Soac, SoacKind, Ty as IrTy, Var};
-use adl_prim::{Bin, Prim};
+use adl_prim::{Bin, HigherOrderFn, Prim, ReductionFn};
 use adl_typing::core::ExprKind;
 use adl_typing::ty::Ty;
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 /// The operator that a function computes, if it is one with its own array operations.
 fn operator(f: &Fun) -> Option<Prim> {
-    let known = |p: Prim| matches!(p, Prim::Add | Prim::Mul | Prim::Min | Prim::Max).then_some(p);
+    let known = |p: Prim| matches!(p, Prim::Bin(Bin::Add | Bin::Mul | Bin::Min | Bin::Max)).then_some(p);
     match f {
         Fun::Prim(p, _) => known(*p),
         Fun::Closure(Closure { lam, hidden, .. }) if hidden.is_empty() && lam.params.len() == 2 => {
@@ -23,7 +23,7 @@ fn operator(f: &Fun) -> Option<Prim> {
                         let (x, y) = (lam.params[0].local, lam.params[1].local);
                         // The argument order matters for ties of `min` and `max`.
                         let straight = (*a, *b) == (x, y);
-                        let either = (*a, *b) == (y, x) && matches!(p, Prim::Add | Prim::Mul);
+                        let either = (*a, *b) == (y, x) && matches!(p, Prim::Bin(Bin::Add | Bin::Mul));
                         known(*p).filter(|_| straight || either)
                     }
                     _ => None,
@@ -49,42 +49,43 @@ impl<'s> Spec<'s> {
     }
 
     /// Higher-order primitives. `ty`: the result type. `here`: the function is a literal at the application.
-    pub(crate) fn higher_prim(&mut self, p: Prim, args: &[Val], ty: Option<&Ty>, here: bool) -> Res<Val> {
-        let f = self.function_of(&args[usize::from(p == Prim::ReduceByIndex)]);
+    pub(crate) fn higher_prim(&mut self, p: HigherOrderFn, args: &[Val], ty: Option<&Ty>, here: bool) -> Res<Val> {
+        let f = self.function_of(&args[usize::from(p == HigherOrderFn::ReduceByIndex)]);
         match p {
-            Prim::Map | Prim::Map2 | Prim::Map3 => self.map(&f?, &args[1..], here),
-            Prim::Reduce => self.reduce(&f?, &args[1], &args[2], here),
-            Prim::Scan => self.scan(SoacKind::Scan, &f?, &args[1], &args[2], here),
-            Prim::ScanExclusive => self.scan(SoacKind::ScanExclusive, &f?, &args[1], &args[2], here),
-            Prim::ReduceByIndex => self.reduce_by_index(&f?, args, here),
-            Prim::Fold | Prim::Foldr => {
+            HigherOrderFn::Map | HigherOrderFn::Map2 | HigherOrderFn::Map3 => self.map(&f?, &args[1..], here),
+            HigherOrderFn::Reduce => self.reduce(&f?, &args[1], &args[2], here),
+            HigherOrderFn::Scan => self.scan(SoacKind::Scan, &f?, &args[1], &args[2], here),
+            HigherOrderFn::ScanExclusive => self.scan(SoacKind::ScanExclusive, &f?, &args[1], &args[2], here),
+            HigherOrderFn::ReduceByIndex => self.reduce_by_index(&f?, args, here),
+            HigherOrderFn::Fold | HigherOrderFn::Foldr => {
                 let f = f?;
                 let n = self.extent(&args[2], 0)?;
-                let right = p == Prim::Foldr;
+                let right = p == HigherOrderFn::Foldr;
                 let ty = ty.cloned().or_else(|| result_type(&f));
                 self.carry_typed(n, right, (&args[1], ty.as_ref()), &args[2..3], &mut |s, _, acc, e| {
                     let pair = if right { vec![e[0].clone(), acc.clone()] } else { vec![acc.clone(), e[0].clone()] };
                     s.run(&f, pair, here)
                 })
             }
-            Prim::Filter | Prim::Partition => {
+            HigherOrderFn::Filter | HigherOrderFn::Partition => {
                 let mask = self.map(&f?, &args[1..2], here)?;
                 let mask = self.leaf(&mask)?;
                 let yes = self.b.one(Op::Nonzero(mask), IrTy::I64.array(1));
                 let chosen = self.gather(&args[1], yes);
-                if p == Prim::Filter {
+                if p == HigherOrderFn::Filter {
                     return Ok(chosen);
                 }
                 let other = self.b.one(Op::Not(mask), IrTy::Bool.array(1));
                 let no = self.b.one(Op::Nonzero(other), IrTy::I64.array(1));
                 Ok(Val::Tuple(vec![chosen, self.gather(&args[1], no)]))
             }
-            Prim::SortBy => {
+            HigherOrderFn::SortBy => {
                 let keys = self.map(&f?, &args[1..2], here)?;
                 let at = self.sorted(&keys)?;
                 Ok(self.gather(&args[1], at))
             }
-            _ => self.invertible(args),
+            HigherOrderFn::Invertible => self.invertible(args),
+            HigherOrderFn::Along => Err(self.no("`along`, which Core does not contain")),
         }
     }
 
@@ -104,9 +105,8 @@ impl<'s> Spec<'s> {
             return Ok(None);
         }
         let v = match &**f {
-            Fun::Prim(p, _) if p.un().is_some() && arrays.len() == 1 || p.bin().is_some() && arrays.len() == 2 => {
-                self.number_prim(*p, &[], arrays)?
-            }
+            Fun::Prim(Prim::Un(op), _) if arrays.len() == 1 => self.un(*op, &arrays[0])?,
+            Fun::Prim(Prim::Bin(op), _) if arrays.len() == 2 => self.bin(*op, &arrays[0], &arrays[1])?,
             Fun::Closure(c) if c.hidden.is_empty() && c.lam.params.len() == arrays.len() && self.elementwise(c) => {
                 // Functions that it calls are inlined too: their own IR functions would take numbers, not arrays.
                 let outer = std::mem::replace(&mut self.whole, true);
@@ -125,7 +125,9 @@ impl<'s> Spec<'s> {
     /// The record that `invertible` takes.
     fn invertible_parts(&self, f: &Fun) -> Option<Val> {
         match f {
-            Fun::Partial(g, args) if args.len() == 1 && matches!(&**g, Fun::Prim(Prim::Invertible, _)) => {
+            Fun::Partial(g, args)
+                if args.len() == 1 && matches!(&**g, Fun::Prim(Prim::HigherOrder(HigherOrderFn::Invertible), _)) =>
+            {
                 Some(args[0].clone())
             }
             _ => None,
@@ -214,16 +216,20 @@ impl<'s> Spec<'s> {
         let t = self.b.ty(e);
         let neutral = |s: &Self, n: f64| matches!(s.lits.get(&e), Some(Lit::F64(k)) if *k == n);
         Ok(Val::Leaf(match p {
-            Prim::Add => {
+            Prim::Bin(Bin::Add) => {
                 let total = self.b.one(Op::Sum { a: x, n: None }, t);
                 if neutral(self, 0.0) { total } else { self.b.bin(Bin::Add, e, total) }
             }
-            Prim::Mul => {
-                let total = self.b.prim(Prim::Prod, &[x], t);
+            Prim::Bin(Bin::Mul) => {
+                let total = self.b.prim(ReductionFn::Prod, &[x], t);
                 if neutral(self, 1.0) { total } else { self.b.bin(Bin::Mul, e, total) }
             }
             _ => {
-                let (whole, op) = if p == Prim::Min { (Prim::Minimum, Bin::Min) } else { (Prim::Maximum, Bin::Max) };
+                let (whole, op) = if p == Prim::Bin(Bin::Min) {
+                    (Prim::Reduction(ReductionFn::Minimum), Bin::Min)
+                } else {
+                    (Prim::Reduction(ReductionFn::Maximum), Bin::Max)
+                };
                 let (n, zero) = (self.b.dim(x, 0), self.int(0));
                 let empty = self.b.cmp(Cmp::Eq, n, zero);
                 return self.branch_on(empty, &mut |_| Ok(Val::Leaf(e)), &mut |s| {
@@ -235,7 +241,7 @@ impl<'s> Spec<'s> {
     }
 
     fn scan(&mut self, kind: SoacKind, f: &Rc<Fun>, e: &Val, xs: &Val, here: bool) -> Res<Val> {
-        if let (Some(Prim::Add), Val::Leaf(x), Val::Leaf(z), SoacKind::Scan) = (operator(f), xs, e, kind)
+        if let (Some(Prim::Bin(Bin::Add)), Val::Leaf(x), Val::Leaf(z), SoacKind::Scan) = (operator(f), xs, e, kind)
             && self.b.ty(*x).rank() == 1
             && matches!(self.lits.get(z), Some(Lit::F64(k)) if *k == 0.0)
         {

@@ -10,7 +10,7 @@
 use crate::call::IrTarget;
 use crate::{Layout, Res, Spec, Val};
 use adl_ir::{Lit, Op, Ty as IrTy};
-use adl_prim::Prim;
+use adl_prim::{ArrayFn, Prim, TextFn};
 use adl_typing::core::Expr;
 use std::rc::Rc;
 
@@ -27,7 +27,8 @@ pub struct HostCall {
 
 impl Spec<'_> {
     /// Calls the host with these arguments.
-    pub(crate) fn host_call(&mut self, prim: Prim, args: &[Val], result: Layout) -> Res<Val> {
+    pub(crate) fn host_call(&mut self, prim: impl Into<Prim>, args: &[Val], result: Layout) -> Res<Val> {
+        let prim = prim.into();
         let layouts = args.iter().map(|a| self.layout_of_val(a)).collect::<Res<Vec<_>>>()?;
         if layouts.iter().any(|l| self.holds_functions(l)) {
             return Err(self.no("functions inside declared data that the host receives"));
@@ -53,9 +54,9 @@ impl Spec<'_> {
         for part in parts {
             let part = match part {
                 Val::Leaf(x) if self.b.ty(x) == IrTy::Str => part,
-                other => self.host_call(Prim::Show, &[other], Layout::Leaf(IrTy::Str))?,
+                other => self.host_call(Prim::Text(TextFn::Show), &[other], Layout::Leaf(IrTy::Str))?,
             };
-            text = self.leaf_prim(Prim::Append, &[text, part], IrTy::Str)?;
+            text = self.leaf_prim(Prim::Array(ArrayFn::Append), &[text, part], IrTy::Str)?;
         }
         Ok(text)
     }

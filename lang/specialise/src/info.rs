@@ -2,7 +2,7 @@
 
 use crate::Spec;
 use crate::val::{Closure, Fun, Val};
-use adl_prim::{Bin, Prim};
+use adl_prim::{Bin, NumberFn, Prim};
 use adl_typing::core::{Expr, ExprKind, GlobalId, Lambda, Lit, Local};
 use adl_typing::free_locals;
 use adl_typing::ty::{Ty, TyVar};
@@ -52,7 +52,7 @@ fn tyvars(t: &Ty, out: &mut BTreeSet<TyVar>) {
 /// Whether code contains calls or loops.
 fn works(e: &Expr) -> bool {
     match &*e.kind {
-        ExprKind::App(f, _) => !matches!(&*f.kind, ExprKind::Prim(p, _) if p.un().is_some() || p.bin().is_some()),
+        ExprKind::App(f, _) => !matches!(&*f.kind, ExprKind::Prim(p, _) if matches!(p, Prim::Un(_) | Prim::Bin(_))),
         ExprKind::For(..)
         | ExprKind::Loop(..)
         | ExprKind::Match(..)
@@ -199,9 +199,9 @@ impl Spec<'_> {
             ExprKind::App(f, args) => {
                 let args_straight = |s: &mut Self| args.iter().all(|a| s.straight(a, number, layers));
                 match &*f.kind {
-                    ExprKind::Prim(Prim::PowInt, _) => self.straight(&args[0], number, layers),
+                    ExprKind::Prim(Prim::Number(NumberFn::PowInt), _) => self.straight(&args[0], number, layers),
                     ExprKind::Prim(p, _) => {
-                        let spreads = p.un().is_some() || p.bin().is_some_and(|b| b != Bin::IntDiv);
+                        let spreads = matches!(p, Prim::Un(_)) || matches!(p, Prim::Bin(b) if *b != Bin::IntDiv);
                         spreads && args.len() == p.row().arity as usize && args_straight(self)
                     }
                     ExprKind::Global(g) => self.is_straight_line_global(*g, args.len(), layers) && args_straight(self),

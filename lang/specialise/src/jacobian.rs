@@ -5,18 +5,18 @@ use crate::derive::DerivableFunction;
 use crate::val::{Linear, Val};
 use crate::{Res, Spec};
 use adl_ir::{Block, Cmp, FnId, Function, Op, Out, Ty as IrTy, Var};
-use adl_prim::{Bin, Prim};
+use adl_prim::{ArrayFn, Bin, DerivativeFn};
 
 impl Spec<'_> {
     /// The Jacobian of `f` at the vector `x`, by columns or by rows.
-    pub(crate) fn jacobian(&mut self, p: Prim, f: &Val, x: &Val) -> Res<Val> {
+    pub(crate) fn jacobian(&mut self, p: DerivativeFn, f: &Val, x: &Val) -> Res<Val> {
         let k = self.known(f, x)?;
         let l = self.linear_of(&k)?;
         let (n, m) = (self.extent(x, 0)?, self.extent(&l.y, 0)?);
         let (forward, back) = (Linear { transposed: false, ..l.clone() }, Linear { transposed: true, ..l });
         match p {
-            Prim::Jacfwd => self.columns(&k, &forward, n, m),
-            Prim::Jacrev => self.rows(&k, &back, m, n),
+            DerivativeFn::Jacfwd => self.columns(&k, &forward, n, m),
+            DerivativeFn::Jacrev => self.rows(&k, &back, m, n),
             _ => {
                 let fewer = self.b.cmp(Cmp::Le, n, m);
                 self.branch_on(fewer, &mut |s| s.columns(&k, &forward, n, m), &mut |s| s.rows(&k, &back, m, n))
@@ -65,7 +65,7 @@ impl Spec<'_> {
     fn identity(&mut self, n: Var, like: Var) -> Var {
         let (one, zero) = (self.b.real(1.0, like), self.b.real(0.0, like));
         let (ints, t) = (IrTy::I64.array(1), self.b.ty(like).array(1));
-        let at = self.b.prim(Prim::Iota, &[n], ints.clone());
+        let at = self.b.prim(ArrayFn::Iota, &[n], ints.clone());
         let columns = self.b.one(Op::Replicate { n, a: at }, ints.array(1));
         let rows = self.b.one(Op::Transpose(columns), ints.array(1));
         let here = self.b.one(Op::Cmp(Cmp::Eq, rows, columns), IrTy::Bool.array(2));

@@ -10,7 +10,7 @@ use crate::types::closed;
 use crate::val::Val;
 use crate::{Res, Spec};
 use adl_ir::{Cmp, Conv, Lit, Loop, Op, Out, Trip, Ty as IrTy, Var};
-use adl_prim::{Bin, Prim};
+use adl_prim::{Bin, ReductionFn};
 use adl_syntax::symbol::Symbol;
 use adl_typing::core::{Expr, ExprKind, Extent, ForKind, GlobalId, IndexArg, Local, LoopKind, Projection, Rep};
 use adl_typing::ty::Ty;
@@ -178,7 +178,7 @@ impl<'s> Spec<'s> {
         let sources = self.sources(comp, k)?;
         let n = comp.extents[k].0;
         let out = match comp.kind {
-            ForKind::Reduce(Prim::Sum | Prim::Mean) => Out::Sum,
+            ForKind::Reduce(ReductionFn::Sum | ReductionFn::Mean) => Out::Sum,
             _ => Out::Collect,
         };
         let arrays: Vec<Val> = sources.iter().map(|s| s.2.clone()).collect();
@@ -260,19 +260,19 @@ impl<'s> Spec<'s> {
         known.max_by_key(|e| e.at.len()).map(|e| (e.val.clone(), e.at.len()))
     }
 
-    fn finish_reduction(&mut self, p: Prim, v: Val, extents: &[Var]) -> Res<Val> {
+    fn finish_reduction(&mut self, p: ReductionFn, v: Val, extents: &[Var]) -> Res<Val> {
         match p {
-            Prim::Mean => {
+            ReductionFn::Mean => {
                 let mut total = extents[0];
                 for n in &extents[1..] {
                     total = self.b.bin(Bin::Mul, total, *n);
                 }
                 self.divide_by_count(&v, total)
             }
-            Prim::Sum => Ok(v),
+            ReductionFn::Sum => Ok(v),
             _ => {
                 let flat = if extents.len() > 1 { self.flat(&v)? } else { v };
-                self.prim(p, Vec::new(), vec![flat], None)
+                self.reduce_prim(p, &[flat])
             }
         }
     }

@@ -4,43 +4,43 @@ use crate::val::Val;
 use crate::{Res, Spec};
 use adl_ir::{Cmp, Lit, Op, Ty as IrTy, Var};
 use adl_prim::scalar::norm_range;
-use adl_prim::{Bin, Prim, Un};
+use adl_prim::{Bin, Prim, ReductionFn, Un};
 
 impl Spec<'_> {
     /// Primitives that reduce arrays.
-    pub(crate) fn reduce_prim(&mut self, p: Prim, args: &[Val]) -> Res<Val> {
+    pub(crate) fn reduce_prim(&mut self, p: ReductionFn, args: &[Val]) -> Res<Val> {
         let v = &args[0];
         match p {
-            Prim::Sum => self.sum(v),
-            Prim::Mean => {
+            ReductionFn::Sum => self.sum(v),
+            ReductionFn::Mean => {
                 let (s, n) = (self.sum(v)?, self.extent(v, 0)?);
                 self.divide_by_count(&s, n)
             }
-            Prim::Variance => self.variance(v),
-            Prim::Prod => self.prod(v),
-            Prim::Maximum | Prim::Minimum => match v {
+            ReductionFn::Variance => self.variance(v),
+            ReductionFn::Prod => self.prod(v),
+            ReductionFn::Maximum | ReductionFn::Minimum => match v {
                 Val::Leaf(x) if self.b.ty(*x).rank() == 1 && self.b.ty(*x).scalar().is_real() => {
                     let t = self.b.ty(*x).elem();
                     self.leaf_prim(p, args, t)
                 }
                 _ => {
-                    let at = self.extreme(p == Prim::Maximum, v)?;
+                    let at = self.extreme(p == ReductionFn::Maximum, v)?;
                     self.element(v, &[at])
                 }
             },
-            Prim::Argmax | Prim::Argmin => self.extreme(p == Prim::Argmax, v).map(Val::Leaf),
-            Prim::Argsort => self.sorted(v).map(Val::Leaf),
-            Prim::Sort => {
+            ReductionFn::Argmax | ReductionFn::Argmin => self.extreme(p == ReductionFn::Argmax, v).map(Val::Leaf),
+            ReductionFn::Argsort => self.sorted(v).map(Val::Leaf),
+            ReductionFn::Sort => {
                 let at = self.sorted(v)?;
                 Ok(self.gather(v, at))
             }
-            Prim::Any | Prim::All => self.leaf_prim(p, args, IrTy::Bool),
-            Prim::Cumsum => {
+            ReductionFn::Any | ReductionFn::All => self.leaf_prim(p, args, IrTy::Bool),
+            ReductionFn::Cumsum => {
                 let x = self.leaf(v)?;
                 let t = self.b.ty(x);
                 Ok(Val::Leaf(self.b.one(Op::Cumsum { a: x, reverse: false }, t)))
             }
-            Prim::Cumprod => {
+            ReductionFn::Cumprod => {
                 let x = self.leaf(v)?;
                 let t = self.b.ty(x);
                 if t.rank() != 1 {
@@ -48,24 +48,23 @@ impl Spec<'_> {
                 }
                 self.leaf_prim(p, args, t)
             }
-            Prim::Dot => self.dot(args),
-            Prim::Outer => {
+            ReductionFn::Dot => self.dot(args),
+            ReductionFn::Outer => {
                 let (x, y) = (self.leaf(v)?, self.leaf(&args[1])?);
                 let t = self.b.ty(x).scalar().array(2);
                 Ok(Val::Leaf(self.b.one(Op::Outer(x, y), t)))
             }
-            Prim::MatMul | Prim::Matmul => {
+            ReductionFn::MatMul | ReductionFn::Matmul => {
                 let (x, y) = (self.leaf(v)?, self.leaf(&args[1])?);
                 let (tx, ty) = (self.b.ty(x), self.b.ty(y));
                 let rank = (tx.rank() + ty.rank()).saturating_sub(2);
                 Ok(Val::Leaf(self.b.one(Op::MatMul(x, y), tx.scalar().array(rank))))
             }
-            Prim::Norm => self.norm(v),
-            Prim::Trace => {
+            ReductionFn::Norm => self.norm(v),
+            ReductionFn::Trace => {
                 let d = self.diag(v)?;
                 self.sum(&d)
             }
-            _ => Err(self.no(format!("`{}` here", p.name()))),
         }
     }
 
@@ -93,7 +92,7 @@ impl Spec<'_> {
         let x = self.leaf(v)?;
         let t = self.b.ty(x);
         if t.rank() == 1 {
-            return self.leaf_prim(Prim::Prod, std::slice::from_ref(v), t.elem());
+            return self.leaf_prim(ReductionFn::Prod, std::slice::from_ref(v), t.elem());
         }
         let one = match t.scalar() {
             IrTy::I64 => self.int(1),
@@ -110,7 +109,11 @@ impl Spec<'_> {
     /// The first position of the largest (or smallest) element. Compound elements are compared one after the other.
     fn extreme(&mut self, greatest: bool, v: &Val) -> Res<Var> {
         if let Val::Leaf(x) = v {
-            return Ok(self.b.prim(if greatest { Prim::Argmax } else { Prim::Argmin }, &[*x], IrTy::I64));
+            return Ok(self.b.prim(
+                if greatest { Prim::Reduction(ReductionFn::Argmax) } else { Prim::Reduction(ReductionFn::Argmin) },
+                &[*x],
+                IrTy::I64,
+            ));
         }
         let (n, zero) = (self.extent(v, 0)?, self.int(0));
         // An empty array has no extremum: reading its first element reports that.
@@ -130,7 +133,7 @@ impl Spec<'_> {
     /// stable.
     pub(crate) fn sorted(&mut self, v: &Val) -> Res<Var> {
         if let Val::Leaf(x) = v {
-            return Ok(self.b.prim(Prim::Argsort, &[*x], IrTy::I64.array(1)));
+            return Ok(self.b.prim(ReductionFn::Argsort, &[*x], IrTy::I64.array(1)));
         }
         let parts = v.leaves();
         if v.has_fun()
@@ -143,7 +146,7 @@ impl Spec<'_> {
         for x in parts.into_iter().rev() {
             let t = self.b.ty(x);
             let keys = at.map_or(x, |at| self.b.one(Op::Gather { a: x, at, shape: None }, t));
-            let order = self.b.prim(Prim::Argsort, &[keys], IrTy::I64.array(1));
+            let order = self.b.prim(ReductionFn::Argsort, &[keys], IrTy::I64.array(1));
             at = Some(
                 at.map_or(order, |at| self.b.one(Op::Gather { a: at, at: order, shape: None }, IrTy::I64.array(1))),
             );
@@ -191,7 +194,7 @@ impl Spec<'_> {
     }
 
     /// A built-in whose arguments and result are single leaves.
-    pub(crate) fn leaf_prim(&mut self, p: Prim, args: &[Val], ty: IrTy) -> Res<Val> {
+    pub(crate) fn leaf_prim(&mut self, p: impl Into<Prim>, args: &[Val], ty: IrTy) -> Res<Val> {
         let xs = args.iter().map(|a| self.leaf(a)).collect::<Res<Vec<_>>>()?;
         Ok(Val::Leaf(self.b.prim(p, &xs, ty)))
     }

@@ -7,7 +7,7 @@
 use crate::extents::Extent;
 use crate::{Res, Spec, Val};
 use adl_ir::{Block, Cmp, Op, Ty, Var};
-use adl_prim::{Bin, Prim};
+use adl_prim::{ArrayFn, Bin};
 use std::collections::HashMap;
 
 /// Facts about the nonzero elements of arrays.
@@ -79,7 +79,7 @@ impl Spec<'_> {
     /// The identity matrix.
     pub(crate) fn eye(&mut self, n: &Val) -> Res<Val> {
         let n = self.leaf(n)?;
-        let m = self.b.prim(Prim::Eye, &[n], Ty::F64.array(2));
+        let m = self.b.prim(ArrayFn::Eye, &[n], Ty::F64.array(2));
         let one = self.lit(adl_ir::Lit::F64(1.0));
         let d = self.b.one(Op::Replicate { n, a: one }, Ty::F64.array(1));
         self.learn_diagonal(m, d);

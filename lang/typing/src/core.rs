@@ -9,7 +9,7 @@
 //! ```
 
 use crate::ty::{DataDecl, Scheme, SizeVar, Ty};
-use adl_prim::Prim;
+use adl_prim::{Prim, ReductionFn};
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use std::rc::Rc;
@@ -229,9 +229,9 @@ pub enum Extent {
 pub enum ForKind {
     /// An array with one axis for each index.
     Build,
-    /// `sum for`, `prod for`, ...: reduces the elements without building the array. The primitive is one of Sum, Prod,
+    /// `sum for`, `prod for`, ...: reduces the elements without building the array. The function is one of Sum, Prod,
     /// Maximum, Minimum, Mean, Any, All. With several indices it reduces over all of them.
-    Reduce(Prim),
+    Reduce(ReductionFn),
 }
 
 /// How a `loop` repeats.

@@ -6,7 +6,7 @@
 use crate::core::{Expr, ExprKind, Extent, ForKind, IndexArg, Lambda, Lit, Local, LoopKind, Tree};
 use crate::errors::linearity::{self, Fault, Variables};
 use crate::ty::Ty;
-use adl_prim::{Fold, Linearity, Prim};
+use adl_prim::{ArrayFn, Bin, Fold, GeneralFn, Linearity, NumberFn, Prim, ReductionFn, Un};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 use std::collections::{HashMap, HashSet};
@@ -83,12 +83,12 @@ impl Checker {
             ExprKind::Lit(Lit::F32(x)) => *x == 0.0,
             ExprKind::Lit(Lit::Int(0)) | ExprKind::IntAt(0, _) => true,
             ExprKind::FloatAt(x, _) => *x == 0.0,
-            ExprKind::Prim(Prim::Zero, _) => true,
+            ExprKind::Prim(Prim::General(GeneralFn::Zero), _) => true,
             ExprKind::Local(l) if self.zeros.contains(l) => true,
             ExprKind::App(f, args) => match &*f.kind {
-                ExprKind::Prim(Prim::Replicate, _) => args.len() == 2 && self.is_zero(&args[1]),
-                ExprKind::Prim(Prim::Mul, _) => args.iter().any(|a| self.is_zero(a)),
-                ExprKind::Prim(Prim::Neg, _) => args.iter().all(|a| self.is_zero(a)),
+                ExprKind::Prim(Prim::Array(ArrayFn::Replicate), _) => args.len() == 2 && self.is_zero(&args[1]),
+                ExprKind::Prim(Prim::Bin(Bin::Mul), _) => args.iter().any(|a| self.is_zero(a)),
+                ExprKind::Prim(Prim::Un(Un::Neg), _) => args.iter().all(|a| self.is_zero(a)),
                 _ => false,
             },
             // A constructor fixes the structure, not a magnitude: data whose numbers are all zero counts as zero.
@@ -237,8 +237,8 @@ impl Checker {
                 }
                 let k = self.expr(body)?;
                 match kind {
-                    ForKind::Build | ForKind::Reduce(Prim::Sum | Prim::Mean) => Ok(k),
-                    ForKind::Reduce(p) if k == Linear => Err(self.not_linear(p.name(), e.span)),
+                    ForKind::Build | ForKind::Reduce(ReductionFn::Sum | ReductionFn::Mean) => Ok(k),
+                    ForKind::Reduce(p) if k == Linear => Err(self.not_linear(p.row().name, e.span)),
                     ForKind::Reduce(_) => Ok(Free),
                 }
             }
@@ -400,7 +400,7 @@ impl Checker {
         if kinds.iter().all(|k| *k == Free) {
             return Ok(Free);
         }
-        if matches!(p, Prim::Len | Prim::Shape | Prim::Rank) {
+        if matches!(p, Prim::Array(ArrayFn::Len | ArrayFn::Shape | ArrayFn::Rank)) {
             return Ok(Free);
         }
         match row.linearity {
@@ -534,9 +534,9 @@ impl Checker {
 /// The name of a primitive in source programs.
 fn spelled(p: Prim) -> &'static str {
     match p {
-        Prim::PowInt => "^",
-        Prim::Neg => "-",
-        Prim::Put => "{x with [i] = v}",
+        Prim::Number(NumberFn::PowInt) => "^",
+        Prim::Un(Un::Neg) => "-",
+        Prim::Array(ArrayFn::Put) => "{x with [i] = v}",
         p => p.row().name,
     }
 }

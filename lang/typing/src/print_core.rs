@@ -199,7 +199,7 @@ impl Printer {
     fn comprehension(&mut self, kind: ForKind, over: &[(Local, Symbol, Extent)], b: &Expr) {
         self.put(&match kind {
             ForKind::Build => "for".to_owned(),
-            ForKind::Reduce(p) => format!("{} for", p.name()),
+            ForKind::Reduce(p) => format!("{} for", p.row().name),
         });
         for (l, _, x) in over {
             self.extent(*l, x);

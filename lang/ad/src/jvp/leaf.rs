@@ -3,7 +3,7 @@
 use super::{J, derivative, partials};
 use crate::activity::Activity;
 use adl_ir::{Block, Conv, Op, Stmt, Ty, Var};
-use adl_prim::{Bin, Prim, Un};
+use adl_prim::{Bin, Prim, ReductionFn, Un};
 use adl_specialise::Unsupported;
 use std::collections::HashSet;
 
@@ -39,7 +39,7 @@ pub(super) fn wanted_of(s: &Stmt, act: &Activity, out: &mut HashSet<Var>) {
 impl J<'_> {
     /// Emits the statement and, if it is active, its tangent.
     pub(super) fn leaf(&mut self, s: &Stmt) -> Result<(), Unsupported> {
-        if let (Op::Prim(Prim::Cumprod, args), [y]) = (&s.op, s.outs.as_slice())
+        if let (Op::Prim(Prim::Reduction(ReductionFn::Cumprod), args), [y]) = (&s.op, s.outs.as_slice())
             && self.act.has(*y)
             && self.b.ty(*y).rank() == 1
         {

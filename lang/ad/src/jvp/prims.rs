@@ -2,7 +2,7 @@
 
 use super::{J, partials};
 use adl_ir::{Cmp, Op, Ty, Var};
-use adl_prim::{Bin, Prim, Un};
+use adl_prim::{ArrayFn, Bin, LinalgFn, NumberFn, Prim, ReductionFn, Un};
 use adl_specialise::Unsupported;
 use adl_syntax::span::Span;
 
@@ -12,19 +12,19 @@ impl J<'_> {
         use Prim as P;
         self.reduction(p, args, span);
         match p {
-            P::Maximum => self.element_tangent(P::Argmax, args[0], y),
-            P::Minimum => self.element_tangent(P::Argmin, args[0], y),
-            P::Sort if self.b.ty(args[0]).rank() == 1 => Ok(self.sorted(args[0], y)),
-            P::Prod if self.b.ty(args[0]).rank() == 1 => self.prod(args[0], y),
-            P::Mean => Ok(self.mean(args[0], y)),
-            P::Variance if self.b.ty(args[0]).rank() == 1 => Ok(self.variance(args[0])),
-            P::Norm => Ok(self.norm(args[0], y)),
-            P::Clamp => Ok(self.clamp(args, y)),
-            P::Linspace => Ok(self.linspace(args, y)),
-            P::Diag => Ok(self.diagonal(args[0], y)),
-            P::Trace => Ok(self.trace(args[0], y)),
-            P::LinSolve => Ok(self.solved(args[0], args[1], y)),
-            P::Inv => Ok(self.inverted(args[0], y)),
+            P::Reduction(ReductionFn::Maximum) => self.element_tangent(P::Reduction(ReductionFn::Argmax), args[0], y),
+            P::Reduction(ReductionFn::Minimum) => self.element_tangent(P::Reduction(ReductionFn::Argmin), args[0], y),
+            P::Reduction(ReductionFn::Sort) if self.b.ty(args[0]).rank() == 1 => Ok(self.sorted(args[0], y)),
+            P::Reduction(ReductionFn::Prod) if self.b.ty(args[0]).rank() == 1 => self.prod(args[0], y),
+            P::Reduction(ReductionFn::Mean) => Ok(self.mean(args[0], y)),
+            P::Reduction(ReductionFn::Variance) if self.b.ty(args[0]).rank() == 1 => Ok(self.variance(args[0])),
+            P::Reduction(ReductionFn::Norm) => Ok(self.norm(args[0], y)),
+            P::Number(NumberFn::Clamp) => Ok(self.clamp(args, y)),
+            P::Array(ArrayFn::Linspace) => Ok(self.linspace(args, y)),
+            P::Array(ArrayFn::Diag) => Ok(self.diagonal(args[0], y)),
+            P::Reduction(ReductionFn::Trace) => Ok(self.trace(args[0], y)),
+            P::Linalg(LinalgFn::LinSolve) => Ok(self.solved(args[0], args[1], y)),
+            P::Linalg(LinalgFn::Inv) => Ok(self.inverted(args[0], y)),
             _ => no_rule(p, span),
         }
     }
@@ -32,11 +32,13 @@ impl J<'_> {
     /// Records which rule is used for a built-in that reduces or sorts.
     fn reduction(&mut self, p: Prim, args: &[Var], span: Span) {
         match p {
-            Prim::Maximum | Prim::Minimum => self.decide(span, "reduce", "min, max: the first position (§3.2.2)", ""),
-            Prim::Sort => {
+            Prim::Reduction(ReductionFn::Maximum | ReductionFn::Minimum) => {
+                self.decide(span, "reduce", "min, max: the first position (§3.2.2)", "");
+            }
+            Prim::Reduction(ReductionFn::Sort) => {
                 self.decide(span, "sort", "the elements' places, sorted once; backwards additions at them", "");
             }
-            Prim::Prod if self.b.ty(args[0]).rank() == 1 => {
+            Prim::Reduction(ReductionFn::Prod) if self.b.ty(args[0]).rank() == 1 => {
                 self.decide(span, "reduce", "*: products of the others, zeros counted (§3.2.3, Fig. 3)", "");
             }
             _ => {}
@@ -51,7 +53,7 @@ impl J<'_> {
     }
 
     fn sorted(&mut self, a: Var, y: Var) -> Var {
-        let at = self.b.prim(Prim::Argsort, &[a], Ty::shape());
+        let at = self.b.prim(ReductionFn::Argsort, &[a], Ty::shape());
         let shape = self.shape(a);
         let (t, ty) = (self.tangent(a), self.tangent_ty(y));
         self.b.lin(Op::Gather { a: t, at, shape: Some(shape) }, ty)
@@ -81,7 +83,7 @@ impl J<'_> {
     fn variance(&mut self, a: Var) -> Var {
         let ty = self.b.ty(a);
         let (_, len) = self.count(a);
-        let mean = self.b.prim(Prim::Mean, &[a], ty.elem());
+        let mean = self.b.prim(ReductionFn::Mean, &[a], ty.elem());
         let off = self.b.bin(Bin::Sub, a, mean);
         let two = self.b.real(2.0, a);
         let c = self.b.bin(Bin::Div, two, len);
@@ -145,8 +147,8 @@ impl J<'_> {
     fn linspace(&mut self, args: &[Var], y: Var) -> Var {
         let ty = self.b.ty(y);
         let (zero, one) = (self.b.real(0.0, y), self.b.real(1.0, y));
-        let up = self.b.prim(Prim::Linspace, &[zero, one, args[2]], ty.clone());
-        let down = self.b.prim(Prim::Linspace, &[one, zero, args[2]], ty);
+        let up = self.b.prim(ArrayFn::Linspace, &[zero, one, args[2]], ty.clone());
+        let down = self.b.prim(ArrayFn::Linspace, &[one, zero, args[2]], ty);
         let a = self.has(args[0]).map(|t| self.b.bin(Bin::ScaleTangent, down, t));
         let b = self.has(args[1]).map(|t| self.b.bin(Bin::ScaleTangent, up, t));
         match (a, b) {
@@ -159,7 +161,7 @@ impl J<'_> {
     /// Positions of the diagonal in the flattened elements of an n×m matrix.
     fn diagonal_at(&mut self, n: Var, m: Var) -> Var {
         let k = self.b.bin(Bin::Min, n, m);
-        let rows = self.b.prim(Prim::Iota, &[k], Ty::shape());
+        let rows = self.b.prim(ArrayFn::Iota, &[k], Ty::shape());
         let one = self.b.int(1);
         let stride = self.b.bin(Bin::Add, m, one);
         self.b.bin(Bin::Mul, rows, stride)
@@ -205,7 +207,7 @@ impl J<'_> {
     fn solved(&mut self, a: Var, b: Var, y: Var) -> Var {
         let ty = self.tangent_ty(y);
         let matrix = self.b.ty(a);
-        let inverse = self.b.prim(Prim::Inv, &[a], matrix);
+        let inverse = self.b.prim(LinalgFn::Inv, &[a], matrix);
         let right = self.has(b);
         let left = self.has(a).map(|t| self.b.lin(Op::MatMul(t, y), ty.clone())).map(|t| self.b.un(Un::Neg, t));
         let rhs = match (left, right) {

@@ -1,7 +1,7 @@
 //! Code that computes the work of statements whose cost is neither one nor the number of elements.
 
 use adl_ir::{Builder, Conv, Lit, Op, Stmt, Ty, Var};
-use adl_prim::{Bin, Prim, Un};
+use adl_prim::{Bin, DerivativeFn, GeneralFn, Prim, ReductionFn, Un};
 
 /// The number of scalars in a value.
 pub(super) fn size(b: &mut Builder, v: Var) -> Var {
@@ -70,8 +70,8 @@ fn prim(b: &mut Builder, p: Prim, args: &[Var], outs: &[Var]) -> Var {
     let each = b.bin(Bin::Max, read, made);
     let each = b.bin(Bin::Max, each, one);
     let times = match p {
-        Prim::StopGrad | Prim::Id => b.int(0),
-        Prim::Sort | Prim::Argsort => {
+        Prim::Derivative(DerivativeFn::StopGrad) | Prim::General(GeneralFn::Id) => b.int(0),
+        Prim::Reduction(ReductionFn::Sort | ReductionFn::Argsort) => {
             // The number of binary digits.
             let (x, two) = (b.convert(Conv::ToF64, each), b.lit(Lit::F64(std::f64::consts::LN_2 * (1.0 - 1e-12))));
             let x = b.un(Un::Log, x);
@@ -80,7 +80,7 @@ fn prim(b: &mut Builder, p: Prim, args: &[Var], outs: &[Var]) -> Var {
             let n = b.convert(Conv::ToI64, x);
             b.bin(Bin::Add, n, one)
         }
-        Prim::LinSolve | Prim::Cholesky | Prim::Qr | Prim::Lu | Prim::Svd | Prim::Eigh | Prim::Inv | Prim::Det => {
+        Prim::Linalg(_) => {
             let axes: Vec<(Var, u32)> = args.iter().flat_map(|a| (0..b.ty(*a).rank()).map(|k| (*a, k))).collect();
             axes.into_iter().fold(one, |most, (a, k)| {
                 let n = b.dim(a, k);

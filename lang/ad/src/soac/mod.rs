@@ -34,7 +34,7 @@ pub(crate) use product::Helpers;
 
 use crate::jvp::J;
 use adl_ir::{Block, Op, Soac, SoacKind, Stmt, Ty, Var};
-use adl_prim::Prim;
+use adl_prim::ArrayFn;
 use adl_specialise::Unsupported;
 use adl_syntax::span::Span;
 
@@ -231,7 +231,7 @@ impl J<'_> {
     }
 
     fn iota(&mut self, n: Var) -> Var {
-        self.b.prim(Prim::Iota, &[n], Ty::shape())
+        self.b.prim(ArrayFn::Iota, &[n], Ty::shape())
     }
 
     /// A copy of an operator with new variables.

@@ -8,7 +8,7 @@
 use crate::Ad;
 use crate::jvp::J;
 use adl_ir::{Builder, Cmp, FnId, Lit, Op, Program, Rule, RuleKind, Soac, SoacKind, Ty, Var};
-use adl_prim::{Bin, Prim, Un};
+use adl_prim::{Bin, ReductionFn, Un};
 use adl_specialise::Unsupported;
 use std::collections::HashMap;
 
@@ -147,7 +147,7 @@ fn with_zeros(b: &mut Builder, p: &Program, slow: FnId, e: Var, a: Var) -> Var {
                 let at = vec![b.one(Op::Index { a: places, at: vec![first], shape: None }, Ty::I64)];
                 let unit = b.real(1.0, a);
                 let rest = b.one(Op::IndexSet { acc: a, at: at.clone(), v: unit, shape: None }, ty.clone());
-                let product = b.prim(Prim::Prod, &[rest], ty.elem());
+                let product = b.prim(ReductionFn::Prod, &[rest], ty.elem());
                 let product = b.bin(Bin::Mul, e, product);
                 let exact = is_in_range(b, product);
                 either(

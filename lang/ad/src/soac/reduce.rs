@@ -6,7 +6,7 @@ use crate::jvp::J;
 use adl_ir::eval::Val;
 use adl_ir::{Block, Cmp, Lit, Loop, Op, Out, Soac, SoacKind, Stmt, Trip, Ty, Var};
 use adl_opt::operators;
-use adl_prim::{Bin, Prim};
+use adl_prim::{Bin, Prim, ReductionFn};
 use adl_specialise::Unsupported;
 
 impl J<'_> {
@@ -66,7 +66,11 @@ impl J<'_> {
         let t = te.unwrap_or_else(|| self.lin_zero(ty.clone()));
         let none = self.b.close(Vec::new(), vec![t]);
         self.b.open();
-        let at = self.b.prim(if op == Bin::Min { Prim::Argmin } else { Prim::Argmax }, &[a], Ty::I64);
+        let at = self.b.prim(
+            if op == Bin::Min { Prim::Reduction(ReductionFn::Argmin) } else { Prim::Reduction(ReductionFn::Argmax) },
+            &[a],
+            Ty::I64,
+        );
         let best = self.b.one(Op::Index { a, at: vec![at], shape: None }, ty.clone());
         let here = self.tangent_at(a, at, shape, ty.clone())?;
         let kept = self.b.cmp(if op == Bin::Min { Cmp::Le } else { Cmp::Ge }, e, best);
@@ -87,7 +91,7 @@ impl J<'_> {
             sum = Some(self.b.lin(Op::Dot(c, t), ty.clone()));
         }
         if let Some(t) = self.has(e) {
-            let rest = self.b.prim(Prim::Prod, &[a], ty);
+            let rest = self.b.prim(ReductionFn::Prod, &[a], ty);
             let part = self.b.bin(Bin::ScaleTangent, rest, t);
             sum = self.lin_sum(sum, Some(part));
         }

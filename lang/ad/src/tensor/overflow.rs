@@ -6,7 +6,7 @@
 use super::affine::{Affine, Forms};
 use super::narrow::bound_in;
 use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Stmt, Ty, Var};
-use adl_prim::{Bin, Prim};
+use adl_prim::{Bin, GeneralFn, Prim};
 use std::collections::{BTreeMap, HashSet};
 
 /// Factors and Ints up to these limits cannot overflow in short sums.
@@ -109,6 +109,6 @@ fn check(f: &mut Function, v: Var, ints: &Ranges, out: &mut Vec<Stmt>) {
     for (end, cmp) in [(*lo, Cmp::Ge), (*hi, Cmp::Le)] {
         let end = push(f, Op::Lit(Lit::I64(end)), Some(Ty::I64));
         let holds = push(f, Op::Cmp(cmp, v, end), Some(Ty::Bool));
-        push(f, Op::Prim(Prim::Assert, vec![holds, text]), None);
+        push(f, Op::Prim(Prim::General(GeneralFn::Assert), vec![holds, text]), None);
     }
 }

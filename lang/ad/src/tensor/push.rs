@@ -9,7 +9,7 @@
 use super::affine::{Affine, Forms};
 use super::bracket_array::{BracketArray, candidates};
 use adl_ir::{Block, Builder, Cmp, Function, Loop, Op, Out, Stmt, Trip, Ty, Var};
-use adl_prim::{Bin, Prim};
+use adl_prim::{Bin, GeneralFn, Prim};
 use std::collections::{HashMap, HashSet};
 
 /// Largest number of arrays that are pushed in one function.
@@ -118,7 +118,7 @@ impl Pusher<'_> {
                     self.implied.insert(s.outs[0], facts);
                 }
                 // An assertion holds in the rest of the block.
-                Op::Prim(Prim::Assert, args) => {
+                Op::Prim(Prim::General(GeneralFn::Assert), args) => {
                     let facts = args.first().and_then(|c| self.implied.get(c)).cloned().unwrap_or_default();
                     self.facts.extend(facts);
                 }

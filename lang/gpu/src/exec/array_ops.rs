@@ -5,7 +5,7 @@ use crate::array::{Array, Scalar};
 use crate::error::{Check, Error, Fault, Res, unsupported};
 use crate::{batched_ops, compaction, contract, data_movement, gemm, index, soac};
 use adl_ir::{Block, Contract, Function, Lit, Op, Stmt, Ty, Var};
-use adl_prim::{Bin, Prim};
+use adl_prim::{Bin, Prim, ReductionFn};
 use std::rc::Rc;
 
 impl<'a> Exec<'a> {
@@ -304,7 +304,7 @@ impl<'a> Exec<'a> {
 /// Whether the elements of an Int vector are distinct, because of the operation that produced it.
 fn are_distinct(b: &Block, v: Var) -> bool {
     match made_by(b, v) {
-        Some(Op::Prim(Prim::Argsort, _) | Op::Nonzero(_) | Op::Zeros(_)) => true,
+        Some(Op::Prim(Prim::Reduction(ReductionFn::Argsort), _) | Op::Nonzero(_) | Op::Zeros(_)) => true,
         Some(Op::Slice { a, .. } | Op::Reverse(a) | Op::Rotate { a, .. }) => are_distinct(b, *a),
         _ => false,
     }

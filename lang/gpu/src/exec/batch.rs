@@ -9,14 +9,14 @@ use crate::pointwise::{self, InIterations, is_pointwise};
 use crate::primitive_table::{OnGpu, on_gpu};
 use crate::{data_movement, gemm, index, soac, sort};
 use adl_ir::{Function, Lit, Op, Program, Soac, SoacKind, Stmt, Var};
-use adl_prim::{Bin, Prim};
+use adl_prim::{ArrayFn, Bin, DerivativeFn, GeneralFn, Prim, ReductionFn};
 use std::collections::HashMap;
 
 /// Whether an operation can be computed elementwise.
 fn elementwise(op: &Op) -> bool {
     match op {
         Op::Lit(_) | Op::Dup(_) | Op::Drop(_) => false,
-        Op::Prim(p, _) => on_gpu(*p) == OnGpu::Number && !matches!(p, Prim::Assert),
+        Op::Prim(p, _) => on_gpu(*p) == OnGpu::Number && !matches!(p, Prim::General(GeneralFn::Assert)),
         op => is_pointwise(op),
     }
 }
@@ -304,12 +304,12 @@ impl<'a> Exec<'a> {
 
     fn prim_in_turns(&mut self, fr: &ExecFrame<'a>, p: Prim, args: &[Var], t: &IterationBatch) -> Res<Vec<Batched>> {
         let g = self.gpu;
-        if p == Prim::Assert {
+        if p == Prim::General(GeneralFn::Assert) {
             let test = self.tested(fr, t, args[0])?;
             batched_ops::asserted(g, &test)?;
             return Ok(Vec::new());
         }
-        if matches!(p, Prim::StopGrad | Prim::Id) {
+        if matches!(p, Prim::Derivative(DerivativeFn::StopGrad) | Prim::General(GeneralFn::Id)) {
             return args.iter().map(|v| self.turned(fr, t, *v)).collect();
         }
         let ([arg], Some(_)) = (args, args.first()) else {
@@ -318,20 +318,27 @@ impl<'a> Exec<'a> {
         let a = self.each(fr, t, *arg)?;
         let vector = a.shape.len() == 2;
         Ok(vec![Batched::Each(match p {
-            Prim::Minimum | Prim::Maximum => batched_ops::extreme(g, &a, p == Prim::Minimum)?[0].clone(),
-            Prim::Argmin | Prim::Argmax => batched_ops::extreme(g, &a, p == Prim::Argmin)?[1].clone(),
-            Prim::Sum => batched_ops::sum(g, &a)?,
-            Prim::Prod => batched_ops::along(g, &a, Bin::Mul)?,
-            Prim::Cumsum | Prim::Cumprod => {
-                batched_ops::running(g, &a, if p == Prim::Cumsum { Bin::Add } else { Bin::Mul }, false)?
+            Prim::Reduction(ReductionFn::Minimum | ReductionFn::Maximum) => {
+                batched_ops::extreme(g, &a, p == Prim::Reduction(ReductionFn::Minimum))?[0].clone()
             }
-            Prim::Argsort if vector => sort::argsort_rows(g, &a)?,
-            Prim::Sort if vector => {
+            Prim::Reduction(ReductionFn::Argmin | ReductionFn::Argmax) => {
+                batched_ops::extreme(g, &a, p == Prim::Reduction(ReductionFn::Argmin))?[1].clone()
+            }
+            Prim::Reduction(ReductionFn::Sum) => batched_ops::sum(g, &a)?,
+            Prim::Reduction(ReductionFn::Prod) => batched_ops::along(g, &a, Bin::Mul)?,
+            Prim::Reduction(ReductionFn::Cumsum | ReductionFn::Cumprod) => batched_ops::running(
+                g,
+                &a,
+                if p == Prim::Reduction(ReductionFn::Cumsum) { Bin::Add } else { Bin::Mul },
+                false,
+            )?,
+            Prim::Reduction(ReductionFn::Argsort) if vector => sort::argsort_rows(g, &a)?,
+            Prim::Reduction(ReductionFn::Sort) if vector => {
                 let places = BatchedOperand { array: sort::argsort_rows(g, &a)?, each: true };
                 batched_ops::gather(g, t.n, &BatchedOperand { array: a, each: true }, &places, false)?
             }
-            Prim::Norm if vector => self.norms(a, t.n)?,
-            Prim::Mean => {
+            Prim::Reduction(ReductionFn::Norm) if vector => self.norms(a, t.n)?,
+            Prim::Reduction(ReductionFn::Mean) => {
                 let (n, sum) = (a.shape[1], batched_ops::sum(g, &a)?);
                 let n = if a.scalar == Scalar::F32 { Lit::F32(n as f32) } else { Lit::F64(n as f64) };
                 let n = BatchedOperand { array: self.device_number(&n)?, each: false };
@@ -343,7 +350,7 @@ impl<'a> Exec<'a> {
                     scalar,
                 )?
             }
-            Prim::Diag if vector => self.diagonals(a, t.n)?,
+            Prim::Array(ArrayFn::Diag) if vector => self.diagonals(a, t.n)?,
             _ => return unsupported(format!("`{}` in iterations of a loop", p.name())),
         })])
     }

@@ -10,7 +10,7 @@
 use super::accumulated_terms::{self, RowsAfterLoop, Term};
 use adl_ir::{Block, Cmp, FnId, Function, Lit, Loop, Op, Out, Program, Stmt, Trip, Ty, Var, Zeros};
 use adl_opt::pipelines;
-use adl_prim::{Bin, Prim};
+use adl_prim::{Bin, GeneralFn, Prim};
 use std::collections::HashMap;
 
 /// A program in which all callees of `f` are prepared.
@@ -245,7 +245,7 @@ impl Adding<'_> {
         stmts.push(Stmt {
             outs: Vec::new(),
             lin_outs: Vec::new(),
-            op: Op::Prim(Prim::Assert, vec![fine]),
+            op: Op::Prim(Prim::General(GeneralFn::Assert), vec![fine]),
             span: Default::default(),
         });
         at

@@ -2,7 +2,7 @@
 
 use crate::primitive_table::{OnGpu, on_gpu};
 use adl_ir::{Block, FnId, Function, Op, Program, Ty};
-use adl_prim::Prim;
+use adl_prim::{GeneralFn, Prim};
 
 /// Says why a function will not run here ([`crate::Error::Unsupported`]), as far as its code shows: CPU primitives and text
 /// operations that every call reaches, and recursion, which would run on the host. Success is not a guarantee.
@@ -41,7 +41,7 @@ fn block(
         match &s.op {
             Op::Prim(prim, _) if sure => {
                 // `error` fails on the CPU, too, and is no reason to refuse the function.
-                if let (OnGpu::Cpu(why), true) = (on_gpu(*prim), *prim != Prim::Error) {
+                if let (OnGpu::Cpu(why), true) = (on_gpu(*prim), *prim != Prim::General(GeneralFn::Error)) {
                     return Err(format!("`{}`: {why}", prim.name()));
                 }
             }

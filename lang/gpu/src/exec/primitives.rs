@@ -6,7 +6,7 @@ use crate::array::{Array, Scalar};
 use crate::error::{Check, Error, Fault, Res, unsupported};
 use crate::{compaction, data_movement, gemm, index, pointwise, random, soac, sort};
 use adl_ir::{Lit, Op, Stmt, Val, Var};
-use adl_prim::{Bin, Prim};
+use adl_prim::{ArrayFn, Bin, DerivativeFn, GeneralFn, Prim, RandomFn, ReductionFn};
 use std::rc::Rc;
 
 /// The maximum number of random keys computed on the host.
@@ -19,31 +19,40 @@ impl<'a> Exec<'a> {
         let g = self.gpu;
         let one = |a: Res<Array>| a.map(|a| vec![Value::Array(a)]);
         match (p, args) {
-            (Prim::Assert, [c, ..]) => {
+            (Prim::General(GeneralFn::Assert), [c, ..]) => {
                 if self.holds(fr, *c)? {
                     return Ok(Vec::new());
                 }
                 Err(Error::Fault(Fault { what: Check::Assertion, span: s.span }))
             }
-            (Prim::Error, _) => Err(Error::Fault(Fault { what: Check::Assertion, span: s.span })),
-            (Prim::StopGrad | Prim::Id, _) => Ok(values),
-            (Prim::Iota, [n]) => one(data_movement::iota(g, self.size(fr, *n)?)),
-            (Prim::Range, [lo, hi]) => one(compaction::range(g, self.int(fr, *lo)?, self.int(fr, *hi)?)),
-            (Prim::Linspace, [lo, hi, n]) => {
+            (Prim::General(GeneralFn::Error), _) => Err(Error::Fault(Fault { what: Check::Assertion, span: s.span })),
+            (Prim::Derivative(DerivativeFn::StopGrad) | Prim::General(GeneralFn::Id), _) => Ok(values),
+            (Prim::Array(ArrayFn::Iota), [n]) => one(data_movement::iota(g, self.size(fr, *n)?)),
+            (Prim::Array(ArrayFn::Range), [lo, hi]) => {
+                one(compaction::range(g, self.int(fr, *lo)?, self.int(fr, *hi)?))
+            }
+            (Prim::Array(ArrayFn::Linspace), [lo, hi, n]) => {
                 one(compaction::linspace(g, self.float(fr, *lo)?, self.float(fr, *hi)?, self.size(fr, *n)?))
             }
-            (Prim::Eye, [n]) => {
+            (Prim::Array(ArrayFn::Eye), [n]) => {
                 let ones = self.spread(&self.device_number(&Lit::F64(1.0))?, vec![self.size(fr, *n)?])?;
                 one(data_movement::diag(g, &ones))
             }
-            (Prim::Sort, [a]) => one(sort::sort(g, &self.array(fr, *a)?)),
-            (Prim::Argsort, [a]) => one(sort::argsort(g, &self.array(fr, *a)?)),
-            (Prim::ScatterWithin, [d, at, v]) => {
+            (Prim::Reduction(ReductionFn::Sort), [a]) => one(sort::sort(g, &self.array(fr, *a)?)),
+            (Prim::Reduction(ReductionFn::Argsort), [a]) => one(sort::argsort(g, &self.array(fr, *a)?)),
+            (Prim::Array(ArrayFn::ScatterWithin), [d, at, v]) => {
                 one(index::scatter(g, &self.array(fr, *d)?, &self.array(fr, *at)?, &self.array(fr, *v)?))
             }
-            (Prim::RandKey | Prim::RandSplit | Prim::RandUniform | Prim::RandNormal | Prim::RandInt, _) => {
-                self.random(fr, p, args)
-            }
+            (
+                Prim::Random(
+                    RandomFn::RandKey
+                    | RandomFn::RandSplit
+                    | RandomFn::RandUniform
+                    | RandomFn::RandNormal
+                    | RandomFn::RandInt,
+                ),
+                _,
+            ) => self.random(fr, p, args),
             (p, [a]) if matches!(fr.get(*a)?, Value::Array(_) | Value::Ints(_)) && fr.rank(*a) > 0 => {
                 let a = self.array(fr, *a)?;
                 self.of_array(p, &a).map(|v| vec![v])
@@ -84,21 +93,23 @@ impl<'a> Exec<'a> {
     fn random(&mut self, fr: &ExecFrame<'a>, p: Prim, args: &[Var]) -> Res<Vec<Value>> {
         let (g, int) = (self.gpu, |w: i64| Value::Number(Lit::I64(w)));
         Ok(match (p, args) {
-            (Prim::RandKey, [seed]) => random::key(self.int(fr, *seed)? as u64).map(|w| int(w as i64)).to_vec(),
-            (Prim::RandSplit, [a, b, n]) => {
+            (Prim::Random(RandomFn::RandKey), [seed]) => {
+                random::key(self.int(fr, *seed)? as u64).map(|w| int(w as i64)).to_vec()
+            }
+            (Prim::Random(RandomFn::RandSplit), [a, b, n]) => {
                 let (key, n) = ([self.int(fr, *a)? as u64, self.int(fr, *b)? as u64], self.size(fr, *n)?);
                 match n <= KEYS {
                     true => random::split(key, n).map(|w| Value::Ints(Rc::new(w))).to_vec(),
                     false => random::split_on_device(g, key, n)?.map(Value::Array).to_vec(),
                 }
             }
-            (Prim::RandUniform, [k, shape]) => {
+            (Prim::Random(RandomFn::RandUniform), [k, shape]) => {
                 vec![Value::Array(random::uniform(g, self.key(fr, *k)?, self.ints(fr, *shape)?)?)]
             }
-            (Prim::RandNormal, [k, shape]) => {
+            (Prim::Random(RandomFn::RandNormal), [k, shape]) => {
                 vec![Value::Array(random::normal(g, self.key(fr, *k)?, self.ints(fr, *shape)?)?)]
             }
-            (Prim::RandInt, [k, lo, hi, shape]) => {
+            (Prim::Random(RandomFn::RandInt), [k, lo, hi, shape]) => {
                 let bounds = (self.int(fr, *lo)?, self.int(fr, *hi)?);
                 vec![Value::Array(random::ints(g, self.key(fr, *k)?, bounds, self.ints(fr, *shape)?)?)]
             }
@@ -111,7 +122,13 @@ impl<'a> Exec<'a> {
 /// both.
 pub(super) fn are_extremes(stmts: &[Stmt]) -> bool {
     let [Stmt { op: Op::Prim(p, x), .. }, Stmt { op: Op::Prim(q, y), .. }, ..] = stmts else { return false };
-    let both = |p, q| matches!((p, q), (Prim::Minimum, Prim::Argmin) | (Prim::Maximum, Prim::Argmax));
+    let both = |p, q| {
+        matches!(
+            (p, q),
+            (Prim::Reduction(ReductionFn::Minimum), Prim::Reduction(ReductionFn::Argmin))
+                | (Prim::Reduction(ReductionFn::Maximum), Prim::Reduction(ReductionFn::Argmax))
+        )
+    };
     x == y && (both(*p, *q) || both(*q, *p))
 }
 
@@ -119,8 +136,9 @@ impl Exec<'_> {
     /// Runs both such statements.
     pub(super) fn extremes(&self, fr: &mut ExecFrame<'_>, stmts: &[Stmt]) -> Res<()> {
         for (s, other) in [(&stmts[0], &stmts[1]), (&stmts[1], &stmts[0])] {
-            if let Op::Prim(p @ (Prim::Minimum | Prim::Maximum), args) = &s.op {
-                let made = soac::extreme(self.gpu, &self.array(fr, args[0])?, *p == Prim::Minimum)?;
+            if let Op::Prim(p @ Prim::Reduction(ReductionFn::Minimum | ReductionFn::Maximum), args) = &s.op {
+                let made =
+                    soac::extreme(self.gpu, &self.array(fr, args[0])?, *p == Prim::Reduction(ReductionFn::Minimum))?;
                 fr.bind(&[s.outs[0], other.outs[0]], made.map(Value::Array).to_vec())?;
             }
         }
@@ -132,31 +150,37 @@ impl Exec<'_> {
         let g = self.gpu;
         let n = a.shape.first().copied().unwrap_or(0);
         match p {
-            Prim::Minimum | Prim::Maximum => soac::extreme(g, a, p == Prim::Minimum).map(|[x, _]| Value::Array(x)),
-            Prim::Argmin | Prim::Argmax => soac::extreme(g, a, p == Prim::Argmin).map(|[_, i]| Value::Array(i)),
-            Prim::Diag => data_movement::diag(g, a).map(Value::Array),
-            Prim::Trace => soac::sum(g, &data_movement::diag(g, a)?).map(Value::Array),
-            Prim::Any | Prim::All => soac::any(g, a, p == Prim::All).map(Value::Array),
-            Prim::Sum => soac::sum(g, a).map(Value::Array),
-            Prim::Prod => soac::along(g, a, Bin::Mul).map(Value::Array),
-            Prim::Cumsum => soac::running(g, a, Bin::Add, false).map(Value::Array),
-            Prim::Cumprod => soac::running(g, a, Bin::Mul, false).map(Value::Array),
-            Prim::Mean => {
+            Prim::Reduction(ReductionFn::Minimum | ReductionFn::Maximum) => {
+                soac::extreme(g, a, p == Prim::Reduction(ReductionFn::Minimum)).map(|[x, _]| Value::Array(x))
+            }
+            Prim::Reduction(ReductionFn::Argmin | ReductionFn::Argmax) => {
+                soac::extreme(g, a, p == Prim::Reduction(ReductionFn::Argmin)).map(|[_, i]| Value::Array(i))
+            }
+            Prim::Array(ArrayFn::Diag) => data_movement::diag(g, a).map(Value::Array),
+            Prim::Reduction(ReductionFn::Trace) => soac::sum(g, &data_movement::diag(g, a)?).map(Value::Array),
+            Prim::Reduction(ReductionFn::Any | ReductionFn::All) => {
+                soac::any(g, a, p == Prim::Reduction(ReductionFn::All)).map(Value::Array)
+            }
+            Prim::Reduction(ReductionFn::Sum) => soac::sum(g, a).map(Value::Array),
+            Prim::Reduction(ReductionFn::Prod) => soac::along(g, a, Bin::Mul).map(Value::Array),
+            Prim::Reduction(ReductionFn::Cumsum) => soac::running(g, a, Bin::Add, false).map(Value::Array),
+            Prim::Reduction(ReductionFn::Cumprod) => soac::running(g, a, Bin::Mul, false).map(Value::Array),
+            Prim::Reduction(ReductionFn::Mean) => {
                 let sum = Value::Array(soac::sum(g, a)?);
                 let n = if a.scalar == Scalar::F32 { Lit::F32(n as f32) } else { Lit::F64(n as f64) };
                 self.pair(Bin::Div, sum, Value::Number(n))
             }
-            Prim::Variance if a.shape.len() == 1 => {
-                let mean = self.of_array(Prim::Mean, a)?;
+            Prim::Reduction(ReductionFn::Variance) if a.shape.len() == 1 => {
+                let mean = self.of_array(Prim::Reduction(ReductionFn::Mean), a)?;
                 let Value::Array(d) = self.pair(Bin::Sub, Value::Array(a.clone()), mean)? else {
                     return unsupported("no array in the place of one");
                 };
                 let Value::Array(squares) = self.pair(Bin::Mul, Value::Array(d.clone()), Value::Array(d))? else {
                     return unsupported("no array in the place of one");
                 };
-                self.of_array(Prim::Mean, &squares)
+                self.of_array(Prim::Reduction(ReductionFn::Mean), &squares)
             }
-            Prim::Norm => {
+            Prim::Reduction(ReductionFn::Norm) => {
                 let square = Value::Array(gemm::dot(g, a, a)?);
                 self.made_of(&[square], |vs| Op::Un(adl_prim::Un::Sqrt, vs[0]))
             }

@@ -16,7 +16,7 @@ use crate::primitive_table::{OnGpu, on_gpu};
 use crate::single_thread;
 use crate::{data_movement, gemm};
 use adl_ir::{Block, FnId, Function, Lit, Loop, Op, Out, Program, Stmt, Trip, Ty, Var};
-use adl_prim::{Bin, Prim};
+use adl_prim::{Bin, GeneralFn, Prim};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -99,7 +99,7 @@ fn may_fail(p: &Program, f: &Function, b: &Block, calls: usize) -> bool {
 /// Whether a block contains assertions.
 fn asserts(p: &Program, b: &Block, calls: usize) -> bool {
     b.stmts.iter().any(|s| match &s.op {
-        Op::Prim(Prim::Assert, _) => true,
+        Op::Prim(Prim::General(GeneralFn::Assert), _) => true,
         Op::Call { f, .. } if calls == 0 || asserts(p, &p.func(*f).body, calls - 1) => true,
         op => op.blocks().into_iter().any(|b| asserts(p, b, calls)),
     })
@@ -332,7 +332,7 @@ impl<'a> Exec<'a> {
         if matches!(s.op, Op::Lit(_) | Op::Drop(_)) {
             return Ok(());
         }
-        let checks = matches!(s.op, Op::Prim(Prim::Assert, _)) && t.only.is_some();
+        let checks = matches!(s.op, Op::Prim(Prim::General(GeneralFn::Assert), _)) && t.only.is_some();
         if !checks && !operands(s).iter().any(|v| t.each.contains_key(v)) {
             s.outs.iter().chain(&s.lin_outs).for_each(|v| {
                 t.each.remove(v);

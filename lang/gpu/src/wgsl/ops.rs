@@ -6,7 +6,7 @@ use super::{Emit, StridedView, VarValue, load};
 use crate::array::Scalar;
 use crate::error::{Check, Res, unsupported};
 use adl_ir::{Block, Op, Stmt, Ty, Var};
-use adl_prim::Prim;
+use adl_prim::{Prim, ReductionFn};
 
 impl Emit<'_> {
     /// Emits the statements of a block whose parameters are bound.
@@ -28,13 +28,22 @@ impl Emit<'_> {
                 outs.iter().for_each(|o| self.bind(*o, p.clone()));
                 Ok(())
             }
-            (Op::Prim(p @ (Prim::Minimum | Prim::Maximum | Prim::Argmin | Prim::Argmax), args), [out])
-                if args.len() == 1 =>
-            {
+            (
+                Op::Prim(
+                    p @ Prim::Reduction(
+                        ReductionFn::Minimum | ReductionFn::Maximum | ReductionFn::Argmin | ReductionFn::Argmax,
+                    ),
+                    args,
+                ),
+                [out],
+            ) if args.len() == 1 => {
                 let a = self.elements(args[0])?;
-                let (x, i) = self.extreme(&a, matches!(p, Prim::Minimum | Prim::Argmin))?;
+                let (x, i) =
+                    self.extreme(&a, matches!(p, Prim::Reduction(ReductionFn::Minimum | ReductionFn::Argmin)))?;
                 match p {
-                    Prim::Minimum | Prim::Maximum => self.bind_number(*out, a.scalar(), &x),
+                    Prim::Reduction(ReductionFn::Minimum | ReductionFn::Maximum) => {
+                        self.bind_number(*out, a.scalar(), &x);
+                    }
                     _ => self.iteration_index(Some(out), &i),
                 }
                 Ok(())

@@ -9,7 +9,7 @@ use crate::array::Scalar;
 use crate::error::{Check, Res, unsupported};
 use crate::primitive_table::{OnGpu, on_gpu};
 use adl_ir::{Cmp, Conv, Lit};
-use adl_prim::{Bin, Prim, Un};
+use adl_prim::{Bin, DerivativeFn, GeneralFn, NumberFn, Prim, Un};
 
 /// A literal, except a Float zero (see [`Emit::literal`]).
 fn literal(l: &Lit) -> Res<(Scalar, String)> {
@@ -38,53 +38,6 @@ pub(crate) fn zero(s: Scalar) -> &'static str {
         Scalar::Bool => "false",
         Scalar::Word => "0u",
     }
-}
-
-/// The library function of a unary operator, without its prefix. This match is the exhaustive table of unary operators
-/// on a GPU.
-fn function(u: Un) -> &'static str {
-    match u {
-        Un::Sin => "sin",
-        Un::Cos => "cos",
-        Un::Tan => "tan",
-        Un::Asin => "asin",
-        Un::Acos => "acos",
-        Un::Atan => "atan",
-        Un::Sinh => "sinh",
-        Un::Cosh => "cosh",
-        Un::Tanh => "tanh",
-        Un::Sech2 => "sech2",
-        Un::Exp => "exp",
-        Un::Expm1 => "expm1",
-        Un::Log => "log",
-        Un::Log1p => "log1p",
-        Un::Sqrt => "sqrt",
-        Un::Cbrt => "cbrt",
-        Un::Abs => "abs",
-        Un::Sign => "sign",
-        Un::Floor => "floor",
-        Un::Ceil => "ceil",
-        Un::Round => "round",
-        Un::Sigmoid => "sigmoid",
-        Un::Relu => "relu",
-        Un::Softplus => "softplus",
-        Un::Erf => "erf",
-        Un::Erfc => "erfc",
-        Un::Erfinv => "erfinv",
-        Un::Lgamma => "lgamma",
-        Un::Digamma => "digamma",
-        Un::Gamma => "gamma",
-        // These are emitted as expressions.
-        Un::Neg => "neg",
-        Un::Step => "step",
-        Un::Polygamma(_) => "polygamma",
-        Un::Powi(_) => "powi",
-    }
-}
-
-/// Whether the f32 function is exact without f64.
-fn plain(u: Un) -> bool {
-    matches!(u, Un::Neg | Un::Abs | Un::Sign | Un::Floor | Un::Ceil | Un::Round | Un::Relu | Un::Step)
 }
 
 /// The library function of a binary operator, if it has one.
@@ -132,7 +85,7 @@ impl Emit<'_> {
     pub(crate) fn un(&mut self, u: Un, s: Scalar, x: &str) -> Res<String> {
         match s {
             Scalar::F64 => real_un(u, "d_", "lf", x),
-            Scalar::F32 if self.caps.f64 && !plain(u) => {
+            Scalar::F32 if self.caps.f64 && !u.gpu().exact_in_f32 => {
                 Ok(format!("f32({})", real_un(u, "d_", "lf", &format!("f64({x})"))?))
             }
             Scalar::F32 => real_un(u, "s_", "f", x),
@@ -161,9 +114,7 @@ impl Emit<'_> {
     pub(crate) fn bin(&mut self, b: Bin, s: Scalar, x: &str, y: &str) -> Res<String> {
         match s {
             Scalar::F64 => Ok(real_bin(b, "d_", "lf", x, y)),
-            Scalar::F32
-                if matches!(b, Bin::IntDiv | Bin::Rem | Bin::Pow | Bin::Atan2 | Bin::Hypot) && self.caps.f64 =>
-            {
+            Scalar::F32 if self.caps.f64 && !b.gpu().exact_in_f32 => {
                 Ok(format!("f32({})", real_bin(b, "d_", "lf", &format!("f64({x})"), &format!("f64({y})"))))
             }
             Scalar::F32 => Ok(real_bin(b, "s_", "f", x, y)),
@@ -223,43 +174,46 @@ impl Emit<'_> {
 
     /// Emits a scalar primitive. Returns its results. [`on_gpu`] says which primitives are scalar.
     pub(crate) fn prim(&mut self, p: Prim, args: &[(Scalar, String)]) -> Res<Vec<(Scalar, String)>> {
-        match on_gpu(p) {
-            OnGpu::Number => {}
-            OnGpu::Cpu(why) => return unsupported(format!("`{}`: {why}", p.name())),
-            OnGpu::Kernels | OnGpu::Resolved => return unsupported(format!("`{}` inside of a kernel", p.name())),
+        if let OnGpu::Cpu(why) = on_gpu(p) {
+            return unsupported(format!("`{}`: {why}", p.name()));
         }
         let one = |s, t| Ok(vec![(s, t)]);
         match (p, args) {
-            (p, [(s, x)]) if p.un().is_some() => {
-                let t = p.un().map_or_else(|| Ok(x.clone()), |u| self.un(u, *s, x))?;
+            (Prim::Un(u), [(s, x)]) => {
+                let t = self.un(u, *s, x)?;
                 one(*s, t)
             }
-            (p, [(s, x), (_, y)]) if p.bin().is_some() => {
-                let t = p.bin().map_or_else(|| Ok(x.clone()), |b| self.bin(b, *s, x, y))?;
+            (Prim::Bin(b), [(s, x), (_, y)]) => {
+                let t = self.bin(b, *s, x, y)?;
                 one(*s, t)
             }
-            (Prim::StopGrad | Prim::Id, _) => Ok(args.to_vec()),
-            (p, [(s, x), (_, y)]) if Cmp::of(p).is_some() => {
-                let t = Cmp::of(p).map(|c| compare(c, *s, x, y)).unwrap_or_default();
-                one(Scalar::Bool, t)
-            }
-            (Prim::Not, [(_, x)]) => one(Scalar::Bool, format!("(!{x})")),
-            (Prim::Clamp, [(s, lo), (_, hi), (_, x)]) => {
-                let low = self.bin(Bin::Max, *s, x, lo)?;
-                let t = self.bin(Bin::Min, *s, &low, hi)?;
-                one(*s, t)
-            }
-            (Prim::IsNan, [(s, x)]) => one(Scalar::Bool, is_nan(*s, x)),
-            (Prim::IsInf, [(s, x)]) => one(Scalar::Bool, is_nan(*s, x).replacen("_is_nan", "_is_inf", 1)),
-            (Prim::ToFloat | Prim::F32ToFloat, [(s, x)]) => self.convert(Conv::ToF64, *s, x).map(|t| vec![t]),
-            (Prim::ToInt, [(s, x)]) => self.convert(Conv::ToI64, *s, x).map(|t| vec![t]),
-            (Prim::ToF32, [(s, x)]) => self.convert(Conv::ToF32, *s, x).map(|t| vec![t]),
-            (Prim::Assert, [(Scalar::Bool, x), ..]) => {
+            (Prim::Compare(c), [(s, x), (_, y)]) => one(Scalar::Bool, compare(c, *s, x, y)),
+            (Prim::Number(p), _) => self.number_prim(p, args),
+            (Prim::Derivative(DerivativeFn::StopGrad) | Prim::General(GeneralFn::Id), _) => Ok(args.to_vec()),
+            (Prim::General(GeneralFn::Assert), [(Scalar::Bool, x), ..]) => {
                 let check = self.check(Check::Assertion);
                 self.line(&format!("if !({x}) {{ fault({check}); }}"));
                 Ok(Vec::new())
             }
             _ => unsupported(format!("`{}` inside of a kernel", p.name())),
+        }
+    }
+
+    fn number_prim(&mut self, p: NumberFn, args: &[(Scalar, String)]) -> Res<Vec<(Scalar, String)>> {
+        let one = |s, t| Ok(vec![(s, t)]);
+        match (p, args) {
+            (NumberFn::Not, [(_, x)]) => one(Scalar::Bool, format!("(!{x})")),
+            (NumberFn::Clamp, [(s, lo), (_, hi), (_, x)]) => {
+                let low = self.bin(Bin::Max, *s, x, lo)?;
+                let t = self.bin(Bin::Min, *s, &low, hi)?;
+                one(*s, t)
+            }
+            (NumberFn::IsNan, [(s, x)]) => one(Scalar::Bool, is_nan(*s, x)),
+            (NumberFn::IsInf, [(s, x)]) => one(Scalar::Bool, is_nan(*s, x).replacen("_is_nan", "_is_inf", 1)),
+            (NumberFn::ToFloat | NumberFn::F32ToFloat, [(s, x)]) => self.convert(Conv::ToF64, *s, x).map(|t| vec![t]),
+            (NumberFn::ToInt, [(s, x)]) => self.convert(Conv::ToI64, *s, x).map(|t| vec![t]),
+            (NumberFn::ToF32, [(s, x)]) => self.convert(Conv::ToF32, *s, x).map(|t| vec![t]),
+            _ => unsupported(format!("`{}` inside of a kernel", p.row().name)),
         }
     }
 }
@@ -280,7 +234,7 @@ fn real_un(u: Un, prefix: &str, suffix: &str, x: &str) -> Res<String> {
         Un::Powi(n) => format!("{prefix}powi({x}, {n})"),
         Un::Polygamma(_) if prefix != "d_" => return unsupported("polygamma of 32-bit floats, without 64-bit ones"),
         Un::Polygamma(n) => format!("{prefix}polygamma({n}u, {x})"),
-        _ => format!("{prefix}{}({x})", function(u)),
+        _ => format!("{prefix}{}({x})", u.word()),
     })
 }
 

@@ -6,125 +6,151 @@ use crate::error::{Error, Res, codes};
 use crate::ops::{self, arith, call, reduce};
 use crate::value::{Buf, Kind, Shape, Value, array, compare, seq};
 use crate::vm::Machine;
-use adl_prim::{Bin, Prim};
+use adl_prim::{ArrayFn, Bin, LinalgFn, NumberFn, Prim, ReductionFn};
 use std::rc::Rc;
-
-/// Primitives that only move elements. They are run on element numbers to find the permutation.
-fn structural(p: Prim) -> bool {
-    matches!(
-        p,
-        Prim::Scatter
-            | Prim::ScatterWithin
-            | Prim::Gather
-            | Prim::Replicate
-            | Prim::Rotate
-            | Prim::Reverse
-            | Prim::Concat
-            | Prim::Append
-            | Prim::Flatten
-            | Prim::Reshape
-            | Prim::Take
-            | Prim::Drop
-            | Prim::First
-            | Prim::Last
-            | Prim::Where
-            | Prim::Diag
-            | Prim::TransposeArray
-            | Prim::Stack
-    )
-}
 
 /// Applies a primitive to arguments of which some are traced. Arguments may be moved out, so that an unshared
 /// array is updated in place.
 pub fn apply_traced(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Res<Value> {
     let level = args.iter().map(level_of).max().unwrap_or(0);
     match p {
-        Prim::Scatter | Prim::ScatterWithin if level > 0 => rules::scatter(m, level, p, args),
-        Prim::Put if level > 0 => rules::put(m, level, args),
-        Prim::Put => ops::put(m, args),
+        Prim::Array(ArrayFn::Scatter | ArrayFn::ScatterWithin) if level > 0 => rules::scatter(m, level, p, args),
+        Prim::Array(ArrayFn::Put) if level > 0 => rules::put(m, level, args),
+        Prim::Array(ArrayFn::Put) => ops::put(m, args),
         _ => traced(m, p, reps, args),
     }
 }
 
 fn traced(m: &mut Machine, p: Prim, reps: &[Value], args: &[Value]) -> Res<Value> {
+    match p {
+        Prim::Number(p) => number(m, p, args),
+        Prim::CompareEach(_) => on_primals(m, p, reps, args),
+        Prim::Array(p) => array_fn(m, p, reps, args),
+        Prim::Reduction(p) => reduction(m, p, reps, args),
+        Prim::Linalg(p) => linear_algebra(m, p, args),
+        Prim::Bin(_)
+        | Prim::Un(_)
+        | Prim::Compare(_)
+        | Prim::General(_)
+        | Prim::HigherOrder(_)
+        | Prim::Random(_)
+        | Prim::Text(_)
+        | Prim::Io(_)
+        | Prim::Derivative(_) => Err(not_here(p)),
+    }
+}
+
+/// Applies a primitive whose result has no tangent.
+fn on_primals(m: &mut Machine, p: impl Into<Prim>, reps: &[Value], args: &[Value]) -> Res<Value> {
+    call(m, p, reps, args.iter().map(primal_of).collect())
+}
+
+fn number(m: &mut Machine, p: NumberFn, args: &[Value]) -> Res<Value> {
     let a0 = || args[0].clone();
     match p {
-        Prim::Sort => {
-            let order = call(m, Prim::Argsort, &[], vec![primal_of(&args[0])])?;
-            call(m, Prim::Gather, &[], vec![a0(), order])
+        NumberFn::Clamp => {
+            let low = arith::bin(m, Bin::Max, args[2].clone(), a0())?;
+            arith::bin(m, Bin::Min, low, args[1].clone())
         }
-        Prim::Argsort
-        | Prim::Argmin
-        | Prim::Argmax
-        | Prim::IsNan
-        | Prim::IsInf
-        | Prim::ToInt
-        | Prim::Not
-        | Prim::EqEach
-        | Prim::NeEach
-        | Prim::LtEach
-        | Prim::GtEach
-        | Prim::LeEach
-        | Prim::GeEach
-        | Prim::AndEach
-        | Prim::OrEach => {
-            let plain = args.iter().map(primal_of).collect();
-            call(m, p, reps, plain)
+        NumberFn::ToFloat | NumberFn::F32ToFloat | NumberFn::ToF32 => convert(m, p, &args[0]),
+        NumberFn::IsNan
+        | NumberFn::IsInf
+        | NumberFn::ToInt
+        | NumberFn::Not
+        | NumberFn::AndEach
+        | NumberFn::OrEach
+        | NumberFn::Pi
+        | NumberFn::E
+        | NumberFn::Inf
+        | NumberFn::Nan => on_primals(m, p, &[], args),
+        NumberFn::PowInt => Err(not_here(p)),
+    }
+}
+
+fn reduction(m: &mut Machine, p: ReductionFn, reps: &[Value], args: &[Value]) -> Res<Value> {
+    let a0 = || args[0].clone();
+    match p {
+        ReductionFn::Sort => {
+            let order = call(m, ReductionFn::Argsort, &[], vec![primal_of(&args[0])])?;
+            call(m, ArrayFn::Gather, &[], vec![a0(), order])
         }
-        Prim::Len | Prim::Shape | Prim::Rank => call(m, p, reps, vec![primal_of(&args[0])]),
-        Prim::Maximum | Prim::Minimum => {
+        ReductionFn::Maximum | ReductionFn::Minimum => {
             if seq::len(&args[0]) == 0 {
                 return call(m, p, reps, vec![primal_of(&args[0])]);
             }
-            let at =
-                call(m, if p == Prim::Maximum { Prim::Argmax } else { Prim::Argmin }, &[], vec![primal_of(&args[0])])?;
+            let at = call(
+                m,
+                if p == ReductionFn::Maximum { ReductionFn::Argmax } else { ReductionFn::Argmin },
+                &[],
+                vec![primal_of(&args[0])],
+            )?;
             let Value::Int(i) = at else { return Err(not_here(p)) };
             seq::elem(m, &args[0], i as usize)
         }
-        Prim::Sum => sum(m, reps, a0()),
-        Prim::Mean => {
+        ReductionFn::Sum => sum(m, reps, a0()),
+        ReductionFn::Mean => {
             let s = sum(m, reps, a0())?;
             let n = like(seq::len(&args[0]) as f64, &args[0]);
             arith::bin(m, Bin::Div, s, n)
         }
-        Prim::Variance => {
-            let mean = call(m, Prim::Mean, reps, vec![a0()])?;
+        ReductionFn::Variance => {
+            let mean = call(m, ReductionFn::Mean, reps, vec![a0()])?;
             let n = seq::len(&args[0]);
-            let spread = call(m, Prim::Replicate, &[], vec![Value::Int(n as i64), mean])?;
+            let spread = call(m, ArrayFn::Replicate, &[], vec![Value::Int(n as i64), mean])?;
             let d = arith::bin(m, Bin::Sub, a0(), spread)?;
             let sq = arith::bin(m, Bin::Mul, d.clone(), d)?;
-            call(m, Prim::Mean, reps, vec![sq])
+            call(m, ReductionFn::Mean, reps, vec![sq])
         }
-        Prim::Prod => fold(m, Bin::Mul, &args[0]),
-        Prim::Cumprod => cumprod(m, &args[0]),
-        Prim::Cumsum => unary_rule(m, p, &args[0], Rc::new(rules::Cumsum)),
-        Prim::Norm => reduce::norm(m, args[0].clone()),
-        Prim::Dot => {
+        ReductionFn::Prod => fold(m, Bin::Mul, &args[0]),
+        ReductionFn::Cumprod => cumprod(m, &args[0]),
+        ReductionFn::Cumsum => unary_rule(m, p, &args[0], Rc::new(rules::Cumsum)),
+        ReductionFn::Norm => reduce::norm(m, args[0].clone()),
+        ReductionFn::Dot => {
             if seq::len(&args[0]) != seq::len(&args[1]) {
                 return Err(ops::lengths_differ("dot", seq::len(&args[0]), seq::len(&args[1])));
             }
             binary_rule(m, p, &args[0], &args[1], |a, b, _, traced| Rc::new(rules::Dot { a, b, traced }))
         }
-        Prim::Outer => outer(m, &args[0], &args[1]),
-        Prim::MatMul | Prim::Matmul => {
-            binary_rule(m, Prim::MatMul, &args[0], &args[1], |a, b, _, traced| Rc::new(rules::MatMul { a, b, traced }))
+        ReductionFn::Outer => outer(m, &args[0], &args[1]),
+        ReductionFn::MatMul | ReductionFn::Matmul => {
+            binary_rule(m, ReductionFn::MatMul, &args[0], &args[1], |a, b, _, traced| {
+                Rc::new(rules::MatMul { a, b, traced })
+            })
         }
-        Prim::LinSolve => binary_rule(m, p, &args[0], &args[1], |a, _, x, _| Rc::new(rules::Solve { a, x })),
-        Prim::Trace => {
-            let d = call(m, Prim::Diag, &[], vec![a0()])?;
+        ReductionFn::Trace => {
+            let d = call(m, ArrayFn::Diag, &[], vec![a0()])?;
             sum(m, &[float_rep()], d)
         }
-        Prim::Clamp => {
-            let low = arith::bin(m, Bin::Max, args[2].clone(), a0())?;
-            arith::bin(m, Bin::Min, low, args[1].clone())
+        ReductionFn::Argsort | ReductionFn::Argmin | ReductionFn::Argmax | ReductionFn::Any | ReductionFn::All => {
+            on_primals(m, p, reps, args)
         }
-        Prim::ToFloat | Prim::F32ToFloat | Prim::ToF32 => convert(m, p, &args[0]),
-        Prim::Split => {
-            let x = call(m, Prim::Take, &[], vec![a0(), args[1].clone()])?;
-            let y = call(m, Prim::Drop, &[], vec![a0(), args[1].clone()])?;
+    }
+}
+
+fn linear_algebra(m: &mut Machine, p: LinalgFn, args: &[Value]) -> Res<Value> {
+    match p {
+        LinalgFn::LinSolve => binary_rule(m, p, &args[0], &args[1], |a, _, x, _| Rc::new(rules::Solve { a, x })),
+        // Module `linalg` gives the others custom rules.
+        LinalgFn::Cholesky
+        | LinalgFn::Qr
+        | LinalgFn::Lu
+        | LinalgFn::Svd
+        | LinalgFn::Eigh
+        | LinalgFn::Inv
+        | LinalgFn::Det => Err(not_here(p)),
+    }
+}
+
+fn array_fn(m: &mut Machine, p: ArrayFn, reps: &[Value], args: &[Value]) -> Res<Value> {
+    let a0 = || args[0].clone();
+    match p {
+        ArrayFn::Len | ArrayFn::Shape | ArrayFn::Rank => call(m, p, reps, vec![primal_of(&args[0])]),
+        ArrayFn::Split => {
+            let x = call(m, ArrayFn::Take, &[], vec![a0(), args[1].clone()])?;
+            let y = call(m, ArrayFn::Drop, &[], vec![a0(), args[1].clone()])?;
             Ok(Value::Tuple(Rc::new(crate::value::Tuple(vec![x, y]))))
         }
-        Prim::Linspace => {
+        ArrayFn::Linspace => {
             let n = match &args[2] {
                 Value::Int(n) if *n > 1 => *n,
                 _ => 1,
@@ -134,10 +160,32 @@ fn traced(m: &mut Machine, p: Prim, reps: &[Value], args: &[Value]) -> Res<Value
             let along = arith::bin(m, Bin::ScaleTangent, d, steps)?;
             arith::bin(m, Bin::Add, along, a0())
         }
-        Prim::Where => choice(m, args),
-        Prim::Compress => ops::masks::compress(m, &args[0], args[1].clone()),
-        _ if structural(p) => structural_call(m, p, args),
-        _ => Err(not_here(p)),
+        ArrayFn::Where => choice(m, args),
+        ArrayFn::Compress => ops::masks::compress(m, &args[0], args[1].clone()),
+        // They only move elements.
+        ArrayFn::Scatter
+        | ArrayFn::ScatterWithin
+        | ArrayFn::Gather
+        | ArrayFn::Replicate
+        | ArrayFn::Rotate
+        | ArrayFn::Reverse
+        | ArrayFn::Concat
+        | ArrayFn::Append
+        | ArrayFn::Flatten
+        | ArrayFn::Reshape
+        | ArrayFn::Take
+        | ArrayFn::Drop
+        | ArrayFn::First
+        | ArrayFn::Last
+        | ArrayFn::Diag
+        | ArrayFn::TransposeArray
+        | ArrayFn::Stack => structural_call(m, p, args),
+        ArrayFn::Iota | ArrayFn::Range | ArrayFn::Arange | ArrayFn::Eye | ArrayFn::Zeros | ArrayFn::Ones => {
+            on_primals(m, p, reps, args)
+        }
+        ArrayFn::Zip | ArrayFn::Zip3 | ArrayFn::Unzip | ArrayFn::Unzip3 | ArrayFn::Full | ArrayFn::Put => {
+            Err(not_here(p))
+        }
     }
 }
 
@@ -150,10 +198,11 @@ fn choice(m: &mut Machine, args: &[Value]) -> Res<Value> {
             return Ok(chosen.clone());
         }
     }
-    structural_call(m, Prim::Where, args)
+    structural_call(m, ArrayFn::Where, args)
 }
 
-fn not_here(p: Prim) -> Box<Error> {
+fn not_here(p: impl Into<Prim>) -> Box<Error> {
+    let p = p.into();
     Error::new(codes::DOMAIN, format!("`{}` cannot be differentiated here", p.name()))
 }
 
@@ -181,7 +230,7 @@ pub(crate) fn primal_of(v: &Value) -> Value {
     }
 }
 
-fn unary_rule(m: &mut Machine, p: Prim, v: &Value, rule: Rc<dyn super::tape::Rule>) -> Res<Value> {
+fn unary_rule(m: &mut Machine, p: impl Into<Prim>, v: &Value, rule: Rc<dyn super::tape::Rule>) -> Res<Value> {
     let level = level_of(v);
     let (x, part) = split(v, level);
     let y = call(m, p, &[], vec![x])?;
@@ -190,7 +239,7 @@ fn unary_rule(m: &mut Machine, p: Prim, v: &Value, rule: Rc<dyn super::tape::Rul
 
 fn binary_rule(
     m: &mut Machine,
-    p: Prim,
+    p: impl Into<Prim>,
     a: &Value,
     b: &Value,
     rule: impl FnOnce(Value, Value, Value, [bool; 2]) -> Rc<dyn super::tape::Rule>,
@@ -205,7 +254,7 @@ fn binary_rule(
 fn sum(m: &mut Machine, reps: &[Value], v: Value) -> Res<Value> {
     let Value::Dual(d) = &v else {
         if deep_level(&v) == 0 {
-            return call(m, Prim::Sum, reps, vec![v]);
+            return call(m, ReductionFn::Sum, reps, vec![v]);
         }
         // Tuples and records by component; boxed data one after the other.
         return match &v {
@@ -225,7 +274,7 @@ fn sum(m: &mut Machine, reps: &[Value], v: Value) -> Res<Value> {
     };
     let n = seq::len(&v);
     let (level, x, part) = (d.level, d.primal.clone(), d.part.clone());
-    let y = call(m, Prim::Sum, reps, vec![x])?;
+    let y = call(m, ReductionFn::Sum, reps, vec![x])?;
     result(m, level, vec![Some(part)], y, Rc::new(rules::SumRows { n }))
 }
 
@@ -260,17 +309,17 @@ fn outer(m: &mut Machine, a: &Value, b: &Value) -> Res<Value> {
     let (n, k) = (seq::len(a), seq::len(b));
     let rows: Vec<i64> = (0..n as i64).flat_map(|i| std::iter::repeat_n(i, k)).collect();
     let cols: Vec<i64> = (0..n).flat_map(|_| 0..k as i64).collect();
-    let x = call(m, Prim::Gather, &[], vec![a.clone(), array::ints(rows)])?;
-    let y = call(m, Prim::Gather, &[], vec![b.clone(), array::ints(cols)])?;
+    let x = call(m, ArrayFn::Gather, &[], vec![a.clone(), array::ints(rows)])?;
+    let y = call(m, ArrayFn::Gather, &[], vec![b.clone(), array::ints(cols)])?;
     let z = arith::bin(m, Bin::Mul, x, y)?;
     rules::reshape(m, z, Shape::from_slice(&[n, k]))
 }
 
 /// Conversion of precision is linear; tangents are converted as well.
-fn convert(m: &mut Machine, p: Prim, v: &Value) -> Res<Value> {
+fn convert(m: &mut Machine, p: NumberFn, v: &Value) -> Res<Value> {
     struct Convert {
-        to: Prim,
-        back: Prim,
+        to: NumberFn,
+        back: NumberFn,
     }
     impl super::tape::Rule for Convert {
         fn pull(
@@ -295,33 +344,38 @@ fn convert(m: &mut Machine, p: Prim, v: &Value) -> Res<Value> {
     }
     let from32 = matches!(compare::primal(v), Value::F32(_))
         || matches!(compare::primal(v), Value::Array(a) if a.kind() == Kind::F32);
-    let back = if from32 { Prim::ToF32 } else { Prim::ToFloat };
+    let back = if from32 { NumberFn::ToF32 } else { NumberFn::ToFloat };
     unary_rule(m, p, v, Rc::new(Convert { to: p, back }))
 }
 
+/// Whether an argument says where elements go, and is no element itself.
+fn is_control(p: ArrayFn, argument: usize) -> bool {
+    use ArrayFn::{Drop, Gather, Replicate, Reshape, Rotate, Take, Where};
+    match p {
+        Gather => argument == 1,
+        Replicate | Rotate | Reshape | Take | Drop | Where => argument == 0,
+        _ => false,
+    }
+}
+
 /// Applies a structural primitive: to arrays of tuples column by column, to numbers through element numbers.
-fn structural_call(m: &mut Machine, p: Prim, args: &[Value]) -> Res<Value> {
+fn structural_call(m: &mut Machine, p: ArrayFn, args: &[Value]) -> Res<Value> {
     if let Some(v) = by_columns(m, p, args)? {
         return Ok(v);
     }
     let level = args.iter().map(level_of).max().unwrap_or(0);
-    if p == Prim::Stack && level == 0 {
+    if p == ArrayFn::Stack && level == 0 {
         // A list of traced rows.
-        return ops::plain(m, p, &[], &mut args.to_vec());
+        return ops::plain(m, p.into(), &[], &mut args.to_vec());
     }
     if level == 0 {
         return Err(not_here(p));
     }
-    let control = |k: usize| match p {
-        Prim::Gather => k == 1,
-        Prim::Replicate | Prim::Rotate | Prim::Reshape | Prim::Take | Prim::Drop | Prim::Where => k == 0,
-        _ => false,
-    };
     let (mut numbers, mut primals, mut parts, mut ins) =
         (Vec::new(), Vec::new(), Vec::<Option<DerivativePart>>::new(), Vec::new());
     let mut next = 0i64;
     for (k, a) in args.iter().enumerate() {
-        if control(k) {
+        if is_control(p, k) {
             numbers.push(a.clone());
             primals.push(a.clone());
             continue;
@@ -340,13 +394,13 @@ fn structural_call(m: &mut Machine, p: Prim, args: &[Value]) -> Res<Value> {
     }
     // The off-diagonal elements of `diag` have no source: element numbers are shifted by one, so that 0 marks
     // these elements.
-    let fills = p == Prim::Diag;
+    let fills = p == ArrayFn::Diag;
     if fills {
         for v in &mut numbers {
             *v = arith::bin(m, Bin::Add, v.clone(), Value::Int(1))?;
         }
     }
-    let order = ops::plain(m, p, &[], &mut numbers)?;
+    let order = ops::plain(m, p.into(), &[], &mut numbers)?;
     let map: Vec<i64> = match &order {
         Value::Int(n) => vec![*n],
         Value::Array(a) => match a.buf() {
@@ -362,7 +416,7 @@ fn structural_call(m: &mut Machine, p: Prim, args: &[Value]) -> Res<Value> {
 }
 
 /// Applies a primitive to each column of arrays of tuples or records, some of which are traced.
-fn by_columns(m: &mut Machine, p: Prim, args: &[Value]) -> Res<Option<Value>> {
+fn by_columns(m: &mut Machine, p: ArrayFn, args: &[Value]) -> Res<Option<Value>> {
     let columns = |v: &Value| match v {
         Value::Array(a) if !a.is_flat() => match a.buf() {
             Buf::Tuple(cols) | Buf::Record(_, cols) => Some((cols.clone(), a.buf().clone())),
@@ -379,7 +433,7 @@ fn by_columns(m: &mut Machine, p: Prim, args: &[Value]) -> Res<Option<Value>> {
         .iter()
         .find_map(|a| columns(a).map(|(c, b)| (c.len(), b, seq::shape(a).map_or(0, smallvec::SmallVec::len))))
     else {
-        if p == Prim::Replicate
+        if p == ArrayFn::Replicate
             && let Some(parts) = container(&args[1])
         {
             let n = match &args[0] {
@@ -414,9 +468,9 @@ fn by_columns(m: &mut Machine, p: Prim, args: &[Value]) -> Res<Option<Value>> {
             .find(|(a, _)| columns(a).is_some())
             .and_then(|(_, c)| seq::shape(c))
             .map_or(Shape::new(), |s| s[outer..].into());
-        if p == Prim::Reshape {
+        if p == ArrayFn::Reshape {
             let more = array::ints(inner.iter().map(|n| *n as i64).collect());
-            part[0] = call(m, Prim::Concat, &[], vec![part[0].clone(), more])?;
+            part[0] = call(m, ArrayFn::Concat, &[], vec![part[0].clone(), more])?;
         }
         let out = call(m, p, &[], part)?;
         result = seq::shape(&out).map_or(Shape::new(), |s| s[..s.len() - inner.len()].into());

@@ -6,7 +6,7 @@ use crate::ir::derive::compile_plain;
 use crate::value::{Kind, Value};
 use crate::vm::code::Code;
 use crate::vm::{Fun, Machine};
-use adl_prim::{Bin, Prim, Un};
+use adl_prim::{ArrayFn, Bin, NumberFn, Prim, Un};
 use std::rc::Rc;
 
 /// Minimum number of elements for offering a single operation: below it, starting a kernel takes longer than
@@ -18,63 +18,37 @@ const TRIES: u8 = 4;
 
 /// Whether a primitive does work on all elements of its arguments.
 fn suits(p: Prim) -> bool {
-    use Prim as P;
-    p.bin().is_some()
-        || p.un().is_some()
-        || matches!(
+    match p {
+        Prim::Bin(_) | Prim::Un(_) => p.row().named,
+        Prim::CompareEach(_) | Prim::Reduction(_) => true,
+        Prim::Array(p) => matches!(
             p,
-            P::MatMul
-                | P::Matmul
-                | P::Append
-                | P::Scatter
-                | P::ScatterWithin
-                | P::Gather
-                | P::Rotate
-                | P::Reverse
-                | P::Concat
-                | P::Flatten
-                | P::Reshape
-                | P::Take
-                | P::Drop
-                | P::Sort
-                | P::Argsort
-                | P::Argmin
-                | P::Argmax
-                | P::Sum
-                | P::Prod
-                | P::Mean
-                | P::Variance
-                | P::Maximum
-                | P::Minimum
-                | P::Cumsum
-                | P::Cumprod
-                | P::Dot
-                | P::Outer
-                | P::Norm
-                | P::Where
-                | P::Diag
-                | P::Trace
-                | P::TransposeArray
-                | P::Clamp
-                | P::IsNan
-                | P::IsInf
-                | P::ToFloat
-                | P::ToInt
-                | P::ToF32
-                | P::F32ToFloat
-                | P::Any
-                | P::All
-                | P::Not
-                | P::Compress
-                | P::EqEach
-                | P::NeEach
-                | P::LtEach
-                | P::GtEach
-                | P::LeEach
-                | P::GeEach
-                | P::AndEach
-                | P::OrEach
-        )
+            ArrayFn::Append
+                | ArrayFn::Scatter
+                | ArrayFn::ScatterWithin
+                | ArrayFn::Gather
+                | ArrayFn::Compress
+                | ArrayFn::Rotate
+                | ArrayFn::Reverse
+                | ArrayFn::Concat
+                | ArrayFn::Flatten
+                | ArrayFn::Reshape
+                | ArrayFn::Take
+                | ArrayFn::Drop
+                | ArrayFn::Where
+                | ArrayFn::Diag
+                | ArrayFn::TransposeArray
+        ),
+        Prim::Number(p) => !matches!(p, NumberFn::PowInt | NumberFn::Pi | NumberFn::E | NumberFn::Inf | NumberFn::Nan),
+        Prim::Compare(_)
+        | Prim::General(_)
+        | Prim::HigherOrder(_)
+        | Prim::Linalg(_)
+        | Prim::Random(_)
+        | Prim::Text(_)
+        | Prim::Io(_)
+        | Prim::Derivative(_) => false,
+    }
 }
 
 /// The number of elements of the numeric arrays in a value, and whether one of them exists only on the device.
@@ -121,10 +95,7 @@ impl Machine {
         if !self.device.is_on() || !matches!((a, b), (Value::Array(_), _) | (_, Value::Array(_))) {
             return Ok(None);
         }
-        match Prim::of_bin(op) {
-            Some(p) => self.primitive_on_device(p, &[], &[a.clone(), b.clone()]),
-            None => Ok(None),
-        }
+        self.primitive_on_device(op.into(), &[], &[a.clone(), b.clone()])
     }
 
     /// Runs a unary array operator on the device. Returns `None` if the CPU must run it.
@@ -133,10 +104,7 @@ impl Machine {
         if !self.device.is_on() || !matches!(a, Value::Array(_)) {
             return Ok(None);
         }
-        match Prim::of_un(op) {
-            Some(p) => self.primitive_on_device(p, &[], std::slice::from_ref(a)),
-            None => Ok(None),
-        }
+        self.primitive_on_device(op.into(), &[], std::slice::from_ref(a))
     }
 
     /// Whether a call of a user's function should be offered: it has large array arguments and has not been

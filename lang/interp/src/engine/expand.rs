@@ -9,7 +9,7 @@ use crate::ad::tape::{ELEM, NONE, OUT, Rule, SIDE, Side, Tape};
 use crate::ops::call;
 use crate::value::{Buf, Shape, Value, array, seq};
 use crate::vm::Machine;
-use adl_prim::Prim;
+use adl_prim::{ArrayFn, LinalgFn, Prim};
 use std::rc::Rc;
 
 /// Identifiers of the scalars of a node.
@@ -225,8 +225,8 @@ impl Expand<'_> {
     fn solve(&mut self, s: &Solve, ins: &[Ids]) -> EngineResult<Vec<u32>> {
         let shape = seq::shape(&s.x).cloned().unwrap_or_default();
         let (n, columns) = (shape.first().copied().unwrap_or(0), if shape.len() > 1 { shape[1] } else { 1 });
-        let eye = call(self.m, Prim::Eye, &[], vec![Value::Int(n as i64)])?;
-        let inverse = call(self.m, Prim::LinSolve, &[], vec![s.a.clone(), eye])?;
+        let eye = call(self.m, Prim::Array(ArrayFn::Eye), &[], vec![Value::Int(n as i64)])?;
+        let inverse = call(self.m, Prim::Linalg(LinalgFn::LinSolve), &[], vec![s.a.clone(), eye])?;
         let inverse = numbers(self.m, &inverse)?;
         let x = numbers(self.m, &s.x)?;
         let minus = crate::ops::arith::un(self.m, adl_prim::Un::Neg, s.x.clone())?;

@@ -8,7 +8,7 @@ use crate::error::Res;
 use crate::ops::call;
 use crate::value::{Buf, Value, array, compare, seq, vector_space};
 use crate::vm::Machine;
-use adl_prim::Prim;
+use adl_prim::{NumberFn, Prim};
 
 /// The result of a traced run.
 pub(super) struct Trace {
@@ -67,13 +67,17 @@ pub(super) fn assemble(m: &mut Machine, like: &Value, numbers: Vec<Value>) -> Re
                 reshape(m, flat, shape)?
             }
         };
-        if vector_space::narrow(leaf) { call(m, Prim::ToF32, &[], vec![v]) } else { Ok(v) }
+        if vector_space::narrow(leaf) { call(m, Prim::Number(NumberFn::ToF32), &[], vec![v]) } else { Ok(v) }
     })
 }
 
 /// The elements of a number or an array, as Floats.
 pub(super) fn numbers(m: &mut Machine, v: &Value) -> Res<Vec<Value>> {
-    let v = if vector_space::narrow(v) { call(m, Prim::F32ToFloat, &[], vec![v.clone()])? } else { v.clone() };
+    let v = if vector_space::narrow(v) {
+        call(m, Prim::Number(NumberFn::F32ToFloat), &[], vec![v.clone()])?
+    } else {
+        v.clone()
+    };
     let Some(shape) = seq::shape(&v).cloned() else { return Ok(vec![v]) };
     if let Value::Array(a) = &v
         && let Buf::F64(x) = a.buf()

@@ -7,7 +7,7 @@ use crate::ops::{self, arith, parallel};
 use crate::polling;
 use crate::value::{Array, Buf, Kind, Shape, Value, array, seq};
 use crate::vm::Machine;
-use adl_prim::{Bin, Prim};
+use adl_prim::{ArrayFn, Bin, Prim, ReductionFn};
 use std::rc::Rc;
 
 fn kind() -> Box<Error> {
@@ -403,7 +403,7 @@ pub(crate) fn sum(m: &mut Machine, v: Value) -> Res<Value> {
         },
         _ => return Err(super::eval_op::symbolic_zero()),
     };
-    ops::call(m, Prim::Sum, &[Value::Rep(Rc::new(rep))], vec![v])
+    ops::call(m, Prim::Reduction(ReductionFn::Sum), &[Value::Rep(Rc::new(rep))], vec![v])
 }
 
 /// The sum of all elements.
@@ -423,7 +423,7 @@ pub(crate) fn total(v: &Value) -> Res<Value> {
 pub(crate) fn spread(m: &mut Machine, a: &Value, shape: &Value) -> Res<Value> {
     let shape = extents(shape).ok_or_else(super::eval_op::symbolic_zero)?;
     let n = array::count(&shape)?;
-    match ops::call(m, Prim::Replicate, &[], vec![Value::Int(n as i64), a.clone()])? {
+    match ops::call(m, Prim::Array(ArrayFn::Replicate), &[], vec![Value::Int(n as i64), a.clone()])? {
         Value::Array(flat) => {
             let mut flat = Rc::try_unwrap(flat).unwrap_or_else(|a| (*a).clone());
             flat.shape = shape;

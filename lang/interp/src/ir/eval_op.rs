@@ -7,7 +7,7 @@ use crate::ops::{self, arith};
 use crate::value::{Buf, ConInfo, Data, Kind, Rep, Shape, Value, array, compare, seq};
 use crate::vm::Machine;
 use adl_ir::{Cmp, Contract, Conv, Op, Ty};
-use adl_prim::{Bin, Prim, Un};
+use adl_prim::{ArrayFn, Bin, Prim, ReductionFn, Un};
 use smallvec::{SmallVec, smallvec};
 use std::rc::Rc;
 
@@ -50,7 +50,7 @@ pub fn run(m: &mut Machine, what: &LoweredOp, args: &mut [Value], zeros: &[Value
             }
             operation(m, op, args)
         }
-        LoweredOp::Prim(Prim::Take, reps) if whole(args) => {
+        LoweredOp::Prim(Prim::Array(ArrayFn::Take), reps) if whole(args) => {
             let n = args[0].clone();
             Ok(smallvec![match take(args, adl_ir::Var(1)) {
                 Value::Zero => element_ops::zero_vector(&n, reps)?,
@@ -188,7 +188,7 @@ fn elements(v: &Value) -> i64 {
 fn arrays(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Outs> {
     let at = |v: &adl_ir::Var| v.0 as usize;
     let v = match op {
-        Op::Shape(_) => prim(m, Prim::Shape, Ty::I64, args)?,
+        Op::Shape(_) => prim(m, Prim::Array(ArrayFn::Shape), Ty::I64, args)?,
         Op::Size(a) => Value::Int(elements(&args[at(a)])),
         Op::Index { a, at: is, .. } => element_ops::at(&args[at(a)], &args[at(a) + 1..at(a) + 1 + is.len()])?,
         Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => update(m, op, args)?,
@@ -196,16 +196,16 @@ fn arrays(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Outs> {
         Op::Gather { a, at: is, shape: Some(_) } if element_ops::out_of_bounds(&args[at(a)], &args[at(is)]) => {
             element_ops::gather_or_zero(m, &args[at(a)], &args[at(is)])?
         }
-        Op::Gather { .. } => prim(m, Prim::Gather, Ty::F64, &mut args[..2])?,
-        Op::Reverse(_) => prim(m, Prim::Reverse, Ty::F64, args)?,
-        Op::Rotate { .. } => prim(m, Prim::Rotate, Ty::F64, args)?,
+        Op::Gather { .. } => prim(m, Prim::Array(ArrayFn::Gather), Ty::F64, &mut args[..2])?,
+        Op::Reverse(_) => prim(m, Prim::Array(ArrayFn::Reverse), Ty::F64, args)?,
+        Op::Rotate { .. } => prim(m, Prim::Array(ArrayFn::Rotate), Ty::F64, args)?,
         Op::Concat { len, shape, .. } => concat(m, args, *len, *shape)?,
         Op::Reshape { a, to, .. } => {
             let mut pair = [take(args, *to), take(args, *a)];
-            prim(m, Prim::Reshape, Ty::F64, &mut pair)?
+            prim(m, Prim::Array(ArrayFn::Reshape), Ty::F64, &mut pair)?
         }
-        Op::Transpose(_) => prim(m, Prim::TransposeArray, Ty::F64, args)?,
-        Op::Replicate { .. } => prim(m, Prim::Replicate, Ty::F64, args)?,
+        Op::Transpose(_) => prim(m, Prim::Array(ArrayFn::TransposeArray), Ty::F64, args)?,
+        Op::Replicate { .. } => prim(m, Prim::Array(ArrayFn::Replicate), Ty::F64, args)?,
         Op::Sum { a, .. } => {
             let v = take(args, *a);
             element_ops::sum(m, v)?
@@ -217,9 +217,9 @@ fn arrays(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Outs> {
             seq::pack(m, all)?
         }
         Op::Dot(..) => dot(m, args)?,
-        Op::MatMul(..) => product(m, Prim::MatMul, args)?,
+        Op::MatMul(..) => product(m, Prim::Reduction(ReductionFn::MatMul), args)?,
         Op::Contract(c) => contract(m, c, args)?,
-        Op::Outer(..) => product(m, Prim::Outer, args)?,
+        Op::Outer(..) => product(m, Prim::Reduction(ReductionFn::Outer), args)?,
         Op::Cumsum { reverse, .. } => cumsum(m, args, *reverse)?,
         other => return Err(Error::new(codes::STRUCTURE, format!("{other:?} is no operation on values"))),
     };
@@ -234,7 +234,7 @@ fn dot(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
             *v = crate::ad::rules::reshape(m, std::mem::take(v), Shape::from_slice(&[n]))?;
         }
     }
-    prim(m, Prim::Dot, Ty::F64, args)
+    prim(m, Prim::Reduction(ReductionFn::Dot), Ty::F64, args)
 }
 
 /// A contraction; zeros if a factor is a symbolic zero.
@@ -291,7 +291,7 @@ fn prim(m: &mut Machine, p: Prim, elem: Ty, args: &mut [Value]) -> Res<Value> {
 
 /// A product; axes of the right operand beyond the usual rank are flattened to columns.
 fn product(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
-    let most = if p == Prim::Outer { 1 } else { 2 };
+    let most = if p == Prim::Reduction(ReductionFn::Outer) { 1 } else { 2 };
     let Some(right) = seq::shape(&args[1]).filter(|s| s.len() > most).cloned() else {
         return prim(m, p, Ty::F64, args);
     };
@@ -374,7 +374,7 @@ fn select(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
             *a = zero.clone();
         }
     }
-    prim(m, Prim::Where, Ty::F64, args)
+    prim(m, Prim::Array(ArrayFn::Where), Ty::F64, args)
 }
 
 fn convert(c: Conv, a: &Value) -> Res<Value> {
@@ -437,19 +437,19 @@ fn concat(m: &mut Machine, args: &mut [Value], len: Option<adl_ir::Var>, shape: 
         extents[0] = if gap == 0 { n } else { extents[0].saturating_sub(n) };
         args[gap] = element_ops::zero_like_elements(&args[1 - gap], extents)?;
     }
-    prim(m, Prim::Concat, Ty::F64, &mut args[..2])
+    prim(m, Prim::Array(ArrayFn::Concat), Ty::F64, &mut args[..2])
 }
 
 fn cumsum(m: &mut Machine, args: &mut [Value], reverse: bool) -> Res<Value> {
     if !reverse {
-        return prim(m, Prim::Cumsum, Ty::F64, args);
+        return prim(m, Prim::Reduction(ReductionFn::Cumsum), Ty::F64, args);
     }
     if let Value::Array(a) = &args[0]
         && let (Buf::F64(x), 1) = (a.buf(), a.shape.len())
     {
         return Ok(array::floats(ops::sums_from_the_end(x)?));
     }
-    let mut turned = [prim(m, Prim::Reverse, Ty::F64, args)?];
-    let mut sums = [prim(m, Prim::Cumsum, Ty::F64, &mut turned)?];
-    prim(m, Prim::Reverse, Ty::F64, &mut sums)
+    let mut turned = [prim(m, Prim::Array(ArrayFn::Reverse), Ty::F64, args)?];
+    let mut sums = [prim(m, Prim::Reduction(ReductionFn::Cumsum), Ty::F64, &mut turned)?];
+    prim(m, Prim::Array(ArrayFn::Reverse), Ty::F64, &mut sums)
 }

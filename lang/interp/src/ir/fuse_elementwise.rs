@@ -15,7 +15,7 @@ use crate::ops::fused_chain::{Chain, ChainInputs, ChainOp, ChainOperand, Total};
 use crate::ops::interrupt::InterruptFlag;
 use crate::value::{Array, Buf, Value, array};
 use adl_ir::{Block, Function, Loop, Op, Stmt, Ty, Var};
-use adl_prim::Prim;
+use adl_prim::{ArrayFn, GeneralFn, Prim};
 use smallvec::SmallVec;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -150,7 +150,7 @@ fn may_go_before(f: &Function, s: &Stmt) -> bool {
         | Op::Dim(..)
         | Op::Shape(_)
         | Op::Size(_)
-        | Op::Prim(Prim::Assert | Prim::Take, _) => true,
+        | Op::Prim(Prim::General(GeneralFn::Assert) | Prim::Array(ArrayFn::Take), _) => true,
         Op::ArrayLit { elems, .. } => elems.iter().all(|v| f.ty(*v).rank() == 0),
         Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) | Op::Index { .. } => {
             scalar

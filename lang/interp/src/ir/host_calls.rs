@@ -5,13 +5,13 @@ use crate::error::{Error, Res, codes};
 use crate::ops;
 use crate::value::Value;
 use crate::vm::Machine;
-use adl_prim::Prim;
+use adl_prim::{Prim, TextFn};
 use smallvec::smallvec;
 use std::rc::Rc;
 
 /// Whether a primitive in the IR is a call of the host. Its operands are then a key and leaves.
 pub(super) fn is_host_call(p: Prim) -> bool {
-    p.has_effect() || p == Prim::Show
+    p.has_effect() || p == Prim::Text(TextFn::Show)
 }
 
 /// Calls the host: puts the arguments together, and takes the result apart.

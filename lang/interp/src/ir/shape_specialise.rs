@@ -8,7 +8,7 @@
 use super::native::LoweredIr;
 use crate::value::{Kind, Value};
 use adl_ir::{Block, Cmp, Function, Lit, Op, Stmt, Ty, Var};
-use adl_prim::Prim;
+use adl_prim::{GeneralFn, Prim};
 use std::collections::HashSet;
 
 /// Maximum extent of a vector or row, or number of rows, that counts as small.
@@ -178,7 +178,7 @@ fn assert_size(f: &mut Function, size: Size, n: i64, out: &mut Vec<Stmt>) {
     };
     let same = stmt(Op::Cmp(Cmp::Eq, found, n), Some(Ty::Bool));
     let text = stmt(Op::Lit(Lit::Str("arguments of other sizes".into())), Some(Ty::Str));
-    stmt(Op::Prim(Prim::Assert, vec![same, text]), None);
+    stmt(Op::Prim(Prim::General(GeneralFn::Assert), vec![same, text]), None);
 }
 
 /// Makes each iteration of a loop over boxes begin with an assertion of its row's length.

@@ -12,7 +12,7 @@
 //! again by the ordinary interpreter.
 
 use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
-use adl_prim::Prim;
+use adl_prim::{ArrayFn, Prim};
 use adl_syntax::span::Span;
 use std::collections::HashMap;
 
@@ -199,7 +199,7 @@ impl VectorisedBody {
         l.body.results.iter().for_each(|v| mark(&mut used, *v));
         let (index, elems) = l.body.params.split_first()?;
         if used[index.0 as usize] {
-            let v = c.push(f, Op::Prim(Prim::Iota, vec![n]), Ty::I64.array(1));
+            let v = c.push(f, Op::Prim(Prim::Array(ArrayFn::Iota), vec![n]), Ty::I64.array(1));
             c.now.insert(*index, (v, true));
         }
         for (p, x) in elems.iter().zip(&l.xs).filter(|(p, _)| used[p.0 as usize]) {
@@ -207,7 +207,7 @@ impl VectorisedBody {
                 return None;
             }
             let ty = f.ty(*p).array(1);
-            let v = c.push(f, Op::Prim(Prim::Take, vec![n, *x]), ty);
+            let v = c.push(f, Op::Prim(Prim::Array(ArrayFn::Take), vec![n, *x]), ty);
             c.now.insert(*p, (v, true));
         }
         for s in &l.body.stmts {

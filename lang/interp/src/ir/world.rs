@@ -108,7 +108,7 @@ fn fact(v: &Value) -> ValueFact {
             Fun::Member(g, i) => {
                 g.codes.get(*i as usize).map_or(ValueFact::Opaque, |c| ValueFact::Fun("member", Rc::as_ptr(c) as usize))
             }
-            Fun::Prim(p, _) => ValueFact::Fun("primitive", *p as usize),
+            Fun::Prim(p, _) => ValueFact::Fun(p.name(), usize::MAX),
             Fun::Partial(_, args) => ValueFact::Fun("partial", args.len()),
             Fun::Custom(_, _, vjp) => ValueFact::Fun("custom", usize::from(*vjp)),
             Fun::Checkpoint(_) => ValueFact::Fun("checkpoint", 0),

@@ -7,7 +7,7 @@ use crate::error::{Error, Res, codes};
 use crate::polling;
 use crate::value::{Array, Buf, Kind, Rep, Shape, Value, array, vector_space};
 use crate::vm::Machine;
-use adl_prim::{Bin, Prim, Un};
+use adl_prim::{ArrayFn, Bin, Prim, Un};
 
 fn overflow() -> Box<Error> {
     Error::new(codes::OVERFLOW, "Int overflow: the result does not fit in 64 bits")
@@ -193,7 +193,7 @@ fn shape_of(v: &Value) -> Shape {
 pub(crate) fn spread(m: &mut Machine, v: Value, shape: &[usize]) -> Res<Value> {
     let lead = &shape[..shape.len() - shape_of(&v).len()];
     let n = array::count(lead)? as i64;
-    let rows = super::call(m, Prim::Replicate, &[], vec![Value::Int(n), v])?;
+    let rows = super::call(m, Prim::Array(ArrayFn::Replicate), &[], vec![Value::Int(n), v])?;
     ad::rules::reshape(m, rows, Shape::from_slice(shape))
 }
 

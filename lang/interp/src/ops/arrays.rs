@@ -3,13 +3,13 @@
 use super::elementwise::selected;
 use super::interrupt::InterruptFlag;
 use super::parallel::{self, made};
-use super::{int, len, lengths_differ, size, take};
+use super::{int, len, lengths_differ, masks, rep_of, size, take};
 use crate::error::{Error, Res, codes};
 use crate::ir::element_ops;
 use crate::polling;
 use crate::value::{Array, Buf, Kind, Rep, Shape, Tuple, Value, array, seq};
 use crate::vm::Machine;
-use adl_prim::{Bin, Prim};
+use adl_prim::{ArrayFn, Bin};
 use std::rc::Rc;
 
 fn arr(v: &Value) -> Res<&Rc<Array>> {
@@ -23,7 +23,7 @@ fn arr(v: &Value) -> Res<&Rc<Array>> {
 
 /// The extents of all axes. An array without rows may not know its inner extents; its type tells them, or they count
 /// as 0.
-pub(super) fn shape_of(v: &Value, rep: &Rep) -> Value {
+fn shape_of(v: &Value, rep: &Rep) -> Value {
     let mut extents: Vec<i64> = seq::shape(v).map_or(Vec::new(), |s| s.iter().map(|n| *n as i64).collect());
     if extents.contains(&0) {
         let (mut inner, mut axis) = (rep, 0);
@@ -42,46 +42,60 @@ fn rows(v: &Value, at: &[usize]) -> Res<Value> {
     Ok(Value::Array(Rc::new(array::gather_rows(a, at, &[at.len()])?)))
 }
 
-pub(super) fn apply(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
+pub(super) fn apply(m: &mut Machine, p: ArrayFn, reps: &[Value], args: &mut [Value]) -> Res<Value> {
     match p {
-        Prim::Iota | Prim::Range | Prim::Linspace | Prim::Replicate | Prim::Eye => filled(m, p, args),
-        Prim::Reverse | Prim::Rotate | Prim::Take | Prim::Drop | Prim::Split | Prim::First | Prim::Last => {
-            picked(m, p, args)
-        }
-        Prim::Zip | Prim::Zip3 => zip(args),
-        Prim::Unzip | Prim::Unzip3 => unzip(&args[0], if p == Prim::Unzip { 2 } else { 3 }),
-        Prim::Len => Ok(Value::Int(len(&args[0]) as i64)),
-        Prim::Rank => Ok(Value::Int(seq::shape(&args[0]).map_or(0, |s| s.len() as i64))),
-        Prim::Gather => gather(InterruptFlag(&m.interrupt), &args[0], &args[1]),
-        Prim::Scatter | Prim::ScatterWithin => scatter(m, p, args),
-        Prim::Put => put(m, args),
-        Prim::Concat | Prim::Append => append(&args[0], &args[1]),
-        Prim::Flatten => flatten(m, &args[0]),
-        Prim::Reshape => {
+        ArrayFn::Iota | ArrayFn::Range | ArrayFn::Linspace | ArrayFn::Replicate | ArrayFn::Eye => filled(m, p, args),
+        ArrayFn::Reverse
+        | ArrayFn::Rotate
+        | ArrayFn::Take
+        | ArrayFn::Drop
+        | ArrayFn::Split
+        | ArrayFn::First
+        | ArrayFn::Last => picked(m, p, args),
+        ArrayFn::Zip | ArrayFn::Zip3 => zip(args),
+        ArrayFn::Unzip | ArrayFn::Unzip3 => unzip(&args[0], if p == ArrayFn::Unzip { 2 } else { 3 }),
+        ArrayFn::Len => Ok(Value::Int(len(&args[0]) as i64)),
+        ArrayFn::Rank => Ok(Value::Int(seq::shape(&args[0]).map_or(0, |s| s.len() as i64))),
+        ArrayFn::Gather => gather(InterruptFlag(&m.interrupt), &args[0], &args[1]),
+        ArrayFn::Scatter | ArrayFn::ScatterWithin => scatter(m, p, args),
+        ArrayFn::Put => put(m, args),
+        ArrayFn::Concat | ArrayFn::Append => append(&args[0], &args[1]),
+        ArrayFn::Flatten => flatten(m, &args[0]),
+        ArrayFn::Reshape => {
             let x = take(args, 1);
             reshape(&args[0], x)
         }
-        Prim::Stack => stack(m, &args[0]),
-        Prim::Where => where_(m, args),
-        Prim::Diag => diag(&args[0]),
-        Prim::TransposeArray => transpose(m, &args[0]),
-        other => Err(Error::new(codes::STRUCTURE, format!("`{}` is no array primitive", other.name()))),
+        ArrayFn::Stack => stack(m, &args[0]),
+        ArrayFn::Where => where_(m, args),
+        ArrayFn::Diag => diag(&args[0]),
+        ArrayFn::TransposeArray => transpose(m, &args[0]),
+        ArrayFn::Arange => filled(m, ArrayFn::Iota, args),
+        ArrayFn::Zeros | ArrayFn::Ones => {
+            let x = Value::Float(if p == ArrayFn::Ones { 1.0 } else { 0.0 });
+            filled(m, ArrayFn::Replicate, &mut [take(args, 0), x])
+        }
+        ArrayFn::Full => super::apply(m, ArrayFn::Replicate.into(), reps, args),
+        ArrayFn::Compress => {
+            let (mask, x) = (take(args, 0), take(args, 1));
+            masks::compress(m, &mask, x)
+        }
+        ArrayFn::Shape => Ok(shape_of(&args[0], &rep_of(reps))),
     }
 }
 
 /// Primitives that create arrays from numbers.
-fn filled(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
+fn filled(m: &mut Machine, p: ArrayFn, args: &mut [Value]) -> Res<Value> {
     match p {
-        Prim::Iota => {
+        ArrayFn::Iota => {
             let n = size(&args[0], "the length of `iota`")?;
             Ok(array::ints(polling::collect(n, |i| i as i64)?))
         }
-        Prim::Range => {
+        ArrayFn::Range => {
             let (a, b) = (int(&args[0]), int(&args[1]));
             let n = usize::try_from(b.saturating_sub(a)).unwrap_or(0);
             Ok(array::ints(polling::collect(n, |i| a + i as i64)?))
         }
-        Prim::Linspace => {
+        ArrayFn::Linspace => {
             let n = size(&args[2], "the length of `linspace`")?;
             let (Value::Float(a), Value::Float(b)) = (&args[0], &args[1]) else {
                 return Err(Error::new(codes::STRUCTURE, "`linspace` needs Floats"));
@@ -95,7 +109,7 @@ fn filled(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
             };
             Ok(array::floats(polling::collect(n, at)?))
         }
-        Prim::Eye => {
+        ArrayFn::Eye => {
             let n = size(&args[0], "the size of `eye`")?;
             let mut v = array::filled(0.0, array::count(&[n, n])?)?;
             (0..n).for_each(|i| v[i * n + i] = 1.0);
@@ -106,22 +120,22 @@ fn filled(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
 }
 
 /// Primitives that select elements or parts of an array by position.
-fn picked(m: &mut Machine, p: Prim, args: &[Value]) -> Res<Value> {
+fn picked(m: &mut Machine, p: ArrayFn, args: &[Value]) -> Res<Value> {
     match p {
-        Prim::Reverse => reverse(InterruptFlag(&m.interrupt), &args[0]),
-        Prim::Rotate => {
+        ArrayFn::Reverse => reverse(InterruptFlag(&m.interrupt), &args[0]),
+        ArrayFn::Rotate => {
             let n = len(&args[1]);
             let k = if n == 0 { 0 } else { int(&args[0]).rem_euclid(n as i64) as usize };
             let a = arr(&args[1])?;
             Ok(Value::Array(Rc::new(array::concat(&[&array::part(a, k, n)?, &array::part(a, 0, k)?])?)))
         }
-        Prim::Take | Prim::Drop => {
+        ArrayFn::Take | ArrayFn::Drop => {
             let n = len(&args[1]);
-            let k = cut(&args[0], n, p.name())?;
-            let (lo, hi) = if p == Prim::Take { (0, k) } else { (k, n) };
+            let k = cut(&args[0], n, p.row().name)?;
+            let (lo, hi) = if p == ArrayFn::Take { (0, k) } else { (k, n) };
             if hi - lo == n { Ok(args[1].clone()) } else { part(&args[1], lo, hi) }
         }
-        Prim::Split => {
+        ArrayFn::Split => {
             let n = len(&args[1]);
             let k = cut(&args[0], n, "split")?;
             let (x, y) = (part(&args[1], 0, k)?, part(&args[1], k, n)?);
@@ -130,9 +144,9 @@ fn picked(m: &mut Machine, p: Prim, args: &[Value]) -> Res<Value> {
         _ => {
             let n = len(&args[0]);
             if n == 0 {
-                return Err(Error::new(codes::EMPTY, format!("`{}` of an empty array", p.name())));
+                return Err(Error::new(codes::EMPTY, format!("`{}` of an empty array", p.row().name)));
             }
-            seq::elem(m, &args[0], if p == Prim::First { 0 } else { n - 1 })
+            seq::elem(m, &args[0], if p == ArrayFn::First { 0 } else { n - 1 })
         }
     }
 }
@@ -262,17 +276,17 @@ fn gather(w: InterruptFlag, xs: &Value, at: &Value) -> Res<Value> {
     }
 }
 
-fn scatter(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
+fn scatter(m: &mut Machine, p: ArrayFn, args: &mut [Value]) -> Res<Value> {
     let at = polling::copy(indices(&args[1])?)?;
     if at.len() != len(&args[2]) {
-        return Err(lengths_differ(p.name(), at.len(), len(&args[2])));
+        return Err(lengths_differ(p.row().name, at.len(), len(&args[2])));
     }
     let values = args[2].clone();
     let Value::Array(dest) = take(args, 0) else {
         return Err(Error::new(codes::STRUCTURE, "`scatter` needs an array"));
     };
     let n = dest.len();
-    if let (Prim::Scatter, Some(i)) = (p, at.iter().find(|i| usize::try_from(**i).map_or(true, |i| i >= n))) {
+    if let (ArrayFn::Scatter, Some(i)) = (p, at.iter().find(|i| usize::try_from(**i).map_or(true, |i| i >= n))) {
         return Err(seq::out_of_bounds(*i, n).hint("`scatter_within` leaves out what has no place"));
     }
     let row: usize = dest.shape[1..].iter().product();
@@ -357,7 +371,7 @@ pub(crate) fn put(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
             _ => None,
         };
         let part = part.ok_or_else(|| Error::new(codes::STRUCTURE, "an element of another kind"))?;
-        *column = super::call(m, Prim::Put, &[], vec![std::mem::take(column), args[1].clone(), part])?;
+        *column = super::call(m, ArrayFn::Put, &[], vec![std::mem::take(column), args[1].clone(), part])?;
     }
     Ok(Value::Array(Rc::new(dest)))
 }

@@ -6,7 +6,7 @@ use super::kernels::Adder;
 use crate::error::Res;
 use crate::value::{Array, Buf, Value};
 use crate::vm::Machine;
-use adl_prim::{Bin, Prim};
+use adl_prim::{Bin, ReductionFn};
 
 /// Accumulates terms that are given one after the other; the last index varies fastest.
 pub(super) struct Sums {
@@ -106,8 +106,8 @@ impl Sums {
 }
 
 /// The sum itself, or for `mean` the quotient by the number of terms.
-pub(super) fn mean(m: &mut Machine, p: Prim, sum: Value, n: usize) -> Res<Value> {
-    if p == Prim::Mean { arith::bin(m, Bin::Div, sum, Value::Float(n as f64)) } else { Ok(sum) }
+pub(super) fn mean(m: &mut Machine, p: ReductionFn, sum: Value, n: usize) -> Res<Value> {
+    if p == ReductionFn::Mean { arith::bin(m, Bin::Div, sum, Value::Float(n as f64)) } else { Ok(sum) }
 }
 
 impl Sum {

@@ -1,17 +1,15 @@
 //! Running sums and products.
 
-use super::{kernels, len, take};
+use super::{kernels, len};
 use crate::error::Res;
 use crate::ops::arith;
 use crate::polling;
 use crate::value::{Buf, Value, seq};
 use crate::vm::Machine;
-use adl_prim::{Bin, Prim};
+use adl_prim::Bin;
 use std::rc::Rc;
 
-pub(super) fn apply(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
-    let op = if p == Prim::Cumsum { Bin::Add } else { Bin::Mul };
-    let v = take(args, 0);
+pub(super) fn apply(m: &mut Machine, op: Bin, v: Value) -> Res<Value> {
     if let Value::Array(a) = &v
         && let (Buf::F64(x), 1) = (a.buf(), a.shape.len())
     {

@@ -5,9 +5,9 @@ use crate::error::{Error, Res, codes};
 use crate::ops::arith;
 use crate::ops::comprehension_sums::{Sums, mean};
 use crate::polling;
-use crate::value::{Buf, Kind, Rep, Shape, Value, array, seq};
+use crate::value::{Buf, Kind, Rep, Shape, Value, array, compare, seq};
 use crate::vm::{Fun, Machine};
-use adl_prim::{Bin, Prim};
+use adl_prim::{ArrayFn, Bin, HigherOrderFn, Prim, ReductionFn};
 use adl_typing::core::ForKind;
 use std::rc::Rc;
 
@@ -56,8 +56,8 @@ fn has_short_rows(a: &Value) -> bool {
 }
 
 /// The map primitive for functions with the given number of arguments.
-fn map_of(arguments: usize) -> Prim {
-    [Prim::Map, Prim::Map2, Prim::Map3][arguments.clamp(1, 3) - 1]
+fn map_of(arguments: usize) -> HigherOrderFn {
+    [HigherOrderFn::Map, HigherOrderFn::Map2, HigherOrderFn::Map3][arguments.clamp(1, 3) - 1]
 }
 
 /// Number of elements from which a function is compiled to native code at its first use.
@@ -65,15 +65,15 @@ pub(crate) const MANY: usize = 1 << 13;
 
 /// Runs a higher-order primitive on large arrays as native code. `None` if that is not possible; no effects
 /// have occurred in that case.
-fn natively(m: &mut Machine, p: Prim, f: &Value, rest: &[Value], n: usize) -> Res<Option<Value>> {
+fn natively(m: &mut Machine, p: HigherOrderFn, f: &Value, rest: &[Value], n: usize) -> Res<Option<Value>> {
     if n < MANY || !m.may_compile() {
         return Ok(None);
     }
     compiled(m, p, f, rest)
 }
 
-fn compiled(m: &mut Machine, p: Prim, f: &Value, rest: &[Value]) -> Res<Option<Value>> {
-    let f = Value::Fun(Rc::new(Fun::Partial(Rc::new(Fun::Prim(p, Vec::new())), vec![f.clone()])));
+fn compiled(m: &mut Machine, p: HigherOrderFn, f: &Value, rest: &[Value]) -> Res<Option<Value>> {
+    let f = Value::Fun(Rc::new(Fun::Partial(Rc::new(Fun::Prim(p.into(), Vec::new())), vec![f.clone()])));
     crate::ir::derive::compile_plain::call(m, &f, rest)
 }
 
@@ -85,8 +85,30 @@ pub(crate) fn mapped(m: &mut Machine, f: &Value, arrays: &[Value]) -> Res<Option
 /// Runs a map of a function that contains derivatives by compiled AD. `None` if that is not possible; no
 /// effects have occurred in that case.
 pub(crate) fn transformed(m: &mut Machine, f: &Value, arrays: &[Value]) -> Res<Option<Value>> {
-    let f = Value::Fun(Rc::new(Fun::Partial(Rc::new(Fun::Prim(map_of(arrays.len()), Vec::new())), vec![f.clone()])));
+    let f =
+        Value::Fun(Rc::new(Fun::Partial(Rc::new(Fun::Prim(map_of(arrays.len()).into(), Vec::new())), vec![f.clone()])));
     crate::ir::derive::compile_plain::call_native_or_interpreted(m, &f, arrays)
+}
+
+/// Applies a function that takes a function.
+pub(super) fn apply(m: &mut Machine, p: HigherOrderFn, args: &mut [Value]) -> Res<Value> {
+    match p {
+        HigherOrderFn::Map | HigherOrderFn::Map2 | HigherOrderFn::Map3 => {
+            let f = std::mem::take(&mut args[0]);
+            map(m, &f, &args[1..])
+        }
+        HigherOrderFn::Reduce => reduce(m, &args[0].clone(), &args[1].clone(), &args[2].clone()),
+        HigherOrderFn::Scan => scan(m, &args[0].clone(), &args[1].clone(), &args[2].clone(), false),
+        HigherOrderFn::ScanExclusive => scan(m, &args[0].clone(), &args[1].clone(), &args[2].clone(), true),
+        HigherOrderFn::ReduceByIndex => reduce_by_index(m, args),
+        HigherOrderFn::Filter => filter(m, &args[0].clone(), &args[1].clone()),
+        HigherOrderFn::Partition => partition(m, &args[0].clone(), &args[1].clone()),
+        HigherOrderFn::SortBy => sort_by(m, &args[0].clone(), &args[1].clone()),
+        HigherOrderFn::Fold => fold(m, &args[0].clone(), std::mem::take(&mut args[1]), &args[2].clone()),
+        HigherOrderFn::Foldr => foldr(m, &args[0].clone(), std::mem::take(&mut args[1]), &args[2].clone()),
+        HigherOrderFn::Invertible => invertible(m, &args[0].clone(), &args[1].clone(), &args[2].clone()),
+        HigherOrderFn::Along => Err(Error::new(codes::DOMAIN, "`along` is `map` and a transpose in Core")),
+    }
 }
 
 /// The primitive operator that a function is equivalent to, if any.
@@ -106,7 +128,7 @@ fn invertible_parts(f: &Value) -> Option<Value> {
     match f {
         Value::Fun(f) => match &**f {
             Fun::Partial(g, args) => match &**g {
-                Fun::Prim(Prim::Invertible, _) if args.len() == 1 => Some(args[0].clone()),
+                Fun::Prim(Prim::HigherOrder(HigherOrderFn::Invertible), _) if args.len() == 1 => Some(args[0].clone()),
                 _ => None,
             },
             _ => None,
@@ -142,10 +164,10 @@ pub(super) fn reduce(m: &mut Machine, op: &Value, e: &Value, xs: &Value) -> Res<
     }
     if let (Some(p), true) = (operator(op), len(xs) >= WHOLE) {
         let whole = match p {
-            Prim::Add => Some(Prim::Sum),
-            Prim::Mul => Some(Prim::Prod),
-            Prim::Min => Some(Prim::Minimum),
-            Prim::Max => Some(Prim::Maximum),
+            Prim::Bin(Bin::Add) => Some(Prim::Reduction(ReductionFn::Sum)),
+            Prim::Bin(Bin::Mul) => Some(Prim::Reduction(ReductionFn::Prod)),
+            Prim::Bin(Bin::Min) => Some(Prim::Reduction(ReductionFn::Minimum)),
+            Prim::Bin(Bin::Max) => Some(Prim::Reduction(ReductionFn::Maximum)),
             _ => None,
         };
         if let Some(w) = whole {
@@ -154,7 +176,7 @@ pub(super) fn reduce(m: &mut Machine, op: &Value, e: &Value, xs: &Value) -> Res<
             return m.call(op, &[e.clone(), total]);
         }
     }
-    if let Some(v) = natively(m, Prim::Reduce, op, &[e.clone(), xs.clone()], len(xs))? {
+    if let Some(v) = natively(m, HigherOrderFn::Reduce, op, &[e.clone(), xs.clone()], len(xs))? {
         return Ok(v);
     }
     each_in_turn(m, op, e.clone(), xs)
@@ -171,16 +193,25 @@ fn rep_like(v: &Value) -> Rep {
 /// `scan op e xs`; if `exclusive`, each result excludes the element at its own index.
 pub(super) fn scan(m: &mut Machine, op: &Value, e: &Value, xs: &Value, exclusive: bool) -> Res<Value> {
     let n = len(xs);
-    if let (Some(p @ (Prim::Add | Prim::Mul)), false, true) = (operator(op), exclusive, n >= WHOLE) {
-        let neutral = matches!((p, crate::value::compare::primal(e)), (Prim::Add, Value::Float(x)) if x == 0.0)
-            || matches!((p, crate::value::compare::primal(e)), (Prim::Mul, Value::Float(x)) if x == 1.0);
+    if let (Some(p @ Prim::Bin(Bin::Add | Bin::Mul)), false, true) = (operator(op), exclusive, n >= WHOLE) {
+        let neutral = matches!((p, crate::value::compare::primal(e)), (Prim::Bin(Bin::Add), Value::Float(x)) if x == 0.0)
+            || matches!((p, crate::value::compare::primal(e)), (Prim::Bin(Bin::Mul), Value::Float(x)) if x == 1.0);
         if neutral {
-            return call(m, if p == Prim::Add { Prim::Cumsum } else { Prim::Cumprod }, &[], vec![xs.clone()]);
+            return call(
+                m,
+                if p == Prim::Bin(Bin::Add) { ReductionFn::Cumsum } else { ReductionFn::Cumprod },
+                &[],
+                vec![xs.clone()],
+            );
         }
     }
-    if let Some(v) =
-        natively(m, if exclusive { Prim::ScanExclusive } else { Prim::Scan }, op, &[e.clone(), xs.clone()], n)?
-    {
+    if let Some(v) = natively(
+        m,
+        if exclusive { HigherOrderFn::ScanExclusive } else { HigherOrderFn::Scan },
+        op,
+        &[e.clone(), xs.clone()],
+        n,
+    )? {
         return Ok(v);
     }
     let mut out = array::room(n)?;
@@ -201,7 +232,7 @@ pub(super) fn scan(m: &mut Machine, op: &Value, e: &Value, xs: &Value, exclusive
 
 /// `fold f init xs`.
 pub(super) fn fold(m: &mut Machine, f: &Value, init: Value, xs: &Value) -> Res<Value> {
-    match natively(m, Prim::Fold, f, &[init.clone(), xs.clone()], len(xs))? {
+    match natively(m, HigherOrderFn::Fold, f, &[init.clone(), xs.clone()], len(xs))? {
         Some(v) => Ok(v),
         None => each_in_turn(m, f, init, xs),
     }
@@ -218,7 +249,7 @@ fn each_in_turn(m: &mut Machine, f: &Value, init: Value, xs: &Value) -> Res<Valu
 
 /// `foldr f init xs`.
 pub(super) fn foldr(m: &mut Machine, f: &Value, init: Value, xs: &Value) -> Res<Value> {
-    if let Some(v) = natively(m, Prim::Foldr, f, &[init.clone(), xs.clone()], len(xs))? {
+    if let Some(v) = natively(m, HigherOrderFn::Foldr, f, &[init.clone(), xs.clone()], len(xs))? {
         return Ok(v);
     }
     let mut acc = init;
@@ -241,29 +272,29 @@ fn keep(m: &mut Machine, p: &Value, xs: &Value) -> Res<(Vec<i64>, Vec<i64>)> {
 
 /// `filter p xs`.
 pub(super) fn filter(m: &mut Machine, p: &Value, xs: &Value) -> Res<Value> {
-    if let Some(v) = natively(m, Prim::Filter, p, std::slice::from_ref(xs), len(xs))? {
+    if let Some(v) = natively(m, HigherOrderFn::Filter, p, std::slice::from_ref(xs), len(xs))? {
         return Ok(v);
     }
     let (yes, _) = keep(m, p, xs)?;
-    call(m, Prim::Gather, &[], vec![xs.clone(), array::ints(yes)])
+    call(m, ArrayFn::Gather, &[], vec![xs.clone(), array::ints(yes)])
 }
 
 /// `partition p xs`.
 pub(super) fn partition(m: &mut Machine, p: &Value, xs: &Value) -> Res<Value> {
-    if let Some(v) = natively(m, Prim::Partition, p, std::slice::from_ref(xs), len(xs))? {
+    if let Some(v) = natively(m, HigherOrderFn::Partition, p, std::slice::from_ref(xs), len(xs))? {
         return Ok(v);
     }
     let (yes, no) = keep(m, p, xs)?;
-    let a = call(m, Prim::Gather, &[], vec![xs.clone(), array::ints(yes)])?;
-    let b = call(m, Prim::Gather, &[], vec![xs.clone(), array::ints(no)])?;
+    let a = call(m, ArrayFn::Gather, &[], vec![xs.clone(), array::ints(yes)])?;
+    let b = call(m, ArrayFn::Gather, &[], vec![xs.clone(), array::ints(no)])?;
     Ok(Value::Tuple(Rc::new(crate::value::Tuple(vec![a, b]))))
 }
 
 /// `sort_by key xs`.
 pub(super) fn sort_by(m: &mut Machine, key: &Value, xs: &Value) -> Res<Value> {
     let keys = map(m, key, std::slice::from_ref(xs))?;
-    let order = call(m, Prim::Argsort, &[], vec![keys])?;
-    call(m, Prim::Gather, &[], vec![xs.clone(), order])
+    let order = call(m, ReductionFn::Argsort, &[], vec![keys])?;
+    call(m, ArrayFn::Gather, &[], vec![xs.clone(), order])
 }
 
 /// `reduce_by_index dest op e keys values`.
@@ -291,8 +322,8 @@ pub(super) fn reduce_by_index(m: &mut Machine, args: &mut [Value]) -> Res<Value>
         },
         _ => &[],
     };
-    if let (Some(p), Value::Array(d), Value::Array(v)) = (operator(op), &mut *dest, &*values)
-        && let (Some(b), Buf::F64(v), 1) = (p.bin(), v.buf(), d.shape.len())
+    if let (Some(Prim::Bin(b)), Value::Array(d), Value::Array(v)) = (operator(op), &mut *dest, &*values)
+        && let (Buf::F64(v), 1) = (v.buf(), d.shape.len())
         && let Buf::F64(d) = Rc::make_mut(d).buf_mut()
     {
         for (at, v) in at.chunks(polling::STRIDE).zip(v.chunks(polling::STRIDE)) {
@@ -322,7 +353,7 @@ fn counted_natively(m: &mut Machine, dest: &Value, op: &Value, rest: [Value; 3])
         return Ok(None);
     }
     let f = Value::Fun(Rc::new(Fun::Partial(
-        Rc::new(Fun::Prim(Prim::ReduceByIndex, Vec::new())),
+        Rc::new(Fun::Prim(Prim::HigherOrder(HigherOrderFn::ReduceByIndex), Vec::new())),
         vec![dest.clone(), op.clone()],
     )));
     crate::ir::derive::compile_plain::call(m, &f, &rest)
@@ -460,60 +491,66 @@ fn empty(shape: &Shape, rep: &Value) -> Res<Value> {
     })
 }
 
-fn reduce_for(m: &mut Machine, p: Prim, f: &Value, shape: &Shape, total: usize, rep: &Value) -> Res<Value> {
-    let mut acc: Option<Value> = None;
+fn reduce_for(m: &mut Machine, p: ReductionFn, f: &Value, shape: &Shape, total: usize, rep: &Value) -> Res<Value> {
     match p {
-        Prim::Any | Prim::All => {
-            let stop = p == Prim::Any;
-            let mut out = !stop;
-            each(m, f, shape, total, &mut |_, v| {
-                let b = matches!(v, Value::Bool(true));
-                if b == stop {
-                    out = stop;
-                }
-                Ok(b != stop)
-            })?;
-            return Ok(Value::Bool(out));
-        }
-        Prim::Maximum | Prim::Minimum => {
-            let better = if p == Prim::Maximum { std::cmp::Ordering::Greater } else { std::cmp::Ordering::Less };
-            each(m, f, shape, total, &mut |_, v| {
-                let replace = match &acc {
-                    None => true,
-                    Some(best) => {
-                        crate::value::compare::partial(&v, best)? == Some(better)
-                            || matches!(crate::value::compare::primal(&v), Value::Float(x) if x.is_nan())
-                    }
-                };
-                if replace {
-                    acc = Some(v);
-                }
+        ReductionFn::Any | ReductionFn::All => quantified(m, p == ReductionFn::Any, f, shape, total),
+        ReductionFn::Maximum | ReductionFn::Minimum => extreme(m, p, f, shape, total),
+        ReductionFn::Prod => {
+            let mut acc: Option<Value> = None;
+            each(m, f, shape, total, &mut |m, v| {
+                acc = Some(match acc.take() {
+                    Some(a) => arith::bin(m, Bin::Mul, a, v)?,
+                    None => v,
+                });
                 Ok(true)
             })?;
-            return acc.ok_or_else(|| Error::new(codes::EMPTY, format!("`{}` over no index", p.name())));
+            Ok(acc.unwrap_or_else(|| match rep {
+                Value::Rep(r) if **r == Rep::Int => Value::Int(1),
+                Value::Rep(r) if **r == Rep::F32 => Value::F32(1.0),
+                _ => Value::Float(1.0),
+            }))
         }
-        _ => {}
+        _ => {
+            let mut sums = Sums::over(shape);
+            each(m, f, shape, total, &mut |m, v| sums.one(m, v).map(|()| true))?;
+            let sum = sums.total().unwrap_or_else(|| match rep {
+                Value::Rep(r) => r.zero(),
+                _ => Value::Float(0.0),
+            });
+            mean(m, p, sum, total)
+        }
     }
-    let mut sums = Sums::over(shape);
-    each(m, f, shape, total, &mut |m, v| {
-        match (p, acc.take()) {
-            (Prim::Prod, Some(a)) => acc = Some(arith::bin(m, Bin::Mul, a, v)?),
-            (Prim::Prod, None) => acc = Some(v),
-            _ => sums.one(m, v)?,
+}
+
+/// Whether any element is true, or all are; stops at the first that decides.
+fn quantified(m: &mut Machine, any: bool, f: &Value, shape: &Shape, total: usize) -> Res<Value> {
+    let mut out = !any;
+    each(m, f, shape, total, &mut |_, v| {
+        if matches!(v, Value::Bool(true)) == any {
+            out = any;
+        }
+        Ok(out != any)
+    })?;
+    Ok(Value::Bool(out))
+}
+
+/// The largest or smallest element; the first of several. A nan counts as more extreme than any number.
+fn extreme(m: &mut Machine, p: ReductionFn, f: &Value, shape: &Shape, total: usize) -> Res<Value> {
+    use std::cmp::Ordering;
+    let better = if p == ReductionFn::Maximum { Ordering::Greater } else { Ordering::Less };
+    let mut acc: Option<Value> = None;
+    each(m, f, shape, total, &mut |_, v| {
+        let replace = match &acc {
+            None => true,
+            Some(best) => {
+                compare::partial(&v, best)? == Some(better)
+                    || matches!(compare::primal(&v), Value::Float(x) if x.is_nan())
+            }
+        };
+        if replace {
+            acc = Some(v);
         }
         Ok(true)
     })?;
-    let sum = match acc.or(sums.total()) {
-        Some(v) => v,
-        None => match rep {
-            Value::Rep(r) if p == Prim::Prod => match &**r {
-                Rep::Int => Value::Int(1),
-                Rep::F32 => Value::F32(1.0),
-                _ => Value::Float(1.0),
-            },
-            Value::Rep(r) => r.zero(),
-            _ => Value::Float(0.0),
-        },
-    };
-    mean(m, p, sum, total)
+    acc.ok_or_else(|| Error::new(codes::EMPTY, format!("`{}` over no index", p.row().name)))
 }

@@ -5,7 +5,7 @@ use crate::error::Res;
 use crate::value::{Buf, Value, array, seq};
 use crate::vm::Machine;
 use crate::vm::code::IndexKind;
-use adl_prim::Prim;
+use adl_prim::{ArrayFn, Prim};
 
 /// Indexes an array, traced or not, by positions and slices.
 pub fn index(m: &mut Machine, a: &Value, kinds: &[IndexKind], args: &[Value]) -> Res<Value> {
@@ -78,7 +78,7 @@ fn slices(m: &mut Machine, v: Value, ranges: &[(usize, usize, bool)]) -> Res<Val
             (0, b, false) if *b == seq::len(&v) => Ok(v),
             (a, b, false) => {
                 let at = array::ints((*a as i64..*b as i64).collect());
-                call(m, Prim::Gather, &[], vec![v, at])
+                call(m, Prim::Array(ArrayFn::Gather), &[], vec![v, at])
             }
         };
     }
@@ -97,10 +97,10 @@ fn slices(m: &mut Machine, v: Value, ranges: &[(usize, usize, bool)]) -> Res<Val
     out.extend(shape[ranges.len()..].iter().map(|n| *n as i64));
     let flat_at: Vec<i64> = at.iter().flat_map(|o| (0..inner).map(move |i| (o + i) as i64)).collect();
     let total = shape.iter().product::<usize>() as i64;
-    let flat = call(m, Prim::Reshape, &[], vec![array::ints(vec![total]), v])?;
-    let picked = call(m, Prim::Gather, &[], vec![flat, array::ints(flat_at)])?;
+    let flat = call(m, Prim::Array(ArrayFn::Reshape), &[], vec![array::ints(vec![total]), v])?;
+    let picked = call(m, Prim::Array(ArrayFn::Gather), &[], vec![flat, array::ints(flat_at)])?;
     if out.is_empty() {
         return seq::elem(m, &picked, 0);
     }
-    call(m, Prim::Reshape, &[], vec![array::ints(out), picked])
+    call(m, Prim::Array(ArrayFn::Reshape), &[], vec![array::ints(out), picked])
 }

@@ -7,20 +7,16 @@ use crate::memory;
 use crate::value::compare::primal;
 use crate::value::{ConInfo, Data, Rep, Value, array, show};
 use crate::vm::Machine;
-use adl_prim::Prim;
+use adl_prim::IoFn;
 use std::rc::Rc;
 
 fn file_error(path: &str, text: &str) -> Box<Error> {
     Error::new(codes::FILE, format!("{path}: {text}"))
 }
 
-pub(super) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Res<Value> {
-    // Checks have no effect when they succeed, and an error drops the speculative attempt.
-    if m.speculating && !matches!(p, Prim::Assert | Prim::Error) {
+pub(super) fn apply(m: &mut Machine, p: IoFn, reps: &[Value], args: &mut [Value]) -> Res<Value> {
+    if m.speculating {
         return Err(Error::new(codes::STRUCTURE, "an effect in an attempt that may be dropped"));
-    }
-    if !p.has_effect() {
-        return perform(m, p, reps, args);
     }
     if let Some(v) = m.effects.replay() {
         return Ok(v);
@@ -30,55 +26,47 @@ pub(super) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]
     Ok(v)
 }
 
-fn perform(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Res<Value> {
+fn perform(m: &mut Machine, p: IoFn, reps: &[Value], args: &mut [Value]) -> Res<Value> {
     match p {
-        Prim::Print => {
+        IoFn::Print => {
             let mut text = show::plain(&args[0]);
             text.push('\n');
             m.poll()?;
             print(m, &text)
         }
-        Prim::ReadText | Prim::ReadCsv | Prim::ReadNpy | Prim::ReadJson => {
-            let rep = match reps.first() {
-                Some(Value::Rep(r)) => r.clone(),
-                _ => Rc::new(Rep::Other),
-            };
-            read_as(m, p, string(&args[0]), &rep)
-        }
-        Prim::WriteText => write(m, string(&args[0]), string(&args[1]).as_bytes()),
-        Prim::WriteCsv => write(m, string(&args[0]), &data::csv::write(&args[1])?),
-        Prim::WriteNpy => write(m, string(&args[0]), &data::npy::write(&args[1])?),
-        Prim::WriteJson => write(m, string(&args[0]), data::json::write(&args[1])?.as_bytes()),
-        Prim::PlotSave => save(m, string(&args[0]), &args[1]),
-        Prim::PlotShow => {
+        IoFn::ReadText => read_text(m, string(&args[0])),
+        IoFn::ReadCsv => read_as(m, string(&args[0]), reps, |_, path, bytes, rep| data::csv::read(path, bytes, rep)),
+        IoFn::ReadNpy => read_as(m, string(&args[0]), reps, |_, path, bytes, rep| data::npy::read(path, bytes, rep)),
+        IoFn::ReadJson => read_as(m, string(&args[0]), reps, data::json::read),
+        IoFn::WriteText => write(m, string(&args[0]), string(&args[1]).as_bytes()),
+        IoFn::WriteCsv => write(m, string(&args[0]), &data::csv::write(&args[1])?),
+        IoFn::WriteNpy => write(m, string(&args[0]), &data::npy::write(&args[1])?),
+        IoFn::WriteJson => write(m, string(&args[0]), data::json::write(&args[1])?.as_bytes()),
+        IoFn::PlotSave => save(m, string(&args[0]), &args[1]),
+        IoFn::PlotShow => {
             let live = matches!(args[0], Value::Bool(true));
             m.host.show(&primal(&args[1]), live).map_err(|e| Error::new(codes::PICTURE, e))?;
             Ok(Value::Unit)
         }
-        Prim::PlotWatch => {
+        IoFn::PlotWatch => {
             if let Value::Float(y) = primal(&args[1]) {
                 m.host.watch(string(&args[0]), y).map_err(|e| Error::new(codes::PICTURE, e))?;
             }
             Ok(Value::Unit)
         }
-        Prim::Args => Ok(array::boxed(m.host.args().into_iter().map(text::string).collect())),
-        Prim::Env => Ok(option(m.host.env(string(&args[0])).map(text::string))),
-        Prim::Time => Ok(Value::Float(m.host.time())),
-        Prim::Input => input(m, string(&args[0])),
-        Prim::Warn => {
+        IoFn::Args => Ok(array::boxed(m.host.args().into_iter().map(text::string).collect())),
+        IoFn::Env => Ok(option(m.host.env(string(&args[0])).map(text::string))),
+        IoFn::Time => Ok(Value::Float(m.host.time())),
+        IoFn::Input => input(m, string(&args[0])),
+        IoFn::Warn => {
             m.host.warn(&(show::plain(&args[0]) + "\n"));
             Ok(Value::Unit)
         }
-        Prim::Display => {
+        IoFn::Display => {
             let slot = string(&args[0]).to_owned();
             m.host.display(&args[1], &slot);
             Ok(Value::Unit)
         }
-        Prim::Assert => match args[0] {
-            Value::Bool(true) => Ok(Value::Unit),
-            _ => Err(Error::new(codes::ASSERT, "this assertion does not hold")),
-        },
-        _ => Err(Error::new(codes::USER, string(&args[0]))),
     }
 }
 
@@ -121,17 +109,23 @@ pub fn bytes(m: &mut Machine, path: &str) -> Res<Vec<u8>> {
 }
 
 /// Reads a file in the format of a primitive.
-fn read_as(m: &mut Machine, p: Prim, path: &str, rep: &Rep) -> Res<Value> {
+fn read_text(m: &mut Machine, path: &str) -> Res<Value> {
+    String::from_utf8(bytes(m, path)?).map(text::string).map_err(|_| file_error(path, "the file is not UTF-8 text"))
+}
+
+/// Reads a file as the type that a primitive's hidden argument describes.
+fn read_as(
+    m: &mut Machine,
+    path: &str,
+    reps: &[Value],
+    read: impl FnOnce(&mut Machine, &str, &[u8], &Rep) -> Res<Value>,
+) -> Res<Value> {
+    let rep = match reps.first() {
+        Some(Value::Rep(r)) => r.clone(),
+        _ => Rc::new(Rep::Other),
+    };
     let bytes = bytes(m, path)?;
-    match p {
-        Prim::ReadCsv => data::csv::read(path, &bytes, rep),
-        Prim::ReadNpy => data::npy::read(path, &bytes, rep),
-        Prim::ReadJson => data::json::read(m, path, &bytes, rep),
-        _ => match String::from_utf8(bytes) {
-            Ok(s) => Ok(text::string(s)),
-            Err(_) => Err(file_error(path, "the file is not UTF-8 text")),
-        },
-    }
+    read(m, path, &bytes, &rep)
 }
 
 fn write(m: &mut Machine, path: &str, bytes: &[u8]) -> Res<Value> {

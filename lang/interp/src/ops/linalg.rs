@@ -8,7 +8,7 @@ use crate::ops::arith;
 use crate::ops::interrupt::{InterruptFlag, STRIDE};
 use crate::value::{Array, Buf, Shape, Tuple, Value, array};
 use adl_ir::Contract;
-use adl_prim::{Bin, Prim};
+use adl_prim::{Bin, LinalgFn};
 use nalgebra::DMatrix;
 use std::rc::Rc;
 
@@ -69,27 +69,26 @@ fn singular(what: &str) -> Box<Error> {
     Error::new(codes::SINGULAR, format!("`{what}`: the matrix is singular"))
 }
 
-pub(super) fn apply(w: InterruptFlag, p: Prim, args: &mut [Value]) -> Res<Value> {
+pub(super) fn apply(w: InterruptFlag, p: LinalgFn, args: &mut [Value]) -> Res<Value> {
     match p {
-        Prim::MatMul | Prim::Matmul => product(w, arr(&args[0])?, arr(&args[1])?),
-        Prim::LinSolve => solve(w, &args[0], &args[1]),
-        Prim::Inv => aside(w, 2, square(&args[0], "inv")?, |m| Lu::new(m).inverse())?
+        LinalgFn::LinSolve => solve(w, &args[0], &args[1]),
+        LinalgFn::Inv => aside(w, 2, square(&args[0], "inv")?, |m| Lu::new(m).inverse())?
             .map(|m| value(&m))
             .ok_or_else(|| singular("inv")),
-        Prim::Det => {
+        LinalgFn::Det => {
             let m = square(&args[0], "det")?;
             Ok(Value::Float(aside(w, 1, m, |m| Lu::new(m).determinant())?))
         }
-        Prim::Cholesky => {
+        LinalgFn::Cholesky => {
             let m = square(&args[0], "cholesky")?;
             let l = aside(w, 1, m, |m| m.cholesky().map(|c| c.l()))?;
             l.map(|l| value(&l))
                 .ok_or_else(|| Error::new(codes::SINGULAR, "`cholesky`: the matrix is not positive definite"))
         }
-        Prim::Qr => qr(w, matrix(&args[0])?),
-        Prim::Lu => lu(w, square(&args[0], "lu")?),
-        Prim::Svd => svd(w, finite(matrix(&args[0])?, "svd")?),
-        _ => eigh(w, finite(square(&args[0], "eigh")?, "eigh")?),
+        LinalgFn::Qr => qr(w, matrix(&args[0])?),
+        LinalgFn::Lu => lu(w, square(&args[0], "lu")?),
+        LinalgFn::Svd => svd(w, finite(matrix(&args[0])?, "svd")?),
+        LinalgFn::Eigh => eigh(w, finite(square(&args[0], "eigh")?, "eigh")?),
     }
 }
 
@@ -107,7 +106,8 @@ fn aside<T: Send + 'static>(
 }
 
 /// Matrix products; the inner loop runs over contiguous elements.
-fn product(w: InterruptFlag, a: &Array, b: &Array) -> Res<Value> {
+pub(super) fn product(w: InterruptFlag, a: &Value, b: &Value) -> Res<Value> {
+    let (a, b) = (arr(a)?, arr(b)?);
     let (vector_left, vector_right) = (a.shape.len() == 1, b.shape.len() == 1);
     let (n, k) = if vector_left { (1, a.shape[0]) } else { (a.shape[0], a.shape[1]) };
     let (k2, c) = if vector_right { (b.shape[0], 1) } else { (b.shape[0], b.shape[1]) };

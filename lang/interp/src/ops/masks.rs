@@ -8,17 +8,7 @@ use crate::error::{Error, Res, codes};
 use crate::polling;
 use crate::value::{Array, Buf, Value, array, compare, seq};
 use crate::vm::Machine;
-use adl_prim::{Cmp, Prim};
-
-pub(super) fn apply(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
-    let (a, b) = (super::take(args, 0), args.get_mut(1).map(std::mem::take));
-    match (p, b) {
-        (Prim::Compress, Some(x)) => compress(m, &a, x),
-        (Prim::AndEach | Prim::OrEach, Some(b)) => logic(m, p == Prim::AndEach, a, b),
-        (_, Some(b)) => comparison(m, Cmp::of_each(p).unwrap_or(Cmp::Eq), a, b),
-        (_, None) => negation(&a),
-    }
-}
+use adl_prim::{ArrayFn, Cmp, Prim};
 
 fn bools(v: &Value) -> Res<(&Array, &[bool])> {
     match v {
@@ -36,7 +26,7 @@ fn no_bools() -> Box<Error> {
     Error::new(codes::STRUCTURE, "Bools were expected")
 }
 
-fn negation(v: &Value) -> Res<Value> {
+pub(super) fn negation(v: &Value) -> Res<Value> {
     if let Value::Bool(b) = v {
         return Ok(Value::Bool(!b));
     }
@@ -44,7 +34,7 @@ fn negation(v: &Value) -> Res<Value> {
     Ok(array::make(a.shape.clone(), Buf::Bool(polling::collect(bits.len(), |i| !bits[i])?)))
 }
 
-fn logic(m: &mut Machine, and: bool, a: Value, b: Value) -> Res<Value> {
+pub(super) fn logic(m: &mut Machine, and: bool, a: Value, b: Value) -> Res<Value> {
     let (v, c) = match (a, b) {
         (Value::Bool(x), Value::Bool(y)) => return Ok(Value::Bool(if and { x && y } else { x || y })),
         (Value::Bool(c), v) | (v, Value::Bool(c)) => (v, c),
@@ -68,7 +58,7 @@ fn logic(m: &mut Machine, and: bool, a: Value, b: Value) -> Res<Value> {
 }
 
 /// An elementwise comparison.
-fn comparison(m: &mut Machine, op: Cmp, a: Value, b: Value) -> Res<Value> {
+pub(super) fn comparison(m: &mut Machine, op: Cmp, a: Value, b: Value) -> Res<Value> {
     let shape = match (seq::shape(&a), seq::shape(&b)) {
         (None, None) => return Ok(Value::Bool(op.holds(compare::partial(&a, &b)?))),
         (Some(s), None) | (None, Some(s)) => s.clone(),
@@ -118,5 +108,5 @@ pub(crate) fn compress(m: &mut Machine, mask: &Value, xs: Value) -> Res<Value> {
         return Err(lengths_differ("compress", bits.len(), seq::len(&xs)));
     }
     let at = bits.iter().enumerate().filter(|(_, chosen)| **chosen).map(|(i, _)| i as i64).collect();
-    call(m, Prim::Gather, &[], vec![xs, array::ints(at)])
+    call(m, Prim::Array(ArrayFn::Gather), &[], vec![xs, array::ints(at)])
 }

@@ -8,7 +8,7 @@ use super::interrupt::{InterruptFlag, STRIDE};
 use super::{int, size};
 use crate::error::{Error, Res, codes};
 use crate::value::{Buf, Shape, Tuple, Value, array};
-use adl_prim::Prim;
+use adl_prim::RandomFn;
 use std::rc::Rc;
 
 /// One block of four words from a counter and a key.
@@ -84,18 +84,20 @@ fn below(bits: u64, n: u64) -> u64 {
     ((u128::from(bits) * u128::from(n)) >> 64) as u64
 }
 
-pub(super) fn apply(w: InterruptFlag, p: Prim, args: &mut [Value]) -> Res<Value> {
+pub(super) fn apply(w: InterruptFlag, p: RandomFn, args: &mut [Value]) -> Res<Value> {
     match p {
-        Prim::RandKey => Ok(pair(block((word(&args[0]), 0x5eed), 0))),
-        Prim::RandSplit => split((word(&args[0]), word(&args[1])), size(&args[2], "the count of `random.split`")?),
-        Prim::RandUniform => {
+        RandomFn::RandKey => Ok(pair(block((word(&args[0]), 0x5eed), 0))),
+        RandomFn::RandSplit => split((word(&args[0]), word(&args[1])), size(&args[2], "the count of `random.split`")?),
+        RandomFn::RandUniform => {
             let (k, s) = (key(&args[0])?, shape(&args[1])?);
             let v = words(w, k, array::count(&s)?, unit)?;
             Ok(shaped(s, Buf::F64(v)))
         }
-        Prim::RandNormal => normal(w, key(&args[0])?, shape(&args[1])?),
-        Prim::RandInt => whole(w, key(&args[0])?, int(&args[1]), int(&args[2]), shape(&args[3])?),
-        _ => permutation(w, (word(&args[0]), word(&args[1])), size(&args[2], "the length of `random.permutation`")?),
+        RandomFn::RandNormal => normal(w, key(&args[0])?, shape(&args[1])?),
+        RandomFn::RandInt => whole(w, key(&args[0])?, int(&args[1]), int(&args[2]), shape(&args[3])?),
+        RandomFn::RandPermutation => {
+            permutation(w, (word(&args[0]), word(&args[1])), size(&args[2], "the length of `random.permutation`")?)
+        }
     }
 }
 

@@ -1,53 +1,64 @@
 //! Reductions of untraced arrays. Sums are taken over fixed chunks, so that their bits do not depend on the
 //! implementation.
 
-use super::{kernels, len, lengths_differ, rep_of, sorting};
-use crate::error::{Error, Res, codes};
+use super::interrupt::InterruptFlag;
+use super::{cumulative, kernels, len, lengths_differ, linalg, rep_of, sorting};
+use crate::error::Res;
 use crate::ops::arith;
 use crate::polling;
 use crate::value::{Array, Buf, Kind, Rep, Shape, Value, array, compare, seq};
 use crate::vm::Machine;
 use adl_prim::scalar::norm_unit;
-use adl_prim::{Bin, Prim, Un};
+use adl_prim::{ArrayFn, Bin, ReductionFn, Un};
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-pub(super) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Res<Value> {
-    let v = args[0].clone();
+pub(super) fn apply(m: &mut Machine, p: ReductionFn, reps: &[Value], args: &mut [Value]) -> Res<Value> {
+    let v = super::take(args, 0);
+    let name = p.row().name;
     match p {
-        Prim::Sum => sum(m, &v, &rep_of(reps)),
-        Prim::Prod => prod(m, &v, &rep_of(reps)),
-        Prim::Mean => {
+        ReductionFn::Sum => sum(m, &v, &rep_of(reps)),
+        ReductionFn::Prod => prod(m, &v, &rep_of(reps)),
+        ReductionFn::Mean => {
             let s = sum(m, &v, &rep_of(reps))?;
             let n = number_like(len(&v) as f64, &s);
             arith::bin(m, Bin::Div, s, n)
         }
-        Prim::Variance => variance(m, reps, v),
-        Prim::Maximum | Prim::Minimum => {
+        ReductionFn::Variance => variance(m, reps, v),
+        ReductionFn::Maximum | ReductionFn::Minimum => {
             let i =
-                sorting::extreme(p.name(), &v, if p == Prim::Maximum { Ordering::Greater } else { Ordering::Less })?;
+                sorting::extreme(name, &v, if p == ReductionFn::Maximum { Ordering::Greater } else { Ordering::Less })?;
             seq::elem(m, &v, i)
         }
-        Prim::Dot => dot(m, &v, &args[1], &rep_of(reps)),
-        Prim::Outer => outer(m, &v, &args[1]),
-        Prim::Norm if len(&v) == 0 => Ok(unit(&rep_of(reps), 0)),
-        Prim::Norm => norm(m, v),
-        Prim::Any | Prim::All => Ok(Value::Bool(quantified(p == Prim::Any, &v))),
-        Prim::Trace => {
-            let d = super::call(m, Prim::Diag, &[], vec![v])?;
+        ReductionFn::Dot => dot(m, &v, &args[1], &rep_of(reps)),
+        ReductionFn::Outer => outer(m, &v, &args[1]),
+        ReductionFn::Norm if len(&v) == 0 => Ok(unit(&rep_of(reps), 0)),
+        ReductionFn::Norm => norm(m, v),
+        ReductionFn::Any | ReductionFn::All => Ok(Value::Bool(quantified(p == ReductionFn::Any, &v))),
+        ReductionFn::Trace => {
+            let d = super::call(m, ArrayFn::Diag, &[], vec![v])?;
             sum(m, &d, &rep_of(reps))
         }
-        other => Err(Error::new(codes::STRUCTURE, format!("`{}` is no reduction", other.name()))),
+        ReductionFn::Sort | ReductionFn::Argsort => {
+            sorting::sort(InterruptFlag(&m.interrupt), &v, p == ReductionFn::Argsort)
+        }
+        ReductionFn::Argmin | ReductionFn::Argmax => {
+            let order = if p == ReductionFn::Argmin { Ordering::Less } else { Ordering::Greater };
+            sorting::extreme(name, &v, order).map(|i| Value::Int(i as i64))
+        }
+        ReductionFn::Cumsum => cumulative::apply(m, Bin::Add, v),
+        ReductionFn::Cumprod => cumulative::apply(m, Bin::Mul, v),
+        ReductionFn::MatMul | ReductionFn::Matmul => linalg::product(InterruptFlag(&m.interrupt), &v, &args[1]),
     }
 }
 
 fn variance(m: &mut Machine, reps: &[Value], v: Value) -> Res<Value> {
-    let mean = super::call(m, Prim::Mean, reps, vec![v.clone()])?;
+    let mean = super::call(m, ReductionFn::Mean, reps, vec![v.clone()])?;
     let n = len(&v) as i64;
-    let spread = super::call(m, Prim::Replicate, &[], vec![Value::Int(n), mean])?;
+    let spread = super::call(m, ArrayFn::Replicate, &[], vec![Value::Int(n), mean])?;
     let d = arith::bin(m, Bin::Sub, v, spread)?;
     let sq = arith::bin(m, Bin::Mul, d.clone(), d)?;
-    super::call(m, Prim::Mean, reps, vec![sq])
+    super::call(m, ReductionFn::Mean, reps, vec![sq])
 }
 
 /// sqrt (sum (x * x)), computed from scaled elements if squares overflow or underflow. The derivative at 0 is

@@ -5,7 +5,6 @@ use super::{kernels, len};
 use crate::error::{Error, Res, codes};
 use crate::polling;
 use crate::value::{Array, Buf, Value, array, compare};
-use adl_prim::Prim;
 use std::cmp::Ordering;
 use std::rc::Rc;
 
@@ -186,18 +185,12 @@ fn by_comparison(w: InterruptFlag, n: usize, order: &dyn Fn(usize, usize) -> Ord
     Ok(at)
 }
 
-pub(super) fn apply(w: InterruptFlag, p: Prim, args: &mut [Value]) -> Res<Value> {
-    let v = &args[0];
-    match p {
-        Prim::Sort | Prim::Argsort => {
-            let at = order(w, v)?;
-            match (p, v) {
-                (Prim::Sort, Value::Array(a)) => Ok(Value::Array(Rc::new(array::gather_rows(a, &at, &[at.len()])?))),
-                _ => Ok(array::ints(at.into_iter().map(|i| i as i64).collect())),
-            }
-        }
-        _ => extreme(p.name(), v, if p == Prim::Argmin { Ordering::Less } else { Ordering::Greater })
-            .map(|i| Value::Int(i as i64)),
+/// The sorted elements, or the permutation that sorts them.
+pub(super) fn sort(w: InterruptFlag, v: &Value, positions: bool) -> Res<Value> {
+    let at = order(w, v)?;
+    match v {
+        Value::Array(a) if !positions => Ok(Value::Array(Rc::new(array::gather_rows(a, &at, &[at.len()])?))),
+        _ => Ok(array::ints(at.into_iter().map(|i| i as i64).collect())),
     }
 }
 

@@ -4,8 +4,9 @@ use super::{int, string as str_of};
 use crate::error::{Error, Res, codes};
 use crate::memory;
 use crate::polling;
-use crate::value::{Buf, Value, array};
-use adl_prim::Prim;
+use crate::value::{Buf, Value, array, show};
+use crate::vm::Machine;
+use adl_prim::TextFn;
 use std::rc::Rc;
 
 /// A String value.
@@ -64,16 +65,21 @@ fn replaced(text: &str, from: &str, to: &str) -> Res<Value> {
     Ok(string(out))
 }
 
-pub(super) fn apply(p: Prim, args: &mut [Value]) -> Res<Value> {
+pub(super) fn apply(m: &mut Machine, p: TextFn, args: &mut [Value]) -> Res<Value> {
     let s = |i: usize| str_of(&args[i]);
     Ok(match p {
-        Prim::StrLen => Value::Int(s(0).chars().count() as i64),
-        Prim::StrSlice => {
+        TextFn::Show => {
+            let text = show::plain(&args[0]);
+            m.poll()?;
+            string(text)
+        }
+        TextFn::StrLen => Value::Int(s(0).chars().count() as i64),
+        TextFn::StrSlice => {
             let a = int(&args[0]).max(0) as usize;
             let b = int(&args[1]).max(0) as usize;
             string(s(2).chars().take(b).skip(a).collect())
         }
-        Prim::StrSplit => {
+        TextFn::StrSplit => {
             let parts: Vec<Value> = if s(0).is_empty() {
                 s(1).chars().map(|c| string(c.to_string())).collect()
             } else {
@@ -81,7 +87,7 @@ pub(super) fn apply(p: Prim, args: &mut [Value]) -> Res<Value> {
             };
             array::boxed(parts)
         }
-        Prim::StrJoin => {
+        TextFn::StrJoin => {
             let parts: Vec<&str> = match &args[1] {
                 Value::Array(a) => match a.buf() {
                     Buf::Boxed(v) => v.iter().map(str_of).collect(),
@@ -91,15 +97,15 @@ pub(super) fn apply(p: Prim, args: &mut [Value]) -> Res<Value> {
             };
             joined(&parts, s(0))?
         }
-        Prim::StrTrim => string(s(0).trim().into()),
-        Prim::StrFind => match s(1).find(s(0)) {
+        TextFn::StrTrim => string(s(0).trim().into()),
+        TextFn::StrFind => match s(1).find(s(0)) {
             Some(at) => Value::Int(s(1)[..at].chars().count() as i64),
             None => Value::Int(-1),
         },
-        Prim::StrReplace => replaced(s(2), s(0), s(1))?,
-        Prim::StrUpper => string(s(0).to_uppercase()),
-        Prim::StrLower => string(s(0).to_lowercase()),
-        Prim::ParseFloat => array::floats(s(0).trim().parse().ok().into_iter().collect()),
-        _ => array::ints(s(0).trim().parse().ok().into_iter().collect()),
+        TextFn::StrReplace => replaced(s(2), s(0), s(1))?,
+        TextFn::StrUpper => string(s(0).to_uppercase()),
+        TextFn::StrLower => string(s(0).to_lowercase()),
+        TextFn::ParseFloat => array::floats(s(0).trim().parse().ok().into_iter().collect()),
+        TextFn::ParseInt => array::ints(s(0).trim().parse().ok().into_iter().collect()),
     })
 }

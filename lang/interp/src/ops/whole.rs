@@ -8,7 +8,7 @@ use crate::ops::comprehension_sums::{Sums, mean};
 use crate::polling;
 use crate::value::{Array, Buf, Kind, Rep, Shape, Value, array, compare, seq};
 use crate::vm::{Fun, Machine};
-use adl_prim::{Bin, Prim};
+use adl_prim::{ArrayFn, Bin, Prim, ReductionFn};
 use adl_typing::core::ForKind;
 use std::rc::Rc;
 
@@ -83,14 +83,14 @@ pub(crate) fn numbers(v: &Value) -> bool {
     }
 }
 
-fn reduce(m: &mut Machine, p: Prim, f: &Value, shape: &Shape, total: usize, run: Strip) -> Res<Option<Value>> {
-    if matches!(p, Prim::Sum | Prim::Mean) {
+fn reduce(m: &mut Machine, p: ReductionFn, f: &Value, shape: &Shape, total: usize, run: Strip) -> Res<Option<Value>> {
+    if matches!(p, ReductionFn::Sum | ReductionFn::Mean) {
         return summed(m, f, shape, total, run)?.map_or(Ok(None), |s| mean(m, p, s, total).map(Some));
     }
     let op = match p {
-        Prim::Prod => Bin::Mul,
-        Prim::Maximum => Bin::Max,
-        Prim::Minimum => Bin::Min,
+        ReductionFn::Prod => Bin::Mul,
+        ReductionFn::Maximum => Bin::Max,
+        ReductionFn::Minimum => Bin::Min,
         _ => return Ok(None),
     };
     let mut acc: Option<Value> = None;
@@ -104,7 +104,7 @@ fn reduce(m: &mut Machine, p: Prim, f: &Value, shape: &Shape, total: usize, run:
         };
         acc = Some(match (p, acc, &v) {
             // In the order of the elements.
-            (Prim::Prod, Some(Value::Float(x)), Value::Array(a)) if a.kind() == Kind::F64 => {
+            (ReductionFn::Prod, Some(Value::Float(x)), Value::Array(a)) if a.kind() == Kind::F64 => {
                 Value::Float(floats(a).iter().fold(x, |x, y| x * y))
             }
             (_, acc, _) => {
@@ -152,7 +152,7 @@ fn summed(m: &mut Machine, f: &Value, shape: &Shape, total: usize, run: Strip) -
             Value::Array(a) => sums.all(m, a)?,
             _ => {
                 let rep = Value::Rep(Rc::new(rep_of(&v)));
-                let v = call(m, Prim::Sum, &[rep], vec![v])?;
+                let v = call(m, Prim::Reduction(ReductionFn::Sum), &[rep], vec![v])?;
                 taped = Some(match taped {
                     None => v,
                     Some(t) => arith::bin(m, Bin::Add, t, v)?,
@@ -174,7 +174,7 @@ fn strip(m: &mut Machine, f: &Value, shape: &Shape, lo: usize, hi: usize) -> Res
     match &v {
         _ if seq::shape(&v).is_some() => Ok(Some(v)),
         Value::Float(_) | Value::F32(_) | Value::Int(_) | Value::Bool(_) | Value::Dual(_) => {
-            call(m, Prim::Replicate, &[], vec![Value::Int((hi - lo) as i64), v]).map(Some)
+            call(m, Prim::Array(ArrayFn::Replicate), &[], vec![Value::Int((hi - lo) as i64), v]).map(Some)
         }
         _ => Ok(None),
     }
@@ -231,7 +231,7 @@ pub(crate) fn elements(m: &mut Machine, a: &Value, indices: &[Value]) -> Res<Val
     } else {
         crate::ad::rules::reshape(m, a.clone(), Shape::from_slice(&[total]))?
     };
-    if whole { Ok(line) } else { call(m, Prim::Gather, &[], vec![line, array::ints(flat)]) }
+    if whole { Ok(line) } else { call(m, Prim::Array(ArrayFn::Gather), &[], vec![line, array::ints(flat)]) }
 }
 
 fn ints(v: &Value) -> Option<&[i64]> {

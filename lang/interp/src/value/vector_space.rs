@@ -4,7 +4,7 @@ use super::{Array, Buf, Data, Kind, Record, Tuple, Value};
 use crate::error::{Error, Res, codes};
 use crate::ops::arith;
 use crate::vm::Machine;
-use adl_prim::{Bin, Prim};
+use adl_prim::{Bin, NumberFn, Prim};
 use std::rc::Rc;
 
 /// Rebuilds data with each leaf replaced. Leaves are numbers, arrays of numbers, texts, functions and traced
@@ -144,8 +144,8 @@ pub fn narrow(leaf: &Value) -> bool {
 /// Converts a number to the precision of the leaf that it scales.
 pub fn like(m: &mut Machine, s: &Value, leaf: &Value) -> Res<Value> {
     match (narrow(s), narrow(leaf)) {
-        (false, true) => crate::ops::call(m, Prim::ToF32, &[], vec![s.clone()]),
-        (true, false) => crate::ops::call(m, Prim::F32ToFloat, &[], vec![s.clone()]),
+        (false, true) => crate::ops::call(m, Prim::Number(NumberFn::ToF32), &[], vec![s.clone()]),
+        (true, false) => crate::ops::call(m, Prim::Number(NumberFn::F32ToFloat), &[], vec![s.clone()]),
         _ => Ok(s.clone()),
     }
 }

@@ -15,7 +15,7 @@ use crate::error::{Error, Res, codes};
 use crate::ir::eval_op::LoweredOp;
 use crate::value::{Buf, Value, compare, show};
 use adl_ir::Op;
-use adl_prim::Prim;
+use adl_prim::{DerivativeFn, Prim};
 use smallvec::SmallVec;
 
 /// An operation on finite numbers: its result registers and its operands.
@@ -71,8 +71,20 @@ fn first_nonfinite(v: &Value) -> Option<f64> {
 /// Whether a higher-order primitive is checked itself: derivatives are, because they may be taped. All others
 /// are checked by the instructions that run inside.
 fn derives(p: Prim) -> bool {
-    use Prim::{Grad, GradWith, Hessian, Hvp, Jacfwd, Jacobian, Jacrev, Jvp, ValueAndGrad};
-    matches!(p, Grad | GradWith | ValueAndGrad | Jvp | Jacobian | Jacfwd | Jacrev | Hessian | Hvp)
+    matches!(
+        p,
+        Prim::Derivative(
+            DerivativeFn::Grad
+                | DerivativeFn::GradWith
+                | DerivativeFn::ValueAndGrad
+                | DerivativeFn::Jvp
+                | DerivativeFn::Jacobian
+                | DerivativeFn::Jacfwd
+                | DerivativeFn::Jacrev
+                | DerivativeFn::Hessian
+                | DerivativeFn::Hvp
+        )
+    )
 }
 
 /// Whether an operation of the IR computes numbers. Others only move them, and checking their operands could

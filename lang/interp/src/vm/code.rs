@@ -295,10 +295,10 @@ impl Code {
         }
         match self.instrs.as_slice() {
             [I::Bin(op, d, 0, 1), I::Ret(r)] if d == r => Some(match op {
-                Bin::Add => Prim::Add,
-                Bin::Mul => Prim::Mul,
-                Bin::Min => Prim::Min,
-                Bin::Max => Prim::Max,
+                Bin::Add => Prim::Bin(Bin::Add),
+                Bin::Mul => Prim::Bin(Bin::Mul),
+                Bin::Min => Prim::Bin(Bin::Min),
+                Bin::Max => Prim::Bin(Bin::Max),
                 _ => return None,
             }),
             _ => None,

@@ -28,7 +28,7 @@
 use super::value::Val;
 use crate::func::{Function, Role, Var};
 use crate::op::Op;
-use adl_prim::{Bin, Prim};
+use adl_prim::{Bin, DerivativeFn, GeneralFn, Prim, ReductionFn};
 use adl_syntax::span::Span;
 use std::collections::{BTreeMap, HashSet};
 
@@ -84,7 +84,12 @@ pub(super) fn arithmetic(op: &Op, linear: bool, work: u64) -> u64 {
         | Op::Cumsum { .. } => work,
         // The other half is the access.
         Op::IndexAdd { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => work / 2,
-        Op::Prim(Prim::Sort | Prim::Argsort | Prim::Id | Prim::StopGrad, _) => 0,
+        Op::Prim(
+            Prim::Reduction(ReductionFn::Sort | ReductionFn::Argsort)
+            | Prim::General(GeneralFn::Id)
+            | Prim::Derivative(DerivativeFn::StopGrad),
+            _,
+        ) => 0,
         Op::Prim(..) => work,
         Op::Lit(_)
         | Op::Zero(_)
@@ -338,9 +343,9 @@ fn prim(p: Prim, args: &[&Val], made: u64) -> u64 {
     let read: u64 = args.iter().map(|v| v.scalars()).sum();
     let each = read.max(made).max(1);
     match p {
-        Prim::StopGrad | Prim::Id => 0,
-        Prim::Sort | Prim::Argsort => each * u64::from(64 - each.leading_zeros()),
-        Prim::LinSolve | Prim::Cholesky | Prim::Qr | Prim::Lu | Prim::Svd | Prim::Eigh | Prim::Inv | Prim::Det => {
+        Prim::Derivative(DerivativeFn::StopGrad) | Prim::General(GeneralFn::Id) => 0,
+        Prim::Reduction(ReductionFn::Sort | ReductionFn::Argsort) => each * u64::from(64 - each.leading_zeros()),
+        Prim::Linalg(_) => {
             let longest = args.iter().filter_map(|v| v.arr()).flat_map(|a| a.shape.iter()).max();
             each * longest.map_or(1, |n| *n as u64).max(1)
         }

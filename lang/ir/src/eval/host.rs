@@ -5,7 +5,7 @@ use super::scalar;
 use super::value::Val;
 use crate::op::{Cmp, Conv};
 use crate::ty::Ty;
-use adl_prim::{Bin, Prim, Un};
+use adl_prim::{ArrayFn, Bin, DerivativeFn, GeneralFn, NumberFn, Prim, ReductionFn, TextFn, Un};
 use std::cmp::Ordering;
 use std::rc::Rc;
 
@@ -35,15 +35,15 @@ impl Host for Simple {
     fn prims(&mut self, p: Prim, args: &[Val]) -> Result<Vec<Val>, String> {
         match p {
             // These have no result but a possible error; if a result is bound, it is a unit value.
-            Prim::Assert => match args.first() {
+            Prim::General(GeneralFn::Assert) => match args.first() {
                 Some(Val::Bool(true)) => Ok(Vec::new()),
                 _ => Err("this assertion does not hold".to_owned()),
             },
-            Prim::Error => Err(match args.first() {
+            Prim::General(GeneralFn::Error) => Err(match args.first() {
                 Some(Val::Str(s)) => s.to_string(),
                 _ => "error".to_owned(),
             }),
-            Prim::StopGrad | Prim::Id => Ok(args.to_vec()),
+            Prim::Derivative(DerivativeFn::StopGrad) | Prim::General(GeneralFn::Id) => Ok(args.to_vec()),
             _ => self.prim(p, args).map(|v| vec![v]),
         }
     }
@@ -57,33 +57,35 @@ fn arg(args: &[Val], i: usize) -> Result<&Val, String> {
 
 /// Evaluates the simple built-ins.
 pub fn simple(p: Prim, args: &[Val]) -> Res {
-    if let (Some(u), [a]) = (p.un(), args) {
+    if let (Prim::Un(u), [a]) = (p, args) {
         return scalar::un(u, a);
     }
-    if let (Some(b), [x, y]) = (p.bin(), args) {
+    if let (Prim::Bin(b), [x, y]) = (p, args) {
         return scalar::bin(b, x, y);
     }
     let a = arg(args, 0)?;
     match p {
-        Prim::Iota => counting(0, size(a)? as i64),
-        Prim::Range => counting(int(a)?, int(arg(args, 1)?)?),
-        Prim::Linspace => linspace(a, arg(args, 1)?, size(arg(args, 2)?)?),
-        Prim::Eye => diagonal(&ones(size(a)?)?),
-        Prim::Diag => diag(a),
-        Prim::Not => scalar::not(a),
-        Prim::PowInt => scalar::bin(Bin::Pow, a, arg(args, 1)?),
-        Prim::Clamp => scalar::bin(Bin::Min, &scalar::bin(Bin::Max, arg(args, 2)?, a)?, arg(args, 1)?),
-        Prim::IsNan => scalar::cmp(Cmp::Ne, a, a),
-        Prim::IsInf => scalar::cmp(Cmp::Eq, &scalar::un(Un::Abs, a)?, &same(a, f64::INFINITY)),
-        Prim::ToFloat | Prim::F32ToFloat => scalar::convert(Conv::ToF64, a),
-        Prim::ToInt => scalar::convert(Conv::ToI64, a),
-        Prim::ToF32 => scalar::convert(Conv::ToF32, a),
-        Prim::ScatterWithin => scatter(a, arg(args, 1)?, arg(args, 2)?),
-        Prim::StrLen => match a {
+        Prim::Array(ArrayFn::Iota) => counting(0, size(a)? as i64),
+        Prim::Array(ArrayFn::Range) => counting(int(a)?, int(arg(args, 1)?)?),
+        Prim::Array(ArrayFn::Linspace) => linspace(a, arg(args, 1)?, size(arg(args, 2)?)?),
+        Prim::Array(ArrayFn::Eye) => diagonal(&ones(size(a)?)?),
+        Prim::Array(ArrayFn::Diag) => diag(a),
+        Prim::Number(NumberFn::Not) => scalar::not(a),
+        Prim::Number(NumberFn::PowInt) => scalar::bin(Bin::Pow, a, arg(args, 1)?),
+        Prim::Number(NumberFn::Clamp) => {
+            scalar::bin(Bin::Min, &scalar::bin(Bin::Max, arg(args, 2)?, a)?, arg(args, 1)?)
+        }
+        Prim::Number(NumberFn::IsNan) => scalar::cmp(Cmp::Ne, a, a),
+        Prim::Number(NumberFn::IsInf) => scalar::cmp(Cmp::Eq, &scalar::un(Un::Abs, a)?, &same(a, f64::INFINITY)),
+        Prim::Number(NumberFn::ToFloat | NumberFn::F32ToFloat) => scalar::convert(Conv::ToF64, a),
+        Prim::Number(NumberFn::ToInt) => scalar::convert(Conv::ToI64, a),
+        Prim::Number(NumberFn::ToF32) => scalar::convert(Conv::ToF32, a),
+        Prim::Array(ArrayFn::ScatterWithin) => scatter(a, arg(args, 1)?, arg(args, 2)?),
+        Prim::Text(TextFn::StrLen) => match a {
             Val::Str(s) => Ok(Val::I64(s.chars().count() as i64)),
             other => Err(format!("a text was expected, not {}", other.kind())),
         },
-        Prim::Append => match (a, arg(args, 1)?) {
+        Prim::Array(ArrayFn::Append) => match (a, arg(args, 1)?) {
             (Val::Str(x), Val::Str(y)) => Ok(Val::Str(Rc::from(format!("{x}{y}")))),
             (x, y) => arrays::concat(x, y, None, None, &scalar_ty(x).array(1)),
         },
@@ -94,26 +96,30 @@ pub fn simple(p: Prim, args: &[Val]) -> Res {
 /// Functions of one array: sorting, extremes, sums.
 fn of_array(p: Prim, a: &Val) -> Res {
     match p {
-        Prim::Trace => diag(a).and_then(|d| total(&d)),
-        Prim::Sort => {
+        Prim::Reduction(ReductionFn::Trace) => diag(a).and_then(|d| total(&d)),
+        Prim::Reduction(ReductionFn::Sort) => {
             let order = order(a)?;
             arrays::permute(a, |i, _| order[i])
         }
-        Prim::Argsort => Ok(Val::ints(&order(a)?.iter().map(|i| *i as i64).collect::<Vec<_>>())),
-        Prim::Argmin | Prim::Argmax => extreme(p, a).map(|i| Val::I64(i as i64)),
-        Prim::Minimum | Prim::Maximum => Ok(arrays::row(array(a)?, extreme(p, a)?)),
-        Prim::Sum => arrays::sum(a, &scalar_ty(a)),
-        Prim::Prod => array(a)?.elems.iter().try_fold(same(a, 1.0), |acc, x| scalar::bin(Bin::Mul, &acc, x)),
-        Prim::Cumprod => running(a, Bin::Mul),
-        Prim::Cumsum => running(a, Bin::Add),
-        Prim::Mean => mean(a),
-        Prim::Variance => {
+        Prim::Reduction(ReductionFn::Argsort) => {
+            Ok(Val::ints(&order(a)?.iter().map(|i| *i as i64).collect::<Vec<_>>()))
+        }
+        Prim::Reduction(ReductionFn::Argmin | ReductionFn::Argmax) => extreme(p, a).map(|i| Val::I64(i as i64)),
+        Prim::Reduction(ReductionFn::Minimum | ReductionFn::Maximum) => Ok(arrays::row(array(a)?, extreme(p, a)?)),
+        Prim::Reduction(ReductionFn::Sum) => arrays::sum(a, &scalar_ty(a)),
+        Prim::Reduction(ReductionFn::Prod) => {
+            array(a)?.elems.iter().try_fold(same(a, 1.0), |acc, x| scalar::bin(Bin::Mul, &acc, x))
+        }
+        Prim::Reduction(ReductionFn::Cumprod) => running(a, Bin::Mul),
+        Prim::Reduction(ReductionFn::Cumsum) => running(a, Bin::Add),
+        Prim::Reduction(ReductionFn::Mean) => mean(a),
+        Prim::Reduction(ReductionFn::Variance) => {
             let d = scalar::bin(Bin::Sub, a, &mean(a)?)?;
             mean(&scalar::bin(Bin::Mul, &d, &d)?)
         }
-        Prim::Norm => scalar::un(Un::Sqrt, &total(&scalar::bin(Bin::Mul, a, a)?)?),
-        Prim::Any => Ok(Val::Bool(array(a)?.elems.contains(&Val::Bool(true)))),
-        Prim::All => Ok(Val::Bool(!array(a)?.elems.contains(&Val::Bool(false)))),
+        Prim::Reduction(ReductionFn::Norm) => scalar::un(Un::Sqrt, &total(&scalar::bin(Bin::Mul, a, a)?)?),
+        Prim::Reduction(ReductionFn::Any) => Ok(Val::Bool(array(a)?.elems.contains(&Val::Bool(true)))),
+        Prim::Reduction(ReductionFn::All) => Ok(Val::Bool(!array(a)?.elems.contains(&Val::Bool(false)))),
         other => Err(format!("the reference evaluator does not know `{}`", other.name())),
     }
 }
@@ -243,7 +249,11 @@ fn extreme(p: Prim, a: &Val) -> Result<usize, String> {
     if let Some(i) = a.elems.iter().position(|x| x.float().is_some_and(f64::is_nan)) {
         return Ok(i);
     }
-    let better = if matches!(p, Prim::Argmin | Prim::Minimum) { Ordering::Less } else { Ordering::Greater };
+    let better = if matches!(p, Prim::Reduction(ReductionFn::Argmin | ReductionFn::Minimum)) {
+        Ordering::Less
+    } else {
+        Ordering::Greater
+    };
     Ok((1..a.elems.len())
         .fold(0, |best, i| if compare(&a.elems[i], &a.elems[best]) == Some(better) { i } else { best }))
 }

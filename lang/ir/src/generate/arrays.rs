@@ -3,7 +3,7 @@
 use super::{Generator, LARGEST, ScopedVar, VarKind};
 use crate::func::Var;
 use crate::op::{Lit, Op};
-use adl_prim::Prim;
+use adl_prim::{ArrayFn, Prim, ReductionFn};
 
 impl Generator {
     /// A literal array of Ints.
@@ -180,37 +180,49 @@ impl Generator {
             [n] => match self.rng.below(9) {
                 5 | 6 => self.ordered(x),
                 7 => {
-                    self.one(Op::Prim(Prim::Maximum, vec![x.v]), scalar(), x.bound);
+                    self.one(Op::Prim(Prim::Reduction(ReductionFn::Maximum), vec![x.v]), scalar(), x.bound);
                 }
                 8 => {
-                    self.one(Op::Prim(Prim::Minimum, vec![x.v]), scalar(), x.bound);
+                    self.one(Op::Prim(Prim::Reduction(ReductionFn::Minimum), vec![x.v]), scalar(), x.bound);
                 }
                 0 => {
-                    self.one(Op::Prim(Prim::Mean, vec![x.v]), scalar(), x.bound);
+                    self.one(Op::Prim(Prim::Reduction(ReductionFn::Mean), vec![x.v]), scalar(), x.bound);
                 }
                 1 => {
-                    self.push_damped(Op::Prim(Prim::Variance, vec![x.v]), scalar(), x.bound * x.bound);
+                    self.push_damped(
+                        Op::Prim(Prim::Reduction(ReductionFn::Variance), vec![x.v]),
+                        scalar(),
+                        x.bound * x.bound,
+                    );
                 }
                 2 => {
-                    self.push_damped(Op::Prim(Prim::Prod, vec![x.v]), scalar(), x.bound.max(1.0).powi(*n as i32));
+                    self.push_damped(
+                        Op::Prim(Prim::Reduction(ReductionFn::Prod), vec![x.v]),
+                        scalar(),
+                        x.bound.max(1.0).powi(*n as i32),
+                    );
                 }
                 3 => {
                     self.push_damped(
-                        Op::Prim(Prim::Cumprod, vec![x.v]),
+                        Op::Prim(Prim::Reduction(ReductionFn::Cumprod), vec![x.v]),
                         x.kind.clone(),
                         x.bound.max(1.0).powi(*n as i32),
                     );
                 }
                 _ if *n <= 4 => {
-                    self.one(Op::Prim(Prim::Diag, vec![x.v]), VarKind::Real(vec![*n, *n]), x.bound);
+                    self.one(Op::Prim(Prim::Array(ArrayFn::Diag), vec![x.v]), VarKind::Real(vec![*n, *n]), x.bound);
                 }
                 _ => {}
             },
             [n, m] if n == m => {
-                self.push_damped(Op::Prim(Prim::Trace, vec![x.v]), scalar(), x.bound * *n as f64);
+                self.push_damped(
+                    Op::Prim(Prim::Reduction(ReductionFn::Trace), vec![x.v]),
+                    scalar(),
+                    x.bound * *n as f64,
+                );
             }
             [n, m] => {
-                self.one(Op::Prim(Prim::Diag, vec![x.v]), VarKind::Real(vec![*n.min(m)]), x.bound);
+                self.one(Op::Prim(Prim::Array(ArrayFn::Diag), vec![x.v]), VarKind::Real(vec![*n.min(m)]), x.bound);
             }
             _ => {}
         }
@@ -222,7 +234,7 @@ impl Generator {
         let (at, k) = self.indices(shape[0]);
         let row = VarKind::Real(vec![k]);
         let some = self.one(Op::Gather { a: x.v, at, shape: None }, row.clone(), x.bound);
-        self.one(Op::Prim(Prim::Sort, vec![some]), row, x.bound);
+        self.one(Op::Prim(Prim::Reduction(ReductionFn::Sort), vec![some]), row, x.bound);
     }
 
     /// Operations that make arrays larger.

@@ -5,7 +5,7 @@ use super::{Parser, Res};
 use crate::func::Var;
 use crate::names;
 use crate::op::{Contract, Lit, Loop, Op, Out, Rule, RuleKind, Soac, Terms, Trip};
-use adl_prim::{Prim, Un};
+use adl_prim::{Bin, Cmp, Prim, Un, UnByWord};
 use std::rc::Rc;
 
 impl Parser {
@@ -75,21 +75,23 @@ impl Parser {
     }
 
     fn elementwise(&mut self, word: &str) -> Res<Option<Op>> {
-        if let Some(u) = names::UNS.iter().find(|u| names::un(**u).0 == word) {
-            return Ok(Some(Op::Un(*u, self.var()?)));
+        if let Some(u) = Un::by_word(word) {
+            let u = match u {
+                UnByWord::Plain(u) => u,
+                UnByWord::Parameter(make) => self.parameter(make)?,
+            };
+            return Ok(Some(Op::Un(u, self.var()?)));
         }
-        if let Some(b) = names::BINS.iter().find(|b| names::bin(**b) == word) {
+        if let Some(b) = Bin::ALL.iter().find(|b| b.word() == word) {
             return Ok(Some(Op::Bin(*b, self.var()?, self.var()?)));
         }
-        if let Some(c) = names::CMPS.iter().find(|c| names::cmp(**c) == word) {
+        if let Some(c) = Cmp::ALL.iter().find(|c| c.word() == word) {
             return Ok(Some(Op::Cmp(*c, self.var()?, self.var()?)));
         }
         if let Some(c) = names::CONVS.iter().find(|c| names::conv(**c) == word) {
             return Ok(Some(Op::Convert(*c, self.var()?)));
         }
         Ok(Some(match word {
-            "powi" => Op::Un(Un::Powi(self.parameter()?), self.var()?),
-            "polygamma" => Op::Un(Un::Polygamma(self.parameter()?), self.var()?),
             "not" => Op::Not(self.var()?),
             "select" => Op::Select(self.var()?, self.var()?, self.var()?),
             _ => return Ok(None),
@@ -97,9 +99,9 @@ impl Parser {
     }
 
     /// The numeric parameter of an operator.
-    fn parameter<T: std::str::FromStr>(&mut self) -> Res<T> {
+    fn parameter(&mut self, make: fn(i64) -> Option<Un>) -> Res<Un> {
         let n = match self.tok() {
-            Tok::Num(n) => n.parse().ok(),
+            Tok::Num(n) => n.parse().ok().and_then(make),
             _ => None,
         };
         match n {

@@ -104,7 +104,7 @@ impl Printer<'_> {
         match op {
             Op::Lit(l) => literal(l),
             Op::Zero(t) => format!("{word} {}", ty(t)),
-            Op::Un(u, a) => names::un(*u).1.map_or(format!("{word} {}", v(a)), |n| format!("{word} {n} {}", v(a))),
+            Op::Un(u, a) => u.parameter().map_or(format!("{word} {}", v(a)), |n| format!("{word} {n} {}", v(a))),
             Op::Not(a)
             | Op::Convert(_, a)
             | Op::Shape(a)

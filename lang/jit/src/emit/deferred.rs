@@ -4,7 +4,7 @@ use super::element_access::scalar_at;
 use super::{BoundVar, Emit, group};
 use crate::shims;
 use adl_ir::{Block, Function, Lit, Op, Stmt, Ty, Var};
-use adl_prim::Prim;
+use adl_prim::{GeneralFn, Prim};
 use cranelift_codegen::ir::Value;
 use std::collections::{HashMap, HashSet};
 
@@ -32,7 +32,7 @@ fn only_said(f: &Function) -> HashSet<Var> {
         for s in &b.stmts {
             match &s.op {
                 Op::Lit(Lit::Str(_)) => texts.extend(&s.outs),
-                Op::Prim(Prim::Assert, _) if s.outs.is_empty() => {}
+                Op::Prim(Prim::General(GeneralFn::Assert), _) if s.outs.is_empty() => {}
                 op => op.each_operand(&mut |v| {
                     read.insert(v);
                 }),

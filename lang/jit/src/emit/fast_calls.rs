@@ -7,7 +7,7 @@ use crate::runtime::{SlowOp, WordKind};
 use crate::shims;
 use adl_interp::ir::op_site;
 use adl_ir::{Block, Function, Op, Stmt, Ty, Var};
-use adl_prim::{Bin, Prim};
+use adl_prim::{Bin, DerivativeFn, GeneralFn, Prim};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{AbiParam, InstBuilder, Signature, Value, types};
 use cranelift_module::Module;
@@ -196,14 +196,16 @@ impl Emit<'_, '_, '_> {
     /// Emits operations without an effect at run time: `stop_grad`, and checks that succeed.
     fn identity(&mut self, s: &Stmt, at: u32, sc: &Scope) -> bool {
         match &s.op {
-            Op::Prim(Prim::StopGrad, vars)
+            Op::Prim(Prim::Derivative(DerivativeFn::StopGrad), vars)
                 if vars.len() == 1 && !self.is_row_reference(vars[0]) && s.outs.len() == 1 =>
             {
                 let x = self.owned(vars, at, sc, &|_| false);
                 self.bind_outs(s, &x);
                 true
             }
-            Op::Prim(Prim::Assert, vars) if s.outs.is_empty() && vars.len() == 2 && *self.ty(vars[0]) == Ty::Bool => {
+            Op::Prim(Prim::General(GeneralFn::Assert), vars)
+                if s.outs.is_empty() && vars.len() == 2 && *self.ty(vars[0]) == Ty::Bool =>
+            {
                 let (c, cold, done) = (self.val(vars[0]), self.cold(), self.fresh());
                 self.stays(c, done, cold, &[]);
                 self.b.switch_to_block(cold);

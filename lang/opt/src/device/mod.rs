@@ -41,7 +41,7 @@ mod turned;
 use crate::fuse::{self, For};
 use adl_ir::Zeros;
 use adl_ir::{Block, Cmp, FnId, Function, Lit, Loop, Op, Out, Program, Stmt, Trip, Ty, Var};
-use adl_prim::{Bin, Prim, Un};
+use adl_prim::{ArrayFn, Bin, GeneralFn, Prim, Un};
 use adl_syntax::span::Span;
 use known::{Known, is_vector};
 use std::collections::{HashMap, HashSet};
@@ -287,7 +287,7 @@ impl Pass<'_> {
                 self.each(&mul, out);
                 out.push(Stmt { op: Op::Sum { a: terms, n: None }, ..s });
             }
-            Op::Prim(Prim::Iota, args) if k.sizes.contains(&args[0]) => {
+            Op::Prim(Prim::Array(ArrayFn::Iota), args) if k.sizes.contains(&args[0]) => {
                 let s = self.indices(&s, args[0]);
                 self.learn(&s);
                 out.push(s);
@@ -352,7 +352,7 @@ impl Pass<'_> {
 
     /// Records the facts that a statement, which stays, establishes for its results.
     fn learn(&mut self, s: &Stmt) {
-        if let Op::Prim(Prim::Assert, args) = &s.op {
+        if let Op::Prim(Prim::General(GeneralFn::Assert), args) = &s.op {
             self.asserted(args);
         }
         let Some(out) = s.outs.first().copied() else { return };
@@ -540,7 +540,7 @@ impl Pass<'_> {
                 out.push(Stmt {
                     outs: Vec::new(),
                     lin_outs: Vec::new(),
-                    op: Op::Prim(Prim::Assert, vec![equal, text]),
+                    op: Op::Prim(Prim::General(GeneralFn::Assert), vec![equal, text]),
                     span,
                 });
                 self.unite(m, n);

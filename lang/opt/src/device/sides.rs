@@ -6,7 +6,7 @@
 //! ```
 
 use adl_ir::{Block, Cmp, Function, Lit, Op, Out, Stmt, Ty, Var};
-use adl_prim::Prim;
+use adl_prim::{GeneralFn, Prim};
 use std::collections::HashMap;
 
 /// Extents up to this are considered: those of arrays that scalar replacement takes apart.
@@ -110,7 +110,7 @@ fn runs_at_all(f: &mut Function, trip: Var, s: &Stmt, out: &mut Vec<Stmt>) {
     out.push(Stmt {
         outs: Vec::new(),
         lin_outs: Vec::new(),
-        op: Op::Prim(Prim::Assert, vec![some, text]),
+        op: Op::Prim(Prim::General(GeneralFn::Assert), vec![some, text]),
         span: s.span,
     });
 }

@@ -22,7 +22,7 @@ pub use parts::reads_of;
 pub(crate) use parts::{may_move, moved_adjacent, reads, rename_op};
 
 use adl_ir::{Block, Function, Loop, Op, Out, Trip, Ty, Var};
-use adl_prim::Prim;
+use adl_prim::{GeneralFn, Prim};
 
 /// The back end for which code is fused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -170,7 +170,7 @@ fn on_numbers(f: &Function, b: &Block) -> bool {
         let flat = s.lin_outs.is_empty() && s.outs.iter().all(|v| f.ty(*v).is_flat());
         flat && match &s.op {
             Op::If(_, x, y) => stacker::maybe_grow(64 * 1024, 1024 * 1024, || on_numbers(f, x) && on_numbers(f, y)),
-            Op::Prim(p, _) => *p != Prim::Assert && !p.has_effect(),
+            Op::Prim(p, _) => *p != Prim::General(GeneralFn::Assert) && !p.has_effect(),
             op => {
                 op.blocks().is_empty()
                     && !matches!(op, Op::Call { .. } | Op::Sum { .. } | Op::SumAll { .. } | Op::Dot(..))

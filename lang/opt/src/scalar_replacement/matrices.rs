@@ -6,7 +6,7 @@
 
 use super::{ElemSource, Scalars, Sums};
 use adl_ir::{Op, Stmt, Var};
-use adl_prim::{Bin, Prim};
+use adl_prim::{ArrayFn, Bin, Prim};
 
 /// The size of a small array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -107,7 +107,7 @@ impl Scalars<'_> {
             self.changed = true;
             return true;
         }
-        if let Op::Prim(Prim::Eye, args) = &s.op {
+        if let Op::Prim(Prim::Array(ArrayFn::Eye), args) = &s.op {
             self.identity_of(v, &args.clone(), s, out);
             return false;
         }

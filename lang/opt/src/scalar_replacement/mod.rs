@@ -21,7 +21,7 @@ mod matrices;
 mod peel;
 
 use adl_ir::{Block, Cmp, Function, Lit, Op, Stmt, Ty, Var};
-use adl_prim::Prim;
+use adl_prim::{ArrayFn, GeneralFn, Prim};
 use matrices::MatrixElems;
 use std::collections::{HashMap, HashSet};
 
@@ -377,7 +377,7 @@ impl Scalars<'_> {
                     _ = matrix_array_extents.insert(*v, (*a, *axis));
                 }
                 (Op::Cmp(Cmp::Eq, x, y), [v]) => _ = equal.insert(*v, (*x, *y)),
-                (Op::Prim(Prim::Assert, args), _) => {
+                (Op::Prim(Prim::General(GeneralFn::Assert), args), _) => {
                     // A loop-invariant comparison may stand outside of the loop.
                     let Some((x, y)) = args
                         .first()
@@ -499,7 +499,7 @@ impl Scalars<'_> {
                     self.note(|l| _ = l.row_lengths.insert(*v, n));
                 }
             }
-            (Op::Prim(Prim::Eye, args), [v]) => {
+            (Op::Prim(Prim::Array(ArrayFn::Eye), args), [v]) => {
                 if let Some(n) = args.first().and_then(|n| self.literal(*n)).and_then(small) {
                     self.note(|l| _ = l.identities.insert(*v, n));
                 }
@@ -518,7 +518,7 @@ impl Scalars<'_> {
             (Op::Cmp(Cmp::Eq, a, b), [v]) if *self.f.ty(*a) == Ty::I64 => {
                 self.note(|l| _ = l.equal.insert(*v, (*a, *b)));
             }
-            (Op::Prim(Prim::Assert, args), _) => {
+            (Op::Prim(Prim::General(GeneralFn::Assert), args), _) => {
                 if let Some((a, b)) = args.first().and_then(|c| self.find(|l| l.equal.get(c).copied())) {
                     self.fact(a, b);
                     self.fact(b, a);

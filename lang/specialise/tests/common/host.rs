@@ -13,23 +13,7 @@ pub struct Whole(pub Machine);
 impl Host for Whole {
     fn prims(&mut self, p: Prim, args: &[Val]) -> Result<Vec<Val>, String> {
         use Prim as P;
-        let whole = matches!(
-            p,
-            P::LinSolve
-                | P::Cholesky
-                | P::Qr
-                | P::Lu
-                | P::Svd
-                | P::Eigh
-                | P::Inv
-                | P::Det
-                | P::RandKey
-                | P::RandSplit
-                | P::RandUniform
-                | P::RandNormal
-                | P::RandInt
-                | P::RandPermutation
-        );
+        let whole = matches!(p, P::Linalg(_) | P::Random(_));
         if !whole {
             return Simple.prims(p, args);
         }

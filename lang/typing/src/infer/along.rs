@@ -5,7 +5,7 @@ use crate::core::{self, ExprKind, Lambda, Param};
 use crate::errors::mismatch;
 use crate::errors::reason::Reason;
 use crate::ty::{Size, Ty};
-use adl_prim::Prim;
+use adl_prim::{ArrayFn, HigherOrderFn, Prim, ReductionFn};
 use adl_syntax::ast;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
@@ -83,7 +83,12 @@ impl<'i> Infer<'i> {
     /// A reduction that adds rows as it adds numbers. On an array of rows it needs no vectors along the axis.
     fn reduces_rows(&self, f: &ast::Expr) -> Option<Prim> {
         let ast::ExprKind::Var(name) = super::apply::strip(f).kind else { return None };
-        self.prim_named(name).filter(|p| matches!(p, Prim::Sum | Prim::Prod | Prim::Mean | Prim::Variance))
+        self.prim_named(name).filter(|p| {
+            matches!(
+                p,
+                Prim::Reduction(ReductionFn::Sum | ReductionFn::Prod | ReductionFn::Mean | ReductionFn::Variance)
+            )
+        })
     }
 
     /// Uses a function inside lambdas. If evaluating it costs work, it is bound outside of them first.
@@ -108,7 +113,7 @@ impl<'i> Infer<'i> {
         let (ty, made) = (fun((*elem).clone(), body.ty.clone()), array(n, body.ty.clone()));
         let lam =
             Lambda { params: vec![Param { local, name: None, ty: (*elem).clone() }], body, linear: false, name: None };
-        let map = self.prim_value(Prim::Map, span);
+        let map = self.prim_value(Prim::HigherOrder(HigherOrderFn::Map), span);
         let whole = fun(ty.clone(), fun(x.ty.clone(), made.clone()));
         self.expect(&whole, &map.ty.clone(), span, &Reason::new("`along`"));
         mk(ExprKind::App(map, vec![mk(ExprKind::Lam(Rc::new(lam)), ty, span), x]), made, span)
@@ -135,7 +140,7 @@ impl<'i> Infer<'i> {
         let Ty::Array(n, row) = &ty else { return x };
         let Ty::Array(m, e) = self.resolve(row) else { return x };
         let turned = array(m, array(*n, (*e).clone()));
-        let prim = mk(ExprKind::Prim(Prim::TransposeArray, Vec::new()), Ty::Unit, span);
+        let prim = mk(ExprKind::Prim(Prim::Array(ArrayFn::TransposeArray), Vec::new()), Ty::Unit, span);
         let x = mk(ExprKind::App(prim, vec![x]), turned, span);
         self.mapped(x, 1, &mut |me, part| me.move_first_axis_last(part, rest - 1))
     }

@@ -6,7 +6,7 @@ use crate::core::{self, ExprKind, ForKind};
 use crate::errors::derivatives::{ResultKind, WrongResult};
 use crate::errors::reason::Reason;
 use crate::ty::{Class, Ty};
-use adl_prim::{Prim, Typing};
+use adl_prim::{ArrayFn, DerivativeFn, HigherOrderFn, IoFn, Prim, ReductionFn, Typing};
 use adl_syntax::ast;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
@@ -52,13 +52,13 @@ impl Infer<'_> {
             ast::ExprKind::Field(..) => self.member_alias(head),
             _ => None,
         };
-        if let (Some(p @ (Prim::ReadCsv | Prim::ReadNpy)), [path], Some(want)) = (prim, args, want) {
+        if let (Some(p @ Prim::Io(IoFn::ReadCsv | IoFn::ReadNpy)), [path], Some(want)) = (prim, args, want) {
             let t = self.resolve_deep(want);
             if super::special::settled(&t) {
                 return self.read_as(p, path, t, span);
             }
         }
-        if let (Some(Prim::Along), [axis, f]) = (prim, args) {
+        if let (Some(Prim::HigherOrder(HigherOrderFn::Along)), [axis, f]) = (prim, args) {
             return self.along_of(axis, f, want, span);
         }
         if let Some(p) = prim
@@ -75,14 +75,14 @@ impl Infer<'_> {
     /// Primitives with typing rules of their own, applied to all their arguments.
     fn apply_prim(&mut self, p: Prim, args: &[&ast::Expr], span: Span) -> Option<core::Expr> {
         let row = p.row();
-        let arity = if p == Prim::Arange { args.len().clamp(1, 3) } else { row.arity as usize };
-        if args.len() + 1 == arity && matches!(p, Prim::Reshape) {
+        let arity = if p == Prim::Array(ArrayFn::Arange) { args.len().clamp(1, 3) } else { row.arity as usize };
+        if args.len() + 1 == arity && matches!(p, Prim::Array(ArrayFn::Reshape)) {
             return Some(self.reshaper(args[0], span));
         }
         if args.len() < arity || arity == 0 {
             return None;
         }
-        if let ([e], true) = (args, reduces(p))
+        if let ([e], Prim::Reduction(p), true) = (args, p, reduces(p))
             && let ast::ExprKind::For(vars, body) = &e.kind
         {
             return Some(self.comprehension(ForKind::Reduce(p), vars, body, span));
@@ -94,7 +94,14 @@ impl Infer<'_> {
                 self.arith(p, args, span)
             }
             Typing::Special(_) => self.special(p, now, span)?,
-            Typing::Scheme(_) if matches!(p, Prim::Jacobian | Prim::Jacfwd | Prim::Jacrev | Prim::Hessian) => {
+            Typing::Scheme(_)
+                if matches!(
+                    p,
+                    Prim::Derivative(
+                        DerivativeFn::Jacobian | DerivativeFn::Jacfwd | DerivativeFn::Jacrev | DerivativeFn::Hessian
+                    )
+                ) =>
+            {
                 self.jacobian(p, [now[0], now[1]], span)
             }
             Typing::Scheme(_) => return None,
@@ -318,7 +325,18 @@ pub(super) fn describe(f: &ast::Expr) -> Rc<str> {
 
 /// Primitives that can reduce a comprehension without building its array.
 pub(super) fn reduces(p: Prim) -> bool {
-    matches!(p, Prim::Sum | Prim::Prod | Prim::Maximum | Prim::Minimum | Prim::Mean | Prim::Any | Prim::All)
+    matches!(
+        p,
+        Prim::Reduction(
+            ReductionFn::Sum
+                | ReductionFn::Prod
+                | ReductionFn::Maximum
+                | ReductionFn::Minimum
+                | ReductionFn::Mean
+                | ReductionFn::Any
+                | ReductionFn::All
+        )
+    )
 }
 
 /// The first factor of `a * b * c`, and the others, each with the span of the product that it ends.

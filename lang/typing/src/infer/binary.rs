@@ -6,7 +6,7 @@ use super::{Infer, fun, mk};
 use crate::core::{self, ExprKind, Lambda, Lit, Param};
 use crate::errors::reason::Reason;
 use crate::ty::{Class, Ty};
-use adl_prim::Prim;
+use adl_prim::{ArrayFn, Bin, Cmp, NumberFn, Prim, ReductionFn, Un};
 use adl_syntax::ast::{self, BinOp};
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
@@ -36,7 +36,7 @@ impl Infer<'_> {
             return self.literal(&l, span);
         }
         let e = self.infer(a, None);
-        self.arith(Prim::Neg, vec![e], span)
+        self.arith(Prim::Un(Un::Neg), vec![e], span)
     }
 
     /// An arithmetic primitive on operands already inferred.
@@ -92,7 +92,7 @@ impl Infer<'_> {
         let mut out = self.infer(first, None);
         for (factor, at) in others.into_iter().chain([(b, span)]) {
             let factor = self.infer(factor, None);
-            out = self.arith(Prim::Mul, vec![out, factor], at);
+            out = self.arith(Prim::Bin(Bin::Mul), vec![out, factor], at);
         }
         out
     }
@@ -115,11 +115,18 @@ impl Infer<'_> {
         };
         let Some(n) = literal.filter(|n| i32::try_from(*n).is_ok()) else {
             let y = self.infer(b, None);
-            return self.arith(Prim::Pow, vec![x, y], span);
+            return self.arith(Prim::Bin(Bin::Pow), vec![x, y], span);
         };
-        let ty = self.operate(Prim::PowInt, vec![(x.ty.clone(), x.span)], span);
+        let ty = self.operate(Prim::Number(NumberFn::PowInt), vec![(x.ty.clone(), x.span)], span);
         let exponent = mk(ExprKind::Lit(Lit::Int(n)), Ty::Int, b.span);
-        mk(ExprKind::App(mk(ExprKind::Prim(Prim::PowInt, Vec::new()), Ty::Unit, span), vec![x, exponent]), ty, span)
+        mk(
+            ExprKind::App(
+                mk(ExprKind::Prim(Prim::Number(NumberFn::PowInt), Vec::new()), Ty::Unit, span),
+                vec![x, exponent],
+            ),
+            ty,
+            span,
+        )
     }
 
     pub(super) fn comparison(&mut self, op: BinOp, at: Span, a: &ast::Expr, b: &ast::Expr, span: Span) -> core::Expr {
@@ -153,7 +160,7 @@ impl Infer<'_> {
                 });
             }
         }
-        let p = arith_prim(op).unwrap_or(Prim::Eq);
+        let p = arith_prim(op).unwrap_or(Prim::Compare(Cmp::Eq));
         mk(ExprKind::App(mk(ExprKind::Prim(p, Vec::new()), Ty::Unit, span), vec![x, y]), Ty::Bool, span)
     }
 
@@ -185,29 +192,29 @@ impl Infer<'_> {
 /// The primitive of an arithmetic or comparison operator.
 pub(super) fn arith_prim(op: BinOp) -> Option<Prim> {
     Some(match op {
-        BinOp::Add => Prim::Add,
-        BinOp::Sub => Prim::Sub,
-        BinOp::Mul => Prim::Mul,
-        BinOp::Div => Prim::Div,
-        BinOp::IntDiv => Prim::IntDiv,
-        BinOp::Rem => Prim::Rem,
-        BinOp::Pow => Prim::Pow,
-        BinOp::Eq => Prim::Eq,
-        BinOp::Ne => Prim::Ne,
-        BinOp::Lt => Prim::Lt,
-        BinOp::Gt => Prim::Gt,
-        BinOp::Le => Prim::Le,
-        BinOp::Ge => Prim::Ge,
-        BinOp::EqEach => Prim::EqEach,
-        BinOp::NeEach => Prim::NeEach,
-        BinOp::LtEach => Prim::LtEach,
-        BinOp::GtEach => Prim::GtEach,
-        BinOp::LeEach => Prim::LeEach,
-        BinOp::GeEach => Prim::GeEach,
-        BinOp::AndEach => Prim::AndEach,
-        BinOp::OrEach => Prim::OrEach,
-        BinOp::Append => Prim::Append,
-        BinOp::MatMul => Prim::MatMul,
+        BinOp::Add => Prim::Bin(Bin::Add),
+        BinOp::Sub => Prim::Bin(Bin::Sub),
+        BinOp::Mul => Prim::Bin(Bin::Mul),
+        BinOp::Div => Prim::Bin(Bin::Div),
+        BinOp::IntDiv => Prim::Bin(Bin::IntDiv),
+        BinOp::Rem => Prim::Bin(Bin::Rem),
+        BinOp::Pow => Prim::Bin(Bin::Pow),
+        BinOp::Eq => Prim::Compare(Cmp::Eq),
+        BinOp::Ne => Prim::Compare(Cmp::Ne),
+        BinOp::Lt => Prim::Compare(Cmp::Lt),
+        BinOp::Gt => Prim::Compare(Cmp::Gt),
+        BinOp::Le => Prim::Compare(Cmp::Le),
+        BinOp::Ge => Prim::Compare(Cmp::Ge),
+        BinOp::EqEach => Prim::CompareEach(Cmp::Eq),
+        BinOp::NeEach => Prim::CompareEach(Cmp::Ne),
+        BinOp::LtEach => Prim::CompareEach(Cmp::Lt),
+        BinOp::GtEach => Prim::CompareEach(Cmp::Gt),
+        BinOp::LeEach => Prim::CompareEach(Cmp::Le),
+        BinOp::GeEach => Prim::CompareEach(Cmp::Ge),
+        BinOp::AndEach => Prim::Number(NumberFn::AndEach),
+        BinOp::OrEach => Prim::Number(NumberFn::OrEach),
+        BinOp::Append => Prim::Array(ArrayFn::Append),
+        BinOp::MatMul => Prim::Reduction(ReductionFn::MatMul),
         BinOp::PipeLeft | BinOp::PipeRight | BinOp::Compose | BinOp::Or | BinOp::And | BinOp::Cons => return None,
     })
 }

@@ -7,7 +7,7 @@ use crate::core;
 use crate::errors::classes::{self, quoted};
 use crate::errors::{calls, mismatch};
 use crate::ty::Ty;
-use adl_prim::Prim;
+use adl_prim::{ArrayFn, Bin, Prim, ReductionFn};
 use adl_syntax::ast;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
@@ -43,7 +43,7 @@ impl Infer<'_> {
     /// `print "a" + "b"`: a call with an effect, whose result is `()`, as the left operand.
     pub(super) fn effect_as_operand(&self, op: &OpConstraint) -> Option<Diagnostic> {
         let [(left, at), (right, ra)] = op.args.as_slice() else { return None };
-        let joins = op.prim == Prim::Add && matches!(self.resolve(right), Ty::Str);
+        let joins = op.prim == Prim::Bin(Bin::Add) && matches!(self.resolve(right), Ty::Str);
         self.applied_before(left, (*at, *ra), if joins { "++" } else { Infer::op_name(op.prim).trim_matches('`') })
     }
 
@@ -105,13 +105,23 @@ impl Infer<'_> {
     /// A primitive applied to too many arguments.
     pub(super) fn too_many_for_prim(&self, p: Prim, args: &[&ast::Expr], arity: usize) -> Diagnostic {
         let d = calls::too_many(args[arity].span, &quoted(p.name()), arity, args.len());
-        let axis = (reduces(p) || matches!(p, Prim::Argmax | Prim::Argmin | Prim::Sort | Prim::Cumsum | Prim::Cumprod))
+        let axis = (reduces(p)
+            || matches!(
+                p,
+                Prim::Reduction(
+                    ReductionFn::Argmax
+                        | ReductionFn::Argmin
+                        | ReductionFn::Sort
+                        | ReductionFn::Cumsum
+                        | ReductionFn::Cumprod
+                )
+            ))
             && args[..2].iter().any(|a| super::along::literal(a).is_some());
         let texts: Vec<&str> = args.iter().map(|a| self.host.text(a.span)).collect();
         let extents = texts.join(", ");
         match p {
             _ if axis => d.hint(format!("along an axis: `along 1 {} m`", p.name())),
-            Prim::Zeros | Prim::Ones if extents.len() < 40 => d
+            Prim::Array(ArrayFn::Zeros | ArrayFn::Ones) if extents.len() < 40 => d
                 .hint(format!("a shape is written with brackets: `{} [{extents}]`", p.name()))
                 .fix(args[0].span.to(args[args.len() - 1].span), format!("[{extents}]")),
             _ => d,

@@ -6,7 +6,7 @@ use crate::core::{self, Con, ExprKind, Lambda, Param};
 use crate::errors::reason::Reason;
 use crate::errors::{calls, names, records};
 use crate::ty::{RecordTy, Size, Ty};
-use adl_prim::Prim;
+use adl_prim::{ArrayFn, Prim};
 use adl_syntax::ast;
 use adl_syntax::field_order;
 use adl_syntax::span::Span;
@@ -121,7 +121,10 @@ impl Infer<'_> {
             let wanted = array(n, array(m, elem.clone()));
             self.expect(&wanted, &base.ty.clone(), r.span, &Reason::new("the operand of `.T`"));
             return mk(
-                ExprKind::App(mk(ExprKind::Prim(Prim::TransposeArray, Vec::new()), Ty::Unit, span), vec![base]),
+                ExprKind::App(
+                    mk(ExprKind::Prim(Prim::Array(ArrayFn::TransposeArray), Vec::new()), Ty::Unit, span),
+                    vec![base],
+                ),
                 array(m, array(n, elem)),
                 span,
             );

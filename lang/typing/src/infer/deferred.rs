@@ -11,7 +11,7 @@ use super::Infer;
 use super::ops::Head;
 use crate::errors::constraints;
 use crate::ty::{Class, OperationSite, Ty};
-use adl_prim::Prim;
+use adl_prim::{ArrayFn, Bin, Prim, ReductionFn};
 use adl_syntax::span::Span;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::rc::Rc;
@@ -208,7 +208,11 @@ impl Infer<'_> {
     /// Operands that no use determines default to numbers.
     fn default_operands(&mut self, id: u32, level: u32, known: &[bool]) {
         let Some(op) = self.ops.remove(id) else { return };
-        if matches!(op.prim, Prim::MatMul | Prim::Append | Prim::Where | Prim::Diag | Prim::Stack) {
+        if matches!(
+            op.prim,
+            Prim::Reduction(ReductionFn::MatMul)
+                | Prim::Array(ArrayFn::Append | ArrayFn::Where | ArrayFn::Diag | ArrayFn::Stack)
+        ) {
             self.solve(&op, true);
             return;
         }
@@ -249,8 +253,8 @@ impl Infer<'_> {
             let args: Vec<Ty> = op.args.iter().map(|a| self.resolve_deep(&a.0)).collect();
             let numeral = |t: &Ty| self.is_numeral(&self.bottom(t));
             let told = match op.prim {
-                Prim::Pow => args.contains(&self.resolve_deep(&op.res)),
-                Prim::Where => !args[1..].iter().all(numeral),
+                Prim::Bin(Bin::Pow) => args.contains(&self.resolve_deep(&op.res)),
+                Prim::Array(ArrayFn::Where) => !args[1..].iter().all(numeral),
                 _ => !args.iter().all(numeral),
             };
             let key = (

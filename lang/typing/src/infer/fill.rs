@@ -6,7 +6,7 @@ use crate::core::{Expr, ExprKind, Extent, ForKind, Lit};
 use crate::errors::mismatch;
 use crate::errors::reason::Reason;
 use crate::ty::{Class, Size, Ty};
-use adl_prim::Prim;
+use adl_prim::{ArrayFn, Bin, NumberFn, Prim, Un};
 use adl_syntax::ast;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
@@ -31,7 +31,7 @@ impl Infer<'_> {
         }
         sizes.into_iter().rev().fold(x, |x, (n, size)| {
             let ty = array(size, x.ty.clone());
-            self.call(Prim::Replicate, &[], vec![n, x], ty, span)
+            self.call(Prim::Array(ArrayFn::Replicate), &[], vec![n, x], ty, span)
         })
     }
 
@@ -39,8 +39,8 @@ impl Infer<'_> {
     pub(super) fn arange(&mut self, args: &[&ast::Expr], span: Span) -> Expr {
         if let [n] = args {
             let size = self.size_of(n);
-            let n = self.arg(Prim::Arange, 0, n, &Ty::Int);
-            return self.call(Prim::Iota, &[], vec![n], array(size, Ty::Int), span);
+            let n = self.arg(Prim::Array(ArrayFn::Arange), 0, n, &Ty::Int);
+            return self.call(Prim::Array(ArrayFn::Iota), &[], vec![n], array(size, Ty::Int), span);
         }
         let t = self.number(Class::Num, span, "`arange`");
         let why = Reason::new("a bound of `arange`");
@@ -59,7 +59,7 @@ impl Infer<'_> {
                 (Size::Const(a, _), Size::Const(b, _)) => Size::from(b.saturating_sub(a), span),
                 _ => Size::Unknown,
             };
-            return self.call(Prim::Range, &[], cores, array(size, Ty::Int), span);
+            return self.call(Prim::Array(ArrayFn::Range), &[], cores, array(size, Ty::Int), span);
         }
         if cores.len() == 2 {
             cores.push(mk(ExprKind::Lit(Lit::Float(1.0)), Ty::Float, span));
@@ -72,19 +72,19 @@ impl Infer<'_> {
         let mut lets = LetBindings::new();
         let [from, to, step] = [0, 1, 2].map(|k| self.named(cores[k].clone(), &mut lets));
         let of = |p: Prim, args: Vec<Expr>| prim(p, args, if real { Ty::Float } else { Ty::Int }, span);
-        let distance = of(Prim::Sub, vec![to, from.clone()]);
+        let distance = of(Prim::Bin(Bin::Sub), vec![to, from.clone()]);
         let count = if real {
-            let steps = of(Prim::Ceil, vec![of(Prim::Div, vec![distance, step.clone()])]);
-            whole(Prim::ToInt, vec![steps], span)
+            let steps = of(Prim::Un(Un::Ceil), vec![of(Prim::Bin(Bin::Div), vec![distance, step.clone()])]);
+            whole(Prim::Number(NumberFn::ToInt), vec![steps], span)
         } else {
-            let last = of(Prim::Sub, vec![step.clone(), of(Prim::Sign, vec![step.clone()])]);
-            of(Prim::IntDiv, vec![of(Prim::Add, vec![distance, last]), step.clone()])
+            let last = of(Prim::Bin(Bin::Sub), vec![step.clone(), of(Prim::Un(Un::Sign), vec![step.clone()])]);
+            of(Prim::Bin(Bin::IntDiv), vec![of(Prim::Bin(Bin::Add), vec![distance, last]), step.clone()])
         };
-        let count = whole(Prim::Max, vec![count, int(0, span)], span);
+        let count = whole(Prim::Bin(Bin::Max), vec![count, int(0, span)], span);
         let k = self.local();
         let index = mk(ExprKind::Local(k), Ty::Int, span);
-        let index = if real { of(Prim::ToFloat, vec![index]) } else { index };
-        let x = of(Prim::Add, vec![from, of(Prim::Mul, vec![step, index])]);
+        let index = if real { of(Prim::Number(NumberFn::ToFloat), vec![index]) } else { index };
+        let x = of(Prim::Bin(Bin::Add), vec![from, of(Prim::Bin(Bin::Mul), vec![step, index])]);
         let t = x.ty.clone();
         let made = mk(
             ExprKind::For(ForKind::Build, vec![(k, Symbol::new("i"), Extent::Bound(count))], x, pending(&t)),

@@ -6,7 +6,7 @@ use crate::core;
 use crate::errors::calls;
 use crate::errors::reason::Role;
 use crate::ty::Ty;
-use adl_prim::Prim;
+use adl_prim::{GeneralFn, IoFn, Prim};
 use adl_syntax::ast;
 use adl_syntax::errors::foreign_syntax;
 use adl_syntax::span::Span;
@@ -81,7 +81,7 @@ impl Infer<'_> {
             left = inner;
         }
         let ast::ExprKind::App(f, args) = &left.kind else { return false };
-        let effect = matches!(f.kind, ast::ExprKind::Var(name) if matches!(self.prim_named(name), Some(Prim::Assert | Prim::Print)));
+        let effect = matches!(f.kind, ast::ExprKind::Var(name) if matches!(self.prim_named(name), Some(Prim::General(GeneralFn::Assert) | Prim::Io(IoFn::Print))));
         let Some(first) = args.first().filter(|_| effect && !matches!(op, B::PipeLeft | B::PipeRight | B::Compose))
         else {
             return false;

@@ -6,7 +6,7 @@ use crate::core::{self, ExprKind, Local};
 use crate::env::Global;
 use crate::errors::mismatch;
 use crate::ty::{Class, Constraint, OperationSite, Scheme, Size, SizeVar, Ty, TyVar};
-use adl_prim::{Prim, Typing};
+use adl_prim::{ArrayFn, Prim, Typing};
 use adl_syntax::ast;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
@@ -248,7 +248,8 @@ impl Infer<'_> {
         let points = scheme.vars.iter().filter_map(|v| self.tables.points.get(&v.0)).flatten();
         self.points.extend(points.map(|(t, op)| (at_use(t), span, *op)));
         for c in scheme.constraints.iter() {
-            if let (Prim::Append, true, Ty::Meta(m)) = (c.prim, c.args.contains(&c.res), at_use(&c.res)) {
+            if let (Prim::Array(ArrayFn::Append), true, Ty::Meta(m)) = (c.prim, c.args.contains(&c.res), at_use(&c.res))
+            {
                 self.metas[m as usize].grows = true;
             }
             let args = c.args.iter().map(|t| (at_use(t), span)).collect();

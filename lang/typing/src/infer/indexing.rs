@@ -6,7 +6,7 @@ use crate::core::{self, ExprKind, Extent, ForKind, Lit};
 use crate::errors::mismatch;
 use crate::errors::reason::Reason;
 use crate::ty::{Size, Ty};
-use adl_prim::Prim;
+use adl_prim::ReductionFn;
 use adl_syntax::ast;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
@@ -70,7 +70,9 @@ impl Infer<'_> {
             self.bind_mono(*name, *local, Ty::Int);
         }
         let body = match kind {
-            ForKind::Reduce(Prim::Any | Prim::All) => self.check(body, &Ty::Bool, &Reason::new("the body")),
+            ForKind::Reduce(ReductionFn::Any | ReductionFn::All) => {
+                self.check(body, &Ty::Bool, &Reason::new("the body"))
+            }
             _ => self.infer(body, None),
         };
         self.scope.truncate(scope);
@@ -79,7 +81,7 @@ impl Infer<'_> {
             ForKind::Build => sizes.into_iter().rev().fold(elem.clone(), |t, n| array(n, t)),
             ForKind::Reduce(p) => {
                 self.solve_ops();
-                self.reduced(p, &elem, span)
+                self.reduced(p.into(), &elem, span)
             }
         };
         mk(ExprKind::For(kind, out, body, pending(&elem)), ty, span)

@@ -12,7 +12,7 @@ use crate::core::{Expr, ExprKind, IndexArg, Lambda, Param};
 use crate::errors::derivatives;
 use crate::errors::reason::Reason;
 use crate::ty::{Class, RecordTy, Size, Ty};
-use adl_prim::Prim;
+use adl_prim::{ArrayFn, Bin, DerivativeFn, Prim};
 use adl_syntax::ast;
 use adl_syntax::span::Span;
 use std::rc::Rc;
@@ -35,16 +35,23 @@ impl Infer<'_> {
         // What is open may be told by the function.
         if self.is_vector(&point.ty) && !matches!(self.resolve(&point.ty), Ty::Meta(_)) {
             self.expect(&params[1], &point.ty.clone(), last_span(x), &Reason::argument(1, 2, &name));
-            if p == Prim::Hessian {
+            if p == Prim::Derivative(DerivativeFn::Hessian) {
                 let f = self.argument(f, &params[0], (0, 2), &name);
                 return mk(ExprKind::App(callee, vec![f, point]), result, span);
             }
         }
-        let out = if p == Prim::Hessian { self.number(Class::Real, span, "`hessian`") } else { self.meta() };
+        let out = if p == Prim::Derivative(DerivativeFn::Hessian) {
+            self.number(Class::Real, span, "`hessian`")
+        } else {
+            self.meta()
+        };
         let wanted = fun(point.ty.clone(), out.clone());
         let errors = self.diags.len();
-        let function =
-            if p == Prim::Hessian { self.argument(f, &wanted, (0, 2), &name) } else { self.infer(f, Some(&wanted)) };
+        let function = if p == Prim::Derivative(DerivativeFn::Hessian) {
+            self.argument(f, &wanted, (0, 2), &name)
+        } else {
+            self.infer(f, Some(&wanted))
+        };
         self.solve_ops();
         let why = Reason::argument(0, 2, &name);
         if self.diags.len() > errors || !self.expect(&wanted, &function.ty.clone(), last_span(f), &why) {
@@ -55,11 +62,11 @@ impl Infer<'_> {
             self.expect(&params[1], &point.ty.clone(), last_span(x), &Reason::argument(1, 2, &name));
             self.solve_ops();
         }
-        if self.is_vector(&point.ty) && (p == Prim::Hessian || self.is_vector(&out)) {
+        if self.is_vector(&point.ty) && (p == Prim::Derivative(DerivativeFn::Hessian) || self.is_vector(&out)) {
             self.expect(&params[0], &function.ty.clone(), last_span(f), &why);
             return mk(ExprKind::App(callee, vec![function, point]), result, span);
         }
-        if p == Prim::Hessian
+        if p == Prim::Derivative(DerivativeFn::Hessian)
             && !self.expect(&Ty::Float, &out, last_span(f), &Reason::new("the result of the function of `hessian`"))
         {
             return self.error_expr(span);
@@ -115,25 +122,29 @@ impl Infer<'_> {
         let (f, x) = (self.named(f, &mut lets), self.bound(x, &mut lets));
         let vector = array(Size::Unknown, Ty::Float);
         let ravel = |e: Expr| {
-            let of = mk(ExprKind::Prim(Prim::Ravel, vec![pending(&e.ty)]), Ty::Unit, span);
+            let of = mk(ExprKind::Prim(Prim::Derivative(DerivativeFn::Ravel), vec![pending(&e.ty)]), Ty::Unit, span);
             mk(ExprKind::App(of, vec![e]), vector.clone(), span)
         };
         let call = |x: Expr| mk(ExprKind::App(f.clone(), vec![x]), out.clone(), span);
         let v = self.local();
-        let unravel = mk(ExprKind::Prim(Prim::Unravel, vec![pending(&x.ty)]), Ty::Unit, span);
+        let unravel = mk(ExprKind::Prim(Prim::Derivative(DerivativeFn::Unravel), vec![pending(&x.ty)]), Ty::Unit, span);
         let inside = call(mk(
             ExprKind::App(unravel, vec![x.clone(), mk(ExprKind::Local(v), vector.clone(), span)]),
             x.ty.clone(),
             span,
         ));
-        let body = if p == Prim::Hessian { inside } else { ravel(inside) };
+        let body = if p == Prim::Derivative(DerivativeFn::Hessian) { inside } else { ravel(inside) };
         let ty = fun(vector.clone(), body.ty.clone());
         let params = vec![Param { local: v, name: None, ty: vector.clone() }];
         let g = mk(ExprKind::Lam(Rc::new(Lambda { params, body, linear: false, name: None })), ty, span);
         let operator = mk(ExprKind::Prim(p, vec![pending(&Ty::Float)]), Ty::Unit, span);
         let matrix = mk(ExprKind::App(operator, vec![g, ravel(x.clone())]), array(Size::Unknown, vector.clone()), span);
         let matrix = self.named(matrix, &mut lets);
-        let y = if p == Prim::Hessian { x.clone() } else { self.bound(call(x.clone()), &mut lets) };
+        let y = if p == Prim::Derivative(DerivativeFn::Hessian) {
+            x.clone()
+        } else {
+            self.bound(call(x.clone()), &mut lets)
+        };
         let (rows, columns) = (self.leaves(&y, span, &mut lets), self.leaves(&x, span, &mut lets));
         let made = shaped(&y, &mut rows.iter(), &mut |row| {
             shaped(&x, &mut columns.iter(), &mut |column| part(&matrix, row, column, span))
@@ -157,9 +168,10 @@ impl Infer<'_> {
                 todo.extend(parts.into_iter().rev());
                 continue;
             }
-            let numbers =
-                (0..axes(&value.ty)).map(|k| extent(&value, k, span)).reduce(|a, b| whole(Prim::Mul, vec![a, b], span));
-            let to = whole(Prim::Add, vec![from.clone(), numbers.unwrap_or_else(|| int(1, span))], span);
+            let numbers = (0..axes(&value.ty))
+                .map(|k| extent(&value, k, span))
+                .reduce(|a, b| whole(Prim::Bin(Bin::Mul), vec![a, b], span));
+            let to = whole(Prim::Bin(Bin::Add), vec![from.clone(), numbers.unwrap_or_else(|| int(1, span))], span);
             let to = self.named(to, lets);
             out.push(Leaf { value, from: std::mem::replace(&mut from, to.clone()), to });
         }
@@ -227,7 +239,7 @@ fn part(matrix: &Expr, row: &Leaf, column: &Leaf, span: Span) -> Expr {
     let dims: Vec<Expr> = extents(row, m).into_iter().chain(extents(column, n)).collect();
     let shape = mk(ExprKind::Array(dims), array(Size::from(u64::from(m + n), span), Ty::Int), span);
     let ty = over(&row.value.ty, &column.value.ty);
-    prim(Prim::Reshape, vec![shape, block], ty, span)
+    prim(Prim::Array(ArrayFn::Reshape), vec![shape, block], ty, span)
 }
 
 /// The type of an array with another element type.

@@ -6,7 +6,7 @@ use super::{Infer, array, mk};
 use crate::core::{self, ExprKind, Lit};
 use crate::errors::reason::Reason;
 use crate::ty::{Size, Ty};
-use adl_prim::{Cmp, Prim};
+use adl_prim::{ArrayFn, Prim, ReductionFn};
 use adl_syntax::ast;
 
 /// An index argument whose type is known.
@@ -65,8 +65,8 @@ impl Infer<'_> {
     /// true.
     pub(super) fn counted(&mut self, p: Prim, x: core::Expr, elem: Ty) -> (core::Expr, Ty) {
         let number = match p {
-            Prim::Sum => Ty::Int,
-            Prim::Mean => Ty::Float,
+            Prim::Reduction(ReductionFn::Sum) => Ty::Int,
+            Prim::Reduction(ReductionFn::Mean) => Ty::Float,
             _ => return (x, elem),
         };
         if self.bottom(&elem) != Ty::Bool {
@@ -76,7 +76,7 @@ impl Infer<'_> {
         let [one, zero] = [1, 0].map(|k| {
             mk(ExprKind::Lit(if number == Ty::Int { Lit::Int(k) } else { Lit::Float(k as f64) }), number.clone(), span)
         });
-        (self.call(Prim::Where, &[], vec![x, one, zero], ty, span), elem)
+        (self.call(Prim::Array(ArrayFn::Where), &[], vec![x, one, zero], ty, span), elem)
     }
 
     /// Infers index arguments and tells masks from positions by their types. For a mask, the base becomes the selected
@@ -112,7 +112,9 @@ impl Infer<'_> {
         }
         self.expect(&array(*n, Ty::Bool), &at.ty.clone(), i.span, &Reason::new("an array for an index, a mask,"));
         let (span, whole) = (base.span, base.clone());
-        let turned = |me: &mut Self, x: core::Expr, ty: Ty| me.call(Prim::TransposeArray, &[], vec![x], ty, span);
+        let turned = |me: &mut Self, x: core::Expr, ty: Ty| {
+            me.call(Prim::Array(ArrayFn::TransposeArray), &[], vec![x], ty, span)
+        };
         *base = match (axis, self.resolve(&whole.ty)) {
             (0, Ty::Array(_, e)) => self.compress(at, whole, (*e).clone()),
             (1, Ty::Array(m, row)) if let Ty::Array(n, e) = self.resolve(&row) => {
@@ -133,11 +135,18 @@ impl Infer<'_> {
     fn gives_bools(&self, t: &Ty) -> bool {
         let Ty::Meta(m) = self.resolve(t) else { return false };
         let op = self.ops.deferred_producer(m, &|t| self.resolve(t));
-        op.is_some_and(|op| is_logic(op.prim) || Cmp::of_each(op.prim).is_some())
+        op.is_some_and(|op| is_logic(op.prim) || matches!(op.prim, Prim::CompareEach(_)))
     }
 
     fn compress(&mut self, mask: core::Expr, xs: core::Expr, elem: Ty) -> core::Expr {
         let (span, ty) = (xs.span, array(Size::Unknown, elem));
-        mk(ExprKind::App(mk(ExprKind::Prim(Prim::Compress, Vec::new()), Ty::Unit, span), vec![mask, xs]), ty, span)
+        mk(
+            ExprKind::App(
+                mk(ExprKind::Prim(Prim::Array(ArrayFn::Compress), Vec::new()), Ty::Unit, span),
+                vec![mask, xs],
+            ),
+            ty,
+            span,
+        )
     }
 }

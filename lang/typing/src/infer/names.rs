@@ -5,7 +5,7 @@ use crate::core::{self, ExprKind};
 use crate::errors::foreign_names::{self, Counterpart};
 use crate::errors::{mismatch, names};
 use crate::ty::{Class, Size, SizeVar, Ty};
-use adl_prim::Prim;
+use adl_prim::{ArrayFn, Bin, DerivativeFn, Prim, RandomFn, ReductionFn, Un};
 use adl_syntax::ast;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
@@ -214,7 +214,13 @@ impl Infer<'_> {
         if let Some(e) = self.operator_value(p, span).or_else(|| self.reduction_value(p, span)) {
             return e;
         }
-        if !self.internal && matches!(p, Prim::Reshape | Prim::RandUniform | Prim::RandNormal | Prim::RandInt) {
+        if !self.internal
+            && matches!(
+                p,
+                Prim::Array(ArrayFn::Reshape)
+                    | Prim::Random(RandomFn::RandUniform | RandomFn::RandNormal | RandomFn::RandInt)
+            )
+        {
             let d = mismatch::unknown_shape(span, self.host.text(span));
             self.report(d);
             return self.error_expr(span);
@@ -234,19 +240,10 @@ impl Infer<'_> {
         let elementwise = matches!(p.row().typing, adl_prim::Typing::Elementwise(_));
         let arithmetic = matches!(
             p,
-            Prim::Add
-                | Prim::Sub
-                | Prim::Mul
-                | Prim::Div
-                | Prim::IntDiv
-                | Prim::Rem
-                | Prim::Pow
-                | Prim::Neg
-                | Prim::Append
-                | Prim::MatMul
-                | Prim::Where
-                | Prim::Diag
-                | Prim::Stack
+            Prim::Bin(Bin::Add | Bin::Sub | Bin::Mul | Bin::Div | Bin::IntDiv | Bin::Rem | Bin::Pow)
+                | Prim::Un(Un::Neg)
+                | Prim::Array(ArrayFn::Append | ArrayFn::Where | ArrayFn::Diag | ArrayFn::Stack)
+                | Prim::Reduction(ReductionFn::MatMul)
         );
         if !elementwise && !arithmetic {
             return None;
@@ -259,16 +256,21 @@ impl Infer<'_> {
 
     /// A reduction as a value. The context decides whether it reduces numbers, arrays or data.
     fn reduction_value(&mut self, p: Prim, span: Span) -> Option<core::Expr> {
-        if !matches!(p, Prim::Sum | Prim::Prod | Prim::Mean | Prim::Variance | Prim::Norm) {
+        if !matches!(
+            p,
+            Prim::Reduction(
+                ReductionFn::Sum | ReductionFn::Prod | ReductionFn::Mean | ReductionFn::Variance | ReductionFn::Norm
+            )
+        ) {
             return None;
         }
         let (n, t) = (self.size_meta(), self.meta());
         let xs = array(n, t.clone());
         let (res, reps) = match p {
-            Prim::Norm => (self.number(Class::Real, span, "`norm`"), Vec::new()),
+            Prim::Reduction(ReductionFn::Norm) => (self.number(Class::Real, span, "`norm`"), Vec::new()),
             _ => (self.reduced(p, &t, span), vec![pending(&t)]),
         };
-        if p == Prim::Norm {
+        if p == Prim::Reduction(ReductionFn::Norm) {
             self.operate_to(p, vec![(xs.clone(), span)], res.clone(), span);
         }
         Some(mk(ExprKind::Prim(p, reps), fun(xs, res), span))
@@ -329,16 +331,18 @@ fn differentiates(p: Prim) -> bool {
     use Prim as P;
     matches!(
         p,
-        P::Grad
-            | P::ValueAndGrad
-            | P::Jvp
-            | P::Vjp
-            | P::Linearize
-            | P::Hvp
-            | P::Gradcheck
-            | P::GradWith
-            | P::ValueAndGradWith
-            | P::ResidualsUnder
+        P::Derivative(
+            DerivativeFn::Grad
+                | DerivativeFn::ValueAndGrad
+                | DerivativeFn::Jvp
+                | DerivativeFn::Vjp
+                | DerivativeFn::Linearize
+                | DerivativeFn::Hvp
+                | DerivativeFn::Gradcheck
+                | DerivativeFn::GradWith
+                | DerivativeFn::ValueAndGradWith
+                | DerivativeFn::ResidualsUnder
+        )
     )
 }
 

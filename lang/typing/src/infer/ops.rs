@@ -6,7 +6,7 @@ use crate::errors::mismatch::MixedNumbers;
 use crate::errors::reason::Reason;
 use crate::errors::{classes, constraints, derivatives};
 use crate::ty::{Class, Ty};
-use adl_prim::{Cmp, Prim, Typing};
+use adl_prim::{ArrayFn, Bin, NumberFn, Prim, ReductionFn, Typing, Un};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 
@@ -25,15 +25,19 @@ pub(super) enum Head {
 
 /// Whether an operator may be a constraint of a scheme.
 pub(super) fn is_constraint(p: Prim) -> bool {
-    let special =
-        matches!(p, Prim::MatMul | Prim::Append | Prim::Reshape | Prim::Norm | Prim::Where | Prim::Diag | Prim::Stack);
-    let arithmetic = matches!(p, Prim::Add | Prim::Sub | Prim::Mul | Prim::Div | Prim::IntDiv | Prim::Rem | Prim::Pow);
+    let special = matches!(
+        p,
+        Prim::Reduction(ReductionFn::MatMul | ReductionFn::Norm)
+            | Prim::Array(ArrayFn::Append | ArrayFn::Reshape | ArrayFn::Where | ArrayFn::Diag | ArrayFn::Stack)
+    );
+    let arithmetic =
+        matches!(p, Prim::Bin(Bin::Add | Bin::Sub | Bin::Mul | Bin::Div | Bin::IntDiv | Bin::Rem | Bin::Pow));
     special || arithmetic || matches!(p.row().typing, Typing::Elementwise(_))
 }
 
 /// The number of operands that determine its result type.
 pub(super) fn operands(p: Prim) -> u8 {
-    if p == Prim::Reshape { 1 } else { p.row().arity }
+    if p == Prim::Array(ArrayFn::Reshape) { 1 } else { p.row().arity }
 }
 
 impl Infer<'_> {
@@ -66,7 +70,7 @@ impl Infer<'_> {
     pub(super) fn operand(&self, prim: Prim, t: &Ty) -> Head {
         match self.head(t) {
             Head::Bad
-                if (is_logic(prim) || Cmp::of_each(prim).is_some())
+                if (is_logic(prim) || matches!(prim, Prim::CompareEach(_)))
                     && matches!(self.resolve(t), Ty::Bool | Ty::Str) =>
             {
                 Head::Scalar
@@ -100,23 +104,25 @@ impl Infer<'_> {
 
     fn solve_here(&mut self, op: &OpConstraint, force: bool) -> bool {
         match op.prim {
-            Prim::MatMul => self.solve_product(op, force),
-            Prim::Append => self.solve_append(op, force),
-            Prim::Reshape => self.solve_reshape(op, force),
-            Prim::Clamp => self.solve_clamp(op, force),
-            Prim::Norm => self.solve_norm(op, force),
-            Prim::Where => self.solve_where(op, force),
-            Prim::Diag => self.solve_diag(op, force),
-            Prim::Stack => self.solve_stack(op, force),
+            Prim::Reduction(ReductionFn::MatMul) => self.solve_product(op, force),
+            Prim::Array(ArrayFn::Append) => self.solve_append(op, force),
+            Prim::Array(ArrayFn::Reshape) => self.solve_reshape(op, force),
+            Prim::Number(NumberFn::Clamp) => self.solve_clamp(op, force),
+            Prim::Reduction(ReductionFn::Norm) => self.solve_norm(op, force),
+            Prim::Array(ArrayFn::Where) => self.solve_where(op, force),
+            Prim::Array(ArrayFn::Diag) => self.solve_diag(op, force),
+            Prim::Array(ArrayFn::Stack) => self.solve_stack(op, force),
             _ if op.args.len() == 1 => self.solve_unary(op, force),
-            Prim::Pow if self.has_whole_exponent(op) => self.solve_whole_power(op, force),
+            Prim::Bin(Bin::Pow) if self.has_whole_exponent(op) => self.solve_whole_power(op, force),
             _ => self.solve_binary(op, force),
         }
     }
 
     fn class(prim: Prim) -> Class {
         match prim {
-            Prim::Add | Prim::Sub | Prim::Mul | Prim::Neg | Prim::Rem | Prim::PowInt | Prim::IntDiv => Class::Num,
+            Prim::Bin(Bin::Add | Bin::Sub | Bin::Mul | Bin::Rem | Bin::IntDiv)
+            | Prim::Un(Un::Neg)
+            | Prim::Number(NumberFn::PowInt) => Class::Num,
             _ => match prim.row().typing {
                 Typing::Elementwise(text) if text.starts_with("Num") => Class::Num,
                 _ => Class::Real,
@@ -126,14 +132,14 @@ impl Infer<'_> {
 
     pub(super) fn op_name(prim: Prim) -> &'static str {
         match prim {
-            Prim::Add => "`+`",
-            Prim::Sub | Prim::Neg => "`-`",
-            Prim::Mul => "`*`",
-            Prim::Div => "`/`",
-            Prim::IntDiv => "`//`",
-            Prim::Rem => "`%`",
-            Prim::Pow | Prim::PowInt => "`^`",
-            Prim::MatMul => "`@`",
+            Prim::Bin(Bin::Add) => "`+`",
+            Prim::Bin(Bin::Sub) | Prim::Un(Un::Neg) => "`-`",
+            Prim::Bin(Bin::Mul) => "`*`",
+            Prim::Bin(Bin::Div) => "`/`",
+            Prim::Bin(Bin::IntDiv) => "`//`",
+            Prim::Bin(Bin::Rem) => "`%`",
+            Prim::Bin(Bin::Pow) | Prim::Number(NumberFn::PowInt) => "`^`",
+            Prim::Reduction(ReductionFn::MatMul) => "`@`",
             other => other.name(),
         }
     }
@@ -144,7 +150,7 @@ impl Infer<'_> {
         while let Ty::Array(_, e) = t {
             t = self.resolve(&e);
         }
-        if op.prim == Prim::IntDiv {
+        if op.prim == Prim::Bin(Bin::IntDiv) {
             if self.unify(&Ty::Int, &t).is_err() {
                 let d = classes::whole_division(op.span, &self.show(&t));
                 self.report(d);
@@ -165,7 +171,7 @@ impl Infer<'_> {
         }
         self.make_scalar(&t);
         let class = match &t {
-            Ty::Bool | Ty::Str if Cmp::of_each(op.prim).is_some() => Class::Ord,
+            Ty::Bool | Ty::Str if matches!(op.prim, Prim::CompareEach(_)) => Class::Ord,
             _ => Self::class(op.prim),
         };
         match self.has_class(class, &t, op.span, Self::op_name(op.prim)) {
@@ -183,11 +189,11 @@ impl Infer<'_> {
     /// The result type for scalar operands of type `t`.
     pub(super) fn scalar_result(prim: Prim, t: &Ty) -> Ty {
         match prim {
-            Prim::IsNan | Prim::IsInf => Ty::Bool,
-            p if is_logic(p) || Cmp::of_each(p).is_some() => Ty::Bool,
-            Prim::ToFloat | Prim::F32ToFloat => Ty::Float,
-            Prim::ToInt => Ty::Int,
-            Prim::ToF32 => Ty::F32,
+            Prim::Number(NumberFn::IsNan | NumberFn::IsInf) => Ty::Bool,
+            p if is_logic(p) || matches!(p, Prim::CompareEach(_)) => Ty::Bool,
+            Prim::Number(NumberFn::ToFloat | NumberFn::F32ToFloat) => Ty::Float,
+            Prim::Number(NumberFn::ToInt) => Ty::Int,
+            Prim::Number(NumberFn::ToF32) => Ty::F32,
             _ => t.clone(),
         }
     }
@@ -195,7 +201,7 @@ impl Infer<'_> {
     /// The class of an operand of unknown rank.
     pub(super) fn rank_class(prim: Prim) -> Class {
         match prim {
-            Prim::Add | Prim::Sub | Prim::Neg => Class::Space,
+            Prim::Bin(Bin::Add | Bin::Sub) | Prim::Un(Un::Neg) => Class::Space,
             _ if Self::class(prim) == Class::Num => Class::Nums,
             _ => Class::Reals,
         }
@@ -262,7 +268,7 @@ impl Infer<'_> {
                 None => true,
             },
             Head::Array => {
-                if op.prim == Prim::Neg && self.compound_leaf(&t) {
+                if op.prim == Prim::Un(Un::Neg) && self.compound_leaf(&t) {
                     self.require_space(&t, span, "`-`");
                     return self.finish(op, &t);
                 }
@@ -274,7 +280,7 @@ impl Infer<'_> {
                     None => true,
                 }
             }
-            Head::Compound if op.prim == Prim::Neg => {
+            Head::Compound if op.prim == Prim::Un(Un::Neg) => {
                 self.require_space(&t, span, "`-`");
                 self.finish(op, &t)
             }
@@ -351,8 +357,8 @@ impl Infer<'_> {
 
     pub(super) fn solve_binary(&mut self, op: &OpConstraint, force: bool) -> bool {
         let ((a, sa), (b, sb)) = (op.args[0].clone(), op.args[1].clone());
-        let additive = matches!(op.prim, Prim::Add | Prim::Sub);
-        let scaling = matches!(op.prim, Prim::Mul | Prim::Div);
+        let additive = matches!(op.prim, Prim::Bin(Bin::Add | Bin::Sub));
+        let scaling = matches!(op.prim, Prim::Bin(Bin::Mul | Bin::Div));
         let (ha, hb) = (self.operand(op.prim, &a), self.operand(op.prim, &b));
         match (ha, hb) {
             (Head::Bad, _) => self.reject(op, &a, sa),
@@ -370,9 +376,9 @@ impl Infer<'_> {
                 self.same_compound(op, &a, &b)
             }
             (Head::Compound, Head::Scalar) if scaling => self.scale(op, &a, &b, sa, sb),
-            (Head::Scalar, Head::Compound) if op.prim == Prim::Mul => self.scale(op, &b, &a, sb, sa),
+            (Head::Scalar, Head::Compound) if op.prim == Prim::Bin(Bin::Mul) => self.scale(op, &b, &a, sb, sa),
             (Head::Compound, Head::Unknown) if scaling => self.scale(op, &a, &b, sa, sb),
-            (Head::Unknown, Head::Compound) if op.prim == Prim::Mul => self.scale(op, &b, &a, sb, sa),
+            (Head::Unknown, Head::Compound) if op.prim == Prim::Bin(Bin::Mul) => self.scale(op, &b, &a, sb, sa),
             (Head::Compound, _) | (_, Head::Compound) => self.not_elementwise(op, &a, &b),
             (Head::Unknown, _) | (_, Head::Unknown) => self.solve_unknown(op, force),
         }
@@ -449,7 +455,7 @@ impl Infer<'_> {
 
     /// A hint if the number types of two operands differ.
     fn mixed(&self, op: &OpConstraint, a: &Ty, b: &Ty) -> Option<String> {
-        if op.prim == Prim::IntDiv {
+        if op.prim == Prim::Bin(Bin::IntDiv) {
             return None;
         }
         let number = |t: &Ty| {
@@ -510,7 +516,7 @@ impl Infer<'_> {
     }
 
     pub(super) fn broadcast(&mut self, op: &OpConstraint, arr: &Ty, scalar: &Ty, span: Span) -> bool {
-        if self.compound_leaf(arr) && matches!(op.prim, Prim::Mul | Prim::Div) {
+        if self.compound_leaf(arr) && matches!(op.prim, Prim::Bin(Bin::Mul | Bin::Div)) {
             return self.scale(op, arr, scalar, op.span, span);
         }
         if self.report_mixed_numbers(op) {
@@ -533,7 +539,7 @@ impl Infer<'_> {
 
 /// Whether an operator combines Bools.
 pub(super) fn is_logic(p: Prim) -> bool {
-    matches!(p, Prim::Not | Prim::AndEach | Prim::OrEach)
+    matches!(p, Prim::Number(NumberFn::Not | NumberFn::AndEach | NumberFn::OrEach))
 }
 
 /// The text in parentheses unless it is one word.

@@ -5,7 +5,7 @@ use super::deferred::OpConstraint;
 use super::ops::Head;
 use crate::errors::reason::Reason;
 use crate::ty::{Class, Ty};
-use adl_prim::Prim;
+use adl_prim::{NumberFn, Prim};
 
 impl Infer<'_> {
     /// Whether the exponent of `a ^ b` is an Int, or becomes one because the base is an Int.
@@ -27,7 +27,7 @@ impl Infer<'_> {
     /// The result has the type of the base. An array of exponents gives an array.
     pub(super) fn solve_whole_power(&mut self, op: &OpConstraint, force: bool) -> bool {
         let [(base, _), (exponent, at)] = [op.args[0].clone(), op.args[1].clone()];
-        let one = OpConstraint { prim: Prim::PowInt, args: vec![op.args[0].clone()], ..op.clone() };
+        let one = OpConstraint { prim: Prim::Number(NumberFn::PowInt), args: vec![op.args[0].clone()], ..op.clone() };
         match (self.head(&base), self.head(&exponent)) {
             (Head::Scalar, Head::Array) => match self.leaf(&one, &base) {
                 Some(leaf) => {

@@ -4,29 +4,29 @@ use super::deferred::OpConstraint;
 use super::{Infer, ops};
 use crate::errors::constraints;
 use crate::ty::{Class, Constraint, OperationSite, Ty, TyVar};
-use adl_prim::{Cmp, Prim};
+use adl_prim::{ArrayFn, Bin, Cmp, NumberFn, Prim, ReductionFn};
 use adl_syntax::ast;
 use std::rc::Rc;
 
 /// Operators that are written infix.
 const INFIX: [(Prim, &str); 17] = [
-    (Prim::Add, "+"),
-    (Prim::Sub, "-"),
-    (Prim::Mul, "*"),
-    (Prim::Div, "/"),
-    (Prim::IntDiv, "//"),
-    (Prim::Rem, "%"),
-    (Prim::Pow, "^"),
-    (Prim::MatMul, "@"),
-    (Prim::Append, "++"),
-    (Prim::EqEach, ".=="),
-    (Prim::NeEach, ".!="),
-    (Prim::LtEach, ".<"),
-    (Prim::GtEach, ".>"),
-    (Prim::LeEach, ".<="),
-    (Prim::GeEach, ".>="),
-    (Prim::AndEach, ".&&"),
-    (Prim::OrEach, ".||"),
+    (Prim::Bin(Bin::Add), "+"),
+    (Prim::Bin(Bin::Sub), "-"),
+    (Prim::Bin(Bin::Mul), "*"),
+    (Prim::Bin(Bin::Div), "/"),
+    (Prim::Bin(Bin::IntDiv), "//"),
+    (Prim::Bin(Bin::Rem), "%"),
+    (Prim::Bin(Bin::Pow), "^"),
+    (Prim::Reduction(ReductionFn::MatMul), "@"),
+    (Prim::Array(ArrayFn::Append), "++"),
+    (Prim::CompareEach(Cmp::Eq), ".=="),
+    (Prim::CompareEach(Cmp::Ne), ".!="),
+    (Prim::CompareEach(Cmp::Lt), ".<"),
+    (Prim::CompareEach(Cmp::Gt), ".>"),
+    (Prim::CompareEach(Cmp::Le), ".<="),
+    (Prim::CompareEach(Cmp::Ge), ".>="),
+    (Prim::Number(NumberFn::AndEach), ".&&"),
+    (Prim::Number(NumberFn::OrEach), ".||"),
 ];
 
 /// The spelling of an operation in a constraint, and whether it is infix.
@@ -73,7 +73,9 @@ impl Infer<'_> {
         };
         let literals = |t: &Ty, a: &Ty| {
             same(t, a)
-                || (op.prim == Prim::Where || Cmp::of_each(op.prim).is_some() || self.rank(a) > 0)
+                || (op.prim == Prim::Array(ArrayFn::Where)
+                    || matches!(op.prim, Prim::CompareEach(_))
+                    || self.rank(a) > 0)
                     && self.is_of_literals(t, a)
         };
         let Some(promised) = of(&same).or_else(|| of(&literals)) else { return false };

@@ -10,7 +10,7 @@ use crate::core::{self, Expr, ExprKind, Extent, ForKind, IndexArg, Lit, Local};
 use crate::errors::reason::Reason;
 use crate::errors::sizes;
 use crate::ty::{Size, Ty};
-use adl_prim::Prim;
+use adl_prim::{ArrayFn, Bin, Cmp, GeneralFn, Prim, Un};
 use adl_syntax::ast;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
@@ -115,9 +115,9 @@ pub(super) fn prim(p: Prim, args: Vec<Expr>, ty: Ty, span: Span) -> Expr {
 /// The extent of an axis.
 pub(super) fn extent(base: &Expr, axis: u32, span: Span) -> Expr {
     if axis == 0 {
-        return whole(Prim::Len, vec![base.clone()], span);
+        return whole(Prim::Array(ArrayFn::Len), vec![base.clone()], span);
     }
-    let shape = mk(ExprKind::Prim(Prim::Shape, vec![pending(&base.ty)]), Ty::Unit, span);
+    let shape = mk(ExprKind::Prim(Prim::Array(ArrayFn::Shape), vec![pending(&base.ty)]), Ty::Unit, span);
     let shape = mk(ExprKind::App(shape, vec![base.clone()]), array(Size::Unknown, Ty::Int), span);
     mk(ExprKind::Index(shape, vec![IndexArg::At(int(i64::from(axis), span))]), Ty::Int, span)
 }
@@ -145,7 +145,7 @@ impl IndexedAxis<'_> {
             SliceEnd::Front(k) => Some(int(i64::try_from(k).unwrap_or(i64::MAX), self.span)),
             SliceEnd::Back(k) => {
                 let k = int(i64::try_from(k).unwrap_or(i64::MAX), self.span);
-                Some(whole(Prim::Sub, vec![extent(self.base, self.number, self.span), k], self.span))
+                Some(whole(Prim::Bin(Bin::Sub), vec![extent(self.base, self.number, self.span), k], self.span))
             }
             SliceEnd::Run(e) => Some(e),
         }
@@ -306,7 +306,7 @@ impl Infer<'_> {
             SliceEnd::Front(k) => SliceEnd::Front(k.saturating_add(1)),
             SliceEnd::Back(1) => SliceEnd::Open,
             SliceEnd::Back(k) => SliceEnd::Back(k - 1),
-            SliceEnd::Run(e) => SliceEnd::Run(whole(Prim::Add, vec![e, int(1, axis.span)], axis.span)),
+            SliceEnd::Run(e) => SliceEnd::Run(whole(Prim::Bin(Bin::Add), vec![e, int(1, axis.span)], axis.span)),
         }
     }
 
@@ -315,9 +315,9 @@ impl Infer<'_> {
         let (span, given, local) = (step.span, self.local(), self.local());
         lets.push((given, step));
         let given = mk(ExprKind::Local(given), Ty::Int, span);
-        let zero = prim(Prim::Eq, vec![given.clone(), int(0, span)], Ty::Bool, span);
+        let zero = prim(Prim::Compare(Cmp::Eq), vec![given.clone(), int(0, span)], Ty::Bool, span);
         let text = mk(ExprKind::Lit(Lit::Str("the step of a slice is 0".into())), Ty::Str, span);
-        let fails = prim(Prim::Error, vec![text], Ty::Int, span);
+        let fails = prim(Prim::General(GeneralFn::Error), vec![text], Ty::Int, span);
         lets.push((local, mk(ExprKind::If(zero, fails, given), Ty::Int, span)));
         local
     }
@@ -353,7 +353,7 @@ impl Infer<'_> {
         let Some(last) = steps.iter().rposition(|(s, _)| !matches!(s, SliceStep::One)) else { return part };
         if let (0, SliceStep::Known(-1)) = (last, steps[0].0) {
             let ty = part.ty.clone();
-            return prim(Prim::Reverse, vec![part], ty, span);
+            return prim(Prim::Array(ArrayFn::Reverse), vec![part], ty, span);
         }
         let part = self.named(part, lets);
         let (mut t, mut sizes, mut vars, mut at) = (part.ty.clone(), Vec::new(), Vec::new(), Vec::new());
@@ -406,22 +406,33 @@ pub(super) fn taken(step: SliceStep, size: Size, span: Span) -> Size {
 /// `s > 0`.
 fn positive(step: Local, span: Span) -> Expr {
     let step: core::Expr = mk(ExprKind::Local(step), Ty::Int, span);
-    prim(Prim::Gt, vec![step, int(0, span)], Ty::Bool, span)
+    prim(Prim::Compare(Cmp::Gt), vec![step, int(0, span)], Ty::Bool, span)
 }
 
 fn known_step(s: i64, count: Expr, i: Expr, span: Span) -> (Expr, Expr) {
     let width = s.unsigned_abs();
-    let scaled =
-        if s == -1 { i } else { whole(Prim::Mul, vec![int(i64::try_from(width).unwrap_or(i64::MAX), span), i], span) };
+    let scaled = if s == -1 {
+        i
+    } else {
+        whole(Prim::Bin(Bin::Mul), vec![int(i64::try_from(width).unwrap_or(i64::MAX), span), i], span)
+    };
     let from = if s > 0 {
         scaled
     } else {
-        whole(Prim::Sub, vec![whole(Prim::Sub, vec![count.clone(), int(1, span)], span), scaled], span)
+        whole(
+            Prim::Bin(Bin::Sub),
+            vec![whole(Prim::Bin(Bin::Sub), vec![count.clone(), int(1, span)], span), scaled],
+            span,
+        )
     };
     let taken = match i64::try_from(width) {
         Ok(1) => count,
-        Ok(w) => whole(Prim::IntDiv, vec![whole(Prim::Add, vec![count, int(w - 1, span)], span), int(w, span)], span),
-        Err(_) => whole(Prim::Min, vec![count, int(1, span)], span),
+        Ok(w) => whole(
+            Prim::Bin(Bin::IntDiv),
+            vec![whole(Prim::Bin(Bin::Add), vec![count, int(w - 1, span)], span), int(w, span)],
+            span,
+        ),
+        Err(_) => whole(Prim::Bin(Bin::Min), vec![count, int(1, span)], span),
     };
     (taken, from)
 }
@@ -429,13 +440,18 @@ fn known_step(s: i64, count: Expr, i: Expr, span: Span) -> (Expr, Expr) {
 /// Like `step` for a computed step.
 fn run_step(step: Local, count: Expr, i: Expr, span: Span) -> (Expr, Expr) {
     let s = || mk(ExprKind::Local(step), Ty::Int, span);
-    let width = || whole(Prim::Abs, vec![s()], span);
+    let width = || whole(Prim::Un(Un::Abs), vec![s()], span);
     let start = mk(
-        ExprKind::If(positive(step, span), int(0, span), whole(Prim::Sub, vec![count.clone(), int(1, span)], span)),
+        ExprKind::If(
+            positive(step, span),
+            int(0, span),
+            whole(Prim::Bin(Bin::Sub), vec![count.clone(), int(1, span)], span),
+        ),
         Ty::Int,
         span,
     );
-    let place = whole(Prim::Add, vec![start, whole(Prim::Mul, vec![s(), i], span)], span);
-    let sum = whole(Prim::Sub, vec![whole(Prim::Add, vec![count, width()], span), int(1, span)], span);
-    (whole(Prim::IntDiv, vec![sum, width()], span), place)
+    let place = whole(Prim::Bin(Bin::Add), vec![start, whole(Prim::Bin(Bin::Mul), vec![s(), i], span)], span);
+    let sum =
+        whole(Prim::Bin(Bin::Sub), vec![whole(Prim::Bin(Bin::Add), vec![count, width()], span), int(1, span)], span);
+    (whole(Prim::Bin(Bin::IntDiv), vec![sum, width()], span), place)
 }

@@ -7,7 +7,7 @@ use crate::env::{Column, NoHeader};
 use crate::errors::reason::Reason;
 use crate::errors::{mismatch, sizes};
 use crate::ty::{Class, RecordTy, Size, Ty};
-use adl_prim::Prim;
+use adl_prim::{ArrayFn, Bin, HigherOrderFn, IoFn, NumberFn, Prim, RandomFn, ReductionFn, Un};
 use adl_syntax::ast;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::field_order;
@@ -48,37 +48,41 @@ impl Infer<'_> {
     /// A special primitive applied to all its arguments.
     pub(super) fn special(&mut self, p: Prim, args: &[&ast::Expr], span: Span) -> Option<core::Expr> {
         Some(match p {
-            Prim::Iota | Prim::Eye => {
+            Prim::Array(ArrayFn::Iota | ArrayFn::Eye) => {
                 let n = self.arg(p, 0, args[0], &Ty::Int);
                 let size = self.size_of(args[0]);
-                let ty = if p == Prim::Iota { array(size, Ty::Int) } else { array(size, array(size, Ty::Float)) };
+                let ty = if p == Prim::Array(ArrayFn::Iota) {
+                    array(size, Ty::Int)
+                } else {
+                    array(size, array(size, Ty::Float))
+                };
                 self.call(p, &[], vec![n], ty, span)
             }
-            Prim::Replicate => {
+            Prim::Array(ArrayFn::Replicate) => {
                 let n = self.arg(p, 0, args[0], &Ty::Int);
                 let size = self.size_of(args[0]);
                 let x = self.infer(args[1], None);
                 let ty = array(size, x.ty.clone());
                 self.call(p, &[], vec![n, x], ty, span)
             }
-            Prim::Zeros | Prim::Ones => {
+            Prim::Array(ArrayFn::Zeros | ArrayFn::Ones) => {
                 let t = self.number(Class::Real, span, p.name());
-                let x = if p == Prim::Ones { 1.0 } else { 0.0 };
+                let x = if p == Prim::Array(ArrayFn::Ones) { 1.0 } else { 0.0 };
                 self.filled_shape(p, args[0], mk(ExprKind::FloatAt(x, pending(&t)), t, span), span)
             }
-            Prim::Full => {
+            Prim::Array(ArrayFn::Full) => {
                 let x = self.infer(args[1], None);
                 self.filled_shape(p, args[0], x, span)
             }
-            Prim::Arange => self.arange(args, span),
-            Prim::Linspace => {
+            Prim::Array(ArrayFn::Arange) => self.arange(args, span),
+            Prim::Array(ArrayFn::Linspace) => {
                 let a = self.arg(p, 0, args[0], &Ty::Float);
                 let b = self.arg(p, 1, args[1], &Ty::Float);
                 let n = self.arg(p, 2, args[2], &Ty::Int);
                 let ty = array(self.size_of(args[2]), Ty::Float);
                 self.call(p, &[], vec![a, b, n], ty, span)
             }
-            Prim::Range => {
+            Prim::Array(ArrayFn::Range) => {
                 let a = self.arg(p, 0, args[0], &Ty::Int);
                 let b = self.arg(p, 1, args[1], &Ty::Int);
                 let size = match (self.size_of(args[0]), self.size_of(args[1])) {
@@ -88,67 +92,70 @@ impl Infer<'_> {
                 };
                 self.call(p, &[], vec![a, b], array(size, Ty::Int), span)
             }
-            Prim::Take | Prim::Drop | Prim::Split => self.cut(p, args, span),
-            Prim::Flatten => self.flatten(args[0], span),
-            Prim::Reshape => self.reshape(args[0], args[1], span),
-            Prim::Stack => {
+            Prim::Array(ArrayFn::Take | ArrayFn::Drop | ArrayFn::Split) => self.cut(p, args, span),
+            Prim::Array(ArrayFn::Flatten) => self.flatten(args[0], span),
+            Prim::Array(ArrayFn::Reshape) => self.reshape(args[0], args[1], span),
+            Prim::Array(ArrayFn::Stack) => {
                 let c = self.infer(args[0], None);
                 self.arith(p, vec![c], span)
             }
-            Prim::Shape | Prim::Rank => {
+            Prim::Array(ArrayFn::Shape | ArrayFn::Rank) => {
                 let (x, _, _) = self.array_arg(p, 0, args[0]);
                 let open = matches!(self.bottom(&x.ty), Ty::Meta(m) if !self.metas[m as usize].scalar);
                 let axes = if open { Size::Unknown } else { Size::from(self.rank(&x.ty), span) };
-                let ty = if p == Prim::Rank { Ty::Int } else { array(axes, Ty::Int) };
+                let ty = if p == Prim::Array(ArrayFn::Rank) { Ty::Int } else { array(axes, Ty::Int) };
                 // The type tells extents that an array without rows does not have.
-                let reps = if p == Prim::Shape && !open { vec![x.ty.clone()] } else { Vec::new() };
+                let reps = if p == Prim::Array(ArrayFn::Shape) && !open { vec![x.ty.clone()] } else { Vec::new() };
                 self.call(p, &reps, vec![x], ty, span)
             }
-            Prim::Sum | Prim::Prod | Prim::Mean | Prim::Variance | Prim::Maximum | Prim::Minimum => {
+            Prim::Reduction(
+                ReductionFn::Sum
+                | ReductionFn::Prod
+                | ReductionFn::Mean
+                | ReductionFn::Variance
+                | ReductionFn::Maximum
+                | ReductionFn::Minimum,
+            ) => {
                 let (x, _, t) = self.array_arg(p, 0, args[0]);
                 let (x, t) = self.counted(p, x, t);
                 let ty = self.reduced(p, &t, span);
                 self.call(p, &[t], vec![x], ty, span)
             }
-            Prim::Norm => {
+            Prim::Reduction(ReductionFn::Norm) => {
                 let (x, ..) = self.array_arg(p, 0, args[0]);
                 let s = self.number(Class::Real, span, "`norm`");
                 self.operate_to(p, vec![(x.ty.clone(), args[0].span)], s.clone(), span);
                 self.call(p, &[], vec![x], s, span)
             }
-            Prim::Matmul => {
+            Prim::Reduction(ReductionFn::Matmul) => {
                 let cs = args.iter().map(|a| self.infer(a, None)).collect();
-                self.arith(Prim::MatMul, cs, span)
+                self.arith(Prim::Reduction(ReductionFn::MatMul), cs, span)
             }
-            Prim::Concat => {
+            Prim::Array(ArrayFn::Concat) => {
                 let cs = args.iter().map(|a| self.infer(a, None)).collect();
-                self.arith(Prim::Append, cs, span)
+                self.arith(Prim::Array(ArrayFn::Append), cs, span)
             }
-            Prim::Along => self.along(args, span),
-            Prim::Where => {
+            Prim::HigherOrder(HigherOrderFn::Along) => self.along(args, span),
+            Prim::Array(ArrayFn::Where) => {
                 let cs = args.iter().map(|a| self.infer(a, None)).collect();
                 self.arith(p, cs, span)
             }
-            Prim::Diag => {
+            Prim::Array(ArrayFn::Diag) => {
                 let (c, _, t) = self.array_arg(p, 0, args[0]);
                 let ty = self.operate(p, vec![(c.ty.clone(), args[0].span)], span);
                 self.require(Class::Nums, &t, span, "`diag`");
                 self.call(p, &[t], vec![c], ty, span)
             }
-            Prim::RandUniform | Prim::RandNormal => self.random(p, &args[..1], args[1], Ty::Float, span),
-            Prim::RandInt => self.random(p, &args[..3], args[3], Ty::Int, span),
-            Prim::ReadCsv | Prim::ReadNpy => self.read(p, args[0], span),
-            Prim::Add
-            | Prim::Sub
-            | Prim::Mul
-            | Prim::Div
-            | Prim::IntDiv
-            | Prim::Rem
-            | Prim::Pow
-            | Prim::PowInt
-            | Prim::Neg
-            | Prim::MatMul
-            | Prim::Append => {
+            Prim::Random(RandomFn::RandUniform | RandomFn::RandNormal) => {
+                self.random(p, &args[..1], args[1], Ty::Float, span)
+            }
+            Prim::Random(RandomFn::RandInt) => self.random(p, &args[..3], args[3], Ty::Int, span),
+            Prim::Io(IoFn::ReadCsv | IoFn::ReadNpy) => self.read(p, args[0], span),
+            Prim::Bin(Bin::Add | Bin::Sub | Bin::Mul | Bin::Div | Bin::IntDiv | Bin::Rem | Bin::Pow)
+            | Prim::Number(NumberFn::PowInt)
+            | Prim::Un(Un::Neg)
+            | Prim::Reduction(ReductionFn::MatMul)
+            | Prim::Array(ArrayFn::Append) => {
                 let cs = args.iter().map(|a| self.infer(a, None)).collect();
                 self.arith(p, cs, span)
             }
@@ -168,11 +175,11 @@ impl Infer<'_> {
         let name = p.name();
         let head = self.head(t);
         let class = match p {
-            Prim::Any | Prim::All => return Ty::Bool,
-            Prim::Maximum | Prim::Minimum => Class::Ord,
-            Prim::Prod => Class::Nums,
-            Prim::Variance => Class::Reals,
-            Prim::Mean if head != Head::Compound => Class::Reals,
+            Prim::Reduction(ReductionFn::Any | ReductionFn::All) => return Ty::Bool,
+            Prim::Reduction(ReductionFn::Maximum | ReductionFn::Minimum) => Class::Ord,
+            Prim::Reduction(ReductionFn::Prod) => Class::Nums,
+            Prim::Reduction(ReductionFn::Variance) => Class::Reals,
+            Prim::Reduction(ReductionFn::Mean) if head != Head::Compound => Class::Reals,
             _ => Class::Space,
         };
         self.require(class, t, span, name);
@@ -191,8 +198,8 @@ impl Infer<'_> {
             _ => Size::Unknown,
         };
         let ty = match p {
-            Prim::Take => array(front, t),
-            Prim::Drop => array(back, t),
+            Prim::Array(ArrayFn::Take) => array(front, t),
+            Prim::Array(ArrayFn::Drop) => array(back, t),
             _ => Ty::Tuple([array(front, t.clone()), array(back, t)].into()),
         };
         self.call(p, &[], vec![k, x], ty, span)
@@ -200,12 +207,12 @@ impl Infer<'_> {
 
     fn flatten(&mut self, x: &ast::Expr, span: Span) -> core::Expr {
         let (m, n, t) = (self.size_meta(), self.size_meta(), self.meta());
-        let c = self.arg(Prim::Flatten, 0, x, &array(m, array(n, t.clone())));
+        let c = self.arg(Prim::Array(ArrayFn::Flatten), 0, x, &array(m, array(n, t.clone())));
         let size = match (self.resolve_size(m), self.resolve_size(n)) {
             (Size::Const(a, _), Size::Const(b, _)) => a.checked_mul(b).map_or(Size::Unknown, |n| Size::from(n, span)),
             _ => Size::Unknown,
         };
-        self.call(Prim::Flatten, &[], vec![c], array(size, t), span)
+        self.call(Prim::Array(ArrayFn::Flatten), &[], vec![c], array(size, t), span)
     }
 
     /// A shape literal: its Core, and the sizes.
@@ -240,30 +247,34 @@ impl Infer<'_> {
     }
 
     fn reshape(&mut self, shape: &ast::Expr, x: &ast::Expr, span: Span) -> core::Expr {
-        let (x, ..) = self.array_arg(Prim::Reshape, 1, x);
-        let Some((s, sizes)) = self.shape_literal(Prim::Reshape, shape) else { return self.error_expr(span) };
+        let (x, ..) = self.array_arg(Prim::Array(ArrayFn::Reshape), 1, x);
+        let Some((s, sizes)) = self.shape_literal(Prim::Array(ArrayFn::Reshape), shape) else {
+            return self.error_expr(span);
+        };
         if let (Some(have), Some(want)) = (self.elements(&x.ty), product(&sizes))
             && have != want
         {
             self.report(sizes::reshape(span, have, want));
         }
         let ty = self.reshaped(&x.ty.clone(), x.span, sizes, span);
-        self.call(Prim::Reshape, &[], vec![s, x], ty, span)
+        self.call(Prim::Array(ArrayFn::Reshape), &[], vec![s, x], ty, span)
     }
 
     /// `reshape [n, m]` as a function.
     pub(super) fn reshaper(&mut self, shape: &ast::Expr, span: Span) -> core::Expr {
-        let Some((s, sizes)) = self.shape_literal(Prim::Reshape, shape) else { return self.error_expr(span) };
+        let Some((s, sizes)) = self.shape_literal(Prim::Array(ArrayFn::Reshape), shape) else {
+            return self.error_expr(span);
+        };
         let (n, t) = (self.size_meta(), self.meta());
         let from = array(n, t);
         let to = self.reshaped(&from, span, sizes, span);
-        self.call(Prim::Reshape, &[], vec![s], fun(from, to), span)
+        self.call(Prim::Array(ArrayFn::Reshape), &[], vec![s], fun(from, to), span)
     }
 
     /// The type of an array of a given shape with the element type of `x`.
     fn reshaped(&mut self, x: &Ty, at: Span, sizes: Vec<Size>, span: Span) -> Ty {
         let leaf = self.meta();
-        self.operate_to(Prim::Reshape, vec![(x.clone(), at)], leaf.clone(), span);
+        self.operate_to(Prim::Array(ArrayFn::Reshape), vec![(x.clone(), at)], leaf.clone(), span);
         sizes.into_iter().rev().fold(leaf, |t, n| array(n, t))
     }
 
@@ -318,7 +329,7 @@ impl Infer<'_> {
         let t = self.meta();
         self.require(Class::Data, &t, span, p.name());
         if let ast::ExprKind::Lit(ast::Lit::Str(file)) = &super::apply::strip(path).kind {
-            let found = if p == Prim::ReadCsv { self.csv_type(file) } else { self.npy_type(file, path.span) };
+            let found = if p == Prim::Io(IoFn::ReadCsv) { self.csv_type(file) } else { self.npy_type(file, path.span) };
             match found {
                 Ok(known) => {
                     self.expect(&known, &t, span, &Reason::new("the file"));
@@ -339,15 +350,17 @@ impl Infer<'_> {
         self.require(Class::Data, &t, span, p.name());
         let mut made = t.clone();
         if let ast::ExprKind::Lit(ast::Lit::Str(file)) = &super::apply::strip(path).kind {
-            match if p == Prim::ReadCsv { self.csv_type(file) } else { self.npy_type(file, path.span) } {
-                Ok(known) if p == Prim::ReadNpy => {
+            match if p == Prim::Io(IoFn::ReadCsv) { self.csv_type(file) } else { self.npy_type(file, path.span) } {
+                Ok(known) if p == Prim::Io(IoFn::ReadNpy) => {
                     let known = converted(&known, &t);
                     self.expect(&t, &known, span, &Reason::new("the file"));
                     made = known;
                 }
                 Ok(_) | Err((MISSING, _)) => {}
                 // A matrix needs no column names in the file.
-                Err(_) if p == Prim::ReadCsv && matches!(&t, Ty::Array(_, e) if matches!(**e, Ty::Array(..))) => {}
+                Err(_)
+                    if p == Prim::Io(IoFn::ReadCsv)
+                        && matches!(&t, Ty::Array(_, e) if matches!(**e, Ty::Array(..))) => {}
                 Err((code, text)) => self.report(Diagnostic::error(code, path.span, text)),
             }
         }
@@ -433,9 +446,9 @@ fn product(sizes: &[Size]) -> Option<u64> {
 /// The name of a primitive in source programs.
 fn spelled(p: Prim) -> &'static str {
     match p {
-        Prim::RandUniform => "random.uniform",
-        Prim::RandNormal => "random.normal",
-        Prim::RandInt => "random.int",
+        Prim::Random(RandomFn::RandUniform) => "random.uniform",
+        Prim::Random(RandomFn::RandNormal) => "random.normal",
+        Prim::Random(RandomFn::RandInt) => "random.int",
         p => p.name(),
     }
 }

@@ -6,14 +6,14 @@ use super::deferred::OpConstraint;
 use super::ops::{Head, is_logic};
 use crate::errors::reason::Reason;
 use crate::ty::{Class, Ty};
-use adl_prim::{Cmp, Prim};
+use adl_prim::{Bin, NumberFn, Prim};
 
 impl Infer<'_> {
     /// `a op b` if the rank of at least one operand is unknown and neither is compound data.
     pub(super) fn solve_unknown(&mut self, op: &OpConstraint, force: bool) -> bool {
         let ((a, sa), (b, sb)) = (op.args[0].clone(), op.args[1].clone());
         let (ha, hb) = (self.operand(op.prim, &a), self.operand(op.prim, &b));
-        if is_logic(op.prim) || Cmp::of_each(op.prim).is_some() {
+        if is_logic(op.prim) || matches!(op.prim, Prim::CompareEach(_)) {
             // The result consists of Bools, so only its rank is informative.
             let single = self.resolve(&op.res) == Ty::Bool;
             if self.has_all_axes(op, [&a, &b]) {
@@ -63,12 +63,15 @@ impl Infer<'_> {
         let data = Class::Space;
         match (ha, hb) {
             (Head::Scalar, Head::Unknown) => {
-                let class = if op.prim == Prim::Mul { data } else { self.class_beside_number(op.prim) };
+                let class = if op.prim == Prim::Bin(Bin::Mul) { data } else { self.class_beside_number(op.prim) };
                 self.beside(op, b, a, class)
             }
             (Head::Unknown, Head::Scalar) => {
-                let class =
-                    if matches!(op.prim, Prim::Mul | Prim::Div) { data } else { self.class_beside_number(op.prim) };
+                let class = if matches!(op.prim, Prim::Bin(Bin::Mul | Bin::Div)) {
+                    data
+                } else {
+                    self.class_beside_number(op.prim)
+                };
                 self.beside(op, a, b, class)
             }
             (Head::Unknown, Head::Unknown) if self.has_leaf_type(b, a) => Some(self.keep(op, b, number)),
@@ -129,7 +132,17 @@ impl Infer<'_> {
 
     /// Whether an operator changes the element type.
     pub(super) fn converts(prim: Prim) -> bool {
-        matches!(prim, Prim::IsNan | Prim::IsInf | Prim::ToFloat | Prim::F32ToFloat | Prim::ToInt | Prim::ToF32)
+        matches!(
+            prim,
+            Prim::Number(
+                NumberFn::IsNan
+                    | NumberFn::IsInf
+                    | NumberFn::ToFloat
+                    | NumberFn::F32ToFloat
+                    | NumberFn::ToInt
+                    | NumberFn::ToF32
+            )
+        )
     }
 
     /// `not x` on an operand of unknown rank: a Bool for a Bool.

@@ -11,7 +11,7 @@ use crate::core::{Expr, ExprKind, Extent, ForKind, IndexArg, Local, LoopKind, Si
 use crate::errors::reason::Reason;
 use crate::errors::sizes;
 use crate::ty::{Size, Ty};
-use adl_prim::Prim;
+use adl_prim::{ArrayFn, Bin, Prim};
 use adl_syntax::ast;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
@@ -152,10 +152,10 @@ impl Infer<'_> {
         let mut length = extent(read, axis, span);
         if lo.is_some() || hi.is_some() {
             // Slicing the positions reports errors as slicing the array would.
-            let places = prim(Prim::Iota, vec![length], array(Size::Unknown, Ty::Int), span);
+            let places = prim(Prim::Array(ArrayFn::Iota), vec![length], array(Size::Unknown, Ty::Int), span);
             let slice =
                 mk(ExprKind::Index(places, vec![IndexArg::Slice(lo.clone(), hi)]), array(Size::Unknown, Ty::Int), span);
-            length = whole(Prim::Len, vec![slice], span);
+            length = whole(Prim::Array(ArrayFn::Len), vec![slice], span);
         }
         let length = self.held(length, lets);
         let (count, _) = self.step(step, length.clone(), int(0, span), span, lets);
@@ -270,7 +270,7 @@ impl Infer<'_> {
                     mk(ExprKind::For(ForKind::Build, bound, at, pending(&Ty::Int)), array(range.size, Ty::Int), span);
                 let values = match change.spread {
                     true => prim(
-                        Prim::Replicate,
+                        Prim::Array(ArrayFn::Replicate),
                         vec![range.count.clone(), change.value.clone()],
                         array(range.size, change.value.ty.clone()),
                         span,
@@ -278,7 +278,7 @@ impl Infer<'_> {
                     false => change.value.clone(),
                 };
                 let ty = now.ty.clone();
-                prim(Prim::Scatter, vec![now, at, values], ty, span)
+                prim(Prim::Array(ArrayFn::Scatter), vec![now, at, values], ty, span)
             }
             places => self.nested(now, places, change, (Vec::new(), Vec::new()), span, lets),
         }
@@ -310,7 +310,7 @@ impl Infer<'_> {
     fn place_of(&mut self, range: &Range, k: Expr, lets: &mut LetBindings) -> Expr {
         let (_, place) = self.step(range.step, range.length.clone(), k, range.span, lets);
         match &range.lo {
-            Some(lo) => whole(Prim::Add, vec![lo.clone(), place], range.span),
+            Some(lo) => whole(Prim::Bin(Bin::Add), vec![lo.clone(), place], range.span),
             None => place,
         }
     }
@@ -360,5 +360,5 @@ fn put(now: Expr, mut at: Vec<Expr>, value: Expr, span: Span) -> Expr {
         1 => at.remove(0),
         n => mk(ExprKind::Tuple(at), Ty::Tuple(vec![Ty::Int; n].into()), span),
     };
-    prim(Prim::Put, vec![now, at, value], ty, span)
+    prim(Prim::Array(ArrayFn::Put), vec![now, at, value], ty, span)
 }

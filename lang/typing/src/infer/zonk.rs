@@ -4,7 +4,7 @@ use super::{Infer, RecKey, mk};
 use crate::core::{Arm, Expr, ExprKind, Extent, IndexArg, Lambda, Lit, LoopKind, Param, Rep, SizeRep};
 use crate::errors::calls;
 use crate::ty::{RecordTy, Size, Ty};
-use adl_prim::Prim;
+use adl_prim::{ArrayFn, Bin, IoFn, Prim, TextFn};
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use std::collections::HashMap;
@@ -183,7 +183,7 @@ impl Infer<'_> {
             ExprKind::App(f, args) => {
                 let f = self.zonk(f);
                 let args = self.exprs(args);
-                if let ExprKind::Prim(Prim::Print | Prim::Show | Prim::Warn, _) = &*f.kind {
+                if let ExprKind::Prim(Prim::Io(IoFn::Print | IoFn::Warn) | Prim::Text(TextFn::Show), _) = &*f.kind {
                     args.iter().for_each(|a| self.shown_function(a));
                 }
                 ExprKind::App(f, args)
@@ -256,13 +256,15 @@ impl Infer<'_> {
         let (head, _, given) = e.spine();
         let takes = given.len() + arrows(&e.ty);
         let instead = match (&*head.kind, args.first().map(|a| &a.ty)) {
-            (ExprKind::Prim(Prim::Max, _), Some(Ty::Array(..))) => {
+            (ExprKind::Prim(Prim::Bin(Bin::Max), _), Some(Ty::Array(..))) => {
                 Some("the largest element of an array is `maximum xs`")
             }
-            (ExprKind::Prim(Prim::Min, _), Some(Ty::Array(..))) => {
+            (ExprKind::Prim(Prim::Bin(Bin::Min), _), Some(Ty::Array(..))) => {
                 Some("the smallest element of an array is `minimum xs`")
             }
-            (ExprKind::Prim(Prim::Concat, _), Some(Ty::Array(_, row))) if matches!(**row, Ty::Array(..)) => {
+            (ExprKind::Prim(Prim::Array(ArrayFn::Concat), _), Some(Ty::Array(_, row)))
+                if matches!(**row, Ty::Array(..)) =>
+            {
                 Some("the rows of an array, one after the other, are `flatten xs`")
             }
             _ => None,

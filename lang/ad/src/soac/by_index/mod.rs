@@ -11,7 +11,7 @@ use crate::jvp::J;
 use adl_ir::{Block, Cmp, Op, SoacKind, Stmt, Ty, Var};
 use adl_opt::interchange::{self, arbitrary_value};
 use adl_opt::operators;
-use adl_prim::Bin;
+use adl_prim::{Bin, ReductionFn};
 use adl_specialise::Unsupported;
 
 pub(super) use product::Products;
@@ -191,7 +191,7 @@ impl J<'_> {
         let quick = self.extreme_with_place(&elem, op);
         let place = self.with_places_in_bins(h, quick, y);
         let nan = self.b.cmp(Cmp::Ne, y, y);
-        let any = self.b.prim(adl_prim::Prim::Any, &[nan], Ty::Bool);
+        let any = self.b.prim(adl_prim::Prim::Reduction(ReductionFn::Any), &[nan], Ty::Bool);
         self.b.open();
         let careful = self.keep_better(&elem, op);
         let ty = self.b.ty(y);

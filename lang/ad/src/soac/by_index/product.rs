@@ -7,7 +7,7 @@ use crate::Ad;
 use crate::jvp::J;
 use adl_ir::{Block, Builder, Cmp, Conv, FnId, Op, Program, Rule, RuleKind, Ty, Var};
 use adl_opt::operators;
-use adl_prim::{Bin, Prim};
+use adl_prim::{Bin, ReductionFn};
 use adl_specialise::Unsupported;
 use std::collections::HashMap;
 
@@ -83,7 +83,7 @@ fn of_bins(b: &mut Builder, a: Var, keys: Var) -> Var {
 
 fn all_ordinary(b: &mut Builder, x: Var) -> Var {
     let each = is_in_range(b, x);
-    b.prim(Prim::All, &[each], Ty::Bool)
+    b.prim(ReductionFn::All, &[each], Ty::Bool)
 }
 
 fn fast(b: &mut Builder, p: &Program, slow: FnId, [dest, keys, values, y]: [Var; 4]) -> Vec<Var> {

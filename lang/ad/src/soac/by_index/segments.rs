@@ -3,7 +3,7 @@
 use super::Histogram;
 use crate::jvp::J;
 use adl_ir::{Block, Builder, Cmp, Lit, Op, Soac, SoacKind, Ty, Var};
-use adl_prim::{Bin, Prim};
+use adl_prim::{Bin, ReductionFn};
 use std::collections::HashMap;
 
 /// Sorted values with prefixes and suffixes. The destination's element counts as the value before the first one of
@@ -40,7 +40,7 @@ pub(super) struct SortedPrefixes {
 
 /// Sorts, and scans each segment from the left.
 pub(super) fn prefixes(j: &mut J<'_>, h: &Histogram) -> SortedPrefixes {
-    let order = j.b.prim(Prim::Argsort, &[h.keys], Ty::shape());
+    let order = j.b.prim(ReductionFn::Argsort, &[h.keys], Ty::shape());
     let keys = gather(&mut j.b, h.keys, order);
     // A first key of -1 is out of range, so its segment needs no start.
     let none = j.b.int(-1);
@@ -123,7 +123,7 @@ fn next(b: &mut Builder, xs: Var, x: Var) -> Var {
 
 /// Sorts, and scans each segment in both directions. `neutral` fills positions that are not read.
 pub(super) fn sorted(b: &mut Builder, op: &Block, neutral: &[Var], dest: &[Var], values: &[Var], bins: Var) -> Sorted {
-    let order = b.prim(Prim::Argsort, &[bins], Ty::shape());
+    let order = b.prim(ReductionFn::Argsort, &[bins], Ty::shape());
     let bins = gather(b, bins, order);
     let none = b.int(-1);
     let (left, right) = (previous(b, bins, none), next(b, bins, none));

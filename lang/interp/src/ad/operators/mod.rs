@@ -17,7 +17,7 @@ use crate::ir::derive;
 use crate::value::rep::field_rep;
 use crate::value::{ConInfo, Data, Record, Rep, Tuple, Value, compare, seq, vector_space};
 use crate::vm::{Fun, Machine};
-use adl_prim::Prim;
+use adl_prim::{DerivativeFn, Prim};
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -30,51 +30,64 @@ fn linear_fun(map: LinearMap) -> Value {
 }
 
 /// Applies a derivative operator.
-pub(crate) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Res<Value> {
-    let a: Vec<Value> = args.iter_mut().map(std::mem::take).collect();
-    if !matches!(p, Prim::StopGrad | Prim::Checkpoint | Prim::CustomJvp | Prim::CustomVjp | Prim::Ravel | Prim::Unravel)
-    {
-        m.compiled_ad.op = p.name().trim_start_matches("__");
+pub(crate) fn apply(m: &mut Machine, p: DerivativeFn, reps: &[Value], args: &mut [Value]) -> Res<Value> {
+    let mut a: Vec<Value> = args.iter_mut().map(std::mem::take).collect();
+    if !matches!(
+        p,
+        DerivativeFn::StopGrad
+            | DerivativeFn::Checkpoint
+            | DerivativeFn::CustomJvp
+            | DerivativeFn::CustomVjp
+            | DerivativeFn::Ravel
+            | DerivativeFn::Unravel
+    ) {
+        m.compiled_ad.op = p.row().name.trim_start_matches("__");
     }
     match p {
-        Prim::Jvp => jvp(m, &a[0], &a[1], &a[2]).map(|(y, t)| pair(y, t)),
-        Prim::Linearize => {
+        DerivativeFn::Jvp => jvp(m, &a[0], &a[1], &a[2]).map(|(y, t)| pair(y, t)),
+        DerivativeFn::Linearize => {
             let (y, map) = linear::record(m, &a[0], &a[1])?;
             Ok(pair(y, linear_fun(map)))
         }
-        Prim::Vjp => {
+        DerivativeFn::Vjp => {
             let (y, map) = linear::record(m, &a[0], &a[1])?;
             Ok(pair(y, linear_fun(LinearMap { transposed: true, ..map })))
         }
-        Prim::Grad => grad(m, &a[0], &a[1], false).map(|(_, g)| g),
-        Prim::ValueAndGrad => grad(m, &a[0], &a[1], true).map(|(y, g)| pair(y, g)),
-        Prim::GradWith => derive::under(m, &a[0], |m| grad(m, &a[1], &a[2], false)).map(|(_, g)| g),
-        Prim::ValueAndGradWith => derive::under(m, &a[0], |m| grad(m, &a[1], &a[2], true)).map(|(y, g)| pair(y, g)),
-        Prim::ResidualsUnder => derive::report::residuals(m, &a[0], &a[1], a[2].clone()),
-        Prim::Cost => derive::cost::cost(m, &a[0], &a[1]),
-        Prim::Transpose => transpose(m, &a[0], None, reps),
-        Prim::TransposeAt => transpose(m, &a[1], Some(&a[0]), reps),
-        Prim::Jacobian | Prim::Jacfwd | Prim::Jacrev => sparse::jacobian(m, p, &a[0], &a[1]),
-        Prim::JacobianSparse => sparse::jacobian_sparse(m, &a[0], &a[1]),
-        Prim::Hessian => {
-            let g =
-                Value::Fun(Rc::new(Fun::Partial(Rc::new(Fun::Prim(Prim::Grad, reps.to_vec())), vec![a[0].clone()])));
-            sparse::jacobian(m, Prim::Jacrev, &g, &a[1])
+        DerivativeFn::Grad => grad(m, &a[0], &a[1], false).map(|(_, g)| g),
+        DerivativeFn::ValueAndGrad => grad(m, &a[0], &a[1], true).map(|(y, g)| pair(y, g)),
+        DerivativeFn::GradWith => derive::under(m, &a[0], |m| grad(m, &a[1], &a[2], false)).map(|(_, g)| g),
+        DerivativeFn::ValueAndGradWith => {
+            derive::under(m, &a[0], |m| grad(m, &a[1], &a[2], true)).map(|(y, g)| pair(y, g))
         }
-        Prim::Hvp => {
-            let g =
-                Value::Fun(Rc::new(Fun::Partial(Rc::new(Fun::Prim(Prim::Grad, reps.to_vec())), vec![a[0].clone()])));
+        DerivativeFn::ResidualsUnder => derive::report::residuals(m, &a[0], &a[1], a[2].clone()),
+        DerivativeFn::Cost => derive::cost::cost(m, &a[0], &a[1]),
+        DerivativeFn::Transpose => transpose(m, &a[0], None, reps),
+        DerivativeFn::TransposeAt => transpose(m, &a[1], Some(&a[0]), reps),
+        DerivativeFn::Jacobian | DerivativeFn::Jacfwd | DerivativeFn::Jacrev => sparse::jacobian(m, p, &a[0], &a[1]),
+        DerivativeFn::JacobianSparse => sparse::jacobian_sparse(m, &a[0], &a[1]),
+        DerivativeFn::Hessian => {
+            let g = Value::Fun(Rc::new(Fun::Partial(
+                Rc::new(Fun::Prim(Prim::Derivative(DerivativeFn::Grad), reps.to_vec())),
+                vec![a[0].clone()],
+            )));
+            sparse::jacobian(m, DerivativeFn::Jacrev, &g, &a[1])
+        }
+        DerivativeFn::Hvp => {
+            let g = Value::Fun(Rc::new(Fun::Partial(
+                Rc::new(Fun::Prim(Prim::Derivative(DerivativeFn::Grad), reps.to_vec())),
+                vec![a[0].clone()],
+            )));
             jvp(m, &g, &a[1], &a[2]).map(|(_, t)| t)
         }
-        Prim::StopGrad => Ok(super::traced::primal_of(&a[0])),
-        Prim::Checkpoint => Ok(Value::Fun(Rc::new(Fun::Checkpoint(a[0].clone())))),
-        Prim::CustomJvp | Prim::CustomVjp => {
-            Ok(Value::Fun(Rc::new(Fun::Custom(a[0].clone(), a[1].clone(), p == Prim::CustomVjp))))
+        DerivativeFn::StopGrad => Ok(super::traced::primal_of(&a[0])),
+        DerivativeFn::Checkpoint => Ok(Value::Fun(Rc::new(Fun::Checkpoint(a[0].clone())))),
+        DerivativeFn::CustomJvp | DerivativeFn::CustomVjp => {
+            Ok(Value::Fun(Rc::new(Fun::Custom(a[0].clone(), a[1].clone(), p == DerivativeFn::CustomVjp))))
         }
-        Prim::Gradcheck => ravel::gradcheck(m, &a[0], &a[1]),
-        Prim::Ravel => ravel::ravel(m, &a[0]),
-        Prim::Unravel => ravel::unravel(m, &a[0], &a[1]),
-        other => Err(Error::new(codes::DOMAIN, format!("`{}` is no derivative operator", other.name()))),
+        DerivativeFn::Gradcheck => ravel::gradcheck(m, &a[0], &a[1]),
+        DerivativeFn::Ravel => ravel::ravel(m, &a[0]),
+        DerivativeFn::Unravel => ravel::unravel(m, &a[0], &a[1]),
+        DerivativeFn::Engine => crate::engine::apply(m, &mut a),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::error::{Error, Res, codes};
 use crate::ops::call;
 use crate::value::{Buf, Shape, Value, array, compare, seq, vector_space};
 use crate::vm::Machine;
-use adl_prim::Prim;
+use adl_prim::{ArrayFn, NumberFn, Prim};
 use std::rc::Rc;
 
 /// The real leaves of data as one vector.
@@ -15,26 +15,26 @@ pub(super) fn ravel(m: &mut Machine, v: &Value) -> Res<Value> {
     let mut all = array::floats(Vec::new());
     let parts = leaves(v);
     if let ([one], true) = (parts.as_slice(), parts.first().and_then(seq::shape).is_some_and(|s| s.len() == 1)) {
-        return call(m, Prim::ToFloat, &[], vec![one.clone()]);
+        return call(m, Prim::Number(NumberFn::ToFloat), &[], vec![one.clone()]);
     }
     let mut run: Vec<Value> = Vec::new();
     for leaf in parts {
-        let leaf = call(m, Prim::ToFloat, &[], vec![leaf])?;
+        let leaf = call(m, Prim::Number(NumberFn::ToFloat), &[], vec![leaf])?;
         match seq::shape(&leaf).cloned() {
             None => run.push(leaf),
             Some(s) => {
                 if !run.is_empty() {
                     let scalars = seq::pack(m, std::mem::take(&mut run))?;
-                    all = call(m, Prim::Concat, &[], vec![all, scalars])?;
+                    all = call(m, Prim::Array(ArrayFn::Concat), &[], vec![all, scalars])?;
                 }
                 let flat = reshape(m, leaf, Shape::from_slice(&[s.iter().product()]))?;
-                all = call(m, Prim::Concat, &[], vec![all, flat])?;
+                all = call(m, Prim::Array(ArrayFn::Concat), &[], vec![all, flat])?;
             }
         }
     }
     if !run.is_empty() {
         let scalars = seq::pack(m, run)?;
-        all = call(m, Prim::Concat, &[], vec![all, scalars])?;
+        all = call(m, Prim::Array(ArrayFn::Concat), &[], vec![all, scalars])?;
     }
     Ok(all)
 }
@@ -63,13 +63,13 @@ pub(super) fn unravel(m: &mut Machine, like: &Value, v: &Value) -> Res<Value> {
                     v.clone()
                 } else {
                     let indices = array::ints((at..at + k).map(|i| i as i64).collect());
-                    call(m, Prim::Gather, &[], vec![v.clone(), indices])?
+                    call(m, Prim::Array(ArrayFn::Gather), &[], vec![v.clone(), indices])?
                 };
                 at += k;
                 reshape(m, part, s)?
             }
         };
-        if vector_space::narrow(&leaf) { call(m, Prim::ToF32, &[], vec![x]) } else { Ok(x) }
+        if vector_space::narrow(&leaf) { call(m, Prim::Number(NumberFn::ToF32), &[], vec![x]) } else { Ok(x) }
     })
 }
 

@@ -8,7 +8,7 @@ use crate::ir::derive::report::{int, record};
 use crate::polling;
 use crate::value::{Buf, Shape, Value, array, seq, vector_space};
 use crate::vm::{Fun, Machine};
-use adl_prim::Prim;
+use adl_prim::{ArrayFn, DerivativeFn, Prim};
 use std::rc::Rc;
 
 /// Number of components from which the sparsity structure of a dense Jacobian is derived from the code, once
@@ -36,7 +36,7 @@ fn made(shape: [usize; 2], xs: Vec<f64>, narrow: bool) -> Value {
 
 /// The Jacobian matrix, in all directions at once: in forward mode from each input or in reverse mode from each
 /// output, whichever are fewer.
-pub(super) fn jacobian(m: &mut Machine, p: Prim, f: &Value, x: &Value) -> Res<Value> {
+pub(super) fn jacobian(m: &mut Machine, p: DerivativeFn, f: &Value, x: &Value) -> Res<Value> {
     let (y, map) = linear::record(m, f, x)?;
     let (n, k) = (seq::len(x), seq::len(&y));
     let narrow = vector_space::narrow(x);
@@ -45,7 +45,7 @@ pub(super) fn jacobian(m: &mut Machine, p: Prim, f: &Value, x: &Value) -> Res<Va
     }
     array::count(&[k, n])?;
     crate::memory::ask_dense(k, n)?;
-    let forwards = p == Prim::Jacfwd || p == Prim::Jacobian && n <= k;
+    let forwards = p == DerivativeFn::Jacfwd || p == DerivativeFn::Jacobian && n <= k;
     if m.ad.depth() > 0 {
         return one_by_one(m, LinearMap { transposed: !forwards, ..map }, if forwards { n } else { k }, narrow);
     }
@@ -78,7 +78,7 @@ fn one_by_one(m: &mut Machine, map: LinearMap, count: usize, narrow: bool) -> Re
     let rows =
         (0..count).map(|i| linear::apply(m, &map, direction(count, narrow, &|j| i == j))).collect::<Res<Vec<_>>>()?;
     let all = seq::pack(m, rows)?;
-    if map.transposed { Ok(all) } else { crate::ops::call(m, Prim::TransposeArray, &[], vec![all]) }
+    if map.transposed { Ok(all) } else { crate::ops::call(m, Prim::Array(ArrayFn::TransposeArray), &[], vec![all]) }
 }
 
 /// A vector that is 1 where `seed` holds, and 0 elsewhere.
@@ -206,7 +206,7 @@ impl Compressed {
             return Ok(array::floats(Vec::new()));
         }
         let all = seq::pack(m, rows)?;
-        let flat = crate::ops::call(m, Prim::Flatten, &[], vec![all])?;
+        let flat = crate::ops::call(m, Prim::Array(ArrayFn::Flatten), &[], vec![all])?;
         let place = |i: usize, j: usize| if back { colour[i] * to + j } else { colour[j] * to + i };
         let at = self
             .rows
@@ -214,7 +214,7 @@ impl Compressed {
             .enumerate()
             .flat_map(|(i, r)| r.iter().map(move |j| place(i, *j as usize) as i64))
             .collect();
-        crate::ops::call(m, Prim::Gather, &[], vec![flat, array::ints(at)])
+        crate::ops::call(m, Prim::Array(ArrayFn::Gather), &[], vec![flat, array::ints(at)])
     }
 
     fn each(&self, at: &dyn Fn(usize, usize) -> f64) -> Vec<f64> {

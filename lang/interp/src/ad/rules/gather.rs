@@ -6,7 +6,7 @@ use crate::error::{Error, Res, codes};
 use crate::ops;
 use crate::value::{Buf, Shape, Value, array, seq};
 use crate::vm::Machine;
-use adl_prim::Prim;
+use adl_prim::{ArrayFn, Prim};
 
 /// Zeros of a shape, with values added at flat offsets.
 pub(crate) fn scatter_add(m: &mut Machine, shape: &[usize], at: &[i64], vals: Vec<Value>) -> Res<Value> {
@@ -159,7 +159,7 @@ impl Rule for Gather {
             };
             flat = Some(match flat {
                 None => t,
-                Some(f) => ops::call(m, Prim::Concat, &[], vec![f, t])?,
+                Some(f) => ops::call(m, Prim::Array(ArrayFn::Concat), &[], vec![f, t])?,
             });
         }
         let out = take(m, &flat.unwrap_or_default(), &self.map)?;

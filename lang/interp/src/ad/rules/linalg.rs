@@ -5,7 +5,7 @@ use crate::error::Res;
 use crate::ops::{self, arith};
 use crate::value::{Value, seq};
 use crate::vm::Machine;
-use adl_prim::{Bin, Prim};
+use adl_prim::{ArrayFn, Bin, LinalgFn, Prim, ReductionFn};
 
 /// Products of matrices and vectors. `traced` says which operands get a cotangent.
 pub(crate) struct MatMul {
@@ -15,11 +15,11 @@ pub(crate) struct MatMul {
 }
 
 fn mul(m: &mut Machine, a: Value, b: Value) -> Res<Value> {
-    ops::call(m, Prim::MatMul, &[], vec![a, b])
+    ops::call(m, Prim::Reduction(ReductionFn::MatMul), &[], vec![a, b])
 }
 
 fn transposed(m: &mut Machine, a: Value) -> Res<Value> {
-    ops::call(m, Prim::TransposeArray, &[], vec![a])
+    ops::call(m, Prim::Array(ArrayFn::TransposeArray), &[], vec![a])
 }
 
 impl Rule for MatMul {
@@ -29,7 +29,7 @@ impl Rule for MatMul {
         let c = &cts[0];
         if self.traced[0] {
             let g = if vectors.1 {
-                ops::call(m, Prim::Outer, &[], vec![c.clone(), self.b.clone()])?
+                ops::call(m, Prim::Reduction(ReductionFn::Outer), &[], vec![c.clone(), self.b.clone()])?
             } else {
                 let bt = transposed(m, self.b.clone())?;
                 mul(m, c.clone(), bt)?
@@ -38,7 +38,7 @@ impl Rule for MatMul {
         }
         if self.traced[1] {
             let g = if vectors.0 {
-                ops::call(m, Prim::Outer, &[], vec![self.a.clone(), c.clone()])?
+                ops::call(m, Prim::Reduction(ReductionFn::Outer), &[], vec![self.a.clone(), c.clone()])?
             } else if vectors.1 {
                 mul(m, c.clone(), self.a.clone())?
             } else {
@@ -75,10 +75,10 @@ pub(crate) struct Solve {
 impl Rule for Solve {
     fn pull(&self, m: &mut Machine, cts: &[Value], add: Add) -> Res<()> {
         let at = transposed(m, self.a.clone())?;
-        let gb = ops::call(m, Prim::LinSolve, &[], vec![at, cts[0].clone()])?;
+        let gb = ops::call(m, Prim::Linalg(LinalgFn::LinSolve), &[], vec![at, cts[0].clone()])?;
         add(m, 1, gb.clone())?;
         let ga = if seq::shape(&self.x).map_or(0, smallvec::SmallVec::len) == 1 {
-            ops::call(m, Prim::Outer, &[], vec![gb, self.x.clone()])?
+            ops::call(m, Prim::Reduction(ReductionFn::Outer), &[], vec![gb, self.x.clone()])?
         } else {
             let xt = transposed(m, self.x.clone())?;
             mul(m, gb, xt)?
@@ -96,7 +96,7 @@ impl Rule for Solve {
         if matches!(rhs, Value::Zero) {
             return Ok(vec![Value::Zero]);
         }
-        Ok(vec![ops::call(m, Prim::LinSolve, &[], vec![self.a.clone(), rhs])?])
+        Ok(vec![ops::call(m, Prim::Linalg(LinalgFn::LinSolve), &[], vec![self.a.clone(), rhs])?])
     }
     fn view(&self) -> View<'_> {
         View::Solve(self)

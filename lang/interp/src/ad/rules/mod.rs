@@ -17,7 +17,7 @@ use crate::error::Res;
 use crate::ops;
 use crate::value::{Buf, Kind, Shape, Value, array, compare, seq};
 use crate::vm::Machine;
-use adl_prim::Prim;
+use adl_prim::{ArrayFn, Prim, ReductionFn};
 
 /// The linear map of a rule, on single scalars, for the engines that have no arrays.
 pub(crate) enum View<'a> {
@@ -70,7 +70,12 @@ pub(crate) fn total(m: &mut Machine, v: Value) -> Res<Value> {
             let n: usize = shape.iter().product();
             v = reshape(m, v, Shape::from_slice(&[n]))?;
         }
-        v = ops::call(m, Prim::Sum, &[Value::Rep(std::rc::Rc::new(crate::value::Rep::Float))], vec![v])?;
+        v = ops::call(
+            m,
+            Prim::Reduction(ReductionFn::Sum),
+            &[Value::Rep(std::rc::Rc::new(crate::value::Rep::Float))],
+            vec![v],
+        )?;
     }
     Ok(v)
 }
@@ -81,7 +86,7 @@ pub(crate) fn reshape(m: &mut Machine, v: Value, shape: Shape) -> Res<Value> {
         return Ok(v);
     }
     let extents = array::ints(shape.iter().map(|n| *n as i64).collect());
-    ops::call(m, Prim::Reshape, &[], vec![extents, v])
+    ops::call(m, Prim::Array(ArrayFn::Reshape), &[], vec![extents, v])
 }
 
 /// An element at a flat offset.

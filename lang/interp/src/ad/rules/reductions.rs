@@ -8,7 +8,7 @@ use crate::error::{Error, Res, codes};
 use crate::ops::{self, arith};
 use crate::value::{Buf, Shape, Value, array, seq};
 use crate::vm::Machine;
-use adl_prim::{Bin, Prim};
+use adl_prim::{ArrayFn, Bin, Prim, ReductionFn};
 use std::rc::Rc;
 
 /// The sum over the first axis.
@@ -18,7 +18,7 @@ pub(crate) struct SumRows {
 
 impl Rule for SumRows {
     fn pull(&self, m: &mut Machine, cts: &[Value], add: Add) -> Res<()> {
-        let g = ops::call(m, Prim::Replicate, &[], vec![Value::Int(self.n as i64), cts[0].clone()])?;
+        let g = ops::call(m, Prim::Array(ArrayFn::Replicate), &[], vec![Value::Int(self.n as i64), cts[0].clone()])?;
         add(m, 0, g)
     }
     fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
@@ -27,7 +27,7 @@ impl Rule for SumRows {
         }
         Ok(vec![ops::call(
             m,
-            Prim::Sum,
+            Prim::Reduction(ReductionFn::Sum),
             &[Value::Rep(std::rc::Rc::new(crate::value::Rep::Float))],
             vec![tangents[0].clone()],
         )?])
@@ -42,16 +42,16 @@ pub(crate) struct Cumsum;
 
 impl Rule for Cumsum {
     fn pull(&self, m: &mut Machine, cts: &[Value], add: Add) -> Res<()> {
-        let r = ops::call(m, Prim::Reverse, &[], vec![cts[0].clone()])?;
-        let s = ops::call(m, Prim::Cumsum, &[], vec![r])?;
-        let g = ops::call(m, Prim::Reverse, &[], vec![s])?;
+        let r = ops::call(m, Prim::Array(ArrayFn::Reverse), &[], vec![cts[0].clone()])?;
+        let s = ops::call(m, Prim::Reduction(ReductionFn::Cumsum), &[], vec![r])?;
+        let g = ops::call(m, Prim::Array(ArrayFn::Reverse), &[], vec![s])?;
         add(m, 0, g)
     }
     fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
         Ok(vec![if matches!(tangents[0], Value::Zero) {
             Value::Zero
         } else {
-            ops::call(m, Prim::Cumsum, &[], vec![tangents[0].clone()])?
+            ops::call(m, Prim::Reduction(ReductionFn::Cumsum), &[], vec![tangents[0].clone()])?
         }])
     }
     fn view(&self) -> View<'_> {
@@ -80,7 +80,7 @@ impl Rule for Dot {
         let mut sum = Value::Zero;
         for (t, other) in tangents.iter().zip([&self.b, &self.a]) {
             if !matches!(t, Value::Zero) {
-                let d = ops::call(m, Prim::Dot, &[], vec![t.clone(), other.clone()])?;
+                let d = ops::call(m, Prim::Reduction(ReductionFn::Dot), &[], vec![t.clone(), other.clone()])?;
                 sum = arith::bin(m, Bin::Add, sum, d)?;
             }
         }

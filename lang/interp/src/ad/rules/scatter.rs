@@ -6,7 +6,7 @@ use crate::error::Res;
 use crate::ops::call;
 use crate::value::{Array, Buf, Shape, Value, array, seq};
 use crate::vm::Machine;
-use adl_prim::Prim;
+use adl_prim::{ArrayFn, Prim};
 use std::cell::OnceCell;
 use std::rc::Rc;
 
@@ -116,10 +116,10 @@ pub(crate) fn scatter(m: &mut Machine, level: u16, p: Prim, args: &mut [Value]) 
 /// Replaces one element or row, as a scatter of an array of one.
 pub(crate) fn put(m: &mut Machine, level: u16, args: &mut [Value]) -> Res<Value> {
     let at = args[1].clone();
-    let one = call(m, Prim::Replicate, &[], vec![Value::Int(1), args[2].clone()])?;
+    let one = call(m, Prim::Array(ArrayFn::Replicate), &[], vec![Value::Int(1), args[2].clone()])?;
     let write = |m: &mut Machine, dest: Value, values: Value| {
         let value = seq::elem(m, &values, 0)?;
-        call(m, Prim::Put, &[], vec![dest, at.clone(), value])
+        call(m, Prim::Array(ArrayFn::Put), &[], vec![dest, at.clone(), value])
     };
     let rule = |dest: Shape, values: Shape| {
         let at = crate::ops::put_indices(&at);

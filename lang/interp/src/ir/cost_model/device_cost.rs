@@ -7,7 +7,7 @@ use crate::ir::native::LoweredIr;
 use crate::value::{Value, seq};
 use adl_ir::{Block, FnId, Function, Loop, Op, Stmt, Trip, Ty, Var};
 use adl_opt::device::recurrence;
-use adl_prim::Prim;
+use adl_prim::{Prim, ReductionFn};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -165,7 +165,7 @@ impl Estimate<'_> {
             (Op::Dim(..) | Op::Shape(_) | Op::Reshape { .. } | Op::Drop(_) | Op::Dup(_), _) | (_, None) => {
                 Volume::default()
             }
-            (Op::Prim(Prim::MatMul | Prim::Matmul, args), Some(n)) => Volume::step(
+            (Op::Prim(Prim::Reduction(ReductionFn::MatMul | ReductionFn::Matmul), args), Some(n)) => Volume::step(
                 n.saturating_mul(args.get(1).and_then(|b| self.sizes.len(*b)).map_or(1, |k| k.max(1) as u64)),
             ),
             (Op::Contract { .. }, Some(n)) => Volume::step(n.saturating_mul(8)),

@@ -6,7 +6,7 @@ use crate::value::{ConInfo, Value};
 use crate::vm::code::{Code, I, IndexKind, Member, Origin, R};
 use crate::vm::profile::Profile;
 use crate::vm::{CodeList, Fun};
-use adl_prim::{Cmp, Prim, Un};
+use adl_prim::{NumberFn, Prim, Un};
 use adl_typing::core::{Expr, ExprKind, Extent, IndexArg, Lambda, Lit, Local, LoopKind, Rep, SizeRep, Sizes};
 use adl_typing::ty::Ty;
 use std::rc::Rc;
@@ -176,11 +176,10 @@ impl Compiler {
         let mark = self.next;
         let hole = match &*c.kind {
             ExprKind::App(f, args) => match &*f.kind {
-                ExprKind::Prim(p, _) if args.len() == 2 && Cmp::of(*p).is_some() => {
+                ExprKind::Prim(Prim::Compare(op), _) if args.len() == 2 => {
                     let (a, b) = (self.value(&args[0])?, self.value(&args[1])?);
-                    let op = Cmp::of(*p).unwrap_or(Cmp::Eq);
                     self.span = c.span;
-                    self.hole(I::JumpUnlessCmp(op, a, b, 0))
+                    self.hole(I::JumpUnlessCmp(*op, a, b, 0))
                 }
                 _ => {
                     let r = self.value(c)?;
@@ -424,25 +423,25 @@ impl Compiler {
 
     fn prim_call(&mut self, p: Prim, reps: &[Rep], args: &[&Expr], d: R) -> Res<()> {
         let span = self.span;
-        if let (Some(op), [a, b]) = (p.bin(), args) {
+        if let (Prim::Bin(op), [a, b]) = (p, args) {
             let (a, b) = (self.value(a)?, self.value(b)?);
             self.span = span;
             self.emit(I::Bin(op, d, a, b));
             return Ok(());
         }
-        if let (Some(op), [a]) = (p.un(), args) {
+        if let (Prim::Un(op), [a]) = (p, args) {
             let a = self.value(a)?;
             self.span = span;
             self.emit(I::Un(op, d, a));
             return Ok(());
         }
-        if let (Some(op), [a, b]) = (Cmp::of(p), args) {
+        if let (Prim::Compare(op), [a, b]) = (p, args) {
             let (a, b) = (self.value(a)?, self.value(b)?);
             self.span = span;
             self.emit(I::Cmp(op, d, a, b));
             return Ok(());
         }
-        if let (Prim::PowInt, [a, n]) = (p, args)
+        if let (Prim::Number(NumberFn::PowInt), [a, n]) = (p, args)
             && let ExprKind::Lit(Lit::Int(n)) = &*n.kind
         {
             let a = self.value(a)?;

@@ -7,7 +7,7 @@
 use super::Compiler;
 use crate::error::Res;
 use crate::vm::code::{I, R};
-use adl_prim::Prim;
+use adl_prim::{GeneralFn, Prim, TextFn};
 use adl_typing::core::{Expr, ExprKind, Lambda, Local, LoopKind, Param};
 use adl_typing::ty::Ty;
 use adl_typing::walk;
@@ -27,8 +27,8 @@ pub(super) fn has_output(e: &Expr, deep: bool) -> bool {
             ExprKind::Prim(p, _) if is_output(*p) => return true,
             ExprKind::App(f, args) => match &*f.kind {
                 // The text of an error is only created when the error occurs.
-                ExprKind::Prim(Prim::Error, _) => {}
-                ExprKind::Prim(Prim::Assert, _) => todo.extend(args),
+                ExprKind::Prim(Prim::General(GeneralFn::Error), _) => {}
+                ExprKind::Prim(Prim::General(GeneralFn::Assert), _) => todo.extend(args),
                 _ if e.ty == Ty::Unit => return true,
                 _ => todo.extend(walk::children(e)),
             },
@@ -40,28 +40,7 @@ pub(super) fn has_output(e: &Expr, deep: bool) -> bool {
 
 fn is_output(p: Prim) -> bool {
     use Prim as P;
-    matches!(
-        p,
-        P::Print
-            | P::Show
-            | P::ReadCsv
-            | P::WriteCsv
-            | P::ReadNpy
-            | P::WriteNpy
-            | P::ReadJson
-            | P::WriteJson
-            | P::ReadText
-            | P::WriteText
-            | P::Args
-            | P::Env
-            | P::Time
-            | P::PlotSave
-            | P::PlotShow
-            | P::PlotWatch
-            | P::Input
-            | P::Warn
-            | P::Display
-    )
+    matches!(p, P::Io(_) | P::Text(TextFn::Show))
 }
 
 impl Compiler {

@@ -1,13 +1,13 @@
 //! Finds comprehension bodies that can be evaluated on entire arrays of indices instead of element by element.
 
-use adl_prim::{Bin, Prim};
+use adl_prim::{Bin, NumberFn, Prim, Un};
 use adl_syntax::symbol::Symbol;
 use adl_typing::core::{Expr, ExprKind, Extent, IndexArg, Lambda, Lit, Local, Param};
 use adl_typing::ty::Ty;
 
 /// Whether a primitive applies to arrays elementwise.
 fn is_elementwise(p: Prim) -> bool {
-    p.un().is_some() || p.bin().is_some_and(|b| b != Bin::IntDiv)
+    matches!(p, Prim::Un(_)) || matches!(p, Prim::Bin(b) if b != Bin::IntDiv)
 }
 
 /// Whether the body of a comprehension is straight-line arithmetic on numbers, on the indices, and on elements
@@ -46,11 +46,11 @@ impl Body<'_> {
             ExprKind::Item(..) | ExprKind::Field(..) => self.outside(e),
             ExprKind::Index(a, args) => self.element(a, args),
             ExprKind::App(f, args) => match &*f.kind {
-                ExprKind::Prim(Prim::PowInt, _) => e.ty == Ty::Float && self.number(&args[0]),
-                ExprKind::Prim(Prim::ToFloat, _) => args.len() == 1 && self.number(&args[0]),
+                ExprKind::Prim(Prim::Number(NumberFn::PowInt), _) => e.ty == Ty::Float && self.number(&args[0]),
+                ExprKind::Prim(Prim::Number(NumberFn::ToFloat), _) => args.len() == 1 && self.number(&args[0]),
                 ExprKind::Prim(p, _) => {
                     let known = if e.ty == Ty::Int {
-                        matches!(p, Prim::Add | Prim::Sub | Prim::Mul | Prim::Neg)
+                        matches!(p, Prim::Bin(Bin::Add | Bin::Sub | Bin::Mul) | Prim::Un(Un::Neg))
                     } else {
                         is_elementwise(*p)
                     };

@@ -6,7 +6,7 @@ use super::{Give, Lane, Lanes, Try};
 use crate::ad::linear::{self, LinearMap};
 use crate::ad::{self, DerivativePart, Dual, Level, operators, sweep};
 use crate::value::{Buf, Kind, Record, Shape, Tuple, Value, array, seq, vector_space};
-use adl_prim::Prim;
+use adl_prim::{DerivativeFn, Prim};
 use std::rc::Rc;
 
 /// Maximum number of lanes on one tape: more would not fit in the cache.
@@ -28,13 +28,17 @@ impl Lanes<'_> {
         }
         let x = self.stacked(&x, n)?;
         match p {
-            Prim::Jvp => {
+            Prim::Derivative(DerivativeFn::Jvp) => {
                 let v = self.stacked(&args.next().ok_or(Give::Never)?, n)?;
                 self.pushed(n, f, &x, &v)
             }
-            Prim::Grad => self.gradient(n, f, &x).map(|(_, g)| g),
-            Prim::ValueAndGrad => self.gradient(n, f, &x).map(|(y, g)| Lane::Tuple(vec![y, g])),
-            Prim::Jacobian | Prim::Jacfwd | Prim::Jacrev => self.jacobian(n, p, f, &x),
+            Prim::Derivative(DerivativeFn::Grad) => self.gradient(n, f, &x).map(|(_, g)| g),
+            Prim::Derivative(DerivativeFn::ValueAndGrad) => {
+                self.gradient(n, f, &x).map(|(y, g)| Lane::Tuple(vec![y, g]))
+            }
+            Prim::Derivative(DerivativeFn::Jacobian | DerivativeFn::Jacfwd | DerivativeFn::Jacrev) => {
+                self.jacobian(n, p, f, &x)
+            }
             _ => Err(Give::Never),
         }
     }
@@ -128,7 +132,8 @@ impl Lanes<'_> {
             _ => Err(Give::Never),
         };
         let (inputs, outputs) = (width(x)?, width(&y)?);
-        let forwards = p == Prim::Jacfwd || p == Prim::Jacobian && inputs <= outputs;
+        let forwards = p == Prim::Derivative(DerivativeFn::Jacfwd)
+            || p == Prim::Derivative(DerivativeFn::Jacobian) && inputs <= outputs;
         let map = LinearMap { transposed: !forwards, ..map };
         let k = if forwards { inputs } else { outputs };
         let mut rows = Vec::new();

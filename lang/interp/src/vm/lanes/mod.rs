@@ -27,7 +27,7 @@ use crate::error::Error;
 use crate::ir::derive::compile_plain;
 use crate::ops::{self, higher_order};
 use crate::value::{Value, array};
-use adl_prim::Prim;
+use adl_prim::{ArrayFn, Prim};
 use adl_syntax::symbol::Symbol;
 use std::rc::Rc;
 use std::time::Instant;
@@ -180,11 +180,11 @@ fn speculate(m: &mut Machine, f: &Value, arrays: &[Value], n: usize, transformed
                 let at = array::ints((lo as i64..hi as i64).collect());
                 let slices = arrays
                     .iter()
-                    .map(|a| ops::call(m, Prim::Gather, &[], vec![a.clone(), at.clone()]))
+                    .map(|a| ops::call(m, Prim::Array(ArrayFn::Gather), &[], vec![a.clone(), at.clone()]))
                     .collect::<Result<Vec<_>, _>>()?;
                 parts.push(speculate(m, f, &slices, hi - lo, transformed)?);
             }
-            Ok(ops::call(m, Prim::Concat, &[], parts)?)
+            Ok(ops::call(m, Prim::Array(ArrayFn::Concat), &[], parts)?)
         }
         Err(e) => {
             m.ad.rewind(&marks);

@@ -7,7 +7,7 @@ use crate::ad::rules;
 use crate::ops;
 use crate::value::{Shape, Value, array};
 use crate::vm::code::IndexKind;
-use adl_prim::{Bin, Prim};
+use adl_prim::{ArrayFn, Bin, Prim};
 
 impl Lanes<'_> {
     /// A primitive that moves elements of each lane's array: it is applied to an array of positions to find the
@@ -37,8 +37,8 @@ impl Lanes<'_> {
         let Some(shape) = shape_of(&dest)? else { return Err(Give::Never) };
         let given = shape_of(&values)?.unwrap_or_default();
         let (axes, many) = match (&at, p) {
-            (Lane::Tuple(axes), Prim::Put) => (axes.as_slice(), None),
-            (at, Prim::Put) => (std::slice::from_ref(at), None),
+            (Lane::Tuple(axes), Prim::Array(ArrayFn::Put)) => (axes.as_slice(), None),
+            (at, Prim::Array(ArrayFn::Put)) => (std::slice::from_ref(at), None),
             (at, _) => (std::slice::from_ref(at), shape_of(at)?.map(|s| s[0])),
         };
         let Some(rest) = shape.get(axes.len()..).filter(|rest| *rest == &given[usize::from(many.is_some())..]) else {
@@ -55,7 +55,7 @@ impl Lanes<'_> {
             for (place, i) in places.iter_mut().zip(self.indices(n, count, axis)?) {
                 match (0..k).contains(&i) {
                     true if *place >= 0 => *place = *place * k + i,
-                    _ if p == Prim::ScatterWithin => *place = -1,
+                    _ if p == Prim::Array(ArrayFn::ScatterWithin) => *place = -1,
                     _ => return Err(Give::Now),
                 }
             }
@@ -69,7 +69,7 @@ impl Lanes<'_> {
         let full: Vec<usize> = std::iter::once(n).chain(shape.iter().copied()).collect();
         let (dest, values) = (self.owned(dest, n)?, self.each(&values, n)?);
         let (dest, values) = (self.reshape(dest, &whole(rows))?, self.reshape(values, &whole(count))?);
-        let p = if p == Prim::ScatterWithin { p } else { Prim::Scatter };
+        let p = if p == Prim::Array(ArrayFn::ScatterWithin) { p } else { Prim::Array(ArrayFn::Scatter) };
         let out = self.prim(p, vec![dest, array::ints(places), values])?;
         Ok(Lane::Each(self.reshape(out, &full)?))
     }
@@ -115,7 +115,7 @@ impl Lanes<'_> {
         let flat = |len: usize| -> Vec<usize> { std::iter::once(n * len).chain(s[1..].iter().copied()).collect() };
         let (x, y) = (self.each(a, n)?, self.each(b, n)?);
         let (x, y) = (self.reshape(x, &flat(j))?, self.reshape(y, &flat(k))?);
-        let both = self.prim(Prim::Concat, vec![x, y])?;
+        let both = self.prim(Prim::Array(ArrayFn::Concat), vec![x, y])?;
         let at = (0..n)
             .flat_map(|lane| (lane * j..(lane + 1) * j).chain(n * j + lane * k..n * j + (lane + 1) * k))
             .map(|i| i as i64)

@@ -26,7 +26,7 @@ impl Lanes<'_> {
     /// Whether a primitive on zero lanes may be evaluated on a sample. It must not take a function, and no
     /// scalar that differs between lanes may determine the size of its result.
     pub(super) fn samples(p: Prim, args: &[Lane]) -> bool {
-        let elementwise = p.bin().is_some() || p.un().is_some() || adl_prim::Cmp::of(p).is_some();
+        let elementwise = matches!(p, Prim::Bin(_)) || matches!(p, Prim::Un(_)) || matches!(p, Prim::Compare(_));
         let plain = |l: &Lane| match l {
             Lane::Same(v) => !matches!(v, Value::Fun(_)),
             Lane::Each(v) => !is_ints(v) || seq::shape(v).is_some_and(|s| s.len() > 1),

@@ -7,7 +7,7 @@ use crate::ad::rules;
 use crate::ops::{self, arith, whole};
 use crate::value::{Buf, Shape, Value, array, compare, seq};
 use adl_prim::scalar::norm_unit;
-use adl_prim::{Bin, Cmp, Prim, Un};
+use adl_prim::{ArrayFn, Bin, DerivativeFn, GeneralFn, HigherOrderFn, NumberFn, Prim, ReductionFn, Un};
 use adl_typing::core::ForKind;
 
 impl Lanes<'_> {
@@ -21,74 +21,80 @@ impl Lanes<'_> {
             let args = args.iter().filter_map(same).cloned().collect();
             return Ok(Lane::Same(ops::call(self.m, p, reps, args)?));
         }
-        if let Some(op) = p.bin() {
+        if let Prim::Bin(op) = p {
             return self.bin(n, op, &args[0], &args[1]);
         }
-        if let Some(op) = p.un() {
+        if let Prim::Un(op) = p {
             return self.un(op, args.into_iter().next().ok_or(Give::Never)?);
         }
-        if let Some(op) = Cmp::of(p) {
+        if let Prim::Compare(op) = p {
             return self.compare(n, op, &args[0], &args[1]);
         }
         match p {
-            Prim::PowInt => match (&args[0], &args[1]) {
+            Prim::Number(NumberFn::PowInt) => match (&args[0], &args[1]) {
                 (x, Lane::Same(Value::Int(k))) => match i32::try_from(*k) {
                     Ok(k) => self.un(Un::Powi(k), x.clone()),
                     Err(_) => Err(Give::Never),
                 },
                 _ => Err(Give::Never),
             },
-            Prim::Not => negated(&args[0]),
-            Prim::EqEach
-            | Prim::NeEach
-            | Prim::LtEach
-            | Prim::GtEach
-            | Prim::LeEach
-            | Prim::GeEach
-            | Prim::AndEach
-            | Prim::OrEach => self.of_elements(n, p, &args[0], &args[1]),
-            Prim::StopGrad
-            | Prim::IsNan
-            | Prim::IsInf
-            | Prim::ToFloat
-            | Prim::F32ToFloat
-            | Prim::ToInt
-            | Prim::ToF32 => match &args[0] {
+            Prim::Number(NumberFn::Not) => negated(&args[0]),
+            Prim::CompareEach(_) | Prim::Number(NumberFn::AndEach | NumberFn::OrEach) => {
+                self.of_elements(n, p, &args[0], &args[1])
+            }
+            Prim::Derivative(DerivativeFn::StopGrad)
+            | Prim::Number(
+                NumberFn::IsNan
+                | NumberFn::IsInf
+                | NumberFn::ToFloat
+                | NumberFn::F32ToFloat
+                | NumberFn::ToInt
+                | NumberFn::ToF32,
+            ) => match &args[0] {
                 Lane::Each(v) => Ok(Lane::Each(ops::call(self.m, p, reps, vec![v.clone()])?)),
                 _ => Err(Give::Never),
             },
-            Prim::Clamp => {
+            Prim::Number(NumberFn::Clamp) => {
                 self.bin(n, Bin::Max, &args[2], &args[0]).and_then(|low| self.bin(n, Bin::Min, &low, &args[1]))
             }
-            Prim::Fst | Prim::Snd => match args.into_iter().next() {
-                Some(Lane::Tuple(mut ps)) if ps.len() == 2 => Ok(ps.swap_remove(usize::from(p == Prim::Snd))),
+            Prim::General(GeneralFn::Fst | GeneralFn::Snd) => match args.into_iter().next() {
+                Some(Lane::Tuple(mut ps)) if ps.len() == 2 => {
+                    Ok(ps.swap_remove(usize::from(p == Prim::General(GeneralFn::Snd))))
+                }
                 _ => Err(Give::Never),
             },
-            Prim::Id => args.into_iter().next().ok_or(Give::Never),
-            Prim::Len => {
+            Prim::General(GeneralFn::Id) => args.into_iter().next().ok_or(Give::Never),
+            Prim::Array(ArrayFn::Len) => {
                 Ok(Lane::Same(Value::Int(shape_of(&args[0])?.and_then(|s| s.first().copied()).unwrap_or(0) as i64)))
             }
-            Prim::Sum | Prim::Mean | Prim::Maximum | Prim::Minimum => self.reduction(p, &args[0]),
-            Prim::Norm => self.norm(n, &args[0]),
-            Prim::Where => self.choice(n, &args),
-            Prim::Dot => self.dot(n, &args[0], &args[1]),
-            Prim::MatMul | Prim::Matmul => self.product(n, &args[0], &args[1]),
-            Prim::Map | Prim::Map2 | Prim::Map3 => {
+            Prim::Reduction(
+                p @ (ReductionFn::Sum | ReductionFn::Mean | ReductionFn::Maximum | ReductionFn::Minimum),
+            ) => self.reduction(p, &args[0]),
+            Prim::Reduction(ReductionFn::Norm) => self.norm(n, &args[0]),
+            Prim::Array(ArrayFn::Where) => self.choice(n, &args),
+            Prim::Reduction(ReductionFn::Dot) => self.dot(n, &args[0], &args[1]),
+            Prim::Reduction(ReductionFn::MatMul | ReductionFn::Matmul) => self.product(n, &args[0], &args[1]),
+            Prim::HigherOrder(HigherOrderFn::Map | HigherOrderFn::Map2 | HigherOrderFn::Map3) => {
                 let mut args = args.into_iter();
                 let f = args.next().ok_or(Give::Never)?;
                 self.map(n, f, &args.collect::<Vec<_>>())
             }
-            Prim::Fold => self.fold(n, args),
-            Prim::Foldr => self.foldr(n, args),
-            Prim::Append | Prim::Concat => self.joined(n, &args[0], &args[1]),
-            Prim::TransposeArray => self.transposed(n, &args[0]),
-            Prim::Grad | Prim::ValueAndGrad | Prim::Jvp | Prim::Jacobian | Prim::Jacfwd | Prim::Jacrev => {
-                self.derivative(n, p, args)
-            }
-            Prim::Put | Prim::Scatter | Prim::ScatterWithin => self.replaced(n, p, args),
-            Prim::Reverse | Prim::Rotate | Prim::Take | Prim::Drop | Prim::First | Prim::Last => {
-                self.moved(n, p, &args)
-            }
+            Prim::HigherOrder(HigherOrderFn::Fold) => self.fold(n, args),
+            Prim::HigherOrder(HigherOrderFn::Foldr) => self.foldr(n, args),
+            Prim::Array(ArrayFn::Append | ArrayFn::Concat) => self.joined(n, &args[0], &args[1]),
+            Prim::Array(ArrayFn::TransposeArray) => self.transposed(n, &args[0]),
+            Prim::Derivative(
+                DerivativeFn::Grad
+                | DerivativeFn::ValueAndGrad
+                | DerivativeFn::Jvp
+                | DerivativeFn::Jacobian
+                | DerivativeFn::Jacfwd
+                | DerivativeFn::Jacrev,
+            ) => self.derivative(n, p, args),
+            Prim::Array(ArrayFn::Put | ArrayFn::Scatter | ArrayFn::ScatterWithin) => self.replaced(n, p, args),
+            Prim::Array(
+                ArrayFn::Reverse | ArrayFn::Rotate | ArrayFn::Take | ArrayFn::Drop | ArrayFn::First | ArrayFn::Last,
+            ) => self.moved(n, p, &args),
             _ => Err(Give::Never),
         }
     }
@@ -150,7 +156,7 @@ impl Lanes<'_> {
             let v = self.each(p, n)?;
             all = Some(match all {
                 None => v,
-                Some(a) => self.prim(Prim::Concat, vec![a, v])?,
+                Some(a) => self.prim(Prim::Array(ArrayFn::Concat), vec![a, v])?,
             });
         }
         let at = (0..n).flat_map(|i| (0..k).map(move |j| (j * n + i) as i64)).collect();
@@ -208,7 +214,7 @@ impl Lanes<'_> {
     }
 
     /// Sums and extrema of each lane's vector.
-    fn reduction(&mut self, p: Prim, l: &Lane) -> Try<Lane> {
+    fn reduction(&mut self, p: ReductionFn, l: &Lane) -> Try<Lane> {
         let Lane::Each(v) = l else { return Err(Give::Never) };
         let Some([n, k]) = seq::shape(v).and_then(|s| <[usize; 2]>::try_from(&s[..]).ok()) else {
             return Err(Give::Never);
@@ -217,13 +223,13 @@ impl Lanes<'_> {
             return Err(Give::Now);
         }
         match p {
-            Prim::Sum => Ok(Lane::Each(rules::row_sums(self.m, v)?)),
-            Prim::Mean => {
+            ReductionFn::Sum => Ok(Lane::Each(rules::row_sums(self.m, v)?)),
+            ReductionFn::Mean => {
                 let s = rules::row_sums(self.m, v)?;
                 Ok(Lane::Each(arith::bin(self.m, Bin::Div, s, Value::Float(k as f64))?))
             }
             _ => {
-                let at = extremes(&compare::primal(v), k, p == Prim::Maximum)?;
+                let at = extremes(&compare::primal(v), k, p == ReductionFn::Maximum)?;
                 let flat = self.reshape(v.clone(), &[n * k])?;
                 Ok(Lane::Each(self.rows(&flat, at)?))
             }
@@ -232,7 +238,7 @@ impl Lanes<'_> {
 
     fn norm(&mut self, n: usize, l: &Lane) -> Try<Lane> {
         let squares = self.bin(n, Bin::Mul, l, l)?;
-        let sums = self.reduction(Prim::Sum, &squares)?;
+        let sums = self.reduction(ReductionFn::Sum, &squares)?;
         // If a square overflows, underflows or is 0, the norm is not just the root of the sum.
         if let Lane::Each(v) = &sums
             && matches!(compare::primal(v), Value::Array(a) if matches!(a.buf(), Buf::F64(x) if x.iter().any(|s| norm_unit(*s, false) != 1.0)))
@@ -250,7 +256,7 @@ impl Lanes<'_> {
             }
         }
         let args = args.iter().map(|a| self.each(a, n)).collect::<Try<Vec<_>>>()?;
-        Ok(Lane::Each(self.prim(Prim::Where, args)?))
+        Ok(Lane::Each(self.prim(Prim::Array(ArrayFn::Where), args)?))
     }
 
     fn dot(&mut self, n: usize, a: &Lane, b: &Lane) -> Try<Lane> {
@@ -260,11 +266,11 @@ impl Lanes<'_> {
         }
         match (a, b) {
             (Lane::Each(x), Lane::Same(w)) | (Lane::Same(w), Lane::Each(x)) => {
-                Ok(Lane::Each(self.prim(Prim::MatMul, vec![x.clone(), w.clone()])?))
+                Ok(Lane::Each(self.prim(Prim::Reduction(ReductionFn::MatMul), vec![x.clone(), w.clone()])?))
             }
             _ => {
                 let z = self.bin(n, Bin::Mul, a, b)?;
-                self.reduction(Prim::Sum, &z)
+                self.reduction(ReductionFn::Sum, &z)
             }
         }
     }
@@ -274,15 +280,17 @@ impl Lanes<'_> {
         let rank = |s: &Option<Shape>| s.as_ref().map_or(0, smallvec::SmallVec::len);
         let (s, t) = (shape_of(a)?, shape_of(b)?);
         let out = match (a, b, rank(&s), rank(&t)) {
-            (Lane::Each(x), Lane::Same(w), 1, 2) => self.prim(Prim::MatMul, vec![x.clone(), w.clone()])?,
+            (Lane::Each(x), Lane::Same(w), 1, 2) => {
+                self.prim(Prim::Reduction(ReductionFn::MatMul), vec![x.clone(), w.clone()])?
+            }
             (Lane::Same(w), Lane::Each(x), 2, 1) => {
-                let wt = self.prim(Prim::TransposeArray, vec![w.clone()])?;
-                self.prim(Prim::MatMul, vec![x.clone(), wt])?
+                let wt = self.prim(Prim::Array(ArrayFn::TransposeArray), vec![w.clone()])?;
+                self.prim(Prim::Reduction(ReductionFn::MatMul), vec![x.clone(), wt])?
             }
             (Lane::Each(x), Lane::Same(w), 2, _) => {
                 let (rows, inner) = s.map_or((0, 0), |s| (s[0], s[1]));
                 let flat = self.reshape(x.clone(), &[n * rows, inner])?;
-                let flat = self.prim(Prim::MatMul, vec![flat, w.clone()])?;
+                let flat = self.prim(Prim::Reduction(ReductionFn::MatMul), vec![flat, w.clone()])?;
                 let full: Vec<usize> = [n, rows].into_iter().chain(t.unwrap_or_default().into_iter().skip(1)).collect();
                 self.reshape(flat, &full)?
             }
@@ -372,21 +380,25 @@ impl Lanes<'_> {
         match kind {
             ForKind::Reduce(_) if n == 0 => Ok(Lane::Each(flat)),
             ForKind::Build => self.unflatten(flat, n, &extents),
-            ForKind::Reduce(p @ (Prim::Sum | Prim::Mean)) if extents.len() > 1 => {
+            ForKind::Reduce(p @ (ReductionFn::Sum | ReductionFn::Mean)) if extents.len() > 1 => {
                 let mut flat = flat;
                 for (axis, e) in extents.iter().enumerate().rev() {
                     let outer: usize = extents[..axis].iter().product();
                     let rows = self.unflatten(flat, n * outer, &[*e])?;
-                    let Lane::Each(sums) = self.reduction(Prim::Sum, &rows)? else { return Err(Give::Never) };
+                    let Lane::Each(sums) = self.reduction(ReductionFn::Sum, &rows)? else {
+                        return Err(Give::Never);
+                    };
                     flat = sums;
                 }
-                Ok(Lane::Each(if p == Prim::Mean {
+                Ok(Lane::Each(if p == ReductionFn::Mean {
                     arith::bin(self.m, Bin::Div, flat, Value::Float(k as f64))?
                 } else {
                     flat
                 }))
             }
-            ForKind::Reduce(p @ (Prim::Sum | Prim::Mean | Prim::Maximum | Prim::Minimum)) => {
+            ForKind::Reduce(
+                p @ (ReductionFn::Sum | ReductionFn::Mean | ReductionFn::Maximum | ReductionFn::Minimum),
+            ) => {
                 let rows = self.unflatten(flat, n, &[k])?;
                 self.reduction(p, &rows)
             }

@@ -5,7 +5,7 @@ use crate::ad::rules;
 use crate::error::Res;
 use crate::ops;
 use crate::value::{Buf, Kind, Shape, Value, array, seq};
-use adl_prim::Prim;
+use adl_prim::{ArrayFn, Prim};
 
 /// Makes each element of an array a lane.
 pub(super) fn lanes_of(v: &Value) -> Try<Lane> {
@@ -52,7 +52,7 @@ impl Lanes<'_> {
     /// Gathers rows of an array.
     pub(super) fn rows(&mut self, v: &Value, at: Vec<i64>) -> Try<Value> {
         room(v, at.len())?;
-        Ok(self.prim(Prim::Gather, vec![v.clone(), array::ints(at)])?)
+        Ok(self.prim(Prim::Array(ArrayFn::Gather), vec![v.clone(), array::ints(at)])?)
     }
 
     pub(super) fn reshape(&mut self, v: Value, shape: &[usize]) -> Try<Value> {
@@ -80,7 +80,7 @@ impl Lanes<'_> {
                 if seq::shape(v).map_or(1, |s| s.iter().product()) * n > MOST {
                     return Err(Give::Large);
                 }
-                Ok(self.prim(Prim::Replicate, vec![Value::Int(n as i64), v.clone()])?)
+                Ok(self.prim(Prim::Array(ArrayFn::Replicate), vec![Value::Int(n as i64), v.clone()])?)
             }
             _ => Err(Give::Now),
         }
@@ -147,7 +147,7 @@ impl Lanes<'_> {
             }
             (a, b) => {
                 let (x, y) = (self.each(&a, na)?, self.each(&b, nb)?);
-                let both = self.prim(Prim::Concat, vec![x, y])?;
+                let both = self.prim(Prim::Array(ArrayFn::Concat), vec![x, y])?;
                 Lane::Each(self.rows(&both, from.to_vec())?)
             }
         })

@@ -18,6 +18,7 @@ mod run;
 use super::Emit;
 use crate::handle::ValueForm;
 use adl_ir::{Block, Function, Op, Stmt, Ty, Var};
+use adl_prim::scalar::Native;
 use adl_prim::{Bin, Un};
 use smallvec::SmallVec;
 use std::collections::HashSet;
@@ -70,41 +71,11 @@ fn floats(ty: &Ty) -> bool {
 
 /// Whether an operator compiles to instructions.
 pub(super) fn is_plain(op: Un) -> bool {
-    match op {
-        Un::Neg | Un::Sqrt | Un::Abs | Un::Sign | Un::Floor | Un::Ceil | Un::Round | Un::Relu | Un::Step => true,
-        Un::Powi(n) => n.unsigned_abs() <= 16,
-        Un::Sin
-        | Un::Cos
-        | Un::Tan
-        | Un::Asin
-        | Un::Acos
-        | Un::Atan
-        | Un::Sinh
-        | Un::Cosh
-        | Un::Tanh
-        | Un::Sech2
-        | Un::Exp
-        | Un::Expm1 => false,
-        Un::Log
-        | Un::Log1p
-        | Un::Cbrt
-        | Un::Sigmoid
-        | Un::Softplus
-        | Un::Erf
-        | Un::Erfc
-        | Un::Erfinv
-        | Un::Lgamma
-        | Un::Digamma
-        | Un::Gamma => false,
-        Un::Polygamma(_) => false,
-    }
+    op.native() == Native::Instructions
 }
 
 pub(super) fn is_plain_bin(op: Bin) -> bool {
-    match op {
-        Bin::Add | Bin::Sub | Bin::Mul | Bin::Div | Bin::ScaleTangent | Bin::Min | Bin::Max | Bin::LeIndicator => true,
-        Bin::IntDiv | Bin::Rem | Bin::Pow | Bin::Atan2 | Bin::Hypot => false,
-    }
+    op.native() == Native::Instructions
 }
 
 /// A statement as a sum or inner product at the end of a group.

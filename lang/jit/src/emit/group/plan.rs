@@ -5,7 +5,7 @@ use super::phases::Phases;
 use super::{Member, is_plain, member};
 use adl_interp::ir::live::NEVER;
 use adl_ir::{Block, Op, Stmt, Var};
-use adl_prim::{Bin, Prim};
+use adl_prim::{Bin, GeneralFn, Prim};
 use std::collections::HashSet;
 
 /// The maximum number of members, so that most intermediate results stay in registers.
@@ -159,7 +159,12 @@ impl Search<'_, '_, '_, '_, '_> {
         let f = self.e.f;
         let scalar = |v: &Var| !is_ref(f.ty(*v));
         let simple = match &s.op {
-            Op::Lit(_) | Op::Zero(_) | Op::Dim(..) | Op::Shape(_) | Op::Size(_) | Op::Prim(Prim::Assert, _) => true,
+            Op::Lit(_)
+            | Op::Zero(_)
+            | Op::Dim(..)
+            | Op::Shape(_)
+            | Op::Size(_)
+            | Op::Prim(Prim::General(GeneralFn::Assert), _) => true,
             Op::ArrayLit { .. } => s.outs.iter().any(|v| self.e.later.shapes.contains(v)),
             Op::Un(..)
             | Op::Bin(..)

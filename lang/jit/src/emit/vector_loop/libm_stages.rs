@@ -9,6 +9,7 @@
 use super::super::group::is_plain;
 use super::plan::{Carry, VectorPlan};
 use adl_ir::{Block, Loop, Op, Stmt, Var};
+use adl_prim::scalar::Native;
 use adl_prim::{Bin, Un};
 use smallvec::{SmallVec, smallvec};
 use std::collections::{HashMap, HashSet};
@@ -28,7 +29,7 @@ impl MathFunction {
     pub(super) fn of(op: &Op) -> Option<(MathFunction, SmallVec<[Var; 2]>)> {
         match op {
             Op::Un(op, a) if !is_plain(*op) => Some((MathFunction::Un(*op), smallvec![*a])),
-            Op::Bin(op @ (Bin::Pow | Bin::Atan2 | Bin::Hypot | Bin::Rem), a, b) => {
+            Op::Bin(op, a, b) if op.native() != Native::Instructions => {
                 Some((MathFunction::Bin(*op), smallvec![*a, *b]))
             }
             _ => None,
@@ -37,21 +38,7 @@ impl MathFunction {
 
     /// Whether evaluating many costs little more than one, independently of the arguments.
     pub(super) fn is_quick(self) -> bool {
-        matches!(
-            self,
-            MathFunction::Un(
-                Un::Exp
-                    | Un::Expm1
-                    | Un::Log
-                    | Un::Log1p
-                    | Un::Tanh
-                    | Un::Sech2
-                    | Un::Sigmoid
-                    | Un::Softplus
-                    | Un::Sin
-                    | Un::Cos
-            )
-        )
+        matches!(self, MathFunction::Un(op) if op.native() == Native::Vector)
     }
 }
 

@@ -4,7 +4,7 @@ use super::super::group::is_plain;
 use super::libm_stages::MathFunction;
 use crate::handle::ValueForm;
 use adl_ir::{Block, Conv, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
-use adl_prim::{Bin, Cmp, Prim};
+use adl_prim::{Bin, Cmp, GeneralFn, Prim};
 use smallvec::SmallVec;
 use std::collections::HashMap;
 
@@ -387,7 +387,7 @@ impl LoopAnalysis<'_> {
         match &s.op {
             Op::If(c, x, y) => return self.branch(s, *c, [x, y], around),
             Op::Loop(l) => return self.inner(s, l, around),
-            Op::Prim(Prim::Assert, vars) => return self.holds(*vars.first()?),
+            Op::Prim(Prim::General(GeneralFn::Assert), vars) => return self.holds(*vars.first()?),
             Op::Index { a, at, .. } => {
                 let VarClass::Part(a, mut place) = self.class(*a)? else { return None };
                 for i in at {

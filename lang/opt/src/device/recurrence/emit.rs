@@ -2,7 +2,7 @@
 
 use super::read::Coef;
 use adl_ir::{Cmp, Function, Lit, Op, Stmt, Ty, Var};
-use adl_prim::{Bin, Prim, Un};
+use adl_prim::{Bin, GeneralFn, Prim, Un};
 use adl_syntax::span::Span;
 
 /// Emits arithmetic on coefficients.
@@ -71,7 +71,7 @@ impl Writer<'_> {
         self.out.push(Stmt {
             outs: Vec::new(),
             lin_outs: Vec::new(),
-            op: Op::Prim(Prim::Assert, vec![fine, text]),
+            op: Op::Prim(Prim::General(GeneralFn::Assert), vec![fine, text]),
             span: self.span,
         });
     }

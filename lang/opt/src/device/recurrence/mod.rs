@@ -25,7 +25,7 @@ use super::Pass;
 use crate::fuse::is_thread;
 use adl_ir::rewrite::copy_all;
 use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Soac, SoacKind, Stmt, Ty, Var};
-use adl_prim::{Bin, Prim};
+use adl_prim::{Bin, GeneralFn, Prim};
 use adl_syntax::span::Span;
 use emit::Writer;
 use read::{AffineBody, Coef, read};
@@ -393,7 +393,9 @@ impl Rewriting<'_, '_> {
 fn only_needed(b: &mut Block, k: usize, checks: bool) -> HashSet<Var> {
     let mut read: HashSet<Var> = b.results[k..].iter().copied().collect();
     for s in std::mem::take(&mut b.stmts).into_iter().rev() {
-        if s.outs.iter().any(|v| read.contains(v)) || checks && matches!(s.op, Op::Prim(Prim::Assert, _)) {
+        if s.outs.iter().any(|v| read.contains(v))
+            || checks && matches!(s.op, Op::Prim(Prim::General(GeneralFn::Assert), _))
+        {
             s.op.each_operand(&mut |v| _ = read.insert(v));
             s.op.blocks().into_iter().for_each(|b| read.extend(crate::fuse::reads_of(b)));
             b.stmts.push(s);

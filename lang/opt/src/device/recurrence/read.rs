@@ -2,7 +2,7 @@
 
 use crate::fuse::reads_of;
 use adl_ir::{Block, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
-use adl_prim::{Bin, Prim, Un};
+use adl_prim::{Bin, GeneralFn, Prim, Un};
 use adl_syntax::span::Span;
 use std::collections::{HashMap, HashSet};
 
@@ -109,7 +109,7 @@ impl BodyAnalysis<'_> {
         }
         let form = self.of(&s.op, s.span);
         self.forms.extend(s.outs.iter().map(|v| (*v, form.clone())));
-        !matches!(s.op, Op::Prim(Prim::Assert, _))
+        !matches!(s.op, Op::Prim(Prim::General(GeneralFn::Assert), _))
     }
 
     /// Whether a statement of an arm may be executed although the other arm is taken: arithmetic on real numbers,
