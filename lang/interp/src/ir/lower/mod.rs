@@ -19,6 +19,7 @@ use crate::error::{Error, Res, codes};
 use crate::value::Value;
 use crate::vm::code::{Arg, Code, FnCall, I, LoweredStep, R};
 use crate::vm::{CodeList, Fun, Group};
+use adl_ir::rewrite::compact::compact;
 use adl_ir::{Block, FnId, Function, Op, Program, Stmt, Ty, Var, Zeros};
 use adl_opt::pipelines;
 use adl_syntax::span::Span;
@@ -48,6 +49,8 @@ impl Linker {
             let next = self.order[self.codes.len()];
             let mut f = (**p.func(next)).clone();
             adl_opt::run(pipelines::INLINED, p, &mut f, Zeros::Symbolic);
+            // What follows keeps three copies of the function.
+            compact(&mut f);
             let inlined = f.clone();
             adl_opt::run(pipelines::FINISH, p, &mut f, Zeros::Symbolic);
             let mut kept = f.clone();
